@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loads and stores of words that other processes read and write.
+ *
+ * Every word in a segment is accessed through these and nothing else, so that the compiler can
+ * neither tear nor repeat an access. acquire pairs with the release of the word's one writer.
+ */
+#ifndef OC_BASE_ATOMIC_H
+#define OC_BASE_ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline uint64_t oci_load_acquire(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t oci_load_relaxed(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline void oci_store_release(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline void oci_store_relaxed(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+/* Acquire and release on success, acquire on failure; *expected receives what was found. */
+static inline bool oci_compare_exchange(uint64_t *word, uint64_t *expected, uint64_t desired)
+{
+	return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+/* Tells the core that this is a spin loop: less power, and no mis-speculation on leaving it. */
+static inline void oci_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("isb" ::: "memory");
+#else
+	__asm__ __volatile__("" ::: "memory");
+#endif
+}
+
+#endif

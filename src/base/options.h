@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every run-time option of the library, in one table.
+ *
+ * An option is an environment variable; `onecopy info --options` prints the table. A value that
+ * cannot be used gives one warning (naming variable, value and what is valid) and the default: a
+ * job is never made to fail by an option. The struct is read-only after the first call.
+ */
+#ifndef OC_BASE_OPTIONS_H
+#define OC_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
+
+struct oci_options {
+	bool enable;		 /* ONECOPY: on/off */
+	const char *mechanism;	 /* ONECOPY_MECHANISM: auto, cma, shm */
+	const char *barrier;	 /* ONECOPY_BARRIER .. ONECOPY_ALLREDUCE: algorithm[:parameter] */
+	const char *bcast;	 /* or auto; "mpi" hands the collective back to the MPI */
+	const char *scatter;
+	const char *gather;
+	const char *allgather;
+	const char *alltoall;
+	const char *reduce;
+	const char *allreduce;
+	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
+	const char *stats_dir;	 /* ONECOPY_STATS_DIR: each process leaves its counters there */
+	size_t segment_bytes;	 /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
+	uint32_t spins;		 /* ONECOPY_SPINS: polls before a wait yields or sleeps */
+	bool check_calls;	 /* ONECOPY_CHECK: off skips the header check of mismatched calls */
+};
+
+/* Parses the environment at the first call (thread safe); the same pointer ever after. */
+const struct oci_options *oci_options(void);
+
+/*
+ * A hash of the options that all ranks of a team must share (mechanism, algorithms, check, log
+ * and stats excluded): exchanged at team creation.
+ */
+uint64_t oci_options_hash(void);
+
+/* The table, for `onecopy info --options` and the man page: NULL past the end. */
+struct oci_option_info {
+	const char *variable; /* "ONECOPY_BCAST" */
+	const char *value;    /* as in force, as text */
+	const char *fallback; /* the default, as text */
+	const char *from;     /* "environment" or "default" */
+	const char *help;     /* one line */
+};
+const struct oci_option_info *oci_option_info(unsigned int index);
+
+/*
+ * The algorithm options are checked by the layer that knows the names (src/coll), which calls
+ * this to warn once in the form of the table. Bytes accept K, M, G suffixes.
+ */
+void oci_option_reject(const char *variable, const char *value, const char *expected);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every system call that onecopy makes, behind a name and with -errno returned.
+ *
+ * Nothing here keeps state. A function that can be refused by the system leaves the sentence to
+ * its caller, who knows what it was for.
+ */
+#ifndef OC_OS_OS_H
+#define OC_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* memory.c ------------------------------------------------------------------------------- */
+
+/*
+ * An anonymous shared file of `bytes`, fallocated: no room is -ENOSPC (or -ENOMEM) here and never
+ * SIGBUS later. memfd_create first; when the kernel refuses it, shm_open, unlinked at once.
+ * Returns the descriptor (O_CLOEXEC), or -errno.
+ */
+int oci_os_shared_file(const char *name, size_t bytes);
+/* Adds room for [offset, offset + bytes): 0 or -errno. */
+int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes);
+/*
+ * Opens descriptor `fd` of process `pid` through /proc/PID/fd (needs PTRACE_MODE_READ).
+ * Returns a descriptor of our own, or -errno.
+ */
+int oci_os_open_peer_fd(pid_t pid, int fd);
+/* Maps [0, bytes) shared, read-write, populated when `populate`; NULL and *error = -errno. */
+void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error);
+int oci_os_unmap(void *address, size_t bytes);
+size_t oci_os_page_bytes(void);
+
+/* cma.c: single copies. They return the bytes moved (may be short), or -errno. ------------- */
+ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned long local_count,
+		       const struct iovec *remote, unsigned long remote_count);
+ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned long local_count,
+			const struct iovec *remote, unsigned long remote_count);
+
+/* futex.c: shared between processes, on the low half of a flag. ------------------------------ */
+/* Sleeps while *word == expected, at most timeout_ns. 0 woken, -EAGAIN, -ETIMEDOUT, -EINTR. */
+int oci_os_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+void oci_os_futex_wake(uint32_t *word, int count);
+
+/* process.c ---------------------------------------------------------------------------------- */
+/* A pidfd, or -errno. Readable (poll) once the process has ended, also as a zombie. */
+int oci_os_pidfd_open(pid_t pid);
+/* Has the process behind the pidfd ended? false when unknown. Does not block. */
+bool oci_os_pidfd_ended(int pidfd);
+/* Start time of a process in clock ticks since boot, /proc/PID/stat field 22; 0 when gone. */
+uint64_t oci_os_process_start(pid_t pid);
+/* 'R', 'S', 'Z' ... as in /proc/PID/stat; 0 when gone. */
+char oci_os_process_state(pid_t pid);
+/* Parent of a process, 0 when unknown. */
+pid_t oci_os_parent(pid_t pid);
+bool oci_os_dumpable(void);
+/* PR_SET_PTRACER; tracer (pid_t)-1 means any. 0 or -errno (-EINVAL: no Yama in this kernel). */
+int oci_os_set_ptracer(pid_t tracer);
+/* kernel.yama.ptrace_scope: 0..3, or -ENOENT when this kernel has no Yama. */
+int oci_os_yama_scope(void);
+/* 16 bytes from the kernel's generator; 0 or -errno. */
+int oci_os_random(void *bytes, size_t count);
+/* 128-bit boot id; 0 or -errno. */
+int oci_os_boot_id(uint8_t id[16]);
+/* Inodes of /proc/self/ns/pid and /proc/self/ns/user; 0 when unreadable. */
+uint64_t oci_os_pid_namespace(void);
+uint64_t oci_os_user_namespace(void);
+
+/* cpu.c -------------------------------------------------------------------------------------- */
+/* CPUs that this process may use: the affinity mask, as a count. */
+unsigned int oci_os_cpus_allowed(void);
+/* The mask itself as a bitmap of up to `words` 64-bit words; returns the words needed. */
+unsigned int oci_os_affinity(uint64_t *mask, unsigned int words);
+/* CPU time granted by the cgroup's cpu.max (v2) or cfs quota (v1), in CPUs; 0 = no limit. */
+double oci_os_cgroup_cpus(void);
+void oci_os_yield(void);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the ranks of a team sit: which share a cache, a NUMA node, a package (hwloc).
+ *
+ * A rank describes itself once with oci_topo_self() (it is put into the team's bootstrap message),
+ * and every rank computes the same groups from all descriptions with oci_topo_group(). Bound to
+ * one core, a rank has a definite place; a rank whose mask spans several caches or NUMA nodes has
+ * OCI_TOPO_NOWHERE there and shares with nobody.
+ */
+#ifndef OC_TOPO_TOPO_H
+#define OC_TOPO_TOPO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OCI_TOPO_NOWHERE UINT32_MAX
+
+/* Logical hwloc indices of the smallest objects that hold the whole affinity mask. */
+struct oci_topo_place {
+	uint32_t core;
+	uint32_t l2;
+	uint32_t l3;
+	uint32_t numa;
+	uint32_t package;
+	uint32_t cpus; /* CPUs in the mask */
+};
+
+enum oci_topo_level {
+	OCI_TOPO_CORE,
+	OCI_TOPO_L2,
+	OCI_TOPO_L3,
+	OCI_TOPO_NUMA,
+	OCI_TOPO_PACKAGE,
+	OCI_TOPO_MACHINE,
+};
+
+struct oci_topo_summary {
+	unsigned int packages, numa_nodes, l3s, l2s, cores, cpus;
+	size_t l2_bytes, l3_bytes; /* of one cache; 0 when the machine reports none */
+	unsigned int cores_per_l2, cores_per_l3;
+};
+
+struct oci_topo; /* a loaded topology */
+
+/* This machine (xml NULL), or a recorded one (lstopo XML file). 0 or -errno. Loading costs
+ * milliseconds: a process does it once, with oci_topo_local(). */
+int oci_topo_load(struct oci_topo **topo, const char *xml);
+void oci_topo_destroy(struct oci_topo *topo);
+/* This machine, loaded at the first call and kept; NULL when hwloc cannot. Thread safe. */
+const struct oci_topo *oci_topo_local(void);
+
+void oci_topo_summary(const struct oci_topo *topo, struct oci_topo_summary *summary);
+/* Place of a CPU bitmap (64-bit words, bit n = OS CPU n). */
+void oci_topo_place(const struct oci_topo *topo, const uint64_t *mask, unsigned int words,
+		    struct oci_topo_place *place);
+/* Place of the calling process's affinity mask; all NOWHERE when unknown. */
+void oci_topo_self(struct oci_topo_place *place);
+
+/* The closest level that two places share: CORE .. MACHINE. */
+enum oci_topo_level oci_topo_common(const struct oci_topo_place *a, const struct oci_topo_place *b);
+/*
+ * Groups `count` places at `level`: group[i] is the index of the first place that shares the
+ * level with place i (so a leader is group[i] == i). Returns the number of groups. Places that
+ * are NOWHERE at the level are alone.
+ */
+unsigned int oci_topo_group(const struct oci_topo_place *places, unsigned int count,
+			    enum oci_topo_level level, uint32_t *group);
+const char *oci_topo_level_name(enum oci_topo_level level);
+
+#endif
