@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The front door. CMake does the work; see CMakePresets.json for the builds.
+#
+#   make            build (build/release)
+#   make demo       install what is missing, build, run programs with and without onecopy
+#   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
+#   make bench      our benchmark, stock against onecopy (arguments: BENCH_ARGS="...")
+#   make lint       the gates of tests/gates
+#   make fmt        format the sources with clang-format
+#   make install    install build/release (PREFIX=/usr/local, DESTDIR=)
+#   make clean      remove build/
+#   make help       this list
+
+BENCH_ARGS ?=
+PREFIX ?= /usr/local
+release := build/release
+
+.PHONY: all setup demo check bench lint fmt install clean help
+all: $(release)/build.ninja
+	@cmake --build $(release)
+
+$(release)/build.ninja:
+	@command -v cmake >/dev/null && command -v ninja >/dev/null || { \
+		echo "onecopy: cmake and ninja are needed to build; run cmake/setup-debian.sh" \
+		     "(or 'make check', which does) to install them" >&2; exit 1; }
+	@cmake --preset release >$(release).log 2>&1 || { cat $(release).log >&2; exit 1; }
+
+$(release)/build.ninja: | build
+build:
+	@mkdir -p build
+
+setup:
+	@cmake/setup-debian.sh
+
+demo: setup
+	@$(MAKE) --no-print-directory all
+	@$(release)/tools/demo/onecopy-demo
+
+check: setup
+	@cmake/check.sh
+
+bench: all
+	@$(release)/bench/oc_bench_compare $(BENCH_ARGS)
+
+lint:
+	@tests/gates/run-all.sh
+
+fmt:
+	@tests/gates/format.sh --fix
+
+install: all
+	@cmake --install $(release) --prefix $(PREFIX)
+
+clean:
+	@rm -rf build
+
+help:
+	@sed -n 's/^#   //p' Makefile
