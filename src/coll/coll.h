@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The collectives: one ordered list of algorithms each, and the choice among them.
+ *
+ * Adding an algorithm is a file src/coll/<collective>/<collective>_<algorithm>.c and a line in
+ * that collective's list; the checker's tests, the forced-algorithm tests and the benchmark take
+ * it from there.
+ */
+#ifndef OC_COLL_COLL_H
+#define OC_COLL_COLL_H
+
+#include "plan/plan.h"
+
+/* What is alike on all ranks of a call, and all that a choice may depend on. */
+struct oci_shape {
+	enum oci_collective collective;
+	size_t bytes; /* of a block, as in plan.h */
+	size_t unit;  /* bytes of an element of a reduction, else 1 */
+	uint32_t size;
+	bool oversubscribed; /* agreed at team creation */
+	bool single_copy;    /* agreed: every pair of the team can single-copy, in both directions */
+};
+
+struct oci_algorithm {
+	const char *name; /* "knomial" */
+	const char *idea; /* one line, for `onecopy info --algorithms` */
+	/* Builds the plan of key->v; parameter is in range. */
+	void (*build)(struct oci_builder *b);
+	/* Can it run this call at all? Sizes that do not fit a slot, ... NULL: always. */
+	bool (*fits)(const struct oci_shape *shape, uint32_t parameter);
+	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min > 0:
+	 * no upper end. */
+	uint32_t parameter_default, parameter_min, parameter_max;
+	/* Payload words this algorithm moves by single copy (so a mechanism matters to it). */
+	bool single_copy;
+};
+
+struct oci_choice {
+	uint8_t algorithm; /* index in the list; OCI_CHOICE_MPI: hand the call back to the MPI */
+	uint32_t parameter;
+};
+#define OCI_CHOICE_MPI UINT8_MAX
+
+/* NULL past the end of a collective's list. */
+const struct oci_algorithm *oci_algorithm(enum oci_collective collective, unsigned int index);
+
+/* A choice in words: "auto", "mpi", "knomial:4". */
+struct oci_forced {
+	bool forced;
+	struct oci_choice choice;
+};
+/* Parses the words; -EINVAL for an unknown name or a parameter out of range (nothing is written
+ * but *expected, a static or thread-local sentence of what is valid). */
+int oci_forced_parse(enum oci_collective collective, const char *words, struct oci_forced *forced,
+		     const char **expected);
+
+/*
+ * The algorithm for a call: the forced one when it fits, else by the table of thresholds
+ * (coll/select.c, with provenance). A pure function: the same on all ranks.
+ */
+struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_forced *forced);
+
+/* Builds the plan of a key. NULL and *error when out of memory or the builder rejects it. */
+struct oci_plan *oci_plan_build(const struct oci_plan_key *key, int *error);
+
+/* Bytes of the caller's buffers for a call; 0 where that rank has none. */
+size_t oci_send_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
+size_t oci_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
+
+#endif

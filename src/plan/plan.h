@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A plan: what one rank of a team does in one collective, as a packed array of operations.
+ *
+ * An algorithm (src/coll) builds a plan and never copies or waits; executors run it. A plan holds
+ * no pointer, no size in bytes and no absolute rank: its operands are affine in the run-time
+ * parameters of a call (oci_params), so that one plan serves every size and every root.
+ *
+ *   rank v      ranks are relative to the root: v = (rank - root) mod p, the root is v = 0.
+ *               A collective without a root has root 0.
+ *   block       `bytes` long: what one rank contributes or receives (the message of a Bcast).
+ *   part        ceil(bytes / nparts), rounded up to the unit of the call; the last parts of a
+ *               block may be shorter or empty.
+ *   segment     inside a loop, a range is cut to [i * segment, (i + 1) * segment) of itself.
+ *   step        1..OCI_STEPS-1, per operation and rank; a flag only grows within an operation.
+ *
+ * Ranks are joined by POST/WAIT_POST and SIGNAL/WAIT_ACK alone; the order of the array is the
+ * order inside a rank. Rules that the checker (plan/check.h) proves for every algorithm:
+ *   - no access outside of a buffer, no deadlock, every awaited step is raised by its rank;
+ *   - two accesses of one byte by different ranks, at least one a write, are ordered by flags;
+ *     the two ends of a SHARE are one writer;
+ *   - a rank ends only after every access to a buffer whose ADDRESS it posted is over: what it
+ *     posted inline or in its slot it need not wait for, the lane protects that.
+ */
+#ifndef OC_PLAN_PLAN_H
+#define OC_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define OCI_STEP_BITS 16
+#define OCI_STEPS (1u << OCI_STEP_BITS)
+
+/* Largest payload that rides in a POST line, and size of a slot: the limits of the small forms. */
+#define OCI_INLINE_BYTES 112
+#define OCI_SLOT_BYTES 65536
+
+enum oci_buf {
+	OCI_BUF_SEND,  /* the caller's send buffer */
+	OCI_BUF_RECV,  /* the caller's receive buffer (of a Bcast: the only one, also as SEND) */
+	OCI_BUF_SLOT,  /* this rank's slot in shared memory, OCI_SLOT_BYTES */
+	OCI_BUF_TEMP,  /* private, one segment: offsets of ranges are dropped */
+	OCI_BUF_ACC,   /* where a reduction accumulates: RECV, or a second TEMP when RECV is absent or
+			* also the source (MPI_IN_PLACE) */
+	OCI_BUF_INLINE, /* the payload of this rank's POST line, OCI_INLINE_BYTES */
+	OCI_BUF_COUNT
+};
+
+/*
+ * Bytes of a buffer. start = index(block) * bytes + min(part * part_bytes, bytes);
+ * with parts > 0 the end is index(block) * bytes + min((part + parts) * part_bytes, bytes), else
+ * start + blocks * bytes. index(block) = (block + root) mod p when `relative`, else block.
+ * In a loop, a range with `segmented` is cut to the current segment.
+ */
+struct oci_range {
+	uint8_t buf;
+	uint8_t relative : 1;
+	uint8_t segmented : 1;
+	uint16_t reserved;
+	uint32_t block;
+	uint32_t blocks;
+	uint32_t part;
+	uint32_t parts;
+};
+
+enum oci_opcode {
+	OCI_OP_END,
+	/* Publish: handles of SEND and RECV when `address`, of SLOT when `slot`; payload as it is. POST
+	 * flag to `step` (+ loop). At most one publication of handles per plan; later POSTs of the
+	 * same plan only raise the flag. */
+	OCI_OP_POST,
+	OCI_OP_SIGNAL,	  /* ACK flag to `step` (+ loop) */
+	OCI_OP_WAIT_POST, /* until the POST flags of peers [peer, peer + peers) reach `step` (+ loop) */
+	OCI_OP_WAIT_ACK,  /* the same of the ACK flags */
+	OCI_OP_PULL,	  /* local <- remote of peer, whose POST was awaited */
+	OCI_OP_PUSH,	  /* local -> remote of peer */
+	OCI_OP_SHARE,	  /* as PULL (or PUSH when `push`), by both ends: the peer has a HELP with this
+			   * rank among its peers */
+	OCI_OP_HELP,	  /* the other end, for the SHAREs of peers [peer, peer + peers), in whatever
+			   * order they come; awaits their POSTs itself. Local to remote, or remote to
+			   * local when `push` (as the SHAREs have it). Ends when no chunk of any of the
+			   * SHAREs is left to claim and what it claimed is copied: the SHAREs may go on */
+	OCI_OP_COPY,	  /* local -> second (both mine); nothing when they are the same bytes */
+	OCI_OP_REDUCE,	  /* second = local (op) second */
+	OCI_OP_REDUCE_FROM, /* second = remote slot or payload of peer (op) second */
+	OCI_OP_LOOP,	  /* for each segment of range `local`: up to the matching NEXT */
+	OCI_OP_NEXT,
+	OCI_OP_COUNT
+};
+
+struct oci_op {
+	uint8_t code;
+	uint8_t address : 1; /* POST: publish the addresses of SEND and RECV */
+	uint8_t slot : 1;    /* POST: publish the slot */
+	uint8_t push : 1;    /* SHARE, HELP: the SHARE end holds the source */
+	uint8_t by_peer : 1; /* HELP: block of `local` = rank of the helped peer (Scatter, Gather) */
+	uint16_t step;
+	uint16_t step_loop; /* added to step, times the index of the current segment */
+	uint16_t jump;	    /* LOOP: index of its NEXT; NEXT: index of its LOOP */
+	uint32_t peer;	    /* v of the first peer; a sequence wraps at p */
+	uint32_t peers;
+	struct oci_range local;
+	union {
+		struct oci_range remote; /* PULL, PUSH, SHARE, HELP, REDUCE_FROM: in the peer's buffers */
+		struct oci_range second; /* COPY, REDUCE; REDUCE_FROM keeps its target in `local` */
+	};
+};
+
+enum oci_collective {
+	OCI_BARRIER,
+	OCI_BCAST,
+	OCI_SCATTER,
+	OCI_GATHER,
+	OCI_ALLGATHER,
+	OCI_ALLTOALL,
+	OCI_REDUCE,
+	OCI_ALLREDUCE,
+	OCI_COLLECTIVES
+};
+
+/* What a plan is for: everything a builder may look at. No size. */
+struct oci_plan_key {
+	uint8_t collective;  /* enum oci_collective */
+	uint8_t algorithm;   /* index in the collective's list */
+	uint8_t commutative; /* of the reduction operation: order may be chosen, see coll/README.md */
+	uint8_t reserved;
+	uint32_t parameter; /* k of knomial:k, throttle factor ...; 0 when it has none */
+	uint32_t v;	    /* this rank, relative to the root */
+	uint32_t size;	    /* p */
+};
+
+struct oci_plan {
+	struct oci_plan_key key;
+	uint32_t nparts;	/* part_bytes = ceil(bytes / nparts) rounded to the unit; 0: no parts */
+	uint32_t segment_bytes; /* of its loops; rounded down to the unit, at least one unit */
+	uint32_t count;		/* operations, END included */
+	uint8_t uses_slot;
+	uint8_t uses_temp; /* TEMP and, when RECV cannot accumulate, ACC */
+	uint8_t posts;	   /* has a POST: others announce themselves when they start */
+	uint8_t reserved;
+	struct oci_op ops[];
+};
+
+/* Run-time parameters of one call on one rank. */
+struct oci_params {
+	size_t bytes;	   /* of a block */
+	size_t part_bytes; /* from oci_params_derive */
+	size_t segment_bytes;
+	uint32_t root;
+	uint32_t size;
+};
+
+/* Fills part_bytes and segment_bytes. unit: bytes of one element of a reduction, else 1. */
+void oci_params_derive(struct oci_params *params, const struct oci_plan *plan, size_t unit);
+
+static inline uint32_t oci_rank_of(const struct oci_params *params, uint32_t v)
+{
+	uint32_t rank = v + params->root;
+
+	return rank >= params->size ? rank - params->size : rank;
+}
+
+/* Start and length of a range; *offset in its buffer (0 for TEMP: see oci_range_resolve). */
+static inline void oci_range_eval(const struct oci_range *range, const struct oci_params *params,
+				  uint64_t segment, size_t *offset, size_t *length)
+{
+	uint32_t block = range->relative ? oci_rank_of(params, range->block) : range->block;
+	size_t base = (size_t)block * params->bytes;
+	size_t start = 0, end = (size_t)range->blocks * params->bytes;
+
+	if (range->parts) {
+		start = (size_t)range->part * params->part_bytes;
+		end = start + (size_t)range->parts * params->part_bytes;
+		if (end > params->bytes)
+			end = params->bytes;
+		if (start > end)
+			start = end;
+	}
+	if (range->segmented) {
+		size_t from = start + segment * params->segment_bytes;
+
+		if (from > end)
+			from = end;
+		if (end - from > params->segment_bytes)
+			end = from + params->segment_bytes;
+		start = from;
+	}
+	*offset = base + start;
+	*length = end - start;
+}
+
+/* Segments of a range: trip count of a LOOP over it. */
+uint64_t oci_range_segments(const struct oci_range *range, const struct oci_params *params);
+
+/* ---- builder ------------------------------------------------------------------------------- */
+
+struct oci_builder;
+
+/*
+ * A builder keeps the first error (-ENOMEM, -EINVAL for a malformed plan) until
+ * oci_builder_finish() returns it, so that algorithms need not look at every call.
+ */
+struct oci_builder *oci_builder_create(const struct oci_plan_key *key);
+/* The plan (caller frees with free()) or NULL and *error; destroys the builder. */
+struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error);
+
+const struct oci_plan_key *oci_builder_key(const struct oci_builder *b);
+void oci_build_parts(struct oci_builder *b, uint32_t nparts);
+void oci_build_segment(struct oci_builder *b, uint32_t bytes);
+
+enum oci_post { OCI_POST_FLAG, OCI_POST_ADDRESS, OCI_POST_SLOT };
+void oci_build_post(struct oci_builder *b, enum oci_post what, uint16_t step, uint16_t step_loop);
+void oci_build_signal(struct oci_builder *b, uint16_t step, uint16_t step_loop);
+/* peers = 0 adds nothing. A sequence of peers wraps at p. */
+void oci_build_wait_post(struct oci_builder *b, uint32_t peer, uint32_t peers, uint16_t step,
+			 uint16_t step_loop);
+void oci_build_wait_ack(struct oci_builder *b, uint32_t peer, uint32_t peers, uint16_t step,
+			uint16_t step_loop);
+void oci_build_pull(struct oci_builder *b, struct oci_range local, uint32_t peer,
+		    struct oci_range remote);
+void oci_build_push(struct oci_builder *b, struct oci_range local, uint32_t peer,
+		    struct oci_range remote);
+enum oci_share { OCI_SHARE_PULL, OCI_SHARE_PUSH }; /* what the SHARE end does */
+void oci_build_share(struct oci_builder *b, enum oci_share direction, struct oci_range local,
+		     uint32_t peer, struct oci_range remote);
+void oci_build_help(struct oci_builder *b, enum oci_share direction, struct oci_range local,
+		    bool by_peer, uint32_t peer, uint32_t peers, struct oci_range remote);
+void oci_build_copy(struct oci_builder *b, struct oci_range from, struct oci_range to);
+void oci_build_reduce(struct oci_builder *b, struct oci_range in, struct oci_range inout);
+void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_range remote,
+			   struct oci_range inout);
+void oci_build_loop(struct oci_builder *b, struct oci_range over);
+void oci_build_next(struct oci_builder *b);
+
+/* Ranges. Blocks are absolute ranks' unless _rel, where block 0 is the root's. */
+static inline struct oci_range oci_block(enum oci_buf buf, uint32_t block)
+{
+	return (struct oci_range){ .buf = buf, .block = block, .blocks = 1 };
+}
+
+static inline struct oci_range oci_block_rel(enum oci_buf buf, uint32_t block)
+{
+	return (struct oci_range){ .buf = buf, .relative = 1, .block = block, .blocks = 1 };
+}
+
+static inline struct oci_range oci_blocks(enum oci_buf buf, uint32_t block, uint32_t blocks)
+{
+	return (struct oci_range){ .buf = buf, .block = block, .blocks = blocks };
+}
+
+static inline struct oci_range oci_part(enum oci_buf buf, uint32_t part, uint32_t parts)
+{
+	return (struct oci_range){ .buf = buf, .blocks = 1, .part = part, .parts = parts };
+}
+
+static inline struct oci_range oci_segmented(struct oci_range range)
+{
+	range.segmented = 1;
+	return range;
+}
+
+/* ---- dump ---------------------------------------------------------------------------------- */
+
+const char *oci_collective_name(enum oci_collective collective);
+const char *oci_buf_name(enum oci_buf buf);
+const char *oci_opcode_name(enum oci_opcode code);
+/* Graphviz: the plans of all p ranks of one collective, edges within ranks and between flags. */
+void oci_plan_dump_dot(FILE *out, const struct oci_plan *const *plans, uint32_t count);
+
+#endif
