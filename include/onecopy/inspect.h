@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the `onecopy` command shows of the library's inside. Not a stable interface.
+ */
+#ifndef ONECOPY_INSPECT_H
+#define ONECOPY_INSPECT_H
+
+#include <onecopy/onecopy.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A mechanism as it works between this process and a child of its own. NULL past the end. */
+struct oc_mechanism_info {
+	const char *name; /* "cma" */
+	const char *what; /* one line: what it is */
+	int works;
+	const char *sentence; /* what was tried and came of it */
+	const char *remedy;   /* "" when it works */
+};
+/* Probes at the first call (forks one child that exits at once). */
+OC_API const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index);
+
+/* The option table. NULL past the end. */
+struct oc_option_info {
+	const char *variable, *value, *fallback, *from, *help;
+};
+OC_API const struct oc_option_info *oc_inspect_option(unsigned int index);
+
+/* Algorithms of a collective; NULL name past the end. */
+struct oc_algorithm_info {
+	const char *name, *idea;
+	uint32_t parameter_default, parameter_min, parameter_max; /* all 0: takes none */
+};
+OC_API const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
+							     unsigned int index);
+OC_API const char *oc_collective_name(enum oc_collective collective);
+/*
+ * The choice for a call as the selector makes it without a forced algorithm: "cico", "knomial:4",
+ * "mpi". single_copy, oversubscribed: 0 or 1. Copied to `text`.
+ */
+OC_API void oc_inspect_choice(enum oc_collective collective, size_t bytes, uint32_t size,
+			      int single_copy, int oversubscribed, char *text, size_t text_bytes);
+
+/* Checks words for ONECOPY_<COLLECTIVE>: 0, or -EINVAL and *expected says what is valid. */
+OC_API int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
+				       const char **expected);
+
+struct oc_topology_info {
+	unsigned int packages, numa_nodes, l3s, l2s, cores, cpus;
+	size_t l2_bytes, l3_bytes;
+	unsigned int cores_per_l2, cores_per_l3;
+	unsigned int cpus_allowed;
+	double cgroup_cpus; /* 0: no limit */
+};
+/* 0, or -errno when hwloc cannot load the topology. */
+OC_API int oc_inspect_topology(struct oc_topology_info *info);
+
+/* Memory of one team on one rank, bytes. */
+OC_API size_t oc_inspect_team_bytes(void);
+
+/* The plans of all ranks of a collective, as a Graphviz graph on `fd`. 0 or -errno. */
+OC_API int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm,
+			       uint32_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * onecopy: collectives among processes of one node that move every byte once.
+ *
+ * CAVEATS, read first
+ *   - A team belongs to the processes that created it. After fork(2) the child must not use it.
+ *   - All members call the same collectives on a team in the same order, as in MPI. A call with
+ *     other arguments than the peers' is an error that names both ranks, where it is noticed.
+ *   - A member that dies makes the others' calls fail with -EOWNERDEAD within about 100 ms; from
+ *     then on every call on that team fails with the same error at once.
+ *   - A buffer handed to a started operation belongs to it until the operation completes.
+ *
+ * THREADS. Different threads may use different teams at the same time. One team is used by one
+ * thread at a time. oc_progress() may be called by any thread at any time.
+ *
+ * ERRORS. Functions return 0 (or a stated positive value) or -errno. Outputs are written only on
+ * success. oc_team_error() gives the last error of a team as a sentence with cause and remedy.
+ */
+#ifndef ONECOPY_H
+#define ONECOPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OC_VERSION "0.1.0"
+#define OC_API __attribute__((visibility("default")))
+
+/* Version of the library that is running, "0.1.0". */
+OC_API const char *oc_version(void);
+
+/* ---- bootstrap ------------------------------------------------------------------------------
+ *
+ * How the members of a future team reach each other before they share memory: one nonblocking
+ * allgather at a time, called from oc_team_progress(). onecopy never blocks in it.
+ */
+struct oc_bootstrap {
+	uint32_t rank; /* 0 .. size-1 */
+	uint32_t size; /* >= 1 */
+	/* Processes of this job on this node (>= size): tells whether CPUs are oversubscribed by ranks
+	 * outside of the team. 0: size. */
+	uint32_t node_ranks;
+	void *context;
+	/*
+	 * Starts an allgather of `bytes` from every member into recv (size * bytes, in rank order).
+	 * Both buffers stay valid until it has completed. 0 or -errno.
+	 */
+	int (*allgather_start)(void *context, const void *send, size_t bytes, void *recv);
+	/* 1 completed, 0 not yet, -errno failed. Called only while one is under way. */
+	int (*allgather_test)(void *context);
+	/* Called once, when the team needs the bootstrap no more (ready, refused or destroyed). */
+	void (*release)(void *context);
+};
+
+/* ---- team ----------------------------------------------------------------------------------- */
+
+struct oc_team;
+
+/*
+ * Begins to create a team; never blocks and sends nothing. Every member calls it, then collectives
+ * on it; creation proceeds in them and in oc_progress(). The bootstrap is copied, its context must
+ * live until release is called (also when this function fails).
+ * -EINVAL: a malformed bootstrap. -ENOMEM.
+ */
+OC_API int oc_team_create(struct oc_team **team, const struct oc_bootstrap *bootstrap);
+
+/*
+ * Drives creation. 1: ready; 0: under way; -errno: refused, on all members alike, and every
+ * collective returns OC_HAND_BACK for ever (oc_team_error() says why).
+ */
+OC_API int oc_team_progress(struct oc_team *team);
+
+/*
+ * Leaves the team; local, does not synchronise. Memory that peers may still read is given back
+ * when all members have left. -EBUSY: an operation is still outstanding, nothing was done.
+ */
+OC_API int oc_team_destroy(struct oc_team *team);
+
+OC_API uint32_t oc_team_rank(const struct oc_team *team);
+OC_API uint32_t oc_team_size(const struct oc_team *team);
+/* Sentence on the last error or refusal; "" when there was none. Valid until the next call. */
+OC_API const char *oc_team_error(const struct oc_team *team);
+/* The rank whose death an -EOWNERDEAD reported, else -1. */
+OC_API int oc_team_dead_rank(const struct oc_team *team);
+
+/*
+ * Forces the algorithm of a collective on this team: "knomial:4", "auto" (the selector again) or
+ * "mpi" (hand back). All members, with the same words, at the same place among their collectives.
+ * -EINVAL: unknown collective or algorithm; oc_team_error() lists the valid ones.
+ */
+OC_API int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm);
+
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+/* As a send (or, for the root of a Scatter, receive) buffer: MPI_IN_PLACE's meaning. */
+#define OC_IN_PLACE ((void *)-1)
+
+/*
+ * Positive result of a collective: onecopy does not serve this call, on any member alike (team not
+ * ready or refused, or the selector says that the caller's own algorithm is faster). Nothing was
+ * read, written or sent.
+ */
+#define OC_HAND_BACK 1
+
+/* A reduction operation: inout[i] = in[i] (op) inout[i] for `count` elements of `bytes` bytes. */
+struct oc_op {
+	void (*apply)(void *context, const void *in, void *inout, size_t count);
+	void *context;
+	size_t bytes;	  /* of an element; 1 .. OC_OP_MAX_BYTES */
+	int commutative;  /* 0: operands are combined in rank order */
+	uint32_t id;	  /* compared between the ranks to notice mismatched calls; 0: not compared */
+};
+#define OC_OP_MAX_BYTES 4096
+
+enum oc_collective {
+	OC_BARRIER,
+	OC_BCAST,
+	OC_SCATTER,
+	OC_GATHER,
+	OC_ALLGATHER,
+	OC_ALLTOALL,
+	OC_REDUCE,
+	OC_ALLREDUCE,
+	OC_COLLECTIVES
+};
+
+/*
+ * One call of a collective.
+ *   bytes  Bcast, Reduce, Allreduce: the whole message; Scatter, Gather, Allgather, Alltoall: the
+ *          block of one rank. 0 is allowed. Alike on all members.
+ *   send   Bcast: the buffer on every rank (recv is ignored). Scatter: size * bytes on the root.
+ *          Gather, Reduce, Allreduce, Allgather: OC_IN_PLACE as MPI allows it. Alltoall:
+ *          size * bytes, or OC_IN_PLACE.
+ *   recv   Gather, Allgather, Alltoall: size * bytes (Gather: on the root). Scatter: bytes, or
+ *          OC_IN_PLACE on the root. Reduce (root), Allreduce: bytes.
+ *   op     Reduce and Allreduce: alike on all members; bytes is a multiple of op->bytes.
+ * Buffers must not overlap, unless OC_IN_PLACE says so.
+ */
+struct oc_call {
+	enum oc_collective collective;
+	const void *send;
+	void *recv;
+	size_t bytes;
+	uint32_t root;
+	const struct oc_op *op;
+};
+
+/*
+ * Runs a collective; returns when this rank's part is over.
+ *   0              done
+ *   OC_HAND_BACK   not served, by all members alike
+ *   -EINVAL        malformed call (unknown collective, root >= size, missing buffer, bytes not a
+ *                  multiple of the element); nothing was sent: correct the call
+ *   -EOWNERDEAD    a member died; -EPROTO: the members' calls do not match; the team is unusable
+ *   -EFAULT        a peer's buffer cannot be read or written, by any mechanism; likewise
+ *   -ENOMEM        no memory for a plan or a temporary buffer; likewise
+ */
+OC_API int oc_collective(struct oc_team *team, const struct oc_call *call);
+
+struct oc_request;
+
+/*
+ * Starts a collective and returns at once, also when more operations are outstanding than the
+ * team has lanes. The call is copied, op->context and the buffers must live until completion.
+ * Results as oc_collective; on 0 *request is set. While the team is under creation: OC_HAND_BACK
+ * if all members agree to it, else the operation waits its turn inside the request.
+ */
+OC_API int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request);
+/* 1 completed (the request is freed), 0 not yet, -errno failed (freed). Drives progress. */
+OC_API int oc_test(struct oc_request *request);
+/* As oc_test, but returns only when it has completed: 0 or -errno. */
+OC_API int oc_wait(struct oc_request *request);
+
+/*
+ * Drives every outstanding operation and team creation of this process; returns how many steps
+ * moved. Front ends call it from the MPI's progress engine.
+ */
+OC_API int oc_progress(void);
+/*
+ * What a waiting onecopy calls now and then, so that the caller's own communication moves (an
+ * outstanding MPI_Isend, say). NULL: nothing. Process-wide; may be called from any thread that is
+ * inside onecopy. Must not call a collective.
+ */
+OC_API void oc_set_progress(void (*progress)(void));
+
+/* ---- what was done ---------------------------------------------------------------------------- */
+
+/*
+ * Counts a call that the front end handed to the MPI without asking a team, with the reason in
+ * words; both strings must live for ever (literals).
+ */
+OC_API void oc_count_handed_back(const char *collective, const char *reason);
+/*
+ * Writes this process's counters as JSON into ONECOPY_STATS_DIR (nothing when it is not set), as
+ * NAME.HOST.PID.json. world_rank labels them. 0 or -errno. Called by front ends at the end.
+ */
+OC_API int oc_stats_write(int world_rank);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
