@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The builder: collects operations, keeps the first error, and refuses a plan that no executor
+ * could run. What needs sizes or the other ranks' plans (bounds, deadlock, races) is not looked
+ * at here but proven by the checker, plan/check.h.
+ */
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Parts of at least a cache line are made of whole lines, where the unit allows. */
+#define LINE_BYTES 64
+
+struct oci_builder {
+	struct oci_plan_key key;
+	int error;
+	uint32_t nparts;
+	uint32_t segment_bytes;
+	uint32_t count;
+	uint32_t capacity;
+	bool in_loop;
+	uint32_t loop; /* index of the open LOOP */
+	struct oci_op *ops;
+};
+
+/* Saturates: a size that does not fit is no buffer's, and eval clips parts to the block. */
+static size_t round_up(size_t value, size_t multiple)
+{
+	size_t rest = value % multiple;
+
+	if (!rest)
+		return value;
+	if (value > SIZE_MAX - (multiple - rest))
+		return SIZE_MAX - SIZE_MAX % multiple;
+	return value + (multiple - rest);
+}
+
+void oci_params_derive(struct oci_params *params, const struct oci_plan *plan, size_t unit)
+{
+	size_t part = 0, segment = params->bytes;
+
+	if (!unit)
+		unit = 1;
+	if (plan->nparts && params->bytes) {
+		part = params->bytes / plan->nparts + (params->bytes % plan->nparts != 0);
+		part = round_up(part, unit);
+		if (part >= LINE_BYTES && unit < LINE_BYTES)
+			part = round_up(part, round_up(LINE_BYTES, unit));
+	}
+	if (plan->segment_bytes)
+		segment = plan->segment_bytes - plan->segment_bytes % unit;
+	params->part_bytes = part;
+	params->segment_bytes = segment < unit ? unit : segment;
+}
+
+uint64_t oci_range_segments(const struct oci_range *range, const struct oci_params *params)
+{
+	struct oci_range whole = *range;
+	size_t offset, length;
+
+	whole.segmented = 0;
+	oci_range_eval(&whole, params, 0, &offset, &length);
+	return length / params->segment_bytes + (length % params->segment_bytes != 0);
+}
+
+struct oci_builder *oci_builder_create(const struct oci_plan_key *key)
+{
+	struct oci_builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->key = *key;
+	if (!key->size || key->v >= key->size)
+		b->error = -EINVAL;
+	return b;
+}
+
+const struct oci_plan_key *oci_builder_key(const struct oci_builder *b)
+{
+	return &b->key;
+}
+
+void oci_build_parts(struct oci_builder *b, uint32_t nparts)
+{
+	b->nparts = nparts;
+}
+
+void oci_build_segment(struct oci_builder *b, uint32_t bytes)
+{
+	b->segment_bytes = bytes;
+}
+
+static void reject(struct oci_builder *b, int error)
+{
+	if (!b->error)
+		b->error = error;
+}
+
+static void append(struct oci_builder *b, const struct oci_op *op)
+{
+	if (b->error)
+		return;
+	if (b->count == b->capacity) {
+		uint32_t capacity = b->capacity ? b->capacity * 2 : 16;
+		struct oci_op *ops = reallocarray(b->ops, capacity, sizeof(*ops));
+
+		if (!ops) {
+			reject(b, -ENOMEM);
+			return;
+		}
+		b->ops = ops;
+		b->capacity = capacity;
+	}
+	b->ops[b->count++] = *op;
+}
+
+static void check_range(struct oci_builder *b, const struct oci_range *range)
+{
+	if (range->buf >= OCI_BUF_COUNT || (range->segmented && !b->in_loop))
+		reject(b, -EINVAL);
+	if (range->relative && (range->blocks > 1 || range->block >= b->key.size))
+		reject(b, -EINVAL);
+	if (range->parts && range->blocks > 1)
+		reject(b, -EINVAL);
+}
+
+/* A range in a peer's buffers: TEMP and ACC are private, and a POST line has one writer. */
+static void check_remote(struct oci_builder *b, const struct oci_range *range, bool written)
+{
+	check_range(b, range);
+	if (range->buf == OCI_BUF_TEMP || range->buf == OCI_BUF_ACC ||
+	    (range->buf == OCI_BUF_INLINE && written))
+		reject(b, -EINVAL);
+}
+
+static void check_peer(struct oci_builder *b, uint32_t peer)
+{
+	if (peer >= b->key.size || peer == b->key.v)
+		reject(b, -EINVAL);
+}
+
+static void append_flag(struct oci_builder *b, struct oci_op op)
+{
+	/* Without a loop there is no index for step_loop to be multiplied by. */
+	if (!op.step || (op.step_loop && !b->in_loop))
+		reject(b, -EINVAL);
+	append(b, &op);
+}
+
+void oci_build_post(struct oci_builder *b, enum oci_post what, uint16_t step, uint16_t step_loop)
+{
+	append_flag(b, (struct oci_op){ .code = OCI_OP_POST,
+					.address = what == OCI_POST_ADDRESS,
+					.slot = what == OCI_POST_SLOT,
+					.step = step,
+					.step_loop = step_loop });
+}
+
+void oci_build_signal(struct oci_builder *b, uint16_t step, uint16_t step_loop)
+{
+	append_flag(b, (struct oci_op){
+			       .code = OCI_OP_SIGNAL, .step = step, .step_loop = step_loop });
+}
+
+static void append_wait(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,
+			uint16_t step, uint16_t step_loop)
+{
+	if (!peers)
+		return;
+	if (peer >= b->key.size || peers > b->key.size)
+		reject(b, -EINVAL);
+	append_flag(b, (struct oci_op){ .code = code,
+					.step = step,
+					.step_loop = step_loop,
+					.peer = peer,
+					.peers = peers });
+}
+
+void oci_build_wait_post(struct oci_builder *b, uint32_t peer, uint32_t peers, uint16_t step,
+			 uint16_t step_loop)
+{
+	append_wait(b, OCI_OP_WAIT_POST, peer, peers, step, step_loop);
+}
+
+void oci_build_wait_ack(struct oci_builder *b, uint32_t peer, uint32_t peers, uint16_t step,
+			uint16_t step_loop)
+{
+	append_wait(b, OCI_OP_WAIT_ACK, peer, peers, step, step_loop);
+}
+
+/* The operations between `local` of this rank and `remote` of one peer. */
+static void append_transfer(struct oci_builder *b, struct oci_op op, bool remote_written)
+{
+	check_range(b, &op.local);
+	check_remote(b, &op.remote, remote_written);
+	check_peer(b, op.peer);
+	op.peers = 1;
+	append(b, &op);
+}
+
+void oci_build_pull(struct oci_builder *b, struct oci_range local, uint32_t peer,
+		    struct oci_range remote)
+{
+	append_transfer(b,
+			(struct oci_op){ .code = OCI_OP_PULL,
+					 .peer = peer,
+					 .local = local,
+					 .remote = remote },
+			false);
+}
+
+void oci_build_push(struct oci_builder *b, struct oci_range local, uint32_t peer,
+		    struct oci_range remote)
+{
+	append_transfer(b,
+			(struct oci_op){ .code = OCI_OP_PUSH,
+					 .peer = peer,
+					 .local = local,
+					 .remote = remote },
+			true);
+}
+
+void oci_build_share(struct oci_builder *b, enum oci_share direction, struct oci_range local,
+		     uint32_t peer, struct oci_range remote)
+{
+	bool push = direction == OCI_SHARE_PUSH;
+
+	append_transfer(b,
+			(struct oci_op){ .code = OCI_OP_SHARE,
+					 .push = push,
+					 .peer = peer,
+					 .local = local,
+					 .remote = remote },
+			push);
+}
+
+void oci_build_help(struct oci_builder *b, enum oci_share direction, struct oci_range local,
+		    bool by_peer, uint32_t peer, uint32_t peers, struct oci_range remote)
+{
+	uint32_t size = b->key.size;
+	bool push = direction == OCI_SHARE_PUSH;
+	struct oci_op op = {
+		.code = OCI_OP_HELP,
+		.push = push,
+		.by_peer = by_peer,
+		.peer = peer,
+		.peers = peers,
+		.local = local,
+		.remote = remote,
+	};
+
+	if (!peers)
+		return;
+	check_range(b, &local);
+	check_remote(b, &remote, !push);
+	if (peer >= size || peers >= size || (b->key.v + size - peer) % size < peers)
+		reject(b, -EINVAL);
+	append(b, &op);
+}
+
+void oci_build_copy(struct oci_builder *b, struct oci_range from, struct oci_range to)
+{
+	check_range(b, &from);
+	check_range(b, &to);
+	append(b, &(struct oci_op){ .code = OCI_OP_COPY, .local = from, .second = to });
+}
+
+void oci_build_reduce(struct oci_builder *b, struct oci_range in, struct oci_range inout)
+{
+	check_range(b, &in);
+	check_range(b, &inout);
+	append(b, &(struct oci_op){ .code = OCI_OP_REDUCE, .local = in, .second = inout });
+}
+
+void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_range remote,
+			   struct oci_range inout)
+{
+	if (remote.buf != OCI_BUF_SLOT && remote.buf != OCI_BUF_INLINE)
+		reject(b, -EINVAL);
+	append_transfer(b,
+			(struct oci_op){ .code = OCI_OP_REDUCE_FROM,
+					 .peer = peer,
+					 .local = inout,
+					 .remote = remote },
+			false);
+}
+
+void oci_build_loop(struct oci_builder *b, struct oci_range over)
+{
+	over.segmented = 0;
+	check_range(b, &over);
+	/* A jump has 16 bits; in_loop here would be a nested loop, which has no second index. */
+	if (b->in_loop || b->count > UINT16_MAX)
+		reject(b, -EINVAL);
+	b->in_loop = true;
+	b->loop = b->count;
+	append(b, &(struct oci_op){ .code = OCI_OP_LOOP, .local = over });
+}
+
+void oci_build_next(struct oci_builder *b)
+{
+	if (!b->in_loop || b->count > UINT16_MAX)
+		reject(b, -EINVAL);
+	if (b->error)
+		return;
+	b->in_loop = false;
+	b->ops[b->loop].jump = (uint16_t)b->count;
+	append(b, &(struct oci_op){ .code = OCI_OP_NEXT, .jump = (uint16_t)b->loop });
+}
+
+/* What a plan uses of this rank's own buffers. */
+struct use {
+	bool buf[OCI_BUF_COUNT];
+	bool parts;
+	bool posts;
+	bool address;
+	unsigned int handles; /* publications */
+};
+
+static void use_range(struct use *use, const struct oci_range *range, bool own)
+{
+	if (own)
+		use->buf[range->buf] = true;
+	if (range->parts)
+		use->parts = true;
+}
+
+static void use_op(struct use *use, const struct oci_op *op)
+{
+	switch (op->code) {
+	case OCI_OP_POST:
+		use->posts = true;
+		use->handles += op->address + op->slot;
+		use->address |= op->address;
+		use->buf[OCI_BUF_SLOT] |= op->slot;
+		break;
+	case OCI_OP_PULL:
+	case OCI_OP_PUSH:
+	case OCI_OP_SHARE:
+	case OCI_OP_HELP:
+	case OCI_OP_REDUCE_FROM:
+		use_range(use, &op->local, true);
+		use_range(use, &op->remote, false);
+		break;
+	case OCI_OP_COPY:
+	case OCI_OP_REDUCE:
+		use_range(use, &op->local, true);
+		use_range(use, &op->second, true);
+		break;
+	case OCI_OP_LOOP:
+		use_range(use, &op->local, false);
+		break;
+	default:
+		break;
+	}
+}
+
+struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
+{
+	struct oci_plan *plan = NULL;
+	struct use use = { 0 };
+
+	if (b->in_loop)
+		reject(b, -EINVAL);
+	append(b, &(struct oci_op){ .code = OCI_OP_END });
+	for (uint32_t i = 0; i < b->count; i++)
+		use_op(&use, &b->ops[i]);
+	/* The payload of a POST line and the addresses it publishes are the same bytes of it. */
+	if (use.handles > 1 || (use.address && use.buf[OCI_BUF_INLINE]) ||
+	    (use.parts && !b->nparts))
+		reject(b, -EINVAL);
+	if (!b->error) {
+		plan = malloc(sizeof(*plan) + b->count * sizeof(*b->ops));
+		if (!plan)
+			reject(b, -ENOMEM);
+	}
+	if (plan) {
+		*plan = (struct oci_plan){
+			.key = b->key,
+			.nparts = b->nparts,
+			.segment_bytes = b->segment_bytes,
+			.count = b->count,
+			.uses_slot = use.buf[OCI_BUF_SLOT],
+			.uses_temp = use.buf[OCI_BUF_TEMP] || use.buf[OCI_BUF_ACC],
+			.posts = use.posts,
+		};
+		memcpy(plan->ops, b->ops, b->count * sizeof(*b->ops));
+	} else {
+		*error = b->error;
+	}
+	free(b->ops);
+	free(b);
+	return plan;
+}
+
+const char *oci_collective_name(enum oci_collective collective)
+{
+	static const char *const names[OCI_COLLECTIVES] = {
+		[OCI_BARRIER] = "barrier",	 [OCI_BCAST] = "bcast",
+		[OCI_SCATTER] = "scatter",	 [OCI_GATHER] = "gather",
+		[OCI_ALLGATHER] = "allgather", [OCI_ALLTOALL] = "alltoall",
+		[OCI_REDUCE] = "reduce",	 [OCI_ALLREDUCE] = "allreduce",
+	};
+
+	return (unsigned int)collective < OCI_COLLECTIVES ? names[collective] : "?";
+}
+
+const char *oci_buf_name(enum oci_buf buf)
+{
+	static const char *const names[OCI_BUF_COUNT] = {
+		[OCI_BUF_SEND] = "SEND", [OCI_BUF_RECV] = "RECV", [OCI_BUF_SLOT] = "SLOT",
+		[OCI_BUF_TEMP] = "TEMP", [OCI_BUF_ACC] = "ACC",	  [OCI_BUF_INLINE] = "INLINE",
+	};
+
+	return (unsigned int)buf < OCI_BUF_COUNT ? names[buf] : "?";
+}
+
+const char *oci_opcode_name(enum oci_opcode code)
+{
+	static const char *const names[OCI_OP_COUNT] = {
+		[OCI_OP_END] = "END",		[OCI_OP_POST] = "POST",
+		[OCI_OP_SIGNAL] = "SIGNAL",	[OCI_OP_WAIT_POST] = "WAIT_POST",
+		[OCI_OP_WAIT_ACK] = "WAIT_ACK", [OCI_OP_PULL] = "PULL",
+		[OCI_OP_PUSH] = "PUSH",		[OCI_OP_SHARE] = "SHARE",
+		[OCI_OP_HELP] = "HELP",		[OCI_OP_COPY] = "COPY",
+		[OCI_OP_REDUCE] = "REDUCE",	[OCI_OP_REDUCE_FROM] = "REDUCE_FROM",
+		[OCI_OP_LOOP] = "LOOP",		[OCI_OP_NEXT] = "NEXT",
+	};
+
+	return (unsigned int)code < OCI_OP_COUNT ? names[code] : "?";
+}
