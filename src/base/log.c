@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer lines are cut: PIPE_BUF bytes is what one write delivers in one piece to a pipe. */
+/* Longer lines are cut. Below PIPE_BUF, so that a pipe takes a line in one piece. */
 #define LINE_BYTES 1024
 
 static const char *const level_name[] = { "error", "warning", "info", "debug" };
@@ -21,15 +21,28 @@ static const char *const level_name[] = { "error", "warning", "info", "debug" };
 /* -1: not decided yet. Two threads that decide at once store the same value. */
 static int current_level = -1;
 
-static int level_from_environment(void)
+bool oci_log_level_parse(const char *text, enum oci_log_level *level)
 {
 	static const char *const value[] = { "error", "warn", "info", "debug" };
+
+	for (int i = 0; i < 4; i++) {
+		if (!strcmp(text, value[i])) {
+			*level = (enum oci_log_level)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Not through the option table, which itself logs. A bad value is reported there. */
+static int level_from_environment(void)
+{
+	enum oci_log_level level = OCI_LOG_WARN;
 	const char *text = getenv("ONECOPY_LOG");
 
-	for (int i = 0; text && i < 4; i++)
-		if (!strcmp(text, value[i]))
-			return i;
-	return OCI_LOG_WARN;
+	if (text)
+		oci_log_level_parse(text, &level);
+	return (int)level;
 }
 
 bool oci_log_enabled(enum oci_log_level level)

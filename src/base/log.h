@@ -3,7 +3,8 @@
  * One line per event on standard error: "onecopy: [host:pid] warning: sentence".
  *
  * The level comes from ONECOPY_LOG (error, warn, info, debug; default warn). Whoever decides an
- * error logs it; callers pass the -errno on. Thread safe (one write(2) per line).
+ * error logs it; callers pass the -errno on. Thread safe, errno is kept, and
+ * a line is one write(2), cut at 1 KiB.
  */
 #ifndef OC_BASE_LOG_H
 #define OC_BASE_LOG_H
@@ -14,6 +15,8 @@ enum oci_log_level { OCI_LOG_ERROR, OCI_LOG_WARN, OCI_LOG_INFO, OCI_LOG_DEBUG };
 
 void oci_log(enum oci_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* error, warn, info or debug into *level; false, and *level as it was, when it is none of them. */
+bool oci_log_level_parse(const char *text, enum oci_log_level *level);
 bool oci_log_enabled(enum oci_log_level level);
 /* Tests and the command set it; everyone else leaves it to the option table. */
 void oci_log_set_level(enum oci_log_level level);

@@ -9,6 +9,8 @@
 #ifndef OC_BASE_OPTIONS_H
 #define OC_BASE_OPTIONS_H
 
+#include "base/log.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,14 +33,16 @@ struct oci_options {
 	size_t segment_bytes;	 /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
 	uint32_t spins;		 /* ONECOPY_SPINS: polls before a wait yields or sleeps */
 	bool check_calls;	 /* ONECOPY_CHECK: off skips the header check of mismatched calls */
+	enum oci_log_level log;	 /* ONECOPY_LOG; for the table, log.c reads it by itself */
 };
 
 /* Parses the environment at the first call (thread safe); the same pointer ever after. */
 const struct oci_options *oci_options(void);
 
 /*
- * A hash of the options that all ranks of a team must share (mechanism, algorithms, check, log
- * and stats excluded): exchanged at team creation.
+ * A hash of the options that all ranks of a team must share, exchanged at team creation: enable,
+ * mechanism, algorithms, segment limit and check. Not in it: log, stats, ptracer and spins, which
+ * are each rank's own affair.
  */
 uint64_t oci_options_hash(void);
 
@@ -54,8 +58,12 @@ const struct oci_option_info *oci_option_info(unsigned int index);
 
 /*
  * The algorithm options are checked by the layer that knows the names (src/coll), which calls
- * this to warn once in the form of the table. Bytes accept K, M, G suffixes.
+ * this to warn in the form of the table, once per variable and process. The ranks of one job
+ * share an environment, so those that their launcher calls other than 0 say it at info only.
  */
 void oci_option_reject(const char *variable, const char *value, const char *expected);
+
+/* Bytes as an option or a command line spells them: "65536", "64K", "1m". false: it is not. */
+bool oci_option_bytes(const char *text, size_t *bytes);
 
 #endif

@@ -17,9 +17,9 @@
 /* memory.c ------------------------------------------------------------------------------- */
 
 /*
- * An anonymous shared file of `bytes`, fallocated: no room is -ENOSPC (or -ENOMEM) here and never
- * SIGBUS later. memfd_create first; when the kernel refuses it, shm_open, unlinked at once.
- * Returns the descriptor (O_CLOEXEC), or -errno.
+ * An anonymous shared file of `bytes`, fallocated: no room is -ENOSPC, -ENOMEM or -EFBIG (past
+ * ulimit -f) here and never SIGBUS, SIGXFSZ or the OOM killer later. memfd_create first; when the
+ * kernel refuses it, shm_open, unlinked at once. Returns the descriptor (O_CLOEXEC), or -errno.
  */
 int oci_os_shared_file(const char *name, size_t bytes);
 /* Adds room for [offset, offset + bytes): 0 or -errno. */
@@ -46,6 +46,8 @@ int oci_os_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void oci_os_futex_wake(uint32_t *word, int count);
 
 /* process.c ---------------------------------------------------------------------------------- */
+/* All of a small (proc, sys) file, cut at bytes - 1 and ended with a 0: its length, or -errno. */
+ssize_t oci_os_read_file(const char *path, char *text, size_t bytes);
 /* A pidfd, or -errno. Readable (poll) once the process has ended, also as a zombie. */
 int oci_os_pidfd_open(pid_t pid);
 /* Has the process behind the pidfd ended? false when unknown. Does not block. */

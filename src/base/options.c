@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/options.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Parses text into the field of struct oci_options; false: the value cannot be used. */
+typedef bool parse_fn(const char *text, void *field);
+
+static bool parse_switch(const char *text, void *field)
+{
+	static const char *const on[] = { "on", "1", "yes", "true" };
+	static const char *const off[] = { "off", "0", "no", "false" };
+
+	for (size_t i = 0; i < 4; i++) {
+		if (!strcmp(text, on[i]))
+			*(bool *)field = true;
+		else if (!strcmp(text, off[i]))
+			*(bool *)field = false;
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
+
+static bool parse_mechanism(const char *text, void *field)
+{
+	if (strcmp(text, "auto") && strcmp(text, "cma") && strcmp(text, "shm"))
+		return false;
+	*(const char **)field = text;
+	return true;
+}
+
+/* Only the form: which names exist is known to src/coll, which calls oci_option_reject(). */
+static bool parse_algorithm(const char *text, void *field)
+{
+	if (!*text || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-:") != strlen(text))
+		return false;
+	*(const char **)field = text;
+	return true;
+}
+
+static bool parse_ptracer(const char *text, void *field)
+{
+	static const char *const name[] = { "ancestor", "any", "none" };
+
+	for (int i = 0; i < 3; i++) {
+		if (!strcmp(text, name[i])) {
+			*(enum oci_ptracer *)field = (enum oci_ptracer)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_level(const char *text, void *field)
+{
+	return oci_log_level_parse(text, field);
+}
+
+/* Created by nobody here: a directory that is missing at the end of the job is reported then. */
+static bool parse_directory(const char *text, void *field)
+{
+	*(const char **)field = *text ? text : NULL;
+	return true;
+}
+
+static bool parse_number(const char *text, uint64_t limit, uint64_t *value)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return !errno && !*end && *value <= limit;
+}
+
+static bool parse_spins(const char *text, void *field)
+{
+	uint64_t value;
+
+	if (!parse_number(text, UINT32_MAX, &value))
+		return false;
+	*(uint32_t *)field = (uint32_t)value;
+	return true;
+}
+
+bool oci_option_bytes(const char *text, size_t *bytes)
+{
+	static const char suffix[] = "KMG";
+	char digits[24];
+	size_t length = strlen(text);
+	const char *unit = NULL;
+	unsigned int shift = 0;
+	uint64_t value;
+
+	if (!length || length >= sizeof(digits))
+		return false;
+	unit = strchr(suffix, text[length - 1] & ~0x20);
+	if (unit && *unit) {
+		shift = 10 * (unsigned int)(unit - suffix + 1);
+		length--;
+	}
+	memcpy(digits, text, length);
+	digits[length] = '\0';
+	if (!parse_number(digits, SIZE_MAX >> shift, &value))
+		return false;
+	*bytes = (size_t)value << shift;
+	return true;
+}
+
+static bool parse_segment(const char *text, void *field)
+{
+	size_t bytes;
+
+	if (!oci_option_bytes(text, &bytes) || bytes < (size_t)1 << 20)
+		return false;
+	*(size_t *)field = bytes;
+	return true;
+}
+
+#define FIELD(name) offsetof(struct oci_options, name), sizeof(((struct oci_options *)0)->name)
+#define ALGORITHM_EXPECTED \
+	"an algorithm's name, with :PARAMETER where it has one (see onecopy info), auto or mpi"
+#define ALGORITHM(upper, lower, help)                                                           \
+	{                                                                                       \
+		"ONECOPY_" upper, "auto", help, ALGORITHM_EXPECTED, parse_algorithm, AGREED | TEXT, \
+			FIELD(lower)                                                            \
+	}
+
+enum { AGREED = 1, TEXT = 2 }; /* must be alike on all ranks of a team; the field is a string */
+
+/*
+ * The table. ONECOPY_SPINS: about 40 us of polling on our 2-core hosts (a pause is 20 to 40 ns
+ * there), longer than any small collective and far shorter than a time slice of the scheduler.
+ */
+static const struct row {
+	const char *variable;
+	const char *fallback;
+	const char *help;
+	const char *expected;
+	parse_fn *parse;
+	unsigned int flags;
+	size_t offset, size;
+} table[] = {
+	{ "ONECOPY", "on", "serve collectives, or leave all of them to the MPI", "on or off",
+	  parse_switch, AGREED, FIELD(enable) },
+	{ "ONECOPY_MECHANISM", "auto", "how bytes move between ranks (auto: the best that works)",
+	  "auto, cma or shm", parse_mechanism, AGREED | TEXT, FIELD(mechanism) },
+	ALGORITHM("BARRIER", barrier, "algorithm of Barrier"),
+	ALGORITHM("BCAST", bcast, "algorithm of Bcast, such as knomial:4"),
+	ALGORITHM("SCATTER", scatter, "algorithm of Scatter"),
+	ALGORITHM("GATHER", gather, "algorithm of Gather"),
+	ALGORITHM("ALLGATHER", allgather, "algorithm of Allgather"),
+	ALGORITHM("ALLTOALL", alltoall, "algorithm of Alltoall"),
+	ALGORITHM("REDUCE", reduce, "algorithm of Reduce"),
+	ALGORITHM("ALLREDUCE", allreduce, "algorithm of Allreduce"),
+	{ "ONECOPY_PTRACER", "ancestor",
+	  "whom a rank admits to its memory under Yama: the ranks' common ancestor, any process, none",
+	  "ancestor, any or none", parse_ptracer, 0, FIELD(ptracer) },
+	{ "ONECOPY_STATS_DIR", "", "directory where each process leaves its counters at the end",
+	  "a directory", parse_directory, TEXT, FIELD(stats_dir) },
+	{ "ONECOPY_SEGMENT_BYTES", "256M", "limit of the shared memory of one process",
+	  "bytes, at least 1M, with an optional suffix K, M or G", parse_segment, AGREED,
+	  FIELD(segment_bytes) },
+	{ "ONECOPY_SPINS", "1000", "polls before a wait yields or sleeps", "a number from 0 to 4294967295",
+	  parse_spins, 0, FIELD(spins) },
+	{ "ONECOPY_CHECK", "on", "compare what the ranks of a collective called", "on or off",
+	  parse_switch, AGREED, FIELD(check_calls) },
+	{ "ONECOPY_LOG", "warn", "least severe line that is printed",
+	  "error, warn, info or debug", parse_level, 0, FIELD(log) },
+};
+
+#define ROWS (sizeof(table) / sizeof(table[0]))
+
+static struct oci_options options;
+static struct oci_option_info info[ROWS];
+static bool rejected[ROWS]; /* a warning was given */
+static uint64_t agreed_hash;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/*
+ * A job's environment reaches all of its ranks alike, so the first rank of each launcher speaks
+ * for all and the others say the same at info only.
+ */
+static enum oci_log_level warning_level(void)
+{
+	static const char *const variable[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+						"SLURM_PROCID" };
+
+	for (size_t i = 0; i < sizeof(variable) / sizeof(variable[0]); i++) {
+		const char *rank = getenv(variable[i]);
+
+		if (rank)
+			return strcmp(rank, "0") ? OCI_LOG_INFO : OCI_LOG_WARN;
+	}
+	return OCI_LOG_WARN;
+}
+
+void oci_option_reject(const char *variable, const char *value, const char *expected)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		if (strcmp(table[i].variable, variable))
+			continue;
+		if (!__atomic_exchange_n(&rejected[i], true, __ATOMIC_RELAXED))
+			oci_log(warning_level(),
+				"%s=%s cannot be used: expected %s; going on with %s=%s", variable,
+				value, expected, variable, table[i].fallback);
+		return;
+	}
+}
+
+/* FNV-1a: equal on every rank for equal bytes, which is all that is asked of it. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+	const uint8_t *byte = bytes;
+
+	for (size_t i = 0; i < count; i++)
+		hash = (hash ^ byte[i]) * 0x100000001b3u;
+	return hash;
+}
+
+/* Over what was understood, not over how it was written: 1 and on are the same. */
+static uint64_t hash_row(uint64_t hash, const struct row *row)
+{
+	const void *field = (const char *)&options + row->offset;
+	const char *text;
+
+	hash = hash_bytes(hash, row->variable, strlen(row->variable) + 1);
+	if (!(row->flags & TEXT))
+		return hash_bytes(hash, field, row->size);
+	text = *(const char *const *)field;
+	return hash_bytes(hash, text, strlen(text) + 1);
+}
+
+static void parse_row(size_t index)
+{
+	const struct row *row = &table[index];
+	void *field = (char *)&options + row->offset;
+	const char *text = getenv(row->variable);
+	/* A copy: the program may change its environment, and these values are for ever. */
+	char *kept = text ? strdup(text) : NULL;
+
+	info[index] = (struct oci_option_info){ row->variable, kept, row->fallback, "environment",
+						row->help };
+	if (kept && row->parse(kept, field))
+		return;
+	if (text)
+		oci_option_reject(row->variable, text, row->expected);
+	free(kept);
+	row->parse(row->fallback, field);
+	info[index].value = row->fallback;
+	info[index].from = "default";
+}
+
+static bool known(const char *variable, size_t length)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (strlen(table[i].variable) == length &&
+		    !memcmp(table[i].variable, variable, length))
+			return true;
+	return false;
+}
+
+/* A misspelt variable would otherwise be a setting that silently does nothing. */
+static void warn_unknown(void)
+{
+	for (char **entry = environ; entry && *entry; entry++) {
+		size_t length = strcspn(*entry, "=");
+
+		if (strncmp(*entry, "ONECOPY_", 8) || known(*entry, length))
+			continue;
+		oci_log(warning_level(),
+			"%.*s is not an option of onecopy and does nothing; onecopy info --options "
+			"lists them",
+			(int)length, *entry);
+	}
+}
+
+static void parse_all(void)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < ROWS; i++)
+		parse_row(i);
+	warn_unknown();
+	for (size_t i = 0; i < ROWS; i++)
+		if (table[i].flags & AGREED)
+			hash = hash_row(hash, &table[i]);
+	agreed_hash = hash;
+}
+
+const struct oci_options *oci_options(void)
+{
+	pthread_once(&once, parse_all);
+	return &options;
+}
+
+uint64_t oci_options_hash(void)
+{
+	pthread_once(&once, parse_all);
+	return agreed_hash;
+}
+
+const struct oci_option_info *oci_option_info(unsigned int index)
+{
+	pthread_once(&once, parse_all);
+	return index < ROWS ? &info[index] : NULL;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "os/cgroup.h"
+
+#include "os/os.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Called with the folder of each group from ours up to the mount's root. */
+typedef void visit_fn(const char *folder, void *context);
+
+static bool names_controller(const char *list, const char *end, const char *controller)
+{
+	size_t length = strlen(controller);
+
+	while (list < end) {
+		size_t item = strcspn(list, ",:");
+
+		if (item == length && !memcmp(list, controller, length))
+			return true;
+		list += item + 1;
+	}
+	return false;
+}
+
+/*
+ * Our path in the hierarchy of `controller` (version 1), or in the unified one (controller NULL).
+ * A line of /proc/self/cgroup is "number:controllers:path", "0::path" for version 2.
+ */
+static bool find_path(const char *membership, const char *controller, char *path, size_t bytes)
+{
+	char text[8192], *line, *rest = NULL;
+
+	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
+		return false;
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *list = strchr(line, ':'), *end = list ? strchr(list + 1, ':') : NULL;
+
+		if (!end)
+			continue;
+		list++;
+		if (controller ? !names_controller(list, end, controller) : list != end)
+			continue;
+		return (size_t)snprintf(path, bytes, "%s", end + 1) < bytes;
+	}
+	return false;
+}
+
+static void walk(const char *root, const char *path, visit_fn *visit, void *context)
+{
+	char folder[PATH_MAX];
+	size_t floor = strlen(root);
+
+	if ((size_t)snprintf(folder, sizeof(folder), "%s%s", root, path) >= sizeof(folder))
+		return;
+	for (;;) {
+		char *slash;
+
+		visit(folder, context);
+		slash = strrchr(folder, '/');
+		if (!slash || (size_t)(slash - folder) < floor)
+			return;
+		*slash = '\0';
+	}
+}
+
+static void walk_v1(const char *mount, const char *membership, const char *controller,
+		    visit_fn *visit, void *context)
+{
+	char path[PATH_MAX], root[PATH_MAX];
+
+	if (!find_path(membership, controller, path, sizeof(path)))
+		return;
+	/* Where controllers are mounted together, distributions link each name to the folder. */
+	snprintf(root, sizeof(root), "%s/%s", mount, controller);
+	walk(root, path, visit, context);
+}
+
+static void walk_v2(const char *mount, const char *membership, visit_fn *visit, void *context)
+{
+	char path[PATH_MAX], root[PATH_MAX];
+
+	if (!find_path(membership, NULL, path, sizeof(path)))
+		return;
+	walk(mount, path, visit, context);
+	/* systemd's hybrid layout */
+	snprintf(root, sizeof(root), "%s/unified", mount);
+	walk(root, path, visit, context);
+}
+
+static bool read_text(const char *folder, const char *name, char *text, size_t bytes)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return oci_os_read_file(path, text, bytes) >= 0;
+}
+
+/* false: no such file, or "max", which is not a number either. */
+static bool read_number(const char *folder, const char *name, int64_t *value)
+{
+	char text[64];
+
+	return read_text(folder, name, text, sizeof(text)) && sscanf(text, "%" SCNd64, value) == 1;
+}
+
+static void take_cpus(double *least, int64_t quota, int64_t period)
+{
+	double cpus;
+
+	if (quota <= 0 || period <= 0)
+		return;
+	cpus = (double)quota / (double)period;
+	if (!*least || cpus < *least)
+		*least = cpus;
+}
+
+static void visit_cpu_v1(const char *folder, void *context)
+{
+	int64_t quota, period;
+
+	if (read_number(folder, "cpu.cfs_quota_us", &quota) &&
+	    read_number(folder, "cpu.cfs_period_us", &period))
+		take_cpus(context, quota, period);
+}
+
+static void visit_cpu_v2(const char *folder, void *context)
+{
+	int64_t quota, period;
+	char text[64];
+
+	if (read_text(folder, "cpu.max", text, sizeof(text)) &&
+	    sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) == 2)
+		take_cpus(context, quota, period);
+}
+
+double oci_cgroup_cpus(const char *mount, const char *membership)
+{
+	double least = 0;
+
+	walk_v2(mount, membership, visit_cpu_v2, &least);
+	walk_v1(mount, membership, "cpu", visit_cpu_v1, &least);
+	return least;
+}
+
+/* File pages that nobody has used lately: charged to the group, dropped before it runs out. */
+static int64_t droppable(const char *folder, const char *key)
+{
+	char text[8192], *line;
+	int64_t bytes = 0;
+
+	if (!read_text(folder, "memory.stat", text, sizeof(text)))
+		return 0;
+	line = strstr(text, key);
+	if (line)
+		sscanf(line + strlen(key), "%" SCNd64, &bytes);
+	return bytes;
+}
+
+static void take_memory(size_t *least, int64_t limit, int64_t used, int64_t reclaimable)
+{
+	int64_t left = limit - used + reclaimable;
+
+	if (left < 0)
+		left = 0;
+	if ((uint64_t)left < *least)
+		*least = (size_t)left;
+}
+
+static void visit_memory_v1(const char *folder, void *context)
+{
+	int64_t limit, used;
+
+	/* Version 1 says "no limit" with a number close to the largest. */
+	if (read_number(folder, "memory.limit_in_bytes", &limit) && limit < INT64_MAX / 2 &&
+	    read_number(folder, "memory.usage_in_bytes", &used))
+		take_memory(context, limit, used, droppable(folder, "\ntotal_inactive_file "));
+}
+
+static void visit_memory_v2(const char *folder, void *context)
+{
+	int64_t limit, used;
+
+	if (read_number(folder, "memory.max", &limit) &&
+	    read_number(folder, "memory.current", &used))
+		take_memory(context, limit, used, droppable(folder, "\ninactive_file "));
+}
+
+size_t oci_cgroup_memory_left(const char *mount, const char *membership)
+{
+	size_t least = SIZE_MAX;
+
+	walk_v2(mount, membership, visit_memory_v2, &least);
+	walk_v1(mount, membership, "memory", visit_memory_v1, &least);
+	return least;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "os/cgroup.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* 8192 CPUs: the most that a Linux kernel can be configured for on any architecture we run on. */
+#define MASK_WORDS 128
+
+/* The calling thread's mask; returns the words that the kernel filled, 0 on failure. */
+static unsigned int read_mask(uint64_t mask[MASK_WORDS])
+{
+	/* Not the libc wrapper: it hides how many bytes the kernel wrote. */
+	long bytes = syscall(SYS_sched_getaffinity, 0, MASK_WORDS * sizeof(*mask), mask);
+
+	return bytes < 0 ? 0 : (unsigned int)((size_t)bytes / sizeof(*mask));
+}
+
+unsigned int oci_os_cpus_allowed(void)
+{
+	uint64_t mask[MASK_WORDS];
+	unsigned int words = read_mask(mask), count = 0;
+
+	for (unsigned int i = 0; i < words; i++)
+		count += (unsigned int)__builtin_popcountll(mask[i]);
+	if (!count) /* the call was refused (seccomp): the machine's CPUs are the better guess */
+		count = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	return count ? count : 1;
+}
+
+unsigned int oci_os_affinity(uint64_t *mask, unsigned int words)
+{
+	uint64_t all[MASK_WORDS];
+	unsigned int used = read_mask(all);
+
+	while (used && !all[used - 1])
+		used--;
+	for (unsigned int i = 0; i < words; i++)
+		mask[i] = i < used ? all[i] : 0;
+	return used;
+}
+
+double oci_os_cgroup_cpus(void)
+{
+	return oci_cgroup_cpus("/sys/fs/cgroup", "/proc/self/cgroup");
+}
+
+void oci_os_yield(void)
+{
+	sched_yield();
+}

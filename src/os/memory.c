@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "os/cgroup.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Memory that can be had without swapping, MemAvailable; SIZE_MAX when /proc does not say. */
+static size_t memory_available(void)
+{
+	char text[4096], *line;
+	uint64_t kib;
+
+	if (oci_os_read_file("/proc/meminfo", text, sizeof(text)) < 0)
+		return SIZE_MAX;
+	line = strstr(text, "MemAvailable:");
+	if (!line || sscanf(line, "MemAvailable: %" SCNu64, &kib) != 1)
+		return SIZE_MAX;
+	return (size_t)kib << 10;
+}
+
+/*
+ * What the kernel would answer with a signal (SIGXFSZ past ulimit -f) or with the OOM killer (it
+ * overcommits memfd pages, and so does a cgroup) is refused here instead.
+ */
+static int room_for(size_t offset, size_t bytes)
+{
+	struct rlimit limit;
+	size_t left;
+
+	if (!bytes)
+		return -EINVAL;
+	if (offset + bytes < bytes || offset + bytes > INT64_MAX)
+		return -EFBIG;
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    offset + bytes > limit.rlim_cur)
+		return -EFBIG;
+	if (bytes > memory_available())
+		return -ENOMEM;
+	left = oci_cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup");
+	return bytes > left ? -ENOMEM : 0;
+}
+
+int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes)
+{
+	int error = room_for(offset, bytes);
+
+	if (error)
+		return error;
+	/*
+	 * In pieces: a signal makes tmpfs undo the whole call, and a program with a fast interval
+	 * timer would never finish a large one.
+	 */
+	while (bytes) {
+		size_t piece = bytes < (size_t)4 << 20 ? bytes : (size_t)4 << 20;
+
+		if (!fallocate(fd, 0, (off_t)offset, (off_t)piece)) {
+			offset += piece;
+			bytes -= piece;
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+/* A file in /dev/shm that has no name by the time anyone else could look. */
+static int open_shm(void)
+{
+	uint64_t nonce;
+	char name[64];
+	int fd, error = oci_os_random(&nonce, sizeof(nonce));
+
+	if (error)
+		return error;
+	snprintf(name, sizeof(name), "/onecopy-%d-%016" PRIx64, (int)getpid(), nonce);
+	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	shm_unlink(name);
+	return fd;
+}
+
+int oci_os_shared_file(const char *name, size_t bytes)
+{
+	int error, fd = memfd_create(name, MFD_CLOEXEC);
+
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		return -errno; /* shm_open needs a descriptor as well */
+	if (fd < 0)
+		fd = open_shm();
+	if (fd < 0)
+		return fd;
+	error = oci_os_shared_file_grow(fd, 0, bytes);
+	if (error) {
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+int oci_os_open_peer_fd(pid_t pid, int fd)
+{
+	char path[64];
+	int opened;
+
+	if (pid <= 0 || fd < 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	opened = open(path, O_RDWR | O_CLOEXEC);
+	return opened < 0 ? -errno : opened;
+}
+
+void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error)
+{
+	int flags = MAP_SHARED | (populate ? MAP_POPULATE : 0);
+	void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (address == MAP_FAILED) {
+		*error = -errno;
+		return NULL;
+	}
+	return address;
+}
+
+int oci_os_unmap(void *address, size_t bytes)
+{
+	return munmap(address, bytes) ? -errno : 0;
+}
+
+size_t oci_os_page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}

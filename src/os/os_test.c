@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The wrappers against the running kernel: two processes wherever two matter. */
+#include "base/clock.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A child that sleeps until it is killed. It leaves with its parent in any case. */
+static pid_t sleeping_child(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static void kill_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void shared_file_is_seen_by_a_peer_through_proc(void **state)
+{
+	size_t bytes = 3 * oci_os_page_bytes();
+	int error = 0, status, fd = oci_os_shared_file("onecopy-test", bytes);
+	pid_t parent = getpid(), pid;
+	char *mine;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(lseek(fd, 0, SEEK_END), bytes);
+	mine = oci_os_map_shared(fd, bytes, true, &error);
+	assert_non_null(mine);
+	strcpy(mine, "from the parent");
+	pid = fork();
+	if (!pid) {
+		int peer;
+		char *theirs;
+
+		close(fd); /* inherited; the point is to get at it without */
+		peer = oci_os_open_peer_fd(parent, fd);
+		theirs = peer < 0 ? NULL : oci_os_map_shared(peer, bytes, false, &error);
+		if (!theirs || strcmp(theirs, "from the parent"))
+			_exit(1);
+		strcpy(theirs + bytes - 16, "from the child");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_string_equal(mine + bytes - 16, "from the child");
+	assert_int_equal(oci_os_unmap(mine, bytes), 0);
+	close(fd);
+}
+
+static void shared_file_grows_and_keeps_its_bytes(void **state)
+{
+	size_t page = oci_os_page_bytes();
+	int error = 0, fd = oci_os_shared_file("onecopy-test", page);
+	char byte = 7;
+	char *map;
+
+	(void)state;
+	assert_int_equal(pwrite(fd, &byte, 1, 0), 1);
+	assert_int_equal(oci_os_shared_file_grow(fd, page, 5 << 20), 0);
+	map = oci_os_map_shared(fd, page + (5 << 20), false, &error);
+	assert_non_null(map);
+	assert_int_equal(map[0], 7);
+	map[page + (5 << 20) - 1] = 1; /* no SIGBUS */
+	oci_os_unmap(map, page + (5 << 20));
+	close(fd);
+}
+
+static void no_room_is_an_error_and_not_a_signal(void **state)
+{
+	struct rlimit before, small;
+	int error = 0;
+
+	(void)state;
+	assert_int_equal(oci_os_shared_file("onecopy-test", 0), -EINVAL);
+	assert_int_equal(oci_os_shared_file("onecopy-test", SIZE_MAX), -EFBIG);
+	/* More than the machine has: memfd would take it, page by page, until the OOM killer. */
+	assert_int_equal(oci_os_shared_file("onecopy-test", (size_t)1 << 50), -ENOMEM);
+	getrlimit(RLIMIT_FSIZE, &before);
+	small = before;
+	small.rlim_cur = 1 << 16;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	error = oci_os_shared_file("onecopy-test", 1 << 20); /* SIGXFSZ would kill this test */
+	setrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(error, -EFBIG);
+}
+
+static void ignore_signal(int number)
+{
+	(void)number;
+}
+
+static void a_fast_timer_does_not_stop_the_growth(void **state)
+{
+	struct itimerval fast = { { 0, 500 }, { 0, 500 } }, off = { 0 };
+	struct sigaction action = { .sa_handler = ignore_signal }, before;
+	int fd;
+
+	(void)state;
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &fast, NULL);
+	fd = oci_os_shared_file("onecopy-test", 32 << 20);
+	setitimer(ITIMER_REAL, &off, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void bad_descriptors_and_addresses_are_errno(void **state)
+{
+	int error = 0;
+
+	(void)state;
+	assert_int_equal(oci_os_open_peer_fd(getpid(), 1 << 20), -ENOENT);
+	assert_int_equal(oci_os_open_peer_fd(-1, 0), -EINVAL);
+	assert_null(oci_os_map_shared(-1, 4096, false, &error));
+	assert_int_equal(error, -EBADF);
+	assert_int_equal(oci_os_unmap((void *)1, 4096), -EINVAL);
+}
+
+static void vm_read_and_write_move_vectors_to_and_from_a_child(void **state)
+{
+	/* The child inherits these at the same addresses, with these bytes. */
+	char source[10] = "abcdefghi", target[10] = { 0 }, kept[10] = { 0 };
+	struct iovec local[2] = { { target, 3 }, { target + 3, 6 } };
+	struct iovec remote[2] = { { source + 3, 6 }, { source, 3 } };
+	pid_t pid = sleeping_child();
+
+	(void)state;
+	memset(source, '.', 9); /* ours only */
+	assert_int_equal(oci_os_vm_read(pid, local, 2, remote, 2), 9);
+	assert_string_equal(target, "defghiabc");
+	memcpy(target, "XYZ", 3);
+	assert_int_equal(oci_os_vm_write(pid, local, 1, remote, 1), 3);
+	local[0].iov_base = kept;
+	local[0].iov_len = 9;
+	remote[0] = (struct iovec){ source, 9 };
+	assert_int_equal(oci_os_vm_read(pid, local, 1, remote, 1), 9);
+	assert_string_equal(kept, "abcXYZghi");
+	kill_child(pid);
+	assert_int_equal(oci_os_vm_read(pid, local, 1, remote, 1), -ESRCH);
+}
+
+static void vm_read_stops_short_at_a_hole(void **state)
+{
+	size_t page = oci_os_page_bytes();
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *target = malloc(2 * page);
+	struct iovec local = { target, 2 * page }, remote = { pages, 2 * page };
+	pid_t pid;
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	memset(pages, 1, page);
+	munmap(pages + page, page);
+	pid = sleeping_child();
+	assert_int_equal(oci_os_vm_read(pid, &local, 1, &remote, 1), page);
+	remote.iov_base = pages + page;
+	assert_int_equal(oci_os_vm_read(pid, &local, 1, &remote, 1), -EFAULT);
+	kill_child(pid);
+	munmap(pages, page);
+	free(target);
+}
+
+static void vm_read_of_a_very_long_vector_is_short(void **state)
+{
+	enum { COUNT = 1500 };
+	static char bytes[COUNT], target[COUNT];
+	static struct iovec remote[COUNT];
+	struct iovec local = { target, COUNT };
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++)
+		remote[i] = (struct iovec){ bytes + i, 1 };
+	assert_int_equal(oci_os_vm_read(getpid(), &local, 1, remote, COUNT), 1024);
+}
+
+static void futex_wait_times_out_and_sees_a_changed_word(void **state)
+{
+	uint32_t word = 5;
+	uint64_t before = oci_clock_ns();
+
+	(void)state;
+	assert_int_equal(oci_os_futex_wait(&word, 5, 5000000), -ETIMEDOUT);
+	assert_true(oci_clock_ns() - before >= 5000000);
+	assert_int_equal(oci_os_futex_wait(&word, 4, 5000000), -EAGAIN);
+}
+
+static void futex_wakes_another_process(void **state)
+{
+	int error = 0, status, fd = oci_os_shared_file("onecopy-test", 4096);
+	uint32_t *word = oci_os_map_shared(fd, 4096, true, &error);
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(word);
+	pid = fork();
+	if (!pid) {
+		while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+			if (oci_os_futex_wait(word, 0, 20000000000u) == -ETIMEDOUT)
+				_exit(1);
+		_exit(0);
+	}
+	while (oci_os_process_state(pid) != 'S') /* asleep in the futex */
+		sched_yield();
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	oci_os_futex_wake(word, 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	oci_os_unmap(word, 4096);
+	close(fd);
+}
+
+static void a_pidfd_tells_the_end_of_a_killed_process(void **state)
+{
+	pid_t pid = sleeping_child();
+	int pidfd = oci_os_pidfd_open(pid);
+	uint64_t deadline = oci_clock_ns() + 5000000000u;
+
+	(void)state;
+	assert_true(pidfd >= 0);
+	assert_false(oci_os_pidfd_ended(pidfd));
+	kill(pid, SIGKILL);
+	while (!oci_os_pidfd_ended(pidfd) && oci_clock_ns() < deadline)
+		usleep(1000);
+	assert_true(oci_os_pidfd_ended(pidfd)); /* not reaped: a zombie has ended, too */
+	assert_int_equal(oci_os_process_state(pid), 'Z');
+	waitpid(pid, NULL, 0);
+	assert_true(oci_os_pidfd_ended(pidfd));
+	assert_int_equal(oci_os_process_state(pid), 0);
+	close(pidfd);
+	assert_int_equal(oci_os_pidfd_open(pid), -ESRCH);
+	assert_false(oci_os_pidfd_ended(-1));
+}
+
+static void proc_stat_is_read_past_a_hostile_name(void **state)
+{
+	char before[16];
+	uint64_t start = oci_os_process_start(getpid());
+
+	(void)state;
+	prctl(PR_GET_NAME, before);
+	prctl(PR_SET_NAME, "a) S 1 (b");
+	assert_int_equal(oci_os_parent(getpid()), getppid());
+	assert_int_equal(oci_os_process_start(getpid()), start);
+	assert_int_equal(oci_os_process_state(getpid()), 'R');
+	prctl(PR_SET_NAME, before);
+	assert_true(start > 0);
+	assert_true(oci_os_process_start(getppid()) <= start);
+	assert_int_equal(oci_os_process_start(-1), 0);
+	assert_int_equal(oci_os_parent(-1), 0);
+}
+
+static void dumpable_is_what_prctl_set(void **state)
+{
+	(void)state;
+	assert_true(oci_os_dumpable());
+	prctl(PR_SET_DUMPABLE, 0);
+	assert_false(oci_os_dumpable());
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static void ptracer_and_yama_agree(void **state)
+{
+	int scope = oci_os_yama_scope();
+
+	(void)state;
+	if (scope == -ENOENT)
+		assert_int_equal(oci_os_set_ptracer(getppid()), -EINVAL);
+	else
+		assert_true(scope >= 0 && scope <= 3 && !oci_os_set_ptracer(getppid()));
+}
+
+static void identities_are_stable_and_random_is_not(void **state)
+{
+	uint8_t first[16], second[16], zero[16] = { 0 };
+	char text[64];
+
+	(void)state;
+	assert_int_equal(oci_os_boot_id(first), 0);
+	assert_int_equal(oci_os_boot_id(second), 0);
+	assert_memory_equal(first, second, 16);
+	assert_memory_not_equal(first, zero, 16);
+	assert_int_equal(oci_os_random(first, 16), 0);
+	assert_int_equal(oci_os_random(second, 16), 0);
+	assert_memory_not_equal(first, second, 16);
+	assert_true(oci_os_pid_namespace() && oci_os_user_namespace());
+	assert_true(oci_os_pid_namespace() != oci_os_user_namespace());
+	assert_int_equal(oci_os_read_file("/proc/version", text, 6), 5);
+	assert_string_equal(text, "Linux");
+	assert_int_equal(oci_os_read_file("/nonexistent", text, 6), -ENOENT);
+}
+
+/* In a thread, because the mask it narrows is the thread's own. */
+static void *narrow_affinity(void *argument)
+{
+	uint64_t mask[128], one[1];
+	unsigned int words = oci_os_affinity(mask, 128), cpu = 0;
+	cpu_set_t set;
+
+	(void)argument;
+	assert_true(words >= 1 && words <= 128);
+	while (!(mask[cpu / 64] >> (cpu % 64) & 1))
+		cpu++;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	assert_int_equal(oci_os_cpus_allowed(), 1);
+	assert_int_equal(oci_os_affinity(one, 1), cpu / 64 + 1);
+	if (cpu < 64)
+		assert_true(one[0] == (uint64_t)1 << cpu);
+	return NULL;
+}
+
+static void affinity_is_the_threads_mask(void **state)
+{
+	unsigned int before = oci_os_cpus_allowed();
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, narrow_affinity, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(oci_os_cpus_allowed(), before);
+	assert_true(oci_os_cgroup_cpus() >= 0);
+	oci_os_yield();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shared_file_is_seen_by_a_peer_through_proc),
+		cmocka_unit_test(shared_file_grows_and_keeps_its_bytes),
+		cmocka_unit_test(no_room_is_an_error_and_not_a_signal),
+		cmocka_unit_test(a_fast_timer_does_not_stop_the_growth),
+		cmocka_unit_test(bad_descriptors_and_addresses_are_errno),
+		cmocka_unit_test(vm_read_and_write_move_vectors_to_and_from_a_child),
+		cmocka_unit_test(vm_read_stops_short_at_a_hole),
+		cmocka_unit_test(vm_read_of_a_very_long_vector_is_short),
+		cmocka_unit_test(futex_wait_times_out_and_sees_a_changed_word),
+		cmocka_unit_test(futex_wakes_another_process),
+		cmocka_unit_test(a_pidfd_tells_the_end_of_a_killed_process),
+		cmocka_unit_test(proc_stat_is_read_past_a_hostile_name),
+		cmocka_unit_test(dumpable_is_what_prctl_set),
+		cmocka_unit_test(ptracer_and_yama_agree),
+		cmocka_unit_test(identities_are_stable_and_random_is_not),
+		cmocka_unit_test(affinity_is_the_threads_mask),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
