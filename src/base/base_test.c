@@ -17,13 +17,13 @@
 
 #include <cmocka.h>
 
-#define CHECK(condition)                                                               \
-	do {                                                                           \
-		if (!(condition)) {                                                    \
+#define CHECK(condition)                                                                     \
+	do {                                                                                 \
+		if (!(condition)) {                                                          \
 			printf("%s:%d: in the child: %s\n", __FILE__, __LINE__, #condition); \
-			fflush(stdout);                                                \
-			_exit(1);                                                      \
-		}                                                                      \
+			fflush(stdout);                                                      \
+			_exit(1);                                                            \
+		}                                                                            \
 	} while (0)
 
 /* Runs the body in a child whose standard error is kept; returns the child's exit status. */
@@ -239,10 +239,10 @@ static void options_come_from_the_environment(void **state)
 static void read_bad_values(void)
 {
 	static const char *const bad[][2] = {
-		{ "ONECOPY", "maybe" },		   { "ONECOPY_MECHANISM", "warp" },
-		{ "ONECOPY_BCAST", "" },	   { "ONECOPY_GATHER", "x y" },
-		{ "ONECOPY_PTRACER", "me" },	   { "ONECOPY_SEGMENT_BYTES", "12Q" },
-		{ "ONECOPY_SPINS", "-1" },	   { "ONECOPY_CHECK", "2" },
+		{ "ONECOPY", "maybe" },	     { "ONECOPY_MECHANISM", "warp" },
+		{ "ONECOPY_BCAST", "" },     { "ONECOPY_GATHER", "x y" },
+		{ "ONECOPY_PTRACER", "me" }, { "ONECOPY_SEGMENT_BYTES", "12Q" },
+		{ "ONECOPY_SPINS", "-1" },   { "ONECOPY_CHECK", "2" },
 		{ "ONECOPY_LOG", "loud" },
 	};
 
@@ -261,8 +261,9 @@ static void a_bad_value_gives_one_warning_and_the_default(void **state)
 	(void)state;
 	assert_int_equal(in_child(read_bad_values, said, sizeof(said)), 0);
 	assert_int_equal(lines_in(said), 9);
-	assert_non_null(strstr(said, "warning: ONECOPY_MECHANISM=warp cannot be used: expected auto, "
-				     "cma or shm; going on with ONECOPY_MECHANISM=auto\n"));
+	assert_non_null(strstr(said,
+			       "warning: ONECOPY_MECHANISM=warp cannot be used: expected auto, "
+			       "cma or shm; going on with ONECOPY_MECHANISM=auto\n"));
 }
 
 static void read_misspelt(void)
@@ -322,8 +323,8 @@ static void hash_under(const char *variable, const char *value, char text[32])
 static void the_hash_covers_what_ranks_must_share_and_nothing_else(void **state)
 {
 	static const char *const same[][2] = {
-		{ "ONECOPY", "1" },	     { "ONECOPY_SPINS", "7" },
-		{ "ONECOPY_LOG", "error" },  { "ONECOPY_STATS_DIR", "/tmp" },
+		{ "ONECOPY", "1" },	      { "ONECOPY_SPINS", "7" },
+		{ "ONECOPY_LOG", "error" },   { "ONECOPY_STATS_DIR", "/tmp" },
 		{ "ONECOPY_PTRACER", "any" }, { "ONECOPY_SEGMENT_BYTES", "262144K" },
 	};
 	static const char *const other[][2] = {
@@ -347,8 +348,15 @@ static void the_hash_covers_what_ranks_must_share_and_nothing_else(void **state)
 
 static void bytes_take_a_suffix_and_refuse_what_does_not_fit(void **state)
 {
-	static const char *const bad[] = { "",	 "K",  "-1", "1KK", " 1",
-					   "1.5M", "0x10", "18446744073709551616", "18014398509481984K" };
+	static const char *const bad[] = { "",
+					   "K",
+					   "-1",
+					   "1KK",
+					   " 1",
+					   "1.5M",
+					   "0x10",
+					   "18446744073709551616",
+					   "18014398509481984K" };
 	size_t bytes = 7;
 
 	(void)state;

@@ -24,9 +24,9 @@ void oci_log_set_level(enum oci_log_level level);
 #define oci_error(...) oci_log(OCI_LOG_ERROR, __VA_ARGS__)
 #define oci_warn(...) oci_log(OCI_LOG_WARN, __VA_ARGS__)
 #define oci_info(...) oci_log(OCI_LOG_INFO, __VA_ARGS__)
-#define oci_debug(...)                                    \
-	do {                                              \
-		if (oci_log_enabled(OCI_LOG_DEBUG))       \
+#define oci_debug(...)                                       \
+	do {                                                 \
+		if (oci_log_enabled(OCI_LOG_DEBUG))          \
 			oci_log(OCI_LOG_DEBUG, __VA_ARGS__); \
 	} while (0)
 

@@ -18,10 +18,10 @@
 enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
 
 struct oci_options {
-	bool enable;		 /* ONECOPY: on/off */
-	const char *mechanism;	 /* ONECOPY_MECHANISM: auto, cma, shm */
-	const char *barrier;	 /* ONECOPY_BARRIER .. ONECOPY_ALLREDUCE: algorithm[:parameter] */
-	const char *bcast;	 /* or auto; "mpi" hands the collective back to the MPI */
+	bool enable;	       /* ONECOPY: on/off */
+	const char *mechanism; /* ONECOPY_MECHANISM: auto, cma, shm */
+	const char *barrier;   /* ONECOPY_BARRIER .. ONECOPY_ALLREDUCE: algorithm[:parameter] */
+	const char *bcast;     /* or auto; "mpi" hands the collective back to the MPI */
 	const char *scatter;
 	const char *gather;
 	const char *allgather;
@@ -29,11 +29,11 @@ struct oci_options {
 	const char *reduce;
 	const char *allreduce;
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
-	const char *stats_dir;	 /* ONECOPY_STATS_DIR: each process leaves its counters there */
-	size_t segment_bytes;	 /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
-	uint32_t spins;		 /* ONECOPY_SPINS: polls before a wait yields or sleeps */
-	bool check_calls;	 /* ONECOPY_CHECK: off skips the header check of mismatched calls */
-	enum oci_log_level log;	 /* ONECOPY_LOG; for the table, log.c reads it by itself */
+	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
+	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
+	uint32_t spins;		  /* ONECOPY_SPINS: polls before a wait yields or sleeps */
+	bool check_calls;	/* ONECOPY_CHECK: off skips the header check of mismatched calls */
+	enum oci_log_level log; /* ONECOPY_LOG; for the table, log.c reads it by itself */
 };
 
 /* Parses the environment at the first call (thread safe); the same pointer ever after. */

@@ -13,8 +13,8 @@ static unsigned long clamp(unsigned long count)
 ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned long local_count,
 		       const struct iovec *remote, unsigned long remote_count)
 {
-	ssize_t done = process_vm_readv(pid, local, clamp(local_count), remote,
-					clamp(remote_count), 0);
+	ssize_t done =
+		process_vm_readv(pid, local, clamp(local_count), remote, clamp(remote_count), 0);
 
 	return done < 0 ? -errno : done;
 }
@@ -22,8 +22,8 @@ ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned long local
 ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned long local_count,
 			const struct iovec *remote, unsigned long remote_count)
 {
-	ssize_t done = process_vm_writev(pid, local, clamp(local_count), remote,
-					 clamp(remote_count), 0);
+	ssize_t done =
+		process_vm_writev(pid, local, clamp(local_count), remote, clamp(remote_count), 0);
 
 	return done < 0 ? -errno : done;
 }

@@ -171,7 +171,8 @@ static void vm_read_and_write_move_vectors_to_and_from_a_child(void **state)
 static void vm_read_stops_short_at_a_hole(void **state)
 {
 	size_t page = oci_os_page_bytes();
-	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *target = malloc(2 * page);
 	struct iovec local = { target, 2 * page }, remote = { pages, 2 * page };
 	pid_t pid;

@@ -142,7 +142,8 @@ int oci_os_random(void *bytes, size_t count)
 
 static int hex_digit(char digit)
 {
-	return isdigit((unsigned char)digit) ? digit - '0' : tolower((unsigned char)digit) - 'a' + 10;
+	return isdigit((unsigned char)digit) ? digit - '0' :
+					       tolower((unsigned char)digit) - 'a' + 10;
 }
 
 int oci_os_boot_id(uint8_t id[16])

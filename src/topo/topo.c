@@ -72,9 +72,10 @@ static void load_local(void)
 	int error = oci_topo_load(&local_topo, NULL);
 
 	if (error)
-		oci_info("hwloc cannot read this machine's topology (%s): every rank counts as equally far "
-			 "from every other",
-			 strerror(-error));
+		oci_info(
+			"hwloc cannot read this machine's topology (%s): every rank counts as equally far "
+			"from every other",
+			strerror(-error));
 }
 
 const struct oci_topo *oci_topo_local(void)
@@ -130,7 +131,8 @@ static uint32_t holder(hwloc_topology_t hwloc, hwloc_obj_type_t type, hwloc_cons
 	/* Of two memories at the same CPUs (KNL in flat mode) the first, its DDR. */
 	while ((object = hwloc_get_next_obj_by_type(hwloc, type, object)) != NULL)
 		if (hwloc_bitmap_isincluded(set, object->cpuset) &&
-		    (!best || hwloc_bitmap_weight(object->cpuset) < hwloc_bitmap_weight(best->cpuset)))
+		    (!best ||
+		     hwloc_bitmap_weight(object->cpuset) < hwloc_bitmap_weight(best->cpuset)))
 			best = object;
 	return best ? best->logical_index : OCI_TOPO_NOWHERE;
 }
