@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * ASP: all-pairs shortest paths by a parallel Floyd-Warshall.
+ *
+ * The distance matrix is distributed by blocks of rows. In iteration k the owner of row k
+ * broadcasts it and every rank relaxes its own rows through vertex k, so a run on N vertices makes
+ * N calls of MPI_Bcast with 4 * N bytes each. The application is the one used to judge kernel
+ * assisted collectives in "Kernel Assisted Collective Intra-node MPI Communication Among Multi-Core
+ * and Many-Core CPUs", section VI-E; the code is our own.
+ *
+ * The graph is a pure function of (seed, from, to). So each rank makes its own rows, and the result
+ * is verified against Dijkstra, which shares nothing with the parallel part but that function.
+ * Verdicts, times and checksums travel by MPI_Send: a broken collective cannot vouch for itself.
+ */
+#include <getopt.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNREACHABLE	 (1 << 29) /* twice this still fits an int */
+#define MAX_WEIGHT	 1000
+#define OUT_DEGREE	 24  /* expected edges per vertex */
+#define MAX_SIZE	 65536
+#define VERIFY_ALL_UP_TO 512 /* vertices; above, SAMPLED_ROWS of each rank are verified */
+#define SAMPLED_ROWS	 8
+
+/* The widest vectors this machine has, without asking the user for -march. Sanitizers instrument
+ * the resolver that clones need before they are initialised, so they get the plain function.
+ */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&      \
+	defined(__has_attribute)
+#if __has_attribute(target_clones) && !defined(__clang__)
+#define WIDE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef WIDE_VECTORS
+#define WIDE_VECTORS
+#endif
+
+struct graph {
+	size_t size; /* vertices */
+	uint64_t seed;
+	uint64_t edge_below; /* a pair has an edge when the upper half of its hash is below this */
+};
+
+struct options {
+	size_t size;
+	uint64_t seed;
+	bool json;
+	bool help;
+};
+
+struct report {
+	double total_s;
+	double bcast_s;
+	uint64_t checksum;
+	uint64_t rows_checked;
+	uint64_t rows_wrong;
+};
+
+/* splitmix64's finaliser: a well mixed function of its argument. */
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9ULL;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+static void graph_init(struct graph *g, size_t size, uint64_t seed)
+{
+	g->size = size;
+	g->seed = mix(seed + 0x9e3779b97f4a7c15ULL);
+	g->edge_below = size <= OUT_DEGREE ? (1ULL << 32) / 2 : (OUT_DEGREE * (1ULL << 32)) / size;
+}
+
+/* Weights of all edges that leave a vertex, UNREACHABLE where there is none, 0 to itself. */
+static void graph_row(const struct graph *g, size_t from, int *weights)
+{
+	for (size_t to = 0; to < g->size; to++) {
+		uint64_t h = mix(g->seed ^ (from * g->size + to + 1) * 0x9e3779b97f4a7c15ULL);
+
+		weights[to] = (h >> 32) < g->edge_below ? (int)(h % MAX_WEIGHT) + 1 : UNREACHABLE;
+	}
+	weights[from] = 0;
+}
+
+/* First row of a rank's block; rank == ranks gives the number of rows. */
+static size_t first_row(size_t size, int ranks, int rank)
+{
+	return size * (size_t)rank / (size_t)ranks;
+}
+
+/* Paths that go by vertex k: head is the distance to k, via the distances from k. */
+WIDE_VECTORS
+static void relax(int *restrict to, const int *restrict via, int head, size_t size)
+{
+	for (size_t j = 0; j < size; j++) {
+		int by_k = head + via[j];
+
+		to[j] = by_k < to[j] ? by_k : to[j];
+	}
+}
+
+/* Returns the seconds this rank spent in MPI_Bcast, waiting for the owner included. */
+static double floyd_warshall(size_t size, int rank, int ranks, int *rows, int *scratch)
+{
+	size_t first = first_row(size, ranks, rank);
+	size_t count = first_row(size, ranks, rank + 1) - first;
+	double in_bcast = 0.0;
+	int owner = 0;
+
+	for (size_t k = 0; k < size; k++) {
+		while (k >= first_row(size, ranks, owner + 1))
+			owner++;
+
+		/* Row k cannot change in iteration k (its head is 0): sent from where it is. */
+		int *row_k = owner == rank ? rows + (k - first) * size : scratch;
+		double start = MPI_Wtime();
+
+		MPI_Bcast(row_k, (int)size, MPI_INT, owner, MPI_COMM_WORLD);
+		in_bcast += MPI_Wtime() - start;
+
+		for (size_t i = 0; i < count; i++)
+			if (first + i != k)
+				relax(rows + i * size, row_k, rows[i * size + k], size);
+	}
+	return in_bcast;
+}
+
+/* Dijkstra without a heap: quadratic, and as different from the code above as can be. */
+static void dijkstra(const struct graph *g, size_t source, int *distance, int *weights,
+		     unsigned char *settled)
+{
+	for (size_t v = 0; v < g->size; v++)
+		distance[v] = UNREACHABLE;
+	memset(settled, 0, g->size);
+	distance[source] = 0;
+
+	for (;;) {
+		size_t next = g->size;
+
+		for (size_t v = 0; v < g->size; v++)
+			if (!settled[v] && distance[v] < UNREACHABLE &&
+			    (next == g->size || distance[v] < distance[next]))
+				next = v;
+		if (next == g->size)
+			return;
+
+		settled[next] = 1;
+		graph_row(g, next, weights);
+		for (size_t v = 0; v < g->size; v++)
+			if (weights[v] < UNREACHABLE && distance[next] + weights[v] < distance[v])
+				distance[v] = distance[next] + weights[v];
+	}
+}
+
+/* Compares whole rows: all of them for small graphs, else ones spread over the block, both ends
+ * included.
+ */
+static void verify(const struct graph *g, size_t first, size_t count, const int *rows, int *expect,
+		   int *weights, unsigned char *settled, struct report *report)
+{
+	size_t checks = count;
+
+	if (g->size > VERIFY_ALL_UP_TO && count > SAMPLED_ROWS)
+		checks = SAMPLED_ROWS;
+
+	for (size_t c = 0; c < checks; c++) {
+		size_t i = checks > 1 ? c * (count - 1) / (checks - 1) : 0;
+		const int *row = rows + i * g->size;
+
+		dijkstra(g, first + i, expect, weights, settled);
+		report->rows_checked++;
+		if (memcmp(row, expect, g->size * sizeof(*row)) == 0)
+			continue;
+
+		size_t to = 0;
+
+		while (row[to] == expect[to])
+			to++;
+		if (report->rows_wrong++ == 0)
+			fprintf(stderr,
+				"asp: distance %zu -> %zu is %d; Dijkstra on the same graph says %d\n",
+				first + i, to, row[to], expect[to]);
+	}
+}
+
+/* A sum of mixed (position, distance): one number for the whole matrix, whatever the split. */
+static uint64_t checksum(size_t size, size_t first, size_t count, const int *rows)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count * size; i++)
+		sum += mix((first * size + i + 1) * 0x9e3779b97f4a7c15ULL + (uint64_t)rows[i]);
+	return sum;
+}
+
+static void print_report(const struct options *opt, int ranks, const struct report *reports)
+{
+	double total_s = 0.0, max_s = 0.0, min_s = reports[0].bcast_s, sum_s = 0.0;
+	uint64_t sum = 0, checked = 0, wrong = 0;
+
+	for (int r = 0; r < ranks; r++) {
+		const struct report *one = &reports[r];
+
+		total_s = one->total_s > total_s ? one->total_s : total_s;
+		max_s = one->bcast_s > max_s ? one->bcast_s : max_s;
+		min_s = one->bcast_s < min_s ? one->bcast_s : min_s;
+		sum_s += one->bcast_s;
+		sum += one->checksum;
+		checked += one->rows_checked;
+		wrong += one->rows_wrong;
+	}
+	if (opt->json) {
+		printf("{\"program\":\"asp\",\"size\":%zu,\"seed\":%llu,\"ranks\":%d,"
+		       "\"total_s\":%.9f,\"bcast_calls\":%zu,\"bcast_bytes\":%zu,"
+		       "\"bcast_s_max\":%.9f,\"bcast_s_min\":%.9f,\"bcast_s_sum\":%.9f,"
+		       "\"checksum\":\"%016llx\",\"rows_checked\":%llu,\"rows_wrong\":%llu,"
+		       "\"verified\":%s}\n",
+		       opt->size, (unsigned long long)opt->seed, ranks, total_s, opt->size,
+		       opt->size * sizeof(int), max_s, min_s, sum_s, (unsigned long long)sum,
+		       (unsigned long long)checked, (unsigned long long)wrong,
+		       wrong ? "false" : "true");
+		return;
+	}
+	printf("asp: all-pairs shortest paths, %zu vertices, seed %llu, %d ranks\n", opt->size,
+	       (unsigned long long)opt->seed, ranks);
+	printf("total time       %10.4f s\n", total_s);
+	printf("in MPI_Bcast     %10.4f s on the slowest rank, %.4f s on the fastest, "
+	       "%.4f s in sum\n",
+	       max_s, min_s, sum_s);
+	printf("                 %zu calls of %zu bytes, %.1f %% of the time\n", opt->size,
+	       opt->size * sizeof(int), total_s > 0.0 ? 100.0 * max_s / total_s : 0.0);
+	printf("checksum         %016llx\n", (unsigned long long)sum);
+	if (wrong)
+		printf("verified: NO, %llu of %llu rows differ from Dijkstra on the same graph\n",
+		       (unsigned long long)wrong, (unsigned long long)checked);
+	else
+		printf("verified: yes, %llu whole rows of %zu agree with Dijkstra on the same "
+		       "graph\n",
+		       (unsigned long long)checked, opt->size);
+}
+
+/* Collects every rank's report at rank 0, which prints. Returns how many of our rows are wrong, at
+ * rank 0 of all ranks.
+ */
+static uint64_t gather_and_print(const struct options *opt, int rank, int ranks,
+				 const struct report *mine)
+{
+	uint64_t wrong = mine->rows_wrong;
+
+	if (rank != 0) {
+		MPI_Send(mine, sizeof(*mine), MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+		return wrong;
+	}
+
+	struct report *all = calloc((size_t)ranks, sizeof(*all));
+
+	if (!all) {
+		fprintf(stderr, "asp: no memory for the reports of %d ranks\n", ranks);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+		return 1;
+	}
+	all[0] = *mine;
+	for (int r = 1; r < ranks; r++) {
+		MPI_Recv(&all[r], sizeof(all[r]), MPI_BYTE, r, 0, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		wrong += all[r].rows_wrong;
+	}
+	print_report(opt, ranks, all);
+	free(all);
+	return wrong;
+}
+
+static int run(const struct options *opt, int rank, int ranks)
+{
+	size_t size = opt->size;
+	size_t first = first_row(size, ranks, rank);
+	size_t count = first_row(size, ranks, rank + 1) - first;
+	struct report report = {0};
+	struct graph graph;
+	int *rows = malloc((count ? count : 1) * size * sizeof(*rows));
+	int *row_k = malloc(size * sizeof(*row_k));
+	int *expect = malloc(size * sizeof(*expect));
+	unsigned char *settled = malloc(size);
+	uint64_t wrong = 1;
+
+	if (!rows || !row_k || !expect || !settled) {
+		fprintf(stderr, "asp: rank %d: no memory for %zu rows of %zu; try a smaller --size\n",
+			rank, count, size);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+		goto out;
+	}
+	graph_init(&graph, size, opt->seed);
+	for (size_t i = 0; i < count; i++)
+		graph_row(&graph, first + i, rows + i * size);
+
+	MPI_Barrier(MPI_COMM_WORLD);
+
+	double start = MPI_Wtime();
+
+	report.bcast_s = floyd_warshall(size, rank, ranks, rows, row_k);
+	report.total_s = MPI_Wtime() - start;
+
+	report.checksum = checksum(size, first, count, rows);
+	verify(&graph, first, count, rows, expect, row_k, settled, &report);
+	wrong = gather_and_print(opt, rank, ranks, &report);
+out:
+	free(settled);
+	free(expect);
+	free(row_k);
+	free(rows);
+	return wrong ? 1 : 0;
+}
+
+static void usage(FILE *to)
+{
+	fprintf(to, "usage: mpirun -n RANKS asp [--size N] [--seed S] [--json]\n"
+		    "All-pairs shortest paths of a random directed graph by Floyd-Warshall; the\n"
+		    "result is verified. Exit status 1 if it is wrong, 2 for a bad option.\n"
+		    "  --size N  vertices, 1 to 65536 (default 2048)\n"
+		    "  --seed S  the graph's seed (default 1)\n"
+		    "  --json    one line of JSON instead of text\n");
+}
+
+static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	char *end;
+	unsigned long long parsed = strtoull(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end || parsed < min || parsed > max)
+		return false;
+	*value = parsed;
+	return true;
+}
+
+/* Every rank parses alike; only the talkative one complains. */
+static bool parse(int argc, char **argv, bool talk, struct options *opt)
+{
+	static const struct option known[] = {
+		{"size", required_argument, NULL, 'n'},
+		{"seed", required_argument, NULL, 's'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	uint64_t value;
+	int c;
+
+	opterr = talk;
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == 'n' && parse_number(optarg, 1, MAX_SIZE, &value)) {
+			opt->size = value;
+		} else if (c == 's' && parse_number(optarg, 0, UINT32_MAX, &value)) {
+			opt->seed = value;
+		} else if (c == 'j') {
+			opt->json = true;
+		} else if (c == 'h') {
+			opt->help = true;
+		} else {
+			if (talk && c == 'n')
+				fprintf(stderr, "asp: --size: '%s' is not a number from 1 to %d\n",
+					optarg, MAX_SIZE);
+			if (talk && c == 's')
+				fprintf(stderr, "asp: --seed: '%s' is not a number below 2^32\n",
+					optarg);
+			return false;
+		}
+	}
+	if (optind < argc && talk)
+		fprintf(stderr, "asp: unexpected argument '%s'\n", argv[optind]);
+	return optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options opt = {.size = 2048, .seed = 1};
+	int rank, ranks, status;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+
+	if (!parse(argc, argv, rank == 0, &opt)) {
+		if (rank == 0)
+			usage(stderr);
+		status = 2;
+	} else if (opt.help) {
+		if (rank == 0)
+			usage(stdout);
+		status = 0;
+	} else {
+		status = run(&opt, rank, ranks);
+	}
+	MPI_Finalize();
+	return status;
+}
