@@ -7,12 +7,13 @@
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
 #   make bench      our benchmark, stock against onecopy (arguments: BENCH_ARGS="...")
 #   make lint       the gates of tests/gates
-#   make fmt        format the sources with clang-format
+#   make fmt        format the sources with clang-format (FILES="...": only those)
 #   make install    install build/release (PREFIX=/usr/local, DESTDIR=)
 #   make clean      remove build/
 #   make help       this list
 
 BENCH_ARGS ?=
+FILES ?=
 PREFIX ?= /usr/local
 release := build/release
 
@@ -47,7 +48,7 @@ lint:
 	@tests/gates/run-all.sh
 
 fmt:
-	@tests/gates/format.sh --fix
+	@tests/gates/format.sh --fix $(FILES)
 
 install: all
 	@cmake --install $(release) --prefix $(PREFIX)

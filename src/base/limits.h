@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sizes that the memory of a team and the plans over it must agree on. */
+#ifndef OC_BASE_LIMITS_H
+#define OC_BASE_LIMITS_H
+
+/* A flag is operation number * OCI_STEPS + step: 48 bits count operations, for 325 days at one
+ * operation in 100 ns. */
+#define OCI_STEP_BITS 16
+#define OCI_STEPS (1u << OCI_STEP_BITS)
+
+/* Payload that rides in a POST line: two adjacent cache lines less flag and signature. */
+#define OCI_INLINE_BYTES 112
+/* A bounce buffer in shared memory: two turns of 32 KiB, which a level-1 cache holds. */
+#define OCI_SLOT_BYTES 65536
+
+#endif
