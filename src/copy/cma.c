@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cross Memory Attach: process_vm_readv and process_vm_writev (Linux 3.2). */
+#include "copy/copy.h"
+#include "os/os.h"
+
+static ssize_t cma_pull(pid_t pid, const struct iovec *local, unsigned int locals,
+			const struct iovec *remote, unsigned int remotes)
+{
+	return oci_os_vm_read(pid, local, locals, remote, remotes);
+}
+
+static ssize_t cma_push(pid_t pid, const struct iovec *local, unsigned int locals,
+			const struct iovec *remote, unsigned int remotes)
+{
+	return oci_os_vm_write(pid, local, locals, remote, remotes);
+}
+
+const struct oci_copy oci_copy_cma = {
+	.name = "cma",
+	.what = "single copies by process_vm_readv and process_vm_writev",
+	.caps = OCI_COPY_PULL | OCI_COPY_PUSH | OCI_COPY_PARTIAL | OCI_COPY_VECTOR,
+	.pull = cma_pull,
+	.push = cma_push,
+};

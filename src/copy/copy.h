@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copy mechanisms: how bytes get from a peer's buffer into mine, or the other way.
+ *
+ * A mechanism is a file here and one struct oci_copy. Single-copy mechanisms (cma, mock) move bytes
+ * by themselves; shm is two-sided: the owner of the buffer helps, from inside its own wait.
+ * Callers use struct oci_transfer, which takes the mechanism that the pair agreed on and finishes
+ * by shm what that one cannot: page not readable, permission lost, a short copy.
+ */
+#ifndef OC_COPY_COPY_H
+#define OC_COPY_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "team/team.h"
+
+enum oci_copy_caps {
+	OCI_COPY_PULL = 1,    /* pull is there */
+	OCI_COPY_PUSH = 2,    /* push is there */
+	OCI_COPY_PARTIAL = 4, /* any offset and length of a posted buffer */
+	OCI_COPY_VECTOR = 8,  /* more than one piece on either side */
+	OCI_COPY_TWO_SIDED = 16, /* the owner takes part */
+};
+
+struct oci_copy {
+	const char *name;
+	const char *what; /* one line for `onecopy info` */
+	uint32_t caps;
+	/*
+	 * Copies between the pieces of `local` and those of `remote`, which lie in process pid.
+	 * Called by the thread that runs the operation; does not wait for the peer, may block in the
+	 * kernel for a page. Any alignment. Returns the bytes moved, from the front on, which may be
+	 * fewer than asked for; or -errno when none were (-EPERM, -EFAULT, -ESRCH, ...). The buffers
+	 * stay their owners'. Ordered: everything it wrote is visible to whoever sees a flag that
+	 * this thread raises afterwards (a streaming copy fences itself). NULL: not in caps.
+	 */
+	ssize_t (*pull)(pid_t pid, const struct iovec *local, unsigned int locals,
+			const struct iovec *remote, unsigned int remotes);
+	ssize_t (*push)(pid_t pid, const struct iovec *local, unsigned int locals,
+			const struct iovec *remote, unsigned int remotes);
+};
+
+extern const struct oci_copy oci_copy_cma, oci_copy_mock, oci_copy_shm;
+
+/* By enum oci_mechanism. */
+const struct oci_copy *oci_copy_mechanism(unsigned int mechanism);
+
+/*
+ * The oci_probe_fn of teams: tries what ONECOPY_MECHANISM allows on a peer by moving bytes. The
+ * peer is who it says when its nonce is read at the address that it published.
+ */
+uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
+			uint64_t cell_address, char *why, size_t why_bytes);
+/* One mechanism alone: 0, or -errno and a sentence with the cause and its remedy. */
+int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_address,
+		       const uint8_t nonce[16], uint64_t cell_address, char *why,
+		       size_t why_bytes);
+
+/* ---- transfer ---------------------------------------------------------------------------------
+ *
+ * Bytes between my buffer and a posted buffer of rank `peer`, in operation `seq`.
+ */
+enum oci_direction { OCI_PULL, OCI_PUSH };
+
+struct oci_transfer {
+	uint64_t seq;
+	uint32_t peer;
+	enum oci_direction direction;
+	uint8_t *local;
+	uint64_t remote; /* address in the peer */
+	size_t bytes;	 /* that remain */
+	bool by_shm;	 /* the peer is helping */
+	uint64_t turns, turn; /* of the helped copy: in all, and done on my side */
+	uint64_t request; /* number of the request in this operation */
+};
+
+/* What a transfer did, for the statistics and the caller. */
+enum oci_transfer_result {
+	OCI_TRANSFER_DONE = 1,
+	OCI_TRANSFER_BLOCKED = 0, /* waits for the peer's help: oci_transfer_awaited() */
+};
+
+/* Bytes per system call of a single copy: bounds how long a peer's request for help, or the MPI's
+ * progress, waits for this thread. */
+#define OCI_COPY_PIECE_BYTES ((size_t)4 << 20)
+
+/*
+ * Moves as much as it can without waiting. DONE, BLOCKED, or -errno: -EAGAIN is not an error but
+ * "no slot to spare for the helped copy, try again". *recovered is set when the agreed mechanism
+ * failed in mid-operation and shm took over.
+ */
+int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool *recovered);
+/* What a blocked transfer waits for. */
+void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *transfer,
+			  struct oci_awaited *awaited);
+/*
+ * Does the peers' requests of operation `seq` that name this rank; true when any moved. Called by
+ * an executor whenever it waits.
+ */
+bool oci_shm_serve(struct oci_team *team, uint64_t seq);
+
+#endif

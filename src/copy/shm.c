@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copy in, copy out: the mechanism that always works, and into which every transfer can fall.
+ *
+ * The rank that runs a transfer (the requester) cannot reach the peer's buffer, so it asks the
+ * peer to copy between that buffer and a slot of the requester, in turns of half a slot:
+ *
+ *   requester, in its ACK line           peer, in the requester's auxiliary line
+ *   request        the request's number
+ *   request_*      its terms
+ *   request_turns  halves emptied/filled  served  halves filled (pull) or emptied (push)
+ *
+ * Each word has one writer. `served` carries the request's number within the operation above the
+ * count, so nothing is reset while a slow peer may still look at an earlier request. Turn i uses
+ * half i % 2, so a copy in overlaps with a copy out. The
+ * peer serves requests from inside any wait of the same operation; it does come to one, because
+ * the owner of a posted address waits for everyone who may touch it before it ends.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "copy/shm.h"
+
+#define TURN_BYTES ((size_t)OCI_SLOT_BYTES / 2)
+/* 40 bits count turns: 2^55 bytes in one request. */
+#define SERVED_SHIFT 40
+
+const struct oci_copy oci_copy_shm = {
+	.name = "shm",
+	.what = "copy in, copy out through shared memory; needs no permission",
+	.caps = OCI_COPY_TWO_SIDED | OCI_COPY_PARTIAL,
+};
+
+static size_t turn_bytes(size_t bytes, uint64_t turn)
+{
+	size_t rest = bytes - turn * TURN_BYTES;
+
+	return rest < TURN_BYTES ? rest : TURN_BYTES;
+}
+
+static uint64_t turns_of(size_t bytes)
+{
+	return (bytes + TURN_BYTES - 1) / TURN_BYTES;
+}
+
+static uint8_t *slot_half(uint8_t *base, uint64_t offset, uint64_t turn)
+{
+	return base + offset + turn % 2 * TURN_BYTES;
+}
+
+uint64_t oci_shm_served(const struct oci_transfer *t, uint64_t turns)
+{
+	return (t->request & (OCI_STEPS - 1)) << SERVED_SHIFT | turns;
+}
+
+int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
+{
+	struct oci_lane *lane = oci_team_lane(team, team->rank, t->seq);
+	struct oci_ack_line *ack = &lane->ack;
+	uint64_t base = t->seq * OCI_STEPS;
+	uint64_t last = oci_load_relaxed(&ack->request);
+	int64_t slot;
+
+	/* An earlier request of the same operation left its slot to us. */
+	slot = last > base ? (int64_t)ack->request_slot : oci_slot_acquire(team, t->seq);
+	if (slot < 0)
+		return (int)slot;
+	if (last <= base)
+		oci_store_relaxed(&lane->aux.served, 0);
+	t->request = (last > base ? last : base) + 1;
+	t->turns = turns_of(t->bytes);
+	t->turn = 0;
+	/* Invalid while the terms change; the fence keeps the terms behind it. Pairs with the fence
+	 * in request_read(): who sees a new term sees that the old number is gone. */
+	oci_store_relaxed(&ack->request, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	oci_store_relaxed(&ack->request_slot, (uint64_t)slot);
+	oci_store_relaxed(&ack->request_address, t->remote);
+	oci_store_relaxed(&ack->request_bytes, t->bytes);
+	oci_store_relaxed(&ack->request_whom, (uint64_t)t->peer << 1 | (t->direction == OCI_PUSH));
+	oci_store_relaxed(&ack->request_turns, 0);
+	/* Release: the terms come first. Pairs with the acquire in request_read(). */
+	oci_store_release(&ack->request, t->request);
+	t->by_shm = true;
+	return 0;
+}
+
+/* My side of a helped transfer, as far as it goes. True when it is complete. */
+bool oci_shm_step(struct oci_team *team, struct oci_transfer *t)
+{
+	struct oci_lane *lane = oci_team_lane(team, team->rank, t->seq);
+	uint8_t *base = oci_segment_base();
+	/* Acquire: the peer's copy of those turns is done. Pairs with serve_peer()'s release. */
+	uint64_t word = oci_load_acquire(&lane->aux.served);
+	uint64_t none = oci_shm_served(t, 0);
+	uint64_t served = word >= none ? word - none : 0;
+
+	for (; t->turn < t->turns; t->turn++) {
+		size_t bytes = turn_bytes(t->bytes, t->turn);
+		uint8_t *half = slot_half(base, lane->ack.request_slot, t->turn);
+		uint8_t *mine = t->local + t->turn * TURN_BYTES;
+
+		if (t->direction == OCI_PULL) {
+			if (t->turn >= served)
+				return false;
+			memcpy(mine, half, bytes);
+		} else {
+			if (t->turn >= served + 2)
+				return false;
+			memcpy(half, mine, bytes);
+		}
+		/* Release: the half is emptied (or filled). Pairs with serve_peer()'s acquire. */
+		oci_store_release(&lane->ack.request_turns, t->turn + 1);
+	}
+	return t->direction == OCI_PULL || served == t->turns;
+}
+
+/* A peer's request as it stands: a consistent copy of its terms, or false. */
+struct request {
+	uint64_t number, slot, address, bytes, whom;
+};
+
+static bool request_read(const struct oci_ack_line *ack, uint64_t seq, struct request *r)
+{
+	/* Acquire: pairs with the release in oci_shm_request(). */
+	r->number = oci_load_acquire(&ack->request);
+	if (r->number >> OCI_STEP_BITS != seq || !(r->number & (OCI_STEPS - 1)))
+		return false;
+	r->slot = oci_load_relaxed(&ack->request_slot);
+	r->address = oci_load_relaxed(&ack->request_address);
+	r->bytes = oci_load_relaxed(&ack->request_bytes);
+	r->whom = oci_load_relaxed(&ack->request_whom);
+	/* Pairs with the release fence in oci_shm_request(). Once the terms are known to belong to an
+	 * unfinished request that names us, it cannot change: its owner waits for us. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return oci_load_relaxed(&ack->request) == r->number;
+}
+
+static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
+{
+	struct oci_lane *lane = oci_team_lane(team, rank, seq);
+	uint8_t *base = team->member[rank].peer->base;
+	uint64_t none, word, turn, turns, their_turns;
+	bool moved = false;
+	struct request r;
+
+	if (!request_read(&lane->ack, seq, &r) || r.whom >> 1 != team->rank)
+		return false;
+	turns = turns_of(r.bytes);
+	none = (r.number & (OCI_STEPS - 1)) << SERVED_SHIFT;
+	/* While the request names us only we write this word: our own last value. */
+	word = oci_load_relaxed(&lane->aux.served);
+	turn = word >= none ? word - none : 0;
+	/* Acquire: pairs with the release in oci_shm_step(). */
+	their_turns = oci_load_acquire(&lane->ack.request_turns);
+	for (; turn < turns; turn++) {
+		uint8_t *half = slot_half(base, r.slot, turn);
+		uint8_t *mine = (uint8_t *)(uintptr_t)r.address + turn * TURN_BYTES;
+
+		if (r.whom & 1) {
+			if (turn >= their_turns)
+				break;
+			memcpy(mine, half, turn_bytes(r.bytes, turn));
+		} else {
+			if (turn >= their_turns + 2)
+				break;
+			memcpy(half, mine, turn_bytes(r.bytes, turn));
+		}
+		/* Release: the copy comes first. Pairs with the acquire in oci_shm_step(). */
+		oci_store_release(&lane->aux.served, none + turn + 1);
+		moved = true;
+	}
+	return moved;
+}
+
+bool oci_shm_serve(struct oci_team *team, uint64_t seq)
+{
+	bool moved = false;
+
+	for (uint32_t rank = 0; rank < team->size; rank++) {
+		if (rank != team->rank)
+			moved |= serve_peer(team, rank, seq);
+	}
+	return moved;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The requester's side of shm.c, for transfer.c alone. */
+#ifndef OC_COPY_SHM_H
+#define OC_COPY_SHM_H
+
+#include "copy/copy.h"
+
+/* Publishes the request; -EAGAIN when no slot is to be had. */
+int oci_shm_request(struct oci_team *team, struct oci_transfer *transfer);
+/* My side of a helped transfer, as far as it goes. True when it is complete. */
+bool oci_shm_step(struct oci_team *team, struct oci_transfer *transfer);
+/* Value of the `served` word once `turns` turns of this request are served. */
+uint64_t oci_shm_served(const struct oci_transfer *transfer, uint64_t turns);
+
+#endif

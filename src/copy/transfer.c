@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "copy/shm.h"
+
+/* One single copy; the transfer moves on by what was copied. Bytes moved, or -errno. */
+static ssize_t single_copy(struct oci_team *team, struct oci_transfer *t)
+{
+	const struct oci_member *member = &team->member[t->peer];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+	size_t bytes = t->bytes < OCI_COPY_PIECE_BYTES ? t->bytes : OCI_COPY_PIECE_BYTES;
+	struct iovec local = { .iov_base = t->local, .iov_len = bytes };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)t->remote, .iov_len = bytes };
+	ssize_t moved;
+
+	if (t->direction == OCI_PULL)
+		moved = copy->pull(member->pid, &local, 1, &remote, 1);
+	else
+		moved = copy->push(member->pid, &local, 1, &remote, 1);
+	if (moved == 0)
+		return -EFAULT;
+	if (moved > 0) {
+		t->local += moved;
+		t->remote += (uint64_t)moved;
+		t->bytes -= (size_t)moved;
+	}
+	return moved;
+}
+
+int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool *recovered)
+{
+	bool shm = team->member[t->peer].mechanism == OCI_MECH_SHM;
+	int error;
+
+	while (t->bytes && !shm && !t->by_shm) {
+		ssize_t moved = single_copy(team, t);
+
+		if (moved >= 0 || moved == -EINTR)
+			continue;
+		/* The pair agreed on this mechanism, so the failure is this buffer's (a page that
+		 * the kernel does not read for us) or came later (lost permission). */
+		oci_debug("single copy with rank %u failed (%s): it copies for us", t->peer,
+			  strerror((int)-moved));
+		*recovered = true;
+		break;
+	}
+	if (!t->bytes)
+		return OCI_TRANSFER_DONE;
+	if (!t->by_shm) {
+		error = oci_shm_request(team, t);
+		if (error)
+			return error;
+	}
+	return oci_shm_step(team, t) ? OCI_TRANSFER_DONE : OCI_TRANSFER_BLOCKED;
+}
+
+void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *t,
+			  struct oci_awaited *awaited)
+{
+	struct oci_lane *lane = oci_team_lane(team, team->rank, t->seq);
+
+	awaited->word = &lane->aux.served;
+	awaited->waiters = NULL;
+	awaited->peer = t->peer;
+	/* The next turn that moves us on. */
+	if (t->direction == OCI_PULL)
+		awaited->target = oci_shm_served(t, t->turn + 1);
+	else
+		awaited->target = oci_shm_served(t, t->turn < t->turns ? t->turn - 1 : t->turns);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shared memory of a team, as it lies in the segment of each of its ranks.
+ *
+ * A rank's region: one progress block and OCI_LANES lanes. Only its owner writes it, but for what
+ * is marked. All words are reached through base/atomic.h, all positions are offsets.
+ *
+ *   bytes of a region = 256 + OCI_LANES * 384; of a team of p ranks: p times that.
+ *
+ * Operation n (counted alike on all ranks) owns lane n % OCI_LANES on every rank until all ranks
+ * have finished it: oci_progress_block.done of each says so. Flags hold n * OCI_STEPS + step, so
+ * nothing is ever reset and a late reader of an old flag waits on, never passes.
+ */
+#ifndef OC_TEAM_LANE_H
+#define OC_TEAM_LANE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+#define OCI_LANES 8
+#define OCI_LINE 64
+
+/* Where bytes of a peer can be found: rides in a POST line. */
+struct oci_handle {
+	uint64_t address; /* in the owner's address space, or offset in its segment (slot) */
+	uint64_t cookie;  /* of a registered region; 0 */
+	uint64_t bytes;	  /* that may be touched from address on */
+};
+
+struct oci_post_line {
+	uint64_t flag;
+	uint64_t signature; /* of the call: differs => the ranks disagree */
+	union {
+		uint8_t inline_bytes[112];
+		struct oci_handle handle[4]; /* by enum oci_buf: SEND, RECV, SLOT */
+	};
+} __attribute__((aligned(128)));
+
+/* A call in full, for the sentence on a mismatch; written before the flag that it explains. */
+struct oci_record {
+	uint32_t collective;
+	uint32_t algorithm;
+	uint32_t parameter;
+	uint32_t root;
+	uint64_t bytes; /* UINT64_MAX for a v-variant */
+	uint32_t op;
+	uint32_t unit;
+};
+
+struct oci_ack_line {
+	uint64_t flag;
+	/* "Please copy for me" (copy/shm.c): number of the request, then its terms. */
+	uint64_t request;
+	uint64_t request_address;
+	uint64_t request_bytes;
+	uint64_t request_slot; /* offset of my slot, the bounce buffer */
+	uint64_t request_turns; /* halves that I filled (push) or emptied (pull) */
+	uint64_t request_whom; /* peer << 1 | it is a push */
+	uint64_t unused;
+	struct oci_record record;
+	uint32_t post_waiters; /* processes asleep on post.flag; written by peers */
+	uint32_t ack_waiters;  /* and on ack.flag */
+	uint8_t pad[24];
+} __attribute__((aligned(128)));
+
+/* Words that others write: the two ends of a shared copy, and the helper of a request. */
+struct oci_aux_line {
+	uint64_t claim;	 /* chunks taken: front in the low half, back in the high half; both ends */
+	uint64_t helped; /* chunks that the helping end has copied; OCI_HELP_FAILED: and it gave up */
+	uint8_t pad0[48];
+	uint64_t served; /* turns done by the peer that a request names */
+	uint8_t pad1[56];
+} __attribute__((aligned(128)));
+
+#define OCI_HELP_FAILED (1ull << 63)
+
+struct oci_lane {
+	struct oci_post_line post;
+	struct oci_ack_line ack;
+	struct oci_aux_line aux;
+};
+
+struct oci_progress_block {
+	uint64_t tag;	/* of this use of the region: another tag means that the owner has left */
+	uint64_t done;	/* every operation below this number is finished here */
+	uint64_t poison; /* 0, or the error that ended the team here: see oci_poison */
+	uint64_t left;	/* the owner has destroyed its team */
+	uint8_t pad[224];
+};
+
+struct oci_region {
+	struct oci_progress_block progress;
+	struct oci_lane lane[OCI_LANES];
+} __attribute__((aligned(128)));
+
+_Static_assert(sizeof(struct oci_post_line) == 128, "a POST line is two cache lines");
+_Static_assert(sizeof(struct oci_ack_line) == 128, "an ACK line is two cache lines");
+_Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cache lines");
+_Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 384, "as documented");
+/* The count of waiters and the call's record must not share the line of the flag. */
+_Static_assert(offsetof(struct oci_ack_line, record) == OCI_LINE, "second line");
+
+/* An error that all survivors report alike: -error in the low half, rank + 1 in the high half. */
+static inline uint64_t oci_poison(int error, uint32_t rank)
+{
+	return (uint64_t)(rank + 1) << 32 | (uint32_t)-error;
+}
+
+static inline int oci_poison_error(uint64_t poison)
+{
+	return -(int)(uint32_t)poison;
+}
+
+static inline uint32_t oci_poison_rank(uint64_t poison)
+{
+	return (uint32_t)(poison >> 32) - 1;
+}
+
+#endif

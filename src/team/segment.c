@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "team/segment.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/options.h"
+#include "os/os.h"
+#include "base/limits.h"
+#include "team/lane.h"
+
+#define OCI_SEGMENT_MAGIC 0x79706f63656e6f00ull /* "\0onecopy" */
+#define OCI_SEGMENT_ALIGN 128
+#define OCI_SEGMENT_CHUNK ((size_t)1 << 20) /* room is asked of the kernel in such pieces */
+
+struct oci_segment_header {
+	uint64_t magic;
+	uint8_t nonce[16];
+};
+
+/* A freed piece, kept in a list by its size: regions and slots are all alike, so lists stay two. */
+struct oci_piece {
+	struct oci_piece *next;
+	int64_t offset;
+	size_t bytes;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	bool created;
+	struct oci_segment_id id;
+	uint8_t *base;
+	size_t used; /* bytes handed out from the front, freed pieces included */
+	size_t room; /* bytes that the kernel has granted */
+	size_t live; /* bytes handed out and not freed */
+	struct oci_piece *freed;
+	bool warned;
+} segment = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static size_t round_up(size_t value, size_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+static int segment_create(void)
+{
+	size_t page = oci_os_page_bytes();
+	size_t bytes = round_up(oci_options()->segment_bytes, OCI_SEGMENT_CHUNK);
+	struct oci_segment_header *header;
+	int fd, error;
+
+	error = oci_os_random(segment.id.nonce, sizeof(segment.id.nonce));
+	if (error)
+		return error;
+	fd = oci_os_shared_file("onecopy", OCI_SEGMENT_CHUNK);
+	if (fd < 0) {
+		oci_warn("no shared memory for the segment (%zu bytes): %s; collectives stay with "
+			 "the MPI. Give the job more memory, or a larger /dev/shm",
+			 OCI_SEGMENT_CHUNK, strerror(-fd));
+		return fd;
+	}
+	/* The mapping is larger than the file; pages behind its end are never touched before
+	 * oci_os_shared_file_grow() has granted them. */
+	segment.base = oci_os_map_shared(fd, bytes, false, &error);
+	if (!segment.base) {
+		close(fd);
+		oci_warn("cannot map %zu bytes for the segment: %s; collectives stay with the MPI. "
+			 "Lower ONECOPY_SEGMENT_BYTES or raise the address space limit (ulimit -v)",
+			 bytes, strerror(-error));
+		return error;
+	}
+	segment.id.bytes = bytes;
+	segment.id.pid = getpid();
+	segment.id.fd = fd;
+	segment.room = OCI_SEGMENT_CHUNK;
+	segment.used = page;
+	header = (struct oci_segment_header *)segment.base;
+	header->magic = OCI_SEGMENT_MAGIC;
+	memcpy(header->nonce, segment.id.nonce, sizeof(header->nonce));
+	segment.created = true;
+	return 0;
+}
+
+int oci_segment_self(struct oci_segment_id *id)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&segment.lock);
+	if (!segment.created)
+		error = segment_create();
+	if (!error)
+		*id = segment.id;
+	pthread_mutex_unlock(&segment.lock);
+	return error;
+}
+
+void *oci_segment_base(void)
+{
+	return segment.base;
+}
+
+static int64_t take_freed(size_t bytes)
+{
+	for (struct oci_piece **at = &segment.freed; *at; at = &(*at)->next) {
+		struct oci_piece *piece = *at;
+		int64_t offset = piece->offset;
+
+		if (piece->bytes != bytes)
+			continue;
+		*at = piece->next;
+		free(piece);
+		return offset;
+	}
+	return -ENOSPC;
+}
+
+static int64_t take_new(size_t bytes)
+{
+	int64_t offset = (int64_t)segment.used;
+
+	if (bytes > segment.id.bytes - segment.used)
+		return -ENOSPC;
+	if (segment.used + bytes > segment.room) {
+		size_t more = round_up(segment.used + bytes - segment.room, OCI_SEGMENT_CHUNK);
+		int error = oci_os_shared_file_grow(segment.id.fd, segment.room, more);
+
+		if (error)
+			return error;
+		segment.room += more;
+	}
+	segment.used += bytes;
+	return offset;
+}
+
+int64_t oci_segment_alloc(size_t bytes)
+{
+	int64_t offset;
+
+	bytes = round_up(bytes, OCI_SEGMENT_ALIGN);
+	pthread_mutex_lock(&segment.lock);
+	offset = take_freed(bytes);
+	if (offset < 0)
+		offset = take_new(bytes);
+	if (offset >= 0) {
+		segment.live += bytes;
+		memset(segment.base + offset, 0, bytes);
+	} else if (!segment.warned) {
+		segment.warned = true;
+		oci_warn("the segment of %zu bytes is full (%s): new communicators stay with the "
+			 "MPI. Raise ONECOPY_SEGMENT_BYTES or give the job more memory",
+			 (size_t)segment.id.bytes, strerror((int)-offset));
+	}
+	pthread_mutex_unlock(&segment.lock);
+	return offset;
+}
+
+void oci_segment_free(int64_t offset, size_t bytes)
+{
+	struct oci_piece *piece = malloc(sizeof(*piece));
+
+	bytes = round_up(bytes, OCI_SEGMENT_ALIGN);
+	pthread_mutex_lock(&segment.lock);
+	segment.live -= bytes;
+	/* Out of memory for the note: the piece stays unused, which costs its bytes and no more. */
+	if (piece) {
+		*piece = (struct oci_piece){ segment.freed, offset, bytes };
+		segment.freed = piece;
+	}
+	pthread_mutex_unlock(&segment.lock);
+}
+
+size_t oci_segment_live_bytes(void)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&segment.lock);
+	bytes = segment.live;
+	pthread_mutex_unlock(&segment.lock);
+	return bytes;
+}
+
+bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16])
+{
+	const struct oci_segment_header *header = base;
+
+	return header->magic == OCI_SEGMENT_MAGIC && !memcmp(header->nonce, nonce, 16);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * This process's segment: the shared memory that it owns, and everyone's that it has mapped.
+ *
+ * Each process has one memfd. What it writes for others (flags, payloads, slots) lies in its own
+ * segment, so every allocation is local to one process, no lock is shared between processes, and
+ * pages are first touched by their writer. Peers map it whole, once (docs/adr/0001).
+ *
+ * Thread safe. Offsets are from the start of a segment.
+ */
+#ifndef OC_TEAM_SEGMENT_H
+#define OC_TEAM_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* How a peer finds and recognises a segment; travels in the bootstrap. */
+struct oci_segment_id {
+	uint8_t nonce[16];
+	uint64_t bytes; /* to map */
+	int32_t pid;
+	int32_t fd;
+};
+
+/* Creates this process's segment at the first call. 0, or -errno with a sentence logged. */
+int oci_segment_self(struct oci_segment_id *id);
+/* Start of our own mapping; only after oci_segment_self() succeeded. */
+void *oci_segment_base(void);
+
+/*
+ * `bytes` of our segment, zeroed, aligned to 128, with room behind them. The offset, or -ENOSPC
+ * with a sentence logged once.
+ */
+int64_t oci_segment_alloc(size_t bytes);
+void oci_segment_free(int64_t offset, size_t bytes);
+
+/* Bytes handed out and not freed: a test for leaks. */
+size_t oci_segment_live_bytes(void);
+/* Is the mapping at `base` the segment with this nonce? */
+bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16]);
+
+/* A process whose segment is mapped here. Shared by all teams; counted. */
+struct oci_peer {
+	struct oci_peer *next;
+	struct oci_segment_id id;
+	unsigned int users;
+	int pidfd;	      /* -1 when the kernel gives none */
+	uint64_t start_time;  /* of the process, to tell it from a later one with its number */
+	uint8_t *base;
+};
+
+/*
+ * Maps a peer's segment, or counts one more user of the mapping. Accepted only when the nonce in
+ * it is the one in the id. -errno: see oci_os_open_peer_fd; -EPROTO: another segment lies there.
+ */
+int oci_peer_get(struct oci_peer **peer, const struct oci_segment_id *id);
+void oci_peer_put(struct oci_peer *peer);
+/* Has the process ended? Asks the kernel: for slow paths. */
+bool oci_peer_dead(const struct oci_peer *peer);
+
+/* ---- slots: bounce buffers of OCI_SLOT_BYTES in our segment ---------------------------------- */
+
+struct oci_team;
+/*
+ * A slot that nobody reads any more, for operation `seq` of the team; it stays taken until every
+ * rank of the team has finished that operation. The offset, or -EAGAIN when memory is short and
+ * all are in use: try again after progress.
+ */
+int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq);
+/* Forgets a team: its slots are free. Only when all its members have left. */
+void oci_slots_forget(const struct oci_team *team);
+
+unsigned int oci_slots_made(void);
+
+#endif

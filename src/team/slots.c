@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pool of slots of this process, for all its teams. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/os.h"
+#include "base/limits.h"
+#include "team/team.h"
+
+/* Looked at before the peers' progress is asked anew: beyond it, idle teams hold slots. */
+#define OCI_SLOTS_SCANNED 16
+
+struct slot {
+	struct oci_team *team; /* NULL: free */
+	uint64_t seq;
+	int64_t offset;
+};
+
+static struct {
+	uint64_t lock; /* 1 held; a spin lock, as it is held for nanoseconds on the hot path */
+	struct slot *slot;
+	unsigned int count, room;
+} pool;
+
+static void pool_lock(void)
+{
+	uint64_t free_word = 0;
+
+	/* Acquire, pairs with the release in pool_unlock(). */
+	while (!oci_compare_exchange(&pool.lock, &free_word, 1)) {
+		free_word = 0;
+		oci_os_yield();
+	}
+}
+
+static void pool_unlock(void)
+{
+	oci_store_release(&pool.lock, 0);
+}
+
+static bool slot_free(const struct slot *slot)
+{
+	/* Acquire, pairs with the release in oci_team_refresh(), which may be another thread's. */
+	return !slot->team ||
+	       __atomic_load_n(&slot->team->min_done, __ATOMIC_ACQUIRE) > slot->seq;
+}
+
+static struct slot *pool_find(unsigned int limit)
+{
+	for (unsigned int i = 0; i < pool.count && i < limit; i++) {
+		if (slot_free(&pool.slot[i]))
+			return &pool.slot[i];
+	}
+	return NULL;
+}
+
+static struct slot *pool_grow(void)
+{
+	int64_t offset;
+
+	if (pool.count == pool.room) {
+		unsigned int room = pool.room ? 2 * pool.room : 16;
+		struct slot *grown = realloc(pool.slot, room * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		pool.slot = grown;
+		pool.room = room;
+	}
+	offset = oci_segment_alloc(OCI_SLOT_BYTES);
+	if (offset < 0)
+		return NULL;
+	pool.slot[pool.count] = (struct slot){ .offset = offset };
+	return &pool.slot[pool.count++];
+}
+
+int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq)
+{
+	struct slot *slot;
+	int64_t offset = -EAGAIN;
+
+	pool_lock();
+	slot = pool_find(OCI_SLOTS_SCANNED);
+	if (!slot && pool.count >= OCI_LANES) {
+		for (unsigned int i = 0; i < pool.count; i++) {
+			if (pool.slot[i].team)
+				oci_team_refresh(pool.slot[i].team);
+		}
+		slot = pool_find(pool.count);
+	}
+	if (!slot)
+		slot = pool_grow();
+	if (slot) {
+		slot->team = team;
+		slot->seq = seq;
+		offset = slot->offset;
+	}
+	pool_unlock();
+	return offset;
+}
+
+void oci_slots_forget(const struct oci_team *team)
+{
+	pool_lock();
+	for (unsigned int i = 0; i < pool.count; i++) {
+		if (pool.slot[i].team == team)
+			pool.slot[i].team = NULL;
+	}
+	pool_unlock();
+}
+
+unsigned int oci_slots_made(void)
+{
+	return pool.count;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "team/team.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* Teams whose members have not all left yet; their memory may still be read by peers. */
+static struct {
+	pthread_mutex_t lock;
+	struct oci_team *first;
+} leaving = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+
+static int team_vsay(struct oci_team *team, const char *format, va_list args)
+{
+	return vsnprintf(team->sentence, sizeof(team->sentence), format, args);
+}
+
+void oci_team_say(struct oci_team *team, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	team_vsay(team, format, args);
+	va_end(args);
+}
+
+int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *format, ...)
+{
+	va_list args;
+
+	if (team->error)
+		return team->error;
+	va_start(args, format);
+	team_vsay(team, format, args);
+	va_end(args);
+	team->error = error;
+	team->dead_rank = dead_rank;
+	/* Pairs with the acquire in wait_look(): a peer that waits for us learns why in vain. */
+	if (team->own)
+		oci_store_release(&team->own->progress.poison,
+				  oci_poison(error, (uint32_t)dead_rank));
+	oci_error("%s", team->sentence);
+	return error;
+}
+
+void oci_team_refresh(struct oci_team *team)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t rank = 0; rank < team->size; rank++) {
+		/* Acquire pairs with the release in oci_team_finish(): what the rank read from our
+		 * lines was read before we write them anew. */
+		uint64_t done = oci_load_acquire(&team->member[rank].region->progress.done);
+
+		if (done < least)
+			least = done;
+	}
+	__atomic_store_n(&team->min_done, least, __ATOMIC_RELEASE);
+}
+
+bool oci_team_all_done(struct oci_team *team, uint64_t below)
+{
+	if (__atomic_load_n(&team->min_done, __ATOMIC_ACQUIRE) >= below)
+		return true;
+	oci_team_refresh(team);
+	return __atomic_load_n(&team->min_done, __ATOMIC_ACQUIRE) >= below;
+}
+
+void oci_team_finish(struct oci_team *team, uint64_t seq)
+{
+	uint64_t bit = 1ull << seq % OCI_LANES;
+
+	if (seq != team->done) {
+		team->finished |= bit;
+		return;
+	}
+	do {
+		team->finished &= ~(1ull << team->done % OCI_LANES);
+		team->done++;
+	} while (team->finished & 1ull << team->done % OCI_LANES);
+	/* Release: our reads of the peers' lines come before the permission to reuse them. Pairs
+	 * with oci_team_refresh(). */
+	oci_store_release(&team->own->progress.done, team->done);
+}
+
+/* Has this member left, so that it touches none of our memory again? */
+static bool member_left(const struct oci_team *team, uint32_t rank)
+{
+	const struct oci_member *member = &team->member[rank];
+	const struct oci_progress_block *block = &member->region->progress;
+
+	/* Another tag: the owner has already reused the region, so it had left. */
+	return oci_load_acquire(&block->left) || oci_load_acquire(&block->tag) != member->tag ||
+	       oci_peer_dead(member->peer);
+}
+
+static bool all_left(const struct oci_team *team)
+{
+	for (uint32_t rank = 0; rank < team->size; rank++) {
+		if (rank != team->rank && !member_left(team, rank))
+			return false;
+	}
+	return true;
+}
+
+static void team_give_back(struct oci_team *team)
+{
+	oci_slots_forget(team);
+	for (uint32_t rank = 0; team->member && rank < team->size; rank++) {
+		if (team->member[rank].peer)
+			oci_peer_put(team->member[rank].peer);
+	}
+	free(team->member);
+	team->member = NULL;
+	if (team->own)
+		oci_segment_free(team->region_offset, sizeof(struct oci_region));
+	team->own = NULL;
+}
+
+static void (*leaving_release)(struct oci_team *team);
+
+void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team))
+{
+	/* The peers' regions are known from the hellos on; before that nobody knows ours. */
+	bool shared = team->state == OCI_TEAM_READY;
+
+	if (team->own)
+		oci_store_release(&team->own->progress.left, 1);
+	if (!shared) {
+		team_give_back(team);
+		release(team);
+		return;
+	}
+	pthread_mutex_lock(&leaving.lock);
+	leaving_release = release;
+	team->leaving_next = leaving.first;
+	leaving.first = team;
+	pthread_mutex_unlock(&leaving.lock);
+	oci_team_collect();
+}
+
+void oci_team_collect(void)
+{
+	struct oci_team *gone = NULL;
+
+	if (!__atomic_load_n(&leaving.first, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&leaving.lock);
+	for (struct oci_team **at = &leaving.first; *at;) {
+		struct oci_team *team = *at;
+
+		if (!all_left(team)) {
+			at = &team->leaving_next;
+			continue;
+		}
+		*at = team->leaving_next;
+		team->leaving_next = gone;
+		gone = team;
+	}
+	pthread_mutex_unlock(&leaving.lock);
+	while (gone) {
+		struct oci_team *team = gone;
+
+		gone = team->leaving_next;
+		team_give_back(team);
+		leaving_release(team);
+	}
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A team: the ranks of one communicator on one node, and what they share.
+ *
+ * create.c brings it up (a state machine over the bootstrap), wait.c waits in it, segment.c and
+ * peer.c own the memory. A team is used by one thread at a time, except min_done, which
+ * oci_slot_acquire() of any thread may refresh.
+ */
+#ifndef OC_TEAM_TEAM_H
+#define OC_TEAM_TEAM_H
+
+#include <onecopy/onecopy.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "team/lane.h"
+#include "team/segment.h"
+#include "topo/topo.h"
+
+/* Grows whenever something that ranks share changes its layout or meaning. */
+#define OCI_ABI 1
+
+/* Mechanisms in order of preference; copy/copy.h has their operations. */
+enum oci_mechanism { OCI_MECH_CMA, OCI_MECH_MOCK, OCI_MECH_SHM, OCI_MECHANISMS };
+
+struct oci_member {
+	struct oci_peer *peer;
+	struct oci_region *region;
+	uint64_t tag; /* of the region when the team was created */
+	int64_t region_offset;
+	pid_t pid;
+	uint8_t mechanism; /* enum oci_mechanism, agreed by both ends */
+	struct oci_topo_place place;
+};
+
+enum oci_team_state {
+	OCI_TEAM_START,
+	OCI_TEAM_HELLO,	  /* the allgather of struct oci_hello is under way */
+	OCI_TEAM_DECLARE, /* Yama scope 1: everyone declares its tracer first */
+	OCI_TEAM_VERDICT, /* the allgather of what each pair can do is under way */
+	OCI_TEAM_READY,
+	OCI_TEAM_REFUSED,
+};
+
+/*
+ * Tries the single-copy mechanisms on a peer, from probe words that it published: bit m set when
+ * enum oci_mechanism m pulled the peer's nonce and pushed ours. Writes a sentence when one failed.
+ */
+typedef uint32_t (*oci_probe_fn)(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
+				 uint64_t cell_address, char *why, size_t why_bytes);
+
+struct oci_team {
+	uint32_t rank, size;
+	enum oci_team_state state;
+	bool oversubscribed; /* more ranks on the node than CPUs for them; alike on all ranks */
+	bool single_copy;    /* no pair has to fall back to shm; alike on all ranks */
+	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often */
+	struct oci_region *own;
+	struct oci_member *member; /* size */
+
+	uint64_t next;	   /* number of the next operation */
+	uint64_t done;	   /* all operations below are finished here */
+	uint64_t min_done; /* lower bound of every rank's done; relaxed atomic */
+	uint64_t finished; /* bit n % OCI_LANES: operation n >= done is finished here */
+
+	uint64_t calls;	    /* collectives called while under creation, handed back */
+	uint64_t switch_at; /* the number of calls after which the ranks use the team */
+
+	int error;	 /* why the team is unusable, or 0 */
+	int dead_rank;	 /* named by -EOWNERDEAD, else -1 */
+	char sentence[512];
+
+	struct oc_bootstrap bootstrap;
+	bool bootstrap_released;
+	oci_probe_fn probe;
+	struct oci_creation *creation; /* buffers of the state machine; NULL when over */
+	int64_t region_offset;
+	struct oci_team *leaving_next;
+};
+
+/* ---- life (team.c, create.c) ---------------------------------------------------------------- */
+
+int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, oci_probe_fn probe);
+/* One look at the state machine. 1 ready, 0 under way, -errno refused. Never blocks. */
+int oci_team_step(struct oci_team *team);
+/*
+ * Leaves. The struct lives on until all members have left: `release` is called then (at once, or
+ * from a later oci_team_collect()), in whatever thread collects.
+ */
+void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team));
+/* Gives back what all members have left. Called by oci_team_init() too. */
+void oci_team_collect(void);
+
+/* Remembers why the team is unusable (the first reason stays), tells the peers, logs. error. */
+int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Keeps a sentence without making the team unusable (a refused argument). */
+void oci_team_say(struct oci_team *team, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static inline struct oci_lane *oci_team_lane(const struct oci_team *team, uint32_t rank,
+					     uint64_t seq)
+{
+	return &team->member[rank].region->lane[seq % OCI_LANES];
+}
+
+/* Has every rank finished all operations below `below`? Reads the peers' words only when needed. */
+bool oci_team_all_done(struct oci_team *team, uint64_t below);
+/* Re-reads the peers' done words. Any thread. */
+void oci_team_refresh(struct oci_team *team);
+/* Operation seq is finished here: publishes what became complete. */
+void oci_team_finish(struct oci_team *team, uint64_t seq);
+
+/* ---- waiting (wait.c) ------------------------------------------------------------------------ */
+
+/* The state of one wait; zero it when something has moved. */
+struct oci_wait {
+	uint32_t polls;
+	uint32_t sleep_us;
+	uint64_t next_look_ns;
+};
+
+/* What is waited for: `word` of rank `peer` is still below `target`. */
+struct oci_awaited {
+	uint64_t *word;
+	uint32_t *waiters; /* count of sleepers on word, NULL: its writer wakes nobody */
+	uint64_t target;
+	uint32_t peer;
+};
+
+/*
+ * One turn of a wait: pauses, yields or sleeps, drives the MPI and other operations, and now and
+ * then looks whether the peer lives. 0: look again; OCI_WAIT_LOOKED: the same, and milliseconds
+ * have passed, so the caller may look for less likely causes too; -EOWNERDEAD, or the error that
+ * ended the team at the peer: the team has failed.
+ */
+#define OCI_WAIT_LOOKED 1
+int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
+
+/* Raises a flag of mine; wakes sleepers only when the team is oversubscribed. */
+void oci_flag_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters,
+		    uint64_t value);
+
+/* The hook of oc_set_progress() and the engine's own progress, driven while waiting. */
+extern void (*oci_progress_hook)(void);
+extern int (*oci_engine_hook)(void);
+void oci_wait_drive(void);
+
+#endif

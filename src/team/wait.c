@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "os/os.h"
+#include "team/team.h"
+
+/* Polls between two looks at the MPI's progress engine while spinning: an opal_progress() with
+ * nothing to do costs about as much as ten polls, so it slows the wait by a tenth. */
+#define OCI_POLLS_PER_DRIVE 128
+/* A peer's death is to be noticed within 100 ms, through a chain of waits too. */
+#define OCI_LOOK_NS 4000000u
+#define OCI_SLEEP_FIRST_US 50
+#define OCI_SLEEP_LAST_US 1000
+/* Yields before the first sleep of an oversubscribed team. */
+#define OCI_YIELDS 64
+
+void (*oci_progress_hook)(void);
+int (*oci_engine_hook)(void);
+
+void oci_wait_drive(void)
+{
+	void (*hook)(void) = __atomic_load_n(&oci_progress_hook, __ATOMIC_ACQUIRE);
+
+	if (oci_engine_hook)
+		oci_engine_hook();
+	if (hook)
+		hook();
+}
+
+/* The slow look: does the peer live, has its team failed? */
+static int wait_look(struct oci_team *team, const struct oci_awaited *awaited)
+{
+	struct oci_member *member = &team->member[awaited->peer];
+	uint64_t poison = oci_load_acquire(&member->region->progress.poison);
+	bool dead = !poison && oci_peer_dead(member->peer);
+	int error;
+
+	if (!poison && !dead)
+		return 0;
+	/* The peer may have raised the flag as its last deed: acquire, pairs with its release. */
+	if (oci_load_acquire(awaited->word) >= awaited->target)
+		return 0;
+	if (dead)
+		return oci_team_fail(team, -EOWNERDEAD, (int)awaited->peer,
+				     "rank %u (process %d) died during a collective; this "
+				     "communicator cannot be used any more",
+				     awaited->peer, (int)member->pid);
+	error = oci_poison_error(poison);
+	if (error == -EOWNERDEAD)
+		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
+				     "rank %u died during a collective (rank %u noticed it); this "
+				     "communicator cannot be used any more",
+				     oci_poison_rank(poison), awaited->peer);
+	return oci_team_fail(team, error, -1,
+			     "rank %u gave up a collective (%s); this communicator cannot be used "
+			     "any more",
+			     awaited->peer, strerror(-error));
+}
+
+/* The futex is the half of a flag that every raise changes. */
+static uint32_t *futex_half(uint64_t *flag)
+{
+	return (uint32_t *)flag + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+static void wait_sleep(struct oci_wait *wait, const struct oci_awaited *awaited)
+{
+	uint32_t *half = futex_half(awaited->word);
+	uint64_t seen;
+
+	if (wait->sleep_us < OCI_SLEEP_FIRST_US)
+		wait->sleep_us = OCI_SLEEP_FIRST_US;
+	/*
+	 * Sequentially consistent: the count must be seen before the flag is read again, as
+	 * oci_flag_raise() writes the flag before it reads the count. One of the two sees the other;
+	 * were it not so, the bounded sleep would end all the same.
+	 */
+	__atomic_fetch_add(awaited->waiters, 1, __ATOMIC_SEQ_CST);
+	seen = __atomic_load_n(awaited->word, __ATOMIC_SEQ_CST);
+	if (seen < awaited->target) {
+		int woken = oci_os_futex_wait(half, (uint32_t)seen, wait->sleep_us * 1000ull);
+
+		if (woken == -ETIMEDOUT && wait->sleep_us < OCI_SLEEP_LAST_US)
+			wait->sleep_us *= 2;
+	}
+	__atomic_fetch_sub(awaited->waiters, 1, __ATOMIC_SEQ_CST);
+}
+
+int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited)
+{
+	uint32_t polls = wait->polls++;
+	uint32_t spins = oci_options()->spins;
+	uint64_t now;
+	int error;
+
+	if (!team->oversubscribed && polls < spins) {
+		oci_cpu_relax();
+		if (polls % OCI_POLLS_PER_DRIVE == OCI_POLLS_PER_DRIVE - 1)
+			oci_wait_drive();
+		return 0;
+	}
+	oci_wait_drive();
+	if (team->oversubscribed && polls >= OCI_YIELDS && awaited->waiters)
+		wait_sleep(wait, awaited);
+	else
+		oci_os_yield();
+	now = oci_clock_ns();
+	if (now < wait->next_look_ns)
+		return 0;
+	/* The first time only sets the clock: a wait that just began has nothing to suspect. */
+	if (!wait->next_look_ns) {
+		wait->next_look_ns = now + OCI_LOOK_NS;
+		return 0;
+	}
+	wait->next_look_ns = now + OCI_LOOK_NS;
+	error = wait_look(team, awaited);
+	return error ? error : OCI_WAIT_LOOKED;
+}
+
+void oci_flag_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value)
+{
+	if (!team->oversubscribed) {
+		/* Release: everything written for the readers of this flag comes before it. Pairs
+		 * with the acquire of the executor's waits. */
+		oci_store_release(flag, value);
+		return;
+	}
+	/* Sequentially consistent, see wait_sleep(). */
+	__atomic_store_n(flag, value, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(waiters, __ATOMIC_SEQ_CST))
+		oci_os_futex_wake(futex_half(flag), INT32_MAX);
+}
