@@ -6,7 +6,7 @@ set -u
 
 packages=(build-essential cmake ninja-build pkg-config git clang clang-format
 	libhwloc-dev libjansson-dev libcmocka-dev libseccomp-dev
-	libopenmpi-dev openmpi-bin gfortran hpcc python3-mpi4py python3-numpy gnuplot-nox)
+	libopenmpi-dev openmpi-bin gfortran hpcc python3-mpi4py gnuplot-nox)
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	for tool in cmake ninja pkg-config mpicc; do

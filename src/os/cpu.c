@@ -2,9 +2,7 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +18,13 @@ static unsigned int read_mask(uint64_t mask[MASK_WORDS])
 	return bytes < 0 ? 0 : (unsigned int)((size_t)bytes / sizeof(*mask));
 }
 
+unsigned int oci_os_cpus_online(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return count > 0 ? (unsigned int)count : 1;
+}
+
 unsigned int oci_os_cpus_allowed(void)
 {
 	uint64_t mask[MASK_WORDS];
@@ -27,9 +32,8 @@ unsigned int oci_os_cpus_allowed(void)
 
 	for (unsigned int i = 0; i < words; i++)
 		count += (unsigned int)__builtin_popcountll(mask[i]);
-	if (!count) /* the call was refused (seccomp): the machine's CPUs are the better guess */
-		count = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	return count ? count : 1;
+	/* Refused (seccomp)? The machine's CPUs are the better guess. */
+	return count ? count : oci_os_cpus_online();
 }
 
 unsigned int oci_os_affinity(uint64_t *mask, unsigned int words)

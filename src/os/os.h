@@ -74,6 +74,8 @@ uint64_t oci_os_user_namespace(void);
 /* cpu.c -------------------------------------------------------------------------------------- */
 /* CPUs that this process may use: the affinity mask, as a count. */
 unsigned int oci_os_cpus_allowed(void);
+/* CPUs of the machine that are online. */
+unsigned int oci_os_cpus_online(void);
 /* The mask itself as a bitmap of up to `words` 64-bit words; returns the words needed. */
 unsigned int oci_os_affinity(uint64_t *mask, unsigned int words);
 /* CPU time granted by the cgroup's cpu.max (v2) or cfs quota (v1), in CPUs; 0 = no limit. */

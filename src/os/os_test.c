@@ -349,6 +349,7 @@ static void affinity_is_the_threads_mask(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, narrow_affinity, NULL), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(oci_os_cpus_allowed(), before);
+	assert_true(before <= oci_os_cpus_online());
 	assert_true(oci_os_cgroup_cpus() >= 0);
 	oci_os_yield();
 }

@@ -20,7 +20,7 @@ check() {
 	path=${path%%:[0-9]*}
 	path=${path#./}
 	case $path in
-	/* | build/* | -* | *[\<\>\$\{\}\=\(\)\|\~\;\,\ \"\']* | *://* | *...* | "") return ;;
+	/* | build/* | -* | *[\<\>\$\{\}\=\(\)\|\~\;\,\ \"\']* | *://* | *...* | *NAME* | "") return ;;
 	*/*)
 		first=${path%%/*}
 		exists "$first" "$folder" || return
