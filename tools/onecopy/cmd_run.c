@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * onecopy run: sets the environment and runs the command. Nothing else: what happens under the
+ * MPI is the component's affair, and a job must never fail because of us.
+ */
+#include "child.h"
+#include "command.h"
+#include "component.h"
+#include "names.h"
+#include "stats.h"
+
+#include <onecopy/onecopy.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE };
+
+struct run_options {
+	bool stats, quiet;
+	const char *stats_json;
+	char **command;		   /* NULL-terminated, as in argv */
+	struct word_list settings; /* what was set in ONECOPY_*, for the line that says it */
+};
+
+static void set(struct run_options *options, const char *variable, const char *value)
+{
+	char word[256];
+
+	setenv(variable, value, 1);
+	snprintf(word, sizeof(word), "%s=%s", variable, value);
+	word_list_add(&options->settings, word);
+}
+
+static void force(struct run_options *options, const char *words)
+{
+	const char *equals = strchr(words, '=');
+	enum oc_collective collective;
+	char name[64], variable[64];
+
+	if (!equals || equals == words || !equals[1])
+		command_usage("--force %s: expected COLLECTIVE=ALGORITHM, such as bcast=knomial:4",
+			      words);
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - words), words);
+	collective = name_collective(name);
+	name_check_algorithm(collective, equals + 1);
+	name_variable(collective, variable, sizeof(variable));
+	set(options, variable, equals + 1);
+}
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+	struct run_options *options = state->input;
+
+	switch (key) {
+	case KEY_STATS:
+		options->stats = true;
+		return 0;
+	case KEY_STATS_JSON:
+		options->stats_json = arg;
+		return 0;
+	case KEY_LOG:
+		name_check_log_level(arg);
+		set(options, "ONECOPY_LOG", arg);
+		return 0;
+	case KEY_MECHANISM:
+		name_check_mechanism(arg);
+		set(options, "ONECOPY_MECHANISM", arg);
+		return 0;
+	case KEY_FORCE:
+		force(options, arg);
+		return 0;
+	case 'q':
+		options->quiet = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		/* The command and everything behind it, options of its own included. */
+		options->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	default:
+		return command_parse_key(key, arg, state);
+	}
+}
+
+static const struct argp_option run_options[] = {
+	{ "stats", KEY_STATS, NULL, 0, "Print at the end what was served and what was handed back",
+	  0 },
+	{ "stats-json", KEY_STATS_JSON, "FILE", 0, "Write that to FILE as JSON", 0 },
+	{ "log", KEY_LOG, "LEVEL", 0, "Least severe line that is printed: error, warn, info, debug",
+	  0 },
+	{ "mechanism", KEY_MECHANISM, "NAME", 0,
+	  "How bytes move between ranks: auto, or one of 'onecopy info'", 0 },
+	{ "force", KEY_FORCE, "COLL=ALG", 0,
+	  "Use this algorithm, such as bcast=knomial:4 (see 'onecopy info --algorithms'); mpi leaves "
+	  "the collective to the MPI; may be given several times",
+	  0 },
+	{ "quiet", 'q', NULL, 0, "Do not say what is done", 0 },
+	COMMAND_HELP_OPTION,
+	{ 0 }
+};
+
+const struct argp run_argp = {
+	.options = run_options,
+	.parser = parse_key,
+	.args_doc = "COMMAND [ARGUMENT...]",
+	.doc = "Runs COMMAND (mpirun, mpiexec, srun, or a script that starts several) with onecopy "
+	       "under the MPI programs that it starts.\vExit status: that of COMMAND, 128 plus the "
+	       "signal that ended it, 127 if it is not found, 2 if the options are wrong.",
+};
+
+/* One line about the component; true if there is one to load. */
+static bool prepare(const struct run_options *options)
+{
+	const char *settings = options->settings.text;
+	struct component component;
+
+	component_find(&component);
+	if (!component.found) {
+		command_say(
+			"no Open MPI component in %s, so the program runs as without onecopy; "
+			"build or install it (it needs libopenmpi-dev), or set " COMPONENT_DIR_VARIABLE,
+			*component.dir ? component.dir : "the place of this executable");
+		return false;
+	}
+	if (strchr(component.dir, ':')) {
+		command_say(
+			"the component's directory %s has a colon in its name, which Open MPI's "
+			"path cannot express, so the program runs as without onecopy",
+			component.dir);
+		return false;
+	}
+	if (component_export(component.dir)) {
+		command_say("no memory for the environment; the program runs as without onecopy");
+		return false;
+	}
+	if (!options->quiet)
+		command_say("Open MPI component from %s%s%s%s%s", component.dir,
+			    *component.built_for ? ", built for Open MPI " : "",
+			    component.built_for, *settings ? "; " : "", settings);
+	return true;
+}
+
+static const char *why_none(bool loaded)
+{
+	static char text[512];
+	const char *enable = getenv("ONECOPY");
+
+	if (!loaded)
+		return "the component was not found (see above)";
+	if (enable && (!strcasecmp(enable, "off") || !strcmp(enable, "0") ||
+		       !strcasecmp(enable, "no") || !strcasecmp(enable, "false")))
+		return "ONECOPY is off in the environment";
+	snprintf(text, sizeof(text),
+		 "no process of the job loaded the component. Either the program does not use Open "
+		 "MPI %s, or has it linked statically, or it ended without MPI_Finalize, or its "
+		 "ranks ran on other nodes, where the environment did not reach them",
+		 OC_OMPI_VERSION);
+	return text;
+}
+
+/* Where the ranks leave their counters: readable by them alone, as they are the same user. */
+static bool make_directory(char *dir, size_t bytes)
+{
+	const char *parent = getenv("TMPDIR");
+
+	snprintf(dir, bytes, "%s/onecopy-stats-XXXXXX", parent && *parent ? parent : "/tmp");
+	if (mkdtemp(dir) && !setenv("ONECOPY_STATS_DIR", dir, 1))
+		return true;
+	command_say("no statistics: the directory %s cannot be made: %s", dir, strerror(errno));
+	return false;
+}
+
+static void report(const struct run_options *options, const char *dir, bool loaded)
+{
+	json_t *stats = stats_collect(dir);
+
+	stats_remove(dir);
+	if (!stats)
+		return;
+	if (options->stats)
+		stats_print(stats, stderr, why_none(loaded));
+	if (options->stats_json &&
+	    json_dump_file(stats, options->stats_json, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
+		command_say("the statistics cannot be written to %s: %s", options->stats_json,
+			    strerror(errno));
+	json_decref(stats);
+}
+
+int run_main(int argc, char **argv)
+{
+	struct run_options options = { .command = NULL };
+	char dir[4096];
+	bool loaded;
+	int status, started;
+
+	command_parse(&run_argp, argc, argv, &options);
+	if (!options.command)
+		command_usage("no command to run; usage: onecopy run [OPTION...] COMMAND "
+			      "[ARGUMENT...], such as: onecopy run mpirun -n 4 ./app");
+	loaded = prepare(&options);
+	/* It is ours; the library would warn of a variable that it does not know. */
+	unsetenv(COMPONENT_DIR_VARIABLE);
+	/* With nothing to do afterwards there is nobody to stay for. */
+	if ((!options.stats && !options.stats_json) || !make_directory(dir, sizeof(dir)))
+		return child_become(options.command);
+	status = child_run(options.command, &started);
+	if (started)
+		report(&options, dir, loaded);
+	else
+		stats_remove(dir);
+	return status;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "info.h"
+
+#include "component.h"
+#include "mpi_found.h"
+#include "names.h"
+#include "table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { MPIS = 8 };
+
+const char *info_version_trouble(const char *name, const char *version)
+{
+	static char text[256];
+	struct component component;
+
+	component_find(&component);
+	if (strcmp(name, "Open MPI"))
+		return "not served: onecopy has a component for Open MPI only";
+	if (!component.found)
+		return "not served: onecopy's component was not found";
+	if (!*component.built_for || !strcmp(version, component.built_for))
+		return NULL;
+	snprintf(text, sizeof(text),
+		 "not served: the component was built for Open MPI %s; build onecopy with this "
+		 "one's headers",
+		 component.built_for);
+	return text;
+}
+
+static void size_text(size_t bytes, char *text, size_t room)
+{
+	if (bytes >= 1048576 && bytes % 1048576 == 0)
+		snprintf(text, room, "%zu MiB", bytes >> 20);
+	else
+		snprintf(text, room, "%zu KiB", bytes >> 10);
+}
+
+static void print_versions(void)
+{
+	struct table table = { .align = "ll" };
+	struct component component;
+	struct utsname system;
+
+	component_find(&component);
+	table_add(&table, "onecopy\t%s", oc_version());
+	if (!uname(&system))
+		table_add(&table, "kernel\t%s %s, %s", system.sysname, system.release,
+			  system.machine);
+	if (component.found)
+		table_add(&table, "component\t%s%s%s", component.dir,
+			  *component.built_for ? ", built for Open MPI " : "", component.built_for);
+	else
+		table_add(&table, "component\tnot found in %s", component.dir);
+	table_print(&table, stdout, 0);
+}
+
+static void print_mpis(void)
+{
+	struct table table = { .align = "llll" };
+	struct mpi_found found[MPIS];
+	int count = mpi_find(found, MPIS);
+
+	puts("\nMPI on PATH");
+	for (int i = 0; i < count; i++) {
+		const char *trouble = info_version_trouble(found[i].name, found[i].version);
+
+		table_add(&table, "%s\t%s\t%s\t%s", found[i].name, found[i].version,
+			  found[i].launcher, trouble ? trouble : "served");
+	}
+	if (!count)
+		table_add(&table, "none: neither mpirun nor mpiexec is there");
+	table_print(&table, stdout, 2);
+}
+
+static void print_mechanisms(void)
+{
+	struct table table = { .align = "lll" };
+	const struct oc_mechanism_info *info;
+
+	puts("\nMechanisms, between this process and a child of its own");
+	for (unsigned int i = 0; (info = oc_inspect_mechanism(i)); i++) {
+		table_add(&table, "%s\t%s\t%s", info->name, info->works ? "works" : "refused",
+			  info->what);
+		table_add(&table, "\t\t%s", info->sentence);
+		if (!info->works && *info->remedy)
+			table_add(&table, "\t\tRemedy: %s", info->remedy);
+	}
+	table_print(&table, stdout, 2);
+}
+
+static void print_topology(void)
+{
+	struct table table = { .align = "ll" };
+	struct oc_topology_info info;
+	char l2[32], l3[32];
+	int err = oc_inspect_topology(&info);
+
+	puts("\nTopology");
+	if (err) {
+		printf("  hwloc cannot load it: %s\n", strerror(-err));
+		return;
+	}
+	size_text(info.l2_bytes, l2, sizeof(l2));
+	size_text(info.l3_bytes, l3, sizeof(l3));
+	table_add(&table, "packages\t%u", info.packages);
+	table_add(&table, "NUMA nodes\t%u", info.numa_nodes);
+	table_add(&table, "L3 caches\t%u of %s, shared by %u core%s", info.l3s, l3,
+		  info.cores_per_l3, info.cores_per_l3 == 1 ? "" : "s");
+	table_add(&table, "L2 caches\t%u of %s, shared by %u core%s", info.l2s, l2,
+		  info.cores_per_l2, info.cores_per_l2 == 1 ? "" : "s");
+	table_add(&table, "cores\t%u (%u CPUs, of which this process may use %u)", info.cores,
+		  info.cpus, info.cpus_allowed);
+	if (info.cgroup_cpus > 0)
+		table_add(&table, "cgroup limit\t%.2f CPUs", info.cgroup_cpus);
+	table_add(&table, "team memory\t%zu KiB on each rank, for each communicator in use",
+		  (oc_inspect_team_bytes() + 1023) / 1024);
+	table_print(&table, stdout, 2);
+}
+
+static void print_options(void)
+{
+	struct table table = { .align = "lllll" };
+	const struct oc_option_info *info;
+
+	table_add(&table, "variable\tvalue\tdefault\tfrom\twhat it does");
+	for (unsigned int i = 0; (info = oc_inspect_option(i)); i++)
+		table_add(&table, "%s\t%s\t%s\t%s\t%s", info->variable,
+			  *info->value ? info->value : "-", *info->fallback ? info->fallback : "-",
+			  info->from, info->help);
+	table_print(&table, stdout, 0);
+}
+
+static void print_algorithms(void)
+{
+	struct table table = { .align = "llll" };
+
+	table_add(&table, "collective\talgorithm\tparameter\tidea");
+	for (int c = 0; c < OC_COLLECTIVES; c++) {
+		enum oc_collective collective = (enum oc_collective)c;
+		struct oc_algorithm_info info;
+		const struct oc_algorithm_info *next;
+
+		for (unsigned int i = 0; (next = oc_inspect_algorithm(collective, i)) && next->name;
+		     i++) {
+			char range[64] = "-";
+
+			info = *next;
+			if (info.parameter_max)
+				snprintf(range, sizeof(range), ":%u (%u to %u)",
+					 info.parameter_default, info.parameter_min,
+					 info.parameter_max);
+			table_add(&table, "%s\t%s\t%s\t%s", oc_collective_name(collective),
+				  info.name, range, info.idea);
+		}
+	}
+	table_print(&table, stdout, 0);
+}
+
+void info_print_text(unsigned int sections)
+{
+	if (sections & INFO_MACHINE) {
+		print_versions();
+		print_mpis();
+		print_mechanisms();
+		print_topology();
+	}
+	if (sections & INFO_OPTIONS)
+		print_options();
+	if (sections == (INFO_OPTIONS | INFO_ALGORITHMS))
+		putchar('\n');
+	if (sections & INFO_ALGORITHMS)
+		print_algorithms();
+}

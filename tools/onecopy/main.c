@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "command.h"
+
+#include <onecopy/onecopy.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command commands[] = {
+	{ "run", "run a program, or the script that starts it, with onecopy under its MPI",
+	  &run_argp, run_main },
+	{ "info", "what works on this machine, what does not, and why", &info_argp, info_main },
+};
+
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static void print_help(FILE *stream)
+{
+	fputs("Usage: onecopy COMMAND [OPTION...]\n"
+	      "Makes the collectives of MPI programs inside a node move every byte once.\n\n",
+	      stream);
+	for (int i = 0; i < COMMANDS; i++)
+		fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	fputs("  help     print this, or the help of a command: onecopy help COMMAND\n\n"
+	      "  -h, --help     print this help\n"
+	      "  -V, --version  print the version\n\n"
+	      "Start with: onecopy run --stats mpirun -n 4 ./app\n"
+	      "Manual pages: onecopy(1), onecopy-run(1), onecopy-info(1), onecopy-environment(7)\n",
+	      stream);
+}
+
+static const struct command *find_command(const char *name)
+{
+	struct word_list valid = { "" };
+
+	for (int i = 0; i < COMMANDS; i++) {
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+		word_list_add(&valid, commands[i].name);
+	}
+	word_list_add(&valid, "help");
+	if (*name == '-')
+		command_usage("'%s' is not an option of onecopy; valid: --help, --version, or one "
+			      "of the commands %s",
+			      name, valid.text);
+	command_usage("'%s' is not a command; valid: %s", name, valid.text);
+}
+
+static int print_command_help(const struct command *command)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "onecopy %s", command->name);
+	argp_help(command->argp, stdout, ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC, name);
+	return 0;
+}
+
+static int is(const char *text, const char *a, const char *b)
+{
+	return !strcmp(text, a) || !strcmp(text, b);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+	char name[64];
+
+	if (argc < 2) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	if (is(argv[1], "--version", "-V")) {
+		printf("onecopy %s\n", oc_version());
+		return 0;
+	}
+	if (is(argv[1], "--help", "-h") || (argc == 2 && !strcmp(argv[1], "help"))) {
+		print_help(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[1], "help"))
+		return print_command_help(find_command(argv[2]));
+
+	command = find_command(argv[1]);
+	snprintf(name, sizeof(name), "onecopy %s", command->name);
+	argv[1] = name;
+	return command->run(argc - 1, argv + 1);
+}

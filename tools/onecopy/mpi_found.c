@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mpi_found.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const launchers[] = { "mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich",
+					 "mpiexec.hydra" };
+
+/* The file that the shell would run for `name`, into `file`; `real` with links resolved. */
+static int on_path(const char *name, char *file, char *real)
+{
+	const char *path = getenv("PATH");
+
+	while (path && *path) {
+		int length = (int)strcspn(path, ":");
+
+		if (length && length + strlen(name) + 2 <= PATH_MAX) {
+			snprintf(file, PATH_MAX, "%.*s/%s", length, path, name);
+			if (access(file, X_OK) == 0 && realpath(file, real))
+				return 1;
+		}
+		path += length;
+		path += *path == ':';
+	}
+	return 0;
+}
+
+/* "mpirun (Open MPI) 4.1.4", or Hydra's "    Version:          4.0.2" in its second line. */
+static void parse_version(FILE *stream, struct mpi_found *found)
+{
+	char line[256];
+
+	snprintf(found->name, sizeof(found->name), "unknown");
+	while (fgets(line, sizeof(line), stream)) {
+		char *at;
+
+		line[strcspn(line, "\n")] = '\0';
+		if ((at = strstr(line, "(Open MPI)"))) {
+			snprintf(found->name, sizeof(found->name), "Open MPI");
+			sscanf(at + 10, "%127s", found->version);
+			return;
+		}
+		if (strstr(line, "HYDRA"))
+			snprintf(found->name, sizeof(found->name), "MPICH");
+		else if ((at = strstr(line, "Version:"))) {
+			sscanf(at + 8, "%127s", found->version);
+			return;
+		} else if (!*found->version)
+			snprintf(found->version, sizeof(found->version), "%.127s", line);
+	}
+}
+
+static void ask(struct mpi_found *found)
+{
+	char command[sizeof(found->launcher) + 64];
+	FILE *stream;
+
+	if (strchr(found->launcher, '\''))
+		return;
+	/* A launcher that waits for something must not make us wait with it. */
+	snprintf(command, sizeof(command), "timeout 5 '%s' --version 2>&1 </dev/null",
+		 found->launcher);
+	stream = popen(command, "re");
+	if (!stream)
+		return;
+	parse_version(stream, found);
+	pclose(stream);
+}
+
+int mpi_find(struct mpi_found *found, int room)
+{
+	/* mpirun, mpiexec and their links are one launcher, which looks at what it was called. */
+	char real[sizeof(launchers) / sizeof(launchers[0])][PATH_MAX];
+	int count = 0;
+
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]) && count < room; i++) {
+		struct mpi_found *entry = &found[count];
+		int known = 0;
+
+		*entry = (struct mpi_found){ .name = "" };
+		if (!on_path(launchers[i], entry->launcher, real[count]))
+			continue;
+		for (int k = 0; k < count; k++)
+			known |= !strcmp(real[k], real[count]);
+		if (known)
+			continue;
+		ask(entry);
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The counters that the processes of a job leave in ONECOPY_STATS_DIR, added up.
+ *
+ * A process's file NAME.HOST.PID.json and the sum have one form:
+ *   {"onecopy": VERSION, "ranks": N,
+ *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes", "recovered"}...],
+ *    "handed_back": [{"collective", "reason", "calls"}...]}
+ * where a process's file has "rank", "pid" and "host" instead of "ranks".
+ */
+#ifndef ONECOPY_STATS_H
+#define ONECOPY_STATS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/*
+ * The sum over all *.json files in dir; a file that is truncated or not ours is named on standard
+ * error and left out. NULL: the directory cannot be read (said).
+ */
+json_t *stats_collect(const char *dir);
+
+/* As tables for people; `why_none` is the sentence for a job that left no file at all. */
+void stats_print(const json_t *stats, FILE *stream, const char *why_none);
+
+/* Removes the directory with the files that are in it. */
+void stats_remove(const char *dir);
+
+#endif

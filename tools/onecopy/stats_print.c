@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stats.h"
+
+#include "table.h"
+
+static const char *word(const json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
+static json_int_t number(const json_t *row, const char *key)
+{
+	return json_integer_value(json_object_get(row, key));
+}
+
+static void size_text(json_int_t bytes, char *text, size_t room)
+{
+	static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double value = (double)bytes;
+	int i = -1;
+
+	while (value >= 1024.0 && i < 4) {
+		value /= 1024.0;
+		i++;
+	}
+	if (i < 0)
+		snprintf(text, room, "%lld B", (long long)bytes);
+	else
+		snprintf(text, room, "%.1f %s", value, unit[i]);
+}
+
+static void print_served(const json_t *rows, FILE *stream)
+{
+	struct table table = { .align = "lllrrl" };
+	size_t i;
+	json_t *row;
+
+	table_add(&table, "collective\talgorithm\tmechanism\tcalls\tbytes");
+	json_array_foreach(rows, i, row)
+	{
+		json_int_t recovered = number(row, "recovered");
+		char size[32], note[80] = "";
+
+		size_text(number(row, "bytes"), size, sizeof(size));
+		if (recovered)
+			snprintf(note, sizeof(note), "\t(%lld recovered through shm)",
+				 (long long)recovered);
+		table_add(&table, "%s\t%s\t%s\t%lld\t%s%s", word(row, "collective"),
+			  word(row, "algorithm"), word(row, "mechanism"),
+			  (long long)number(row, "calls"), size, note);
+	}
+	table_print(&table, stream, 2);
+}
+
+static void print_handed_back(const json_t *rows, FILE *stream)
+{
+	struct table table = { .align = "lrl" };
+	size_t i;
+	json_t *row;
+
+	table_add(&table, "collective\tcalls\treason");
+	json_array_foreach(rows, i, row)
+		table_add(&table, "%s\t%lld\t%s", word(row, "collective"),
+			  (long long)number(row, "calls"), word(row, "reason"));
+	table_print(&table, stream, 2);
+}
+
+void stats_print(const json_t *stats, FILE *stream, const char *why_none)
+{
+	const json_t *served = json_object_get(stats, "collectives");
+	const json_t *handed = json_object_get(stats, "handed_back");
+	long long ranks = number(stats, "ranks");
+
+	if (!ranks) {
+		fprintf(stream, "onecopy: nothing was served: %s\n", why_none);
+		return;
+	}
+	if (json_array_size(served)) {
+		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
+			ranks == 1 ? "" : "s");
+		print_served(served, stream);
+	} else {
+		fprintf(stream, "onecopy: nothing was served%s\n",
+			json_array_size(handed) ? " (why is below)" :
+						  ": no rank called a collective");
+	}
+	if (json_array_size(handed)) {
+		fprintf(stream, "onecopy: handed back to the MPI\n");
+		print_handed_back(handed, stream);
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows of text in aligned columns; the last column is never padded, so it may be a sentence. */
+#ifndef ONECOPY_TABLE_H
+#define ONECOPY_TABLE_H
+
+#include <stdio.h>
+
+enum { TABLE_COLUMNS = 8 };
+
+struct table {
+	const char *align; /* a letter per column: 'l' or 'r' */
+	char *(*rows)[TABLE_COLUMNS];
+	size_t count, room;
+};
+
+/* Adds a row from the printf format, whose result is cut into cells at each '\t'. */
+void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints with `indent` blanks in front, and frees the rows. */
+void table_print(struct table *table, FILE *stream, int indent);
+
+#endif
