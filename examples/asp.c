@@ -20,17 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNREACHABLE	 (1 << 29) /* twice this still fits an int */
-#define MAX_WEIGHT	 1000
-#define OUT_DEGREE	 24  /* expected edges per vertex */
-#define MAX_SIZE	 65536
+#define UNREACHABLE (1 << 29) /* twice this still fits an int */
+#define MAX_WEIGHT 1000
+#define OUT_DEGREE 24 /* expected edges per vertex */
+#define MAX_SIZE 65536
 #define VERIFY_ALL_UP_TO 512 /* vertices; above, SAMPLED_ROWS of each rank are verified */
-#define SAMPLED_ROWS	 8
+#define SAMPLED_ROWS 8
 
 /* The widest vectors this machine has, without asking the user for -march. Sanitizers instrument
  * the resolver that clones need before they are initialised, so they get the plain function.
  */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&      \
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
 	defined(__has_attribute)
 #if __has_attribute(target_clones) && !defined(__clang__)
 #define WIDE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -184,8 +184,7 @@ static void verify(const struct graph *g, size_t first, size_t count, const int 
 		while (row[to] == expect[to])
 			to++;
 		if (report->rows_wrong++ == 0)
-			fprintf(stderr,
-				"asp: distance %zu -> %zu is %d; Dijkstra on the same graph says %d\n",
+			fprintf(stderr, "asp: distance %zu -> %zu is %d; Dijkstra says %d\n",
 				first + i, to, row[to], expect[to]);
 	}
 }
@@ -282,7 +281,7 @@ static int run(const struct options *opt, int rank, int ranks)
 	size_t size = opt->size;
 	size_t first = first_row(size, ranks, rank);
 	size_t count = first_row(size, ranks, rank + 1) - first;
-	struct report report = {0};
+	struct report report = { 0 };
 	struct graph graph;
 	int *rows = malloc((count ? count : 1) * size * sizeof(*rows));
 	int *row_k = malloc(size * sizeof(*row_k));
@@ -291,8 +290,9 @@ static int run(const struct options *opt, int rank, int ranks)
 	uint64_t wrong = 1;
 
 	if (!rows || !row_k || !expect || !settled) {
-		fprintf(stderr, "asp: rank %d: no memory for %zu rows of %zu; try a smaller --size\n",
-			rank, count, size);
+		fprintf(stderr,
+			"asp: rank %d: no memory for %zu rows of %zu; try a smaller --size\n", rank,
+			count, size);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 		goto out;
 	}
@@ -343,11 +343,11 @@ static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t 
 static bool parse(int argc, char **argv, bool talk, struct options *opt)
 {
 	static const struct option known[] = {
-		{"size", required_argument, NULL, 'n'},
-		{"seed", required_argument, NULL, 's'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{ "size", required_argument, NULL, 'n' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	uint64_t value;
 	int c;
@@ -379,7 +379,7 @@ static bool parse(int argc, char **argv, bool talk, struct options *opt)
 
 int main(int argc, char **argv)
 {
-	struct options opt = {.size = 2048, .seed = 1};
+	struct options opt = { .size = 2048, .seed = 1 };
 	int rank, ranks, status;
 
 	MPI_Init(&argc, &argv);

@@ -7,6 +7,8 @@ gradients (Allreduce over the whole vector) and a scalar loss (a small Allreduce
 sum; every few steps rank 0 gathers statistics. The gradients are synthetic, the traffic is that of
 a real job. Needs mpi4py only: numbers are multiples of 2^-10 small enough that float32 sums are
 exact in any order, so every parameter on every rank is compared bit for bit with what it must be.
+The sums of all steps are folded by exclusive or as well: a wrong bit that rounding would swallow
+when a sum is added to a large parameter still shows.
 
 The verdict travels by point-to-point messages: a broken collective cannot vouch for itself.
 """
@@ -14,6 +16,7 @@ import argparse
 import json
 import sys
 from array import array
+from collections import Counter
 
 from mpi4py import MPI
 
@@ -23,6 +26,7 @@ LARGEST = 8  # in units of 1 / SCALE
 STEP_SHIFT, RANK_SHIFT = 7, 13  # how far the pattern moves from step to step, rank to rank
 GATHER_EVERY = 10
 
+# In units of 1 / SCALE.
 PATTERN = [(i * i * 31 + i * 7) % (2 * LARGEST + 1) - LARGEST for i in range(PERIOD)]
 START = [i - PERIOD // 2 for i in range(PERIOD)]
 
@@ -40,9 +44,9 @@ def options():
     return chosen
 
 
-def repeated(units, count):
-    """An array of count float32: the units, repeated, as multiples of 1 / SCALE."""
-    return (array("f", [u / SCALE for u in units]) * (count // len(units) + 1))[:count]
+def repeated(typecode, values, count):
+    """An array of count elements: the values over and over."""
+    return (array(typecode, values) * (count // len(values) + 1))[:count]
 
 
 class Clock:
@@ -64,12 +68,14 @@ def loss_of(step, rank):
 
 
 def train(comm, chosen):
-    """Returns parameters, losses, gathered statistics (rank 0), the clock, the total time."""
+    """Returns (parameters, digest, losses, statistics gathered at rank 0), clock, total time."""
     rank, ranks, floats = comm.Get_rank(), comm.Get_size(), chosen.floats
-    pattern = memoryview(repeated(PATTERN, floats + PERIOD))
-    parameters = repeated(START, floats) if rank == 0 else array("f", bytes(4 * floats))
+    pattern = memoryview(repeated("f", [unit / SCALE for unit in PATTERN], floats + PERIOD))
+    start_values = [unit / SCALE for unit in START] if rank == 0 else [0.0]
+    parameters = repeated("f", start_values, floats)
     gradient, summed = array("f", bytes(4 * floats)), array("f", bytes(4 * floats))
-    gradient_bytes = memoryview(gradient)
+    digest = array("i", bytes(4 * floats))
+    gradient_view = memoryview(gradient)
     losses, gathered = [], []
     clock = Clock()
 
@@ -78,9 +84,10 @@ def train(comm, chosen):
     clock.call(comm.Bcast, [parameters, MPI.FLOAT], root=0)
     for step in range(chosen.steps):
         shift = (step * STEP_SHIFT + rank * RANK_SHIFT) % PERIOD
-        gradient_bytes[:] = pattern[shift:shift + floats]
+        gradient_view[:] = pattern[shift:shift + floats]
         clock.call(comm.Allreduce, [gradient, MPI.FLOAT], [summed, MPI.FLOAT], op=MPI.SUM)
         MPI.SUM.Reduce_local([summed, MPI.FLOAT], [parameters, MPI.FLOAT])
+        MPI.BXOR.Reduce_local([summed, MPI.INT], [digest, MPI.INT])
 
         loss, total_loss = array("d", [loss_of(step, rank)]), array("d", [0.0])
         clock.call(comm.Allreduce, [loss, MPI.DOUBLE], [total_loss, MPI.DOUBLE], op=MPI.SUM)
@@ -92,29 +99,35 @@ def train(comm, chosen):
             clock.call(comm.Gather, [mine, MPI.DOUBLE],
                        [all_of_them, MPI.DOUBLE] if rank == 0 else None, root=0)
             gathered.append(all_of_them)
-    return parameters, losses, gathered, clock, MPI.Wtime() - start
+    return (parameters, digest, losses, gathered), clock, MPI.Wtime() - start
 
 
-def unit(step, rank, i):
-    """Element i of a rank's gradient, in units of 1 / SCALE."""
-    return PATTERN[((step * STEP_SHIFT + rank * RANK_SHIFT) % PERIOD + i) % PERIOD]
+def gradient_value(step, rank, i):
+    return PATTERN[((step * STEP_SHIFT + rank * RANK_SHIFT) % PERIOD + i) % PERIOD] / SCALE
 
 
-def mistakes(comm, chosen, parameters, losses, gathered):
+def mistakes(comm, chosen, parameters, digest, losses, gathered):
     """Sentences about what is wrong on this rank; none if all is right."""
     rank, ranks, floats, steps = comm.Get_rank(), comm.Get_size(), chosen.floats, chosen.steps
     found = []
 
-    shifts = [0] * PERIOD
-    for step in range(steps):
-        for r in range(ranks):
-            shifts[(step * STEP_SHIFT + r * RANK_SHIFT) % PERIOD] += 1
-    expected = [START[i] + sum(n * PATTERN[(s + i) % PERIOD] for s, n in enumerate(shifts) if n)
-                for i in range(PERIOD)]
-    right = repeated(expected, floats)
-    if parameters.tobytes() != right.tobytes():
-        i = next(i for i in range(floats) if parameters[i] != right[i])
-        found.append(f"parameter {i} is {parameters[i]}, must be {right[i]}")
+    # What a step's sum is, but for the shift; and how often each shift occurs.
+    base = [sum(PATTERN[(i + r * RANK_SHIFT) % PERIOD] for r in range(ranks))
+            for i in range(PERIOD)]
+    bits = array("i", array("f", [unit / SCALE for unit in base]).tobytes())
+    shifts = Counter(step * STEP_SHIFT % PERIOD for step in range(steps))
+
+    expected, folded = list(START), [0] * PERIOD
+    for shift, times in shifts.items():
+        for i in range(PERIOD):
+            expected[i] += times * base[(shift + i) % PERIOD]
+            folded[i] ^= bits[(shift + i) % PERIOD] if times % 2 else 0
+    for what, got, right in (
+            ("parameter", parameters, repeated("f", [unit / SCALE for unit in expected], floats)),
+            ("exclusive or of sums at", digest, repeated("i", folded, floats))):
+        if got.tobytes() != right.tobytes():
+            i = next(i for i in range(floats) if got[i] != right[i])
+            found.append(f"{what} {i} is {got[i]}, must be {right[i]}")
 
     for step in range(steps):
         must = sum(loss_of(step, r) for r in range(ranks))
@@ -126,7 +139,7 @@ def mistakes(comm, chosen, parameters, losses, gathered):
         step = n * GATHER_EVERY
         must = array("d")
         for r in range(ranks):
-            must.extend([step, r, unit(step, r, 0) / SCALE, unit(step, r, floats - 1) / SCALE])
+            must.extend([step, r, gradient_value(step, r, 0), gradient_value(step, r, floats - 1)])
         if values != must:
             found.append(f"statistics of step {step} differ from what the ranks sent")
             break
@@ -137,8 +150,8 @@ def main():
     comm = MPI.COMM_WORLD
     rank, ranks = comm.Get_rank(), comm.Get_size()
     chosen = options()
-    parameters, losses, gathered, clock, total = train(comm, chosen)
-    found = mistakes(comm, chosen, parameters, losses, gathered)
+    trained, clock, total = train(comm, chosen)
+    found = mistakes(comm, chosen, *trained)
     if found:
         print(f"gradients: rank {rank}: {found[0]}", file=sys.stderr, flush=True)
 

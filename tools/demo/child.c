@@ -22,9 +22,9 @@
 #include <unistd.h>
 #include <wordexp.h>
 
-#define TAIL_LINES    15
-#define GRACE_MS      5000 /* from SIGTERM to SIGKILL: mpirun ends its ranks in between */
-#define ORPHAN_ROUNDS 500  /* of 10 ms */
+#define TAIL_LINES 15
+#define GRACE_MS 5000	  /* from SIGTERM to SIGKILL: mpirun ends its ranks in between */
+#define ORPHAN_ROUNDS 500 /* of 10 ms */
 
 static volatile sig_atomic_t interrupted;
 
@@ -66,7 +66,7 @@ int demo_args_add_words(struct demo_args *args, const char *words)
 void demo_args_free(struct demo_args *args)
 {
 	free(args->argz);
-	*args = (struct demo_args){0};
+	*args = (struct demo_args){ 0 };
 }
 
 static void note_interrupt(int signal)
@@ -76,7 +76,7 @@ static void note_interrupt(int signal)
 
 void demo_child_setup(void)
 {
-	struct sigaction action = {.sa_handler = note_interrupt};
+	struct sigaction action = { .sa_handler = note_interrupt };
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -104,8 +104,7 @@ static void become(const struct demo *demo, char **argv)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (in < 0 || out < 0 || err < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
-	    dup2(err, 2) < 0)
+	if (in < 0 || out < 0 || err < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
 		_exit(126);
 	execvp(argv[0], argv);
 	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
@@ -117,7 +116,7 @@ static void become(const struct demo *demo, char **argv)
  */
 static void end_orphans(void)
 {
-	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 	char path[64];
 	pid_t reaped = 0;
 
@@ -140,7 +139,7 @@ static void end_orphans(void)
 /* Waits for the child's end. Returns poll's result: 0 when the time is up. */
 static int wait_for(int pidfd, int timeout_ms)
 {
-	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
 	double deadline = now_s() + timeout_ms * 1e-3;
 	int n;
 

@@ -23,8 +23,8 @@
 #include <stddef.h>
 
 #define DEMO_METRICS_MAX 8
-#define DEMO_ROUNDS_MAX	 99
-#define DEMO_RANKS_MAX	 256
+#define DEMO_ROUNDS_MAX 99
+#define DEMO_RANKS_MAX 256
 
 enum demo_side {
 	DEMO_WITHOUT,

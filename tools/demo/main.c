@@ -23,21 +23,21 @@ enum option_key {
 };
 
 static const struct argp_option options[] = {
-	{"rounds", KEY_ROUNDS, "N", 0, "runs of each program on each side (default 3)", 1},
-	{"ranks", KEY_RANKS, "N", 0, "MPI ranks (default 2)", 1},
-	{"only", KEY_ONLY, "PROGRAM", 0, "run one program: asp, gradients or hpcc", 1},
-	{"json", KEY_JSON, "FILE", 0, "write all samples and statistics to FILE", 1},
-	{"timeout", KEY_TIMEOUT, "SECONDS", 0, "a run that takes longer is killed (default 300)", 1},
-	{"with", KEY_WITH, "CMD", 0,
-	 "command put before mpirun on the side with onecopy; '--stats-json FILE' is appended to it "
-	 "and FILE read afterwards (default: 'onecopy run' of this build)",
-	 2},
-	{"asp-size", KEY_ASP_SIZE, "N", 0, "vertices of asp's graph (default 3072)", 2},
-	{"mpirun", KEY_MPIRUN, "PATH", 0, "Open MPI's launcher (default mpirun)", 2},
-	{"asp", KEY_ASP, "PATH", 0, "the ASP binary (default: of this build)", 2},
-	{"hpcc", KEY_HPCC, "PATH", 0, "the HPC Challenge binary (default /usr/bin/hpcc)", 2},
-	{"examples", KEY_EXAMPLES, "DIR", 0, "folder of the examples' sources", 2},
-	{0},
+	{ "rounds", KEY_ROUNDS, "N", 0, "runs of each program on each side (default 3)", 1 },
+	{ "ranks", KEY_RANKS, "N", 0, "MPI ranks (default 2)", 1 },
+	{ "only", KEY_ONLY, "PROGRAM", 0, "run one program: asp, gradients or hpcc", 1 },
+	{ "json", KEY_JSON, "FILE", 0, "write all samples and statistics to FILE", 1 },
+	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "kill a run that takes longer (default 300)", 1 },
+	{ "with", KEY_WITH, "CMD", 0,
+	  "command put before mpirun on the side with onecopy; '--stats-json FILE' is appended "
+	  "to it and FILE read afterwards (default: 'onecopy run' of this build)",
+	  2 },
+	{ "asp-size", KEY_ASP_SIZE, "N", 0, "vertices of asp's graph (default 3072)", 2 },
+	{ "mpirun", KEY_MPIRUN, "PATH", 0, "Open MPI's launcher (default mpirun)", 2 },
+	{ "asp", KEY_ASP, "PATH", 0, "the ASP binary (default: of this build)", 2 },
+	{ "hpcc", KEY_HPCC, "PATH", 0, "the HPC Challenge binary (default /usr/bin/hpcc)", 2 },
+	{ "examples", KEY_EXAMPLES, "DIR", 0, "folder of the examples' sources", 2 },
+	{ 0 },
 };
 
 static int number(struct argp_state *state, const char *name, const char *text, int min, int max)
@@ -159,9 +159,9 @@ static int create_scratch(struct demo_files *files)
 		char *path;
 		const char *name;
 	} in_folder[] = {
-		{files->out, "out.txt"},	 {files->err, "err.txt"},
-		{files->stats, "stats.json"},	 {files->hpcc_in, "hpccinf.txt"},
-		{files->hpcc_out, "hpccoutf.txt"},
+		{ files->out, "out.txt" },	     { files->err, "err.txt" },
+		{ files->stats, "stats.json" },	     { files->hpcc_in, "hpccinf.txt" },
+		{ files->hpcc_out, "hpccoutf.txt" },
 	};
 
 	snprintf(files->folder, sizeof(files->folder), "%s/onecopy-demo-XXXXXX",
@@ -219,7 +219,7 @@ static int build_command(const struct demo *demo, const struct demo_program *pro
 static int run_once(const struct demo *demo, const struct demo_program *program,
 		    enum demo_side side, struct demo_result *result)
 {
-	struct demo_args args = {0};
+	struct demo_args args = { 0 };
 	int ret;
 
 	if (program->prepare && program->prepare(demo))
@@ -242,7 +242,7 @@ static int run_once(const struct demo *demo, const struct demo_program *program,
 static int run_rounds(const struct demo *demo, const struct demo_program *program,
 		      struct demo_result *results)
 {
-	static const char *const sides[] = {"without", "with   "};
+	static const char *const sides[] = { "without", "with   " };
 	int rounds = demo->opt.rounds;
 
 	printf("\n%s: %s\n", program->name, program->what);
@@ -305,15 +305,15 @@ int main(int argc, char **argv)
 	};
 	static char build[PATH_MAX], with[PATH_MAX + 32], asp[PATH_MAX + 32];
 	static struct demo demo = {
-		.opt = {.mpirun = "mpirun",
-			.hpcc = "/usr/bin/hpcc",
-			.examples = OC_EXAMPLES_DIR,
-			.with = with,
-			.asp = asp,
-			.ranks = 2,
-			.rounds = 3,
-			.timeout_s = 300,
-			.asp_size = 3072},
+		.opt = { .mpirun = "mpirun",
+			 .hpcc = "/usr/bin/hpcc",
+			 .examples = OC_EXAMPLES_DIR,
+			 .with = with,
+			 .asp = asp,
+			 .ranks = 2,
+			 .rounds = 3,
+			 .timeout_s = 300,
+			 .asp_size = 3072 },
 	};
 	struct demo_result **results;
 	int ret;

@@ -75,15 +75,15 @@ static void asp_command(const struct demo *demo, struct demo_args *args)
 
 static int asp_read(const struct demo *demo, struct demo_result *result)
 {
-	static const char *const names[] = {"total_s", "bcast_s_max", "bcast_s_min"};
+	static const char *const names[] = { "total_s", "bcast_s_max", "bcast_s_min" };
 
 	return read_numbers(demo, "asp", names, ARRAY_SIZE(names), result);
 }
 
 static const struct demo_metric asp_metrics[] = {
-	{.id = "total_s", .label = "total time, s"},
-	{.id = "bcast_s_max", .label = "communication: MPI_Bcast, slowest rank, s"},
-	{.id = "bcast_s_min", .label = "communication: MPI_Bcast, fastest rank, s"},
+	{ .id = "total_s", .label = "total time, s" },
+	{ .id = "bcast_s_max", .label = "communication: MPI_Bcast, slowest rank, s" },
+	{ .id = "bcast_s_min", .label = "communication: MPI_Bcast, fastest rank, s" },
 };
 
 static const struct demo_program asp = {
@@ -116,14 +116,14 @@ static void gradients_command(const struct demo *demo, struct demo_args *args)
 
 static int gradients_read(const struct demo *demo, struct demo_result *result)
 {
-	static const char *const names[] = {"total_s", "comm_s_max"};
+	static const char *const names[] = { "total_s", "comm_s_max" };
 
 	return read_numbers(demo, "gradients", names, ARRAY_SIZE(names), result);
 }
 
 static const struct demo_metric gradients_metrics[] = {
-	{.id = "total_s", .label = "total time, s"},
-	{.id = "comm_s_max", .label = "communication: all collectives, slowest rank, s"},
+	{ .id = "total_s", .label = "total time, s" },
+	{ .id = "comm_s_max", .label = "communication: all collectives, slowest rank, s" },
 };
 
 static const struct demo_program gradients = {
@@ -152,18 +152,16 @@ static void hpcc_command(const struct demo *demo, struct demo_args *args)
 
 /* In the order of demo_hpcc_read. What each part calls was counted with a PMPI interposer. */
 static const struct demo_metric hpcc_metrics[] = {
-	{.id = "wall_s", .label = "total time, mpirun's start included, s"},
-	{.id = "mpifft_gflops",
-	 .label = "communication: MPIFFT (Alltoall inside), Gflop/s",
-	 .is_rate = true},
-	{.id = "mpirandomaccess_check_s",
-	 .label = "communication: MPIRandomAccess checks (Alltoall inside), s"},
-	{.id = "mpirandomaccess_gups",
-	 .label = "point-to-point, not ours: MPIRandomAccess, GUP/s",
-	 .is_rate = true},
-	{.id = "ptrans_gbs",
-	 .label = "point-to-point, not ours: PTRANS, GB/s",
-	 .is_rate = true},
+	{ .id = "wall_s", .label = "total time, mpirun's start included, s" },
+	{ .id = "mpifft_gflops",
+	  .label = "communication: MPIFFT (Alltoall inside), Gflop/s",
+	  .is_rate = true },
+	{ .id = "mpirandomaccess_check_s",
+	  .label = "communication: MPIRandomAccess checks (Alltoall inside), s" },
+	{ .id = "mpirandomaccess_gups",
+	  .label = "point-to-point, not ours: MPIRandomAccess, GUP/s",
+	  .is_rate = true },
+	{ .id = "ptrans_gbs", .label = "point-to-point, not ours: PTRANS, GB/s", .is_rate = true },
 };
 
 static const struct demo_program hpcc = {
@@ -179,5 +177,5 @@ static const struct demo_program hpcc = {
 	.read = demo_hpcc_read,
 };
 
-const struct demo_program *const demo_programs[] = {&asp, &gradients, &hpcc};
+const struct demo_program *const demo_programs[] = { &asp, &gradients, &hpcc };
 const size_t demo_num_programs = ARRAY_SIZE(demo_programs);

@@ -22,8 +22,8 @@ static double median(const struct demo_result *runs, int rounds, size_t metric)
 	for (int r = 0; r < rounds; r++)
 		sorted[r] = runs[r].values[metric];
 	qsort(sorted, (size_t)rounds, sizeof(*sorted), compare_doubles);
-	return rounds % 2 ? sorted[rounds / 2]
-			  : (sorted[rounds / 2 - 1] + sorted[rounds / 2]) / 2.0;
+	return rounds % 2 ? sorted[rounds / 2] :
+			    (sorted[rounds / 2 - 1] + sorted[rounds / 2]) / 2.0;
 }
 
 /* How many times better with onecopy, times and rates alike; 0 where a median is not positive. */
@@ -40,11 +40,11 @@ static void print_host(const struct demo *demo)
 
 	printf("%s, %d CPUs (%d cores), %s, %s\n", host->cpu_model, host->cpus, host->cores,
 	       host->kernel, host->mpi);
-	printf("%d ranks%s, %d rounds, without and with onecopy in turn; medians are quoted\n",
+	printf("ranks: %d, %s; rounds: %d, without and with onecopy in turn; medians are quoted\n",
 	       demo->opt.ranks,
-	       demo->opt.ranks <= host->cores	? " bound to cores"
-	       : demo->opt.ranks <= host->cpus ? " bound to hardware threads"
-						: " (more than CPUs)",
+	       demo->opt.ranks <= host->cores ? "bound to cores" :
+	       demo->opt.ranks <= host->cpus  ? "bound to hardware threads" :
+						"more than CPUs",
 	       demo->opt.rounds);
 	printf("with onecopy is: %s --stats-json FILE %s ...\n", demo->opt.with, demo->opt.mpirun);
 }
@@ -55,14 +55,16 @@ void demo_report_head(const struct demo *demo)
 
 	print_host(demo);
 	if (getloadavg(&load, 1) == 1 && load > BUSY_LOAD)
-		printf("NOTE: load average %.1f: other programs run here, times will be off\n", load);
+		printf("NOTE: the load average is %.1f: other programs blur the times\n", load);
 }
 
 void demo_report_table(const struct demo *demo, struct demo_result *const *results)
 {
 	int rounds = demo->opt.rounds;
+	char runs[16];
 	int width = 0;
 
+	snprintf(runs, sizeof(runs), "%d of %d", rounds, rounds);
 	for (size_t p = 0; p < demo_num_programs; p++)
 		for (size_t m = 0; results[p] && m < demo_programs[p]->num_metrics; m++) {
 			int len = (int)strlen(demo_programs[p]->metrics[m].label);
@@ -92,8 +94,7 @@ void demo_report_table(const struct demo *demo, struct demo_result *const *resul
 			printf("%-10s %-*s %11.4f %11.4f %6.2f\n", m ? "" : program->name, width,
 			       metric->label, before, after, gain(metric, before, after));
 		}
-		printf("%-10s %-*s %8d/%-2d %8d/%-2d\n", "", width, "runs verified", rounds, rounds,
-		       rounds, rounds);
+		printf("%-10s %-*s %11s %11s\n", "", width, "verified", runs, runs);
 	}
 
 	printf("\nverified means\n");
@@ -128,14 +129,14 @@ static json_t *program_json(const struct demo_program *program, const struct dem
 		double before = median(without, rounds, m);
 		double after = median(with, rounds, m);
 
-		json_array_append_new(
-			metrics, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:o, s:o}", "id",
-					   metric->id, "label", metric->label, "better",
-					   metric->is_rate ? "more" : "less", "median_without",
-					   before, "median_with", after, "gain",
-					   gain(metric, before, after), "without",
-					   samples_json(without, rounds, m), "with",
-					   samples_json(with, rounds, m)));
+		json_array_append_new(metrics,
+				      json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:o, s:o}", "id",
+						metric->id, "label", metric->label, "better",
+						metric->is_rate ? "more" : "less", "median_without",
+						before, "median_with", after, "gain",
+						gain(metric, before, after), "without",
+						samples_json(without, rounds, m), "with",
+						samples_json(with, rounds, m)));
 	}
 	for (int r = 0; r < rounds; r++)
 		json_array_append(stats, with[r].stats);
