@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What Open MPI finds in mca_coll_onecopy.so.
+ *
+ * Nothing of Open MPI's inner layout is touched before two checks: that the running library is of
+ * the minor version that the headers are of (a component of another one would read wrong offsets),
+ * and that a predefined datatype, read with these headers, is what it must be (a debug build of the
+ * same version lays out its objects otherwise).
+ */
+#include "component.h"
+
+#include "ompi/mca/rte/rte.h"
+#include "opal/mca/base/base.h"
+#include "opal/runtime/opal.h"
+#include "opal/runtime/opal_progress.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int oci_ompi_priority = 90;
+
+static bool initialized; /* by MPI_Init, with both checks passed */
+static bool driving;	 /* progress is registered */
+static opal_mutex_t drive_lock = OPAL_MUTEX_STATIC_INIT;
+
+/*
+ * This thread is inside opal_progress() that the engine called, or inside the engine that
+ * opal_progress() called: neither may enter the other again.
+ */
+static _Thread_local bool entered __attribute__((tls_model("initial-exec")));
+
+/* One write(2) a line, like the engine's: ranks share a terminal. */
+static void say(const char *kind, const char *format, va_list arguments)
+{
+	char line[512];
+	char host[64] = "?";
+	size_t used;
+	int written;
+
+	gethostname(host, sizeof(host) - 1);
+	used = (size_t)snprintf(line, sizeof(line), "onecopy: [%s:%d] %s: ", host, (int)getpid(),
+				kind);
+	written = vsnprintf(line + used, sizeof(line) - used, format, arguments);
+	if (written > 0)
+		used += (size_t)written;
+	if (used > sizeof(line) - 1)
+		used = sizeof(line) - 1;
+	line[used++] = '\n';
+	if (write(STDERR_FILENO, line, used) < 0)
+		return; /* a closed stderr is not ours to report */
+}
+
+void oci_ompi_info(const char *format, ...)
+{
+	const char *level = getenv("ONECOPY_LOG");
+	va_list arguments;
+
+	if (!level || (strcmp(level, "info") && strcmp(level, "debug")))
+		return;
+	va_start(arguments, format);
+	say("info", format, arguments);
+	va_end(arguments);
+}
+
+void oci_ompi_warn(const char *format, ...)
+{
+	const char *level = getenv("ONECOPY_LOG");
+	va_list arguments;
+
+	if (level && !strcmp(level, "error"))
+		return;
+	va_start(arguments, format);
+	say("warning", format, arguments);
+	va_end(arguments);
+}
+
+/* The MPI's progress while a collective of ours waits. */
+static void drive_mpi(void)
+{
+	bool outer = entered;
+
+	entered = true;
+	opal_progress();
+	entered = outer;
+}
+
+/* Our progress while the program is in any other MPI call. */
+static int drive_engine(void)
+{
+	int moved;
+
+	if (entered)
+		return 0;
+	entered = true;
+	moved = oc_progress();
+	entered = false;
+	oci_ompi_bootstrap_reap();
+	return moved;
+}
+
+void oci_ompi_progress_start(void)
+{
+	opal_mutex_lock(&drive_lock);
+	if (!driving) {
+		oc_set_progress(drive_mpi);
+		driving = opal_progress_register(drive_engine) == OPAL_SUCCESS;
+	}
+	opal_mutex_unlock(&drive_lock);
+}
+
+void oci_ompi_progress_stop(void)
+{
+	if (driving)
+		opal_progress_unregister(drive_engine);
+	driving = false;
+	oc_set_progress(NULL);
+}
+
+/* A job's ranks would all say it: the first speaks for them. */
+static bool speaks(void)
+{
+	const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+	return !rank || !strcmp(rank, "0");
+}
+
+static bool version_fits(void)
+{
+	int major = 0, minor = 0;
+
+	if (sscanf(opal_version_string, "%d.%d", &major, &minor) == 2 &&
+	    major == OMPI_MAJOR_VERSION && minor == OMPI_MINOR_VERSION)
+		return true;
+	if (speaks())
+		oci_ompi_warn(
+			"this component was built for Open MPI %d.%d, but Open MPI %s is "
+			"running: all collectives stay with the MPI; build onecopy against the "
+			"Open MPI that runs",
+			OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, opal_version_string);
+	return false;
+}
+
+static int component_register(void)
+{
+	extern mca_coll_base_component_t mca_coll_onecopy_component;
+
+	if (!version_fits())
+		return OPAL_ERR_NOT_AVAILABLE;
+	mca_base_component_var_register(
+		&mca_coll_onecopy_component.collm_version, "priority",
+		"Priority of the onecopy coll component (single-copy collectives inside a node); "
+		"-1 disables it. Everything else is set by environment variables ONECOPY_*, see "
+		"onecopy info --options",
+		MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_3, MCA_BASE_VAR_SCOPE_READONLY,
+		&oci_ompi_priority);
+	return OPAL_SUCCESS;
+}
+
+/* ONECOPY=off: as if the component were not there. The values are those of the option table. */
+static int component_open(void)
+{
+	static const char *const off[] = { "off", "0", "no", "false" };
+	const char *text = getenv("ONECOPY");
+
+	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
+		if (!strcmp(text, off[i]))
+			return OPAL_ERR_NOT_AVAILABLE;
+	return OPAL_SUCCESS;
+}
+
+static bool layout_fits(void)
+{
+	const oci_ompi_type *type = &ompi_mpi_double.dt;
+
+	if (type->super.size == sizeof(double) && !strcmp(type->name, "MPI_DOUBLE"))
+		return true;
+	if (speaks())
+		oci_ompi_warn("the running Open MPI %s lays out its objects otherwise than the "
+			      "headers that this component was built with (a debug build?): all "
+			      "collectives stay with the MPI; build onecopy against the Open MPI "
+			      "that runs",
+			      opal_version_string);
+	return false;
+}
+
+/* Once, in MPI_Init. */
+static int init_query(bool progress_threads, bool user_threads)
+{
+	(void)progress_threads;
+	(void)user_threads;
+	if (!layout_fits())
+		return OMPI_ERR_NOT_AVAILABLE;
+	initialized = true;
+	return OMPI_SUCCESS;
+}
+
+/* In MPI_Finalize, when all communicators are gone; the run-time layer is still there. */
+static int component_close(void)
+{
+	oci_ompi_progress_stop();
+	oci_ompi_bootstrap_reap();
+	if (initialized)
+		oc_stats_write((int)OMPI_PROC_MY_NAME->vpid);
+	initialized = false;
+	return OMPI_SUCCESS;
+}
+
+__attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_onecopy_component = {
+	.collm_version = {
+		MCA_COLL_BASE_VERSION_2_0_0,
+		.mca_component_name = "onecopy",
+		MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
+				      OMPI_RELEASE_VERSION),
+		.mca_open_component = component_open,
+		.mca_close_component = component_close,
+		.mca_register_component_params = component_register,
+	},
+	.collm_data = { .param_field = MCA_BASE_METADATA_PARAM_NONE },
+	.collm_init_query = init_query,
+	.collm_comm_query = oci_ompi_comm_query,
+};

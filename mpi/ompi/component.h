@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the Open MPI component share.
+ *
+ *   component.c    what Open MPI loads: version check, parameters, open and close
+ *   module.c       one object per communicator: selection, the functions below us, its team
+ *   bootstrap.c    how the members of a future team reach each other: point-to-point messages
+ *   collectives.c  the eight served collectives
+ *   data.c         a datatype's elements as the dense bytes that the engine moves
+ *   reduce.c       an MPI_Op as the engine's operation
+ *   failure.c      an engine's error as an MPI error code with the sentence
+ *   passing.c      what is not served: counted and passed on
+ */
+#ifndef OC_OMPI_COMPONENT_H
+#define OC_OMPI_COMPONENT_H
+
+#include "ompi_config.h"
+
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/op/op.h"
+#include "ompi/request/request.h"
+
+#include <onecopy/onecopy.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
+#error "this component is written for the internal interfaces of Open MPI 4.1"
+#endif
+
+/* Every collective of a communicator, by what we do with it; X(name) names coll_NAME. */
+#define OCI_OMPI_SERVED(X) \
+	X(allgather)       \
+	X(allreduce)       \
+	X(alltoall) X(barrier) X(bcast) X(gather) X(reduce) X(scatter)
+#define OCI_OMPI_BLOCKING(X) \
+	X(allgatherv)        \
+	X(alltoallv)         \
+	X(alltoallw)         \
+	X(exscan) X(gatherv) X(reduce_scatter) X(reduce_scatter_block) X(scan) X(scatterv)
+#define OCI_OMPI_NONBLOCKING(X) \
+	X(iallgather)           \
+	X(iallgatherv)          \
+	X(iallreduce)           \
+	X(ialltoall)            \
+	X(ialltoallv)           \
+	X(ialltoallw)           \
+	X(ibarrier)             \
+	X(ibcast)               \
+	X(iexscan)              \
+	X(igather)              \
+	X(igatherv)             \
+	X(ireduce)              \
+	X(ireduce_scatter)      \
+	X(ireduce_scatter_block) X(iscan) X(iscatter) X(iscatterv)
+#define OCI_OMPI_PERSISTENT(X) \
+	X(allgather_init)      \
+	X(allgatherv_init)     \
+	X(allreduce_init)      \
+	X(alltoall_init)       \
+	X(alltoallv_init)      \
+	X(alltoallw_init)      \
+	X(barrier_init)        \
+	X(bcast_init)          \
+	X(exscan_init)         \
+	X(gather_init)         \
+	X(gatherv_init)        \
+	X(reduce_init)         \
+	X(reduce_scatter_init) \
+	X(reduce_scatter_block_init) X(scan_init) X(scatter_init) X(scatterv_init)
+#define OCI_OMPI_PASSED(X)      \
+	OCI_OMPI_BLOCKING(X)    \
+	OCI_OMPI_NONBLOCKING(X) \
+	OCI_OMPI_PERSISTENT(X)
+#define OCI_OMPI_ALL(X)    \
+	OCI_OMPI_SERVED(X) \
+	OCI_OMPI_PASSED(X)
+
+/* One communicator. */
+struct oci_ompi_module {
+	mca_coll_base_module_t super;
+	/* The functions selected before ours, each with a reference to its module. */
+	mca_coll_base_comm_coll_t previous;
+	bool disabled;	      /* coll_module_disable() was passed on */
+	struct oc_team *team; /* NULL until the first served collective */
+};
+/* Open MPI's object macros want a type of one word. */
+typedef struct oci_ompi_module oci_ompi_module;
+OBJ_CLASS_DECLARATION(oci_ompi_module);
+
+typedef struct ompi_communicator_t oci_ompi_comm;
+typedef struct ompi_datatype_t oci_ompi_type;
+
+/* component.c */
+extern int oci_ompi_priority;
+/* One line on standard error at ONECOPY_LOG=info or debug. */
+void oci_ompi_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line on standard error, whatever the level but error. */
+void oci_ompi_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Lets the MPI drive the engine and the engine drive the MPI; from the first served communicator.
+ */
+void oci_ompi_progress_start(void);
+void oci_ompi_progress_stop(void);
+
+/* module.c */
+mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);
+/* Runs a call that every member makes; MPI_SUCCESS, OC_HAND_BACK or an Open MPI error. */
+int oci_ompi_run(struct oci_ompi_module *module, oci_ompi_comm *comm, const struct oc_call *call);
+
+/* bootstrap.c: the communicator is kept alive until the engine has released the bootstrap. */
+int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstrap);
+/*
+ * Gives back communicators whose bootstrap was released. Not from inside the engine: the last
+ * reference destroys the communicator and with it a team.
+ */
+void oci_ompi_bootstrap_reap(void);
+
+/* failure.c: -errno of the engine as a return value of a coll function. */
+int oci_ompi_failure(const struct oc_team *team, int error);
+
+/* collectives.c, passing.c: fill in the functions of a module. */
+void oci_ompi_serve(mca_coll_base_module_t *module);
+void oci_ompi_pass(mca_coll_base_module_t *module);
+
+/* data.c: `count` elements of a datatype at `user`, as the engine sees them. */
+struct oci_ompi_data {
+	char *user;
+	size_t count;
+	oci_ompi_type *type;
+	char *bytes;  /* dense: the user's own memory, or the copy */
+	char *packed; /* the copy that is to be freed; NULL: there is none */
+};
+
+/* One element directly follows the other and neither has a gap. */
+static inline bool oci_ompi_dense(const oci_ompi_type *type)
+{
+	return type->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS;
+}
+
+/* OMPI_SUCCESS, or OMPI_ERR_OUT_OF_RESOURCE. A dense layout needs no copy and no memory. */
+int oci_ompi_data_open(struct oci_ompi_data *data, const void *user, size_t count,
+		       oci_ompi_type *type);
+/* Copies `count` elements from index `first` on into the copy. */
+int oci_ompi_data_pack(struct oci_ompi_data *data, size_t first, size_t count);
+int oci_ompi_data_unpack(struct oci_ompi_data *data);
+void oci_ompi_data_close(struct oci_ompi_data *data);
+/* Between dense bytes and typed elements. OMPI_SUCCESS or an Open MPI error. */
+int oci_ompi_pack(char *packed, const char *user, size_t count, const oci_ompi_type *type);
+int oci_ompi_unpack(char *user, const char *packed, size_t count, const oci_ompi_type *type);
+
+/* reduce.c */
+struct oci_ompi_reduction {
+	struct oc_op op; /* op.context is this struct: it does not move */
+	ompi_op_t *mpi;
+	oci_ompi_type *type;
+	char *scratch;	  /* two typed buffers, where elements have gaps; else NULL */
+	char *in, *inout; /* in it, shifted so that element 0 starts at its lower bound */
+	size_t chunk;	  /* elements of each */
+	bool failed;	  /* a conversion inside apply did */
+};
+
+/* OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE. */
+int oci_ompi_reduction_open(struct oci_ompi_reduction *reduction, ompi_op_t *op,
+			    oci_ompi_type *type);
+void oci_ompi_reduction_close(struct oci_ompi_reduction *reduction);
+
+#endif

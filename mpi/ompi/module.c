@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One module per communicator: whether we serve it, what lies below us, and its team.
+ *
+ * A communicator is served if all of its processes are of one job on one node and there are at
+ * least two. Every member sees these facts alike, so either all select us or none does.
+ *
+ * The team is created at the first served collective, not when the module is enabled: a program
+ * makes many communicators that never see a collective, and enabling happens inside Open MPI's own
+ * communicator creation, where waiting for a peer can deadlock.
+ */
+#include "component.h"
+
+#include "ompi/proc/proc.h"
+#include "opal/util/info.h"
+#include "opal/util/info_subscriber.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool one_job(const oci_ompi_comm *comm)
+{
+	ompi_group_t *group = comm->c_local_group;
+	uint32_t job = ompi_proc_local()->super.proc_name.jobid;
+
+	for (int rank = 0; rank < group->grp_proc_count; rank++)
+		if (ompi_group_get_proc_name(group, rank).jobid != job)
+			return false;
+	return true;
+}
+
+/* NULL: served. Cheap things first: the last two walk over the group. */
+static const char *refusal(oci_ompi_comm *comm)
+{
+	if (OMPI_COMM_IS_INTER(comm))
+		return "it is an intercommunicator";
+	if (ompi_comm_size(comm) < 2)
+		return "it has one process";
+	if (ompi_group_have_remote_peers(comm->c_local_group))
+		return "it spans nodes";
+	if (!one_job(comm))
+		return "it joins processes of several jobs";
+	return NULL;
+}
+
+static void disable_previous(struct oci_ompi_module *self, oci_ompi_comm *comm)
+{
+	mca_coll_base_module_t *below;
+
+#define DISABLE(name)                                \
+	below = self->previous.coll_##name##_module; \
+	if (below && below->coll_module_disable)     \
+		below->coll_module_disable(below, comm);
+	OCI_OMPI_ALL(DISABLE)
+#undef DISABLE
+}
+
+static int module_enable(mca_coll_base_module_t *module, oci_ompi_comm *comm)
+{
+	struct oci_ompi_module *self = (struct oci_ompi_module *)module;
+
+	/* What nobody below us does we could not hand back: leave it alone. */
+#define SAVE(name)                                                                        \
+	if (comm->c_coll->coll_##name && comm->c_coll->coll_##name##_module) {            \
+		self->previous.coll_##name = comm->c_coll->coll_##name;                   \
+		self->previous.coll_##name##_module = comm->c_coll->coll_##name##_module; \
+		OBJ_RETAIN(self->previous.coll_##name##_module);                          \
+	} else {                                                                          \
+		self->super.coll_##name = NULL;                                           \
+	}
+	OCI_OMPI_ALL(SAVE)
+#undef SAVE
+	oci_ompi_progress_start();
+	return OMPI_SUCCESS;
+}
+
+/*
+ * Open MPI calls it once per function of a communicator that goes away, but only for the modules
+ * in the communicator's table: those below us are told by us, once per function as well. They are
+ * still referenced until our destruction.
+ */
+static int module_disable(mca_coll_base_module_t *module, oci_ompi_comm *comm)
+{
+	struct oci_ompi_module *self = (struct oci_ompi_module *)module;
+
+	if (!self->disabled)
+		disable_previous(self, comm);
+	self->disabled = true;
+	return OMPI_SUCCESS;
+}
+
+static void module_construct(struct oci_ompi_module *self)
+{
+	memset(&self->previous, 0, sizeof(self->previous));
+	self->disabled = false;
+	self->team = NULL;
+}
+
+/*
+ * -EBUSY means an operation that is still outstanding. Blocking calls leave none; one that failed
+ * half-way might. Waiting for it here could wait for ever, so such a team is left to the process.
+ */
+static void module_destruct(struct oci_ompi_module *self)
+{
+	if (self->team && oc_team_destroy(self->team) == -EBUSY)
+		oci_ompi_info("a communicator was freed with an operation outstanding: its team's "
+			      "memory stays until the process ends");
+#define RELEASE(name)                            \
+	if (self->previous.coll_##name##_module) \
+		OBJ_RELEASE(self->previous.coll_##name##_module);
+	OCI_OMPI_ALL(RELEASE)
+#undef RELEASE
+}
+
+OBJ_CLASS_INSTANCE(oci_ompi_module, mca_coll_base_module_t, module_construct, module_destruct);
+
+mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
+{
+	const char *reason = refusal(comm);
+	struct oci_ompi_module *self;
+
+	if (reason) {
+		oci_ompi_info("communicator %s stays with the MPI: %s", comm->c_name, reason);
+		return NULL;
+	}
+	if (oci_ompi_priority < 0)
+		return NULL;
+	self = OBJ_NEW(oci_ompi_module);
+	if (!self)
+		return NULL;
+	self->super.coll_module_enable = module_enable;
+	self->super.coll_module_disable = module_disable;
+	oci_ompi_serve(&self->super);
+	oci_ompi_pass(&self->super);
+	*priority = oci_ompi_priority;
+	return &self->super;
+}
+
+/*
+ * The info key onecopy_NAME of a communicator, as given to MPI_Comm_dup_with_info or
+ * MPI_Comm_split_type, or before the first collective to MPI_Comm_set_info. The latter deletes
+ * keys to which nobody subscribed and keeps what was asked for under a prefix.
+ */
+static bool forced_algorithm(const oci_ompi_comm *comm, const char *name, char *words, int bytes)
+{
+	static const char *const prefix[] = { OPAL_INFO_SAVE_PREFIX, "" };
+	char key[64];
+	int found = 0;
+
+	for (size_t i = 0; comm->super.s_info && !found && i < 2; i++) {
+		snprintf(key, sizeof(key), "%sonecopy_%s", prefix[i], name);
+		opal_info_get(comm->super.s_info, key, bytes - 1, words, &found);
+	}
+	return found;
+}
+
+static void force_algorithms(oci_ompi_comm *comm, struct oc_team *team)
+{
+	static const char *const name[OC_COLLECTIVES] = {
+		[OC_BARRIER] = "barrier", [OC_BCAST] = "bcast",		[OC_SCATTER] = "scatter",
+		[OC_GATHER] = "gather",	  [OC_ALLGATHER] = "allgather", [OC_ALLTOALL] = "alltoall",
+		[OC_REDUCE] = "reduce",	  [OC_ALLREDUCE] = "allreduce",
+	};
+	char words[OPAL_MAX_INFO_VAL + 1];
+
+	for (int i = 0; i < OC_COLLECTIVES; i++) {
+		if (!forced_algorithm(comm, name[i], words, sizeof(words)) ||
+		    !oc_team_force(team, name[i], words))
+			continue;
+		/* All ranks have the same words; the first one speaks. */
+		if (ompi_comm_rank(comm) == 0)
+			oci_ompi_warn("info key onecopy_%s=%s cannot be used: %s; going on with "
+				      "auto",
+				      name[i], words, oc_team_error(team));
+	}
+}
+
+static int create_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
+{
+	struct oc_bootstrap bootstrap;
+	int error = oci_ompi_bootstrap_create(comm, &bootstrap);
+
+	if (error)
+		return error;
+	error = oc_team_create(&self->team, &bootstrap);
+	if (error) {
+		self->team = NULL;
+		return error;
+	}
+	force_algorithms(comm, self->team);
+	return 0;
+}
+
+int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct oc_call *call)
+{
+	int error = 0;
+
+	if (OPAL_UNLIKELY(!self->team))
+		error = create_team(self, comm);
+	if (OPAL_LIKELY(!error))
+		error = oc_collective(self->team, call);
+	oci_ompi_bootstrap_reap();
+	if (OPAL_LIKELY(!error))
+		return MPI_SUCCESS;
+	return error > 0 ? OC_HAND_BACK : oci_ompi_failure(self->team, error);
+}
