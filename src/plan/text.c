@@ -18,8 +18,7 @@ static const char *range_text(char *text, const struct oci_range *range)
 		snprintf(blocks, sizeof(blocks), "%s%u]", range->relative ? "root+" : "",
 			 range->block);
 	if (range->parts)
-		snprintf(parts, sizeof(parts), "{%u..%u)", range->part,
-			 range->part + range->parts);
+		snprintf(parts, sizeof(parts), "{%u..%u)", range->part, range->part + range->parts);
 	snprintf(text, RANGE_TEXT, "%s[%.24s%.24s%s", name, blocks, parts, seg);
 	return text;
 }

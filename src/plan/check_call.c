@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker's users: what surrounds a plan in a call. */
+#include "plan/check_world.h"
+
+#include <errno.h>
+
+/*
+ * Call n enters its lane when all ranks have ended call n - L. The ends of n and n + L may both be
+ * past before a slow rank looks for that of n (no rank can end n + 2L before): hence two clocks.
+ */
+static int gate(struct oci_world *w, struct oci_actor *a)
+{
+	uint32_t p = w->check->size, lanes = w->check->lanes, before = a->call - lanes;
+
+	if (a->call < lanes || w->check->ungated)
+		return 0;
+	for (; a->cursor < p; a->cursor++)
+		if (w->actors[a->cursor].call <= before)
+			return OCI_BLOCKED;
+	a->cursor = 0;
+	for (uint32_t q = 0; q < p; q++)
+		oci_clock_acquire(w, a,
+				  oci_world_place(w, before, q)->done_clock[before / lanes % 2]);
+	return 0;
+}
+
+static struct oci_view window(struct oci_region *region, size_t base, size_t bytes)
+{
+	return (struct oci_view){ .region = region, .base = base, .bytes = bytes };
+}
+
+/* Which buffers this rank has in the call, how large they are, and which lie in each other. */
+static void set_views(const struct oci_world *w, const struct oci_actor *a, struct oci_place *place)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_region *first = &place->user[0], *second = &place->user[1];
+	bool root = a->rank == c->root;
+	size_t one = c->bytes, all = c->bytes * w->check->size;
+	size_t mine = a->rank * c->bytes;
+	struct oci_view send = { 0 }, recv = { 0 };
+
+	switch (c->collective) {
+	case OCI_BCAST:
+		send = recv = window(first, 0, one);
+		break;
+	case OCI_SCATTER:
+		if (root)
+			send = window(first, 0, all);
+		recv = root && c->in_place ? window(first, mine, one) : window(second, 0, one);
+		break;
+	case OCI_GATHER:
+	case OCI_ALLGATHER:
+		if (root || c->collective == OCI_ALLGATHER)
+			recv = window(second, 0, all);
+		send = recv.region && c->in_place ? window(second, mine, one) :
+						    window(first, 0, one);
+		break;
+	case OCI_ALLTOALL:
+		send = window(first, 0, all);
+		recv = window(second, 0, all);
+		break;
+	case OCI_REDUCE:
+	case OCI_ALLREDUCE:
+		send = window(first, 0, one);
+		if (root || c->collective == OCI_ALLREDUCE)
+			recv = c->in_place ? send : window(second, 0, one);
+		break;
+	default:
+		break;
+	}
+	place->send = send;
+	place->recv = recv;
+	first->name = recv.region == first ? "SEND and RECV" : "SEND";
+	second->name = send.region == second ? "SEND and RECV" : "RECV";
+	first->limit = second->limit = 0;
+	if (send.region)
+		send.region->limit = send.base + send.bytes;
+	if (recv.region && recv.base + recv.bytes > recv.region->limit)
+		recv.region->limit = recv.base + recv.bytes;
+}
+
+static int write_whole(struct oci_world *w, const struct oci_actor *a, struct oci_region *region)
+{
+	struct oci_span span = { .region = region, .bytes = region->limit };
+
+	return oci_span_access(w, a, &span, true, 0);
+}
+
+/* The user fills SEND (of a Bcast: only the root does) and leaves whatever was in RECV. */
+static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *place)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	const struct oci_view *send = &place->send;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t garbage = oci_symbol_mix(w->check->seed + 2 * a->call + i, ~a->rank);
+
+		oci_region_clear(&place->user[i], garbage);
+		if (write_whole(w, a, &place->user[i]))
+			return -ENOMEM;
+	}
+	if (!send->region || (c->collective == OCI_BCAST && a->rank != c->root))
+		return 0;
+	for (size_t i = 0; i < send->bytes; i++) {
+		uint64_t value = oci_symbol_user(w, a->call, a->rank, i);
+
+		send->region->cells[send->base + i] = (struct oci_cell){ value, value };
+	}
+	return 0;
+}
+
+static void set_params(const struct oci_world *w, struct oci_actor *a)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_plan head = *a->plan; /* without its operations */
+
+	if (head.segment_bytes && w->check->segment_bytes)
+		head.segment_bytes = w->check->segment_bytes;
+	a->params = (struct oci_params){
+		.bytes = c->bytes,
+		.root = c->root,
+		.size = w->check->size,
+	};
+	oci_params_derive(&a->params, &head, c->unit);
+}
+
+static int check_key(struct oci_world *w, const struct oci_actor *a)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	const struct oci_plan_key *key = &a->plan->key;
+
+	if (key->collective == c->collective && key->v == a->v && key->size == w->check->size)
+		return 0;
+	oci_world_fail(w, a, "the plan is one of v%u of %u for a %s", key->v, key->size,
+		       oci_collective_name(key->collective));
+	return -EINVAL;
+}
+
+int oci_call_begin(struct oci_world *w, struct oci_actor *a)
+{
+	const struct oci_check *check = w->check;
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_place *place = oci_world_place(w, a->call, a->rank);
+	int rc = gate(w, a);
+
+	if (rc)
+		return rc;
+	a->v = (a->rank + check->size - c->root) % check->size;
+	a->plan = check->plan(check->context, a->call, a->v);
+	if (!a->plan) {
+		oci_world_fail(w, a, "there is no plan");
+		return -EINVAL;
+	}
+	rc = check_key(w, a);
+	if (rc)
+		return rc;
+	a->pc = OCI_OP_BEGIN;
+	a->segment = 0;
+	for (uint32_t q = 0; q < check->size; q++)
+		a->seen[q] = 0;
+	set_params(w, a);
+	oci_region_clear(&a->temp, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 1));
+	oci_region_clear(&a->acc, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 2));
+	set_views(w, a, place);
+	place->claim = (struct oci_claim){ 0 };
+	if (fill(w, a, place))
+		return -ENOMEM;
+	a->pc = 0;
+	a->running = true;
+	return 0;
+}
+
+/* The last rank to end a call closes it. */
+static int close_call(struct oci_world *w, uint32_t call)
+{
+	for (uint32_t q = 0; q < w->check->size; q++)
+		if (w->actors[q].call <= call)
+			return 0;
+	return w->check->ungated ? 0 : oci_share_check(w, call);
+}
+
+int oci_call_end(struct oci_world *w, struct oci_actor *a)
+{
+	uint32_t lanes = w->check->lanes, call = a->call;
+	struct oci_place *place = oci_world_place(w, call, a->rank);
+	uint32_t pc = a->pc;
+	int rc = 0;
+
+	/* The user's writes are checked first: the bytes that he finds are only his if they are. */
+	a->pc = OCI_OP_AFTER;
+	for (unsigned int i = 0; i < 2 && !rc; i++)
+		rc = write_whole(w, a, &place->user[i]);
+	a->pc = pc;
+	if (!rc)
+		rc = oci_symbol_check(w, a);
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct oci_region *region = &place->user[i];
+		struct oci_span span = { .region = region, .bytes = region->limit };
+
+		oci_span_garbage(&span, ~region->garbage);
+	}
+	if (oci_clock_save(w, a, &place->done_clock[call / lanes % 2]))
+		return -ENOMEM;
+	a->running = false;
+	a->call++;
+	if (a->call == w->check->count)
+		w->finished++;
+	return close_call(w, call);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker's symbols, and what a collective should leave: a reference without any algorithm. */
+#include "plan/check_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The finalizer of splitmix64 over both: neither commutative nor associative. */
+uint64_t oci_symbol_mix(uint64_t a, uint64_t b)
+{
+	uint64_t x = a * 0x9e3779b97f4a7c15u + (b ^ (b >> 31)) + 0x632be59bd9b4e019u;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+static bool is_reduction(const struct oci_check_call *call)
+{
+	return call->collective == OCI_REDUCE || call->collective == OCI_ALLREDUCE;
+}
+
+/* Odd factors of affine maps can be undone: no contribution is lost by chance. */
+uint64_t oci_symbol_user(const struct oci_world *w, uint32_t call, uint32_t rank, size_t offset)
+{
+	uint64_t who = oci_symbol_mix(w->check->seed + call, rank);
+
+	return oci_symbol_mix(who, offset) | (uint64_t)1 << 32;
+}
+
+/* x -> a * x + b modulo 2^32, a in the high half. */
+static uint64_t compose(uint64_t left, uint64_t right)
+{
+	uint32_t al = (uint32_t)(left >> 32), bl = (uint32_t)left;
+	uint32_t ar = (uint32_t)(right >> 32), br = (uint32_t)right;
+
+	return (uint64_t)(al * ar) << 32 | (uint32_t)(al * br + bl);
+}
+
+static uint64_t operate(bool commutative, uint64_t left, uint64_t right)
+{
+	return commutative ? left + right : compose(left, right);
+}
+
+/* Of a commutative operation a + b is bit for bit b + a, also in floating point. */
+static uint64_t join(bool commutative, uint64_t left, uint64_t right)
+{
+	if (commutative && left > right)
+		return oci_symbol_mix(right, left);
+	return oci_symbol_mix(left, right);
+}
+
+void oci_symbol_reduce(bool commutative, const struct oci_span *in, const struct oci_span *inout)
+{
+	for (size_t i = 0; i < in->bytes; i++) {
+		const struct oci_cell *left = &in->region->cells[in->from + i];
+		struct oci_cell *right = &inout->region->cells[inout->from + i];
+
+		right->value = operate(commutative, left->value, right->value);
+		right->tree = join(commutative, left->tree, right->tree);
+	}
+}
+
+/* The expectation of the lane's running call; for reductions with the fold in rank order. */
+static int expect(struct oci_world *w, uint32_t call, struct oci_expect **found)
+{
+	const struct oci_check_call *c = oci_world_call(w, call);
+	struct oci_expect *e = &w->expects[call % w->check->lanes];
+
+	*found = e;
+	if (e->call == call + 1)
+		return 0;
+	if (is_reduction(c) && e->fold_room < c->bytes) {
+		struct oci_cell *fold = reallocarray(e->fold, c->bytes, sizeof(*fold));
+
+		if (!fold)
+			return -ENOMEM;
+		e->fold = fold;
+		e->fold_room = c->bytes;
+	}
+	for (size_t i = 0; is_reduction(c) && i < c->bytes; i++) {
+		uint64_t value = oci_symbol_user(w, call, 0, i);
+
+		for (uint32_t r = 1; r < w->check->size; r++)
+			value = operate(c->commutative, value, oci_symbol_user(w, call, r, i));
+		e->fold[i].value = value;
+	}
+	e->call = call + 1;
+	e->tree_set = false;
+	return 0;
+}
+
+/* Whose byte belongs at RECV[offset], of a collective that moves bytes. */
+static void origin(const struct oci_world *w, const struct oci_actor *a, size_t offset,
+		   uint32_t *rank, size_t *from)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	size_t bytes = c->bytes;
+
+	switch (c->collective) {
+	case OCI_SCATTER:
+		*rank = c->root;
+		*from = a->rank * bytes + offset;
+		break;
+	case OCI_GATHER:
+	case OCI_ALLGATHER:
+		*rank = (uint32_t)(offset / bytes);
+		*from = offset % bytes;
+		break;
+	case OCI_ALLTOALL:
+		*rank = (uint32_t)(offset / bytes);
+		*from = a->rank * bytes + offset % bytes;
+		break;
+	default:
+		*rank = c->root;
+		*from = offset;
+		break;
+	}
+}
+
+/* Where a wrong symbol comes from, if a rank had it in its SEND; garbage, a stale or a partial
+ * result are all "no byte of any SEND". */
+static void describe(const struct oci_world *w, const struct oci_actor *a, uint64_t value,
+		     char *text, size_t n)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	size_t bytes = c->bytes * w->check->size;
+
+	for (uint32_t r = 0; r < w->check->size; r++)
+		for (size_t i = 0; i < bytes; i++)
+			if (oci_symbol_user(w, a->call, r, i) == value) {
+				snprintf(text, n, "byte %zu of rank %u's SEND", i, r);
+				return;
+			}
+	snprintf(text, n, "no byte of any SEND");
+}
+
+static int check_moved(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv)
+{
+	for (size_t i = 0; i < recv->bytes; i++) {
+		uint64_t value = recv->region->cells[recv->base + i].value;
+		char found[64];
+		uint32_t rank;
+		size_t from;
+
+		origin(w, a, i, &rank, &from);
+		if (value == oci_symbol_user(w, a->call, rank, from))
+			continue;
+		describe(w, a, value, found, sizeof(found));
+		return oci_world_fail(w, a,
+				      "wrong byte: RECV[%zu] should be byte %zu of rank %u's SEND, "
+				      "but is %s",
+				      i, from, rank, found);
+	}
+	return 0;
+}
+
+static int check_reduced(struct oci_world *w, const struct oci_actor *a,
+			 const struct oci_view *recv)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_expect *e;
+	int rc = expect(w, a->call, &e);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < recv->bytes; i++) {
+		const struct oci_cell *cell = &recv->region->cells[recv->base + i];
+		char found[64];
+
+		if (cell->value != e->fold[i].value) {
+			describe(w, a, cell->value, found, sizeof(found));
+			return oci_world_fail(
+				w, a,
+				"wrong byte: RECV[%zu] should be the %s over all ranks, "
+				"but is %s",
+				i, c->commutative ? "sum" : "reduction in rank order", found);
+		}
+		if (!e->tree_set) {
+			e->fold[i].tree = cell->tree;
+			w->result.digest += oci_symbol_mix(oci_symbol_mix(a->call, i), cell->tree);
+		} else if (e->fold[i].tree != cell->tree) {
+			return oci_world_fail(w, a,
+					      "association: RECV[%zu] was reduced in another order "
+					      "than on rank %u",
+					      i, e->tree_rank);
+		}
+	}
+	if (!e->tree_set)
+		e->tree_rank = a->rank;
+	e->tree_set = true;
+	return 0;
+}
+
+static int check_send(struct oci_world *w, const struct oci_actor *a, const struct oci_view *send)
+{
+	for (size_t i = 0; i < send->bytes; i++)
+		if (send->region->cells[send->base + i].value !=
+		    oci_symbol_user(w, a->call, a->rank, i))
+			return oci_world_fail(w, a, "SEND[%zu] was changed", i);
+	return 0;
+}
+
+int oci_symbol_check(struct oci_world *w, const struct oci_actor *a)
+{
+	const struct oci_place *place = oci_world_place(w, a->call, a->rank);
+	int rc = 0;
+
+	/* Where RECV begins with SEND it has taken its place (Bcast, reductions in place). */
+	if (place->send.region &&
+	    (place->send.region != place->recv.region ||
+	     !is_reduction(oci_world_call(w, a->call))) &&
+	    oci_world_call(w, a->call)->collective != OCI_BCAST)
+		rc = check_send(w, a, &place->send);
+	if (!rc && place->recv.region)
+		rc = is_reduction(oci_world_call(w, a->call)) ? check_reduced(w, a, &place->recv) :
+								check_moved(w, a, &place->recv);
+	return rc;
+}
