@@ -45,6 +45,9 @@ struct bootstrap {
 /* Pushed by any thread, emptied by reap. */
 static struct bootstrap *released;
 
+/* This thread is destroying a communicator and now its team. */
+static _Thread_local bool comm_gone;
+
 static int start_round(struct bootstrap *self)
 {
 	uint32_t blocks = self->size - self->have;
@@ -151,9 +154,12 @@ static int allgather_test(void *context)
 static void release(void *context)
 {
 	struct bootstrap *self = context;
-	bool sending = finish(&self->send, 0) == 0;
-	bool receiving = finish(&self->receive, 0) == 0;
+	bool sending, receiving;
 
+	if (comm_gone)
+		return;
+	sending = finish(&self->send, 0) == 0;
+	receiving = finish(&self->receive, 0) == 0;
 	if (receiving) {
 		ompi_request_cancel(self->receive);
 		receiving = finish(&self->receive, 0) == 0;
@@ -168,6 +174,20 @@ static void release(void *context)
 	while (!__atomic_compare_exchange_n(&released, &self->next, self, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED))
 		;
+}
+
+/*
+ * MPI_Finalize destroys what is left by dropping references that are not its own. A bootstrap that
+ * is still under way then has lost its communicator and with it its messages: it is abandoned.
+ */
+int oci_ompi_bootstrap_team_destroy(struct oc_team *team)
+{
+	int error;
+
+	comm_gone = true;
+	error = oc_team_destroy(team);
+	comm_gone = false;
+	return error;
 }
 
 void oci_ompi_bootstrap_reap(void)

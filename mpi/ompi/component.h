@@ -118,6 +118,8 @@ int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstra
  * reference destroys the communicator and with it a team.
  */
 void oci_ompi_bootstrap_reap(void);
+/* oc_team_destroy() from the destruction of the team's communicator. */
+int oci_ompi_bootstrap_team_destroy(struct oc_team *team);
 
 /* failure.c: -errno of the engine as a return value of a coll function. */
 int oci_ompi_failure(const struct oc_team *team, int error);

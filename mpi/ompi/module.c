@@ -103,7 +103,7 @@ static void module_construct(struct oci_ompi_module *self)
  */
 static void module_destruct(struct oci_ompi_module *self)
 {
-	if (self->team && oc_team_destroy(self->team) == -EBUSY)
+	if (self->team && oci_ompi_bootstrap_team_destroy(self->team) == -EBUSY)
 		oci_ompi_info("a communicator was freed with an operation outstanding: its team's "
 			      "memory stays until the process ends");
 #define RELEASE(name)                            \

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Derived datatypes, MPI_IN_PLACE, MPI_BOTTOM and operations through the eight collectives.
+ *
+ * Every layout is described twice: to MPI, and as a list of blocks from which this program finds
+ * the address of the k-th int by itself. An expected image of the whole receive buffer, gaps and
+ * margins included, is built that way and compared byte for byte. Ranks of one call use different
+ * layouts of the same signature. Prints what was wrong and exits 1, or one line and exits 0.
+ */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTS 6	   /* of one element of every layout */
+#define MARGIN 256 /* bytes before and after a buffer that nobody may touch */
+#define GUARD 0xa5
+#define COLUMN_STRIDE 256 /* bytes; elements of the column layout interleave up to it */
+
+struct layout {
+	const char *name;
+	MPI_Datatype type;
+	int per_element; /* counts of `type` that make up one element */
+	int offset[INTS];
+	int extent;
+};
+
+static struct layout layouts[16];
+static int layout_count;
+static int world_rank;
+static long checks;
+
+static int rank, size;
+static MPI_Comm comm;
+static const char *comm_name;
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "datatypes: rank %d of %d in %s: %s\n", rank, size, comm_name, what);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+	exit(1);
+}
+
+/* ---- layouts -------------------------------------------------------------------------------- */
+
+static struct layout *add(const char *name, MPI_Datatype type, int per_element, int extent)
+{
+	struct layout *layout = &layouts[layout_count++];
+
+	layout->name = name;
+	layout->type = type;
+	layout->per_element = per_element;
+	layout->extent = extent;
+	if (type != MPI_INT)
+		MPI_Type_commit(&layout->type);
+	return layout;
+}
+
+/* Blocks of ints at byte offsets, in the order of the type map. */
+static void place(struct layout *layout, int blocks, const int *lengths, const MPI_Aint *offsets)
+{
+	int k = 0;
+
+	for (int block = 0; block < blocks; block++)
+		for (int i = 0; i < lengths[block]; i++)
+			layout->offset[k++] = (int)offsets[block] + 4 * i;
+	if (k != INTS)
+		fail("a layout of this test has not 6 ints");
+}
+
+static MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent)
+{
+	MPI_Datatype result;
+
+	MPI_Type_create_resized(type, lower, extent, &result);
+	MPI_Type_free(&type);
+	return result;
+}
+
+static MPI_Datatype contiguous(void)
+{
+	MPI_Datatype type;
+
+	MPI_Type_contiguous(INTS, MPI_INT, &type);
+	return type;
+}
+
+static MPI_Datatype blocks_of(int blocks, const int *lengths, const MPI_Aint *offsets)
+{
+	MPI_Datatype type;
+
+	MPI_Type_create_hindexed(blocks, lengths, offsets, MPI_INT, &type);
+	return type;
+}
+
+static void make_layouts(void)
+{
+	static const int six = 6, ones[6] = { 1, 1, 1, 1, 1, 1 };
+	static const MPI_Aint zero = 0, shifted = 16;
+	static const int twos[3] = { 2, 2, 2 };
+	static const MPI_Aint strided[3] = { 0, 16, 32 };
+	static const int unordered_lengths[3] = { 2, 3, 1 };
+	static const MPI_Aint unordered[3] = { 28, 0, 16 };
+	static const int split_lengths[2] = { 2, 4 };
+	static const MPI_Aint negative[2] = { -16, 4 };
+	const MPI_Datatype types[3] = { MPI_INT, MPI_INT, MPI_INT };
+	MPI_Aint column[6];
+	MPI_Datatype type;
+
+	place(add("ints", MPI_INT, INTS, 24), 1, &six, &zero);
+	place(add("contiguous", contiguous(), 1, 24), 1, &six, &zero);
+	MPI_Type_vector(3, 2, 4, MPI_INT, &type);
+	place(add("vector", type, 1, 40), 3, twos, strided);
+	MPI_Type_vector(3, 2, 4, MPI_INT, &type);
+	place(add("resized vector", resized(type, 0, 64), 1, 64), 3, twos, strided);
+	place(add("contiguous with a gap", resized(contiguous(), 0, 36), 1, 36), 1, &six, &zero);
+	place(add("contiguous, lower bound -8", resized(contiguous(), -8, 40), 1, 40), 1, &six,
+	      &zero);
+	type = blocks_of(3, unordered_lengths, unordered);
+	place(add("out of order", type, 1, 36), 3, unordered_lengths, unordered);
+	MPI_Type_create_struct(3, unordered_lengths, unordered, types, &type);
+	place(add("struct", resized(type, 0, 44), 1, 44), 3, unordered_lengths, unordered);
+	type = blocks_of(2, split_lengths, negative);
+	place(add("negative lower bound", type, 1, 36), 2, split_lengths, negative);
+	place(add("dense at 16", blocks_of(1, &six, &shifted), 1, 24), 1, &six, &shifted);
+	for (int row = 0; row < 6; row++)
+		column[row] = row * COLUMN_STRIDE;
+	type = resized(blocks_of(6, ones, column), 0, 4);
+	place(add("column", type, 1, 4), 6, ones, column);
+}
+
+static void free_layouts(void)
+{
+	for (int i = 0; i < layout_count; i++)
+		if (layouts[i].type != MPI_INT)
+			MPI_Type_free(&layouts[i].type);
+}
+
+/* Ranks take different ones; a column layout only for as many elements as do not overlap. */
+static const struct layout *choose(int number, int elements)
+{
+	int index = number % layout_count;
+
+	if (layouts[index].extent == 4 && elements > COLUMN_STRIDE / 4)
+		index = 2;
+	return &layouts[index];
+}
+
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+struct buffer {
+	const struct layout *layout;
+	int elements;
+	size_t bytes;
+	unsigned char *memory, *expected; /* MARGIN + what the layout spans + MARGIN */
+};
+
+static void buffer_open(struct buffer *buffer, const struct layout *layout, int elements)
+{
+	size_t bytes = (size_t)elements * (size_t)layout->extent + 6 * COLUMN_STRIDE + 2 * MARGIN;
+
+	*buffer = (struct buffer){ layout, elements, bytes, malloc(bytes), malloc(bytes) };
+	if (!buffer->memory || !buffer->expected)
+		fail("no memory for the test's own buffers");
+	memset(buffer->memory, GUARD, bytes);
+	memset(buffer->expected, GUARD, bytes);
+}
+
+static void *address(const struct buffer *buffer)
+{
+	return buffer->memory + MARGIN;
+}
+
+static int count(const struct buffer *buffer, int elements)
+{
+	(void)buffer;
+	return elements * buffer->layout->per_element;
+}
+
+/* The k-th int of the buffer's signature. */
+static void put(unsigned char *image, const struct buffer *buffer, int k, int value)
+{
+	const struct layout *layout = buffer->layout;
+	ptrdiff_t at = (ptrdiff_t)(k / INTS) * layout->extent + layout->offset[k % INTS];
+
+	memcpy(image + MARGIN + at, &value, sizeof(value));
+}
+
+static void buffer_check(struct buffer *buffer, const char *call, int count, int root)
+{
+	char text[256];
+
+	for (size_t i = 0; i < buffer->bytes; i++) {
+		if (buffer->memory[i] == buffer->expected[i])
+			continue;
+		snprintf(text, sizeof(text),
+			 "%s, count %d, root %d, receive layout '%s': byte %ld from the origin is "
+			 "0x%02x, expected 0x%02x",
+			 call, count, root, buffer->layout->name, (long)i - MARGIN,
+			 buffer->memory[i], buffer->expected[i]);
+		fail(text);
+	}
+	checks++;
+}
+
+static void buffer_close(struct buffer *buffer)
+{
+	free(buffer->memory);
+	free(buffer->expected);
+}
+
+/* What `from` sends to `to` at int k of its block. */
+static int value(int from, int to, int k)
+{
+	return (int)((unsigned int)from * 1000003u + (unsigned int)to * 10007u + (unsigned int)k +
+		     1u);
+}
+
+/* The int values of block `block`: as sent into the memory, or as wanted into the expectation. */
+static void put_block(unsigned char *image, const struct buffer *buffer, int block, int elements,
+		      int from, int to)
+{
+	for (int k = 0; k < elements * INTS; k++)
+		put(image, buffer, block * elements * INTS + k, value(from, to, k));
+}
+
+/* ---- data collectives ----------------------------------------------------------------------- */
+
+static void test_bcast(int elements, int root, int number)
+{
+	struct buffer data;
+
+	buffer_open(&data, choose(number + rank, elements), elements);
+	if (rank == root)
+		put_block(data.memory, &data, 0, elements, root, 0);
+	put_block(data.expected, &data, 0, elements, root, 0);
+	MPI_Bcast(address(&data), count(&data, elements), data.layout->type, root, comm);
+	buffer_check(&data, "Bcast", elements, root);
+	buffer_close(&data);
+}
+
+static void test_scatter(int elements, int root, int number, bool in_place)
+{
+	bool mine = in_place && rank == root;
+	struct buffer send, receive;
+
+	buffer_open(&send, choose(number + rank, elements * size), elements * size);
+	buffer_open(&receive, choose(number + rank + 3, elements), elements);
+	for (int to = 0; rank == root && to < size; to++) {
+		put_block(send.memory, &send, to, elements, root, to);
+		put_block(send.expected, &send, to, elements, root, to);
+	}
+	if (!mine)
+		put_block(receive.expected, &receive, 0, elements, root, rank);
+	MPI_Scatter(rank == root ? address(&send) : NULL, count(&send, elements), send.layout->type,
+		    mine ? MPI_IN_PLACE : address(&receive), count(&receive, elements),
+		    receive.layout->type, root, comm);
+	buffer_check(&receive, in_place ? "Scatter in place" : "Scatter", elements, root);
+	buffer_check(&send, "Scatter's send buffer", elements, root);
+	buffer_close(&send);
+	buffer_close(&receive);
+}
+
+static void test_gather(int elements, int root, int number, bool in_place)
+{
+	bool mine = in_place && rank == root;
+	struct buffer send, receive;
+
+	buffer_open(&send, choose(number + rank, elements), elements);
+	buffer_open(&receive, choose(number + rank + 3, elements * size), elements * size);
+	put_block(send.memory, &send, 0, elements, rank, root);
+	if (mine)
+		put_block(receive.memory, &receive, root, elements, root, root);
+	for (int from = 0; rank == root && from < size; from++)
+		put_block(receive.expected, &receive, from, elements, from, root);
+	MPI_Gather(mine ? MPI_IN_PLACE : address(&send), count(&send, elements), send.layout->type,
+		   rank == root ? address(&receive) : NULL, count(&receive, elements),
+		   receive.layout->type, root, comm);
+	buffer_check(&receive, in_place ? "Gather in place" : "Gather", elements, root);
+	buffer_close(&send);
+	buffer_close(&receive);
+}
+
+static void test_allgather(int elements, int number, bool in_place)
+{
+	struct buffer send, receive;
+
+	buffer_open(&send, choose(number + rank, elements), elements);
+	buffer_open(&receive, choose(number + rank + 3, elements * size), elements * size);
+	put_block(send.memory, &send, 0, elements, rank, 0);
+	if (in_place)
+		put_block(receive.memory, &receive, rank, elements, rank, 0);
+	for (int from = 0; from < size; from++)
+		put_block(receive.expected, &receive, from, elements, from, 0);
+	MPI_Allgather(in_place ? MPI_IN_PLACE : address(&send), count(&send, elements),
+		      send.layout->type, address(&receive), count(&receive, elements),
+		      receive.layout->type, comm);
+	buffer_check(&receive, in_place ? "Allgather in place" : "Allgather", elements, -1);
+	buffer_close(&send);
+	buffer_close(&receive);
+}
+
+static void test_alltoall(int elements, int number, bool in_place)
+{
+	struct buffer send, receive;
+
+	buffer_open(&send, choose(number + rank, elements * size), elements * size);
+	buffer_open(&receive, choose(number + rank + 3, elements * size), elements * size);
+	for (int peer = 0; peer < size; peer++) {
+		put_block(in_place ? receive.memory : send.memory, in_place ? &receive : &send,
+			  peer, elements, rank, peer);
+		put_block(receive.expected, &receive, peer, elements, peer, rank);
+	}
+	MPI_Alltoall(in_place ? MPI_IN_PLACE : address(&send), count(&send, elements),
+		     send.layout->type, address(&receive), count(&receive, elements),
+		     receive.layout->type, comm);
+	buffer_check(&receive, in_place ? "Alltoall in place" : "Alltoall", elements, -1);
+	buffer_close(&send);
+	buffer_close(&receive);
+}
+
+/* Absolute addresses: a block in one array and a block in another. */
+static void test_bottom(int root)
+{
+	static int near[4], far[4], all[33 * INTS];
+	int lengths[2] = { 4, 2 };
+	MPI_Aint at[2], base;
+	MPI_Datatype type;
+
+	MPI_Get_address(near, &at[0]);
+	MPI_Get_address(far, &at[1]);
+	type = blocks_of(2, lengths, at);
+	MPI_Type_commit(&type);
+	memset(far, 0, sizeof(far));
+	for (int k = 0; k < 4; k++)
+		near[k] = value(rank, 0, k);
+	for (int k = 4; k < INTS; k++)
+		far[k - 4] = value(rank, 0, k);
+	MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
+	for (int k = 0; k < INTS; k++)
+		if ((k < 4 ? near[k] : far[k - 4]) != value(root, 0, k))
+			fail("Bcast at MPI_BOTTOM: a wrong int");
+	if (far[2] || far[3])
+		fail("Bcast at MPI_BOTTOM wrote beyond its last block");
+	near[0] = rank;
+	MPI_Allgather(MPI_BOTTOM, 1, type, all, INTS, MPI_INT, comm);
+	for (int from = 0; from < size; from++)
+		if (all[from * INTS] != from || all[from * INTS + 1] != value(root, 0, 1) ||
+		    all[from * INTS + 5] != value(root, 0, 5))
+			fail("Allgather from MPI_BOTTOM: a wrong int");
+	MPI_Type_free(&type);
+	/* A single dense block at an absolute address. */
+	MPI_Get_address(all, &base);
+	lengths[0] = INTS;
+	type = blocks_of(1, lengths, &base);
+	MPI_Type_commit(&type);
+	for (int k = 0; k < INTS; k++)
+		all[k] = value(rank, 1, k);
+	MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
+	for (int k = 0; k < INTS; k++)
+		if (all[k] != value(root, 1, k))
+			fail("Bcast of a dense block at MPI_BOTTOM: a wrong int");
+	MPI_Type_free(&type);
+	checks += 3;
+}
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+/* The predefined pairs: their sizes, gaps and members differ. 0 to 3 are made of rank and index. */
+#define PAIR_TEST(name, type_of_value, handle)                                                    \
+	static void test_##name(int elements, int root)                                           \
+	{                                                                                         \
+		struct pair {                                                                     \
+			type_of_value value;                                                      \
+			int index;                                                                \
+		} *mine = calloc((size_t)elements, sizeof(*mine)),                                \
+		  *all = calloc((size_t)elements, sizeof(*all));                                  \
+                                                                                                  \
+		for (int i = 0; i < elements; i++) {                                              \
+			mine[i].value = (type_of_value)((rank * 7 + i * 3) % (size + 2));         \
+			mine[i].index = rank;                                                     \
+		}                                                                                 \
+		MPI_Allreduce(mine, all, elements, handle, MPI_MAXLOC, comm);                     \
+		for (int i = 0; i < elements; i++) {                                              \
+			int best = 0;                                                             \
+                                                                                                  \
+			for (int r = 1; r < size; r++)                                            \
+				if ((r * 7 + i * 3) % (size + 2) >                                \
+				    (best * 7 + i * 3) % (size + 2))                              \
+					best = r;                                                 \
+			if (all[i].index != best ||                                               \
+			    all[i].value != (type_of_value)((best * 7 + i * 3) % (size + 2)))     \
+				fail("Allreduce of " #handle " with MPI_MAXLOC: a wrong pair");   \
+		}                                                                                 \
+		memcpy(all, mine, (size_t)elements * sizeof(*all));                               \
+		MPI_Reduce(rank == root ? MPI_IN_PLACE : mine, all, elements, handle, MPI_MINLOC, \
+			   root, comm);                                                           \
+		for (int i = 0; rank == root && i < elements; i++) {                              \
+			int best = 0;                                                             \
+                                                                                                  \
+			for (int r = 1; r < size; r++)                                            \
+				if ((r * 7 + i * 3) % (size + 2) <                                \
+				    (best * 7 + i * 3) % (size + 2))                              \
+					best = r;                                                 \
+			if (all[i].index != best)                                                 \
+				fail("Reduce in place of " #handle " with MPI_MINLOC: a wrong "   \
+				     "pair");                                                     \
+		}                                                                                 \
+		checks += 2;                                                                      \
+		free(mine);                                                                       \
+		free(all);                                                                        \
+	}
+
+PAIR_TEST(short_int, short, MPI_SHORT_INT)
+PAIR_TEST(two_int, int, MPI_2INT)
+PAIR_TEST(float_int, float, MPI_FLOAT_INT)
+PAIR_TEST(double_int, double, MPI_DOUBLE_INT)
+PAIR_TEST(long_int, long, MPI_LONG_INT)
+PAIR_TEST(long_double_int, long double, MPI_LONG_DOUBLE_INT)
+
+/* x -> a * x + b modulo 2^32 as the ints (a, b): composing two of them does not commute. */
+static void compose(unsigned int *a, unsigned int *b, unsigned int c, unsigned int d)
+{
+	*b = c * *b + d;
+	*a = c * *a;
+}
+
+static int offset_of_a, offset_of_b, extent_of_map; /* of the layout that is being reduced */
+
+/* inout = in then inout, for one int pair at the layout's places. MPI: in is of lower rank. */
+static void compose_maps(void *in, void *inout, int *length, MPI_Datatype *type)
+{
+	(void)type;
+	for (int i = 0; i < *length; i++) {
+		uintptr_t from = (uintptr_t)in + (uintptr_t)(i * (intptr_t)extent_of_map);
+		uintptr_t to = (uintptr_t)inout + (uintptr_t)(i * (intptr_t)extent_of_map);
+		unsigned int *c = (unsigned int *)(to + (uintptr_t)(intptr_t)offset_of_a);
+		unsigned int *d = (unsigned int *)(to + (uintptr_t)(intptr_t)offset_of_b);
+		unsigned int a = *(unsigned int *)(from + (uintptr_t)(intptr_t)offset_of_a);
+		unsigned int b = *(unsigned int *)(from + (uintptr_t)(intptr_t)offset_of_b);
+
+		compose(&a, &b, *c, *d);
+		*c = a;
+		*d = b;
+	}
+}
+
+static unsigned int factor(int r, int i)
+{
+	return 2u * (unsigned int)(r * 31 + i) + 3u;
+}
+
+static void test_user_op(int elements, int root, int offset_a, int offset_b, int extent)
+{
+	static const int ones[2] = { 1, 1 };
+	MPI_Aint at[2] = { offset_a, offset_b };
+	size_t bytes = (size_t)elements * (size_t)extent + 2 * MARGIN;
+	unsigned char *send = malloc(bytes), *receive = malloc(bytes);
+	MPI_Datatype type = resized(blocks_of(2, ones, at), 0, extent);
+	MPI_Op op;
+
+	MPI_Type_commit(&type);
+	MPI_Op_create(compose_maps, 0, &op);
+	offset_of_a = offset_a;
+	offset_of_b = offset_b;
+	extent_of_map = extent;
+	for (int form = 0; form < 3; form++) { /* Allreduce, in place, Reduce */
+		memset(send, GUARD, bytes);
+		memset(receive, GUARD, bytes);
+		for (int i = 0; i < elements; i++) {
+			unsigned char *origin = (form == 1 ? receive : send) + MARGIN + i * extent;
+			unsigned int a = factor(rank, i), b = (unsigned int)rank;
+
+			memcpy(origin + offset_a, &a, 4);
+			memcpy(origin + offset_b, &b, 4);
+		}
+		if (form == 2)
+			MPI_Reduce(send + MARGIN, receive + MARGIN, elements, type, op, root, comm);
+		else
+			MPI_Allreduce(form == 1 ? MPI_IN_PLACE : send + MARGIN, receive + MARGIN,
+				      elements, type, op, comm);
+		for (int i = 0; (form != 2 || rank == root) && i < elements; i++) {
+			unsigned int a = factor(0, i), b = 0;
+			unsigned char *origin = receive + MARGIN + i * extent;
+
+			for (int r = 1; r < size; r++)
+				compose(&a, &b, factor(r, i), (unsigned int)r);
+			if (memcmp(origin + offset_a, &a, 4) || memcmp(origin + offset_b, &b, 4))
+				fail("a user's operation that does not commute: a wrong element");
+			memset(origin + offset_a, GUARD, 4);
+			memset(origin + offset_b, GUARD, 4);
+		}
+		for (size_t i = 0; (form != 2 || rank == root) && i < bytes; i++)
+			if (receive[i] != GUARD)
+				fail("a user's operation: bytes between the elements were written");
+		checks++;
+	}
+	MPI_Op_free(&op);
+	MPI_Type_free(&type);
+	free(send);
+	free(receive);
+}
+
+static void test_predefined(int elements, int root)
+{
+	double *mine = malloc((size_t)elements * sizeof(*mine));
+	double *all = malloc((size_t)elements * sizeof(*all));
+
+	for (int i = 0; i < elements; i++)
+		all[i] = mine[i] = rank + i % 1000;
+	MPI_Reduce(mine, all, elements, MPI_DOUBLE, MPI_SUM, root, comm);
+	for (int i = 0; rank == root && i < elements; i++)
+		if (all[i] != size * (size - 1) / 2 + size * (i % 1000))
+			fail("Reduce of MPI_DOUBLE with MPI_SUM: a wrong sum");
+	MPI_Allreduce(MPI_IN_PLACE, mine, elements, MPI_DOUBLE, MPI_MAX, comm);
+	for (int i = 0; i < elements; i++)
+		if (mine[i] != size - 1 + i % 1000)
+			fail("Allreduce in place of MPI_DOUBLE with MPI_MAX: a wrong maximum");
+	checks += 2;
+	free(mine);
+	free(all);
+}
+
+/* ---- everything on one communicator --------------------------------------------------------- */
+
+static void test_all(int elements, int root, int number)
+{
+	test_bcast(elements, root, number);
+	for (int in_place = 0; in_place < 2; in_place++) {
+		test_scatter(elements, root, number, in_place);
+		test_gather(elements, root, number, in_place);
+		test_allgather(elements, number, in_place);
+		test_alltoall(elements, number, in_place);
+	}
+	test_predefined(elements, root);
+	test_short_int(elements, root);
+	test_two_int(elements, root);
+	test_float_int(elements, root);
+	test_double_int(elements, root);
+	test_long_int(elements, root);
+	test_long_double_int(elements, root);
+	test_user_op(elements, root, 0, 4, 8);	 /* dense */
+	test_user_op(elements, root, 8, 0, 20);	 /* out of order, with gaps */
+	test_user_op(elements, root, -8, 4, 32); /* before the origin */
+	test_user_op(elements, root, 16, 20, 8); /* dense, behind the origin */
+	MPI_Barrier(comm);
+}
+
+static void test_comm(MPI_Comm tested, const char *name, bool large)
+{
+	static const int counts[] = { 0, 1, 2, 5, 170, 9000 };
+	int number = 0;
+
+	comm = tested;
+	comm_name = name;
+	MPI_Comm_rank(comm, &rank);
+	MPI_Comm_size(comm, &size);
+	for (int root = 0; root < size; root++) {
+		test_bottom(root);
+		for (int i = 0; i < (large ? 6 : 4); i++)
+			for (int turn = 0; turn < (counts[i] > 100 ? 2 : layout_count); turn++)
+				test_all(counts[i], root, number++);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Comm other;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+	make_layouts();
+	test_comm(MPI_COMM_WORLD, "MPI_COMM_WORLD", true);
+	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	test_comm(other, "a duplicate of MPI_COMM_WORLD", false);
+	MPI_Comm_free(&other);
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &other);
+	test_comm(other, "MPI_COMM_WORLD in reverse order", false);
+	MPI_Comm_free(&other);
+	MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &other);
+	test_comm(other, "the even or odd ranks", false);
+	MPI_Comm_free(&other);
+	free_layouts();
+	if (world_rank == 0)
+		printf("datatypes: %ld buffers right\n", checks);
+	MPI_Finalize();
+	return 0;
+}
