@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll_options.h"
+
+#include <errno.h>
+#include <limits.h>
+
+enum {
+	KEY_COLLECTIVES = 256,
+	KEY_SIZES,
+	KEY_MIN_BYTES,
+	KEY_MAX_BYTES,
+	KEY_ITERATIONS,
+	KEY_CELL_SECONDS,
+	KEY_CACHED,
+	KEY_COLD,
+	KEY_CHECK,
+	KEY_NO_CHECK,
+	KEY_SAMPLES,
+	KEY_ROOT,
+	KEY_JSON,
+};
+
+static const struct argp_option option_table[] = {
+	{ "collectives", KEY_COLLECTIVES, "LIST", 0,
+	  "What to measure: some of bcast, scatter, gather, allgather, alltoall, reduce, "
+	  "allreduce, barrier (default: all)",
+	  0 },
+	{ "sizes", KEY_SIZES, "LIST", 0,
+	  "Bytes of the message (bcast, reduce, allreduce) or of one rank's block (the others), as "
+	  "in 4,1K,64K,1M (default: the powers of four from 4 B to 4 MiB)",
+	  0 },
+	{ "min-bytes", KEY_MIN_BYTES, "SIZE", 0, "Smallest of the powers of four", 0 },
+	{ "max-bytes", KEY_MAX_BYTES, "SIZE", 0, "Largest of the powers of four", 0 },
+	{ "iterations", KEY_ITERATIONS, "N", 0,
+	  "Timed calls of each cell (default: from 10000 for small messages to 60 for 4 MiB)", 0 },
+	{ "cell-seconds", KEY_CELL_SECONDS, "S", 0,
+	  "Stop a cell after this time, once it has 10 calls (default: 0.3)", 0 },
+	{ "cached", KEY_CACHED, NULL, 0,
+	  "Use the same buffers for each call and do not rewrite them, as OSU does", 1 },
+	{ "cold", KEY_COLD, NULL, 0, "Allocate the buffers of each call, use them once, free them",
+	  1 },
+	{ "check", KEY_CHECK, NULL, 0,
+	  "Verify delivered bytes, outside of the timed part (default)", 2 },
+	{ "no-check", KEY_NO_CHECK, NULL, 0, "Do not verify", 2 },
+	{ "root", KEY_ROOT, "RANK", 0, "Root of bcast, scatter, gather and reduce (default: 0)",
+	  3 },
+	{ "json", KEY_JSON, "FILE", 0,
+	  "Write the results here too; '-' writes only that, to stdout", 4 },
+	{ "samples", KEY_SAMPLES, NULL, 0, "Put the time of every call into the JSON file", 4 },
+	{ 0 },
+};
+
+static error_t fail(struct argp_state *state, const char *sentence)
+{
+	argp_error(state, "%s", sentence);
+	return EINVAL;
+}
+
+static error_t parse_list(int key, const char *arg, struct argp_state *state,
+			  struct coll_options *o)
+{
+	char error[TEXT_ERROR_CHARS];
+	int err;
+
+	if (key == KEY_COLLECTIVES) {
+		err = collective_list_parse(arg, &o->collectives, error);
+	} else {
+		err = size_list_parse(arg, &o->sizes, error);
+		o->sizes_given = true;
+	}
+	return err ? fail(state, error) : 0;
+}
+
+static error_t parse_number(int key, const char *arg, struct argp_state *state,
+			    struct coll_options *o)
+{
+	switch (key) {
+	case KEY_MIN_BYTES:
+	case KEY_MAX_BYTES:
+		return size_parse(arg, key == KEY_MIN_BYTES ? &o->min_bytes : &o->max_bytes) ?
+			       fail(state, "--min-bytes and --max-bytes take a size above 0, as in "
+					   "4, 64K or 1M.") :
+			       0;
+	case KEY_ITERATIONS:
+		return long_parse(arg, 1, 10000000, &o->iterations) ?
+			       fail(state,
+				    "--iterations takes a whole number from 1 to 10000000.") :
+			       0;
+	case KEY_CELL_SECONDS:
+		return double_parse(arg, 0.001, 3600, &o->cell_seconds) ?
+			       fail(state, "--cell-seconds takes seconds from 0.001 to 3600.") :
+			       0;
+	default:
+		return long_parse(arg, 0, INT_MAX, &o->root) ?
+			       fail(state, "--root takes the number of a rank, from 0.") :
+			       0;
+	}
+}
+
+/* What only the options together show. */
+static error_t check_all(struct argp_state *state, struct coll_options *o)
+{
+	int c, i;
+
+	if (!o->sizes_given) {
+		size_list_powers_of_4(&o->sizes, o->min_bytes, o->max_bytes);
+	}
+	if (o->sizes.n == 0) {
+		return fail(state,
+			    "No power of four lies between --min-bytes and --max-bytes: widen "
+			    "them, or name the sizes with --sizes.");
+	}
+	for (c = 0; c < o->collectives.n; c++) {
+		for (i = 0; i < o->sizes.n; i++) {
+			if (collective_reduces(o->collectives.at[c]) && o->sizes.bytes[i] % 4) {
+				return fail(state,
+					    "reduce and allreduce add floats: their sizes are "
+					    "multiples of 4. Leave them out, or the odd sizes.");
+			}
+			if (o->sizes.bytes[i] > INT_MAX) {
+				return fail(state,
+					    "MPI counts bytes in an int: sizes must stay below "
+					    "2 GiB.");
+			}
+		}
+	}
+	return 0;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct coll_options *o = state->input;
+
+	switch (key) {
+	case KEY_COLLECTIVES:
+	case KEY_SIZES:
+		return parse_list(key, arg, state, o);
+	case KEY_MIN_BYTES:
+	case KEY_MAX_BYTES:
+	case KEY_ITERATIONS:
+	case KEY_CELL_SECONDS:
+	case KEY_ROOT:
+		return parse_number(key, arg, state, o);
+	case KEY_CACHED:
+	case KEY_COLD:
+		if (o->mode != BUFFERS_ROTATED) {
+			return fail(state, "--cached and --cold exclude each other: give one.");
+		}
+		o->mode = key == KEY_CACHED ? BUFFERS_CACHED : BUFFERS_COLD;
+		return 0;
+	case KEY_CHECK:
+	case KEY_NO_CHECK:
+		o->check = key == KEY_CHECK;
+		return 0;
+	case KEY_SAMPLES:
+		o->samples = true;
+		return 0;
+	case KEY_JSON:
+		o->json = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is not an option; this program takes no other arguments.",
+			   arg);
+		return EINVAL;
+	case ARGP_KEY_SUCCESS:
+		return check_all(state, o);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int coll_options_parse(int argc, char **argv, bool quiet, struct coll_options *options)
+{
+	static const struct argp argp = {
+		.options = option_table,
+		.parser = parse_option,
+		.doc = "Time MPI collectives between the ranks of one node.\v"
+		       "Run it under mpirun. Printed is the median over calls of the slowest rank's "
+		       "time, in microseconds. Calls are aligned by this program's own barrier in "
+		       "shared memory, never by MPI_Barrier.\n\nExit status: 0 done, 1 wrong bytes or "
+		       "a failure, 2 wrong options.",
+	};
+
+	*options = (struct coll_options){
+		.min_bytes = 4,
+		.max_bytes = 4 << 20,
+		.cell_seconds = 0.3,
+		.check = true,
+	};
+	collective_list_all(&options->collectives);
+	return args_parse(&argp, argc, argv, options, quiet);
+}
+
+/*
+ * So that a run of all cells on 2 ranks takes about 10 s on our machine and no size takes most of
+ * it. The same for every library measured: the count must not depend on what it is to judge.
+ */
+static const struct {
+	size_t up_to_bytes;
+	long iterations;
+} iteration_table[] = {
+	{ 4 << 10, 10000 }, { 16 << 10, 6000 }, { 64 << 10, 3000 },	     { 256 << 10, 1000 },
+	{ 1 << 20, 250 },   { 4 << 20, 60 },	{ (size_t)INT_MAX + 1, 15 },
+};
+
+long coll_options_iterations(const struct coll_options *options, size_t bytes)
+{
+	size_t i = 0;
+
+	if (options->iterations) {
+		return options->iterations;
+	}
+	while (bytes > iteration_table[i].up_to_bytes) {
+		i++;
+	}
+	return iteration_table[i].iterations;
+}
+
+long coll_options_max_iterations(const struct coll_options *options)
+{
+	return options->iterations ? options->iterations : iteration_table[0].iterations;
+}

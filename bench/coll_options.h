@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of oc_bench_coll. */
+#ifndef BENCH_COLL_OPTIONS_H
+#define BENCH_COLL_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "buffers.h"
+#include "collective.h"
+#include "text.h"
+
+struct coll_options {
+	struct collective_list collectives;
+	struct size_list sizes;
+	size_t min_bytes;
+	size_t max_bytes;
+	bool sizes_given;
+	long iterations; /* 0: by size */
+	double cell_seconds;
+	enum buffer_mode mode;
+	bool check;
+	bool samples;
+	long root;
+	const char *json;
+};
+
+/* Returns -1 to go on, or the status to exit with; see args_parse. */
+int coll_options_parse(int argc, char **argv, bool quiet, struct coll_options *options);
+
+/* Timed calls of a cell: as asked, or many for small messages and fewer for large ones. */
+long coll_options_iterations(const struct coll_options *options, size_t bytes);
+
+/* The most that coll_options_iterations can return. */
+long coll_options_max_iterations(const struct coll_options *options);
+
+#endif

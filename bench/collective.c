@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "collective.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[COLL_COUNT] = {
+	[COLL_BCAST] = "bcast",		[COLL_SCATTER] = "scatter",   [COLL_GATHER] = "gather",
+	[COLL_ALLGATHER] = "allgather", [COLL_ALLTOALL] = "alltoall", [COLL_REDUCE] = "reduce",
+	[COLL_ALLREDUCE] = "allreduce", [COLL_BARRIER] = "barrier",
+};
+
+const char *collective_name(enum collective collective)
+{
+	return names[collective];
+}
+
+int collective_reduces(enum collective collective)
+{
+	return collective == COLL_REDUCE || collective == COLL_ALLREDUCE;
+}
+
+void collective_list_all(struct collective_list *list)
+{
+	for (list->n = 0; list->n < COLL_COUNT; list->n++) {
+		list->at[list->n] = (enum collective)list->n;
+	}
+}
+
+static int list_add(struct collective_list *list, const char *word)
+{
+	int c, i;
+
+	for (c = 0; c < COLL_COUNT && strcmp(word, names[c]); c++) {
+	}
+	if (c == COLL_COUNT) {
+		return -EINVAL;
+	}
+	/* Named twice is measured once. */
+	for (i = 0; i < list->n; i++) {
+		if (list->at[i] == (enum collective)c) {
+			return 0;
+		}
+	}
+	list->at[list->n++] = (enum collective)c;
+	return 0;
+}
+
+int collective_list_parse(const char *text, struct collective_list *list,
+			  char error[TEXT_ERROR_CHARS])
+{
+	struct collective_list found = { .n = 0 };
+	char *copy = strdup(text), *rest = copy, *word;
+	int used, c, err = 0;
+
+	if (!copy) {
+		snprintf(error, TEXT_ERROR_CHARS, "Out of memory while reading the collectives.");
+		return -ENOMEM;
+	}
+	while (!err && (word = strsep(&rest, ","))) {
+		err = list_add(&found, word);
+		if (err) {
+			used = snprintf(
+				error, TEXT_ERROR_CHARS,
+				"'%.60s' is not a collective this benchmark knows: name some "
+				"of",
+				word);
+			for (c = 0; c < COLL_COUNT; c++) {
+				used += snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
+						 "%s %s", c ? "," : "", names[c]);
+			}
+			snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
+				 ", separated by commas.");
+		}
+	}
+	if (!err) {
+		*list = found;
+	}
+	free(copy);
+	return err;
+}
+
+size_t collective_send_bytes(const struct collective_call *call)
+{
+	switch (call->collective) {
+	case COLL_BCAST:
+		return call->rank == call->root ? call->bytes : 0;
+	case COLL_SCATTER:
+		return call->rank == call->root ? call->bytes * (size_t)call->ranks : 0;
+	case COLL_ALLTOALL:
+		return call->bytes * (size_t)call->ranks;
+	case COLL_BARRIER:
+		return 0;
+	default:
+		return call->bytes;
+	}
+}
+
+size_t collective_recv_bytes(const struct collective_call *call)
+{
+	switch (call->collective) {
+	case COLL_BCAST:
+		return call->rank == call->root ? 0 : call->bytes;
+	case COLL_GATHER:
+		return call->rank == call->root ? call->bytes * (size_t)call->ranks : 0;
+	case COLL_REDUCE:
+		return call->rank == call->root ? call->bytes : 0;
+	case COLL_ALLGATHER:
+	case COLL_ALLTOALL:
+		return call->bytes * (size_t)call->ranks;
+	case COLL_BARRIER:
+		return 0;
+	default:
+		return call->bytes;
+	}
+}
+
+/* splitmix64's finaliser: nearby inputs give unrelated keys. */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+/* The key of the block that rank @from sends and rank @to gets; @to is 0 where all get the same. */
+static uint64_t block_key(const struct collective_call *call, int from, int to)
+{
+	return mix(call->seed ^ mix((uint64_t)from << 32 | (uint64_t)to));
+}
+
+/*
+ * Word i of a block is key + i * step: an addition a word, so that rewriting the source costs about
+ * what a memset does, and any shift, swap or repetition of bytes shows.
+ */
+static const uint64_t word_step = 0x9e3779b97f4a7c15ULL;
+
+static void pattern_fill(unsigned char *out, size_t bytes, uint64_t key)
+{
+	size_t words = bytes / sizeof(key), i;
+	uint64_t word;
+
+	for (i = 0; i < words; i++) {
+		word = key + i * word_step;
+		memcpy(out + i * sizeof(word), &word, sizeof(word));
+	}
+	word = key + words * word_step;
+	memcpy(out + words * sizeof(word), &word, bytes % sizeof(word));
+}
+
+/* The first byte of @found that differs from @expected; they are known to differ. */
+static void locate(const void *expected, const void *found, size_t offset,
+		   struct collective_error *error)
+{
+	const unsigned char *e = expected, *f = found;
+	size_t i;
+
+	for (i = 0; e[i] == f[i]; i++) {
+	}
+	*error = (struct collective_error){ offset + i, e[i], f[i] };
+}
+
+static int pattern_verify(const unsigned char *in, size_t bytes, uint64_t key, size_t offset,
+			  struct collective_error *error)
+{
+	size_t done, n;
+	uint64_t word = key;
+
+	for (done = 0; done < bytes; done += n, word += word_step) {
+		n = bytes - done < sizeof(word) ? bytes - done : sizeof(word);
+		if (memcmp(in + done, &word, n)) {
+			locate(&word, in + done, offset + done, error);
+			return -EBADMSG;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Reductions add whole numbers below 1024 as floats. Sums over fewer than 2^14 ranks stay below
+ * 2^24, where a float still holds every whole number, so the sum is exact in any order and the
+ * check needs no tolerance.
+ */
+static uint32_t addend(uint64_t key, size_t i)
+{
+	return ((uint32_t)key + (uint32_t)i * 2654435761U) >> 22;
+}
+
+static void floats_fill(float *out, size_t n, uint64_t key)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		out[i] = (float)addend(key, i);
+	}
+}
+
+static int floats_verify(const struct collective_call *call, const float *in,
+			 struct collective_error *error)
+{
+	uint64_t *keys = malloc((size_t)call->ranks * sizeof(*keys));
+	size_t n = call->bytes / sizeof(*in), i;
+	int rank, err = 0;
+
+	if (!keys) {
+		return -ENOMEM;
+	}
+	for (rank = 0; rank < call->ranks; rank++) {
+		keys[rank] = block_key(call, rank, 0);
+	}
+	for (i = 0; i < n && !err; i++) {
+		uint32_t sum = 0;
+		float expected;
+
+		for (rank = 0; rank < call->ranks; rank++) {
+			sum += addend(keys[rank], i);
+		}
+		expected = (float)sum;
+		/* By bytes: a -0 where 0 belongs, or a NaN, is wrong too. */
+		if (memcmp(&in[i], &expected, sizeof(expected))) {
+			locate(&expected, &in[i], i * sizeof(expected), error);
+			err = -EBADMSG;
+		}
+	}
+	free(keys);
+	return err;
+}
+
+void collective_fill(const struct collective_call *call, void *send)
+{
+	size_t bytes = collective_send_bytes(call), at;
+	int to;
+
+	if (collective_reduces(call->collective)) {
+		floats_fill(send, bytes / sizeof(float), block_key(call, call->rank, 0));
+		return;
+	}
+	for (at = 0, to = 0; at < bytes; at += call->bytes, to++) {
+		pattern_fill((unsigned char *)send + at, call->bytes,
+			     block_key(call, call->rank, to));
+	}
+}
+
+int collective_verify(const struct collective_call *call, const void *recv,
+		      struct collective_error *error)
+{
+	size_t bytes = collective_recv_bytes(call), at;
+	int from, to, err = 0;
+
+	if (bytes == 0) {
+		return 0;
+	}
+	if (collective_reduces(call->collective)) {
+		return floats_verify(call, recv, error);
+	}
+	/* Blocks of scatter and alltoall are addressed; the others send everyone the same. */
+	to = call->collective == COLL_SCATTER || call->collective == COLL_ALLTOALL ? call->rank : 0;
+	from = call->collective == COLL_BCAST || call->collective == COLL_SCATTER ? call->root : 0;
+	for (at = 0; at < bytes && !err; at += call->bytes, from++) {
+		err = pattern_verify((const unsigned char *)recv + at, call->bytes,
+				     block_key(call, from, to), at, error);
+	}
+	return err;
+}

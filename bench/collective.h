@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What each collective reads and must deliver, without MPI: buffer sizes, the bytes to send and
+ * the check of the bytes received. mpi_coll.c makes the calls.
+ */
+#ifndef BENCH_COLLECTIVE_H
+#define BENCH_COLLECTIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text.h"
+
+enum collective {
+	COLL_BCAST,
+	COLL_SCATTER,
+	COLL_GATHER,
+	COLL_ALLGATHER,
+	COLL_ALLTOALL,
+	COLL_REDUCE,
+	COLL_ALLREDUCE,
+	COLL_BARRIER,
+	COLL_COUNT,
+};
+
+struct collective_list {
+	enum collective at[COLL_COUNT];
+	int n;
+};
+
+/* One rank's view of one call. @seed differs from call to call, so stale bytes are wrong bytes. */
+struct collective_call {
+	enum collective collective;
+	int rank;
+	int ranks;
+	int root;
+	size_t bytes; /* the message, or one rank's block where the collective has blocks */
+	uint64_t seed;
+};
+
+/* Where and how delivered bytes differ from the right ones. */
+struct collective_error {
+	size_t offset;
+	unsigned char expected;
+	unsigned char found;
+};
+
+const char *collective_name(enum collective collective);
+
+/* Parse "bcast,gather". On failure -EINVAL and a sentence that names the valid ones. */
+int collective_list_parse(const char *text, struct collective_list *list,
+			  char error[TEXT_ERROR_CHARS]);
+void collective_list_all(struct collective_list *list);
+
+/* Nonzero for the collectives on MPI_FLOAT, whose sizes are multiples of 4. */
+int collective_reduces(enum collective collective);
+
+/* Bytes of this rank's send and receive buffer; 0 where the rank has none. */
+size_t collective_send_bytes(const struct collective_call *call);
+size_t collective_recv_bytes(const struct collective_call *call);
+
+/* Write what this rank sends. */
+void collective_fill(const struct collective_call *call, void *send);
+
+/* Compare what this rank received. Returns 0, or -EBADMSG with the first wrong byte in @error. */
+int collective_verify(const struct collective_call *call, const void *recv,
+		      struct collective_error *error);
+
+#endif

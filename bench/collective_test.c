@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The check of delivered bytes, checked itself: a right delivery passes, and every kind of wrong
+ * one is found. A small model delivers; no MPI is needed.
+ */
+#include "collective.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 3, ROOT = 1, MAX_BYTES = 64 };
+
+static struct collective_call call_of(enum collective c, int rank, size_t bytes, uint64_t seed)
+{
+	return (struct collective_call){ c, rank, RANKS, ROOT, bytes, seed };
+}
+
+/* What a right MPI puts into @rank's receive buffer. */
+static void deliver(enum collective c, int rank, size_t bytes, uint64_t seed, char *recv)
+{
+	struct collective_call me = call_of(c, rank, bytes, seed);
+	int from, blocks = (int)(collective_recv_bytes(&me) / bytes);
+
+	memset(recv, 0, MAX_BYTES * RANKS);
+	for (from = 0; from < RANKS; from++) {
+		struct collective_call sender = call_of(c, from, bytes, seed);
+		char send[MAX_BYTES * RANKS];
+		size_t at = 0, i;
+
+		collective_fill(&sender, send);
+		if (collective_reduces(c)) {
+			for (i = 0; i < collective_recv_bytes(&me) / sizeof(float); i++) {
+				((float *)recv)[i] += ((float *)send)[i];
+			}
+			continue;
+		}
+		if (c == COLL_SCATTER || c == COLL_ALLTOALL) {
+			at = (size_t)rank * bytes;
+		}
+		if (blocks == RANKS) {
+			memcpy(recv + (size_t)from * bytes, send + at, bytes);
+		} else if (blocks == 1 && from == ROOT) {
+			memcpy(recv, send + at, bytes);
+		}
+	}
+}
+
+static void right_bytes_pass_for_every_collective_and_rank(void **state)
+{
+	static const size_t sizes[] = { 4, 8, 12, 60, 64 };
+	_Alignas(8) char recv[MAX_BYTES * RANKS];
+	struct collective_error error;
+	size_t i;
+	int c, rank;
+
+	(void)state;
+	for (c = 0; c < COLL_BARRIER; c++) {
+		for (rank = 0; rank < RANKS; rank++) {
+			for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+				struct collective_call me =
+					call_of((enum collective)c, rank, sizes[i], 7);
+
+				deliver((enum collective)c, rank, sizes[i], 7, recv);
+				assert_int_equal(collective_verify(&me, recv, &error), 0);
+			}
+		}
+	}
+}
+
+static void every_single_wrong_byte_is_found_and_located(void **state)
+{
+	_Alignas(8) char recv[MAX_BYTES * RANKS];
+	struct collective_error error;
+	size_t at;
+	int c, rank;
+
+	(void)state;
+	for (c = 0; c < COLL_BARRIER; c++) {
+		for (rank = 0; rank < RANKS; rank++) {
+			struct collective_call me = call_of((enum collective)c, rank, 20, 7);
+
+			deliver((enum collective)c, rank, 20, 7, recv);
+			for (at = 0; at < collective_recv_bytes(&me); at++) {
+				recv[at] ^= 0x40;
+				assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
+				assert_int_equal(error.offset, at);
+				assert_int_equal(error.expected ^ error.found, 0x40);
+				recv[at] ^= 0x40;
+			}
+		}
+	}
+}
+
+static void bytes_of_the_call_before_are_wrong(void **state)
+{
+	_Alignas(8) char recv[MAX_BYTES * RANKS];
+	struct collective_error error;
+	int c;
+
+	(void)state;
+	for (c = 0; c < COLL_BARRIER; c++) {
+		/* Rank 2 gets nothing in gather and reduce; their root does. */
+		int rank = c == COLL_GATHER || c == COLL_REDUCE ? ROOT : 2;
+		struct collective_call me = call_of((enum collective)c, rank, 32, 8);
+
+		deliver((enum collective)c, rank, 32, 7, recv);
+		assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
+	}
+}
+
+static void blocks_in_another_order_are_wrong(void **state)
+{
+	static const enum collective with_blocks[] = { COLL_GATHER, COLL_ALLGATHER, COLL_ALLTOALL };
+	_Alignas(8) char recv[MAX_BYTES * RANKS];
+	struct collective_error error;
+	char block[16];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		struct collective_call me = call_of(with_blocks[i], ROOT, 16, 7);
+
+		deliver(with_blocks[i], ROOT, 16, 7, recv);
+		memcpy(block, recv + 16, 16);
+		memcpy(recv + 16, recv + 32, 16);
+		memcpy(recv + 32, block, 16);
+		assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
+		assert_int_equal(error.offset, 16);
+	}
+}
+
+static void a_block_of_another_rank_is_wrong(void **state)
+{
+	_Alignas(8) char recv[MAX_BYTES * RANKS];
+	struct collective_call me = call_of(COLL_SCATTER, 2, 16, 7);
+	struct collective_error error;
+
+	(void)state;
+	deliver(COLL_SCATTER, 0, 16, 7, recv);
+	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
+	deliver(COLL_ALLTOALL, 0, 16, 7, recv);
+	me.collective = COLL_ALLTOALL;
+	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
+}
+
+static void ranks_without_a_receive_buffer_pass(void **state)
+{
+	struct collective_error error;
+	struct collective_call gather = call_of(COLL_GATHER, 0, 16, 7);
+	struct collective_call reduce = call_of(COLL_REDUCE, 0, 16, 7);
+	struct collective_call bcast = call_of(COLL_BCAST, ROOT, 16, 7);
+
+	(void)state;
+	assert_int_equal(collective_verify(&gather, NULL, &error), 0);
+	assert_int_equal(collective_verify(&reduce, NULL, &error), 0);
+	assert_int_equal(collective_verify(&bcast, NULL, &error), 0);
+}
+
+static void unknown_collective_is_refused_with_the_valid_names(void **state)
+{
+	char error[TEXT_ERROR_CHARS];
+	struct collective_list list = { .n = 0 };
+
+	(void)state;
+	assert_int_equal(collective_list_parse("bcast,nothing", &list, error), -EINVAL);
+	assert_int_equal(list.n, 0);
+	assert_non_null(strstr(error, "'nothing'"));
+	assert_non_null(strstr(error, "allreduce, barrier"));
+	assert_int_equal(collective_list_parse("gather,bcast,gather", &list, error), 0);
+	assert_int_equal(list.n, 2);
+	assert_int_equal(list.at[0], COLL_GATHER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(right_bytes_pass_for_every_collective_and_rank),
+		cmocka_unit_test(every_single_wrong_byte_is_found_and_located),
+		cmocka_unit_test(bytes_of_the_call_before_are_wrong),
+		cmocka_unit_test(blocks_in_another_order_are_wrong),
+		cmocka_unit_test(a_block_of_another_rank_is_wrong),
+		cmocka_unit_test(ranks_without_a_receive_buffer_pass),
+		cmocka_unit_test(unknown_collective_is_refused_with_the_valid_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

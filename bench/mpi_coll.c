@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * oc_bench_coll: times the collectives of the MPI below it, whichever that is.
+ *
+ * One call: every rank prepares its buffers, all meet in our own barrier in shared memory, each
+ * takes the time of its call and writes it into that memory, all meet again, and only then is
+ * anything verified or rewritten, so that no rank's housekeeping disturbs another's call. The value
+ * of a call is the slowest rank's time; the result is the median of these over the calls.
+ */
+#include <errno.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "buffers.h"
+#include "coll_options.h"
+#include "coll_result.h"
+#include "shm_barrier.h"
+
+enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
+
+struct bench {
+	struct coll_options options;
+	struct coll_job job;
+	struct shm_barrier barrier;
+	int rank;
+	uint64_t calls; /* of the whole program: the seed, so that no two calls send the same */
+};
+
+/* The cell being measured, as this rank has it. */
+struct cell_run {
+	struct collective_call call;
+	struct buffers send;
+	struct buffers recv;
+	double *times;
+};
+
+static double now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static void call_mpi(const struct collective_call *call, void *send, void *recv)
+{
+	int n = (int)call->bytes, floats = n / (int)sizeof(float);
+	MPI_Comm comm = MPI_COMM_WORLD;
+
+	switch (call->collective) {
+	case COLL_BCAST:
+		MPI_Bcast(call->rank == call->root ? send : recv, n, MPI_BYTE, call->root, comm);
+		break;
+	case COLL_SCATTER:
+		MPI_Scatter(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
+		break;
+	case COLL_GATHER:
+		MPI_Gather(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
+		break;
+	case COLL_ALLGATHER:
+		MPI_Allgather(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
+		break;
+	case COLL_ALLTOALL:
+		MPI_Alltoall(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
+		break;
+	case COLL_REDUCE:
+		MPI_Reduce(send, recv, floats, MPI_FLOAT, MPI_SUM, call->root, comm);
+		break;
+	case COLL_ALLREDUCE:
+		MPI_Allreduce(send, recv, floats, MPI_FLOAT, MPI_SUM, comm);
+		break;
+	default:
+		MPI_Barrier(comm);
+	}
+}
+
+/* A rank that waits long in our barrier drives its MPI all the same; see shm_barrier.h. */
+static void drive_mpi(void)
+{
+	int flag;
+
+	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+/* Nothing sensible can follow, and the other ranks wait for this one. */
+static void die(const struct bench *b, const char *what, int err)
+{
+	fprintf(stderr, "oc_bench_coll: rank %d: %s: %s.\n", b->rank, what, strerror(-err));
+	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
+}
+
+/* Say what was wrong with a call, and make every rank end with status 1. */
+static void verify(struct bench *b, const struct collective_call *call, const void *recv,
+		   int absent)
+{
+	struct collective_error wrong;
+	char size[TEXT_SIZE_CHARS];
+	int err;
+
+	/* One rank's sentence is enough; the next cells will not run. */
+	if (shm_barrier_failed(&b->barrier)) {
+		return;
+	}
+	if (absent >= 0) {
+		fprintf(stderr,
+			"oc_bench_coll: barrier (0 B, offset 0) is wrong on rank %d: it returned "
+			"before rank %d had entered it.\n",
+			b->rank, absent);
+		shm_barrier_add_failure(&b->barrier);
+	}
+	err = collective_verify(call, recv, &wrong);
+	if (err == -EBADMSG) {
+		fprintf(stderr,
+			"oc_bench_coll: %s of %s is wrong on rank %d at byte offset %zu: 0x%02x "
+			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
+			"command on the stock MPI to see which library is at fault.\n",
+			collective_name(call->collective), size_format(call->bytes, size), b->rank,
+			wrong.offset, wrong.expected, wrong.found);
+		shm_barrier_add_failure(&b->barrier);
+	} else if (err) {
+		die(b, "The received bytes could not be verified", err);
+	}
+}
+
+/*
+ * One call. Its time goes to @time_us, unless NULL. A checked call is always a rewritten one.
+ * Returns whether rank 0 had raised the stop flag before it, the same on every rank.
+ */
+static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool check,
+		     double *time_us)
+{
+	struct collective_call *call = &run->call;
+	bool mark = check && call->collective == COLL_BARRIER;
+	void *send, *recv = NULL;
+	double start, end;
+	int absent = -1, err;
+	bool stop;
+
+	err = buffers_get(&run->send, &send);
+	if (!err) {
+		err = buffers_get(&run->recv, &recv);
+	}
+	if (err) {
+		die(b, "A buffer could not be allocated; choose smaller sizes or fewer ranks", err);
+	}
+	if (rewrite) {
+		call->seed = ++b->calls;
+		collective_fill(call, send);
+	}
+	shm_barrier_align(&b->barrier);
+	if (mark) {
+		shm_barrier_mark(&b->barrier, call->seed);
+	}
+	start = now_us();
+	call_mpi(call, send, recv);
+	end = now_us();
+	if (mark) {
+		/* Before our own barrier, which would hide what this one failed to do. */
+		absent = shm_barrier_find_absent(&b->barrier, call->seed);
+	}
+	if (time_us) {
+		*time_us = end - start;
+	}
+	/* Between the waits: rank 0 changes the flag only before the first or after the second. */
+	stop = shm_barrier_stop(&b->barrier);
+	shm_barrier_wait(&b->barrier);
+	if (check) {
+		verify(b, call, recv, absent);
+	}
+	buffers_put(&run->send, send);
+	buffers_put(&run->recv, recv);
+	return stop;
+}
+
+/*
+ * All calls of a cell; returns how many were timed. The first and last ones warm up and are
+ * verified but not timed; in between, where sources are rewritten anyway, some are verified too.
+ */
+static size_t run_calls(struct bench *b, struct cell_run *run)
+{
+	const struct coll_options *o = &b->options;
+	long wanted = coll_options_iterations(o, run->call.bytes), i;
+	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
+	long check_every = wanted / CHECKS_PER_CELL + 1;
+	bool rewrite = o->mode != BUFFERS_CACHED;
+	double deadline;
+
+	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
+	for (i = 0; i < warmup; i++) {
+		run_call(b, run, true, o->check, NULL);
+	}
+	deadline = now_us() + o->cell_seconds * 1e6;
+	for (i = 0; i < wanted; i++) {
+		bool check = o->check && rewrite && i % check_every == 0;
+
+		/* Rank 0 alone looks at the clock; run_call tells the others. */
+		if (b->rank == 0) {
+			shm_barrier_set_stop(&b->barrier,
+					     i + 1 >= MIN_CALLS && now_us() > deadline);
+		}
+		if (run_call(b, run, rewrite, check, &run->times[i])) {
+			i++;
+			break;
+		}
+	}
+	run_call(b, run, true, o->check, NULL);
+	return (size_t)i;
+}
+
+/* On rank 0: each call's slowest rank, from the times that all ranks left in the segment. */
+static void collect(struct bench *b, size_t n, struct coll_cell *cell)
+{
+	double *us = malloc(n * sizeof(*us));
+	size_t i;
+	int rank;
+
+	if (!us) {
+		die(b, "The times could not be collected", -ENOMEM);
+		return;
+	}
+	memcpy(us, shm_barrier_times(&b->barrier, 0), n * sizeof(*us));
+	for (rank = 1; rank < b->job.ranks; rank++) {
+		const double *theirs = shm_barrier_times(&b->barrier, rank);
+
+		for (i = 0; i < n; i++) {
+			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
+		}
+	}
+	cell->samples_us = NULL;
+	if (b->options.samples) {
+		cell->samples_us = malloc(n * sizeof(*us));
+		if (cell->samples_us) {
+			memcpy(cell->samples_us, us, n * sizeof(*us));
+		}
+	}
+	coll_cell_summarise(cell, us, n);
+	free(us);
+}
+
+/* Measure one cell; @cell is filled on rank 0 only. */
+static void run_cell(struct bench *b, struct coll_cell *cell)
+{
+	struct cell_run run = {
+		.call = {
+			.collective = cell->collective,
+			.rank = b->rank,
+			.ranks = b->job.ranks,
+			.root = (int)b->options.root,
+			.bytes = cell->bytes,
+		},
+		.times = shm_barrier_times(&b->barrier, b->rank),
+	};
+	enum buffer_mode mode = b->options.mode;
+	size_t n;
+	int err;
+
+	err = buffers_create(&run.send, mode, collective_send_bytes(&run.call));
+	if (!err) {
+		err = buffers_create(&run.recv, mode, collective_recv_bytes(&run.call));
+	}
+	if (err) {
+		die(b, "The buffers could not be allocated; choose smaller sizes or fewer ranks",
+		    err);
+	}
+	n = run_calls(b, &run);
+	buffers_destroy(&run.send);
+	buffers_destroy(&run.recv);
+	if (b->rank == 0) {
+		collect(b, n, cell);
+	}
+	/* The times may be overwritten from here on, and failures are known to all. */
+	shm_barrier_wait(&b->barrier);
+}
+
+static int run_all(struct bench *b)
+{
+	const struct coll_options *o = &b->options;
+	bool print = b->rank == 0 && (!o->json || strcmp(o->json, "-") != 0);
+	struct coll_cell cells[COLL_COUNT * TEXT_MAX_SIZES];
+	size_t n = 0, j;
+	int c, i, status = STATUS_OK;
+
+	if (print) {
+		coll_result_print_header(o, &b->job);
+	}
+	for (c = 0; c < o->collectives.n && status == STATUS_OK; c++) {
+		enum collective collective = o->collectives.at[c];
+		int sizes = collective == COLL_BARRIER ? 1 : o->sizes.n;
+
+		for (i = 0; i < sizes && status == STATUS_OK; i++) {
+			cells[n].collective = collective;
+			cells[n].bytes = collective == COLL_BARRIER ? 0 : o->sizes.bytes[i];
+			run_cell(b, &cells[n]);
+			if (shm_barrier_failed(&b->barrier)) {
+				status = STATUS_FAILED;
+			} else if (print) {
+				coll_result_print_cell(&cells[n]);
+			}
+			n++;
+		}
+	}
+	if (b->rank == 0) {
+		if (status == STATUS_OK && o->json &&
+		    coll_result_write_json(o, &b->job, cells, n)) {
+			status = STATUS_FAILED;
+		}
+		for (j = 0; o->samples && j < n; j++) {
+			free(cells[j].samples_us);
+		}
+	}
+	return status;
+}
+
+/* Give every rank the shared segment. The only use of MPI outside of what is measured. */
+static void join_segment(struct bench *b)
+{
+	char name[SHM_BARRIER_NAME_CHARS] = "";
+	size_t samples = (size_t)coll_options_max_iterations(&b->options);
+	int err;
+
+	if (b->rank == 0) {
+		err = shm_barrier_create(&b->barrier, b->job.ranks, samples, name);
+		if (err) {
+			die(b,
+			    "Shared memory for the barrier could not be created; is /dev/shm "
+			    "full?",
+			    err);
+		}
+	}
+	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
+	if (b->rank != 0) {
+		err = shm_barrier_open(&b->barrier, name, b->rank);
+		if (err) {
+			die(b,
+			    "The barrier's shared memory could not be opened; do all ranks see "
+			    "the same /dev/shm?",
+			    err);
+		}
+	}
+	shm_barrier_join(&b->barrier);
+	if (b->rank == 0) {
+		shm_barrier_unlink(name);
+	}
+	b->barrier.idle = drive_mpi;
+	b->job.oversubscribed = b->barrier.yield;
+}
+
+/* What can be asked only of a running MPI. Returns 0, or 2 after rank 0 said what is wrong. */
+static int check_job(const struct bench *b)
+{
+	MPI_Comm node;
+	int on_node;
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	MPI_Comm_size(node, &on_node);
+	MPI_Comm_free(&node);
+	if (on_node != b->job.ranks) {
+		if (b->rank == 0) {
+			fprintf(stderr,
+				"oc_bench_coll: Only %d of %d ranks are on this node; all "
+				"must be, because it times collectives inside one node. Run "
+				"it on one host.\n",
+				on_node, b->job.ranks);
+		}
+		return STATUS_USAGE;
+	}
+	if (b->options.root >= b->job.ranks) {
+		if (b->rank == 0) {
+			fprintf(stderr,
+				"oc_bench_coll: --root is %ld, but the ranks are 0 to %d.\n",
+				b->options.root, b->job.ranks - 1);
+		}
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
+/* Before MPI_Init there is no rank to ask for; the launchers tell it in the environment. */
+static bool first_rank_by_launcher(void)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+					     "SLURM_PROCID" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *rank = getenv(names[i]);
+
+		if (rank) {
+			return strcmp(rank, "0") == 0;
+		}
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	char version[MPI_MAX_LIBRARY_VERSION_STRING];
+	struct bench b = { 0 };
+	int length, status;
+
+	/* First, so that --help and a wrong option need no MPI job. */
+	status = coll_options_parse(argc, argv, !first_rank_by_launcher(), &b.options);
+	if (status >= 0) {
+		return status;
+	}
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &b.job.ranks);
+	MPI_Get_library_version(version, &length);
+	version[strcspn(version, "\n,")] = '\0';
+	b.job.mpi = version;
+	status = check_job(&b);
+	if (status == STATUS_OK) {
+		join_segment(&b);
+		status = run_all(&b);
+		shm_barrier_close(&b.barrier);
+	}
+	MPI_Finalize();
+	return status;
+}

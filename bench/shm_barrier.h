@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The benchmark's own shared memory: a barrier that aligns the calls, and the place where each rank
+ * leaves its times. No MPI in it, so it is the same code whichever library is being measured, and a
+ * faster MPI_Barrier can neither help nor hurt another collective's numbers.
+ */
+#ifndef BENCH_SHM_BARRIER_H
+#define BENCH_SHM_BARRIER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHM_BARRIER_NAME_CHARS = 64 };
+
+struct shm_segment;
+
+struct shm_barrier {
+	struct shm_segment *segment;
+	size_t bytes;
+	int rank;
+	int ranks;
+	bool yield; /* more ranks than CPUs: give the CPU away while waiting */
+	/*
+	 * Called about every millisecond of waiting, or NULL. A rank that waits here is outside of
+	 * its MPI; if a peer's call still needs this rank's progress, this is where it happens.
+	 */
+	void (*idle)(void);
+};
+
+/*
+ * The first rank creates the segment, with room for @samples times of each of @ranks, and chooses
+ * its name; the others open it by that name. Both return 0 or -errno. The creator unlinks the name
+ * once shm_barrier_join has returned. shm_barrier_close undoes either.
+ */
+int shm_barrier_create(struct shm_barrier *barrier, int ranks, size_t samples,
+		       char name[SHM_BARRIER_NAME_CHARS]);
+int shm_barrier_open(struct shm_barrier *barrier, const char *name, int rank);
+void shm_barrier_unlink(const char *name);
+void shm_barrier_close(struct shm_barrier *barrier);
+
+/*
+ * Called once by every rank before the first wait: meets the others and learns from their CPU
+ * masks whether the ranks outnumber the CPUs they may run on.
+ */
+void shm_barrier_join(struct shm_barrier *barrier);
+
+/* Returns when all ranks have called it. */
+void shm_barrier_wait(struct shm_barrier *barrier);
+
+/*
+ * The same, and then all return at one instant. A release reaches one waiter after the other, as
+ * far apart as a small message takes, and a late starter finds its message already there; so the
+ * last to arrive names an instant a little ahead. Ranks that outnumber the CPUs just wait.
+ */
+void shm_barrier_align(struct shm_barrier *barrier);
+
+/* This rank's times, @samples long. Others may read them after a wait. */
+double *shm_barrier_times(const struct shm_barrier *barrier, int rank);
+
+/*
+ * A flag that one rank sets before a wait. All read it alike after that wait and before their next
+ * one; later the setter may already have changed it again.
+ */
+void shm_barrier_set_stop(struct shm_barrier *barrier, bool stop);
+bool shm_barrier_stop(const struct shm_barrier *barrier);
+
+/* A count of failures, for good. */
+void shm_barrier_add_failure(struct shm_barrier *barrier);
+bool shm_barrier_failed(const struct shm_barrier *barrier);
+
+/*
+ * Proof that MPI_Barrier is one: mark my entry into call @call before it, look for a rank that had
+ * not entered after it. Returns that rank, or -1.
+ */
+void shm_barrier_mark(struct shm_barrier *barrier, uint64_t call);
+int shm_barrier_find_absent(const struct shm_barrier *barrier, uint64_t call);
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shm_barrier.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 5, ROUNDS = 2000 };
+
+/*
+ * In each round every rank writes the round's number, and after the barrier must find it with
+ * all others. Ends with the rank's exit status: 0 if it did.
+ */
+static int rank_main(struct shm_barrier *barrier)
+{
+	int round, rank;
+	bool stop = false;
+
+	shm_barrier_join(barrier);
+	for (round = 1; round <= ROUNDS && !stop; round++) {
+		shm_barrier_times(barrier, barrier->rank)[0] = round;
+		if (barrier->rank == 0) {
+			shm_barrier_set_stop(barrier, round == ROUNDS / 2);
+		}
+		if (round % 2) {
+			shm_barrier_wait(barrier);
+		} else {
+			shm_barrier_align(barrier);
+		}
+		for (rank = 0; rank < RANKS; rank++) {
+			if (shm_barrier_times(barrier, rank)[0] != round) {
+				return 1;
+			}
+		}
+		stop = shm_barrier_stop(barrier);
+		shm_barrier_wait(barrier);
+	}
+	/* All stop in the same round, or one would hang and the alarm end it. */
+	return round == ROUNDS / 2 + 1 ? 0 : 2;
+}
+
+static void five_processes_meet_in_every_round_and_stop_in_the_same_one(void **state)
+{
+	char name[SHM_BARRIER_NAME_CHARS];
+	struct shm_barrier barrier = { 0 };
+	int rank, status;
+
+	(void)state;
+	assert_int_equal(shm_barrier_create(&barrier, RANKS, 10, name), 0);
+	for (rank = 1; rank < RANKS; rank++) {
+		if (fork() == 0) {
+			struct shm_barrier theirs = { 0 };
+
+			alarm(60);
+			_exit(shm_barrier_open(&theirs, name, rank) ? 3 : rank_main(&theirs));
+		}
+	}
+	alarm(60);
+	assert_int_equal(rank_main(&barrier), 0);
+	for (rank = 1; rank < RANKS; rank++) {
+		assert_true(wait(&status) > 0);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+	shm_barrier_unlink(name);
+	shm_barrier_close(&barrier);
+}
+
+static void a_rank_that_did_not_enter_is_named(void **state)
+{
+	char name[SHM_BARRIER_NAME_CHARS];
+	struct shm_barrier first = { 0 }, second = { 0 };
+
+	(void)state;
+	assert_int_equal(shm_barrier_create(&first, 2, 1, name), 0);
+	assert_int_equal(shm_barrier_open(&second, name, 1), 0);
+	shm_barrier_unlink(name);
+	shm_barrier_mark(&first, 7);
+	assert_int_equal(shm_barrier_find_absent(&first, 7), 1);
+	shm_barrier_mark(&second, 7);
+	assert_int_equal(shm_barrier_find_absent(&first, 7), -1);
+	assert_false(shm_barrier_failed(&first));
+	shm_barrier_add_failure(&second);
+	assert_true(shm_barrier_failed(&first));
+	shm_barrier_close(&second);
+	shm_barrier_close(&first);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(five_processes_meet_in_every_round_and_stop_in_the_same_one),
+		cmocka_unit_test(a_rank_that_did_not_enter_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
