@@ -72,7 +72,8 @@ static json_t *algorithm(const struct oc_algorithm_info *info)
 {
 	json_t *object = json_pack("{s:s, s:s}", "name", info->name, "idea", info->idea);
 
-	if (info->parameter_max)
+	/* max 0 with a min: no upper end. */
+	if (info->parameter_min || info->parameter_max)
 		json_object_set_new(object, "parameter",
 				    json_pack("{s:I, s:I, s:I}", "default",
 					      (json_int_t)info->parameter_default, "min",

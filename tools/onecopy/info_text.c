@@ -153,6 +153,9 @@ static void print_algorithms(void)
 				snprintf(range, sizeof(range), ":%u (%u to %u)",
 					 info.parameter_default, info.parameter_min,
 					 info.parameter_max);
+			else if (info.parameter_min) /* no upper end */
+				snprintf(range, sizeof(range), ":%u (%u or more)",
+					 info.parameter_default, info.parameter_min);
 			table_add(&table, "%s\t%s\t%s\t%s", oc_collective_name(collective),
 				  info.name, range, info.idea);
 		}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One checked call of a collective: what the test programs are made of.
+ *
+ * Every byte that a call should deliver is a pure function of (call, source rank, place), so each
+ * rank computes what to expect by itself. Around each buffer lie guard zones, and send buffers must
+ * come back as they were. What is wrong is said and ends the job.
+ *
+ * The calls are counted where onecopy can serve them; case_report() prints the sums for the driver,
+ * which holds them against onecopy's own statistics.
+ */
+#ifndef ONECOPY_TESTS_CASE_H
+#define ONECOPY_TESTS_CASE_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum case_collective {
+	CASE_BARRIER,
+	CASE_BCAST,
+	CASE_SCATTER,
+	CASE_GATHER,
+	CASE_ALLGATHER,
+	CASE_ALLTOALL,
+	CASE_REDUCE,
+	CASE_ALLREDUCE,
+	CASE_COLLECTIVES
+};
+
+extern const char *const case_names[CASE_COLLECTIVES];
+/* The collective of that name; ends the job if there is none. */
+enum case_collective case_parse(const char *name, size_t length);
+
+/* Kinds of elements: 3 types for moving (kind % 3), 5 types with operations (kind % 5). */
+enum { CASE_KINDS = 15 };
+
+struct case_call {
+	enum case_collective collective;
+	size_t bytes; /* as in onecopy.h: the message, or the block of one rank */
+	int root;
+	int in_place; /* MPI_IN_PLACE where the collective has it */
+	int kind;
+	uint64_t salt; /* other bytes for other values; alike on all ranks of the call */
+};
+
+void case_begin(int *argc, char ***argv);
+/* MPI's return code when the communicator returns errors; what was delivered is checked only on
+ * MPI_SUCCESS. */
+int case_run(MPI_Comm comm, const struct case_call *call);
+/* Whether MPI_IN_PLACE or a root make a difference in this collective. */
+int case_has_in_place(enum case_collective collective);
+int case_has_root(enum case_collective collective);
+/* Bytes of the largest buffer of the call. */
+size_t case_buffer_bytes(const struct case_call *call, int ranks);
+/* Hash over every byte that this rank has received so far. */
+uint64_t case_checksum(void);
+/* Rank 0 prints "expect COLLECTIVE CALLS" (summed over ranks) and "checksum X"; no collective. */
+void case_report(void);
+/* From here on calls are not counted. */
+void case_stop_counting(void);
+
+/* A sentence on standard error with the world rank, and the end of the job. */
+void case_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+double case_seconds(void); /* CLOCK_MONOTONIC: one clock for all ranks of the node */
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators come and go: after thousands of them, each used, the process has as many file
+ * descriptors and mappings as after the first ones. And 500 alive at once.
+ */
+#include "case.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WARM_UP = 100, CYCLES = 2000, ALIVE = 500 };
+/* glibc's heap and Open MPI's free lists grow by mappings of their own, now and then. */
+enum { MAPPING_SLACK = 24 };
+
+static unsigned int calls;
+
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	if (!dir)
+		case_fail("/proc/self/fd cannot be read");
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int count = 0, c;
+
+	if (!maps)
+		case_fail("/proc/self/maps cannot be read");
+	while ((c = getc(maps)) != EOF)
+		count += c == '\n';
+	fclose(maps);
+	return count;
+}
+
+static void use(MPI_Comm comm, int ranks)
+{
+	struct case_call call = { .collective = (enum case_collective)(calls % CASE_COLLECTIVES),
+				  .bytes = calls % 5 ? 64 : 100000,
+				  .root = (int)calls % ranks,
+				  .kind = (int)calls % CASE_KINDS,
+				  .salt = calls };
+
+	case_run(comm, &call);
+	calls++;
+}
+
+static void cycles(int count, int ranks)
+{
+	for (int i = 0; i < count; i++) {
+		MPI_Comm comm;
+
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		use(comm, ranks);
+		MPI_Comm_free(&comm);
+	}
+}
+
+static void alive_at_once(int ranks)
+{
+	static MPI_Comm comm[ALIVE];
+
+	for (int i = 0; i < ALIVE; i++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+		use(comm[i], ranks);
+	}
+	for (int i = ALIVE - 1; i >= 0; i--)
+		use(comm[i], ranks);
+	/* In another order than they were made in. */
+	for (int i = 0; i < ALIVE; i++)
+		MPI_Comm_free(&comm[(i * 7 + 3) % ALIVE]);
+}
+
+int main(int argc, char **argv)
+{
+	int ranks, rank, descriptors, mappings, later;
+
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	cycles(WARM_UP, ranks);
+	descriptors = count_descriptors();
+	mappings = count_mappings();
+	cycles(CYCLES, ranks);
+	later = count_descriptors();
+	if (later != descriptors)
+		case_fail("%d file descriptors, %d after %d communicators", descriptors, later,
+			  CYCLES);
+	later = count_mappings();
+	if (later > mappings + MAPPING_SLACK)
+		case_fail("%d mappings, %d after %d communicators", mappings, later, CYCLES);
+	alive_at_once(ranks);
+	MPI_Barrier(MPI_COMM_WORLD);
+	later = count_descriptors();
+	if (later != descriptors)
+		case_fail("%d file descriptors, %d after %d were alive", descriptors, later, ALIVE);
+	case_report();
+	if (!rank)
+		printf("communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "
+		       "%d mappings (%d before)\n",
+		       WARM_UP + CYCLES, ALIVE, ranks, later, count_mappings(), mappings);
+	MPI_Finalize();
+	return 0;
+}

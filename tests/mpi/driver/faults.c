@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Permissions that are missing or go away, ranks that die, ranks that call different things. */
+#include "driver.h"
+#include "verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * Open MPI's own point-to-point messages would complain about the filter (and of what it denies
+ * they lose bytes): this test is about onecopy's copies.
+ */
+#define NO_CMA_IN_MPI "OMPI_MCA_btl_vader_single_copy_mechanism=none"
+
+static void run_bytes(int ranks, bool denied, const char *mechanism)
+{
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+
+	job_set(&job, NO_CMA_IN_MPI);
+	if (denied)
+		job_add_program(&job, "deny");
+	job_add_program(&job, "bytes");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result,
+			       denied ? "bytes failed under the filter" : "bytes failed")) {
+		const char *other = denied ? "cma" : "shm";
+
+		verdict_served_all(&result, mechanism);
+		if (verdict_served(&result, NULL, NULL, other))
+			verdict_fail(&result, "mechanism %s served calls too", other);
+	}
+	verdict_done("denied: %d ranks, process_vm_readv %s: %ld calls by %s\n", ranks,
+		     denied ? "gives EPERM" : "allowed",
+		     verdict_served(&result, NULL, NULL, mechanism), mechanism);
+	job_free(&result);
+}
+
+/* denied RANKS: cma without the filter, so that the run with it means something. */
+void denied_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+
+	driver_need_mechanism("cma");
+	run_bytes(ranks, false, "cma");
+	run_bytes(ranks, true, "shm");
+}
+
+void recover_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+
+	driver_need_mechanism("cma");
+	job_set(&job, NO_CMA_IN_MPI);
+	job_add_program(&job, "recover");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "recover failed")) {
+		verdict_served_all(&result, "cma");
+		if (verdict_recovered(&result) <= 0)
+			verdict_fail(&result, "no transfer was recovered");
+	}
+	verdict_done(
+		"recover: %d ranks, the last one loses the permission: %ld of %ld calls recovered "
+		"through shm\n",
+		ranks, verdict_recovered(&result), verdict_served(&result, NULL, NULL, NULL));
+	job_free(&result);
+}
+
+static void check_survivor(const struct job_result *result, int rank, int victim)
+{
+	const char *key = job_text("survivor %d:", rank);
+	char line[512];
+	double after;
+	int dead;
+
+	if (!verdict_word(result, key, line, sizeof(line)) ||
+	    sscanf(line, "dead rank %d after %lf", &dead, &after) != 2)
+		verdict_fail(result, "rank %d did not say that a rank died", rank);
+	else if (dead != victim)
+		verdict_fail(result, "rank %d named rank %d, but rank %d died", rank, dead, victim);
+	else if (after > 1.0)
+		verdict_fail(result, "rank %d said so only after %.3f s", rank, after);
+}
+
+/* kill RANKS COLLECTIVE VICTIM inside|outside: mpirun's status is its own affair then. */
+void kill_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]), victim = atoi(words[2]), said = verdict_failures;
+	const char *board = job_text("/onecopy-kill-%d", (int)getpid());
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+
+	job.timeout_s = 40;
+	job_add(&job, "--enable-recovery");
+	job_add_program(&job, "kill");
+	for (int i = 1; i < 4; i++)
+		job_add(&job, words[i]);
+	job_add(&job, board);
+	job_run(&job, &result);
+	shm_unlink(board);
+	if (result.timed_out)
+		verdict_fail(&result, "the job did not end");
+	if (strstr(result.output, "WRONG"))
+		verdict_fail(&result, "a survivor complains");
+	for (int r = 0; r < ranks && verdict_failures == said; r++)
+		if (r != victim)
+			check_survivor(&result, r, victim);
+	verdict_done("kill: rank %d of %d killed %s %s: each survivor named it within a second\n",
+		     victim, ranks, words[3], words[1]);
+	job_free(&result);
+}
+
+void mismatch_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+	char line[256] = "";
+
+	job.timeout_s = 40;
+	job_add_program(&job, "mismatch");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "mismatch failed") && strstr(result.output, "WRONG"))
+		verdict_fail(&result, "a sentence is not as it should be");
+	verdict_word(&result, "mismatch:", line, sizeof(line));
+	verdict_done("mismatch: %s\n", line);
+	job_free(&result);
+}

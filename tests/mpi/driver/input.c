@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What users type wrong: in the command, in the environment of a job. */
+#include "driver.h"
+#include "verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int count_of(const char *text, const char *word)
+{
+	int count = 0;
+
+	for (; (text = strstr(text, word)); text += strlen(word))
+		count++;
+	return count;
+}
+
+/* `words`, separated by blanks, behind onecopy: the status, and parts of what it says. */
+static void expect(const char *words, int status, const char *first, const char *second)
+{
+	struct job job = { .timeout_s = 30 };
+	struct job_result result;
+	char *rest = strdup(words), *word;
+
+	job_add(&job, job_onecopy);
+	while ((word = strsep(&rest, " ")))
+		job_add(&job, word);
+	job_run(&job, &result);
+	if (result.status != status || !strstr(result.output, first) ||
+	    !strstr(result.output, second))
+		verdict_fail(&result,
+			     "onecopy %s: expected status %d and a sentence with '%s' and "
+			     "'%s'",
+			     words, status, first, second);
+	job_free(&result);
+}
+
+void command_scenario(char **words)
+{
+	static const struct {
+		const char *words;
+		int status;
+		const char *first, *second;
+	} row[] = {
+		{ "rum true", 2, "'rum' is not a command", "run, info" },
+		{ "--frobnicate", 2, "--frobnicate", "--version" },
+		{ "help rum", 2, "'rum' is not a command", "run, info" },
+		{ "run", 2, "no command", "mpirun" },
+		{ "run --sttas true", 2, "--sttas", "--stats-json FILE" },
+		{ "run -x true", 2, "-x", "--quiet" },
+		{ "run --mechanism", 2, "--mechanism needs a value", "NAME" },
+		{ "run --mechanism teleport true", 2, "'teleport'", "cma" },
+		{ "run --log loud true", 2, "'loud'", "error, warn, info, debug" },
+		{ "run --force bcast true", 2, "COLLECTIVE=ALGORITHM", "bcast" },
+		{ "run --force broadcast=knomial true", 2, "'broadcast'", "allreduce" },
+		{ "run --force bcast=knomail true", 2, "'knomail'", "knomial" },
+		{ "run --force bcast=knomial:0 true", 2, "knomial:0", "knomial" },
+		{ "run --force bcast=knomial:x true", 2, "knomial:x", "knomial" },
+		{ "run --quiet no-such-command-here", 127, "no-such-command-here", "not found" },
+		{ "run --stats no-such-command-here", 127, "no-such-command-here", "not found" },
+		{ "run --quiet /etc/passwd", 126, "/etc/passwd", "denied" },
+		{ "run --quiet --stats false", 1, "nothing was served", "" },
+		{ "run --quiet sh -c exit\t7", 7, "", "" },
+		{ "run --stats sh -c exit\t7", 7, "", "" },
+		{ "info extra", 2, "'extra'", "--plan" },
+		{ "info --jsn", 2, "--jsn", "--algorithms" },
+		{ "info --plan bcast", 2, "COLLECTIVE ALGORITHM RANKS", "" },
+		{ "info --plan bcast knomial:2 none", 2, "'none'", "1 to" },
+		{ "info --plan bcast nonsense 4", 2, "'nonsense'", "knomial" },
+		{ "info --plan bcast knomial:2 4", 0, "digraph", "}" },
+		{ "info", 0, "Mechanisms", "Topology" },
+		{ "info --options", 0, "ONECOPY_MECHANISM", "default" },
+		{ "info --algorithms", 0, "knomial", "pairwise" },
+		{ "--version", 0, "onecopy ", "." },
+		{ "--help", 0, "run", "info" },
+		{ "help run", 0, "--stats-json", "Exit status" },
+		{ "info --help", 0, "--algorithms", "Exit status" },
+	};
+	enum { ROWS = sizeof(row) / sizeof(row[0]) };
+
+	(void)words;
+	for (int i = 0; i < ROWS; i++)
+		expect(row[i].words, row[i].status, row[i].first, row[i].second);
+	verdict_done("command: %d command lines, right and wrong, answered as they should be\n",
+		     ROWS);
+}
+
+/* One warning for the job that names the variable, and the calls are served all the same. */
+void environment_scenario(char **words)
+{
+	static const char *const bad[] = { "ONECOPY_BCAST=knomail",	 "ONECOPY_BCAST=knomial:0",
+					   "ONECOPY_MECHANISM=teleport", "ONECOPY_SPINS=many",
+					   "ONECOPY_SEGMENT_BYTES=-5",	 "ONECOPY_CHECK=perhaps",
+					   "ONECOPY_PTRACER=me",	 "ONECOPY_LOG=loud",
+					   "ONECOPY_BCSAT=knomial",	 "ONECOPY=maybe" };
+	enum { BAD = sizeof(bad) / sizeof(bad[0]) };
+
+	(void)words;
+	for (int i = 0; i < BAD; i++) {
+		struct job job = job_mpi(2);
+		struct job_result result;
+		char variable[64];
+		int warnings;
+
+		sscanf(bad[i], "%63[^=]", variable);
+		job_set(&job, bad[i]);
+		job_add_program(&job, "bytes");
+		job_add(&job, "--only");
+		job_add(&job, "bcast");
+		job_run(&job, &result);
+		warnings = count_of(result.output, "warning: ");
+		if (verdict_ended_well(&result, bad[i])) {
+			verdict_served_exactly(&result, "bcast", NULL, NULL);
+			if (warnings != 1 || !strstr(result.output, variable))
+				verdict_fail(&result,
+					     "%s: %d warnings instead of one that names it", bad[i],
+					     warnings);
+		}
+		job_free(&result);
+	}
+	verdict_done(
+		"environment: %d bad values: one warning each, the job went on with the default\n",
+		BAD);
+}
+
+/* A signal to the command reaches what it runs, and the status says how that ended. */
+void signals_scenario(char **words)
+{
+	static const char *const script =
+		"trap 'echo got it; exit 5' TERM; kill -TERM $PPID; sleep 5 & wait $!; exit 1";
+	struct job job = { .timeout_s = 30 };
+	struct job_result result;
+
+	(void)words;
+	job_add(&job, job_onecopy);
+	job_add(&job, "run");
+	job_add(&job, "--stats");
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, script);
+	job_run(&job, &result);
+	if (result.status != 5 || !strstr(result.output, "got it"))
+		verdict_fail(&result, "SIGTERM was not forwarded");
+	job_free(&result);
+
+	job.word[job.words - 1] = "kill -KILL $$";
+	job_run(&job, &result);
+	if (result.status != 137)
+		verdict_fail(&result, "a command killed by SIGKILL gives status %d, not 137",
+			     result.status);
+	job_free(&result);
+	verdict_done("signals: SIGTERM forwarded, exit status and 128 plus signal passed on\n");
+}
+
+/* Files in the statistics' directory that are truncated or not ours: named, left out. */
+void foreign_stats_scenario(char **words)
+{
+	static const char *const script =
+		"cd $ONECOPY_STATS_DIR && echo '{\"onecopy\": \"0' >a.json && echo '[1]' >b.json && "
+		"echo '{\"onecopy\": \"1\", \"collectives\": [{\"calls\": \"x\"}], "
+		"\"handed_back\": []}' >c.json && echo 7 >not-json && "
+		"echo '{\"onecopy\": \"1\", \"rank\": 0, \"collectives\": [{\"collective\": \"bcast\", "
+		"\"algorithm\": \"cico\", \"mechanism\": \"shm\", \"calls\": 3, \"bytes\": 12}], "
+		"\"handed_back\": []}' >d.json";
+	struct job job = { .timeout_s = 30 };
+	struct job_result result;
+
+	(void)words;
+	job_add(&job, job_onecopy);
+	job_add(&job, "run");
+	job_add(&job, "--stats");
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, script);
+	job_run(&job, &result);
+	if (result.status || count_of(result.output, "left out of the statistics") != 3 ||
+	    !strstr(result.output, "summed over 1 rank\n"))
+		verdict_fail(&result, "three files should have been left out, one counted");
+	job_free(&result);
+	verdict_done("foreign-stats: 3 broken files named and left out, the good one counted\n");
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *job_onecopy = OC_TEST_ONECOPY, *job_programs = OC_TEST_PROGRAMS;
+
+/* mpirun ends its ranks on SIGTERM, given a moment. */
+enum { GRACE_MS = 5000, DEFAULT_TIMEOUT_S = 120 };
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "driver: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+const char *job_text(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		die("no memory");
+	va_end(arguments);
+	return text;
+}
+
+void job_add(struct job *job, const char *word)
+{
+	if (job->words + 1 >= JOB_WORDS) {
+		errno = E2BIG;
+		die(word);
+	}
+	job->word[job->words++] = word;
+}
+
+void job_set(struct job *job, const char *name_is_value)
+{
+	if (job->variables >= (int)(sizeof(job->environment) / sizeof(job->environment[0]))) {
+		errno = E2BIG;
+		die(name_is_value);
+	}
+	job->environment[job->variables++] = name_is_value;
+}
+
+struct job job_stock(int ranks)
+{
+	struct job job = { .timeout_s = DEFAULT_TIMEOUT_S };
+
+	job_add(&job, "mpirun");
+	job_add(&job, "--oversubscribe");
+	job_add(&job, "--bind-to");
+	job_add(&job, "none");
+	job_add(&job, "-n");
+	job_add(&job, job_text("%d", ranks));
+	return job;
+}
+
+struct job job_mpi(int ranks)
+{
+	struct job job = { .timeout_s = DEFAULT_TIMEOUT_S, .wants_stats = true };
+	struct job stock = job_stock(ranks);
+
+	job_add(&job, job_onecopy);
+	job_add(&job, "run");
+	job_add(&job, "--quiet");
+	job_add(&job, "--stats-json");
+	job_add(&job, NULL); /* job_run() names the file */
+	for (int i = 0; i < stock.words; i++)
+		job_add(&job, stock.word[i]);
+	return job;
+}
+
+void job_add_program(struct job *job, const char *name)
+{
+	job_add(job, job_text("%s/oc_mpi_%s", job_programs, name));
+}
+
+/* Everything up to the end of the pipe or the deadline; true: the deadline passed. */
+static bool read_output(int fd, double deadline, char **output, size_t *length)
+{
+	size_t room = *length + 1;
+
+	for (;;) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		double left = deadline - now();
+		ssize_t got;
+
+		if (left <= 0)
+			return true;
+		if (poll(&ready, 1, (int)(left * 1000) + 1) <= 0)
+			continue;
+		if (*length + 4096 > room) {
+			room = 2 * room + 4096;
+			*output = realloc(*output, room + 1);
+			if (!*output)
+				die("no memory");
+		}
+		got = read(fd, *output + *length, 4095);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		*length += (size_t)got;
+		(*output)[*length] = '\0';
+	}
+}
+
+static void become(const struct job *job, char **argv, int fd)
+{
+	int input = open("/dev/null", O_RDONLY);
+
+	/* Its own group, so that a deadline ends the command together with what it started. */
+	setpgid(0, 0);
+	dup2(input, STDIN_FILENO);
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	/* mpirun refuses root, which is what containers run as, without these. */
+	setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+	setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+	for (int i = 0; i < job->variables; i++)
+		putenv((char *)(uintptr_t)job->environment[i]);
+	execvp(argv[0], argv);
+	fprintf(stderr, "driver: %s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) != pid)
+		if (errno != EINTR)
+			die("waitpid");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The file for the statistics takes the place that job_mpi() left for it. */
+static char *prepare_stats(const struct job *job, char **argv)
+{
+	char *file = strdup("/tmp/onecopy-test-XXXXXX");
+	int fd;
+
+	for (int i = 0; i < job->words; i++)
+		argv[i] = (char *)(uintptr_t)job->word[i];
+	argv[job->words] = NULL;
+	if (!job->wants_stats) {
+		free(file);
+		return NULL;
+	}
+	fd = file ? mkstemp(file) : -1;
+	if (fd < 0)
+		die("a temporary file");
+	close(fd);
+	argv[4] = file;
+	return file;
+}
+
+void job_run(const struct job *job, struct job_result *result)
+{
+	char *argv[JOB_WORDS + 1];
+	char *file = prepare_stats(job, argv);
+	double start = now();
+	size_t length = 0;
+	int fds[2];
+	pid_t pid;
+
+	*result = (struct job_result){ .output = strdup("") };
+	if (pipe2(fds, O_CLOEXEC))
+		die("pipe");
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid)
+		become(job, argv, fds[1]);
+	close(fds[1]);
+	result->timed_out = read_output(fds[0], start + job->timeout_s, &result->output, &length);
+	if (result->timed_out) {
+		kill(-pid, SIGTERM);
+		if (read_output(fds[0], now() + GRACE_MS * 1e-3, &result->output, &length))
+			kill(-pid, SIGKILL);
+	}
+	close(fds[0]);
+	result->status = wait_for(pid);
+	result->seconds = now() - start;
+	if (file) {
+		result->stats = json_load_file(file, 0, NULL);
+		unlink(file);
+		free(file);
+	}
+}
+
+void job_free(struct job_result *result)
+{
+	free(result->output);
+	json_decref(result->stats);
+	*result = (struct job_result){ 0 };
+}

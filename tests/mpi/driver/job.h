@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One run of a command, mostly `onecopy run mpirun PROGRAM`: output, exit status, statistics. */
+#ifndef ONECOPY_TESTS_JOB_H
+#define ONECOPY_TESTS_JOB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum { JOB_WORDS = 64 };
+
+struct job {
+	const char *word[JOB_WORDS]; /* the command; NULL-terminated */
+	int words;
+	const char *environment[32]; /* "NAME=VALUE" pairs that the command gets on top */
+	int variables;
+	int timeout_s;
+	bool wants_stats;
+};
+
+struct job_result {
+	int status;	/* exit status, or 128 plus the signal */
+	bool timed_out; /* it was ended by us */
+	double seconds;
+	char *output;  /* standard output and error, in the order in which they came */
+	json_t *stats; /* NULL: none */
+};
+
+/* Paths of this build: where the command and the test programs are. */
+extern const char *job_onecopy, *job_programs;
+
+void job_add(struct job *job, const char *word);
+/* Kept until the process ends, like all words of a job. */
+const char *job_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void job_set(struct job *job, const char *name_is_value);
+/*
+ * `onecopy run mpirun -n RANKS`, behind which the caller adds the program; with statistics. Ranks
+ * are not bound, as there are more of them than cores.
+ */
+struct job job_mpi(int ranks);
+/* The same without onecopy. */
+struct job job_stock(int ranks);
+/* Adds a test program by its name. */
+void job_add_program(struct job *job, const char *name);
+
+void job_run(const struct job *job, struct job_result *result);
+void job_free(struct job_result *result);
+
+#endif

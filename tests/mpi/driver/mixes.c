@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs that mix collectives with other things; no algorithm is forced, except in `forced`. */
+#include "driver.h"
+#include "verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* random RANKS [SEED]: every received byte as under the MPI alone. */
+void random_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+	const char *seed = words[1] ? words[1] : "20260101";
+	char ours[64] = "none", stock[64] = "none";
+	struct job job = job_mpi(ranks), plain = job_stock(ranks);
+	struct job_result result, reference;
+
+	job_add_program(&job, "random");
+	job_add(&job, seed);
+	job_add(&job, "1000");
+	job_add_program(&plain, "random");
+	job_add(&plain, seed);
+	job_add(&plain, "1000");
+	job_run(&job, &result);
+	job_run(&plain, &reference);
+	if (verdict_ended_well(&reference, "random failed under the MPI alone") &&
+	    verdict_ended_well(&result, "random failed")) {
+		verdict_served_all(&result, NULL);
+		verdict_word(&result, "checksum", ours, sizeof(ours));
+		verdict_word(&reference, "checksum", stock, sizeof(stock));
+		if (strcmp(ours, stock) || !strcmp(ours, "none"))
+			verdict_fail(&result, "checksum %s, under the MPI alone %s", ours, stock);
+	}
+	verdict_done("random: %d ranks, seed %s, 1000 steps: %ld calls served, checksum %s\n",
+		     ranks, seed, verdict_served(&result, NULL, NULL, NULL), ours);
+	job_free(&result);
+	job_free(&reference);
+}
+
+/* A program that reports what it expects; all of it must have been served. */
+static void run_program(const char *name, int ranks, const char *mechanism, int timeout_s)
+{
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+	char line[512] = "";
+
+	if (mechanism)
+		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
+	job.timeout_s = timeout_s;
+	job_add_program(&job, name);
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, name))
+		verdict_served_all(&result, NULL);
+	verdict_word(&result, job_text("%s:", name), line, sizeof(line));
+	verdict_done("%s: %ld calls served%s%s: %s\n", name,
+		     verdict_served(&result, NULL, NULL, NULL), mechanism ? ", mechanism " : "",
+		     mechanism ? mechanism : "", line);
+	job_free(&result);
+}
+
+void isend_scenario(char **words)
+{
+	run_program("isend", driver_ranks(words[0]), words[1], 60);
+}
+
+/*
+ * datatypes RANKS MECHANISM: the program does not say how many calls it makes, so every collective
+ * that moves data must have been served, and none handed back.
+ */
+void datatypes_scenario(char **words)
+{
+	struct job job = job_mpi(driver_ranks(words[0]));
+	struct job_result result;
+
+	job_set(&job, job_text("ONECOPY_MECHANISM=%s", words[1] ? words[1] : "auto"));
+	job_add_program(&job, "datatypes");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "datatypes failed")) {
+		for (int i = 1; i < COLLECTIVES; i++)
+			if (!verdict_served(&result, collective_names[i], NULL, NULL) ||
+			    verdict_handed_back(&result, collective_names[i]))
+				verdict_fail(&result, "%s was not served, or not always",
+					     collective_names[i]);
+	}
+	verdict_done("datatypes: %s ranks: %ld calls served, every byte and gap right\n", words[0],
+		     verdict_served(&result, NULL, NULL, NULL));
+	job_free(&result);
+}
+
+void communicators_scenario(char **words)
+{
+	run_program("communicators", driver_ranks(words[0]), NULL, 100);
+}
+
+/* Forced at run time, by the info key of a communicator; the last two are not valid. */
+void forced_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+	static const char *const forced[] = { "bcast=knomial:3", "bcast=cooperative",
+					      "allreduce=sliced", "gather=throttled-write:2" };
+	enum { FORCED = sizeof(forced) / sizeof(forced[0]), CALLS = 10 };
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+
+	job_add_program(&job, "forced");
+	for (int i = 0; i < FORCED; i++)
+		job_add(&job, forced[i]);
+	job_add(&job, "scatter=nonsense");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "forced failed")) {
+		for (int i = 0; i < FORCED; i++) {
+			char collective[32], algorithm[64];
+
+			sscanf(forced[i], "%31[^=]=%63[^:]", collective, algorithm);
+			if (verdict_served(&result, collective, algorithm, NULL) !=
+			    (long)CALLS * ranks)
+				verdict_fail(&result, "%s did not serve %d calls", forced[i],
+					     CALLS * ranks);
+		}
+		if (!strstr(result.output, "nonsense"))
+			verdict_fail(&result, "no warning of scatter=nonsense");
+		verdict_served_all(&result, NULL);
+	}
+	verdict_done("forced: %d ranks, %d algorithms by info key, %d calls each\n", ranks, FORCED,
+		     CALLS * ranks);
+	job_free(&result);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char *const collective_names[COLLECTIVES] = {
+	"barrier", "bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce"
+};
+int verdict_failures;
+
+/* Enough to see the cause; a job that fails in a loop can say a lot. */
+enum { OUTPUT_SHOWN = 6000 };
+
+void verdict_fail(const struct job_result *result, const char *format, ...)
+{
+	static const char *shown; /* one job may fail several expectations */
+	va_list arguments;
+
+	verdict_failures++;
+	printf("FAILED: ");
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	putchar('\n');
+	if (!result || result->output == shown)
+		return;
+	shown = result->output;
+	printf("---- status %d after %.1f s%s; its output:\n%.*s\n----\n", result->status,
+	       result->seconds, result->timed_out ? ", ended by the test's deadline" : "",
+	       OUTPUT_SHOWN, result->output);
+	if (result->stats) {
+		char *text = json_dumps(result->stats, JSON_COMPACT);
+
+		printf("statistics: %s\n", text);
+		free(text);
+	}
+}
+
+void verdict_done(const char *format, ...)
+{
+	va_list arguments;
+
+	if (verdict_failures)
+		return;
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+}
+
+bool verdict_ended_well(const struct job_result *result, const char *what)
+{
+	if (!result->timed_out && result->status == 0)
+		return true;
+	verdict_fail(result, "%s", what);
+	return false;
+}
+
+bool verdict_word(const struct job_result *result, const char *key, char *word, size_t bytes)
+{
+	size_t length = strlen(key);
+
+	for (const char *line = result->output; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, length) || line[length] != ' ')
+			continue;
+		snprintf(word, bytes, "%.*s", (int)strcspn(line + length + 1, "\n"),
+			 line + length + 1);
+		return true;
+	}
+	return false;
+}
+
+long verdict_expected(const struct job_result *result, const char *collective)
+{
+	char key[64], word[64];
+
+	snprintf(key, sizeof(key), "expect %s", collective);
+	return verdict_word(result, key, word, sizeof(word)) ? atol(word) : -1;
+}
+
+static const char *text(const json_t *row, const char *key)
+{
+	const char *value = json_string_value(json_object_get(row, key));
+
+	return value ? value : "";
+}
+
+static bool is_algorithm(const char *name, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	return !strncmp(name, wanted, length) && (!name[length] || name[length] == ':');
+}
+
+/* Whether `wanted` is one of the words of "cma+shm". */
+static bool is_mechanism(const char *words, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	for (; *words; words += *words == '+') {
+		size_t next = strcspn(words, "+");
+
+		if (next == length && !memcmp(words, wanted, length))
+			return true;
+		words += next;
+	}
+	return false;
+}
+
+long verdict_served(const struct job_result *result, const char *collective, const char *algorithm,
+		    const char *mechanism)
+{
+	long calls = 0;
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(result->stats, "collectives"), i, row)
+	{
+		if (collective && strcasecmp(text(row, "collective"), collective))
+			continue;
+		if (algorithm && !is_algorithm(text(row, "algorithm"), algorithm))
+			continue;
+		if (mechanism && !is_mechanism(text(row, "mechanism"), mechanism))
+			continue;
+		calls += (long)json_integer_value(json_object_get(row, "calls"));
+	}
+	return calls;
+}
+
+long verdict_recovered(const struct job_result *result)
+{
+	long recovered = 0;
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(result->stats, "collectives"), i, row)
+		recovered += (long)json_integer_value(json_object_get(row, "recovered"));
+	return recovered;
+}
+
+long verdict_handed_back(const struct job_result *result, const char *collective)
+{
+	long calls = 0;
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(result->stats, "handed_back"), i,
+			   row) if (!strcasecmp(text(row, "collective"), collective))
+		calls += (long)json_integer_value(json_object_get(row, "calls"));
+	return calls;
+}
+
+void verdict_served_exactly(const struct job_result *result, const char *collective,
+			    const char *algorithm, const char *mechanism)
+{
+	long expected = verdict_expected(result, collective);
+	long served = verdict_served(result, collective, algorithm, mechanism);
+	long all = verdict_served(result, collective, NULL, NULL);
+	long handed = verdict_handed_back(result, collective);
+
+	if (expected >= 0 && served == expected && all == expected && !handed)
+		return;
+	verdict_fail(
+		result,
+		"%s: %ld calls were meant for algorithm %s, mechanism %s; it served %ld, others "
+		"served %ld, %ld were handed back",
+		collective, expected, algorithm ? algorithm : "any", mechanism ? mechanism : "any",
+		served, all - served, handed);
+}
+
+void verdict_served_all(const struct job_result *result, const char *mechanism)
+{
+	for (int i = 0; i < COLLECTIVES; i++) {
+		const char *name = collective_names[i];
+		long expected = verdict_expected(result, name);
+		long served = verdict_served(result, name, NULL, NULL);
+		long handed = verdict_handed_back(result, name);
+
+		if (expected < 0 || served < expected || handed)
+			verdict_fail(result, "%s: of %ld calls %ld were served, %ld handed back",
+				     name, expected, served, handed);
+	}
+	if (mechanism && !verdict_served(result, NULL, NULL, mechanism))
+		verdict_fail(result, "mechanism %s served nothing", mechanism);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether a job did what it was meant to. A test may not pass because nothing was tested: what
+ * served the calls is asserted from onecopy's statistics.
+ */
+#ifndef ONECOPY_TESTS_VERDICT_H
+#define ONECOPY_TESTS_VERDICT_H
+
+#include "job.h"
+
+enum { COLLECTIVES = 8 };
+extern const char *const collective_names[COLLECTIVES];
+
+/* What is said of a failed expectation is printed with the job's output; counted for the exit. */
+extern int verdict_failures;
+void verdict_fail(const struct job_result *result, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The test's one line, if nothing failed. */
+void verdict_done(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Ended by itself with status 0. Everything else is a failure. */
+bool verdict_ended_well(const struct job_result *result, const char *what);
+
+/* "expect COLLECTIVE CALLS" in the output of the program; -1: it is not there. */
+long verdict_expected(const struct job_result *result, const char *collective);
+/* The word behind `key` at the start of a line, copied to word; false: there is no such line. */
+bool verdict_word(const struct job_result *result, const char *key, char *word, size_t bytes);
+
+/*
+ * Calls in the statistics; NULL for algorithm or mechanism: any. An algorithm without a parameter
+ * stands for itself with every parameter, a mechanism for every combination that it is part of.
+ */
+long verdict_served(const struct job_result *result, const char *collective, const char *algorithm,
+		    const char *mechanism);
+long verdict_recovered(const struct job_result *result);
+long verdict_handed_back(const struct job_result *result, const char *collective);
+
+/*
+ * All calls of the collective that the program expects, and no others, were served: by this
+ * algorithm and mechanism (NULL: any), and none was handed back.
+ */
+void verdict_served_exactly(const struct job_result *result, const char *collective,
+			    const char *algorithm, const char *mechanism);
+/* As above for each collective, but the MPI itself may have made further ones. */
+void verdict_served_all(const struct job_result *result, const char *mechanism);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* forced COLLECTIVE=ALGORITHM...: each forced at run time, for one communicator, by its info key.
+ */
+#include "case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CALLS = 10, BYTES = 40 };
+
+static void run_forced(const char *words, int ranks, int *calls)
+{
+	size_t length = strcspn(words, "=");
+	enum case_collective collective = case_parse(words, length);
+	char key[64];
+	MPI_Info info;
+	MPI_Comm comm;
+
+	snprintf(key, sizeof(key), "onecopy_%s", case_names[collective]);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, key, words + length + 1);
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+	MPI_Info_free(&info);
+	for (int i = 0; i < CALLS; i++) {
+		struct case_call call = { .collective = collective,
+					  .bytes = BYTES,
+					  .root = i % ranks,
+					  .kind = i,
+					  .salt = (uint64_t)*calls };
+
+		case_run(comm, &call);
+		++*calls;
+	}
+	MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv)
+{
+	int ranks, rank, calls = 0;
+
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (int i = 1; i < argc; i++)
+		run_forced(argv[i], ranks, &calls);
+	case_report();
+	if (!rank)
+		printf("forced: %d calls on %d ranks, every byte right\n", calls, ranks);
+	MPI_Finalize();
+	return 0;
+}

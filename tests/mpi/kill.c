@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kill COLLECTIVE VICTIM inside|outside NAME: that rank is killed while all are in the collective
+ * (by a timer, among large calls), or while the others wait in it and it has not come.
+ *
+ * Each survivor prints "survivor RANK: dead rank VICTIM after S s", from the sentence that belongs
+ * to the error code; that a later call fails at once is checked too.
+ */
+#include "case.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WARM_UP = 20, BYTES = 1 << 20, GIVE_UP_S = 10, LATER_CALL_MS = 100 };
+
+/* What the ranks tell each other beside the MPI, which is broken from a point on. */
+struct board {
+	_Atomic(double) killed_at; /* 0: not yet */
+	atomic_int done;	   /* survivors that have reported */
+};
+static struct board *board;
+
+static void open_board(const char *name)
+{
+	int fd = shm_open(name, O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*board)))
+		case_fail("the shared board cannot be made");
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (board == MAP_FAILED)
+		case_fail("the shared board cannot be mapped");
+	close(fd);
+}
+
+static void die(int signal)
+{
+	(void)signal;
+	atomic_store(&board->killed_at, case_seconds());
+	kill(getpid(), SIGKILL);
+}
+
+static void die_soon(void)
+{
+	struct itimerval timer = { .it_value = { .tv_usec = 50000 } };
+
+	signal(SIGALRM, die);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static int one_call(enum case_collective collective, unsigned int salt)
+{
+	struct case_call call = { .collective = collective,
+				  .bytes = BYTES / 4,
+				  .kind = (int)salt % 5,
+				  .salt = salt };
+
+	return case_run(MPI_COMM_WORLD, &call);
+}
+
+/* The rank behind "rank " in the sentence; -1: it names none. */
+static int named_rank(const char *sentence)
+{
+	const char *at = strstr(sentence, "rank ");
+	int rank = -1;
+
+	if (at)
+		sscanf(at, "rank %d", &rank);
+	return rank;
+}
+
+static void report(int rank, int error, enum case_collective collective)
+{
+	double after = case_seconds() - atomic_load(&board->killed_at);
+	char sentence[MPI_MAX_ERROR_STRING] = "";
+	int length;
+	double start = case_seconds();
+
+	MPI_Error_string(error, sentence, &length);
+	printf("survivor %d: dead rank %d after %.3f s: %s\n", rank, named_rank(sentence), after,
+	       sentence);
+	if (one_call(collective, 0) == MPI_SUCCESS)
+		printf("survivor %d: WRONG: a later call succeeded\n", rank);
+	else if (case_seconds() - start > LATER_CALL_MS * 1e-3)
+		printf("survivor %d: WRONG: a later call failed only after %.3f s\n", rank,
+		       case_seconds() - start);
+	fflush(stdout);
+}
+
+/* Nobody leaves before all have reported: mpirun may end the others when one leaves like this. */
+static void leave(int survivors)
+{
+	double start = case_seconds();
+
+	atomic_fetch_add(&board->done, 1);
+	while (atomic_load(&board->done) < survivors && case_seconds() - start < GIVE_UP_S)
+		usleep(1000);
+	usleep(200000);
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	int ranks, rank, victim, inside, error = MPI_SUCCESS;
+	enum case_collective collective;
+	double start;
+
+	case_begin(&argc, &argv);
+	if (argc != 5)
+		case_fail("usage: kill COLLECTIVE VICTIM inside|outside NAME");
+	collective = case_parse(argv[1], strlen(argv[1]));
+	victim = atoi(argv[2]);
+	inside = !strcmp(argv[3], "inside");
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	open_board(argv[4]);
+	for (unsigned int i = 0; i < WARM_UP; i++)
+		one_call(collective, i);
+
+	if (rank == victim) {
+		die_soon();
+		while (!inside)
+			pause();
+	}
+	start = case_seconds();
+	for (unsigned int i = WARM_UP; !error && case_seconds() - start < GIVE_UP_S; i++)
+		error = one_call(collective, i);
+	if (error)
+		report(rank, error, collective);
+	else
+		printf("survivor %d: WRONG: no error\n", rank);
+	leave(ranks - 1);
+}
