@@ -40,8 +40,8 @@ OC_API const char *oc_version(void);
 struct oc_bootstrap {
 	uint32_t rank; /* 0 .. size-1 */
 	uint32_t size; /* >= 1 */
-	/* Processes of this job on this node (>= size): tells whether CPUs are oversubscribed by ranks
-	 * outside of the team. 0: size. */
+	/* Processes of this job on this node (>= size): tells whether CPUs are oversubscribed by
+	 * ranks outside of the team. 0: size. */
 	uint32_t node_ranks;
 	void *context;
 	/*
@@ -103,15 +103,15 @@ OC_API int oc_team_force(struct oc_team *team, const char *collective, const cha
  * ready or refused, or the selector says that the caller's own algorithm is faster). Nothing was
  * read, written or sent.
  */
-#define OC_HAND_BACK 1
+#define OC_HAND_BACK 2
 
 /* A reduction operation: inout[i] = in[i] (op) inout[i] for `count` elements of `bytes` bytes. */
 struct oc_op {
 	void (*apply)(void *context, const void *in, void *inout, size_t count);
 	void *context;
-	size_t bytes;	  /* of an element; 1 .. OC_OP_MAX_BYTES */
-	int commutative;  /* 0: operands are combined in rank order */
-	uint32_t id;	  /* compared between the ranks to notice mismatched calls; 0: not compared */
+	size_t bytes;	 /* of an element; 1 .. OC_OP_MAX_BYTES */
+	int commutative; /* 0: operands are combined in rank order */
+	uint32_t id; /* compared between the ranks to notice mismatched calls; 0: not compared */
 };
 #define OC_OP_MAX_BYTES 4096
 
@@ -165,13 +165,17 @@ struct oc_request;
 /*
  * Starts a collective and returns at once, also when more operations are outstanding than the
  * team has lanes. The call is copied, op->context and the buffers must live until completion.
- * Results as oc_collective; on 0 *request is set. While the team is under creation: OC_HAND_BACK
- * if all members agree to it, else the operation waits its turn inside the request.
+ * Results as oc_collective; on 0 *request is set. While the team is under creation: OC_HAND_BACK,
+ * or, once the members are about to agree where to begin, 0 and a request that waits for that.
  */
 OC_API int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request);
-/* 1 completed (the request is freed), 0 not yet, -errno failed (freed). Drives progress. */
+/*
+ * 0 not yet; else the request is freed: 1 completed; -errno failed; OC_HAND_BACK: it was started
+ * while the team was under creation, and the members have agreed to begin later: the caller starts
+ * it by its own means now, such calls in the order of their oc_start(). Drives progress.
+ */
 OC_API int oc_test(struct oc_request *request);
-/* As oc_test, but returns only when it has completed: 0 or -errno. */
+/* As oc_test, but returns only when it is over: 0, OC_HAND_BACK or -errno. */
 OC_API int oc_wait(struct oc_request *request);
 
 /*
@@ -186,7 +190,8 @@ OC_API int oc_progress(void);
  */
 OC_API void oc_set_progress(void (*progress)(void));
 
-/* ---- what was done ---------------------------------------------------------------------------- */
+/* ---- what was done ----------------------------------------------------------------------------
+ */
 
 /*
  * Counts a call that the front end handed to the MPI without asking a team, with the reason in

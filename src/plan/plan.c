@@ -126,12 +126,14 @@ static void check_range(struct oci_builder *b, const struct oci_range *range)
 		reject(b, -EINVAL);
 }
 
-/* A range in a peer's buffers: TEMP and ACC are private, and a POST line has one writer. */
-static void check_remote(struct oci_builder *b, const struct oci_range *range, bool written)
+/* A range in a peer's buffers: TEMP and ACC are private, slot and POST line can only be read. */
+static void check_remote(struct oci_builder *b, const struct oci_range *range, bool readable)
 {
+	bool user = range->buf == OCI_BUF_SEND || range->buf == OCI_BUF_RECV;
+	bool lane = range->buf == OCI_BUF_SLOT || range->buf == OCI_BUF_INLINE;
+
 	check_range(b, range);
-	if (range->buf == OCI_BUF_TEMP || range->buf == OCI_BUF_ACC ||
-	    (range->buf == OCI_BUF_INLINE && written))
+	if (!user && !(lane && readable))
 		reject(b, -EINVAL);
 }
 
@@ -160,8 +162,8 @@ void oci_build_post(struct oci_builder *b, enum oci_post what, uint16_t step, ui
 
 void oci_build_signal(struct oci_builder *b, uint16_t step, uint16_t step_loop)
 {
-	append_flag(b, (struct oci_op){
-			       .code = OCI_OP_SIGNAL, .step = step, .step_loop = step_loop });
+	append_flag(b,
+		    (struct oci_op){ .code = OCI_OP_SIGNAL, .step = step, .step_loop = step_loop });
 }
 
 static void append_wait(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,
@@ -191,10 +193,10 @@ void oci_build_wait_ack(struct oci_builder *b, uint32_t peer, uint32_t peers, ui
 }
 
 /* The operations between `local` of this rank and `remote` of one peer. */
-static void append_transfer(struct oci_builder *b, struct oci_op op, bool remote_written)
+static void append_transfer(struct oci_builder *b, struct oci_op op, bool lane)
 {
 	check_range(b, &op.local);
-	check_remote(b, &op.remote, remote_written);
+	check_remote(b, &op.remote, lane);
 	check_peer(b, op.peer);
 	op.peers = 1;
 	append(b, &op);
@@ -208,7 +210,7 @@ void oci_build_pull(struct oci_builder *b, struct oci_range local, uint32_t peer
 					 .peer = peer,
 					 .local = local,
 					 .remote = remote },
-			false);
+			true);
 }
 
 void oci_build_push(struct oci_builder *b, struct oci_range local, uint32_t peer,
@@ -219,7 +221,7 @@ void oci_build_push(struct oci_builder *b, struct oci_range local, uint32_t peer
 					 .peer = peer,
 					 .local = local,
 					 .remote = remote },
-			true);
+			false);
 }
 
 void oci_build_share(struct oci_builder *b, enum oci_share direction, struct oci_range local,
@@ -233,7 +235,7 @@ void oci_build_share(struct oci_builder *b, enum oci_share direction, struct oci
 					 .peer = peer,
 					 .local = local,
 					 .remote = remote },
-			push);
+			false);
 }
 
 void oci_build_help(struct oci_builder *b, enum oci_share direction, struct oci_range local,
@@ -254,7 +256,7 @@ void oci_build_help(struct oci_builder *b, enum oci_share direction, struct oci_
 	if (!peers)
 		return;
 	check_range(b, &local);
-	check_remote(b, &remote, !push);
+	check_remote(b, &remote, false);
 	if (peer >= size || peers >= size || (b->key.v + size - peer) % size < peers)
 		reject(b, -EINVAL);
 	append(b, &op);
@@ -284,7 +286,7 @@ void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_rang
 					 .peer = peer,
 					 .local = inout,
 					 .remote = remote },
-			false);
+			true);
 }
 
 void oci_build_loop(struct oci_builder *b, struct oci_range over)
@@ -315,7 +317,7 @@ struct use {
 	bool buf[OCI_BUF_COUNT];
 	bool parts;
 	bool posts;
-	bool address;
+	bool shares;
 	unsigned int handles; /* publications */
 };
 
@@ -333,7 +335,6 @@ static void use_op(struct use *use, const struct oci_op *op)
 	case OCI_OP_POST:
 		use->posts = true;
 		use->handles += op->address + op->slot;
-		use->address |= op->address;
 		use->buf[OCI_BUF_SLOT] |= op->slot;
 		break;
 	case OCI_OP_PULL:
@@ -341,6 +342,7 @@ static void use_op(struct use *use, const struct oci_op *op)
 	case OCI_OP_SHARE:
 	case OCI_OP_HELP:
 	case OCI_OP_REDUCE_FROM:
+		use->shares |= op->code == OCI_OP_SHARE;
 		use_range(use, &op->local, true);
 		use_range(use, &op->remote, false);
 		break;
@@ -367,8 +369,8 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 	append(b, &(struct oci_op){ .code = OCI_OP_END });
 	for (uint32_t i = 0; i < b->count; i++)
 		use_op(&use, &b->ops[i]);
-	/* The payload of a POST line and the addresses it publishes are the same bytes of it. */
-	if (use.handles > 1 || (use.address && use.buf[OCI_BUF_INLINE]) ||
+	/* The payload of a POST line and the handles it publishes are the same bytes of it. */
+	if (use.handles > 1 || (use.handles && use.buf[OCI_BUF_INLINE]) ||
 	    (use.parts && !b->nparts))
 		reject(b, -EINVAL);
 	if (!b->error) {
@@ -383,8 +385,10 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 			.segment_bytes = b->segment_bytes,
 			.count = b->count,
 			.uses_slot = use.buf[OCI_BUF_SLOT],
-			.uses_temp = use.buf[OCI_BUF_TEMP] || use.buf[OCI_BUF_ACC],
+			.uses_temp = use.buf[OCI_BUF_TEMP],
+			.uses_acc = use.buf[OCI_BUF_ACC],
 			.posts = use.posts,
+			.uses_share = use.shares,
 		};
 		memcpy(plan->ops, b->ops, b->count * sizeof(*b->ops));
 	} else {
@@ -398,10 +402,10 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 const char *oci_collective_name(enum oci_collective collective)
 {
 	static const char *const names[OCI_COLLECTIVES] = {
-		[OCI_BARRIER] = "barrier",	 [OCI_BCAST] = "bcast",
-		[OCI_SCATTER] = "scatter",	 [OCI_GATHER] = "gather",
+		[OCI_BARRIER] = "barrier",     [OCI_BCAST] = "bcast",
+		[OCI_SCATTER] = "scatter",     [OCI_GATHER] = "gather",
 		[OCI_ALLGATHER] = "allgather", [OCI_ALLTOALL] = "alltoall",
-		[OCI_REDUCE] = "reduce",	 [OCI_ALLREDUCE] = "allreduce",
+		[OCI_REDUCE] = "reduce",       [OCI_ALLREDUCE] = "allreduce",
 	};
 
 	return (unsigned int)collective < OCI_COLLECTIVES ? names[collective] : "?";

@@ -30,20 +30,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define OCI_STEP_BITS 16
-#define OCI_STEPS (1u << OCI_STEP_BITS)
-
-/* Largest payload that rides in a POST line, and size of a slot: the limits of the small forms. */
-#define OCI_INLINE_BYTES 112
-#define OCI_SLOT_BYTES 65536
+#include "base/limits.h"
 
 enum oci_buf {
-	OCI_BUF_SEND,  /* the caller's send buffer */
-	OCI_BUF_RECV,  /* the caller's receive buffer (of a Bcast: the only one, also as SEND) */
-	OCI_BUF_SLOT,  /* this rank's slot in shared memory, OCI_SLOT_BYTES */
-	OCI_BUF_TEMP,  /* private, one segment: offsets of ranges are dropped */
-	OCI_BUF_ACC,   /* where a reduction accumulates: RECV, or a second TEMP when RECV is absent or
-			* also the source (MPI_IN_PLACE) */
+	OCI_BUF_SEND, /* the caller's send buffer */
+	OCI_BUF_RECV, /* the caller's receive buffer (of a Bcast: the only one, also as SEND) */
+	OCI_BUF_SLOT, /* this rank's slot in shared memory, OCI_SLOT_BYTES */
+	OCI_BUF_TEMP, /* private, one segment: offsets of ranges are dropped */
+	OCI_BUF_ACC, /* where a reduction accumulates: RECV, or a second TEMP when RECV is absent or
+		      * also the source (MPI_IN_PLACE) */
 	OCI_BUF_INLINE, /* the payload of this rank's POST line, OCI_INLINE_BYTES */
 	OCI_BUF_COUNT
 };
@@ -67,25 +62,27 @@ struct oci_range {
 
 enum oci_opcode {
 	OCI_OP_END,
-	/* Publish: handles of SEND and RECV when `address`, of SLOT when `slot`; payload as it is. POST
-	 * flag to `step` (+ loop). At most one publication of handles per plan; later POSTs of the
-	 * same plan only raise the flag. */
+	/* Publish: handles of SEND and RECV when `address`, of SLOT when `slot`; payload as it is.
+	 * POST flag to `step` (+ loop). At most one publication of handles per plan; later POSTs of
+	 * the same plan only raise the flag. */
 	OCI_OP_POST,
 	OCI_OP_SIGNAL,	  /* ACK flag to `step` (+ loop) */
-	OCI_OP_WAIT_POST, /* until the POST flags of peers [peer, peer + peers) reach `step` (+ loop) */
+	OCI_OP_WAIT_POST, /* until the POST flags of peers [peer, peer + peers) reach `step` (+
+			     loop) */
 	OCI_OP_WAIT_ACK,  /* the same of the ACK flags */
 	OCI_OP_PULL,	  /* local <- remote of peer, whose POST was awaited */
 	OCI_OP_PUSH,	  /* local -> remote of peer */
-	OCI_OP_SHARE,	  /* as PULL (or PUSH when `push`), by both ends: the peer has a HELP with this
-			   * rank among its peers */
-	OCI_OP_HELP,	  /* the other end, for the SHAREs of peers [peer, peer + peers), in whatever
-			   * order they come; awaits their POSTs itself. Local to remote, or remote to
-			   * local when `push` (as the SHAREs have it). Ends when no chunk of any of the
-			   * SHAREs is left to claim and what it claimed is copied: the SHAREs may go on */
-	OCI_OP_COPY,	  /* local -> second (both mine); nothing when they are the same bytes */
-	OCI_OP_REDUCE,	  /* second = local (op) second */
+	OCI_OP_SHARE,  /* as PULL (or PUSH when `push`), by both ends: the peer has a HELP with this
+			* rank among its peers */
+	OCI_OP_HELP,   /* the other end, for the SHAREs of peers [peer, peer + peers), in whatever
+			* order they come; awaits their POSTs itself. Local to remote, or remote to
+			* local when `push` (as the SHAREs have it). Ends when no chunk of any of the
+			* SHAREs is left to claim and what it claimed is copied: the SHAREs may go on
+			*/
+	OCI_OP_COPY,   /* local -> second (both mine); nothing when they are the same bytes */
+	OCI_OP_REDUCE, /* second = local (op) second */
 	OCI_OP_REDUCE_FROM, /* second = remote slot or payload of peer (op) second */
-	OCI_OP_LOOP,	  /* for each segment of range `local`: up to the matching NEXT */
+	OCI_OP_LOOP,	    /* for each segment of range `local`: up to the matching NEXT */
 	OCI_OP_NEXT,
 	OCI_OP_COUNT
 };
@@ -95,7 +92,8 @@ struct oci_op {
 	uint8_t address : 1; /* POST: publish the addresses of SEND and RECV */
 	uint8_t slot : 1;    /* POST: publish the slot */
 	uint8_t push : 1;    /* SHARE, HELP: the SHARE end holds the source */
-	uint8_t by_peer : 1; /* HELP: block of `local` = rank of the helped peer (Scatter, Gather) */
+	uint8_t by_peer : 1; /* HELP: block of `local` = rank of the helped peer (Scatter, Gather)
+			      */
 	uint16_t step;
 	uint16_t step_loop; /* added to step, times the index of the current segment */
 	uint16_t jump;	    /* LOOP: index of its NEXT; NEXT: index of its LOOP */
@@ -103,7 +101,8 @@ struct oci_op {
 	uint32_t peers;
 	struct oci_range local;
 	union {
-		struct oci_range remote; /* PULL, PUSH, SHARE, HELP, REDUCE_FROM: in the peer's buffers */
+		struct oci_range
+			remote; /* PULL, PUSH, SHARE, HELP, REDUCE_FROM: in the peer's buffers */
 		struct oci_range second; /* COPY, REDUCE; REDUCE_FROM keeps its target in `local` */
 	};
 };
@@ -124,22 +123,28 @@ enum oci_collective {
 struct oci_plan_key {
 	uint8_t collective;  /* enum oci_collective */
 	uint8_t algorithm;   /* index in the collective's list */
-	uint8_t commutative; /* of the reduction operation: order may be chosen, see coll/README.md */
+	uint8_t commutative; /* of the reduction operation: order may be chosen, see coll/README.md
+			      */
 	uint8_t reserved;
 	uint32_t parameter; /* k of knomial:k, throttle factor ...; 0 when it has none */
 	uint32_t v;	    /* this rank, relative to the root */
 	uint32_t size;	    /* p */
+	/* The root where the order of ranks matters to a rooted plan (a Reduce that does not
+	 * commute): rank of v is then known to the builder. Else 0, and the plan serves every root.
+	 */
+	uint32_t root;
 };
 
 struct oci_plan {
 	struct oci_plan_key key;
-	uint32_t nparts;	/* part_bytes = ceil(bytes / nparts) rounded to the unit; 0: no parts */
+	uint32_t nparts; /* part_bytes = ceil(bytes / nparts) rounded to the unit; 0: no parts */
 	uint32_t segment_bytes; /* of its loops; rounded down to the unit, at least one unit */
 	uint32_t count;		/* operations, END included */
 	uint8_t uses_slot;
-	uint8_t uses_temp; /* TEMP and, when RECV cannot accumulate, ACC */
-	uint8_t posts;	   /* has a POST: others announce themselves when they start */
-	uint8_t reserved;
+	uint8_t uses_temp;
+	uint8_t uses_acc; /* needs memory only where RECV cannot accumulate */
+	uint8_t posts;	  /* has a POST: others announce themselves when they start */
+	uint8_t uses_share;
 	struct oci_op ops[];
 };
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/limits.h"
 
 #define OCI_LANES 8
 #define OCI_LINE 64
@@ -55,9 +56,9 @@ struct oci_ack_line {
 	uint64_t request;
 	uint64_t request_address;
 	uint64_t request_bytes;
-	uint64_t request_slot; /* offset of my slot, the bounce buffer */
+	uint64_t request_slot;	/* offset of my slot, the bounce buffer */
 	uint64_t request_turns; /* halves that I filled (push) or emptied (pull) */
-	uint64_t request_whom; /* peer << 1 | it is a push */
+	uint64_t request_whom;	/* peer << 1 | it is a push */
 	uint64_t unused;
 	struct oci_record record;
 	uint32_t post_waiters; /* processes asleep on post.flag; written by peers */
@@ -68,7 +69,8 @@ struct oci_ack_line {
 /* Words that others write: the two ends of a shared copy, and the helper of a request. */
 struct oci_aux_line {
 	uint64_t claim;	 /* chunks taken: front in the low half, back in the high half; both ends */
-	uint64_t helped; /* chunks that the helping end has copied; OCI_HELP_FAILED: and it gave up */
+	uint64_t helped; /* chunks that the helping end has copied; OCI_HELP_FAILED: and it gave up
+			  */
 	uint8_t pad0[48];
 	uint64_t served; /* turns done by the peer that a request names */
 	uint8_t pad1[56];
@@ -83,10 +85,10 @@ struct oci_lane {
 };
 
 struct oci_progress_block {
-	uint64_t tag;	/* of this use of the region: another tag means that the owner has left */
-	uint64_t done;	/* every operation below this number is finished here */
+	uint64_t tag;	 /* of this use of the region: another tag means that the owner has left */
+	uint64_t done;	 /* every operation below this number is finished here */
 	uint64_t poison; /* 0, or the error that ended the team here: see oci_poison */
-	uint64_t left;	/* the owner has destroyed its team */
+	uint64_t left;	 /* the owner has destroyed its team */
 	uint8_t pad[224];
 };
 

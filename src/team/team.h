@@ -68,8 +68,8 @@ struct oci_team {
 	uint64_t calls;	    /* collectives called while under creation, handed back */
 	uint64_t switch_at; /* the number of calls after which the ranks use the team */
 
-	int error;	 /* why the team is unusable, or 0 */
-	int dead_rank;	 /* named by -EOWNERDEAD, else -1 */
+	int error;     /* why the team is unusable, or 0 */
+	int dead_rank; /* named by -EOWNERDEAD, else -1 */
 	char sentence[512];
 
 	struct oc_bootstrap bootstrap;
@@ -140,10 +140,11 @@ struct oci_awaited {
  */
 #define OCI_WAIT_LOOKED 1
 int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
+/* The looks of oci_wait_turn() without the wait, for polled operations. */
+int oci_wait_look(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
 
 /* Raises a flag of mine; wakes sleepers only when the team is oversubscribed. */
-void oci_flag_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters,
-		    uint64_t value);
+void oci_flag_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value);
 
 /* The hook of oc_set_progress() and the engine's own progress, driven while waiting. */
 extern void (*oci_progress_hook)(void);

@@ -32,7 +32,7 @@ void oci_wait_drive(void)
 }
 
 /* The slow look: does the peer live, has its team failed? */
-static int wait_look(struct oci_team *team, const struct oci_awaited *awaited)
+static int look_at_peer(struct oci_team *team, const struct oci_awaited *awaited)
 {
 	struct oci_member *member = &team->member[awaited->peer];
 	uint64_t poison = oci_load_acquire(&member->region->progress.poison);
@@ -76,8 +76,8 @@ static void wait_sleep(struct oci_wait *wait, const struct oci_awaited *awaited)
 		wait->sleep_us = OCI_SLEEP_FIRST_US;
 	/*
 	 * Sequentially consistent: the count must be seen before the flag is read again, as
-	 * oci_flag_raise() writes the flag before it reads the count. One of the two sees the other;
-	 * were it not so, the bounded sleep would end all the same.
+	 * oci_flag_raise() writes the flag before it reads the count. One of the two sees the
+	 * other; were it not so, the bounded sleep would end all the same.
 	 */
 	__atomic_fetch_add(awaited->waiters, 1, __ATOMIC_SEQ_CST);
 	seen = __atomic_load_n(awaited->word, __ATOMIC_SEQ_CST);
@@ -90,14 +90,28 @@ static void wait_sleep(struct oci_wait *wait, const struct oci_awaited *awaited)
 	__atomic_fetch_sub(awaited->waiters, 1, __ATOMIC_SEQ_CST);
 }
 
+int oci_wait_look(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited)
+{
+	uint64_t now = oci_clock_ns();
+	int error;
+
+	if (now < wait->next_look_ns)
+		return 0;
+	/* The first time only sets the clock: a wait that just began has nothing to suspect. */
+	if (!wait->next_look_ns) {
+		wait->next_look_ns = now + OCI_LOOK_NS;
+		return 0;
+	}
+	wait->next_look_ns = now + OCI_LOOK_NS;
+	error = look_at_peer(team, awaited);
+	return error ? error : OCI_WAIT_LOOKED;
+}
+
 int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited)
 {
 	uint32_t polls = wait->polls++;
-	uint32_t spins = oci_options()->spins;
-	uint64_t now;
-	int error;
 
-	if (!team->oversubscribed && polls < spins) {
+	if (!team->oversubscribed && polls < oci_options()->spins) {
 		oci_cpu_relax();
 		if (polls % OCI_POLLS_PER_DRIVE == OCI_POLLS_PER_DRIVE - 1)
 			oci_wait_drive();
@@ -108,17 +122,7 @@ int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci
 		wait_sleep(wait, awaited);
 	else
 		oci_os_yield();
-	now = oci_clock_ns();
-	if (now < wait->next_look_ns)
-		return 0;
-	/* The first time only sets the clock: a wait that just began has nothing to suspect. */
-	if (!wait->next_look_ns) {
-		wait->next_look_ns = now + OCI_LOOK_NS;
-		return 0;
-	}
-	wait->next_look_ns = now + OCI_LOOK_NS;
-	error = wait_look(team, awaited);
-	return error ? error : OCI_WAIT_LOOKED;
+	return oci_wait_look(team, wait, awaited);
 }
 
 void oci_flag_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value)

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/engine.h"
+#include "base/log.h"
+#include "os/os.h"
+
+static bool is_rooted(enum oc_collective collective)
+{
+	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
+	       collective == OC_REDUCE;
+}
+
+static bool is_reduction(enum oc_collective collective)
+{
+	return collective == OC_REDUCE || collective == OC_ALLREDUCE;
+}
+
+static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
+{
+	bool root = call->root == team->team.rank;
+
+	if (!call->bytes || call->collective == OC_BARRIER)
+		return true;
+	switch (call->collective) {
+	case OC_BCAST:
+		return call->send && call->send != OC_IN_PLACE;
+	case OC_SCATTER:
+		return call->recv &&
+		       (root ? call->send && call->send != OC_IN_PLACE : call->recv != OC_IN_PLACE);
+	case OC_GATHER:
+	case OC_REDUCE:
+		return call->send &&
+		       (root ? call->recv && call->recv != OC_IN_PLACE : call->send != OC_IN_PLACE);
+	default:
+		return call->send && call->recv && call->recv != OC_IN_PLACE;
+	}
+}
+
+int oci_call_check(struct oc_team *team, const struct oc_call *call)
+{
+	const struct oc_op *op = call->op;
+
+	if ((unsigned int)call->collective >= OC_COLLECTIVES) {
+		oci_team_say(&team->team, "there is no collective %d", call->collective);
+		return -EINVAL;
+	}
+	if (is_rooted(call->collective) && call->root >= team->team.size) {
+		oci_team_say(&team->team, "root %u is not a rank of a team of %u", call->root,
+			     team->team.size);
+		return -EINVAL;
+	}
+	if (!has_buffers(team, call)) {
+		oci_team_say(&team->team, "%s of %zu bytes lacks a buffer",
+			     oci_collective_name((enum oci_collective)call->collective),
+			     call->bytes);
+		return -EINVAL;
+	}
+	if (is_reduction(call->collective) &&
+	    (!op || !op->apply || !op->bytes || op->bytes > OC_OP_MAX_BYTES ||
+	     call->bytes % op->bytes)) {
+		oci_team_say(&team->team,
+			     "a reduction needs an operation on elements of 1 to %d bytes that "
+			     "divide the message of %zu bytes",
+			     OC_OP_MAX_BYTES, call->bytes);
+		return -EINVAL;
+	}
+	if (call->bytes > SIZE_MAX / 2 / team->team.size) {
+		oci_team_say(&team->team, "%zu bytes a rank are more than memory can hold",
+			     call->bytes);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Where the bytes of this rank are; MPI_IN_PLACE becomes an address. */
+static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+{
+	uint8_t *send = (uint8_t *)(uintptr_t)call->send, *recv = call->recv;
+	bool in_place = call->send == OC_IN_PLACE, root = call->root == team->team.rank;
+	size_t mine = (size_t)team->team.rank * call->bytes;
+
+	switch (call->collective) {
+	case OC_BCAST:
+		recv = send;
+		break;
+	case OC_SCATTER:
+		if (call->recv == OC_IN_PLACE)
+			recv = send + mine;
+		if (!root)
+			send = NULL;
+		break;
+	case OC_GATHER:
+		if (in_place)
+			send = recv + mine;
+		if (!root)
+			recv = NULL;
+		break;
+	case OC_ALLGATHER:
+		if (in_place)
+			send = recv + mine;
+		break;
+	case OC_ALLTOALL:
+		if (!in_place || !call->bytes)
+			break;
+		/* Peers read what we would overwrite; a local matter, the plan is the same. */
+		o->temporary = malloc(team->team.size * call->bytes);
+		if (!o->temporary)
+			return -ENOMEM;
+		send = memcpy(o->temporary, recv, team->team.size * call->bytes);
+		break;
+	case OC_REDUCE:
+	case OC_ALLREDUCE:
+		if (call->collective == OC_REDUCE && !root)
+			recv = NULL;
+		if (in_place)
+			send = recv;
+		break;
+	default:
+		send = recv = NULL;
+	}
+	o->x.send = send;
+	o->x.recv = recv;
+	return 0;
+}
+
+static struct oci_choice choose(struct oc_team *team, const struct oc_call *call)
+{
+	struct oci_shape shape = {
+		.collective = (enum oci_collective)call->collective,
+		.bytes = call->bytes,
+		.unit = is_reduction(call->collective) ? call->op->bytes : 1,
+		.size = team->team.size,
+		.oversubscribed = team->team.oversubscribed,
+		.single_copy = team->team.single_copy,
+	};
+
+	return oci_select(&shape, &team->forced[call->collective]);
+}
+
+static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *call,
+				  struct oci_choice choice)
+{
+	uint32_t root = is_rooted(call->collective) ? call->root : 0;
+	struct oci_plan_key key = {
+		.collective = (uint8_t)call->collective,
+		.algorithm = choice.algorithm,
+		.parameter = choice.parameter,
+		.size = team->team.size,
+		.v = (team->team.rank + team->team.size - root) % team->team.size,
+	};
+
+	if (is_reduction(call->collective)) {
+		key.commutative = call->op->commutative != 0;
+		if (!key.commutative)
+			key.root = root;
+	}
+	return key;
+}
+
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+{
+	struct oci_choice choice = choose(team, call);
+	struct oci_plan_key key;
+	int error;
+
+	if (choice.algorithm == OCI_CHOICE_MPI) {
+		oci_count_back((enum oci_collective)call->collective,
+			       "the MPI's own algorithm was chosen for this size");
+		return OC_HAND_BACK;
+	}
+	key = key_of(team, call, choice);
+	o->temporary = NULL;
+	o->cached = oci_cache_get(&team->cache, &key, oci_plan_build, &error);
+	if (!o->cached)
+		return oci_team_fail(&team->team, error, -1, "no plan for %s: %s",
+				     oci_collective_name(key.collective), strerror(-error));
+	memset(&o->x, 0, sizeof(o->x));
+	error = resolve(team, call, o);
+	if (error) {
+		oci_cache_put(o->cached);
+		return oci_team_fail(&team->team, error, -1,
+				     "no memory for a copy of %zu bytes of an Alltoall in place",
+				     team->team.size * call->bytes);
+	}
+	o->x.team = &team->team;
+	o->x.plan = o->cached->plan;
+	o->x.params.bytes = call->bytes;
+	o->x.params.root = is_rooted(call->collective) ? call->root : 0;
+	o->x.params.size = team->team.size;
+	o->x.unit = 1;
+	if (is_reduction(call->collective)) {
+		o->op = *call->op;
+		o->x.op = &o->op;
+		o->x.unit = o->op.bytes;
+	}
+	o->x.record = (struct oci_record){
+		.collective = key.collective,
+		.algorithm = key.algorithm,
+		.parameter = key.parameter,
+		.root = o->x.params.root,
+		.bytes = call->bytes,
+		.op = o->x.op ? o->op.id : 0,
+		.unit = (uint32_t)o->x.unit,
+	};
+	o->x.seq = team->team.next++;
+	oci_exec_init(&o->x);
+	return 0;
+}
+
+void oci_operation_over(struct oc_team *team, struct oci_operation *o, int result)
+{
+	if (result == 1) {
+		oci_team_finish(&team->team, o->x.seq);
+		oci_counts_add(&team->counts, &o->x);
+	}
+	oci_cache_put(o->cached);
+	free(o->temporary);
+}
+
+int oci_team_await(struct oc_team *team)
+{
+	int state;
+
+	while ((state = oc_team_progress(team)) == 0) {
+		oci_wait_drive();
+		oci_os_yield();
+	}
+	if (state < 0)
+		return OC_HAND_BACK;
+	if (team->team.calls >= team->team.switch_at)
+		return 1;
+	team->team.calls++;
+	return OC_HAND_BACK;
+}
+
+int oc_collective(struct oc_team *team, const struct oc_call *call)
+{
+	struct oci_operation o;
+	int result = oci_call_check(team, call);
+
+	if (result)
+		return result;
+	if (__builtin_expect(team->team.state != OCI_TEAM_READY ||
+				     team->team.calls < team->team.switch_at,
+			     0)) {
+		result = oci_team_await(team);
+		if (result == OC_HAND_BACK)
+			oci_count_back((enum oci_collective)call->collective,
+				       team->team.state == OCI_TEAM_REFUSED ?
+					       "the ranks could not form a team" :
+					       "the team was under creation");
+		if (result != 1)
+			return result;
+	}
+	if (team->team.error)
+		return team->team.error;
+	result = oci_operation_prepare(team, call, &o);
+	if (result)
+		return result;
+	result = oci_exec_wait(&o.x);
+	if (__builtin_expect(team->outstanding, 0)) {
+		/* Its requests may finish in another thread's progress. */
+		pthread_mutex_lock(&oci_engine.lock);
+		oci_operation_over(team, &o, result ? result : 1);
+		pthread_mutex_unlock(&oci_engine.lock);
+	} else {
+		oci_operation_over(team, &o, result ? result : 1);
+	}
+	return result;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every collective x every algorithm x sizes x roots, on real processes, byte by byte; the library
+ * is driven through its public API alone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/coll.h"
+#include "support/fork_team.h"
+
+#define GUARD 64
+
+/* The byte that rank `from` means for rank `to` at offset i of call n. */
+static uint8_t byte_of(unsigned int n, uint32_t from, uint32_t to, size_t i)
+{
+	return (uint8_t)(n * 131 + from * 29 + to * 7 + i + (i >> 8) * 3 + (i >> 16));
+}
+
+static void add_bytes(void *context, const void *in, void *inout, size_t count)
+{
+	const uint8_t *a = in;
+	uint8_t *b = inout;
+
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		b[i] = (uint8_t)(a[i] + b[i]);
+}
+
+/* x -> a x + b over bytes: associative, does not commute; 2 bytes an element. */
+static void compose(void *context, const void *in, void *inout, size_t count)
+{
+	const uint8_t *f = in;
+	uint8_t *g = inout;
+
+	(void)context;
+	for (size_t i = 0; i < 2 * count; i += 2) {
+		uint8_t a = (uint8_t)(f[i] * g[i]), b = (uint8_t)(f[i] * g[i + 1] + f[i + 1]);
+
+		g[i] = a;
+		g[i + 1] = b;
+	}
+}
+
+static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative = 1, .id = 1 };
+static const struct oc_op composition = { .apply = compose, .bytes = 2, .commutative = 0, .id = 2 };
+
+struct job {
+	struct oc_team *team;
+	uint32_t rank, size;
+	unsigned int calls;
+	uint8_t *send, *recv, *want;
+};
+
+static uint8_t *guarded(uint8_t *memory, size_t bytes)
+{
+	memset(memory, 0xa5, GUARD);
+	memset(memory + GUARD + bytes, 0xa5, GUARD);
+	return memory + GUARD;
+}
+
+static int guards_hold(const uint8_t *memory, size_t bytes)
+{
+	for (size_t i = 0; i < GUARD; i++) {
+		if (memory[i] != 0xa5 || memory[GUARD + bytes + i] != 0xa5)
+			return 0;
+	}
+	return 1;
+}
+
+static void expect_reduction(struct job *j, unsigned int n, size_t bytes, const struct oc_op *op,
+			     uint8_t *want)
+{
+	uint8_t *other = malloc(bytes + 1);
+
+	for (size_t i = 0; i < bytes; i++)
+		want[i] = byte_of(n, j->size - 1, 0, i);
+	for (uint32_t r = j->size - 1; r-- > 0;) {
+		for (size_t i = 0; i < bytes; i++)
+			other[i] = byte_of(n, r, 0, i);
+		op->apply(NULL, other, want, bytes / op->bytes);
+	}
+	free(other);
+}
+
+/* Fills what this rank sends and what it must receive. */
+static void prepare(struct job *j, unsigned int n, const struct oc_call *call, uint8_t *send,
+		    uint8_t *want, size_t send_bytes, size_t recv_bytes)
+{
+	for (size_t i = 0; i < send_bytes; i++) {
+		size_t block = call->bytes ? i / call->bytes : 0;
+		bool many = call->collective == OC_SCATTER || call->collective == OC_ALLTOALL;
+
+		send[i] =
+			byte_of(n, j->rank, many ? (uint32_t)block : 0, many ? i % call->bytes : i);
+	}
+	for (size_t i = 0; i < recv_bytes; i++) {
+		uint32_t block = call->bytes ? (uint32_t)(i / call->bytes) : 0;
+		size_t at = call->bytes ? i % call->bytes : 0;
+
+		switch (call->collective) {
+		case OC_BCAST:
+			want[i] = byte_of(n, call->root, 0, i);
+			break;
+		case OC_SCATTER:
+			want[i] = byte_of(n, call->root, j->rank, i);
+			break;
+		case OC_ALLTOALL:
+			want[i] = byte_of(n, block, j->rank, at);
+			break;
+		default:
+			want[i] = byte_of(n, block, 0, at);
+		}
+	}
+	if (call->op && recv_bytes)
+		expect_reduction(j, n, call->bytes, call->op, want);
+}
+
+static int complain(struct job *j, const struct oc_call *call, const char *algorithm,
+		    const char *what)
+{
+	fprintf(stderr, "rank %u of %u: %s %s, %zu bytes, root %u, %s: %s (%s)\n", j->rank, j->size,
+		oci_collective_name((enum oci_collective)call->collective), algorithm, call->bytes,
+		call->root,
+		call->send == OC_IN_PLACE || call->recv == OC_IN_PLACE ? "in place" : "two buffers",
+		what, oc_team_error(j->team));
+	return 1;
+}
+
+static int one_call(struct job *j, struct oc_call call, const char *algorithm, bool in_place)
+{
+	unsigned int n = j->calls++;
+	bool root = call.root == j->rank;
+	enum oci_collective c = (enum oci_collective)call.collective;
+	size_t send_bytes = oci_send_bytes(c, call.bytes, j->size, root);
+	size_t recv_bytes = oci_recv_bytes(c, call.bytes, j->size, root);
+	uint8_t *send = guarded(j->send, send_bytes), *recv = guarded(j->recv, recv_bytes);
+	int result;
+
+	prepare(j, n, &call, send, j->want, send_bytes, recv_bytes);
+	memset(recv, 0x5a, recv_bytes);
+	call.send = send;
+	call.recv = recv;
+	if (c == OCI_BCAST) {
+		if (root)
+			memcpy(recv, send, call.bytes);
+		call.send = recv;
+	} else if (in_place && c == OCI_SCATTER && root) {
+		call.recv = OC_IN_PLACE;
+		recv = send + j->rank * call.bytes;
+		memcpy(j->want, recv, call.bytes);
+	} else if (in_place && (c == OCI_ALLGATHER || (c == OCI_GATHER && root))) {
+		memcpy(recv + j->rank * call.bytes, send, call.bytes);
+		call.send = OC_IN_PLACE;
+	} else if (in_place &&
+		   (c == OCI_ALLTOALL || c == OCI_ALLREDUCE || (c == OCI_REDUCE && root))) {
+		memcpy(recv, send, send_bytes);
+		call.send = OC_IN_PLACE;
+	}
+	result = oc_collective(j->team, &call);
+	if (result)
+		return complain(j, &call, algorithm, strerror(-result));
+	if (recv_bytes && memcmp(recv, j->want, recv_bytes))
+		return complain(j, &call, algorithm, "wrong bytes");
+	if (!guards_hold(j->recv, recv_bytes) || !guards_hold(j->send, send_bytes))
+		return complain(j, &call, algorithm, "wrote outside of its buffer");
+	return 0;
+}
+
+static int all_calls(struct job *j, enum oci_collective c, const char *algorithm, size_t bytes)
+{
+	static const uint32_t no_root[] = { 0 };
+	uint32_t roots[] = { 0, j->size / 2, j->size - 1 };
+	bool rooted = c == OCI_BCAST || c == OCI_SCATTER || c == OCI_GATHER || c == OCI_REDUCE;
+	const uint32_t *root = rooted ? roots : no_root;
+	bool reduces = c == OCI_REDUCE || c == OCI_ALLREDUCE;
+	struct oc_call call = { .collective = (enum oc_collective)c, .bytes = bytes };
+
+	for (unsigned int i = 0; i < (rooted ? 3 : 1); i++) {
+		for (int variant = 0; variant < (reduces ? 4 : 2); variant++) {
+			call.root = root[i];
+			call.op = NULL;
+			if (reduces)
+				call.op = variant & 2 ? &composition : &sum;
+			call.bytes = call.op == &composition ? bytes & ~(size_t)1 : bytes;
+			if (one_call(j, call, algorithm, variant & 1))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+static const size_t sizes[] = { 0, 1, 4, 56, 112, 113, 1000, 4096, 16385, 65536, 65537, 300001 };
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+static int every_algorithm(struct oc_team *team, void *arg)
+{
+	struct job j = { .team = team, .rank = oc_team_rank(team), .size = oc_team_size(team) };
+	size_t most = j.size * sizes[SIZES - 1] + 2 * GUARD;
+	const struct oci_algorithm *a;
+	int failed = 0;
+
+	(void)arg;
+	j.send = malloc(most);
+	j.recv = malloc(most);
+	j.want = malloc(most);
+	for (unsigned int c = 0; c < OCI_COLLECTIVES && !failed; c++) {
+		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL && !failed; i++) {
+			if (oc_team_force(team, oci_collective_name(c), a->name))
+				return complain(&j, &(struct oc_call){ 0 }, a->name,
+						"not accepted");
+			for (unsigned int s = 0; s < SIZES && !failed; s++)
+				failed = all_calls(&j, c, a->name, sizes[s]);
+		}
+	}
+	free(j.send);
+	free(j.recv);
+	free(j.want);
+	return failed;
+}
+
+static void every_collective_algorithm_size_and_root_on_1_2_3_5_ranks(void **state)
+{
+	static const uint32_t ranks[] = { 1, 2, 3, 5 };
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
+		assert_int_equal(oct_fork_team(ranks[i], 60, -1, every_algorithm, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_collective_algorithm_size_and_root_on_1_2_3_5_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engine behind the public API: teams with their plans, requests and counters.
+ *
+ *   team.c     create, destroy, force
+ *   call.c     one call: checked, resolved to buffers, chosen, run to its end
+ *   request.c  outstanding operations and progress
+ *   stats.c    what was served, what was handed back
+ *   inspect.c  what the command shows
+ */
+#ifndef OC_API_ENGINE_H
+#define OC_API_ENGINE_H
+
+#include <onecopy/onecopy.h>
+#include <pthread.h>
+
+#include "coll/coll.h"
+#include "plan/cache.h"
+#include "plan/exec.h"
+#include "team/team.h"
+
+/* Calls that were served alike. */
+struct oci_count {
+	uint64_t key; /* collective, algorithm, parameter and mechanisms: stats.c */
+	uint64_t calls, bytes, recovered;
+};
+
+struct oci_counts {
+	struct oci_count *count;
+	unsigned int used, room;
+	unsigned int recent[OCI_COLLECTIVES];
+};
+
+struct oc_team {
+	struct oci_team team; /* first: teams that are left are released through it */
+	struct oci_plan_cache cache;
+	struct oci_forced forced[OCI_COLLECTIVES];
+	struct oci_counts counts;
+	unsigned int outstanding; /* requests of this team; guarded by engine.lock */
+	bool creating;		  /* on the engine's list of teams that progress brings up */
+	struct oc_team *creating_next, *next, **link;
+};
+
+/* An operation resolved to buffers and a plan. */
+struct oci_operation {
+	struct oci_exec x;
+	struct oc_op op; /* a copy: the caller's struct may go */
+	struct oci_cached *cached;
+	void *temporary; /* of an Alltoall in place */
+};
+
+/* Guards the lists of teams and requests, creation, and what a request shares with its team. */
+struct oci_engine {
+	pthread_mutex_t lock;
+	struct oc_team *teams;
+	struct oc_team *creating;
+	struct oc_request *first, **last;
+	unsigned int pending; /* requests and creating teams; also read without the lock */
+};
+extern struct oci_engine oci_engine;
+
+/* team.c: takes a team off the list of those that progress brings up; with the lock held. */
+void oci_creating_remove(struct oc_team *team);
+
+/* call.c */
+int oci_call_check(struct oc_team *team, const struct oc_call *call);
+/* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. */
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
+			  struct oci_operation *operation);
+/* After the last run: counts it (result 1) and gives back what prepare took. */
+void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
+/* Brings the team up, waiting. 1 use it, OC_HAND_BACK, -errno. */
+int oci_team_await(struct oc_team *team);
+
+/* stats.c */
+void oci_counts_add(struct oci_counts *counts, const struct oci_exec *x);
+/* Adds a team's counts to the process's; with engine.lock held. */
+void oci_counts_merge(struct oci_counts *counts);
+void oci_count_back(enum oci_collective collective, const char *reason);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the `onecopy` command shows: no state of a job, only of this process and machine. */
+#include <onecopy/inspect.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "base/options.h"
+#include "os/os.h"
+
+/* What a child publishes for the probes; shared before the fork. */
+struct target {
+	uint8_t nonce[16], cell[16];
+};
+
+static int probe_cma(char *why, size_t bytes)
+{
+	struct target *target = mmap(NULL, sizeof(*target), PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int error = target == MAP_FAILED ? -errno : oci_os_random(target->nonce, 16);
+	uint8_t nonce[16];
+	pid_t child;
+
+	if (error) {
+		snprintf(why, bytes, "no memory to probe with: %s", strerror(-error));
+		return error;
+	}
+	memcpy(nonce, target->nonce, 16);
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	if (child < 0)
+		error = -errno;
+	else
+		error = oci_copy_probe_one(&oci_copy_cma, child, (uintptr_t)target->nonce, nonce,
+					   (uintptr_t)target->cell, why, bytes);
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	munmap(target, sizeof(*target));
+	return error;
+}
+
+/* The sentence of a refusal is "cause; remedy". */
+static void split(char *why, const char **remedy)
+{
+	char *mark = strstr(why, "; ");
+
+	*remedy = "";
+	if (mark) {
+		*mark = '\0';
+		*remedy = mark + 2;
+	}
+}
+
+static void probe_all(struct oc_mechanism_info info[2])
+{
+	static char cma_why[256], shm_why[256];
+	int error, fd;
+
+	info[0] =
+		(struct oc_mechanism_info){ .name = oci_copy_cma.name, .what = oci_copy_cma.what };
+	error = probe_cma(cma_why, sizeof(cma_why));
+	info[0].works = !error;
+	if (error)
+		split(cma_why, &info[0].remedy);
+	else
+		snprintf(cma_why, sizeof(cma_why),
+			 "read and wrote 16 random bytes in a child process, and they were right");
+	info[0].sentence = cma_why;
+	if (!error)
+		info[0].remedy = "";
+	info[1] = (struct oc_mechanism_info){ .name = oci_copy_shm.name,
+					      .what = oci_copy_shm.what,
+					      .remedy = "" };
+	fd = oci_os_shared_file("onecopy-info", oci_os_page_bytes());
+	info[1].works = fd >= 0;
+	info[1].sentence = shm_why;
+	snprintf(shm_why, sizeof(shm_why), "%s",
+		 fd >= 0 ? "made and removed a shared file" : strerror(-fd));
+	if (fd < 0)
+		info[1].remedy = "allow memfd_create, or make /dev/shm writable with room in it";
+	else
+		close(fd);
+}
+
+const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index)
+{
+	static struct oc_mechanism_info info[2];
+
+	if (!info[0].name)
+		probe_all(info);
+	return index < 2 ? &info[index] : NULL;
+}
+
+const struct oc_option_info *oc_inspect_option(unsigned int index)
+{
+	static struct oc_option_info info;
+	const struct oci_option_info *option = oci_option_info(index);
+
+	if (!option)
+		return NULL;
+	info = (struct oc_option_info){ option->variable, option->value, option->fallback,
+					option->from, option->help };
+	return &info;
+}
+
+const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
+						     unsigned int index)
+{
+	static struct oc_algorithm_info info;
+	const struct oci_algorithm *a = oci_algorithm((enum oci_collective)collective, index);
+
+	if (!a)
+		return NULL;
+	info = (struct oc_algorithm_info){ a->name, a->idea, a->parameter_default, a->parameter_min,
+					   a->parameter_max };
+	return &info;
+}
+
+const char *oc_collective_name(enum oc_collective collective)
+{
+	return oci_collective_name((enum oci_collective)collective);
+}
+
+void oc_inspect_choice(enum oc_collective collective, size_t bytes, uint32_t size, int single_copy,
+		       int oversubscribed, char *text, size_t text_bytes)
+{
+	struct oci_shape shape = { .collective = (enum oci_collective)collective,
+				   .bytes = bytes,
+				   .unit = 1,
+				   .size = size,
+				   .oversubscribed = oversubscribed != 0,
+				   .single_copy = single_copy != 0 };
+	struct oci_choice choice = oci_select(&shape, NULL);
+
+	if (choice.algorithm == OCI_CHOICE_MPI)
+		snprintf(text, text_bytes, "mpi");
+	else if (choice.parameter)
+		snprintf(text, text_bytes, "%s:%u",
+			 oci_algorithm(shape.collective, choice.algorithm)->name, choice.parameter);
+	else
+		snprintf(text, text_bytes, "%s",
+			 oci_algorithm(shape.collective, choice.algorithm)->name);
+}
+
+int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
+			       const char **expected)
+{
+	struct oci_forced forced;
+
+	return oci_forced_parse((enum oci_collective)collective, words, &forced, expected);
+}
+
+int oc_inspect_topology(struct oc_topology_info *info)
+{
+	const struct oci_topo *topo = oci_topo_local();
+	struct oci_topo_summary s;
+
+	if (!topo)
+		return -ENOSYS;
+	oci_topo_summary(topo, &s);
+	*info = (struct oc_topology_info){
+		.packages = s.packages,
+		.numa_nodes = s.numa_nodes,
+		.l3s = s.l3s,
+		.l2s = s.l2s,
+		.cores = s.cores,
+		.cpus = s.cpus,
+		.l2_bytes = s.l2_bytes,
+		.l3_bytes = s.l3_bytes,
+		.cores_per_l2 = s.cores_per_l2,
+		.cores_per_l3 = s.cores_per_l3,
+		.cpus_allowed = oci_os_cpus_allowed(),
+		.cgroup_cpus = oci_os_cgroup_cpus(),
+	};
+	return 0;
+}
+
+size_t oc_inspect_team_bytes(void)
+{
+	return sizeof(struct oci_region);
+}
+
+int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm, uint32_t size)
+{
+	struct oci_plan **plans = calloc(size ? size : 1, sizeof(*plans));
+	struct oci_forced forced;
+	const char *expected;
+	int error = plans ? 0 : -ENOMEM, copy;
+	FILE *out;
+
+	if (!size || (!error && oci_forced_parse((enum oci_collective)collective, algorithm,
+						 &forced, &expected)))
+		error = -EINVAL;
+	if (!error && (!forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI))
+		error = -EINVAL;
+	for (uint32_t v = 0; v < size && !error; v++) {
+		struct oci_plan_key key = { .collective = (uint8_t)collective,
+					    .algorithm = forced.choice.algorithm,
+					    .commutative = 1,
+					    .parameter = forced.choice.parameter,
+					    .v = v,
+					    .size = size };
+
+		plans[v] = oci_plan_build(&key, &error);
+	}
+	copy = error ? -1 : dup(fd);
+	out = copy < 0 ? NULL : fdopen(copy, "w");
+	if (out) {
+		oci_plan_dump_dot(out, (const struct oci_plan *const *)plans, size);
+		error = fclose(out) ? -errno : 0;
+	} else if (!error) {
+		error = -errno;
+	}
+	for (uint32_t v = 0; plans && v < size; v++)
+		free(plans[v]);
+	free(plans);
+	return error;
+}

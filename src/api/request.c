@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Outstanding operations. A request waits for its team, then for its lane, then runs, always by
+ * oc_progress() of whichever thread comes by; operations of one team get their numbers in the
+ * order of oc_start().
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "api/engine.h"
+#include "os/os.h"
+
+struct oc_request {
+	struct oc_request *next;
+	struct oc_team *team;
+	struct oc_call call;
+	struct oc_op op;
+	struct oci_operation operation;
+	bool prepared, over;
+	int result; /* as oc_test() returns it */
+};
+
+/* Puts a team on the list that oc_progress() brings up. With the lock held. */
+static void team_create_on(struct oc_team *team)
+{
+	if (team->creating || team->team.state >= OCI_TEAM_READY)
+		return;
+	team->creating = true;
+	team->creating_next = oci_engine.creating;
+	oci_engine.creating = team;
+	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+}
+
+/* Decides a request that waited for its team. True when it may run. */
+static bool request_prepare(struct oc_request *r)
+{
+	struct oci_team *team = &r->team->team;
+	int result;
+
+	if (team->state < OCI_TEAM_READY)
+		return false;
+	if (team->state == OCI_TEAM_REFUSED || team->calls < team->switch_at) {
+		team->calls++;
+		r->result = OC_HAND_BACK;
+		r->over = true;
+		return false;
+	}
+	result = team->error ? team->error :
+			       oci_operation_prepare(r->team, &r->call, &r->operation);
+	if (result) {
+		r->result = result;
+		r->over = true;
+		return false;
+	}
+	r->prepared = true;
+	return true;
+}
+
+static bool request_step(struct oc_request *r)
+{
+	int result;
+
+	if (!r->prepared && !request_prepare(r))
+		return r->over;
+	/* A failed team ends its other operations too: they may wait for who has gone. */
+	result = r->team->team.error ? r->team->team.error : oci_exec_run(&r->operation.x);
+	if (result == 0)
+		result = oci_exec_turn(&r->operation.x, false);
+	if (result == 0)
+		return false;
+	oci_operation_over(r->team, &r->operation, result);
+	r->result = result;
+	r->over = true;
+	return true;
+}
+
+static int progress_locked(void)
+{
+	struct oc_request **at = &oci_engine.first;
+	int moved = 0;
+
+	for (struct oc_team *team = oci_engine.creating, *next; team; team = next) {
+		next = team->creating_next;
+		if (oci_team_step(&team->team)) {
+			oci_creating_remove(team);
+			moved++;
+		}
+	}
+	while (*at) {
+		struct oc_request *r = *at;
+
+		if (!request_step(r)) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		if (!*at)
+			oci_engine.last = at;
+		r->team->outstanding--;
+		__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+		moved++;
+	}
+	return moved;
+}
+
+int oc_progress(void)
+{
+	int moved;
+
+	if (!__atomic_load_n(&oci_engine.pending, __ATOMIC_RELAXED))
+		return 0;
+	/* Another thread is at it, or this one further up its stack. */
+	if (pthread_mutex_trylock(&oci_engine.lock))
+		return 0;
+	moved = progress_locked();
+	pthread_mutex_unlock(&oci_engine.lock);
+	return moved;
+}
+
+int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
+{
+	struct oci_team *t = &team->team;
+	struct oc_request *r;
+	int result = oci_call_check(team, call);
+
+	if (result)
+		return result;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->team = team;
+	r->call = *call;
+	if (call->op) {
+		r->op = *call->op;
+		r->call.op = &r->op;
+	}
+	pthread_mutex_lock(&oci_engine.lock);
+	team_create_on(team);
+	oci_team_step(t);
+	/* Before its verdict a rank is free to hand back; after it, it must know where to begin. */
+	if (t->state < OCI_TEAM_VERDICT ||
+	    (t->state >= OCI_TEAM_READY && !team->outstanding && !request_prepare(r) && r->over)) {
+		result = t->state < OCI_TEAM_VERDICT ? OC_HAND_BACK : r->result;
+		t->calls += t->state < OCI_TEAM_VERDICT;
+		pthread_mutex_unlock(&oci_engine.lock);
+		free(r);
+		return result;
+	}
+	*oci_engine.last = r;
+	oci_engine.last = &r->next;
+	team->outstanding++;
+	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+	progress_locked();
+	pthread_mutex_unlock(&oci_engine.lock);
+	*request = r;
+	return 0;
+}
+
+/* Is the request over? Acquires what its steps wrote, in whichever thread. */
+static bool request_over(struct oc_request *r)
+{
+	bool over;
+
+	pthread_mutex_lock(&oci_engine.lock);
+	over = r->over;
+	pthread_mutex_unlock(&oci_engine.lock);
+	return over;
+}
+
+int oc_test(struct oc_request *r)
+{
+	int result;
+
+	oc_progress();
+	if (!request_over(r))
+		return 0;
+	result = r->result;
+	free(r);
+	return result;
+}
+
+int oc_wait(struct oc_request *r)
+{
+	int result;
+	uint32_t turns = 0;
+
+	while ((result = oc_test(r)) == 0) {
+		/* Polled: several operations may be waited for at once, so it yields, never sleeps.
+		 */
+		if (++turns % 64 == 0) {
+			oci_wait_drive();
+			oci_os_yield();
+		} else {
+			oci_cpu_relax();
+		}
+	}
+	return result == 1 ? 0 : result;
+}

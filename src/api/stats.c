@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What was served and what was handed back, per process.
+ *
+ * A team counts for itself, without a lock; its counts join the process's when it is destroyed or
+ * when they are written.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "base/log.h"
+#include "base/options.h"
+
+struct back {
+	const char *collective, *reason;
+	uint64_t calls;
+};
+
+static struct {
+	struct oci_counts counts; /* of destroyed teams */
+	struct back *back;
+	unsigned int backs, room;
+	pthread_mutex_t lock; /* guards back */
+} stats = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* collective 8 bits, algorithm 8, mechanisms 8, parameter 32; bit 63 so that no key is 0. */
+static uint64_t key_of(const struct oci_exec *x)
+{
+	const struct oci_plan_key *key = &x->plan->key;
+	uint64_t moved = x->moved;
+
+	/* A rank that others served, the root of a Bcast: how they did it. */
+	if (!moved && x->team->size > 1 &&
+	    oci_algorithm(key->collective, key->algorithm)->single_copy)
+		moved = x->team->single_copy ?
+				(x->team->member[!x->team->rank].mechanism == OCI_MECH_MOCK ?
+					 OCI_MOVED_MOCK :
+					 OCI_MOVED_CMA) :
+				OCI_MOVED_SHM;
+	return 1ull << 63 | (uint64_t)key->parameter << 24 | moved << 16 |
+	       (uint64_t)key->algorithm << 8 | key->collective;
+}
+
+static struct oci_count *count_find(struct oci_counts *counts, uint64_t key)
+{
+	unsigned int recent = counts->recent[key & 0xff];
+
+	if (recent < counts->used && counts->count[recent].key == key)
+		return &counts->count[recent];
+	for (unsigned int i = 0; i < counts->used; i++) {
+		if (counts->count[i].key == key) {
+			counts->recent[key & 0xff] = i;
+			return &counts->count[i];
+		}
+	}
+	if (counts->used == counts->room) {
+		unsigned int room = counts->room ? 2 * counts->room : 16;
+		struct oci_count *grown = realloc(counts->count, room * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		counts->count = grown;
+		counts->room = room;
+	}
+	counts->count[counts->used] = (struct oci_count){ .key = key };
+	return &counts->count[counts->used++];
+}
+
+void oci_counts_add(struct oci_counts *counts, const struct oci_exec *x)
+{
+	struct oci_count *count = count_find(counts, key_of(x));
+
+	if (!count)
+		return;
+	count->calls++;
+	count->bytes += x->params.bytes;
+	count->recovered += x->recovered;
+}
+
+static void counts_join(struct oci_counts *to, const struct oci_counts *from)
+{
+	for (unsigned int i = 0; i < from->used; i++) {
+		struct oci_count *count = count_find(to, from->count[i].key);
+
+		if (!count)
+			return;
+		count->calls += from->count[i].calls;
+		count->bytes += from->count[i].bytes;
+		count->recovered += from->count[i].recovered;
+	}
+}
+
+void oci_counts_merge(struct oci_counts *counts)
+{
+	counts_join(&stats.counts, counts);
+	free(counts->count);
+	*counts = (struct oci_counts){ 0 };
+}
+
+void oc_count_handed_back(const char *collective, const char *reason)
+{
+	struct back *back = NULL;
+
+	pthread_mutex_lock(&stats.lock);
+	for (unsigned int i = 0; i < stats.backs; i++) {
+		if (!strcmp(stats.back[i].collective, collective) &&
+		    !strcmp(stats.back[i].reason, reason))
+			back = &stats.back[i];
+	}
+	if (!back && stats.backs == stats.room) {
+		unsigned int room = stats.room ? 2 * stats.room : 16;
+		struct back *grown = realloc(stats.back, room * sizeof(*grown));
+
+		if (grown) {
+			stats.back = grown;
+			stats.room = room;
+		}
+	}
+	if (!back && stats.backs < stats.room) {
+		back = &stats.back[stats.backs++];
+		*back = (struct back){ collective, reason, 0 };
+	}
+	if (back)
+		back->calls++;
+	pthread_mutex_unlock(&stats.lock);
+}
+
+void oci_count_back(enum oci_collective collective, const char *reason)
+{
+	oc_count_handed_back(oci_collective_name(collective), reason);
+}
+
+/* "cma", "slot", "cma+shm" ...; "flags" when no byte moved. */
+static void mechanism_text(unsigned int moved, char *text, size_t bytes)
+{
+	static const char *const names[] = { "inline", "slot", "cma", "mock", "shm" };
+
+	snprintf(text, bytes, "%s", moved ? "" : "flags");
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (moved & 1u << i)
+			snprintf(text + strlen(text), bytes - strlen(text), "%s%s",
+				 *text ? "+" : "", names[i]);
+	}
+}
+
+static json_t *count_json(const struct oci_count *count)
+{
+	enum oci_collective collective = count->key & 0xff;
+	const struct oci_algorithm *a = oci_algorithm(collective, count->key >> 8 & 0xff);
+	uint32_t parameter = (uint32_t)(count->key >> 24);
+	char mechanism[64], name[64];
+
+	mechanism_text(count->key >> 16 & 0xff, mechanism, sizeof(mechanism));
+	snprintf(name, sizeof(name), parameter ? "%s:%u" : "%s", a->name, parameter);
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "collective",
+			 oci_collective_name(collective), "algorithm", name, "mechanism", mechanism,
+			 "calls", (json_int_t)count->calls, "bytes", (json_int_t)count->bytes,
+			 "recovered", (json_int_t)count->recovered);
+}
+
+static json_t *stats_json(int world_rank, const char *host)
+{
+	json_t *served = json_array(), *back = json_array();
+	struct oci_counts all = { 0 };
+
+	pthread_mutex_lock(&oci_engine.lock);
+	counts_join(&all, &stats.counts);
+	for (const struct oc_team *team = oci_engine.teams; team; team = team->next)
+		counts_join(&all, &team->counts);
+	pthread_mutex_unlock(&oci_engine.lock);
+	for (unsigned int i = 0; i < all.used; i++)
+		json_array_append_new(served, count_json(&all.count[i]));
+	free(all.count);
+	pthread_mutex_lock(&stats.lock);
+	for (unsigned int i = 0; i < stats.backs; i++)
+		json_array_append_new(back, json_pack("{s:s, s:s, s:I}", "collective",
+						      stats.back[i].collective, "reason",
+						      stats.back[i].reason, "calls",
+						      (json_int_t)stats.back[i].calls));
+	pthread_mutex_unlock(&stats.lock);
+	return json_pack("{s:s, s:i, s:i, s:s, s:o, s:o}", "onecopy", OC_VERSION, "rank",
+			 world_rank, "pid", (int)getpid(), "host", host, "collectives", served,
+			 "handed_back", back);
+}
+
+int oc_stats_write(int world_rank)
+{
+	const char *directory = oci_options()->stats_dir;
+	char path[4096], host[256] = "?";
+	json_t *json;
+	int error = 0;
+
+	if (!directory || !*directory)
+		return 0;
+	gethostname(host, sizeof(host) - 1);
+	if (snprintf(path, sizeof(path), "%s/onecopy.%s.%d.json", directory, host, (int)getpid()) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	json = stats_json(world_rank, host);
+	if (!json)
+		return -ENOMEM;
+	errno = 0;
+	if (json_dump_file(json, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER)) {
+		error = errno ? -errno : -EIO;
+		oci_warn("cannot write the statistics to %s: %s; check ONECOPY_STATS_DIR", path,
+			 strerror(-error));
+	}
+	json_decref(json);
+	return error;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/engine.h"
+#include "base/log.h"
+#include "base/options.h"
+
+struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };
+
+static struct oci_forced forced_by_environment[OCI_COLLECTIVES];
+
+/* The algorithms of the environment, once; a wrong one is named once and ignored. */
+static void parse_environment(void)
+{
+	const struct oci_options *o = oci_options();
+	const char *const words[OCI_COLLECTIVES] = {
+		[OCI_BARRIER] = o->barrier,	[OCI_BCAST] = o->bcast,
+		[OCI_SCATTER] = o->scatter,	[OCI_GATHER] = o->gather,
+		[OCI_ALLGATHER] = o->allgather, [OCI_ALLTOALL] = o->alltoall,
+		[OCI_REDUCE] = o->reduce,	[OCI_ALLREDUCE] = o->allreduce,
+	};
+
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+		const char *expected = "";
+		char variable[32] = "ONECOPY_";
+
+		if (!oci_forced_parse(c, words[c], &forced_by_environment[c], &expected))
+			continue;
+		for (const char *s = oci_collective_name(c); *s; s++)
+			strncat(variable, &(char){ (char)(*s - 'a' + 'A') }, 1);
+		oci_option_reject(variable, words[c], expected);
+	}
+}
+
+int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstrap)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct oc_team *team = calloc(1, sizeof(*team));
+	int error = team ? 0 : -ENOMEM;
+
+	pthread_once(&once, parse_environment);
+	oci_engine_hook = oc_progress;
+	if (!error)
+		error = oci_team_init(&team->team, bootstrap, oci_copy_probe);
+	if (error) {
+		if (bootstrap && bootstrap->release)
+			bootstrap->release(bootstrap->context);
+		free(team);
+		return error;
+	}
+	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
+	pthread_mutex_lock(&oci_engine.lock);
+	team->next = oci_engine.teams;
+	team->link = &oci_engine.teams;
+	if (team->next)
+		team->next->link = &team->next;
+	oci_engine.teams = team;
+	pthread_mutex_unlock(&oci_engine.lock);
+	*created = team;
+	return 0;
+}
+
+int oc_team_progress(struct oc_team *team)
+{
+	int result;
+
+	pthread_mutex_lock(&oci_engine.lock);
+	result = oci_team_step(&team->team);
+	pthread_mutex_unlock(&oci_engine.lock);
+	return result;
+}
+
+static void team_release(struct oci_team *team)
+{
+	free((struct oc_team *)team);
+}
+
+void oci_creating_remove(struct oc_team *team)
+{
+	for (struct oc_team **at = &oci_engine.creating; *at; at = &(*at)->creating_next) {
+		if (*at != team)
+			continue;
+		*at = team->creating_next;
+		team->creating = false;
+		__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+		return;
+	}
+}
+
+int oc_team_destroy(struct oc_team *team)
+{
+	pthread_mutex_lock(&oci_engine.lock);
+	if (team->outstanding) {
+		pthread_mutex_unlock(&oci_engine.lock);
+		return -EBUSY;
+	}
+	oci_creating_remove(team);
+	*team->link = team->next;
+	if (team->next)
+		team->next->link = team->link;
+	oci_counts_merge(&team->counts);
+	pthread_mutex_unlock(&oci_engine.lock);
+	oci_cache_clear(&team->cache);
+	oci_team_leave(&team->team, team_release);
+	return 0;
+}
+
+uint32_t oc_team_rank(const struct oc_team *team)
+{
+	return team->team.rank;
+}
+
+uint32_t oc_team_size(const struct oc_team *team)
+{
+	return team->team.size;
+}
+
+const char *oc_team_error(const struct oc_team *team)
+{
+	return team->team.sentence;
+}
+
+int oc_team_dead_rank(const struct oc_team *team)
+{
+	return team->team.dead_rank;
+}
+
+int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm)
+{
+	const char *expected = "";
+	char valid[128] = "";
+	int error;
+
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+		snprintf(valid + strlen(valid), sizeof(valid) - strlen(valid), "%s%s",
+			 c ? ", " : "", oci_collective_name(c));
+		if (strcmp(oci_collective_name(c), collective))
+			continue;
+		error = oci_forced_parse(c, algorithm, &team->forced[c], &expected);
+		if (error)
+			oci_team_say(&team->team, "%s has no algorithm '%s'; valid are: %s",
+				     collective, algorithm, expected);
+		return error;
+	}
+	oci_team_say(&team->team, "there is no collective '%s'; valid are: %s", collective, valid);
+	return -EINVAL;
+}
+
+void oc_set_progress(void (*progress)(void))
+{
+	__atomic_store_n(&oci_progress_hook, progress, __ATOMIC_RELEASE);
+}
+
+const char *oc_version(void)
+{
+	return OC_VERSION;
+}

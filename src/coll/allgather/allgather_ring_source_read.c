@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In step i each rank reads the block of rank - i from its source (paper 002, V-A2).
+ *
+ * Wins for large blocks: no two ranks read from one process in the same step.
+ * Cost: T_memcpy + T_allgather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_barrier.
+ */
+#include "coll/allgather/allgather.h"
+#include "coll/build.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, key->v));
+	for (uint32_t i = 1; i < key->size; i++) {
+		uint32_t source = oci_previous(key, i);
+
+		oci_build_wait_post(b, source, 1, 1, 0);
+		oci_build_pull(b, oci_block(OCI_BUF_RECV, source), source,
+			       oci_block(OCI_BUF_SEND, 0));
+	}
+	oci_build_signal(b, 1, 0);
+	oci_build_wait_others_ack(b, 1);
+}
+
+const struct oci_algorithm oci_allgather_ring_source_read = {
+	.name = "ring-source-read",
+	.idea = "in step i each rank reads the block of rank - i at its source",
+	.build = build,
+	.single_copy = true,
+};

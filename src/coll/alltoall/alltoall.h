@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The algorithms of Alltoall, in the order of the list. */
+#ifndef OC_COLL_ALLTOALL_H
+#define OC_COLL_ALLTOALL_H
+
+#include "coll/coll.h"
+
+extern const struct oci_algorithm oci_alltoall_inline, oci_alltoall_cico, oci_alltoall_pairwise;
+
+#endif

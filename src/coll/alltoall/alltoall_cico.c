@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each rank copies the others' blocks into its slot, everyone copies its own out of each.
+ *
+ * Wins while p blocks fit a slot and a system call costs more than a second copy.
+ * Cost: (p - 1) n memcpy in, n memcpy of the own block, (p - 1) n memcpy out.
+ */
+#include "coll/alltoall/alltoall.h"
+#include "coll/build.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t p = key->size;
+
+	/* Rank v + i finds its block when my flag is at step i. */
+	for (uint32_t i = 1; i < p; i++) {
+		uint32_t target = oci_next(key, i);
+
+		oci_build_copy(b, oci_block(OCI_BUF_SEND, target), oci_block(OCI_BUF_SLOT, target));
+		oci_build_post(b, i == 1 ? OCI_POST_SLOT : OCI_POST_FLAG, (uint16_t)i, 0);
+	}
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
+	for (uint32_t i = 1; i < p; i++) {
+		uint32_t source = oci_previous(key, i);
+
+		oci_build_wait_post(b, source, 1, (uint16_t)i, 0);
+		oci_build_pull(b, oci_block(OCI_BUF_RECV, source), source,
+			       oci_block(OCI_BUF_SLOT, key->v));
+	}
+}
+
+const struct oci_algorithm oci_alltoall_cico = {
+	.name = "cico",
+	.idea = "through each rank's slot in shared memory",
+	.build = build,
+	.fits = oci_fits_slot_all,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In step i each rank reads its block from one peer: rank XOR i when p is a power of two, else
+ * rank - i (paper 002, IV-C1).
+ *
+ * Wins for large blocks: no two ranks read from one process in the same step.
+ * Cost: T_allgather(address) + T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s)).
+ */
+#include "coll/alltoall/alltoall.h"
+#include "coll/build.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	bool power_of_two = !(key->size & (key->size - 1));
+
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
+	for (uint32_t i = 1; i < key->size; i++) {
+		uint32_t source = power_of_two ? key->v ^ i : oci_previous(key, i);
+
+		oci_build_wait_post(b, source, 1, 1, 0);
+		oci_build_pull(b, oci_block(OCI_BUF_RECV, source), source,
+			       oci_block(OCI_BUF_SEND, key->v));
+	}
+	oci_build_signal(b, 1, 0);
+	oci_build_wait_others_ack(b, 1);
+}
+
+const struct oci_algorithm oci_alltoall_pairwise = {
+	.name = "pairwise",
+	.idea = "in step i each rank reads its block from one peer",
+	.build = build,
+	.single_copy = true,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll/build.h"
+
+bool oci_fits_inline_one(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_fits_inline(1, shape);
+}
+
+bool oci_fits_inline_all(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_fits_inline(shape->size, shape);
+}
+
+bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_fits_slot(1, shape);
+}
+
+bool oci_fits_slot_all(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_fits_slot(shape->size, shape);
+}
+
+uint32_t oci_reduce_order(const struct oci_plan_key *key, uint32_t i)
+{
+	if (key->commutative)
+		return oci_next(key, i);
+	/* v of absolute rank i; without a root v is the rank. */
+	return (i + key->size - key->root) % key->size;
+}
+
+void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	bool in_place = r->remote.buf == OCI_BUF_SLOT || r->remote.buf == OCI_BUF_INLINE;
+
+	for (uint32_t i = key->size; i-- > 0;) {
+		uint32_t v = oci_reduce_order(key, i);
+		bool first = i == key->size - 1;
+
+		if (v == key->v) {
+			if (first)
+				oci_build_copy(b, r->mine, r->acc);
+			else
+				oci_build_reduce(b, r->mine, r->acc);
+			continue;
+		}
+		oci_build_wait_post(b, v, 1, r->step, r->step_loop);
+		if (first) {
+			oci_build_pull(b, r->acc, v, r->remote);
+		} else if (in_place) {
+			oci_build_reduce_from(b, v, r->remote, r->acc);
+		} else {
+			oci_build_pull(b, r->temp, v, r->remote);
+			oci_build_reduce(b, r->temp, r->acc);
+		}
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the builders of several collectives have in common. */
+#ifndef OC_COLL_BUILD_H
+#define OC_COLL_BUILD_H
+
+#include "coll/coll.h"
+
+/* Piece of a message that is copied into a slot while the previous one is copied out: small enough
+ * to stay in a level-1 cache of 32 KiB with its destination. */
+#define OCI_PIPELINE_BYTES 16384
+/* Piece that a reduction pulls and combines while it is in the level-2 cache. */
+#define OCI_REDUCE_BYTES 65536
+
+static inline uint32_t oci_next(const struct oci_plan_key *key, uint32_t i)
+{
+	return (key->v + i) % key->size;
+}
+
+static inline uint32_t oci_previous(const struct oci_plan_key *key, uint32_t i)
+{
+	return (key->v + key->size - i) % key->size;
+}
+
+static inline void oci_build_wait_others_ack(struct oci_builder *b, uint16_t step)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	oci_build_wait_ack(b, oci_next(key, 1), key->size - 1, step, 0);
+}
+
+static inline void oci_build_wait_others_post(struct oci_builder *b, uint16_t step)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	oci_build_wait_post(b, oci_next(key, 1), key->size - 1, step, 0);
+}
+
+/* Do `blocks` blocks fit a payload, a slot? */
+static inline bool oci_fits_inline(size_t blocks, const struct oci_shape *shape)
+{
+	return shape->bytes <= OCI_INLINE_BYTES / blocks;
+}
+
+static inline bool oci_fits_slot(size_t blocks, const struct oci_shape *shape)
+{
+	return shape->bytes <= OCI_SLOT_BYTES / blocks;
+}
+
+/* The same for one block, and for one block a rank. */
+bool oci_fits_inline_one(const struct oci_shape *shape, uint32_t parameter);
+bool oci_fits_inline_all(const struct oci_shape *shape, uint32_t parameter);
+bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter);
+bool oci_fits_slot_all(const struct oci_shape *shape, uint32_t parameter);
+
+/*
+ * The order of operands of a reduction on rank v: x[order(0)] op ... op x[order(p-1)], combined
+ * from the right, so that each step is one apply(in = x[order(i)], inout = result so far).
+ * Commutative: own operand first in the expression, so last to be applied and never copied, the
+ * others from v + 1 on, so that the ranks pull from different peers. Else: by absolute rank.
+ */
+uint32_t oci_reduce_order(const struct oci_plan_key *key, uint32_t i);
+
+/*
+ * Accumulates the operands into `acc`: mine from `mine`, a peer's either in place from its slot or
+ * payload (`shared`: remote.buf is SLOT or INLINE), or pulled into TEMP first. Waits for the POST
+ * of each peer at `step` (+ step_loop).
+ */
+struct oci_reduction {
+	struct oci_range mine, remote, acc, temp;
+	uint16_t step, step_loop;
+};
+void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r);
+
+#endif

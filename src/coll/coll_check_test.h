@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What coll_check_test.c is made of: algorithms as subjects, and sequences of calls of them. */
+#ifndef OC_COLL_CHECK_TEST_H
+#define OC_COLL_CHECK_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "coll/coll.h"
+#include "plan/check.h"
+
+#define MOST_RANKS 33
+#define MOST_CALLS 64
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* An algorithm with all that its plans depend on, but for the root. */
+struct subject {
+	enum oci_collective collective;
+	unsigned int algorithm;
+	uint32_t parameter;
+	uint32_t size;
+	bool commutative;
+};
+
+struct plan_set {
+	struct subject subject;
+	uint32_t root; /* of the key */
+	struct oci_plan *plan[MOST_RANKS];
+};
+
+struct sequence {
+	struct oci_check check;
+	struct oci_check_call calls[MOST_CALLS];
+	struct plan_set *used[MOST_CALLS]; /* by call */
+	struct plan_set *sets[MOST_CALLS];
+	uint32_t set_count;
+};
+
+static struct {
+	unsigned long long plans, sequences, calls, steps, states, mutants;
+} total;
+
+static bool full(void)
+{
+	const char *value = getenv("ONECOPY_CHECK_FULL");
+
+	return value && *value == '1';
+}
+
+static const struct oci_plan *plan_of(void *context, uint32_t call, uint32_t v)
+{
+	const struct sequence *s = context;
+
+	return s->used[call]->plan[v];
+}
+
+static struct plan_set *build_set(const struct subject *subject, uint32_t root)
+{
+	struct plan_set *set = calloc(1, sizeof(*set));
+
+	assert_non_null(set);
+	set->subject = *subject;
+	set->root = root;
+	for (uint32_t v = 0; v < subject->size; v++) {
+		struct oci_plan_key key = {
+			.collective = (uint8_t)subject->collective,
+			.algorithm = (uint8_t)subject->algorithm,
+			.commutative = subject->commutative,
+			.parameter = subject->parameter,
+			.v = v,
+			.size = subject->size,
+			.root = root,
+		};
+		int error = 0;
+
+		set->plan[v] = oci_plan_build(&key, &error);
+		if (!set->plan[v])
+			fail_msg("%s %s:%u, v%u of %u: no plan: %d",
+				 oci_collective_name(subject->collective),
+				 oci_algorithm(subject->collective, subject->algorithm)->name,
+				 subject->parameter, v, subject->size, error);
+		total.plans++;
+	}
+	return set;
+}
+
+static bool same_subject(const struct subject *a, const struct subject *b)
+{
+	return a->collective == b->collective && a->algorithm == b->algorithm &&
+	       a->parameter == b->parameter && a->size == b->size &&
+	       a->commutative == b->commutative;
+}
+
+static bool is_reduction(enum oci_collective collective)
+{
+	return collective == OCI_REDUCE || collective == OCI_ALLREDUCE;
+}
+
+static bool is_rooted(enum oci_collective collective)
+{
+	return collective == OCI_BCAST || collective == OCI_SCATTER || collective == OCI_GATHER ||
+	       collective == OCI_REDUCE;
+}
+
+static bool has_in_place(enum oci_collective collective)
+{
+	return collective != OCI_BARRIER && collective != OCI_BCAST && collective != OCI_ALLTOALL;
+}
+
+static bool fits(const struct subject *subject, size_t bytes, size_t unit)
+{
+	const struct oci_algorithm *a = oci_algorithm(subject->collective, subject->algorithm);
+	struct oci_shape shape = {
+		.collective = subject->collective,
+		.bytes = bytes,
+		.unit = unit,
+		.size = subject->size,
+		.single_copy = true,
+	};
+
+	return !a->fits || a->fits(&shape, subject->parameter);
+}
+
+/* Adds a call, if the algorithm can run it. */
+static bool add_call(struct sequence *s, const struct subject *subject, uint32_t root, size_t bytes,
+		     size_t unit, bool in_place)
+{
+	uint32_t key_root = subject->collective == OCI_REDUCE && !subject->commutative ? root : 0;
+	struct plan_set *set = NULL;
+
+	if (s->check.count == MOST_CALLS || !fits(subject, bytes, unit))
+		return false;
+	for (uint32_t i = 0; i < s->set_count && !set; i++)
+		if (same_subject(&s->sets[i]->subject, subject) && s->sets[i]->root == key_root)
+			set = s->sets[i];
+	if (!set) {
+		set = build_set(subject, key_root);
+		s->sets[s->set_count++] = set;
+	}
+	s->used[s->check.count] = set;
+	s->calls[s->check.count++] = (struct oci_check_call){
+		.collective = subject->collective,
+		.commutative = subject->commutative,
+		.in_place = in_place && has_in_place(subject->collective),
+		.root = is_rooted(subject->collective) ? root : 0,
+		.bytes = bytes,
+		.unit = unit,
+	};
+	return true;
+}
+
+static void run(struct sequence *s, uint32_t size, enum oci_check_schedule schedule, uint64_t seed)
+{
+	struct oci_check_result result;
+	char why[2048] = "";
+	int rc;
+
+	s->check.size = size;
+	s->check.calls = s->calls;
+	s->check.plan = plan_of;
+	s->check.context = s;
+	s->check.schedule = schedule;
+	s->check.seed = seed;
+	s->check.favoured = (uint32_t)(seed % size);
+	rc = oci_check_sequence(&s->check, &result, why, sizeof(why));
+	if (rc) {
+		for (uint32_t i = 0; i < s->check.count; i++) {
+			const struct subject *subject = &s->used[i]->subject;
+
+			print_error("call %u: %s %s:%u%s of %u\n", i,
+				    oci_collective_name(subject->collective),
+				    oci_algorithm(subject->collective, subject->algorithm)->name,
+				    subject->parameter, subject->commutative ? " commutative" : "",
+				    subject->size);
+		}
+		fail_msg("schedule %d seed %llu lanes %u segment %u: %d: %s", schedule,
+			 (unsigned long long)seed, s->check.lanes, s->check.segment_bytes, rc, why);
+	}
+	total.sequences++;
+	total.calls += s->check.count;
+	total.steps += result.steps;
+	total.states += result.states;
+}
+
+static void clear(struct sequence *s)
+{
+	for (uint32_t i = 0; i < s->set_count; i++) {
+		for (uint32_t v = 0; v < MOST_RANKS; v++)
+			free(s->sets[i]->plan[v]);
+		free(s->sets[i]);
+	}
+	s->set_count = 0;
+	s->check = (struct oci_check){ 0 };
+}
+
+/* Calls `visit` with every algorithm, with its parameters that mean something for `size` ranks. */
+static void for_each_subject(uint32_t size, void (*visit)(const struct subject *subject))
+{
+	const uint32_t parameters[] = { 1, 2, 3, 4, 7, size - 1, size, size + 3 };
+	const struct oci_algorithm *a;
+
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+		struct subject subject = { .collective = c, .size = size };
+
+		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
+			subject.algorithm = i;
+			subject.parameter = a->parameter_default;
+			visit(&subject);
+			for (size_t j = 0; j < COUNT(parameters) && a->parameter_min; j++) {
+				bool seen = parameters[j] == a->parameter_default;
+
+				for (size_t k = 0; k < j; k++)
+					seen |= parameters[k] == parameters[j];
+				if (seen || parameters[j] < a->parameter_min ||
+				    (a->parameter_max && parameters[j] > a->parameter_max))
+					continue;
+				subject.parameter = parameters[j];
+				visit(&subject);
+			}
+		}
+	}
+}
+
+/* Of a reduction, the plans for both kinds of operation. */
+static void both_orders(const struct subject *subject, void (*visit)(const struct subject *subject))
+{
+	struct subject copy = *subject;
+
+	copy.commutative = true;
+	visit(&copy);
+	copy.commutative = false;
+	if (is_reduction(subject->collective))
+		visit(&copy);
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Meet in the middle: each rank writes its block from the front, the root, once its own block is
+ * copied, reads from the ranks from the back.
+ *
+ * Wins where the root would idle: with MPI_IN_PLACE, and with few ranks.
+ */
+#include "coll/build.h"
+#include "coll/gather/gather.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	if (key->v == 0) {
+		oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block_rel(OCI_BUF_RECV, 0));
+		oci_build_help(b, OCI_SHARE_PUSH, oci_block(OCI_BUF_RECV, 0), true,
+			       oci_next(key, 1), key->size - 1, oci_block(OCI_BUF_SEND, 0));
+		oci_build_wait_others_ack(b, 1);
+		return;
+	}
+	oci_build_wait_post(b, 0, 1, 1, 0);
+	oci_build_share(b, OCI_SHARE_PUSH, oci_block(OCI_BUF_SEND, 0), 0,
+			oci_block_rel(OCI_BUF_RECV, key->v));
+	oci_build_signal(b, 1, 0);
+}
+
+const struct oci_algorithm oci_gather_cooperative = {
+	.name = "cooperative",
+	.idea = "ranks write from the front, the root reads from the back, until they meet",
+	.build = build,
+	.single_copy = true,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks write their block to the root, at most k at a time (paper 002, IV-B3). k = p - 1 is the
+ * parallel write.
+ *
+ * Wins for large blocks where the lock of the root's page tables is contended.
+ * Cost: T_bcast(address) + ceil(p / k) (alpha + n beta + l gamma(k) ceil(n / s)); the last k ranks
+ * acknowledge to the root.
+ */
+#include "coll/build.h"
+#include "coll/gather/gather.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t p = key->size, k = key->parameter;
+
+	if (k > p - 1)
+		k = p - 1;
+	if (key->v == 0) {
+		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+		oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block_rel(OCI_BUF_RECV, 0));
+		/* The chain brings the acknowledgements of all others into those of the last k. */
+		oci_build_wait_ack(b, p - k, k, 1, 0);
+		return;
+	}
+	oci_build_wait_post(b, 0, 1, 1, 0);
+	if (key->v > k)
+		oci_build_wait_ack(b, key->v - k, 1, 1, 0);
+	oci_build_push(b, oci_block(OCI_BUF_SEND, 0), 0, oci_block_rel(OCI_BUF_RECV, key->v));
+	oci_build_signal(b, 1, 0);
+}
+
+const struct oci_algorithm oci_gather_throttled_write = {
+	.name = "throttled-write",
+	.idea = "ranks write to the root, at most k at a time",
+	.build = build,
+	.parameter_default = 4,
+	.parameter_min = 1,
+	.single_copy = true,
+};

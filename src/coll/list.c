@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ordered lists, forced names, and plans from keys. */
+#include "coll/allgather/allgather.h"
+#include "coll/allreduce/allreduce.h"
+#include "coll/alltoall/alltoall.h"
+#include "coll/barrier/barrier.h"
+#include "coll/bcast/bcast.h"
+#include "coll/gather/gather.h"
+#include "coll/reduce/reduce.h"
+#include "coll/scatter/scatter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_ALGORITHMS 16
+
+static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS] = {
+	[OCI_BARRIER] = {
+		&oci_barrier_flat,
+		&oci_barrier_dissemination,
+	},
+	[OCI_BCAST] = {
+		&oci_bcast_inline,
+		&oci_bcast_cico,
+		&oci_bcast_direct_read,
+		&oci_bcast_knomial,
+		&oci_bcast_scatter_allgather,
+		&oci_bcast_cooperative,
+	},
+	[OCI_SCATTER] = {
+		&oci_scatter_inline,
+		&oci_scatter_cico,
+		&oci_scatter_throttled_read,
+		&oci_scatter_cooperative,
+	},
+	[OCI_GATHER] = {
+		&oci_gather_inline,
+		&oci_gather_cico,
+		&oci_gather_throttled_write,
+		&oci_gather_cooperative,
+	},
+	[OCI_ALLGATHER] = {
+		&oci_allgather_inline,
+		&oci_allgather_cico,
+		&oci_allgather_ring_source_read,
+	},
+	[OCI_ALLTOALL] = {
+		&oci_alltoall_inline,
+		&oci_alltoall_cico,
+		&oci_alltoall_pairwise,
+	},
+	[OCI_REDUCE] = {
+		&oci_reduce_inline,
+		&oci_reduce_cico,
+		&oci_reduce_sliced,
+	},
+	[OCI_ALLREDUCE] = {
+		&oci_allreduce_inline,
+		&oci_allreduce_cico,
+		&oci_allreduce_cico_sliced,
+		&oci_allreduce_sliced,
+	},
+};
+
+const struct oci_algorithm *oci_algorithm(enum oci_collective collective, unsigned int index)
+{
+	if (collective >= OCI_COLLECTIVES || index >= MOST_ALGORITHMS)
+		return NULL;
+	return lists[collective][index];
+}
+
+/* What may stand in ONECOPY_<COLLECTIVE>, as a list. */
+static const char *valid_words(enum oci_collective collective)
+{
+	static __thread char words[512];
+	size_t at = (size_t)snprintf(words, sizeof(words), "auto, mpi");
+	const struct oci_algorithm *a;
+
+	for (unsigned int i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
+		at += (size_t)snprintf(words + at, sizeof(words) - at, ", %s", a->name);
+		if (a->parameter_min && !a->parameter_max)
+			at += (size_t)snprintf(words + at, sizeof(words) - at, "[:N] (N >= %u)",
+					       a->parameter_min);
+		else if (a->parameter_max)
+			at += (size_t)snprintf(words + at, sizeof(words) - at, "[:N] (%u to %u)",
+					       a->parameter_min, a->parameter_max);
+	}
+	return words;
+}
+
+static bool parse_parameter(const char *digits, const struct oci_algorithm *a, uint32_t *parameter)
+{
+	unsigned long value;
+	char *end;
+
+	if (*digits < '0' || *digits > '9')
+		return false;
+	errno = 0;
+	value = strtoul(digits, &end, 10);
+	if (errno || *end || value > UINT16_MAX || value < a->parameter_min ||
+	    (a->parameter_max && value > a->parameter_max) ||
+	    (!a->parameter_min && !a->parameter_max))
+		return false;
+	*parameter = (uint32_t)value;
+	return true;
+}
+
+int oci_forced_parse(enum oci_collective collective, const char *words, struct oci_forced *forced,
+		     const char **expected)
+{
+	size_t length = strcspn(words, ":");
+	const struct oci_algorithm *a;
+
+	if (!strcmp(words, "auto")) {
+		*forced = (struct oci_forced){ .forced = false };
+		return 0;
+	}
+	if (!strcmp(words, "mpi")) {
+		*forced = (struct oci_forced){ true, { .algorithm = OCI_CHOICE_MPI } };
+		return 0;
+	}
+	for (unsigned int i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
+		uint32_t parameter = a->parameter_default;
+
+		if (strlen(a->name) != length || strncmp(a->name, words, length))
+			continue;
+		if (words[length] && !parse_parameter(words + length + 1, a, &parameter))
+			break;
+		*forced = (struct oci_forced){ true, { (uint8_t)i, parameter } };
+		return 0;
+	}
+	*expected = valid_words(collective);
+	return -EINVAL;
+}
+
+struct oci_plan *oci_plan_build(const struct oci_plan_key *key, int *error)
+{
+	const struct oci_algorithm *a = oci_algorithm(key->collective, key->algorithm);
+	struct oci_builder *b;
+
+	if (!a) {
+		*error = -EINVAL;
+		return NULL;
+	}
+	b = oci_builder_create(key);
+	if (!b) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	a->build(b);
+	return oci_builder_finish(b, error);
+}
+
+size_t oci_send_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root)
+{
+	switch (collective) {
+	case OCI_BARRIER:
+		return 0;
+	case OCI_SCATTER:
+		return is_root ? size * bytes : 0;
+	case OCI_ALLTOALL:
+		return size * bytes;
+	default:
+		return bytes;
+	}
+}
+
+size_t oci_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root)
+{
+	switch (collective) {
+	case OCI_BARRIER:
+		return 0;
+	case OCI_BCAST:
+	case OCI_SCATTER:
+	case OCI_ALLREDUCE:
+		return bytes;
+	case OCI_GATHER:
+		return is_root ? size * bytes : 0;
+	case OCI_REDUCE:
+		return is_root ? bytes : 0;
+	default:
+		return size * bytes;
+	}
+}

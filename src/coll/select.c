@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The choice among algorithms: the first table of thresholds.
+ *
+ * Each row says up to how many bytes (of a block, as in plan.h) an algorithm is taken, for two
+ * ranks, for more, and for more than the CPUs hold. Provenance: make bench on a 2-core machine,
+ * see docs/results.md for machine, date and figures.
+ */
+#include "coll/coll.h"
+
+#include <string.h>
+
+struct row {
+	size_t up_to; /* bytes of a block */
+	const char *name;
+	uint32_t parameter; /* 0: the algorithm's default */
+};
+
+#define ANY SIZE_MAX
+#define ROWS 6
+
+enum team_kind { PAIR, TEAM, CROWD, KINDS }; /* two ranks; more; more than CPUs */
+
+static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
+	[OCI_BARRIER] = {
+		[PAIR] = { { ANY, "flat", 0 } },
+		[TEAM] = { { ANY, "flat", 0 } },
+		[CROWD] = { { ANY, "flat", 0 } },
+	},
+	[OCI_BCAST] = {
+		[PAIR] = { { 112, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[TEAM] = { { 112, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
+		[CROWD] = { { 112, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "direct-read", 0 } },
+	},
+	[OCI_SCATTER] = {
+		[PAIR] = { { 112, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[TEAM] = { { 112, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
+		[CROWD] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-read", 8 } },
+	},
+	[OCI_GATHER] = {
+		[PAIR] = { { 112, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[TEAM] = { { 112, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
+		[CROWD] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-write", 8 } },
+	},
+	[OCI_ALLGATHER] = {
+		[PAIR] = { { 112, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[TEAM] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[CROWD] = { { 112, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+	},
+	[OCI_ALLTOALL] = {
+		[PAIR] = { { 56, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[TEAM] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[CROWD] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
+	},
+	[OCI_REDUCE] = {
+		[PAIR] = { { 112, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
+		[TEAM] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 112, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
+	},
+	[OCI_ALLREDUCE] = {
+		[PAIR] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { 65536, "cico-sliced", 0 },
+			   { ANY, "sliced", 0 } },
+		[TEAM] = { { 112, "inline", 0 }, { 2048, "cico", 0 }, { 65536, "cico-sliced", 0 },
+			   { ANY, "sliced", 0 } },
+		[CROWD] = { { 112, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
+	},
+};
+
+static int find(enum oci_collective collective, const char *name)
+{
+	const struct oci_algorithm *a;
+
+	for (unsigned int i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
+		if (!strcmp(a->name, name))
+			return (int)i;
+	}
+	return -1;
+}
+
+static bool fits(const struct oci_shape *shape, const struct oci_choice *choice)
+{
+	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice->algorithm);
+
+	return !a->fits || a->fits(shape, choice->parameter);
+}
+
+struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_forced *forced)
+{
+	enum team_kind kind = shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
+	const struct row *row = table[shape->collective][kind];
+	struct oci_choice choice = { OCI_CHOICE_MPI, 0 };
+
+	if (forced && forced->forced &&
+	    (forced->choice.algorithm == OCI_CHOICE_MPI || fits(shape, &forced->choice)))
+		return forced->choice;
+	for (; row < table[shape->collective][kind] + ROWS && row->name; row++) {
+		int index;
+
+		if (shape->bytes > row->up_to)
+			continue;
+		if (!strcmp(row->name, "mpi"))
+			return (struct oci_choice){ OCI_CHOICE_MPI, 0 };
+		index = find(shape->collective, row->name);
+		choice.algorithm = (uint8_t)index;
+		choice.parameter = row->parameter;
+		if (!choice.parameter)
+			choice.parameter = oci_algorithm(shape->collective, choice.algorithm)
+						   ->parameter_default;
+		/* A row may end beyond what fits with this many ranks: the next one takes over. */
+		if (fits(shape, &choice))
+			return choice;
+	}
+	return choice;
+}

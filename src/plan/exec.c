@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plan/exec.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/options.h"
+
+/* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
+ * between two cores, so that the common case meets no branch into the slow path. */
+#define OCI_QUICK_POLLS 64
+/* Blocked turns between two looks for peers' requests, when no pair copies by shm. */
+#define OCI_TURNS_PER_SERVE 64
+
+static uint64_t signature_of(const struct oci_record *r)
+{
+	uint64_t hash = r->bytes * 0x9e3779b97f4a7c15ull;
+
+	hash ^= (uint64_t)r->root << 32 | r->op;
+	hash *= 0xff51afd7ed558ccdull;
+	hash ^= (uint64_t)r->collective << 56 | (uint64_t)r->algorithm << 48 |
+		(uint64_t)r->unit << 24 | r->parameter;
+	return hash;
+}
+
+void oci_exec_init(struct oci_exec *x)
+{
+	x->base = x->seq * OCI_STEPS;
+	x->lane = oci_team_lane(x->team, x->team->rank, x->seq);
+	x->signature = oci_options()->check_calls ? signature_of(&x->record) : 0;
+	x->acc_in_recv = x->recv && x->recv != x->send;
+	x->polls = x->team->oversubscribed ? 1 : OCI_QUICK_POLLS;
+	oci_params_derive(&x->params, x->plan, x->unit);
+}
+
+/* Any rank's word that keeps operation seq from starting: its predecessor in the lane. */
+static void await_lane(struct oci_exec *x)
+{
+	struct oci_team *team = x->team;
+	uint64_t below = x->seq - OCI_LANES + 1;
+
+	for (uint32_t r = 0; r < team->size; r++) {
+		uint64_t *done = &team->member[r].region->progress.done;
+
+		if (r == team->rank || oci_load_acquire(done) >= below)
+			continue;
+		x->awaited = (struct oci_awaited){ .word = done, .target = below, .peer = r };
+		return;
+	}
+	/* It is an operation of our own that holds the lane: any peer's word will do to wait on. */
+	x->awaited = (struct oci_awaited){ .word = &team->own->progress.done,
+					   .target = below,
+					   .peer = team->rank };
+}
+
+/* Writes who calls what into my lines, for the peers' check. */
+static void announce(struct oci_exec *x)
+{
+	x->lane->ack.record = x->record;
+	x->lane->post.signature = x->signature;
+	x->announced = true;
+}
+
+static int exec_start(struct oci_exec *x)
+{
+	if (x->seq > OCI_LANES && !oci_team_all_done(x->team, x->seq - OCI_LANES + 1)) {
+		await_lane(x);
+		return 0;
+	}
+	if (x->plan->uses_slot) {
+		x->slot_offset = oci_slot_acquire(x->team, x->seq);
+		if (x->slot_offset < 0) {
+			await_lane(x);
+			return 0;
+		}
+		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
+	}
+	if (x->plan->uses_temp || (x->plan->uses_acc && !x->acc_in_recv)) {
+		size_t segment = x->params.segment_bytes;
+
+		x->temp = oci_scratch_get(2 * segment);
+		if (!x->temp)
+			return oci_team_fail(x->team, -ENOMEM, -1,
+					     "no memory for %zu bytes of a reduction's buffers",
+					     2 * segment);
+		x->acc = x->temp + segment;
+	}
+	if (!x->plan->posts) {
+		announce(x);
+		oci_flag_raise(x->team, &x->lane->post.flag, &x->lane->ack.post_waiters, x->base);
+	}
+	x->started = true;
+	return 1;
+}
+
+uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range, size_t *bytes)
+{
+	size_t offset;
+
+	oci_range_eval(range, &x->params, x->segment, &offset, bytes);
+	switch (range->buf) {
+	case OCI_BUF_SEND:
+		return x->send + offset;
+	case OCI_BUF_RECV:
+		return x->recv + offset;
+	case OCI_BUF_SLOT:
+		return x->slot + offset;
+	case OCI_BUF_TEMP:
+		return x->temp;
+	case OCI_BUF_ACC:
+		return x->acc_in_recv ? x->recv + offset : x->acc;
+	default:
+		return x->lane->post.inline_bytes + offset;
+	}
+}
+
+static void exec_post(struct oci_exec *x, const struct oci_op *op)
+{
+	struct oci_post_line *post = &x->lane->post;
+
+	if (!x->announced)
+		announce(x);
+	if (op->address && !x->published) {
+		post->handle[OCI_BUF_SEND] = (struct oci_handle){ .address = (uintptr_t)x->send };
+		post->handle[OCI_BUF_RECV] = (struct oci_handle){ .address = (uintptr_t)x->recv };
+		if (x->plan->uses_share) {
+			/* Before the flag that lets the other end claim; the lane's last users have
+			 * finished, so these words are ours alone until then. */
+			oci_store_relaxed(&x->lane->aux.claim, 0);
+			oci_store_relaxed(&x->lane->aux.helped, 0);
+		}
+	}
+	if (op->slot && !x->published) {
+		post->handle[OCI_BUF_SLOT] =
+			(struct oci_handle){ .address = (uint64_t)x->slot_offset };
+		x->moved |= OCI_MOVED_SLOT;
+	}
+	/* A POST in a loop publishes once: peers read the handles from then on. */
+	x->published = true;
+	oci_flag_raise(x->team, &post->flag, &x->lane->ack.post_waiters,
+		       x->base + op->step + x->segment * op->step_loop);
+}
+
+static int mismatch(struct oci_exec *x, uint32_t peer)
+{
+	const struct oci_record *mine = &x->record;
+	const struct oci_record *theirs = &oci_team_lane(x->team, peer, x->seq)->ack.record;
+
+	return oci_team_fail(
+		x->team, -EPROTO, -1,
+		"mismatched collectives: rank %u called %s (root %u, %llu bytes, operation %u), rank "
+		"%u called %s (root %u, %llu bytes, operation %u); all ranks must call alike",
+		x->team->rank, oci_collective_name(mine->collective), mine->root,
+		(unsigned long long)mine->bytes, mine->op, peer,
+		oci_collective_name(theirs->collective), theirs->root,
+		(unsigned long long)theirs->bytes, theirs->op);
+}
+
+int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
+{
+	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
+	uint64_t target = x->base + step;
+
+	for (uint32_t i = 0; i < x->polls; i++) {
+		/* Acquire: pairs with the release in oci_flag_raise() by the peer's exec_post(). */
+		if (oci_load_acquire(&lane->post.flag) < target)
+			continue;
+		if (lane->post.signature != x->signature)
+			return mismatch(x, peer);
+		return 1;
+	}
+	x->awaited = (struct oci_awaited){ .word = &lane->post.flag,
+					   .waiters = &lane->ack.post_waiters,
+					   .target = target,
+					   .peer = peer };
+	return 0;
+}
+
+static int exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step)
+{
+	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
+	uint64_t target = x->base + step;
+
+	for (uint32_t i = 0; i < x->polls; i++) {
+		/* Acquire: pairs with the release of the peer's SIGNAL. */
+		if (oci_load_acquire(&lane->ack.flag) >= target)
+			return 1;
+	}
+	x->awaited = (struct oci_awaited){ .word = &lane->ack.flag,
+					   .waiters = &lane->ack.ack_waiters,
+					   .target = target,
+					   .peer = peer };
+	return 0;
+}
+
+static uint32_t peer_of(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
+{
+	uint32_t v = op->peer + i;
+
+	return oci_rank_of(&x->params, v >= x->params.size ? v - x->params.size : v);
+}
+
+static int exec_wait_flags(struct oci_exec *x, const struct oci_op *op)
+{
+	uint64_t step = op->step + x->segment * op->step_loop;
+
+	for (; x->at < op->peers; x->at++) {
+		uint32_t peer = peer_of(x, op, x->at);
+		int up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
+							exec_acked(x, peer, step);
+
+		if (up <= 0)
+			return up;
+	}
+	x->at = 0;
+	return 1;
+}
+
+int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *range, size_t bytes,
+		    uint64_t *address)
+{
+	const struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
+	size_t offset, length;
+
+	oci_range_eval(range, &x->params, x->segment, &offset, &length);
+	/* A zero-length buffer may be NULL; nothing will be touched. */
+	*address = lane->post.handle[range->buf].address + offset;
+	if (length < bytes)
+		return oci_team_fail(x->team, -EPROTO, -1,
+				     "a plan of %s moves %zu bytes where rank %u has %zu: this is "
+				     "an error in onecopy, please report it",
+				     oci_collective_name(x->record.collective), bytes, peer,
+				     length);
+	return 0;
+}
+
+/* Where the bytes of a range of a peer's slot or payload can be read in place. */
+static const uint8_t *peer_shared(const struct oci_exec *x, uint32_t peer,
+				  const struct oci_range *range, size_t *bytes)
+{
+	const struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
+	size_t offset;
+
+	oci_range_eval(range, &x->params, x->segment, &offset, bytes);
+	if (range->buf == OCI_BUF_INLINE)
+		return lane->post.inline_bytes + offset;
+	return x->team->member[peer].peer->base + lane->post.handle[OCI_BUF_SLOT].address + offset;
+}
+
+int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
+		      uint8_t *local, uint64_t remote, size_t bytes)
+{
+	static const uint8_t moved_by[OCI_MECHANISMS] = { [OCI_MECH_CMA] = OCI_MOVED_CMA,
+							  [OCI_MECH_MOCK] = OCI_MOVED_MOCK,
+							  [OCI_MECH_SHM] = OCI_MOVED_SHM };
+	bool recovered = false;
+	int result;
+
+	if (!x->in_transfer) {
+		x->transfer = (struct oci_transfer){ .seq = x->seq,
+						     .peer = peer,
+						     .direction = direction,
+						     .local = local,
+						     .remote = remote,
+						     .bytes = bytes };
+		x->moved |= moved_by[x->team->member[peer].mechanism];
+		x->in_transfer = true;
+	}
+	result = oci_transfer_run(x->team, &x->transfer, &recovered);
+	if (recovered) {
+		x->recovered++;
+		x->moved |= OCI_MOVED_SHM;
+	}
+	if (result == OCI_TRANSFER_DONE) {
+		x->in_transfer = false;
+		return 1;
+	}
+	if (result == -EAGAIN)
+		await_lane(x);
+	else
+		oci_transfer_awaited(x->team, &x->transfer, &x->awaited);
+	return 0;
+}
+
+static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
+{
+	uint32_t peer = peer_of(x, op, 0);
+	size_t bytes, there;
+	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
+	uint64_t remote = 0;
+	int error;
+
+	if (op->remote.buf == OCI_BUF_SLOT || op->remote.buf == OCI_BUF_INLINE) {
+		const uint8_t *from = peer_shared(x, peer, &op->remote, &there);
+
+		if (bytes)
+			memcpy(local, from, bytes < there ? bytes : there);
+		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
+		return 1;
+	}
+	if (!bytes)
+		return 1;
+	if (!x->in_transfer) {
+		error = oci_exec_remote(x, peer, &op->remote, bytes, &remote);
+		if (error)
+			return error;
+	}
+	return oci_exec_transfer(x, peer, op->code == OCI_OP_PULL ? OCI_PULL : OCI_PUSH, local,
+				 remote, bytes);
+}
+
+static void exec_copy(struct oci_exec *x, const struct oci_op *op)
+{
+	size_t bytes, room;
+	uint8_t *from = oci_exec_local(x, &op->local, &bytes);
+	uint8_t *to = oci_exec_local(x, &op->second, &room);
+
+	if (op->second.buf == OCI_BUF_INLINE)
+		x->moved |= OCI_MOVED_INLINE;
+	if (from != to && bytes)
+		memcpy(to, from, bytes < room ? bytes : room);
+}
+
+static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
+{
+	size_t bytes, other;
+	const uint8_t *in;
+	uint8_t *inout;
+
+	if (op->code == OCI_OP_REDUCE) {
+		in = oci_exec_local(x, &op->local, &bytes);
+		inout = oci_exec_local(x, &op->second, &other);
+	} else {
+		in = peer_shared(x, peer_of(x, op, 0), &op->remote, &other);
+		inout = oci_exec_local(x, &op->local, &bytes);
+		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
+	}
+	if (bytes)
+		x->op->apply(x->op->context, in, inout, bytes / x->unit);
+}
+
+/* What is the same for every ended execution. */
+static void exec_over(struct oci_exec *x)
+{
+	oci_scratch_put(x->temp);
+	x->temp = NULL;
+}
+
+static int exec_step(struct oci_exec *x, const struct oci_op *op)
+{
+	switch (op->code) {
+	case OCI_OP_POST:
+		exec_post(x, op);
+		return 1;
+	case OCI_OP_SIGNAL:
+		oci_flag_raise(x->team, &x->lane->ack.flag, &x->lane->ack.ack_waiters,
+			       x->base + op->step + x->segment * op->step_loop);
+		return 1;
+	case OCI_OP_WAIT_POST:
+	case OCI_OP_WAIT_ACK:
+		return exec_wait_flags(x, op);
+	case OCI_OP_PULL:
+	case OCI_OP_PUSH:
+		return exec_copy_from_peer(x, op);
+	case OCI_OP_SHARE:
+		return oci_exec_share(x, op);
+	case OCI_OP_HELP:
+		return oci_exec_help(x, op);
+	case OCI_OP_COPY:
+		exec_copy(x, op);
+		return 1;
+	case OCI_OP_REDUCE:
+	case OCI_OP_REDUCE_FROM:
+		exec_reduce(x, op);
+		return 1;
+	case OCI_OP_LOOP:
+		x->segment = 0;
+		if (!oci_range_segments(&op->local, &x->params))
+			x->pc = op->jump;
+		return 1;
+	default: /* OCI_OP_NEXT; the builder lets nothing else through */
+		if (++x->segment < oci_range_segments(&x->plan->ops[op->jump].local, &x->params))
+			x->pc = op->jump;
+		else
+			x->segment = 0;
+		return 1;
+	}
+}
+
+int oci_exec_run(struct oci_exec *x)
+{
+	int result = x->started ? 1 : exec_start(x);
+
+	while (result == 1) {
+		const struct oci_op *op = &x->plan->ops[x->pc];
+
+		if (op->code == OCI_OP_END) {
+			exec_over(x);
+			return 1;
+		}
+		result = exec_step(x, op);
+		if (result == 1)
+			x->pc++;
+	}
+	if (result < 0)
+		exec_over(x);
+	return result;
+}
+
+/* Has the peer that we wait for called something else in this operation? */
+static int look_for_mismatch(struct oci_exec *x)
+{
+	const struct oci_lane *lane = oci_team_lane(x->team, x->awaited.peer, x->seq);
+
+	/* Acquire: pairs with the release of the peer's announcement or POST. */
+	if (oci_load_acquire(&lane->post.flag) >> OCI_STEP_BITS != x->seq ||
+	    lane->post.signature == x->signature || x->awaited.peer == x->team->rank)
+		return 0;
+	return mismatch(x, x->awaited.peer);
+}
+
+/* Peers' requests for help: looked for often once one came, or when some pair must use shm. */
+static void serve(struct oci_exec *x)
+{
+	if (!x->team->any_shm && !x->serving && x->blocked++ % OCI_TURNS_PER_SERVE)
+		return;
+	if (x->started && oci_shm_serve(x->team, x->seq)) {
+		x->serving = true;
+		x->wait = (struct oci_wait){ 0 };
+	}
+}
+
+int oci_exec_turn(struct oci_exec *x, bool may_wait)
+{
+	int result;
+
+	serve(x);
+	/* Another wait than before: it starts to spin anew. */
+	if (x->awaited.word != x->waited_on) {
+		x->waited_on = x->awaited.word;
+		x->wait = (struct oci_wait){ 0 };
+	}
+	result = may_wait ? oci_wait_turn(x->team, &x->wait, &x->awaited) :
+			    oci_wait_look(x->team, &x->wait, &x->awaited);
+	if (result == OCI_WAIT_LOOKED)
+		result = x->started ? look_for_mismatch(x) : 0;
+	if (result < 0)
+		exec_over(x);
+	return result;
+}
+
+int oci_exec_wait(struct oci_exec *x)
+{
+	int result;
+
+	for (;;) {
+		result = oci_exec_run(x);
+		if (result)
+			return result < 0 ? result : 0;
+		result = oci_exec_turn(x, true);
+		if (result < 0)
+			return result;
+	}
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The `user` executor: runs a plan in the caller's thread, blocking or polled.
+ *
+ * oci_exec_run() goes on until something must be waited for and says what; oci_exec_wait() waits
+ * in between. The same state serves a blocking call and an outstanding request.
+ */
+#ifndef OC_PLAN_EXEC_H
+#define OC_PLAN_EXEC_H
+
+#include <onecopy/onecopy.h>
+
+#include "copy/copy.h"
+#include "plan/plan.h"
+#include "team/team.h"
+
+/* How bytes moved, for the statistics. */
+enum oci_moved {
+	OCI_MOVED_INLINE = 1,
+	OCI_MOVED_SLOT = 2,
+	OCI_MOVED_CMA = 4,
+	OCI_MOVED_MOCK = 8,
+	OCI_MOVED_SHM = 16,
+};
+
+struct oci_exec {
+	struct oci_team *team;
+	const struct oci_plan *plan;
+	struct oci_params params;
+	uint64_t seq;
+	uint8_t *send, *recv;
+	const struct oc_op *op; /* of a reduction */
+	size_t unit;
+	struct oci_record record;
+
+	/* Below: private to exec*.c */
+	uint64_t base;	    /* seq * OCI_STEPS */
+	uint64_t signature; /* of the record */
+	uint64_t segment;
+	uint32_t pc;
+	uint32_t at;	  /* peers of the current operation that are through */
+	uint32_t polls;	  /* looks at a flag before a wait is reported */
+	uint32_t blocked; /* turns waited, to look for requests now and then */
+	bool started, announced, published, in_transfer, serving;
+	bool acc_in_recv;
+	uint8_t moved;	    /* enum oci_moved */
+	uint32_t recovered; /* transfers that shm finished for a failed mechanism */
+	int64_t slot_offset;
+	uint8_t *slot, *temp, *acc;
+	struct oci_lane *lane;
+	struct oci_transfer transfer;
+	uint64_t share_chunk; /* that SHARE is copying */
+	struct oci_awaited awaited;
+	const uint64_t *waited_on; /* by x->wait */
+	struct oci_wait wait;
+};
+
+/*
+ * Prepares the execution of `plan`; the caller has filled team, plan, params (bytes, root, size),
+ * seq, send, recv, op, unit, record and zeroed the rest. send and recv are NULL where the rank has
+ * no such buffer.
+ */
+void oci_exec_init(struct oci_exec *x);
+/*
+ * 1: this rank's part is over, the caller calls oci_team_finish(); 0: blocked; -errno: the team
+ * has failed. Gives back what it took when it is over.
+ */
+int oci_exec_run(struct oci_exec *x);
+/*
+ * After a blocked run: serves the peers, looks now and then whether they live, and, if it may,
+ * waits for one turn. 0, or -errno as above.
+ */
+int oci_exec_turn(struct oci_exec *x, bool may_wait);
+/* Runs and waits to the end. 0 or -errno. */
+int oci_exec_wait(struct oci_exec *x);
+
+/* exec_share.c: the two ends of a cooperative copy. As oci_exec_run. */
+int oci_exec_share(struct oci_exec *x, const struct oci_op *op);
+int oci_exec_help(struct oci_exec *x, const struct oci_op *op);
+
+/* For exec_share.c, from exec.c ---------------------------------------------------------------- */
+
+/* Address of a range in my buffers, and its length. */
+uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range, size_t *bytes);
+/* Is the POST flag of rank `peer` at `step`? Checks its call. 1, 0 (awaited is set) or -errno. */
+int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step);
+/* Address of a range in the buffers that `peer` posted: 0 or -errno (the team has failed). */
+int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *range, size_t bytes,
+		    uint64_t *address);
+/* Starts (unless it is under way) and moves x->transfer. 1, 0 or -errno. */
+int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
+		      uint8_t *local, uint64_t remote, size_t bytes);
+
+/* scratch.c: private buffers of reductions, kept for reuse. NULL when out of memory. */
+uint8_t *oci_scratch_get(size_t bytes);
+void oci_scratch_put(uint8_t *scratch);
+
+#endif
