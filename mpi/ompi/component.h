@@ -8,6 +8,7 @@
  *   collectives.c  the eight served collectives
  *   data.c         a datatype's elements as the dense bytes that the engine moves
  *   reduce.c       an MPI_Op as the engine's operation
+ *   forced.c       algorithms that a communicator's info keys ask for
  *   failure.c      an engine's error as an MPI error code with the sentence
  *   passing.c      what is not served: counted and passed on
  */
@@ -85,8 +86,10 @@ struct oci_ompi_module {
 	mca_coll_base_module_t super;
 	/* The functions selected before ours, each with a reference to its module. */
 	mca_coll_base_comm_coll_t previous;
-	bool disabled;	      /* coll_module_disable() was passed on */
-	struct oc_team *team; /* NULL until the first served collective */
+	bool disabled;		      /* coll_module_disable() was passed on */
+	struct oc_team *team;	      /* NULL until the first served collective */
+	uint32_t forced_seen;	      /* of oci_ompi_forced_generation */
+	char *forced[OC_COLLECTIVES]; /* the words of the info keys, as applied */
 };
 /* Open MPI's object macros want a type of one word. */
 typedef struct oci_ompi_module oci_ompi_module;
@@ -120,6 +123,19 @@ int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstra
 void oci_ompi_bootstrap_reap(void);
 /* oc_team_destroy() from the destruction of the team's communicator. */
 int oci_ompi_bootstrap_team_destroy(struct oc_team *team);
+
+/* forced.c: algorithms that info keys of the communicator ask for. */
+extern uint32_t oci_ompi_forced_generation;
+void oci_ompi_forced_subscribe(oci_ompi_comm *comm);
+void oci_ompi_forced_apply(struct oci_ompi_module *module, oci_ompi_comm *comm);
+void oci_ompi_forced_forget(struct oci_ompi_module *module);
+
+/* A key was set somewhere since this module looked last. */
+static inline bool oci_ompi_forced_changed(const struct oci_ompi_module *module)
+{
+	return module->forced_seen !=
+	       __atomic_load_n(&oci_ompi_forced_generation, __ATOMIC_RELAXED);
+}
 
 /* failure.c: -errno of the engine as a return value of a coll function. */
 int oci_ompi_failure(const struct oc_team *team, int error);

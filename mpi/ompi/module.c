@@ -12,11 +12,8 @@
 #include "component.h"
 
 #include "ompi/proc/proc.h"
-#include "opal/util/info.h"
-#include "opal/util/info_subscriber.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool one_job(const oci_ompi_comm *comm)
@@ -71,6 +68,7 @@ static int module_enable(mca_coll_base_module_t *module, oci_ompi_comm *comm)
 	}
 	OCI_OMPI_ALL(SAVE)
 #undef SAVE
+	oci_ompi_forced_subscribe(comm);
 	oci_ompi_progress_start();
 	return OMPI_SUCCESS;
 }
@@ -93,8 +91,10 @@ static int module_disable(mca_coll_base_module_t *module, oci_ompi_comm *comm)
 static void module_construct(struct oci_ompi_module *self)
 {
 	memset(&self->previous, 0, sizeof(self->previous));
+	memset(self->forced, 0, sizeof(self->forced));
 	self->disabled = false;
 	self->team = NULL;
+	self->forced_seen = 0;
 }
 
 /*
@@ -106,6 +106,7 @@ static void module_destruct(struct oci_ompi_module *self)
 	if (self->team && oci_ompi_bootstrap_team_destroy(self->team) == -EBUSY)
 		oci_ompi_info("a communicator was freed with an operation outstanding: its team's "
 			      "memory stays until the process ends");
+	oci_ompi_forced_forget(self);
 #define RELEASE(name)                            \
 	if (self->previous.coll_##name##_module) \
 		OBJ_RELEASE(self->previous.coll_##name##_module);
@@ -137,45 +138,6 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 	return &self->super;
 }
 
-/*
- * The info key onecopy_NAME of a communicator, as given to MPI_Comm_dup_with_info or
- * MPI_Comm_split_type, or before the first collective to MPI_Comm_set_info. The latter deletes
- * keys to which nobody subscribed and keeps what was asked for under a prefix.
- */
-static bool forced_algorithm(const oci_ompi_comm *comm, const char *name, char *words, int bytes)
-{
-	static const char *const prefix[] = { OPAL_INFO_SAVE_PREFIX, "" };
-	char key[64];
-	int found = 0;
-
-	for (size_t i = 0; comm->super.s_info && !found && i < 2; i++) {
-		snprintf(key, sizeof(key), "%sonecopy_%s", prefix[i], name);
-		opal_info_get(comm->super.s_info, key, bytes - 1, words, &found);
-	}
-	return found;
-}
-
-static void force_algorithms(oci_ompi_comm *comm, struct oc_team *team)
-{
-	static const char *const name[OC_COLLECTIVES] = {
-		[OC_BARRIER] = "barrier", [OC_BCAST] = "bcast",		[OC_SCATTER] = "scatter",
-		[OC_GATHER] = "gather",	  [OC_ALLGATHER] = "allgather", [OC_ALLTOALL] = "alltoall",
-		[OC_REDUCE] = "reduce",	  [OC_ALLREDUCE] = "allreduce",
-	};
-	char words[OPAL_MAX_INFO_VAL + 1];
-
-	for (int i = 0; i < OC_COLLECTIVES; i++) {
-		if (!forced_algorithm(comm, name[i], words, sizeof(words)) ||
-		    !oc_team_force(team, name[i], words))
-			continue;
-		/* All ranks have the same words; the first one speaks. */
-		if (ompi_comm_rank(comm) == 0)
-			oci_ompi_warn("info key onecopy_%s=%s cannot be used: %s; going on with "
-				      "auto",
-				      name[i], words, oc_team_error(team));
-	}
-}
-
 static int create_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 {
 	struct oc_bootstrap bootstrap;
@@ -188,7 +150,6 @@ static int create_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 		self->team = NULL;
 		return error;
 	}
-	force_algorithms(comm, self->team);
 	return 0;
 }
 
@@ -198,6 +159,8 @@ int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct
 
 	if (OPAL_UNLIKELY(!self->team))
 		error = create_team(self, comm);
+	if (OPAL_UNLIKELY(oci_ompi_forced_changed(self)) && !error)
+		oci_ompi_forced_apply(self, comm);
 	if (OPAL_LIKELY(!error))
 		error = oc_collective(self->team, call);
 	oci_ompi_bootstrap_reap();
