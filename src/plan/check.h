@@ -12,6 +12,7 @@
  *     by the lanes' gate. The user is part of this: he writes SEND and RECV before his call and
  *     both again right after its end, so a rank that leaves too early is a race;
  *   - SEND is unchanged and every byte of RECV is right;
+ *   - no rank leaves a Barrier before it knows that all others are in it;
  *   - all ranks of an Allreduce associate alike, and the digest of all associations can be
  *     compared between runs.
  *
@@ -90,7 +91,7 @@ struct oci_check {
 	uint64_t seed;	   /* also of the symbols */
 	uint32_t favoured; /* a rank, not relative */
 
-	uint32_t segment_bytes; /* in place of that of plans that have one; 0: theirs */
+	uint32_t segment_bytes; /* in place of that of plans that loop; 0: theirs */
 	uint32_t slot_bytes;	/* size of a slot; 0: OCI_SLOT_BYTES */
 	uint64_t max_states;	/* of an exhaustive search; 0: 4 million */
 	bool ungated; /* ranks enter a lane without waiting: to prove that lane reuse is looked at

@@ -109,12 +109,20 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 	return 0;
 }
 
+static bool has_loop(const struct oci_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->ops[i].code == OCI_OP_LOOP)
+			return true;
+	return false;
+}
+
 static void set_params(const struct oci_world *w, struct oci_actor *a)
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	struct oci_plan head = *a->plan; /* without its operations */
 
-	if (head.segment_bytes && w->check->segment_bytes)
+	if (w->check->segment_bytes && has_loop(a->plan))
 		head.segment_bytes = w->check->segment_bytes;
 	a->params = (struct oci_params){
 		.bytes = c->bytes,
@@ -163,10 +171,27 @@ int oci_call_begin(struct oci_world *w, struct oci_actor *a)
 	oci_region_clear(&a->acc, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 2));
 	set_views(w, a, place);
 	place->claim = (struct oci_claim){ 0 };
+	place->begin_epoch = a->clock[a->rank];
 	if (fill(w, a, place))
 		return -ENOMEM;
 	a->pc = 0;
 	a->running = true;
+	return 0;
+}
+
+/* A barrier moves no bytes: what it gives is that all have begun before one ends. */
+static int check_barrier(struct oci_world *w, const struct oci_actor *a)
+{
+	for (uint32_t q = 0; q < w->check->size; q++) {
+		const struct oci_actor *other = &w->actors[q];
+		bool begun = other->call > a->call || (other->call == a->call && other->running);
+
+		if (q == a->rank ||
+		    (begun && a->clock[q] >= oci_world_place(w, a->call, q)->begin_epoch))
+			continue;
+		return oci_world_fail(
+			w, a, "leaves the barrier without knowing that rank %u is in it", q);
+	}
 	return 0;
 }
 
@@ -193,6 +218,8 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a)
 	a->pc = pc;
 	if (!rc)
 		rc = oci_symbol_check(w, a);
+	if (!rc && oci_world_call(w, call)->collective == OCI_BARRIER)
+		rc = check_barrier(w, a);
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < 2; i++) {

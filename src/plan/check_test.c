@@ -42,10 +42,11 @@ static bool set_schedule(struct oci_check *c, uint32_t n)
 static struct oci_check_call call_of(const struct plans *plans, uint32_t root, size_t bytes)
 {
 	bool reduction = plans->collective == OCI_ALLREDUCE;
+	bool rootless = reduction || plans->collective == OCI_BARRIER;
 
 	return (struct oci_check_call){ .collective = plans->collective,
 					.commutative = plans->commutative,
-					.root = reduction ? 0 : root,
+					.root = rootless ? 0 : root,
 					.bytes = bytes,
 					.unit = reduction ? 4 : 1 };
 }
@@ -128,6 +129,7 @@ static void check_right_plans_pass_under_every_schedule(void **state)
 		assert_right(&scatter, &share, size, false);
 		assert_right(&share_push, &bcast, size, false);
 		assert_right(&allreduce, &sum, size, false);
+		assert_right(&barrier, &in_line, size, false);
 	}
 	assert_right(&in_line, &in_line, 1, false);
 }
@@ -187,6 +189,13 @@ static void check_wrong_byte_is_found(void **state)
 	assert_found(&scatter, WRONG_BLOCK, "wrong byte: RECV[0] should be byte ",
 		     "of rank 0's SEND", NULL);
 	assert_found(&scatter, SEND_WRITTEN, "rank 0 (v0)", "SEND[0] was changed", NULL);
+}
+
+static void check_barrier_must_hold_until_all_are_in(void **state)
+{
+	(void)state;
+	assert_found(&barrier, NO_WAIT_POST, "rank 1 (v1), op 1 END: leaves the barrier without",
+		     "knowing that rank", NULL);
 }
 
 static void check_reduction_must_keep_rank_order(void **state)
@@ -373,6 +382,7 @@ int main(void)
 		cmocka_unit_test(check_access_outside_of_a_buffer_is_found),
 		cmocka_unit_test(check_unordered_writers_are_a_race),
 		cmocka_unit_test(check_wrong_byte_is_found),
+		cmocka_unit_test(check_barrier_must_hold_until_all_are_in),
 		cmocka_unit_test(check_reduction_must_keep_rank_order),
 		cmocka_unit_test(check_lost_and_doubled_contributions_are_found),
 		cmocka_unit_test(check_ranks_of_an_allreduce_must_associate_alike),

@@ -275,7 +275,19 @@ static void fold(struct oci_builder *b, enum fault fault)
 	oci_build_copy(b, acc, oci_block(OCI_BUF_RECV, 0));
 }
 
+/* Everyone awaits everyone. */
+static void barrier_flat(struct oci_builder *b, enum fault fault)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	oci_build_post(b, OCI_POST_FLAG, 1, 0);
+	if (fault == NO_WAIT_POST && key->v == 1)
+		return;
+	oci_build_wait_post(b, key->v + 1 < key->size ? key->v + 1 : 0, key->size - 1, 1, 0);
+}
+
 static const struct plans bcast = { OCI_BCAST, bcast_read, false };
+static const struct plans barrier = { OCI_BARRIER, barrier_flat, false };
 static const struct plans chain = { OCI_BCAST, bcast_chain, false };
 static const struct plans in_line = { OCI_BCAST, bcast_inline, false };
 static const struct plans scatter = { OCI_SCATTER, scatter_read, false };

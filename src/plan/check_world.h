@@ -93,6 +93,7 @@ struct oci_place {
 	struct oci_view send, recv;
 	struct oci_events flags[OCI_FLAGS];
 	struct oci_claim claim;
+	uint32_t begin_epoch; /* the rank's own, when it began this lane's call */
 	/* Clock at the end of a call, by (call / lanes) % 2: the next but one waits for everybody.
 	 */
 	uint32_t done_clock[2];
