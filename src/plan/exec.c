@@ -87,7 +87,7 @@ static int exec_start(struct oci_exec *x)
 	}
 	if (!x->plan->posts) {
 		announce(x);
-		oci_flag_raise(x->team, &x->lane->post.flag, &x->lane->ack.post_waiters, x->base);
+		oci_team_raise(x->team, &x->lane->post.flag, &x->lane->ack.post_waiters, x->base);
 	}
 	x->started = true;
 	return 1;
@@ -137,7 +137,7 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 	}
 	/* A POST in a loop publishes once: peers read the handles from then on. */
 	x->published = true;
-	oci_flag_raise(x->team, &post->flag, &x->lane->ack.post_waiters,
+	oci_team_raise(x->team, &post->flag, &x->lane->ack.post_waiters,
 		       x->base + op->step + x->segment * op->step_loop);
 }
 
@@ -162,7 +162,7 @@ int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 	uint64_t target = x->base + step;
 
 	for (uint32_t i = 0; i < x->polls; i++) {
-		/* Acquire: pairs with the release in oci_flag_raise() by the peer's exec_post(). */
+		/* Acquire: pairs with the release in oci_team_raise() by the peer's exec_post(). */
 		if (oci_load_acquire(&lane->post.flag) < target)
 			continue;
 		if (lane->post.signature != x->signature)
@@ -353,7 +353,7 @@ static int exec_step(struct oci_exec *x, const struct oci_op *op)
 		exec_post(x, op);
 		return 1;
 	case OCI_OP_SIGNAL:
-		oci_flag_raise(x->team, &x->lane->ack.flag, &x->lane->ack.ack_waiters,
+		oci_team_raise(x->team, &x->lane->ack.flag, &x->lane->ack.ack_waiters,
 			       x->base + op->step + x->segment * op->step_loop);
 		return 1;
 	case OCI_OP_WAIT_POST:

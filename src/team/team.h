@@ -144,7 +144,7 @@ int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci
 int oci_wait_look(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
 
 /* Raises a flag of mine; wakes sleepers only when the team is oversubscribed. */
-void oci_flag_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value);
+void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value);
 
 /* The hook of oc_set_progress() and the engine's own progress, driven while waiting. */
 extern void (*oci_progress_hook)(void);

@@ -76,7 +76,7 @@ static void wait_sleep(struct oci_wait *wait, const struct oci_awaited *awaited)
 		wait->sleep_us = OCI_SLEEP_FIRST_US;
 	/*
 	 * Sequentially consistent: the count must be seen before the flag is read again, as
-	 * oci_flag_raise() writes the flag before it reads the count. One of the two sees the
+	 * oci_team_raise() writes the flag before it reads the count. One of the two sees the
 	 * other; were it not so, the bounded sleep would end all the same.
 	 */
 	__atomic_fetch_add(awaited->waiters, 1, __ATOMIC_SEQ_CST);
@@ -125,7 +125,7 @@ int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci
 	return oci_wait_look(team, wait, awaited);
 }
 
-void oci_flag_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value)
+void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value)
 {
 	if (!team->oversubscribed) {
 		/* Release: everything written for the readers of this flag comes before it. Pairs
