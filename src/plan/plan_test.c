@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/text.h"
+
+#define RANKS 5
+#define ME 1
+
+static struct oci_builder *builder(void)
+{
+	static const struct oci_plan_key key = { .collective = OCI_BCAST, .v = ME, .size = RANKS };
+	struct oci_builder *b = oci_builder_create(&key);
+
+	assert_non_null(b);
+	return b;
+}
+
+static struct oci_range recv_block(void)
+{
+	return oci_block(OCI_BUF_RECV, 0);
+}
+
+/* ---- what a plan becomes ------------------------------------------------------------------- */
+
+static void plan_is_packed_with_end_jumps_and_uses(void **state)
+{
+	struct oci_builder *b = builder();
+	struct oci_plan *plan;
+	int error = 1;
+
+	(void)state;
+	assert_int_equal(oci_builder_key(b)->v, ME);
+	oci_build_parts(b, 3);
+	oci_build_segment(b, 4096);
+	oci_build_post(b, OCI_POST_SLOT, 1, 0);
+	oci_build_loop(b, oci_segmented(recv_block()));
+	oci_build_wait_post(b, 4, 2, 1, 1);
+	oci_build_pull(b, oci_segmented(oci_part(OCI_BUF_TEMP, 1, 1)), 0,
+		       oci_segmented(oci_part(OCI_BUF_SEND, 1, 1)));
+	oci_build_next(b);
+	oci_build_wait_ack(b, 0, 0, 1, 0);
+	plan = oci_builder_finish(b, &error);
+	assert_non_null(plan);
+	assert_int_equal(error, 1);
+	assert_int_equal(plan->count, 6);
+	assert_int_equal(plan->nparts, 3);
+	assert_int_equal(plan->segment_bytes, 4096);
+	assert_true(plan->uses_slot && plan->uses_temp && plan->posts);
+	assert_false(plan->uses_acc || plan->uses_share);
+	assert_int_equal(plan->ops[1].code, OCI_OP_LOOP);
+	assert_int_equal(plan->ops[1].jump, 4);
+	assert_false(plan->ops[1].local.segmented);
+	assert_int_equal(plan->ops[4].code, OCI_OP_NEXT);
+	assert_int_equal(plan->ops[4].jump, 1);
+	assert_int_equal(plan->ops[5].code, OCI_OP_END);
+	free(plan);
+}
+
+static void plan_empty_is_end_alone(void **state)
+{
+	int error = 0;
+	struct oci_plan *plan = oci_builder_finish(builder(), &error);
+
+	(void)state;
+	assert_non_null(plan);
+	assert_int_equal(plan->count, 1);
+	assert_int_equal(plan->ops[0].code, OCI_OP_END);
+	assert_false(plan->posts || plan->uses_slot || plan->uses_temp || plan->uses_acc);
+	free(plan);
+}
+
+/* ---- what is refused ----------------------------------------------------------------------- */
+
+static void nested_loops(struct oci_builder *b)
+{
+	oci_build_loop(b, recv_block());
+	oci_build_loop(b, recv_block());
+	oci_build_next(b);
+	oci_build_next(b);
+}
+
+static void next_without_loop(struct oci_builder *b)
+{
+	oci_build_next(b);
+}
+
+static void loop_without_next(struct oci_builder *b)
+{
+	oci_build_loop(b, recv_block());
+}
+
+static void post_of_step_zero(struct oci_builder *b)
+{
+	oci_build_post(b, OCI_POST_FLAG, 0, 0);
+}
+
+static void wait_for_step_zero(struct oci_builder *b)
+{
+	oci_build_wait_ack(b, 0, 1, 0, 0);
+}
+
+static void step_by_segment_outside_of_a_loop(struct oci_builder *b)
+{
+	oci_build_signal(b, 1, 1);
+}
+
+static void wait_for_no_rank(struct oci_builder *b)
+{
+	oci_build_wait_post(b, RANKS, 1, 1, 0);
+}
+
+static void pull_from_self(struct oci_builder *b)
+{
+	oci_build_pull(b, recv_block(), ME, oci_block(OCI_BUF_SEND, 0));
+}
+
+static void push_to_no_rank(struct oci_builder *b)
+{
+	oci_build_push(b, oci_block(OCI_BUF_SEND, 0), RANKS, recv_block());
+}
+
+static void share_with_self(struct oci_builder *b)
+{
+	oci_build_share(b, OCI_SHARE_PULL, recv_block(), ME, oci_block(OCI_BUF_SEND, 0));
+}
+
+static void help_for_self(struct oci_builder *b)
+{
+	/* v3, v4, v0, v1 */
+	oci_build_help(b, OCI_SHARE_PULL, oci_block(OCI_BUF_SEND, 0), false, 3, 4, recv_block());
+}
+
+static void help_for_all(struct oci_builder *b)
+{
+	oci_build_help(b, OCI_SHARE_PULL, oci_block(OCI_BUF_SEND, 0), false, 2, RANKS,
+		       recv_block());
+}
+
+static void reduce_from_self(struct oci_builder *b)
+{
+	oci_build_reduce_from(b, ME, oci_block(OCI_BUF_SLOT, 0), oci_block(OCI_BUF_ACC, 0));
+}
+
+static void reduce_from_a_send_buffer(struct oci_builder *b)
+{
+	oci_build_reduce_from(b, 0, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_ACC, 0));
+}
+
+static void pull_from_private_memory(struct oci_builder *b)
+{
+	oci_build_pull(b, recv_block(), 0, oci_block(OCI_BUF_TEMP, 0));
+}
+
+static void push_into_a_slot(struct oci_builder *b)
+{
+	oci_build_push(b, oci_block(OCI_BUF_SEND, 0), 0, oci_block(OCI_BUF_SLOT, 0));
+}
+
+static void address_with_a_payload(struct oci_builder *b)
+{
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_INLINE, 0));
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+}
+
+static void slot_with_a_payload(struct oci_builder *b)
+{
+	oci_build_post(b, OCI_POST_SLOT, 1, 0);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_INLINE, 0));
+}
+
+static void two_publications(struct oci_builder *b)
+{
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	oci_build_post(b, OCI_POST_SLOT, 2, 0);
+}
+
+static void segment_outside_of_a_loop(struct oci_builder *b)
+{
+	oci_build_copy(b, oci_segmented(recv_block()), oci_block(OCI_BUF_SLOT, 0));
+}
+
+static void several_relative_blocks(struct oci_builder *b)
+{
+	struct oci_range range = oci_block_rel(OCI_BUF_SEND, 0);
+
+	range.blocks = 2;
+	oci_build_copy(b, range, recv_block());
+}
+
+static void relative_block_beyond_the_last(struct oci_builder *b)
+{
+	oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, RANKS), recv_block());
+}
+
+static void parts_of_several_blocks(struct oci_builder *b)
+{
+	struct oci_range range = oci_part(OCI_BUF_SEND, 0, 1);
+
+	oci_build_parts(b, 2);
+	range.blocks = 2;
+	oci_build_copy(b, range, recv_block());
+}
+
+static void parts_without_their_number(struct oci_builder *b)
+{
+	oci_build_copy(b, oci_part(OCI_BUF_SEND, 0, 1), oci_part(OCI_BUF_RECV, 0, 1));
+}
+
+static void no_such_buffer(struct oci_builder *b)
+{
+	oci_build_copy(b, (struct oci_range){ .buf = OCI_BUF_COUNT, .blocks = 1 }, recv_block());
+}
+
+static void plan_malformed_is_refused(void **state)
+{
+	static void (*const malformed[])(struct oci_builder *) = {
+		nested_loops,
+		next_without_loop,
+		loop_without_next,
+		post_of_step_zero,
+		wait_for_step_zero,
+		step_by_segment_outside_of_a_loop,
+		wait_for_no_rank,
+		pull_from_self,
+		push_to_no_rank,
+		share_with_self,
+		help_for_self,
+		help_for_all,
+		reduce_from_self,
+		reduce_from_a_send_buffer,
+		pull_from_private_memory,
+		push_into_a_slot,
+		address_with_a_payload,
+		slot_with_a_payload,
+		two_publications,
+		segment_outside_of_a_loop,
+		several_relative_blocks,
+		relative_block_beyond_the_last,
+		parts_of_several_blocks,
+		parts_without_their_number,
+		no_such_buffer,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(*malformed); i++) {
+		struct oci_builder *b = builder();
+		int error = 0;
+
+		malformed[i](b);
+		/* The first error is kept, whatever follows. */
+		oci_build_post(b, OCI_POST_FLAG, 100, 0);
+		if (oci_builder_finish(b, &error) || error != -EINVAL)
+			fail_msg("case %zu: error %d", i, error);
+	}
+}
+
+static void plan_for_a_rank_outside_of_the_team_is_refused(void **state)
+{
+	struct oci_plan_key key = { .v = 2, .size = 2 };
+	int error = 0;
+
+	(void)state;
+	assert_null(oci_builder_finish(oci_builder_create(&key), &error));
+	assert_int_equal(error, -EINVAL);
+}
+
+/* ---- parameters ---------------------------------------------------------------------------- */
+
+static struct oci_params derive(size_t bytes, uint32_t nparts, uint32_t segment_bytes, size_t unit)
+{
+	struct oci_plan plan = { .nparts = nparts, .segment_bytes = segment_bytes };
+	struct oci_params params = { .bytes = bytes, .size = RANKS };
+
+	oci_params_derive(&params, &plan, unit);
+	return params;
+}
+
+static void params_parts_are_whole_units_and_lines(void **state)
+{
+	(void)state;
+	assert_int_equal(derive(100, 0, 0, 1).part_bytes, 0);
+	assert_int_equal(derive(0, 4, 0, 1).part_bytes, 0);
+	assert_int_equal(derive(1, 4, 0, 1).part_bytes, 1);
+	assert_int_equal(derive(100, 4, 0, 1).part_bytes, 25);
+	assert_int_equal(derive(100, 4, 0, 4).part_bytes, 28);
+	assert_int_equal(derive(252, 4, 0, 1).part_bytes, 63);
+	assert_int_equal(derive(256, 4, 0, 1).part_bytes, 64);
+	assert_int_equal(derive(260, 4, 0, 1).part_bytes, 128);
+	assert_int_equal(derive(400, 4, 0, 8).part_bytes, 128);
+	/* 12-byte elements: 72 bytes is the least multiple that holds a line. */
+	assert_int_equal(derive(60, 1, 0, 12).part_bytes, 60);
+	assert_int_equal(derive(72, 1, 0, 12).part_bytes, 72);
+	assert_int_equal(derive(84, 1, 0, 12).part_bytes, 144);
+	assert_int_equal(derive(600, 2, 0, 200).part_bytes, 400);
+}
+
+static void params_parts_cover_the_largest_sizes(void **state)
+{
+	size_t part = derive(SIZE_MAX, 2, 0, 1).part_bytes;
+
+	(void)state;
+	assert_true(part >= SIZE_MAX / 2 && part % 64 == 0);
+	assert_true(derive(SIZE_MAX, 1, 0, 1).part_bytes >= SIZE_MAX - 64);
+}
+
+static void params_segments_are_whole_units(void **state)
+{
+	(void)state;
+	assert_int_equal(derive(100, 0, 4096, 1).segment_bytes, 4096);
+	assert_int_equal(derive(100, 0, 4096, 12).segment_bytes, 4092);
+	assert_int_equal(derive(100, 0, 8, 16).segment_bytes, 16);
+	assert_int_equal(derive(100, 0, 0, 4).segment_bytes, 100);
+	assert_int_equal(derive(0, 0, 0, 4).segment_bytes, 4);
+}
+
+static void range_segments_count_the_trips_of_a_loop(void **state)
+{
+	struct oci_params params = derive(100, 3, 16, 1);
+	struct oci_range part = oci_part(OCI_BUF_SEND, 2, 1);
+
+	(void)state;
+	/* Parts of 34: the last has 32 bytes. */
+	assert_int_equal(oci_range_segments(&part, &params), 2);
+	part.part = 0;
+	assert_int_equal(oci_range_segments(&part, &params), 3);
+	part = oci_segmented(part);
+	assert_int_equal(oci_range_segments(&part, &params), 3);
+	part = oci_blocks(OCI_BUF_SEND, 0, 2);
+	assert_int_equal(oci_range_segments(&part, &params), 13);
+	params.bytes = 0;
+	assert_int_equal(oci_range_segments(&part, &params), 0);
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static void plan_names_are_known_and_never_null(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i <= OCI_COLLECTIVES; i++)
+		assert_int_equal(!strcmp(oci_collective_name(i), "?"), i == OCI_COLLECTIVES);
+	for (unsigned int i = 0; i <= OCI_BUF_COUNT; i++)
+		assert_int_equal(!strcmp(oci_buf_name(i), "?"), i == OCI_BUF_COUNT);
+	for (unsigned int i = 0; i <= OCI_OP_COUNT; i++)
+		assert_int_equal(!strcmp(oci_opcode_name(i), "?"), i == OCI_OP_COUNT);
+}
+
+static void op_text_says_what_is_where(void **state)
+{
+	struct oci_op op = { .code = OCI_OP_PULL,
+			     .peer = 3,
+			     .local = oci_blocks(OCI_BUF_RECV, 1, 4),
+			     .remote = oci_segmented(oci_part(OCI_BUF_SEND, 2, 1)) };
+	char text[OCI_OP_TEXT];
+
+	(void)state;
+	assert_string_equal(oci_op_text(text, sizeof(text), &op),
+			    "PULL RECV[1..5) <- v3 SEND[0]{2..3)/seg");
+	op = (struct oci_op){ .code = OCI_OP_WAIT_ACK,
+			      .peer = 1,
+			      .peers = 4,
+			      .step = 2,
+			      .step_loop = 1 };
+	assert_string_equal(oci_op_text(text, sizeof(text), &op), "WAIT_ACK v1+4 step 2+1*segment");
+	op = (struct oci_op){ .code = OCI_OP_HELP,
+			      .by_peer = 1,
+			      .peer = 1,
+			      .peers = 2,
+			      .local = oci_block(OCI_BUF_SEND, 0),
+			      .remote = oci_block_rel(OCI_BUF_RECV, 1) };
+	assert_string_equal(oci_op_text(text, sizeof(text), &op),
+			    "HELP SEND[0] by peer -> v1+2 RECV[root+1]");
+	assert_string_equal(oci_op_text(text, 5, &op), "HELP");
+}
+
+/* Two ranks: one posts, the other awaits it. */
+static void plan_dump_joins_flags_across_ranks(void **state)
+{
+	const struct oci_plan *plans[2];
+	char *text = NULL;
+	size_t bytes;
+	FILE *out;
+
+	(void)state;
+	for (uint32_t v = 0; v < 2; v++) {
+		struct oci_plan_key key = { .collective = OCI_BARRIER, .v = v, .size = 2 };
+		struct oci_builder *b = oci_builder_create(&key);
+		int error;
+
+		if (v == 0)
+			oci_build_post(b, OCI_POST_FLAG, 1, 0);
+		else
+			oci_build_wait_post(b, 0, 1, 1, 0);
+		plans[v] = oci_builder_finish(b, &error);
+		assert_non_null(plans[v]);
+	}
+	out = open_memstream(&text, &bytes);
+	assert_non_null(out);
+	oci_plan_dump_dot(out, plans, 2);
+	fclose(out);
+	assert_non_null(strstr(text, "digraph \"barrier 0:0 of 2\" {"));
+	assert_non_null(strstr(text, "n0_0 [label=\"0 POST step 1\"];"));
+	assert_non_null(strstr(text, "\tn0_0 -> n1_0 [style=dashed];"));
+	assert_non_null(strstr(text, "\t\tn1_0 -> n1_1;"));
+	free(text);
+	free((void *)plans[0]);
+	free((void *)plans[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plan_is_packed_with_end_jumps_and_uses),
+		cmocka_unit_test(plan_empty_is_end_alone),
+		cmocka_unit_test(plan_malformed_is_refused),
+		cmocka_unit_test(plan_for_a_rank_outside_of_the_team_is_refused),
+		cmocka_unit_test(params_parts_are_whole_units_and_lines),
+		cmocka_unit_test(params_parts_cover_the_largest_sizes),
+		cmocka_unit_test(params_segments_are_whole_units),
+		cmocka_unit_test(range_segments_count_the_trips_of_a_loop),
+		cmocka_unit_test(plan_names_are_known_and_never_null),
+		cmocka_unit_test(op_text_says_what_is_where),
+		cmocka_unit_test(plan_dump_joins_flags_across_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
