@@ -160,10 +160,21 @@ static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *ca
 	return key;
 }
 
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+void oci_recent_forget(struct oc_team *team)
+{
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+		if (team->recent[c].cached)
+			oci_cache_put(team->recent[c].cached);
+		team->recent[c].cached = NULL;
+	}
+}
+
+/* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
+static int decide(struct oc_team *team, const struct oc_call *call, struct oci_recent *recent)
 {
 	struct oci_choice choice = choose(team, call);
 	struct oci_plan_key key;
+	struct oci_cached *cached;
 	int error;
 
 	if (choice.algorithm == OCI_CHOICE_MPI) {
@@ -172,41 +183,68 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, stru
 		return OC_HAND_BACK;
 	}
 	key = key_of(team, call, choice);
-	o->temporary = NULL;
-	o->cached = oci_cache_get(&team->cache, &key, oci_plan_build, &error);
-	if (!o->cached)
+	cached = oci_cache_get(&team->cache, &key, oci_plan_build, &error);
+	if (!cached)
 		return oci_team_fail(&team->team, error, -1, "no plan for %s: %s",
 				     oci_collective_name(key.collective), strerror(-error));
-	memset(&o->x, 0, sizeof(o->x));
+	if (recent->cached)
+		oci_cache_put(recent->cached);
+	recent->bytes = call->bytes;
+	recent->root = call->root;
+	recent->unit = call->op ? call->op->bytes : 0;
+	recent->commutative = call->op && call->op->commutative;
+	recent->cached = cached;
+	return 0;
+}
+
+static bool is_recent(const struct oci_recent *recent, const struct oc_call *call)
+{
+	return recent->cached && recent->bytes == call->bytes && recent->root == call->root &&
+	       recent->unit == (call->op ? call->op->bytes : 0) &&
+	       recent->commutative == (call->op && call->op->commutative);
+}
+
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
+			  struct oci_operation *o)
+{
+	struct oci_recent *recent = &team->recent[call->collective];
+	struct oci_exec *x = &o->x;
+	int error;
+
+	if (!is_recent(recent, call)) {
+		error = decide(team, call, recent);
+		if (error)
+			return error;
+	}
+	o->temporary = NULL;
+	memset(x, 0, offsetof(struct oci_exec, transfer));
 	error = resolve(team, call, o);
-	if (error) {
-		oci_cache_put(o->cached);
+	if (error)
 		return oci_team_fail(&team->team, error, -1,
 				     "no memory for a copy of %zu bytes of an Alltoall in place",
 				     team->team.size * call->bytes);
-	}
-	o->x.team = &team->team;
-	o->x.plan = o->cached->plan;
-	o->x.params.bytes = call->bytes;
-	o->x.params.root = is_rooted(call->collective) ? call->root : 0;
-	o->x.params.size = team->team.size;
-	o->x.unit = 1;
+	o->cached = recent->cached;
+	o->cached->users++;
+	x->team = &team->team;
+	x->plan = o->cached->plan;
+	x->params.bytes = call->bytes;
+	x->params.root = is_rooted(call->collective) ? call->root : 0;
+	x->params.size = team->team.size;
+	x->unit = 1;
 	if (is_reduction(call->collective)) {
 		o->op = *call->op;
-		o->x.op = &o->op;
-		o->x.unit = o->op.bytes;
+		x->op = &o->op;
+		x->unit = o->op.bytes;
 	}
-	o->x.record = (struct oci_record){
-		.collective = key.collective,
-		.algorithm = key.algorithm,
-		.parameter = key.parameter,
-		.root = o->x.params.root,
-		.bytes = call->bytes,
-		.op = o->x.op ? o->op.id : 0,
-		.unit = (uint32_t)o->x.unit,
-	};
-	o->x.seq = team->team.next++;
-	oci_exec_init(&o->x);
+	x->record.collective = x->plan->key.collective;
+	x->record.algorithm = x->plan->key.algorithm;
+	x->record.parameter = x->plan->key.parameter;
+	x->record.root = x->params.root;
+	x->record.bytes = call->bytes;
+	x->record.op = x->op ? o->op.id : 0;
+	x->record.unit = (uint32_t)x->unit;
+	x->seq = team->team.next++;
+	oci_exec_init(x);
 	return 0;
 }
 

@@ -35,6 +35,14 @@ struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
 	struct oci_forced forced[OCI_COLLECTIVES];
+	/* The last decision for each collective: programs call the same again and again. */
+	struct oci_recent {
+		size_t bytes;
+		size_t unit;
+		uint32_t root;
+		bool commutative;
+		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
+	} recent[OCI_COLLECTIVES];
 	struct oci_counts counts;
 	unsigned int outstanding; /* requests of this team; guarded by engine.lock */
 	bool creating;		  /* on the engine's list of teams that progress brings up */
@@ -69,6 +77,8 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 			  struct oci_operation *operation);
 /* After the last run: counts it (result 1) and gives back what prepare took. */
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
+/* Forgets the recent decisions: something that they depend on has changed. */
+void oci_recent_forget(struct oc_team *team);
 /* Brings the team up, waiting. 1 use it, OC_HAND_BACK, -errno. */
 int oci_team_await(struct oc_team *team);
 

@@ -103,6 +103,7 @@ int oc_team_destroy(struct oc_team *team)
 		team->next->link = team->link;
 	oci_counts_merge(&team->counts);
 	pthread_mutex_unlock(&oci_engine.lock);
+	oci_recent_forget(team);
 	oci_cache_clear(&team->cache);
 	oci_team_leave(&team->team, team_release);
 	return 0;
@@ -139,6 +140,7 @@ int oc_team_force(struct oc_team *team, const char *collective, const char *algo
 			 c ? ", " : "", oci_collective_name(c));
 		if (strcmp(oci_collective_name(c), collective))
 			continue;
+		oci_recent_forget(team);
 		error = oci_forced_parse(c, algorithm, &team->forced[c], &expected);
 		if (error)
 			oci_team_say(&team->team, "%s has no algorithm '%s'; valid are: %s",

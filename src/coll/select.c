@@ -66,17 +66,6 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 	},
 };
 
-static int find(enum oci_collective collective, const char *name)
-{
-	const struct oci_algorithm *a;
-
-	for (unsigned int i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
-		if (!strcmp(a->name, name))
-			return (int)i;
-	}
-	return -1;
-}
-
 static bool fits(const struct oci_shape *shape, const struct oci_choice *choice)
 {
 	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice->algorithm);
@@ -84,31 +73,37 @@ static bool fits(const struct oci_shape *shape, const struct oci_choice *choice)
 	return !a->fits || a->fits(shape, choice->parameter);
 }
 
+/* What a row says; the tests see to it that every name in the table is an algorithm's. */
+static struct oci_choice choice_of(enum oci_collective collective, const struct row *row)
+{
+	struct oci_choice choice = { OCI_CHOICE_MPI, row->parameter };
+	const struct oci_algorithm *a;
+
+	for (uint8_t i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
+		if (strcmp(a->name, row->name))
+			continue;
+		choice.algorithm = i;
+		if (!choice.parameter)
+			choice.parameter = a->parameter_default;
+	}
+	return choice;
+}
+
 struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_forced *forced)
 {
 	enum team_kind kind = shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
 	const struct row *row = table[shape->collective][kind];
-	struct oci_choice choice = { OCI_CHOICE_MPI, 0 };
 
 	if (forced && forced->forced &&
 	    (forced->choice.algorithm == OCI_CHOICE_MPI || fits(shape, &forced->choice)))
 		return forced->choice;
 	for (; row < table[shape->collective][kind] + ROWS && row->name; row++) {
-		int index;
+		struct oci_choice choice = choice_of(shape->collective, row);
 
-		if (shape->bytes > row->up_to)
-			continue;
-		if (!strcmp(row->name, "mpi"))
-			return (struct oci_choice){ OCI_CHOICE_MPI, 0 };
-		index = find(shape->collective, row->name);
-		choice.algorithm = (uint8_t)index;
-		choice.parameter = row->parameter;
-		if (!choice.parameter)
-			choice.parameter = oci_algorithm(shape->collective, choice.algorithm)
-						   ->parameter_default;
 		/* A row may end beyond what fits with this many ranks: the next one takes over. */
-		if (fits(shape, &choice))
+		if (shape->bytes <= row->up_to &&
+		    (choice.algorithm == OCI_CHOICE_MPI || fits(shape, &choice)))
 			return choice;
 	}
-	return choice;
+	return (struct oci_choice){ OCI_CHOICE_MPI, 0 };
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/options.h"
-
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no branch into the slow path. */
 #define OCI_QUICK_POLLS 64
@@ -27,7 +25,7 @@ void oci_exec_init(struct oci_exec *x)
 {
 	x->base = x->seq * OCI_STEPS;
 	x->lane = oci_team_lane(x->team, x->team->rank, x->seq);
-	x->signature = oci_options()->check_calls ? signature_of(&x->record) : 0;
+	x->signature = x->team->check_calls ? signature_of(&x->record) : 0;
 	x->acc_in_recv = x->recv && x->recv != x->send;
 	x->polls = x->team->oversubscribed ? 1 : OCI_QUICK_POLLS;
 	oci_params_derive(&x->params, x->plan, x->unit);

@@ -48,16 +48,17 @@ struct oci_exec {
 	int64_t slot_offset;
 	uint8_t *slot, *temp, *acc;
 	struct oci_lane *lane;
+	const uint64_t *waited_on; /* by x->wait */
+	struct oci_wait wait;
+	/* Below: written before they are read, so the caller need not zero them. */
 	struct oci_transfer transfer;
 	uint64_t share_chunk; /* that SHARE is copying */
 	struct oci_awaited awaited;
-	const uint64_t *waited_on; /* by x->wait */
-	struct oci_wait wait;
 };
 
 /*
  * Prepares the execution of `plan`; the caller has filled team, plan, params (bytes, root, size),
- * seq, send, recv, op, unit, record and zeroed the rest. send and recv are NULL where the rank has
+ * seq, send, recv, op, unit, record and zeroed the rest up to transfer. send and recv are NULL where the rank has
  * no such buffer.
  */
 void oci_exec_init(struct oci_exec *x);

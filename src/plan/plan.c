@@ -41,6 +41,12 @@ void oci_params_derive(struct oci_params *params, const struct oci_plan *plan, s
 {
 	size_t part = 0, segment = params->bytes;
 
+	/* The whole function is divisions: none for the plans of small messages. */
+	if (!plan->nparts && !plan->segment_bytes) {
+		params->part_bytes = 0;
+		params->segment_bytes = segment < unit ? unit : segment;
+		return;
+	}
 	if (!unit)
 		unit = 1;
 	if (plan->nparts && params->bytes) {
@@ -50,7 +56,8 @@ void oci_params_derive(struct oci_params *params, const struct oci_plan *plan, s
 			part = round_up(part, round_up(LINE_BYTES, unit));
 	}
 	if (plan->segment_bytes)
-		segment = plan->segment_bytes - plan->segment_bytes % unit;
+		segment = unit == 1 ? plan->segment_bytes :
+				      plan->segment_bytes - plan->segment_bytes % (uint32_t)unit;
 	params->part_bytes = part;
 	params->segment_bytes = segment < unit ? unit : segment;
 }

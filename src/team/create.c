@@ -121,7 +121,7 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 	oci_team_collect();
 	*team = (struct oci_team){ .rank = bootstrap->rank, .size = bootstrap->size,
 				   .dead_rank = -1, .bootstrap = *bootstrap, .probe = probe,
-				   .next = 1, .done = 1, .min_done = 1 };
+				   .check_calls = oci_options()->check_calls, .next = 1, .done = 1, .min_done = 1 };
 	error = creation_alloc(team);
 	if (error) {
 		team->bootstrap_released = true;

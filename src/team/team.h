@@ -56,6 +56,7 @@ struct oci_team {
 	enum oci_team_state state;
 	bool oversubscribed; /* more ranks on the node than CPUs for them; alike on all ranks */
 	bool single_copy;    /* no pair has to fall back to shm; alike on all ranks */
+	bool check_calls;    /* ranks compare what they call */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often */
 	struct oci_region *own;
 	struct oci_member *member; /* size */
