@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The user executor, polled: all ranks of a team in one process, many operations outstanding,
+ * stepped in random order; copies by the mock mechanism, with and without dictated failures.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/engine.h"
+#include "coll/coll.h"
+#include "copy/mock.h"
+#include "support/fork_team.h"
+
+#define RANKS 4
+#define CALLS (3 * OCI_LANES) /* more than lanes at once */
+
+static unsigned int seed = 12345;
+
+static unsigned int draw(unsigned int below)
+{
+	seed = seed * 1103515245u + 12345u;
+	return (seed >> 8) % below;
+}
+
+static void add_bytes(void *context, const void *in, void *inout, size_t count)
+{
+	const uint8_t *a = in;
+	uint8_t *b = inout;
+
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		b[i] = (uint8_t)(a[i] + b[i]);
+}
+
+static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative = 1, .id = 1 };
+
+struct planned {
+	struct oc_call call[RANKS];
+	uint8_t *send[RANKS], *recv[RANKS];
+	struct oc_request *request[RANKS];
+	int result[RANKS];
+	size_t send_bytes, recv_bytes;
+};
+
+static uint8_t byte_of(unsigned int n, unsigned int rank, size_t i)
+{
+	return (uint8_t)(n * 37 + rank * 101 + i + (i >> 8));
+}
+
+/* The same random call for all ranks, with buffers of the largest kind for each. */
+static void plan_call(struct planned *p, unsigned int n)
+{
+	enum oci_collective c = draw(OCI_COLLECTIVES);
+	static const size_t sizes[] = { 0, 3, 100, 1000, 20000, 70000, 150001 };
+	size_t bytes = sizes[draw(7)];
+	uint32_t root = c == OCI_BARRIER ? 0 : draw(RANKS);
+
+	p->send_bytes = RANKS * bytes;
+	p->recv_bytes = RANKS * bytes;
+	for (unsigned int r = 0; r < RANKS; r++) {
+		p->send[r] = malloc(p->send_bytes + 1);
+		p->recv[r] = malloc(p->recv_bytes + 1);
+		for (size_t i = 0; i < p->send_bytes; i++)
+			p->send[r][i] = byte_of(n, r, i);
+		memset(p->recv[r], 0xee, p->recv_bytes);
+		p->call[r] = (struct oc_call){ .collective = (enum oc_collective)c,
+					       .send = p->send[r], .recv = p->recv[r],
+					       .bytes = c == OCI_BARRIER ? 0 : bytes,
+					       .root = root, .op = &sum };
+		p->result[r] = 0;
+	}
+}
+
+static uint8_t expected(const struct planned *p, unsigned int n, unsigned int rank, size_t i)
+{
+	const struct oc_call *call = &p->call[rank];
+	size_t bytes = call->bytes;
+	uint8_t total = 0;
+
+	switch (call->collective) {
+	case OC_SCATTER:
+		return byte_of(n, call->root, rank * bytes + i);
+	case OC_ALLTOALL:
+		return byte_of(n, (unsigned int)(i / bytes), rank * bytes + i % bytes);
+	case OC_REDUCE:
+	case OC_ALLREDUCE:
+		for (unsigned int r = 0; r < RANKS; r++)
+			total = (uint8_t)(total + byte_of(n, r, i));
+		return total;
+	case OC_BCAST:
+		return byte_of(n, call->root, i);
+	default: /* Gather, Allgather */
+		return byte_of(n, (unsigned int)(i / bytes), i % bytes);
+	}
+}
+
+static void check_call(const struct planned *p, unsigned int n)
+{
+	for (unsigned int r = 0; r < RANKS; r++) {
+		const struct oc_call *call = &p->call[r];
+		const uint8_t *got = call->collective == OC_BCAST ? p->send[r] : p->recv[r];
+		size_t bytes = oci_recv_bytes((enum oci_collective)call->collective, call->bytes,
+					      RANKS, r == call->root);
+
+		assert_int_equal(p->result[r], 1);
+		for (size_t i = 0; i < bytes; i++) {
+			if (got[i] != expected(p, n, r, i))
+				fail_msg("call %u (%s, %zu bytes, root %u): rank %u, byte %zu is %u",
+					 n, oci_collective_name((enum oci_collective)call->collective), call->bytes,
+					 call->root, r, i, got[i]);
+		}
+	}
+}
+
+/* Ranks start their calls in order, each at its own pace, and are looked at in random order. */
+static void run_calls(struct oc_team **teams, struct planned *planned)
+{
+	unsigned int started[RANKS] = { 0 }, left = RANKS * CALLS;
+
+	for (unsigned int n = 0; n < CALLS; n++)
+		plan_call(&planned[n], n);
+	while (left) {
+		unsigned int r = draw(RANKS), n = draw(CALLS);
+
+		if (started[r] < CALLS && draw(3) == 0) {
+			struct planned *p = &planned[started[r]++];
+
+			assert_int_equal(oc_start(teams[r], &p->call[r], &p->request[r]), 0);
+		}
+		if (n < started[r] && !planned[n].result[r]) {
+			planned[n].result[r] = oc_test(planned[n].request[r]);
+			left -= planned[n].result[r] != 0;
+		}
+	}
+	for (unsigned int n = 0; n < CALLS; n++) {
+		check_call(&planned[n], n);
+		for (unsigned int r = 0; r < RANKS; r++) {
+			free(planned[n].send[r]);
+			free(planned[n].recv[r]);
+		}
+	}
+}
+
+static uint64_t recovered(struct oc_team **teams)
+{
+	uint64_t count = 0;
+
+	for (unsigned int r = 0; r < RANKS; r++) {
+		for (unsigned int i = 0; i < teams[r]->counts.used; i++)
+			count += teams[r]->counts.count[i].recovered;
+	}
+	return count;
+}
+
+static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int rounds)
+{
+	struct oct_board *board = oct_board_create(RANKS);
+	struct planned planned[CALLS];
+	struct oc_team *teams[RANKS];
+	size_t before = oci_segment_live_bytes() - oci_slots_made() * OCI_SLOT_BYTES;
+
+	oci_mock = (struct oci_mock){ .enabled = true };
+	assert_int_equal(oct_local_teams(board, RANKS, teams), 0);
+	oci_mock.fail_every = fail_every;
+	oci_mock.fail_with = EFAULT;
+	oci_mock.short_bytes = short_bytes;
+	for (unsigned int i = 0; i < rounds; i++)
+		run_calls(teams, planned);
+	assert_true(oci_mock.calls > 0);
+	if (fail_every)
+		assert_true(recovered(teams) > 0);
+	else
+		assert_int_equal(recovered(teams), 0);
+	for (unsigned int r = 0; r < RANKS; r++)
+		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	/* What the teams had is given back; slots stay in the pool. */
+	assert_int_equal(oci_segment_live_bytes() - oci_slots_made() * OCI_SLOT_BYTES, before);
+	oct_board_destroy(board);
+	oci_mock = (struct oci_mock){ 0 };
+}
+
+static void outstanding_operations_in_random_order(void **state)
+{
+	(void)state;
+	with_mock(0, 0, 8);
+}
+
+static void every_third_copy_fails_and_is_recovered(void **state)
+{
+	(void)state;
+	with_mock(3, 0, 6);
+}
+
+static void every_copy_fails_and_is_recovered(void **state)
+{
+	(void)state;
+	with_mock(1, 0, 3);
+}
+
+static void short_copies_are_continued(void **state)
+{
+	(void)state;
+	with_mock(0, 777, 3);
+}
+
+static void a_team_with_outstanding_operations_is_not_destroyed(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_team *teams[2];
+	struct oc_request *request[2];
+	struct oc_call barrier = { .collective = OC_BARRIER };
+
+	(void)state;
+	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oc_start(teams[0], &barrier, &request[0]), 0);
+	assert_int_equal(oc_test(request[0]), 0);
+	assert_int_equal(oc_team_destroy(teams[0]), -EBUSY);
+	assert_int_equal(oc_start(teams[1], &barrier, &request[1]), 0);
+	assert_int_equal(oc_wait(request[0]), 0);
+	assert_int_equal(oc_wait(request[1]), 0);
+	assert_int_equal(oc_team_destroy(teams[0]), 0);
+	assert_int_equal(oc_team_destroy(teams[1]), 0);
+	oct_board_destroy(board);
+}
+
+/* The first use is a nonblocking call: it never blocks, and the ranks agree where to begin. */
+static void first_use_by_a_nonblocking_call_agrees_on_the_first_served(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_team *teams[2];
+	unsigned int back[2] = { 0 }, served[2] = { 0 };
+	struct oc_call barrier = { .collective = OC_BARRIER };
+
+	(void)state;
+	for (uint32_t r = 0; r < 2; r++) {
+		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
+
+		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
+	}
+	for (unsigned int n = 0; n < 20; n++) {
+		struct oc_request *request[2];
+		int result[2];
+
+		/* Rank 0 is ahead by a call while the team comes up. */
+		for (uint32_t r = 0; r < 2; r++) {
+			result[r] = oc_start(teams[r], &barrier, &request[r]);
+			assert_true(result[r] == 0 || result[r] == OC_HAND_BACK);
+			if (result[r] == OC_HAND_BACK)
+				back[r]++;
+		}
+		for (uint32_t r = 0; r < 2; r++) {
+			if (result[r])
+				continue;
+			result[r] = oc_wait(request[r]);
+			assert_true(result[r] == 0 || result[r] == OC_HAND_BACK);
+			back[r] += result[r] == OC_HAND_BACK;
+			served[r] += result[r] == 0;
+		}
+	}
+	assert_int_equal(back[0], back[1]);
+	assert_int_equal(served[0], served[1]);
+	assert_true(served[0] > 0);
+	for (uint32_t r = 0; r < 2; r++)
+		oc_team_destroy(teams[r]);
+	oct_board_destroy(board);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(outstanding_operations_in_random_order),
+		cmocka_unit_test(every_third_copy_fails_and_is_recovered),
+		cmocka_unit_test(every_copy_fails_and_is_recovered),
+		cmocka_unit_test(short_copies_are_continued),
+		cmocka_unit_test(a_team_with_outstanding_operations_is_not_destroyed),
+		cmocka_unit_test(first_use_by_a_nonblocking_call_agrees_on_the_first_served),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
