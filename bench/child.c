@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+enum { POLL_MS = 50, KILL_AFTER_S = 5 };
+
+static volatile sig_atomic_t interrupted;
+
+void child_interrupt(void)
+{
+	interrupted = 1;
+}
+
+void child_args_add(struct child_args *args, const char *text)
+{
+	char *copy = args->n < CHILD_MAX_ARGS ? strdup(text) : NULL;
+
+	/* Too long a command, or no memory: child_run refuses it, so nobody else has to check. */
+	if (!copy) {
+		args->n = CHILD_MAX_ARGS + 1;
+		return;
+	}
+	args->argv[args->n++] = copy;
+	args->argv[args->n] = NULL;
+}
+
+void child_args_add_long(struct child_args *args, long number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", number);
+	child_args_add(args, text);
+}
+
+int child_args_add_words(struct child_args *args, const char *line)
+{
+	wordexp_t words;
+	size_t i;
+
+	if (wordexp(line, &words, WRDE_NOCMD | WRDE_UNDEF)) {
+		return -EINVAL;
+	}
+	for (i = 0; i < words.we_wordc; i++) {
+		child_args_add(args, words.we_wordv[i]);
+	}
+	wordfree(&words);
+	return 0;
+}
+
+/* Append one argument, quoted where a shell would read it otherwise. */
+static size_t append_quoted(char *text, size_t used, size_t chars, const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./,:=+@%";
+	bool quote = arg[0] == '\0' || arg[strspn(arg, plain)] != '\0';
+
+	used += (size_t)snprintf(text + used, chars - used, "%s%s", used ? " " : "",
+				 quote ? "'" : "");
+	for (; *arg && used < chars; arg++) {
+		used += (size_t)snprintf(text + used, chars - used, *arg == '\'' ? "'\\''" : "%c",
+					 *arg);
+	}
+	if (quote && used < chars) {
+		used += (size_t)snprintf(text + used, chars - used, "'");
+	}
+	return used;
+}
+
+const char *child_args_text(const struct child_args *args)
+{
+	static char text[CHILD_TAIL_CHARS];
+	size_t used = 0;
+	int i;
+
+	text[0] = '\0';
+	for (i = 0; i < CHILD_MAX_ARGS && args->argv[i] && used < sizeof(text); i++) {
+		used = append_quoted(text, used, sizeof(text), args->argv[i]);
+	}
+	return text;
+}
+
+void child_args_destroy(struct child_args *args)
+{
+	int i;
+
+	for (i = 0; i < CHILD_MAX_ARGS && args->argv[i]; i++) {
+		free(args->argv[i]);
+	}
+	memset(args, 0, sizeof(*args));
+}
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* In the child. Does not return. */
+static void become(const struct child_args *args, int out)
+{
+	int nothing = open("/dev/null", O_RDONLY);
+
+	/* Its own group, so that all it starts can be ended with it; and it ends when we do. */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	dup2(nothing, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	execvp(args->argv[0], args->argv);
+	dprintf(STDERR_FILENO, "'%s' cannot be executed: %s.\n", args->argv[0], strerror(errno));
+	_exit(CHILD_NOT_FOUND);
+}
+
+/* Append to the tail what is there to read. Returns false at the end of the output. */
+static bool read_output(int fd, struct child_result *result)
+{
+	size_t used = strlen(result->tail), keep;
+	char chunk[1024];
+	ssize_t n = read(fd, chunk, sizeof(chunk));
+
+	if (n <= 0) {
+		return n < 0 && errno == EINTR;
+	}
+	if (used + (size_t)n >= sizeof(result->tail)) {
+		keep = sizeof(result->tail) - 1 - (size_t)n;
+		memmove(result->tail, result->tail + used - keep, keep);
+		used = keep;
+	}
+	memcpy(result->tail + used, chunk, (size_t)n);
+	result->tail[used + (size_t)n] = '\0';
+	return true;
+}
+
+/* Read and wait until it has ended or @until. Returns whether it has ended. */
+static bool watch(pid_t pid, int fd, double until, bool heed_interrupt, struct child_result *result)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	bool open = true;
+
+	while (now_s() < until && !(heed_interrupt && interrupted)) {
+		if (open && poll(&ready, 1, POLL_MS) > 0) {
+			open = read_output(fd, result);
+			continue;
+		}
+		if (!open) {
+			/* Output is over, so the end is near. */
+			poll(NULL, 0, 1);
+		}
+		/* Its children may hold the pipe open longer than it lives. */
+		if (waitpid(pid, &result->status, WNOHANG) == pid) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int child_run(const struct child_args *args, long timeout_s, struct child_result *result)
+{
+	double start = now_s();
+	int fds[2], err = 0;
+	bool ended;
+	pid_t pid;
+
+	memset(result, 0, sizeof(*result));
+	if (args->n == 0 || args->n > CHILD_MAX_ARGS) {
+		return -E2BIG;
+	}
+	if (pipe2(fds, O_CLOEXEC)) {
+		return -errno;
+	}
+	pid = fork();
+	if (pid == 0) {
+		become(args, fds[1]);
+	}
+	close(fds[1]);
+	if (pid < 0) {
+		err = -errno;
+		goto out;
+	}
+	ended = watch(pid, fds[0], start + (double)timeout_s, true, result);
+	if (!ended) {
+		result->timed_out = !interrupted;
+		kill(-pid, SIGTERM);
+		if (!watch(pid, fds[0], now_s() + KILL_AFTER_S, false, result)) {
+			kill(-pid, SIGKILL);
+			waitpid(pid, &result->status, 0);
+		}
+		err = interrupted ? -EINTR : -ETIMEDOUT;
+	} else if (!WIFEXITED(result->status) || WEXITSTATUS(result->status) != 0) {
+		err = -ECHILD;
+	}
+	result->seconds = now_s() - start;
+out:
+	close(fds[0]);
+	return err;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Run a command, keep the end of what it says, and never wait longer than agreed. */
+#ifndef BENCH_CHILD_H
+#define BENCH_CHILD_H
+
+#include <stdbool.h>
+
+enum {
+	CHILD_TAIL_CHARS = 4096,
+	CHILD_MAX_ARGS = 64,
+	CHILD_NOT_FOUND = 127, /* the exit status of a command that could not be executed */
+};
+
+struct child_args {
+	char *argv[CHILD_MAX_ARGS + 1];
+	int n;
+};
+
+struct child_result {
+	int status; /* as waitpid has it */
+	bool timed_out;
+	double seconds;
+	char tail[CHILD_TAIL_CHARS]; /* the end of its stdout and stderr together */
+};
+
+/* Append one argument, or a printed number. Beyond CHILD_MAX_ARGS it is dropped and counted. */
+void child_args_add(struct child_args *args, const char *text);
+void child_args_add_long(struct child_args *args, long number);
+
+/* Append the words of a command line, split as a shell does, without running anything. -EINVAL */
+int child_args_add_words(struct child_args *args, const char *line);
+
+/* The command line, to be pasted into a shell. Static storage, until the next call. */
+const char *child_args_text(const struct child_args *args);
+void child_args_destroy(struct child_args *args);
+
+/*
+ * Run it and wait; after @timeout_s, or once child_interrupt was called from a signal handler, end
+ * it and all it started: SIGTERM first, so that mpirun can stop its ranks, SIGKILL 5 s later.
+ * Returns 0 if it ran and exited with status 0, -ETIMEDOUT, -EINTR, -ECHILD for another exit
+ * status or a signal, or another -errno if it could not be started at all.
+ */
+int child_run(const struct child_args *args, long timeout_s, struct child_result *result);
+
+void child_interrupt(void);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * oc_bench_compare's data: what was asked, the median of every cell of every run, and what follows
+ * from them. All times are in microseconds; a ratio is stock/onecopy, above 1 when onecopy is
+ * faster.
+ */
+#ifndef BENCH_COMPARE_H
+#define BENCH_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "buffers.h"
+#include "child.h"
+#include "collective.h"
+#include "host.h"
+#include "stats.h"
+#include "text.h"
+
+enum config {
+	CONFIG_STOCK,
+	CONFIG_ONECOPY,
+	CONFIG_CONTROL, /* stock a second time: stock/control shows what noise alone does */
+	CONFIG_COUNT,
+};
+
+enum {
+	COMPARE_MAX_RANKS = 8,
+	COMPARE_MAX_CELLS = COLL_COUNT * TEXT_MAX_SIZES,
+	COMPARE_LARGE_BYTES = 64 << 10,
+	COMPARE_PATH_CHARS = 4096,
+};
+
+struct compare_options {
+	int ranks[COMPARE_MAX_RANKS];
+	int ranks_n;
+	long runs;
+	long timeout_s;
+	struct collective_list collectives;
+	struct size_list sizes;
+	enum buffer_mode mode;
+	long iterations; /* 0: as the benchmark chooses */
+	bool check;
+	const char *with;
+	const char *mpirun;
+	const char *program; /* NULL: beside this one */
+	const char *json;    /* NULL: in @out */
+	const char *out;     /* NULL: bench-out/<date> */
+	bool quick;
+	bool plots;
+	bool gate;
+	/* What the gate asks of ranks that each have a core, and of ranks that share cores. */
+	double floor, floor_oversubscribed;
+	double geomean, geomean_oversubscribed;
+	double geomean_large;
+	double barrier;
+};
+
+struct compare_cell {
+	enum collective collective;
+	size_t bytes;
+};
+
+struct compare {
+	struct compare_options options;
+	struct host host;
+	char mpi[128];
+	char out[COMPARE_PATH_CHARS];
+	struct compare_cell cells[COMPARE_MAX_CELLS];
+	int cells_n;
+	long rounds; /* complete ones; the first @rounds values of each cell are there */
+	double *us;  /* see compare_us */
+	char *commands[COMPARE_MAX_RANKS][CONFIG_COUNT];
+};
+
+struct cell_summary {
+	double stock_us;
+	double onecopy_us;
+	struct stats_estimate ratio;
+	struct stats_estimate control;
+	bool lost;
+};
+
+/* The geometric mean over some cells, taken in each round, with its interval over the rounds. */
+struct group_summary {
+	int cells;
+	struct stats_estimate ratio;
+	struct stats_estimate control;
+};
+
+struct ranks_summary {
+	int ranks;
+	bool oversubscribed;
+	double floor;
+	int lost;
+	struct cell_summary cells[COMPARE_MAX_CELLS];
+	struct group_summary all; /* without the barrier */
+	struct group_summary large;
+	struct group_summary barrier;
+};
+
+const char *config_name(enum config config);
+
+/* Returns -1 to go on, or the status to exit with. */
+int compare_options_parse(int argc, char **argv, struct compare_options *options);
+
+/* The values of one cell, one a round: options.runs of them. */
+double *compare_us(const struct compare *compare, int ranks_index, enum config config, int cell);
+
+/* Whether these ranks have to share cores. */
+bool compare_oversubscribed(const struct compare *compare, int ranks_index);
+
+/* compare_run.c: run everything into @compare->us. Returns 0 or -errno, the reason said. */
+int compare_run(struct compare *compare);
+
+/* compare_summary.c: one summary for each of the rank counts. Needs at least one round. */
+int compare_summarise(const struct compare *compare, struct ranks_summary *summaries);
+bool compare_gate_passes(const struct compare *compare, const struct ranks_summary *summaries,
+			 FILE *out);
+
+/* compare_report.c */
+void compare_print(const struct compare *compare, const struct ranks_summary *summaries, FILE *out);
+
+/* compare_json.c. Returns 0 or -errno, the reason said. */
+int compare_write_json(const struct compare *compare, const struct ranks_summary *summaries,
+		       const char *path);
+
+/* compare_plot.c. Returns 0, or -errno after saying why there are no plots. */
+int compare_plot(const struct compare *compare, const struct ranks_summary *summaries);
+
+#endif

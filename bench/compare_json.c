@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The results for programs: every median of every run, and what the tables show. */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "compare.h"
+
+static json_t *estimate_to_json(const struct stats_estimate *e)
+{
+	return json_pack("{s:f, s:f, s:f, s:f}", "median", e->median, "low", e->low, "high",
+			 e->high, "coverage", e->coverage);
+}
+
+static json_t *group_to_json(const struct group_summary *group)
+{
+	if (group->cells == 0) {
+		return json_null();
+	}
+	return json_pack("{s:i, s:o, s:o}", "cells", group->cells, "stock_vs_onecopy",
+			 estimate_to_json(&group->ratio), "stock_vs_stock",
+			 estimate_to_json(&group->control));
+}
+
+/* One cell's medians, one a round, in the order of the rounds. */
+static json_t *runs_to_json(const struct compare *compare, int ranks_index, enum config config,
+			    int cell)
+{
+	json_t *list = json_array();
+	long round;
+
+	for (round = 0; round < compare->rounds; round++) {
+		json_array_append_new(
+			list, json_real(compare_us(compare, ranks_index, config, cell)[round]));
+	}
+	return list;
+}
+
+static json_t *cell_to_json(const struct compare *compare, const struct ranks_summary *s,
+			    int ranks_index, int cell)
+{
+	const struct compare_cell *c = &compare->cells[cell];
+	const struct cell_summary *summary = &s->cells[cell];
+	json_t *runs = json_object();
+	int config;
+
+	for (config = 0; config < CONFIG_COUNT; config++) {
+		json_object_set_new(runs, config_name((enum config)config),
+				    runs_to_json(compare, ranks_index, (enum config)config, cell));
+	}
+	return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:b, s:o}", "collective",
+			 collective_name(c->collective), "bytes", (json_int_t)c->bytes, "stock_us",
+			 summary->stock_us, "onecopy_us", summary->onecopy_us, "stock_vs_onecopy",
+			 estimate_to_json(&summary->ratio), "stock_vs_stock",
+			 estimate_to_json(&summary->control), "lost", summary->lost,
+			 "run_medians_us", runs);
+}
+
+static json_t *ranks_to_json(const struct compare *compare, const struct ranks_summary *s,
+			     int ranks_index)
+{
+	json_t *cells = json_array(), *commands = json_object();
+	int i;
+
+	for (i = 0; i < compare->cells_n; i++) {
+		json_array_append_new(cells, cell_to_json(compare, s, ranks_index, i));
+	}
+	for (i = 0; i < CONFIG_COUNT; i++) {
+		json_object_set_new(commands, config_name((enum config)i),
+				    json_string(compare->commands[ranks_index][i]));
+	}
+	return json_pack("{s:i, s:b, s:f, s:i, s:o, s:o, s:o, s:o, s:o}", "ranks", s->ranks,
+			 "oversubscribed", s->oversubscribed, "floor", s->floor, "lost", s->lost,
+			 "geomean_all", group_to_json(&s->all), "geomean_64KiB_and_more",
+			 group_to_json(&s->large), "barrier", group_to_json(&s->barrier),
+			 "commands", commands, "cells", cells);
+}
+
+static json_t *host_to_json(const struct host *host)
+{
+	return json_pack("{s:s, s:s, s:s, s:i, s:s}", "name", host->name, "cpu", host->cpu,
+			 "kernel", host->kernel, "cores", host->cores, "transparent_hugepage",
+			 host->huge_pages);
+}
+
+static json_t *options_to_json(const struct compare *compare)
+{
+	const struct compare_options *o = &compare->options;
+
+	return json_pack("{s:I, s:s, s:b, s:I, s:s, s:s, s:I}", "runs", (json_int_t)o->runs,
+			 "buffers", buffer_mode_name(o->mode), "checked", o->check, "iterations",
+			 (json_int_t)o->iterations, "with", o->with, "mpirun", o->mpirun,
+			 "timeout_s", (json_int_t)o->timeout_s);
+}
+
+int compare_write_json(const struct compare *compare, const struct ranks_summary *summaries,
+		       const char *path)
+{
+	const struct host *host = &compare->host;
+	json_t *results = json_array(), *root;
+	int i, failed;
+
+	for (i = 0; i < compare->options.ranks_n; i++) {
+		json_array_append_new(results, ranks_to_json(compare, &summaries[i], i));
+	}
+	root = json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:o, s:I, s:o}", "program",
+			 "oc_bench_compare", "date", host->date, "commit", host->commit, "dirty",
+			 host->dirty, "host", host_to_json(host), "mpi", compare->mpi, "options",
+			 options_to_json(compare), "complete_rounds", (json_int_t)compare->rounds,
+			 "results", results);
+	if (!root) {
+		fprintf(stderr, "oc_bench_compare: Out of memory while writing the results.\n");
+		return -ENOMEM;
+	}
+	failed = json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
+	json_decref(root);
+	if (failed) {
+		fprintf(stderr,
+			"oc_bench_compare: The results could not be written to '%s': %s. "
+			"Choose a writable place with --json or --out.\n",
+			path, strerror(errno));
+		return -EIO;
+	}
+	return 0;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The tables. */
+#include "compare.h"
+
+static void print_heading(const struct compare *compare, const struct ranks_summary *s, FILE *out)
+{
+	const struct cell_summary *any = &s->cells[0];
+
+	fprintf(out, "%d ranks, %s, %s buffers, %ld runs each, %s\n", s->ranks,
+		s->oversubscribed ? "sharing cores" : "one a core",
+		buffer_mode_name(compare->options.mode), compare->rounds, compare->mpi);
+	fprintf(out,
+		"us: median call of the slowest rank. ratio: stock/onecopy, control: "
+		"stock/stock, in [] their %s.\n",
+		compare->rounds >= STATS_MIN_RUNS ? "95 % intervals" : "ranges");
+	if (compare->rounds < STATS_MIN_RUNS) {
+		fprintf(out,
+			"Of %ld runs the whole range covers the median with only %.0f %%, so no "
+			"cell is judged lost.\n",
+			compare->rounds, 100 * any->ratio.coverage);
+	}
+	fprintf(out, "\n%-10s %8s %11s %11s %7s  %-15s %8s  %-15s\n", "collective", "size",
+		"stock us", "onecopy us", "ratio", "[interval]", "control", "[interval]");
+}
+
+static void print_estimate(const struct stats_estimate *e, FILE *out)
+{
+	char interval[48];
+
+	snprintf(interval, sizeof(interval), "[%.2f, %.2f]", e->low, e->high);
+	fprintf(out, "  %-15s", interval);
+}
+
+static void print_cell(const struct compare_cell *cell, const struct cell_summary *s, FILE *out)
+{
+	char size[TEXT_SIZE_CHARS] = "-";
+
+	if (cell->collective != COLL_BARRIER) {
+		size_format(cell->bytes, size);
+	}
+	fprintf(out, "%-10s %8s %11.2f %11.2f %7.2f", collective_name(cell->collective), size,
+		s->stock_us, s->onecopy_us, s->ratio.median);
+	print_estimate(&s->ratio, out);
+	fprintf(out, " %8.2f", s->control.median);
+	print_estimate(&s->control, out);
+	fprintf(out, "%s\n", s->lost ? " LOST" : "");
+}
+
+static void print_group(const char *name, const struct group_summary *group, FILE *out)
+{
+	if (group->cells == 0) {
+		return;
+	}
+	fprintf(out, "%-24s %4d %20.2f", name, group->cells, group->ratio.median);
+	print_estimate(&group->ratio, out);
+	fprintf(out, " %8.2f", group->control.median);
+	print_estimate(&group->control, out);
+	fputc('\n', out);
+}
+
+static void print_lost(const struct compare *compare, const struct ranks_summary *s, FILE *out)
+{
+	char size[TEXT_SIZE_CHARS];
+	const char *sep = ": ";
+	int i;
+
+	if (compare->rounds < STATS_MIN_RUNS) {
+		return;
+	}
+	fprintf(out, "cells lost (whole interval below %.2f): %d", s->floor, s->lost);
+	for (i = 0; i < compare->cells_n; i++) {
+		if (s->cells[i].lost) {
+			fprintf(out, "%s%s %s", sep, collective_name(compare->cells[i].collective),
+				size_format(compare->cells[i].bytes, size));
+			sep = ", ";
+		}
+	}
+	fputc('\n', out);
+}
+
+void compare_print(const struct compare *compare, const struct ranks_summary *summaries, FILE *out)
+{
+	const struct host *host = &compare->host;
+	int i, cell;
+
+	fprintf(out, "%s, %s, Linux %s, %s, commit %.12s%s\n", host->name, host->cpu, host->kernel,
+		host->date, host->commit, host->dirty ? " with changes" : "");
+	for (i = 0; i < compare->options.ranks_n; i++) {
+		const struct ranks_summary *s = &summaries[i];
+
+		fputc('\n', out);
+		print_heading(compare, s, out);
+		for (cell = 0; cell < compare->cells_n; cell++) {
+			print_cell(&compare->cells[cell], &s->cells[cell], out);
+		}
+		fprintf(out, "\n%-24s %4s %20s  %-15s %8s\n", "geometric mean over", "n", "ratio",
+			"", "control");
+		print_group("all cells but barrier", &s->all, out);
+		print_group("cells of 64 KiB and more", &s->large, out);
+		print_group("barrier", &s->barrier, out);
+		print_lost(compare, s, out);
+	}
+}

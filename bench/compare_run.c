@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Runs the benchmark in its three configurations, taking turns, and gathers the medians. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compare.h"
+
+struct progress {
+	bool shown;
+	double start_s;
+	long done;
+	long total;
+};
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* One line that rewrites itself; nothing where no person watches. */
+static void progress_show(const struct progress *p, const struct compare *compare, long round,
+			  int ranks, enum config config)
+{
+	double elapsed = now_s() - p->start_s;
+	long left = p->done ? (long)(elapsed / (double)p->done * (double)(p->total - p->done)) : 0;
+
+	if (!p->shown) {
+		return;
+	}
+	fprintf(stderr, "\r\033[Kround %ld of %ld, %d ranks, %s: %ld:%02ld elapsed", round + 1,
+		compare->options.runs, ranks, config_name(config), (long)elapsed / 60,
+		(long)elapsed % 60);
+	if (p->done) {
+		fprintf(stderr, ", about %ld:%02ld left", left / 60, left % 60);
+	}
+	fflush(stderr);
+}
+
+static void progress_clear(const struct progress *p)
+{
+	if (p->shown) {
+		fprintf(stderr, "\r\033[K");
+	}
+}
+
+static void add_lists(const struct compare_options *o, struct child_args *args)
+{
+	char text[TEXT_MAX_SIZES * TEXT_SIZE_CHARS];
+	size_t used = 0;
+	int i;
+
+	for (i = 0; i < o->collectives.n; i++) {
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? "," : "",
+					 collective_name(o->collectives.at[i]));
+	}
+	child_args_add(args, "--collectives");
+	child_args_add(args, text);
+	for (used = 0, i = 0; i < o->sizes.n; i++) {
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%zu", i ? "," : "",
+					 o->sizes.bytes[i]);
+	}
+	child_args_add(args, "--sizes");
+	child_args_add(args, text);
+}
+
+/* The command of one run. Returns 0, or -EINVAL after saying which option cannot be read. */
+static int build_command(const struct compare *compare, int ranks_index, enum config config,
+			 const char *json, struct child_args *args)
+{
+	const struct compare_options *o = &compare->options;
+	char folder[COMPARE_PATH_CHARS - 32], program[COMPARE_PATH_CHARS];
+
+	if ((config == CONFIG_ONECOPY && child_args_add_words(args, o->with)) ||
+	    child_args_add_words(args, o->mpirun)) {
+		fprintf(stderr,
+			"oc_bench_compare: The command in --with or --mpirun cannot be split "
+			"into words; check its quotes and variables.\n");
+		return -EINVAL;
+	}
+	child_args_add(args, "-n");
+	child_args_add_long(args, o->ranks[ranks_index]);
+	if (compare_oversubscribed(compare, ranks_index)) {
+		child_args_add_words(args, "--oversubscribe --bind-to none");
+	} else {
+		child_args_add_words(args, "--bind-to core --map-by core");
+	}
+	if (o->program) {
+		child_args_add(args, o->program);
+	} else {
+		host_program_folder(folder, sizeof(folder));
+		snprintf(program, sizeof(program), "%s/oc_bench_coll", folder);
+		child_args_add(args, program);
+	}
+	add_lists(o, args);
+	if (o->mode != BUFFERS_ROTATED) {
+		child_args_add(args, o->mode == BUFFERS_CACHED ? "--cached" : "--cold");
+	}
+	if (!o->check) {
+		child_args_add(args, "--no-check");
+	}
+	if (o->iterations) {
+		child_args_add(args, "--iterations");
+		child_args_add_long(args, o->iterations);
+	}
+	child_args_add(args, "--json");
+	child_args_add(args, json);
+	return 0;
+}
+
+static void explain_failure(const struct child_args *args, const struct child_result *result,
+			    long timeout_s, int err)
+{
+	char why[128];
+
+	if (err == -EINTR) {
+		fprintf(stderr, "oc_bench_compare: Interrupted; the run in progress was ended.\n");
+		return;
+	}
+	if (result->timed_out) {
+		snprintf(why, sizeof(why), "did not end within %ld s (--timeout) and was killed",
+			 timeout_s);
+	} else if (err != -ECHILD) {
+		snprintf(why, sizeof(why), "could not be started (%s)", strerror(-err));
+	} else if (WIFSIGNALED(result->status)) {
+		snprintf(why, sizeof(why), "was ended by signal %d (%s)", WTERMSIG(result->status),
+			 strsignal(WTERMSIG(result->status)));
+	} else {
+		snprintf(why, sizeof(why), "failed with exit status %d",
+			 WEXITSTATUS(result->status));
+	}
+	fprintf(stderr,
+		"oc_bench_compare: A run %s. Run it by hand to see more:\n  %s\nIts last output:\n%s\n",
+		why, child_args_text(args), result->tail[0] ? result->tail : "(none)");
+}
+
+/* The median of one cell in a run's JSON, or a negative number. */
+static double find_median(const json_t *cells, const struct compare_cell *wanted)
+{
+	const json_t *cell;
+	size_t i;
+
+	json_array_foreach(cells, i, cell)
+	{
+		const char *name = json_string_value(json_object_get(cell, "collective"));
+
+		if (name && strcmp(name, collective_name(wanted->collective)) == 0 &&
+		    json_integer_value(json_object_get(cell, "bytes")) ==
+			    (json_int_t)wanted->bytes) {
+			return json_number_value(json_object_get(cell, "median_us"));
+		}
+	}
+	return -1;
+}
+
+/* Take a run's medians from its file into round @round. */
+static int read_run(struct compare *compare, int ranks_index, enum config config, long round,
+		    const char *path)
+{
+	json_error_t where;
+	json_t *root = json_load_file(path, 0, &where);
+	const char *mpi = json_string_value(json_object_get(root, "mpi"));
+	int i, err = 0;
+
+	if (!root) {
+		fprintf(stderr,
+			"oc_bench_compare: A run left no readable results in '%s': %s. Was "
+			"the disk full?\n",
+			path, where.text);
+		return -EIO;
+	}
+	snprintf(compare->mpi, sizeof(compare->mpi), "%s", mpi ? mpi : "unknown");
+	for (i = 0; i < compare->cells_n && !err; i++) {
+		double us = find_median(json_object_get(root, "cells"), &compare->cells[i]);
+
+		if (us <= 0) {
+			fprintf(stderr,
+				"oc_bench_compare: The results of a run lack %s of %zu bytes; is "
+				"--program another version than this?\n",
+				collective_name(compare->cells[i].collective),
+				compare->cells[i].bytes);
+			err = -EBADMSG;
+		}
+		compare_us(compare, ranks_index, config, i)[round] = us;
+	}
+	json_decref(root);
+	return err;
+}
+
+static int run_once(struct compare *compare, int ranks_index, enum config config, long round,
+		    const struct progress *progress)
+{
+	char path[COMPARE_PATH_CHARS + 16];
+	struct child_args args = { .n = 0 };
+	struct child_result result;
+	int err;
+
+	snprintf(path, sizeof(path), "%s/.run.json", compare->out);
+	err = build_command(compare, ranks_index, config, path, &args);
+	if (err) {
+		goto out;
+	}
+	if (!compare->commands[ranks_index][config]) {
+		compare->commands[ranks_index][config] = strdup(child_args_text(&args));
+	}
+	/* A run that dies early must not be taken for the one before. */
+	unlink(path);
+	err = child_run(&args, compare->options.timeout_s, &result);
+	if (err) {
+		progress_clear(progress);
+		explain_failure(&args, &result, compare->options.timeout_s, err);
+		goto out;
+	}
+	err = read_run(compare, ranks_index, config, round, path);
+out:
+	unlink(path);
+	child_args_destroy(&args);
+	return err;
+}
+
+int compare_run(struct compare *compare)
+{
+	const struct compare_options *o = &compare->options;
+	struct progress progress = {
+		.shown = isatty(STDERR_FILENO),
+		.start_s = now_s(),
+		.total = o->runs * o->ranks_n * CONFIG_COUNT,
+	};
+	int i, turn, err = 0;
+	long round;
+
+	for (round = 0; round < o->runs && !err; round++) {
+		for (i = 0; i < o->ranks_n && !err; i++) {
+			for (turn = 0; turn < CONFIG_COUNT && !err; turn++) {
+				/* Rotated, so that none is always first, or always after the same.
+				 */
+				enum config config = (enum config)((turn + round) % CONFIG_COUNT);
+
+				progress_show(&progress, compare, round, o->ranks[i], config);
+				err = run_once(compare, i, config, round, &progress);
+				progress.done++;
+			}
+		}
+		compare->rounds += !err;
+	}
+	progress_clear(&progress);
+	return err;
+}

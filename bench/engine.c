@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Micro-benchmark of the engine without an MPI: what our own instructions cost at 4 bytes.
+ *
+ *   alone  both ranks of a team in one thread, called in turn, so that every line is in the cache
+ *          and nobody ever waits: the time per rank and call is our instructions and nothing else.
+ *          (Only collectives whose ranks need not wait for each other in that order.)
+ *   pair   two processes: the time of a call against that of the bare exchange of flags which it
+ *          cannot do without, over the same kind of memory.
+ *
+ * Times are medians over batches, in ns.
+ */
+#include <onecopy/onecopy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "support/fork_team.h"
+
+#ifndef BATCHES
+#define BATCHES 31
+#endif
+#ifndef CALLS
+#define CALLS 20000
+#endif
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *samples)
+{
+	qsort(samples, BATCHES, sizeof(*samples), by_value);
+	return samples[BATCHES / 2];
+}
+
+static void add_int(void *context, const void *in, void *inout, size_t count)
+{
+	const int *a = in;
+	int *b = inout;
+
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		b[i] += a[i];
+}
+
+static const struct oc_op sum = { .apply = add_int, .bytes = 4, .commutative = 1, .id = 1 };
+
+struct form {
+	const char *name;
+	enum oc_collective collective;
+	int root_first;		/* alone: who calls first; -1: the ranks wait for each other */
+	unsigned int exchanges; /* line transfers, one after the other, that the call needs */
+};
+
+static const struct form forms[] = {
+	{ "barrier", OC_BARRIER, -1, 1 },     { "bcast", OC_BCAST, 1, 1 },
+	{ "scatter", OC_SCATTER, 1, 1 },      { "gather", OC_GATHER, 0, 1 },
+	{ "allgather", OC_ALLGATHER, -1, 1 }, { "alltoall", OC_ALLTOALL, -1, 1 },
+	{ "reduce", OC_REDUCE, 0, 1 },	      { "allreduce", OC_ALLREDUCE, -1, 1 },
+};
+#define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+static struct oc_call call_of(const struct form *form, int *send, int *recv)
+{
+	return (struct oc_call){ .collective = form->collective,
+				 .send = send,
+				 .recv = recv,
+				 .bytes = form->collective == OC_BARRIER ? 0 : 4,
+				 .op = &sum };
+}
+
+static double alone(struct oc_team **teams, const struct form *form)
+{
+	static int send[2][2], recv[2][2];
+	double samples[BATCHES];
+
+	for (unsigned int b = 0; b < BATCHES; b++) {
+		double start = now_ns();
+
+		for (unsigned int i = 0; i < CALLS; i++) {
+			for (unsigned int turn = 0; turn < 2; turn++) {
+				unsigned int rank = turn ^ !form->root_first;
+				struct oc_call call = call_of(form, send[rank], recv[rank]);
+
+				if (oc_collective(teams[rank], &call))
+					exit(1);
+			}
+		}
+		samples[b] = (now_ns() - start) / CALLS / 2;
+	}
+	return median(samples);
+}
+
+struct shared {
+	struct {
+		uint64_t flag;
+		uint8_t pad[248];
+	} side[2];
+	double floor_ns, call_ns[FORMS];
+};
+
+/* Both raise a flag and wait for the other's: what a barrier cannot do without. */
+static double bare_exchange(struct shared *shared, uint32_t rank)
+{
+	static uint64_t round;
+	double samples[BATCHES];
+
+	for (unsigned int b = 0; b < BATCHES; b++) {
+		double start = now_ns();
+
+		for (unsigned int i = 0; i < CALLS; i++) {
+			/* Release and acquire pair with each other on the two sides. */
+			__atomic_store_n(&shared->side[rank].flag, ++round, __ATOMIC_RELEASE);
+			while (__atomic_load_n(&shared->side[!rank].flag, __ATOMIC_ACQUIRE) < round)
+				;
+		}
+		samples[b] = (now_ns() - start) / CALLS;
+	}
+	return median(samples);
+}
+
+static int pair(struct oc_team *team, void *arg)
+{
+	struct shared *shared = arg;
+	uint32_t rank = oc_team_rank(team);
+	int send[2] = { 1, 2 }, recv[2];
+	double samples[BATCHES], floor_ns = bare_exchange(shared, rank);
+
+	if (rank == 0)
+		shared->floor_ns = floor_ns;
+	for (unsigned int f = 0; f < FORMS; f++) {
+		struct oc_call call = call_of(&forms[f], send, recv);
+		struct oc_call sync = { .collective = OC_BARRIER };
+
+		for (unsigned int b = 0; b < BATCHES; b++) {
+			double start;
+
+			oc_collective(team, &sync);
+			start = now_ns();
+			for (unsigned int i = 0; i < CALLS; i++) {
+				if (oc_collective(team, &call))
+					return 1;
+			}
+			samples[b] = (now_ns() - start) / CALLS;
+		}
+		if (rank == 0)
+			shared->call_ns[f] = median(samples);
+	}
+	return 0;
+}
+
+int main(void)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct oct_board *board = oct_board_create(2);
+	struct oc_team *teams[2];
+
+	if (shared == MAP_FAILED || oct_fork_team(2, 120, -1, pair, shared))
+		return 1;
+	if (oct_local_teams(board, 2, teams))
+		return 1;
+	printf("ns per call of 4 B, 2 ranks   alone: our instructions, per rank   "
+	       "pair: two processes (bare exchange of flags: %.0f)\n",
+	       shared->floor_ns);
+	printf("%-10s %8s %8s\n", "collective", "alone", "pair");
+	for (unsigned int f = 0; f < FORMS; f++) {
+		if (forms[f].root_first < 0)
+			printf("%-10s %8s %8.0f\n", forms[f].name, "-", shared->call_ns[f]);
+		else
+			printf("%-10s %8.1f %8.0f\n", forms[f].name, alone(teams, &forms[f]),
+			       shared->call_ns[f]);
+	}
+	return 0;
+}

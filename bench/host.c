@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "host.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "child.h"
+
+enum { GIT_TIMEOUT_S = 20 };
+
+static void first_line(char *text)
+{
+	text[strcspn(text, "\n")] = '\0';
+}
+
+static void read_line(const char *path, char *out, int chars)
+{
+	FILE *file = fopen(path, "r");
+
+	out[0] = '\0';
+	if (file) {
+		if (fgets(out, chars, file)) {
+			first_line(out);
+		}
+		fclose(file);
+	}
+}
+
+static void read_cpu_model(char *out, int chars)
+{
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char line[256];
+
+	snprintf(out, (size_t)chars, "unknown");
+	while (file && fgets(line, sizeof(line), file)) {
+		char *value = strchr(line, ':');
+
+		if (value && strncmp(line, "model name", 10) == 0) {
+			first_line(value);
+			snprintf(out, (size_t)chars, "%s", value + 2);
+			break;
+		}
+	}
+	if (file) {
+		fclose(file);
+	}
+}
+
+/* A core counts once: by the first of its hardware threads that this process may use. */
+static int count_cores(void)
+{
+	cpu_set_t allowed;
+	int cpu, cores = 0;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
+		return (int)sysconf(_SC_NPROCESSORS_ONLN);
+	}
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		char path[96], siblings[64];
+
+		if (!CPU_ISSET(cpu, &allowed)) {
+			continue;
+		}
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+		read_line(path, siblings, sizeof(siblings));
+		/* Without the file each CPU is taken for a core. */
+		cores += siblings[0] == '\0' || atoi(siblings) == cpu;
+	}
+	return cores ? cores : 1;
+}
+
+static bool git(const char *folder, const char *words, struct child_result *result)
+{
+	struct child_args args = { .n = 0 };
+	bool done;
+
+	child_args_add(&args, "git");
+	child_args_add(&args, "-C");
+	child_args_add(&args, folder);
+	child_args_add_words(&args, words);
+	done = child_run(&args, GIT_TIMEOUT_S, result) == 0;
+	child_args_destroy(&args);
+	return done;
+}
+
+static void read_commit(struct host *host)
+{
+	struct child_result result;
+	char folder[4096];
+
+	host_program_folder(folder, sizeof(folder));
+	snprintf(host->commit, sizeof(host->commit), "unknown");
+	if (!git(folder, "rev-parse HEAD", &result)) {
+		/* Built outside of the repository: then perhaps called from inside of it. */
+		snprintf(folder, sizeof(folder), ".");
+		if (!git(folder, "rev-parse HEAD", &result)) {
+			return;
+		}
+	}
+	first_line(result.tail);
+	snprintf(host->commit, sizeof(host->commit), "%.40s", result.tail);
+	/* Files git does not know are no part of what was built. */
+	host->dirty = !git(folder, "status --porcelain --untracked-files=no", &result) ||
+		      result.tail[0] != '\0';
+}
+
+void host_program_folder(char *out, int chars)
+{
+	ssize_t n = readlink("/proc/self/exe", out, (size_t)chars - 1);
+	char *slash;
+
+	out[n > 0 ? n : 0] = '\0';
+	slash = strrchr(out, '/');
+	if (slash) {
+		*slash = '\0';
+	} else {
+		snprintf(out, (size_t)chars, ".");
+	}
+}
+
+void host_describe(struct host *host)
+{
+	time_t now = time(NULL);
+	struct utsname names;
+	struct tm utc;
+
+	memset(host, 0, sizeof(*host));
+	uname(&names);
+	snprintf(host->name, sizeof(host->name), "%s", names.nodename);
+	snprintf(host->kernel, sizeof(host->kernel), "%s", names.release);
+	read_cpu_model(host->cpu, sizeof(host->cpu));
+	read_line("/sys/kernel/mm/transparent_hugepage/enabled", host->huge_pages,
+		  sizeof(host->huge_pages));
+	gmtime_r(&now, &utc);
+	strftime(host->date, sizeof(host->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	read_commit(host);
+	host->cores = count_cores();
+}

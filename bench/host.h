@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where and of what a measurement was made: without this, a number is only a rumour. */
+#ifndef BENCH_HOST_H
+#define BENCH_HOST_H
+
+#include <stdbool.h>
+
+struct host {
+	char name[128];
+	char cpu[128];
+	char kernel[128];
+	char date[32];	 /* UTC, ISO 8601 */
+	char commit[64]; /* of the repository around the program, or else around us, or "unknown" */
+	bool dirty;	 /* the work tree differed from it */
+	char huge_pages[64];
+	int cores; /* physical cores this process may use; what mpirun binds to */
+};
+
+void host_describe(struct host *host);
+
+/* The folder this program lies in, without the last slash. */
+void host_program_folder(char *out, int chars);
+
+#endif
