@@ -179,6 +179,7 @@ static int report(const struct compare *compare)
 	char path[COMPARE_PATH_CHARS + 16];
 	struct ranks_summary *summaries = calloc((size_t)o->ranks_n, sizeof(*summaries));
 	int status = STATUS_FAILED;
+	bool plotted;
 
 	if (!summaries || compare_summarise(compare, summaries)) {
 		fprintf(stderr, "oc_bench_compare: Out of memory while summing up.\n");
@@ -190,12 +191,10 @@ static int report(const struct compare *compare)
 	if (compare_write_json(compare, summaries, o->json ? o->json : path)) {
 		goto out;
 	}
-	if (o->plots) {
-		/* No plots, no harm: the reason was said, and the numbers are there. */
-		compare_plot(compare, summaries);
-	}
+	/* No plots, no harm: the reason was said, and the numbers are there. */
+	plotted = o->plots && compare_plot(compare, summaries) == 0;
 	printf("\nWritten to %s: table.txt%s%s\n", compare->out, o->json ? "" : ", results.json",
-	       o->plots ? ", plots" : "");
+	       plotted ? ", plots" : "");
 	status = STATUS_OK;
 	if (o->gate && !compare_gate_passes(compare, summaries, stdout)) {
 		status = STATUS_GATE;

@@ -169,6 +169,31 @@ void oci_recent_forget(struct oc_team *team)
 	}
 }
 
+/* Everything of an execution that is alike in all such calls. */
+static void make_ready(struct oc_team *team, const struct oc_call *call, struct oci_exec *ready,
+		       const struct oci_plan *plan)
+{
+	bool reduces = is_reduction(call->collective);
+
+	memset(ready, 0, sizeof(*ready));
+	ready->team = &team->team;
+	ready->plan = plan;
+	ready->params.bytes = call->bytes;
+	ready->params.root = is_rooted(call->collective) ? call->root : 0;
+	ready->params.size = team->team.size;
+	ready->unit = reduces ? call->op->bytes : 1;
+	ready->record = (struct oci_record){
+		.collective = plan->key.collective,
+		.algorithm = plan->key.algorithm,
+		.parameter = plan->key.parameter,
+		.root = ready->params.root,
+		.bytes = call->bytes,
+		.op = reduces ? call->op->id : 0,
+		.unit = (uint32_t)ready->unit,
+	};
+	oci_exec_ready(ready);
+}
+
 /* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
 static int decide(struct oc_team *team, const struct oc_call *call, struct oci_recent *recent)
 {
@@ -189,26 +214,29 @@ static int decide(struct oc_team *team, const struct oc_call *call, struct oci_r
 				     oci_collective_name(key.collective), strerror(-error));
 	if (recent->cached)
 		oci_cache_put(recent->cached);
-	recent->bytes = call->bytes;
-	recent->root = call->root;
-	recent->unit = call->op ? call->op->bytes : 0;
-	recent->commutative = call->op && call->op->commutative;
 	recent->cached = cached;
+	recent->commutative = call->op && call->op->commutative;
+	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
 }
 
 static bool is_recent(const struct oci_recent *recent, const struct oc_call *call)
 {
-	return recent->cached && recent->bytes == call->bytes && recent->root == call->root &&
-	       recent->unit == (call->op ? call->op->bytes : 0) &&
-	       recent->commutative == (call->op && call->op->commutative);
+	const struct oci_exec *ready = &recent->ready;
+
+	if (!recent->cached || ready->params.bytes != call->bytes)
+		return false;
+	if (is_reduction(call->collective) &&
+	    (ready->unit != call->op->bytes || ready->record.op != call->op->id ||
+	     recent->commutative != (call->op->commutative != 0)))
+		return false;
+	return !is_rooted(call->collective) || ready->params.root == call->root;
 }
 
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 			  struct oci_operation *o)
 {
 	struct oci_recent *recent = &team->recent[call->collective];
-	struct oci_exec *x = &o->x;
 	int error;
 
 	if (!is_recent(recent, call)) {
@@ -216,8 +244,8 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 		if (error)
 			return error;
 	}
+	memcpy(&o->x, &recent->ready, offsetof(struct oci_exec, transfer));
 	o->temporary = NULL;
-	memset(x, 0, offsetof(struct oci_exec, transfer));
 	error = resolve(team, call, o);
 	if (error)
 		return oci_team_fail(&team->team, error, -1,
@@ -225,26 +253,8 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 				     team->team.size * call->bytes);
 	o->cached = recent->cached;
 	o->cached->users++;
-	x->team = &team->team;
-	x->plan = o->cached->plan;
-	x->params.bytes = call->bytes;
-	x->params.root = is_rooted(call->collective) ? call->root : 0;
-	x->params.size = team->team.size;
-	x->unit = 1;
-	if (is_reduction(call->collective)) {
-		o->op = *call->op;
-		x->op = &o->op;
-		x->unit = o->op.bytes;
-	}
-	x->record.collective = x->plan->key.collective;
-	x->record.algorithm = x->plan->key.algorithm;
-	x->record.parameter = x->plan->key.parameter;
-	x->record.root = x->params.root;
-	x->record.bytes = call->bytes;
-	x->record.op = x->op ? o->op.id : 0;
-	x->record.unit = (uint32_t)x->unit;
-	x->seq = team->team.next++;
-	oci_exec_init(x);
+	o->x.op = call->op;
+	oci_exec_init(&o->x, team->team.next++);
 	return 0;
 }
 
@@ -252,10 +262,11 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 {
 	if (result == 1) {
 		oci_team_finish(&team->team, o->x.seq);
-		oci_counts_add(&team->counts, &o->x);
+		oci_counts_add(team, &o->x);
 	}
 	oci_cache_put(o->cached);
-	free(o->temporary);
+	if (o->temporary)
+		free(o->temporary);
 }
 
 int oci_team_await(struct oc_team *team)

@@ -28,20 +28,22 @@ struct oci_count {
 struct oci_counts {
 	struct oci_count *count;
 	unsigned int used, room;
-	unsigned int recent[OCI_COLLECTIVES];
 };
 
 struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
 	struct oci_forced forced[OCI_COLLECTIVES];
-	/* The last decision for each collective: programs call the same again and again. */
+	/*
+	 * The last decision for each collective, as an execution ready but for its number and
+	 * buffers: programs call the same again and again.
+	 */
 	struct oci_recent {
-		size_t bytes;
-		size_t unit;
-		uint32_t root;
+		struct oci_exec ready;
 		bool commutative;
 		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
+		unsigned int count;	   /* where such calls are counted: index and key */
+		uint64_t count_key;
 	} recent[OCI_COLLECTIVES];
 	struct oci_counts counts;
 	unsigned int outstanding; /* requests of this team; guarded by engine.lock */
@@ -52,7 +54,6 @@ struct oc_team {
 /* An operation resolved to buffers and a plan. */
 struct oci_operation {
 	struct oci_exec x;
-	struct oc_op op; /* a copy: the caller's struct may go */
 	struct oci_cached *cached;
 	void *temporary; /* of an Alltoall in place */
 };
@@ -75,7 +76,7 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call);
 /* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. */
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 			  struct oci_operation *operation);
-/* After the last run: counts it (result 1) and gives back what prepare took. */
+/* call->op must live as long as the operation. After the last run: counts it (result 1) and gives back what prepare took. */
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);
@@ -83,7 +84,7 @@ void oci_recent_forget(struct oc_team *team);
 int oci_team_await(struct oc_team *team);
 
 /* stats.c */
-void oci_counts_add(struct oci_counts *counts, const struct oci_exec *x);
+void oci_counts_add(struct oc_team *team, const struct oci_exec *x);
 /* Adds a team's counts to the process's; with engine.lock held. */
 void oci_counts_merge(struct oci_counts *counts);
 void oci_count_back(enum oci_collective collective, const char *reason);

@@ -49,15 +49,9 @@ static uint64_t key_of(const struct oci_exec *x)
 
 static struct oci_count *count_find(struct oci_counts *counts, uint64_t key)
 {
-	unsigned int recent = counts->recent[key & 0xff];
-
-	if (recent < counts->used && counts->count[recent].key == key)
-		return &counts->count[recent];
 	for (unsigned int i = 0; i < counts->used; i++) {
-		if (counts->count[i].key == key) {
-			counts->recent[key & 0xff] = i;
+		if (counts->count[i].key == key)
 			return &counts->count[i];
-		}
 	}
 	if (counts->used == counts->room) {
 		unsigned int room = counts->room ? 2 * counts->room : 16;
@@ -72,12 +66,20 @@ static struct oci_count *count_find(struct oci_counts *counts, uint64_t key)
 	return &counts->count[counts->used++];
 }
 
-void oci_counts_add(struct oci_counts *counts, const struct oci_exec *x)
+void oci_counts_add(struct oc_team *team, const struct oci_exec *x)
 {
-	struct oci_count *count = count_find(counts, key_of(x));
+	struct oci_recent *recent = &team->recent[x->plan->key.collective];
+	uint64_t key = key_of(x);
+	struct oci_count *count;
 
-	if (!count)
-		return;
+	if (recent->count_key != key) {
+		count = count_find(&team->counts, key);
+		if (!count)
+			return;
+		recent->count_key = key;
+		recent->count = (unsigned int)(count - team->counts.count);
+	}
+	count = &team->counts.count[recent->count];
 	count->calls++;
 	count->bytes += x->params.bytes;
 	count->recovered += x->recovered;

@@ -21,14 +21,19 @@ static uint64_t signature_of(const struct oci_record *r)
 	return hash;
 }
 
-void oci_exec_init(struct oci_exec *x)
+void oci_exec_ready(struct oci_exec *x)
 {
-	x->base = x->seq * OCI_STEPS;
-	x->lane = oci_team_lane(x->team, x->team->rank, x->seq);
 	x->signature = x->team->check_calls ? signature_of(&x->record) : 0;
-	x->acc_in_recv = x->recv && x->recv != x->send;
 	x->polls = x->team->oversubscribed ? 1 : OCI_QUICK_POLLS;
 	oci_params_derive(&x->params, x->plan, x->unit);
+}
+
+void oci_exec_init(struct oci_exec *x, uint64_t seq)
+{
+	x->seq = seq;
+	x->base = seq * OCI_STEPS;
+	x->lane = oci_team_lane(x->team, x->team->rank, seq);
+	x->acc_in_recv = x->recv && x->recv != x->send;
 }
 
 /* Any rank's word that keeps operation seq from starting: its predecessor in the lane. */
@@ -340,7 +345,8 @@ static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
 /* What is the same for every ended execution. */
 static void exec_over(struct oci_exec *x)
 {
-	oci_scratch_put(x->temp);
+	if (x->temp)
+		oci_scratch_put(x->temp);
 	x->temp = NULL;
 }
 

@@ -57,11 +57,15 @@ struct oci_exec {
 };
 
 /*
- * Prepares the execution of `plan`; the caller has filled team, plan, params (bytes, root, size),
- * seq, send, recv, op, unit, record and zeroed the rest up to transfer. send and recv are NULL where the rank has
- * no such buffer.
+ * Prepares executions of `plan` for one kind of call: the caller has filled team, plan, params
+ * (bytes, root, size), unit and record and zeroed the rest.
  */
-void oci_exec_init(struct oci_exec *x);
+void oci_exec_ready(struct oci_exec *x);
+/*
+ * Makes a copy of such a one operation number `seq`; send, recv (NULL where the rank has no such
+ * buffer) and op are filled.
+ */
+void oci_exec_init(struct oci_exec *x, uint64_t seq);
 /*
  * 1: this rank's part is over, the caller calls oci_team_finish(); 0: blocked; -errno: the team
  * has failed. Gives back what it took when it is over.

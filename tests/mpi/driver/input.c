@@ -128,7 +128,7 @@ void environment_scenario(char **words)
 void signals_scenario(char **words)
 {
 	static const char *const script =
-		"trap 'echo got it; exit 5' TERM; kill -TERM $PPID; sleep 5 & wait $!; exit 1";
+		"trap 'echo got it; exit 5' TERM; kill -TERM $PPID; sleep 5 >/dev/null 2>&1 & wait $!; exit 1";
 	struct job job = { .timeout_s = 30 };
 	struct job_result result;
 
