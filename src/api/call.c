@@ -7,6 +7,9 @@
 #include "base/log.h"
 #include "os/os.h"
 
+/* Blocks up to this size need no division to see that all ranks' fit an address space. */
+#define CALL_BYTES_SAFE ((size_t)UINT32_MAX)
+
 static bool is_rooted(enum oc_collective collective)
 {
 	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
@@ -67,7 +70,7 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 			     OC_OP_MAX_BYTES, call->bytes);
 		return -EINVAL;
 	}
-	if (call->bytes > SIZE_MAX / 2 / team->team.size) {
+	if (call->bytes > CALL_BYTES_SAFE && call->bytes > SIZE_MAX / 2 / team->team.size) {
 		oci_team_say(&team->team, "%zu bytes a rank are more than memory can hold",
 			     call->bytes);
 		return -EINVAL;
