@@ -34,52 +34,25 @@
 #endif
 
 /* Every collective of a communicator, by what we do with it; X(name) names coll_NAME. */
+/* clang-format off */
 #define OCI_OMPI_SERVED(X) \
-	X(allgather)       \
-	X(allreduce)       \
-	X(alltoall) X(barrier) X(bcast) X(gather) X(reduce) X(scatter)
+	X(allgather) X(allreduce) X(alltoall) X(barrier) X(bcast) X(gather) X(reduce) X(scatter)
 #define OCI_OMPI_BLOCKING(X) \
-	X(allgatherv)        \
-	X(alltoallv)         \
-	X(alltoallw)         \
-	X(exscan) X(gatherv) X(reduce_scatter) X(reduce_scatter_block) X(scan) X(scatterv)
+	X(allgatherv) X(alltoallv) X(alltoallw) X(exscan) X(gatherv) X(reduce_scatter) \
+	X(reduce_scatter_block) X(scan) X(scatterv)
 #define OCI_OMPI_NONBLOCKING(X) \
-	X(iallgather)           \
-	X(iallgatherv)          \
-	X(iallreduce)           \
-	X(ialltoall)            \
-	X(ialltoallv)           \
-	X(ialltoallw)           \
-	X(ibarrier)             \
-	X(ibcast)               \
-	X(iexscan)              \
-	X(igather)              \
-	X(igatherv)             \
-	X(ireduce)              \
-	X(ireduce_scatter)      \
+	X(iallgather) X(iallgatherv) X(iallreduce) X(ialltoall) X(ialltoallv) X(ialltoallw) \
+	X(ibarrier) X(ibcast) X(iexscan) X(igather) X(igatherv) X(ireduce) X(ireduce_scatter) \
 	X(ireduce_scatter_block) X(iscan) X(iscatter) X(iscatterv)
 #define OCI_OMPI_PERSISTENT(X) \
-	X(allgather_init)      \
-	X(allgatherv_init)     \
-	X(allreduce_init)      \
-	X(alltoall_init)       \
-	X(alltoallv_init)      \
-	X(alltoallw_init)      \
-	X(barrier_init)        \
-	X(bcast_init)          \
-	X(exscan_init)         \
-	X(gather_init)         \
-	X(gatherv_init)        \
-	X(reduce_init)         \
-	X(reduce_scatter_init) \
+	X(allgather_init) X(allgatherv_init) X(allreduce_init) X(alltoall_init) \
+	X(alltoallv_init) X(alltoallw_init) X(barrier_init) X(bcast_init) X(exscan_init) \
+	X(gather_init) X(gatherv_init) X(reduce_init) X(reduce_scatter_init) \
 	X(reduce_scatter_block_init) X(scan_init) X(scatter_init) X(scatterv_init)
-#define OCI_OMPI_PASSED(X)      \
-	OCI_OMPI_BLOCKING(X)    \
-	OCI_OMPI_NONBLOCKING(X) \
-	OCI_OMPI_PERSISTENT(X)
-#define OCI_OMPI_ALL(X)    \
-	OCI_OMPI_SERVED(X) \
-	OCI_OMPI_PASSED(X)
+#define OCI_OMPI_PASSED(X) \
+	OCI_OMPI_BLOCKING(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X)
+#define OCI_OMPI_ALL(X) OCI_OMPI_SERVED(X) OCI_OMPI_PASSED(X)
+/* clang-format on */
 
 /* One communicator. */
 struct oci_ompi_module {

@@ -25,31 +25,33 @@
 			LIST arguments self->previous.coll_##name##_module);     \
 	}
 
-#define PASS_BLOCKING(name, parameters, arguments)                            \
-	PASS(name, BLOCKING_REASON, (LIST parameters oci_ompi_comm * comm, ), \
-	     (LIST arguments comm, ))
+/* clang-format off */
+#define PASS_BLOCKING(name, parameters, arguments)                                          \
+	PASS(name, BLOCKING_REASON, (LIST parameters oci_ompi_comm *comm,),                 \
+	     (LIST arguments comm,))
 
 /* The nonblocking and the persistent form of a collective. */
-#define PASS_STARTED(name, parameters, arguments)                                 \
-	PASS(i##name, NONBLOCKING_REASON,                                         \
-	     (LIST parameters oci_ompi_comm * comm, ompi_request_t * *request, ), \
-	     (LIST arguments comm, request, ))                                    \
-	PASS(name##_init, PERSISTENT_REASON,                                      \
-	     (LIST parameters oci_ompi_comm * comm, struct ompi_info_t * info,    \
-	      ompi_request_t * *request, ),                                       \
-	     (LIST arguments comm, info, request, ))
+#define PASS_STARTED(name, parameters, arguments)                                           \
+	PASS(i##name, NONBLOCKING_REASON,                                                   \
+	     (LIST parameters oci_ompi_comm *comm, ompi_request_t **request,),              \
+	     (LIST arguments comm, request,))                                               \
+	PASS(name##_init, PERSISTENT_REASON,                                                \
+	     (LIST parameters oci_ompi_comm *comm, struct ompi_info_t *info,                \
+	      ompi_request_t **request,),                                                   \
+	     (LIST arguments comm, info, request,))
 
 #define PASS_ALL(name, parameters, arguments)      \
 	PASS_BLOCKING(name, parameters, arguments) \
 	PASS_STARTED(name, parameters, arguments)
 
-/* clang-format off */
 #define SEND const void *sbuf, int scount, oci_ompi_type *stype,
 #define SENDV const void *sbuf, const int *scounts, const int *sdispls, oci_ompi_type *stype,
-#define SENDW const void *sbuf, const int *scounts, const int *sdispls, oci_ompi_type *const *stypes,
+#define SENDW const void *sbuf, const int *scounts, const int *sdispls, \
+	oci_ompi_type *const *stypes,
 #define RECEIVE void *rbuf, int rcount, oci_ompi_type *rtype,
 #define RECEIVEV void *rbuf, const int *rcounts, const int *rdispls, oci_ompi_type *rtype,
-#define RECEIVEW void *rbuf, const int *rcounts, const int *rdispls, oci_ompi_type *const *rtypes,
+#define RECEIVEW void *rbuf, const int *rcounts, const int *rdispls, \
+	oci_ompi_type *const *rtypes,
 #define REDUCE const void *sbuf, void *rbuf, int count, oci_ompi_type *type, ompi_op_t *op,
 #define REDUCEV const void *sbuf, void *rbuf, const int *counts, oci_ompi_type *type, ompi_op_t *op,
 #define ROOT int root,
@@ -63,7 +65,8 @@
 #define REDUCEV_ARGS sbuf, rbuf, counts, type, op,
 
 PASS_STARTED(barrier, (), ())
-PASS_STARTED(bcast, (void *buffer, int count, oci_ompi_type *type, ROOT), (buffer, count, type, root,))
+PASS_STARTED(bcast, (void *buffer, int count, oci_ompi_type *type, ROOT),
+	     (buffer, count, type, root,))
 PASS_STARTED(scatter, (SEND RECEIVE ROOT), (SEND_ARGS RECEIVE_ARGS root,))
 PASS_STARTED(gather, (SEND RECEIVE ROOT), (SEND_ARGS RECEIVE_ARGS root,))
 PASS_STARTED(allgather, (SEND RECEIVE), (SEND_ARGS RECEIVE_ARGS))
