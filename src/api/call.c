@@ -236,8 +236,7 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 	return !is_rooted(call->collective) || ready->params.root == call->root;
 }
 
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
-			  struct oci_operation *o)
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
 	struct oci_recent *recent = &team->recent[call->collective];
 	int error;
@@ -264,7 +263,7 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 void oci_operation_over(struct oc_team *team, struct oci_operation *o, int result)
 {
 	if (result == 1) {
-		oci_team_finish(&team->team, o->x.seq);
+		oci_team_finish(&team->team, o->x.seq, o->x.signature);
 		oci_counts_add(team, &o->x);
 	}
 	oci_cache_put(o->cached);

@@ -68,7 +68,9 @@ static void a_dead_rank_is_named_by_all_survivors(void **state)
 static int rank_0_calls_another_root(struct oc_team *team, void *arg)
 {
 	char buffer[200] = { 0 };
-	struct oc_call call = { .collective = OC_BCAST, .send = buffer, .bytes = sizeof(buffer),
+	struct oc_call call = { .collective = OC_BCAST,
+				.send = buffer,
+				.bytes = sizeof(buffer),
 				.root = oc_team_rank(team) == 0 ? 2 : 1 };
 	int result;
 
@@ -93,8 +95,10 @@ static void mismatched_roots_are_an_error_not_a_hang(void **state)
 static int rank_0_calls_a_barrier(struct oc_team *team, void *arg)
 {
 	int value = 0;
-	struct oc_call call = { .collective = OC_ALLGATHER, .send = &value,
-				.recv = (int[2]){ 0 }, .bytes = sizeof(value) };
+	struct oc_call call = { .collective = OC_ALLGATHER,
+				.send = &value,
+				.recv = (int[2]){ 0 },
+				.bytes = sizeof(value) };
 	int result = oc_team_rank(team) == 0 ? barrier(team) : oc_collective(team, &call);
 
 	(void)arg;
@@ -109,6 +113,35 @@ static void different_collectives_are_an_error_that_names_both(void **state)
 {
 	(void)state;
 	assert_int_equal(oct_fork_team(2, 20, -1, rank_0_calls_a_barrier, NULL), 0);
+}
+
+/* Both only post and look at nobody; the histories of their calls tell a few calls later. */
+static int both_are_roots(struct oc_team *team, void *arg)
+{
+	char buffer[200] = { 0 };
+	struct oc_call call = { .collective = OC_BCAST,
+				.send = buffer,
+				.bytes = sizeof(buffer),
+				.root = oc_team_rank(team) };
+	int result;
+
+	(void)arg;
+	if (barrier(team) || oc_collective(team, &call))
+		return 1;
+	for (int i = 0; i < 3 * OCI_LANES; i++) {
+		result = barrier(team);
+		if (!result)
+			continue;
+		usleep(300000);
+		return result == -EPROTO ? 0 : 2;
+	}
+	return 3;
+}
+
+static void two_roots_of_one_bcast_are_an_error_soon(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 20, -1, both_are_roots, NULL), 0);
 }
 
 static unsigned int open_files(void)
@@ -174,8 +207,10 @@ static int many_alive(struct oc_team *first, void *arg)
 	}
 	for (unsigned int i = 0; i < 1000; i++) {
 		char block[8192] = { 0 };
-		struct oc_call call = { .collective = OC_BCAST, .send = block,
-					.bytes = sizeof(block), .root = i % 2 };
+		struct oc_call call = { .collective = OC_BCAST,
+					.send = block,
+					.bytes = sizeof(block),
+					.root = i % 2 };
 
 		if (oc_collective(teams[i], &call))
 			return 2;
@@ -210,16 +245,20 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
 	assert_null(team);
 	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
 	assert_int_equal(oc_collective(team, &(struct oc_call){ .collective = 99 }), -EINVAL);
-	assert_int_equal(oc_collective(team, &(struct oc_call){ .collective = OC_BCAST, .root = 1,
-								.send = &value, .bytes = 4 }),
-			 -EINVAL);
-	assert_non_null(strstr(oc_team_error(team), "root 1"));
 	assert_int_equal(oc_collective(team, &(struct oc_call){ .collective = OC_BCAST,
+								.root = 1,
+								.send = &value,
 								.bytes = 4 }),
 			 -EINVAL);
+	assert_non_null(strstr(oc_team_error(team), "root 1"));
+	assert_int_equal(
+		oc_collective(team, &(struct oc_call){ .collective = OC_BCAST, .bytes = 4 }),
+		-EINVAL);
 	assert_int_equal(oc_collective(team, &(struct oc_call){ .collective = OC_ALLREDUCE,
-								.send = &value, .recv = &value,
-								.bytes = 4, .op = &op }),
+								.send = &value,
+								.recv = &value,
+								.bytes = 4,
+								.op = &op }),
 			 -EINVAL);
 	assert_int_equal(oc_team_force(team, "bcast", "knomial:0"), -EINVAL);
 	assert_int_equal(oc_team_force(team, "bcast", "fastest"), -EINVAL);
@@ -259,6 +298,7 @@ int main(void)
 		cmocka_unit_test(a_dead_rank_is_named_by_all_survivors),
 		cmocka_unit_test(mismatched_roots_are_an_error_not_a_hang),
 		cmocka_unit_test(different_collectives_are_an_error_that_names_both),
+		cmocka_unit_test(two_roots_of_one_bcast_are_an_error_soon),
 		cmocka_unit_test(memory_and_files_of_left_teams_come_back),
 		cmocka_unit_test(a_thousand_teams_live_at_once_and_share_slots),
 		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),

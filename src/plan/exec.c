@@ -64,12 +64,53 @@ static void announce(struct oci_exec *x)
 	x->announced = true;
 }
 
+/* What two ranks called in operation seq, as the error of the team. */
+static int mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
+{
+	const struct oci_record *mine = &oci_team_lane(team, team->rank, seq)->ack.record;
+	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
+
+	return oci_team_fail(
+		team, -EPROTO, -1,
+		"mismatched collectives: rank %u called %s (root %u, %llu bytes, operation %u), rank "
+		"%u called %s (root %u, %llu bytes, operation %u); all ranks must call alike",
+		team->rank, oci_collective_name(mine->collective), mine->root,
+		(unsigned long long)mine->bytes, mine->op, peer,
+		oci_collective_name(theirs->collective), theirs->root,
+		(unsigned long long)theirs->bytes, theirs->op);
+}
+
+/* A rank has finished other operations than we: which one is it, if the lanes still tell? */
+static int stranger(struct oci_team *team)
+{
+	uint32_t peer = __atomic_load_n(&team->stranger, __ATOMIC_RELAXED) - 1;
+
+	for (uint64_t n = 0; n < OCI_LANES && n < team->done; n++) {
+		uint64_t seq = team->done - 1 - n;
+		const struct oci_lane *mine = oci_team_lane(team, team->rank, seq);
+		const struct oci_lane *theirs = oci_team_lane(team, peer, seq);
+
+		/* Acquire: pairs with the release of the peer's announcement or POST. */
+		if (oci_load_acquire(&theirs->post.flag) >> OCI_STEP_BITS == seq &&
+		    oci_load_acquire(&mine->post.flag) >> OCI_STEP_BITS == seq &&
+		    theirs->post.signature != mine->post.signature)
+			return mismatch(team, seq, peer);
+	}
+	return oci_team_fail(team, -EPROTO, -1,
+			     "mismatched collectives: ranks %u and %u have called different "
+			     "collectives, or other roots or sizes, a while ago; all ranks must "
+			     "call alike",
+			     team->rank, peer);
+}
+
 static int exec_start(struct oci_exec *x)
 {
 	if (x->seq > OCI_LANES && !oci_team_all_done(x->team, x->seq - OCI_LANES + 1)) {
 		await_lane(x);
 		return 0;
 	}
+	if (__atomic_load_n(&x->team->stranger, __ATOMIC_RELAXED))
+		return stranger(x->team);
 	if (x->plan->uses_slot) {
 		x->slot_offset = oci_slot_acquire(x->team, x->seq);
 		if (x->slot_offset < 0) {
@@ -144,21 +185,6 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 		       x->base + op->step + x->segment * op->step_loop);
 }
 
-static int mismatch(struct oci_exec *x, uint32_t peer)
-{
-	const struct oci_record *mine = &x->record;
-	const struct oci_record *theirs = &oci_team_lane(x->team, peer, x->seq)->ack.record;
-
-	return oci_team_fail(
-		x->team, -EPROTO, -1,
-		"mismatched collectives: rank %u called %s (root %u, %llu bytes, operation %u), rank "
-		"%u called %s (root %u, %llu bytes, operation %u); all ranks must call alike",
-		x->team->rank, oci_collective_name(mine->collective), mine->root,
-		(unsigned long long)mine->bytes, mine->op, peer,
-		oci_collective_name(theirs->collective), theirs->root,
-		(unsigned long long)theirs->bytes, theirs->op);
-}
-
 int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 {
 	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
@@ -169,7 +195,7 @@ int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 		if (oci_load_acquire(&lane->post.flag) < target)
 			continue;
 		if (lane->post.signature != x->signature)
-			return mismatch(x, peer);
+			return mismatch(x->team, x->seq, peer);
 		return 1;
 	}
 	x->awaited = (struct oci_awaited){ .word = &lane->post.flag,
@@ -420,7 +446,7 @@ static int look_for_mismatch(struct oci_exec *x)
 	if (oci_load_acquire(&lane->post.flag) >> OCI_STEP_BITS != x->seq ||
 	    lane->post.signature == x->signature || x->awaited.peer == x->team->rank)
 		return 0;
-	return mismatch(x, x->awaited.peer);
+	return mismatch(x->team, x->seq, x->awaited.peer);
 }
 
 /* Peers' requests for help: looked for often once one came, or when some pair must use shm. */
@@ -436,7 +462,7 @@ static void serve(struct oci_exec *x)
 
 int oci_exec_turn(struct oci_exec *x, bool may_wait)
 {
-	int result;
+	int result = 0;
 
 	serve(x);
 	/* Another wait than before: it starts to spin anew. */
@@ -444,10 +470,14 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 		x->waited_on = x->awaited.word;
 		x->wait = (struct oci_wait){ 0 };
 	}
-	result = may_wait ? oci_wait_turn(x->team, &x->wait, &x->awaited) :
-			    oci_wait_look(x->team, &x->wait, &x->awaited);
-	if (result == OCI_WAIT_LOOKED)
-		result = x->started ? look_for_mismatch(x) : 0;
+	if (!(may_wait ? oci_wait_turn(x->team, &x->wait, &x->awaited) :
+			 oci_wait_is_long(&x->wait)))
+		return 0;
+	/* The mismatch first: it explains why the peer has given up. */
+	if (x->started)
+		result = look_for_mismatch(x);
+	if (!result)
+		result = oci_team_look(x->team, &x->awaited);
 	if (result < 0)
 		exec_over(x);
 	return result;

@@ -10,6 +10,7 @@
  * cannot take part says so in its message and goes on gathering: nobody waits in vain.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,9 +120,15 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 	    !bootstrap->allgather_start || !bootstrap->allgather_test)
 		return -EINVAL;
 	oci_team_collect();
-	*team = (struct oci_team){ .rank = bootstrap->rank, .size = bootstrap->size,
-				   .dead_rank = -1, .bootstrap = *bootstrap, .probe = probe,
-				   .check_calls = oci_options()->check_calls, .next = 1, .done = 1, .min_done = 1 };
+	*team = (struct oci_team){ .rank = bootstrap->rank,
+				   .size = bootstrap->size,
+				   .dead_rank = -1,
+				   .bootstrap = *bootstrap,
+				   .probe = probe,
+				   .check_calls = oci_options()->check_calls,
+				   .next = 1,
+				   .done = 1,
+				   .min_done = 1 };
 	error = creation_alloc(team);
 	if (error) {
 		team->bootstrap_released = true;
@@ -131,12 +138,50 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 	return error;
 }
 
+/* What does not change in the life of a process; reading it costs dozens of system calls. */
+static struct {
+	uint8_t boot_id[16];
+	int boot_id_error;
+	uint64_t pid_namespace;
+	uint32_t yama_scope;
+	double cgroup_cpus;
+} constants;
+
+static void read_constants(void)
+{
+	int scope = oci_os_yama_scope();
+
+	constants.boot_id_error = oci_os_boot_id(constants.boot_id);
+	constants.pid_namespace = oci_os_pid_namespace();
+	constants.yama_scope = scope > 0 ? (uint32_t)scope : 0;
+	constants.cgroup_cpus = oci_os_cgroup_cpus();
+}
+
+/* Where this rank runs; the place only when the mask is not the last one's. */
+static void hello_place(struct oci_hello *hello)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t last[OCI_CPU_WORDS];
+	static struct oci_topo_place place;
+
+	oci_os_affinity(hello->cpus, OCI_CPU_WORDS);
+	pthread_mutex_lock(&lock);
+	if (memcmp(last, hello->cpus, sizeof(last))) {
+		memcpy(last, hello->cpus, sizeof(last));
+		oci_topo_self(&place);
+	}
+	hello->place = place;
+	pthread_mutex_unlock(&lock);
+}
+
 /* Everything that this rank brings; an error is told to the others, not returned. */
 static int hello_fill(struct oci_team *team, struct oci_hello *hello)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct oci_creation *c = team->creation;
 	int error = oci_segment_self(&hello->segment);
 
+	pthread_once(&once, read_constants);
 	if (error)
 		return error;
 	hello->region_offset = oci_segment_alloc(sizeof(struct oci_region));
@@ -148,7 +193,7 @@ static int hello_fill(struct oci_team *team, struct oci_hello *hello)
 	if (!error)
 		error = oci_os_random(c->nonce, sizeof(c->nonce));
 	if (!error)
-		error = oci_os_boot_id(hello->boot_id);
+		error = constants.boot_id_error;
 	if (error)
 		return error;
 	team->own->progress.tag = hello->tag;
@@ -156,11 +201,11 @@ static int hello_fill(struct oci_team *team, struct oci_hello *hello)
 	memcpy(hello->nonce, c->nonce, sizeof(hello->nonce));
 	hello->nonce_address = (uintptr_t)c->nonce;
 	hello->cells_address = (uintptr_t)c->cells;
-	hello->pid_namespace = oci_os_pid_namespace();
-	hello->yama_scope = oci_os_yama_scope() > 0 ? (uint32_t)oci_os_yama_scope() : 0;
-	oci_topo_self(&hello->place);
-	hello->cgroup_cpus = oci_os_cgroup_cpus();
-	oci_os_affinity(hello->cpus, OCI_CPU_WORDS);
+	memcpy(hello->boot_id, constants.boot_id, sizeof(hello->boot_id));
+	hello->pid_namespace = constants.pid_namespace;
+	hello->yama_scope = constants.yama_scope;
+	hello->cgroup_cpus = constants.cgroup_cpus;
+	hello_place(hello);
 	return 0;
 }
 
@@ -196,8 +241,10 @@ static int hellos_judge(struct oci_team *team)
 		const struct oci_hello *h = &hellos[r];
 
 		if (h->abi != first->abi) {
-			oci_team_say(team, "rank %u runs another version of onecopy than rank 0: "
-				     "use one build for the whole job", r);
+			oci_team_say(team,
+				     "rank %u runs another version of onecopy than rank 0: "
+				     "use one build for the whole job",
+				     r);
 			return -EPROTO;
 		}
 		if (h->error) {
@@ -206,8 +253,10 @@ static int hellos_judge(struct oci_team *team)
 			return h->error;
 		}
 		if (h->options != first->options) {
-			oci_team_say(team, "rank %u has other ONECOPY_ options than rank 0: set "
-				     "them alike on all ranks", r);
+			oci_team_say(team,
+				     "rank %u has other ONECOPY_ options than rank 0: set "
+				     "them alike on all ranks",
+				     r);
 			return -EPROTO;
 		}
 		if (memcmp(h->boot_id, first->boot_id, 16)) {
@@ -215,9 +264,11 @@ static int hellos_judge(struct oci_team *team)
 			return -EXDEV;
 		}
 		if (h->pid_namespace != first->pid_namespace) {
-			oci_team_say(team, "rank %u is in another PID namespace than rank 0 (a "
+			oci_team_say(team,
+				     "rank %u is in another PID namespace than rank 0 (a "
 				     "container of its own): start all ranks of a node in one "
-				     "container", r);
+				     "container",
+				     r);
 			return -EXDEV;
 		}
 	}
@@ -240,8 +291,8 @@ static void judge_oversubscription(struct oci_team *team)
 	}
 	for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
 		cpus += __builtin_popcountll(c->cpu_union[w]);
-	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when the
-	 * ranks are not bound, none when each is bound to its own. */
+	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
+	 * the ranks are not bound, none when each is bound to its own. */
 	if (team->bootstrap.node_ranks * cpus / oci_os_cpus_online() > ranks)
 		ranks = (uint32_t)(team->bootstrap.node_ranks * cpus / oci_os_cpus_online());
 	if (granted > 0 && granted < cpus)
@@ -354,13 +405,17 @@ static int team_agree(struct oci_team *team)
 
 static int team_refuse(struct oci_team *team, int error)
 {
+	static bool warned;
+
 	team->state = OCI_TEAM_REFUSED;
 	team->error = error;
 	creation_free(team);
-	/* One line for the job: every rank knows the same sentence. */
-	if (team->rank == 0)
-		oci_warn("%s; the collectives of this communicator stay with the MPI",
-			 team->sentence);
+	/* One line for the job: every rank knows the same sentence, and the next communicator will
+	 * most likely be refused for the same reason. */
+	oci_log(team->rank == 0 && !__atomic_test_and_set(&warned, __ATOMIC_RELAXED) ?
+			OCI_LOG_WARN :
+			OCI_LOG_INFO,
+		"%s; the collectives of this communicator stay with the MPI", team->sentence);
 	return error;
 }
 

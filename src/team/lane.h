@@ -84,12 +84,17 @@ struct oci_lane {
 	struct oci_aux_line aux;
 };
 
+#define OCI_HISTORY 4
+
 struct oci_progress_block {
 	uint64_t tag;	 /* of this use of the region: another tag means that the owner has left */
 	uint64_t done;	 /* every operation below this number is finished here */
 	uint64_t poison; /* 0, or the error that ended the team here: see oci_poison */
 	uint64_t left;	 /* the owner has destroyed its team */
-	uint8_t pad[224];
+	/* history[d % OCI_HISTORY]: hash over the signatures of all operations below d, for the
+	 * last values that `done` had. In the line of `done`, so comparing costs no transfer. */
+	uint64_t history[OCI_HISTORY];
+	uint8_t pad[192];
 };
 
 struct oci_region {
@@ -100,6 +105,7 @@ struct oci_region {
 _Static_assert(sizeof(struct oci_post_line) == 128, "a POST line is two cache lines");
 _Static_assert(sizeof(struct oci_ack_line) == 128, "an ACK line is two cache lines");
 _Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cache lines");
+_Static_assert(offsetof(struct oci_progress_block, pad) == OCI_LINE, "one line");
 _Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 384, "as documented");
 /* The count of waiters and the call's record must not share the line of the flag. */
 _Static_assert(offsetof(struct oci_ack_line, record) == OCI_LINE, "second line");

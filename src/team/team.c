@@ -16,7 +16,6 @@ static struct {
 	struct oci_team *first;
 } leaving = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-
 static int team_vsay(struct oci_team *team, const char *format, va_list args)
 {
 	return vsnprintf(team->sentence, sizeof(team->sentence), format, args);
@@ -42,7 +41,8 @@ int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *f
 	va_end(args);
 	team->error = error;
 	team->dead_rank = dead_rank;
-	/* Pairs with the acquire in wait_look(): a peer that waits for us learns why in vain. */
+	/* Pairs with the acquire in oci_team_look(): a peer that waits for us learns why in vain.
+	 */
 	if (team->own)
 		oci_store_release(&team->own->progress.poison,
 				  oci_poison(error, (uint32_t)dead_rank));
@@ -50,7 +50,23 @@ int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *f
 	return error;
 }
 
-void oci_team_refresh(struct oci_team *team)
+/* Has this rank, which has finished all operations below `done`, called the same as we? */
+static void compare_history(struct oci_team *team, uint32_t rank, uint64_t done)
+{
+	const struct oci_progress_block *block = &team->member[rank].region->progress;
+	uint64_t theirs = oci_load_relaxed(&block->history[done % OCI_HISTORY]);
+	uint64_t mine;
+
+	if (done > team->done || team->done - done >= OCI_LANES)
+		return;
+	mine = team->history[done % (2 * OCI_LANES)];
+	/* Acquire: the history was read before. Written anew meanwhile: another time, then. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (mine != theirs && oci_load_relaxed(&block->done) - done < OCI_HISTORY - 1)
+		__atomic_store_n(&team->stranger, rank + 1, __ATOMIC_RELAXED);
+}
+
+static void refresh(struct oci_team *team, bool compare)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -59,35 +75,48 @@ void oci_team_refresh(struct oci_team *team)
 		 * lines was read before we write them anew. */
 		uint64_t done = oci_load_acquire(&team->member[rank].region->progress.done);
 
+		if (compare && rank != team->rank)
+			compare_history(team, rank, done);
 		if (done < least)
 			least = done;
 	}
 	__atomic_store_n(&team->min_done, least, __ATOMIC_RELEASE);
 }
 
+void oci_team_refresh(struct oci_team *team)
+{
+	refresh(team, false);
+}
+
 bool oci_team_all_done(struct oci_team *team, uint64_t below)
 {
 	if (__atomic_load_n(&team->min_done, __ATOMIC_ACQUIRE) >= below)
 		return true;
-	oci_team_refresh(team);
+	refresh(team, true);
 	return __atomic_load_n(&team->min_done, __ATOMIC_ACQUIRE) >= below;
 }
 
-void oci_team_finish(struct oci_team *team, uint64_t seq)
+void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 {
-	uint64_t bit = 1ull << seq % OCI_LANES;
+	struct oci_progress_block *block = &team->own->progress;
 
-	if (seq != team->done) {
-		team->finished |= bit;
+	team->finished |= 1ull << seq % OCI_LANES;
+	team->signature[seq % OCI_LANES] = signature;
+	if (seq != team->done)
 		return;
-	}
 	do {
-		team->finished &= ~(1ull << team->done % OCI_LANES);
+		uint64_t lane = team->done % OCI_LANES;
+		uint64_t before = team->history[team->done % (2 * OCI_LANES)];
+		uint64_t hash = (before ^ team->signature[lane]) * 0x9e3779b97f4a7c15ull;
+
+		team->finished &= ~(1ull << lane);
 		team->done++;
+		team->history[team->done % (2 * OCI_LANES)] = hash;
+		oci_store_relaxed(&block->history[team->done % OCI_HISTORY], hash);
 	} while (team->finished & 1ull << team->done % OCI_LANES);
-	/* Release: our reads of the peers' lines come before the permission to reuse them. Pairs
-	 * with oci_team_refresh(). */
-	oci_store_release(&team->own->progress.done, team->done);
+	/* Release: our reads of the peers' lines come before the permission to reuse them, and the
+	 * history before the number that it belongs to. Pairs with oci_team_refresh(). */
+	oci_store_release(&block->done, team->done);
 }
 
 /* Has this member left, so that it touches none of our memory again? */

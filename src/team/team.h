@@ -61,10 +61,13 @@ struct oci_team {
 	struct oci_region *own;
 	struct oci_member *member; /* size */
 
-	uint64_t next;	   /* number of the next operation */
-	uint64_t done;	   /* all operations below are finished here */
-	uint64_t min_done; /* lower bound of every rank's done; relaxed atomic */
-	uint64_t finished; /* bit n % OCI_LANES: operation n >= done is finished here */
+	uint64_t next;		       /* number of the next operation */
+	uint64_t done;		       /* all operations below are finished here */
+	uint64_t min_done;	       /* lower bound of every rank's done; relaxed atomic */
+	uint64_t finished;	       /* bit n % OCI_LANES: operation n >= done is finished here */
+	uint64_t signature[OCI_LANES]; /* of the operations in `finished` */
+	uint64_t history[2 * OCI_LANES]; /* as in oci_progress_block, by d % (2 * OCI_LANES) */
+	uint32_t stranger;		 /* rank + 1 whose history is another; relaxed atomic */
 
 	uint64_t calls;	    /* collectives called while under creation, handed back */
 	uint64_t switch_at; /* the number of calls after which the ranks use the team */
@@ -113,8 +116,8 @@ static inline struct oci_lane *oci_team_lane(const struct oci_team *team, uint32
 bool oci_team_all_done(struct oci_team *team, uint64_t below);
 /* Re-reads the peers' done words. Any thread. */
 void oci_team_refresh(struct oci_team *team);
-/* Operation seq is finished here: publishes what became complete. */
-void oci_team_finish(struct oci_team *team, uint64_t seq);
+/* Operation seq, whose call had this signature, is finished here: publishes what is complete. */
+void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature);
 
 /* ---- waiting (wait.c) ------------------------------------------------------------------------ */
 
@@ -134,15 +137,17 @@ struct oci_awaited {
 };
 
 /*
- * One turn of a wait: pauses, yields or sleeps, drives the MPI and other operations, and now and
- * then looks whether the peer lives. 0: look again; OCI_WAIT_LOOKED: the same, and milliseconds
- * have passed, so the caller may look for less likely causes too; -EOWNERDEAD, or the error that
- * ended the team at the peer: the team has failed.
+ * One turn of a wait: pauses, yields or sleeps, drives the MPI and other operations. True now and
+ * then, when milliseconds have passed: time to look for what may be wrong, with oci_team_look().
  */
-#define OCI_WAIT_LOOKED 1
-int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
-/* The looks of oci_wait_turn() without the wait, for polled operations. */
-int oci_wait_look(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
+bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
+/* Is it such a time? For polled operations, which do not wait here. */
+bool oci_wait_is_long(struct oci_wait *wait);
+/*
+ * Does the peer live, has its team failed? 0; or -EOWNERDEAD, or the error that ended the team at
+ * the peer: the team has failed here too.
+ */
+int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited);
 
 /* Raises a flag of mine; wakes sleepers only when the team is oversubscribed. */
 void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value);

@@ -31,8 +31,7 @@ void oci_wait_drive(void)
 		hook();
 }
 
-/* The slow look: does the peer live, has its team failed? */
-static int look_at_peer(struct oci_team *team, const struct oci_awaited *awaited)
+int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 {
 	struct oci_member *member = &team->member[awaited->peer];
 	uint64_t poison = oci_load_acquire(&member->region->progress.poison);
@@ -90,24 +89,18 @@ static void wait_sleep(struct oci_wait *wait, const struct oci_awaited *awaited)
 	__atomic_fetch_sub(awaited->waiters, 1, __ATOMIC_SEQ_CST);
 }
 
-int oci_wait_look(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited)
+bool oci_wait_is_long(struct oci_wait *wait)
 {
 	uint64_t now = oci_clock_ns();
-	int error;
-
-	if (now < wait->next_look_ns)
-		return 0;
 	/* The first time only sets the clock: a wait that just began has nothing to suspect. */
-	if (!wait->next_look_ns) {
+	bool due = wait->next_look_ns && now >= wait->next_look_ns;
+
+	if (due || !wait->next_look_ns)
 		wait->next_look_ns = now + OCI_LOOK_NS;
-		return 0;
-	}
-	wait->next_look_ns = now + OCI_LOOK_NS;
-	error = look_at_peer(team, awaited);
-	return error ? error : OCI_WAIT_LOOKED;
+	return due;
 }
 
-int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited)
+bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited)
 {
 	uint32_t polls = wait->polls++;
 
@@ -115,14 +108,14 @@ int oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci
 		oci_cpu_relax();
 		if (polls % OCI_POLLS_PER_DRIVE == OCI_POLLS_PER_DRIVE - 1)
 			oci_wait_drive();
-		return 0;
+		return false;
 	}
 	oci_wait_drive();
 	if (team->oversubscribed && polls >= OCI_YIELDS && awaited->waiters)
 		wait_sleep(wait, awaited);
 	else
 		oci_os_yield();
-	return oci_wait_look(team, wait, awaited);
+	return oci_wait_is_long(wait);
 }
 
 void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value)
