@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every algorithm in every list goes through the checker (plan/check.h): alone, for 2 to 33 ranks,
+ * awkward sizes and roots, in place, and in random sequences with others; and through every
+ * interleaving of up to 3 ranks. Adding an algorithm to a list is enough to have it checked.
+ *
+ * ONECOPY_CHECK_FULL=1 takes all roots, sizes and schedules for all numbers of ranks: minutes.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "coll/coll.h"
+#include "coll/coll_check_test.h"
+#include "plan/check.h"
+
+/* ---- the grid ------------------------------------------------------------------------------ */
+
+static const size_t sizes[] = { 48, 0, 1, 3, 64, 4, 5, 113, 47, 100, 112, 256, 1000 };
+static const size_t units[] = { 4, 1, 8, 16, 1, 12 };
+
+/* The roots that are tried with every size, and whether a size is tried at all. */
+static bool root_counts(uint32_t root, uint32_t size)
+{
+	return size <= 9 || full() || root == 0 || root == 1 || root == size / 2 ||
+	       root == size - 1;
+}
+
+static bool size_counts(size_t bytes, uint32_t size, size_t index)
+{
+	return full() || size <= 9 || bytes <= 64 || index % 4 == size % 4;
+}
+
+/* One sequence in three has no segments to speak of; lanes are few or many. */
+static void flush(struct sequence *s, uint32_t size, uint64_t turn)
+{
+	static const enum oci_check_schedule schedules[] = { OCI_CHECK_RANDOM, OCI_CHECK_FIRST,
+							     OCI_CHECK_LAST,
+							     OCI_CHECK_ROUND_ROBIN };
+	uint64_t most = full() ? COUNT(schedules) : 1;
+
+	for (uint64_t i = 0; i < most && s->check.count; i++) {
+		s->check.lanes = (turn + i) % 2 ? 2 : 8;
+		s->check.segment_bytes = (turn + i) % 3 ? 24 : 0;
+		run(s, size, schedules[(turn + i) % COUNT(schedules)], turn + i);
+	}
+	clear(s);
+}
+
+static void check_grid_of(const struct subject *subject)
+{
+	static uint64_t turn;
+	struct sequence s = { 0 };
+	uint32_t size = subject->size;
+
+	for (uint32_t root = 0; root < (is_rooted(subject->collective) ? size : 1); root++) {
+		if (!root_counts(root, size))
+			continue;
+		for (size_t i = 0; i < COUNT(sizes); i++) {
+			size_t unit = is_reduction(subject->collective) ? units[i % COUNT(units)] :
+									  1;
+			size_t bytes = sizes[i] - sizes[i] % unit;
+
+			if (subject->collective == OCI_BARRIER)
+				bytes = 0;
+			if (!size_counts(bytes, size, i))
+				continue;
+			add_call(&s, subject, root, bytes, unit, (i + root) % 2);
+			if (s.check.count == 24)
+				flush(&s, size, turn++);
+		}
+	}
+	flush(&s, size, turn++);
+}
+
+static void check_grid_in_both_orders(const struct subject *subject)
+{
+	both_orders(subject, check_grid_of);
+}
+
+static void coll_every_algorithm_for_2_to_33_ranks(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= MOST_RANKS; size++)
+		for_each_subject(size, check_grid_in_both_orders);
+}
+
+/* ---- limits -------------------------------------------------------------------------------- */
+
+/* The largest block that an algorithm claims to fit, up to that of a slot. */
+static void check_largest(const struct subject *subject)
+{
+	size_t unit = is_reduction(subject->collective) ? 4 : 1;
+	size_t low = 0, high = OCI_SLOT_BYTES / unit;
+	struct sequence s = { 0 };
+
+	if (subject->collective == OCI_BARRIER || fits(subject, (high + 1) * unit, unit))
+		return;
+	while (low < high) {
+		size_t middle = (low + high + 1) / 2;
+
+		if (fits(subject, middle * unit, unit))
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	for (unsigned int in_place = 0; in_place < 2; in_place++) {
+		add_call(&s, subject, subject->size - 1, low * unit, unit, in_place);
+		s.check.lanes = 2;
+		run(&s, subject->size, OCI_CHECK_RANDOM, low);
+		clear(&s);
+	}
+}
+
+static void check_largest_in_both_orders(const struct subject *subject)
+{
+	both_orders(subject, check_largest);
+}
+
+static void coll_largest_size_that_fits_stays_in_bounds(void **state)
+{
+	static const uint32_t some[] = { 2, 3, 5, 8 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(some); i++)
+		for_each_subject(some[i], check_largest_in_both_orders);
+	if (full())
+		for_each_subject(MOST_RANKS, check_largest_in_both_orders);
+}
+
+/* ---- every interleaving -------------------------------------------------------------------- */
+
+/* Two calls with different roots: the second may begin before the first has ended elsewhere. */
+static void check_exhaustively(const struct subject *subject)
+{
+	size_t unit = is_reduction(subject->collective) ? 2 : 1;
+	struct sequence s = { 0 };
+
+	for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+		for (uint32_t i = 0; i < 2; i++)
+			add_call(&s, subject, (i + 1) % subject->size,
+				 subject->collective == OCI_BARRIER ? 0 : 6, unit, i);
+		s.check.lanes = lanes;
+		s.check.segment_bytes = 4;
+		run(&s, subject->size, OCI_CHECK_EXHAUSTIVE, lanes);
+		clear(&s);
+	}
+}
+
+static void check_exhaustively_in_both_orders(const struct subject *subject)
+{
+	both_orders(subject, check_exhaustively);
+}
+
+static void coll_every_interleaving_of_2_and_3_ranks(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= 3; size++)
+		for_each_subject(size, check_exhaustively_in_both_orders);
+}
+
+/* ---- mutants -------------------------------------------------------------------------------- */
+
+static bool moves_bytes(const struct oci_op *op)
+{
+	switch (op->code) {
+	case OCI_OP_PULL:
+	case OCI_OP_PUSH:
+	case OCI_OP_SHARE:
+	case OCI_OP_HELP:
+	case OCI_OP_COPY:
+	case OCI_OP_REDUCE:
+	case OCI_OP_REDUCE_FROM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Four calls, the last in place, with one operation of the first call's rank v left out. */
+static bool found_without(struct sequence *s, const struct subject *subject, uint32_t v,
+			  uint32_t index)
+{
+	struct oci_op *op = &s->used[0]->plan[v]->ops[index], kept = *op;
+	char why[1024] = "";
+	int rc;
+
+	*op = (struct oci_op){ .code = OCI_OP_COPY };
+	s->check.size = subject->size;
+	s->check.calls = s->calls;
+	s->check.plan = plan_of;
+	s->check.context = s;
+	s->check.lanes = 2;
+	s->check.segment_bytes = 8;
+	rc = oci_check_sequence(&s->check, NULL, why, sizeof(why));
+	*op = kept;
+	total.mutants++;
+	return rc == -EPROTO;
+}
+
+static void check_mutants(const struct subject *subject)
+{
+	size_t unit = is_reduction(subject->collective) ? 4 : 1;
+	struct sequence s = { 0 };
+
+	if (subject->collective == OCI_BARRIER)
+		return;
+	for (uint32_t i = 0; i < 4; i++)
+		add_call(&s, subject, 0, i * subject->size * unit, unit, i == 3);
+	for (uint32_t v = 0; v < subject->size; v++) {
+		const struct oci_plan *plan = s.used[0]->plan[v];
+
+		for (uint32_t i = 0; i < plan->count; i++)
+			if (moves_bytes(&plan->ops[i]) && !found_without(&s, subject, v, i))
+				fail_msg("%s %s:%u, v%u of %u: op %u %s is not missed",
+					 oci_collective_name(subject->collective),
+					 oci_algorithm(subject->collective, subject->algorithm)
+						 ->name,
+					 subject->parameter, v, subject->size, i,
+					 oci_opcode_name(plan->ops[i].code));
+	}
+	clear(&s);
+}
+
+static void check_mutants_in_both_orders(const struct subject *subject)
+{
+	both_orders(subject, check_mutants);
+}
+
+/* A plan that passes proves nothing if a plan that lacks a copy passes too. */
+static void coll_no_copy_can_be_left_out(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= 8; size++)
+		for_each_subject(size, check_mutants_in_both_orders);
+}
+
+/* ---- mixed sequences ----------------------------------------------------------------------- */
+
+static uint64_t random_state = 1;
+
+static uint32_t pick(uint32_t below)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((random_state >> 33) % below);
+}
+
+static void add_random_call(struct sequence *s, uint32_t size)
+{
+	struct subject subject = { .collective = pick(OCI_COLLECTIVES), .size = size };
+	size_t unit = 1, bytes = 0;
+	unsigned int algorithms = 0;
+	uint32_t root;
+	bool in_place;
+	const struct oci_algorithm *a;
+
+	while (oci_algorithm(subject.collective, algorithms))
+		algorithms++;
+	subject.algorithm = pick(algorithms);
+	subject.commutative = pick(2);
+	a = oci_algorithm(subject.collective, subject.algorithm);
+	subject.parameter = a->parameter_default;
+	if (a->parameter_min)
+		subject.parameter = a->parameter_min + pick(size);
+	if (a->parameter_max && subject.parameter > a->parameter_max)
+		subject.parameter = a->parameter_max;
+	if (is_reduction(subject.collective))
+		unit = units[pick(COUNT(units))];
+	if (subject.collective != OCI_BARRIER)
+		bytes = sizes[pick(COUNT(sizes))];
+	root = pick(size);
+	in_place = pick(2);
+	add_call(s, &subject, root, bytes - bytes % unit, unit, in_place);
+}
+
+static void coll_random_sequences_of_mixed_collectives(void **state)
+{
+	unsigned int sequences = full() ? 20000 : 1500;
+
+	(void)state;
+	for (unsigned int i = 0; i < sequences; i++) {
+		uint32_t size = 2 + pick(i % 16 ? 8 : MOST_RANKS - 1);
+		struct sequence s = { 0 };
+
+		for (unsigned int j = 0; j < 20; j++)
+			add_random_call(&s, size);
+		s.check.lanes = 2 + 6 * pick(2);
+		s.check.segment_bytes = 8 * pick(4);
+		run(&s, size, pick(OCI_CHECK_EXHAUSTIVE), i);
+		clear(&s);
+	}
+}
+
+static int print_totals(void **state)
+{
+	(void)state;
+	print_message("checked: %llu plans, %llu sequences of %llu collectives, %llu operations, "
+		      "%llu states, %llu mutants\n",
+		      total.plans, total.sequences, total.calls, total.steps, total.states,
+		      total.mutants);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(coll_every_algorithm_for_2_to_33_ranks),
+		cmocka_unit_test(coll_largest_size_that_fits_stays_in_bounds),
+		cmocka_unit_test(coll_every_interleaving_of_2_and_3_ranks),
+		cmocka_unit_test(coll_no_copy_can_be_left_out),
+		cmocka_unit_test(coll_random_sequences_of_mixed_collectives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, print_totals);
+}
