@@ -34,7 +34,7 @@ struct oc_algorithm_info {
 	uint32_t parameter_default, parameter_min, parameter_max; /* all 0: takes none */
 };
 OC_API const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
-							     unsigned int index);
+							    unsigned int index);
 OC_API const char *oc_collective_name(enum oc_collective collective);
 /*
  * The choice for a call as the selector makes it without a forced algorithm: "cico", "knomial:4",
@@ -45,7 +45,7 @@ OC_API void oc_inspect_choice(enum oc_collective collective, size_t bytes, uint3
 
 /* Checks words for ONECOPY_<COLLECTIVE>: 0, or -EINVAL and *expected says what is valid. */
 OC_API int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
-				       const char **expected);
+				      const char **expected);
 
 struct oc_topology_info {
 	unsigned int packages, numa_nodes, l3s, l2s, cores, cpus;

@@ -76,7 +76,8 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call);
 /* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. */
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 			  struct oci_operation *operation);
-/* call->op must live as long as the operation. After the last run: counts it (result 1) and gives back what prepare took. */
+/* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
+ * back what prepare took. */
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);

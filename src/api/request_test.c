@@ -72,9 +72,11 @@ static void plan_call(struct planned *p, unsigned int n)
 			p->send[r][i] = byte_of(n, r, i);
 		memset(p->recv[r], 0xee, p->recv_bytes);
 		p->call[r] = (struct oc_call){ .collective = (enum oc_collective)c,
-					       .send = p->send[r], .recv = p->recv[r],
+					       .send = p->send[r],
+					       .recv = p->recv[r],
 					       .bytes = c == OCI_BARRIER ? 0 : bytes,
-					       .root = root, .op = &sum };
+					       .root = root,
+					       .op = &sum };
 		p->result[r] = 0;
 	}
 }
@@ -113,9 +115,11 @@ static void check_call(const struct planned *p, unsigned int n)
 		assert_int_equal(p->result[r], 1);
 		for (size_t i = 0; i < bytes; i++) {
 			if (got[i] != expected(p, n, r, i))
-				fail_msg("call %u (%s, %zu bytes, root %u): rank %u, byte %zu is %u",
-					 n, oci_collective_name((enum oci_collective)call->collective), call->bytes,
-					 call->root, r, i, got[i]);
+				fail_msg(
+					"call %u (%s, %zu bytes, root %u): rank %u, byte %zu is %u",
+					n,
+					oci_collective_name((enum oci_collective)call->collective),
+					call->bytes, call->root, r, i, got[i]);
 		}
 	}
 }

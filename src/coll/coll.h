@@ -18,7 +18,7 @@ struct oci_shape {
 	size_t unit;  /* bytes of an element of a reduction, else 1 */
 	uint32_t size;
 	bool oversubscribed; /* agreed at team creation */
-	bool single_copy;    /* agreed: every pair of the team can single-copy, in both directions */
+	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 };
 
 struct oci_algorithm {
@@ -28,8 +28,8 @@ struct oci_algorithm {
 	void (*build)(struct oci_builder *b);
 	/* Can it run this call at all? Sizes that do not fit a slot, ... NULL: always. */
 	bool (*fits)(const struct oci_shape *shape, uint32_t parameter);
-	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min > 0:
-	 * no upper end. */
+	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min >
+	 * 0: no upper end. */
 	uint32_t parameter_default, parameter_min, parameter_max;
 	/* Payload words this algorithm moves by single copy (so a mechanism matters to it). */
 	bool single_copy;

@@ -18,8 +18,10 @@ static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
 		for (uint32_t p = 1; p <= 300; p++) {
 			for (size_t bytes = 0; bytes < (size_t)1 << 40; bytes = bytes * 3 + 1) {
-				struct oci_shape shape = { .collective = c, .bytes = bytes,
-							   .unit = 1, .size = p,
+				struct oci_shape shape = { .collective = c,
+							   .bytes = bytes,
+							   .unit = 1,
+							   .size = p,
 							   .oversubscribed = p % 2,
 							   .single_copy = true };
 				struct oci_choice choice = oci_select(&shape, NULL);
@@ -40,8 +42,11 @@ static void the_largest_messages_never_go_through_slots(void **state)
 {
 	(void)state;
 	for (unsigned int c = OCI_BCAST; c < OCI_COLLECTIVES; c++) {
-		struct oci_shape shape = { .collective = c, .bytes = (size_t)1 << 30, .unit = 1,
-					   .size = 4, .single_copy = true };
+		struct oci_shape shape = { .collective = c,
+					   .bytes = (size_t)1 << 30,
+					   .unit = 1,
+					   .size = 4,
+					   .single_copy = true };
 		struct oci_choice choice = oci_select(&shape, NULL);
 
 		if (choice.algorithm != OCI_CHOICE_MPI)
@@ -70,9 +75,9 @@ static void a_forced_algorithm_is_taken_where_it_fits(void **state)
 
 static void wrong_names_are_refused_with_the_valid_ones(void **state)
 {
-	static const char *const wrong[] = { "", "knomial:0", "knomial:", "knomial:x", "Inline",
-					     "knomial:99999999999", "inline:3", "knomial:4 ",
-					     "knomia" };
+	static const char *const wrong[] = { "",	  "knomial:0",	"knomial:",
+					     "knomial:x", "Inline",	"knomial:99999999999",
+					     "inline:3",  "knomial:4 ", "knomia" };
 	struct oci_forced forced = { .forced = true, .choice = { 3, 4 } };
 	const char *expected;
 

@@ -19,10 +19,10 @@
 #include "team/team.h"
 
 enum oci_copy_caps {
-	OCI_COPY_PULL = 1,    /* pull is there */
-	OCI_COPY_PUSH = 2,    /* push is there */
-	OCI_COPY_PARTIAL = 4, /* any offset and length of a posted buffer */
-	OCI_COPY_VECTOR = 8,  /* more than one piece on either side */
+	OCI_COPY_PULL = 1,	 /* pull is there */
+	OCI_COPY_PUSH = 2,	 /* push is there */
+	OCI_COPY_PARTIAL = 4,	 /* any offset and length of a posted buffer */
+	OCI_COPY_VECTOR = 8,	 /* more than one piece on either side */
 	OCI_COPY_TWO_SIDED = 16, /* the owner takes part */
 };
 
@@ -32,11 +32,12 @@ struct oci_copy {
 	uint32_t caps;
 	/*
 	 * Copies between the pieces of `local` and those of `remote`, which lie in process pid.
-	 * Called by the thread that runs the operation; does not wait for the peer, may block in the
-	 * kernel for a page. Any alignment. Returns the bytes moved, from the front on, which may be
-	 * fewer than asked for; or -errno when none were (-EPERM, -EFAULT, -ESRCH, ...). The buffers
-	 * stay their owners'. Ordered: everything it wrote is visible to whoever sees a flag that
-	 * this thread raises afterwards (a streaming copy fences itself). NULL: not in caps.
+	 * Called by the thread that runs the operation; does not wait for the peer, may block in
+	 * the kernel for a page. Any alignment. Returns the bytes moved, from the front on, which
+	 * may be fewer than asked for; or -errno when none were (-EPERM, -EFAULT, -ESRCH, ...). The
+	 * buffers stay their owners'. Ordered: everything it wrote is visible to whoever sees a
+	 * flag that this thread raises afterwards (a streaming copy fences itself). NULL: not in
+	 * caps.
 	 */
 	ssize_t (*pull)(pid_t pid, const struct iovec *local, unsigned int locals,
 			const struct iovec *remote, unsigned int remotes);
@@ -57,8 +58,7 @@ uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[1
 			uint64_t cell_address, char *why, size_t why_bytes);
 /* One mechanism alone: 0, or -errno and a sentence with the cause and its remedy. */
 int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_address,
-		       const uint8_t nonce[16], uint64_t cell_address, char *why,
-		       size_t why_bytes);
+		       const uint8_t nonce[16], uint64_t cell_address, char *why, size_t why_bytes);
 
 /* ---- transfer ---------------------------------------------------------------------------------
  *
@@ -71,11 +71,11 @@ struct oci_transfer {
 	uint32_t peer;
 	enum oci_direction direction;
 	uint8_t *local;
-	uint64_t remote; /* address in the peer */
-	size_t bytes;	 /* that remain */
-	bool by_shm;	 /* the peer is helping */
+	uint64_t remote;      /* address in the peer */
+	size_t bytes;	      /* that remain */
+	bool by_shm;	      /* the peer is helping */
 	uint64_t turns, turn; /* of the helped copy: in all, and done on my side */
-	uint64_t request; /* number of the request in this operation */
+	uint64_t request;     /* number of the request in this operation */
 };
 
 /* What a transfer did, for the statistics and the caller. */

@@ -36,8 +36,9 @@ static void explain(int error, const char *call, char *why, size_t why_bytes)
 		remedy = "; make the program readable (chmod +r) and not set-uid";
 	} else if (error == EPERM) {
 		cause = "EPERM: a seccomp filter, another user namespace or a non-dumpable peer";
-		remedy = "; in Docker use --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined,"
-			 " and one container for all ranks";
+		remedy =
+			"; in Docker use --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined,"
+			" and one container for all ranks";
 	} else if (error == ENOSYS) {
 		cause = "ENOSYS: this kernel or its seccomp filter lacks the call";
 		remedy = "; needs Linux 3.2 with CONFIG_CROSS_MEMORY_ATTACH";

@@ -130,8 +130,8 @@ static bool request_read(const struct oci_ack_line *ack, uint64_t seq, struct re
 	r->address = oci_load_relaxed(&ack->request_address);
 	r->bytes = oci_load_relaxed(&ack->request_bytes);
 	r->whom = oci_load_relaxed(&ack->request_whom);
-	/* Pairs with the release fence in oci_shm_request(). Once the terms are known to belong to an
-	 * unfinished request that names us, it cannot change: its owner waits for us. */
+	/* Pairs with the release fence in oci_shm_request(). Once the terms are known to belong to
+	 * an unfinished request that names us, it cannot change: its owner waits for us. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return oci_load_relaxed(&ack->request) == r->number;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "os/os.h"
-#include "base/limits.h"
 #include "team/lane.h"
 
 #define OCI_SEGMENT_MAGIC 0x79706f63656e6f00ull /* "\0onecopy" */

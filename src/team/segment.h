@@ -46,8 +46,8 @@ struct oci_peer {
 	struct oci_peer *next;
 	struct oci_segment_id id;
 	unsigned int users;
-	int pidfd;	      /* -1 when the kernel gives none */
-	uint64_t start_time;  /* of the process, to tell it from a later one with its number */
+	int pidfd;	     /* -1 when the kernel gives none */
+	uint64_t start_time; /* of the process, to tell it from a later one with its number */
 	uint8_t *base;
 };
 

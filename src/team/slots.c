@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "os/os.h"
 #include "base/limits.h"
+#include "os/os.h"
 #include "team/team.h"
 
 /* Looked at before the peers' progress is asked anew: beyond it, idle teams hold slots. */
@@ -41,8 +41,7 @@ static void pool_unlock(void)
 static bool slot_free(const struct slot *slot)
 {
 	/* Acquire, pairs with the release in oci_team_refresh(), which may be another thread's. */
-	return !slot->team ||
-	       __atomic_load_n(&slot->team->min_done, __ATOMIC_ACQUIRE) > slot->seq;
+	return !slot->team || __atomic_load_n(&slot->team->min_done, __ATOMIC_ACQUIRE) > slot->seq;
 }
 
 static struct slot *pool_find(unsigned int limit)
