@@ -12,6 +12,16 @@
 
 enum { MPIS = 8 };
 
+/* Open MPI keeps its inner layout within 4.1.x; the component checks the same when it is loaded. */
+static bool is_same_minor(const char *a, const char *b)
+{
+	int major[2], minor[2];
+
+	return sscanf(a, "%d.%d", &major[0], &minor[0]) == 2 &&
+	       sscanf(b, "%d.%d", &major[1], &minor[1]) == 2 && major[0] == major[1] &&
+	       minor[0] == minor[1];
+}
+
 const char *info_version_trouble(const char *name, const char *version)
 {
 	static char text[256];
@@ -22,7 +32,7 @@ const char *info_version_trouble(const char *name, const char *version)
 		return "not served: onecopy has a component for Open MPI only";
 	if (!component.found)
 		return "not served: onecopy's component was not found";
-	if (!*component.built_for || !strcmp(version, component.built_for))
+	if (!*component.built_for || is_same_minor(version, component.built_for))
 		return NULL;
 	snprintf(text, sizeof(text),
 		 "not served: the component was built for Open MPI %s; build onecopy with this "
