@@ -88,7 +88,8 @@ OC_API int oc_team_dead_rank(const struct oc_team *team);
 
 /*
  * Forces the algorithm of a collective on this team: "knomial:4", "auto" (the selector again) or
- * "mpi" (hand back). All members, with the same words, at the same place among their collectives.
+ * "mpi" (hand back). At any time, also before the team is ready; all members, with the same words,
+ * at the same place among their collectives.
  * -EINVAL: unknown collective or algorithm; oc_team_error() lists the valid ones.
  */
 OC_API int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm);
@@ -105,7 +106,11 @@ OC_API int oc_team_force(struct oc_team *team, const char *collective, const cha
  */
 #define OC_HAND_BACK 2
 
-/* A reduction operation: inout[i] = in[i] (op) inout[i] for `count` elements of `bytes` bytes. */
+/*
+ * A reduction operation: inout[i] = in[i] (op) inout[i] for `count` elements of `bytes` bytes. Both
+ * hold whole elements, aligned to 16 bytes or to the element's size where that is a power of two
+ * below. Called on parts of a message, in any thread that drives the operation.
+ */
 struct oc_op {
 	void (*apply)(void *context, const void *in, void *inout, size_t count);
 	void *context;

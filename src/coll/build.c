@@ -25,9 +25,10 @@ bool oci_fits_slot_all(const struct oci_shape *shape, uint32_t parameter)
 	return oci_fits_slot(shape->size, shape);
 }
 
-uint32_t oci_reduce_order(const struct oci_plan_key *key, uint32_t i)
+/* v of the i-th operand of the expression. */
+static uint32_t operand(const struct oci_plan_key *key, bool rotated, uint32_t i)
 {
-	if (key->commutative)
+	if (rotated && key->commutative)
 		return oci_next(key, i);
 	/* v of absolute rank i; without a root v is the rank. */
 	return (i + key->size - key->root) % key->size;
@@ -39,7 +40,7 @@ void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r)
 	bool in_place = r->remote.buf == OCI_BUF_SLOT || r->remote.buf == OCI_BUF_INLINE;
 
 	for (uint32_t i = key->size; i-- > 0;) {
-		uint32_t v = oci_reduce_order(key, i);
+		uint32_t v = operand(key, r->rotated, i);
 		bool first = i == key->size - 1;
 
 		if (v == key->v) {

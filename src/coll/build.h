@@ -53,21 +53,20 @@ bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_slot_all(const struct oci_shape *shape, uint32_t parameter);
 
 /*
- * The order of operands of a reduction on rank v: x[order(0)] op ... op x[order(p-1)], combined
- * from the right, so that each step is one apply(in = x[order(i)], inout = result so far).
- * Commutative: own operand first in the expression, so last to be applied and never copied, the
- * others from v + 1 on, so that the ranks pull from different peers. Else: by absolute rank.
- */
-uint32_t oci_reduce_order(const struct oci_plan_key *key, uint32_t i);
-
-/*
  * Accumulates the operands into `acc`: mine from `mine`, a peer's either in place from its slot or
  * payload (`shared`: remote.buf is SLOT or INLINE), or pulled into TEMP first. Waits for the POST
  * of each peer at `step` (+ step_loop).
+ *
+ * The operands are combined from the right: each step is one apply(in = next operand, inout = the
+ * result so far). Their order is that of the absolute ranks, unless `rotated` and the operation
+ * commutes: then mine comes first in the expression, so last to be applied and never copied, and
+ * the others from rank v + 1 on, so that the ranks pull from different peers. Only where one rank
+ * alone computes these bytes of the result: else the ranks would associate differently.
  */
 struct oci_reduction {
 	struct oci_range mine, remote, acc, temp;
 	uint16_t step, step_loop;
+	bool rotated;
 };
 void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r);
 

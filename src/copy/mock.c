@@ -48,9 +48,9 @@ static ssize_t mock_copy(const struct iovec *to, unsigned int tos, const struct 
 			 unsigned int froms)
 {
 	size_t bytes = total(to, tos) < total(from, froms) ? total(to, tos) : total(from, froms);
+	unsigned int call = __atomic_add_fetch(&oci_mock.calls, 1, __ATOMIC_RELAXED);
 
-	oci_mock.calls++;
-	if (oci_mock.fail_every && oci_mock.calls % oci_mock.fail_every == 0)
+	if (oci_mock.fail_every && call % oci_mock.fail_every == 0)
 		return -oci_mock.fail_with;
 	if (oci_mock.short_bytes && bytes > oci_mock.short_bytes)
 		bytes = oci_mock.short_bytes;

@@ -70,15 +70,14 @@ int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
 	t->request = (last > base ? last : base) + 1;
 	t->turns = turns_of(t->bytes);
 	t->turn = 0;
-	/* Invalid while the terms change; the fence keeps the terms behind it. Pairs with the fence
-	 * in request_read(): who sees a new term sees that the old number is gone. */
+	/* Invalid while the terms change. Release on each: who sees a new term sees that the old
+	 * number is gone. Pairs with the acquires in request_read(). */
 	oci_store_relaxed(&ack->request, 0);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	oci_store_relaxed(&ack->request_slot, (uint64_t)slot);
-	oci_store_relaxed(&ack->request_address, t->remote);
-	oci_store_relaxed(&ack->request_bytes, t->bytes);
-	oci_store_relaxed(&ack->request_whom, (uint64_t)t->peer << 1 | (t->direction == OCI_PUSH));
-	oci_store_relaxed(&ack->request_turns, 0);
+	oci_store_release(&ack->request_slot, (uint64_t)slot);
+	oci_store_release(&ack->request_address, t->remote);
+	oci_store_release(&ack->request_bytes, t->bytes);
+	oci_store_release(&ack->request_whom, (uint64_t)t->peer << 1 | (t->direction == OCI_PUSH));
+	oci_store_release(&ack->request_turns, 0);
 	/* Release: the terms come first. Pairs with the acquire in request_read(). */
 	oci_store_release(&ack->request, t->request);
 	t->by_shm = true;
@@ -126,13 +125,13 @@ static bool request_read(const struct oci_ack_line *ack, uint64_t seq, struct re
 	r->number = oci_load_acquire(&ack->request);
 	if (r->number >> OCI_STEP_BITS != seq || !(r->number & (OCI_STEPS - 1)))
 		return false;
-	r->slot = oci_load_relaxed(&ack->request_slot);
-	r->address = oci_load_relaxed(&ack->request_address);
-	r->bytes = oci_load_relaxed(&ack->request_bytes);
-	r->whom = oci_load_relaxed(&ack->request_whom);
-	/* Pairs with the release fence in oci_shm_request(). Once the terms are known to belong to
-	 * an unfinished request that names us, it cannot change: its owner waits for us. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* Acquire, so that the number is read again after the terms: pairs with the releases in
+	 * oci_shm_request(). Once the terms are known to belong to an unfinished request that names
+	 * us, it cannot change: its owner waits for us. */
+	r->slot = oci_load_acquire(&ack->request_slot);
+	r->address = oci_load_acquire(&ack->request_address);
+	r->bytes = oci_load_acquire(&ack->request_bytes);
+	r->whom = oci_load_acquire(&ack->request_whom);
 	return oci_load_relaxed(&ack->request) == r->number;
 }
 

@@ -54,14 +54,14 @@ int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *f
 static void compare_history(struct oci_team *team, uint32_t rank, uint64_t done)
 {
 	const struct oci_progress_block *block = &team->member[rank].region->progress;
-	uint64_t theirs = oci_load_relaxed(&block->history[done % OCI_HISTORY]);
+	/* Acquire: `done` is read again after it. Pairs with the release in oci_team_finish(). */
+	uint64_t theirs = oci_load_acquire(&block->history[done % OCI_HISTORY]);
 	uint64_t mine;
 
 	if (done > team->done || team->done - done >= OCI_LANES)
 		return;
 	mine = team->history[done % (2 * OCI_LANES)];
-	/* Acquire: the history was read before. Written anew meanwhile: another time, then. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* Written anew meanwhile: another time, then. */
 	if (mine != theirs && oci_load_relaxed(&block->done) - done < OCI_HISTORY - 1)
 		__atomic_store_n(&team->stranger, rank + 1, __ATOMIC_RELAXED);
 }
@@ -112,7 +112,8 @@ void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 		team->finished &= ~(1ull << lane);
 		team->done++;
 		team->history[team->done % (2 * OCI_LANES)] = hash;
-		oci_store_relaxed(&block->history[team->done % OCI_HISTORY], hash);
+		/* Release: who sees this entry sees that `done` had come near it. */
+		oci_store_release(&block->history[team->done % OCI_HISTORY], hash);
 	} while (team->finished & 1ull << team->done % OCI_LANES);
 	/* Release: our reads of the peers' lines come before the permission to reuse them, and the
 	 * history before the number that it belongs to. Pairs with oci_team_refresh(). */

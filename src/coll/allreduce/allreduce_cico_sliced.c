@@ -19,6 +19,7 @@ static void build(struct oci_builder *b)
 		.remote = part,
 		.acc = oci_part(OCI_BUF_ACC, key->v, 1),
 		.step = 1,
+		.rotated = true,
 	};
 
 	oci_build_parts(b, key->size);

@@ -17,6 +17,7 @@ static void build(struct oci_builder *b)
 		.remote = oci_segmented(oci_block(OCI_BUF_SLOT, 0)),
 		.acc = oci_segmented(oci_block(OCI_BUF_ACC, 0)),
 		.step = 1,
+		.rotated = true,
 		.step_loop = 1,
 	};
 

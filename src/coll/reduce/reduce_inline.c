@@ -15,6 +15,7 @@ static void build(struct oci_builder *b)
 		.remote = oci_block(OCI_BUF_INLINE, 0),
 		.acc = oci_block(OCI_BUF_ACC, 0),
 		.step = 1,
+		.rotated = true,
 	};
 
 	oci_build_segment(b, OCI_INLINE_BYTES);

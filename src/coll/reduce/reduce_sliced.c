@@ -21,11 +21,13 @@ static void build(struct oci_builder *b)
 		.acc = oci_segmented(oci_part(OCI_BUF_ACC, key->v, 1)),
 		.temp = oci_segmented(oci_part(OCI_BUF_TEMP, key->v, 1)),
 		.step = 1,
+		.rotated = true,
 	};
 
 	oci_build_parts(b, key->size);
 	oci_build_segment(b, OCI_REDUCE_BYTES);
 	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	/* Not only in the loop: a rank whose part is empty makes no turn of it. */
 	oci_build_wait_others_post(b, 1);
 	oci_build_loop(b, part);
 	oci_build_reduction(b, &r);

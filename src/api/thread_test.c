@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks as threads of one process, so that ThreadSanitizer sees every access to a line, a slot and
+ * (by the mock mechanism) a peer's buffer: an access that no flag orders is reported.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/engine.h"
+#include "coll/coll.h"
+#include "copy/mock.h"
+#include "support/fork_team.h"
+
+#define RANKS 3
+#define BYTES 70000
+
+static void add_bytes(void *context, const void *in, void *inout, size_t count)
+{
+	const uint8_t *a = in;
+	uint8_t *b = inout;
+
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		b[i] = (uint8_t)(a[i] + b[i]);
+}
+
+static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative = 1, .id = 1 };
+
+struct rank {
+	pthread_t thread;
+	struct oc_team *team;
+	int failed;
+};
+
+static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank, unsigned int n)
+{
+	size_t bytes = oci_recv_bytes((enum oci_collective)call->collective, call->bytes, RANKS,
+				      rank == call->root);
+
+	for (size_t i = 0; i < bytes; i++) {
+		uint8_t want = (uint8_t)(n + i / call->bytes);
+
+		if (call->collective == OC_SCATTER || call->collective == OC_BCAST)
+			want = (uint8_t)(n + call->root);
+		if (call->collective == OC_REDUCE || call->collective == OC_ALLREDUCE)
+			want = (uint8_t)(RANKS * n + RANKS * (RANKS - 1) / 2);
+		if (got[i] != want)
+			return false;
+	}
+	return true;
+}
+
+static int one_call(struct rank *r, enum oci_collective c, size_t bytes, unsigned int n)
+{
+	static __thread uint8_t send[RANKS * BYTES], recv[RANKS * BYTES];
+	uint32_t me = oc_team_rank(r->team);
+	struct oc_call call = { .collective = (enum oc_collective)c,
+				.send = send,
+				.recv = recv,
+				.bytes = c == OCI_BARRIER ? 0 : bytes,
+				.op = &sum,
+				.root = c == OCI_BARRIER ? 0 : n % RANKS };
+
+	/* Rewritten before each call: a peer that still reads is a race. */
+	memset(send, (int)(n + me), sizeof(send));
+	memset(recv, 0xee, sizeof(recv));
+	if (oc_collective(r->team, &call))
+		return 1;
+	return !right(&call, c == OCI_BCAST ? send : recv, me, n);
+}
+
+static void *run(void *arg)
+{
+	static const size_t sizes[] = { 1, 100, 3000, BYTES };
+	struct rank *r = arg;
+	const struct oci_algorithm *a;
+	unsigned int n = 0;
+
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
+			oc_team_force(r->team, oci_collective_name(c), a->name);
+			for (unsigned int s = 0; s < 4 * 6 && !r->failed; s++)
+				r->failed = one_call(r, c, sizes[s % 4], n++);
+			if (r->failed) {
+				fprintf(stderr, "%s %s: %s\n", oci_collective_name(c), a->name,
+					oc_team_error(r->team));
+				return NULL;
+			}
+		}
+	}
+	return NULL;
+}
+
+static void run_ranks(unsigned int fail_every)
+{
+	struct oct_board *board = oct_board_create(RANKS);
+	struct oc_team *teams[RANKS];
+	struct rank ranks[RANKS] = { 0 };
+
+	oci_mock = (struct oci_mock){ .enabled = true };
+	assert_int_equal(oct_local_teams(board, RANKS, teams), 0);
+	oci_mock.fail_every = fail_every;
+	oci_mock.fail_with = EPERM;
+	for (unsigned int i = 0; i < RANKS; i++) {
+		ranks[i].team = teams[i];
+		assert_int_equal(pthread_create(&ranks[i].thread, NULL, run, &ranks[i]), 0);
+	}
+	for (unsigned int i = 0; i < RANKS; i++) {
+		pthread_join(ranks[i].thread, NULL);
+		assert_int_equal(ranks[i].failed, 0);
+	}
+	for (unsigned int i = 0; i < RANKS; i++)
+		oc_team_destroy(teams[i]);
+	oct_board_destroy(board);
+	oci_mock = (struct oci_mock){ 0 };
+}
+
+static void no_access_is_unordered_in_any_algorithm(void **state)
+{
+	(void)state;
+	run_ranks(0);
+}
+
+static void nor_when_copies_fail_and_are_recovered(void **state)
+{
+	(void)state;
+	run_ranks(4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_access_is_unordered_in_any_algorithm),
+		cmocka_unit_test(nor_when_copies_fail_and_are_recovered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
