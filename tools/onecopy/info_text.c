@@ -35,8 +35,8 @@ const char *info_version_trouble(const char *name, const char *version)
 	if (!*component.built_for || is_same_minor(version, component.built_for))
 		return NULL;
 	snprintf(text, sizeof(text),
-		 "not served: the component was built for Open MPI %s; build onecopy with this "
-		 "one's headers",
+		 "not served: the component was built for Open MPI %s, whose inner layout is "
+		 "another",
 		 component.built_for);
 	return text;
 }

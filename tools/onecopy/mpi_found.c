@@ -39,9 +39,10 @@ static void parse_version(FILE *stream, struct mpi_found *found)
 		char *at;
 
 		line[strcspn(line, "\n")] = '\0';
-		if ((at = strstr(line, "(Open MPI)"))) {
+		/* mpirun calls itself Open MPI, its other names OpenRTE. */
+		if ((at = strstr(line, "(Open MPI)")) || (at = strstr(line, "(OpenRTE)"))) {
 			snprintf(found->name, sizeof(found->name), "Open MPI");
-			sscanf(at + 10, "%127s", found->version);
+			sscanf(strchr(at, ')') + 1, "%127s", found->version);
 			return;
 		}
 		if (strstr(line, "HYDRA"))
