@@ -116,10 +116,10 @@ static void ratio_settings(FILE *out, const struct compare *compare, const struc
 		high = fmax(high, fmax(c->ratio.high, c->control.high));
 	}
 	/* Twice as fast and twice as slow are equally far from 1 only on a logarithmic scale. */
-	fprintf(out,
-		"set logscale y 2\nset yrange [%g:%g]\n"
-		"set ytics (0.06, 0.12, 0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 4, 6, 8, 16, 32, 64)\n",
-		low / 1.05, high * 1.05);
+	fprintf(out, "set logscale y 2\nset yrange [%g:%g]\nset ytics (%s)\n", low / 1.05,
+		high * 1.05,
+		high / low > 5 ? "0.03, 0.06, 0.12, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64" :
+				 "0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 2.5, 3, 4");
 }
 
 static void ratio_panel(FILE *out, const struct ranks_summary *s, int block)
@@ -135,7 +135,7 @@ static void ratio_panel(FILE *out, const struct ranks_summary *s, int block)
 static void ratio_legend(FILE *out, const struct ranks_summary *s)
 {
 	fprintf(out,
-		"plot NaN with yerrorlines %s title 'stock/onecopy, interval', "
+		"plot NaN with linespoints %s title 'stock/onecopy, interval', "
 		"NaN with filledcurves fc rgb '#cccccc' title 'stock/stock, interval', "
 		"NaN with lines lw 1 lc rgb '#000000' title 'equal', "
 		"NaN with lines lw 1.5 dt 2 lc rgb '#c0392b' title 'floor %g'\n",
