@@ -7,10 +7,10 @@ bool oci_fits_inline_one(const struct oci_shape *shape, uint32_t parameter)
 	return oci_fits_inline(1, shape);
 }
 
-bool oci_fits_inline_all(const struct oci_shape *shape, uint32_t parameter)
+bool oci_fits_inline_others(const struct oci_shape *shape, uint32_t parameter)
 {
 	(void)parameter;
-	return oci_fits_inline(shape->size, shape);
+	return oci_fits_inline(shape->size > 1 ? shape->size - 1 : 1, shape);
 }
 
 bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter)
@@ -19,10 +19,10 @@ bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter)
 	return oci_fits_slot(1, shape);
 }
 
-bool oci_fits_slot_all(const struct oci_shape *shape, uint32_t parameter)
+bool oci_fits_slot_others(const struct oci_shape *shape, uint32_t parameter)
 {
 	(void)parameter;
-	return oci_fits_slot(shape->size, shape);
+	return oci_fits_slot(shape->size > 1 ? shape->size - 1 : 1, shape);
 }
 
 /* v of the i-th operand of the expression. */

@@ -46,11 +46,11 @@ static inline bool oci_fits_slot(size_t blocks, const struct oci_shape *shape)
 	return shape->bytes <= OCI_SLOT_BYTES / blocks;
 }
 
-/* The same for one block, and for one block a rank. */
+/* The same for one block, and for one block for each other rank. */
 bool oci_fits_inline_one(const struct oci_shape *shape, uint32_t parameter);
-bool oci_fits_inline_all(const struct oci_shape *shape, uint32_t parameter);
+bool oci_fits_inline_others(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter);
-bool oci_fits_slot_all(const struct oci_shape *shape, uint32_t parameter);
+bool oci_fits_slot_others(const struct oci_shape *shape, uint32_t parameter);
 
 /*
  * Accumulates the operands into `acc`: mine from `mine`, a peer's either in place from its slot or

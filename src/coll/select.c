@@ -48,7 +48,7 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 112, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 	},
 	[OCI_ALLTOALL] = {
-		[PAIR] = { { 56, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[PAIR] = { { 112, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 112, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},

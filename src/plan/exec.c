@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "copy/local.h"
+
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no branch into the slow path. */
 #define OCI_QUICK_POLLS 64
@@ -347,7 +349,7 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 	if (op->second.buf == OCI_BUF_INLINE)
 		x->moved |= OCI_MOVED_INLINE;
 	if (from != to && bytes)
-		memcpy(to, from, bytes < room ? bytes : room);
+		oci_copy_local(to, from, bytes < room ? bytes : room);
 }
 
 static void exec_reduce(struct oci_exec *x, const struct oci_op *op)

@@ -2,7 +2,7 @@
 /*
  * The root copies each block into its slot and says how far it is; each rank takes its own.
  *
- * Wins while p blocks fit a slot. The root leaves without waiting.
+ * Wins while p - 1 blocks fit a slot. The root leaves without waiting.
  * Cost: (p - 1) n memcpy in by the root, overlapped with n memcpy out by each rank.
  */
 #include "coll/build.h"
@@ -15,19 +15,19 @@ static void build(struct oci_builder *b)
 	if (key->v == 0) {
 		for (uint32_t v = 1; v < key->size; v++) {
 			oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, v),
-				       oci_block(OCI_BUF_SLOT, v));
+				       oci_block(OCI_BUF_SLOT, v - 1));
 			oci_build_post(b, v == 1 ? OCI_POST_SLOT : OCI_POST_FLAG, (uint16_t)v, 0);
 		}
 		oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
 		return;
 	}
 	oci_build_wait_post(b, 0, 1, (uint16_t)key->v, 0);
-	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block(OCI_BUF_SLOT, key->v));
+	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block(OCI_BUF_SLOT, key->v - 1));
 }
 
 const struct oci_algorithm oci_scatter_cico = {
 	.name = "cico",
 	.idea = "through the root's slot in shared memory",
 	.build = build,
-	.fits = oci_fits_slot_all,
+	.fits = oci_fits_slot_others,
 };

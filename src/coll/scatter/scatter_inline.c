@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All blocks ride beside the root's flag.
+ * The others' blocks ride beside the root's flag.
  *
- * Wins while p blocks fit OCI_INLINE_BYTES. The root leaves at once.
+ * Wins while p - 1 blocks fit OCI_INLINE_BYTES. The root leaves at once.
  * Cost: one line transfer a reader, all at once.
  */
 #include "coll/build.h"
@@ -13,19 +13,20 @@ static void build(struct oci_builder *b)
 	const struct oci_plan_key *key = oci_builder_key(b);
 
 	if (key->v == 0) {
-		oci_build_copy(b, oci_blocks(OCI_BUF_SEND, 0, key->size),
-			       oci_blocks(OCI_BUF_INLINE, 0, key->size));
+		for (uint32_t v = 1; v < key->size; v++)
+			oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, v),
+				       oci_block(OCI_BUF_INLINE, v - 1));
 		oci_build_post(b, OCI_POST_FLAG, 1, 0);
 		oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
 		return;
 	}
 	oci_build_wait_post(b, 0, 1, 1, 0);
-	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block_rel(OCI_BUF_INLINE, key->v));
+	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block(OCI_BUF_INLINE, key->v - 1));
 }
 
 const struct oci_algorithm oci_scatter_inline = {
 	.name = "inline",
-	.idea = "all blocks ride in the flag's cache lines",
+	.idea = "the blocks ride in the flag's cache lines",
 	.build = build,
-	.fits = oci_fits_inline_all,
+	.fits = oci_fits_inline_others,
 };
