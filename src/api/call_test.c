@@ -198,7 +198,7 @@ static int all_calls(struct job *j, enum oci_collective c, const char *algorithm
 	return 0;
 }
 
-static const size_t sizes[] = { 0, 1, 4, 56, 112, 113, 1000, 4096, 16385, 65536, 65537, 300001 };
+static const size_t sizes[] = { 0, 1, 4, 124, 496, 497, 1000, 4096, 16385, 65536, 65537, 300001 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static int every_algorithm(struct oc_team *team, void *arg)

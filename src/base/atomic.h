@@ -50,4 +50,18 @@ static inline void oci_cpu_relax(void)
 #endif
 }
 
+/*
+ * Fetches a line for writing, in the background, so that a store to it later need not wait until
+ * its readers' copies are taken away. The instruction itself, as compilers emit it only for newer
+ * targets; processors that lack it do nothing.
+ */
+static inline void oci_prefetch_write(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("prefetchw %0" : : "m"(*(const char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
 #endif

@@ -9,7 +9,7 @@
  * to stay in a level-1 cache of 32 KiB with its destination. */
 #define OCI_PIPELINE_BYTES 16384
 /* Piece that a reduction pulls and combines while it is in the level-2 cache. */
-#define OCI_REDUCE_BYTES 65536
+#define OCI_REDUCE_BYTES 262144
 
 static inline uint32_t oci_next(const struct oci_plan_key *key, uint32_t i)
 {

@@ -19,7 +19,7 @@
 
 /* ---- the grid ------------------------------------------------------------------------------ */
 
-static const size_t sizes[] = { 48, 0, 1, 3, 64, 4, 5, 113, 47, 100, 112, 256, 1000 };
+static const size_t sizes[] = { 48, 0, 1, 3, 64, 4, 5, 497, 47, 100, 496, 256, 1000 };
 static const size_t units[] = { 4, 1, 8, 16, 1, 12 };
 
 /* The roots that are tried with every size, and whether a size is tried at all. */

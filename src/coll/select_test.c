@@ -64,7 +64,7 @@ static void a_forced_algorithm_is_taken_where_it_fits(void **state)
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "inline", &forced, &expected), 0);
 	assert_string_equal(oci_algorithm(OCI_BCAST, oci_select(&shape, &forced).algorithm)->name,
 			    "inline");
-	shape.bytes = 113;
+	shape.bytes = 497;
 	assert_string_not_equal(
 		oci_algorithm(OCI_BCAST, oci_select(&shape, &forced).algorithm)->name, "inline");
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "knomial:7", &forced, &expected), 0);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* From here on a copy of a rank's own block goes past the cache. */
-#define OCI_STREAM_BYTES ((size_t)128 << 10)
+#define OCI_STREAM_BYTES ((size_t)512 << 10)
 
 /* memcpy, ordered before a flag raised afterwards. The buffers do not overlap. */
 void oci_copy_local(void *to, const void *from, size_t bytes);

@@ -12,6 +12,10 @@
 /* Blocked turns between two looks for peers' requests, when no pair copies by shm. */
 #define OCI_TURNS_PER_SERVE 64
 
+/* Fetched of the next slot: what a core can have under way without waiting; the rest of a larger
+ * piece is fetched while its front is copied. */
+#define OCI_FETCH_BYTES 4096
+
 static uint64_t signature_of(const struct oci_record *r)
 {
 	uint64_t hash = r->bytes * 0x9e3779b97f4a7c15ull;
@@ -346,8 +350,12 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 	uint8_t *from = oci_exec_local(x, &op->local, &bytes);
 	uint8_t *to = oci_exec_local(x, &op->second, &room);
 
-	if (op->second.buf == OCI_BUF_INLINE)
+	if (op->second.buf == OCI_BUF_INLINE) {
 		x->moved |= OCI_MOVED_INLINE;
+		x->payload = (uint32_t)(to + bytes - x->lane->post.inline_bytes);
+	} else if (op->second.buf == OCI_BUF_SLOT) {
+		x->slot_used = (uint32_t)(to + bytes - x->slot);
+	}
 	if (from != to && bytes)
 		oci_copy_local(to, from, bytes < room ? bytes : room);
 }
@@ -368,6 +376,27 @@ static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
 	}
 	if (bytes)
 		x->op->apply(x->op->context, in, inout, bytes / x->unit);
+}
+
+/* The next operation will most likely post as much as this one did: its lines, whose last readers
+ * still hold them, are fetched while nobody waits for them. */
+static void fetch_next_lane(const struct oci_exec *x)
+{
+	const struct oci_lane *next = oci_team_lane(x->team, x->team->rank, x->seq + 1);
+	const uint8_t *end = next->post.inline_bytes + x->payload;
+
+	int64_t slot;
+
+	for (const uint8_t *line = (const uint8_t *)&next->post; line < end; line += OCI_LINE)
+		oci_prefetch_write(line);
+	if (!x->slot_used)
+		return;
+	slot = oci_slot_likely_next();
+	if (slot < 0)
+		return;
+	end = (const uint8_t *)oci_segment_base() + slot;
+	for (uint32_t at = 0; at < x->slot_used && at < OCI_FETCH_BYTES; at += OCI_LINE)
+		oci_prefetch_write(end + at);
 }
 
 /* What is the same for every ended execution. */
@@ -427,6 +456,7 @@ int oci_exec_run(struct oci_exec *x)
 		const struct oci_op *op = &x->plan->ops[x->pc];
 
 		if (op->code == OCI_OP_END) {
+			fetch_next_lane(x);
 			exec_over(x);
 			return 1;
 		}

@@ -44,6 +44,8 @@ struct oci_exec {
 	bool started, announced, published, in_transfer, serving;
 	bool acc_in_recv;
 	uint8_t moved;	    /* enum oci_moved */
+	uint32_t payload;   /* bytes behind my POST flag */
+	uint32_t slot_used; /* bytes in my slot */
 	uint32_t recovered; /* transfers that shm finished for a failed mechanism */
 	int64_t slot_offset;
 	uint8_t *slot, *temp, *acc;

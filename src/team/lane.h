@@ -5,7 +5,7 @@
  * A rank's region: one progress block and OCI_LANES lanes. Only its owner writes it, but for what
  * is marked. All words are reached through base/atomic.h, all positions are offsets.
  *
- *   bytes of a region = 256 + OCI_LANES * 384; of a team of p ranks: p times that.
+ *   bytes of a region = 256 + OCI_LANES * 768; of a team of p ranks: p times that.
  *
  * Operation n (counted alike on all ranks) owns lane n % OCI_LANES on every rank until all ranks
  * have finished it: oci_progress_block.done of each says so. Flags hold n * OCI_STEPS + step, so
@@ -34,7 +34,7 @@ struct oci_post_line {
 	uint64_t flag;
 	uint64_t signature; /* of the call: differs => the ranks disagree */
 	union {
-		uint8_t inline_bytes[112];
+		uint8_t inline_bytes[OCI_INLINE_BYTES];
 		struct oci_handle handle[4]; /* by enum oci_buf: SEND, RECV, SLOT */
 	};
 } __attribute__((aligned(128)));
@@ -102,11 +102,11 @@ struct oci_region {
 	struct oci_lane lane[OCI_LANES];
 } __attribute__((aligned(128)));
 
-_Static_assert(sizeof(struct oci_post_line) == 128, "a POST line is two cache lines");
+_Static_assert(sizeof(struct oci_post_line) == 512, "a POST line is eight cache lines");
 _Static_assert(sizeof(struct oci_ack_line) == 128, "an ACK line is two cache lines");
 _Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cache lines");
 _Static_assert(offsetof(struct oci_progress_block, pad) == OCI_LINE, "one line");
-_Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 384, "as documented");
+_Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 768, "as documented");
 /* The count of waiters and the call's record must not share the line of the flag. */
 _Static_assert(offsetof(struct oci_ack_line, record) == OCI_LINE, "second line");
 

@@ -69,6 +69,8 @@ struct oci_team;
  * all are in use: try again after progress.
  */
 int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq);
+/* The slot that oci_slot_acquire() is likely to return next, -EAGAIN when unknown: a hint. */
+int64_t oci_slot_likely_next(void);
 /* Forgets a team: its slots are free. Only when all its members have left. */
 void oci_slots_forget(const struct oci_team *team);
 

@@ -98,6 +98,18 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq)
 	return offset;
 }
 
+int64_t oci_slot_likely_next(void)
+{
+	const struct slot *slot;
+	int64_t offset;
+
+	pool_lock();
+	slot = pool_find(OCI_SLOTS_SCANNED);
+	offset = slot ? slot->offset : -EAGAIN;
+	pool_unlock();
+	return offset;
+}
+
 void oci_slots_forget(const struct oci_team *team)
 {
 	pool_lock();

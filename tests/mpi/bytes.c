@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t sizes[] = { 0,    1,    4,	   47,	  48,	  112,	   113,
+static const size_t sizes[] = { 0,    1,    4,	   47,	  48,	  496,	   497,
 				1000, 4096, 65536, 65537, 300000, 1048579, 2097152 };
 
 /* Eight ranks with larger ones would spend their time in the expectation, not in onecopy. */

@@ -26,7 +26,7 @@ static uint32_t next(uint32_t below)
 /* Sizes of every order of magnitude alike, and every tenth at a threshold. */
 static size_t next_bytes(void)
 {
-	static const size_t edges[] = { 0, 1, 112, 113, 4096, 65535, 65536, 65537 };
+	static const size_t edges[] = { 0, 1, 496, 497, 4096, 65535, 65536, 65537 };
 	uint32_t bits = next(20);
 
 	if (next(10) == 0)

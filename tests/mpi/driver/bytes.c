@@ -14,8 +14,8 @@
 
 enum { MOST = 32 };
 
-/* What a payload beside a flag and what a slot holds, as in plan/plan.h. */
-enum { INLINE_BYTES = 112, SLOT_BYTES = 65536 };
+/* What a payload beside a flag and what a slot holds, as in src/base/limits.h. */
+enum { INLINE_BYTES = 496, SLOT_BYTES = 65536 };
 
 static const char *words[COLLECTIVES][MOST]; /* "knomial", "knomial:2" */
 
@@ -77,18 +77,20 @@ static int begins(const char *text, const char *with)
 
 /*
  * The largest buffer that the algorithm serves; beyond it the engine rightly takes another one.
- * Scatter and Alltoall keep the blocks of all ranks in the one place, the others one block.
+ * Scatter and Alltoall keep the blocks of all other ranks in one place, the others one block.
  */
 static long most_bytes(int collective, const char *algorithm, int ranks)
 {
 	const char *name = collective_names[collective];
-	long blocks = begins(name, "allgather") || begins(name, "gather") ? ranks : 1;
+	long place = begins(algorithm, "inline") ? INLINE_BYTES :
+		     begins(algorithm, "cico")	 ? SLOT_BYTES :
+						   0;
 
-	if (begins(algorithm, "inline"))
-		return INLINE_BYTES * blocks;
-	if (begins(algorithm, "cico"))
-		return SLOT_BYTES * blocks;
-	return 0;
+	if (begins(name, "allgather") || begins(name, "gather"))
+		return place * ranks;
+	if (begins(name, "scatter") || begins(name, "alltoall"))
+		return ranks > 1 ? place / (ranks - 1) * ranks : place;
+	return place;
 }
 
 static const char *variable_of(int collective, const char *value)
