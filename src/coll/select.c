@@ -50,12 +50,12 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 	[OCI_ALLTOALL] = {
 		[PAIR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
-		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OCI_REDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
-		[CROWD] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	[OCI_ALLREDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 65536, "cico-sliced", 0 },

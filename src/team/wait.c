@@ -17,6 +17,8 @@
 #define OCI_SLEEP_LAST_US 1000
 /* Yields before the first sleep of an oversubscribed team. */
 #define OCI_YIELDS 64
+/* Of those, how many for one look at the MPI: the peer that shares our CPU is what we wait for. */
+#define OCI_YIELDS_PER_DRIVE 4
 
 void (*oci_progress_hook)(void);
 int (*oci_engine_hook)(void);
@@ -110,7 +112,8 @@ bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oc
 			oci_wait_drive();
 		return false;
 	}
-	oci_wait_drive();
+	if (!team->oversubscribed || polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
+		oci_wait_drive();
 	if (team->oversubscribed && polls >= OCI_YIELDS && awaited->waiters)
 		wait_sleep(wait, awaited);
 	else
