@@ -15,14 +15,14 @@
 #define LINE 64
 
 __attribute__((target("avx512f"))) static void stream_avx512(uint8_t *to, const uint8_t *from,
-							      size_t lines)
+							     size_t lines)
 {
 	for (; lines; lines--, to += LINE, from += LINE)
 		_mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
 }
 
 __attribute__((target("avx"))) static void stream_avx(uint8_t *to, const uint8_t *from,
-						       size_t lines)
+						      size_t lines)
 {
 	for (; lines; lines--, to += LINE, from += LINE) {
 		__m256i a = _mm256_loadu_si256((const __m256i *)from);
