@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "copy/local.h"
-
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no branch into the slow path. */
 #define OCI_QUICK_POLLS 64
@@ -357,7 +355,7 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 		x->slot_used = (uint32_t)(to + bytes - x->slot);
 	}
 	if (from != to && bytes)
-		oci_copy_local(to, from, bytes < room ? bytes : room);
+		memcpy(to, from, bytes < room ? bytes : room);
 }
 
 static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
