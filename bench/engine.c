@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
+ * oc_bench_engine [--quick]
+ *
  * Micro-benchmark of the engine without an MPI: what our own instructions cost at 4 bytes.
  *
  *   alone  both ranks of a team in one thread, called in turn, so that every line is in the cache
@@ -19,12 +21,10 @@
 
 #include "support/fork_team.h"
 
-#ifndef BATCHES
 #define BATCHES 31
-#endif
-#ifndef CALLS
-#define CALLS 20000
-#endif
+
+/* Calls of a batch; --quick, for the tests, which only see that it runs. */
+static unsigned int calls = 20000;
 
 static double now_ns(void)
 {
@@ -62,15 +62,14 @@ static const struct oc_op sum = { .apply = add_int, .bytes = 4, .commutative = 1
 struct form {
 	const char *name;
 	enum oc_collective collective;
-	int root_first;		/* alone: who calls first; -1: the ranks wait for each other */
-	unsigned int exchanges; /* line transfers, one after the other, that the call needs */
+	int root_first; /* alone: who calls first; -1: the ranks wait for each other */
 };
 
 static const struct form forms[] = {
-	{ "barrier", OC_BARRIER, -1, 1 },     { "bcast", OC_BCAST, 1, 1 },
-	{ "scatter", OC_SCATTER, 1, 1 },      { "gather", OC_GATHER, 0, 1 },
-	{ "allgather", OC_ALLGATHER, -1, 1 }, { "alltoall", OC_ALLTOALL, -1, 1 },
-	{ "reduce", OC_REDUCE, 0, 1 },	      { "allreduce", OC_ALLREDUCE, -1, 1 },
+	{ "barrier", OC_BARRIER, -1 },	   { "bcast", OC_BCAST, 1 },
+	{ "scatter", OC_SCATTER, 1 },	   { "gather", OC_GATHER, 0 },
+	{ "allgather", OC_ALLGATHER, -1 }, { "alltoall", OC_ALLTOALL, -1 },
+	{ "reduce", OC_REDUCE, 0 },	   { "allreduce", OC_ALLREDUCE, -1 },
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
@@ -91,7 +90,7 @@ static double alone(struct oc_team **teams, const struct form *form)
 	for (unsigned int b = 0; b < BATCHES; b++) {
 		double start = now_ns();
 
-		for (unsigned int i = 0; i < CALLS; i++) {
+		for (unsigned int i = 0; i < calls; i++) {
 			for (unsigned int turn = 0; turn < 2; turn++) {
 				unsigned int rank = turn ^ !form->root_first;
 				struct oc_call call = call_of(form, send[rank], recv[rank]);
@@ -100,7 +99,7 @@ static double alone(struct oc_team **teams, const struct form *form)
 					exit(1);
 			}
 		}
-		samples[b] = (now_ns() - start) / CALLS / 2;
+		samples[b] = (now_ns() - start) / calls / 2;
 	}
 	return median(samples);
 }
@@ -122,13 +121,13 @@ static double bare_exchange(struct shared *shared, uint32_t rank)
 	for (unsigned int b = 0; b < BATCHES; b++) {
 		double start = now_ns();
 
-		for (unsigned int i = 0; i < CALLS; i++) {
+		for (unsigned int i = 0; i < calls; i++) {
 			/* Release and acquire pair with each other on the two sides. */
 			__atomic_store_n(&shared->side[rank].flag, ++round, __ATOMIC_RELEASE);
 			while (__atomic_load_n(&shared->side[!rank].flag, __ATOMIC_ACQUIRE) < round)
 				;
 		}
-		samples[b] = (now_ns() - start) / CALLS;
+		samples[b] = (now_ns() - start) / calls;
 	}
 	return median(samples);
 }
@@ -151,11 +150,11 @@ static int pair(struct oc_team *team, void *arg)
 
 			oc_collective(team, &sync);
 			start = now_ns();
-			for (unsigned int i = 0; i < CALLS; i++) {
+			for (unsigned int i = 0; i < calls; i++) {
 				if (oc_collective(team, &call))
 					return 1;
 			}
-			samples[b] = (now_ns() - start) / CALLS;
+			samples[b] = (now_ns() - start) / calls;
 		}
 		if (rank == 0)
 			shared->call_ns[f] = median(samples);
@@ -163,19 +162,11 @@ static int pair(struct oc_team *team, void *arg)
 	return 0;
 }
 
-int main(void)
+static void print(const struct shared *shared, struct oc_team **teams)
 {
-	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct oct_board *board = oct_board_create(2);
-	struct oc_team *teams[2];
-
-	if (shared == MAP_FAILED || oct_fork_team(2, 120, -1, pair, shared))
-		return 1;
-	if (oct_local_teams(board, 2, teams))
-		return 1;
-	printf("ns per call of 4 B, 2 ranks   alone: our instructions, per rank   "
-	       "pair: two processes (bare exchange of flags: %.0f)\n",
+	printf("ns per call of 4 B, 2 ranks, medians of %d batches of %u calls\n", BATCHES, calls);
+	printf("alone  our own instructions, per rank: both ranks in one thread, nobody waits\n"
+	       "pair   two processes on two cores; a bare exchange of flags takes %.0f\n\n",
 	       shared->floor_ns);
 	printf("%-10s %8s %8s\n", "collective", "alone", "pair");
 	for (unsigned int f = 0; f < FORMS; f++) {
@@ -185,5 +176,26 @@ int main(void)
 			printf("%-10s %8.1f %8.0f\n", forms[f].name, alone(teams, &forms[f]),
 			       shared->call_ns[f]);
 	}
+}
+
+int main(int argc, char **argv)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct oct_board *board = oct_board_create(2);
+	struct oc_team *teams[2];
+
+	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--quick"))) {
+		fprintf(stderr, "oc_bench_engine: there is no option '%s'; --quick is all\n",
+			argv[argc - 1]);
+		return 2;
+	}
+	if (argc == 2)
+		calls = 200;
+	if (shared == MAP_FAILED || oct_fork_team(2, 120, -1, pair, shared))
+		return 1;
+	if (oct_local_teams(board, 2, teams))
+		return 1;
+	print(shared, teams);
 	return 0;
 }

@@ -7,7 +7,8 @@
  *   - All members call the same collectives on a team in the same order, as in MPI. A call with
  *     other arguments than the peers' is an error that names both ranks, where it is noticed.
  *   - A member that dies makes the others' calls fail with -EOWNERDEAD within about 100 ms; from
- *     then on every call on that team fails with the same error at once.
+ *     then on every call on that team fails with the same error at once. One that dies before the
+ *     team knows it (before its first message of creation has arrived) only the bootstrap notices.
  *   - A buffer handed to a started operation belongs to it until the operation completes.
  *
  * THREADS. Different threads may use different teams at the same time. One team is used by one

@@ -57,6 +57,7 @@ struct oci_creation {
 	struct oci_verdict *verdict;
 	uint8_t *verdicts;
 	size_t verdict_bytes;
+	struct oci_wait wait;
 	int32_t declared, *all_declared;
 	uint64_t *cpu_union;
 };
@@ -419,6 +420,29 @@ static int team_refuse(struct oci_team *team, int error)
 	return error;
 }
 
+/* Do the members that we know still live? Before their hello we know none: then only the bootstrap
+ * can tell. Asked of the kernel every few milliseconds. */
+static int creation_look(struct oci_team *team)
+{
+	if (team->state != OCI_TEAM_VERDICT || !oci_wait_is_long(&team->creation->wait))
+		return 0;
+	for (uint32_t r = 0; r < team->size; r++) {
+		const struct oci_member *member = &team->member[r];
+
+		if (!member->peer || !oci_peer_dead(member->peer))
+			continue;
+		oci_team_fail(team, -EOWNERDEAD, (int)r,
+			      "rank %u (process %d) died while a communicator was prepared; it "
+			      "cannot be used any more",
+			      r, (int)member->pid);
+		/* Every call returns the error. The buffers stay: a gathering is under way into them,
+		 * and peers may still probe them. */
+		team->state = OCI_TEAM_READY;
+		return 1;
+	}
+	return 0;
+}
+
 int oci_team_step(struct oci_team *team)
 {
 	int error = 0, done;
@@ -433,7 +457,7 @@ int oci_team_step(struct oci_team *team)
 	}
 	done = team->bootstrap.allgather_test(team->bootstrap.context);
 	if (done == 0)
-		return 0;
+		return creation_look(team);
 	if (done < 0) {
 		oci_team_say(team, "the bootstrap failed: %s", strerror(-done));
 		return team_refuse(team, done);
