@@ -11,7 +11,10 @@ if ! "${tool:-false}" --version 2>/dev/null | grep -q 'version 14\.'; then
 fi
 
 mapfile -t sources < <(tracked_files '\.[ch]$')
-[ ${#sources[@]} -eq 0 ] && exit 0
+if [ ${#sources[@]} -eq 0 ]; then
+	echo "format.sh: no C source was found in $PWD"
+	exit 1
+fi
 if [ "${1:-}" = --fix ]; then
 	shift
 	[ $# -gt 0 ] && sources=("$@")

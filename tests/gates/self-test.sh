@@ -59,9 +59,25 @@ catches() {
 	good_tree
 }
 
+# refuses GATE: a tree whose files git does not list
+refuses() {
+	local output
+	if output=$("$gates/$1" 2>&1); then
+		echo "self-test.sh:1: $1 passes although git lists no file"
+		failed=1
+	elif ! grep -q "no files are known" <<<"$output"; then
+		echo "self-test.sh:1: $1 fails, but does not say that git lists no file:"
+		echo "$output"
+		failed=1
+	fi
+}
+
 good_tree
 for gate in format.sh include-order.sh doc-paths.sh spdx.sh words.sh; do
 	passes "$gate"
+	put .git 'gitdir: /nowhere'
+	refuses "$gate"
+	rm "$tree/.git"
 done
 
 put src/base/bad.c "$spdx" '' 'int  f( void );'
