@@ -159,18 +159,6 @@ static int component_register(void)
 	return OPAL_SUCCESS;
 }
 
-/* ONECOPY=off: as if the component were not there. The values are those of the option table. */
-static int component_open(void)
-{
-	static const char *const off[] = { "off", "0", "no", "false" };
-	const char *text = getenv("ONECOPY");
-
-	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
-		if (!strcmp(text, off[i]))
-			return OPAL_ERR_NOT_AVAILABLE;
-	return OPAL_SUCCESS;
-}
-
 static bool layout_fits(void)
 {
 	const oci_ompi_type *type = &ompi_mpi_double.dt;
@@ -186,13 +174,34 @@ static bool layout_fits(void)
 	return false;
 }
 
-/* Once, in MPI_Init. */
+/* The values are those of the option table. */
+static bool switched_off(void)
+{
+	static const char *const off[] = { "off", "0", "no", "false" };
+	const char *text = getenv("ONECOPY");
+
+	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
+		if (!strcmp(text, off[i]))
+			return true;
+	return oci_ompi_priority < 0;
+}
+
+/*
+ * In MPI_Init, before processes exchange what they published. A process that does not take part is
+ * as if the component were not there; from here on nothing may exclude one that does.
+ */
+static int component_open(void)
+{
+	if (switched_off() || !layout_fits() || !oci_ompi_presence_publish())
+		return OPAL_ERR_NOT_AVAILABLE;
+	return OPAL_SUCCESS;
+}
+
+/* Later in MPI_Init. */
 static int init_query(bool progress_threads, bool user_threads)
 {
 	(void)progress_threads;
 	(void)user_threads;
-	if (!layout_fits())
-		return OMPI_ERR_NOT_AVAILABLE;
 	initialized = true;
 	return OMPI_SUCCESS;
 }

@@ -3,6 +3,7 @@
  * What the files of the Open MPI component share.
  *
  *   component.c    what Open MPI loads: version check, parameters, open and close
+ *   presence.c     which processes of the job have the component in use
  *   module.c       one object per communicator: selection, the functions below us, its team
  *   bootstrap.c    how the members of a future team reach each other: point-to-point messages
  *   collectives.c  the eight served collectives
@@ -81,6 +82,12 @@ void oci_ompi_warn(const char *format, ...) __attribute__((format(printf, 1, 2))
  */
 void oci_ompi_progress_start(void);
 void oci_ompi_progress_stop(void);
+
+/* presence.c */
+/* Tells the job's processes that this one takes part; in MPI_Init. False: it could not. */
+bool oci_ompi_presence_publish(void);
+/* Whether all members of a communicator inside the job and node take part; alike on all. */
+bool oci_ompi_presence_everywhere(oci_ompi_comm *comm);
 
 /* module.c */
 mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);

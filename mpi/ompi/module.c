@@ -2,8 +2,9 @@
 /*
  * One module per communicator: whether we serve it, what lies below us, and its team.
  *
- * A communicator is served if all of its processes are of one job on one node and there are at
- * least two. Every member sees these facts alike, so either all select us or none does.
+ * A communicator is served if all of its processes are of one job on one node, have this component
+ * in use (presence.c) and there are at least two. Every member sees these facts alike, so either
+ * all select us or none does.
  *
  * The team is created at the first served collective, not when the module is enabled: a program
  * makes many communicators that never see a collective, and enabling happens inside Open MPI's own
@@ -27,7 +28,7 @@ static bool one_job(const oci_ompi_comm *comm)
 	return true;
 }
 
-/* NULL: served. Cheap things first: the last two walk over the group. */
+/* NULL: served. Cheap things first: the last three walk over the group. */
 static const char *refusal(oci_ompi_comm *comm)
 {
 	if (OMPI_COMM_IS_INTER(comm))
@@ -38,6 +39,8 @@ static const char *refusal(oci_ompi_comm *comm)
 		return "it spans nodes";
 	if (!one_job(comm))
 		return "it joins processes of several jobs";
+	if (!oci_ompi_presence_everywhere(comm))
+		return "onecopy is switched off in one of its processes, or of another version";
 	return NULL;
 }
 
@@ -125,8 +128,6 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 		oci_ompi_info("communicator %s stays with the MPI: %s", comm->c_name, reason);
 		return NULL;
 	}
-	if (oci_ompi_priority < 0)
-		return NULL;
 	self = OBJ_NEW(oci_ompi_module);
 	if (!self)
 		return NULL;
