@@ -61,13 +61,13 @@ void recover_scenario(char **words)
 	job_run(&job, &result);
 	if (verdict_ended_well(&result, "recover failed")) {
 		verdict_served_all(&result, "cma");
-		if (verdict_recovered(&result) <= 0)
+		if (verdict_recovered(&result, NULL) <= 0)
 			verdict_fail(&result, "no transfer was recovered");
 	}
 	verdict_done(
 		"recover: %d ranks, the last one loses the permission: %ld of %ld calls recovered "
 		"through shm\n",
-		ranks, verdict_recovered(&result), verdict_served(&result, NULL, NULL, NULL));
+		ranks, verdict_recovered(&result, NULL), verdict_served(&result, NULL, NULL, NULL));
 	job_free(&result);
 }
 

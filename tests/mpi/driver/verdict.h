@@ -33,12 +33,13 @@ bool verdict_word(const struct job_result *result, const char *key, char *word, 
  */
 long verdict_served(const struct job_result *result, const char *collective, const char *algorithm,
 		    const char *mechanism);
-long verdict_recovered(const struct job_result *result);
+/* Of all collectives for NULL. */
+long verdict_recovered(const struct job_result *result, const char *collective);
 long verdict_handed_back(const struct job_result *result, const char *collective);
 
 /*
  * All calls of the collective that the program expects, and no others, were served: by this
- * algorithm and mechanism (NULL: any), and none was handed back.
+ * algorithm and by this mechanism alone (NULL: any), none recovered, none handed back.
  */
 void verdict_served_exactly(const struct job_result *result, const char *collective,
 			    const char *algorithm, const char *mechanism);
