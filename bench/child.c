@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "child.h"
 
+#include "descendants.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -204,6 +206,7 @@ int child_run(const struct child_args *args, long timeout_s, struct child_result
 		err = -ECHILD;
 	}
 	result->seconds = now_s() - start;
+	descendants_end();
 out:
 	close(fds[0]);
 	return err;

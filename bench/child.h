@@ -36,7 +36,8 @@ void child_args_destroy(struct child_args *args);
 
 /*
  * Run it and wait; after @timeout_s, or once child_interrupt was called from a signal handler, end
- * it and all it started: SIGTERM first, so that mpirun can stop its ranks, SIGKILL 5 s later.
+ * it: SIGTERM first, so that mpirun can stop its ranks, SIGKILL 5 s later.
+ * What it leaves behind is killed then, too (after descendants_adopt(), ranks included).
  * Returns 0 if it ran and exited with status 0, -ETIMEDOUT, -EINTR, -ECHILD for another exit
  * status or a signal, or another -errno if it could not be started at all.
  */

@@ -4,15 +4,16 @@
  * is worth. `make bench` runs it.
  */
 #include "compare.h"
+#include "descendants.h"
+#include "stock_environment.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-extern char **environ;
 
 const char *config_name(enum config config)
 {
@@ -74,7 +75,7 @@ static int make_folders(const char *path)
 static int prepare_out(struct compare *compare)
 {
 	const char *out = compare->options.out;
-	char date[32], *colon;
+	char date[32], folder[PATH_MAX], *colon;
 	int err;
 
 	snprintf(date, sizeof(date), "%s", compare->host.date);
@@ -93,8 +94,12 @@ static int prepare_out(struct compare *compare)
 			"oc_bench_compare: The folder '%s' cannot be made: %s. Choose "
 			"another with --out.\n",
 			compare->out, strerror(-err));
+		return err;
 	}
-	return err;
+	/* Absolute, as the ranks may start elsewhere; this folder was made a moment ago. */
+	snprintf(compare->stats, sizeof(compare->stats), "%.*s/.stats", COMPARE_PATH_CHARS - 16,
+		 realpath(compare->out, folder) ? folder : compare->out);
+	return 0;
 }
 
 /*
@@ -103,25 +108,14 @@ static int prepare_out(struct compare *compare)
  */
 static void clean_environment(void)
 {
-	char name[256];
-	size_t i = 0;
+	char dropped[1024];
 
-	while (environ[i]) {
-		size_t length = strcspn(environ[i], "=");
-		bool loads = strncmp(environ[i], "OMPI_MCA_", 9) == 0 ||
-			     strncmp(environ[i], "LD_PRELOAD=", 11) == 0;
-
-		if (loads && length < sizeof(name) && strstr(environ[i] + length, "onecopy")) {
-			memcpy(name, environ[i], length);
-			name[length] = '\0';
-			fprintf(stderr,
-				"oc_bench_compare: %s loads onecopy, so it is ignored here; "
-				"--with decides what runs under onecopy.\n",
-				name);
-			unsetenv(name);
-		} else {
-			i++;
-		}
+	if (stock_environment(dropped, sizeof(dropped))) {
+		fprintf(stderr,
+			"oc_bench_compare: Dropped from the environment, since the stock runs "
+			"must be without onecopy: %s. Only --with decides what the onecopy runs "
+			"get.\n",
+			dropped);
 	}
 	if (geteuid() == 0) {
 		/* mpirun refuses root otherwise; in a container there is often nobody else. */
@@ -148,6 +142,24 @@ static int check_with(const char *with)
 	}
 	child_args_destroy(&args);
 	return err;
+}
+
+/* Better said now than after a quarter of an hour. */
+static int check_json(const char *path)
+{
+	FILE *file = path ? fopen(path, "a") : NULL;
+
+	if (path && !file) {
+		fprintf(stderr,
+			"oc_bench_compare: '%s' (--json) cannot be written: %s. Choose another "
+			"place.\n",
+			path, strerror(errno));
+		return -errno;
+	}
+	if (file) {
+		fclose(file);
+	}
+	return 0;
 }
 
 static void on_signal(int number)
@@ -215,12 +227,13 @@ int main(int argc, char **argv)
 	if (status >= 0) {
 		return status;
 	}
-	if (check_with(compare.options.with)) {
+	if (check_with(compare.options.with) || check_json(compare.options.json)) {
 		return STATUS_USAGE;
 	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	clean_environment();
+	descendants_adopt();
 	host_describe(&compare.host);
 	list_cells(&compare);
 	values = (size_t)compare.options.ranks_n * CONFIG_COUNT * (size_t)compare.cells_n *

@@ -43,6 +43,7 @@ struct compare_options {
 	long iterations; /* 0: as the benchmark chooses */
 	bool check;
 	const char *with;
+	bool with_given;
 	const char *mpirun;
 	const char *program; /* NULL: beside this one */
 	const char *json;    /* NULL: in @out */
@@ -67,10 +68,17 @@ struct compare {
 	struct host host;
 	char mpi[128];
 	char out[COMPARE_PATH_CHARS];
+	char stats[COMPARE_PATH_CHARS]; /* where onecopy leaves its counters in a run */
 	struct compare_cell cells[COMPARE_MAX_CELLS];
 	int cells_n;
 	long rounds; /* complete ones; the first @rounds values of each cell are there */
 	double *us;  /* see compare_us */
+	/* Summed over the onecopy runs and their ranks, by onecopy's own counters. */
+	struct compare_service {
+		long long served;
+		long long handed_back;
+	} service[COMPARE_MAX_RANKS];
+	bool unverified; /* some run left no counters */
 	char *commands[COMPARE_MAX_RANKS][CONFIG_COUNT];
 };
 

@@ -59,6 +59,7 @@ static json_t *cell_to_json(const struct compare *compare, const struct ranks_su
 static json_t *ranks_to_json(const struct compare *compare, const struct ranks_summary *s,
 			     int ranks_index)
 {
+	const struct compare_service *service = &compare->service[ranks_index];
 	json_t *cells = json_array(), *commands = json_object();
 	int i;
 
@@ -69,11 +70,13 @@ static json_t *ranks_to_json(const struct compare *compare, const struct ranks_s
 		json_object_set_new(commands, config_name((enum config)i),
 				    json_string(compare->commands[ranks_index][i]));
 	}
-	return json_pack("{s:i, s:b, s:f, s:i, s:o, s:o, s:o, s:o, s:o}", "ranks", s->ranks,
-			 "oversubscribed", s->oversubscribed, "floor", s->floor, "lost", s->lost,
-			 "geomean_all", group_to_json(&s->all), "geomean_64KiB_and_more",
+	return json_pack("{s:i, s:b, s:f, s:i, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}", "ranks",
+			 s->ranks, "oversubscribed", s->oversubscribed, "floor", s->floor, "lost",
+			 s->lost, "geomean_all", group_to_json(&s->all), "geomean_64KiB_and_more",
 			 group_to_json(&s->large), "barrier", group_to_json(&s->barrier),
-			 "commands", commands, "cells", cells);
+			 "commands", commands, "onecopy_runs", "calls_served",
+			 (json_int_t)service->served, "calls_handed_back",
+			 (json_int_t)service->handed_back, "cells", cells);
 }
 
 static json_t *host_to_json(const struct host *host)
@@ -103,11 +106,11 @@ int compare_write_json(const struct compare *compare, const struct ranks_summary
 	for (i = 0; i < compare->options.ranks_n; i++) {
 		json_array_append_new(results, ranks_to_json(compare, &summaries[i], i));
 	}
-	root = json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:o, s:I, s:o}", "program",
+	root = json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:o, s:b, s:I, s:o}", "program",
 			 "oc_bench_compare", "date", host->date, "commit", host->commit, "dirty",
 			 host->dirty, "host", host_to_json(host), "mpi", compare->mpi, "options",
-			 options_to_json(compare), "complete_rounds", (json_int_t)compare->rounds,
-			 "results", results);
+			 options_to_json(compare), "service_verified", !compare->unverified,
+			 "complete_rounds", (json_int_t)compare->rounds, "results", results);
 	if (!root) {
 		fprintf(stderr, "oc_bench_compare: Out of memory while writing the results.\n");
 		return -ENOMEM;

@@ -52,7 +52,7 @@ static const struct argp_option option_table[] = {
 	{ NULL, 0, NULL, 0, "How it is run:", 2 },
 	{ "with", KEY_WITH, "CMD", 0,
 	  "Put before mpirun in the onecopy configuration "
-	  "(default: build/release/tools/onecopy/onecopy run)",
+	  "(default: 'onecopy run' of the build that this program lies in)",
 	  2 },
 	{ "mpirun", KEY_MPIRUN, "CMD", 0, "The launcher and its options (default: mpirun)", 2 },
 	{ "program", KEY_PROGRAM, "FILE", 0,
@@ -221,6 +221,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 	if (text) {
 		*text = arg;
+		o->with_given |= key == KEY_WITH;
 		return 0;
 	}
 	switch (key) {
@@ -247,6 +248,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* 'onecopy run' of this build, quoted for child_args_add_words(). */
+static const char *own_command(void)
+{
+	static char command[COMPARE_PATH_CHARS + 64];
+	char folder[COMPARE_PATH_CHARS];
+
+	host_program_folder(folder, sizeof(folder));
+	snprintf(command, sizeof(command), "'%s/../tools/onecopy/onecopy' run", folder);
+	return command;
+}
+
 int compare_options_parse(int argc, char **argv, struct compare_options *options)
 {
 	static const struct argp argp = {
@@ -265,7 +277,7 @@ int compare_options_parse(int argc, char **argv, struct compare_options *options
 		.timeout_s = 300,
 		.check = true,
 		.plots = true,
-		.with = "build/release/tools/onecopy/onecopy run",
+		.with = own_command(),
 		.mpirun = "mpirun",
 		.floor = 0.95,
 		.floor_oversubscribed = 0.5,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Runs the benchmark in its three configurations, taking turns, and gathers the medians. */
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -194,6 +196,105 @@ static int read_run(struct compare *compare, int ranks_index, enum config config
 	return err;
 }
 
+static long long sum_calls(const json_t *rows)
+{
+	long long calls = 0;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		calls += json_integer_value(json_object_get(row, "calls"));
+	}
+	return calls;
+}
+
+/* Add up and remove the counters that the ranks left. Returns the number of files. */
+static int take_counters(const char *folder, struct compare_service *service)
+{
+	DIR *stream = opendir(folder);
+	struct dirent *entry;
+	int files = 0;
+
+	while (stream && (entry = readdir(stream))) {
+		char path[COMPARE_PATH_CHARS + sizeof(entry->d_name)];
+		json_t *root;
+
+		if (entry->d_name[0] == '.') {
+			continue;
+		}
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		root = json_load_file(path, 0, NULL);
+		files += root != NULL;
+		service->served += sum_calls(json_object_get(root, "collectives"));
+		service->handed_back += sum_calls(json_object_get(root, "handed_back"));
+		json_decref(root);
+		unlink(path);
+	}
+	if (stream) {
+		closedir(stream);
+	}
+	rmdir(folder);
+	return files;
+}
+
+/*
+ * A run that onecopy did not take part in compares stock with stock. Its counters tell, however it
+ * was loaded; only a command of the user's may do without them.
+ */
+static int verify_service(struct compare *compare, int ranks_index)
+{
+	const char *with = compare->options.with;
+	struct compare_service run = { .served = 0 };
+	int files = take_counters(compare->stats, &run);
+
+	compare->service[ranks_index].served += run.served;
+	compare->service[ranks_index].handed_back += run.handed_back;
+	if (run.served > 0) {
+		return 0;
+	}
+	if (files == 0 && compare->options.with_given) {
+		if (!compare->unverified) {
+			fprintf(stderr,
+				"oc_bench_compare: '%s' (--with) left no counters in "
+				"ONECOPY_STATS_DIR, so it is not verified that onecopy served "
+				"anything.\n",
+				with);
+		}
+		compare->unverified = true;
+		return 0;
+	}
+	fprintf(stderr,
+		"oc_bench_compare: onecopy served no call in a run under '%s' (%lld were handed "
+		"back to the MPI), so there is nothing to compare. See '%s --stats mpirun -n 2 "
+		"PROGRAM' and 'onecopy info' for the reason.\n",
+		with, run.handed_back, with);
+	return -ENOTSUP;
+}
+
+/* As child_run; the onecopy runs leave their counters in compare->stats. */
+static int run_child(const struct compare *compare, enum config config,
+		     const struct child_args *args, struct child_result *result)
+{
+	struct compare_service left_over = { .served = 0 };
+	int err;
+
+	if (config != CONFIG_ONECOPY) {
+		return child_run(args, compare->options.timeout_s, result);
+	}
+	take_counters(compare->stats, &left_over);
+	if (mkdir(compare->stats, 0700)) {
+		return -errno;
+	}
+	setenv("ONECOPY_STATS_DIR", compare->stats, 1);
+	err = child_run(args, compare->options.timeout_s, result);
+	unsetenv("ONECOPY_STATS_DIR");
+	if (err) {
+		take_counters(compare->stats, &left_over);
+	}
+	return err;
+}
+
 static int run_once(struct compare *compare, int ranks_index, enum config config, long round,
 		    const struct progress *progress)
 {
@@ -212,13 +313,17 @@ static int run_once(struct compare *compare, int ranks_index, enum config config
 	}
 	/* A run that dies early must not be taken for the one before. */
 	unlink(path);
-	err = child_run(&args, compare->options.timeout_s, &result);
+	err = run_child(compare, config, &args, &result);
 	if (err) {
 		progress_clear(progress);
 		explain_failure(&args, &result, compare->options.timeout_s, err);
 		goto out;
 	}
 	err = read_run(compare, ranks_index, config, round, path);
+	if (!err && config == CONFIG_ONECOPY) {
+		progress_clear(progress);
+		err = verify_service(compare, ranks_index);
+	}
 out:
 	unlink(path);
 	child_args_destroy(&args);

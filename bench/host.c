@@ -51,12 +51,13 @@ static void read_cpu_model(char *out, int chars)
 	}
 }
 
-/* A core counts once: by the first of its hardware threads that this process may use. */
+/* The cores behind the hardware threads that this process may use, each counted once. */
 static int count_cores(void)
 {
-	cpu_set_t allowed;
-	int cpu, cores = 0;
+	cpu_set_t allowed, cores;
+	int cpu;
 
+	CPU_ZERO(&cores);
 	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
 		return (int)sysconf(_SC_NPROCESSORS_ONLN);
 	}
@@ -69,10 +70,13 @@ static int count_cores(void)
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
 		read_line(path, siblings, sizeof(siblings));
-		/* Without the file each CPU is taken for a core. */
-		cores += siblings[0] == '\0' || atoi(siblings) == cpu;
+		/*
+		 * A core is known by its first thread, which we may not be allowed to use
+		 * ourselves. Without the file each CPU is taken for a core.
+		 */
+		CPU_SET(siblings[0] ? atoi(siblings) : cpu, &cores);
 	}
-	return cores ? cores : 1;
+	return CPU_COUNT(&cores);
 }
 
 static bool git(const char *folder, const char *words, struct child_result *result)

@@ -5,6 +5,8 @@
  * mpirun becomes our child and is killed too.
  */
 #include "demo.h"
+#include "descendants.h"
+#include "stock_environment.h"
 
 #include <argz.h>
 #include <errno.h>
@@ -23,8 +25,7 @@
 #include <wordexp.h>
 
 #define TAIL_LINES 15
-#define GRACE_MS 5000	  /* from SIGTERM to SIGKILL: mpirun ends its ranks in between */
-#define ORPHAN_ROUNDS 500 /* of 10 ms */
+#define GRACE_MS 5000 /* from SIGTERM to SIGKILL: mpirun ends its ranks in between */
 
 static volatile sig_atomic_t interrupted;
 
@@ -77,10 +78,16 @@ static void note_interrupt(int signal)
 void demo_child_setup(void)
 {
 	struct sigaction action = { .sa_handler = note_interrupt };
+	char dropped[1024];
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	descendants_adopt();
+	if (stock_environment(dropped, sizeof(dropped)))
+		fprintf(stderr,
+			"onecopy-demo: dropped from the environment, since one side must run without "
+			"onecopy: %s\n",
+			dropped);
 	setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
 	setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
 }
@@ -109,31 +116,6 @@ static void become(const struct demo *demo, char **argv)
 	execvp(argv[0], argv);
 	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);
-}
-
-/* Kills what the last command left behind and collects it. Each round reads the list anew: killing
- * a process hands its children to us.
- */
-static void end_orphans(void)
-{
-	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
-	char path[64];
-	pid_t reaped = 0;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)gettid());
-	for (int round = 0; round < ORPHAN_ROUNDS && reaped >= 0; round++) {
-		char *list = demo_read_text(path);
-		char *pid, *rest = list;
-
-		while (list && (pid = strsep(&rest, " \n")))
-			if (atoi(pid) > 0)
-				kill(atoi(pid), SIGKILL);
-		free(list);
-		while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0)
-			;
-		if (reaped == 0)
-			nanosleep(&pause, NULL);
-	}
 }
 
 /* Waits for the child's end. Returns poll's result: 0 when the time is up. */
@@ -172,7 +154,7 @@ static const char *supervise(pid_t pid, int timeout_s, int *status)
 	waitpid(pid, status, 0);
 	if (pidfd >= 0)
 		close(pidfd);
-	end_orphans();
+	descendants_end();
 	return why;
 }
 

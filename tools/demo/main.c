@@ -152,6 +152,20 @@ static int check_needs(const struct demo *demo)
 	return 0;
 }
 
+/* Better said now than after all runs. */
+static int check_json(const char *path)
+{
+	FILE *file = path ? fopen(path, "a") : NULL;
+
+	if (path && !file) {
+		fprintf(stderr, "onecopy-demo: --json: %s: %s\n", path, strerror(errno));
+		return -1;
+	}
+	if (file)
+		fclose(file);
+	return 0;
+}
+
 static int create_scratch(struct demo_files *files)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -326,7 +340,8 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &demo.opt);
 
 	demo_child_setup();
-	if (demo_host_read(demo.opt.mpirun, &demo.host) || check_needs(&demo))
+	if (demo_host_read(demo.opt.mpirun, &demo.host) || check_needs(&demo) ||
+	    check_json(demo.opt.json))
 		return 1;
 	results = calloc(demo_num_programs, sizeof(*results));
 	if (!results || create_scratch(&demo.files)) {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "job.h"
 
+#include "descendants.h"
+#include "stock_environment.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -129,6 +132,7 @@ static bool read_output(int fd, double deadline, char **output, size_t *length)
 static void become(const struct job *job, char **argv, int fd)
 {
 	int input = open("/dev/null", O_RDONLY);
+	char dropped[1024];
 
 	/* Its own group, so that a deadline ends the command together with what it started. */
 	setpgid(0, 0);
@@ -138,6 +142,8 @@ static void become(const struct job *job, char **argv, int fd)
 	/* mpirun refuses root, which is what containers run as, without these. */
 	setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
 	setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+	/* Not what the tester's shell has, but what the test sets. */
+	stock_environment(dropped, sizeof(dropped));
 	for (int i = 0; i < job->variables; i++)
 		putenv((char *)(uintptr_t)job->environment[i]);
 	execvp(argv[0], argv);
@@ -189,6 +195,7 @@ void job_run(const struct job *job, struct job_result *result)
 	if (pipe2(fds, O_CLOEXEC))
 		die("pipe");
 	fflush(NULL);
+	descendants_adopt();
 	pid = fork();
 	if (pid < 0)
 		die("fork");
@@ -203,6 +210,7 @@ void job_run(const struct job *job, struct job_result *result)
 	}
 	close(fds[0]);
 	result->status = wait_for(pid);
+	descendants_end();
 	result->seconds = now() - start;
 	if (file) {
 		result->stats = json_load_file(file, 0, NULL);
