@@ -5,7 +5,7 @@
 #   make            build (build/release)
 #   make demo       install what is missing, build, run programs with and without onecopy
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
-#   make bench      our benchmark, stock against onecopy (arguments: BENCH_ARGS="...")
+#   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")
 #   make lint       the gates of tests/gates
 #   make fmt        format the sources with clang-format (FILES="...": only those)
 #   make install    install build/release (PREFIX=/usr/local, DESTDIR=)
@@ -41,7 +41,8 @@ demo: setup
 check: setup
 	@cmake/check.sh
 
-bench: all
+bench: setup
+	@$(MAKE) --no-print-directory all
 	@$(release)/bench/oc_bench_compare $(BENCH_ARGS)
 
 lint:
