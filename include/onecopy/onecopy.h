@@ -166,6 +166,14 @@ struct oc_call {
  */
 OC_API int oc_collective(struct oc_team *team, const struct oc_call *call);
 
+/*
+ * Instead of oc_collective() on a member that cannot take part, as it lacks memory for the buffers:
+ * so that the others do not wait for it. The call's buffers are not looked at. OC_HAND_BACK where
+ * oc_collective() returns that: nothing is lost. Else the team is unusable for all members:
+ * their calls return `error` (-errno), and so does this function.
+ */
+OC_API int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error);
+
 struct oc_request;
 
 /*

@@ -10,6 +10,8 @@
 /* Blocks up to this size need no division to see that all ranks' fit an address space. */
 #define CALL_BYTES_SAFE ((size_t)UINT32_MAX)
 
+#define MPI_CHOSEN "the MPI's own algorithm was chosen for this size"
+
 static bool is_rooted(enum oc_collective collective)
 {
 	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
@@ -206,8 +208,7 @@ static int decide(struct oc_team *team, const struct oc_call *call, struct oci_r
 	int error;
 
 	if (choice.algorithm == OCI_CHOICE_MPI) {
-		oci_count_back((enum oci_collective)call->collective,
-			       "the MPI's own algorithm was chosen for this size");
+		oci_count_back((enum oci_collective)call->collective, MPI_CHOSEN);
 		return OC_HAND_BACK;
 	}
 	key = key_of(team, call, choice);
@@ -287,13 +288,11 @@ int oci_team_await(struct oc_team *team)
 	return OC_HAND_BACK;
 }
 
-int oc_collective(struct oc_team *team, const struct oc_call *call)
+/* 0: the engine serves this call, unless the selector says otherwise. */
+static int enter(struct oc_team *team, const struct oc_call *call)
 {
-	struct oci_operation o;
-	int result = oci_call_check(team, call);
+	int result;
 
-	if (result)
-		return result;
 	if (__builtin_expect(team->team.state != OCI_TEAM_READY ||
 				     team->team.calls < team->team.switch_at,
 			     0)) {
@@ -306,8 +305,37 @@ int oc_collective(struct oc_team *team, const struct oc_call *call)
 		if (result != 1)
 			return result;
 	}
-	if (team->team.error)
-		return team->team.error;
+	return team->team.error;
+}
+
+int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
+{
+	int result = enter(team, call);
+
+	if (result)
+		return result;
+	if (choose(team, call).algorithm == OCI_CHOICE_MPI) {
+		oci_count_back((enum oci_collective)call->collective, MPI_CHOSEN);
+		return OC_HAND_BACK;
+	}
+	return oci_team_fail(&team->team, error, -1,
+			     "rank %u could not take part in %s of %zu bytes (%s); this "
+			     "communicator cannot be used any more",
+			     team->team.rank,
+			     oci_collective_name((enum oci_collective)call->collective),
+			     call->bytes, strerror(-error));
+}
+
+int oc_collective(struct oc_team *team, const struct oc_call *call)
+{
+	struct oci_operation o;
+	int result = oci_call_check(team, call);
+
+	if (result)
+		return result;
+	result = enter(team, call);
+	if (result)
+		return result;
 	result = oci_operation_prepare(team, call, &o);
 	if (result)
 		return result;
