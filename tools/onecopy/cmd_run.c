@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE };
@@ -23,7 +22,8 @@ enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE };
 struct run_options {
 	bool stats, quiet;
 	const char *stats_json;
-	char **command;		   /* NULL-terminated, as in argv */
+	FILE *stats_file; /* open before the job starts: afterwards it would be too late to say */
+	char **command;	  /* NULL-terminated, as in argv */
 	struct word_list settings; /* what was set in ONECOPY_*, for the line that says it */
 };
 
@@ -147,20 +147,19 @@ static bool prepare(const struct run_options *options)
 
 static const char *why_none(bool loaded)
 {
-	static char text[512];
+	/* As in the library's table of options. */
+	static const char *const off[] = { "off", "0", "no", "false" };
 	const char *enable = getenv("ONECOPY");
 
 	if (!loaded)
 		return "the component was not found (see above)";
-	if (enable && (!strcasecmp(enable, "off") || !strcmp(enable, "0") ||
-		       !strcasecmp(enable, "no") || !strcasecmp(enable, "false")))
-		return "ONECOPY is off in the environment";
-	snprintf(text, sizeof(text),
-		 "no process of the job loaded the component. Either the program does not use Open "
-		 "MPI %s, or has it linked statically, or it ended without MPI_Finalize, or its "
-		 "ranks ran on other nodes, where the environment did not reach them",
-		 OC_OMPI_VERSION);
-	return text;
+	for (size_t i = 0; enable && i < sizeof(off) / sizeof(off[0]); i++)
+		if (!strcmp(enable, off[i]))
+			return "ONECOPY is off in the environment";
+	return "no process of the job left counters. Either the launcher failed or was killed, or "
+	       "the program ended without MPI_Finalize, does not use Open MPI 4.1, or has it "
+	       "linked statically, or its ranks ran on other nodes, where the environment did not "
+	       "reach them";
 }
 
 /* Where the ranks leave their counters: readable by them alone, as they are the same user. */
@@ -184,8 +183,9 @@ static void report(const struct run_options *options, const char *dir, bool load
 		return;
 	if (options->stats)
 		stats_print(stats, stderr, why_none(loaded));
-	if (options->stats_json &&
-	    json_dump_file(stats, options->stats_json, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
+	if (options->stats_file &&
+	    (json_dumpf(stats, options->stats_file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
+	     fflush(options->stats_file)))
 		command_say("the statistics cannot be written to %s: %s", options->stats_json,
 			    strerror(errno));
 	json_decref(stats);
@@ -202,9 +202,13 @@ int run_main(int argc, char **argv)
 	if (!options.command)
 		command_usage("no command to run; usage: onecopy run [OPTION...] COMMAND "
 			      "[ARGUMENT...], such as: onecopy run mpirun -n 4 ./app");
+	if (options.stats_json) {
+		options.stats_file = fopen(options.stats_json, "we");
+		if (!options.stats_file)
+			command_usage("--stats-json: %s cannot be written: %s", options.stats_json,
+				      strerror(errno));
+	}
 	loaded = prepare(&options);
-	/* It is ours; the library would warn of a variable that it does not know. */
-	unsetenv(COMPONENT_DIR_VARIABLE);
 	/* With nothing to do afterwards there is nobody to stay for. */
 	if ((!options.stats && !options.stats_json) || !make_directory(dir, sizeof(dir)))
 		return child_become(options.command);

@@ -14,6 +14,18 @@
 /* Relative to the executable's directory: the build tree, then an installation's bin. */
 static const char *const places[] = { "../../mpi/ompi", OC_COMPONENT_FROM_BIN };
 
+/* What the variable said; absolute, as the ranks may start elsewhere. "" if it said nothing. */
+static char given[PATH_MAX];
+
+void component_take_variable(void)
+{
+	const char *text = getenv(COMPONENT_DIR_VARIABLE);
+
+	if (text && *text && !realpath(text, given))
+		snprintf(given, sizeof(given), "%s", text);
+	unsetenv(COMPONENT_DIR_VARIABLE);
+}
+
 static bool has_component(const char *dir)
 {
 	char path[PATH_MAX + sizeof(COMPONENT_FILE) + 1];
@@ -40,14 +52,11 @@ static bool own_directory(char *dir, size_t bytes)
 
 void component_find(struct component *component)
 {
-	const char *given = getenv(COMPONENT_DIR_VARIABLE);
 	char own[PATH_MAX];
 
 	*component = (struct component){ .built_for = OC_OMPI_VERSION };
-	if (given && *given) {
-		/* Absolute, as the ranks may start elsewhere. */
-		if (!realpath(given, component->dir))
-			snprintf(component->dir, sizeof(component->dir), "%s", given);
+	if (*given) {
+		snprintf(component->dir, sizeof(component->dir), "%s", given);
 		component->found = has_component(component->dir);
 		return;
 	}

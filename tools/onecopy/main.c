@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "command.h"
+#include "component.h"
 
 #include <onecopy/onecopy.h>
 
@@ -56,6 +57,14 @@ static int print_command_help(const struct command *command)
 	return 0;
 }
 
+/* A word that is silently ignored was meant to do something. */
+static void refuse_more(int argc, char **argv, int expected)
+{
+	if (argc > expected)
+		command_usage("'%s' is one argument too many for 'onecopy %s'", argv[expected],
+			      argv[1]);
+}
+
 static int is(const char *text, const char *a, const char *b)
 {
 	return !strcmp(text, a) || !strcmp(text, b);
@@ -70,16 +79,21 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return EXIT_USAGE;
 	}
+	component_take_variable();
 	if (is(argv[1], "--version", "-V")) {
+		refuse_more(argc, argv, 2);
 		printf("onecopy %s\n", oc_version());
 		return 0;
 	}
 	if (is(argv[1], "--help", "-h") || (argc == 2 && !strcmp(argv[1], "help"))) {
+		refuse_more(argc, argv, 2);
 		print_help(stdout);
 		return 0;
 	}
-	if (!strcmp(argv[1], "help"))
+	if (!strcmp(argv[1], "help")) {
+		refuse_more(argc, argv, 3);
 		return print_command_help(find_command(argv[2]));
+	}
 
 	command = find_command(argv[1]);
 	snprintf(name, sizeof(name), "onecopy %s", command->name);

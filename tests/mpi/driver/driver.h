@@ -18,6 +18,7 @@ void kill_scenario(char **words);
 void mismatch_scenario(char **words);
 void command_scenario(char **words);
 void environment_scenario(char **words);
+void manual_scenario(char **words);
 void signals_scenario(char **words);
 void foreign_stats_scenario(char **words);
 

@@ -46,7 +46,12 @@ void command_scenario(char **words)
 		{ "rum true", 2, "'rum' is not a command", "run, info" },
 		{ "--frobnicate", 2, "--frobnicate", "--version" },
 		{ "help rum", 2, "'rum' is not a command", "run, info" },
+		{ "help run extra", 2, "'extra'", "too many" },
+		{ "--version extra", 2, "'extra'", "too many" },
+		{ "--help extra", 2, "'extra'", "too many" },
 		{ "run", 2, "no command", "mpirun" },
+		{ "run --stats-json /no/such/folder/x echo ran", 2, "/no/such/folder/x",
+		  "cannot be written" },
 		{ "run --sttas true", 2, "--sttas", "--stats-json FILE" },
 		{ "run -x true", 2, "-x", "--quiet" },
 		{ "run --mechanism", 2, "--mechanism needs a value", "NAME" },
@@ -122,6 +127,68 @@ void environment_scenario(char **words)
 	verdict_done(
 		"environment: %d bad values: one warning each, the job went on with the default\n",
 		BAD);
+}
+
+/* The default that the manual page says of a variable; NULL: the variable is not there. */
+static const char *manual_default(const char *manual, const char *variable)
+{
+	/* As a heading of its own, alone or with the asterisk. */
+	const char *heading = strstr(manual, job_text("\n.B %s\n", variable));
+	const char *says;
+
+	if (!heading)
+		heading = strstr(manual, job_text("\n.BR %s *\n", variable));
+	says = heading ? strstr(heading, "Default") : NULL;
+	if (!says)
+		return NULL;
+	if (!strncmp(says, "Default: none", 13))
+		return "";
+	says = strchr(says, '\n') + 1;
+	says += strncmp(says, ".BR ", 4) ? strlen(".B ") : strlen(".BR ");
+	return job_text("%.*s", (int)strcspn(says, " \n"), says);
+}
+
+/* onecopy-environment(7) has every option, with the default that it has. */
+void manual_scenario(char **words)
+{
+	struct job job = { .timeout_s = 30 };
+	struct job_result result;
+	const json_t *row;
+	json_t *json;
+	char *manual = NULL;
+	size_t i, bytes = 0;
+	FILE *file = fopen(OC_TEST_MANUAL, "r");
+
+	(void)words;
+	if (!file || getdelim(&manual, &bytes, '\0', file) < 0) {
+		verdict_fail(NULL, "%s cannot be read", OC_TEST_MANUAL);
+		return;
+	}
+	fclose(file);
+	job_add(&job, job_onecopy);
+	job_add(&job, "info");
+	job_add(&job, "--options");
+	job_add(&job, "--json");
+	/* The command's own variable is no option, and no reason for a warning. */
+	job_set(&job, "ONECOPY_COMPONENT_DIR=/no/such/folder");
+	job_run(&job, &result);
+	json = json_loads(result.output, 0, NULL);
+	if (!json_array_size(json_object_get(json, "options")))
+		verdict_fail(&result, "onecopy info --options --json lists nothing");
+	json_array_foreach(json_object_get(json, "options"), i, row)
+	{
+		const char *variable = json_string_value(json_object_get(row, "variable"));
+		const char *is = json_string_value(json_object_get(row, "default"));
+		const char *said = manual_default(manual, variable);
+
+		if (!said || strcmp(said, is))
+			verdict_fail(NULL, "%s: the manual page says the default '%s', it is '%s'",
+				     variable, said ? said : "(nothing)", is);
+	}
+	verdict_done("manual: %zu options and their defaults are in the page\n", i);
+	json_decref(json);
+	job_free(&result);
+	free(manual);
 }
 
 /* A signal to the command reaches what it runs, and the status says how that ended. */

@@ -11,13 +11,21 @@ static const struct scenario {
 	const char *name;
 	void (*run)(char **words);
 } scenarios[] = {
-	{ "bytes", bytes_scenario },	     { "random", random_scenario },
-	{ "isend", isend_scenario },	     { "forced", forced_scenario },
-	{ "datatypes", datatypes_scenario }, { "communicators", communicators_scenario },
-	{ "denied", denied_scenario },	     { "recover", recover_scenario },
-	{ "kill", kill_scenario },	     { "mismatch", mismatch_scenario },
-	{ "command", command_scenario },     { "environment", environment_scenario },
-	{ "signals", signals_scenario },     { "foreign-stats", foreign_stats_scenario },
+	{ "bytes", bytes_scenario },
+	{ "random", random_scenario },
+	{ "isend", isend_scenario },
+	{ "forced", forced_scenario },
+	{ "datatypes", datatypes_scenario },
+	{ "communicators", communicators_scenario },
+	{ "denied", denied_scenario },
+	{ "recover", recover_scenario },
+	{ "kill", kill_scenario },
+	{ "mismatch", mismatch_scenario },
+	{ "command", command_scenario },
+	{ "environment", environment_scenario },
+	{ "manual", manual_scenario },
+	{ "signals", signals_scenario },
+	{ "foreign-stats", foreign_stats_scenario },
 };
 
 int driver_ranks(const char *word)
