@@ -266,26 +266,60 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 	if (result == 1) {
 		oci_team_finish(&team->team, o->x.seq, o->x.signature);
 		oci_counts_add(team, &o->x);
+	} else {
+		oci_exec_over(&o->x);
 	}
 	oci_cache_put(o->cached);
 	if (o->temporary)
 		free(o->temporary);
 }
 
+/* Is this call one that the ranks have agreed to serve? Counts it when not. */
+static int decide_to_serve(struct oc_team *team)
+{
+	int serve = 1;
+
+	pthread_mutex_lock(&oci_engine.lock);
+	if (team->team.state == OCI_TEAM_REFUSED || team->team.calls < team->team.switch_at) {
+		team->team.calls++;
+		serve = OC_HAND_BACK;
+	}
+	pthread_mutex_unlock(&oci_engine.lock);
+	return serve;
+}
+
 int oci_team_await(struct oc_team *team)
 {
-	int state;
-
-	while ((state = oc_team_progress(team)) == 0) {
+	while (oc_team_progress(team) == 0) {
 		oci_wait_drive();
 		oci_os_yield();
 	}
-	if (state < 0)
-		return OC_HAND_BACK;
-	if (team->team.calls >= team->team.switch_at)
-		return 1;
-	team->team.calls++;
-	return OC_HAND_BACK;
+	return decide_to_serve(team);
+}
+
+static int begin(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+{
+	int result;
+
+	/* Acquire: pairs with the release in progress_locked(). Requests, which another thread may
+	 * be running, take their numbers under the lock; so must we while there are any. */
+	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
+		return oci_operation_prepare(team, call, o);
+	pthread_mutex_lock(&oci_engine.lock);
+	result = oci_operation_prepare(team, call, o);
+	pthread_mutex_unlock(&oci_engine.lock);
+	return result;
+}
+
+static void end(struct oc_team *team, struct oci_operation *o, int result)
+{
+	bool shared = __atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(shared, 0))
+		pthread_mutex_lock(&oci_engine.lock);
+	oci_operation_over(team, o, result);
+	if (__builtin_expect(shared, 0))
+		pthread_mutex_unlock(&oci_engine.lock);
 }
 
 /* 0: the engine serves this call, unless the selector says otherwise. */
@@ -336,17 +370,10 @@ int oc_collective(struct oc_team *team, const struct oc_call *call)
 	result = enter(team, call);
 	if (result)
 		return result;
-	result = oci_operation_prepare(team, call, &o);
+	result = begin(team, call, &o);
 	if (result)
 		return result;
 	result = oci_exec_wait(&o.x);
-	if (__builtin_expect(team->outstanding, 0)) {
-		/* Its requests may finish in another thread's progress. */
-		pthread_mutex_lock(&oci_engine.lock);
-		oci_operation_over(team, &o, result ? result : 1);
-		pthread_mutex_unlock(&oci_engine.lock);
-	} else {
-		oci_operation_over(team, &o, result ? result : 1);
-	}
+	end(team, &o, result ? result : 1);
 	return result;
 }

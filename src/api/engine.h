@@ -46,8 +46,11 @@ struct oc_team {
 		uint64_t count_key;
 	} recent[OCI_COLLECTIVES];
 	struct oci_counts counts;
-	unsigned int outstanding; /* requests of this team; guarded by engine.lock */
-	bool creating;		  /* on the engine's list of teams that progress brings up */
+	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
+	 * team holds that lock too, as its requests may be in another thread's progress. */
+	unsigned int outstanding;
+	bool creating;	/* on the engine's list of teams that progress brings up */
+	bool abandoned; /* destroyed under creation: goes when that is over */
 	struct oc_team *creating_next, *next, **link;
 };
 
@@ -68,6 +71,12 @@ struct oci_engine {
 };
 extern struct oci_engine oci_engine;
 
+/* request.c: oci_team_step(), and whatever waited for its result is decided; with the lock held. */
+int oci_creation_step(struct oc_team *team);
+/* Puts a team on the list that oc_progress() brings up; with the lock held. */
+void oci_creating_add(struct oc_team *team);
+/* team.c: the end of a team that nobody uses any more and no list holds. */
+void oci_team_dispose(struct oc_team *team);
 /* team.c: takes a team off the list of those that progress brings up; with the lock held. */
 void oci_creating_remove(struct oc_team *team);
 
@@ -81,7 +90,7 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);
-/* Brings the team up, waiting. 1 use it, OC_HAND_BACK, -errno. */
+/* Brings the team up, waiting. 1 use it, or OC_HAND_BACK. */
 int oci_team_await(struct oc_team *team);
 
 /* stats.c */

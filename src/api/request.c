@@ -20,8 +20,7 @@ struct oc_request {
 	int result; /* as oc_test() returns it */
 };
 
-/* Puts a team on the list that oc_progress() brings up. With the lock held. */
-static void team_create_on(struct oc_team *team)
+void oci_creating_add(struct oc_team *team)
 {
 	if (team->creating || team->team.state >= OCI_TEAM_READY)
 		return;
@@ -52,14 +51,32 @@ static bool request_prepare(struct oc_request *r)
 		r->over = true;
 		return false;
 	}
+	r->operation.x.polled = true;
 	r->prepared = true;
 	return true;
+}
+
+int oci_creation_step(struct oc_team *team)
+{
+	bool before = team->team.state < OCI_TEAM_READY;
+	int result = oci_team_step(&team->team);
+
+	/* Requests that waited get their numbers now, before anyone else can take one. */
+	if (!before || !result)
+		return result;
+	for (struct oc_request *r = oci_engine.first; r; r = r->next) {
+		if (r->team == team && !r->prepared && !r->over)
+			request_prepare(r);
+	}
+	return result;
 }
 
 static bool request_step(struct oc_request *r)
 {
 	int result;
 
+	if (r->over)
+		return true;
 	if (!r->prepared && !request_prepare(r))
 		return r->over;
 	/* A failed team ends its other operations too: they may wait for who has gone. */
@@ -81,10 +98,12 @@ static int progress_locked(void)
 
 	for (struct oc_team *team = oci_engine.creating, *next; team; team = next) {
 		next = team->creating_next;
-		if (oci_team_step(&team->team)) {
-			oci_creating_remove(team);
-			moved++;
-		}
+		if (!oci_creation_step(team))
+			continue;
+		oci_creating_remove(team);
+		if (team->abandoned)
+			oci_team_dispose(team);
+		moved++;
 	}
 	while (*at) {
 		struct oc_request *r = *at;
@@ -96,7 +115,9 @@ static int progress_locked(void)
 		*at = r->next;
 		if (!*at)
 			oci_engine.last = at;
-		r->team->outstanding--;
+		/* Release: what the request did to its team comes first. Pairs with the acquire in
+		 * oc_collective(). */
+		__atomic_fetch_sub(&r->team->outstanding, 1, __ATOMIC_RELEASE);
 		__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
 		moved++;
 	}
@@ -135,8 +156,8 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 		r->call.op = &r->op;
 	}
 	pthread_mutex_lock(&oci_engine.lock);
-	team_create_on(team);
-	oci_team_step(t);
+	oci_creating_add(team);
+	oci_creation_step(team);
 	/* Before its verdict a rank is free to hand back; after it, it must know where to begin. */
 	if (t->state < OCI_TEAM_VERDICT ||
 	    (t->state >= OCI_TEAM_READY && !team->outstanding && !request_prepare(r) && r->over)) {
@@ -148,7 +169,7 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	}
 	*oci_engine.last = r;
 	oci_engine.last = &r->next;
-	team->outstanding++;
+	__atomic_fetch_add(&team->outstanding, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
 	progress_locked();
 	pthread_mutex_unlock(&oci_engine.lock);
@@ -187,7 +208,7 @@ int oc_wait(struct oc_request *r)
 	while ((result = oc_test(r)) == 0) {
 		/* Polled: several operations may be waited for at once, so it yields, never sleeps.
 		 */
-		if (++turns % 64 == 0) {
+		if (r->team->team.oversubscribed || ++turns % 64 == 0) {
 			oci_wait_drive();
 			oci_os_yield();
 		} else {

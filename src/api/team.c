@@ -35,14 +35,31 @@ static void parse_environment(void)
 	}
 }
 
+/* In a child of fork(2): teams, requests and memory are the parent's; a new team starts afresh. */
+static void fork_child(void)
+{
+	pthread_mutex_init(&oci_engine.lock, NULL);
+	oci_engine.teams = oci_engine.creating = NULL;
+	oci_engine.first = NULL;
+	oci_engine.last = &oci_engine.first;
+	oci_engine.pending = 0;
+	oci_team_fork_child();
+}
+
+static void prepare_process(void)
+{
+	parse_environment();
+	oci_engine_hook = oc_progress;
+	pthread_atfork(NULL, NULL, fork_child);
+}
+
 int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstrap)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct oc_team *team = calloc(1, sizeof(*team));
 	int error = team ? 0 : -ENOMEM;
 
-	pthread_once(&once, parse_environment);
-	oci_engine_hook = oc_progress;
+	pthread_once(&once, prepare_process);
 	if (!error)
 		error = oci_team_init(&team->team, bootstrap, oci_copy_probe);
 	if (error) {
@@ -68,7 +85,7 @@ int oc_team_progress(struct oc_team *team)
 	int result;
 
 	pthread_mutex_lock(&oci_engine.lock);
-	result = oci_team_step(&team->team);
+	result = oci_creation_step(team);
 	pthread_mutex_unlock(&oci_engine.lock);
 	return result;
 }
@@ -92,21 +109,37 @@ void oci_creating_remove(struct oc_team *team)
 
 int oc_team_destroy(struct oc_team *team)
 {
+	enum oci_team_state state;
+
 	pthread_mutex_lock(&oci_engine.lock);
 	if (team->outstanding) {
 		pthread_mutex_unlock(&oci_engine.lock);
 		return -EBUSY;
 	}
-	oci_creating_remove(team);
+	state = team->team.state;
+	if (state > OCI_TEAM_START && state < OCI_TEAM_READY) {
+		/* The others count on our messages, and may be probing our memory. */
+		team->abandoned = true;
+		oci_creating_add(team);
+	} else {
+		oci_creating_remove(team);
+	}
 	*team->link = team->next;
 	if (team->next)
 		team->next->link = team->link;
 	oci_counts_merge(&team->counts);
+	state = team->abandoned ? state : OCI_TEAM_READY;
 	pthread_mutex_unlock(&oci_engine.lock);
+	if (state == OCI_TEAM_READY)
+		oci_team_dispose(team);
+	return 0;
+}
+
+void oci_team_dispose(struct oc_team *team)
+{
 	oci_recent_forget(team);
 	oci_cache_clear(&team->cache);
 	oci_team_leave(&team->team, team_release);
-	return 0;
 }
 
 uint32_t oc_team_rank(const struct oc_team *team)
@@ -140,8 +173,10 @@ int oc_team_force(struct oc_team *team, const char *collective, const char *algo
 			 c ? ", " : "", oci_collective_name(c));
 		if (strcmp(oci_collective_name(c), collective))
 			continue;
+		pthread_mutex_lock(&oci_engine.lock);
 		oci_recent_forget(team);
 		error = oci_forced_parse(c, algorithm, &team->forced[c], &expected);
+		pthread_mutex_unlock(&oci_engine.lock);
 		if (error)
 			oci_team_say(&team->team, "%s has no algorithm '%s'; valid are: %s",
 				     collective, algorithm, expected);

@@ -227,6 +227,81 @@ static void a_thousand_teams_live_at_once_and_share_slots(void **state)
 	oct_board_destroy(board);
 }
 
+static void add_int(void *context, const void *in, void *inout, size_t count)
+{
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		((int *)inout)[i] += ((const int *)in)[i];
+}
+
+static int add_ranks(struct oc_team *team, void *arg)
+{
+	struct oc_op op = { .apply = add_int, .bytes = sizeof(int), .commutative = 1 };
+	int mine = 1 << oc_team_rank(team), sum = 0;
+	struct oc_call call = { .collective = OC_ALLREDUCE,
+				.send = &mine,
+				.recv = &sum,
+				.bytes = sizeof(int),
+				.op = &op };
+
+	(void)arg;
+	for (int i = 0; i < 100; i++) {
+		if (oc_collective(team, &call) || sum != (1 << oc_team_size(team)) - 1)
+			return 1;
+	}
+	return 0;
+}
+
+static void children_of_a_process_with_teams_make_their_own(void **state)
+{
+	struct oct_board *board = oct_board_create(1);
+	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
+	struct oc_team *team;
+
+	(void)state;
+	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
+	assert_int_equal(barrier(team), 0);
+	/* Forked from here: the segment, slots and peers of this process are not theirs. */
+	assert_int_equal(oct_fork_team(3, 20, -1, add_ranks, NULL), 0);
+	assert_int_equal(barrier(team), 0);
+	assert_int_equal(oc_team_destroy(team), 0);
+	oct_board_destroy(board);
+}
+
+static unsigned int released;
+
+static void count_release(void *context)
+{
+	(void)context;
+	released++;
+}
+
+/* Rank 0 destroys its team while the others still need its messages of creation. */
+static void a_team_destroyed_under_creation_does_not_strand_its_peers(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_call call = { .collective = OC_BARRIER };
+	struct oc_request *request;
+	struct oc_team *teams[2];
+
+	(void)state;
+	for (uint32_t r = 0; r < 2; r++) {
+		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
+
+		bootstrap.release = count_release;
+		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
+		assert_int_equal(oc_start(teams[r], &call, &request), OC_HAND_BACK);
+	}
+	assert_int_equal(oc_team_destroy(teams[0]), 0);
+	for (int i = 0; i < 100 && oc_team_progress(teams[1]) == 0; i++)
+		oc_progress();
+	assert_int_equal(oc_team_progress(teams[1]), 1);
+	assert_int_equal(oc_team_destroy(teams[1]), 0);
+	oc_progress();
+	assert_int_equal(released, 2);
+	oct_board_destroy(board);
+}
+
 static void wrong_arguments_are_refused_and_change_nothing(void **state)
 {
 	struct oct_board *board = oct_board_create(1);
@@ -301,6 +376,8 @@ int main(void)
 		cmocka_unit_test(two_roots_of_one_bcast_are_an_error_soon),
 		cmocka_unit_test(memory_and_files_of_left_teams_come_back),
 		cmocka_unit_test(a_thousand_teams_live_at_once_and_share_slots),
+		cmocka_unit_test(children_of_a_process_with_teams_make_their_own),
+		cmocka_unit_test(a_team_destroyed_under_creation_does_not_strand_its_peers),
 		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),
 		cmocka_unit_test(the_common_ancestor_of_siblings_is_their_parent),
 	};

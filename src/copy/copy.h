@@ -89,11 +89,12 @@ enum oci_transfer_result {
 #define OCI_COPY_PIECE_BYTES ((size_t)4 << 20)
 
 /*
- * Moves as much as it can without waiting. DONE, BLOCKED, or -errno: -EAGAIN is not an error but
- * "no slot to spare for the helped copy, try again". *recovered is set when the agreed mechanism
- * failed in mid-operation and shm took over.
+ * Moves as much as it can without waiting, `polled` at most OCI_COPY_PIECE_BYTES at a time. DONE,
+ * BLOCKED, or -errno: -EAGAIN is not an error but "no slot to spare for the helped copy, try
+ * again". *recovered is set when the agreed mechanism failed in mid-operation and shm took over.
  */
-int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool *recovered);
+int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool polled,
+		     bool *recovered);
 /* What a blocked transfer waits for. */
 void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *transfer,
 			  struct oci_awaited *awaited);

@@ -67,7 +67,12 @@ int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
 		return (int)slot;
 	if (last <= base)
 		oci_store_relaxed(&lane->aux.served, 0);
-	t->request = (last > base ? last : base) + 1;
+	/* More requests than an operation has numbers for begin anew at 1: each is over, on both
+	 * sides, when the next one is made. */
+	if (last <= base)
+		t->request = base + 1;
+	else
+		t->request = base + 1 + (last - base) % (OCI_STEPS - 1);
 	t->turns = turns_of(t->bytes);
 	t->turn = 0;
 	/* Invalid while the terms change. Release on each: who sees a new term sees that the old
@@ -92,7 +97,7 @@ bool oci_shm_step(struct oci_team *team, struct oci_transfer *t)
 	/* Acquire: the peer's copy of those turns is done. Pairs with serve_peer()'s release. */
 	uint64_t word = oci_load_acquire(&lane->aux.served);
 	uint64_t none = oci_shm_served(t, 0);
-	uint64_t served = word >= none ? word - none : 0;
+	uint64_t served = word >> SERVED_SHIFT == none >> SERVED_SHIFT ? word - none : 0;
 
 	for (; t->turn < t->turns; t->turn++) {
 		size_t bytes = turn_bytes(t->bytes, t->turn);
@@ -149,7 +154,7 @@ static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
 	none = (r.number & (OCI_STEPS - 1)) << SERVED_SHIFT;
 	/* While the request names us only we write this word: our own last value. */
 	word = oci_load_relaxed(&lane->aux.served);
-	turn = word >= none ? word - none : 0;
+	turn = word >> SERVED_SHIFT == none >> SERVED_SHIFT ? word - none : 0;
 	/* Acquire: pairs with the release in oci_shm_step(). */
 	their_turns = oci_load_acquire(&lane->ack.request_turns);
 	for (; turn < turns; turn++) {

@@ -29,7 +29,7 @@ static ssize_t single_copy(struct oci_team *team, struct oci_transfer *t)
 	return moved;
 }
 
-int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool *recovered)
+int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled, bool *recovered)
 {
 	bool shm = team->member[t->peer].mechanism == OCI_MECH_SHM;
 	int error;
@@ -37,6 +37,8 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool *recove
 	while (t->bytes && !shm && !t->by_shm) {
 		ssize_t moved = single_copy(team, t);
 
+		if (moved > 0 && t->bytes && polled)
+			return OCI_TRANSFER_BLOCKED;
 		if (moved >= 0 || moved == -EINTR)
 			continue;
 		/* The pair agreed on this mechanism, so the failure is this buffer's (a page that

@@ -40,6 +40,14 @@ void oci_exec_init(struct oci_exec *x, uint64_t seq)
 	x->acc_in_recv = x->recv && x->recv != x->send;
 }
 
+/* Nothing of a peer's in particular: the caller tries again. */
+static void await_nobody(struct oci_exec *x)
+{
+	x->awaited = (struct oci_awaited){ .word = &x->team->own->progress.done,
+					   .target = UINT64_MAX,
+					   .peer = x->team->rank };
+}
+
 /* Any rank's word that keeps operation seq from starting: its predecessor in the lane. */
 static void await_lane(struct oci_exec *x)
 {
@@ -54,10 +62,7 @@ static void await_lane(struct oci_exec *x)
 		x->awaited = (struct oci_awaited){ .word = done, .target = below, .peer = r };
 		return;
 	}
-	/* It is an operation of our own that holds the lane: any peer's word will do to wait on. */
-	x->awaited = (struct oci_awaited){ .word = &team->own->progress.done,
-					   .target = below,
-					   .peer = team->rank };
+	await_nobody(x); /* an operation of our own holds the lane */
 }
 
 /* Writes who calls what into my lines, for the peers' check. */
@@ -118,7 +123,7 @@ static int exec_start(struct oci_exec *x)
 	if (x->plan->uses_slot) {
 		x->slot_offset = oci_slot_acquire(x->team, x->seq);
 		if (x->slot_offset < 0) {
-			await_lane(x);
+			await_nobody(x);
 			return 0;
 		}
 		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
@@ -299,7 +304,7 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 		x->moved |= moved_by[x->team->member[peer].mechanism];
 		x->in_transfer = true;
 	}
-	result = oci_transfer_run(x->team, &x->transfer, &recovered);
+	result = oci_transfer_run(x->team, &x->transfer, x->polled, &recovered);
 	if (recovered) {
 		x->recovered++;
 		x->moved |= OCI_MOVED_SHM;
@@ -309,7 +314,7 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 		return 1;
 	}
 	if (result == -EAGAIN)
-		await_lane(x);
+		await_nobody(x);
 	else
 		oci_transfer_awaited(x->team, &x->transfer, &x->awaited);
 	return 0;
@@ -398,7 +403,7 @@ static void fetch_next_lane(const struct oci_exec *x)
 }
 
 /* What is the same for every ended execution. */
-static void exec_over(struct oci_exec *x)
+void oci_exec_over(struct oci_exec *x)
 {
 	if (x->temp)
 		oci_scratch_put(x->temp);
@@ -455,7 +460,7 @@ int oci_exec_run(struct oci_exec *x)
 
 		if (op->code == OCI_OP_END) {
 			fetch_next_lane(x);
-			exec_over(x);
+			oci_exec_over(x);
 			return 1;
 		}
 		result = exec_step(x, op);
@@ -463,7 +468,7 @@ int oci_exec_run(struct oci_exec *x)
 			x->pc++;
 	}
 	if (result < 0)
-		exec_over(x);
+		oci_exec_over(x);
 	return result;
 }
 
@@ -482,10 +487,11 @@ static int look_for_mismatch(struct oci_exec *x)
 /* Peers' requests for help: looked for often once one came, or when some pair must use shm. */
 static void serve(struct oci_exec *x)
 {
-	if (!x->team->any_shm && !x->serving && x->blocked++ % OCI_TURNS_PER_SERVE)
+	if (!x->team->any_shm && !x->team->oversubscribed && x->blocked++ % OCI_TURNS_PER_SERVE)
 		return;
 	if (x->started && oci_shm_serve(x->team, x->seq)) {
-		x->serving = true;
+		/* Whatever made a peer ask once, a lost permission, will make it ask again. */
+		x->team->any_shm = true;
 		x->wait = (struct oci_wait){ 0 };
 	}
 }
@@ -509,7 +515,7 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 	if (!result)
 		result = oci_team_look(x->team, &x->awaited);
 	if (result < 0)
-		exec_over(x);
+		oci_exec_over(x);
 	return result;
 }
 

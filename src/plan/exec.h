@@ -41,8 +41,9 @@ struct oci_exec {
 	uint32_t at;	  /* peers of the current operation that are through */
 	uint32_t polls;	  /* looks at a flag before a wait is reported */
 	uint32_t blocked; /* turns waited, to look for requests now and then */
-	bool started, announced, published, in_transfer, serving;
+	bool started, announced, published, in_transfer;
 	bool acc_in_recv;
+	bool polled;	    /* by a request: large copies pause, so that others move */
 	uint8_t moved;	    /* enum oci_moved */
 	uint32_t payload;   /* bytes behind my POST flag */
 	uint32_t slot_used; /* bytes in my slot */
@@ -78,6 +79,8 @@ int oci_exec_run(struct oci_exec *x);
  * waits for one turn. 0, or -errno as above.
  */
 int oci_exec_turn(struct oci_exec *x, bool may_wait);
+/* Gives back what an execution took that will not be run again. */
+void oci_exec_over(struct oci_exec *x);
 /* Runs and waits to the end. 0 or -errno. */
 int oci_exec_wait(struct oci_exec *x);
 

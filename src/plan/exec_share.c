@@ -85,7 +85,7 @@ static bool help_complete(struct oci_exec *x, uint32_t peer)
 	uint64_t taken = oci_load_relaxed(&x->lane->aux.claim) >> 32;
 
 	/* Acquire: the helper's bytes are in place. Pairs with the release in help_one(). */
-	if (oci_load_acquire(helped) >= taken)
+	if ((oci_load_acquire(helped) & ~OCI_HELP_FAILED) >= taken)
 		return true;
 	x->awaited = (struct oci_awaited){ .word = helped, .target = taken, .peer = peer };
 	return false;

@@ -39,6 +39,8 @@ struct oci_hello {
 	struct oci_topo_place place;
 	uint32_t yama_scope; /* 0 also when there is no Yama */
 	double cgroup_cpus;
+	uint32_t node_ranks; /* as the front end of this rank counts them */
+	uint32_t cpus_online;
 	uint64_t cpus[OCI_CPU_WORDS];
 };
 
@@ -185,6 +187,10 @@ static int hello_fill(struct oci_team *team, struct oci_hello *hello)
 	pthread_once(&once, read_constants);
 	if (error)
 		return error;
+	/* One for a plan and one for a transfer by shm: with them every operation gets on. */
+	error = oci_slots_reserve(2);
+	if (error)
+		return error;
 	hello->region_offset = oci_segment_alloc(sizeof(struct oci_region));
 	if (hello->region_offset < 0)
 		return (int)hello->region_offset;
@@ -206,6 +212,8 @@ static int hello_fill(struct oci_team *team, struct oci_hello *hello)
 	hello->pid_namespace = constants.pid_namespace;
 	hello->yama_scope = constants.yama_scope;
 	hello->cgroup_cpus = constants.cgroup_cpus;
+	hello->node_ranks = team->bootstrap.node_ranks;
+	hello->cpus_online = oci_os_cpus_online();
 	hello_place(hello);
 	return 0;
 }
@@ -280,12 +288,14 @@ static int hellos_judge(struct oci_team *team)
 static void judge_oversubscription(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
-	uint32_t ranks = team->size;
-	double cpus = 0, granted = 0;
+	uint32_t ranks = team->size, node_ranks = 0;
+	double cpus = 0, granted = 0, share;
 
 	for (uint32_t r = 0; r < team->size; r++) {
 		for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
 			c->cpu_union[w] |= c->hellos[r].cpus[w];
+		if (c->hellos[r].node_ranks > node_ranks)
+			node_ranks = c->hellos[r].node_ranks;
 		if (c->hellos[r].cgroup_cpus > 0 &&
 		    (granted == 0 || c->hellos[r].cgroup_cpus < granted))
 			granted = c->hellos[r].cgroup_cpus;
@@ -294,8 +304,9 @@ static void judge_oversubscription(struct oci_team *team)
 		cpus += __builtin_popcountll(c->cpu_union[w]);
 	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
 	 * the ranks are not bound, none when each is bound to its own. */
-	if (team->bootstrap.node_ranks * cpus / oci_os_cpus_online() > ranks)
-		ranks = (uint32_t)(team->bootstrap.node_ranks * cpus / oci_os_cpus_online());
+	share = node_ranks * cpus / c->hellos[0].cpus_online;
+	if (share > ranks)
+		ranks = (uint32_t)share;
 	if (granted > 0 && granted < cpus)
 		cpus = granted;
 	team->oversubscribed = cpus > 0 && ranks > cpus;
@@ -420,44 +431,11 @@ static int team_refuse(struct oci_team *team, int error)
 	return error;
 }
 
-/* Do the members that we know still live? Before their hello we know none: then only the bootstrap
- * can tell. Asked of the kernel every few milliseconds. */
-static int creation_look(struct oci_team *team)
+/* The allgather of the present state has ended: on to the next. As oci_team_step(). */
+static int creation_gathered(struct oci_team *team, int done)
 {
-	if (team->state != OCI_TEAM_VERDICT || !oci_wait_is_long(&team->creation->wait))
-		return 0;
-	for (uint32_t r = 0; r < team->size; r++) {
-		const struct oci_member *member = &team->member[r];
+	int error;
 
-		if (!member->peer || !oci_peer_dead(member->peer))
-			continue;
-		oci_team_fail(team, -EOWNERDEAD, (int)r,
-			      "rank %u (process %d) died while a communicator was prepared; it "
-			      "cannot be used any more",
-			      r, (int)member->pid);
-		/* Every call returns the error. The buffers stay: a gathering is under way into them,
-		 * and peers may still probe them. */
-		team->state = OCI_TEAM_READY;
-		return 1;
-	}
-	return 0;
-}
-
-int oci_team_step(struct oci_team *team)
-{
-	int error = 0, done;
-
-	if (team->state == OCI_TEAM_READY)
-		return 1;
-	if (team->state == OCI_TEAM_REFUSED)
-		return team->error;
-	if (team->state == OCI_TEAM_START) {
-		error = team_start(team);
-		return error ? team_refuse(team, error) : 0;
-	}
-	done = team->bootstrap.allgather_test(team->bootstrap.context);
-	if (done == 0)
-		return creation_look(team);
 	if (done < 0) {
 		oci_team_say(team, "the bootstrap failed: %s", strerror(-done));
 		return team_refuse(team, done);
@@ -475,4 +453,51 @@ int oci_team_step(struct oci_team *team)
 	/* The probes' targets may go: everyone has sent its verdict, so all probes are over. */
 	creation_free(team);
 	return 1;
+}
+
+/* Do the members that we know still live? Before their hello we know none: then only the bootstrap
+ * can tell. Asked of the kernel every few milliseconds. */
+static int creation_look(struct oci_team *team)
+{
+	int done;
+
+	if (team->state != OCI_TEAM_VERDICT || !oci_wait_is_long(&team->creation->wait))
+		return 0;
+	for (uint32_t r = 0; r < team->size; r++) {
+		const struct oci_member *member = &team->member[r];
+
+		if (!member->peer || !oci_peer_dead(member->peer))
+			continue;
+		/* Its message may have come in meanwhile, as its last deed. */
+		done = team->bootstrap.allgather_test(team->bootstrap.context);
+		if (done)
+			return creation_gathered(team, done);
+		oci_team_fail(team, -EOWNERDEAD, (int)r,
+			      "rank %u (process %d) died while a communicator was prepared; it "
+			      "cannot be used any more",
+			      r, (int)member->pid);
+		/* Every call returns the error. The buffers stay: a gathering is under way into
+		 * them, and peers may still probe them. */
+		team->state = OCI_TEAM_READY;
+		return 1;
+	}
+	return 0;
+}
+
+int oci_team_step(struct oci_team *team)
+{
+	int error, done;
+
+	if (team->state == OCI_TEAM_READY)
+		return 1;
+	if (team->state == OCI_TEAM_REFUSED)
+		return team->error;
+	if (team->state == OCI_TEAM_START) {
+		error = team_start(team);
+		return error ? team_refuse(team, error) : 0;
+	}
+	done = team->bootstrap.allgather_test(team->bootstrap.context);
+	if (done == 0)
+		return creation_look(team);
+	return creation_gathered(team, done);
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/os.h"
@@ -15,11 +16,17 @@ static struct {
 
 static int peer_map(struct oci_peer *peer)
 {
+	struct stat file;
 	int fd, error;
 
 	fd = oci_os_open_peer_fd(peer->id.pid, peer->id.fd);
 	if (fd < 0)
 		return fd;
+	/* Another file may have the number by now; one shorter than the header would be SIGBUS. */
+	if (fstat(fd, &file) || file.st_size < (off_t)oci_os_page_bytes()) {
+		close(fd);
+		return -EPROTO;
+	}
 	peer->base = oci_os_map_shared(fd, peer->id.bytes, false, &error);
 	close(fd);
 	if (!peer->base)
@@ -102,15 +109,22 @@ void oci_peer_put(struct oci_peer *peer)
 	pthread_mutex_unlock(&peers.lock);
 }
 
+void oci_peers_fork_child(void)
+{
+	pthread_mutex_init(&peers.lock, NULL);
+	peers.first = NULL;
+}
+
 bool oci_peer_dead(const struct oci_peer *peer)
 {
 	char state;
 
 	if (peer->base == oci_segment_base())
 		return false;
-	if (peer->pidfd >= 0)
-		return oci_os_pidfd_ended(peer->pidfd);
-	/* No pidfd (an old kernel, a seccomp filter): the process table tells, less surely. */
+	if (peer->pidfd >= 0 && !oci_os_pidfd_ended(peer->pidfd))
+		return false;
+	/* No pidfd (an old kernel, a seccomp filter): the process table tells. It also confirms, in
+	 * case the program has closed our descriptor and opened another file in its place. */
 	state = oci_os_process_state(peer->id.pid);
 	if (!state || state == 'Z' || state == 'X')
 		return true;

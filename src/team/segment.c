@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -37,6 +38,8 @@ static struct {
 	size_t used; /* bytes handed out from the front, freed pieces included */
 	size_t room; /* bytes that the kernel has granted */
 	size_t live; /* bytes handed out and not freed */
+	ino_t inode; /* of the file, and its device: to know it again */
+	dev_t device;
 	struct oci_piece *freed;
 	bool warned;
 } segment = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -51,6 +54,7 @@ static int segment_create(void)
 	size_t page = oci_os_page_bytes();
 	size_t bytes = round_up(oci_options()->segment_bytes, OCI_SEGMENT_CHUNK);
 	struct oci_segment_header *header;
+	struct stat file;
 	int fd, error;
 
 	error = oci_os_random(segment.id.nonce, sizeof(segment.id.nonce));
@@ -72,6 +76,10 @@ static int segment_create(void)
 			 "Lower ONECOPY_SEGMENT_BYTES or raise the address space limit (ulimit -v)",
 			 bytes, strerror(-error));
 		return error;
+	}
+	if (!fstat(fd, &file)) {
+		segment.inode = file.st_ino;
+		segment.device = file.st_dev;
 	}
 	segment.id.bytes = bytes;
 	segment.id.pid = getpid();
@@ -98,6 +106,15 @@ int oci_segment_self(struct oci_segment_id *id)
 	return error;
 }
 
+void oci_segment_fork_child(void)
+{
+	pthread_mutex_init(&segment.lock, NULL);
+	segment.created = false;
+	segment.base = NULL;
+	segment.used = segment.room = segment.live = 0;
+	segment.freed = NULL;
+}
+
 void *oci_segment_base(void)
 {
 	return segment.base;
@@ -118,6 +135,13 @@ static int64_t take_freed(size_t bytes)
 	return -ENOSPC;
 }
 
+static bool segment_is_at(int fd)
+{
+	struct stat file;
+
+	return !fstat(fd, &file) && file.st_ino == segment.inode && file.st_dev == segment.device;
+}
+
 static int64_t take_new(size_t bytes)
 {
 	int64_t offset = (int64_t)segment.used;
@@ -126,8 +150,11 @@ static int64_t take_new(size_t bytes)
 		return -ENOSPC;
 	if (segment.used + bytes > segment.room) {
 		size_t more = round_up(segment.used + bytes - segment.room, OCI_SEGMENT_CHUNK);
-		int error = oci_os_shared_file_grow(segment.id.fd, segment.room, more);
+		int error = -EBADF;
 
+		/* A program that closes every descriptor may have opened its own file there. */
+		if (segment_is_at(segment.id.fd))
+			error = oci_os_shared_file_grow(segment.id.fd, segment.room, more);
 		if (error)
 			return error;
 		segment.room += more;

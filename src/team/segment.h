@@ -62,7 +62,17 @@ bool oci_peer_dead(const struct oci_peer *peer);
 
 /* ---- slots: bounce buffers of OCI_SLOT_BYTES in our segment ---------------------------------- */
 
+/* In a child of fork(2): forgets what is the parent's. What was mapped stays mapped, unused. */
+void oci_segment_fork_child(void);
+void oci_peers_fork_child(void);
+void oci_slots_fork_child(void);
+
 struct oci_team;
+/*
+ * Makes sure that there are at least `count` slots, so that an operation always finds one in the
+ * end. 0, or -ENOSPC. A team that is made needs it.
+ */
+int oci_slots_reserve(unsigned int count);
 /*
  * A slot that nobody reads any more, for operation `seq` of the team; it stays taken until every
  * rank of the team has finished that operation. The offset, or -EAGAIN when memory is short and

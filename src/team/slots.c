@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "os/os.h"
 #include "team/team.h"
@@ -53,10 +54,16 @@ static struct slot *pool_find(unsigned int limit)
 	return NULL;
 }
 
+/* After a refusal memory is asked for again only so much later: asking reads files. */
+#define OCI_RETRY_NS 10000000u
+
 static struct slot *pool_grow(void)
 {
+	static uint64_t refused_ns;
 	int64_t offset;
 
+	if (refused_ns && oci_clock_ns() - refused_ns < OCI_RETRY_NS)
+		return NULL;
 	if (pool.count == pool.room) {
 		unsigned int room = pool.room ? 2 * pool.room : 16;
 		struct slot *grown = realloc(pool.slot, room * sizeof(*grown));
@@ -67,10 +74,29 @@ static struct slot *pool_grow(void)
 		pool.room = room;
 	}
 	offset = oci_segment_alloc(OCI_SLOT_BYTES);
+	refused_ns = offset < 0 ? oci_clock_ns() : 0;
 	if (offset < 0)
 		return NULL;
 	pool.slot[pool.count] = (struct slot){ .offset = offset };
 	return &pool.slot[pool.count++];
+}
+
+int oci_slots_reserve(unsigned int count)
+{
+	bool enough;
+
+	pool_lock();
+	while (pool.count < count && pool_grow())
+		;
+	enough = pool.count >= count;
+	pool_unlock();
+	return enough ? 0 : -ENOSPC;
+}
+
+void oci_slots_fork_child(void)
+{
+	pool.lock = 0;
+	pool.count = 0;
 }
 
 int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq)
@@ -80,7 +106,10 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq)
 
 	pool_lock();
 	slot = pool_find(OCI_SLOTS_SCANNED);
-	if (!slot && pool.count >= OCI_LANES) {
+	/* A few are made without asking; beyond, those of idle teams are looked for first. */
+	if (!slot && pool.count < OCI_LANES)
+		slot = pool_grow();
+	if (!slot) {
 		for (unsigned int i = 0; i < pool.count; i++) {
 			if (pool.slot[i].team)
 				oci_team_refresh(pool.slot[i].team);

@@ -10,6 +10,9 @@
 
 #include "base/log.h"
 
+/* Mixes the signatures of a history: 2^64 divided by the golden ratio. */
+#define OCI_HASH 0x9e3779b97f4a7c15ull
+
 /* Teams whose members have not all left yet; their memory may still be read by peers. */
 static struct {
 	pthread_mutex_t lock;
@@ -56,11 +59,12 @@ static void compare_history(struct oci_team *team, uint32_t rank, uint64_t done)
 	const struct oci_progress_block *block = &team->member[rank].region->progress;
 	/* Acquire: `done` is read again after it. Pairs with the release in oci_team_finish(). */
 	uint64_t theirs = oci_load_acquire(&block->history[done % OCI_HISTORY]);
-	uint64_t mine;
+	/* Acquire: pairs with the release of `done` in oci_team_finish(). */
+	uint64_t ours = __atomic_load_n(&team->done, __ATOMIC_ACQUIRE), mine;
 
-	if (done > team->done || team->done - done >= OCI_LANES)
+	if (done > ours || ours - done >= OCI_LANES)
 		return;
-	mine = team->history[done % (2 * OCI_LANES)];
+	mine = __atomic_load_n(&team->history[done % (2 * OCI_LANES)], __ATOMIC_RELAXED);
 	/* Written anew meanwhile: another time, then. */
 	if (mine != theirs && oci_load_relaxed(&block->done) - done < OCI_HISTORY - 1)
 		__atomic_store_n(&team->stranger, rank + 1, __ATOMIC_RELAXED);
@@ -99,25 +103,26 @@ bool oci_team_all_done(struct oci_team *team, uint64_t below)
 void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 {
 	struct oci_progress_block *block = &team->own->progress;
+	uint64_t done = team->done;
 
 	team->finished |= 1ull << seq % OCI_LANES;
 	team->signature[seq % OCI_LANES] = signature;
-	if (seq != team->done)
-		return;
-	do {
-		uint64_t lane = team->done % OCI_LANES;
-		uint64_t before = team->history[team->done % (2 * OCI_LANES)];
-		uint64_t hash = (before ^ team->signature[lane]) * 0x9e3779b97f4a7c15ull;
+	while (team->finished & 1ull << done % OCI_LANES) {
+		uint64_t before = team->history[done % (2 * OCI_LANES)];
+		uint64_t hash = (before ^ team->signature[done % OCI_LANES]) * OCI_HASH;
 
-		team->finished &= ~(1ull << lane);
-		team->done++;
-		team->history[team->done % (2 * OCI_LANES)] = hash;
-		/* Release: who sees this entry sees that `done` had come near it. */
-		oci_store_release(&block->history[team->done % OCI_HISTORY], hash);
-	} while (team->finished & 1ull << team->done % OCI_LANES);
-	/* Release: our reads of the peers' lines come before the permission to reuse them, and the
-	 * history before the number that it belongs to. Pairs with oci_team_refresh(). */
-	oci_store_release(&block->done, team->done);
+		team->finished &= ~(1ull << done % OCI_LANES);
+		done++;
+		__atomic_store_n(&team->history[done % (2 * OCI_LANES)], hash, __ATOMIC_RELAXED);
+		/* Release: the history comes before its number, for compare_history(), which may
+		 * run in the thread that makes a blocking call. */
+		__atomic_store_n(&team->done, done, __ATOMIC_RELEASE);
+		/* One entry, then its number, so that a peer that sees an entry written anew sees
+		 * that `done` had come near it. Release: our reads of the peers' lines come before
+		 * the permission to reuse them. Pairs with refresh(). */
+		oci_store_release(&block->history[done % OCI_HISTORY], hash);
+		oci_store_release(&block->done, done);
+	}
 }
 
 /* Has this member left, so that it touches none of our memory again? */
@@ -178,6 +183,15 @@ void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team
 	leaving.first = team;
 	pthread_mutex_unlock(&leaving.lock);
 	oci_team_collect();
+}
+
+void oci_team_fork_child(void)
+{
+	oci_segment_fork_child();
+	oci_peers_fork_child();
+	oci_slots_fork_child();
+	pthread_mutex_init(&leaving.lock, NULL);
+	leaving.first = NULL;
 }
 
 void oci_team_collect(void)

@@ -94,6 +94,8 @@ int oci_team_step(struct oci_team *team);
  * from a later oci_team_collect()), in whatever thread collects.
  */
 void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team));
+/* In a child of fork(2): the parent's segment, mappings, slots and teams are not ours. */
+void oci_team_fork_child(void);
 /* Gives back what all members have left. Called by oci_team_init() too. */
 void oci_team_collect(void);
 

@@ -112,7 +112,8 @@ bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oc
 			oci_wait_drive();
 		return false;
 	}
-	if (!team->oversubscribed || polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
+	if (!team->oversubscribed || polls >= OCI_YIELDS ||
+	    polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
 		oci_wait_drive();
 	if (team->oversubscribed && polls >= OCI_YIELDS && awaited->waiters)
 		wait_sleep(wait, awaited);
