@@ -8,6 +8,10 @@
  * rank + 1, ...; the last step rotates. Nothing blocks: a round ends when its two requests are
  * found complete, and completing them is left to whoever drives opal_progress().
  *
+ * A member without memory for its part abstains: it sends empty messages, and whoever receives one
+ * goes on with empty ones. As each rank's result depends on every rank's block, the allgather then
+ * fails on all members, and the team is refused alike.
+ *
  * Messages have tags that nobody else has. coll_tags.h deals out -10 and below: -10 to -26 to the
  * blocking collectives, everything from -27 down to -INT_MAX to libnbc and other nonblocking ones,
  * neighbourhood collectives and hcoll. -1 is MPI_ANY_TAG. -2 to -9 belong to nobody (searched in
@@ -22,6 +26,7 @@
 
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mca/rte/rte.h"
+#include "opal/runtime/opal_progress.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,6 +41,7 @@ struct bootstrap {
 	uint32_t incoming; /* blocks on their way */
 	uint64_t sequence;
 	size_t bytes;
+	bool refused; /* some member abstains: only empty messages are sent */
 	char *blocks; /* of rank, rank + 1, ... */
 	char *result; /* the engine's buffer, in rank order */
 	ompi_request_t *send, *receive;
@@ -64,9 +70,9 @@ static int start_round(struct bootstrap *self)
 		self->receive = NULL;
 		return -EIO;
 	}
-	error = MCA_PML_CALL(isend(self->blocks, blocks * self->bytes, &ompi_mpi_byte.dt, to,
-				   TAG(self->sequence), MCA_PML_BASE_SEND_STANDARD, self->comm,
-				   &self->send));
+	error = MCA_PML_CALL(isend(self->blocks, self->refused ? 0 : blocks * self->bytes,
+				   &ompi_mpi_byte.dt, to, TAG(self->sequence),
+				   MCA_PML_BASE_SEND_STANDARD, self->comm, &self->send));
 	if (error != OMPI_SUCCESS) {
 		self->send = NULL;
 		return -EIO;
@@ -81,30 +87,23 @@ static void rotate(struct bootstrap *self)
 
 	memcpy(self->result + self->rank * self->bytes, self->blocks, first);
 	memcpy(self->result, self->blocks + first, self->rank * self->bytes);
-	free(self->blocks);
-	self->blocks = NULL;
-	self->have = 0;
 }
 
 static int allgather_start(void *context, const void *send, size_t bytes, void *receive)
 {
 	struct bootstrap *self = context;
-	int error;
 
 	if (self->have)
 		return -EBUSY;
-	self->blocks = malloc(self->size * bytes + 1);
-	if (!self->blocks)
-		return -ENOMEM;
-	memcpy(self->blocks, send, bytes);
-	self->bytes = bytes;
+	self->blocks = send ? malloc(self->size * bytes + 1) : NULL;
+	self->refused = !self->blocks;
+	self->bytes = self->refused ? 0 : bytes;
+	if (!self->refused)
+		memcpy(self->blocks, send, bytes);
 	self->result = receive;
 	self->have = 1;
 	self->sequence++;
-	if (self->size == 1)
-		return 0;
-	error = start_round(self);
-	return error;
+	return self->size == 1 ? 0 : start_round(self);
 }
 
 /* 1 and *request is NULL: complete (or there was none); 0: not yet; -errno. */
@@ -132,6 +131,10 @@ static int allgather_test(void *context)
 
 	while (self->have < self->size) {
 		done = finish(&self->receive, self->incoming * self->bytes);
+		if (done < 0) {
+			self->refused = true;
+			done = 1;
+		}
 		if (done == 1)
 			done = finish(&self->send, 0);
 		if (done != 1)
@@ -143,8 +146,12 @@ static int allgather_test(void *context)
 				return done;
 		}
 	}
-	rotate(self);
-	return 1;
+	if (!self->refused)
+		rotate(self);
+	free(self->blocks);
+	self->blocks = NULL;
+	self->have = 0;
+	return self->refused ? -ENOMEM : 1;
 }
 
 /*
@@ -202,6 +209,19 @@ void oci_ompi_bootstrap_reap(void)
 		OBJ_RELEASE(list->comm);
 		free(list);
 	}
+}
+
+void oci_ompi_bootstrap_abstain(oci_ompi_comm *comm)
+{
+	struct bootstrap self = {
+		.comm = comm,
+		.rank = (uint32_t)ompi_comm_rank(comm),
+		.size = (uint32_t)ompi_comm_size(comm),
+	};
+
+	if (!allgather_start(&self, NULL, 0, NULL))
+		while (!allgather_test(&self))
+			opal_progress();
 }
 
 int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstrap)

@@ -44,24 +44,26 @@ static int open_side(struct oci_ompi_data *data, const struct side *side)
 	return oci_ompi_data_open(data, side->user, side->count, side->type);
 }
 
-/* Fills in the buffers of a call, runs it and unpacks what was received. */
+/*
+ * Fills in the buffers of a call, unless something before has failed, runs it and unpacks what was
+ * received.
+ */
 static int exchange(struct oci_ompi_module *self, oci_ompi_comm *comm, struct oc_call *call,
-		    const struct side *send, const struct side *receive, struct own own)
+		    const struct side *send, const struct side *receive, struct own own, int status)
 {
 	struct oci_ompi_data from = { 0 }, to = { 0 };
-	int status = open_side(&from, send);
 
+	if (status == OMPI_SUCCESS)
+		status = open_side(&from, send);
 	if (status == OMPI_SUCCESS)
 		status = open_side(&to, receive);
 	if (status == OMPI_SUCCESS)
 		status = send->user == MPI_IN_PLACE ?
 				 oci_ompi_data_pack(&to, own.first, own.count) :
 				 oci_ompi_data_pack(&from, 0, from.count);
-	if (status == OMPI_SUCCESS) {
-		call->send = from.bytes;
-		call->recv = to.bytes;
-		status = oci_ompi_run(self, comm, call);
-	}
+	call->send = from.bytes;
+	call->recv = to.bytes;
+	status = oci_ompi_run(self, comm, call, status);
 	if (status == MPI_SUCCESS)
 		status = oci_ompi_data_unpack(&to);
 	oci_ompi_data_close(&from);
@@ -73,7 +75,7 @@ static int barrier(oci_ompi_comm *comm, mca_coll_base_module_t *module)
 {
 	struct oci_ompi_module *self = module_of(module);
 	struct oc_call call = { .collective = OC_BARRIER };
-	int status = oci_ompi_run(self, comm, &call);
+	int status = oci_ompi_run(self, comm, &call, OMPI_SUCCESS);
 
 	return status == OC_HAND_BACK ? PREVIOUS(self, barrier, comm) : status;
 }
@@ -94,10 +96,8 @@ static int bcast(void *buffer, int count, oci_ompi_type *type, int root, oci_omp
 	status = oci_ompi_data_open(&data, buffer, (size_t)count, type);
 	if (status == OMPI_SUCCESS && sends)
 		status = oci_ompi_data_pack(&data, 0, data.count);
-	if (status == OMPI_SUCCESS) {
-		call.send = data.bytes;
-		status = oci_ompi_run(self, comm, &call);
-	}
+	call.send = data.bytes;
+	status = oci_ompi_run(self, comm, &call, status);
 	if (status == MPI_SUCCESS && !sends)
 		status = oci_ompi_data_unpack(&data);
 	oci_ompi_data_close(&data);
@@ -127,7 +127,7 @@ static int gather(const void *sbuf, int scount, oci_ompi_type *stype, void *rbuf
 	}
 	if (!call.bytes)
 		return MPI_SUCCESS;
-	status = exchange(self, comm, &call, &send, &receive, own);
+	status = exchange(self, comm, &call, &send, &receive, own, OMPI_SUCCESS);
 	return status == OC_HAND_BACK ? PREVIOUS(self, gather, sbuf, scount, stype, rbuf, rcount,
 						 rtype, root, comm) :
 					status;
@@ -150,7 +150,7 @@ static int scatter(const void *sbuf, int scount, oci_ompi_type *stype, void *rbu
 	}
 	if (!call.bytes)
 		return MPI_SUCCESS;
-	status = exchange(self, comm, &call, &send, &receive, (struct own){ 0 });
+	status = exchange(self, comm, &call, &send, &receive, (struct own){ 0 }, OMPI_SUCCESS);
 	return status == OC_HAND_BACK ? PREVIOUS(self, scatter, sbuf, scount, stype, rbuf, rcount,
 						 rtype, root, comm) :
 					status;
@@ -169,7 +169,7 @@ static int allgather(const void *sbuf, int scount, oci_ompi_type *stype, void *r
 
 	if (!call.bytes)
 		return MPI_SUCCESS;
-	status = exchange(self, comm, &call, &send, &receive, own);
+	status = exchange(self, comm, &call, &send, &receive, own, OMPI_SUCCESS);
 	return status == OC_HAND_BACK ?
 		       PREVIOUS(self, allgather, sbuf, scount, stype, rbuf, rcount, rtype, comm) :
 		       status;
@@ -188,7 +188,8 @@ static int alltoall(const void *sbuf, int scount, oci_ompi_type *stype, void *rb
 
 	if (!call.bytes)
 		return MPI_SUCCESS;
-	status = exchange(self, comm, &call, &send, &receive, (struct own){ 0, receive.count });
+	status = exchange(self, comm, &call, &send, &receive, (struct own){ 0, receive.count },
+			  OMPI_SUCCESS);
 	return status == OC_HAND_BACK ?
 		       PREVIOUS(self, alltoall, sbuf, scount, stype, rbuf, rcount, rtype, comm) :
 		       status;
@@ -202,11 +203,9 @@ static int run_reduction(struct oci_ompi_module *self, oci_ompi_comm *comm, stru
 	int status;
 
 	status = oci_ompi_reduction_open(&reduction, op, send->type);
-	if (status == OMPI_SUCCESS) {
-		call->op = &reduction.op;
-		status = exchange(self, comm, call, send, receive,
-				  (struct own){ 0, receive->count });
-	}
+	call->op = &reduction.op;
+	status = exchange(self, comm, call, send, receive, (struct own){ 0, receive->count },
+			  status);
 	if (status == MPI_SUCCESS && reduction.failed)
 		status = OMPI_ERROR;
 	oci_ompi_reduction_close(&reduction);

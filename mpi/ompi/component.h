@@ -62,6 +62,7 @@ struct oci_ompi_module {
 	mca_coll_base_comm_coll_t previous;
 	bool disabled;		      /* coll_module_disable() was passed on */
 	struct oc_team *team;	      /* NULL until the first served collective */
+	bool refused;		      /* there was no memory for a team: there will be none */
 	uint32_t forced_seen;	      /* of oci_ompi_forced_generation */
 	char *forced[OC_COLLECTIVES]; /* the words of the info keys, as applied */
 };
@@ -91,11 +92,17 @@ bool oci_ompi_presence_everywhere(oci_ompi_comm *comm);
 
 /* module.c */
 mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);
-/* Runs a call that every member makes; MPI_SUCCESS, OC_HAND_BACK or an Open MPI error. */
-int oci_ompi_run(struct oci_ompi_module *module, oci_ompi_comm *comm, const struct oc_call *call);
+/*
+ * Runs a call that every member makes; MPI_SUCCESS, OC_HAND_BACK or an Open MPI error. `prepared`:
+ * what readying this rank's buffers came to; where that failed, the others are told.
+ */
+int oci_ompi_run(struct oci_ompi_module *module, oci_ompi_comm *comm, const struct oc_call *call,
+		 int prepared);
 
 /* bootstrap.c: the communicator is kept alive until the engine has released the bootstrap. */
 int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstrap);
+/* Instead, where there is no memory for a team: waits until the team is refused on all members. */
+void oci_ompi_bootstrap_abstain(oci_ompi_comm *comm);
 /*
  * Gives back communicators whose bootstrap was released. Not from inside the engine: the last
  * reference destroys the communicator and with it a team.

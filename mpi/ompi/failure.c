@@ -5,8 +5,10 @@
  * communicator's error handler.
  *
  * Open MPI 4.1 has no error class for a dead process (MPI_ERR_PROC_FAILED came with ULFM, in 5.0).
- * So an error code of our own is added to the class MPI_ERR_OTHER, whose string is the engine's
- * sentence: MPI_Error_string() and the default error handler then name the rank that died.
+ * So error codes of our own are added to the class MPI_ERR_OTHER, whose strings are the engine's
+ * sentences: MPI_Error_string() and the default error handler then name the rank that died. Each
+ * sentence has its code, which stays for the process's life: an error ends its communicator, so
+ * they are few. When the table is full, the code is the class itself.
  */
 #include "component.h"
 
@@ -14,35 +16,55 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CODES 256
+
+struct added {
+	int code;
+	char *text;
+};
 
 static opal_mutex_t lock = OPAL_MUTEX_STATIC_INIT;
-static int added; /* the code; 0: not yet */
+static struct added added[MOST_CODES];
+static int codes;
 
-static int code_with_sentence(const char *sentence)
+/* With the lock held. MPI_ERR_OTHER where no code can be added. */
+static int code_of(const char *text)
 {
-	char text[MPI_MAX_ERROR_STRING];
-	int code = OMPI_ERROR;
+	struct added *next = &added[codes];
 
-	snprintf(text, sizeof(text), "MPI_ERR_OTHER: onecopy: %s", sentence);
-	opal_mutex_lock(&lock);
-	if (added || PMPI_Add_error_code(MPI_ERR_OTHER, &added) == MPI_SUCCESS) {
-		PMPI_Add_error_string(added, text);
-		code = added;
+	for (int i = 0; i < codes; i++)
+		if (!strcmp(added[i].text, text))
+			return added[i].code;
+	if (codes == MOST_CODES)
+		return MPI_ERR_OTHER;
+	next->text = strdup(text);
+	if (!next->text)
+		return MPI_ERR_OTHER;
+	if (PMPI_Add_error_code(MPI_ERR_OTHER, &next->code) != MPI_SUCCESS) {
+		free(next->text);
+		return MPI_ERR_OTHER;
 	}
-	opal_mutex_unlock(&lock);
-	return code;
+	PMPI_Add_error_string(next->code, text);
+	codes++;
+	return next->code;
 }
 
 int oci_ompi_failure(const struct oc_team *team, int error)
 {
-	const char *sentence;
+	const char *sentence = team ? oc_team_error(team) : "";
+	char text[MPI_MAX_ERROR_STRING];
+	int code;
 
-	switch (error) {
-	case -ENOMEM:
-		return OMPI_ERR_OUT_OF_RESOURCE;
-	case -EINVAL:
+	if (!*sentence)
+		return error == -ENOMEM ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERROR;
+	if (error == -EINVAL)
 		return OMPI_ERR_BAD_PARAM;
-	}
-	sentence = team ? oc_team_error(team) : "";
-	return *sentence ? code_with_sentence(sentence) : OMPI_ERROR;
+	snprintf(text, sizeof(text), "MPI_ERR_OTHER: onecopy: %s", sentence);
+	opal_mutex_lock(&lock);
+	code = code_of(text);
+	opal_mutex_unlock(&lock);
+	return code;
 }

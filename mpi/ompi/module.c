@@ -97,6 +97,7 @@ static void module_construct(struct oci_ompi_module *self)
 	memset(self->forced, 0, sizeof(self->forced));
 	self->disabled = false;
 	self->team = NULL;
+	self->refused = false;
 	self->forced_seen = 0;
 }
 
@@ -139,22 +140,31 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 	return &self->super;
 }
 
+/* 0, or OC_HAND_BACK for ever where there is no memory: on all members alike. */
 static int create_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 {
 	struct oc_bootstrap bootstrap;
-	int error = oci_ompi_bootstrap_create(comm, &bootstrap);
+	struct oc_team *team;
+	int error;
 
-	if (error)
-		return error;
-	error = oc_team_create(&self->team, &bootstrap);
+	if (self->refused)
+		return OC_HAND_BACK;
+	error = oci_ompi_bootstrap_create(comm, &bootstrap);
+	if (!error)
+		error = oc_team_create(&team, &bootstrap);
 	if (error) {
-		self->team = NULL;
-		return error;
+		oci_ompi_info("communicator %s stays with the MPI: no memory for a team",
+			      comm->c_name);
+		self->refused = true;
+		oci_ompi_bootstrap_abstain(comm);
+		return OC_HAND_BACK;
 	}
+	self->team = team;
 	return 0;
 }
 
-int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct oc_call *call)
+int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct oc_call *call,
+		 int prepared)
 {
 	int error = 0;
 
@@ -163,7 +173,11 @@ int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct
 	if (OPAL_UNLIKELY(oci_ompi_forced_changed(self)) && !error)
 		oci_ompi_forced_apply(self, comm);
 	if (OPAL_LIKELY(!error))
-		error = oc_collective(self->team, call);
+		error = OPAL_LIKELY(prepared == OMPI_SUCCESS) ?
+				oc_collective(self->team, call) :
+				oc_team_abandon(self->team, call,
+						prepared == OMPI_ERR_OUT_OF_RESOURCE ? -ENOMEM :
+										       -EIO);
 	oci_ompi_bootstrap_reap();
 	if (OPAL_LIKELY(!error))
 		return MPI_SUCCESS;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rank that lacks memory: the communicator stays with the MPI and every call works, or the calls
+ * fail on all ranks. None hangs.
+ *
+ * The allocations that fail are those of the component, told by the address of their caller.
+ */
+#define _GNU_SOURCE 1 /* dladdr() */
+#include "case.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNT = 1000, CALLS = 20 };
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+
+static volatile int allowed = -1; /* allocations of the component until one fails; -1: all */
+
+static int fails(void *caller)
+{
+	Dl_info info;
+
+	if (allowed < 0 || !dladdr(caller, &info) || !strstr(info.dli_fname, "coll_onecopy") ||
+	    allowed-- > 0)
+		return 0;
+	errno = ENOMEM;
+	return 1;
+}
+
+void *malloc(size_t bytes)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
+}
+
+static int sum(MPI_Comm comm, int ranks)
+{
+	double in = 1, out = 0;
+	int error = MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, comm);
+
+	if (error == MPI_SUCCESS && out != ranks)
+		case_fail("an Allreduce gave %g instead of %d", out, ranks);
+	return error;
+}
+
+/*
+ * The allocation number `nth` of the last rank fails while a team is made and used first: calls
+ * work on all ranks or fail on all. Returns whether there was such an allocation.
+ */
+static int without_team(int nth, int rank, int ranks)
+{
+	int last = ranks - 1, error = MPI_SUCCESS, mine[2], all[2];
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	if (rank == last)
+		allowed = nth;
+	for (int i = 0; i < CALLS && error == MPI_SUCCESS; i++)
+		error = sum(comm, ranks);
+	mine[0] = error != MPI_SUCCESS;
+	mine[1] = rank == last && allowed < 0;
+	allowed = -1;
+	MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (all[0] && all[0] != ranks)
+		case_fail("without allocation %d: errors on %d of %d ranks", nth, all[0], ranks);
+	MPI_Comm_free(&comm);
+	return all[1];
+}
+
+static void without_copy(int rank, int ranks)
+{
+	static int data[2 * COUNT];
+	char sentence[MPI_MAX_ERROR_STRING];
+	MPI_Datatype gaps;
+	MPI_Comm comm;
+	int error, length;
+
+	MPI_Type_vector(COUNT, 1, 2, MPI_INT, &gaps);
+	MPI_Type_commit(&gaps);
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	for (int i = 0; i < CALLS; i++)
+		if (sum(comm, ranks) != MPI_SUCCESS)
+			case_fail("an Allreduce failed");
+	if (rank == ranks - 1)
+		allowed = 0;
+	error = MPI_Bcast(data, 1, gaps, 0, comm);
+	allowed = -1;
+	/* Ranks that the last one owes nothing in a Bcast learn it in their next call. */
+	if (error == MPI_SUCCESS)
+		error = MPI_Barrier(comm);
+	if (error == MPI_SUCCESS)
+		case_fail("a Bcast without memory on rank %d was no error", ranks - 1);
+	MPI_Error_string(error, sentence, &length);
+	printf("rank %d: %s\n", rank, sentence);
+	MPI_Comm_free(&comm);
+	MPI_Type_free(&gaps);
+}
+
+int main(int argc, char **argv)
+{
+	int ranks, rank, nth = 0;
+
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	while (without_team(nth, rank, ranks))
+		nth++;
+	without_copy(rank, ranks);
+	if (!rank)
+		printf("memory: %d allocations failed in turn, each without a hang\n", nth);
+	if (!rank && nth < 2)
+		case_fail("the component allocated nothing");
+	MPI_Finalize();
+	return 0;
+}
