@@ -26,11 +26,19 @@ const char *config_name(enum config config)
 	return names[config];
 }
 
-double *compare_us(const struct compare *compare, int ranks_index, enum config config, int cell)
+double *compare_quantile(const struct compare *compare, enum quantile quantile, int ranks_index,
+			 enum config config, int cell)
 {
-	size_t row = ((size_t)ranks_index * CONFIG_COUNT + config) * (size_t)compare->cells_n;
+	size_t table = (size_t)quantile * (size_t)compare->options.ranks_n;
+	size_t row =
+		((table + (size_t)ranks_index) * CONFIG_COUNT + config) * (size_t)compare->cells_n;
 
 	return compare->us + (row + (size_t)cell) * (size_t)compare->options.runs;
+}
+
+double *compare_us(const struct compare *compare, int ranks_index, enum config config, int cell)
+{
+	return compare_quantile(compare, QUANTILE_50, ranks_index, config, cell);
 }
 
 bool compare_oversubscribed(const struct compare *compare, int ranks_index)
@@ -236,8 +244,8 @@ int main(int argc, char **argv)
 	descendants_adopt();
 	host_describe(&compare.host);
 	list_cells(&compare);
-	values = (size_t)compare.options.ranks_n * CONFIG_COUNT * (size_t)compare.cells_n *
-		 (size_t)compare.options.runs;
+	values = QUANTILE_COUNT * (size_t)compare.options.ranks_n * CONFIG_COUNT *
+		 (size_t)compare.cells_n * (size_t)compare.options.runs;
 	compare.us = calloc(values, sizeof(*compare.us));
 	if (!compare.us || prepare_out(&compare)) {
 		free(compare.us);

@@ -58,6 +58,14 @@ struct compare_options {
 	double barrier;
 };
 
+/* Of a cell's calls in one run; what is compared are medians, the others show their spread. */
+enum quantile {
+	QUANTILE_50,
+	QUANTILE_10,
+	QUANTILE_90,
+	QUANTILE_COUNT,
+};
+
 struct compare_cell {
 	enum collective collective;
 	size_t bytes;
@@ -72,7 +80,7 @@ struct compare {
 	struct compare_cell cells[COMPARE_MAX_CELLS];
 	int cells_n;
 	long rounds; /* complete ones; the first @rounds values of each cell are there */
-	double *us;  /* see compare_us */
+	double *us;  /* see compare_quantile */
 	/* Summed over the onecopy runs and their ranks, by onecopy's own counters. */
 	struct compare_service {
 		long long served;
@@ -114,6 +122,9 @@ const char *config_name(enum config config);
 int compare_options_parse(int argc, char **argv, struct compare_options *options);
 
 /* The values of one cell, one a round: options.runs of them. */
+double *compare_quantile(const struct compare *compare, enum quantile quantile, int ranks_index,
+			 enum config config, int cell);
+/* The medians. */
 double *compare_us(const struct compare *compare, int ranks_index, enum config config, int cell);
 
 /* Whether these ranks have to share cores. */

@@ -22,18 +22,33 @@ static json_t *group_to_json(const struct group_summary *group)
 			 estimate_to_json(&group->control));
 }
 
-/* One cell's medians, one a round, in the order of the rounds. */
-static json_t *runs_to_json(const struct compare *compare, int ranks_index, enum config config,
-			    int cell)
+/* One cell's values, one a round, in the order of the rounds. */
+static json_t *runs_to_json(const struct compare *compare, enum quantile quantile, int ranks_index,
+			    enum config config, int cell)
 {
+	const double *us = compare_quantile(compare, quantile, ranks_index, config, cell);
 	json_t *list = json_array();
 	long round;
 
 	for (round = 0; round < compare->rounds; round++) {
-		json_array_append_new(
-			list, json_real(compare_us(compare, ranks_index, config, cell)[round]));
+		json_array_append_new(list, json_real(us[round]));
 	}
 	return list;
+}
+
+static json_t *configs_to_json(const struct compare *compare, enum quantile quantile,
+			       int ranks_index, int cell)
+{
+	json_t *configs = json_object();
+	int i;
+
+	for (i = 0; i < CONFIG_COUNT; i++) {
+		enum config config = (enum config)i;
+
+		json_object_set_new(configs, config_name(config),
+				    runs_to_json(compare, quantile, ranks_index, config, cell));
+	}
+	return configs;
 }
 
 static json_t *cell_to_json(const struct compare *compare, const struct ranks_summary *s,
@@ -41,19 +56,15 @@ static json_t *cell_to_json(const struct compare *compare, const struct ranks_su
 {
 	const struct compare_cell *c = &compare->cells[cell];
 	const struct cell_summary *summary = &s->cells[cell];
-	json_t *runs = json_object();
-	int config;
 
-	for (config = 0; config < CONFIG_COUNT; config++) {
-		json_object_set_new(runs, config_name((enum config)config),
-				    runs_to_json(compare, ranks_index, (enum config)config, cell));
-	}
-	return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:b, s:o}", "collective",
+	return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:b, s:o, s:o, s:o}", "collective",
 			 collective_name(c->collective), "bytes", (json_int_t)c->bytes, "stock_us",
 			 summary->stock_us, "onecopy_us", summary->onecopy_us, "stock_vs_onecopy",
 			 estimate_to_json(&summary->ratio), "stock_vs_stock",
 			 estimate_to_json(&summary->control), "lost", summary->lost,
-			 "run_medians_us", runs);
+			 "run_medians_us", configs_to_json(compare, QUANTILE_50, ranks_index, cell),
+			 "run_p10_us", configs_to_json(compare, QUANTILE_10, ranks_index, cell),
+			 "run_p90_us", configs_to_json(compare, QUANTILE_90, ranks_index, cell));
 }
 
 static json_t *ranks_to_json(const struct compare *compare, const struct ranks_summary *s,

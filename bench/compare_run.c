@@ -143,8 +143,8 @@ static void explain_failure(const struct child_args *args, const struct child_re
 		why, child_args_text(args), result->tail[0] ? result->tail : "(none)");
 }
 
-/* The median of one cell in a run's JSON, or a negative number. */
-static double find_median(const json_t *cells, const struct compare_cell *wanted)
+/* One cell in a run's JSON, or NULL. */
+static const json_t *find_cell(const json_t *cells, const struct compare_cell *wanted)
 {
 	const json_t *cell;
 	size_t i;
@@ -156,20 +156,25 @@ static double find_median(const json_t *cells, const struct compare_cell *wanted
 		if (name && strcmp(name, collective_name(wanted->collective)) == 0 &&
 		    json_integer_value(json_object_get(cell, "bytes")) ==
 			    (json_int_t)wanted->bytes) {
-			return json_number_value(json_object_get(cell, "median_us"));
+			return cell;
 		}
 	}
-	return -1;
+	return NULL;
 }
 
-/* Take a run's medians from its file into round @round. */
+/* Take a run's quantiles from its file into round @round. */
 static int read_run(struct compare *compare, int ranks_index, enum config config, long round,
 		    const char *path)
 {
+	static const char *const keys[QUANTILE_COUNT] = {
+		[QUANTILE_50] = "median_us",
+		[QUANTILE_10] = "p10_us",
+		[QUANTILE_90] = "p90_us",
+	};
 	json_error_t where;
 	json_t *root = json_load_file(path, 0, &where);
 	const char *mpi = json_string_value(json_object_get(root, "mpi"));
-	int i, err = 0;
+	int i, q, err = 0;
 
 	if (!root) {
 		fprintf(stderr,
@@ -180,9 +185,13 @@ static int read_run(struct compare *compare, int ranks_index, enum config config
 	}
 	snprintf(compare->mpi, sizeof(compare->mpi), "%s", mpi ? mpi : "unknown");
 	for (i = 0; i < compare->cells_n && !err; i++) {
-		double us = find_median(json_object_get(root, "cells"), &compare->cells[i]);
+		const json_t *cell = find_cell(json_object_get(root, "cells"), &compare->cells[i]);
 
-		if (us <= 0) {
+		for (q = 0; q < QUANTILE_COUNT; q++) {
+			compare_quantile(compare, (enum quantile)q, ranks_index, config, i)[round] =
+				json_number_value(json_object_get(cell, keys[q]));
+		}
+		if (compare_us(compare, ranks_index, config, i)[round] <= 0) {
 			fprintf(stderr,
 				"oc_bench_compare: The results of a run lack %s of %zu bytes; is "
 				"--program another version than this?\n",
@@ -190,7 +199,6 @@ static int read_run(struct compare *compare, int ranks_index, enum config config
 				compare->cells[i].bytes);
 			err = -EBADMSG;
 		}
-		compare_us(compare, ranks_index, config, i)[round] = us;
 	}
 	json_decref(root);
 	return err;
