@@ -8,7 +8,9 @@ enum { TEST_SKIPPED = 77 };
 /* `words`: what follows the scenario's name on the command line, NULL-terminated. */
 void bytes_scenario(char **words);
 void random_scenario(char **words);
-void isend_scenario(char **words);
+void program_scenario(char **words);
+void reproducible_scenario(char **words);
+void switched_off_scenario(char **words);
 void forced_scenario(char **words);
 void datatypes_scenario(char **words);
 void communicators_scenario(char **words);
@@ -19,6 +21,8 @@ void mismatch_scenario(char **words);
 void command_scenario(char **words);
 void environment_scenario(char **words);
 void manual_scenario(char **words);
+void stock_scenario(char **words);
+void deadline_scenario(char **words);
 void signals_scenario(char **words);
 void foreign_stats_scenario(char **words);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What users type wrong: in the command, in the environment of a job. */
+/* What users type wrong, in the command and in the environment of a job; what outlives a job. */
 #include "driver.h"
+#include "stock_environment.h"
 #include "verdict.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,4 +248,51 @@ void foreign_stats_scenario(char **words)
 		verdict_fail(&result, "three files should have been left out, one counted");
 	job_free(&result);
 	verdict_done("foreign-stats: 3 broken files named and left out, the good one counted\n");
+}
+
+/* Of an environment under onecopy nothing is left that loads or sets it, and all else stays. */
+void stock_scenario(char **words)
+{
+	static const char *const path = "OMPI_MCA_mca_base_component_path";
+	char dropped[1024];
+
+	(void)words;
+	setenv(path, job_text("%s:/elsewhere:SYSTEM_DEFAULT", OC_TEST_COMPONENT_DIR), 1);
+	setenv("ONECOPY", "on", 1);
+	setenv("ONECOPY_BCAST", "mpi", 1);
+	setenv("ONECOPYRIGHT", "no option of ours", 1);
+	setenv("OMPI_MCA_coll_onecopy_priority", "-1", 1);
+	if (!stock_environment(dropped, sizeof(dropped)) || !strstr(dropped, "ONECOPY_BCAST") ||
+	    !strstr(dropped, path))
+		verdict_fail(NULL, "it says that it dropped '%s'", dropped);
+	if (getenv("ONECOPY") || getenv("ONECOPY_BCAST") ||
+	    getenv("OMPI_MCA_coll_onecopy_priority"))
+		verdict_fail(NULL, "a setting of onecopy is left");
+	if (!getenv("ONECOPYRIGHT"))
+		verdict_fail(NULL, "a variable that is not onecopy's is gone");
+	if (strcmp(getenv(path), "/elsewhere:SYSTEM_DEFAULT"))
+		verdict_fail(NULL, "the component path is '%s'", getenv(path));
+	if (stock_environment(dropped, sizeof(dropped)))
+		verdict_fail(NULL, "the second time it still drops '%s'", dropped);
+	verdict_done("stock: onecopy leaves an environment without a trace\n");
+}
+
+/* What has a session of its own, as mpirun's ranks have, ends with a job that is out of time. */
+void deadline_scenario(char **words)
+{
+	struct job job = { .timeout_s = 1 };
+	struct job_result result;
+	char word[32];
+
+	(void)words;
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, "setsid sleep 60 >/dev/null 2>&1 & echo pid $!; wait");
+	job_run(&job, &result);
+	if (!result.timed_out || !verdict_word(&result, "pid", word, sizeof(word)))
+		verdict_fail(&result, "the job should have been out of time");
+	else if (!kill(atoi(word), 0))
+		verdict_fail(&result, "process %s is left behind", word);
+	verdict_done("deadline: nothing is left behind\n");
+	job_free(&result);
 }

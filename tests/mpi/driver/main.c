@@ -13,7 +13,9 @@ static const struct scenario {
 } scenarios[] = {
 	{ "bytes", bytes_scenario },
 	{ "random", random_scenario },
-	{ "isend", isend_scenario },
+	{ "program", program_scenario },
+	{ "reproducible", reproducible_scenario },
+	{ "switched-off", switched_off_scenario },
 	{ "forced", forced_scenario },
 	{ "datatypes", datatypes_scenario },
 	{ "communicators", communicators_scenario },
@@ -24,6 +26,8 @@ static const struct scenario {
 	{ "command", command_scenario },
 	{ "environment", environment_scenario },
 	{ "manual", manual_scenario },
+	{ "stock", stock_scenario },
+	{ "deadline", deadline_scenario },
 	{ "signals", signals_scenario },
 	{ "foreign-stats", foreign_stats_scenario },
 };
