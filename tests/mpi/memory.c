@@ -31,12 +31,14 @@ static int fails(void *caller)
 	return 1;
 }
 
-void *malloc(size_t bytes)
+#define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED void *malloc(size_t bytes)
 {
 	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
 }
 
-void *calloc(size_t count, size_t bytes)
+EXPORTED void *calloc(size_t count, size_t bytes)
 {
 	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
 }

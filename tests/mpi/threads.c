@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MPI_THREAD_MULTIPLE: threads that call different collectives, each on a communicator of its own.
+ */
+#include "case.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+enum { THREADS = 4, ROUNDS = 200, COUNT = 3000, MOST_RANKS = 16 };
+
+static const char *const served[] = { "bcast", "allreduce", "gather", "alltoall", "barrier" };
+static int rank, ranks;
+
+struct thread {
+	pthread_t id;
+	int number;
+	MPI_Comm comm;
+	int in[COUNT * MOST_RANKS], out[COUNT * MOST_RANKS];
+};
+static struct thread threads[THREADS];
+
+static int value(const struct thread *t, int round, int from, int i)
+{
+	return t->number * 1000 + round * 7 + from * 100 + i;
+}
+
+static void check(const struct thread *t, int round, int is, int should, const char *what)
+{
+	if (is != should)
+		case_fail("thread %d, round %d: %s gave %d instead of %d", t->number, round, what,
+			  is, should);
+}
+
+/* Sizes differ by thread and round, so that other algorithms run at the same time. */
+static void one_round(struct thread *t, int round)
+{
+	int count = 1 + (round * 37 + t->number * 911) % COUNT, root = round % ranks;
+
+	for (int i = 0; i < count * ranks; i++)
+		t->in[i] = value(t, round, rank, i);
+	MPI_Allreduce(t->in, t->out, count, MPI_INT, MPI_SUM, t->comm);
+	for (int i = 0; i < count; i++)
+		check(t, round, t->out[i],
+		      ranks * value(t, round, 0, i) + 100 * (ranks * (ranks - 1) / 2), "Allreduce");
+	MPI_Alltoall(t->in, count, MPI_INT, t->out, count, MPI_INT, t->comm);
+	for (int i = 0; i < count * ranks; i++)
+		check(t, round, t->out[i], value(t, round, i / count, rank * count + i % count),
+		      "Alltoall");
+	MPI_Gather(t->in, count, MPI_INT, t->out, count, MPI_INT, root, t->comm);
+	for (int i = 0; rank == root && i < count * ranks; i++)
+		check(t, round, t->out[i], value(t, round, i / count, i % count), "Gather");
+	MPI_Bcast(t->in, count, MPI_INT, root, t->comm);
+	for (int i = 0; i < count; i++)
+		check(t, round, t->in[i], value(t, round, root, i), "Bcast");
+	MPI_Barrier(t->comm);
+}
+
+static void *run(void *context)
+{
+	for (int round = 0; round < ROUNDS; round++)
+		one_round(context, round);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int provided;
+
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (provided != MPI_THREAD_MULTIPLE || ranks > MOST_RANKS)
+		case_fail("this test needs MPI_THREAD_MULTIPLE and at most %d ranks", MOST_RANKS);
+	for (int i = 0; i < THREADS; i++) {
+		threads[i].number = i;
+		MPI_Comm_dup(MPI_COMM_WORLD, &threads[i].comm);
+	}
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i].id, NULL, run, &threads[i]))
+			case_fail("no thread");
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i].id, NULL);
+		MPI_Comm_free(&threads[i].comm);
+	}
+	for (unsigned int i = 0; !rank && i < sizeof(served) / sizeof(served[0]); i++)
+		printf("expect %s %d\n", served[i], THREADS * ROUNDS * ranks);
+	if (!rank)
+		printf("expect scatter 0\nexpect allgather 0\nexpect reduce 0\n"
+		       "threads: %d threads, %d rounds of 5 calls each\n",
+		       THREADS, ROUNDS);
+	MPI_Finalize();
+	return 0;
+}
