@@ -80,7 +80,7 @@ static int mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
 	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
 
 	return oci_team_fail(
-		team, -EPROTO, -1,
+		team, -EPROTO, (int)peer,
 		"mismatched collectives: rank %u called %s (root %u, %llu bytes, operation %u), rank "
 		"%u called %s (root %u, %llu bytes, operation %u); all ranks must call alike",
 		team->rank, oci_collective_name(mine->collective), mine->root,
@@ -105,7 +105,7 @@ static int stranger(struct oci_team *team)
 		    theirs->post.signature != mine->post.signature)
 			return mismatch(team, seq, peer);
 	}
-	return oci_team_fail(team, -EPROTO, -1,
+	return oci_team_fail(team, -EPROTO, (int)peer,
 			     "mismatched collectives: ranks %u and %u have called different "
 			     "collectives, or other roots or sizes, a while ago; all ranks must "
 			     "call alike",

@@ -33,7 +33,7 @@ void oci_team_say(struct oci_team *team, const char *format, ...)
 	va_end(args);
 }
 
-int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *format, ...)
+int oci_team_fail(struct oci_team *team, int error, int culprit, const char *format, ...)
 {
 	va_list args;
 
@@ -43,12 +43,12 @@ int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *f
 	team_vsay(team, format, args);
 	va_end(args);
 	team->error = error;
-	team->dead_rank = dead_rank;
+	team->dead_rank = error == -EOWNERDEAD ? culprit : -1;
 	/* Pairs with the acquire in oci_team_look(): a peer that waits for us learns why in vain.
 	 */
 	if (team->own)
 		oci_store_release(&team->own->progress.poison,
-				  oci_poison(error, (uint32_t)dead_rank));
+				  oci_poison(error, (uint32_t)culprit));
 	oci_error("%s", team->sentence);
 	return error;
 }

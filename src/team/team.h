@@ -99,8 +99,9 @@ void oci_team_fork_child(void);
 /* Gives back what all members have left. Called by oci_team_init() too. */
 void oci_team_collect(void);
 
-/* Remembers why the team is unusable (the first reason stays), tells the peers, logs. error. */
-int oci_team_fail(struct oci_team *team, int error, int dead_rank, const char *format, ...)
+/* Remembers why the team is unusable (the first reason stays), tells the peers, logs. error.
+ * culprit: the rank that died, or whose calls differ from ours; -1: none in particular. */
+int oci_team_fail(struct oci_team *team, int error, int culprit, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Keeps a sentence without making the team unusable (a refused argument). */
 void oci_team_say(struct oci_team *team, const char *format, ...)

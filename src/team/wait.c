@@ -56,6 +56,11 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 				     "rank %u died during a collective (rank %u noticed it); this "
 				     "communicator cannot be used any more",
 				     oci_poison_rank(poison), awaited->peer);
+	if (error == -EPROTO && oci_poison_rank(poison) < team->size)
+		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
+				     "mismatched collectives: the calls of ranks %u and %u differ "
+				     "(rank %u said how); all ranks must call alike",
+				     awaited->peer, oci_poison_rank(poison), awaited->peer);
 	return oci_team_fail(team, error, -1,
 			     "rank %u gave up a collective (%s); this communicator cannot be used "
 			     "any more",
