@@ -219,6 +219,7 @@ static int decide(struct oc_team *team, const struct oc_call *call, struct oci_r
 	if (recent->cached)
 		oci_cache_put(recent->cached);
 	recent->cached = cached;
+	recent->counted = false;
 	recent->commutative = call->op && call->op->commutative;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;

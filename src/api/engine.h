@@ -42,8 +42,10 @@ struct oc_team {
 		struct oci_exec ready;
 		bool commutative;
 		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
-		unsigned int count;	   /* where such calls are counted: index and key */
-		uint64_t count_key;
+		/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
+		unsigned int count;
+		uint8_t moved;
+		bool counted;
 	} recent[OCI_COLLECTIVES];
 	struct oci_counts counts;
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the

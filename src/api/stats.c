@@ -69,14 +69,15 @@ static struct oci_count *count_find(struct oci_counts *counts, uint64_t key)
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x)
 {
 	struct oci_recent *recent = &team->recent[x->plan->key.collective];
-	uint64_t key = key_of(x);
 	struct oci_count *count;
 
-	if (recent->count_key != key) {
-		count = count_find(&team->counts, key);
+	/* A request may end when the last decision is another one already. */
+	if (!recent->counted || recent->moved != x->moved || recent->ready.plan != x->plan) {
+		count = count_find(&team->counts, key_of(x));
 		if (!count)
 			return;
-		recent->count_key = key;
+		recent->counted = recent->ready.plan == x->plan;
+		recent->moved = x->moved;
 		recent->count = (unsigned int)(count - team->counts.count);
 	}
 	count = &team->counts.count[recent->count];

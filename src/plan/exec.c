@@ -14,6 +14,17 @@
  * piece is fetched while its front is copied. */
 #define OCI_FETCH_BYTES 4096
 
+/* memcpy, without a call for the sizes of one number. */
+static inline void copy_bytes(void *to, const void *from, size_t bytes)
+{
+	if (bytes == 4)
+		memcpy(to, from, 4);
+	else if (bytes == 8)
+		memcpy(to, from, 8);
+	else
+		memcpy(to, from, bytes);
+}
+
 static uint64_t signature_of(const struct oci_record *r)
 {
 	uint64_t hash = r->bytes * 0x9e3779b97f4a7c15ull;
@@ -36,7 +47,7 @@ void oci_exec_init(struct oci_exec *x, uint64_t seq)
 {
 	x->seq = seq;
 	x->base = seq * OCI_STEPS;
-	x->lane = oci_team_lane(x->team, x->team->rank, seq);
+	x->lane = &x->team->own->lane[seq % OCI_LANES];
 	x->acc_in_recv = x->recv && x->recv != x->send;
 }
 
@@ -332,7 +343,7 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 		const uint8_t *from = peer_shared(x, peer, &op->remote, &there);
 
 		if (bytes)
-			memcpy(local, from, bytes < there ? bytes : there);
+			copy_bytes(local, from, bytes < there ? bytes : there);
 		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
 		return 1;
 	}
@@ -360,7 +371,7 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 		x->slot_used = (uint32_t)(to + bytes - x->slot);
 	}
 	if (from != to && bytes)
-		memcpy(to, from, bytes < room ? bytes : room);
+		copy_bytes(to, from, bytes < room ? bytes : room);
 }
 
 static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
@@ -385,7 +396,7 @@ static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
  * still hold them, are fetched while nobody waits for them. */
 static void fetch_next_lane(const struct oci_exec *x)
 {
-	const struct oci_lane *next = oci_team_lane(x->team, x->team->rank, x->seq + 1);
+	const struct oci_lane *next = &x->team->own->lane[(x->seq + 1) % OCI_LANES];
 	const uint8_t *end = next->post.inline_bytes + x->payload;
 
 	int64_t slot;
