@@ -12,6 +12,12 @@
 
 #define MPI_CHOSEN "the MPI's own algorithm was chosen for this size"
 
+/* Elements are almost always of 1, 2, 4, 8 or 16 bytes: no division for those. */
+static bool divides(size_t unit, size_t bytes)
+{
+	return unit & (unit - 1) ? bytes % unit == 0 : (bytes & (unit - 1)) == 0;
+}
+
 static bool is_rooted(enum oc_collective collective)
 {
 	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
@@ -65,7 +71,7 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 	}
 	if (is_reduction(call->collective) &&
 	    (!op || !op->apply || !op->bytes || op->bytes > OC_OP_MAX_BYTES ||
-	     call->bytes % op->bytes)) {
+	     !divides(op->bytes, call->bytes))) {
 		oci_team_say(&team->team,
 			     "a reduction needs an operation on elements of 1 to %d bytes that "
 			     "divide the message of %zu bytes",

@@ -361,9 +361,13 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 {
 	size_t bytes, room;
-	uint8_t *from = oci_exec_local(x, &op->local, &bytes);
-	uint8_t *to = oci_exec_local(x, &op->second, &room);
+	uint8_t *from, *to;
 
+	/* A result that was accumulated in its place: plans copy it from ACC to the same range. */
+	if (op->local.buf == OCI_BUF_ACC && op->second.buf == OCI_BUF_RECV && x->acc_in_recv)
+		return;
+	from = oci_exec_local(x, &op->local, &bytes);
+	to = oci_exec_local(x, &op->second, &room);
 	if (op->second.buf == OCI_BUF_INLINE) {
 		x->moved |= OCI_MOVED_INLINE;
 		x->payload = (uint32_t)(to + bytes - x->lane->post.inline_bytes);
@@ -388,7 +392,10 @@ static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
 		inout = oci_exec_local(x, &op->local, &bytes);
 		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
 	}
-	if (bytes)
+	/* A shift where it can be one: this is a division for each 4 bytes else. */
+	if (bytes && !(x->unit & (x->unit - 1)))
+		x->op->apply(x->op->context, in, inout, bytes >> __builtin_ctzl(x->unit));
+	else if (bytes)
 		x->op->apply(x->op->context, in, inout, bytes / x->unit);
 }
 
