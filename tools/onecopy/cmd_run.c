@@ -17,10 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE };
+enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE };
 
 struct run_options {
-	bool stats, quiet;
+	bool stats, json, quiet;
 	const char *stats_json;
 	FILE *stats_file; /* open before the job starts: afterwards it would be too late to say */
 	char **command;	  /* NULL-terminated, as in argv */
@@ -63,6 +63,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_STATS_JSON:
 		options->stats_json = arg;
 		return 0;
+	case KEY_JSON:
+		options->json = true;
+		return 0;
 	case KEY_LOG:
 		name_check_log_level(arg);
 		set(options, "ONECOPY_LOG", arg);
@@ -91,6 +94,8 @@ static const struct argp_option run_options[] = {
 	{ "stats", KEY_STATS, NULL, 0, "Print at the end what was served and what was handed back",
 	  0 },
 	{ "stats-json", KEY_STATS_JSON, "FILE", 0, "Write that to FILE as JSON", 0 },
+	{ "json", KEY_JSON, NULL, 0,
+	  "Print that as JSON on standard output, behind the program's own", 0 },
 	{ "log", KEY_LOG, "LEVEL", 0, "Least severe line that is printed: error, warn, info, debug",
 	  0 },
 	{ "mechanism", KEY_MECHANISM, "NAME", 0,
@@ -183,6 +188,10 @@ static void report(const struct run_options *options, const char *dir, bool load
 		return;
 	if (options->stats)
 		stats_print(stats, stderr, why_none(loaded));
+	if (options->json && json_dumpf(stats, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
+		command_say("the statistics cannot be printed: %s", strerror(errno));
+	if (options->json)
+		putchar('\n');
 	if (options->stats_file &&
 	    (json_dumpf(stats, options->stats_file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
 	     fflush(options->stats_file)))
@@ -210,7 +219,8 @@ int run_main(int argc, char **argv)
 	}
 	loaded = prepare(&options);
 	/* With nothing to do afterwards there is nobody to stay for. */
-	if ((!options.stats && !options.stats_json) || !make_directory(dir, sizeof(dir)))
+	if ((!options.stats && !options.stats_json && !options.json) ||
+	    !make_directory(dir, sizeof(dir)))
 		return child_become(options.command);
 	status = child_run(options.command, &started);
 	if (started)
