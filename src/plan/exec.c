@@ -84,45 +84,6 @@ static void announce(struct oci_exec *x)
 	x->announced = true;
 }
 
-/* What two ranks called in operation seq, as the error of the team. */
-static int mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
-{
-	const struct oci_record *mine = &oci_team_lane(team, team->rank, seq)->ack.record;
-	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
-
-	return oci_team_fail(
-		team, -EPROTO, (int)peer,
-		"mismatched collectives: rank %u called %s (root %u, %llu bytes, operation %u), rank "
-		"%u called %s (root %u, %llu bytes, operation %u); all ranks must call alike",
-		team->rank, oci_collective_name(mine->collective), mine->root,
-		(unsigned long long)mine->bytes, mine->op, peer,
-		oci_collective_name(theirs->collective), theirs->root,
-		(unsigned long long)theirs->bytes, theirs->op);
-}
-
-/* A rank has finished other operations than we: which one is it, if the lanes still tell? */
-static int stranger(struct oci_team *team)
-{
-	uint32_t peer = __atomic_load_n(&team->stranger, __ATOMIC_RELAXED) - 1;
-
-	for (uint64_t n = 0; n < OCI_LANES && n < team->done; n++) {
-		uint64_t seq = team->done - 1 - n;
-		const struct oci_lane *mine = oci_team_lane(team, team->rank, seq);
-		const struct oci_lane *theirs = oci_team_lane(team, peer, seq);
-
-		/* Acquire: pairs with the release of the peer's announcement or POST. */
-		if (oci_load_acquire(&theirs->post.flag) >> OCI_STEP_BITS == seq &&
-		    oci_load_acquire(&mine->post.flag) >> OCI_STEP_BITS == seq &&
-		    theirs->post.signature != mine->post.signature)
-			return mismatch(team, seq, peer);
-	}
-	return oci_team_fail(team, -EPROTO, (int)peer,
-			     "mismatched collectives: ranks %u and %u have called different "
-			     "collectives, or other roots or sizes, a while ago; all ranks must "
-			     "call alike",
-			     team->rank, peer);
-}
-
 static int exec_start(struct oci_exec *x)
 {
 	if (x->seq > OCI_LANES && !oci_team_all_done(x->team, x->seq - OCI_LANES + 1)) {
@@ -130,7 +91,7 @@ static int exec_start(struct oci_exec *x)
 		return 0;
 	}
 	if (__atomic_load_n(&x->team->stranger, __ATOMIC_RELAXED))
-		return stranger(x->team);
+		return oci_exec_stranger(x->team);
 	if (x->plan->uses_slot) {
 		x->slot_offset = oci_slot_acquire(x->team, x->seq);
 		if (x->slot_offset < 0) {
@@ -215,7 +176,7 @@ int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 		if (oci_load_acquire(&lane->post.flag) < target)
 			continue;
 		if (lane->post.signature != x->signature)
-			return mismatch(x->team, x->seq, peer);
+			return oci_exec_mismatch(x->team, x->seq, peer);
 		return 1;
 	}
 	x->awaited = (struct oci_awaited){ .word = &lane->post.flag,
@@ -490,18 +451,6 @@ int oci_exec_run(struct oci_exec *x)
 	return result;
 }
 
-/* Has the peer that we wait for called something else in this operation? */
-static int look_for_mismatch(struct oci_exec *x)
-{
-	const struct oci_lane *lane = oci_team_lane(x->team, x->awaited.peer, x->seq);
-
-	/* Acquire: pairs with the release of the peer's announcement or POST. */
-	if (oci_load_acquire(&lane->post.flag) >> OCI_STEP_BITS != x->seq ||
-	    lane->post.signature == x->signature || x->awaited.peer == x->team->rank)
-		return 0;
-	return mismatch(x->team, x->seq, x->awaited.peer);
-}
-
 /* Peers' requests for help: looked for often once one came, or when some pair must use shm. */
 static void serve(struct oci_exec *x)
 {
@@ -529,7 +478,7 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 		return 0;
 	/* The mismatch first: it explains why the peer has given up. */
 	if (x->started)
-		result = look_for_mismatch(x);
+		result = oci_exec_look_for_mismatch(x);
 	if (!result)
 		result = oci_team_look(x->team, &x->awaited);
 	if (result < 0)

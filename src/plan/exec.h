@@ -88,6 +88,16 @@ int oci_exec_wait(struct oci_exec *x);
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op);
 int oci_exec_help(struct oci_exec *x, const struct oci_op *op);
 
+/* exec_mismatch.c --------------------------------------------------------------------------------
+ */
+
+/* What two ranks called in operation seq, as the error of the team. */
+int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer);
+/* A rank has finished other operations than we: which one is it, if the lanes still tell? */
+int oci_exec_stranger(struct oci_team *team);
+/* Has the peer that we wait for called something else in this operation? 0 or an error. */
+int oci_exec_look_for_mismatch(struct oci_exec *x);
+
 /* For exec_share.c, from exec.c ---------------------------------------------------------------- */
 
 /* Address of a range in my buffers, and its length. */

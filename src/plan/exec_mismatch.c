@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks that called different collectives: the sentence that names both, and when it is looked for.
+ *
+ * A rank compares signatures when it sees a peer's POST, when a wait is long, and, for ranks that
+ * look at nobody, through the histories beside `done` (src/team/team.c).
+ */
+#include <errno.h>
+
+#include "plan/exec.h"
+
+int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
+{
+	const struct oci_record *mine = &oci_team_lane(team, team->rank, seq)->ack.record;
+	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
+
+	return oci_team_fail(
+		team, -EPROTO, (int)peer,
+		"mismatched collectives: rank %u called %s (root %u, %llu bytes, operation %u), rank "
+		"%u called %s (root %u, %llu bytes, operation %u); all ranks must call alike",
+		team->rank, oci_collective_name(mine->collective), mine->root,
+		(unsigned long long)mine->bytes, mine->op, peer,
+		oci_collective_name(theirs->collective), theirs->root,
+		(unsigned long long)theirs->bytes, theirs->op);
+}
+
+int oci_exec_stranger(struct oci_team *team)
+{
+	uint32_t peer = __atomic_load_n(&team->stranger, __ATOMIC_RELAXED) - 1;
+
+	for (uint64_t n = 0; n < OCI_LANES && n < team->done; n++) {
+		uint64_t seq = team->done - 1 - n;
+		const struct oci_lane *mine = oci_team_lane(team, team->rank, seq);
+		const struct oci_lane *theirs = oci_team_lane(team, peer, seq);
+
+		/* Acquire: pairs with the release of the peer's announcement or POST. */
+		if (oci_load_acquire(&theirs->post.flag) >> OCI_STEP_BITS == seq &&
+		    oci_load_acquire(&mine->post.flag) >> OCI_STEP_BITS == seq &&
+		    theirs->post.signature != mine->post.signature)
+			return oci_exec_mismatch(team, seq, peer);
+	}
+	return oci_team_fail(team, -EPROTO, (int)peer,
+			     "mismatched collectives: ranks %u and %u have called different "
+			     "collectives, or other roots or sizes, a while ago; all ranks must "
+			     "call alike",
+			     team->rank, peer);
+}
+
+int oci_exec_look_for_mismatch(struct oci_exec *x)
+{
+	const struct oci_lane *lane = oci_team_lane(x->team, x->awaited.peer, x->seq);
+
+	/* Acquire: pairs with the release of the peer's announcement or POST. */
+	if (oci_load_acquire(&lane->post.flag) >> OCI_STEP_BITS != x->seq ||
+	    lane->post.signature == x->signature || x->awaited.peer == x->team->rank)
+		return 0;
+	return oci_exec_mismatch(x->team, x->seq, x->awaited.peer);
+}
