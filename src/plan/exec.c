@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
- * between two cores, so that the common case meets no branch into the slow path. */
+ * between two cores, so that the common case meets no slow path. */
 #define OCI_QUICK_POLLS 64
 /* Blocked turns between two looks for peers' requests, when no pair copies by shm. */
 #define OCI_TURNS_PER_SERVE 64
@@ -321,9 +321,8 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 
 static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 {
-	size_t bytes, room;
 	uint8_t *from, *to;
-
+	size_t bytes, room;
 	/* A result that was accumulated in its place: plans copy it from ACC to the same range. */
 	if (op->local.buf == OCI_BUF_ACC && op->second.buf == OCI_BUF_RECV && x->acc_in_recv)
 		return;

@@ -8,6 +8,8 @@
  *
  * Whatever is decided is decided from gathered data alone, so all ranks decide alike. A rank that
  * cannot take part says so in its message and goes on gathering: nobody waits in vain.
+ *
+ * A little over 500 lines: the states share their buffers, and each is short.
  */
 #include <errno.h>
 #include <pthread.h>
