@@ -130,7 +130,37 @@ enum oc_collective {
 	OC_ALLTOALL,
 	OC_REDUCE,
 	OC_ALLREDUCE,
+	OC_SCATTERV,
+	OC_GATHERV,
+	OC_ALLGATHERV,
+	OC_ALLTOALLV,
+	OC_REDUCE_SCATTER_BLOCK,
+	OC_REDUCE_SCATTER,
+	OC_SCAN,
+	OC_EXSCAN,
 	OC_COLLECTIVES
+};
+
+/*
+ * One rank's block of a v-variant: `bytes` at `offset` from the call's send or recv pointer. The
+ * sum is taken modulo 2^64, so blocks may lie anywhere in the address space.
+ */
+struct oc_block {
+	size_t offset, bytes;
+};
+
+/*
+ * A buffer with gaps: its dense bytes from pieces[i].at up to pieces[i + 1].at lie at
+ * pieces[i].address. pieces[0].at is 0; pieces[count] has only `at`, the bytes in all.
+ */
+struct oc_piece {
+	size_t at;
+	void *address;
+};
+
+struct oc_layout {
+	const struct oc_piece *pieces; /* count + 1 */
+	size_t count;
 };
 
 /*
@@ -142,8 +172,26 @@ enum oc_collective {
  *          size * bytes, or OC_IN_PLACE.
  *   recv   Gather, Allgather, Alltoall: size * bytes (Gather: on the root). Scatter: bytes, or
  *          OC_IN_PLACE on the root. Reduce (root), Allreduce: bytes.
- *   op     Reduce and Allreduce: alike on all members; bytes is a multiple of op->bytes.
+ *   op     reductions: alike on all members; bytes is a multiple of op->bytes.
+ *   send_blocks, recv_blocks   of the v-variants: one for each rank, alive until the call is over.
+ *   send_layout, recv_layout   instead of send and recv (which are then not looked at, unless they
+ *          are OC_IN_PLACE) where a buffer has gaps; not of a reduction. One rank's own: others
+ *          need not have one. With blocks, those are offsets in the dense bytes. Worth it for
+ *          pieces of some KiB; pack smaller ones. Alive until the call is over.
  * Buffers must not overlap, unless OC_IN_PLACE says so.
+ *
+ * The later ones:
+ *   Scatterv       root: send + send_blocks; everyone: recv (OC_IN_PLACE on the root), `bytes` =
+ *                  its own block, as long as the root has it.
+ *   Gatherv        root: recv + recv_blocks; everyone: send (OC_IN_PLACE on the root), `bytes`.
+ *   Allgatherv     send (or OC_IN_PLACE), `bytes`; recv + recv_blocks, whose bytes are alike on all
+ *                  members.
+ *   Alltoallv      send + send_blocks (or OC_IN_PLACE), recv + recv_blocks; `bytes` is not used.
+ *                  What i sends to j is as long as what j expects from i.
+ *   Reduce_scatter_block   send: size * bytes, recv: bytes. OC_IN_PLACE: the input is in recv.
+ *   Reduce_scatter send: dense, in rank order; recv: this rank's part; recv_blocks: offset and
+ * bytes of each part in send, alike on all members. OC_IN_PLACE: the input is in recv. Scan, Exscan
+ * as Allreduce; rank 0 gets nothing from Exscan.
  */
 struct oc_call {
 	enum oc_collective collective;
@@ -152,6 +200,8 @@ struct oc_call {
 	size_t bytes;
 	uint32_t root;
 	const struct oc_op *op;
+	const struct oc_block *send_blocks, *recv_blocks;
+	const struct oc_layout *send_layout, *recv_layout;
 };
 
 /*
@@ -189,6 +239,8 @@ OC_API int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_
  * it by its own means now, such calls in the order of their oc_start(). Drives progress.
  */
 OC_API int oc_test(struct oc_request *request);
+/* As oc_test, but drives nothing: for whoever has many requests and calls oc_progress() once. */
+OC_API int oc_peek(struct oc_request *request);
 /* As oc_test, but returns only when it is over: 0, OC_HAND_BACK or -errno. */
 OC_API int oc_wait(struct oc_request *request);
 

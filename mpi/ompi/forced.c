@@ -28,6 +28,14 @@ static struct {
 	[OC_ALLTOALL] = { "alltoall", "onecopy_alltoall" },
 	[OC_REDUCE] = { "reduce", "onecopy_reduce" },
 	[OC_ALLREDUCE] = { "allreduce", "onecopy_allreduce" },
+	[OC_SCATTERV] = { "scatterv", "onecopy_scatterv" },
+	[OC_GATHERV] = { "gatherv", "onecopy_gatherv" },
+	[OC_ALLGATHERV] = { "allgatherv", "onecopy_allgatherv" },
+	[OC_ALLTOALLV] = { "alltoallv", "onecopy_alltoallv" },
+	[OC_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "onecopy_reduce_scatter_block" },
+	[OC_REDUCE_SCATTER] = { "reduce_scatter", "onecopy_reduce_scatter" },
+	[OC_SCAN] = { "scan", "onecopy_scan" },
+	[OC_EXSCAN] = { "exscan", "onecopy_exscan" },
 };
 
 /* Counts settings of any key on any communicator; a new module has seen none. */

@@ -188,16 +188,21 @@ static bool request_over(struct oc_request *r)
 	return over;
 }
 
-int oc_test(struct oc_request *r)
+int oc_peek(struct oc_request *r)
 {
 	int result;
 
-	oc_progress();
 	if (!request_over(r))
 		return 0;
 	result = r->result;
 	free(r);
 	return result;
+}
+
+int oc_test(struct oc_request *r)
+{
+	oc_progress();
+	return oc_peek(r);
 }
 
 int oc_wait(struct oc_request *r)

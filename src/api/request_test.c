@@ -58,11 +58,15 @@ static uint8_t byte_of(unsigned int n, unsigned int rank, size_t i)
 /* The same random call for all ranks, with buffers of the largest kind for each. */
 static void plan_call(struct planned *p, unsigned int n)
 {
-	enum oci_collective c = draw(OCI_COLLECTIVES);
+	enum oci_collective c;
 	static const size_t sizes[] = { 0, 3, 100, 1000, 20000, 70000, 150001 };
 	size_t bytes = sizes[draw(7)];
-	uint32_t root = c == OCI_BARRIER ? 0 : draw(RANKS);
+	uint32_t root;
 
+	do
+		c = draw(OCI_COLLECTIVES);
+	while (!oci_algorithm(c, 0));
+	root = c == OCI_BARRIER ? 0 : draw(RANKS);
 	p->send_bytes = RANKS * bytes;
 	p->recv_bytes = RANKS * bytes;
 	for (unsigned int r = 0; r < RANKS; r++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,20 +18,32 @@ static void parse_environment(void)
 {
 	const struct oci_options *o = oci_options();
 	const char *const words[OCI_COLLECTIVES] = {
-		[OCI_BARRIER] = o->barrier,	[OCI_BCAST] = o->bcast,
-		[OCI_SCATTER] = o->scatter,	[OCI_GATHER] = o->gather,
-		[OCI_ALLGATHER] = o->allgather, [OCI_ALLTOALL] = o->alltoall,
-		[OCI_REDUCE] = o->reduce,	[OCI_ALLREDUCE] = o->allreduce,
+		[OCI_BARRIER] = o->barrier,
+		[OCI_BCAST] = o->bcast,
+		[OCI_SCATTER] = o->scatter,
+		[OCI_GATHER] = o->gather,
+		[OCI_ALLGATHER] = o->allgather,
+		[OCI_ALLTOALL] = o->alltoall,
+		[OCI_REDUCE] = o->reduce,
+		[OCI_ALLREDUCE] = o->allreduce,
+		[OCI_SCATTERV] = o->scatterv,
+		[OCI_GATHERV] = o->gatherv,
+		[OCI_ALLGATHERV] = o->allgatherv,
+		[OCI_ALLTOALLV] = o->alltoallv,
+		[OCI_REDUCE_SCATTER_BLOCK] = o->reduce_scatter_block,
+		[OCI_REDUCE_SCATTER] = o->reduce_scatter,
+		[OCI_SCAN] = o->scan,
+		[OCI_EXSCAN] = o->exscan,
 	};
 
 	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
 		const char *expected = "";
-		char variable[32] = "ONECOPY_";
+		char variable[64] = "ONECOPY_";
 
 		if (!oci_forced_parse(c, words[c], &forced_by_environment[c], &expected))
 			continue;
 		for (const char *s = oci_collective_name(c); *s; s++)
-			strncat(variable, &(char){ (char)(*s - 'a' + 'A') }, 1);
+			strncat(variable, &(char){ (char)toupper(*s) }, 1);
 		oci_option_reject(variable, words[c], expected);
 	}
 }

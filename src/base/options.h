@@ -20,7 +20,7 @@ enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
 struct oci_options {
 	bool enable;	       /* ONECOPY: on/off */
 	const char *mechanism; /* ONECOPY_MECHANISM: auto, cma, shm */
-	const char *barrier;   /* ONECOPY_BARRIER .. ONECOPY_ALLREDUCE: algorithm[:parameter] */
+	const char *barrier;   /* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] */
 	const char *bcast;     /* or auto; "mpi" hands the collective back to the MPI */
 	const char *scatter;
 	const char *gather;
@@ -28,6 +28,14 @@ struct oci_options {
 	const char *alltoall;
 	const char *reduce;
 	const char *allreduce;
+	const char *scatterv;
+	const char *gatherv;
+	const char *allgatherv;
+	const char *alltoallv;
+	const char *reduce_scatter_block;
+	const char *reduce_scatter;
+	const char *scan;
+	const char *exscan;
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */

@@ -250,13 +250,16 @@ static uint32_t pick(uint32_t below)
 
 static void add_random_call(struct sequence *s, uint32_t size)
 {
-	struct subject subject = { .collective = pick(OCI_COLLECTIVES), .size = size };
+	struct subject subject = { .size = size };
 	size_t unit = 1, bytes = 0;
 	unsigned int algorithms = 0;
 	uint32_t root;
 	bool in_place;
 	const struct oci_algorithm *a;
 
+	do
+		subject.collective = pick(OCI_COLLECTIVES);
+	while (!oci_algorithm(subject.collective, 0));
 	while (oci_algorithm(subject.collective, algorithms))
 		algorithms++;
 	subject.algorithm = pick(algorithms);

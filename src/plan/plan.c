@@ -409,10 +409,22 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 const char *oci_collective_name(enum oci_collective collective)
 {
 	static const char *const names[OCI_COLLECTIVES] = {
-		[OCI_BARRIER] = "barrier",     [OCI_BCAST] = "bcast",
-		[OCI_SCATTER] = "scatter",     [OCI_GATHER] = "gather",
-		[OCI_ALLGATHER] = "allgather", [OCI_ALLTOALL] = "alltoall",
-		[OCI_REDUCE] = "reduce",       [OCI_ALLREDUCE] = "allreduce",
+		[OCI_BARRIER] = "barrier",
+		[OCI_BCAST] = "bcast",
+		[OCI_SCATTER] = "scatter",
+		[OCI_GATHER] = "gather",
+		[OCI_ALLGATHER] = "allgather",
+		[OCI_ALLTOALL] = "alltoall",
+		[OCI_REDUCE] = "reduce",
+		[OCI_ALLREDUCE] = "allreduce",
+		[OCI_SCATTERV] = "scatterv",
+		[OCI_GATHERV] = "gatherv",
+		[OCI_ALLGATHERV] = "allgatherv",
+		[OCI_ALLTOALLV] = "alltoallv",
+		[OCI_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+		[OCI_REDUCE_SCATTER] = "reduce_scatter",
+		[OCI_SCAN] = "scan",
+		[OCI_EXSCAN] = "exscan",
 	};
 
 	return (unsigned int)collective < OCI_COLLECTIVES ? names[collective] : "?";

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A collective call of MPI as a call of the engine: counts, displacements, datatypes, MPI_IN_PLACE
+ * and MPI_Op become dense bytes, blocks and an oc_op. The same for blocking, nonblocking and
+ * persistent forms, and for both front ends.
+ *
+ * Whether a call goes to the engine depends only on what all members see alike. Layouts, buffer
+ * addresses and MPI_IN_PLACE are one rank's own, and never change the engine's call.
+ */
+#ifndef OC_MPI_OPERATION_H
+#define OC_MPI_OPERATION_H
+
+#include "common/port.h"
+
+#include <onecopy/onecopy.h>
+
+/*
+ * The arguments as the program gave them; those that a collective has not, or that mean nothing on
+ * this rank, are ignored.
+ *   Bcast                          sbuf scount stype root
+ *   Scatter, Gather, Allgather,
+ *   Alltoall                       sbuf scount stype rbuf rcount rtype (root)
+ *   the v-variants                 with counts and displacements on the side that has blocks
+ *   Alltoallw                      OC_ALLTOALLV with stypes, rtypes; displacements are bytes
+ *   Reduce, Allreduce, Scan, Exscan   sbuf rbuf scount stype op (root)
+ *   Reduce_scatter_block           sbuf rbuf rcount stype op
+ *   Reduce_scatter                 sbuf rbuf rcounts stype op
+ */
+struct oci_mpi_call {
+	enum oc_collective collective;
+	const void *sbuf;
+	void *rbuf;
+	int scount, rcount;
+	const int *scounts, *sdispls, *rcounts, *rdispls;
+	MPI_Datatype stype, rtype;
+	const MPI_Datatype *stypes, *rtypes; /* of an Alltoallw, else NULL */
+	MPI_Op op;
+	int root;
+};
+
+/* A call made ready for the engine. Lives from oci_mpi_open() to oci_mpi_close(), and does not
+ * move. */
+struct oci_mpi_operation {
+	struct oc_call call; /* for oc_collective(), oc_start() */
+	/* What readying this rank's part came to: where it is not 0 (-ENOMEM, -EIO), the rank calls
+	 * oc_team_abandon() in place of oc_collective(), so that the others do not wait. */
+	int status;
+	/* The rest is private to operation.c (the owner of mpi/common fills it in). */
+};
+
+enum oci_mpi_path {
+	OCI_MPI_ENGINE,	 /* ask the engine with operation->call */
+	OCI_MPI_NOTHING, /* the call has no bytes on any rank: it is over, on every member alike */
+	OCI_MPI_BACK,	 /* to the MPI's own, on every member alike: *reason says why, a literal */
+};
+
+/*
+ * Makes a call ready; allocates what it needs, for any number of runs (a persistent operation is
+ * opened once). `retain`: the call returns before it is over, so types and the operation are kept
+ * until oci_mpi_close(), and counts and displacements are copied.
+ */
+enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *operation, const struct oci_mpi_call *call,
+			       uint32_t rank, uint32_t size, bool retain, const char **reason);
+/* Before each run: packs what this rank gives. A failure is in operation->status. */
+void oci_mpi_load(struct oci_mpi_operation *operation);
+/* After each run that the engine served: unpacks what this rank got. An MPI error code. */
+int oci_mpi_store(struct oci_mpi_operation *operation);
+void oci_mpi_close(struct oci_mpi_operation *operation);
+
+#endif

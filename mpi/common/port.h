@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What mpi/common asks of the MPI that it is compiled for. Each front end has one port.c: Open
+ * MPI's uses internal objects, that of the preload library PMPI_ functions.
+ *
+ * All functions may be called by any thread. Errors are MPI error codes, MPI_SUCCESS is 0.
+ */
+#ifndef OC_MPI_PORT_H
+#define OC_MPI_PORT_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a datatype looks like. */
+struct oci_port_type {
+	size_t size;	   /* bytes of data */
+	ptrdiff_t extent;  /* from one element to the next */
+	ptrdiff_t true_lb; /* of the first byte of data */
+	ptrdiff_t true_extent;
+	bool dense;	 /* elements follow each other without a gap, and their data is in order of
+			  * address: `count` of them are count * size bytes from true_lb on */
+	bool contiguous; /* one element is: its size bytes lie together, in order, from true_lb on
+			  */
+};
+
+void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape);
+/* Between `count` typed elements and dense bytes, in the order of the type map. */
+int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type);
+int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type);
+
+/*
+ * Keep a type or an operation alive although the program frees it. What is kept may be another
+ * handle, which stands for the same: use that one. Predefined ones come back as they are.
+ */
+int oci_port_type_retain(MPI_Datatype *type);
+void oci_port_type_release(MPI_Datatype type);
+int oci_port_op_retain(MPI_Op *op);
+void oci_port_op_release(MPI_Op op);
+
+bool oci_port_op_commutes(MPI_Op op);
+/* A number that all processes give to a predefined operation; 0 for a user's. */
+uint32_t oci_port_op_id(MPI_Op op);
+/* inout[i] = in[i] (op) inout[i], typed elements. */
+int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type);
+
+#endif
