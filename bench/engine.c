@@ -4,9 +4,12 @@
  *
  * Micro-benchmark of the engine without an MPI: what our own instructions cost at 4 bytes.
  *
- *   alone  both ranks of a team in one thread, called in turn, so that every line is in the cache
- *          and nobody ever waits: the time per rank and call is our instructions and nothing else.
- *          (Only collectives whose ranks need not wait for each other in that order.)
+ *   alone  both ranks of a team in one thread, so that every line is in the cache and nobody ever
+ *          waits: the time per rank and call is our instructions and nothing else. Where the ranks
+ *          wait for each other, rank 0 runs until it blocks, rank 1 runs to its end, rank 0 runs on
+ *          to its own; the instructions are those of oc_collective(), whose parts are called, and
+ *          one look in vain and one entry more for rank 0. The application's reduction operation
+ *          is subtracted: it is not ours.
  *   pair   two processes: the time of a call against that of the bare exchange of flags which it
  *          cannot do without, over the same kind of memory.
  *
@@ -19,6 +22,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "api/engine.h"
 #include "support/fork_team.h"
 
 #define BATCHES 31
@@ -63,13 +67,14 @@ struct form {
 	const char *name;
 	enum oc_collective collective;
 	int root_first; /* alone: who calls first; -1: the ranks wait for each other */
+	double applied; /* how often a rank applies the operation, on average */
 };
 
 static const struct form forms[] = {
-	{ "barrier", OC_BARRIER, -1 },	   { "bcast", OC_BCAST, 1 },
-	{ "scatter", OC_SCATTER, 1 },	   { "gather", OC_GATHER, 0 },
-	{ "allgather", OC_ALLGATHER, -1 }, { "alltoall", OC_ALLTOALL, -1 },
-	{ "reduce", OC_REDUCE, 0 },	   { "allreduce", OC_ALLREDUCE, -1 },
+	{ "barrier", OC_BARRIER, -1, 0 },     { "bcast", OC_BCAST, 1, 0 },
+	{ "scatter", OC_SCATTER, 1, 0 },      { "gather", OC_GATHER, 0, 0 },
+	{ "allgather", OC_ALLGATHER, -1, 0 }, { "alltoall", OC_ALLTOALL, -1, 0 },
+	{ "reduce", OC_REDUCE, 0, 0.5 },      { "allreduce", OC_ALLREDUCE, -1, 1 },
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
@@ -89,25 +94,80 @@ __attribute__((noinline)) static int no_call(struct oc_team *team, const struct 
 	return 0;
 }
 
+/* Ranks that need not wait for each other, in this order: whole calls. */
+static void whole_calls(struct oc_team **teams, const struct form *form,
+			int (*function)(struct oc_team *, const struct oc_call *))
+{
+	static int send[2][2], recv[2][2];
+
+	for (unsigned int i = 0; i < calls; i++) {
+		for (unsigned int turn = 0; turn < 2; turn++) {
+			unsigned int rank = turn ^ !form->root_first;
+			struct oc_call call = call_of(form, send[rank], recv[rank]);
+
+			if (function(teams[rank], &call))
+				exit(1);
+		}
+	}
+}
+
+/* Ranks that wait for each other: oc_collective() of rank 1 where that of rank 0 would wait. */
+static void stepped_calls(struct oc_team **teams, const struct form *form)
+{
+	static int send[2][2], recv[2][2];
+
+	for (unsigned int i = 0; i < calls; i++) {
+		struct oc_call call[2] = { call_of(form, send[0], recv[0]),
+					   call_of(form, send[1], recv[1]) };
+		struct oci_operation o;
+
+		if (oci_operation_begin(teams[0], &call[0], &o))
+			exit(1);
+		o.x.polls = 1; /* it would look in vain until rank 1 has a turn */
+		if (oci_exec_run(&o.x) != 0 || oc_collective(teams[1], &call[1]) != 0 ||
+		    oci_exec_run(&o.x) != 1)
+			exit(1);
+		oci_operation_end(teams[0], &o, 1);
+	}
+}
+
+/* ns a rank; function NULL: the ranks' own, in whatever way they can be called. */
 static double alone(int (*function)(struct oc_team *, const struct oc_call *),
 		    struct oc_team **teams, const struct form *form)
 {
-	static int send[2][2], recv[2][2];
+	double samples[BATCHES];
+
+	for (unsigned int b = 0; b < BATCHES; b++) {
+		double start = now_ns();
+
+		if (function)
+			whole_calls(teams, form, function);
+		else if (form->root_first < 0)
+			stepped_calls(teams, form);
+		else
+			whole_calls(teams, form, oc_collective);
+		samples[b] = (now_ns() - start) / calls / 2;
+	}
+	return median(samples);
+}
+
+/* ns of one application of the operation to one element, called as the engine calls it. */
+static double bare_apply(void)
+{
+	static int in, inout;
 	double samples[BATCHES];
 
 	for (unsigned int b = 0; b < BATCHES; b++) {
 		double start = now_ns();
 
 		for (unsigned int i = 0; i < calls; i++) {
-			for (unsigned int turn = 0; turn < 2; turn++) {
-				unsigned int rank = turn ^ !form->root_first;
-				struct oc_call call = call_of(form, send[rank], recv[rank]);
+			const struct oc_op *op = &sum;
 
-				if (function(teams[rank], &call))
-					exit(1);
-			}
+			/* Nothing is known of it, as in the engine: no inlining, no hoisting. */
+			__asm__ __volatile__("" : "+r"(op) : : "memory");
+			op->apply(op->context, &in, &inout, 1);
 		}
-		samples[b] = (now_ns() - start) / calls / 2;
+		samples[b] = (now_ns() - start) / calls;
 	}
 	return median(samples);
 }
@@ -172,20 +232,21 @@ static int pair(struct oc_team *team, void *arg)
 
 static void print(const struct shared *shared, struct oc_team **teams)
 {
-	double empty = alone(no_call, teams, &forms[1]);
+	double empty = alone(no_call, teams, &forms[1]), apply = bare_apply();
 
 	printf("ns per call of 4 B, 2 ranks, medians of %d batches of %u calls\n", BATCHES, calls);
-	printf("alone  our own instructions, per rank: both ranks in one thread, nobody waits (less\n"
-	       "       the benchmark's own %.1f)\n"
+	printf("alone  our own instructions, per rank: both ranks in one thread, nobody waits; less\n"
+	       "       the benchmark's own %.1f and the %.1f of each application of the operation;\n"
+	       "       * these wait for each other: rank 1 runs where rank 0 would wait, and one look\n"
+	       "       in vain and one entry more of rank 0 are in the figure\n"
 	       "pair   two processes on two cores; a bare exchange of flags takes %.0f\n\n",
-	       empty, shared->floor_ns);
+	       empty, apply, shared->floor_ns);
 	printf("%-10s %8s %8s\n", "collective", "alone", "pair");
 	for (unsigned int f = 0; f < FORMS; f++) {
-		if (forms[f].root_first < 0)
-			printf("%-10s %8s %8.0f\n", forms[f].name, "-", shared->call_ns[f]);
-		else
-			printf("%-10s %8.1f %8.0f\n", forms[f].name,
-			       alone(oc_collective, teams, &forms[f]) - empty, shared->call_ns[f]);
+		double ns = alone(NULL, teams, &forms[f]) - empty - forms[f].applied * apply;
+
+		printf("%-10s %7.1f%s %8.0f\n", forms[f].name, ns,
+		       forms[f].root_first < 0 ? "*" : " ", shared->call_ns[f]);
 	}
 }
 

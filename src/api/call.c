@@ -304,31 +304,6 @@ int oci_team_await(struct oc_team *team)
 	return decide_to_serve(team);
 }
 
-static int begin(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
-{
-	int result;
-
-	/* Acquire: pairs with the release in progress_locked(). Requests, which another thread may
-	 * be running, take their numbers under the lock; so must we while there are any. */
-	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
-		return oci_operation_prepare(team, call, o);
-	pthread_mutex_lock(&oci_engine.lock);
-	result = oci_operation_prepare(team, call, o);
-	pthread_mutex_unlock(&oci_engine.lock);
-	return result;
-}
-
-static void end(struct oc_team *team, struct oci_operation *o, int result)
-{
-	bool shared = __atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE);
-
-	if (__builtin_expect(shared, 0))
-		pthread_mutex_lock(&oci_engine.lock);
-	oci_operation_over(team, o, result);
-	if (__builtin_expect(shared, 0))
-		pthread_mutex_unlock(&oci_engine.lock);
-}
-
 /* 0: the engine serves this call, unless the selector says otherwise. */
 static int enter(struct oc_team *team, const struct oc_call *call)
 {
@@ -367,9 +342,22 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 			     call->bytes, strerror(-error));
 }
 
-int oc_collective(struct oc_team *team, const struct oc_call *call)
+static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
-	struct oci_operation o;
+	int result;
+
+	/* Acquire: pairs with the release in progress_locked(). Requests, which another thread may
+	 * be running, take their numbers under the lock; so must we while there are any. */
+	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
+		return oci_operation_prepare(team, call, o);
+	pthread_mutex_lock(&oci_engine.lock);
+	result = oci_operation_prepare(team, call, o);
+	pthread_mutex_unlock(&oci_engine.lock);
+	return result;
+}
+
+int oci_operation_begin(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+{
 	int result = oci_call_check(team, call);
 
 	if (result)
@@ -377,10 +365,28 @@ int oc_collective(struct oc_team *team, const struct oc_call *call)
 	result = enter(team, call);
 	if (result)
 		return result;
-	result = begin(team, call, &o);
+	return prepare(team, call, o);
+}
+
+void oci_operation_end(struct oc_team *team, struct oci_operation *o, int result)
+{
+	bool shared = __atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(shared, 0))
+		pthread_mutex_lock(&oci_engine.lock);
+	oci_operation_over(team, o, result);
+	if (__builtin_expect(shared, 0))
+		pthread_mutex_unlock(&oci_engine.lock);
+}
+
+int oc_collective(struct oc_team *team, const struct oc_call *call)
+{
+	struct oci_operation o;
+	int result = oci_operation_begin(team, call, &o);
+
 	if (result)
 		return result;
 	result = oci_exec_wait(&o.x);
-	end(team, &o, result ? result : 1);
+	oci_operation_end(team, &o, result ? result : 1);
 	return result;
 }

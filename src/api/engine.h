@@ -90,6 +90,11 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
 /* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
  * back what prepare took. */
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
+/* The two ends of a blocking call, around the run: checks, waits for the team, locks where requests
+ * may run meanwhile. As the two above. */
+int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
+			struct oci_operation *operation);
+void oci_operation_end(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);
 /* Brings the team up, waiting. 1 use it, or OC_HAND_BACK. */
