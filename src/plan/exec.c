@@ -123,11 +123,11 @@ uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range,
 	size_t offset;
 
 	oci_range_eval(range, &x->params, x->segment, &offset, bytes);
-	switch (range->buf) {
+	switch (range->buf) { /* Blocks of a table may lie anywhere: sums of numbers, that wrap. */
 	case OCI_BUF_SEND:
-		return x->send + offset;
+		return (uint8_t *)((uintptr_t)x->send + offset);
 	case OCI_BUF_RECV:
-		return x->recv + offset;
+		return (uint8_t *)((uintptr_t)x->recv + offset);
 	case OCI_BUF_SLOT:
 		return x->slot + offset;
 	case OCI_BUF_TEMP:

@@ -30,6 +30,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <onecopy/onecopy.h>
+
 #include "base/limits.h"
 
 enum oci_buf {
@@ -43,16 +45,23 @@ enum oci_buf {
 	OCI_BUF_COUNT
 };
 
+/* Where the blocks of a range lie: one after the other, or where a table of the call says. */
+enum oci_table { OCI_TABLE_NONE, OCI_TABLE_SEND, OCI_TABLE_RECV };
+
 /*
  * Bytes of a buffer. start = index(block) * bytes + min(part * part_bytes, bytes);
  * with parts > 0 the end is index(block) * bytes + min((part + parts) * part_bytes, bytes), else
  * start + blocks * bytes. index(block) = (block + root) mod p when `relative`, else block.
+ * With a `table` (of this rank's call, not the peer's), start = table[index(block)].offset and the
+ * range ends with table[index(block) + blocks - 1]; it has no parts. Sums wrap: a table's offsets
+ * may reach any address.
  * In a loop, a range with `segmented` is cut to the current segment.
  */
 struct oci_range {
 	uint8_t buf;
 	uint8_t relative : 1;
 	uint8_t segmented : 1;
+	uint8_t table : 2; /* enum oci_table */
 	uint16_t reserved;
 	uint32_t block;
 	uint32_t blocks;
@@ -163,6 +172,8 @@ struct oci_params {
 	size_t segment_bytes;
 	uint32_t root;
 	uint32_t size;
+	/* One for each rank; NULL where no range of the plan has this table. */
+	const struct oc_block *send_blocks, *recv_blocks;
 };
 
 /* Fills part_bytes and segment_bytes. unit: bytes of one element of a reduction, else 1. */
@@ -175,6 +186,12 @@ static inline uint32_t oci_rank_of(const struct oci_params *params, uint32_t v)
 	return rank >= params->size ? rank - params->size : rank;
 }
 
+static inline const struct oc_block *oci_table(const struct oci_range *range,
+					       const struct oci_params *params)
+{
+	return range->table == OCI_TABLE_SEND ? params->send_blocks : params->recv_blocks;
+}
+
 /* Start and length of a range; *offset in its buffer (0 for TEMP: see oci_range_resolve). */
 static inline void oci_range_eval(const struct oci_range *range, const struct oci_params *params,
 				  uint64_t segment, size_t *offset, size_t *length)
@@ -183,7 +200,13 @@ static inline void oci_range_eval(const struct oci_range *range, const struct oc
 	size_t base = (size_t)block * params->bytes;
 	size_t start = 0, end = (size_t)range->blocks * params->bytes;
 
-	if (range->parts) {
+	if (__builtin_expect(range->table, 0)) {
+		const struct oc_block *first = oci_table(range, params) + block;
+		const struct oc_block *last = first + range->blocks - 1;
+
+		base = first->offset;
+		end = last->offset + last->bytes - base;
+	} else if (range->parts) {
 		start = (size_t)range->part * params->part_bytes;
 		end = start + (size_t)range->parts * params->part_bytes;
 		if (end > params->bytes)
@@ -266,6 +289,13 @@ static inline struct oci_range oci_blocks(enum oci_buf buf, uint32_t block, uint
 static inline struct oci_range oci_part(enum oci_buf buf, uint32_t part, uint32_t parts)
 {
 	return (struct oci_range){ .buf = buf, .blocks = 1, .part = part, .parts = parts };
+}
+
+/* Blocks where a table of the call says. */
+static inline struct oci_range oci_tabled(enum oci_table table, struct oci_range range)
+{
+	range.table = (uint8_t)table & 3;
+	return range;
 }
 
 static inline struct oci_range oci_segmented(struct oci_range range)

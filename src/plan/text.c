@@ -9,6 +9,7 @@ static const char *range_text(char *text, const struct oci_range *range)
 {
 	const char *name = oci_buf_name(range->buf);
 	const char *seg = range->segmented ? "/seg" : "";
+	const char *table = range->table == OCI_TABLE_SEND ? "@send" : range->table ? "@recv" : "";
 	char blocks[32], parts[32] = "";
 
 	if (range->blocks > 1)
@@ -19,7 +20,7 @@ static const char *range_text(char *text, const struct oci_range *range)
 			 range->block);
 	if (range->parts)
 		snprintf(parts, sizeof(parts), "{%u..%u)", range->part, range->part + range->parts);
-	snprintf(text, RANGE_TEXT, "%s[%.24s%.24s%s", name, blocks, parts, seg);
+	snprintf(text, RANGE_TEXT, "%s[%.24s%.24s%s%s", name, blocks, parts, table, seg);
 	return text;
 }
 
