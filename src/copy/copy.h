@@ -66,16 +66,19 @@ int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_ad
  */
 enum oci_direction { OCI_PULL, OCI_PUSH };
 
+struct oci_foreign;
+
 struct oci_transfer {
 	uint64_t seq;
 	uint32_t peer;
 	enum oci_direction direction;
-	uint8_t *local;
-	uint64_t remote;      /* address in the peer */
-	size_t bytes;	      /* that remain */
-	bool by_shm;	      /* the peer is helping */
-	uint64_t turns, turn; /* of the helped copy: in all, and done on my side */
-	uint64_t request;     /* number of the request in this operation */
+	uint64_t local;		     /* place of mine, see copy/layout.h */
+	uint64_t remote;	     /* place in the peer */
+	size_t bytes;		     /* that remain */
+	struct oci_foreign *foreign; /* layouts of peers fetched in this operation */
+	bool by_shm;		     /* the peer is helping */
+	uint64_t turns, turn;	     /* of the helped copy: in all, and done on my side */
+	uint64_t request;	     /* number of the request in this operation */
 };
 
 /* What a transfer did, for the statistics and the caller. */
@@ -95,6 +98,11 @@ enum oci_transfer_result {
  */
 int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool polled,
 		     bool *recovered);
+/*
+ * One single copy from the front of a transfer, of at most `bytes`; the transfer stays as it is.
+ * Bytes moved, which may be fewer, or -errno.
+ */
+ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *transfer, size_t bytes);
 /* What a blocked transfer waits for. */
 void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *transfer,
 			  struct oci_awaited *awaited);

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "copy/layout.h"
 #include "copy/shm.h"
 
 #define TURN_BYTES ((size_t)OCI_SLOT_BYTES / 2)
@@ -102,16 +103,16 @@ bool oci_shm_step(struct oci_team *team, struct oci_transfer *t)
 	for (; t->turn < t->turns; t->turn++) {
 		size_t bytes = turn_bytes(t->bytes, t->turn);
 		uint8_t *half = slot_half(base, lane->ack.request_slot, t->turn);
-		uint8_t *mine = t->local + t->turn * TURN_BYTES;
+		uint64_t mine = t->local + t->turn * TURN_BYTES;
 
 		if (t->direction == OCI_PULL) {
 			if (t->turn >= served)
 				return false;
-			memcpy(mine, half, bytes);
+			oci_place_copy(team, t->seq, mine, (uintptr_t)half, bytes);
 		} else {
 			if (t->turn >= served + 2)
 				return false;
-			memcpy(half, mine, bytes);
+			oci_place_copy(team, t->seq, (uintptr_t)half, mine, bytes);
 		}
 		/* Release: the half is emptied (or filled). Pairs with serve_peer()'s acquire. */
 		oci_store_release(&lane->ack.request_turns, t->turn + 1);
@@ -159,16 +160,17 @@ static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
 	their_turns = oci_load_acquire(&lane->ack.request_turns);
 	for (; turn < turns; turn++) {
 		uint8_t *half = slot_half(base, r.slot, turn);
-		uint8_t *mine = (uint8_t *)(uintptr_t)r.address + turn * TURN_BYTES;
+		uint64_t mine = r.address + turn * TURN_BYTES;
+		size_t bytes = turn_bytes(r.bytes, turn);
 
 		if (r.whom & 1) {
 			if (turn >= their_turns)
 				break;
-			memcpy(mine, half, turn_bytes(r.bytes, turn));
+			oci_place_copy(team, seq, mine, (uintptr_t)half, bytes);
 		} else {
 			if (turn >= their_turns + 2)
 				break;
-			memcpy(half, mine, turn_bytes(r.bytes, turn));
+			oci_place_copy(team, seq, (uintptr_t)half, mine, bytes);
 		}
 		/* Release: the copy comes first. Pairs with the acquire in oci_shm_step(). */
 		oci_store_release(&lane->aux.served, none + turn + 1);

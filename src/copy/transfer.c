@@ -3,26 +3,45 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "copy/layout.h"
 #include "copy/shm.h"
+
+ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, size_t bytes)
+{
+	const struct oci_member *member = &team->member[t->peer];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
+	unsigned int locals = 1, remotes = 1;
+	const struct oc_layout *layout;
+	int error;
+
+	locals = oci_place_cut(team, t->seq, t->local, bytes, local, OCI_LAYOUT_CUT);
+	bytes = oci_pieces_bytes(local, locals);
+	if (oci_is_laid_out(t->remote)) {
+		error = oci_foreign_get(team, t->foreign, t->peer, t->seq, t->remote, &layout);
+		if (error)
+			return error;
+		remotes = oci_layout_cut(layout, t->remote & OCI_LAID_OUT_OFFSET, bytes, remote,
+					 OCI_LAYOUT_CUT);
+	} else {
+		remote[0] = (struct iovec){ (void *)(uintptr_t)t->remote, bytes };
+	}
+	/* Where one list is the shorter, the copy ends with it. */
+	if (t->direction == OCI_PULL)
+		return copy->pull(member->pid, local, locals, remote, remotes);
+	return copy->push(member->pid, local, locals, remote, remotes);
+}
 
 /* One single copy; the transfer moves on by what was copied. Bytes moved, or -errno. */
 static ssize_t single_copy(struct oci_team *team, struct oci_transfer *t)
 {
-	const struct oci_member *member = &team->member[t->peer];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
 	size_t bytes = t->bytes < OCI_COPY_PIECE_BYTES ? t->bytes : OCI_COPY_PIECE_BYTES;
-	struct iovec local = { .iov_base = t->local, .iov_len = bytes };
-	struct iovec remote = { .iov_base = (void *)(uintptr_t)t->remote, .iov_len = bytes };
-	ssize_t moved;
+	ssize_t moved = oci_copy_places(team, t, bytes);
 
-	if (t->direction == OCI_PULL)
-		moved = copy->pull(member->pid, &local, 1, &remote, 1);
-	else
-		moved = copy->push(member->pid, &local, 1, &remote, 1);
 	if (moved == 0)
 		return -EFAULT;
 	if (moved > 0) {
-		t->local += moved;
+		t->local += (uint64_t)moved;
 		t->remote += (uint64_t)moved;
 		t->bytes -= (size_t)moved;
 	}

@@ -270,7 +270,7 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 		x->transfer = (struct oci_transfer){ .seq = x->seq,
 						     .peer = peer,
 						     .direction = direction,
-						     .local = local,
+						     .local = (uintptr_t)local,
 						     .remote = remote,
 						     .bytes = bytes };
 		x->moved |= moved_by[x->team->member[peer].mechanism];

@@ -63,7 +63,8 @@ struct oci_ack_line {
 	struct oci_record record;
 	uint32_t post_waiters; /* processes asleep on post.flag; written by peers */
 	uint32_t ack_waiters;  /* and on ack.flag */
-	uint8_t pad[24];
+	uint64_t layouts; /* address of the owner's struct oci_layouts, when a handle needs it */
+	uint8_t pad[16];
 } __attribute__((aligned(128)));
 
 /* Words that others write: the two ends of a shared copy, and the helper of a request. */

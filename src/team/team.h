@@ -51,6 +51,11 @@ enum oci_team_state {
 typedef uint32_t (*oci_probe_fn)(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
 				 uint64_t cell_address, char *why, size_t why_bytes);
 
+/* Of one operation's buffers that have gaps; peers read it: copy/layout.h. */
+struct oci_layouts {
+	struct oc_layout send, recv;
+};
+
 struct oci_team {
 	uint32_t rank, size;
 	enum oci_team_state state;
@@ -61,6 +66,7 @@ struct oci_team {
 	struct oci_region *own;
 	struct oci_member *member; /* size */
 
+	struct oci_layouts layouts[OCI_LANES]; /* of the operation in that lane, if it has any */
 	uint64_t next;		       /* number of the next operation */
 	uint64_t done;		       /* all operations below are finished here */
 	uint64_t min_done;	       /* lower bound of every rank's done; relaxed atomic */

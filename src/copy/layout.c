@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "copy/layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy/copy.h"
+
+/* Index of the piece that holds dense byte `at`: the last one that begins at or before it. */
+static size_t piece_find(const struct oc_layout *layout, size_t at)
+{
+	size_t low = 0, high = layout->count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (layout->pieces[middle].at <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+unsigned int oci_layout_cut(const struct oc_layout *layout, size_t at, size_t bytes,
+			    struct iovec *pieces, unsigned int room)
+{
+	size_t i = piece_find(layout, at);
+	unsigned int count = 0;
+
+	for (; bytes && count < room && i < layout->count; i++) {
+		/* The list ends with an entry that has only `at`: the total. */
+		size_t into = at - layout->pieces[i].at;
+		size_t length = layout->pieces[i + 1].at - at;
+
+		if (length > bytes)
+			length = bytes;
+		if (!length)
+			continue;
+		pieces[count++] = (struct iovec){
+			.iov_base = (uint8_t *)layout->pieces[i].address + into,
+			.iov_len = length,
+		};
+		at += length;
+		bytes -= length;
+	}
+	return count;
+}
+
+unsigned int oci_place_cut(const struct oci_team *team, uint64_t seq, uint64_t place, size_t bytes,
+			   struct iovec *pieces, unsigned int room)
+{
+	const struct oci_layouts *mine = &team->layouts[seq % OCI_LANES];
+
+	if (!oci_is_laid_out(place)) {
+		pieces[0] = (struct iovec){ (void *)(uintptr_t)place, bytes };
+		return 1;
+	}
+	return oci_layout_cut(place & OCI_LAID_OUT_RECV ? &mine->recv : &mine->send,
+			      place & OCI_LAID_OUT_OFFSET, bytes, pieces, room);
+}
+
+size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count)
+{
+	size_t bytes = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		bytes += pieces[i].iov_len;
+	return bytes;
+}
+
+void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint64_t from,
+		    size_t bytes)
+{
+	struct iovec source, target;
+
+	while (bytes) {
+		size_t length;
+
+		if (!oci_place_cut(team, seq, from, bytes, &source, 1) ||
+		    !oci_place_cut(team, seq, to, source.iov_len, &target, 1))
+			return;
+		length = target.iov_len;
+		memcpy(target.iov_base, source.iov_base, length);
+		from += length;
+		to += length;
+		bytes -= length;
+	}
+}
+
+/* Reads a peer's memory to the end, or -errno. */
+static int read_all(struct oci_team *team, uint32_t peer, void *to, uint64_t from, size_t bytes)
+{
+	const struct oci_member *member = &team->member[peer];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+
+	if (!copy->pull)
+		return -EOPNOTSUPP;
+	for (size_t at = 0; at < bytes;) {
+		struct iovec local = { (uint8_t *)to + at, bytes - at };
+		struct iovec remote = { (void *)(uintptr_t)(from + at), bytes - at };
+		ssize_t moved = copy->pull(member->pid, &local, 1, &remote, 1);
+
+		if (moved == -EINTR)
+			continue;
+		if (moved <= 0)
+			return moved ? (int)moved : -EFAULT;
+		at += (size_t)moved;
+	}
+	return 0;
+}
+
+int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t peer, uint64_t seq,
+		    uint64_t place, const struct oc_layout **layout)
+{
+	unsigned int which = (place & OCI_LAID_OUT_RECV) != 0;
+	struct oci_layouts theirs;
+	struct oc_layout *copy;
+	struct oc_piece *pieces;
+	int error;
+
+	if (foreign->peer != peer)
+		oci_foreign_free(foreign);
+	foreign->peer = peer;
+	*layout = &foreign->layout[which];
+	if (foreign->fetched[which])
+		return 0;
+	/* Written before the POST flag that this rank has awaited. */
+	error = read_all(team, peer, &theirs, oci_team_lane(team, peer, seq)->ack.layouts,
+			 sizeof(theirs));
+	if (error)
+		return error;
+	copy = &foreign->layout[which];
+	*copy = which ? theirs.recv : theirs.send;
+	pieces = malloc((copy->count + 1) * sizeof(*pieces));
+	if (!pieces)
+		return -ENOMEM;
+	error = read_all(team, peer, pieces, (uintptr_t)copy->pieces,
+			 (copy->count + 1) * sizeof(*pieces));
+	if (error) {
+		free(pieces);
+		return error;
+	}
+	copy->pieces = pieces;
+	foreign->fetched[which] = true;
+	return 0;
+}
+
+void oci_foreign_free(struct oci_foreign *foreign)
+{
+	for (unsigned int which = 0; which < 2; which++) {
+		if (foreign->fetched[which])
+			free((void *)(uintptr_t)foreign->layout[which].pieces);
+		foreign->fetched[which] = false;
+	}
+}

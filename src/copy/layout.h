@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffers with gaps: an address that may be an offset into a layout.
+ *
+ * A PLACE is an address in some process or, with OCI_LAID_OUT, an offset into the dense bytes of
+ * the send or receive buffer of an operation there, whose pieces the owner knows. Adding to a place
+ * moves it on, either way, so ranges, blocks and chunks need not know which of the two they cut.
+ * Only whoever touches the bytes asks: here.
+ */
+#ifndef OC_COPY_LAYOUT_H
+#define OC_COPY_LAYOUT_H
+
+#include <onecopy/onecopy.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "team/team.h"
+
+#define OCI_LAID_OUT (1ull << 63) /* no user-space address has it */
+#define OCI_LAID_OUT_RECV (1ull << 62)
+#define OCI_LAID_OUT_OFFSET (OCI_LAID_OUT_RECV - 1)
+
+static inline bool oci_is_laid_out(uint64_t place)
+{
+	return place & OCI_LAID_OUT;
+}
+
+/* Pieces that one system call takes on each side; they fit the stack. */
+#define OCI_LAYOUT_CUT 128
+
+/*
+ * The pieces of the dense bytes [at, at + bytes), at most `room` of them: fewer bytes then. Returns
+ * their number; 0 only where the layout ends before.
+ */
+unsigned int oci_layout_cut(const struct oc_layout *layout, size_t at, size_t bytes,
+			    struct iovec *pieces, unsigned int room);
+
+/* The pieces of a place of mine in operation `seq`, in the same way. */
+unsigned int oci_place_cut(const struct oci_team *team, uint64_t seq, uint64_t place, size_t bytes,
+			   struct iovec *pieces, unsigned int room);
+
+/* Copies between two places of mine that do not overlap. */
+void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint64_t from,
+		    size_t bytes);
+
+/* Bytes of two lists that can be copied in one turn: the shorter one's. */
+size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count);
+
+/* ---- a peer's layout ------------------------------------------------------------------------- */
+
+/* Copies of the lists of one peer in one operation, fetched when first needed. */
+struct oci_foreign {
+	uint32_t peer;
+	bool fetched[2];	    /* SEND, RECV */
+	struct oc_layout layout[2]; /* its pieces are ours to free */
+};
+
+/*
+ * The layout of a laid-out place of rank `peer`, fetched by the pair's mechanism unless it is here
+ * already. 0 or -errno: then the peer must copy.
+ */
+int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t peer, uint64_t seq,
+		    uint64_t place, const struct oc_layout **layout);
+void oci_foreign_free(struct oci_foreign *foreign);
+
+#endif
