@@ -43,15 +43,41 @@ static inline bool stock_environment_path(const char *variable)
 	return dropped;
 }
 
-/* Options of onecopy; parameters of Open MPI's coll framework and preloads that name it. */
+/* Takes our library from the names in LD_PRELOAD, which blanks or colons part. True: it was there.
+ */
+static inline bool stock_environment_preload(void)
+{
+	const char *set = getenv("LD_PRELOAD");
+	char *rest = set ? strdup(set) : NULL, *all = rest, *element;
+	char *kept = set ? calloc(1, strlen(set) + 1) : NULL;
+	bool dropped = false;
+
+	while (kept && (element = strsep(&rest, ": "))) {
+		const char *slash = strrchr(element, '/');
+
+		if (strncmp(slash ? slash + 1 : element, "libonecopy-", 11) == 0) {
+			dropped = true;
+			continue;
+		}
+		strcat(strcat(kept, *kept ? ":" : ""), element);
+	}
+	if (dropped && *kept) {
+		setenv("LD_PRELOAD", kept, 1);
+	} else if (dropped) {
+		unsetenv("LD_PRELOAD");
+	}
+	free(kept);
+	free(all);
+	return dropped;
+}
+
+/* Options of onecopy; parameters of Open MPI's coll framework that name it. */
 static inline bool stock_environment_is_ours(const char *entry, size_t length)
 {
 	if (length >= 7 && strncmp(entry, "ONECOPY", 7) == 0) {
 		return length == 7 || entry[7] == '_';
 	}
-	return (strncmp(entry, "OMPI_MCA_coll", 13) == 0 ||
-		strncmp(entry, "LD_PRELOAD=", 11) == 0) &&
-	       strstr(entry, "onecopy");
+	return strncmp(entry, "OMPI_MCA_coll", 13) == 0 && strstr(entry, "onecopy");
 }
 
 /*
@@ -84,6 +110,10 @@ static inline bool stock_environment(char *dropped, size_t chars)
 			snprintf(dropped + used, chars - used, "%s%s", used ? ", " : "", paths[i]);
 			used = strlen(dropped);
 		}
+	}
+	if (stock_environment_preload()) {
+		snprintf(dropped + used, chars - used, "%sLD_PRELOAD", used ? ", " : "");
+		used = strlen(dropped);
 	}
 	return used > 0;
 }

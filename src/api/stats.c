@@ -5,6 +5,7 @@
  * A team counts for itself, without a lock; its counts join the process's when it is destroyed or
  * when they are written.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -167,6 +168,20 @@ static json_t *count_json(const struct oci_count *count)
 			 "recovered", (json_int_t)count->recovered);
 }
 
+/* The file that this code is in: it tells through which front end the program was served. */
+static json_t *library_name(void)
+{
+	const char *name = "", *slash;
+	json_t *json;
+	Dl_info info;
+
+	if (dladdr(&stats, &info) && info.dli_fname)
+		name = info.dli_fname;
+	slash = strrchr(name, '/');
+	json = json_string(slash ? slash + 1 : name);
+	return json ? json : json_string("?"); /* its name is no UTF-8 */
+}
+
 static json_t *stats_json(int world_rank, const char *host)
 {
 	json_t *served = json_array(), *back = json_array();
@@ -187,9 +202,9 @@ static json_t *stats_json(int world_rank, const char *host)
 						      stats.back[i].reason, "calls",
 						      (json_int_t)stats.back[i].calls));
 	pthread_mutex_unlock(&stats.lock);
-	return json_pack("{s:s, s:i, s:i, s:s, s:o, s:o}", "onecopy", OC_VERSION, "rank",
-			 world_rank, "pid", (int)getpid(), "host", host, "collectives", served,
-			 "handed_back", back);
+	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o}", "onecopy", OC_VERSION, "library",
+			 library_name(), "rank", world_rank, "pid", (int)getpid(), "host", host,
+			 "collectives", served, "handed_back", back);
 }
 
 int oc_stats_write(int world_rank)

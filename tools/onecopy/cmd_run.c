@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * onecopy run: sets the environment and runs the command. Nothing else: what happens under the
- * MPI is the component's affair, and a job must never fail because of us.
+ * onecopy run: sets the environment and runs the command. Nothing else: what happens under an MPI
+ * is the affair of the component or of the library, and a job must never fail because of us. Both
+ * are set always, as a script may start programs of several MPIs: Open MPI's path means nothing to
+ * MPICH, and the library passes through in programs of an MPI that it is not made for.
  */
 #include "child.h"
 #include "command.h"
 #include "component.h"
 #include "names.h"
+#include "preload.h"
 #include "stats.h"
 
 #include <onecopy/onecopy.h>
@@ -118,35 +121,80 @@ const struct argp run_argp = {
 	       "signal that ended it, 127 if it is not found, 2 if the options are wrong.",
 };
 
-/* One line about the component; true if there is one to load. */
-static bool prepare(const struct run_options *options)
+/*
+ * What programs of one MPI will find: in `words`, for the line that says it. Where they find
+ * nothing although it is there, a sentence says why.
+ */
+struct part {
+	char words[2 * PATH_MAX];
+	bool set;
+};
+
+static void prepare_component(struct part *part)
 {
-	const char *settings = options->settings.text;
 	struct component component;
 
 	component_find(&component);
 	if (!component.found) {
-		command_say(
-			"no Open MPI component in %s, so the program runs as without onecopy; "
-			"build or install it (it needs libopenmpi-dev), or set " COMPONENT_DIR_VARIABLE,
-			*component.dir ? component.dir : "the place of this executable");
-		return false;
+		snprintf(part->words, sizeof(part->words), "no component for Open MPI in %s",
+			 *component.dir ? component.dir : "the place of this executable");
+		return;
 	}
-	if (strchr(component.dir, ':')) {
-		command_say(
-			"the component's directory %s has a colon in its name, which Open MPI's "
-			"path cannot express, so the program runs as without onecopy",
-			component.dir);
-		return false;
+	snprintf(part->words, sizeof(part->words), "Open MPI component from %s%s%s", component.dir,
+		 *component.built_for ? ", built for Open MPI " : "", component.built_for);
+	part->set = !strchr(component.dir, ':') && !component_export(component.dir);
+	if (part->set)
+		return;
+	command_say("programs of Open MPI run as without onecopy: the component's directory %s "
+		    "cannot be put on Open MPI's path, %s",
+		    component.dir,
+		    strchr(component.dir, ':') ? "as its name has a colon in it" :
+						 "for lack of memory");
+	snprintf(part->words, sizeof(part->words), "nothing for Open MPI");
+}
+
+static void prepare_preload(struct part *part)
+{
+	struct preload preload;
+	const char *trouble;
+
+	preload_find(&preload);
+	if (!preload.found) {
+		snprintf(part->words, sizeof(part->words), "no library for MPICH in %s",
+			 *preload.dir ? preload.dir : "the place of this executable");
+		return;
 	}
-	if (component_export(component.dir)) {
-		command_say("no memory for the environment; the program runs as without onecopy");
+	snprintf(part->words, sizeof(part->words), "MPICH library %s", preload.file);
+	trouble = preload_trouble(&preload);
+	if (!trouble && preload_export(preload.file))
+		trouble = "there is no memory for the environment";
+	part->set = !trouble;
+	if (!trouble)
+		return;
+	command_say("programs of MPICH run as without onecopy: %s cannot be preloaded: %s",
+		    preload.file, trouble);
+	snprintf(part->words, sizeof(part->words), "nothing for MPICH");
+}
+
+/* One line about what was set; true if there is something to load. */
+static bool prepare(const struct run_options *options)
+{
+	const char *settings = options->settings.text;
+	struct part component = { .set = false }, preload = { .set = false };
+
+	prepare_component(&component);
+	prepare_preload(&preload);
+	if (!component.set && !preload.set) {
+		command_say(
+			"%s, and %s, so the program runs as without onecopy; build or install "
+			"them (they need libopenmpi-dev and libmpich-dev), or set " COMPONENT_DIR_VARIABLE
+			" and " PRELOAD_DIR_VARIABLE,
+			component.words, preload.words);
 		return false;
 	}
 	if (!options->quiet)
-		command_say("Open MPI component from %s%s%s%s%s", component.dir,
-			    *component.built_for ? ", built for Open MPI " : "",
-			    component.built_for, *settings ? "; " : "", settings);
+		command_say("%s; %s%s%s", component.words, preload.words, *settings ? "; " : "",
+			    settings);
 	return true;
 }
 
@@ -157,14 +205,14 @@ static const char *why_none(bool loaded)
 	const char *enable = getenv("ONECOPY");
 
 	if (!loaded)
-		return "the component was not found (see above)";
+		return "there is nothing to load (see above)";
 	for (size_t i = 0; enable && i < sizeof(off) / sizeof(off[0]); i++)
 		if (!strcmp(enable, off[i]))
 			return "ONECOPY is off in the environment";
 	return "no process of the job left counters. Either the launcher failed or was killed, or "
-	       "the program ended without MPI_Finalize, does not use Open MPI 4.1, or has it "
-	       "linked statically, or its ranks ran on other nodes, where the environment did not "
-	       "reach them";
+	       "the program ended without MPI_Finalize, uses neither Open MPI 4.1 nor MPICH or one "
+	       "of its kin, or has its MPI linked statically, or its ranks ran on other nodes, "
+	       "where the environment did not reach them";
 }
 
 /* Where the ranks leave their counters: readable by them alone, as they are the same user. */

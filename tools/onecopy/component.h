@@ -15,10 +15,7 @@ struct component {
 	const char *built_for; /* "4.1.4", the Open MPI that this build was made with; "" if none */
 };
 
-/*
- * Reads ONECOPY_COMPONENT_DIR and takes it out of the environment: it is the command's own, and the
- * library would warn of a variable that it does not know. To be called first.
- */
+/* Reads ONECOPY_COMPONENT_DIR and takes it out of the environment. To be called first. */
 void component_take_variable(void);
 
 /* ONECOPY_COMPONENT_DIR, else the build tree or the installation that this executable is in. */

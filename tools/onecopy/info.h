@@ -11,7 +11,10 @@ void info_print_text(unsigned int sections);
 /* A new object with the sections. */
 json_t *info_json(unsigned int sections);
 
-/* What is wrong with this Open MPI version for the component, as a sentence; NULL: nothing. */
+/* Why programs of this MPI would not be served, as a sentence; NULL: they are. */
 const char *info_version_trouble(const char *name, const char *version);
+/* Why a library that was found cannot be used; NULL: it can. */
+struct preload;
+const char *info_preload_trouble(const struct preload *preload);
 
 #endif

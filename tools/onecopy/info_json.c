@@ -4,6 +4,7 @@
 #include "component.h"
 #include "mpi_found.h"
 #include "names.h"
+#include "preload.h"
 
 #include <string.h>
 #include <sys/utsname.h>
@@ -102,6 +103,8 @@ static json_t *algorithms(void)
 static void add_machine(json_t *json)
 {
 	struct component component;
+	struct preload preload;
+	const char *trouble;
 	struct utsname system = { .sysname = "" };
 
 	component_find(&component);
@@ -112,6 +115,13 @@ static void add_machine(json_t *json)
 	json_object_set_new(json, "component",
 			    json_pack("{s:s, s:b, s:s}", "dir", component.dir, "found",
 				      component.found, "built_for_open_mpi", component.built_for));
+	preload_find(&preload);
+	trouble = preload.found ? info_preload_trouble(&preload) : "it is not there";
+	json_object_set_new(json, "preload",
+			    json_pack("{s:s, s:b, s:b, s:s, s:s}", "file", preload.file, "found",
+				      preload.found, "usable", !trouble, "why",
+				      trouble ? trouble : "", "built_for_mpich",
+				      preload.built_for));
 	json_object_set_new(json, "mpi", mpis());
 	json_object_set_new(json, "mechanisms", mechanisms());
 	json_object_set_new(json, "topology", topology());

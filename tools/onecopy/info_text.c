@@ -4,6 +4,7 @@
 #include "component.h"
 #include "mpi_found.h"
 #include "names.h"
+#include "preload.h"
 #include "table.h"
 
 #include <stdlib.h>
@@ -22,14 +23,42 @@ static bool is_same_minor(const char *a, const char *b)
 	       minor[0] == minor[1];
 }
 
+const char *info_preload_trouble(const struct preload *preload)
+{
+	const char *trouble = preload_trouble(preload);
+
+	return trouble ? trouble : preload_load_trouble(preload);
+}
+
+/*
+ * MPICH and its kin have had one binary interface since 3.1, of 2014, so only older ones are not
+ * the library's.
+ */
+static const char *preload_version_trouble(const char *version)
+{
+	struct preload preload;
+	int major, minor;
+
+	preload_find(&preload);
+	if (!preload.found)
+		return "not served: onecopy's library for MPICH was not found";
+	if (info_preload_trouble(&preload))
+		return "not served: onecopy's library for MPICH cannot be loaded (see above)";
+	if (sscanf(version, "%d.%d", &major, &minor) != 2 || 100 * major + minor >= 301)
+		return NULL;
+	return "not served: MPICH before 3.1 has another binary interface";
+}
+
 const char *info_version_trouble(const char *name, const char *version)
 {
 	static char text[256];
 	struct component component;
 
-	component_find(&component);
+	if (!strcmp(name, "MPICH"))
+		return preload_version_trouble(version);
 	if (strcmp(name, "Open MPI"))
-		return "not served: onecopy has a component for Open MPI only";
+		return "not served, unless its programs have MPICH's binary interface";
+	component_find(&component);
 	if (!component.found)
 		return "not served: onecopy's component was not found";
 	if (!*component.built_for || is_same_minor(version, component.built_for))
@@ -53,18 +82,29 @@ static void print_versions(void)
 {
 	struct table table = { .align = "ll" };
 	struct component component;
+	struct preload preload;
 	struct utsname system;
+	const char *trouble;
 
 	component_find(&component);
+	preload_find(&preload);
 	table_add(&table, "onecopy\t%s", oc_version());
 	if (!uname(&system))
 		table_add(&table, "kernel\t%s %s, %s", system.sysname, system.release,
 			  system.machine);
 	if (component.found)
-		table_add(&table, "component\t%s%s%s", component.dir,
+		table_add(&table, "Open MPI component\t%s%s%s", component.dir,
 			  *component.built_for ? ", built for Open MPI " : "", component.built_for);
 	else
-		table_add(&table, "component\tnot found in %s", component.dir);
+		table_add(&table, "Open MPI component\tnot found in %s", component.dir);
+	if (preload.found)
+		table_add(&table, "MPICH library\t%s%s%s", preload.file,
+			  *preload.built_for ? ", built for MPICH " : "", preload.built_for);
+	else
+		table_add(&table, "MPICH library\t" PRELOAD_FILE " not found in %s", preload.dir);
+	trouble = preload.found ? info_preload_trouble(&preload) : NULL;
+	if (trouble)
+		table_add(&table, "\tIt cannot be used: %s", trouble);
 	table_print(&table, stdout, 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "command.h"
 #include "component.h"
+#include "preload.h"
 
 #include <onecopy/onecopy.h>
 
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	component_take_variable();
+	preload_take_variable();
 	if (is(argv[1], "--version", "-V")) {
 		refuse_more(argc, argv, 2);
 		printf("onecopy %s\n", oc_version());

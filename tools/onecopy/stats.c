@@ -14,6 +14,8 @@
 /* Entries with the same words are one row; their numbers are added. */
 static const char *const served_words[] = { "collective", "algorithm", "mechanism", NULL };
 static const char *const served_numbers[] = { "calls", "bytes", "recovered", NULL };
+static const char *const front_words[] = { "library", NULL };
+static const char *const front_numbers[] = { "ranks", NULL };
 static const char *const handed_words[] = { "collective", "reason", NULL };
 static const char *const handed_numbers[] = { "calls", NULL };
 
@@ -97,7 +99,8 @@ static void add_entries(json_t *rows, const json_t *entries, const char *const *
 static int by_words(const void *a, const void *b)
 {
 	const json_t *left = *(json_t *const *)a, *right = *(json_t *const *)b;
-	static const char *const order[] = { "collective", "algorithm", "mechanism", "reason" };
+	static const char *const order[] = { "library", "collective", "algorithm", "mechanism",
+					     "reason" };
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		const char *l = json_string_value(json_object_get(left, order[i]));
@@ -137,9 +140,19 @@ static int is_json_name(const char *name)
 	return length > 5 && !strcmp(name + length - 5, ".json");
 }
 
+/* A process's file says which library served it; a library's row counts its processes. */
+static void add_front_end(json_t *rows, const json_t *file)
+{
+	const char *library = json_string_value(json_object_get(file, "library"));
+	json_t *entries = json_pack("[{s:s, s:i}]", "library", library ? library : "?", "ranks", 1);
+
+	add_entries(rows, entries, front_words, front_numbers);
+	json_decref(entries);
+}
+
 json_t *stats_collect(const char *dir)
 {
-	json_t *served = json_array(), *handed = json_array();
+	json_t *served = json_array(), *handed = json_array(), *fronts = json_array();
 	DIR *stream = opendir(dir);
 	struct dirent *entry;
 	int ranks = 0;
@@ -148,6 +161,7 @@ json_t *stats_collect(const char *dir)
 		command_say("the statistics in %s cannot be read: %s", dir, strerror(errno));
 		json_decref(served);
 		json_decref(handed);
+		json_decref(fronts);
 		return NULL;
 	}
 	while ((entry = readdir(stream))) {
@@ -168,6 +182,7 @@ json_t *stats_collect(const char *dir)
 				    path);
 		else {
 			ranks++;
+			add_front_end(fronts, file);
 			add_entries(served, json_object_get(file, "collectives"), served_words,
 				    served_numbers);
 			add_entries(handed, json_object_get(file, "handed_back"), handed_words,
@@ -176,8 +191,9 @@ json_t *stats_collect(const char *dir)
 		json_decref(file);
 	}
 	closedir(stream);
-	return json_pack("{s:s, s:i, s:o, s:o}", "onecopy", oc_version(), "ranks", ranks,
-			 "collectives", sorted(served), "handed_back", sorted(handed));
+	return json_pack("{s:s, s:i, s:o, s:o, s:o}", "onecopy", oc_version(), "ranks", ranks,
+			 "front_ends", sorted(fronts), "collectives", sorted(served), "handed_back",
+			 sorted(handed));
 }
 
 void stats_remove(const char *dir)

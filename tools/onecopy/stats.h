@@ -3,10 +3,11 @@
  * The counters that the processes of a job leave in ONECOPY_STATS_DIR, added up.
  *
  * A process's file NAME.HOST.PID.json and the sum have one form:
- *   {"onecopy": VERSION, "ranks": N,
+ *   {"onecopy": VERSION, "ranks": N, "front_ends": [{"library", "ranks"}...],
  *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes", "recovered"}...],
  *    "handed_back": [{"collective", "reason", "calls"}...]}
- * where a process's file has "rank", "pid" and "host" instead of "ranks".
+ * where a process's file has "rank", "pid" and "host" instead of "ranks", and "library" (the file
+ * that served it: the component for Open MPI, the preload library) instead of "front_ends".
  */
 #ifndef ONECOPY_STATS_H
 #define ONECOPY_STATS_H

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stats.h"
 
+#include "component.h"
+#include "preload.h"
 #include "table.h"
+
+#include <string.h>
 
 static const char *word(const json_t *row, const char *key)
 {
@@ -27,6 +31,34 @@ static void size_text(json_int_t bytes, char *text, size_t room)
 		snprintf(text, room, "%lld B", (long long)bytes);
 	else
 		snprintf(text, room, "%.1f %s", value, unit[i]);
+}
+
+/* "through the Open MPI component", or each with its number of ranks where there are several. */
+static void print_front_ends(const json_t *rows, FILE *stream)
+{
+	static const struct {
+		const char *library, *name;
+	} known[] = {
+		{ COMPONENT_FILE, "the component for Open MPI" },
+		{ PRELOAD_FILE, "the library for MPICH" },
+	};
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(rows, i, row)
+	{
+		const char *name = word(row, "library");
+
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			if (!strcmp(name, known[k].library))
+				name = known[k].name;
+		fprintf(stream, "%s%s", i ? ", " : "onecopy: through ", name);
+		if (json_array_size(rows) > 1)
+			fprintf(stream, " on %lld rank%s", (long long)number(row, "ranks"),
+				number(row, "ranks") == 1 ? "" : "s");
+	}
+	if (json_array_size(rows))
+		fputc('\n', stream);
 }
 
 static void print_served(const json_t *rows, FILE *stream)
@@ -75,6 +107,7 @@ void stats_print(const json_t *stats, FILE *stream, const char *why_none)
 		fprintf(stream, "onecopy: nothing was served: %s\n", why_none);
 		return;
 	}
+	print_front_ends(json_object_get(stats, "front_ends"), stream);
 	if (json_array_size(served)) {
 		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
 			ranks == 1 ? "" : "s");

@@ -262,6 +262,7 @@ void stock_scenario(char **words)
 	setenv("ONECOPY_BCAST", "mpi", 1);
 	setenv("ONECOPYRIGHT", "no option of ours", 1);
 	setenv("OMPI_MCA_coll_onecopy_priority", "-1", 1);
+	setenv("LD_PRELOAD", "/one/libfirst.so:/onecopy/libonecopy-pmpi.so /onecopy/liblast.so", 1);
 	if (!stock_environment(dropped, sizeof(dropped)) || !strstr(dropped, "ONECOPY_BCAST") ||
 	    !strstr(dropped, path))
 		verdict_fail(NULL, "it says that it dropped '%s'", dropped);
@@ -272,6 +273,8 @@ void stock_scenario(char **words)
 		verdict_fail(NULL, "a variable that is not onecopy's is gone");
 	if (strcmp(getenv(path), "/elsewhere:SYSTEM_DEFAULT"))
 		verdict_fail(NULL, "the component path is '%s'", getenv(path));
+	if (strcmp(getenv("LD_PRELOAD"), "/one/libfirst.so:/onecopy/liblast.so"))
+		verdict_fail(NULL, "LD_PRELOAD is '%s'", getenv("LD_PRELOAD"));
 	if (stock_environment(dropped, sizeof(dropped)))
 		verdict_fail(NULL, "the second time it still drops '%s'", dropped);
 	verdict_done("stock: onecopy leaves an environment without a trace\n");
