@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A buffer with gaps as the list of its pieces, for the engine's single copies (oc_layout).
+ *
+ * Worth it where the pieces are large: a piece costs the kernel about what copying 1 KiB costs, and
+ * saves the two copies of packing. Measured (2-core VM, Linux 6.18, 2026-11-20, 1 MiB between two
+ * processes, source and target with gaps, us by vectors against packed, copied and unpacked):
+ * pieces of 512 B 459 and 290, 1 KiB 308 and 286, 2 KiB 202 and 267, 4 KiB 117 and 243, 64 KiB 118
+ * and 273.
+ */
+#ifndef OC_MPI_FLATTEN_H
+#define OC_MPI_FLATTEN_H
+
+#include "common/port.h"
+
+#include <onecopy/onecopy.h>
+
+/* Mean length of a piece from which the list is taken, and bytes of a message below which a
+ * mechanism with a system call is not chosen anyway. */
+#define OCI_FLATTEN_PIECE_BYTES ((size_t)2048)
+#define OCI_FLATTEN_LEAST_BYTES ((size_t)32 << 10)
+
+struct oci_mpi_pieces {
+	struct oc_piece *piece; /* room for count + 1 */
+	size_t count, room;
+	size_t bytes; /* listed so far */
+	size_t most;  /* pieces; one more and the list is given up */
+};
+
+/* An empty list for a message of `bytes` in all. */
+void oci_mpi_pieces_open(struct oci_mpi_pieces *pieces, size_t bytes);
+void oci_mpi_pieces_close(struct oci_mpi_pieces *pieces);
+
+/*
+ * Appends what follows in the message; neighbours in memory become one piece. False: the pieces are
+ * too small, of a type that is not taken apart (distributed arrays, pairs such as MPI_DOUBLE_INT),
+ * or there is no memory: pack instead, the list is of no use.
+ */
+bool oci_mpi_pieces_add(struct oci_mpi_pieces *pieces, void *address, size_t bytes);
+bool oci_mpi_pieces_add_typed(struct oci_mpi_pieces *pieces, const void *user, size_t count,
+			      MPI_Datatype type);
+/* The list as the engine takes it; it lives as long as `pieces` and no longer than the next add. */
+struct oc_layout oci_mpi_pieces_layout(struct oci_mpi_pieces *pieces);
+
+#endif
