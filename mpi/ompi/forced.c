@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not const: opal_infosubscribe_subscribe() takes them so, and would cut a longer one. */
+/*
+ * Not const: opal_infosubscribe_subscribe() takes them so. It warns on stderr of keys of more than
+ * 27 characters: onecopy_reduce_scatter_block would be one too long.
+ */
 static struct {
 	const char *name;
 	char key[32];
@@ -32,11 +35,16 @@ static struct {
 	[OC_GATHERV] = { "gatherv", "onecopy_gatherv" },
 	[OC_ALLGATHERV] = { "allgatherv", "onecopy_allgatherv" },
 	[OC_ALLTOALLV] = { "alltoallv", "onecopy_alltoallv" },
-	[OC_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "onecopy_reduce_scatter_block" },
+	[OC_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "onecopy_reducescatter_block" },
 	[OC_REDUCE_SCATTER] = { "reduce_scatter", "onecopy_reduce_scatter" },
 	[OC_SCAN] = { "scan", "onecopy_scan" },
 	[OC_EXSCAN] = { "exscan", "onecopy_exscan" },
 };
+
+const char *oci_ompi_name(enum oc_collective collective)
+{
+	return keys[collective].name;
+}
 
 /* Counts settings of any key on any communicator; a new module has seen none. */
 uint32_t oci_ompi_forced_generation = 1;
