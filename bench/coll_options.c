@@ -23,11 +23,12 @@ enum {
 static const struct argp_option option_table[] = {
 	{ "collectives", KEY_COLLECTIVES, "LIST", 0,
 	  "What to measure: some of bcast, scatter, gather, allgather, alltoall, reduce, "
-	  "allreduce, barrier (default: all)",
+	  "allreduce, barrier (default: these), scatterv, gatherv, allgatherv, alltoallv, "
+	  "reduce_scatter, reduce_scatter_block, scan, exscan",
 	  0 },
 	{ "sizes", KEY_SIZES, "LIST", 0,
-	  "Bytes of the message (bcast, reduce, allreduce) or of one rank's block (the others), as "
-	  "in 4,1K,64K,1M (default: the powers of four from 4 B to 4 MiB)",
+	  "Bytes of the message (bcast, reduce, allreduce, scan, exscan) or of one rank's block (the "
+	  "others), as in 4,1K,64K,1M (default: the powers of four from 4 B to 4 MiB)",
 	  0 },
 	{ "min-bytes", KEY_MIN_BYTES, "SIZE", 0, "Smallest of the powers of four", 0 },
 	{ "max-bytes", KEY_MAX_BYTES, "SIZE", 0, "Largest of the powers of four", 0 },
@@ -114,8 +115,8 @@ static error_t check_all(struct argp_state *state, struct coll_options *o)
 		for (i = 0; i < o->sizes.n; i++) {
 			if (collective_reduces(o->collectives.at[c]) && o->sizes.bytes[i] % 4) {
 				return fail(state,
-					    "reduce and allreduce add floats: their sizes are "
-					    "multiples of 4. Leave them out, or the odd sizes.");
+					    "Reductions add floats: their sizes are multiples "
+					    "of 4. Leave them out, or the odd sizes.");
 			}
 			if (o->sizes.bytes[i] > INT_MAX) {
 				return fail(state,
@@ -187,7 +188,7 @@ int coll_options_parse(int argc, char **argv, bool quiet, struct coll_options *o
 		.cell_seconds = 0.3,
 		.check = true,
 	};
-	collective_list_all(&options->collectives);
+	collective_list_default(&options->collectives);
 	return args_parse(&argp, argc, argv, options, quiet);
 }
 

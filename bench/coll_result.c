@@ -22,19 +22,20 @@ void coll_result_print_header(const struct coll_options *options, const struct c
 	printf("%d ranks%s, %s buffers, %s\n", job->ranks,
 	       job->oversubscribed ? " (more than CPUs)" : "", buffer_mode_name(options->mode),
 	       job->mpi);
-	printf("%-10s %9s %12s %10s %10s %7s\n", "collective", "bytes", "median us", "10 %", "90 %",
-	       "calls");
+	printf("%-*s %9s %12s %10s %10s %7s\n", collective_list_width(&options->collectives),
+	       "collective", "bytes", "median us", "10 %", "90 %", "calls");
 }
 
-void coll_result_print_cell(const struct coll_cell *cell)
+void coll_result_print_cell(const struct coll_options *options, const struct coll_cell *cell)
 {
 	char size[TEXT_SIZE_CHARS] = "-";
 
 	if (cell->collective != COLL_BARRIER) {
 		size_format(cell->bytes, size);
 	}
-	printf("%-10s %9s %12.2f %10.2f %10.2f %7zu\n", collective_name(cell->collective), size,
-	       cell->median_us, cell->p10_us, cell->p90_us, cell->iterations);
+	printf("%-*s %9s %12.2f %10.2f %10.2f %7zu\n", collective_list_width(&options->collectives),
+	       collective_name(cell->collective), size, cell->median_us, cell->p10_us, cell->p90_us,
+	       cell->iterations);
 	/* A cell can take a while; a pipe shows it at once too. */
 	fflush(stdout);
 }

@@ -28,7 +28,7 @@ struct coll_job {
 void coll_cell_summarise(struct coll_cell *cell, double *us, size_t n);
 
 void coll_result_print_header(const struct coll_options *options, const struct coll_job *job);
-void coll_result_print_cell(const struct coll_cell *cell);
+void coll_result_print_cell(const struct coll_options *options, const struct coll_cell *cell);
 
 /* Returns 0, or -errno after saying why on stderr. */
 int coll_result_write_json(const struct coll_options *options, const struct coll_job *job,

@@ -6,34 +6,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[COLL_COUNT] = {
-	[COLL_BCAST] = "bcast",		[COLL_SCATTER] = "scatter",   [COLL_GATHER] = "gather",
-	[COLL_ALLGATHER] = "allgather", [COLL_ALLTOALL] = "alltoall", [COLL_REDUCE] = "reduce",
-	[COLL_ALLREDUCE] = "allreduce", [COLL_BARRIER] = "barrier",
+/* What a collective's blocks are; a v-variant is measured with equal blocks, as OSU does. */
+enum kind {
+	KIND_BCAST,
+	KIND_SCATTER,
+	KIND_GATHER,
+	KIND_ALLGATHER,
+	KIND_ALLTOALL,
+	KIND_REDUCE,
+	KIND_ALLREDUCE,
+	KIND_REDUCE_SCATTER,
+	KIND_SCAN,
+	KIND_EXSCAN,
+	KIND_BARRIER,
+};
+
+static const struct {
+	const char *name;
+	enum kind kind;
+	int has_counts;
+} table[COLL_COUNT] = {
+	[COLL_BCAST] = { "bcast", KIND_BCAST, 0 },
+	[COLL_SCATTER] = { "scatter", KIND_SCATTER, 0 },
+	[COLL_GATHER] = { "gather", KIND_GATHER, 0 },
+	[COLL_ALLGATHER] = { "allgather", KIND_ALLGATHER, 0 },
+	[COLL_ALLTOALL] = { "alltoall", KIND_ALLTOALL, 0 },
+	[COLL_REDUCE] = { "reduce", KIND_REDUCE, 0 },
+	[COLL_ALLREDUCE] = { "allreduce", KIND_ALLREDUCE, 0 },
+	[COLL_BARRIER] = { "barrier", KIND_BARRIER, 0 },
+	[COLL_SCATTERV] = { "scatterv", KIND_SCATTER, 1 },
+	[COLL_GATHERV] = { "gatherv", KIND_GATHER, 1 },
+	[COLL_ALLGATHERV] = { "allgatherv", KIND_ALLGATHER, 1 },
+	[COLL_ALLTOALLV] = { "alltoallv", KIND_ALLTOALL, 1 },
+	[COLL_REDUCE_SCATTER] = { "reduce_scatter", KIND_REDUCE_SCATTER, 1 },
+	[COLL_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", KIND_REDUCE_SCATTER, 0 },
+	[COLL_SCAN] = { "scan", KIND_SCAN, 0 },
+	[COLL_EXSCAN] = { "exscan", KIND_EXSCAN, 0 },
 };
 
 const char *collective_name(enum collective collective)
 {
-	return names[collective];
+	return table[collective].name;
+}
+
+int collective_has_counts(enum collective collective)
+{
+	return table[collective].has_counts;
 }
 
 int collective_reduces(enum collective collective)
 {
-	return collective == COLL_REDUCE || collective == COLL_ALLREDUCE;
+	return table[collective].kind >= KIND_REDUCE && table[collective].kind <= KIND_EXSCAN;
 }
 
-void collective_list_all(struct collective_list *list)
+void collective_list_default(struct collective_list *list)
 {
-	for (list->n = 0; list->n < COLL_COUNT; list->n++) {
+	for (list->n = 0; list->n < COLL_BY_DEFAULT; list->n++) {
 		list->at[list->n] = (enum collective)list->n;
 	}
+}
+
+int collective_list_width(const struct collective_list *list)
+{
+	int i, width = 10;
+
+	for (i = 0; i < list->n; i++) {
+		int length = (int)strlen(collective_name(list->at[i]));
+
+		width = length > width ? length : width;
+	}
+	return width;
 }
 
 static int list_add(struct collective_list *list, const char *word)
 {
 	int c, i;
 
-	for (c = 0; c < COLL_COUNT && strcmp(word, names[c]); c++) {
+	for (c = 0; c < COLL_COUNT && strcmp(word, table[c].name); c++) {
 	}
 	if (c == COLL_COUNT) {
 		return -EINVAL;
@@ -69,7 +118,7 @@ int collective_list_parse(const char *text, struct collective_list *list,
 				word);
 			for (c = 0; c < COLL_COUNT; c++) {
 				used += snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
-						 "%s %s", c ? "," : "", names[c]);
+						 "%s %s", c ? "," : "", table[c].name);
 			}
 			snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
 				 ", separated by commas.");
@@ -84,14 +133,15 @@ int collective_list_parse(const char *text, struct collective_list *list,
 
 size_t collective_send_bytes(const struct collective_call *call)
 {
-	switch (call->collective) {
-	case COLL_BCAST:
+	switch (table[call->collective].kind) {
+	case KIND_BCAST:
 		return call->rank == call->root ? call->bytes : 0;
-	case COLL_SCATTER:
+	case KIND_SCATTER:
 		return call->rank == call->root ? call->bytes * (size_t)call->ranks : 0;
-	case COLL_ALLTOALL:
+	case KIND_ALLTOALL:
+	case KIND_REDUCE_SCATTER:
 		return call->bytes * (size_t)call->ranks;
-	case COLL_BARRIER:
+	case KIND_BARRIER:
 		return 0;
 	default:
 		return call->bytes;
@@ -100,17 +150,19 @@ size_t collective_send_bytes(const struct collective_call *call)
 
 size_t collective_recv_bytes(const struct collective_call *call)
 {
-	switch (call->collective) {
-	case COLL_BCAST:
+	switch (table[call->collective].kind) {
+	case KIND_BCAST:
 		return call->rank == call->root ? 0 : call->bytes;
-	case COLL_GATHER:
+	case KIND_GATHER:
 		return call->rank == call->root ? call->bytes * (size_t)call->ranks : 0;
-	case COLL_REDUCE:
+	case KIND_REDUCE:
 		return call->rank == call->root ? call->bytes : 0;
-	case COLL_ALLGATHER:
-	case COLL_ALLTOALL:
+	case KIND_EXSCAN:
+		return call->rank == 0 ? 0 : call->bytes;
+	case KIND_ALLGATHER:
+	case KIND_ALLTOALL:
 		return call->bytes * (size_t)call->ranks;
-	case COLL_BARRIER:
+	case KIND_BARRIER:
 		return 0;
 	default:
 		return call->bytes;
@@ -202,21 +254,27 @@ static int floats_verify(const struct collective_call *call, const float *in,
 			 struct collective_error *error)
 {
 	uint64_t *keys = malloc((size_t)call->ranks * sizeof(*keys));
+	enum kind kind = table[call->collective].kind;
 	size_t n = call->bytes / sizeof(*in), i;
+	/* Whose numbers are added, and which of theirs. */
+	int ranks = kind == KIND_SCAN	? call->rank + 1 :
+		    kind == KIND_EXSCAN ? call->rank :
+					  call->ranks;
+	size_t first = kind == KIND_REDUCE_SCATTER ? (size_t)call->rank * n : 0;
 	int rank, err = 0;
 
 	if (!keys) {
 		return -ENOMEM;
 	}
-	for (rank = 0; rank < call->ranks; rank++) {
+	for (rank = 0; rank < ranks; rank++) {
 		keys[rank] = block_key(call, rank, 0);
 	}
 	for (i = 0; i < n && !err; i++) {
 		uint32_t sum = 0;
 		float expected;
 
-		for (rank = 0; rank < call->ranks; rank++) {
-			sum += addend(keys[rank], i);
+		for (rank = 0; rank < ranks; rank++) {
+			sum += addend(keys[rank], first + i);
 		}
 		expected = (float)sum;
 		/* By bytes: a -0 where 0 belongs, or a NaN, is wrong too. */
@@ -248,6 +306,7 @@ int collective_verify(const struct collective_call *call, const void *recv,
 		      struct collective_error *error)
 {
 	size_t bytes = collective_recv_bytes(call), at;
+	enum kind kind = table[call->collective].kind;
 	int from, to, err = 0;
 
 	if (bytes == 0) {
@@ -257,8 +316,8 @@ int collective_verify(const struct collective_call *call, const void *recv,
 		return floats_verify(call, recv, error);
 	}
 	/* Blocks of scatter and alltoall are addressed; the others send everyone the same. */
-	to = call->collective == COLL_SCATTER || call->collective == COLL_ALLTOALL ? call->rank : 0;
-	from = call->collective == COLL_BCAST || call->collective == COLL_SCATTER ? call->root : 0;
+	to = kind == KIND_SCATTER || kind == KIND_ALLTOALL ? call->rank : 0;
+	from = kind == KIND_BCAST || kind == KIND_SCATTER ? call->root : 0;
 	for (at = 0; at < bytes && !err; at += call->bytes, from++) {
 		err = pattern_verify((const unsigned char *)recv + at, call->bytes,
 				     block_key(call, from, to), at, error);

@@ -20,6 +20,15 @@ enum collective {
 	COLL_REDUCE,
 	COLL_ALLREDUCE,
 	COLL_BARRIER,
+	COLL_BY_DEFAULT, /* how many are measured unless others are named */
+	COLL_SCATTERV = COLL_BY_DEFAULT,
+	COLL_GATHERV,
+	COLL_ALLGATHERV,
+	COLL_ALLTOALLV,
+	COLL_REDUCE_SCATTER,
+	COLL_REDUCE_SCATTER_BLOCK,
+	COLL_SCAN,
+	COLL_EXSCAN,
 	COLL_COUNT,
 };
 
@@ -50,7 +59,12 @@ const char *collective_name(enum collective collective);
 /* Parse "bcast,gather". On failure -EINVAL and a sentence that names the valid ones. */
 int collective_list_parse(const char *text, struct collective_list *list,
 			  char error[TEXT_ERROR_CHARS]);
-void collective_list_all(struct collective_list *list);
+void collective_list_default(struct collective_list *list);
+/* Columns that the longest name takes, and at least 10. */
+int collective_list_width(const struct collective_list *list);
+
+/* Nonzero for those that take a count and a displacement for each rank. */
+int collective_has_counts(enum collective collective);
 
 /* Nonzero for the collectives on MPI_FLOAT, whose sizes are multiples of 4. */
 int collective_reduces(enum collective collective);

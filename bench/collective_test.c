@@ -15,6 +15,16 @@
 
 enum { RANKS = 3, ROOT = 1, MAX_BYTES = 64 };
 
+/* All but the barrier, which delivers nothing. */
+#define FOR_EACH_COLLECTIVE(c)           \
+	for (c = 0; c < COLL_COUNT; c++) \
+		if (c != COLL_BARRIER)
+
+static int is(enum collective c, enum collective one, enum collective other)
+{
+	return c == one || c == other;
+}
+
 static struct collective_call call_of(enum collective c, int rank, size_t bytes, uint64_t seed)
 {
 	return (struct collective_call){ c, rank, RANKS, ROOT, bytes, seed };
@@ -29,17 +39,23 @@ static void deliver(enum collective c, int rank, size_t bytes, uint64_t seed, ch
 	memset(recv, 0, MAX_BYTES * RANKS);
 	for (from = 0; from < RANKS; from++) {
 		struct collective_call sender = call_of(c, from, bytes, seed);
-		char send[MAX_BYTES * RANKS];
+		_Alignas(8) char send[MAX_BYTES * RANKS];
 		size_t at = 0, i;
 
 		collective_fill(&sender, send);
+		if ((c == COLL_SCAN && from > rank) || (c == COLL_EXSCAN && from >= rank)) {
+			continue;
+		}
+		if (is(c, COLL_REDUCE_SCATTER, COLL_REDUCE_SCATTER_BLOCK)) {
+			at = (size_t)rank * bytes;
+		}
 		if (collective_reduces(c)) {
 			for (i = 0; i < collective_recv_bytes(&me) / sizeof(float); i++) {
-				((float *)recv)[i] += ((float *)send)[i];
+				((float *)recv)[i] += ((float *)(send + at))[i];
 			}
 			continue;
 		}
-		if (c == COLL_SCATTER || c == COLL_ALLTOALL) {
+		if (is(c, COLL_SCATTER, COLL_SCATTERV) || is(c, COLL_ALLTOALL, COLL_ALLTOALLV)) {
 			at = (size_t)rank * bytes;
 		}
 		if (blocks == RANKS) {
@@ -59,7 +75,8 @@ static void right_bytes_pass_for_every_collective_and_rank(void **state)
 	int c, rank;
 
 	(void)state;
-	for (c = 0; c < COLL_BARRIER; c++) {
+	FOR_EACH_COLLECTIVE(c)
+	{
 		for (rank = 0; rank < RANKS; rank++) {
 			for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 				struct collective_call me =
@@ -80,7 +97,8 @@ static void every_single_wrong_byte_is_found_and_located(void **state)
 	int c, rank;
 
 	(void)state;
-	for (c = 0; c < COLL_BARRIER; c++) {
+	FOR_EACH_COLLECTIVE(c)
+	{
 		for (rank = 0; rank < RANKS; rank++) {
 			struct collective_call me = call_of((enum collective)c, rank, 20, 7);
 
@@ -103,9 +121,10 @@ static void bytes_of_the_call_before_are_wrong(void **state)
 	int c;
 
 	(void)state;
-	for (c = 0; c < COLL_BARRIER; c++) {
+	FOR_EACH_COLLECTIVE(c)
+	{
 		/* Rank 2 gets nothing in gather and reduce; their root does. */
-		int rank = c == COLL_GATHER || c == COLL_REDUCE ? ROOT : 2;
+		int rank = is(c, COLL_GATHER, COLL_GATHERV) || c == COLL_REDUCE ? ROOT : 2;
 		struct collective_call me = call_of((enum collective)c, rank, 32, 8);
 
 		deliver((enum collective)c, rank, 32, 7, recv);
@@ -115,14 +134,17 @@ static void bytes_of_the_call_before_are_wrong(void **state)
 
 static void blocks_in_another_order_are_wrong(void **state)
 {
-	static const enum collective with_blocks[] = { COLL_GATHER, COLL_ALLGATHER, COLL_ALLTOALL };
+	static const enum collective with_blocks[] = {
+		COLL_GATHER,  COLL_ALLGATHER,  COLL_ALLTOALL,
+		COLL_GATHERV, COLL_ALLGATHERV, COLL_ALLTOALLV
+	};
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
 	struct collective_error error;
 	char block[16];
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < sizeof(with_blocks) / sizeof(with_blocks[0]); i++) {
 		struct collective_call me = call_of(with_blocks[i], ROOT, 16, 7);
 
 		deliver(with_blocks[i], ROOT, 16, 7, recv);
@@ -153,12 +175,14 @@ static void ranks_without_a_receive_buffer_pass(void **state)
 	struct collective_error error;
 	struct collective_call gather = call_of(COLL_GATHER, 0, 16, 7);
 	struct collective_call reduce = call_of(COLL_REDUCE, 0, 16, 7);
+	struct collective_call exscan = call_of(COLL_EXSCAN, 0, 16, 7);
 	struct collective_call bcast = call_of(COLL_BCAST, ROOT, 16, 7);
 
 	(void)state;
 	assert_int_equal(collective_verify(&gather, NULL, &error), 0);
 	assert_int_equal(collective_verify(&reduce, NULL, &error), 0);
 	assert_int_equal(collective_verify(&bcast, NULL, &error), 0);
+	assert_int_equal(collective_verify(&exscan, NULL, &error), 0);
 }
 
 static void unknown_collective_is_refused_with_the_valid_names(void **state)
@@ -171,9 +195,39 @@ static void unknown_collective_is_refused_with_the_valid_names(void **state)
 	assert_int_equal(list.n, 0);
 	assert_non_null(strstr(error, "'nothing'"));
 	assert_non_null(strstr(error, "allreduce, barrier"));
+	assert_non_null(strstr(error, "exscan, separated"));
 	assert_int_equal(collective_list_parse("gather,bcast,gather", &list, error), 0);
 	assert_int_equal(list.n, 2);
 	assert_int_equal(list.at[0], COLL_GATHER);
+}
+
+static void what_is_measured_by_default_ends_with_the_barrier(void **state)
+{
+	struct collective_list list;
+
+	(void)state;
+	collective_list_default(&list);
+	assert_int_equal(list.n, 8);
+	assert_int_equal(list.at[0], COLL_BCAST);
+	assert_int_equal(list.at[7], COLL_BARRIER);
+}
+
+/* A sum over the wrong ranks, or of the wrong block, has wrong bytes. */
+static void sums_over_other_ranks_or_blocks_are_wrong(void **state)
+{
+	_Alignas(8) char recv[MAX_BYTES * RANKS];
+	struct collective_call me = call_of(COLL_SCAN, 2, 16, 7);
+	struct collective_error error;
+
+	(void)state;
+	deliver(COLL_SCAN, 1, 16, 7, recv);
+	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
+	me.collective = COLL_EXSCAN;
+	deliver(COLL_SCAN, 2, 16, 7, recv);
+	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
+	me.collective = COLL_REDUCE_SCATTER;
+	deliver(COLL_REDUCE_SCATTER, 1, 16, 7, recv);
+	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
 }
 
 int main(void)
@@ -185,6 +239,8 @@ int main(void)
 		cmocka_unit_test(blocks_in_another_order_are_wrong),
 		cmocka_unit_test(a_block_of_another_rank_is_wrong),
 		cmocka_unit_test(ranks_without_a_receive_buffer_pass),
+		cmocka_unit_test(what_is_measured_by_default_ends_with_the_barrier),
+		cmocka_unit_test(sums_over_other_ranks_or_blocks_are_wrong),
 		cmocka_unit_test(unknown_collective_is_refused_with_the_valid_names),
 	};
 

@@ -32,7 +32,18 @@ enum {
 	COMPARE_PATH_CHARS = 4096,
 };
 
+/* An MPI that can be compared: what differs between launchers, and what is asked of the result. */
+struct compare_mpi {
+	const char *name;   /* as --mpi has it */
+	const char *mpirun; /* unless --mpirun says otherwise */
+	const char *program;
+	const char *bound, *unbound; /* options: a core for each rank; ranks share cores */
+	int ranks_n;		     /* of the ranks 2 and 4, unless --ranks names others */
+	double geomean, geomean_large, barrier;
+};
+
 struct compare_options {
+	const struct compare_mpi *mpi;
 	int ranks[COMPARE_MAX_RANKS];
 	int ranks_n;
 	long runs;

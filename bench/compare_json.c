@@ -101,10 +101,10 @@ static json_t *options_to_json(const struct compare *compare)
 {
 	const struct compare_options *o = &compare->options;
 
-	return json_pack("{s:I, s:s, s:b, s:I, s:s, s:s, s:I}", "runs", (json_int_t)o->runs,
+	return json_pack("{s:I, s:s, s:b, s:I, s:s, s:s, s:s, s:I}", "runs", (json_int_t)o->runs,
 			 "buffers", buffer_mode_name(o->mode), "checked", o->check, "iterations",
-			 (json_int_t)o->iterations, "with", o->with, "mpirun", o->mpirun,
-			 "timeout_s", (json_int_t)o->timeout_s);
+			 (json_int_t)o->iterations, "with", o->with, "mpi", o->mpi->name, "mpirun",
+			 o->mpirun, "timeout_s", (json_int_t)o->timeout_s);
 }
 
 int compare_write_json(const struct compare *compare, const struct ranks_summary *summaries,

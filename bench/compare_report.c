@@ -19,7 +19,8 @@ static void print_heading(const struct compare *compare, const struct ranks_summ
 			"cell is judged lost.\n",
 			compare->rounds, 100 * any->ratio.coverage);
 	}
-	fprintf(out, "\n%-10s %8s %11s %11s %7s  %-15s %8s  %-15s\n", "collective", "size",
+	fprintf(out, "\n%-*s %8s %11s %11s %7s  %-15s %8s  %-15s\n",
+		collective_list_width(&compare->options.collectives), "collective", "size",
 		"stock us", "onecopy us", "ratio", "[interval]", "control", "[interval]");
 }
 
@@ -31,14 +32,15 @@ static void print_estimate(const struct stats_estimate *e, FILE *out)
 	fprintf(out, "  %-15s", interval);
 }
 
-static void print_cell(const struct compare_cell *cell, const struct cell_summary *s, FILE *out)
+static void print_cell(int width, const struct compare_cell *cell, const struct cell_summary *s,
+		       FILE *out)
 {
 	char size[TEXT_SIZE_CHARS] = "-";
 
 	if (cell->collective != COLL_BARRIER) {
 		size_format(cell->bytes, size);
 	}
-	fprintf(out, "%-10s %8s %11.2f %11.2f %7.2f", collective_name(cell->collective), size,
+	fprintf(out, "%-*s %8s %11.2f %11.2f %7.2f", width, collective_name(cell->collective), size,
 		s->stock_us, s->onecopy_us, s->ratio.median);
 	print_estimate(&s->ratio, out);
 	fprintf(out, " %8.2f", s->control.median);
@@ -81,6 +83,7 @@ static void print_lost(const struct compare *compare, const struct ranks_summary
 void compare_print(const struct compare *compare, const struct ranks_summary *summaries, FILE *out)
 {
 	const struct host *host = &compare->host;
+	int width = collective_list_width(&compare->options.collectives);
 	int i, cell;
 
 	fprintf(out, "%s, %s, Linux %s, %s, commit %.12s%s\n", host->name, host->cpu, host->kernel,
@@ -91,7 +94,7 @@ void compare_print(const struct compare *compare, const struct ranks_summary *su
 		fputc('\n', out);
 		print_heading(compare, s, out);
 		for (cell = 0; cell < compare->cells_n; cell++) {
-			print_cell(&compare->cells[cell], &s->cells[cell], out);
+			print_cell(width, &compare->cells[cell], &s->cells[cell], out);
 		}
 		fprintf(out, "\n%-24s %4s %20s  %-15s %8s\n", "geometric mean over", "n", "ratio",
 			"", "control");

@@ -90,15 +90,15 @@ static int build_command(const struct compare *compare, int ranks_index, enum co
 	child_args_add(args, "-n");
 	child_args_add_long(args, o->ranks[ranks_index]);
 	if (compare_oversubscribed(compare, ranks_index)) {
-		child_args_add_words(args, "--oversubscribe --bind-to none");
+		child_args_add_words(args, o->mpi->unbound);
 	} else {
-		child_args_add_words(args, "--bind-to core --map-by core");
+		child_args_add_words(args, o->mpi->bound);
 	}
 	if (o->program) {
 		child_args_add(args, o->program);
 	} else {
 		host_program_folder(folder, sizeof(folder));
-		snprintf(program, sizeof(program), "%s/oc_bench_coll", folder);
+		snprintf(program, sizeof(program), "%s/%s", folder, o->mpi->program);
 		child_args_add(args, program);
 	}
 	add_lists(o, args);

@@ -17,6 +17,7 @@
 #include "buffers.h"
 #include "coll_options.h"
 #include "coll_result.h"
+#include "mpi_call.h"
 #include "shm_barrier.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
@@ -32,6 +33,7 @@ struct bench {
 /* The cell being measured, as this rank has it. */
 struct cell_run {
 	struct collective_call call;
+	struct mpi_call mpi;
 	struct buffers send;
 	struct buffers recv;
 	double *times;
@@ -43,38 +45,6 @@ static double now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static void call_mpi(const struct collective_call *call, void *send, void *recv)
-{
-	int n = (int)call->bytes, floats = n / (int)sizeof(float);
-	MPI_Comm comm = MPI_COMM_WORLD;
-
-	switch (call->collective) {
-	case COLL_BCAST:
-		MPI_Bcast(call->rank == call->root ? send : recv, n, MPI_BYTE, call->root, comm);
-		break;
-	case COLL_SCATTER:
-		MPI_Scatter(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
-		break;
-	case COLL_GATHER:
-		MPI_Gather(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
-		break;
-	case COLL_ALLGATHER:
-		MPI_Allgather(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
-		break;
-	case COLL_ALLTOALL:
-		MPI_Alltoall(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
-		break;
-	case COLL_REDUCE:
-		MPI_Reduce(send, recv, floats, MPI_FLOAT, MPI_SUM, call->root, comm);
-		break;
-	case COLL_ALLREDUCE:
-		MPI_Allreduce(send, recv, floats, MPI_FLOAT, MPI_SUM, comm);
-		break;
-	default:
-		MPI_Barrier(comm);
-	}
 }
 
 /* A rank that waits long in our barrier drives its MPI all the same; see shm_barrier.h. */
@@ -155,7 +125,7 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 		shm_barrier_mark(&b->barrier, call->seed);
 	}
 	start = now_us();
-	call_mpi(call, send, recv);
+	mpi_call_run(&run->mpi, send, recv);
 	end = now_us();
 	if (mark) {
 		/* Before our own barrier, which would hide what this one failed to do. */
@@ -257,7 +227,14 @@ static void run_cell(struct bench *b, struct coll_cell *cell)
 	size_t n;
 	int err;
 
-	err = buffers_create(&run.send, mode, collective_send_bytes(&run.call));
+	err = mpi_call_create(&run.mpi, &run.call);
+	if (err == -EOVERFLOW) {
+		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
+		    err);
+	}
+	if (!err) {
+		err = buffers_create(&run.send, mode, collective_send_bytes(&run.call));
+	}
 	if (!err) {
 		err = buffers_create(&run.recv, mode, collective_recv_bytes(&run.call));
 	}
@@ -268,6 +245,7 @@ static void run_cell(struct bench *b, struct coll_cell *cell)
 	n = run_calls(b, &run);
 	buffers_destroy(&run.send);
 	buffers_destroy(&run.recv);
+	mpi_call_destroy(&run.mpi);
 	if (b->rank == 0) {
 		collect(b, n, cell);
 	}
@@ -297,7 +275,7 @@ static int run_all(struct bench *b)
 			if (shm_barrier_failed(&b->barrier)) {
 				status = STATUS_FAILED;
 			} else if (print) {
-				coll_result_print_cell(&cells[n]);
+				coll_result_print_cell(o, &cells[n]);
 			}
 			n++;
 		}
@@ -400,6 +378,7 @@ int main(int argc, char **argv)
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
 	struct bench b = { 0 };
 	int length, status;
+	char *tab;
 
 	/* First, so that --help and a wrong option need no MPI job. */
 	status = coll_options_parse(argc, argv, !first_rank_by_launcher(), &b.options);
@@ -411,6 +390,9 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &b.job.ranks);
 	MPI_Get_library_version(version, &length);
 	version[strcspn(version, "\n,")] = '\0';
+	/* MPICH has a tab behind its name. */
+	for (tab = version; (tab = strchr(tab, '\t')); *tab = ' ') {
+	}
 	b.job.mpi = version;
 	status = check_job(&b);
 	if (status == STATUS_OK) {
