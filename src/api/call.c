@@ -177,6 +177,8 @@ void oci_recent_forget(struct oc_team *team)
 		if (team->recent[c].cached)
 			oci_cache_put(team->recent[c].cached);
 		team->recent[c].cached = NULL;
+		oci_bound_put(team->recent[c].ready.bound);
+		team->recent[c].ready.bound = NULL;
 	}
 }
 
@@ -186,6 +188,7 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 {
 	bool reduces = is_reduction(call->collective);
 
+	oci_bound_put(ready->bound);
 	memset(ready, 0, sizeof(*ready));
 	ready->team = &team->team;
 	ready->plan = plan;
@@ -203,6 +206,7 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 		.unit = (uint32_t)ready->unit,
 	};
 	oci_exec_ready(ready);
+	ready->bound = oci_bound_create(ready);
 }
 
 /* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
@@ -254,7 +258,7 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, stru
 		if (error)
 			return error;
 	}
-	memcpy(&o->x, &recent->ready, offsetof(struct oci_exec, transfer));
+	oci_exec_copy(&o->x, &recent->ready);
 	o->temporary = NULL;
 	error = resolve(team, call, o);
 	if (error)
@@ -265,6 +269,8 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, stru
 	o->cached->users++;
 	o->x.op = call->op;
 	oci_exec_init(&o->x, team->team.next++);
+	if (o->x.bound)
+		o->x.bound->users++;
 	return 0;
 }
 
@@ -277,6 +283,7 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 		oci_exec_over(&o->x);
 	}
 	oci_cache_put(o->cached);
+	oci_bound_put(o->x.bound);
 	if (o->temporary)
 		free(o->temporary);
 }

@@ -48,7 +48,10 @@ void oci_exec_init(struct oci_exec *x, uint64_t seq)
 	x->seq = seq;
 	x->base = seq * OCI_STEPS;
 	x->lane = &x->team->own->lane[seq % OCI_LANES];
+	x->inline_bytes = x->lane->post.inline_bytes;
 	x->acc_in_recv = x->recv && x->recv != x->send;
+	if (x->bound && x->bound->needs_recv && !x->acc_in_recv)
+		x->bound = NULL;
 }
 
 /* Nothing of a peer's in particular: the caller tries again. */
@@ -76,15 +79,7 @@ static void await_lane(struct oci_exec *x)
 	await_nobody(x); /* an operation of our own holds the lane */
 }
 
-/* Writes who calls what into my lines, for the peers' check. */
-static void announce(struct oci_exec *x)
-{
-	x->lane->ack.record = x->record;
-	x->lane->post.signature = x->signature;
-	x->announced = true;
-}
-
-static int exec_start(struct oci_exec *x)
+int oci_exec_start(struct oci_exec *x)
 {
 	if (x->seq > OCI_LANES && !oci_team_all_done(x->team, x->seq - OCI_LANES + 1)) {
 		await_lane(x);
@@ -111,7 +106,7 @@ static int exec_start(struct oci_exec *x)
 		x->acc = x->temp + segment;
 	}
 	if (!x->plan->posts) {
-		announce(x);
+		oci_exec_announce(x);
 		oci_team_raise(x->team, &x->lane->post.flag, &x->lane->ack.post_waiters, x->base);
 	}
 	x->started = true;
@@ -144,7 +139,7 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 	struct oci_post_line *post = &x->lane->post;
 
 	if (!x->announced)
-		announce(x);
+		oci_exec_announce(x);
 	if (op->address && !x->published) {
 		post->handle[OCI_BUF_SEND] = (struct oci_handle){ .address = (uintptr_t)x->send };
 		post->handle[OCI_BUF_RECV] = (struct oci_handle){ .address = (uintptr_t)x->recv };
@@ -431,8 +426,11 @@ static int exec_step(struct oci_exec *x, const struct oci_op *op)
 
 int oci_exec_run(struct oci_exec *x)
 {
-	int result = x->started ? 1 : exec_start(x);
+	int result;
 
+	if (x->bound)
+		return oci_bound_run(x);
+	result = x->started ? 1 : oci_exec_start(x);
 	while (result == 1) {
 		const struct oci_op *op = &x->plan->ops[x->pc];
 

@@ -9,8 +9,10 @@
 #define OC_PLAN_EXEC_H
 
 #include <onecopy/onecopy.h>
+#include <string.h>
 
 #include "copy/copy.h"
+#include "plan/bound.h"
 #include "plan/plan.h"
 #include "team/team.h"
 
@@ -23,37 +25,50 @@ enum oci_moved {
 	OCI_MOVED_SHM = 16,
 };
 
+/* Grouped by how they get their values, as setting them is most of what an execution costs. */
 struct oci_exec {
+	/* The same in all such calls, copied from a ready one. */
 	struct oci_team *team;
 	const struct oci_plan *plan;
-	struct oci_params params;
-	uint64_t seq;
-	uint8_t *send, *recv;
-	const struct oc_op *op; /* of a reduction */
+	struct oci_bound *bound; /* NULL, or the plan bound to this kind of call */
 	size_t unit;
 	struct oci_record record;
-
-	/* Below: private to exec*.c */
-	uint64_t base;	    /* seq * OCI_STEPS */
+	struct oci_params params;
 	uint64_t signature; /* of the record */
+	uint32_t polls;	    /* looks at a flag before a wait is reported */
+
+	/* Zero at first. From here on private to exec*.c and bound.c but for what is marked. */
+	uint32_t blocked; /* turns waited, to look for requests now and then */
 	uint64_t segment;
 	uint32_t pc;
-	uint32_t at;	  /* peers of the current operation that are through */
-	uint32_t polls;	  /* looks at a flag before a wait is reported */
-	uint32_t blocked; /* turns waited, to look for requests now and then */
+	uint32_t at; /* peers of the current operation that are through */
 	bool started, announced, published, in_transfer;
 	bool acc_in_recv;
-	bool polled;	    /* by a request: large copies pause, so that others move */
-	uint8_t moved;	    /* enum oci_moved */
+	bool polled;	    /* by a request: large copies pause, so that others move; set by it */
+	uint8_t moved;	    /* enum oci_moved; read by the statistics */
 	uint32_t payload;   /* bytes behind my POST flag */
 	uint32_t slot_used; /* bytes in my slot */
-	uint32_t recovered; /* transfers that shm finished for a failed mechanism */
-	int64_t slot_offset;
-	uint8_t *slot, *temp, *acc;
-	struct oci_lane *lane;
+	uint32_t recovered; /* transfers that shm finished for a failed mechanism; as moved */
+	uint8_t *temp;
 	const uint64_t *waited_on; /* by x->wait */
 	struct oci_wait wait;
-	/* Below: written before they are read, so the caller need not zero them. */
+
+	/* Of each call: the caller's, then oci_exec_init()'s. */
+	union {
+		struct {
+			uint8_t *send, *recv;
+			uint8_t *inline_bytes; /* of my POST line */
+		};
+		uint8_t *buffer[3]; /* by enum oci_bound_buf */
+	};
+	const struct oc_op *op; /* of a reduction */
+	uint64_t seq;
+	uint64_t base; /* seq * OCI_STEPS */
+	struct oci_lane *lane;
+
+	/* Below: written before they are read, so nobody sets them. */
+	int64_t slot_offset;
+	uint8_t *slot, *acc;
 	struct oci_transfer transfer;
 	uint64_t share_chunk; /* that SHARE is copying */
 	struct oci_awaited awaited;
@@ -64,9 +79,18 @@ struct oci_exec {
  * (bytes, root, size), unit and record and zeroed the rest.
  */
 void oci_exec_ready(struct oci_exec *x);
+/* Makes x an execution like `ready`. */
+static inline void oci_exec_copy(struct oci_exec *x, const struct oci_exec *ready)
+{
+	/* Two short moves: compilers write them out, and not as one long one by `rep movs`. */
+	memcpy(x, ready, offsetof(struct oci_exec, blocked));
+	memset(&x->blocked, 0,
+	       offsetof(struct oci_exec, buffer) - offsetof(struct oci_exec, blocked));
+}
+
 /*
- * Makes a copy of such a one operation number `seq`; send, recv (NULL where the rank has no such
- * buffer) and op are filled.
+ * Makes such a one operation number `seq`; send, recv (NULL where the rank has no such buffer) and
+ * op are filled.
  */
 void oci_exec_init(struct oci_exec *x, uint64_t seq);
 /*
@@ -110,6 +134,20 @@ int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *r
 /* Starts (unless it is under way) and moves x->transfer. 1, 0 or -errno. */
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes);
+
+/* For bound.c -----------------------------------------------------------------------------------
+ */
+
+/* Waits for the lane, takes what the plan uses. 1, 0 or -errno. */
+int oci_exec_start(struct oci_exec *x);
+
+/* Writes who calls what into my lines, for the peers' check. */
+static inline void oci_exec_announce(struct oci_exec *x)
+{
+	x->lane->ack.record = x->record;
+	x->lane->post.signature = x->signature;
+	x->announced = true;
+}
 
 /* scratch.c: private buffers of reductions, kept for reuse. NULL when out of memory. */
 uint8_t *oci_scratch_get(size_t bytes);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A small plan bound to one kind of call: a few steps whose ranges, ranks and counts are numbers.
+ *
+ * At a few bytes most of our own time goes into evaluating symbolic operands. Programs call the
+ * same again and again, so the plans whose bytes all ride beside flags are evaluated once, when the
+ * call is decided. A step is one operation of the plan, in its order: src/coll/coll_bound_test.c
+ * proves that for every algorithm. What cannot be bound runs as it is.
+ */
+#ifndef OC_PLAN_BOUND_H
+#define OC_PLAN_BOUND_H
+
+#include <stdlib.h>
+
+#include "plan/plan.h"
+#include "team/team.h"
+
+struct oci_exec;
+
+#define OCI_BOUND_STEPS 24
+
+enum oci_bound_code {
+	OCI_BOUND_END,
+	OCI_BOUND_POST,	       /* the only one, as OCI_POST_FLAG */
+	OCI_BOUND_WAIT_POST,   /* of one peer */
+	OCI_BOUND_COPY,	       /* mine to mine */
+	OCI_BOUND_TAKE,	       /* of the peer's payload to mine */
+	OCI_BOUND_REDUCE,      /* to = from (op) to, both mine */
+	OCI_BOUND_REDUCE_FROM, /* the same, from the peer's payload */
+};
+
+/* Buffers of a step. Of TAKE and REDUCE_FROM, `from` is the payload of the peer. */
+enum oci_bound_buf { OCI_BOUND_SEND, OCI_BOUND_RECV, OCI_BOUND_PAYLOAD };
+
+struct oci_bound_step {
+	uint8_t code;	  /* enum oci_bound_code */
+	uint8_t from, to; /* enum oci_bound_buf */
+	uint16_t step;
+	uint32_t peer;	 /* an absolute rank */
+	uint32_t length; /* bytes, or elements of a reduction; never 0 */
+	uint32_t from_offset, to_offset;
+	struct oci_region *region; /* of the peer, else my own */
+};
+
+struct oci_bound {
+	uint32_t users;	  /* as oci_cached.users, under the same locks */
+	uint32_t payload; /* bytes behind my POST flag */
+	uint8_t moved;	  /* enum oci_moved */
+	bool posts;
+	bool needs_recv; /* accumulates there: an execution whose acc_in_recv is not set cannot */
+	struct oci_bound_step step[OCI_BOUND_STEPS];
+};
+
+/*
+ * The bound form of a ready execution (exec.h), with one user; NULL when it has none, or no memory
+ * for it.
+ */
+struct oci_bound *oci_bound_create(const struct oci_exec *ready);
+
+static inline void oci_bound_put(struct oci_bound *bound)
+{
+	if (bound && !--bound->users)
+		free(bound);
+}
+
+/* oci_exec_run() of an execution with a bound form. */
+int oci_bound_run(struct oci_exec *x);
+
+#endif
