@@ -10,7 +10,9 @@
 #ifndef OC_MPI_OPERATION_H
 #define OC_MPI_OPERATION_H
 
+#include "common/data.h"
 #include "common/port.h"
+#include "common/reduction.h"
 
 #include <onecopy/onecopy.h>
 
@@ -42,10 +44,25 @@ struct oci_mpi_call {
  * move. */
 struct oci_mpi_operation {
 	struct oc_call call; /* for oc_collective(), oc_start() */
-	/* What readying this rank's part came to: where it is not 0 (-ENOMEM, -EIO), the rank calls
-	 * oc_team_abandon() in place of oc_collective(), so that the others do not wait. */
+	/*
+	 * What readying this rank's part came to: where it is not 0 (-ENOMEM, -EIO), the rank calls
+	 * oc_team_abandon() in place of oc_collective(), so that the others do not wait.
+	 */
 	int status;
-	/* The rest is private to operation.c (the owner of mpi/common fills it in). */
+	/*
+	 * The call as it may be given to the MPI while the operation is open: the program's, or,
+	 * where it was opened with `retain`, with the kept types, operation, counts and
+	 * displacements in place of the program's.
+	 */
+	struct oci_mpi_call mpi;
+	/* The rest is private to mpi/common. */
+	uint32_t rank, size;
+	bool kept;	   /* mpi has what close gives back */
+	void *kept_memory; /* the copies of counts, displacements and types */
+	bool reduces;
+	struct oci_mpi_data send, recv;
+	struct oc_block *parts; /* of a Reduce_scatter */
+	struct oci_mpi_reduction reduction;
 };
 
 enum oci_mpi_path {
@@ -57,7 +74,7 @@ enum oci_mpi_path {
 /*
  * Makes a call ready; allocates what it needs, for any number of runs (a persistent operation is
  * opened once). `retain`: the call returns before it is over, so types and the operation are kept
- * until oci_mpi_close(), and counts and displacements are copied.
+ * until oci_mpi_close(), and counts and displacements are copied. To be closed whatever it returns.
  */
 enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *operation, const struct oci_mpi_call *call,
 			       uint32_t rank, uint32_t size, bool retain, const char **reason);
@@ -66,5 +83,13 @@ void oci_mpi_load(struct oci_mpi_operation *operation);
 /* After each run that the engine served: unpacks what this rank got. An MPI error code. */
 int oci_mpi_store(struct oci_mpi_operation *operation);
 void oci_mpi_close(struct oci_mpi_operation *operation);
+
+/* kept.c: the part of `retain`. 0 or -ENOMEM; what was kept before a failure is kept still. */
+int oci_mpi_keep(struct oci_mpi_operation *operation);
+void oci_mpi_unkeep(struct oci_mpi_operation *operation);
+/* Whether this rank's send and receive arguments mean anything. */
+bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank);
+bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank);
+bool oci_mpi_reduces(enum oc_collective collective);
 
 #endif

@@ -6,12 +6,12 @@
  *   presence.c     which processes of the job have the component in use
  *   module.c       one object per communicator: selection, the functions below us, its team
  *   bootstrap.c    how the members of a future team reach each other: point-to-point messages
- *   collectives.c  the eight served collectives
- *   data.c         a datatype's elements as the dense bytes that the engine moves
- *   reduce.c       an MPI_Op as the engine's operation
+ *   calls.c        what Open MPI calls: each collective in its three forms
+ *   blocking.c     a blocking call run by the engine
+ *   previous.c     the same calls of the modules below us
+ *   port.c         Open MPI's datatypes and operations, for mpi/common
  *   forced.c       algorithms that a communicator's info keys ask for
  *   failure.c      an engine's error as an MPI error code with the sentence
- *   passing.c      what is not served: counted and passed on
  */
 #ifndef OC_OMPI_COMPONENT_H
 #define OC_OMPI_COMPONENT_H
@@ -30,17 +30,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/operation.h"
+
 #if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
 #error "this component is written for the internal interfaces of Open MPI 4.1"
 #endif
 
-/* Every collective of a communicator, by what we do with it; X(name) names coll_NAME. */
+/* Every collective that we take part in; X(name) names coll_NAME, coll_iNAME, coll_NAME_init. */
 /* clang-format off */
-#define OCI_OMPI_SERVED(X) \
-	X(allgather) X(allreduce) X(alltoall) X(barrier) X(bcast) X(gather) X(reduce) X(scatter)
-#define OCI_OMPI_BLOCKING(X) \
-	X(allgatherv) X(alltoallv) X(alltoallw) X(exscan) X(gatherv) X(reduce_scatter) \
-	X(reduce_scatter_block) X(scan) X(scatterv)
+#define OCI_OMPI_COLLECTIVES(X) \
+	X(allgather) X(allgatherv) X(allreduce) X(alltoall) X(alltoallv) X(alltoallw) X(barrier) \
+	X(bcast) X(exscan) X(gather) X(gatherv) X(reduce) X(reduce_scatter) \
+	X(reduce_scatter_block) X(scan) X(scatter) X(scatterv)
 #define OCI_OMPI_NONBLOCKING(X) \
 	X(iallgather) X(iallgatherv) X(iallreduce) X(ialltoall) X(ialltoallv) X(ialltoallw) \
 	X(ibarrier) X(ibcast) X(iexscan) X(igather) X(igatherv) X(ireduce) X(ireduce_scatter) \
@@ -50,9 +51,8 @@
 	X(alltoallv_init) X(alltoallw_init) X(barrier_init) X(bcast_init) X(exscan_init) \
 	X(gather_init) X(gatherv_init) X(reduce_init) X(reduce_scatter_init) \
 	X(reduce_scatter_block_init) X(scan_init) X(scatter_init) X(scatterv_init)
-#define OCI_OMPI_PASSED(X) \
-	OCI_OMPI_BLOCKING(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X)
-#define OCI_OMPI_ALL(X) OCI_OMPI_SERVED(X) OCI_OMPI_PASSED(X)
+#define OCI_OMPI_ALL(X) \
+	OCI_OMPI_COLLECTIVES(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X)
 /* clang-format on */
 
 /* One communicator. */
@@ -94,7 +94,7 @@ bool oci_ompi_presence_everywhere(oci_ompi_comm *comm);
 mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);
 /*
  * Runs a call that every member makes; MPI_SUCCESS, OC_HAND_BACK or an Open MPI error. `prepared`:
- * what readying this rank's buffers came to; where that failed, the others are told.
+ * what readying this rank's buffers came to, 0 or -errno; where that failed, the others are told.
  */
 int oci_ompi_run(struct oci_ompi_module *module, oci_ompi_comm *comm, const struct oc_call *call,
 		 int prepared);
@@ -112,6 +112,8 @@ void oci_ompi_bootstrap_reap(void);
 int oci_ompi_bootstrap_team_destroy(struct oc_team *team);
 
 /* forced.c: algorithms that info keys of the communicator ask for. */
+/* The collective's name in the statistics; a literal. */
+const char *oci_ompi_name(enum oc_collective collective);
 extern uint32_t oci_ompi_forced_generation;
 void oci_ompi_forced_subscribe(oci_ompi_comm *comm);
 void oci_ompi_forced_apply(struct oci_ompi_module *module, oci_ompi_comm *comm);
@@ -127,50 +129,26 @@ static inline bool oci_ompi_forced_changed(const struct oci_ompi_module *module)
 /* failure.c: -errno of the engine as a return value of a coll function. */
 int oci_ompi_failure(const struct oc_team *team, int error);
 
-/* collectives.c, passing.c: fill in the functions of a module. */
+/* calls.c: fills in the functions of a module. */
 void oci_ompi_serve(mca_coll_base_module_t *module);
-void oci_ompi_pass(mca_coll_base_module_t *module);
 
-/* data.c: `count` elements of a datatype at `user`, as the engine sees them. */
-struct oci_ompi_data {
-	char *user;
-	size_t count;
-	oci_ompi_type *type;
-	char *bytes;  /* dense: the user's own memory, or the copy */
-	char *packed; /* the copy that is to be freed; NULL: there is none */
-};
+/* blocking.c: any blocking call; what Open MPI's function returns. */
+int oci_ompi_blocking(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		      const struct oci_mpi_call *call);
 
-/* One element directly follows the other and neither has a gap. */
+/* previous.c: the call as it was made, to the functions that were selected before ours. */
+int oci_ompi_previous(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		      const struct oci_mpi_call *call);
+int oci_ompi_previous_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			    const struct oci_mpi_call *call, ompi_request_t **request);
+int oci_ompi_previous_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			   const struct oci_mpi_call *call, struct ompi_info_t *info,
+			   ompi_request_t **request);
+
+/* port.c: one element directly follows the other and neither has a gap. */
 static inline bool oci_ompi_dense(const oci_ompi_type *type)
 {
 	return type->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS;
 }
-
-/* OMPI_SUCCESS, or OMPI_ERR_OUT_OF_RESOURCE. A dense layout needs no copy and no memory. */
-int oci_ompi_data_open(struct oci_ompi_data *data, const void *user, size_t count,
-		       oci_ompi_type *type);
-/* Copies `count` elements from index `first` on into the copy. */
-int oci_ompi_data_pack(struct oci_ompi_data *data, size_t first, size_t count);
-int oci_ompi_data_unpack(struct oci_ompi_data *data);
-void oci_ompi_data_close(struct oci_ompi_data *data);
-/* Between dense bytes and typed elements. OMPI_SUCCESS or an Open MPI error. */
-int oci_ompi_pack(char *packed, const char *user, size_t count, const oci_ompi_type *type);
-int oci_ompi_unpack(char *user, const char *packed, size_t count, const oci_ompi_type *type);
-
-/* reduce.c */
-struct oci_ompi_reduction {
-	struct oc_op op; /* op.context is this struct: it does not move */
-	ompi_op_t *mpi;
-	oci_ompi_type *type;
-	char *scratch;	  /* two typed buffers, where elements have gaps; else NULL */
-	char *in, *inout; /* in it, shifted so that element 0 starts at its lower bound */
-	size_t chunk;	  /* elements of each */
-	bool failed;	  /* a conversion inside apply did */
-};
-
-/* OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE. */
-int oci_ompi_reduction_open(struct oci_ompi_reduction *reduction, ompi_op_t *op,
-			    oci_ompi_type *type);
-void oci_ompi_reduction_close(struct oci_ompi_reduction *reduction);
 
 #endif

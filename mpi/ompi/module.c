@@ -135,7 +135,6 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 	self->super.coll_module_enable = module_enable;
 	self->super.coll_module_disable = module_disable;
 	oci_ompi_serve(&self->super);
-	oci_ompi_pass(&self->super);
 	*priority = oci_ompi_priority;
 	return &self->super;
 }
@@ -173,11 +172,8 @@ int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct
 	if (OPAL_UNLIKELY(oci_ompi_forced_changed(self)) && !error)
 		oci_ompi_forced_apply(self, comm);
 	if (OPAL_LIKELY(!error))
-		error = OPAL_LIKELY(prepared == OMPI_SUCCESS) ?
-				oc_collective(self->team, call) :
-				oc_team_abandon(self->team, call,
-						prepared == OMPI_ERR_OUT_OF_RESOURCE ? -ENOMEM :
-										       -EIO);
+		error = OPAL_LIKELY(!prepared) ? oc_collective(self->team, call) :
+						 oc_team_abandon(self->team, call, prepared);
 	oci_ompi_bootstrap_reap();
 	if (OPAL_LIKELY(!error))
 		return MPI_SUCCESS;

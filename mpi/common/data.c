@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * What an empty buffer points to, as the engine takes NULL for a missing one; and where the offsets
+ * of blocks count from, which may lie anywhere.
+ */
+static char nothing;
+
+/* Through an integer: MPI_BOTTOM is NULL, from which no pointer may be reckoned. */
+static char *at(const void *origin, ptrdiff_t bytes)
+{
+	return (char *)((uintptr_t)origin + (uintptr_t)bytes);
+}
+
+static bool lies_dense(const struct oci_port_type *shape, size_t count)
+{
+	return shape->dense || !count || !shape->size || (count == 1 && shape->contiguous);
+}
+
+int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count, MPI_Datatype type)
+{
+	struct oci_port_type shape;
+	size_t bytes;
+
+	*data = (struct oci_mpi_data){ .bytes = &nothing };
+	oci_port_type_get(type, &shape);
+	if (__builtin_mul_overflow(count, shape.size, &bytes))
+		return -ENOMEM;
+	if (!bytes)
+		return 0;
+	if (lies_dense(&shape, count)) {
+		data->bytes = at(user, shape.true_lb);
+		return 0;
+	}
+	data->packed = malloc(bytes);
+	if (!data->packed)
+		return -ENOMEM;
+	data->bytes = data->packed;
+	data->whole = (struct oci_mpi_part){ .user = (char *)(uintptr_t)user,
+					     .packed = data->packed,
+					     .count = count,
+					     .type = type };
+	data->parts = &data->whole;
+	data->part_count = 1;
+	return 0;
+}
+
+/* The elements of one block, and their shape. */
+static struct oci_mpi_part part_of(const struct oci_mpi_blocks *blocks, uint32_t i,
+				   struct oci_port_type *shape)
+{
+	struct oci_mpi_part part = { .type = blocks->types ? blocks->types[i] : blocks->type,
+				     .count = blocks->counts[i] > 0 ? (size_t)blocks->counts[i] : 0,
+				     .block = i };
+	ptrdiff_t displacement = blocks->displs[i];
+
+	if (blocks->types && part.count)
+		oci_port_type_get(part.type, shape); /* of no elements, any handle may be there */
+	part.user = at(blocks->user, blocks->types ? displacement : displacement * shape->extent);
+	return part;
+}
+
+/* Fills in all blocks; those to be packed get places in the copy. Returns the copy's bytes. */
+static size_t lay_out(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks, uint32_t size,
+		      struct oci_mpi_part *parts)
+{
+	struct oci_port_type shape = { 0 };
+	size_t total = 0;
+
+	if (!blocks->types)
+		oci_port_type_get(blocks->type, &shape);
+	data->part_count = 0;
+	for (uint32_t i = 0; i < size; i++) {
+		struct oci_mpi_part part = part_of(blocks, i, &shape);
+		size_t bytes = part.count * shape.size;
+		char *place = bytes ? at(part.user, shape.true_lb) : &nothing;
+
+		if (!lies_dense(&shape, part.count)) {
+			place = part.packed = at(data->packed, (ptrdiff_t)total);
+			if (parts)
+				parts[data->part_count] = part;
+			data->part_count++;
+			total += bytes;
+		}
+		data->blocks[i] =
+			(struct oc_block){ (uintptr_t)place - (uintptr_t)&nothing, bytes };
+	}
+	return total;
+}
+
+int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks,
+			     uint32_t size)
+{
+	size_t total;
+
+	*data = (struct oci_mpi_data){ .bytes = &nothing };
+	data->blocks = malloc(size * sizeof(data->blocks[0]));
+	if (!data->blocks)
+		return -ENOMEM;
+	total = lay_out(data, blocks, size, NULL);
+	if (!data->part_count)
+		return 0;
+	data->packed = malloc(total);
+	data->parts = malloc(data->part_count * sizeof(data->parts[0]));
+	if (!data->packed || !data->parts)
+		return -ENOMEM;
+	lay_out(data, blocks, size, data->parts);
+	return 0;
+}
+
+int oci_mpi_data_pack(const struct oci_mpi_data *data)
+{
+	int error = MPI_SUCCESS;
+
+	for (size_t i = 0; i < data->part_count && error == MPI_SUCCESS; i++) {
+		const struct oci_mpi_part *part = &data->parts[i];
+
+		error = oci_port_pack(part->packed, part->user, part->count, part->type);
+	}
+	return error;
+}
+
+int oci_mpi_data_pack_elements(const struct oci_mpi_data *data, size_t first, size_t count)
+{
+	const struct oci_mpi_part *part = data->parts;
+	struct oci_port_type shape;
+
+	if (!data->part_count)
+		return MPI_SUCCESS;
+	oci_port_type_get(part->type, &shape);
+	return oci_port_pack(part->packed + first * shape.size,
+			     at(part->user, (ptrdiff_t)first * shape.extent), count, part->type);
+}
+
+int oci_mpi_data_pack_block(const struct oci_mpi_data *data, uint32_t block)
+{
+	for (size_t i = 0; i < data->part_count; i++) {
+		const struct oci_mpi_part *part = &data->parts[i];
+
+		if (part->block == block)
+			return oci_port_pack(part->packed, part->user, part->count, part->type);
+	}
+	return MPI_SUCCESS;
+}
+
+int oci_mpi_data_unpack(const struct oci_mpi_data *data, size_t count)
+{
+	int error = MPI_SUCCESS;
+
+	for (size_t i = 0; i < data->part_count && error == MPI_SUCCESS; i++) {
+		const struct oci_mpi_part *part = &data->parts[i];
+		size_t some = part->count < count ? part->count : count;
+
+		if (some)
+			error = oci_port_unpack(part->user, part->packed, some, part->type);
+	}
+	return error;
+}
+
+void oci_mpi_data_close(struct oci_mpi_data *data)
+{
+	if (data->parts != &data->whole)
+		free(data->parts);
+	free(data->blocks);
+	free(data->packed);
+	*data = (struct oci_mpi_data){ 0 };
+}

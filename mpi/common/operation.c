@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call of no bytes is over at once, on every member: the MPI_ functions themselves return early
+ * on a count of 0, each rank by its own count, while another rank may describe the same nothing as
+ * one element of an empty type. If the latter entered the engine it would wait for the former. Of
+ * the v-variants this holds where every rank knows all sizes (Allgatherv, Reduce_scatter); of the
+ * others a rank may have nothing while others have something, and no MPI_ function returns early.
+ */
+#include "common/operation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static size_t type_bytes(MPI_Datatype type, size_t count)
+{
+	struct oci_port_type shape;
+
+	oci_port_type_get(type, &shape);
+	return count * shape.size;
+}
+
+static bool is_root(const struct oci_mpi_operation *o)
+{
+	return o->mpi.root >= 0 && (uint32_t)o->mpi.root == o->rank;
+}
+
+bool oci_mpi_reduces(enum oc_collective collective)
+{
+	switch (collective) {
+	case OC_REDUCE:
+	case OC_ALLREDUCE:
+	case OC_REDUCE_SCATTER_BLOCK:
+	case OC_REDUCE_SCATTER:
+	case OC_SCAN:
+	case OC_EXSCAN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank)
+{
+	bool root = (uint32_t)call->root == rank;
+
+	switch (call->collective) {
+	case OC_BARRIER:
+		return false;
+	case OC_BCAST:
+		return true;
+	case OC_SCATTER:
+	case OC_SCATTERV:
+		return root;
+	default:
+		return call->sbuf != MPI_IN_PLACE;
+	}
+}
+
+bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank)
+{
+	bool root = (uint32_t)call->root == rank;
+
+	switch (call->collective) {
+	case OC_BARRIER:
+	case OC_BCAST:
+		return false;
+	case OC_GATHER:
+	case OC_GATHERV:
+	case OC_REDUCE:
+		return root;
+	default:
+		return call->rbuf != MPI_IN_PLACE;
+	}
+}
+
+static size_t sum(const int *counts, uint32_t size)
+{
+	size_t total = 0;
+
+	for (uint32_t i = 0; i < size; i++)
+		total += (size_t)counts[i];
+	return total;
+}
+
+/* `bytes` of the engine's call, and the bytes of the call as far as all members know them. */
+static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
+{
+	const struct oci_mpi_call *c = &o->mpi;
+
+	*known = SIZE_MAX;
+	switch (c->collective) {
+	case OC_BARRIER:
+	case OC_ALLTOALLV:
+		*bytes = 0;
+		return;
+	case OC_SCATTERV:
+		*bytes = is_root(o) ? type_bytes(c->stype, (size_t)c->scounts[o->rank]) :
+				      type_bytes(c->rtype, (size_t)c->rcount);
+		return;
+	case OC_GATHERV:
+		*bytes = is_root(o) ? type_bytes(c->rtype, (size_t)c->rcounts[o->rank]) :
+				      type_bytes(c->stype, (size_t)c->scount);
+		return;
+	case OC_ALLGATHERV:
+		*bytes = type_bytes(c->rtype, (size_t)c->rcounts[o->rank]);
+		*known = type_bytes(c->rtype, sum(c->rcounts, o->size));
+		return;
+	case OC_REDUCE_SCATTER:
+		*bytes = type_bytes(c->stype, (size_t)c->rcounts[o->rank]);
+		*known = type_bytes(c->stype, sum(c->rcounts, o->size));
+		return;
+	case OC_SCATTER:
+		*bytes = is_root(o) ? type_bytes(c->stype, (size_t)c->scount) :
+				      type_bytes(c->rtype, (size_t)c->rcount);
+		break;
+	case OC_GATHER:
+		*bytes = is_root(o) ? type_bytes(c->rtype, (size_t)c->rcount) :
+				      type_bytes(c->stype, (size_t)c->scount);
+		break;
+	case OC_ALLGATHER:
+	case OC_ALLTOALL:
+		*bytes = type_bytes(c->rtype, (size_t)c->rcount);
+		break;
+	case OC_REDUCE_SCATTER_BLOCK:
+		*bytes = type_bytes(c->stype, (size_t)c->rcount);
+		break;
+	default:
+		*bytes = type_bytes(c->stype, (size_t)c->scount);
+	}
+	*known = *bytes;
+}
+
+static int open_send(struct oci_mpi_operation *o)
+{
+	const struct oci_mpi_call *c = &o->mpi;
+	struct oci_mpi_blocks blocks = { c->sbuf, c->scounts, c->sdispls, c->stype, c->stypes };
+	size_t count = (size_t)c->scount;
+
+	switch (c->collective) {
+	case OC_SCATTERV:
+	case OC_ALLTOALLV:
+		return oci_mpi_data_open_blocks(&o->send, &blocks, o->size);
+	case OC_SCATTER:
+	case OC_ALLTOALL:
+		count *= o->size;
+		break;
+	case OC_REDUCE_SCATTER_BLOCK:
+		count = (size_t)c->rcount * o->size;
+		break;
+	case OC_REDUCE_SCATTER:
+		count = sum(c->rcounts, o->size);
+		break;
+	default:
+		break;
+	}
+	return oci_mpi_data_open(&o->send, c->sbuf, count, c->stype);
+}
+
+/* With MPI_IN_PLACE a Reduce_scatter's input lies where its result goes, and is longer. */
+static int open_recv(struct oci_mpi_operation *o)
+{
+	const struct oci_mpi_call *c = &o->mpi;
+	struct oci_mpi_blocks blocks = { c->rbuf, c->rcounts, c->rdispls, c->rtype, c->rtypes };
+	bool in_place = c->sbuf == MPI_IN_PLACE;
+	size_t count;
+
+	switch (c->collective) {
+	case OC_GATHERV:
+	case OC_ALLGATHERV:
+	case OC_ALLTOALLV:
+		return oci_mpi_data_open_blocks(&o->recv, &blocks, o->size);
+	case OC_GATHER:
+	case OC_ALLGATHER:
+	case OC_ALLTOALL:
+		count = (size_t)c->rcount * o->size;
+		break;
+	case OC_SCATTER:
+	case OC_SCATTERV:
+		count = (size_t)c->rcount;
+		break;
+	case OC_REDUCE_SCATTER_BLOCK:
+		count = (size_t)c->rcount * (in_place ? o->size : 1);
+		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype);
+	case OC_REDUCE_SCATTER:
+		count = in_place ? sum(c->rcounts, o->size) : (size_t)c->rcounts[o->rank];
+		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype);
+	case OC_EXSCAN: /* rank 0 gets nothing and may have no buffer */
+		count = o->rank || in_place ? (size_t)c->scount : 0;
+		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype);
+	default:
+		return oci_mpi_data_open(&o->recv, c->rbuf, (size_t)c->scount, c->stype);
+	}
+	return oci_mpi_data_open(&o->recv, c->rbuf, count, c->rtype);
+}
+
+/* Where each rank's part of a Reduce_scatter lies in the dense input. */
+static int open_parts(struct oci_mpi_operation *o)
+{
+	size_t offset = 0;
+
+	o->parts = malloc(o->size * sizeof(o->parts[0]));
+	if (!o->parts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < o->size; i++) {
+		o->parts[i].offset = offset;
+		o->parts[i].bytes = type_bytes(o->mpi.stype, (size_t)o->mpi.rcounts[i]);
+		offset += o->parts[i].bytes;
+	}
+	return 0;
+}
+
+static int open_sides(struct oci_mpi_operation *o)
+{
+	int error = 0;
+
+	if (oci_mpi_sends(&o->mpi, o->rank))
+		error = open_send(o);
+	else if (o->mpi.sbuf == MPI_IN_PLACE)
+		o->send.bytes = OC_IN_PLACE;
+	if (!error && oci_mpi_receives(&o->mpi, o->rank))
+		error = open_recv(o);
+	else if (!error && o->mpi.rbuf == MPI_IN_PLACE)
+		o->recv.bytes = OC_IN_PLACE;
+	if (!error && o->mpi.collective == OC_REDUCE_SCATTER)
+		error = open_parts(o);
+	return error;
+}
+
+enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi_call *call,
+			       uint32_t rank, uint32_t size, bool retain, const char **reason)
+{
+	struct oci_port_type shape;
+	size_t known;
+
+	*o = (struct oci_mpi_operation){ .mpi = *call, .rank = rank, .size = size };
+	o->reduces = oci_mpi_reduces(call->collective);
+	o->call.collective = call->collective;
+	o->call.root = (uint32_t)call->root;
+	measure(o, &o->call.bytes, &known);
+	if (!known && call->collective != OC_BARRIER)
+		return OCI_MPI_NOTHING;
+	if (o->reduces) {
+		oci_port_type_get(call->stype, &shape);
+		if (shape.size > OC_OP_MAX_BYTES) {
+			*reason = "reductions of elements beyond 4096 bytes are not served";
+			return OCI_MPI_BACK;
+		}
+	}
+	if (retain)
+		o->status = oci_mpi_keep(o);
+	if (!o->status && o->reduces)
+		o->status = oci_mpi_reduction_open(&o->reduction, o->mpi.op, o->mpi.stype, &shape);
+	if (o->reduces)
+		o->call.op = &o->reduction.op;
+	if (!o->status)
+		o->status = open_sides(o);
+	o->call.send = o->send.bytes;
+	o->call.recv = o->recv.bytes;
+	o->call.send_blocks = o->send.blocks;
+	o->call.recv_blocks = o->parts ? o->parts : o->recv.blocks;
+	return OCI_MPI_ENGINE;
+}
+
+/* What this rank gives lies where it gets the result. */
+static int load_in_place(struct oci_mpi_operation *o)
+{
+	size_t count = (size_t)o->mpi.rcount;
+
+	switch (o->mpi.collective) {
+	case OC_GATHER:
+	case OC_ALLGATHER:
+		return oci_mpi_data_pack_elements(&o->recv, o->rank * count, count);
+	case OC_GATHERV:
+	case OC_ALLGATHERV:
+		return oci_mpi_data_pack_block(&o->recv, o->rank);
+	default:
+		return oci_mpi_data_pack(&o->recv);
+	}
+}
+
+void oci_mpi_load(struct oci_mpi_operation *o)
+{
+	int error = MPI_SUCCESS;
+
+	o->reduction.failed = 0;
+	if (o->status)
+		return;
+	if (o->send.bytes == OC_IN_PLACE)
+		error = load_in_place(o);
+	else if (o->mpi.collective != OC_BCAST || is_root(o))
+		error = oci_mpi_data_pack(&o->send);
+	if (error != MPI_SUCCESS)
+		o->status = -EIO;
+}
+
+int oci_mpi_store(struct oci_mpi_operation *o)
+{
+	size_t count = SIZE_MAX;
+	int error;
+
+	switch (o->mpi.collective) {
+	case OC_BCAST:
+		return is_root(o) ? MPI_SUCCESS : oci_mpi_data_unpack(&o->send, count);
+	case OC_REDUCE_SCATTER_BLOCK:
+		count = (size_t)o->mpi.rcount;
+		break;
+	case OC_REDUCE_SCATTER:
+		count = (size_t)o->mpi.rcounts[o->rank];
+		break;
+	case OC_EXSCAN:
+		count = o->rank ? count : 0;
+		break;
+	default:
+		break;
+	}
+	error = oci_mpi_data_unpack(&o->recv, count);
+	return error == MPI_SUCCESS ? o->reduction.failed : error;
+}
+
+void oci_mpi_close(struct oci_mpi_operation *o)
+{
+	oci_mpi_data_close(&o->send);
+	oci_mpi_data_close(&o->recv);
+	oci_mpi_reduction_close(&o->reduction);
+	free(o->parts);
+	o->parts = NULL;
+	oci_mpi_unkeep(o);
+}

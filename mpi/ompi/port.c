@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datatypes and operations of Open MPI, through its internal objects. */
+#include "component.h"
+
+#include "common/port.h"
+#include "opal/datatype/opal_convertor.h"
+
+void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
+{
+	ptrdiff_t lower;
+
+	shape->size = type->super.size;
+	shape->true_lb = type->super.true_lb;
+	shape->true_extent = type->super.true_ub - type->super.true_lb;
+	shape->dense = oci_ompi_dense(type);
+	shape->contiguous = (type->super.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) != 0;
+	ompi_datatype_get_extent(type, &lower, &shape->extent);
+}
+
+static int convert(char *packed, char *user, size_t count, const oci_ompi_type *type, bool unpack)
+{
+	size_t bytes = count * type->super.size;
+	opal_convertor_t convertor;
+	int status, done = 0;
+
+	OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+	if (unpack)
+		status = opal_convertor_copy_and_prepare_for_recv(
+			ompi_mpi_local_convertor, &type->super, count, user, 0, &convertor);
+	else
+		status = opal_convertor_copy_and_prepare_for_send(
+			ompi_mpi_local_convertor, &type->super, count, user, 0, &convertor);
+	while (status == OPAL_SUCCESS && !done && bytes) {
+		struct iovec part = { packed, bytes };
+		uint32_t parts = 1;
+		size_t moved = bytes;
+
+		done = unpack ? opal_convertor_unpack(&convertor, &part, &parts, &moved) :
+				opal_convertor_pack(&convertor, &part, &parts, &moved);
+		if (done < 0 || !moved)
+			status = OMPI_ERROR;
+		packed += moved;
+		bytes -= moved;
+	}
+	OBJ_DESTRUCT(&convertor);
+	return status == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
+}
+
+int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
+{
+	return convert(packed, (char *)(uintptr_t)user, count, type, false);
+}
+
+int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
+{
+	return convert((char *)(uintptr_t)packed, user, count, type, true);
+}
+
+int oci_port_type_retain(MPI_Datatype *type)
+{
+	if (!ompi_datatype_is_predefined(*type))
+		OBJ_RETAIN(*type);
+	return MPI_SUCCESS;
+}
+
+void oci_port_type_release(MPI_Datatype type)
+{
+	if (!ompi_datatype_is_predefined(type))
+		OBJ_RELEASE(type);
+}
+
+int oci_port_op_retain(MPI_Op *op)
+{
+	if (!ompi_op_is_intrinsic(*op))
+		OBJ_RETAIN(*op);
+	return MPI_SUCCESS;
+}
+
+void oci_port_op_release(MPI_Op op)
+{
+	if (!ompi_op_is_intrinsic(op))
+		OBJ_RELEASE(op);
+}
+
+bool oci_port_op_commutes(MPI_Op op)
+{
+	return ompi_op_is_commute(op);
+}
+
+/* The Fortran index of a predefined operation is the same everywhere. */
+uint32_t oci_port_op_id(MPI_Op op)
+{
+	return ompi_op_is_intrinsic(op) ? (uint32_t)op->o_f_to_c_index : 0;
+}
+
+int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type)
+{
+	/* Not const in Open MPI, but only read. */
+	ompi_op_reduce(op, (void *)(uintptr_t)in, inout, count, type);
+	return MPI_SUCCESS;
+}
