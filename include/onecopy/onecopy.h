@@ -190,8 +190,9 @@ struct oc_layout {
  *                  What i sends to j is as long as what j expects from i.
  *   Reduce_scatter_block   send: size * bytes, recv: bytes. OC_IN_PLACE: the input is in recv.
  *   Reduce_scatter send: dense, in rank order; recv: this rank's part; recv_blocks: offset and
- * bytes of each part in send, alike on all members. OC_IN_PLACE: the input is in recv. Scan, Exscan
- * as Allreduce; rank 0 gets nothing from Exscan.
+ *                  bytes of each part in send, alike on all members. OC_IN_PLACE: the input is in
+ *                  recv.
+ *   Scan, Exscan   as Allreduce; rank 0 gets nothing from Exscan: its recv is not touched.
  */
 struct oc_call {
 	enum oc_collective collective;

@@ -26,7 +26,7 @@ static bool is_rooted(enum oc_collective collective)
 
 static bool is_reduction(enum oc_collective collective)
 {
-	return collective == OC_REDUCE || collective == OC_ALLREDUCE;
+	return oci_is_reduction((enum oci_collective)collective);
 }
 
 static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
@@ -45,6 +45,10 @@ static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
 	case OC_REDUCE:
 		return call->send &&
 		       (root ? call->recv && call->recv != OC_IN_PLACE : call->send != OC_IN_PLACE);
+	case OC_EXSCAN: /* rank 0 receives nothing */
+		if (!team->team.rank && call->send != OC_IN_PLACE)
+			return call->send;
+		/* fall through */
 	default:
 		return call->send && call->recv && call->recv != OC_IN_PLACE;
 	}
@@ -86,6 +90,22 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 	return 0;
 }
 
+/*
+ * A place for the result beside that of the input, which peers read until all is over; then it is
+ * copied. A local matter: the plan is the same.
+ */
+static int resolve_apart(struct oci_operation *o, const struct oc_call *call)
+{
+	o->temporary = malloc(call->bytes);
+	if (!o->temporary)
+		return -ENOMEM;
+	o->result = call->recv;
+	o->result_bytes = call->bytes;
+	o->x.send = call->recv;
+	o->x.recv = o->temporary;
+	return 0;
+}
+
 /* Where the bytes of this rank are; MPI_IN_PLACE becomes an address. */
 static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
@@ -124,10 +144,20 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 		break;
 	case OC_REDUCE:
 	case OC_ALLREDUCE:
+	case OC_SCAN:
 		if (call->collective == OC_REDUCE && !root)
 			recv = NULL;
 		if (in_place)
 			send = recv;
+		break;
+	case OC_REDUCE_SCATTER_BLOCK:
+	case OC_EXSCAN:
+		if (in_place)
+			send = recv;
+		if (call->collective == OC_EXSCAN && !team->team.rank)
+			recv = NULL;
+		else if (in_place && call->bytes)
+			return resolve_apart(o, call);
 		break;
 	default:
 		send = recv = NULL;
@@ -259,12 +289,14 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, stru
 			return error;
 	}
 	oci_exec_copy(&o->x, &recent->ready);
-	o->temporary = NULL;
+	o->temporary = o->result = NULL;
 	error = resolve(team, call, o);
 	if (error)
 		return oci_team_fail(&team->team, error, -1,
-				     "no memory for a copy of %zu bytes of an Alltoall in place",
-				     team->team.size * call->bytes);
+				     "no memory for the second buffer of %s of %zu bytes a rank in "
+				     "place",
+				     oci_collective_name((enum oci_collective)call->collective),
+				     call->bytes);
 	o->cached = recent->cached;
 	o->cached->users++;
 	o->x.op = call->op;
@@ -284,8 +316,11 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 	}
 	oci_cache_put(o->cached);
 	oci_bound_put(o->x.bound);
-	if (o->temporary)
+	if (o->temporary) {
+		if (result == 1 && o->result)
+			memcpy(o->result, o->temporary, o->result_bytes);
 		free(o->temporary);
+	}
 }
 
 /* Is this call one that the ranks have agreed to serve? Counts it when not. */

@@ -76,19 +76,34 @@ static int guards_hold(const uint8_t *memory, size_t bytes)
 	return 1;
 }
 
-static void expect_reduction(struct job *j, unsigned int n, size_t bytes, const struct oc_op *op,
-			     uint8_t *want)
+/* Over ranks 0 .. operands - 1, what they mean for rank `to`. */
+static void expect_reduction(unsigned int n, const struct oc_call *call, uint32_t operands,
+			     uint32_t to, uint8_t *want)
 {
+	size_t bytes = call->bytes;
 	uint8_t *other = malloc(bytes + 1);
 
 	for (size_t i = 0; i < bytes; i++)
-		want[i] = byte_of(n, j->size - 1, 0, i);
-	for (uint32_t r = j->size - 1; r-- > 0;) {
+		want[i] = byte_of(n, operands - 1, to, i);
+	for (uint32_t r = operands - 1; r-- > 0;) {
 		for (size_t i = 0; i < bytes; i++)
-			other[i] = byte_of(n, r, 0, i);
-		op->apply(NULL, other, want, bytes / op->bytes);
+			other[i] = byte_of(n, r, to, i);
+		call->op->apply(NULL, other, want, bytes / call->op->bytes);
 	}
 	free(other);
+}
+
+static uint32_t operands_of(const struct job *j, const struct oc_call *call)
+{
+	if (call->collective == OC_SCAN)
+		return j->rank + 1;
+	return call->collective == OC_EXSCAN ? j->rank : j->size;
+}
+
+/* Has a rank a block for each other to send? */
+static bool sends_blocks(enum oc_collective c)
+{
+	return c == OC_SCATTER || c == OC_ALLTOALL || c == OC_REDUCE_SCATTER_BLOCK;
 }
 
 /* Fills what this rank sends and what it must receive. */
@@ -97,7 +112,7 @@ static void prepare(struct job *j, unsigned int n, const struct oc_call *call, u
 {
 	for (size_t i = 0; i < send_bytes; i++) {
 		size_t block = call->bytes ? i / call->bytes : 0;
-		bool many = call->collective == OC_SCATTER || call->collective == OC_ALLTOALL;
+		bool many = sends_blocks(call->collective);
 
 		send[i] =
 			byte_of(n, j->rank, many ? (uint32_t)block : 0, many ? i % call->bytes : i);
@@ -120,8 +135,9 @@ static void prepare(struct job *j, unsigned int n, const struct oc_call *call, u
 			want[i] = byte_of(n, block, 0, at);
 		}
 	}
-	if (call->op && recv_bytes)
-		expect_reduction(j, n, call->bytes, call->op, want);
+	if (call->op && recv_bytes && operands_of(j, call))
+		expect_reduction(n, call, operands_of(j, call),
+				 sends_blocks(call->collective) ? j->rank : 0, want);
 }
 
 static int complain(struct job *j, const struct oc_call *call, const char *algorithm,
@@ -142,11 +158,13 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm, b
 	enum oci_collective c = (enum oci_collective)call.collective;
 	size_t send_bytes = oci_send_bytes(c, call.bytes, j->size, root);
 	size_t recv_bytes = oci_recv_bytes(c, call.bytes, j->size, root);
-	uint8_t *send = guarded(j->send, send_bytes), *recv = guarded(j->recv, recv_bytes);
+	/* The input of a Reduce_scatter_block in place is longer than the result. */
+	size_t recv_room = in_place && c == OCI_REDUCE_SCATTER_BLOCK ? send_bytes : recv_bytes;
+	uint8_t *send = guarded(j->send, send_bytes), *recv = guarded(j->recv, recv_room);
 	int result;
 
 	prepare(j, n, &call, send, j->want, send_bytes, recv_bytes);
-	memset(recv, 0x5a, recv_bytes);
+	memset(recv, 0x5a, recv_room);
 	call.send = send;
 	call.recv = recv;
 	if (c == OCI_BCAST) {
@@ -160,17 +178,21 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm, b
 	} else if (in_place && (c == OCI_ALLGATHER || (c == OCI_GATHER && root))) {
 		memcpy(recv + j->rank * call.bytes, send, call.bytes);
 		call.send = OC_IN_PLACE;
-	} else if (in_place &&
-		   (c == OCI_ALLTOALL || c == OCI_ALLREDUCE || (c == OCI_REDUCE && root))) {
+	} else if (in_place && (c == OCI_ALLTOALL || (oci_is_reduction(c) && recv_bytes))) {
 		memcpy(recv, send, send_bytes);
 		call.send = OC_IN_PLACE;
+	}
+	if (c == OCI_EXSCAN && !j->rank) { /* nothing is received */
+		memcpy(j->want, recv, recv_bytes);
+		if (!in_place)
+			call.recv = NULL;
 	}
 	result = oc_collective(j->team, &call);
 	if (result)
 		return complain(j, &call, algorithm, strerror(-result));
 	if (recv_bytes && memcmp(recv, j->want, recv_bytes))
 		return complain(j, &call, algorithm, "wrong bytes");
-	if (!guards_hold(j->recv, recv_bytes) || !guards_hold(j->send, send_bytes))
+	if (!guards_hold(j->recv, recv_room) || !guards_hold(j->send, send_bytes))
 		return complain(j, &call, algorithm, "wrote outside of its buffer");
 	return 0;
 }
@@ -181,7 +203,7 @@ static int all_calls(struct job *j, enum oci_collective c, const char *algorithm
 	uint32_t roots[] = { 0, j->size / 2, j->size - 1 };
 	bool rooted = c == OCI_BCAST || c == OCI_SCATTER || c == OCI_GATHER || c == OCI_REDUCE;
 	const uint32_t *root = rooted ? roots : no_root;
-	bool reduces = c == OCI_REDUCE || c == OCI_ALLREDUCE;
+	bool reduces = oci_is_reduction(c);
 	struct oc_call call = { .collective = (enum oc_collective)c, .bytes = bytes };
 
 	for (unsigned int i = 0; i < (rooted ? 3 : 1); i++) {

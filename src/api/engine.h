@@ -60,7 +60,10 @@ struct oc_team {
 struct oci_operation {
 	struct oci_exec x;
 	struct oci_cached *cached;
-	void *temporary; /* of an Alltoall in place */
+	/* Of a call in place whose input peers read until it is over: a copy of the input, or, with
+	 * `result`, the result until it may take its place. */
+	void *temporary, *result;
+	size_t result_bytes;
 };
 
 /* Guards the lists of teams and requests, creation, and what a request shares with its team. */

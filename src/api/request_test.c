@@ -89,6 +89,7 @@ static uint8_t expected(const struct planned *p, unsigned int n, unsigned int ra
 {
 	const struct oc_call *call = &p->call[rank];
 	size_t bytes = call->bytes;
+	unsigned int operands = RANKS;
 	uint8_t total = 0;
 
 	switch (call->collective) {
@@ -96,9 +97,19 @@ static uint8_t expected(const struct planned *p, unsigned int n, unsigned int ra
 		return byte_of(n, call->root, rank * bytes + i);
 	case OC_ALLTOALL:
 		return byte_of(n, (unsigned int)(i / bytes), rank * bytes + i % bytes);
+	case OC_EXSCAN:
+		if (!rank)
+			return 0xee; /* not touched */
+		/* fall through */
+	case OC_SCAN:
+		operands = rank + (call->collective == OC_SCAN);
+		/* fall through */
 	case OC_REDUCE:
 	case OC_ALLREDUCE:
-		for (unsigned int r = 0; r < RANKS; r++)
+	case OC_REDUCE_SCATTER_BLOCK:
+		if (call->collective == OC_REDUCE_SCATTER_BLOCK)
+			i += rank * bytes;
+		for (unsigned int r = 0; r < operands; r++)
 			total = (uint8_t)(total + byte_of(n, r, i));
 		return total;
 	case OC_BCAST:

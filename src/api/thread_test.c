@@ -51,8 +51,16 @@ static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank,
 
 		if (call->collective == OC_SCATTER || call->collective == OC_BCAST)
 			want = (uint8_t)(n + call->root);
-		if (call->collective == OC_REDUCE || call->collective == OC_ALLREDUCE)
-			want = (uint8_t)(RANKS * n + RANKS * (RANKS - 1) / 2);
+		if (oci_is_reduction((enum oci_collective)call->collective)) {
+			uint32_t operands = RANKS;
+
+			if (call->collective == OC_SCAN)
+				operands = rank + 1;
+			if (call->collective == OC_EXSCAN)
+				operands = rank;
+			want = operands ? (uint8_t)(operands * n + operands * (operands - 1) / 2) :
+					  0xee; /* not touched */
+		}
 		if (got[i] != want)
 			return false;
 	}

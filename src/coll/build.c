@@ -34,30 +34,42 @@ static uint32_t operand(const struct oci_plan_key *key, bool rotated, uint32_t i
 	return (i + key->size - key->root) % key->size;
 }
 
-void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r)
+static void combine(struct oci_builder *b, const struct oci_reduction *r, uint32_t v, bool first)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	bool in_place = r->remote.buf == OCI_BUF_SLOT || r->remote.buf == OCI_BUF_INLINE;
+	uint16_t step = r->step;
 
-	for (uint32_t i = key->size; i-- > 0;) {
-		uint32_t v = operand(key, r->rotated, i);
-		bool first = i == key->size - 1;
-
-		if (v == key->v) {
-			if (first)
-				oci_build_copy(b, r->mine, r->acc);
-			else
-				oci_build_reduce(b, r->mine, r->acc);
-			continue;
-		}
-		oci_build_wait_post(b, v, 1, r->step, r->step_loop);
-		if (first) {
-			oci_build_pull(b, r->acc, v, r->remote);
-		} else if (in_place) {
-			oci_build_reduce_from(b, v, r->remote, r->acc);
-		} else {
-			oci_build_pull(b, r->temp, v, r->remote);
-			oci_build_reduce(b, r->temp, r->acc);
-		}
+	if (v == key->v) {
+		if (first)
+			oci_build_copy(b, r->mine, r->acc);
+		else
+			oci_build_reduce(b, r->mine, r->acc);
+		return;
 	}
+	if (r->step_by_distance)
+		step = (uint16_t)((key->v + key->size - v) % key->size);
+	oci_build_wait_post(b, v, 1, step, r->step_loop);
+	if (first) {
+		oci_build_pull(b, r->acc, v, r->remote);
+	} else if (in_place) {
+		oci_build_reduce_from(b, v, r->remote, r->acc);
+	} else {
+		oci_build_pull(b, r->temp, v, r->remote);
+		oci_build_reduce(b, r->temp, r->acc);
+	}
+}
+
+void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	for (uint32_t i = key->size; i-- > 0;)
+		combine(b, r, operand(key, r->rotated, i), i == key->size - 1);
+}
+
+void oci_build_prefix(struct oci_builder *b, const struct oci_reduction *r, uint32_t operands)
+{
+	for (uint32_t i = operands; i-- > 0;)
+		combine(b, r, i, i == operands - 1);
 }

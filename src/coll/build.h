@@ -10,6 +10,8 @@
 #define OCI_PIPELINE_BYTES 16384
 /* Piece that a reduction pulls and combines while it is in the level-2 cache. */
 #define OCI_REDUCE_BYTES 262144
+/* Piece that is handed on along a chain of ranks: the next one waits for all of it. */
+#define OCI_CHAIN_BYTES 65536
 
 static inline uint32_t oci_next(const struct oci_plan_key *key, uint32_t i)
 {
@@ -67,7 +69,13 @@ struct oci_reduction {
 	struct oci_range mine, remote, acc, temp;
 	uint16_t step, step_loop;
 	bool rotated;
+	/* A peer's POST for me is at the step that I am behind it in the ring: step counts for
+	 * none. */
+	bool step_by_distance;
 };
 void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r);
+
+/* The same of ranks 0 .. operands - 1 alone, always in that order. */
+void oci_build_prefix(struct oci_builder *b, const struct oci_reduction *r, uint32_t operands);
 
 #endif

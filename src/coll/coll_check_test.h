@@ -97,7 +97,7 @@ static bool same_subject(const struct subject *a, const struct subject *b)
 
 static bool is_reduction(enum oci_collective collective)
 {
-	return collective == OCI_REDUCE || collective == OCI_ALLREDUCE;
+	return oci_is_reduction(collective);
 }
 
 static bool is_rooted(enum oci_collective collective)
@@ -108,7 +108,8 @@ static bool is_rooted(enum oci_collective collective)
 
 static bool has_in_place(enum oci_collective collective)
 {
-	return collective != OCI_BARRIER && collective != OCI_BCAST && collective != OCI_ALLTOALL;
+	return collective != OCI_BARRIER && collective != OCI_BCAST && collective != OCI_ALLTOALL &&
+	       collective != OCI_REDUCE_SCATTER_BLOCK && collective != OCI_EXSCAN;
 }
 
 static bool fits(const struct subject *subject, size_t bytes, size_t unit)

@@ -5,8 +5,11 @@
 #include "coll/alltoall/alltoall.h"
 #include "coll/barrier/barrier.h"
 #include "coll/bcast/bcast.h"
+#include "coll/exscan/exscan.h"
 #include "coll/gather/gather.h"
 #include "coll/reduce/reduce.h"
+#include "coll/reduce_scatter/reduce_scatter.h"
+#include "coll/scan/scan.h"
 #include "coll/scatter/scatter.h"
 
 #include <errno.h>
@@ -61,6 +64,21 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_allreduce_cico,
 		&oci_allreduce_cico_sliced,
 		&oci_allreduce_sliced,
+	},
+	[OCI_REDUCE_SCATTER_BLOCK] = {
+		&oci_reduce_scatter_inline,
+		&oci_reduce_scatter_cico,
+		&oci_reduce_scatter_sliced,
+	},
+	[OCI_SCAN] = {
+		&oci_scan_inline,
+		&oci_scan_cico,
+		&oci_scan_chain,
+	},
+	[OCI_EXSCAN] = {
+		&oci_scan_inline,
+		&oci_scan_cico,
+		&oci_exscan_chain,
 	},
 };
 
@@ -161,6 +179,7 @@ size_t oci_send_bytes(enum oci_collective collective, size_t bytes, uint32_t siz
 	case OCI_SCATTER:
 		return is_root ? size * bytes : 0;
 	case OCI_ALLTOALL:
+	case OCI_REDUCE_SCATTER_BLOCK:
 		return size * bytes;
 	default:
 		return bytes;
@@ -175,6 +194,9 @@ size_t oci_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t siz
 	case OCI_BCAST:
 	case OCI_SCATTER:
 	case OCI_ALLREDUCE:
+	case OCI_REDUCE_SCATTER_BLOCK:
+	case OCI_SCAN:
+	case OCI_EXSCAN:
 		return bytes;
 	case OCI_GATHER:
 		return is_root ? size * bytes : 0;

@@ -11,7 +11,7 @@
 
 static const char *call_fault(const struct oci_check *c, const struct oci_check_call *call)
 {
-	bool reduction = call->collective == OCI_REDUCE || call->collective == OCI_ALLREDUCE;
+	bool reduction = oci_is_reduction(call->collective);
 	bool rooted = call->collective == OCI_BCAST || call->collective == OCI_SCATTER ||
 		      call->collective == OCI_GATHER || call->collective == OCI_REDUCE;
 
@@ -23,8 +23,10 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 		return "bytes are not whole units, or this collective has none";
 	if (call->bytes > UINT32_MAX / c->size)
 		return "too many bytes";
-	if (call->in_place && (call->collective == OCI_BARRIER || call->collective == OCI_BCAST ||
-			       call->collective == OCI_ALLTOALL))
+	if (call->in_place &&
+	    (call->collective == OCI_BARRIER || call->collective == OCI_BCAST ||
+	     call->collective == OCI_ALLTOALL || call->collective == OCI_REDUCE_SCATTER_BLOCK ||
+	     call->collective == OCI_EXSCAN))
 		return "this collective has no form in place";
 	return NULL;
 }

@@ -14,7 +14,8 @@
  *   - SEND is unchanged and every byte of RECV is right;
  *   - no rank leaves a Barrier before it knows that all others are in it;
  *   - all ranks of an Allreduce associate alike, and the digest of all associations can be
- *     compared between runs.
+ *     compared between runs;
+ *   - rank 0 of an Exscan has no RECV that it could touch.
  *
  * How the proof is made stronger than one run:
  *
@@ -51,10 +52,11 @@ struct oci_check_call {
 	enum oci_collective collective;
 	bool commutative; /* of a reduction, as in the plans' key */
 	/*
-	 * MPI_IN_PLACE. Reduce: at the root; Allreduce: everywhere: SEND is RECV. Gather: at the
-	 * root; Allgather: everywhere: SEND lies in RECV. Scatter: at the root: RECV lies in SEND.
-	 * Others have no such form: -EINVAL. (Of a Bcast SEND is always RECV. An Alltoall in place
-	 * is given a copy by the caller of the plan.)
+	 * MPI_IN_PLACE. Reduce: at the root; Allreduce, Scan: everywhere: SEND is RECV. Gather: at
+	 * the root; Allgather: everywhere: SEND lies in RECV. Scatter: at the root: RECV lies in
+	 * SEND. Others have no such form: -EINVAL. (Of a Bcast SEND is always RECV. For an
+	 * Alltoall, a Reduce_scatter_block or an Exscan in place the caller of the plan has a
+	 * second buffer.)
 	 */
 	bool in_place;
 	uint32_t root;

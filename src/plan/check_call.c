@@ -59,10 +59,20 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 		send = window(first, 0, all);
 		recv = window(second, 0, all);
 		break;
+	case OCI_REDUCE_SCATTER_BLOCK:
+		send = window(first, 0, all);
+		recv = window(second, 0, one);
+		break;
+	case OCI_EXSCAN:
+		send = window(first, 0, one);
+		if (a->rank)
+			recv = window(second, 0, one);
+		break;
 	case OCI_REDUCE:
 	case OCI_ALLREDUCE:
+	case OCI_SCAN:
 		send = window(first, 0, one);
-		if (root || c->collective == OCI_ALLREDUCE)
+		if (root || c->collective != OCI_REDUCE)
 			recv = c->in_place ? send : window(second, 0, one);
 		break;
 	default:

@@ -50,7 +50,7 @@ static int reduce_spans(struct oci_world *w, const struct oci_actor *a, const st
 
 	if (rc)
 		return rc;
-	if (c->collective != OCI_REDUCE && c->collective != OCI_ALLREDUCE)
+	if (!oci_is_reduction(c->collective))
 		return oci_world_fail(w, a, "this collective has no operation to reduce with");
 	if (oci_span_overlap(in, inout))
 		return oci_world_fail(w, a, "the operands overlap");

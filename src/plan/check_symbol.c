@@ -15,11 +15,6 @@ uint64_t oci_symbol_mix(uint64_t a, uint64_t b)
 	return x ^ (x >> 31);
 }
 
-static bool is_reduction(const struct oci_check_call *call)
-{
-	return call->collective == OCI_REDUCE || call->collective == OCI_ALLREDUCE;
-}
-
 /* Odd factors of affine maps can be undone: no contribution is lost by chance. */
 uint64_t oci_symbol_user(const struct oci_world *w, uint32_t call, uint32_t rank, size_t offset)
 {
@@ -61,30 +56,58 @@ void oci_symbol_reduce(bool commutative, const struct oci_span *in, const struct
 	}
 }
 
+/* Of whom rank `rank` gets the reduction: ranks 0 .. operands - 1. */
+static uint32_t operands(const struct oci_world *w, const struct oci_check_call *c, uint32_t rank)
+{
+	if (c->collective == OCI_SCAN)
+		return rank + 1;
+	return c->collective == OCI_EXSCAN ? rank : w->check->size;
+}
+
+/* Do the ranks get different results, rank r those that begin at r * bytes of the fold? */
+static bool differ(const struct oci_check_call *c)
+{
+	return c->collective == OCI_REDUCE_SCATTER_BLOCK || c->collective == OCI_SCAN ||
+	       c->collective == OCI_EXSCAN;
+}
+
+/* The result of one rank, in rank order. */
+static void fold_for(const struct oci_world *w, uint32_t call, uint32_t rank, struct oci_cell *fold)
+{
+	const struct oci_check_call *c = oci_world_call(w, call);
+	size_t from = c->collective == OCI_REDUCE_SCATTER_BLOCK ? rank * c->bytes : 0;
+	uint32_t count = operands(w, c, rank);
+
+	for (size_t i = 0; i < c->bytes && count; i++) {
+		uint64_t value = oci_symbol_user(w, call, 0, from + i);
+
+		for (uint32_t r = 1; r < count; r++)
+			value = operate(c->commutative, value,
+					oci_symbol_user(w, call, r, from + i));
+		fold[i].value = value;
+	}
+}
+
 /* The expectation of the lane's running call; for reductions with the fold in rank order. */
 static int expect(struct oci_world *w, uint32_t call, struct oci_expect **found)
 {
 	const struct oci_check_call *c = oci_world_call(w, call);
 	struct oci_expect *e = &w->expects[call % w->check->lanes];
+	uint32_t results = differ(c) ? w->check->size : 1;
 
 	*found = e;
 	if (e->call == call + 1)
 		return 0;
-	if (is_reduction(c) && e->fold_room < c->bytes) {
-		struct oci_cell *fold = reallocarray(e->fold, c->bytes, sizeof(*fold));
+	if (e->fold_room < results * c->bytes) {
+		struct oci_cell *fold = reallocarray(e->fold, results * c->bytes, sizeof(*fold));
 
 		if (!fold)
 			return -ENOMEM;
 		e->fold = fold;
-		e->fold_room = c->bytes;
+		e->fold_room = results * c->bytes;
 	}
-	for (size_t i = 0; is_reduction(c) && i < c->bytes; i++) {
-		uint64_t value = oci_symbol_user(w, call, 0, i);
-
-		for (uint32_t r = 1; r < w->check->size; r++)
-			value = operate(c->commutative, value, oci_symbol_user(w, call, r, i));
-		e->fold[i].value = value;
-	}
+	for (uint32_t r = 0; r < results; r++)
+		fold_for(w, call, r, e->fold + r * c->bytes);
 	e->call = call + 1;
 	e->tree_set = false;
 	return 0;
@@ -155,10 +178,24 @@ static int check_moved(struct oci_world *w, const struct oci_actor *a, const str
 	return 0;
 }
 
+static int fail_reduced(struct oci_world *w, const struct oci_actor *a, size_t i, uint64_t value)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	char found[64], over[32] = "all ranks";
+
+	describe(w, a, value, found, sizeof(found));
+	if (operands(w, c, a->rank) < w->check->size)
+		snprintf(over, sizeof(over), "ranks 0 to %u", operands(w, c, a->rank) - 1);
+	return oci_world_fail(w, a, "wrong byte: RECV[%zu] should be the %s over %s, but is %s", i,
+			      c->commutative ? "sum" : "reduction in rank order", over, found);
+}
+
 static int check_reduced(struct oci_world *w, const struct oci_actor *a,
 			 const struct oci_view *recv)
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
+	bool own = differ(c);
+	size_t first = own ? a->rank * c->bytes : 0;
 	struct oci_expect *e;
 	int rc = expect(w, a->call, &e);
 
@@ -166,20 +203,15 @@ static int check_reduced(struct oci_world *w, const struct oci_actor *a,
 		return rc;
 	for (size_t i = 0; i < recv->bytes; i++) {
 		const struct oci_cell *cell = &recv->region->cells[recv->base + i];
-		char found[64];
+		struct oci_cell *fold = &e->fold[first + i];
 
-		if (cell->value != e->fold[i].value) {
-			describe(w, a, cell->value, found, sizeof(found));
-			return oci_world_fail(
-				w, a,
-				"wrong byte: RECV[%zu] should be the %s over all ranks, "
-				"but is %s",
-				i, c->commutative ? "sum" : "reduction in rank order", found);
-		}
-		if (!e->tree_set) {
-			e->fold[i].tree = cell->tree;
-			w->result.digest += oci_symbol_mix(oci_symbol_mix(a->call, i), cell->tree);
-		} else if (e->fold[i].tree != cell->tree) {
+		if (cell->value != fold->value)
+			return fail_reduced(w, a, i, cell->value);
+		if (own || !e->tree_set) {
+			fold->tree = cell->tree;
+			w->result.digest +=
+				oci_symbol_mix(oci_symbol_mix(a->call, first + i), cell->tree);
+		} else if (fold->tree != cell->tree) {
 			return oci_world_fail(w, a,
 					      "association: RECV[%zu] was reduced in another order "
 					      "than on rank %u",
@@ -209,11 +241,12 @@ int oci_symbol_check(struct oci_world *w, const struct oci_actor *a)
 	/* Where RECV begins with SEND it has taken its place (Bcast, reductions in place). */
 	if (place->send.region &&
 	    (place->send.region != place->recv.region ||
-	     !is_reduction(oci_world_call(w, a->call))) &&
+	     !oci_is_reduction(oci_world_call(w, a->call)->collective)) &&
 	    oci_world_call(w, a->call)->collective != OCI_BCAST)
 		rc = check_send(w, a, &place->send);
 	if (!rc && place->recv.region)
-		rc = is_reduction(oci_world_call(w, a->call)) ? check_reduced(w, a, &place->recv) :
-								check_moved(w, a, &place->recv);
+		rc = oci_is_reduction(oci_world_call(w, a->call)->collective) ?
+			     check_reduced(w, a, &place->recv) :
+			     check_moved(w, a, &place->recv);
 	return rc;
 }

@@ -118,7 +118,8 @@ static void bcast_chain(struct oci_builder *b, enum fault fault)
 	oci_build_segment(b, 4);
 	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 	oci_build_wait_post(b, (key->v + 1) % key->size, 1, 1, 0);
-	oci_build_loop(b, all);
+	/* Segments grow so that a block's steps suffice, not those of two blocks. */
+	oci_build_loop(b, oci_blocks(OCI_BUF_RECV, 0, fault == STEP_RANGE ? 2 : 1));
 	if (key->v) {
 		oci_build_wait_ack(b, key->v - 1, 1, fault == EARLY_STEP ? 1 : 2, grow);
 		oci_build_wait_post(b, key->v - 1, 1, 1, 0);

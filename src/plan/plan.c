@@ -60,6 +60,9 @@ void oci_params_derive(struct oci_params *params, const struct oci_plan *plan, s
 				      plan->segment_bytes - plan->segment_bytes % (uint32_t)unit;
 	params->part_bytes = part;
 	params->segment_bytes = segment < unit ? unit : segment;
+	/* A range of a loop is not longer than a block. */
+	if (plan->most_segments && params->bytes / params->segment_bytes >= plan->most_segments)
+		params->segment_bytes = round_up(params->bytes / plan->most_segments + 1, unit);
 }
 
 uint64_t oci_range_segments(const struct oci_range *range, const struct oci_params *params)
@@ -330,7 +333,20 @@ struct use {
 	bool posts;
 	bool shares;
 	unsigned int handles; /* publications */
+	uint32_t most_segments;
 };
+
+/* How often a loop may raise or await a flag until its step leaves the operation's. */
+static void use_step(struct use *use, const struct oci_op *op)
+{
+	uint32_t most;
+
+	if (!op->step_loop)
+		return;
+	most = (OCI_STEPS - 1 - op->step) / op->step_loop + 1;
+	if (!use->most_segments || most < use->most_segments)
+		use->most_segments = most;
+}
 
 static void use_range(struct use *use, const struct oci_range *range, bool own)
 {
@@ -342,6 +358,7 @@ static void use_range(struct use *use, const struct oci_range *range, bool own)
 
 static void use_op(struct use *use, const struct oci_op *op)
 {
+	use_step(use, op);
 	switch (op->code) {
 	case OCI_OP_POST:
 		use->posts = true;
@@ -394,6 +411,7 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 			.key = b->key,
 			.nparts = b->nparts,
 			.segment_bytes = b->segment_bytes,
+			.most_segments = use.most_segments,
 			.count = b->count,
 			.uses_slot = use.buf[OCI_BUF_SLOT],
 			.uses_temp = use.buf[OCI_BUF_TEMP],

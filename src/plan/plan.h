@@ -136,6 +136,13 @@ enum oci_collective {
 	OCI_COLLECTIVES
 };
 
+/* Has the call an operation on elements? */
+static inline bool oci_is_reduction(enum oci_collective collective)
+{
+	return collective == OCI_REDUCE || collective == OCI_ALLREDUCE ||
+	       collective >= OCI_REDUCE_SCATTER_BLOCK;
+}
+
 /* What a plan is for: everything a builder may look at. No size. */
 struct oci_plan_key {
 	uint8_t collective;  /* enum oci_collective */
@@ -156,7 +163,10 @@ struct oci_plan {
 	struct oci_plan_key key;
 	uint32_t nparts; /* part_bytes = ceil(bytes / nparts) rounded to the unit; 0: no parts */
 	uint32_t segment_bytes; /* of its loops; rounded down to the unit, at least one unit */
-	uint32_t count;		/* operations, END included */
+	/* Of its loops, beyond which a step would not fit a flag: segments grow. 0: any number. The
+	 * ends of a flag that is raised in loops have the same step and step_loop. */
+	uint32_t most_segments;
+	uint32_t count; /* operations, END included */
 	uint8_t uses_slot;
 	uint8_t uses_temp;
 	uint8_t uses_acc; /* needs memory only where RECV cannot accumulate */

@@ -321,6 +321,44 @@ static void params_segments_are_whole_units(void **state)
 	assert_int_equal(derive(0, 0, 0, 4).segment_bytes, 4);
 }
 
+/* A chain of the largest messages: the last step of its loop is one of an operation. */
+static void params_segments_grow_before_steps_overflow(void **state)
+{
+	static const size_t units[] = { 1, 8, 12, 4096 };
+	static const uint16_t loops[] = { 1, 2, 40000 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 4 * 3; i++) {
+		struct oci_builder *b = builder();
+		uint16_t loop = loops[i % 3];
+		size_t unit = units[i / 3];
+		struct oci_plan *plan;
+		int error = 0;
+
+		oci_build_segment(b, 65536);
+		oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
+		oci_build_signal(b, 2, loop);
+		oci_build_next(b);
+		plan = oci_builder_finish(b, &error);
+		assert_non_null(plan);
+		for (size_t bytes = 1; bytes < SIZE_MAX / 8; bytes = bytes * 3 + 1) {
+			struct oci_params params = { .bytes = bytes - bytes % unit, .size = RANKS };
+			size_t usual = 65536 - 65536 % unit;
+			uint64_t segments;
+
+			oci_params_derive(&params, plan, unit);
+			segments = oci_range_segments(&plan->ops[0].local, &params);
+			assert_int_equal(params.segment_bytes % unit, 0);
+			assert_true(!segments || 2 + (segments - 1) * loop < OCI_STEPS);
+			assert_true(segments * params.segment_bytes >= params.bytes);
+			/* Only then. */
+			if (bytes / usual < (OCI_STEPS - 3) / loop)
+				assert_int_equal(params.segment_bytes, usual);
+		}
+		free(plan);
+	}
+}
+
 static void range_segments_count_the_trips_of_a_loop(void **state)
 {
 	struct oci_params params = derive(100, 3, 16, 1);
@@ -424,6 +462,7 @@ int main(void)
 		cmocka_unit_test(params_parts_are_whole_units_and_lines),
 		cmocka_unit_test(params_parts_cover_the_largest_sizes),
 		cmocka_unit_test(params_segments_are_whole_units),
+		cmocka_unit_test(params_segments_grow_before_steps_overflow),
 		cmocka_unit_test(range_segments_count_the_trips_of_a_loop),
 		cmocka_unit_test(plan_names_are_known_and_never_null),
 		cmocka_unit_test(op_text_says_what_is_where),

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rank v pulls result and operand of rank v - 1 piece by piece, the operand before the result is
+ * there, and combines them.
+ *
+ * Wins for large messages: as Scan's chain; nobody needs memory for what it does not want to know,
+ * the prefix with its own operand.
+ * Cost: (p - 3 + n / S) (2 alpha + 2 S beta + 2 l S / s + S reduced), S = bytes of a piece.
+ *
+ * The result of rank 1 is the operand of rank 0. Rank 0 has no result: its RECV is not touched.
+ */
+#include "coll/build.h"
+#include "coll/exscan/exscan.h"
+
+static void build_piece(struct oci_builder *b, uint32_t v)
+{
+	struct oci_range operand = oci_segmented(oci_block(OCI_BUF_SEND, 0));
+	struct oci_range result = oci_segmented(oci_block(OCI_BUF_RECV, 0));
+	struct oci_range temp = oci_segmented(oci_block(OCI_BUF_TEMP, 0));
+
+	oci_build_pull(b, result, v - 1, operand);
+	if (v == 1)
+		return;
+	oci_build_wait_post(b, v - 1, 1, 2, 1);
+	oci_build_pull(b, temp, v - 1, result);
+	oci_build_reduce(b, temp, result);
+}
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	bool last = key->v + 1 == key->size;
+
+	oci_build_segment(b, OCI_CHAIN_BYTES);
+	if (!last)
+		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	if (key->v) {
+		oci_build_wait_post(b, key->v - 1, 1, 1, 0);
+		oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
+		build_piece(b, key->v);
+		if (!last)
+			oci_build_post(b, OCI_POST_FLAG, 2, 1);
+		oci_build_next(b);
+		oci_build_signal(b, 1, 0);
+	}
+	if (!last)
+		oci_build_wait_ack(b, key->v + 1, 1, 1, 0);
+}
+
+const struct oci_algorithm oci_exscan_chain = {
+	.name = "chain",
+	.idea = "each rank pulls result and operand of the one before it, piece by piece",
+	.build = build,
+	.single_copy = true,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each rank copies the others' blocks into its slot, each at its place in the input; rank v
+ * combines blocks v from there.
+ *
+ * Wins while all blocks fit a slot and a system call costs more than a copy.
+ * Between two ranks it is pipelined piece by piece, among more block by block.
+ * Cost: (p - 1) n memcpy in, (p - 1) n reduced out of the slots.
+ */
+#include "coll/build.h"
+#include "coll/reduce_scatter/reduce_scatter.h"
+
+static void build_pair(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t other = oci_next(key, 1);
+	struct oci_reduction r = {
+		.mine = oci_segmented(oci_block(OCI_BUF_SEND, key->v)),
+		.remote = oci_segmented(oci_block(OCI_BUF_SLOT, key->v)),
+		.acc = oci_segmented(oci_block(OCI_BUF_RECV, 0)),
+		.step = 1,
+		.step_loop = 1,
+		.rotated = true,
+	};
+
+	oci_build_segment(b, OCI_PIPELINE_BYTES);
+	oci_build_loop(b, oci_block(OCI_BUF_SEND, other));
+	oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, other)),
+		       oci_segmented(oci_block(OCI_BUF_SLOT, other)));
+	oci_build_post(b, OCI_POST_SLOT, 1, 1);
+	oci_build_next(b);
+	oci_build_loop(b, oci_block(OCI_BUF_SEND, key->v));
+	oci_build_reduction(b, &r);
+	oci_build_next(b);
+}
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_reduction r = {
+		.mine = oci_block(OCI_BUF_SEND, key->v),
+		.remote = oci_block(OCI_BUF_SLOT, key->v),
+		.acc = oci_block(OCI_BUF_RECV, 0),
+		.step_by_distance = true,
+		.rotated = true,
+	};
+
+	if (key->size == 2) {
+		build_pair(b);
+		return;
+	}
+	/* Rank v + i finds its block when my flag is at step i. */
+	for (uint32_t i = 1; i < key->size; i++) {
+		uint32_t target = oci_next(key, i);
+
+		oci_build_copy(b, oci_block(OCI_BUF_SEND, target), oci_block(OCI_BUF_SLOT, target));
+		oci_build_post(b, i == 1 ? OCI_POST_SLOT : OCI_POST_FLAG, (uint16_t)i, 0);
+	}
+	oci_build_reduction(b, &r);
+}
+
+static bool fits_slot(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_fits_slot(shape->size, shape) && shape->size <= OCI_STEPS;
+}
+
+const struct oci_algorithm oci_reduce_scatter_cico = {
+	.name = "cico",
+	.idea = "each rank combines its block out of the ranks' slots",
+	.build = build,
+	.fits = fits_slot,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The blocks ride in the flags' cache lines, each at its place in the input; rank v combines blocks
+ * v out of all of them.
+ *
+ * Wins while all blocks fit a payload.
+ * Cost: (p - 1) line transfers and (p - 1) n reduced on every rank.
+ */
+#include "coll/build.h"
+#include "coll/reduce_scatter/reduce_scatter.h"
+
+static void copy_blocks(struct oci_builder *b, uint32_t first, uint32_t count)
+{
+	if (count)
+		oci_build_copy(b, oci_blocks(OCI_BUF_SEND, first, count),
+			       oci_blocks(OCI_BUF_INLINE, first, count));
+}
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_reduction r = {
+		.mine = oci_block(OCI_BUF_SEND, key->v),
+		.remote = oci_block(OCI_BUF_INLINE, key->v),
+		.acc = oci_block(OCI_BUF_RECV, 0),
+		.step = 1,
+		.rotated = true,
+	};
+
+	/* Nobody reads my own block. */
+	copy_blocks(b, 0, key->v);
+	copy_blocks(b, key->v + 1, key->size - key->v - 1);
+	oci_build_post(b, OCI_POST_FLAG, 1, 0);
+	oci_build_reduction(b, &r);
+}
+
+static bool fits_inline(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_fits_inline(shape->size, shape);
+}
+
+const struct oci_algorithm oci_reduce_scatter_inline = {
+	.name = "inline",
+	.idea = "blocks ride in the flags' cache lines",
+	.build = build,
+	.fits = fits_inline,
+};
