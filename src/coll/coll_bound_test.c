@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bound form of a plan (plan/bound.h) does what the plan does: for every algorithm, 2 to 33
+ * ranks, several sizes and roots, each operation of the plan is met by its steps, in its order,
+ * with the same ranks, bytes and places, and there is no other step. What the checker proves of
+ * the plans is so true of their bound forms.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "coll/coll.h"
+#include "plan/exec.h"
+
+#define MOST_RANKS 33
+
+static const size_t sizes[] = { 0, 4, 8, 12, 100, 248, 496 };
+
+static struct oci_member members[MOST_RANKS];
+static struct oci_team team;
+static unsigned long bound_plans[OCI_COLLECTIVES];
+
+/* Regions are named, not touched. */
+static struct oci_region *region_of(uint32_t rank)
+{
+	return (struct oci_region *)(uintptr_t)(0x10000u * (rank + 1));
+}
+
+/* A range against the buffer and offset of a step. ACC is RECV: there alone are bound forms run. */
+static void same_place(const struct oci_exec *x, const struct oci_range *range, uint8_t buf,
+		       uint32_t offset)
+{
+	size_t there, bytes;
+
+	oci_range_eval(range, &x->params, 0, &there, &bytes);
+	assert_int_equal(offset, there);
+	switch (range->buf) {
+	case OCI_BUF_SEND:
+		assert_int_equal(buf, OCI_BOUND_SEND);
+		break;
+	case OCI_BUF_RECV:
+	case OCI_BUF_ACC:
+		assert_int_equal(buf, OCI_BOUND_RECV);
+		break;
+	default:
+		assert_int_equal(range->buf, OCI_BUF_INLINE);
+		assert_int_equal(buf, OCI_BOUND_PAYLOAD);
+	}
+}
+
+static size_t length_of(const struct oci_exec *x, const struct oci_range *range)
+{
+	size_t offset, bytes;
+
+	oci_range_eval(range, &x->params, 0, &offset, &bytes);
+	return bytes;
+}
+
+static void same_peer(const struct oci_exec *x, uint32_t v, const struct oci_bound_step *s)
+{
+	uint32_t rank = (v + x->params.root) % x->params.size;
+
+	assert_int_equal(s->peer, rank);
+	assert_ptr_equal(s->region, region_of(rank));
+}
+
+/* The step of a COPY, PULL, REDUCE or REDUCE_FROM; none when it moves nothing. Steps taken. */
+static uint32_t same_move(const struct oci_exec *x, const struct oci_op *op,
+			  const struct oci_bound_step *s)
+{
+	static const uint8_t codes[OCI_OP_COUNT] = { [OCI_OP_COPY] = OCI_BOUND_COPY,
+						     [OCI_OP_PULL] = OCI_BOUND_TAKE,
+						     [OCI_OP_REDUCE] = OCI_BOUND_REDUCE,
+						     [OCI_OP_REDUCE_FROM] = OCI_BOUND_REDUCE_FROM };
+	bool mine = op->code == OCI_OP_COPY || op->code == OCI_OP_REDUCE;
+	bool reduces = op->code == OCI_OP_REDUCE || op->code == OCI_OP_REDUCE_FROM;
+	const struct oci_range *from = mine ? &op->local : &op->remote;
+	const struct oci_range *to = mine ? &op->second : &op->local;
+	size_t bytes = length_of(x, from), room = length_of(x, to);
+
+	if (bytes > room)
+		bytes = room;
+	/* The same bytes, as ACC is RECV. */
+	if (op->code == OCI_OP_COPY && from->buf == OCI_BUF_ACC && to->buf == OCI_BUF_RECV) {
+		assert_int_equal(from->block, to->block);
+		return 0;
+	}
+	if (!bytes)
+		return 0;
+	assert_int_equal(s->code, codes[op->code]);
+	assert_int_equal(s->length, reduces ? bytes / x->unit : bytes);
+	same_place(x, from, s->from, s->from_offset);
+	same_place(x, to, s->to, s->to_offset);
+	assert_true(mine || s->from == OCI_BOUND_PAYLOAD);
+	if (!mine)
+		same_peer(x, op->peer, s);
+	if (to->buf == OCI_BUF_INLINE) {
+		assert_true(x->bound->payload >= s->to_offset + bytes);
+		assert_true(s->to_offset + bytes <= OCI_INLINE_BYTES);
+	}
+	return 1;
+}
+
+static uint32_t same_op(const struct oci_exec *x, const struct oci_op *op,
+			const struct oci_bound_step *s)
+{
+	switch (op->code) {
+	case OCI_OP_POST:
+		assert_false(op->address || op->slot || op->step_loop);
+		assert_int_equal(s->code, OCI_BOUND_POST);
+		assert_int_equal(s->step, op->step);
+		return 1;
+	case OCI_OP_WAIT_POST:
+		for (uint32_t i = 0; i < op->peers; i++) {
+			assert_int_equal(s[i].code, OCI_BOUND_WAIT_POST);
+			assert_int_equal(s[i].step, op->step);
+			same_peer(x, op->peer + i, &s[i]);
+		}
+		return op->peers;
+	case OCI_OP_COPY:
+	case OCI_OP_PULL:
+	case OCI_OP_REDUCE:
+	case OCI_OP_REDUCE_FROM:
+		return same_move(x, op, s);
+	default:
+		fail_msg("a plan with operation %s has a bound form",
+			 oci_opcode_name((enum oci_opcode)op->code));
+		return 0;
+	}
+}
+
+/* False: this plan has no bound form. */
+static bool check(const struct oci_plan *plan, uint32_t root, size_t bytes, size_t unit)
+{
+	struct oci_exec x = { .team = &team, .plan = plan, .unit = unit };
+	uint32_t at = 0;
+
+	x.params.bytes = bytes;
+	x.params.root = root;
+	x.params.size = plan->key.size;
+	team.rank = (plan->key.v + root) % plan->key.size;
+	team.own = region_of(team.rank);
+	oci_exec_ready(&x);
+	x.bound = oci_bound_create(&x);
+	if (!x.bound)
+		return false;
+	for (uint32_t i = 0; plan->ops[i].code != OCI_OP_END; i++)
+		at += same_op(&x, &plan->ops[i], &x.bound->step[at]);
+	assert_int_equal(x.bound->step[at].code, OCI_BOUND_END);
+	assert_int_equal(x.bound->posts, plan->posts);
+	assert_int_equal(x.bound->needs_recv, plan->uses_acc);
+	oci_bound_put(x.bound);
+	bound_plans[plan->key.collective]++;
+	return true;
+}
+
+/* Every rank's plan of one algorithm. */
+static void check_algorithm(enum oci_collective c, unsigned int index, uint32_t size, uint32_t root,
+			    bool commutative)
+{
+	const struct oci_algorithm *a = oci_algorithm(c, index);
+	bool reduces = c == OCI_REDUCE || c == OCI_ALLREDUCE;
+
+	for (uint32_t v = 0; v < size; v++) {
+		struct oci_plan_key key = { .collective = (uint8_t)c,
+					    .algorithm = (uint8_t)index,
+					    .commutative = commutative,
+					    .parameter = a->parameter_default,
+					    .v = v,
+					    .size = size,
+					    .root = c == OCI_REDUCE && !commutative ? root : 0 };
+		int error = 0;
+		struct oci_plan *plan = oci_plan_build(&key, &error);
+
+		assert_non_null(plan);
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			struct oci_shape shape = { .collective = c,
+						   .bytes = sizes[i],
+						   .unit = reduces ? 4 : 1,
+						   .size = size };
+			bool fits = !a->fits || a->fits(&shape, key.parameter);
+
+			/* Two ranks are what the limit on our own instructions is about. */
+			if (fits && !check(plan, root, sizes[i], shape.unit) && size == 2)
+				assert_string_not_equal(a->name, "inline");
+		}
+		free(plan);
+	}
+}
+
+static void bound_forms_are_their_plans(void **state)
+{
+	(void)state;
+	team.member = members;
+	for (uint32_t rank = 0; rank < MOST_RANKS; rank++)
+		members[rank].region = region_of(rank);
+	for (uint32_t size = 2; size <= MOST_RANKS; size++) {
+		team.size = size;
+		for (int c = 0; c <= OCI_ALLREDUCE; c++) {
+			bool rooted = c == OCI_BCAST || c == OCI_SCATTER || c == OCI_GATHER ||
+				      c == OCI_REDUCE;
+
+			for (unsigned int i = 0; oci_algorithm((enum oci_collective)c, i); i++) {
+				for (uint32_t root = 0; root < (rooted ? size : 1);
+				     root += 1 + size / 5) {
+					check_algorithm((enum oci_collective)c, i, size, root,
+							true);
+					check_algorithm((enum oci_collective)c, i, size, root,
+							false);
+				}
+			}
+		}
+	}
+	for (int c = 0; c <= OCI_ALLREDUCE; c++)
+		assert_true(bound_plans[c] > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bound_forms_are_their_plans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
