@@ -162,7 +162,7 @@ static void check_algorithm(enum oci_collective c, unsigned int index, uint32_t 
 			    bool commutative)
 {
 	const struct oci_algorithm *a = oci_algorithm(c, index);
-	bool reduces = c == OCI_REDUCE || c == OCI_ALLREDUCE;
+	bool reduces = c == OCI_REDUCE || c == OCI_ALLREDUCE || c >= OCI_REDUCE_SCATTER_BLOCK;
 
 	for (uint32_t v = 0; v < size; v++) {
 		struct oci_plan_key key = { .collective = (uint8_t)c,
@@ -199,9 +199,9 @@ static void bound_forms_are_their_plans(void **state)
 		members[rank].region = region_of(rank);
 	for (uint32_t size = 2; size <= MOST_RANKS; size++) {
 		team.size = size;
-		for (int c = 0; c <= OCI_ALLREDUCE; c++) {
+		for (int c = 0; c < OCI_COLLECTIVES; c++) {
 			bool rooted = c == OCI_BCAST || c == OCI_SCATTER || c == OCI_GATHER ||
-				      c == OCI_REDUCE;
+				      c == OCI_REDUCE || c == OCI_SCATTERV || c == OCI_GATHERV;
 
 			for (unsigned int i = 0; oci_algorithm((enum oci_collective)c, i); i++) {
 				for (uint32_t root = 0; root < (rooted ? size : 1);
