@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Blocking collectives, and the functions of all three forms, which differ in nothing but their
+ * parameters.
+ *
+ * A call that is not served must not block inside the MPI while a peer needs this process for
+ * another operation of ours. What is outstanding differs from rank to rank, but a blocking and a
+ * nonblocking collective do not match, so the members decide from what they know alike: on a
+ * communicator with a team, a barrier of the team comes first, in which everything moves; who is
+ * through it finds all members inside the call. On others, the nonblocking form stands for it. In a
+ * job across nodes nothing is ever outstanding (life.c), and the call goes through as it is.
+ */
+#include "calls.h"
+
+static bool positive(const int *counts, uint32_t size)
+{
+	for (uint32_t r = 0; counts && r < size; r++)
+		if (counts[r] < 0)
+			return false;
+	return counts;
+}
+
+/* One side of a call: a count and type, or as many as there are ranks. */
+static bool side_sane(int count, const int *counts, MPI_Datatype type, const MPI_Datatype *types,
+		      bool many, uint32_t size)
+{
+	if (many && !positive(counts, size))
+		return false;
+	if (!many && count < 0)
+		return false;
+	return types || type != MPI_DATATYPE_NULL;
+}
+
+static bool reduction_sane(const struct oci_mpi_call *c, uint32_t size)
+{
+	int count = c->collective == OC_REDUCE_SCATTER_BLOCK ? c->rcount : c->scount;
+
+	return c->op != MPI_OP_NULL && side_sane(count, c->rcounts, c->stype, NULL,
+						 c->collective == OC_REDUCE_SCATTER, size);
+}
+
+/* What is wrong on one rank must not reach the engine, where its peers would wait for it. */
+bool oci_pmpi_sane(const struct oci_mpi_call *c, const struct oci_pmpi_comm *state)
+{
+	bool from_many = c->collective == OC_SCATTERV || c->collective == OC_ALLTOALLV;
+	bool to_many = c->collective == OC_GATHERV || c->collective == OC_ALLGATHERV ||
+		       c->collective == OC_ALLTOALLV;
+
+	if (state->reason)
+		return true;
+	if (c->root < 0 || (uint32_t)c->root >= state->size)
+		return false;
+	if (c->collective == OC_BARRIER)
+		return true;
+	if (oci_mpi_reduces(c->collective))
+		return reduction_sane(c, state->size);
+	if (oci_mpi_sends(c, state->rank) && c->sbuf != MPI_IN_PLACE &&
+	    !side_sane(c->scount, c->scounts, c->stype, c->stypes, from_many, state->size))
+		return false;
+	return !oci_mpi_receives(c, state->rank) || c->rbuf == MPI_IN_PLACE ||
+	       side_sane(c->rcount, c->rcounts, c->rtype, c->rtypes, to_many, state->size);
+}
+
+/* MPI_SUCCESS, OC_HAND_BACK as *result, or an MPI error that was raised. */
+static int run(const struct oci_mpi_call *call, const char *name, struct oci_pmpi_comm *state,
+	       int *result)
+{
+	struct oci_mpi_operation o;
+	const char *reason = "the ranks could not form a team";
+	enum oci_mpi_path path = oci_mpi_open(&o, call, state->rank, state->size, false, &reason);
+	int error = MPI_SUCCESS;
+
+	*result = path == OCI_MPI_NOTHING ? 0 : OC_HAND_BACK;
+	if (OCI_LIKELY(path == OCI_MPI_ENGINE && oci_pmpi_team(state))) {
+		oci_mpi_load(&o);
+		*result = OCI_LIKELY(!o.status) ? oc_collective(state->team, &o.call) :
+						  oc_team_abandon(state->team, &o.call, o.status);
+	} else if (path != OCI_MPI_NOTHING) {
+		oc_count_handed_back(name, reason);
+	}
+	if (OCI_UNLIKELY(*result < 0))
+		error = oci_pmpi_failure(state->team, *result);
+	else if (OCI_LIKELY(*result == 0 && path == OCI_MPI_ENGINE))
+		error = oci_mpi_store(&o);
+	oci_mpi_close(&o);
+	return OCI_UNLIKELY(error) ? oci_pmpi_raise(state->comm, error) : MPI_SUCCESS;
+}
+
+/* 0: all members are inside the call; OC_HAND_BACK: they may not be; or an MPI error. */
+static int meet(struct oci_pmpi_comm *state, int *error)
+{
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	int result = OC_HAND_BACK;
+
+	if (!state->reason && oci_pmpi_team(state))
+		result = oc_collective(state->team, &barrier);
+	if (result < 0)
+		*error = oci_pmpi_raise(state->comm, oci_pmpi_failure(state->team, result));
+	return result;
+}
+
+static int twin(const struct oci_mpi_call *call, MPI_Comm comm, oci_native *native)
+{
+	MPI_Request request;
+	int error = native(call, comm, &request);
+
+	return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
+}
+
+static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *state,
+		     oci_native *native, oci_native_blocking *blocking)
+{
+	int error = MPI_SUCCESS, result;
+
+	if (!oci_pmpi_job.together || !state->known || (state->size == 1 && !state->inter))
+		return blocking(call, state->comm);
+	oci_pmpi_await_decided(state);
+	result = meet(state, &error);
+	if (error)
+		return error;
+	return result ? twin(call, state->comm, native) : blocking(call, state->comm);
+}
+
+static int collective(const struct oci_mpi_call *call, const char *name, oci_native *native,
+		      oci_native_blocking *blocking, MPI_Comm comm)
+{
+	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
+	int error, result = OC_HAND_BACK;
+
+	if (OCI_UNLIKELY(!state || !oci_pmpi_sane(call, state)))
+		return blocking(call, comm);
+	if (OCI_LIKELY(!state->reason)) {
+		error = run(call, name, state, &result);
+		if (OCI_LIKELY(result != OC_HAND_BACK))
+			return error;
+	} else {
+		oc_count_handed_back(name, state->reason);
+	}
+	return hand_back(call, state, native, blocking);
+}
+
+/* ---- the functions ----------------------------------------------------------------------------
+ */
+
+/* clang-format off */
+#define FORMS(Name, Iname, name, id, parameters, arguments, ...) \
+	static int blocking_##name(const struct oci_mpi_call *c, MPI_Comm comm) \
+	{ \
+		(void)c; \
+		return PMPI(Name)(OCI_LIST arguments comm); \
+	} \
+	static int native_##name(const struct oci_mpi_call *c, MPI_Comm comm, MPI_Request *request) \
+	{ \
+		(void)c; \
+		return PMPI(Iname)(OCI_LIST arguments comm, request); \
+	} \
+	static int init_##name(const struct oci_mpi_call *c, MPI_Comm comm, MPI_Info info, \
+			       MPI_Request *request) \
+	{ \
+		(void)c; \
+		return PMPI(Name##_init)(OCI_LIST arguments comm, info, request); \
+	} \
+	int oci_pmpi_##Name(OCI_LIST parameters MPI_Comm comm) \
+	{ \
+		struct oci_mpi_call call = { .collective = OC_##id, __VA_ARGS__ }; \
+\
+		return collective(&call, #name, native_##name, blocking_##name, comm); \
+	} \
+	int oci_pmpi_##Iname(OCI_LIST parameters MPI_Comm comm, MPI_Request *request) \
+	{ \
+		struct oci_mpi_call call = { .collective = OC_##id, __VA_ARGS__ }; \
+\
+		return oci_pmpi_start(&call, #name, native_##name, comm, request); \
+	} \
+	int oci_pmpi_##Name##_init(OCI_LIST parameters MPI_Comm comm, MPI_Info info, \
+				   MPI_Request *request) \
+	{ \
+		struct oci_mpi_call call = { .collective = OC_##id, __VA_ARGS__ }; \
+\
+		return oci_pmpi_persist(&call, #name, native_##name, init_##name, comm, info, \
+					request); \
+	}
+/* clang-format on */
+
+OCI_CALLS(FORMS)

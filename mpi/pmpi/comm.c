@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One object per communicator, kept as its attribute. MPI_Comm_dup does not copy the attribute, so
+ * a duplicate gets an object of its own.
+ *
+ * A handle that was freed comes back as another communicator. The attribute dies with its
+ * communicator, so it is always right; the cache in front of it, one per thread, is good for one
+ * generation, and each death of a communicator begins a new one.
+ *
+ * MPICH calls the attribute's delete function when the last operation on the communicator is over,
+ * from inside its progress, which may itself run inside the engine. So the function only puts the
+ * object on a list; oci_pmpi_comm_reap() destroys the team from our own functions.
+ */
+#include "pmpi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+OCI_TLS struct oci_comm_cache oci_comm_cache[OCI_CACHE_SLOTS];
+uint32_t oci_comm_generation = 1; /* the empty cache's is 0 */
+
+static int key = MPI_KEYVAL_INVALID;
+
+/* Pushed by any thread, emptied by reap. */
+static struct oci_pmpi_comm *freed;
+/* Of reap alone, with the lock: operations are still outstanding on these teams. */
+static struct oci_pmpi_comm *busy;
+static pthread_mutex_t reap_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All that are alive, for MPI_Finalize. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oci_pmpi_comm *list;
+
+static void list_add(struct oci_pmpi_comm *state)
+{
+	pthread_mutex_lock(&list_lock);
+	state->alive_next = list;
+	state->alive_link = &list;
+	if (list)
+		list->alive_link = &state->alive_next;
+	list = state;
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void list_remove(struct oci_pmpi_comm *state)
+{
+	pthread_mutex_lock(&list_lock);
+	*state->alive_link = state->alive_next;
+	if (state->alive_next)
+		state->alive_next->alive_link = state->alive_link;
+	pthread_mutex_unlock(&list_lock);
+}
+
+static int comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	struct oci_pmpi_comm *state = value;
+
+	(void)keyval;
+	(void)extra;
+	oci_pmpi_failure_comm_gone(comm);
+	list_remove(state);
+	state->comm = MPI_COMM_NULL;
+	/* Release: who sees the new generation does not use the old object. */
+	__atomic_fetch_add(&oci_comm_generation, 1, __ATOMIC_RELEASE);
+	oci_pmpi_attend(1);
+	state->next = __atomic_load_n(&freed, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&freed, &state->next, state, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	return MPI_SUCCESS;
+}
+
+/* False: its team has an operation outstanding. */
+static bool destroy(struct oci_pmpi_comm *state)
+{
+	if (__atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE) ||
+	    (state->team && oc_team_destroy(state->team) == -EBUSY))
+		return false;
+	oci_pmpi_forced_forget(state);
+	free(state);
+	oci_pmpi_attend(-1);
+	return true;
+}
+
+void oci_pmpi_comm_reap(void)
+{
+	struct oci_pmpi_comm *state, *next;
+
+	if (!__atomic_load_n(&freed, __ATOMIC_RELAXED) && !__atomic_load_n(&busy, __ATOMIC_RELAXED))
+		return;
+	if (pthread_mutex_trylock(&reap_lock))
+		return;
+	state = busy;
+	__atomic_store_n(&busy, NULL, __ATOMIC_RELAXED);
+	for (int turn = 0; turn < 2; turn++) {
+		for (; state; state = next) {
+			next = state->next;
+			if (destroy(state))
+				continue;
+			state->next = busy;
+			__atomic_store_n(&busy, state, __ATOMIC_RELAXED);
+		}
+		/* Acquire: pairs with the release of the pushes. */
+		state = __atomic_exchange_n(&freed, NULL, __ATOMIC_ACQUIRE);
+	}
+	for (; state; state = next) {
+		next = state->next;
+		state->next = busy;
+		__atomic_store_n(&busy, state, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&reap_lock);
+}
+
+int oci_pmpi_comm_start(void)
+{
+	return PMPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, comm_gone, &key, NULL);
+}
+
+/* Whoever looks later finds no key: oci_pmpi_job.active is cleared before the MPI goes on. */
+void oci_pmpi_comm_stop(void)
+{
+	while (list) {
+		struct oci_pmpi_comm *state = list;
+
+		if (PMPI(Comm_delete_attr)(state->comm, key) != MPI_SUCCESS)
+			break;
+	}
+	oci_pmpi_comm_reap();
+	PMPI(Comm_free_keyval)(&key);
+}
+
+bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks)
+{
+	int *own = NULL, error;
+
+	if (size > oci_pmpi_job.size) { /* a group with processes of other jobs */
+		own = malloc((size_t)size * sizeof(*own));
+		if (!own)
+			return false;
+		for (int r = 0; r < size; r++)
+			own[r] = r;
+	}
+	error = PMPI(Group_translate_ranks)(group, size, own ? own : oci_pmpi_job.ascending,
+					    oci_pmpi_job.group, ranks);
+	free(own);
+	return error == MPI_SUCCESS;
+}
+
+struct members {
+	bool known, here;
+};
+
+static bool look_at(MPI_Group group, struct members *members)
+{
+	int size = 0, *ranks;
+	bool done;
+
+	PMPI(Group_size)(group, &size);
+	ranks = malloc((size_t)size * sizeof(*ranks));
+	done = ranks && oci_pmpi_world_ranks(group, size, ranks);
+	for (int r = 0; done && r < size; r++) {
+		if (ranks[r] == MPI_UNDEFINED)
+			members->known = members->here = false;
+		else if (!oci_pmpi_job.here[ranks[r]])
+			members->here = false;
+	}
+	free(ranks);
+	return done;
+}
+
+static bool members_of(const struct oci_pmpi_comm *state, struct members *members)
+{
+	MPI_Group group;
+	bool done;
+
+	*members = (struct members){ .known = true, .here = true };
+	if (PMPI(Comm_group)(state->comm, &group) != MPI_SUCCESS)
+		return false;
+	done = look_at(group, members);
+	PMPI(Group_free)(&group);
+	if (!done || !state->inter)
+		return done;
+	if (PMPI(Comm_remote_group)(state->comm, &group) != MPI_SUCCESS)
+		return false;
+	done = look_at(group, members);
+	PMPI(Group_free)(&group);
+	return done;
+}
+
+/* Decided from what all members see alike. False: no memory to look. */
+static bool evaluate(struct oci_pmpi_comm *state)
+{
+	struct members members;
+	int inter = 0, rank = 0, size = 0;
+
+	PMPI(Comm_test_inter)(state->comm, &inter);
+	PMPI(Comm_rank)(state->comm, &rank);
+	PMPI(Comm_size)(state->comm, &size);
+	state->inter = inter;
+	state->rank = (uint32_t)rank;
+	state->size = (uint32_t)size;
+	if (!members_of(state, &members))
+		return false;
+	state->known = members.known;
+	if (inter)
+		state->reason = "it is an intercommunicator";
+	else if (size < 2)
+		state->reason = "it has one process";
+	else if (!members.known)
+		state->reason = "it joins processes of several jobs";
+	else if (!members.here)
+		state->reason = "it spans nodes, or onecopy is switched off or of another version "
+				"in one of its processes";
+	return true;
+}
+
+static struct oci_pmpi_comm *create(MPI_Comm comm)
+{
+	struct oci_pmpi_comm *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return NULL;
+	state->comm = comm;
+	if (!evaluate(state)) {
+		free(state);
+		return NULL;
+	}
+	list_add(state);
+	if (PMPI(Comm_set_attr)(comm, key, state) != MPI_SUCCESS) {
+		list_remove(state);
+		free(state);
+		return NULL;
+	}
+	if (state->reason) {
+		char name[MPI_MAX_OBJECT_NAME] = "";
+		int length;
+
+		PMPI(Comm_get_name)(comm, name, &length);
+		oci_pmpi_info("communicator %s stays with the MPI: %s", name, state->reason);
+	}
+	return state;
+}
+
+struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
+{
+	struct oci_pmpi_comm *state;
+	struct oci_comm_cache *c;
+	uint32_t generation = __atomic_load_n(&oci_comm_generation, __ATOMIC_ACQUIRE);
+	uintptr_t handle = (uintptr_t)comm;
+	int found = 0;
+
+	if (!oci_pmpi_job.active || comm == MPI_COMM_NULL ||
+	    PMPI(Comm_get_attr)(comm, key, &state, &found) != MPI_SUCCESS)
+		return NULL;
+	if (!found)
+		state = create(comm);
+	if (!state)
+		return NULL;
+	c = &oci_comm_cache[(handle ^ handle >> 26) % OCI_CACHE_SLOTS];
+	*c = (struct oci_comm_cache){ .comm = comm, .generation = generation, .state = state };
+	return state;
+}
+
+struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
+{
+	struct oc_bootstrap bootstrap;
+	struct oc_team *team;
+	int error;
+
+	if (OCI_LIKELY(state->team))
+		return state->team;
+	if (state->refused)
+		return NULL;
+	error = oci_pmpi_bootstrap_create(state, &bootstrap);
+	if (!error)
+		error = oc_team_create(&team, &bootstrap);
+	if (!error && oci_pmpi_bootstrap_introduce(bootstrap.context, state->comm)) {
+		oc_team_destroy(team);
+		error = -EIO;
+	} else if (error) {
+		oci_pmpi_bootstrap_abstain(state);
+	}
+	if (error) {
+		state->refused = true;
+		oci_pmpi_info("a communicator stays with the MPI: no memory for a team");
+		return NULL;
+	}
+	state->team = team;
+	oci_pmpi_forced_apply(state);
+	return team;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Wait and Test in all forms, and what frees requests.
+ *
+ * Carriers complete as the MPI's own requests do. What is added: while something of ours is
+ * outstanding, a Wait becomes a loop around Test that drives us; and an operation of ours that
+ * failed, which a carrier cannot tell, is told by whatever function completes its request.
+ */
+#include "pmpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Handles as they were before the MPI replaced those that have completed. */
+struct before {
+	MPI_Request few[64], *all;
+};
+
+static bool remember(struct before *before, int count, const MPI_Request *requests)
+{
+	size_t bytes = (size_t)(count > 0 ? count : 0) * sizeof(*requests);
+
+	before->all = before->few;
+	if (bytes > sizeof(before->few))
+		before->all = malloc(bytes);
+	if (!before->all)
+		return false;
+	if (requests)
+		memcpy(before->all, requests, bytes);
+	return true;
+}
+
+static void forget(struct before *before)
+{
+	if (before->all != before->few)
+		free(before->all);
+}
+
+static bool any_failed(void)
+{
+	return OCI_UNLIKELY(__atomic_load_n(&oci_pmpi_failures, __ATOMIC_ACQUIRE) != 0);
+}
+
+/* A single request has completed. */
+static int tell(MPI_Request request, MPI_Status *status)
+{
+	MPI_Comm comm;
+	int code;
+
+	if (!any_failed())
+		return MPI_SUCCESS;
+	code = oci_pmpi_failure_take(request, &comm);
+	if (!code)
+		return MPI_SUCCESS;
+	if (status != MPI_STATUS_IGNORE)
+		status->MPI_ERROR = code;
+	return oci_pmpi_raise(comm, code);
+}
+
+/*
+ * `done` requests have completed, whose places are in `indices` (NULL: all, in order). As MPI has
+ * it, the statuses then hold an error code each.
+ */
+static int tell_some(const struct before *before, int done, const int *indices,
+		     MPI_Status *statuses)
+{
+	MPI_Comm comm = MPI_COMM_NULL, of;
+	int failed = 0, code;
+
+	if (!any_failed())
+		return MPI_SUCCESS;
+	for (int i = 0; i < done; i++) {
+		code = oci_pmpi_failure_take(before->all[indices ? indices[i] : i], &of);
+		if (statuses != MPI_STATUSES_IGNORE)
+			statuses[i].MPI_ERROR = code;
+		if (code) {
+			failed++;
+			comm = of;
+		}
+	}
+	return failed ? oci_pmpi_raise(comm, MPI_ERR_IN_STATUS) : MPI_SUCCESS;
+}
+
+int oci_pmpi_Wait(MPI_Request *request, MPI_Status *status)
+{
+	MPI_Request before;
+	int error;
+
+	if (!oci_pmpi_attention() || !request)
+		return PMPI(Wait)(request, status);
+	before = *request;
+	error = oci_pmpi_await(request, status);
+	return error ? error : tell(before, status);
+}
+
+int oci_pmpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	MPI_Request before;
+	int error;
+
+	if (!oci_pmpi_attention() || !request || !flag)
+		return PMPI(Test)(request, flag, status);
+	before = *request;
+	oci_pmpi_drive();
+	error = PMPI(Test)(request, flag, status);
+	return error || !*flag ? error : tell(before, status);
+}
+
+/*
+ * Until each has completed, without completing any: PMPI_Waitall() does that then, with all that
+ * MPI says of errors. (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
+ */
+static void await_all(int count, const MPI_Request requests[])
+{
+	uint32_t turns = 0;
+	int done;
+
+	for (int i = 0; i < count;) {
+		oci_pmpi_drive();
+		if (requests[i] == MPI_REQUEST_NULL ||
+		    PMPI(Request_get_status)(requests[i], &done, MPI_STATUS_IGNORE) || done)
+			i++;
+		else
+			oci_pmpi_pause(&turns);
+	}
+}
+
+int oci_pmpi_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	struct before before;
+	int error;
+
+	if (!oci_pmpi_attention() || count <= 0 || !requests)
+		return PMPI(Waitall)(count, requests, statuses);
+	await_all(count, requests);
+	if (!remember(&before, count, requests))
+		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+	error = PMPI(Waitall)(count, requests, statuses);
+	if (!error)
+		error = tell_some(&before, count, NULL, statuses);
+	forget(&before);
+	return error;
+}
+
+int oci_pmpi_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	struct before before;
+	int error;
+
+	if (!oci_pmpi_attention() || count <= 0 || !requests || !flag)
+		return PMPI(Testall)(count, requests, flag, statuses);
+	oci_pmpi_drive();
+	if (!remember(&before, count, requests))
+		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+	error = PMPI(Testall)(count, requests, flag, statuses);
+	if (!error && *flag)
+		error = tell_some(&before, count, NULL, statuses);
+	forget(&before);
+	return error;
+}
+
+static int any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status,
+	       bool wait)
+{
+	struct before before;
+	uint32_t turns = 0;
+	int error;
+
+	if (!remember(&before, count, requests))
+		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+	for (;;) {
+		oci_pmpi_drive();
+		error = PMPI(Testany)(count, requests, index, flag, status);
+		if (error || *flag || !wait)
+			break;
+		oci_pmpi_pause(&turns);
+	}
+	if (!error && *flag && *index != MPI_UNDEFINED)
+		error = tell(before.all[*index], status);
+	forget(&before);
+	return error;
+}
+
+int oci_pmpi_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+	int flag = 0;
+
+	if (!oci_pmpi_attention() || !index)
+		return PMPI(Waitany)(count, requests, index, status);
+	return any(count, requests, index, &flag, status, true);
+}
+
+int oci_pmpi_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+	if (!oci_pmpi_attention() || !index || !flag)
+		return PMPI(Testany)(count, requests, index, flag, status);
+	return any(count, requests, index, flag, status, false);
+}
+
+static int some(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[],
+		bool wait)
+{
+	struct before before;
+	uint32_t turns = 0;
+	int error;
+
+	if (!remember(&before, count, requests))
+		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+	for (;;) {
+		oci_pmpi_drive();
+		error = PMPI(Testsome)(count, requests, done, indices, statuses);
+		if (error || *done || !wait)
+			break;
+		oci_pmpi_pause(&turns);
+	}
+	if (!error && *done != MPI_UNDEFINED)
+		error = tell_some(&before, *done, indices, statuses);
+	forget(&before);
+	return error;
+}
+
+int oci_pmpi_Waitsome(int count, MPI_Request requests[], int *done, int indices[],
+		      MPI_Status statuses[])
+{
+	if (!oci_pmpi_attention() || !done)
+		return PMPI(Waitsome)(count, requests, done, indices, statuses);
+	return some(count, requests, done, indices, statuses, true);
+}
+
+int oci_pmpi_Testsome(int count, MPI_Request requests[], int *done, int indices[],
+		      MPI_Status statuses[])
+{
+	if (!oci_pmpi_attention() || !done)
+		return PMPI(Testsome)(count, requests, done, indices, statuses);
+	return some(count, requests, done, indices, statuses, false);
+}
+
+int oci_pmpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	if (oci_pmpi_attention())
+		oci_pmpi_drive();
+	return PMPI(Request_get_status)(request, flag, status);
+}
+
+/* An active operation goes on; its record is given back at its end. */
+int oci_pmpi_Request_free(MPI_Request *request)
+{
+	struct oci_record *record = request ? oci_record_of(*request) : NULL;
+	MPI_Comm comm;
+
+	if (request && any_failed())
+		oci_pmpi_failure_take(*request, &comm);
+	if (record)
+		oci_record_free(record);
+	return PMPI(Request_free)(request);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that make or end something common: communicators, windows, files.
+ *
+ * Most wait for all members and have no nonblocking twin. A barrier comes before them, in which we
+ * drive what is outstanding: who is through it finds all members inside the call or on their way
+ * into it, and none of them waits for us any more. It is left out where nothing can be outstanding
+ * on any member, which all know alike.
+ */
+#include "pmpi.h"
+
+#include <stdlib.h>
+
+/* Whether the members of a communicator may need us while they, or we, are inside a call. */
+static bool concerned(const struct oci_pmpi_comm *state)
+{
+	return state && oci_pmpi_job.together && state->known && (state->inter || state->size > 1);
+}
+
+static struct oci_pmpi_comm *decided(MPI_Comm comm)
+{
+	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
+
+	if (state)
+		oci_pmpi_await_decided(state);
+	return state;
+}
+
+static void meet(MPI_Comm comm)
+{
+	MPI_Request all;
+
+	if (concerned(decided(comm)) && PMPI(Ibarrier)(comm, &all) == MPI_SUCCESS)
+		oci_pmpi_await(&all, MPI_STATUS_IGNORE);
+}
+
+#define LIST(...) __VA_ARGS__
+/* `from`: the communicator whose members all make the call. */
+#define MAKE(name, from, parameters, arguments)    \
+	int oci_pmpi_##name(LIST parameters)       \
+	{                                          \
+		meet(from);                        \
+		return PMPI(name)(LIST arguments); \
+	}
+
+/* clang-format off */
+MAKE(Comm_dup, comm, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+MAKE(Comm_split, comm, (MPI_Comm comm, int color, int key, MPI_Comm *made),
+     (comm, color, key, made))
+MAKE(Comm_create, comm, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
+MAKE(Intercomm_merge, comm, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))
+MAKE(Cart_create, comm,
+     (MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+      MPI_Comm *made),
+     (comm, ndims, dims, periods, reorder, made))
+MAKE(Cart_sub, comm, (MPI_Comm comm, const int remain[], MPI_Comm *made), (comm, remain, made))
+MAKE(Graph_create, comm,
+     (MPI_Comm comm, int nodes, const int indx[], const int edges[], int reorder,
+      MPI_Comm *made),
+     (comm, nodes, indx, edges, reorder, made))
+MAKE(Dist_graph_create, comm,
+     (MPI_Comm comm, int n, const int sources[], const int degrees[], const int destinations[],
+      const int weights[], MPI_Info info, int reorder, MPI_Comm *made),
+     (comm, n, sources, degrees, destinations, weights, info, reorder, made))
+MAKE(Dist_graph_create_adjacent, comm,
+     (MPI_Comm comm, int in, const int sources[], const int inweights[], int out,
+      const int destinations[], const int outweights[], MPI_Info info, int reorder,
+      MPI_Comm *made),
+     (comm, in, sources, inweights, out, destinations, outweights, info, reorder, made))
+MAKE(Comm_spawn, comm,
+     (const char *command, char *argv[], int most, MPI_Info info, int root, MPI_Comm comm,
+      MPI_Comm *made, int codes[]),
+     (command, argv, most, info, root, comm, made, codes))
+MAKE(Comm_spawn_multiple, comm,
+     (int count, char *commands[], char **argvs[], const int most[], const MPI_Info infos[],
+      int root, MPI_Comm comm, MPI_Comm *made, int codes[]),
+     (count, commands, argvs, most, infos, root, comm, made, codes))
+MAKE(Comm_accept, comm,
+     (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+     (port, info, root, comm, made))
+MAKE(Comm_connect, comm,
+     (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+     (port, info, root, comm, made))
+MAKE(Win_create, comm,
+     (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+     (base, size, unit, info, comm, win))
+MAKE(Win_allocate, comm,
+     (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+     (size, unit, info, comm, base, win))
+MAKE(Win_allocate_shared, comm,
+     (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+     (size, unit, info, comm, base, win))
+MAKE(Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
+MAKE(File_open, comm,
+     (MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file),
+     (comm, name, mode, info, file))
+/* clang-format on */
+
+/* ---- with more to do --------------------------------------------------------------------------
+ */
+
+/* The info keys of a new communicator, which are there from the first call on. */
+static void take_info(int error, MPI_Comm comm, MPI_Info info)
+{
+	struct oci_pmpi_comm *state = error ? NULL : oci_pmpi_comm_get(comm);
+
+	if (state)
+		oci_pmpi_forced_take(state, info);
+}
+
+int oci_pmpi_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
+{
+	int error;
+
+	meet(comm);
+	error = PMPI(Comm_dup_with_info)(comm, info, made);
+	take_info(error, error ? MPI_COMM_NULL : *made, info);
+	return error;
+}
+
+int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
+{
+	int error;
+
+	meet(comm);
+	error = PMPI(Comm_split_type)(comm, type, key, info, made);
+	take_info(error, error ? MPI_COMM_NULL : *made, info);
+	return error;
+}
+
+int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
+{
+	int error;
+
+	decided(comm);
+	error = PMPI(Comm_set_info)(comm, info);
+	take_info(error, comm, info);
+	return error;
+}
+
+int oci_pmpi_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
+{
+	decided(comm);
+	return PMPI(Comm_idup)(comm, made, request);
+}
+
+int oci_pmpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
+{
+	decided(comm);
+	return PMPI(Comm_idup_with_info)(comm, info, made, request);
+}
+
+/*
+ * Only the group's members make the call: a barrier of messages among them, by dissemination. In
+ * round k one goes to rank + 2^k and one comes from rank - 2^k, which is another rank in each
+ * round.
+ */
+static int meet_group(const int *ranks, int size, int me, int tag)
+{
+	MPI_Request send, receive;
+	int error = MPI_SUCCESS;
+
+	for (int far = 1; far < size && !error; far *= 2) {
+		error = PMPI(Irecv)(NULL, 0, MPI_BYTE, ranks[(me + size - far % size) % size], tag,
+				    oci_pmpi_job.world, &receive);
+		if (!error)
+			error = PMPI(Isend)(NULL, 0, MPI_BYTE, ranks[(me + far) % size], tag,
+					    oci_pmpi_job.world, &send);
+		if (!error)
+			error = oci_pmpi_await(&receive, MPI_STATUS_IGNORE);
+		if (!error)
+			error = oci_pmpi_await(&send, MPI_STATUS_IGNORE);
+	}
+	return error;
+}
+
+int oci_pmpi_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
+{
+	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
+	int size = 0, me = MPI_UNDEFINED, *ranks;
+	int first = oci_pmpi_job.tags / 2; /* those below are bootstrap.c's */
+
+	if (concerned(state) && group != MPI_GROUP_NULL && tag >= 0) {
+		PMPI(Group_size)(group, &size);
+		PMPI(Group_rank)(group, &me);
+		ranks = malloc((size_t)size * sizeof(*ranks) + 1);
+		/* Two groups of one process, in two threads, have two tags; the last tag is the
+		 * probes'. */
+		if (me != MPI_UNDEFINED && ranks && oci_pmpi_world_ranks(group, size, ranks))
+			meet_group(ranks, size, me, first + tag % (first - 2));
+		free(ranks);
+	}
+	return PMPI(Comm_create_group)(comm, group, tag, made);
+}
+
+/* Is the leader of the other side one of our job, on which both leaders agree? */
+static bool ours(MPI_Comm peer_comm, int remote)
+{
+	int world = MPI_UNDEFINED, size = 0, inter = 0;
+	MPI_Group group;
+
+	if (peer_comm == MPI_COMM_NULL)
+		return false;
+	PMPI(Comm_test_inter)(peer_comm, &inter);
+	if (inter)
+		PMPI(Comm_remote_group)(peer_comm, &group);
+	else
+		PMPI(Comm_group)(peer_comm, &group);
+	PMPI(Group_size)(group, &size);
+	if (remote >= 0 && remote < size)
+		PMPI(Group_translate_ranks)(group, 1, &remote, oci_pmpi_job.group, &world);
+	PMPI(Group_free)(&group);
+	return world != MPI_UNDEFINED;
+}
+
+/*
+ * Each side meets, the leaders meet, each side meets again. The program promises that the tag is
+ * not used otherwise between the leaders.
+ */
+int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, int remote, int tag,
+			      MPI_Comm *made)
+{
+	struct oci_pmpi_comm *state = decided(local);
+	MPI_Request send, receive;
+
+	if (state && oci_pmpi_job.together && state->known) {
+		meet(local);
+		if (state->rank == (uint32_t)leader && ours(peer_comm, remote) &&
+		    !PMPI(Irecv)(NULL, 0, MPI_BYTE, remote, tag, peer_comm, &receive) &&
+		    !PMPI(Isend)(NULL, 0, MPI_BYTE, remote, tag, peer_comm, &send)) {
+			oci_pmpi_await(&receive, MPI_STATUS_IGNORE);
+			oci_pmpi_await(&send, MPI_STATUS_IGNORE);
+		}
+		meet(local);
+	}
+	return PMPI(Intercomm_create)(local, leader, peer_comm, remote, tag, made);
+}
+
+/* ---- ends -------------------------------------------------------------------------------------
+ */
+
+int oci_pmpi_Comm_free(MPI_Comm *comm)
+{
+	int error;
+
+	if (comm)
+		decided(*comm);
+	error = PMPI(Comm_free)(comm);
+	oci_pmpi_comm_reap();
+	return error;
+}
+
+/* It waits until all that is outstanding on the communicator is over, ours too. */
+int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
+{
+	struct oci_pmpi_comm *state = comm ? decided(*comm) : NULL;
+	uint32_t turns = 0;
+	int error;
+
+	while (state && __atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE)) {
+		oci_pmpi_drive_from_engine();
+		oci_pmpi_drive();
+		oci_pmpi_pause(&turns);
+	}
+	if (comm)
+		meet(*comm);
+	error = PMPI(Comm_disconnect)(comm);
+	oci_pmpi_comm_reap();
+	return error;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Algorithms forced on one communicator by its info keys onecopy_NAME, as they are given to
+ * MPI_Comm_set_info, MPI_Comm_dup_with_info and MPI_Comm_split_type. These are collective, so that
+ * all members see the same words at the same place among their collectives. MPICH keeps no keys
+ * that it does not know: MPI_Comm_get_info does not show ours, and MPI_Comm_dup does not copy them.
+ */
+#include "pmpi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[OC_COLLECTIVES] = {
+	[OC_BARRIER] = "barrier",
+	[OC_BCAST] = "bcast",
+	[OC_SCATTER] = "scatter",
+	[OC_GATHER] = "gather",
+	[OC_ALLGATHER] = "allgather",
+	[OC_ALLTOALL] = "alltoall",
+	[OC_REDUCE] = "reduce",
+	[OC_ALLREDUCE] = "allreduce",
+	[OC_SCATTERV] = "scatterv",
+	[OC_GATHERV] = "gatherv",
+	[OC_ALLGATHERV] = "allgatherv",
+	[OC_ALLTOALLV] = "alltoallv",
+	[OC_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+	[OC_REDUCE_SCATTER] = "reduce_scatter",
+	[OC_SCAN] = "scan",
+	[OC_EXSCAN] = "exscan",
+};
+
+static void force(struct oci_pmpi_comm *state, int i)
+{
+	/* All ranks have the same words; the first one speaks. */
+	if (oc_team_force(state->team, names[i], state->forced[i]) && state->rank == 0)
+		oci_pmpi_warn("info key onecopy_%s=%s of a communicator is ignored: %s", names[i],
+			      state->forced[i], oc_team_error(state->team));
+}
+
+void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info)
+{
+	char key[64], words[MPI_MAX_INFO_VAL + 1], *kept;
+	int found;
+
+	if (info == MPI_INFO_NULL || state->reason)
+		return;
+	for (int i = 0; i < OC_COLLECTIVES; i++) {
+		snprintf(key, sizeof(key), "onecopy_%s", names[i]);
+		found = 0;
+		PMPI(Info_get)(info, key, MPI_MAX_INFO_VAL, words, &found);
+		kept = found ? strdup(words) : NULL;
+		if (!kept)
+			continue;
+		free(state->forced[i]);
+		state->forced[i] = kept;
+		if (state->team)
+			force(state, i);
+	}
+}
+
+void oci_pmpi_forced_apply(struct oci_pmpi_comm *state)
+{
+	for (int i = 0; i < OC_COLLECTIVES; i++)
+		if (state->forced[i])
+			force(state, i);
+}
+
+void oci_pmpi_forced_forget(struct oci_pmpi_comm *state)
+{
+	for (int i = 0; i < OC_COLLECTIVES; i++)
+		free(state->forced[i]);
+}

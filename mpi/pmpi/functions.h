@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The functions of MPI that this library stands in front of, and those that it calls. Names only:
+ * entry.S reads this too.
+ */
+#ifndef OC_PMPI_FUNCTIONS_H
+#define OC_PMPI_FUNCTIONS_H
+
+/* clang-format off */
+
+/* The served collectives: X(name) has MPI_name, MPI_Iname and MPI_name_init. */
+#define OCI_BLOCKING(X) \
+	X(Barrier) X(Bcast) X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) \
+	X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce) X(Allreduce) \
+	X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)
+#define OCI_NONBLOCKING(X) \
+	X(Ibarrier) X(Ibcast) X(Iscatter) X(Iscatterv) X(Igather) X(Igatherv) X(Iallgather) \
+	X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce) X(Iallreduce) \
+	X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)
+#define OCI_PERSISTENT(X) \
+	X(Barrier_init) X(Bcast_init) X(Scatter_init) X(Scatterv_init) X(Gather_init) \
+	X(Gatherv_init) X(Allgather_init) X(Allgatherv_init) X(Alltoall_init) X(Alltoallv_init) \
+	X(Alltoallw_init) X(Reduce_init) X(Allreduce_init) X(Reduce_scatter_init) \
+	X(Reduce_scatter_block_init) X(Scan_init) X(Exscan_init)
+
+/* Never served, but they block. */
+#define OCI_NEIGHBORHOOD(X) \
+	X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) \
+	X(Neighbor_alltoallw) \
+	X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) \
+	X(Ineighbor_alltoallv) X(Ineighbor_alltoallw)
+
+#define OCI_POINT_TO_POINT(X) \
+	X(Send) X(Ssend) X(Rsend) X(Recv) X(Sendrecv) X(Sendrecv_replace) X(Probe) X(Iprobe) \
+	X(Mprobe) X(Improbe) X(Mrecv)
+
+#define OCI_COMPLETION(X) \
+	X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) \
+	X(Request_get_status) X(Request_free) X(Start) X(Startall)
+
+/* They make or end something that is common to the ranks, and may wait for them. */
+#define OCI_CONSTRUCTION(X) \
+	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup) X(Comm_idup_with_info) X(Comm_split) \
+	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Intercomm_create) \
+	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
+	X(Dist_graph_create_adjacent) X(Comm_free) X(Comm_disconnect) X(Comm_set_info) \
+	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect) \
+	X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(File_open)
+
+#define OCI_LIFE(X) X(Init) X(Init_thread) X(Finalize) X(Type_free) X(Op_free)
+
+#define OCI_WRAPPED(X) \
+	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) \
+	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_LIFE(X)
+
+/* Called, but not stood in front of. */
+#define OCI_CALLED(X) \
+	X(Isend) X(Issend) X(Irsend) X(Irecv) X(Isendrecv_replace) X(Imrecv) X(Recv_init) \
+	X(Cancel) X(Get_count) X(Initialized) X(Query_thread) \
+	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
+	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
+	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
+	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Info_get) \
+	X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr) \
+	X(Type_get_envelope) X(Type_get_contents) X(Type_size_x) X(Type_get_extent_x) \
+	X(Type_get_true_extent_x) X(Pack_c) X(Unpack_c) X(Reduce_local_c) X(Op_commutative) \
+	X(Add_error_class) X(Add_error_code) X(Add_error_string)
+
+/* clang-format on */
+
+#endif

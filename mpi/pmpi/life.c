@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From MPI_Init to MPI_Finalize. Before and after, every call goes to the MPI as it is.
+ *
+ * MPI_Init exchanges, with one PMPI_Allgather, who is on which node and takes part, and duplicates
+ * MPI_COMM_WORLD once. So all processes of a job need this library, or none; a process with
+ * ONECOPY=off takes part in this, and no communicator that it is in is served.
+ */
+#include "pmpi.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct oci_pmpi_job oci_pmpi_job = { .world = MPI_COMM_NULL, .self = MPI_COMM_NULL };
+
+/* What MPI_Init exchanges. */
+struct presence {
+	char boot_id[40];
+	uint64_t pid_namespace;
+	char version[16];
+	uint32_t on;
+};
+
+/* One write(2) a line, like the engine's: ranks share a terminal. */
+static void say(const char *kind, const char *format, va_list arguments)
+{
+	char line[1024];
+	char host[64] = "?";
+	size_t used;
+	int written;
+
+	gethostname(host, sizeof(host) - 1);
+	used = (size_t)snprintf(line, sizeof(line), "onecopy: [%s:%d] %s: ", host, (int)getpid(),
+				kind);
+	written = vsnprintf(line + used, sizeof(line) - used, format, arguments);
+	if (written > 0)
+		used += (size_t)written;
+	if (used > sizeof(line) - 1)
+		used = sizeof(line) - 1;
+	line[used++] = '\n';
+	if (write(STDERR_FILENO, line, used) < 0)
+		return; /* a closed stderr is not ours to report */
+}
+
+void oci_pmpi_info(const char *format, ...)
+{
+	const char *level = getenv("ONECOPY_LOG");
+	va_list arguments;
+
+	if (!level || (strcmp(level, "info") && strcmp(level, "debug")))
+		return;
+	va_start(arguments, format);
+	say("info", format, arguments);
+	va_end(arguments);
+}
+
+void oci_pmpi_warn(const char *format, ...)
+{
+	const char *level = getenv("ONECOPY_LOG");
+	va_list arguments;
+
+	if (level && !strcmp(level, "error"))
+		return;
+	va_start(arguments, format);
+	say("warning", format, arguments);
+	va_end(arguments);
+}
+
+/* The values are those of the option table. */
+static bool switched_off(void)
+{
+	static const char *const off[] = { "off", "0", "no", "false" };
+	const char *text = getenv("ONECOPY");
+
+	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
+		if (!strcmp(text, off[i]))
+			return true;
+	return false;
+}
+
+/* A process that does not know its node is on none: it takes no part. */
+static void describe(struct presence *me)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	struct stat namespace;
+
+	memset(me, 0, sizeof(*me));
+	snprintf(me->version, sizeof(me->version), "%s", oc_version());
+	me->on = !switched_off();
+	if (!file || !fgets(me->boot_id, sizeof(me->boot_id), file) ||
+	    stat("/proc/self/ns/pid", &namespace))
+		me->on = 0;
+	else
+		me->pid_namespace = namespace.st_ino;
+	if (file)
+		fclose(file);
+}
+
+static bool alike(const struct presence *a, const struct presence *b)
+{
+	return a->on && b->on && !memcmp(a->boot_id, b->boot_id, sizeof(a->boot_id)) &&
+	       a->pid_namespace == b->pid_namespace &&
+	       !memcmp(a->version, b->version, sizeof(a->version));
+}
+
+/* Who is here, and whether everyone is: the latter alike on all, as it compares with rank 0. */
+static int exchange(struct oci_pmpi_job *job)
+{
+	struct presence me, *all = calloc((size_t)job->size, sizeof(*all));
+	int error;
+
+	job->here = calloc((size_t)job->size, sizeof(*job->here));
+	job->ascending = calloc((size_t)job->size, sizeof(*job->ascending));
+	if (!all || !job->here || !job->ascending) {
+		free(all);
+		return MPI_ERR_NO_MEM;
+	}
+	describe(&me);
+	error = PMPI(Allgather)(&me, sizeof(me), MPI_BYTE, all, sizeof(me), MPI_BYTE,
+				MPI_COMM_WORLD);
+	job->together = !error;
+	job->node_ranks = 0;
+	for (int r = 0; r < job->size && !error; r++) {
+		job->ascending[r] = r;
+		job->here[r] = alike(&me, &all[r]);
+		job->node_ranks += job->here[r];
+		job->together = job->together && alike(&all[0], &all[r]);
+	}
+	free(all);
+	return error;
+}
+
+static int private_comm(MPI_Comm from, MPI_Comm *comm)
+{
+	int error = PMPI(Comm_dup)(from, comm);
+
+	return error ? error : PMPI(Comm_set_errhandler)(*comm, MPI_ERRORS_RETURN);
+}
+
+static int set_up(struct oci_pmpi_job *job)
+{
+	int level = MPI_THREAD_SINGLE, found = 0, error, *most;
+
+	PMPI(Comm_rank)(MPI_COMM_WORLD, &job->rank);
+	PMPI(Comm_size)(MPI_COMM_WORLD, &job->size);
+	error = exchange(job);
+	if (!error)
+		error = private_comm(MPI_COMM_WORLD, &job->world);
+	if (!error)
+		error = private_comm(MPI_COMM_SELF, &job->self);
+	if (!error)
+		error = PMPI(Comm_group)(job->world, &job->group);
+	if (!error)
+		error = PMPI(Comm_get_attr)(job->world, MPI_TAG_UB, &most, &found);
+	job->tags = found ? *most : 32767; /* what MPI promises at least */
+	PMPI(Query_thread)(&level);
+	job->threads = level == MPI_THREAD_MULTIPLE;
+	if (!error)
+		error = oci_pmpi_comm_start();
+	if (!error)
+		error = oci_pmpi_port_start();
+	if (!error && oci_pmpi_bootstrap_start())
+		error = MPI_ERR_NO_MEM;
+	return error;
+}
+
+/* After the MPI's own. A failure here is one of MPI_Init: the ranks could not agree otherwise. */
+static int begin(void)
+{
+	struct oci_pmpi_job *job = &oci_pmpi_job;
+	int error = set_up(job);
+
+	if (error)
+		return error;
+	if (!job->together && job->rank == 0)
+		oci_pmpi_info("the processes of this job are not all on one node, or onecopy is "
+			      "switched off in some: nonblocking and persistent collectives stay "
+			      "with the MPI");
+	oc_set_progress(oci_pmpi_drive_from_engine);
+	if (job->threads && job->together)
+		oci_pmpi_attend(1);
+	job->active = true;
+	return MPI_SUCCESS;
+}
+
+int oci_pmpi_Init(int *argc, char ***argv)
+{
+	int error = PMPI(Init)(argc, argv);
+
+	return error ? error : begin();
+}
+
+int oci_pmpi_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int error = PMPI(Init_thread)(argc, argv, required, provided);
+
+	return error ? error : begin();
+}
+
+/*
+ * Peers may still need this process for what is outstanding with them. Teams that are under
+ * creation come first: all members have begun them, and drive them here.
+ */
+static void wait_for_all(struct oci_pmpi_job *job)
+{
+	MPI_Request everyone;
+	uint32_t turns = 0;
+
+	while (oci_pmpi_bootstraps()) {
+		oci_pmpi_drive();
+		oci_pmpi_pause(&turns);
+	}
+	if (PMPI(Ibarrier)(job->world, &everyone) == MPI_SUCCESS)
+		oci_pmpi_await(&everyone, MPI_STATUS_IGNORE);
+}
+
+static void end(struct oci_pmpi_job *job)
+{
+	wait_for_all(job);
+	oci_pmpi_comm_stop();
+	oci_pmpi_bootstrap_stop();
+	oci_record_stop();
+	oci_pmpi_port_stop();
+	oc_set_progress(NULL);
+	oc_stats_write(job->rank);
+	job->active = false;
+	oci_pmpi_attention_count = 0;
+	PMPI(Group_free)(&job->group);
+	PMPI(Comm_free)(&job->self);
+	PMPI(Comm_free)(&job->world);
+	free(job->here);
+	free(job->ascending);
+	job->here = NULL;
+	job->ascending = NULL;
+}
+
+int oci_pmpi_Finalize(void)
+{
+	if (oci_pmpi_job.active)
+		end(&oci_pmpi_job);
+	return PMPI(Finalize)();
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the preload library share.
+ *
+ *   entry.S        the exported symbols: jumps that decide nothing and touch nothing
+ *   resolve.c      which MPI this process has, and its functions
+ *   life.c         MPI_Init, MPI_Finalize, messages to the user
+ *   comm.c         one object per communicator: is it served, its team
+ *   bootstrap.c    how the members of a future team reach each other
+ *   calls.h        each collective's parameters, and how they become a struct oci_mpi_call
+ *   blocking.c     blocking collectives
+ *   request.c      outstanding operations: records, carriers, drive
+ *   started.c      nonblocking and persistent collectives, MPI_Start
+ *   completion.c   Wait, Test, Request_free
+ *   twin.c         blocking point-to-point calls and neighbourhood collectives, as nonblocking ones
+ *   construction.c calls that make communicators, windows and files
+ *   port.c, kept.c what mpi/common asks of the MPI
+ *   forced.c       algorithms that info keys ask for
+ *   failure.c      an engine's error as an MPI error code with the sentence
+ *
+ * Two rules keep programs from waiting for ever:
+ *   - While an operation of ours is outstanding here (oci_pmpi_attention), no call of this process
+ *     blocks inside the MPI: it runs as its nonblocking twin, and we drive both.
+ *   - Blocking and nonblocking collectives do not match each other in MPICH, so which of the two
+ *     stands for a call is decided from what all members see alike, never from what is outstanding.
+ */
+#ifndef OC_PMPI_PMPI_H
+#define OC_PMPI_PMPI_H
+
+#include "real.h"
+
+#include "common/operation.h"
+
+#include <onecopy/onecopy.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Our functions have the MPI's own prototypes. */
+#define OCI_DECLARE(name) extern __typeof__(MPI_##name) oci_pmpi_##name;
+OCI_WRAPPED(OCI_DECLARE)
+#undef OCI_DECLARE
+
+#define OCI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define OCI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define OCI_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+/* ---- life.c -----------------------------------------------------------------------------------
+ */
+
+/* Set in MPI_Init and cleared in MPI_Finalize, in one thread, on all ranks alike. */
+struct oci_pmpi_job {
+	bool active;
+	/* All processes of MPI_COMM_WORLD are on this node and switched on. Then nonblocking
+	 * collectives are served; else a blocking call that is handed back, on a communicator
+	 * across nodes, could leave one of them without progress. */
+	bool together;
+	bool threads;	/* MPI_THREAD_MULTIPLE */
+	MPI_Comm world; /* private duplicates; errors return */
+	MPI_Comm self;
+	MPI_Group group; /* of world */
+	int rank, size;
+	bool *here;	/* size: on this node, switched on, of our version */
+	int *ascending; /* size: 0, 1, 2, ... */
+	uint32_t node_ranks;
+	int tags; /* MPI_TAG_UB + 1 */
+};
+extern struct oci_pmpi_job oci_pmpi_job;
+
+/* One line on standard error, at ONECOPY_LOG=info or debug; whatever the level but error. */
+void oci_pmpi_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void oci_pmpi_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- comm.c -----------------------------------------------------------------------------------
+ */
+
+struct oci_pmpi_comm {
+	MPI_Comm comm;	    /* MPI_COMM_NULL once it has been freed */
+	const char *reason; /* why it stays with the MPI; NULL: it is served */
+	bool known;	    /* all its processes are of MPI_COMM_WORLD, so they have this library */
+	bool inter;
+	bool refused; /* there was no memory for a team: there will be none */
+	bool ready;   /* the team is, and nothing of the time before is undecided */
+	uint32_t rank, size;
+	struct oc_team *team; /* NULL until the first served collective */
+	uint32_t undecided;   /* operations that began while the team was under creation; atomic */
+	uint32_t outstanding; /* operations in all; atomic */
+	char *forced[OC_COLLECTIVES]; /* the words of info keys */
+	struct oci_pmpi_comm *alive_next, **alive_link;
+	struct oci_pmpi_comm *next; /* among the freed ones */
+};
+
+/* Finds the object of a communicator by its handle, which the MPI recycles: see comm.c. */
+#define OCI_CACHE_SLOTS 8
+struct oci_comm_cache {
+	MPI_Comm comm;
+	uint32_t generation;
+	struct oci_pmpi_comm *state;
+};
+extern OCI_TLS struct oci_comm_cache oci_comm_cache[OCI_CACHE_SLOTS];
+extern uint32_t oci_comm_generation;
+
+struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm);
+
+/* NULL: leave the communicator alone (before MPI_Init, after MPI_Finalize, not a communicator). */
+static inline struct oci_pmpi_comm *oci_pmpi_comm_get(MPI_Comm comm)
+{
+	uintptr_t handle = (uintptr_t)comm;
+	const struct oci_comm_cache *c = &oci_comm_cache[(handle ^ handle >> 26) % OCI_CACHE_SLOTS];
+
+	/* Acquire: pairs with the release in comm.c of whoever freed a communicator. */
+	if (OCI_LIKELY(c->comm == comm &&
+		       c->generation == __atomic_load_n(&oci_comm_generation, __ATOMIC_ACQUIRE)))
+		return c->state;
+	return oci_pmpi_comm_find(comm);
+}
+
+int oci_pmpi_comm_start(void); /* in MPI_Init: the key of the attribute */
+void oci_pmpi_comm_stop(void); /* in MPI_Finalize: frees what is left */
+void oci_pmpi_comm_reap(void); /* destroys teams of communicators that were freed */
+/* The team, created at the first call, which all members make; NULL: no memory, on all alike. */
+struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state);
+/* World ranks of a group's members; MPI_UNDEFINED: not of our job. False: no memory. */
+bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks);
+
+/* ---- bootstrap.c ------------------------------------------------------------------------------
+ */
+
+int oci_pmpi_bootstrap_start(void);
+void oci_pmpi_bootstrap_stop(void);
+/* 0 or -ENOMEM. Sends nothing. */
+int oci_pmpi_bootstrap_create(struct oci_pmpi_comm *state, struct oc_bootstrap *bootstrap);
+/* Its first exchange; by all members at the same place among their collectives. */
+int oci_pmpi_bootstrap_introduce(void *context, MPI_Comm comm);
+/* Instead, where there is no memory: waits until the team is refused on all members. */
+void oci_pmpi_bootstrap_abstain(struct oci_pmpi_comm *state);
+uint32_t oci_pmpi_bootstraps(void); /* how many are not yet released */
+/* Messages that outlive their bootstrap. */
+void oci_pmpi_bootstrap_drive(void);
+
+/* ---- request.c, started.c ---------------------------------------------------------------------
+ */
+
+typedef int oci_native(const struct oci_mpi_call *call, MPI_Comm comm, MPI_Request *request);
+
+/* An operation of the engine, seen by the program as its carrier. */
+struct oci_record {
+	struct oci_record *next, **link; /* among the active ones, in the order of their starts */
+	struct oci_record *bucket;	 /* of the persistent ones with this hash */
+	struct oci_record *made;	 /* of all that there are */
+	int tag;			 /* of the carrier's message; this record's for ever */
+	MPI_Request carrier;
+	struct oci_pmpi_comm *state;
+	oci_native *native;
+	const char *name;
+	struct oc_request *engine;
+	MPI_Request inner; /* the MPI's own, where the call was handed back after its start */
+	bool persistent, active, freed, undecided;
+	bool nothing; /* to do: no rank has any bytes */
+	struct oci_mpi_operation operation;
+};
+
+/*
+ * Not 0: something of ours is outstanding here (operations, teams under creation, messages, freed
+ * communicators), or a failure waits to be told; with MPI_THREAD_MULTIPLE always, as another thread
+ * may start something while this one is inside the MPI. A thread sees its own starts; so relaxed.
+ */
+extern uint32_t oci_pmpi_attention_count;
+
+static inline bool oci_pmpi_attention(void)
+{
+	return OCI_UNLIKELY(__atomic_load_n(&oci_pmpi_attention_count, __ATOMIC_RELAXED) != 0);
+}
+
+static inline void oci_pmpi_attend(int change)
+{
+	__atomic_fetch_add(&oci_pmpi_attention_count, (uint32_t)change, __ATOMIC_RELAXED);
+}
+
+/* Moves everything of ours that is outstanding. Not from inside the engine. */
+void oci_pmpi_drive(void);
+/* What the engine calls while it waits. */
+void oci_pmpi_drive_from_engine(void);
+/* One unsuccessful turn of a loop around oci_pmpi_drive(). */
+void oci_pmpi_pause(uint32_t *turns);
+/* PMPI_Wait() that drives us too. */
+int oci_pmpi_await(MPI_Request *request, MPI_Status *status);
+/* Until no operation of a communicator waits for its team: natives may be called in order. */
+void oci_pmpi_await_decided(struct oci_pmpi_comm *state);
+
+struct oci_record *oci_record_get(void);
+void oci_record_put(struct oci_record *record);
+void oci_record_activate(struct oci_record *record);
+/* The record of a persistent operation of ours, or NULL. */
+struct oci_record *oci_record_of(MPI_Request request);
+void oci_record_keep(struct oci_record *record);
+/* Its request is freed: it is over with it now, or when the operation ends. */
+void oci_record_free(struct oci_record *record);
+extern uint32_t oci_record_persistents; /* how many there are; atomic */
+/* The operation has ended here: tells the carrier. error: MPI_SUCCESS or a code. */
+void oci_record_finish(struct oci_record *record, int error);
+/* Starts (again) what is open. 1 over, 0 outstanding, OC_HAND_BACK, or *code is an MPI error. */
+int oci_record_launch(struct oci_record *record, int *code);
+void oci_record_stop(void); /* in MPI_Finalize */
+
+/* ---- failure.c --------------------------------------------------------------------------------
+ */
+
+/* -errno of the engine as an MPI error code. */
+int oci_pmpi_failure(const struct oc_team *team, int error);
+/* Calls the communicator's error handler; the code. */
+int oci_pmpi_raise(MPI_Comm comm, int code);
+/* An operation has failed; whoever completes its request is to be told. */
+void oci_pmpi_failed(MPI_Request request, struct oci_pmpi_comm *state, int code);
+/* Takes the failure of a request that was completed: its code, or MPI_SUCCESS. */
+int oci_pmpi_failure_take(MPI_Request request, MPI_Comm *comm);
+extern uint32_t oci_pmpi_failures; /* how many wait to be told; atomic */
+void oci_pmpi_failure_comm_gone(MPI_Comm comm);
+
+/* ---- the others -------------------------------------------------------------------------------
+ */
+
+/* Is the call one that the engine can take at its word? Else the MPI says what is wrong with it. */
+bool oci_pmpi_sane(const struct oci_mpi_call *call, const struct oci_pmpi_comm *state);
+
+void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info);
+void oci_pmpi_forced_apply(struct oci_pmpi_comm *state);
+void oci_pmpi_forced_forget(struct oci_pmpi_comm *state);
+
+int oci_pmpi_port_start(void);
+void oci_pmpi_port_stop(void);
+bool oci_pmpi_type_predefined(MPI_Datatype type);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What mpi/common asks of the MPI, by PMPI_ functions.
+ *
+ * The shape of a datatype is worked out once. Predefined ones are in a table, made in MPI_Init and
+ * only read after; a derived one has its shape as an attribute, which dies with it; and each thread
+ * has a cache of derived ones in front, good until any of them dies, as handles come back.
+ */
+#include "pmpi.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the shape of one -------------------------------------------------------------------------
+ */
+
+static bool lies_together(MPI_Datatype type, const struct oci_port_type *shape);
+
+struct contents {
+	int integers, addresses, types, combiner;
+	int integer[3];
+	MPI_Aint address[1];
+	MPI_Datatype child;
+};
+
+/* Those whose contents are a few numbers and one type; false for all others. */
+static bool take_apart(MPI_Datatype type, struct contents *c)
+{
+	if (PMPI(Type_get_envelope)(type, &c->integers, &c->addresses, &c->types, &c->combiner) !=
+	    MPI_SUCCESS)
+		return false;
+	switch (c->combiner) {
+	case MPI_COMBINER_DUP:
+	case MPI_COMBINER_CONTIGUOUS:
+	case MPI_COMBINER_VECTOR:
+	case MPI_COMBINER_HVECTOR:
+		return PMPI(Type_get_contents)(type, 3, 1, 1, c->integer, c->address, &c->child) ==
+		       MPI_SUCCESS;
+	default:
+		return false;
+	}
+}
+
+static void drop(MPI_Datatype type)
+{
+	int integers, addresses, types, combiner;
+
+	PMPI(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+	if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
+	    combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
+		PMPI(Type_free)(&type);
+}
+
+/*
+ * Packs one element that is filled with a pattern that repeats in no way that a layout could:
+ * packed bytes that equal those in memory come from the same places, in order. Types of more than 1
+ * MiB that take_apart() does not know are packed; this says nothing wrong of them, only less.
+ */
+static bool packs_in_place(MPI_Datatype type, const struct oci_port_type *shape)
+{
+	unsigned char *memory, *packed;
+	uint64_t state = 88172645463325252u;
+	bool same = false;
+
+	if (shape->size > (size_t)1 << 20)
+		return false;
+	memory = malloc(shape->size);
+	packed = malloc(shape->size);
+	for (size_t i = 0; memory && i < shape->size; i++) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		memory[i] = (unsigned char)state;
+	}
+	if (memory && packed &&
+	    oci_port_pack(packed, (void *)((uintptr_t)memory - (uintptr_t)shape->true_lb), 1,
+			  type) == MPI_SUCCESS)
+		same = !memcmp(memory, packed, shape->size);
+	free(memory);
+	free(packed);
+	return same;
+}
+
+static bool child_is_dense(const struct oci_port_type *child)
+{
+	return child->contiguous && (ptrdiff_t)child->size == child->extent;
+}
+
+static bool lies_together(MPI_Datatype type, const struct oci_port_type *shape)
+{
+	struct oci_port_type child;
+	struct contents c;
+	bool together;
+
+	if (!shape->size)
+		return true;
+	if ((ptrdiff_t)shape->size != shape->true_extent)
+		return false;
+	if (!take_apart(type, &c))
+		return packs_in_place(type, shape);
+	oci_port_type_get(c.child, &child);
+	together = c.combiner == MPI_COMBINER_DUP ? child.contiguous : child_is_dense(&child);
+	if (c.combiner == MPI_COMBINER_CONTIGUOUS)
+		together = c.integer[0] == 1 ? child.contiguous : together;
+	if (c.combiner == MPI_COMBINER_VECTOR)
+		together = together && (c.integer[0] == 1 || c.integer[2] == c.integer[1]);
+	if (c.combiner == MPI_COMBINER_HVECTOR)
+		together = together && (c.integer[0] == 1 ||
+					c.address[0] == c.integer[1] * (MPI_Aint)child.extent);
+	drop(c.child);
+	return together;
+}
+
+static void look_at(MPI_Datatype type, struct oci_port_type *shape)
+{
+	MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+
+	PMPI(Type_size_x)(type, &size);
+	PMPI(Type_get_extent_x)(type, &lower, &extent);
+	PMPI(Type_get_true_extent_x)(type, &true_lower, &true_extent);
+	*shape = (struct oci_port_type){
+		.size = (size_t)size,
+		.extent = (ptrdiff_t)extent,
+		.true_lb = (ptrdiff_t)true_lower,
+		.true_extent = (ptrdiff_t)true_extent,
+	};
+	shape->contiguous = lies_together(type, shape);
+	shape->dense = shape->contiguous && (ptrdiff_t)shape->size == shape->extent;
+}
+
+/* ---- predefined ones --------------------------------------------------------------------------
+ */
+
+#define SLOTS 512 /* a power of two, more than twice as many as there are */
+
+static struct known {
+	MPI_Datatype type;
+	bool used;
+	struct oci_port_type shape;
+} known[SLOTS];
+
+static size_t slot_of(MPI_Datatype type)
+{
+	uint32_t handle = (uint32_t)(uintptr_t)type;
+
+	return (handle * 2654435761u) >> 23; /* the upper 9 bits of Knuth's product */
+}
+
+static const struct oci_port_type *find_known(MPI_Datatype type)
+{
+	for (size_t i = slot_of(type);; i = (i + 1) % SLOTS) {
+		if (!known[i].used)
+			return NULL;
+		if (known[i].type == type)
+			return &known[i].shape;
+	}
+}
+
+bool oci_pmpi_type_predefined(MPI_Datatype type)
+{
+	return find_known(type) != NULL;
+}
+
+static void know(MPI_Datatype type)
+{
+	struct oci_port_type shape;
+	size_t i = slot_of(type);
+
+	/* An optional type that this MPI lacks is null. */
+	if (type == MPI_DATATYPE_NULL || find_known(type))
+		return;
+	look_at(type, &shape);
+	while (known[i].used)
+		i = (i + 1) % SLOTS;
+	known[i] = (struct known){ .type = type, .used = true, .shape = shape };
+}
+
+static void know_all(void)
+{
+	const MPI_Datatype all[] = {
+		MPI_CHAR,
+		MPI_SIGNED_CHAR,
+		MPI_UNSIGNED_CHAR,
+		MPI_BYTE,
+		MPI_PACKED,
+		MPI_WCHAR,
+		MPI_SHORT,
+		MPI_UNSIGNED_SHORT,
+		MPI_INT,
+		MPI_UNSIGNED,
+		MPI_LONG,
+		MPI_UNSIGNED_LONG,
+		MPI_LONG_LONG,
+		MPI_UNSIGNED_LONG_LONG,
+		MPI_FLOAT,
+		MPI_DOUBLE,
+		MPI_LONG_DOUBLE,
+		MPI_INT8_T,
+		MPI_INT16_T,
+		MPI_INT32_T,
+		MPI_INT64_T,
+		MPI_UINT8_T,
+		MPI_UINT16_T,
+		MPI_UINT32_T,
+		MPI_UINT64_T,
+		MPI_C_BOOL,
+		MPI_C_FLOAT_COMPLEX,
+		MPI_C_DOUBLE_COMPLEX,
+		MPI_C_LONG_DOUBLE_COMPLEX,
+		MPI_AINT,
+		MPI_OFFSET,
+		MPI_COUNT,
+		MPI_FLOAT_INT,
+		MPI_DOUBLE_INT,
+		MPI_LONG_INT,
+		MPI_SHORT_INT,
+		MPI_2INT,
+		MPI_LONG_DOUBLE_INT,
+		MPI_CXX_BOOL,
+		MPI_CXX_FLOAT_COMPLEX,
+		MPI_CXX_DOUBLE_COMPLEX,
+		MPI_CXX_LONG_DOUBLE_COMPLEX,
+		MPI_CHARACTER,
+		MPI_LOGICAL,
+		MPI_INTEGER,
+		MPI_REAL,
+		MPI_DOUBLE_PRECISION,
+		MPI_COMPLEX,
+		MPI_DOUBLE_COMPLEX,
+		MPI_2REAL,
+		MPI_2DOUBLE_PRECISION,
+		MPI_2INTEGER,
+		MPI_INTEGER1,
+		MPI_INTEGER2,
+		MPI_INTEGER4,
+		MPI_INTEGER8,
+		MPI_REAL4,
+		MPI_REAL8,
+		MPI_REAL16,
+		MPI_COMPLEX8,
+		MPI_COMPLEX16,
+		MPI_COMPLEX32,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		know(all[i]);
+}
+
+/* ---- derived ones -----------------------------------------------------------------------------
+ */
+
+#define CACHED 16
+
+static OCI_TLS struct {
+	MPI_Datatype type;
+	uint32_t generation;
+	struct oci_port_type shape;
+} cache[CACHED];
+static uint32_t generation = 1; /* the empty cache's is 0 */
+static int key = MPI_KEYVAL_INVALID;
+
+static int type_gone(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+	(void)type;
+	(void)keyval;
+	(void)extra;
+	free(value);
+	/* Release: pairs with the acquire below, in a thread that gets the handle for a new type.
+	 */
+	__atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
+	return MPI_SUCCESS;
+}
+
+static void recall(MPI_Datatype type, struct oci_port_type *shape)
+{
+	struct oci_port_type *kept = NULL;
+	int found = 0;
+
+	if (key != MPI_KEYVAL_INVALID && PMPI(Type_get_attr)(type, key, &kept, &found) == 0 &&
+	    found) {
+		*shape = *kept;
+		return;
+	}
+	look_at(type, shape);
+	kept = key == MPI_KEYVAL_INVALID ? NULL : malloc(sizeof(*kept));
+	if (!kept)
+		return;
+	*kept = *shape;
+	if (PMPI(Type_set_attr)(type, key, kept) != MPI_SUCCESS)
+		free(kept);
+}
+
+void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
+{
+	const struct oci_port_type *predefined = find_known(type);
+	uint32_t now, handle = (uint32_t)(uintptr_t)type;
+	unsigned int i = (handle ^ handle >> 8) % CACHED;
+
+	if (OCI_LIKELY(predefined)) {
+		*shape = *predefined;
+		return;
+	}
+	if (type == MPI_DATATYPE_NULL) {
+		*shape = (struct oci_port_type){ 0 };
+		return;
+	}
+	now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+	if (cache[i].type != type || cache[i].generation != now) {
+		recall(type, &cache[i].shape);
+		cache[i].type = type;
+		cache[i].generation = now;
+	}
+	*shape = cache[i].shape;
+}
+
+int oci_pmpi_port_start(void)
+{
+	know_all();
+	return PMPI(Type_create_keyval)(MPI_TYPE_NULL_COPY_FN, type_gone, &key, NULL);
+}
+
+/* Attributes of types that live on keep the function until they die. */
+void oci_pmpi_port_stop(void)
+{
+	PMPI(Type_free_keyval)(&key);
+}
+
+/* ---- bytes and operations ---------------------------------------------------------------------
+ */
+
+int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
+{
+	MPI_Count at = 0;
+
+	return PMPI(Pack_c)(user, (MPI_Count)count, type, packed, (MPI_Count)PTRDIFF_MAX, &at,
+			    oci_pmpi_job.self);
+}
+
+int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
+{
+	MPI_Count at = 0;
+
+	return PMPI(Unpack_c)(packed, (MPI_Count)PTRDIFF_MAX, &at, user, (MPI_Count)count, type,
+			      oci_pmpi_job.self);
+}
+
+static const MPI_Op predefined[] = {
+	MPI_SUM, MPI_MAX,  MPI_MIN,  MPI_PROD,	 MPI_LAND,   MPI_BAND,	  MPI_LOR,
+	MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP,
+};
+
+uint32_t oci_port_op_id(MPI_Op op)
+{
+	for (uint32_t i = 0; i < sizeof(predefined) / sizeof(predefined[0]); i++)
+		if (predefined[i] == op)
+			return i + 1;
+	return 0;
+}
+
+bool oci_port_op_commutes(MPI_Op op)
+{
+	int commutes = 0;
+
+	if (OCI_LIKELY(op != MPI_REPLACE && op != MPI_NO_OP && oci_port_op_id(op)))
+		return true;
+	PMPI(Op_commutative)(op, &commutes);
+	return commutes;
+}
+
+int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type)
+{
+	return PMPI(Reduce_local_c)(in, inout, (MPI_Count)count, type, op);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Outstanding operations and the requests that the program holds for them.
+ *
+ * The program's request is a carrier: a receive of no bytes from ourselves, on a private duplicate
+ * of MPI_COMM_SELF, with a tag of its own. When the operation is over we send that message. So it
+ * completes in each form of Wait and Test, beside any other requests, and a persistent one keeps
+ * its handle. (MPICH's generalized requests are not polled while the program sits in other calls,
+ * and cannot be persistent.)
+ *
+ * Operations start and end in any thread; the list of active ones is under a lock, which is never
+ * waited for with anything held: who does not get it leaves the work to its holder.
+ */
+#include "pmpi.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t oci_pmpi_attention_count;
+uint32_t oci_record_persistents;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oci_record *first, **last = &first;
+
+/* Records are never given back before MPI_Finalize: each keeps its tag. */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oci_record *pool, *made;
+static int next_tag;
+
+#define BUCKETS 256
+static pthread_mutex_t bucket_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oci_record *buckets[BUCKETS];
+
+/* ---- records ----------------------------------------------------------------------------------
+ */
+
+struct oci_record *oci_record_get(void)
+{
+	struct oci_record *record;
+
+	pthread_mutex_lock(&pool_lock);
+	record = pool;
+	if (record) {
+		pool = record->next;
+	} else if (next_tag < oci_pmpi_job.tags) {
+		record = calloc(1, sizeof(*record));
+		if (record) {
+			record->tag = next_tag++;
+			record->made = made;
+			made = record;
+		}
+	}
+	pthread_mutex_unlock(&pool_lock);
+	if (!record)
+		return NULL;
+	record->next = NULL;
+	record->carrier = record->inner = MPI_REQUEST_NULL;
+	record->engine = NULL;
+	record->persistent = record->active = record->freed = record->undecided = false;
+	return record;
+}
+
+void oci_record_put(struct oci_record *record)
+{
+	pthread_mutex_lock(&pool_lock);
+	record->next = pool;
+	pool = record;
+	pthread_mutex_unlock(&pool_lock);
+}
+
+void oci_record_stop(void)
+{
+	struct oci_record *record, *next;
+
+	for (record = made; record; record = next) {
+		next = record->made;
+		free(record);
+	}
+	made = pool = NULL;
+	next_tag = 0;
+	first = NULL;
+	last = &first;
+	memset(buckets, 0, sizeof(buckets));
+	oci_record_persistents = 0;
+}
+
+void oci_record_activate(struct oci_record *record)
+{
+	oci_pmpi_attend(1);
+	__atomic_fetch_add(&record->state->outstanding, 1, __ATOMIC_RELAXED);
+	if (record->undecided)
+		__atomic_fetch_add(&record->state->undecided, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&lock);
+	record->next = NULL;
+	record->link = last;
+	*last = record;
+	last = &record->next;
+	pthread_mutex_unlock(&lock);
+}
+
+static struct oci_record **bucket_of(MPI_Request request)
+{
+	uintptr_t handle = (uintptr_t)request;
+
+	return &buckets[(handle ^ handle >> 8) % BUCKETS];
+}
+
+struct oci_record *oci_record_of(MPI_Request request)
+{
+	struct oci_record *record;
+
+	if (!__atomic_load_n(&oci_record_persistents, __ATOMIC_RELAXED))
+		return NULL;
+	pthread_mutex_lock(&bucket_lock);
+	record = *bucket_of(request);
+	while (record && record->carrier != request)
+		record = record->bucket;
+	pthread_mutex_unlock(&bucket_lock);
+	return record;
+}
+
+void oci_record_keep(struct oci_record *record)
+{
+	struct oci_record **bucket = bucket_of(record->carrier);
+
+	pthread_mutex_lock(&bucket_lock);
+	record->bucket = *bucket;
+	*bucket = record;
+	pthread_mutex_unlock(&bucket_lock);
+	__atomic_fetch_add(&oci_record_persistents, 1, __ATOMIC_RELAXED);
+}
+
+static void unlist(struct oci_record *record)
+{
+	struct oci_record **at = bucket_of(record->carrier);
+
+	pthread_mutex_lock(&bucket_lock);
+	while (*at != record)
+		at = &(*at)->bucket;
+	*at = record->bucket;
+	pthread_mutex_unlock(&bucket_lock);
+	__atomic_fetch_sub(&oci_record_persistents, 1, __ATOMIC_RELAXED);
+}
+
+void oci_record_free(struct oci_record *record)
+{
+	unlist(record);
+	/* The lock: the operation may be ending in another thread. */
+	pthread_mutex_lock(&lock);
+	record->freed = true;
+	if (!record->active) {
+		oci_mpi_close(&record->operation);
+		oci_record_put(record);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- driving ----------------------------------------------------------------------------------
+ */
+
+/* The carrier's receive is posted, so this send completes at once. */
+void oci_record_finish(struct oci_record *record, int error)
+{
+	struct oci_pmpi_comm *state = record->state;
+	int tag = record->tag;
+
+	if (error)
+		oci_pmpi_failed(record->carrier, state, error);
+	record->active = false;
+	if (!record->persistent || record->freed) {
+		oci_mpi_close(&record->operation);
+		/* The message goes first: the tag is the record's next user's. */
+		PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
+		oci_record_put(record);
+	} else {
+		PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
+	}
+}
+
+static void decided(struct oci_record *record)
+{
+	if (record->undecided)
+		__atomic_fetch_sub(&record->state->undecided, 1, __ATOMIC_RELEASE);
+	record->undecided = false;
+}
+
+/* True: over, *error is what came of it. */
+static bool step(struct oci_record *record, int *error)
+{
+	int result, done = 0;
+
+	*error = MPI_SUCCESS;
+	if (record->engine) {
+		result = oc_peek(record->engine);
+		if (!result)
+			return false;
+		record->engine = NULL;
+		if (result == OC_HAND_BACK) {
+			*error = record->native(&record->operation.mpi, record->state->comm,
+						&record->inner);
+			decided(record);
+			return *error != MPI_SUCCESS;
+		}
+		decided(record);
+		*error = result < 0 ? oci_pmpi_failure(record->state->team, result) :
+				      oci_mpi_store(&record->operation);
+		return true;
+	}
+	*error = PMPI(Test)(&record->inner, &done, MPI_STATUS_IGNORE);
+	return done || *error;
+}
+
+/* Whoever holds the lock and is called again, by the engine that it drives, leaves at once. */
+static void drive_records(void)
+{
+	struct oci_record *record, *next;
+	int error;
+
+	if (!__atomic_load_n(&first, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
+		return;
+	for (record = first; record; record = next) {
+		struct oci_pmpi_comm *state = record->state;
+
+		next = record->next;
+		if (!step(record, &error))
+			continue;
+		*record->link = next;
+		if (next)
+			next->link = record->link;
+		else
+			last = record->link;
+		oci_record_finish(record, error);
+		/* Release: pairs with the acquire of whoever destroys the communicator's object. */
+		__atomic_fetch_sub(&state->outstanding, 1, __ATOMIC_RELEASE);
+		oci_pmpi_attend(-1);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void oci_pmpi_drive(void)
+{
+	oc_progress();
+	drive_records();
+	oci_pmpi_bootstrap_drive();
+	oci_pmpi_comm_reap();
+}
+
+/*
+ * The probe is what makes MPICH move. It is for a message that nobody sends, on a duplicate of
+ * MPI_COMM_WORLD: one on a duplicate of MPI_COMM_SELF moves nothing in MPICH 4.0.2.
+ */
+void oci_pmpi_drive_from_engine(void)
+{
+	int found;
+
+	PMPI(Iprobe)
+	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
+	if (oci_pmpi_attention()) {
+		drive_records();
+		oci_pmpi_bootstrap_drive();
+	}
+}
+
+void oci_pmpi_pause(uint32_t *turns)
+{
+	if (++*turns < 64)
+		__builtin_ia32_pause();
+	else
+		sched_yield();
+}
+
+int oci_pmpi_await(MPI_Request *request, MPI_Status *status)
+{
+	uint32_t turns = 0;
+	int done = 0, error;
+
+	for (;;) {
+		oci_pmpi_drive();
+		error = PMPI(Test)(request, &done, status);
+		if (error || done)
+			return error;
+		oci_pmpi_pause(&turns);
+	}
+}
+
+void oci_pmpi_await_decided(struct oci_pmpi_comm *state)
+{
+	uint32_t turns = 0;
+
+	/* Acquire: pairs with the release in decided(). */
+	while (OCI_UNLIKELY(__atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE))) {
+		oci_pmpi_drive_from_engine();
+		oci_pmpi_drive();
+		oci_pmpi_pause(&turns);
+	}
+}

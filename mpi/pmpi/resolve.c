@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which MPI this process has, and where its functions are; decided at the first call of any.
+ *
+ * Ours is an MPICH whose ABI is that of the mpi.h that we are compiled with.
+ * PMPI_Get_library_version tells, whose arguments are alike in every ABI: MPICH's text has a line
+ * "MPICH ABI: c:r:a", in libtool's terms, and libraries with the same c - a are compatible. In
+ * front of any other MPI we are as if we were not there.
+ */
+#include "pmpi.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As in entry.S. `direct`: from inside the MPI. */
+struct oci_entry_slot {
+	void *mpi, *pmpi, *direct;
+};
+
+/* Longer than MPI_MAX_LIBRARY_VERSION_STRING of any MPI (MPICH: 8192, Open MPI: 256). */
+#define VERSION_BYTES 16384
+
+extern struct oci_entry_slot oci_entry_slots[], oci_entry_slots_end[];
+extern uintptr_t oci_entry_inside[2];
+void *oci_entry_resolve(struct oci_entry_slot *slot, int pmpi);
+
+struct oci_real oci_real;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool resolved;
+static void *library; /* with the MPI in it, where the program loaded it behind the linker's back */
+
+struct name {
+	const char *name;
+	void *ours; /* what stands in front; NULL: nothing does */
+	void **real;
+};
+
+static const struct name names[] = {
+#define WRAPPED(name) { #name, (void *)oci_pmpi_##name, (void **)&oci_real.name },
+#define CALLED(name) { #name, NULL, (void **)&oci_real.name },
+	/* The slots are in this order, too. */
+	OCI_WRAPPED(WRAPPED) OCI_CALLED(CALLED)
+};
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+/* The next definition behind ours. */
+static void *find(const char *prefix, const char *name)
+{
+	char symbol[64];
+	void *found;
+
+	snprintf(symbol, sizeof(symbol), "%s%s", prefix, name);
+	found = dlsym(RTLD_NEXT, symbol);
+	return found || !library ? found : dlsym(library, symbol);
+}
+
+struct objects {
+	char *name[1024];
+	size_t count;
+};
+
+static int note_object(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	struct objects *objects = context;
+
+	(void)bytes;
+	if (*info->dlpi_name && objects->count < sizeof(objects->name) / sizeof(objects->name[0]))
+		objects->name[objects->count++] = strdup(info->dlpi_name);
+	return 0;
+}
+
+/*
+ * An interpreter that loads an MPI as part of a module (RTLD_LOCAL) keeps it out of the scope in
+ * which RTLD_NEXT looks. The names are collected first: dlopen() has no place inside the walk.
+ */
+static void find_library(void)
+{
+	struct objects *objects = calloc(1, sizeof(*objects));
+	void *handle;
+
+	if (!objects)
+		return;
+	dl_iterate_phdr(note_object, objects);
+	for (size_t i = 0; i < objects->count; i++) {
+		handle = objects->name[i] && !library ?
+				 dlopen(objects->name[i], RTLD_LAZY | RTLD_NOLOAD) :
+				 NULL;
+		if (handle && dlsym(handle, "PMPI_Get_library_version"))
+			library = handle;
+		else if (handle)
+			dlclose(handle);
+		free(objects->name[i]);
+	}
+	free(objects);
+}
+
+/* All ranks would say it: the first speaks for them. */
+static void refuse(const char *why, const char *version)
+{
+	const char *rank = getenv("PMI_RANK");
+
+	if (!rank || !strcmp(rank, "0"))
+		oci_pmpi_warn("libonecopy-pmpi.so was built for MPICH %s, but %s (%.*s): all "
+			      "collectives stay with the MPI; build onecopy against the MPI that "
+			      "runs",
+			      MPICH_VERSION, why, (int)strcspn(version, "\n"), version);
+}
+
+/* An MPICH that we are not built for deserves a word; any other MPI does not. */
+static bool abi_fits(void)
+{
+	int (*get)(char *, int *) = (int (*)(char *, int *))find("PMPI_", "Get_library_version");
+	static char version[VERSION_BYTES];
+	const char *abi;
+	int length = 0, current, revision, age;
+
+	if (!get || get(version, &length))
+		return false;
+	abi = strstr(version, "MPICH ABI:");
+	if (!abi)
+		return false;
+	if (sscanf(abi, "MPICH ABI: %d:%d:%d", &current, &revision, &age) != 3 ||
+	    current - age != OC_PMPI_ABI) {
+		refuse("one of another ABI is running", version);
+		return false;
+	}
+	for (size_t i = 0; i < NAMES; i++) {
+		*names[i].real = find("PMPI_", names[i].name);
+		if (!*names[i].real) {
+			refuse("the one that is running lacks functions", version);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The code of the library that has the MPI's functions. */
+static int note_inside(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	uintptr_t within = *(uintptr_t *)context;
+
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD || within - start >= part->p_memsz)
+			continue;
+		oci_entry_inside[0] = start;
+		oci_entry_inside[1] = part->p_memsz;
+		return 1;
+	}
+	return 0;
+}
+
+static int no_mpi(void)
+{
+	oci_pmpi_warn("a function of MPI was called, but no MPI library is loaded; link the "
+		      "program with one");
+	return 1;
+}
+
+/* With the lock. False: there is no MPI yet. */
+static bool resolve(void)
+{
+	size_t slots = (size_t)(oci_entry_slots_end - oci_entry_slots);
+	uintptr_t inside;
+	bool ours;
+
+	if (!dlsym(RTLD_NEXT, "PMPI_Get_library_version"))
+		find_library();
+	if (!find("PMPI_", "Get_library_version"))
+		return false;
+	ours = abi_fits();
+	inside = (uintptr_t)oci_real.Send;
+	if (ours)
+		dl_iterate_phdr(note_inside, &inside);
+	for (size_t i = 0; i < slots; i++) {
+		struct oci_entry_slot *slot = &oci_entry_slots[i];
+		void *mpi = ours ? names[i].ours : find("MPI_", names[i].name);
+		void *pmpi = ours ? names[i].ours : find("PMPI_", names[i].name);
+
+		/* Another thread may be jumping through it: either way it comes out right. */
+		__atomic_store_n(&slot->direct, ours ? *names[i].real : pmpi, __ATOMIC_RELEASE);
+		__atomic_store_n(&slot->pmpi, pmpi ? pmpi : (void *)no_mpi, __ATOMIC_RELEASE);
+		__atomic_store_n(&slot->mpi, mpi ? mpi : (void *)no_mpi, __ATOMIC_RELEASE);
+	}
+	return true;
+}
+
+__attribute__((used)) void *oci_entry_resolve(struct oci_entry_slot *slot, int pmpi)
+{
+	void *target = (void *)no_mpi;
+
+	pthread_mutex_lock(&lock);
+	if (!resolved)
+		resolved = resolve();
+	if (resolved)
+		target = pmpi ? slot->pmpi : slot->mpi;
+	pthread_mutex_unlock(&lock);
+	return target;
+}

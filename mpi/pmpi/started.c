@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nonblocking and persistent collectives: one struct oci_mpi_call, opened for the engine, with a
+ * carrier. What the engine does not serve is the MPI's own request, unless the engine says so only
+ * later (the communicator's team was being created): then the carrier waits for the MPI's.
+ */
+#include "calls.h"
+
+#include <errno.h>
+
+#define APART "nonblocking collectives are served where all processes of the job are on one node"
+#define NO_TEAM "the ranks could not form a team"
+
+/* From here on, no operation on the communicator can be handed back after its start. */
+static bool is_ready(struct oci_pmpi_comm *state)
+{
+	if (OCI_LIKELY(state->ready))
+		return true;
+	state->ready = !__atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE) &&
+		       oc_team_progress(state->team) == 1;
+	return state->ready;
+}
+
+int oci_record_launch(struct oci_record *record, int *code)
+{
+	struct oci_pmpi_comm *state = record->state;
+	struct oci_mpi_operation *o = &record->operation;
+	bool ready = is_ready(state);
+	int result;
+
+	oci_mpi_load(o);
+	if (OCI_UNLIKELY(o->status))
+		result = oc_team_abandon(state->team, &o->call, o->status);
+	else
+		result = oc_start(state->team, &o->call, &record->engine);
+	if (result == OC_HAND_BACK)
+		return OC_HAND_BACK;
+	/* A ready team decides in oc_start(); small operations are often over there, too. */
+	if (!result && ready)
+		result = oc_peek(record->engine);
+	else if (!result)
+		record->undecided = true;
+	if (result)
+		record->engine = NULL;
+	if (result < 0)
+		*code = oci_pmpi_failure(state->team, result);
+	if (result == 1)
+		*code = oci_mpi_store(o);
+	return result;
+}
+
+static int carrier_start(struct oci_record *record)
+{
+	return PMPI(Irecv)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self, &record->carrier);
+}
+
+/* Completes the carrier of an operation that is over as soon as it has begun. */
+static int complete(struct oci_record *record, MPI_Request *request)
+{
+	int error = carrier_start(record);
+
+	*request = record->carrier;
+	oci_record_finish(record, MPI_SUCCESS);
+	return error;
+}
+
+static int give_back(struct oci_record *record, const struct oci_mpi_call *call, oci_native *native,
+		     MPI_Request *request)
+{
+	struct oci_pmpi_comm *state = record->state;
+	int error;
+
+	oci_pmpi_await_decided(state);
+	error = native(call, state->comm, request);
+	oci_mpi_close(&record->operation);
+	oci_record_put(record);
+	return error;
+}
+
+static int launch(struct oci_record *record, const struct oci_mpi_call *call, MPI_Request *request)
+{
+	int code = MPI_SUCCESS, result = oci_record_launch(record, &code);
+
+	if (result == OC_HAND_BACK)
+		return give_back(record, call, record->native, request);
+	if (result < 0 || code) {
+		oci_mpi_close(&record->operation);
+		oci_record_put(record);
+		return oci_pmpi_raise(record->state->comm, code);
+	}
+	if (result == 1)
+		return complete(record, request);
+	code = carrier_start(record);
+	*request = record->carrier;
+	record->active = true;
+	oci_record_activate(record);
+	return code;
+}
+
+/* A communicator whose nonblocking collectives may be served; else the reason is counted. */
+static bool is_served(const struct oci_pmpi_comm *state, const char *name)
+{
+	const char *reason = state->reason ? state->reason : oci_pmpi_job.together ? NULL : APART;
+
+	if (OCI_UNLIKELY(reason))
+		oc_count_handed_back(name, reason);
+	return !reason;
+}
+
+int oci_pmpi_start(const struct oci_mpi_call *call, const char *name, oci_native *native,
+		   MPI_Comm comm, MPI_Request *request)
+{
+	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
+	struct oci_record *record;
+	const char *reason;
+	enum oci_mpi_path path;
+
+	if (!state || !request || !oci_pmpi_sane(call, state) || !is_served(state, name)) {
+		if (state)
+			oci_pmpi_await_decided(state);
+		return native(call, comm, request);
+	}
+	record = oci_record_get();
+	if (!record)
+		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
+	record->state = state;
+	record->native = native;
+	record->name = name;
+	path = oci_mpi_open(&record->operation, call, state->rank, state->size, true, &reason);
+	if (path == OCI_MPI_NOTHING)
+		return complete(record, request);
+	if (path == OCI_MPI_ENGINE && oci_pmpi_team(state))
+		return launch(record, call, request);
+	oc_count_handed_back(name, path == OCI_MPI_BACK ? reason : NO_TEAM);
+	return give_back(record, call, native, request);
+}
+
+/* ---- persistent -------------------------------------------------------------------------------
+ */
+
+int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name, oci_native *native,
+		     oci_native_init *native_init, MPI_Comm comm, MPI_Info info,
+		     MPI_Request *request)
+{
+	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
+	struct oci_record *record;
+	const char *reason;
+	enum oci_mpi_path path;
+	int error;
+
+	if (!state || !request || !oci_pmpi_sane(call, state) || !is_served(state, name))
+		return native_init(call, comm, info, request);
+	record = oci_record_get();
+	if (!record)
+		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
+	path = oci_mpi_open(&record->operation, call, state->rank, state->size, true, &reason);
+	if (path == OCI_MPI_BACK) {
+		oc_count_handed_back(name, reason);
+		oci_pmpi_await_decided(state);
+		error = native_init(call, comm, info, request);
+		oci_mpi_close(&record->operation);
+		oci_record_put(record);
+		return error;
+	}
+	record->state = state;
+	record->native = native;
+	record->name = name;
+	record->persistent = true;
+	record->nothing = path == OCI_MPI_NOTHING;
+	error = PMPI(Recv_init)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self,
+				&record->carrier);
+	if (error)
+		return error;
+	*request = record->carrier;
+	oci_record_keep(record);
+	return MPI_SUCCESS;
+}
+
+static int start_record(struct oci_record *record)
+{
+	struct oci_pmpi_comm *state = record->state;
+	int error = PMPI(Start)(&record->carrier), result, code = MPI_SUCCESS;
+
+	if (error)
+		return error;
+	record->active = true;
+	result = OC_HAND_BACK;
+	if (record->nothing)
+		result = 1;
+	else if (oci_pmpi_team(state))
+		result = oci_record_launch(record, &code);
+	else
+		oc_count_handed_back(record->name, NO_TEAM);
+	if (result == OC_HAND_BACK) {
+		oci_pmpi_await_decided(state);
+		code = record->native(&record->operation.mpi, state->comm, &record->inner);
+		result = code ? -EIO : 0;
+	}
+	if (!result) {
+		oci_record_activate(record);
+		return MPI_SUCCESS;
+	}
+	oci_record_finish(record, MPI_SUCCESS);
+	return code ? oci_pmpi_raise(state->comm, code) : MPI_SUCCESS;
+}
+
+int oci_pmpi_Start(MPI_Request *request)
+{
+	struct oci_record *record = request ? oci_record_of(*request) : NULL;
+
+	return record && !record->active ? start_record(record) : PMPI(Start)(request);
+}
+
+int oci_pmpi_Startall(int count, MPI_Request requests[])
+{
+	int error = MPI_SUCCESS, here;
+
+	if (!__atomic_load_n(&oci_record_persistents, __ATOMIC_RELAXED) || count <= 0 || !requests)
+		return PMPI(Startall)(count, requests);
+	for (int i = 0; i < count; i++) {
+		here = oci_pmpi_Start(&requests[i]);
+		if (here)
+			error = here;
+	}
+	return error;
+}
