@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * onecopy-demo: runs a few unmodified MPI programs without and with onecopy, in turn, verifies
- * each run and says what changed and what onecopy served.
+ * onecopy-demo: runs a few unmodified MPI programs under Open MPI and under MPICH, without and with
+ * onecopy, in turn, verifies each run and says what changed and what onecopy served.
  *
- *   main.c     command line, the rounds
+ *   main.c     command line, what is needed
+ *   round.c    the rounds of a case: a program under an MPI
+ *   mpi.c      the MPIs: their launchers, what can run under them
  *   child.c    one run: start, time limit, captured output
  *   program.c  the programs: their commands, how their results are read
  *   hpcc.c     HPC Challenge's input and its own checks
@@ -25,6 +27,7 @@
 #define DEMO_METRICS_MAX 8
 #define DEMO_ROUNDS_MAX 99
 #define DEMO_RANKS_MAX 256
+#define DEMO_PROGRAMS_MAX 8
 
 enum demo_side {
 	DEMO_WITHOUT,
@@ -32,14 +35,22 @@ enum demo_side {
 	DEMO_SIDES,
 };
 
+enum demo_mpi_index {
+	DEMO_OPENMPI,
+	DEMO_MPICH,
+	DEMO_MPIS,
+};
+
 struct demo_options {
-	const char *with;     /* command put before mpirun, "--stats-json FILE" is appended */
-	const char *mpirun;   /* name or path */
-	const char *hpcc;     /* path of the HPC Challenge binary */
-	const char *asp;      /* path of the ASP binary */
-	const char *examples; /* folder with gradients.py and hpcc/hpccinf.txt */
+	const char *with; /* command put before mpirun, "--stats-json FILE" is appended */
+	const char *mpirun[DEMO_MPIS]; /* names or paths */
+	const char *hpcc;	       /* path of the HPC Challenge binary */
+	const char *programs; /* folder of the compiled examples; MPICH's are in mpich/ there */
+	const char *examples; /* folder with the scripts and hpcc/hpccinf.txt */
+	const char *mpi4py;   /* folder with an mpi4py for MPICH, or NULL */
 	const char *json;     /* where to write the results, or NULL */
 	const char *only;     /* name of the one program to run, or NULL */
+	const char *only_mpi; /* name of the one MPI, or NULL */
 	int ranks;
 	int rounds;
 	int timeout_s;
@@ -49,7 +60,6 @@ struct demo_options {
 struct demo_host {
 	char cpu_model[128];
 	char kernel[256];
-	char mpi[128];
 	int cpus;  /* that we may run on */
 	int cores; /* behind those CPUs */
 };
@@ -78,10 +88,30 @@ struct demo_files {
 	char hpcc_out[PATH_MAX];
 };
 
+struct demo_mpi {
+	const char *name;   /* "Open MPI" */
+	const char *option; /* "openmpi", as --mpi and --json have it */
+	const char *folder; /* of its programs, in options.programs */
+	const char *says;   /* what its launcher's --version has in it */
+	/* Options that bind ranks: a core for each, a hardware thread for each, more than CPUs. */
+	const char *cores, *threads, *shared;
+};
+
+/* A program under an MPI. */
+struct demo_case {
+	const struct demo_program *program;
+	int mpi;
+	char skipped[256];	     /* why it is not run; "" if it is */
+	struct demo_result *results; /* [side * rounds + round]; NULL if it is not run */
+};
+
 struct demo {
 	struct demo_options opt;
 	struct demo_host host;
 	struct demo_files files;
+	char version[DEMO_MPIS][128]; /* "" for an MPI that is not used */
+	struct demo_case cases[DEMO_MPIS * DEMO_PROGRAMS_MAX];
+	int num_cases;
 };
 
 /* A growing argument vector: strings one after the other, as glibc's argz keeps them. */
@@ -90,28 +120,49 @@ struct demo_args {
 	size_t len;
 };
 
+enum demo_kind {
+	DEMO_BINARY, /* of ours, built once for each MPI */
+	DEMO_SCRIPT, /* Python */
+	DEMO_HPCC,   /* Debian's, of Open MPI */
+};
+
 struct demo_program {
 	const char *name;
 	const char *what;
 	const char *checks; /* what "verified" means here */
-	const char *remedy; /* when the program cannot be found */
+	enum demo_kind kind;
+	const char *arguments; /* words; NULL: none */
+	/* For our own programs their ids are the names of the numbers in the result. */
 	const struct demo_metric *metrics;
 	size_t num_metrics;
-
-	/* Path that must exist before the first run. */
-	const char *(*needs)(const struct demo *demo);
-	/* Lays out input files, removes old output. NULL: nothing to do. */
-	int (*prepare)(const struct demo *demo);
-	/* Adds what follows mpirun's own options. */
-	void (*command)(const struct demo *demo, struct demo_args *args);
-	/* Reads and judges the output of a run that exited with 0: fills values and checksum, or
-	 * prints what is not right.
-	 */
-	int (*read)(const struct demo *demo, struct demo_result *result);
 };
 
 extern const struct demo_program *const demo_programs[];
 extern const size_t demo_num_programs;
+extern const struct demo_mpi demo_mpis[DEMO_MPIS];
+
+/* mpi.c */
+/* Asks the launchers for their versions and lists the cases, also those that will not be run. */
+void demo_cases_list(struct demo *demo);
+/* Adds the launcher and its options. */
+int demo_mpi_launch(const struct demo *demo, int mpi, struct demo_args *args);
+
+/* program.c */
+/* Path that must exist before the first run, in a static buffer, and what helps if it does not. */
+const char *demo_program_path(const struct demo *demo, const struct demo_program *program, int mpi);
+const char *demo_program_remedy(const struct demo_program *program);
+/* Adds what follows mpirun's own options. */
+int demo_program_command(const struct demo *demo, const struct demo_program *program, int mpi,
+			 struct demo_args *args);
+/*
+ * Reads and judges the output of a run that exited with 0: fills values and checksum, or prints
+ * what is not right.
+ */
+int demo_program_read(const struct demo *demo, const struct demo_program *program,
+		      struct demo_result *result);
+
+/* round.c: all runs of a case. */
+int demo_case_run(const struct demo *demo, struct demo_case *one);
 
 /* child.c */
 void demo_args_add(struct demo_args *args, const char *format, ...)
@@ -131,14 +182,16 @@ int demo_hpcc_read(const struct demo *demo, struct demo_result *result);
 
 /* stats.c */
 int demo_stats_read(const struct demo *demo, struct demo_result *result);
-void demo_stats_print(const char *program, json_t *stats);
+void demo_stats_print(const struct demo_case *one, json_t *stats);
 
 /* host.c */
-int demo_host_read(const char *mpirun, struct demo_host *host);
+int demo_host_read(struct demo_host *host);
+/* First line of what a command prints, without its newline; empty if there is none. */
+void demo_first_line(const char *command, char *line, size_t size);
 
-/* report.c: results[side * rounds + round] per program; NULL for a program that was not run. */
+/* report.c */
 void demo_report_head(const struct demo *demo);
-void demo_report_table(const struct demo *demo, struct demo_result *const *results);
-int demo_report_json(const struct demo *demo, struct demo_result *const *results);
+void demo_report_table(const struct demo *demo);
+int demo_report_json(const struct demo *demo);
 
 #endif

@@ -10,9 +10,12 @@
 
 enum option_key {
 	KEY_WITH = 256,
+	KEY_MPI,
 	KEY_MPIRUN,
+	KEY_MPIRUN_MPICH,
+	KEY_MPI4PY,
 	KEY_HPCC,
-	KEY_ASP,
+	KEY_PROGRAMS,
 	KEY_ASP_SIZE,
 	KEY_EXAMPLES,
 	KEY_JSON,
@@ -25,7 +28,9 @@ enum option_key {
 static const struct argp_option options[] = {
 	{ "rounds", KEY_ROUNDS, "N", 0, "runs of each program on each side (default 3)", 1 },
 	{ "ranks", KEY_RANKS, "N", 0, "MPI ranks (default 2)", 1 },
-	{ "only", KEY_ONLY, "PROGRAM", 0, "run one program: asp, gradients or hpcc", 1 },
+	{ "only", KEY_ONLY, "PROGRAM", 0,
+	  "run one program: asp, cg, heat, gradients, shuffle or hpcc", 1 },
+	{ "mpi", KEY_MPI, "NAME", 0, "run under one MPI: openmpi or mpich (default: both)", 1 },
 	{ "json", KEY_JSON, "FILE", 0, "write all samples and statistics to FILE", 1 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "kill a run that takes longer (default 300)", 1 },
 	{ "with", KEY_WITH, "CMD", 0,
@@ -34,7 +39,14 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "asp-size", KEY_ASP_SIZE, "N", 0, "vertices of asp's graph (default 3072)", 2 },
 	{ "mpirun", KEY_MPIRUN, "PATH", 0, "Open MPI's launcher (default mpirun)", 2 },
-	{ "asp", KEY_ASP, "PATH", 0, "the ASP binary (default: of this build)", 2 },
+	{ "mpirun-mpich", KEY_MPIRUN_MPICH, "PATH", 0, "MPICH's launcher (default mpirun.mpich)",
+	  2 },
+	{ "mpi4py-mpich", KEY_MPI4PY, "DIR", 0,
+	  "folder with an mpi4py for MPICH, for the Python programs (default: they run under Open "
+	  "MPI only, unless /usr/bin/python3 finds one)",
+	  2 },
+	{ "programs", KEY_PROGRAMS, "DIR", 0,
+	  "folder of the compiled examples (default: of this build)", 2 },
 	{ "hpcc", KEY_HPCC, "PATH", 0, "the HPC Challenge binary (default /usr/bin/hpcc)", 2 },
 	{ "examples", KEY_EXAMPLES, "DIR", 0, "folder of the examples' sources", 2 },
 	{ 0 },
@@ -57,7 +69,17 @@ static void check_program_name(struct argp_state *state, const char *name)
 	for (size_t p = 0; p < demo_num_programs; p++)
 		if (strcmp(demo_programs[p]->name, name) == 0)
 			return;
-	argp_error(state, "--only: no program '%s'; there are asp, gradients and hpcc", name);
+	argp_error(state,
+		   "--only: no program '%s'; there are asp, cg, heat, gradients, shuffle and hpcc",
+		   name);
+}
+
+static void check_mpi_name(struct argp_state *state, const char *name)
+{
+	for (int mpi = 0; mpi < DEMO_MPIS; mpi++)
+		if (strcmp(demo_mpis[mpi].option, name) == 0)
+			return;
+	argp_error(state, "--mpi: '%s' is neither openmpi nor mpich", name);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -68,14 +90,24 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_WITH:
 		opt->with = arg;
 		return 0;
+	case KEY_MPI:
+		check_mpi_name(state, arg);
+		opt->only_mpi = arg;
+		return 0;
 	case KEY_MPIRUN:
-		opt->mpirun = arg;
+		opt->mpirun[DEMO_OPENMPI] = arg;
+		return 0;
+	case KEY_MPIRUN_MPICH:
+		opt->mpirun[DEMO_MPICH] = arg;
+		return 0;
+	case KEY_MPI4PY:
+		opt->mpi4py = arg;
 		return 0;
 	case KEY_HPCC:
 		opt->hpcc = arg;
 		return 0;
-	case KEY_ASP:
-		opt->asp = arg;
+	case KEY_PROGRAMS:
+		opt->programs = arg;
 		return 0;
 	case KEY_EXAMPLES:
 		opt->examples = arg;
@@ -131,6 +163,7 @@ static int check_needs(const struct demo *demo)
 {
 	const char *end = strchrnul(demo->opt.with, ' ');
 	char first[PATH_MAX];
+	int runs = 0;
 
 	snprintf(first, sizeof(first), "%.*s", (int)(end - demo->opt.with), demo->opt.with);
 	if (strchr(first, '/') && !strpbrk(first, "'\"\\$~") && access(first, X_OK)) {
@@ -138,18 +171,22 @@ static int check_needs(const struct demo *demo)
 			first, strerror(errno));
 		return -1;
 	}
-	for (size_t p = 0; p < demo_num_programs; p++) {
-		const struct demo_program *program = demo_programs[p];
+	for (int i = 0; i < demo->num_cases; i++) {
+		const struct demo_case *one = &demo->cases[i];
+		const char *path = demo_program_path(demo, one->program, one->mpi);
 
-		if (demo->opt.only && strcmp(demo->opt.only, program->name) != 0)
+		if (*one->skipped)
 			continue;
-		if (access(program->needs(demo), R_OK)) {
-			fprintf(stderr, "onecopy-demo: %s: %s: %s; %s\n", program->name,
-				program->needs(demo), strerror(errno), program->remedy);
+		if (access(path, R_OK)) {
+			fprintf(stderr, "onecopy-demo: %s: %s: %s; %s\n", one->program->name, path,
+				strerror(errno), demo_program_remedy(one->program));
 			return -1;
 		}
+		runs++;
 	}
-	return 0;
+	if (!runs && demo->num_cases)
+		fprintf(stderr, "onecopy-demo: nothing can be run: %s\n", demo->cases[0].skipped);
+	return runs ? 0 : -1;
 }
 
 /* Better said now than after all runs. */
@@ -201,111 +238,15 @@ static void remove_scratch(const struct demo_files *files)
 	rmdir(files->folder);
 }
 
-static int build_command(const struct demo *demo, const struct demo_program *program,
-			 enum demo_side side, struct demo_args *args)
+static void free_results(struct demo *demo)
 {
-	if (side == DEMO_WITH) {
-		if (demo_args_add_words(args, demo->opt.with))
-			return -1;
-		demo_args_add(args, "--stats-json");
-		demo_args_add(args, "%s", demo->files.stats);
+	for (int c = 0; c < demo->num_cases; c++) {
+		struct demo_result *results = demo->cases[c].results;
+
+		for (int i = 0; results && i < DEMO_SIDES * demo->opt.rounds; i++)
+			json_decref(results[i].stats);
+		free(results);
 	}
-	demo_args_add(args, "%s", demo->opt.mpirun);
-	demo_args_add(args, "-n");
-	demo_args_add(args, "%d", demo->opt.ranks);
-	if (demo->opt.ranks <= demo->host.cores) {
-		demo_args_add(args, "--bind-to");
-		demo_args_add(args, "core");
-	} else if (demo->opt.ranks <= demo->host.cpus) {
-		demo_args_add(args, "--use-hwthread-cpus");
-		demo_args_add(args, "--bind-to");
-		demo_args_add(args, "hwthread");
-	} else {
-		demo_args_add(args, "--oversubscribe");
-		demo_args_add(args, "--bind-to");
-		demo_args_add(args, "none");
-	}
-	program->command(demo, args);
-	return 0;
-}
-
-/* One run, verified or complained about. */
-static int run_once(const struct demo *demo, const struct demo_program *program,
-		    enum demo_side side, struct demo_result *result)
-{
-	struct demo_args args = { 0 };
-	int ret;
-
-	if (program->prepare && program->prepare(demo))
-		return -1;
-	unlink(demo->files.stats);
-	ret = build_command(demo, program, side, &args);
-	if (!ret) {
-		ret = demo_child_run(demo, &args, &result->wall_s);
-		if (!ret)
-			ret = program->read(demo, result);
-		if (!ret && side == DEMO_WITH)
-			ret = demo_stats_read(demo, result);
-		if (ret)
-			demo_tail(demo, &args);
-	}
-	demo_args_free(&args);
-	return ret;
-}
-
-static int run_rounds(const struct demo *demo, const struct demo_program *program,
-		      struct demo_result *results)
-{
-	static const char *const sides[] = { "without", "with   " };
-	int rounds = demo->opt.rounds;
-
-	printf("\n%s: %s\n", program->name, program->what);
-	for (int i = 0; i < DEMO_SIDES * rounds; i++) {
-		enum demo_side side = i % 2 ? DEMO_WITH : DEMO_WITHOUT;
-		struct demo_result *result = &results[side * rounds + i / 2];
-
-		printf("  round %d of %d, %s onecopy ... ", i / 2 + 1, rounds, sides[side]);
-		fflush(stdout);
-		if (run_once(demo, program, side, result))
-			return -1;
-		if (strcmp(result->checksum, results[0].checksum) != 0) {
-			fprintf(stderr,
-				"\nonecopy-demo: %s: not verified: its result has checksum %s, the "
-				"first run's has %s\n",
-				program->name, result->checksum, results[0].checksum);
-			return -1;
-		}
-		printf("%6.2f s, verified\n", result->wall_s);
-	}
-	return 0;
-}
-
-static int run_all(const struct demo *demo, struct demo_result **results)
-{
-	size_t runs = (size_t)(DEMO_SIDES * demo->opt.rounds);
-
-	for (size_t p = 0; p < demo_num_programs; p++) {
-		if (demo->opt.only && strcmp(demo->opt.only, demo_programs[p]->name) != 0)
-			continue;
-		results[p] = calloc(runs, sizeof(*results[p]));
-		if (!results[p]) {
-			fprintf(stderr, "onecopy-demo: no memory\n");
-			return -1;
-		}
-		if (run_rounds(demo, demo_programs[p], results[p]))
-			return -1;
-	}
-	return 0;
-}
-
-static void free_results(const struct demo *demo, struct demo_result **results)
-{
-	for (size_t p = 0; p < demo_num_programs; p++) {
-		for (int i = 0; results[p] && i < DEMO_SIDES * demo->opt.rounds; i++)
-			json_decref(results[p][i].stats);
-		free(results[p]);
-	}
-	free(results);
 }
 
 int main(int argc, char **argv)
@@ -313,50 +254,48 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
-		.doc = "Runs MPI programs without and with onecopy, in turn, verifies each run and "
+		.doc = "Runs MPI programs under Open MPI and MPICH, without and with onecopy, in turn, verifies each run and "
 		       "prints what changed and what onecopy served.\vExit status: 0 if every run "
 		       "was verified, 1 if not, 2 for a bad option.",
 	};
-	static char build[PATH_MAX], with[PATH_MAX + 32], asp[PATH_MAX + 32];
+	static char build[PATH_MAX], with[PATH_MAX + 32], programs[PATH_MAX + 32];
 	static struct demo demo = {
-		.opt = { .mpirun = "mpirun",
+		.opt = { .mpirun = { "mpirun", "mpirun.mpich" },
 			 .hpcc = "/usr/bin/hpcc",
 			 .examples = OC_EXAMPLES_DIR,
 			 .with = with,
-			 .asp = asp,
+			 .programs = programs,
 			 .ranks = 2,
 			 .rounds = 3,
 			 .timeout_s = 300,
 			 .asp_size = 3072 },
 	};
-	struct demo_result **results;
-	int ret;
+	int ret = 0;
 
 	if (find_build(build))
 		return 1;
 	snprintf(with, sizeof(with), "%s/tools/onecopy/onecopy run", build);
-	snprintf(asp, sizeof(asp), "%s/examples/asp", build);
+	snprintf(programs, sizeof(programs), "%s/examples", build);
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &demo.opt);
 
 	demo_child_setup();
-	if (demo_host_read(demo.opt.mpirun, &demo.host) || check_needs(&demo) ||
-	    check_json(demo.opt.json))
+	if (demo_host_read(&demo.host))
 		return 1;
-	results = calloc(demo_num_programs, sizeof(*results));
-	if (!results || create_scratch(&demo.files)) {
-		free(results);
+	demo_cases_list(&demo);
+	if (check_needs(&demo) || check_json(demo.opt.json) || create_scratch(&demo.files))
 		return 1;
-	}
 
 	demo_report_head(&demo);
-	ret = run_all(&demo, results);
+	for (int i = 0; i < demo.num_cases && !ret; i++)
+		if (!*demo.cases[i].skipped)
+			ret = demo_case_run(&demo, &demo.cases[i]);
 	if (!ret) {
-		demo_report_table(&demo, results);
+		demo_report_table(&demo);
 		remove_scratch(&demo.files);
 		if (demo.opt.json)
-			ret = demo_report_json(&demo, results);
+			ret = demo_report_json(&demo);
 	}
-	free_results(&demo, results);
+	free_results(&demo);
 	return ret ? 1 : 0;
 }

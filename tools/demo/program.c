@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define METRICS(list) .metrics = list, .num_metrics = sizeof(list) / sizeof((list)[0])
 
 /* Our own programs print one line of JSON; a launcher's chatter may stand around it. */
 static json_t *json_line(const struct demo *demo, const char *program)
@@ -29,26 +29,27 @@ static json_t *json_line(const struct demo *demo, const char *program)
 	return found;
 }
 
-/* Takes the named numbers in order. */
-static int read_numbers(const struct demo *demo, const char *program, const char *const *names,
-			size_t count, struct demo_result *result)
+/* Takes the metrics' numbers in order. */
+static int read_numbers(const struct demo *demo, const struct demo_program *program,
+			struct demo_result *result)
 {
-	json_t *line = json_line(demo, program);
+	json_t *line = json_line(demo, program->name);
 	const char *checksum = json_string_value(json_object_get(line, "checksum"));
 	int ret = -1;
 
 	if (!line)
 		return -1;
 	if (!json_is_true(json_object_get(line, "verified"))) {
-		fprintf(stderr, "\nonecopy-demo: %s: not verified: it says so itself\n", program);
+		fprintf(stderr, "\nonecopy-demo: %s: not verified: it says so itself\n",
+			program->name);
 		goto out;
 	}
-	for (size_t i = 0; i < count; i++) {
-		json_t *number = json_object_get(line, names[i]);
+	for (size_t i = 0; i < program->num_metrics; i++) {
+		json_t *number = json_object_get(line, program->metrics[i].id);
 
 		if (!json_is_number(number)) {
 			fprintf(stderr, "\nonecopy-demo: %s: '%s' is missing from its result\n",
-				program, names[i]);
+				program->name, program->metrics[i].id);
 			goto out;
 		}
 		result->values[i] = json_number_value(number);
@@ -60,24 +61,65 @@ out:
 	return ret;
 }
 
-static const char *asp_needs(const struct demo *demo)
+const char *demo_program_path(const struct demo *demo, const struct demo_program *program, int mpi)
 {
-	return demo->opt.asp;
+	static char path[PATH_MAX];
+
+	switch (program->kind) {
+	case DEMO_BINARY:
+		snprintf(path, sizeof(path), "%s/%s%s", demo->opt.programs, demo_mpis[mpi].folder,
+			 program->name);
+		return path;
+	case DEMO_SCRIPT:
+		snprintf(path, sizeof(path), "%s/%s.py", demo->opt.examples, program->name);
+		return path;
+	default:
+		return demo->opt.hpcc;
+	}
 }
 
-static void asp_command(const struct demo *demo, struct demo_args *args)
+const char *demo_program_remedy(const struct demo_program *program)
 {
-	demo_args_add(args, "%s", demo->opt.asp);
-	demo_args_add(args, "--size");
-	demo_args_add(args, "%d", demo->opt.asp_size);
-	demo_args_add(args, "--json");
+	switch (program->kind) {
+	case DEMO_BINARY:
+		return "build it (make), with libopenmpi-dev, libmpich-dev and gfortran installed";
+	case DEMO_SCRIPT:
+		return "name the examples folder by --examples";
+	default:
+		return "install the package hpcc or name it by --hpcc";
+	}
 }
 
-static int asp_read(const struct demo *demo, struct demo_result *result)
+int demo_program_command(const struct demo *demo, const struct demo_program *program, int mpi,
+			 struct demo_args *args)
 {
-	static const char *const names[] = { "total_s", "bcast_s_max", "bcast_s_min" };
+	if (program->kind == DEMO_HPCC) {
+		demo_args_add(args, "--wdir");
+		demo_args_add(args, "%s", demo->files.folder);
+	}
+	if (program->kind == DEMO_SCRIPT) {
+		if (mpi == DEMO_MPICH && demo->opt.mpi4py) {
+			demo_args_add(args, "env");
+			demo_args_add(args, "PYTHONPATH=%s", demo->opt.mpi4py);
+		}
+		/* Debian's interpreter by its path: mpi4py is built for it, and another may come
+		 * first in PATH.
+		 */
+		demo_args_add(args, "/usr/bin/python3");
+	}
+	demo_args_add(args, "%s", demo_program_path(demo, program, mpi));
+	if (strcmp(program->name, "asp") == 0) {
+		demo_args_add(args, "--size");
+		demo_args_add(args, "%d", demo->opt.asp_size);
+	}
+	return program->arguments ? demo_args_add_words(args, program->arguments) : 0;
+}
 
-	return read_numbers(demo, "asp", names, ARRAY_SIZE(names), result);
+int demo_program_read(const struct demo *demo, const struct demo_program *program,
+		      struct demo_result *result)
+{
+	return program->kind == DEMO_HPCC ? demo_hpcc_read(demo, result) :
+					    read_numbers(demo, program, result);
 }
 
 static const struct demo_metric asp_metrics[] = {
@@ -90,38 +132,40 @@ static const struct demo_program asp = {
 	.name = "asp",
 	.what = "all-pairs shortest paths (Floyd-Warshall), C",
 	.checks = "sampled rows equal Dijkstra's; all runs' matrices have one checksum",
-	.remedy = "build it (make)",
-	.metrics = asp_metrics,
-	.num_metrics = ARRAY_SIZE(asp_metrics),
-	.needs = asp_needs,
-	.command = asp_command,
-	.read = asp_read,
+	.kind = DEMO_BINARY,
+	.arguments = "--json",
+	METRICS(asp_metrics),
 };
 
-static const char *gradients_needs(const struct demo *demo)
-{
-	static char path[PATH_MAX];
+static const struct demo_metric cg_metrics[] = {
+	{ .id = "total_s", .label = "total time, s" },
+	{ .id = "wait_s_max", .label = "communication: sums and neighbours, slowest rank, s" },
+};
 
-	snprintf(path, sizeof(path), "%s/gradients.py", demo->opt.examples);
-	return path;
-}
+static const struct demo_program cg = {
+	.name = "cg",
+	.what = "pipelined conjugate gradients, persistent sums and messages, C",
+	.checks = "every point of every solve equals the known solution",
+	.kind = DEMO_BINARY,
+	.arguments = "--size 128 --solves 30 --json",
+	METRICS(cg_metrics),
+};
 
-/* Debian's interpreter by its path: mpi4py is built for it, and another may come first in PATH. */
-static void gradients_command(const struct demo *demo, struct demo_args *args)
-{
-	demo_args_add(args, "/usr/bin/python3");
-	demo_args_add(args, "%s", gradients_needs(demo));
-	demo_args_add(args, "--json");
-}
+static const struct demo_metric heat_metrics[] = {
+	{ .id = "total_s", .label = "total time, s" },
+	{ .id = "comm_s_max", .label = "communication: Alltoallw and sums, slowest rank, s" },
+};
 
-static int gradients_read(const struct demo *demo, struct demo_result *result)
-{
-	static const char *const names[] = { "total_s", "comm_s_max" };
+static const struct demo_program heat = {
+	.name = "heat",
+	.what = "heat by Fourier transforms, Alltoallw of derived types, Fortran",
+	.checks = "every point and every step's sum equal the known solution",
+	.kind = DEMO_BINARY,
+	.arguments = "--size 512 --steps 40 --json",
+	METRICS(heat_metrics),
+};
 
-	return read_numbers(demo, "gradients", names, ARRAY_SIZE(names), result);
-}
-
-static const struct demo_metric gradients_metrics[] = {
+static const struct demo_metric script_metrics[] = {
 	{ .id = "total_s", .label = "total time, s" },
 	{ .id = "comm_s_max", .label = "communication: all collectives, slowest rank, s" },
 };
@@ -130,25 +174,19 @@ static const struct demo_program gradients = {
 	.name = "gradients",
 	.what = "gradient averaging, 1 Mi floats, Python (mpi4py)",
 	.checks = "every parameter, loss and statistic on every rank is exact",
-	.remedy = "name the examples folder by --examples",
-	.metrics = gradients_metrics,
-	.num_metrics = ARRAY_SIZE(gradients_metrics),
-	.needs = gradients_needs,
-	.command = gradients_command,
-	.read = gradients_read,
+	.kind = DEMO_SCRIPT,
+	.arguments = "--json",
+	METRICS(script_metrics),
 };
 
-static const char *hpcc_needs(const struct demo *demo)
-{
-	return demo->opt.hpcc;
-}
-
-static void hpcc_command(const struct demo *demo, struct demo_args *args)
-{
-	demo_args_add(args, "--wdir");
-	demo_args_add(args, "%s", demo->files.folder);
-	demo_args_add(args, "%s", demo->opt.hpcc);
-}
+static const struct demo_program shuffle = {
+	.name = "shuffle",
+	.what = "shuffled records, Ialltoallw of derived types, Python (mpi4py)",
+	.checks = "every record is whole, there once, and where it belongs",
+	.kind = DEMO_SCRIPT,
+	.arguments = "--json",
+	METRICS(script_metrics),
+};
 
 /* In the order of demo_hpcc_read. What each part calls was counted with a PMPI interposer. */
 static const struct demo_metric hpcc_metrics[] = {
@@ -168,14 +206,12 @@ static const struct demo_program hpcc = {
 	.name = "hpcc",
 	.what = "HPC Challenge, Debian's binary, small input",
 	.checks = "HPL, PTRANS, RandomAccess, FFT, STREAM and DGEMM pass hpcc's own checks",
-	.remedy = "install the package hpcc or name it by --hpcc",
-	.metrics = hpcc_metrics,
-	.num_metrics = ARRAY_SIZE(hpcc_metrics),
-	.needs = hpcc_needs,
-	.prepare = demo_hpcc_prepare,
-	.command = hpcc_command,
-	.read = demo_hpcc_read,
+	.kind = DEMO_HPCC,
+	METRICS(hpcc_metrics),
 };
 
-const struct demo_program *const demo_programs[] = { &asp, &gradients, &hpcc };
-const size_t demo_num_programs = ARRAY_SIZE(demo_programs);
+const struct demo_program *const demo_programs[] = {
+	&asp, &cg, &heat, &gradients, &shuffle, &hpcc
+};
+const size_t demo_num_programs = sizeof(demo_programs) / sizeof(demo_programs[0]);
+_Static_assert(sizeof(demo_programs) / sizeof(demo_programs[0]) <= DEMO_PROGRAMS_MAX, "cases");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * The statistics that "onecopy run --stats-json FILE" writes:
- *   {"onecopy": "version", "ranks": N,
+ *   {"onecopy": "version", "ranks": N, "front_ends": [{"library", "ranks"}...],
  *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes"}...],
  *    "handed_back": [{"collective", "reason", "calls"}...]}
  * with calls and bytes summed over the ranks.
@@ -110,8 +110,9 @@ static void widen(int *width, const char *text)
 	*width = len > *width ? len : *width;
 }
 
-void demo_stats_print(const char *program, json_t *stats)
+void demo_stats_print(const struct demo_case *one, json_t *stats)
 {
+	const char *program = one->program->name, *mpi = demo_mpis[one->mpi].name;
 	json_t *served = json_object_get(stats, "collectives");
 	json_t *handed = json_object_get(stats, "handed_back");
 	int collective = 0, algorithm = 0, mechanism = 0;
@@ -126,7 +127,7 @@ void demo_stats_print(const char *program, json_t *stats)
 	}
 	json_array_foreach(handed, i, entry) widen(&collective, text_of(entry, "collective"));
 
-	printf("\n%s: served by onecopy\n", program);
+	printf("\n%s, %s: served by onecopy\n", program, mpi);
 	json_array_foreach(served, i, entry)
 	{
 		printf("  %-*s  %-*s  %-*s  %9.0f calls  ", collective,
@@ -138,7 +139,7 @@ void demo_stats_print(const char *program, json_t *stats)
 	if (json_array_size(served) == 0)
 		printf("  nothing\n");
 
-	printf("%s: handed back to Open MPI\n", program);
+	printf("%s, %s: handed back to the MPI\n", program, mpi);
 	json_array_foreach(handed, i, entry)
 		printf("  %-*s  %9.0f calls: %s\n", collective, text_of(entry, "collective"),
 		       number_of(entry, "calls"), text_of(entry, "reason"));
