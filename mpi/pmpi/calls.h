@@ -80,8 +80,8 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name, oci_nati
 	X(Reduce_scatter, Ireduce_scatter, reduce_scatter, REDUCE_SCATTER, (REDUCEV_P), \
 	  (c->sbuf, c->rbuf, c->rcounts, c->stype, c->op,), \
 	  .sbuf = sbuf, .rbuf = rbuf, .rcounts = counts, .stype = type, .op = op) \
-	X(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block, REDUCE_SCATTER_BLOCK, (REDUCE_P), \
-	  (c->sbuf, c->rbuf, c->rcount, c->stype, c->op,), \
+	X(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block, REDUCE_SCATTER_BLOCK, \
+	  (REDUCE_P), (c->sbuf, c->rbuf, c->rcount, c->stype, c->op,), \
 	  .sbuf = sbuf, .rbuf = rbuf, .rcount = count, .stype = type, .op = op) \
 	X(Scan, Iscan, scan, SCAN, (REDUCE_P), (REDUCE_A), REDUCE_I) \
 	X(Exscan, Iexscan, exscan, EXSCAN, (REDUCE_P), (REDUCE_A), REDUCE_I)

@@ -55,12 +55,12 @@ static int carrier_start(struct oci_record *record)
 }
 
 /* Completes the carrier of an operation that is over as soon as it has begun. */
-static int complete(struct oci_record *record, MPI_Request *request)
+static int complete(struct oci_record *record, int code, MPI_Request *request)
 {
 	int error = carrier_start(record);
 
 	*request = record->carrier;
-	oci_record_finish(record, MPI_SUCCESS);
+	oci_record_finish(record, code);
 	return error;
 }
 
@@ -83,13 +83,9 @@ static int launch(struct oci_record *record, const struct oci_mpi_call *call, MP
 
 	if (result == OC_HAND_BACK)
 		return give_back(record, call, record->native, request);
-	if (result < 0 || code) {
-		oci_mpi_close(&record->operation);
-		oci_record_put(record);
-		return oci_pmpi_raise(record->state->comm, code);
-	}
-	if (result == 1)
-		return complete(record, request);
+	/* A failure comes out of the Wait or Test that completes the request. */
+	if (result)
+		return complete(record, code, request);
 	code = carrier_start(record);
 	*request = record->carrier;
 	record->active = true;
@@ -121,14 +117,16 @@ int oci_pmpi_start(const struct oci_mpi_call *call, const char *name, oci_native
 		return native(call, comm, request);
 	}
 	record = oci_record_get();
-	if (!record)
+	if (!record) {
+		*request = MPI_REQUEST_NULL;
 		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
+	}
 	record->state = state;
 	record->native = native;
 	record->name = name;
 	path = oci_mpi_open(&record->operation, call, state->rank, state->size, true, &reason);
 	if (path == OCI_MPI_NOTHING)
-		return complete(record, request);
+		return complete(record, MPI_SUCCESS, request);
 	if (path == OCI_MPI_ENGINE && oci_pmpi_team(state))
 		return launch(record, call, request);
 	oc_count_handed_back(name, path == OCI_MPI_BACK ? reason : NO_TEAM);
@@ -151,8 +149,10 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name, oci_nati
 	if (!state || !request || !oci_pmpi_sane(call, state) || !is_served(state, name))
 		return native_init(call, comm, info, request);
 	record = oci_record_get();
-	if (!record)
+	if (!record) {
+		*request = MPI_REQUEST_NULL;
 		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
+	}
 	path = oci_mpi_open(&record->operation, call, state->rank, state->size, true, &reason);
 	if (path == OCI_MPI_BACK) {
 		oc_count_handed_back(name, reason);
@@ -200,8 +200,8 @@ static int start_record(struct oci_record *record)
 		oci_record_activate(record);
 		return MPI_SUCCESS;
 	}
-	oci_record_finish(record, MPI_SUCCESS);
-	return code ? oci_pmpi_raise(state->comm, code) : MPI_SUCCESS;
+	oci_record_finish(record, code);
+	return MPI_SUCCESS;
 }
 
 int oci_pmpi_Start(MPI_Request *request)
