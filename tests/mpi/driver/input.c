@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int count_of(const char *text, const char *word)
 {
@@ -36,6 +38,65 @@ static void expect(const char *words, int status, const char *first, const char 
 			     "'%s'",
 			     words, status, first, second);
 	job_free(&result);
+}
+
+/* What `onecopy run` does with LD_PRELOAD, for a library in `dir`; what it says, in one string. */
+static char *preloaded(const char *dir)
+{
+	struct job job = { .timeout_s = 30 };
+	struct job_result result;
+	char *output;
+
+	job_add(&job, job_onecopy);
+	job_add(&job, "run");
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, "echo \"list=$LD_PRELOAD;\"");
+	job_set(&job, job_text("ONECOPY_PRELOAD_DIR=%s", dir));
+	job_set(&job, "ONECOPY_COMPONENT_DIR=/no/such/folder");
+	job_set(&job, "LD_PRELOAD=libm.so.6");
+	job_run(&job, &result);
+	if (result.status)
+		verdict_fail(&result, "the program under 'onecopy run' failed");
+	output = strdup(result.output);
+	job_free(&result);
+	return output;
+}
+
+static void expect_preload(const char *dir, const char *first, const char *second)
+{
+	char *output = preloaded(dir);
+
+	if (!strstr(output, first) || !strstr(output, second))
+		verdict_fail(NULL, "library in '%s': expected '%s' and '%s' in: %s", dir, first,
+			     second, output);
+	free(output);
+}
+
+/* The library joins LD_PRELOAD behind what is there; where it cannot, a sentence. */
+static void preload_rows(void)
+{
+	char plain[] = "/tmp/onecopy-test-XXXXXX";
+	const char *blank, *library;
+
+	if (!mkdtemp(plain)) {
+		verdict_fail(NULL, "no temporary folder");
+		return;
+	}
+	blank = job_text("%s/a b", plain);
+	mkdir(blank, 0700);
+	/* An empty file is enough: the dynamic linker complains and goes on. */
+	library = job_text("%s/libonecopy-pmpi.so", plain);
+	fclose(fopen(library, "w"));
+	fclose(fopen(job_text("%s/libonecopy-pmpi.so", blank), "w"));
+	expect_preload(plain, job_text("list=libm.so.6:%s;", library),
+		       job_text("MPICH library %s", library));
+	expect_preload(blank, "list=libm.so.6;", "cannot be preloaded");
+	expect_preload("/no/such/folder", "list=libm.so.6;", "runs as without onecopy");
+	unlink(library);
+	unlink(job_text("%s/libonecopy-pmpi.so", blank));
+	rmdir(blank);
+	rmdir(plain);
 }
 
 void command_scenario(char **words)
@@ -77,6 +138,8 @@ void command_scenario(char **words)
 		{ "info --plan bcast nonsense 4", 2, "'nonsense'", "knomial" },
 		{ "info --plan bcast knomial:2 4", 0, "digraph", "}" },
 		{ "info", 0, "Mechanisms", "Topology" },
+		{ "info", 0, "Open MPI component", "MPICH library" },
+		{ "info --json", 0, "\"preload\"", "\"built_for_mpich\"" },
 		{ "info --options", 0, "ONECOPY_MECHANISM", "default" },
 		{ "info --algorithms", 0, "knomial", "pairwise" },
 		{ "--version", 0, "onecopy ", "." },
@@ -89,6 +152,7 @@ void command_scenario(char **words)
 	(void)words;
 	for (int i = 0; i < ROWS; i++)
 		expect(row[i].words, row[i].status, row[i].first, row[i].second);
+	preload_rows();
 	verdict_done("command: %d command lines, right and wrong, answered as they should be\n",
 		     ROWS);
 }
