@@ -33,6 +33,8 @@ static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
 {
 	bool root = call->root == team->team.rank;
 
+	if (call->collective == OC_REDUCE_SCATTER)
+		return oci_call_has_parts(team, call);
 	if (!call->bytes || call->collective == OC_BARRIER)
 		return true;
 	switch (call->collective) {
@@ -94,13 +96,13 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
  * A place for the result beside that of the input, which peers read until all is over; then it is
  * copied. A local matter: the plan is the same.
  */
-static int resolve_apart(struct oci_operation *o, const struct oc_call *call)
+static int resolve_apart(struct oci_operation *o, const struct oc_call *call, size_t bytes)
 {
-	o->temporary = malloc(call->bytes);
+	o->temporary = malloc(bytes);
 	if (!o->temporary)
 		return -ENOMEM;
 	o->result = call->recv;
-	o->result_bytes = call->bytes;
+	o->result_bytes = bytes;
 	o->x.send = call->recv;
 	o->x.recv = o->temporary;
 	return 0;
@@ -150,6 +152,13 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 		if (in_place)
 			send = recv;
 		break;
+	case OC_REDUCE_SCATTER:
+		o->x.params.recv_blocks = call->recv_blocks;
+		if (in_place)
+			send = recv;
+		if (in_place && call->recv_blocks[team->team.rank].bytes)
+			return resolve_apart(o, call, call->recv_blocks[team->team.rank].bytes);
+		break;
 	case OC_REDUCE_SCATTER_BLOCK:
 	case OC_EXSCAN:
 		if (in_place)
@@ -157,7 +166,7 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 		if (call->collective == OC_EXSCAN && !team->team.rank)
 			recv = NULL;
 		else if (in_place && call->bytes)
-			return resolve_apart(o, call);
+			return resolve_apart(o, call, call->bytes);
 		break;
 	default:
 		send = recv = NULL;
@@ -400,8 +409,11 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 
 int oci_operation_begin(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
-	int result = oci_call_check(team, call);
+	struct oc_call whole;
+	int result;
 
+	call = oci_call_whole(team, call, &whole);
+	result = oci_call_check(team, call);
 	if (result)
 		return result;
 	result = enter(team, call);

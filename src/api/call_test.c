@@ -103,7 +103,15 @@ static uint32_t operands_of(const struct job *j, const struct oc_call *call)
 /* Has a rank a block for each other to send? */
 static bool sends_blocks(enum oc_collective c)
 {
-	return c == OC_SCATTER || c == OC_ALLTOALL || c == OC_REDUCE_SCATTER_BLOCK;
+	return c == OC_SCATTER || c == OC_ALLTOALL || c == OC_REDUCE_SCATTER_BLOCK ||
+	       c == OC_REDUCE_SCATTER;
+}
+
+/* Of a Reduce_scatter: as the blocks of a Reduce_scatter_block; parts_test.c has others. */
+static void equal_parts(struct oc_block *parts, uint32_t size, size_t bytes)
+{
+	for (uint32_t r = 0; r < size; r++)
+		parts[r] = (struct oc_block){ r * bytes, bytes };
 }
 
 /* Fills what this rank sends and what it must receive. */
@@ -158,11 +166,14 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm, b
 	enum oci_collective c = (enum oci_collective)call.collective;
 	size_t send_bytes = oci_send_bytes(c, call.bytes, j->size, root);
 	size_t recv_bytes = oci_recv_bytes(c, call.bytes, j->size, root);
-	/* The input of a Reduce_scatter_block in place is longer than the result. */
-	size_t recv_room = in_place && c == OCI_REDUCE_SCATTER_BLOCK ? send_bytes : recv_bytes;
+	/* The input of a Reduce_scatter in place is longer than the result. */
+	size_t recv_room = in_place && send_bytes > recv_bytes ? send_bytes : recv_bytes;
 	uint8_t *send = guarded(j->send, send_bytes), *recv = guarded(j->recv, recv_room);
+	struct oc_block parts[8];
 	int result;
 
+	equal_parts(parts, j->size, call.bytes);
+	call.recv_blocks = parts;
 	prepare(j, n, &call, send, j->want, send_bytes, recv_bytes);
 	memset(recv, 0x5a, recv_room);
 	call.send = send;

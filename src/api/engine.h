@@ -85,6 +85,13 @@ void oci_team_dispose(struct oc_team *team);
 /* team.c: takes a team off the list of those that progress brings up; with the lock held. */
 void oci_creating_remove(struct oc_team *team);
 
+/* call_parts.c */
+/* A Reduce_scatter with the bytes of its whole input, which all ranks know; else as it is. */
+const struct oc_call *oci_call_whole(const struct oc_team *team, const struct oc_call *call,
+				     struct oc_call *whole);
+/* Has a Reduce_scatter its buffers and a table of dense parts of whole elements? */
+bool oci_call_has_parts(const struct oc_team *team, const struct oc_call *call);
+
 /* call.c */
 int oci_call_check(struct oc_team *team, const struct oc_call *call);
 /* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. */

@@ -47,6 +47,7 @@ struct planned {
 	uint8_t *send[RANKS], *recv[RANKS];
 	struct oc_request *request[RANKS];
 	int result[RANKS];
+	struct oc_block parts[RANKS]; /* of a Reduce_scatter: as of a Reduce_scatter_block */
 	size_t send_bytes, recv_bytes;
 };
 
@@ -69,6 +70,8 @@ static void plan_call(struct planned *p, unsigned int n)
 	root = c == OCI_BARRIER ? 0 : draw(RANKS);
 	p->send_bytes = RANKS * bytes;
 	p->recv_bytes = RANKS * bytes;
+	for (unsigned int r = 0; r < RANKS; r++)
+		p->parts[r] = (struct oc_block){ r * bytes, bytes };
 	for (unsigned int r = 0; r < RANKS; r++) {
 		p->send[r] = malloc(p->send_bytes + 1);
 		p->recv[r] = malloc(p->recv_bytes + 1);
@@ -80,7 +83,8 @@ static void plan_call(struct planned *p, unsigned int n)
 					       .recv = p->recv[r],
 					       .bytes = c == OCI_BARRIER ? 0 : bytes,
 					       .root = root,
-					       .op = &sum };
+					       .op = &sum,
+					       .recv_blocks = p->parts };
 		p->result[r] = 0;
 	}
 }
@@ -100,14 +104,16 @@ static uint8_t expected(const struct planned *p, unsigned int n, unsigned int ra
 	case OC_EXSCAN:
 		if (!rank)
 			return 0xee; /* not touched */
-		/* fall through */
+				     /* fall through */
 	case OC_SCAN:
 		operands = rank + (call->collective == OC_SCAN);
 		/* fall through */
 	case OC_REDUCE:
 	case OC_ALLREDUCE:
 	case OC_REDUCE_SCATTER_BLOCK:
-		if (call->collective == OC_REDUCE_SCATTER_BLOCK)
+	case OC_REDUCE_SCATTER:
+		if (call->collective == OC_REDUCE_SCATTER_BLOCK ||
+		    call->collective == OC_REDUCE_SCATTER)
 			i += rank * bytes;
 		for (unsigned int r = 0; r < operands; r++)
 			total = (uint8_t)(total + byte_of(n, r, i));

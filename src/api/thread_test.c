@@ -67,10 +67,18 @@ static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank,
 	return true;
 }
 
+/* Of a Reduce_scatter: as the blocks of a Reduce_scatter_block; parts_test.c has others. */
+static void equal_parts(struct oc_block *parts, uint32_t size, size_t bytes)
+{
+	for (uint32_t r = 0; r < size; r++)
+		parts[r] = (struct oc_block){ r * bytes, bytes };
+}
+
 static int one_call(struct rank *r, enum oci_collective c, size_t bytes, unsigned int n)
 {
 	static __thread uint8_t send[RANKS * BYTES], recv[RANKS * BYTES];
 	uint32_t me = oc_team_rank(r->team);
+	struct oc_block parts[RANKS];
 	struct oc_call call = { .collective = (enum oc_collective)c,
 				.send = send,
 				.recv = recv,
@@ -78,6 +86,8 @@ static int one_call(struct rank *r, enum oci_collective c, size_t bytes, unsigne
 				.op = &sum,
 				.root = c == OCI_BARRIER ? 0 : n % RANKS };
 
+	equal_parts(parts, RANKS, bytes);
+	call.recv_blocks = parts;
 	/* Rewritten before each call: a peer that still reads is a race. */
 	memset(send, (int)(n + me), sizeof(send));
 	memset(recv, 0xee, sizeof(recv));

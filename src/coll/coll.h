@@ -14,7 +14,7 @@
 /* What is alike on all ranks of a call, and all that a choice may depend on. */
 struct oci_shape {
 	enum oci_collective collective;
-	size_t bytes; /* of a block, as in plan.h */
+	size_t bytes; /* of a block, as in plan.h; of a Reduce_scatter those of all blocks */
 	size_t unit;  /* bytes of an element of a reduction, else 1 */
 	uint32_t size;
 	bool oversubscribed; /* agreed at team creation */
@@ -63,7 +63,8 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_for
 /* Builds the plan of a key. NULL and *error when out of memory or the builder rejects it. */
 struct oci_plan *oci_plan_build(const struct oci_plan_key *key, int *error);
 
-/* Bytes of the caller's buffers for a call; 0 where that rank has none. */
+/* Bytes of the caller's buffers for a call; 0 where that rank has none. Of a Reduce_scatter: with
+ * blocks of `bytes` each. */
 size_t oci_send_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
 size_t oci_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
 

@@ -35,6 +35,7 @@ struct plan_set {
 struct sequence {
 	struct oci_check check;
 	struct oci_check_call calls[MOST_CALLS];
+	struct oc_block blocks[MOST_CALLS][MOST_RANKS];
 	struct plan_set *used[MOST_CALLS]; /* by call */
 	struct plan_set *sets[MOST_CALLS];
 	uint32_t set_count;
@@ -109,7 +110,8 @@ static bool is_rooted(enum oci_collective collective)
 static bool has_in_place(enum oci_collective collective)
 {
 	return collective != OCI_BARRIER && collective != OCI_BCAST && collective != OCI_ALLTOALL &&
-	       collective != OCI_REDUCE_SCATTER_BLOCK && collective != OCI_EXSCAN;
+	       collective != OCI_REDUCE_SCATTER_BLOCK && collective != OCI_REDUCE_SCATTER &&
+	       collective != OCI_EXSCAN;
 }
 
 static bool fits(const struct subject *subject, size_t bytes, size_t unit)
@@ -124,6 +126,26 @@ static bool fits(const struct subject *subject, size_t bytes, size_t unit)
 	};
 
 	return !a->fits || a->fits(&shape, subject->parameter);
+}
+
+/* Cuts the input of a Reduce_scatter into blocks: some empty, some large, the last has the rest. */
+static void cut_blocks(struct oc_block *blocks, uint32_t size, size_t bytes, size_t unit,
+		       uint32_t turn)
+{
+	size_t at = 0;
+
+	for (uint32_t r = 0; r < size; r++) {
+		size_t left = (bytes - at) / unit, some = left / (size - r);
+
+		if ((r + turn) % 3 == 1)
+			some = 0;
+		else if ((r + turn) % 5 == 2)
+			some = left / 2;
+		if (r == size - 1)
+			some = left;
+		blocks[r] = (struct oc_block){ at, some * unit };
+		at += some * unit;
+	}
 }
 
 /* Adds a call, if the algorithm can run it. */
@@ -142,8 +164,9 @@ static bool add_call(struct sequence *s, const struct subject *subject, uint32_t
 		set = build_set(subject, key_root);
 		s->sets[s->set_count++] = set;
 	}
+	cut_blocks(s->blocks[s->check.count], subject->size, bytes, unit, s->check.count + root);
 	s->used[s->check.count] = set;
-	s->calls[s->check.count++] = (struct oci_check_call){
+	s->calls[s->check.count] = (struct oci_check_call){
 		.collective = subject->collective,
 		.commutative = subject->commutative,
 		.in_place = in_place && has_in_place(subject->collective),
@@ -151,6 +174,9 @@ static bool add_call(struct sequence *s, const struct subject *subject, uint32_t
 		.bytes = bytes,
 		.unit = unit,
 	};
+	if (subject->collective == OCI_REDUCE_SCATTER)
+		s->calls[s->check.count].blocks = s->blocks[s->check.count];
+	s->check.count++;
 	return true;
 }
 

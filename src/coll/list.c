@@ -70,6 +70,11 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_reduce_scatter_cico,
 		&oci_reduce_scatter_sliced,
 	},
+	[OCI_REDUCE_SCATTER] = {
+		&oci_reduce_scatter_inline,
+		&oci_reduce_scatter_cico,
+		&oci_reduce_scatter_sliced,
+	},
 	[OCI_SCAN] = {
 		&oci_scan_inline,
 		&oci_scan_cico,
@@ -180,6 +185,7 @@ size_t oci_send_bytes(enum oci_collective collective, size_t bytes, uint32_t siz
 		return is_root ? size * bytes : 0;
 	case OCI_ALLTOALL:
 	case OCI_REDUCE_SCATTER_BLOCK:
+	case OCI_REDUCE_SCATTER:
 		return size * bytes;
 	default:
 		return bytes;
@@ -195,6 +201,7 @@ size_t oci_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t siz
 	case OCI_SCATTER:
 	case OCI_ALLREDUCE:
 	case OCI_REDUCE_SCATTER_BLOCK:
+	case OCI_REDUCE_SCATTER:
 	case OCI_SCAN:
 	case OCI_EXSCAN:
 		return bytes;

@@ -12,6 +12,7 @@
 static const char *call_fault(const struct oci_check *c, const struct oci_check_call *call)
 {
 	bool reduction = oci_is_reduction(call->collective);
+	size_t end = 0;
 	bool rooted = call->collective == OCI_BCAST || call->collective == OCI_SCATTER ||
 		      call->collective == OCI_GATHER || call->collective == OCI_REDUCE;
 
@@ -21,12 +22,21 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 		return "no such root";
 	if (!call->unit || call->bytes % call->unit || (!reduction && call->unit != 1))
 		return "bytes are not whole units, or this collective has none";
+	if ((call->blocks != NULL) != (call->collective == OCI_REDUCE_SCATTER))
+		return "a Reduce_scatter, and only it, has a table of blocks";
+	for (uint32_t r = 0; call->blocks && r < c->size; r++) {
+		if (call->blocks[r].offset != end || call->blocks[r].bytes % call->unit)
+			return "the blocks are not dense, or not whole units";
+		end += call->blocks[r].bytes;
+	}
+	if (call->blocks && end != call->bytes)
+		return "the blocks are not the bytes of the input";
 	if (call->bytes > UINT32_MAX / c->size)
 		return "too many bytes";
 	if (call->in_place &&
 	    (call->collective == OCI_BARRIER || call->collective == OCI_BCAST ||
 	     call->collective == OCI_ALLTOALL || call->collective == OCI_REDUCE_SCATTER_BLOCK ||
-	     call->collective == OCI_EXSCAN))
+	     call->collective == OCI_REDUCE_SCATTER || call->collective == OCI_EXSCAN))
 		return "this collective has no form in place";
 	return NULL;
 }

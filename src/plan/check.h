@@ -55,13 +55,16 @@ struct oci_check_call {
 	 * MPI_IN_PLACE. Reduce: at the root; Allreduce, Scan: everywhere: SEND is RECV. Gather: at
 	 * the root; Allgather: everywhere: SEND lies in RECV. Scatter: at the root: RECV lies in
 	 * SEND. Others have no such form: -EINVAL. (Of a Bcast SEND is always RECV. For an
-	 * Alltoall, a Reduce_scatter_block or an Exscan in place the caller of the plan has a
+	 * Alltoall, a Reduce_scatter(_block) or an Exscan in place the caller of the plan has a
 	 * second buffer.)
 	 */
 	bool in_place;
 	uint32_t root;
 	size_t bytes; /* of a block, as in plan.h; whole units */
-	size_t unit;  /* bytes of an element of a reduction, else 1 */
+	/* Of a Reduce_scatter: where the p blocks of the input are, one after the other; `bytes`
+	 * are those of all. Else NULL. */
+	const struct oc_block *blocks;
+	size_t unit; /* bytes of an element of a reduction, else 1 */
 };
 
 enum oci_check_schedule {

@@ -63,6 +63,10 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 		send = window(first, 0, all);
 		recv = window(second, 0, one);
 		break;
+	case OCI_REDUCE_SCATTER:
+		send = window(first, 0, one);
+		recv = window(second, 0, c->blocks[a->rank].bytes);
+		break;
 	case OCI_EXSCAN:
 		send = window(first, 0, one);
 		if (a->rank)
@@ -138,6 +142,7 @@ static void set_params(const struct oci_world *w, struct oci_actor *a)
 		.bytes = c->bytes,
 		.root = c->root,
 		.size = w->check->size,
+		.recv_blocks = c->blocks,
 	};
 	oci_params_derive(&a->params, &head, c->unit);
 }

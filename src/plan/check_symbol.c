@@ -64,27 +64,44 @@ static uint32_t operands(const struct oci_world *w, const struct oci_check_call 
 	return c->collective == OCI_EXSCAN ? rank : w->check->size;
 }
 
-/* Do the ranks get different results, rank r those that begin at r * bytes of the fold? */
+/* Do the ranks get different results? */
 static bool differ(const struct oci_check_call *c)
 {
-	return c->collective == OCI_REDUCE_SCATTER_BLOCK || c->collective == OCI_SCAN ||
-	       c->collective == OCI_EXSCAN;
+	return c->collective == OCI_REDUCE_SCATTER_BLOCK || c->collective == OCI_REDUCE_SCATTER ||
+	       c->collective == OCI_SCAN || c->collective == OCI_EXSCAN;
 }
 
-/* The result of one rank, in rank order. */
+/* The result of one rank: of what bytes of the operands, and where it lies in the fold. */
+struct part {
+	size_t from, first, bytes;
+};
+
+static struct part part_of(const struct oci_check_call *c, uint32_t rank)
+{
+	size_t place = rank * c->bytes;
+
+	if (c->collective == OCI_REDUCE_SCATTER)
+		return (struct part){ c->blocks[rank].offset, c->blocks[rank].offset,
+				      c->blocks[rank].bytes };
+	if (c->collective == OCI_REDUCE_SCATTER_BLOCK)
+		return (struct part){ place, place, c->bytes };
+	return (struct part){ 0, differ(c) ? place : 0, c->bytes };
+}
+
+/* In rank order. */
 static void fold_for(const struct oci_world *w, uint32_t call, uint32_t rank, struct oci_cell *fold)
 {
 	const struct oci_check_call *c = oci_world_call(w, call);
-	size_t from = c->collective == OCI_REDUCE_SCATTER_BLOCK ? rank * c->bytes : 0;
+	struct part part = part_of(c, rank);
 	uint32_t count = operands(w, c, rank);
 
-	for (size_t i = 0; i < c->bytes && count; i++) {
-		uint64_t value = oci_symbol_user(w, call, 0, from + i);
+	for (size_t i = 0; i < part.bytes && count; i++) {
+		uint64_t value = oci_symbol_user(w, call, 0, part.from + i);
 
 		for (uint32_t r = 1; r < count; r++)
 			value = operate(c->commutative, value,
-					oci_symbol_user(w, call, r, from + i));
-		fold[i].value = value;
+					oci_symbol_user(w, call, r, part.from + i));
+		fold[part.first + i].value = value;
 	}
 }
 
@@ -107,7 +124,7 @@ static int expect(struct oci_world *w, uint32_t call, struct oci_expect **found)
 		e->fold_room = results * c->bytes;
 	}
 	for (uint32_t r = 0; r < results; r++)
-		fold_for(w, call, r, e->fold + r * c->bytes);
+		fold_for(w, call, r, e->fold);
 	e->call = call + 1;
 	e->tree_set = false;
 	return 0;
@@ -195,7 +212,7 @@ static int check_reduced(struct oci_world *w, const struct oci_actor *a,
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	bool own = differ(c);
-	size_t first = own ? a->rank * c->bytes : 0;
+	size_t first = part_of(c, a->rank).first;
 	struct oci_expect *e;
 	int rc = expect(w, a->call, &e);
 

@@ -134,9 +134,8 @@ static void check_range(struct oci_builder *b, const struct oci_range *range)
 		reject(b, -EINVAL);
 	if (range->parts && (range->blocks > 1 || range->table))
 		reject(b, -EINVAL);
-	if (range->table > OCI_TABLE_RECV ||
-	    (range->table && (!range->blocks || range->block >= b->key.size ||
-			      range->blocks > b->key.size - range->block)))
+	if (range->table && (!range->blocks || range->block >= b->key.size ||
+			     range->blocks > b->key.size - range->block))
 		reject(b, -EINVAL);
 }
 

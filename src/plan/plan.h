@@ -46,7 +46,14 @@ enum oci_buf {
 };
 
 /* Where the blocks of a range lie: one after the other, or where a table of the call says. */
-enum oci_table { OCI_TABLE_NONE, OCI_TABLE_SEND, OCI_TABLE_RECV };
+enum oci_table {
+	OCI_TABLE_NONE,
+	OCI_TABLE_SEND,
+	OCI_TABLE_RECV,
+	/* As long as blocks of the receive table, from the start of the buffer on: the result of a
+	 * Reduce_scatter, whose table says where the blocks of the input are. */
+	OCI_TABLE_RECV_SIZES,
+};
 
 /*
  * Bytes of a buffer. start = index(block) * bytes + min(part * part_bytes, bytes);
@@ -216,6 +223,8 @@ static inline void oci_range_eval(const struct oci_range *range, const struct oc
 
 		base = first->offset;
 		end = last->offset + last->bytes - base;
+		if (range->table == OCI_TABLE_RECV_SIZES)
+			base = 0;
 	} else if (range->parts) {
 		start = (size_t)range->part * params->part_bytes;
 		end = start + (size_t)range->parts * params->part_bytes;

@@ -9,7 +9,8 @@ static const char *range_text(char *text, const struct oci_range *range)
 {
 	const char *name = oci_buf_name(range->buf);
 	const char *seg = range->segmented ? "/seg" : "";
-	const char *table = range->table == OCI_TABLE_SEND ? "@send" : range->table ? "@recv" : "";
+	static const char *const tables[] = { "", "@send", "@recv", "@sizes" };
+	const char *table = tables[range->table];
 	char blocks[32], parts[32] = "";
 
 	if (range->blocks > 1)

@@ -15,21 +15,21 @@ static void build_pair(struct oci_builder *b)
 	const struct oci_plan_key *key = oci_builder_key(b);
 	uint32_t other = oci_next(key, 1);
 	struct oci_reduction r = {
-		.mine = oci_segmented(oci_block(OCI_BUF_SEND, key->v)),
-		.remote = oci_segmented(oci_block(OCI_BUF_SLOT, key->v)),
-		.acc = oci_segmented(oci_block(OCI_BUF_RECV, 0)),
+		.mine = oci_segmented(oci_reduce_scatter_input(key, OCI_BUF_SEND, key->v, 1)),
+		.remote = oci_segmented(oci_reduce_scatter_input(key, OCI_BUF_SLOT, key->v, 1)),
+		.acc = oci_segmented(oci_reduce_scatter_result(key, OCI_BUF_RECV)),
 		.step = 1,
 		.step_loop = 1,
 		.rotated = true,
 	};
 
 	oci_build_segment(b, OCI_PIPELINE_BYTES);
-	oci_build_loop(b, oci_block(OCI_BUF_SEND, other));
-	oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, other)),
-		       oci_segmented(oci_block(OCI_BUF_SLOT, other)));
+	oci_build_loop(b, oci_reduce_scatter_input(key, OCI_BUF_SEND, other, 1));
+	oci_build_copy(b, oci_segmented(oci_reduce_scatter_input(key, OCI_BUF_SEND, other, 1)),
+		       oci_segmented(oci_reduce_scatter_input(key, OCI_BUF_SLOT, other, 1)));
 	oci_build_post(b, OCI_POST_SLOT, 1, 1);
 	oci_build_next(b);
-	oci_build_loop(b, oci_block(OCI_BUF_SEND, key->v));
+	oci_build_loop(b, oci_reduce_scatter_input(key, OCI_BUF_SEND, key->v, 1));
 	oci_build_reduction(b, &r);
 	oci_build_next(b);
 }
@@ -38,9 +38,9 @@ static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	struct oci_reduction r = {
-		.mine = oci_block(OCI_BUF_SEND, key->v),
-		.remote = oci_block(OCI_BUF_SLOT, key->v),
-		.acc = oci_block(OCI_BUF_RECV, 0),
+		.mine = oci_reduce_scatter_input(key, OCI_BUF_SEND, key->v, 1),
+		.remote = oci_reduce_scatter_input(key, OCI_BUF_SLOT, key->v, 1),
+		.acc = oci_reduce_scatter_result(key, OCI_BUF_RECV),
 		.step_by_distance = true,
 		.rotated = true,
 	};
@@ -53,7 +53,8 @@ static void build(struct oci_builder *b)
 	for (uint32_t i = 1; i < key->size; i++) {
 		uint32_t target = oci_next(key, i);
 
-		oci_build_copy(b, oci_block(OCI_BUF_SEND, target), oci_block(OCI_BUF_SLOT, target));
+		oci_build_copy(b, oci_reduce_scatter_input(key, OCI_BUF_SEND, target, 1),
+			       oci_reduce_scatter_input(key, OCI_BUF_SLOT, target, 1));
 		oci_build_post(b, i == 1 ? OCI_POST_SLOT : OCI_POST_FLAG, (uint16_t)i, 0);
 	}
 	oci_build_reduction(b, &r);
@@ -62,7 +63,7 @@ static void build(struct oci_builder *b)
 static bool fits_slot(const struct oci_shape *shape, uint32_t parameter)
 {
 	(void)parameter;
-	return oci_fits_slot(shape->size, shape) && shape->size <= OCI_STEPS;
+	return oci_reduce_scatter_bytes(shape) <= OCI_SLOT_BYTES && shape->size <= OCI_STEPS;
 }
 
 const struct oci_algorithm oci_reduce_scatter_cico = {

@@ -11,18 +11,20 @@
 
 static void copy_blocks(struct oci_builder *b, uint32_t first, uint32_t count)
 {
+	const struct oci_plan_key *key = oci_builder_key(b);
+
 	if (count)
-		oci_build_copy(b, oci_blocks(OCI_BUF_SEND, first, count),
-			       oci_blocks(OCI_BUF_INLINE, first, count));
+		oci_build_copy(b, oci_reduce_scatter_input(key, OCI_BUF_SEND, first, count),
+			       oci_reduce_scatter_input(key, OCI_BUF_INLINE, first, count));
 }
 
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	struct oci_reduction r = {
-		.mine = oci_block(OCI_BUF_SEND, key->v),
-		.remote = oci_block(OCI_BUF_INLINE, key->v),
-		.acc = oci_block(OCI_BUF_RECV, 0),
+		.mine = oci_reduce_scatter_input(key, OCI_BUF_SEND, key->v, 1),
+		.remote = oci_reduce_scatter_input(key, OCI_BUF_INLINE, key->v, 1),
+		.acc = oci_reduce_scatter_result(key, OCI_BUF_RECV),
 		.step = 1,
 		.rotated = true,
 	};
@@ -37,7 +39,7 @@ static void build(struct oci_builder *b)
 static bool fits_inline(const struct oci_shape *shape, uint32_t parameter)
 {
 	(void)parameter;
-	return oci_fits_inline(shape->size, shape);
+	return oci_reduce_scatter_bytes(shape) <= OCI_INLINE_BYTES;
 }
 
 const struct oci_algorithm oci_reduce_scatter_inline = {

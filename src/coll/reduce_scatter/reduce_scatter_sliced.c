@@ -13,12 +13,12 @@
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_range mine = oci_block(OCI_BUF_SEND, key->v);
+	struct oci_range mine = oci_reduce_scatter_input(key, OCI_BUF_SEND, key->v, 1);
 	struct oci_reduction r = {
 		.mine = oci_segmented(mine),
 		.remote = oci_segmented(mine),
-		.acc = oci_segmented(oci_block(OCI_BUF_RECV, 0)),
-		.temp = oci_segmented(oci_block(OCI_BUF_TEMP, 0)),
+		.acc = oci_segmented(oci_reduce_scatter_result(key, OCI_BUF_RECV)),
+		.temp = oci_segmented(oci_reduce_scatter_result(key, OCI_BUF_TEMP)),
 		.step = 1,
 		.rotated = true,
 	};
