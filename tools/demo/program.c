@@ -147,7 +147,7 @@ static const struct demo_program cg = {
 	.what = "pipelined conjugate gradients, persistent sums and messages, C",
 	.checks = "every point of every solve equals the known solution",
 	.kind = DEMO_BINARY,
-	.arguments = "--size 128 --solves 30 --json",
+	.arguments = "--size 128 --solves 20 --json",
 	METRICS(cg_metrics),
 };
 
