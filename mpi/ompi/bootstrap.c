@@ -18,6 +18,10 @@
  * 4.1.4's ompi/ and opal/), are never matched by a user's MPI_ANY_TAG, which takes tags from 0 on
  * only, and, unlike numbers near -INT_MAX, fit the 24 bits that pml/ucx has for a tag.
  *
+ * A communicator may have several teams (persistent.c). Their bootstraps take turns, in the order
+ * of their creation, which is that of the program's calls and so alike on all members: each begins
+ * when the one before has been released, and messages of two never mix.
+ *
  * Two tags, taken in turns, for a communicator that allows overtaking: within one allgather a pair
  * of ranks exchanges one message a direction, and a rank is never more than one allgather ahead of
  * another, as each needs everybody's block of the one before.
@@ -36,10 +40,14 @@
 
 struct bootstrap {
 	oci_ompi_comm *comm; /* a reference, dropped by reap */
+	struct oci_ompi_module *module;
+	uint64_t number; /* of this communicator's */
+	bool begun;	 /* it had its turn */
+	const void *own; /* while it waits for its turn, this rank's block */
 	uint32_t rank, size;
 	uint32_t have;	   /* blocks gathered so far: 1, 2, 4, ... size; 0: nothing is under way */
 	uint32_t incoming; /* blocks on their way */
-	uint64_t sequence;
+	uint64_t sequence; /* of this communicator's allgathers */
 	size_t bytes;
 	bool refused; /* some member abstains: only empty messages are sent */
 	char *blocks; /* of rank, rank + 1, ... */
@@ -54,7 +62,15 @@ static struct bootstrap *released;
 /* This thread is destroying a communicator and now its team. */
 static _Thread_local bool comm_gone;
 
-static int start_round(struct bootstrap *self)
+/* This thread holds the engine's lock and is in the point-to-point layer. */
+static _Thread_local bool sends __attribute__((tls_model("initial-exec")));
+
+bool oci_ompi_bootstrap_sends(void)
+{
+	return sends;
+}
+
+static int send_and_receive(struct bootstrap *self)
 {
 	uint32_t blocks = self->size - self->have;
 	int to = (int)((self->rank + self->size - self->have) % self->size);
@@ -81,6 +97,16 @@ static int start_round(struct bootstrap *self)
 	return 0;
 }
 
+static int start_round(struct bootstrap *self)
+{
+	int error;
+
+	sends = true;
+	error = send_and_receive(self);
+	sends = false;
+	return error;
+}
+
 static void rotate(struct bootstrap *self)
 {
 	size_t first = (self->size - self->rank) * self->bytes; /* blocks of rank .. size - 1 */
@@ -89,21 +115,35 @@ static void rotate(struct bootstrap *self)
 	memcpy(self->result, self->blocks + first, self->rank * self->bytes);
 }
 
+static bool has_turn(struct bootstrap *self)
+{
+	if (!self->begun && self->module->bootstrapped == self->number)
+		self->begun = true;
+	return self->begun;
+}
+
+static int allgather_begin(struct bootstrap *self)
+{
+	if (!self->refused)
+		memcpy(self->blocks, self->own, self->bytes);
+	self->own = NULL;
+	self->have = 1;
+	self->sequence = ++self->module->messages;
+	return self->size == 1 ? 0 : start_round(self);
+}
+
 static int allgather_start(void *context, const void *send, size_t bytes, void *receive)
 {
 	struct bootstrap *self = context;
 
-	if (self->have)
+	if (self->have || self->own)
 		return -EBUSY;
 	self->blocks = send ? malloc(self->size * bytes + 1) : NULL;
 	self->refused = !self->blocks;
 	self->bytes = self->refused ? 0 : bytes;
-	if (!self->refused)
-		memcpy(self->blocks, send, bytes);
 	self->result = receive;
-	self->have = 1;
-	self->sequence++;
-	return self->size == 1 ? 0 : start_round(self);
+	self->own = send ? send : "";
+	return has_turn(self) ? allgather_begin(self) : 0;
 }
 
 /* 1 and *request is NULL: complete (or there was none); 0: not yet; -errno. */
@@ -129,6 +169,13 @@ static int allgather_test(void *context)
 	struct bootstrap *self = context;
 	int done;
 
+	if (self->own) {
+		if (!has_turn(self))
+			return 0;
+		done = allgather_begin(self);
+		if (done)
+			return done;
+	}
 	while (self->have < self->size) {
 		done = finish(&self->receive, self->incoming * self->bytes);
 		if (done < 0) {
@@ -165,6 +212,10 @@ static void release(void *context)
 
 	if (comm_gone)
 		return;
+	if (self->begun)
+		self->module->bootstrapped++;
+	else
+		self->module->bootstraps--; /* the team could not be made: its number is free */
 	sending = finish(&self->send, 0) == 0;
 	receiving = finish(&self->receive, 0) == 0;
 	if (receiving) {
@@ -211,10 +262,12 @@ void oci_ompi_bootstrap_reap(void)
 	}
 }
 
-void oci_ompi_bootstrap_abstain(oci_ompi_comm *comm)
+void oci_ompi_bootstrap_abstain(struct oci_ompi_module *module, oci_ompi_comm *comm)
 {
 	struct bootstrap self = {
 		.comm = comm,
+		.module = module,
+		.number = module->bootstraps++,
 		.rank = (uint32_t)ompi_comm_rank(comm),
 		.size = (uint32_t)ompi_comm_size(comm),
 	};
@@ -222,9 +275,11 @@ void oci_ompi_bootstrap_abstain(oci_ompi_comm *comm)
 	if (!allgather_start(&self, NULL, 0, NULL))
 		while (!allgather_test(&self))
 			opal_progress();
+	module->bootstrapped++;
 }
 
-int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstrap)
+int oci_ompi_bootstrap_create(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			      struct oc_bootstrap *bootstrap)
 {
 	struct bootstrap *self = calloc(1, sizeof(*self));
 
@@ -232,6 +287,8 @@ int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstra
 		return -ENOMEM;
 	self->comm = comm;
 	OBJ_RETAIN(comm);
+	self->module = module;
+	self->number = module->bootstraps++;
 	self->rank = (uint32_t)ompi_comm_rank(comm);
 	self->size = (uint32_t)ompi_comm_size(comm);
 	*bootstrap = (struct oc_bootstrap){

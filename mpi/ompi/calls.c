@@ -5,6 +5,9 @@
  */
 #include "quick.h"
 
+#include <dlfcn.h>
+#include <string.h>
+
 /* Parameters and arguments come in parentheses and end with a comma, so that there may be none. */
 #define LIST(...) __VA_ARGS__
 
@@ -13,6 +16,28 @@
 static struct oci_ompi_module *module_of(mca_coll_base_module_t *module)
 {
 	return (struct oci_ompi_module *)module;
+}
+
+/*
+ * Open MPI calls some nonblocking functions for itself, from inside its progress too. They are told
+ * from the program's by the function of libmpi that the call returns to: MPI_Ixxx or another one.
+ * All members run one libmpi, so all tell alike.
+ */
+static bool called_by_program(const void *place)
+{
+	static const void *program[8]; /* places seen; atomic */
+	static unsigned int next;
+	Dl_info at, libmpi;
+
+	for (size_t i = 0; i < sizeof(program) / sizeof(program[0]); i++)
+		if (__atomic_load_n(&program[i], __ATOMIC_RELAXED) == place)
+			return true;
+	if (dladdr(place, &at) && dladdr((void *)(uintptr_t)PMPI_Init, &libmpi) &&
+	    at.dli_fbase == libmpi.dli_fbase && (!at.dli_sname || !strstr(at.dli_sname, "MPI_I")))
+		return false;
+	__atomic_store_n(&program[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % 8], place,
+			 __ATOMIC_RELAXED);
+	return true;
 }
 
 /* clang-format off */
@@ -53,6 +78,37 @@ static struct oci_ompi_module *module_of(mca_coll_base_module_t *module)
 	{                                                                                     \
 		return oci_ompi_blocking(module_of(module), comm, &CALL(COLLECTIVE, fields)); \
 	}
+
+/* The nonblocking and the persistent form. */
+#define STARTED(name, COLLECTIVE, parameters, fields)                                         \
+	static int i##name(LIST parameters oci_ompi_comm *comm, ompi_request_t **request,     \
+			   mca_coll_base_module_t *module)                                    \
+	{                                                                                     \
+		return oci_ompi_start(module_of(module), comm, &CALL(COLLECTIVE, fields),     \
+				      request);                                               \
+	}                                                                                     \
+	PERSISTENT(name, COLLECTIVE, parameters, fields)
+
+#define PERSISTENT(name, COLLECTIVE, parameters, fields)                                      \
+	static int name##_init(LIST parameters oci_ompi_comm *comm, struct ompi_info_t *info, \
+			       ompi_request_t **request, mca_coll_base_module_t *module)      \
+	{                                                                                     \
+		return oci_ompi_init(module_of(module), comm, &CALL(COLLECTIVE, fields),      \
+				     info, request);                                          \
+	}
+
+/* Those that Open MPI calls for itself as well. */
+#define STARTED_OWN(name, COLLECTIVE, parameters, fields)                                     \
+	static __attribute__((noinline)) int i##name(LIST parameters oci_ompi_comm *comm,     \
+		ompi_request_t **request, mca_coll_base_module_t *module)                     \
+	{                                                                                     \
+		const struct oci_mpi_call call = CALL(COLLECTIVE, fields);                    \
+                                                                                              \
+		if (!called_by_program(__builtin_return_address(0)))                          \
+			return oci_ompi_start_own(module_of(module), comm, &call, request);   \
+		return oci_ompi_start(module_of(module), comm, &call, request);               \
+	}                                                                                     \
+	PERSISTENT(name, COLLECTIVE, parameters, fields)
 
 #define SEND const void *sbuf, int scount, oci_ompi_type *stype,
 #define SENDV const void *sbuf, const int *scounts, const int *sdispls, oci_ompi_type *stype,
@@ -101,11 +157,30 @@ BLOCKING_V(gatherv, OC_GATHERV, (SEND RECEIVEV ROOT), (SEND_FIELDS RECEIVEV_FIEL
 BLOCKING_V(allgatherv, OC_ALLGATHERV, (SEND RECEIVEV), (SEND_FIELDS RECEIVEV_FIELDS))
 BLOCKING_V(alltoallv, OC_ALLTOALLV, (SENDV RECEIVEV), (SENDV_FIELDS RECEIVEV_FIELDS))
 BLOCKING_V(alltoallw, OC_ALLTOALLV, (SENDW RECEIVEW), (SENDW_FIELDS RECEIVEW_FIELDS))
+
+STARTED(barrier, OC_BARRIER, (), ())
+STARTED_OWN(bcast, OC_BCAST, (void *sbuf, int scount, oci_ompi_type *stype, ROOT),
+	    (SEND_FIELDS ROOT_FIELD))
+STARTED(scatter, OC_SCATTER, (SEND RECEIVE ROOT), (SEND_FIELDS RECEIVE_FIELDS ROOT_FIELD))
+STARTED(gather, OC_GATHER, (SEND RECEIVE ROOT), (SEND_FIELDS RECEIVE_FIELDS ROOT_FIELD))
+STARTED(allgather, OC_ALLGATHER, (SEND RECEIVE), (SEND_FIELDS RECEIVE_FIELDS))
+STARTED(alltoall, OC_ALLTOALL, (SEND RECEIVE), (SEND_FIELDS RECEIVE_FIELDS))
+STARTED_OWN(reduce, OC_REDUCE, (REDUCE ROOT), (REDUCE_FIELDS ROOT_FIELD))
+STARTED_OWN(allreduce, OC_ALLREDUCE, (REDUCE), (REDUCE_FIELDS))
+STARTED(reduce_scatter_block, OC_REDUCE_SCATTER_BLOCK, (REDUCE), (REDUCE_FIELDS .rcount = count,))
+STARTED(scan, OC_SCAN, (REDUCE), (REDUCE_FIELDS))
+STARTED(exscan, OC_EXSCAN, (REDUCE), (REDUCE_FIELDS))
+STARTED(reduce_scatter, OC_REDUCE_SCATTER, (REDUCEV), (REDUCEV_FIELDS))
+STARTED(scatterv, OC_SCATTERV, (SENDV RECEIVE ROOT), (SENDV_FIELDS RECEIVE_FIELDS ROOT_FIELD))
+STARTED(gatherv, OC_GATHERV, (SEND RECEIVEV ROOT), (SEND_FIELDS RECEIVEV_FIELDS ROOT_FIELD))
+STARTED(allgatherv, OC_ALLGATHERV, (SEND RECEIVEV), (SEND_FIELDS RECEIVEV_FIELDS))
+STARTED(alltoallv, OC_ALLTOALLV, (SENDV RECEIVEV), (SENDV_FIELDS RECEIVEV_FIELDS))
+STARTED(alltoallw, OC_ALLTOALLV, (SENDW RECEIVEW), (SENDW_FIELDS RECEIVEW_FIELDS))
 /* clang-format on */
 
 void oci_ompi_serve(mca_coll_base_module_t *module)
 {
 #define SERVE(name) module->coll_##name = name;
-	OCI_OMPI_COLLECTIVES(SERVE)
+	OCI_OMPI_ALL(SERVE)
 #undef SERVE
 }

@@ -7,7 +7,7 @@
  * and that a predefined datatype, read with these headers, is what it must be (a debug build of the
  * same version lays out its objects otherwise).
  */
-#include "component.h"
+#include "request.h"
 
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/base/base.h"
@@ -87,17 +87,29 @@ static void drive_mpi(void)
 	entered = outer;
 }
 
-/* Our progress while the program is in any other MPI call. */
+/*
+ * Our progress while the program is in any other MPI call. While the engine waits for a peer
+ * (`entered`), requests that it handed back are started all the same: the peer may need them. It
+ * holds no lock then. Where it does, it is in a bootstrap's messages or below oc_progress().
+ */
 static int drive_engine(void)
 {
-	int moved;
+	static _Thread_local bool locked __attribute__((tls_model("initial-exec")));
+	bool outer = entered;
+	int moved = 0;
 
-	if (entered)
+	if (locked || oci_ompi_bootstrap_sends())
 		return 0;
-	entered = true;
-	moved = oc_progress();
-	entered = false;
-	oci_ompi_bootstrap_reap();
+	if (!outer) {
+		entered = locked = true;
+		moved = oc_progress();
+		entered = locked = false;
+	}
+	moved += oci_ompi_outstanding_progress();
+	if (!outer) {
+		oci_ompi_bootstrap_reap();
+		oci_ompi_request_reap();
+	}
 	return moved;
 }
 
@@ -211,6 +223,7 @@ static int component_close(void)
 {
 	oci_ompi_progress_stop();
 	oci_ompi_bootstrap_reap();
+	oci_ompi_request_drain();
 	if (initialized)
 		oc_stats_write((int)OMPI_PROC_MY_NAME->vpid);
 	initialized = false;

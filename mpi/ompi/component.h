@@ -8,6 +8,7 @@
  *   bootstrap.c    how the members of a future team reach each other: point-to-point messages
  *   calls.c        what Open MPI calls: each collective in its three forms
  *   blocking.c     a blocking call run by the engine
+ *   request.h      nonblocking and persistent calls
  *   previous.c     the same calls of the modules below us
  *   port.c         Open MPI's datatypes and operations, for mpi/common
  *   forced.c       algorithms that a communicator's info keys ask for
@@ -60,9 +61,15 @@ struct oci_ompi_module {
 	mca_coll_base_module_t super;
 	/* The functions selected before ours, each with a reference to its module. */
 	mca_coll_base_comm_coll_t previous;
-	bool disabled;		      /* coll_module_disable() was passed on */
-	struct oc_team *team;	      /* NULL until the first served collective */
-	bool refused;		      /* there was no memory for a team: there will be none */
+	bool disabled;		/* coll_module_disable() was passed on */
+	struct oc_team *team;	/* NULL until the first served collective */
+	bool refused;		/* there was no memory for a team: there will be none */
+	bool agreed;		/* the members have agreed where the team begins; atomic */
+	unsigned int undecided; /* requests that wait for that (start.c); atomic */
+	uint64_t held;		/* the last look at them that found one of these */
+	/* Bootstraps of this communicator take turns, in the order of their creation. */
+	uint64_t bootstraps, bootstrapped;
+	uint64_t messages;	      /* allgathers of theirs so far */
 	uint32_t forced_seen;	      /* of oci_ompi_forced_generation */
 	char *forced[OC_COLLECTIVES]; /* the words of the info keys, as applied */
 };
@@ -91,6 +98,8 @@ bool oci_ompi_presence_publish(void);
 bool oci_ompi_presence_everywhere(oci_ompi_comm *comm);
 
 /* module.c */
+/* Makes the team of a communicator; 0, or OC_HAND_BACK: there will be none, on any member. */
+int oci_ompi_team(struct oci_ompi_module *module, oci_ompi_comm *comm);
 mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);
 /*
  * Runs a call that every member makes; MPI_SUCCESS, OC_HAND_BACK or an Open MPI error. `prepared`:
@@ -100,9 +109,12 @@ int oci_ompi_run(struct oci_ompi_module *module, oci_ompi_comm *comm, const stru
 		 int prepared);
 
 /* bootstrap.c: the communicator is kept alive until the engine has released the bootstrap. */
-int oci_ompi_bootstrap_create(oci_ompi_comm *comm, struct oc_bootstrap *bootstrap);
+int oci_ompi_bootstrap_create(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			      struct oc_bootstrap *bootstrap);
 /* Instead, where there is no memory for a team: waits until the team is refused on all members. */
-void oci_ompi_bootstrap_abstain(oci_ompi_comm *comm);
+void oci_ompi_bootstrap_abstain(struct oci_ompi_module *module, oci_ompi_comm *comm);
+/* This thread is inside the engine and now in the point-to-point layer. */
+bool oci_ompi_bootstrap_sends(void);
 /*
  * Gives back communicators whose bootstrap was released. Not from inside the engine: the last
  * reference destroys the communicator and with it a team.
@@ -117,6 +129,9 @@ const char *oci_ompi_name(enum oc_collective collective);
 extern uint32_t oci_ompi_forced_generation;
 void oci_ompi_forced_subscribe(oci_ompi_comm *comm);
 void oci_ompi_forced_apply(struct oci_ompi_module *module, oci_ompi_comm *comm);
+/* Forces them on another team of the same communicator. */
+void oci_ompi_forced_copy(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			  struct oc_team *team);
 void oci_ompi_forced_forget(struct oci_ompi_module *module);
 
 /* A key was set somewhere since this module looked last. */
@@ -135,6 +150,20 @@ void oci_ompi_serve(mca_coll_base_module_t *module);
 /* blocking.c: any blocking call; what Open MPI's function returns. */
 int oci_ompi_blocking(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		      const struct oci_mpi_call *call);
+
+/* start.c: any nonblocking call. */
+int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		   const struct oci_mpi_call *call, ompi_request_t **request);
+/*
+ * One that Open MPI makes for itself when it creates a communicator, from inside its progress too
+ * and not at the same place among the program's calls on all members: never the engine's.
+ */
+int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		       const struct oci_mpi_call *call, ompi_request_t **request);
+/* persistent.c: any persistent call. */
+int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		  const struct oci_mpi_call *call, struct ompi_info_t *info,
+		  ompi_request_t **request);
 
 /* previous.c: the call as it was made, to the functions that were selected before ours. */
 int oci_ompi_previous(struct oci_ompi_module *module, oci_ompi_comm *comm,

@@ -10,7 +10,7 @@
  * makes many communicators that never see a collective, and enabling happens inside Open MPI's own
  * communicator creation, where waiting for a peer can deadlock.
  */
-#include "component.h"
+#include "request.h"
 
 #include "ompi/proc/proc.h"
 
@@ -97,7 +97,9 @@ static void module_construct(struct oci_ompi_module *self)
 	memset(self->forced, 0, sizeof(self->forced));
 	self->disabled = false;
 	self->team = NULL;
-	self->refused = false;
+	self->refused = self->agreed = false;
+	self->undecided = 0;
+	self->held = self->bootstraps = self->bootstrapped = self->messages = 0;
 	self->forced_seen = 0;
 }
 
@@ -107,6 +109,7 @@ static void module_construct(struct oci_ompi_module *self)
  */
 static void module_destruct(struct oci_ompi_module *self)
 {
+	oci_ompi_channel_forget(self);
 	if (self->team && oci_ompi_bootstrap_team_destroy(self->team) == -EBUSY)
 		oci_ompi_info("a communicator was freed with an operation outstanding: its team's "
 			      "memory stays until the process ends");
@@ -148,22 +151,21 @@ static int create_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 
 	if (self->refused)
 		return OC_HAND_BACK;
-	error = oci_ompi_bootstrap_create(comm, &bootstrap);
+	error = oci_ompi_bootstrap_create(self, comm, &bootstrap);
 	if (!error)
 		error = oc_team_create(&team, &bootstrap);
 	if (error) {
 		oci_ompi_info("communicator %s stays with the MPI: no memory for a team",
 			      comm->c_name);
 		self->refused = true;
-		oci_ompi_bootstrap_abstain(comm);
+		oci_ompi_bootstrap_abstain(self, comm);
 		return OC_HAND_BACK;
 	}
 	self->team = team;
 	return 0;
 }
 
-int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct oc_call *call,
-		 int prepared)
+int oci_ompi_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 {
 	int error = 0;
 
@@ -171,6 +173,14 @@ int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct
 		error = create_team(self, comm);
 	if (OPAL_UNLIKELY(oci_ompi_forced_changed(self)) && !error)
 		oci_ompi_forced_apply(self, comm);
+	return error;
+}
+
+int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct oc_call *call,
+		 int prepared)
+{
+	int error = oci_ompi_team(self, comm);
+
 	if (OPAL_LIKELY(!error))
 		error = OPAL_LIKELY(!prepared) ? oc_collective(self->team, call) :
 						 oc_team_abandon(self->team, call, prepared);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One run of a call that returns before it is over, and nonblocking calls.
+ *
+ * The engine may hand a call back at once, or later: where it was started while the team was under
+ * creation, until the members have agreed where to begin. Then the function of the module below us
+ * is started, and its request is the inner one of ours.
+ *
+ * The modules below number their nonblocking calls on a communicator, and the members' numbers must
+ * agree. So what is handed back reaches them in the order in which it was called, on each member:
+ * nothing is handed over while an earlier call is undecided. Open MPI's own calls, too.
+ */
+#include "request.h"
+
+#include <errno.h>
+
+static unsigned int undecided(const struct oci_ompi_module *module)
+{
+	/* Acquire: what was handed over before has its number. */
+	return __atomic_load_n(&module->undecided, __ATOMIC_ACQUIRE);
+}
+
+static void mark_undecided(struct oci_ompi_request *self)
+{
+	self->undecided = true;
+	__atomic_add_fetch(&self->module->undecided, 1, __ATOMIC_RELAXED);
+}
+
+/* Release: pairs with the acquire in undecided(). */
+static void mark_decided(struct oci_ompi_request *self)
+{
+	if (!self->undecided)
+		return;
+	self->undecided = false;
+	__atomic_sub_fetch(&self->module->undecided, 1, __ATOMIC_RELEASE);
+}
+
+static struct oc_team *team_of(const struct oci_ompi_request *self)
+{
+	return self->channel ? self->channel->team : self->module->team;
+}
+
+/* Whether the members have agreed; from then on a look at a request tells where it is. */
+static bool agreed(const struct oci_ompi_request *self)
+{
+	struct oci_ompi_module *module = self->module;
+
+	if (self->channel)
+		return true; /* nothing else is in its team, so the order does not matter */
+	if (!__atomic_load_n(&module->agreed, __ATOMIC_ACQUIRE) && oc_team_progress(module->team))
+		__atomic_store_n(&module->agreed, true, __ATOMIC_RELEASE);
+	return module->agreed;
+}
+
+/* Of a run that is over, 1 or -errno: the error code. */
+static int outcome(struct oci_ompi_request *self, int result)
+{
+	return result == 1 ? oci_mpi_store(&self->operation) :
+			     oci_ompi_failure(team_of(self), result);
+}
+
+int oci_ompi_request_ask(struct oci_ompi_request *self)
+{
+	bool known;
+	int result;
+
+	if (!self->channel && oci_ompi_team(self->module, self->comm))
+		return OC_HAND_BACK;
+	oci_mpi_load(&self->operation);
+	if (self->operation.status)
+		return oc_team_abandon(team_of(self), &self->operation.call,
+				       self->operation.status);
+	known = agreed(self);
+	result = oc_start(team_of(self), &self->operation.call, &self->engine);
+	if (result)
+		return result;
+	if (known)
+		result = oc_peek(self->engine);
+	else
+		mark_undecided(self);
+	if (!result) {
+		self->phase = OCI_OMPI_RUNNING;
+		oci_ompi_outstanding_add(self);
+	}
+	return result;
+}
+
+int oci_ompi_request_settle(struct oci_ompi_request *self, int result)
+{
+	int error = outcome(self, result);
+
+	oci_ompi_request_complete(self, error);
+	return error;
+}
+
+int oci_ompi_request_hand_over(struct oci_ompi_request *self)
+{
+	int error = OMPI_SUCCESS;
+
+	if (!self->super.super.req_persistent)
+		error = oci_ompi_previous_start(self->module, self->comm, &self->operation.mpi,
+						&self->inner);
+	else if (self->inner->req_start) /* one with nothing to do is always complete */
+		error = self->inner->req_start(1, &self->inner);
+	mark_decided(self);
+	self->phase = OCI_OMPI_HANDED;
+	return error;
+}
+
+/* True: the run below us is over. */
+static bool look_inside(struct oci_ompi_request *self, int *error)
+{
+	if (!REQUEST_COMPLETE(self->inner))
+		return false;
+	opal_atomic_rmb(); /* pairs with the write barrier of ompi_request_complete() */
+	*error = self->inner->req_status.MPI_ERROR;
+	if (!self->super.super.req_persistent)
+		ompi_request_free(&self->inner);
+	else
+		self->inner->req_state = OMPI_REQUEST_INACTIVE;
+	if (!self->super.super.req_persistent)
+		self->inner = NULL;
+	return true;
+}
+
+/* True: over, or handed back and therefore WAITING. */
+static bool look_at_engine(struct oci_ompi_request *self, uint64_t pass, int *error)
+{
+	bool known = !self->undecided || agreed(self);
+	int result = oc_peek(self->engine);
+
+	if (!result) {
+		if (known)
+			mark_decided(self);
+		else
+			self->module->held = pass;
+		return false;
+	}
+	self->engine = NULL;
+	if (result == OC_HAND_BACK) {
+		self->phase = OCI_OMPI_WAITING;
+		return false;
+	}
+	mark_decided(self);
+	*error = outcome(self, result);
+	return true;
+}
+
+bool oci_ompi_request_look(struct oci_ompi_request *self, uint64_t pass, int *error)
+{
+	if (self->phase == OCI_OMPI_RUNNING && look_at_engine(self, pass, error))
+		return true;
+	/* Those before it were looked at earlier in this pass. */
+	if (self->phase == OCI_OMPI_WAITING && self->module->held != pass) {
+		*error = oci_ompi_request_hand_over(self);
+		if (*error != OMPI_SUCCESS)
+			return true;
+	}
+	return self->phase == OCI_OMPI_HANDED && look_inside(self, error);
+}
+
+/*
+ * A call that is not the engine's: to the modules below, behind what may still come to them. Our
+ * request stays around theirs, as they do not keep the communicator, which the program may free.
+ */
+static int hand_back(struct oci_ompi_request *self, ompi_request_t **request)
+{
+	int error;
+
+	if (undecided(self->module))
+		oci_ompi_outstanding_progress();
+	if (undecided(self->module)) {
+		mark_undecided(self);
+		self->phase = OCI_OMPI_WAITING;
+	} else {
+		error = oci_ompi_request_hand_over(self);
+		if (error != OMPI_SUCCESS) {
+			oci_ompi_request_discard(self);
+			return error;
+		}
+	}
+	oci_ompi_outstanding_add(self);
+	*request = &self->super.super;
+	return MPI_SUCCESS;
+}
+
+/* Without memory for a request: the members that have it must not wait for this one. */
+static int start_without_memory(struct oci_ompi_module *module, oci_ompi_comm *comm,
+				const struct oci_mpi_call *call, ompi_request_t **request)
+{
+	struct oci_mpi_operation operation;
+	const char *reason = "";
+	int status = OC_HAND_BACK;
+
+	switch (oci_mpi_open(&operation, call, (uint32_t)ompi_comm_rank(comm),
+			     (uint32_t)ompi_comm_size(comm), false, &reason)) {
+	case OCI_MPI_NOTHING:
+		*request = &ompi_request_empty;
+		status = MPI_SUCCESS;
+		break;
+	case OCI_MPI_BACK:
+		oc_count_handed_back(oci_ompi_name(call->collective), reason);
+		break;
+	case OCI_MPI_ENGINE:
+		status = oci_ompi_run(module, comm, &operation.call, -ENOMEM);
+	}
+	oci_mpi_close(&operation);
+	if (status == OC_HAND_BACK)
+		status = oci_ompi_previous_start(module, comm, call, request);
+	return status;
+}
+
+int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		   const struct oci_mpi_call *call, ompi_request_t **request)
+{
+	struct oci_ompi_request *self = oci_ompi_request_new(module, comm, false);
+	int result = OC_HAND_BACK;
+
+	if (!self)
+		return start_without_memory(module, comm, call, request);
+	switch (oci_mpi_open(&self->operation, call, (uint32_t)ompi_comm_rank(comm),
+			     (uint32_t)ompi_comm_size(comm), true, &self->reason)) {
+	case OCI_MPI_NOTHING:
+		oci_ompi_request_discard(self);
+		*request = &ompi_request_empty;
+		return MPI_SUCCESS;
+	case OCI_MPI_BACK:
+		oc_count_handed_back(oci_ompi_name(call->collective), self->reason);
+		break;
+	case OCI_MPI_ENGINE:
+		result = oci_ompi_request_ask(self);
+		oci_ompi_bootstrap_reap();
+	}
+	if (result == OC_HAND_BACK)
+		return hand_back(self, request);
+	*request = &self->super.super;
+	if (result)
+		oci_ompi_request_settle(self, result);
+	return MPI_SUCCESS;
+}
+
+int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		       const struct oci_mpi_call *call, ompi_request_t **request)
+{
+	struct oci_ompi_request *self = NULL;
+
+	oc_count_handed_back(oci_ompi_name(call->collective),
+			     "Open MPI's own call, for the creation of a communicator");
+	if (undecided(module))
+		self = oci_ompi_request_new(module, comm, false);
+	if (!self)
+		return oci_ompi_previous_start(module, comm, call, request);
+	self->operation.mpi = *call;
+	return hand_back(self, request);
+}
