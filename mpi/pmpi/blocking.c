@@ -86,17 +86,20 @@ static int run(const struct oci_mpi_call *call, const char *name, struct oci_pmp
 	return OCI_UNLIKELY(error) ? oci_pmpi_raise(state->comm, error) : MPI_SUCCESS;
 }
 
-/* 0: all members are inside the call; OC_HAND_BACK: they may not be; or an MPI error. */
-static int meet(struct oci_pmpi_comm *state, int *error)
+enum oci_back oci_pmpi_meet(struct oci_pmpi_comm *state, int *error)
 {
 	struct oc_call barrier = { .collective = OC_BARRIER };
 	int result = OC_HAND_BACK;
 
+	*error = MPI_SUCCESS;
+	if (!oci_pmpi_job.together || !state->known || (state->size == 1 && !state->inter))
+		return OCI_BACK_BLOCKING;
+	oci_pmpi_await_decided(state);
 	if (!state->reason && oci_pmpi_team(state))
 		result = oc_collective(state->team, &barrier);
 	if (result < 0)
 		*error = oci_pmpi_raise(state->comm, oci_pmpi_failure(state->team, result));
-	return result;
+	return result == OC_HAND_BACK ? OCI_BACK_TWIN : OCI_BACK_BLOCKING;
 }
 
 static int twin(const struct oci_mpi_call *call, MPI_Comm comm, oci_native *native)
@@ -110,15 +113,13 @@ static int twin(const struct oci_mpi_call *call, MPI_Comm comm, oci_native *nati
 static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *state,
 		     oci_native *native, oci_native_blocking *blocking)
 {
-	int error = MPI_SUCCESS, result;
+	int error;
+	enum oci_back back = oci_pmpi_meet(state, &error);
 
-	if (!oci_pmpi_job.together || !state->known || (state->size == 1 && !state->inter))
-		return blocking(call, state->comm);
-	oci_pmpi_await_decided(state);
-	result = meet(state, &error);
 	if (error)
 		return error;
-	return result ? twin(call, state->comm, native) : blocking(call, state->comm);
+	return back == OCI_BACK_TWIN ? twin(call, state->comm, native) :
+				       blocking(call, state->comm);
 }
 
 static int collective(const struct oci_mpi_call *call, const char *name, oci_native *native,
@@ -133,7 +134,7 @@ static int collective(const struct oci_mpi_call *call, const char *name, oci_nat
 		error = run(call, name, state, &result);
 		if (OCI_LIKELY(result != OC_HAND_BACK))
 			return error;
-	} else {
+	} else if (state->size > 1 || state->inter) {
 		oc_count_handed_back(name, state->reason);
 	}
 	return hand_back(call, state, native, blocking);

@@ -174,23 +174,47 @@ static int meet_group(const int *ranks, int size, int me, int tag)
 	return error;
 }
 
+/* Two groups of one process, in two threads, have two tags; the last tag is the probes'. */
+static void meet_members(MPI_Group group, uint32_t tag)
+{
+	int size = 0, me = MPI_UNDEFINED, *ranks;
+	uint32_t first = (uint32_t)oci_pmpi_job.tags / 2; /* those below are bootstrap.c's */
+	bool known;
+
+	if (!oci_pmpi_job.active || !oci_pmpi_job.together || group == MPI_GROUP_NULL)
+		return;
+	PMPI(Group_size)(group, &size);
+	PMPI(Group_rank)(group, &me);
+	ranks = malloc((size_t)size * sizeof(*ranks) + 1);
+	known = me != MPI_UNDEFINED && ranks && oci_pmpi_world_ranks(group, size, ranks);
+	for (int r = 0; known && r < size; r++)
+		known = ranks[r] != MPI_UNDEFINED;
+	if (known)
+		meet_group(ranks, size, me, (int)(first + tag % (first - 2)));
+	free(ranks);
+}
+
 int oci_pmpi_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
 {
-	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
-	int size = 0, me = MPI_UNDEFINED, *ranks;
-	int first = oci_pmpi_job.tags / 2; /* those below are bootstrap.c's */
-
-	if (concerned(state) && group != MPI_GROUP_NULL && tag >= 0) {
-		PMPI(Group_size)(group, &size);
-		PMPI(Group_rank)(group, &me);
-		ranks = malloc((size_t)size * sizeof(*ranks) + 1);
-		/* Two groups of one process, in two threads, have two tags; the last tag is the
-		 * probes'. */
-		if (me != MPI_UNDEFINED && ranks && oci_pmpi_world_ranks(group, size, ranks))
-			meet_group(ranks, size, me, first + tag % (first - 2));
-		free(ranks);
-	}
+	meet_members(group, (uint32_t)tag);
 	return PMPI(Comm_create_group)(comm, group, tag, made);
+}
+
+/* FNV-1a of the words that tell such calls apart. */
+static uint32_t tag_of(const char *words)
+{
+	uint32_t tag = 2166136261u;
+
+	for (; words && *words; words++)
+		tag = (tag ^ (unsigned char)*words) * 16777619u;
+	return tag;
+}
+
+int oci_pmpi_Comm_create_from_group(MPI_Group group, const char *words, MPI_Info info,
+				    MPI_Errhandler handler, MPI_Comm *made)
+{
+	meet_members(group, tag_of(words));
+	return PMPI(Comm_create_from_group)(group, words, info, handler, made);
 }
 
 /* Is the leader of the other side one of our job, on which both leaders agree? */

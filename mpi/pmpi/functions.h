@@ -38,10 +38,25 @@
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) \
 	X(Request_get_status) X(Request_free) X(Start) X(Startall)
 
+/* With large counts: X(name) has MPI_name_c, MPI_Iname_c and MPI_name_init_c. */
+#define OCI_LARGE(X) \
+	X(Bcast_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) \
+	X(Allgatherv_c) X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Reduce_c) X(Allreduce_c) \
+	X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c) \
+	X(Ibcast_c) X(Iscatter_c) X(Iscatterv_c) X(Igather_c) X(Igatherv_c) X(Iallgather_c) \
+	X(Iallgatherv_c) X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) X(Ireduce_c) \
+	X(Iallreduce_c) X(Ireduce_scatter_c) X(Ireduce_scatter_block_c) X(Iscan_c) X(Iexscan_c) \
+	X(Bcast_init_c) X(Scatter_init_c) X(Scatterv_init_c) X(Gather_init_c) X(Gatherv_init_c) \
+	X(Allgather_init_c) X(Allgatherv_init_c) X(Alltoall_init_c) X(Alltoallv_init_c) \
+	X(Alltoallw_init_c) X(Reduce_init_c) X(Allreduce_init_c) X(Reduce_scatter_init_c) \
+	X(Reduce_scatter_block_init_c) X(Scan_init_c) X(Exscan_init_c) \
+	X(Send_c) X(Ssend_c) X(Rsend_c) X(Recv_c) X(Mrecv_c) X(Sendrecv_c) X(Sendrecv_replace_c)
+
 /* They make or end something that is common to the ranks, and may wait for them. */
 #define OCI_CONSTRUCTION(X) \
 	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup) X(Comm_idup_with_info) X(Comm_split) \
-	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Intercomm_create) \
+	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
+	X(Intercomm_create) \
 	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
 	X(Dist_graph_create_adjacent) X(Comm_free) X(Comm_disconnect) X(Comm_set_info) \
 	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect) \
@@ -51,11 +66,12 @@
 
 #define OCI_WRAPPED(X) \
 	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) \
-	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_LIFE(X)
+	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_LIFE(X) OCI_LARGE(X)
 
 /* Called, but not stood in front of. */
 #define OCI_CALLED(X) \
 	X(Isend) X(Issend) X(Irsend) X(Irecv) X(Isendrecv_replace) X(Imrecv) X(Recv_init) \
+	X(Isend_c) X(Issend_c) X(Irsend_c) X(Irecv_c) X(Isendrecv_replace_c) X(Imrecv_c) \
 	X(Cancel) X(Get_count) X(Initialized) X(Query_thread) \
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
@@ -63,6 +79,7 @@
 	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Info_get) \
 	X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr) \
 	X(Type_get_envelope) X(Type_get_contents) X(Type_size_x) X(Type_get_extent_x) \
+	X(Type_contiguous_c) X(Type_create_hindexed) X(Type_commit) \
 	X(Type_get_true_extent_x) X(Pack_c) X(Unpack_c) X(Reduce_local_c) X(Op_commutative) \
 	X(Add_error_class) X(Add_error_code) X(Add_error_string)
 

@@ -183,7 +183,9 @@ static int begin(void)
 	oc_set_progress(oci_pmpi_drive_from_engine);
 	if (job->threads && job->together)
 		oci_pmpi_attend(1);
-	job->active = true;
+	job->begun = true;
+	/* Switched off: from here to MPI_Finalize it is as if we were not there. */
+	job->active = job->here[job->rank];
 	return MPI_SUCCESS;
 }
 
@@ -227,7 +229,7 @@ static void end(struct oci_pmpi_job *job)
 	oci_pmpi_port_stop();
 	oc_set_progress(NULL);
 	oc_stats_write(job->rank);
-	job->active = false;
+	job->begun = job->active = false;
 	oci_pmpi_attention_count = 0;
 	PMPI(Group_free)(&job->group);
 	PMPI(Comm_free)(&job->self);
@@ -240,7 +242,7 @@ static void end(struct oci_pmpi_job *job)
 
 int oci_pmpi_Finalize(void)
 {
-	if (oci_pmpi_job.active)
+	if (oci_pmpi_job.begun)
 		end(&oci_pmpi_job);
 	return PMPI(Finalize)();
 }

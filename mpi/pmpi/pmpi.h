@@ -14,6 +14,7 @@
  *   completion.c   Wait, Test, Request_free
  *   twin.c         blocking point-to-point calls and neighbourhood collectives, as nonblocking ones
  *   construction.c calls that make communicators, windows and files
+ *   large.c        the functions with large counts, which are not served
  *   port.c, kept.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for
  *   failure.c      an engine's error as an MPI error code with the sentence
@@ -49,9 +50,10 @@ OCI_WRAPPED(OCI_DECLARE)
 /* ---- life.c -----------------------------------------------------------------------------------
  */
 
-/* Set in MPI_Init and cleared in MPI_Finalize, in one thread, on all ranks alike. */
+/* Set in MPI_Init and cleared in MPI_Finalize, in one thread. */
 struct oci_pmpi_job {
-	bool active;
+	bool begun;
+	bool active; /* begun, and not switched off in this process */
 	/* All processes of MPI_COMM_WORLD are on this node and switched on. Then nonblocking
 	 * collectives are served; else a blocking call that is handed back, on a communicator
 	 * across nodes, could leave one of them without progress. */
@@ -142,6 +144,9 @@ void oci_pmpi_bootstrap_drive(void);
 /* ---- request.c, started.c ---------------------------------------------------------------------
  */
 
+/* Where the engine does not count it: it does not know yet that the call is not its own. */
+#define OCI_UNDER_CREATION "the team was under creation"
+
 typedef int oci_native(const struct oci_mpi_call *call, MPI_Comm comm, MPI_Request *request);
 
 /* An operation of the engine, seen by the program as its carrier. */
@@ -223,6 +228,15 @@ void oci_pmpi_failure_comm_gone(MPI_Comm comm);
 
 /* Is the call one that the engine can take at its word? Else the MPI says what is wrong with it. */
 bool oci_pmpi_sane(const struct oci_mpi_call *call, const struct oci_pmpi_comm *state);
+
+/* How a blocking collective that is not served reaches the MPI, on all members alike. */
+enum oci_back {
+	OCI_BACK_BLOCKING, /* as it is: all members are inside, or none can have anything
+			      outstanding */
+	OCI_BACK_TWIN,	   /* as its nonblocking form, in oci_pmpi_await() */
+};
+/* May wait for the members. *error: MPI_SUCCESS, or an error that was raised. */
+enum oci_back oci_pmpi_meet(struct oci_pmpi_comm *state, int *error);
 
 void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info);
 void oci_pmpi_forced_apply(struct oci_pmpi_comm *state);

@@ -329,20 +329,59 @@ void oci_pmpi_port_stop(void)
 /* ---- bytes and operations ---------------------------------------------------------------------
  */
 
+/*
+ * MPICH 4.0.2's MPI_Pack and MPI_Unpack refuse MPI_BOTTOM, which is NULL: the same places as seen
+ * from another address.
+ */
+#define ELSEWHERE ((MPI_Aint)4096)
+
+static int seen_from_elsewhere(size_t count, MPI_Datatype type, MPI_Datatype *seen)
+{
+	const MPI_Aint back = -ELSEWHERE;
+	const MPI_Count length = (MPI_Count)count;
+	MPI_Datatype all;
+	int error, one = 1;
+
+	error = PMPI(Type_contiguous_c)(length, type, &all);
+	if (error)
+		return error;
+	error = PMPI(Type_create_hindexed)(1, &one, &back, all, seen);
+	PMPI(Type_free)(&all);
+	return error ? error : PMPI(Type_commit)(seen);
+}
+
 int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
 {
 	MPI_Count at = 0;
+	int error;
 
-	return PMPI(Pack_c)(user, (MPI_Count)count, type, packed, (MPI_Count)PTRDIFF_MAX, &at,
-			    oci_pmpi_job.self);
+	if (user)
+		return PMPI(Pack_c)(user, (MPI_Count)count, type, packed, (MPI_Count)PTRDIFF_MAX,
+				    &at, oci_pmpi_job.self);
+	error = seen_from_elsewhere(count, type, &type);
+	if (error)
+		return error;
+	error = PMPI(Pack_c)((const void *)ELSEWHERE, 1, type, packed, (MPI_Count)PTRDIFF_MAX, &at,
+			     oci_pmpi_job.self);
+	PMPI(Type_free)(&type);
+	return error;
 }
 
 int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
 {
 	MPI_Count at = 0;
+	int error;
 
-	return PMPI(Unpack_c)(packed, (MPI_Count)PTRDIFF_MAX, &at, user, (MPI_Count)count, type,
-			      oci_pmpi_job.self);
+	if (user)
+		return PMPI(Unpack_c)(packed, (MPI_Count)PTRDIFF_MAX, &at, user, (MPI_Count)count,
+				      type, oci_pmpi_job.self);
+	error = seen_from_elsewhere(count, type, &type);
+	if (error)
+		return error;
+	error = PMPI(Unpack_c)(packed, (MPI_Count)PTRDIFF_MAX, &at, (void *)ELSEWHERE, 1, type,
+			       oci_pmpi_job.self);
+	PMPI(Type_free)(&type);
+	return error;
 }
 
 static const MPI_Op predefined[] = {

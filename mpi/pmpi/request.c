@@ -197,6 +197,7 @@ static bool step(struct oci_record *record, int *error)
 			return false;
 		record->engine = NULL;
 		if (result == OC_HAND_BACK) {
+			oc_count_handed_back(record->name, OCI_UNDER_CREATION);
 			*error = record->native(&record->operation.mpi, record->state->comm,
 						&record->inner);
 			decided(record);

@@ -61,17 +61,24 @@ static void *find(const char *prefix, const char *name)
 }
 
 struct objects {
-	char *name[1024];
+	char **name;
 	size_t count;
 };
 
 static int note_object(struct dl_phdr_info *info, size_t bytes, void *context)
 {
 	struct objects *objects = context;
+	char **grown;
 
 	(void)bytes;
-	if (*info->dlpi_name && objects->count < sizeof(objects->name) / sizeof(objects->name[0]))
-		objects->name[objects->count++] = strdup(info->dlpi_name);
+	if (!*info->dlpi_name)
+		return 0;
+	grown = realloc(objects->name, (objects->count + 1) * sizeof(*grown));
+	if (!grown)
+		return 1;
+	objects->name = grown;
+	grown[objects->count] = strdup(info->dlpi_name);
+	objects->count += grown[objects->count] != NULL;
 	return 0;
 }
 
@@ -81,23 +88,19 @@ static int note_object(struct dl_phdr_info *info, size_t bytes, void *context)
  */
 static void find_library(void)
 {
-	struct objects *objects = calloc(1, sizeof(*objects));
+	struct objects objects = { 0 };
 	void *handle;
 
-	if (!objects)
-		return;
-	dl_iterate_phdr(note_object, objects);
-	for (size_t i = 0; i < objects->count; i++) {
-		handle = objects->name[i] && !library ?
-				 dlopen(objects->name[i], RTLD_LAZY | RTLD_NOLOAD) :
-				 NULL;
+	dl_iterate_phdr(note_object, &objects);
+	for (size_t i = 0; i < objects.count; i++) {
+		handle = library ? NULL : dlopen(objects.name[i], RTLD_LAZY | RTLD_NOLOAD);
 		if (handle && dlsym(handle, "PMPI_Get_library_version"))
 			library = handle;
 		else if (handle)
 			dlclose(handle);
-		free(objects->name[i]);
+		free(objects.name[i]);
 	}
-	free(objects);
+	free(objects.name);
 }
 
 /* All ranks would say it: the first speaks for them. */

@@ -33,6 +33,8 @@ int oci_record_launch(struct oci_record *record, int *code)
 		result = oc_team_abandon(state->team, &o->call, o->status);
 	else
 		result = oc_start(state->team, &o->call, &record->engine);
+	if (result == OC_HAND_BACK && !ready)
+		oc_count_handed_back(record->name, OCI_UNDER_CREATION);
 	if (result == OC_HAND_BACK)
 		return OC_HAND_BACK;
 	/* A ready team decides in oc_start(); small operations are often over there, too. */
@@ -98,7 +100,7 @@ static bool is_served(const struct oci_pmpi_comm *state, const char *name)
 {
 	const char *reason = state->reason ? state->reason : oci_pmpi_job.together ? NULL : APART;
 
-	if (OCI_UNLIKELY(reason))
+	if (OCI_UNLIKELY(reason) && (state->size > 1 || state->inter))
 		oc_count_handed_back(name, reason);
 	return !reason;
 }

@@ -11,83 +11,9 @@
  */
 #include "pmpi.h"
 
-#define SEND(name, twin)                                                                         \
-	int oci_pmpi_##name(const void *buffer, int count, MPI_Datatype type, int peer, int tag, \
-			    MPI_Comm comm)                                                       \
-	{                                                                                        \
-		MPI_Request request;                                                             \
-		int error;                                                                       \
-                                                                                                 \
-		if (!oci_pmpi_attention())                                                       \
-			return PMPI(name)(buffer, count, type, peer, tag, comm);                 \
-		error = PMPI(twin)(buffer, count, type, peer, tag, comm, &request);              \
-		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);              \
-	}
-
-SEND(Send, Isend)
-SEND(Ssend, Issend)
-SEND(Rsend, Irsend)
-
-int oci_pmpi_Recv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-		  MPI_Status *status)
-{
-	MPI_Request request;
-	int error;
-
-	if (!oci_pmpi_attention())
-		return PMPI(Recv)(buffer, count, type, peer, tag, comm, status);
-	error = PMPI(Irecv)(buffer, count, type, peer, tag, comm, &request);
-	return error ? error : oci_pmpi_await(&request, status);
-}
-
-int oci_pmpi_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message,
-		   MPI_Status *status)
-{
-	MPI_Request request;
-	int error;
-
-	if (!oci_pmpi_attention())
-		return PMPI(Mrecv)(buffer, count, type, message, status);
-	error = PMPI(Imrecv)(buffer, count, type, message, &request);
-	return error ? error : oci_pmpi_await(&request, status);
-}
-
-int oci_pmpi_Sendrecv(const void *sbuf, int scount, MPI_Datatype stype, int to, int stag,
-		      void *rbuf, int rcount, MPI_Datatype rtype, int from, int rtag, MPI_Comm comm,
-		      MPI_Status *status)
-{
-	MPI_Request send, receive;
-	int error, also;
-
-	if (!oci_pmpi_attention())
-		return PMPI(Sendrecv)(sbuf, scount, stype, to, stag, rbuf, rcount, rtype, from,
-				      rtag, comm, status);
-	error = PMPI(Irecv)(rbuf, rcount, rtype, from, rtag, comm, &receive);
-	if (error)
-		return error;
-	error = PMPI(Isend)(sbuf, scount, stype, to, stag, comm, &send);
-	if (error) {
-		PMPI(Cancel)(&receive);
-		PMPI(Request_free)(&receive);
-		return error;
-	}
-	error = oci_pmpi_await(&receive, status);
-	also = oci_pmpi_await(&send, MPI_STATUS_IGNORE);
-	return error ? error : also;
-}
-
-int oci_pmpi_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int stag,
-			      int from, int rtag, MPI_Comm comm, MPI_Status *status)
-{
-	MPI_Request request;
-	int error;
-
-	if (!oci_pmpi_attention())
-		return PMPI(Sendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm,
-					      status);
-	error = PMPI(Isendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm, &request);
-	return error ? error : oci_pmpi_await(&request, status);
-}
+#define OCI_COUNT int
+#define OCI_NAME(name) name
+#include "twin.h"
 
 int oci_pmpi_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
