@@ -5,6 +5,7 @@
 
 #include "api/engine.h"
 #include "base/log.h"
+#include "copy/layout.h"
 #include "os/os.h"
 
 /* Blocks up to this size need no division to see that all ranks' fit an address space. */
@@ -21,7 +22,14 @@ static bool divides(size_t unit, size_t bytes)
 static bool is_rooted(enum oc_collective collective)
 {
 	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
-	       collective == OC_REDUCE;
+	       collective == OC_REDUCE || collective == OC_SCATTERV || collective == OC_GATHERV;
+}
+
+/* Sizes differ between ranks, so nothing may depend on them. */
+static bool is_v(enum oc_collective collective)
+{
+	return collective == OC_SCATTERV || collective == OC_GATHERV ||
+	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
 }
 
 static bool is_reduction(enum oc_collective collective)
@@ -33,6 +41,8 @@ static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
 {
 	bool root = call->root == team->team.rank;
 
+	if (is_v(call->collective))
+		return oci_call_has_blocks(team, call);
 	if (call->collective == OC_REDUCE_SCATTER)
 		return oci_call_has_parts(team, call);
 	if (!call->bytes || call->collective == OC_BARRIER)
@@ -77,7 +87,7 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 	}
 	if (is_reduction(call->collective) &&
 	    (!op || !op->apply || !op->bytes || op->bytes > OC_OP_MAX_BYTES ||
-	     !divides(op->bytes, call->bytes))) {
+	     !divides(op->bytes, call->bytes) || call->send_layout || call->recv_layout)) {
 		oci_team_say(&team->team,
 			     "a reduction needs an operation on elements of 1 to %d bytes that "
 			     "divide the message of %zu bytes",
@@ -90,6 +100,30 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+const struct oc_call *oci_call_place(const struct oc_call *call, struct oc_call *placed)
+{
+	if (__builtin_expect(!call->send_layout && !call->recv_layout, 1))
+		return call;
+	*placed = *call;
+	if (call->send_layout && call->send != OC_IN_PLACE)
+		placed->send = (const void *)OCI_LAID_OUT;
+	if (call->recv_layout && call->recv != OC_IN_PLACE)
+		placed->recv = (void *)(OCI_LAID_OUT | OCI_LAID_OUT_RECV);
+	return placed;
+}
+
+/* The layouts of a call, where the executor finds them. */
+static void lay_out(const struct oc_call *call, struct oci_operation *o)
+{
+	if (call->send_layout)
+		o->layouts.send = *call->send_layout;
+	if (call->recv_layout)
+		o->layouts.recv = *call->recv_layout;
+	o->x.layouts = &o->layouts;
+	/* A bound form knows addresses only. */
+	o->x.bound = NULL;
 }
 
 /*
@@ -142,7 +176,12 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 		o->temporary = malloc(team->team.size * call->bytes);
 		if (!o->temporary)
 			return -ENOMEM;
-		send = memcpy(o->temporary, recv, team->team.size * call->bytes);
+		if (call->recv_layout)
+			oci_layout_gather(o->temporary, call->recv_layout,
+					  team->team.size * call->bytes);
+		else
+			memcpy(o->temporary, recv, team->team.size * call->bytes);
+		send = o->temporary;
 		break;
 	case OC_REDUCE:
 	case OC_ALLREDUCE:
@@ -152,6 +191,11 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 		if (in_place)
 			send = recv;
 		break;
+	case OC_SCATTERV:
+	case OC_GATHERV:
+	case OC_ALLGATHERV:
+	case OC_ALLTOALLV:
+		return oci_call_blocks(team, call, o);
 	case OC_REDUCE_SCATTER:
 		o->x.params.recv_blocks = call->recv_blocks;
 		if (in_place)
@@ -180,7 +224,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 {
 	struct oci_shape shape = {
 		.collective = (enum oci_collective)call->collective,
-		.bytes = call->bytes,
+		.bytes = is_v(call->collective) ? 0 : call->bytes,
 		.unit = is_reduction(call->collective) ? call->op->bytes : 1,
 		.size = team->team.size,
 		.oversubscribed = team->team.oversubscribed,
@@ -240,7 +284,7 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 		.algorithm = plan->key.algorithm,
 		.parameter = plan->key.parameter,
 		.root = ready->params.root,
-		.bytes = call->bytes,
+		.bytes = is_v(call->collective) ? UINT64_MAX : call->bytes,
 		.op = reduces ? call->op->id : 0,
 		.unit = (uint32_t)ready->unit,
 	};
@@ -278,7 +322,7 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 {
 	const struct oci_exec *ready = &recent->ready;
 
-	if (!recent->cached || ready->params.bytes != call->bytes)
+	if (!recent->cached || (ready->params.bytes != call->bytes && !is_v(call->collective)))
 		return false;
 	if (is_reduction(call->collective) &&
 	    (ready->unit != call->op->bytes || ready->record.op != call->op->id ||
@@ -298,14 +342,14 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, stru
 			return error;
 	}
 	oci_exec_copy(&o->x, &recent->ready);
+	if (__builtin_expect(call->send_layout || call->recv_layout, 0))
+		lay_out(call, o);
 	o->temporary = o->result = NULL;
 	error = resolve(team, call, o);
 	if (error)
 		return oci_team_fail(&team->team, error, -1,
-				     "no memory for the second buffer of %s of %zu bytes a rank in "
-				     "place",
-				     oci_collective_name((enum oci_collective)call->collective),
-				     call->bytes);
+				     "no memory for a second buffer of %s in place",
+				     oci_collective_name((enum oci_collective)call->collective));
 	o->cached = recent->cached;
 	o->cached->users++;
 	o->x.op = call->op;
@@ -409,10 +453,10 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 
 int oci_operation_begin(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
-	struct oc_call whole;
+	struct oc_call placed, whole;
 	int result;
 
-	call = oci_call_whole(team, call, &whole);
+	call = oci_call_whole(team, oci_call_place(call, &placed), &whole);
 	result = oci_call_check(team, call);
 	if (result)
 		return result;

@@ -60,6 +60,7 @@ struct oc_team {
 struct oci_operation {
 	struct oci_exec x;
 	struct oci_cached *cached;
+	struct oci_layouts layouts; /* of the call, when it has any */
 	/* Of a call in place whose input peers read until it is over: a copy of the input, or, with
 	 * `result`, the result until it may take its place. */
 	void *temporary, *result;
@@ -93,6 +94,8 @@ const struct oc_call *oci_call_whole(const struct oc_team *team, const struct oc
 bool oci_call_has_parts(const struct oc_team *team, const struct oc_call *call);
 
 /* call.c */
+/* A call whose buffers have gaps, with places (copy/layout.h) in their stead; else as it is. */
+const struct oc_call *oci_call_place(const struct oc_call *call, struct oc_call *placed);
 int oci_call_check(struct oc_team *team, const struct oc_call *call);
 /* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. */
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call,
@@ -109,6 +112,11 @@ void oci_operation_end(struct oc_team *team, struct oci_operation *operation, in
 void oci_recent_forget(struct oc_team *team);
 /* Brings the team up, waiting. 1 use it, or OC_HAND_BACK. */
 int oci_team_await(struct oc_team *team);
+
+/* call_blocks.c: the v-variants. Has the call the tables and buffers that it needs on this rank? */
+bool oci_call_has_blocks(const struct oc_team *team, const struct oc_call *call);
+/* Where the bytes of this rank are: 0 or -ENOMEM. */
+int oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oci_operation *o);
 
 /* stats.c */
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x);

@@ -141,13 +141,12 @@ int oc_progress(void)
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
 {
 	struct oci_team *t = &team->team;
-	struct oc_call whole;
+	struct oc_call placed, whole;
 	struct oc_request *r;
 	int result;
 
-	call = oci_call_whole(team, call, &whole);
+	call = oci_call_whole(team, oci_call_place(call, &placed), &whole);
 	result = oci_call_check(team, call);
-
 	if (result)
 		return result;
 	r = calloc(1, sizeof(*r));

@@ -17,6 +17,7 @@
 #include "api/engine.h"
 #include "coll/coll.h"
 #include "copy/mock.h"
+#include "support/blocks.h"
 #include "support/fork_team.h"
 
 #define RANKS 4
@@ -49,6 +50,7 @@ struct planned {
 	int result[RANKS];
 	struct oc_block parts[RANKS]; /* of a Reduce_scatter: as of a Reduce_scatter_block */
 	size_t send_bytes, recv_bytes;
+	struct oct_blocks blocks[RANKS]; /* of a v-variant */
 };
 
 static uint8_t byte_of(unsigned int n, unsigned int rank, size_t i)
@@ -60,6 +62,7 @@ static uint8_t byte_of(unsigned int n, unsigned int rank, size_t i)
 static void plan_call(struct planned *p, unsigned int n)
 {
 	enum oci_collective c;
+	unsigned int seed_of_blocks = draw(1000000);
 	static const size_t sizes[] = { 0, 3, 100, 1000, 20000, 70000, 150001 };
 	size_t bytes = sizes[draw(7)];
 	uint32_t root;
@@ -73,6 +76,14 @@ static void plan_call(struct planned *p, unsigned int n)
 	for (unsigned int r = 0; r < RANKS; r++)
 		p->parts[r] = (struct oc_block){ r * bytes, bytes };
 	for (unsigned int r = 0; r < RANKS; r++) {
+		p->result[r] = 0;
+		p->send[r] = p->recv[r] = NULL;
+		if (oct_is_blocks((enum oc_collective)c)) {
+			oct_blocks_make(&p->blocks[r], (enum oc_collective)c, seed_of_blocks + n, r,
+					RANKS, root, bytes & 1);
+			p->call[r] = p->blocks[r].call;
+			continue;
+		}
 		p->send[r] = malloc(p->send_bytes + 1);
 		p->recv[r] = malloc(p->recv_bytes + 1);
 		for (size_t i = 0; i < p->send_bytes; i++)
@@ -85,7 +96,6 @@ static void plan_call(struct planned *p, unsigned int n)
 					       .root = root,
 					       .op = &sum,
 					       .recv_blocks = p->parts };
-		p->result[r] = 0;
 	}
 }
 
@@ -104,7 +114,7 @@ static uint8_t expected(const struct planned *p, unsigned int n, unsigned int ra
 	case OC_EXSCAN:
 		if (!rank)
 			return 0xee; /* not touched */
-				     /* fall through */
+		/* fall through */
 	case OC_SCAN:
 		operands = rank + (call->collective == OC_SCAN);
 		/* fall through */
@@ -125,7 +135,7 @@ static uint8_t expected(const struct planned *p, unsigned int n, unsigned int ra
 	}
 }
 
-static void check_call(const struct planned *p, unsigned int n)
+static void check_call(struct planned *p, unsigned int n)
 {
 	for (unsigned int r = 0; r < RANKS; r++) {
 		const struct oc_call *call = &p->call[r];
@@ -134,6 +144,14 @@ static void check_call(const struct planned *p, unsigned int n)
 					      RANKS, r == call->root);
 
 		assert_int_equal(p->result[r], 1);
+		if (oct_is_blocks(call->collective)) {
+			if (!oct_blocks_right(&p->blocks[r]))
+				fail_msg("call %u (%s%s, root %u): rank %u has wrong bytes", n,
+					 oci_collective_name((enum oci_collective)call->collective),
+					 p->blocks[r].in_place ? " in place" : "", call->root, r);
+			oct_blocks_free(&p->blocks[r]);
+			continue;
+		}
 		for (size_t i = 0; i < bytes; i++) {
 			if (got[i] != expected(p, n, r, i))
 				fail_msg(

@@ -18,6 +18,7 @@
 #include "api/engine.h"
 #include "coll/coll.h"
 #include "copy/mock.h"
+#include "support/blocks.h"
 #include "support/fork_team.h"
 
 #define RANKS 3
@@ -96,6 +97,18 @@ static int one_call(struct rank *r, enum oci_collective c, size_t bytes, unsigne
 	return !right(&call, c == OCI_BCAST ? send : recv, me, n);
 }
 
+static int one_of_blocks(struct rank *r, enum oci_collective c, unsigned int n)
+{
+	struct oct_blocks b;
+	int failed;
+
+	oct_blocks_make(&b, (enum oc_collective)c, n, oc_team_rank(r->team), RANKS, n % RANKS,
+			n % 2);
+	failed = oc_collective(r->team, &b.call) || !oct_blocks_right(&b);
+	oct_blocks_free(&b);
+	return failed;
+}
+
 static void *run(void *arg)
 {
 	static const size_t sizes[] = { 1, 100, 3000, BYTES };
@@ -107,7 +120,9 @@ static void *run(void *arg)
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
 			oc_team_force(r->team, oci_collective_name(c), a->name);
 			for (unsigned int s = 0; s < 4 * 6 && !r->failed; s++)
-				r->failed = one_call(r, c, sizes[s % 4], n++);
+				r->failed = oct_is_blocks((enum oc_collective)c) ?
+						    one_of_blocks(r, c, n++) :
+						    one_call(r, c, sizes[s % 4], n++);
 			if (r->failed) {
 				fprintf(stderr, "%s %s: %s\n", oci_collective_name(c), a->name,
 					oc_team_error(r->team));

@@ -25,6 +25,12 @@ bool oci_fits_slot_others(const struct oci_shape *shape, uint32_t parameter)
 	return oci_fits_slot(shape->size > 1 ? shape->size - 1 : 1, shape);
 }
 
+bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return shape->size == 1 || oci_offer_fits(shape->size - 1);
+}
+
 /* v of the i-th operand of the expression. */
 static uint32_t operand(const struct oci_plan_key *key, bool rotated, uint32_t i)
 {

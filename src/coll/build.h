@@ -54,6 +54,9 @@ bool oci_fits_inline_others(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_slot_others(const struct oci_shape *shape, uint32_t parameter);
 
+/* Does an offer with a cell for each other rank? */
+bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter);
+
 /*
  * Accumulates the operands into `acc`: mine from `mine`, a peer's either in place from its slot or
  * payload (`shared`: remote.buf is SLOT or INLINE), or pulled into TEMP first. Waits for the POST

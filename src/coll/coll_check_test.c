@@ -131,6 +131,47 @@ static void coll_largest_size_that_fits_stays_in_bounds(void **state)
 		for_each_subject(MOST_RANKS, check_largest_in_both_orders);
 }
 
+/* ---- offers at their own thresholds -----------------------------------------------------------
+ */
+
+/* Blocks around the sizes where a way ends, most of them the lesser; also with cells in the slot.
+ */
+static void check_offers(const struct subject *subject)
+{
+	bool single = subject->collective == OCI_ALLGATHERV || subject->collective == OCI_GATHERV;
+	struct oci_offer offer = oci_offer_layout(single ? 1 : subject->size - 1, 0);
+	uint32_t limit = oci_offer_limit(&offer), size = subject->size;
+	struct sequence s = { 0 };
+
+	if (!is_v(subject->collective) ||
+	    subject->parameter != oci_algorithm(subject->collective, 0)->parameter_default)
+		return;
+	for (uint32_t root = 0; root < size; root += size - 1) {
+		s.check.tiny_bytes = offer.cell_bytes;
+		s.check.small_bytes = limit;
+		add_call(&s, subject, root, EMPTY, 1, root);
+		for (size_t i = 0; i < (size_t)size * size; i++) {
+			const size_t some[] = { offer.cell_bytes - 1, offer.cell_bytes,
+						offer.cell_bytes + 1, limit, limit + 1 };
+			bool rare = size > 5 && i % (5 * size + 7) > 4;
+
+			s.from_to[0][i] = rare ? i % 23 : some[i % COUNT(some)];
+		}
+		s.check.lanes = 2;
+		run(&s, size, OCI_CHECK_RANDOM, root);
+		clear(&s);
+	}
+}
+
+static void coll_offers_at_their_own_thresholds(void **state)
+{
+	static const uint32_t some[] = { 2, 3, 5, 31, 32, MOST_RANKS, MOST_PLANS };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(some); i++)
+		for_each_subject(some[i], check_offers);
+}
+
 /* ---- every interleaving -------------------------------------------------------------------- */
 
 /* Two calls with different roots: the second may begin before the first has ended elsewhere. */
@@ -140,6 +181,8 @@ static void check_exhaustively(const struct subject *subject)
 	struct sequence s = { 0 };
 
 	for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+		s.check.tiny_bytes = 2;
+		s.check.small_bytes = 4;
 		for (uint32_t i = 0; i < 2; i++)
 			add_call(&s, subject, (i + 1) % subject->size,
 				 subject->collective == OCI_BARRIER ? 0 : 6, unit, i);
@@ -164,7 +207,7 @@ static void coll_every_interleaving_of_2_and_3_ranks(void **state)
 
 /* ---- mutants -------------------------------------------------------------------------------- */
 
-static bool moves_bytes(const struct oci_op *op)
+static bool is_needed(const struct oci_op *op)
 {
 	switch (op->code) {
 	case OCI_OP_PULL:
@@ -174,7 +217,13 @@ static bool moves_bytes(const struct oci_op *op)
 	case OCI_OP_COPY:
 	case OCI_OP_REDUCE:
 	case OCI_OP_REDUCE_FROM:
+	case OCI_OP_OFFER:
+	case OCI_OP_TAKE:
+	case OCI_OP_GIVE:
 		return true;
+	/* The last wait of an offer: for those who read a LARGE block. */
+	case OCI_OP_WAIT_ACK:
+		return op->when && op[1].code == OCI_OP_END;
 	default:
 		return false;
 	}
@@ -195,6 +244,8 @@ static bool found_without(struct sequence *s, const struct subject *subject, uin
 	s->check.context = s;
 	s->check.lanes = 2;
 	s->check.segment_bytes = 8;
+	s->check.tiny_bytes = TINY_BYTES;
+	s->check.small_bytes = SMALL_BYTES;
 	rc = oci_check_sequence(&s->check, NULL, why, sizeof(why));
 	*op = kept;
 	total.mutants++;
@@ -209,12 +260,13 @@ static void check_mutants(const struct subject *subject)
 	if (subject->collective == OCI_BARRIER)
 		return;
 	for (uint32_t i = 0; i < 4; i++)
-		add_call(&s, subject, 0, i * subject->size * unit, unit, i == 3);
+		add_call(&s, subject, 0, is_v(subject->collective) ? i : i * subject->size * unit,
+			 unit, i == 3);
 	for (uint32_t v = 0; v < subject->size; v++) {
 		const struct oci_plan *plan = s.used[0]->plan[v];
 
 		for (uint32_t i = 0; i < plan->count; i++)
-			if (moves_bytes(&plan->ops[i]) && !found_without(&s, subject, v, i))
+			if (is_needed(&plan->ops[i]) && !found_without(&s, subject, v, i))
 				fail_msg("%s %s:%u, v%u of %u: op %u %s is not missed",
 					 oci_collective_name(subject->collective),
 					 oci_algorithm(subject->collective, subject->algorithm)
@@ -312,6 +364,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(coll_every_algorithm_for_2_to_33_ranks),
 		cmocka_unit_test(coll_largest_size_that_fits_stays_in_bounds),
+		cmocka_unit_test(coll_offers_at_their_own_thresholds),
 		cmocka_unit_test(coll_every_interleaving_of_2_and_3_ranks),
 		cmocka_unit_test(coll_no_copy_can_be_left_out),
 		cmocka_unit_test(coll_random_sequences_of_mixed_collectives),

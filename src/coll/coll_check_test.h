@@ -13,7 +13,12 @@
 #include "plan/check.h"
 
 #define MOST_RANKS 33
+#define MOST_PLANS 66 /* ranks, in tests of a few algorithms */
 #define MOST_CALLS 64
+
+/* The largest tiny and small blocks of offers, unless a test says otherwise. */
+#define TINY_BYTES 16
+#define SMALL_BYTES 40
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -29,7 +34,7 @@ struct subject {
 struct plan_set {
 	struct subject subject;
 	uint32_t root; /* of the key */
-	struct oci_plan *plan[MOST_RANKS];
+	struct oci_plan *plan[MOST_PLANS];
 };
 
 struct sequence {
@@ -39,6 +44,7 @@ struct sequence {
 	struct plan_set *used[MOST_CALLS]; /* by call */
 	struct plan_set *sets[MOST_CALLS];
 	uint32_t set_count;
+	size_t *from_to[MOST_CALLS]; /* of v-variants */
 };
 
 static struct {
@@ -101,17 +107,23 @@ static bool is_reduction(enum oci_collective collective)
 	return oci_is_reduction(collective);
 }
 
+static bool is_v(enum oci_collective collective)
+{
+	return collective == OCI_SCATTERV || collective == OCI_GATHERV ||
+	       collective == OCI_ALLGATHERV || collective == OCI_ALLTOALLV;
+}
+
 static bool is_rooted(enum oci_collective collective)
 {
 	return collective == OCI_BCAST || collective == OCI_SCATTER || collective == OCI_GATHER ||
-	       collective == OCI_REDUCE;
+	       collective == OCI_REDUCE || collective == OCI_SCATTERV || collective == OCI_GATHERV;
 }
 
 static bool has_in_place(enum oci_collective collective)
 {
 	return collective != OCI_BARRIER && collective != OCI_BCAST && collective != OCI_ALLTOALL &&
-	       collective != OCI_REDUCE_SCATTER_BLOCK && collective != OCI_REDUCE_SCATTER &&
-	       collective != OCI_EXSCAN;
+	       collective != OCI_ALLTOALLV && collective != OCI_REDUCE_SCATTER_BLOCK &&
+	       collective != OCI_REDUCE_SCATTER && collective != OCI_EXSCAN;
 }
 
 static bool fits(const struct subject *subject, size_t bytes, size_t unit)
@@ -148,7 +160,51 @@ static void cut_blocks(struct oc_block *blocks, uint32_t size, size_t bytes, siz
 	}
 }
 
-/* Adds a call, if the algorithm can run it. */
+/* Sizes for each pair of ranks: all in one way of an offer, or each in any; with gaps or not. */
+enum pattern { MIXED, ALL_TINY, ALL_LARGE, ALL_SMALL, EMPTY, ONE_LARGE, GAPS, PATTERNS };
+
+static size_t block_bytes(enum pattern pattern, size_t tiny, size_t small, uint64_t random)
+{
+	const size_t mixed[] = { 0, 1, tiny - 1, tiny, tiny + 1, small, small + 1, small * 3, 0 };
+
+	switch (pattern) {
+	case ALL_TINY:
+		return 1 + random % tiny;
+	case ALL_LARGE:
+		return small + 1 + random % tiny;
+	case ALL_SMALL:
+		return tiny + 1 + random % (small - tiny);
+	case EMPTY:
+	case ONE_LARGE:
+		return 0;
+	default:
+		return mixed[random % COUNT(mixed)];
+	}
+}
+
+static void add_blocks(struct sequence *s, uint32_t size, uint32_t pattern)
+{
+	static uint64_t random = 1;
+	struct oci_check_call *call = &s->calls[s->check.count - 1];
+	size_t tiny = s->check.tiny_bytes ? s->check.tiny_bytes : TINY_BYTES;
+	size_t small = s->check.small_bytes ? s->check.small_bytes : SMALL_BYTES;
+	size_t *from_to = calloc((size_t)size * size, sizeof(*from_to));
+
+	assert_non_null(from_to);
+	pattern %= PATTERNS;
+	for (uint32_t i = 0; i < size * size; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		from_to[i] = block_bytes(pattern, tiny, small, random >> 33);
+	}
+	if (pattern == ONE_LARGE)
+		from_to[(random >> 33) % (size * size)] = small + 1;
+	s->from_to[s->check.count - 1] = from_to;
+	call->from_to = from_to;
+	call->gap = pattern >= ONE_LARGE ? 5 : 0;
+	call->bytes = 0;
+}
+
+/* Adds a call, if the algorithm can run it. Of a v-variant `bytes` stands for a pattern. */
 static bool add_call(struct sequence *s, const struct subject *subject, uint32_t root, size_t bytes,
 		     size_t unit, bool in_place)
 {
@@ -177,6 +233,8 @@ static bool add_call(struct sequence *s, const struct subject *subject, uint32_t
 	if (subject->collective == OCI_REDUCE_SCATTER)
 		s->calls[s->check.count].blocks = s->blocks[s->check.count];
 	s->check.count++;
+	if (is_v(subject->collective))
+		add_blocks(s, subject->size, (uint32_t)bytes);
 	return true;
 }
 
@@ -190,6 +248,10 @@ static void run(struct sequence *s, uint32_t size, enum oci_check_schedule sched
 	s->check.calls = s->calls;
 	s->check.plan = plan_of;
 	s->check.context = s;
+	if (!s->check.tiny_bytes) {
+		s->check.tiny_bytes = TINY_BYTES;
+		s->check.small_bytes = SMALL_BYTES;
+	}
 	s->check.schedule = schedule;
 	s->check.seed = seed;
 	s->check.favoured = (uint32_t)(seed % size);
@@ -216,11 +278,15 @@ static void run(struct sequence *s, uint32_t size, enum oci_check_schedule sched
 static void clear(struct sequence *s)
 {
 	for (uint32_t i = 0; i < s->set_count; i++) {
-		for (uint32_t v = 0; v < MOST_RANKS; v++)
+		for (uint32_t v = 0; v < MOST_PLANS; v++)
 			free(s->sets[i]->plan[v]);
 		free(s->sets[i]);
 	}
 	s->set_count = 0;
+	for (uint32_t i = 0; i < MOST_CALLS; i++) {
+		free(s->from_to[i]);
+		s->from_to[i] = NULL;
+	}
 	s->check = (struct oci_check){ 0 };
 }
 

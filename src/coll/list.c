@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ordered lists, forced names, and plans from keys. */
 #include "coll/allgather/allgather.h"
+#include "coll/allgatherv/allgatherv.h"
 #include "coll/allreduce/allreduce.h"
 #include "coll/alltoall/alltoall.h"
+#include "coll/alltoallv/alltoallv.h"
 #include "coll/barrier/barrier.h"
 #include "coll/bcast/bcast.h"
 #include "coll/exscan/exscan.h"
 #include "coll/gather/gather.h"
+#include "coll/gatherv/gatherv.h"
 #include "coll/reduce/reduce.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
 #include "coll/scan/scan.h"
 #include "coll/scatter/scatter.h"
+#include "coll/scatterv/scatterv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,6 +68,18 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_allreduce_cico,
 		&oci_allreduce_cico_sliced,
 		&oci_allreduce_sliced,
+	},
+	[OCI_SCATTERV] = {
+		&oci_scatterv_throttled_read,
+	},
+	[OCI_GATHERV] = {
+		&oci_gatherv_throttled_write,
+	},
+	[OCI_ALLGATHERV] = {
+		&oci_allgatherv_ring_source_read,
+	},
+	[OCI_ALLTOALLV] = {
+		&oci_alltoallv_pairwise,
 	},
 	[OCI_REDUCE_SCATTER_BLOCK] = {
 		&oci_reduce_scatter_inline,

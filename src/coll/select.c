@@ -69,6 +69,27 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 			   { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
+	/* By each block's own size: the thresholds are those of offers, src/plan/offer.c. */
+	[OCI_SCATTERV] = {
+		[PAIR] = { { ANY, "throttled-read", 8 } },
+		[TEAM] = { { ANY, "throttled-read", 8 } },
+		[CROWD] = { { ANY, "throttled-read", 8 } },
+	},
+	[OCI_GATHERV] = {
+		[PAIR] = { { ANY, "throttled-write", 8 } },
+		[TEAM] = { { ANY, "throttled-write", 8 } },
+		[CROWD] = { { ANY, "throttled-write", 8 } },
+	},
+	[OCI_ALLGATHERV] = {
+		[PAIR] = { { ANY, "ring-source-read", 0 } },
+		[TEAM] = { { ANY, "ring-source-read", 0 } },
+		[CROWD] = { { ANY, "ring-source-read", 0 } },
+	},
+	[OCI_ALLTOALLV] = {
+		[PAIR] = { { ANY, "pairwise", 0 } },
+		[TEAM] = { { ANY, "pairwise", 0 } },
+		[CROWD] = { { ANY, "pairwise", 0 } },
+	},
 	[OCI_REDUCE_SCATTER_BLOCK] = {
 		[PAIR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },

@@ -44,7 +44,10 @@ unsigned int oci_place_cut(const struct oci_team *team, uint64_t seq, uint64_t p
 void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint64_t from,
 		    size_t bytes);
 
-/* Bytes of two lists that can be copied in one turn: the shorter one's. */
+/* Copies `bytes` from the front of a layout together. */
+void oci_layout_gather(void *to, const struct oc_layout *layout, size_t bytes);
+
+/* The bytes of a list. */
 size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count);
 
 /* ---- a peer's layout ------------------------------------------------------------------------- */
@@ -58,7 +61,7 @@ struct oci_foreign {
 
 /*
  * The layout of a laid-out place of rank `peer`, fetched by the pair's mechanism unless it is here
- * already. 0 or -errno: then the peer must copy.
+ * already. 0 or -errno: then the peer must copy. `foreign` NULL: there was no memory for one.
  */
 int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t peer, uint64_t seq,
 		    uint64_t place, const struct oc_layout **layout);

@@ -14,7 +14,8 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 	bool reduction = oci_is_reduction(call->collective);
 	size_t end = 0;
 	bool rooted = call->collective == OCI_BCAST || call->collective == OCI_SCATTER ||
-		      call->collective == OCI_GATHER || call->collective == OCI_REDUCE;
+		      call->collective == OCI_GATHER || call->collective == OCI_REDUCE ||
+		      call->collective == OCI_SCATTERV || call->collective == OCI_GATHERV;
 
 	if ((unsigned int)call->collective >= OCI_COLLECTIVES)
 		return "no such collective";
@@ -33,9 +34,12 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 		return "the blocks are not the bytes of the input";
 	if (call->bytes > UINT32_MAX / c->size)
 		return "too many bytes";
+	if (oci_is_v(call->collective) != (call->from_to != NULL) || (call->from_to && call->bytes))
+		return "the v-variants, and only they, have a size for each pair";
 	if (call->in_place &&
 	    (call->collective == OCI_BARRIER || call->collective == OCI_BCAST ||
-	     call->collective == OCI_ALLTOALL || call->collective == OCI_REDUCE_SCATTER_BLOCK ||
+	     call->collective == OCI_ALLTOALL || call->collective == OCI_ALLTOALLV ||
+	     call->collective == OCI_REDUCE_SCATTER_BLOCK ||
 	     call->collective == OCI_REDUCE_SCATTER || call->collective == OCI_EXSCAN))
 		return "this collective has no form in place";
 	return NULL;

@@ -11,7 +11,7 @@
  *   - two accesses of one byte by different ranks, at least one a write, are ordered by flags or
  *     by the lanes' gate. The user is part of this: he writes SEND and RECV before his call and
  *     both again right after its end, so a rank that leaves too early is a race;
- *   - SEND is unchanged and every byte of RECV is right;
+ *   - SEND is unchanged and every byte of RECV is right, those between blocks as they were;
  *   - no rank leaves a Barrier before it knows that all others are in it;
  *   - all ranks of an Allreduce associate alike, and the digest of all associations can be
  *     compared between runs;
@@ -60,11 +60,18 @@ struct oci_check_call {
 	 */
 	bool in_place;
 	uint32_t root;
-	size_t bytes; /* of a block, as in plan.h; whole units */
-	/* Of a Reduce_scatter: where the p blocks of the input are, one after the other; `bytes`
-	 * are those of all. Else NULL. */
+	size_t bytes; /* of a block, as in plan.h; whole units; of the v-variants 0 */
+	size_t unit;  /* bytes of an element of a reduction, else 1 */
+	/*
+	 * Of the v-variants: from_to[i * p + j] bytes go from rank i to rank j; of a Scatterv only
+	 * row `root` counts, of a Gatherv column `root`, of an Allgatherv column 0. The blocks lie
+	 * `gap` bytes apart; on odd ranks the last comes first.
+	 */
+	const size_t *from_to;
+	size_t gap;
+	/* Of a Reduce_scatter: where the p blocks of the input are, one after the other; `bytes` are
+	 * those of all. Else NULL. */
 	const struct oc_block *blocks;
-	size_t unit; /* bytes of an element of a reduction, else 1 */
 };
 
 enum oci_check_schedule {
@@ -98,7 +105,9 @@ struct oci_check {
 
 	uint32_t segment_bytes; /* in place of that of plans that loop; 0: theirs */
 	uint32_t slot_bytes;	/* size of a slot; 0: OCI_SLOT_BYTES */
-	uint64_t max_states;	/* of an exhaustive search; 0: 4 million */
+	/* The largest tiny and small blocks of offers, if less than the plans'; 0: theirs. */
+	uint32_t tiny_bytes, small_bytes;
+	uint64_t max_states; /* of an exhaustive search; 0: 4 million */
 	bool ungated; /* ranks enter a lane without waiting: to prove that lane reuse is looked at
 		       */
 };

@@ -29,6 +29,38 @@ static struct oci_view window(struct oci_region *region, size_t base, size_t byt
 	return (struct oci_view){ .region = region, .base = base, .bytes = bytes };
 }
 
+/* The same as below, for the v-variants. */
+static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
+			struct oci_place *place, struct oci_view *send, struct oci_view *recv)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_region *first = &place->user[0], *second = &place->user[1];
+	size_t sent = oci_blocks_send(w, c, a->rank, place->send_blocks);
+	size_t received = oci_blocks_recv(w, c, a->rank, place->recv_blocks);
+	size_t mine = oci_blocks_mine(w, c, a->rank);
+	bool root = a->rank == c->root;
+
+	switch (c->collective) {
+	case OCI_SCATTERV:
+		if (root)
+			*send = window(first, 0, sent);
+		*recv = root && c->in_place ?
+				window(first, place->send_blocks[a->rank].offset, mine) :
+				window(second, 0, mine);
+		break;
+	case OCI_ALLTOALLV:
+		*send = window(first, 0, sent);
+		*recv = window(second, 0, received);
+		break;
+	default: /* Gatherv, Allgatherv */
+		if (root || c->collective == OCI_ALLGATHERV)
+			*recv = window(second, 0, received);
+		*send = recv->region && c->in_place ?
+				window(second, place->recv_blocks[a->rank].offset, mine) :
+				window(first, 0, mine);
+	}
+}
+
 /* Which buffers this rank has in the call, how large they are, and which lie in each other. */
 static void set_views(const struct oci_world *w, const struct oci_actor *a, struct oci_place *place)
 {
@@ -58,6 +90,12 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 	case OCI_ALLTOALL:
 		send = window(first, 0, all);
 		recv = window(second, 0, all);
+		break;
+	case OCI_SCATTERV:
+	case OCI_GATHERV:
+	case OCI_ALLGATHERV:
+	case OCI_ALLTOALLV:
+		set_views_v(w, a, place, &send, &recv);
 		break;
 	case OCI_REDUCE_SCATTER_BLOCK:
 		send = window(first, 0, all);
@@ -134,15 +172,17 @@ static bool has_loop(const struct oci_plan *plan)
 static void set_params(const struct oci_world *w, struct oci_actor *a)
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
+	const struct oci_place *place = oci_world_place(w, a->call, a->rank);
 	struct oci_plan head = *a->plan; /* without its operations */
 
 	if (w->check->segment_bytes && has_loop(a->plan))
 		head.segment_bytes = w->check->segment_bytes;
 	a->params = (struct oci_params){
-		.bytes = c->bytes,
+		.bytes = oci_is_v(c->collective) ? oci_blocks_mine(w, c, a->rank) : c->bytes,
 		.root = c->root,
 		.size = w->check->size,
-		.recv_blocks = c->blocks,
+		.send_blocks = place->send_blocks,
+		.recv_blocks = c->blocks ? c->blocks : place->recv_blocks,
 	};
 	oci_params_derive(&a->params, &head, c->unit);
 }
@@ -181,10 +221,11 @@ int oci_call_begin(struct oci_world *w, struct oci_actor *a)
 	a->segment = 0;
 	for (uint32_t q = 0; q < check->size; q++)
 		a->seen[q] = 0;
-	set_params(w, a);
 	oci_region_clear(&a->temp, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 1));
 	oci_region_clear(&a->acc, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 2));
 	set_views(w, a, place);
+	set_params(w, a);
+	place->cell_count = 0;
 	place->claim = (struct oci_claim){ 0 };
 	place->begin_epoch = a->clock[a->rank];
 	if (fill(w, a, place))

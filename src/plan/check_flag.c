@@ -120,14 +120,17 @@ int oci_flag_wait(struct oci_world *w, struct oci_actor *a, const struct oci_op 
 	for (; a->cursor < op->peers; a->cursor++) {
 		uint32_t rank = oci_actor_peer(w, a, op->peer + a->cursor);
 
-		if (!oci_flag_reached(w, a, flag, rank, value))
+		if (oci_wait_counts(w, a, op, rank) && !oci_flag_reached(w, a, flag, rank, value))
 			return OCI_BLOCKED;
 	}
 	a->cursor = 0;
 	for (uint32_t i = 0; i < op->peers; i++) {
 		uint32_t rank = oci_actor_peer(w, a, op->peer + i);
-		const struct oci_event *event = oci_flag_reached(w, a, flag, rank, value);
+		const struct oci_event *event;
 
+		if (!oci_wait_counts(w, a, op, rank))
+			continue;
+		event = oci_flag_reached(w, a, flag, rank, value);
 		oci_clock_acquire(w, a, event->clock);
 		if (flag == OCI_FLAG_POST)
 			a->seen[rank] |= event->seen;

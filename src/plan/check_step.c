@@ -25,8 +25,8 @@ static int check_pair(struct oci_world *w, const struct oci_actor *a, const stru
 	return 0;
 }
 
-static int copy_spans(struct oci_world *w, const struct oci_actor *a, const struct oci_span *source,
-		      const struct oci_span *target)
+int oci_span_move(struct oci_world *w, const struct oci_actor *a, const struct oci_span *source,
+		  const struct oci_span *target)
 {
 	int rc = check_pair(w, a, source, target);
 
@@ -81,8 +81,8 @@ static int transfer(struct oci_world *w, const struct oci_actor *a, const struct
 	if (op->code == OCI_OP_REDUCE_FROM)
 		return reduce_spans(w, a, &remote, &local);
 	if (op->code == OCI_OP_PUSH)
-		return copy_spans(w, a, &local, &remote);
-	return copy_spans(w, a, &remote, &local);
+		return oci_span_move(w, a, &local, &remote);
+	return oci_span_move(w, a, &remote, &local);
 }
 
 /* COPY and REDUCE. */
@@ -95,7 +95,7 @@ static int local(struct oci_world *w, const struct oci_actor *a, const struct oc
 		rc = oci_span_resolve(w, a, a->rank, &op->second, &second);
 	if (rc)
 		return rc;
-	return op->code == OCI_OP_COPY ? copy_spans(w, a, &first, &second) :
+	return op->code == OCI_OP_COPY ? oci_span_move(w, a, &first, &second) :
 					 reduce_spans(w, a, &first, &second);
 }
 
@@ -154,6 +154,11 @@ static int run_op(struct oci_world *w, struct oci_actor *a, const struct oci_op 
 	case OCI_OP_PUSH:
 	case OCI_OP_REDUCE_FROM:
 		return transfer(w, a, op);
+	case OCI_OP_OFFER:
+		return oci_offer_step(w, a, op);
+	case OCI_OP_TAKE:
+	case OCI_OP_GIVE:
+		return oci_offered_step(w, a, op);
 	case OCI_OP_SHARE:
 		return oci_share_step(w, a, op, ended);
 	case OCI_OP_HELP:

@@ -177,6 +177,8 @@ static void describe(const struct oci_world *w, const struct oci_actor *a, uint6
 
 static int check_moved(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv)
 {
+	if (oci_is_v(oci_world_call(w, a->call)->collective))
+		return oci_blocks_check(w, a, recv);
 	for (size_t i = 0; i < recv->bytes; i++) {
 		uint64_t value = recv->region->cells[recv->base + i].value;
 		char found[64];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void place_init(struct oci_world *w, struct oci_place *place, uint32_t rank)
+static bool place_init(struct oci_world *w, struct oci_place *place, uint32_t rank)
 {
 	uint32_t slot = w->check->slot_bytes ? w->check->slot_bytes : OCI_SLOT_BYTES;
 
@@ -18,6 +18,10 @@ static void place_init(struct oci_world *w, struct oci_place *place, uint32_t ra
 	oci_region_init(&place->line, "INLINE", rank, 0);
 	place->slot.limit = slot;
 	place->line.limit = OCI_INLINE_BYTES;
+	place->send_blocks = calloc(w->check->size, sizeof(*place->send_blocks));
+	place->recv_blocks = calloc(w->check->size, sizeof(*place->recv_blocks));
+	place->cells = calloc(w->check->size, sizeof(*place->cells));
+	return place->send_blocks && place->recv_blocks && place->cells;
 }
 
 static void place_fini(struct oci_place *place)
@@ -26,6 +30,9 @@ static void place_fini(struct oci_place *place)
 	oci_region_fini(&place->user[1]);
 	oci_region_fini(&place->slot);
 	oci_region_fini(&place->line);
+	free(place->send_blocks);
+	free(place->recv_blocks);
+	free(place->cells);
 	for (unsigned int i = 0; i < OCI_FLAGS; i++)
 		free(place->flags[i].list);
 }
@@ -70,7 +77,7 @@ struct oci_world *oci_world_create(const struct oci_check *check, char *why, siz
 	for (uint32_t r = 0; ok && r < check->size; r++)
 		ok = actor_init(w, &w->actors[r], r);
 	for (size_t i = 0; ok && i < places; i++)
-		place_init(w, &w->places[i], (uint32_t)(i % check->size));
+		ok = place_init(w, &w->places[i], (uint32_t)(i % check->size));
 	if (!ok) {
 		oci_world_destroy(w);
 		return NULL;
@@ -122,6 +129,7 @@ void oci_world_reset(struct oci_world *w)
 		for (unsigned int f = 0; f < OCI_FLAGS; f++)
 			place->flags[f].count = 0;
 		place->claim = (struct oci_claim){ 0 };
+		place->cell_count = 0;
 	}
 	for (uint32_t i = 0; i < w->check->lanes; i++)
 		w->expects[i].call = 0;

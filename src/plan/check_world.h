@@ -6,9 +6,10 @@
  *   place    what a rank has in a lane: user buffers, slot, POST line, flags, claim
  *   region   memory: symbols per byte, and the accesses that later ones must be ordered after
  *
- * check_memory.c regions; check_symbol.c symbols and reference results; check_flag.c clocks and
- * flags; check_step.c operations; check_share.c SHARE and HELP; check_call.c the begin and end of
- * a call; check_explore.c the exhaustive search; check.c schedules and the entry.
+ * check_offer.c offers; check_blocks.c blocks of different sizes; check_memory.c regions;
+ * check_symbol.c symbols and reference results; check_flag.c clocks and flags; check_step.c
+ * operations; check_share.c SHARE and HELP; check_call.c the begin and end of a call;
+ * check_explore.c the exhaustive search; check.c schedules and the entry.
  */
 #ifndef OC_PLAN_CHECK_WORLD_H
 #define OC_PLAN_CHECK_WORLD_H
@@ -87,8 +88,18 @@ struct oci_claim {
 	size_t front, back; /* bytes claimed from either end */
 };
 
+/* What an offer has in a cell, beside the bytes. */
+struct oci_check_cell {
+	bool large;
+	struct oci_span span; /* of a LARGE block */
+};
+
 struct oci_place {
-	struct oci_region user[2]; /* SEND and RECV, or the first for both */
+	struct oci_region user[2];		    /* SEND and RECV, or the first for both */
+	struct oc_block *send_blocks, *recv_blocks; /* p, of a v-variant */
+	struct oci_check_cell *cells;		    /* p, of the offer */
+	uint32_t cell_count;			    /* 0: nothing is offered */
+	bool addresses;				    /* for GIVE */
 	struct oci_region slot, line;
 	struct oci_view send, recv;
 	struct oci_events flags[OCI_FLAGS];
@@ -217,6 +228,9 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a);
 /* Runs one operation of `a`. choice: which of the peers that can be helped HELP takes, modulo
  * their number. 0, OCI_BLOCKED, or an error. */
 int oci_actor_step(struct oci_world *w, struct oci_actor *a, uint32_t choice);
+/* Copies, as rank a: equally long, the same or disjoint. */
+int oci_span_move(struct oci_world *w, const struct oci_actor *a, const struct oci_span *source,
+		  const struct oci_span *target);
 /* In how many ways the next step can be made, if at all: for HELP the peers that can be helped. */
 uint32_t oci_actor_choices(const struct oci_world *w, const struct oci_actor *a);
 /* Fails if the handle for this buffer of `peer` was not awaited. */
@@ -229,6 +243,28 @@ int oci_help_step(struct oci_world *w, struct oci_actor *a, const struct oci_op 
 uint32_t oci_help_choices(const struct oci_world *w, const struct oci_actor *a);
 /* When all ranks have ended a call: every SHARE had its HELP and the reverse. */
 int oci_share_check(struct oci_world *w, uint32_t call);
+
+/* check_offer.c */
+int oci_offer_step(struct oci_world *w, struct oci_actor *a, const struct oci_op *op);
+int oci_offered_step(struct oci_world *w, const struct oci_actor *a, const struct oci_op *op);
+/* Does a WAIT_* that depends on a size wait for this rank? */
+bool oci_wait_counts(const struct oci_world *w, const struct oci_actor *a, const struct oci_op *op,
+		     uint32_t rank);
+
+/* check_blocks.c */
+bool oci_is_v(enum oci_collective collective);
+/* Bytes that a call means rank `from` to send to rank `to`. */
+size_t oci_blocks_bytes(const struct oci_world *w, const struct oci_check_call *call, uint32_t from,
+			uint32_t to);
+/* Fills the tables of a rank, and says how far they reach. */
+size_t oci_blocks_send(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
+		       struct oc_block *blocks);
+size_t oci_blocks_recv(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
+		       struct oc_block *blocks);
+/* What the params of a rank say of its own block. */
+size_t oci_blocks_mine(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank);
+/* Fails unless RECV is what a v-variant should leave. */
+int oci_blocks_check(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv);
 
 /* check_explore.c */
 int oci_world_explore(struct oci_world *w);

@@ -2,7 +2,10 @@
 #include "plan/exec.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "copy/layout.h"
 
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no slow path. */
@@ -14,10 +17,12 @@
  * piece is fetched while its front is copied. */
 #define OCI_FETCH_BYTES 4096
 
-/* memcpy, without a call for the sizes of one number. */
-static inline void copy_bytes(void *to, const void *from, size_t bytes)
+/* memcpy between places, without a call for the sizes of one number. */
+static inline void copy_bytes(const struct oci_exec *x, void *to, const void *from, size_t bytes)
 {
-	if (bytes == 4)
+	if (__builtin_expect(x->layouts != NULL, 0))
+		oci_place_copy(x->team, x->seq, (uintptr_t)to, (uintptr_t)from, bytes);
+	else if (bytes == 4)
 		memcpy(to, from, 4);
 	else if (bytes == 8)
 		memcpy(to, from, 8);
@@ -50,12 +55,12 @@ void oci_exec_init(struct oci_exec *x, uint64_t seq)
 	x->lane = &x->team->own->lane[seq % OCI_LANES];
 	x->inline_bytes = x->lane->post.inline_bytes;
 	x->acc_in_recv = x->recv && x->recv != x->send;
-	if (x->bound && x->bound->needs_recv && !x->acc_in_recv)
+	if (x->bound && (x->layouts || (x->bound->needs_recv && !x->acc_in_recv)))
 		x->bound = NULL;
 }
 
 /* Nothing of a peer's in particular: the caller tries again. */
-static void await_nobody(struct oci_exec *x)
+void oci_exec_await_nobody(struct oci_exec *x)
 {
 	x->awaited = (struct oci_awaited){ .word = &x->team->own->progress.done,
 					   .target = UINT64_MAX,
@@ -76,7 +81,7 @@ static void await_lane(struct oci_exec *x)
 		x->awaited = (struct oci_awaited){ .word = done, .target = below, .peer = r };
 		return;
 	}
-	await_nobody(x); /* an operation of our own holds the lane */
+	oci_exec_await_nobody(x); /* an operation of our own holds the lane */
 }
 
 int oci_exec_start(struct oci_exec *x)
@@ -87,10 +92,16 @@ int oci_exec_start(struct oci_exec *x)
 	}
 	if (__atomic_load_n(&x->team->stranger, __ATOMIC_RELAXED))
 		return oci_exec_stranger(x->team);
+	if (x->layouts) {
+		/* The lane's last operation is over everywhere: nobody reads that one's any more.
+		 */
+		x->team->layouts[x->seq % OCI_LANES] = *x->layouts;
+		x->lane->ack.layouts = (uintptr_t)&x->team->layouts[x->seq % OCI_LANES];
+	}
 	if (x->plan->uses_slot) {
 		x->slot_offset = oci_slot_acquire(x->team, x->seq);
 		if (x->slot_offset < 0) {
-			await_nobody(x);
+			oci_exec_await_nobody(x);
 			return 0;
 		}
 		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
@@ -181,7 +192,7 @@ int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 	return 0;
 }
 
-static int exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step)
+int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step)
 {
 	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
 	uint64_t target = x->base + step;
@@ -212,31 +223,13 @@ static int exec_wait_flags(struct oci_exec *x, const struct oci_op *op)
 	for (; x->at < op->peers; x->at++) {
 		uint32_t peer = peer_of(x, op, x->at);
 		int up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
-							exec_acked(x, peer, step);
+							oci_exec_acked(x, peer, step);
 
 		if (up <= 0)
 			return up;
 	}
 	x->at = 0;
 	return 1;
-}
-
-int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *range, size_t bytes,
-		    uint64_t *address)
-{
-	const struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
-	size_t offset, length;
-
-	oci_range_eval(range, &x->params, x->segment, &offset, &length);
-	/* A zero-length buffer may be NULL; nothing will be touched. */
-	*address = lane->post.handle[range->buf].address + offset;
-	if (length < bytes)
-		return oci_team_fail(x->team, -EPROTO, -1,
-				     "a plan of %s moves %zu bytes where rank %u has %zu: this is "
-				     "an error in onecopy, please report it",
-				     oci_collective_name(x->record.collective), bytes, peer,
-				     length);
-	return 0;
 }
 
 /* Where the bytes of a range of a peer's slot or payload can be read in place. */
@@ -252,41 +245,6 @@ static const uint8_t *peer_shared(const struct oci_exec *x, uint32_t peer,
 	return x->team->member[peer].peer->base + lane->post.handle[OCI_BUF_SLOT].address + offset;
 }
 
-int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
-		      uint8_t *local, uint64_t remote, size_t bytes)
-{
-	static const uint8_t moved_by[OCI_MECHANISMS] = { [OCI_MECH_CMA] = OCI_MOVED_CMA,
-							  [OCI_MECH_MOCK] = OCI_MOVED_MOCK,
-							  [OCI_MECH_SHM] = OCI_MOVED_SHM };
-	bool recovered = false;
-	int result;
-
-	if (!x->in_transfer) {
-		x->transfer = (struct oci_transfer){ .seq = x->seq,
-						     .peer = peer,
-						     .direction = direction,
-						     .local = (uintptr_t)local,
-						     .remote = remote,
-						     .bytes = bytes };
-		x->moved |= moved_by[x->team->member[peer].mechanism];
-		x->in_transfer = true;
-	}
-	result = oci_transfer_run(x->team, &x->transfer, x->polled, &recovered);
-	if (recovered) {
-		x->recovered++;
-		x->moved |= OCI_MOVED_SHM;
-	}
-	if (result == OCI_TRANSFER_DONE) {
-		x->in_transfer = false;
-		return 1;
-	}
-	if (result == -EAGAIN)
-		await_nobody(x);
-	else
-		oci_transfer_awaited(x->team, &x->transfer, &x->awaited);
-	return 0;
-}
-
 static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 {
 	uint32_t peer = peer_of(x, op, 0);
@@ -299,7 +257,7 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 		const uint8_t *from = peer_shared(x, peer, &op->remote, &there);
 
 		if (bytes)
-			copy_bytes(local, from, bytes < there ? bytes : there);
+			copy_bytes(x, local, from, bytes < there ? bytes : there);
 		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
 		return 1;
 	}
@@ -330,7 +288,7 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 		x->slot_used = (uint32_t)(to + bytes - x->slot);
 	}
 	if (from != to && bytes)
-		copy_bytes(to, from, bytes < room ? bytes : room);
+		copy_bytes(x, to, from, bytes < room ? bytes : room);
 }
 
 static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
@@ -381,6 +339,11 @@ void oci_exec_over(struct oci_exec *x)
 	if (x->temp)
 		oci_scratch_put(x->temp);
 	x->temp = NULL;
+	if (x->foreign) {
+		oci_foreign_free(x->foreign);
+		free(x->foreign);
+		x->foreign = NULL;
+	}
 }
 
 static int exec_step(struct oci_exec *x, const struct oci_op *op)
@@ -395,7 +358,7 @@ static int exec_step(struct oci_exec *x, const struct oci_op *op)
 		return 1;
 	case OCI_OP_WAIT_POST:
 	case OCI_OP_WAIT_ACK:
-		return exec_wait_flags(x, op);
+		return op->when ? oci_exec_wait_when(x, op) : exec_wait_flags(x, op);
 	case OCI_OP_PULL:
 	case OCI_OP_PUSH:
 		return exec_copy_from_peer(x, op);
@@ -410,6 +373,11 @@ static int exec_step(struct oci_exec *x, const struct oci_op *op)
 	case OCI_OP_REDUCE_FROM:
 		exec_reduce(x, op);
 		return 1;
+	case OCI_OP_OFFER:
+		return oci_exec_offer(x, op);
+	case OCI_OP_TAKE:
+	case OCI_OP_GIVE:
+		return oci_exec_offered(x, op);
 	case OCI_OP_LOOP:
 		x->segment = 0;
 		if (!oci_range_segments(&op->local, &x->params))

@@ -50,7 +50,10 @@ struct oci_exec {
 	uint32_t slot_used; /* bytes in my slot */
 	uint32_t recovered; /* transfers that shm finished for a failed mechanism; as moved */
 	uint8_t *temp;
-	const uint64_t *waited_on; /* by x->wait */
+	const struct oci_layouts *layouts; /* NULL: send and recv are addresses, else places; the
+					    * caller's */
+	struct oci_foreign *foreign;	   /* layouts of peers; NULL: none was needed */
+	const uint64_t *waited_on;	   /* by x->wait */
 	struct oci_wait wait;
 
 	/* Of each call: the caller's, then oci_exec_init()'s. */
@@ -112,6 +115,12 @@ int oci_exec_wait(struct oci_exec *x);
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op);
 int oci_exec_help(struct oci_exec *x, const struct oci_op *op);
 
+/* exec_offer.c: blocks of different sizes. As oci_exec_run. */
+int oci_exec_offer(struct oci_exec *x, const struct oci_op *op);
+int oci_exec_offered(struct oci_exec *x, const struct oci_op *op);
+/* WAIT_POST and WAIT_ACK that depend on the size of a block. */
+int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op);
+
 /* exec_mismatch.c --------------------------------------------------------------------------------
  */
 
@@ -122,15 +131,24 @@ int oci_exec_stranger(struct oci_team *team);
 /* Has the peer that we wait for called something else in this operation? 0 or an error. */
 int oci_exec_look_for_mismatch(struct oci_exec *x);
 
-/* For exec_share.c, from exec.c ---------------------------------------------------------------- */
+/* Of exec.c, for the other files of the executor ----------------------------------------------- */
 
 /* Address of a range in my buffers, and its length. */
 uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range, size_t *bytes);
 /* Is the POST flag of rank `peer` at `step`? Checks its call. 1, 0 (awaited is set) or -errno. */
 int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step);
+/* The same of the ACK flag. */
+int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step);
+/* Nothing of a peer's in particular is waited for: the caller tries again. */
+void oci_exec_await_nobody(struct oci_exec *x);
+/* exec_transfer.c --------------------------------------------------------------------------------
+ */
+
 /* Address of a range in the buffers that `peer` posted: 0 or -errno (the team has failed). */
 int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *range, size_t bytes,
 		    uint64_t *address);
+/* Where layouts of peers are kept; NULL when `place` needs none or there is no memory. */
+struct oci_foreign *oci_exec_foreign(struct oci_exec *x, uint64_t place);
 /* Starts (unless it is under way) and moves x->transfer. 1, 0 or -errno. */
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes);

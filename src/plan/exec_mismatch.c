@@ -6,22 +6,32 @@
  * look at nobody, through the histories beside `done` (src/team/team.c).
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "plan/exec.h"
+
+/* Of a v-variant, each block has its own. */
+static const char *bytes_text(const struct oci_record *record, char text[32])
+{
+	if (record->bytes == UINT64_MAX)
+		return "blocks of any size";
+	snprintf(text, 32, "%llu bytes", (unsigned long long)record->bytes);
+	return text;
+}
 
 int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
 {
 	const struct oci_record *mine = &oci_team_lane(team, team->rank, seq)->ack.record;
 	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
+	char texts[2][32];
 
 	return oci_team_fail(
 		team, -EPROTO, (int)peer,
-		"mismatched collectives: rank %u called %s (root %u, %llu bytes, operation %u), rank "
-		"%u called %s (root %u, %llu bytes, operation %u); all ranks must call alike",
+		"mismatched collectives: rank %u called %s (root %u, %s, operation %u), rank "
+		"%u called %s (root %u, %s, operation %u); all ranks must call alike",
 		team->rank, oci_collective_name(mine->collective), mine->root,
-		(unsigned long long)mine->bytes, mine->op, peer,
-		oci_collective_name(theirs->collective), theirs->root,
-		(unsigned long long)theirs->bytes, theirs->op);
+		bytes_text(mine, texts[0]), mine->op, peer, oci_collective_name(theirs->collective),
+		theirs->root, bytes_text(theirs, texts[1]), theirs->op);
 }
 
 int oci_exec_stranger(struct oci_team *team)

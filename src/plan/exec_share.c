@@ -137,6 +137,9 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 {
 	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
 	const struct oci_copy *copy = oci_copy_mechanism(x->team->member[peer].mechanism);
+	struct oci_transfer t = { .seq = x->seq,
+				  .peer = peer,
+				  .direction = op->push ? OCI_PULL : OCI_PUSH };
 	uint64_t before, remote, helped = oci_load_relaxed(&lane->aux.helped);
 	struct oci_range range = op->local;
 	struct chunks chunks;
@@ -159,15 +162,15 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 		return result;
 	index = chunks.count - 1 - (before >> 32);
 	length = chunk_length(&chunks, bytes, index);
+	t.local = (uintptr_t)local + index * chunks.bytes;
+	t.remote = remote + index * chunks.bytes;
+	t.foreign = oci_exec_foreign(x, remote);
 	for (size_t at = 0; at < length; at += (size_t)moved) {
-		struct iovec mine = { local + index * chunks.bytes + at, length - at };
-		struct iovec theirs = { (void *)(uintptr_t)(remote + index * chunks.bytes + at),
-					length - at };
-
-		moved = (op->push ? copy->pull : copy->push)(x->team->member[peer].pid, &mine, 1,
-							     &theirs, 1);
+		moved = oci_copy_places(x->team, &t, length - at);
 		if (moved <= 0)
 			break;
+		t.local += (uint64_t)moved;
+		t.remote += (uint64_t)moved;
 	}
 	/* Release: our bytes come before the count. Pairs with the acquire at the SHARE end. */
 	oci_store_release(&lane->aux.helped, moved > 0 ? helped + 1 : helped | OCI_HELP_FAILED);

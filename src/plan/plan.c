@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of at least a cache line are made of whole lines, where the unit allows. */
-#define LINE_BYTES 64
-
 struct oci_builder {
 	struct oci_plan_key key;
 	int error;
@@ -24,56 +21,6 @@ struct oci_builder {
 	uint32_t loop; /* index of the open LOOP */
 	struct oci_op *ops;
 };
-
-/* Saturates: a size that does not fit is no buffer's, and eval clips parts to the block. */
-static size_t round_up(size_t value, size_t multiple)
-{
-	size_t rest = value % multiple;
-
-	if (!rest)
-		return value;
-	if (value > SIZE_MAX - (multiple - rest))
-		return SIZE_MAX - SIZE_MAX % multiple;
-	return value + (multiple - rest);
-}
-
-void oci_params_derive(struct oci_params *params, const struct oci_plan *plan, size_t unit)
-{
-	size_t part = 0, segment = params->bytes;
-
-	/* The whole function is divisions: none for the plans of small messages. */
-	if (!plan->nparts && !plan->segment_bytes) {
-		params->part_bytes = 0;
-		params->segment_bytes = segment < unit ? unit : segment;
-		return;
-	}
-	if (!unit)
-		unit = 1;
-	if (plan->nparts && params->bytes) {
-		part = params->bytes / plan->nparts + (params->bytes % plan->nparts != 0);
-		part = round_up(part, unit);
-		if (part >= LINE_BYTES && unit < LINE_BYTES)
-			part = round_up(part, round_up(LINE_BYTES, unit));
-	}
-	if (plan->segment_bytes)
-		segment = unit == 1 ? plan->segment_bytes :
-				      plan->segment_bytes - plan->segment_bytes % (uint32_t)unit;
-	params->part_bytes = part;
-	params->segment_bytes = segment < unit ? unit : segment;
-	/* A range of a loop is not longer than a block. */
-	if (plan->most_segments && params->bytes / params->segment_bytes >= plan->most_segments)
-		params->segment_bytes = round_up(params->bytes / plan->most_segments + 1, unit);
-}
-
-uint64_t oci_range_segments(const struct oci_range *range, const struct oci_params *params)
-{
-	struct oci_range whole = *range;
-	size_t offset, length;
-
-	whole.segmented = 0;
-	oci_range_eval(&whole, params, 0, &offset, &length);
-	return length / params->segment_bytes + (length % params->segment_bytes != 0);
-}
 
 struct oci_builder *oci_builder_create(const struct oci_plan_key *key)
 {
@@ -179,30 +126,48 @@ void oci_build_signal(struct oci_builder *b, uint16_t step, uint16_t step_loop)
 		    (struct oci_op){ .code = OCI_OP_SIGNAL, .step = step, .step_loop = step_loop });
 }
 
-static void append_wait(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,
-			uint16_t step, uint16_t step_loop)
+static void append_wait(struct oci_builder *b, struct oci_op op)
 {
-	if (!peers)
+	if (!op.peers)
 		return;
-	if (peer >= b->key.size || peers > b->key.size)
+	if (op.peer >= b->key.size || op.peers > b->key.size)
 		reject(b, -EINVAL);
-	append_flag(b, (struct oci_op){ .code = code,
+	append_flag(b, op);
+}
+
+void oci_build_wait_when(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,
+			 uint16_t step, enum oci_when when, struct oci_range block, bool by_peer,
+			 uint32_t limit)
+{
+	check_range(b, &block);
+	append_wait(b, (struct oci_op){ .code = code,
+					.by_peer = by_peer,
+					.when = (uint8_t)when & 3,
+					.step = step,
+					.peer = peer,
+					.peers = peers,
+					.limit = limit,
+					.local = block });
+}
+
+void oci_build_wait_post(struct oci_builder *b, uint32_t peer, uint32_t peers, uint16_t step,
+			 uint16_t step_loop)
+{
+	append_wait(b, (struct oci_op){ .code = OCI_OP_WAIT_POST,
 					.step = step,
 					.step_loop = step_loop,
 					.peer = peer,
 					.peers = peers });
 }
 
-void oci_build_wait_post(struct oci_builder *b, uint32_t peer, uint32_t peers, uint16_t step,
-			 uint16_t step_loop)
-{
-	append_wait(b, OCI_OP_WAIT_POST, peer, peers, step, step_loop);
-}
-
 void oci_build_wait_ack(struct oci_builder *b, uint32_t peer, uint32_t peers, uint16_t step,
 			uint16_t step_loop)
 {
-	append_wait(b, OCI_OP_WAIT_ACK, peer, peers, step, step_loop);
+	append_wait(b, (struct oci_op){ .code = OCI_OP_WAIT_ACK,
+					.step = step,
+					.step_loop = step_loop,
+					.peer = peer,
+					.peers = peers });
 }
 
 /* The operations between `local` of this rank and `remote` of one peer. */
@@ -302,6 +267,75 @@ void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_rang
 			true);
 }
 
+static void append_offer(struct oci_builder *b, struct oci_range block, uint32_t cells,
+			 bool addresses, uint32_t limit)
+{
+	check_range(b, &block);
+	if (!oci_offer_fits(cells) || cells != (block.table ? b->key.size - 1 : 1))
+		reject(b, -EINVAL);
+	append(b, &(struct oci_op){ .code = OCI_OP_OFFER,
+				    .address = addresses,
+				    .by_peer = block.table != OCI_TABLE_NONE,
+				    .peer = (b->key.v + 1) % b->key.size,
+				    .peers = cells,
+				    .limit = limit,
+				    .local = block,
+				    .offer = oci_offer_layout(cells, 0) });
+}
+
+void oci_build_offer(struct oci_builder *b, struct oci_range block, uint32_t cells)
+{
+	struct oci_offer layout = oci_offer_layout(cells, 0);
+
+	append_offer(b, block, cells, false, oci_offer_limit(&layout));
+}
+
+void oci_build_offer_addresses(struct oci_builder *b, struct oci_range block, uint32_t cells,
+			       uint32_t limit)
+{
+	append_offer(b, block, cells, true, limit);
+}
+
+/* Operations on the cell that a peer's offer has for this rank. */
+static void append_offered(struct oci_builder *b, struct oci_op op, uint32_t cells)
+{
+	uint32_t p = b->key.size;
+	uint32_t cell = cells > 1 ? (b->key.v + 2 * p - op.peer - 1) % p : 0;
+
+	check_range(b, &op.local);
+	check_peer(b, op.peer);
+	if (!oci_offer_fits(cells) || cell >= cells)
+		reject(b, -EINVAL);
+	op.peers = 1;
+	op.offer = oci_offer_layout(cells, cell);
+	if (op.code == OCI_OP_TAKE)
+		op.limit = oci_offer_limit(&op.offer);
+	append(b, &op);
+}
+
+void oci_build_take(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
+		    enum oci_when when)
+{
+	append_offered(b,
+		       (struct oci_op){ .code = OCI_OP_TAKE,
+					.when = (uint8_t)when & 3,
+					.peer = peer,
+					.local = local },
+		       cells);
+}
+
+void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
+		    uint32_t limit)
+{
+	append_offered(b,
+		       (struct oci_op){ .code = OCI_OP_GIVE,
+					.when = OCI_WHEN_LARGE,
+					.peer = peer,
+					.limit = limit,
+					.local = local },
+		       cells);
+}
+
 void oci_build_loop(struct oci_builder *b, struct oci_range over)
 {
 	over.segmented = 0;
@@ -332,6 +366,7 @@ struct use {
 	bool posts;
 	bool shares;
 	unsigned int handles; /* publications */
+	unsigned int offers;
 	uint32_t most_segments;
 };
 
@@ -378,6 +413,16 @@ static void use_op(struct use *use, const struct oci_op *op)
 		use_range(use, &op->local, true);
 		use_range(use, &op->second, true);
 		break;
+	case OCI_OP_OFFER:
+		/* In the payload of the POST line, and in the slot if a block is small. */
+		use->offers++;
+		use->buf[OCI_BUF_INLINE] = true;
+		use_range(use, &op->local, true);
+		break;
+	case OCI_OP_TAKE:
+	case OCI_OP_GIVE:
+		use_range(use, &op->local, true);
+		break;
 	case OCI_OP_LOOP:
 		use_range(use, &op->local, false);
 		break;
@@ -396,6 +441,9 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 	append(b, &(struct oci_op){ .code = OCI_OP_END });
 	for (uint32_t i = 0; i < b->count; i++)
 		use_op(&use, &b->ops[i]);
+	/* An offer takes its slot when a block is small; one that is there already is not its. */
+	if (use.offers > 1 || (use.offers && use.buf[OCI_BUF_SLOT]))
+		reject(b, -EINVAL);
 	/* The payload of a POST line and the handles it publishes are the same bytes of it. */
 	if (use.handles > 1 || (use.handles && use.buf[OCI_BUF_INLINE]) ||
 	    (use.parts && !b->nparts))
@@ -425,53 +473,4 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 	free(b->ops);
 	free(b);
 	return plan;
-}
-
-const char *oci_collective_name(enum oci_collective collective)
-{
-	static const char *const names[OCI_COLLECTIVES] = {
-		[OCI_BARRIER] = "barrier",
-		[OCI_BCAST] = "bcast",
-		[OCI_SCATTER] = "scatter",
-		[OCI_GATHER] = "gather",
-		[OCI_ALLGATHER] = "allgather",
-		[OCI_ALLTOALL] = "alltoall",
-		[OCI_REDUCE] = "reduce",
-		[OCI_ALLREDUCE] = "allreduce",
-		[OCI_SCATTERV] = "scatterv",
-		[OCI_GATHERV] = "gatherv",
-		[OCI_ALLGATHERV] = "allgatherv",
-		[OCI_ALLTOALLV] = "alltoallv",
-		[OCI_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-		[OCI_REDUCE_SCATTER] = "reduce_scatter",
-		[OCI_SCAN] = "scan",
-		[OCI_EXSCAN] = "exscan",
-	};
-
-	return (unsigned int)collective < OCI_COLLECTIVES ? names[collective] : "?";
-}
-
-const char *oci_buf_name(enum oci_buf buf)
-{
-	static const char *const names[OCI_BUF_COUNT] = {
-		[OCI_BUF_SEND] = "SEND", [OCI_BUF_RECV] = "RECV", [OCI_BUF_SLOT] = "SLOT",
-		[OCI_BUF_TEMP] = "TEMP", [OCI_BUF_ACC] = "ACC",	  [OCI_BUF_INLINE] = "INLINE",
-	};
-
-	return (unsigned int)buf < OCI_BUF_COUNT ? names[buf] : "?";
-}
-
-const char *oci_opcode_name(enum oci_opcode code)
-{
-	static const char *const names[OCI_OP_COUNT] = {
-		[OCI_OP_END] = "END",		[OCI_OP_POST] = "POST",
-		[OCI_OP_SIGNAL] = "SIGNAL",	[OCI_OP_WAIT_POST] = "WAIT_POST",
-		[OCI_OP_WAIT_ACK] = "WAIT_ACK", [OCI_OP_PULL] = "PULL",
-		[OCI_OP_PUSH] = "PUSH",		[OCI_OP_SHARE] = "SHARE",
-		[OCI_OP_HELP] = "HELP",		[OCI_OP_COPY] = "COPY",
-		[OCI_OP_REDUCE] = "REDUCE",	[OCI_OP_REDUCE_FROM] = "REDUCE_FROM",
-		[OCI_OP_LOOP] = "LOOP",		[OCI_OP_NEXT] = "NEXT",
-	};
-
-	return (unsigned int)code < OCI_OP_COUNT ? names[code] : "?";
 }

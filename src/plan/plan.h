@@ -98,25 +98,100 @@ enum oci_opcode {
 	OCI_OP_COPY,   /* local -> second (both mine); nothing when they are the same bytes */
 	OCI_OP_REDUCE, /* second = local (op) second */
 	OCI_OP_REDUCE_FROM, /* second = remote slot or payload of peer (op) second */
+	OCI_OP_OFFER,	    /* fills my offer, see below; the POST that publishes it is another */
+	OCI_OP_TAKE,	    /* local <- the block that peer's offer has for me, awaited */
+	OCI_OP_GIVE,	    /* local -> where peer's offer of addresses says; when LARGE */
 	OCI_OP_LOOP,	    /* for each segment of range `local`: up to the matching NEXT */
 	OCI_OP_NEXT,
 	OCI_OP_COUNT
 };
 
+/*
+ * An offer: what a rank publishes where blocks differ in size and place, as in the v-variants. It
+ * has a cell for each peer (or one for all). Which way a block goes follows from its own size,
+ * which both ends know:
+ *   tiny   lies in its cell
+ *   small  lies in the owner's slot, at small_bytes * cell
+ *   LARGE  stays where it is; the cell holds its address and length
+ * The layout is a function of the number of cells alone. The POST line's payload begins with the
+ * slot's offset; then, where they fit, a bit for each cell that says LARGE, and the cells. Else
+ * these lie in the slot, and no block is small.
+ */
+struct oci_offer {
+	uint32_t cell; /* TAKE, GIVE: which */
+	uint32_t cell_bytes, small_bytes;
+	uint16_t first; /* byte of payload or slot where cell 0 begins */
+	uint8_t in_slot;
+	uint8_t reserved;
+};
+
+/* A cell of a LARGE block. */
+struct oci_offered {
+	uint64_t address, bytes;
+};
+
+/* In the payload; with in_slot only the slot's offset is, and the bits begin the slot. */
+struct oci_offer_head {
+	uint64_t slot, large;
+};
+
+/* Can there be an offer with so many cells? 1 .. about 4000. */
+bool oci_offer_fits(uint32_t cells);
+/* All 0 where it does not fit. */
+struct oci_offer oci_offer_layout(uint32_t cells, uint32_t cell);
+/* The largest block that is not LARGE. */
+static inline uint32_t oci_offer_limit(const struct oci_offer *offer)
+{
+	return offer->small_bytes > offer->cell_bytes ? offer->small_bytes : offer->cell_bytes;
+}
+
+static inline uint32_t oci_offer_most(uint32_t cells)
+{
+	struct oci_offer offer = oci_offer_layout(cells, 0);
+
+	return oci_offer_limit(&offer);
+}
+
+/* On what size of a block an operation depends: that of `local`. */
+enum oci_when {
+	OCI_WHEN_ALWAYS,
+	OCI_WHEN_FILLED, /* bytes > 0 */
+	OCI_WHEN_SMALL,	 /* 0 < bytes <= limit */
+	OCI_WHEN_LARGE,	 /* bytes > limit */
+};
+
+static inline bool oci_when_holds(enum oci_when when, size_t bytes, uint32_t limit)
+{
+	switch (when) {
+	case OCI_WHEN_FILLED:
+		return bytes;
+	case OCI_WHEN_SMALL:
+		return bytes && bytes <= limit;
+	case OCI_WHEN_LARGE:
+		return bytes > limit;
+	default:
+		return true;
+	}
+}
+
 struct oci_op {
 	uint8_t code;
-	uint8_t address : 1; /* POST: publish the addresses of SEND and RECV */
+	uint8_t address : 1; /* POST: publish the addresses of SEND and RECV; OFFER: LARGE ones
+			      * alone are put in, for peers to GIVE */
 	uint8_t slot : 1;    /* POST: publish the slot */
 	uint8_t push : 1;    /* SHARE, HELP: the SHARE end holds the source */
-	uint8_t by_peer : 1; /* HELP: block of `local` = rank of the helped peer (Scatter, Gather)
-			      */
+	uint8_t by_peer : 1; /* HELP: block of `local` = rank of the helped peer (Scatter, Gather);
+			      * OFFER, and WAIT_* that depend on a size: = rank of each peer */
+	uint8_t when : 2;    /* enum oci_when; of WAIT_*, TAKE */
 	uint16_t step;
 	uint16_t step_loop; /* added to step, times the index of the current segment */
 	uint16_t jump;	    /* LOOP: index of its NEXT; NEXT: index of its LOOP */
-	uint32_t peer;	    /* v of the first peer; a sequence wraps at p */
+	uint32_t peer;	    /* v of the first peer; a sequence wraps at p. OFFER: cell i is its */
 	uint32_t peers;
+	uint32_t limit; /* OFFER, TAKE, GIVE, `when`: the largest block that is not LARGE */
 	struct oci_range local;
 	union {
+		struct oci_offer offer; /* OFFER, TAKE, GIVE */
 		struct oci_range
 			remote; /* PULL, PUSH, SHARE, HELP, REDUCE_FROM: in the peer's buffers */
 		struct oci_range second; /* COPY, REDUCE; REDUCE_FROM keeps its target in `local` */
@@ -286,6 +361,26 @@ void oci_build_copy(struct oci_builder *b, struct oci_range from, struct oci_ran
 void oci_build_reduce(struct oci_builder *b, struct oci_range in, struct oci_range inout);
 void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_range remote,
 			   struct oci_range inout);
+/*
+ * Offers. Between the ranks of an offer with a cell for each of p - 1 peers, rank u's cell in the
+ * offer of rank v is (u - v - 1) mod p. One cell for all is cell 0 of 1.
+ *
+ * oci_build_offer: `block` of all peers (its number is that of the peer) or, with one cell, as it
+ * is. oci_build_offer_addresses: for GIVE, of the blocks above `limit`.
+ */
+void oci_build_offer(struct oci_builder *b, struct oci_range block, uint32_t cells);
+void oci_build_offer_addresses(struct oci_builder *b, struct oci_range block, uint32_t cells,
+			       uint32_t limit);
+/* peer's offer has `cells` cells; 1: one for all. Nothing unless `when` holds for `local`. */
+void oci_build_take(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
+		    enum oci_when when);
+void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
+		    uint32_t limit);
+/* WAIT_POST or WAIT_ACK of those peers for whom `when` holds: for `block` of the number of the
+ * peer, or (by_peer false) for `block` as it is. */
+void oci_build_wait_when(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,
+			 uint16_t step, enum oci_when when, struct oci_range block, bool by_peer,
+			 uint32_t limit);
 void oci_build_loop(struct oci_builder *b, struct oci_range over);
 void oci_build_next(struct oci_builder *b);
 

@@ -34,6 +34,13 @@ static const char *step_text(char *text, size_t n, const struct oci_op *op)
 	return text;
 }
 
+static const char *when_text(unsigned int when)
+{
+	static const char *const texts[] = { "", " if filled", " if small", " if large" };
+
+	return texts[when & 3];
+}
+
 const char *oci_op_text(char *text, size_t n, const struct oci_op *op)
 {
 	const char *name = oci_opcode_name(op->code);
@@ -49,8 +56,18 @@ const char *oci_op_text(char *text, size_t n, const struct oci_op *op)
 		break;
 	case OCI_OP_WAIT_POST:
 	case OCI_OP_WAIT_ACK:
-		snprintf(text, n, "%s v%u+%u %s", name, op->peer, op->peers,
-			 step_text(step, sizeof(step), op));
+		snprintf(text, n, "%s v%u+%u %s%s", name, op->peer, op->peers,
+			 step_text(step, sizeof(step), op), when_text(op->when));
+		break;
+	case OCI_OP_OFFER:
+		snprintf(text, n, "%s %s%s to v%u+%u", name, range_text(a, &op->local),
+			 op->address ? " addresses" : "", op->peer, op->peers);
+		break;
+	case OCI_OP_TAKE:
+	case OCI_OP_GIVE:
+		snprintf(text, n, "%s %s %s v%u cell %u%s", name, range_text(a, &op->local),
+			 op->code == OCI_OP_GIVE ? "->" : "<-", op->peer, op->offer.cell,
+			 when_text(op->when));
 		break;
 	case OCI_OP_PULL:
 	case OCI_OP_PUSH:
@@ -81,4 +98,55 @@ const char *oci_op_text(char *text, size_t n, const struct oci_op *op)
 		break;
 	}
 	return text;
+}
+
+const char *oci_collective_name(enum oci_collective collective)
+{
+	static const char *const names[OCI_COLLECTIVES] = {
+		[OCI_BARRIER] = "barrier",
+		[OCI_BCAST] = "bcast",
+		[OCI_SCATTER] = "scatter",
+		[OCI_GATHER] = "gather",
+		[OCI_ALLGATHER] = "allgather",
+		[OCI_ALLTOALL] = "alltoall",
+		[OCI_REDUCE] = "reduce",
+		[OCI_ALLREDUCE] = "allreduce",
+		[OCI_SCATTERV] = "scatterv",
+		[OCI_GATHERV] = "gatherv",
+		[OCI_ALLGATHERV] = "allgatherv",
+		[OCI_ALLTOALLV] = "alltoallv",
+		[OCI_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+		[OCI_REDUCE_SCATTER] = "reduce_scatter",
+		[OCI_SCAN] = "scan",
+		[OCI_EXSCAN] = "exscan",
+	};
+
+	return (unsigned int)collective < OCI_COLLECTIVES ? names[collective] : "?";
+}
+
+const char *oci_buf_name(enum oci_buf buf)
+{
+	static const char *const names[OCI_BUF_COUNT] = {
+		[OCI_BUF_SEND] = "SEND", [OCI_BUF_RECV] = "RECV", [OCI_BUF_SLOT] = "SLOT",
+		[OCI_BUF_TEMP] = "TEMP", [OCI_BUF_ACC] = "ACC",	  [OCI_BUF_INLINE] = "INLINE",
+	};
+
+	return (unsigned int)buf < OCI_BUF_COUNT ? names[buf] : "?";
+}
+
+const char *oci_opcode_name(enum oci_opcode code)
+{
+	static const char *const names[OCI_OP_COUNT] = {
+		[OCI_OP_END] = "END",		[OCI_OP_POST] = "POST",
+		[OCI_OP_SIGNAL] = "SIGNAL",	[OCI_OP_WAIT_POST] = "WAIT_POST",
+		[OCI_OP_WAIT_ACK] = "WAIT_ACK", [OCI_OP_PULL] = "PULL",
+		[OCI_OP_PUSH] = "PUSH",		[OCI_OP_SHARE] = "SHARE",
+		[OCI_OP_HELP] = "HELP",		[OCI_OP_COPY] = "COPY",
+		[OCI_OP_REDUCE] = "REDUCE",	[OCI_OP_REDUCE_FROM] = "REDUCE_FROM",
+		[OCI_OP_OFFER] = "OFFER",	[OCI_OP_TAKE] = "TAKE",
+		[OCI_OP_GIVE] = "GIVE",		[OCI_OP_LOOP] = "LOOP",
+		[OCI_OP_NEXT] = "NEXT",
+	};
+
+	return (unsigned int)code < OCI_OP_COUNT ? names[code] : "?";
 }

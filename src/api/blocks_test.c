@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The v-variants on real processes, byte by byte: sizes around all thresholds, different for each
+ * pair, with single copies and without; and calls whose ranks disagree.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "support/blocks.h"
+#include "support/fork_team.h"
+
+static const enum oc_collective all[] = { OC_SCATTERV, OC_GATHERV, OC_ALLGATHERV, OC_ALLTOALLV };
+
+static int one_call(struct oc_team *team, unsigned int n, bool in_place)
+{
+	uint32_t size = oc_team_size(team);
+	struct oct_blocks b;
+	int result;
+	bool right;
+
+	oct_blocks_make(&b, all[n % 4], n, oc_team_rank(team), size, n / 4 % size, in_place);
+	result = oc_collective(team, &b.call);
+	right = !result && oct_blocks_right(&b);
+	if (!right)
+		fprintf(stderr, "rank %u of %u: %s number %u%s: %s (%s)\n", b.rank, size,
+			oci_collective_name((enum oci_collective)b.call.collective), n,
+			in_place ? " in place" : "", result ? strerror(-result) : "wrong bytes",
+			oc_team_error(team));
+	oct_blocks_free(&b);
+	return right ? 0 : 1;
+}
+
+static int many_calls(struct oc_team *team, void *arg)
+{
+	const unsigned int *calls = arg;
+	const char *mechanism = getenv("ONECOPY_MECHANISM");
+
+	for (unsigned int n = 0; n < *calls; n++) {
+		if (one_call(team, n, false) || one_call(team, n, true))
+			return 1;
+	}
+	/* Is it what the test is about? */
+	if (oc_team_size(team) > 1 && mechanism && !strcmp(mechanism, "shm"))
+		return team->team.single_copy ? 2 : 0;
+	return 0;
+}
+
+static void run_all(const char *mechanism)
+{
+	static const uint32_t ranks[] = { 1, 2, 3, 5, OCT_BLOCKS_RANKS };
+
+	setenv("ONECOPY_MECHANISM", mechanism, 1);
+	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+		unsigned int calls = ranks[i] > 5 ? 24 : 240;
+
+		assert_int_equal(oct_fork_team(ranks[i], 100, -1, many_calls, &calls), 0);
+	}
+}
+
+static void v_variants_on_1_2_3_5_33_ranks(void **state)
+{
+	(void)state;
+	run_all("auto");
+}
+
+static void v_variants_without_single_copies(void **state)
+{
+	(void)state;
+	run_all("shm");
+}
+
+/* Rank 1 sends `more` bytes than rank 0 expects; memory behind the block must stay as it is. */
+static int disagree(struct oc_team *team, void *arg)
+{
+	const size_t *bytes = arg; /* expected, sent */
+	uint32_t me = oc_team_rank(team);
+	uint8_t *send = malloc(100000), *recv = malloc(100000);
+	struct oc_block blocks[2] = { { 0, 8 }, { 8, me ? 8 : bytes[0] } };
+	struct oc_call call = { .collective = OC_GATHERV,
+				.send = send,
+				.recv = recv,
+				.bytes = me ? bytes[1] : 8,
+				.recv_blocks = blocks };
+	int result;
+
+	memset(recv, 1, 100000);
+	memset(send, 2, 100000);
+	result = oc_collective(team, &call);
+	/* Rank 1 may have gone on; rank 0 lives until its error is told. */
+	usleep(200000);
+	for (size_t i = 8 + bytes[0]; i < 100000; i++) {
+		if (recv[i] != 1)
+			return 3;
+	}
+	if (!me && bytes[0] <= 16384)
+		return result == -EPROTO && strstr(oc_team_error(team), "mismatched gatherv") ? 0 :
+												1;
+	return !me || result == -EPROTO ? 0 : 2;
+}
+
+static void blocks_of_different_sizes_are_an_error_not_a_crash(void **state)
+{
+	/* Each end thinks of another way; both of a single copy. */
+	static const size_t cases[][2] = { { 100, 20000 }, { 30000, 40000 } };
+
+	(void)state;
+	setenv("ONECOPY_MECHANISM", "auto", 1);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(oct_fork_team(2, 20, -1, disagree, (void *)cases[i]), 0);
+}
+
+static void calls_without_their_tables_are_refused(void **state)
+{
+	struct oct_board *board = oct_board_create(1);
+	struct oc_team *team;
+	uint8_t byte = 0;
+	struct oc_block block = { 0, 1 };
+
+	(void)state;
+	assert_int_equal(oct_local_teams(board, 1, &team), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		struct oc_call call = { .collective = all[i],
+					.send = &byte,
+					.recv = &byte + 1,
+					.bytes = 1 };
+
+		assert_int_equal(oc_collective(team, &call), -EINVAL);
+		call.recv = OC_IN_PLACE;
+		call.recv_blocks = &block;
+		assert_int_equal(oc_collective(team, &call), -EINVAL);
+	}
+	assert_int_equal(oc_team_destroy(team), 0);
+	oct_board_destroy(board);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(v_variants_on_1_2_3_5_33_ranks),
+		cmocka_unit_test(v_variants_without_single_copies),
+		cmocka_unit_test(blocks_of_different_sizes_are_an_error_not_a_crash),
+		cmocka_unit_test(calls_without_their_tables_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

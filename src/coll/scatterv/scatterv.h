@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Algorithms of Scatterv; see src/coll/README.md. */
+#ifndef OC_COLL_SCATTERV_H
+#define OC_COLL_SCATTERV_H
+
+#include "coll/coll.h"
+
+extern const struct oci_algorithm oci_scatterv_throttled_read;
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Offers: blocks of different sizes, each by the way that its size says (plan/plan.h).
+ *
+ * The owner fills its payload and slot before the POST, whose release comes after all of it; a peer
+ * reads them after it has acquired that POST. Payload and slot are the operation's until all ranks
+ * have finished it, so nobody is waited for but the readers of LARGE blocks.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "copy/layout.h"
+#include "plan/exec.h"
+
+/* memcpy between places. */
+static void copy_bytes(const struct oci_exec *x, void *to, const void *from, size_t bytes)
+{
+	if (__builtin_expect(x->layouts != NULL, 0))
+		oci_place_copy(x->team, x->seq, (uintptr_t)to, (uintptr_t)from, bytes);
+	else
+		memcpy(to, from, bytes);
+}
+
+/* Rank of the i-th peer. */
+static uint32_t peer_at(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
+{
+	uint32_t v = op->peer + i;
+
+	return oci_rank_of(&x->params, v >= x->params.size ? v - x->params.size : v);
+}
+
+static struct oci_range block_of(const struct oci_op *op, uint32_t peer)
+{
+	struct oci_range range = op->local;
+
+	if (op->by_peer)
+		range.block = peer;
+	return range;
+}
+
+/* 1, or 0: no slot is free now. */
+static int need_slot(struct oci_exec *x)
+{
+	if (x->slot)
+		return 1;
+	x->slot_offset = oci_slot_acquire(x->team, x->seq);
+	if (x->slot_offset < 0) {
+		oci_exec_await_nobody(x);
+		return 0;
+	}
+	x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
+	((struct oci_offer_head *)x->lane->post.inline_bytes)->slot = (uint64_t)x->slot_offset;
+	return 1;
+}
+
+/* Where the word is that says of 64 cells whether they are LARGE. */
+static uint64_t *large_word(const struct oci_offer *offer, uint8_t *payload, uint8_t *slot,
+			    uint32_t cell)
+{
+	if (offer->in_slot)
+		return (uint64_t *)slot + cell / 64;
+	return &((struct oci_offer_head *)payload)->large;
+}
+
+static void used_slot(struct oci_exec *x, size_t end)
+{
+	x->moved |= OCI_MOVED_SLOT;
+	if (end > x->slot_used)
+		x->slot_used = (uint32_t)end;
+}
+
+static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell)
+{
+	const struct oci_offer *offer = &op->offer;
+	struct oci_range range = block_of(op, peer_at(x, op, cell));
+	size_t bytes, at = offer->first + (size_t)cell * offer->cell_bytes;
+	const uint8_t *from = oci_exec_local(x, &range, &bytes);
+	uint8_t *payload = x->lane->post.inline_bytes;
+	uint8_t *to = (offer->in_slot ? x->slot : payload) + at;
+	struct oci_offered offered = { .address = (uintptr_t)from, .bytes = bytes };
+	size_t in_cell = bytes;
+
+	if (!bytes || (op->address && bytes <= op->limit))
+		return 1;
+	if (bytes > op->limit) {
+		in_cell = sizeof(offered);
+		memcpy(to, &offered, in_cell);
+		*large_word(offer, payload, x->slot, cell) |= 1ull << cell % 64;
+	} else if (bytes <= offer->cell_bytes) {
+		copy_bytes(x, to, from, bytes);
+		x->moved |= offer->in_slot ? 0 : OCI_MOVED_INLINE;
+	} else {
+		if (!need_slot(x))
+			return 0;
+		copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
+		used_slot(x, (size_t)cell * offer->small_bytes + bytes);
+		return 1;
+	}
+	if (offer->in_slot)
+		used_slot(x, at + in_cell);
+	else if (at + in_cell > x->payload)
+		x->payload = (uint32_t)(at + in_cell);
+	return 1;
+}
+
+int oci_exec_offer(struct oci_exec *x, const struct oci_op *op)
+{
+	struct oci_offer_head *head = (struct oci_offer_head *)x->lane->post.inline_bytes;
+
+	if (!x->at) {
+		x->slot = NULL;
+		*head = (struct oci_offer_head){ 0 };
+		x->payload = sizeof(*head);
+		if (op->offer.in_slot) {
+			if (!need_slot(x))
+				return 0;
+			memset(x->slot, 0, op->offer.first);
+		}
+	}
+	for (; x->at < op->peers; x->at++) {
+		if (!offer_cell(x, op, x->at))
+			return 0;
+	}
+	x->at = 0;
+	return 1;
+}
+
+/* The ranks disagree on the size of a block. */
+static int differ(struct oci_exec *x, uint32_t peer, size_t mine, bool large, uint64_t theirs)
+{
+	char text[64];
+
+	if (large)
+		snprintf(text, sizeof(text), "%llu bytes", (unsigned long long)theirs);
+	else
+		snprintf(text, sizeof(text), "another number of bytes");
+	return oci_team_fail(x->team, -EPROTO, (int)peer,
+			     "mismatched %s: the block between ranks %u and %u has %zu bytes on "
+			     "rank %u and %s on rank %u; what one sends must be as long as what "
+			     "the other expects",
+			     oci_collective_name(x->record.collective), x->team->rank, peer, mine,
+			     x->team->rank, text, peer);
+}
+
+/* A LARGE block, by the cell that holds its address. */
+static int offered_large(struct oci_exec *x, const struct oci_op *op, uint32_t peer, uint8_t *local,
+			 size_t bytes, const uint8_t *cell)
+{
+	struct oci_offered offered;
+
+	memcpy(&offered, cell, sizeof(offered));
+	if (offered.bytes != bytes)
+		return differ(x, peer, bytes, true, offered.bytes);
+	return oci_exec_transfer(x, peer, op->code == OCI_OP_TAKE ? OCI_PULL : OCI_PUSH, local,
+				 offered.address, bytes);
+}
+
+int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
+{
+	const struct oci_offer *offer = &op->offer;
+	uint32_t peer = peer_at(x, op, 0);
+	uint8_t *payload = oci_team_lane(x->team, peer, x->seq)->post.inline_bytes;
+	uint8_t *slot =
+		x->team->member[peer].peer->base + ((const struct oci_offer_head *)payload)->slot;
+	size_t bytes, at = offer->first + (size_t)offer->cell * offer->cell_bytes;
+	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
+	const uint8_t *cell = (offer->in_slot ? slot : payload) + at;
+	bool large;
+
+	if (!bytes || !oci_when_holds(op->when, bytes, op->limit))
+		return 1;
+	large = *large_word(offer, payload, slot, offer->cell) >> offer->cell % 64 & 1;
+	if (large != (bytes > op->limit))
+		return differ(x, peer, bytes, false, 0);
+	if (large)
+		return offered_large(x, op, peer, local, bytes, cell);
+	if (bytes > offer->cell_bytes)
+		cell = slot + (size_t)offer->cell * offer->small_bytes;
+	copy_bytes(x, local, cell, bytes);
+	x->moved |= offer->in_slot || bytes > offer->cell_bytes ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
+	return 1;
+}
+
+int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op)
+{
+	uint64_t step = op->step + x->segment * op->step_loop;
+
+	for (; x->at < op->peers; x->at++) {
+		uint32_t peer = peer_at(x, op, x->at);
+		struct oci_range range = block_of(op, peer);
+		size_t offset, bytes;
+		int up;
+
+		oci_range_eval(&range, &x->params, x->segment, &offset, &bytes);
+		if (!oci_when_holds(op->when, bytes, op->limit))
+			continue;
+		up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
+						    oci_exec_acked(x, peer, step);
+		if (up <= 0)
+			return up;
+	}
+	x->at = 0;
+	return 1;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The user executor's single copies: peers' buffers, and transfers under way. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "copy/layout.h"
+#include "plan/exec.h"
+
+int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *range, size_t bytes,
+		    uint64_t *address)
+{
+	const struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
+	size_t offset, length;
+
+	oci_range_eval(range, &x->params, x->segment, &offset, &length);
+	/* A zero-length buffer may be NULL; nothing will be touched. */
+	*address = lane->post.handle[range->buf].address + offset;
+	if (length < bytes)
+		return oci_team_fail(x->team, -EPROTO, -1,
+				     "a plan of %s moves %zu bytes where rank %u has %zu: this is "
+				     "an error in onecopy, please report it",
+				     oci_collective_name(x->record.collective), bytes, peer,
+				     length);
+	return 0;
+}
+
+struct oci_foreign *oci_exec_foreign(struct oci_exec *x, uint64_t place)
+{
+	if (oci_is_laid_out(place) && !x->foreign)
+		x->foreign = calloc(1, sizeof(*x->foreign));
+	return x->foreign;
+}
+
+int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
+		      uint8_t *local, uint64_t remote, size_t bytes)
+{
+	static const uint8_t moved_by[OCI_MECHANISMS] = { [OCI_MECH_CMA] = OCI_MOVED_CMA,
+							  [OCI_MECH_MOCK] = OCI_MOVED_MOCK,
+							  [OCI_MECH_SHM] = OCI_MOVED_SHM };
+	bool recovered = false;
+	int result;
+
+	if (!x->in_transfer) {
+		x->transfer = (struct oci_transfer){ .seq = x->seq,
+						     .peer = peer,
+						     .direction = direction,
+						     .local = (uintptr_t)local,
+						     .remote = remote,
+						     .bytes = bytes };
+		x->transfer.foreign = oci_exec_foreign(x, remote);
+		x->moved |= moved_by[x->team->member[peer].mechanism];
+		x->in_transfer = true;
+	}
+	result = oci_transfer_run(x->team, &x->transfer, x->polled, &recovered);
+	if (recovered) {
+		x->recovered++;
+		x->moved |= OCI_MOVED_SHM;
+	}
+	if (result == OCI_TRANSFER_DONE) {
+		x->in_transfer = false;
+		return 1;
+	}
+	if (result == -EAGAIN)
+		oci_exec_await_nobody(x);
+	else
+		oci_transfer_awaited(x->team, &x->transfer, &x->awaited);
+	return 0;
+}

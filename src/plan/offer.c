@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layout of offers: a function of the number of their cells alone, so that both ends know it.
+ */
+#include "plan/plan.h"
+
+/*
+ * Above it a block is LARGE though it would fit: where a single copy takes over from copying in and
+ * out, as the selector has it for Alltoall among more ranks than CPUs (coll/select.c).
+ */
+#define SMALL_MOST 16384
+/* Cells of the payload are told LARGE by the bits of one word, and hold an address at least. */
+#define PAYLOAD_CELLS \
+	((OCI_INLINE_BYTES - sizeof(struct oci_offer_head)) / sizeof(struct oci_offered))
+#define LINE_BYTES 64
+
+static uint32_t round_down(uint32_t value, uint32_t multiple)
+{
+	return value - value % multiple;
+}
+
+/* Bytes of the bits that begin a slot with so many cells: whole lines. */
+static uint32_t bits_bytes(uint32_t cells)
+{
+	return (cells / 8 + LINE_BYTES) / LINE_BYTES * LINE_BYTES;
+}
+
+static uint32_t slot_cell_bytes(uint32_t cells)
+{
+	uint32_t bits = bits_bytes(cells);
+
+	return bits < OCI_SLOT_BYTES ? round_down((OCI_SLOT_BYTES - bits) / cells, 8) : 0;
+}
+
+bool oci_offer_fits(uint32_t cells)
+{
+	return cells && slot_cell_bytes(cells) >= sizeof(struct oci_offered);
+}
+
+struct oci_offer oci_offer_layout(uint32_t cells, uint32_t cell)
+{
+	struct oci_offer offer = { .cell = cell };
+	uint32_t head = sizeof(struct oci_offer_head);
+
+	if (!cells || !oci_offer_fits(cells))
+		return offer;
+	if (cells > PAYLOAD_CELLS) {
+		offer.in_slot = 1;
+		offer.first = (uint16_t)bits_bytes(cells);
+		offer.cell_bytes = slot_cell_bytes(cells);
+		return offer;
+	}
+	offer.first = (uint16_t)head;
+	offer.cell_bytes = round_down((OCI_INLINE_BYTES - head) / cells, 8);
+	offer.small_bytes = round_down(OCI_SLOT_BYTES / cells, LINE_BYTES);
+	if (offer.small_bytes > SMALL_MOST)
+		offer.small_bytes = SMALL_MOST;
+	return offer;
+}
