@@ -5,6 +5,7 @@
 #   make            build (build/release)
 #   make demo       install what is missing, build, run programs with and without onecopy
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
+#   make soak       random mixes of everything under both MPIs, 10 minutes (SOAK_SECONDS=600, SEED=)
 #   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")
 #   make lint       the gates of tests/gates
 #   make fmt        format the sources with clang-format (FILES="...": only those)
@@ -13,11 +14,13 @@
 #   make help       this list
 
 BENCH_ARGS ?=
+SOAK_SECONDS ?= 600
+SEED ?=
 FILES ?=
 PREFIX ?= /usr/local
 release := build/release
 
-.PHONY: all setup demo check bench lint fmt install clean help
+.PHONY: all setup demo check soak bench lint fmt install clean help
 all: $(release)/build.ninja
 	@cmake --build $(release)
 
@@ -40,6 +43,15 @@ demo: setup
 
 check: setup
 	@cmake/check.sh
+
+# Each prints its seed and takes its share of the time; the first that fails ends it.
+soak_jobs := "soak 2" "soak 4" "--mpich soak 2" "--mpich soak 3"
+soak: setup
+	@$(MAKE) --no-print-directory all
+	@set -e; for job in $(soak_jobs); do \
+		echo "oc_mpi_driver $$job"; \
+		$(release)/tests/mpi/oc_mpi_driver $$job $$(($(SOAK_SECONDS) / 4)) $(SEED); \
+	done
 
 bench: setup
 	@$(MAKE) --no-print-directory all
