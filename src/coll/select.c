@@ -6,7 +6,9 @@
  * ranks, for more, and for more than the CPUs hold. PAIR and CROWD are measured on a 2-core
  * machine: docs/results.md has machine, date, figures and commands. TEAM, which that machine cannot
  * run, is PAIR with what paper 002 found best for many readers of one process: throttle factors of
- * 4 to 10, a k-nomial tree, no cooperation with a root that all others keep busy.
+ * 4 to 10, a k-nomial tree, no cooperation with a root that all others keep busy. The rows of
+ * Reduce_scatter(_block), Scan and Exscan are reasoned from those of Reduce and Allreduce, which
+ * move and reduce as many bytes, and wait for a measurement of their own.
  */
 #include "coll/coll.h"
 
