@@ -242,12 +242,17 @@ int oci_pmpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *stat
 	return PMPI(Request_get_status)(request, flag, status);
 }
 
-/* An active operation goes on; its record is given back at its end. */
+/*
+ * MPI forbids it of a nonblocking collective that is under way, and MPICH refuses it. An active
+ * persistent one goes on; its record is given back at its end.
+ */
 int oci_pmpi_Request_free(MPI_Request *request)
 {
 	struct oci_record *record = request ? oci_record_of(*request) : NULL;
 	MPI_Comm comm;
 
+	if (request && !record && oci_pmpi_attention() && oci_record_is_active(*request, &comm))
+		return oci_pmpi_raise(comm, MPI_ERR_REQUEST);
 	if (request && any_failed())
 		oci_pmpi_failure_take(*request, &comm);
 	if (record)

@@ -203,6 +203,8 @@ void oci_record_keep(struct oci_record *record);
 /* Its request is freed: it is over with it now, or when the operation ends. */
 void oci_record_free(struct oci_record *record);
 extern uint32_t oci_record_persistents; /* how many there are; atomic */
+/* Is it the carrier of an operation under way, and on which communicator? */
+bool oci_record_is_active(MPI_Request request, MPI_Comm *comm);
 /* The operation has ended here: tells the carrier. error: MPI_SUCCESS or a code. */
 void oci_record_finish(struct oci_record *record, int error);
 /* Starts (again) what is open. 1 over, 0 outstanding, OC_HAND_BACK, or *code is an MPI error. */

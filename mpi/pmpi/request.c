@@ -99,6 +99,20 @@ void oci_record_activate(struct oci_record *record)
 	pthread_mutex_unlock(&lock);
 }
 
+bool oci_record_is_active(MPI_Request request, MPI_Comm *comm)
+{
+	struct oci_record *record;
+
+	pthread_mutex_lock(&lock);
+	record = first;
+	while (record && record->carrier != request)
+		record = record->next;
+	if (record)
+		*comm = record->state->comm;
+	pthread_mutex_unlock(&lock);
+	return record;
+}
+
 static struct oci_record **bucket_of(MPI_Request request)
 {
 	uintptr_t handle = (uintptr_t)request;

@@ -56,11 +56,21 @@ static int carrier_start(struct oci_record *record)
 	return PMPI(Irecv)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self, &record->carrier);
 }
 
-/* Completes the carrier of an operation that is over as soon as it has begun. */
+/*
+ * An operation that is over as soon as it has begun needs no carrier: a barrier with ourselves,
+ * which is over, too, is a request of a collective to all functions of the MPI. A failure does need
+ * one, as it is known by its carrier's handle.
+ */
 static int complete(struct oci_record *record, int code, MPI_Request *request)
 {
-	int error = carrier_start(record);
+	int error = MPI_SUCCESS;
 
+	if (OCI_LIKELY(!code)) {
+		oci_mpi_close(&record->operation);
+		oci_record_put(record);
+		return PMPI(Ibarrier)(oci_pmpi_job.self, request);
+	}
+	error = carrier_start(record);
 	*request = record->carrier;
 	oci_record_finish(record, code);
 	return error;
