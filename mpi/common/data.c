@@ -21,7 +21,29 @@ static bool lies_dense(const struct oci_port_type *shape, size_t count)
 	return shape->dense || !count || !shape->size || (count == 1 && shape->contiguous);
 }
 
-int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count, MPI_Datatype type)
+/* A list that is complete becomes the side's layout; one that is not is dropped. */
+static bool lay_out_pieces(struct oci_mpi_data *data, bool complete)
+{
+	if (!complete) {
+		oci_mpi_pieces_close(&data->pieces);
+		return false;
+	}
+	data->layout = oci_mpi_pieces_layout(&data->pieces);
+	data->laid_out = true;
+	return true;
+}
+
+static bool flatten(struct oci_mpi_data *data, const void *user, size_t count, MPI_Datatype type,
+		    size_t bytes)
+{
+	if (bytes < OCI_FLATTEN_LEAST_BYTES)
+		return false;
+	oci_mpi_pieces_open(&data->pieces, bytes);
+	return lay_out_pieces(data, oci_mpi_pieces_add_typed(&data->pieces, user, count, type));
+}
+
+int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count, MPI_Datatype type,
+		      bool dense)
 {
 	struct oci_port_type shape;
 	size_t bytes;
@@ -36,6 +58,8 @@ int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count,
 		data->bytes = at(user, shape.true_lb);
 		return 0;
 	}
+	if (!dense && flatten(data, user, count, type, bytes))
+		return 0;
 	data->packed = malloc(bytes);
 	if (!data->packed)
 		return -ENOMEM;
@@ -92,6 +116,39 @@ static size_t lay_out(struct oci_mpi_data *data, const struct oci_mpi_blocks *bl
 	return total;
 }
 
+/* The same of blocks, some of which have gaps; blocks then count from the front of the list. */
+static bool flatten_blocks(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks,
+			   uint32_t size)
+{
+	struct oci_port_type shape = { 0 };
+	bool complete = true;
+	size_t total = 0;
+
+	for (uint32_t i = 0; i < size; i++)
+		total += data->blocks[i].bytes;
+	if (total < OCI_FLATTEN_LEAST_BYTES)
+		return false;
+	oci_mpi_pieces_open(&data->pieces, total);
+	if (!blocks->types)
+		oci_port_type_get(blocks->type, &shape);
+	for (uint32_t i = 0; i < size && complete; i++) {
+		struct oci_mpi_part part = part_of(blocks, i, &shape);
+
+		if (part.count)
+			complete = oci_mpi_pieces_add_typed(&data->pieces, part.user, part.count,
+							    part.type);
+	}
+	if (!lay_out_pieces(data, complete))
+		return false;
+	total = 0;
+	for (uint32_t i = 0; i < size; i++) {
+		data->blocks[i].offset = total;
+		total += data->blocks[i].bytes;
+	}
+	data->part_count = 0;
+	return true;
+}
+
 int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks,
 			     uint32_t size)
 {
@@ -102,7 +159,7 @@ int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blo
 	if (!data->blocks)
 		return -ENOMEM;
 	total = lay_out(data, blocks, size, NULL);
-	if (!data->part_count)
+	if (!data->part_count || flatten_blocks(data, blocks, size))
 		return 0;
 	data->packed = malloc(total);
 	data->parts = malloc(data->part_count * sizeof(data->parts[0]));
@@ -167,5 +224,6 @@ void oci_mpi_data_close(struct oci_mpi_data *data)
 		free(data->parts);
 	free(data->blocks);
 	free(data->packed);
+	oci_mpi_pieces_close(&data->pieces);
 	*data = (struct oci_mpi_data){ 0 };
 }

@@ -3,14 +3,16 @@
  * Typed elements and the dense bytes that the engine moves.
  *
  * A layout without gaps is passed as it is, from its true lower bound on; MPI_BOTTOM and a lower
- * bound other than 0 come out right by this addition. Everything else is packed into a copy and
- * unpacked from it. A contiguous type whose extent is not its size is such a layout too: its
- * elements are not adjacent. Only this rank knows its layout, so it makes the same engine call as
- * the others either way. In a v-variant each block is one or the other.
+ * bound other than 0 come out right by this addition. One with large pieces is passed as their list
+ * (flatten.h). Everything else is packed into a copy and unpacked from it. A contiguous type whose
+ * extent is not its size is such a layout too: its elements are not adjacent. Only this rank knows
+ * its layout, so it makes the same engine call as the others either way. In a v-variant each block
+ * is one or the other.
  */
 #ifndef OC_MPI_DATA_H
 #define OC_MPI_DATA_H
 
+#include "common/flatten.h"
 #include "common/port.h"
 
 #include <onecopy/onecopy.h>
@@ -31,6 +33,9 @@ struct oci_mpi_data {
 	size_t part_count;
 	struct oci_mpi_part whole; /* the one part of what has no blocks */
 	char *packed;		   /* the copy; NULL: nothing is packed */
+	struct oc_layout layout;   /* in place of `bytes`, where `laid_out` */
+	bool laid_out;
+	struct oci_mpi_pieces pieces; /* of the layout */
 };
 
 /* One argument triple of a v-variant; `types`, of an Alltoallw: displacements are bytes. */
@@ -42,7 +47,9 @@ struct oci_mpi_blocks {
 };
 
 /* 0 or -ENOMEM. A dense layout of `count` elements needs no copy and no memory. */
-int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count, MPI_Datatype type);
+/* `dense`: a list of pieces will not do, as of a reduction. */
+int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count, MPI_Datatype type,
+		      bool dense);
 int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks,
 			     uint32_t size);
 /* Copies what is packed into the copy; a part of it: elements of what has no blocks; a block. */

@@ -153,7 +153,7 @@ static int open_send(struct oci_mpi_operation *o)
 	default:
 		break;
 	}
-	return oci_mpi_data_open(&o->send, c->sbuf, count, c->stype);
+	return oci_mpi_data_open(&o->send, c->sbuf, count, c->stype, o->reduces);
 }
 
 /* With MPI_IN_PLACE a Reduce_scatter's input lies where its result goes, and is longer. */
@@ -180,17 +180,18 @@ static int open_recv(struct oci_mpi_operation *o)
 		break;
 	case OC_REDUCE_SCATTER_BLOCK:
 		count = (size_t)c->rcount * (in_place ? o->size : 1);
-		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype);
+		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
 	case OC_REDUCE_SCATTER:
 		count = in_place ? sum(c->rcounts, o->size) : (size_t)c->rcounts[o->rank];
-		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype);
+		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
 	case OC_EXSCAN: /* rank 0 gets nothing and may have no buffer */
 		count = o->rank || in_place ? (size_t)c->scount : 0;
-		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype);
+		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
 	default:
-		return oci_mpi_data_open(&o->recv, c->rbuf, (size_t)c->scount, c->stype);
+		return oci_mpi_data_open(&o->recv, c->rbuf, (size_t)c->scount, c->stype,
+					 o->reduces);
 	}
-	return oci_mpi_data_open(&o->recv, c->rbuf, count, c->rtype);
+	return oci_mpi_data_open(&o->recv, c->rbuf, count, c->rtype, o->reduces);
 }
 
 /* Where each rank's part of a Reduce_scatter lies in the dense input. */
@@ -256,6 +257,8 @@ enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi
 		o->status = open_sides(o);
 	o->call.send = o->send.bytes;
 	o->call.recv = o->recv.bytes;
+	o->call.send_layout = o->send.laid_out ? &o->send.layout : NULL;
+	o->call.recv_layout = o->recv.laid_out ? &o->recv.layout : NULL;
 	o->call.send_blocks = o->send.blocks;
 	o->call.recv_blocks = o->parts ? o->parts : o->recv.blocks;
 	return OCI_MPI_ENGINE;
