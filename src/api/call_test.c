@@ -269,7 +269,7 @@ static void every_collective_algorithm_size_and_root_on_1_2_3_5_ranks(void **sta
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
-		assert_int_equal(oct_fork_team(ranks[i], 60, -1, every_algorithm, NULL), 0);
+		assert_int_equal(oct_fork_team(ranks[i], 110, -1, every_algorithm, NULL), 0);
 }
 
 int main(void)

@@ -153,7 +153,7 @@ static void parts_of_all_sizes_by_every_algorithm(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
-		assert_int_equal(oct_fork_team(ranks[i], 60, -1, every_algorithm, NULL), 0);
+		assert_int_equal(oct_fork_team(ranks[i], 110, -1, every_algorithm, NULL), 0);
 }
 
 static int wrong_tables(struct oc_team *team, void *arg)

@@ -112,8 +112,8 @@ static uint8_t expected(const struct planned *p, unsigned int n, unsigned int ra
 	case OC_ALLTOALL:
 		return byte_of(n, (unsigned int)(i / bytes), rank * bytes + i % bytes);
 	case OC_EXSCAN:
-		if (!rank)
-			return 0xee; /* not touched */
+		if (!rank) /* it gets nothing */
+			return 0xee;
 		/* fall through */
 	case OC_SCAN:
 		operands = rank + (call->collective == OC_SCAN);
