@@ -54,6 +54,12 @@ static uint32_t left_count;
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
 static int *spare_numbers, *spare_ranks;
 
+/* Where a rank without memory receives: bytes that all lie at one place. MPI_Test of a message that
+ * is longer than its buffer would be an error of the program, whatever the communicator's handler.
+ */
+static MPI_Datatype sink;
+static char drop;
+
 static void bootstrap_free(struct bootstrap *self)
 {
 	free(self->numbers);
@@ -71,9 +77,13 @@ static int start_round(struct bootstrap *self)
 
 	if (blocks > self->have)
 		blocks = self->have;
-	error = PMPI(Irecv)(self->blocks ? self->blocks + self->have * self->bytes : NULL,
-			    (int)(blocks * self->bytes), MPI_BYTE, self->ranks[from], self->own,
-			    oci_pmpi_job.world, &self->receive);
+	if (self->blocks)
+		error = PMPI(Irecv)(self->blocks + self->have * self->bytes,
+				    (int)(blocks * self->bytes), MPI_BYTE, self->ranks[from],
+				    self->own, oci_pmpi_job.world, &self->receive);
+	else
+		error = PMPI(Irecv)(&drop, INT32_MAX, sink, self->ranks[from], self->own,
+				    oci_pmpi_job.world, &self->receive);
 	if (!error)
 		error = PMPI(Isend)(self->blocks, self->refused ? 0 : (int)(blocks * self->bytes),
 				    MPI_BYTE, self->ranks[to], self->numbers[to],
@@ -292,11 +302,15 @@ int oci_pmpi_bootstrap_start(void)
 
 	spare_numbers = malloc(bytes);
 	spare_ranks = malloc(bytes);
-	return spare_numbers && spare_ranks ? 0 : -ENOMEM;
+	if (!spare_numbers || !spare_ranks ||
+	    PMPI(Type_create_resized)(MPI_BYTE, 0, 0, &sink) != MPI_SUCCESS)
+		return -ENOMEM;
+	return PMPI(Type_commit)(&sink) == MPI_SUCCESS ? 0 : -ENOMEM;
 }
 
 void oci_pmpi_bootstrap_stop(void)
 {
+	PMPI(Type_free)(&sink);
 	free(spare_numbers);
 	free(spare_ranks);
 	spare_numbers = spare_ranks = NULL;

@@ -71,6 +71,8 @@ static int comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
+static void state_free(struct oci_pmpi_comm *state);
+
 /* False: its team has an operation outstanding. */
 static bool destroy(struct oci_pmpi_comm *state)
 {
@@ -78,7 +80,7 @@ static bool destroy(struct oci_pmpi_comm *state)
 	    (state->team && oc_team_destroy(state->team) == -EBUSY))
 		return false;
 	oci_pmpi_forced_forget(state);
-	free(state);
+	state_free(state);
 	oci_pmpi_attend(-1);
 	return true;
 }
@@ -112,8 +114,13 @@ void oci_pmpi_comm_reap(void)
 	pthread_mutex_unlock(&reap_lock);
 }
 
+static int *reserve_ranks; /* of MPI_COMM_WORLD's size; with list_lock */
+
 int oci_pmpi_comm_start(void)
 {
+	reserve_ranks = malloc((size_t)oci_pmpi_job.size * sizeof(*reserve_ranks));
+	if (!reserve_ranks)
+		return MPI_ERR_NO_MEM;
 	return PMPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, comm_gone, &key, NULL);
 }
 
@@ -128,6 +135,8 @@ void oci_pmpi_comm_stop(void)
 	}
 	oci_pmpi_comm_reap();
 	PMPI(Comm_free_keyval)(&key);
+	free(reserve_ranks);
+	reserve_ranks = NULL;
 }
 
 bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks)
@@ -147,23 +156,71 @@ bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks)
 	return error == MPI_SUCCESS;
 }
 
+/*
+ * Objects and memory for a process that has no other: a communicator whose members disagree on
+ * whether it has a team would be worse than one that is refused by all.
+ */
+#define RESERVED 16
+static struct oci_pmpi_comm reserve[RESERVED];
+static bool reserved[RESERVED];
+
+static struct oci_pmpi_comm *state_allocate(void)
+{
+	struct oci_pmpi_comm *state = calloc(1, sizeof(*state));
+
+	pthread_mutex_lock(&list_lock);
+	for (int i = 0; !state && i < RESERVED; i++) {
+		if (reserved[i])
+			continue;
+		reserved[i] = true;
+		state = &reserve[i];
+		*state = (struct oci_pmpi_comm){ 0 };
+	}
+	pthread_mutex_unlock(&list_lock);
+	return state;
+}
+
+static void state_free(struct oci_pmpi_comm *state)
+{
+	if (state < reserve || state >= reserve + RESERVED) {
+		free(state);
+		return;
+	}
+	pthread_mutex_lock(&list_lock);
+	reserved[state - reserve] = false;
+	pthread_mutex_unlock(&list_lock);
+}
+
 struct members {
 	bool known, here;
 };
 
-static bool look_at(MPI_Group group, struct members *members)
+static bool look_through(MPI_Group group, int size, int *ranks, struct members *members)
 {
-	int size = 0, *ranks;
-	bool done;
-
-	PMPI(Group_size)(group, &size);
-	ranks = malloc((size_t)size * sizeof(*ranks));
-	done = ranks && oci_pmpi_world_ranks(group, size, ranks);
-	for (int r = 0; done && r < size; r++) {
+	if (!oci_pmpi_world_ranks(group, size, ranks))
+		return false;
+	for (int r = 0; r < size; r++) {
 		if (ranks[r] == MPI_UNDEFINED)
 			members->known = members->here = false;
 		else if (!oci_pmpi_job.here[ranks[r]])
 			members->here = false;
+	}
+	return true;
+}
+
+static bool look_at(MPI_Group group, struct members *members)
+{
+	int size = 0, *ranks;
+	bool done = false;
+
+	PMPI(Group_size)(group, &size);
+	ranks = malloc((size_t)size * sizeof(*ranks));
+	if (ranks) {
+		done = look_through(group, size, ranks, members);
+	} else if (size <= oci_pmpi_job.size) {
+		pthread_mutex_lock(&list_lock);
+		done = look_through(group, size, reserve_ranks, members);
+		pthread_mutex_unlock(&list_lock);
 	}
 	free(ranks);
 	return done;
@@ -217,19 +274,19 @@ static bool evaluate(struct oci_pmpi_comm *state)
 
 static struct oci_pmpi_comm *create(MPI_Comm comm)
 {
-	struct oci_pmpi_comm *state = calloc(1, sizeof(*state));
+	struct oci_pmpi_comm *state = state_allocate();
 
 	if (!state)
 		return NULL;
 	state->comm = comm;
 	if (!evaluate(state)) {
-		free(state);
+		state_free(state);
 		return NULL;
 	}
 	list_add(state);
 	if (PMPI(Comm_set_attr)(comm, key, state) != MPI_SUCCESS) {
 		list_remove(state);
-		free(state);
+		state_free(state);
 		return NULL;
 	}
 	if (state->reason) {

@@ -77,7 +77,8 @@
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
 	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Info_get) \
-	X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr) \
+	X(Type_create_resized) X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
+	X(Type_set_attr) \
 	X(Type_get_envelope) X(Type_get_contents) X(Type_size_x) X(Type_get_extent_x) \
 	X(Type_contiguous_c) X(Type_create_hindexed) X(Type_commit) \
 	X(Type_get_true_extent_x) X(Pack_c) X(Unpack_c) X(Reduce_local_c) X(Op_commutative) \

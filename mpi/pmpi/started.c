@@ -115,6 +115,27 @@ static bool is_served(const struct oci_pmpi_comm *state, const char *name)
 	return !reason;
 }
 
+/* The others are told, where they would wait. */
+static int start_without_memory(const struct oci_mpi_call *call, oci_native *native,
+				struct oci_pmpi_comm *state, MPI_Request *request)
+{
+	struct oci_mpi_operation o;
+	const char *reason;
+	enum oci_mpi_path path = oci_mpi_open(&o, call, state->rank, state->size, false, &reason);
+	int result = OC_HAND_BACK, error;
+
+	*request = MPI_REQUEST_NULL;
+	if (path == OCI_MPI_ENGINE && oci_pmpi_team(state))
+		result = oc_team_abandon(state->team, &o.call, -ENOMEM);
+	oci_mpi_close(&o);
+	if (result < 0) {
+		error = oci_pmpi_failure(state->team, result);
+		return oci_pmpi_raise(state->comm, error);
+	}
+	oci_pmpi_await_decided(state);
+	return native(call, state->comm, request);
+}
+
 int oci_pmpi_start(const struct oci_mpi_call *call, const char *name, oci_native *native,
 		   MPI_Comm comm, MPI_Request *request)
 {
@@ -129,10 +150,8 @@ int oci_pmpi_start(const struct oci_mpi_call *call, const char *name, oci_native
 		return native(call, comm, request);
 	}
 	record = oci_record_get();
-	if (!record) {
-		*request = MPI_REQUEST_NULL;
-		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
-	}
+	if (!record)
+		return start_without_memory(call, native, state, request);
 	record->state = state;
 	record->native = native;
 	record->name = name;
