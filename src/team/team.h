@@ -67,8 +67,8 @@ struct oci_team {
 	struct oci_member *member; /* size */
 
 	struct oci_layouts layouts[OCI_LANES]; /* of the operation in that lane, if it has any */
-	uint64_t next;		       /* number of the next operation */
-	uint64_t done;		       /* all operations below are finished here */
+	uint64_t next;			       /* number of the next operation */
+	uint64_t done;			       /* all operations below are finished here */
 	uint64_t min_done;	       /* lower bound of every rank's done; relaxed atomic */
 	uint64_t finished;	       /* bit n % OCI_LANES: operation n >= done is finished here */
 	uint64_t signature[OCI_LANES]; /* of the operations in `finished` */
