@@ -58,16 +58,22 @@ struct oc_layout oci_mpi_pieces_layout(struct oci_mpi_pieces *pieces)
 	return (struct oc_layout){ pieces->piece, pieces->count };
 }
 
+/* Those of MPI_Type_create_f90_real() and its like are predefined too, though without a name. */
+static bool is_predefined(MPI_Datatype type)
+{
+	int integers, addresses, types, combiner;
+
+	PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+	return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 static void contents_close(struct type_contents *c)
 {
-	for (int i = 0; c->type && i < c->types; i++) {
-		int integers, addresses, types, combiner;
-
-		/* Derived types are handed out with a reference, predefined ones without. */
-		PMPI_Type_get_envelope(c->type[i], &integers, &addresses, &types, &combiner);
-		if (combiner != MPI_COMBINER_NAMED)
+	/* Derived types are handed out to be freed; to free a predefined one is an error. */
+	for (int i = 0; c->type && i < c->types; i++)
+		if (!is_predefined(c->type[i]))
 			PMPI_Type_free(&c->type[i]);
-	}
 	free(c->integer);
 	free(c->address);
 	free(c->type);
