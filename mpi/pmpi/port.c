@@ -272,23 +272,44 @@ static int type_gone(MPI_Datatype type, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-static void recall(MPI_Datatype type, struct oci_port_type *shape)
+/* Another thread may keep its own in place of the one that is being read. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool recall_kept(MPI_Datatype type, struct oci_port_type *shape)
 {
 	struct oci_port_type *kept = NULL;
 	int found = 0;
 
-	if (key != MPI_KEYVAL_INVALID && PMPI(Type_get_attr)(type, key, &kept, &found) == 0 &&
-	    found) {
-		*shape = *kept;
+	if (PMPI(Type_get_attr)(type, key, &kept, &found) != MPI_SUCCESS || !found)
+		return false;
+	*shape = *kept;
+	return true;
+}
+
+static void recall(MPI_Datatype type, struct oci_port_type *shape)
+{
+	struct oci_port_type *kept, other;
+	bool found;
+
+	if (key == MPI_KEYVAL_INVALID) {
+		look_at(type, shape);
 		return;
 	}
+	pthread_mutex_lock(&kept_lock);
+	found = recall_kept(type, shape);
+	pthread_mutex_unlock(&kept_lock);
+	if (found)
+		return;
+	/* Without the lock: it comes back here for the types that this one is made of. */
 	look_at(type, shape);
-	kept = key == MPI_KEYVAL_INVALID ? NULL : malloc(sizeof(*kept));
+	kept = malloc(sizeof(*kept));
 	if (!kept)
 		return;
 	*kept = *shape;
-	if (PMPI(Type_set_attr)(type, key, kept) != MPI_SUCCESS)
+	pthread_mutex_lock(&kept_lock);
+	if (recall_kept(type, &other) || PMPI(Type_set_attr)(type, key, kept) != MPI_SUCCESS)
 		free(kept);
+	pthread_mutex_unlock(&kept_lock);
 }
 
 void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
@@ -306,12 +327,15 @@ void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
 		return;
 	}
 	now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
-	if (cache[i].type != type || cache[i].generation != now) {
-		recall(type, &cache[i].shape);
-		cache[i].type = type;
-		cache[i].generation = now;
+	if (cache[i].type == type && cache[i].generation == now) {
+		*shape = cache[i].shape;
+		return;
 	}
-	*shape = cache[i].shape;
+	/* Not into the cache's place: on its way it looks up other types, perhaps in this place. */
+	recall(type, shape);
+	cache[i].type = type;
+	cache[i].generation = now;
+	cache[i].shape = *shape;
 }
 
 int oci_pmpi_port_start(void)
