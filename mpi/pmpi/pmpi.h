@@ -156,6 +156,7 @@ struct oci_record {
 	struct oci_record *made;	 /* of all that there are */
 	int tag;			 /* of the carrier's message; this record's for ever */
 	MPI_Request carrier;
+	MPI_Request anchor; /* of a persistent one: keeps the communicator */
 	struct oci_pmpi_comm *state;
 	oci_native *native;
 	const char *name;

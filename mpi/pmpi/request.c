@@ -55,7 +55,7 @@ struct oci_record *oci_record_get(void)
 	if (!record)
 		return NULL;
 	record->next = NULL;
-	record->carrier = record->inner = MPI_REQUEST_NULL;
+	record->carrier = record->anchor = record->inner = MPI_REQUEST_NULL;
 	record->engine = NULL;
 	record->persistent = record->active = record->freed = record->undecided = false;
 	return record;
@@ -165,6 +165,7 @@ void oci_record_free(struct oci_record *record)
 	record->freed = true;
 	if (!record->active) {
 		oci_mpi_close(&record->operation);
+		PMPI(Request_free)(&record->anchor);
 		oci_record_put(record);
 	}
 	pthread_mutex_unlock(&lock);
@@ -179,13 +180,16 @@ void oci_record_finish(struct oci_record *record, int error)
 	struct oci_pmpi_comm *state = record->state;
 	int tag = record->tag;
 
-	if (error)
+	/* A request that was freed tells nobody, and its handle comes back as another's. */
+	if (error && !record->freed)
 		oci_pmpi_failed(record->carrier, state, error);
 	record->active = false;
 	if (!record->persistent || record->freed) {
 		oci_mpi_close(&record->operation);
 		/* The message goes first: the tag is the record's next user's. */
 		PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
+		if (record->anchor != MPI_REQUEST_NULL)
+			PMPI(Request_free)(&record->anchor);
 		oci_record_put(record);
 	} else {
 		PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);

@@ -167,6 +167,23 @@ int oci_pmpi_start(const struct oci_mpi_call *call, const char *name, oci_native
 /* ---- persistent -------------------------------------------------------------------------------
  */
 
+/*
+ * The anchor is never started. It is there because a request keeps its communicator alive when the
+ * program frees that, as it may while it still has the request.
+ */
+static int make_persistent(struct oci_record *record)
+{
+	int error = PMPI(Recv_init)(NULL, 0, MPI_BYTE, 0, 0, record->state->comm, &record->anchor);
+
+	if (error)
+		return error;
+	error = PMPI(Recv_init)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self,
+				&record->carrier);
+	if (error)
+		PMPI(Request_free)(&record->anchor);
+	return error;
+}
+
 int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name, oci_native *native,
 		     oci_native_init *native_init, MPI_Comm comm, MPI_Info info,
 		     MPI_Request *request)
@@ -198,10 +215,12 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name, oci_nati
 	record->name = name;
 	record->persistent = true;
 	record->nothing = path == OCI_MPI_NOTHING;
-	error = PMPI(Recv_init)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self,
-				&record->carrier);
-	if (error)
+	error = make_persistent(record);
+	if (error) {
+		oci_mpi_close(&record->operation);
+		oci_record_put(record);
 		return error;
+	}
 	*request = record->carrier;
 	oci_record_keep(record);
 	return MPI_SUCCESS;
