@@ -59,26 +59,26 @@ static int tell(MPI_Request request, MPI_Status *status)
 
 /*
  * `done` requests have completed, whose places are in `indices` (NULL: all, in order). As MPI has
- * it, the statuses then hold an error code each.
+ * it, the statuses then hold an error code each. `error`: what the MPI itself has raised.
  */
 static int tell_some(const struct before *before, int done, const int *indices,
-		     MPI_Status *statuses)
+		     MPI_Status *statuses, int error)
 {
 	MPI_Comm comm = MPI_COMM_NULL, of;
 	int failed = 0, code;
 
-	if (!any_failed())
-		return MPI_SUCCESS;
+	if (!any_failed() || (error && error != MPI_ERR_IN_STATUS))
+		return error;
 	for (int i = 0; i < done; i++) {
 		code = oci_pmpi_failure_take(before->all[indices ? indices[i] : i], &of);
-		if (statuses != MPI_STATUSES_IGNORE)
+		if (statuses != MPI_STATUSES_IGNORE && (code || !error))
 			statuses[i].MPI_ERROR = code;
 		if (code) {
 			failed++;
 			comm = of;
 		}
 	}
-	return failed ? oci_pmpi_raise(comm, MPI_ERR_IN_STATUS) : MPI_SUCCESS;
+	return failed && !error ? oci_pmpi_raise(comm, MPI_ERR_IN_STATUS) : error;
 }
 
 int oci_pmpi_Wait(MPI_Request *request, MPI_Status *status)
@@ -107,37 +107,100 @@ int oci_pmpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 }
 
 /*
- * Until each has completed, without completing any: PMPI_Waitall() does that then, with all that
- * MPI says of errors. (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
+ * A Waitall waits for each request without completing any, so that PMPI_Waitall() does that, with
+ * all that MPI says of errors. (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
+ *
+ * But MPICH moves some requests, such as those of MPI_File_iwrite(), in calls that complete them
+ * and not in MPI_Request_get_status(). So one that does not come is now and then tried with
+ * Testsome, which tells errors as Waitall does. PMPI_Waitall() then takes it for an empty one: its
+ * status is put aside.
  */
-static void await_all(int count, const MPI_Request requests[])
+struct aside {
+	struct aside *next;
+	int index;
+	MPI_Status status; /* with its error code */
+};
+
+struct waiting {
+	struct aside *aside, *room; /* room: for the next one */
+	int error;
+};
+
+enum { TRY_AFTER = 1024, TRY_EVERY = 64 };
+
+static bool try(struct waiting *w, int index, MPI_Request *request)
+{
+	struct aside *aside = w->room ? w->room : malloc(sizeof(*aside));
+	int done = 0, place, error;
+
+	if (!aside) /* another time */
+		return false;
+	w->room = aside;
+	aside->status.MPI_ERROR = MPI_SUCCESS;
+	error = PMPI(Testsome)(1, request, &done, &place, &aside->status);
+	if (error && error != MPI_ERR_IN_STATUS)
+		return true; /* nor will PMPI_Waitall() like it */
+	if (done != 1)
+		return done == MPI_UNDEFINED;
+	if (error)
+		w->error = error;
+	else
+		aside->status.MPI_ERROR = MPI_SUCCESS;
+	aside->index = index;
+	aside->next = w->aside;
+	w->aside = aside;
+	w->room = NULL;
+	return true;
+}
+
+static void await_one(struct waiting *w, int index, MPI_Request *request)
 {
 	uint32_t turns = 0;
 	int done;
 
-	for (int i = 0; i < count;) {
+	for (;;) {
 		oci_pmpi_drive();
-		if (requests[i] == MPI_REQUEST_NULL ||
-		    PMPI(Request_get_status)(requests[i], &done, MPI_STATUS_IGNORE) || done)
-			i++;
-		else
-			oci_pmpi_pause(&turns);
+		if (*request == MPI_REQUEST_NULL ||
+		    PMPI(Request_get_status)(*request, &done, MPI_STATUS_IGNORE) || done)
+			return;
+		oci_pmpi_pause(&turns);
+		if (turns >= TRY_AFTER && turns % TRY_EVERY == 0 && try(w, index, request))
+			return;
 	}
+}
+
+/* What was put aside comes to its place. The error of both. */
+static int bring_back(struct waiting *w, int error, int count, MPI_Status *statuses)
+{
+	bool ignored = statuses == MPI_STATUSES_IGNORE;
+
+	for (int i = 0; i < count && w->error && !error && !ignored; i++)
+		statuses[i].MPI_ERROR = MPI_SUCCESS;
+	for (struct aside *aside; (aside = w->aside) != NULL;) {
+		w->aside = aside->next;
+		if (!ignored)
+			statuses[aside->index] = aside->status;
+		free(aside);
+	}
+	free(w->room);
+	return error ? error : w->error;
 }
 
 int oci_pmpi_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
+	struct waiting waiting = { 0 };
 	struct before before;
 	int error;
 
 	if (!oci_pmpi_attention() || count <= 0 || !requests)
 		return PMPI(Waitall)(count, requests, statuses);
-	await_all(count, requests);
 	if (!remember(&before, count, requests))
 		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+	for (int i = 0; i < count; i++)
+		await_one(&waiting, i, &requests[i]);
 	error = PMPI(Waitall)(count, requests, statuses);
-	if (!error)
-		error = tell_some(&before, count, NULL, statuses);
+	error = bring_back(&waiting, error, count, statuses);
+	error = tell_some(&before, count, NULL, statuses, error);
 	forget(&before);
 	return error;
 }
@@ -153,8 +216,8 @@ int oci_pmpi_Testall(int count, MPI_Request requests[], int *flag, MPI_Status st
 	if (!remember(&before, count, requests))
 		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 	error = PMPI(Testall)(count, requests, flag, statuses);
-	if (!error && *flag)
-		error = tell_some(&before, count, NULL, statuses);
+	if ((!error || error == MPI_ERR_IN_STATUS) && *flag)
+		error = tell_some(&before, count, NULL, statuses, error);
 	forget(&before);
 	return error;
 }
@@ -213,8 +276,9 @@ static int some(int count, MPI_Request requests[], int *done, int indices[], MPI
 			break;
 		oci_pmpi_pause(&turns);
 	}
-	if (!error && *done != MPI_UNDEFINED)
-		error = tell_some(&before, *done, indices, statuses);
+	if (!error || error == MPI_ERR_IN_STATUS)
+		error = tell_some(&before, *done == MPI_UNDEFINED ? 0 : *done, indices, statuses,
+				  error);
 	forget(&before);
 	return error;
 }
