@@ -32,7 +32,8 @@ static bool called_by_program(const void *place)
 	for (size_t i = 0; i < sizeof(program) / sizeof(program[0]); i++)
 		if (__atomic_load_n(&program[i], __ATOMIC_RELAXED) == place)
 			return true;
-	if (dladdr(place, &at) && dladdr((void *)(uintptr_t)PMPI_Init, &libmpi) &&
+	/* Not a function of MPI: a preloaded library may have them as well, as our own one has. */
+	if (dladdr(place, &at) && dladdr((void *)(uintptr_t)ompi_comm_free, &libmpi) &&
 	    at.dli_fbase == libmpi.dli_fbase && (!at.dli_sname || !strstr(at.dli_sname, "MPI_I")))
 		return false;
 	__atomic_store_n(&program[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % 8], place,
