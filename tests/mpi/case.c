@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "case.h"
 
+#include "checked.h"
 #include "data.h"
 
 #include <stdarg.h>
@@ -14,11 +15,28 @@ enum { GUARD = 64 };
 #define STALE_BYTE 0x5a /* what a receive buffer holds before the call */
 
 const char *const case_names[CASE_COLLECTIVES] = {
-	"barrier", "bcast", "scatter", "gather", "allgather", "alltoall", "reduce", "allreduce"
+	[CASE_BARRIER] = "barrier",
+	[CASE_BCAST] = "bcast",
+	[CASE_SCATTER] = "scatter",
+	[CASE_GATHER] = "gather",
+	[CASE_ALLGATHER] = "allgather",
+	[CASE_ALLTOALL] = "alltoall",
+	[CASE_REDUCE] = "reduce",
+	[CASE_ALLREDUCE] = "allreduce",
+	[CASE_SCATTERV] = "scatterv",
+	[CASE_GATHERV] = "gatherv",
+	[CASE_ALLGATHERV] = "allgatherv",
+	[CASE_ALLTOALLV] = "alltoallv",
+	[CASE_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+	[CASE_REDUCE_SCATTER] = "reduce_scatter",
+	[CASE_SCAN] = "scan",
+	[CASE_EXSCAN] = "exscan",
+	[CASE_ALLTOALLW] = "alltoallw",
 };
 
 static int world_rank, world_size;
-static unsigned long served[CASE_COLLECTIVES]; /* calls of this rank that onecopy can serve */
+/* Calls of this rank that onecopy must serve, and then those that it can serve. */
+static unsigned long served[2 * CASE_COLLECTIVES];
 static int counting = 1;
 static uint64_t checksum;
 
@@ -60,6 +78,13 @@ enum case_collective case_parse(const char *name, size_t length)
 	case_fail("no collective is called %.*s", (int)length, name);
 }
 
+void case_begin_threads(int *argc, char ***argv, int *provided)
+{
+	MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+}
+
 void case_begin(int *argc, char ***argv)
 {
 	MPI_Init(argc, argv);
@@ -75,12 +100,15 @@ int case_has_in_place(enum case_collective collective)
 int case_has_root(enum case_collective collective)
 {
 	return collective == CASE_BCAST || collective == CASE_SCATTER ||
-	       collective == CASE_GATHER || collective == CASE_REDUCE;
+	       collective == CASE_GATHER || collective == CASE_REDUCE ||
+	       collective == CASE_SCATTERV || collective == CASE_GATHERV;
 }
 
 static int has_blocks(enum case_collective collective)
 {
-	return collective >= CASE_SCATTER && collective <= CASE_ALLTOALL;
+	return (collective >= CASE_SCATTER && collective <= CASE_ALLTOALL) ||
+	       (collective >= CASE_SCATTERV && collective <= CASE_REDUCE_SCATTER) ||
+	       collective == CASE_ALLTOALLW;
 }
 
 size_t case_buffer_bytes(const struct case_call *call, int ranks)
@@ -320,6 +348,47 @@ static int invoke(const struct setting *s)
 	}
 }
 
+void case_count(enum case_collective collective, int must)
+{
+	/* Threads count, too. */
+	if (counting)
+		__atomic_fetch_add(&served[collective + (must ? 0 : CASE_COLLECTIVES)], 1,
+				   __ATOMIC_RELAXED);
+}
+
+void case_add_checksum(const void *bytes, size_t length)
+{
+	if (counting)
+		checksum = data_hash(checksum, bytes, length);
+}
+
+/* Those that came after the eight: blocks of ints, of layouts that differ by kind. */
+static int run_checked(MPI_Comm comm, const struct case_call *call)
+{
+	enum { ELEMENT = LAYOUT_INTS * 4 };
+	struct checked_spec spec = {
+		.collective = call->collective,
+		.elements =
+			(int)((call->bytes + (call->bytes < ELEMENT ? ELEMENT - 1 : 0)) / ELEMENT),
+		.root = call->root,
+		.in_place = call->in_place,
+		.layout = call->kind % 3 ? call->kind : 0,
+		.differ = call->kind % 2,
+		.maps = call->kind % 2,
+		.shape = (unsigned int)call->salt,
+		.salt = call->salt,
+	};
+	struct checked checked;
+	int err;
+
+	checked_open(&checked, comm, &spec);
+	err = checked_call(&checked);
+	if (err == MPI_SUCCESS)
+		checked_verify(&checked);
+	checked_close(&checked);
+	return err;
+}
+
 int case_run(MPI_Comm comm, const struct case_call *call)
 {
 	static size_t calls;
@@ -328,6 +397,8 @@ int case_run(MPI_Comm comm, const struct case_call *call)
 	size_t shift = (calls++ % 5) * 8;
 	int err;
 
+	if (call->collective >= CASE_SCATTERV)
+		return run_checked(comm, call);
 	s.id = call->salt * CASE_COLLECTIVES + (uint64_t)call->collective;
 	MPI_Comm_rank(comm, &s.rank);
 	MPI_Comm_size(comm, &s.ranks);
@@ -337,8 +408,7 @@ int case_run(MPI_Comm comm, const struct case_call *call)
 	else
 		prepare_movement(&s, shift);
 	/* Open MPI itself returns at once for no data and for one rank alone. */
-	if (counting && s.ranks > 1 && (s.count || call->collective == CASE_BARRIER))
-		served[call->collective]++;
+	case_count(call->collective, s.ranks > 1 && (s.count || call->collective == CASE_BARRIER));
 	err = invoke(&s);
 	if (err != MPI_SUCCESS || call->collective == CASE_BARRIER)
 		return err;
@@ -364,26 +434,42 @@ void case_stop_counting(void)
 	counting = 0;
 }
 
+void case_start_counting(void)
+{
+	counting = 1;
+	memset(served, 0, sizeof(served));
+}
+
+unsigned long case_counted(enum case_collective collective)
+{
+	return served[collective] + (collective == CASE_ALLTOALLV ? served[CASE_ALLTOALLW] : 0);
+}
+
 void case_report(void)
 {
-	unsigned long sum[CASE_COLLECTIVES + 1], other[CASE_COLLECTIVES + 1];
+	enum { COUNTS = 2 * CASE_COLLECTIVES };
+	unsigned long sum[COUNTS + 1], other[COUNTS + 1];
 
 	memcpy(sum, served, sizeof(served));
-	sum[CASE_COLLECTIVES] = checksum;
+	sum[COUNTS] = checksum;
 	if (world_rank) {
-		MPI_Send(sum, CASE_COLLECTIVES + 1, MPI_UNSIGNED_LONG, 0, 77, MPI_COMM_WORLD);
+		MPI_Send(sum, COUNTS + 1, MPI_UNSIGNED_LONG, 0, 77, MPI_COMM_WORLD);
 		return;
 	}
 	for (int r = 1; r < world_size; r++) {
-		MPI_Recv(other, CASE_COLLECTIVES + 1, MPI_UNSIGNED_LONG, r, 77, MPI_COMM_WORLD,
+		MPI_Recv(other, COUNTS + 1, MPI_UNSIGNED_LONG, r, 77, MPI_COMM_WORLD,
 			 MPI_STATUS_IGNORE);
-		for (int i = 0; i < CASE_COLLECTIVES; i++)
+		for (int i = 0; i < COUNTS; i++)
 			sum[i] += other[i];
-		sum[CASE_COLLECTIVES] = data_hash(sum[CASE_COLLECTIVES], &other[CASE_COLLECTIVES],
-						  sizeof(other[0]));
+		sum[COUNTS] = data_hash(sum[COUNTS], &other[COUNTS], sizeof(other[0]));
 	}
-	for (int i = 0; i < CASE_COLLECTIVES; i++)
-		printf("expect %s %lu\n", case_names[i], sum[i]);
-	printf("checksum %lx\n", sum[CASE_COLLECTIVES]);
+	for (int i = 0; i < 2; i++) {
+		unsigned long *of = sum + (size_t)i * CASE_COLLECTIVES;
+
+		of[CASE_ALLTOALLV] += of[CASE_ALLTOALLW];
+		for (int c = 0; c < CASE_ALLTOALLW; c++)
+			printf("%s %s %lu\n", i ? "besides" : "expect", case_names[c], of[c]);
+	}
+	printf("checksum %lx\n", sum[COUNTS]);
 	fflush(stdout);
 }

@@ -25,6 +25,15 @@ enum case_collective {
 	CASE_ALLTOALL,
 	CASE_REDUCE,
 	CASE_ALLREDUCE,
+	CASE_SCATTERV,
+	CASE_GATHERV,
+	CASE_ALLGATHERV,
+	CASE_ALLTOALLV,
+	CASE_REDUCE_SCATTER_BLOCK,
+	CASE_REDUCE_SCATTER,
+	CASE_SCAN,
+	CASE_EXSCAN,
+	CASE_ALLTOALLW, /* onecopy counts it as Alltoallv */
 	CASE_COLLECTIVES
 };
 
@@ -45,6 +54,8 @@ struct case_call {
 };
 
 void case_begin(int *argc, char ***argv);
+/* With MPI_THREAD_MULTIPLE. */
+void case_begin_threads(int *argc, char ***argv, int *provided);
 /* MPI's return code when the communicator returns errors; what was delivered is checked only on
  * MPI_SUCCESS. */
 int case_run(MPI_Comm comm, const struct case_call *call);
@@ -55,10 +66,20 @@ int case_has_root(enum case_collective collective);
 size_t case_buffer_bytes(const struct case_call *call, int ranks);
 /* Hash over every byte that this rank has received so far. */
 uint64_t case_checksum(void);
-/* Rank 0 prints "expect COLLECTIVE CALLS" (summed over ranks) and "checksum X"; no collective. */
+/*
+ * Rank 0 prints "expect COLLECTIVE CALLS", "besides COLLECTIVE CALLS" (that may have been served on
+ * top), summed over ranks, and "checksum X"; no collective.
+ */
 void case_report(void);
-/* From here on calls are not counted. */
+/* A call that onecopy must serve, or, where the MPI may end it by itself, can serve. */
+void case_count(enum case_collective collective, int must);
+/* Received bytes become part of the checksum. */
+void case_add_checksum(const void *bytes, size_t length);
+/* From here on calls are not counted; from here on they are, from 0. */
 void case_stop_counting(void);
+void case_start_counting(void);
+/* Calls of this rank that onecopy must serve; an Alltoallw is an Alltoallv. */
+unsigned long case_counted(enum case_collective collective);
 
 /* A sentence on standard error with the world rank, and the end of the job. */
 void case_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

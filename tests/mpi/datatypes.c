@@ -1,36 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Derived datatypes, MPI_IN_PLACE, MPI_BOTTOM and operations through the eight collectives.
- *
- * Every layout is described twice: to MPI, and as a list of blocks from which this program finds
- * the address of the k-th int by itself. An expected image of the whole receive buffer, gaps and
- * margins included, is built that way and compared byte for byte. Ranks of one call use different
- * layouts of the same signature. Prints what was wrong and exits 1, or one line and exits 0.
- *
- * Longer than 500 lines because all of its tests share the table of layouts.
+ * Derived datatypes, MPI_IN_PLACE, MPI_BOTTOM and operations through the blocking collectives, on
+ * several communicators. Ranks of one call use different layouts of the same signature.
  */
-#include <mpi.h>
+#include "checked.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define INTS 6	   /* of one element of every layout */
 #define MARGIN 256 /* bytes before and after a buffer that nobody may touch */
+#define INTS LAYOUT_INTS
 #define GUARD 0xa5
-#define COLUMN_STRIDE 256 /* bytes; elements of the column layout interleave up to it */
 
-struct layout {
-	const char *name;
-	MPI_Datatype type;
-	int per_element; /* counts of `type` that make up one element */
-	int offset[INTS];
-	int extent;
-};
-
-static struct layout layouts[16];
-static int layout_count;
 static int world_rank;
 static long checks;
 
@@ -45,48 +29,11 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* ---- layouts -------------------------------------------------------------------------------- */
-
-static struct layout *add(const char *name, MPI_Datatype type, int per_element, int extent)
+/* What rank `from` gives at int k. */
+static int value(int from, int to, int k)
 {
-	struct layout *layout = &layouts[layout_count++];
-
-	layout->name = name;
-	layout->type = type;
-	layout->per_element = per_element;
-	layout->extent = extent;
-	if (type != MPI_INT)
-		MPI_Type_commit(&layout->type);
-	return layout;
-}
-
-/* Blocks of ints at byte offsets, in the order of the type map. */
-static void place(struct layout *layout, int blocks, const int *lengths, const MPI_Aint *offsets)
-{
-	int k = 0;
-
-	for (int block = 0; block < blocks; block++)
-		for (int i = 0; i < lengths[block]; i++)
-			layout->offset[k++] = (int)offsets[block] + 4 * i;
-	if (k != INTS)
-		fail("a layout of this test has not 6 ints");
-}
-
-static MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent)
-{
-	MPI_Datatype result;
-
-	MPI_Type_create_resized(type, lower, extent, &result);
-	MPI_Type_free(&type);
-	return result;
-}
-
-static MPI_Datatype contiguous(void)
-{
-	MPI_Datatype type;
-
-	MPI_Type_contiguous(INTS, MPI_INT, &type);
-	return type;
+	return (int)((unsigned int)from * 1000003u + (unsigned int)to * 10007u + (unsigned int)k +
+		     1u);
 }
 
 static MPI_Datatype blocks_of(int blocks, const int *lengths, const MPI_Aint *offsets)
@@ -97,230 +44,13 @@ static MPI_Datatype blocks_of(int blocks, const int *lengths, const MPI_Aint *of
 	return type;
 }
 
-static void make_layouts(void)
+static MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent)
 {
-	static const int six = 6, ones[6] = { 1, 1, 1, 1, 1, 1 };
-	static const MPI_Aint zero = 0, shifted = 16;
-	static const int twos[3] = { 2, 2, 2 };
-	static const MPI_Aint strided[3] = { 0, 16, 32 };
-	static const int unordered_lengths[3] = { 2, 3, 1 };
-	static const MPI_Aint unordered[3] = { 28, 0, 16 };
-	static const int split_lengths[2] = { 2, 4 };
-	static const MPI_Aint negative[2] = { -16, 4 };
-	const MPI_Datatype types[3] = { MPI_INT, MPI_INT, MPI_INT };
-	MPI_Aint column[6];
-	MPI_Datatype type;
+	MPI_Datatype result;
 
-	place(add("ints", MPI_INT, INTS, 24), 1, &six, &zero);
-	place(add("contiguous", contiguous(), 1, 24), 1, &six, &zero);
-	MPI_Type_vector(3, 2, 4, MPI_INT, &type);
-	place(add("vector", type, 1, 40), 3, twos, strided);
-	MPI_Type_vector(3, 2, 4, MPI_INT, &type);
-	place(add("resized vector", resized(type, 0, 64), 1, 64), 3, twos, strided);
-	place(add("contiguous with a gap", resized(contiguous(), 0, 36), 1, 36), 1, &six, &zero);
-	place(add("contiguous, lower bound -8", resized(contiguous(), -8, 40), 1, 40), 1, &six,
-	      &zero);
-	type = blocks_of(3, unordered_lengths, unordered);
-	place(add("out of order", type, 1, 36), 3, unordered_lengths, unordered);
-	MPI_Type_create_struct(3, unordered_lengths, unordered, types, &type);
-	place(add("struct", resized(type, 0, 44), 1, 44), 3, unordered_lengths, unordered);
-	type = blocks_of(2, split_lengths, negative);
-	place(add("negative lower bound", type, 1, 36), 2, split_lengths, negative);
-	place(add("dense at 16", blocks_of(1, &six, &shifted), 1, 24), 1, &six, &shifted);
-	for (int row = 0; row < 6; row++)
-		column[row] = row * COLUMN_STRIDE;
-	type = resized(blocks_of(6, ones, column), 0, 4);
-	place(add("column", type, 1, 4), 6, ones, column);
-}
-
-static void free_layouts(void)
-{
-	for (int i = 0; i < layout_count; i++)
-		if (layouts[i].type != MPI_INT)
-			MPI_Type_free(&layouts[i].type);
-}
-
-/* Ranks take different ones; a column layout only for as many elements as do not overlap. */
-static const struct layout *choose(int number, int elements)
-{
-	int index = number % layout_count;
-
-	if (layouts[index].extent == 4 && elements > COLUMN_STRIDE / 4)
-		index = 2;
-	return &layouts[index];
-}
-
-/* ---- buffers -------------------------------------------------------------------------------- */
-
-struct buffer {
-	const struct layout *layout;
-	int elements;
-	size_t bytes;
-	unsigned char *memory, *expected; /* MARGIN + what the layout spans + MARGIN */
-};
-
-static void buffer_open(struct buffer *buffer, const struct layout *layout, int elements)
-{
-	size_t bytes = (size_t)elements * (size_t)layout->extent + 6 * COLUMN_STRIDE + 2 * MARGIN;
-
-	*buffer = (struct buffer){ layout, elements, bytes, malloc(bytes), malloc(bytes) };
-	if (!buffer->memory || !buffer->expected)
-		fail("no memory for the test's own buffers");
-	memset(buffer->memory, GUARD, bytes);
-	memset(buffer->expected, GUARD, bytes);
-}
-
-static void *address(const struct buffer *buffer)
-{
-	return buffer->memory + MARGIN;
-}
-
-static int count(const struct buffer *buffer, int elements)
-{
-	(void)buffer;
-	return elements * buffer->layout->per_element;
-}
-
-/* The k-th int of the buffer's signature. */
-static void put(unsigned char *image, const struct buffer *buffer, int k, int value)
-{
-	const struct layout *layout = buffer->layout;
-	ptrdiff_t at = (ptrdiff_t)(k / INTS) * layout->extent + layout->offset[k % INTS];
-
-	memcpy(image + MARGIN + at, &value, sizeof(value));
-}
-
-static void buffer_check(struct buffer *buffer, const char *call, int count, int root)
-{
-	char text[256];
-
-	for (size_t i = 0; i < buffer->bytes; i++) {
-		if (buffer->memory[i] == buffer->expected[i])
-			continue;
-		snprintf(text, sizeof(text),
-			 "%s, count %d, root %d, receive layout '%s': byte %ld from the origin is "
-			 "0x%02x, expected 0x%02x",
-			 call, count, root, buffer->layout->name, (long)i - MARGIN,
-			 buffer->memory[i], buffer->expected[i]);
-		fail(text);
-	}
-	checks++;
-}
-
-static void buffer_close(struct buffer *buffer)
-{
-	free(buffer->memory);
-	free(buffer->expected);
-}
-
-/* What `from` sends to `to` at int k of its block. */
-static int value(int from, int to, int k)
-{
-	return (int)((unsigned int)from * 1000003u + (unsigned int)to * 10007u + (unsigned int)k +
-		     1u);
-}
-
-/* The int values of block `block`: as sent into the memory, or as wanted into the expectation. */
-static void put_block(unsigned char *image, const struct buffer *buffer, int block, int elements,
-		      int from, int to)
-{
-	for (int k = 0; k < elements * INTS; k++)
-		put(image, buffer, block * elements * INTS + k, value(from, to, k));
-}
-
-/* ---- data collectives ----------------------------------------------------------------------- */
-
-static void test_bcast(int elements, int root, int number)
-{
-	struct buffer data;
-
-	buffer_open(&data, choose(number + rank, elements), elements);
-	if (rank == root)
-		put_block(data.memory, &data, 0, elements, root, 0);
-	put_block(data.expected, &data, 0, elements, root, 0);
-	MPI_Bcast(address(&data), count(&data, elements), data.layout->type, root, comm);
-	buffer_check(&data, "Bcast", elements, root);
-	buffer_close(&data);
-}
-
-static void test_scatter(int elements, int root, int number, bool in_place)
-{
-	bool mine = in_place && rank == root;
-	struct buffer send, receive;
-
-	buffer_open(&send, choose(number + rank, elements * size), elements * size);
-	buffer_open(&receive, choose(number + rank + 3, elements), elements);
-	for (int to = 0; rank == root && to < size; to++) {
-		put_block(send.memory, &send, to, elements, root, to);
-		put_block(send.expected, &send, to, elements, root, to);
-	}
-	if (!mine)
-		put_block(receive.expected, &receive, 0, elements, root, rank);
-	MPI_Scatter(rank == root ? address(&send) : NULL, count(&send, elements), send.layout->type,
-		    mine ? MPI_IN_PLACE : address(&receive), count(&receive, elements),
-		    receive.layout->type, root, comm);
-	buffer_check(&receive, in_place ? "Scatter in place" : "Scatter", elements, root);
-	buffer_check(&send, "Scatter's send buffer", elements, root);
-	buffer_close(&send);
-	buffer_close(&receive);
-}
-
-static void test_gather(int elements, int root, int number, bool in_place)
-{
-	bool mine = in_place && rank == root;
-	struct buffer send, receive;
-
-	buffer_open(&send, choose(number + rank, elements), elements);
-	buffer_open(&receive, choose(number + rank + 3, elements * size), elements * size);
-	put_block(send.memory, &send, 0, elements, rank, root);
-	if (mine)
-		put_block(receive.memory, &receive, root, elements, root, root);
-	for (int from = 0; rank == root && from < size; from++)
-		put_block(receive.expected, &receive, from, elements, from, root);
-	MPI_Gather(mine ? MPI_IN_PLACE : address(&send), count(&send, elements), send.layout->type,
-		   rank == root ? address(&receive) : NULL, count(&receive, elements),
-		   receive.layout->type, root, comm);
-	buffer_check(&receive, in_place ? "Gather in place" : "Gather", elements, root);
-	buffer_close(&send);
-	buffer_close(&receive);
-}
-
-static void test_allgather(int elements, int number, bool in_place)
-{
-	struct buffer send, receive;
-
-	buffer_open(&send, choose(number + rank, elements), elements);
-	buffer_open(&receive, choose(number + rank + 3, elements * size), elements * size);
-	put_block(send.memory, &send, 0, elements, rank, 0);
-	if (in_place)
-		put_block(receive.memory, &receive, rank, elements, rank, 0);
-	for (int from = 0; from < size; from++)
-		put_block(receive.expected, &receive, from, elements, from, 0);
-	MPI_Allgather(in_place ? MPI_IN_PLACE : address(&send), count(&send, elements),
-		      send.layout->type, address(&receive), count(&receive, elements),
-		      receive.layout->type, comm);
-	buffer_check(&receive, in_place ? "Allgather in place" : "Allgather", elements, -1);
-	buffer_close(&send);
-	buffer_close(&receive);
-}
-
-static void test_alltoall(int elements, int number, bool in_place)
-{
-	struct buffer send, receive;
-
-	buffer_open(&send, choose(number + rank, elements * size), elements * size);
-	buffer_open(&receive, choose(number + rank + 3, elements * size), elements * size);
-	for (int peer = 0; peer < size; peer++) {
-		put_block(in_place ? receive.memory : send.memory, in_place ? &receive : &send,
-			  peer, elements, rank, peer);
-		put_block(receive.expected, &receive, peer, elements, peer, rank);
-	}
-	MPI_Alltoall(in_place ? MPI_IN_PLACE : address(&send), count(&send, elements),
-		     send.layout->type, address(&receive), count(&receive, elements),
-		     receive.layout->type, comm);
-	buffer_check(&receive, in_place ? "Alltoall in place" : "Alltoall", elements, -1);
-	buffer_close(&send);
-	buffer_close(&receive);
+	MPI_Type_create_resized(type, lower, extent, &result);
+	MPI_Type_free(&type);
+	return result;
 }
 
 /* Absolute addresses: a block in one array and a block in another. */
@@ -467,13 +197,6 @@ static void test_pairs(int elements, int root)
 	}
 }
 
-/* x -> a * x + b modulo 2^32 as the ints (a, b): composing two of them does not commute. */
-static void compose(unsigned int *a, unsigned int *b, unsigned int c, unsigned int d)
-{
-	*b = c * *b + d;
-	*a = c * *a;
-}
-
 static int offset_of_a, offset_of_b, extent_of_map; /* of the layout that is being reduced */
 
 /* inout = in then inout, for one int pair at the layout's places. MPI: in is of lower rank. */
@@ -488,7 +211,7 @@ static void compose_maps(void *in, void *inout, int *length, MPI_Datatype *type)
 		unsigned int a = *(unsigned int *)(from + (uintptr_t)(intptr_t)offset_of_a);
 		unsigned int b = *(unsigned int *)(from + (uintptr_t)(intptr_t)offset_of_b);
 
-		compose(&a, &b, *c, *d);
+		layout_compose(&a, &b, *c, *d);
 		*c = a;
 		*d = b;
 	}
@@ -533,7 +256,7 @@ static void test_user_op(int elements, int root, int offset_a, int offset_b, int
 			unsigned char *origin = receive + MARGIN + i * extent;
 
 			for (int r = 1; r < size; r++)
-				compose(&a, &b, factor(r, i), (unsigned int)r);
+				layout_compose(&a, &b, factor(r, i), (unsigned int)r);
 			if (memcmp(origin + offset_a, &a, 4) || memcmp(origin + offset_b, &b, 4))
 				fail("a user's operation that does not commute: a wrong element");
 			memset(origin + offset_a, GUARD, 4);
@@ -574,12 +297,28 @@ static void test_predefined(int elements, int root)
 
 static void test_all(int elements, int root, int number)
 {
-	test_bcast(elements, root, number);
-	for (int in_place = 0; in_place < 2; in_place++) {
-		test_scatter(elements, root, number, in_place);
-		test_gather(elements, root, number, in_place);
-		test_allgather(elements, number, in_place);
-		test_alltoall(elements, number, in_place);
+	for (int c = CASE_BCAST; c < CASE_COLLECTIVES; c++) {
+		for (int in_place = 0; in_place < 2; in_place++) {
+			struct checked_spec spec = {
+				.collective = (enum case_collective)c,
+				.elements = elements,
+				.root = root,
+				.in_place = in_place,
+				.layout = number,
+				.differ = 1,
+				.maps = number % 2,
+				.shape = (unsigned int)number,
+				.salt = (uint64_t)number,
+			};
+
+			if (in_place && !case_has_in_place(spec.collective))
+				continue;
+			checked_run(comm, &spec, FORM_BLOCKING);
+			spec.bottom = 1;
+			if (number % 8 == 0)
+				checked_run(comm, &spec, FORM_BLOCKING);
+			checks++;
+		}
 	}
 	test_predefined(elements, root);
 	test_pairs(elements, root);
@@ -611,9 +350,9 @@ int main(int argc, char **argv)
 {
 	MPI_Comm other;
 
-	MPI_Init(&argc, &argv);
+	case_begin(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-	make_layouts();
+	layouts_make();
 	test_comm(MPI_COMM_WORLD, "MPI_COMM_WORLD", true);
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
 	test_comm(other, "a duplicate of MPI_COMM_WORLD", false);
@@ -624,7 +363,8 @@ int main(int argc, char **argv)
 	MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &other);
 	test_comm(other, "the even or odd ranks", false);
 	MPI_Comm_free(&other);
-	free_layouts();
+	layouts_free();
+	case_report();
 	if (world_rank == 0)
 		printf("datatypes: %ld buffers right\n", checks);
 	MPI_Finalize();

@@ -12,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 32 };
-
 /* What a payload beside a flag and what a slot holds, as in src/base/limits.h. */
 enum { INLINE_BYTES = 496, SLOT_BYTES = 65536 };
 
-static const char *words[COLLECTIVES][MOST]; /* "knomial", "knomial:2" */
+const char *algorithm_words[COLLECTIVES][MOST_ALGORITHMS]; /* "knomial", "knomial:2" */
 
 static void add_words(int collective, const json_t *algorithm)
 {
@@ -25,22 +23,22 @@ static void add_words(int collective, const json_t *algorithm)
 	const char *name = json_string_value(json_object_get(algorithm, "name"));
 	int count = 0;
 
-	while (words[collective][count])
+	while (algorithm_words[collective][count])
 		count++;
-	if (count + 3 > MOST)
+	if (count + 3 > MOST_ALGORITHMS)
 		return;
-	words[collective][count++] = job_text("%s", name);
+	algorithm_words[collective][count++] = job_text("%s", name);
 	if (parameter) {
 		json_int_t least = json_integer_value(json_object_get(parameter, "min"));
 		json_int_t usual = json_integer_value(json_object_get(parameter, "default"));
 
-		words[collective][count++] =
+		algorithm_words[collective][count++] =
 			job_text("%s:%d", name, (int)(least == usual ? least + 1 : least));
 	}
 }
 
 /* The lists come from the command, so that a new algorithm is tested from its first day. */
-static int load_algorithms(void)
+int algorithms_load(void)
 {
 	struct job job = { .timeout_s = 30 };
 	struct job_result result;
@@ -59,10 +57,10 @@ static int load_algorithms(void)
 
 		list = json_object_get(json_object_get(json, "algorithms"), collective_names[c]);
 		json_array_foreach(list, i, algorithm) add_words(c, algorithm);
-		while (words[c][count])
+		while (algorithm_words[c][count])
 			count++;
-		if (count < 2)
-			verdict_fail(&result, "%s has %d algorithms", collective_names[c], count);
+		if (count < 1)
+			verdict_fail(&result, "%s has no algorithm", collective_names[c]);
 		rounds = count > rounds ? count : rounds;
 	}
 	json_decref(json);
@@ -79,7 +77,7 @@ static int begins(const char *text, const char *with)
  * The largest buffer that the algorithm serves; beyond it the engine rightly takes another one.
  * Scatter and Alltoall keep the blocks of all other ranks in one place, the others one block.
  */
-static long most_bytes(int collective, const char *algorithm, int ranks)
+long algorithm_most_bytes(int collective, const char *algorithm, int ranks)
 {
 	const char *name = collective_names[collective];
 	long place = begins(algorithm, "inline") ? INLINE_BYTES :
@@ -104,7 +102,7 @@ static const char *variable_of(int collective, const char *value)
 
 static void add_collective(struct job *job, int collective, const char *algorithm, int ranks)
 {
-	long most = most_bytes(collective, algorithm, ranks);
+	long most = algorithm_most_bytes(collective, algorithm, ranks);
 
 	job_set(job, variable_of(collective, algorithm));
 	job_add(job, "--only");
@@ -115,11 +113,19 @@ static void add_collective(struct job *job, int collective, const char *algorith
 	}
 }
 
+static int name_ends_in_v(const char *name)
+{
+	return name[strlen(name) - 1] == 'v';
+}
+
 /* Only algorithms that copy singly have a mechanism to choose. */
-static const char *mechanism_of(int collective, const char *algorithm, const char *mechanism)
+const char *algorithm_mechanism(int collective, const char *algorithm, const char *mechanism)
 {
 	if (!strcmp(collective_names[collective], "barrier"))
 		return "flags";
+	/* Those with counts decide for each block. */
+	if (name_ends_in_v(collective_names[collective]))
+		return NULL;
 	if (begins(algorithm, "inline"))
 		return "inline";
 	return begins(algorithm, "cico") ? "slot" : mechanism;
@@ -134,17 +140,17 @@ static long run_round(int number, int ranks, const char *mechanism)
 	job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
 	job_add_program(&job, "bytes");
 	for (int c = 0; c < COLLECTIVES; c++)
-		if (words[c][number])
-			add_collective(&job, c, words[c][number], ranks);
+		if (algorithm_words[c][number])
+			add_collective(&job, c, algorithm_words[c][number], ranks);
 	job_run(&job, &result);
 	if (verdict_ended_well(&result, "bytes failed")) {
 		for (int c = 0; c < COLLECTIVES; c++) {
-			const char *algorithm = words[c][number];
+			const char *algorithm = algorithm_words[c][number];
 
 			if (!algorithm)
 				continue;
 			verdict_served_exactly(&result, collective_names[c], algorithm,
-					       mechanism_of(c, algorithm, mechanism));
+					       algorithm_mechanism(c, algorithm, mechanism));
 			calls += verdict_served(&result, collective_names[c], NULL, NULL);
 		}
 	}
@@ -159,7 +165,7 @@ void bytes_scenario(char **word)
 	long calls = 0;
 
 	driver_need_mechanism(mechanism);
-	rounds = load_algorithms();
+	rounds = algorithms_load();
 	if (!rounds)
 		return;
 	for (int i = 0; i < rounds; i++)

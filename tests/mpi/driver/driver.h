@@ -12,7 +12,6 @@ void program_scenario(char **words);
 void reproducible_scenario(char **words);
 void switched_off_scenario(char **words);
 void forced_scenario(char **words);
-void datatypes_scenario(char **words);
 void communicators_scenario(char **words);
 void denied_scenario(char **words);
 void recover_scenario(char **words);
@@ -25,6 +24,21 @@ void stock_scenario(char **words);
 void deadline_scenario(char **words);
 void signals_scenario(char **words);
 void foreign_stats_scenario(char **words);
+
+void table_scenario(char **words);
+void soak_scenario(char **words);
+void foreign_scenario(char **words);
+void both_scenario(char **words);
+
+/* What can be forced, as `onecopy info` lists it; each list ends with NULL. */
+enum { MOST_ALGORITHMS = 32 };
+extern const char *algorithm_words[][MOST_ALGORITHMS];
+/* Loads it; the length of the longest list. */
+int algorithms_load(void);
+/* Of the largest buffer that the algorithm serves; 0: any. */
+long algorithm_most_bytes(int collective, const char *algorithm, int ranks);
+/* What `mechanism`, forced, comes to with this algorithm; NULL: it may differ by size. */
+const char *algorithm_mechanism(int collective, const char *algorithm, const char *mechanism);
 
 /* The number of ranks that a word says; ends the driver if it does not. */
 int driver_ranks(const char *word);

@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 /*
- * Open MPI's own point-to-point messages would complain about the filter (and of what it denies
+ * The MPI's own point-to-point messages would complain about the filter (and of what it denies
  * they lose bytes): this test is about onecopy's copies.
  */
-#define NO_CMA_IN_MPI "OMPI_MCA_btl_vader_single_copy_mechanism=none"
+#define NO_CMA_IN_MPI \
+	(job_is_mpich ? "UCX_TLS=self,posix" : "OMPI_MCA_btl_vader_single_copy_mechanism=none")
 
 static void run_bytes(int ranks, bool denied, const char *mechanism)
 {
@@ -96,7 +97,7 @@ void kill_scenario(char **words)
 	struct job_result result;
 
 	job.timeout_s = 40;
-	job_add(&job, "--enable-recovery");
+	job_add(&job, job_is_mpich ? "-disable-auto-cleanup" : "--enable-recovery");
 	job_add_program(&job, "kill");
 	for (int i = 1; i < 4; i++)
 		job_add(&job, words[i]);

@@ -19,6 +19,8 @@
 
 const char *job_onecopy = OC_TEST_ONECOPY, *job_programs = OC_TEST_PROGRAMS;
 
+bool job_is_mpich;
+
 /* mpirun ends its ranks on SIGTERM, given a moment. */
 enum { GRACE_MS = 5000, DEFAULT_TIMEOUT_S = 120 };
 
@@ -70,10 +72,14 @@ struct job job_stock(int ranks)
 {
 	struct job job = { .timeout_s = DEFAULT_TIMEOUT_S };
 
-	job_add(&job, "mpirun");
-	job_add(&job, "--oversubscribe");
-	job_add(&job, "--bind-to");
-	job_add(&job, "none");
+	if (job_is_mpich) {
+		job_add(&job, "mpirun.mpich");
+	} else {
+		job_add(&job, "mpirun");
+		job_add(&job, "--oversubscribe");
+		job_add(&job, "--bind-to");
+		job_add(&job, "none");
+	}
 	job_add(&job, "-n");
 	job_add(&job, job_text("%d", ranks));
 	return job;
@@ -96,7 +102,7 @@ struct job job_mpi(int ranks)
 
 void job_add_program(struct job *job, const char *name)
 {
-	job_add(job, job_text("%s/oc_mpi_%s", job_programs, name));
+	job_add(job, job_text("%s/oc_%s_%s", job_programs, job_is_mpich ? "mpich" : "mpi", name));
 }
 
 /* Everything up to the end of the pipe or the deadline; true: the deadline passed. */

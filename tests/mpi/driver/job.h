@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-enum { JOB_WORDS = 64 };
+enum { JOB_WORDS = 128 };
 
 struct job {
 	const char *word[JOB_WORDS]; /* the command; NULL-terminated */
@@ -27,14 +27,16 @@ struct job_result {
 
 /* Paths of this build: where the command and the test programs are. */
 extern const char *job_onecopy, *job_programs;
+/* Jobs are MPICH's, else Open MPI's. */
+extern bool job_is_mpich;
 
 void job_add(struct job *job, const char *word);
 /* Kept until the process ends, like all words of a job. */
 const char *job_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void job_set(struct job *job, const char *name_is_value);
 /*
- * `onecopy run mpirun -n RANKS`, behind which the caller adds the program; with statistics. Ranks
- * are not bound, as there are more of them than cores.
+ * `onecopy run mpirun -n RANKS` (mpirun.mpich), behind which the caller adds the program; with
+ * statistics. Ranks are not bound, as there are more of them than cores.
  */
 struct job job_mpi(int ranks);
 /* The same without onecopy. */

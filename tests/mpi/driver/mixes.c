@@ -4,23 +4,29 @@
 #include "verdict.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* random RANKS [SEED]: every received byte as under the MPI alone. */
+/* random RANKS: every received byte as under the MPI alone. */
 void random_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0]);
-	const char *seed = words[1] ? words[1] : "20260101";
+	const char *seed = "20260101";
+	/* Where there are more ranks than CPUs a call of MPICH's own takes 10 ms and more. */
+	const char *steps = job_is_mpich && ranks > 2 ? "150" : "1000";
 	char ours[64] = "none", stock[64] = "none";
 	struct job job = job_mpi(ranks), plain = job_stock(ranks);
 	struct job_result result, reference;
 
 	job_add_program(&job, "random");
 	job_add(&job, seed);
-	job_add(&job, "1000");
+	job_add(&job, steps);
+	/* Both leave out what the MPI by itself gets wrong, to be compared. */
+	job_set(&job, "OC_TEST_STOCK=1");
+	job_set(&plain, "OC_TEST_STOCK=1");
 	job_add_program(&plain, "random");
 	job_add(&plain, seed);
-	job_add(&plain, "1000");
+	job_add(&plain, steps);
 	job_run(&job, &result);
 	job_run(&plain, &reference);
 	if (verdict_ended_well(&reference, "random failed under the MPI alone") &&
@@ -31,14 +37,18 @@ void random_scenario(char **words)
 		if (strcmp(ours, stock) || !strcmp(ours, "none"))
 			verdict_fail(&result, "checksum %s, under the MPI alone %s", ours, stock);
 	}
-	verdict_done("random: %d ranks, seed %s, 1000 steps: %ld calls served, checksum %s\n",
-		     ranks, seed, verdict_served(&result, NULL, NULL, NULL), ours);
+	verdict_done("random: %d ranks, seed %s, %s steps: %ld calls served, checksum %s\n", ranks,
+		     seed, steps, verdict_served(&result, NULL, NULL, NULL), ours);
 	job_free(&result);
 	job_free(&reference);
 }
 
-/* A program that reports what it expects; all of it must have been served. */
-static void run_program(const char *name, int ranks, const char *mechanism, int timeout_s)
+/*
+ * A program that reports what it expects; all of it must have been served. `fresh`: it calls on
+ * communicators that no team is there for yet, too.
+ */
+static void run_program(const char *name, int ranks, const char *mechanism, int timeout_s,
+			bool fresh)
 {
 	struct job job = job_mpi(ranks);
 	struct job_result result;
@@ -49,11 +59,21 @@ static void run_program(const char *name, int ranks, const char *mechanism, int 
 	job.timeout_s = timeout_s;
 	job_add_program(&job, name);
 	job_run(&job, &result);
+	if (result.status == TEST_SKIPPED && strstr(result.output, "skipped: ")) {
+		fputs(strstr(result.output, "skipped: "), stdout);
+		exit(TEST_SKIPPED);
+	}
 	/* `memory` provokes errors: how many of its calls are served is not known beforehand. */
-	if (verdict_ended_well(&result, name) && strcmp(name, "memory"))
-		verdict_served_all(&result, NULL);
-	else if (!strcmp(name, "memory") && verdict_served(&result, NULL, NULL, NULL) <= 0)
+	if (verdict_ended_well(&result, name) && strcmp(name, "memory")) {
+		if (fresh) {
+			verdict_served_at_least(&result, NULL);
+			verdict_handed_back_only(&result, "team");
+		} else {
+			verdict_served_all(&result, NULL);
+		}
+	} else if (!strcmp(name, "memory") && verdict_served(&result, NULL, NULL, NULL) <= 0) {
 		verdict_fail(&result, "no call of %s was served", name);
+	}
 	verdict_word(&result, job_text("%s:", name), line, sizeof(line));
 	verdict_done("%s: %ld calls served%s%s: %s\n", name,
 		     verdict_served(&result, NULL, NULL, NULL), mechanism ? ", mechanism " : "",
@@ -66,7 +86,7 @@ void program_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0] ? words[1] : NULL);
 
-	run_program(words[0], ranks, words[2], 60);
+	run_program(words[0], ranks, words[2], 100, !strcmp(words[0], "progress"));
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
@@ -83,6 +103,11 @@ void reproducible_scenario(char **words)
 
 		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanisms[i]));
 		job_set(&job, "ONECOPY_ALLREDUCE=sliced");
+		job_set(&job, "ONECOPY_REDUCE=sliced");
+		job_set(&job, "ONECOPY_REDUCE_SCATTER_BLOCK=sliced");
+		job_set(&job, "ONECOPY_REDUCE_SCATTER=sliced");
+		job_set(&job, "ONECOPY_SCAN=chain");
+		job_set(&job, "ONECOPY_EXSCAN=chain");
 		job_add_program(&job, "reproducible");
 		job_run(&job, &result);
 		if (verdict_ended_well(&result, "reproducible failed")) {
@@ -109,8 +134,16 @@ void switched_off_scenario(char **words)
 	job_add(&job, ":");
 	job_add(&job, "-n");
 	job_add(&job, "1");
-	job_add(&job, "-x");
-	job_add(&job, words[0]);
+	if (job_is_mpich) {
+		const char *is = strchr(words[0], '=');
+
+		job_add(&job, "-env");
+		job_add(&job, job_text("%.*s", (int)(is - words[0]), words[0]));
+		job_add(&job, is + 1);
+	} else {
+		job_add(&job, "-x");
+		job_add(&job, words[0]);
+	}
 	job_add_program(&job, "threads");
 	job_run(&job, &result);
 	if (verdict_ended_well(&result, words[0]) && verdict_served(&result, NULL, NULL, NULL))
@@ -119,33 +152,9 @@ void switched_off_scenario(char **words)
 	job_free(&result);
 }
 
-/*
- * datatypes RANKS MECHANISM: the program does not say how many calls it makes, so every collective
- * that moves data must have been served, and none handed back.
- */
-void datatypes_scenario(char **words)
-{
-	struct job job = job_mpi(driver_ranks(words[0]));
-	struct job_result result;
-
-	job_set(&job, job_text("ONECOPY_MECHANISM=%s", words[1] ? words[1] : "auto"));
-	job_add_program(&job, "datatypes");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "datatypes failed")) {
-		for (int i = 1; i < COLLECTIVES; i++)
-			if (!verdict_served(&result, collective_names[i], NULL, NULL) ||
-			    verdict_handed_back(&result, collective_names[i]))
-				verdict_fail(&result, "%s was not served, or not always",
-					     collective_names[i]);
-	}
-	verdict_done("datatypes: %s ranks: %ld calls served, every byte and gap right\n", words[0],
-		     verdict_served(&result, NULL, NULL, NULL));
-	job_free(&result);
-}
-
 void communicators_scenario(char **words)
 {
-	run_program("communicators", driver_ranks(words[0]), NULL, 100);
+	run_program("communicators", driver_ranks(words[0]), NULL, 250, false);
 }
 
 /* Forced at run time, by the info key of a communicator; the last two are not valid. */

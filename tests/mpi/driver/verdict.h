@@ -8,7 +8,7 @@
 
 #include "job.h"
 
-enum { COLLECTIVES = 8 };
+enum { COLLECTIVES = 16 };
 extern const char *const collective_names[COLLECTIVES];
 
 /* What is said of a failed expectation is printed with the job's output; counted for the exit. */
@@ -22,8 +22,10 @@ void verdict_done(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Ended by itself with status 0. Everything else is a failure. */
 bool verdict_ended_well(const struct job_result *result, const char *what);
 
-/* "expect COLLECTIVE CALLS" in the output of the program; -1: it is not there. */
+/* "expect COLLECTIVE CALLS" in the output of the program; 0: it is not there. */
 long verdict_expected(const struct job_result *result, const char *collective);
+/* "besides COLLECTIVE CALLS": those that the MPI may have ended by itself, or not. */
+long verdict_besides(const struct job_result *result, const char *collective);
 /* The word behind `key` at the start of a line, copied to word; false: there is no such line. */
 bool verdict_word(const struct job_result *result, const char *key, char *word, size_t bytes);
 
@@ -35,7 +37,13 @@ long verdict_served(const struct job_result *result, const char *collective, con
 		    const char *mechanism);
 /* Of all collectives for NULL. */
 long verdict_recovered(const struct job_result *result, const char *collective);
+/* Without those that the MPI made itself. */
 long verdict_handed_back(const struct job_result *result, const char *collective);
+/*
+ * Fails where calls were handed back for another reason than one that has these words in it;
+ * neighborhood collectives always are.
+ */
+void verdict_handed_back_only(const struct job_result *result, const char *words);
 
 /*
  * All calls of the collective that the program expects, and no others, were served: by this
@@ -43,7 +51,12 @@ long verdict_handed_back(const struct job_result *result, const char *collective
  */
 void verdict_served_exactly(const struct job_result *result, const char *collective,
 			    const char *algorithm, const char *mechanism);
-/* As above for each collective, but the MPI itself may have made further ones. */
+/*
+ * As above for each collective, but the MPI itself may have made further ones. A program that
+ * expects nothing at all is a failure.
+ */
 void verdict_served_all(const struct job_result *result, const char *mechanism);
+/* As above, but others may have been handed back. */
+void verdict_served_at_least(const struct job_result *result, const char *mechanism);
 
 #endif

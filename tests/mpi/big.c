@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Totals over 2 GiB: byte offsets beyond what an int holds, while every count is an int.
+ *
+ * Exits with 77 and a sentence where the machine's memory is too short.
+ */
+#include "checked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 280 * 1000 * 1000, STEP = 1009, SKIPPED = 77 }; /* of doubles: 2.09 GiB */
+
+static int rank, ranks;
+static double *buffer;
+
+static double value(int from, long i)
+{
+	return (double)(from * 3 + i % 100003);
+}
+
+static void fill(long first, long count)
+{
+	for (long i = 0; i < count; i++)
+		buffer[first + i] = value(rank, i);
+}
+
+/* Every so many doubles, and the last ones. */
+static void check(long first, long count, int from, int sum, const char *what)
+{
+	for (long i = 0; i < count; i += i + STEP < count - STEP ? STEP : 1) {
+		double should = value(from, i);
+
+		for (int r = 1; sum && r < ranks; r++)
+			should += value(r, i);
+		if (buffer[first + i] != should)
+			case_fail("%s: double %ld of %ld is %g, not %g", what, first + i, count,
+				  buffer[first + i], should);
+	}
+}
+
+static long available_mib(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[256];
+	long kib = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %ld", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib / 1024;
+}
+
+static void bcast(int root, enum form form)
+{
+	MPI_Request request;
+
+	memset(buffer, 0, COUNT * sizeof(double));
+	if (rank == root)
+		fill(0, COUNT);
+	if (form == FORM_BLOCKING) {
+		MPI_Bcast(buffer, COUNT, MPI_DOUBLE, root, MPI_COMM_WORLD);
+	} else {
+		MPI_Ibcast(buffer, COUNT, MPI_DOUBLE, root, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	case_count(CASE_BCAST, 1);
+	check(0, COUNT, root, 0, "Bcast");
+}
+
+static void allgather(int with_counts)
+{
+	int counts[CHECKED_RANKS], places[CHECKED_RANKS], block = COUNT / ranks;
+
+	memset(buffer, 0, COUNT * sizeof(double));
+	fill((long)rank * block, block);
+	for (int r = 0; r < ranks; r++) {
+		counts[r] = block;
+		places[r] = r * block;
+	}
+	if (with_counts)
+		MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, buffer, counts, places, MPI_DOUBLE,
+			       MPI_COMM_WORLD);
+	else
+		MPI_Allgather(MPI_IN_PLACE, 0, MPI_DOUBLE, buffer, block, MPI_DOUBLE,
+			      MPI_COMM_WORLD);
+	case_count(with_counts ? CASE_ALLGATHERV : CASE_ALLGATHER, 1);
+	for (int r = 0; r < ranks; r++)
+		check((long)r * block, block, r, 0, with_counts ? "Allgatherv" : "Allgather");
+}
+
+static void allreduce(void)
+{
+	fill(0, COUNT);
+	MPI_Allreduce(MPI_IN_PLACE, buffer, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	case_count(CASE_ALLREDUCE, 1);
+	check(0, COUNT, 0, 1, "Allreduce");
+}
+
+/* Blocks that begin beyond 2 GiB, and a type of which one element is over 2 GiB long. */
+static void far_apart(void)
+{
+	MPI_Datatype type;
+
+	memset(buffer, 0, COUNT * sizeof(double));
+	MPI_Type_vector(2, 1000, COUNT - 2000, MPI_DOUBLE, &type);
+	MPI_Type_commit(&type);
+	if (!rank) {
+		fill(0, 1000);
+		fill(COUNT - 2000, 1000);
+	}
+	MPI_Bcast(buffer, 1, type, 0, MPI_COMM_WORLD);
+	case_count(CASE_BCAST, 1);
+	check(0, 1000, 0, 0, "Bcast of a long vector");
+	check(COUNT - 2000, 1000, 0, 0, "Bcast of a long vector");
+	for (long i = 1000; i < COUNT - 2000; i += STEP)
+		if (buffer[i] != 0)
+			case_fail("Bcast of a long vector wrote between its blocks");
+	MPI_Type_free(&type);
+}
+
+int main(int argc, char **argv)
+{
+	long need, have = available_mib();
+
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	need = ranks * (COUNT / 1000 * 8 / 1000) * 3 / 2;
+	MPI_Bcast(&have, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+	if (have < need) {
+		if (!rank)
+			printf("skipped: %ld MiB of memory are available, this test takes %ld\n",
+			       have, need);
+		MPI_Finalize();
+		return SKIPPED;
+	}
+	buffer = malloc(COUNT * sizeof(double));
+	if (!buffer)
+		case_fail("no memory");
+	bcast(ranks - 1, FORM_BLOCKING);
+	bcast(0, FORM_NONBLOCKING);
+	allgather(0);
+	allgather(1);
+	allreduce();
+	far_apart();
+	free(buffer);
+	case_report();
+	if (!rank)
+		printf("big: %.2f GiB on each of %d ranks, six ways, right\n",
+		       COUNT * 8.0 / (1 << 30), ranks);
+	MPI_Finalize();
+	return 0;
+}

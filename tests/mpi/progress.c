@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A nonblocking collective goes on while its rank is inside any blocking MPI call. Rank 0 starts it
+ * and then sits in a call that can only end after the others have completed theirs: they wait for
+ * the collective first, and then do their part of that call. On communicators used before and on
+ * fresh ones, where the call is the first of all.
+ */
+#include "checked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGE = 1 << 20, TAG = 11 };
+
+static int rank, ranks, rounds;
+static char out[MESSAGE], in[MESSAGE];
+static MPI_Comm other; /* for what the blocking calls do */
+
+/* ---- what rank 0 blocks in, and what rank 1, or all, do for it afterwards ------------------- */
+
+static void in_recv(int bytes)
+{
+	if (!rank)
+		MPI_Recv(in, bytes, MPI_BYTE, 1, TAG, other, MPI_STATUS_IGNORE);
+	else if (rank == 1)
+		MPI_Send(out, bytes, MPI_BYTE, 0, TAG, other);
+}
+
+static void in_send(int bytes)
+{
+	if (!rank)
+		MPI_Send(out, bytes, MPI_BYTE, 1, TAG, other);
+	else if (rank == 1)
+		MPI_Recv(in, bytes, MPI_BYTE, 0, TAG, other, MPI_STATUS_IGNORE);
+}
+
+static void in_ssend(int bytes)
+{
+	if (!rank)
+		MPI_Ssend(out, bytes, MPI_BYTE, 1, TAG, other);
+	else if (rank == 1)
+		MPI_Recv(in, bytes, MPI_BYTE, 0, TAG, other, MPI_STATUS_IGNORE);
+}
+
+static void in_sendrecv(int bytes)
+{
+	if (rank < 2)
+		MPI_Sendrecv(out, bytes, MPI_BYTE, !rank, TAG, in, bytes, MPI_BYTE, !rank, TAG,
+			     other, MPI_STATUS_IGNORE);
+}
+
+static void in_sendrecv_replace(int bytes)
+{
+	if (rank < 2)
+		MPI_Sendrecv_replace(in, bytes, MPI_BYTE, !rank, TAG, !rank, TAG, other,
+				     MPI_STATUS_IGNORE);
+}
+
+static void in_probe(int bytes)
+{
+	if (!rank)
+		MPI_Probe(1, TAG, other, MPI_STATUS_IGNORE);
+	in_recv(bytes);
+}
+
+static void in_mprobe(int bytes)
+{
+	MPI_Message message;
+
+	if (!rank) {
+		MPI_Mprobe(1, TAG, other, &message, MPI_STATUS_IGNORE);
+		MPI_Mrecv(in, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+	} else if (rank == 1) {
+		MPI_Send(out, bytes, MPI_BYTE, 0, TAG, other);
+	}
+}
+
+/* `how`: of Wait, Waitall, Waitany, Waitsome. */
+static void in_a_wait(int bytes, int how)
+{
+	MPI_Request request[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+	MPI_Status status[2];
+	int index[2], count;
+
+	if (rank) {
+		in_recv(bytes);
+		return;
+	}
+	MPI_Irecv(in, bytes, MPI_BYTE, 1, TAG, other, &request[1]);
+	if (how == 0)
+		MPI_Wait(&request[1], status);
+	else if (how == 1)
+		MPI_Waitall(2, request, status);
+	else if (how == 2)
+		MPI_Waitany(2, request, &count, status);
+	else
+		MPI_Waitsome(2, request, &count, index, status);
+}
+
+static void in_wait(int bytes)
+{
+	in_a_wait(bytes, 0);
+}
+
+static void in_waitall(int bytes)
+{
+	in_a_wait(bytes, 1);
+}
+
+static void in_waitany(int bytes)
+{
+	in_a_wait(bytes, 2);
+}
+
+static void in_waitsome(int bytes)
+{
+	in_a_wait(bytes, 3);
+}
+
+static void in_barrier(int bytes)
+{
+	(void)bytes;
+	MPI_Barrier(other);
+}
+
+static void in_bcast(int bytes)
+{
+	MPI_Bcast(in, bytes, MPI_BYTE, ranks - 1, other);
+}
+
+static void in_scan(int bytes)
+{
+	MPI_Scan(out, in, bytes / 4, MPI_INT, MPI_SUM, other);
+}
+
+static void in_neighbor_allgather(int bytes)
+{
+	static char all[4 * 4096];
+	int size = ranks, periodic = 1;
+	MPI_Comm cart;
+
+	MPI_Cart_create(other, 1, &size, &periodic, 0, &cart);
+	MPI_Neighbor_allgather(out, bytes > 4096 ? 4096 : bytes, MPI_BYTE, all,
+			       bytes > 4096 ? 4096 : bytes, MPI_BYTE, cart);
+	MPI_Comm_free(&cart);
+}
+
+static void in_comm_dup(int bytes)
+{
+	MPI_Comm comm;
+
+	(void)bytes;
+	MPI_Comm_dup(other, &comm);
+	MPI_Comm_free(&comm);
+}
+
+static void in_comm_split(int bytes)
+{
+	MPI_Comm comm;
+
+	(void)bytes;
+	MPI_Comm_split(other, 0, -rank, &comm);
+	MPI_Comm_free(&comm);
+}
+
+static void in_comm_create(int bytes)
+{
+	MPI_Group group;
+	MPI_Comm comm;
+
+	(void)bytes;
+	MPI_Comm_group(other, &group);
+	MPI_Comm_create(other, group, &comm);
+	MPI_Group_free(&group);
+	MPI_Comm_free(&comm);
+}
+
+static const struct blocking {
+	const char *name;
+	void (*call)(int bytes);
+} blocking[] = {
+	{ "MPI_Recv", in_recv },
+	{ "MPI_Send", in_send },
+	{ "MPI_Ssend", in_ssend },
+	{ "MPI_Sendrecv", in_sendrecv },
+	{ "MPI_Sendrecv_replace", in_sendrecv_replace },
+	{ "MPI_Probe", in_probe },
+	{ "MPI_Mprobe", in_mprobe },
+	{ "MPI_Wait", in_wait },
+	{ "MPI_Waitall", in_waitall },
+	{ "MPI_Waitany", in_waitany },
+	{ "MPI_Waitsome", in_waitsome },
+	{ "MPI_Barrier", in_barrier },
+	{ "MPI_Bcast", in_bcast },
+	{ "MPI_Scan", in_scan },
+	{ "MPI_Neighbor_allgather", in_neighbor_allgather },
+	{ "MPI_Comm_dup", in_comm_dup },
+	{ "MPI_Comm_split", in_comm_split },
+	{ "MPI_Comm_create", in_comm_create },
+};
+
+/* ---- rounds --------------------------------------------------------------------------------- */
+
+static const enum case_collective pending[] = { CASE_BARRIER,	CASE_BCAST,  CASE_ALLREDUCE,
+						CASE_ALLTOALLV, CASE_GATHER, CASE_SCAN };
+
+static struct checked_spec spec_of(enum case_collective collective, int elements)
+{
+	rounds++;
+	return (struct checked_spec){ .collective = collective,
+				      .elements = elements,
+				      .root = rounds % 2 ? 0 : ranks - 1,
+				      .layout = rounds % 3,
+				      .shape = (unsigned int)rounds,
+				      .salt = (uint64_t)rounds,
+				      .stock = 1 };
+}
+
+static void one_round(const struct blocking *in_call, int number, MPI_Comm comm, int elements)
+{
+	struct checked_spec spec = spec_of(
+		pending[(unsigned int)number % (sizeof(pending) / sizeof(pending[0]))], elements);
+	struct checked call;
+
+	checked_open(&call, comm, &spec);
+	checked_start(&call);
+	if (!rank) {
+		in_call->call(elements > 100 ? MESSAGE : 64);
+		MPI_Wait(&call.request, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Wait(&call.request, MPI_STATUS_IGNORE);
+		in_call->call(elements > 100 ? MESSAGE : 64);
+	}
+	checked_verify(&call);
+	checked_close(&call);
+}
+
+/* A: Ibcast, Send. B: Recv, Ibcast. The first use of the communicator may not block. */
+static void first_use(int bytes, int elements)
+{
+	struct checked call;
+	struct checked_spec spec = spec_of(CASE_BCAST, elements);
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	checked_open(&call, comm, &spec);
+	if (rank == 1)
+		MPI_Recv(in, bytes, MPI_BYTE, 0, TAG, other, MPI_STATUS_IGNORE);
+	checked_start(&call);
+	if (rank == 0)
+		MPI_Send(out, bytes, MPI_BYTE, 1, TAG, other);
+	MPI_Wait(&call.request, MPI_STATUS_IGNORE);
+	checked_verify(&call);
+	checked_close(&call);
+	MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv)
+{
+	static const int elements[] = { 1, 9000 };
+	int used = 0;
+	MPI_Comm warm;
+
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_dup(MPI_COMM_WORLD, &warm);
+	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	checked_run(warm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	for (size_t i = 0; i < sizeof(blocking) / sizeof(blocking[0]); i++)
+		for (int e = 0; e < 2; e++)
+			for (int n = 0; n < 3; n++, used++)
+				one_round(&blocking[i], used + (int)i, warm, elements[e]);
+	/* What follows is the MPI's own until its communicator is known. */
+	case_report();
+	case_stop_counting();
+	for (size_t i = 0; i < sizeof(blocking) / sizeof(blocking[0]); i++) {
+		MPI_Comm fresh;
+
+		MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+		one_round(&blocking[i], (int)i, fresh, elements[i % 2]);
+		one_round(&blocking[i], (int)i + 1, fresh, elements[i % 2]);
+		MPI_Comm_free(&fresh);
+	}
+	for (int i = 0; i < 4; i++)
+		first_use(i % 2 ? MESSAGE : 8, elements[i / 2]);
+	MPI_Comm_free(&warm);
+	MPI_Comm_free(&other);
+	if (!rank)
+		printf("progress: %d rounds on %d ranks, inside %zu blocking calls\n", rounds,
+		       ranks, sizeof(blocking) / sizeof(blocking[0]));
+	MPI_Finalize();
+	return 0;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests of collectives in every function that waits or tests, beside point-to-point requests in
+ * the same array; many outstanding at once; types, operations and communicators freed while calls
+ * are pending, and handles that come back as something else.
+ */
+#include "checked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COLLECTIVE_REQUESTS = 6, REQUESTS = COLLECTIVE_REQUESTS + 2, MANY = 40, MESSAGE = 50000 };
+
+static int rank, ranks;
+static MPI_Comm comm; /* used before, so that its nonblocking calls are served */
+static uint64_t salt;
+
+static enum case_collective next_collective(void)
+{
+	return (enum case_collective)(salt % CASE_COLLECTIVES);
+}
+
+static struct checked_spec next_spec(void)
+{
+	enum case_collective collective = next_collective();
+	struct checked_spec spec = {
+		.collective = collective,
+		.elements = salt % 4 ? 10 + (int)(salt % 50) : 9000 / ranks,
+		.root = (int)(salt % (unsigned int)ranks),
+		.in_place = case_has_in_place(collective) && salt % 5 == 0,
+		.layout = (int)(salt % 7),
+		.differ = salt % 3 == 0,
+		.maps = (int)(salt % 2),
+		.shape = (unsigned int)salt,
+		.salt = salt,
+	};
+
+	salt++;
+	return spec;
+}
+
+/* ---- every way to complete ------------------------------------------------------------------ */
+
+struct mix {
+	struct checked call[COLLECTIVE_REQUESTS];
+	MPI_Request request[REQUESTS];
+	int *out, *in; /* a ring of messages */
+	int done[REQUESTS];
+};
+
+static void mix_start(struct mix *mix, int persistent)
+{
+	int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+
+	memset(mix->done, 0, sizeof(mix->done));
+	for (int i = 0; i < MESSAGE; i++)
+		mix->out[i] = rank * 7 + i + (int)salt;
+	for (int i = 0; i < COLLECTIVE_REQUESTS; i++) {
+		struct checked_spec spec = next_spec();
+
+		checked_open(&mix->call[i], comm, &spec);
+		if (persistent && i % 2) {
+			checked_init(&mix->call[i]);
+			checked_restart(&mix->call[i]);
+		} else {
+			checked_start(&mix->call[i]);
+		}
+	}
+	/* In between the collectives' requests, not behind them. */
+	MPI_Irecv(mix->in, MESSAGE, MPI_INT, from, 9, MPI_COMM_WORLD, &mix->request[2]);
+	MPI_Isend(mix->out, MESSAGE, MPI_INT, to, 9, MPI_COMM_WORLD, &mix->request[5]);
+	for (int i = 0, at = 0; i < COLLECTIVE_REQUESTS; i++, at++) {
+		if (at == 2 || at == 5)
+			at++;
+		mix->request[at] = mix->call[i].request;
+	}
+}
+
+static void mix_check(struct mix *mix, const char *how)
+{
+	int from = (rank + ranks - 1) % ranks, at = 0;
+	int first = (int)(mix->call[0].spec.salt);
+
+	for (int i = 0; i < COLLECTIVE_REQUESTS; i++, at++) {
+		if (at == 2 || at == 5)
+			at++;
+		checked_verify(&mix->call[i]);
+		/* A persistent one is inactive now, and still there. */
+		if (mix->request[at] != MPI_REQUEST_NULL) {
+			int flag = 0;
+
+			MPI_Test(&mix->request[at], &flag, MPI_STATUS_IGNORE);
+			if (!flag)
+				case_fail("%s: an inactive request is not complete", how);
+			MPI_Request_free(&mix->request[at]);
+		}
+		checked_close(&mix->call[i]);
+	}
+	for (int i = 0; i < MESSAGE; i += 97)
+		if (mix->in[i] != from * 7 + i + first)
+			case_fail("%s: int %d of a message is %d, not %d", how, i, mix->in[i],
+				  from * 7 + i + first);
+}
+
+static void by_wait(struct mix *mix)
+{
+	for (int i = REQUESTS - 1; i >= 0; i--)
+		MPI_Wait(&mix->request[i], MPI_STATUS_IGNORE);
+}
+
+static void by_test(struct mix *mix)
+{
+	for (int i = 0, flag = 0; i < REQUESTS; i++, flag = 0)
+		while (!flag)
+			MPI_Test(&mix->request[i], &flag, MPI_STATUS_IGNORE);
+}
+
+static void by_waitall(struct mix *mix)
+{
+	MPI_Status status[REQUESTS];
+
+	MPI_Waitall(REQUESTS, mix->request, status);
+}
+
+static void by_testall(struct mix *mix)
+{
+	int flag = 0;
+
+	while (!flag)
+		MPI_Testall(REQUESTS, mix->request, &flag, MPI_STATUSES_IGNORE);
+}
+
+static void note(struct mix *mix, int index, const char *how)
+{
+	if (index < 0 || index >= REQUESTS || mix->done[index])
+		case_fail("%s gave index %d, which it may not", how, index);
+	mix->done[index] = 1;
+}
+
+static void by_waitany(struct mix *mix)
+{
+	MPI_Status status;
+	int index;
+
+	for (int i = 0; i < REQUESTS; i++) {
+		MPI_Waitany(REQUESTS, mix->request, &index, &status);
+		note(mix, index, "MPI_Waitany");
+	}
+	MPI_Waitany(REQUESTS, mix->request, &index, &status);
+	if (index != MPI_UNDEFINED)
+		case_fail("MPI_Waitany gave index %d though nothing is active", index);
+}
+
+static void by_testany(struct mix *mix)
+{
+	for (int i = 0, index, flag; i < REQUESTS; i += flag) {
+		MPI_Testany(REQUESTS, mix->request, &index, &flag, MPI_STATUS_IGNORE);
+		if (flag)
+			note(mix, index, "MPI_Testany");
+	}
+}
+
+static void by_some(struct mix *mix, int waits)
+{
+	int index[REQUESTS], count, left = REQUESTS;
+
+	while (left) {
+		if (waits)
+			MPI_Waitsome(REQUESTS, mix->request, &count, index, MPI_STATUSES_IGNORE);
+		else
+			MPI_Testsome(REQUESTS, mix->request, &count, index, MPI_STATUSES_IGNORE);
+		if (count == MPI_UNDEFINED || (waits && !count))
+			case_fail("MPI_%ssome gave %d of %d", waits ? "Wait" : "Test", count, left);
+		for (int i = 0; i < count; i++)
+			note(mix, index[i], "MPI_Waitsome or MPI_Testsome");
+		left -= count;
+	}
+}
+
+static void by_waitsome(struct mix *mix)
+{
+	by_some(mix, 1);
+}
+
+static void by_testsome(struct mix *mix)
+{
+	by_some(mix, 0);
+}
+
+static void by_status(struct mix *mix)
+{
+	for (int i = 0, flag = 0; i < REQUESTS; i++, flag = 0) {
+		while (!flag)
+			MPI_Request_get_status(mix->request[i], &flag, MPI_STATUS_IGNORE);
+		/* It frees nothing. */
+		if (mix->request[i] == MPI_REQUEST_NULL)
+			case_fail("MPI_Request_get_status freed a request");
+	}
+	MPI_Waitall(REQUESTS, mix->request, MPI_STATUSES_IGNORE);
+}
+
+static void complete_in_every_way(int persistent)
+{
+	static const struct {
+		const char *name;
+		void (*complete)(struct mix *mix);
+	} ways[] = {
+		{ "MPI_Wait", by_wait },
+		{ "MPI_Test", by_test },
+		{ "MPI_Waitall", by_waitall },
+		{ "MPI_Testall", by_testall },
+		{ "MPI_Waitany", by_waitany },
+		{ "MPI_Testany", by_testany },
+		{ "MPI_Waitsome", by_waitsome },
+		{ "MPI_Testsome", by_testsome },
+		{ "MPI_Request_get_status", by_status },
+	};
+	static int out[MESSAGE], in[MESSAGE];
+	static struct mix mix = { .out = out, .in = in };
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		/* Rank 0 comes late, or early. */
+		if (!rank && i % 2)
+			usleep(2000);
+		mix_start(&mix, persistent);
+		ways[i].complete(&mix);
+		mix_check(&mix, ways[i].name);
+	}
+}
+
+/* ---- many, freed, recycled ------------------------------------------------------------------ */
+
+/* More than there are lanes, waited for from the last to the first. */
+static void many_outstanding(void)
+{
+	static struct checked call[MANY];
+
+	for (int i = 0; i < MANY; i++) {
+		struct checked_spec spec = next_spec();
+
+		checked_open(&call[i], comm, &spec);
+		checked_own_handles(&call[i]);
+		checked_start(&call[i]);
+		checked_free_handles(&call[i]);
+	}
+	for (int i = MANY - 1; i >= 0; i--) {
+		MPI_Wait(&call[i].request, MPI_STATUS_IGNORE);
+		checked_verify(&call[i]);
+		checked_close(&call[i]);
+	}
+}
+
+/*
+ * MPI_Request_free() of a pending one, which MPI forbids: either it is refused, and the request
+ * stays good, or the call comes to its end all the same, while others go on.
+ */
+static void free_active(void)
+{
+	struct checked_spec spec = next_spec();
+	struct checked call;
+	double start = case_seconds();
+	int error, flag;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	checked_open(&call, comm, &spec);
+	checked_start(&call);
+	error = MPI_Request_free(&call.request);
+	if (error != MPI_SUCCESS)
+		MPI_Wait(&call.request, MPI_STATUS_IGNORE);
+	while (!checked_is_right(&call)) {
+		MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+		if (case_seconds() - start > 20)
+			case_fail("a call whose request was freed never came to its end");
+	}
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+	MPI_Barrier(comm);
+	case_count(CASE_BARRIER, 1);
+	checked_verify(&call);
+	checked_close(&call);
+}
+
+/* A communicator freed while calls on it are pending. */
+static void free_communicator(void)
+{
+	static struct checked call[4];
+	MPI_Comm other;
+
+	MPI_Comm_dup(comm, &other);
+	checked_run(other, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	for (int i = 0; i < 4; i++) {
+		struct checked_spec spec = next_spec();
+
+		checked_open(&call[i], other, &spec);
+		checked_start(&call[i]);
+	}
+	MPI_Comm_free(&other);
+	for (int i = 0; i < 4; i++) {
+		MPI_Wait(&call[i].request, MPI_STATUS_IGNORE);
+		checked_verify(&call[i]);
+		checked_close(&call[i]);
+	}
+}
+
+/* Each round frees its types and operation, so that the next one's handles are the same numbers. */
+static void recycle_handles(void)
+{
+	for (int i = 0; i < 60; i++) {
+		struct checked_spec spec = next_spec();
+		struct checked call;
+
+		spec.layout = i;
+		checked_open(&call, comm, &spec);
+		checked_own_handles(&call);
+		if (i % 2) {
+			checked_start(&call);
+			checked_free_handles(&call);
+			MPI_Wait(&call.request, MPI_STATUS_IGNORE);
+		} else if (checked_call(&call) != MPI_SUCCESS) {
+			case_fail("a call failed");
+		}
+		checked_verify(&call);
+		checked_close(&call);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	layouts_make();
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	checked_run(comm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	for (int i = 0; i < 4; i++)
+		complete_in_every_way(getenv("OC_TEST_STOCK") ? 0 : i % 2);
+	many_outstanding();
+	/* Without peers a call may be over at once. */
+	if (ranks > 1)
+		free_active();
+	/* Open MPI 4.1.4 by itself crashes here. */
+	if (!getenv("OC_TEST_STOCK"))
+		free_communicator();
+	recycle_handles();
+	MPI_Comm_free(&comm);
+	case_report();
+	if (!rank)
+		printf("requests: %lu calls a rank on %d ranks, completed in nine ways\n",
+		       (unsigned long)salt, ranks);
+	MPI_Finalize();
+	return 0;
+}

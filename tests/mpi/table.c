@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * table COLLECTIVE=ALGORITHM[@BYTES]...: each algorithm forced on a communicator of its own, and
+ * its collective called with every layout, in every form, with and without MPI_IN_PLACE, with
+ * blocks from nothing to what is copied singly; BYTES is the largest buffer that it serves.
+ * Alltoallw has the algorithms of Alltoallv.
+ *
+ * The nonblocking and persistent calls of a size are all outstanding at once.
+ */
+#include "checked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One element is 24 bytes. */
+static const int sizes[] = { 1, 40, 9000 };
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), MOST_CALLS = 2 * LAYOUT_MOST };
+
+static MPI_Comm comm;
+static int rank, ranks;
+static unsigned long calls;
+
+static struct checked_spec spec_of(enum case_collective collective, int elements, int number,
+				   int in_place)
+{
+	return (struct checked_spec){
+		.collective = collective,
+		.elements = elements,
+		.root = (number + elements) % ranks,
+		.in_place = in_place,
+		.layout = number,
+		.differ = number % 3 == 1,
+		.maps = number % 2,
+		.shape = (unsigned int)(number + elements),
+		.salt = calls,
+	};
+}
+
+/* The large ones are for how pieces are found, not for each layout's peculiarities. */
+static int next_layout(int number, int elements)
+{
+	return number + (elements > 1000 ? 3 : 1);
+}
+
+static void run_blocking(enum case_collective collective, int elements)
+{
+	for (int n = 0; n < layout_count; n = next_layout(n, elements)) {
+		for (int in_place = 0; in_place <= case_has_in_place(collective); in_place++) {
+			struct checked_spec spec = spec_of(collective, elements, n, in_place);
+
+			checked_run(comm, &spec, FORM_BLOCKING);
+			calls++;
+		}
+	}
+}
+
+static int open_all(struct checked *call, enum case_collective collective, int elements, int offset)
+{
+	int count = 0;
+
+	for (int n = 0; n < layout_count; n = next_layout(n, elements)) {
+		struct checked_spec spec = spec_of(collective, elements, n + offset,
+						   case_has_in_place(collective) && n % 2);
+
+		checked_open(&call[count++], comm, &spec);
+		calls++;
+	}
+	return count;
+}
+
+static void run_nonblocking(enum case_collective collective, int elements)
+{
+	static struct checked call[MOST_CALLS];
+	MPI_Request request[MOST_CALLS];
+	int count = open_all(call, collective, elements, 1);
+
+	for (int i = 0; i < count; i++) {
+		checked_own_handles(&call[i]);
+		checked_start(&call[i]);
+		request[i] = call[i].request;
+		checked_free_handles(&call[i]);
+	}
+	if (MPI_Waitall(count, request, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+		case_fail("%s: MPI_Waitall failed", case_names[collective]);
+	for (int i = 0; i < count; i++) {
+		checked_verify(&call[i]);
+		checked_close(&call[i]);
+	}
+}
+
+static void run_persistent(enum case_collective collective, int elements)
+{
+	enum { STARTS = 3 };
+	static struct checked call[MOST_CALLS];
+	MPI_Request request[MOST_CALLS];
+	int count = open_all(call, collective, elements, 2);
+
+	for (int i = 0; i < count; i++) {
+		checked_init(&call[i]);
+		request[i] = call[i].request;
+	}
+	for (int start = 0; start < STARTS; start++) {
+		if (start)
+			for (int i = 0; i < count; i++)
+				checked_fill(&call[i], ++calls);
+		for (int i = 0; i < count; i++)
+			checked_count(&call[i]);
+		if (MPI_Startall(count, request) != MPI_SUCCESS ||
+		    MPI_Waitall(count, request, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+			case_fail("%s: MPI_Startall or MPI_Waitall failed", case_names[collective]);
+		for (int i = 0; i < count; i++)
+			checked_verify(&call[i]);
+	}
+	for (int i = 0; i < count; i++) {
+		MPI_Request_free(&request[i]);
+		checked_close(&call[i]);
+	}
+}
+
+static unsigned long buffer_bytes(enum case_collective collective, int elements)
+{
+	struct case_call call = { .collective = collective,
+				  .bytes = (size_t)elements * LAYOUT_INTS * sizeof(int) };
+
+	return case_buffer_bytes(&call, ranks);
+}
+
+static void run_collective(enum case_collective collective, unsigned long most)
+{
+	for (int i = 0; i < SIZES; i++) {
+		int elements = sizes[i];
+
+		/* Half a megabyte a rank is large enough to be cut. */
+		if (elements > 1000 && buffer_bytes(collective, 1) > 24)
+			elements /= ranks;
+		if (buffer_bytes(collective, elements) > most)
+			continue;
+		run_blocking(collective, elements);
+		run_nonblocking(collective, elements);
+		/* MPICH 4.0.2's own persistent Gather and Scatter move nothing. */
+		if (!getenv("OC_TEST_STOCK"))
+			run_persistent(collective, elements);
+	}
+}
+
+static void run_forced(const char *word)
+{
+	size_t name = strcspn(word, "="), algorithm;
+	const char *at = strchr(word, '@');
+	unsigned long most = at ? strtoul(at + 1, NULL, 10) : ~0ul;
+	enum case_collective collective = case_parse(word, name);
+	char key[64], value[64];
+	MPI_Info info;
+
+	algorithm = word[name] ? strcspn(word + name + 1, "@") : 0;
+	snprintf(key, sizeof(key), "onecopy_%s", case_names[collective]);
+	snprintf(value, sizeof(value), "%.*s", (int)algorithm, word + name + 1);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, key, value);
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+	MPI_Info_free(&info);
+	/* A nonblocking call would be the MPI's until the communicator is known. */
+	checked_run(comm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	case_start_counting();
+	run_collective(collective, most);
+	if (collective == CASE_ALLTOALLV)
+		run_collective(CASE_ALLTOALLW, most);
+	case_stop_counting();
+	if (!rank) /* all ranks count alike */
+		printf("forced %s=%s %lu\n", case_names[collective], value,
+		       case_counted(collective) * (unsigned long)ranks);
+	MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv)
+{
+	case_begin(&argc, &argv);
+	case_stop_counting();
+	layouts_make();
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (int i = 1; i < argc; i++)
+		run_forced(argv[i]);
+	if (!rank)
+		printf("table: %lu calls a rank on %d ranks, every byte right\n", calls, ranks);
+	MPI_Finalize();
+	return 0;
+}
