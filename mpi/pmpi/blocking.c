@@ -35,8 +35,10 @@ static bool reduction_sane(const struct oci_mpi_call *c, uint32_t size)
 {
 	int count = c->collective == OC_REDUCE_SCATTER_BLOCK ? c->rcount : c->scount;
 
-	return c->op != MPI_OP_NULL && side_sane(count, c->rcounts, c->stype, NULL,
-						 c->collective == OC_REDUCE_SCATTER, size);
+	return c->op != MPI_OP_NULL && c->stype != MPI_DATATYPE_NULL &&
+	       oci_pmpi_op_fits(c->op, c->stype) &&
+	       side_sane(count, c->rcounts, c->stype, NULL, c->collective == OC_REDUCE_SCATTER,
+			 size);
 }
 
 /* What is wrong on one rank must not reach the engine, where its peers would wait for it. */

@@ -248,5 +248,7 @@ void oci_pmpi_forced_forget(struct oci_pmpi_comm *state);
 int oci_pmpi_port_start(void);
 void oci_pmpi_port_stop(void);
 bool oci_pmpi_type_predefined(MPI_Datatype type);
+/* Else MPI_Reduce_local() would raise it, of no communicator: the program is gone. */
+bool oci_pmpi_op_fits(MPI_Op op, MPI_Datatype type);
 
 #endif

@@ -137,6 +137,7 @@ static void look_at(MPI_Datatype type, struct oci_port_type *shape)
 static struct known {
 	MPI_Datatype type;
 	bool used;
+	uint32_t ops; /* bit oci_port_op_id(): this operation has a meaning for it */
 	struct oci_port_type shape;
 } known[SLOTS];
 
@@ -147,14 +148,28 @@ static size_t slot_of(MPI_Datatype type)
 	return (handle * 2654435761u) >> 23; /* the upper 9 bits of Knuth's product */
 }
 
-static const struct oci_port_type *find_known(MPI_Datatype type)
+static const struct known *find_known(MPI_Datatype type)
 {
 	for (size_t i = slot_of(type);; i = (i + 1) % SLOTS) {
 		if (!known[i].used)
 			return NULL;
 		if (known[i].type == type)
-			return &known[i].shape;
+			return &known[i];
 	}
+}
+
+static const MPI_Op operations[] = {
+	MPI_SUM, MPI_MAX,  MPI_MIN,  MPI_PROD,	 MPI_LAND,   MPI_BAND,	  MPI_LOR,
+	MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP,
+};
+#define OPS (sizeof(operations) / sizeof(operations[0]))
+
+/* By the MPI's own check, which comes before the count of 0. Errors of job.self return. */
+static bool fits(MPI_Op op, MPI_Datatype type)
+{
+	char in[1] = { 0 }, out[1] = { 0 };
+
+	return PMPI(Reduce)(in, out, 0, type, op, 0, oci_pmpi_job.self) == MPI_SUCCESS;
 }
 
 bool oci_pmpi_type_predefined(MPI_Datatype type)
@@ -162,18 +177,32 @@ bool oci_pmpi_type_predefined(MPI_Datatype type)
 	return find_known(type) != NULL;
 }
 
+/* Any type has a meaning for an operation of the program's. */
+bool oci_pmpi_op_fits(MPI_Op op, MPI_Datatype type)
+{
+	uint32_t id = oci_port_op_id(op);
+	const struct known *predefined = find_known(type);
+
+	if (!id)
+		return true;
+	return OCI_LIKELY(predefined) ? predefined->ops >> id & 1 : fits(op, type);
+}
+
 static void know(MPI_Datatype type)
 {
 	struct oci_port_type shape;
 	size_t i = slot_of(type);
+	uint32_t ops = 0;
 
 	/* An optional type that this MPI lacks is null. */
 	if (type == MPI_DATATYPE_NULL || find_known(type))
 		return;
 	look_at(type, &shape);
+	for (size_t op = 0; op < OPS; op++)
+		ops |= (uint32_t)fits(operations[op], type) << (op + 1);
 	while (known[i].used)
 		i = (i + 1) % SLOTS;
-	known[i] = (struct known){ .type = type, .used = true, .shape = shape };
+	known[i] = (struct known){ .type = type, .used = true, .ops = ops, .shape = shape };
 }
 
 static void know_all(void)
@@ -314,12 +343,12 @@ static void recall(MPI_Datatype type, struct oci_port_type *shape)
 
 void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
 {
-	const struct oci_port_type *predefined = find_known(type);
+	const struct known *predefined = find_known(type);
 	uint32_t now, handle = (uint32_t)(uintptr_t)type;
 	unsigned int i = (handle ^ handle >> 8) % CACHED;
 
 	if (OCI_LIKELY(predefined)) {
-		*shape = *predefined;
+		*shape = predefined->shape;
 		return;
 	}
 	if (type == MPI_DATATYPE_NULL) {
@@ -408,15 +437,10 @@ int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype t
 	return error;
 }
 
-static const MPI_Op predefined[] = {
-	MPI_SUM, MPI_MAX,  MPI_MIN,  MPI_PROD,	 MPI_LAND,   MPI_BAND,	  MPI_LOR,
-	MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP,
-};
-
 uint32_t oci_port_op_id(MPI_Op op)
 {
-	for (uint32_t i = 0; i < sizeof(predefined) / sizeof(predefined[0]); i++)
-		if (predefined[i] == op)
+	for (uint32_t i = 0; i < OPS; i++)
+		if (operations[i] == op)
 			return i + 1;
 	return 0;
 }
