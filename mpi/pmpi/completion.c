@@ -323,3 +323,16 @@ int oci_pmpi_Request_free(MPI_Request *request)
 		oci_record_free(record);
 	return PMPI(Request_free)(request);
 }
+
+/* MPI forbids it of collectives, and MPICH refuses it; our carrier would be cancelled instead. */
+int oci_pmpi_Cancel(MPI_Request *request)
+{
+	struct oci_record *record = request ? oci_record_of(*request) : NULL;
+	MPI_Comm comm;
+
+	if (record)
+		return oci_pmpi_raise(record->state->comm, MPI_ERR_REQUEST);
+	if (request && oci_pmpi_attention() && oci_record_is_active(*request, &comm))
+		return oci_pmpi_raise(comm, MPI_ERR_REQUEST);
+	return PMPI(Cancel)(request);
+}

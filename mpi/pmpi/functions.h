@@ -36,7 +36,7 @@
 
 #define OCI_COMPLETION(X) \
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) \
-	X(Request_get_status) X(Request_free) X(Start) X(Startall)
+	X(Request_get_status) X(Request_free) X(Cancel) X(Start) X(Startall)
 
 /* With large counts: X(name) has MPI_name_c, MPI_Iname_c and MPI_name_init_c. */
 #define OCI_LARGE(X) \
@@ -72,7 +72,7 @@
 #define OCI_CALLED(X) \
 	X(Isend) X(Issend) X(Irsend) X(Irecv) X(Isendrecv_replace) X(Imrecv) X(Recv_init) \
 	X(Isend_c) X(Issend_c) X(Irsend_c) X(Irecv_c) X(Isendrecv_replace_c) X(Imrecv_c) \
-	X(Cancel) X(Get_count) X(Initialized) X(Query_thread) \
+	X(Get_count) X(Initialized) X(Query_thread) \
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
