@@ -247,7 +247,8 @@ int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, in
 	struct oci_pmpi_comm *state = decided(local);
 	MPI_Request send, receive;
 
-	if (state && oci_pmpi_job.together && state->known) {
+	/* The leaders decide alike, whoever else is on their sides. */
+	if (state && oci_pmpi_job.together) {
 		meet(local);
 		if (state->rank == (uint32_t)leader && ours(peer_comm, remote) &&
 		    !PMPI(Irecv)(NULL, 0, MPI_BYTE, remote, tag, peer_comm, &receive) &&
