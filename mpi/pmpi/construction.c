@@ -293,3 +293,28 @@ int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 	oci_pmpi_comm_reap();
 	return error;
 }
+
+/* Freeing a window and closing a file wait for all members, too. */
+int oci_pmpi_Win_free(MPI_Win *win)
+{
+	MPI_Group group;
+
+	if (oci_pmpi_job.active && win && *win != MPI_WIN_NULL &&
+	    PMPI(Win_get_group)(*win, &group) == MPI_SUCCESS) {
+		meet_members(group, tag_of("MPI_Win_free"));
+		PMPI(Group_free)(&group);
+	}
+	return PMPI(Win_free)(win);
+}
+
+int oci_pmpi_File_close(MPI_File *file)
+{
+	MPI_Group group;
+
+	if (oci_pmpi_job.active && file && *file != MPI_FILE_NULL &&
+	    PMPI(File_get_group)(*file, &group) == MPI_SUCCESS) {
+		meet_members(group, tag_of("MPI_File_close"));
+		PMPI(Group_free)(&group);
+	}
+	return PMPI(File_close)(file);
+}

@@ -60,7 +60,8 @@
 	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
 	X(Dist_graph_create_adjacent) X(Comm_free) X(Comm_disconnect) X(Comm_set_info) \
 	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect) \
-	X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(File_open)
+	X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free) \
+	X(File_open) X(File_close)
 
 #define OCI_LIFE(X) X(Init) X(Init_thread) X(Finalize) X(Type_free) X(Op_free)
 
@@ -76,7 +77,8 @@
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
-	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Info_get) \
+	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Win_get_group) \
+	X(File_get_group) X(Info_get) \
 	X(Type_create_resized) X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \
 	X(Type_get_envelope) X(Type_get_contents) X(Type_size_x) X(Type_get_extent_x) \
