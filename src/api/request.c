@@ -56,17 +56,36 @@ static bool request_prepare(struct oc_request *r)
 	return true;
 }
 
+/* Takes one that is over off the list: from then on it is its owner's alone, who may free it. */
+static void request_unlink(struct oc_request **at)
+{
+	struct oc_request *r = *at;
+
+	*at = r->next;
+	if (!*at)
+		oci_engine.last = at;
+	/* Release: what the request did to its team comes first. Pairs with the acquire in
+	 * oc_collective(). */
+	__atomic_fetch_sub(&r->team->outstanding, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+}
+
 int oci_creation_step(struct oc_team *team)
 {
 	bool before = team->team.state < OCI_TEAM_READY;
 	int result = oci_team_step(&team->team);
+	struct oc_request *r;
 
 	/* Requests that waited get their numbers now, before anyone else can take one. */
 	if (!before || !result)
 		return result;
-	for (struct oc_request *r = oci_engine.first; r; r = r->next) {
+	for (struct oc_request **at = &oci_engine.first; (r = *at);) {
 		if (r->team == team && !r->prepared && !r->over)
 			request_prepare(r);
+		if (r->over)
+			request_unlink(at);
+		else
+			at = &r->next;
 	}
 	return result;
 }
@@ -112,13 +131,7 @@ static int progress_locked(void)
 			at = &r->next;
 			continue;
 		}
-		*at = r->next;
-		if (!*at)
-			oci_engine.last = at;
-		/* Release: what the request did to its team comes first. Pairs with the acquire in
-		 * oc_collective(). */
-		__atomic_fetch_sub(&r->team->outstanding, 1, __ATOMIC_RELEASE);
-		__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+		request_unlink(at);
 		moved++;
 	}
 	return moved;

@@ -316,6 +316,46 @@ static void first_use_by_a_nonblocking_call_agrees_on_the_first_served(void **st
 	oct_board_destroy(board);
 }
 
+/*
+ * A request that waited for its team may be decided while somebody brings that team up. It is its
+ * owner's then, who may look and free it before there is any progress.
+ */
+static void a_request_decided_by_the_creation_is_on_no_list(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	struct oc_request *request;
+	struct oc_team *teams[2];
+	int result = 0;
+
+	(void)state;
+	for (uint32_t r = 0; r < 2; r++) {
+		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
+
+		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
+	}
+	/* Rank 0 is ahead by a call, so the first one of rank 1 will not be served. */
+	assert_int_equal(oc_start(teams[0], &barrier, &request), OC_HAND_BACK);
+	while (oc_team_progress(teams[1]) == 0 && teams[1]->team.state != OCI_TEAM_VERDICT)
+		if (teams[1]->team.state == OCI_TEAM_DECLARE)
+			oc_team_progress(teams[0]);
+	assert_int_equal(oc_start(teams[1], &barrier, &request), 0);
+	assert_int_equal(oc_peek(request), 0);
+	while (!result) {
+		assert_true(oc_team_progress(teams[0]) >= 0);
+		assert_true(oc_team_progress(teams[1]) >= 0);
+		result = oci_engine.first ? 0 : oc_peek(request);
+		assert_true(result || teams[1]->team.state < OCI_TEAM_READY);
+	}
+	assert_int_equal(result, OC_HAND_BACK);
+	assert_int_equal(teams[1]->outstanding, 0);
+	oc_progress();
+	for (uint32_t r = 0; r < 2; r++)
+		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	assert_int_equal(oci_engine.pending, 0);
+	oct_board_destroy(board);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +365,7 @@ int main(void)
 		cmocka_unit_test(short_copies_are_continued),
 		cmocka_unit_test(a_team_with_outstanding_operations_is_not_destroyed),
 		cmocka_unit_test(first_use_by_a_nonblocking_call_agrees_on_the_first_served),
+		cmocka_unit_test(a_request_decided_by_the_creation_is_on_no_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
