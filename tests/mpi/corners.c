@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an MPICH program may do and few do: types made of types, requests that outlive their
+ * communicator, ends of windows and files and writes beside an outstanding collective, and calls
+ * that the MPI is to refuse.
+ */
+#include "case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TYPES = 40, ELEMENTS = 12, MANY = 300000, ROUNDS = 3 };
+
+static int rank, ranks;
+
+static void expect(const int *values, int count, int first, const char *what)
+{
+	for (int i = 0; i < count; i++)
+		if (values[i] != first + i)
+			case_fail("%s: element %d is %d, not %d", what, i, values[i], first + i);
+	case_add_checksum(values, (size_t)count * sizeof(*values));
+}
+
+/* A type's shape is cached by its handle, in a few places: it shares one with its own element. */
+static void nested_types(void)
+{
+	MPI_Datatype inner, outer[TYPES];
+	int values[ELEMENTS];
+
+	MPI_Type_contiguous(4, MPI_INT, &inner);
+	MPI_Type_commit(&inner);
+	for (int t = 0; t < TYPES; t++) {
+		MPI_Type_contiguous(ELEMENTS / 4, inner, &outer[t]);
+		MPI_Type_commit(&outer[t]);
+	}
+	for (int t = TYPES; t-- > 0;) {
+		for (int i = 0; i < ELEMENTS; i++)
+			values[i] = rank ? -1 : 100 * t + i;
+		MPI_Bcast(values, 1, outer[t], 0, MPI_COMM_WORLD);
+		case_count(CASE_BCAST, 1);
+		expect(values, ELEMENTS, 100 * t, "a type of types");
+		MPI_Type_free(&outer[t]);
+	}
+	MPI_Type_free(&inner);
+}
+
+/* The request keeps the communicator, also while others are made and freed. */
+static void started_after_free(void)
+{
+	MPI_Comm comm, other;
+	MPI_Request request;
+	int values[ELEMENTS];
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Barrier(comm); /* so that what comes after it is served */
+	case_count(CASE_BARRIER, 1);
+	MPI_Bcast_init(values, ELEMENTS, MPI_INT, 0, comm, MPI_INFO_NULL, &request);
+	MPI_Comm_free(&comm);
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
+	MPI_Barrier(other);
+	case_count(CASE_BARRIER, 1);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < ELEMENTS; i++)
+			values[i] = rank ? -1 : round + i;
+		MPI_Start(&request);
+		case_count(CASE_BCAST, 1);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		expect(values, ELEMENTS, round, "a start after MPI_Comm_free");
+	}
+	MPI_Comm_free(&other);
+	MPI_Request_free(&request);
+}
+
+/* Rank 0 goes into the end of a window or file with the operation outstanding; others wait first.
+ */
+static void ends(const char *path)
+{
+	int *in = malloc(MANY * sizeof(*in)), *out = malloc(MANY * sizeof(*out)), memory[ELEMENTS];
+	MPI_Request request;
+	MPI_File file;
+	MPI_Win win;
+
+	if (!in || !out)
+		case_fail("no memory");
+	for (int round = 0; round < 2 * ROUNDS; round++) {
+		for (int i = 0; i < MANY; i++)
+			in[i] = rank ? 0 : round + i;
+		if (round % 2)
+			MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR,
+				      MPI_INFO_NULL, &file);
+		else
+			MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+				       &win);
+		MPI_Iallreduce(in, out, MANY, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+		case_count(CASE_ALLREDUCE, 1);
+		if (rank)
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		if (round % 2)
+			MPI_File_close(&file);
+		else
+			MPI_Win_free(&win);
+		if (!rank)
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		expect(out, MANY, round, "beside the end of a window or file");
+	}
+	free(in);
+	free(out);
+}
+
+/* MPICH moves the write only where its request is tested. */
+static void write_beside(const char *path)
+{
+	static char bytes[1 << 20];
+	MPI_Request requests[2];
+	MPI_Status statuses[2];
+	MPI_File file;
+	int count;
+
+	MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+	MPI_File_iwrite_at(file, (MPI_Offset)rank * (MPI_Offset)sizeof(bytes), bytes, sizeof(bytes),
+			   MPI_BYTE, &requests[0]);
+	MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
+	case_count(CASE_BARRIER, 1);
+	MPI_Waitall(2, requests, statuses);
+	MPI_Get_count(&statuses[0], MPI_BYTE, &count);
+	if (count != sizeof(bytes) || requests[0] != MPI_REQUEST_NULL)
+		case_fail("the write says that it wrote %d bytes", count);
+	MPI_File_close(&file);
+	if (!rank)
+		MPI_File_delete(path, MPI_INFO_NULL);
+}
+
+/* On a communicator that returns errors; MPI_COMM_WORLD would end the job. */
+static void refused(void)
+{
+	double in[2] = { 1, 2 }, out[2];
+	MPI_Request request;
+	MPI_Comm comm;
+	int class;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	MPI_Error_class(MPI_Allreduce(in, out, 2, MPI_DOUBLE, MPI_BAND, comm), &class);
+	if (class != MPI_ERR_OP)
+		case_fail("MPI_BAND of MPI_DOUBLE: class %d, not MPI_ERR_OP", class);
+	MPI_Barrier(comm);
+	case_count(CASE_BARRIER, 1);
+	if (rank)
+		MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+	MPI_Ibarrier(comm, &request);
+	case_count(CASE_BARRIER, 1);
+	/* On rank 0 it is outstanding: the others come into it after the message. */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	if (!rank && MPI_Cancel(&request) == MPI_SUCCESS)
+		case_fail("MPI_Cancel of an MPI_Ibarrier succeeded");
+	for (int r = 1; !rank && r < ranks; r++)
+		MPI_Send(NULL, 0, MPI_BYTE, r, 0, comm);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv)
+{
+	struct case_call first = { .collective = CASE_ALLREDUCE, .bytes = 8 };
+	const char *directory = getenv("TMPDIR");
+	char path[512];
+
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	snprintf(path, sizeof(path), "%s/onecopy-corners", directory ? directory : "/tmp");
+	case_run(MPI_COMM_WORLD, &first);
+	nested_types();
+	started_after_free();
+	ends(path);
+	write_beside(path);
+	refused();
+	case_report();
+	if (!rank)
+		printf("corners: all as it should be on %d ranks\n", ranks);
+	MPI_Finalize();
+	return 0;
+}
