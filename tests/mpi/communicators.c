@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WARM_UP = 100, CYCLES = 2000, ALIVE = 500 };
+enum { WARM_UP = 100, CYCLES = 2000, ALIVE = 500, MEANWHILE = 20 };
 /* glibc's heap and Open MPI's free lists grow by mappings of their own, now and then. */
 enum { MAPPING_SLACK = 24 };
 
@@ -99,6 +99,27 @@ static void alive_at_once(int ranks)
 		MPI_Comm_free(&comm[(i * 7 + 3) % ALIVE]);
 }
 
+/* The MPI makes a communicator by collectives of its own, in between at another place on each rank.
+ */
+static void made_meanwhile(int ranks, int rank)
+{
+	for (int i = 0; i < MEANWHILE; i++) {
+		MPI_Request request;
+		MPI_Comm comm;
+		int done = i % ranks == rank;
+
+		MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+		for (int n = 0; n < 4; n++) {
+			use(MPI_COMM_WORLD, ranks);
+			if (!done)
+				MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+		}
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		use(comm, ranks);
+		MPI_Comm_free(&comm);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int ranks, rank, descriptors, mappings, later;
@@ -125,6 +146,7 @@ int main(int argc, char **argv)
 	if (later != descriptors)
 		case_fail("%d file descriptors, %d after %d were alive:%s", descriptors, later,
 			  ALIVE, last_descriptors());
+	made_meanwhile(ranks, rank);
 	case_report();
 	if (!rank)
 		printf("communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "

@@ -10,6 +10,10 @@ program fortran
   double precision :: sums(n)
   complex :: c_in(n), c_out(n)
   integer, allocatable :: gathered(:), out(:), in(:)
+  ! A type that is predefined but has no name, within one with large pieces.
+  integer, parameter :: pieces = 16, piece = 1024
+  integer :: unnamed, strided
+  double precision :: gaps(2 * piece, pieces)
 
   call MPI_Init(error)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
@@ -42,8 +46,19 @@ program fortran
     call check(all(out == [((i - 1) / n * 100000 + (rank * n + modulo(i - 1, n) + 1) * c, &
       i = 1, n * ranks)]), 'Alltoall')
   end do
+  call MPI_Type_create_f90_real(15, 300, unnamed, error)
+  call MPI_Type_vector(pieces, piece, 2 * piece, unnamed, strided, error)
+  call MPI_Type_commit(strided, error)
+  do c = 1, calls
+    gaps = rank
+    if (rank == 0) gaps = c
+    call MPI_Bcast(gaps, 1, strided, 0, MPI_COMM_WORLD, error)
+    call check(all(gaps(:piece, :) == c), 'Bcast of unnamed types')
+    call check(rank == 0 .or. all(gaps(piece + 1:, :) == rank), 'Bcast beside unnamed types')
+  end do
+  call MPI_Type_free(strided, error)
   if (rank == 0) then
-    call expect('bcast', 1)
+    call expect('bcast', 2)
     call expect('allreduce', 2)
     call expect('gather', 1)
     call expect('alltoall', 1)
@@ -51,7 +66,7 @@ program fortran
     call expect('scatter', 0)
     call expect('allgather', 0)
     call expect('reduce', 0)
-    print '(a,i0,a)', 'fortran: ', calls, ' rounds of 5 calls, every element right'
+    print '(a,i0,a)', 'fortran: ', calls, ' rounds of 6 calls, every element right'
   end if
   call MPI_Finalize(error)
 
