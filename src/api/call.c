@@ -390,11 +390,16 @@ static int decide_to_serve(struct oc_team *team)
 	return serve;
 }
 
+/* Looks at a team under creation before its waiter gives its CPU away: the rounds of a bootstrap
+ * take some microseconds each, a turn of whoever else wants the CPU takes milliseconds. */
+#define AWAIT_SPINS 1000
+
 int oci_team_await(struct oc_team *team)
 {
-	while (oc_team_progress(team) == 0) {
+	for (unsigned int turn = 0; oc_team_progress(team) == 0; turn++) {
 		oci_wait_drive();
-		oci_os_yield();
+		if (turn >= AWAIT_SPINS || team->team.oversubscribed)
+			oci_os_yield();
 	}
 	return decide_to_serve(team);
 }
