@@ -68,7 +68,7 @@ static int run(const struct oci_mpi_call *call, const char *name, struct oci_pmp
 	       int *result)
 {
 	struct oci_mpi_operation o;
-	const char *reason = "the ranks could not form a team";
+	const char *reason = OCI_NO_TEAM;
 	enum oci_mpi_path path = oci_mpi_open(&o, call, state->rank, state->size, false, &reason);
 	int error = MPI_SUCCESS;
 
@@ -180,8 +180,7 @@ static int collective(const struct oci_mpi_call *call, const char *name, oci_nat
 	{ \
 		struct oci_mpi_call call = { .collective = OC_##id, __VA_ARGS__ }; \
 \
-		return oci_pmpi_persist(&call, #name, native_##name, init_##name, comm, info, \
-					request); \
+		return oci_pmpi_persist(&call, #name, init_##name, comm, info, request); \
 	}
 /* clang-format on */
 

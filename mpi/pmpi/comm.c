@@ -319,26 +319,36 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	return state;
 }
 
-struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
+struct oc_team *oci_pmpi_team_create(struct oci_pmpi_comm *state)
 {
 	struct oc_bootstrap bootstrap;
 	struct oc_team *team;
 	int error;
 
+	error = oci_pmpi_bootstrap_create(state, &bootstrap);
+	if (!error)
+		error = oc_team_create(&team, &bootstrap);
+	if (error) {
+		oci_pmpi_bootstrap_abstain(state);
+		return NULL;
+	}
+	if (oci_pmpi_bootstrap_introduce(bootstrap.context, state->comm)) {
+		oc_team_destroy(team);
+		return NULL;
+	}
+	return team;
+}
+
+struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
+{
+	struct oc_team *team;
+
 	if (OCI_LIKELY(state->team))
 		return state->team;
 	if (state->refused)
 		return NULL;
-	error = oci_pmpi_bootstrap_create(state, &bootstrap);
-	if (!error)
-		error = oc_team_create(&team, &bootstrap);
-	if (!error && oci_pmpi_bootstrap_introduce(bootstrap.context, state->comm)) {
-		oc_team_destroy(team);
-		error = -EIO;
-	} else if (error) {
-		oci_pmpi_bootstrap_abstain(state);
-	}
-	if (error) {
+	team = oci_pmpi_team_create(state);
+	if (!team) {
 		state->refused = true;
 		oci_pmpi_info("a communicator stays with the MPI: no memory for a team");
 		return NULL;

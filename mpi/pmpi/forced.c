@@ -24,17 +24,23 @@ static const char *const names[OC_COLLECTIVES] = {
 	[OC_GATHERV] = "gatherv",
 	[OC_ALLGATHERV] = "allgatherv",
 	[OC_ALLTOALLV] = "alltoallv",
-	[OC_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+	[OC_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block", /* its key is shorter: key_of() */
 	[OC_REDUCE_SCATTER] = "reduce_scatter",
 	[OC_SCAN] = "scan",
 	[OC_EXSCAN] = "exscan",
 };
 
+/* As for Open MPI, which takes no key of more than 27 characters. */
+static const char *key_of(int i)
+{
+	return i == OC_REDUCE_SCATTER_BLOCK ? "reducescatter_block" : names[i];
+}
+
 static void force(struct oci_pmpi_comm *state, int i)
 {
 	/* All ranks have the same words; the first one speaks. */
 	if (oc_team_force(state->team, names[i], state->forced[i]) && state->rank == 0)
-		oci_pmpi_warn("info key onecopy_%s=%s of a communicator is ignored: %s", names[i],
+		oci_pmpi_warn("info key onecopy_%s=%s of a communicator is ignored: %s", key_of(i),
 			      state->forced[i], oc_team_error(state->team));
 }
 
@@ -46,7 +52,7 @@ void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info)
 	if (info == MPI_INFO_NULL || state->reason)
 		return;
 	for (int i = 0; i < OC_COLLECTIVES; i++) {
-		snprintf(key, sizeof(key), "onecopy_%s", names[i]);
+		snprintf(key, sizeof(key), "onecopy_%s", key_of(i));
 		found = 0;
 		PMPI(Info_get)(info, key, MPI_MAX_INFO_VAL, words, &found);
 		kept = found ? strdup(words) : NULL;
@@ -64,6 +70,14 @@ void oci_pmpi_forced_apply(struct oci_pmpi_comm *state)
 	for (int i = 0; i < OC_COLLECTIVES; i++)
 		if (state->forced[i])
 			force(state, i);
+}
+
+void oci_pmpi_forced_copy(const struct oci_pmpi_comm *state, struct oc_team *team)
+{
+	/* What is wrong with a word was said when the communicator got it. */
+	for (int i = 0; i < OC_COLLECTIVES; i++)
+		if (state->forced[i])
+			oc_team_force(team, names[i], state->forced[i]);
 }
 
 void oci_pmpi_forced_forget(struct oci_pmpi_comm *state)

@@ -10,7 +10,8 @@
  *   calls.h        each collective's parameters, and how they become a struct oci_mpi_call
  *   blocking.c     blocking collectives
  *   request.c      outstanding operations: records, carriers, drive
- *   started.c      nonblocking and persistent collectives, MPI_Start
+ *   started.c      nonblocking collectives
+ *   persistent.c   persistent collectives, each with a team of its own; MPI_Start
  *   completion.c   Wait, Test, Request_free
  *   twin.c         blocking point-to-point calls and neighbourhood collectives, as nonblocking ones
  *   construction.c calls that make communicators, windows and files
@@ -123,6 +124,8 @@ void oci_pmpi_comm_stop(void); /* in MPI_Finalize: frees what is left */
 void oci_pmpi_comm_reap(void); /* destroys teams of communicators that were freed */
 /* The team, created at the first call, which all members make; NULL: no memory, on all alike. */
 struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state);
+/* Another team of its members; by all of them at the same place. NULL: likewise. */
+struct oc_team *oci_pmpi_team_create(struct oci_pmpi_comm *state);
 /* World ranks of a group's members; MPI_UNDEFINED: not of our job. False: no memory. */
 bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks);
 
@@ -141,11 +144,12 @@ uint32_t oci_pmpi_bootstraps(void); /* how many are not yet released */
 /* Messages that outlive their bootstrap. */
 void oci_pmpi_bootstrap_drive(void);
 
-/* ---- request.c, started.c ---------------------------------------------------------------------
+/* ---- request.c, started.c, persistent.c -------------------------------------------------------
  */
 
 /* Where the engine does not count it: it does not know yet that the call is not its own. */
 #define OCI_UNDER_CREATION "the team was under creation"
+#define OCI_NO_TEAM "the ranks could not form a team"
 
 typedef int oci_native(const struct oci_mpi_call *call, MPI_Comm comm, MPI_Request *request);
 
@@ -161,7 +165,10 @@ struct oci_record {
 	oci_native *native;
 	const char *name;
 	struct oc_request *engine;
-	MPI_Request inner; /* the MPI's own, where the call was handed back after its start */
+	/* The MPI's own, where the call was handed back after its start; that of a persistent
+	 * operation is made with its record. */
+	MPI_Request inner;
+	struct oc_team *team; /* a persistent operation's own, or the communicator's */
 	bool persistent, active, freed, undecided;
 	bool nothing; /* to do: no rank has any bytes */
 	struct oci_mpi_operation operation;
@@ -201,6 +208,8 @@ void oci_record_activate(struct oci_record *record);
 /* The record of a persistent operation of ours, or NULL. */
 struct oci_record *oci_record_of(MPI_Request request);
 void oci_record_keep(struct oci_record *record);
+/* Persistent and inactive: gives back what it has; its team goes later. */
+void oci_record_end(struct oci_record *record);
 /* Its request is freed: it is over with it now, or when the operation ends. */
 void oci_record_free(struct oci_record *record);
 extern uint32_t oci_record_persistents; /* how many there are; atomic */
@@ -243,6 +252,7 @@ enum oci_back oci_pmpi_meet(struct oci_pmpi_comm *state, int *error);
 
 void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info);
 void oci_pmpi_forced_apply(struct oci_pmpi_comm *state);
+void oci_pmpi_forced_copy(const struct oci_pmpi_comm *state, struct oc_team *team);
 void oci_pmpi_forced_forget(struct oci_pmpi_comm *state);
 
 int oci_pmpi_port_start(void);

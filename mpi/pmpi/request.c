@@ -13,6 +13,7 @@
  */
 #include "pmpi.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static struct oci_record *first, **last = &first;
 /* Records are never given back before MPI_Finalize: each keeps its tag. */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oci_record *pool, *made;
+static struct oci_record *ending; /* their teams are to be destroyed, not from inside the engine */
 static int next_tag;
 
 #define BUCKETS 256
@@ -57,6 +59,7 @@ struct oci_record *oci_record_get(void)
 	record->next = NULL;
 	record->carrier = record->anchor = record->inner = MPI_REQUEST_NULL;
 	record->engine = NULL;
+	record->team = NULL;
 	record->persistent = record->active = record->freed = record->undecided = false;
 	return record;
 }
@@ -69,15 +72,63 @@ void oci_record_put(struct oci_record *record)
 	pthread_mutex_unlock(&pool_lock);
 }
 
+static void push_ending(struct oci_record *record)
+{
+	pthread_mutex_lock(&pool_lock);
+	record->next = ending;
+	__atomic_store_n(&ending, record, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&pool_lock);
+}
+
+void oci_record_end(struct oci_record *record)
+{
+	if (record->inner != MPI_REQUEST_NULL)
+		PMPI(Request_free)(&record->inner);
+	oci_mpi_close(&record->operation);
+	if (record->anchor != MPI_REQUEST_NULL)
+		PMPI(Request_free)(&record->anchor);
+	if (!record->team) {
+		oci_record_put(record);
+		return;
+	}
+	oci_pmpi_attend(1);
+	push_ending(record);
+}
+
+static void reap_records(void)
+{
+	struct oci_record *record, *next;
+
+	if (!__atomic_load_n(&ending, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&pool_lock);
+	record = ending;
+	__atomic_store_n(&ending, NULL, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&pool_lock);
+	for (; record; record = next) {
+		next = record->next;
+		if (oc_team_destroy(record->team) == -EBUSY) {
+			push_ending(record);
+			continue;
+		}
+		record->team = NULL;
+		oci_record_put(record);
+		oci_pmpi_attend(-1);
+	}
+}
+
 void oci_record_stop(void)
 {
 	struct oci_record *record, *next;
 
 	for (record = made; record; record = next) {
 		next = record->made;
+		/* Of requests that the program has not freed. */
+		if (record->persistent && record->team)
+			oc_team_destroy(record->team);
 		free(record);
 	}
-	made = pool = NULL;
+	made = pool = ending = NULL;
 	next_tag = 0;
 	first = NULL;
 	last = &first;
@@ -163,11 +214,8 @@ void oci_record_free(struct oci_record *record)
 	/* The lock: the operation may be ending in another thread. */
 	pthread_mutex_lock(&lock);
 	record->freed = true;
-	if (!record->active) {
-		oci_mpi_close(&record->operation);
-		PMPI(Request_free)(&record->anchor);
-		oci_record_put(record);
-	}
+	if (!record->active)
+		oci_record_end(record);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -178,22 +226,21 @@ void oci_record_free(struct oci_record *record)
 void oci_record_finish(struct oci_record *record, int error)
 {
 	struct oci_pmpi_comm *state = record->state;
+	bool persistent = record->persistent, freed = record->freed;
 	int tag = record->tag;
 
 	/* A request that was freed tells nobody, and its handle comes back as another's. */
 	if (error && !record->freed)
 		oci_pmpi_failed(record->carrier, state, error);
 	record->active = false;
-	if (!record->persistent || record->freed) {
+	if (!record->persistent)
 		oci_mpi_close(&record->operation);
-		/* The message goes first: the tag is the record's next user's. */
-		PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
-		if (record->anchor != MPI_REQUEST_NULL)
-			PMPI(Request_free)(&record->anchor);
+	/* The message goes first: the tag is the record's next user's. */
+	PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
+	if (freed)
+		oci_record_end(record);
+	else if (!persistent)
 		oci_record_put(record);
-	} else {
-		PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
-	}
 }
 
 static void decided(struct oci_record *record)
@@ -222,7 +269,7 @@ static bool step(struct oci_record *record, int *error)
 			return *error != MPI_SUCCESS;
 		}
 		decided(record);
-		*error = result < 0 ? oci_pmpi_failure(record->state->team, result) :
+		*error = result < 0 ? oci_pmpi_failure(record->team, result) :
 				      oci_mpi_store(&record->operation);
 		return true;
 	}
@@ -262,6 +309,7 @@ void oci_pmpi_drive(void)
 	oc_progress();
 	drive_records();
 	oci_pmpi_bootstrap_drive();
+	reap_records();
 	oci_pmpi_comm_reap();
 }
 

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nonblocking and persistent collectives: one struct oci_mpi_call, opened for the engine, with a
- * carrier. What the engine does not serve is the MPI's own request, unless the engine says so only
- * later (the communicator's team was being created): then the carrier waits for the MPI's.
+ * Nonblocking collectives: one struct oci_mpi_call, opened for the engine, with a carrier. What the
+ * engine does not serve is the MPI's own request, unless the engine says so only later (the
+ * communicator's team was being created): then the carrier waits for the MPI's.
  */
 #include "calls.h"
 
 #include <errno.h>
 
 #define APART "nonblocking collectives are served where all processes of the job are on one node"
-#define NO_TEAM "the ranks could not form a team"
 
-/* From here on, no operation on the communicator can be handed back after its start. */
-static bool is_ready(struct oci_pmpi_comm *state)
+/* From here on, no operation on the record's team can be handed back after its start. */
+static bool is_ready(struct oci_record *record)
 {
+	struct oci_pmpi_comm *state = record->state;
+
+	if (record->persistent) /* it is, since the _init call */
+		return true;
 	if (OCI_LIKELY(state->ready))
 		return true;
 	state->ready = !__atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE) &&
@@ -23,16 +26,15 @@ static bool is_ready(struct oci_pmpi_comm *state)
 
 int oci_record_launch(struct oci_record *record, int *code)
 {
-	struct oci_pmpi_comm *state = record->state;
 	struct oci_mpi_operation *o = &record->operation;
-	bool ready = is_ready(state);
+	bool ready = is_ready(record);
 	int result;
 
 	oci_mpi_load(o);
 	if (OCI_UNLIKELY(o->status))
-		result = oc_team_abandon(state->team, &o->call, o->status);
+		result = oc_team_abandon(record->team, &o->call, o->status);
 	else
-		result = oc_start(state->team, &o->call, &record->engine);
+		result = oc_start(record->team, &o->call, &record->engine);
 	if (result == OC_HAND_BACK && !ready)
 		oc_count_handed_back(record->name, OCI_UNDER_CREATION);
 	if (result == OC_HAND_BACK)
@@ -45,7 +47,7 @@ int oci_record_launch(struct oci_record *record, int *code)
 	if (result)
 		record->engine = NULL;
 	if (result < 0)
-		*code = oci_pmpi_failure(state->team, result);
+		*code = oci_pmpi_failure(record->team, result);
 	if (result == 1)
 		*code = oci_mpi_store(o);
 	return result;
@@ -91,8 +93,10 @@ static int give_back(struct oci_record *record, const struct oci_mpi_call *call,
 
 static int launch(struct oci_record *record, const struct oci_mpi_call *call, MPI_Request *request)
 {
-	int code = MPI_SUCCESS, result = oci_record_launch(record, &code);
+	int code = MPI_SUCCESS, result;
 
+	record->team = record->state->team;
+	result = oci_record_launch(record, &code);
 	if (result == OC_HAND_BACK)
 		return give_back(record, call, record->native, request);
 	/* A failure comes out of the Wait or Test that completes the request. */
@@ -105,8 +109,7 @@ static int launch(struct oci_record *record, const struct oci_mpi_call *call, MP
 	return code;
 }
 
-/* A communicator whose nonblocking collectives may be served; else the reason is counted. */
-static bool is_served(const struct oci_pmpi_comm *state, const char *name)
+bool oci_pmpi_served(const struct oci_pmpi_comm *state, const char *name)
 {
 	const char *reason = state->reason ? state->reason : oci_pmpi_job.together ? NULL : APART;
 
@@ -144,7 +147,7 @@ int oci_pmpi_start(const struct oci_mpi_call *call, const char *name, oci_native
 	const char *reason;
 	enum oci_mpi_path path;
 
-	if (!state || !request || !oci_pmpi_sane(call, state) || !is_served(state, name)) {
+	if (!state || !request || !oci_pmpi_sane(call, state) || !oci_pmpi_served(state, name)) {
 		if (state)
 			oci_pmpi_await_decided(state);
 		return native(call, comm, request);
@@ -160,117 +163,6 @@ int oci_pmpi_start(const struct oci_mpi_call *call, const char *name, oci_native
 		return complete(record, MPI_SUCCESS, request);
 	if (path == OCI_MPI_ENGINE && oci_pmpi_team(state))
 		return launch(record, call, request);
-	oc_count_handed_back(name, path == OCI_MPI_BACK ? reason : NO_TEAM);
+	oc_count_handed_back(name, path == OCI_MPI_BACK ? reason : OCI_NO_TEAM);
 	return give_back(record, call, native, request);
-}
-
-/* ---- persistent -------------------------------------------------------------------------------
- */
-
-/*
- * The anchor is never started. It is there because a request keeps its communicator alive when the
- * program frees that, as it may while it still has the request.
- */
-static int make_persistent(struct oci_record *record)
-{
-	int error = PMPI(Recv_init)(NULL, 0, MPI_BYTE, 0, 0, record->state->comm, &record->anchor);
-
-	if (error)
-		return error;
-	error = PMPI(Recv_init)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self,
-				&record->carrier);
-	if (error)
-		PMPI(Request_free)(&record->anchor);
-	return error;
-}
-
-int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name, oci_native *native,
-		     oci_native_init *native_init, MPI_Comm comm, MPI_Info info,
-		     MPI_Request *request)
-{
-	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
-	struct oci_record *record;
-	const char *reason;
-	enum oci_mpi_path path;
-	int error;
-
-	if (!state || !request || !oci_pmpi_sane(call, state) || !is_served(state, name))
-		return native_init(call, comm, info, request);
-	record = oci_record_get();
-	if (!record) {
-		*request = MPI_REQUEST_NULL;
-		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
-	}
-	path = oci_mpi_open(&record->operation, call, state->rank, state->size, true, &reason);
-	if (path == OCI_MPI_BACK) {
-		oc_count_handed_back(name, reason);
-		oci_pmpi_await_decided(state);
-		error = native_init(call, comm, info, request);
-		oci_mpi_close(&record->operation);
-		oci_record_put(record);
-		return error;
-	}
-	record->state = state;
-	record->native = native;
-	record->name = name;
-	record->persistent = true;
-	record->nothing = path == OCI_MPI_NOTHING;
-	error = make_persistent(record);
-	if (error) {
-		oci_mpi_close(&record->operation);
-		oci_record_put(record);
-		return error;
-	}
-	*request = record->carrier;
-	oci_record_keep(record);
-	return MPI_SUCCESS;
-}
-
-static int start_record(struct oci_record *record)
-{
-	struct oci_pmpi_comm *state = record->state;
-	int error = PMPI(Start)(&record->carrier), result, code = MPI_SUCCESS;
-
-	if (error)
-		return error;
-	record->active = true;
-	result = OC_HAND_BACK;
-	if (record->nothing)
-		result = 1;
-	else if (oci_pmpi_team(state))
-		result = oci_record_launch(record, &code);
-	else
-		oc_count_handed_back(record->name, NO_TEAM);
-	if (result == OC_HAND_BACK) {
-		oci_pmpi_await_decided(state);
-		code = record->native(&record->operation.mpi, state->comm, &record->inner);
-		result = code ? -EIO : 0;
-	}
-	if (!result) {
-		oci_record_activate(record);
-		return MPI_SUCCESS;
-	}
-	oci_record_finish(record, code);
-	return MPI_SUCCESS;
-}
-
-int oci_pmpi_Start(MPI_Request *request)
-{
-	struct oci_record *record = request ? oci_record_of(*request) : NULL;
-
-	return record && !record->active ? start_record(record) : PMPI(Start)(request);
-}
-
-int oci_pmpi_Startall(int count, MPI_Request requests[])
-{
-	int error = MPI_SUCCESS, here;
-
-	if (!__atomic_load_n(&oci_record_persistents, __ATOMIC_RELAXED) || count <= 0 || !requests)
-		return PMPI(Startall)(count, requests);
-	for (int i = 0; i < count; i++) {
-		here = oci_pmpi_Start(&requests[i]);
-		if (here)
-			error = here;
-	}
-	return error;
 }

@@ -70,6 +70,15 @@ double case_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+void case_info_key(char *key, size_t bytes, enum case_collective collective)
+{
+	/* Open MPI takes no key of more than 27 characters. */
+	if (collective == CASE_REDUCE_SCATTER_BLOCK)
+		snprintf(key, bytes, "onecopy_reducescatter_block");
+	else
+		snprintf(key, bytes, "onecopy_%s", case_names[collective]);
+}
+
 enum case_collective case_parse(const char *name, size_t length)
 {
 	for (int i = 0; i < CASE_COLLECTIVES; i++)

@@ -39,6 +39,8 @@ enum case_collective {
 
 extern const char *const case_names[CASE_COLLECTIVES];
 /* The collective of that name; ends the job if there is none. */
+/* The info key that forces its algorithm on a communicator. */
+void case_info_key(char *key, size_t bytes, enum case_collective collective);
 enum case_collective case_parse(const char *name, size_t length);
 
 /* Kinds of elements: 3 types for moving (kind % 3), 5 types with operations (kind % 5). */

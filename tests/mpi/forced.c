@@ -16,7 +16,7 @@ static void run_forced(const char *words, int ranks, int *calls)
 	MPI_Info info;
 	MPI_Comm comm;
 
-	snprintf(key, sizeof(key), "onecopy_%s", case_names[collective]);
+	case_info_key(key, sizeof(key), collective);
 	MPI_Info_create(&info);
 	MPI_Info_set(info, key, words + length + 1);
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);

@@ -154,7 +154,7 @@ static void run_forced(const char *word)
 	MPI_Info info;
 
 	algorithm = word[name] ? strcspn(word + name + 1, "@") : 0;
-	snprintf(key, sizeof(key), "onecopy_%s", case_names[collective]);
+	case_info_key(key, sizeof(key), collective);
 	snprintf(value, sizeof(value), "%.*s", (int)algorithm, word + name + 1);
 	MPI_Info_create(&info);
 	MPI_Info_set(info, key, value);
