@@ -5,12 +5,10 @@
  * Members need not start their persistent calls in one order (unless the info key
  * mpi_assert_strict_start_ordering says that they do): what matches is the order of the _init
  * calls. The engine counts the operations of a team, so each persistent call has a team of its
- * own, a channel: 6.4 KB a rank in shared memory. Its creation begins in the _init call, on all
- * members in the same order, and goes on in progress; until it is there, and where there is no room
- * for it, runs are those of the persistent request of the module below us, which is made in the
- * _init call, as that module numbers them there.
- *
- * A channel is given up only when its creation is over: the other members count on our messages.
+ * own, a channel: 6.4 KB a rank in shared memory. The _init call, which is nonlocal (MPI 4.1,
+ * section 6.13), waits until the members have made it, so that no run is handed back because it
+ * came too early. Where there is no room for one, runs are those of the persistent request of the
+ * module below us, which is made in the _init call, as that module numbers them there.
  */
 #include "request.h"
 
@@ -45,7 +43,8 @@ void oci_ompi_channel_grow(void)
 			continue;
 		}
 		*at = channel->next;
-		channel->growing = false;
+		/* Release: the team is made. Pairs with the acquire in channel_await(). */
+		__atomic_store_n(&channel->growing, false, __ATOMIC_RELEASE);
 		__atomic_sub_fetch(&oci_ompi_growing, 1, __ATOMIC_RELAXED);
 		if (channel->unwanted) {
 			channel->next = unwanted;
@@ -113,6 +112,13 @@ static struct oci_ompi_channel *channel_create(struct oci_ompi_module *module, o
 	__atomic_add_fetch(&oci_ompi_growing, 1, __ATOMIC_RELAXED);
 	opal_mutex_unlock(&lock);
 	return channel;
+}
+
+/* Any thread's progress brings it up. */
+static void channel_await(const struct oci_ompi_channel *channel)
+{
+	while (__atomic_load_n(&channel->growing, __ATOMIC_ACQUIRE))
+		opal_progress();
 }
 
 static bool ordered(struct ompi_info_t *info)
@@ -199,7 +205,9 @@ int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 	}
 	if (self->path == OCI_MPI_ENGINE && !ordered(info)) {
 		self->channel = channel_create(module, comm);
-		if (!self->channel) {
+		if (self->channel) {
+			channel_await(self->channel);
+		} else {
 			self->path = OCI_MPI_BACK;
 			self->reason = "there was no memory for a team of a persistent call";
 		}
