@@ -308,7 +308,8 @@ int oci_pmpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *stat
 
 /*
  * MPI forbids it of a nonblocking collective that is under way, and MPICH refuses it. An active
- * persistent one goes on; its record is given back at its end.
+ * persistent one goes on; its record and its carrier are given back at its end, as MPICH 4.0.2 is
+ * lost when a thread frees a receive that another one completes.
  */
 int oci_pmpi_Request_free(MPI_Request *request)
 {
@@ -319,9 +320,11 @@ int oci_pmpi_Request_free(MPI_Request *request)
 		return oci_pmpi_raise(comm, MPI_ERR_REQUEST);
 	if (request && any_failed())
 		oci_pmpi_failure_take(*request, &comm);
-	if (record)
-		oci_record_free(record);
-	return PMPI(Request_free)(request);
+	if (!record)
+		return PMPI(Request_free)(request);
+	oci_record_free(record);
+	*request = MPI_REQUEST_NULL;
+	return MPI_SUCCESS;
 }
 
 /* MPI forbids it of collectives, and MPICH refuses it; our carrier would be cancelled instead. */

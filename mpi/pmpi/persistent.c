@@ -96,12 +96,6 @@ static void team_create(struct oci_record *record)
 	record->team = team;
 }
 
-static void discard(struct oci_record *record)
-{
-	PMPI(Request_free)(&record->carrier);
-	oci_record_end(record);
-}
-
 int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 		     oci_native_init *native_init, MPI_Comm comm, MPI_Info info,
 		     MPI_Request *request)
@@ -123,7 +117,7 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 	path = oci_mpi_open(&record->operation, call, state->rank, state->size, true, &reason);
 	if (path == OCI_MPI_BACK) {
 		oc_count_handed_back(name, reason);
-		discard(record);
+		oci_record_end(record);
 		return native_first(call, native_init, state, info, request);
 	}
 	record->nothing = path == OCI_MPI_NOTHING;
@@ -132,7 +126,7 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 				     &record->inner);
 	if (error) {
 		record->inner = MPI_REQUEST_NULL;
-		discard(record);
+		oci_record_end(record);
 		return error;
 	}
 	if (!record->nothing)

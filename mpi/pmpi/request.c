@@ -82,6 +82,7 @@ static void push_ending(struct oci_record *record)
 
 void oci_record_end(struct oci_record *record)
 {
+	PMPI(Request_free)(&record->carrier);
 	if (record->inner != MPI_REQUEST_NULL)
 		PMPI(Request_free)(&record->inner);
 	oci_mpi_close(&record->operation);
