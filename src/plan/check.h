@@ -69,8 +69,8 @@ struct oci_check_call {
 	 */
 	const size_t *from_to;
 	size_t gap;
-	/* Of a Reduce_scatter: where the p blocks of the input are, one after the other; `bytes` are
-	 * those of all. Else NULL. */
+	/* Of a Reduce_scatter: where the p blocks of the input are, one after the other; `bytes`
+	 * are those of all. Else NULL. */
 	const struct oc_block *blocks;
 };
 

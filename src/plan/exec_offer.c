@@ -161,15 +161,17 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 	const struct oci_offer *offer = &op->offer;
 	uint32_t peer = peer_at(x, op, 0);
 	uint8_t *payload = oci_team_lane(x->team, peer, x->seq)->post.inline_bytes;
-	uint8_t *slot =
-		x->team->member[peer].peer->base + ((const struct oci_offer_head *)payload)->slot;
 	size_t bytes, at = offer->first + (size_t)offer->cell * offer->cell_bytes;
 	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
-	const uint8_t *cell = (offer->in_slot ? slot : payload) + at;
+	const uint8_t *cell;
+	uint8_t *slot;
 	bool large;
 
+	/* Its POST was not awaited then: the payload may still be another operation's. */
 	if (!bytes || !oci_when_holds(op->when, bytes, op->limit))
 		return 1;
+	slot = x->team->member[peer].peer->base + ((const struct oci_offer_head *)payload)->slot;
+	cell = (offer->in_slot ? slot : payload) + at;
 	large = *large_word(offer, payload, slot, offer->cell) >> offer->cell % 64 & 1;
 	if (large != (bytes > op->limit))
 		return differ(x, peer, bytes, false, 0);
