@@ -95,6 +95,13 @@ OC_API int oc_team_dead_rank(const struct oc_team *team);
  */
 OC_API int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm);
 
+/*
+ * 1: the team is ready and runs such calls; 0: they are handed back. Alike on all members, at the
+ * same place among their calls. The call's buffers are not looked at.
+ */
+struct oc_call;
+OC_API int oc_team_serves(struct oc_team *team, const struct oc_call *call);
+
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 /* As a send (or, for the root of a Scatter, receive) buffer: MPI_IN_PLACE's meaning. */

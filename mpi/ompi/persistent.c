@@ -194,15 +194,6 @@ int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 	self->super.super.req_start = request_start;
 	self->path = oci_mpi_open(&self->operation, call, (uint32_t)ompi_comm_rank(comm),
 				  (uint32_t)ompi_comm_size(comm), true, &self->reason);
-	if (self->path != OCI_MPI_NOTHING) {
-		error = oci_ompi_previous_init(module, comm, &self->operation.mpi, info,
-					       &self->inner);
-		if (error != OMPI_SUCCESS) {
-			self->inner = NULL;
-			oci_ompi_request_discard(self);
-			return error;
-		}
-	}
 	if (self->path == OCI_MPI_ENGINE && !ordered(info)) {
 		self->channel = channel_create(module, comm);
 		if (self->channel) {
@@ -213,6 +204,20 @@ int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		}
 	}
 	oci_ompi_bootstrap_reap();
+	/*
+	 * Only where it will run: libnbc numbers it, but not on a member whose part is empty, so
+	 * the members' numbers would part for good.
+	 */
+	if (self->path != OCI_MPI_NOTHING &&
+	    !(self->channel && oc_team_serves(self->channel->team, &self->operation.call))) {
+		error = oci_ompi_previous_init(module, comm, &self->operation.mpi, info,
+					       &self->inner);
+		if (error != OMPI_SUCCESS) {
+			self->inner = NULL;
+			oci_ompi_request_discard(self);
+			return error;
+		}
+	}
 	*request = &self->super.super;
 	return MPI_SUCCESS;
 }

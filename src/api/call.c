@@ -424,6 +424,12 @@ static int enter(struct oc_team *team, const struct oc_call *call)
 	return team->team.error;
 }
 
+int oc_team_serves(struct oc_team *team, const struct oc_call *call)
+{
+	return team->team.state == OCI_TEAM_READY && team->team.calls >= team->team.switch_at &&
+	       choose(team, call).algorithm != OCI_CHOICE_MPI;
+}
+
 int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 {
 	int result = enter(team, call);
