@@ -122,6 +122,11 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 	}
 	record->nothing = path == OCI_MPI_NOTHING;
 	if (!record->nothing)
+		team_create(record);
+	/* Only where it will run: making it may move data already (MPI_Gather_init of MPICH 4.0.2).
+	 */
+	if (!record->nothing &&
+	    !(record->team && oc_team_serves(record->team, &record->operation.call)))
 		error = native_first(&record->operation.mpi, native_init, state, info,
 				     &record->inner);
 	if (error) {
@@ -129,8 +134,6 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 		oci_record_end(record);
 		return error;
 	}
-	if (!record->nothing)
-		team_create(record);
 	*request = record->carrier;
 	oci_record_keep(record);
 	return MPI_SUCCESS;
