@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Costs: pure functions of a model's terms. */
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const mechanism_name[OCI_MODEL_MECHANISMS] = {
+	[OCI_MODEL_SHM] = "shm",
+	[OCI_MODEL_CMA] = "cma",
+	[OCI_MODEL_MAP] = "map",
+	[OCI_MODEL_KMOD] = "kmod",
+};
+
+const char *oci_model_mechanism_name(enum oci_model_mechanism mechanism)
+{
+	return mechanism_name[mechanism];
+}
+
+bool oci_model_knows(const struct oci_model *model, enum oci_model_mechanism mechanism)
+{
+	return model->copy[mechanism].beta.given;
+}
+
+double oci_model_gamma(const struct oci_model *model, enum oci_model_mechanism mechanism,
+		       double copiers)
+{
+	const struct oci_model_copy *copy = &model->copy[mechanism];
+	double gamma = (copy->gamma2.value * copiers + copy->gamma1.value) * copiers;
+
+	/* A fit may dip below 1 between one copier and two; company never makes a lock cheaper. */
+	if (copiers <= 1 || gamma < 1)
+		return 1;
+	return copiers > model->package_cores.value ? gamma * copy->gamma_across.value : gamma;
+}
+
+double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism)
+{
+	return model->copy[mechanism].alpha.value;
+}
+
+static bool in_cache(const struct oci_model *model, size_t bytes)
+{
+	return 2 * (double)bytes <= model->cache_bytes.value;
+}
+
+double oci_model_bytes_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			 size_t bytes, enum oci_model_distance distance)
+{
+	const struct oci_model_copy *copy = &model->copy[mechanism];
+	double rate = copy->beta.value;
+
+	if (copy->beta_memory.given && !in_cache(model, bytes))
+		rate = copy->beta_memory.value;
+	if (distance == OCI_MODEL_MACHINE)
+		rate *= copy->beta_across.value;
+	return (double)bytes * rate;
+}
+
+double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			size_t bytes, double copiers)
+{
+	const struct oci_model_copy *copy = &model->copy[mechanism];
+
+	return copy->lock.value * oci_model_gamma(model, mechanism, copiers) *
+	       ceil((double)bytes / copy->page.value);
+}
+
+double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			size_t bytes, double copiers)
+{
+	return oci_model_alpha_s(model, mechanism) +
+	       oci_model_bytes_s(model, mechanism, bytes, OCI_MODEL_CACHE) +
+	       oci_model_lock_s(model, mechanism, bytes, copiers);
+}
+
+double oci_model_memcpy_s(const struct oci_model *model, size_t bytes)
+{
+	const struct oci_term *rate = in_cache(model, bytes) || !model->memcpy_memory.given ?
+					      &model->memcpy_cache :
+					      &model->memcpy_memory;
+
+	return (double)bytes * rate->value;
+}
+
+double oci_model_reduce_s(const struct oci_model *model, size_t bytes)
+{
+	return (double)bytes * model->reduce.value;
+}
+
+double oci_model_flag_s(const struct oci_model *model, enum oci_model_distance distance)
+{
+	/* A machine without such a distance has not measured it: the next closer one serves. */
+	while (distance > OCI_MODEL_CACHE && !model->flag[distance].given)
+		distance--;
+	return model->flag[distance].value;
+}
+
+double oci_model_domain_s(const struct oci_model *model, double copiers)
+{
+	return copiers * model->domain.value;
+}
+
+static uint32_t core_of(const struct oci_model *model, uint32_t rank)
+{
+	double cores = model->packages.value * model->package_cores.value;
+
+	return cores >= UINT32_MAX ? rank : rank % (uint32_t)cores;
+}
+
+static uint32_t group_of(const struct oci_model *model, uint32_t rank, const struct oci_term *cores)
+{
+	return core_of(model, rank) / (uint32_t)cores->value;
+}
+
+enum oci_model_distance oci_model_distance(const struct oci_model *model, uint32_t a, uint32_t b)
+{
+	if (group_of(model, a, &model->package_cores) != group_of(model, b, &model->package_cores))
+		return OCI_MODEL_MACHINE;
+	if (group_of(model, a, &model->cache_cores) != group_of(model, b, &model->cache_cores))
+		return OCI_MODEL_PACKAGE;
+	return OCI_MODEL_CACHE;
+}
+
+uint32_t oci_model_domain(const struct oci_model *model, uint32_t rank)
+{
+	return group_of(model, rank, &model->domain_cores);
+}
+
+const struct oci_model_cell *oci_model_cell(const struct oci_model *model, const char *collective,
+					    uint32_t ranks, size_t bytes)
+{
+	for (size_t i = 0; i < model->cell_count; i++) {
+		const struct oci_model_cell *cell = &model->cells[i];
+
+		if (ranks >= cell->ranks_min && ranks <= cell->ranks_max &&
+		    bytes >= cell->bytes_min && bytes <= cell->bytes_max &&
+		    !strcmp(cell->collective, collective))
+			return cell;
+	}
+	return NULL;
+}

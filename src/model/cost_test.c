@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Costs against sums by hand, and what the hash sees. */
+#include "model/model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void give(struct oci_model *model, const char *name, double value)
+{
+	struct oci_term *term = oci_term_of(model, oci_term_named(name));
+
+	term->value = value;
+	term->given = true;
+}
+
+/* KNL's row of paper 002, Table IV, with one package of 68 cores. */
+static void knl(struct oci_model *model)
+{
+	oci_model_init(model);
+	give(model, "cma.alpha", 1.43e-6);
+	give(model, "cma.beta", 1 / 3.29e9);
+	give(model, "cma.lock", 0.25e-6);
+	give(model, "cma.page", 4096);
+	give(model, "cma.gamma1", 1.6);
+	give(model, "cma.gamma2", 0.11);
+	give(model, "machine.package_cores", 68);
+}
+
+static void close_to(double got, double want)
+{
+	if (fabs(got - want) > 1e-12 * fabs(want))
+		fail_msg("got %.17g, want %.17g", got, want);
+}
+
+static void a_copy_is_start_bytes_and_locks(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 65536, 1),
+		 1.43e-6 + 65536 / 3.29e9 + 16 * 0.25e-6);
+	/* gamma(8) = 0.11 * 64 + 1.6 * 8 = 19.84; a page begun counts whole */
+	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 65537, 8),
+		 1.43e-6 + 65537 / 3.29e9 + 17 * 19.84 * 0.25e-6);
+	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 0, 8), 1.43e-6);
+}
+
+static void gamma_is_1_alone_and_steps_behind_a_package(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 0), 1);
+	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 1), 1);
+	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 3.64);
+	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 64), 0.11 * 4096 + 1.6 * 64);
+	give(&model, "machine.package_cores", 32);
+	give(&model, "cma.gamma_across", 1.5);
+	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 32), 0.11 * 1024 + 1.6 * 32);
+	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 64), 1.5 * (0.11 * 4096 + 1.6 * 64));
+	give(&model, "cma.gamma1", 0.1); /* 0.64 at two: nobody is helped by company */
+	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 1);
+}
+
+static void a_term_that_is_not_given_is_left_out(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	oci_model_init(&model);
+	for (unsigned int i = 0; i < OCI_MODEL_MECHANISMS; i++) {
+		assert_false(oci_model_knows(&model, (enum oci_model_mechanism)i));
+		close_to(oci_model_copy_s(&model, (enum oci_model_mechanism)i, 1 << 20, 64), 0);
+	}
+	close_to(oci_model_memcpy_s(&model, 1 << 20), 0);
+	close_to(oci_model_reduce_s(&model, 1 << 20), 0);
+	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 0);
+	close_to(oci_model_domain_s(&model, 64), 0);
+	assert_int_equal(oci_model_distance(&model, 0, 63), OCI_MODEL_CACHE);
+	assert_int_equal(oci_model_domain(&model, 63), 0);
+	assert_null(oci_model_cell(&model, "bcast", 2, 4));
+	/* One flag known: it stands for the distances that nobody measured. */
+	give(&model, "flag.cache", 1e-7);
+	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 1e-7);
+	give(&model, "flag.machine", 3e-7);
+	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 3e-7);
+	close_to(oci_model_flag_s(&model, OCI_MODEL_PACKAGE), 1e-7);
+}
+
+static void rates_change_beyond_the_cache_and_between_packages(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	give(&model, "cache.bytes", 1 << 20);
+	give(&model, "cma.beta", 1e-10);
+	give(&model, "cma.beta_memory", 2e-10);
+	give(&model, "cma.beta_across", 1.5);
+	give(&model, "memcpy.cache", 3e-11);
+	give(&model, "memcpy.memory", 9e-11);
+	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, 1 << 19, OCI_MODEL_CACHE),
+		 (1 << 19) * 1e-10);
+	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, (1 << 19) + 1, OCI_MODEL_PACKAGE),
+		 ((1 << 19) + 1) * 2e-10);
+	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, 4096, OCI_MODEL_MACHINE), 4096 * 1.5e-10);
+	close_to(oci_model_memcpy_s(&model, 1 << 19), (1 << 19) * 3e-11);
+	close_to(oci_model_memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
+}
+
+static void ranks_fill_the_machine_core_by_core(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	oci_model_init(&model);
+	give(&model, "machine.packages", 2);
+	give(&model, "machine.package_cores", 16);
+	give(&model, "machine.cache_cores", 4);
+	give(&model, "machine.domain_cores", 8);
+	assert_int_equal(oci_model_distance(&model, 0, 3), OCI_MODEL_CACHE);
+	assert_int_equal(oci_model_distance(&model, 3, 4), OCI_MODEL_PACKAGE);
+	assert_int_equal(oci_model_distance(&model, 15, 16), OCI_MODEL_MACHINE);
+	assert_int_equal(oci_model_distance(&model, 0, 32), OCI_MODEL_CACHE);
+	assert_int_equal(oci_model_domain(&model, 7), 0);
+	assert_int_equal(oci_model_domain(&model, 8), 1);
+	assert_int_equal(oci_model_domain(&model, 31), 3);
+	assert_int_equal(oci_model_domain(&model, 33), 0);
+}
+
+static void the_first_cell_that_fits_counts(void **state)
+{
+	struct oci_model_cell cell[] = {
+		{ "bcast", "knomial:4", 4, 8, 1024, 2048 },
+		{ "bcast", "direct-read", 2, 64, 0, 1 << 20 },
+	};
+	struct oci_model model;
+
+	(void)state;
+	oci_model_init(&model);
+	model.cells = cell;
+	model.cell_count = 2;
+	assert_ptr_equal(oci_model_cell(&model, "bcast", 4, 1024), &cell[0]);
+	assert_ptr_equal(oci_model_cell(&model, "bcast", 8, 2048), &cell[0]);
+	assert_ptr_equal(oci_model_cell(&model, "bcast", 9, 2048), &cell[1]);
+	assert_ptr_equal(oci_model_cell(&model, "bcast", 8, 2049), &cell[1]);
+	assert_null(oci_model_cell(&model, "bcast", 65, 1024));
+	assert_null(oci_model_cell(&model, "bcast", 4, (1 << 20) + 1));
+	assert_null(oci_model_cell(&model, "scatter", 4, 1024));
+}
+
+static void the_hash_sees_every_term_and_cell_and_nothing_else(void **state)
+{
+	struct oci_model_cell cell[2] = { { "bcast", "knomial:4", 4, 8, 1024, 2048 } };
+	const struct oci_term_info *info;
+	struct oci_model model, other;
+	uint64_t hash, before;
+
+	(void)state;
+	knl(&model);
+	hash = oci_model_hash(&model);
+	other = model;
+	strcpy(other.name, "other");
+	strcpy(other.path, "/elsewhere.json");
+	strcpy(other.copy[OCI_MODEL_CMA].alpha.source, "hearsay");
+	strcpy(other.machine.host, "elsewhere");
+	other.copy[OCI_MODEL_CMA].gamma1.residual = 0.5;
+	assert_int_equal(oci_model_hash(&other), hash);
+	for (unsigned int i = 0; (info = oci_term_info(i)) != NULL; i++) {
+		other = model;
+		oci_term_of(&other, info)->value += 1;
+		assert_int_not_equal(oci_model_hash(&other), hash);
+		other = model;
+		oci_term_of(&other, info)->given = !oci_term_of(&other, info)->given;
+		assert_int_not_equal(oci_model_hash(&other), hash);
+	}
+	other = model;
+	other.calibrated = true;
+	assert_int_not_equal(oci_model_hash(&other), hash);
+	other = model;
+	other.copy[OCI_MODEL_SHM].lock.value = -0.0;
+	assert_int_equal(oci_model_hash(&other), hash);
+	other.cells = cell;
+	other.cell_count = 1;
+	before = oci_model_hash(&other);
+	assert_int_not_equal(before, hash);
+	cell[0].bytes_max++;
+	assert_int_not_equal(oci_model_hash(&other), before);
+}
+
+static void terms_have_names_and_bounds_that_hold_their_default(void **state)
+{
+	const struct oci_term_info *info;
+	unsigned int count = 0;
+
+	(void)state;
+	for (; (info = oci_term_info(count)) != NULL; count++) {
+		assert_ptr_equal(oci_term_named(info->name), info);
+		assert_true(info->least < info->most);
+		assert_true(info->absent == 0 ||
+			    (info->absent >= info->least && info->absent <= info->most));
+	}
+	assert_true(count > 40);
+	assert_null(oci_term_named("cma.delta"));
+	assert_string_equal(oci_model_mechanism_name(OCI_MODEL_CMA), "cma");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_copy_is_start_bytes_and_locks),
+		cmocka_unit_test(gamma_is_1_alone_and_steps_behind_a_package),
+		cmocka_unit_test(a_term_that_is_not_given_is_left_out),
+		cmocka_unit_test(rates_change_beyond_the_cache_and_between_packages),
+		cmocka_unit_test(ranks_fill_the_machine_core_by_core),
+		cmocka_unit_test(the_first_cell_that_fits_counts),
+		cmocka_unit_test(the_hash_sees_every_term_and_cell_and_nothing_else),
+		cmocka_unit_test(terms_have_names_and_bounds_that_hold_their_default),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
