@@ -108,9 +108,9 @@ OC_API int oc_team_serves(struct oc_team *team, const struct oc_call *call);
 #define OC_IN_PLACE ((void *)-1)
 
 /*
- * Positive result of a collective: onecopy does not serve this call, on any member alike (team not
- * ready or refused, or the selector says that the caller's own algorithm is faster). Nothing was
- * read, written or sent.
+ * Positive result of a collective: onecopy does not serve this call, on any member alike (the team
+ * is refused, or the selector says that the caller's own algorithm is faster). Nothing was read,
+ * written or sent.
  */
 #define OC_HAND_BACK 2
 
@@ -237,14 +237,14 @@ struct oc_request;
 /*
  * Starts a collective and returns at once, also when more operations are outstanding than the
  * team has lanes. The call is copied, op->context and the buffers must live until completion.
- * Results as oc_collective; on 0 *request is set. While the team is under creation: OC_HAND_BACK,
- * or, once the members are about to agree where to begin, 0 and a request that waits for that.
+ * Results as oc_collective; on 0 *request is set. While the team is under creation: 0, and a
+ * request that waits for it.
  */
 OC_API int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request);
 /*
- * 0 not yet; else the request is freed: 1 completed; -errno failed; OC_HAND_BACK: it was started
- * while the team was under creation, and the members have agreed to begin later: the caller starts
- * it by its own means now, such calls in the order of their oc_start(). Drives progress.
+ * 0 not yet; else the request is freed: 1 completed; -errno failed; OC_HAND_BACK: the team that it
+ * waited for is refused, or does not serve such calls: the caller starts it by its own means now,
+ * such calls in the order of their oc_start(). Drives progress.
  */
 OC_API int oc_test(struct oc_request *request);
 /* As oc_test, but drives nothing: for whoever has many requests and calls oc_progress() once. */

@@ -64,7 +64,7 @@ struct oci_ompi_module {
 	bool disabled;		/* coll_module_disable() was passed on */
 	struct oc_team *team;	/* NULL until the first served collective */
 	bool refused;		/* there was no memory for a team: there will be none */
-	bool agreed;		/* the members have agreed where the team begins; atomic */
+	bool agreed;		/* the team is ready or refused; atomic */
 	unsigned int undecided; /* requests that wait for that (start.c); atomic */
 	uint64_t held;		/* the last look at them that found one of these */
 	/* Bootstraps of this communicator take turns, in the order of their creation. */

@@ -20,7 +20,7 @@
 enum oci_ompi_phase {
 	OCI_OMPI_IDLE,
 	OCI_OMPI_RUNNING, /* in the engine */
-	OCI_OMPI_WAITING, /* handed back, but earlier ones may come to be handed back too */
+	OCI_OMPI_WAITING, /* handed back, but earlier ones may come to be handed back, too */
 	OCI_OMPI_HANDED,  /* `inner` is under way */
 };
 
@@ -37,7 +37,7 @@ struct oci_ompi_request {
 	struct oc_request *engine;
 	ompi_request_t *inner;		  /* of the module below us */
 	struct oci_ompi_channel *channel; /* of a persistent one; NULL: the communicator's team */
-	/* Started while the members had not agreed yet where the team begins. Counted by module. */
+	/* Started while the team was under creation, and may be handed back. Counted by module. */
 	bool undecided;
 	bool settled, freed; /* with the lock of request.c */
 	unsigned int rounds; /* spent among the dead */

@@ -2,17 +2,21 @@
 /*
  * One run of a call that returns before it is over, and nonblocking calls.
  *
- * The engine may hand a call back at once, or later: where it was started while the team was under
- * creation, until the members have agreed where to begin. Then the function of the module below us
- * is started, and its request is the inner one of ours.
+ * The engine may hand a call back at once, or later: one that was started while the team was under
+ * creation, which a refusal ends. Then the function of the module below us is started, and its
+ * request is the inner one of ours.
  *
  * The modules below number their nonblocking calls on a communicator, and the members' numbers must
  * agree. So what is handed back reaches them in the order in which it was called, on each member:
- * nothing is handed over while an earlier call is undecided. Open MPI's own calls, too.
+ * nothing is handed over while an earlier call is undecided.
  */
 #include "request.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
+
+#include "opal/runtime/opal_progress.h"
 
 static unsigned int undecided(const struct oci_ompi_module *module)
 {
@@ -40,7 +44,7 @@ static struct oc_team *team_of(const struct oci_ompi_request *self)
 	return self->channel ? self->channel->team : self->module->team;
 }
 
-/* Whether the members have agreed; from then on a look at a request tells where it is. */
+/* Whether the team is ready or refused; from then on a look at a request tells where it is. */
 static bool agreed(const struct oci_ompi_request *self)
 {
 	struct oci_ompi_module *module = self->module;
@@ -239,6 +243,24 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 	return MPI_SUCCESS;
 }
 
+/*
+ * Is this call made by Open MPI's progress, as the later steps of an MPI_Comm_idup() are? Such a
+ * one comes at any place among the program's calls, here and without us: it must not wait for
+ * earlier ones, whose team may need a member that waits for the new communicator. Asked only while
+ * there are such, at the creation of a communicator.
+ */
+static bool inside_progress(void)
+{
+	void *caller[64];
+	int depth = backtrace(caller, sizeof(caller) / sizeof(caller[0]));
+	Dl_info at;
+
+	for (int i = 0; i < depth; i++)
+		if (dladdr(caller[i], &at) && at.dli_saddr == (void *)(uintptr_t)opal_progress)
+			return true;
+	return false;
+}
+
 int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		       const struct oci_mpi_call *call, ompi_request_t **request)
 {
@@ -246,7 +268,7 @@ int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 
 	oc_count_handed_back(oci_ompi_name(call->collective),
 			     "Open MPI's own call, for the creation of a communicator");
-	if (undecided(module))
+	if (undecided(module) && !inside_progress())
 		self = oci_ompi_request_new(module, comm, false);
 	if (!self)
 		return oci_ompi_previous_start(module, comm, call, request);

@@ -138,18 +138,6 @@ int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 	return error;
 }
 
-int oci_pmpi_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
-{
-	decided(comm);
-	return PMPI(Comm_idup)(comm, made, request);
-}
-
-int oci_pmpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
-{
-	decided(comm);
-	return PMPI(Comm_idup_with_info)(comm, info, made, request);
-}
-
 /*
  * Only the group's members make the call: a barrier of messages among them, by dissemination. In
  * round k one goes to rank + 2^k and one comes from rank - 2^k, which is another rank in each

@@ -87,8 +87,11 @@ struct oci_pmpi_comm {
 	bool ready;   /* the team is, and nothing of the time before is undecided */
 	uint32_t rank, size;
 	struct oc_team *team; /* NULL until the first served collective */
-	uint32_t undecided;   /* operations that began while the team was under creation; atomic */
-	uint32_t outstanding; /* operations in all; atomic */
+	/* Operations that may come to be handed back, since they began while the team was under
+	 * creation; atomic. */
+	uint32_t undecided;
+	uint64_t held; /* the last look at the records that found one of these; request.c's */
+	uint32_t outstanding;	      /* operations in all; atomic */
 	char *forced[OC_COLLECTIVES]; /* the words of info keys */
 	struct oci_pmpi_comm *alive_next, **alive_link;
 	struct oci_pmpi_comm *next; /* among the freed ones */
@@ -147,8 +150,7 @@ void oci_pmpi_bootstrap_drive(void);
 /* ---- request.c, started.c, persistent.c -------------------------------------------------------
  */
 
-/* Where the engine does not count it: it does not know yet that the call is not its own. */
-#define OCI_UNDER_CREATION "the team was under creation"
+/* Where there is no engine that could count it. */
 #define OCI_NO_TEAM "the ranks could not form a team"
 
 typedef int oci_native(const struct oci_mpi_call *call, MPI_Comm comm, MPI_Request *request);
@@ -170,6 +172,7 @@ struct oci_record {
 	MPI_Request inner;
 	struct oc_team *team; /* a persistent operation's own, or the communicator's */
 	bool persistent, active, freed, undecided;
+	bool waiting; /* handed back; earlier ones may come to be handed back, too */
 	bool nothing; /* to do: no rank has any bytes */
 	struct oci_mpi_operation operation;
 };
@@ -199,7 +202,10 @@ void oci_pmpi_drive_from_engine(void);
 void oci_pmpi_pause(uint32_t *turns);
 /* PMPI_Wait() that drives us too. */
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status);
-/* Until no operation of a communicator waits for its team: natives may be called in order. */
+/*
+ * Until no operation of a communicator waits for its team: natives may be called in order. Only in
+ * calls that may wait for the other members.
+ */
 void oci_pmpi_await_decided(struct oci_pmpi_comm *state);
 
 struct oci_record *oci_record_get(void);

@@ -61,6 +61,7 @@ struct oci_record *oci_record_get(void)
 	record->engine = NULL;
 	record->team = NULL;
 	record->persistent = record->active = record->freed = record->undecided = false;
+	record->waiting = false;
 	return record;
 }
 
@@ -251,28 +252,49 @@ static void decided(struct oci_record *record)
 	record->undecided = false;
 }
 
-/* True: over, *error is what came of it. */
-static bool step(struct oci_record *record, int *error)
+/* True: over, *error is what came of it. Else it is under way, or handed back and `waiting`. */
+static bool step_engine(struct oci_record *record, uint64_t pass, int *error)
 {
-	int result, done = 0;
+	bool known = !record->undecided || oc_team_progress(record->team);
+	int result = oc_peek(record->engine);
+
+	if (!result) {
+		if (known)
+			decided(record);
+		else
+			record->state->held = pass;
+		return false;
+	}
+	record->engine = NULL;
+	if (result == OC_HAND_BACK) {
+		record->waiting = true;
+		return false;
+	}
+	decided(record);
+	*error = result < 0 ? oci_pmpi_failure(record->team, result) :
+			      oci_mpi_store(&record->operation);
+	return true;
+}
+
+/*
+ * As above. The MPI numbers its nonblocking collectives on a communicator, so those that come back
+ * to it do so in the order of their calls: after the ones that this pass has looked at before.
+ */
+static bool step(struct oci_record *record, uint64_t pass, int *error)
+{
+	int done = 0;
 
 	*error = MPI_SUCCESS;
-	if (record->engine) {
-		result = oc_peek(record->engine);
-		if (!result)
-			return false;
-		record->engine = NULL;
-		if (result == OC_HAND_BACK) {
-			oc_count_handed_back(record->name, OCI_UNDER_CREATION);
-			*error = record->native(&record->operation.mpi, record->state->comm,
-						&record->inner);
-			decided(record);
-			return *error != MPI_SUCCESS;
-		}
-		decided(record);
-		*error = result < 0 ? oci_pmpi_failure(record->team, result) :
-				      oci_mpi_store(&record->operation);
+	if (record->engine && step_engine(record, pass, error))
 		return true;
+	if (record->engine || (record->waiting && record->state->held == pass))
+		return false;
+	if (record->waiting) {
+		record->waiting = false;
+		*error =
+			record->native(&record->operation.mpi, record->state->comm, &record->inner);
+		decided(record);
+		return *error != MPI_SUCCESS;
 	}
 	*error = PMPI(Test)(&record->inner, &done, MPI_STATUS_IGNORE);
 	return done || *error;
@@ -281,16 +303,18 @@ static bool step(struct oci_record *record, int *error)
 /* Whoever holds the lock and is called again, by the engine that it drives, leaves at once. */
 static void drive_records(void)
 {
+	static uint64_t passes; /* with the lock */
 	struct oci_record *record, *next;
 	int error;
 
 	if (!__atomic_load_n(&first, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
 		return;
+	passes++;
 	for (record = first; record; record = next) {
 		struct oci_pmpi_comm *state = record->state;
 
 		next = record->next;
-		if (!step(record, &error))
+		if (!step(record, passes, &error))
 			continue;
 		*record->link = next;
 		if (next)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nonblocking collectives: one struct oci_mpi_call, opened for the engine, with a carrier. What the
- * engine does not serve is the MPI's own request, unless the engine says so only later (the
- * communicator's team was being created): then the carrier waits for the MPI's.
+ * engine does not serve is the MPI's own request, unless that shows only later (the communicator's
+ * team was being created, and is refused), or an earlier call may be such a one: then the carrier
+ * waits for the MPI's.
  */
 #include "calls.h"
 
@@ -35,8 +36,6 @@ int oci_record_launch(struct oci_record *record, int *code)
 		result = oc_team_abandon(record->team, &o->call, o->status);
 	else
 		result = oc_start(record->team, &o->call, &record->engine);
-	if (result == OC_HAND_BACK && !ready)
-		oc_count_handed_back(record->name, OCI_UNDER_CREATION);
 	if (result == OC_HAND_BACK)
 		return OC_HAND_BACK;
 	/* A ready team decides in oc_start(); small operations are often over there, too. */
@@ -84,7 +83,14 @@ static int give_back(struct oci_record *record, const struct oci_mpi_call *call,
 	struct oci_pmpi_comm *state = record->state;
 	int error;
 
-	oci_pmpi_await_decided(state);
+	/* Acquire: pairs with the release in decided(). */
+	if (OCI_UNLIKELY(__atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE))) {
+		error = carrier_start(record);
+		*request = record->carrier;
+		record->active = record->waiting = record->undecided = true;
+		oci_record_activate(record);
+		return error;
+	}
 	error = native(call, state->comm, request);
 	oci_mpi_close(&record->operation);
 	oci_record_put(record);

@@ -73,7 +73,6 @@ static bool neighbors(MPI_Comm comm, const char *name)
 	if (!state)
 		return false;
 	oc_count_handed_back(name, "neighbourhood collectives are left to the MPI");
-	oci_pmpi_await_decided(state);
 	return oci_pmpi_job.together && state->known;
 }
 
@@ -86,6 +85,7 @@ static bool neighbors(MPI_Comm comm, const char *name)
                                                                                     \
 		if (!neighbors(comm, name))                                         \
 			return PMPI(Name)(LIST arguments, comm);                    \
+		oci_pmpi_await_decided(oci_pmpi_comm_get(comm));                    \
 		error = PMPI(Iname)(LIST arguments, comm, &request);                \
 		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE); \
 	}                                                                           \

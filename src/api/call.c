@@ -376,58 +376,49 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 	}
 }
 
-/* Is this call one that the ranks have agreed to serve? Counts it when not. */
-static int decide_to_serve(struct oc_team *team)
+bool oci_call_is_mpis(const struct oc_team *team, const struct oc_call *call)
 {
-	int serve = 1;
+	const struct oci_forced *forced = &team->forced[call->collective];
 
-	pthread_mutex_lock(&oci_engine.lock);
-	if (team->team.state == OCI_TEAM_REFUSED || team->team.calls < team->team.switch_at) {
-		team->team.calls++;
-		serve = OC_HAND_BACK;
-	}
-	pthread_mutex_unlock(&oci_engine.lock);
-	return serve;
+	if (!forced->forced || forced->choice.algorithm != OCI_CHOICE_MPI)
+		return false;
+	oci_count_back((enum oci_collective)call->collective, MPI_CHOSEN);
+	return true;
+}
+
+int oci_call_refused(const struct oc_call *call)
+{
+	oci_count_back((enum oci_collective)call->collective, "the ranks could not form a team");
+	return OC_HAND_BACK;
 }
 
 /* Looks at a team under creation before its waiter gives its CPU away: the rounds of a bootstrap
  * take some microseconds each, a turn of whoever else wants the CPU takes milliseconds. */
 #define AWAIT_SPINS 1000
 
-int oci_team_await(struct oc_team *team)
+static void team_await(struct oc_team *team)
 {
 	for (unsigned int turn = 0; oc_team_progress(team) == 0; turn++) {
 		oci_wait_drive();
 		if (turn >= AWAIT_SPINS || team->team.oversubscribed)
 			oci_os_yield();
 	}
-	return decide_to_serve(team);
 }
 
 /* 0: the engine serves this call, unless the selector says otherwise. */
 static int enter(struct oc_team *team, const struct oc_call *call)
 {
-	int result;
-
-	if (__builtin_expect(team->team.state != OCI_TEAM_READY ||
-				     team->team.calls < team->team.switch_at,
-			     0)) {
-		result = oci_team_await(team);
-		if (result == OC_HAND_BACK)
-			oci_count_back((enum oci_collective)call->collective,
-				       team->team.state == OCI_TEAM_REFUSED ?
-					       "the ranks could not form a team" :
-					       "the team was under creation");
-		if (result != 1)
-			return result;
+	if (__builtin_expect(team->team.state != OCI_TEAM_READY, 0)) {
+		team_await(team);
+		if (team->team.state == OCI_TEAM_REFUSED)
+			return oci_call_refused(call);
 	}
 	return team->team.error;
 }
 
 int oc_team_serves(struct oc_team *team, const struct oc_call *call)
 {
-	return team->team.state == OCI_TEAM_READY && team->team.calls >= team->team.switch_at &&
-	       choose(team, call).algorithm != OCI_CHOICE_MPI;
+	return team->team.state == OCI_TEAM_READY && choose(team, call).algorithm != OCI_CHOICE_MPI;
 }
 
 int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)

@@ -110,8 +110,10 @@ int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
 void oci_operation_end(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);
-/* Brings the team up, waiting. 1 use it, or OC_HAND_BACK. */
-int oci_team_await(struct oc_team *team);
+/* Was such a call forced back to the MPI? Counts it then. */
+bool oci_call_is_mpis(const struct oc_team *team, const struct oc_call *call);
+/* OC_HAND_BACK, counted: the call's team was refused. */
+int oci_call_refused(const struct oc_call *call);
 
 /* call_blocks.c: the v-variants. Has the call the tables and buffers that it needs on this rank? */
 bool oci_call_has_blocks(const struct oc_team *team, const struct oc_call *call);

@@ -107,7 +107,6 @@ static int one_call(struct job *j, size_t unit, const struct oc_op *op, bool in_
 		(in_place ? j->recv : j->send)[i] = byte_of(n, rank, i);
 	memset(j->recv + filled, 0x5a, 64);
 	expect(j->want, &parts[rank], size, n, op);
-	/* The first one blocks: a request would be handed back while the team comes up. */
 	if (n % 3 != 2) {
 		result = oc_collective(j->team, &call);
 	} else {

@@ -38,14 +38,11 @@ static bool request_prepare(struct oc_request *r)
 
 	if (team->state < OCI_TEAM_READY)
 		return false;
-	if (team->state == OCI_TEAM_REFUSED || team->calls < team->switch_at) {
-		team->calls++;
-		r->result = OC_HAND_BACK;
-		r->over = true;
-		return false;
-	}
-	result = team->error ? team->error :
-			       oci_operation_prepare(r->team, &r->call, &r->operation);
+	if (team->state == OCI_TEAM_REFUSED)
+		result = oci_call_refused(&r->call);
+	else
+		result = team->error ? team->error :
+				       oci_operation_prepare(r->team, &r->call, &r->operation);
 	if (result) {
 		r->result = result;
 		r->over = true;
@@ -153,7 +150,6 @@ int oc_progress(void)
 
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
 {
-	struct oci_team *t = &team->team;
 	struct oc_call placed, whole;
 	struct oc_request *r;
 	int result;
@@ -162,6 +158,9 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	result = oci_call_check(team, call);
 	if (result)
 		return result;
+	/* This much is known before the team is. */
+	if (oci_call_is_mpis(team, call))
+		return OC_HAND_BACK;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
@@ -174,11 +173,9 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	pthread_mutex_lock(&oci_engine.lock);
 	oci_creating_add(team);
 	oci_creation_step(team);
-	/* Before its verdict a rank is free to hand back; after it, it must know where to begin. */
-	if (t->state < OCI_TEAM_VERDICT ||
-	    (t->state >= OCI_TEAM_READY && !team->outstanding && !request_prepare(r) && r->over)) {
-		result = t->state < OCI_TEAM_VERDICT ? OC_HAND_BACK : r->result;
-		t->calls += t->state < OCI_TEAM_VERDICT;
+	if (team->team.state >= OCI_TEAM_READY && !team->outstanding && !request_prepare(r) &&
+	    r->over) {
+		result = r->result;
 		pthread_mutex_unlock(&oci_engine.lock);
 		free(r);
 		return result;

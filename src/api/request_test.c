@@ -274,13 +274,16 @@ static void a_team_with_outstanding_operations_is_not_destroyed(void **state)
 	oct_board_destroy(board);
 }
 
-/* The first use is a nonblocking call: it never blocks, and the ranks agree where to begin. */
-static void first_use_by_a_nonblocking_call_agrees_on_the_first_served(void **state)
+/*
+ * The first use is a nonblocking call: it never blocks, and it is served, with all that come before
+ * the other member has begun.
+ */
+static void first_uses_by_nonblocking_calls_wait_for_the_team(void **state)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
-	unsigned int back[2] = { 0 }, served[2] = { 0 };
-	struct oc_call barrier = { .collective = OC_BARRIER };
+	struct oc_request *request[2][CALLS];
+	int32_t in[2][CALLS], out[2][CALLS];
 
 	(void)state;
 	for (uint32_t r = 0; r < 2; r++) {
@@ -288,32 +291,31 @@ static void first_use_by_a_nonblocking_call_agrees_on_the_first_served(void **st
 
 		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
 	}
-	for (unsigned int n = 0; n < 20; n++) {
-		struct oc_request *request[2];
-		int result[2];
+	for (uint32_t r = 0; r < 2; r++) {
+		for (int n = 0; n < CALLS; n++) {
+			struct oc_call bcast = { .collective = OC_BCAST,
+						 .send = r ? &out[r][n] : &in[r][n],
+						 .bytes = 4 };
 
-		/* Rank 0 is ahead by a call while the team comes up. */
-		for (uint32_t r = 0; r < 2; r++) {
-			result[r] = oc_start(teams[r], &barrier, &request[r]);
-			assert_true(result[r] == 0 || result[r] == OC_HAND_BACK);
-			if (result[r] == OC_HAND_BACK)
-				back[r]++;
-		}
-		for (uint32_t r = 0; r < 2; r++) {
-			if (result[r])
-				continue;
-			result[r] = oc_wait(request[r]);
-			assert_true(result[r] == 0 || result[r] == OC_HAND_BACK);
-			back[r] += result[r] == OC_HAND_BACK;
-			served[r] += result[r] == 0;
+			in[r][n] = 100 + n;
+			out[r][n] = 0;
+			assert_int_equal(oc_start(teams[r], &bcast, &request[r][n]), 0);
 		}
 	}
-	assert_int_equal(back[0], back[1]);
-	assert_int_equal(served[0], served[1]);
-	assert_true(served[0] > 0);
+	for (int n = CALLS - 1; n >= 0; n--) {
+		for (uint32_t r = 0; r < 2; r++)
+			assert_int_equal(oc_wait(request[r][n]), 0);
+		assert_int_equal(out[1][n], 100 + n);
+	}
 	for (uint32_t r = 0; r < 2; r++)
-		oc_team_destroy(teams[r]);
+		assert_int_equal(oc_team_destroy(teams[r]), 0);
 	oct_board_destroy(board);
+}
+
+static int fails(void *context)
+{
+	(void)context;
+	return -EIO;
 }
 
 /*
@@ -323,36 +325,42 @@ static void first_use_by_a_nonblocking_call_agrees_on_the_first_served(void **st
 static void a_request_decided_by_the_creation_is_on_no_list(void **state)
 {
 	struct oct_board *board = oct_board_create(2);
+	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
 	struct oc_call barrier = { .collective = OC_BARRIER };
 	struct oc_request *request;
-	struct oc_team *teams[2];
-	int result = 0;
+	struct oc_team *team;
 
 	(void)state;
-	for (uint32_t r = 0; r < 2; r++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
-
-		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
-	}
-	/* Rank 0 is ahead by a call, so the first one of rank 1 will not be served. */
-	assert_int_equal(oc_start(teams[0], &barrier, &request), OC_HAND_BACK);
-	while (oc_team_progress(teams[1]) == 0 && teams[1]->team.state != OCI_TEAM_VERDICT)
-		if (teams[1]->team.state == OCI_TEAM_DECLARE)
-			oc_team_progress(teams[0]);
-	assert_int_equal(oc_start(teams[1], &barrier, &request), 0);
+	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
+	assert_int_equal(oc_start(team, &barrier, &request), 0);
 	assert_int_equal(oc_peek(request), 0);
-	while (!result) {
-		assert_true(oc_team_progress(teams[0]) >= 0);
-		assert_true(oc_team_progress(teams[1]) >= 0);
-		result = oci_engine.first ? 0 : oc_peek(request);
-		assert_true(result || teams[1]->team.state < OCI_TEAM_READY);
-	}
-	assert_int_equal(result, OC_HAND_BACK);
-	assert_int_equal(teams[1]->outstanding, 0);
+	assert_int_equal(team->outstanding, 1);
+	team->team.bootstrap.allgather_test = fails;
+	assert_int_equal(oc_team_progress(team), -EIO);
+	assert_null(oci_engine.first);
+	assert_int_equal(team->outstanding, 0);
+	assert_int_equal(oc_peek(request), OC_HAND_BACK);
+	assert_int_equal(oc_start(team, &barrier, &request), OC_HAND_BACK);
 	oc_progress();
-	for (uint32_t r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	assert_int_equal(oc_team_destroy(team), 0);
 	assert_int_equal(oci_engine.pending, 0);
+	oct_board_destroy(board);
+}
+
+/* What the caller has forced to its own algorithms it knows before there is a team. */
+static void a_call_forced_back_does_not_wait_for_the_team(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	struct oc_request *request;
+	struct oc_team *team;
+
+	(void)state;
+	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
+	assert_int_equal(oc_team_force(team, "barrier", "mpi"), 0);
+	assert_int_equal(oc_start(team, &barrier, &request), OC_HAND_BACK);
+	assert_int_equal(oc_team_destroy(team), 0);
 	oct_board_destroy(board);
 }
 
@@ -364,8 +372,9 @@ int main(void)
 		cmocka_unit_test(every_copy_fails_and_is_recovered),
 		cmocka_unit_test(short_copies_are_continued),
 		cmocka_unit_test(a_team_with_outstanding_operations_is_not_destroyed),
-		cmocka_unit_test(first_use_by_a_nonblocking_call_agrees_on_the_first_served),
+		cmocka_unit_test(first_uses_by_nonblocking_calls_wait_for_the_team),
 		cmocka_unit_test(a_request_decided_by_the_creation_is_on_no_list),
+		cmocka_unit_test(a_call_forced_back_does_not_wait_for_the_team),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
  *
  *   HELLO    who I am, where my segment and region are, what I was told to do
  *   DECLARE  only under Yama scope 1: everyone has declared its tracer
- *   VERDICT  which peers I mapped and what I can do to each; how many calls I have handed back
+ *   VERDICT  which peers I mapped and what I can do to each
  *
  * Whatever is decided is decided from gathered data alone, so all ranks decide alike. A rank that
  * cannot take part says so in its message and goes on gathering: nobody waits in vain.
@@ -49,7 +49,6 @@ struct oci_hello {
 struct oci_verdict {
 	int32_t error;
 	uint32_t reserved;
-	uint64_t calls;
 	/* uint32_t can[size] follows */
 };
 
@@ -353,7 +352,6 @@ static int team_probe(struct oci_team *team)
 		if (why[0])
 			oci_info("rank %u: %s; this pair copies through shared memory", r, why);
 	}
-	c->verdict->calls = team->calls;
 	return gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes, c->verdicts);
 }
 
@@ -394,10 +392,6 @@ static int team_agree(struct oci_team *team)
 				     strerror(-verdict->error));
 			return verdict->error;
 		}
-		/* A rank whose count is lower hands back until it has caught up; nobody is beyond:
-		 * after its verdict a rank waits with its next call until this point. */
-		if (verdict->calls > team->switch_at)
-			team->switch_at = verdict->calls;
 		for (uint32_t s = 0; s < r; s++) {
 			if (pair_mechanism(c, r, s) == OCI_MECH_SHM)
 				team->single_copy = false;

@@ -75,9 +75,6 @@ struct oci_team {
 	uint64_t history[2 * OCI_LANES]; /* as in oci_progress_block, by d % (2 * OCI_LANES) */
 	uint32_t stranger;		 /* rank + 1 whose history is another; relaxed atomic */
 
-	uint64_t calls;	    /* collectives called while under creation, handed back */
-	uint64_t switch_at; /* the number of calls after which the ranks use the team */
-
 	int error;     /* why the team is unusable, or 0 */
 	int dead_rank; /* named by -EOWNERDEAD, else -1 */
 	char sentence[512];

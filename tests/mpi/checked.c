@@ -371,7 +371,7 @@ void checked_own_handles(struct checked *c)
 		return;
 	own_types(&c->send);
 	own_types(&c->recv);
-	c->own_types = 1;
+	c->own_types = c->had_own_handles = 1;
 	if (checked_is_reduction(c->spec.collective)) {
 		MPI_Op_create(uses_maps(c) ? layout->maps_function : layout->sum_function,
 			      !uses_maps(c), &c->own_op);
@@ -471,21 +471,27 @@ void checked_count(const struct checked *c)
 
 static const char *describe(const struct checked *c)
 {
-	static char text[256];
+	static char text[512 + MPI_MAX_OBJECT_NAME];
+	char name[MPI_MAX_OBJECT_NAME];
+	int length;
 
-	snprintf(
-		text, sizeof(text),
-		"%s of blocks of %d elements, root %d of %d ranks, %s, shape %u, from '%s' to '%s'",
-		case_names[c->spec.collective], c->spec.elements, c->spec.root, c->ranks,
-		c->spec.in_place ? "in place" : "two buffers", c->spec.shape,
-		c->send.layout[0] ? c->send.layout[0]->name : "",
-		c->recv.layout[0] ? c->recv.layout[0]->name : "");
+	MPI_Comm_get_name(c->comm, name, &length);
+	snprintf(text, sizeof(text),
+		 "%s %s number %llu on %s of blocks of %d elements, root %d of %d ranks, %s, "
+		 "shape %u, from '%s' to '%s', %s",
+		 form_names[c->form], case_names[c->spec.collective],
+		 (unsigned long long)c->spec.salt, name, c->spec.elements, c->spec.root, c->ranks,
+		 c->spec.in_place ? "in place" : "two buffers", c->spec.shape,
+		 c->send.layout[0] ? c->send.layout[0]->name : "",
+		 c->recv.layout[0] ? c->recv.layout[0]->name : "",
+		 c->had_own_handles ? "types of its own" : "types of all");
 	return text;
 }
 
 int checked_call(struct checked *c)
 {
 	checked_count(c);
+	c->form = FORM_BLOCKING;
 	return form_call(&c->arguments);
 }
 
@@ -503,11 +509,13 @@ static void must_succeed(const struct checked *c, int error, const char *what)
 void checked_start(struct checked *c)
 {
 	checked_count(c);
+	c->form = FORM_NONBLOCKING;
 	must_succeed(c, form_start(&c->arguments, &c->request), "nonblocking");
 }
 
 void checked_init(struct checked *c)
 {
+	c->form = FORM_PERSISTENT;
 	must_succeed(c, form_init(&c->arguments, &c->request), "persistent");
 }
 

@@ -47,9 +47,11 @@ struct checked {
 	struct checked_side send, recv;
 	struct arguments arguments;
 	MPI_Request request;
-	MPI_Op own_op;	  /* MPI_OP_NULL: the layout's */
-	int own_types;	  /* the types in `arguments` are this call's */
-	int keep_handles; /* until the end, because the MPI by itself does not */
+	enum form form;	     /* the last one used */
+	MPI_Op own_op;	     /* MPI_OP_NULL: the layout's */
+	int own_types;	     /* the types in `arguments` are this call's */
+	int had_own_handles; /* and were, though they are freed */
+	int keep_handles;    /* until the end, because the MPI by itself does not */
 };
 
 /* `call` lies where it lies until it is closed: the MPI keeps addresses of what is in it. */
