@@ -15,15 +15,6 @@
 
 #include "plan/exec.h"
 
-/*
- * Chunks are a fifth of the range, within [32 KiB, 512 KiB]. Measured, 2 cores, Bcast of 256 KiB
- * between 2 ranks: 20.6 us in sixteenths, 17.4 in eighths, 14.8 in fifths (docs/results.md): each
- * chunk is a system call that begins by pinning pages, and an odd number suits the two ends, of
- * which the one that writes is the faster. Above 512 KiB a peer's request would wait too long.
- */
-#define CHUNK_LEAST ((size_t)32 << 10)
-#define CHUNK_MOST ((size_t)512 << 10)
-
 struct chunks {
 	size_t bytes; /* of a chunk; the last may be shorter */
 	uint64_t count;
@@ -31,15 +22,8 @@ struct chunks {
 
 static struct chunks chunks_of(size_t bytes)
 {
-	size_t size = (bytes / 5 + 4095) / 4096 * 4096;
+	size_t size = oci_share_chunk(bytes);
 
-	if (size < CHUNK_LEAST)
-		size = CHUNK_LEAST;
-	if (size > CHUNK_MOST)
-		size = CHUNK_MOST;
-	/* The claim word counts to 2^32. */
-	while ((bytes + size - 1) / size > UINT32_MAX)
-		size *= 2;
 	return (struct chunks){ size, (bytes + size - 1) / size };
 }
 
