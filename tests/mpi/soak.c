@@ -184,6 +184,21 @@ static void flush_all(void)
 	message_pending = 0;
 }
 
+/*
+ * The persistent collectives of MPICH 4.0.2 itself do not work (stock_faults.c shows it): only
+ * where they are ours, and decided alike on all ranks. A half with one rank is never served.
+ */
+static int persistent_works(int which)
+{
+	if (which == SHORT_LIVED || getenv("OC_TEST_STOCK"))
+		return 0;
+#ifdef MPICH_VERSION
+	if ((which == HALF || which == GRANDCHILD) && ranks < 4)
+		return 0;
+#endif
+	return 1;
+}
+
 static void one_call(int which)
 {
 	struct checked_spec spec = next_spec(which);
@@ -196,8 +211,7 @@ static void one_call(int which)
 	 * another one. */
 	if (size == 1)
 		own = 1;
-	/* MPICH's own persistent Gather and Scatter move nothing: only where they are ours. */
-	if (form == 3 && (which == SHORT_LIVED || getenv("OC_TEST_STOCK")))
+	if (form == 3 && !persistent_works(which))
 		form = 2;
 	calls++;
 	if (form < 2 || pending_count == MOST_PENDING) {
