@@ -96,6 +96,14 @@ double oci_model_flag_s(const struct oci_model *model, enum oci_model_distance d
 	return model->flag[distance].value;
 }
 
+double oci_model_flag_more_s(const struct oci_model *model, enum oci_model_distance distance)
+{
+	double alone = oci_model_flag_s(model, distance);
+
+	return model->flag_more.given && model->flag_more.value < alone ? model->flag_more.value :
+									  alone;
+}
+
 double oci_model_domain_s(const struct oci_model *model, double copiers)
 {
 	return copiers * model->domain.value;

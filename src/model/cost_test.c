@@ -92,6 +92,11 @@ static void a_term_that_is_not_given_is_left_out(void **state)
 	give(&model, "flag.machine", 3e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 3e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_PACKAGE), 1e-7);
+	/* Nothing is known of rows: each flag as the first; never dearer than that. */
+	close_to(oci_model_flag_more_s(&model, OCI_MODEL_MACHINE), 3e-7);
+	give(&model, "flag.more", 2e-7);
+	close_to(oci_model_flag_more_s(&model, OCI_MODEL_MACHINE), 2e-7);
+	close_to(oci_model_flag_more_s(&model, OCI_MODEL_CACHE), 1e-7);
 }
 
 static void rates_change_beyond_the_cache_and_between_packages(void **state)

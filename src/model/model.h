@@ -99,10 +99,12 @@ struct oci_model {
 
 	struct oci_model_copy copy[OCI_MODEL_MECHANISMS];
 	struct oci_term flag[OCI_MODEL_DISTANCES]; /* [s] from a store to the waiting rank's load */
-	struct oci_term memcpy_cache;		   /* [s/B] local copy, both buffers in cache */
-	struct oci_term memcpy_memory;		   /* [s/B] local copy beyond cache_bytes */
-	struct oci_term cache_bytes; /* [B] a copy's source and target together: still in cache */
-	struct oci_term reduce;	     /* [s/B] of one operand: the sum of doubles into a buffer */
+	struct oci_term flag_more; /* [s] each further flag of a row that is up: loads overlap; not
+				    * given: as the first */
+	struct oci_term memcpy_cache;  /* [s/B] local copy, both buffers in cache */
+	struct oci_term memcpy_memory; /* [s/B] local copy beyond cache_bytes */
+	struct oci_term cache_bytes;   /* [B] a copy's source and target together: still in cache */
+	struct oci_term reduce;	       /* [s/B] of one operand: the sum of doubles into a buffer */
 	struct oci_term domain;	  /* [s/B] bytes copied by all cores of a memory domain at once */
 	struct oci_term call;	  /* [s] a collective call besides its copies and flags */
 	struct oci_term op;	  /* [s] an operation of a plan besides what it copies or awaits */
@@ -138,6 +140,8 @@ double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism 
 double oci_model_memcpy_s(const struct oci_model *model, size_t bytes);
 double oci_model_reduce_s(const struct oci_model *model, size_t bytes);
 double oci_model_flag_s(const struct oci_model *model, enum oci_model_distance distance);
+/* A flag that is up, looked at right after another one. */
+double oci_model_flag_more_s(const struct oci_model *model, enum oci_model_distance distance);
 /* Seconds per byte at least, of each of `copiers` that share a memory domain. */
 double oci_model_domain_s(const struct oci_model *model, double copiers);
 

@@ -48,6 +48,7 @@ static const struct oci_term_info table[] = {
 	{ "flag.package", "s", "a flag, in one package", SECONDS, AT(flag[OCI_MODEL_PACKAGE]), 0 },
 	{ "flag.machine", "s", "a flag, between packages", SECONDS, AT(flag[OCI_MODEL_MACHINE]),
 	  0 },
+	{ "flag.more", "s", "each further flag of a row that is up", SECONDS, AT(flag_more), 0 },
 	{ "memcpy.cache", "s/B", "local copy, in cache", PER_BYTE, AT(memcpy_cache), 0 },
 	{ "memcpy.memory", "s/B", "local copy, in memory", PER_BYTE, AT(memcpy_memory), 0 },
 	{ "cache.bytes", "B", "source and target together that stay in cache", 1.0, 1e12,

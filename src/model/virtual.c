@@ -162,15 +162,15 @@ int oci_virtual_run(const struct oci_virtual_call *call, struct oci_virtual_resu
 	struct oci_virtual_world w = { 0 };
 	int error = world_create(&w, call);
 	uint32_t rank;
-	double ns;
+	double at_s;
 
-	while (!error && oci_queue_pop(&w, &rank, &ns)) {
+	while (!error && oci_queue_pop(&w, &rank, &at_s)) {
 		/* All of one moment first, so that copies which start together share from the
 		 * start, then the rates. */
-		w.now_s = ns;
+		w.now_s = at_s;
 		run_event(&w, rank);
-		while (w.heap_count && w.event_s[w.heap[0]] == ns) {
-			oci_queue_pop(&w, &rank, &ns);
+		while (w.heap_count && w.event_s[w.heap[0]] == at_s) {
+			oci_queue_pop(&w, &rank, &at_s);
 			run_event(&w, rank);
 		}
 		oci_task_settle(&w);

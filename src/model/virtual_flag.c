@@ -10,6 +10,12 @@ double oci_virtual_latency(const struct oci_virtual_world *w, uint32_t a, uint32
 							     oci_virtual_core(w, b)));
 }
 
+static double latency_more(const struct oci_virtual_world *w, uint32_t a, uint32_t b)
+{
+	return oci_model_flag_more_s(w->model, oci_model_distance(w->model, oci_virtual_core(w, a),
+								  oci_virtual_core(w, b)));
+}
+
 const struct oci_virtual_event *oci_virtual_raised(const struct oci_virtual_world *w, uint32_t rank,
 						   enum oci_virtual_flag flag, uint32_t value)
 {
@@ -60,7 +66,7 @@ void oci_virtual_raise(struct oci_virtual_world *w, uint32_t rank, enum oci_virt
 		events->room = room;
 	}
 	events->list[events->count++] =
-		(struct oci_virtual_event){ .value = value, .ns = r->now_s };
+		(struct oci_virtual_event){ .value = value, .at_s = r->now_s };
 	wake(w, events);
 	if (flag != OCI_VIRTUAL_POST || !w->helpers)
 		return;
@@ -81,6 +87,7 @@ bool oci_virtual_await(struct oci_virtual_world *w, uint32_t rank, uint32_t peer
 	const struct oci_virtual_event *event = oci_virtual_raised(w, peer, flag, value);
 	uint32_t *seen = &w->seen[flag][(size_t)rank * w->size + peer];
 	double latency = oci_virtual_latency(w, rank, peer);
+	bool row = r->row;
 
 	if (!event) {
 		if (r->state != OCI_VIRTUAL_WAITS) {
@@ -93,11 +100,11 @@ bool oci_virtual_await(struct oci_virtual_world *w, uint32_t rank, uint32_t peer
 	if (event - events->list < (ptrdiff_t)*seen)
 		return true;
 	*seen = (uint32_t)(event - events->list) + 1;
-	if (event->ns > r->now_s)
-		r->now_s = event->ns;
+	if (event->at_s > r->now_s)
+		r->now_s = event->at_s;
 	r->now_s += latency;
 	/* Values that came while this one was on its way came with it. */
-	while (*seen < events->count && events->list[*seen].ns + latency <= r->now_s)
+	while (*seen < events->count && events->list[*seen].at_s + latency <= r->now_s)
 		(*seen)++;
 	return true;
 }

@@ -43,21 +43,21 @@ static void sink(struct oci_virtual_world *w, uint32_t at)
 	put(w, at, rank);
 }
 
-void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double ns)
+void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double at_s)
 {
-	w->event_s[rank] = ns;
+	w->event_s[rank] = at_s;
 	if (w->heap_at[rank] == OCI_NOBODY)
 		put(w, w->heap_count++, rank);
 	rise(w, w->heap_at[rank]);
 	sink(w, w->heap_at[rank]);
 }
 
-bool oci_queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *ns)
+bool oci_queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *at_s)
 {
 	if (!w->heap_count)
 		return false;
 	*rank = w->heap[0];
-	*ns = w->event_s[*rank];
+	*at_s = w->event_s[*rank];
 	w->heap_at[*rank] = OCI_NOBODY;
 	if (--w->heap_count) {
 		put(w, 0, w->heap[w->heap_count]);

@@ -70,13 +70,13 @@ static size_t helped_bytes(const struct oci_virtual_rank *r, const struct oci_op
 }
 
 /* When the helper sees the peer's POST; false: there is none yet. */
-static bool seen_at(const struct oci_virtual_world *w, uint32_t rank, uint32_t peer, double *ns)
+static bool seen_at(const struct oci_virtual_world *w, uint32_t rank, uint32_t peer, double *at_s)
 {
 	const struct oci_virtual_event *event = oci_virtual_raised(w, peer, OCI_VIRTUAL_POST, 1);
 
 	if (!event)
 		return false;
-	*ns = event->ns + oci_virtual_latency(w, rank, peer);
+	*at_s = event->at_s + oci_virtual_latency(w, rank, peer);
 	return true;
 }
 
@@ -95,16 +95,16 @@ bool oci_virtual_help(struct oci_virtual_world *w, uint32_t rank, const struct o
 		struct oci_virtual_claim *c = &w->ranks[peer].claim;
 		size_t bytes = helped_bytes(r, op, peer);
 		uint64_t count = chunk_count(bytes);
-		double ns;
+		double at_s;
 
-		if (!seen_at(w, rank, peer, &ns)) {
+		if (!seen_at(w, rank, peer, &at_s)) {
 			missing = true;
 			continue;
 		}
 		if (!bytes || c->front + c->back >= count)
 			continue;
-		if (ns > r->now_s) {
-			later = later && later < ns ? later : ns;
+		if (at_s > r->now_s) {
+			later = later && later < at_s ? later : at_s;
 			continue;
 		}
 		r->helped = index;

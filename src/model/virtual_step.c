@@ -182,7 +182,7 @@ static bool run_op(struct oci_virtual_world *w, uint32_t rank, const struct oci_
 void oci_virtual_next(struct oci_virtual_rank *r)
 {
 	r->pc++;
-	r->begun = false;
+	r->begun = r->row = false;
 }
 
 void oci_virtual_go(struct oci_virtual_world *w, uint32_t rank)

@@ -136,6 +136,9 @@ static void a_row_of_flags_is_looked_at_one_after_the_other(void **state)
 	readers(4, true);
 	/* All three read at once: gamma(3) = 3; then the root looks at three flags. */
 	is(run_at(100, NULL, NULL).end_s, 7 + 10 + 100 + 5 * 3 + 3 * 7);
+	/* Loads overlap where nothing has to be waited for. */
+	give("flag.more", 2);
+	is(run_at(100, NULL, NULL).end_s, 7 + 10 + 100 + 5 * 3 + 7 + 2 * 2);
 }
 
 static void flags_take_longer_from_farther_away(void **state)

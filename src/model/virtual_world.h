@@ -25,7 +25,7 @@ enum oci_virtual_flag { OCI_VIRTUAL_POST, OCI_VIRTUAL_ACK, OCI_VIRTUAL_FLAGS };
 
 struct oci_virtual_event {
 	uint32_t value;
-	double ns;
+	double at_s;
 };
 
 /* All values that a flag had, in order, and who waits for the next. */
@@ -71,6 +71,7 @@ struct oci_virtual_rank {
 	uint32_t v;
 	uint32_t pc, at; /* at: peers of a wait that are through */
 	uint64_t segment;
+	bool row;   /* the last look was at a flag of the same operation */
 	bool begun; /* the operation at pc has been charged */
 	double now_s;
 	enum oci_virtual_state state;
@@ -110,8 +111,8 @@ struct oci_virtual_world {
 };
 
 /* virtual_queue.c */
-void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double ns); /* adds or moves */
-bool oci_queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *ns);
+void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double at_s); /* adds or moves */
+bool oci_queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *at_s);
 
 /* virtual_task.c */
 uint32_t oci_virtual_core(const struct oci_virtual_world *w, uint32_t rank);
