@@ -87,7 +87,6 @@ bool oci_virtual_await(struct oci_virtual_world *w, uint32_t rank, uint32_t peer
 	const struct oci_virtual_event *event = oci_virtual_raised(w, peer, flag, value);
 	uint32_t *seen = &w->seen[flag][(size_t)rank * w->size + peer];
 	double latency = oci_virtual_latency(w, rank, peer);
-	bool row = r->row;
 
 	if (!event) {
 		if (r->state != OCI_VIRTUAL_WAITS) {
@@ -102,7 +101,10 @@ bool oci_virtual_await(struct oci_virtual_world *w, uint32_t rank, uint32_t peer
 	*seen = (uint32_t)(event - events->list) + 1;
 	if (event->at_s > r->now_s)
 		r->now_s = event->at_s;
+	else if (r->row)
+		latency = latency_more(w, rank, peer);
 	r->now_s += latency;
+	r->row = true;
 	/* Values that came while this one was on its way came with it. */
 	while (*seen < events->count && events->list[*seen].at_s + latency <= r->now_s)
 		(*seen)++;
