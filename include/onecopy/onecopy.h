@@ -91,7 +91,8 @@ OC_API int oc_team_dead_rank(const struct oc_team *team);
  * Forces the algorithm of a collective on this team: "knomial:4", "auto" (the selector again) or
  * "mpi" (hand back). At any time, also before the team is ready; all members, with the same words,
  * at the same place among their collectives.
- * -EINVAL: unknown collective or algorithm; oc_team_error() lists the valid ones.
+ * -EINVAL: unknown collective or algorithm, oc_team_error() lists the valid ones; or one that
+ * cannot run on so many ranks (allgather=ring-neighbor:2 on 4), oc_team_error() says what it needs.
  */
 OC_API int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm);
 

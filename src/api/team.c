@@ -48,6 +48,36 @@ static void parse_environment(void)
 	}
 }
 
+/* Can an algorithm that was forced serve no call at all with so many ranks? Then says why. */
+static bool is_unfit(enum oci_collective collective, const struct oci_forced *forced, uint32_t size,
+		     char *why, size_t n)
+{
+	struct oci_shape shape = { .collective = collective, .unit = 1, .size = size };
+	const struct oci_algorithm *a;
+
+	if (!forced->forced || forced->choice.algorithm == OCI_CHOICE_MPI)
+		return false;
+	a = oci_algorithm(collective, forced->choice.algorithm);
+	if (!a->needs || a->fits(&shape, forced->choice.parameter))
+		return false;
+	snprintf(why, n, "%s cannot be %s:%u on a team of %u: it needs %s",
+		 oci_collective_name(collective), a->name, forced->choice.parameter, size,
+		 a->needs);
+	return true;
+}
+
+/* One line a process and collective is enough, however many communicators it has. */
+static void warn_of_unfit(const struct oc_team *team)
+{
+	static bool warned[OCI_COLLECTIVES];
+	char why[256];
+
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++)
+		if (is_unfit(c, &forced_by_environment[c], team->team.size, why, sizeof(why)) &&
+		    !__atomic_exchange_n(&warned[c], true, __ATOMIC_RELAXED))
+			oci_warn("%s; the automatic choice is used", why);
+}
+
 /* In a child of fork(2): teams, requests and memory are the parent's; a new team starts afresh. */
 static void fork_child(void)
 {
@@ -82,6 +112,7 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 		return error;
 	}
 	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
+	warn_of_unfit(team);
 	pthread_mutex_lock(&oci_engine.lock);
 	team->next = oci_engine.teams;
 	team->link = &oci_engine.teams;
@@ -178,7 +209,8 @@ int oc_team_dead_rank(const struct oc_team *team)
 int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm)
 {
 	const char *expected = "";
-	char valid[128] = "";
+	char valid[128] = "", why[256];
+	struct oci_forced forced;
 	int error;
 
 	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
@@ -186,14 +218,21 @@ int oc_team_force(struct oc_team *team, const char *collective, const char *algo
 			 c ? ", " : "", oci_collective_name(c));
 		if (strcmp(oci_collective_name(c), collective))
 			continue;
-		pthread_mutex_lock(&oci_engine.lock);
-		oci_recent_forget(team);
-		error = oci_forced_parse(c, algorithm, &team->forced[c], &expected);
-		pthread_mutex_unlock(&oci_engine.lock);
-		if (error)
+		error = oci_forced_parse(c, algorithm, &forced, &expected);
+		if (error) {
 			oci_team_say(&team->team, "%s has no algorithm '%s'; valid are: %s",
 				     collective, algorithm, expected);
-		return error;
+			return error;
+		}
+		if (is_unfit(c, &forced, team->team.size, why, sizeof(why))) {
+			oci_team_say(&team->team, "%s", why);
+			return -EINVAL;
+		}
+		pthread_mutex_lock(&oci_engine.lock);
+		oci_recent_forget(team);
+		team->forced[c] = forced;
+		pthread_mutex_unlock(&oci_engine.lock);
+		return 0;
 	}
 	oci_team_say(&team->team, "there is no collective '%s'; valid are: %s", collective, valid);
 	return -EINVAL;

@@ -92,6 +92,30 @@ static void mismatched_roots_are_an_error_not_a_hang(void **state)
 	assert_int_equal(oct_fork_team(3, 20, -1, rank_0_calls_another_root, NULL), 0);
 }
 
+static int steps_of_2_do_not_lead_through_4_ranks(struct oc_team *team, void *arg)
+{
+	int value = (int)oc_team_rank(team), all[4] = { 0 };
+	struct oc_call call = { .collective = OC_ALLGATHER,
+				.send = &value,
+				.recv = all,
+				.bytes = sizeof(value) };
+
+	(void)arg;
+	if (oc_team_force(team, "allgather", "ring-neighbor:2") != -EINVAL ||
+	    !strstr(oc_team_error(team), "no divisor in common with the number of ranks"))
+		return 1;
+	if (oc_team_force(team, "allgather", "ring-neighbor:3") || barrier(team) ||
+	    oc_collective(team, &call))
+		return 2;
+	return all[0] == 0 && all[1] == 1 && all[2] == 2 && all[3] == 3 ? 0 : 3;
+}
+
+static void algorithm_that_cannot_run_on_so_many_ranks_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(4, 20, -1, steps_of_2_do_not_lead_through_4_ranks, NULL), 0);
+}
+
 static int rank_0_calls_a_barrier(struct oc_team *team, void *arg)
 {
 	int value = 0;
@@ -370,6 +394,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_dead_rank_is_named_by_all_survivors),
 		cmocka_unit_test(mismatched_roots_are_an_error_not_a_hang),
+		cmocka_unit_test(algorithm_that_cannot_run_on_so_many_ranks_is_refused),
 		cmocka_unit_test(different_collectives_are_an_error_that_names_both),
 		cmocka_unit_test(two_roots_of_one_bcast_are_an_error_soon),
 		cmocka_unit_test(memory_and_files_of_left_teams_come_back),

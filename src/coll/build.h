@@ -54,6 +54,10 @@ bool oci_fits_inline_others(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_slot_one(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_slot_others(const struct oci_shape *shape, uint32_t parameter);
 
+/* Do steps of j lead through all of p ranks? */
+bool oci_is_ring(uint32_t p, uint32_t j);
+#define OCI_NEEDS_RING "a parameter that has no divisor in common with the number of ranks"
+
 /* Does an offer with a cell for each other rank? */
 bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter);
 

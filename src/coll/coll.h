@@ -28,6 +28,8 @@ struct oci_algorithm {
 	void (*build)(struct oci_builder *b);
 	/* Can it run this call at all? Sizes that do not fit a slot, ... NULL: always. */
 	bool (*fits)(const struct oci_shape *shape, uint32_t parameter);
+	/* What a team lacks on which it fits no call at all, after "needs"; NULL: sizes decide. */
+	const char *needs;
 	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min >
 	 * 0: no upper end. */
 	uint32_t parameter_default, parameter_min, parameter_max;

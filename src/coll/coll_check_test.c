@@ -262,6 +262,8 @@ static void check_mutants(const struct subject *subject)
 	for (uint32_t i = 0; i < 4; i++)
 		add_call(&s, subject, 0, is_v(subject->collective) ? i : i * subject->size * unit,
 			 unit, i == 3);
+	if (!s.check.count)
+		return;
 	for (uint32_t v = 0; v < subject->size; v++) {
 		const struct oci_plan *plan = s.used[0]->plan[v];
 

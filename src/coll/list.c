@@ -52,6 +52,11 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_allgather_inline,
 		&oci_allgather_cico,
 		&oci_allgather_ring_source_read,
+		&oci_allgather_ring_neighbor,
+		&oci_allgather_ring_source_write,
+		&oci_allgather_recursive_doubling,
+		&oci_allgather_bruck,
+		&oci_allgather_gather_bcast,
 	},
 	[OCI_ALLTOALL] = {
 		&oci_alltoall_inline,

@@ -55,6 +55,11 @@ static void reject(struct oci_builder *b, int error)
 		b->error = error;
 }
 
+void oci_build_refuse(struct oci_builder *b)
+{
+	reject(b, -EINVAL);
+}
+
 static void append(struct oci_builder *b, const struct oci_op *op)
 {
 	if (b->error)

@@ -360,6 +360,8 @@ struct oci_builder *oci_builder_create(const struct oci_plan_key *key);
 struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error);
 
 const struct oci_plan_key *oci_builder_key(const struct oci_builder *b);
+/* There is no such plan: the algorithm cannot run with this key. */
+void oci_build_refuse(struct oci_builder *b);
 void oci_build_parts(struct oci_builder *b, uint32_t nparts);
 void oci_build_segment(struct oci_builder *b, uint32_t bytes);
 

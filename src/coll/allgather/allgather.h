@@ -6,6 +6,8 @@
 #include "coll/coll.h"
 
 extern const struct oci_algorithm oci_allgather_inline, oci_allgather_cico,
-	oci_allgather_ring_source_read;
+	oci_allgather_ring_source_read, oci_allgather_ring_neighbor,
+	oci_allgather_ring_source_write, oci_allgather_recursive_doubling, oci_allgather_bruck,
+	oci_allgather_gather_bcast;
 
 #endif

@@ -17,7 +17,16 @@ enum { INLINE_BYTES = 496, SLOT_BYTES = 65536 };
 
 const char *algorithm_words[COLLECTIVES][MOST_ALGORITHMS]; /* "knomial", "knomial:2" */
 
-static void add_words(int collective, const json_t *algorithm)
+/* A second value for its parameter. */
+static int other_parameter(const char *name, json_int_t least, json_int_t usual, int ranks)
+{
+	/* A step that leads through all ranks. */
+	if (!strcmp(name, "ring-neighbor"))
+		return ranks > 2 ? ranks - 1 : 3;
+	return (int)(least == usual ? least + 1 : least);
+}
+
+static void add_words(int collective, const json_t *algorithm, int ranks)
 {
 	const json_t *parameter = json_object_get(algorithm, "parameter");
 	const char *name = json_string_value(json_object_get(algorithm, "name"));
@@ -33,12 +42,12 @@ static void add_words(int collective, const json_t *algorithm)
 		json_int_t usual = json_integer_value(json_object_get(parameter, "default"));
 
 		algorithm_words[collective][count++] =
-			job_text("%s:%d", name, (int)(least == usual ? least + 1 : least));
+			job_text("%s:%d", name, other_parameter(name, least, usual, ranks));
 	}
 }
 
 /* The lists come from the command, so that a new algorithm is tested from its first day. */
-int algorithms_load(void)
+int algorithms_load(int ranks)
 {
 	struct job job = { .timeout_s = 30 };
 	struct job_result result;
@@ -56,7 +65,7 @@ int algorithms_load(void)
 		int count = 0;
 
 		list = json_object_get(json_object_get(json, "algorithms"), collective_names[c]);
-		json_array_foreach(list, i, algorithm) add_words(c, algorithm);
+		json_array_foreach(list, i, algorithm) add_words(c, algorithm, ranks);
 		while (algorithm_words[c][count])
 			count++;
 		if (count < 1)
@@ -165,7 +174,7 @@ void bytes_scenario(char **word)
 	long calls = 0;
 
 	driver_need_mechanism(mechanism);
-	rounds = algorithms_load();
+	rounds = algorithms_load(ranks);
 	if (!rounds)
 		return;
 	for (int i = 0; i < rounds; i++)

@@ -33,8 +33,8 @@ void both_scenario(char **words);
 /* What can be forced, as `onecopy info` lists it; each list ends with NULL. */
 enum { MOST_ALGORITHMS = 32 };
 extern const char *algorithm_words[][MOST_ALGORITHMS];
-/* Loads it; the length of the longest list. */
-int algorithms_load(void);
+/* Loads it, with parameters for so many ranks; the length of the longest list. */
+int algorithms_load(int ranks);
 /* Of the largest buffer that the algorithm serves; 0: any. */
 long algorithm_most_bytes(int collective, const char *algorithm, int ranks);
 /* What `mechanism`, forced, comes to with this algorithm; NULL: it may differ by size. */

@@ -77,7 +77,7 @@ void table_scenario(char **words)
 	struct job_result result;
 
 	driver_need_mechanism(mechanism);
-	algorithms_load();
+	algorithms_load(ranks);
 	job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
 	job.timeout_s = 200;
 	job_add_program(&job, "table");

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A Gather to rank 0 and a Bcast from it: all write their block to rank 0, then all read the
+ * others' blocks from there (paper 000, V-C).
+ *
+ * Wins where readers share a cache with rank 0; with many ranks its page tables and its memory are
+ * what all wait for, as the paper says itself.
+ * Cost: T_bcast(address) + alpha + n beta + l gamma(p - 1) ceil(n / s) + T_gather(ack)
+ *       + T_bcast(flag) + [1, 2] alpha + (p - 1) (n beta + l gamma(p - 1) ceil(n / s))
+ *       + T_gather(ack); the own block is copied beside, while rank 0 waits for the last.
+ */
+#include "coll/allgather/allgather.h"
+#include "coll/build.h"
+
+static void build_first(struct oci_builder *b)
+{
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
+	oci_build_wait_others_ack(b, 1);
+	oci_build_post(b, OCI_POST_FLAG, 2, 0);
+	oci_build_wait_others_ack(b, 2);
+}
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t v = key->v, behind = key->size - 1 - v;
+	struct oci_range mine = oci_block(OCI_BUF_RECV, v);
+
+	if (!v) {
+		build_first(b);
+		return;
+	}
+	oci_build_wait_post(b, 0, 1, 1, 0);
+	oci_build_push(b, oci_block(OCI_BUF_SEND, 0), 0, mine);
+	oci_build_signal(b, 1, 0);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), mine);
+	oci_build_wait_post(b, 0, 1, 2, 0);
+	oci_build_pull(b, oci_blocks(OCI_BUF_RECV, 0, v), 0, oci_blocks(OCI_BUF_RECV, 0, v));
+	if (behind)
+		oci_build_pull(b, oci_blocks(OCI_BUF_RECV, v + 1, behind), 0,
+			       oci_blocks(OCI_BUF_RECV, v + 1, behind));
+	oci_build_signal(b, 2, 0);
+}
+
+const struct oci_algorithm oci_allgather_gather_bcast = {
+	.name = "gather-bcast",
+	.idea = "all write their block to rank 0, then all read the others' from it",
+	.build = build,
+	.single_copy = true,
+};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each rank reads from one neighbour alone, rank - j: in step i the block that this one has got in
+ * step i - 1 (paper 002, V-A1). The blocks go round the ring that steps of j make.
+ *
+ * Wins where most copies are to stay in a socket: j = 1 with neighbours side by side. Each step
+ * waits for the neighbour's previous one, which ring-source-read does not.
+ * Cost: T_memcpy + T_allgather(address) + (p - 1) (alpha + n beta + l ceil(n / s) + T_flag) + T_ack
+ * of the one reader.
+ * Restriction: a ring of all ranks needs a j that has no divisor with p in common.
+ */
+#include "coll/allgather/allgather.h"
+#include "coll/build.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t p = key->size, j = key->parameter % p, source = oci_previous(key, j);
+
+	if (!oci_is_ring(p, j)) {
+		oci_build_refuse(b);
+		return;
+	}
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, key->v));
+	for (uint32_t i = 1; i < p; i++) {
+		uint32_t block = oci_previous(key, (uint32_t)((uint64_t)i * j % p));
+
+		oci_build_wait_post(b, source, 1, (uint16_t)i, 0);
+		oci_build_pull(b, oci_block(OCI_BUF_RECV, block), source,
+			       i == 1 ? oci_block(OCI_BUF_SEND, 0) :
+					oci_block(OCI_BUF_RECV, block));
+		/* My reader takes it in its next step; the last one is for nobody. */
+		if (i < p - 1)
+			oci_build_post(b, OCI_POST_FLAG, (uint16_t)(i + 1), 0);
+	}
+	if (p == 1)
+		return;
+	oci_build_signal(b, 1, 0);
+	oci_build_wait_ack(b, oci_next(key, j), 1, 1, 0);
+}
+
+static bool fits(const struct oci_shape *shape, uint32_t parameter)
+{
+	return oci_is_ring(shape->size, parameter);
+}
+
+const struct oci_algorithm oci_allgather_ring_neighbor = {
+	.name = "ring-neighbor",
+	.idea = "a ring: each rank reads from rank - j alone, which got the block before",
+	.build = build,
+	.fits = fits,
+	.needs = OCI_NEEDS_RING,
+	.parameter_default = 1,
+	.parameter_min = 1,
+	.single_copy = true,
+};
