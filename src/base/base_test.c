@@ -189,6 +189,7 @@ static void read_defaults(void)
 	CHECK(options->enable && options->check_calls);
 	CHECK(!strcmp(options->mechanism, "auto") && !strcmp(options->allreduce, "auto"));
 	CHECK(options->ptracer == OCI_PTRACER_ANCESTOR && !options->stats_dir);
+	CHECK(!options->tuning);
 	CHECK(options->segment_bytes == (size_t)256 << 20 && options->spins > 0);
 	CHECK(options->log == OCI_LOG_WARN);
 	for (unsigned int i = 0; oci_option_info(i); i++) {
@@ -218,12 +219,14 @@ static void read_settings(void)
 	setenv("ONECOPY_SPINS", "0", 1);
 	setenv("ONECOPY_CHECK", "0", 1);
 	setenv("ONECOPY_STATS_DIR", "/tmp/x", 1);
+	setenv("ONECOPY_TUNING", "/tmp/y", 1);
 	setenv("ONECOPY_LOG", "info", 1);
 	options = oci_options();
 	unsetenv("ONECOPY_BCAST"); /* the program may; the value stays */
 	CHECK(!options->enable && !options->check_calls && !options->spins);
 	CHECK(!strcmp(options->mechanism, "cma") && !strcmp(options->bcast, "knomial:4"));
 	CHECK(options->ptracer == OCI_PTRACER_ANY && options->segment_bytes == 3u << 20);
+	CHECK(!strcmp(options->tuning, "/tmp/y"));
 	CHECK(!strcmp(options->stats_dir, "/tmp/x") && options->log == OCI_LOG_INFO);
 	CHECK(!strcmp(find_info("ONECOPY_BCAST")->value, "knomial:4"));
 	CHECK(!strcmp(find_info("ONECOPY_BCAST")->from, "environment"));

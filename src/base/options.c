@@ -64,8 +64,9 @@ static bool parse_level(const char *text, void *field)
 	return oci_log_level_parse(text, field);
 }
 
-/* Created by nobody here: a directory that is missing at the end of the job is reported then. */
-static bool parse_directory(const char *text, void *field)
+/* What is not there is reported when it is used: a directory at the end of the job, the tuning file
+ * at the first team. */
+static bool parse_path(const char *text, void *field)
 {
 	*(const char **)field = *text ? text : NULL;
 	return true;
@@ -176,7 +177,10 @@ static const struct row {
 	  "whom a rank admits to its memory under Yama: the ranks' common ancestor, any process, none",
 	  "ancestor, any or none", parse_ptracer, 0, FIELD(ptracer) },
 	{ "ONECOPY_STATS_DIR", "", "directory where each process leaves its counters at the end",
-	  "a directory", parse_directory, TEXT, FIELD(stats_dir) },
+	  "a directory", parse_path, TEXT, FIELD(stats_dir) },
+	{ "ONECOPY_TUNING", "",
+	  "tuning file of this machine, as onecopy tune writes it, or none (see onecopy-tune)",
+	  "a file, or none", parse_path, TEXT, FIELD(tuning) },
 	{ "ONECOPY_SEGMENT_BYTES", "256M", "limit of the shared memory of one process",
 	  "bytes, at least 1M, with an optional suffix K, M or G", parse_segment, AGREED,
 	  FIELD(segment_bytes) },
@@ -200,7 +204,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
  * A job's environment reaches all of its ranks alike, so the first rank of each launcher speaks
  * for all and the others say the same at info only.
  */
-static enum oci_log_level warning_level(void)
+enum oci_log_level oci_option_warning_level(void)
 {
 	static const char *const variable[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
 						"SLURM_PROCID" };
@@ -220,7 +224,7 @@ void oci_option_reject(const char *variable, const char *value, const char *expe
 		if (strcmp(table[i].variable, variable))
 			continue;
 		if (!__atomic_exchange_n(&rejected[i], true, __ATOMIC_RELAXED))
-			oci_log(warning_level(),
+			oci_log(oci_option_warning_level(),
 				"%s=%s cannot be used: expected %s; going on with %s=%s", variable,
 				value, expected, variable, table[i].fallback);
 		return;
@@ -287,7 +291,7 @@ static void warn_unknown(void)
 
 		if (strncmp(*entry, "ONECOPY_", 8) || known(*entry, length))
 			continue;
-		oci_log(warning_level(),
+		oci_log(oci_option_warning_level(),
 			"%.*s is not an option of onecopy and does nothing; onecopy info --options "
 			"lists them",
 			(int)length, *entry);

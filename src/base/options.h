@@ -38,6 +38,7 @@ struct oci_options {
 	const char *exscan;
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
+	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
 	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
 	uint32_t spins;		  /* ONECOPY_SPINS: polls before a wait yields or sleeps */
 	bool check_calls;	/* ONECOPY_CHECK: off skips the header check of mismatched calls */
@@ -70,6 +71,10 @@ const struct oci_option_info *oci_option_info(unsigned int index);
  * share an environment, so those that their launcher calls other than 0 say it at info only.
  */
 void oci_option_reject(const char *variable, const char *value, const char *expected);
+
+/* How loudly a setting of the whole job is complained of: a warning by its first rank, info by the
+ * others. */
+enum oci_log_level oci_option_warning_level(void);
 
 /* Bytes as an option or a command line spells them: "65536", "64K", "1m". false: it is not. */
 bool oci_option_bytes(const char *text, size_t *bytes);

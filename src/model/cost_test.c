@@ -217,6 +217,47 @@ static void terms_have_names_and_bounds_that_hold_their_default(void **state)
 	assert_string_equal(oci_model_mechanism_name(OCI_MODEL_CMA), "cma");
 }
 
+/* Value by value, so that a slip in a profile shows. */
+static void profiles_say_what_the_paper_says(void **state)
+{
+	static const struct {
+		const char *name;
+		double alpha, rate, lock, page, gamma2, gamma1, packages, cores;
+	} row[] = {
+		{ "knl", 1.43e-6, 3.29e9, 0.25e-6, 4096, 0.11, 1.6, 1, 68 },
+		{ "broadwell", 0.98e-6, 13.2e9, 0.11e-6, 4096, 0.18, 0.83, 2, 14 },
+		{ "power8", 0.75e-6, 3.17e9, 0.53e-6, 65536, 0.04, 1.95, 2, 10 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct oci_term_info *info;
+		struct oci_model_copy *cma;
+		struct oci_model model;
+
+		assert_int_equal(oci_model_profile(row[i].name, &model), 0);
+		cma = &model.copy[OCI_MODEL_CMA];
+		assert_false(model.calibrated);
+		close_to(cma->alpha.value, row[i].alpha);
+		assert_true(fabs(cma->beta.value * row[i].rate - 1) < 1e-8);
+		close_to(cma->lock.value, row[i].lock);
+		close_to(cma->page.value, row[i].page);
+		close_to(cma->gamma1.value, row[i].gamma1);
+		close_to(cma->gamma2.value, row[i].gamma2);
+		close_to(model.packages.value, row[i].packages);
+		close_to(model.package_cores.value, row[i].cores);
+		for (unsigned int t = 0; (info = oci_term_info(t)) != NULL; t++) {
+			const struct oci_term *term = oci_term_in(&model, info);
+
+			if (term->given && strncmp(term->source, "paper 002, ", 11) &&
+			    strncmp(term->source, "ours: ", 6))
+				fail_msg("%s: %s comes from '%s'", row[i].name, info->name,
+					 term->source);
+		}
+		oci_model_destroy(&model);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +268,7 @@ int main(void)
 		cmocka_unit_test(ranks_fill_the_machine_core_by_core),
 		cmocka_unit_test(the_first_cell_that_fits_counts),
 		cmocka_unit_test(the_hash_sees_every_term_and_cell_and_nothing_else),
+		cmocka_unit_test(profiles_say_what_the_paper_says),
 		cmocka_unit_test(terms_have_names_and_bounds_that_hold_their_default),
 	};
 

@@ -232,7 +232,8 @@ void oci_machine_self(struct oci_machine *machine);
 
 /* Where files are looked for, in this order; false: there is no such place (no home directory). */
 enum oci_model_place {
-	OCI_MODEL_PLACE_VARIABLE, /* ONECOPY_TUNING, which alone counts when it is set */
+	OCI_MODEL_PLACE_VARIABLE, /* ONECOPY_TUNING, which alone counts when it is set; "none": no
+				   * file is looked for */
 	OCI_MODEL_PLACE_USER,	  /* $XDG_CONFIG_HOME/onecopy/HOST.json, else under ~/.config */
 	OCI_MODEL_PLACE_HOST,	  /* /etc/onecopy/HOST.json */
 	OCI_MODEL_PLACE_SITE,	  /* /etc/onecopy/tuning.json */
