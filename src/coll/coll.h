@@ -21,6 +21,8 @@ struct oci_shape {
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 };
 
+struct oci_costing;
+
 struct oci_algorithm {
 	const char *name; /* "knomial" */
 	const char *idea; /* one line, for `onecopy info --algorithms` */
@@ -30,6 +32,11 @@ struct oci_algorithm {
 	bool (*fits)(const struct oci_shape *shape, uint32_t parameter);
 	/* What a team lacks on which it fits no call at all, after "needs"; NULL: sizes decide. */
 	const char *needs;
+	/*
+	 * Adds up what a call of this shape costs by the model (coll/cost.h); NULL: no closed form,
+	 * so the selector never chooses it by itself and the `model` executor alone tells its time.
+	 */
+	void (*cost)(struct oci_costing *c);
 	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min >
 	 * 0: no upper end. */
 	uint32_t parameter_default, parameter_min, parameter_max;

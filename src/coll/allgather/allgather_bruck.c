@@ -15,6 +15,7 @@
  */
 #include "coll/allgather/allgather.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build_step(struct oci_builder *b, uint32_t distance, uint16_t step)
 {
@@ -53,9 +54,29 @@ static void build(struct oci_builder *b)
 		oci_build_wait_ack(b, oci_previous(key, distance), 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	uint32_t p = c->shape->size, rounds = oci_cost_rounds(p, 2);
+
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, rounds);
+	for (uint64_t distance = 1; distance < p; distance *= 2) {
+		uint64_t blocks = distance < p - distance ? distance : p - distance;
+
+		oci_cost_copies_all(c, 1, blocks * n);
+		/* Some rank reads beyond the last block: a second copy, of other bytes. */
+		if (blocks > 1)
+			oci_cost_copies_all(c, 1, 1);
+	}
+	oci_cost_flags(c, rounds);
+	oci_cost_ops(c, 3 + 5.0 * rounds);
+}
+
 const struct oci_algorithm oci_allgather_bruck = {
 	.name = "bruck",
 	.idea = "in step i each rank reads all that rank + 2^i has",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

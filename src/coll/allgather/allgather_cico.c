@@ -7,6 +7,7 @@
  */
 #include "coll/allgather/allgather.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -30,9 +31,21 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2 + others, n, n);
+	/* A peer's pieces were all there when its first was awaited. */
+	oci_cost_flags(c, others);
+	oci_cost_ops(c, pieces * (3 + 2 * others));
+}
+
 const struct oci_algorithm oci_allgather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_one,
 };

@@ -11,6 +11,7 @@
  */
 #include "coll/allgather/allgather.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build_first(struct oci_builder *b)
 {
@@ -43,9 +44,27 @@ static void build(struct oci_builder *b)
 	oci_build_signal(b, 2, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	uint32_t others = c->shape->size - 1;
+
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, n, others);
+	oci_cost_flag_row(c, others);
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, (size_t)others * n, others);
+	/* Most ranks read what is before and what is behind their block. */
+	if (others > 1)
+		oci_cost_copies(c, 1, 1, 1);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 9);
+}
+
 const struct oci_algorithm oci_allgather_gather_bcast = {
 	.name = "gather-bcast",
 	.idea = "all write their block to rank 0, then all read the others' from it",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

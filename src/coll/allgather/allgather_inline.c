@@ -6,6 +6,7 @@
  */
 #include "coll/allgather/allgather.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -23,9 +24,20 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2 + others, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_ops(c, 3 + 2 * others);
+}
+
 const struct oci_algorithm oci_allgather_inline = {
 	.name = "inline",
 	.idea = "each block rides in its rank's flag lines",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };

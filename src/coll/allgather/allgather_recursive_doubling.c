@@ -11,6 +11,7 @@
  */
 #include "coll/allgather/allgather.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "pattern/doubling.h"
 
 /* Level i is posted as step i + 2, my own block as step 1. */
@@ -59,9 +60,32 @@ static void build(struct oci_builder *b)
 			oci_build_wait_ack(b, oci_next(key, i), 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	uint32_t p = c->shape->size, rounds = oci_cost_rounds(p, 2);
+	bool power_of_two = !(p & (p - 1));
+
+	oci_cost_memcpy(c, 1, n, n);
+	for (uint64_t distance = 1; distance < p; distance *= 2) {
+		oci_cost_flags(c, 1);
+		oci_cost_copies_all(c, 1,
+				    distance < p - distance || power_of_two ? distance * n :
+									      (p - distance) * n);
+	}
+	/* The last level's ranks without a counterpart come after one who has it. */
+	if (!power_of_two) {
+		oci_cost_flags(c, 1);
+		oci_cost_copies_all(c, 1, (p - (1ull << (rounds - 1))) * n);
+	}
+	oci_cost_flags(c, rounds);
+	oci_cost_ops(c, 3 + 4.0 * rounds);
+}
+
 const struct oci_algorithm oci_allgather_recursive_doubling = {
 	.name = "recursive-doubling",
 	.idea = "in step i ranks 2^i apart read from each other all that they have",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -11,6 +11,7 @@
  */
 #include "coll/allgather/allgather.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -45,10 +46,23 @@ static bool fits(const struct oci_shape *shape, uint32_t parameter)
 	return oci_is_ring(shape->size, parameter);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_copies_all(c, others, n);
+	oci_cost_flags(c, 1);
+	oci_cost_ops(c, 4 + 3 * others);
+}
+
 const struct oci_algorithm oci_allgather_ring_neighbor = {
 	.name = "ring-neighbor",
 	.idea = "a ring: each rank reads from rank - j alone, which got the block before",
 	.build = build,
+	.cost = cost,
 	.fits = fits,
 	.needs = OCI_NEEDS_RING,
 	.parameter_default = 1,

@@ -7,6 +7,7 @@
  */
 #include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -28,9 +29,21 @@ static void build(struct oci_builder *b)
 	oci_build_next(b);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_flags(c, pieces * others);
+	oci_cost_reduce(c, others, n, n);
+	oci_cost_ops(c, pieces * (3 + 2 * others));
+}
+
 const struct oci_algorithm oci_allreduce_cico = {
 	.name = "cico",
 	.idea = "everyone combines what lies in the ranks' slots",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_one,
 };

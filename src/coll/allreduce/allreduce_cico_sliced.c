@@ -9,6 +9,7 @@
  */
 #include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -39,9 +40,22 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, part = oci_cost_part(c->shape);
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, 2 * others);
+	oci_cost_reduce(c, others, part, n);
+	oci_cost_memcpy(c, 2 + others, part, n);
+	oci_cost_ops(c, 5 + 4 * others);
+}
+
 const struct oci_algorithm oci_allreduce_cico_sliced = {
 	.name = "cico-sliced",
 	.idea = "each rank combines its part out of the slots and shares it there",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_one,
 };

@@ -7,6 +7,7 @@
  */
 #include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -24,9 +25,21 @@ static void build(struct oci_builder *b)
 	oci_build_copy(b, r.acc, oci_block(OCI_BUF_RECV, 0));
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_reduce(c, others, n, n);
+	oci_cost_ops(c, 3 + 2 * others);
+}
+
 const struct oci_algorithm oci_allreduce_inline = {
 	.name = "inline",
 	.idea = "operands ride in the flags' cache lines",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };

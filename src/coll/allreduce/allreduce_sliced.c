@@ -9,6 +9,7 @@
  */
 #include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -44,9 +45,25 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 2);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	size_t piece = part < OCI_REDUCE_BYTES ? part : OCI_REDUCE_BYTES;
+	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(part, OCI_REDUCE_BYTES);
+
+	oci_cost_flag_row(c, others);
+	oci_cost_copies_all(c, others * pieces, piece);
+	oci_cost_reduce(c, others, part, part);
+	oci_cost_flags(c, others);
+	oci_cost_copies_all(c, others, part);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 5 + pieces * 3 * others + 2 * others);
+}
+
 const struct oci_algorithm oci_allreduce_sliced = {
 	.name = "sliced",
 	.idea = "each rank reduces its part of the message, everyone reads the parts",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -8,6 +8,7 @@
  */
 #include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build_pair(struct oci_builder *b)
 {
@@ -54,9 +55,20 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 1 + 2 * others, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_ops(c, 1 + 4 * others);
+}
+
 const struct oci_algorithm oci_alltoall_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_others,
 };

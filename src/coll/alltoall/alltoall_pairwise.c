@@ -8,6 +8,7 @@
  */
 #include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -27,9 +28,22 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_copies_all(c, others, n);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 4 + 2 * others);
+}
+
 const struct oci_algorithm oci_alltoall_pairwise = {
 	.name = "pairwise",
 	.idea = "in step i each rank reads its block from one peer",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -7,6 +7,7 @@
  */
 #include "coll/barrier/barrier.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -19,8 +20,17 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	uint32_t rounds = oci_cost_rounds(c->shape->size, 2);
+
+	oci_cost_flags(c, rounds);
+	oci_cost_ops(c, 2 * rounds);
+}
+
 const struct oci_algorithm oci_barrier_dissemination = {
 	.name = "dissemination",
 	.idea = "ceil(log2 p) rounds, one flag each",
 	.build = build,
+	.cost = cost,
 };

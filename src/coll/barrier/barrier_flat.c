@@ -7,6 +7,7 @@
  */
 #include "coll/barrier/barrier.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -14,8 +15,15 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_post(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	oci_cost_flag_row(c, c->shape->size - 1.0);
+	oci_cost_ops(c, 2);
+}
+
 const struct oci_algorithm oci_barrier_flat = {
 	.name = "flat",
 	.idea = "every rank looks at every flag",
 	.build = build,
+	.cost = cost,
 };

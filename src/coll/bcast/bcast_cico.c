@@ -8,6 +8,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -27,9 +28,21 @@ static void build(struct oci_builder *b)
 	oci_build_next(b);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, first = n < OCI_PIPELINE_BYTES ? n : OCI_PIPELINE_BYTES;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES);
+
+	oci_cost_memcpy(c, 1, first, n);
+	oci_cost_flags(c, pieces);
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_ops(c, 2 + 2 * pieces);
+}
+
 const struct oci_algorithm oci_bcast_cico = {
 	.name = "cico",
 	.idea = "through the root's slot in shared memory, pipelined",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_one,
 };

@@ -8,6 +8,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -26,9 +27,19 @@ static void build(struct oci_builder *b)
 	oci_build_signal(b, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	oci_cost_flags(c, 1);
+	oci_cost_shared(c, c->shape->size - 1, c->shape->bytes);
+	oci_cost_flags(c, 1);
+	oci_cost_flag_row(c, c->shape->size - 1.0);
+	oci_cost_ops(c, 6);
+}
+
 const struct oci_algorithm oci_bcast_cooperative = {
 	.name = "cooperative",
 	.idea = "readers from the front and the root from the back, until they meet",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

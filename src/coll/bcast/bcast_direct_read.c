@@ -7,6 +7,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -20,9 +21,20 @@ static void build(struct oci_builder *b)
 	oci_build_signal(b, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	double readers = c->shape->size - 1.0;
+
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, c->shape->bytes, readers);
+	oci_cost_flag_row(c, readers);
+	oci_cost_ops(c, 5);
+}
+
 const struct oci_algorithm oci_bcast_direct_read = {
 	.name = "direct-read",
 	.idea = "all ranks read from the root at once",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

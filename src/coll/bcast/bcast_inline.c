@@ -8,6 +8,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -20,9 +21,17 @@ static void build(struct oci_builder *b)
 	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block(OCI_BUF_INLINE, 0));
 }
 
+static void cost(struct oci_costing *c)
+{
+	oci_cost_memcpy(c, 2, c->shape->bytes, c->shape->bytes);
+	oci_cost_flags(c, 1);
+	oci_cost_ops(c, 4);
+}
+
 const struct oci_algorithm oci_bcast_inline = {
 	.name = "inline",
 	.idea = "the message rides in the flag's cache lines",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };

@@ -9,6 +9,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "pattern/knomial.h"
 
 /* Place of v among the children of its parent. */
@@ -46,10 +47,23 @@ static void build(struct oci_builder *b)
 		oci_build_wait_ack(b, child, 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	uint32_t p = c->shape->size, k = c->parameter < p ? c->parameter : p - 1;
+	uint32_t rounds = oci_cost_rounds(p, k + 1);
+
+	/* In each round a flag says that the data is there, or that a sibling has it. */
+	oci_cost_flags(c, rounds);
+	oci_cost_copies(c, rounds, c->shape->bytes, k);
+	oci_cost_flag_row(c, k);
+	oci_cost_ops(c, 3.0 * rounds + k);
+}
+
 const struct oci_algorithm oci_bcast_knomial = {
 	.name = "knomial",
 	.idea = "a tree; at most k ranks read from one process at a time",
 	.build = build,
+	.cost = cost,
 	.parameter_default = 4,
 	.parameter_min = 1,
 	.single_copy = true,

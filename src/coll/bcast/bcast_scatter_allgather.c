@@ -9,6 +9,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -33,9 +34,23 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	double others = c->shape->size - 1.0;
+
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, part, others);
+	oci_cost_flags(c, others - 1);
+	oci_cost_copies_all(c, others, part);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 5 + 2 * others);
+}
+
 const struct oci_algorithm oci_bcast_scatter_allgather = {
 	.name = "scatter-allgather",
 	.idea = "p parts: read mine from the root, the others from those who have them",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -10,6 +10,7 @@
  * The result of rank 1 is the operand of rank 0. Rank 0 has no result: its RECV is not touched.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/exscan/exscan.h"
 
 static void build_piece(struct oci_builder *b, uint32_t v)
@@ -47,9 +48,24 @@ static void build(struct oci_builder *b)
 		oci_build_wait_ack(b, key->v + 1, 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, piece = n < OCI_CHAIN_BYTES ? n : OCI_CHAIN_BYTES;
+	uint32_t p = c->shape->size;
+	double pieces = oci_cost_pieces(n, OCI_CHAIN_BYTES), fill = p > 3 ? p - 3 : 0;
+
+	/* While the pipeline fills, the operand comes before the result is there; then both are
+	 * copied one after the other. Rank 1 takes the operand alone. */
+	oci_cost_flags(c, pieces + fill + 1);
+	oci_cost_copies(c, fill + (p > 2 ? 2 * pieces : pieces), piece, 1);
+	oci_cost_reduce(c, p > 2 ? pieces + fill : 0, piece, piece);
+	oci_cost_ops(c, 6 * (pieces + fill));
+}
+
 const struct oci_algorithm oci_exscan_chain = {
 	.name = "chain",
 	.idea = "each rank pulls result and operand of the one before it, piece by piece",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

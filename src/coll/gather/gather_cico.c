@@ -6,6 +6,7 @@
  * Cost: n memcpy in on each rank, overlapped with (p - 1) n memcpy out on the root.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/gather/gather.h"
 
 static void build(struct oci_builder *b)
@@ -30,9 +31,21 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, first = n < OCI_PIPELINE_BYTES ? n : OCI_PIPELINE_BYTES;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 1, first, n);
+	oci_cost_flags(c, pieces + others - 1);
+	oci_cost_memcpy(c, others, n, n);
+	oci_cost_ops(c, 3 + 2 * pieces * others);
+}
+
 const struct oci_algorithm oci_gather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory, pipelined",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_one,
 };

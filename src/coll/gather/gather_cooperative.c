@@ -6,6 +6,7 @@
  * Wins where the root would idle: with MPI_IN_PLACE, and with few ranks.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/gather/gather.h"
 
 static void build(struct oci_builder *b)
@@ -26,9 +27,23 @@ static void build(struct oci_builder *b)
 	oci_build_signal(b, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+
+	oci_cost_flags(c, 1);
+	oci_cost_shared(c, c->shape->size - 1, n);
+	oci_cost_flags(c, 1);
+	oci_cost_flag_row(c, c->shape->size - 1.0);
+	/* The root's own block comes first: the others have so much less help. */
+	oci_cost_memcpy(c, 0.5, n, n);
+	oci_cost_ops(c, 6);
+}
+
 const struct oci_algorithm oci_gather_cooperative = {
 	.name = "cooperative",
 	.idea = "ranks write from the front, the root reads from the back, until they meet",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -6,6 +6,7 @@
  * Cost: (p - 1) line transfers into the root, in flight together.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/gather/gather.h"
 
 static void build(struct oci_builder *b)
@@ -24,9 +25,20 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, c->shape->size - 1.0);
+	oci_cost_memcpy(c, c->shape->size - 1.0, n, n);
+	oci_cost_ops(c, 2.0 * c->shape->size);
+}
+
 const struct oci_algorithm oci_gather_inline = {
 	.name = "inline",
 	.idea = "each block rides in its rank's flag lines",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };

@@ -7,6 +7,7 @@
  * Cost: n memcpy on each rank, overlapped with (p - 1) n reduced out of the slots.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/reduce/reduce.h"
 
 static void build(struct oci_builder *b)
@@ -33,9 +34,21 @@ static void build(struct oci_builder *b)
 	oci_build_next(b);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, first = n < OCI_PIPELINE_BYTES ? n : OCI_PIPELINE_BYTES;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 1, first, n);
+	oci_cost_flags(c, pieces * others);
+	oci_cost_reduce(c, others, n, n);
+	oci_cost_ops(c, 2 + 2 * pieces * others);
+}
+
 const struct oci_algorithm oci_reduce_cico = {
 	.name = "cico",
 	.idea = "the root combines what lies in the ranks' slots, pipelined",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_one,
 };

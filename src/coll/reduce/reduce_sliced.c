@@ -8,6 +8,7 @@
  *       + alpha + n/p beta + l gamma(p - 1) ceil(n / (p s)) + T_barrier.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/reduce/reduce.h"
 
 static void build(struct oci_builder *b)
@@ -40,9 +41,24 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	size_t piece = part < OCI_REDUCE_BYTES ? part : OCI_REDUCE_BYTES;
+	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(part, OCI_REDUCE_BYTES);
+
+	oci_cost_flag_row(c, others);
+	oci_cost_copies_all(c, others * pieces, piece);
+	oci_cost_reduce(c, others, part, part);
+	oci_cost_copies(c, pieces, piece, others);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 4 + pieces * (1 + 3 * others));
+}
+
 const struct oci_algorithm oci_reduce_sliced = {
 	.name = "sliced",
 	.idea = "each rank reduces its part of the message and pushes it to the root",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -8,6 +8,7 @@
  * Cost: (p - 1) n memcpy in, (p - 1) n reduced out of the slots.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
 
 static void build_pair(struct oci_builder *b)
@@ -66,9 +67,23 @@ static bool fits_slot(const struct oci_shape *shape, uint32_t parameter)
 	return oci_reduce_scatter_bytes(shape) <= OCI_SLOT_BYTES && shape->size <= OCI_STEPS;
 }
 
+static void cost(struct oci_costing *c)
+{
+	/* Of a Reduce_scatter `bytes` is the whole input. */
+	size_t n = c->shape->collective == OCI_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
+								c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, c->shape->size, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_reduce(c, others, n, n);
+	oci_cost_ops(c, 3 + 2 * others);
+}
+
 const struct oci_algorithm oci_reduce_scatter_cico = {
 	.name = "cico",
 	.idea = "each rank combines its block out of the ranks' slots",
 	.build = build,
+	.cost = cost,
 	.fits = fits_slot,
 };

@@ -7,6 +7,7 @@
  * Cost: (p - 1) line transfers and (p - 1) n reduced on every rank.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
 
 static void copy_blocks(struct oci_builder *b, uint32_t first, uint32_t count)
@@ -42,9 +43,23 @@ static bool fits_inline(const struct oci_shape *shape, uint32_t parameter)
 	return oci_reduce_scatter_bytes(shape) <= OCI_INLINE_BYTES;
 }
 
+static void cost(struct oci_costing *c)
+{
+	/* Of a Reduce_scatter `bytes` is the whole input. */
+	size_t n = c->shape->collective == OCI_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
+								c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, c->shape->size, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_reduce(c, others, n, n);
+	oci_cost_ops(c, 3 + 2 * others);
+}
+
 const struct oci_algorithm oci_reduce_scatter_inline = {
 	.name = "inline",
 	.idea = "blocks ride in the flags' cache lines",
 	.build = build,
+	.cost = cost,
 	.fits = fits_inline,
 };

@@ -8,6 +8,7 @@
  * Cost: T_allgather(address) + (p - 1) (alpha + n beta + l ceil(n / s) + n reduced) + T_barrier.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
 
 static void build(struct oci_builder *b)
@@ -32,9 +33,25 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	/* Of a Reduce_scatter `bytes` is the whole input. */
+	size_t n = c->shape->collective == OCI_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
+								c->shape->bytes;
+	size_t piece = n < OCI_REDUCE_BYTES ? n : OCI_REDUCE_BYTES;
+	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(n, OCI_REDUCE_BYTES);
+
+	oci_cost_flags(c, others);
+	oci_cost_copies_all(c, others * pieces, piece);
+	oci_cost_reduce(c, others, n, n);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 3 + 3 * pieces * others);
+}
+
 const struct oci_algorithm oci_reduce_scatter_sliced = {
 	.name = "sliced",
 	.idea = "each rank pulls its block from the others and reduces it",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

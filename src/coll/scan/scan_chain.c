@@ -10,6 +10,7 @@
  * The result of rank 0 is its operand, so rank 1 reads that at once.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/scan/scan.h"
 
 static void build_piece(struct oci_builder *b, uint32_t v, bool commutative)
@@ -52,9 +53,23 @@ static void build(struct oci_builder *b)
 		oci_build_wait_ack(b, key->v + 1, 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, piece = n < OCI_CHAIN_BYTES ? n : OCI_CHAIN_BYTES;
+	/* Steps until the last rank has the last piece. */
+	double steps = oci_cost_pieces(n, OCI_CHAIN_BYTES) + c->shape->size - 2;
+
+	oci_cost_flags(c, steps);
+	oci_cost_copies(c, steps, piece, 1);
+	oci_cost_reduce(c, steps, piece, piece);
+	oci_cost_flags(c, 1);
+	oci_cost_ops(c, 5 * steps);
+}
+
 const struct oci_algorithm oci_scan_chain = {
 	.name = "chain",
 	.idea = "each rank pulls the result of the one before it, piece by piece",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

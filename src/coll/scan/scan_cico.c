@@ -8,6 +8,7 @@
  * Cost: n memcpy, overlapped with v n reduced out of the slots on rank v.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/scan/scan.h"
 
 static void build(struct oci_builder *b)
@@ -40,9 +41,23 @@ static void build(struct oci_builder *b)
 	oci_build_next(b);
 }
 
+static void cost(struct oci_costing *c)
+{
+	/* The last rank combines all the others' operands. */
+	size_t n = c->shape->bytes;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_flags(c, pieces * others);
+	/* An Exscan leaves out its own. */
+	oci_cost_reduce(c, c->shape->collective == OCI_SCAN ? others : others - 1, n, n);
+	oci_cost_ops(c, pieces * (3 + 2 * others));
+}
+
 const struct oci_algorithm oci_scan_cico = {
 	.name = "cico",
 	.idea = "each rank combines what lies in the slots of those before it",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_one,
 };

@@ -6,6 +6,7 @@
  * Cost: v line transfers and v n reduced on rank v.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/scan/scan.h"
 
 static void build(struct oci_builder *b)
@@ -35,9 +36,23 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	/* The last rank combines all the others' operands. */
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_flags(c, others);
+	/* An Exscan leaves out its own. */
+	oci_cost_reduce(c, c->shape->collective == OCI_SCAN ? others : others - 1, n, n);
+	oci_cost_ops(c, 4 + 2 * others);
+}
+
 const struct oci_algorithm oci_scan_inline = {
 	.name = "inline",
 	.idea = "operands ride in the flags' cache lines",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };

@@ -6,6 +6,7 @@
  * Cost: (p - 1) n memcpy in by the root, overlapped with n memcpy out by each rank.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/scatter/scatter.h"
 
 static void build(struct oci_builder *b)
@@ -25,9 +26,20 @@ static void build(struct oci_builder *b)
 	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block(OCI_BUF_SLOT, key->v - 1));
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+
+	oci_cost_memcpy(c, c->shape->size - 1.0, n, n);
+	oci_cost_flags(c, 1);
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_ops(c, 2.0 * c->shape->size);
+}
+
 const struct oci_algorithm oci_scatter_cico = {
 	.name = "cico",
 	.idea = "through the root's slot in shared memory",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_slot_others,
 };

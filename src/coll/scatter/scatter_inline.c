@@ -6,6 +6,7 @@
  * Cost: one line transfer a reader, all at once.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/scatter/scatter.h"
 
 static void build(struct oci_builder *b)
@@ -24,9 +25,20 @@ static void build(struct oci_builder *b)
 	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block(OCI_BUF_INLINE, key->v - 1));
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+
+	oci_cost_memcpy(c, c->shape->size - 1.0, n, n);
+	oci_cost_flags(c, 1);
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_ops(c, c->shape->size + 2.0);
+}
+
 const struct oci_algorithm oci_scatter_inline = {
 	.name = "inline",
 	.idea = "the blocks ride in the flag's cache lines",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_inline_others,
 };

@@ -8,6 +8,7 @@
  * acknowledge to the root.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/scatter/scatter.h"
 
 static void build(struct oci_builder *b)
@@ -31,10 +32,24 @@ static void build(struct oci_builder *b)
 	oci_build_signal(b, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	uint32_t others = c->shape->size > 1 ? c->shape->size - 1 : 1;
+	uint32_t k = c->parameter < others ? c->parameter : others;
+	uint32_t turns = others / k, rest = others % k;
+
+	oci_cost_flags(c, turns + (rest > 0));
+	oci_cost_copies(c, turns, c->shape->bytes, k);
+	oci_cost_copies(c, rest > 0, c->shape->bytes, rest);
+	oci_cost_flag_row(c, k);
+	oci_cost_ops(c, 3 + 3.0 * (turns + (rest > 0)));
+}
+
 const struct oci_algorithm oci_scatter_throttled_read = {
 	.name = "throttled-read",
 	.idea = "ranks read from the root, at most k at a time",
 	.build = build,
+	.cost = cost,
 	.parameter_default = 4,
 	.parameter_min = 1,
 	.single_copy = true,

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll/cost.h"
+
+void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
+		      const struct oci_shape *shape, uint32_t parameter)
+{
+	uint32_t p = shape->size, count[OCI_MODEL_DISTANCES] = { 0 };
+
+	*c = (struct oci_costing){ .model = model,
+				   .mechanism = shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM,
+				   .shape = shape,
+				   .parameter = parameter,
+				   .domains = 1 };
+	c->cost.start = model->call.value;
+	for (uint32_t r = 1; r < p; r++) {
+		uint32_t domain = oci_model_domain(model, r);
+
+		count[oci_model_distance(model, 0, r)]++;
+		if (domain >= c->domains)
+			c->domains = domain + 1;
+	}
+	if (p > 1) {
+		c->near = (double)count[OCI_MODEL_PACKAGE] / (p - 1);
+		c->far = (double)count[OCI_MODEL_MACHINE] / (p - 1);
+	}
+}
+
+/* At a mix of distances, and not faster than the memory domain, of which `users` have each a part.
+ */
+static double bytes_s(const struct oci_costing *c, size_t bytes, double users)
+{
+	double alone =
+		(1 - c->far) * oci_model_bytes_s(c->model, c->mechanism, bytes, OCI_MODEL_CACHE) +
+		c->far * oci_model_bytes_s(c->model, c->mechanism, bytes, OCI_MODEL_MACHINE);
+	double shared = (double)bytes * oci_model_domain_s(c->model, users);
+
+	return shared > alone ? shared : alone;
+}
+
+static void copies(struct oci_costing *c, double times, size_t bytes, double copiers, double users)
+{
+	double lock = oci_model_lock_s(c->model, c->mechanism, bytes, 1);
+
+	if (!bytes)
+		return;
+	c->cost.start += times * oci_model_alpha_s(c->model, c->mechanism);
+	c->cost.bytes += times * bytes_s(c, bytes, users);
+	c->cost.lock += times * lock;
+	c->cost.contention +=
+		times * (oci_model_lock_s(c->model, c->mechanism, bytes, copiers) - lock);
+}
+
+void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers)
+{
+	copies(c, times, bytes, copiers, copiers);
+}
+
+void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes)
+{
+	/* A copy uses its rank's domain and its peer's: of the p copies p / D begin in a domain,
+	 * and of the others 1 / D of those from elsewhere end there. */
+	double domains = c->domains, ranks = c->shape->size;
+
+	copies(c, times, bytes, 1, ranks / domains * (2 - 1 / domains));
+}
+
+void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	if (bytes)
+		c->cost.memory += times * oci_model_memcpy_s(c->model, extent) *
+				  ((double)bytes / (double)extent);
+}
+
+void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	double memory, reduce = oci_model_reduce_s(c->model, bytes);
+
+	if (!bytes)
+		return;
+	memory = oci_model_memcpy_s(c->model, extent) * ((double)bytes / (double)extent);
+	c->cost.reduce += times * (memory > reduce ? memory : reduce);
+}
+
+static double flag_s(const struct oci_costing *c,
+		     double (*of)(const struct oci_model *, enum oci_model_distance))
+{
+	return (1 - c->near - c->far) * of(c->model, OCI_MODEL_CACHE) +
+	       c->near * of(c->model, OCI_MODEL_PACKAGE) + c->far * of(c->model, OCI_MODEL_MACHINE);
+}
+
+void oci_cost_flags(struct oci_costing *c, double flags)
+{
+	c->cost.flags += flags * flag_s(c, oci_model_flag_s);
+}
+
+void oci_cost_flag_row(struct oci_costing *c, double flags)
+{
+	if (flags <= 0)
+		return;
+	oci_cost_flags(c, 1);
+	c->cost.flags += (flags - 1) * flag_s(c, oci_model_flag_more_s);
+}
+
+void oci_cost_ops(struct oci_costing *c, double ops)
+{
+	c->cost.start += ops * c->model->op.value;
+}
+
+void oci_cost_shared(struct oci_costing *c, uint32_t shares, size_t bytes)
+{
+	size_t chunk = oci_share_chunk(bytes), last = chunk < bytes ? chunk : bytes;
+	double chunks = oci_cost_pieces(bytes, chunk);
+	double alone, pull, push, each;
+
+	if (!bytes)
+		return;
+	/* A chunk by one of the `shares` readers of one process, and by the one who helps them: he
+	 * locks theirs, one at a time. All of them keep busy until nothing is left. */
+	alone = oci_model_alpha_s(c->model, c->mechanism) +
+		oci_model_lock_s(c->model, c->mechanism, last, 1) + bytes_s(c, last, shares + 1.0);
+	pull = alone + oci_model_lock_s(c->model, c->mechanism, last, shares) -
+	       oci_model_lock_s(c->model, c->mechanism, last, 1);
+	push = alone;
+	/* Chunks of each reader, at least one of which is his own. */
+	each = chunks / (1 + pull / push / shares);
+	if (each < 1)
+		each = 1;
+	/* An end that has begun a chunk finishes it: with two, whole chunks count. */
+	if (shares == 1)
+		each = (double)((uint64_t)(chunks + 1) / 2);
+	oci_cost_copies(c, each, last, shares);
+}
+
+size_t oci_cost_part(const struct oci_shape *shape)
+{
+	struct oci_plan plan = { .nparts = shape->size };
+	struct oci_params params = { .bytes = shape->bytes, .size = shape->size };
+
+	oci_params_derive(&params, &plan, shape->unit);
+	return params.part_bytes;
+}
+
+uint32_t oci_cost_rounds(uint32_t p, uint32_t base)
+{
+	uint32_t rounds = 0;
+
+	for (uint64_t reached = 1; reached < p; reached *= base)
+		rounds++;
+	return rounds;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Closed forms: what an algorithm costs by the model, term by term.
+ *
+ * An algorithm's `cost` adds up its critical path with the functions below, in the model's terms
+ * (model/model.h), as its header comment has it. It is what selection goes by; the `model` executor
+ * (model/virtual.h) runs the plans themselves, and src/coll/cost_test.c holds the two together.
+ * Times are seconds.
+ */
+#ifndef OC_COLL_COST_H
+#define OC_COLL_COST_H
+
+#include "coll/coll.h"
+#include "model/model.h"
+
+/* The sum in its parts. */
+struct oci_cost {
+	double start;	   /* calls, operations, and alpha of each copy */
+	double bytes;	   /* single copies: what they move, with the memory domain shared */
+	double lock;	   /* their page locks, alone */
+	double contention; /* what company adds to these: l (gamma(c) - 1) a page */
+	double memory;	   /* copies by the rank itself: in, out, and its own block */
+	double reduce;
+	double flags; /* awaited one after the other */
+};
+
+struct oci_costing {
+	/* Given. */
+	const struct oci_model *model;
+	enum oci_model_mechanism mechanism; /* of single copies */
+	const struct oci_shape *shape;
+	uint32_t parameter;
+	/* By oci_costing_init(): shares of a rank's peers that sit in its package but not under its
+	 * cache, and in other packages; memory domains in use. */
+	double near, far;
+	uint32_t domains;
+	/* Added up. */
+	struct oci_cost cost;
+};
+
+static inline double oci_cost_total(const struct oci_cost *cost)
+{
+	return cost->start + cost->bytes + cost->lock + cost->contention + cost->memory +
+	       cost->reduce + cost->flags;
+}
+
+/* For ranks placed core by core; a call costs `call` to begin with. */
+void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
+		      const struct oci_shape *shape, uint32_t parameter);
+
+/* `times` copies one after the other, each with `copiers` at a time on one process. */
+void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers);
+/* The same where all ranks copy at once, each from another. */
+void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes);
+/* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not. */
+void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);
+void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* Flags each of which is waited for; a row of which all but the first are up. */
+void oci_cost_flags(struct oci_costing *c, double flags);
+void oci_cost_flag_row(struct oci_costing *c, double flags);
+void oci_cost_ops(struct oci_costing *c, double ops);
+
+/* Both ends of `shares` copies of one rank with that many others: all of them pull, it pushes. */
+void oci_cost_shared(struct oci_costing *c, uint32_t shares, size_t bytes);
+
+/* Part of a message in p parts, as plans cut it. */
+size_t oci_cost_part(const struct oci_shape *shape);
+/* ceil(log(p) to this base). */
+uint32_t oci_cost_rounds(uint32_t p, uint32_t base);
+/* Pieces of a message. */
+static inline double oci_cost_pieces(size_t bytes, size_t piece)
+{
+	return bytes > piece ? (double)((bytes + piece - 1) / piece) : 1;
+}
+
+#endif

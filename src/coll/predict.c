@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll/predict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void plans_free(struct oci_plan **plans, uint32_t size)
+{
+	for (uint32_t v = 0; plans && v < size; v++)
+		free(plans[v]);
+	free(plans);
+}
+
+static int plans_build(struct oci_plan **plans, const struct oci_shape *shape,
+		       struct oci_choice choice, char *why, size_t n)
+{
+	int error = 0;
+
+	for (uint32_t v = 0; v < shape->size; v++) {
+		struct oci_plan_key key = { .collective = (uint8_t)shape->collective,
+					    .algorithm = choice.algorithm,
+					    .commutative = 1,
+					    .parameter = choice.parameter,
+					    .v = v,
+					    .size = shape->size };
+
+		plans[v] = oci_plan_build(&key, &error);
+		if (plans[v])
+			continue;
+		snprintf(why, n, "no plan for rank %u: %s", v, strerror(-error));
+		return error;
+	}
+	return 0;
+}
+
+int oci_predict(const struct oci_model *model, const struct oci_shape *shape,
+		struct oci_choice choice, struct oci_virtual_result *result, char *why, size_t n)
+{
+	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice.algorithm);
+	struct oci_virtual_call call = {
+		.size = shape->size,
+		.bytes = shape->bytes,
+		.unit = shape->unit,
+		.model = model,
+		.mechanism = shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM,
+	};
+	struct oci_plan **plans;
+	int error;
+
+	if (!a || !shape->size || (a->fits && !a->fits(shape, choice.parameter))) {
+		snprintf(why, n, "%s cannot run %s of %zu bytes on %u ranks", a ? a->name : "mpi",
+			 oci_collective_name(shape->collective), shape->bytes, shape->size);
+		return -EINVAL;
+	}
+	plans = calloc(shape->size, sizeof(*plans));
+	if (!plans) {
+		snprintf(why, n, "no memory for the plans of %u ranks", shape->size);
+		return -ENOMEM;
+	}
+	error = plans_build(plans, shape, choice, why, n);
+	call.plans = (const struct oci_plan *const *)plans;
+	if (!error)
+		error = oci_virtual_run(&call, result, why, n);
+	plans_free(plans, shape->size);
+	return error;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the `model` executor says of a call: its plans, built and run in virtual time. */
+#ifndef OC_COLL_PREDICT_H
+#define OC_COLL_PREDICT_H
+
+#include "coll/coll.h"
+#include "model/virtual.h"
+
+/*
+ * Root 0, ranks placed core by core, the operation of a reduction commutes. 0; -EINVAL with a
+ * sentence (no such algorithm, or it does not fit), or what oci_virtual_run() says.
+ */
+int oci_predict(const struct oci_model *model, const struct oci_shape *shape,
+		struct oci_choice choice, struct oci_virtual_result *result, char *why, size_t n);
+
+#endif
