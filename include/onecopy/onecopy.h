@@ -259,6 +259,12 @@ OC_API int oc_wait(struct oc_request *request);
  */
 OC_API int oc_progress(void);
 /*
+ * Whether threads of this process may be inside onecopy at the same time; before the first team is
+ * created. Without this call they may. 0: never, so nothing is locked (what MPI calls
+ * MPI_THREAD_SERIALIZED and below).
+ */
+OC_API void oc_set_threads(int many);
+/*
  * What a waiting onecopy calls now and then, so that the caller's own communication moves (an
  * outstanding MPI_Isend, say). NULL: nothing. Process-wide; may be called from any thread that is
  * inside onecopy. Must not call a collective.

@@ -117,6 +117,7 @@ void oci_ompi_progress_start(void)
 {
 	opal_mutex_lock(&drive_lock);
 	if (!driving) {
+		oc_set_threads(opal_using_threads());
 		oc_set_progress(drive_mpi);
 		driving = opal_progress_register(drive_engine) == OPAL_SUCCESS;
 	}

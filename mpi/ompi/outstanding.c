@@ -19,7 +19,7 @@ static uint64_t passes; /* with the turn */
 
 void oci_ompi_outstanding_add(struct oci_ompi_request *request)
 {
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	request->next = NULL;
 	if (last)
 		last->next = request;
@@ -27,7 +27,7 @@ void oci_ompi_outstanding_add(struct oci_ompi_request *request)
 		first = request;
 	last = request;
 	__atomic_add_fetch(&outstanding, 1, __ATOMIC_RELAXED);
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 }
 
 /* The one behind `request`, which is taken out where it is over. */
@@ -36,7 +36,7 @@ static struct oci_ompi_request *advance(struct oci_ompi_request *before,
 {
 	struct oci_ompi_request *next;
 
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	next = request->next;
 	if (over) {
 		if (before)
@@ -47,7 +47,7 @@ static struct oci_ompi_request *advance(struct oci_ompi_request *before,
 			last = before;
 		__atomic_sub_fetch(&outstanding, 1, __ATOMIC_RELAXED);
 	}
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	return next;
 }
 
@@ -57,9 +57,9 @@ static int look_at_all(void)
 	uint64_t pass = ++passes;
 	int count = 0;
 
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	next = first;
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	while (next) {
 		struct oci_ompi_request *request = next;
 		int error = MPI_SUCCESS;
@@ -84,12 +84,12 @@ int oci_ompi_outstanding_progress(void)
 	if (!__atomic_load_n(&outstanding, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&oci_ompi_growing, __ATOMIC_RELAXED))
 		return 0;
-	if (looking || opal_mutex_trylock(&turn))
+	if (looking || OPAL_THREAD_TRYLOCK(&turn))
 		return 0;
 	looking = true;
 	oci_ompi_channel_grow();
 	count = look_at_all();
 	looking = false;
-	opal_mutex_unlock(&turn);
+	OPAL_THREAD_UNLOCK(&turn);
 	return count;
 }

@@ -36,7 +36,7 @@ void oci_ompi_channel_grow(void)
 
 	if (!__atomic_load_n(&oci_ompi_growing, __ATOMIC_RELAXED))
 		return;
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	for (at = &growing; (channel = *at);) {
 		if (!oc_team_progress(channel->team)) {
 			at = &channel->next;
@@ -51,7 +51,7 @@ void oci_ompi_channel_grow(void)
 			unwanted = channel;
 		}
 	}
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	while ((channel = unwanted)) {
 		unwanted = channel->next;
 		destroy(channel);
@@ -62,10 +62,10 @@ void oci_ompi_channel_release(struct oci_ompi_channel *channel)
 {
 	bool over;
 
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	over = !channel->growing;
 	channel->unwanted = true;
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	if (over)
 		destroy(channel);
 }
@@ -74,7 +74,7 @@ void oci_ompi_channel_forget(struct oci_ompi_module *module)
 {
 	struct oci_ompi_channel **at, *channel;
 
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	for (at = &growing; (channel = *at);) {
 		if (channel->module != module) {
 			at = &channel->next;
@@ -84,7 +84,7 @@ void oci_ompi_channel_forget(struct oci_ompi_module *module)
 		channel->growing = false;
 		__atomic_sub_fetch(&oci_ompi_growing, 1, __ATOMIC_RELAXED);
 	}
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 }
 
 /* NULL: no memory, on all members alike. */
@@ -106,11 +106,11 @@ static struct oci_ompi_channel *channel_create(struct oci_ompi_module *module, o
 	oci_ompi_forced_copy(module, comm, channel->team);
 	channel->module = module;
 	channel->growing = true;
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	channel->next = growing;
 	growing = channel;
 	__atomic_add_fetch(&oci_ompi_growing, 1, __ATOMIC_RELAXED);
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	return channel;
 }
 

@@ -32,36 +32,36 @@ OBJ_CLASS_INSTANCE(oci_ompi_request, ompi_coll_base_nbc_request_t, request_const
 
 static void rest(struct oci_ompi_request *self)
 {
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	self->next = NULL;
 	*resting_end = self;
 	resting_end = &self->next;
 	rested++;
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 }
 
 static struct oci_ompi_request *rise(void)
 {
 	struct oci_ompi_request *self = NULL;
 
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	if (rested > REST) {
 		self = resting;
 		resting = self->next;
 		rested--;
 	}
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	return self;
 }
 
 static void bury(struct oci_ompi_request *self)
 {
 	self->rounds = 0;
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	self->next = dead;
 	dead = self;
 	__atomic_add_fetch(&buried, 1, __ATOMIC_RELAXED);
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 }
 
 static void dispose(struct oci_ompi_request *self)
@@ -82,7 +82,7 @@ void oci_ompi_request_reap(void)
 
 	if (!__atomic_load_n(&buried, __ATOMIC_RELAXED))
 		return;
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	for (at = &dead; (self = *at);) {
 		if (self->rounds++ < ROUNDS) {
 			at = &self->next;
@@ -93,7 +93,7 @@ void oci_ompi_request_reap(void)
 		list = self;
 		__atomic_sub_fetch(&buried, 1, __ATOMIC_RELAXED);
 	}
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	for (; (self = list);) {
 		list = self->next;
 		dispose(self);
@@ -118,10 +118,10 @@ static int request_free(ompi_request_t **request)
 	struct oci_ompi_request *self = (struct oci_ompi_request *)*request;
 	bool over;
 
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	over = self->settled;
 	self->freed = true;
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	/* Settled by another thread, which completes it now. */
 	while (over && !REQUEST_COMPLETE(*request))
 		;
@@ -197,10 +197,10 @@ void oci_ompi_request_complete(struct oci_ompi_request *self, int error)
 	 */
 	if (error != MPI_SUCCESS)
 		base->req_type = OMPI_REQUEST_PML;
-	opal_mutex_lock(&lock);
+	OPAL_THREAD_LOCK(&lock);
 	self->settled = true;
 	freed = self->freed;
-	opal_mutex_unlock(&lock);
+	OPAL_THREAD_UNLOCK(&lock);
 	ompi_request_complete(base, true);
 	if (freed)
 		bury(self);

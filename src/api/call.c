@@ -447,9 +447,9 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 	 * be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
 		return oci_operation_prepare(team, call, o);
-	pthread_mutex_lock(&oci_engine.lock);
+	oci_engine_lock();
 	result = oci_operation_prepare(team, call, o);
-	pthread_mutex_unlock(&oci_engine.lock);
+	oci_engine_unlock();
 	return result;
 }
 
@@ -473,10 +473,10 @@ void oci_operation_end(struct oc_team *team, struct oci_operation *o, int result
 	bool shared = __atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE);
 
 	if (__builtin_expect(shared, 0))
-		pthread_mutex_lock(&oci_engine.lock);
+		oci_engine_lock();
 	oci_operation_over(team, o, result);
 	if (__builtin_expect(shared, 0))
-		pthread_mutex_unlock(&oci_engine.lock);
+		oci_engine_unlock();
 }
 
 int oc_collective(struct oc_team *team, const struct oc_call *call)

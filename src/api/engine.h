@@ -73,9 +73,39 @@ struct oci_engine {
 	struct oc_team *teams;
 	struct oc_team *creating;
 	struct oc_request *first, **last;
-	unsigned int pending; /* requests and creating teams; also read without the lock */
+	struct oc_request *spare; /* requests that are not in use */
+	unsigned int pending;	  /* requests and creating teams; also read without the lock */
+	bool alone;		  /* oc_set_threads(0): no thread ever comes beside another */
+	bool inside;		  /* what the lock is then: this thread is behind it */
 };
 extern struct oci_engine oci_engine;
+
+static inline void oci_engine_lock(void)
+{
+	if (oci_engine.alone)
+		oci_engine.inside = true;
+	else
+		pthread_mutex_lock(&oci_engine.lock);
+}
+
+/* False: another thread is behind it, or this one further up its stack. */
+static inline bool oci_engine_trylock(void)
+{
+	if (!oci_engine.alone)
+		return !pthread_mutex_trylock(&oci_engine.lock);
+	if (oci_engine.inside)
+		return false;
+	oci_engine.inside = true;
+	return true;
+}
+
+static inline void oci_engine_unlock(void)
+{
+	if (oci_engine.alone)
+		oci_engine.inside = false;
+	else
+		pthread_mutex_unlock(&oci_engine.lock);
+}
 
 /* request.c: oci_team_step(), and whatever waited for its result is decided; with the lock held. */
 int oci_creation_step(struct oc_team *team);

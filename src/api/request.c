@@ -16,7 +16,9 @@ struct oc_request {
 	struct oc_call call;
 	struct oc_op op;
 	struct oci_operation operation;
-	bool prepared, over;
+	bool prepared;
+	bool over;  /* and about to leave the list */
+	bool left;  /* it has: it is its owner's alone; atomic */
 	int result; /* as oc_test() returns it */
 };
 
@@ -53,7 +55,7 @@ static bool request_prepare(struct oc_request *r)
 	return true;
 }
 
-/* Takes one that is over off the list: from then on it is its owner's alone, who may free it. */
+/* Takes one that is over off the list: from then on its owner may free it. */
 static void request_unlink(struct oc_request **at)
 {
 	struct oc_request *r = *at;
@@ -65,6 +67,9 @@ static void request_unlink(struct oc_request **at)
 	 * oc_collective(). */
 	__atomic_fetch_sub(&r->team->outstanding, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+	/* Release: what its steps wrote, and the last look at it here. Pairs with the acquire in
+	 * oc_peek(). */
+	__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
 }
 
 int oci_creation_step(struct oc_team *team)
@@ -141,17 +146,35 @@ int oc_progress(void)
 	if (!__atomic_load_n(&oci_engine.pending, __ATOMIC_RELAXED))
 		return 0;
 	/* Another thread is at it, or this one further up its stack. */
-	if (pthread_mutex_trylock(&oci_engine.lock))
+	if (!oci_engine_trylock())
 		return 0;
 	moved = progress_locked();
-	pthread_mutex_unlock(&oci_engine.lock);
+	oci_engine_unlock();
 	return moved;
+}
+
+/* With the lock held. A program starts the next one when this is over: they are used again. */
+static struct oc_request *request_new(void)
+{
+	struct oc_request *r = oci_engine.spare;
+
+	if (!r)
+		return calloc(1, sizeof(*r));
+	oci_engine.spare = r->next;
+	*r = (struct oc_request){ 0 };
+	return r;
+}
+
+static void request_free(struct oc_request *r)
+{
+	r->next = oci_engine.spare;
+	oci_engine.spare = r;
 }
 
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
 {
+	struct oc_request *r, **at;
 	struct oc_call placed, whole;
-	struct oc_request *r;
 	int result;
 
 	call = oci_call_whole(team, oci_call_place(call, &placed), &whole);
@@ -161,54 +184,51 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	/* This much is known before the team is. */
 	if (oci_call_is_mpis(team, call))
 		return OC_HAND_BACK;
-	r = calloc(1, sizeof(*r));
-	if (!r)
+	oci_engine_lock();
+	r = request_new();
+	if (!r) {
+		oci_engine_unlock();
 		return -ENOMEM;
+	}
 	r->team = team;
 	r->call = *call;
 	if (call->op) {
 		r->op = *call->op;
 		r->call.op = &r->op;
 	}
-	pthread_mutex_lock(&oci_engine.lock);
 	oci_creating_add(team);
 	oci_creation_step(team);
 	if (team->team.state >= OCI_TEAM_READY && !team->outstanding && !request_prepare(r) &&
 	    r->over) {
 		result = r->result;
-		pthread_mutex_unlock(&oci_engine.lock);
-		free(r);
+		request_free(r);
+		oci_engine_unlock();
 		return result;
 	}
-	*oci_engine.last = r;
+	at = oci_engine.last;
+	*at = r;
 	oci_engine.last = &r->next;
 	__atomic_fetch_add(&team->outstanding, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
-	progress_locked();
-	pthread_mutex_unlock(&oci_engine.lock);
+	/* The others wait for oc_progress(). */
+	if (request_step(r))
+		request_unlink(at);
+	oci_engine_unlock();
 	*request = r;
 	return 0;
-}
-
-/* Is the request over? Acquires what its steps wrote, in whichever thread. */
-static bool request_over(struct oc_request *r)
-{
-	bool over;
-
-	pthread_mutex_lock(&oci_engine.lock);
-	over = r->over;
-	pthread_mutex_unlock(&oci_engine.lock);
-	return over;
 }
 
 int oc_peek(struct oc_request *r)
 {
 	int result;
 
-	if (!request_over(r))
+	/* Acquire: pairs with the release in request_unlink(), of whichever thread. */
+	if (!__atomic_load_n(&r->left, __ATOMIC_ACQUIRE))
 		return 0;
 	result = r->result;
-	free(r);
+	oci_engine_lock();
+	request_free(r);
+	oci_engine_unlock();
 	return result;
 }
 

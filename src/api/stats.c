@@ -187,11 +187,11 @@ static json_t *stats_json(int world_rank, const char *host)
 	json_t *served = json_array(), *back = json_array();
 	struct oci_counts all = { 0 };
 
-	pthread_mutex_lock(&oci_engine.lock);
+	oci_engine_lock();
 	counts_join(&all, &stats.counts);
 	for (const struct oc_team *team = oci_engine.teams; team; team = team->next)
 		counts_join(&all, &team->counts);
-	pthread_mutex_unlock(&oci_engine.lock);
+	oci_engine_unlock();
 	for (unsigned int i = 0; i < all.used; i++)
 		json_array_append_new(served, count_json(&all.count[i]));
 	free(all.count);

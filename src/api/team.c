@@ -83,7 +83,8 @@ static void fork_child(void)
 {
 	pthread_mutex_init(&oci_engine.lock, NULL);
 	oci_engine.teams = oci_engine.creating = NULL;
-	oci_engine.first = NULL;
+	oci_engine.first = oci_engine.spare = NULL;
+	oci_engine.inside = false;
 	oci_engine.last = &oci_engine.first;
 	oci_engine.pending = 0;
 	oci_team_fork_child();
@@ -113,13 +114,13 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 	}
 	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
 	warn_of_unfit(team);
-	pthread_mutex_lock(&oci_engine.lock);
+	oci_engine_lock();
 	team->next = oci_engine.teams;
 	team->link = &oci_engine.teams;
 	if (team->next)
 		team->next->link = &team->next;
 	oci_engine.teams = team;
-	pthread_mutex_unlock(&oci_engine.lock);
+	oci_engine_unlock();
 	*created = team;
 	return 0;
 }
@@ -128,9 +129,9 @@ int oc_team_progress(struct oc_team *team)
 {
 	int result;
 
-	pthread_mutex_lock(&oci_engine.lock);
+	oci_engine_lock();
 	result = oci_creation_step(team);
-	pthread_mutex_unlock(&oci_engine.lock);
+	oci_engine_unlock();
 	return result;
 }
 
@@ -155,9 +156,9 @@ int oc_team_destroy(struct oc_team *team)
 {
 	enum oci_team_state state;
 
-	pthread_mutex_lock(&oci_engine.lock);
+	oci_engine_lock();
 	if (team->outstanding) {
-		pthread_mutex_unlock(&oci_engine.lock);
+		oci_engine_unlock();
 		return -EBUSY;
 	}
 	state = team->team.state;
@@ -173,7 +174,7 @@ int oc_team_destroy(struct oc_team *team)
 		team->next->link = team->link;
 	oci_counts_merge(&team->counts);
 	state = team->abandoned ? state : OCI_TEAM_READY;
-	pthread_mutex_unlock(&oci_engine.lock);
+	oci_engine_unlock();
 	if (state == OCI_TEAM_READY)
 		oci_team_dispose(team);
 	return 0;
@@ -228,14 +229,19 @@ int oc_team_force(struct oc_team *team, const char *collective, const char *algo
 			oci_team_say(&team->team, "%s", why);
 			return -EINVAL;
 		}
-		pthread_mutex_lock(&oci_engine.lock);
+		oci_engine_lock();
 		oci_recent_forget(team);
 		team->forced[c] = forced;
-		pthread_mutex_unlock(&oci_engine.lock);
+		oci_engine_unlock();
 		return 0;
 	}
 	oci_team_say(&team->team, "there is no collective '%s'; valid are: %s", collective, valid);
 	return -EINVAL;
+}
+
+void oc_set_threads(int many)
+{
+	oci_engine.alone = !many;
 }
 
 void oc_set_progress(void (*progress)(void))

@@ -428,6 +428,9 @@ static void serve(struct oci_exec *x)
 	}
 }
 
+/* Polled operations: how often the clock is asked whether it is time to look at the peers. */
+#define POLLS_PER_LOOK 16
+
 int oci_exec_turn(struct oci_exec *x, bool may_wait)
 {
 	int result = 0;
@@ -438,8 +441,8 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 		x->waited_on = x->awaited.word;
 		x->wait = (struct oci_wait){ 0 };
 	}
-	if (!(may_wait ? oci_wait_turn(x->team, &x->wait, &x->awaited) :
-			 oci_wait_is_long(&x->wait)))
+	if (may_wait ? !oci_wait_turn(x->team, &x->wait, &x->awaited) :
+		       ++x->wait.polls % POLLS_PER_LOOK || !oci_wait_is_long(&x->wait))
 		return 0;
 	/* The mismatch first: it explains why the peer has given up. */
 	if (x->started)
