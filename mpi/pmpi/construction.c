@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that make or end something common: communicators, windows, files.
+ * Calls that make or end communicators.
  *
  * Most wait for all members and have no nonblocking twin. A barrier comes before them, in which we
  * drive what is outstanding: who is through it finds all members inside the call or on their way
@@ -26,12 +26,15 @@ static struct oci_pmpi_comm *decided(MPI_Comm comm)
 	return state;
 }
 
-static void meet(MPI_Comm comm)
+bool oci_pmpi_meet_on(MPI_Comm comm)
 {
 	MPI_Request all;
 
-	if (concerned(decided(comm)) && PMPI(Ibarrier)(comm, &all) == MPI_SUCCESS)
+	if (!concerned(decided(comm)))
+		return false;
+	if (PMPI(Ibarrier)(comm, &all) == MPI_SUCCESS)
 		oci_pmpi_await(&all, MPI_STATUS_IGNORE);
+	return true;
 }
 
 #define LIST(...) __VA_ARGS__
@@ -39,7 +42,7 @@ static void meet(MPI_Comm comm)
 #define MAKE(name, from, parameters, arguments)    \
 	int oci_pmpi_##name(LIST parameters)       \
 	{                                          \
-		meet(from);                        \
+		oci_pmpi_meet_on(from);            \
 		return PMPI(name)(LIST arguments); \
 	}
 
@@ -81,19 +84,6 @@ MAKE(Comm_accept, comm,
 MAKE(Comm_connect, comm,
      (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
      (port, info, root, comm, made))
-MAKE(Win_create, comm,
-     (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-     (base, size, unit, info, comm, win))
-MAKE(Win_allocate, comm,
-     (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-     (size, unit, info, comm, base, win))
-MAKE(Win_allocate_shared, comm,
-     (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-     (size, unit, info, comm, base, win))
-MAKE(Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
-MAKE(File_open, comm,
-     (MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file),
-     (comm, name, mode, info, file))
 /* clang-format on */
 
 /* ---- with more to do --------------------------------------------------------------------------
@@ -112,7 +102,7 @@ int oci_pmpi_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
 {
 	int error;
 
-	meet(comm);
+	oci_pmpi_meet_on(comm);
 	error = PMPI(Comm_dup_with_info)(comm, info, made);
 	take_info(error, error ? MPI_COMM_NULL : *made, info);
 	return error;
@@ -122,7 +112,7 @@ int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MP
 {
 	int error;
 
-	meet(comm);
+	oci_pmpi_meet_on(comm);
 	error = PMPI(Comm_split_type)(comm, type, key, info, made);
 	take_info(error, error ? MPI_COMM_NULL : *made, info);
 	return error;
@@ -138,71 +128,43 @@ int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 	return error;
 }
 
-/*
- * Only the group's members make the call: a barrier of messages among them, by dissemination. In
- * round k one goes to rank + 2^k and one comes from rank - 2^k, which is another rank in each
- * round.
+/* Only the group's members make the call. Two groups of one process, in two threads, have two tags.
  */
-static int meet_group(const int *ranks, int size, int me, int tag)
-{
-	MPI_Request send, receive;
-	int error = MPI_SUCCESS;
-
-	for (int far = 1; far < size && !error; far *= 2) {
-		error = PMPI(Irecv)(NULL, 0, MPI_BYTE, ranks[(me + size - far % size) % size], tag,
-				    oci_pmpi_job.world, &receive);
-		if (!error)
-			error = PMPI(Isend)(NULL, 0, MPI_BYTE, ranks[(me + far) % size], tag,
-					    oci_pmpi_job.world, &send);
-		if (!error)
-			error = oci_pmpi_await(&receive, MPI_STATUS_IGNORE);
-		if (!error)
-			error = oci_pmpi_await(&send, MPI_STATUS_IGNORE);
-	}
-	return error;
-}
-
-/* Two groups of one process, in two threads, have two tags; the last tag is the probes'. */
-static void meet_members(MPI_Group group, uint32_t tag)
-{
-	int size = 0, me = MPI_UNDEFINED, *ranks;
-	uint32_t first = (uint32_t)oci_pmpi_job.tags / 2; /* those below are bootstrap.c's */
-	bool known;
-
-	if (!oci_pmpi_job.active || !oci_pmpi_job.together || group == MPI_GROUP_NULL)
-		return;
-	PMPI(Group_size)(group, &size);
-	PMPI(Group_rank)(group, &me);
-	ranks = malloc((size_t)size * sizeof(*ranks) + 1);
-	known = me != MPI_UNDEFINED && ranks && oci_pmpi_world_ranks(group, size, ranks);
-	for (int r = 0; known && r < size; r++)
-		known = ranks[r] != MPI_UNDEFINED;
-	if (known)
-		meet_group(ranks, size, me, (int)(first + tag % (first - 2)));
-	free(ranks);
-}
-
 int oci_pmpi_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
 {
-	meet_members(group, (uint32_t)tag);
+	oci_pmpi_meet_members(group, (uint32_t)tag);
 	return PMPI(Comm_create_group)(comm, group, tag, made);
-}
-
-/* FNV-1a of the words that tell such calls apart. */
-static uint32_t tag_of(const char *words)
-{
-	uint32_t tag = 2166136261u;
-
-	for (; words && *words; words++)
-		tag = (tag ^ (unsigned char)*words) * 16777619u;
-	return tag;
 }
 
 int oci_pmpi_Comm_create_from_group(MPI_Group group, const char *words, MPI_Info info,
 				    MPI_Errhandler handler, MPI_Comm *made)
 {
-	meet_members(group, tag_of(words));
+	oci_pmpi_meet_members(group, oci_pmpi_meeting_hash(words));
 	return PMPI(Comm_create_from_group)(group, words, info, handler, made);
+}
+
+/* Both sides name the leaders in other orders: the one with the lower rank in the job goes first.
+ */
+int oci_pmpi_Intercomm_create_from_groups(MPI_Group local, int leader, MPI_Group remote,
+					  int remote_leader, const char *words, MPI_Info info,
+					  MPI_Errhandler handler, MPI_Comm *made)
+{
+	int lead[2] = { MPI_UNDEFINED, MPI_UNDEFINED };
+	MPI_Group all;
+
+	if (oci_pmpi_job.active && local != MPI_GROUP_NULL && remote != MPI_GROUP_NULL) {
+		PMPI(Group_translate_ranks)(local, 1, &leader, oci_pmpi_job.group, &lead[0]);
+		PMPI(Group_translate_ranks)
+		(remote, 1, &remote_leader, oci_pmpi_job.group, &lead[1]);
+	}
+	if (lead[0] != MPI_UNDEFINED && lead[1] != MPI_UNDEFINED &&
+	    PMPI(Group_union)(lead[0] < lead[1] ? local : remote,
+			      lead[0] < lead[1] ? remote : local, &all) == MPI_SUCCESS) {
+		oci_pmpi_meet_members(all, oci_pmpi_meeting_hash(words));
+		PMPI(Group_free)(&all);
+	}
+	return PMPI(Intercomm_create_from_groups)(local, leader, remote, remote_leader, words, info,
+						  handler, made);
 }
 
 /* Is the leader of the other side one of our job, on which both leaders agree? */
@@ -237,14 +199,14 @@ int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, in
 
 	/* The leaders decide alike, whoever else is on their sides. */
 	if (state && oci_pmpi_job.together) {
-		meet(local);
+		oci_pmpi_meet_on(local);
 		if (state->rank == (uint32_t)leader && ours(peer_comm, remote) &&
 		    !PMPI(Irecv)(NULL, 0, MPI_BYTE, remote, tag, peer_comm, &receive) &&
 		    !PMPI(Isend)(NULL, 0, MPI_BYTE, remote, tag, peer_comm, &send)) {
 			oci_pmpi_await(&receive, MPI_STATUS_IGNORE);
 			oci_pmpi_await(&send, MPI_STATUS_IGNORE);
 		}
-		meet(local);
+		oci_pmpi_meet_on(local);
 	}
 	return PMPI(Intercomm_create)(local, leader, peer_comm, remote, tag, made);
 }
@@ -276,33 +238,8 @@ int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 		oci_pmpi_pause(&turns);
 	}
 	if (comm)
-		meet(*comm);
+		oci_pmpi_meet_on(*comm);
 	error = PMPI(Comm_disconnect)(comm);
 	oci_pmpi_comm_reap();
 	return error;
-}
-
-/* Freeing a window and closing a file wait for all members, too. */
-int oci_pmpi_Win_free(MPI_Win *win)
-{
-	MPI_Group group;
-
-	if (oci_pmpi_job.active && win && *win != MPI_WIN_NULL &&
-	    PMPI(Win_get_group)(*win, &group) == MPI_SUCCESS) {
-		meet_members(group, tag_of("MPI_Win_free"));
-		PMPI(Group_free)(&group);
-	}
-	return PMPI(Win_free)(win);
-}
-
-int oci_pmpi_File_close(MPI_File *file)
-{
-	MPI_Group group;
-
-	if (oci_pmpi_job.active && file && *file != MPI_FILE_NULL &&
-	    PMPI(File_get_group)(*file, &group) == MPI_SUCCESS) {
-		meet_members(group, tag_of("MPI_File_close"));
-		PMPI(Group_free)(&group);
-	}
-	return PMPI(File_close)(file);
 }

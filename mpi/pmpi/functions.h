@@ -56,18 +56,38 @@
 #define OCI_CONSTRUCTION(X) \
 	X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) \
 	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
-	X(Intercomm_create) \
+	X(Intercomm_create) X(Intercomm_create_from_groups) \
 	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
 	X(Dist_graph_create_adjacent) X(Comm_free) X(Comm_disconnect) X(Comm_set_info) \
-	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect) \
-	X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free) \
-	X(File_open) X(File_close)
+	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect)
+
+#define OCI_WINDOW(X) \
+	X(Win_create) X(Win_create_c) X(Win_create_dynamic) X(Win_allocate) X(Win_allocate_c) \
+	X(Win_allocate_shared) X(Win_allocate_shared_c) X(Win_free) \
+	X(Win_fence) X(Win_post) X(Win_start) X(Win_wait) X(Win_test)
+
+/* Collective on a file. */
+#define OCI_FILE(X) \
+	X(File_open) X(File_close) X(File_set_size) X(File_preallocate) X(File_set_view) \
+	X(File_set_info) X(File_set_atomicity) X(File_seek_shared) X(File_sync) \
+	X(File_read_all) X(File_write_all) X(File_read_at_all) X(File_write_at_all) \
+	X(File_read_ordered) X(File_write_ordered) \
+	X(File_read_all_begin) X(File_write_all_begin) X(File_read_at_all_begin) \
+	X(File_write_at_all_begin) X(File_read_ordered_begin) X(File_write_ordered_begin) \
+	X(File_read_all_c) X(File_write_all_c) X(File_read_at_all_c) X(File_write_at_all_c) \
+	X(File_read_ordered_c) X(File_write_ordered_c) \
+	X(File_read_all_begin_c) X(File_write_all_begin_c) X(File_read_at_all_begin_c) \
+	X(File_write_at_all_begin_c) X(File_read_ordered_begin_c) X(File_write_ordered_begin_c)
+
+#define OCI_BUFFER(X) \
+	X(Buffer_attach) X(Buffer_attach_c) X(Buffer_detach) X(Buffer_detach_c)
 
 #define OCI_LIFE(X) X(Init) X(Init_thread) X(Finalize) X(Type_free) X(Op_free)
 
 #define OCI_WRAPPED(X) \
 	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) \
-	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_LIFE(X) OCI_LARGE(X)
+	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_WINDOW(X) OCI_FILE(X) \
+	OCI_BUFFER(X) OCI_LIFE(X) OCI_LARGE(X)
 
 /* Called, but not stood in front of. */
 #define OCI_CALLED(X) \
@@ -77,7 +97,8 @@
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
-	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Win_get_group) \
+	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Group_union) \
+	X(Win_create_keyval) X(Win_free_keyval) X(Win_get_attr) X(Win_set_attr) X(Bsend) X(Error_class) \
 	X(File_get_group) X(Info_get) \
 	X(Type_create_resized) X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \

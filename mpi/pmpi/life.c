@@ -163,6 +163,8 @@ static int set_up(struct oci_pmpi_job *job)
 		error = oci_pmpi_comm_start();
 	if (!error)
 		error = oci_pmpi_port_start();
+	if (!error)
+		error = oci_pmpi_window_start();
 	if (!error && oci_pmpi_bootstrap_start())
 		error = MPI_ERR_NO_MEM;
 	return error;
@@ -227,6 +229,7 @@ static void end(struct oci_pmpi_job *job)
 	oci_pmpi_bootstrap_stop();
 	oci_record_stop();
 	oci_pmpi_port_stop();
+	oci_pmpi_window_stop();
 	oc_set_progress(NULL);
 	oc_stats_write(job->rank);
 	job->begun = job->active = false;

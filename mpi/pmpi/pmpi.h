@@ -14,7 +14,11 @@
  *   persistent.c   persistent collectives, each with a team of its own; MPI_Start
  *   completion.c   Wait, Test, Request_free
  *   twin.c         blocking point-to-point calls and neighbourhood collectives, as nonblocking ones
- *   construction.c calls that make communicators, windows and files
+ *   meeting.c      barriers of messages in front of calls that have no nonblocking twin
+ *   construction.c calls that make and end communicators
+ *   window.c       windows
+ *   file.c         collective calls on files
+ *   buffer.c       MPI_Buffer_detach
  *   large.c        the functions with large counts, which are not served
  *   port.c, kept.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for
@@ -146,6 +150,7 @@ void oci_pmpi_bootstrap_abstain(struct oci_pmpi_comm *state);
 uint32_t oci_pmpi_bootstraps(void); /* how many are not yet released */
 /* Messages that outlive their bootstrap. */
 void oci_pmpi_bootstrap_drive(void);
+extern MPI_Datatype oci_pmpi_sink; /* a byte, of extent 0 */
 
 /* ---- request.c, started.c, persistent.c -------------------------------------------------------
  */
@@ -240,6 +245,25 @@ void oci_pmpi_failed(MPI_Request request, struct oci_pmpi_comm *state, int code)
 int oci_pmpi_failure_take(MPI_Request request, MPI_Comm *comm);
 extern uint32_t oci_pmpi_failures; /* how many wait to be told; atomic */
 void oci_pmpi_failure_comm_gone(MPI_Comm comm);
+
+/* ---- meeting.c, construction.c, window.c, buffer.c -------------------------------------------
+ */
+
+uint32_t oci_pmpi_meeting_hash(const char *words);
+/* `hash` tells apart what may go on at the same time. A window has this tag and the next. */
+int oci_pmpi_meeting_tag(uint32_t hash, bool of_window);
+/* The members' ranks in MPI_COMM_WORLD, to be freed; NULL: some are of other jobs, or not on this
+ * node, or no memory. */
+int *oci_pmpi_meeting_ranks(MPI_Group group, int *size);
+/* A barrier of those ranks, of which this process is number `me`. */
+int oci_pmpi_meeting(const int *ranks, int size, int me, int tag);
+/* That of a group, if all its members are of our job. */
+void oci_pmpi_meet_members(MPI_Group group, uint32_t hash);
+/* That of a communicator, if a member may need us while we are inside the MPI: true then. */
+bool oci_pmpi_meet_on(MPI_Comm comm);
+
+int oci_pmpi_window_start(void);
+void oci_pmpi_window_stop(void);
 
 /* ---- the others -------------------------------------------------------------------------------
  */

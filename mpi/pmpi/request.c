@@ -45,7 +45,7 @@ struct oci_record *oci_record_get(void)
 	record = pool;
 	if (record) {
 		pool = record->next;
-	} else if (next_tag < oci_pmpi_job.tags) {
+	} else if (next_tag < oci_pmpi_job.tags - 1) { /* the last one is buffer.c's */
 		record = calloc(1, sizeof(*record));
 		if (record) {
 			record->tag = next_tag++;

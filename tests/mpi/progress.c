@@ -5,6 +5,7 @@
  * the collective first, and then do their part of that call. On communicators used before and on
  * fresh ones, where the call is the first of all.
  */
+#include "progress.h"
 #include "checked.h"
 
 #include <stdio.h>
@@ -176,28 +177,26 @@ static void in_comm_create(int bytes)
 	MPI_Comm_free(&comm);
 }
 
-static const struct blocking {
-	const char *name;
-	void (*call)(int bytes);
-} blocking[] = {
-	{ "MPI_Recv", in_recv },
-	{ "MPI_Send", in_send },
-	{ "MPI_Ssend", in_ssend },
-	{ "MPI_Sendrecv", in_sendrecv },
-	{ "MPI_Sendrecv_replace", in_sendrecv_replace },
-	{ "MPI_Probe", in_probe },
-	{ "MPI_Mprobe", in_mprobe },
-	{ "MPI_Wait", in_wait },
-	{ "MPI_Waitall", in_waitall },
-	{ "MPI_Waitany", in_waitany },
-	{ "MPI_Waitsome", in_waitsome },
-	{ "MPI_Barrier", in_barrier },
-	{ "MPI_Bcast", in_bcast },
-	{ "MPI_Scan", in_scan },
-	{ "MPI_Neighbor_allgather", in_neighbor_allgather },
-	{ "MPI_Comm_dup", in_comm_dup },
-	{ "MPI_Comm_split", in_comm_split },
-	{ "MPI_Comm_create", in_comm_create },
+static const struct progress_blocking blocking[] = {
+	{ "MPI_Recv", in_recv, NULL },
+	{ "MPI_Send", in_send, NULL },
+	{ "MPI_Ssend", in_ssend, NULL },
+	{ "MPI_Sendrecv", in_sendrecv, NULL },
+	{ "MPI_Sendrecv_replace", in_sendrecv_replace, NULL },
+	{ "MPI_Probe", in_probe, NULL },
+	{ "MPI_Mprobe", in_mprobe, NULL },
+	{ "MPI_Wait", in_wait, NULL },
+	{ "MPI_Waitall", in_waitall, NULL },
+	{ "MPI_Waitany", in_waitany, NULL },
+	{ "MPI_Waitsome", in_waitsome, NULL },
+	{ "MPI_Barrier", in_barrier, NULL },
+	{ "MPI_Bcast", in_bcast, NULL },
+	{ "MPI_Scan", in_scan, NULL },
+	{ "MPI_Neighbor_allgather", in_neighbor_allgather, NULL },
+	{ "MPI_Comm_dup", in_comm_dup, NULL },
+	{ "MPI_Comm_split", in_comm_split, NULL },
+	{ "MPI_Comm_create", in_comm_create, NULL },
+	{ NULL, NULL, NULL },
 };
 
 /* ---- rounds --------------------------------------------------------------------------------- */
@@ -217,20 +216,24 @@ static struct checked_spec spec_of(enum case_collective collective, int elements
 				      .stock = 1 };
 }
 
-static void one_round(const struct blocking *in_call, int number, MPI_Comm comm, int elements)
+static void one_round(const struct progress_blocking *in_call, int number, MPI_Comm comm,
+		      int elements)
 {
 	struct checked_spec spec = spec_of(
 		pending[(unsigned int)number % (sizeof(pending) / sizeof(pending[0]))], elements);
+	int bytes = elements > 100 ? MESSAGE : 64;
 	struct checked call;
 
+	if (in_call->prepare)
+		in_call->prepare(bytes);
 	checked_open(&call, comm, &spec);
 	checked_start(&call);
 	if (!rank) {
-		in_call->call(elements > 100 ? MESSAGE : 64);
+		in_call->call(bytes);
 		MPI_Wait(&call.request, MPI_STATUS_IGNORE);
 	} else {
 		MPI_Wait(&call.request, MPI_STATUS_IGNORE);
-		in_call->call(elements > 100 ? MESSAGE : 64);
+		in_call->call(bytes);
 	}
 	checked_verify(&call);
 	checked_close(&call);
@@ -256,40 +259,74 @@ static void first_use(int bytes, int elements)
 	MPI_Comm_free(&comm);
 }
 
-int main(int argc, char **argv)
+/* The words on the command line: only the calls of these names; none: all. */
+static char **only;
+static int inside;
+
+static int is_wanted(const struct progress_blocking *call)
+{
+	for (char **word = only; *word; word++)
+		if (!strcmp(*word, call->name))
+			return 1;
+	return !*only;
+}
+
+static void on_a_used_one(const struct progress_blocking *call, MPI_Comm warm)
 {
 	static const int elements[] = { 1, 9000 };
-	int used = 0;
+	static int used;
+
+	for (; call->name; call++) {
+		for (int i = 0; is_wanted(call) && i < 12; i++, used++)
+			one_round(call, used + inside, warm, elements[i / 6]);
+		inside += is_wanted(call);
+	}
+}
+
+static void on_fresh_ones(const struct progress_blocking *call)
+{
+	static int used;
+
+	for (; call->name; call++) {
+		int elements = used % 2 ? 9000 : 1;
+		MPI_Comm fresh;
+
+		if (!is_wanted(call))
+			continue;
+		MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+		one_round(call, used++, fresh, elements);
+		one_round(call, used, fresh, elements);
+		MPI_Comm_free(&fresh);
+	}
+}
+
+int main(int argc, char **argv)
+{
 	MPI_Comm warm;
 
 	case_begin(&argc, &argv);
+	only = argv + 1;
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_dup(MPI_COMM_WORLD, &warm);
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	progress_more_begin(other);
 	checked_run(warm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
-	for (size_t i = 0; i < sizeof(blocking) / sizeof(blocking[0]); i++)
-		for (int e = 0; e < 2; e++)
-			for (int n = 0; n < 3; n++, used++)
-				one_round(&blocking[i], used + (int)i, warm, elements[e]);
-	/* What follows is the MPI's own until its communicator is known. */
+	on_a_used_one(blocking, warm);
+	on_a_used_one(progress_more, warm);
+	/* What follows waits for its team. */
 	case_report();
 	case_stop_counting();
-	for (size_t i = 0; i < sizeof(blocking) / sizeof(blocking[0]); i++) {
-		MPI_Comm fresh;
-
-		MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
-		one_round(&blocking[i], (int)i, fresh, elements[i % 2]);
-		one_round(&blocking[i], (int)i + 1, fresh, elements[i % 2]);
-		MPI_Comm_free(&fresh);
-	}
+	on_fresh_ones(blocking);
+	on_fresh_ones(progress_more);
 	for (int i = 0; i < 4; i++)
-		first_use(i % 2 ? MESSAGE : 8, elements[i / 2]);
+		first_use(i % 2 ? MESSAGE : 8, i / 2 ? 9000 : 1);
+	progress_more_end();
 	MPI_Comm_free(&warm);
 	MPI_Comm_free(&other);
 	if (!rank)
-		printf("progress: %d rounds on %d ranks, inside %zu blocking calls\n", rounds,
-		       ranks, sizeof(blocking) / sizeof(blocking[0]));
+		printf("progress: %d rounds on %d ranks, inside %d blocking calls\n", rounds, ranks,
+		       inside);
 	MPI_Finalize();
 	return 0;
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Barriers and tokens of messages on our duplicate of MPI_COMM_WORLD, for calls that wait for other
+ * processes and have no nonblocking twin: who waits here drives, who waits in the MPI does not.
+ *
+ * Of the tags, those below a half are bootstrap.c's, then come those of groups, then those of
+ * windows; the last one is the probes'.
+ */
+#include "pmpi.h"
+
+#include <stdlib.h>
+
+/* FNV-1a. */
+uint32_t oci_pmpi_meeting_hash(const char *words)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; words && *words; words++)
+		hash = (hash ^ (unsigned char)*words) * 16777619u;
+	return hash;
+}
+
+int oci_pmpi_meeting_tag(uint32_t hash, bool of_window)
+{
+	uint32_t tags = (uint32_t)oci_pmpi_job.tags, quarter = tags / 4;
+
+	return (int)(tags / 2 + (of_window ? quarter : 0) + hash % (quarter - 2));
+}
+
+/* In round k a message goes to rank + 2^k and one comes from rank - 2^k: another rank each time. */
+int oci_pmpi_meeting(const int *ranks, int size, int me, int tag)
+{
+	MPI_Request send, receive;
+	int error = MPI_SUCCESS;
+
+	for (int far = 1; far < size && !error; far *= 2) {
+		error = PMPI(Irecv)(NULL, 0, MPI_BYTE, ranks[(me + size - far % size) % size], tag,
+				    oci_pmpi_job.world, &receive);
+		if (!error)
+			error = PMPI(Isend)(NULL, 0, MPI_BYTE, ranks[(me + far) % size], tag,
+					    oci_pmpi_job.world, &send);
+		if (!error)
+			error = oci_pmpi_await(&receive, MPI_STATUS_IGNORE);
+		if (!error)
+			error = oci_pmpi_await(&send, MPI_STATUS_IGNORE);
+	}
+	return error;
+}
+
+int *oci_pmpi_meeting_ranks(MPI_Group group, int *size)
+{
+	int *ranks;
+	bool known;
+
+	*size = 0;
+	if (!oci_pmpi_job.active || !oci_pmpi_job.together || group == MPI_GROUP_NULL)
+		return NULL;
+	PMPI(Group_size)(group, size);
+	ranks = malloc((size_t)*size * sizeof(*ranks) + 1);
+	known = ranks && oci_pmpi_world_ranks(group, *size, ranks);
+	for (int r = 0; known && r < *size; r++)
+		known = ranks[r] != MPI_UNDEFINED;
+	if (known)
+		return ranks;
+	free(ranks);
+	return NULL;
+}
+
+void oci_pmpi_meet_members(MPI_Group group, uint32_t hash)
+{
+	int size, me = MPI_UNDEFINED, *ranks = oci_pmpi_meeting_ranks(group, &size);
+
+	if (!ranks)
+		return;
+	PMPI(Group_rank)(group, &me);
+	if (me != MPI_UNDEFINED)
+		oci_pmpi_meeting(ranks, size, me, oci_pmpi_meeting_tag(hash, false));
+	free(ranks);
+}

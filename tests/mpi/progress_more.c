@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "progress.h"
+
+#include "case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST = 1 << 20, TAG = 12 };
+
+static MPI_Comm comm;
+static int rank, ranks;
+static char out[MOST], in[MOST], area[MOST], *buffer;
+static MPI_Win window, window_to_free;
+static MPI_Group partner; /* of ranks 0 and 1: the other one */
+static MPI_File file, file_to_close;
+static char name[64];
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+static void in_fence(int bytes)
+{
+	MPI_Win_fence(0, window);
+	if (rank == 1)
+		MPI_Put(out, bytes, MPI_BYTE, 0, 0, bytes, MPI_BYTE, window);
+	MPI_Win_fence(0, window);
+}
+
+static void put_to(int target, int bytes)
+{
+	MPI_Win_start(partner, 0, window);
+	MPI_Put(out, bytes, MPI_BYTE, target, 0, bytes, MPI_BYTE, window);
+	MPI_Win_complete(window);
+}
+
+static void take(void)
+{
+	MPI_Win_post(partner, 0, window);
+	MPI_Win_wait(window);
+}
+
+static void in_complete(int bytes)
+{
+	if (!rank)
+		put_to(1, bytes);
+	else if (rank == 1)
+		take();
+}
+
+static void in_win_wait(int bytes)
+{
+	if (!rank)
+		take();
+	else if (rank == 1)
+		put_to(0, bytes);
+}
+
+static void make_window(int bytes)
+{
+	(void)bytes;
+	MPI_Win_create(area, MOST, 1, MPI_INFO_NULL, comm, &window_to_free);
+}
+
+static void in_win_free(int bytes)
+{
+	(void)bytes;
+	MPI_Win_free(&window_to_free);
+}
+
+static void in_win_allocate(int bytes)
+{
+	MPI_Win win;
+	void *base;
+
+	MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm, &base, &win);
+	MPI_Win_free(&win);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static void open_one(MPI_File *made)
+{
+	if (MPI_File_open(comm, name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, made))
+		case_fail("%s cannot be opened", name);
+}
+
+static void open_to_close(int bytes)
+{
+	(void)bytes;
+	open_one(&file_to_close);
+}
+
+static void in_file_close(int bytes)
+{
+	(void)bytes;
+	MPI_File_close(&file_to_close);
+}
+
+static void in_file_write(int bytes)
+{
+	MPI_File_write_at_all(file, (MPI_Offset)bytes * rank, out, bytes, MPI_BYTE,
+			      MPI_STATUS_IGNORE);
+}
+
+static void in_file_read(int bytes)
+{
+	MPI_File_read_at_all(file, (MPI_Offset)bytes * rank, in, bytes, MPI_BYTE,
+			     MPI_STATUS_IGNORE);
+}
+
+static void in_file_begin(int bytes)
+{
+	MPI_File_write_at_all_begin(file, (MPI_Offset)bytes * rank, out, bytes, MPI_BYTE);
+	MPI_File_write_at_all_end(file, out, MPI_STATUS_IGNORE);
+}
+
+static void in_file_view(int bytes)
+{
+	MPI_File_set_view(file, (MPI_Offset)bytes * rank, MPI_BYTE, MPI_BYTE, "native",
+			  MPI_INFO_NULL);
+	MPI_File_write_all(file, out, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+	MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+}
+
+static void in_file_sync(int bytes)
+{
+	(void)bytes;
+	MPI_File_sync(file);
+}
+
+static void in_file_size(int bytes)
+{
+	MPI_File_set_size(file, bytes);
+}
+
+/* ---- buffered sends ------------------------------------------------------------------------- */
+
+static void attach(int bytes)
+{
+	if (!rank)
+		MPI_Buffer_attach(buffer, bytes + MPI_BSEND_OVERHEAD);
+}
+
+static void in_detach(int bytes)
+{
+	void *detached;
+	int size;
+
+	if (rank == 1)
+		MPI_Recv(in, bytes, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE);
+	if (rank)
+		return;
+	MPI_Bsend(out, bytes, MPI_BYTE, 1, TAG, comm);
+	MPI_Buffer_detach(&detached, &size);
+	if (detached != buffer || size != bytes + MPI_BSEND_OVERHEAD)
+		case_fail("MPI_Buffer_detach gave another buffer than was attached");
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+#ifdef MPICH_VERSION
+/* Open MPI 4.1 does not have it. */
+static void in_intercomm_from_groups(int bytes)
+{
+	MPI_Group all, side[2];
+	int first = rank >= ranks / 2,
+	    range[2][3] = { { 0, ranks / 2 - 1, 1 }, { ranks / 2, ranks - 1, 1 } };
+	MPI_Comm made;
+
+	(void)bytes;
+	MPI_Comm_group(comm, &all);
+	MPI_Group_range_incl(all, 1, &range[0], &side[0]);
+	MPI_Group_range_incl(all, 1, &range[1], &side[1]);
+	MPI_Intercomm_create_from_groups(side[first], 0, side[!first], 0, "onecopy.progress",
+					 MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
+	MPI_Comm_free(&made);
+	MPI_Group_free(&side[0]);
+	MPI_Group_free(&side[1]);
+	MPI_Group_free(&all);
+}
+#endif
+
+const struct progress_blocking progress_more[] = {
+	{ "MPI_Win_fence", in_fence, NULL },
+	{ "MPI_Win_start and MPI_Win_complete", in_complete, NULL },
+	{ "MPI_Win_wait", in_win_wait, NULL },
+	{ "MPI_Win_free", in_win_free, make_window },
+	{ "MPI_Win_allocate", in_win_allocate, NULL },
+	{ "MPI_File_close", in_file_close, open_to_close },
+	{ "MPI_File_write_at_all", in_file_write, NULL },
+	{ "MPI_File_read_at_all", in_file_read, NULL },
+	{ "MPI_File_write_at_all_begin", in_file_begin, NULL },
+	{ "MPI_File_set_view", in_file_view, NULL },
+	{ "MPI_File_sync", in_file_sync, NULL },
+	{ "MPI_File_set_size", in_file_size, NULL },
+	{ "MPI_Buffer_detach", in_detach, attach },
+#ifdef MPICH_VERSION
+	{ "MPI_Intercomm_create_from_groups", in_intercomm_from_groups, NULL },
+#endif
+	{ NULL, NULL, NULL },
+};
+
+void progress_more_begin(MPI_Comm of_all)
+{
+	MPI_Group all;
+	int other, number = (int)getpid();
+
+	comm = of_all;
+	MPI_Comm_rank(comm, &rank);
+	MPI_Comm_size(comm, &ranks);
+	buffer = malloc(MOST + MPI_BSEND_OVERHEAD);
+	if (!buffer)
+		case_fail("no memory for a buffer of %d bytes", MOST);
+	MPI_Win_create(area, MOST, 1, MPI_INFO_NULL, comm, &window);
+	other = rank ? 0 : 1;
+	MPI_Comm_group(comm, &all);
+	MPI_Group_incl(all, 1, &other, &partner);
+	MPI_Group_free(&all);
+	MPI_Bcast(&number, 1, MPI_INT, 0, comm);
+	snprintf(name, sizeof(name), "/tmp/onecopy-progress-%d", number);
+	open_one(&file);
+}
+
+void progress_more_end(void)
+{
+	MPI_File_close(&file);
+	if (!rank)
+		unlink(name);
+	MPI_Win_free(&window);
+	MPI_Group_free(&partner);
+	free(buffer);
+}
