@@ -23,6 +23,18 @@ static inline uint32_t oci_previous(const struct oci_plan_key *key, uint32_t i)
 	return (key->v + key->size - i) % key->size;
 }
 
+/* Whom a rank sends to and gets from in step 1 .. p - 1 of a pairwise exchange: one and the same
+ * where p is a power of two. */
+static inline uint32_t oci_pairwise_target(const struct oci_plan_key *key, uint32_t i)
+{
+	return key->size & (key->size - 1) ? oci_next(key, i) : key->v ^ i;
+}
+
+static inline uint32_t oci_pairwise_source(const struct oci_plan_key *key, uint32_t i)
+{
+	return key->size & (key->size - 1) ? oci_previous(key, i) : key->v ^ i;
+}
+
 static inline void oci_build_wait_others_ack(struct oci_builder *b, uint16_t step)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);

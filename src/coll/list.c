@@ -62,6 +62,9 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_alltoall_inline,
 		&oci_alltoall_cico,
 		&oci_alltoall_pairwise,
+		&oci_alltoall_bruck,
+		&oci_alltoall_shm,
+		&oci_alltoall_point_to_point,
 	},
 	[OCI_REDUCE] = {
 		&oci_reduce_inline,
@@ -82,9 +85,13 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 	},
 	[OCI_ALLGATHERV] = {
 		&oci_allgatherv_ring_source_read,
+		&oci_allgatherv_ring_neighbor,
+		&oci_allgatherv_ring_source_write,
+		&oci_allgatherv_gather_bcast,
 	},
 	[OCI_ALLTOALLV] = {
 		&oci_alltoallv_pairwise,
+		&oci_alltoallv_point_to_point,
 	},
 	[OCI_REDUCE_SCATTER_BLOCK] = {
 		&oci_reduce_scatter_inline,

@@ -18,6 +18,7 @@ static bool locate(const struct oci_exec *ready, const struct oci_range *range, 
 	static const int8_t known[OCI_BUF_COUNT] = { [OCI_BUF_SEND] = OCI_BOUND_SEND,
 						     [OCI_BUF_RECV] = OCI_BOUND_RECV,
 						     [OCI_BUF_SLOT] = -1,
+						     [OCI_BUF_WORK] = -1,
 						     [OCI_BUF_TEMP] = -1,
 						     [OCI_BUF_ACC] = OCI_BOUND_RECV,
 						     [OCI_BUF_INLINE] = OCI_BOUND_PAYLOAD };

@@ -6,8 +6,8 @@
  * sequence of collectives, each given by its p plans:
  *
  *   - no deadlock;
- *   - no access outside of SEND, RECV, SLOT, INLINE or one segment of TEMP, no handle used before
- *     the POST that publishes it was awaited, no flag that does not grow or leaves its steps;
+ *   - no access outside of SEND, RECV, WORK, SLOT, INLINE or one segment of TEMP, no handle used
+ * before the POST that publishes it was awaited, no flag that does not grow or leaves its steps;
  *   - two accesses of one byte by different ranks, at least one a write, are ordered by flags or
  *     by the lanes' gate. The user is part of this: he writes SEND and RECV before his call and
  *     both again right after its end, so a rank that leaves too early is a race;

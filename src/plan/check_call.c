@@ -161,6 +161,14 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 	return 0;
 }
 
+/* Like the user's buffers WORK is another's before the call and after it. */
+static int take_work(struct oci_world *w, struct oci_actor *a, struct oci_place *place)
+{
+	oci_region_clear(&place->work, oci_symbol_mix(w->check->seed + a->call, a->rank * 2 + 3));
+	place->work.limit = a->plan->work_blocks * a->params.bytes;
+	return write_whole(w, a, &place->work);
+}
+
 static bool has_loop(const struct oci_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count; i++)
@@ -228,7 +236,7 @@ int oci_call_begin(struct oci_world *w, struct oci_actor *a)
 	place->cell_count = 0;
 	place->claim = (struct oci_claim){ 0 };
 	place->begin_epoch = a->clock[a->rank];
-	if (fill(w, a, place))
+	if (fill(w, a, place) || take_work(w, a, place))
 		return -ENOMEM;
 	a->pc = 0;
 	a->running = true;
@@ -271,6 +279,8 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a)
 	a->pc = OCI_OP_AFTER;
 	for (unsigned int i = 0; i < 2 && !rc; i++)
 		rc = write_whole(w, a, &place->user[i]);
+	if (!rc)
+		rc = write_whole(w, a, &place->work);
 	a->pc = pc;
 	if (!rc)
 		rc = oci_symbol_check(w, a);

@@ -78,6 +78,8 @@ static struct oci_view view_of(const struct oci_world *w, const struct oci_actor
 		return whole(&place->slot);
 	case OCI_BUF_INLINE:
 		return whole(&place->line);
+	case OCI_BUF_WORK:
+		return whole(&place->work);
 	case OCI_BUF_TEMP:
 		return owner == a->rank ? private_view(a, &a->temp) : none;
 	case OCI_BUF_ACC:

@@ -162,7 +162,8 @@ int oci_offered_step(struct oci_world *w, const struct oci_actor *a, const struc
 	rc = oci_actor_needs(w, a, peer, OCI_BUF_INLINE);
 	if (rc)
 		return rc;
-	if (op->offer.cell >= place->cell_count || place->addresses != (op->code == OCI_OP_GIVE))
+	/* What was given to an address can be taken from there. */
+	if (op->offer.cell >= place->cell_count || (op->code == OCI_OP_GIVE && !place->addresses))
 		return oci_world_fail(w, a, "rank %u has made no such offer", peer);
 	rc = access_head(w, a, place, op, false);
 	if (rc)

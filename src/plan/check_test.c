@@ -42,7 +42,8 @@ static bool set_schedule(struct oci_check *c, uint32_t n)
 static struct oci_check_call call_of(const struct plans *plans, uint32_t root, size_t bytes)
 {
 	bool reduction = plans->collective == OCI_ALLREDUCE;
-	bool rootless = reduction || plans->collective == OCI_BARRIER;
+	bool rootless = reduction || plans->collective == OCI_BARRIER ||
+			plans->collective == OCI_ALLGATHER;
 
 	return (struct oci_check_call){ .collective = plans->collective,
 					.commutative = plans->commutative,
@@ -130,6 +131,7 @@ static void check_right_plans_pass_under_every_schedule(void **state)
 		assert_right(&share_push, &bcast, size, false);
 		assert_right(&allreduce, &sum, size, false);
 		assert_right(&barrier, &in_line, size, false);
+		assert_right(&work, &halves, size, false);
 	}
 	assert_right(&in_line, &in_line, 1, false);
 }
@@ -158,6 +160,7 @@ static void check_handle_must_be_awaited(void **state)
 		     "uses a handle it did not await: SEND of rank 0", NULL);
 	assert_found(&share, LATE_PUBLICATION, "HELP",
 		     "uses a handle it did not await: RECV of rank", NULL);
+	assert_found(&work, NO_WAIT_POST, "PULL RECV[", "it did not await: WORK of rank", NULL);
 }
 
 static void check_leaving_before_the_readers_is_a_race(void **state)
@@ -166,6 +169,14 @@ static void check_leaving_before_the_readers_is_a_race(void **state)
 	assert_found(&bcast, NO_WAIT_ACK, "race: ", "rank 0", NULL);
 	assert_found(&share, NO_WAIT_ACK, "race: ", "SEND of rank 0", NULL);
 	assert_found(&share_push, NO_WAIT_ACK, "race: ", "RECV of rank 0", NULL);
+	assert_found(&work, NO_WAIT_ACK, "race: ", "WORK of rank ", NULL);
+}
+
+static void check_half_of_a_slot_must_be_empty_when_it_is_filled(void **state)
+{
+	(void)state;
+	assert_found(&halves, NO_WAIT_ACK, "race: ", "SLOT of rank 0", NULL);
+	assert_found(&halves, EARLY_STEP, "race: ", "SLOT of rank 0", NULL);
 }
 
 static void check_access_outside_of_a_buffer_is_found(void **state)
@@ -174,6 +185,9 @@ static void check_access_outside_of_a_buffer_is_found(void **state)
 	assert_found(&gather, OUT_OF_BOUNDS, "op 1 PUSH SEND[0] -> v0 RECV[3]",
 		     "out of bounds: bytes [144, 192) of RECV of rank 0, which has 144", NULL);
 	assert_found(&bcast, TOO_LONG, "PULL", "out of bounds: bytes [0, 96) of RECV", NULL);
+	assert_found(&work, OUT_OF_BOUNDS, " <- v0 WORK[1]",
+		     "out of bounds: bytes [48, 96) of WORK of rank 0, which has 48",
+		     "wrong byte: RECV[48]");
 }
 
 static void check_unordered_writers_are_a_race(void **state)
@@ -379,6 +393,7 @@ int main(void)
 		cmocka_unit_test(check_missing_signal_is_a_deadlock),
 		cmocka_unit_test(check_handle_must_be_awaited),
 		cmocka_unit_test(check_leaving_before_the_readers_is_a_race),
+		cmocka_unit_test(check_half_of_a_slot_must_be_empty_when_it_is_filled),
 		cmocka_unit_test(check_access_outside_of_a_buffer_is_found),
 		cmocka_unit_test(check_unordered_writers_are_a_race),
 		cmocka_unit_test(check_wrong_byte_is_found),

@@ -287,8 +287,56 @@ static void barrier_flat(struct oci_builder *b, enum fault fault)
 	oci_build_wait_post(b, key->v + 1 < key->size ? key->v + 1 : 0, key->size - 1, 1, 0);
 }
 
+/* Everyone reads the others' blocks from the second block of their WORK. */
+static void allgather_work(struct oci_builder *b, enum fault fault)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	bool lacks = fault == OUT_OF_BOUNDS && key->v == 0; /* so it reads the wrong one, too */
+	struct oci_range waiting = oci_block(OCI_BUF_WORK, lacks ? 0 : 1);
+	uint32_t next = (key->v + 1) % key->size;
+
+	oci_build_work(b, lacks ? 1 : 2);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), waiting);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, key->v));
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	for (uint32_t v = next; v != key->v; v = (v + 1) % key->size) {
+		if (fault != NO_WAIT_POST)
+			oci_build_wait_post(b, v, 1, 1, 0);
+		oci_build_pull(b, oci_block(OCI_BUF_RECV, v), v, waiting);
+	}
+	oci_build_signal(b, 1, 0);
+	if (fault != NO_WAIT_ACK)
+		oci_build_wait_ack(b, next, key->size - 1, 1, 0);
+}
+
+/* The root fills the halves of its slot by turns, when all have emptied the one it needs. */
+static void bcast_halves(struct oci_builder *b, enum fault fault)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_range segment = oci_segmented(oci_block(OCI_BUF_RECV, 0));
+
+	oci_build_segment(b, 8);
+	if (key->v)
+		oci_build_signal(b, 2, 0);
+	oci_build_loop(b, oci_block(OCI_BUF_RECV, 0));
+	if (key->v == 0) {
+		/* EARLY_STEP: with the one before it still unread. */
+		if (fault != NO_WAIT_ACK)
+			oci_build_wait_ack(b, 1, key->size - 1, 1, fault == EARLY_STEP ? 0 : 1);
+		oci_build_copy(b, segment, oci_slot_half());
+		oci_build_post(b, OCI_POST_SLOT, 3, 1);
+	} else {
+		oci_build_wait_post(b, 0, 1, 3, 1);
+		oci_build_pull(b, segment, 0, oci_slot_half());
+		oci_build_signal(b, 3, 1);
+	}
+	oci_build_next(b);
+}
+
 static const struct plans bcast = { OCI_BCAST, bcast_read, false };
 static const struct plans barrier = { OCI_BARRIER, barrier_flat, false };
+static const struct plans work = { OCI_ALLGATHER, allgather_work, false };
+static const struct plans halves = { OCI_BCAST, bcast_halves, false };
 static const struct plans chain = { OCI_BCAST, bcast_chain, false };
 static const struct plans in_line = { OCI_BCAST, bcast_inline, false };
 static const struct plans scatter = { OCI_SCATTER, scatter_read, false };

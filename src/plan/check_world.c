@@ -16,6 +16,7 @@ static bool place_init(struct oci_world *w, struct oci_place *place, uint32_t ra
 	oci_region_init(&place->user[1], "RECV", rank, 0);
 	oci_region_init(&place->slot, "SLOT", rank, 0);
 	oci_region_init(&place->line, "INLINE", rank, 0);
+	oci_region_init(&place->work, "WORK", rank, 0);
 	place->slot.limit = slot;
 	place->line.limit = OCI_INLINE_BYTES;
 	place->send_blocks = calloc(w->check->size, sizeof(*place->send_blocks));
@@ -30,6 +31,7 @@ static void place_fini(struct oci_place *place)
 	oci_region_fini(&place->user[1]);
 	oci_region_fini(&place->slot);
 	oci_region_fini(&place->line);
+	oci_region_fini(&place->work);
 	free(place->send_blocks);
 	free(place->recv_blocks);
 	free(place->cells);
@@ -126,6 +128,8 @@ void oci_world_reset(struct oci_world *w)
 		oci_region_clear(&place->user[1], i);
 		oci_region_clear(&place->slot, oci_symbol_mix(i, 1));
 		oci_region_clear(&place->line, oci_symbol_mix(i, 2));
+		oci_region_clear(&place->work, oci_symbol_mix(i, 3));
+		place->work.limit = 0;
 		for (unsigned int f = 0; f < OCI_FLAGS; f++)
 			place->flags[f].count = 0;
 		place->claim = (struct oci_claim){ 0 };
@@ -161,6 +165,7 @@ uint64_t oci_world_digest(const struct oci_world *w)
 		digest = region_digest(&w->places[i].user[1], digest);
 		digest = region_digest(&w->places[i].slot, digest);
 		digest = region_digest(&w->places[i].line, digest);
+		digest = region_digest(&w->places[i].work, digest);
 	}
 	return digest;
 }

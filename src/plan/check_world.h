@@ -100,7 +100,7 @@ struct oci_place {
 	struct oci_check_cell *cells;		    /* p, of the offer */
 	uint32_t cell_count;			    /* 0: nothing is offered */
 	bool addresses;				    /* for GIVE */
-	struct oci_region slot, line;
+	struct oci_region slot, line, work;
 	struct oci_view send, recv;
 	struct oci_events flags[OCI_FLAGS];
 	struct oci_claim claim;

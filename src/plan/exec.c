@@ -84,6 +84,26 @@ static void await_lane(struct oci_exec *x)
 	oci_exec_await_nobody(x); /* an operation of our own holds the lane */
 }
 
+/* One piece of memory for all that the plan has beside the caller's buffers: ACC and TEMP of a
+ * segment each, where a reduction does not accumulate in RECV, and WORK. */
+static int take_scratch(struct oci_exec *x)
+{
+	const struct oci_plan *plan = x->plan;
+	size_t segment = plan->uses_temp || plan->uses_acc ? x->params.segment_bytes : 0, bytes;
+
+	if (__builtin_mul_overflow((size_t)plan->work_blocks, x->params.bytes, &bytes) ||
+	    __builtin_add_overflow(bytes, 2 * segment, &bytes))
+		bytes = SIZE_MAX / 2;
+	x->temp = oci_scratch_get(bytes);
+	if (!x->temp)
+		return oci_team_fail(x->team, -ENOMEM, -1,
+				     "no memory for %zu bytes of the buffers of %s itself", bytes,
+				     oci_collective_name(plan->key.collective));
+	x->acc = x->temp + segment;
+	x->work = x->acc + segment;
+	return 0;
+}
+
 int oci_exec_start(struct oci_exec *x)
 {
 	if (x->seq > OCI_LANES && !oci_team_all_done(x->team, x->seq - OCI_LANES + 1)) {
@@ -106,15 +126,11 @@ int oci_exec_start(struct oci_exec *x)
 		}
 		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
 	}
-	if (x->plan->uses_temp || (x->plan->uses_acc && !x->acc_in_recv)) {
-		size_t segment = x->params.segment_bytes;
+	if (x->plan->uses_temp || x->plan->work_blocks || (x->plan->uses_acc && !x->acc_in_recv)) {
+		int error = take_scratch(x);
 
-		x->temp = oci_scratch_get(2 * segment);
-		if (!x->temp)
-			return oci_team_fail(x->team, -ENOMEM, -1,
-					     "no memory for %zu bytes of a reduction's buffers",
-					     2 * segment);
-		x->acc = x->temp + segment;
+		if (error)
+			return error;
 	}
 	if (!x->plan->posts) {
 		oci_exec_announce(x);
@@ -136,6 +152,8 @@ uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range,
 		return (uint8_t *)((uintptr_t)x->recv + offset);
 	case OCI_BUF_SLOT:
 		return x->slot + offset;
+	case OCI_BUF_WORK:
+		return x->work + offset;
 	case OCI_BUF_TEMP:
 		return x->temp;
 	case OCI_BUF_ACC:
@@ -154,6 +172,9 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 	if (op->address && !x->published) {
 		post->handle[OCI_BUF_SEND] = (struct oci_handle){ .address = (uintptr_t)x->send };
 		post->handle[OCI_BUF_RECV] = (struct oci_handle){ .address = (uintptr_t)x->recv };
+		if (x->plan->work_blocks)
+			post->handle[OCI_BUF_WORK] =
+				(struct oci_handle){ .address = (uintptr_t)x->work };
 		if (x->plan->uses_share) {
 			/* Before the flag that lets the other end claim; the lane's last users have
 			 * finished, so these words are ours alone until then. */

@@ -71,7 +71,7 @@ struct oci_exec {
 
 	/* Below: written before they are read, so nobody sets them. */
 	int64_t slot_offset;
-	uint8_t *slot, *acc;
+	uint8_t *slot, *acc, *work;
 	struct oci_transfer transfer;
 	uint64_t share_chunk; /* that SHARE is copying */
 	struct oci_awaited awaited;
@@ -167,7 +167,7 @@ static inline void oci_exec_announce(struct oci_exec *x)
 	x->announced = true;
 }
 
-/* scratch.c: private buffers of reductions, kept for reuse. NULL when out of memory. */
+/* scratch.c: buffers of reductions and of WORK, kept for reuse. NULL when out of memory. */
 uint8_t *oci_scratch_get(size_t bytes);
 void oci_scratch_put(uint8_t *scratch);
 

@@ -4,23 +4,11 @@
  * could run. What needs sizes or the other ranks' plans (bounds, deadlock, races) is not looked
  * at here but proven by the checker, plan/check.h.
  */
-#include "plan/plan.h"
+#include "plan/builder.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct oci_builder {
-	struct oci_plan_key key;
-	int error;
-	uint32_t nparts;
-	uint32_t segment_bytes;
-	uint32_t count;
-	uint32_t capacity;
-	bool in_loop;
-	uint32_t loop; /* index of the open LOOP */
-	struct oci_op *ops;
-};
 
 struct oci_builder *oci_builder_create(const struct oci_plan_key *key)
 {
@@ -49,7 +37,12 @@ void oci_build_segment(struct oci_builder *b, uint32_t bytes)
 	b->segment_bytes = bytes;
 }
 
-static void reject(struct oci_builder *b, int error)
+void oci_build_work(struct oci_builder *b, uint32_t blocks)
+{
+	b->work_blocks = blocks;
+}
+
+void oci_builder_reject(struct oci_builder *b, int error)
 {
 	if (!b->error)
 		b->error = error;
@@ -57,10 +50,10 @@ static void reject(struct oci_builder *b, int error)
 
 void oci_build_refuse(struct oci_builder *b)
 {
-	reject(b, -EINVAL);
+	oci_builder_reject(b, -EINVAL);
 }
 
-static void append(struct oci_builder *b, const struct oci_op *op)
+void oci_builder_append(struct oci_builder *b, const struct oci_op *op)
 {
 	if (b->error)
 		return;
@@ -69,7 +62,7 @@ static void append(struct oci_builder *b, const struct oci_op *op)
 		struct oci_op *ops = reallocarray(b->ops, capacity, sizeof(*ops));
 
 		if (!ops) {
-			reject(b, -ENOMEM);
+			oci_builder_reject(b, -ENOMEM);
 			return;
 		}
 		b->ops = ops;
@@ -78,42 +71,55 @@ static void append(struct oci_builder *b, const struct oci_op *op)
 	b->ops[b->count++] = *op;
 }
 
+/* WORK has blocks, and no table says where; the halves of a slot take turns in a loop. */
+static bool is_placed(const struct oci_builder *b, const struct oci_range *range)
+{
+	if (range->buf == OCI_BUF_WORK &&
+	    (range->relative || range->table || range->block >= b->work_blocks ||
+	     range->blocks > b->work_blocks - range->block))
+		return false;
+	return !range->halves || (range->buf == OCI_BUF_SLOT && range->segmented);
+}
+
 static void check_range(struct oci_builder *b, const struct oci_range *range)
 {
+	if (!is_placed(b, range))
+		oci_builder_reject(b, -EINVAL);
 	if (range->buf >= OCI_BUF_COUNT || (range->segmented && !b->in_loop))
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	if (range->relative && (range->blocks > 1 || range->block >= b->key.size))
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	if (range->parts && (range->blocks > 1 || range->table))
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	if (range->table && (!range->blocks || range->block >= b->key.size ||
 			     range->blocks > b->key.size - range->block))
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 }
 
 /* A range in a peer's buffers: TEMP and ACC are private, slot and POST line can only be read. */
 static void check_remote(struct oci_builder *b, const struct oci_range *range, bool readable)
 {
-	bool user = range->buf == OCI_BUF_SEND || range->buf == OCI_BUF_RECV;
+	bool user = range->buf == OCI_BUF_SEND || range->buf == OCI_BUF_RECV ||
+		    range->buf == OCI_BUF_WORK;
 	bool lane = range->buf == OCI_BUF_SLOT || range->buf == OCI_BUF_INLINE;
 
 	check_range(b, range);
 	if (!user && !(lane && readable))
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 }
 
 static void check_peer(struct oci_builder *b, uint32_t peer)
 {
 	if (peer >= b->key.size || peer == b->key.v)
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 }
 
 static void append_flag(struct oci_builder *b, struct oci_op op)
 {
 	/* Without a loop there is no index for step_loop to be multiplied by. */
 	if (!op.step || (op.step_loop && !b->in_loop))
-		reject(b, -EINVAL);
-	append(b, &op);
+		oci_builder_reject(b, -EINVAL);
+	oci_builder_append(b, &op);
 }
 
 void oci_build_post(struct oci_builder *b, enum oci_post what, uint16_t step, uint16_t step_loop)
@@ -136,7 +142,7 @@ static void append_wait(struct oci_builder *b, struct oci_op op)
 	if (!op.peers)
 		return;
 	if (op.peer >= b->key.size || op.peers > b->key.size)
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	append_flag(b, op);
 }
 
@@ -182,7 +188,7 @@ static void append_transfer(struct oci_builder *b, struct oci_op op, bool lane)
 	check_remote(b, &op.remote, lane);
 	check_peer(b, op.peer);
 	op.peers = 1;
-	append(b, &op);
+	oci_builder_append(b, &op);
 }
 
 void oci_build_pull(struct oci_builder *b, struct oci_range local, uint32_t peer,
@@ -241,29 +247,30 @@ void oci_build_help(struct oci_builder *b, enum oci_share direction, struct oci_
 	check_range(b, &local);
 	check_remote(b, &remote, false);
 	if (peer >= size || peers >= size || (b->key.v + size - peer) % size < peers)
-		reject(b, -EINVAL);
-	append(b, &op);
+		oci_builder_reject(b, -EINVAL);
+	oci_builder_append(b, &op);
 }
 
 void oci_build_copy(struct oci_builder *b, struct oci_range from, struct oci_range to)
 {
 	check_range(b, &from);
 	check_range(b, &to);
-	append(b, &(struct oci_op){ .code = OCI_OP_COPY, .local = from, .second = to });
+	oci_builder_append(b, &(struct oci_op){ .code = OCI_OP_COPY, .local = from, .second = to });
 }
 
 void oci_build_reduce(struct oci_builder *b, struct oci_range in, struct oci_range inout)
 {
 	check_range(b, &in);
 	check_range(b, &inout);
-	append(b, &(struct oci_op){ .code = OCI_OP_REDUCE, .local = in, .second = inout });
+	oci_builder_append(b,
+			   &(struct oci_op){ .code = OCI_OP_REDUCE, .local = in, .second = inout });
 }
 
 void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_range remote,
 			   struct oci_range inout)
 {
 	if (remote.buf != OCI_BUF_SLOT && remote.buf != OCI_BUF_INLINE)
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	append_transfer(b,
 			(struct oci_op){ .code = OCI_OP_REDUCE_FROM,
 					 .peer = peer,
@@ -276,16 +283,17 @@ static void append_offer(struct oci_builder *b, struct oci_range block, uint32_t
 			 bool addresses, uint32_t limit)
 {
 	check_range(b, &block);
-	if (!oci_offer_fits(cells) || cells != (block.table ? b->key.size - 1 : 1))
-		reject(b, -EINVAL);
-	append(b, &(struct oci_op){ .code = OCI_OP_OFFER,
-				    .address = addresses,
-				    .by_peer = block.table != OCI_TABLE_NONE,
-				    .peer = (b->key.v + 1) % b->key.size,
-				    .peers = cells,
-				    .limit = limit,
-				    .local = block,
-				    .offer = oci_offer_layout(cells, 0) });
+	if (!oci_offer_fits(cells) ||
+	    (block.table ? cells != b->key.size - 1 && cells != b->key.size : cells != 1))
+		oci_builder_reject(b, -EINVAL);
+	oci_builder_append(b, &(struct oci_op){ .code = OCI_OP_OFFER,
+						.address = addresses,
+						.by_peer = block.table != OCI_TABLE_NONE,
+						.peer = (b->key.v + 1) % b->key.size,
+						.peers = cells,
+						.limit = limit,
+						.local = block,
+						.offer = oci_offer_layout(cells, 0) });
 }
 
 void oci_build_offer(struct oci_builder *b, struct oci_range block, uint32_t cells)
@@ -301,21 +309,21 @@ void oci_build_offer_addresses(struct oci_builder *b, struct oci_range block, ui
 	append_offer(b, block, cells, true, limit);
 }
 
-/* Operations on the cell that a peer's offer has for this rank. */
-static void append_offered(struct oci_builder *b, struct oci_op op, uint32_t cells)
+/* Operations on the cell that a peer's offer has for rank `whose`. */
+static void append_offered(struct oci_builder *b, struct oci_op op, uint32_t whose, uint32_t cells)
 {
 	uint32_t p = b->key.size;
-	uint32_t cell = cells > 1 ? (b->key.v + 2 * p - op.peer - 1) % p : 0;
+	uint32_t cell = cells > 1 ? (whose + 2 * p - op.peer - 1) % p : 0;
 
+	if (whose >= p)
+		oci_builder_reject(b, -EINVAL);
 	check_range(b, &op.local);
 	check_peer(b, op.peer);
 	if (!oci_offer_fits(cells) || cell >= cells)
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	op.peers = 1;
 	op.offer = oci_offer_layout(cells, cell);
-	if (op.code == OCI_OP_TAKE)
-		op.limit = oci_offer_limit(&op.offer);
-	append(b, &op);
+	oci_builder_append(b, &op);
 }
 
 void oci_build_take(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
@@ -325,12 +333,25 @@ void oci_build_take(struct oci_builder *b, struct oci_range local, uint32_t peer
 		       (struct oci_op){ .code = OCI_OP_TAKE,
 					.when = (uint8_t)when & 3,
 					.peer = peer,
+					.limit = oci_offer_most(cells),
 					.local = local },
-		       cells);
+		       b->key.v, cells);
 }
 
-void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
-		    uint32_t limit)
+void oci_build_take_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
+			  uint32_t whose, uint32_t cells, uint32_t limit)
+{
+	append_offered(b,
+		       (struct oci_op){ .code = OCI_OP_TAKE,
+					.when = OCI_WHEN_LARGE,
+					.peer = peer,
+					.limit = limit,
+					.local = local },
+		       whose, cells);
+}
+
+void oci_build_give_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
+			  uint32_t whose, uint32_t cells, uint32_t limit)
 {
 	append_offered(b,
 		       (struct oci_op){ .code = OCI_OP_GIVE,
@@ -338,7 +359,13 @@ void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer
 					.peer = peer,
 					.limit = limit,
 					.local = local },
-		       cells);
+		       whose, cells);
+}
+
+void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
+		    uint32_t limit)
+{
+	oci_build_give_block(b, local, peer, b->key.v, cells, limit);
 }
 
 void oci_build_loop(struct oci_builder *b, struct oci_range over)
@@ -347,135 +374,19 @@ void oci_build_loop(struct oci_builder *b, struct oci_range over)
 	check_range(b, &over);
 	/* A jump has 16 bits; in_loop here would be a nested loop, which has no second index. */
 	if (b->in_loop || b->count > UINT16_MAX)
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	b->in_loop = true;
 	b->loop = b->count;
-	append(b, &(struct oci_op){ .code = OCI_OP_LOOP, .local = over });
+	oci_builder_append(b, &(struct oci_op){ .code = OCI_OP_LOOP, .local = over });
 }
 
 void oci_build_next(struct oci_builder *b)
 {
 	if (!b->in_loop || b->count > UINT16_MAX)
-		reject(b, -EINVAL);
+		oci_builder_reject(b, -EINVAL);
 	if (b->error)
 		return;
 	b->in_loop = false;
 	b->ops[b->loop].jump = (uint16_t)b->count;
-	append(b, &(struct oci_op){ .code = OCI_OP_NEXT, .jump = (uint16_t)b->loop });
-}
-
-/* What a plan uses of this rank's own buffers. */
-struct use {
-	bool buf[OCI_BUF_COUNT];
-	bool parts;
-	bool posts;
-	bool shares;
-	unsigned int handles; /* publications */
-	unsigned int offers;
-	uint32_t most_segments;
-};
-
-/* How often a loop may raise or await a flag until its step leaves the operation's. */
-static void use_step(struct use *use, const struct oci_op *op)
-{
-	uint32_t most;
-
-	if (!op->step_loop)
-		return;
-	most = (OCI_STEPS - 1 - op->step) / op->step_loop + 1;
-	if (!use->most_segments || most < use->most_segments)
-		use->most_segments = most;
-}
-
-static void use_range(struct use *use, const struct oci_range *range, bool own)
-{
-	if (own)
-		use->buf[range->buf] = true;
-	if (range->parts)
-		use->parts = true;
-}
-
-static void use_op(struct use *use, const struct oci_op *op)
-{
-	use_step(use, op);
-	switch (op->code) {
-	case OCI_OP_POST:
-		use->posts = true;
-		use->handles += op->address + op->slot;
-		use->buf[OCI_BUF_SLOT] |= op->slot;
-		break;
-	case OCI_OP_PULL:
-	case OCI_OP_PUSH:
-	case OCI_OP_SHARE:
-	case OCI_OP_HELP:
-	case OCI_OP_REDUCE_FROM:
-		use->shares |= op->code == OCI_OP_SHARE;
-		use_range(use, &op->local, true);
-		use_range(use, &op->remote, false);
-		break;
-	case OCI_OP_COPY:
-	case OCI_OP_REDUCE:
-		use_range(use, &op->local, true);
-		use_range(use, &op->second, true);
-		break;
-	case OCI_OP_OFFER:
-		/* In the payload of the POST line, and in the slot if a block is small. */
-		use->offers++;
-		use->buf[OCI_BUF_INLINE] = true;
-		use_range(use, &op->local, true);
-		break;
-	case OCI_OP_TAKE:
-	case OCI_OP_GIVE:
-		use_range(use, &op->local, true);
-		break;
-	case OCI_OP_LOOP:
-		use_range(use, &op->local, false);
-		break;
-	default:
-		break;
-	}
-}
-
-struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
-{
-	struct oci_plan *plan = NULL;
-	struct use use = { 0 };
-
-	if (b->in_loop)
-		reject(b, -EINVAL);
-	append(b, &(struct oci_op){ .code = OCI_OP_END });
-	for (uint32_t i = 0; i < b->count; i++)
-		use_op(&use, &b->ops[i]);
-	/* An offer takes its slot when a block is small; one that is there already is not its. */
-	if (use.offers > 1 || (use.offers && use.buf[OCI_BUF_SLOT]))
-		reject(b, -EINVAL);
-	/* The payload of a POST line and the handles it publishes are the same bytes of it. */
-	if (use.handles > 1 || (use.handles && use.buf[OCI_BUF_INLINE]) ||
-	    (use.parts && !b->nparts))
-		reject(b, -EINVAL);
-	if (!b->error) {
-		plan = malloc(sizeof(*plan) + b->count * sizeof(*b->ops));
-		if (!plan)
-			reject(b, -ENOMEM);
-	}
-	if (plan) {
-		*plan = (struct oci_plan){
-			.key = b->key,
-			.nparts = b->nparts,
-			.segment_bytes = b->segment_bytes,
-			.most_segments = use.most_segments,
-			.count = b->count,
-			.uses_slot = use.buf[OCI_BUF_SLOT],
-			.uses_temp = use.buf[OCI_BUF_TEMP],
-			.uses_acc = use.buf[OCI_BUF_ACC],
-			.posts = use.posts,
-			.uses_share = use.shares,
-		};
-		memcpy(plan->ops, b->ops, b->count * sizeof(*b->ops));
-	} else {
-		*error = b->error;
-	}
-	free(b->ops);
-	free(b);
-	return plan;
+	oci_builder_append(b, &(struct oci_op){ .code = OCI_OP_NEXT, .jump = (uint16_t)b->loop });
 }

@@ -38,6 +38,8 @@ enum oci_buf {
 	OCI_BUF_SEND, /* the caller's send buffer */
 	OCI_BUF_RECV, /* the caller's receive buffer (of a Bcast: the only one, also as SEND) */
 	OCI_BUF_SLOT, /* this rank's slot in shared memory, OCI_SLOT_BYTES */
+	OCI_BUF_WORK, /* of so many blocks as oci_build_work() says; peers reach it as they do SEND
+		       */
 	OCI_BUF_TEMP, /* private, one segment: offsets of ranges are dropped */
 	OCI_BUF_ACC, /* where a reduction accumulates: RECV, or a second TEMP when RECV is absent or
 		      * also the source (MPI_IN_PLACE) */
@@ -62,13 +64,16 @@ enum oci_table {
  * With a `table` (of this rank's call, not the peer's), start = table[index(block)].offset and the
  * range ends with table[index(block) + blocks - 1]; it has no parts. Sums wrap: a table's offsets
  * may reach any address.
- * In a loop, a range with `segmented` is cut to the current segment.
+ * In a loop, a range with `segmented` is cut to the current segment; one of a slot with `halves`
+ * too lies at the front of the half whose turn it is, (segment mod 2) * segment, so that a slot
+ * serves any number of segments: as long as they do not grow.
  */
 struct oci_range {
 	uint8_t buf;
 	uint8_t relative : 1;
 	uint8_t segmented : 1;
 	uint8_t table : 2; /* enum oci_table */
+	uint8_t halves : 1;
 	uint16_t reserved;
 	uint32_t block;
 	uint32_t blocks;
@@ -78,9 +83,9 @@ struct oci_range {
 
 enum oci_opcode {
 	OCI_OP_END,
-	/* Publish: handles of SEND and RECV when `address`, of SLOT when `slot`; payload as it is.
-	 * POST flag to `step` (+ loop). At most one publication of handles per plan; later POSTs of
-	 * the same plan only raise the flag. */
+	/* Publish: handles of SEND, RECV and WORK when `address`, of SLOT when `slot`; payload as
+	 * it is. POST flag to `step` (+ loop). At most one publication of handles per plan; later
+	 * POSTs of the same plan only raise the flag. */
 	OCI_OP_POST,
 	OCI_OP_SIGNAL,	  /* ACK flag to `step` (+ loop) */
 	OCI_OP_WAIT_POST, /* until the POST flags of peers [peer, peer + peers) reach `step` (+
@@ -108,14 +113,12 @@ enum oci_opcode {
 
 /*
  * An offer: what a rank publishes where blocks differ in size and place, as in the v-variants. It
- * has a cell for each peer (or one for all). Which way a block goes follows from its own size,
- * which both ends know:
- *   tiny   lies in its cell
- *   small  lies in the owner's slot, at small_bytes * cell
- *   LARGE  stays where it is; the cell holds its address and length
- * The layout is a function of the number of cells alone. The POST line's payload begins with the
- * slot's offset; then, where they fit, a bit for each cell that says LARGE, and the cells. Else
- * these lie in the slot, and no block is small.
+ * has a cell for each peer (or one for all, or for each rank). Which way a block goes follows from
+ * its own size, which both ends know: tiny   lies in its cell small  lies in the owner's slot, at
+ * small_bytes * cell LARGE  stays where it is; the cell holds its address and length The layout is
+ * a function of the number of cells alone. The POST line's payload begins with the slot's offset;
+ * then, where they fit, a bit for each cell that says LARGE, and the cells. Else these lie in the
+ * slot, and no block is small.
  */
 struct oci_offer {
 	uint32_t cell; /* TAKE, GIVE: which */
@@ -176,8 +179,8 @@ static inline bool oci_when_holds(enum oci_when when, size_t bytes, uint32_t lim
 
 struct oci_op {
 	uint8_t code;
-	uint8_t address : 1; /* POST: publish the addresses of SEND and RECV; OFFER: LARGE ones
-			      * alone are put in, for peers to GIVE */
+	uint8_t address : 1; /* POST: publish the addresses of SEND, RECV and WORK; OFFER: LARGE
+			      * ones alone are put in, for peers to GIVE */
 	uint8_t slot : 1;    /* POST: publish the slot */
 	uint8_t push : 1;    /* SHARE, HELP: the SHARE end holds the source */
 	uint8_t by_peer : 1; /* HELP: block of `local` = rank of the helped peer (Scatter, Gather);
@@ -248,7 +251,8 @@ struct oci_plan {
 	/* Of its loops, beyond which a step would not fit a flag: segments grow. 0: any number. The
 	 * ends of a flag that is raised in loops have the same step and step_loop. */
 	uint32_t most_segments;
-	uint32_t count; /* operations, END included */
+	uint32_t count;	      /* operations, END included */
+	uint32_t work_blocks; /* of WORK */
 	uint8_t uses_slot;
 	uint8_t uses_temp;
 	uint8_t uses_acc; /* needs memory only where RECV cannot accumulate */
@@ -316,6 +320,11 @@ static inline void oci_range_eval(const struct oci_range *range, const struct oc
 		if (end - from > params->segment_bytes)
 			end = from + params->segment_bytes;
 		start = from;
+		if (range->halves) {
+			*offset = (size_t)(segment & 1) * params->segment_bytes;
+			*length = end - start;
+			return;
+		}
 	}
 	*offset = base + start;
 	*length = end - start;
@@ -364,6 +373,8 @@ const struct oci_plan_key *oci_builder_key(const struct oci_builder *b);
 void oci_build_refuse(struct oci_builder *b);
 void oci_build_parts(struct oci_builder *b, uint32_t nparts);
 void oci_build_segment(struct oci_builder *b, uint32_t bytes);
+/* Before any range of WORK. On all ranks alike. */
+void oci_build_work(struct oci_builder *b, uint32_t blocks);
 
 enum oci_post { OCI_POST_FLAG, OCI_POST_ADDRESS, OCI_POST_SLOT };
 void oci_build_post(struct oci_builder *b, enum oci_post what, uint16_t step, uint16_t step_loop);
@@ -387,11 +398,12 @@ void oci_build_reduce(struct oci_builder *b, struct oci_range in, struct oci_ran
 void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_range remote,
 			   struct oci_range inout);
 /*
- * Offers. Between the ranks of an offer with a cell for each of p - 1 peers, rank u's cell in the
- * offer of rank v is (u - v - 1) mod p. One cell for all is cell 0 of 1.
+ * Offers. Rank u's cell in the offer of rank v is (u - v - 1) mod p: of p - 1 cells each is a
+ * peer's, of p cells the last one its own. One cell for all is cell 0 of 1.
  *
  * oci_build_offer: `block` of all peers (its number is that of the peer) or, with one cell, as it
- * is. oci_build_offer_addresses: for GIVE, of the blocks above `limit`.
+ * is. oci_build_offer_addresses: for GIVE, of the blocks above `limit`; once the block is there it
+ * can be taken from there as well.
  */
 void oci_build_offer(struct oci_builder *b, struct oci_range block, uint32_t cells);
 void oci_build_offer_addresses(struct oci_builder *b, struct oci_range block, uint32_t cells,
@@ -401,6 +413,11 @@ void oci_build_take(struct oci_builder *b, struct oci_range local, uint32_t peer
 		    enum oci_when when);
 void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
 		    uint32_t limit);
+/* The same with the cell of rank `whose` in that offer, for any LARGE block. */
+void oci_build_take_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
+			  uint32_t whose, uint32_t cells, uint32_t limit);
+void oci_build_give_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
+			  uint32_t whose, uint32_t cells, uint32_t limit);
 /* WAIT_POST or WAIT_ACK of those peers for whom `when` holds: for `block` of the number of the
  * peer, or (by_peer false) for `block` as it is. */
 void oci_build_wait_when(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,
@@ -441,6 +458,12 @@ static inline struct oci_range oci_segmented(struct oci_range range)
 {
 	range.segmented = 1;
 	return range;
+}
+
+/* The half of a slot for the current segment of a block. */
+static inline struct oci_range oci_slot_half(void)
+{
+	return (struct oci_range){ .buf = OCI_BUF_SLOT, .segmented = 1, .halves = 1, .blocks = 1 };
 }
 
 /* ---- dump ---------------------------------------------------------------------------------- */

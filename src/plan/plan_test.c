@@ -214,6 +214,31 @@ static void parts_without_their_number(struct oci_builder *b)
 	oci_build_copy(b, oci_part(OCI_BUF_SEND, 0, 1), oci_part(OCI_BUF_RECV, 0, 1));
 }
 
+static void work_beyond_its_blocks(struct oci_builder *b)
+{
+	oci_build_work(b, 2);
+	oci_build_copy(b, recv_block(), oci_blocks(OCI_BUF_WORK, 1, 2));
+}
+
+static void halves_of_a_buffer(struct oci_builder *b)
+{
+	struct oci_range half = oci_slot_half();
+
+	half.buf = OCI_BUF_SEND;
+	oci_build_segment(b, 64);
+	oci_build_loop(b, recv_block());
+	oci_build_copy(b, half, oci_segmented(recv_block()));
+	oci_build_next(b);
+}
+
+static void halves_larger_than_a_slot(struct oci_builder *b)
+{
+	oci_build_segment(b, OCI_SLOT_BYTES / 2 + 1);
+	oci_build_loop(b, recv_block());
+	oci_build_copy(b, oci_segmented(recv_block()), oci_slot_half());
+	oci_build_next(b);
+}
+
 static void no_such_buffer(struct oci_builder *b)
 {
 	oci_build_copy(b, (struct oci_range){ .buf = OCI_BUF_COUNT, .blocks = 1 }, recv_block());
@@ -246,6 +271,9 @@ static void plan_malformed_is_refused(void **state)
 		relative_block_beyond_the_last,
 		parts_of_several_blocks,
 		parts_without_their_number,
+		work_beyond_its_blocks,
+		halves_of_a_buffer,
+		halves_larger_than_a_slot,
 		no_such_buffer,
 	};
 
@@ -416,6 +444,11 @@ static void op_text_says_what_is_where(void **state)
 	assert_string_equal(oci_op_text(text, sizeof(text), &op),
 			    "HELP SEND[0] by peer -> v1+2 RECV[root+1]");
 	assert_string_equal(oci_op_text(text, 5, &op), "HELP");
+	op = (struct oci_op){ .code = OCI_OP_COPY,
+			      .local = oci_blocks(OCI_BUF_WORK, 1, 2),
+			      .second = oci_slot_half() };
+	assert_string_equal(oci_op_text(text, sizeof(text), &op),
+			    "COPY WORK[1..3) -> SLOT[0]/half");
 }
 
 /* Two ranks: one posts, the other awaits it. */

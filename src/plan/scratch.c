@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A few private buffers, kept warm: a reduction's bounce memory must not be faulted in anew. */
+/* A few buffers of our own, kept warm: a reduction's bounce memory must not be faulted in anew. */
 #include <pthread.h>
 #include <stdlib.h>
 

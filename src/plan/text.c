@@ -8,7 +8,7 @@
 static const char *range_text(char *text, const struct oci_range *range)
 {
 	const char *name = oci_buf_name(range->buf);
-	const char *seg = range->segmented ? "/seg" : "";
+	const char *seg = range->halves ? "/half" : range->segmented ? "/seg" : "";
 	static const char *const tables[] = { "", "@send", "@recv", "@sizes" };
 	const char *table = tables[range->table];
 	char blocks[32], parts[32] = "";
@@ -127,8 +127,9 @@ const char *oci_collective_name(enum oci_collective collective)
 const char *oci_buf_name(enum oci_buf buf)
 {
 	static const char *const names[OCI_BUF_COUNT] = {
-		[OCI_BUF_SEND] = "SEND", [OCI_BUF_RECV] = "RECV", [OCI_BUF_SLOT] = "SLOT",
-		[OCI_BUF_TEMP] = "TEMP", [OCI_BUF_ACC] = "ACC",	  [OCI_BUF_INLINE] = "INLINE",
+		[OCI_BUF_SEND] = "SEND",     [OCI_BUF_RECV] = "RECV", [OCI_BUF_SLOT] = "SLOT",
+		[OCI_BUF_WORK] = "WORK",     [OCI_BUF_TEMP] = "TEMP", [OCI_BUF_ACC] = "ACC",
+		[OCI_BUF_INLINE] = "INLINE",
 	};
 
 	return (unsigned int)buf < OCI_BUF_COUNT ? names[buf] : "?";

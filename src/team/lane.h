@@ -35,7 +35,7 @@ struct oci_post_line {
 	uint64_t signature; /* of the call: differs => the ranks disagree */
 	union {
 		uint8_t inline_bytes[OCI_INLINE_BYTES];
-		struct oci_handle handle[4]; /* by enum oci_buf: SEND, RECV, SLOT */
+		struct oci_handle handle[4]; /* by enum oci_buf: SEND, RECV, SLOT, WORK */
 	};
 } __attribute__((aligned(128)));
 

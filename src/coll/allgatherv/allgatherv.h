@@ -5,6 +5,7 @@
 
 #include "coll/coll.h"
 
-extern const struct oci_algorithm oci_allgatherv_ring_source_read;
+extern const struct oci_algorithm oci_allgatherv_ring_source_read, oci_allgatherv_ring_neighbor,
+	oci_allgatherv_ring_source_write, oci_allgatherv_gather_bcast;
 
 #endif

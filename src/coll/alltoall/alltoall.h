@@ -5,6 +5,7 @@
 
 #include "coll/coll.h"
 
-extern const struct oci_algorithm oci_alltoall_inline, oci_alltoall_cico, oci_alltoall_pairwise;
+extern const struct oci_algorithm oci_alltoall_inline, oci_alltoall_cico, oci_alltoall_pairwise,
+	oci_alltoall_bruck, oci_alltoall_shm, oci_alltoall_point_to_point;
 
 #endif

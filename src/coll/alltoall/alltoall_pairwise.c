@@ -13,12 +13,11 @@
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	bool power_of_two = !(key->size & (key->size - 1));
 
 	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 	oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
 	for (uint32_t i = 1; i < key->size; i++) {
-		uint32_t source = power_of_two ? key->v ^ i : oci_previous(key, i);
+		uint32_t source = oci_pairwise_source(key, i);
 
 		oci_build_wait_post(b, source, 1, 1, 0);
 		oci_build_pull(b, oci_block(OCI_BUF_RECV, source), source,

@@ -5,6 +5,6 @@
 
 #include "coll/coll.h"
 
-extern const struct oci_algorithm oci_alltoallv_pairwise;
+extern const struct oci_algorithm oci_alltoallv_pairwise, oci_alltoallv_point_to_point;
 
 #endif

@@ -22,14 +22,13 @@ static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	uint32_t others = key->size - 1;
-	bool power_of_two = !(key->size & others);
 
 	if (others)
 		oci_build_offer(b, block(OCI_BUF_SEND, 0), others);
 	oci_build_post(b, OCI_POST_FLAG, 1, 0);
 	oci_build_copy(b, block(OCI_BUF_SEND, key->v), block(OCI_BUF_RECV, key->v));
 	for (uint32_t i = 1; i < key->size; i++) {
-		uint32_t source = power_of_two ? key->v ^ i : oci_previous(key, i);
+		uint32_t source = oci_pairwise_source(key, i);
 
 		oci_build_wait_when(b, OCI_OP_WAIT_POST, source, 1, 1, OCI_WHEN_FILLED,
 				    block(OCI_BUF_RECV, source), false, 0);

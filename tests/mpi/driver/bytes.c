@@ -137,7 +137,7 @@ const char *algorithm_mechanism(int collective, const char *algorithm, const cha
 		return NULL;
 	if (begins(algorithm, "inline"))
 		return "inline";
-	return begins(algorithm, "cico") ? "slot" : mechanism;
+	return begins(algorithm, "cico") || begins(algorithm, "shm") ? "slot" : mechanism;
 }
 
 static long run_round(int number, int ranks, const char *mechanism)
