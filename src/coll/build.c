@@ -36,6 +36,12 @@ bool oci_is_ring(uint32_t p, uint32_t j)
 	return p == 1;
 }
 
+bool oci_fits_step_each(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return shape->size <= OCI_STEPS;
+}
+
 bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter)
 {
 	(void)parameter;

@@ -70,6 +70,9 @@ bool oci_fits_slot_others(const struct oci_shape *shape, uint32_t parameter);
 bool oci_is_ring(uint32_t p, uint32_t j);
 #define OCI_NEEDS_RING "a parameter that has no divisor in common with the number of ranks"
 
+/* Is there a step of a flag for each other rank? */
+bool oci_fits_step_each(const struct oci_shape *shape, uint32_t parameter);
+
 /* Does an offer with a cell for each other rank? */
 bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter);
 

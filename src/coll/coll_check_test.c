@@ -144,7 +144,8 @@ static void check_offers(const struct subject *subject)
 	struct sequence s = { 0 };
 
 	if (!is_v(subject->collective) ||
-	    subject->parameter != oci_algorithm(subject->collective, 0)->parameter_default)
+	    subject->parameter !=
+		    oci_algorithm(subject->collective, subject->algorithm)->parameter_default)
 		return;
 	for (uint32_t root = 0; root < size; root += size - 1) {
 		s.check.tiny_bytes = offer.cell_bytes;

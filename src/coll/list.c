@@ -35,18 +35,23 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_bcast_knomial,
 		&oci_bcast_scatter_allgather,
 		&oci_bcast_cooperative,
+		&oci_bcast_direct_write,
 	},
 	[OCI_SCATTER] = {
 		&oci_scatter_inline,
 		&oci_scatter_cico,
 		&oci_scatter_throttled_read,
 		&oci_scatter_cooperative,
+		&oci_scatter_parallel_read,
+		&oci_scatter_sequential_write,
 	},
 	[OCI_GATHER] = {
 		&oci_gather_inline,
 		&oci_gather_cico,
 		&oci_gather_throttled_write,
 		&oci_gather_cooperative,
+		&oci_gather_parallel_write,
+		&oci_gather_sequential_read,
 	},
 	[OCI_ALLGATHER] = {
 		&oci_allgather_inline,
@@ -79,9 +84,13 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 	},
 	[OCI_SCATTERV] = {
 		&oci_scatterv_throttled_read,
+		&oci_scatterv_parallel_read,
+		&oci_scatterv_sequential_write,
 	},
 	[OCI_GATHERV] = {
 		&oci_gatherv_throttled_write,
+		&oci_gatherv_parallel_write,
+		&oci_gatherv_sequential_read,
 	},
 	[OCI_ALLGATHERV] = {
 		&oci_allgatherv_ring_source_read,

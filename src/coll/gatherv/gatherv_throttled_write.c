@@ -15,16 +15,16 @@ static struct oci_range part(uint32_t v)
 	return oci_tabled(OCI_TABLE_RECV, oci_block_rel(OCI_BUF_RECV, v));
 }
 
-static void build_root(struct oci_builder *b, struct oci_range mine, uint32_t most)
+void oci_gatherv_build_root(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	uint32_t others = key->size - 1;
+	uint32_t others = key->size - 1, most = oci_offer_most(1);
 	struct oci_range any = oci_tabled(OCI_TABLE_RECV, oci_block(OCI_BUF_RECV, 0));
 
 	if (others)
 		oci_build_offer_addresses(b, any, others, most);
 	oci_build_post(b, OCI_POST_FLAG, 1, 0);
-	oci_build_copy(b, mine, part(0));
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), part(0));
 	for (uint32_t v = 1; v < key->size; v++) {
 		oci_build_wait_when(b, OCI_OP_WAIT_POST, v, 1, 1, OCI_WHEN_SMALL, part(v), false,
 				    most);
@@ -40,7 +40,7 @@ static void build(struct oci_builder *b)
 	struct oci_range mine = oci_block(OCI_BUF_SEND, 0);
 
 	if (key->v == 0) {
-		build_root(b, mine, most);
+		oci_gatherv_build_root(b);
 		return;
 	}
 	oci_build_offer(b, mine, 1);

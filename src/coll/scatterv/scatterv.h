@@ -5,6 +5,7 @@
 
 #include "coll/coll.h"
 
-extern const struct oci_algorithm oci_scatterv_throttled_read;
+extern const struct oci_algorithm oci_scatterv_throttled_read, oci_scatterv_parallel_read,
+	oci_scatterv_sequential_write;
 
 #endif

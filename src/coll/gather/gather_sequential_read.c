@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The root reads one block after the other (paper 002, IV-B2): no contention, p - 1 steps.
+ *
+ * Wins where concurrent writers to one process are slower than one copier. A rank leaves when its
+ * block has been read.
+ * Cost: T_gather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_bcast(ack), and the memcpy
+ * of n, which overlaps with nothing, unless MPI_IN_PLACE.
+ */
+#include "coll/build.h"
+#include "coll/gather/gather.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	if (key->v) {
+		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+		oci_build_wait_ack(b, 0, 1, (uint16_t)key->v, 0);
+		return;
+	}
+	for (uint32_t v = 1; v < key->size; v++) {
+		oci_build_wait_post(b, v, 1, 1, 0);
+		oci_build_pull(b, oci_block_rel(OCI_BUF_RECV, v), v, oci_block(OCI_BUF_SEND, 0));
+		oci_build_signal(b, (uint16_t)v, 0);
+	}
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block_rel(OCI_BUF_RECV, 0));
+}
+
+const struct oci_algorithm oci_gather_sequential_read = {
+	.name = "sequential-read",
+	.idea = "the root reads one block after the other",
+	.build = build,
+	.fits = oci_fits_step_each,
+	.single_copy = true,
+};

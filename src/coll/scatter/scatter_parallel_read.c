@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All ranks read their block from the root at once (paper 002, IV-A1): throttled-read with k =
+ * p - 1, but without a parameter that depends on p.
+ *
+ * Wins for small blocks, where waiting for another reader costs more than its contention.
+ * Cost: T_bcast(address) + alpha + n beta + l gamma(p - 1) ceil(n / s) + T_gather(ack). The root's
+ * own copy happens meanwhile.
+ */
+#include "coll/build.h"
+#include "coll/scatter/scatter.h"
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	if (key->v == 0) {
+		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+		oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
+		oci_build_wait_others_ack(b, 1);
+		return;
+	}
+	oci_build_wait_post(b, 0, 1, 1, 0);
+	oci_build_pull(b, oci_block(OCI_BUF_RECV, 0), 0, oci_block_rel(OCI_BUF_SEND, key->v));
+	oci_build_signal(b, 1, 0);
+}
+
+const struct oci_algorithm oci_scatter_parallel_read = {
+	.name = "parallel-read",
+	.idea = "all ranks read from the root at once",
+	.build = build,
+	.single_copy = true,
+};
