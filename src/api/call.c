@@ -227,6 +227,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.bytes = is_v(call->collective) ? 0 : call->bytes,
 		.unit = is_reduction(call->collective) ? call->op->bytes : 1,
 		.size = team->team.size,
+		.hierarchy = team->team.hierarchy,
 		.oversubscribed = team->team.oversubscribed,
 		.single_copy = team->team.single_copy,
 	};
@@ -250,6 +251,10 @@ static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *ca
 		key.commutative = call->op->commutative != 0;
 		if (!key.commutative)
 			key.root = root;
+	}
+	if (team->team.hierarchy && oci_algorithm(key.collective, key.algorithm)->by_hierarchy) {
+		key.hierarchy = team->team.hierarchy->id;
+		key.root = root;
 	}
 	return key;
 }

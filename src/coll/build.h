@@ -10,6 +10,11 @@
 #define OCI_PIPELINE_BYTES 16384
 /* Piece that a reduction pulls and combines while it is in the level-2 cache. */
 #define OCI_REDUCE_BYTES 262144
+/* The parameter of what is pipelined by hierarchy, in bytes: from a page to more than any message
+ * that gains by it (paper 000 tried 4 KiB to 2 MiB, and found this default best up to 2 MiB). */
+#define OCI_SEGMENT_DEFAULT 16384
+#define OCI_SEGMENT_MIN 4096
+#define OCI_SEGMENT_MAX 16777216
 /* Piece that is handed on along a chain of ranks: the next one waits for all of it. */
 #define OCI_CHAIN_BYTES 65536
 

@@ -10,6 +10,7 @@
 #define OC_COLL_COLL_H
 
 #include "plan/plan.h"
+#include "topo/hierarchy.h"
 
 /* What is alike on all ranks of a call, and all that a choice may depend on. */
 struct oci_shape {
@@ -17,6 +18,9 @@ struct oci_shape {
 	size_t bytes; /* of a block, as in plan.h; of a Reduce_scatter those of all blocks */
 	size_t unit;  /* bytes of an element of a reduction, else 1 */
 	uint32_t size;
+	/* Of the members' places; NULL: flat. An object of this rank, with alike contents on all.
+	 */
+	const struct oci_hierarchy *hierarchy;
 	bool oversubscribed; /* agreed at team creation */
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 };
@@ -42,6 +46,8 @@ struct oci_algorithm {
 	uint32_t parameter_default, parameter_min, parameter_max;
 	/* Payload words this algorithm moves by single copy (so a mechanism matters to it). */
 	bool single_copy;
+	/* Its plans depend on who sits where: their key has the hierarchy, and with it the root. */
+	bool by_hierarchy;
 };
 
 struct oci_choice {

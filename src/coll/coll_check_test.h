@@ -13,7 +13,7 @@
 #include "plan/check.h"
 
 #define MOST_RANKS 33
-#define MOST_PLANS 66 /* ranks, in tests of a few algorithms */
+#define MOST_PLANS 128 /* ranks, in tests of a few algorithms */
 #define MOST_CALLS 64
 
 /* The largest tiny and small blocks of offers, unless a test says otherwise. */
@@ -29,6 +29,7 @@ struct subject {
 	uint32_t parameter;
 	uint32_t size;
 	bool commutative;
+	uint32_t hierarchy; /* of the key */
 };
 
 struct plan_set {
@@ -40,7 +41,7 @@ struct plan_set {
 struct sequence {
 	struct oci_check check;
 	struct oci_check_call calls[MOST_CALLS];
-	struct oc_block blocks[MOST_CALLS][MOST_RANKS];
+	struct oc_block blocks[MOST_CALLS][MOST_PLANS];
 	struct plan_set *used[MOST_CALLS]; /* by call */
 	struct plan_set *sets[MOST_CALLS];
 	uint32_t set_count;
@@ -81,6 +82,7 @@ static struct plan_set *build_set(const struct subject *subject, uint32_t root)
 			.v = v,
 			.size = subject->size,
 			.root = root,
+			.hierarchy = subject->hierarchy,
 		};
 		int error = 0;
 
@@ -99,7 +101,7 @@ static bool same_subject(const struct subject *a, const struct subject *b)
 {
 	return a->collective == b->collective && a->algorithm == b->algorithm &&
 	       a->parameter == b->parameter && a->size == b->size &&
-	       a->commutative == b->commutative;
+	       a->commutative == b->commutative && a->hierarchy == b->hierarchy;
 }
 
 static bool is_reduction(enum oci_collective collective)
@@ -208,7 +210,9 @@ static void add_blocks(struct sequence *s, uint32_t size, uint32_t pattern)
 static bool add_call(struct sequence *s, const struct subject *subject, uint32_t root, size_t bytes,
 		     size_t unit, bool in_place)
 {
-	uint32_t key_root = subject->collective == OCI_REDUCE && !subject->commutative ? root : 0;
+	bool ranks_matter = (subject->collective == OCI_REDUCE && !subject->commutative) ||
+			    (is_rooted(subject->collective) && subject->hierarchy);
+	uint32_t key_root = ranks_matter ? root : 0;
 	struct plan_set *set = NULL;
 
 	if (s->check.count == MOST_CALLS || !fits(subject, bytes, unit))

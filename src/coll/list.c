@@ -27,6 +27,7 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 	[OCI_BARRIER] = {
 		&oci_barrier_flat,
 		&oci_barrier_dissemination,
+		&oci_barrier_tree,
 	},
 	[OCI_BCAST] = {
 		&oci_bcast_inline,
@@ -36,6 +37,7 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_bcast_scatter_allgather,
 		&oci_bcast_cooperative,
 		&oci_bcast_direct_write,
+		&oci_bcast_hierarchical,
 	},
 	[OCI_SCATTER] = {
 		&oci_scatter_inline,
@@ -159,8 +161,8 @@ static bool parse_parameter(const char *digits, const struct oci_algorithm *a, u
 		return false;
 	errno = 0;
 	value = strtoul(digits, &end, 10);
-	if (errno || *end || value > UINT16_MAX || value < a->parameter_min ||
-	    (a->parameter_max && value > a->parameter_max) ||
+	if (errno || *end || value < a->parameter_min ||
+	    value > (a->parameter_max ? a->parameter_max : UINT16_MAX) ||
 	    (!a->parameter_min && !a->parameter_max))
 		return false;
 	*parameter = (uint32_t)value;

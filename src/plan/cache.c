@@ -10,7 +10,7 @@ static uint32_t bucket_of(const struct oci_plan_key *key)
 	uint32_t hash = key->collective * 31u + key->algorithm;
 
 	hash = (hash * 31u + key->parameter) * 31u + key->v;
-	hash = (hash ^ key->root << 7 ^ key->commutative) * 2654435761u;
+	hash = (hash ^ key->root << 7 ^ key->hierarchy << 3 ^ key->commutative) * 2654435761u;
 	return hash >> 26;
 }
 

@@ -238,10 +238,14 @@ struct oci_plan_key {
 	uint32_t parameter; /* k of knomial:k, throttle factor ...; 0 when it has none */
 	uint32_t v;	    /* this rank, relative to the root */
 	uint32_t size;	    /* p */
-	/* The root where the order of ranks matters to a rooted plan (a Reduce that does not
-	 * commute): rank of v is then known to the builder. Else 0, and the plan serves every root.
+	/* The root where ranks matter to a rooted plan (a Reduce that does not commute, a plan by
+	 * hierarchy): rank of v is then known to the builder. Else 0, and the plan serves every
+	 * root.
 	 */
 	uint32_t root;
+	/* Who sits where, if that matters to the plan: the number of a hierarchy of the process
+	 * (topo/hierarchy.h), which lives as long as the team. 0: flat, or it does not. */
+	uint32_t hierarchy;
 };
 
 struct oci_plan {

@@ -352,6 +352,8 @@ static int team_probe(struct oci_team *team)
 		if (why[0])
 			oci_info("rank %u: %s; this pair copies through shared memory", r, why);
 	}
+	if (!c->verdict->error)
+		c->verdict->error = oci_team_places(team);
 	return gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes, c->verdicts);
 }
 
@@ -388,7 +390,7 @@ static int team_agree(struct oci_team *team)
 		const struct oci_verdict *verdict = verdict_of(c, r);
 
 		if (verdict->error) {
-			oci_team_say(team, "rank %u cannot map a peer's segment: %s", r,
+			oci_team_say(team, "rank %u cannot take part in the team: %s", r,
 				     strerror(-verdict->error));
 			return verdict->error;
 		}

@@ -92,6 +92,20 @@ void oci_team_refresh(struct oci_team *team)
 	refresh(team, false);
 }
 
+int oci_team_places(struct oci_team *team)
+{
+	struct oci_topo_place *places = calloc(team->size, sizeof(*places));
+	int error;
+
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t rank = 0; rank < team->size; rank++)
+		places[rank] = team->member[rank].place;
+	error = oci_hierarchy_get(places, team->size, &team->hierarchy);
+	free(places);
+	return error;
+}
+
 bool oci_team_all_done(struct oci_team *team, uint64_t below)
 {
 	if (__atomic_load_n(&team->min_done, __ATOMIC_ACQUIRE) >= below)
@@ -156,6 +170,8 @@ static void team_give_back(struct oci_team *team)
 		if (team->member[rank].peer)
 			oci_peer_put(team->member[rank].peer);
 	}
+	oci_hierarchy_put(team->hierarchy);
+	team->hierarchy = NULL;
 	free(team->member);
 	team->member = NULL;
 	if (team->own)
@@ -190,6 +206,7 @@ void oci_team_fork_child(void)
 	oci_segment_fork_child();
 	oci_peers_fork_child();
 	oci_slots_fork_child();
+	oci_hierarchy_fork_child();
 	pthread_mutex_init(&leaving.lock, NULL);
 	leaving.first = NULL;
 }

@@ -17,6 +17,7 @@
 
 #include "team/lane.h"
 #include "team/segment.h"
+#include "topo/hierarchy.h"
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
@@ -65,6 +66,8 @@ struct oci_team {
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often */
 	struct oci_region *own;
 	struct oci_member *member; /* size */
+	const struct oci_hierarchy *hierarchy; /* of the members' places; NULL: flat; alike on all
+						* ranks */
 
 	struct oci_layouts layouts[OCI_LANES]; /* of the operation in that lane, if it has any */
 	uint64_t next;			       /* number of the next operation */
@@ -97,6 +100,8 @@ int oci_team_step(struct oci_team *team);
  * from a later oci_team_collect()), in whatever thread collects.
  */
 void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team));
+/* The hierarchy of the places of all members, which are there. 0 or -ENOMEM. */
+int oci_team_places(struct oci_team *team);
 /* In a child of fork(2): the parent's segment, mappings, slots and teams are not ours. */
 void oci_team_fork_child(void);
 /* Gives back what all members have left. Called by oci_team_init() too. */

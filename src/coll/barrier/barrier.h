@@ -5,6 +5,6 @@
 
 #include "coll/coll.h"
 
-extern const struct oci_algorithm oci_barrier_flat, oci_barrier_dissemination;
+extern const struct oci_algorithm oci_barrier_flat, oci_barrier_dissemination, oci_barrier_tree;
 
 #endif

@@ -7,6 +7,6 @@
 
 extern const struct oci_algorithm oci_bcast_inline, oci_bcast_cico, oci_bcast_direct_read,
 	oci_bcast_knomial, oci_bcast_scatter_allgather, oci_bcast_cooperative,
-	oci_bcast_direct_write;
+	oci_bcast_direct_write, oci_bcast_hierarchical;
 
 #endif

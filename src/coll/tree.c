@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll/tree.h"
+
+#include "pattern/knomial.h"
+
+struct oci_tree oci_tree_by_radix(const struct oci_plan_key *key, uint32_t k, bool in_order)
+{
+	return (struct oci_tree){
+		.size = key->size,
+		.root = key->root,
+		.radix = k,
+		.top = in_order ? 0 : key->root,
+	};
+}
+
+struct oci_tree oci_tree_by_hierarchy(const struct oci_plan_key *key, bool in_order)
+{
+	const struct oci_hierarchy *hierarchy = oci_hierarchy_find(key->hierarchy);
+	struct oci_tree t = oci_tree_by_radix(key, 0, in_order);
+
+	t.hierarchy = hierarchy;
+	if (in_order && hierarchy && !hierarchy->in_order)
+		t.radix = 1;
+	return t;
+}
+
+static uint32_t v_of(const struct oci_tree *t, uint32_t rank)
+{
+	return (rank + t->size - t->root) % t->size;
+}
+
+static uint32_t rank_of(const struct oci_tree *t, uint32_t v)
+{
+	return (uint32_t)(((uint64_t)v + t->root) % t->size);
+}
+
+static uint32_t leader(const struct oci_tree *t, uint32_t level, uint32_t rank)
+{
+	uint32_t lowest = oci_hierarchy_group(t->hierarchy, level, rank);
+
+	return lowest == oci_hierarchy_group(t->hierarchy, level, t->top) ? t->top : lowest;
+}
+
+/* Of an absolute rank; the root is its own. */
+static uint32_t parent_rank(const struct oci_tree *t, uint32_t rank)
+{
+	if (rank == t->top)
+		return rank;
+	if (t->radix) {
+		uint32_t place = (rank + t->size - t->top) % t->size;
+
+		return (uint32_t)(((uint64_t)oci_knomial_parent(place, t->radix) + t->top) %
+				  t->size);
+	}
+	for (uint32_t level = t->hierarchy ? t->hierarchy->levels : 0; level-- > 0;)
+		if (leader(t, level, rank) != rank)
+			return leader(t, level, rank);
+	return t->top;
+}
+
+uint32_t oci_tree_top(const struct oci_tree *t)
+{
+	return v_of(t, t->top);
+}
+
+uint32_t oci_tree_parent(const struct oci_tree *t, uint32_t v)
+{
+	return v_of(t, parent_rank(t, rank_of(t, v)));
+}
+
+uint32_t oci_tree_ascending(const struct oci_tree *t, uint32_t v, uint32_t child)
+{
+	uint32_t mine = rank_of(t, v);
+	uint32_t rank = child == v ? 0 : rank_of(t, child) + 1;
+
+	while (rank < t->size && (rank == mine || parent_rank(t, rank) != mine))
+		rank++;
+	return rank < t->size ? v_of(t, rank) : v;
+}
+
+uint32_t oci_tree_descending(const struct oci_tree *t, uint32_t v, uint32_t child)
+{
+	uint32_t mine = rank_of(t, v);
+	uint32_t above = child == v ? t->size : rank_of(t, child);
+
+	while (above > 0 && (above - 1 == mine || parent_rank(t, above - 1) != mine))
+		above--;
+	return above > 0 ? v_of(t, above - 1) : v;
+}

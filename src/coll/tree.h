@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Trees over the ranks of a team, for plans: by radix (pattern/knomial.h) or by hierarchy
+ * (topo/hierarchy.h).
+ *
+ * By hierarchy: the root leads every group that it is in, else the lowest rank does. A rank's
+ * parent is the leader of the narrowest group that it does not lead itself, or the root. So each
+ * package gets the bytes once, then each NUMA node in it, then each cache. Without a hierarchy all
+ * ranks are children of the root.
+ *
+ * In order: for a reduction that does not commute. The ranks below a child are consecutive, all of
+ * them are above the parent, and children ascend. Then rank 0 is the tree's root, whoever is the
+ * call's; where groups are not runs of ranks, it is a binomial tree instead.
+ */
+#ifndef OC_COLL_TREE_H
+#define OC_COLL_TREE_H
+
+#include "coll/coll.h"
+
+/* Ranks are v's of the key, for plans; inside, trees are of absolute ranks (with key->root 0 the
+ * same). */
+struct oci_tree {
+	const struct oci_hierarchy *hierarchy;
+	uint32_t size, root; /* of the key */
+	uint32_t radix;	     /* k of a k-nomial tree; 0: by hierarchy */
+	uint32_t top;	     /* absolute rank of the tree's root */
+};
+
+struct oci_tree oci_tree_by_radix(const struct oci_plan_key *key, uint32_t k, bool in_order);
+struct oci_tree oci_tree_by_hierarchy(const struct oci_plan_key *key, bool in_order);
+
+/* The root of the tree. */
+uint32_t oci_tree_top(const struct oci_tree *t);
+/* The parent of v, which is not the root. */
+uint32_t oci_tree_parent(const struct oci_tree *t, uint32_t v);
+/* The child of v after this one, in ascending or descending order of absolute ranks; `child` = v:
+ * the first. v past the last. */
+uint32_t oci_tree_ascending(const struct oci_tree *t, uint32_t v, uint32_t child);
+uint32_t oci_tree_descending(const struct oci_tree *t, uint32_t v, uint32_t child);
+
+static inline bool oci_tree_is_leaf(const struct oci_tree *t, uint32_t v)
+{
+	return oci_tree_ascending(t, v, v) == v;
+}
+
+#endif
