@@ -20,8 +20,8 @@ static const struct machine {
 	uint32_t cpus, ranks;
 	uint32_t round; /* CPUs between the ranks of a placement that goes round */
 } machines[] = {
-	{ "ig-8x6", 48, 48, 6 },	  { "epyc-nps4-2x64", 128, 128, 16 },
-	{ "knl-68", 272, 68, 8 },	  { "broadwell-2x14", 28, 28, 14 },
+	{ "ig-8x6", 48, 48, 6 },	{ "epyc-nps4-2x64", 128, 128, 16 },
+	{ "knl-68", 272, 68, 8 },	{ "broadwell-2x14", 28, 28, 14 },
 	{ "power8-2x10", 160, 40, 80 },
 };
 
@@ -203,7 +203,8 @@ static void each_package_is_entered_once(void **state)
 		}
 }
 
-/* Paper 000, Figure 1: the root reaches the leaders of the 7 other nodes and the 5 ranks of its own.
+/* Paper 000, Figure 1: the root reaches the leaders of the 7 other nodes and the 5 ranks of its
+ * own.
  */
 static void the_48_cores_of_the_paper_are_8_groups_of_6(void **state)
 {

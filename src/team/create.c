@@ -343,8 +343,7 @@ static int team_probe(struct oci_team *team)
 		char why[256] = "";
 		int error = member_attach(team, r);
 
-		if (error && !c->verdict->error)
-			c->verdict->error = error;
+		c->verdict->error = c->verdict->error ?: error;
 		if (r == team->rank || error)
 			continue;
 		can[r] = team->probe(hello->segment.pid, hello->nonce_address, hello->nonce,
@@ -352,8 +351,7 @@ static int team_probe(struct oci_team *team)
 		if (why[0])
 			oci_info("rank %u: %s; this pair copies through shared memory", r, why);
 	}
-	if (!c->verdict->error)
-		c->verdict->error = oci_team_places(team);
+	c->verdict->error = c->verdict->error ?: oci_team_places(team);
 	return gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes, c->verdicts);
 }
 

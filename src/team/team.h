@@ -65,7 +65,7 @@ struct oci_team {
 	bool check_calls;    /* ranks compare what they call */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often */
 	struct oci_region *own;
-	struct oci_member *member; /* size */
+	struct oci_member *member;	       /* size */
 	const struct oci_hierarchy *hierarchy; /* of the members' places; NULL: flat; alike on all
 						* ranks */
 

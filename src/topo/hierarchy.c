@@ -50,9 +50,9 @@ static bool runs_of_ranks(const struct oci_hierarchy *h)
 /* A hierarchy without a number, and with room for one level more than it can have; or NULL. */
 static struct oci_hierarchy *make(const struct oci_topo_place *places, uint32_t count)
 {
-	static const enum oci_topo_level kinds[OCI_HIERARCHY_LEVELS] = {
-		OCI_TOPO_PACKAGE, OCI_TOPO_NUMA, OCI_TOPO_L3, OCI_TOPO_L2
-	};
+	static const enum oci_topo_level kinds[OCI_HIERARCHY_LEVELS] = { OCI_TOPO_PACKAGE,
+									 OCI_TOPO_NUMA, OCI_TOPO_L3,
+									 OCI_TOPO_L2 };
 	size_t cells = (OCI_HIERARCHY_LEVELS + 2) * (size_t)count;
 	struct oci_hierarchy *h = calloc(1, sizeof(*h) + cells * sizeof(uint32_t));
 	const uint32_t *outer;

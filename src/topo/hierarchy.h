@@ -19,9 +19,9 @@
 struct oci_hierarchy {
 	uint32_t id; /* never 0, which stands for flat; never used again */
 	uint32_t size;
-	uint32_t levels;			    /* at least 1; the widest first */
+	uint32_t levels;				/* at least 1; the widest first */
 	enum oci_topo_level kind[OCI_HIERARCHY_LEVELS]; /* of each level */
-	bool in_order; /* every group is a run of consecutive ranks */
+	bool in_order;	/* every group is a run of consecutive ranks */
 	uint32_t users; /* under the lock of hierarchy.c */
 	struct oci_hierarchy *next;
 	/* group[level * size + rank]: the lowest rank of the group that `rank` is in. */

@@ -53,8 +53,7 @@ static void levels_that_tell_nothing_are_left_out(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		const struct oci_hierarchy *h =
-			on_machine(row[i].name, row[i].ranks, row[i].apart);
+		const struct oci_hierarchy *h = on_machine(row[i].name, row[i].ranks, row[i].apart);
 
 		assert_int_equal(h ? h->levels : 0, row[i].levels);
 		assert_true(!h || h->in_order);
@@ -90,9 +89,10 @@ static void groups_lie_within_groups(void **state)
 
 static void equal_places_are_one_hierarchy(void **state)
 {
-	struct oci_topo_place places[4] = {
-		{ 0, 0, 0, 0, 0, 1 }, { 1, 1, 1, 1, 1, 1 }, { 2, 2, 0, 0, 0, 1 }, { 3, 3, 1, 1, 1, 1 }
-	};
+	struct oci_topo_place places[4] = { { 0, 0, 0, 0, 0, 1 },
+					    { 1, 1, 1, 1, 1, 1 },
+					    { 2, 2, 0, 0, 0, 1 },
+					    { 3, 3, 1, 1, 1, 1 } };
 	const struct oci_hierarchy *a, *b, *other;
 	uint32_t id;
 
