@@ -159,6 +159,7 @@ static int set_up(struct oci_pmpi_job *job)
 	job->tags = found ? *most : 32767; /* what MPI promises at least */
 	PMPI(Query_thread)(&level);
 	job->threads = level == MPI_THREAD_MULTIPLE;
+	oc_set_threads(job->threads);
 	if (!error)
 		error = oci_pmpi_comm_start();
 	if (!error)
