@@ -118,13 +118,14 @@ static const char *directory_of(const char *variable)
 
 bool oci_model_place(enum oci_model_place place, char *path, size_t bytes)
 {
-	const char *variable = oci_options()->tuning, *home;
+	const char *variable, *home;
 	struct oci_machine machine;
 	int length = -1;
 
 	oci_machine_self(&machine);
 	switch (place) {
 	case OCI_MODEL_PLACE_VARIABLE:
+		variable = oci_options()->tuning;
 		if (variable && strcmp(variable, "none"))
 			length = snprintf(path, bytes, "%s", variable);
 		break;

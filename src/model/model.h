@@ -226,6 +226,9 @@ char *oci_model_text(const struct oci_model *model);
 /* Writes that text to `path`, all of it or nothing: a file beside it, flushed and renamed. Missing
  * directories are made. 0 or -errno. */
 int oci_model_write(const struct oci_model *model, const char *path);
+/* What writing would return, found out beforehand: makes the directories, leaves no file. -EISDIR,
+ * -ENOTSUP: something else than a regular file is there. */
+int oci_model_write_check(const char *path);
 
 /* This machine. What cannot be found out is empty or 0. */
 void oci_machine_self(struct oci_machine *machine);

@@ -163,11 +163,11 @@ static int write_beside(const char *path, const char *text)
 	return error;
 }
 
-int oci_model_write(const struct oci_model *model, const char *path)
+int oci_model_write_check(const char *path)
 {
+	char beside[PATH_MAX];
 	struct stat status;
-	char *text;
-	int error;
+	int error, fd;
 
 	if (!*path)
 		return -ENOENT;
@@ -175,6 +175,22 @@ int oci_model_write(const struct oci_model *model, const char *path)
 	if (!stat(path, &status) && !S_ISREG(status.st_mode))
 		return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
 	error = make_directories(path);
+	if (error)
+		return error;
+	if ((size_t)snprintf(beside, sizeof(beside), "%s.XXXXXX", path) >= sizeof(beside))
+		return -ENAMETOOLONG;
+	fd = mkostemp(beside, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return unlink(beside) ? -errno : 0;
+}
+
+int oci_model_write(const struct oci_model *model, const char *path)
+{
+	int error = oci_model_write_check(path);
+	char *text;
+
 	if (error)
 		return error;
 	text = oci_model_text(model);

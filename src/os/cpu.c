@@ -2,6 +2,7 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,6 +47,16 @@ unsigned int oci_os_affinity(uint64_t *mask, unsigned int words)
 	for (unsigned int i = 0; i < words; i++)
 		mask[i] = i < used ? all[i] : 0;
 	return used;
+}
+
+int oci_os_bind(unsigned int cpu)
+{
+	uint64_t mask[MASK_WORDS] = { 0 };
+
+	if (cpu >= 64 * MASK_WORDS)
+		return -EINVAL;
+	mask[cpu / 64] = (uint64_t)1 << (cpu % 64);
+	return syscall(SYS_sched_setaffinity, 0, sizeof(mask), mask) ? -errno : 0;
 }
 
 double oci_os_cgroup_cpus(void)

@@ -59,6 +59,8 @@ char oci_os_process_state(pid_t pid);
 /* Parent of a process, 0 when unknown. */
 pid_t oci_os_parent(pid_t pid);
 bool oci_os_dumpable(void);
+/* The calling process is killed when its parent ends: 0 or -errno. */
+int oci_os_die_with_parent(void);
 /* PR_SET_PTRACER; tracer (pid_t)-1 means any. 0 or -errno (-EINVAL: no Yama in this kernel). */
 int oci_os_set_ptracer(pid_t tracer);
 /* kernel.yama.ptrace_scope: 0..3, or -ENOENT when this kernel has no Yama. */
@@ -78,6 +80,8 @@ unsigned int oci_os_cpus_allowed(void);
 unsigned int oci_os_cpus_online(void);
 /* The mask itself as a bitmap of up to `words` 64-bit words; returns the words needed. */
 unsigned int oci_os_affinity(uint64_t *mask, unsigned int words);
+/* Binds the calling thread to one CPU: 0 or -errno. For processes of our own alone. */
+int oci_os_bind(unsigned int cpu);
 /* CPU time granted by the cgroup's cpu.max (v2) or cfs quota (v1), in CPUs; 0 = no limit. */
 double oci_os_cgroup_cpus(void);
 void oci_os_yield(void);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,11 @@ pid_t oci_os_parent(pid_t pid)
 bool oci_os_dumpable(void)
 {
 	return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1;
+}
+
+int oci_os_die_with_parent(void)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ? -errno : 0;
 }
 
 int oci_os_set_ptracer(pid_t tracer)

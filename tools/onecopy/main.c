@@ -13,6 +13,8 @@ static const struct command commands[] = {
 	{ "run", "run a program, or the script that starts it, with onecopy under its MPI",
 	  &run_argp, run_main },
 	{ "info", "what works on this machine, what does not, and why", &info_argp, info_main },
+	{ "tune", "measure this machine, so that jobs choose by what it is", &tune_argp,
+	  tune_main },
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -28,7 +30,8 @@ static void print_help(FILE *stream)
 	      "  -h, --help     print this help\n"
 	      "  -V, --version  print the version\n\n"
 	      "Start with: onecopy run --stats mpirun -n 4 ./app\n"
-	      "Manual pages: onecopy(1), onecopy-run(1), onecopy-info(1), onecopy-environment(7)\n",
+	      "Manual pages: onecopy(1), onecopy-run(1), onecopy-info(1), onecopy-tune(1),\n"
+	      "  onecopy-environment(7)\n",
 	      stream);
 }
 

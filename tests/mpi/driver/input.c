@@ -106,9 +106,9 @@ void command_scenario(char **words)
 		int status;
 		const char *first, *second;
 	} row[] = {
-		{ "rum true", 2, "'rum' is not a command", "run, info" },
+		{ "rum true", 2, "'rum' is not a command", "run, info, tune" },
 		{ "--frobnicate", 2, "--frobnicate", "--version" },
-		{ "help rum", 2, "'rum' is not a command", "run, info" },
+		{ "help rum", 2, "'rum' is not a command", "run, info, tune" },
 		{ "help run extra", 2, "'extra'", "too many" },
 		{ "--version extra", 2, "'extra'", "too many" },
 		{ "--help extra", 2, "'extra'", "too many" },
@@ -142,6 +142,15 @@ void command_scenario(char **words)
 		{ "info --json", 0, "\"preload\"", "\"built_for_mpich\"" },
 		{ "info --options", 0, "ONECOPY_MECHANISM", "default" },
 		{ "info --algorithms", 0, "knomial", "pairwise" },
+		{ "tune extra", 2, "'extra'", "options only" },
+		{ "tune --ranks 0", 2, "'0'", "1 to 256" },
+		{ "tune --ranks many", 2, "'many'", "1 to 256" },
+		{ "tune --ranks", 2, "--ranks needs a value", "--ranks N" },
+		{ "tune --fast", 2, "--fast", "--quick" },
+		{ "tune --output a --system", 2, "--output and --system", "one of them" },
+		{ "tune --output /dev/null", 1, "/dev/null", "not a regular file" },
+		{ "tune --output /proc/none/x", 1, "/proc/none/x", "--output FILE" },
+		{ "tune --help", 0, "--quick", "Exit status" },
 		{ "--version", 0, "onecopy ", "." },
 		{ "--help", 0, "run", "info" },
 		{ "help run", 0, "--stats-json", "Exit status" },

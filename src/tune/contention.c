@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Many copiers at a time: of one process, or each of another one. */
+#include "tune/measure.h"
+
+#include "base/atomic.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* LINE_ENDED is raised by the first copier that stops: none may wait for it in vain. */
+enum { LINE_ARRIVED, LINE_RELEASED, LINE_STOP, LINE_ENDED };
+
+struct contention_arg {
+	uint32_t copiers;
+	size_t bytes;
+	bool spread;
+};
+
+static uint8_t *make_buffer(struct oci_tune_rank *me, size_t bytes)
+{
+	uint8_t *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED) {
+		oci_tune_fail(me, -ENOMEM, "no room for %zu bytes of buffers", bytes);
+		return NULL;
+	}
+	memset(memory, 1, bytes);
+	return memory;
+}
+
+/* The owner of what all copy has no CPU of its own where the copiers take all: it sleeps. */
+static void sleep_to_the_end(const struct oci_tune_line *line)
+{
+	while (!oci_load_acquire(&line[LINE_ENDED].word))
+		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+}
+
+static int copy_together(struct oci_tune_rank *me, const struct contention_arg *arg,
+			 uint8_t *target)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint32_t owner = arg->spread ? (me->rank + 1) % arg->copiers : arg->copiers, samples = 0;
+	uint64_t address =
+		me->shared->rank[owner].address + (arg->spread ? 0 : me->rank * arg->bytes);
+	struct iovec local = { target, arg->bytes },
+		     remote = { (void *)(uintptr_t)address, arg->bytes };
+	double begun = oci_tune_now_s(), start = begun;
+	uint64_t round = 0;
+
+	for (;;) {
+		ssize_t got;
+
+		/*
+		 * All do as many rounds: the first copier says, before a meeting whose release
+		 * makes it seen, that it is the last. Its number, because a slower rank may look
+		 * only when the first one has gone on to the next.
+		 */
+		if (!me->rank && oci_tune_reached(begun, start, me->seconds, samples))
+			oci_store_relaxed(&line[LINE_STOP].word, round + 1);
+		oci_tune_meet(&line[LINE_ARRIVED], &line[LINE_RELEASED], arg->copiers, &round);
+		if (oci_load_relaxed(&line[LINE_STOP].word) == round)
+			break;
+		start = oci_tune_now_s();
+		got = oci_os_vm_read(me->shared->rank[owner].pid, &local, 1, &remote, 1);
+		me->sample[samples++] = oci_tune_now_s() - start;
+		if (got != (ssize_t)arg->bytes)
+			return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "process_vm_readv: %s",
+					     got < 0 ? strerror((int)-got) : "too few bytes");
+	}
+	oci_tune_leave(me, 0, samples, 1);
+	oci_tune_raise(&line[LINE_ENDED], 1);
+	return 0;
+}
+
+static int contention_body(struct oci_tune_rank *me)
+{
+	const struct contention_arg *arg = me->arg;
+	size_t bytes = me->rank == arg->copiers ? arg->copiers * arg->bytes : arg->bytes;
+	uint8_t *source = make_buffer(me, bytes), *target = make_buffer(me, arg->bytes);
+
+	if (!source || !target)
+		return -ENOMEM;
+	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)source;
+	oci_tune_barrier(me);
+	if (me->rank == arg->copiers) {
+		sleep_to_the_end(me->shared->line);
+		return 0;
+	}
+	return copy_together(me, arg, target);
+}
+
+int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+			   bool spread, struct oci_tune_point *point, char *why, size_t n)
+{
+	const struct contention_arg arg = { copiers, bytes, spread };
+	int error = oci_tune_run(world, copiers + 1, 0, contention_body, &arg, why, n);
+
+	if (error)
+		return error;
+	memset(point, 0, sizeof(*point));
+	for (uint32_t r = 0; r < copiers; r++) {
+		const struct oci_tune_point *one = &world->shared->rank[r].point[0];
+
+		point->value += one->value / copiers;
+		point->residual += one->residual / copiers;
+		point->samples += one->samples;
+	}
+	return 0;
+}

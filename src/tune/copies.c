@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies between two ranks, by size and by what is locked. */
+#include "tune/measure.h"
+
+#include "base/atomic.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* More than the private caches of today's cores (2 MiB here, 4 MiB at most), twice. */
+#define POOL_BYTES ((size_t)8 << 20)
+/* Locks are timed on few pages, whose bytes stay in cache: a miss is no part of a lock. */
+#define HOT_PAGES 16
+/* A turn of the engine's helped copies: half a slot. */
+#define HALF_BYTES ((size_t)32 << 10)
+
+enum { LINE_ASK, LINE_READY, LINE_BYTES, LINE_FILLED, LINE_EMPTIED };
+
+#define NO_MORE UINT64_MAX
+
+struct copy_arg {
+	enum oci_measure_kind kind;
+	struct oci_measure_sizes sizes;
+};
+
+struct pool {
+	uint8_t *memory;
+	size_t bytes;
+};
+
+static size_t pool_bytes(const struct oci_measure_sizes *sizes)
+{
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < sizes->count; i++)
+		if (sizes->bytes[i] > most)
+			most = sizes->bytes[i];
+	return 2 * most > POOL_BYTES ? 2 * most : POOL_BYTES;
+}
+
+/* Touched, so that no sample pays for a page's first use. */
+static int make_pool(struct oci_tune_rank *me, struct pool *pool, size_t bytes)
+{
+	pool->bytes = bytes;
+	pool->memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pool->memory == MAP_FAILED)
+		return oci_tune_fail(me, -ENOMEM, "no room for %zu bytes of buffers", bytes);
+	memset(pool->memory, 1, bytes);
+	return 0;
+}
+
+static uint8_t *pool_turn(const struct pool *pool, size_t bytes, uint64_t turn)
+{
+	return pool->memory + turn % (pool->bytes / bytes) * bytes;
+}
+
+/* The owner's half of a copy through a slot. */
+static void fill_halves(struct oci_tune_rank *me, const uint8_t *source, size_t bytes,
+			uint64_t *turns)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint8_t *halves = me->memory;
+
+	for (size_t done = 0; done < bytes; done += HALF_BYTES) {
+		size_t length = bytes - done < HALF_BYTES ? bytes - done : HALF_BYTES;
+
+		if (*turns >= 2)
+			oci_tune_await(&line[LINE_EMPTIED], *turns - 1);
+		memcpy(halves + *turns % 2 * HALF_BYTES, source + done, length);
+		oci_tune_raise(&line[LINE_FILLED], ++*turns);
+	}
+}
+
+static void empty_halves(struct oci_tune_rank *me, uint8_t *target, size_t bytes, uint64_t *turns)
+{
+	struct oci_tune_line *line = me->shared->line;
+
+	for (size_t done = 0; done < bytes; done += HALF_BYTES) {
+		size_t length = bytes - done < HALF_BYTES ? bytes - done : HALF_BYTES;
+
+		oci_tune_await(&line[LINE_FILLED], *turns + 1);
+		memcpy(target + done, me->memory + *turns % 2 * HALF_BYTES, length);
+		oci_tune_raise(&line[LINE_EMPTIED], ++*turns);
+	}
+}
+
+/* Rewrites the next source whenever it is asked to, and helps where the copy needs it. */
+static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
+{
+	struct oci_tune_line *line = me->shared->line;
+	struct pool source = { me->memory, pool_bytes(&arg->sizes) };
+	uint64_t turns = 0;
+	int error = 0;
+
+	if (arg->kind != OCI_MEASURE_MAP)
+		error = make_pool(me, &source, source.bytes);
+	if (error)
+		return error;
+	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)source.memory;
+	oci_tune_barrier(me);
+	for (uint64_t turn = 1;; turn++) {
+		size_t bytes;
+		uint8_t *buffer;
+
+		oci_tune_await(&line[LINE_ASK], turn);
+		if (oci_load_relaxed(&line[LINE_ASK].word) == NO_MORE)
+			return 0;
+		bytes = oci_load_relaxed(&line[LINE_BYTES].word);
+		buffer = pool_turn(&source, bytes, turn);
+		memset(buffer, (int)turn, bytes);
+		oci_tune_raise(&line[LINE_READY], turn);
+		if (arg->kind == OCI_MEASURE_SHM)
+			fill_halves(me, buffer, bytes, &turns);
+	}
+}
+
+static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8_t *target,
+		     const uint8_t *source, size_t bytes, uint64_t *turns)
+{
+	struct iovec local = { target, bytes }, remote = { (void *)(uintptr_t)source, bytes };
+	ssize_t got;
+
+	switch (kind) {
+	case OCI_MEASURE_CMA:
+		got = oci_os_vm_read(me->shared->rank[1].pid, &local, 1, &remote, 1);
+		if (got == (ssize_t)bytes)
+			return 0;
+		return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "process_vm_readv: %s",
+				     got < 0 ? strerror((int)-got) : "fewer bytes than asked for");
+	case OCI_MEASURE_SHM:
+		empty_halves(me, target, bytes, turns);
+		return 0;
+	default:
+		memcpy(target, source, bytes);
+		/* The compiler may neither move nor drop the copy between two looks at the clock.
+		 */
+		__asm__ __volatile__("" : : "r"(target) : "memory");
+		return 0;
+	}
+}
+
+/* Asks for the next source and returns where it is in the memory that it is copied from. */
+static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
+			  const struct pool *own, size_t bytes, uint64_t turn)
+{
+	struct oci_tune_line *line = me->shared->line;
+	struct pool source = *own;
+
+	if (arg->kind == OCI_MEASURE_MEMCPY) {
+		uint8_t *buffer = pool_turn(own, bytes, turn);
+
+		memset(buffer, (int)turn, bytes);
+		return buffer;
+	}
+	oci_store_relaxed(&line[LINE_BYTES].word, bytes);
+	oci_tune_raise(&line[LINE_ASK], turn);
+	oci_tune_await(&line[LINE_READY], turn);
+	source.memory = arg->kind == OCI_MEASURE_MAP ?
+				me->memory :
+				(uint8_t *)(uintptr_t)me->shared->rank[1].address;
+	return pool_turn(&source, bytes, turn);
+}
+
+static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
+{
+	struct pool target, own;
+	uint64_t turn = 0, turns = 0;
+	int error;
+
+	error = make_pool(me, &target, pool_bytes(&arg->sizes));
+	if (!error)
+		error = make_pool(me, &own, target.bytes);
+	if (error)
+		return error;
+	oci_tune_barrier(me);
+	for (uint32_t i = 0; i < arg->sizes.count; i++) {
+		double begun = oci_tune_now_s(), start = begun;
+		size_t bytes = arg->sizes.bytes[i];
+		uint32_t samples = 0;
+
+		while (!oci_tune_reached(begun, start, me->seconds, samples)) {
+			const uint8_t *source = ask(me, arg, &own, bytes, ++turn);
+			uint8_t *to = pool_turn(&target, bytes, turn);
+
+			start = oci_tune_now_s();
+			error = copy_once(me, arg->kind, to, source, bytes, &turns);
+			me->sample[samples++] = oci_tune_now_s() - start;
+			if (error)
+				return error;
+		}
+		oci_tune_leave(me, i, samples, 1);
+	}
+	oci_tune_raise(&me->shared->line[LINE_ASK], NO_MORE);
+	return 0;
+}
+
+static int copy_body(struct oci_tune_rank *me)
+{
+	return me->rank ? be_owner(me, me->arg) : be_copier(me, me->arg);
+}
+
+int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
+		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,
+		       char *why, size_t n)
+{
+	const struct copy_arg arg = { kind, *sizes };
+	uint32_t ranks = kind == OCI_MEASURE_MEMCPY ? 1 : 2;
+	int error = oci_tune_run(world, ranks, pool_bytes(sizes), copy_body, &arg, why, n);
+
+	if (!error)
+		memcpy(point, world->shared->rank[0].point, sizes->count * sizeof(*point));
+	return error;
+}
+
+/* One after the other in turns, so that whatever drifts meets all three alike. */
+static int pages_body(struct oci_tune_rank *me)
+{
+	static double kept[3][OCI_TUNE_SAMPLES];
+	const size_t page = oci_os_page_bytes();
+	const size_t offset[3] = { page / 2, page / 2, page - 1 }, bytes[3] = { 1, 2, 2 };
+	double begun = oci_tune_now_s(), start = begun;
+	uint32_t samples = 0;
+	uint8_t target[2];
+	struct pool pool;
+	int error = make_pool(me, &pool, (HOT_PAGES + 1) * page);
+
+	if (error)
+		return error;
+	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)pool.memory;
+	oci_tune_barrier(me);
+	if (me->rank) {
+		oci_tune_await(&me->shared->line[LINE_ASK], NO_MORE);
+		return 0;
+	}
+	for (; !oci_tune_reached(begun, start, me->seconds, samples); samples++) {
+		uint64_t base = me->shared->rank[1].address + samples % HOT_PAGES * page;
+
+		for (int i = 0; i < 3; i++) {
+			const uint8_t *source = (const uint8_t *)(uintptr_t)(base + offset[i]);
+
+			start = oci_tune_now_s();
+			error = copy_once(me, OCI_MEASURE_CMA, target, source, bytes[i], NULL);
+			kept[i][samples] = oci_tune_now_s() - start;
+			if (error)
+				return error;
+		}
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		memcpy(me->sample, kept[i], sizeof(kept[i]));
+		oci_tune_leave(me, i, samples, 1);
+	}
+	oci_tune_raise(&me->shared->line[LINE_ASK], NO_MORE);
+	return 0;
+}
+
+int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[3], char *why,
+		      size_t n)
+{
+	int error = oci_tune_run(world, 2, 0, pages_body, NULL, why, n);
+
+	if (!error)
+		memcpy(point, world->shared->rank[0].point, 3 * sizeof(*point));
+	return error;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Measured points into terms: pure functions. Residuals are relative root mean squares. */
+#ifndef OC_TUNE_FIT_H
+#define OC_TUNE_FIT_H
+
+#include <stddef.h>
+
+/* y = intercept + slope x, both at least 0, least relative squares. */
+struct oci_fit_line {
+	double intercept, slope, residual;
+};
+struct oci_fit_line oci_fit_line(const double *x, const double *y, size_t count);
+
+/* y = slope x through the origin. */
+struct oci_fit_line oci_fit_slope(const double *x, const double *y, size_t count);
+
+/*
+ * Where a rate changes: the number of points that belong to the first of two slopes, which is
+ * `count` when one slope does as well (to within a tenth of the residual). x ascends.
+ */
+size_t oci_fit_split(const double *x, const double *y, size_t count);
+
+/*
+ * gamma(c) = gamma2 c^2 + gamma1 c over the measured points with c >= 2, neither negative:
+ * nonlinear least squares of the relative error (Levenberg and Marquardt's, as paper 002 has it;
+ * cminpack). One point gives gamma1 alone. 0, -EINVAL without points, -EDOM when the fit does not
+ * end.
+ */
+struct oci_fit_gamma {
+	double gamma1, gamma2, residual;
+};
+int oci_fit_gamma(const double *copiers, const double *gamma, size_t count,
+		  struct oci_fit_gamma *fit);
+
+#endif

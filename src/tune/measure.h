@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The experiments: each runs ranks and returns points. 0, or -errno and a sentence.
+ *
+ * Sources are rewritten by their owner before each copy and targets rotate through more than the
+ * private caches hold, as in a program that has something new to say: what bench/ does, too.
+ */
+#ifndef OC_TUNE_MEASURE_H
+#define OC_TUNE_MEASURE_H
+
+#include "tune/world.h"
+
+/* Of a copy that one rank makes from another's memory. */
+enum oci_measure_kind {
+	OCI_MEASURE_CMA,    /* process_vm_readv */
+	OCI_MEASURE_MAP,    /* memcpy from shared memory */
+	OCI_MEASURE_SHM,    /* the owner copies into halves of a slot, the requester out of them */
+	OCI_MEASURE_MEMCPY, /* memcpy from the rank's own memory */
+};
+
+struct oci_measure_sizes {
+	size_t bytes[8];
+	uint32_t count;
+};
+
+/* point[i] of sizes.bytes[i]. */
+int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
+		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,
+		       char *why, size_t n);
+
+/* Single copies of 1 byte, of 2 bytes on one page, and of 2 bytes on two pages. */
+int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[3], char *why,
+		      size_t n);
+
+/*
+ * `copiers` ranks copy `bytes` each at a time, from one process or (spread) each from another one.
+ * Nothing is rewritten, so that what differs between the two is the lock. The mean over copiers.
+ */
+int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+			   bool spread, struct oci_tune_point *point, char *why, size_t n);
+
+/* One way of a flag between the world's first two CPUs, and each further flag that is up. */
+int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
+		      struct oci_tune_point *more, char *why, size_t n);
+
+/* Seconds a byte of summing doubles; seconds a page of first touching what is mapped. */
+int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point *reduce,
+		      struct oci_tune_point *touch, char *why, size_t n);
+
+/* A barrier of a team of two ranks. */
+int oci_measure_barrier(struct oci_tune_world *world, struct oci_tune_point *barrier, char *why,
+			size_t n);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The order of the experiments, and terms made of what they found. */
+#include "os/os.h"
+#include "topo/topo.h"
+#include "tune/tuning.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KIB ((size_t)1 << 10)
+
+void oci_tuning_step(struct oci_tuning *t, const char *what)
+{
+	if (t->listener && t->listener->step)
+		t->listener->step(t->listener->context, what,
+				  (double)t->step / (double)(t->steps ? t->steps : 1));
+	t->step++;
+}
+
+void oci_tuning_note(struct oci_tuning *t, const char *format, ...)
+{
+	char sentence[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(sentence, sizeof(sentence), format, arguments);
+	va_end(arguments);
+	if (t->listener && t->listener->note)
+		t->listener->note(t->listener->context, sentence);
+}
+
+/* Six digits are more than a measurement has, and make a file that people can read. */
+static double rounded(double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6g", value);
+	return strtod(text, NULL);
+}
+
+void oci_tuning_give(struct oci_tuning *t, const char *name, double value, double residual,
+		     const char *format, ...)
+{
+	const struct oci_term_info *info = oci_term_named(name);
+	struct oci_term *term = oci_term_of(t->model, info);
+	va_list arguments;
+
+	term->value = rounded(value < info->least ? info->least :
+			      value > info->most  ? info->most :
+						    value);
+	/* What is left of an exact fit is the arithmetic's. */
+	term->residual = residual > 1e-6 ? rounded(residual) : 0;
+	term->given = true;
+	va_start(arguments, format);
+	vsnprintf(term->method, sizeof(term->method), format, arguments);
+	va_end(arguments);
+	snprintf(term->source, sizeof(term->source), "measured");
+	snprintf(term->host, sizeof(term->host), "%s", t->model->machine.host);
+	snprintf(term->date, sizeof(term->date), "%s", t->date);
+}
+
+static void give_shape(struct oci_tuning *t, const char *name, unsigned int value)
+{
+	if (!value)
+		return;
+	oci_tuning_give(t, name, value, 0, "counted");
+	snprintf(oci_term_of(t->model, oci_term_named(name))->source, OCI_TERM_TEXT, "hwloc");
+}
+
+static void find_shape(struct oci_tuning *t)
+{
+	const struct oci_topo *topo = oci_topo_local();
+	struct oci_topo_summary s;
+
+	if (!topo) {
+		oci_tuning_note(
+			t, "hwloc cannot tell the shape of this machine: one package and one cache "
+			   "are assumed");
+		return;
+	}
+	oci_topo_summary(topo, &s);
+	give_shape(t, "machine.packages", s.packages);
+	give_shape(t, "machine.package_cores", s.packages ? s.cores / s.packages : 0);
+	give_shape(t, "machine.cache_cores", s.cores_per_l3 ? s.cores_per_l3 : s.cores_per_l2);
+	give_shape(t, "machine.domain_cores", s.numa_nodes ? s.cores / s.numa_nodes : 0);
+}
+
+/* CPUs in the order in which ranks are placed: that of the mask, threads of a core included. */
+static unsigned int list_cpus(unsigned int *cpus)
+{
+	static uint64_t mask[OCI_TUNING_CPUS / 64];
+	unsigned int words = oci_os_affinity(mask, OCI_TUNING_CPUS / 64), count = 0;
+
+	for (unsigned int i = 0; i < words * 64 && i < OCI_TUNING_CPUS; i++)
+		if (mask[i / 64] >> (i % 64) & 1)
+			cpus[count++] = i;
+	if (!count)
+		cpus[count++] = 0;
+	return count;
+}
+
+uint32_t oci_tune_cpus(void)
+{
+	static unsigned int cpus[OCI_TUNING_CPUS];
+
+	return list_cpus(cpus);
+}
+
+static void choose_sizes(struct oci_tuning *t)
+{
+	static const size_t kib[] = { 16, 64, 256, 1024, 4096, 16384 };
+
+	t->sizes.count = t->options->quick ? 5 : 6;
+	for (uint32_t i = 0; i < t->sizes.count; i++)
+		t->sizes.bytes[i] = kib[i] * KIB;
+	t->split = t->sizes.count;
+}
+
+static int tune_all(struct oci_tuning *t)
+{
+	int error;
+
+	find_shape(t);
+	error = oci_tuning_cma(t);
+	if (!error)
+		error = oci_tuning_contention(t);
+	if (!error)
+		error = oci_tuning_domain(t);
+	/* EPERM and ENOSYS: Yama, seccomp or another kernel; onecopy info says which and what
+	 * helps. */
+	if (error == -EPERM || error == -ENOSYS || error == -ESRCH) {
+		oci_tuning_note(
+			t, "cma cannot be used here and is left out: %s; onecopy info says why",
+			t->why);
+		error = 0;
+	}
+	if (!error)
+		error = oci_tuning_map(t);
+	if (!error)
+		error = oci_tuning_memcpy(t);
+	if (!error)
+		error = oci_tuning_shm(t);
+	if (!error)
+		error = oci_tuning_local(t);
+	if (!error)
+		error = oci_tuning_flags(t);
+	return error ? error : oci_tuning_call(t);
+}
+
+static unsigned int count_steps(const struct oci_tuning *t)
+{
+	unsigned int steps = 8; /* without contention, and one distance of flags */
+
+	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
+		steps++;
+	for (int d = 0; d < OCI_MODEL_DISTANCES; d++)
+		steps += oci_tuning_pair((struct oci_tuning *)t, (enum oci_model_distance)d,
+					 (unsigned int[2]){ 0 });
+	return steps;
+}
+
+int oci_tune(const struct oci_tune_options *options, const struct oci_tune_listener *listener,
+	     struct oci_model *model, char *why, size_t n)
+{
+	struct oci_tuning *t = calloc(1, sizeof(*t));
+	time_t now = time(NULL);
+	struct tm utc;
+	double seconds;
+	int error;
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct oci_tuning){ .options = options,
+				  .listener = listener,
+				  .model = model,
+				  .why = why,
+				  .why_bytes = n };
+	why[0] = '\0';
+	oci_model_init(model);
+	snprintf(model->name, sizeof(model->name), "tuned");
+	model->calibrated = true;
+	oci_machine_self(&model->machine);
+	strftime(t->date, sizeof(t->date), "%Y-%m-%d", gmtime_r(&now, &utc));
+	t->world.cpu_count = list_cpus(t->cpus);
+	/* Processes that share a CPU do not meet at a lock. */
+	t->ranks = t->world.cpu_count;
+	if (options->ranks && options->ranks < t->ranks)
+		t->ranks = options->ranks;
+	if (t->ranks > OCI_TUNE_MOST_RANKS)
+		t->ranks = OCI_TUNE_MOST_RANKS;
+	choose_sizes(t);
+	t->steps = count_steps(t);
+	/* Some 25 points and two for each number of copiers: a minute, or some 10 seconds. */
+	seconds = options->seconds > 0 ? options->seconds : options->quick ? 0.2 : 1.5;
+	error = oci_tune_world_create(&t->world, t->cpus, t->world.cpu_count, seconds,
+				      t->ranks + 1);
+	if (error) {
+		snprintf(why, n, "no shared memory for the measuring ranks: %s", strerror(-error));
+		goto free_tuning;
+	}
+	error = tune_all(t);
+	oci_tune_world_destroy(&t->world);
+	if (!error && listener && listener->step)
+		listener->step(listener->context, "done", 1);
+free_tuning:
+	free(t);
+	return error;
+}

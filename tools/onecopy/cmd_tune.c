@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* onecopy tune: measures this machine and writes the tuning file that jobs find by themselves. */
+#include "command.h"
+#include "tune/tune.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEY_QUICK = 256, KEY_RANKS, KEY_SYSTEM, KEY_HOSTS };
+
+struct tune_options {
+	struct oci_tune_options tune;
+	const char *output; /* NULL: where jobs of this user look */
+	const char *hosts;  /* NULL: this host */
+	bool json, system;
+};
+
+struct progress {
+	bool bar; /* standard error is a terminal: one line, rewritten */
+	bool drawn;
+};
+
+static uint32_t parse_ranks(const char *text)
+{
+	char *end;
+	unsigned long ranks;
+
+	errno = 0;
+	ranks = strtoul(text, &end, 10);
+	if (errno || *end || *text < '0' || *text > '9' || ranks < 1 || ranks > OCI_TUNE_MOST_RANKS)
+		command_usage("'%s' is not a number of ranks; valid: 1 to %d", text,
+			      OCI_TUNE_MOST_RANKS);
+	if (ranks > oci_tune_cpus())
+		command_usage(
+			"--ranks %lu is more than the %u CPUs that may be used here: ranks that "
+			"share a CPU do not contend for a lock, so nothing would be measured; "
+			"valid: 1 to %u",
+			ranks, oci_tune_cpus(), oci_tune_cpus());
+	return (uint32_t)ranks;
+}
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+	struct tune_options *options = state->input;
+
+	switch (key) {
+	case 'j':
+		options->json = true;
+		return 0;
+	case 'o':
+		if (!*arg)
+			command_usage(
+				"--output needs the name of a file, or - for standard output");
+		options->output = arg;
+		return 0;
+	case KEY_QUICK:
+		options->tune.quick = true;
+		return 0;
+	case KEY_RANKS:
+		options->tune.ranks = parse_ranks(arg);
+		return 0;
+	case KEY_SYSTEM:
+		options->system = true;
+		return 0;
+	case KEY_HOSTS:
+		if (!*arg || strlen(arg) >= sizeof(((struct oci_machine *)0)->host))
+			command_usage("'%s' is not a pattern of host names; valid: 1 to %zu bytes, "
+				      "such as 'node*'",
+				      arg, sizeof(((struct oci_machine *)0)->host) - 1);
+		options->hosts = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		command_usage("'%s': 'onecopy tune' takes options only; see onecopy tune --help",
+			      arg);
+	default:
+		return command_parse_key(key, arg, state);
+	}
+}
+
+static const struct argp_option tune_options[] = {
+	{ "quick", KEY_QUICK, NULL, 0, "Some 10 seconds instead of about a minute; coarser", 0 },
+	{ "ranks", KEY_RANKS, "N", 0,
+	  "Measure contention with up to N copiers (default: the CPUs that may be used)", 0 },
+	{ "output", 'o', "FILE", 0,
+	  "Write there (-: standard output); jobs find it through ONECOPY_TUNING=FILE", 0 },
+	{ "system", KEY_SYSTEM, NULL, 0, "Write to /etc/onecopy, for all users of this host", 0 },
+	{ "hosts", KEY_HOSTS, "PATTERN", 0,
+	  "The file is good for hosts of this name with the same processor, such as 'node*'", 0 },
+	{ "json", 'j', NULL, 0, "Print where the file is and what is in it as JSON", 0 },
+	COMMAND_HELP_OPTION,
+	{ 0 }
+};
+
+const struct argp tune_argp = {
+	.options = tune_options,
+	.parser = parse_key,
+	.doc = "Measures this machine (copies, page locks and contention for them, flags, memory) and "
+	       "writes a tuning file, by which jobs choose their algorithms from then on. Run it on "
+	       "an idle machine.\vExit status: 0; 1 if measuring or writing failed; 2 if the options "
+	       "are wrong.",
+};
+
+static void show_step(void *context, const char *what, double done)
+{
+	struct progress *progress = context;
+	int full = (int)(done * 30);
+
+	if (!progress->bar) {
+		fprintf(stderr, "onecopy: %3.0f%% %s\n", 100 * done, what);
+		return;
+	}
+	fprintf(stderr, "\r[%.*s%*s] %3.0f%% %-40.40s", full, "##############################",
+		30 - full, "", 100 * done, what);
+	fflush(stderr);
+	progress->drawn = true;
+}
+
+static void end_bar(struct progress *progress)
+{
+	if (progress->drawn)
+		fprintf(stderr, "\r%78s\r", "");
+	progress->drawn = false;
+}
+
+static void show_note(void *context, const char *sentence)
+{
+	end_bar(context);
+	command_say("%s", sentence);
+}
+
+/* Where the file goes: as asked for, or where this user's jobs look first. */
+static void find_output(const struct tune_options *options, char *path, size_t bytes)
+{
+	const char *variable = getenv("ONECOPY_TUNING");
+	bool found;
+
+	if (options->output && options->system)
+		command_usage("--output and --system both say where to write; valid: one of them");
+	if (options->output) {
+		found = (size_t)snprintf(path, bytes, "%s", options->output) < bytes;
+	} else if (options->system) {
+		found = oci_model_place(OCI_MODEL_PLACE_HOST, path, bytes);
+	} else if (variable && *variable && strcmp(variable, "none")) {
+		found = (size_t)snprintf(path, bytes, "%s", variable) < bytes;
+	} else {
+		found = oci_model_place(OCI_MODEL_PLACE_USER, path, bytes);
+		if (!found)
+			command_usage("there is no home directory to write to: neither "
+				      "XDG_CONFIG_HOME nor HOME is set; valid: --output FILE, or "
+				      "--system");
+	}
+	if (!found)
+		command_usage("the name of the file is too long; valid: up to %zu bytes",
+			      bytes - 1);
+}
+
+/* A minute of measuring is not to be lost to a directory that cannot be written. */
+static int check_output(const char *path)
+{
+	int error = oci_model_write_check(path);
+
+	if (error)
+		command_say("%s cannot be written: %s; --output FILE writes elsewhere", path,
+			    error == -ENOTSUP ? "it is not a regular file" : strerror(-error));
+	return error;
+}
+
+/* What a job will see: the same reader, the same conditions. */
+static int read_back(const char *path, const struct oci_model *model, bool any_host)
+{
+	struct oci_model_error error;
+	struct oci_model again;
+
+	if (oci_model_read(path, OCI_MODEL_ANY_OWNER | (any_host ? OCI_MODEL_ANY_MACHINE : 0u),
+			   NULL, &again, &error)) {
+		command_say("what was written cannot be read back: %s", error.text);
+		return 1;
+	}
+	if (oci_model_hash(&again) != oci_model_hash(model)) {
+		command_say("%s does not hold what was written to it", path);
+		oci_model_destroy(&again);
+		return 1;
+	}
+	oci_model_destroy(&again);
+	return 0;
+}
+
+static const char *in_unit(const struct oci_term_info *info, double value, char *text, size_t n)
+{
+	if (!strcmp(info->unit, "s") || !strcmp(info->unit, "s/page"))
+		snprintf(text, n, "%.4g us%s", 1e6 * value, info->unit + 1);
+	else if (!strcmp(info->unit, "s/B"))
+		snprintf(text, n, "%.4g GB/s", value > 0 ? 1e-9 / value : 0);
+	else
+		snprintf(text, n, "%.6g%s%s", value, *info->unit == '1' ? "" : " ",
+			 *info->unit == '1' ? "" : info->unit);
+	return text;
+}
+
+static void print_terms(const struct oci_model *model)
+{
+	const struct oci_term_info *info;
+
+	for (unsigned int i = 0; (info = oci_term_info(i)) != NULL; i++) {
+		const struct oci_term *term = oci_term_in(model, info);
+		char text[64];
+
+		if (!term->given)
+			continue;
+		printf("  %-22s %-18s", info->name, in_unit(info, term->value, text, sizeof(text)));
+		if (term->residual > 0)
+			printf(" +- %3.0f %%  ", 100 * term->residual);
+		else
+			printf(" %9s", "");
+		printf(" %s\n", info->what);
+	}
+}
+
+/* The file's own text with its path in front: what a program would read it for. */
+static int print_json(const char *path, const struct oci_model *model)
+{
+	char *text = oci_model_text(model);
+
+	if (!text)
+		return 1;
+	if (path) {
+		printf("{\n\"path\": \"");
+		for (const char *c = path; *c; c++) {
+			if ((unsigned char)*c < 0x20)
+				printf("\\u%04x", *c);
+			else
+				printf("%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+		}
+		printf("\",\n\"tuning\": %s\n}\n", text);
+	} else {
+		printf("%s\n", text);
+	}
+	free(text);
+	return 0;
+}
+
+static int report(const struct tune_options *options, const char *path,
+		  const struct oci_model *model)
+{
+	bool standard_output = !strcmp(path, "-");
+	int status = 0;
+
+	if (standard_output || options->json)
+		status = print_json(standard_output ? NULL : path, model);
+	else
+		print_terms(model);
+	if (!standard_output && !options->json)
+		printf("Written to %s, where jobs find it%s%s\n", path,
+		       options->output ? " with ONECOPY_TUNING=" : "", options->output ? path : "");
+	if (fflush(stdout) || ferror(stdout)) {
+		command_say("standard output: %s", strerror(errno));
+		return 1;
+	}
+	return status;
+}
+
+int tune_main(int argc, char **argv)
+{
+	struct progress progress = { .bar = isatty(STDERR_FILENO) };
+	const struct oci_tune_listener listener = { show_step, show_note, &progress };
+	struct tune_options options = { .json = false };
+	static struct oci_model model;
+	char path[4096], why[512];
+	int error;
+
+	command_parse(&tune_argp, argc, argv, &options);
+	find_output(&options, path, sizeof(path));
+	if (strcmp(path, "-") && check_output(path))
+		return 1;
+	/* The file that is being replaced must not be complained of by the teams that measure. */
+	setenv("ONECOPY_TUNING", "none", 1);
+	error = oci_tune(&options.tune, &listener, &model, why, sizeof(why));
+	end_bar(&progress);
+	if (error) {
+		command_say("measuring failed: %s", *why ? why : strerror(-error));
+		return 1;
+	}
+	if (options.hosts)
+		snprintf(model.machine.host, sizeof(model.machine.host), "%s", options.hosts);
+	if (strcmp(path, "-")) {
+		error = oci_model_write(&model, path);
+		if (error) {
+			command_say("%s cannot be written: %s; --output FILE writes elsewhere",
+				    path, strerror(-error));
+			return 1;
+		}
+		if (read_back(path, &model, options.hosts))
+			return 1;
+	}
+	return report(&options, path, &model);
+}
