@@ -232,7 +232,8 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.single_copy = team->team.single_copy,
 	};
 
-	return oci_select(&shape, &team->forced[call->collective]);
+	return oci_select(&shape, team->model, &team->forced[call->collective], &team->choices,
+			  NULL);
 }
 
 static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *call,

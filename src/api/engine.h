@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #include "coll/coll.h"
+#include "coll/select.h"
 #include "plan/cache.h"
 #include "plan/exec.h"
 #include "team/team.h"
@@ -34,6 +35,8 @@ struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
 	struct oci_forced forced[OCI_COLLECTIVES];
+	const struct oci_model *model; /* its hash is agreed at creation */
+	struct oci_choices choices;    /* by the model */
 	/*
 	 * The last decision for each collective, as an execution ready but for its number and
 	 * buffers: programs call the same again and again.

@@ -142,7 +142,7 @@ void oc_inspect_choice(enum oc_collective collective, size_t bytes, uint32_t siz
 				   .size = size,
 				   .oversubscribed = oversubscribed != 0,
 				   .single_copy = single_copy != 0 };
-	struct oci_choice choice = oci_select(&shape, NULL);
+	struct oci_choice choice = oci_select(&shape, oci_coll_model(), NULL, NULL, NULL);
 
 	if (choice.algorithm == OCI_CHOICE_MPI)
 		snprintf(text, text_bytes, "mpi");

@@ -113,6 +113,8 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 		return error;
 	}
 	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
+	team->model = oci_coll_model();
+	team->team.model_hash = oci_model_hash(team->model);
 	warn_of_unfit(team);
 	oci_engine_lock();
 	team->next = oci_engine.teams;

@@ -41,6 +41,8 @@ struct oci_algorithm {
 	 * so the selector never chooses it by itself and the `model` executor alone tells its time.
 	 */
 	void (*cost)(struct oci_costing *c);
+	/* Parameters that the selector weighs, rising, ended by 0; NULL: the default alone. */
+	const uint32_t *tries;
 	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min >
 	 * 0: no upper end. */
 	uint32_t parameter_default, parameter_min, parameter_max;
@@ -49,6 +51,9 @@ struct oci_algorithm {
 	/* Its plans depend on who sits where: their key has the hierarchy, and with it the root. */
 	bool by_hierarchy;
 };
+
+/* Of tries: how many may read or write one process at a time; ends where there are no more peers. */
+extern const uint32_t oci_tries_fanout[];
 
 struct oci_choice {
 	uint8_t algorithm; /* index in the list; OCI_CHOICE_MPI: hand the call back to the MPI */
@@ -68,12 +73,6 @@ struct oci_forced {
  * but *expected, a static or thread-local sentence of what is valid). */
 int oci_forced_parse(enum oci_collective collective, const char *words, struct oci_forced *forced,
 		     const char **expected);
-
-/*
- * The algorithm for a call: the forced one when it fits, else by the table of thresholds
- * (coll/select.c, with provenance). A pure function: the same on all ranks.
- */
-struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_forced *forced);
 
 /* Builds the plan of a key. NULL and *error when out of memory or the builder rejects it. */
 struct oci_plan *oci_plan_build(const struct oci_plan_key *key, int *error);

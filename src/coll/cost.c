@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll/cost.h"
 
+/* Paper 002 tries 2 to 16; more is all at once or close to it. */
+const uint32_t oci_tries_fanout[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 32, 64, 128, 0 };
+
 void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 		      const struct oci_shape *shape, uint32_t parameter)
 {

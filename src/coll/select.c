@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The choice among algorithms: the first table of thresholds.
+ * The choice among algorithms: a pure function of the call's shape and the model.
+ *
+ *   1. what is forced, where it fits
+ *   2. a cell of the tuning file that names this call
+ *   3. the measured rows below, on teams of the kinds they were measured for: PAIR unless the model
+ *      was calibrated on this machine, CROWD always, as the model has no term for ranks that share
+ *      a core
+ *   4. the cheapest by the model, of all algorithms with a closed form, each with the parameters
+ *      worth trying; the first of equals
+ *   5. where the model knows nothing of how these bytes would move, the rows again
  *
  * Each row says up to how many bytes (of a block, as in plan.h) an algorithm is taken, for two
  * ranks, for more, and for more than the CPUs hold. PAIR and CROWD are measured on a 2-core
@@ -10,8 +19,10 @@
  * Reduce_scatter(_block), Scan and Exscan are reasoned from those of Reduce and Allreduce, which
  * move and reduce as many bytes, and wait for a measurement of their own.
  */
-#include "coll/coll.h"
+#include "coll/select.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 struct row {
@@ -138,14 +149,16 @@ static struct oci_choice choice_of(enum oci_collective collective, const struct 
 	return choice;
 }
 
-struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_forced *forced)
+static enum team_kind kind_of(const struct oci_shape *shape)
 {
-	enum team_kind kind = shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
+	return shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
+}
+
+static struct oci_choice by_rows(const struct oci_shape *shape)
+{
+	enum team_kind kind = kind_of(shape);
 	const struct row *row = table[shape->collective][kind];
 
-	if (forced && forced->forced &&
-	    (forced->choice.algorithm == OCI_CHOICE_MPI || fits(shape, &forced->choice)))
-		return forced->choice;
 	for (; row < table[shape->collective][kind] + ROWS && row->name; row++) {
 		struct oci_choice choice = choice_of(shape->collective, row);
 
@@ -155,4 +168,195 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_for
 			return choice;
 	}
 	return (struct oci_choice){ OCI_CHOICE_MPI, 0 };
+}
+
+/* A cell of the tuning file that names this call with something that can run it. */
+static bool by_file(const struct oci_shape *shape, const struct oci_model *model,
+		    struct oci_choice *choice)
+{
+	const struct oci_model_cell *cell =
+		oci_model_cell(model, oci_collective_name(shape->collective), shape->size,
+			       shape->bytes);
+	struct oci_forced forced;
+	const char *expected;
+
+	if (!cell || oci_forced_parse(shape->collective, cell->algorithm, &forced, &expected) ||
+	    !forced.forced)
+		return false;
+	*choice = forced.choice;
+	return choice->algorithm == OCI_CHOICE_MPI || fits(shape, choice);
+}
+
+/* Candidates of one algorithm, appended. */
+static unsigned int add_candidates(const struct oci_shape *shape, const struct oci_model *model,
+				   struct oci_choice choice, struct oci_candidate *list)
+{
+	static const uint32_t none[] = { 0, 0 };
+	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice.algorithm);
+	const uint32_t given[] = { a->parameter_default, 0 };
+	const uint32_t *tries = a->tries ? a->tries : a->parameter_default ? given : none;
+	unsigned int count = 0;
+	struct oci_costing costing;
+
+	if (!a->cost)
+		return 0;
+	do {
+		choice.parameter = *tries++;
+		/* More at a time than there are peers is as all of them. */
+		if (count && a->tries && choice.parameter >= shape->size &&
+		    a->tries == oci_tries_fanout)
+			break;
+		if (!fits(shape, &choice))
+			continue;
+		oci_costing_init(&costing, model, shape, choice.parameter);
+		a->cost(&costing);
+		list[count++] = (struct oci_candidate){ .choice = choice, .cost = costing.cost };
+	} while (*tries && count < OCI_TRIES_MOST);
+	return count;
+}
+
+unsigned int oci_candidates(const struct oci_shape *shape, const struct oci_model *model,
+			    struct oci_candidate list[OCI_CANDIDATES_MOST])
+{
+	struct oci_choice choice = { 0, 0 };
+	unsigned int count = 0;
+
+	for (; oci_algorithm(shape->collective, choice.algorithm) &&
+	       count + OCI_TRIES_MOST <= OCI_CANDIDATES_MOST;
+	     choice.algorithm++)
+		count += add_candidates(shape, model, choice, list + count);
+	return count;
+}
+
+/* Less by more than what sums of doubles in another order differ by: the first of equals stays. */
+static bool is_less(const struct oci_cost *a, const struct oci_cost *b)
+{
+	return oci_cost_total(a) < oci_cost_total(b) * (1 - 1e-9);
+}
+
+static bool by_model(const struct oci_shape *shape, const struct oci_model *model,
+		     struct oci_choice *choice)
+{
+	struct oci_candidate list[OCI_CANDIDATES_MOST];
+	unsigned int count = oci_candidates(shape, model, list), best = 0;
+
+	for (unsigned int i = 1; i < count; i++) {
+		if (is_less(&list[i].cost, &list[best].cost))
+			best = i;
+	}
+	if (count)
+		*choice = list[best].choice;
+	return count;
+}
+
+bool oci_model_decides(const struct oci_shape *shape, const struct oci_model *model)
+{
+	enum team_kind kind = kind_of(shape);
+
+	if (kind == CROWD || shape->size < 2 || (kind == PAIR && !model->calibrated))
+		return false;
+	/* How these bytes would move it must know. */
+	return oci_model_knows(model, shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM);
+}
+
+/* Quarters of octaves: [2^e (1 + q / 4), 2^e (1 + (q + 1) / 4)). */
+static unsigned int class_of(size_t bytes, size_t *first, size_t *last)
+{
+	unsigned int exponent, quarter;
+
+	if (bytes < 4) {
+		*first = *last = bytes;
+		return (unsigned int)bytes;
+	}
+	exponent = 63 - (unsigned int)__builtin_clzl(bytes);
+	quarter = (unsigned int)(bytes >> (exponent - 2)) & 3;
+	*first = (size_t)(4 + quarter) << (exponent - 2);
+	*last = *first + ((size_t)1 << (exponent - 2)) - 1;
+	return 4 * exponent + quarter;
+}
+
+/* The model's choice for `bytes`, which stand for a class, remembered under `key`. */
+static struct oci_choice weighed(const struct oci_shape *shape, const struct oci_model *model,
+				 size_t bytes, struct oci_choices *kept, uint32_t key)
+{
+	struct oci_shape end = *shape;
+	struct oci_choice choice;
+
+	if (kept && kept->kept[key % OCI_KEPT].key == key)
+		return kept->kept[key % OCI_KEPT].choice;
+	end.bytes = bytes;
+	end.unit = 1; /* so that the element of whoever asks first does not matter */
+	if (!by_model(&end, model, &choice))
+		choice = (struct oci_choice){ OCI_CHOICE_MPI, 0 };
+	if (kept) {
+		kept->kept[key % OCI_KEPT].key = key;
+		kept->kept[key % OCI_KEPT].choice = choice;
+	}
+	return choice;
+}
+
+/*
+ * The sizes of a class get what is best for its first; those that this does not fit any more, what
+ * is best for its last. So the choice is a function of the size, whatever was asked before.
+ */
+static bool by_class(const struct oci_shape *shape, const struct oci_model *model,
+		     struct oci_choices *kept, struct oci_choice *choice)
+{
+	size_t end[2];
+	uint32_t class = class_of(shape->bytes, &end[0], &end[1]);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t key = 1 + ((uint32_t)shape->collective << 16 | class << 1 | i);
+
+		*choice = weighed(shape, model, end[i], kept, key);
+		if (choice->algorithm == OCI_CHOICE_MPI)
+			return false;
+		if (fits(shape, choice))
+			return true;
+	}
+	return by_model(shape, model, choice);
+}
+
+struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_model *model,
+			     const struct oci_forced *forced, struct oci_choices *kept,
+			     enum oci_decided *decided)
+{
+	enum oci_decided ignored;
+	struct oci_choice choice;
+
+	if (!decided)
+		decided = &ignored;
+	*decided = OCI_BY_FORCE;
+	if (forced && forced->forced &&
+	    (forced->choice.algorithm == OCI_CHOICE_MPI || fits(shape, &forced->choice)))
+		return forced->choice;
+	*decided = OCI_BY_FILE;
+	if (model->cell_count && by_file(shape, model, &choice))
+		return choice;
+	*decided = OCI_BY_MODEL;
+	if (oci_model_decides(shape, model) && by_class(shape, model, kept, &choice))
+		return choice;
+	*decided = kind_of(shape) == TEAM || shape->size < 2 ? OCI_BY_RULE : OCI_BY_MEASURED;
+	return by_rows(shape);
+}
+
+int oci_cell_check(const char *collective, const char *algorithm, const char **expected)
+{
+	static __thread char names[256];
+	struct oci_forced forced;
+	size_t at = 0;
+
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+		if (!strcmp(collective, oci_collective_name(c)))
+			return oci_forced_parse(c, algorithm, &forced, expected);
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", c ? ", " : "",
+				       oci_collective_name(c));
+	}
+	*expected = names;
+	return -EINVAL;
+}
+
+const struct oci_model *oci_coll_model(void)
+{
+	return oci_model_current(oci_cell_check);
 }

@@ -9,30 +9,85 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coll/coll.h"
+#include "coll/select.h"
 #include "pattern/knomial.h"
+
+static struct oci_model model;
+
+static void give(const char *name, double value)
+{
+	struct oci_term *term = oci_term_of(&model, oci_term_named(name));
+
+	term->value = value;
+	term->given = true;
+}
+
+/* A machine of round numbers: a system call is 1 us, a byte 0.1 ns, a page lock 0.1 us which c
+ * copiers make c^2 times as long. */
+static int dictated(void **state)
+{
+	(void)state;
+	oci_model_init(&model);
+	give("cma.alpha", 1e-6);
+	give("cma.beta", 1e-10);
+	give("cma.lock", 1e-7);
+	give("cma.page", 4096);
+	give("cma.gamma2", 1);
+	give("memcpy.cache", 1e-10);
+	give("flag.cache", 1e-7);
+	give("flag.more", 1e-8);
+	give("call", 1e-7);
+	give("op", 1e-8);
+	give("reduce", 1e-10);
+	return 0;
+}
+
+static int without_terms(void **state)
+{
+	(void)state;
+	oci_model_init(&model);
+	return 0;
+}
+
+static struct oci_shape shape_of(enum oci_collective collective, uint32_t size, size_t bytes)
+{
+	return (struct oci_shape){ .collective = collective,
+				   .bytes = bytes,
+				   .unit = 1,
+				   .size = size,
+				   .single_copy = true };
+}
+
+static const char *name_of(enum oci_collective collective, struct oci_choice choice)
+{
+	return choice.algorithm == OCI_CHOICE_MPI ? "mpi" :
+						    oci_algorithm(collective, choice.algorithm)->name;
+}
 
 static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 {
 	(void)state;
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
-		for (uint32_t p = 1; p <= 300; p++) {
+	for (unsigned int i = 0; i < OCI_COLLECTIVES * 2 * 2 * 2; i++) {
+		unsigned int c = i / 8;
+
+		model.calibrated = i & 4;
+		for (uint32_t p = 1; p <= 300; p += 1 + p / 16) {
 			for (size_t bytes = 0; bytes < (size_t)1 << 40; bytes = bytes * 3 + 1) {
-				struct oci_shape shape = { .collective = c,
-							   .bytes = bytes,
-							   .unit = 1,
-							   .size = p,
-							   .oversubscribed = p % 2,
-							   .single_copy = true };
-				struct oci_choice choice = oci_select(&shape, NULL);
+				struct oci_shape shape = shape_of(c, p, bytes);
+				struct oci_choice choice;
 				const struct oci_algorithm *a;
 
+				shape.oversubscribed = i & 1;
+				shape.single_copy = i & 2;
+				choice = oci_select(&shape, &model, NULL, NULL, NULL);
 				if (choice.algorithm == OCI_CHOICE_MPI)
 					continue;
 				a = oci_algorithm(c, choice.algorithm);
 				assert_non_null(a);
 				assert_true(!a->fits || a->fits(&shape, choice.parameter));
 				assert_true(choice.parameter >= a->parameter_min);
+				assert_true(!a->parameter_max ||
+					    choice.parameter <= a->parameter_max);
 			}
 		}
 	}
@@ -42,16 +97,136 @@ static void the_largest_messages_never_go_through_slots(void **state)
 {
 	(void)state;
 	for (unsigned int c = OCI_BCAST; c < OCI_COLLECTIVES; c++) {
-		struct oci_shape shape = { .collective = c,
-					   .bytes = (size_t)1 << 30,
-					   .unit = 1,
-					   .size = 4,
-					   .single_copy = true };
-		struct oci_choice choice = oci_select(&shape, NULL);
+		struct oci_shape shape = shape_of(c, 4, (size_t)1 << 30);
+		struct oci_choice choice = oci_select(&shape, &model, NULL, NULL, NULL);
 
 		if (choice.algorithm != OCI_CHOICE_MPI)
 			assert_true(oci_algorithm(c, choice.algorithm)->single_copy);
 	}
+}
+
+static void the_cheapest_by_the_model_is_taken(void **state)
+{
+	enum oci_decided decided;
+	struct oci_shape shape = shape_of(OCI_SCATTER, 9, 16 << 20);
+	struct oci_choice choice;
+
+	(void)state;
+	/* Free locks: all at once; and the root, soon through with its own block, helps. */
+	give("cma.lock", 0);
+	give("memcpy.cache", 1e-11);
+	choice = oci_select(&shape, &model, NULL, NULL, &decided);
+	assert_int_equal(decided, OCI_BY_MODEL);
+	assert_string_equal(name_of(OCI_SCATTER, choice), "cooperative");
+	/* Memory so slow to copy twice that the smallest message is copied once. */
+	give("memcpy.cache", 1e-6);
+	shape.bytes = 4;
+	choice = oci_select(&shape, &model, NULL, NULL, &decided);
+	assert_true(oci_algorithm(OCI_SCATTER, choice.algorithm)->single_copy);
+	/* And the other way round. */
+	give("memcpy.cache", 1e-13);
+	shape.bytes = 8192;
+	choice = oci_select(&shape, &model, NULL, NULL, &decided);
+	assert_string_equal(name_of(OCI_SCATTER, choice), "cico");
+}
+
+static void measured_rows_overrule_a_model_that_nobody_calibrated(void **state)
+{
+	struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20), crowd = shape_of(OCI_BCAST, 8, 1 << 20);
+	enum oci_decided decided;
+
+	(void)state;
+	crowd.oversubscribed = true;
+	assert_string_equal(name_of(OCI_BCAST, oci_select(&pair, &model, NULL, NULL, &decided)),
+			    "cooperative");
+	assert_int_equal(decided, OCI_BY_MEASURED);
+	model.calibrated = true;
+	give("cma.alpha", 1e-3); /* so dear that two halves of a message are no gain */
+	assert_string_not_equal(name_of(OCI_BCAST,
+					oci_select(&pair, &model, NULL, NULL, &decided)),
+				"cooperative");
+	assert_int_equal(decided, OCI_BY_MODEL);
+	/* Ranks that share cores have no term: their rows stay. */
+	assert_string_equal(name_of(OCI_BCAST, oci_select(&crowd, &model, NULL, NULL, &decided)),
+			    "direct-read");
+	assert_int_equal(decided, OCI_BY_MEASURED);
+}
+
+static void a_model_that_knows_nothing_leaves_it_to_the_rows(void **state)
+{
+	struct oci_shape shape = shape_of(OCI_BCAST, 16, 1 << 20);
+	enum oci_decided decided;
+
+	(void)state;
+	assert_string_equal(name_of(OCI_BCAST, oci_select(&shape, &model, NULL, NULL, &decided)),
+			    "knomial");
+	assert_int_equal(decided, OCI_BY_RULE);
+}
+
+static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
+{
+	struct oci_model_cell cells[] = {
+		{ "bcast", "knomial:7", 8, 8, 1000, 2000 },
+		{ "bcast", "inline", 8, 8, 0, 3000 },
+		{ "bcast", "mpi", 8, 8, 3001, 4000 },
+	};
+	struct oci_shape shape = shape_of(OCI_BCAST, 8, 1000);
+	struct oci_forced forced;
+	const char *expected = "";
+	enum oci_decided decided;
+
+	(void)state;
+	model.cells = cells;
+	model.cell_count = 3;
+	assert_int_equal(oci_select(&shape, &model, NULL, NULL, &decided).parameter, 7);
+	assert_int_equal(decided, OCI_BY_FILE);
+	shape.bytes = 999; /* does not fit what its cell says: the model decides */
+	oci_select(&shape, &model, NULL, NULL, &decided);
+	assert_int_equal(decided, OCI_BY_MODEL);
+	shape.bytes = 4000;
+	assert_string_equal(name_of(OCI_BCAST, oci_select(&shape, &model, NULL, NULL, &decided)),
+			    "mpi");
+	shape.bytes = 1000;
+	assert_int_equal(oci_forced_parse(OCI_BCAST, "direct-read", &forced, &expected), 0);
+	assert_string_equal(name_of(OCI_BCAST,
+				    oci_select(&shape, &model, &forced, NULL, &decided)),
+			    "direct-read");
+	assert_int_equal(decided, OCI_BY_FORCE);
+	shape.size = 9;
+	oci_select(&shape, &model, NULL, NULL, &decided);
+	assert_int_equal(decided, OCI_BY_MODEL);
+}
+
+static void what_was_asked_before_changes_nothing(void **state)
+{
+	struct oci_choices kept = { 0 };
+	uint64_t random = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < 20000; i++) {
+		struct oci_shape shape;
+		struct oci_choice a, b;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		shape = shape_of((random >> 33) % OCI_COLLECTIVES, 16,
+				 (random >> 20) >> (random >> 58));
+		a = oci_select(&shape, &model, NULL, &kept, NULL);
+		b = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_int_equal(a.algorithm, b.algorithm);
+		assert_int_equal(a.parameter, b.parameter);
+	}
+}
+
+static void cells_are_checked_by_the_names_that_exist(void **state)
+{
+	const char *expected = "";
+
+	(void)state;
+	assert_int_equal(oci_cell_check("bcast", "knomial:4", &expected), 0);
+	assert_int_equal(oci_cell_check("bcast", "pairwise", &expected), -EINVAL);
+	assert_non_null(strstr(expected, "knomial[:N]"));
+	assert_int_equal(oci_cell_check("broadcast", "knomial:4", &expected), -EINVAL);
+	assert_non_null(strstr(expected, "bcast, scatter"));
 }
 
 static void a_forced_algorithm_is_taken_where_it_fits(void **state)
@@ -62,15 +237,15 @@ static void a_forced_algorithm_is_taken_where_it_fits(void **state)
 
 	(void)state;
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "inline", &forced, &expected), 0);
-	assert_string_equal(oci_algorithm(OCI_BCAST, oci_select(&shape, &forced).algorithm)->name,
+	assert_string_equal(oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)->name,
 			    "inline");
 	shape.bytes = 497;
 	assert_string_not_equal(
-		oci_algorithm(OCI_BCAST, oci_select(&shape, &forced).algorithm)->name, "inline");
+		oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)->name, "inline");
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "knomial:7", &forced, &expected), 0);
-	assert_int_equal(oci_select(&shape, &forced).parameter, 7);
+	assert_int_equal(oci_select(&shape, &model, &forced, NULL, NULL).parameter, 7);
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "mpi", &forced, &expected), 0);
-	assert_int_equal(oci_select(&shape, &forced).algorithm, OCI_CHOICE_MPI);
+	assert_int_equal(oci_select(&shape, &model, &forced, NULL, NULL).algorithm, OCI_CHOICE_MPI);
 }
 
 static void wrong_names_are_refused_with_the_valid_ones(void **state)
@@ -113,9 +288,21 @@ static void knomial_children_and_parents_agree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_size_and_team_gets_an_algorithm_that_fits),
-		cmocka_unit_test(the_largest_messages_never_go_through_slots),
-		cmocka_unit_test(a_forced_algorithm_is_taken_where_it_fits),
+		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits, dictated),
+		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits,
+				       without_terms),
+		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, dictated),
+		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, without_terms),
+		cmocka_unit_test_setup(the_cheapest_by_the_model_is_taken, dictated),
+		cmocka_unit_test_setup(measured_rows_overrule_a_model_that_nobody_calibrated,
+				       dictated),
+		cmocka_unit_test_setup(a_model_that_knows_nothing_leaves_it_to_the_rows,
+				       without_terms),
+		cmocka_unit_test_setup(cells_of_the_file_overrule_the_model_and_are_overruled,
+				       dictated),
+		cmocka_unit_test_setup(what_was_asked_before_changes_nothing, dictated),
+		cmocka_unit_test(cells_are_checked_by_the_names_that_exist),
+		cmocka_unit_test_setup(a_forced_algorithm_is_taken_where_it_fits, dictated),
 		cmocka_unit_test(wrong_names_are_refused_with_the_valid_ones),
 		cmocka_unit_test(knomial_children_and_parents_agree),
 	};

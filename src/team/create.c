@@ -29,7 +29,7 @@
 struct oci_hello {
 	uint32_t abi;
 	int32_t error; /* this rank cannot take part: -errno */
-	uint64_t options;
+	uint64_t options, model;
 	uint8_t boot_id[16];
 	uint64_t pid_namespace;
 	struct oci_segment_id segment;
@@ -238,6 +238,7 @@ static int team_start(struct oci_team *team)
 
 	hello->abi = OCI_ABI;
 	hello->options = oci_options_hash();
+	hello->model = team->model_hash;
 	hello->error = hello_fill(team, hello);
 	return gather(team, OCI_TEAM_HELLO, hello, sizeof(*hello), team->creation->hellos);
 }
@@ -266,6 +267,13 @@ static int hellos_judge(struct oci_team *team)
 			oci_team_say(team,
 				     "rank %u has other ONECOPY_ options than rank 0: set "
 				     "them alike on all ranks",
+				     r);
+			return -EPROTO;
+		}
+		if (h->model != first->model) {
+			oci_team_say(team,
+				     "rank %u goes by another cost model than rank 0: give all "
+				     "ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
 				     r);
 			return -EPROTO;
 		}

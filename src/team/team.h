@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 1
+#define OCI_ABI 2
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. */
 enum oci_mechanism { OCI_MECH_CMA, OCI_MECH_MOCK, OCI_MECH_SHM, OCI_MECHANISMS };
@@ -62,6 +62,7 @@ struct oci_team {
 	enum oci_team_state state;
 	bool oversubscribed; /* more ranks on the node than CPUs for them; alike on all ranks */
 	bool single_copy;    /* no pair has to fall back to shm; alike on all ranks */
+	uint64_t model_hash; /* of what choices go by; set before the first step, must be alike */
 	bool check_calls;    /* ranks compare what they call */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often */
 	struct oci_region *own;

@@ -64,6 +64,7 @@ const struct oci_algorithm oci_bcast_knomial = {
 	.idea = "a tree; at most k ranks read from one process at a time",
 	.build = build,
 	.cost = cost,
+	.tries = oci_tries_fanout,
 	.parameter_default = 4,
 	.parameter_min = 1,
 	.single_copy = true,

@@ -50,6 +50,7 @@ const struct oci_algorithm oci_gather_throttled_write = {
 	.idea = "ranks write to the root, at most k at a time",
 	.build = build,
 	.cost = cost,
+	.tries = oci_tries_fanout,
 	.parameter_default = 4,
 	.parameter_min = 1,
 	.single_copy = true,

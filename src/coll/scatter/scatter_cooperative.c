@@ -35,8 +35,8 @@ static void cost(struct oci_costing *c)
 	oci_cost_shared(c, c->shape->size - 1, n);
 	oci_cost_flags(c, 1);
 	oci_cost_flag_row(c, c->shape->size - 1.0);
-	/* The root's own block comes first: the others have so much less help. */
-	oci_cost_memcpy(c, 0.5, n, n);
+	/* The root copies its own block before it helps: its part of the work comes later. */
+	oci_cost_memcpy(c, 1.0 / c->shape->size, n, n);
 	oci_cost_ops(c, 6);
 }
 
