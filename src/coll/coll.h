@@ -52,7 +52,8 @@ struct oci_algorithm {
 	bool by_hierarchy;
 };
 
-/* Of tries: how many may read or write one process at a time; ends where there are no more peers. */
+/* Of tries: how many may read or write one process at a time; ends where there are no more peers.
+ */
 extern const uint32_t oci_tries_fanout[];
 
 struct oci_choice {

@@ -174,9 +174,8 @@ static struct oci_choice by_rows(const struct oci_shape *shape)
 static bool by_file(const struct oci_shape *shape, const struct oci_model *model,
 		    struct oci_choice *choice)
 {
-	const struct oci_model_cell *cell =
-		oci_model_cell(model, oci_collective_name(shape->collective), shape->size,
-			       shape->bytes);
+	const struct oci_model_cell *cell = oci_model_cell(
+		model, oci_collective_name(shape->collective), shape->size, shape->bytes);
 	struct oci_forced forced;
 	const char *expected;
 

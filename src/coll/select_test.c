@@ -60,8 +60,9 @@ static struct oci_shape shape_of(enum oci_collective collective, uint32_t size, 
 
 static const char *name_of(enum oci_collective collective, struct oci_choice choice)
 {
-	return choice.algorithm == OCI_CHOICE_MPI ? "mpi" :
-						    oci_algorithm(collective, choice.algorithm)->name;
+	return choice.algorithm == OCI_CHOICE_MPI ?
+		       "mpi" :
+		       oci_algorithm(collective, choice.algorithm)->name;
 }
 
 static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
@@ -132,7 +133,8 @@ static void the_cheapest_by_the_model_is_taken(void **state)
 
 static void measured_rows_overrule_a_model_that_nobody_calibrated(void **state)
 {
-	struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20), crowd = shape_of(OCI_BCAST, 8, 1 << 20);
+	struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20),
+			 crowd = shape_of(OCI_BCAST, 8, 1 << 20);
 	enum oci_decided decided;
 
 	(void)state;
@@ -142,8 +144,7 @@ static void measured_rows_overrule_a_model_that_nobody_calibrated(void **state)
 	assert_int_equal(decided, OCI_BY_MEASURED);
 	model.calibrated = true;
 	give("cma.alpha", 1e-3); /* so dear that two halves of a message are no gain */
-	assert_string_not_equal(name_of(OCI_BCAST,
-					oci_select(&pair, &model, NULL, NULL, &decided)),
+	assert_string_not_equal(name_of(OCI_BCAST, oci_select(&pair, &model, NULL, NULL, &decided)),
 				"cooperative");
 	assert_int_equal(decided, OCI_BY_MODEL);
 	/* Ranks that share cores have no term: their rows stay. */
@@ -188,8 +189,7 @@ static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
 			    "mpi");
 	shape.bytes = 1000;
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "direct-read", &forced, &expected), 0);
-	assert_string_equal(name_of(OCI_BCAST,
-				    oci_select(&shape, &model, &forced, NULL, &decided)),
+	assert_string_equal(name_of(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, &decided)),
 			    "direct-read");
 	assert_int_equal(decided, OCI_BY_FORCE);
 	shape.size = 9;
@@ -237,11 +237,15 @@ static void a_forced_algorithm_is_taken_where_it_fits(void **state)
 
 	(void)state;
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "inline", &forced, &expected), 0);
-	assert_string_equal(oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)->name,
-			    "inline");
+	assert_string_equal(
+		oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)
+			->name,
+		"inline");
 	shape.bytes = 497;
 	assert_string_not_equal(
-		oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)->name, "inline");
+		oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)
+			->name,
+		"inline");
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "knomial:7", &forced, &expected), 0);
 	assert_int_equal(oci_select(&shape, &model, &forced, NULL, NULL).parameter, 7);
 	assert_int_equal(oci_forced_parse(OCI_BCAST, "mpi", &forced, &expected), 0);

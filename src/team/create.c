@@ -271,10 +271,11 @@ static int hellos_judge(struct oci_team *team)
 			return -EPROTO;
 		}
 		if (h->model != first->model) {
-			oci_team_say(team,
-				     "rank %u goes by another cost model than rank 0: give all "
-				     "ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
-				     r);
+			oci_team_say(
+				team,
+				"rank %u goes by another cost model than rank 0: give all "
+				"ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
+				r);
 			return -EPROTO;
 		}
 		if (memcmp(h->boot_id, first->boot_id, 16)) {
