@@ -40,13 +40,25 @@ static int one_call(struct oc_team *team, unsigned int n, bool in_place)
 	return right ? 0 : 1;
 }
 
+/* Every algorithm in turn, and with other roots than the time before. */
+static int force_one(struct oc_team *team, unsigned int n)
+{
+	enum oci_collective c = (enum oci_collective)all[n % 4];
+	unsigned int count = 0;
+
+	while (oci_algorithm(c, count))
+		count++;
+	return oc_team_force(team, oci_collective_name(c),
+			     oci_algorithm(c, (n / 4 + n / 16) % count)->name);
+}
+
 static int many_calls(struct oc_team *team, void *arg)
 {
 	const unsigned int *calls = arg;
 	const char *mechanism = getenv("ONECOPY_MECHANISM");
 
 	for (unsigned int n = 0; n < *calls; n++) {
-		if (one_call(team, n, false) || one_call(team, n, true))
+		if (force_one(team, n) || one_call(team, n, false) || one_call(team, n, true))
 			return 1;
 	}
 	/* Is it what the test is about? */

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -129,6 +130,71 @@ static void coll_largest_size_that_fits_stays_in_bounds(void **state)
 		for_each_subject(some[i], check_largest_in_both_orders);
 	if (full())
 		for_each_subject(MOST_RANKS, check_largest_in_both_orders);
+}
+
+/* ---- steps of a flag at the largest size ---------------------------------------------------- */
+
+/* The last step that a flag operation reaches with so many segments. */
+static uint64_t last_step(const struct oci_op *op, uint64_t segments)
+{
+	return op->step + (op->step_loop ? (segments - 1) * op->step_loop : 0);
+}
+
+static size_t largest_that_fits(const struct subject *subject)
+{
+	size_t low = 0, high = (size_t)1 << 40;
+
+	while (low < high) {
+		size_t middle = (low + high + 1) / 2;
+
+		if (fits(subject, middle, 1))
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+static void check_steps_of_halves(const struct subject *subject)
+{
+	size_t most = largest_that_fits(subject);
+	struct plan_set *set = build_set(subject, 0);
+	const struct oci_plan *plan = set->plan[0];
+	struct oci_params params = { .bytes = most, .size = subject->size };
+	uint64_t reached[2] = { 0 }, segments;
+
+	oci_params_derive(&params, plan, 1);
+	assert_int_equal(params.segment_bytes, OCI_SLOT_BYTES / 2);
+	segments = (most + params.segment_bytes - 1) / params.segment_bytes;
+	/* The more of them, the fewer steps for each: with 2 ranks all but a few of a flag. */
+	assert_true(segments * (subject->size - 1) > OCI_STEPS - 4 * subject->size);
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct oci_op *op = &plan->ops[i];
+		uint64_t *flag = &reached[op->code == OCI_OP_SIGNAL];
+
+		if (op->code != OCI_OP_POST && op->code != OCI_OP_SIGNAL)
+			continue;
+		assert_true(op->step > *flag);
+		*flag = last_step(op, segments);
+		assert_true(*flag < OCI_STEPS);
+	}
+	for (uint32_t v = 0; v < subject->size; v++)
+		free(set->plan[v]);
+	free(set);
+}
+
+static void coll_halves_of_a_slot_have_steps_for_the_largest_size(void **state)
+{
+	static const uint32_t some[] = { 2, 3, 8, MOST_RANKS, MOST_PLANS };
+	struct subject subject = { .collective = OCI_ALLTOALL };
+
+	(void)state;
+	while (strcmp(oci_algorithm(OCI_ALLTOALL, subject.algorithm)->name, "shm"))
+		subject.algorithm++;
+	for (size_t i = 0; i < COUNT(some); i++) {
+		subject.size = some[i];
+		check_steps_of_halves(&subject);
+	}
 }
 
 /* ---- offers at their own thresholds -----------------------------------------------------------
@@ -367,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(coll_every_algorithm_for_2_to_33_ranks),
 		cmocka_unit_test(coll_largest_size_that_fits_stays_in_bounds),
+		cmocka_unit_test(coll_halves_of_a_slot_have_steps_for_the_largest_size),
 		cmocka_unit_test(coll_offers_at_their_own_thresholds),
 		cmocka_unit_test(coll_every_interleaving_of_2_and_3_ranks),
 		cmocka_unit_test(coll_no_copy_can_be_left_out),
