@@ -55,6 +55,8 @@ struct oci_algorithm {
 /* Of tries: how many may read or write one process at a time; ends where there are no more peers.
  */
 extern const uint32_t oci_tries_fanout[];
+/* Segments: what paper 000 found best below 2 MiB and beyond, and one between. */
+extern const uint32_t oci_tries_segment[];
 
 struct oci_choice {
 	uint8_t algorithm; /* index in the list; OCI_CHOICE_MPI: hand the call back to the MPI */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll/cost.h"
+#include "coll/build.h"
+#include "coll/tree.h"
 
 /* Paper 002 tries 2 to 16; more is all at once or close to it. */
+const uint32_t oci_tries_segment[] = { OCI_SEGMENT_DEFAULT, 65536, 524288, 0 };
 const uint32_t oci_tries_fanout[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 32, 64, 128, 0 };
 
 void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
@@ -74,6 +77,20 @@ void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t e
 				  ((double)bytes / (double)extent);
 }
 
+void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	double before = c->cost.memory, least;
+
+	oci_cost_memcpy(c, times, bytes, extent);
+	if (2 * (double)extent <= c->model->cache_bytes.value)
+		return;
+	/* Each rank keeps its own domain busy. */
+	least = times * (double)bytes *
+		oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
+	if (c->cost.memory < before + least)
+		c->cost.memory = before + least;
+}
+
 void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
 	double memory, reduce = oci_model_reduce_s(c->model, bytes);
@@ -141,6 +158,30 @@ size_t oci_cost_part(const struct oci_shape *shape)
 
 	oci_params_derive(&params, &plan, shape->unit);
 	return params.part_bytes;
+}
+
+uint32_t oci_cost_tree(const struct oci_shape *shape, uint32_t *children)
+{
+	struct oci_plan_key key = { .size = shape->size };
+	struct oci_tree t = oci_tree_by_hierarchy(&key, false);
+	uint32_t child = 0, deepest = 1;
+
+	t.hierarchy = shape->hierarchy;
+	*children = shape->size - 1;
+	if (!shape->hierarchy)
+		return 1;
+	*children = 0;
+	while ((child = oci_tree_ascending(&t, 0, child)) != 0)
+		++*children;
+	for (uint32_t v = 1; v < shape->size; v++) {
+		uint32_t depth = 0;
+
+		for (uint32_t at = v; at; at = oci_tree_parent(&t, at))
+			depth++;
+		if (depth > deepest)
+			deepest = depth;
+	}
+	return deepest;
 }
 
 uint32_t oci_cost_rounds(uint32_t p, uint32_t base)

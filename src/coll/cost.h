@@ -54,6 +54,8 @@ void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double c
 void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes);
 /* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not. */
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* The same by all ranks at once, who share their memory domains beyond the cache. */
+void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent);
 /* Flags each of which is waited for; a row of which all but the first are up. */
 void oci_cost_flags(struct oci_costing *c, double flags);
@@ -65,6 +67,9 @@ void oci_cost_shared(struct oci_costing *c, uint32_t shares, size_t bytes);
 
 /* Part of a message in p parts, as plans cut it. */
 size_t oci_cost_part(const struct oci_shape *shape);
+/* Of the tree by hierarchy (coll/tree.h): how deep it is below rank 0, and how many children that
+ * one has. On a flat team all are its children. */
+uint32_t oci_cost_tree(const struct oci_shape *shape, uint32_t *children);
 /* ceil(log(p) to this base). */
 uint32_t oci_cost_rounds(uint32_t p, uint32_t base);
 /* Pieces of a message. */

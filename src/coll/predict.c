@@ -25,6 +25,9 @@ static int plans_build(struct oci_plan **plans, const struct oci_shape *shape,
 					    .v = v,
 					    .size = shape->size };
 
+		if (shape->hierarchy &&
+		    oci_algorithm(shape->collective, choice.algorithm)->by_hierarchy)
+			key.hierarchy = shape->hierarchy->id;
 		plans[v] = oci_plan_build(&key, &error);
 		if (plans[v])
 			continue;
@@ -32,6 +35,34 @@ static int plans_build(struct oci_plan **plans, const struct oci_shape *shape,
 		return error;
 	}
 	return 0;
+}
+
+int oci_predict_hierarchy(const struct oci_model *model, uint32_t size,
+			  const struct oci_hierarchy **hierarchy)
+{
+	struct oci_topo_place *places = calloc(size, sizeof(*places));
+	uint32_t package = 0, cache = 0;
+	int error;
+
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < size; r++) {
+		enum oci_model_distance distance = r ? oci_model_distance(model, r - 1, r) :
+						       OCI_MODEL_CACHE;
+
+		/* A machine that begins anew with its first core has no more places than cores. */
+		cache += distance != OCI_MODEL_CACHE;
+		package += distance == OCI_MODEL_MACHINE;
+		places[r] = (struct oci_topo_place){ .core = r,
+						     .l2 = r,
+						     .l3 = cache,
+						     .numa = oci_model_domain(model, r),
+						     .package = package,
+						     .cpus = 1 };
+	}
+	error = oci_hierarchy_get(places, size, hierarchy);
+	free(places);
+	return error;
 }
 
 int oci_predict(const struct oci_model *model, const struct oci_shape *shape,

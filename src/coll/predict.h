@@ -6,6 +6,11 @@
 #include "coll/coll.h"
 #include "model/virtual.h"
 
+/* The shape's hierarchy is the team's; it may be that of ranks placed core by core on the model's
+ * machine: 0 or -ENOMEM, to be put back (topo/hierarchy.h); NULL where they are flat. */
+int oci_predict_hierarchy(const struct oci_model *model, uint32_t size,
+			  const struct oci_hierarchy **hierarchy);
+
 /*
  * Root 0, ranks placed core by core, the operation of a reduction commutes. 0; -EINVAL with a
  * sentence (no such algorithm, or it does not fit), or what oci_virtual_run() says.

@@ -181,8 +181,13 @@ static bool run_op(struct oci_virtual_world *w, uint32_t rank, const struct oci_
 
 void oci_virtual_next(struct oci_virtual_rank *r)
 {
+	enum oci_opcode code = r->plan->ops[r->pc].code;
+
+	/* Waits one after the other are a row, too. */
+	if (code != OCI_OP_WAIT_POST && code != OCI_OP_WAIT_ACK)
+		r->row = false;
 	r->pc++;
-	r->begun = r->row = false;
+	r->begun = false;
 }
 
 void oci_virtual_go(struct oci_virtual_world *w, uint32_t rank)

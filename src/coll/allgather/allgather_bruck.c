@@ -69,7 +69,7 @@ static void cost(struct oci_costing *c)
 		if (blocks > 1)
 			oci_cost_copies_all(c, 1, 1);
 	}
-	oci_cost_flags(c, rounds);
+	oci_cost_flag_row(c, rounds);
 	oci_cost_ops(c, 3 + 5.0 * rounds);
 }
 

@@ -78,7 +78,7 @@ static void cost(struct oci_costing *c)
 		oci_cost_flags(c, 1);
 		oci_cost_copies_all(c, 1, (p - (1ull << (rounds - 1))) * n);
 	}
-	oci_cost_flags(c, rounds);
+	oci_cost_flag_row(c, rounds);
 	oci_cost_ops(c, 3 + 4.0 * rounds);
 }
 

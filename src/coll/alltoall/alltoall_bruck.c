@@ -20,6 +20,7 @@
  */
 #include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 /* How many of the distances below `end` have bit k. */
 static uint32_t count_bit(uint32_t end, unsigned int k)
@@ -125,9 +126,33 @@ static void build(struct oci_builder *b)
 		oci_build_wait_ack(b, oci_next(key, 1u << k), 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	uint32_t p = c->shape->size;
+	unsigned int bits = bits_of(p);
+	size_t n = c->shape->bytes;
+
+	oci_cost_memcpy(c, p, n, n);
+	for (unsigned int k = 0; k < bits; k++) {
+		uint32_t blocks = count_bit(p, k);
+
+		oci_cost_flags(c, 1);
+		oci_cost_copies_all(c, 1, (size_t)blocks * n);
+		/* What has landed is copied on; most ranks read the last in two pieces. */
+		if (k + 1 < bits)
+			oci_cost_memcpy(c, blocks, n, n);
+		else if (blocks > 1)
+			oci_cost_copies_all(c, 1, 1);
+		oci_cost_ops(c, 4.0 + blocks);
+	}
+	oci_cost_flag_row(c, bits);
+	oci_cost_ops(c, 2.0 + p + bits);
+}
+
 const struct oci_algorithm oci_alltoall_bruck = {
 	.name = "bruck",
 	.idea = "in step k all blocks whose distance has bit k go on by 2^k ranks together",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -11,6 +11,7 @@
  */
 #include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -32,9 +33,21 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, 3 * others);
+	oci_cost_copies_all(c, others, n);
+	oci_cost_ops(c, 2 + 7 * others);
+}
+
 const struct oci_algorithm oci_alltoall_point_to_point = {
 	.name = "point-to-point",
 	.idea = "pairwise with a handshake for each message; to compare with",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

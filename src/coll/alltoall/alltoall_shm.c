@@ -17,6 +17,7 @@
  */
 #include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 #define HALF_BYTES (OCI_SLOT_BYTES / 2)
 
@@ -74,10 +75,21 @@ static bool fits(const struct oci_shape *shape, uint32_t parameter)
 				    shape->bytes / HALF_BYTES < turns_of(shape->size) - 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0, turns = oci_cost_pieces(n, HALF_BYTES);
+
+	oci_cost_memcpy_all(c, 1 + 2 * others, n, n);
+	oci_cost_flags(c, others * (1 + 2 * turns));
+	oci_cost_ops(c, 3 + others * (2 + 6 * turns));
+}
+
 const struct oci_algorithm oci_alltoall_shm = {
 	.name = "shm",
 	.idea = "pairwise through both halves of each rank's slot; to compare with",
 	.build = build,
+	.cost = cost,
 	.fits = fits,
 	.needs = "fewer ranks, each of which then has more steps",
 };

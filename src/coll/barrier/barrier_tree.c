@@ -10,6 +10,7 @@
  */
 #include "coll/barrier/barrier.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/tree.h"
 
 static void build(struct oci_builder *b)
@@ -28,9 +29,22 @@ static void build(struct oci_builder *b)
 		oci_build_post(b, OCI_POST_FLAG, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	uint32_t children, levels = oci_cost_tree(c->shape, &children);
+
+	/* Up: a leader looks at a row of children, then the next level's does; down: a flag each.
+	 */
+	oci_cost_flags(c, levels);
+	oci_cost_flag_row(c, (double)children - levels + 1);
+	oci_cost_flags(c, levels);
+	oci_cost_ops(c, 2.0 * children + 3.0 * levels);
+}
+
 const struct oci_algorithm oci_barrier_tree = {
 	.name = "tree",
 	.idea = "up and down a tree of shared caches, NUMA nodes and packages",
 	.build = build,
+	.cost = cost,
 	.by_hierarchy = true,
 };

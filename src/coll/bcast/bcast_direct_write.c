@@ -9,6 +9,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -26,10 +27,22 @@ static void build(struct oci_builder *b)
 	}
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_flags(c, others);
+	oci_cost_copies(c, others, n, 1);
+	oci_cost_flags(c, 1);
+	oci_cost_ops(c, 3 * others);
+}
+
 const struct oci_algorithm oci_bcast_direct_write = {
 	.name = "direct-write",
 	.idea = "the root writes to one rank after the other",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_step_each,
 	.single_copy = true,
 };

@@ -13,6 +13,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/tree.h"
 
 /* All of v's bytes; it hands each segment on when others read from it. */
@@ -55,10 +56,31 @@ static void build(struct oci_builder *b)
 		oci_build_wait_ack(b, child, 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, segment = c->parameter < n ? c->parameter : n;
+	uint32_t children, levels = oci_cost_tree(c->shape, &children);
+	/* The first level's readers, all of the root's, read as a whole what is there from the
+	 * start; each further level is a segment behind. */
+	double segments = segment ? oci_cost_pieces(n, segment) : 1;
+
+	if (levels == 1) {
+		oci_cost_flags(c, 1);
+		oci_cost_copies(c, 1, n, children);
+	} else {
+		oci_cost_flags(c, segments + levels - 1);
+		oci_cost_copies(c, segments + levels - 1, segment, children);
+	}
+	oci_cost_flag_row(c, children);
+	oci_cost_ops(c, 3 + 3 * segments + levels);
+}
+
 const struct oci_algorithm oci_bcast_hierarchical = {
 	.name = "hierarchical",
 	.idea = "once to each NUMA node and shared cache, in segments of N bytes, then inside",
 	.build = build,
+	.cost = cost,
+	.tries = oci_tries_segment,
 	.parameter_default = OCI_SEGMENT_DEFAULT,
 	.parameter_min = OCI_SEGMENT_MIN,
 	.parameter_max = OCI_SEGMENT_MAX,

@@ -8,6 +8,7 @@
  * own copy happens meanwhile.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/gather/gather.h"
 
 static void build(struct oci_builder *b)
@@ -25,9 +26,20 @@ static void build(struct oci_builder *b)
 	oci_build_signal(b, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	double others = c->shape->size - 1.0;
+
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, c->shape->bytes, others);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 6);
+}
+
 const struct oci_algorithm oci_gather_parallel_write = {
 	.name = "parallel-write",
 	.idea = "all ranks write to the root at once",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -8,6 +8,7 @@
  * of n, which overlaps with nothing, unless MPI_IN_PLACE.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/scatter/scatter.h"
 
 static void build(struct oci_builder *b)
@@ -27,10 +28,23 @@ static void build(struct oci_builder *b)
 	oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_flags(c, others);
+	oci_cost_copies(c, others, n, 1);
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, 1);
+	oci_cost_ops(c, 1 + 3 * others);
+}
+
 const struct oci_algorithm oci_scatter_sequential_write = {
 	.name = "sequential-write",
 	.idea = "the root writes one block after the other",
 	.build = build,
+	.cost = cost,
 	.fits = oci_fits_step_each,
 	.single_copy = true,
 };
