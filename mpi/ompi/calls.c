@@ -23,22 +23,32 @@ static struct oci_ompi_module *module_of(mca_coll_base_module_t *module)
  * from the program's by the function of libmpi that the call returns to: MPI_Ixxx or another one.
  * All members run one libmpi, so all tell alike.
  */
-static bool called_by_program(const void *place)
+static bool is_programs(const void *place)
 {
-	static const void *program[8]; /* places seen; atomic */
-	static unsigned int next;
 	Dl_info at, libmpi;
 
-	for (size_t i = 0; i < sizeof(program) / sizeof(program[0]); i++)
-		if (__atomic_load_n(&program[i], __ATOMIC_RELAXED) == place)
-			return true;
 	/* Not a function of MPI: a preloaded library may have them as well, as our own one has. */
-	if (dladdr(place, &at) && dladdr((void *)(uintptr_t)ompi_comm_free, &libmpi) &&
-	    at.dli_fbase == libmpi.dli_fbase && (!at.dli_sname || !strstr(at.dli_sname, "MPI_I")))
-		return false;
-	__atomic_store_n(&program[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % 8], place,
+	return !dladdr(place, &at) || !dladdr((void *)(uintptr_t)ompi_comm_free, &libmpi) ||
+	       at.dli_fbase != libmpi.dli_fbase || (at.dli_sname && strstr(at.dli_sname, "MPI_I"));
+}
+
+static bool called_by_program(const void *place)
+{
+	/* Places seen, shifted, with the lowest bit set where they are the program's; atomic. dladdr()
+	 * looks through all names of libmpi, for some microseconds. */
+	static uintptr_t seen[16];
+	static unsigned int next;
+	uintptr_t own = (uintptr_t)place << 1, known;
+
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+		known = __atomic_load_n(&seen[i], __ATOMIC_RELAXED);
+		if ((known | 1) == (own | 1))
+			return known & 1;
+	}
+	known = own | is_programs(place);
+	__atomic_store_n(&seen[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % 16], known,
 			 __ATOMIC_RELAXED);
-	return true;
+	return known & 1;
 }
 
 /* clang-format off */
