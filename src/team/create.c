@@ -149,6 +149,7 @@ static struct {
 	uint64_t pid_namespace;
 	uint32_t yama_scope;
 	double cgroup_cpus;
+	uint32_t cpus_online;
 } constants;
 
 static void read_constants(void)
@@ -159,6 +160,7 @@ static void read_constants(void)
 	constants.pid_namespace = oci_os_pid_namespace();
 	constants.yama_scope = scope > 0 ? (uint32_t)scope : 0;
 	constants.cgroup_cpus = oci_os_cgroup_cpus();
+	constants.cpus_online = oci_os_cpus_online();
 }
 
 /* Where this rank runs; the place only when the mask is not the last one's. */
@@ -214,7 +216,7 @@ static int hello_fill(struct oci_team *team, struct oci_hello *hello)
 	hello->yama_scope = constants.yama_scope;
 	hello->cgroup_cpus = constants.cgroup_cpus;
 	hello->node_ranks = team->bootstrap.node_ranks;
-	hello->cpus_online = oci_os_cpus_online();
+	hello->cpus_online = constants.cpus_online;
 	hello_place(hello);
 	return 0;
 }
@@ -342,23 +344,39 @@ static int member_attach(struct oci_team *team, uint32_t r)
 	return 0;
 }
 
+/*
+ * What this rank can do to a peer. A process is probed once: the segment's nonce says that it is
+ * still the same one, and a mechanism that fails later is replaced transfer by transfer.
+ */
+static uint32_t probe(const struct oci_team *team, uint32_t r)
+{
+	const struct oci_hello *hello = &team->creation->hellos[r];
+	struct oci_peer *peer = team->member[r].peer;
+	uint32_t can = __atomic_load_n(&peer->can, __ATOMIC_RELAXED);
+	char why[256] = "";
+
+	if (can)
+		return can;
+	can = team->probe(hello->segment.pid, hello->nonce_address, hello->nonce,
+			  hello->cells_address + 16ull * team->rank, why, sizeof(why));
+	if (why[0])
+		oci_info("rank %u: %s; this pair copies through shared memory", r, why);
+	else
+		__atomic_store_n(&peer->can, can, __ATOMIC_RELAXED);
+	return can;
+}
+
 static int team_probe(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 	uint32_t *can = verdict_can(c->verdict);
 
 	for (uint32_t r = 0; r < team->size; r++) {
-		const struct oci_hello *hello = &c->hellos[r];
-		char why[256] = "";
 		int error = member_attach(team, r);
 
 		c->verdict->error = c->verdict->error ?: error;
-		if (r == team->rank || error)
-			continue;
-		can[r] = team->probe(hello->segment.pid, hello->nonce_address, hello->nonce,
-				     hello->cells_address + 16ull * team->rank, why, sizeof(why));
-		if (why[0])
-			oci_info("rank %u: %s; this pair copies through shared memory", r, why);
+		if (r != team->rank && !error)
+			can[r] = probe(team, r);
 	}
 	c->verdict->error = c->verdict->error ?: oci_team_places(team);
 	return gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes, c->verdicts);

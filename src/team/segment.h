@@ -49,6 +49,8 @@ struct oci_peer {
 	int pidfd;	     /* -1 when the kernel gives none */
 	uint64_t start_time; /* of the process, to tell it from a later one with its number */
 	uint8_t *base;
+	/* What a probe without any refusal found, kept for the next teams; 0: none yet. Atomic. */
+	uint32_t can;
 };
 
 /*
