@@ -4,6 +4,7 @@
 #include <cminpack.h>
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Each point counts by its relative error, so that microseconds weigh as much as milliseconds. */
 static double residual_of(const double *x, const double *y, size_t count,
@@ -67,17 +68,31 @@ size_t oci_fit_split(const double *x, const double *y, size_t count)
 	size_t split = count;
 
 	for (size_t i = 1; i < count; i++) {
-		double low = oci_fit_slope(x, y, i).residual;
-		double high = oci_fit_slope(x + i, y + i, count - i).residual;
-		double both = sqrt((low * low * (double)i + high * high * (double)(count - i)) /
+		struct oci_fit_line low = oci_fit_slope(x, y, i);
+		struct oci_fit_line high = oci_fit_slope(x + i, y + i, count - i);
+		double both = sqrt((low.residual * low.residual * (double)i +
+				    high.residual * high.residual * (double)(count - i)) /
 				   (double)count);
 
-		if (both < least) {
+		if (both < least && high.slope > low.slope * 7 / 6) {
 			least = both;
 			split = i;
 		}
 	}
 	return split;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double oci_fit_median(double *value, size_t count)
+{
+	qsort(value, count, sizeof(*value), by_value);
+	return (value[(count - 1) / 2] + value[count / 2]) / 2;
 }
 
 struct gamma_points {

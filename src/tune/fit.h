@@ -15,10 +15,14 @@ struct oci_fit_line oci_fit_line(const double *x, const double *y, size_t count)
 struct oci_fit_line oci_fit_slope(const double *x, const double *y, size_t count);
 
 /*
- * Where a rate changes: the number of points that belong to the first of two slopes, which is
- * `count` when one slope does as well (to within a tenth of the residual). x ascends.
+ * Where copies leave the cache: the number of points that belong to the first of two slopes. That
+ * is `count` when the second is not steeper by a sixth at least, or when one slope does as well (to
+ * within a tenth of the residual). x ascends.
  */
 size_t oci_fit_split(const double *x, const double *y, size_t count);
+
+/* Orders the values. */
+double oci_fit_median(double *value, size_t count);
 
 /*
  * gamma(c) = gamma2 c^2 + gamma1 c over the measured points with c >= 2, neither negative:

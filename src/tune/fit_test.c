@@ -97,6 +97,18 @@ static void the_end_of_the_cache_is_found(void **state)
 	for (int i = 0; i < 5; i++)
 		y[i] = x[i] * 1e-10;
 	assert_int_equal(oci_fit_split(x, y, 5), 5);
+	for (int i = 0; i < 5; i++) /* large copies that do better are no end of a cache */
+		y[i] = x[i] * (i < 3 ? 3e-10 : 1e-10);
+	assert_int_equal(oci_fit_split(x, y, 5), 5);
+}
+
+static void medians_are_in_the_middle(void **state)
+{
+	double odd[] = { 3, 1, 2 }, even[] = { 4, 1, 3, 2 };
+
+	(void)state;
+	near_to(oci_fit_median(odd, 3), 2, 0);
+	near_to(oci_fit_median(even, 4), 2.5, 0);
 }
 
 static void a_point_is_the_first_quartile(void **state)
@@ -168,6 +180,7 @@ int main(void)
 		cmocka_unit_test(gamma_is_never_negative_and_one_point_is_enough),
 		cmocka_unit_test(lines_are_found_and_stay_above_zero),
 		cmocka_unit_test(the_end_of_the_cache_is_found),
+		cmocka_unit_test(medians_are_in_the_middle),
 		cmocka_unit_test(a_point_is_the_first_quartile),
 		cmocka_unit_test(ranks_run_together_and_a_failure_ends_them_all),
 	};

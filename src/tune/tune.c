@@ -125,6 +125,9 @@ static int tune_all(struct oci_tuning *t)
 	int error;
 
 	find_shape(t);
+	error = oci_tuning_memcpy(t); /* first: it tells where the cache ends */
+	if (error)
+		return error;
 	error = oci_tuning_cma(t);
 	if (!error)
 		error = oci_tuning_contention(t);
@@ -140,8 +143,6 @@ static int tune_all(struct oci_tuning *t)
 	}
 	if (!error)
 		error = oci_tuning_map(t);
-	if (!error)
-		error = oci_tuning_memcpy(t);
 	if (!error)
 		error = oci_tuning_shm(t);
 	if (!error)

@@ -12,53 +12,93 @@
  */
 #define CONTENTION_BYTES (256 * KIB)
 #define MOST_STEPS 64
+#define TURNS 3
 
-/* Rates of one mechanism below and above the size where the cache ends. `base` is what each size
- * takes besides its bytes. */
+/* Samples that lie further apart than this say more about the machine's other work. */
+#define CALM 0.25
+
+/*
+ * The points of sizes [first, last) that were measured in calm, or all when none was: x in bytes, y
+ * in seconds less what each size takes besides its bytes. Returns their number.
+ */
+static size_t calm_points(const struct oci_tuning *t, const struct oci_tune_point *point,
+			  const double *base, size_t first, size_t last, double *x, double *y)
+{
+	size_t count = 0;
+
+	for (int any = 0; any < 2 && !count; any++) {
+		for (size_t i = first; i < last; i++) {
+			if (!any && point[i].residual > CALM)
+				continue;
+			x[count] = (double)t->sizes.bytes[i];
+			y[count] = point[i].value - base[i];
+			if (y[count] <= 0)
+				y[count] = point[i].value / 100; /* start and locks are all of it */
+			count++;
+		}
+	}
+	return count;
+}
+
+static void give_rate(struct oci_tuning *t, const char *beta, const struct oci_tune_point *point,
+		      const double *base, size_t first, size_t last, const char *how)
+{
+	double x[8] = { 0 }, y[8] = { 0 };
+	size_t count = calm_points(t, point, base, first, last, x, y);
+	struct oci_fit_line line = oci_fit_slope(x, y, count);
+
+	oci_tuning_give(t, beta, line.slope, line.residual, "%s, %.0f to %.0f KiB", how, x[0] / KIB,
+			x[count - 1] / KIB);
+}
+
+/* Rates of one mechanism below and above the size where the cache ends. */
 static void give_rates(struct oci_tuning *t, const char *beta, const char *beta_memory,
 		       const struct oci_tune_point *point, const double *base, const char *how)
 {
-	double x[8] = { 0 }, y[8] = { 0 };
-	struct oci_fit_line low, high;
-	size_t count = t->sizes.count, split = t->split < count ? t->split : count;
+	bool calm = false;
 
-	for (size_t i = 0; i < count; i++) {
-		x[i] = (double)t->sizes.bytes[i];
-		y[i] = point[i].value - base[i];
-		if (y[i] <= 0)
-			y[i] = point[i].value / 100; /* all of it start and locks: nearly free */
-	}
-	low = oci_fit_slope(x, y, split);
-	oci_tuning_give(t, beta, low.slope, low.residual, "%s, %zu to %zu KiB", how,
-			t->sizes.bytes[0] / KIB, t->sizes.bytes[split - 1] / KIB);
-	if (split == count)
-		return;
-	high = oci_fit_slope(x + split, y + split, count - split);
-	oci_tuning_give(t, beta_memory, high.slope, high.residual, "%s, %zu to %zu KiB", how,
-			t->sizes.bytes[split] / KIB, t->sizes.bytes[count - 1] / KIB);
+	for (size_t i = t->split; i < t->sizes.count; i++)
+		calm |= point[i].residual <= CALM;
+	give_rate(t, beta, point, base, 0, t->split, how);
+	/* Without a calm point the rate of the smaller sizes is the better guess: that of a term
+	 * that is not given. */
+	if (calm)
+		give_rate(t, beta_memory, point, base, t->split, t->sizes.count, how);
 }
 
-/* Where the cache ends, by the mechanism that is used most; once. */
-static void find_split(struct oci_tuning *t, const struct oci_tune_point *point, const double *base)
+/* Where the cache ends: by local copies, which nothing else slows down. */
+static void find_split(struct oci_tuning *t, const struct oci_tune_point *point)
 {
+	const double base[8] = { 0 };
 	double x[8] = { 0 }, y[8] = { 0 };
+	size_t count = calm_points(t, point, base, 0, t->sizes.count, x, y);
+	size_t split = oci_fit_split(x, y, count);
 
-	for (size_t i = 0; i < t->sizes.count; i++) {
-		x[i] = (double)t->sizes.bytes[i];
-		y[i] = point[i].value > base[i] ? point[i].value - base[i] : point[i].value;
-	}
-	t->split = oci_fit_split(x, y, t->sizes.count);
-	if (t->split < t->sizes.count)
-		oci_tuning_give(
-			t, "cache.bytes", 2 * x[t->split - 1], 0,
-			"twice the largest size that copies at the rate of the smaller ones");
+	if (split == count)
+		return;
+	for (t->split = 1; (double)t->sizes.bytes[t->split] < x[split];)
+		t->split++;
+	oci_tuning_give(
+		t, "cache.bytes", 2 * (double)t->sizes.bytes[t->split - 1], 0,
+		"twice the largest size that is copied locally at the rate of the smaller ones");
 }
 
 static int copies(struct oci_tuning *t, enum oci_measure_kind kind, const char *what,
 		  struct oci_tune_point *point)
 {
+	int error;
+
 	oci_tuning_step(t, what);
-	return oci_measure_copies(&t->world, kind, &t->sizes, point, t->why, t->why_bytes);
+	error = oci_measure_copies(&t->world, kind, &t->sizes, point, t->why, t->why_bytes);
+	for (size_t i = 0; !error && i < t->sizes.count; i++)
+		if (point[i].residual > CALM)
+			oci_tuning_note(
+				t,
+				"%s of %zu KiB: the quartiles lie %.0f %% around the median, "
+				"so other work was in the way; left out where calmer sizes are "
+				"there",
+				what, t->sizes.bytes[i] / KIB, 100 * point[i].residual);
+	return error;
 }
 
 /* alpha, l and beta. */
@@ -88,41 +128,60 @@ int oci_tuning_cma(struct oci_tuning *t)
 	oci_tuning_give(t, "cma.page", page_bytes, 0, "page size");
 	for (uint32_t i = 0; i < t->sizes.count; i++)
 		base[i] = page[0].value + lock * (double)t->sizes.bytes[i] / page_bytes;
-	find_split(t, point, base);
 	give_rates(t, "cma.beta", "cma.beta_memory", point, base,
 		   "process_vm_readv less alpha and locks, source just rewritten");
 	return 0;
 }
 
-/* All copiers read from one process, then each from another one: what differs is the lock. */
+/*
+ * All copiers read from one process, then each from another one: what differs is the lock. In
+ * turns, because what else the machine does changes; the median of the differences.
+ */
+static int contention_at(struct oci_tuning *t, uint32_t copiers, double *difference)
+{
+	double found[TURNS];
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		struct oci_tune_point one, spread;
+		int error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, false,
+						   &one, t->why, t->why_bytes);
+
+		if (!error)
+			error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, true,
+						       &spread, t->why, t->why_bytes);
+		if (error)
+			return error;
+		found[turn] = one.value - spread.value;
+	}
+	*difference = oci_fit_median(found, TURNS);
+	return 0;
+}
+
 int oci_tuning_contention(struct oci_tuning *t)
 {
-	double copiers[MOST_STEPS], gamma[MOST_STEPS], locks;
-	const struct oci_term *lock = &t->model->copy[OCI_MODEL_CMA].lock;
+	const struct oci_model_copy *cma = &t->model->copy[OCI_MODEL_CMA];
+	double copiers[MOST_STEPS], gamma[MOST_STEPS], locks, difference,
+		seconds = t->world.seconds;
 	struct oci_fit_gamma fit;
 	size_t count = 0;
 	int error = 0;
 
-	locks = lock->value * (double)CONTENTION_BYTES / t->model->copy[OCI_MODEL_CMA].page.value;
-	for (uint32_t c = 2; c <= t->ranks && count < MOST_STEPS; c += c < 4 ? 1 : c / 3) {
-		struct oci_tune_point one, spread;
+	locks = cma->lock.value * (double)CONTENTION_BYTES / cma->page.value;
+	t->world.seconds = seconds / TURNS;
+	for (uint32_t c = 2; c <= t->ranks && locks > 0 && count < MOST_STEPS && !error;
+	     c += c < 4 ? 1 : c / 3) {
 		char what[64];
 
 		snprintf(what, sizeof(what), "cma: %u copiers of one process", c);
 		oci_tuning_step(t, what);
-		error = oci_measure_contention(&t->world, c, CONTENTION_BYTES, false, &one, t->why,
-					       t->why_bytes);
-		if (!error)
-			error = oci_measure_contention(&t->world, c, CONTENTION_BYTES, true,
-						       &spread, t->why, t->why_bytes);
-		if (error)
-			return error;
+		error = contention_at(t, c, &difference);
 		copiers[count] = c;
-		gamma[count] = locks > 0 ? 1 + (one.value - spread.value) / locks : 1;
-		if (gamma[count] < 1)
-			gamma[count] = 1;
+		gamma[count] = error || difference < 0 ? 1 : 1 + difference / locks;
 		count++;
 	}
+	t->world.seconds = seconds;
+	if (error)
+		return error;
 	if (!count)
 		return 0;
 	if (oci_fit_gamma(copiers, gamma, count, &fit)) {
@@ -150,7 +209,7 @@ int oci_tuning_domain(struct oci_tuning *t)
 	const struct oci_term *cores = &t->model->domain_cores;
 	uint32_t ranks = t->ranks;
 	struct oci_tune_point point;
-	size_t bytes = t->options->quick ? 4 * MIB : 16 * MIB;
+	const size_t bytes = 4 * MIB; /* beyond private caches, and short beside a time slice */
 	int error;
 
 	if (cores->given && cores->value < ranks)
@@ -174,8 +233,6 @@ int oci_tuning_map(struct oci_tuning *t)
 
 	if (error)
 		return error;
-	if (!t->model->copy[OCI_MODEL_CMA].beta.given)
-		find_split(t, point, base);
 	oci_tuning_give(t, "map.alpha", 0, 0, "a load needs no start");
 	oci_tuning_give(t, "map.lock", 0, 0, "a mapping needs no lock");
 	give_rates(t, "map.beta", "map.beta_memory", point, base,
@@ -189,27 +246,24 @@ int oci_tuning_memcpy(struct oci_tuning *t)
 	struct oci_tune_point point[8];
 	int error = copies(t, OCI_MEASURE_MEMCPY, "local copies", point);
 
-	if (!error)
-		give_rates(t, "memcpy.cache", "memcpy.memory", point, base,
-			   "memcpy, source just rewritten");
-	return error;
+	if (error)
+		return error;
+	find_split(t, point);
+	give_rates(t, "memcpy.cache", "memcpy.memory", point, base,
+		   "memcpy, source just rewritten");
+	return 0;
 }
 
 int oci_tuning_shm(struct oci_tuning *t)
 {
 	struct oci_tune_point point[8];
-	double x[8] = { 0 }, y[8] = { 0 }, base[8];
+	double x[8] = { 0 }, y[8] = { 0 }, base[8] = { 0 };
 	struct oci_fit_line line;
-	size_t count = t->split < t->sizes.count ? t->split : t->sizes.count;
 	int error = copies(t, OCI_MEASURE_SHM, "shm: copies through a slot", point);
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < t->sizes.count; i++) {
-		x[i] = (double)t->sizes.bytes[i];
-		y[i] = point[i].value;
-	}
-	line = oci_fit_line(x, y, count);
+	line = oci_fit_line(x, y, calm_points(t, point, base, 0, t->split, x, y));
 	oci_tuning_give(t, "shm.alpha", line.intercept, line.residual,
 			"intercept of copies in and out of halves of 32 KiB");
 	oci_tuning_give(t, "shm.lock", 0, 0, "copies of one's own need no lock");

@@ -33,11 +33,11 @@ void oci_tuning_give(struct oci_tuning *t, const char *name, double value, doubl
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* tune_copies.c, in this order: later ones use terms of earlier ones */
+int oci_tuning_memcpy(struct oci_tuning *t);
 int oci_tuning_cma(struct oci_tuning *t);
 int oci_tuning_contention(struct oci_tuning *t);
 int oci_tuning_domain(struct oci_tuning *t);
 int oci_tuning_map(struct oci_tuning *t);
-int oci_tuning_memcpy(struct oci_tuning *t);
 int oci_tuning_shm(struct oci_tuning *t);
 
 /* tune_signals.c */
