@@ -129,7 +129,7 @@ static int one_call(struct oc_team *team, struct buffers *b, struct oc_call *cal
 
 static int every_root(struct oc_team *team, void *arg)
 {
-	static const enum oc_collective all[] = { OC_BARRIER, OC_BCAST };
+	static const enum oc_collective all[] = { OC_BARRIER, OC_BCAST, OC_REDUCE, OC_ALLREDUCE };
 	static const struct oc_op ops[] = {
 		{ .apply = add, .bytes = 4, .commutative = 1, .id = 1 },
 		{ .apply = compose, .bytes = 4, .id = 2 },

@@ -77,12 +77,16 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_reduce_inline,
 		&oci_reduce_cico,
 		&oci_reduce_sliced,
+		&oci_reduce_tree,
+		&oci_reduce_hierarchical,
 	},
 	[OCI_ALLREDUCE] = {
 		&oci_allreduce_inline,
 		&oci_allreduce_cico,
 		&oci_allreduce_cico_sliced,
 		&oci_allreduce_sliced,
+		&oci_allreduce_tree,
+		&oci_allreduce_hierarchical,
 	},
 	[OCI_SCATTERV] = {
 		&oci_scatterv_throttled_read,
@@ -136,7 +140,7 @@ const struct oci_algorithm *oci_algorithm(enum oci_collective collective, unsign
 /* What may stand in ONECOPY_<COLLECTIVE>, as a list. */
 static const char *valid_words(enum oci_collective collective)
 {
-	static __thread char words[512];
+	static __thread char words[1024]; /* MOST_ALGORITHMS of them */
 	size_t at = (size_t)snprintf(words, sizeof(words), "auto, mpi");
 	const struct oci_algorithm *a;
 

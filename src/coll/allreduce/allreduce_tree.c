@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Up a tree of radix N + 1 as in Reduce tree, sums being left in the receive buffers; then the
+ * result comes down the same tree, piece by piece.
+ *
+ * Wins for medium messages, which sliced cuts into parts too small for a system call.
+ * Cost, with d = ceil(log_(N+1) p) and m = ceil(n / g) pieces of g = OCI_REDUCE_BYTES:
+ * T_gather(address) + (m + d - 1) N (alpha + g beta + l ceil(g / s) + g reduced) + (m + d - 1)
+ * (alpha + g beta + l gamma(N d) ceil(g / s)) + T_gather(ack): up to N d children read the result
+ * of rank 0. Not in the papers, which leave reductions out.
+ */
+#include "coll/allreduce/allreduce.h"
+#include "coll/build.h"
+#include "coll/sum.h"
+
+static void build_up(struct oci_builder *b, const struct oci_tree *t, bool in_order)
+{
+	struct oci_range acc = oci_segmented(oci_block(OCI_BUF_ACC, 0));
+
+	oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
+	oci_build_sum(b, t, in_order, OCI_BUF_RECV, acc);
+	oci_build_copy(b, acc, oci_segmented(oci_block(OCI_BUF_RECV, 0)));
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 1);
+	oci_build_next(b);
+}
+
+/* By its POST a rank says that its sum is there: at the top it is the result. The others say by
+ * ACK that they have the result. */
+static void build_down(struct oci_builder *b, const struct oci_tree *t)
+{
+	struct oci_range recv = oci_block(OCI_BUF_RECV, 0);
+	uint32_t parent = oci_tree_parent(t, oci_builder_key(b)->v);
+
+	oci_build_loop(b, recv);
+	oci_build_wait_post(b, parent, 1, 1, 1);
+	if (parent != oci_tree_top(t))
+		oci_build_wait_ack(b, parent, 1, 1, 1);
+	oci_build_pull(b, oci_segmented(recv), parent, oci_segmented(recv));
+	oci_build_signal(b, 1, 1);
+	oci_build_next(b);
+}
+
+void oci_allreduce_build_by(struct oci_builder *b, const struct oci_tree *t, bool in_order)
+{
+	uint32_t v = oci_builder_key(b)->v, child = v;
+
+	if (oci_builder_key(b)->size == 1) {
+		oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
+		return;
+	}
+	if (oci_tree_is_leaf(t, v))
+		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	else
+		build_up(b, t, in_order);
+	if (v != oci_tree_top(t))
+		build_down(b, t);
+	if (oci_tree_is_leaf(t, v))
+		return;
+	/* The last acknowledgement has the number of the last segment, which no plan knows. */
+	oci_build_loop(b, oci_block(OCI_BUF_RECV, 0));
+	while ((child = oci_tree_ascending(t, v, child)) != v)
+		oci_build_wait_ack(b, child, 1, 1, 1);
+	oci_build_next(b);
+}
+
+static void build(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_tree t = oci_tree_by_radix(key, key->parameter, !key->commutative);
+
+	oci_build_segment(b, OCI_REDUCE_BYTES);
+	oci_allreduce_build_by(b, &t, !key->commutative);
+}
+
+const struct oci_algorithm oci_allreduce_tree = {
+	.name = "tree",
+	.idea = "up a k-nomial tree, each rank adding what its children have, and down again",
+	.build = build,
+	.parameter_default = 1,
+	.parameter_min = 1,
+	.single_copy = true,
+};
