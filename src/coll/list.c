@@ -38,6 +38,10 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_bcast_cooperative,
 		&oci_bcast_direct_write,
 		&oci_bcast_hierarchical,
+		&oci_bcast_scatter_ring_neighbor,
+		&oci_bcast_scatter_ring_write,
+		&oci_bcast_scatter_doubling,
+		&oci_bcast_scatter_bruck,
 	},
 	[OCI_SCATTER] = {
 		&oci_scatter_inline,

@@ -11,17 +11,24 @@
 #include "coll/build.h"
 #include "coll/cost.h"
 
+void oci_bcast_build_scatter(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	oci_build_wait_post(b, 0, 1, 1, 0);
+	oci_build_pull(b, oci_part(OCI_BUF_RECV, key->v, 1), 0, oci_part(OCI_BUF_SEND, key->v, 1));
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+}
+
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 
 	oci_build_parts(b, key->size);
-	if (key->v) {
-		oci_build_wait_post(b, 0, 1, 1, 0);
-		oci_build_pull(b, oci_part(OCI_BUF_RECV, key->v, 1), 0,
-			       oci_part(OCI_BUF_SEND, key->v, 1));
-	}
-	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	if (key->v)
+		oci_bcast_build_scatter(b);
+	else
+		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 	for (uint32_t i = 1; key->v && i < key->size; i++) {
 		uint32_t source = oci_previous(key, i);
 

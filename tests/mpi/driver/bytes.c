@@ -21,7 +21,7 @@ const char *algorithm_words[COLLECTIVES][MOST_ALGORITHMS]; /* "knomial", "knomia
 static int other_parameter(const char *name, json_int_t least, json_int_t usual, int ranks)
 {
 	/* A step that leads through all ranks. */
-	if (!strcmp(name, "ring-neighbor"))
+	if (strstr(name, "ring-neighbor"))
 		return ranks > 2 ? ranks - 1 : 3;
 	return (int)(least == usual ? least + 1 : least);
 }
