@@ -166,7 +166,8 @@ static bool try_place(enum oci_model_place place)
 		oci_info("the cost model of %s is in force", path);
 	} else if (place == OCI_MODEL_PLACE_VARIABLE || (result != -ENOENT && result != -ENOTDIR)) {
 		oci_log(oci_option_warning_level(),
-			"%s; going on with built-in, uncalibrated costs", error.text);
+			"%s%s; going on with built-in, uncalibrated costs",
+			place == OCI_MODEL_PLACE_VARIABLE ? "ONECOPY_TUNING: " : "", error.text);
 	} else {
 		return false;
 	}

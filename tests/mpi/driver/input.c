@@ -169,11 +169,12 @@ void command_scenario(char **words)
 /* One warning for the job that names the variable, and the calls are served all the same. */
 void environment_scenario(char **words)
 {
-	static const char *const bad[] = { "ONECOPY_BCAST=knomail",	 "ONECOPY_BCAST=knomial:0",
-					   "ONECOPY_MECHANISM=teleport", "ONECOPY_SPINS=many",
-					   "ONECOPY_SEGMENT_BYTES=-5",	 "ONECOPY_CHECK=perhaps",
-					   "ONECOPY_PTRACER=me",	 "ONECOPY_LOG=loud",
-					   "ONECOPY_BCSAT=knomial",	 "ONECOPY=maybe" };
+	static const char *const bad[] = {
+		"ONECOPY_BCAST=knomail", "ONECOPY_BCAST=knomial:0",  "ONECOPY_MECHANISM=teleport",
+		"ONECOPY_SPINS=many",	 "ONECOPY_SEGMENT_BYTES=-5", "ONECOPY_CHECK=perhaps",
+		"ONECOPY_PTRACER=me",	 "ONECOPY_LOG=loud",	     "ONECOPY_BCSAT=knomial",
+		"ONECOPY=maybe",	 "ONECOPY_TUNING=/no/file",  "ONECOPY_TUNING=/etc/passwd"
+	};
 	enum { BAD = sizeof(bad) / sizeof(bad[0]) };
 
 	(void)words;
