@@ -1,287 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "checked.h"
-
-#include "data.h"
+#include "checked_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define GUARD 0xa5
-
-int checked_is_reduction(enum case_collective collective)
-{
-	return collective == CASE_REDUCE || collective == CASE_ALLREDUCE ||
-	       (collective >= CASE_REDUCE_SCATTER_BLOCK && collective <= CASE_EXSCAN);
-}
-
-static int has_table(enum case_collective collective)
-{
-	return (collective >= CASE_SCATTERV && collective <= CASE_ALLTOALLV) ||
-	       collective == CASE_REDUCE_SCATTER || collective == CASE_ALLTOALLW;
-}
-
-static int is_alltoall(enum case_collective collective)
-{
-	return collective == CASE_ALLTOALL || collective == CASE_ALLTOALLV ||
-	       collective == CASE_ALLTOALLW;
-}
-
-static int is_scatter(enum case_collective collective)
-{
-	return collective == CASE_SCATTER || collective == CASE_SCATTERV;
-}
-
-static int is_gather(enum case_collective collective)
-{
-	return collective == CASE_GATHER || collective == CASE_GATHERV;
-}
-
-static int is_reduce_scatter(enum case_collective collective)
-{
-	return collective == CASE_REDUCE_SCATTER_BLOCK || collective == CASE_REDUCE_SCATTER;
-}
-
-/* Elements of the block that `from` gives to `to`: both know it without talking. */
-static int block_elements(const struct checked *c, int from, int to)
-{
-	const struct checked_spec *spec = &c->spec;
-	unsigned int low = (unsigned int)from, high = (unsigned int)to, hash;
-
-	if (!has_table(spec->collective))
-		return spec->elements;
-	if (spec->collective == CASE_ALLGATHERV)
-		high = 0;
-	if (spec->collective == CASE_REDUCE_SCATTER)
-		low = 0;
-	/* In place, what comes in the stead of a block has its size. */
-	if (is_alltoall(spec->collective) && spec->in_place && low > high) {
-		low = (unsigned int)to;
-		high = (unsigned int)from;
-	}
-	if (!low && !high)
-		return spec->elements;
-	hash = (unsigned int)(data_seed(spec->shape, (int)low, (int)high) >> 20) % 6;
-	return hash == 0 ? 0 :
-	       hash == 1 ? spec->elements > 0 :
-	       hash == 2 ? spec->elements / 3 :
-			   spec->elements;
-}
-
-static int value(uint64_t salt, int from, int to, int k)
-{
-	uint64_t x = (salt * 16 + (uint64_t)from) * 0x9e3779b97f4a7c15u +
-		     ((uint64_t)(unsigned int)to << 32) + (unsigned int)k;
-
-	x ^= x >> 29;
-	x *= 0xbf58476d1ce4e5b9u;
-	return (int)(x >> 32);
-}
-
-/* ---- places --------------------------------------------------------------------------------- */
-
-static int differs(const struct checked *c)
-{
-	return c->spec.differ && !checked_is_reduction(c->spec.collective);
-}
-
-/* Blocks of `elements` each: one behind the other, or, with a table, in any order, with gaps. */
-static void place_blocks(const struct checked *c, struct checked_side *side, int layout)
-{
-	int is_w = c->spec.collective == CASE_ALLTOALLW, at = 0;
-	int tabled = has_table(c->spec.collective) && side->many;
-	/* The two buffers of a reduction have one type. */
-	int total = checked_is_reduction(c->spec.collective) ? c->ranks * c->spec.elements : 0;
-	size_t behind = 0;
-
-	for (int b = 0; b < side->blocks; b++)
-		total += checked_is_reduction(c->spec.collective) ? 0 : side->elements[b] + tabled;
-	for (int i = 0; i < side->blocks; i++) {
-		int b = tabled && c->spec.shape % 2 ? side->blocks - 1 - i : i;
-		const struct layout *is =
-			layout_choose(layout + (is_w && differs(c) ? b : 0), total);
-
-		side->layout[b] = is;
-		side->types[b] = is->type;
-		side->counts[b] = side->elements[b] * is->per_element;
-		if (is_w) {
-			side->offset[b] = behind;
-			side->places[b] = (int)behind;
-			behind += layout_bytes(is, side->elements[b]) + 2 * LAYOUT_MARGIN;
-			behind = behind / 8 * 8;
-		} else {
-			side->offset[b] = (size_t)at * (size_t)is->extent;
-			side->places[b] = at * is->per_element;
-			at += side->elements[b] + tabled;
-			behind = layout_bytes(is, at);
-		}
-	}
-	side->bytes = behind + 2 * LAYOUT_MARGIN;
-	side->memory = malloc(side->bytes);
-	side->expected = malloc(side->bytes);
-	if (!side->memory || !side->expected)
-		case_fail("no memory for buffers of %zu bytes", side->bytes);
-}
-
-static void size_blocks(struct checked *c)
-{
-	enum case_collective collective = c->spec.collective;
-	int own = block_elements(c, c->rank, c->rank), root = c->spec.root;
-	struct checked_side *send = &c->send, *recv = &c->recv;
-
-	send->many = is_alltoall(collective) || is_scatter(collective);
-	recv->many = is_alltoall(collective) || is_gather(collective) ||
-		     collective == CASE_ALLGATHER || collective == CASE_ALLGATHERV;
-	send->blocks = send->many ? c->ranks : 1;
-	recv->blocks = recv->many ? c->ranks : 1;
-	send->elements[0] = own;
-	recv->elements[0] = own;
-	if (is_gather(collective))
-		send->elements[0] = block_elements(c, c->rank, root);
-	if (is_scatter(collective))
-		recv->elements[0] = block_elements(c, root, c->rank);
-	for (int b = 0; send->many && b < c->ranks; b++)
-		send->elements[b] = block_elements(c, is_scatter(collective) ? root : c->rank, b);
-	for (int b = 0; recv->many && b < c->ranks; b++)
-		recv->elements[b] = block_elements(c, b, is_gather(collective) ? root : c->rank);
-	if (is_reduce_scatter(collective)) {
-		send->elements[0] = 0;
-		for (int b = 0; b < c->ranks; b++)
-			send->elements[0] += block_elements(c, 0, b);
-		/* In place the input is in the receive buffer. */
-		if (c->spec.in_place)
-			recv->elements[0] = send->elements[0];
-	}
-}
-
-/* ---- data ----------------------------------------------------------------------------------- */
-
-static void put_block(unsigned char *image, const struct checked_side *side, int block, int from,
-		      int to, uint64_t salt)
-{
-	unsigned char *at = image + LAYOUT_MARGIN + side->offset[block];
-
-	for (int k = 0; k < side->elements[block] * LAYOUT_INTS; k++)
-		layout_put(at, side->layout[block], k, value(salt, from, to, k));
-}
-
-static int uses_maps(const struct checked *c)
-{
-	return c->spec.maps && c->recv.layout[0]->maps != MPI_OP_NULL;
-}
-
-/* The result of ranks 0 to last at the ints from `first` on, put at the start of the buffer. */
-static void put_result(struct checked *c, int first, int count, int last)
-{
-	const struct checked_side *side = &c->recv;
-	unsigned char *at = side->expected + LAYOUT_MARGIN;
-	uint64_t salt = c->spec.salt;
-
-	for (int k = 0; k < count; k += 2) {
-		unsigned int a = (unsigned int)value(salt, 0, 0, first + k);
-		unsigned int b = (unsigned int)value(salt, 0, 0, first + k + 1);
-
-		for (int r = 1; r <= last; r++) {
-			unsigned int next_a = (unsigned int)value(salt, r, 0, first + k);
-			unsigned int next_b = (unsigned int)value(salt, r, 0, first + k + 1);
-
-			if (uses_maps(c)) {
-				layout_compose(&a, &b, next_a, next_b);
-			} else {
-				a += next_a;
-				b += next_b;
-			}
-		}
-		layout_put(at, side->layout[0], k, (int)a);
-		layout_put(at, side->layout[0], k + 1, (int)b);
-	}
-}
-
-static void expect_reduction(struct checked *c)
-{
-	int last = c->ranks - 1, first = 0, count = block_elements(c, 0, c->rank) * LAYOUT_INTS;
-
-	switch (c->spec.collective) {
-	case CASE_REDUCE:
-		if (c->rank != c->spec.root)
-			return;
-		break;
-	case CASE_SCAN:
-		last = c->rank;
-		break;
-	case CASE_EXSCAN:
-		last = c->rank - 1;
-		if (!c->rank)
-			return; /* not significant there */
-		break;
-	case CASE_REDUCE_SCATTER:
-	case CASE_REDUCE_SCATTER_BLOCK:
-		for (int b = 0; b < c->rank; b++)
-			first += block_elements(c, 0, b) * LAYOUT_INTS;
-		break;
-	default:
-		break;
-	}
-	put_result(c, first, count, last);
-}
-
-static void expect_movement(struct checked *c)
-{
-	enum case_collective collective = c->spec.collective;
-	int root = c->spec.root;
-	uint64_t salt = c->spec.salt;
-
-	if (collective == CASE_BCAST)
-		put_block(c->recv.expected, &c->recv, 0, root, 0, salt);
-	else if (is_scatter(collective) && c->arguments.recv != MPI_IN_PLACE)
-		put_block(c->recv.expected, &c->recv, 0, root, c->rank, salt);
-	else if (is_gather(collective) && c->rank != root)
-		return;
-	for (int b = 0; c->recv.many && b < c->ranks; b++)
-		put_block(c->recv.expected, &c->recv, b, b,
-			  is_alltoall(collective) ? c->rank :
-			  is_gather(collective)	  ? root :
-						    0,
-			  salt);
-}
-
-/* What this rank gives, in the send buffer or, in place, in the receive buffer. */
-static void fill_input(struct checked *c)
-{
-	enum case_collective collective = c->spec.collective;
-	int in_place = c->arguments.send == MPI_IN_PLACE;
-	struct checked_side *side = in_place || collective == CASE_BCAST ? &c->recv : &c->send;
-	uint64_t salt = c->spec.salt;
-
-	if (is_alltoall(collective) || is_scatter(collective)) {
-		for (int b = 0;
-		     (is_alltoall(collective) || c->rank == c->spec.root) && b < c->ranks; b++)
-			put_block(side->memory, side, b, c->rank, b, salt);
-		return;
-	}
-	if (collective == CASE_BCAST && c->rank != c->spec.root)
-		return;
-	put_block(side->memory, side, side->many ? c->rank : 0, c->rank,
-		  is_gather(collective) ? c->spec.root : 0, salt);
-}
-
-void checked_fill(struct checked *c, uint64_t salt)
-{
-	if (c->spec.collective == CASE_BARRIER)
-		return;
-	c->spec.salt = salt;
-	memset(c->send.memory, GUARD, c->send.bytes);
-	memset(c->recv.memory, GUARD, c->recv.bytes);
-	fill_input(c);
-	memcpy(c->send.expected, c->send.memory, c->send.bytes);
-	memcpy(c->recv.expected, c->recv.memory, c->recv.bytes);
-	if (checked_is_reduction(c->spec.collective))
-		expect_reduction(c);
-	else
-		expect_movement(c);
-}
-
-/* ---- calls ---------------------------------------------------------------------------------- */
 
 static void fill_arguments(struct checked *c)
 {
@@ -305,24 +27,24 @@ static void fill_arguments(struct checked *c)
 		.recv_type = recv->types[0],
 		.send_types = send->types,
 		.recv_types = recv->types,
-		.op = uses_maps(c) ? layout->maps : layout->sum,
+		.op = checked_uses_maps(c) ? layout->maps : layout->sum,
 		.root = c->spec.root,
 		.comm = c->comm,
 	};
 	/* What means nothing on a rank is not there. */
-	if (is_scatter(collective) && !is_root) {
+	if (checked_is_scatter(collective) && !is_root) {
 		c->arguments.send = NULL;
 		c->arguments.send_counts = c->arguments.send_places = NULL;
 	}
-	if ((is_gather(collective) || collective == CASE_REDUCE) && !is_root)
+	if ((checked_is_gather(collective) || collective == CASE_REDUCE) && !is_root)
 		c->arguments.recv = NULL;
-	if (is_gather(collective) && !is_root)
+	if (checked_is_gather(collective) && !is_root)
 		c->arguments.recv_counts = c->arguments.recv_places = NULL;
-	if (is_scatter(collective) && is_root && in_place)
+	if (checked_is_scatter(collective) && is_root && in_place)
 		c->arguments.recv = MPI_IN_PLACE;
-	else if ((is_gather(collective) || collective == CASE_REDUCE ?
+	else if ((checked_is_gather(collective) || collective == CASE_REDUCE ?
 			  is_root :
-			  collective != CASE_BCAST && !is_scatter(collective)) &&
+			  collective != CASE_BCAST && !checked_is_scatter(collective)) &&
 		 in_place)
 		c->arguments.send = MPI_IN_PLACE;
 }
@@ -340,7 +62,7 @@ static void avoid_faults(struct checked *c)
 		c->spec.differ = 0;
 #ifdef MPICH_VERSION
 	c->keep_handles = 1;
-	if (is_reduce_scatter(c->spec.collective))
+	if (checked_is_reduce_scatter(c->spec.collective))
 		c->spec.maps = 0;
 	if (c->spec.collective == CASE_ALLTOALLW && c->spec.in_place)
 		c->spec.differ = 0;
@@ -353,7 +75,7 @@ static void fill_reduce_scatter(struct checked *c)
 	int per_element = c->recv.layout[0]->per_element;
 
 	for (int b = 0; b < c->ranks; b++)
-		c->recv.counts[b] = block_elements(c, 0, b) * per_element;
+		c->recv.counts[b] = checked_block_elements(c, 0, b) * per_element;
 	c->arguments.recv_count = c->recv.counts[c->rank];
 }
 
@@ -376,8 +98,8 @@ void checked_own_handles(struct checked *c)
 	own_types(&c->recv);
 	c->own_types = c->had_own_handles = 1;
 	if (checked_is_reduction(c->spec.collective)) {
-		MPI_Op_create(uses_maps(c) ? layout->maps_function : layout->sum_function,
-			      !uses_maps(c), &c->own_op);
+		MPI_Op_create(checked_uses_maps(c) ? layout->maps_function : layout->sum_function,
+			      !checked_uses_maps(c), &c->own_op);
 		c->arguments.op = c->own_op;
 	}
 	c->arguments.send_type = c->send.types[0];
@@ -432,8 +154,6 @@ static void use_bottom(struct checked *c)
 
 void checked_open(struct checked *c, MPI_Comm comm, const struct checked_spec *spec)
 {
-	int layout;
-
 	*c = (struct checked){ .spec = *spec,
 			       .comm = comm,
 			       .request = MPI_REQUEST_NULL,
@@ -450,12 +170,9 @@ void checked_open(struct checked *c, MPI_Comm comm, const struct checked_spec *s
 		c->arguments = (struct arguments){ .collective = CASE_BARRIER, .comm = comm };
 		return;
 	}
-	size_blocks(c);
-	layout = spec->layout + (differs(c) ? c->rank : 0);
-	place_blocks(c, &c->send, layout);
-	place_blocks(c, &c->recv, layout + (differs(c) ? 3 : 0));
+	checked_place(c);
 	fill_arguments(c);
-	if (is_reduce_scatter(spec->collective))
+	if (checked_is_reduce_scatter(spec->collective))
 		fill_reduce_scatter(c);
 	if (spec->bottom)
 		use_bottom(c);
@@ -543,7 +260,7 @@ static void verify_side(const struct checked *c, const struct checked_side *side
 static void forgive_operands(const struct checked *c)
 {
 	const struct layout *layout = c->recv.layout[0];
-	int first = block_elements(c, 0, c->rank) * LAYOUT_INTS;
+	int first = checked_block_elements(c, 0, c->rank) * LAYOUT_INTS;
 
 	for (int k = first; k < c->recv.elements[0] * LAYOUT_INTS; k++) {
 		ptrdiff_t place = LAYOUT_MARGIN + (ptrdiff_t)(k / LAYOUT_INTS) * layout->extent +
@@ -557,7 +274,7 @@ int checked_is_right(const struct checked *c)
 {
 	if (c->spec.collective == CASE_BARRIER)
 		return 1;
-	if (is_reduce_scatter(c->spec.collective) && c->spec.in_place)
+	if (checked_is_reduce_scatter(c->spec.collective) && c->spec.in_place)
 		forgive_operands(c);
 	return !memcmp(c->recv.memory, c->recv.expected, c->recv.bytes);
 }
@@ -566,11 +283,11 @@ void checked_verify(const struct checked *c)
 {
 	if (c->spec.collective == CASE_BARRIER)
 		return;
-	if (is_reduce_scatter(c->spec.collective) && c->spec.in_place)
+	if (checked_is_reduce_scatter(c->spec.collective) && c->spec.in_place)
 		forgive_operands(c);
 	verify_side(c, &c->recv, "receive");
 	verify_side(c, &c->send, "send");
-	if (!is_reduce_scatter(c->spec.collective) || !c->spec.in_place)
+	if (!checked_is_reduce_scatter(c->spec.collective) || !c->spec.in_place)
 		case_add_checksum(c->recv.memory, c->recv.bytes);
 }
 

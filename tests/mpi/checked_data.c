@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where the blocks of a checked call lie, what is in them, and what must be there afterwards. */
+#include "checked_data.h"
+
+#include "data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GUARD 0xa5
+
+int checked_is_reduction(enum case_collective collective)
+{
+	return collective == CASE_REDUCE || collective == CASE_ALLREDUCE ||
+	       (collective >= CASE_REDUCE_SCATTER_BLOCK && collective <= CASE_EXSCAN);
+}
+
+int checked_block_elements(const struct checked *c, int from, int to)
+{
+	const struct checked_spec *spec = &c->spec;
+	unsigned int low = (unsigned int)from, high = (unsigned int)to, hash;
+
+	if (!checked_has_table(spec->collective))
+		return spec->elements;
+	if (spec->collective == CASE_ALLGATHERV)
+		high = 0;
+	if (spec->collective == CASE_REDUCE_SCATTER)
+		low = 0;
+	/* In place, what comes in the stead of a block has its size. */
+	if (checked_is_alltoall(spec->collective) && spec->in_place && low > high) {
+		low = (unsigned int)to;
+		high = (unsigned int)from;
+	}
+	if (!low && !high)
+		return spec->elements;
+	hash = (unsigned int)(data_seed(spec->shape, (int)low, (int)high) >> 20) % 6;
+	return hash == 0 ? 0 :
+	       hash == 1 ? spec->elements > 0 :
+	       hash == 2 ? spec->elements / 3 :
+			   spec->elements;
+}
+
+static int value(uint64_t salt, int from, int to, int k)
+{
+	uint64_t x = (salt * 16 + (uint64_t)from) * 0x9e3779b97f4a7c15u +
+		     ((uint64_t)(unsigned int)to << 32) + (unsigned int)k;
+
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9u;
+	return (int)(x >> 32);
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static int differs(const struct checked *c)
+{
+	return c->spec.differ && !checked_is_reduction(c->spec.collective);
+}
+
+/* Blocks of `elements` each: one behind the other, or, with a table, in any order, with gaps. */
+static void place_side(const struct checked *c, struct checked_side *side, int layout)
+{
+	int is_w = c->spec.collective == CASE_ALLTOALLW, at = 0;
+	int tabled = checked_has_table(c->spec.collective) && side->many;
+	/* The two buffers of a reduction have one type. */
+	int total = checked_is_reduction(c->spec.collective) ? c->ranks * c->spec.elements : 0;
+	size_t behind = 0;
+
+	for (int b = 0; b < side->blocks; b++)
+		total += checked_is_reduction(c->spec.collective) ? 0 : side->elements[b] + tabled;
+	for (int i = 0; i < side->blocks; i++) {
+		int b = tabled && c->spec.shape % 2 ? side->blocks - 1 - i : i;
+		const struct layout *is =
+			layout_choose(layout + (is_w && differs(c) ? b : 0), total);
+
+		side->layout[b] = is;
+		side->types[b] = is->type;
+		side->counts[b] = side->elements[b] * is->per_element;
+		if (is_w) {
+			side->offset[b] = behind;
+			side->places[b] = (int)behind;
+			behind += layout_bytes(is, side->elements[b]) + 2 * LAYOUT_MARGIN;
+			behind = behind / 8 * 8;
+		} else {
+			side->offset[b] = (size_t)at * (size_t)is->extent;
+			side->places[b] = at * is->per_element;
+			at += side->elements[b] + tabled;
+			behind = layout_bytes(is, at);
+		}
+	}
+	side->bytes = behind + 2 * LAYOUT_MARGIN;
+	side->memory = malloc(side->bytes);
+	side->expected = malloc(side->bytes);
+	if (!side->memory || !side->expected)
+		case_fail("no memory for buffers of %zu bytes", side->bytes);
+}
+
+static void size_blocks(struct checked *c)
+{
+	enum case_collective collective = c->spec.collective;
+	int own = checked_block_elements(c, c->rank, c->rank), root = c->spec.root;
+	struct checked_side *send = &c->send, *recv = &c->recv;
+
+	send->many = checked_is_alltoall(collective) || checked_is_scatter(collective);
+	recv->many = checked_is_alltoall(collective) || checked_is_gather(collective) ||
+		     collective == CASE_ALLGATHER || collective == CASE_ALLGATHERV;
+	send->blocks = send->many ? c->ranks : 1;
+	recv->blocks = recv->many ? c->ranks : 1;
+	send->elements[0] = own;
+	recv->elements[0] = own;
+	if (checked_is_gather(collective))
+		send->elements[0] = checked_block_elements(c, c->rank, root);
+	if (checked_is_scatter(collective))
+		recv->elements[0] = checked_block_elements(c, root, c->rank);
+	for (int b = 0; send->many && b < c->ranks; b++)
+		send->elements[b] = checked_block_elements(
+			c, checked_is_scatter(collective) ? root : c->rank, b);
+	for (int b = 0; recv->many && b < c->ranks; b++)
+		recv->elements[b] = checked_block_elements(
+			c, b, checked_is_gather(collective) ? root : c->rank);
+	if (checked_is_reduce_scatter(collective)) {
+		send->elements[0] = 0;
+		for (int b = 0; b < c->ranks; b++)
+			send->elements[0] += checked_block_elements(c, 0, b);
+		/* In place the input is in the receive buffer. */
+		if (c->spec.in_place)
+			recv->elements[0] = send->elements[0];
+	}
+}
+
+void checked_place(struct checked *c)
+{
+	int layout = c->spec.layout + (differs(c) ? c->rank : 0);
+
+	size_blocks(c);
+	place_side(c, &c->send, layout);
+	place_side(c, &c->recv, layout + (differs(c) ? 3 : 0));
+}
+
+/* ---- data ----------------------------------------------------------------------------------- */
+
+static void put_block(unsigned char *image, const struct checked_side *side, int block, int from,
+		      int to, uint64_t salt)
+{
+	unsigned char *at = image + LAYOUT_MARGIN + side->offset[block];
+
+	for (int k = 0; k < side->elements[block] * LAYOUT_INTS; k++)
+		layout_put(at, side->layout[block], k, value(salt, from, to, k));
+}
+
+int checked_uses_maps(const struct checked *c)
+{
+	return c->spec.maps && c->recv.layout[0]->maps != MPI_OP_NULL;
+}
+
+/* The result of ranks 0 to last at the ints from `first` on, put at the start of the buffer. */
+static void put_result(struct checked *c, int first, int count, int last)
+{
+	const struct checked_side *side = &c->recv;
+	unsigned char *at = side->expected + LAYOUT_MARGIN;
+	uint64_t salt = c->spec.salt;
+
+	for (int k = 0; k < count; k += 2) {
+		unsigned int a = (unsigned int)value(salt, 0, 0, first + k);
+		unsigned int b = (unsigned int)value(salt, 0, 0, first + k + 1);
+
+		for (int r = 1; r <= last; r++) {
+			unsigned int next_a = (unsigned int)value(salt, r, 0, first + k);
+			unsigned int next_b = (unsigned int)value(salt, r, 0, first + k + 1);
+
+			if (checked_uses_maps(c)) {
+				layout_compose(&a, &b, next_a, next_b);
+			} else {
+				a += next_a;
+				b += next_b;
+			}
+		}
+		layout_put(at, side->layout[0], k, (int)a);
+		layout_put(at, side->layout[0], k + 1, (int)b);
+	}
+}
+
+static void expect_reduction(struct checked *c)
+{
+	int last = c->ranks - 1, first = 0,
+	    count = checked_block_elements(c, 0, c->rank) * LAYOUT_INTS;
+
+	switch (c->spec.collective) {
+	case CASE_REDUCE:
+		if (c->rank != c->spec.root)
+			return;
+		break;
+	case CASE_SCAN:
+		last = c->rank;
+		break;
+	case CASE_EXSCAN:
+		last = c->rank - 1;
+		if (!c->rank)
+			return; /* not significant there */
+		break;
+	case CASE_REDUCE_SCATTER:
+	case CASE_REDUCE_SCATTER_BLOCK:
+		for (int b = 0; b < c->rank; b++)
+			first += checked_block_elements(c, 0, b) * LAYOUT_INTS;
+		break;
+	default:
+		break;
+	}
+	put_result(c, first, count, last);
+}
+
+static void expect_movement(struct checked *c)
+{
+	enum case_collective collective = c->spec.collective;
+	int root = c->spec.root;
+	uint64_t salt = c->spec.salt;
+
+	if (collective == CASE_BCAST)
+		put_block(c->recv.expected, &c->recv, 0, root, 0, salt);
+	else if (checked_is_scatter(collective) && c->arguments.recv != MPI_IN_PLACE)
+		put_block(c->recv.expected, &c->recv, 0, root, c->rank, salt);
+	else if (checked_is_gather(collective) && c->rank != root)
+		return;
+	for (int b = 0; c->recv.many && b < c->ranks; b++)
+		put_block(c->recv.expected, &c->recv, b, b,
+			  checked_is_alltoall(collective) ? c->rank :
+			  checked_is_gather(collective)	  ? root :
+							    0,
+			  salt);
+}
+
+/* What this rank gives, in the send buffer or, in place, in the receive buffer. */
+static void fill_input(struct checked *c)
+{
+	enum case_collective collective = c->spec.collective;
+	int in_place = c->arguments.send == MPI_IN_PLACE;
+	struct checked_side *side = in_place || collective == CASE_BCAST ? &c->recv : &c->send;
+	uint64_t salt = c->spec.salt;
+
+	if (checked_is_alltoall(collective) || checked_is_scatter(collective)) {
+		for (int b = 0;
+		     (checked_is_alltoall(collective) || c->rank == c->spec.root) && b < c->ranks;
+		     b++)
+			put_block(side->memory, side, b, c->rank, b, salt);
+		return;
+	}
+	if (collective == CASE_BCAST && c->rank != c->spec.root)
+		return;
+	put_block(side->memory, side, side->many ? c->rank : 0, c->rank,
+		  checked_is_gather(collective) ? c->spec.root : 0, salt);
+}
+
+void checked_fill(struct checked *c, uint64_t salt)
+{
+	if (c->spec.collective == CASE_BARRIER)
+		return;
+	c->spec.salt = salt;
+	memset(c->send.memory, GUARD, c->send.bytes);
+	memset(c->recv.memory, GUARD, c->recv.bytes);
+	fill_input(c);
+	memcpy(c->send.expected, c->send.memory, c->send.bytes);
+	memcpy(c->recv.expected, c->recv.memory, c->recv.bytes);
+	if (checked_is_reduction(c->spec.collective))
+		expect_reduction(c);
+	else
+		expect_movement(c);
+}
