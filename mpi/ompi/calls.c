@@ -34,8 +34,8 @@ static bool is_programs(const void *place)
 
 static bool called_by_program(const void *place)
 {
-	/* Places seen, shifted, with the lowest bit set where they are the program's; atomic. dladdr()
-	 * looks through all names of libmpi, for some microseconds. */
+	/* Places seen, shifted, with the lowest bit set where they are the program's; atomic.
+	 * dladdr() looks through all names of libmpi, for some microseconds. */
 	static uintptr_t seen[16];
 	static unsigned int next;
 	uintptr_t own = (uintptr_t)place << 1, known;
