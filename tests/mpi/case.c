@@ -290,6 +290,16 @@ static void prepare_movement(struct setting *s, size_t shift)
 		s->send = MPI_IN_PLACE;
 }
 
+/* MPICH 4.0.2 by itself reads MPI_IN_PLACE as an address there (stock_faults.c shows it). */
+static int in_place_works(const struct setting *s)
+{
+#ifdef MPICH_VERSION
+	if (s->call->collective == CASE_REDUCE && s->call->root && getenv("OC_TEST_STOCK"))
+		return 0;
+#endif
+	return s->call->in_place;
+}
+
 static void prepare_reduction(struct setting *s, size_t shift)
 {
 	const struct case_call *call = s->call;
@@ -307,7 +317,7 @@ static void prepare_reduction(struct setting *s, size_t shift)
 	s->send = zone_open(&send_zone, count * operand->bytes, shift);
 	s->recv = zone_open(&recv_zone, count * operand->bytes, 8 + shift);
 	data_fill_operand(send_zone.at, count, s->operand, s->id, s->rank);
-	if (call->in_place && (s->is_root || call->collective == CASE_ALLREDUCE)) {
+	if (in_place_works(s) && (s->is_root || call->collective == CASE_ALLREDUCE)) {
 		memcpy(recv_zone.at, send_zone.at, count * operand->bytes);
 		s->send = MPI_IN_PLACE;
 	}

@@ -54,7 +54,8 @@ static void fill_arguments(struct checked *c)
  * different algorithms of Allgatherv, or cut its blocks otherwise, on ranks with different types.
  * MPICH 4.0.2 takes a type's true extent for its extent in Reduce_scatters that keep the order, a
  * pending call does not hold its types, so that one freed meanwhile may have become another, and
- * Ialltoallw in place takes the size of one block's type for another's.
+ * Ialltoallw in place takes the size of one block's type for another's. A Reduce in place, at a
+ * root other than 0, that keeps the order reads MPI_IN_PLACE as an address.
  */
 static void avoid_faults(struct checked *c)
 {
@@ -64,6 +65,8 @@ static void avoid_faults(struct checked *c)
 	c->keep_handles = 1;
 	if (checked_is_reduce_scatter(c->spec.collective))
 		c->spec.maps = 0;
+	if (c->spec.collective == CASE_REDUCE && c->spec.root)
+		c->spec.in_place = 0;
 	if (c->spec.collective == CASE_ALLTOALLW && c->spec.in_place)
 		c->spec.differ = 0;
 #endif

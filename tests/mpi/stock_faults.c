@@ -4,14 +4,15 @@
  * checked.c leave these calls to onecopy, or out. Run by hand, without onecopy, on 2 ranks:
  *
  *   mpirun.mpich -n 2 oc_mpich_stock_faults
+ *   mpirun.mpich -n 2 oc_mpich_stock_faults reduce
  *
- * Each rank prints a line a fault, "shows" or "does not show".
+ * Each rank prints a line a fault, "shows" or "does not show". The second one crashes.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { INTS = 4, REQUESTS = 3, RUNS = 100 };
+enum { INTS = 4, REQUESTS = 3, RUNS = 100, BLOCK = 1024 };
 
 static int rank;
 
@@ -104,6 +105,16 @@ static void ialltoallw(void)
 	     error || buffer[!rank][INTS * sizeof(int) - 1] != !rank + 1);
 }
 
+/* Above 2 KiB the node reduces to its rank 0 first, and the root gives MPI_IN_PLACE to that, too.
+ */
+static void reduce(void)
+{
+	static int mine[BLOCK], result[BLOCK];
+
+	MPI_Reduce(rank ? MPI_IN_PLACE : mine, result, BLOCK, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+	tell("MPI_Reduce in place at root 1 crashes", 0);
+}
+
 int main(int argc, char **argv)
 {
 	int ranks;
@@ -116,6 +127,11 @@ int main(int argc, char **argv)
 	if (ranks != 2) {
 		fprintf(stderr, "stock_faults: 2 ranks were expected, not %d\n", ranks);
 		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	if (argc > 1) {
+		reduce();
+		MPI_Finalize();
+		return 0;
 	}
 	gather_init();
 	testall();
