@@ -102,7 +102,7 @@ void kill_scenario(char **words)
 		 * is told: it has started shells. The victim's outlives the survivors' reports. */
 		job_add(&job, "sh");
 		job_add(&job, "-c");
-		job_add(&job, "\"$@\" || sleep 3");
+		job_add(&job, "\"$@\" || sleep 2");
 		job_add(&job, "sh");
 	} else {
 		job_add(&job, "--enable-recovery");

@@ -44,11 +44,11 @@ void random_scenario(char **words)
 }
 
 /*
- * A program that reports what it expects; all of it must have been served. `fresh`: it calls on
- * communicators that no team is there for yet, too.
+ * A program, with a word or none, that reports what it expects; all of it must have been served.
+ * `fresh`: it calls on communicators that no team is there for yet, too.
  */
-static void run_program(const char *name, int ranks, const char *mechanism, int timeout_s,
-			bool fresh)
+static void run_program(const char *name, const char *word, int ranks, const char *mechanism,
+			int timeout_s, bool fresh)
 {
 	struct job job = job_mpi(ranks);
 	struct job_result result;
@@ -58,6 +58,8 @@ static void run_program(const char *name, int ranks, const char *mechanism, int 
 		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
 	job.timeout_s = timeout_s;
 	job_add_program(&job, name);
+	if (word)
+		job_add(&job, word);
 	job_run(&job, &result);
 	if (result.status == TEST_SKIPPED && strstr(result.output, "skipped: ")) {
 		fputs(strstr(result.output, "skipped: "), stdout);
@@ -86,7 +88,7 @@ void program_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0] ? words[1] : NULL);
 
-	run_program(words[0], ranks, words[2], 100, !strcmp(words[0], "progress"));
+	run_program(words[0], NULL, ranks, words[2], 100, !strcmp(words[0], "progress"));
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
@@ -152,9 +154,13 @@ void switched_off_scenario(char **words)
 	job_free(&result);
 }
 
+/* communicators RANKS [CYCLES] */
 void communicators_scenario(char **words)
 {
-	run_program("communicators", driver_ranks(words[0]), NULL, 250, false);
+	int ranks = driver_ranks(words[0]);
+
+	run_program("communicators", words[1], ranks, NULL,
+		    words[1] && atoi(words[1]) > 2000 ? 3600 : 250, false);
 }
 
 /* Forced at run time, by the info key of a communicator; the last two are not valid. */
