@@ -43,6 +43,56 @@ OC_API const char *oc_collective_name(enum oc_collective collective);
 OC_API void oc_inspect_choice(enum oc_collective collective, size_t bytes, uint32_t size,
 			      int single_copy, int oversubscribed, char *text, size_t text_bytes);
 
+/* ---- predictions ---------------------------------------------------------------------------- */
+
+/* Bytes as options spell them: "65536", "64K", "1m". 0 or -EINVAL. */
+OC_API int oc_inspect_bytes(const char *text, size_t *bytes);
+
+/* Names of the machines that ship with the library: "default", "knl", ... NULL past the end. */
+OC_API const char *oc_inspect_profile(unsigned int index);
+
+/* A call to be predicted, on a machine. */
+struct oc_predict_call {
+	/* A profile's name, or the path of a tuning file (it has a '/'); NULL: what jobs of this
+	 * user on this machine go by. */
+	const char *profile;
+	enum oc_collective collective;
+	size_t bytes; /* of a block, as for oc_collective() */
+	uint32_t ranks;
+	int shm;	  /* 1: no pair of ranks can single-copy */
+	int shared_cpus;  /* 1: more ranks than CPUs */
+	int forced;	  /* 1: heed ONECOPY_<COLLECTIVE> of this process */
+	int virtual_time; /* 1: run the plans of each algorithm, too, with its best parameter */
+};
+
+/* An algorithm that can run the call. Times are seconds. */
+struct oc_prediction {
+	char algorithm[64]; /* "knomial:4" */
+	int closed;	    /* it has a closed form: `total` and its parts are true */
+	double total, start, bytes, lock, contention, memory, reduce, flags;
+	double virtual_s;      /* of the last rank; negative where they were not run */
+	uint32_t most_copiers; /* of one process at a moment, in virtual time */
+};
+
+struct oc_predicted {
+	char model[64];	 /* its name */
+	char path[512];	 /* the file it is from; "" if built in */
+	int calibrated;	 /* measured on this machine */
+	char chosen[64]; /* "knomial:4", or "mpi" */
+	const char *why; /* what decided, as a sentence */
+	unsigned int count;
+};
+
+#define OC_PREDICTIONS_MOST 160
+/*
+ * Fills list[] by rising total; those without a closed form come last. 0; -EINVAL (0 ranks, no such
+ * collective), -ENOENT (no such profile or file) or what reading the file gave, with a sentence in
+ * error[0..n); -ENOMEM.
+ */
+OC_API int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
+			      struct oc_prediction list[OC_PREDICTIONS_MOST], char *error,
+			      size_t n);
+
 /* Checks words for ONECOPY_<COLLECTIVE>: 0, or -EINVAL and *expected says what is valid. */
 OC_API int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
 				      const char **expected);

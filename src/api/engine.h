@@ -114,6 +114,8 @@ static inline void oci_engine_unlock(void)
 int oci_creation_step(struct oc_team *team);
 /* Puts a team on the list that oc_progress() brings up; with the lock held. */
 void oci_creating_add(struct oc_team *team);
+/* team.c: what ONECOPY_<COLLECTIVE> says in this process. */
+const struct oci_forced *oci_forced_by_environment(enum oci_collective collective);
 /* team.c: the end of a team that nobody uses any more and no list holds. */
 void oci_team_dispose(struct oc_team *team);
 /* team.c: takes a team off the list of those that progress brings up; with the lock held. */

@@ -78,6 +78,14 @@ static void warn_of_unfit(const struct oc_team *team)
 			oci_warn("%s; the automatic choice is used", why);
 }
 
+const struct oci_forced *oci_forced_by_environment(enum oci_collective collective)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, parse_environment);
+	return &forced_by_environment[collective];
+}
+
 /* In a child of fork(2): teams, requests and memory are the parent's; a new team starts afresh. */
 static void fork_child(void)
 {
@@ -92,7 +100,7 @@ static void fork_child(void)
 
 static void prepare_process(void)
 {
-	parse_environment();
+	oci_forced_by_environment(OCI_BARRIER);
 	oci_engine_hook = oc_progress;
 	pthread_atfork(NULL, NULL, fork_child);
 }

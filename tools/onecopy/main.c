@@ -15,6 +15,9 @@ static const struct command commands[] = {
 	{ "info", "what works on this machine, what does not, and why", &info_argp, info_main },
 	{ "tune", "measure this machine, so that jobs choose by what it is", &tune_argp,
 	  tune_main },
+	{ "model", "predict every algorithm of a collective against size, here or elsewhere",
+	  &model_argp, model_main },
+	{ "explain", "which algorithm is chosen for a call, and why", &explain_argp, explain_main },
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -31,7 +34,7 @@ static void print_help(FILE *stream)
 	      "  -V, --version  print the version\n\n"
 	      "Start with: onecopy run --stats mpirun -n 4 ./app\n"
 	      "Manual pages: onecopy(1), onecopy-run(1), onecopy-info(1), onecopy-tune(1),\n"
-	      "  onecopy-environment(7)\n",
+	      "  onecopy-model(1), onecopy-explain(1), onecopy-environment(7)\n",
 	      stream);
 }
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* onecopy explain: what is chosen for a call and why, term by term. */
+#include "command.h"
+#include "names.h"
+#include "predict.h"
+#include "table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_BYTES = 256, KEY_RANKS, KEY_PROFILE, KEY_SHM, KEY_SHARED, KEY_ALL };
+
+struct explain_options {
+	struct oc_predict_call call;
+	const char *collective;
+	bool json, all;
+};
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+	struct explain_options *options = state->input;
+
+	switch (key) {
+	case 'j':
+		options->json = true;
+		return 0;
+	case 'b':
+		options->call.bytes = predict_bytes("--bytes", arg);
+		return 0;
+	case 'n':
+		options->call.ranks = predict_ranks(arg);
+		return 0;
+	case 'p':
+		options->call.profile = predict_profile(arg);
+		return 0;
+	case KEY_SHM:
+		options->call.shm = 1;
+		return 0;
+	case KEY_SHARED:
+		options->call.shared_cpus = 1;
+		return 0;
+	case KEY_ALL:
+		options->all = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->collective)
+			command_usage("'%s' is one argument too many: 'onecopy explain' takes one "
+				      "collective",
+				      arg);
+		options->collective = arg;
+		options->call.collective = name_collective(arg);
+		return 0;
+	default:
+		return command_parse_key(key, arg, state);
+	}
+}
+
+static const struct argp_option explain_options[] = {
+	{ "bytes", 'b', "SIZE", 0, "Bytes of a block (default 64K)", 0 },
+	{ "ranks", 'n', "N", 0, "Ranks of the communicator on a node (default 2)", 0 },
+	{ "profile", 'p', "NAME|FILE", 0,
+	  "A machine that ships with onecopy, or a tuning file; default: what jobs go by here", 0 },
+	{ "shared-cpus", KEY_SHARED, NULL, 0, "There are more ranks than CPUs", 0 },
+	{ "no-single-copy", KEY_SHM, NULL, 0, "No pair of ranks can read the other's memory", 0 },
+	{ "all", KEY_ALL, NULL, 0, "Each parameter of an algorithm, not its best alone", 0 },
+	{ "json", 'j', NULL, 0, "Print as JSON, times in seconds", 0 },
+	COMMAND_HELP_OPTION,
+	{ 0 }
+};
+
+const struct argp explain_argp = {
+	.options = explain_options,
+	.parser = parse_key,
+	.args_doc = "COLLECTIVE",
+	.doc = "Tells which algorithm is chosen for a call and why: all that could run it, with what "
+	       "each costs by the model, term by term.\vExit status: 0, or 2 if the options are "
+	       "wrong.",
+};
+
+/* Is it the first of its name, which is its best parameter? */
+static bool is_best(const struct oc_prediction *list, unsigned int i)
+{
+	for (unsigned int j = 0; j < i; j++) {
+		if (predict_same_name(list[j].algorithm, list[i].algorithm))
+			return false;
+	}
+	return true;
+}
+
+static void print_text(const struct explain_options *options, const struct oc_predicted *predicted,
+		       const struct oc_prediction *list)
+{
+	struct table table = { .align = "lrrrrrrr" };
+	char model[640], bytes[32];
+
+	predict_model_text(predicted, model, sizeof(model));
+	predict_bytes_text(options->call.bytes, bytes, sizeof(bytes));
+	printf("%s of %s on %u ranks: %s, because %s.\n",
+	       oc_collective_name(options->call.collective), bytes, options->call.ranks,
+	       predicted->chosen, predicted->why);
+	printf("Model: %s. Microseconds; 'memory' is what a rank copies or reduces itself.\n\n",
+	       model);
+	table_add(&table, "algorithm\ttotal\tstart\tbytes\tlocks\tcontention\tmemory\tsignals");
+	for (unsigned int i = 0; i < predicted->count; i++) {
+		const struct oc_prediction *p = &list[i];
+
+		if (!options->all && !is_best(list, i) && strcmp(p->algorithm, predicted->chosen))
+			continue;
+		if (!p->closed)
+			table_add(&table, "%s\t-\t\t\t\t\t\tno closed form: see onecopy model",
+				  p->algorithm);
+		else
+			table_add(&table, "%s%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f",
+				  strcmp(p->algorithm, predicted->chosen) ? "" : "* ", p->algorithm,
+				  1e6 * p->total, 1e6 * p->start, 1e6 * p->bytes, 1e6 * p->lock,
+				  1e6 * p->contention, 1e6 * (p->memory + p->reduce),
+				  1e6 * p->flags);
+	}
+	table_print(&table, stdout, 0);
+}
+
+static void print_json(const struct explain_options *options, const struct oc_predicted *predicted,
+		       const struct oc_prediction *list)
+{
+	json_t *candidates = json_array(), *json;
+
+	for (unsigned int i = 0; i < predicted->count; i++)
+		json_array_append_new(candidates, predict_json(&list[i]));
+	json = json_pack("{s:s, s:I, s:i, s:{s:s, s:s, s:b}, s:s, s:s, s:o}", "collective",
+			 oc_collective_name(options->call.collective), "bytes",
+			 (json_int_t)options->call.bytes, "ranks", (int)options->call.ranks,
+			 "model", "name", predicted->model, "file", predicted->path, "calibrated",
+			 predicted->calibrated, "chosen", predicted->chosen, "why", predicted->why,
+			 "candidates", candidates);
+	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(json);
+}
+
+int explain_main(int argc, char **argv)
+{
+	struct explain_options options = { .call = { .bytes = 65536, .ranks = 2 } };
+	static struct oc_prediction list[OC_PREDICTIONS_MOST];
+	struct oc_predicted predicted;
+
+	command_parse(&explain_argp, argc, argv, &options);
+	if (!options.collective)
+		command_usage(
+			"'onecopy explain' needs a collective, such as: onecopy explain bcast "
+			"--bytes 1M --ranks 16");
+	/* What forces an algorithm here forces it in the jobs started from here. */
+	options.call.forced = 1;
+	predict_call(&options.call, &predicted, list);
+	if (options.json)
+		print_json(&options, &predicted, list);
+	else
+		print_text(&options, &predicted, list);
+	if (fflush(stdout) || ferror(stdout)) {
+		command_say("standard output: %s", strerror(errno));
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* onecopy model: every algorithm of a collective against size, as predicted and as measured. */
+#include "command.h"
+#include "measure.h"
+#include "model.h"
+#include "names.h"
+#include "table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_MEASURED = 256, KEY_PLOT, KEY_SHM };
+
+struct model_options {
+	struct oc_predict_call call;
+	const char *collective, *plot;
+	struct size_list sizes;
+	bool json, measured;
+};
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+	struct model_options *options = state->input;
+
+	switch (key) {
+	case 'j':
+		options->json = true;
+		return 0;
+	case 'b':
+		predict_sizes("--bytes", arg, &options->sizes);
+		return 0;
+	case 'n':
+		options->call.ranks = predict_ranks(arg);
+		return 0;
+	case 'p':
+		options->call.profile = predict_profile(arg);
+		return 0;
+	case KEY_SHM:
+		options->call.shm = 1;
+		return 0;
+	case KEY_MEASURED:
+		options->measured = true;
+		return 0;
+	case KEY_PLOT:
+		if (!*arg)
+			command_usage("--plot needs the name of a directory");
+		options->plot = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->collective)
+			command_usage("'%s' is one argument too many: 'onecopy model' takes one "
+				      "collective",
+				      arg);
+		options->collective = arg;
+		options->call.collective = name_collective(arg);
+		return 0;
+	default:
+		return command_parse_key(key, arg, state);
+	}
+}
+
+static const struct argp_option model_options[] = {
+	{ "ranks", 'n', "N", 0, "Ranks of the communicator on a node (default 2)", 0 },
+	{ "profile", 'p', "NAME|FILE", 0,
+	  "A machine that ships with onecopy, or a tuning file; default: what jobs go by here", 0 },
+	{ "bytes", 'b', "LIST", 0, "Sizes of a block (default 1K,4K,16K,64K,256K,1M,4M)", 0 },
+	{ "measured", KEY_MEASURED, NULL, 0, "Measure on this machine, beside what is predicted",
+	  0 },
+	{ "plot", KEY_PLOT, "DIR", 0, "Draw SVG and PNG there, with gnuplot", 0 },
+	{ "no-single-copy", KEY_SHM, NULL, 0, "No pair of ranks can read the other's memory", 0 },
+	{ "json", 'j', NULL, 0, "Print as JSON, times in seconds", 0 },
+	COMMAND_HELP_OPTION,
+	{ 0 }
+};
+
+const struct argp model_argp = {
+	.options = model_options,
+	.parser = parse_key,
+	.args_doc = "COLLECTIVE",
+	.doc = "Predicts every algorithm of a collective for each size, on this machine or another: "
+	       "by the plans of all ranks in virtual time, and by the closed form that selection "
+	       "goes by. Each algorithm is shown with its best parameter.\vExit status: 0, or 2 if "
+	       "the options are wrong.",
+};
+
+/* The best parameter of each algorithm: those that were run in virtual time. */
+static void keep_best(const struct oc_prediction *list, unsigned int count, struct model_size *size)
+{
+	for (unsigned int i = 0; i < count && size->count < MODEL_ALGORITHMS; i++) {
+		if (list[i].virtual_s < 0)
+			continue;
+		size->at[size->count] = list[i];
+		size->measured[size->count] = -1;
+		size->count++;
+	}
+}
+
+static void measure(const struct model_options *options, struct model_size *size)
+{
+	const char *names[MODEL_ALGORITHMS];
+	char error[256] = "";
+	struct measure m = { .collective = options->call.collective,
+			     .ranks = options->call.ranks,
+			     .bytes = size->bytes,
+			     .count = size->count,
+			     .algorithms = names,
+			     .seconds = size->measured };
+
+	for (unsigned int i = 0; i < size->count; i++)
+		names[i] = size->at[i].algorithm;
+	if (measure_run(&m, error, sizeof(error)))
+		command_say("%zu bytes were not measured: %s", size->bytes, error);
+}
+
+static void microseconds(char *text, size_t n, double s, bool known)
+{
+	if (known)
+		snprintf(text, n, "%.2f", 1e6 * s);
+	else
+		snprintf(text, n, "-");
+}
+
+static void print_text(const struct model_options *options, const struct model_size *sizes)
+{
+	struct table table = { .align = "rlrrrl" };
+	char model[640];
+
+	predict_model_text(&sizes[0].predicted, model, sizeof(model));
+	printf("%s on %u ranks, microseconds. Model: %s.\n\n",
+	       oc_collective_name(options->call.collective), options->call.ranks, model);
+	table_add(&table, "bytes\talgorithm\tplans\tclosed form\t%s",
+		  options->measured ? "measured\t" : "");
+	for (unsigned int s = 0; s < options->sizes.count; s++) {
+		const struct model_size *size = &sizes[s];
+
+		for (unsigned int i = 0; i < size->count; i++) {
+			const struct oc_prediction *p = &size->at[i];
+			char bytes[32], plans[32], closed[32], measured[32];
+			bool chosen = !strcmp(p->algorithm, size->predicted.chosen);
+
+			predict_bytes_text(size->bytes, bytes, sizeof(bytes));
+			microseconds(plans, sizeof(plans), p->virtual_s, true);
+			microseconds(closed, sizeof(closed), p->total, p->closed);
+			microseconds(measured, sizeof(measured), size->measured[i],
+				     size->measured[i] >= 0);
+			table_add(&table, "%s\t%s\t%s\t%s\t%s%s%s", i ? "" : bytes, p->algorithm,
+				  plans, closed, options->measured ? measured : "",
+				  options->measured ? "\t" : "", chosen ? "chosen" : "");
+		}
+	}
+	table_print(&table, stdout, 0);
+}
+
+static json_t *size_json(const struct model_size *size, bool measured)
+{
+	json_t *algorithms = json_array();
+
+	for (unsigned int i = 0; i < size->count; i++) {
+		json_t *one = predict_json(&size->at[i]);
+
+		if (measured && size->measured[i] >= 0)
+			json_object_set_new(one, "measured_s", json_real(size->measured[i]));
+		json_array_append_new(algorithms, one);
+	}
+	return json_pack("{s:I, s:s, s:s, s:o}", "bytes", (json_int_t)size->bytes, "chosen",
+			 size->predicted.chosen, "why", size->predicted.why, "algorithms",
+			 algorithms);
+}
+
+static void print_json(const struct model_options *options, const struct model_size *sizes)
+{
+	json_t *list = json_array(), *json;
+
+	for (unsigned int s = 0; s < options->sizes.count; s++)
+		json_array_append_new(list, size_json(&sizes[s], options->measured));
+	json = json_pack("{s:s, s:i, s:{s:s, s:s, s:b}, s:o}", "collective",
+			 oc_collective_name(options->call.collective), "ranks",
+			 (int)options->call.ranks, "model", "name", sizes[0].predicted.model,
+			 "file", sizes[0].predicted.path, "calibrated",
+			 sizes[0].predicted.calibrated, "sizes", list);
+	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(json);
+}
+
+static void fill(const struct model_options *options, struct model_size *sizes)
+{
+	static struct oc_prediction list[OC_PREDICTIONS_MOST];
+
+	for (unsigned int s = 0; s < options->sizes.count; s++) {
+		struct oc_predict_call call = options->call;
+
+		call.bytes = sizes[s].bytes = options->sizes.at[s];
+		call.virtual_time = 1;
+		predict_call(&call, &sizes[s].predicted, list);
+		keep_best(list, sizes[s].predicted.count, &sizes[s]);
+		if (options->measured)
+			measure(options, &sizes[s]);
+	}
+}
+
+int model_main(int argc, char **argv)
+{
+	struct model_options options = { .call = { .ranks = 2 } };
+	struct model_size *sizes;
+	int status = 0;
+
+	predict_sizes("--bytes", "1K,4K,16K,64K,256K,1M,4M", &options.sizes);
+	command_parse(&model_argp, argc, argv, &options);
+	if (!options.collective)
+		command_usage("'onecopy model' needs a collective, such as: onecopy model scatter "
+			      "--ranks 64 --profile knl");
+	if (options.measured && !measure_can(options.call.collective))
+		command_usage("--measured cannot call %s, whose blocks have sizes of their own; "
+			      "valid: the collectives of equal blocks",
+			      oc_collective_name(options.call.collective));
+	sizes = calloc(options.sizes.count, sizeof(*sizes));
+	if (!sizes) {
+		command_say("no memory for %u sizes", options.sizes.count);
+		return 1;
+	}
+	fill(&options, sizes);
+	if (options.json)
+		print_json(&options, sizes);
+	else
+		print_text(&options, sizes);
+	if (options.plot)
+		status = model_plot(options.plot, &options.call, sizes, options.sizes.count);
+	free(sizes);
+	if (fflush(stdout) || ferror(stdout)) {
+		command_say("standard output: %s", strerror(errno));
+		return 1;
+	}
+	return status;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks that are forked, meet in shared memory and call collectives of the C API.
+ *
+ * Each call begins at a barrier of our own and counts from there to the end of the slowest rank.
+ * The same buffers are used again and again, as the model's terms of copies in the cache are
+ * measured, and the source is written before each call.
+ */
+#include "measure.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, GATHER_BYTES = 8192 };
+/* An algorithm is called for about so long, within the numbers above. */
+#define SPAN_S 0.2
+
+struct rank_board {
+	uint64_t round, arrived;	   /* of the bootstrap, of the barrier */
+	uint8_t gathered[2][GATHER_BYTES]; /* by parity of the round */
+	double s;
+};
+
+struct board {
+	unsigned int calls; /* of the algorithm under way; by rank 0, between two barriers */
+	struct rank_board rank[];
+};
+
+struct rank {
+	const struct measure *m;
+	struct board *board;
+	uint32_t rank;
+	uint64_t round, arrived;
+	size_t gather_bytes;
+	void *gather_to;
+	uint8_t *send, *recv;
+	size_t send_bytes;
+};
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Round n + 2 reuses the bytes of round n: a rank starts it only after round n + 1 is complete,
+ * which every rank started after it had read round n. */
+static int gather_start(void *context, const void *send, size_t bytes, void *recv)
+{
+	struct rank *r = context;
+	struct rank_board *mine = &r->board->rank[r->rank];
+
+	if (bytes > GATHER_BYTES)
+		return -EMSGSIZE;
+	r->round++;
+	r->gather_bytes = bytes;
+	r->gather_to = recv;
+	memcpy(mine->gathered[r->round % 2], send, bytes);
+	/* Release: the bytes come before the round. Pairs with the acquire in gather_test(). */
+	__atomic_store_n(&mine->round, r->round, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int gather_test(void *context)
+{
+	struct rank *r = context;
+
+	for (uint32_t i = 0; i < r->m->ranks; i++) {
+		if (__atomic_load_n(&r->board->rank[i].round, __ATOMIC_ACQUIRE) < r->round)
+			return 0;
+	}
+	for (uint32_t i = 0; i < r->m->ranks; i++)
+		memcpy((uint8_t *)r->gather_to + i * r->gather_bytes,
+		       r->board->rank[i].gathered[r->round % 2], r->gather_bytes);
+	return 1;
+}
+
+static void barrier(struct rank *r)
+{
+	struct board *board = r->board;
+
+	/* Release and acquire: what a rank wrote before is seen by those behind the barrier. */
+	__atomic_store_n(&board->rank[r->rank].arrived, ++r->arrived, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < r->m->ranks; i++) {
+		unsigned int spins = 0;
+
+		while (__atomic_load_n(&board->rank[i].arrived, __ATOMIC_ACQUIRE) < r->arrived)
+			if (++spins > 1000)
+				sched_yield();
+	}
+}
+
+static void add_doubles(void *context, const void *in, void *inout, size_t count)
+{
+	const double *a = in;
+	double *b = inout;
+
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		b[i] += a[i];
+}
+
+static const struct oc_op sum = { .apply = add_doubles, .bytes = 8, .commutative = 1, .id = 1 };
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The slowest rank's time of one call; on rank 0, else 0. Negative: -errno. */
+static double call_once(struct rank *r, struct oc_team *team, unsigned int turn)
+{
+	struct oc_call call = { .collective = r->m->collective,
+				.send = r->send,
+				.recv = r->recv,
+				.bytes = r->m->bytes,
+				.op = &sum };
+	double begin, slowest = 0;
+	int failed;
+
+	memset(r->send, (int)turn & 15, r->send_bytes);
+	barrier(r);
+	begin = now_s();
+	failed = oc_collective(team, &call);
+	r->board->rank[r->rank].s = failed ? -1 : now_s() - begin;
+	barrier(r);
+	for (uint32_t i = 0; i < r->m->ranks; i++) {
+		if (r->board->rank[i].s < 0)
+			slowest = -1;
+		else if (slowest >= 0 && r->board->rank[i].s > slowest)
+			slowest = r->board->rank[i].s;
+	}
+	return slowest;
+}
+
+static double measure_one(struct rank *r, struct oc_team *team, const char *algorithm)
+{
+	double s[CALLS_MOST], last = 0;
+	unsigned int calls;
+
+	if (oc_team_force(team, oc_collective_name(r->m->collective), algorithm))
+		return -1;
+	for (unsigned int i = 0; i < WARM_UP && last >= 0; i++)
+		last = call_once(r, team, i);
+	if (last < 0)
+		return -1;
+	if (!r->rank)
+		r->board->calls = last * CALLS_MOST < SPAN_S  ? CALLS_MOST :
+				  last * CALLS_LEAST > SPAN_S ? CALLS_LEAST :
+								(unsigned int)(SPAN_S / last);
+	barrier(r);
+	calls = r->board->calls;
+	for (unsigned int i = 0; i < calls; i++) {
+		s[i] = call_once(r, team, i);
+		if (s[i] < 0)
+			return -1;
+	}
+	qsort(s, calls, sizeof(s[0]), by_value);
+	return s[calls / 2];
+}
+
+static void bind_to_cpu(uint32_t rank, uint32_t ranks)
+{
+	cpu_set_t allowed, mine;
+	uint32_t seen = 0;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) ||
+	    (uint32_t)CPU_COUNT(&allowed) < ranks)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed) || seen++ != rank)
+			continue;
+		CPU_ZERO(&mine);
+		CPU_SET(cpu, &mine);
+		sched_setaffinity(0, sizeof(mine), &mine);
+		return;
+	}
+}
+
+static size_t most_bytes(const struct measure *m)
+{
+	size_t bytes = m->bytes * m->ranks;
+
+	return bytes ? bytes : 1;
+}
+
+/* One rank's whole life; its exit status. */
+static int run_rank(struct rank *r, double *seconds)
+{
+	struct oc_bootstrap bootstrap = { .rank = r->rank,
+					  .size = r->m->ranks,
+					  .context = r,
+					  .allgather_start = gather_start,
+					  .allgather_test = gather_test };
+	struct oc_team *team;
+	int state = 0;
+
+	bind_to_cpu(r->rank, r->m->ranks);
+	r->send_bytes = most_bytes(r->m);
+	r->send = malloc(r->send_bytes);
+	r->recv = malloc(r->send_bytes);
+	if (!r->send || !r->recv)
+		return ENOMEM;
+	memset(r->recv, 1, r->send_bytes);
+	if (oc_team_create(&team, &bootstrap))
+		return EAGAIN;
+	while (!state) {
+		state = oc_team_progress(team);
+		sched_yield();
+	}
+	if (state < 0)
+		return -state;
+	for (unsigned int i = 0; i < r->m->count; i++) {
+		double s = measure_one(r, team, r->m->algorithms[i]);
+
+		if (!r->rank)
+			seconds[i] = s;
+		if (s < 0)
+			break; /* the team may be of no use any more */
+	}
+	barrier(r);
+	oc_team_destroy(team);
+	return 0;
+}
+
+/* The first failure ends the others, who would wait for it. */
+static int reap(pid_t *pids, uint32_t ranks, char *error, size_t n)
+{
+	int failed = 0;
+
+	for (uint32_t left = ranks; left; left--) {
+		int status;
+		pid_t pid = waitpid(-1, &status, 0);
+
+		for (uint32_t r = 0; r < ranks && pid > 0; r++) {
+			if (pids[r] != pid)
+				continue;
+			pids[r] = 0;
+			if (!status || failed)
+				continue;
+			failed = WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+			if (WIFEXITED(status))
+				snprintf(error, n, "rank %u: %s", r, strerror(-failed));
+			else
+				snprintf(error, n, "rank %u was ended by signal %d", r,
+					 WTERMSIG(status));
+			for (uint32_t other = 0; other < ranks; other++) {
+				if (pids[other] > 0)
+					kill(pids[other], SIGKILL);
+			}
+		}
+	}
+	return failed;
+}
+
+int measure_can(enum oc_collective collective)
+{
+	return collective != OC_SCATTERV && collective != OC_GATHERV &&
+	       collective != OC_ALLGATHERV && collective != OC_ALLTOALLV &&
+	       collective != OC_REDUCE_SCATTER;
+}
+
+/* Forks them; 0 or -errno, with `*forked` to be reaped. */
+static int fork_ranks(const struct measure *m, struct board *board, double *seconds, pid_t *pids,
+		      uint32_t *forked)
+{
+	pid_t parent = getpid();
+
+	fflush(NULL);
+	for (*forked = 0; *forked < m->ranks; ++*forked) {
+		struct rank rank = { .m = m, .board = board, .rank = *forked };
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return -errno;
+		if (!pid) {
+			/* Who waits for us is gone: so are we. */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(getppid() == parent ? run_rank(&rank, seconds) : EINTR);
+		}
+		pids[*forked] = pid;
+	}
+	return 0;
+}
+
+int measure_run(const struct measure *m, char *error, size_t n)
+{
+	size_t board_bytes = sizeof(struct board) + m->ranks * sizeof(struct rank_board);
+	size_t bytes = board_bytes + m->count * sizeof(double) + 64;
+	struct board *board =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double *seconds;
+	pid_t *pids = calloc(m->ranks, sizeof(*pids));
+	uint32_t forked = 0;
+	int failed = -ENOMEM, ended;
+
+	if (board == MAP_FAILED || !pids) {
+		free(pids);
+		snprintf(error, n, "no memory for %u ranks", m->ranks);
+		return -ENOMEM;
+	}
+	seconds = (double *)((char *)board + (board_bytes + 63) / 64 * 64);
+	for (unsigned int i = 0; i < m->count; i++)
+		seconds[i] = -1;
+	failed = fork_ranks(m, board, seconds, pids, &forked);
+	for (uint32_t r = 0; failed && r < forked; r++)
+		kill(pids[r], SIGKILL);
+	ended = reap(pids, forked, error, n);
+	if (failed)
+		snprintf(error, n, "rank %u cannot be started: %s", forked, strerror(-failed));
+	else
+		failed = ended;
+	memcpy(m->seconds, seconds, m->count * sizeof(*seconds));
+	munmap(board, bytes);
+	free(pids);
+	return failed;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Times of algorithms on this machine, by ranks of our own: no MPI is needed. */
+#ifndef ONECOPY_MEASURE_H
+#define ONECOPY_MEASURE_H
+
+#include <onecopy/inspect.h>
+
+struct measure {
+	enum oc_collective collective;
+	uint32_t ranks;
+	size_t bytes;
+	unsigned int count;
+	const char *const *algorithms; /* [count] "knomial:4" */
+	double *seconds; /* [count]: median over calls of the slowest rank; negative: it failed */
+};
+
+/* Does a measurement know how to call it? The v-variants and Reduce_scatter need tables. */
+int measure_can(enum oc_collective collective);
+
+/*
+ * Forks the ranks, each bound to a CPU of its own where there are enough. 0, or a negative errno
+ * with a sentence in error[0..n).
+ */
+int measure_run(const struct measure *m, char *error, size_t n);
+
+#endif

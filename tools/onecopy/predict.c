@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "predict.h"
+
+#include "command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beyond it plans get too many to wait for: an Alltoall has p operations on each of p ranks. */
+enum { RANKS_MOST = 1024 };
+
+size_t predict_bytes(const char *option, const char *text)
+{
+	size_t bytes;
+
+	if (oc_inspect_bytes(text, &bytes) || bytes > (size_t)1 << 40)
+		command_usage("'%s' is not a number of bytes for %s; valid: 0 to 1024G, such as "
+			      "65536, 64K or 1M",
+			      text, option);
+	return bytes;
+}
+
+void predict_sizes(const char *option, const char *text, struct size_list *sizes)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+
+	sizes->count = 0;
+	while (copy && (word = strsep(&rest, ",")) != NULL) {
+		if (sizes->count == SIZES_MOST)
+			command_usage("%s has more than %d sizes", option, SIZES_MOST);
+		sizes->at[sizes->count++] = predict_bytes(option, word);
+	}
+	free(copy);
+}
+
+uint32_t predict_ranks(const char *text)
+{
+	char *end;
+	unsigned long ranks;
+
+	errno = 0;
+	ranks = strtoul(text, &end, 10);
+	if (errno || *end || *text < '0' || *text > '9' || ranks < 1 || ranks > RANKS_MOST)
+		command_usage("'%s' is not a number of ranks; valid: 1 to %d", text, RANKS_MOST);
+	return (uint32_t)ranks;
+}
+
+const char *predict_profile(const char *text)
+{
+	struct word_list valid = { "" };
+	const char *name;
+
+	if (strchr(text, '/'))
+		return text;
+	for (unsigned int i = 0; (name = oc_inspect_profile(i)) != NULL; i++) {
+		if (!strcmp(text, name))
+			return text;
+		word_list_add(&valid, name);
+	}
+	command_usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
+		      "tuning file (with a '/')",
+		      text, valid.text);
+}
+
+void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
+		  struct oc_prediction list[OC_PREDICTIONS_MOST])
+{
+	char error[1200] = "";
+	int failed = oc_inspect_predict(call, predicted, list, error, sizeof(error));
+
+	if (!failed)
+		return;
+	if (failed == -ENOMEM || !call->profile) {
+		command_say("%s", error);
+		exit(1);
+	}
+	command_usage("--profile %s: %s", call->profile, error);
+}
+
+void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n)
+{
+	if (predicted->path[0])
+		snprintf(text, n, "%s, from %s", predicted->model, predicted->path);
+	else
+		snprintf(text, n, "%s", predicted->model);
+	if (!predicted->calibrated)
+		snprintf(text + strlen(text), n - strlen(text), " (uncalibrated)");
+}
+
+void predict_bytes_text(size_t bytes, char *text, size_t n)
+{
+	if (bytes && bytes % (1 << 20) == 0)
+		snprintf(text, n, "%zuM", bytes >> 20);
+	else if (bytes && bytes % (1 << 10) == 0)
+		snprintf(text, n, "%zuK", bytes >> 10);
+	else
+		snprintf(text, n, "%zu", bytes);
+}
+
+json_t *predict_json(const struct oc_prediction *p)
+{
+	json_t *json = json_pack("{s:s}", "algorithm", p->algorithm);
+
+	if (p->closed)
+		json_object_set_new(json, "closed_form",
+				    json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total_s",
+					      p->total, "start_s", p->start, "bytes_s", p->bytes,
+					      "lock_s", p->lock, "contention_s", p->contention,
+					      "memory_s", p->memory, "reduce_s", p->reduce,
+					      "flags_s", p->flags));
+	if (p->virtual_s >= 0)
+		json_object_set_new(json, "virtual_time",
+				    json_pack("{s:f, s:i}", "total_s", p->virtual_s, "most_copiers",
+					      (int)p->most_copiers));
+	return json;
+}
+
+bool predict_same_name(const char *a, const char *b)
+{
+	size_t length = strcspn(a, ":");
+
+	return length == strcspn(b, ":") && !strncmp(a, b, length);
+}
