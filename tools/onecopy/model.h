@@ -5,7 +5,7 @@
 
 #include "predict.h"
 
-enum { MODEL_ALGORITHMS = 16 };
+enum { MODEL_ALGORITHMS = 32 };
 
 struct model_size {
 	size_t bytes;
