@@ -55,6 +55,8 @@ struct oci_algorithm {
 /* Of tries: how many may read or write one process at a time; ends where there are no more peers.
  */
 extern const uint32_t oci_tries_fanout[];
+/* Children that a rank of a tree takes in a round: each more is one copy more in a row. */
+extern const uint32_t oci_tries_radix[];
 /* Segments: what paper 000 found best below 2 MiB and beyond, and one between. */
 extern const uint32_t oci_tries_segment[];
 

@@ -2,10 +2,12 @@
 #include "coll/cost.h"
 #include "coll/build.h"
 #include "coll/tree.h"
+#include "pattern/knomial.h"
 
 /* Paper 002 tries 2 to 16; more is all at once or close to it. */
 const uint32_t oci_tries_segment[] = { OCI_SEGMENT_DEFAULT, 65536, 524288, 0 };
 const uint32_t oci_tries_fanout[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 32, 64, 128, 0 };
+const uint32_t oci_tries_radix[] = { 1, 2, 3, 0 };
 
 void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 		      const struct oci_shape *shape, uint32_t parameter)
@@ -182,6 +184,38 @@ uint32_t oci_cost_tree(const struct oci_shape *shape, uint32_t *children)
 			deepest = depth;
 	}
 	return deepest;
+}
+
+uint32_t oci_cost_fanin(const struct oci_costing *c)
+{
+	uint32_t children = 0;
+
+	while (oci_knomial_child(0, c->parameter, c->shape->size, children))
+		children++;
+	return children;
+}
+
+void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
+{
+	size_t n = c->shape->bytes, extent = piece < n ? piece : n;
+	double pieces = oci_cost_pieces(n, piece);
+
+	oci_cost_flags(c, pieces * children);
+	oci_cost_copies(c, pieces * children, extent, 1);
+	oci_cost_reduce(c, pieces * children, extent, extent);
+	oci_cost_ops(c, 4 + pieces * (3.0 * children + 3));
+}
+
+void oci_cost_result(struct oci_costing *c, size_t piece, uint32_t children, uint32_t levels)
+{
+	size_t n = c->shape->bytes, extent = piece < n ? piece : n;
+	double pieces = oci_cost_pieces(n, piece);
+
+	oci_cost_flags(c, levels);
+	oci_cost_copies(c, 1, extent, children);
+	oci_cost_copies(c, levels - 1.0, extent, 1);
+	oci_cost_flag_row(c, children);
+	oci_cost_ops(c, 4 + pieces * (4 + (double)children));
 }
 
 uint32_t oci_cost_rounds(uint32_t p, uint32_t base)

@@ -70,6 +70,12 @@ size_t oci_cost_part(const struct oci_shape *shape);
 /* Of the tree by hierarchy (coll/tree.h): how deep it is below rank 0, and how many children that
  * one has. On a flat team all are its children. */
 uint32_t oci_cost_tree(const struct oci_shape *shape, uint32_t *children);
+/* Children of the root of a k-nomial tree, k being the parameter. */
+uint32_t oci_cost_fanin(const struct oci_costing *c);
+/* A root's part of a sum over a tree: it pulls each piece from so many children, and adds it. */
+void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children);
+/* After that the result's last piece comes down so many levels; acknowledgements. */
+void oci_cost_result(struct oci_costing *c, size_t piece, uint32_t children, uint32_t levels);
 /* ceil(log(p) to this base). */
 uint32_t oci_cost_rounds(uint32_t p, uint32_t base);
 /* Pieces of a message. */

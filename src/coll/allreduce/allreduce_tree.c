@@ -5,12 +5,14 @@
  *
  * Wins for medium messages, which sliced cuts into parts too small for a system call.
  * Cost, with d = ceil(log_(N+1) p) and m = ceil(n / g) pieces of g = OCI_REDUCE_BYTES:
- * T_gather(address) + (m + d - 1) N (alpha + g beta + l ceil(g / s) + g reduced) + (m + d - 1)
- * (alpha + g beta + l gamma(N d) ceil(g / s)) + T_gather(ack): up to N d children read the result
- * of rank 0. Not in the papers, which leave reductions out.
+ * T_gather(address) + m N d (alpha + g beta + l ceil(g / s) + g reduced + T_flag), as in Reduce,
+ * and for the last piece on its way down alpha + g beta + l gamma(N d) ceil(g / s) + T_flag, as N d
+ * ranks read from rank 0, and (d - 1) (alpha + g beta + l ceil(g / s) + T_flag); + T_gather(ack).
+ * Not in the papers, which leave reductions out.
  */
 #include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/sum.h"
 
 static void build_up(struct oci_builder *b, const struct oci_tree *t, bool in_order)
@@ -72,10 +74,21 @@ static void build(struct oci_builder *b)
 	oci_allreduce_build_by(b, &t, !key->commutative);
 }
 
+static void cost(struct oci_costing *c)
+{
+	uint32_t children = oci_cost_fanin(c);
+
+	oci_cost_sum(c, OCI_REDUCE_BYTES, children);
+	oci_cost_result(c, OCI_REDUCE_BYTES, children,
+			oci_cost_rounds(c->shape->size, c->parameter + 1));
+}
+
 const struct oci_algorithm oci_allreduce_tree = {
 	.name = "tree",
 	.idea = "up a k-nomial tree, each rank adding what its children have, and down again",
 	.build = build,
+	.cost = cost,
+	.tries = oci_tries_radix,
 	.parameter_default = 1,
 	.parameter_min = 1,
 	.single_copy = true,

@@ -10,6 +10,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void read_parts(struct oci_builder *b, uint32_t source, uint32_t first, uint32_t count)
 {
@@ -53,9 +54,30 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	uint32_t p = c->shape->size, rounds = oci_cost_rounds(p, 2);
+
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, part, p - 1.0);
+	oci_cost_flags(c, rounds);
+	for (uint64_t have = 1; have < p; have *= 2) {
+		uint64_t parts = have < p - have ? have : p - have;
+
+		oci_cost_copies_all(c, 1, parts * part);
+		/* Some rank reads round the end: a second copy, of other bytes. */
+		if (parts > 1)
+			oci_cost_copies_all(c, 1, 1);
+	}
+	oci_cost_flag_row(c, p - 1.0);
+	oci_cost_ops(c, 4 + 5.0 * rounds);
+}
+
 const struct oci_algorithm oci_bcast_scatter_bruck = {
 	.name = "scatter-bruck",
 	.idea = "p parts: read mine from the root, then in step i all that rank + 2^i has",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

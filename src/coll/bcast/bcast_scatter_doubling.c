@@ -12,6 +12,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "pattern/doubling.h"
 
 /* Level i is posted as step i + 2, my own part as step 1. The root has all from the start. */
@@ -61,9 +62,32 @@ static void build(struct oci_builder *b)
 			oci_build_wait_ack(b, v, 1, 1, 0);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	uint32_t p = c->shape->size, rounds = oci_cost_rounds(p, 2);
+	bool power_of_two = !(p & (p - 1));
+
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, part, p - 1.0);
+	for (uint64_t distance = 1; distance < p; distance *= 2) {
+		oci_cost_flags(c, 1);
+		oci_cost_copies_all(c, 1,
+				    (distance < p - distance ? distance : p - distance) * part);
+	}
+	/* The last level's ranks without a counterpart come after one who has it. */
+	if (!power_of_two) {
+		oci_cost_flags(c, 1);
+		oci_cost_copies_all(c, 1, (p - (1ull << (rounds - 1))) * part);
+	}
+	oci_cost_flag_row(c, p - 1.0);
+	oci_cost_ops(c, 4 + 4.0 * rounds);
+}
+
 const struct oci_algorithm oci_bcast_scatter_doubling = {
 	.name = "scatter-recursive-doubling",
 	.idea = "p parts: read mine from the root, then in step i all that a rank 2^i apart has",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -12,6 +12,7 @@
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build_reader(struct oci_builder *b)
 {
@@ -52,6 +53,19 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	double others = c->shape->size - 1.0;
+
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, part, others);
+	oci_cost_flags(c, others);
+	oci_cost_copies_all(c, others, part);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 4 + 3 * others);
+}
+
 static bool fits(const struct oci_shape *shape, uint32_t parameter)
 {
 	return shape->size < OCI_STEPS && oci_is_ring(shape->size, parameter);
@@ -61,6 +75,7 @@ const struct oci_algorithm oci_bcast_scatter_ring_neighbor = {
 	.name = "scatter-ring-neighbor",
 	.idea = "p parts: read mine from the root, the others from rank - j as they come round",
 	.build = build,
+	.cost = cost,
 	.fits = fits,
 	.needs = OCI_NEEDS_RING,
 	.parameter_default = 1,

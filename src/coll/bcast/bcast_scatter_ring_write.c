@@ -6,10 +6,11 @@
  * Wins for large messages where writes into a process are faster than reads from it. As in the ring
  * of reads each rank has one copier at a time, as long as they keep step.
  * Cost: T_allgather(address) + alpha + n/p beta + l gamma(p - 1) ceil(n / (p s))
- *       + (p - 1) (alpha + n/p beta + l ceil(n / (p s))) + T_barrier.
+ *       + (p - 2) (alpha + n/p beta + l ceil(n / (p s))) + T_barrier.
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
+#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -36,9 +37,24 @@ static void build(struct oci_builder *b)
 	oci_build_wait_others_ack(b, 1);
 }
 
+static void cost(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	double others = c->shape->size - 1.0;
+
+	/* The root, which reads nothing, writes one part more than the others. */
+	oci_cost_flags(c, 1);
+	oci_cost_copies(c, 1, part, others);
+	oci_cost_flags(c, others - 1);
+	oci_cost_copies_all(c, others - 1, part);
+	oci_cost_flag_row(c, others);
+	oci_cost_ops(c, 5 + 2 * others);
+}
+
 const struct oci_algorithm oci_bcast_scatter_ring_write = {
 	.name = "scatter-ring-source-write",
 	.idea = "p parts: read mine from the root, then write it to all others in turn",
 	.build = build,
+	.cost = cost,
 	.single_copy = true,
 };

@@ -7,13 +7,15 @@
  * memory is read by two at once. Depth is what counts as N copies follow each other in a level: N =
  * 1, a binomial tree.
  * Cost, with d = ceil(log_(N+1) p) and m = ceil(n / g) pieces of g = OCI_REDUCE_BYTES:
- * T_gather(address) + (m + d - 1) N (alpha + g beta + l ceil(g / s) + g reduced) + T_flag d; an
- * inner rank has n bytes of memory for its sum. Not in the papers, which leave reductions out.
+ * T_gather(address) + m N d (alpha + g beta + l ceil(g / s) + g reduced + T_flag), what the root
+ * does: it has N d children, and the others keep up. An inner rank has n bytes of memory for its
+ * sum. Not in the papers, which leave reductions out.
  *
  * An operation that does not commute is combined in order of the ranks at rank 0, from where the
  * root pulls the result: alpha + g beta + l ceil(g / s) more.
  */
 #include "coll/build.h"
+#include "coll/cost.h"
 #include "coll/reduce/reduce.h"
 #include "coll/sum.h"
 
@@ -77,10 +79,18 @@ static void build(struct oci_builder *b)
 	oci_reduce_build_by(b, &t, !key->commutative);
 }
 
+static void cost(struct oci_costing *c)
+{
+	oci_cost_sum(c, OCI_REDUCE_BYTES, oci_cost_fanin(c));
+	oci_cost_flags(c, 1);
+}
+
 const struct oci_algorithm oci_reduce_tree = {
 	.name = "tree",
 	.idea = "up a k-nomial tree; each rank pulls and adds what its children have",
 	.build = build,
+	.cost = cost,
+	.tries = oci_tries_radix,
 	.parameter_default = 1,
 	.parameter_min = 1,
 	.single_copy = true,
