@@ -20,25 +20,43 @@ static bool positive(const int *counts, uint32_t size)
 	return counts;
 }
 
+/*
+ * MPI_BOTTOM is a null pointer in MPICH, which takes it for a buffer that is missing where the type
+ * has its data at 0.
+ */
+static bool missing(const void *buffer, int count, MPI_Datatype type)
+{
+	struct oci_port_type shape;
+
+	if (OCI_LIKELY(buffer || !count || type == MPI_DATATYPE_NULL))
+		return false;
+	oci_port_type_get(type, &shape);
+	return shape.size && !shape.true_lb;
+}
+
 /* One side of a call: a count and type, or as many as there are ranks. */
-static bool side_sane(int count, const int *counts, MPI_Datatype type, const MPI_Datatype *types,
-		      bool many, uint32_t size)
+static bool side_sane(const void *buffer, int count, const int *counts, MPI_Datatype type,
+		      const MPI_Datatype *types, bool many, uint32_t size)
 {
 	if (many && !positive(counts, size))
 		return false;
-	if (!many && count < 0)
+	if (!many && (count < 0 || missing(buffer, count, type)))
 		return false;
 	return types || type != MPI_DATATYPE_NULL;
 }
 
-static bool reduction_sane(const struct oci_mpi_call *c, uint32_t size)
+static bool reduction_sane(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 {
 	int count = c->collective == OC_REDUCE_SCATTER_BLOCK ? c->rcount : c->scount;
 
+	/* MPICH misses the result of an Exscan on the first rank too, where it means nothing. */
+	if (!c->rbuf && c->collective != OC_EXSCAN && oci_mpi_receives(c, rank) &&
+	    missing(NULL, count, c->stype))
+		return false;
 	return c->op != MPI_OP_NULL && c->stype != MPI_DATATYPE_NULL &&
 	       oci_pmpi_op_fits(c->op, c->stype) &&
-	       side_sane(count, c->rcounts, c->stype, NULL, c->collective == OC_REDUCE_SCATTER,
-			 size);
+	       side_sane(c->sbuf, count, c->rcounts, c->stype, NULL,
+			 c->collective == OC_REDUCE_SCATTER, size);
 }
 
 /* What is wrong on one rank must not reach the engine, where its peers would wait for it. */
@@ -55,12 +73,12 @@ bool oci_pmpi_sane(const struct oci_mpi_call *c, const struct oci_pmpi_comm *sta
 	if (c->collective == OC_BARRIER)
 		return true;
 	if (oci_mpi_reduces(c->collective))
-		return reduction_sane(c, state->size);
+		return reduction_sane(c, state->rank, state->size);
 	if (oci_mpi_sends(c, state->rank) && c->sbuf != MPI_IN_PLACE &&
-	    !side_sane(c->scount, c->scounts, c->stype, c->stypes, from_many, state->size))
+	    !side_sane(c->sbuf, c->scount, c->scounts, c->stype, c->stypes, from_many, state->size))
 		return false;
 	return !oci_mpi_receives(c, state->rank) || c->rbuf == MPI_IN_PLACE ||
-	       side_sane(c->rcount, c->rcounts, c->rtype, c->rtypes, to_many, state->size);
+	       side_sane(c->rbuf, c->rcount, c->rcounts, c->rtype, c->rtypes, to_many, state->size);
 }
 
 /* MPI_SUCCESS, OC_HAND_BACK as *result, or an MPI error that was raised. */

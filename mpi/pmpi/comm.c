@@ -114,7 +114,9 @@ void oci_pmpi_comm_reap(void)
 	pthread_mutex_unlock(&reap_lock);
 }
 
-static int *reserve_ranks; /* of MPI_COMM_WORLD's size; with list_lock */
+/* Of MPI_COMM_WORLD's size. The lock is not list_lock, which is taken inside the MPI too. */
+static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
+static int *reserve_ranks;
 
 int oci_pmpi_comm_start(void)
 {
@@ -218,9 +220,9 @@ static bool look_at(MPI_Group group, struct members *members)
 	if (ranks) {
 		done = look_through(group, size, ranks, members);
 	} else if (size <= oci_pmpi_job.size) {
-		pthread_mutex_lock(&list_lock);
+		pthread_mutex_lock(&reserve_lock);
 		done = look_through(group, size, reserve_ranks, members);
-		pthread_mutex_unlock(&list_lock);
+		pthread_mutex_unlock(&reserve_lock);
 	}
 	free(ranks);
 	return done;

@@ -118,6 +118,18 @@ int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MP
 	return error;
 }
 
+/*
+ * The communicator is named at once, and its object is made now: it needs nothing of what is still
+ * to be agreed on, and nothing of the program's can come before the keys.
+ */
+int oci_pmpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
+{
+	int error = PMPI(Comm_idup_with_info)(comm, info, made, request);
+
+	take_info(error, error ? MPI_COMM_NULL : *made, info);
+	return error;
+}
+
 int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
 	int error;

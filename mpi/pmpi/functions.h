@@ -54,7 +54,7 @@
 
 /* They make or end something that is common to the ranks, and may wait for them. */
 #define OCI_CONSTRUCTION(X) \
-	X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) \
+	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup_with_info) X(Comm_split) \
 	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
 	X(Intercomm_create) X(Intercomm_create_from_groups) \
 	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \

@@ -144,6 +144,12 @@ static void refused(void)
 	MPI_Error_class(MPI_Allreduce(in, out, 2, MPI_DOUBLE, MPI_BAND, comm), &class);
 	if (class != MPI_ERR_OP)
 		case_fail("MPI_BAND of MPI_DOUBLE: class %d, not MPI_ERR_OP", class);
+	MPI_Error_class(MPI_Bcast(NULL, 1, MPI_INT, 0, comm), &class);
+	if (class != MPI_ERR_BUFFER)
+		case_fail("an MPI_Bcast of NULL: class %d, not MPI_ERR_BUFFER", class);
+	MPI_Error_class(MPI_Allreduce(in, NULL, 2, MPI_DOUBLE, MPI_SUM, comm), &class);
+	if (class != MPI_ERR_BUFFER)
+		case_fail("an MPI_Allreduce into NULL: class %d, not MPI_ERR_BUFFER", class);
 	MPI_Barrier(comm);
 	case_count(CASE_BARRIER, 1);
 	if (rank)
