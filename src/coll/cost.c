@@ -63,6 +63,12 @@ void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double c
 	copies(c, times, bytes, copiers, copiers);
 }
 
+void oci_cost_copies_blocks(struct oci_costing *c, double times, size_t bytes, double copiers)
+{
+	copies(c, times, bytes, oci_model_contending(c->model, c->mechanism, copiers, bytes),
+	       copiers);
+}
+
 void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes)
 {
 	/* A copy uses its rank's domain and its peer's: of the p copies p / D begin in a domain,

@@ -50,6 +50,8 @@ void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 
 /* `times` copies one after the other, each with `copiers` at a time on one process. */
 void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers);
+/* The same of consecutive blocks of `bytes`: copiers far apart in it do not meet at a lock. */
+void oci_cost_copies_blocks(struct oci_costing *c, double times, size_t bytes, double copiers);
 /* The same where all ranks copy at once, each from another. */
 void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes);
 /* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not. */

@@ -34,6 +34,14 @@ double oci_model_gamma(const struct oci_model *model, enum oci_model_mechanism m
 	return copiers > model->package_cores.value ? gamma * copy->gamma_across.value : gamma;
 }
 
+double oci_model_contending(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			    double copiers, size_t bytes)
+{
+	double near = model->copy[mechanism].lock_span.value / (bytes ? (double)bytes : 1);
+
+	return fmin(copiers, fmax(near, 1));
+}
+
 double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism)
 {
 	return model->copy[mechanism].alpha.value;

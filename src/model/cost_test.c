@@ -69,6 +69,20 @@ static void gamma_is_1_alone_and_steps_behind_a_package(void **state)
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 1);
 }
 
+static void copiers_of_blocks_far_apart_do_not_meet(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 16 << 20), 64);
+	give(&model, "cma.lock_span", 2 << 20);
+	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 4 << 20), 1);
+	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 256 << 10), 8);
+	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 4, 256 << 10), 4);
+	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 0), 64);
+}
+
 static void a_term_that_is_not_given_is_left_out(void **state)
 {
 	struct oci_model model;
@@ -263,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_is_start_bytes_and_locks),
 		cmocka_unit_test(gamma_is_1_alone_and_steps_behind_a_package),
+		cmocka_unit_test(copiers_of_blocks_far_apart_do_not_meet),
 		cmocka_unit_test(a_term_that_is_not_given_is_left_out),
 		cmocka_unit_test(rates_change_beyond_the_cache_and_between_packages),
 		cmocka_unit_test(ranks_fill_the_machine_core_by_core),

@@ -63,6 +63,8 @@ struct oci_model_copy {
 	struct oci_term beta_across; /* [1] factor on both when the ends are in two packages */
 	struct oci_term lock;	     /* [s/page] l */
 	struct oci_term page;	     /* [B] s of the paper: what one lock covers */
+	struct oci_term lock_span;   /* [B] copiers further apart do not contend; not given: a
+				      * whole process, as in the paper */
 	struct oci_term gamma1;	     /* [1] of c */
 	struct oci_term gamma2;	     /* [1] of c^2 */
 	struct oci_term
@@ -128,6 +130,9 @@ const char *oci_model_mechanism_name(enum oci_model_mechanism mechanism);
 /* gamma of `copiers` concurrent copiers of one process, all in its package as far as they fit. */
 double oci_model_gamma(const struct oci_model *model, enum oci_model_mechanism mechanism,
 		       double copiers);
+/* Of `copiers` that copy consecutive blocks of `bytes` of one process: how many meet at a lock. */
+double oci_model_contending(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			    double copiers, size_t bytes);
 /* The three parts of a single copy: start, bytes (alone in its memory domain), locks. */
 double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism);
 double oci_model_bytes_s(const struct oci_model *model, enum oci_model_mechanism mechanism,

@@ -26,6 +26,8 @@
 		  SECONDS,	AT(copy[id].lock), 0 },                                                 \
 		{ text ".page",	     "B", "bytes that one lock covers", 1.0, 1099511627776.0,           \
 		  AT(copy[id].page), 4096 },                                                            \
+		{ text ".lock_span",	  "B", "address space under one lock", 1.0, 1e15,               \
+		  AT(copy[id].lock_span), 1e15 },                                                       \
 		{ text ".gamma1", "1", "contention: factor of c", 0.0, 1e6, AT(copy[id].gamma1), 0 },   \
 		{ text ".gamma2", "1", "contention: factor of c^2", 0.0, 1e6, AT(copy[id].gamma2), 0 }, \
 		{ text ".gamma_across",                                                                 \

@@ -18,8 +18,9 @@
  *   REDUCE     the same, at least `reduce` a byte
  *   SHARE      both ends claim chunks, each chunk is a copy of its own
  *
- * Left out: the owner's part in a copy by the mechanism shm, which is taken to be at hand; ranks
- * that share a core; first touches.
+ * Left out: that copiers of one process whose blocks lie far apart meet at no lock (lock_span,
+ * which the closed forms go by); the owner's part in a copy by the mechanism shm, which is taken to
+ * be at hand; ranks that share a core; first touches.
  *
  * Times are seconds, as doubles; sizes are bytes.
  */

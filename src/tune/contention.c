@@ -16,18 +16,27 @@ enum { LINE_ARRIVED, LINE_RELEASED, LINE_STOP, LINE_ENDED };
 struct contention_arg {
 	uint32_t copiers;
 	size_t bytes;
-	bool spread;
+	size_t apart; /* 0: each copies from a process of its own */
 };
+
+/* Copiers of one process whose blocks differ: more take the same ones again, so that all stay as
+ * near to each other as they are meant to be. */
+#define PLACES 8
+
+/* A page-table page of 4 KiB pages covers so much: blocks that lie in one such range are meant to.
+ */
+#define ALIGNMENT ((size_t)2 << 20)
 
 static uint8_t *make_buffer(struct oci_tune_rank *me, size_t bytes)
 {
-	uint8_t *memory =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *memory = mmap(NULL, bytes + ALIGNMENT, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED) {
 		oci_tune_fail(me, -ENOMEM, "no room for %zu bytes of buffers", bytes);
 		return NULL;
 	}
+	memory += -(uintptr_t)memory % ALIGNMENT;
 	memset(memory, 1, bytes);
 	return memory;
 }
@@ -43,9 +52,8 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 			 uint8_t *target)
 {
 	struct oci_tune_line *line = me->shared->line;
-	uint32_t owner = arg->spread ? (me->rank + 1) % arg->copiers : arg->copiers, samples = 0;
-	uint64_t address =
-		me->shared->rank[owner].address + (arg->spread ? 0 : me->rank * arg->bytes);
+	uint32_t owner = arg->apart ? arg->copiers : (me->rank + 1) % arg->copiers, samples = 0;
+	uint64_t address = me->shared->rank[owner].address + me->rank % PLACES * arg->apart;
 	struct iovec local = { target, arg->bytes },
 		     remote = { (void *)(uintptr_t)address, arg->bytes };
 	double begun = oci_tune_now_s(), start = begun;
@@ -79,7 +87,7 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 static int contention_body(struct oci_tune_rank *me)
 {
 	const struct contention_arg *arg = me->arg;
-	size_t bytes = me->rank == arg->copiers ? arg->copiers * arg->bytes : arg->bytes;
+	size_t bytes = me->rank == arg->copiers ? PLACES * arg->apart + arg->bytes : arg->bytes;
 	uint8_t *source = make_buffer(me, bytes), *target = make_buffer(me, arg->bytes);
 
 	if (!source || !target)
@@ -94,9 +102,9 @@ static int contention_body(struct oci_tune_rank *me)
 }
 
 int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
-			   bool spread, struct oci_tune_point *point, char *why, size_t n)
+			   size_t apart, struct oci_tune_point *point, char *why, size_t n)
 {
-	const struct contention_arg arg = { copiers, bytes, spread };
+	const struct contention_arg arg = { copiers, bytes, apart };
 	int error = oci_tune_run(world, copiers + 1, 0, contention_body, &arg, why, n);
 
 	if (error)

@@ -33,11 +33,12 @@ int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[
 		      size_t n);
 
 /*
- * `copiers` ranks copy `bytes` each at a time, from one process or (spread) each from another one.
- * Nothing is rewritten, so that what differs between the two is the lock. The mean over copiers.
+ * `copiers` ranks copy `bytes` each at a time, from places in one process that are so far `apart`,
+ * or (0) each from another process. Nothing is rewritten, so that what differs between the two is
+ * the lock. The mean over copiers.
  */
 int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
-			   bool spread, struct oci_tune_point *point, char *why, size_t n);
+			   size_t apart, struct oci_tune_point *point, char *why, size_t n);
 
 /* One way of a flag between the world's first two CPUs, and each further flag that is up. */
 int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,

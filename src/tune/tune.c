@@ -5,6 +5,7 @@
 #include "tune/tuning.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,8 @@ static double rounded(double value)
 {
 	char text[32];
 
+	if (value == floor(value) && fabs(value) < 1e15)
+		return value; /* sizes and counts are exact */
 	snprintf(text, sizeof(text), "%.6g", value);
 	return strtod(text, NULL);
 }
@@ -154,8 +157,9 @@ static int tune_all(struct oci_tuning *t)
 
 static unsigned int count_steps(const struct oci_tuning *t)
 {
-	unsigned int steps = 8; /* without contention, and one distance of flags */
+	unsigned int steps = 8; /* without contention and flags */
 
+	steps += t->ranks > 1; /* how far a lock reaches */
 	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
 		steps++;
 	for (int d = 0; d < OCI_MODEL_DISTANCES; d++)

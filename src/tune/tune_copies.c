@@ -137,23 +137,49 @@ int oci_tuning_cma(struct oci_tuning *t)
  * All copiers read from one process, then each from another one: what differs is the lock. In
  * turns, because what else the machine does changes; the median of the differences.
  */
-static int contention_at(struct oci_tuning *t, uint32_t copiers, double *difference)
+static int contention_at(struct oci_tuning *t, uint32_t copiers, size_t apart, double *difference)
 {
 	double found[TURNS];
 
 	for (int turn = 0; turn < TURNS; turn++) {
 		struct oci_tune_point one, spread;
-		int error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, false,
+		int error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, apart,
 						   &one, t->why, t->why_bytes);
 
 		if (!error)
-			error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, true,
+			error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, 0,
 						       &spread, t->why, t->why_bytes);
 		if (error)
 			return error;
 		found[turn] = one.value - spread.value;
 	}
 	*difference = oci_fit_median(found, TURNS);
+	return 0;
+}
+
+/*
+ * How far apart two copiers do not meet at a lock: a quarter of what they cost each other side by
+ * side counts as not meeting. Linux splits the lock of a page table by its pages, so that is where
+ * 2 MiB end on x86.
+ */
+static int find_span(struct oci_tuning *t, double difference)
+{
+	oci_tuning_step(t, "cma: how far a lock reaches");
+	for (size_t apart = 2 * CONTENTION_BYTES; apart <= 32 * MIB; apart *= 2) {
+		double found;
+		int error = contention_at(t, 2, apart, &found);
+
+		if (error)
+			return error;
+		if (found > difference / 4)
+			continue;
+		oci_tuning_give(t, "cma.lock_span", (double)apart, 0,
+				"two copiers of one process cost each other %.3g us so far apart, "
+				"%.3g us side by side",
+				1e6 * (found > 0 ? found : 0), 1e6 * difference);
+		return 0;
+	}
+	oci_tuning_note(t, "copiers of one process contend wherever they copy from");
 	return 0;
 }
 
@@ -174,9 +200,12 @@ int oci_tuning_contention(struct oci_tuning *t)
 
 		snprintf(what, sizeof(what), "cma: %u copiers of one process", c);
 		oci_tuning_step(t, what);
-		error = contention_at(t, c, &difference);
+		error = contention_at(t, c, CONTENTION_BYTES, &difference);
 		copiers[count] = c;
 		gamma[count] = error || difference < 0 ? 1 : 1 + difference / locks;
+		/* Below that there is no contention whose reach could be told. */
+		if (!error && !count && gamma[count] > 1.5)
+			error = find_span(t, difference);
 		count++;
 	}
 	t->world.seconds = seconds;
@@ -217,7 +246,7 @@ int oci_tuning_domain(struct oci_tuning *t)
 	if (ranks < 2)
 		return 0;
 	oci_tuning_step(t, "cma: all cores at once");
-	error = oci_measure_contention(&t->world, ranks, bytes, true, &point, t->why, t->why_bytes);
+	error = oci_measure_contention(&t->world, ranks, bytes, 0, &point, t->why, t->why_bytes);
 	if (!error)
 		oci_tuning_give(t, "domain", point.value / ((double)bytes * ranks), point.residual,
 				"%u ranks copy %zu MiB at once, each from another process", ranks,
