@@ -195,7 +195,7 @@ static const char *in_unit(const struct oci_term_info *info, double value, char 
 	else if (!strcmp(info->unit, "s/B"))
 		snprintf(text, n, "%.4g GB/s", value > 0 ? 1e-9 / value : 0);
 	else
-		snprintf(text, n, "%.6g%s%s", value, *info->unit == '1' ? "" : " ",
+		snprintf(text, n, "%.10g%s%s", value, *info->unit == '1' ? "" : " ",
 			 *info->unit == '1' ? "" : info->unit);
 	return text;
 }
