@@ -78,35 +78,68 @@ void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes)
 	copies(c, times, bytes, 1, ranks / domains * (2 - 1 / domains));
 }
 
+/* Seconds of one: a core's own bytes, or those that a peer has written, which come from his cache
+ * as from a mapping of his memory. */
+static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, bool from_peer)
+{
+	double share = bytes ? (double)bytes / (double)extent : 0;
+
+	if (from_peer && oci_model_knows(c->model, OCI_MODEL_MAP))
+		return share * ((1 - c->far) * oci_model_bytes_s(c->model, OCI_MODEL_MAP, extent,
+								 OCI_MODEL_CACHE) +
+				c->far * oci_model_bytes_s(c->model, OCI_MODEL_MAP, extent,
+							   OCI_MODEL_MACHINE));
+	return share * oci_model_memcpy_s(c->model, extent);
+}
+
+/* The same where all ranks do so at once. */
+static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent, bool from_peer)
+{
+	double alone = touch_s(c, bytes, extent, from_peer), least;
+
+	if (2 * (double)extent <= c->model->cache_bytes.value)
+		return alone;
+	/* Each rank keeps its own domain busy. */
+	least = (double)bytes * oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
+	return alone > least ? alone : least;
+}
+
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	if (bytes)
-		c->cost.memory += times * oci_model_memcpy_s(c->model, extent) *
-				  ((double)bytes / (double)extent);
+	c->cost.memory += times * touch_s(c, bytes, extent, false);
 }
 
 void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	double before = c->cost.memory, least;
+	c->cost.memory += times * touch_all_s(c, bytes, extent, false);
+}
 
-	oci_cost_memcpy(c, times, bytes, extent);
-	if (2 * (double)extent <= c->model->cache_bytes.value)
-		return;
-	/* Each rank keeps its own domain busy. */
-	least = times * (double)bytes *
-		oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
-	if (c->cost.memory < before + least)
-		c->cost.memory = before + least;
+void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	c->cost.memory += times * touch_s(c, bytes, extent, true);
+}
+
+void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	c->cost.memory += times * touch_all_s(c, bytes, extent, true);
+}
+
+static void reduce(struct oci_costing *c, double times, size_t bytes, size_t extent, bool from_peer)
+{
+	double memory = touch_s(c, bytes, extent, from_peer);
+	double apply = oci_model_reduce_s(c->model, bytes);
+
+	c->cost.reduce += times * (memory > apply ? memory : apply);
 }
 
 void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	double memory, reduce = oci_model_reduce_s(c->model, bytes);
+	reduce(c, times, bytes, extent, false);
+}
 
-	if (!bytes)
-		return;
-	memory = oci_model_memcpy_s(c->model, extent) * ((double)bytes / (double)extent);
-	c->cost.reduce += times * (memory > reduce ? memory : reduce);
+void oci_cost_reduce_from(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	reduce(c, times, bytes, extent, true);
 }
 
 static double flag_s(const struct oci_costing *c,

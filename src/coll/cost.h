@@ -54,11 +54,16 @@ void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double c
 void oci_cost_copies_blocks(struct oci_costing *c, double times, size_t bytes, double copiers);
 /* The same where all ranks copy at once, each from another. */
 void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes);
-/* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not. */
+/* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not; the second
+ * form by all ranks at once, who share their memory domains beyond the cache. */
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);
-/* The same by all ranks at once, who share their memory domains beyond the cache. */
 void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* The same out of a peer's slot or payload, which he has just written. */
+void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent);
+void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* Reductions of my own bytes, and of a peer's slot or payload into mine. */
 void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent);
+void oci_cost_reduce_from(struct oci_costing *c, double times, size_t bytes, size_t extent);
 /* Flags each of which is waited for; a row of which all but the first are up. */
 void oci_cost_flags(struct oci_costing *c, double flags);
 void oci_cost_flag_row(struct oci_costing *c, double flags);

@@ -14,7 +14,9 @@
  *              same process at that moment: the rate changes whenever c does
  *   domain     the k tasks that read or write one memory domain at a moment take at least
  *              k times `domain` a byte
- *   COPY, and what is read from slots and payloads   memcpy; out of the cache its domain is shared
+ *   COPY       memcpy; out of the cache its domain is shared
+ *   slots, payloads   what is read of a peer's goes as by a mapping of his memory (map.beta), or,
+ *              where the model does not know that, as a COPY
  *   REDUCE     the same, at least `reduce` a byte
  *   SHARE      both ends claim chunks, each chunk is a copy of its own
  *

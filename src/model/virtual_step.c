@@ -60,10 +60,11 @@ static bool local(struct oci_virtual_world *w, uint32_t rank, const struct oci_o
 	struct oci_virtual_rank *r = &w->ranks[rank];
 	size_t bytes = length_of(r, &op->local);
 	bool copies = op->code == OCI_OP_COPY;
+	uint32_t from = op->code == OCI_OP_REDUCE_FROM ? oci_virtual_peer(r, op->peer) : rank;
 
 	if (copies && is_same(r, op))
 		return true;
-	return oci_task_touch(w, rank, rank, bytes, extent_of(r, &op->local, &op->second, bytes),
+	return oci_task_touch(w, rank, from, bytes, extent_of(r, &op->local, &op->second, bytes),
 			      !copies);
 }
 

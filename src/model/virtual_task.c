@@ -194,7 +194,13 @@ bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote,
 
 	if (!bytes)
 		return true;
-	seconds = oci_model_memcpy_s(m, extent) * ((double)bytes / (double)extent);
+	seconds = oci_model_memcpy_s(m, extent);
+	/* A peer's bytes come from his cache, as from a mapping of his memory. */
+	if (remote != rank && oci_model_knows(m, OCI_MODEL_MAP))
+		seconds = oci_model_bytes_s(m, OCI_MODEL_MAP, extent,
+					    oci_model_distance(m, oci_virtual_core(w, rank),
+							       oci_virtual_core(w, remote)));
+	seconds *= (double)bytes / (double)extent;
 	if (reduces && seconds < oci_model_reduce_s(m, bytes))
 		seconds = oci_model_reduce_s(m, bytes);
 	if (!m->domain.given || 2 * (double)extent <= m->cache_bytes.value) {

@@ -47,8 +47,9 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, 2 * others);
-	oci_cost_reduce(c, others, part, n);
-	oci_cost_memcpy(c, 2 + others, part, n);
+	oci_cost_reduce_from(c, others, part, n);
+	oci_cost_memcpy(c, 2, part, n);
+	oci_cost_fetch(c, others, part, n);
 	oci_cost_ops(c, 5 + 4 * others);
 }
 

@@ -35,7 +35,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, first, n);
 	oci_cost_flags(c, pieces);
-	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_fetch(c, 1, n, n);
 	oci_cost_ops(c, 2 + 2 * pieces);
 }
 

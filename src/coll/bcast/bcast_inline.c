@@ -23,7 +23,8 @@ static void build(struct oci_builder *b)
 
 static void cost(struct oci_costing *c)
 {
-	oci_cost_memcpy(c, 2, c->shape->bytes, c->shape->bytes);
+	oci_cost_memcpy(c, 1, c->shape->bytes, c->shape->bytes);
+	oci_cost_fetch(c, 1, c->shape->bytes, c->shape->bytes);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 4);
 }

@@ -38,7 +38,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, first, n);
 	oci_cost_flags(c, pieces + others - 1);
-	oci_cost_memcpy(c, others, n, n);
+	oci_cost_fetch(c, others, n, n);
 	oci_cost_ops(c, 3 + 2 * pieces * others);
 }
 

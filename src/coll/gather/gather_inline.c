@@ -31,7 +31,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, c->shape->size - 1.0);
-	oci_cost_memcpy(c, c->shape->size - 1.0, n, n);
+	oci_cost_fetch(c, c->shape->size - 1.0, n, n);
 	oci_cost_ops(c, 2.0 * c->shape->size);
 }
 

@@ -41,7 +41,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, first, n);
 	oci_cost_flags(c, pieces * others);
-	oci_cost_reduce(c, others, n, n);
+	oci_cost_reduce_from(c, others, n, n);
 	oci_cost_ops(c, 2 + 2 * pieces * others);
 }
 

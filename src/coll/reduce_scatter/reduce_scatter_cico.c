@@ -76,7 +76,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_memcpy(c, c->shape->size, n, n);
 	oci_cost_flags(c, others);
-	oci_cost_reduce(c, others, n, n);
+	oci_cost_reduce_from(c, others, n, n);
 	oci_cost_ops(c, 3 + 2 * others);
 }
 

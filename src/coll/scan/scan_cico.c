@@ -50,7 +50,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_memcpy(c, 2, n, n);
 	oci_cost_flags(c, pieces * others);
 	/* An Exscan leaves out its own. */
-	oci_cost_reduce(c, c->shape->collective == OCI_SCAN ? others : others - 1, n, n);
+	oci_cost_reduce_from(c, c->shape->collective == OCI_SCAN ? others : others - 1, n, n);
 	oci_cost_ops(c, pieces * (3 + 2 * others));
 }
 

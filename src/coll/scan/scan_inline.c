@@ -45,7 +45,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_memcpy(c, 2, n, n);
 	oci_cost_flags(c, others);
 	/* An Exscan leaves out its own. */
-	oci_cost_reduce(c, c->shape->collective == OCI_SCAN ? others : others - 1, n, n);
+	oci_cost_reduce_from(c, c->shape->collective == OCI_SCAN ? others : others - 1, n, n);
 	oci_cost_ops(c, 4 + 2 * others);
 }
 
