@@ -71,19 +71,6 @@ static bool fits(const struct oci_shape *shape, uint32_t parameter)
 	return shape->size < OCI_STEPS && oci_is_ring(shape->size, parameter);
 }
 
-static void cost(struct oci_costing *c)
-{
-	size_t part = oci_cost_part(c->shape);
-	double others = c->shape->size - 1.0;
-
-	oci_cost_flags(c, 1);
-	oci_cost_copies(c, 1, part, others);
-	oci_cost_flags(c, others - 1);
-	oci_cost_copies_all(c, others, part);
-	oci_cost_flag_row(c, others);
-	oci_cost_ops(c, 5 + 3 * others);
-}
-
 const struct oci_algorithm oci_bcast_scatter_ring_neighbor = {
 	.name = "scatter-ring-neighbor",
 	.idea = "p parts: read mine from the root, the others from rank - j as they come round",
