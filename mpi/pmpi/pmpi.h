@@ -177,6 +177,7 @@ struct oci_record {
 	MPI_Request inner;
 	struct oc_team *team; /* a persistent operation's own, or the communicator's */
 	bool persistent, active, freed, undecided;
+	bool shares;  /* persistent, on the communicator's team */
 	bool waiting; /* handed back; earlier ones may come to be handed back, too */
 	bool nothing; /* to do: no rank has any bytes */
 	struct oci_mpi_operation operation;

@@ -131,6 +131,39 @@ static void write_beside(const char *path)
 		MPI_File_delete(path, MPI_INFO_NULL);
 }
 
+/* Persistent calls that the program starts in one order, beside another call of the communicator.
+ */
+static void ordered(void)
+{
+	int in[2] = { rank, 2 * rank }, out[2], bytes = rank, sum, pairs = ranks * (ranks - 1) / 2;
+	MPI_Request request[3];
+	MPI_Info info;
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "mpi_assert_strict_start_ordering", "true");
+	for (int i = 0; i < 2; i++)
+		MPI_Allreduce_init(&in[i], &out[i], 1, MPI_INT, MPI_SUM, comm, info, &request[i]);
+	MPI_Info_free(&info);
+	for (int round = 0; round < ROUNDS; round++) {
+		MPI_Startall(2, request);
+		MPI_Iallreduce(&bytes, &sum, 1, MPI_INT, MPI_SUM, comm, &request[2]);
+		MPI_Waitall(3, request, MPI_STATUSES_IGNORE);
+		if (out[0] != pairs || out[1] != 2 * pairs || sum != pairs)
+			case_fail("ordered: sums %d, %d and %d", out[0], out[1], sum);
+		for (int i = 0; i < 3; i++)
+			case_count(CASE_ALLREDUCE, 1);
+	}
+	MPI_Comm_free(&comm);
+	MPI_Startall(2, request);
+	MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < 2; i++) {
+		case_count(CASE_ALLREDUCE, 1);
+		MPI_Request_free(&request[i]);
+	}
+}
+
 /* On a communicator that returns errors; MPI_COMM_WORLD would end the job. */
 static void refused(void)
 {
@@ -184,6 +217,7 @@ int main(int argc, char **argv)
 	started_after_free();
 	ends(path);
 	write_beside(path);
+	ordered();
 	refused();
 	case_report();
 	if (!rank)
