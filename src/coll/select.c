@@ -278,18 +278,20 @@ static unsigned int class_of(size_t bytes, size_t *first, size_t *last)
 static struct oci_choice weighed(const struct oci_shape *shape, const struct oci_model *model,
 				 size_t bytes, struct oci_choices *kept, uint32_t key)
 {
+	/* Multiplicative: the collective is in the key's high bits, which must count. */
+	uint32_t at = key * 2654435761u >> (32 - OCI_KEPT_BITS);
 	struct oci_shape end = *shape;
 	struct oci_choice choice;
 
-	if (kept && kept->kept[key % OCI_KEPT].key == key)
-		return kept->kept[key % OCI_KEPT].choice;
+	if (kept && kept->kept[at].key == key)
+		return kept->kept[at].choice;
 	end.bytes = bytes;
 	end.unit = 1; /* so that the element of whoever asks first does not matter */
 	if (!by_model(&end, model, &choice))
 		choice = (struct oci_choice){ OCI_CHOICE_MPI, 0 };
 	if (kept) {
-		kept->kept[key % OCI_KEPT].key = key;
-		kept->kept[key % OCI_KEPT].choice = choice;
+		kept->kept[at].key = key;
+		kept->kept[at].choice = choice;
 	}
 	return choice;
 }
