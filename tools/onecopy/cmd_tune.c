@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onecopy tune: measures this machine and writes the tuning file that jobs find by themselves. */
 #include "command.h"
+#include "progress.h"
 #include "tune/tune.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { KEY_QUICK = 256, KEY_RANKS, KEY_SYSTEM, KEY_HOSTS };
 
@@ -16,11 +16,6 @@ struct tune_options {
 	const char *output; /* NULL: where jobs of this user look */
 	const char *hosts;  /* NULL: this host */
 	bool json, system;
-};
-
-struct progress {
-	bool bar; /* standard error is a terminal: one line, rewritten */
-	bool drawn;
 };
 
 static uint32_t parse_ranks(const char *text)
@@ -105,29 +100,12 @@ const struct argp tune_argp = {
 
 static void show_step(void *context, const char *what, double done)
 {
-	struct progress *progress = context;
-	int full = (int)(done * 30);
-
-	if (!progress->bar) {
-		fprintf(stderr, "onecopy: %3.0f%% %s\n", 100 * done, what);
-		return;
-	}
-	fprintf(stderr, "\r[%.*s%*s] %3.0f%% %-40.40s", full, "##############################",
-		30 - full, "", 100 * done, what);
-	fflush(stderr);
-	progress->drawn = true;
-}
-
-static void end_bar(struct progress *progress)
-{
-	if (progress->drawn)
-		fprintf(stderr, "\r%78s\r", "");
-	progress->drawn = false;
+	progress_show(context, what, done);
 }
 
 static void show_note(void *context, const char *sentence)
 {
-	end_bar(context);
+	progress_end(context);
 	command_say("%s", sentence);
 }
 
@@ -264,13 +242,14 @@ static int report(const struct tune_options *options, const char *path,
 
 int tune_main(int argc, char **argv)
 {
-	struct progress progress = { .bar = isatty(STDERR_FILENO) };
+	struct progress progress;
 	const struct oci_tune_listener listener = { show_step, show_note, &progress };
 	struct tune_options options = { .json = false };
 	static struct oci_model model;
 	char path[4096], why[512];
 	int error;
 
+	progress_begin(&progress);
 	command_parse(&tune_argp, argc, argv, &options);
 	find_output(&options, path, sizeof(path));
 	if (strcmp(path, "-") && check_output(path))
@@ -278,7 +257,7 @@ int tune_main(int argc, char **argv)
 	/* The file that is being replaced must not be complained of by the teams that measure. */
 	setenv("ONECOPY_TUNING", "none", 1);
 	error = oci_tune(&options.tune, &listener, &model, why, sizeof(why));
-	end_bar(&progress);
+	progress_end(&progress);
 	if (error) {
 		command_say("measuring failed: %s", *why ? why : strerror(-error));
 		return 1;

@@ -22,10 +22,11 @@ struct command {
 	int (*run)(int argc, char **argv); /* argv[0] is "onecopy NAME"; returns the exit status */
 };
 
-extern const struct argp run_argp, info_argp, tune_argp, model_argp, explain_argp;
+extern const struct argp run_argp, info_argp, tune_argp, model_argp, explain_argp, bench_argp;
 int run_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
+int bench_main(int argc, char **argv);
 int model_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 

@@ -18,6 +18,8 @@ static const struct command commands[] = {
 	{ "model", "predict every algorithm of a collective against size, here or elsewhere",
 	  &model_argp, model_main },
 	{ "explain", "which algorithm is chosen for a call, and why", &explain_argp, explain_main },
+	{ "bench", "measure algorithms, mechanisms, contention and the model on this machine",
+	  &bench_argp, bench_main },
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -34,7 +36,7 @@ static void print_help(FILE *stream)
 	      "  -V, --version  print the version\n\n"
 	      "Start with: onecopy run --stats mpirun -n 4 ./app\n"
 	      "Manual pages: onecopy(1), onecopy-run(1), onecopy-info(1), onecopy-tune(1),\n"
-	      "  onecopy-model(1), onecopy-explain(1), onecopy-environment(7)\n",
+	      "  onecopy-model(1), onecopy-explain(1), onecopy-bench(1), onecopy-environment(7)\n",
 	      stream);
 }
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, GATHER_BYTES = 8192 };
-/* An algorithm is called for about so long, within the numbers above. */
+/* An algorithm is called for about so long, within the numbers above, unless told otherwise. */
 #define SPAN_S 0.2
 
 struct rank_board {
@@ -149,7 +149,7 @@ static double call_once(struct rank *r, struct oc_team *team, unsigned int turn)
 
 static double measure_one(struct rank *r, struct oc_team *team, const char *algorithm)
 {
-	double s[CALLS_MOST], last = 0;
+	double s[CALLS_MOST], last = 0, span_s = r->m->span_s > 0 ? r->m->span_s : SPAN_S;
 	unsigned int calls;
 
 	if (oc_team_force(team, oc_collective_name(r->m->collective), algorithm))
@@ -159,9 +159,9 @@ static double measure_one(struct rank *r, struct oc_team *team, const char *algo
 	if (last < 0)
 		return -1;
 	if (!r->rank)
-		r->board->calls = last * CALLS_MOST < SPAN_S  ? CALLS_MOST :
-				  last * CALLS_LEAST > SPAN_S ? CALLS_LEAST :
-								(unsigned int)(SPAN_S / last);
+		r->board->calls = last * CALLS_MOST < span_s  ? CALLS_MOST :
+				  last * CALLS_LEAST > span_s ? CALLS_LEAST :
+								(unsigned int)(span_s / last);
 	barrier(r);
 	calls = r->board->calls;
 	for (unsigned int i = 0; i < calls; i++) {

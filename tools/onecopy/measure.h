@@ -9,6 +9,7 @@ struct measure {
 	enum oc_collective collective;
 	uint32_t ranks;
 	size_t bytes;
+	double span_s; /* calls of each algorithm take about so long; 0: 0.2 */
 	unsigned int count;
 	const char *const *algorithms; /* [count] "knomial:4" */
 	double *seconds; /* [count]: median over calls of the slowest rank; negative: it failed */

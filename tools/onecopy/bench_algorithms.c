@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The algorithms of one collective against each other, and the model against them. */
+#include "bench.h"
+#include "bench/stats.h"
+#include "command.h"
+#include "measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds of calls for each algorithm, size and round. */
+#define SPAN_S 0.1
+#define SPAN_QUICK_S 0.02
+/* What the choice may cost more than the best and still count as good. */
+#define GOOD 1.10
+
+struct totals {
+	unsigned int good, cells, errors[2], chosen_errors;
+	double *error[2]; /* |predicted / measured - 1|: by plans, by closed form */
+	double *chosen_error;
+	double worst;
+	char worst_at[160];
+};
+
+static struct {
+	struct figure *figure[OC_COLLECTIVES];
+	enum oc_collective collective[OC_COLLECTIVES];
+	unsigned int count;
+} jobs;
+
+static const size_t no_bytes;
+
+static bool is_single_copy(void)
+{
+	const struct oc_mechanism_info *info;
+
+	for (unsigned int i = 0; (info = oc_inspect_mechanism(i)) != NULL; i++) {
+		if (info->works && strcmp(info->name, "shm") != 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_best(const struct oc_prediction *list, unsigned int i)
+{
+	for (unsigned int j = 0; j < i; j++) {
+		if (predict_same_name(list[j].algorithm, list[i].algorithm))
+			return false;
+	}
+	return true;
+}
+
+/* The best parameter of each algorithm is the algorithm; what is chosen beside it is its own. */
+static void want(const struct bench *bench, struct figure *figure, unsigned int x,
+		 const struct oc_predicted *predicted, const struct oc_prediction *list,
+		 unsigned int i)
+{
+	const struct oc_prediction *p = &list[i];
+	bool best = is_best(list, i), chosen = !strcmp(p->algorithm, predicted->chosen);
+	struct figure_cell *cell;
+	char series[64];
+
+	if (!best && !chosen && !bench->options.every_parameter)
+		return;
+	snprintf(series, sizeof(series), "%s", p->algorithm);
+	if (best && !bench->options.every_parameter)
+		series[strcspn(series, ":")] = '\0';
+	cell = figure_cell(figure, figure_series(figure, series), x);
+	snprintf(cell->label, sizeof(cell->label), "%s", p->algorithm);
+	cell->wanted = true;
+	cell->chosen = chosen;
+	if (p->virtual_s >= 0)
+		cell->plans = 1e6 * p->virtual_s;
+	if (p->closed)
+		cell->closed = 1e6 * p->total;
+}
+
+static void plan_size(struct bench *bench, enum oc_collective collective, struct figure *figure,
+		      unsigned int x)
+{
+	static struct oc_prediction list[OC_PREDICTIONS_MOST];
+	struct oc_predict_call call = { .profile = bench->options.profile,
+					.collective = collective,
+					.bytes = figure->x[x],
+					.ranks = bench->options.ranks,
+					.shm = !is_single_copy(),
+					.shared_cpus = bench->options.ranks > bench->cpus,
+					.virtual_time = (bench->options.what & BENCH_MODEL) != 0 };
+	struct oc_predicted predicted;
+
+	predict_call(&call, &predicted, list);
+	predict_model_text(&predicted, bench->model, sizeof(bench->model));
+	for (unsigned int i = 0; i < predicted.count; i++)
+		want(bench, figure, x, &predicted, list, i);
+}
+
+static void plan_collective(struct bench *bench, enum oc_collective collective)
+{
+	const struct size_list *sizes = &bench->options.sizes;
+	bool barrier = collective == OC_BARRIER;
+	struct figure *figure =
+		figure_new(bench, barrier ? &no_bytes : sizes->at, barrier ? 1 : sizes->count);
+	const char *name = oc_collective_name(collective);
+
+	snprintf(figure->name, sizeof(figure->name), "%s-%u", name, bench->options.ranks);
+	snprintf(figure->title, sizeof(figure->title), "Algorithms of %s on %u ranks", name,
+		 bench->options.ranks);
+	snprintf(figure->about, sizeof(figure->about),
+		 "Each round is the median over calls of the slowest rank's time; ranks begin at a "
+		 "barrier of our own; buffers are used again and written before each call. %s",
+		 bench->options.ranks > bench->cpus ?
+			 "The ranks share CPUs, so the scheduler is part of every number." :
+			 "Each rank has a CPU of its own.");
+	figure->unit = "us";
+	figure->log_y = figure->compared = true;
+	figure->measured = (bench->options.what & BENCH_ALGORITHMS) != 0;
+	figure->predicted = (bench->options.what & BENCH_MODEL) != 0;
+	jobs.figure[jobs.count] = figure;
+	jobs.collective[jobs.count++] = collective;
+	for (unsigned int x = 0; x < figure->x_count; x++)
+		plan_size(bench, collective, figure, x);
+	bench->steps += figure->x_count * bench->options.rounds;
+}
+
+void bench_algorithms_plan(struct bench *bench)
+{
+	for (unsigned int i = 0; i < bench->options.collective_count; i++)
+		plan_collective(bench, bench->options.collectives[i]);
+}
+
+/* One that fails takes the rest of its round with it; the next round goes on without it. */
+static void leave_out(struct figure *figure, struct figure_cell *cell, unsigned int x,
+		      const char *why)
+{
+	char at[32];
+
+	figure_x_text(figure, x, at, sizeof(at));
+	figure_note(figure, "%s at %s is left out: %s.", cell->label, at,
+		    *why ? why : "it refused the call");
+	cell->wanted = false;
+}
+
+static void measure_size(const struct bench *bench, enum oc_collective collective,
+			 struct figure *figure, unsigned int x, unsigned int round)
+{
+	struct figure_cell *cells[OC_PREDICTIONS_MOST];
+	const char *names[OC_PREDICTIONS_MOST];
+	double seconds[OC_PREDICTIONS_MOST];
+	struct measure m = { .collective = collective,
+			     .ranks = bench->options.ranks,
+			     .bytes = figure->x[x],
+			     .span_s = bench->options.quick ? SPAN_QUICK_S : SPAN_S,
+			     .algorithms = names,
+			     .seconds = seconds };
+	char error[256] = "";
+
+	/* Another one begins in each round, so that none is always the one behind the pause. */
+	for (unsigned int i = 0; i < figure->series_count; i++) {
+		struct figure_cell *cell =
+			figure_cell(figure, (i + round) % figure->series_count, x);
+
+		if (!cell->wanted || m.count == OC_PREDICTIONS_MOST)
+			continue;
+		cells[m.count] = cell;
+		names[m.count++] = cell->label;
+	}
+	if (!m.count)
+		return;
+	measure_run(&m, error, sizeof(error));
+	for (unsigned int i = 0; i < m.count; i++) {
+		if (seconds[i] < 0) {
+			leave_out(figure, cells[i], x, error);
+			return;
+		}
+		figure_add(figure, cells[i], 1e6 * seconds[i]);
+	}
+}
+
+int bench_algorithms_round(struct bench *bench, unsigned int round)
+{
+	for (unsigned int j = 0; j < jobs.count; j++) {
+		for (unsigned int x = 0; x < jobs.figure[j]->x_count; x++) {
+			char what[96], at[32];
+
+			figure_x_text(jobs.figure[j], x, at, sizeof(at));
+			snprintf(what, sizeof(what), "%s %s, round %u",
+				 oc_collective_name(jobs.collective[j]), at, round + 1);
+			bench_step(bench, what);
+			measure_size(bench, jobs.collective[j], jobs.figure[j], x, round);
+		}
+	}
+	return 0;
+}
+
+static void note_error(double *errors, unsigned int *count, double predicted, double measured)
+{
+	if (!isnan(predicted) && measured > 0)
+		errors[(*count)++] = fabs(predicted / measured - 1);
+}
+
+static void sum_up_size(struct figure *figure, unsigned int x, struct totals *t)
+{
+	double best = INFINITY, chosen = NAN;
+	const struct figure_cell *taken = NULL;
+
+	for (unsigned int s = 0; s < figure->series_count; s++) {
+		const struct figure_cell *cell = figure_cell(figure, s, x);
+
+		if (!cell->count)
+			continue;
+		best = fmin(best, cell->median);
+		note_error(t->error[0], &t->errors[0], cell->plans, cell->median);
+		note_error(t->error[1], &t->errors[1], cell->closed, cell->median);
+		if (cell->chosen) {
+			chosen = cell->median;
+			taken = cell;
+		}
+	}
+	if (!taken)
+		return;
+	note_error(t->chosen_error, &t->chosen_errors, taken->plans, taken->median);
+	t->cells++;
+	t->good += chosen <= GOOD * best;
+	if (chosen / best > t->worst) {
+		char at[32];
+
+		t->worst = chosen / best;
+		figure_x_text(figure, x, at, sizeof(at));
+		snprintf(t->worst_at, sizeof(t->worst_at), "%.90s, %s", figure->name, at);
+	}
+}
+
+static void say_errors(struct bench *bench, struct totals *t)
+{
+	if (!t->errors[0])
+		return;
+	snprintf(
+		bench->summary[1], sizeof(bench->summary[1]),
+		"Predicted against measured, |predicted / measured - 1| in the median: %.0f %% by "
+		"plans in virtual time (%u values), %.0f %% by closed form (%u); of what jobs take, "
+		"%.0f %% (%u).",
+		100 * stats_median(t->error[0], t->errors[0]), t->errors[0],
+		100 * stats_median(t->error[1], t->errors[1]), t->errors[1],
+		100 * stats_median(t->chosen_error, t->chosen_errors), t->chosen_errors);
+}
+
+void bench_algorithms_sum_up(struct bench *bench)
+{
+	struct totals t = { .worst = 0 };
+	size_t cells = 1;
+
+	for (unsigned int j = 0; j < jobs.count; j++)
+		cells += (size_t)jobs.figure[j]->series_count * jobs.figure[j]->x_count;
+	t.error[0] = calloc(3 * cells, sizeof(double));
+	if (!t.error[0])
+		return;
+	t.error[1] = t.error[0] + cells;
+	t.chosen_error = t.error[1] + cells;
+	for (unsigned int j = 0; j < jobs.count; j++) {
+		for (unsigned int x = 0; x < jobs.figure[j]->x_count; x++)
+			sum_up_size(jobs.figure[j], x, &t);
+	}
+	if (t.cells)
+		snprintf(
+			bench->summary[0], sizeof(bench->summary[0]),
+			"What jobs take is at most 10 %% slower than the fastest measured in %u of "
+			"%u cells; at worst %.2f times as slow (%s).",
+			t.good, t.cells, t.worst, t.worst_at);
+	say_errors(bench, &t);
+	free(t.error[0]);
+}

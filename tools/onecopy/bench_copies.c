@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single copies without a collective: mechanisms against each other, and how copiers of one process
+ * hold each other up. The experiments are those of src/tune.
+ */
+#include "bench.h"
+#include "command.h"
+#include "tune/measure.h"
+#include "tune/tune.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POINT_S 0.05
+#define POINT_QUICK_S 0.01
+#define KIB ((size_t)1 << 10)
+
+enum { KINDS = 4, SIZES_A_TURN = 8, COPIERS_MOST = 32, CONTENTION_SIZES = 4 };
+
+static const struct {
+	enum oci_measure_kind kind;
+	const char *name;
+} kinds[KINDS] = {
+	{ OCI_MEASURE_MEMCPY, "memcpy within a rank" },
+	{ OCI_MEASURE_MAP, "map: memcpy from shared memory" },
+	{ OCI_MEASURE_CMA, "cma: process_vm_readv" },
+	{ OCI_MEASURE_SHM, "shm: in and out of a slot, 2 ranks" },
+};
+
+static const size_t contention_sizes[CONTENTION_SIZES] = { 4 * KIB, 64 * KIB, 256 * KIB,
+							   1024 * KIB };
+
+static struct {
+	struct oci_tune_world world;
+	unsigned int cpus[CPU_SETSIZE];
+	struct figure *rates;
+	bool refused[KINDS];
+	struct figure *latency, *throughput, *gamma;
+	size_t copiers[COPIERS_MOST];
+	unsigned int copiers_count;
+	bool contention_refused;
+} copies;
+
+static void open_world(struct bench *bench, uint32_t most_ranks)
+{
+	cpu_set_t allowed;
+	unsigned int count = 0;
+	int error;
+
+	CPU_ZERO(&allowed);
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &allowed))
+			copies.cpus[count++] = cpu;
+	}
+	error = oci_tune_world_create(&copies.world, copies.cpus, count ? count : 1,
+				      bench->options.quick ? POINT_QUICK_S : POINT_S, most_ranks);
+	if (error) {
+		command_say("the measuring ranks have no memory to share: %s", strerror(-error));
+		exit(1);
+	}
+}
+
+static struct figure *new_figure(struct bench *bench, const char *name, const char *title,
+				 const char *unit, const char *about)
+{
+	struct figure *figure = figure_new(bench, copies.copiers, copies.copiers_count);
+
+	snprintf(figure->name, sizeof(figure->name), "%s", name);
+	snprintf(figure->title, sizeof(figure->title), "%s", title);
+	snprintf(figure->about, sizeof(figure->about), "%s", about);
+	figure->unit = unit;
+	figure->x_name = "copiers";
+	figure->x_is_bytes = false;
+	return figure;
+}
+
+static void plan_mechanisms(struct bench *bench)
+{
+	copies.rates = new_figure(
+		bench, "mechanisms", "Mechanisms: rate of a copy from another process", "GB/s",
+		"One copier; the source has just been written by its owner, targets rotate through "
+		"more than the private caches hold. The time of a copy with its start and locks.");
+	copies.rates->x = bench->options.sizes.at;
+	copies.rates->x_count = bench->options.sizes.count;
+	copies.rates->x_name = "bytes";
+	copies.rates->x_is_bytes = true;
+	copies.rates->more_is_better = copies.rates->compared = true;
+	bench->steps += KINDS * bench->options.rounds;
+}
+
+/* All numbers up to 8, then about every 1.4th. */
+static void choose_copiers(uint32_t most)
+{
+	for (uint32_t c = 1; copies.copiers_count < COPIERS_MOST;) {
+		copies.copiers[copies.copiers_count++] = c;
+		if (c == most)
+			return;
+		c += c < 8 ? 1 : c * 2 / 5;
+		if (c > most)
+			c = most;
+	}
+}
+
+static void plan_contention(struct bench *bench, uint32_t most)
+{
+	choose_copiers(most);
+	copies.latency = new_figure(
+		bench, "contention-latency", "Copiers at a time: time of a copy", "us",
+		"Single copies (cma), all begin together. 'one': all read other parts of one "
+		"process's memory; 'each': each reads from another process.");
+	copies.latency->log_y = true;
+	copies.throughput = new_figure(
+		bench, "contention-throughput",
+		"Copiers of one process: throughput against that of one copier", "times",
+		"Bytes that all copiers move in a second, over those of a single copier in the same "
+		"round.");
+	copies.throughput->more_is_better = true;
+	copies.gamma = new_figure(
+		bench, "contention-gamma", "Copiers of one process: what a page lock costs",
+		"gamma",
+		"1 + (time with one owner - time with an owner each) / (lock time of the pages alone, "
+		"by this machine's model). 1: the copiers do not hold each other up.");
+	for (unsigned int i = 0; i < copies.copiers_count; i++)
+		bench->steps += CONTENTION_SIZES * bench->options.rounds;
+	if (most < bench->options.ranks)
+		figure_note(copies.latency,
+			    "Up to %u copiers, not %u: those that share a CPU do not contend.",
+			    most, bench->options.ranks);
+	if (most == 1)
+		figure_note(copies.latency, "There is one CPU: nothing can contend.");
+}
+
+void bench_copies_plan(struct bench *bench)
+{
+	uint32_t most = bench->options.ranks < bench->cpus ? bench->options.ranks : bench->cpus;
+
+	open_world(bench, most + 2);
+	if (bench->options.what & BENCH_MECHANISMS)
+		plan_mechanisms(bench);
+	if (bench->options.what & BENCH_CONTENTION)
+		plan_contention(bench, most);
+}
+
+static void measure_kind(struct bench *bench, unsigned int kind)
+{
+	struct figure *figure = copies.rates;
+	unsigned int series = figure_series(figure, kinds[kind].name);
+
+	for (unsigned int first = 0; first < figure->x_count; first += SIZES_A_TURN) {
+		struct oci_measure_sizes sizes = { .count = 0 };
+		struct oci_tune_point point[SIZES_A_TURN];
+		char why[256] = "";
+
+		while (sizes.count < SIZES_A_TURN && first + sizes.count < figure->x_count) {
+			sizes.bytes[sizes.count] = figure->x[first + sizes.count];
+			sizes.count++;
+		}
+		if (oci_measure_copies(&copies.world, kinds[kind].kind, &sizes, point, why,
+				       sizeof(why))) {
+			copies.refused[kind] = true;
+			figure_note(figure, "%s is left out: %s.", kinds[kind].name, why);
+			return;
+		}
+		for (unsigned int i = 0; i < sizes.count; i++)
+			figure_add(figure, figure_cell(figure, series, first + i),
+				   1e-9 * (double)sizes.bytes[i] / point[i].value);
+	}
+	(void)bench;
+}
+
+/* Seconds of a copy; NaN, and no more contention, when it cannot be measured. */
+static double contention_s(uint32_t copiers, size_t bytes, bool spread)
+{
+	struct oci_tune_point point;
+	char why[256] = "";
+
+	if (copies.contention_refused)
+		return NAN;
+	if (!oci_measure_contention(&copies.world, copiers, bytes, spread, &point, why,
+				    sizeof(why)))
+		return point.value;
+	copies.contention_refused = true;
+	figure_note(copies.latency, "Contention was not measured: %s.", why);
+	return NAN;
+}
+
+static void add_contention(size_t bytes, unsigned int x, double one, double each, double single)
+{
+	double copiers = (double)copies.copiers[x];
+	double lock = oci_model_lock_s(oci_model_current(NULL), OCI_MODEL_CMA, bytes, 1);
+	char size[32], name[64];
+
+	predict_bytes_text(bytes, size, sizeof(size));
+	snprintf(name, sizeof(name), "%s, one", size);
+	figure_add(copies.latency,
+		   figure_cell(copies.latency, figure_series(copies.latency, name), x), 1e6 * one);
+	figure_add(copies.throughput,
+		   figure_cell(copies.throughput, figure_series(copies.throughput, size), x),
+		   copiers * single / one);
+	if (copies.copiers[x] < 2)
+		return;
+	snprintf(name, sizeof(name), "%s, each", size);
+	figure_add(copies.latency,
+		   figure_cell(copies.latency, figure_series(copies.latency, name), x), 1e6 * each);
+	if (lock > 0)
+		figure_add(copies.gamma,
+			   figure_cell(copies.gamma, figure_series(copies.gamma, size), x),
+			   1 + (one - each) / lock);
+}
+
+static void measure_contention(struct bench *bench, size_t bytes)
+{
+	double single = NAN;
+
+	for (unsigned int x = 0; x < copies.copiers_count; x++) {
+		uint32_t copiers = (uint32_t)copies.copiers[x];
+		double one, each = NAN;
+		char what[96], size[32];
+
+		predict_bytes_text(bytes, size, sizeof(size));
+		snprintf(what, sizeof(what), "contention: %u copiers, %s", copiers, size);
+		bench_step(bench, what);
+		one = contention_s(copiers, bytes, false);
+		if (copiers > 1)
+			each = contention_s(copiers, bytes, true);
+		else
+			single = one;
+		if (copies.contention_refused)
+			return;
+		add_contention(bytes, x, one, each, single);
+	}
+}
+
+int bench_copies_round(struct bench *bench, unsigned int round)
+{
+	for (unsigned int i = 0; copies.rates && i < KINDS; i++) {
+		unsigned int kind = (i + round) % KINDS;
+
+		bench_step(bench, kinds[kind].name);
+		if (!copies.refused[kind])
+			measure_kind(bench, kind);
+	}
+	for (unsigned int i = 0; copies.latency && i < CONTENTION_SIZES; i++)
+		measure_contention(bench, contention_sizes[(i + round) % CONTENTION_SIZES]);
+	return 0;
+}
+
+void bench_copies_end(struct bench *bench)
+{
+	(void)bench;
+	if (copies.world.shared)
+		oci_tune_world_destroy(&copies.world);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* onecopy bench: algorithms, mechanisms, contention and the model, measured on this machine. */
+#include "bench.h"
+#include "command.h"
+#include "measure.h"
+#include "names.h"
+#include "tune/tune.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT };
+
+static const struct {
+	const char *word;
+	enum bench_what what;
+} words[] = {
+	{ "algorithms", BENCH_ALGORITHMS },
+	{ "mechanisms", BENCH_MECHANISMS },
+	{ "contention", BENCH_CONTENTION },
+	{ "model", BENCH_MODEL },
+};
+
+enum { WORDS = sizeof(words) / sizeof(words[0]) };
+
+/* What Figures 7 to 11 of paper 002 compare. */
+static const enum oc_collective usual[] = { OC_BCAST, OC_SCATTER, OC_GATHER, OC_ALLGATHER,
+					    OC_ALLTOALL };
+
+static unsigned int parse_rounds(const char *text)
+{
+	char *end;
+	unsigned long rounds;
+
+	errno = 0;
+	rounds = strtoul(text, &end, 10);
+	if (errno || *end || *text < '0' || *text > '9' || rounds < 1 || rounds > ROUNDS_MOST)
+		command_usage("'%s' is not a number of rounds; valid: 1 to %d", text, ROUNDS_MOST);
+	return (unsigned int)rounds;
+}
+
+static unsigned int parse_word(const char *text)
+{
+	struct word_list valid = { "" };
+
+	for (int i = 0; i < WORDS; i++) {
+		if (!strcmp(text, words[i].word))
+			return words[i].what;
+		word_list_add(&valid, words[i].word);
+	}
+	command_usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
+		      "all of them",
+		      text, valid.text);
+}
+
+static void add_collective(struct bench_options *options, const char *name)
+{
+	enum oc_collective collective;
+
+	if (!(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
+		command_usage("'%s': only 'algorithms' and 'model' take collectives", name);
+	collective = name_collective(name);
+	if (!measure_can(collective))
+		command_usage(
+			"%s cannot be measured, as its blocks have sizes of their own; valid: "
+			"the collectives of equal blocks",
+			name);
+	for (unsigned int i = 0; i < options->collective_count; i++) {
+		if (options->collectives[i] == collective)
+			return;
+	}
+	options->collectives[options->collective_count++] = collective;
+}
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+	struct bench_options *options = state->input;
+
+	switch (key) {
+	case 'n':
+		options->ranks = predict_ranks(arg);
+		return 0;
+	case 'b':
+		predict_sizes("--bytes", arg, &options->sizes);
+		return 0;
+	case 'j':
+		options->json = arg;
+		return 0;
+	case 'p':
+		options->profile = predict_profile(arg);
+		return 0;
+	case KEY_OUT:
+		options->out = arg;
+		return 0;
+	case KEY_ROUNDS:
+		options->rounds = parse_rounds(arg);
+		return 0;
+	case KEY_QUICK:
+		options->quick = true;
+		return 0;
+	case KEY_ALL:
+		options->every_parameter = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->what)
+			add_collective(options, arg);
+		else
+			options->what = parse_word(arg);
+		return 0;
+	default:
+		return command_parse_key(key, arg, state);
+	}
+}
+
+static const struct argp_option bench_argp_options[] = {
+	{ "ranks", 'n', "N", 0, "Ranks, and most copiers (default: the CPUs, at least 2)", 0 },
+	{ "bytes", 'b', "LIST", 0, "Sizes of a block (default 4K,16K,64K,256K,1M,4M)", 0 },
+	{ "rounds", KEY_ROUNDS, "N", 0, "Rounds (default 7)", 0 },
+	{ "quick", KEY_QUICK, NULL, 0, "A look: 3 rounds of 64K and 1M, each shorter", 0 },
+	{ "all", KEY_ALL, NULL, 0,
+	  "Each parameter of an algorithm, not its best by the model alone", 0 },
+	{ "profile", 'p', "NAME|FILE", 0,
+	  "The model that is held against the measurement; default: what jobs go by here", 0 },
+	{ "json", 'j', "FILE", 0, "Write the results as JSON, every round's too (-: only that)",
+	  0 },
+	{ "out", KEY_OUT, "DIR", 0, "Write index.html, plots (SVG, PNG), table.txt, results.json",
+	  0 },
+	COMMAND_HELP_OPTION,
+	{ 0 }
+};
+
+const struct argp bench_argp = {
+	.options = bench_argp_options,
+	.parser = parse_key,
+	.args_doc = "[algorithms|mechanisms|contention|model [COLLECTIVE...]]",
+	.doc = "Measures, on this machine and without an MPI: the algorithms of a collective against "
+	       "each other; mechanisms against each other; how copiers of one process hold each other "
+	       "up; the model against the measurement. Without a word: all of them. Collectives: "
+	       "bcast, scatter, gather, allgather and alltoall unless others are named. Run it on an "
+	       "idle machine.\vExit status: 0; 1 if something could not be measured, written or "
+	       "drawn; 2 if the options are wrong.",
+};
+
+static bool is_reduction(enum oc_collective collective)
+{
+	return collective == OC_REDUCE || collective == OC_ALLREDUCE || collective == OC_SCAN ||
+	       collective == OC_EXSCAN || collective == OC_REDUCE_SCATTER_BLOCK;
+}
+
+/* A measurement sums doubles. */
+static void check_sizes(const struct bench_options *options)
+{
+	for (unsigned int c = 0; c < options->collective_count; c++) {
+		for (unsigned int s = 0; s < options->sizes.count; s++) {
+			if (is_reduction(options->collectives[c]) && options->sizes.at[s] % 8)
+				command_usage("--bytes %zu is no number of doubles, which %s sums; "
+					      "valid: multiples of 8",
+					      options->sizes.at[s],
+					      oc_collective_name(options->collectives[c]));
+		}
+	}
+	for (unsigned int s = 0; s < options->sizes.count; s++) {
+		if (!options->sizes.at[s])
+			command_usage("--bytes 0: there is nothing to move; valid: 1 and more");
+	}
+}
+
+static void fill_defaults(struct bench *bench)
+{
+	struct bench_options *options = &bench->options;
+
+	bench->cpus = oci_tune_cpus();
+	if (!options->what)
+		options->what = BENCH_ALL;
+	if (!options->rounds)
+		options->rounds = options->quick ? 3 : 7;
+	if (!options->sizes.count)
+		predict_sizes("--bytes", options->quick ? "64K,1M" : "4K,16K,64K,256K,1M,4M",
+			      &options->sizes);
+	if (!options->ranks)
+		options->ranks = bench->cpus > 2 ? bench->cpus : 2;
+	if (!options->collective_count) {
+		memcpy(options->collectives, usual, sizeof(usual));
+		options->collective_count = sizeof(usual) / sizeof(usual[0]);
+	}
+	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
+		command_usage(
+			"--ranks 1: a collective of one rank moves nothing; valid: 2 and more");
+	check_sizes(options);
+}
+
+static void describe(struct bench *bench, int argc, char **argv)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+	size_t length = 0;
+
+	for (int i = 0; i < argc && length < sizeof(bench->command); i++)
+		length += (size_t)snprintf(bench->command + length, sizeof(bench->command) - length,
+					   "%s%s", i ? " " : "", argv[i]);
+	gmtime_r(&now, &utc);
+	strftime(bench->date, sizeof(bench->date), "%Y-%m-%d %H:%M UTC", &utc);
+	oci_machine_self(&bench->machine);
+}
+
+/* Minutes of measuring are not to be lost to a place that cannot be written. */
+static int check_places(const struct bench_options *options)
+{
+	char probe[PATH_MAX];
+	FILE *file;
+
+	if (options->out) {
+		if (mkdir(options->out, 0777) && errno != EEXIST) {
+			command_say("%s cannot be made: %s", options->out, strerror(errno));
+			return 1;
+		}
+		snprintf(probe, sizeof(probe), "%s/index.html", options->out);
+	} else if (options->json && strcmp(options->json, "-") != 0) {
+		snprintf(probe, sizeof(probe), "%s", options->json);
+	} else {
+		return 0;
+	}
+	file = fopen(probe, "a");
+	if (!file) {
+		command_say("%s cannot be written: %s", probe, strerror(errno));
+		return 1;
+	}
+	fclose(file);
+	return 0;
+}
+
+void bench_step(struct bench *bench, const char *what)
+{
+	progress_show(&bench->progress, what, (double)bench->step++ / (double)bench->steps);
+}
+
+static int run(struct bench *bench)
+{
+	bool collectives = bench->options.what & (BENCH_ALGORITHMS | BENCH_MODEL);
+	bool plain = bench->options.what & (BENCH_MECHANISMS | BENCH_CONTENTION);
+	int failed = 0;
+
+	if (collectives)
+		bench_algorithms_plan(bench);
+	if (plain)
+		bench_copies_plan(bench);
+	for (unsigned int round = 0; round < bench->options.rounds && !failed; round++) {
+		if (collectives)
+			failed = bench_algorithms_round(bench, round);
+		if (plain && !failed)
+			failed = bench_copies_round(bench, round);
+	}
+	progress_end(&bench->progress);
+	bench_copies_end(bench);
+	for (unsigned int f = 0; f < bench->figure_count; f++)
+		figure_finish(bench->figures[f]);
+	bench_algorithms_sum_up(bench);
+	return failed;
+}
+
+static int write_folder(const struct bench *bench)
+{
+	char path[PATH_MAX];
+	int unplotted = bench_plot(bench), failed = bench_write_page(bench, !unplotted);
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/results.json", bench->options.out);
+	failed |= bench_write_json(bench, path);
+	snprintf(path, sizeof(path), "%s/table.txt", bench->options.out);
+	out = fopen(path, "w");
+	if (out)
+		bench_print(bench, out);
+	if (!out || fclose(out)) {
+		command_say("%s cannot be written: %s", path, strerror(errno));
+		failed = 1;
+	}
+	if (!failed)
+		command_say("all of it, with %s: %s/index.html",
+			    unplotted ? "no plots" : "the plots", bench->options.out);
+	return failed | unplotted;
+}
+
+int bench_main(int argc, char **argv)
+{
+	static struct bench bench;
+	int failed;
+
+	progress_begin(&bench.progress);
+	command_parse(&bench_argp, argc, argv, &bench.options);
+	fill_defaults(&bench);
+	describe(&bench, argc, argv);
+	if (check_places(&bench.options))
+		return 1;
+	failed = run(&bench);
+	if (!bench.options.json || strcmp(bench.options.json, "-") != 0)
+		bench_print(&bench, stdout);
+	if (bench.options.json)
+		failed |= bench_write_json(&bench, bench.options.json);
+	if (bench.options.out)
+		failed |= write_folder(&bench);
+	for (unsigned int f = 0; f < bench.figure_count; f++) {
+		failed |= bench.figures[f]->note_count && !bench.figures[f]->series_count;
+		figure_free(bench.figures[f]);
+	}
+	if (fflush(stdout) || ferror(stdout)) {
+		command_say("standard output: %s", strerror(errno));
+		return 1;
+	}
+	return failed;
+}
