@@ -88,6 +88,10 @@ static inline __attribute__((always_inline)) bool oci_ompi_quick(
 	case OC_ALLREDUCE:
 	case OC_SCAN:
 		return oci_ompi_quick_reduction(c, true, c->scount, engine, reduction);
+	case OC_EXSCAN: /* rank 0 gets nothing and may have no buffer */
+		return oci_ompi_quick_reduction(c,
+						ompi_comm_rank(comm) > 0 || c->sbuf == MPI_IN_PLACE,
+						c->scount, engine, reduction);
 	case OC_REDUCE_SCATTER_BLOCK:
 		return oci_ompi_quick_reduction(c, true, c->rcount, engine, reduction);
 	default:

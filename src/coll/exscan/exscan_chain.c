@@ -7,7 +7,8 @@
  * the prefix with its own operand.
  * Cost: (p - 3 + n / S) (2 alpha + 2 S beta + 2 l S / s + S reduced), S = bytes of a piece.
  *
- * The result of rank 1 is the operand of rank 0. Rank 0 has no result: its RECV is not touched.
+ * The result of rank 1 is the operand of rank 0. Rank 0 has no result: its RECV is not touched. Of
+ * two ranks both copy, as in a cooperative Bcast: alpha + (n beta + l gamma(2) ceil(n / s)) / 2.
  */
 #include "coll/build.h"
 #include "coll/cost.h"
@@ -27,11 +28,31 @@ static void build_piece(struct oci_builder *b, uint32_t v)
 	oci_build_reduce(b, temp, result);
 }
 
+static void build_pair(struct oci_builder *b, uint32_t v)
+{
+	struct oci_range operand = oci_block(OCI_BUF_SEND, 0);
+	struct oci_range result = oci_block(OCI_BUF_RECV, 0);
+
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	if (v == 0) {
+		oci_build_help(b, OCI_SHARE_PULL, operand, false, 1, 1, result);
+		oci_build_wait_ack(b, 1, 1, 1, 0);
+		return;
+	}
+	oci_build_wait_post(b, 0, 1, 1, 0);
+	oci_build_share(b, OCI_SHARE_PULL, result, 0, operand);
+	oci_build_signal(b, 1, 0);
+}
+
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	bool last = key->v + 1 == key->size;
 
+	if (key->size == 2) {
+		build_pair(b, key->v);
+		return;
+	}
 	oci_build_segment(b, OCI_CHAIN_BYTES);
 	if (!last)
 		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
@@ -54,11 +75,17 @@ static void cost(struct oci_costing *c)
 	uint32_t p = c->shape->size;
 	double pieces = oci_cost_pieces(n, OCI_CHAIN_BYTES), fill = p > 3 ? p - 3 : 0;
 
+	if (p == 2) {
+		oci_cost_flags(c, 3);
+		oci_cost_shared(c, 1, n);
+		oci_cost_ops(c, 6);
+		return;
+	}
 	/* While the pipeline fills, the operand comes before the result is there; then both are
-	 * copied one after the other. Rank 1 takes the operand alone. */
+	 * copied one after the other. */
 	oci_cost_flags(c, pieces + fill + 1);
-	oci_cost_copies(c, fill + (p > 2 ? 2 * pieces : pieces), piece, 1);
-	oci_cost_reduce(c, p > 2 ? pieces + fill : 0, piece, piece);
+	oci_cost_copies(c, fill + 2 * pieces, piece, 1);
+	oci_cost_reduce(c, pieces + fill, piece, piece);
 	oci_cost_ops(c, 6 * (pieces + fill));
 }
 
