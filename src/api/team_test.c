@@ -389,9 +389,40 @@ static void the_common_ancestor_of_siblings_is_their_parent(void **state)
 		kill(children[i], SIGKILL);
 }
 
+/* Ranks with different tuning files would choose differently: no team, and all are told why. */
+static void ranks_that_go_by_different_models_form_no_team(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_team *teams[2];
+	int result[2] = { 0, 0 };
+
+	(void)state;
+	for (uint32_t r = 0; r < 2; r++) {
+		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
+
+		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
+	}
+	assert_int_equal(teams[0]->team.model_hash, teams[1]->team.model_hash);
+	teams[1]->team.model_hash++;
+	for (int turn = 0; turn < 100 && !(result[0] && result[1]); turn++) {
+		for (uint32_t r = 0; r < 2; r++) {
+			if (!result[r])
+				result[r] = oc_team_progress(teams[r]);
+		}
+	}
+	for (uint32_t r = 0; r < 2; r++) {
+		assert_int_equal(result[r], -EPROTO);
+		assert_non_null(strstr(oc_team_error(teams[r]),
+				       "rank 1 goes by another cost model than rank 0"));
+		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	}
+	oct_board_destroy(board);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranks_that_go_by_different_models_form_no_team),
 		cmocka_unit_test(a_dead_rank_is_named_by_all_survivors),
 		cmocka_unit_test(mismatched_roots_are_an_error_not_a_hang),
 		cmocka_unit_test(algorithm_that_cannot_run_on_so_many_ranks_is_refused),

@@ -197,6 +197,27 @@ static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
 	assert_int_equal(decided, OCI_BY_MODEL);
 }
 
+static void every_algorithm_with_a_closed_form_is_a_candidate(void **state)
+{
+	static struct oci_candidate list[OCI_CANDIDATES_MOST];
+	const struct oci_algorithm *a;
+
+	(void)state;
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+		struct oci_shape shape = shape_of(c, 1024, 65536);
+		unsigned int count = oci_candidates(&shape, &model, list);
+
+		for (uint8_t i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
+			bool found = false;
+
+			for (unsigned int j = 0; j < count; j++)
+				found |= list[j].choice.algorithm == i;
+			assert_int_equal(found, a->cost && (!a->fits ||
+							    a->fits(&shape, a->parameter_default)));
+		}
+	}
+}
+
 static void what_was_asked_before_changes_nothing(void **state)
 {
 	struct oci_choices kept = { 0 };
@@ -304,6 +325,7 @@ int main(void)
 				       without_terms),
 		cmocka_unit_test_setup(cells_of_the_file_overrule_the_model_and_are_overruled,
 				       dictated),
+		cmocka_unit_test_setup(every_algorithm_with_a_closed_form_is_a_candidate, dictated),
 		cmocka_unit_test_setup(what_was_asked_before_changes_nothing, dictated),
 		cmocka_unit_test(cells_are_checked_by_the_names_that_exist),
 		cmocka_unit_test_setup(a_forced_algorithm_is_taken_where_it_fits, dictated),
