@@ -14,11 +14,8 @@
 #include "opal/runtime/opal.h"
 #include "opal/runtime/opal_progress.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int oci_ompi_priority = 90;
 
@@ -31,51 +28,6 @@ static opal_mutex_t drive_lock = OPAL_MUTEX_STATIC_INIT;
  * opal_progress() called: neither may enter the other again.
  */
 static _Thread_local bool entered __attribute__((tls_model("initial-exec")));
-
-/* One write(2) a line, like the engine's: ranks share a terminal. */
-static void say(const char *kind, const char *format, va_list arguments)
-{
-	char line[512];
-	char host[64] = "?";
-	size_t used;
-	int written;
-
-	gethostname(host, sizeof(host) - 1);
-	used = (size_t)snprintf(line, sizeof(line), "onecopy: [%s:%d] %s: ", host, (int)getpid(),
-				kind);
-	written = vsnprintf(line + used, sizeof(line) - used, format, arguments);
-	if (written > 0)
-		used += (size_t)written;
-	if (used > sizeof(line) - 1)
-		used = sizeof(line) - 1;
-	line[used++] = '\n';
-	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* a closed stderr is not ours to report */
-}
-
-void oci_ompi_info(const char *format, ...)
-{
-	const char *level = getenv("ONECOPY_LOG");
-	va_list arguments;
-
-	if (!level || (strcmp(level, "info") && strcmp(level, "debug")))
-		return;
-	va_start(arguments, format);
-	say("info", format, arguments);
-	va_end(arguments);
-}
-
-void oci_ompi_warn(const char *format, ...)
-{
-	const char *level = getenv("ONECOPY_LOG");
-	va_list arguments;
-
-	if (level && !strcmp(level, "error"))
-		return;
-	va_start(arguments, format);
-	say("warning", format, arguments);
-	va_end(arguments);
-}
 
 /* The MPI's progress while a collective of ours waits. */
 static void drive_mpi(void)
@@ -148,7 +100,7 @@ static bool version_fits(void)
 	    major == OMPI_MAJOR_VERSION && minor == OMPI_MINOR_VERSION)
 		return true;
 	if (speaks())
-		oci_ompi_warn(
+		oci_mpi_warn(
 			"this component was built for Open MPI %d.%d, but Open MPI %s is "
 			"running: all collectives stay with the MPI; build onecopy against the "
 			"Open MPI that runs",
@@ -179,11 +131,11 @@ static bool layout_fits(void)
 	if (type->super.size == sizeof(double) && !strcmp(type->name, "MPI_DOUBLE"))
 		return true;
 	if (speaks())
-		oci_ompi_warn("the running Open MPI %s lays out its objects otherwise than the "
-			      "headers that this component was built with (a debug build?): all "
-			      "collectives stay with the MPI; build onecopy against the Open MPI "
-			      "that runs",
-			      opal_version_string);
+		oci_mpi_warn("the running Open MPI %s lays out its objects otherwise than the "
+			     "headers that this component was built with (a debug build?): all "
+			     "collectives stay with the MPI; build onecopy against the Open MPI "
+			     "that runs",
+			     opal_version_string);
 	return false;
 }
 

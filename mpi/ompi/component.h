@@ -32,6 +32,7 @@
 #include <stddef.h>
 
 #include "common/operation.h"
+#include "common/say.h"
 
 #if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
 #error "this component is written for the internal interfaces of Open MPI 4.1"
@@ -82,10 +83,6 @@ typedef struct ompi_datatype_t oci_ompi_type;
 
 /* component.c */
 extern int oci_ompi_priority;
-/* One line on standard error at ONECOPY_LOG=info or debug. */
-void oci_ompi_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* One line on standard error, whatever the level but error. */
-void oci_ompi_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Lets the MPI drive the engine and the engine drive the MPI; from the first served communicator.
  */
 void oci_ompi_progress_start(void);

@@ -79,8 +79,8 @@ static void force(struct oci_ompi_module *self, oci_ompi_comm *comm, int i, cons
 	}
 	/* All ranks have the same words; the first one speaks. */
 	if (oc_team_force(self->team, keys[i].name, words) && ompi_comm_rank(comm) == 0)
-		oci_ompi_warn("info key %s=%s of communicator %s is ignored: %s", keys[i].key,
-			      words, comm->c_name, oc_team_error(self->team));
+		oci_mpi_warn("info key %s=%s of communicator %s is ignored: %s", keys[i].key, words,
+			     comm->c_name, oc_team_error(self->team));
 }
 
 void oci_ompi_forced_apply(struct oci_ompi_module *self, oci_ompi_comm *comm)

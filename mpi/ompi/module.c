@@ -111,8 +111,8 @@ static void module_destruct(struct oci_ompi_module *self)
 {
 	oci_ompi_channel_forget(self);
 	if (self->team && oci_ompi_bootstrap_team_destroy(self->team) == -EBUSY)
-		oci_ompi_info("a communicator was freed with an operation outstanding: its team's "
-			      "memory stays until the process ends");
+		oci_mpi_info("a communicator was freed with an operation outstanding: its team's "
+			     "memory stays until the process ends");
 	oci_ompi_forced_forget(self);
 #define RELEASE(name)                            \
 	if (self->previous.coll_##name##_module) \
@@ -129,7 +129,7 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 	struct oci_ompi_module *self;
 
 	if (reason) {
-		oci_ompi_info("communicator %s stays with the MPI: %s", comm->c_name, reason);
+		oci_mpi_info("communicator %s stays with the MPI: %s", comm->c_name, reason);
 		return NULL;
 	}
 	self = OBJ_NEW(oci_ompi_module);
@@ -155,8 +155,8 @@ static int create_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 	if (!error)
 		error = oc_team_create(&team, &bootstrap);
 	if (error) {
-		oci_ompi_info("communicator %s stays with the MPI: no memory for a team",
-			      comm->c_name);
+		oci_mpi_info("communicator %s stays with the MPI: no memory for a team",
+			     comm->c_name);
 		self->refused = true;
 		oci_ompi_bootstrap_abstain(self, comm);
 		return OC_HAND_BACK;

@@ -296,7 +296,7 @@ static struct oci_pmpi_comm *create(MPI_Comm comm)
 		int length;
 
 		PMPI(Comm_get_name)(comm, name, &length);
-		oci_pmpi_info("communicator %s stays with the MPI: %s", name, state->reason);
+		oci_mpi_info("communicator %s stays with the MPI: %s", name, state->reason);
 	}
 	return state;
 }
@@ -352,7 +352,7 @@ struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
 	team = oci_pmpi_team_create(state);
 	if (!team) {
 		state->refused = true;
-		oci_pmpi_info("a communicator stays with the MPI: no memory for a team");
+		oci_mpi_info("a communicator stays with the MPI: no memory for a team");
 		return NULL;
 	}
 	state->team = team;

@@ -40,8 +40,8 @@ static void force(struct oci_pmpi_comm *state, int i)
 {
 	/* All ranks have the same words; the first one speaks. */
 	if (oc_team_force(state->team, names[i], state->forced[i]) && state->rank == 0)
-		oci_pmpi_warn("info key onecopy_%s=%s of a communicator is ignored: %s", key_of(i),
-			      state->forced[i], oc_team_error(state->team));
+		oci_mpi_warn("info key onecopy_%s=%s of a communicator is ignored: %s", key_of(i),
+			     state->forced[i], oc_team_error(state->team));
 }
 
 void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info)

@@ -8,12 +8,10 @@
  */
 #include "pmpi.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct oci_pmpi_job oci_pmpi_job = { .world = MPI_COMM_NULL, .self = MPI_COMM_NULL };
 
@@ -24,51 +22,6 @@ struct presence {
 	char version[16];
 	uint32_t on;
 };
-
-/* One write(2) a line, like the engine's: ranks share a terminal. */
-static void say(const char *kind, const char *format, va_list arguments)
-{
-	char line[1024];
-	char host[64] = "?";
-	size_t used;
-	int written;
-
-	gethostname(host, sizeof(host) - 1);
-	used = (size_t)snprintf(line, sizeof(line), "onecopy: [%s:%d] %s: ", host, (int)getpid(),
-				kind);
-	written = vsnprintf(line + used, sizeof(line) - used, format, arguments);
-	if (written > 0)
-		used += (size_t)written;
-	if (used > sizeof(line) - 1)
-		used = sizeof(line) - 1;
-	line[used++] = '\n';
-	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* a closed stderr is not ours to report */
-}
-
-void oci_pmpi_info(const char *format, ...)
-{
-	const char *level = getenv("ONECOPY_LOG");
-	va_list arguments;
-
-	if (!level || (strcmp(level, "info") && strcmp(level, "debug")))
-		return;
-	va_start(arguments, format);
-	say("info", format, arguments);
-	va_end(arguments);
-}
-
-void oci_pmpi_warn(const char *format, ...)
-{
-	const char *level = getenv("ONECOPY_LOG");
-	va_list arguments;
-
-	if (level && !strcmp(level, "error"))
-		return;
-	va_start(arguments, format);
-	say("warning", format, arguments);
-	va_end(arguments);
-}
 
 /* The values are those of the option table. */
 static bool switched_off(void)
@@ -180,9 +133,9 @@ static int begin(void)
 	if (error)
 		return error;
 	if (!job->together && job->rank == 0)
-		oci_pmpi_info("the processes of this job are not all on one node, or onecopy is "
-			      "switched off in some: nonblocking and persistent collectives stay "
-			      "with the MPI");
+		oci_mpi_info("the processes of this job are not all on one node, or onecopy is "
+			     "switched off in some: nonblocking and persistent collectives stay "
+			     "with the MPI");
 	oc_set_progress(oci_pmpi_drive_from_engine);
 	if (job->threads && job->together)
 		oci_pmpi_attend(1);

@@ -36,6 +36,7 @@
 #include "real.h"
 
 #include "common/operation.h"
+#include "common/say.h"
 
 #include <onecopy/onecopy.h>
 #include <pthread.h>
@@ -74,10 +75,6 @@ struct oci_pmpi_job {
 	int tags; /* MPI_TAG_UB + 1 */
 };
 extern struct oci_pmpi_job oci_pmpi_job;
-
-/* One line on standard error, at ONECOPY_LOG=info or debug; whatever the level but error. */
-void oci_pmpi_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void oci_pmpi_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- comm.c -----------------------------------------------------------------------------------
  */

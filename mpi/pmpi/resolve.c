@@ -109,10 +109,10 @@ static void refuse(const char *why, const char *version)
 	const char *rank = getenv("PMI_RANK");
 
 	if (!rank || !strcmp(rank, "0"))
-		oci_pmpi_warn("libonecopy-pmpi.so was built for MPICH %s, but %s (%.*s): all "
-			      "collectives stay with the MPI; build onecopy against the MPI that "
-			      "runs",
-			      MPICH_VERSION, why, (int)strcspn(version, "\n"), version);
+		oci_mpi_warn("libonecopy-pmpi.so was built for MPICH %s, but %s (%.*s): all "
+			     "collectives stay with the MPI; build onecopy against the MPI that "
+			     "runs",
+			     MPICH_VERSION, why, (int)strcspn(version, "\n"), version);
 }
 
 /* An MPICH that we are not built for deserves a word; any other MPI does not. */
@@ -164,8 +164,8 @@ static int note_inside(struct dl_phdr_info *info, size_t bytes, void *context)
 
 static int no_mpi(void)
 {
-	oci_pmpi_warn("a function of MPI was called, but no MPI library is loaded; link the "
-		      "program with one");
+	oci_mpi_warn("a function of MPI was called, but no MPI library is loaded; link the "
+		     "program with one");
 	return 1;
 }
 
