@@ -122,6 +122,8 @@ void bench_copies_end(struct bench *bench);
 void bench_print(const struct bench *bench, FILE *out);
 /* 0, or says why not and returns 1. */
 int bench_write_json(const struct bench *bench, const char *path);
+/* The medians as Markdown, series by place: for a report. */
+int bench_write_markdown(const struct bench *bench, const char *path);
 int bench_plot(const struct bench *bench);
 int bench_write_page(const struct bench *bench, bool plotted);
 /* The stem of a figure's plot of what was measured, or of the model against it. */

@@ -16,6 +16,8 @@
 #define POINT_S 0.05
 #define POINT_QUICK_S 0.01
 #define KIB ((size_t)1 << 10)
+/* Farther apart, two copiers meet at no page of the page table: it covers so much. */
+#define FAR ((size_t)2 << 20)
 
 enum { KINDS = 4, SIZES_A_TURN = 8, COPIERS_MOST = 32, CONTENTION_SIZES = 4 };
 
@@ -109,8 +111,8 @@ static void plan_contention(struct bench *bench, uint32_t most)
 	choose_copiers(most);
 	copies.latency = new_figure(
 		bench, "contention-latency", "Copiers at a time: time of a copy", "us",
-		"Single copies (cma), all begin together. 'one': all read other parts of one "
-		"process's memory; 'each': each reads from another process.");
+		"Single copies (cma), all begin together: from parts of one process's memory that lie "
+		"side by side or 2 MiB apart, or each from another process.");
 	copies.latency->log_y = true;
 	copies.throughput = new_figure(
 		bench, "contention-throughput",
@@ -121,8 +123,8 @@ static void plan_contention(struct bench *bench, uint32_t most)
 	copies.gamma = new_figure(
 		bench, "contention-gamma", "Copiers of one process: what a page lock costs",
 		"gamma",
-		"1 + (time with one owner - time with an owner each) / (lock time of the pages alone, "
-		"by this machine's model). 1: the copiers do not hold each other up.");
+		"1 + (time from one process - time from a process each) / (lock time of the pages "
+		"alone, by this machine's model). 1: the copiers do not hold each other up.");
 	for (unsigned int i = 0; i < copies.copiers_count; i++)
 		bench->steps += CONTENTION_SIZES * bench->options.rounds;
 	if (most < bench->options.ranks)
@@ -172,66 +174,69 @@ static void measure_kind(struct bench *bench, unsigned int kind)
 }
 
 /* Seconds of a copy; NaN, and no more contention, when it cannot be measured. */
-static double contention_s(uint32_t copiers, size_t bytes, bool spread)
+static double contention_s(uint32_t copiers, size_t bytes, size_t apart)
 {
 	struct oci_tune_point point;
 	char why[256] = "";
 
 	if (copies.contention_refused)
 		return NAN;
-	if (!oci_measure_contention(&copies.world, copiers, bytes, spread, &point, why,
-				    sizeof(why)))
+	if (!oci_measure_contention(&copies.world, copiers, bytes, apart, &point, why, sizeof(why)))
 		return point.value;
 	copies.contention_refused = true;
 	figure_note(copies.latency, "Contention was not measured: %s.", why);
 	return NAN;
 }
 
-static void add_contention(size_t bytes, unsigned int x, double one, double each, double single)
+static void add(struct figure *figure, size_t bytes, const char *where, unsigned int x,
+		double value)
 {
-	double copiers = (double)copies.copiers[x];
-	double lock = oci_model_lock_s(oci_model_current(NULL), OCI_MODEL_CMA, bytes, 1);
 	char size[32], name[64];
 
 	predict_bytes_text(bytes, size, sizeof(size));
-	snprintf(name, sizeof(name), "%s, one", size);
-	figure_add(copies.latency,
-		   figure_cell(copies.latency, figure_series(copies.latency, name), x), 1e6 * one);
-	figure_add(copies.throughput,
-		   figure_cell(copies.throughput, figure_series(copies.throughput, size), x),
-		   copiers * single / one);
-	if (copies.copiers[x] < 2)
-		return;
-	snprintf(name, sizeof(name), "%s, each", size);
-	figure_add(copies.latency,
-		   figure_cell(copies.latency, figure_series(copies.latency, name), x), 1e6 * each);
-	if (lock > 0)
-		figure_add(copies.gamma,
-			   figure_cell(copies.gamma, figure_series(copies.gamma, size), x),
-			   1 + (one - each) / lock);
+	snprintf(name, sizeof(name), "%s, %s", size, where);
+	figure_add(figure, figure_cell(figure, figure_series(figure, name), x), value);
+}
+
+static void measure_copiers(struct bench *bench, size_t bytes, unsigned int x, double *single)
+{
+	static const struct {
+		const char *name;
+		size_t apart; /* 0: the block's size */
+	} places[] = { { "side by side", 0 }, { "2M apart", FAR } };
+	uint32_t copiers = (uint32_t)copies.copiers[x];
+	double lock = oci_model_lock_s(oci_model_current(NULL), OCI_MODEL_CMA, bytes, 1);
+	double each = NAN;
+	char what[96], size[32];
+
+	predict_bytes_text(bytes, size, sizeof(size));
+	snprintf(what, sizeof(what), "contention: %u copiers, %s", copiers, size);
+	bench_step(bench, what);
+	if (copiers > 1)
+		each = contention_s(copiers, bytes, 0);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		double one =
+			contention_s(copiers, bytes, places[i].apart ? places[i].apart : bytes);
+
+		if (copies.contention_refused)
+			return;
+		if (copiers == 1 && !i)
+			*single = one;
+		add(copies.latency, bytes, places[i].name, x, 1e6 * one);
+		add(copies.throughput, bytes, places[i].name, x, copiers * *single / one);
+		if (copiers > 1 && lock > 0)
+			add(copies.gamma, bytes, places[i].name, x, 1 + (one - each) / lock);
+	}
+	if (copiers > 1)
+		add(copies.latency, bytes, "a process each", x, 1e6 * each);
 }
 
 static void measure_contention(struct bench *bench, size_t bytes)
 {
 	double single = NAN;
 
-	for (unsigned int x = 0; x < copies.copiers_count; x++) {
-		uint32_t copiers = (uint32_t)copies.copiers[x];
-		double one, each = NAN;
-		char what[96], size[32];
-
-		predict_bytes_text(bytes, size, sizeof(size));
-		snprintf(what, sizeof(what), "contention: %u copiers, %s", copiers, size);
-		bench_step(bench, what);
-		one = contention_s(copiers, bytes, false);
-		if (copiers > 1)
-			each = contention_s(copiers, bytes, true);
-		else
-			single = one;
-		if (copies.contention_refused)
-			return;
-		add_contention(bytes, x, one, each, single);
-	}
+	for (unsigned int x = 0; x < copies.copiers_count && !copies.contention_refused; x++)
+		measure_copiers(bench, bytes, x, &single);
 }
 
 int bench_copies_round(struct bench *bench, unsigned int round)

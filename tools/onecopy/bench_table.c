@@ -75,6 +75,80 @@ void bench_print(const struct bench *bench, FILE *out)
 	}
 }
 
+static void put_places(const struct figure *figure, FILE *out)
+{
+	fprintf(out, "| %s, by %s |", figure->unit, figure->x_name);
+	for (unsigned int x = 0; x < figure->x_count; x++) {
+		char at[32];
+
+		figure_x_text(figure, x, at, sizeof(at));
+		fprintf(out, " %s |", at);
+	}
+	fputs("\n| --- |", out);
+	for (unsigned int x = 0; x < figure->x_count; x++)
+		fputs(" ---: |", out);
+	fputc('\n', out);
+}
+
+/* The parameter behind the median, where it differs from place to place: "12.3 (:4)". */
+static void put_median(const struct figure_cell *cell, const char *series, double value, FILE *out)
+{
+	const char *parameter = strchr(cell->label, ':');
+	char text[32];
+
+	if (!cell->count) {
+		fputs("  |", out);
+		return;
+	}
+	figure_value_text(value, text, sizeof(text));
+	fprintf(out, " %s%s%s", cell->chosen ? "**" : "", text, cell->chosen ? "**" : "");
+	if (parameter && strcmp(cell->label, series) != 0)
+		fprintf(out, " (%s)", parameter);
+	fputs(" |", out);
+}
+
+static void put_series(const struct figure *figure, unsigned int s, bool plans, FILE *out)
+{
+	fprintf(out, "| %s%s |", figure->series[s], plans ? ", by plans" : "");
+	for (unsigned int x = 0; x < figure->x_count; x++) {
+		const struct figure_cell *cell = figure_cell(figure, s, x);
+
+		put_median(cell, figure->series[s], plans ? cell->plans : cell->median, out);
+	}
+	fputc('\n', out);
+}
+
+int bench_write_markdown(const struct bench *bench, const char *path)
+{
+	FILE *out = fopen(path, "w");
+
+	if (!out) {
+		command_say("%s cannot be written: %s", path, strerror(errno));
+		return 1;
+	}
+	fprintf(out, "`%s`, %s, %s, Linux %s, medians of %u rounds.\n", bench->command, bench->date,
+		bench->machine.cpu, bench->machine.kernel, bench->options.rounds);
+	for (unsigned int f = 0; f < bench->figure_count; f++) {
+		const struct figure *figure = bench->figures[f];
+
+		fprintf(out, "\n%s:\n\n", figure->title);
+		put_places(figure, out);
+		for (unsigned int s = 0; s < figure->series_count; s++) {
+			put_series(figure, s, false, out);
+			if (figure->predicted)
+				put_series(figure, s, true, out);
+		}
+	}
+	for (size_t i = 0; i < sizeof(bench->summary) / sizeof(bench->summary[0]); i++) {
+		if (bench->summary[i][0])
+			fprintf(out, "\n%s\n", bench->summary[i]);
+	}
+	if (!fclose(out))
+		return 0;
+	command_say("%s cannot be written: %s", path, strerror(errno));
+	return 1;
+}
+
 static json_t *cell_json(const struct figure *figure, unsigned int series, unsigned int x)
 {
 	const struct figure_cell *cell = figure_cell(figure, series, x);

@@ -127,8 +127,8 @@ static const struct argp_option bench_argp_options[] = {
 	  "The model that is held against the measurement; default: what jobs go by here", 0 },
 	{ "json", 'j', "FILE", 0, "Write the results as JSON, every round's too (-: only that)",
 	  0 },
-	{ "out", KEY_OUT, "DIR", 0, "Write index.html, plots (SVG, PNG), table.txt, results.json",
-	  0 },
+	{ "out", KEY_OUT, "DIR", 0,
+	  "Write index.html, plots (SVG, PNG), table.txt, tables.md, results.json", 0 },
 	COMMAND_HELP_OPTION,
 	{ 0 }
 };
@@ -270,6 +270,8 @@ static int write_folder(const struct bench *bench)
 
 	snprintf(path, sizeof(path), "%s/results.json", bench->options.out);
 	failed |= bench_write_json(bench, path);
+	snprintf(path, sizeof(path), "%s/tables.md", bench->options.out);
+	failed |= bench_write_markdown(bench, path);
 	snprintf(path, sizeof(path), "%s/table.txt", bench->options.out);
 	out = fopen(path, "w");
 	if (out)
