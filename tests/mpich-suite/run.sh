@@ -7,7 +7,7 @@ set -u
 export LC_ALL=C
 
 here=$(cd "$(dirname "$0")" && pwd)
-onecopy=${ONECOPY_COMMAND:-$here/../../build/release/tools/onecopy/onecopy}
+onecopy=${SUITE_ONECOPY:-$here/../../build/release/tools/onecopy/onecopy}
 lists=testlist,testlist.dtp
 out=mpich-suite-results
 reruns=3
