@@ -76,6 +76,22 @@ static void want(const struct bench *bench, struct figure *figure, unsigned int 
 		cell->closed = 1e6 * p->total;
 }
 
+/* A cell of the selection may name a parameter that the model did not weigh. */
+static void want_chosen(struct figure *figure, unsigned int x, const char *chosen)
+{
+	struct figure_cell *cell;
+
+	for (unsigned int s = 0; s < figure->series_count; s++) {
+		if (figure_cell(figure, s, x)->chosen)
+			return;
+	}
+	if (!strcmp(chosen, "mpi"))
+		return;
+	cell = figure_cell(figure, figure_series(figure, chosen), x);
+	snprintf(cell->label, sizeof(cell->label), "%s", chosen);
+	cell->wanted = cell->chosen = true;
+}
+
 static void plan_size(struct bench *bench, enum oc_collective collective, struct figure *figure,
 		      unsigned int x)
 {
@@ -93,6 +109,7 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 	predict_model_text(&predicted, bench->model, sizeof(bench->model));
 	for (unsigned int i = 0; i < predicted.count; i++)
 		want(bench, figure, x, &predicted, list, i);
+	want_chosen(figure, x, predicted.chosen);
 }
 
 static void plan_collective(struct bench *bench, enum oc_collective collective)
@@ -108,7 +125,7 @@ static void plan_collective(struct bench *bench, enum oc_collective collective)
 		 bench->options.ranks);
 	snprintf(figure->about, sizeof(figure->about),
 		 "Each round is the median over calls of the slowest rank's time; ranks begin at a "
-		 "barrier of our own; buffers are used again and written before each call. %s",
+		 "barrier of our own; buffers rotate, and sources are written before each call. %s",
 		 bench->options.ranks > bench->cpus ?
 			 "The ranks share CPUs, so the scheduler is part of every number." :
 			 "Each rank has a CPU of its own.");

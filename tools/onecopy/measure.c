@@ -3,8 +3,8 @@
  * Ranks that are forked, meet in shared memory and call collectives of the C API.
  *
  * Each call begins at a barrier of our own and counts from there to the end of the slowest rank.
- * The same buffers are used again and again, as the model's terms of copies in the cache are
- * measured, and the source is written before each call.
+ * Buffers rotate through more than the private caches hold, and the source is written before each
+ * call, by its owner alone: as bench/ does it, and as `onecopy tune` measures the model's terms.
  */
 #include "measure.h"
 
@@ -24,6 +24,9 @@
 enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, GATHER_BYTES = 8192 };
 /* An algorithm is called for about so long, within the numbers above, unless told otherwise. */
 #define SPAN_S 0.2
+/* More than the private caches of today's cores, twice. */
+#define POOL_BYTES ((size_t)8 << 20)
+#define PAGE_BYTES ((size_t)4096)
 
 struct rank_board {
 	uint64_t round, arrived;	   /* of the bootstrap, of the barrier */
@@ -43,8 +46,9 @@ struct rank {
 	uint64_t round, arrived;
 	size_t gather_bytes;
 	void *gather_to;
-	uint8_t *send, *recv;
-	size_t send_bytes;
+	uint8_t *send, *recv; /* pools of `places` buffers of `stride` bytes */
+	size_t send_bytes, stride, places;
+	uint64_t turn;
 };
 
 static double now_s(void)
@@ -122,17 +126,20 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The slowest rank's time of one call; on rank 0, else 0. Negative: -errno. */
-static double call_once(struct rank *r, struct oc_team *team, unsigned int turn)
+static double call_once(struct rank *r, struct oc_team *team)
 {
+	size_t at = ++r->turn % r->places * r->stride;
 	struct oc_call call = { .collective = r->m->collective,
-				.send = r->send,
-				.recv = r->recv,
+				.send = r->send + at,
+				.recv = r->recv + at,
 				.bytes = r->m->bytes,
 				.op = &sum };
 	double begin, slowest = 0;
 	int failed;
 
-	memset(r->send, (int)turn & 15, r->send_bytes);
+	/* Those who receive into it, or do not use it, would bring it to their cache. */
+	if (!r->rank || (r->m->collective != OC_BCAST && r->m->collective != OC_SCATTER))
+		memset(r->send + at, (int)r->turn & 15, r->send_bytes);
 	barrier(r);
 	begin = now_s();
 	failed = oc_collective(team, &call);
@@ -155,7 +162,7 @@ static double measure_one(struct rank *r, struct oc_team *team, const char *algo
 	if (oc_team_force(team, oc_collective_name(r->m->collective), algorithm))
 		return -1;
 	for (unsigned int i = 0; i < WARM_UP && last >= 0; i++)
-		last = call_once(r, team, i);
+		last = call_once(r, team);
 	if (last < 0)
 		return -1;
 	if (!r->rank)
@@ -165,7 +172,7 @@ static double measure_one(struct rank *r, struct oc_team *team, const char *algo
 	barrier(r);
 	calls = r->board->calls;
 	for (unsigned int i = 0; i < calls; i++) {
-		s[i] = call_once(r, team, i);
+		s[i] = call_once(r, team);
 		if (s[i] < 0)
 			return -1;
 	}
@@ -211,11 +218,15 @@ static int run_rank(struct rank *r, double *seconds)
 
 	bind_to_cpu(r->rank, r->m->ranks);
 	r->send_bytes = most_bytes(r->m);
-	r->send = malloc(r->send_bytes);
-	r->recv = malloc(r->send_bytes);
+	r->stride = (r->send_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	r->places = r->stride < POOL_BYTES ? POOL_BYTES / r->stride : 1;
+	r->send = aligned_alloc(PAGE_BYTES, r->places * r->stride);
+	r->recv = aligned_alloc(PAGE_BYTES, r->places * r->stride);
 	if (!r->send || !r->recv)
 		return ENOMEM;
-	memset(r->recv, 1, r->send_bytes);
+	/* Touched, so that no call pays for a page's first use. */
+	memset(r->send, 1, r->places * r->stride);
+	memset(r->recv, 1, r->places * r->stride);
 	if (oc_team_create(&team, &bootstrap))
 		return EAGAIN;
 	while (!state) {
