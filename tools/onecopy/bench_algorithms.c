@@ -250,16 +250,19 @@ static void sum_up_size(struct figure *figure, unsigned int x, struct totals *t)
 
 static void say_errors(struct bench *bench, struct totals *t)
 {
-	if (!t->errors[0])
+	char *text = bench->summary[1];
+	size_t n = sizeof(bench->summary[1]);
+
+	if (!t->errors[0] || !t->errors[1])
 		return;
-	snprintf(
-		bench->summary[1], sizeof(bench->summary[1]),
-		"Predicted against measured, |predicted / measured - 1| in the median: %.0f %% by "
-		"plans in virtual time (%u values), %.0f %% by closed form (%u); of what jobs take, "
-		"%.0f %% (%u).",
-		100 * stats_median(t->error[0], t->errors[0]), t->errors[0],
-		100 * stats_median(t->error[1], t->errors[1]), t->errors[1],
-		100 * stats_median(t->chosen_error, t->chosen_errors), t->chosen_errors);
+	snprintf(text, n,
+		 "Predicted against measured, |predicted / measured - 1| in the median: %.0f %% by "
+		 "plans in virtual time (%u values), %.0f %% by closed form (%u).",
+		 100 * stats_median(t->error[0], t->errors[0]), t->errors[0],
+		 100 * stats_median(t->error[1], t->errors[1]), t->errors[1]);
+	if (t->chosen_errors)
+		snprintf(bench->summary[2], n, "Of what jobs take: %.0f %% by plans (%u).",
+			 100 * stats_median(t->chosen_error, t->chosen_errors), t->chosen_errors);
 }
 
 void bench_algorithms_sum_up(struct bench *bench)
