@@ -125,6 +125,8 @@ int bench_write_json(const struct bench *bench, const char *path);
 /* The medians as Markdown, series by place: for a report. */
 int bench_write_markdown(const struct bench *bench, const char *path);
 int bench_plot(const struct bench *bench);
+/* Not of a figure without values, nor of Barrier, which has no bytes to be drawn over. */
+bool bench_plot_has(const struct figure *figure);
 int bench_write_page(const struct bench *bench, bool plotted);
 /* The stem of a figure's plot of what was measured, or of the model against it. */
 void bench_plot_stem(const struct figure *figure, bool predicted, char *stem, size_t n);

@@ -170,7 +170,7 @@ int bench_write_page(const struct bench *bench, bool plotted)
 	}
 	put_head(out, bench);
 	for (unsigned int f = 0; f < bench->figure_count; f++)
-		put_figure(out, bench->figures[f], plotted && bench->figures[f]->series_count);
+		put_figure(out, bench->figures[f], plotted && bench_plot_has(bench->figures[f]));
 	fputs("</body>\n</html>\n", out);
 	failed = ferror(out);
 	if (fclose(out) || failed) {

@@ -17,6 +17,11 @@ void bench_plot_stem(const struct figure *figure, bool predicted, char *stem, si
 	snprintf(stem, n, "%s%s", figure->name, predicted ? "-model" : "");
 }
 
+bool bench_plot_has(const struct figure *figure)
+{
+	return figure->series_count && figure->x[0];
+}
+
 static FILE *open_file(const struct bench *bench, const char *stem, const char *end)
 {
 	char path[PATH_MAX];
@@ -79,9 +84,7 @@ static void write_axes(const struct figure *figure, FILE *out)
 
 	/* A single place has no range of its own: gnuplot would warn, or draw none. */
 	fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xtics (",
-		(figure->x[0] ? (double)figure->x[0] : 1) / step,
-		(figure->x[figure->x_count - 1] ? (double)figure->x[figure->x_count - 1] : 1) *
-			step);
+		(double)figure->x[0] / step, (double)figure->x[figure->x_count - 1] * step);
 	for (unsigned int x = 0; x < figure->x_count; x++) {
 		char text[32];
 
@@ -172,7 +175,7 @@ int bench_plot(const struct bench *bench)
 	for (unsigned int f = 0; f < bench->figure_count && !failed; f++) {
 		const struct figure *figure = bench->figures[f];
 
-		if (!figure->series_count)
+		if (!bench_plot_has(figure))
 			continue;
 		failed = write_data(bench, figure);
 		if (!failed && figure->measured)
