@@ -23,6 +23,7 @@ void manual_scenario(char **words);
 void stock_scenario(char **words);
 void deadline_scenario(char **words);
 void signals_scenario(char **words);
+void hang_scenario(char **words);
 void foreign_stats_scenario(char **words);
 
 void table_scenario(char **words);

@@ -141,3 +141,21 @@ void mismatch_scenario(char **words)
 	verdict_done("mismatch: %s\n", line);
 	job_free(&result);
 }
+
+/* hang FILE: a job that goes on for ever and has one process elsewhere, as mpirun's ranks are. For
+ * `signals`. */
+void hang_scenario(char **words)
+{
+	struct job job = { .timeout_s = 60 };
+	struct job_result result;
+
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job,
+		"setsid sh -c 'echo $$ >\"$0.new\"; mv \"$0.new\" \"$0\"; exec sleep 60' \"$0\" "
+		">/dev/null 2>&1 & wait");
+	job_add(&job, words[0] ? words[0] : "/dev/null");
+	job_run(&job, &result);
+	verdict_fail(&result, "hang was not ended");
+	job_free(&result);
+}

@@ -311,6 +311,32 @@ void manual_scenario(char **words)
 	free(manual);
 }
 
+/* The driver itself: what its job started is gone before the driver is, wherever it was. */
+static void check_driver_ends_its_job(void)
+{
+	static const char *const script =
+		"for signal in HUP INT TERM; do rm -f $1; "
+		"env --default-signal=$signal $0 hang $1 & driver=$!; "
+		"while [ ! -e $1 ]; do sleep 0.05; done; "
+		"kill -$signal $driver; wait $driver; echo $signal: $?; "
+		"kill -0 $(cat $1) 2>/dev/null && echo left behind; done; rm -f $1";
+	struct job job = { .timeout_s = 30 };
+	struct job_result result;
+
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, script);
+	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
+	job_add(&job, job_text("/tmp/onecopy-test-hang-%d", (int)getpid()));
+	job_run(&job, &result);
+	if (result.timed_out || !strstr(result.output, "HUP: 129\n") ||
+	    !strstr(result.output, "INT: 130\n") || !strstr(result.output, "TERM: 143\n"))
+		verdict_fail(&result, "the driver is not ended by a signal as others are");
+	if (strstr(result.output, "left behind"))
+		verdict_fail(&result, "the driver left its job behind");
+	job_free(&result);
+}
+
 /* A signal to the command reaches what it runs, and the status says how that ended. */
 void signals_scenario(char **words)
 {
@@ -337,7 +363,9 @@ void signals_scenario(char **words)
 		verdict_fail(&result, "a command killed by SIGKILL gives status %d, not 137",
 			     result.status);
 	job_free(&result);
-	verdict_done("signals: SIGTERM forwarded, exit status and 128 plus signal passed on\n");
+	check_driver_ends_its_job();
+	verdict_done("signals: SIGTERM forwarded, exit status and 128 plus signal passed on; the "
+		     "driver ends its job\n");
 }
 
 /* Files in the statistics' directory that are truncated or not ours: named, left out. */

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +25,14 @@ bool job_is_mpich;
 
 /* mpirun ends its ranks on SIGTERM, given a moment. */
 enum { GRACE_MS = 5000, DEFAULT_TIMEOUT_S = 120 };
+
+/*
+ * What ends the driver ends its job first. While there is a job these signals are blocked, except
+ * inside ppoll(): one that comes just before it is not missed.
+ */
+static const int endings[] = { SIGHUP, SIGINT, SIGTERM };
+static volatile sig_atomic_t ended_by;
+static sigset_t mask_before;
 
 static double now(void)
 {
@@ -105,19 +115,67 @@ void job_add_program(struct job *job, const char *name)
 	job_add(job, job_text("%s/oc_%s_%s", job_programs, job_is_mpich ? "mpich" : "mpi", name));
 }
 
-/* Everything up to the end of the pipe or the deadline; true: the deadline passed. */
-static bool read_output(int fd, double deadline, char **output, size_t *length)
+static void note_ending(int signal)
+{
+	ended_by = signal;
+}
+
+/* What is ignored stays so: nohup, and a shell's jobs in the background. */
+static void hold_endings(void)
+{
+	struct sigaction action = { .sa_handler = note_ending }, before;
+	sigset_t held;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		if (sigaction(endings[i], NULL, &before))
+			die("sigaction");
+		if (before.sa_handler == SIG_IGN)
+			continue;
+		sigaction(endings[i], &action, NULL);
+		sigaddset(&held, endings[i]);
+	}
+	sigprocmask(SIG_BLOCK, &held, &mask_before);
+}
+
+/* The job is over: what ended it, or comes from now on, ends the driver. */
+static void release_endings(void)
+{
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		struct sigaction before;
+
+		if (!sigaction(endings[i], NULL, &before) && before.sa_handler == note_ending)
+			signal(endings[i], SIG_DFL);
+	}
+	if (ended_by)
+		raise(ended_by); /* delivered when the mask is as before */
+	sigprocmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+/* As ppoll(); an ending lets it return at once. */
+static int await(int fd, double seconds)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct timespec time = { .tv_sec = (time_t)seconds };
+
+	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+	return ppoll(&ready, 1, &time, &mask_before);
+}
+
+/* Everything up to the end of the pipe, the deadline or, if it counts, an ending; false: the
+ * pipe's.
+ */
+static bool read_output(int fd, double deadline, bool endable, char **output, size_t *length)
 {
 	size_t room = *length + 1;
 
 	for (;;) {
-		struct pollfd ready = { .fd = fd, .events = POLLIN };
 		double left = deadline - now();
 		ssize_t got;
 
-		if (left <= 0)
+		if (left <= 0 || (endable && ended_by))
 			return true;
-		if (poll(&ready, 1, (int)(left * 1000) + 1) <= 0)
+		if (await(fd, left) <= 0)
 			continue;
 		if (*length + 4096 > room) {
 			room = 2 * room + 4096;
@@ -142,6 +200,9 @@ static void become(const struct job *job, char **argv, int fd)
 
 	/* Its own group, so that a deadline ends the command together with what it started. */
 	setpgid(0, 0);
+	/* It ends when the driver is killed, too: `onecopy run` and mpirun pass this on. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 	dup2(input, STDIN_FILENO);
 	dup2(fd, STDOUT_FILENO);
 	dup2(fd, STDERR_FILENO);
@@ -157,10 +218,25 @@ static void become(const struct job *job, char **argv, int fd)
 	_exit(127);
 }
 
+/* A job whose output is at an end may go on; an ending ends it then, too. */
 static int wait_for(pid_t pid)
 {
-	int status;
+	double deadline = now() + GRACE_MS * 1e-3;
+	int fd = pidfd_open(pid, 0), status;
+	bool told = ended_by;
 
+	while (fd >= 0 && await(fd, 1) <= 0) {
+		if (!told && ended_by) {
+			kill(-pid, SIGTERM);
+			told = true;
+			deadline = now() + GRACE_MS * 1e-3;
+		} else if (told && now() >= deadline) {
+			kill(-pid, SIGKILL);
+			break;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
 	while (waitpid(pid, &status, 0) != pid)
 		if (errno != EINTR)
 			die("waitpid");
@@ -202,16 +278,18 @@ void job_run(const struct job *job, struct job_result *result)
 		die("pipe");
 	fflush(NULL);
 	descendants_adopt();
+	hold_endings();
 	pid = fork();
 	if (pid < 0)
 		die("fork");
 	if (!pid)
 		become(job, argv, fds[1]);
 	close(fds[1]);
-	result->timed_out = read_output(fds[0], start + job->timeout_s, &result->output, &length);
+	result->timed_out =
+		read_output(fds[0], start + job->timeout_s, true, &result->output, &length);
 	if (result->timed_out) {
 		kill(-pid, SIGTERM);
-		if (read_output(fds[0], now() + GRACE_MS * 1e-3, &result->output, &length))
+		if (read_output(fds[0], now() + GRACE_MS * 1e-3, false, &result->output, &length))
 			kill(-pid, SIGKILL);
 	}
 	close(fds[0]);
@@ -223,6 +301,7 @@ void job_run(const struct job *job, struct job_result *result)
 		unlink(file);
 		free(file);
 	}
+	release_endings();
 }
 
 void job_free(struct job_result *result)

@@ -32,6 +32,7 @@ static const struct scenario {
 	{ "stock", stock_scenario },
 	{ "deadline", deadline_scenario },
 	{ "signals", signals_scenario },
+	{ "hang", hang_scenario },
 	{ "foreign-stats", foreign_stats_scenario },
 };
 
