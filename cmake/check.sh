@@ -119,6 +119,8 @@ if wanted release && one "build with gcc -Werror" build release -D OC_NEED_MPI_T
 fi
 if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan; then
 	run_tests asan -L unit -j "$jobs"
+	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
+	run_tests asan -L mpi -j 1
 fi
 if wanted tsan && one "build with thread sanitizer" build tsan -- --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
