@@ -4,6 +4,8 @@
 #include "coll/tree.h"
 #include "pattern/knomial.h"
 
+#include <math.h>
+
 /* Paper 002 tries 2 to 16; more is all at once or close to it. */
 const uint32_t oci_tries_segment[] = { OCI_SEGMENT_DEFAULT, 65536, 524288, 0 };
 const uint32_t oci_tries_fanout[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 32, 64, 128, 0 };
@@ -35,47 +37,72 @@ void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 
 /* At a mix of distances, and not faster than the memory domain, of which `users` have each a part.
  */
-static double bytes_s(const struct oci_costing *c, size_t bytes, double users)
+static double bytes_s(const struct oci_costing *c, enum oci_model_direction direction, size_t bytes,
+		      double users)
 {
-	double alone =
-		(1 - c->far) * oci_model_bytes_s(c->model, c->mechanism, bytes, OCI_MODEL_CACHE) +
-		c->far * oci_model_bytes_s(c->model, c->mechanism, bytes, OCI_MODEL_MACHINE);
+	double alone = (1 - c->far) * oci_model_bytes_s(c->model, c->mechanism, direction, bytes,
+							OCI_MODEL_CACHE) +
+		       c->far * oci_model_bytes_s(c->model, c->mechanism, direction, bytes,
+						  OCI_MODEL_MACHINE);
 	double shared = (double)bytes * oci_model_domain_s(c->model, users);
 
 	return shared > alone ? shared : alone;
 }
 
-static void copies(struct oci_costing *c, double times, size_t bytes, double copiers, double users)
+/* `meeting` of them at a lock, `users` in the memory domain. */
+static void copies(struct oci_costing *c, enum oci_model_direction direction, double times,
+		   size_t bytes, double meeting, double users)
 {
 	double lock = oci_model_lock_s(c->model, c->mechanism, bytes, 1);
 
 	if (!bytes)
 		return;
-	c->cost.start += times * oci_model_alpha_s(c->model, c->mechanism);
-	c->cost.bytes += times * bytes_s(c, bytes, users);
+	c->cost.start += times * oci_model_alpha_s(c->model, c->mechanism, direction);
+	c->cost.bytes += times * bytes_s(c, direction, bytes, users);
 	c->cost.lock += times * lock;
 	c->cost.contention +=
-		times * (oci_model_lock_s(c->model, c->mechanism, bytes, copiers) - lock);
+		times * (oci_model_lock_s(c->model, c->mechanism, bytes, meeting) - lock);
 }
 
 void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers)
 {
-	copies(c, times, bytes, copiers, copiers);
+	copies(c, OCI_MODEL_PULL, times, bytes, copiers, copiers);
+}
+
+void oci_cost_pushes(struct oci_costing *c, double times, size_t bytes, double copiers)
+{
+	copies(c, OCI_MODEL_PUSH, times, bytes, copiers, copiers);
 }
 
 void oci_cost_copies_blocks(struct oci_costing *c, double times, size_t bytes, double copiers)
 {
-	copies(c, times, bytes, oci_model_contending(c->model, c->mechanism, copiers, bytes),
-	       copiers);
+	copies(c, OCI_MODEL_PULL, times, bytes,
+	       oci_model_contending(c->model, c->mechanism, copiers, bytes), copiers);
+}
+
+void oci_cost_pushes_blocks(struct oci_costing *c, double times, size_t bytes, double copiers)
+{
+	copies(c, OCI_MODEL_PUSH, times, bytes,
+	       oci_model_contending(c->model, c->mechanism, copiers, bytes), copiers);
+}
+
+/* A copy uses its rank's domain and its peer's: of the p copies p / D begin in a domain, and of the
+ * others 1 / D of those from elsewhere end there. */
+static double users_all(const struct oci_costing *c)
+{
+	double domains = c->domains, ranks = c->shape->size;
+
+	return ranks / domains * (2 - 1 / domains);
 }
 
 void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes)
 {
-	/* A copy uses its rank's domain and its peer's: of the p copies p / D begin in a domain,
-	 * and of the others 1 / D of those from elsewhere end there. */
-	double domains = c->domains, ranks = c->shape->size;
+	copies(c, OCI_MODEL_PULL, times, bytes, 1, users_all(c));
+}
 
-	copies(c, times, bytes, 1, ranks / domains * (2 - 1 / domains));
+void oci_cost_pushes_all(struct oci_costing *c, double times, size_t bytes)
+{
+	copies(c, OCI_MODEL_PUSH, times, bytes, 1, users_all(c));
 }
 
 /* Seconds of one: a core's own bytes, or those that a peer has written, which come from his cache
@@ -85,10 +112,11 @@ static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, 
 	double share = bytes ? (double)bytes / (double)extent : 0;
 
 	if (from_peer && oci_model_knows(c->model, OCI_MODEL_MAP))
-		return share * ((1 - c->far) * oci_model_bytes_s(c->model, OCI_MODEL_MAP, extent,
-								 OCI_MODEL_CACHE) +
-				c->far * oci_model_bytes_s(c->model, OCI_MODEL_MAP, extent,
-							   OCI_MODEL_MACHINE));
+		return share *
+		       ((1 - c->far) * oci_model_bytes_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL,
+							 extent, OCI_MODEL_CACHE) +
+			c->far * oci_model_bytes_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL, extent,
+						   OCI_MODEL_MACHINE));
 	return share * oci_model_memcpy_s(c->model, extent);
 }
 
@@ -167,29 +195,48 @@ void oci_cost_ops(struct oci_costing *c, double ops)
 	c->cost.start += ops * c->model->op.value;
 }
 
-void oci_cost_shared(struct oci_costing *c, uint32_t shares, size_t bytes)
+/* A chunk of a message of `bytes`, whose pages so many lock at a time. */
+static double chunk_s(const struct oci_costing *c, enum oci_model_direction direction, size_t chunk,
+		      double copiers, double users)
 {
+	return oci_model_alpha_s(c->model, c->mechanism, direction) +
+	       oci_model_lock_s(c->model, c->mechanism, chunk, copiers) +
+	       bytes_s(c, direction, chunk, users);
+}
+
+/* An end that has begun a chunk finishes it: with two ends whole chunks count. How many of the
+ * first end's own take as long as both, who would meet after so many of his. */
+static double whole_chunks(double chunks, double meet, double own, double help)
+{
+	double few = floor(meet), more = few + 1;
+	double first = fmax(few * own, (chunks - few) * help);
+	double second = fmax(more * own, (chunks - more) * help);
+
+	return fmin(first, second) / own;
+}
+
+void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, uint32_t shares,
+		     size_t bytes)
+{
+	enum oci_model_direction other = direction == OCI_MODEL_PULL ? OCI_MODEL_PUSH :
+								       OCI_MODEL_PULL;
 	size_t chunk = oci_share_chunk(bytes), last = chunk < bytes ? chunk : bytes;
 	double chunks = oci_cost_pieces(bytes, chunk);
-	double alone, pull, push, each;
+	double own, help, each;
 
 	if (!bytes)
 		return;
-	/* A chunk by one of the `shares` readers of one process, and by the one who helps them: he
-	 * locks theirs, one at a time. All of them keep busy until nothing is left. */
-	alone = oci_model_alpha_s(c->model, c->mechanism) +
-		oci_model_lock_s(c->model, c->mechanism, last, 1) + bytes_s(c, last, shares + 1.0);
-	pull = alone + oci_model_lock_s(c->model, c->mechanism, last, shares) -
-	       oci_model_lock_s(c->model, c->mechanism, last, 1);
-	push = alone;
-	/* Chunks of each reader, at least one of which is his own. */
-	each = chunks / (1 + pull / push / shares);
+	/* A chunk by one of the `shares` that copy from or to one process, and by the one who helps
+	 * them: he locks theirs, one at a time. All of them keep busy until nothing is left. */
+	own = chunk_s(c, direction, last, shares, shares + 1.0);
+	help = chunk_s(c, other, last, 1, shares + 1.0);
+	/* Chunks of each, at least one of which is his own. */
+	each = chunks / (1 + own / help / shares);
 	if (each < 1)
 		each = 1;
-	/* An end that has begun a chunk finishes it: with two, whole chunks count. */
 	if (shares == 1)
-		each = (double)((uint64_t)(chunks + 1) / 2);
-	oci_cost_copies(c, each, last, shares);
+		each = whole_chunks(chunks, each, own, help);
+	copies(c, direction, each, last, shares, shares + 1.0);
 }
 
 size_t oci_cost_part(const struct oci_shape *shape)

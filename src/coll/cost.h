@@ -48,12 +48,15 @@ static inline double oci_cost_total(const struct oci_cost *cost)
 void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 		      const struct oci_shape *shape, uint32_t parameter);
 
-/* `times` copies one after the other, each with `copiers` at a time on one process. */
+/* `times` reads one after the other, each with `copiers` at a time on one process; writes. */
 void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers);
+void oci_cost_pushes(struct oci_costing *c, double times, size_t bytes, double copiers);
 /* The same of consecutive blocks of `bytes`: copiers far apart in it do not meet at a lock. */
 void oci_cost_copies_blocks(struct oci_costing *c, double times, size_t bytes, double copiers);
-/* The same where all ranks copy at once, each from another. */
+void oci_cost_pushes_blocks(struct oci_costing *c, double times, size_t bytes, double copiers);
+/* The same where all ranks copy at once, each from or to another. */
 void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes);
+void oci_cost_pushes_all(struct oci_costing *c, double times, size_t bytes);
 /* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not; the second
  * form by all ranks at once, who share their memory domains beyond the cache. */
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);
@@ -69,8 +72,10 @@ void oci_cost_flags(struct oci_costing *c, double flags);
 void oci_cost_flag_row(struct oci_costing *c, double flags);
 void oci_cost_ops(struct oci_costing *c, double ops);
 
-/* Both ends of `shares` copies of one rank with that many others: all of them pull, it pushes. */
-void oci_cost_shared(struct oci_costing *c, uint32_t shares, size_t bytes);
+/* Both ends of `shares` copies of one rank with that many others: all of them copy in this
+ * direction, it in the other. */
+void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, uint32_t shares,
+		     size_t bytes);
 
 /* Part of a message in p parts, as plans cut it. */
 size_t oci_cost_part(const struct oci_shape *shape);

@@ -49,6 +49,8 @@ static int table_iv(void **state)
 static int every_term(void **state)
 {
 	table_iv(state);
+	give("cma.push_alpha", 1.1e-6);
+	give("cma.push_beta", 1 / 4.5e9);
 	give("flag.cache", 0.2e-6);
 	give("flag.package", 0.4e-6);
 	give("flag.machine", 0.6e-6);

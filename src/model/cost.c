@@ -42,9 +42,13 @@ double oci_model_contending(const struct oci_model *model, enum oci_model_mechan
 	return fmin(copiers, fmax(near, 1));
 }
 
-double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism)
+double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			 enum oci_model_direction direction)
 {
-	return model->copy[mechanism].alpha.value;
+	const struct oci_model_copy *copy = &model->copy[mechanism];
+
+	return direction == OCI_MODEL_PUSH && copy->push_alpha.given ? copy->push_alpha.value :
+								       copy->alpha.value;
 }
 
 static bool in_cache(const struct oci_model *model, size_t bytes)
@@ -53,13 +57,16 @@ static bool in_cache(const struct oci_model *model, size_t bytes)
 }
 
 double oci_model_bytes_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
-			 size_t bytes, enum oci_model_distance distance)
+			 enum oci_model_direction direction, size_t bytes,
+			 enum oci_model_distance distance)
 {
 	const struct oci_model_copy *copy = &model->copy[mechanism];
-	double rate = copy->beta.value;
+	bool push = direction == OCI_MODEL_PUSH && copy->push_beta.given;
+	const struct oci_term *memory = push ? &copy->push_beta_memory : &copy->beta_memory;
+	double rate = push ? copy->push_beta.value : copy->beta.value;
 
-	if (copy->beta_memory.given && !in_cache(model, bytes))
-		rate = copy->beta_memory.value;
+	if (memory->given && !in_cache(model, bytes))
+		rate = memory->value;
 	if (distance == OCI_MODEL_MACHINE)
 		rate *= copy->beta_across.value;
 	return (double)bytes * rate;
@@ -77,8 +84,8 @@ double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism 
 double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers)
 {
-	return oci_model_alpha_s(model, mechanism) +
-	       oci_model_bytes_s(model, mechanism, bytes, OCI_MODEL_CACHE) +
+	return oci_model_alpha_s(model, mechanism, OCI_MODEL_PULL) +
+	       oci_model_bytes_s(model, mechanism, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE) +
 	       oci_model_lock_s(model, mechanism, bytes, copiers);
 }
 

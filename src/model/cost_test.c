@@ -125,13 +125,42 @@ static void rates_change_beyond_the_cache_and_between_packages(void **state)
 	give(&model, "cma.beta_across", 1.5);
 	give(&model, "memcpy.cache", 3e-11);
 	give(&model, "memcpy.memory", 9e-11);
-	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, 1 << 19, OCI_MODEL_CACHE),
+	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 1 << 19, OCI_MODEL_CACHE),
 		 (1 << 19) * 1e-10);
-	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, (1 << 19) + 1, OCI_MODEL_PACKAGE),
+	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, (1 << 19) + 1,
+				   OCI_MODEL_PACKAGE),
 		 ((1 << 19) + 1) * 2e-10);
-	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, 4096, OCI_MODEL_MACHINE), 4096 * 1.5e-10);
+	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_MACHINE),
+		 4096 * 1.5e-10);
 	close_to(oci_model_memcpy_s(&model, 1 << 19), (1 << 19) * 3e-11);
 	close_to(oci_model_memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
+}
+
+static double write_s(const struct oci_model *model, size_t bytes)
+{
+	return oci_model_alpha_s(model, OCI_MODEL_CMA, OCI_MODEL_PUSH) +
+	       oci_model_bytes_s(model, OCI_MODEL_CMA, OCI_MODEL_PUSH, bytes, OCI_MODEL_CACHE);
+}
+
+static void writes_are_as_reads_until_they_have_terms_of_their_own(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	give(&model, "cache.bytes", 1 << 20);
+	give(&model, "cma.beta_memory", 2e-9);
+	close_to(write_s(&model, 4096), 1.43e-6 + 4096 / 3.29e9);
+	close_to(write_s(&model, 1 << 20), 1.43e-6 + (1 << 20) * 2e-9);
+	give(&model, "cma.push_alpha", 1e-6);
+	give(&model, "cma.push_beta", 1e-10);
+	close_to(write_s(&model, 4096), 1e-6 + 4096 * 1e-10);
+	/* Where the caches end for reads says nothing of writes. */
+	close_to(write_s(&model, 1 << 20), 1e-6 + (1 << 20) * 1e-10);
+	give(&model, "cma.push_beta_memory", 3e-10);
+	close_to(write_s(&model, 1 << 20), 1e-6 + (1 << 20) * 3e-10);
+	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 4096, 1),
+		 1.43e-6 + 4096 / 3.29e9 + 0.25e-6);
 }
 
 static void ranks_fill_the_machine_core_by_core(void **state)
@@ -284,6 +313,7 @@ int main(void)
 		cmocka_unit_test(the_first_cell_that_fits_counts),
 		cmocka_unit_test(the_hash_sees_every_term_and_cell_and_nothing_else),
 		cmocka_unit_test(profiles_say_what_the_paper_says),
+		cmocka_unit_test(writes_are_as_reads_until_they_have_terms_of_their_own),
 		cmocka_unit_test(terms_have_names_and_bounds_that_hold_their_default),
 	};
 

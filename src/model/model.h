@@ -13,6 +13,10 @@
  * because l is by definition the cost without company: the fitted polynomial, which was not forced
  * through 1, holds from two copiers on.
  *
+ * The paper takes reads and writes alike. They are not where caches are: who writes into a peer has
+ * the source in its own cache, and who reads from one gets it out of the peer's. So writes (PUSH)
+ * have terms of their own, push_alpha and push_beta; locks and their contention are alike.
+ *
  * A model is plain data: copy it, change a term, and it is another machine. Nothing here measures;
  * src/tune does. A term that nobody gave is not `given` and has the value that leaves it out.
  */
@@ -55,18 +59,27 @@ struct oci_term {
 	char date[24];		    /* when: 2026-11-20 */
 };
 
+/* Which end makes a single copy. */
+enum oci_model_direction {
+	OCI_MODEL_PULL, /* who needs the bytes reads them, out of the cache of who wrote them */
+	OCI_MODEL_PUSH	/* who has just written the bytes writes them to their place */
+};
+
 /* Terms of one mechanism. Units in brackets, as in the file. */
 struct oci_model_copy {
-	struct oci_term alpha;	     /* [s] start of a copy */
-	struct oci_term beta;	     /* [s/B] while both buffers stay in the cache */
-	struct oci_term beta_memory; /* [s/B] beyond cache_bytes; not given: beta */
-	struct oci_term beta_across; /* [1] factor on both when the ends are in two packages */
-	struct oci_term lock;	     /* [s/page] l */
-	struct oci_term page;	     /* [B] s of the paper: what one lock covers */
-	struct oci_term lock_span;   /* [B] copiers further apart do not contend; not given: a
-				      * whole process, as in the paper */
-	struct oci_term gamma1;	     /* [1] of c */
-	struct oci_term gamma2;	     /* [1] of c^2 */
+	struct oci_term alpha;		  /* [s] start of a copy */
+	struct oci_term beta;		  /* [s/B] while both buffers stay in the cache */
+	struct oci_term beta_memory;	  /* [s/B] beyond cache_bytes; not given: beta */
+	struct oci_term push_alpha;	  /* [s] start of a write; not given: alpha */
+	struct oci_term push_beta;	  /* [s/B] of a write; not given: that of a read */
+	struct oci_term push_beta_memory; /* [s/B] beyond cache_bytes; not given: push_beta */
+	struct oci_term beta_across;	  /* [1] factor on both when the ends are in two packages */
+	struct oci_term lock;		  /* [s/page] l */
+	struct oci_term page;		  /* [B] s of the paper: what one lock covers */
+	struct oci_term lock_span;	  /* [B] copiers further apart do not contend; not given: a
+					   * whole process, as in the paper */
+	struct oci_term gamma1;		  /* [1] of c */
+	struct oci_term gamma2;		  /* [1] of c^2 */
 	struct oci_term
 		gamma_across;	     /* [1] factor on gamma once c exceeds the cores of a package */
 	struct oci_term gamma_range; /* [copiers] up to here gamma was measured, beyond it is
@@ -134,12 +147,14 @@ double oci_model_gamma(const struct oci_model *model, enum oci_model_mechanism m
 double oci_model_contending(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			    double copiers, size_t bytes);
 /* The three parts of a single copy: start, bytes (alone in its memory domain), locks. */
-double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism);
+double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			 enum oci_model_direction direction);
 double oci_model_bytes_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
-			 size_t bytes, enum oci_model_distance distance);
+			 enum oci_model_direction direction, size_t bytes,
+			 enum oci_model_distance distance);
 double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers);
-/* Their sum, at the closest distance: the formula above. */
+/* Their sum for a read, at the closest distance: the formula above. */
 double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers);
 double oci_model_memcpy_s(const struct oci_model *model, size_t bytes);

@@ -20,6 +20,11 @@
 		{ text ".beta", "s/B", "copying, buffers in cache", PER_BYTE, AT(copy[id].beta), 0 },   \
 		{ text ".beta_memory",	    "s/B", "copying, buffers in memory", PER_BYTE,              \
 		  AT(copy[id].beta_memory), 0 },                                                        \
+		{ text ".push_alpha", "s", "start of a write", SECONDS, AT(copy[id].push_alpha), 0 },   \
+		{ text ".push_beta",	  "s/B", "writing, buffers in cache", PER_BYTE,                 \
+		  AT(copy[id].push_beta), 0 },                                                          \
+		{ text ".push_beta_memory",	 "s/B", "writing, buffers in memory", PER_BYTE,         \
+		  AT(copy[id].push_beta_memory), 0 },                                                   \
 		{ text ".beta_across",	    "1", "factor on copying between packages", FACTOR,          \
 		  AT(copy[id].beta_across), 1 },                                                        \
 		{ text ".lock", "s/page",	   "locking and pinning a page alone",                  \

@@ -47,8 +47,8 @@ bool oci_virtual_share(struct oci_virtual_world *w, uint32_t rank, const struct 
 	if (too_early(w, rank))
 		return false;
 	if (c->front + c->back < chunk_count(bytes)) {
-		oci_task_copy(w, rank, oci_virtual_peer(r, op->peer), chunk_length(bytes, c->front),
-			      bytes);
+		oci_task_copy(w, rank, op->push ? OCI_MODEL_PUSH : OCI_MODEL_PULL,
+			      oci_virtual_peer(r, op->peer), chunk_length(bytes, c->front), bytes);
 		c->front++;
 		return false;
 	}
@@ -110,7 +110,8 @@ bool oci_virtual_help(struct oci_virtual_world *w, uint32_t rank, const struct o
 		r->helped = index;
 		c->back++;
 		c->helping++;
-		oci_task_copy(w, rank, peer, chunk_length(bytes, count - c->back), bytes);
+		oci_task_copy(w, rank, op->push ? OCI_MODEL_PULL : OCI_MODEL_PUSH, peer,
+			      chunk_length(bytes, count - c->back), bytes);
 		return false;
 	}
 	if (later) {

@@ -50,7 +50,8 @@ static bool transfer(struct oci_virtual_world *w, uint32_t rank, const struct oc
 				      extent_of(r, &op->local, &op->remote, bytes), false);
 	if (!bytes)
 		return true;
-	oci_task_copy(w, rank, peer, bytes, extent_of(r, &op->local, &op->remote, bytes));
+	oci_task_copy(w, rank, op->code == OCI_OP_PUSH ? OCI_MODEL_PUSH : OCI_MODEL_PULL, peer,
+		      bytes, extent_of(r, &op->local, &op->remote, bytes));
 	return false;
 }
 
@@ -101,7 +102,8 @@ static bool offered(struct oci_virtual_world *w, uint32_t rank, const struct oci
 			return true;
 		return oci_task_touch(w, rank, peer, bytes, bytes, false);
 	}
-	oci_task_copy(w, rank, peer, bytes, bytes);
+	oci_task_copy(w, rank, op->code == OCI_OP_GIVE ? OCI_MODEL_PUSH : OCI_MODEL_PULL, peer,
+		      bytes, bytes);
 	return false;
 }
 

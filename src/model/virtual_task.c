@@ -167,21 +167,21 @@ static void start(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, s
 	oci_queue_set(w, rank, r->now_s + before_s);
 }
 
-void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
-		   size_t extent)
+void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_direction direction,
+		   uint32_t remote, size_t bytes, size_t extent)
 {
 	enum oci_model_mechanism mechanism = w->call->mechanism;
 	struct oci_virtual_task *t = &w->ranks[rank].task;
 	enum oci_model_distance distance = oci_model_distance(w->model, oci_virtual_core(w, rank),
 							      oci_virtual_core(w, remote));
 
-	t->bytes_s = oci_model_bytes_s(w->model, mechanism, extent, distance) *
+	t->bytes_s = oci_model_bytes_s(w->model, mechanism, direction, extent, distance) *
 		     ((double)bytes / (double)extent);
 	t->lock_s = oci_model_lock_s(w->model, mechanism, bytes, 1);
 	t->process = remote;
 	w->result.copies++;
 	w->result.bytes += bytes;
-	start(w, rank, remote, bytes, oci_model_alpha_s(w->model, mechanism));
+	start(w, rank, remote, bytes, oci_model_alpha_s(w->model, mechanism, direction));
 }
 
 bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
@@ -197,7 +197,7 @@ bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote,
 	seconds = oci_model_memcpy_s(m, extent);
 	/* A peer's bytes come from his cache, as from a mapping of his memory. */
 	if (remote != rank && oci_model_knows(m, OCI_MODEL_MAP))
-		seconds = oci_model_bytes_s(m, OCI_MODEL_MAP, extent,
+		seconds = oci_model_bytes_s(m, OCI_MODEL_MAP, OCI_MODEL_PULL, extent,
 					    oci_model_distance(m, oci_virtual_core(w, rank),
 							       oci_virtual_core(w, remote)));
 	seconds *= (double)bytes / (double)extent;

@@ -315,6 +315,28 @@ static void both_ends_meet_in_the_middle(void **state)
 	is(r.end_s, 1e9 + 100 + 2.0 * (double)chunk + 100);
 }
 
+static void a_write_goes_by_the_terms_of_writes(void **state)
+{
+	size_t chunk = 32 << 10;
+
+	both_ends_meet_in_the_middle(state);
+	give("cma.push_beta", 0.25);
+	give("flag.cache", 0);
+	/* The helper writes three chunks while the reader reads its first. */
+	is(run_at(4 * chunk, NULL, NULL).end_s, (double)chunk);
+	give("cma.push_alpha", 8);
+	begin(OCI_GATHER, 0, 2);
+	oci_build_post(builder, OCI_POST_ADDRESS, 1, 0);
+	oci_build_wait_ack(builder, 1, 1, 1, 0);
+	end(0);
+	begin(OCI_GATHER, 1, 2);
+	oci_build_wait_post(builder, 0, 1, 1, 0);
+	oci_build_push(builder, oci_block(OCI_BUF_SEND, 0), 0, oci_block(OCI_BUF_RECV, 1));
+	oci_build_signal(builder, 1, 0);
+	end(1);
+	is(run_at(400, NULL, NULL).end_s, 8 + 100);
+}
+
 static void a_late_helper_takes_what_is_left(void **state)
 {
 	size_t chunk = 32 << 10;
@@ -407,6 +429,7 @@ int main(void)
 		cmocka_unit_test_setup(local_copies_go_by_what_the_cache_holds, simple_model),
 		cmocka_unit_test_setup(a_pipeline_fills_and_drains, simple_model),
 		cmocka_unit_test_setup(both_ends_meet_in_the_middle, simple_model),
+		cmocka_unit_test_setup(a_write_goes_by_the_terms_of_writes, simple_model),
 		cmocka_unit_test_setup(a_late_helper_takes_what_is_left, simple_model),
 		cmocka_unit_test_setup(blocks_of_an_offer_go_by_their_size, simple_model),
 		cmocka_unit_test_setup(plans_that_wait_for_ever_are_told, simple_model),

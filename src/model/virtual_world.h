@@ -118,8 +118,8 @@ bool oci_queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *at_s);
 uint32_t oci_virtual_core(const struct oci_virtual_world *w, uint32_t rank);
 /* A copy of bytes > 0 out of an `extent`, whose remote end is process `remote` (pages locked), from
  * the rank's clock on. It ends with an event of the rank. */
-void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
-		   size_t extent);
+void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_direction direction,
+		   uint32_t remote, size_t bytes, size_t extent);
 /*
  * Bytes that the rank itself loads and stores, out of an `extent` that is in the cache or not:
  * there the clock alone goes on (true), else a task (false). `remote`: whose memory they come from,

@@ -117,37 +117,49 @@ static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
 	}
 }
 
-static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8_t *target,
-		     const uint8_t *source, size_t bytes, uint64_t *turns)
+/* `other` is the peer's buffer: what is read, or with PUSH where it is written to. */
+static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8_t *mine,
+		     const uint8_t *other, size_t bytes, uint64_t *turns)
 {
-	struct iovec local = { target, bytes }, remote = { (void *)(uintptr_t)source, bytes };
+	struct iovec local = { mine, bytes }, remote = { (void *)(uintptr_t)other, bytes };
+	pid_t pid = me->shared->rank[1].pid;
 	ssize_t got;
 
 	switch (kind) {
 	case OCI_MEASURE_CMA:
-		got = oci_os_vm_read(me->shared->rank[1].pid, &local, 1, &remote, 1);
+	case OCI_MEASURE_PUSH:
+		got = kind == OCI_MEASURE_PUSH ? oci_os_vm_write(pid, &local, 1, &remote, 1) :
+						 oci_os_vm_read(pid, &local, 1, &remote, 1);
 		if (got == (ssize_t)bytes)
 			return 0;
-		return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "process_vm_readv: %s",
+		return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "process_vm_%s: %s",
+				     kind == OCI_MEASURE_PUSH ? "writev" : "readv",
 				     got < 0 ? strerror((int)-got) : "fewer bytes than asked for");
 	case OCI_MEASURE_SHM:
-		empty_halves(me, target, bytes, turns);
+		empty_halves(me, mine, bytes, turns);
 		return 0;
 	default:
-		memcpy(target, source, bytes);
+		memcpy(mine, other, bytes);
 		/* The compiler may neither move nor drop the copy between two looks at the clock.
 		 */
-		__asm__ __volatile__("" : : "r"(target) : "memory");
+		__asm__ __volatile__("" : : "r"(mine) : "memory");
 		return 0;
 	}
 }
 
-/* Asks for the next source and returns where it is in the memory that it is copied from. */
+/* Asks for the next source and returns where it is in the memory that it is copied from; of a PUSH,
+ * which has its source in `mine`, where it is to go. */
 static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
-			  const struct pool *own, size_t bytes, uint64_t turn)
+			  const struct pool *own, uint8_t *mine, size_t bytes, uint64_t turn)
 {
 	struct oci_tune_line *line = me->shared->line;
 	struct pool source = *own;
+
+	if (arg->kind == OCI_MEASURE_PUSH) {
+		memset(mine, (int)turn, bytes);
+		source.memory = (uint8_t *)(uintptr_t)me->shared->rank[1].address;
+		return pool_turn(&source, bytes, turn);
+	}
 
 	if (arg->kind == OCI_MEASURE_MEMCPY) {
 		uint8_t *buffer = pool_turn(own, bytes, turn);
@@ -182,11 +194,11 @@ static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 		uint32_t samples = 0;
 
 		while (!oci_tune_reached(begun, start, me->seconds, samples)) {
-			const uint8_t *source = ask(me, arg, &own, bytes, ++turn);
-			uint8_t *to = pool_turn(&target, bytes, turn);
+			uint8_t *mine = pool_turn(&target, bytes, ++turn);
+			const uint8_t *other = ask(me, arg, &own, mine, bytes, turn);
 
 			start = oci_tune_now_s();
-			error = copy_once(me, arg->kind, to, source, bytes, &turns);
+			error = copy_once(me, arg->kind, mine, other, bytes, &turns);
 			me->sample[samples++] = oci_tune_now_s() - start;
 			if (error)
 				return error;
@@ -215,12 +227,13 @@ int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 	return error;
 }
 
-/* One after the other in turns, so that whatever drifts meets all three alike. */
+/* One after the other in turns, so that whatever drifts meets all of them alike. */
 static int pages_body(struct oci_tune_rank *me)
 {
-	static double kept[3][OCI_TUNE_SAMPLES];
+	static double kept[OCI_MEASURE_PAGES][OCI_TUNE_SAMPLES];
 	const size_t page = oci_os_page_bytes();
-	const size_t offset[3] = { page / 2, page / 2, page - 1 }, bytes[3] = { 1, 2, 2 };
+	const size_t offset[] = { page / 2, page / 2, page - 1, page / 2 },
+		     bytes[] = { 1, 2, 2, 1 };
 	double begun = oci_tune_now_s(), start = begun;
 	uint32_t samples = 0;
 	uint8_t target[2];
@@ -238,17 +251,18 @@ static int pages_body(struct oci_tune_rank *me)
 	for (; !oci_tune_reached(begun, start, me->seconds, samples); samples++) {
 		uint64_t base = me->shared->rank[1].address + samples % HOT_PAGES * page;
 
-		for (int i = 0; i < 3; i++) {
+		for (int i = 0; i < OCI_MEASURE_PAGES; i++) {
 			const uint8_t *source = (const uint8_t *)(uintptr_t)(base + offset[i]);
 
 			start = oci_tune_now_s();
-			error = copy_once(me, OCI_MEASURE_CMA, target, source, bytes[i], NULL);
+			error = copy_once(me, i < 3 ? OCI_MEASURE_CMA : OCI_MEASURE_PUSH, target,
+					  source, bytes[i], NULL);
 			kept[i][samples] = oci_tune_now_s() - start;
 			if (error)
 				return error;
 		}
 	}
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < OCI_MEASURE_PAGES; i++) {
 		memcpy(me->sample, kept[i], sizeof(kept[i]));
 		oci_tune_leave(me, i, samples, 1);
 	}
@@ -256,12 +270,12 @@ static int pages_body(struct oci_tune_rank *me)
 	return 0;
 }
 
-int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[3], char *why,
-		      size_t n)
+int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
+		      char *why, size_t n)
 {
 	int error = oci_tune_run(world, 2, 0, pages_body, NULL, why, n);
 
 	if (!error)
-		memcpy(point, world->shared->rank[0].point, 3 * sizeof(*point));
+		memcpy(point, world->shared->rank[0].point, OCI_MEASURE_PAGES * sizeof(*point));
 	return error;
 }

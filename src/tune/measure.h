@@ -13,6 +13,7 @@
 /* Of a copy that one rank makes from another's memory. */
 enum oci_measure_kind {
 	OCI_MEASURE_CMA,    /* process_vm_readv */
+	OCI_MEASURE_PUSH,   /* process_vm_writev: its source is what the rank itself wrote */
 	OCI_MEASURE_MAP,    /* memcpy from shared memory */
 	OCI_MEASURE_SHM,    /* the owner copies into halves of a slot, the requester out of them */
 	OCI_MEASURE_MEMCPY, /* memcpy from the rank's own memory */
@@ -28,9 +29,10 @@ int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,
 		       char *why, size_t n);
 
-/* Single copies of 1 byte, of 2 bytes on one page, and of 2 bytes on two pages. */
-int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[3], char *why,
-		      size_t n);
+/* Single copies of 1 byte, of 2 bytes on one page, of 2 bytes on two pages; a write of 1 byte. */
+#define OCI_MEASURE_PAGES 4
+int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
+		      char *why, size_t n);
 
 /*
  * `copiers` ranks copy `bytes` each at a time, from places in one process that are so far `apart`,

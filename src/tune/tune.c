@@ -157,7 +157,7 @@ static int tune_all(struct oci_tuning *t)
 
 static unsigned int count_steps(const struct oci_tuning *t)
 {
-	unsigned int steps = 8; /* without contention and flags */
+	unsigned int steps = 9; /* without contention and flags */
 
 	steps += t->ranks > 1; /* how far a lock reaches */
 	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)

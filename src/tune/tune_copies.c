@@ -101,10 +101,10 @@ static int copies(struct oci_tuning *t, enum oci_measure_kind kind, const char *
 	return error;
 }
 
-/* alpha, l and beta. */
+/* alpha, l and beta, of reads and of writes. */
 int oci_tuning_cma(struct oci_tuning *t)
 {
-	struct oci_tune_point page[3], point[8];
+	struct oci_tune_point page[OCI_MEASURE_PAGES], point[8];
 	double base[8], lock, page_bytes = (double)oci_os_page_bytes();
 	int error;
 
@@ -130,6 +130,16 @@ int oci_tuning_cma(struct oci_tuning *t)
 		base[i] = page[0].value + lock * (double)t->sizes.bytes[i] / page_bytes;
 	give_rates(t, "cma.beta", "cma.beta_memory", point, base,
 		   "process_vm_readv less alpha and locks, source just rewritten");
+	error = copies(t, OCI_MEASURE_PUSH, "cma: writes", point);
+	if (error)
+		return error;
+	oci_tuning_give(t, "cma.push_alpha", page[3].value, page[3].residual,
+			"process_vm_writev of 1 byte, first quartile of %u", page[3].samples);
+	for (uint32_t i = 0; i < t->sizes.count; i++)
+		base[i] += page[3].value - page[0].value;
+	give_rates(
+		t, "cma.push_beta", "cma.push_beta_memory", point, base,
+		"process_vm_writev less push_alpha and locks, source just rewritten by the writer");
 	return 0;
 }
 

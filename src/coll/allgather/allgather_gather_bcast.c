@@ -50,7 +50,7 @@ static void cost(struct oci_costing *c)
 	uint32_t others = c->shape->size - 1;
 
 	oci_cost_flags(c, 1);
-	oci_cost_copies(c, 1, n, others);
+	oci_cost_pushes(c, 1, n, others);
 	oci_cost_flag_row(c, others);
 	oci_cost_flags(c, 1);
 	oci_cost_copies(c, 1, (size_t)others * n, others);

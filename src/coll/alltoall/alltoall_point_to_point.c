@@ -40,7 +40,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, 3 * others);
-	oci_cost_copies_all(c, others, n);
+	oci_cost_pushes_all(c, others, n);
 	oci_cost_ops(c, 2 + 7 * others);
 }
 

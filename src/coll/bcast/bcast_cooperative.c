@@ -30,7 +30,7 @@ static void build(struct oci_builder *b)
 static void cost(struct oci_costing *c)
 {
 	oci_cost_flags(c, 1);
-	oci_cost_shared(c, c->shape->size - 1, c->shape->bytes);
+	oci_cost_shared(c, OCI_MODEL_PULL, c->shape->size - 1, c->shape->bytes);
 	oci_cost_flags(c, 1);
 	oci_cost_flag_row(c, c->shape->size - 1.0);
 	oci_cost_ops(c, 6);

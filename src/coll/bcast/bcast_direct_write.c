@@ -33,7 +33,7 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, others);
-	oci_cost_copies(c, others, n, 1);
+	oci_cost_pushes(c, others, n, 1);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 3 * others);
 }

@@ -46,7 +46,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_flags(c, 1);
 	oci_cost_copies(c, 1, part, others);
 	oci_cost_flags(c, others - 1);
-	oci_cost_copies_all(c, others - 1, part);
+	oci_cost_pushes_all(c, others - 1, part);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 5 + 2 * others);
 }

@@ -77,7 +77,7 @@ static void cost(struct oci_costing *c)
 
 	if (p == 2) {
 		oci_cost_flags(c, 3);
-		oci_cost_shared(c, 1, n);
+		oci_cost_shared(c, OCI_MODEL_PULL, 1, n);
 		oci_cost_ops(c, 6);
 		return;
 	}

@@ -31,7 +31,7 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, 1);
-	oci_cost_copies_blocks(c, 1, c->shape->bytes, others);
+	oci_cost_pushes_blocks(c, 1, c->shape->bytes, others);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 6);
 }

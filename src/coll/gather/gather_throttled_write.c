@@ -39,8 +39,8 @@ static void cost(struct oci_costing *c)
 	uint32_t turns = others / k, rest = others % k;
 
 	oci_cost_flags(c, turns + (rest > 0));
-	oci_cost_copies_blocks(c, turns, c->shape->bytes, k);
-	oci_cost_copies_blocks(c, rest > 0, c->shape->bytes, rest);
+	oci_cost_pushes_blocks(c, turns, c->shape->bytes, k);
+	oci_cost_pushes_blocks(c, rest > 0, c->shape->bytes, rest);
 	oci_cost_flag_row(c, k);
 	oci_cost_ops(c, 3 + 3.0 * (turns + (rest > 0)));
 }

@@ -50,7 +50,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_flag_row(c, others);
 	oci_cost_copies_all(c, others * pieces, piece);
 	oci_cost_reduce(c, others, part, part);
-	oci_cost_copies(c, pieces, piece, others);
+	oci_cost_pushes(c, pieces, piece, others);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 4 + pieces * (1 + 3 * others));
 }
