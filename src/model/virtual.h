@@ -10,7 +10,8 @@
  *              or after his first look, whatever is later, once for each value that he sees; the
  *              flags of a row are looked at one after the other, those that are up already at
  *              flag.more each
- *   copy       alpha, then n beta + ceil(n / page) l gamma(c), c = copies that lock pages of the
+ *   copy       PULL, PUSH, chunks; a write goes by push_alpha and push_beta:
+ *              alpha, then n beta + ceil(n / page) l gamma(c), c = copies that lock pages of the
  *              same process at that moment: the rate changes whenever c does
  *   domain     the k tasks that read or write one memory domain at a moment take at least
  *              k times `domain` a byte
