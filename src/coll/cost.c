@@ -40,12 +40,17 @@ void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 static double bytes_s(const struct oci_costing *c, enum oci_model_direction direction, size_t bytes,
 		      double users)
 {
-	double alone = (1 - c->far) * oci_model_bytes_s(c->model, c->mechanism, direction, bytes,
-							OCI_MODEL_CACHE) +
-		       c->far * oci_model_bytes_s(c->model, c->mechanism, direction, bytes,
-						  OCI_MODEL_MACHINE);
+	size_t extent = c->whole > bytes ? c->whole : bytes;
+	double share = extent ? (double)bytes / (double)extent : 0;
+	double alone = share * ((1 - c->far) * oci_model_bytes_s(c->model, c->mechanism, direction,
+								 extent, OCI_MODEL_CACHE) +
+				c->far * oci_model_bytes_s(c->model, c->mechanism, direction,
+							   extent, OCI_MODEL_MACHINE));
 	double shared = (double)bytes * oci_model_domain_s(c->model, users);
 
+	/* What stays in the caches does not pass through memory. */
+	if (c->model->cache_bytes.given && oci_model_in_cache(c->model, extent))
+		return alone;
 	return shared > alone ? shared : alone;
 }
 
@@ -125,7 +130,7 @@ static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t exte
 {
 	double alone = touch_s(c, bytes, extent, from_peer), least;
 
-	if (2 * (double)extent <= c->model->cache_bytes.value)
+	if (oci_model_in_cache(c->model, extent))
 		return alone;
 	/* Each rank keeps its own domain busy. */
 	least = (double)bytes * oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
@@ -226,6 +231,7 @@ void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, 
 
 	if (!bytes)
 		return;
+	c->whole = bytes;
 	/* A chunk by one of the `shares` that copy from or to one process, and by the one who helps
 	 * them: he locks theirs, one at a time. All of them keep busy until nothing is left. */
 	own = chunk_s(c, direction, last, shares, shares + 1.0);
@@ -237,6 +243,7 @@ void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, 
 	if (shares == 1)
 		each = whole_chunks(chunks, each, own, help);
 	copies(c, direction, each, last, shares, shares + 1.0);
+	c->whole = 0;
 }
 
 size_t oci_cost_part(const struct oci_shape *shape)
@@ -287,7 +294,9 @@ void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
 	double pieces = oci_cost_pieces(n, piece);
 
 	oci_cost_flags(c, pieces * children);
+	c->whole = n;
 	oci_cost_copies(c, pieces * children, extent, 1);
+	c->whole = 0;
 	oci_cost_reduce(c, pieces * children, extent, extent);
 	oci_cost_ops(c, 4 + pieces * (3.0 * children + 3));
 }
@@ -298,8 +307,10 @@ void oci_cost_result(struct oci_costing *c, size_t piece, uint32_t children, uin
 	double pieces = oci_cost_pieces(n, piece);
 
 	oci_cost_flags(c, levels);
+	c->whole = n;
 	oci_cost_copies(c, 1, extent, children);
 	oci_cost_copies(c, levels - 1.0, extent, 1);
+	c->whole = 0;
 	oci_cost_flag_row(c, children);
 	oci_cost_ops(c, 4 + pieces * (4 + (double)children));
 }

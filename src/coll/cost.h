@@ -34,6 +34,9 @@ struct oci_costing {
 	 * cache, and in other packages; memory domains in use. */
 	double near, far;
 	uint32_t domains;
+	/* While pieces are copied one after the other: of how many bytes they are, which is what a
+	 * cache holds or not. 0: a copy is a whole of its own. */
+	size_t whole;
 	/* Added up. */
 	struct oci_cost cost;
 };

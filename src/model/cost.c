@@ -51,7 +51,7 @@ double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism
 								       copy->alpha.value;
 }
 
-static bool in_cache(const struct oci_model *model, size_t bytes)
+bool oci_model_in_cache(const struct oci_model *model, size_t bytes)
 {
 	return 2 * (double)bytes <= model->cache_bytes.value;
 }
@@ -65,7 +65,7 @@ double oci_model_bytes_s(const struct oci_model *model, enum oci_model_mechanism
 	const struct oci_term *memory = push ? &copy->push_beta_memory : &copy->beta_memory;
 	double rate = push ? copy->push_beta.value : copy->beta.value;
 
-	if (memory->given && !in_cache(model, bytes))
+	if (memory->given && !oci_model_in_cache(model, bytes))
 		rate = memory->value;
 	if (distance == OCI_MODEL_MACHINE)
 		rate *= copy->beta_across.value;
@@ -91,7 +91,8 @@ double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism 
 
 double oci_model_memcpy_s(const struct oci_model *model, size_t bytes)
 {
-	const struct oci_term *rate = in_cache(model, bytes) || !model->memcpy_memory.given ?
+	const struct oci_term *rate = oci_model_in_cache(model, bytes) ||
+						      !model->memcpy_memory.given ?
 					      &model->memcpy_cache :
 					      &model->memcpy_memory;
 

@@ -162,6 +162,8 @@ double oci_model_reduce_s(const struct oci_model *model, size_t bytes);
 double oci_model_flag_s(const struct oci_model *model, enum oci_model_distance distance);
 /* A flag that is up, looked at right after another one. */
 double oci_model_flag_more_s(const struct oci_model *model, enum oci_model_distance distance);
+/* Does a copy of so much stay in the caches, as far as the model knows where they end? */
+bool oci_model_in_cache(const struct oci_model *model, size_t bytes);
 /* Seconds per byte at least, of each of `copiers` that share a memory domain. */
 double oci_model_domain_s(const struct oci_model *model, double copiers);
 

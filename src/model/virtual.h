@@ -14,7 +14,7 @@
  *              alpha, then n beta + ceil(n / page) l gamma(c), c = copies that lock pages of the
  *              same process at that moment: the rate changes whenever c does
  *   domain     the k tasks that read or write one memory domain at a moment take at least
- *              k times `domain` a byte
+ *              k times `domain` a byte, unless the caches hold what they copy
  *   COPY       memcpy; out of the cache its domain is shared
  *   slots, payloads   what is read of a peer's goes as by a mapping of his memory (map.beta), or,
  *              where the model does not know that, as a COPY

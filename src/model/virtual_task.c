@@ -148,7 +148,7 @@ uint32_t oci_virtual_core(const struct oci_virtual_world *w, uint32_t rank)
 }
 
 static void start(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
-		  double before_s)
+		  size_t extent, double before_s)
 {
 	struct oci_virtual_rank *r = &w->ranks[rank];
 	struct oci_virtual_task *t = &r->task;
@@ -160,7 +160,9 @@ static void start(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, s
 	t->whole_s = 0;
 	t->bytes = bytes;
 	t->domain[0] = t->domain[1] = OCI_NOBODY;
-	if (w->model->domain.given) {
+	/* What stays in the caches does not pass through memory. */
+	if (w->model->domain.given &&
+	    !(w->model->cache_bytes.given && oci_model_in_cache(w->model, extent))) {
 		t->domain[0] = oci_model_domain(w->model, oci_virtual_core(w, rank));
 		t->domain[1] = there == t->domain[0] ? OCI_NOBODY : there;
 	}
@@ -181,7 +183,7 @@ void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_di
 	t->process = remote;
 	w->result.copies++;
 	w->result.bytes += bytes;
-	start(w, rank, remote, bytes, oci_model_alpha_s(w->model, mechanism, direction));
+	start(w, rank, remote, bytes, extent, oci_model_alpha_s(w->model, mechanism, direction));
 }
 
 bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
@@ -203,14 +205,14 @@ bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote,
 	seconds *= (double)bytes / (double)extent;
 	if (reduces && seconds < oci_model_reduce_s(m, bytes))
 		seconds = oci_model_reduce_s(m, bytes);
-	if (!m->domain.given || 2 * (double)extent <= m->cache_bytes.value) {
+	if (!m->domain.given || oci_model_in_cache(m, extent)) {
 		r->now_s += seconds;
 		return true;
 	}
 	t->bytes_s = seconds;
 	t->lock_s = 0;
 	t->process = OCI_NOBODY;
-	start(w, rank, remote, bytes, 0);
+	start(w, rank, remote, bytes, extent, 0);
 	return false;
 }
 

@@ -223,6 +223,10 @@ static void a_memory_domain_is_shared(void **state)
 	/* All three take from the root's domain, one of them lies in it as a whole. */
 	readers(4, false);
 	is(run_at(100, NULL, apart).end_s, 10 + 100 * 3 * 0.75);
+	/* The caches hold a copy of 100 bytes, and not one of 101. */
+	give("cache.bytes", 200);
+	is(run_at(100, NULL, NULL).end_s, 10 + 100);
+	is(run_at(101, NULL, NULL).end_s, 10 + 101 * 3 * 0.75);
 }
 
 static void local_copies_go_by_what_the_cache_holds(void **state)

@@ -52,7 +52,9 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(part, OCI_REDUCE_BYTES);
 
 	oci_cost_flag_row(c, others);
+	c->whole = c->shape->bytes;
 	oci_cost_copies_all(c, others * pieces, piece);
+	c->whole = 0;
 	oci_cost_reduce(c, others, part, part);
 	oci_cost_flags(c, others);
 	oci_cost_copies_all(c, others, part);

@@ -69,7 +69,9 @@ static void cost(struct oci_costing *c)
 		oci_cost_copies(c, 1, n, children);
 	} else {
 		oci_cost_flags(c, segments + levels - 1);
+		c->whole = n;
 		oci_cost_copies(c, segments + levels - 1, segment, children);
+		c->whole = 0;
 	}
 	oci_cost_flag_row(c, children);
 	oci_cost_ops(c, 3 + 3 * segments + levels);

@@ -84,7 +84,9 @@ static void cost(struct oci_costing *c)
 	/* While the pipeline fills, the operand comes before the result is there; then both are
 	 * copied one after the other. */
 	oci_cost_flags(c, pieces + fill + 1);
+	c->whole = n;
 	oci_cost_copies(c, fill + 2 * pieces, piece, 1);
+	c->whole = 0;
 	oci_cost_reduce(c, pieces + fill, piece, piece);
 	oci_cost_ops(c, 6 * (pieces + fill));
 }

@@ -42,7 +42,9 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(n, OCI_REDUCE_BYTES);
 
 	oci_cost_flags(c, others);
+	c->whole = c->shape->bytes;
 	oci_cost_copies_all(c, others * pieces, piece);
+	c->whole = 0;
 	oci_cost_reduce(c, others, n, n);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 3 + 3 * pieces * others);

@@ -60,7 +60,9 @@ static void cost(struct oci_costing *c)
 	double steps = oci_cost_pieces(n, OCI_CHAIN_BYTES) + c->shape->size - 2;
 
 	oci_cost_flags(c, steps);
+	c->whole = n;
 	oci_cost_copies(c, steps, piece, 1);
+	c->whole = 0;
 	oci_cost_reduce(c, steps, piece, piece);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 5 * steps);
