@@ -64,17 +64,24 @@ static int check_trust(const char *path, int fd, unsigned int flags, size_t *byt
 	return 0;
 }
 
-int oci_model_read(const char *path, unsigned int flags, oci_model_cell_check *check,
-		   struct oci_model *model, struct oci_model_error *error)
+/* The descriptor, or -errno. */
+static int open_file(const char *path, struct oci_model_error *error)
 {
 	/* O_NONBLOCK: a pipe without a writer must not hold up a job before it is refused. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), result;
-	size_t bytes = 0, length = 0;
-	char *text = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	error->text[0] = '\0';
-	if (fd < 0)
-		return refuse(error, -errno, "%s: %s", path, strerror(errno));
+	return fd < 0 ? refuse(error, -errno, "%s: %s", path, strerror(errno)) : fd;
+}
+
+/* Closes fd. */
+static int read_file(int fd, const char *path, unsigned int flags, oci_model_cell_check *check,
+		     struct oci_model *model, struct oci_model_error *error)
+{
+	size_t bytes = 0, length = 0;
+	char *text = NULL;
+	int result;
+
 	result = check_trust(path, fd, flags, &bytes, error);
 	if (result)
 		goto close_fd;
@@ -106,6 +113,14 @@ free_text:
 close_fd:
 	close(fd);
 	return result;
+}
+
+int oci_model_read(const char *path, unsigned int flags, oci_model_cell_check *check,
+		   struct oci_model *model, struct oci_model_error *error)
+{
+	int fd = open_file(path, error);
+
+	return fd < 0 ? fd : read_file(fd, path, flags, check, model, error);
 }
 
 /* Absolute, as the specification of XDG_CONFIG_HOME has it: others count as not set. */
@@ -149,38 +164,75 @@ static struct oci_model current;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static oci_model_cell_check *once_check;
 
+static void refused(const char *from, const struct oci_model_error *error)
+{
+	oci_log(oci_option_warning_level(), "%s%s; going on with built-in, uncalibrated costs",
+		from, error->text);
+}
+
 /* true: this place has a file, usable or not, so the search ends. */
 static bool try_place(enum oci_model_place place)
 {
 	struct oci_model_cell *built_in = current.cells;
 	struct oci_model_error error;
 	char path[sizeof(current.path)];
-	int result;
+	int fd, result;
 
 	if (!oci_model_place(place, path, sizeof(path)))
 		return false;
-	result = oci_model_read(path, place == OCI_MODEL_PLACE_VARIABLE ? OCI_MODEL_ANY_OWNER : 0,
-				once_check, &current, &error);
-	if (!result) {
+	fd = open_file(path, &error);
+	if (fd < 0) {
+		/* Whether there is a file we cannot know where we may not search, such as the home
+		 * directory of whom this process was before it changed its user. Others look here
+		 * at every start, so it is no news. */
+		if (fd == -EACCES)
+			oci_info("%s; the next place is looked into", error.text);
+		if (fd == -EACCES || fd == -ENOENT || fd == -ENOTDIR)
+			return false;
+		refused("", &error);
+		return true;
+	}
+	result = read_file(fd, path, 0, once_check, &current, &error);
+	if (result) {
+		refused("", &error);
+	} else {
 		free(built_in);
 		oci_info("the cost model of %s is in force", path);
-	} else if (place == OCI_MODEL_PLACE_VARIABLE || (result != -ENOENT && result != -ENOTDIR)) {
-		oci_log(oci_option_warning_level(),
-			"%s%s; going on with built-in, uncalibrated costs",
-			place == OCI_MODEL_PLACE_VARIABLE ? "ONECOPY_TUNING: " : "", error.text);
-	} else {
-		return false;
 	}
 	return true;
 }
 
+/* The file that the user named counts alone, whatever becomes of it. */
+static void try_variable(const char *path)
+{
+	struct oci_model_cell *built_in = current.cells;
+	struct oci_model_error error;
+
+	if (strlen(path) >= sizeof(current.path)) {
+		refuse(&error, -ENAMETOOLONG,
+		       "expected a path of at most %zu bytes, found %zu: %.80s...; a symbolic link "
+		       "makes it shorter",
+		       sizeof(current.path) - 1, strlen(path), path);
+	} else if (!oci_model_read(path, OCI_MODEL_ANY_OWNER, once_check, &current, &error)) {
+		free(built_in);
+		oci_info("the cost model of %s is in force", path);
+		return;
+	}
+	refused("ONECOPY_TUNING: ", &error);
+}
+
 static void find_current(void)
 {
+	const char *variable = oci_options()->tuning;
+
 	if (oci_model_profile("default", &current))
 		oci_model_init(&current); /* no memory: costs of 0, which the ranks will notice */
-	if (oci_options()->tuning && !strcmp(oci_options()->tuning, "none"))
+	if (variable) {
+		if (strcmp(variable, "none") != 0)
+			try_variable(variable);
 		return;
-	for (int place = 0; place < OCI_MODEL_PLACES; place++)
+	}
+	for (int place = OCI_MODEL_PLACE_VARIABLE + 1; place < OCI_MODEL_PLACES; place++)
 		if (try_place((enum oci_model_place)place))
 			return;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -336,6 +337,90 @@ static void *find_current(void *argument)
 	return (void *)oci_model_current(check_cell);
 }
 
+/*
+ * What a process that looks for its model says, at level info, and the name of what it found: in a
+ * child, as a process looks once. `user`, where we are root: root may search every directory.
+ */
+static const char *said(const char *variable, const char *value, uid_t user)
+{
+	static char text[4096];
+	FILE *file = tmpfile();
+	size_t length;
+	int status;
+	pid_t pid;
+
+	assert_non_null(file);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		unsetenv("ONECOPY_TUNING");
+		unsetenv("XDG_CONFIG_HOME");
+		setenv("ONECOPY_LOG", "info", 1);
+		setenv(variable, value, 1);
+		dup2(fileno(file), STDERR_FILENO);
+		if (!geteuid() && setuid(user))
+			_exit(1);
+		dprintf(STDERR_FILENO, "[%s]\n", oci_model_current(check_cell)->name);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	rewind(file);
+	length = fread(text, 1, sizeof(text) - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	return text;
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' does not say '%s'", text, part);
+}
+
+static void a_home_that_may_not_be_searched_is_no_file(void **state)
+{
+	char closed[256], place[512], named[700], info[700];
+	struct oci_machine machine;
+	const char *text;
+
+	(void)state;
+	oci_machine_self(&machine);
+	snprintf(closed, sizeof(closed), "%s", in_folder("closed"));
+	snprintf(place, sizeof(place), "%s/onecopy/%s.json", closed, machine.host);
+	assert_int_equal(mkdir(closed, 0), 0);
+	snprintf(info, sizeof(info), "info: %s: Permission denied; the next place", place);
+	text = said("XDG_CONFIG_HOME", closed, 65534);
+	has(text, info);
+	snprintf(named, sizeof(named), "warning: %s", place);
+	assert_null(strstr(text, named));
+	/* The same place, named by the user, is the user's mistake. */
+	text = said("ONECOPY_TUNING", place, 65534);
+	snprintf(named, sizeof(named), "ONECOPY_TUNING: %s: Permission denied; going on", place);
+	has(text, named);
+	has(text, "warning: ");
+	has(text, "[default]");
+	rmdir(closed);
+}
+
+static void a_path_that_is_too_long_is_said_and_ends_the_search(void **state)
+{
+	char path[sizeof(((struct oci_model *)NULL)->path) + 1];
+	const char *text;
+
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	text = said("ONECOPY_TUNING", path, 0);
+	has(text, "warning: ONECOPY_TUNING: expected a path of at most 511 bytes, found 512: /aaa");
+	has(text, "[default]");
+	/* One less is looked for: its name is longer than file systems take. */
+	path[sizeof(path) - 2] = '\0';
+	has(said("ONECOPY_TUNING", path, 0), "File name too long; going on");
+}
+
 /* Last, and once: what is found stays. */
 static void the_model_of_a_process_is_found_once_and_a_bad_file_leaves_the_default(void **state)
 {
@@ -394,6 +479,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_to_be_trusted_is_refused),
 		cmocka_unit_test(processors_have_names_on_each_architecture),
 		cmocka_unit_test(places_are_found_in_text_that_nobody_checked),
+		cmocka_unit_test(a_home_that_may_not_be_searched_is_no_file),
+		cmocka_unit_test(a_path_that_is_too_long_is_said_and_ends_the_search),
 		cmocka_unit_test(
 			the_model_of_a_process_is_found_once_and_a_bad_file_leaves_the_default),
 	};

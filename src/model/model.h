@@ -269,7 +269,8 @@ bool oci_model_place(enum oci_model_place place, char *path, size_t bytes);
 /*
  * The model of this process, found at the first call and the same ever after; thread safe. The
  * first place that has a file counts. A file that cannot be used gives one warning and the built-in
- * default. Never NULL, never to be destroyed.
+ * default; a place that this user may not look into counts as empty, unless ONECOPY_TUNING names
+ * it. Never NULL, never to be destroyed.
  */
 const struct oci_model *oci_model_current(oci_model_cell_check *check);
 
