@@ -2,6 +2,7 @@
 /* The results of a bench as tables for people, and as JSON for programs. */
 #include "bench.h"
 #include "command.h"
+#include "json_text.h"
 #include "table.h"
 
 #include <errno.h>
@@ -178,7 +179,7 @@ static json_t *figure_json(const struct figure *figure)
 		}
 	}
 	for (unsigned int i = 0; i < figure->note_count; i++)
-		json_array_append_new(notes, json_string(figure->notes[i]));
+		json_array_append_new(notes, json_text(figure->notes[i]));
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "name", figure->name, "title",
 			 figure->title, "method", figure->about, "unit", figure->unit, "cells",
 			 cells, "notes", notes);
@@ -194,20 +195,19 @@ int bench_write_json(const struct bench *bench, const char *path)
 		json_array_append_new(figures, figure_json(bench->figures[f]));
 	for (size_t i = 0; i < sizeof(bench->summary) / sizeof(bench->summary[0]); i++) {
 		if (bench->summary[i][0])
-			json_array_append_new(summary, json_string(bench->summary[i]));
+			json_array_append_new(summary, json_text(bench->summary[i]));
 	}
-	json = json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:i, s:i}, s:s, s:i, s:i, s:o, s:o}",
-			 "command", bench->command, "date", bench->date, "onecopy", oc_version(),
-			 "machine", "host", m->host, "cpu", m->cpu, "kernel", m->kernel, "cpus",
-			 (int)m->cpus, "cpus_allowed", (int)bench->cpus, "model", bench->model,
+	json = json_pack("{s:o, s:s, s:s, s:{s:o, s:o, s:o, s:i, s:i}, s:o, s:i, s:i, s:o, s:o}",
+			 "command", json_text(bench->command), "date", bench->date, "onecopy",
+			 oc_version(), "machine", "host", json_text(m->host), "cpu",
+			 json_text(m->cpu), "kernel", json_text(m->kernel), "cpus", (int)m->cpus,
+			 "cpus_allowed", (int)bench->cpus, "model", json_text(bench->model),
 			 "ranks", (int)bench->options.ranks, "rounds", (int)bench->options.rounds,
 			 "figures", figures, "summary", summary);
-	errno = 0;
 	if (!strcmp(path, "-"))
-		failed = json_dumpf(json, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER) ||
-			 putchar('\n') < 0;
-	else
-		failed = json_dump_file(json, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+		return json_text_print(json, 1);
+	errno = 0;
+	failed = !json || json_dump_file(json, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(json);
 	if (failed)
 		command_say("%s cannot be written: %s", path,

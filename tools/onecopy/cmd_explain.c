@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onecopy explain: what is chosen for a call and why, term by term. */
 #include "command.h"
+#include "json_text.h"
 #include "names.h"
 #include "predict.h"
 #include "table.h"
@@ -74,8 +75,8 @@ const struct argp explain_argp = {
 	.parser = parse_key,
 	.args_doc = "COLLECTIVE",
 	.doc = "Tells which algorithm is chosen for a call and why: all that could run it, with what "
-	       "each costs by the model, term by term.\vExit status: 0, or 2 if the options are "
-	       "wrong.",
+	       "each costs by the model, term by term.\vExit status: 0; 1 if the output could not be "
+	       "written; 2 if the options are wrong.",
 };
 
 /* Is it the first of its name, which is its best parameter? */
@@ -120,22 +121,20 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 	table_print(&table, stdout, 0);
 }
 
-static void print_json(const struct explain_options *options, const struct oc_predicted *predicted,
-		       const struct oc_prediction *list)
+static int print_json(const struct explain_options *options, const struct oc_predicted *predicted,
+		      const struct oc_prediction *list)
 {
 	json_t *candidates = json_array(), *json;
 
 	for (unsigned int i = 0; i < predicted->count; i++)
 		json_array_append_new(candidates, predict_json(&list[i]));
-	json = json_pack("{s:s, s:I, s:i, s:{s:s, s:s, s:b}, s:s, s:s, s:o}", "collective",
+	json = json_pack("{s:s, s:I, s:i, s:{s:o, s:o, s:b}, s:s, s:s, s:o}", "collective",
 			 oc_collective_name(options->call.collective), "bytes",
 			 (json_int_t)options->call.bytes, "ranks", (int)options->call.ranks,
-			 "model", "name", predicted->model, "file", predicted->path, "calibrated",
-			 predicted->calibrated, "chosen", predicted->chosen, "why", predicted->why,
-			 "candidates", candidates);
-	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	putchar('\n');
-	json_decref(json);
+			 "model", "name", json_text(predicted->model), "file",
+			 json_text(predicted->path), "calibrated", predicted->calibrated, "chosen",
+			 predicted->chosen, "why", predicted->why, "candidates", candidates);
+	return json_text_print(json, 2);
 }
 
 int explain_main(int argc, char **argv)
@@ -143,6 +142,7 @@ int explain_main(int argc, char **argv)
 	struct explain_options options = { .call = { .bytes = 65536, .ranks = 2 } };
 	static struct oc_prediction list[OC_PREDICTIONS_MOST];
 	struct oc_predicted predicted;
+	int status = 0;
 
 	command_parse(&explain_argp, argc, argv, &options);
 	if (!options.collective)
@@ -153,12 +153,12 @@ int explain_main(int argc, char **argv)
 	options.call.forced = 1;
 	predict_call(&options.call, &predicted, list);
 	if (options.json)
-		print_json(&options, &predicted, list);
+		status = print_json(&options, &predicted, list);
 	else
 		print_text(&options, &predicted, list);
 	if (fflush(stdout) || ferror(stdout)) {
 		command_say("standard output: %s", strerror(errno));
 		return 1;
 	}
-	return 0;
+	return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onecopy model: every algorithm of a collective against size, as predicted and as measured. */
 #include "command.h"
+#include "json_text.h"
 #include "measure.h"
 #include "model.h"
 #include "names.h"
@@ -81,8 +82,8 @@ const struct argp model_argp = {
 	.args_doc = "COLLECTIVE",
 	.doc = "Predicts every algorithm of a collective for each size, on this machine or another: "
 	       "by the plans of all ranks in virtual time, and by the closed form that selection "
-	       "goes by. Each algorithm is shown with its best parameter.\vExit status: 0, or 2 if "
-	       "the options are wrong.",
+	       "goes by. Each algorithm is shown with its best parameter.\vExit status: 0; 1 if a plot "
+	       "could not be drawn or the output not be written; 2 if the options are wrong.",
 };
 
 /* The best parameter of each algorithm: those that were run in virtual time. */
@@ -169,20 +170,19 @@ static json_t *size_json(const struct model_size *size, bool measured)
 			 algorithms);
 }
 
-static void print_json(const struct model_options *options, const struct model_size *sizes)
+static int print_json(const struct model_options *options, const struct model_size *sizes)
 {
 	json_t *list = json_array(), *json;
 
 	for (unsigned int s = 0; s < options->sizes.count; s++)
 		json_array_append_new(list, size_json(&sizes[s], options->measured));
-	json = json_pack("{s:s, s:i, s:{s:s, s:s, s:b}, s:o}", "collective",
+	json = json_pack("{s:s, s:i, s:{s:o, s:o, s:b}, s:o}", "collective",
 			 oc_collective_name(options->call.collective), "ranks",
-			 (int)options->call.ranks, "model", "name", sizes[0].predicted.model,
-			 "file", sizes[0].predicted.path, "calibrated",
+			 (int)options->call.ranks, "model", "name",
+			 json_text(sizes[0].predicted.model), "file",
+			 json_text(sizes[0].predicted.path), "calibrated",
 			 sizes[0].predicted.calibrated, "sizes", list);
-	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	putchar('\n');
-	json_decref(json);
+	return json_text_print(json, 2);
 }
 
 static void fill(const struct model_options *options, struct model_size *sizes)
@@ -223,11 +223,11 @@ int model_main(int argc, char **argv)
 	}
 	fill(&options, sizes);
 	if (options.json)
-		print_json(&options, sizes);
+		status = print_json(&options, sizes);
 	else
 		print_text(&options, sizes);
 	if (options.plot)
-		status = model_plot(options.plot, &options.call, sizes, options.sizes.count);
+		status |= model_plot(options.plot, &options.call, sizes, options.sizes.count);
 	free(sizes);
 	if (fflush(stdout) || ferror(stdout)) {
 		command_say("standard output: %s", strerror(errno));

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* JSON of what others named: paths and host names are bytes, JSON's strings are UTF-8. */
+#ifndef ONECOPY_JSON_TEXT_H
+#define ONECOPY_JSON_TEXT_H
+
+#include <jansson.h>
+
+/* A string of `text`, with U+FFFD for each byte that is not UTF-8; NULL: no memory. */
+json_t *json_text(const char *text);
+/* Prints it and a new line on standard output, and gives it back; NULL is one that could not be
+ * made. 0 or 1; says why not, unless ferror(stdout) does, which the command looks at in the end. */
+int json_text_print(json_t *json, size_t indent);
+
+#endif
