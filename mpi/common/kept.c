@@ -105,6 +105,8 @@ int oci_mpi_keep(struct oci_mpi_operation *o)
 	MPI_Datatype *types;
 	int *ints;
 
+	if (o->kept)
+		return 0;
 	forget_the_rest(&mpi, o->rank);
 	if (mpi.scounts || mpi.rcounts) {
 		o->kept_memory = malloc(o->size * (2 * sizeof(*types) + 4 * sizeof(*ints)));

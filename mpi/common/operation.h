@@ -84,7 +84,10 @@ void oci_mpi_load(struct oci_mpi_operation *operation);
 int oci_mpi_store(struct oci_mpi_operation *operation);
 void oci_mpi_close(struct oci_mpi_operation *operation);
 
-/* kept.c: the part of `retain`. 0 or -ENOMEM; what was kept before a failure is kept still. */
+/*
+ * kept.c: the part of `retain`, which oci_mpi_open() does for OCI_MPI_ENGINE. What is handed back
+ * while the program's call returns needs it too. 0, also where it was done before, or -ENOMEM.
+ */
 int oci_mpi_keep(struct oci_mpi_operation *operation);
 void oci_mpi_unkeep(struct oci_mpi_operation *operation);
 /* Whether this rank's send and receive arguments mean anything. */

@@ -235,8 +235,14 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		result = oci_ompi_request_ask(self);
 		oci_ompi_bootstrap_reap();
 	}
-	if (result == OC_HAND_BACK)
+	if (result == OC_HAND_BACK) {
+		/* The program may free what the module below us gets later. Without memory to keep
+		 * it: now, in order. */
+		if (undecided(module) && oci_mpi_keep(&self->operation))
+			while (undecided(module))
+				opal_progress();
 		return hand_back(self, request);
+	}
 	*request = &self->super.super;
 	if (result)
 		oci_ompi_request_settle(self, result);

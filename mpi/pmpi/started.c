@@ -81,10 +81,17 @@ static int give_back(struct oci_record *record, const struct oci_mpi_call *call,
 		     MPI_Request *request)
 {
 	struct oci_pmpi_comm *state = record->state;
+	/* Acquire: pairs with the release in decided(). */
+	bool waits = __atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE);
 	int error;
 
-	/* Acquire: pairs with the release in decided(). */
-	if (OCI_UNLIKELY(__atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE))) {
+	/* The program may free what the MPI gets later. Without memory to keep it: now, in order.
+	 */
+	if (OCI_UNLIKELY(waits) && oci_mpi_keep(&record->operation)) {
+		oci_pmpi_await_decided(state);
+		waits = false;
+	}
+	if (OCI_UNLIKELY(waits)) {
 		error = carrier_start(record);
 		*request = record->carrier;
 		record->active = record->waiting = record->undecided = true;
