@@ -179,14 +179,14 @@ int oci_pmpi_Intercomm_create_from_groups(MPI_Group local, int leader, MPI_Group
 						  handler, made);
 }
 
-/* Is the leader of the other side one of our job, on which both leaders agree? */
-static bool ours(MPI_Comm peer_comm, int remote)
+/* The other side's leader in our job; MPI_UNDEFINED: of another one. Both leaders see it alike. */
+static int world_leader(MPI_Comm peer_comm, int remote)
 {
 	int world = MPI_UNDEFINED, size = 0, inter = 0;
 	MPI_Group group;
 
 	if (peer_comm == MPI_COMM_NULL)
-		return false;
+		return MPI_UNDEFINED;
 	PMPI(Comm_test_inter)(peer_comm, &inter);
 	if (inter)
 		PMPI(Comm_remote_group)(peer_comm, &group);
@@ -196,28 +196,29 @@ static bool ours(MPI_Comm peer_comm, int remote)
 	if (remote >= 0 && remote < size)
 		PMPI(Group_translate_ranks)(group, 1, &remote, oci_pmpi_job.group, &world);
 	PMPI(Group_free)(&group);
-	return world != MPI_UNDEFINED;
+	return world;
 }
 
 /*
- * Each side meets, the leaders meet, each side meets again. The program promises that the tag is
- * not used otherwise between the leaders.
+ * Each side meets, the leaders meet, each side meets again. The leaders' messages are not on the
+ * program's communicator, where a receive from any rank with any tag would take them; their tag is
+ * made of the program's, as two threads may be here, and is not that of an MPI_Comm_create_group.
  */
 int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, int remote, int tag,
 			      MPI_Comm *made)
 {
 	struct oci_pmpi_comm *state = decided(local);
-	MPI_Request send, receive;
+	int other;
 
 	/* The leaders decide alike, whoever else is on their sides. */
 	if (state && oci_pmpi_job.together) {
 		oci_pmpi_meet_on(local);
-		if (state->rank == (uint32_t)leader && ours(peer_comm, remote) &&
-		    !PMPI(Irecv)(NULL, 0, MPI_BYTE, remote, tag, peer_comm, &receive) &&
-		    !PMPI(Isend)(NULL, 0, MPI_BYTE, remote, tag, peer_comm, &send)) {
-			oci_pmpi_await(&receive, MPI_STATUS_IGNORE);
-			oci_pmpi_await(&send, MPI_STATUS_IGNORE);
-		}
+		other = MPI_UNDEFINED;
+		if (state->rank == (uint32_t)leader)
+			other = world_leader(peer_comm, remote);
+		if (other != MPI_UNDEFINED)
+			oci_pmpi_meeting_round(other, other,
+					       oci_pmpi_meeting_tag(~(uint32_t)tag, false));
 		oci_pmpi_meet_on(local);
 	}
 	return PMPI(Intercomm_create)(local, leader, peer_comm, remote, tag, made);

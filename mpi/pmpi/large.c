@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The functions with large counts (MPI_..._c) go to the MPI. They only keep the two rules of
- * pmpi.h: above all, they do not block without driving us.
+ * pmpi.h: above all, they do not block without driving us. MPICH numbers the persistent ones in
+ * their _init calls, which may wait, so these come behind what may yet be handed back; nonblocking
+ * ones may not wait (docs/adr/0008).
  */
 #include "pmpi.h"
 
@@ -62,7 +64,10 @@ static struct oci_pmpi_comm *counted(MPI_Comm comm, const char *name)
 	int oci_pmpi_##Name##_init_c(LIST parameters, MPI_Comm comm, MPI_Info info, \
 				     MPI_Request *request) \
 	{ \
-		counted(comm, name); \
+		struct oci_pmpi_comm *state = counted(comm, name); \
+\
+		if (state) \
+			oci_pmpi_await_decided(state); \
 		return PMPI(Name##_init_c)(LIST arguments, comm, info, request); \
 	}
 

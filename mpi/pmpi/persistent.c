@@ -4,16 +4,16 @@
  *
  * Members need not start their persistent calls in one order: what matches is the order of the
  * _init calls. The engine counts the operations of a team, so each persistent call has a team of
- * its own (6.4 KB a rank in shared memory), unless the program asserts one order. The _init call,
- * which MPI lets wait for the other members, waits until it is there: so no run is handed back for
- * lack of it, and none depends on what else is outstanding. What the engine does not serve all the
- * same (an algorithm "mpi", or no room for the team) is a run of the MPI's own persistent request,
- * which is made in the _init call, too, as MPICH numbers them there.
+ * its own (6.4 KB a rank in shared memory), also where the program asserts one order: what is
+ * forced on the communicator later must not reach it. The _init call, which MPI lets wait for the
+ * other members, waits until it is there: so no run is handed back for lack of it, and none depends
+ * on what else is outstanding. What the engine does not serve all the same (an algorithm "mpi", or
+ * no room for the team) is a run of the MPI's own persistent request, which is made in the _init
+ * call, too, as MPICH numbers them there.
  */
 #include "calls.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* The MPI's own numbers of the members stay alike: what may yet be handed back comes first. */
 static int native_first(const struct oci_mpi_call *call, oci_native_init *native_init,
@@ -75,43 +75,29 @@ static struct oci_record *record_create(struct oci_pmpi_comm *state, const char 
 	return record;
 }
 
-/* Does the program promise that all members start such calls in one order? They give it alike. */
-static bool is_ordered(MPI_Info info)
-{
-	char value[8] = "";
-	int found = 0;
-
-	if (info != MPI_INFO_NULL)
-		PMPI(Info_get)
-	(info, "mpi_assert_strict_start_ordering", sizeof(value) - 1, value, &found);
-	return found && !strcmp(value, "true");
-}
-
 /*
- * All members have come to the same place among their collectives. None: on all alike. `ordered`:
- * the communicator's, where the starts count among its operations.
+ * All members have come to the same place among their collectives. None: on all alike. The
+ * algorithms that its communicator's info keys ask for are those of now, for all runs: a later
+ * "mpi" would find that the MPI's own request was not made.
  */
-static void team_create(struct oci_record *record, bool ordered)
+static void team_create(struct oci_record *record)
 {
-	struct oc_team *team = ordered ? oci_pmpi_team(record->state) :
-					 oci_pmpi_team_create(record->state);
+	struct oc_team *team = oci_pmpi_team_create(record->state);
 	uint32_t turns = 0;
 	int result;
 
 	if (!team)
 		return;
-	record->shares = ordered;
 	while (!(result = oc_team_progress(team))) {
 		oci_pmpi_drive_from_engine();
 		oci_pmpi_drive();
 		oci_pmpi_pause(&turns);
 	}
-	if (result < 0 && !ordered)
+	if (result < 0) {
 		oc_team_destroy(team);
-	if (result < 0)
 		return;
-	if (!ordered)
-		oci_pmpi_forced_copy(record->state, team);
+	}
+	oci_pmpi_forced_copy(record->state, team);
 	record->team = team;
 }
 
@@ -141,7 +127,7 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 	}
 	record->nothing = path == OCI_MPI_NOTHING;
 	if (!record->nothing)
-		team_create(record, is_ordered(info));
+		team_create(record);
 	/* Only where it will run: making it may move data already (MPI_Gather_init of MPICH 4.0.2).
 	 */
 	if (!record->nothing &&

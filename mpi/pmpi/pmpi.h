@@ -174,7 +174,6 @@ struct oci_record {
 	MPI_Request inner;
 	struct oc_team *team; /* a persistent operation's own, or the communicator's */
 	bool persistent, active, freed, undecided;
-	bool shares;  /* persistent, on the communicator's team */
 	bool waiting; /* handed back; earlier ones may come to be handed back, too */
 	bool nothing; /* to do: no rank has any bytes */
 	struct oci_mpi_operation operation;
@@ -253,9 +252,11 @@ int oci_pmpi_meeting_tag(uint32_t hash, bool of_window);
 /* The members' ranks in MPI_COMM_WORLD, to be freed; NULL: some are of other jobs, or not on this
  * node, or no memory. */
 int *oci_pmpi_meeting_ranks(MPI_Group group, int *size);
+/* A message to one rank of our job, and one from another, or from the same one. */
+int oci_pmpi_meeting_round(int to, int from, int tag);
 /* A barrier of those ranks, of which this process is number `me`. */
 int oci_pmpi_meeting(const int *ranks, int size, int me, int tag);
-/* That of a group, if all its members are of our job. */
+/* That of a group, if all its members are of our job. Needs no memory. */
 void oci_pmpi_meet_members(MPI_Group group, uint32_t hash);
 /* That of a communicator, if a member may need us while we are inside the MPI: true then. */
 bool oci_pmpi_meet_on(MPI_Comm comm);

@@ -60,7 +60,6 @@ struct oci_record *oci_record_get(void)
 	record->carrier = record->anchor = record->inner = MPI_REQUEST_NULL;
 	record->engine = NULL;
 	record->team = NULL;
-	record->shares = false;
 	record->persistent = record->active = record->freed = record->undecided = false;
 	record->waiting = false;
 	return record;
@@ -90,7 +89,7 @@ void oci_record_end(struct oci_record *record)
 	oci_mpi_close(&record->operation);
 	if (record->anchor != MPI_REQUEST_NULL)
 		PMPI(Request_free)(&record->anchor);
-	if (!record->team || record->shares) {
+	if (!record->team) {
 		oci_record_put(record);
 		return;
 	}
@@ -127,7 +126,7 @@ void oci_record_stop(void)
 	for (record = made; record; record = next) {
 		next = record->made;
 		/* Of requests that the program has not freed. */
-		if (record->persistent && record->team && !record->shares)
+		if (record->persistent && record->team)
 			oc_team_destroy(record->team);
 		free(record);
 	}

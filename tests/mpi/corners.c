@@ -155,13 +155,49 @@ static void ordered(void)
 		for (int i = 0; i < 3; i++)
 			case_count(CASE_ALLREDUCE, 1);
 	}
+	/* Too late for what has been made. */
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "onecopy_allreduce", "mpi");
+	MPI_Comm_set_info(comm, info);
+	MPI_Info_free(&info);
 	MPI_Comm_free(&comm);
+	out[0] = out[1] = -1;
 	MPI_Startall(2, request);
 	MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+	if (out[0] != pairs || out[1] != 2 * pairs)
+		case_fail("ordered, with another algorithm forced later: sums %d and %d", out[0],
+			  out[1]);
 	for (int i = 0; i < 2; i++) {
 		case_count(CASE_ALLREDUCE, 1);
 		MPI_Request_free(&request[i]);
 	}
+}
+
+/* A receive that takes any message gets the program's, and none of ours. */
+static void intercommunicator(void)
+{
+	MPI_Comm comm, half, inter;
+	MPI_Request request;
+	int upper = rank >= ranks / 2, value = -1;
+	MPI_Status status;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_split(comm, upper, rank, &half);
+	if (!rank)
+		MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
+	/* The MPI's own messages are not on this communicator. */
+	MPI_Intercomm_create(half, 0, comm, upper ? 0 : ranks / 2, 7, &inter);
+	if (rank == ranks / 2)
+		MPI_Send(&rank, 1, MPI_INT, 0, 3, comm);
+	if (!rank) {
+		MPI_Wait(&request, &status);
+		if (value != ranks / 2 || status.MPI_TAG != 3)
+			case_fail("beside MPI_Intercomm_create: a message %d with tag %d", value,
+				  status.MPI_TAG);
+	}
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&half);
+	MPI_Comm_free(&comm);
 }
 
 static void add_bytes(void *in, void *inout, int *count, MPI_Datatype *type)
@@ -272,6 +308,7 @@ int main(int argc, char **argv)
 	write_beside(path);
 	ordered();
 	handed_back_later();
+	intercommunicator();
 	refused();
 	case_report();
 	if (!rank)
