@@ -82,7 +82,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		options->ranks = predict_ranks(arg);
+		options->ranks = predict_ranks(arg, 1);
 		return 0;
 	case 'b':
 		predict_sizes("--bytes", arg, &options->sizes);
@@ -145,30 +145,6 @@ const struct argp bench_argp = {
 	       "drawn; 2 if the options are wrong.",
 };
 
-static bool is_reduction(enum oc_collective collective)
-{
-	return collective == OC_REDUCE || collective == OC_ALLREDUCE || collective == OC_SCAN ||
-	       collective == OC_EXSCAN || collective == OC_REDUCE_SCATTER_BLOCK;
-}
-
-/* A measurement sums doubles. */
-static void check_sizes(const struct bench_options *options)
-{
-	for (unsigned int c = 0; c < options->collective_count; c++) {
-		for (unsigned int s = 0; s < options->sizes.count; s++) {
-			if (is_reduction(options->collectives[c]) && options->sizes.at[s] % 8)
-				command_usage("--bytes %zu is no number of doubles, which %s sums; "
-					      "valid: multiples of 8",
-					      options->sizes.at[s],
-					      oc_collective_name(options->collectives[c]));
-		}
-	}
-	for (unsigned int s = 0; s < options->sizes.count; s++) {
-		if (!options->sizes.at[s])
-			command_usage("--bytes 0: there is nothing to move; valid: 1 and more");
-	}
-}
-
 static void fill_defaults(struct bench *bench)
 {
 	struct bench_options *options = &bench->options;
@@ -190,7 +166,8 @@ static void fill_defaults(struct bench *bench)
 	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
 		command_usage(
 			"--ranks 1: a collective of one rank moves nothing; valid: 2 and more");
-	check_sizes(options);
+	for (unsigned int c = 0; c < options->collective_count; c++)
+		measure_check_sizes(options->collectives[c], &options->sizes);
 }
 
 static void describe(struct bench *bench, int argc, char **argv)

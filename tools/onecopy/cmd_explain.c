@@ -30,7 +30,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		options->call.bytes = predict_bytes("--bytes", arg);
 		return 0;
 	case 'n':
-		options->call.ranks = predict_ranks(arg);
+		options->call.ranks = predict_ranks(arg, 2);
 		return 0;
 	case 'p':
 		options->call.profile = predict_profile(arg);

@@ -33,7 +33,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		predict_sizes("--bytes", arg, &options->sizes);
 		return 0;
 	case 'n':
-		options->call.ranks = predict_ranks(arg);
+		options->call.ranks = predict_ranks(arg, 2);
 		return 0;
 	case 'p':
 		options->call.profile = predict_profile(arg);
@@ -113,6 +113,14 @@ static void measure(const struct model_options *options, struct model_size *size
 		names[i] = size->at[i].algorithm;
 	if (measure_run(&m, error, sizeof(error)))
 		command_say("%zu bytes were not measured: %s", size->bytes, error);
+	for (unsigned int i = 0; i < size->count && !*error; i++) {
+		if (size->measured[i] >= 0)
+			continue;
+		/* The team may be of no use after it. */
+		command_say("%zu bytes are measured only up to %s, which refused the call",
+			    size->bytes, names[i]);
+		return;
+	}
 }
 
 static void microseconds(char *text, size_t n, double s, bool known)
@@ -201,6 +209,19 @@ static void fill(const struct model_options *options, struct model_size *sizes)
 	}
 }
 
+/* 0 bytes have no place on the plot's axis, which is logarithmic: some other size has to be there.
+ */
+static void check_plot(const struct model_options *options)
+{
+	for (unsigned int s = 0; s < options->sizes.count; s++) {
+		if (options->sizes.at[s])
+			return;
+	}
+	if (options->plot)
+		command_usage("--plot draws over bytes, and 0 is no place on its axis; valid for "
+			      "--bytes: 1 and more");
+}
+
 int model_main(int argc, char **argv)
 {
 	struct model_options options = { .call = { .ranks = 2 } };
@@ -216,6 +237,9 @@ int model_main(int argc, char **argv)
 		command_usage("--measured cannot call %s, whose blocks have sizes of their own; "
 			      "valid: the collectives of equal blocks",
 			      oc_collective_name(options.call.collective));
+	if (options.measured)
+		measure_check_sizes(options.call.collective, &options.sizes);
+	check_plot(&options);
 	sizes = calloc(options.sizes.count, sizeof(*sizes));
 	if (!sizes) {
 		command_say("no memory for %u sizes", options.sizes.count);

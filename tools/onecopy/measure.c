@@ -8,6 +8,8 @@
  */
 #include "measure.h"
 
+#include "command.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -283,6 +285,26 @@ int measure_can(enum oc_collective collective)
 	return collective != OC_SCATTERV && collective != OC_GATHERV &&
 	       collective != OC_ALLGATHERV && collective != OC_ALLTOALLV &&
 	       collective != OC_REDUCE_SCATTER;
+}
+
+static int is_reduction(enum oc_collective collective)
+{
+	return collective == OC_REDUCE || collective == OC_ALLREDUCE || collective == OC_SCAN ||
+	       collective == OC_EXSCAN || collective == OC_REDUCE_SCATTER_BLOCK;
+}
+
+void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes)
+{
+	if (collective == OC_BARRIER)
+		return; /* it has none */
+	for (unsigned int s = 0; s < sizes->count; s++) {
+		if (!sizes->at[s])
+			command_usage("--bytes 0: there is nothing to move; valid: 1 and more");
+		if (is_reduction(collective) && sizes->at[s] % sum.bytes)
+			command_usage("--bytes %zu is no number of doubles, which %s sums; "
+				      "valid: multiples of 8",
+				      sizes->at[s], oc_collective_name(collective));
+	}
 }
 
 /* Forks them; 0 or -errno, with `*forked` to be reaped. */

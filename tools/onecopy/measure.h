@@ -3,6 +3,8 @@
 #ifndef ONECOPY_MEASURE_H
 #define ONECOPY_MEASURE_H
 
+#include "predict.h"
+
 #include <onecopy/inspect.h>
 
 struct measure {
@@ -17,6 +19,8 @@ struct measure {
 
 /* Does a measurement know how to call it? The v-variants and Reduce_scatter need tables. */
 int measure_can(enum oc_collective collective);
+/* Sizes that it cannot call end in command_usage(): no bytes, or a sum of no whole doubles. */
+void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes);
 
 /*
  * Forks the ranks, each bound to a CPU of its own where there are enough. 0, or a negative errno

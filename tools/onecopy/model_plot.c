@@ -33,11 +33,17 @@ static FILE *open_file(const struct plot *plot, const char *end)
 	return file;
 }
 
+/* 0 bytes have no place on a logarithmic axis. */
+static bool is_drawn(const struct plot *plot, unsigned int s)
+{
+	return plot->sizes[s].bytes != 0;
+}
+
 /* Each name once, in the order in which they appear. */
 static void collect_names(struct plot *plot)
 {
 	for (unsigned int s = 0; s < plot->count; s++) {
-		for (unsigned int i = 0; i < plot->sizes[s].count; i++) {
+		for (unsigned int i = 0; i < plot->sizes[s].count && is_drawn(plot, s); i++) {
 			const char *name = plot->sizes[s].at[i].algorithm;
 			unsigned int n = 0;
 
@@ -62,7 +68,7 @@ static bool write_data(const struct plot *plot)
 		for (unsigned int s = 0; s < plot->count; s++) {
 			const struct model_size *size = &plot->sizes[s];
 
-			for (unsigned int i = 0; i < size->count; i++) {
+			for (unsigned int i = 0; i < size->count && is_drawn(plot, s); i++) {
 				const struct oc_prediction *p = &size->at[i];
 
 				if (!predict_same_name(p->algorithm, plot->names[n]))
@@ -80,7 +86,7 @@ static bool write_data(const struct plot *plot)
 static bool is_measured(const struct plot *plot)
 {
 	for (unsigned int s = 0; s < plot->count; s++) {
-		for (unsigned int i = 0; i < plot->sizes[s].count; i++) {
+		for (unsigned int i = 0; i < plot->sizes[s].count && is_drawn(plot, s); i++) {
 			if (plot->sizes[s].measured[i] >= 0)
 				return true;
 		}
@@ -92,6 +98,7 @@ static void write_figure(const struct plot *plot, const struct oc_predict_call *
 			 const char *terminal, const char *end)
 {
 	bool measured = is_measured(plot);
+	const char *comma = "";
 	char model[640];
 
 	predict_model_text(&plot->sizes[0].predicted, model, sizeof(model));
@@ -106,8 +113,11 @@ static void write_figure(const struct plot *plot, const struct oc_predict_call *
 	for (unsigned int s = 0; s < plot->count; s++) {
 		char text[32];
 
+		if (!is_drawn(plot, s))
+			continue;
 		predict_bytes_text(plot->sizes[s].bytes, text, sizeof(text));
-		fprintf(out, "%s'%s' %zu", s ? ", " : "", text, plot->sizes[s].bytes);
+		fprintf(out, "%s'%s' %zu", comma, text, plot->sizes[s].bytes);
+		comma = ", ";
 	}
 	fprintf(out, ")\nplot ");
 	for (unsigned int n = 0; n < plot->name_count; n++) {

@@ -35,7 +35,7 @@ void predict_sizes(const char *option, const char *text, struct size_list *sizes
 	free(copy);
 }
 
-uint32_t predict_ranks(const char *text)
+uint32_t predict_ranks(const char *text, uint32_t least)
 {
 	char *end;
 	unsigned long ranks;
@@ -43,7 +43,12 @@ uint32_t predict_ranks(const char *text)
 	errno = 0;
 	ranks = strtoul(text, &end, 10);
 	if (errno || *end || *text < '0' || *text > '9' || ranks < 1 || ranks > RANKS_MOST)
-		command_usage("'%s' is not a number of ranks; valid: 1 to %d", text, RANKS_MOST);
+		command_usage("'%s' is not a number of ranks; valid: %u to %d", text, least,
+			      RANKS_MOST);
+	if (ranks < least)
+		command_usage("--ranks %lu: a collective of one rank moves nothing; valid: %u and "
+			      "more",
+			      ranks, least);
 	return (uint32_t)ranks;
 }
 

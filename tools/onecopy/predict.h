@@ -18,7 +18,8 @@ struct size_list {
 /* "1M", or "4K,64K,1M"; a wrong one ends in command_usage(). */
 size_t predict_bytes(const char *option, const char *text);
 void predict_sizes(const char *option, const char *text, struct size_list *sizes);
-uint32_t predict_ranks(const char *text);
+/* `least`: 2 where it is a communicator, as one of one rank moves nothing and is never served. */
+uint32_t predict_ranks(const char *text, uint32_t least);
 /* A name or a file; a wrong name ends in command_usage(). */
 const char *predict_profile(const char *text);
 
