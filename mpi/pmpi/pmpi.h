@@ -18,7 +18,7 @@
  *   construction.c calls that make and end communicators
  *   window.c       windows
  *   file.c         collective calls on files
- *   buffer.c       MPI_Buffer_detach
+ *   buffer.c       MPI_Buffer_detach, and what tells it whether the buffer was used
  *   large.c        the functions with large counts, which are not served
  *   port.c, kept.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for
