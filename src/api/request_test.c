@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,6 +275,39 @@ static void a_team_with_outstanding_operations_is_not_destroyed(void **state)
 	oct_board_destroy(board);
 }
 
+static void *start_and_wait(void *argument)
+{
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	struct oc_request *request[4];
+
+	for (int n = 0; n < 1000; n++) {
+		for (int i = 0; i < 4; i++)
+			if (oc_start(argument, &barrier, &request[i]))
+				abort();
+		for (int i = 3; i >= 0; i--)
+			if (oc_wait(request[i]))
+				abort();
+	}
+	return NULL;
+}
+
+static void requests_of_several_threads(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_team *teams[2];
+	pthread_t threads[2];
+
+	(void)state;
+	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(pthread_create(&threads[r], NULL, start_and_wait, teams[r]), 0);
+	for (int r = 0; r < 2; r++)
+		pthread_join(threads[r], NULL);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	oct_board_destroy(board);
+}
+
 /*
  * The first use is a nonblocking call: it never blocks, and it is served, with all that come before
  * the other member has begun.
@@ -367,6 +401,7 @@ static void a_call_forced_back_does_not_wait_for_the_team(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_of_several_threads),
 		cmocka_unit_test(outstanding_operations_in_random_order),
 		cmocka_unit_test(every_third_copy_fails_and_is_recovered),
 		cmocka_unit_test(every_copy_fails_and_is_recovered),

@@ -25,6 +25,12 @@ bool oci_fits_slot_others(const struct oci_shape *shape, uint32_t parameter)
 	return oci_fits_slot(shape->size > 1 ? shape->size - 1 : 1, shape);
 }
 
+bool oci_fits_work_one(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_fits_work(1, shape);
+}
+
 bool oci_is_ring(uint32_t p, uint32_t j)
 {
 	while (j) {

@@ -65,6 +65,13 @@ static inline bool oci_fits_slot(size_t blocks, const struct oci_shape *shape)
 	return shape->bytes <= OCI_SLOT_BYTES / blocks;
 }
 
+/* Do `blocks` blocks fit what a plan may have as memory of its own? */
+static inline bool oci_fits_work(size_t blocks, const struct oci_shape *shape)
+{
+	return shape->bytes <= OCI_WORK_MOST / blocks;
+}
+
+bool oci_fits_work_one(const struct oci_shape *shape, uint32_t parameter);
 /* The same for one block, and for one block for each other rank. */
 bool oci_fits_inline_one(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_inline_others(const struct oci_shape *shape, uint32_t parameter);

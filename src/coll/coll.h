@@ -48,6 +48,8 @@ struct oci_algorithm {
 	uint32_t parameter_default, parameter_min, parameter_max;
 	/* Payload words this algorithm moves by single copy (so a mechanism matters to it). */
 	bool single_copy;
+	/* There to compare with: not chosen where single copies work. */
+	bool baseline;
 	/* Its plans depend on who sits where: their key has the hierarchy, and with it the root. */
 	bool by_hierarchy;
 };

@@ -288,15 +288,27 @@ uint32_t oci_cost_fanin(const struct oci_costing *c)
 	return children;
 }
 
+void oci_cost_all_bytes(struct oci_costing *c, double before, double times)
+{
+	size_t n = c->shape->bytes;
+	double least = times * (double)n * oci_model_domain_s(c->model, 1) / c->domains;
+
+	if (!(c->model->cache_bytes.given && oci_model_in_cache(c->model, n)) &&
+	    c->cost.bytes - before < least)
+		c->cost.bytes = before + least;
+}
+
 void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
 {
 	size_t n = c->shape->bytes, extent = piece < n ? piece : n;
-	double pieces = oci_cost_pieces(n, piece);
+	double pieces = oci_cost_pieces(n, piece), before = c->cost.bytes;
 
 	oci_cost_flags(c, pieces * children);
 	c->whole = n;
 	oci_cost_copies(c, pieces * children, extent, 1);
 	c->whole = 0;
+	/* Inner ranks do so at the same time, piece by piece. */
+	oci_cost_all_bytes(c, before, c->shape->size - 1.0);
 	oci_cost_reduce(c, pieces * children, extent, extent);
 	oci_cost_ops(c, 4 + pieces * (3.0 * children + 3));
 }
@@ -311,6 +323,8 @@ void oci_cost_result(struct oci_costing *c, size_t piece, uint32_t children, uin
 	oci_cost_copies(c, 1, extent, children);
 	oci_cost_copies(c, levels - 1.0, extent, 1);
 	c->whole = 0;
+	/* Up and down at the same time, piece by piece. */
+	oci_cost_all_bytes(c, 0, 2 * (c->shape->size - 1.0));
 	oci_cost_flag_row(c, children);
 	oci_cost_ops(c, 4 + pieces * (4 + (double)children));
 }

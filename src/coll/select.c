@@ -8,7 +8,7 @@
  *      was calibrated on this machine, CROWD always, as the model has no term for ranks that share
  *      a core
  *   4. the cheapest by the model, of all algorithms with a closed form, each with the parameters
- *      worth trying; the first of equals
+ *      worth trying; the first of equals; none that is there to compare with
  *   5. where the model knows nothing of how these bytes would move, the rows again
  *
  * Each row says up to how many bytes (of a block, as in plan.h) an algorithm is taken, for two
@@ -237,15 +237,19 @@ static bool by_model(const struct oci_shape *shape, const struct oci_model *mode
 		     struct oci_choice *choice)
 {
 	struct oci_candidate list[OCI_CANDIDATES_MOST];
-	unsigned int count = oci_candidates(shape, model, list), best = 0;
+	unsigned int count = oci_candidates(shape, model, list), best = count;
 
-	for (unsigned int i = 1; i < count; i++) {
-		if (is_less(&list[i].cost, &list[best].cost))
+	for (unsigned int i = 0; i < count; i++) {
+		if (oci_algorithm(shape->collective, list[i].choice.algorithm)->baseline &&
+		    shape->single_copy)
+			continue;
+		if (best == count || is_less(&list[i].cost, &list[best].cost))
 			best = i;
 	}
-	if (count)
-		*choice = list[best].choice;
-	return count;
+	if (best == count)
+		return false;
+	*choice = list[best].choice;
+	return true;
 }
 
 bool oci_model_decides(const struct oci_shape *shape, const struct oci_model *model)
@@ -278,8 +282,9 @@ static unsigned int class_of(size_t bytes, size_t *first, size_t *last)
 static struct oci_choice weighed(const struct oci_shape *shape, const struct oci_model *model,
 				 size_t bytes, struct oci_choices *kept, uint32_t key)
 {
-	/* Multiplicative: the collective is in the key's high bits, which must count. */
-	uint32_t at = key * 2654435761u >> (32 - OCI_KEPT_BITS);
+	/* Sizes of one collective next to each other, so that none of a program's pushes another
+	 * out; those of other collectives elsewhere. */
+	uint32_t at = ((key >> 1 & 0xff) + (key & 1) * 64 + (key >> 16) * 37) % OCI_KEPT;
 	struct oci_shape end = *shape;
 	struct oci_choice choice;
 
@@ -307,7 +312,8 @@ static bool by_class(const struct oci_shape *shape, const struct oci_model *mode
 	uint32_t class = class_of(shape->bytes, &end[0], &end[1]);
 
 	for (uint32_t i = 0; i < 2; i++) {
-		uint32_t key = 1 + ((uint32_t)shape->collective << 16 | class << 1 | i);
+		/* Not 0, which is that of an empty place. */
+		uint32_t key = ((uint32_t)shape->collective + 1) << 16 | class << 1 | i;
 
 		*choice = weighed(shape, model, end[i], kept, key);
 		if (choice->algorithm == OCI_CHOICE_MPI)

@@ -22,12 +22,12 @@ enum oci_decided {
  * any time. It belongs to one collective, size and model of teams that are alike otherwise: forget
  * it (zero it) when these change.
  */
-#define OCI_KEPT_BITS 7
+#define OCI_KEPT 128
 struct oci_choices {
 	struct {
 		uint32_t key; /* 0: none */
 		struct oci_choice choice;
-	} kept[1 << OCI_KEPT_BITS];
+	} kept[OCI_KEPT];
 };
 
 /*

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coll/predict.h"
 #include "coll/select.h"
 #include "pattern/knomial.h"
 
@@ -238,6 +239,74 @@ static void what_was_asked_before_changes_nothing(void **state)
 	}
 }
 
+/* Sizes apart by a power of two are the ones that a program alternates. */
+static void kept_choices_of_one_collective_do_not_push_each_other_out(void **state)
+{
+	struct oci_choices kept = { 0 };
+
+	(void)state;
+	for (unsigned int first = 2; first < 30; first++) {
+		for (unsigned int second = first + 1; second < 30; second++) {
+			struct oci_shape a = shape_of(OCI_BCAST, 16, (size_t)1 << first), b = a;
+			unsigned int used = 0;
+
+			b.bytes = (size_t)1 << second;
+			memset(&kept, 0, sizeof(kept));
+			oci_select(&a, &model, NULL, &kept, NULL);
+			oci_select(&b, &model, NULL, &kept, NULL);
+			for (unsigned int i = 0; i < OCI_KEPT; i++)
+				used += kept.kept[i].key != 0;
+			assert_true(used >= 2);
+		}
+	}
+}
+
+static int built_in(void **state)
+{
+	(void)state;
+	return oci_model_profile("default", &model);
+}
+
+/* The closed forms that choose, held against all plans in virtual time. */
+static void what_is_chosen_is_near_the_best_of_the_plans(void **state)
+{
+	static struct oci_candidate list[OCI_CANDIDATES_MOST];
+	static const enum oci_collective collectives[] = { OCI_BCAST, OCI_ALLGATHER, OCI_ALLTOALL,
+							   OCI_REDUCE, OCI_ALLREDUCE };
+	static const size_t sizes[] = { 65536, 1 << 20, 16 << 20 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 5 * 3 * 2; i++) {
+		struct oci_shape shape =
+			shape_of(collectives[i % 5], i < 15 ? 8 : 24, sizes[i / 5 % 3]);
+		struct oci_choice chosen;
+		struct oci_virtual_result result;
+		double best = 0, taken;
+		unsigned int count;
+		char why[256];
+
+		shape.unit = 8;
+		chosen = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_int_equal(oci_predict(&model, &shape, chosen, &result, why, sizeof(why)), 0);
+		taken = result.end_s;
+		count = oci_candidates(&shape, &model, list);
+		for (unsigned int j = 0; j < count; j++) {
+			/* The model flatters copies through slots: its domain term is of all bytes
+			 * of single copies, and of others only beyond the cache. */
+			if (oci_algorithm(shape.collective, list[j].choice.algorithm)->baseline)
+				continue;
+			if (oci_predict(&model, &shape, list[j].choice, &result, why, sizeof(why)))
+				continue;
+			if (!best || result.end_s < best)
+				best = result.end_s;
+		}
+		if (taken > 1.25 * best)
+			fail_msg("%s of %zu bytes on %u ranks: the choice takes %g s, the best %g",
+				 oci_collective_name(shape.collective), shape.bytes, shape.size,
+				 taken, best);
+	}
+}
+
 static void cells_are_checked_by_the_names_that_exist(void **state)
 {
 	const char *expected = "";
@@ -319,6 +388,9 @@ int main(void)
 		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, dictated),
 		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, without_terms),
 		cmocka_unit_test_setup(the_cheapest_by_the_model_is_taken, dictated),
+		cmocka_unit_test_setup(kept_choices_of_one_collective_do_not_push_each_other_out,
+				       dictated),
+		cmocka_unit_test_setup(what_is_chosen_is_near_the_best_of_the_plans, built_in),
 		cmocka_unit_test_setup(measured_rows_overrule_a_model_that_nobody_calibrated,
 				       dictated),
 		cmocka_unit_test_setup(a_model_that_knows_nothing_leaves_it_to_the_rows,

@@ -380,6 +380,10 @@ void oci_build_segment(struct oci_builder *b, uint32_t bytes);
 /* Before any range of WORK. On all ranks alike. */
 void oci_build_work(struct oci_builder *b, uint32_t blocks);
 
+/* Most bytes of memory of its own that an algorithm may ask for in a call (WORK): what more there
+ * is to do must do without, as a rank that lacks memory ends the call for all. */
+#define OCI_WORK_MOST ((size_t)16 << 20)
+
 enum oci_post { OCI_POST_FLAG, OCI_POST_ADDRESS, OCI_POST_SLOT };
 void oci_build_post(struct oci_builder *b, enum oci_post what, uint16_t step, uint16_t step_loop);
 void oci_build_signal(struct oci_builder *b, uint16_t step, uint16_t step_loop);

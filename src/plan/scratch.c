@@ -6,6 +6,7 @@
 #include "plan/exec.h"
 
 #define KEPT 8
+#define KEPT_BYTES ((size_t)4 << 20) /* of one of them, at most */
 
 struct scratch {
 	struct scratch *next;
@@ -52,7 +53,7 @@ void oci_scratch_put(uint8_t *data)
 		return;
 	scratch = (struct scratch *)(data - offsetof(struct scratch, data));
 	pthread_mutex_lock(&kept.lock);
-	if (kept.count < KEPT) {
+	if (kept.count < KEPT && scratch->bytes <= KEPT_BYTES) {
 		scratch->next = kept.first;
 		kept.first = scratch;
 		kept.count++;

@@ -108,6 +108,17 @@ static void build_step(struct oci_builder *b, unsigned int k, bool is_last)
 				       onward(key, k, i));
 }
 
+static uint32_t work_blocks(uint32_t p)
+{
+	return first_of(p, bits_of(p)) + count_bit(p, 0);
+}
+
+static bool fits(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return shape->size == 1 || oci_fits_work(work_blocks(shape->size), shape);
+}
+
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
@@ -118,7 +129,7 @@ static void build(struct oci_builder *b)
 		return;
 	}
 	/* No bit is in more distances than the lowest one or, of an odd p, as many. */
-	oci_build_work(b, first_of(key->size, bits) + count_bit(key->size, 0));
+	oci_build_work(b, work_blocks(key->size));
 	for (unsigned int k = 0; k < bits; k++)
 		build_step(b, k, k == bits - 1);
 	oci_build_signal(b, 1, 0);
@@ -153,6 +164,7 @@ const struct oci_algorithm oci_alltoall_bruck = {
 	.name = "bruck",
 	.idea = "in step k all blocks whose distance has bit k go on by 2^k ranks together",
 	.build = build,
+	.fits = fits,
 	.cost = cost,
 	.single_copy = true,
 };

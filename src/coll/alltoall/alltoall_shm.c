@@ -91,6 +91,7 @@ const struct oci_algorithm oci_alltoall_shm = {
 	.idea = "pairwise through both halves of each rank's slot; to compare with",
 	.build = build,
 	.cost = cost,
+	.baseline = true,
 	.fits = fits,
 	.needs = "fewer ranks, each of which then has more steps",
 };

@@ -37,6 +37,7 @@ const struct oci_algorithm oci_reduce_hierarchical = {
 	.name = "hierarchical",
 	.idea = "inside each shared cache and NUMA node, then between them, in segments of N bytes",
 	.build = build,
+	.fits = oci_fits_work_one,
 	.cost = cost,
 	.tries = oci_tries_segment,
 	.parameter_default = OCI_SEGMENT_DEFAULT,

@@ -89,6 +89,7 @@ const struct oci_algorithm oci_reduce_tree = {
 	.name = "tree",
 	.idea = "up a k-nomial tree; each rank pulls and adds what its children have",
 	.build = build,
+	.fits = oci_fits_work_one,
 	.cost = cost,
 	.tries = oci_tries_radix,
 	.parameter_default = 1,
