@@ -104,7 +104,16 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 					.shared_cpus = bench->options.ranks > bench->cpus,
 					.virtual_time = (bench->options.what & BENCH_MODEL) != 0 };
 	struct oc_predicted predicted;
+	struct measure m = { .collective = collective,
+			     .ranks = bench->options.ranks,
+			     .bytes = figure->x[x] };
+	char error[256], at[32];
 
+	if (measure_fits(&m, error, sizeof(error))) {
+		figure_x_text(figure, x, at, sizeof(at));
+		figure_note(figure, "%s is left out: %s.", at, error);
+		return;
+	}
 	predict_call(&call, &predicted, list);
 	predict_model_text(&predicted, bench->model, sizeof(bench->model));
 	for (unsigned int i = 0; i < predicted.count; i++)

@@ -3,8 +3,9 @@
  * Ranks that are forked, meet in shared memory and call collectives of the C API.
  *
  * Each call begins at a barrier of our own and counts from there to the end of the slowest rank.
- * Buffers rotate through more than the private caches hold, and the source is written before each
- * call, by its owner alone: as bench/ does it, and as `onecopy tune` measures the model's terms.
+ * Buffers rotate, two at least, through more than the private caches hold, each side of a call by
+ * itself, and the source is written before each call, by its owner alone: as bench/ does it, and as
+ * `onecopy tune` measures the model's terms.
  */
 #include "measure.h"
 
@@ -41,6 +42,12 @@ struct board {
 	struct rank_board rank[];
 };
 
+/* One side of a call on one rank: a pool of `places` buffers of `stride` bytes, `bytes` used. */
+struct side {
+	uint8_t *pool;
+	size_t bytes, stride, places;
+};
+
 struct rank {
 	const struct measure *m;
 	struct board *board;
@@ -48,8 +55,7 @@ struct rank {
 	uint64_t round, arrived;
 	size_t gather_bytes;
 	void *gather_to;
-	uint8_t *send, *recv; /* pools of `places` buffers of `stride` bytes */
-	size_t send_bytes, stride, places;
+	struct side send, recv;
 	uint64_t turn;
 };
 
@@ -127,21 +133,26 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static uint8_t *next_buffer(const struct side *side, uint64_t turn)
+{
+	return side->pool + turn % side->places * side->stride;
+}
+
 /* The slowest rank's time of one call; on rank 0, else 0. Negative: -errno. */
 static double call_once(struct rank *r, struct oc_team *team)
 {
-	size_t at = ++r->turn % r->places * r->stride;
+	uint8_t *send = next_buffer(&r->send, ++r->turn);
 	struct oc_call call = { .collective = r->m->collective,
-				.send = r->send + at,
-				.recv = r->recv + at,
+				.send = send,
+				.recv = next_buffer(&r->recv, r->turn),
 				.bytes = r->m->bytes,
 				.op = &sum };
 	double begin, slowest = 0;
 	int failed;
 
-	/* Those who receive into it, or do not use it, would bring it to their cache. */
-	if (!r->rank || (r->m->collective != OC_BCAST && r->m->collective != OC_SCATTER))
-		memset(r->send + at, (int)r->turn & 15, r->send_bytes);
+	/* Those who receive into it would bring it to their cache. */
+	if (!r->rank || r->m->collective != OC_BCAST)
+		memset(send, (int)r->turn & 15, r->send.bytes);
 	barrier(r);
 	begin = now_s();
 	failed = oc_collective(team, &call);
@@ -200,11 +211,97 @@ static void bind_to_cpu(uint32_t rank, uint32_t ranks)
 	}
 }
 
-static size_t most_bytes(const struct measure *m)
+/* What a call reads, and what it writes, on rank 0, which is the root, or on another rank. */
+static size_t send_bytes(const struct measure *m, bool root)
 {
-	size_t bytes = m->bytes * m->ranks;
+	switch (m->collective) {
+	case OC_BARRIER:
+		return 0;
+	case OC_SCATTER:
+		return root ? m->ranks * m->bytes : 0;
+	case OC_ALLTOALL:
+	case OC_REDUCE_SCATTER_BLOCK:
+		return m->ranks * m->bytes;
+	default:
+		return m->bytes; /* of a Bcast the buffer, on all ranks */
+	}
+}
 
-	return bytes ? bytes : 1;
+static size_t recv_bytes(const struct measure *m, bool root)
+{
+	switch (m->collective) {
+	case OC_BARRIER:
+	case OC_BCAST:
+		return 0;
+	case OC_GATHER:
+		return root ? m->ranks * m->bytes : 0;
+	case OC_REDUCE:
+		return root ? m->bytes : 0;
+	case OC_ALLGATHER:
+	case OC_ALLTOALL:
+		return m->ranks * m->bytes;
+	default:
+		return m->bytes;
+	}
+}
+
+/* Two buffers at least: with one, each call would find what the last one left in the cache. */
+static struct side plan_side(size_t bytes)
+{
+	struct side side = { .bytes = bytes, .stride = PAGE_BYTES, .places = 1 };
+
+	if (!bytes)
+		return side; /* an address, as calls have one */
+	side.stride = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	side.places = (POOL_BYTES + side.stride - 1) / side.stride;
+	if (side.places < 2)
+		side.places = 2;
+	return side;
+}
+
+/* Touched, so that no call pays for a page's first use. */
+static int fill_side(struct side *side)
+{
+	side->pool = aligned_alloc(PAGE_BYTES, side->places * side->stride);
+	if (side->pool)
+		memset(side->pool, 1, side->places * side->stride);
+	return side->pool ? 0 : -ENOMEM;
+}
+
+static double side_total(size_t bytes)
+{
+	struct side side = plan_side(bytes);
+
+	return (double)side.places * (double)side.stride;
+}
+
+/* Bytes that can be had without swapping, by the kernel's estimate; negative: it does not say. */
+static double memory_available(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	double kib = -1;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "MemAvailable: %lf", &kib) == 1)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return kib < 0 ? -1 : kib * 1024;
+}
+
+int measure_fits(const struct measure *m, char *error, size_t n)
+{
+	double root = side_total(send_bytes(m, true)) + side_total(recv_bytes(m, true));
+	double other = side_total(send_bytes(m, false)) + side_total(recv_bytes(m, false));
+	double needed = root + (m->ranks - 1) * other, available = memory_available();
+
+	if (available < 0 || needed <= available)
+		return 0;
+	snprintf(error, n, "its buffers on %u ranks take %.1f GiB and %.1f GiB of memory are left",
+		 m->ranks, needed / (1 << 30), available / (1 << 30));
+	return -ENOMEM;
 }
 
 /* One rank's whole life; its exit status. */
@@ -219,16 +316,10 @@ static int run_rank(struct rank *r, double *seconds)
 	int state = 0;
 
 	bind_to_cpu(r->rank, r->m->ranks);
-	r->send_bytes = most_bytes(r->m);
-	r->stride = (r->send_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	r->places = r->stride < POOL_BYTES ? POOL_BYTES / r->stride : 1;
-	r->send = aligned_alloc(PAGE_BYTES, r->places * r->stride);
-	r->recv = aligned_alloc(PAGE_BYTES, r->places * r->stride);
-	if (!r->send || !r->recv)
+	r->send = plan_side(send_bytes(r->m, !r->rank));
+	r->recv = plan_side(recv_bytes(r->m, !r->rank));
+	if (fill_side(&r->send) || fill_side(&r->recv))
 		return ENOMEM;
-	/* Touched, so that no call pays for a page's first use. */
-	memset(r->send, 1, r->places * r->stride);
-	memset(r->recv, 1, r->places * r->stride);
 	if (oc_team_create(&team, &bootstrap))
 		return EAGAIN;
 	while (!state) {
@@ -341,6 +432,14 @@ int measure_run(const struct measure *m, char *error, size_t n)
 	uint32_t forked = 0;
 	int failed = -ENOMEM, ended;
 
+	for (unsigned int i = 0; i < m->count; i++)
+		m->seconds[i] = -1;
+	if (measure_fits(m, error, n)) {
+		if (board != MAP_FAILED)
+			munmap(board, bytes);
+		free(pids);
+		return -ENOMEM;
+	}
 	if (board == MAP_FAILED || !pids) {
 		free(pids);
 		snprintf(error, n, "no memory for %u ranks", m->ranks);

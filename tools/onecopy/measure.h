@@ -22,6 +22,9 @@ int measure_can(enum oc_collective collective);
 /* Sizes that it cannot call end in command_usage(): no bytes, or a sum of no whole doubles. */
 void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes);
 
+/* 0, or -ENOMEM with a sentence in error[0..n) where memory lacks for all ranks' buffers. */
+int measure_fits(const struct measure *m, char *error, size_t n);
+
 /*
  * Forks the ranks, each bound to a CPU of its own where there are enough. 0, or a negative errno
  * with a sentence in error[0..n).

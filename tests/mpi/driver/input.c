@@ -171,6 +171,8 @@ void command_scenario(char **words)
 		  "closed form" },
 		{ "model alltoallv --ranks 4 --json", 0, "\"virtual_time\"", "\"pairwise\"" },
 		{ "model gather --ranks 2 --bytes 64 --measured", 0, "measured", "inline" },
+		{ "model alltoall --ranks 16 --bytes 64G --measured", 0, "were not measured",
+		  "of memory are left" },
 		{ "model --help", 0, "--measured", "Exit status" },
 		{ "explain", 2, "needs a collective", "explain bcast" },
 		{ "explain bcast --bytes -1", 2, "'-1'", "such as" },
