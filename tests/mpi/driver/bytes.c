@@ -34,8 +34,11 @@ static void add_words(int collective, const json_t *algorithm, int ranks)
 
 	while (algorithm_words[collective][count])
 		count++;
-	if (count + 3 > MOST_ALGORITHMS)
-		return;
+	if (count + 3 > MOST_ALGORITHMS) {
+		fprintf(stderr, "%s has more algorithms than MOST_ALGORITHMS\n",
+			collective_names[collective]);
+		exit(2);
+	}
 	algorithm_words[collective][count++] = job_text("%s", name);
 	if (parameter) {
 		json_int_t least = json_integer_value(json_object_get(parameter, "min"));
