@@ -164,6 +164,12 @@ static struct oci_model current;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static oci_model_cell_check *once_check;
 
+/* Relaxed: all who write it write the same. */
+static oci_model_cell_check *checking(void)
+{
+	return __atomic_load_n(&once_check, __ATOMIC_RELAXED);
+}
+
 static void refused(const char *from, const struct oci_model_error *error)
 {
 	oci_log(oci_option_warning_level(), "%s%s; going on with built-in, uncalibrated costs",
@@ -192,7 +198,7 @@ static bool try_place(enum oci_model_place place)
 		refused("", &error);
 		return true;
 	}
-	result = read_file(fd, path, 0, once_check, &current, &error);
+	result = read_file(fd, path, 0, checking(), &current, &error);
 	if (result) {
 		refused("", &error);
 	} else {
@@ -213,7 +219,7 @@ static void try_variable(const char *path)
 		       "expected a path of at most %zu bytes, found %zu: %.80s...; a symbolic link "
 		       "makes it shorter",
 		       sizeof(current.path) - 1, strlen(path), path);
-	} else if (!oci_model_read(path, OCI_MODEL_ANY_OWNER, once_check, &current, &error)) {
+	} else if (!oci_model_read(path, OCI_MODEL_ANY_OWNER, checking(), &current, &error)) {
 		free(built_in);
 		oci_info("the cost model of %s is in force", path);
 		return;

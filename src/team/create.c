@@ -94,6 +94,11 @@ static void creation_free(struct oci_team *team)
 	team->creation = NULL;
 }
 
+void oci_team_never_begun(struct oci_team *team)
+{
+	creation_free(team);
+}
+
 static int creation_alloc(struct oci_team *team)
 {
 	struct oci_creation *c = calloc(1, sizeof(*c));

@@ -188,6 +188,8 @@ void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team
 
 	if (team->own)
 		oci_store_release(&team->own->progress.left, 1);
+	if (team->state == OCI_TEAM_START)
+		oci_team_never_begun(team);
 	if (!shared) {
 		team_give_back(team);
 		release(team);

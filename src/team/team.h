@@ -94,6 +94,8 @@ struct oci_team {
 /* ---- life (team.c, create.c) ---------------------------------------------------------------- */
 
 int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, oci_probe_fn probe);
+/* Gives back what creation had, where it has not begun. */
+void oci_team_never_begun(struct oci_team *team);
 /* One look at the state machine. 1 ready, 0 under way, -errno refused. Never blocks. */
 int oci_team_step(struct oci_team *team);
 /*
