@@ -49,6 +49,5 @@ const struct oci_algorithm oci_alltoall_point_to_point = {
 	.idea = "pairwise with a handshake for each message; to compare with",
 	.build = build,
 	.cost = cost,
-	.baseline = true,
 	.single_copy = true,
 };
