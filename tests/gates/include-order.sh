@@ -10,9 +10,10 @@
 declare -A may=(
 	[base]="base"
 	[os]="base os"
+	[heap]="base os heap"
 	[topo]="base os topo"
 	[team]="base os topo team onecopy/onecopy.h"
-	[copy]="base os topo team copy onecopy/onecopy.h"
+	[copy]="base os topo team heap/arena.h copy onecopy/onecopy.h"
 	[pattern]="base pattern"
 	[model]="base model plan/plan.h"
 	[plan]="base os topo team copy pattern plan onecopy/onecopy.h"
