@@ -29,7 +29,7 @@ static const struct argp_option options[] = {
 	{ "rounds", KEY_ROUNDS, "N", 0, "runs of each program on each side (default 3)", 1 },
 	{ "ranks", KEY_RANKS, "N", 0, "MPI ranks (default 2)", 1 },
 	{ "only", KEY_ONLY, "PROGRAM", 0,
-	  "run one program: asp, cg, heat, gradients, shuffle or hpcc", 1 },
+	  "run one program: asp, cg, heat, intsort, gradients, shuffle or hpcc", 1 },
 	{ "mpi", KEY_MPI, "NAME", 0, "run under one MPI: openmpi or mpich (default: both)", 1 },
 	{ "json", KEY_JSON, "FILE", 0, "write all samples and statistics to FILE", 1 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "kill a run that takes longer (default 300)", 1 },
@@ -69,9 +69,10 @@ static void check_program_name(struct argp_state *state, const char *name)
 	for (size_t p = 0; p < demo_num_programs; p++)
 		if (strcmp(demo_programs[p]->name, name) == 0)
 			return;
-	argp_error(state,
-		   "--only: no program '%s'; there are asp, cg, heat, gradients, shuffle and hpcc",
-		   name);
+	argp_error(
+		state,
+		"--only: no program '%s'; there are asp, cg, heat, intsort, gradients, shuffle and hpcc",
+		name);
 }
 
 static void check_mpi_name(struct argp_state *state, const char *name)

@@ -165,6 +165,21 @@ static const struct demo_program heat = {
 	METRICS(heat_metrics),
 };
 
+static const struct demo_metric intsort_metrics[] = {
+	{ .id = "total_s", .label = "total time, s" },
+	{ .id = "comm_s_max", .label = "communication: all collectives, slowest rank, s" },
+	{ .id = "exchange_s_max", .label = "communication: MPI_Alltoallv, slowest rank, s" },
+};
+
+static const struct demo_program intsort = {
+	.name = "intsort",
+	.what = "integers sorted by buckets as NAS IS does it, C",
+	.checks = "order and multiset of the keys in every iteration; one checksum",
+	.kind = DEMO_BINARY,
+	.arguments = "--class A --json",
+	METRICS(intsort_metrics),
+};
+
 static const struct demo_metric script_metrics[] = {
 	{ .id = "total_s", .label = "total time, s" },
 	{ .id = "comm_s_max", .label = "communication: all collectives, slowest rank, s" },
@@ -210,8 +225,7 @@ static const struct demo_program hpcc = {
 	METRICS(hpcc_metrics),
 };
 
-const struct demo_program *const demo_programs[] = {
-	&asp, &cg, &heat, &gradients, &shuffle, &hpcc
-};
+const struct demo_program *const demo_programs[] = { &asp,	 &cg,	   &heat, &intsort,
+						     &gradients, &shuffle, &hpcc };
 const size_t demo_num_programs = sizeof(demo_programs) / sizeof(demo_programs[0]);
 _Static_assert(sizeof(demo_programs) / sizeof(demo_programs[0]) <= DEMO_PROGRAMS_MAX, "cases");
