@@ -216,6 +216,7 @@ static void read_settings(void)
 	setenv("ONECOPY_BCAST", "knomial:4", 1);
 	setenv("ONECOPY_PTRACER", "any", 1);
 	setenv("ONECOPY_SEGMENT_BYTES", "3m", 1);
+	setenv("ONECOPY_HEAP_BYTES", "2G", 1);
 	setenv("ONECOPY_SPINS", "0", 1);
 	setenv("ONECOPY_CHECK", "0", 1);
 	setenv("ONECOPY_STATS_DIR", "/tmp/x", 1);
@@ -226,6 +227,7 @@ static void read_settings(void)
 	CHECK(!options->enable && !options->check_calls && !options->spins);
 	CHECK(!strcmp(options->mechanism, "cma") && !strcmp(options->bcast, "knomial:4"));
 	CHECK(options->ptracer == OCI_PTRACER_ANY && options->segment_bytes == 3u << 20);
+	CHECK(options->heap_bytes == (size_t)2 << 30);
 	CHECK(!strcmp(options->tuning, "/tmp/y"));
 	CHECK(!strcmp(options->stats_dir, "/tmp/x") && options->log == OCI_LOG_INFO);
 	CHECK(!strcmp(find_info("ONECOPY_BCAST")->value, "knomial:4"));
@@ -326,9 +328,13 @@ static void hash_under(const char *variable, const char *value, char text[32])
 static void the_hash_covers_what_ranks_must_share_and_nothing_else(void **state)
 {
 	static const char *const same[][2] = {
-		{ "ONECOPY", "1" },	      { "ONECOPY_SPINS", "7" },
-		{ "ONECOPY_LOG", "error" },   { "ONECOPY_STATS_DIR", "/tmp" },
-		{ "ONECOPY_PTRACER", "any" }, { "ONECOPY_SEGMENT_BYTES", "262144K" },
+		{ "ONECOPY", "1" },
+		{ "ONECOPY_SPINS", "7" },
+		{ "ONECOPY_LOG", "error" },
+		{ "ONECOPY_STATS_DIR", "/tmp" },
+		{ "ONECOPY_PTRACER", "any" },
+		{ "ONECOPY_SEGMENT_BYTES", "262144K" },
+		{ "ONECOPY_HEAP_BYTES", "1G" },
 	};
 	static const char *const other[][2] = {
 		{ "ONECOPY", "0" },	     { "ONECOPY_MECHANISM", "shm" },

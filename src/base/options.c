@@ -127,6 +127,11 @@ static bool parse_segment(const char *text, void *field)
 	return true;
 }
 
+static bool parse_heap(const char *text, void *field)
+{
+	return oci_option_bytes(text, field);
+}
+
 #define FIELD(name) offsetof(struct oci_options, name), sizeof(((struct oci_options *)0)->name)
 #define ALGORITHM_EXPECTED \
 	"an algorithm's name, with :PARAMETER where it has one (see onecopy info), auto or mpi"
@@ -184,6 +189,9 @@ static const struct row {
 	{ "ONECOPY_SEGMENT_BYTES", "256M", "limit of the shared memory of one process",
 	  "bytes, at least 1M, with an optional suffix K, M or G", parse_segment, AGREED,
 	  FIELD(segment_bytes) },
+	{ "ONECOPY_HEAP_BYTES", "64G",
+	  "limit of the shared heap of one process, if it has one; below 64M: none",
+	  "bytes, with an optional suffix K, M or G", parse_heap, 0, FIELD(heap_bytes) },
 	{ "ONECOPY_SPINS", "2000", "polls before a wait yields or sleeps",
 	  "a number from 0 to 4294967295", parse_spins, 0, FIELD(spins) },
 	{ "ONECOPY_CHECK", "on", "compare what the ranks of a collective called", "on or off",

@@ -40,6 +40,7 @@ struct oci_options {
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
 	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
+	size_t heap_bytes;	  /* ONECOPY_HEAP_BYTES; libonecopy-heap.so reads it by itself */
 	uint32_t spins;		  /* ONECOPY_SPINS: polls before a wait yields or sleeps */
 	bool check_calls;	/* ONECOPY_CHECK: off skips the header check of mismatched calls */
 	enum oci_log_level log; /* ONECOPY_LOG; for the table, log.c reads it by itself */

@@ -10,17 +10,17 @@
 declare -A may=(
 	[base]="base"
 	[os]="base os"
-	[heap]="base os heap"
+	[heap]="base heap"
 	[topo]="base os topo"
 	[team]="base os topo team onecopy/onecopy.h"
-	[copy]="base os topo team heap/arena.h copy onecopy/onecopy.h"
+	[copy]="base os heap topo team copy onecopy/onecopy.h"
 	[pattern]="base pattern"
 	[model]="base model plan/plan.h"
 	[plan]="base os topo team copy pattern plan onecopy/onecopy.h"
-	[p2p]="base os topo team copy p2p onecopy/onecopy.h"
+	[p2p]="base os heap topo team copy p2p onecopy/onecopy.h"
 	[coll]="base os topo team copy pattern model plan coll onecopy/onecopy.h"
 	[tune]="base os topo model tune onecopy/onecopy.h"
-	[api]="base os topo team copy pattern model plan p2p coll api onecopy/onecopy.h onecopy/inspect.h"
+	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h onecopy/inspect.h"
 )
 
 # in_library FILE LINE INCLUDED

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The arena: one memfd, mapped shared, that mimalloc takes its segments from.
+ *
+ * Preloaded, every allocation of the process comes from it; loaded by the engine, only what is
+ * asked for by alloc(). What does not fit is private memory, by mimalloc as well.
+ */
+#include "dso.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* mimalloc's segments begin at multiples of this, and so does what it is given. */
+#define SEGMENT ((size_t)32 << 20)
+/* Address space of the arena where nothing bounds it; never more than the machine has memory. */
+#define MOST ((uint64_t)64 << 30)
+#define LEAST (2 * SEGMENT)
+
+struct heap_place heap_place;
+atomic_bool heap_ready;
+
+static void *arena_alloc(size_t bytes, size_t align);
+static void arena_free(void *memory);
+static uint64_t arena_used(void);
+
+static struct oci_arena arena = { .abi = OCI_ARENA_ABI,
+				  .fd = -1,
+				  .why = "the arena was not made yet",
+				  .alloc = arena_alloc,
+				  .free = arena_free,
+				  .used = arena_used };
+
+static atomic_bool made; /* `arena` is as it will be, with or without memory */
+
+/* Of `arena` and of what is below. Held by the thread that makes an arena. */
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+static _Atomic(pthread_t) maker; /* who holds it, for heap_make() inside of itself */
+static dev_t file_device;
+static ino_t file_inode;
+/* Of mimalloc, for memory from this arena alone; malloc takes it from any. */
+static mi_arena_id_t arena_id;
+static atomic_uint generation; /* of arenas: 1 the first, more in children of fork() */
+/*
+ * mimalloc gives pages back by an madvise() that is ours only when we are preloaded (pages.c). Else
+ * blocks of PUNCHED bytes and more are punched out by arena_free(), as soon as the file holds SLACK
+ * more than what is alive: a buffer that comes and goes keeps its pages.
+ */
+#define PUNCHED ((size_t)64 << 10)
+#define SLACK ((uint64_t)64 << 20)
+static atomic_size_t live;
+static __thread mi_heap_t *thread_heap;
+static __thread unsigned int thread_generation;
+
+bool heap_lock(void)
+{
+	pthread_t self = pthread_self();
+
+	/* Relaxed: only this thread stores its own name, so it reads that or somebody else's. */
+	if (atomic_load_explicit(&maker, memory_order_relaxed) == self)
+		return false;
+	/* Acquire: pairs with the release in heap_unlock(). */
+	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+		sched_yield();
+	atomic_store_explicit(&maker, self, memory_order_relaxed);
+	return true;
+}
+
+void heap_unlock(void)
+{
+	atomic_store_explicit(&maker, 0, memory_order_relaxed);
+	/* Release: pairs with the acquire in heap_lock(). */
+	atomic_flag_clear_explicit(&lock, memory_order_release);
+}
+
+bool heap_replaces_malloc(void)
+{
+	void *(*volatile bound)(size_t) = malloc;
+	extern void *oc_heap_malloc(size_t bytes);
+
+	return bound == oc_heap_malloc;
+}
+
+/* ONECOPY_HEAP_BYTES: a number with K, M or G behind it. The engine says so when it is malformed.
+ */
+static uint64_t wanted_bytes(void)
+{
+	const char *text = environ ? getenv("ONECOPY_HEAP_BYTES") : NULL;
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	if (!text || *text < '0' || *text > '9')
+		return UINT64_MAX;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (value > UINT64_MAX / 16)
+			return UINT64_MAX;
+		value = value * 10 + (uint64_t)(*text - '0');
+	}
+	switch (*text & ~0x20) {
+	case 'K':
+		shift = 10;
+		break;
+	case 'M':
+		shift = 20;
+		break;
+	case 'G':
+		shift = 30;
+		break;
+	default:
+		return *text ? UINT64_MAX : value;
+	}
+	if (text[1] || value > UINT64_MAX >> shift)
+		return UINT64_MAX;
+	return value << shift;
+}
+
+/* Half of the address space that the process may still take: the other half is for all that is not
+ * malloc. */
+static uint64_t address_space_bytes(void)
+{
+	struct rlimit limit;
+	char text[64];
+	uint64_t pages = 0;
+	ssize_t length;
+	int fd;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+		pages = pages * 10 + (uint64_t)(text[i] - '0');
+	if (limit.rlim_cur / 4096 <= pages)
+		return 0;
+	return (limit.rlim_cur - pages * 4096) / 2;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* 0, and *why, when there can be none. */
+static uint64_t arena_bytes(const char **why)
+{
+	uint64_t asked = wanted_bytes(), space = address_space_bytes(), bytes;
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	struct rlimit file;
+
+	/* Rounded up: a file as long as the memory, for whoever needs nearly all of it. */
+	bytes = asked == UINT64_MAX ? least_of(MOST, memory + SEGMENT) : asked;
+	bytes = least_of(bytes, space);
+	/* A longer file is SIGXFSZ, not an error. */
+	if (!getrlimit(RLIMIT_FSIZE, &file) && file.rlim_cur != RLIM_INFINITY)
+		bytes = least_of(bytes, file.rlim_cur);
+	bytes &= ~(SEGMENT - 1);
+	if (bytes >= LEAST)
+		return bytes;
+	if (asked < LEAST)
+		*why = "ONECOPY_HEAP_BYTES is below 64M, which turns the shared heap off; set more "
+		       "or leave it unset";
+	else
+		*why = "the limit of the address space (ulimit -v) or of the size of files "
+		       "(ulimit -f) leaves no room for a shared heap; raise it";
+	return 0;
+}
+
+/*
+ * Out of the way of the program, which may count on the next descriptor being 3: as high as the
+ * usual tables reach, or where there is room.
+ */
+static int move_up(int fd)
+{
+	struct rlimit limit;
+	int high = 1000, moved;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < 1024)
+		high = limit.rlim_cur > 32 ? (int)limit.rlim_cur - 16 : 0;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, high);
+	if (moved < 0)
+		return fd;
+	close(fd);
+	return moved;
+}
+
+/* The mapping at a multiple of SEGMENT: NULL when there is no room for it. */
+static uint8_t *map_aligned(int fd, size_t bytes)
+{
+	uint8_t *room = mmap(NULL, bytes + SEGMENT, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *base;
+
+	if (room == MAP_FAILED)
+		return NULL;
+	base = (uint8_t *)(((uintptr_t)room + SEGMENT - 1) & ~(SEGMENT - 1));
+	if (base != room)
+		munmap(room, (size_t)(base - room));
+	munmap(base + bytes, SEGMENT - (size_t)(base - room));
+	if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
+		 0) == MAP_FAILED) {
+		munmap(base, bytes);
+		return NULL;
+	}
+	return base;
+}
+
+/* The lock is held. Leaves `arena` without one, and the reason, when it cannot be. */
+static void make(void)
+{
+	bool everything = heap_replaces_malloc() && !generation;
+	uint64_t bytes = arena_bytes(&arena.why);
+	struct stat status;
+	uint8_t *base;
+	int fd;
+
+	if (!bytes)
+		return;
+	fd = memfd_create("onecopy-heap", MFD_CLOEXEC);
+	if (fd < 0) {
+		arena.why = "memfd_create was refused, so there is no shared heap; allow that "
+			    "system call in the container's seccomp profile";
+		return;
+	}
+	fd = move_up(fd);
+	if (ftruncate(fd, (off_t)bytes) || fstat(fd, &status) ||
+	    getrandom(arena.nonce, sizeof(arena.nonce), GRND_NONBLOCK) != sizeof(arena.nonce)) {
+		arena.why = "the file of the shared heap could not be made as long as it has to "
+			    "be; set ONECOPY_HEAP_BYTES to less";
+		close(fd);
+		return;
+	}
+	base = map_aligned(fd, bytes);
+	if (!base) {
+		arena.why = "there is no address space left for the shared heap; set "
+			    "ONECOPY_HEAP_BYTES to less";
+		close(fd);
+		return;
+	}
+	/* Dumping it would fault in every hole of it. */
+	madvise(base, bytes, MADV_DONTDUMP);
+	memcpy(base, arena.nonce, sizeof(arena.nonce));
+	mi_process_init();
+	/* Committed: mimalloc leaves it alone. Else it gives pages back by madvise(), see pages.c;
+	 * and where that is not ours, arena_free() does. */
+	if (!mi_manage_os_memory_ex(base + SEGMENT, bytes - SEGMENT, !heap_replaces_malloc(), false,
+				    true, -1, !everything, &arena_id)) {
+		arena.why = "mimalloc refused the memory of the shared heap (it has too many "
+			    "arenas)";
+		munmap(base, bytes);
+		close(fd);
+		return;
+	}
+	file_device = status.st_dev;
+	file_inode = status.st_ino;
+	atomic_store_explicit(&heap_place.bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&heap_place.base, base, memory_order_relaxed);
+	arena.fd = fd;
+	arena.base = base;
+	arena.bytes = bytes;
+	arena.why = "";
+	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+}
+
+OC_COLD void heap_make(void)
+{
+	int error = errno;
+
+	if (!heap_lock())
+		return;
+	if (!atomic_load_explicit(&made, memory_order_relaxed)) {
+		heap_watch_forks();
+		make();
+		/* Release: what make() wrote is seen by whoever reads one of them (acquire). */
+		atomic_store_explicit(&made, true, memory_order_release);
+		atomic_store_explicit(&heap_ready, true, memory_order_release);
+	}
+	heap_unlock();
+	errno = error;
+}
+
+bool heap_is_file(int fd)
+{
+	struct stat status;
+
+	return fd >= 0 && !fstat(fd, &status) && status.st_dev == file_device &&
+	       status.st_ino == file_inode;
+}
+
+int heap_fd(void)
+{
+	return arena.fd;
+}
+
+void heap_forget(void)
+{
+	if (heap_is_file(arena.fd))
+		close(arena.fd);
+	atomic_store_explicit(&heap_place.base, NULL, memory_order_relaxed);
+	atomic_store_explicit(&heap_place.bytes, 0, memory_order_relaxed);
+	arena.fd = -1;
+	arena.base = NULL;
+	arena.bytes = 0;
+	arena.why = "a child of fork() has the memory of its parent as a copy, which is private";
+	atomic_store_explicit(&made, false, memory_order_relaxed);
+}
+
+/* mimalloc's heaps belong to threads, and this one to an arena too. NULL: no memory. */
+static mi_heap_t *heap_of_thread(void)
+{
+	unsigned int now = atomic_load_explicit(&generation, memory_order_relaxed);
+
+	if (thread_generation != now) {
+		/* What the last one holds is alive still: it stays with mimalloc. */
+		thread_heap = mi_heap_new_in_arena(arena_id);
+		thread_generation = thread_heap ? now : 0;
+	}
+	return thread_heap;
+}
+
+static void *arena_alloc(size_t bytes, size_t align)
+{
+	mi_heap_t *heap;
+	void *memory;
+
+	if (!arena.base)
+		return NULL;
+	if (heap_replaces_malloc() && generation == 1) {
+		memory = mi_malloc_aligned(bytes, align);
+	} else {
+		heap = heap_of_thread();
+		memory = heap ? mi_heap_malloc_aligned(heap, bytes, align) : NULL;
+	}
+	if (memory && !heap_has(memory, bytes)) {
+		mi_free(memory);
+		return NULL;
+	}
+	if (memory && !heap_replaces_malloc())
+		atomic_fetch_add_explicit(&live, mi_usable_size(memory), memory_order_relaxed);
+	return memory;
+}
+
+static void arena_free(void *memory)
+{
+	size_t bytes = mi_usable_size(memory), alive;
+
+	if (memory && !heap_replaces_malloc() && heap_has(memory, bytes)) {
+		alive = atomic_fetch_sub_explicit(&live, bytes, memory_order_relaxed);
+		if (bytes >= PUNCHED && arena_used() > alive + SLACK)
+			heap_punch(memory, bytes);
+	}
+	mi_free(memory);
+}
+
+static uint64_t arena_used(void)
+{
+	struct stat status;
+
+	if (arena.fd < 0 || fstat(arena.fd, &status))
+		return 0;
+	return (uint64_t)status.st_blocks * 512;
+}
+
+OC_EXPORT const struct oci_arena *onecopy_arena_1(void);
+
+OC_EXPORT const struct oci_arena *onecopy_arena_1(void)
+{
+	/* Acquire: pairs with the release in heap_make(). */
+	if (!atomic_load_explicit(&made, memory_order_acquire))
+		heap_make();
+	if (arena.fd >= 0 && !heap_is_file(arena.fd)) {
+		arena.fd = -1;
+		arena.why = "the program closed the descriptor of the shared heap, so no other "
+			    "process can map it; let it close only what it opened";
+	}
+	return &arena;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of libonecopy-heap.so share.
+ *
+ * Everything here runs inside malloc: nothing may call malloc, stdio or the dynamic linker, and
+ * errno is the caller's.
+ */
+#ifndef OC_HEAP_DSO_DSO_H
+#define OC_HEAP_DSO_DSO_H
+
+#include "heap/arena.h"
+
+#include <mimalloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define OC_EXPORT __attribute__((visibility("default")))
+#define OC_COLD __attribute__((cold, noinline))
+
+/*
+ * Where the arena is now; base is NULL while there is none. Written under the lock of arena.c, or
+ * in a child of fork() that has one thread; read at any time by madvise(), whose caller got the
+ * address from the arena and so comes after the write.
+ */
+struct heap_place {
+	_Atomic(uint8_t *) base;
+	_Atomic(size_t) bytes;
+};
+extern struct heap_place heap_place;
+
+static inline bool heap_has(const void *address, size_t bytes)
+{
+	const uint8_t *base = atomic_load_explicit(&heap_place.base, memory_order_relaxed);
+	size_t whole = atomic_load_explicit(&heap_place.bytes, memory_order_relaxed);
+	size_t offset = (size_t)((const uint8_t *)address - base);
+
+	return base && offset < whole && bytes <= whole - offset;
+}
+
+/* arena.c ---------------------------------------------------------------------------------------
+ */
+
+/* Set once the arena was made, or found to be impossible: malloc looks at nothing else. */
+extern atomic_bool heap_ready;
+/* Makes the arena at the first call. Returns at once inside of itself, where memory is private. */
+void heap_make(void);
+/* Of the arena. false: this thread has it already. */
+bool heap_lock(void);
+void heap_unlock(void);
+/* malloc is ours in this process: the library was preloaded. */
+bool heap_replaces_malloc(void);
+/* Whether descriptor fd is still the arena's file: a program may close what it did not open. */
+bool heap_is_file(int fd);
+int heap_fd(void);
+/* In the child of fork(), whose memory is private by now. */
+void heap_forget(void);
+
+/* fork.c ----------------------------------------------------------------------------------------
+ */
+
+/* Once, before the first arena. */
+void heap_watch_forks(void);
+
+/* pages.c ---------------------------------------------------------------------------------------
+ */
+
+/* Gives the pages of the arena inside [address, address + bytes) back to the system: 0 or -errno.
+ */
+int heap_punch(void *address, size_t bytes);
+
+#endif

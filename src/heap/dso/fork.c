@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fork() under a heap that is shared memory.
+ *
+ * The child would go on with the parent's very pages. So before its fork() returns, it puts private
+ * memory in the arena's place and fills it from the file, and the parent waits for that in its own
+ * handler: each then has a copy of its own, as fork() promises. Remapping MAP_PRIVATE is not
+ * enough: pages that the child has not written yet would show what the parent writes later.
+ *
+ * What other threads of the parent write meanwhile may be in the copy or not, word by word.
+ * vfork() and posix_spawn() run no handlers and pay nothing. A child made by the system call alone
+ * shares the memory.
+ */
+#include "dso.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CHUNK ((size_t)32 << 20)
+#define PAGE ((size_t)4096)
+
+/* Of the thread that forks: the arena is locked from before() on. */
+static int finished[2] = { -1, -1 }; /* a pipe: closed by the child once it has its copy */
+static sigset_t mask;
+static bool locked;
+
+/* Without memory there is no child to go on with; it has no heap to say so by stdio. */
+static _Noreturn void give_up(void)
+{
+	static const char text[] =
+		"onecopy: error: a child of fork() could not copy the shared heap, for want of "
+		"memory; free some, or run without --shared-heap\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(127);
+	_exit(127);
+}
+
+/* Pages come from the file: a page whose mapping here is gone or forbidden is there all the same.
+ */
+static void copy_range(int fd, uint8_t *base, size_t from, size_t to)
+{
+	while (from < to) {
+		ssize_t got = pread(fd, base + from, to - from, (off_t)from);
+
+		if (got > 0)
+			from += (size_t)got;
+		else if (got < 0 && errno == EINTR)
+			continue;
+		else
+			give_up();
+	}
+}
+
+static void copy_file(int fd, uint8_t *base, size_t bytes)
+{
+	off_t data = 0, hole;
+
+	if (mmap(base, bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		give_up();
+	while ((size_t)data < bytes && (data = lseek(fd, data, SEEK_DATA)) >= 0) {
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole < 0)
+			hole = (off_t)bytes;
+		copy_range(fd, base, (size_t)data, (size_t)hole);
+		data = hole;
+	}
+}
+
+/*
+ * The program closed the descriptor: the pages are reached through a second mapping of the same
+ * memory (mremap of a size of 0), piece by piece, and mincore() tells which there are.
+ */
+static void copy_mapping(uint8_t *base, size_t bytes)
+{
+	static unsigned char resident[CHUNK / PAGE];
+
+	for (size_t at = 0; at < bytes; at += CHUNK) {
+		uint8_t *there = mremap(base + at, 0, CHUNK, MREMAP_MAYMOVE);
+
+		if (there == MAP_FAILED || mincore(there, CHUNK, resident) ||
+		    mmap(base + at, CHUNK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			 0) == MAP_FAILED)
+			give_up();
+		for (size_t page = 0; page < CHUNK / PAGE; page++)
+			if (resident[page] & 1)
+				memcpy(base + at + page * PAGE, there + page * PAGE, PAGE);
+		munmap(there, CHUNK);
+	}
+}
+
+static void before(void)
+{
+	sigset_t all;
+
+	locked = heap_lock();
+	if (!heap_has(heap_place.base, 1))
+		return;
+	/* A handler in the child would write into the parent's memory as long as it is shared. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &mask);
+	if (pipe2(finished, O_CLOEXEC))
+		finished[0] = finished[1] = -1;
+}
+
+static void after_in_parent(void)
+{
+	char byte;
+
+	if (!heap_has(heap_place.base, 1))
+		goto unlock;
+	if (finished[0] >= 0) {
+		close(finished[1]);
+		/* Ends when the child has its copy, or has died. */
+		while (read(finished[0], &byte, 1) < 0 && errno == EINTR)
+			;
+		close(finished[0]);
+	}
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+unlock:
+	if (locked)
+		heap_unlock();
+}
+
+static void after_in_child(void)
+{
+	uint8_t *base = heap_place.base;
+	size_t bytes = heap_place.bytes;
+
+	if (!heap_has(base, 1))
+		goto unlock;
+	if (heap_is_file(heap_fd()))
+		copy_file(heap_fd(), base, bytes);
+	else
+		copy_mapping(base, bytes);
+	heap_forget();
+	if (finished[0] >= 0) {
+		if (write(finished[1], "", 1) < 0)
+			give_up();
+		close(finished[0]);
+		close(finished[1]);
+	}
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+unlock:
+	if (locked)
+		heap_unlock();
+}
+
+void heap_watch_forks(void)
+{
+	static bool watching;
+
+	if (!watching && !pthread_atfork(before, after_in_parent, after_in_child))
+		watching = true;
+}
