@@ -72,7 +72,7 @@ static bool keep_types(MPI_Datatype *types, uint32_t count)
 	return true;
 }
 
-static bool keep_handles(struct oci_mpi_call *mpi, uint32_t size)
+bool oci_mpi_keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks)
 {
 	/* The arrays are the copies. */
 	MPI_Datatype *stypes = (MPI_Datatype *)(uintptr_t)mpi->stypes;
@@ -84,11 +84,11 @@ static bool keep_handles(struct oci_mpi_call *mpi, uint32_t size)
 		goto release_op;
 	if (!keep_types(&mpi->rtype, 1))
 		goto release_stype;
-	if (!keep_types(stypes, size))
+	if (!keep_types(stypes, sblocks))
 		goto release_rtype;
-	if (keep_types(rtypes, size))
+	if (keep_types(rtypes, rblocks))
 		return true;
-	release_types(stypes, size);
+	release_types(stypes, sblocks);
 release_rtype:
 	release_types(&mpi->rtype, 1);
 release_stype:
@@ -97,6 +97,16 @@ release_op:
 	if (oci_mpi_reduces(mpi->collective))
 		oci_port_op_release(mpi->op);
 	return false;
+}
+
+void oci_mpi_release_handles(const struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks)
+{
+	release_types(&mpi->stype, 1);
+	release_types(&mpi->rtype, 1);
+	release_types(mpi->stypes, sblocks);
+	release_types(mpi->rtypes, rblocks);
+	if (oci_mpi_reduces(mpi->collective))
+		oci_port_op_release(mpi->op);
 }
 
 int oci_mpi_keep(struct oci_mpi_operation *o)
@@ -121,7 +131,7 @@ int oci_mpi_keep(struct oci_mpi_operation *o)
 		mpi.rcounts = copy_ints(&ints, mpi.rcounts, o->size);
 		mpi.rdispls = copy_ints(&ints, mpi.rdispls, o->size);
 	}
-	if (!keep_handles(&mpi, o->size)) {
+	if (!oci_mpi_keep_handles(&mpi, o->size, o->size)) {
 		free(o->kept_memory);
 		o->kept_memory = NULL;
 		return -ENOMEM;
@@ -135,12 +145,7 @@ void oci_mpi_unkeep(struct oci_mpi_operation *o)
 {
 	if (!o->kept)
 		return;
-	release_types(&o->mpi.stype, 1);
-	release_types(&o->mpi.rtype, 1);
-	release_types(o->mpi.stypes, o->size);
-	release_types(o->mpi.rtypes, o->size);
-	if (oci_mpi_reduces(o->mpi.collective))
-		oci_port_op_release(o->mpi.op);
+	oci_mpi_release_handles(&o->mpi, o->size, o->size);
 	free(o->kept_memory);
 	o->kept_memory = NULL;
 	o->kept = false;

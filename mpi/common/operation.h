@@ -90,6 +90,12 @@ void oci_mpi_close(struct oci_mpi_operation *operation);
  */
 int oci_mpi_keep(struct oci_mpi_operation *operation);
 void oci_mpi_unkeep(struct oci_mpi_operation *operation);
+/*
+ * Its types and operation alone; arrays of types have so many elements, and are changed. False: no
+ * memory, nothing is kept.
+ */
+bool oci_mpi_keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks);
+void oci_mpi_release_handles(const struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks);
 /* Whether this rank's send and receive arguments mean anything. */
 bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank);
 bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank);

@@ -192,6 +192,8 @@ STARTED(alltoallw, OC_ALLTOALLV, (SENDW RECEIVEW), (SENDW_FIELDS RECEIVEW_FIELDS
 void oci_ompi_serve(mca_coll_base_module_t *module)
 {
 #define SERVE(name) module->coll_##name = name;
-	OCI_OMPI_ALL(SERVE)
+	OCI_OMPI_COLLECTIVES(SERVE)
+	OCI_OMPI_NONBLOCKING(SERVE)
+	OCI_OMPI_PERSISTENT(SERVE)
 #undef SERVE
 }

@@ -10,6 +10,7 @@
  *   blocking.c     a blocking call run by the engine
  *   request.h      nonblocking and persistent calls
  *   previous.c     the same calls of the modules below us
+ *   neighbor.c     neighbourhood collectives, which are not served
  *   port.c         Open MPI's datatypes and operations, for mpi/common
  *   forced.c       algorithms that a communicator's info keys ask for
  *   failure.c      an engine's error as an MPI error code with the sentence
@@ -31,6 +32,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/later.h"
 #include "common/operation.h"
 #include "common/say.h"
 
@@ -53,8 +55,16 @@
 	X(alltoallv_init) X(alltoallw_init) X(barrier_init) X(bcast_init) X(exscan_init) \
 	X(gather_init) X(gatherv_init) X(reduce_init) X(reduce_scatter_init) \
 	X(reduce_scatter_block_init) X(scan_init) X(scatter_init) X(scatterv_init)
+/* Never served, but they have a place among the nonblocking calls. */
+#define OCI_OMPI_NEIGHBORS(X) \
+	X(neighbor_allgather) X(neighbor_allgatherv) X(neighbor_alltoall) X(neighbor_alltoallv) \
+	X(neighbor_alltoallw) X(ineighbor_allgather) X(ineighbor_allgatherv) \
+	X(ineighbor_alltoall) X(ineighbor_alltoallv) X(ineighbor_alltoallw) \
+	X(neighbor_allgather_init) X(neighbor_allgatherv_init) X(neighbor_alltoall_init) \
+	X(neighbor_alltoallv_init) X(neighbor_alltoallw_init)
 #define OCI_OMPI_ALL(X) \
-	OCI_OMPI_COLLECTIVES(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X)
+	OCI_OMPI_COLLECTIVES(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X) \
+	OCI_OMPI_NEIGHBORS(X)
 /* clang-format on */
 
 /* One communicator. */
@@ -141,8 +151,9 @@ static inline bool oci_ompi_forced_changed(const struct oci_ompi_module *module)
 /* failure.c: -errno of the engine as a return value of a coll function. */
 int oci_ompi_failure(const struct oc_team *team, int error);
 
-/* calls.c: fills in the functions of a module. */
+/* calls.c, neighbor.c: fill in the functions of a module. */
 void oci_ompi_serve(mca_coll_base_module_t *module);
+void oci_ompi_serve_neighbors(mca_coll_base_module_t *module);
 
 /* blocking.c: any blocking call; what Open MPI's function returns. */
 int oci_ompi_blocking(struct oci_ompi_module *module, oci_ompi_comm *comm,
@@ -157,6 +168,11 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
  */
 int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		       const struct oci_mpi_call *call, ompi_request_t **request);
+/* A nonblocking call that is not the engine's, in its place among those of the communicator. */
+int oci_ompi_start_later(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			 const struct oci_mpi_later *call, ompi_request_t **request);
+/* Until no call waits for the communicator's team. Only in calls that may wait for the members. */
+void oci_ompi_await_decided(struct oci_ompi_module *module);
 /* persistent.c: any persistent call. */
 int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		  const struct oci_mpi_call *call, struct ompi_info_t *info,

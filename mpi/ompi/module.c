@@ -138,6 +138,7 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 	self->super.coll_module_enable = module_enable;
 	self->super.coll_module_disable = module_disable;
 	oci_ompi_serve(&self->super);
+	oci_ompi_serve_neighbors(&self->super);
 	*priority = oci_ompi_priority;
 	return &self->super;
 }

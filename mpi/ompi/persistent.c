@@ -186,8 +186,7 @@ int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 	 * What may still come to the modules below us must be numbered there before this call. The
 	 * members agree as soon as each makes progress; an _init call may wait for that.
 	 */
-	while (__atomic_load_n(&module->undecided, __ATOMIC_ACQUIRE))
-		opal_progress();
+	oci_ompi_await_decided(module);
 	self = oci_ompi_request_new(module, comm, true);
 	if (!self)
 		return OMPI_ERR_OUT_OF_RESOURCE;

@@ -64,9 +64,16 @@ static void bury(struct oci_ompi_request *self)
 	OPAL_THREAD_UNLOCK(&lock);
 }
 
-static void dispose(struct oci_ompi_request *self)
+static void close_call(struct oci_ompi_request *self)
 {
 	oci_mpi_close(&self->operation);
+	oci_mpi_later_drop(self->later);
+	self->later = NULL;
+}
+
+static void dispose(struct oci_ompi_request *self)
+{
+	close_call(self);
 	if (self->inner)
 		ompi_request_free(&self->inner);
 	if (self->channel)
@@ -167,6 +174,7 @@ struct oci_ompi_request *oci_ompi_request_new(struct oci_ompi_module *module, oc
 	self->comm = comm;
 	self->module = module;
 	self->operation = (struct oci_mpi_operation){ 0 };
+	self->later = NULL;
 	self->phase = OCI_OMPI_IDLE;
 	self->engine = NULL;
 	self->inner = NULL;
@@ -189,7 +197,7 @@ void oci_ompi_request_complete(struct oci_ompi_request *self, int error)
 
 	self->phase = OCI_OMPI_IDLE;
 	if (!base->req_persistent)
-		oci_mpi_close(&self->operation);
+		close_call(self);
 	base->req_status.MPI_ERROR = error;
 	/*
 	 * 4.1 calls the communicator's error handler for the requests of point-to-point messages

@@ -31,6 +31,7 @@ struct oci_ompi_request {
 	struct oci_ompi_module *module;
 	oci_ompi_comm *comm; /* a reference, while it is not freed */
 	struct oci_mpi_operation operation;
+	struct oci_mpi_later *later; /* in place of the operation, which is not opened, or NULL */
 	enum oci_mpi_path path;
 	const char *reason; /* of OCI_MPI_BACK */
 	enum oci_ompi_phase phase;

@@ -101,7 +101,9 @@ int oci_ompi_request_hand_over(struct oci_ompi_request *self)
 {
 	int error = OMPI_SUCCESS;
 
-	if (!self->super.super.req_persistent)
+	if (self->later)
+		error = self->later->start(self->later, self->comm, &self->inner);
+	else if (!self->super.super.req_persistent)
 		error = oci_ompi_previous_start(self->module, self->comm, &self->operation.mpi,
 						&self->inner);
 	else if (self->inner->req_start) /* one with nothing to do is always complete */
@@ -188,6 +190,33 @@ static int hand_back(struct oci_ompi_request *self, ompi_request_t **request)
 	return MPI_SUCCESS;
 }
 
+void oci_ompi_await_decided(struct oci_ompi_module *module)
+{
+	while (undecided(module))
+		opal_progress();
+}
+
+int oci_ompi_start_later(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			 const struct oci_mpi_later *call, ompi_request_t **request)
+{
+	struct oci_ompi_request *self;
+
+	if (undecided(module))
+		oci_ompi_outstanding_progress();
+	if (!undecided(module))
+		return call->start(call, comm, request);
+	self = oci_ompi_request_new(module, comm, false);
+	if (self)
+		self->later = oci_mpi_later_keep(call, (uint32_t)ompi_comm_rank(comm));
+	if (self && self->later)
+		return hand_back(self, request);
+	if (self)
+		oci_ompi_request_discard(self);
+	/* Without memory to keep it: now, in order. */
+	oci_ompi_await_decided(module);
+	return call->start(call, comm, request);
+}
+
 /* Without memory for a request: the members that have it must not wait for this one. */
 static int start_without_memory(struct oci_ompi_module *module, oci_ompi_comm *comm,
 				const struct oci_mpi_call *call, ompi_request_t **request)
@@ -239,8 +268,7 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		/* The program may free what the module below us gets later. Without memory to keep
 		 * it: now, in order. */
 		if (undecided(module) && oci_mpi_keep(&self->operation))
-			while (undecided(module))
-				opal_progress();
+			oci_ompi_await_decided(module);
 		return hand_back(self, request);
 	}
 	*request = &self->super.super;

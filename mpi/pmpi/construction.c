@@ -118,16 +118,55 @@ int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MP
 	return error;
 }
 
+static int start_idup(const struct oci_mpi_later *c, MPI_Comm comm, MPI_Request *request)
+{
+	return PMPI(Comm_idup)(comm, c->made, request);
+}
+
+int oci_pmpi_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
+{
+	struct oci_mpi_later call = { .start = start_idup,
+				      .mpi = { .collective = OC_BARRIER },
+				      .made = made };
+
+	return oci_pmpi_start_later(&call, made ? oci_pmpi_comm_get(comm) : NULL, comm, request);
+}
+
 /*
- * The communicator is named at once, and its object is made now: it needs nothing of what is still
- * to be agreed on, and nothing of the program's can come before the keys.
+ * The MPI names the communicator at once, and its object is made now: it needs nothing of what is
+ * still to be agreed on, and nothing of the program's can come before the keys.
  */
+static int start_idup_with_info(const struct oci_mpi_later *c, MPI_Comm comm, MPI_Request *request)
+{
+	int error = PMPI(Comm_idup_with_info)(comm, c->info, c->made, request);
+
+	take_info(error, error ? MPI_COMM_NULL : *c->made, c->info);
+	return error;
+}
+
+/* With an info of our own, as the program may free its. */
+static int start_idup_with_copy(const struct oci_mpi_later *c, MPI_Comm comm, MPI_Request *request)
+{
+	MPI_Info info = c->info;
+	int error = start_idup_with_info(c, comm, request);
+
+	PMPI(Info_free)(&info);
+	return error;
+}
+
 int oci_pmpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
 {
-	int error = PMPI(Comm_idup_with_info)(comm, info, made, request);
+	struct oci_pmpi_comm *state = made ? oci_pmpi_comm_get(comm) : NULL;
+	struct oci_mpi_later call = { .start = start_idup_with_info,
+				      .mpi = { .collective = OC_BARRIER },
+				      .made = made,
+				      .info = info };
 
-	take_info(error, error ? MPI_COMM_NULL : *made, info);
-	return error;
+	if (state && info != MPI_INFO_NULL &&
+	    __atomic_load_n(&state->undecided, __ATOMIC_RELAXED) &&
+	    PMPI(Info_dup)(info, &call.info) == MPI_SUCCESS)
+		call.start = start_idup_with_copy;
+	return oci_pmpi_start_later(&call, state, comm, request);
 }
 
 int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)

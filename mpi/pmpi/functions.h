@@ -23,12 +23,13 @@
 	X(Alltoallw_init) X(Reduce_init) X(Allreduce_init) X(Reduce_scatter_init) \
 	X(Reduce_scatter_block_init) X(Scan_init) X(Exscan_init)
 
-/* Never served, but they block. */
+/* Never served, but they block, and have a place among the communicator's collectives. */
 #define OCI_NEIGHBORHOOD(X) \
-	X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) \
-	X(Neighbor_alltoallw) \
-	X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) \
-	X(Ineighbor_alltoallv) X(Ineighbor_alltoallw)
+	OCI_NEIGHBOR(X, allgather) OCI_NEIGHBOR(X, allgatherv) OCI_NEIGHBOR(X, alltoall) \
+	OCI_NEIGHBOR(X, alltoallv) OCI_NEIGHBOR(X, alltoallw)
+#define OCI_NEIGHBOR(X, name) \
+	X(Neighbor_##name) X(Ineighbor_##name) X(Neighbor_##name##_init) \
+	X(Neighbor_##name##_c) X(Ineighbor_##name##_c) X(Neighbor_##name##_init_c)
 
 #define OCI_POINT_TO_POINT(X) \
 	X(Send) X(Ssend) X(Rsend) X(Recv) X(Sendrecv) X(Sendrecv_replace) X(Probe) X(Iprobe) \
@@ -54,7 +55,7 @@
 
 /* They make or end something that is common to the ranks, and may wait for them. */
 #define OCI_CONSTRUCTION(X) \
-	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup_with_info) X(Comm_split) \
+	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup) X(Comm_idup_with_info) X(Comm_split) \
 	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
 	X(Intercomm_create) X(Intercomm_create_from_groups) \
 	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
@@ -100,7 +101,8 @@
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
 	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Group_union) \
 	X(Win_create_keyval) X(Win_free_keyval) X(Win_get_attr) X(Win_set_attr) X(Error_class) \
-	X(File_get_group) X(Info_get) \
+	X(File_get_group) X(Info_get) X(Info_dup) X(Info_free) \
+	X(Topo_test) X(Cartdim_get) X(Graph_neighbors_count) X(Dist_graph_neighbors_count) \
 	X(Type_create_resized) X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \
 	X(Type_get_envelope) X(Type_get_contents) X(Type_size_x) X(Type_get_extent_x) \

@@ -13,7 +13,8 @@
  *   started.c      nonblocking collectives
  *   persistent.c   persistent collectives, each with a team of its own; MPI_Start
  *   completion.c   Wait, Test, Request_free
- *   twin.c         blocking point-to-point calls and neighbourhood collectives, as nonblocking ones
+ *   twin.c         blocking point-to-point calls as nonblocking ones
+ *   neighbor.c     neighbourhood collectives, which are not served
  *   meeting.c      barriers of messages in front of calls that have no nonblocking twin
  *   construction.c calls that make and end communicators
  *   window.c       windows
@@ -35,6 +36,7 @@
 
 #include "real.h"
 
+#include "common/later.h"
 #include "common/operation.h"
 #include "common/say.h"
 
@@ -167,6 +169,7 @@ struct oci_record {
 	MPI_Request anchor; /* of a persistent one: keeps the communicator */
 	struct oci_pmpi_comm *state;
 	oci_native *native;
+	struct oci_mpi_later *later; /* in place of the operation, which is not opened, or NULL */
 	const char *name;
 	struct oc_request *engine;
 	/* The MPI's own, where the call was handed back after its start; that of a persistent
@@ -228,6 +231,12 @@ void oci_record_finish(struct oci_record *record, int error);
 /* Starts (again) what is open. 1 over, 0 outstanding, OC_HAND_BACK, or *code is an MPI error. */
 int oci_record_launch(struct oci_record *record, int *code);
 void oci_record_stop(void); /* in MPI_Finalize */
+/*
+ * A nonblocking call that is the MPI's: in its place among the collectives of its communicator, so
+ * behind those that may yet come back to the MPI. `state`: NULL where there are none of ours.
+ */
+int oci_pmpi_start_later(const struct oci_mpi_later *call, struct oci_pmpi_comm *state,
+			 MPI_Comm comm, MPI_Request *request);
 
 /* ---- failure.c --------------------------------------------------------------------------------
  */

@@ -34,5 +34,10 @@ extern struct oci_real oci_real;
 #define PMPI_Type_get_envelope PMPI(Type_get_envelope)
 #define PMPI_Type_get_contents PMPI(Type_get_contents)
 #define PMPI_Type_free PMPI(Type_free)
+#define PMPI_Topo_test PMPI(Topo_test)
+#define PMPI_Cartdim_get PMPI(Cartdim_get)
+#define PMPI_Graph_neighbors_count PMPI(Graph_neighbors_count)
+#define PMPI_Dist_graph_neighbors_count PMPI(Dist_graph_neighbors_count)
+#define PMPI_Comm_rank PMPI(Comm_rank)
 
 #endif

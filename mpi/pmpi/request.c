@@ -60,6 +60,7 @@ struct oci_record *oci_record_get(void)
 	record->carrier = record->anchor = record->inner = MPI_REQUEST_NULL;
 	record->engine = NULL;
 	record->team = NULL;
+	record->later = NULL;
 	record->persistent = record->active = record->freed = record->undecided = false;
 	record->waiting = false;
 	return record;
@@ -237,6 +238,8 @@ void oci_record_finish(struct oci_record *record, int error)
 	record->active = false;
 	if (!record->persistent)
 		oci_mpi_close(&record->operation);
+	oci_mpi_later_drop(record->later);
+	record->later = NULL;
 	/* The message goes first: the tag is the record's next user's. */
 	PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
 	if (freed)
@@ -276,6 +279,15 @@ static bool step_engine(struct oci_record *record, uint64_t pass, int *error)
 	return true;
 }
 
+static int hand_over(struct oci_record *record)
+{
+	MPI_Comm comm = record->state->comm;
+
+	if (record->later)
+		return record->later->start(record->later, comm, &record->inner);
+	return record->native(&record->operation.mpi, comm, &record->inner);
+}
+
 /*
  * As above. The MPI numbers its nonblocking collectives on a communicator, so those that come back
  * to it do so in the order of their calls: after the ones that this pass has looked at before.
@@ -291,8 +303,7 @@ static bool step(struct oci_record *record, uint64_t pass, int *error)
 		return false;
 	if (record->waiting) {
 		record->waiting = false;
-		*error =
-			record->native(&record->operation.mpi, record->state->comm, &record->inner);
+		*error = hand_over(record);
 		decided(record);
 		return *error != MPI_SUCCESS;
 	}

@@ -77,6 +77,17 @@ static int complete(struct oci_record *record, int code, MPI_Request *request)
 	return error;
 }
 
+/* Behind what may yet come back to the MPI on this communicator. */
+static int stand_in_line(struct oci_record *record, MPI_Request *request)
+{
+	int error = carrier_start(record);
+
+	*request = record->carrier;
+	record->active = record->waiting = record->undecided = true;
+	oci_record_activate(record);
+	return error;
+}
+
 static int give_back(struct oci_record *record, const struct oci_mpi_call *call, oci_native *native,
 		     MPI_Request *request)
 {
@@ -91,17 +102,35 @@ static int give_back(struct oci_record *record, const struct oci_mpi_call *call,
 		oci_pmpi_await_decided(state);
 		waits = false;
 	}
-	if (OCI_UNLIKELY(waits)) {
-		error = carrier_start(record);
-		*request = record->carrier;
-		record->active = record->waiting = record->undecided = true;
-		oci_record_activate(record);
-		return error;
-	}
+	if (OCI_UNLIKELY(waits))
+		return stand_in_line(record, request);
 	error = native(call, state->comm, request);
 	oci_mpi_close(&record->operation);
 	oci_record_put(record);
 	return error;
+}
+
+int oci_pmpi_start_later(const struct oci_mpi_later *call, struct oci_pmpi_comm *state,
+			 MPI_Comm comm, MPI_Request *request)
+{
+	struct oci_record *record;
+
+	/* Acquire: pairs with the release in decided(). */
+	if (OCI_LIKELY(!state || !request || !__atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE)))
+		return call->start(call, comm, request);
+	record = oci_record_get();
+	if (record)
+		record->later = oci_mpi_later_keep(call, state->rank);
+	if (record && record->later) {
+		record->state = state;
+		record->operation = (struct oci_mpi_operation){ 0 };
+		return stand_in_line(record, request);
+	}
+	if (record)
+		oci_record_put(record);
+	/* As in give_back(). */
+	oci_pmpi_await_decided(state);
+	return call->start(call, comm, request);
 }
 
 static int launch(struct oci_record *record, const struct oci_mpi_call *call, MPI_Request *request)

@@ -15,6 +15,7 @@ void forced_scenario(char **words);
 void communicators_scenario(char **words);
 void denied_scenario(char **words);
 void recover_scenario(char **words);
+void refused_scenario(char **words);
 void kill_scenario(char **words);
 void mismatch_scenario(char **words);
 void command_scenario(char **words);

@@ -72,6 +72,37 @@ void recover_scenario(char **words)
 	job_free(&result);
 }
 
+/* refused RANKS: the same calls where all teams are refused, and where they are made. */
+void refused_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job refused = job_mpi(ranks), made = job_mpi(ranks);
+	struct job_result result;
+	char line[128] = "";
+
+	refused.timeout_s = made.timeout_s = 60;
+	job_add_program(&refused, "refused");
+	job_run(&refused, &result);
+	if (verdict_ended_well(&result, "refused failed")) {
+		long expected = verdict_expected(&result, "bcast");
+
+		if (!expected || verdict_handed_back(&result, "bcast") < expected)
+			verdict_fail(&result, "of %ld Bcasts %ld were handed back", expected,
+				     verdict_handed_back(&result, "bcast"));
+		if (verdict_served(&result, NULL, NULL, NULL))
+			verdict_fail(&result, "calls were served");
+	}
+	verdict_word(&result, "refused:", line, sizeof(line));
+	job_free(&result);
+	job_add_program(&made, "refused");
+	job_add(&made, "team");
+	job_run(&made, &result);
+	if (verdict_ended_well(&result, "refused failed with a team"))
+		verdict_served_at_least(&result, NULL);
+	verdict_done("refused: %d ranks, without a team and with one: %s\n", ranks, line);
+	job_free(&result);
+}
+
 static void check_survivor(const struct job_result *result, int rank, int victim)
 {
 	const char *key = job_text("survivor %d:", rank);

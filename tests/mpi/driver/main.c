@@ -20,6 +20,7 @@ static const struct scenario {
 	{ "communicators", communicators_scenario },
 	{ "denied", denied_scenario },
 	{ "recover", recover_scenario },
+	{ "refused", refused_scenario },
 	{ "kill", kill_scenario },
 	{ "mismatch", mismatch_scenario },
 	{ "table", table_scenario },
