@@ -10,6 +10,7 @@
 #include "measure.h"
 
 #include "command.h"
+#include "meet.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -24,22 +25,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, GATHER_BYTES = 8192 };
+enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3 };
 /* An algorithm is called for about so long, within the numbers above, unless told otherwise. */
 #define SPAN_S 0.2
 /* More than the private caches of today's cores, twice. */
 #define POOL_BYTES ((size_t)8 << 20)
 #define PAGE_BYTES ((size_t)4096)
 
-struct rank_board {
-	uint64_t round, arrived;	   /* of the bootstrap, of the barrier */
-	uint8_t gathered[2][GATHER_BYTES]; /* by parity of the round */
-	double s;
-};
-
+/* Shared; behind the places a time for each rank. */
 struct board {
 	unsigned int calls; /* of the algorithm under way; by rank 0, between two barriers */
-	struct rank_board rank[];
+	struct meet_place place[];
 };
 
 /* One side of a call on one rank: a pool of `places` buffers of `stride` bytes, `bytes` used. */
@@ -51,10 +47,8 @@ struct side {
 struct rank {
 	const struct measure *m;
 	struct board *board;
-	uint32_t rank;
-	uint64_t round, arrived;
-	size_t gather_bytes;
-	void *gather_to;
+	double *s; /* [ranks], shared: each rank's time of a call */
+	struct meet meet;
 	struct side send, recv;
 	uint64_t turn;
 };
@@ -65,53 +59,6 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Round n + 2 reuses the bytes of round n: a rank starts it only after round n + 1 is complete,
- * which every rank started after it had read round n. */
-static int gather_start(void *context, const void *send, size_t bytes, void *recv)
-{
-	struct rank *r = context;
-	struct rank_board *mine = &r->board->rank[r->rank];
-
-	if (bytes > GATHER_BYTES)
-		return -EMSGSIZE;
-	r->round++;
-	r->gather_bytes = bytes;
-	r->gather_to = recv;
-	memcpy(mine->gathered[r->round % 2], send, bytes);
-	/* Release: the bytes come before the round. Pairs with the acquire in gather_test(). */
-	__atomic_store_n(&mine->round, r->round, __ATOMIC_RELEASE);
-	return 0;
-}
-
-static int gather_test(void *context)
-{
-	struct rank *r = context;
-
-	for (uint32_t i = 0; i < r->m->ranks; i++) {
-		if (__atomic_load_n(&r->board->rank[i].round, __ATOMIC_ACQUIRE) < r->round)
-			return 0;
-	}
-	for (uint32_t i = 0; i < r->m->ranks; i++)
-		memcpy((uint8_t *)r->gather_to + i * r->gather_bytes,
-		       r->board->rank[i].gathered[r->round % 2], r->gather_bytes);
-	return 1;
-}
-
-static void barrier(struct rank *r)
-{
-	struct board *board = r->board;
-
-	/* Release and acquire: what a rank wrote before is seen by those behind the barrier. */
-	__atomic_store_n(&board->rank[r->rank].arrived, ++r->arrived, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i < r->m->ranks; i++) {
-		unsigned int spins = 0;
-
-		while (__atomic_load_n(&board->rank[i].arrived, __ATOMIC_ACQUIRE) < r->arrived)
-			if (++spins > 1000)
-				sched_yield();
-	}
 }
 
 static void add_doubles(void *context, const void *in, void *inout, size_t count)
@@ -151,18 +98,18 @@ static double call_once(struct rank *r, struct oc_team *team)
 	int failed;
 
 	/* Those who receive into it would bring it to their cache. */
-	if (!r->rank || r->m->collective != OC_BCAST)
+	if (!r->meet.rank || r->m->collective != OC_BCAST)
 		memset(send, (int)r->turn & 15, r->send.bytes);
-	barrier(r);
+	meet_barrier(&r->meet);
 	begin = now_s();
 	failed = oc_collective(team, &call);
-	r->board->rank[r->rank].s = failed ? -1 : now_s() - begin;
-	barrier(r);
+	r->s[r->meet.rank] = failed ? -1 : now_s() - begin;
+	meet_barrier(&r->meet);
 	for (uint32_t i = 0; i < r->m->ranks; i++) {
-		if (r->board->rank[i].s < 0)
+		if (r->s[i] < 0)
 			slowest = -1;
-		else if (slowest >= 0 && r->board->rank[i].s > slowest)
-			slowest = r->board->rank[i].s;
+		else if (slowest >= 0 && r->s[i] > slowest)
+			slowest = r->s[i];
 	}
 	return slowest;
 }
@@ -178,11 +125,11 @@ static double measure_one(struct rank *r, struct oc_team *team, const char *algo
 		last = call_once(r, team);
 	if (last < 0)
 		return -1;
-	if (!r->rank)
+	if (!r->meet.rank)
 		r->board->calls = last * CALLS_MOST < span_s  ? CALLS_MOST :
 				  last * CALLS_LEAST > span_s ? CALLS_LEAST :
 								(unsigned int)(span_s / last);
-	barrier(r);
+	meet_barrier(&r->meet);
 	calls = r->board->calls;
 	for (unsigned int i = 0; i < calls; i++) {
 		s[i] = call_once(r, team);
@@ -307,36 +254,26 @@ int measure_fits(const struct measure *m, char *error, size_t n)
 /* One rank's whole life; its exit status. */
 static int run_rank(struct rank *r, double *seconds)
 {
-	struct oc_bootstrap bootstrap = { .rank = r->rank,
-					  .size = r->m->ranks,
-					  .context = r,
-					  .allgather_start = gather_start,
-					  .allgather_test = gather_test };
 	struct oc_team *team;
-	int state = 0;
+	int failed;
 
-	bind_to_cpu(r->rank, r->m->ranks);
-	r->send = plan_side(send_bytes(r->m, !r->rank));
-	r->recv = plan_side(recv_bytes(r->m, !r->rank));
+	bind_to_cpu(r->meet.rank, r->m->ranks);
+	r->send = plan_side(send_bytes(r->m, !r->meet.rank));
+	r->recv = plan_side(recv_bytes(r->m, !r->meet.rank));
 	if (fill_side(&r->send) || fill_side(&r->recv))
 		return ENOMEM;
-	if (oc_team_create(&team, &bootstrap))
-		return EAGAIN;
-	while (!state) {
-		state = oc_team_progress(team);
-		sched_yield();
-	}
-	if (state < 0)
-		return -state;
+	failed = meet_team(&r->meet, &team);
+	if (failed)
+		return -failed;
 	for (unsigned int i = 0; i < r->m->count; i++) {
 		double s = measure_one(r, team, r->m->algorithms[i]);
 
-		if (!r->rank)
+		if (!r->meet.rank)
 			seconds[i] = s;
 		if (s < 0)
 			break; /* the team may be of no use any more */
 	}
-	barrier(r);
+	meet_barrier(&r->meet);
 	oc_team_destroy(team);
 	return 0;
 }
@@ -399,14 +336,19 @@ void measure_check_sizes(enum oc_collective collective, const struct size_list *
 }
 
 /* Forks them; 0 or -errno, with `*forked` to be reaped. */
-static int fork_ranks(const struct measure *m, struct board *board, double *seconds, pid_t *pids,
-		      uint32_t *forked)
+static int fork_ranks(const struct measure *m, struct board *board, double *times, double *seconds,
+		      pid_t *pids, uint32_t *forked)
 {
 	pid_t parent = getpid();
 
 	fflush(NULL);
 	for (*forked = 0; *forked < m->ranks; ++*forked) {
-		struct rank rank = { .m = m, .board = board, .rank = *forked };
+		struct rank rank = {
+			.m = m,
+			.board = board,
+			.s = times,
+			.meet = { .place = board->place, .rank = *forked, .ranks = m->ranks }
+		};
 		pid_t pid = fork();
 
 		if (pid < 0)
@@ -423,11 +365,11 @@ static int fork_ranks(const struct measure *m, struct board *board, double *seco
 
 int measure_run(const struct measure *m, char *error, size_t n)
 {
-	size_t board_bytes = sizeof(struct board) + m->ranks * sizeof(struct rank_board);
-	size_t bytes = board_bytes + m->count * sizeof(double) + 64;
+	size_t board_bytes = sizeof(struct board) + m->ranks * sizeof(struct meet_place);
+	size_t bytes = board_bytes + (m->ranks + m->count) * sizeof(double) + 64;
 	struct board *board =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	double *seconds;
+	double *times, *seconds;
 	pid_t *pids = calloc(m->ranks, sizeof(*pids));
 	uint32_t forked = 0;
 	int failed = -ENOMEM, ended;
@@ -445,10 +387,11 @@ int measure_run(const struct measure *m, char *error, size_t n)
 		snprintf(error, n, "no memory for %u ranks", m->ranks);
 		return -ENOMEM;
 	}
-	seconds = (double *)((char *)board + (board_bytes + 63) / 64 * 64);
+	times = (double *)((char *)board + (board_bytes + 63) / 64 * 64);
+	seconds = times + m->ranks;
 	for (unsigned int i = 0; i < m->count; i++)
 		seconds[i] = -1;
-	failed = fork_ranks(m, board, seconds, pids, &forked);
+	failed = fork_ranks(m, board, times, seconds, pids, &forked);
 	for (uint32_t r = 0; failed && r < forked; r++)
 		kill(pids[r], SIGKILL);
 	ended = reap(pids, forked, error, n);
