@@ -15,6 +15,9 @@
 #include <string.h>
 
 #include "coll/coll.h"
+#include "copy/map.h"
+#include "heap/arena.h"
+#include "support/arena.h"
 #include "support/blocks.h"
 #include "support/fork_team.h"
 
@@ -234,17 +237,38 @@ static int all_calls(struct job *j, enum oci_collective c, const char *algorithm
 
 static const size_t sizes[] = { 0, 1, 4, 124, 496, 497, 1000, 4096, 16385, 65536, 65537, 300001 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+#define FIRST_POSTED 8 /* what is forced posts addresses at any size: the larger ones tell more */
+
+/* Which ranks have their buffers in an arena that the others may map. */
+enum where { NOBODY, EVERYBODY, ODD_RANKS };
+
+/* A buffer of this rank, in its arena if it has one; never given back then. */
+static uint8_t *buffer_get(struct oct_arena *arena, size_t bytes)
+{
+	return arena->base ? oct_arena_take(arena, bytes) : malloc(bytes);
+}
+
+static void buffer_put(const struct oct_arena *arena, uint8_t *buffer)
+{
+	if (!arena->base)
+		free(buffer);
+}
 
 static int every_algorithm(struct oc_team *team, void *arg)
 {
+	enum where where = *(enum where *)arg;
+	struct oct_arena arena = { .base = NULL };
 	struct job j = { .team = team, .rank = oc_team_rank(team), .size = oc_team_size(team) };
 	size_t most = j.size * sizes[SIZES - 1] + 2 * GUARD;
 	const struct oci_algorithm *a;
 	int failed = 0;
+	bool maps;
 
-	(void)arg;
-	j.send = malloc(most);
-	j.recv = malloc(most);
+	if ((where == EVERYBODY || (where == ODD_RANKS && j.rank % 2)) &&
+	    oct_arena_create(&arena, 4 * (most + OCI_ARENA_FIRST)))
+		return complain(&j, &(struct oc_call){ 0 }, "", "no arena");
+	j.send = buffer_get(&arena, most);
+	j.recv = buffer_get(&arena, most);
 	j.want = malloc(most);
 	for (unsigned int c = 0; c < OCI_COLLECTIVES && !failed; c++) {
 		if (oct_is_blocks((enum oc_collective)c))
@@ -253,13 +277,18 @@ static int every_algorithm(struct oc_team *team, void *arg)
 			if (oc_team_force(team, oci_collective_name(c), a->name))
 				return complain(&j, &(struct oc_call){ 0 }, a->name,
 						"not accepted");
-			for (unsigned int s = 0; s < SIZES && !failed; s++)
+			for (unsigned int s = where == NOBODY ? 0 : FIRST_POSTED;
+			     s < SIZES && !failed; s++)
 				failed = all_calls(&j, c, a->name, sizes[s]);
 		}
 	}
-	free(j.send);
-	free(j.recv);
+	buffer_put(&arena, j.send);
+	buffer_put(&arena, j.recv);
 	free(j.want);
+	/* Of three ranks the odd one has nobody to map. */
+	maps = where == EVERYBODY || (where == ODD_RANKS && j.rank % 2 == 0);
+	if (!failed && (oci_map_moved_bytes() > 0) != maps)
+		return complain(&j, &(struct oc_call){ 0 }, "", "mapped memory is used wrongly");
 	return failed;
 }
 
@@ -267,15 +296,36 @@ static void every_collective_algorithm_size_and_root_on_1_2_3_5_ranks(void **sta
 {
 	static const uint32_t ranks[] = { 1, 2, 3, 5 };
 
+	enum where where = NOBODY;
+
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
-		assert_int_equal(oct_fork_team(ranks[i], 110, -1, every_algorithm, NULL), 0);
+		assert_int_equal(oct_fork_team(ranks[i], 110, -1, every_algorithm, &where), 0);
+}
+
+static void the_same_in_mapped_memory_on_2_and_5_ranks(void **state)
+{
+	enum where where = EVERYBODY;
+
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 110, -1, every_algorithm, &where), 0);
+	assert_int_equal(oct_fork_team(5, 110, -1, every_algorithm, &where), 0);
+}
+
+static void the_same_where_some_ranks_have_mapped_memory_and_some_not(void **state)
+{
+	enum where where = ODD_RANKS;
+
+	(void)state;
+	assert_int_equal(oct_fork_team(3, 110, -1, every_algorithm, &where), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_collective_algorithm_size_and_root_on_1_2_3_5_ranks),
+		cmocka_unit_test(the_same_in_mapped_memory_on_2_and_5_ranks),
+		cmocka_unit_test(the_same_where_some_ranks_have_mapped_memory_and_some_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

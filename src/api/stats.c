@@ -143,7 +143,7 @@ void oci_count_back(enum oci_collective collective, const char *reason)
 /* "cma", "slot", "cma+shm" ...; "flags" when no byte moved. */
 static void mechanism_text(unsigned int moved, char *text, size_t bytes)
 {
-	static const char *const names[] = { "inline", "slot", "cma", "mock", "shm" };
+	static const char *const names[] = { "inline", "slot", "cma", "mock", "shm", "map" };
 
 	snprintf(text, bytes, "%s", moved ? "" : "flags");
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -8,6 +8,7 @@
 #include "api/engine.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "copy/map.h"
 
 struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };
 
@@ -112,6 +113,7 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 	int error = team ? 0 : -ENOMEM;
 
 	pthread_once(&once, prepare_process);
+	oci_map_publish();
 	if (!error)
 		error = oci_team_init(&team->team, bootstrap, oci_copy_probe);
 	if (error) {

@@ -31,7 +31,8 @@ static bool parse_switch(const char *text, void *field)
 
 static bool parse_mechanism(const char *text, void *field)
 {
-	if (strcmp(text, "auto") && strcmp(text, "cma") && strcmp(text, "shm"))
+	if (strcmp(text, "auto") && strcmp(text, "cma") && strcmp(text, "map") &&
+	    strcmp(text, "shm"))
 		return false;
 	*(const char **)field = text;
 	return true;
@@ -117,6 +118,11 @@ bool oci_option_bytes(const char *text, size_t *bytes)
 	return true;
 }
 
+static bool parse_bytes(const char *text, void *field)
+{
+	return oci_option_bytes(text, field);
+}
+
 static bool parse_segment(const char *text, void *field)
 {
 	size_t bytes;
@@ -125,11 +131,6 @@ static bool parse_segment(const char *text, void *field)
 		return false;
 	*(size_t *)field = bytes;
 	return true;
-}
-
-static bool parse_heap(const char *text, void *field)
-{
-	return oci_option_bytes(text, field);
 }
 
 #define FIELD(name) offsetof(struct oci_options, name), sizeof(((struct oci_options *)0)->name)
@@ -160,7 +161,7 @@ static const struct row {
 	{ "ONECOPY", "on", "serve collectives, or leave all of them to the MPI", "on or off",
 	  parse_switch, AGREED, FIELD(enable) },
 	{ "ONECOPY_MECHANISM", "auto", "how bytes move between ranks (auto: the best that works)",
-	  "auto, cma or shm", parse_mechanism, AGREED | TEXT, FIELD(mechanism) },
+	  "auto, cma, map or shm", parse_mechanism, AGREED | TEXT, FIELD(mechanism) },
 	ALGORITHM("BARRIER", barrier, "algorithm of Barrier"),
 	ALGORITHM("BCAST", bcast, "algorithm of Bcast, such as knomial:4"),
 	ALGORITHM("SCATTER", scatter, "algorithm of Scatter"),
@@ -191,7 +192,10 @@ static const struct row {
 	  FIELD(segment_bytes) },
 	{ "ONECOPY_HEAP_BYTES", "64G",
 	  "limit of the shared heap of one process, if it has one; below 64M: none",
-	  "bytes, with an optional suffix K, M or G", parse_heap, 0, FIELD(heap_bytes) },
+	  "bytes, with an optional suffix K, M or G", parse_bytes, 0, FIELD(heap_bytes) },
+	{ "ONECOPY_MAP_BYTES", "16384G",
+	  "limit of the address space that one process takes to map peers' shared heaps",
+	  "bytes, with an optional suffix K, M or G", parse_bytes, 0, FIELD(map_bytes) },
 	{ "ONECOPY_SPINS", "2000", "polls before a wait yields or sleeps",
 	  "a number from 0 to 4294967295", parse_spins, 0, FIELD(spins) },
 	{ "ONECOPY_CHECK", "on", "compare what the ranks of a collective called", "on or off",

@@ -19,7 +19,7 @@ enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
 
 struct oci_options {
 	bool enable;	       /* ONECOPY: on/off */
-	const char *mechanism; /* ONECOPY_MECHANISM: auto, cma, shm */
+	const char *mechanism; /* ONECOPY_MECHANISM: auto, cma, map, shm */
 	const char *barrier;   /* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] */
 	const char *bcast;     /* or auto; "mpi" hands the collective back to the MPI */
 	const char *scatter;
@@ -41,6 +41,7 @@ struct oci_options {
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
 	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
 	size_t heap_bytes;	  /* ONECOPY_HEAP_BYTES; libonecopy-heap.so reads it by itself */
+	size_t map_bytes;	  /* ONECOPY_MAP_BYTES: address space for peers' shared heaps */
 	uint32_t spins;		  /* ONECOPY_SPINS: polls before a wait yields or sleeps */
 	bool check_calls;	/* ONECOPY_CHECK: off skips the header check of mismatched calls */
 	enum oci_log_level log; /* ONECOPY_LOG; for the table, log.c reads it by itself */

@@ -45,7 +45,7 @@ struct oci_copy {
 			const struct iovec *remote, unsigned int remotes);
 };
 
-extern const struct oci_copy oci_copy_cma, oci_copy_mock, oci_copy_shm;
+extern const struct oci_copy oci_copy_cma, oci_copy_mock, oci_copy_shm, oci_copy_map;
 
 /* By enum oci_mechanism. */
 const struct oci_copy *oci_copy_mechanism(unsigned int mechanism);
@@ -75,6 +75,8 @@ struct oci_transfer {
 	uint64_t local;		     /* place of mine, see copy/layout.h */
 	uint64_t remote;	     /* place in the peer */
 	size_t bytes;		     /* that remain */
+	size_t whole;		     /* that this operation moves in all: decides how they move */
+	uint32_t moved_by;	     /* bits by enum oci_mechanism: how some of them moved so far */
 	struct oci_foreign *foreign; /* layouts of peers fetched in this operation */
 	bool by_shm;		     /* the peer is helping */
 	uint64_t turns, turn;	     /* of the helped copy: in all, and done on my side */
@@ -99,10 +101,13 @@ enum oci_transfer_result {
 int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool polled,
 		     bool *recovered);
 /*
- * One single copy from the front of a transfer, of at most `bytes`; the transfer stays as it is.
- * Bytes moved, which may be fewer, or -errno.
+ * One single copy from the front of a transfer, of at most `bytes`, by mapped memory where the
+ * peer's buffer lies in its shared heap, else by the pair's mechanism: *by says which. The transfer
+ * stays as it is. Bytes moved, which may be fewer, or -errno; -EOPNOTSUPP: the pair has no single
+ * copies and this is not mapped.
  */
-ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *transfer, size_t bytes);
+ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *transfer, size_t bytes,
+			enum oci_mechanism *by);
 /* What a blocked transfer waits for. */
 void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *transfer,
 			  struct oci_awaited *awaited);

@@ -114,15 +114,19 @@ static void places_copy_between_layouts_and_addresses(void **unused)
 struct pair {
 	struct oci_team team, peer;
 	struct oci_member member[2];
+	struct oci_peer process;	   /* of both */
+	_Alignas(64) uint8_t segment[256]; /* its front, which names no arena */
 	struct oci_region *region[2];
 };
 
 static void pair_open(struct pair *pair, const struct sample *theirs)
 {
 	memset(pair, 0, sizeof(*pair));
+	pair->process.base = pair->segment;
 	for (int i = 0; i < 2; i++) {
 		pair->region[i] = aligned_alloc(128, sizeof(struct oci_region));
 		memset(pair->region[i], 0, sizeof(struct oci_region));
+		pair->member[i].peer = &pair->process;
 		pair->member[i].region = pair->region[i];
 		pair->member[i].mechanism = OCI_MECH_MOCK;
 	}

@@ -14,6 +14,7 @@ const struct oci_copy *oci_copy_mechanism(unsigned int mechanism)
 		[OCI_MECH_CMA] = &oci_copy_cma,
 		[OCI_MECH_MOCK] = &oci_copy_mock,
 		[OCI_MECH_SHM] = &oci_copy_shm,
+		[OCI_MECH_MAP] = &oci_copy_map,
 	};
 
 	return mechanism < OCI_MECHANISMS ? table[mechanism] : NULL;
@@ -83,7 +84,7 @@ uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[1
 {
 	if (oci_mock.enabled)
 		return 1u << OCI_MECH_MOCK;
-	if (!strcmp(oci_options()->mechanism, "shm"))
+	if (!strcmp(oci_options()->mechanism, "shm") || !strcmp(oci_options()->mechanism, "map"))
 		return 0;
 	if (oci_copy_probe_one(&oci_copy_cma, pid, nonce_address, nonce, cell_address, why,
 			       why_bytes))

@@ -4,15 +4,18 @@
 
 #include "base/log.h"
 #include "copy/layout.h"
+#include "copy/map.h"
 #include "copy/shm.h"
 
-ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, size_t bytes)
+ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, size_t bytes,
+			enum oci_mechanism *by)
 {
 	const struct oci_member *member = &team->member[t->peer];
 	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
 	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
 	unsigned int locals = 1, remotes = 1;
 	const struct oc_layout *layout;
+	size_t mapped;
 	int error;
 
 	locals = oci_place_cut(team, t->seq, t->local, bytes, local, OCI_LAYOUT_CUT);
@@ -27,6 +30,13 @@ ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, siz
 		remote[0] = (struct iovec){ (void *)(uintptr_t)t->remote, bytes };
 	}
 	/* Where one list is the shorter, the copy ends with it. */
+	mapped =
+		oci_map_copy(team, t->peer, t->direction, local, locals, remote, remotes, t->whole);
+	*by = mapped ? OCI_MECH_MAP : member->mechanism;
+	if (mapped)
+		return (ssize_t)mapped;
+	if (!copy->pull)
+		return -EOPNOTSUPP;
 	if (t->direction == OCI_PULL)
 		return copy->pull(member->pid, local, locals, remote, remotes);
 	return copy->push(member->pid, local, locals, remote, remotes);
@@ -36,11 +46,13 @@ ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, siz
 static ssize_t single_copy(struct oci_team *team, struct oci_transfer *t)
 {
 	size_t bytes = t->bytes < OCI_COPY_PIECE_BYTES ? t->bytes : OCI_COPY_PIECE_BYTES;
-	ssize_t moved = oci_copy_places(team, t, bytes);
+	enum oci_mechanism by;
+	ssize_t moved = oci_copy_places(team, t, bytes, &by);
 
 	if (moved == 0)
 		return -EFAULT;
 	if (moved > 0) {
+		t->moved_by |= 1u << by;
 		t->local += (uint64_t)moved;
 		t->remote += (uint64_t)moved;
 		t->bytes -= (size_t)moved;
@@ -50,16 +62,18 @@ static ssize_t single_copy(struct oci_team *team, struct oci_transfer *t)
 
 int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled, bool *recovered)
 {
-	bool shm = team->member[t->peer].mechanism == OCI_MECH_SHM;
 	int error;
 
-	while (t->bytes && !shm && !t->by_shm) {
+	while (t->bytes && !t->by_shm) {
 		ssize_t moved = single_copy(team, t);
 
 		if (moved > 0 && t->bytes && polled)
 			return OCI_TRANSFER_BLOCKED;
 		if (moved >= 0 || moved == -EINTR)
 			continue;
+		/* Not mapped, and no single copy was agreed on. */
+		if (moved == -EOPNOTSUPP && team->member[t->peer].mechanism == OCI_MECH_SHM)
+			break;
 		/* The pair agreed on this mechanism, so the failure is this buffer's (a page that
 		 * the kernel does not read for us) or came later (lost permission). */
 		oci_debug("single copy with rank %u failed (%s): it copies for us", t->peer,
@@ -73,6 +87,7 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled,
 		error = oci_shm_request(team, t);
 		if (error)
 			return error;
+		t->moved_by |= 1u << OCI_MECH_SHM;
 	}
 	return oci_shm_step(team, t) ? OCI_TRANSFER_DONE : OCI_TRANSFER_BLOCKED;
 }

@@ -129,6 +129,23 @@ void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error)
 	return address;
 }
 
+void *oci_os_map_peer(int fd, size_t bytes, int *error)
+{
+	void *address =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	if (address == MAP_FAILED) {
+		*error = -errno;
+		return NULL;
+	}
+	if (madvise(address, bytes, MADV_DONTFORK)) {
+		*error = -errno;
+		munmap(address, bytes);
+		return NULL;
+	}
+	return address;
+}
+
 int oci_os_unmap(void *address, size_t bytes)
 {
 	return munmap(address, bytes) ? -errno : 0;

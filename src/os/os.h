@@ -31,6 +31,11 @@ int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes);
 int oci_os_open_peer_fd(pid_t pid, int fd);
 /* Maps [0, bytes) shared, read-write, populated when `populate`; NULL and *error = -errno. */
 void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error);
+/*
+ * Maps [0, bytes) of a peer's file: shared, read-write, nothing reserved, and not there in a child
+ * of fork(2). NULL and *error = -errno.
+ */
+void *oci_os_map_peer(int fd, size_t bytes, int *error);
 int oci_os_unmap(void *address, size_t bytes);
 size_t oci_os_page_bytes(void);
 

@@ -230,7 +230,7 @@ int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step)
 	return 0;
 }
 
-static uint32_t peer_of(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
+uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
 {
 	uint32_t v = op->peer + i;
 
@@ -242,7 +242,7 @@ static int exec_wait_flags(struct oci_exec *x, const struct oci_op *op)
 	uint64_t step = op->step + x->segment * op->step_loop;
 
 	for (; x->at < op->peers; x->at++) {
-		uint32_t peer = peer_of(x, op, x->at);
+		uint32_t peer = oci_exec_peer(x, op, x->at);
 		int up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
 							oci_exec_acked(x, peer, step);
 
@@ -253,9 +253,8 @@ static int exec_wait_flags(struct oci_exec *x, const struct oci_op *op)
 	return 1;
 }
 
-/* Where the bytes of a range of a peer's slot or payload can be read in place. */
-static const uint8_t *peer_shared(const struct oci_exec *x, uint32_t peer,
-				  const struct oci_range *range, size_t *bytes)
+const uint8_t *oci_exec_shared(const struct oci_exec *x, uint32_t peer,
+			       const struct oci_range *range, size_t *bytes)
 {
 	const struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
 	size_t offset;
@@ -268,14 +267,14 @@ static const uint8_t *peer_shared(const struct oci_exec *x, uint32_t peer,
 
 static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 {
-	uint32_t peer = peer_of(x, op, 0);
+	uint32_t peer = oci_exec_peer(x, op, 0);
 	size_t bytes, there;
 	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
 	uint64_t remote = 0;
 	int error;
 
 	if (op->remote.buf == OCI_BUF_SLOT || op->remote.buf == OCI_BUF_INLINE) {
-		const uint8_t *from = peer_shared(x, peer, &op->remote, &there);
+		const uint8_t *from = oci_exec_shared(x, peer, &op->remote, &there);
 
 		if (bytes)
 			copy_bytes(x, local, from, bytes < there ? bytes : there);
@@ -289,8 +288,12 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 		if (error)
 			return error;
 	}
+	if (oci_exec_reduce_mapped(x, op, peer, remote, bytes)) {
+		x->pc++;
+		return 1;
+	}
 	return oci_exec_transfer(x, peer, op->code == OCI_OP_PULL ? OCI_PULL : OCI_PUSH, local,
-				 remote, bytes);
+				 remote, bytes, bytes);
 }
 
 static void exec_copy(struct oci_exec *x, const struct oci_op *op)
@@ -310,27 +313,6 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 	}
 	if (from != to && bytes)
 		copy_bytes(x, to, from, bytes < room ? bytes : room);
-}
-
-static void exec_reduce(struct oci_exec *x, const struct oci_op *op)
-{
-	size_t bytes, other;
-	const uint8_t *in;
-	uint8_t *inout;
-
-	if (op->code == OCI_OP_REDUCE) {
-		in = oci_exec_local(x, &op->local, &bytes);
-		inout = oci_exec_local(x, &op->second, &other);
-	} else {
-		in = peer_shared(x, peer_of(x, op, 0), &op->remote, &other);
-		inout = oci_exec_local(x, &op->local, &bytes);
-		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
-	}
-	/* A shift where it can be one: this is a division for each 4 bytes else. */
-	if (bytes && !(x->unit & (x->unit - 1)))
-		x->op->apply(x->op->context, in, inout, bytes >> __builtin_ctzl(x->unit));
-	else if (bytes)
-		x->op->apply(x->op->context, in, inout, bytes / x->unit);
 }
 
 /* The next operation will most likely post as much as this one did: its lines, whose last readers
@@ -392,7 +374,7 @@ static int exec_step(struct oci_exec *x, const struct oci_op *op)
 		return 1;
 	case OCI_OP_REDUCE:
 	case OCI_OP_REDUCE_FROM:
-		exec_reduce(x, op);
+		oci_exec_reduce(x, op);
 		return 1;
 	case OCI_OP_OFFER:
 		return oci_exec_offer(x, op);

@@ -23,6 +23,7 @@ enum oci_moved {
 	OCI_MOVED_CMA = 4,
 	OCI_MOVED_MOCK = 8,
 	OCI_MOVED_SHM = 16,
+	OCI_MOVED_MAP = 32,
 };
 
 /* Grouped by how they get their values, as setting them is most of what an execution costs. */
@@ -121,6 +122,16 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op);
 /* WAIT_POST and WAIT_ACK that depend on the size of a block. */
 int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op);
 
+/* exec_reduce.c: REDUCE and REDUCE_FROM. */
+void oci_exec_reduce(struct oci_exec *x, const struct oci_op *op);
+/*
+ * A PULL into TEMP and the REDUCE from there, its only reader, as one: where the peer's buffer is
+ * mapped here, the operation reads it in place. The bits are those of the two. False: `op` is not
+ * such a PULL, or the buffer is not mapped.
+ */
+bool oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_t peer,
+			    uint64_t remote, size_t bytes);
+
 /* exec_mismatch.c --------------------------------------------------------------------------------
  */
 
@@ -133,6 +144,11 @@ int oci_exec_look_for_mismatch(struct oci_exec *x);
 
 /* Of exec.c, for the other files of the executor ----------------------------------------------- */
 
+/* Rank of the i-th peer of an operation. */
+uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32_t i);
+/* Where the bytes of a range of a peer's slot or payload can be read in place. */
+const uint8_t *oci_exec_shared(const struct oci_exec *x, uint32_t peer,
+			       const struct oci_range *range, size_t *bytes);
 /* Address of a range in my buffers, and its length. */
 uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range, size_t *bytes);
 /* Is the POST flag of rank `peer` at `step`? Checks its call. 1, 0 (awaited is set) or -errno. */
@@ -149,9 +165,11 @@ int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *r
 		    uint64_t *address);
 /* Where layouts of peers are kept; NULL when `place` needs none or there is no memory. */
 struct oci_foreign *oci_exec_foreign(struct oci_exec *x, uint64_t place);
-/* Starts (unless it is under way) and moves x->transfer. 1, 0 or -errno. */
+/* enum oci_moved of a set of mechanisms, bits by enum oci_mechanism. */
+uint8_t oci_exec_moved_by(uint32_t mechanisms);
+/* Starts (unless it is under way) and moves x->transfer, a part of `whole`. 1, 0 or -errno. */
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
-		      uint8_t *local, uint64_t remote, size_t bytes);
+		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole);
 
 /* For bound.c -----------------------------------------------------------------------------------
  */

@@ -22,14 +22,6 @@ static void copy_bytes(const struct oci_exec *x, void *to, const void *from, siz
 		memcpy(to, from, bytes);
 }
 
-/* Rank of the i-th peer. */
-static uint32_t peer_at(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
-{
-	uint32_t v = op->peer + i;
-
-	return oci_rank_of(&x->params, v >= x->params.size ? v - x->params.size : v);
-}
-
 static struct oci_range block_of(const struct oci_op *op, uint32_t peer)
 {
 	struct oci_range range = op->local;
@@ -73,7 +65,7 @@ static void used_slot(struct oci_exec *x, size_t end)
 static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell)
 {
 	const struct oci_offer *offer = &op->offer;
-	struct oci_range range = block_of(op, peer_at(x, op, cell));
+	struct oci_range range = block_of(op, oci_exec_peer(x, op, cell));
 	size_t bytes, at = offer->first + (size_t)cell * offer->cell_bytes;
 	const uint8_t *from = oci_exec_local(x, &range, &bytes);
 	uint8_t *payload = x->lane->post.inline_bytes;
@@ -153,13 +145,13 @@ static int offered_large(struct oci_exec *x, const struct oci_op *op, uint32_t p
 	if (offered.bytes != bytes)
 		return differ(x, peer, bytes, true, offered.bytes);
 	return oci_exec_transfer(x, peer, op->code == OCI_OP_TAKE ? OCI_PULL : OCI_PUSH, local,
-				 offered.address, bytes);
+				 offered.address, bytes, bytes);
 }
 
 int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 {
 	const struct oci_offer *offer = &op->offer;
-	uint32_t peer = peer_at(x, op, 0);
+	uint32_t peer = oci_exec_peer(x, op, 0);
 	uint8_t *payload = oci_team_lane(x->team, peer, x->seq)->post.inline_bytes;
 	size_t bytes, at = offer->first + (size_t)offer->cell * offer->cell_bytes;
 	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
@@ -189,7 +181,7 @@ int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op)
 	uint64_t step = op->step + x->segment * op->step_loop;
 
 	for (; x->at < op->peers; x->at++) {
-		uint32_t peer = peer_at(x, op, x->at);
+		uint32_t peer = oci_exec_peer(x, op, x->at);
 		struct oci_range range = block_of(op, peer);
 		size_t offset, bytes;
 		int up;

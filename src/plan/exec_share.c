@@ -13,6 +13,8 @@
  */
 #include <errno.h>
 
+#include "copy/layout.h"
+#include "copy/map.h"
 #include "plan/exec.h"
 
 struct chunks {
@@ -103,7 +105,7 @@ int oci_exec_share(struct oci_exec *x, const struct oci_op *op)
 		result = oci_exec_transfer(x, peer, direction,
 					   local + x->share_chunk * chunks.bytes,
 					   remote + x->share_chunk * chunks.bytes,
-					   chunk_length(&chunks, bytes, x->share_chunk));
+					   chunk_length(&chunks, bytes, x->share_chunk), bytes);
 		if (result <= 0)
 			return result;
 		/* An abandoned chunk is counted for the helper, which has left the word for good.
@@ -124,6 +126,7 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 	struct oci_transfer t = { .seq = x->seq,
 				  .peer = peer,
 				  .direction = op->push ? OCI_PULL : OCI_PUSH };
+	enum oci_mechanism by;
 	uint64_t before, remote, helped = oci_load_relaxed(&lane->aux.helped);
 	struct oci_range range = op->local;
 	struct chunks chunks;
@@ -136,31 +139,34 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 	if (op->by_peer)
 		range.block = peer;
 	local = oci_exec_local(x, &range, &bytes);
-	if (!bytes || !copy->pull || helped & OCI_HELP_FAILED)
-		return 0;
-	chunks = chunks_of(bytes);
-	if (!claim(&lane->aux.claim, 1ull << 32, chunks.count, &before))
+	if (!bytes || helped & OCI_HELP_FAILED)
 		return 0;
 	result = oci_exec_remote(x, peer, &op->remote, bytes, &remote);
 	if (result)
 		return result;
+	/* Who can copy nothing takes nothing. Pieces of a layout are not looked at here: if they
+	 * are out of reach, what was taken is given back below. */
+	if (!copy->pull && !oci_is_laid_out(remote) && !oci_map_reach(x->team, peer, remote, bytes))
+		return 0;
+	chunks = chunks_of(bytes);
+	if (!claim(&lane->aux.claim, 1ull << 32, chunks.count, &before))
+		return 0;
 	index = chunks.count - 1 - (before >> 32);
 	length = chunk_length(&chunks, bytes, index);
 	t.local = (uintptr_t)local + index * chunks.bytes;
 	t.remote = remote + index * chunks.bytes;
 	t.foreign = oci_exec_foreign(x, remote);
+	t.whole = bytes;
 	for (size_t at = 0; at < length; at += (size_t)moved) {
-		moved = oci_copy_places(x->team, &t, length - at);
+		moved = oci_copy_places(x->team, &t, length - at, &by);
 		if (moved <= 0)
 			break;
+		x->moved |= oci_exec_moved_by(1u << by);
 		t.local += (uint64_t)moved;
 		t.remote += (uint64_t)moved;
 	}
 	/* Release: our bytes come before the count. Pairs with the acquire at the SHARE end. */
 	oci_store_release(&lane->aux.helped, moved > 0 ? helped + 1 : helped | OCI_HELP_FAILED);
-	if (moved > 0)
-		x->moved |= x->team->member[peer].mechanism == OCI_MECH_CMA ? OCI_MOVED_CMA :
-									      OCI_MOVED_MOCK;
 	return 1;
 }
 

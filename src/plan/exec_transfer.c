@@ -24,6 +24,19 @@ int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *r
 	return 0;
 }
 
+uint8_t oci_exec_moved_by(uint32_t mechanisms)
+{
+	static const uint8_t moved[OCI_MECHANISMS] = { [OCI_MECH_CMA] = OCI_MOVED_CMA,
+						       [OCI_MECH_MOCK] = OCI_MOVED_MOCK,
+						       [OCI_MECH_SHM] = OCI_MOVED_SHM,
+						       [OCI_MECH_MAP] = OCI_MOVED_MAP };
+	uint8_t all = 0;
+
+	for (; mechanisms; mechanisms &= mechanisms - 1)
+		all |= moved[__builtin_ctz(mechanisms)];
+	return all;
+}
+
 struct oci_foreign *oci_exec_foreign(struct oci_exec *x, uint64_t place)
 {
 	if (oci_is_laid_out(place) && !x->foreign)
@@ -32,11 +45,8 @@ struct oci_foreign *oci_exec_foreign(struct oci_exec *x, uint64_t place)
 }
 
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
-		      uint8_t *local, uint64_t remote, size_t bytes)
+		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole)
 {
-	static const uint8_t moved_by[OCI_MECHANISMS] = { [OCI_MECH_CMA] = OCI_MOVED_CMA,
-							  [OCI_MECH_MOCK] = OCI_MOVED_MOCK,
-							  [OCI_MECH_SHM] = OCI_MOVED_SHM };
 	bool recovered = false;
 	int result;
 
@@ -46,16 +56,14 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 						     .direction = direction,
 						     .local = (uintptr_t)local,
 						     .remote = remote,
-						     .bytes = bytes };
+						     .bytes = bytes,
+						     .whole = whole };
 		x->transfer.foreign = oci_exec_foreign(x, remote);
-		x->moved |= moved_by[x->team->member[peer].mechanism];
 		x->in_transfer = true;
 	}
 	result = oci_transfer_run(x->team, &x->transfer, x->polled, &recovered);
-	if (recovered) {
-		x->recovered++;
-		x->moved |= OCI_MOVED_SHM;
-	}
+	x->recovered += recovered;
+	x->moved |= oci_exec_moved_by(x->transfer.moved_by);
 	if (result == OCI_TRANSFER_DONE) {
 		x->in_transfer = false;
 		return 1;

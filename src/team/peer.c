@@ -100,6 +100,7 @@ void oci_peer_put(struct oci_peer *peer)
 		while (*at != peer)
 			at = &(*at)->next;
 		*at = peer->next;
+		oci_mapping_free(peer->mapping);
 		if (peer->base != oci_segment_base())
 			oci_os_unmap(peer->base, peer->id.bytes);
 		if (peer->pidfd >= 0)

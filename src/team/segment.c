@@ -21,7 +21,11 @@
 struct oci_segment_header {
 	uint64_t magic;
 	uint8_t nonce[16];
+	uint64_t arena_told; /* 1 once `arena` is filled in, for ever */
+	struct oci_arena_id arena;
 };
+
+_Static_assert(sizeof(struct oci_segment_header) <= 4096, "the first page");
 
 /* A freed piece, kept in a list by its size: regions and slots are all alike, so lists stay two. */
 struct oci_piece {
@@ -103,7 +107,32 @@ int oci_segment_self(struct oci_segment_id *id)
 	if (!error)
 		*id = segment.id;
 	pthread_mutex_unlock(&segment.lock);
+	if (!error)
+		oci_segment_tell_arena();
 	return error;
+}
+
+void oci_segment_tell_arena(void)
+{
+	const struct oci_arena_id *arena = oci_arena_self_id();
+	struct oci_segment_header *header;
+
+	pthread_mutex_lock(&segment.lock);
+	header = (struct oci_segment_header *)segment.base;
+	if (segment.created && arena && !header->arena_told) {
+		header->arena = *arena;
+		/* Release: pairs with the acquire in oci_peer_arena(). */
+		oci_store_release(&header->arena_told, 1);
+	}
+	pthread_mutex_unlock(&segment.lock);
+}
+
+const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer)
+{
+	const struct oci_segment_header *header = (const struct oci_segment_header *)peer->base;
+
+	/* Acquire: pairs with the release in oci_segment_tell_arena(). */
+	return oci_load_acquire(&header->arena_told) ? &header->arena : NULL;
 }
 
 void oci_segment_fork_child(void)

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "team/arena.h"
+
 /* How a peer finds and recognises a segment; travels in the bootstrap. */
 struct oci_segment_id {
 	uint8_t nonce[16];
@@ -41,6 +43,9 @@ size_t oci_segment_live_bytes(void);
 /* Is the mapping at `base` the segment with this nonce? */
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16]);
 
+/* Writes what oci_arena_publish() was given into the segment, when both are there. */
+void oci_segment_tell_arena(void);
+
 /* A process whose segment is mapped here. Shared by all teams; counted. */
 struct oci_peer {
 	struct oci_peer *next;
@@ -51,6 +56,7 @@ struct oci_peer {
 	uint8_t *base;
 	/* What a probe without any refusal found, kept for the next teams; 0: none yet. Atomic. */
 	uint32_t can;
+	struct oci_mapping *mapping; /* of its arena, see oci_mapping_get(). Atomic. */
 };
 
 /*
@@ -59,6 +65,8 @@ struct oci_peer {
  */
 int oci_peer_get(struct oci_peer **peer, const struct oci_segment_id *id);
 void oci_peer_put(struct oci_peer *peer);
+/* The arena that a peer has published; NULL: none so far. */
+const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
 /* Has the process ended? Asks the kernel: for slow paths. */
 bool oci_peer_dead(const struct oci_peer *peer);
 

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mapped memory (docs/adr/0011).
+ *
+ * The page tables of a mapping are filled by its faults. A load of a page that the file has brings
+ * its neighbours in the 64 KiB around it along, writable: 15 times fewer faults than stores take,
+ * which come one page at a time. So a copy into mapped memory loads a byte of each 64 KiB first.
+ * With that a first use costs what a single copy by the kernel does, a later one a third to a
+ * quarter (docs/results.md), and nobody needs to remember which pages were used.
+ */
+#include "copy/map.h"
+
+#include <string.h>
+
+#include "base/options.h"
+#include "copy/move.h"
+#include "heap/heap.h"
+#include "team/arena.h"
+
+/* What Linux maps around a fault by default, fault_around_bytes. */
+#define AROUND_BYTES ((uintptr_t)64 << 10)
+
+static uint64_t moved_bytes;
+
+const struct oci_copy oci_copy_map = {
+	.name = "map",
+	.what = "plain loads and stores in peers' shared heaps, mapped here",
+	.caps = OCI_COPY_PULL | OCI_COPY_PUSH | OCI_COPY_PARTIAL | OCI_COPY_VECTOR,
+};
+
+static bool is_allowed(void)
+{
+	return !strcmp(oci_options()->mechanism, "auto") ||
+	       !strcmp(oci_options()->mechanism, "map");
+}
+
+void oci_map_publish(void)
+{
+	const struct oci_arena *arena;
+	struct oci_arena_id id = { .fd = -1 };
+
+	if (!is_allowed() || oci_arena_published())
+		return;
+	arena = oci_arena_self(false);
+	if (!arena || arena->fd < 0)
+		return;
+	id.base = (uintptr_t)arena->base;
+	id.bytes = arena->bytes;
+	id.fd = arena->fd;
+	memcpy(id.nonce, arena->nonce, sizeof(id.nonce));
+	oci_arena_publish(&id);
+}
+
+static struct oci_mapping *mapping_of(struct oci_team *team, uint32_t peer)
+{
+	return oci_mapping_get(team->member[peer].peer);
+}
+
+static inline uint8_t *reach(const struct oci_mapping *mapping, uint64_t address, size_t bytes)
+{
+	uint64_t offset = address - mapping->base;
+
+	if (offset >= mapping->bytes || bytes > mapping->bytes - offset)
+		return NULL;
+	return mapping->at + offset;
+}
+
+uint8_t *oci_map_reach(struct oci_team *team, uint32_t peer, uint64_t address, size_t bytes)
+{
+	const struct oci_mapping *mapping = mapping_of(team, peer);
+
+	return mapping ? reach(mapping, address, bytes) : NULL;
+}
+
+/* Lets page tables be filled by loads, before stores would do it page by page. */
+static void touch(const uint8_t *at, size_t bytes)
+{
+	uintptr_t next = (uintptr_t)at, end = next + bytes;
+
+	for (; next < end; next = next / AROUND_BYTES * AROUND_BYTES + AROUND_BYTES)
+		*(const volatile uint8_t *)next;
+}
+
+/* The one piece of memory after the other, in two lists. */
+struct cursor {
+	const struct iovec *piece;
+	unsigned int left;
+	size_t at;
+};
+
+static bool cursor_next(struct cursor *c)
+{
+	while (c->left && c->at == c->piece->iov_len) {
+		c->piece++;
+		c->left--;
+		c->at = 0;
+	}
+	return c->left;
+}
+
+static size_t shorter(const struct cursor *a, const struct cursor *b)
+{
+	size_t rest_a = a->piece->iov_len - a->at, rest_b = b->piece->iov_len - b->at;
+
+	return rest_a < rest_b ? rest_a : rest_b;
+}
+
+size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction direction,
+		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
+		    unsigned int remotes, size_t whole)
+{
+	const struct oci_mapping *mapping = mapping_of(team, peer);
+	struct cursor mine = { local, locals, 0 }, theirs = { remote, remotes, 0 };
+	size_t moved = 0;
+
+	if (!mapping)
+		return 0;
+	while (cursor_next(&mine) && cursor_next(&theirs)) {
+		size_t length = shorter(&mine, &theirs);
+		uint8_t *here =
+			reach(mapping, (uintptr_t)theirs.piece->iov_base + theirs.at, length);
+		uint8_t *own = (uint8_t *)mine.piece->iov_base + mine.at;
+
+		if (!here)
+			break;
+		if (direction == OCI_PULL) {
+			oci_move(own, here, length, whole);
+		} else {
+			touch(here, length);
+			oci_move(here, own, length, whole);
+		}
+		mine.at += length;
+		theirs.at += length;
+		moved += length;
+	}
+	if (moved)
+		__atomic_fetch_add(&moved_bytes, moved, __ATOMIC_RELAXED);
+	return moved;
+}
+
+uint64_t oci_map_moved_bytes(void)
+{
+	return __atomic_load_n(&moved_bytes, __ATOMIC_RELAXED);
+}

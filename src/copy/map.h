@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mapped memory: a peer's shared arena lies in our address space, so its buffers are copied, or
+ * reduced from in place, by plain loads and stores.
+ *
+ * Not a mechanism that a pair agrees on: it goes before the agreed one wherever the peer's buffer
+ * lies in the peer's arena. That is exact, not a guess (team/arena.h), and one rank's own business,
+ * as every transfer is run by one rank.
+ */
+#ifndef OC_COPY_MAP_H
+#define OC_COPY_MAP_H
+
+#include "copy/copy.h"
+
+/* Publishes the arena that this process was started with or has loaded since, if it has one, and if
+ * ONECOPY_MECHANISM lets peers use it. Thread safe, and cheap once it is done. */
+void oci_map_publish(void);
+
+/*
+ * Where `bytes` from `address` on of rank `peer` lie here, to be read; NULL: not in an arena that
+ * is mapped here.
+ */
+uint8_t *oci_map_reach(struct oci_team *team, uint32_t peer, uint64_t address, size_t bytes);
+
+/*
+ * Copies between the pieces, from the front on, until a remote one is not in the peer's arena.
+ * Bytes moved; 0: not even the first. Fenced as struct oci_copy says.
+ */
+size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction direction,
+		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
+		    unsigned int remotes, size_t whole);
+
+/* Bytes that this process has moved to and from mapped memory. */
+uint64_t oci_map_moved_bytes(void);
+
+#endif

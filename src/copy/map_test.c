@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Mapped memory where things go wrong: reuse, death, limits, fork, refusal. On real processes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "copy/map.h"
+#include "heap/arena.h"
+#include "support/arena.h"
+#include "support/fork_team.h"
+#include "team/arena.h"
+
+#define BYTES ((size_t)300 << 10)
+#define ARENA_BYTES ((size_t)64 << 20)
+
+static int barrier(struct oc_team *team)
+{
+	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
+}
+
+static int bcast(struct oc_team *team, uint8_t *buffer, size_t bytes, uint32_t root)
+{
+	return oc_collective(team, &(struct oc_call){ .collective = OC_BCAST,
+						      .send = buffer,
+						      .bytes = bytes,
+						      .root = root });
+}
+
+static bool is_filled(const uint8_t *buffer, uint8_t value, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (buffer[i] != value)
+			return false;
+	return true;
+}
+
+/* An arena of each rank that all know of, and a buffer in it. */
+static uint8_t *begin(struct oc_team *team, struct oct_arena *arena)
+{
+	if (oct_arena_create(arena, ARENA_BYTES) || barrier(team))
+		return NULL;
+	return oct_arena_take(arena, BYTES);
+}
+
+/* `value` from rank `root`: 0 when it came. */
+static int round_of(struct oc_team *team, uint8_t *buffer, uint8_t value, uint32_t root)
+{
+	memset(buffer, oc_team_rank(team) == root ? value : 0xff, BYTES);
+	if (bcast(team, buffer, BYTES, root))
+		return 1;
+	return is_filled(buffer, value, BYTES) ? 0 : 2;
+}
+
+static int buffers_vanish_between_calls(struct oc_team *team, void *arg)
+{
+	struct oct_arena arena;
+	uint8_t *buffer = begin(team, &arena);
+
+	(void)arg;
+	for (uint8_t i = 0; buffer && i < 20; i++) {
+		if (round_of(team, buffer, i, i % oc_team_size(team)))
+			return 1;
+		/* As the heap does with what is freed; a neighbour has read these pages. */
+		if (i % 2 && madvise(buffer, BYTES, MADV_REMOVE))
+			return 2;
+	}
+	return buffer && oci_map_moved_bytes() ? 0 : 3;
+}
+
+static void memory_that_was_freed_and_reused_is_never_read_stale(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 20, -1, buffers_vanish_between_calls, NULL), 0);
+	assert_int_equal(oct_fork_team(4, 20, -1, buffers_vanish_between_calls, NULL), 0);
+}
+
+static int rank_1_dies(struct oc_team *team, void *arg)
+{
+	struct oct_arena arena;
+	uint8_t *buffer = begin(team, &arena);
+
+	(void)arg;
+	if (!buffer || round_of(team, buffer, 7, 1))
+		return 1;
+	if (oc_team_rank(team) == 1)
+		raise(SIGKILL);
+	if (bcast(team, buffer, BYTES, 1) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+		return 2;
+	/* What is mapped outlives its owner: this must not be a fault. */
+	return *(volatile uint8_t *)oci_mapping_get(team->team.member[1].peer)->at + 1 ? 0 : 3;
+}
+
+static void a_rank_that_dies_while_it_is_mapped_is_named(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(3, 20, 1, rank_1_dies, NULL), 0);
+}
+
+static int nothing_is_mapped(struct oc_team *team, void *arg)
+{
+	struct rlimit limit = { 0, 0 };
+	struct oct_arena arena;
+	uint8_t *buffer = begin(team, &arena);
+
+	if (!buffer)
+		return 1;
+	if (arg) {
+		/* Room for what is there and no more. */
+		limit.rlim_cur = limit.rlim_max = ARENA_BYTES;
+		if (setrlimit(RLIMIT_AS, &limit))
+			return 2;
+	}
+	if (round_of(team, buffer, 9, 0) || round_of(team, buffer, 10, 1))
+		return 3;
+	return !oci_map_moved_bytes() && !oci_mapping_counts().made ? 0 : 4;
+}
+
+static void without_address_space_the_bytes_go_another_way(void **state)
+{
+	bool limited = true;
+
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 20, -1, nothing_is_mapped, &limited), 0);
+	setenv("ONECOPY_MAP_BYTES", "63M", 1);
+	assert_int_equal(oct_fork_team(2, 20, -1, nothing_is_mapped, NULL), 0);
+	unsetenv("ONECOPY_MAP_BYTES");
+}
+
+static int only_mapped(struct oc_team *team, void *arg)
+{
+	uint8_t *stack = alloca(BYTES);
+	struct oct_arena arena;
+	uint8_t *buffer = begin(team, &arena);
+
+	if (!buffer || round_of(team, buffer, 9, 0) || round_of(team, buffer, 8, 1))
+		return 1;
+	/* Of two ends that share a copy, one may have done it all. */
+	if (!arg && !oci_map_moved_bytes())
+		return 2;
+	/* Out of reach: the owner helps. */
+	return round_of(team, stack, 10, 0);
+}
+
+static void without_single_copies_the_arena_is_still_mapped(void **state)
+{
+	bool shared = true;
+
+	(void)state;
+	setenv("ONECOPY_MECHANISM", "map", 1);
+	setenv("ONECOPY_BCAST", "direct-read", 1);
+	assert_int_equal(oct_fork_team(3, 20, -1, only_mapped, NULL), 0);
+	setenv("ONECOPY_BCAST", "cooperative", 1);
+	assert_int_equal(oct_fork_team(2, 20, -1, only_mapped, &shared), 0);
+	assert_int_equal(oct_fork_team(3, 20, -1, only_mapped, &shared), 0);
+	unsetenv("ONECOPY_BCAST");
+	unsetenv("ONECOPY_MECHANISM");
+}
+
+static int a_child_looks(struct oc_team *team, void *arg)
+{
+	struct oct_arena arena;
+	uint8_t *buffer = begin(team, &arena), *theirs;
+	unsigned char resident;
+	int status;
+	pid_t pid;
+
+	(void)arg;
+	if (!buffer || round_of(team, buffer, 9, 0))
+		return 1;
+	theirs = oci_mapping_get(team->team.member[!oc_team_rank(team)].peer)->at;
+	pid = fork();
+	if (!pid)
+		_exit(mincore(theirs, 4096, &resident) && errno == ENOMEM &&
+				      !oci_arena_published() ?
+			      0 :
+			      1);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return 2;
+	return round_of(team, buffer, 10, 1);
+}
+
+static void a_child_has_no_mapping_of_the_peers(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 20, -1, a_child_looks, NULL), 0);
+}
+
+static int the_file_is_another(struct oc_team *team, void *arg)
+{
+	struct oct_arena arena;
+	uint8_t *buffer;
+
+	/* The nonce that the peers were told is not what they will find; or the file is short. */
+	if (oct_arena_create(&arena, ARENA_BYTES))
+		return 1;
+	memset(arena.base, 0, 16);
+	if (arg && ftruncate(arena.fd, 4096))
+		return 2;
+	buffer = arg ? malloc(BYTES) : oct_arena_take(&arena, BYTES);
+	if (barrier(team) || round_of(team, buffer, 9, 0) || round_of(team, buffer, 10, 1))
+		return 3;
+	for (uint32_t r = 0; r < oc_team_size(team); r++)
+		if (r != oc_team_rank(team) &&
+		    oci_map_reach(&team->team, r, (uintptr_t)arena.base, 16))
+			return 4;
+	return oci_map_moved_bytes() ? 5 : 0;
+}
+
+static void what_is_not_the_arena_is_not_used(void **state)
+{
+	bool short_file = true;
+
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 20, -1, the_file_is_another, NULL), 0);
+	assert_int_equal(oct_fork_team(2, 20, -1, the_file_is_another, &short_file), 0);
+}
+
+/* Two thirds of the pieces lie in the arena, the others in private memory. */
+static int pieces_lie_here_and_there(struct oc_team *team, void *arg)
+{
+	enum { PIECES = 200, PIECE = 1000 };
+	struct oct_arena arena;
+	uint8_t *buffer = begin(team, &arena), *private = calloc(2 * PIECES, PIECE);
+	struct oc_piece pieces[PIECES + 1];
+	struct oc_layout layout = { .count = PIECES, .pieces = pieces };
+	struct oc_call call = { .collective = OC_BCAST,
+				.send = buffer,
+				.send_layout = &layout,
+				.bytes = PIECES * PIECE };
+
+	if (!buffer || !private)
+		return 1;
+	for (size_t i = 0; i <= PIECES; i++) {
+		uint8_t *half = i % 3 == 1 ? private : buffer;
+
+		pieces[i] = (struct oc_piece){ .address = half + i * PIECE, .at = i * PIECE };
+		if (i < PIECES)
+			memset(half + i * PIECE, oc_team_rank(team) ? 0xff : (int)(i % 250), PIECE);
+	}
+	if (oc_collective(team, &call))
+		return 2;
+	for (size_t i = 0; i < PIECES; i++)
+		if (!is_filled(pieces[i].address, (uint8_t)(i % 250), PIECE))
+			return 3;
+	free(private);
+	/* Where single copies are forbidden, the list itself is out of reach: it is private. */
+	return oc_team_rank(team) && !arg && !oci_map_moved_bytes() ? 4 : 0;
+}
+
+static void pieces_of_a_layout_go_each_its_way(void **state)
+{
+	bool no_cma = true;
+
+	(void)state;
+	setenv("ONECOPY_BCAST", "direct-read", 1);
+	assert_int_equal(oct_fork_team(3, 20, -1, pieces_lie_here_and_there, NULL), 0);
+	setenv("ONECOPY_MECHANISM", "map", 1);
+	assert_int_equal(oct_fork_team(3, 20, -1, pieces_lie_here_and_there, &no_cma), 0);
+	unsetenv("ONECOPY_BCAST");
+	unsetenv("ONECOPY_MECHANISM");
+}
+
+static int mapping_goes_with_the_last_team(struct oc_team *team, void *arg)
+{
+	struct oct_board *board = arg;
+	struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(team));
+	struct oct_arena arena;
+	struct oc_team *second;
+	uint8_t *buffer;
+
+	if (oct_arena_create(&arena, ARENA_BYTES) || barrier(team) ||
+	    oc_team_create(&second, &bootstrap) || barrier(second))
+		return 1;
+	buffer = oct_arena_take(&arena, BYTES);
+	if (round_of(second, buffer, 3, 0) || round_of(second, buffer, 4, 1) || barrier(second))
+		return 2;
+	oc_team_destroy(second);
+	/* The first team has the same peers, which stay mapped. */
+	if (round_of(team, buffer, 5, 1))
+		return 3;
+	return oci_mapping_counts().bytes == ARENA_BYTES && oci_mapping_counts().made == 1 ? 0 : 4;
+}
+
+static void a_peer_is_mapped_once_for_all_teams(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+
+	(void)state;
+	setenv("ONECOPY_BCAST", "direct-read", 1);
+	assert_int_equal(oct_fork_team(2, 20, -1, mapping_goes_with_the_last_team, board), 0);
+	unsetenv("ONECOPY_BCAST");
+	oct_board_destroy(board);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_that_was_freed_and_reused_is_never_read_stale),
+		cmocka_unit_test(a_rank_that_dies_while_it_is_mapped_is_named),
+		cmocka_unit_test(without_address_space_the_bytes_go_another_way),
+		cmocka_unit_test(without_single_copies_the_arena_is_still_mapped),
+		cmocka_unit_test(a_child_has_no_mapping_of_the_peers),
+		cmocka_unit_test(what_is_not_the_arena_is_not_used),
+		cmocka_unit_test(pieces_of_a_layout_go_each_its_way),
+		cmocka_unit_test(a_peer_is_mapped_once_for_all_teams),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measured (AMD EPYC of family 25, 2 cores, 32 MiB of L3, 2026-11-21; one core reads what the other
+ * has just written, GB/s memcpy / streaming): 1 MiB 35 / 23, 4 MiB 30 / 27, 16 MiB 6.9 / 12.3, 64
+ * MiB 6.3 / 13.6. The formula gives 8 MiB there. Reading the result afterwards took as long either
+ * way at every size.
+ */
+#include "copy/move.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "topo/topo.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define TURN 128 /* bytes: two lines at a time keep the write-combining buffers full */
+
+/* `to` is aligned to a line, bytes to TURN. */
+__attribute__((target("avx2"))) static void stream(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += TURN) {
+		const __m256i *source = (const __m256i *)(from + at);
+		__m256i *target = (__m256i *)(to + at);
+		__m256i a = _mm256_loadu_si256(source), b = _mm256_loadu_si256(source + 1);
+		__m256i c = _mm256_loadu_si256(source + 2), d = _mm256_loadu_si256(source + 3);
+
+		_mm256_stream_si256(target, a);
+		_mm256_stream_si256(target + 1, b);
+		_mm256_stream_si256(target + 2, c);
+		_mm256_stream_si256(target + 3, d);
+	}
+	/* x86 does not order streaming stores with the flag that the caller raises next; whoever
+	 * acquires that flag sees them. */
+	_mm_sfence();
+}
+
+static bool can_stream(void)
+{
+	return __builtin_cpu_supports("avx2");
+}
+
+static void move_past(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	size_t head = -(uintptr_t)to % 64, body;
+
+	if (head > bytes)
+		head = bytes;
+	body = (bytes - head) / TURN * TURN;
+	memcpy(to, from, head);
+	stream(to + head, from + head, body);
+	memcpy(to + head + body, from + head + body, bytes - head - body);
+}
+#else
+static bool can_stream(void)
+{
+	return false;
+}
+
+static void move_past(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+}
+#endif
+
+static size_t streams_above = SIZE_MAX;
+
+static void look_up(void)
+{
+	const struct oci_topo *topo = oci_topo_local();
+	struct oci_topo_summary s;
+
+	if (!topo || !can_stream())
+		return;
+	oci_topo_summary(topo, &s);
+	if (s.l3_bytes && s.cores_per_l3)
+		streams_above = s.l3_bytes / (2 * s.cores_per_l3);
+	else if (s.l2_bytes && s.cores_per_l2)
+		streams_above = s.l2_bytes / (2 * s.cores_per_l2);
+}
+
+size_t oci_move_streams_above(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, look_up);
+	return streams_above;
+}
+
+/* Below it no cache is too small, and nothing is looked up. */
+#define NEVER_STREAMS ((size_t)1 << 20)
+
+void oci_move(void *to, const void *from, size_t bytes, size_t whole)
+{
+	if (whole < NEVER_STREAMS || whole <= oci_move_streams_above())
+		memcpy(to, from, bytes);
+	else
+		move_past(to, from, bytes);
+}

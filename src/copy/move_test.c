@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy/move.h"
+#include "topo/topo.h"
+
+#define ROOM 8192
+#define EDGE 192
+
+static void every_alignment_and_length_arrives_and_nothing_beside_it(void **state)
+{
+	static const size_t lengths[] = { 0,   1,   63,	 64,   65,   127,  128, 129,
+					  191, 255, 256, 1000, 4096, 5003, 7777 };
+	uint8_t *from = malloc(ROOM), *to = malloc(ROOM), *expected = malloc(ROOM);
+
+	(void)state;
+	for (size_t i = 0; i < ROOM; i++)
+		from[i] = (uint8_t)(i * 31 + i / 251);
+	for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+		for (size_t shift = 0; shift < 66; shift += 3) {
+			size_t target = EDGE / 2 + shift, source = 65 - shift;
+
+			/* Through the caches and past them. */
+			for (size_t whole = 0; whole < 2; whole++) {
+				memset(to, 0xee, ROOM);
+				memset(expected, 0xee, ROOM);
+				memcpy(expected + target, from + source, lengths[l]);
+				oci_move(to + target, from + source, lengths[l],
+					 whole ? SIZE_MAX : 0);
+				assert_memory_equal(to, expected, ROOM);
+			}
+		}
+	}
+	free(from);
+	free(to);
+	free(expected);
+}
+
+static void the_threshold_is_a_share_of_the_largest_cache(void **state)
+{
+	const struct oci_topo *topo = oci_topo_local();
+	struct oci_topo_summary s = { 0 };
+
+	(void)state;
+	if (!topo)
+		skip();
+	oci_topo_summary(topo, &s);
+	if (!s.l3_bytes || !s.cores_per_l3 || oci_move_streams_above() == SIZE_MAX)
+		skip();
+	assert_int_equal(oci_move_streams_above(), s.l3_bytes / (2 * s.cores_per_l3));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_alignment_and_length_arrives_and_nothing_beside_it),
+		cmocka_unit_test(the_threshold_is_a_share_of_the_largest_cache),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
