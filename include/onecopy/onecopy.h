@@ -253,6 +253,68 @@ OC_API int oc_peek(struct oc_request *request);
 /* As oc_test, but returns only when it is over: 0, OC_HAND_BACK or -errno. */
 OC_API int oc_wait(struct oc_request *request);
 
+/* ---- messages --------------------------------------------------------------------------------
+ *
+ * Point-to-point, between two ranks of a team or of a rank to itself. They and collectives may be
+ * mixed freely.
+ *
+ * MATCHING is as MPI's: by source and tag; messages of one sender that fit the same receive are
+ * received in the order of their sends, and a message goes to the first posted receive that it
+ * fits. Tags are 0 or more.
+ * COMPLETION. A send is over when its buffer may be used again. Small messages are so at once, as
+ * long as the receiver has not left too much unreceived (256 KiB of one sender's); all others when
+ * the receiver has them: a program whose ranks all send before they receive must not rely on
+ * buffers, and uses oc_isend. Memory for messages that nobody has asked for is bounded by that.
+ * CREATION. Messages too may be the first use of a team. The blocking calls drive its creation
+ * until it is over, which needs all members to take part by a call of theirs on the team or
+ * oc_progress(); the nonblocking ones return at once and are queued, in order.
+ * RESULTS: 0, or -EINVAL (no such rank, a negative tag, no buffer); -EMSGSIZE: the message was
+ * longer than the receive, which got the bytes that fit; -EDEADLK: a blocking call of a rank to
+ * itself that nothing before it has matched; -ENOMEM, -ENOSPC: no memory for the message, which was
+ * not sent; -EOWNERDEAD: a member died; -EPIPE: the peer destroyed its team; or why the team was
+ * refused or has failed before: from the last three on the team cannot be used any more.
+ * A team is destroyed when all its messages have been received; what has not is lost.
+ */
+#define OC_ANY_SOURCE UINT32_MAX
+#define OC_ANY_TAG (-1)
+
+/* What was received. */
+struct oc_status {
+	uint32_t source;
+	int32_t tag;
+	size_t bytes; /* of the message as it was sent: more than received where -EMSGSIZE */
+};
+
+OC_API int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
+		   size_t bytes);
+/* source may be OC_ANY_SOURCE, tag OC_ANY_TAG; status NULL. */
+OC_API int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
+		   struct oc_status *status);
+/* Completed by oc_wait(), oc_test() or oc_peek(); *status is written before that. The buffer must
+ * live, and a receive's must not be looked at, until then. */
+OC_API int oc_isend(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
+		    size_t bytes, struct oc_request **request);
+OC_API int oc_irecv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
+		    struct oc_status *status, struct oc_request **request);
+
+/* The same where the buffer has gaps. The pieces must live until completion; those of a receive
+ * must not overlap. The other side need not have the same. */
+OC_API int oc_sendv(struct oc_team *team, uint32_t destination, int32_t tag,
+		    const struct oc_layout *layout);
+OC_API int oc_recvv(struct oc_team *team, uint32_t source, int32_t tag,
+		    const struct oc_layout *layout, struct oc_status *status);
+OC_API int oc_isendv(struct oc_team *team, uint32_t destination, int32_t tag,
+		     const struct oc_layout *layout, struct oc_request **request);
+OC_API int oc_irecvv(struct oc_team *team, uint32_t source, int32_t tag,
+		     const struct oc_layout *layout, struct oc_status *status,
+		     struct oc_request **request);
+
+/* 1: there is a message that such a receive would get next, *status says which; 0: not yet. */
+OC_API int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_status *status);
+
+/* ---- progress --------------------------------------------------------------------------------
+ */
+
 /*
  * Drives every outstanding operation and team creation of this process; returns how many steps
  * moved. Front ends call it from the MPI's progress engine.

@@ -402,7 +402,7 @@ int oci_call_refused(const struct oc_call *call)
  * take some microseconds each, a turn of whoever else wants the CPU takes milliseconds. */
 #define AWAIT_SPINS 1000
 
-static void team_await(struct oc_team *team)
+void oci_team_await(struct oc_team *team)
 {
 	for (unsigned int turn = 0; oc_team_progress(team) == 0; turn++) {
 		oci_wait_drive();
@@ -415,7 +415,7 @@ static void team_await(struct oc_team *team)
 static int enter(struct oc_team *team, const struct oc_call *call)
 {
 	if (__builtin_expect(team->team.state != OCI_TEAM_READY, 0)) {
-		team_await(team);
+		oci_team_await(team);
 		if (team->team.state == OCI_TEAM_REFUSED)
 			return oci_call_refused(call);
 	}

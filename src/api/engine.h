@@ -5,6 +5,7 @@
  *   team.c     create, destroy, force
  *   call.c     one call: checked, resolved to buffers, chosen, run to its end
  *   request.c  outstanding operations and progress
+ *   message.c  point-to-point
  *   stats.c    what was served, what was handed back
  *   inspect.c  what the command shows
  */
@@ -16,6 +17,7 @@
 
 #include "coll/coll.h"
 #include "coll/select.h"
+#include "p2p/p2p.h"
 #include "plan/cache.h"
 #include "plan/exec.h"
 #include "team/team.h"
@@ -57,6 +59,26 @@ struct oc_team {
 	bool creating;	/* on the engine's list of teams that progress brings up */
 	bool abandoned; /* destroyed under creation: goes when that is over */
 	struct oc_team *creating_next, *next, **link;
+	/* Messages. Whoever uses p2p holds engine.lock while `outstanding` is not 0, as above. */
+	struct oci_p2p *p2p; /* NULL: none was sent or received yet */
+	struct oci_message_request *message, **message_last; /* under way, in order of start */
+	bool messaging; /* on the engine's list of teams with such */
+	bool waiting;	/* some of them wait for the team */
+	struct oc_team *messaging_next;
+};
+
+/*
+ * The request of a message. Like that of a collective it begins with `message`, which tells them
+ * apart: users hold either as a struct oc_request.
+ */
+struct oci_message_request {
+	bool message; /* true */
+	bool left;    /* it is its owner's alone; atomic */
+	bool sends;
+	bool waiting; /* for its team */
+	struct oc_team *team;
+	struct oci_message_request *next, **link;
+	struct oci_message m;
 };
 
 /* An operation resolved to buffers and a plan. */
@@ -77,9 +99,11 @@ struct oci_engine {
 	struct oc_team *creating;
 	struct oc_request *first, **last;
 	struct oc_request *spare; /* requests that are not in use */
-	unsigned int pending;	  /* requests and creating teams; also read without the lock */
-	bool alone;		  /* oc_set_threads(0): no thread ever comes beside another */
-	bool inside;		  /* what the lock is then: this thread is behind it */
+	struct oc_team *messaging;
+	struct oci_message_request *spare_message;
+	unsigned int pending; /* requests and creating teams; also read without the lock */
+	bool alone;	      /* oc_set_threads(0): no thread ever comes beside another */
+	bool inside;	      /* what the lock is then: this thread is behind it */
 };
 extern struct oci_engine oci_engine;
 
@@ -110,6 +134,22 @@ static inline void oci_engine_unlock(void)
 		pthread_mutex_unlock(&oci_engine.lock);
 }
 
+/* message.c */
+/* Drives the messages of all teams; with the lock held. */
+int oci_messages_progress(void);
+/* As oc_peek(). */
+int oci_message_peek(struct oci_message_request *request);
+static inline struct oci_message_request *oci_message_of(struct oc_request *request)
+{
+	bool message = *(const bool *)request;
+
+	return message ? (struct oci_message_request *)request : NULL;
+}
+
+/* message_limits.c: by the options, the model and the caches. */
+void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits);
+/* call.c: drives creation until it is over. */
+void oci_team_await(struct oc_team *team);
 /* request.c: oci_team_step(), and whatever waited for its result is decided; with the lock held. */
 int oci_creation_step(struct oc_team *team);
 /* Puts a team on the list that oc_progress() brings up; with the lock held. */

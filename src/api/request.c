@@ -11,6 +11,7 @@
 #include "os/os.h"
 
 struct oc_request {
+	bool message; /* false: see struct oci_message_request */
 	struct oc_request *next;
 	struct oc_team *team;
 	struct oc_call call;
@@ -136,7 +137,7 @@ static int progress_locked(void)
 		request_unlink(at);
 		moved++;
 	}
-	return moved;
+	return moved + oci_messages_progress();
 }
 
 int oc_progress(void)
@@ -220,8 +221,11 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 
 int oc_peek(struct oc_request *r)
 {
+	struct oci_message_request *message = oci_message_of(r);
 	int result;
 
+	if (message)
+		return oci_message_peek(message);
 	/* Acquire: pairs with the release in request_unlink(), of whichever thread. */
 	if (!__atomic_load_n(&r->left, __ATOMIC_ACQUIRE))
 		return 0;
@@ -240,13 +244,15 @@ int oc_test(struct oc_request *r)
 
 int oc_wait(struct oc_request *r)
 {
+	const struct oci_message_request *message = oci_message_of(r);
+	const struct oci_team *team = message ? &message->team->team : &r->team->team;
 	int result;
 	uint32_t turns = 0;
 
 	while ((result = oc_test(r)) == 0) {
 		/* Polled: several operations may be waited for at once, so it yields, never sleeps.
 		 */
-		if (r->team->team.oversubscribed || ++turns % 64 == 0) {
+		if (team->oversubscribed || ++turns % 64 == 0) {
 			oci_wait_drive();
 			oci_os_yield();
 		} else {

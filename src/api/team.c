@@ -93,6 +93,8 @@ static void fork_child(void)
 	pthread_mutex_init(&oci_engine.lock, NULL);
 	oci_engine.teams = oci_engine.creating = NULL;
 	oci_engine.first = oci_engine.spare = NULL;
+	oci_engine.messaging = NULL;
+	oci_engine.spare_message = NULL;
 	oci_engine.inside = false;
 	oci_engine.last = &oci_engine.first;
 	oci_engine.pending = 0;
@@ -123,6 +125,7 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 		return error;
 	}
 	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
+	team->message_last = &team->message;
 	team->model = oci_coll_model();
 	team->team.model_hash = oci_model_hash(team->model);
 	warn_of_unfit(team);
@@ -147,9 +150,13 @@ int oc_team_progress(struct oc_team *team)
 	return result;
 }
 
-static void team_release(struct oci_team *team)
+static void team_release(struct oci_team *left)
 {
-	free((struct oc_team *)team);
+	struct oc_team *team = (struct oc_team *)left;
+
+	if (team->p2p)
+		oci_p2p_destroy(team->p2p);
+	free(team);
 }
 
 void oci_creating_remove(struct oc_team *team)

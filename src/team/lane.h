@@ -95,7 +95,12 @@ struct oci_progress_block {
 	/* history[d % OCI_HISTORY]: hash over the signatures of all operations below d, for the
 	 * last values that `done` had. In the line of `done`, so comparing costs no transfer. */
 	uint64_t history[OCI_HISTORY];
-	uint8_t pad[192];
+	/* Of messages (p2p/channel.h): where the owner's table of channels lies, 0 none; and how
+	 * many channels to the owner its peers have opened, which they count. */
+	uint64_t p2p_directory;
+	uint8_t pad0[56];
+	uint64_t p2p_opened;
+	uint8_t pad1[120];
 };
 
 struct oci_region {
@@ -106,7 +111,8 @@ struct oci_region {
 _Static_assert(sizeof(struct oci_post_line) == 512, "a POST line is eight cache lines");
 _Static_assert(sizeof(struct oci_ack_line) == 128, "an ACK line is two cache lines");
 _Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cache lines");
-_Static_assert(offsetof(struct oci_progress_block, pad) == OCI_LINE, "one line");
+_Static_assert(offsetof(struct oci_progress_block, p2p_directory) == OCI_LINE, "one line");
+_Static_assert(offsetof(struct oci_progress_block, p2p_opened) == 2 * OCI_LINE, "its own");
 _Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 768, "as documented");
 /* The count of waiters and the call's record must not share the line of the flag. */
 _Static_assert(offsetof(struct oci_ack_line, record) == OCI_LINE, "second line");

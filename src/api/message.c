@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Point-to-point messages: the public functions over src/p2p.
+ *
+ * A blocking call has its message on the stack and drives it; a nonblocking one has it in a
+ * request, which oc_progress() drives. While a team has requests, whoever uses it holds the lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/engine.h"
+#include "base/options.h"
+
+/* Looks for a small message before its receive is posted: each costs less than posting. */
+#define QUICK_LOOKS 16
+
+/* ---- a team's messages ----------------------------------------------------------------------- */
+
+static int p2p_ready(struct oc_team *team)
+{
+	struct oci_p2p_limits limits;
+
+	if (__builtin_expect(team->p2p != NULL, 1))
+		return 0;
+	oci_message_limits(team->model, &limits);
+	return oci_p2p_create(&team->p2p, &team->team, &limits);
+}
+
+static int begin(struct oc_team *team, struct oci_message *m, bool sends)
+{
+	int error = p2p_ready(team);
+
+	if (error)
+		return error;
+	return sends ? oci_p2p_send(team->p2p, m) : oci_p2p_receive(team->p2p, m);
+}
+
+/* ---- requests; all with the lock held -------------------------------------------------------- */
+
+static struct oci_message_request *request_new(void)
+{
+	struct oci_message_request *r = oci_engine.spare_message;
+
+	if (!r)
+		return calloc(1, sizeof(*r));
+	oci_engine.spare_message = r->next;
+	return r;
+}
+
+static void request_free(struct oci_message_request *r)
+{
+	r->next = oci_engine.spare_message;
+	oci_engine.spare_message = r;
+}
+
+static void request_add(struct oci_message_request *r)
+{
+	struct oc_team *team = r->team;
+
+	r->next = NULL;
+	r->link = team->message_last;
+	*team->message_last = r;
+	team->message_last = &r->next;
+	if (!team->messaging) {
+		team->messaging = true;
+		team->messaging_next = oci_engine.messaging;
+		oci_engine.messaging = team;
+	}
+	__atomic_fetch_add(&team->outstanding, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+}
+
+static void request_leave(struct oci_message_request *r)
+{
+	struct oc_team *team = r->team;
+
+	*r->link = r->next;
+	if (r->next)
+		r->next->link = r->link;
+	else
+		team->message_last = r->link;
+	/* Release: what its progress did to the team comes first. Pairs with the acquire in
+	 * lock_shared() and in oc_collective(). */
+	__atomic_fetch_sub(&team->outstanding, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+	/* Release: the bytes, the status, and the last look at it here. Pairs with the acquire in
+	 * oci_message_peek(). */
+	__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
+}
+
+static void request_over(struct oci_message *m)
+{
+	request_leave((struct oci_message_request *)((char *)m -
+						     offsetof(struct oci_message_request, m)));
+}
+
+/* Starts those that waited for the team, in the order of their calls. */
+static void start_waiting(struct oc_team *team)
+{
+	struct oci_message_request *r, *next;
+
+	for (r = team->message; r; r = next) {
+		int error;
+
+		next = r->next;
+		if (!r->waiting)
+			continue;
+		r->waiting = false;
+		error = begin(team, &r->m, r->sends);
+		if (error)
+			r->m.result = error;
+		/* One that was found complete at once: nobody has told it. A message to ourselves
+		 * may have ended an earlier one, never a later one. */
+		r->m.over = request_over;
+		if (r->m.result)
+			request_leave(r);
+	}
+}
+
+static int team_messages_progress(struct oc_team *team)
+{
+	int moved = 0;
+
+	if (team->team.state < OCI_TEAM_READY)
+		return 0;
+	if (team->waiting && !team->team.error) {
+		team->waiting = false;
+		start_waiting(team);
+		moved++;
+	}
+	if (!team->team.error && team->p2p)
+		moved += (int)oci_p2p_progress(team->p2p);
+	/* They may hang on who has gone. */
+	while (team->team.error && team->message) {
+		team->message->m.result = team->team.error;
+		request_leave(team->message);
+		moved++;
+	}
+	return moved;
+}
+
+int oci_messages_progress(void)
+{
+	struct oc_team *team;
+	int moved = 0;
+
+	for (struct oc_team **at = &oci_engine.messaging; (team = *at);) {
+		moved += team_messages_progress(team);
+		if (team->message) {
+			at = &team->messaging_next;
+			continue;
+		}
+		team->messaging = false;
+		*at = team->messaging_next;
+	}
+	return moved;
+}
+
+int oci_message_peek(struct oci_message_request *r)
+{
+	int result;
+
+	/* Acquire: pairs with the release in request_leave(), of whichever thread. */
+	if (!__atomic_load_n(&r->left, __ATOMIC_ACQUIRE))
+		return 0;
+	result = r->m.result;
+	oci_engine_lock();
+	request_free(r);
+	oci_engine_unlock();
+	return result;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static int check(struct oc_team *team, const struct oci_message *m, bool sends)
+{
+	if (m->peer >= team->team.size && (sends || m->peer != OC_ANY_SOURCE)) {
+		oci_team_say(&team->team, "there is no rank %u in a team of %u", m->peer,
+			     team->team.size);
+		return -EINVAL;
+	}
+	if (m->tag < 0 && (sends || m->tag != OC_ANY_TAG)) {
+		oci_team_say(&team->team, "tag %d: tags are 0 or more", (int)m->tag);
+		return -EINVAL;
+	}
+	if (!m->buffer && !m->layout.pieces && m->bytes) {
+		oci_team_say(&team->team, "a message of %zu bytes has no buffer", m->bytes);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* True: the caller has the lock until unlock_shared(). */
+static bool lock_shared(const struct oc_team *team)
+{
+	/* Acquire: pairs with the release in request_leave(). */
+	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
+		return false;
+	oci_engine_lock();
+	return true;
+}
+
+static void unlock_shared(bool locked)
+{
+	if (locked)
+		oci_engine_unlock();
+}
+
+/* A blocking call to ourselves that nothing has matched: nobody else can. */
+static int deadlock(struct oc_team *team, struct oci_message *m, bool sends)
+{
+	bool locked = lock_shared(team);
+	int result = m->result;
+
+	if (!result) {
+		if (sends)
+			oci_p2p_withdraw_send(team->p2p, m);
+		else
+			oci_p2p_withdraw_receive(team->p2p, m);
+		oci_team_say(&team->team,
+			     "rank %u would wait for itself for ever: start its own %s with %s "
+			     "before",
+			     team->team.rank, sends ? "receive" : "send",
+			     sends ? "oc_irecv" : "oc_isend");
+		result = -EDEADLK;
+	}
+	unlock_shared(locked);
+	return result;
+}
+
+static int drive(struct oc_team *team, struct oci_message *m)
+{
+	struct oci_awaited nothing = { 0 };
+	struct oci_wait wait = { 0 };
+	int result;
+
+	for (;;) {
+		bool locked = lock_shared(team);
+		unsigned int moved = 0;
+
+		if (!m->result && !team->team.error)
+			moved = oci_p2p_progress(team->p2p);
+		result = m->result ? m->result : team->team.error;
+		unlock_shared(locked);
+		if (result)
+			return result;
+		if (moved)
+			wait = (struct oci_wait){ 0 };
+		else
+			oci_wait_turn(&team->team, &wait, &nothing);
+	}
+}
+
+static int run(struct oc_team *team, struct oci_message *m, bool sends)
+{
+	int result = check(team, m, sends);
+	bool locked;
+
+	if (result)
+		return result;
+	if (__builtin_expect(team->team.state != OCI_TEAM_READY, 0))
+		oci_team_await(team);
+	if (team->team.error)
+		return team->team.error;
+	locked = lock_shared(team);
+	if (team->waiting)
+		team_messages_progress(team);
+	result = begin(team, m, sends);
+	if (!result)
+		result = m->result;
+	unlock_shared(locked);
+	if (!result && (m->peer == team->team.rank || team->team.size == 1))
+		result = deadlock(team, m, sends);
+	else if (!result)
+		result = drive(team, m);
+	return result == 1 ? 0 : result;
+}
+
+static int start(struct oc_team *team, const struct oci_message *m, bool sends,
+		 struct oc_request **request)
+{
+	struct oci_message_request *r;
+	int error = check(team, m, sends);
+
+	if (error)
+		return error;
+	oci_engine_lock();
+	if (team->team.state < OCI_TEAM_READY) {
+		oci_creating_add(team);
+		oci_creation_step(team);
+	}
+	r = team->team.error ? NULL : request_new();
+	if (!r) {
+		error = team->team.error ? team->team.error : -ENOMEM;
+		oci_engine_unlock();
+		return error;
+	}
+	r->message = true;
+	r->left = false;
+	r->sends = sends;
+	r->team = team;
+	r->m = *m;
+	r->m.result = 0;
+	if (team->waiting)
+		team_messages_progress(team);
+	r->waiting = team->team.state < OCI_TEAM_READY;
+	team->waiting |= r->waiting;
+	if (!r->waiting)
+		error = begin(team, &r->m, sends);
+	if (error) {
+		request_free(r);
+		oci_engine_unlock();
+		return error;
+	}
+	if (r->m.result) {
+		r->left = true;
+	} else {
+		r->m.over = r->waiting ? NULL : request_over;
+		request_add(r);
+	}
+	oci_engine_unlock();
+	*request = (struct oc_request *)r;
+	return 0;
+}
+
+static struct oci_message send_of(uint32_t destination, int32_t tag, const void *buffer,
+				  size_t bytes)
+{
+	return (struct oci_message){ .peer = destination,
+				     .tag = tag,
+				     .buffer = (void *)(uintptr_t)buffer,
+				     .bytes = bytes };
+}
+
+static struct oci_message receive_of(uint32_t source, int32_t tag, void *buffer, size_t bytes,
+				     struct oc_status *status)
+{
+	return (struct oci_message){ .peer = source,
+				     .tag = tag,
+				     .buffer = buffer,
+				     .bytes = bytes,
+				     .status = status };
+}
+
+static struct oci_message layout_of(uint32_t peer, int32_t tag, const struct oc_layout *layout,
+				    struct oc_status *status)
+{
+	return (struct oci_message){ .peer = peer,
+				     .tag = tag,
+				     .bytes = layout->pieces[layout->count].at,
+				     .layout = *layout,
+				     .status = status };
+}
+
+int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
+	    size_t bytes)
+{
+	struct oci_message m;
+
+	/* As in lock_shared(): nothing else of this team is under way. */
+	if (__builtin_expect(team->p2p && !team->team.error && destination < team->team.size, 1) &&
+	    tag >= 0 && bytes <= OCI_P2P_INLINE_BYTES && (buffer || !bytes) &&
+	    !__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE) &&
+	    oci_p2p_send_now(team->p2p, destination, tag, buffer, bytes))
+		return 0;
+	m = send_of(destination, tag, buffer, bytes);
+	return run(team, &m, true);
+}
+
+int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
+	    struct oc_status *status)
+{
+	struct oci_message m;
+	int result;
+
+	if (__builtin_expect(team->p2p && !team->team.error && source < team->team.size, 1) &&
+	    tag >= OC_ANY_TAG && (buffer || !bytes) &&
+	    !__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE)) {
+		for (unsigned int i = 0; i < QUICK_LOOKS; i++) {
+			if (oci_p2p_receive_now(team->p2p, source, tag, buffer, bytes, status,
+						&result))
+				return result;
+		}
+	}
+	m = receive_of(source, tag, buffer, bytes, status);
+	return run(team, &m, false);
+}
+
+int oc_isend(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
+	     size_t bytes, struct oc_request **request)
+{
+	struct oci_message m = send_of(destination, tag, buffer, bytes);
+
+	return start(team, &m, true, request);
+}
+
+int oc_irecv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
+	     struct oc_status *status, struct oc_request **request)
+{
+	struct oci_message m = receive_of(source, tag, buffer, bytes, status);
+
+	return start(team, &m, false, request);
+}
+
+int oc_sendv(struct oc_team *team, uint32_t destination, int32_t tag,
+	     const struct oc_layout *layout)
+{
+	struct oci_message m = layout_of(destination, tag, layout, NULL);
+
+	return run(team, &m, true);
+}
+
+int oc_recvv(struct oc_team *team, uint32_t source, int32_t tag, const struct oc_layout *layout,
+	     struct oc_status *status)
+{
+	struct oci_message m = layout_of(source, tag, layout, status);
+
+	return run(team, &m, false);
+}
+
+int oc_isendv(struct oc_team *team, uint32_t destination, int32_t tag,
+	      const struct oc_layout *layout, struct oc_request **request)
+{
+	struct oci_message m = layout_of(destination, tag, layout, NULL);
+
+	return start(team, &m, true, request);
+}
+
+int oc_irecvv(struct oc_team *team, uint32_t source, int32_t tag, const struct oc_layout *layout,
+	      struct oc_status *status, struct oc_request **request)
+{
+	struct oci_message m = layout_of(source, tag, layout, status);
+
+	return start(team, &m, false, request);
+}
+
+int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_status *status)
+{
+	struct oci_message m = { .peer = source, .tag = tag };
+	int result = check(team, &m, false);
+	bool locked;
+
+	if (result)
+		return result;
+	if (team->team.state < OCI_TEAM_READY)
+		oc_team_progress(team);
+	if (team->team.error || team->team.state != OCI_TEAM_READY)
+		return team->team.error;
+	locked = lock_shared(team);
+	if (team->waiting)
+		team_messages_progress(team);
+	result = p2p_ready(team);
+	if (!result) {
+		oci_p2p_progress(team->p2p);
+		result = team->team.error ? team->team.error :
+					    oci_p2p_probe(team->p2p, source, tag, status);
+	}
+	unlock_shared(locked);
+	return result;
+}

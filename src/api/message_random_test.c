@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random messages between random ranks, against what matching must give: every rank knows from the
+ * seed what all send, so a receive's bytes tell whether it got the message that it had to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "support/fork_team.h"
+
+#define MOST_RANKS 33
+#define TAGS 3
+#define MOST_PIECES 40
+
+struct traffic {
+	unsigned int phases, messages; /* of each rank in a phase */
+	size_t largest;
+};
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9ull;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static uint64_t drawn;
+
+static size_t draw(size_t below)
+{
+	return (size_t)(mix(++drawn) % below);
+}
+
+/* One message, as all ranks know it. */
+struct sent {
+	uint32_t source, destination;
+	int32_t tag;
+	size_t bytes;
+	uint64_t seed;
+};
+
+static void make_sent(struct sent *s, unsigned int phase, uint32_t source, unsigned int i,
+		      uint32_t size, size_t largest)
+{
+	static const size_t sizes[] = { 0,    1,    8,	   40,	  41,	 104,	105,	1000,
+					8192, 8193, 16384, 16385, 33000, 70000, 300000, 1500000 };
+	uint64_t x = mix(((uint64_t)phase << 40) + ((uint64_t)source << 20) + i + 1);
+
+	s->source = source;
+	s->destination = (uint32_t)(mix(x + 1) % size);
+	s->tag = (int32_t)(mix(x + 2) % TAGS);
+	s->bytes = sizes[mix(x + 3) % 16];
+	if (s->bytes > largest)
+		s->bytes = (size_t)(mix(x + 4) % (largest + 1));
+	s->seed = x;
+}
+
+static uint8_t byte_of(const struct sent *s, size_t i)
+{
+	return (uint8_t)((s->seed >> (i % 7)) + i * 31 + (i >> 8));
+}
+
+/* A buffer, dense or in pieces with gaps between them that must stay as they are. */
+struct memory {
+	uint8_t *all;
+	size_t room, bytes;
+	struct oc_piece pieces[MOST_PIECES + 1];
+	struct oc_layout layout;
+	bool laid_out;
+};
+
+static void memory_make(struct memory *m, size_t bytes)
+{
+	size_t count = 1 + draw(MOST_PIECES - 1), at = 0, place = 0;
+
+	m->laid_out = draw(3) == 0;
+	m->bytes = bytes;
+	m->room = bytes + 16 * MOST_PIECES;
+	m->all = malloc(m->room);
+	memset(m->all, 0xee, m->room);
+	if (!m->laid_out)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		size_t piece = i + 1 == count ? bytes - at : draw((bytes - at) / 2 + 1);
+
+		m->pieces[i] = (struct oc_piece){ at, m->all + place };
+		at += piece;
+		place += piece + draw(16);
+	}
+	m->pieces[count] = (struct oc_piece){ .at = bytes };
+	m->layout = (struct oc_layout){ m->pieces, count };
+}
+
+static uint8_t *memory_byte(struct memory *m, size_t i, size_t *hint)
+{
+	if (!m->laid_out)
+		return m->all + i;
+	while (m->pieces[*hint + 1].at <= i)
+		++*hint;
+	return (uint8_t *)m->pieces[*hint].address + (i - m->pieces[*hint].at);
+}
+
+struct receive {
+	struct memory memory;
+	struct oc_status status;
+	struct oc_request *request;
+	uint32_t source;
+	int32_t tag;
+	bool blocking;
+};
+
+struct send {
+	struct sent sent;
+	struct memory memory;
+	struct oc_request *request;
+};
+
+/* Does the message that a receive got, in posting order, follow from those before it? */
+static bool verify(struct receive *r, struct sent *list, bool *got, size_t count, bool by_tag)
+{
+	struct sent *s = NULL;
+	size_t hint = 0, whole = 0;
+
+	for (size_t i = 0; i < count && !s; i++) {
+		if (got[i] || list[i].source != r->status.source ||
+		    (by_tag && list[i].tag != r->status.tag))
+			continue;
+		s = &list[i];
+		got[i] = true;
+	}
+	if (!s || s->tag != r->status.tag || s->bytes != r->status.bytes)
+		return false;
+	if ((r->source != OC_ANY_SOURCE && r->source != s->source) ||
+	    (r->tag != OC_ANY_TAG && r->tag != s->tag))
+		return false;
+	for (size_t i = 0; i < s->bytes; i++) {
+		uint8_t *byte = memory_byte(&r->memory, i, &hint);
+
+		if (*byte != byte_of(s, i))
+			return false;
+		*byte = 0xee;
+	}
+	while (whole < r->memory.room && r->memory.all[whole] == 0xee)
+		whole++;
+	return whole == r->memory.room;
+}
+
+static int start_send(struct oc_team *team, struct send *s)
+{
+	size_t hint = 0;
+
+	memory_make(&s->memory, s->sent.bytes);
+	for (size_t i = 0; i < s->sent.bytes; i++)
+		*memory_byte(&s->memory, i, &hint) = byte_of(&s->sent, i);
+	if (s->memory.laid_out)
+		return oc_isendv(team, s->sent.destination, s->sent.tag, &s->memory.layout,
+				 &s->request);
+	return oc_isend(team, s->sent.destination, s->sent.tag, s->memory.all, s->sent.bytes,
+			&s->request);
+}
+
+static int start_receive(struct oc_team *team, struct receive *r, bool blocking)
+{
+	struct memory *m = &r->memory;
+
+	r->blocking = blocking;
+	if (blocking && m->laid_out)
+		return oc_recvv(team, r->source, r->tag, &m->layout, &r->status);
+	if (blocking)
+		return oc_recv(team, r->source, r->tag, m->all, m->bytes, &r->status);
+	if (m->laid_out)
+		return oc_irecvv(team, r->source, r->tag, &m->layout, &r->status, &r->request);
+	return oc_irecv(team, r->source, r->tag, m->all, m->bytes, &r->status, &r->request);
+}
+
+static int finish(struct send *sends, unsigned int messages, struct receive *receives, size_t count)
+{
+	int failed = 0;
+
+	for (unsigned int i = 0; i < messages; i++)
+		failed |= oc_wait(sends[i].request);
+	for (size_t i = 0; i < count; i++) {
+		if (!receives[i].blocking)
+			failed |= oc_wait(receives[i].request);
+	}
+	return failed;
+}
+
+/* mode bit 0: from any source; bit 1: with any tag. */
+static int phase(struct oc_team *team, const struct traffic *t, unsigned int number)
+{
+	uint32_t me = oc_team_rank(team), size = oc_team_size(team);
+	unsigned int mode = number % 4, messages = t->messages;
+	bool late = number / 4 % 2, blocking = number / 8 % 2;
+	struct send *sends = calloc(messages, sizeof(*sends));
+	struct sent *list = calloc((size_t)size * messages, sizeof(*list));
+	bool *got = calloc((size_t)size * messages, sizeof(*got));
+	struct receive *receives = calloc((size_t)size * messages, sizeof(*receives));
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	size_t count = 0;
+	int failed = 0;
+
+	drawn = mix(number * 64 + me + 1000);
+	for (uint32_t r = 0; r < size; r++) {
+		for (unsigned int i = 0; i < messages; i++) {
+			make_sent(&list[count], number, r, i, size, t->largest);
+			if (r == me)
+				sends[i].sent = list[count];
+			count += list[count].destination == me;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		receives[i].source = mode & 1 ? OC_ANY_SOURCE : list[i].source;
+		receives[i].tag = mode & 2 ? OC_ANY_TAG : list[i].tag;
+		/* A receive may get another message than list[i]: room for the largest. */
+		memory_make(&receives[i].memory, mode ? 1500000 : 0);
+		if (!mode) {
+			free(receives[i].memory.all);
+			memory_make(&receives[i].memory, list[i].bytes);
+		}
+	}
+	for (size_t i = 0; !late && i < count; i++)
+		failed |= start_receive(team, &receives[i], false);
+	for (unsigned int i = 0; i < messages; i++)
+		failed |= start_send(team, &sends[i]);
+	if (draw(2) == 0)
+		oc_progress();
+	for (size_t i = 0; late && i < count; i++)
+		failed |= start_receive(team, &receives[i], blocking);
+	if (number % 3 == 0)
+		failed |= oc_collective(team, &barrier);
+	failed |= finish(sends, messages, receives, count);
+	if (failed)
+		fprintf(stderr, "rank %u phase %u: %d %s\n", me, number, failed,
+			oc_team_error(team));
+	for (size_t i = 0; !failed && i < count; i++) {
+		if (verify(&receives[i], list, got, count, !(mode & 2)))
+			continue;
+		fprintf(stderr, "rank %u phase %u: receive %zu from %u is wrong\n", me, number, i,
+			receives[i].status.source);
+		failed = 1;
+	}
+	for (size_t i = 0; i < count; i++)
+		free(receives[i].memory.all);
+	for (unsigned int i = 0; i < messages; i++)
+		free(sends[i].memory.all);
+	free(sends);
+	free(list);
+	free(got);
+	free(receives);
+	return failed;
+}
+
+static int traffic(struct oc_team *team, void *arg)
+{
+	const struct traffic *t = arg;
+
+	struct oc_call barrier = { .collective = OC_BARRIER };
+
+	for (unsigned int i = 0; i < t->phases; i++) {
+		/* A rank that is a phase ahead would send to receives that take any. */
+		if (phase(team, t, i) || oc_collective(team, &barrier))
+			return 1;
+	}
+	return 0;
+}
+
+static void random_messages(uint32_t ranks, unsigned int phases, unsigned int messages,
+			    size_t largest)
+{
+	struct traffic t = { phases, messages, largest };
+
+	assert_int_equal(oct_fork_team(ranks, 120, -1, traffic, &t), 0);
+}
+
+static void messages_of_one_rank_to_itself(void **state)
+{
+	(void)state;
+	random_messages(1, 16, 20, 1500000);
+}
+
+static void messages_of_two_ranks(void **state)
+{
+	(void)state;
+	random_messages(2, 16, 30, 1500000);
+}
+
+static void messages_of_three_ranks(void **state)
+{
+	(void)state;
+	random_messages(3, 16, 20, 300000);
+}
+
+static void messages_of_five_ranks(void **state)
+{
+	(void)state;
+	random_messages(5, 16, 12, 100000);
+}
+
+static void messages_of_eight_ranks(void **state)
+{
+	(void)state;
+	random_messages(8, 16, 12, 100000);
+}
+
+static void messages_of_thirty_three_ranks(void **state)
+{
+	(void)state;
+	random_messages(33, 16, 6, 40000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_of_one_rank_to_itself),
+		cmocka_unit_test(messages_of_two_ranks),
+		cmocka_unit_test(messages_of_three_ranks),
+		cmocka_unit_test(messages_of_five_ranks),
+		cmocka_unit_test(messages_of_eight_ranks),
+		cmocka_unit_test(messages_of_thirty_three_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bytes of a message, dense or with gaps, and its end. */
+#include <errno.h>
+#include <string.h>
+
+#include "copy/layout.h"
+#include "copy/move.h"
+#include "p2p/p2p.h"
+
+void oci_message_gather(void *to, const struct oci_message *m, size_t at, size_t bytes)
+{
+	struct iovec pieces[OCI_LAYOUT_CUT];
+
+	if (!m->layout.pieces) {
+		if (bytes)
+			memcpy(to, (const uint8_t *)m->buffer + at, bytes);
+		return;
+	}
+	while (bytes) {
+		unsigned int count = oci_layout_cut(&m->layout, at, bytes, pieces, OCI_LAYOUT_CUT);
+
+		for (unsigned int i = 0; i < count; i++) {
+			memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
+			to = (uint8_t *)to + pieces[i].iov_len;
+			at += pieces[i].iov_len;
+			bytes -= pieces[i].iov_len;
+		}
+		if (!count)
+			return;
+	}
+}
+
+/* The part of [at, at + bytes) that a receive has room for. */
+static size_t clip(const struct oci_message *m, size_t at, size_t bytes)
+{
+	size_t room = at < m->bytes ? m->bytes - at : 0;
+
+	return bytes < room ? bytes : room;
+}
+
+void oci_message_scatter(const struct oci_message *m, size_t at, const void *from, size_t bytes)
+{
+	struct iovec pieces[OCI_LAYOUT_CUT];
+
+	bytes = clip(m, at, bytes);
+	if (!m->layout.pieces) {
+		if (bytes)
+			oci_move((uint8_t *)m->buffer + at, from, bytes, m->whole);
+		return;
+	}
+	while (bytes) {
+		unsigned int count = oci_layout_cut(&m->layout, at, bytes, pieces, OCI_LAYOUT_CUT);
+
+		for (unsigned int i = 0; i < count; i++) {
+			memcpy(pieces[i].iov_base, from, pieces[i].iov_len);
+			from = (const uint8_t *)from + pieces[i].iov_len;
+			at += pieces[i].iov_len;
+			bytes -= pieces[i].iov_len;
+		}
+		if (!count)
+			return;
+	}
+}
+
+void oci_message_move(const struct oci_message *to, const struct oci_message *from)
+{
+	struct iovec piece = { from->buffer, from->bytes };
+
+	for (size_t at = 0; at < from->bytes; at += piece.iov_len) {
+		if (from->layout.pieces &&
+		    !oci_layout_cut(&from->layout, at, from->bytes - at, &piece, 1))
+			return;
+		oci_message_scatter(to, at, piece.iov_base, piece.iov_len);
+	}
+}
+
+void oci_message_finish(struct oci_message *m, int result)
+{
+	m->result = result;
+	if (m->over)
+		m->over(m);
+}
+
+void oci_receive_finish(struct oci_message *m, uint32_t source, int32_t tag, size_t whole)
+{
+	if (m->status)
+		*m->status = (struct oc_status){ .source = source, .tag = tag, .bytes = whole };
+	oci_message_finish(m, whole > m->bytes ? -EMSGSIZE : 1);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Point-to-point messages between the ranks of a team.
+ *
+ * Matching is by source and tag, in the order of the sends of a pair and of the receives. How the
+ * bytes move (channel.h has the memory):
+ *
+ *   eager       in a cell, or in chunks through the ring; the send is over when they are there
+ *   rendezvous  a cell announces the message; the receiver fetches it by the pair's single copy, in
+ *               pieces, and writes "done" into the sender's line; or it asks there to be sent it,
+ *               and the chunks go through the ring, copied in while others are copied out
+ *
+ * One struct oci_p2p a team, made by the first message. Used by one thread at a time, as the team.
+ * Nothing here blocks: the caller repeats oci_p2p_progress().
+ */
+#ifndef OC_P2P_P2P_H
+#define OC_P2P_P2P_H
+
+#include <onecopy/onecopy.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "p2p/channel.h"
+#include "team/team.h"
+
+/* How a rendezvous moves its bytes. */
+enum oci_p2p_method {
+	OCI_P2P_COPY,	/* the receiver pulls: out of a mapped heap, or as the pair agreed */
+	OCI_P2P_STREAM, /* the sender sends chunks through its ring */
+	OCI_P2P_METHODS
+};
+
+/* Thresholds of a team; see oci_p2p_limits_*() of whoever decides them (src/api/message.c). */
+struct oci_p2p_limits {
+	size_t eager_bytes;	    /* up to here a message is eager, as far as credit goes */
+	size_t stream_eager_bytes;  /* the same to a rank that cannot single-copy */
+	size_t piece_bytes;	    /* of a single copy in one turn */
+	enum oci_p2p_method method; /* of a rendezvous */
+};
+
+/*
+ * A send or a receive that is under way: its owner's memory, untouched by us once `result` is set,
+ * or the team has failed. The fields above the line are the caller's to set.
+ */
+struct oci_message {
+	uint32_t peer; /* OC_ANY_SOURCE: a receive's */
+	int32_t tag;   /* OC_ANY_TAG */
+	void *buffer;
+	size_t bytes;		  /* of a receive: room */
+	struct oc_layout layout;  /* pieces NULL: the buffer is dense */
+	struct oc_status *status; /* of a receive; may be NULL */
+	/* Called when it is over, as the last thing that is done with it; NULL: nobody. */
+	void (*over)(struct oci_message *message);
+	/* ---- */
+	int result;			  /* 0 under way, 1 done, -errno */
+	struct oci_message *next, **link; /* the one list that it is on */
+	size_t at;			  /* bytes moved */
+	uint64_t order;			  /* of a receive, among the posted ones */
+	/* Of a rendezvous. The sender has: */
+	struct oci_rendezvous *line; /* its line; the receiver: the sender's */
+	enum oci_p2p_method method;
+	size_t sending; /* up to where to send; 0: not asked to */
+	uint64_t cookie;
+	/* The receiver has: */
+	uint32_t source;
+	size_t whole;		  /* bytes of the message */
+	size_t wanted;		  /* of those, as many as there is room for */
+	uint64_t place;		  /* where they are there */
+	uint64_t pieces;	  /* when they have gaps: of the list at `place` */
+	struct oc_layout foreign; /* that list, fetched */
+};
+
+/* A message that came before its receive. */
+struct oci_unexpected {
+	struct oci_unexpected *next, **link;	     /* of this source */
+	struct oci_unexpected *any_next, **any_link; /* of all, as they came */
+	uint32_t source;
+	int32_t tag;
+	size_t bytes, at; /* of an eager message: at < bytes while chunks are missing */
+	size_t room;	  /* bytes behind */
+	bool is_rendezvous;
+	struct oci_message *claimed;  /* the receive that waits for the missing chunks */
+	struct oci_message *self;     /* a send to ourselves that waits for its receive */
+	uint64_t place, pieces, line; /* of a rendezvous */
+	enum oci_p2p_method method;
+	uint8_t payload[];
+};
+
+struct oci_list {
+	struct oci_message *first, **last;
+};
+
+/* What this rank keeps for a rank that it sends to. */
+struct oci_outbound {
+	struct oci_channel *channel;
+	uint64_t written;	      /* cells */
+	uint64_t taken;		      /* as last read */
+	uint64_t position, freed;     /* bytes ever put into the ring, and of those reusable */
+	uint64_t cost, matched;	      /* of eager messages, and as last read */
+	uint64_t ends[OCI_P2P_CELLS]; /* position behind the payload of each cell */
+	struct oci_list queue;	      /* sends that wait for room, in order */
+	struct oci_list announced;    /* rendezvous under way */
+	uint32_t peer;
+	struct oci_outbound *busy_next; /* both lists empty: not on the list of busy ones */
+	bool busy, streams_first;
+};
+
+/* And for one that it hears from. */
+struct oci_inbound {
+	struct oci_channel *channel; /* NULL: it has not sent yet */
+	uint64_t next;		     /* number of the cell that comes next */
+	uint64_t told;		     /* cells taken, as published */
+	uint64_t untold_bytes;	     /* payload taken since */
+	uint64_t matched, matched_told;
+	struct oci_message *filling; /* an eager message whose chunks are missing: its receive */
+	struct oci_unexpected *unfinished; /* or where it is kept */
+	struct oci_unexpected *unexpected, **unexpected_last;
+	struct oci_list posted;
+	struct oci_list streams; /* receives that are sent to */
+	int32_t filling_tag;
+};
+
+struct oci_block; /* of rendezvous lines */
+
+struct oci_p2p {
+	struct oci_team *team;
+	struct oci_p2p_limits limits;
+	uint64_t *directory; /* in our segment: offset of our channel to each rank, 0 none */
+	int64_t directory_offset;
+	uint64_t opened;	   /* channels to us that we have looked for */
+	struct oci_outbound **out; /* by rank; NULL: nothing sent yet */
+	struct oci_inbound *in;	   /* by rank */
+	uint32_t *active, actives; /* ranks with a channel to us */
+	struct oci_outbound *busy;
+	struct oci_list posted_any;
+	struct oci_list pulling; /* receives that copy */
+	struct oci_unexpected *any, **any_last;
+	struct oci_unexpected *spare; /* small ones that are not in use */
+	uint64_t posts;		      /* receives posted so far */
+	uint64_t self_cost;	      /* of unexpected eager messages to ourselves */
+	struct oci_rendezvous **line; /* free ones */
+	size_t lines, line_room;
+	struct oci_block *blocks;
+	struct oci_wait wait;
+	uint32_t turns;
+};
+
+/* ---- what others use ------------------------------------------------------------------------- */
+
+/* For a team that is ready. 0, -ENOMEM or -ENOSPC. */
+int oci_p2p_create(struct oci_p2p **p2p, struct oci_team *team,
+		   const struct oci_p2p_limits *limits);
+/* Only when all members have left the team, or nothing was ever sent. */
+void oci_p2p_destroy(struct oci_p2p *p2p);
+
+/*
+ * Starts a send or receive. 0, and message->result may be set already (then message->over was not
+ * called); or -errno, and the message was not taken.
+ */
+int oci_p2p_send(struct oci_p2p *p2p, struct oci_message *message);
+int oci_p2p_receive(struct oci_p2p *p2p, struct oci_message *message);
+/*
+ * One turn for everything that is under way. How much moved. Where a peer is found dead, or its
+ * team failed, ours has failed: team->error.
+ */
+unsigned int oci_p2p_progress(struct oci_p2p *p2p);
+/* The first message that matches and has not been received: true, and *status. */
+bool oci_p2p_probe(struct oci_p2p *p2p, uint32_t source, int32_t tag, struct oc_status *status);
+/* Take back a send to ourselves, or a receive, that nothing has matched. */
+void oci_p2p_withdraw_send(struct oci_p2p *p2p, const struct oci_message *message);
+void oci_p2p_withdraw_receive(struct oci_p2p *p2p, struct oci_message *message);
+
+/*
+ * The short ways of blocking calls, for contiguous bytes when nothing else of this team is under
+ * way: 1 done; 0 not that simple, nothing was done.
+ */
+int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void *buffer,
+		     size_t bytes);
+int oci_p2p_receive_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, void *buffer, size_t room,
+			struct oc_status *status, int *result);
+
+/* ---- among the files here -------------------------------------------------------------------- */
+
+/* The message is over. */
+void oci_message_finish(struct oci_message *message, int result);
+/* Copies between the bytes [at, at + bytes) of a message's buffer and dense ones. */
+void oci_message_gather(void *to, const struct oci_message *message, size_t at, size_t bytes);
+/* ... of which only those that there is room for. */
+void oci_message_scatter(const struct oci_message *message, size_t at, const void *from,
+			 size_t bytes);
+/* From a send of ours into a receive of ours. */
+void oci_message_move(const struct oci_message *to, const struct oci_message *from);
+
+static inline void oci_list_init(struct oci_list *list)
+{
+	list->first = NULL;
+	list->last = &list->first;
+}
+
+static inline void oci_list_add(struct oci_list *list, struct oci_message *message)
+{
+	message->next = NULL;
+	message->link = list->last;
+	*list->last = message;
+	list->last = &message->next;
+}
+
+static inline void oci_list_remove(struct oci_list *list, struct oci_message *message)
+{
+	*message->link = message->next;
+	if (message->next)
+		message->next->link = message->link;
+	else
+		list->last = message->link;
+}
+
+/* channel.c: the sender's side. NULL and *error: no memory for the channel. */
+struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *error);
+/* The next cell, to be filled in and published; NULL: the ring is full. */
+struct oci_cell *oci_cell_next(struct oci_outbound *out);
+/* The same with room for `bytes` of payload, whose place is set in cell->chunk. */
+struct oci_cell *oci_cell_chunk(struct oci_outbound *out, size_t bytes);
+void oci_cell_publish(struct oci_outbound *out, struct oci_cell *cell);
+/* Is there credit for an eager message? Takes it. */
+bool oci_outbound_credit(struct oci_outbound *out, size_t bytes);
+
+/* channel.c: the receiver's side. */
+void oci_inbound_attach(struct oci_p2p *p2p);
+/* The cell that comes next, if it is there. */
+static inline struct oci_cell *oci_inbound_cell(const struct oci_inbound *in)
+{
+	struct oci_cell *cell = &in->channel->cell[in->next % OCI_P2P_CELLS];
+
+	/* Acquire: what it carries was written before. Pairs with oci_cell_publish(). */
+	return oci_load_acquire(&cell->flag) == in->next ? cell : NULL;
+}
+/* The cell and `bytes` of payload have been read. */
+void oci_inbound_taken(struct oci_inbound *in, size_t bytes);
+/* An eager message has found its receive. */
+void oci_inbound_matched(struct oci_inbound *in, size_t bytes);
+
+/* channel.c: lines. NULL: no memory. */
+struct oci_rendezvous *oci_line_get(struct oci_p2p *p2p);
+void oci_line_put(struct oci_p2p *p2p, struct oci_rendezvous *line);
+
+/* send.c, receive.c: one turn. */
+unsigned int oci_send_progress(struct oci_p2p *p2p);
+unsigned int oci_receive_progress(struct oci_p2p *p2p);
+/* All that a rank that sends no more has sent. */
+void oci_receive_drain(struct oci_p2p *p2p, uint32_t source);
+
+/* match.c */
+/* The posted receive that a message from `source` belongs to, taken off its list; or NULL. */
+struct oci_message *oci_match_posted(struct oci_p2p *p2p, uint32_t source, int32_t tag);
+struct oci_unexpected *oci_match_unexpected(struct oci_p2p *p2p, uint32_t source, int32_t tag);
+void oci_post(struct oci_p2p *p2p, struct oci_message *message);
+/* Keeps a message that nobody waits for, with room for `bytes`; NULL: no memory. */
+struct oci_unexpected *oci_unexpected_add(struct oci_p2p *p2p, uint32_t source, int32_t tag,
+					  size_t bytes);
+void oci_unexpected_unlink(struct oci_p2p *p2p, struct oci_unexpected *entry);
+void oci_unexpected_free(struct oci_p2p *p2p, struct oci_unexpected *entry);
+
+/* rendezvous.c: the receiver's side. The receive has its source, whole, place, pieces, line and
+ * method. */
+void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *message);
+/* One piece for each receive that copies. */
+unsigned int oci_rendezvous_progress(struct oci_p2p *p2p);
+/* The receive has all its bytes, but for telling. */
+void oci_receive_finish(struct oci_message *message, uint32_t source, int32_t tag, size_t whole);
+
+#endif

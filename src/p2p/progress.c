@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One turn of everything, and the look at whether peers still live. */
+#include <errno.h>
+#include <string.h>
+
+#include "p2p/p2p.h"
+
+/* Turns between two looks at the clock, which costs as much as a turn. */
+#define TURNS_PER_LOOK 64
+
+/* Does something under way hang on this rank? */
+static bool concerned(const struct oci_p2p *p2p, uint32_t rank)
+{
+	const struct oci_inbound *in = &p2p->in[rank];
+
+	return in->posted.first || in->streams.first || in->filling ||
+	       (in->unfinished && in->unfinished->claimed) ||
+	       (p2p->out[rank] && p2p->out[rank]->busy);
+}
+
+static bool has_left(const struct oci_member *member)
+{
+	const struct oci_progress_block *block = &member->region->progress;
+
+	/* Acquire: all that it sent before was sent before. Pairs with oci_team_leave(). */
+	return oci_load_acquire(&block->left) || oci_load_acquire(&block->tag) != member->tag;
+}
+
+static int fail(struct oci_team *team, uint32_t rank, uint64_t poison, bool left)
+{
+	int error = oci_poison_error(poison);
+
+	if (left)
+		return oci_team_fail(team, -EPIPE, -1,
+				     "rank %u left the team while a message to or from it was "
+				     "under way; all messages must be received before",
+				     rank);
+	if (!poison)
+		return oci_team_fail(team, -EOWNERDEAD, (int)rank,
+				     "rank %u (process %d) died while messages were under way; "
+				     "this team cannot be used any more",
+				     rank, (int)team->member[rank].pid);
+	if (error == -EOWNERDEAD)
+		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
+				     "rank %u died (rank %u noticed it); this team cannot be used "
+				     "any more",
+				     oci_poison_rank(poison), rank);
+	return oci_team_fail(team, error, -1,
+			     "rank %u gave up the team (%s); it cannot be used any more", rank,
+			     strerror(-error));
+}
+
+static unsigned int turn(struct oci_p2p *p2p)
+{
+	return oci_receive_progress(p2p) + oci_rendezvous_progress(p2p) + oci_send_progress(p2p);
+}
+
+static void look_at(struct oci_p2p *p2p, uint32_t rank)
+{
+	struct oci_member *member = &p2p->team->member[rank];
+	bool any = p2p->posted_any.first;
+	uint64_t poison;
+	bool left;
+
+	if (!any && !concerned(p2p, rank))
+		return;
+	left = has_left(member);
+	/* Acquire: pairs with the release in oci_team_fail(). */
+	poison = oci_load_acquire(&member->region->progress.poison);
+	if (!left && !poison && !oci_peer_dead(member->peer))
+		return;
+	/* What we wait for may have come meanwhile, as its last deed. */
+	oci_receive_drain(p2p, rank);
+	turn(p2p);
+	any = p2p->posted_any.first && !left;
+	if (any || concerned(p2p, rank))
+		fail(p2p->team, rank, poison, left && !poison);
+}
+
+unsigned int oci_p2p_progress(struct oci_p2p *p2p)
+{
+	struct oci_team *team = p2p->team;
+	unsigned int moved = turn(p2p);
+
+	if ((++p2p->turns % TURNS_PER_LOOK && !team->oversubscribed) ||
+	    !oci_wait_is_long(&p2p->wait))
+		return moved;
+	for (uint32_t r = 0; r < team->size && !team->error; r++) {
+		if (r != team->rank)
+			look_at(p2p, r);
+	}
+	return moved;
+}

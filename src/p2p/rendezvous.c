@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rendezvous as its receiver sees it: it copies the message out of the sender's memory, a piece a
+ * turn; or, where the pair has no single copy or that fails in between, asks for the rest.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "copy/copy.h"
+#include "copy/layout.h"
+#include "copy/map.h"
+#include "p2p/p2p.h"
+
+static void foreign_free(struct oci_message *m)
+{
+	free((void *)(uintptr_t)m->foreign.pieces);
+	m->foreign.pieces = NULL;
+}
+
+static void tell_done(struct oci_message *m)
+{
+	foreign_free(m);
+	/* Release: we have read the buffer for the last time. Pairs with announced_step(). */
+	oci_store_release(&m->line->state, OCI_RENDEZVOUS_DONE);
+}
+
+/* From m->at on the sender sends. */
+static void ask(struct oci_p2p *p2p, struct oci_message *m)
+{
+	struct oci_rendezvous *line = m->line;
+
+	foreign_free(m);
+	m->cookie = ++p2p->posts;
+	oci_list_add(&p2p->in[m->source].streams, m);
+	line->method = OCI_P2P_STREAM;
+	line->at = m->at;
+	line->bytes = m->wanted - m->at;
+	line->cookie = m->cookie;
+	/* Release: the terms come first. Pairs with announced_step(). */
+	oci_store_release(&line->state, OCI_RENDEZVOUS_SEND);
+}
+
+void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
+{
+	m->wanted = m->whole < m->bytes ? m->whole : m->bytes;
+	m->at = 0;
+	if (!m->wanted) {
+		tell_done(m);
+		oci_receive_finish(m, m->source, m->tag, m->whole);
+	} else if (m->method == OCI_P2P_COPY) {
+		oci_list_add(&p2p->pulling, m);
+	} else {
+		ask(p2p, m);
+	}
+}
+
+/* The sender's list of pieces, copied here. 0 or -errno. */
+static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
+{
+	const struct oci_member *member = &p2p->team->member[m->source];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+	size_t bytes = (m->pieces + 1) * sizeof(struct oc_piece), at = 0;
+	uint8_t *pieces;
+
+	if (!copy->pull)
+		return -EOPNOTSUPP;
+	pieces = malloc(bytes);
+	if (!pieces)
+		return -ENOMEM;
+	while (at < bytes) {
+		struct iovec local = { pieces + at, bytes - at };
+		struct iovec remote = { (void *)(uintptr_t)(m->place + at), bytes - at };
+		ssize_t moved = copy->pull(member->pid, &local, 1, &remote, 1);
+
+		if (moved == -EINTR)
+			continue;
+		if (moved <= 0) {
+			free(pieces);
+			return moved ? (int)moved : -EFAULT;
+		}
+		at += (size_t)moved;
+	}
+	m->foreign = (struct oc_layout){ (const struct oc_piece *)pieces, m->pieces };
+	return 0;
+}
+
+/* The next piece: as many pieces of buffers with gaps as one call takes. */
+static ssize_t pull(struct oci_p2p *p2p, struct oci_message *m)
+{
+	const struct oci_member *member = &p2p->team->member[m->source];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
+	unsigned int locals = 1, remotes = 1;
+	size_t bytes = m->wanted - m->at, mapped;
+	int error;
+
+	if (m->pieces && !m->foreign.pieces) {
+		error = foreign_get(p2p, m);
+		if (error)
+			return error;
+	}
+	if (bytes > p2p->limits.piece_bytes)
+		bytes = p2p->limits.piece_bytes;
+	local[0] = (struct iovec){ (uint8_t *)m->buffer + m->at, bytes };
+	if (m->layout.pieces) {
+		locals = oci_layout_cut(&m->layout, m->at, bytes, local, OCI_LAYOUT_CUT);
+		bytes = oci_pieces_bytes(local, locals);
+	}
+	remote[0] = (struct iovec){ (void *)(uintptr_t)(m->place + m->at), bytes };
+	if (m->pieces)
+		remotes = oci_layout_cut(&m->foreign, m->at, bytes, remote, OCI_LAYOUT_CUT);
+	/* Where one list is the shorter, the copy ends with it. */
+	mapped = oci_map_copy(p2p->team, m->source, OCI_PULL, local, locals, remote, remotes,
+			      m->wanted);
+	if (mapped)
+		return (ssize_t)mapped;
+	if (!copy->pull)
+		return -EOPNOTSUPP;
+	return copy->pull(member->pid, local, locals, remote, remotes);
+}
+
+unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
+{
+	struct oci_message *m, *next;
+	unsigned int moved = 0;
+
+	for (m = p2p->pulling.first; m; m = next) {
+		ssize_t bytes = pull(p2p, m);
+
+		next = m->next;
+		moved++;
+		if (bytes == -EINTR)
+			continue;
+		if (bytes > 0)
+			m->at += (size_t)bytes;
+		if (bytes > 0 && m->at < m->wanted)
+			continue;
+		oci_list_remove(&p2p->pulling, m);
+		if (bytes > 0) {
+			tell_done(m);
+			oci_receive_finish(m, m->source, m->tag, m->whole);
+			continue;
+		}
+		/* Not mapped, and no single copy was agreed on. Otherwise the failure is this
+		 * buffer's (a page that the kernel does not read for us) or came later. */
+		oci_debug("single copy from rank %u failed (%s): it sends the rest", m->source,
+			  strerror(bytes ? (int)-bytes : EFAULT));
+		ask(p2p, m);
+	}
+	return moved;
+}

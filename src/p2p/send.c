@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sender's side. Sends to one rank leave in the order in which they were started: eagerly,
+ * chunk by chunk as the ring has room, or by one cell that announces them. An announced message is
+ * its receiver's affair until that writes "done", or "please send", into the message's line.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "copy/layout.h"
+#include "p2p/p2p.h"
+
+static const uint8_t *ring_at(const struct oci_channel *channel, uint64_t position)
+{
+	return channel->ring + position % OCI_P2P_RING_BYTES;
+}
+
+/* Writes a chunk of the message from m->at on. False: no room. */
+static bool put_chunk(struct oci_outbound *out, struct oci_message *m, enum oci_cell_kind kind,
+		      size_t end)
+{
+	size_t bytes = end - m->at;
+	struct oci_cell *cell;
+
+	if (bytes > OCI_P2P_CHUNK_BYTES)
+		bytes = OCI_P2P_CHUNK_BYTES;
+	cell = oci_cell_chunk(out, bytes);
+	if (!cell)
+		return false;
+	oci_message_gather((void *)(uintptr_t)ring_at(out->channel, cell->chunk.position), m, m->at,
+			   bytes);
+	cell->kind = kind;
+	cell->tag = m->tag;
+	cell->bytes = kind == OCI_CELL_EAGER ? m->bytes : bytes;
+	cell->chunk.cookie = m->cookie;
+	oci_cell_publish(out, cell);
+	m->at += bytes;
+	return true;
+}
+
+static bool put_inline(struct oci_outbound *out, const struct oci_message *m)
+{
+	struct oci_cell *cell = oci_cell_next(out);
+
+	if (!cell)
+		return false;
+	cell->kind = OCI_CELL_EAGER;
+	cell->tag = m->tag;
+	cell->bytes = m->bytes;
+	oci_message_gather(cell->inline_bytes, m, 0, m->bytes);
+	oci_cell_publish(out, cell);
+	return true;
+}
+
+static bool announce(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
+{
+	struct oci_cell *cell = oci_cell_next(out);
+
+	if (!cell)
+		return false;
+	cell->kind = OCI_CELL_RENDEZVOUS;
+	cell->tag = m->tag;
+	cell->bytes = m->bytes;
+	cell->rendezvous.pieces = m->layout.pieces ? m->layout.count : 0;
+	cell->rendezvous.place = m->layout.pieces ? (uintptr_t)m->layout.pieces :
+						    (uintptr_t)m->buffer;
+	cell->rendezvous.line = (uint64_t)((uint8_t *)m->line - (uint8_t *)oci_segment_base());
+	cell->rendezvous.method = p2p->limits.method;
+	oci_cell_publish(out, cell);
+	return true;
+}
+
+enum send_state { SEND_BLOCKED, SEND_OVER, SEND_ANNOUNCED };
+
+static enum send_state send_step(struct oci_p2p *p2p, struct oci_outbound *out,
+				 struct oci_message *m)
+{
+	if (m->line)
+		return announce(p2p, out, m) ? SEND_ANNOUNCED : SEND_BLOCKED;
+	if (m->bytes <= OCI_P2P_INLINE_BYTES)
+		return put_inline(out, m) ? SEND_OVER : SEND_BLOCKED;
+	do {
+		if (!put_chunk(out, m, m->at ? OCI_CELL_MORE : OCI_CELL_EAGER, m->bytes))
+			return SEND_BLOCKED;
+	} while (m->at < m->bytes);
+	return SEND_OVER;
+}
+
+/* Eager, as far as size and credit go; else it gets a line, and 0; or -ENOMEM. */
+static int decide(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
+{
+	size_t limit = p2p->team->member[out->peer].mechanism == OCI_MECH_SHM ?
+			       p2p->limits.stream_eager_bytes :
+			       p2p->limits.eager_bytes;
+
+	if (m->bytes <= limit && oci_outbound_credit(out, m->bytes))
+		return 0;
+	m->line = oci_line_get(p2p);
+	return m->line ? 0 : -ENOMEM;
+}
+
+static void make_busy(struct oci_p2p *p2p, struct oci_outbound *out)
+{
+	if (out->busy)
+		return;
+	out->busy = true;
+	out->busy_next = p2p->busy;
+	p2p->busy = out;
+}
+
+/* A send to ourselves: into the receive that is posted, kept, or waiting for its receive. */
+static int send_self(struct oci_p2p *p2p, struct oci_message *m)
+{
+	struct oci_message *r = oci_match_posted(p2p, p2p->team->rank, m->tag);
+	uint64_t cost = p2p->self_cost + oci_p2p_cost(m->bytes);
+	bool keep = m->bytes <= p2p->limits.stream_eager_bytes && cost <= OCI_P2P_CREDIT_BYTES;
+	struct oci_unexpected *entry;
+
+	if (r) {
+		oci_message_move(r, m);
+		oci_receive_finish(r, p2p->team->rank, m->tag, m->bytes);
+		m->result = 1;
+		return 0;
+	}
+	entry = oci_unexpected_add(p2p, p2p->team->rank, m->tag, keep ? m->bytes : 0);
+	if (!entry)
+		return -ENOMEM;
+	entry->bytes = m->bytes;
+	if (!keep) {
+		entry->self = m;
+		return 0;
+	}
+	p2p->self_cost = cost;
+	oci_message_gather(entry->payload, m, 0, m->bytes);
+	entry->at = m->bytes;
+	m->result = 1;
+	return 0;
+}
+
+int oci_p2p_send(struct oci_p2p *p2p, struct oci_message *m)
+{
+	struct oci_outbound *out;
+	enum send_state state = SEND_BLOCKED;
+	int error = 0;
+
+	m->result = 0;
+	m->at = 0;
+	m->line = NULL;
+	m->sending = 0;
+	m->cookie = 0;
+	if (m->peer == p2p->team->rank)
+		return send_self(p2p, m);
+	out = oci_outbound_get(p2p, m->peer, &error);
+	if (!out)
+		return error;
+	error = decide(p2p, out, m);
+	if (error)
+		return error;
+	if (!out->queue.first)
+		state = send_step(p2p, out, m);
+	if (state == SEND_OVER) {
+		m->result = 1;
+		return 0;
+	}
+	oci_list_add(state == SEND_ANNOUNCED ? &out->announced : &out->queue, m);
+	make_busy(p2p, out);
+	return 0;
+}
+
+int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void *buffer,
+		     size_t bytes)
+{
+	struct oci_outbound *out = p2p->out[peer];
+	struct oci_cell *cell;
+
+	if (bytes > OCI_P2P_INLINE_BYTES || !out || out->queue.first ||
+	    bytes > p2p->limits.eager_bytes)
+		return 0;
+	cell = oci_cell_next(out);
+	if (!cell || !oci_outbound_credit(out, bytes))
+		return 0;
+	cell->kind = OCI_CELL_EAGER;
+	cell->tag = tag;
+	cell->bytes = bytes;
+	memcpy(cell->inline_bytes, buffer, bytes);
+	oci_cell_publish(out, cell);
+	return 1;
+}
+
+/* Looks at an announced message; sends a chunk of it, if asked to. True when it is over. */
+static bool announced_step(struct oci_outbound *out, struct oci_message *m, unsigned int *moved)
+{
+	if (!m->sending) {
+		/* Acquire: what the receiver did with our buffer comes before "done", its terms
+		 * before "send". Pairs with the releases in rendezvous.c. */
+		uint64_t state = oci_load_acquire(&m->line->state);
+
+		if (state == OCI_RENDEZVOUS_OPEN)
+			return false;
+		++*moved;
+		if (state == OCI_RENDEZVOUS_DONE)
+			return true;
+		m->at = m->line->at;
+		m->sending = m->line->at + m->line->bytes;
+		m->cookie = m->line->cookie;
+	}
+	*moved += put_chunk(out, m, OCI_CELL_STREAM, m->sending);
+	return m->at == m->sending;
+}
+
+static unsigned int announced_progress(struct oci_p2p *p2p, struct oci_outbound *out)
+{
+	struct oci_message *m, *next;
+	unsigned int moved = 0;
+
+	for (m = out->announced.first; m; m = next) {
+		next = m->next;
+		if (!announced_step(out, m, &moved))
+			continue;
+		oci_list_remove(&out->announced, m);
+		oci_line_put(p2p, m->line);
+		oci_message_finish(m, 1);
+	}
+	return moved;
+}
+
+static unsigned int queue_progress(struct oci_p2p *p2p, struct oci_outbound *out)
+{
+	unsigned int moved = 0;
+	struct oci_message *m;
+
+	while ((m = out->queue.first)) {
+		size_t before = m->at;
+		enum send_state state = send_step(p2p, out, m);
+
+		moved += m->at != before;
+		if (state == SEND_BLOCKED)
+			break;
+		moved++;
+		oci_list_remove(&out->queue, m);
+		if (state == SEND_ANNOUNCED)
+			oci_list_add(&out->announced, m);
+		else
+			oci_message_finish(m, 1);
+	}
+	return moved;
+}
+
+/* Chunks of large messages may come between those of an eager one: their kinds differ. Where the
+ * ring is the bottleneck the two take turns, so that neither waits for the other's end. */
+static unsigned int outbound_progress(struct oci_p2p *p2p, struct oci_outbound *out)
+{
+	unsigned int moved = 0;
+
+	out->streams_first = !out->streams_first;
+	if (out->streams_first)
+		moved += announced_progress(p2p, out);
+	moved += queue_progress(p2p, out);
+	if (!out->streams_first)
+		moved += announced_progress(p2p, out);
+	return moved;
+}
+
+unsigned int oci_send_progress(struct oci_p2p *p2p)
+{
+	unsigned int moved = 0;
+
+	for (struct oci_outbound **at = &p2p->busy, *out; (out = *at);) {
+		moved += outbound_progress(p2p, out);
+		if (out->queue.first || out->announced.first) {
+			at = &out->busy_next;
+			continue;
+		}
+		out->busy = false;
+		*at = out->busy_next;
+	}
+	return moved;
+}
+
+void oci_p2p_withdraw_send(struct oci_p2p *p2p, const struct oci_message *m)
+{
+	struct oci_unexpected *entry = p2p->in[p2p->team->rank].unexpected;
+
+	while (entry && entry->self != m)
+		entry = entry->next;
+	if (!entry)
+		return;
+	oci_unexpected_unlink(p2p, entry);
+	oci_unexpected_free(p2p, entry);
+}
