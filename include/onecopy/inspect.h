@@ -109,6 +109,8 @@ OC_API int oc_inspect_topology(struct oc_topology_info *info);
 
 /* Memory of one team on one rank, bytes. */
 OC_API size_t oc_inspect_team_bytes(void);
+/* Why this process cannot have a shared heap, as a sentence; NULL: it can. Loads it. */
+OC_API const char *oc_inspect_heap(void);
 
 /* The plans of all ranks of a collective, as a Graphviz graph on `fd`. 0 or -errno. */
 OC_API int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm,

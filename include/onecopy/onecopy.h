@@ -333,6 +333,21 @@ OC_API void oc_set_threads(int many);
  */
 OC_API void oc_set_progress(void (*progress)(void));
 
+/* ---- memory -----------------------------------------------------------------------------------
+ */
+
+/*
+ * Memory that the other ranks of the node can map, so that copies from and to it need no system
+ * call: aligned to 64 bytes, not zeroed. It comes from libonecopy-heap.so, loaded at the first call
+ * from beside this library. Where that is missing or the heap is exhausted, it is ordinary memory,
+ * and everything works as with malloc's. Under `onecopy run --shared-heap` malloc gives the same
+ * memory. Thread safe. NULL: there is none.
+ * A block lives until oc_free(); after a fork the child has a private copy.
+ */
+OC_API void *oc_alloc(size_t bytes);
+/* Of oc_alloc() in this process or in a parent that forked it; NULL is allowed. */
+OC_API void oc_free(void *memory);
+
 /* ---- what was done ----------------------------------------------------------------------------
  */
 

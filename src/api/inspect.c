@@ -13,6 +13,7 @@
 
 #include "api/engine.h"
 #include "base/options.h"
+#include "heap/heap.h"
 #include "os/os.h"
 
 /* What a child publishes for the probes; shared before the fork. */
@@ -227,4 +228,13 @@ int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algor
 		free(plans[v]);
 	free(plans);
 	return error;
+}
+
+const char *oc_inspect_heap(void)
+{
+	const struct oci_arena *arena = oci_arena_self(true);
+
+	if (!arena)
+		return "libonecopy-heap.so cannot be loaded here (ONECOPY_LOG=debug says why)";
+	return arena->base ? NULL : arena->why;
 }

@@ -20,10 +20,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE };
+enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE, KEY_HEAP };
 
 struct run_options {
-	bool stats, json, quiet;
+	bool stats, json, quiet, heap;
 	const char *stats_json;
 	FILE *stats_file; /* open before the job starts: afterwards it would be too late to say */
 	char **command;	  /* NULL-terminated, as in argv */
@@ -80,6 +80,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_FORCE:
 		force(options, arg);
 		return 0;
+	case KEY_HEAP:
+		options->heap = true;
+		return 0;
 	case 'q':
 		options->quiet = true;
 		return 0;
@@ -106,6 +109,10 @@ static const struct argp_option run_options[] = {
 	{ "force", KEY_FORCE, "COLL=ALG", 0,
 	  "Use this algorithm, such as bcast=knomial:4 (see 'onecopy info --algorithms'); mpi leaves "
 	  "the collective to the MPI; may be given several times",
+	  0 },
+	{ "shared-heap", KEY_HEAP, NULL, 0,
+	  "Give the programs a malloc whose memory the ranks can map, so that most copies need no "
+	  "system call",
 	  0 },
 	{ "quiet", 'q', NULL, 0, "Do not say what is done", 0 },
 	COMMAND_HELP_OPTION,
@@ -176,14 +183,39 @@ static void prepare_preload(struct part *part)
 	snprintf(part->words, sizeof(part->words), "nothing for MPICH");
 }
 
+/* Asked for and impossible is said, also when quiet: the job runs on, only slower. */
+static void prepare_heap(struct part *part)
+{
+	struct preload heap;
+	const char *trouble;
+
+	preload_find_heap(&heap);
+	trouble = heap.found ? preload_trouble(&heap) :
+			       "it is not there; build or install it (it needs libmimalloc-dev), "
+			       "or set " HEAP_DIR_VARIABLE;
+	if (!trouble)
+		trouble = preload_load_trouble(&heap);
+	if (!trouble && preload_export(heap.file))
+		trouble = "there is no memory for the environment";
+	part->set = !trouble;
+	if (trouble)
+		command_say("the programs run without a shared heap: %s cannot be preloaded: %s",
+			    heap.file, trouble);
+	else
+		snprintf(part->words, sizeof(part->words), "; shared heap %s", heap.file);
+}
+
 /* One line about what was set; true if there is something to load. */
 static bool prepare(const struct run_options *options)
 {
 	const char *settings = options->settings.text;
 	struct part component = { .set = false }, preload = { .set = false };
+	struct part heap = { .words = "" };
 
 	prepare_component(&component);
 	prepare_preload(&preload);
+	if (options->heap)
+		prepare_heap(&heap);
 	if (!component.set && !preload.set) {
 		command_say(
 			"%s, and %s, so the program runs as without onecopy; build or install "
@@ -193,8 +225,8 @@ static bool prepare(const struct run_options *options)
 		return false;
 	}
 	if (!options->quiet)
-		command_say("%s; %s%s%s", component.words, preload.words, *settings ? "; " : "",
-			    settings);
+		command_say("%s; %s%s%s%s", component.words, preload.words, heap.words,
+			    *settings ? "; " : "", settings);
 	return true;
 }
 

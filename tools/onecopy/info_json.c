@@ -103,7 +103,7 @@ static json_t *algorithms(void)
 static void add_machine(json_t *json)
 {
 	struct component component;
-	struct preload preload;
+	struct preload preload, heap;
 	const char *trouble;
 	struct utsname system = { .sysname = "" };
 
@@ -122,6 +122,14 @@ static void add_machine(json_t *json)
 				      preload.found, "usable", !trouble, "why",
 				      trouble ? trouble : "", "built_for_mpich",
 				      preload.built_for));
+	preload_find_heap(&heap);
+	trouble = heap.found ? info_preload_trouble(&heap) : "it is not there";
+	if (!trouble)
+		trouble = oc_inspect_heap();
+	json_object_set_new(json, "shared_heap",
+			    json_pack("{s:s, s:b, s:b, s:s}", "file", heap.file, "found",
+				      heap.found, "usable", !trouble, "why",
+				      trouble ? trouble : ""));
 	json_object_set_new(json, "mpi", mpis());
 	json_object_set_new(json, "mechanisms", mechanisms());
 	json_object_set_new(json, "topology", topology());

@@ -78,6 +78,26 @@ static void size_text(size_t bytes, char *text, size_t room)
 		snprintf(text, room, "%zu KiB", bytes >> 10);
 }
 
+static void add_heap(struct table *table)
+{
+	struct preload heap;
+	const char *trouble;
+
+	preload_find_heap(&heap);
+	if (!heap.found) {
+		table_add(table,
+			  "shared heap\t" HEAP_FILE " not found in %s (it needs libmimalloc-dev)",
+			  heap.dir);
+		return;
+	}
+	trouble = info_preload_trouble(&heap);
+	table_add(table, "shared heap\t%s", heap.file);
+	if (!trouble)
+		trouble = oc_inspect_heap();
+	if (trouble)
+		table_add(table, "\tIt cannot be used: %s", trouble);
+}
+
 static void print_versions(void)
 {
 	struct table table = { .align = "ll" };
@@ -105,6 +125,7 @@ static void print_versions(void)
 	trouble = preload.found ? info_preload_trouble(&preload) : NULL;
 	if (trouble)
 		table_add(&table, "\tIt cannot be used: %s", trouble);
+	add_heap(&table);
 	table_print(&table, stdout, 0);
 }
 

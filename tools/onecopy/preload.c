@@ -14,12 +14,14 @@
 
 /* Relative to the executable's directory: the build tree, then an installation's bin. */
 static const char *const places[2] = { "../../mpi/pmpi", OC_PRELOAD_FROM_BIN };
+static const char *const heap_places[2] = { "../../src/heap/dso", OC_PRELOAD_FROM_BIN };
 
-static char given[PATH_MAX];
+static char given[PATH_MAX], given_heap[PATH_MAX];
 
 void preload_take_variable(void)
 {
 	place_take_variable(PRELOAD_DIR_VARIABLE, given);
+	place_take_variable(HEAP_DIR_VARIABLE, given_heap);
 }
 
 void preload_find(struct preload *preload)
@@ -27,6 +29,13 @@ void preload_find(struct preload *preload)
 	*preload = (struct preload){ .built_for = OC_MPICH_VERSION };
 	preload->found = place_find(PRELOAD_FILE, given, places, preload->dir);
 	snprintf(preload->file, sizeof(preload->file), "%s/" PRELOAD_FILE, preload->dir);
+}
+
+void preload_find_heap(struct preload *heap)
+{
+	*heap = (struct preload){ .built_for = "" };
+	heap->found = place_find(HEAP_FILE, given_heap, heap_places, heap->dir);
+	snprintf(heap->file, sizeof(heap->file), "%s/" HEAP_FILE, heap->dir);
 }
 
 const char *preload_trouble(const struct preload *preload)

@@ -311,6 +311,7 @@ void heap_forget(void)
 	arena.fd = -1;
 	arena.base = NULL;
 	arena.bytes = 0;
+	atomic_store_explicit(&live, 0, memory_order_relaxed);
 	arena.why = "a child of fork() has the memory of its parent as a copy, which is private";
 	atomic_store_explicit(&made, false, memory_order_relaxed);
 }
@@ -355,7 +356,7 @@ static void arena_free(void *memory)
 	size_t bytes = mi_usable_size(memory), alive;
 
 	if (memory && !heap_replaces_malloc() && heap_has(memory, bytes)) {
-		alive = atomic_fetch_sub_explicit(&live, bytes, memory_order_relaxed);
+		alive = atomic_fetch_sub_explicit(&live, bytes, memory_order_relaxed) - bytes;
 		if (bytes >= PUNCHED && arena_used() > alive + SLACK)
 			heap_punch(memory, bytes);
 	}

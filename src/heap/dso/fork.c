@@ -25,8 +25,16 @@
 #define CHUNK ((size_t)32 << 20)
 #define PAGE ((size_t)4096)
 
-/* Of the thread that forks: the arena is locked from before() on. */
-static int finished[2] = { -1, -1 }; /* a pipe: closed by the child once it has its copy */
+/*
+ * Of the thread that forks: the arena is locked from before() on. The child says by the pipe that
+ * it has its copy. Where there are no two descriptors left for one, it counts in a page that both
+ * see, and the parent goes on when the count has stood still for PATIENCE: the child was killed.
+ */
+static int finished[2];
+static struct {
+	_Atomic uint32_t pieces, done;
+} * seen;
+#define PATIENCE_MS 5000
 static sigset_t mask;
 static bool locked;
 
@@ -42,13 +50,23 @@ static _Noreturn void give_up(void)
 	_exit(127);
 }
 
+static void count_piece(void)
+{
+	/* Release: pairs with the acquire in wait_for_count(); the pages themselves are each
+	 * process's own. */
+	if (seen)
+		atomic_fetch_add_explicit(&seen->pieces, 1, memory_order_release);
+}
+
 /* Pages come from the file: a page whose mapping here is gone or forbidden is there all the same.
  */
 static void copy_range(int fd, uint8_t *base, size_t from, size_t to)
 {
 	while (from < to) {
-		ssize_t got = pread(fd, base + from, to - from, (off_t)from);
+		size_t piece = to - from < CHUNK ? to - from : CHUNK;
+		ssize_t got = pread(fd, base + from, piece, (off_t)from);
 
+		count_piece();
 		if (got > 0)
 			from += (size_t)got;
 		else if (got < 0 && errno == EINTR)
@@ -94,6 +112,7 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 			if (resident[page] & 1)
 				memcpy(base + at + page * PAGE, there + page * PAGE, PAGE);
 		munmap(there, CHUNK);
+		count_piece();
 	}
 }
 
@@ -107,25 +126,67 @@ static void before(void)
 	/* A handler in the child would write into the parent's memory as long as it is shared. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &mask);
-	if (pipe2(finished, O_CLOEXEC))
-		finished[0] = finished[1] = -1;
+	seen = NULL;
+	if (!pipe2(finished, O_CLOEXEC))
+		return;
+	finished[0] = finished[1] = -1;
+	seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (seen == MAP_FAILED)
+		seen = NULL;
 }
 
-static void after_in_parent(void)
+static void wait_for_count(void)
+{
+	uint32_t last = 0, now;
+
+	/* Acquire: pairs with the release in tell() and count_piece(). */
+	for (int idle = 0; idle < PATIENCE_MS; idle++) {
+		if (atomic_load_explicit(&seen->done, memory_order_acquire))
+			break;
+		poll(NULL, 0, 1);
+		now = atomic_load_explicit(&seen->pieces, memory_order_acquire);
+		if (now != last)
+			idle = 0;
+		last = now;
+	}
+	munmap(seen, PAGE);
+}
+
+static void wait_for_child(void)
 {
 	char byte;
 
-	if (!heap_has(heap_place.base, 1))
-		goto unlock;
 	if (finished[0] >= 0) {
 		close(finished[1]);
 		/* Ends when the child has its copy, or has died. */
 		while (read(finished[0], &byte, 1) < 0 && errno == EINTR)
 			;
 		close(finished[0]);
+	} else if (seen) {
+		wait_for_count();
 	}
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-unlock:
+}
+
+static void tell(void)
+{
+	if (finished[0] >= 0) {
+		if (write(finished[1], "", 1) < 0)
+			give_up();
+		close(finished[0]);
+		close(finished[1]);
+	} else if (seen) {
+		/* Release: pairs with the acquire in wait_for_count(). */
+		atomic_store_explicit(&seen->done, 1, memory_order_release);
+		munmap(seen, PAGE);
+	}
+}
+
+static void after_in_parent(void)
+{
+	if (heap_has(heap_place.base, 1)) {
+		wait_for_child();
+		pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	}
 	if (locked)
 		heap_unlock();
 }
@@ -135,21 +196,15 @@ static void after_in_child(void)
 	uint8_t *base = heap_place.base;
 	size_t bytes = heap_place.bytes;
 
-	if (!heap_has(base, 1))
-		goto unlock;
-	if (heap_is_file(heap_fd()))
-		copy_file(heap_fd(), base, bytes);
-	else
-		copy_mapping(base, bytes);
-	heap_forget();
-	if (finished[0] >= 0) {
-		if (write(finished[1], "", 1) < 0)
-			give_up();
-		close(finished[0]);
-		close(finished[1]);
+	if (heap_has(base, 1)) {
+		if (heap_is_file(heap_fd()))
+			copy_file(heap_fd(), base, bytes);
+		else
+			copy_mapping(base, bytes);
+		heap_forget();
+		tell();
+		pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	}
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-unlock:
 	if (locked)
 		heap_unlock();
 }

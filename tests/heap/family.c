@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every way to allocate, and memory given back. */
+#include "check.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+static void *of_constructor;
+
+/* Before the library's own turn would come, if it had one. */
+__attribute__((constructor(101))) static void early(void)
+{
+	of_constructor = malloc(100);
+}
+
+/* gcc knows what malloc does, and would leave out what is not used. */
+static void *volatile kept;
+
+static void *keep(void *memory, size_t bytes)
+{
+	kept = memory;
+	CHECK(kept && in_arena(kept, bytes));
+	CHECK(malloc_usable_size(kept) >= bytes);
+	memset(kept, 0x5a, bytes);
+	return kept;
+}
+
+static void every_function(void)
+{
+	char *line = NULL, *text, *volatile whole;
+	void *memory = NULL;
+	size_t room = 0;
+	FILE *file;
+
+	CHECK(in_arena(of_constructor, 100));
+	for (size_t bytes = 1; bytes <= 64 * MIB; bytes = bytes * 3 + 1) {
+		free(keep(malloc(bytes), bytes));
+		free(keep(memalign(64, bytes), bytes));
+		free(keep(aligned_alloc(4096, bytes), bytes));
+		free(keep(valloc(bytes), bytes));
+		CHECK(!posix_memalign(&memory, 128, bytes) && !((uintptr_t)memory & 127));
+		free(keep(memory, bytes));
+		text = calloc(bytes, 1);
+		CHECK(text && !text[0] && !text[bytes - 1] && !memchr(text, 0x5a, bytes));
+		free(keep(text, bytes));
+	}
+	text = malloc(10);
+	CHECK(text);
+	memcpy(text, "a content", 10);
+	for (size_t bytes = 20; bytes <= 40 * MIB; bytes *= 5) {
+		whole = realloc(text, bytes);
+		CHECK(whole && in_arena(whole, bytes) && !strcmp(whole, "a content"));
+		text = whole;
+	}
+	text = reallocarray(text, 3, 5);
+	CHECK(text && !strcmp(text, "a content"));
+	free(text);
+	free(NULL);
+
+	text = strdup("of the C library");
+	CHECK(in_arena(text, 17));
+	free(text);
+	CHECK(asprintf(&text, "%d %s", 7, "words") == 7 && in_arena(text, 8));
+	free(text);
+	free(keep(wcsdup(L"wide"), 20));
+	file = fopen("/proc/self/status", "re");
+	CHECK(file && in_arena(file, 1) && getline(&line, &room, file) > 0 && in_arena(line, room));
+	free(line);
+	fclose(file);
+}
+
+static void refusals(void)
+{
+	volatile size_t most = SIZE_MAX / 2 - 1, count = SIZE_MAX / 4;
+	void *memory = &memory;
+
+	errno = 0;
+	CHECK(!malloc(most) && errno == ENOMEM);
+	errno = 0;
+	CHECK(!calloc(count, 8) && errno == ENOMEM);
+	errno = 0;
+	CHECK(!reallocarray(NULL, count, 8) && errno == ENOMEM);
+	CHECK(posix_memalign(&memory, 3, 8) == EINVAL && memory == &memory);
+	errno = 0;
+	CHECK(!memalign(48, 8) && errno == EINVAL);
+	kept = malloc(8);
+	errno = 77;
+	free(kept);
+	CHECK(errno == 77);
+}
+
+static void wait_ms(long ms)
+{
+	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&time, NULL);
+}
+
+static void given_back(void)
+{
+	enum { BLOCKS = 2000, BYTES = 100000 };
+	uint64_t before = arena()->used(), full;
+	static char *block[BLOCKS];
+	char *big = malloc(300 * MIB);
+
+	CHECK(big);
+	memset(big, 1, 300 * MIB);
+	CHECK(arena()->used() >= before + 300 * MIB);
+	free(big);
+	CHECK(arena()->used() < before + 40 * MIB);
+
+	for (int i = 0; i < BLOCKS; i++) {
+		block[i] = malloc(BYTES);
+		CHECK(block[i]);
+		memset(block[i], 1, BYTES);
+	}
+	full = arena()->used();
+	CHECK(full >= before + (size_t)BLOCKS * BYTES);
+	for (int i = 0; i < BLOCKS; i++)
+		free(block[i]);
+	/* mimalloc waits half a second before it gives up what may be wanted again. */
+	for (int i = 0; i < 20 && arena()->used() > full / 4; i++) {
+		wait_ms(100);
+		malloc_trim(0);
+	}
+	CHECK(arena()->used() <= full / 4);
+
+	/* What a program does by itself with a block that it keeps. */
+	CHECK(!posix_memalign((void **)&big, 4096, 8 * MIB));
+	memset(big, 1, 8 * MIB);
+	full = arena()->used();
+	CHECK(!madvise(big, 8 * MIB, MADV_DONTNEED));
+	CHECK(arena()->used() + 8 * MIB <= full);
+	CHECK(!big[0] && !big[4 * MIB] && !big[8 * MIB - 1]);
+	free(big);
+}
+
+/* Each thread frees what its neighbour allocated. */
+enum { THREADS = 4, ROUNDS = 50, SLOTS = 400 };
+static void *_Atomic slot[THREADS][SLOTS];
+
+static void *mix(void *argument)
+{
+	unsigned int me = (unsigned int)(uintptr_t)argument, seed = me + 1;
+	unsigned int next = (me + 1) % THREADS;
+
+	for (int i = 0; i < ROUNDS * SLOTS; i++) {
+		size_t bytes = (size_t)rand_r(&seed) % 5000 + 16;
+		unsigned int at = (unsigned int)rand_r(&seed) % SLOTS;
+		size_t *made = malloc(bytes), *old;
+
+		CHECK(made && in_arena(made, bytes));
+		made[0] = bytes;
+		((char *)made)[bytes - 1] = 0x33;
+		old = atomic_exchange(&slot[next][at], made);
+		CHECK(!old || ((char *)old)[old[0] - 1] == 0x33);
+		free(old);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[THREADS];
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&thread[i], NULL, mix, (void *)i));
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+}
+
+const struct scenario family_scenarios[] = {
+	{ "every_function", every_function },
+	{ "refusals", refusals },
+	{ "given_back", given_back },
+	{ "threads", threads },
+	{ NULL, NULL },
+};

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fork, posix_spawn, and another process that maps the arena. */
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* The child looks only when the parent has changed what both had, and the other way round. */
+static void check_apart(void)
+{
+	size_t bytes = 50 * MIB;
+	char *small = strdup("before"), *big = malloc(bytes), byte = 0;
+	int go[2], back[2];
+	pid_t child;
+
+	CHECK(small && big && !pipe(go) && !pipe(back));
+	memset(big, 1, bytes);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(read(go[0], &byte, 1) == 1);
+		CHECK(!strcmp(small, "before"));
+		for (size_t i = 0; i < bytes; i += 4096)
+			CHECK(big[i] == 1);
+		memset(big, 3, bytes);
+		strcpy(small, "child");
+		CHECK(write(back[1], "", 1) == 1);
+		free(big);
+		free(small);
+		for (size_t size = 10; size < 100 * MIB; size *= 7) {
+			big = malloc(size);
+			CHECK(big);
+			memset(big, 4, size);
+			free(big);
+		}
+		_exit(0);
+	}
+	memset(big, 2, bytes);
+	strcpy(small, "after");
+	CHECK(write(go[1], "", 1) == 1 && read(back[0], &byte, 1) == 1);
+	CHECK(!strcmp(small, "after"));
+	for (size_t i = 0; i < bytes; i += 4096)
+		CHECK(big[i] == 2);
+	reap(child);
+	free(big);
+	free(small);
+	close(go[0]), close(go[1]), close(back[0]), close(back[1]);
+}
+
+static void fork_apart(void)
+{
+	check_apart();
+	check_apart();
+}
+
+/* A child forks in its turn, with and without an arena of its own. */
+static void fork_of_a_child(void)
+{
+	pid_t child = fork();
+	char *memory;
+
+	CHECK(child >= 0);
+	if (!child) {
+		check_apart();
+		CHECK(arena()->base && arena()->fd >= 0);
+		memory = arena()->alloc(3 * MIB, 64);
+		CHECK(memory && in_arena(memory, 3 * MIB));
+		memset(memory, 1, 3 * MIB);
+		CHECK(!in_arena(malloc(100), 100));
+		check_apart();
+		CHECK(memory[12345] == 1);
+		arena()->free(memory);
+		_exit(0);
+	}
+	reap(child);
+	CHECK(in_arena(malloc(100), 100));
+}
+
+static void fork_without_descriptors(void)
+{
+	struct rlimit limit = { 3, 3 };
+	char *memory = strdup("before");
+	pid_t child;
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(!strcmp(memory, "before"));
+		strcpy(memory, "child");
+		_exit(0);
+	}
+	reap(child);
+	CHECK(!strcmp(memory, "before"));
+}
+
+static void fork_with_its_file_closed(void)
+{
+	closefrom(3);
+	CHECK(arena()->fd == -1 && arena()->base && strstr(arena()->why, "closed"));
+	CHECK(in_arena(malloc(100), 100));
+	/* Another file takes the number: it must stay what it is. */
+	CHECK(dup2(0, 1000) == 1000 || dup2(1, 1000) == 1000);
+	check_apart();
+	CHECK(fcntl(1000, F_GETFD) >= 0);
+}
+
+static _Atomic bool stop;
+
+static void *churn(void *argument)
+{
+	static _Thread_local char *block[64];
+	unsigned int seed = (unsigned int)(uintptr_t)argument;
+
+	while (!stop) {
+		unsigned int at = (unsigned int)rand_r(&seed) % 64;
+
+		free(block[at]);
+		block[at] = malloc((size_t)rand_r(&seed) % 3000);
+	}
+	return NULL;
+}
+
+/* A child that allocates although its parent had threads that did. */
+static void fork_among_threads(void)
+{
+	pthread_t thread[3];
+
+	for (uintptr_t i = 0; i < 3; i++)
+		CHECK(!pthread_create(&thread[i], NULL, churn, (void *)(i + 1)));
+	for (int round = 0; round < 100; round++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child) {
+			for (int i = 0; i < 2000; i++) {
+				char *memory = malloc((size_t)i);
+
+				CHECK(memory);
+				memset(memory, 1, (size_t)i);
+				free(memory);
+			}
+			_exit(0);
+		}
+		reap(child);
+	}
+	stop = true;
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+}
+
+static long child_faults(void)
+{
+	struct rusage usage;
+
+	CHECK(!getrusage(RUSAGE_CHILDREN, &usage));
+	return usage.ru_minflt;
+}
+
+/* Only a real fork copies: a page of the parent's is a fault of the child's. */
+static void spawn_copies_nothing(void)
+{
+	char *const words[] = { "true", NULL };
+	char *big = malloc(100 * MIB);
+	long faults;
+	pid_t child;
+
+	CHECK(big);
+	memset(big, 1, 100 * MIB);
+	for (int i = 0; i < 10; i++) {
+		CHECK(!posix_spawnp(&child, "true", NULL, NULL, words, environ));
+		reap(child);
+	}
+	faults = child_faults();
+	CHECK(faults < 10 * 2000);
+	child = vfork();
+	if (!child) {
+		execvp("true", words);
+		_exit(1);
+	}
+	reap(child);
+	CHECK(child_faults() - faults < 2000);
+	CHECK(big[50 * MIB] == 1);
+}
+
+/* What a peer does: the nonce says whose file it is, and its bytes are the owner's at once. */
+static void mapped_by_a_peer(void)
+{
+	static uint8_t nonce[16];
+	char path[64], *text = strdup("written by the owner"), byte;
+	size_t offset = (size_t)((uint8_t *)text - arena()->base), bytes = arena()->bytes;
+	int go[2], back[2], fd = arena()->fd;
+	pid_t child, owner = getpid();
+
+	memcpy(nonce, arena()->nonce, 16);
+	CHECK(!pipe(go) && !pipe(back));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		uint8_t *peer;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner, fd);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		CHECK(fd >= 0);
+		peer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+		CHECK(peer != MAP_FAILED && !memcmp(peer, nonce, 16));
+		CHECK(!strcmp((char *)peer + offset, "written by the owner"));
+		strcpy((char *)peer + offset, "by the peer");
+		CHECK(write(back[1], "", 1) == 1 && read(go[0], &byte, 1) == 1);
+		CHECK(!strcmp((char *)peer + offset, "by the owner again"));
+		_exit(0);
+	}
+	CHECK(read(back[0], &byte, 1) == 1 && !strcmp(text, "by the peer"));
+	strcpy(text, "by the owner again");
+	CHECK(write(go[1], "", 1) == 1);
+	reap(child);
+}
+
+const struct scenario fork_scenarios[] = {
+	{ "fork_apart", fork_apart },
+	{ "fork_of_a_child", fork_of_a_child },
+	{ "fork_without_descriptors", fork_without_descriptors },
+	{ "fork_with_its_file_closed", fork_with_its_file_closed },
+	{ "fork_among_threads", fork_among_threads },
+	{ "spawn_copies_nothing", spawn_copies_nothing },
+	{ "mapped_by_a_peer", mapped_by_a_peer },
+	{ NULL, NULL },
+};

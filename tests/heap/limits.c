@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where there is no arena, or not enough of one: the program goes on, and the reason is there. */
+#include "check.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A private heap works like any other. */
+static void use_memory(void)
+{
+	for (size_t bytes = 10; bytes <= 100 * MIB; bytes *= 10) {
+		char *memory = malloc(bytes);
+
+		CHECK(memory);
+		memset(memory, 1, bytes);
+		free(memory);
+	}
+}
+
+static void private_memory(void)
+{
+	CHECK(arena()->fd == -1 && !arena()->base && strlen(arena()->why) > 20);
+	CHECK(!arena()->alloc(10, 64));
+	use_memory();
+}
+
+/* ONECOPY_HEAP_BYTES=128M */
+static void exhausted(void)
+{
+	enum { BLOCKS = 100 };
+	unsigned int inside = 0;
+	char *block[BLOCKS];
+
+	CHECK(arena()->bytes == 128 * MIB);
+	for (int i = 0; i < BLOCKS; i++) {
+		block[i] = malloc(3 * MIB);
+		CHECK(block[i]);
+		memset(block[i], i, 3 * MIB);
+		inside += in_arena(block[i], 3 * MIB);
+	}
+	CHECK(inside >= 20 && inside < BLOCKS);
+	CHECK(!arena()->alloc(100 * MIB, 64));
+	for (int i = 0; i < BLOCKS; i++) {
+		CHECK(block[i][0] == i && block[i][3 * MIB - 1] == i);
+		free(block[i]);
+	}
+	use_memory();
+}
+
+static void small_address_space(void)
+{
+	struct rlimit limit;
+
+	CHECK(!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur == 2048 * MIB);
+	CHECK(arena()->base && arena()->bytes <= 1024 * MIB);
+	use_memory();
+	/* Beyond what is left: refused, not crashed. */
+	errno = 0;
+	CHECK(!malloc(4096 * MIB) && errno == ENOMEM);
+}
+
+static void set(int resource, size_t bytes)
+{
+	struct rlimit limit = { bytes, bytes };
+
+	CHECK(!setrlimit((__rlimit_resource_t)resource, &limit));
+}
+
+static void limit_address_space(void)
+{
+	set(RLIMIT_AS, 2048 * MIB);
+	again("small_address_space");
+}
+
+static void limit_no_address_space(void)
+{
+	/* Programs start in it, an arena does not fit. */
+	set(RLIMIT_AS, 120 * MIB);
+	again("private_small");
+}
+
+static void private_small(void)
+{
+	CHECK(arena()->fd == -1 && strstr(arena()->why, "ulimit -v"));
+	free(malloc(1000));
+}
+
+static void limit_files(void)
+{
+	set(RLIMIT_FSIZE, 4096);
+	again("private_memory");
+}
+
+static void limit_descriptors(void)
+{
+	set(RLIMIT_NOFILE, 10);
+	again("few_descriptors");
+}
+
+static void few_descriptors(void)
+{
+	CHECK(arena()->fd >= 0 && in_arena(malloc(100), 100));
+}
+
+static void without_memfd(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, filter };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+	again("private_memory");
+}
+
+const struct scenario limit_scenarios[] = {
+	{ "private_memory", private_memory },
+	{ "exhausted", exhausted },
+	{ "small_address_space", small_address_space },
+	{ "limit_address_space", limit_address_space },
+	{ "limit_no_address_space", limit_no_address_space },
+	{ "private_small", private_small },
+	{ "limit_files", limit_files },
+	{ "limit_descriptors", limit_descriptors },
+	{ "few_descriptors", few_descriptors },
+	{ "without_memfd", without_memfd },
+	{ NULL, NULL },
+};
