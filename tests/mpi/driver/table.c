@@ -69,6 +69,21 @@ static void check_collective(const struct job_result *result, int c, const char 
 			     verdict_handed_back(result, name));
 }
 
+/* A process alone has nobody to share with: all is the MPI's, and not worth a word. */
+static void check_alone(const struct job_result *result)
+{
+	char line[64] = "";
+
+	if (!verdict_word(result, "table:", line, sizeof(line)) || atol(line) < 1000)
+		verdict_fail(result, "the program made few calls: %s", line);
+	if (verdict_served(result, NULL, NULL, NULL))
+		verdict_fail(result, "calls of one rank were served");
+	for (int c = 0; c < COLLECTIVES; c++)
+		if (verdict_handed_back(result, collective_names[c]))
+			verdict_fail(result, "%s of one rank counts as handed back",
+				     collective_names[c]);
+}
+
 void table_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0]);
@@ -92,9 +107,12 @@ void table_scenario(char **words)
 		}
 	}
 	job_run(&job, &result);
-	if (verdict_ended_well(&result, "table failed") && ranks > 1)
-		for (int c = 0; c < COLLECTIVES; c++)
+	if (verdict_ended_well(&result, "table failed")) {
+		if (ranks == 1)
+			check_alone(&result);
+		for (int c = 0; c < COLLECTIVES && ranks > 1; c++)
 			check_collective(&result, c, mechanism);
+	}
 	verdict_done("table: %d ranks, mechanism %s: %ld calls served by the algorithm forced\n",
 		     ranks, mechanism, verdict_served(&result, NULL, NULL, NULL));
 	job_free(&result);
