@@ -80,9 +80,10 @@ struct oci_ompi_module {
 	uint64_t held;		/* the last look at them that found one of these */
 	/* Bootstraps of this communicator take turns, in the order of their creation. */
 	uint64_t bootstraps, bootstrapped;
-	uint64_t messages;	      /* allgathers of theirs so far */
-	uint32_t forced_seen;	      /* of oci_ompi_forced_generation */
-	char *forced[OC_COLLECTIVES]; /* the words of the info keys, as applied */
+	uint64_t messages;    /* allgathers of theirs so far */
+	uint32_t forced_seen; /* of oci_ompi_forced_generation */
+	char forced[OC_COLLECTIVES]
+		   [OCI_FORCED_BYTES]; /* words of info keys, as applied; "": none */
 };
 /* Open MPI's object macros want a type of one word. */
 typedef struct oci_ompi_module oci_ompi_module;
@@ -139,7 +140,6 @@ void oci_ompi_forced_apply(struct oci_ompi_module *module, oci_ompi_comm *comm);
 /* Forces them on another team of the same communicator. */
 void oci_ompi_forced_copy(struct oci_ompi_module *module, oci_ompi_comm *comm,
 			  struct oc_team *team);
-void oci_ompi_forced_forget(struct oci_ompi_module *module);
 
 /* A key was set somewhere since this module looked last. */
 static inline bool oci_ompi_forced_changed(const struct oci_ompi_module *module)

@@ -12,7 +12,6 @@
 #include "opal/util/info.h"
 #include "opal/util/info_subscriber.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -68,15 +67,12 @@ void oci_ompi_forced_subscribe(oci_ompi_comm *comm)
 
 static void force(struct oci_ompi_module *self, oci_ompi_comm *comm, int i, const char *words)
 {
-	char *kept;
+	char kept[OCI_FORCED_BYTES] = "";
 
-	if (self->forced[i] && !strcmp(self->forced[i], words))
+	memcpy(kept, words, strnlen(words, sizeof(kept) - 1));
+	if (!strcmp(self->forced[i], kept))
 		return;
-	kept = strdup(words);
-	if (kept) {
-		free(self->forced[i]);
-		self->forced[i] = kept;
-	}
+	memcpy(self->forced[i], kept, sizeof(kept));
 	/* All ranks have the same words; the first one speaks. */
 	if (oc_team_force(self->team, keys[i].name, words) && ompi_comm_rank(comm) == 0)
 		oci_mpi_warn("info key %s=%s of communicator %s is ignored: %s", keys[i].key, words,
@@ -102,12 +98,6 @@ void oci_ompi_forced_copy(struct oci_ompi_module *self, oci_ompi_comm *comm, str
 	if (oci_ompi_forced_changed(self) && self->team)
 		oci_ompi_forced_apply(self, comm);
 	for (int i = 0; i < OC_COLLECTIVES; i++)
-		if (self->forced[i])
+		if (*self->forced[i])
 			oc_team_force(team, keys[i].name, self->forced[i]);
-}
-
-void oci_ompi_forced_forget(struct oci_ompi_module *self)
-{
-	for (int i = 0; i < OC_COLLECTIVES; i++)
-		free(self->forced[i]);
 }

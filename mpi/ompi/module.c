@@ -113,7 +113,6 @@ static void module_destruct(struct oci_ompi_module *self)
 	if (self->team && oci_ompi_bootstrap_team_destroy(self->team) == -EBUSY)
 		oci_mpi_info("a communicator was freed with an operation outstanding: its team's "
 			     "memory stays until the process ends");
-	oci_ompi_forced_forget(self);
 #define RELEASE(name)                            \
 	if (self->previous.coll_##name##_module) \
 		OBJ_RELEASE(self->previous.coll_##name##_module);

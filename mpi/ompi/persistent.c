@@ -16,6 +16,7 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/threads/mutex.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,6 +176,32 @@ static int request_start(size_t count, ompi_request_t **requests)
 	return OMPI_SUCCESS;
 }
 
+/*
+ * The request of the module below us, for all runs: the others are told, whose channel is refused.
+ * Those that run on the communicator's team cannot take it out of one call: it fails.
+ */
+static int init_without_memory(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			       const struct oci_mpi_call *call, struct ompi_info_t *info,
+			       ompi_request_t **request)
+{
+	struct oci_mpi_operation o;
+	const char *reason;
+	enum oci_mpi_path path = oci_mpi_open(&o, call, (uint32_t)ompi_comm_rank(comm),
+					      (uint32_t)ompi_comm_size(comm), false, &reason);
+	int status = OC_HAND_BACK;
+
+	if (path == OCI_MPI_NOTHING) /* the others have asked nobody for anything */
+		status = OMPI_ERR_OUT_OF_RESOURCE;
+	else if (path == OCI_MPI_ENGINE && ordered(info))
+		status = oci_ompi_run(module, comm, &o.call, -ENOMEM);
+	else if (path == OCI_MPI_ENGINE)
+		oci_ompi_bootstrap_abstain(module, comm);
+	oci_mpi_close(&o);
+	if (status != OC_HAND_BACK)
+		return status;
+	return oci_ompi_previous_init(module, comm, call, info, request);
+}
+
 int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		  const struct oci_mpi_call *call, struct ompi_info_t *info,
 		  ompi_request_t **request)
@@ -189,7 +216,7 @@ int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 	oci_ompi_await_decided(module);
 	self = oci_ompi_request_new(module, comm, true);
 	if (!self)
-		return OMPI_ERR_OUT_OF_RESOURCE;
+		return init_without_memory(module, comm, call, info, request);
 	self->super.super.req_start = request_start;
 	self->path = oci_mpi_open(&self->operation, call, (uint32_t)ompi_comm_rank(comm),
 				  (uint32_t)ompi_comm_size(comm), true, &self->reason);

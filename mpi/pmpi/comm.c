@@ -79,7 +79,6 @@ static bool destroy(struct oci_pmpi_comm *state)
 	if (__atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE) ||
 	    (state->team && oc_team_destroy(state->team) == -EBUSY))
 		return false;
-	oci_pmpi_forced_forget(state);
 	state_free(state);
 	oci_pmpi_attend(-1);
 	return true;

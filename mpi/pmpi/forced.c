@@ -8,7 +8,6 @@
 #include "pmpi.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[OC_COLLECTIVES] = {
@@ -46,7 +45,7 @@ static void force(struct oci_pmpi_comm *state, int i)
 
 void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info)
 {
-	char key[64], words[MPI_MAX_INFO_VAL + 1], *kept;
+	char key[64], words[MPI_MAX_INFO_VAL + 1];
 	int found;
 
 	if (info == MPI_INFO_NULL || state->reason)
@@ -55,11 +54,10 @@ void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info)
 		snprintf(key, sizeof(key), "onecopy_%s", key_of(i));
 		found = 0;
 		PMPI(Info_get)(info, key, MPI_MAX_INFO_VAL, words, &found);
-		kept = found ? strdup(words) : NULL;
-		if (!kept)
+		if (!found)
 			continue;
-		free(state->forced[i]);
-		state->forced[i] = kept;
+		memset(state->forced[i], 0, OCI_FORCED_BYTES);
+		memcpy(state->forced[i], words, strnlen(words, OCI_FORCED_BYTES - 1));
 		if (state->team)
 			force(state, i);
 	}
@@ -68,7 +66,7 @@ void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info)
 void oci_pmpi_forced_apply(struct oci_pmpi_comm *state)
 {
 	for (int i = 0; i < OC_COLLECTIVES; i++)
-		if (state->forced[i])
+		if (*state->forced[i])
 			force(state, i);
 }
 
@@ -76,12 +74,6 @@ void oci_pmpi_forced_copy(const struct oci_pmpi_comm *state, struct oc_team *tea
 {
 	/* What is wrong with a word was said when the communicator got it. */
 	for (int i = 0; i < OC_COLLECTIVES; i++)
-		if (state->forced[i])
+		if (*state->forced[i])
 			oc_team_force(team, names[i], state->forced[i]);
-}
-
-void oci_pmpi_forced_forget(struct oci_pmpi_comm *state)
-{
-	for (int i = 0; i < OC_COLLECTIVES; i++)
-		free(state->forced[i]);
 }

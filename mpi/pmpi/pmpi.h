@@ -94,8 +94,8 @@ struct oci_pmpi_comm {
 	 * creation; atomic. */
 	uint32_t undecided;
 	uint64_t held; /* the last look at the records that found one of these; request.c's */
-	uint32_t outstanding;	      /* operations in all; atomic */
-	char *forced[OC_COLLECTIVES]; /* the words of info keys */
+	uint32_t outstanding;			       /* operations in all; atomic */
+	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
 	struct oci_pmpi_comm *alive_next, **alive_link;
 	struct oci_pmpi_comm *next; /* among the freed ones */
 };
@@ -291,7 +291,6 @@ enum oci_back oci_pmpi_meet(struct oci_pmpi_comm *state, int *error);
 void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info);
 void oci_pmpi_forced_apply(struct oci_pmpi_comm *state);
 void oci_pmpi_forced_copy(const struct oci_pmpi_comm *state, struct oc_team *team);
-void oci_pmpi_forced_forget(struct oci_pmpi_comm *state);
 
 int oci_pmpi_port_start(void);
 void oci_pmpi_port_stop(void);

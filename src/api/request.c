@@ -16,6 +16,7 @@ struct oc_request {
 	struct oc_team *team;
 	struct oc_call call;
 	struct oc_op op;
+	struct oci_forced forced; /* on its collective, when it was started */
 	struct oci_operation operation;
 	bool prepared;
 	bool over;  /* and about to leave the list */
@@ -33,6 +34,28 @@ void oci_creating_add(struct oc_team *team)
 	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
 }
 
+/*
+ * What is forced after the call is for later calls: one that waited for its team is decided as
+ * those are that did not, on other ranks.
+ */
+static int prepare_as_started(struct oc_request *r)
+{
+	struct oci_forced *forced = &r->team->forced[r->call.collective], later = *forced;
+	bool same = later.forced == r->forced.forced &&
+		    later.choice.algorithm == r->forced.choice.algorithm &&
+		    later.choice.parameter == r->forced.choice.parameter;
+	int result;
+
+	if (__builtin_expect(same, 1))
+		return oci_operation_prepare(r->team, &r->call, &r->operation);
+	oci_recent_forget(r->team);
+	*forced = r->forced;
+	result = oci_operation_prepare(r->team, &r->call, &r->operation);
+	oci_recent_forget(r->team);
+	*forced = later;
+	return result;
+}
+
 /* Decides a request that waited for its team. True when it may run. */
 static bool request_prepare(struct oc_request *r)
 {
@@ -44,8 +67,7 @@ static bool request_prepare(struct oc_request *r)
 	if (team->state == OCI_TEAM_REFUSED)
 		result = oci_call_refused(&r->call);
 	else
-		result = team->error ? team->error :
-				       oci_operation_prepare(r->team, &r->call, &r->operation);
+		result = team->error ? team->error : prepare_as_started(r);
 	if (result) {
 		r->result = result;
 		r->over = true;
@@ -189,9 +211,11 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	r = request_new();
 	if (!r) {
 		oci_engine_unlock();
-		return -ENOMEM;
+		/* Waits for the team, as the others are to know. */
+		return oc_team_abandon(team, call, -ENOMEM);
 	}
 	r->team = team;
+	r->forced = team->forced[call->collective];
 	r->call = *call;
 	if (call->op) {
 		r->op = *call->op;

@@ -398,6 +398,43 @@ static void a_call_forced_back_does_not_wait_for_the_team(void **state)
 	oct_board_destroy(board);
 }
 
+/* Else a member that is still waiting for its team would take another algorithm than one that is
+ * not. */
+static void what_is_forced_after_a_call_is_for_later_ones(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct oc_request *request[2][2];
+	int32_t value[2][2] = { { 7, 8 }, { 0, 0 } };
+	struct oc_team *teams[2];
+
+	(void)state;
+	for (uint32_t r = 0; r < 2; r++) {
+		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
+
+		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
+	}
+	for (uint32_t r = 0; r < 2; r++) {
+		for (int n = 0; n < 2; n++) {
+			struct oc_call bcast = { .collective = OC_BCAST,
+						 .send = &value[r][n],
+						 .bytes = 4 };
+
+			assert_int_equal(oc_start(teams[r], &bcast, &request[r][n]), 0);
+			while (r && !n && teams[1]->team.state < OCI_TEAM_READY)
+				oc_progress();
+			assert_int_equal(oc_team_force(teams[r], "bcast", "knomial:2"), 0);
+		}
+	}
+	for (int n = 0; n < 2; n++) {
+		for (uint32_t r = 0; r < 2; r++)
+			assert_int_equal(oc_wait(request[r][n]), 0);
+		assert_int_equal(value[1][n], 7 + n);
+	}
+	for (uint32_t r = 0; r < 2; r++)
+		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	oct_board_destroy(board);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +447,7 @@ int main(void)
 		cmocka_unit_test(first_uses_by_nonblocking_calls_wait_for_the_team),
 		cmocka_unit_test(a_request_decided_by_the_creation_is_on_no_list),
 		cmocka_unit_test(a_call_forced_back_does_not_wait_for_the_team),
+		cmocka_unit_test(what_is_forced_after_a_call_is_for_later_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
