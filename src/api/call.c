@@ -229,7 +229,8 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.size = team->team.size,
 		.hierarchy = team->team.hierarchy,
 		.oversubscribed = team->team.oversubscribed,
-		.single_copy = team->team.single_copy,
+		.single_copy = team->team.single_copy || team->team.mapped,
+		.mapped = team->team.mapped,
 	};
 
 	return oci_select(&shape, team->model, &team->forced[call->collective], &team->choices,

@@ -52,6 +52,55 @@ static int probe_cma(char *why, size_t bytes)
 	return error;
 }
 
+/* As a peer's arena is mapped, from a child that has the file open. 0, or -errno and the sentence.
+ */
+static int probe_map(char *why, size_t bytes)
+{
+	int error = 0, theirs, fd = oci_os_shared_file("onecopy-info", oci_os_page_bytes());
+	uint8_t *mine = NULL, *mapped = NULL;
+	pid_t child = -1;
+
+	if (fd >= 0)
+		mine = oci_os_map_shared(fd, oci_os_page_bytes(), false, &error);
+	if (fd < 0 || !mine || oci_os_random(mine, 16)) {
+		snprintf(why, bytes, "no shared file to probe with");
+		error = -ENOMEM;
+		goto out;
+	}
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	theirs = child < 0 ? -errno : oci_os_open_peer_fd(child, fd);
+	if (theirs >= 0) {
+		mapped = oci_os_map_peer(theirs, oci_os_page_bytes(), &error);
+		close(theirs);
+	} else {
+		error = theirs;
+	}
+	if (mapped && memcmp(mapped, mine, 16))
+		error = -EPROTO;
+	if (error)
+		snprintf(why, bytes,
+			 "a file of another process cannot be opened and mapped: %s; "
+			 "make the program readable (chmod +r), raise ulimit -v, and keep "
+			 "all ranks in one container",
+			 strerror(-error));
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+out:
+	if (mapped)
+		oci_os_unmap(mapped, oci_os_page_bytes());
+	if (mine)
+		oci_os_unmap(mine, oci_os_page_bytes());
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
 /* The sentence of a refusal is "cause; remedy". */
 static void split(char *why, const char **remedy)
 {
@@ -64,44 +113,54 @@ static void split(char *why, const char **remedy)
 	}
 }
 
-static void probe_all(struct oc_mechanism_info info[2])
+#define MECHANISMS 3
+
+/* What a probe of a mechanism found, as the command shows it. */
+static struct oc_mechanism_info told(const struct oci_copy *copy, int error, char *why,
+				     size_t bytes, const char *found)
 {
-	static char cma_why[256], shm_why[256];
+	struct oc_mechanism_info info = { .name = copy->name,
+					  .what = copy->what,
+					  .works = !error,
+					  .sentence = why,
+					  .remedy = "" };
+
+	if (error)
+		split(why, &info.remedy);
+	else
+		snprintf(why, bytes, "%s", found);
+	return info;
+}
+
+static void probe_all(struct oc_mechanism_info info[MECHANISMS])
+{
+	static char why[MECHANISMS][256];
 	int error, fd;
 
-	info[0] =
-		(struct oc_mechanism_info){ .name = oci_copy_cma.name, .what = oci_copy_cma.what };
-	error = probe_cma(cma_why, sizeof(cma_why));
-	info[0].works = !error;
-	if (error)
-		split(cma_why, &info[0].remedy);
-	else
-		snprintf(cma_why, sizeof(cma_why),
-			 "read and wrote 16 random bytes in a child process, and they were right");
-	info[0].sentence = cma_why;
-	if (!error)
-		info[0].remedy = "";
-	info[1] = (struct oc_mechanism_info){ .name = oci_copy_shm.name,
-					      .what = oci_copy_shm.what,
-					      .remedy = "" };
+	error = probe_map(why[0], sizeof(why[0]));
+	info[0] = told(&oci_copy_map, error, why[0], sizeof(why[0]),
+		       "mapped a file of a child process, and 16 random bytes in it were right");
+	error = probe_cma(why[1], sizeof(why[1]));
+	info[1] = told(&oci_copy_cma, error, why[1], sizeof(why[1]),
+		       "read and wrote 16 random bytes in a child process, and they were right");
 	fd = oci_os_shared_file("onecopy-info", oci_os_page_bytes());
-	info[1].works = fd >= 0;
-	info[1].sentence = shm_why;
-	snprintf(shm_why, sizeof(shm_why), "%s",
-		 fd >= 0 ? "made and removed a shared file" : strerror(-fd));
 	if (fd < 0)
-		info[1].remedy = "allow memfd_create, or make /dev/shm writable with room in it";
+		snprintf(why[2], sizeof(why[2]),
+			 "%s; allow memfd_create, or make /dev/shm writable with room in it",
+			 strerror(-fd));
 	else
 		close(fd);
+	info[2] = told(&oci_copy_shm, fd < 0 ? fd : 0, why[2], sizeof(why[2]),
+		       "made and removed a shared file");
 }
 
 const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index)
 {
-	static struct oc_mechanism_info info[2];
+	static struct oc_mechanism_info info[MECHANISMS];
 
 	if (!info[0].name)
 		probe_all(info);
-	return index < 2 ? &info[index] : NULL;
+	return index < MECHANISMS ? &info[index] : NULL;
 }
 
 const struct oc_option_info *oc_inspect_option(unsigned int index)

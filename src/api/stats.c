@@ -17,6 +17,8 @@
 #include "api/engine.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "copy/map.h"
+#include "team/arena.h"
 
 struct back {
 	const char *collective, *reason;
@@ -30,6 +32,21 @@ static struct {
 	pthread_mutex_t lock; /* guards back */
 } stats = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Do others reach this rank's buffers by mapping them? */
+static bool is_mapped(const struct oci_exec *x)
+{
+	return x->team->mapped &&
+	       (oci_arena_holds((uintptr_t)x->send) || oci_arena_holds((uintptr_t)x->recv));
+}
+
+static json_t *mapped_json(void)
+{
+	struct oci_mapping_counts counts = oci_mapping_counts();
+
+	return json_pack("{s:I, s:I, s:I}", "peers", (json_int_t)counts.made, "address_space",
+			 (json_int_t)counts.bytes, "bytes", (json_int_t)oci_map_moved_bytes());
+}
+
 /* collective 8 bits, algorithm 8, mechanisms 8, parameter 32; bit 63 so that no key is 0. */
 static uint64_t key_of(const struct oci_exec *x)
 {
@@ -39,11 +56,12 @@ static uint64_t key_of(const struct oci_exec *x)
 	/* A rank that others served, the root of a Bcast: how they did it. */
 	if (!moved && x->team->size > 1 &&
 	    oci_algorithm(key->collective, key->algorithm)->single_copy)
-		moved = x->team->single_copy ?
-				(x->team->member[!x->team->rank].mechanism == OCI_MECH_MOCK ?
-					 OCI_MOVED_MOCK :
-					 OCI_MOVED_CMA) :
-				OCI_MOVED_SHM;
+		moved = is_mapped(x) ? OCI_MOVED_MAP :
+			x->team->single_copy ?
+				       (x->team->member[!x->team->rank].mechanism == OCI_MECH_MOCK ?
+						OCI_MOVED_MOCK :
+						OCI_MOVED_CMA) :
+				       OCI_MOVED_SHM;
 	return 1ull << 63 | (uint64_t)key->parameter << 24 | moved << 16 |
 	       (uint64_t)key->algorithm << 8 | key->collective;
 }
@@ -202,9 +220,10 @@ static json_t *stats_json(int world_rank, const char *host)
 						      stats.back[i].reason, "calls",
 						      (json_int_t)stats.back[i].calls));
 	pthread_mutex_unlock(&stats.lock);
-	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o}", "onecopy", OC_VERSION, "library",
-			 library_name(), "rank", world_rank, "pid", (int)getpid(), "host", host,
-			 "collectives", served, "handed_back", back);
+	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o}", "onecopy", OC_VERSION,
+			 "library", library_name(), "rank", world_rank, "pid", (int)getpid(),
+			 "host", host, "collectives", served, "handed_back", back, "mapped",
+			 mapped_json());
 }
 
 int oc_stats_write(int world_rank)

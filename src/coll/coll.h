@@ -23,6 +23,7 @@ struct oci_shape {
 	const struct oci_hierarchy *hierarchy;
 	bool oversubscribed; /* agreed at team creation */
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
+	bool mapped;	  /* agreed: every rank of the team has a shared heap */
 };
 
 struct oci_costing;

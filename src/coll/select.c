@@ -6,7 +6,7 @@
  *   2. a cell of the tuning file that names this call
  *   3. the measured rows below, on teams of the kinds they were measured for: PAIR unless the model
  *      was calibrated on this machine, CROWD always, as the model has no term for ranks that share
- *      a core
+ *      a core, and all whose ranks have shared heaps, as it has none for mapped memory
  *   4. the cheapest by the model, of all algorithms with a closed form, each with the parameters
  *      worth trying; the first of equals; none that is there to compare with
  *   5. where the model knows nothing of how these bytes would move, the rows again
@@ -126,6 +126,59 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 	},
 };
 
+/*
+ * Where every rank has a shared heap: a copy needs no system call, so single copies win from 1 or 2
+ * KiB on, and no page is locked, so nothing is throttled that was not before. A collective that is
+ * not here goes by the table above. PAIR and CROWD are measured (docs/results.md, "Shared heap"),
+ * TEAM is PAIR with the algorithms of TEAM above. Of reading and writing that take as long, reading
+ * is taken: it leaves the bytes in the cache of the rank that wants them.
+ */
+static const struct row mapped[OCI_COLLECTIVES][KINDS][ROWS] = {
+	[OCI_BCAST] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 32768, "direct-read", 0 },
+			   { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "knomial", 4 } },
+		[CROWD] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 524288, "knomial", 4 },
+			    { ANY, "cooperative", 0 } },
+	},
+	[OCI_SCATTER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 2097152, "throttled-read", 8 },
+			   { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "throttled-read", 8 } },
+		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
+	},
+	[OCI_GATHER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 2097152, "throttled-write", 8 },
+			   { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "throttled-write", 8 } },
+		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
+	},
+	[OCI_ALLGATHER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { ANY, "ring-source-write", 0 } },
+	},
+	[OCI_ALLTOALL] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 131072, "pairwise", 0 },
+			    { ANY, "point-to-point", 0 } },
+	},
+	[OCI_REDUCE] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 65536, "tree", 2 },
+			   { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 32768, "tree", 3 },
+			    { ANY, "sliced", 0 } },
+	},
+	[OCI_ALLREDUCE] = {
+		[PAIR] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 32768, "tree", 3 },
+			    { ANY, "sliced", 0 } },
+	},
+};
+
 static bool fits(const struct oci_shape *shape, const struct oci_choice *choice)
 {
 	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice->algorithm);
@@ -157,9 +210,11 @@ static enum team_kind kind_of(const struct oci_shape *shape)
 static struct oci_choice by_rows(const struct oci_shape *shape)
 {
 	enum team_kind kind = kind_of(shape);
-	const struct row *row = table[shape->collective][kind];
+	const struct row *row = table[shape->collective][kind], *end;
 
-	for (; row < table[shape->collective][kind] + ROWS && row->name; row++) {
+	if (shape->mapped && mapped[shape->collective][kind][0].name)
+		row = mapped[shape->collective][kind];
+	for (end = row + ROWS; row < end && row->name; row++) {
 		struct oci_choice choice = choice_of(shape->collective, row);
 
 		/* A row may end beyond what fits with this many ranks: the next one takes over. */
@@ -256,7 +311,9 @@ bool oci_model_decides(const struct oci_shape *shape, const struct oci_model *mo
 {
 	enum team_kind kind = kind_of(shape);
 
-	if (kind == CROWD || shape->size < 2 || (kind == PAIR && !model->calibrated))
+	/* It has no terms for mapped memory. */
+	if (shape->mapped || kind == CROWD || shape->size < 2 ||
+	    (kind == PAIR && !model->calibrated))
 		return false;
 	/* How these bytes would move it must know. */
 	return oci_model_knows(model, shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM);

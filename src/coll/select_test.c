@@ -66,6 +66,33 @@ static const char *name_of(enum oci_collective collective, struct oci_choice cho
 		       oci_algorithm(collective, choice.algorithm)->name;
 }
 
+/* Where all ranks have shared heaps, neither a calibrated model nor the rows for system calls. */
+static void shared_heaps_bring_single_copies_of_small_messages(void **state)
+{
+	static const enum oci_collective all[] = { OCI_BCAST,	  OCI_SCATTER,	OCI_GATHER,
+						   OCI_ALLGATHER, OCI_ALLTOALL, OCI_REDUCE,
+						   OCI_ALLREDUCE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		for (uint32_t p = 2; p < 40; p = p * 2 + 1) {
+			struct oci_shape shape = shape_of(all[i], p, 12000);
+			struct oci_choice with, without;
+			enum oci_decided decided;
+
+			without = oci_select(&shape, &model, NULL, NULL, NULL);
+			shape.mapped = true;
+			with = oci_select(&shape, &model, NULL, NULL, &decided);
+			assert_true(oci_algorithm(all[i], with.algorithm)->single_copy);
+			assert_true(decided == OCI_BY_MEASURED || decided == OCI_BY_RULE);
+			if (p == 2)
+				assert_false(
+					oci_algorithm(all[i], without.algorithm)->single_copy &&
+					all[i] != OCI_GATHER);
+		}
+	}
+}
+
 static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 {
 	(void)state;
@@ -80,6 +107,7 @@ static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 				const struct oci_algorithm *a;
 
 				shape.oversubscribed = i & 1;
+				shape.mapped = p % 2 && shape.bytes % 2;
 				shape.single_copy = i & 2;
 				choice = oci_select(&shape, &model, NULL, NULL, NULL);
 				if (choice.algorithm == OCI_CHOICE_MPI)
@@ -382,6 +410,8 @@ static void knomial_children_and_parents_agree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(shared_heaps_bring_single_copies_of_small_messages,
+				       dictated),
 		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits, dictated),
 		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits,
 				       without_terms),

@@ -134,8 +134,14 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 		moved += length;
 	}
 	if (moved)
-		__atomic_fetch_add(&moved_bytes, moved, __ATOMIC_RELAXED);
+		oci_map_count(moved);
 	return moved;
+}
+
+void oci_map_count(size_t bytes)
+{
+	/* Threads of one process count together; nothing is ordered by it. */
+	__atomic_fetch_add(&moved_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 uint64_t oci_map_moved_bytes(void)

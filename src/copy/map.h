@@ -30,7 +30,9 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
 		    unsigned int remotes, size_t whole);
 
-/* Bytes that this process has moved to and from mapped memory. */
+/* Bytes that this process has copied to and from mapped memory, or read there by an operation:
+ * whoever reads after oci_map_reach() counts them. */
 uint64_t oci_map_moved_bytes(void);
+void oci_map_count(size_t bytes);
 
 #endif

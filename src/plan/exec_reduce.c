@@ -48,6 +48,7 @@ bool oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_
 		return false;
 	inout = oci_exec_local(x, &next->second, &room);
 	apply(x, in, inout, bytes);
+	oci_map_count(bytes);
 	x->moved |= OCI_MOVED_MAP;
 	return true;
 }

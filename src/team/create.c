@@ -43,6 +43,7 @@ struct oci_hello {
 	double cgroup_cpus;
 	uint32_t node_ranks; /* as the front end of this rank counts them */
 	uint32_t cpus_online;
+	uint32_t has_arena; /* peers may map the shared heap of this rank */
 	uint64_t cpus[OCI_CPU_WORDS];
 };
 
@@ -222,6 +223,7 @@ static int hello_fill(struct oci_team *team, struct oci_hello *hello)
 	hello->cgroup_cpus = constants.cgroup_cpus;
 	hello->node_ranks = team->bootstrap.node_ranks;
 	hello->cpus_online = constants.cpus_online;
+	hello->has_arena = oci_arena_published();
 	hello_place(hello);
 	return 0;
 }
@@ -415,7 +417,10 @@ static int team_agree(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 
-	team->single_copy = true;
+	team->single_copy = team->mapped = true;
+	for (uint32_t r = 0; r < team->size; r++) {
+		team->mapped &= c->hellos[r].has_arena != 0;
+	}
 	for (uint32_t r = 0; r < team->size; r++) {
 		const struct oci_verdict *verdict = verdict_of(c, r);
 
@@ -436,9 +441,10 @@ static int team_agree(struct oci_team *team)
 			team->any_shm = true;
 	}
 	team->state = OCI_TEAM_READY;
-	oci_debug("team of %u ranks ready: %s, %s", team->size,
+	oci_debug("team of %u ranks ready: %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :
 				      "some pairs copy through shared memory",
+		  team->mapped ? "shared heaps" : "not all with a shared heap",
 		  team->oversubscribed ? "oversubscribed" : "a CPU for each rank");
 	return 0;
 }

@@ -63,6 +63,8 @@ struct oci_team {
 	enum oci_team_state state;
 	bool oversubscribed; /* more ranks on the node than CPUs for them; alike on all ranks */
 	bool single_copy;    /* no pair has to fall back to shm; alike on all ranks */
+	bool mapped;	     /* every rank has a shared heap that peers may map; alike on all ranks.
+			      * Whether a buffer lies in it is its owner's affair alone. */
 	uint64_t model_hash; /* of what choices go by; set before the first step, must be alike */
 	bool check_calls;    /* ranks compare what they call */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often */

@@ -36,7 +36,8 @@ static bool is_single_copy(void)
 	const struct oc_mechanism_info *info;
 
 	for (unsigned int i = 0; (info = oc_inspect_mechanism(i)) != NULL; i++) {
-		if (info->works && strcmp(info->name, "shm") != 0)
+		/* Mapped memory needs shared heaps, which these ranks have not. */
+		if (info->works && !strcmp(info->name, "cma"))
 			return true;
 	}
 	return false;

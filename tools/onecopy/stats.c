@@ -16,6 +16,7 @@ static const char *const served_words[] = { "collective", "algorithm", "mechanis
 static const char *const served_numbers[] = { "calls", "bytes", "recovered", NULL };
 static const char *const front_words[] = { "library", NULL };
 static const char *const front_numbers[] = { "ranks", NULL };
+static const char *const mapped_numbers[] = { "peers", "address_space", "bytes", NULL };
 static const char *const handed_words[] = { "collective", "reason", NULL };
 static const char *const handed_numbers[] = { "calls", NULL };
 
@@ -133,6 +134,18 @@ static json_t *sorted(json_t *rows)
 	return result;
 }
 
+/* Of files that lack it: by a process of an older version, which mapped nothing. */
+static void add_mapped(json_t *sums, const json_t *file)
+{
+	const json_t *mapped = json_object_get(file, "mapped");
+
+	for (const char *const *number = mapped_numbers; *number; number++)
+		json_object_set_new(
+			sums, *number,
+			json_integer(json_integer_value(json_object_get(sums, *number)) +
+				     json_integer_value(json_object_get(mapped, *number))));
+}
+
 static int is_json_name(const char *name)
 {
 	size_t length = strlen(name);
@@ -153,6 +166,7 @@ static void add_front_end(json_t *rows, const json_t *file)
 json_t *stats_collect(const char *dir)
 {
 	json_t *served = json_array(), *handed = json_array(), *fronts = json_array();
+	json_t *mapped = json_object();
 	DIR *stream = opendir(dir);
 	struct dirent *entry;
 	int ranks = 0;
@@ -162,6 +176,7 @@ json_t *stats_collect(const char *dir)
 		json_decref(served);
 		json_decref(handed);
 		json_decref(fronts);
+		json_decref(mapped);
 		return NULL;
 	}
 	while ((entry = readdir(stream))) {
@@ -183,6 +198,7 @@ json_t *stats_collect(const char *dir)
 		else {
 			ranks++;
 			add_front_end(fronts, file);
+			add_mapped(mapped, file);
 			add_entries(served, json_object_get(file, "collectives"), served_words,
 				    served_numbers);
 			add_entries(handed, json_object_get(file, "handed_back"), handed_words,
@@ -191,9 +207,9 @@ json_t *stats_collect(const char *dir)
 		json_decref(file);
 	}
 	closedir(stream);
-	return json_pack("{s:s, s:i, s:o, s:o, s:o}", "onecopy", oc_version(), "ranks", ranks,
+	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "onecopy", oc_version(), "ranks", ranks,
 			 "front_ends", sorted(fronts), "collectives", sorted(served), "handed_back",
-			 sorted(handed));
+			 sorted(handed), "mapped", mapped);
 }
 
 void stats_remove(const char *dir)

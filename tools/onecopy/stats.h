@@ -5,7 +5,8 @@
  * A process's file NAME.HOST.PID.json and the sum have one form:
  *   {"onecopy": VERSION, "ranks": N, "front_ends": [{"library", "ranks"}...],
  *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes", "recovered"}...],
- *    "handed_back": [{"collective", "reason", "calls"}...]}
+ *    "handed_back": [{"collective", "reason", "calls"}...],
+ *    "mapped": {"peers", "address_space", "bytes"}}
  * where a process's file has "rank", "pid" and "host" instead of "ranks", and "library" (the file
  * that served it: the component for Open MPI, the preload library) instead of "front_ends".
  */

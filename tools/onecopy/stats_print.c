@@ -97,6 +97,21 @@ static void print_handed_back(const json_t *rows, FILE *stream)
 	table_print(&table, stream, 2);
 }
 
+/* How much of it went by mapped memory. */
+static void print_mapped(const json_t *mapped, FILE *stream)
+{
+	char space[32], bytes[32];
+
+	if (!number(mapped, "peers"))
+		return;
+	size_text(number(mapped, "address_space"), space, sizeof(space));
+	size_text(number(mapped, "bytes"), bytes, sizeof(bytes));
+	fprintf(stream,
+		"onecopy: shared heaps: %lld mapped (%s of address space at the end), %s "
+		"read or written there\n",
+		(long long)number(mapped, "peers"), space, bytes);
+}
+
 void stats_print(const json_t *stats, FILE *stream, const char *why_none)
 {
 	const json_t *served = json_object_get(stats, "collectives");
@@ -112,6 +127,7 @@ void stats_print(const json_t *stats, FILE *stream, const char *why_none)
 		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
 			ranks == 1 ? "" : "s");
 		print_served(served, stream);
+		print_mapped(json_object_get(stats, "mapped"), stream);
 	} else {
 		fprintf(stream, "onecopy: nothing was served%s\n",
 			json_array_size(handed) ? " (why is below)" :
