@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/text.h"
+
+static void plan_names_are_known_and_never_null(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i <= OCI_COLLECTIVES; i++)
+		assert_int_equal(!strcmp(oci_collective_name(i), "?"), i == OCI_COLLECTIVES);
+	for (unsigned int i = 0; i <= OCI_BUF_COUNT; i++)
+		assert_int_equal(!strcmp(oci_buf_name(i), "?"), i == OCI_BUF_COUNT);
+	for (unsigned int i = 0; i <= OCI_OP_COUNT; i++)
+		assert_int_equal(!strcmp(oci_opcode_name(i), "?"), i == OCI_OP_COUNT);
+}
+
+static void op_text_says_what_is_where(void **state)
+{
+	struct oci_op op = { .code = OCI_OP_PULL,
+			     .peer = 3,
+			     .local = oci_blocks(OCI_BUF_RECV, 1, 4),
+			     .remote = oci_segmented(oci_part(OCI_BUF_SEND, 2, 1)) };
+	char text[OCI_OP_TEXT];
+
+	(void)state;
+	assert_string_equal(oci_op_text(text, sizeof(text), &op),
+			    "PULL RECV[1..5) <- v3 SEND[0]{2..3)/seg");
+	op = (struct oci_op){ .code = OCI_OP_WAIT_ACK,
+			      .peer = 1,
+			      .peers = 4,
+			      .step = 2,
+			      .step_loop = 1 };
+	assert_string_equal(oci_op_text(text, sizeof(text), &op), "WAIT_ACK v1+4 step 2+1*segment");
+	op = (struct oci_op){ .code = OCI_OP_HELP,
+			      .by_peer = 1,
+			      .peer = 1,
+			      .peers = 2,
+			      .local = oci_block(OCI_BUF_SEND, 0),
+			      .remote = oci_block_rel(OCI_BUF_RECV, 1) };
+	assert_string_equal(oci_op_text(text, sizeof(text), &op),
+			    "HELP SEND[0] by peer -> v1+2 RECV[root+1]");
+	assert_string_equal(oci_op_text(text, 5, &op), "HELP");
+	op = (struct oci_op){ .code = OCI_OP_COPY,
+			      .local = oci_blocks(OCI_BUF_WORK, 1, 2),
+			      .second = oci_slot_half() };
+	assert_string_equal(oci_op_text(text, sizeof(text), &op),
+			    "COPY WORK[1..3) -> SLOT[0]/half");
+}
+
+/* Two ranks: one posts, the other awaits it. */
+static void plan_dump_joins_flags_across_ranks(void **state)
+{
+	const struct oci_plan *plans[2];
+	char *text = NULL;
+	size_t bytes;
+	FILE *out;
+
+	(void)state;
+	for (uint32_t v = 0; v < 2; v++) {
+		struct oci_plan_key key = { .collective = OCI_BARRIER, .v = v, .size = 2 };
+		struct oci_builder *b = oci_builder_create(&key);
+		int error;
+
+		if (v == 0)
+			oci_build_post(b, OCI_POST_FLAG, 1, 0);
+		else
+			oci_build_wait_post(b, 0, 1, 1, 0);
+		plans[v] = oci_builder_finish(b, &error);
+		assert_non_null(plans[v]);
+	}
+	out = open_memstream(&text, &bytes);
+	assert_non_null(out);
+	oci_plan_dump_dot(out, plans, 2);
+	fclose(out);
+	assert_non_null(strstr(text, "digraph \"barrier 0:0 of 2\" {"));
+	assert_non_null(strstr(text, "n0_0 [label=\"0 POST step 1\"];"));
+	assert_non_null(strstr(text, "\tn0_0 -> n1_0 [style=dashed];"));
+	assert_non_null(strstr(text, "\t\tn1_0 -> n1_1;"));
+	free(text);
+	free((void *)plans[0]);
+	free((void *)plans[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plan_names_are_known_and_never_null),
+		cmocka_unit_test(op_text_says_what_is_where),
+		cmocka_unit_test(plan_dump_joins_flags_across_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
