@@ -17,6 +17,7 @@
 #include "coll/scatterv/scatterv.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,23 +142,40 @@ const struct oci_algorithm *oci_algorithm(enum oci_collective collective, unsign
 	return lists[collective][index];
 }
 
-/* What may stand in ONECOPY_<COLLECTIVE>, as a list. */
-static const char *valid_words(enum oci_collective collective)
+/* What may stand in ONECOPY_<COLLECTIVE>, as a list: MOST_ALGORITHMS of them. Not one a thread:
+ * where a library is loaded late there is little room for thread-local variables. */
+static char valid[OCI_COLLECTIVES][1024];
+
+static void list_words(enum oci_collective collective)
 {
-	static __thread char words[1024]; /* MOST_ALGORITHMS of them */
-	size_t at = (size_t)snprintf(words, sizeof(words), "auto, mpi");
+	char *words = valid[collective];
+	const size_t most = sizeof(valid[0]);
+	size_t at = (size_t)snprintf(words, most, "auto, mpi");
 	const struct oci_algorithm *a;
 
 	for (unsigned int i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
-		at += (size_t)snprintf(words + at, sizeof(words) - at, ", %s", a->name);
+		at += (size_t)snprintf(words + at, most - at, ", %s", a->name);
 		if (a->parameter_min && !a->parameter_max)
-			at += (size_t)snprintf(words + at, sizeof(words) - at, "[:N] (N >= %u)",
+			at += (size_t)snprintf(words + at, most - at, "[:N] (N >= %u)",
 					       a->parameter_min);
 		else if (a->parameter_max)
-			at += (size_t)snprintf(words + at, sizeof(words) - at, "[:N] (%u to %u)",
+			at += (size_t)snprintf(words + at, most - at, "[:N] (%u to %u)",
 					       a->parameter_min, a->parameter_max);
 	}
-	return words;
+}
+
+static void list_all_words(void)
+{
+	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++)
+		list_words((enum oci_collective)c);
+}
+
+static const char *valid_words(enum oci_collective collective)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, list_all_words);
+	return valid[collective];
 }
 
 static bool parse_parameter(const char *digits, const struct oci_algorithm *a, uint32_t *parameter)
