@@ -112,9 +112,14 @@ OC_API size_t oc_inspect_team_bytes(void);
 /* Why this process cannot have a shared heap, as a sentence; NULL: it can. Loads it. */
 OC_API const char *oc_inspect_heap(void);
 
-/* The plans of all ranks of a collective, as a Graphviz graph on `fd`. 0 or -errno. */
+/*
+ * The plans of all ranks of a collective, as a Graphviz graph on `fd`: on a flat team, or with a
+ * profile (NULL: none; a name or a file, as above) as its ranks fill that machine core by core. 0;
+ * -EINVAL (no such algorithm, or none that has a plan on so many ranks), -ENOENT (a profile that
+ * cannot be read), -ENOMEM, or what writing gave.
+ */
 OC_API int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm,
-			       uint32_t size);
+			       uint32_t size, const char *profile);
 
 #ifdef __cplusplus
 }

@@ -252,43 +252,6 @@ size_t oc_inspect_team_bytes(void)
 	return sizeof(struct oci_region);
 }
 
-int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm, uint32_t size)
-{
-	struct oci_plan **plans = calloc(size ? size : 1, sizeof(*plans));
-	struct oci_forced forced;
-	const char *expected;
-	int error = plans ? 0 : -ENOMEM, copy;
-	FILE *out;
-
-	if (!size || (!error && oci_forced_parse((enum oci_collective)collective, algorithm,
-						 &forced, &expected)))
-		error = -EINVAL;
-	if (!error && (!forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI))
-		error = -EINVAL;
-	for (uint32_t v = 0; v < size && !error; v++) {
-		struct oci_plan_key key = { .collective = (uint8_t)collective,
-					    .algorithm = forced.choice.algorithm,
-					    .commutative = 1,
-					    .parameter = forced.choice.parameter,
-					    .v = v,
-					    .size = size };
-
-		plans[v] = oci_plan_build(&key, &error);
-	}
-	copy = error ? -1 : dup(fd);
-	out = copy < 0 ? NULL : fdopen(copy, "w");
-	if (out) {
-		oci_plan_dump_dot(out, (const struct oci_plan *const *)plans, size);
-		error = fclose(out) ? -errno : 0;
-	} else if (!error) {
-		error = -errno;
-	}
-	for (uint32_t v = 0; plans && v < size; v++)
-		free(plans[v]);
-	free(plans);
-	return error;
-}
-
 const char *oc_inspect_heap(void)
 {
 	const struct oci_arena *arena = oci_arena_self(true);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/engine.h"
 #include "base/options.h"
@@ -225,4 +226,80 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 	failed = predict(call, &shape, &model, predicted, list, error, n);
 	oci_model_destroy(&model);
 	return failed;
+}
+
+/* Ranks that fill the profile's machine core by core; without a profile they are flat. */
+static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hierarchy **hierarchy)
+{
+	struct oci_model model;
+	char error[64];
+	int failed = profile ? load(profile, &model, error, sizeof(error)) : 0;
+
+	*hierarchy = NULL;
+	if (failed || !profile)
+		return failed;
+	failed = oci_predict_hierarchy(&model, size, hierarchy);
+	oci_model_destroy(&model);
+	return failed;
+}
+
+static int build_all(struct oci_plan **plans, enum oci_collective collective,
+		     struct oci_choice choice, uint32_t size, const struct oci_hierarchy *hierarchy)
+{
+	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
+	int error = 0;
+
+	for (uint32_t v = 0; v < size && !error; v++) {
+		struct oci_plan_key key = { .collective = (uint8_t)collective,
+					    .algorithm = choice.algorithm,
+					    .commutative = 1,
+					    .parameter = choice.parameter,
+					    .v = v,
+					    .size = size };
+
+		if (hierarchy && a->by_hierarchy)
+			key.hierarchy = hierarchy->id;
+		plans[v] = oci_plan_build(&key, &error);
+	}
+	return error;
+}
+
+static int print_dot(int fd, struct oci_plan **plans, uint32_t size)
+{
+	int copy = dup(fd);
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (!out)
+		return -errno;
+	oci_plan_dump_dot(out, (const struct oci_plan *const *)plans, size);
+	return fclose(out) ? -errno : 0;
+}
+
+int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm, uint32_t size,
+			const char *profile)
+{
+	const struct oci_hierarchy *hierarchy;
+	struct oci_plan **plans;
+	struct oci_forced forced;
+	const char *expected;
+	int error;
+
+	if (!size ||
+	    oci_forced_parse((enum oci_collective)collective, algorithm, &forced, &expected) ||
+	    !forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI)
+		return -EINVAL;
+	error = hierarchy_of(profile, size, &hierarchy);
+	if (error)
+		return error == -EINVAL ? -ENOENT : error;
+	plans = calloc(size, sizeof(*plans));
+	error = plans ? build_all(plans, (enum oci_collective)collective, forced.choice, size,
+				  hierarchy) :
+			-ENOMEM;
+	if (!error)
+		error = print_dot(fd, plans, size);
+	for (uint32_t v = 0; plans && v < size; v++)
+		free(plans[v]);
+	free(plans);
+	oci_hierarchy_put(hierarchy);
+	return error;
 }

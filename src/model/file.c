@@ -67,10 +67,17 @@ static int check_trust(const char *path, int fd, unsigned int flags, size_t *byt
 /* The descriptor, or -errno. */
 static int open_file(const char *path, struct oci_model_error *error)
 {
-	/* O_NONBLOCK: a pipe without a writer must not hold up a job before it is refused. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd;
 
 	error->text[0] = '\0';
+	if (strlen(path) >= sizeof(((struct oci_model *)NULL)->path))
+		return refuse(
+			error, -ENAMETOOLONG,
+			"expected a path of at most %zu bytes, found %zu: %.80s...; a symbolic "
+			"link makes it shorter",
+			sizeof(((struct oci_model *)NULL)->path) - 1, strlen(path), path);
+	/* O_NONBLOCK: a pipe without a writer must not hold up a job before it is refused. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd < 0 ? refuse(error, -errno, "%s: %s", path, strerror(errno)) : fd;
 }
 
@@ -214,12 +221,7 @@ static void try_variable(const char *path)
 	struct oci_model_cell *built_in = current.cells;
 	struct oci_model_error error;
 
-	if (strlen(path) >= sizeof(current.path)) {
-		refuse(&error, -ENAMETOOLONG,
-		       "expected a path of at most %zu bytes, found %zu: %.80s...; a symbolic link "
-		       "makes it shorter",
-		       sizeof(current.path) - 1, strlen(path), path);
-	} else if (!oci_model_read(path, OCI_MODEL_ANY_OWNER, checking(), &current, &error)) {
+	if (!oci_model_read(path, OCI_MODEL_ANY_OWNER, checking(), &current, &error)) {
 		free(built_in);
 		oci_info("the cost model of %s is in force", path);
 		return;

@@ -406,7 +406,9 @@ static void a_home_that_may_not_be_searched_is_no_file(void **state)
 
 static void a_path_that_is_too_long_is_said_and_ends_the_search(void **state)
 {
+	static struct oci_model refused_model;
 	char path[sizeof(((struct oci_model *)NULL)->path) + 1];
+	struct oci_model_error error;
 	const char *text;
 
 	(void)state;
@@ -416,6 +418,9 @@ static void a_path_that_is_too_long_is_said_and_ends_the_search(void **state)
 	text = said("ONECOPY_TUNING", path, 0);
 	has(text, "warning: ONECOPY_TUNING: expected a path of at most 511 bytes, found 512: /aaa");
 	has(text, "[default]");
+	/* Nor does a reader that is given it cut it off. */
+	assert_int_equal(oci_model_read(path, 0, NULL, &refused_model, &error), -ENAMETOOLONG);
+	assert_non_null(strstr(error.text, "at most 511 bytes, found 512"));
 	/* One less is looked for: its name is longer than file systems take. */
 	path[sizeof(path) - 2] = '\0';
 	has(said("ONECOPY_TUNING", path, 0), "File name too long; going on");

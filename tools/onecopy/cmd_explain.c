@@ -10,12 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_BYTES = 256, KEY_RANKS, KEY_PROFILE, KEY_SHM, KEY_SHARED, KEY_ALL };
+enum { KEY_SHARED = 256, KEY_ALL };
 
 struct explain_options {
-	struct oc_predict_call call;
-	const char *collective;
-	bool json, all;
+	struct predict_options common;
+	bool all;
 };
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
@@ -23,49 +22,25 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	struct explain_options *options = state->input;
 
 	switch (key) {
-	case 'j':
-		options->json = true;
-		return 0;
 	case 'b':
-		options->call.bytes = predict_bytes("--bytes", arg);
-		return 0;
-	case 'n':
-		options->call.ranks = predict_ranks(arg, 2);
-		return 0;
-	case 'p':
-		options->call.profile = predict_profile(arg);
-		return 0;
-	case KEY_SHM:
-		options->call.shm = 1;
+		options->common.call.bytes = predict_bytes("--bytes", arg);
 		return 0;
 	case KEY_SHARED:
-		options->call.shared_cpus = 1;
+		options->common.call.shared_cpus = 1;
 		return 0;
 	case KEY_ALL:
 		options->all = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->collective)
-			command_usage("'%s' is one argument too many: 'onecopy explain' takes one "
-				      "collective",
-				      arg);
-		options->collective = arg;
-		options->call.collective = name_collective(arg);
-		return 0;
 	default:
-		return command_parse_key(key, arg, state);
+		return predict_parse_key(key, arg, state, &options->common);
 	}
 }
 
 static const struct argp_option explain_options[] = {
 	{ "bytes", 'b', "SIZE", 0, "Bytes of a block (default 64K)", 0 },
-	{ "ranks", 'n', "N", 0, "Ranks of the communicator on a node (default 2)", 0 },
-	{ "profile", 'p', "NAME|FILE", 0,
-	  "A machine that ships with onecopy, or a tuning file; default: what jobs go by here", 0 },
 	{ "shared-cpus", KEY_SHARED, NULL, 0, "There are more ranks than CPUs", 0 },
-	{ "no-single-copy", KEY_SHM, NULL, 0, "No pair of ranks can read the other's memory", 0 },
 	{ "all", KEY_ALL, NULL, 0, "Each parameter of an algorithm, not its best alone", 0 },
-	{ "json", 'j', NULL, 0, "Print as JSON, times in seconds", 0 },
+	PREDICT_OPTIONS,
 	COMMAND_HELP_OPTION,
 	{ 0 }
 };
@@ -93,13 +68,13 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 		       const struct oc_prediction *list)
 {
 	struct table table = { .align = "lrrrrrrr" };
-	char model[640], bytes[32];
+	char model[MODEL_TEXT], bytes[32];
 
 	predict_model_text(predicted, model, sizeof(model));
-	predict_bytes_text(options->call.bytes, bytes, sizeof(bytes));
+	predict_bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
 	printf("%s of %s on %u ranks: %s, because %s.\n",
-	       oc_collective_name(options->call.collective), bytes, options->call.ranks,
-	       predicted->chosen, predicted->why);
+	       oc_collective_name(options->common.call.collective), bytes,
+	       options->common.call.ranks, predicted->chosen, predicted->why);
 	printf("Model: %s. Microseconds; 'memory' is what a rank copies or reduces itself.\n\n",
 	       model);
 	table_add(&table, "algorithm\ttotal\tstart\tbytes\tlocks\tcontention\tmemory\tsignals");
@@ -129,30 +104,32 @@ static int print_json(const struct explain_options *options, const struct oc_pre
 	for (unsigned int i = 0; i < predicted->count; i++)
 		json_array_append_new(candidates, predict_json(&list[i]));
 	json = json_pack("{s:s, s:I, s:i, s:{s:o, s:o, s:b}, s:s, s:s, s:o}", "collective",
-			 oc_collective_name(options->call.collective), "bytes",
-			 (json_int_t)options->call.bytes, "ranks", (int)options->call.ranks,
-			 "model", "name", json_text(predicted->model), "file",
-			 json_text(predicted->path), "calibrated", predicted->calibrated, "chosen",
-			 predicted->chosen, "why", predicted->why, "candidates", candidates);
+			 oc_collective_name(options->common.call.collective), "bytes",
+			 (json_int_t)options->common.call.bytes, "ranks",
+			 (int)options->common.call.ranks, "model", "name",
+			 json_text(predicted->model), "file", json_text(predicted->path),
+			 "calibrated", predicted->calibrated, "chosen", predicted->chosen, "why",
+			 predicted->why, "candidates", candidates);
 	return json_text_print(json, 2);
 }
 
 int explain_main(int argc, char **argv)
 {
-	struct explain_options options = { .call = { .bytes = 65536, .ranks = 2 } };
+	struct explain_options options = { .common = { .call = { .bytes = 65536, .ranks = 2 },
+						       .command = "explain" } };
 	static struct oc_prediction list[OC_PREDICTIONS_MOST];
 	struct oc_predicted predicted;
 	int status = 0;
 
 	command_parse(&explain_argp, argc, argv, &options);
-	if (!options.collective)
+	if (!options.common.collective)
 		command_usage(
 			"'onecopy explain' needs a collective, such as: onecopy explain bcast "
 			"--bytes 1M --ranks 16");
 	/* What forces an algorithm here forces it in the jobs started from here. */
-	options.call.forced = 1;
-	predict_call(&options.call, &predicted, list);
-	if (options.json)
+	options.common.call.forced = 1;
+	predict_call(&options.common.call, &predicted, list);
+	if (options.common.json)
 		status = print_json(&options, &predicted, list);
 	else
 		print_text(&options, &predicted, list);

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "info.h"
 #include "names.h"
+#include "predict.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct info_options {
 	unsigned int sections;
 	char *arguments[3]; /* of --plan */
 	int count;
+	const char *profile; /* whose machine the ranks of --plan fill; NULL: a flat one */
 };
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
@@ -35,6 +37,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_PLAN:
 		options->plan = true;
+		return 0;
+	case 'p':
+		options->profile = predict_profile(arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!options->plan)
@@ -57,6 +62,10 @@ static const struct argp_option info_options[] = {
 	{ "algorithms", KEY_ALGORITHMS, NULL, 0, "The algorithms of each collective", 0 },
 	{ "plan", KEY_PLAN, NULL, 0,
 	  "The plans of all ranks of COLLECTIVE ALGORITHM RANKS, as a Graphviz graph", 0 },
+	{ "profile", 'p', "NAME|FILE", 0,
+	  "With --plan: the ranks fill this machine core by core (default: a flat one), which "
+	  "algorithms by hierarchy go by",
+	  0 },
 	COMMAND_HELP_OPTION,
 	{ 0 }
 };
@@ -85,14 +94,17 @@ static int print_plan(const struct info_options *options)
 	if (*end || end == options->arguments[2] || ranks < 1 || ranks > 1024)
 		command_usage("'%s' is not a number of ranks; valid: 1 to 1024",
 			      options->arguments[2]);
-	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1],
-				  (uint32_t)ranks);
+	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1], (uint32_t)ranks,
+				  options->profile);
 	if (!err)
 		return 0;
 	if (err == -EINVAL)
 		command_usage("%s of %s on %lu ranks has no plan to show: auto and mpi are no "
 			      "algorithms, and some algorithms need at least 2 ranks",
 			      options->arguments[1], options->arguments[0], ranks);
+	if (err == -ENOENT)
+		command_usage("--profile %s cannot be read; onecopy explain --profile says why",
+			      options->profile);
 	command_say("the plan cannot be printed: %s", strerror(-err));
 	return 1;
 }
@@ -102,6 +114,8 @@ int info_main(int argc, char **argv)
 	struct info_options options = { .json = false };
 
 	command_parse(&info_argp, argc, argv, &options);
+	if (options.profile && !options.plan)
+		command_usage("--profile is for --plan COLLECTIVE ALGORITHM RANKS");
 	if (options.plan)
 		return print_plan(&options);
 	if (options.json) {

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MEASURED = 256, KEY_PLOT, KEY_SHM };
+enum { KEY_MEASURED = 256, KEY_PLOT };
 
 struct model_options {
-	struct oc_predict_call call;
-	const char *collective, *plot;
+	struct predict_options common;
+	const char *plot;
 	struct size_list sizes;
-	bool json, measured;
+	bool measured;
 };
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
@@ -26,20 +26,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	struct model_options *options = state->input;
 
 	switch (key) {
-	case 'j':
-		options->json = true;
-		return 0;
 	case 'b':
 		predict_sizes("--bytes", arg, &options->sizes);
-		return 0;
-	case 'n':
-		options->call.ranks = predict_ranks(arg, 2);
-		return 0;
-	case 'p':
-		options->call.profile = predict_profile(arg);
-		return 0;
-	case KEY_SHM:
-		options->call.shm = 1;
 		return 0;
 	case KEY_MEASURED:
 		options->measured = true;
@@ -49,29 +37,17 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 			command_usage("--plot needs the name of a directory");
 		options->plot = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->collective)
-			command_usage("'%s' is one argument too many: 'onecopy model' takes one "
-				      "collective",
-				      arg);
-		options->collective = arg;
-		options->call.collective = name_collective(arg);
-		return 0;
 	default:
-		return command_parse_key(key, arg, state);
+		return predict_parse_key(key, arg, state, &options->common);
 	}
 }
 
 static const struct argp_option model_options[] = {
-	{ "ranks", 'n', "N", 0, "Ranks of the communicator on a node (default 2)", 0 },
-	{ "profile", 'p', "NAME|FILE", 0,
-	  "A machine that ships with onecopy, or a tuning file; default: what jobs go by here", 0 },
 	{ "bytes", 'b', "LIST", 0, "Sizes of a block (default 1K,4K,16K,64K,256K,1M,4M)", 0 },
 	{ "measured", KEY_MEASURED, NULL, 0, "Measure on this machine, beside what is predicted",
 	  0 },
 	{ "plot", KEY_PLOT, "DIR", 0, "Draw SVG and PNG there, with gnuplot", 0 },
-	{ "no-single-copy", KEY_SHM, NULL, 0, "No pair of ranks can read the other's memory", 0 },
-	{ "json", 'j', NULL, 0, "Print as JSON, times in seconds", 0 },
+	PREDICT_OPTIONS,
 	COMMAND_HELP_OPTION,
 	{ 0 }
 };
@@ -82,8 +58,9 @@ const struct argp model_argp = {
 	.args_doc = "COLLECTIVE",
 	.doc = "Predicts every algorithm of a collective for each size, on this machine or another: "
 	       "by the plans of all ranks in virtual time, and by the closed form that selection "
-	       "goes by. Each algorithm is shown with its best parameter.\vExit status: 0; 1 if a plot "
-	       "could not be drawn or the output not be written; 2 if the options are wrong.",
+	       "goes by. Each algorithm is shown with its best parameter.\vExit status: 0; 1 if a size "
+	       "could not be measured, a plot not be drawn or the output not be written; 2 if the "
+	       "options are wrong.",
 };
 
 /* The best parameter of each algorithm: those that were run in virtual time. */
@@ -98,12 +75,13 @@ static void keep_best(const struct oc_prediction *list, unsigned int count, stru
 	}
 }
 
-static void measure(const struct model_options *options, struct model_size *size)
+/* 0, or 1 when something was not measured, which it says. */
+static int measure(const struct model_options *options, struct model_size *size)
 {
 	const char *names[MODEL_ALGORITHMS];
 	char error[256] = "";
-	struct measure m = { .collective = options->call.collective,
-			     .ranks = options->call.ranks,
+	struct measure m = { .collective = options->common.call.collective,
+			     .ranks = options->common.call.ranks,
 			     .bytes = size->bytes,
 			     .count = size->count,
 			     .algorithms = names,
@@ -111,16 +89,19 @@ static void measure(const struct model_options *options, struct model_size *size
 
 	for (unsigned int i = 0; i < size->count; i++)
 		names[i] = size->at[i].algorithm;
-	if (measure_run(&m, error, sizeof(error)))
+	if (measure_run(&m, error, sizeof(error))) {
 		command_say("%zu bytes were not measured: %s", size->bytes, error);
-	for (unsigned int i = 0; i < size->count && !*error; i++) {
+		return 1;
+	}
+	for (unsigned int i = 0; i < size->count; i++) {
 		if (size->measured[i] >= 0)
 			continue;
 		/* The team may be of no use after it. */
 		command_say("%zu bytes are measured only up to %s, which refused the call",
 			    size->bytes, names[i]);
-		return;
+		return 1;
 	}
+	return 0;
 }
 
 static void microseconds(char *text, size_t n, double s, bool known)
@@ -134,11 +115,12 @@ static void microseconds(char *text, size_t n, double s, bool known)
 static void print_text(const struct model_options *options, const struct model_size *sizes)
 {
 	struct table table = { .align = "rlrrrl" };
-	char model[640];
+	char model[MODEL_TEXT];
 
 	predict_model_text(&sizes[0].predicted, model, sizeof(model));
 	printf("%s on %u ranks, microseconds. Model: %s.\n\n",
-	       oc_collective_name(options->call.collective), options->call.ranks, model);
+	       oc_collective_name(options->common.call.collective), options->common.call.ranks,
+	       model);
 	table_add(&table, "bytes\talgorithm\tplans\tclosed form\t%s",
 		  options->measured ? "measured\t" : "");
 	for (unsigned int s = 0; s < options->sizes.count; s++) {
@@ -185,28 +167,30 @@ static int print_json(const struct model_options *options, const struct model_si
 	for (unsigned int s = 0; s < options->sizes.count; s++)
 		json_array_append_new(list, size_json(&sizes[s], options->measured));
 	json = json_pack("{s:s, s:i, s:{s:o, s:o, s:b}, s:o}", "collective",
-			 oc_collective_name(options->call.collective), "ranks",
-			 (int)options->call.ranks, "model", "name",
+			 oc_collective_name(options->common.call.collective), "ranks",
+			 (int)options->common.call.ranks, "model", "name",
 			 json_text(sizes[0].predicted.model), "file",
 			 json_text(sizes[0].predicted.path), "calibrated",
 			 sizes[0].predicted.calibrated, "sizes", list);
 	return json_text_print(json, 2);
 }
 
-static void fill(const struct model_options *options, struct model_size *sizes)
+static int fill(const struct model_options *options, struct model_size *sizes)
 {
 	static struct oc_prediction list[OC_PREDICTIONS_MOST];
+	int failed = 0;
 
 	for (unsigned int s = 0; s < options->sizes.count; s++) {
-		struct oc_predict_call call = options->call;
+		struct oc_predict_call call = options->common.call;
 
 		call.bytes = sizes[s].bytes = options->sizes.at[s];
 		call.virtual_time = 1;
 		predict_call(&call, &sizes[s].predicted, list);
 		keep_best(list, sizes[s].predicted.count, &sizes[s]);
 		if (options->measured)
-			measure(options, &sizes[s]);
+			failed |= measure(options, &sizes[s]);
 	}
+	return failed;
 }
 
 /* 0 bytes have no place on the plot's axis, which is logarithmic: some other size has to be there.
@@ -224,34 +208,37 @@ static void check_plot(const struct model_options *options)
 
 int model_main(int argc, char **argv)
 {
-	struct model_options options = { .call = { .ranks = 2 } };
+	struct model_options options = {
+		.common = { .call = { .ranks = 2 }, .command = "model" },
+	};
 	struct model_size *sizes;
-	int status = 0;
+	int status;
 
 	predict_sizes("--bytes", "1K,4K,16K,64K,256K,1M,4M", &options.sizes);
 	command_parse(&model_argp, argc, argv, &options);
-	if (!options.collective)
+	if (!options.common.collective)
 		command_usage("'onecopy model' needs a collective, such as: onecopy model scatter "
 			      "--ranks 64 --profile knl");
-	if (options.measured && !measure_can(options.call.collective))
+	if (options.measured && !measure_can(options.common.call.collective))
 		command_usage("--measured cannot call %s, whose blocks have sizes of their own; "
 			      "valid: the collectives of equal blocks",
-			      oc_collective_name(options.call.collective));
+			      oc_collective_name(options.common.call.collective));
 	if (options.measured)
-		measure_check_sizes(options.call.collective, &options.sizes);
+		measure_check_sizes(options.common.call.collective, &options.sizes);
 	check_plot(&options);
 	sizes = calloc(options.sizes.count, sizeof(*sizes));
 	if (!sizes) {
 		command_say("no memory for %u sizes", options.sizes.count);
 		return 1;
 	}
-	fill(&options, sizes);
-	if (options.json)
-		status = print_json(&options, sizes);
+	status = fill(&options, sizes);
+	if (options.common.json)
+		status |= print_json(&options, sizes);
 	else
 		print_text(&options, sizes);
 	if (options.plot)
-		status |= model_plot(options.plot, &options.call, sizes, options.sizes.count);
+		status |=
+			model_plot(options.plot, &options.common.call, sizes, options.sizes.count);
 	free(sizes);
 	if (fflush(stdout) || ferror(stdout)) {
 		command_say("standard output: %s", strerror(errno));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onecopy tune: measures this machine and writes the tuning file that jobs find by themselves. */
 #include "command.h"
+#include "json_text.h"
 #include "progress.h"
 #include "tune/tune.h"
 
@@ -205,14 +206,12 @@ static int print_json(const char *path, const struct oci_model *model)
 	if (!text)
 		return 1;
 	if (path) {
-		printf("{\n\"path\": \"");
-		for (const char *c = path; *c; c++) {
-			if ((unsigned char)*c < 0x20)
-				printf("\\u%04x", *c);
-			else
-				printf("%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
-		}
-		printf("\",\n\"tuning\": %s\n}\n", text);
+		json_t *name = json_text(path);
+
+		printf("{\n\"path\": ");
+		json_dumpf(name, stdout, JSON_ENCODE_ANY);
+		printf(",\n\"tuning\": %s\n}\n", text);
+		json_decref(name);
 	} else {
 		printf("%s\n", text);
 	}
@@ -246,7 +245,7 @@ int tune_main(int argc, char **argv)
 	const struct oci_tune_listener listener = { show_step, show_note, &progress };
 	struct tune_options options = { .json = false };
 	static struct oci_model model;
-	char path[4096], why[512];
+	char path[sizeof(model.path)], why[512]; /* a longer one no job would take */
 	int error;
 
 	progress_begin(&progress);

@@ -2,6 +2,7 @@
 #include "info.h"
 
 #include "component.h"
+#include "json_text.h"
 #include "mpi_found.h"
 #include "names.h"
 #include "preload.h"
@@ -17,10 +18,11 @@ static json_t *mechanisms(void)
 	const struct oc_mechanism_info *info;
 
 	for (unsigned int i = 0; (info = oc_inspect_mechanism(i)); i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:s}", "name",
-						      info->name, "what", info->what, "works",
-						      info->works, "sentence", info->sentence,
-						      "remedy", info->remedy));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:b, s:o, s:o}", "name", info->name,
+						"what", info->what, "works", info->works,
+						"sentence", json_text(info->sentence), "remedy",
+						json_text(info->remedy)));
 	return list;
 }
 
@@ -33,10 +35,11 @@ static json_t *mpis(void)
 	for (int i = 0; i < count; i++) {
 		const char *trouble = info_version_trouble(found[i].name, found[i].version);
 
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name",
-						      found[i].name, "version", found[i].version,
-						      "launcher", found[i].launcher, "served",
-						      !trouble, "why", trouble ? trouble : ""));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:o, s:o, s:b, s:o}", "name", found[i].name,
+						"version", json_text(found[i].version), "launcher",
+						json_text(found[i].launcher), "served", !trouble,
+						"why", json_text(trouble ? trouble : "")));
 	}
 	return list;
 }
@@ -62,10 +65,10 @@ static json_t *options(void)
 	const struct oc_option_info *info;
 
 	for (unsigned int i = 0; (info = oc_inspect_option(i)); i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "variable",
-						      info->variable, "value", info->value,
-						      "default", info->fallback, "from", info->from,
-						      "help", info->help));
+		json_array_append_new(
+			list, json_pack("{s:s, s:o, s:s, s:s, s:s}", "variable", info->variable,
+					"value", json_text(info->value), "default", info->fallback,
+					"from", info->from, "help", info->help));
 	return list;
 }
 
@@ -113,14 +116,14 @@ static void add_machine(json_t *json)
 			    json_pack("{s:s, s:s, s:s}", "name", system.sysname, "release",
 				      system.release, "machine", system.machine));
 	json_object_set_new(json, "component",
-			    json_pack("{s:s, s:b, s:s}", "dir", component.dir, "found",
+			    json_pack("{s:o, s:b, s:s}", "dir", json_text(component.dir), "found",
 				      component.found, "built_for_open_mpi", component.built_for));
 	preload_find(&preload);
 	trouble = preload.found ? info_preload_trouble(&preload) : "it is not there";
 	json_object_set_new(json, "preload",
-			    json_pack("{s:s, s:b, s:b, s:s, s:s}", "file", preload.file, "found",
-				      preload.found, "usable", !trouble, "why",
-				      trouble ? trouble : "", "built_for_mpich",
+			    json_pack("{s:o, s:b, s:b, s:o, s:s}", "file", json_text(preload.file),
+				      "found", preload.found, "usable", !trouble, "why",
+				      json_text(trouble ? trouble : ""), "built_for_mpich",
 				      preload.built_for));
 	preload_find_heap(&heap);
 	trouble = heap.found ? info_preload_trouble(&heap) : "it is not there";

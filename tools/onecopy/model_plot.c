@@ -99,7 +99,7 @@ static void write_figure(const struct plot *plot, const struct oc_predict_call *
 {
 	bool measured = is_measured(plot);
 	const char *comma = "";
-	char model[640];
+	char model[MODEL_TEXT];
 
 	predict_model_text(&plot->sizes[0].predicted, model, sizeof(model));
 	fprintf(out,

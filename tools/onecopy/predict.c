@@ -2,6 +2,7 @@
 #include "predict.h"
 
 #include "command.h"
+#include "names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +23,26 @@ size_t predict_bytes(const char *option, const char *text)
 	return bytes;
 }
 
+static int by_size(const void *a, const void *b)
+{
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Tables and axes go from small to large, each size once. */
+static void order(struct size_list *sizes)
+{
+	unsigned int kept = 0;
+
+	qsort(sizes->at, sizes->count, sizeof(sizes->at[0]), by_size);
+	for (unsigned int i = 0; i < sizes->count; i++) {
+		if (!kept || sizes->at[i] != sizes->at[kept - 1])
+			sizes->at[kept++] = sizes->at[i];
+	}
+	sizes->count = kept;
+}
+
 void predict_sizes(const char *option, const char *text, struct size_list *sizes)
 {
 	char *copy = strdup(text), *rest = copy, *word;
@@ -33,6 +54,7 @@ void predict_sizes(const char *option, const char *text, struct size_list *sizes
 		sizes->at[sizes->count++] = predict_bytes(option, word);
 	}
 	free(copy);
+	order(sizes);
 }
 
 uint32_t predict_ranks(const char *text, uint32_t least)
@@ -67,6 +89,35 @@ const char *predict_profile(const char *text)
 	command_usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
 		      "tuning file (with a '/')",
 		      text, valid.text);
+}
+
+error_t predict_parse_key(int key, char *arg, struct argp_state *state,
+			  struct predict_options *options)
+{
+	switch (key) {
+	case 'j':
+		options->json = true;
+		return 0;
+	case 'n':
+		options->call.ranks = predict_ranks(arg, 2);
+		return 0;
+	case 'p':
+		options->call.profile = predict_profile(arg);
+		return 0;
+	case PREDICT_KEY_SHM:
+		options->call.shm = 1;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->collective)
+			command_usage("'%s' is one argument too many: 'onecopy %s' takes one "
+				      "collective",
+				      arg, options->command);
+		options->collective = arg;
+		options->call.collective = name_collective(arg);
+		return 0;
+	default:
+		return command_parse_key(key, arg, state);
+	}
 }
 
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
