@@ -110,13 +110,18 @@ void oci_cost_pushes_all(struct oci_costing *c, double times, size_t bytes)
 	copies(c, OCI_MODEL_PUSH, times, bytes, 1, users_all(c));
 }
 
-/* Seconds of one: a core's own bytes, or those that a peer has written, which come from his cache
+/* A core's own bytes; into its own slot; those that a peer has written, which come from his cache
  * as from a mapping of his memory. */
-static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, bool from_peer)
+enum touch { TOUCH_OWN, TOUCH_SLOT, TOUCH_PEERS };
+
+/* Seconds of one. */
+static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, enum touch touch)
 {
 	double share = bytes ? (double)bytes / (double)extent : 0;
 
-	if (from_peer && oci_model_knows(c->model, OCI_MODEL_MAP))
+	if (touch == TOUCH_SLOT)
+		return share * oci_model_fill_s(c->model, extent);
+	if (touch == TOUCH_PEERS && oci_model_knows(c->model, OCI_MODEL_MAP))
 		return share *
 		       ((1 - c->far) * oci_model_bytes_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL,
 							 extent, OCI_MODEL_CACHE) +
@@ -126,9 +131,10 @@ static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, 
 }
 
 /* The same where all ranks do so at once. */
-static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent, bool from_peer)
+static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent,
+			  enum touch touch)
 {
-	double alone = touch_s(c, bytes, extent, from_peer), least;
+	double alone = touch_s(c, bytes, extent, touch), least;
 
 	if (oci_model_in_cache(c->model, extent))
 		return alone;
@@ -139,27 +145,48 @@ static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t exte
 
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	c->cost.memory += times * touch_s(c, bytes, extent, false);
+	c->cost.memory += times * touch_s(c, bytes, extent, TOUCH_OWN);
 }
 
 void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	c->cost.memory += times * touch_all_s(c, bytes, extent, false);
+	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_OWN);
+}
+
+void oci_cost_fill(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	c->cost.memory += times * touch_s(c, bytes, extent, TOUCH_SLOT);
+}
+
+void oci_cost_fill_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_SLOT);
+}
+
+void oci_cost_fill_ahead(struct oci_costing *c, size_t bytes, size_t piece, double before)
+{
+	size_t first = bytes < piece ? bytes : piece;
+	double pieces = oci_cost_pieces(bytes, piece), follow = oci_cost_total(&c->cost) - before;
+	double one = touch_s(c, first, bytes, TOUCH_SLOT);
+	double late = touch_s(c, bytes, bytes, TOUCH_SLOT) - one - follow * (1 - 1 / pieces);
+
+	c->cost.memory += one + (late > 0 ? late : 0);
 }
 
 void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	c->cost.memory += times * touch_s(c, bytes, extent, true);
+	c->cost.memory += times * touch_s(c, bytes, extent, TOUCH_PEERS);
 }
 
 void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	c->cost.memory += times * touch_all_s(c, bytes, extent, true);
+	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_PEERS);
 }
 
-static void reduce(struct oci_costing *c, double times, size_t bytes, size_t extent, bool from_peer)
+static void reduce(struct oci_costing *c, double times, size_t bytes, size_t extent,
+		   enum touch touch)
 {
-	double memory = touch_s(c, bytes, extent, from_peer);
+	double memory = touch_s(c, bytes, extent, touch);
 	double apply = oci_model_reduce_s(c->model, bytes);
 
 	c->cost.reduce += times * (memory > apply ? memory : apply);
@@ -167,12 +194,12 @@ static void reduce(struct oci_costing *c, double times, size_t bytes, size_t ext
 
 void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	reduce(c, times, bytes, extent, false);
+	reduce(c, times, bytes, extent, TOUCH_OWN);
 }
 
 void oci_cost_reduce_from(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
-	reduce(c, times, bytes, extent, true);
+	reduce(c, times, bytes, extent, TOUCH_PEERS);
 }
 
 static double flag_s(const struct oci_costing *c,

@@ -64,7 +64,13 @@ void oci_cost_pushes_all(struct oci_costing *c, double times, size_t bytes);
  * form by all ranks at once, who share their memory domains beyond the cache. */
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
-/* The same out of a peer's slot or payload, which he has just written. */
+/* The same into the rank's own slot, where a peer has read what was there before. */
+void oci_cost_fill(struct oci_costing *c, double times, size_t bytes, size_t extent);
+void oci_cost_fill_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* A slot is filled with `bytes` in pieces while its reader follows, whose part, added up since the
+ * total was `before`, it adds to: the slower of the two sets the pace. */
+void oci_cost_fill_ahead(struct oci_costing *c, size_t bytes, size_t piece, double before);
+/* The same as a memcpy out of a peer's slot or payload, which he has just written. */
 void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
 /* Reductions of my own bytes, and of a peer's slot or payload into mine. */

@@ -59,6 +59,7 @@ static int every_term(void **state)
 	give("op", 0.02e-6);
 	give("memcpy.cache", 1 / 10e9);
 	give("memcpy.memory", 1 / 5e9);
+	give("memcpy.slot", 1 / 3e9);
 	give("map.beta", 1 / 7e9);
 	give("cache.bytes", 1 << 20);
 	give("reduce", 1 / 6e9);

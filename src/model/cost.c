@@ -99,6 +99,11 @@ double oci_model_memcpy_s(const struct oci_model *model, size_t bytes)
 	return (double)bytes * rate->value;
 }
 
+double oci_model_fill_s(const struct oci_model *model, size_t bytes)
+{
+	return fmax(oci_model_memcpy_s(model, bytes), (double)bytes * model->memcpy_slot.value);
+}
+
 double oci_model_reduce_s(const struct oci_model *model, size_t bytes)
 {
 	return (double)bytes * model->reduce.value;

@@ -136,6 +136,21 @@ static void rates_change_beyond_the_cache_and_between_packages(void **state)
 	close_to(oci_model_memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
 }
 
+static void filling_a_slot_is_never_less_than_a_local_copy(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	give(&model, "memcpy.cache", 3e-11);
+	close_to(oci_model_fill_s(&model, 4096), 4096 * 3e-11);
+	give(&model, "memcpy.slot", 2e-11);
+	close_to(oci_model_fill_s(&model, 4096), 4096 * 3e-11);
+	give(&model, "memcpy.slot", 5e-10);
+	close_to(oci_model_fill_s(&model, 4096), 4096 * 5e-10);
+	close_to(oci_model_memcpy_s(&model, 4096), 4096 * 3e-11);
+}
+
 static double write_s(const struct oci_model *model, size_t bytes)
 {
 	return oci_model_alpha_s(model, OCI_MODEL_CMA, OCI_MODEL_PUSH) +
@@ -309,6 +324,7 @@ int main(void)
 		cmocka_unit_test(copiers_of_blocks_far_apart_do_not_meet),
 		cmocka_unit_test(a_term_that_is_not_given_is_left_out),
 		cmocka_unit_test(rates_change_beyond_the_cache_and_between_packages),
+		cmocka_unit_test(filling_a_slot_is_never_less_than_a_local_copy),
 		cmocka_unit_test(ranks_fill_the_machine_core_by_core),
 		cmocka_unit_test(the_first_cell_that_fits_counts),
 		cmocka_unit_test(the_hash_sees_every_term_and_cell_and_nothing_else),

@@ -118,8 +118,11 @@ struct oci_model {
 				    * given: as the first */
 	struct oci_term memcpy_cache;  /* [s/B] local copy, both buffers in cache */
 	struct oci_term memcpy_memory; /* [s/B] local copy beyond cache_bytes */
-	struct oci_term cache_bytes;   /* [B] a copy's source and target together: still in cache */
-	struct oci_term reduce;	       /* [s/B] of one operand: the sum of doubles into a buffer */
+	struct oci_term memcpy_slot; /* [s/B] local copy into a slot whose last contents a peer has
+				      * read, from whose cache it has to be taken back; not given:
+				      * as any local copy */
+	struct oci_term cache_bytes; /* [B] a copy's source and target together: still in cache */
+	struct oci_term reduce;	     /* [s/B] of one operand: the sum of doubles into a buffer */
 	struct oci_term domain;	  /* [s/B] bytes copied by all cores of a memory domain at once */
 	struct oci_term call;	  /* [s] a collective call besides its copies and flags */
 	struct oci_term op;	  /* [s] an operation of a plan besides what it copies or awaits */
@@ -158,6 +161,8 @@ double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism 
 double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers);
 double oci_model_memcpy_s(const struct oci_model *model, size_t bytes);
+/* The same into a slot: never less. */
+double oci_model_fill_s(const struct oci_model *model, size_t bytes);
 double oci_model_reduce_s(const struct oci_model *model, size_t bytes);
 double oci_model_flag_s(const struct oci_model *model, enum oci_model_distance distance);
 /* A flag that is up, looked at right after another one. */

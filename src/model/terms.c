@@ -58,6 +58,8 @@ static const struct oci_term_info table[] = {
 	{ "flag.more", "s", "each further flag of a row that is up", SECONDS, AT(flag_more), 0 },
 	{ "memcpy.cache", "s/B", "local copy, in cache", PER_BYTE, AT(memcpy_cache), 0 },
 	{ "memcpy.memory", "s/B", "local copy, in memory", PER_BYTE, AT(memcpy_memory), 0 },
+	{ "memcpy.slot", "s/B", "local copy into a slot that a peer has read", PER_BYTE,
+	  AT(memcpy_slot), 0 },
 	{ "cache.bytes", "B", "source and target together that stay in cache", 1.0, 1e12,
 	  AT(cache_bytes), 1e12 },
 	{ "reduce", "s/B", "sum of doubles into a buffer, per byte of it", PER_BYTE, AT(reduce),

@@ -16,6 +16,7 @@
  *   domain     the k tasks that read or write one memory domain at a moment take at least
  *              k times `domain` a byte, unless the caches hold what they copy
  *   COPY       memcpy; out of the cache its domain is shared
+ *   COPY into a slot   at least memcpy.slot a byte, as a peer has read what was in it before
  *   slots, payloads   what is read of a peer's goes as by a mapping of his memory (map.beta), or,
  *              where the model does not know that, as a COPY
  *   REDUCE     the same, at least `reduce` a byte

@@ -47,7 +47,7 @@ static bool transfer(struct oci_virtual_world *w, uint32_t rank, const struct oc
 
 	if (op->remote.buf == OCI_BUF_SLOT || op->remote.buf == OCI_BUF_INLINE)
 		return oci_task_touch(w, rank, peer, bytes,
-				      extent_of(r, &op->local, &op->remote, bytes), false);
+				      extent_of(r, &op->local, &op->remote, bytes), OCI_TOUCH_COPY);
 	if (!bytes)
 		return true;
 	oci_task_copy(w, rank, op->code == OCI_OP_PUSH ? OCI_MODEL_PUSH : OCI_MODEL_PULL, peer,
@@ -61,12 +61,15 @@ static bool local(struct oci_virtual_world *w, uint32_t rank, const struct oci_o
 	struct oci_virtual_rank *r = &w->ranks[rank];
 	size_t bytes = length_of(r, &op->local);
 	bool copies = op->code == OCI_OP_COPY;
+	enum oci_touch touch = !copies			      ? OCI_TOUCH_REDUCE :
+			       op->second.buf == OCI_BUF_SLOT ? OCI_TOUCH_FILL :
+								OCI_TOUCH_COPY;
 	uint32_t from = op->code == OCI_OP_REDUCE_FROM ? oci_virtual_peer(r, op->peer) : rank;
 
 	if (copies && is_same(r, op))
 		return true;
 	return oci_task_touch(w, rank, from, bytes, extent_of(r, &op->local, &op->second, bytes),
-			      !copies);
+			      touch);
 }
 
 /* Which of an offer's cells are not LARGE: those are copied. */
@@ -85,7 +88,7 @@ static bool offer(struct oci_virtual_world *w, uint32_t rank, const struct oci_o
 		if (length <= op->limit && !op->address)
 			bytes += length;
 	}
-	return oci_task_touch(w, rank, rank, bytes, bytes, false);
+	return oci_task_touch(w, rank, rank, bytes, bytes, OCI_TOUCH_FILL);
 }
 
 /* TAKE and GIVE. */
@@ -100,7 +103,7 @@ static bool offered(struct oci_virtual_world *w, uint32_t rank, const struct oci
 	if (bytes <= op->limit) {
 		if (op->code == OCI_OP_GIVE)
 			return true;
-		return oci_task_touch(w, rank, peer, bytes, bytes, false);
+		return oci_task_touch(w, rank, peer, bytes, bytes, OCI_TOUCH_COPY);
 	}
 	oci_task_copy(w, rank, op->code == OCI_OP_GIVE ? OCI_MODEL_PUSH : OCI_MODEL_PULL, peer,
 		      bytes, bytes);

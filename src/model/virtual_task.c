@@ -187,7 +187,7 @@ void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_di
 }
 
 bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
-		    size_t extent, bool reduces)
+		    size_t extent, enum oci_touch touch)
 {
 	const struct oci_model *m = w->model;
 	struct oci_virtual_rank *r = &w->ranks[rank];
@@ -196,14 +196,15 @@ bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote,
 
 	if (!bytes)
 		return true;
-	seconds = oci_model_memcpy_s(m, extent);
+	seconds = touch == OCI_TOUCH_FILL ? oci_model_fill_s(m, extent) :
+					    oci_model_memcpy_s(m, extent);
 	/* A peer's bytes come from his cache, as from a mapping of his memory. */
 	if (remote != rank && oci_model_knows(m, OCI_MODEL_MAP))
 		seconds = oci_model_bytes_s(m, OCI_MODEL_MAP, OCI_MODEL_PULL, extent,
 					    oci_model_distance(m, oci_virtual_core(w, rank),
 							       oci_virtual_core(w, remote)));
 	seconds *= (double)bytes / (double)extent;
-	if (reduces && seconds < oci_model_reduce_s(m, bytes))
+	if (touch == OCI_TOUCH_REDUCE && seconds < oci_model_reduce_s(m, bytes))
 		seconds = oci_model_reduce_s(m, bytes);
 	if (!m->domain.given || oci_model_in_cache(m, extent)) {
 		r->now_s += seconds;

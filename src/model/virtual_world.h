@@ -125,8 +125,9 @@ void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_di
  * there the clock alone goes on (true), else a task (false). `remote`: whose memory they come from,
  * or the rank.
  */
+enum oci_touch { OCI_TOUCH_COPY, OCI_TOUCH_FILL /* of a slot */, OCI_TOUCH_REDUCE };
 bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
-		    size_t extent, bool reduces);
+		    size_t extent, enum oci_touch touch);
 /* An event of the rank's task: true when it is over. */
 bool oci_task_event(struct oci_virtual_world *w, uint32_t rank);
 /* After all events of a moment: new rates where they changed. */

@@ -25,6 +25,14 @@ static size_t memory_available(void)
 	return (size_t)kib << 10;
 }
 
+size_t oci_os_memory_left(void)
+{
+	size_t machine = memory_available();
+	size_t group = oci_cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup");
+
+	return machine < group ? machine : group;
+}
+
 /*
  * What the kernel would answer with a signal (SIGXFSZ past ulimit -f) or with the OOM killer (it
  * overcommits memfd pages, and so does a cgroup) is refused here instead.
@@ -32,7 +40,6 @@ static size_t memory_available(void)
 static int room_for(size_t offset, size_t bytes)
 {
 	struct rlimit limit;
-	size_t left;
 
 	if (!bytes)
 		return -EINVAL;
@@ -41,10 +48,7 @@ static int room_for(size_t offset, size_t bytes)
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    offset + bytes > limit.rlim_cur)
 		return -EFBIG;
-	if (bytes > memory_available())
-		return -ENOMEM;
-	left = oci_cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup");
-	return bytes > left ? -ENOMEM : 0;
+	return bytes > oci_os_memory_left() ? -ENOMEM : 0;
 }
 
 int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes)

@@ -109,6 +109,9 @@ unsigned int oci_os_cpus_online(void);
 unsigned int oci_os_affinity(uint64_t *mask, unsigned int words);
 /* Binds the calling thread to one CPU: 0 or -errno. For processes of our own alone. */
 int oci_os_bind(unsigned int cpu);
+/* Bytes that can still be had without swapping, by the kernel's estimate and the cgroup's limit;
+ * SIZE_MAX: neither says. */
+size_t oci_os_memory_left(void);
 /* CPU time granted by the cgroup's cpu.max (v2) or cfs quota (v1), in CPUs; 0 = no limit. */
 double oci_os_cgroup_cpus(void);
 void oci_os_yield(void);

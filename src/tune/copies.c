@@ -30,6 +30,12 @@ struct pool {
 	size_t bytes;
 };
 
+/* Two buffers at least: with one, each copy would find what the last one left in the cache. */
+static size_t span_of(size_t bytes)
+{
+	return 2 * bytes > POOL_BYTES ? 2 * bytes : POOL_BYTES;
+}
+
 static size_t pool_bytes(const struct oci_measure_sizes *sizes)
 {
 	size_t most = 0;
@@ -37,7 +43,7 @@ static size_t pool_bytes(const struct oci_measure_sizes *sizes)
 	for (uint32_t i = 0; i < sizes->count; i++)
 		if (sizes->bytes[i] > most)
 			most = sizes->bytes[i];
-	return 2 * most > POOL_BYTES ? 2 * most : POOL_BYTES;
+	return span_of(most);
 }
 
 /* Touched, so that no sample pays for a page's first use. */
@@ -54,7 +60,13 @@ static int make_pool(struct oci_tune_rank *me, struct pool *pool, size_t bytes)
 
 static uint8_t *pool_turn(const struct pool *pool, size_t bytes, uint64_t turn)
 {
-	return pool->memory + turn % (pool->bytes / bytes) * bytes;
+	/* As far for a size whatever larger ones are measured, too. */
+	return pool->memory + turn % (span_of(bytes) / bytes) * bytes;
+}
+
+static uint8_t *slot_turn(const struct oci_tune_rank *me, uint64_t turn)
+{
+	return me->memory + turn % 2 * OCI_MEASURE_SLOT_BYTES;
 }
 
 /* The owner's half of a copy through a slot. */
@@ -87,7 +99,22 @@ static void empty_halves(struct oci_tune_rank *me, uint8_t *target, size_t bytes
 	}
 }
 
-/* Rewrites the next source whenever it is asked to, and helps where the copy needs it. */
+/* As whoever received these bytes does. */
+static void use(const uint8_t *buffer, size_t bytes)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i + sizeof(sum) <= bytes; i += sizeof(sum)) {
+		uint64_t word;
+
+		memcpy(&word, buffer + i, sizeof(word));
+		sum += word;
+	}
+	__asm__ __volatile__("" : : "r"(sum));
+}
+
+/* Rewrites the next source whenever it is asked to (PUSH: reads what came last; FILL: the slot),
+ * and helps where the copy needs it. */
 static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
 {
 	struct oci_tune_line *line = me->shared->line;
@@ -110,14 +137,20 @@ static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
 			return 0;
 		bytes = oci_load_relaxed(&line[LINE_BYTES].word);
 		buffer = pool_turn(&source, bytes, turn);
-		memset(buffer, (int)turn, bytes);
+		if (arg->kind == OCI_MEASURE_FILL)
+			use(slot_turn(me, turn), bytes);
+		else if (arg->kind == OCI_MEASURE_PUSH)
+			use(pool_turn(&source, bytes, turn - 1), bytes);
+		else
+			memset(buffer, (int)turn, bytes);
 		oci_tune_raise(&line[LINE_READY], turn);
 		if (arg->kind == OCI_MEASURE_SHM)
 			fill_halves(me, buffer, bytes, &turns);
 	}
 }
 
-/* `other` is the peer's buffer: what is read, or with PUSH where it is written to. */
+/* `other` is the peer's buffer: what is read, or with PUSH where it is written to; with FILL the
+ * slot. */
 static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8_t *mine,
 		     const uint8_t *other, size_t bytes, uint64_t *turns)
 {
@@ -139,27 +172,24 @@ static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8
 		empty_halves(me, mine, bytes, turns);
 		return 0;
 	default:
-		memcpy(mine, other, bytes);
+		if (kind == OCI_MEASURE_FILL)
+			memcpy((uint8_t *)(uintptr_t)other, mine, bytes);
+		else
+			memcpy(mine, other, bytes);
 		/* The compiler may neither move nor drop the copy between two looks at the clock.
 		 */
-		__asm__ __volatile__("" : : "r"(mine) : "memory");
+		__asm__ __volatile__("" : : "r"(mine), "r"(other) : "memory");
 		return 0;
 	}
 }
 
 /* Asks for the next source and returns where it is in the memory that it is copied from; of a PUSH,
- * which has its source in `mine`, where it is to go. */
+ * or FILL, which has its source in `mine`, where it is to go. */
 static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
 			  const struct pool *own, uint8_t *mine, size_t bytes, uint64_t turn)
 {
 	struct oci_tune_line *line = me->shared->line;
 	struct pool source = *own;
-
-	if (arg->kind == OCI_MEASURE_PUSH) {
-		memset(mine, (int)turn, bytes);
-		source.memory = (uint8_t *)(uintptr_t)me->shared->rank[1].address;
-		return pool_turn(&source, bytes, turn);
-	}
 
 	if (arg->kind == OCI_MEASURE_MEMCPY) {
 		uint8_t *buffer = pool_turn(own, bytes, turn);
@@ -170,6 +200,10 @@ static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
 	oci_store_relaxed(&line[LINE_BYTES].word, bytes);
 	oci_tune_raise(&line[LINE_ASK], turn);
 	oci_tune_await(&line[LINE_READY], turn);
+	if (arg->kind == OCI_MEASURE_FILL || arg->kind == OCI_MEASURE_PUSH)
+		memset(mine, (int)turn, bytes);
+	if (arg->kind == OCI_MEASURE_FILL)
+		return slot_turn(me, turn);
 	source.memory = arg->kind == OCI_MEASURE_MAP ?
 				me->memory :
 				(uint8_t *)(uintptr_t)me->shared->rank[1].address;

@@ -74,7 +74,7 @@ size_t oci_fit_split(const double *x, const double *y, size_t count)
 				    high.residual * high.residual * (double)(count - i)) /
 				   (double)count);
 
-		if (both < least && high.slope > low.slope * 7 / 6) {
+		if (both < least && high.slope > low.slope * 4 / 3) {
 			least = both;
 			split = i;
 		}
@@ -93,6 +93,17 @@ double oci_fit_median(double *value, size_t count)
 {
 	qsort(value, count, sizeof(*value), by_value);
 	return (value[(count - 1) / 2] + value[count / 2]) / 2;
+}
+
+double oci_fit_midmean(double *value, size_t count)
+{
+	size_t quarter = count / 4;
+	double sum = 0;
+
+	qsort(value, count, sizeof(*value), by_value);
+	for (size_t i = quarter; i < count - quarter; i++)
+		sum += value[i];
+	return sum / (double)(count - 2 * quarter);
 }
 
 struct gamma_points {

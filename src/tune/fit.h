@@ -16,13 +16,15 @@ struct oci_fit_line oci_fit_slope(const double *x, const double *y, size_t count
 
 /*
  * Where copies leave the cache: the number of points that belong to the first of two slopes. That
- * is `count` when the second is not steeper by a sixth at least, or when one slope does as well (to
+ * is `count` when the second is not steeper by a third at least, or when one slope does as well (to
  * within a tenth of the residual). x ascends.
  */
 size_t oci_fit_split(const double *x, const double *y, size_t count);
 
-/* Orders the values. */
+/* The median; the mean of the middle half. Both order the values, of which there is one at least.
+ */
 double oci_fit_median(double *value, size_t count);
+double oci_fit_midmean(double *value, size_t count);
 
 /*
  * gamma(c) = gamma2 c^2 + gamma1 c over the measured points with c >= 2, neither negative:

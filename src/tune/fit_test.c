@@ -97,6 +97,9 @@ static void the_end_of_the_cache_is_found(void **state)
 	for (int i = 0; i < 5; i++)
 		y[i] = x[i] * 1e-10;
 	assert_int_equal(oci_fit_split(x, y, 5), 5);
+	for (int i = 0; i < 5; i++) /* a fourth more is what noise may be */
+		y[i] = x[i] * (i < 3 ? 1e-10 : 1.25e-10);
+	assert_int_equal(oci_fit_split(x, y, 5), 5);
 	for (int i = 0; i < 5; i++) /* large copies that do better are no end of a cache */
 		y[i] = x[i] * (i < 3 ? 3e-10 : 1e-10);
 	assert_int_equal(oci_fit_split(x, y, 5), 5);
@@ -109,6 +112,16 @@ static void medians_are_in_the_middle(void **state)
 	(void)state;
 	near_to(oci_fit_median(odd, 3), 2, 0);
 	near_to(oci_fit_median(even, 4), 2.5, 0);
+}
+
+static void the_mean_of_the_middle_half_forgets_the_extremes(void **state)
+{
+	double eight[] = { 2, 1000, 1, 3, 0, 4, 900, 6 }, one[] = { 5 }, two[] = { 1, 2 };
+
+	(void)state;
+	near_to(oci_fit_midmean(eight, 8), (2.0 + 3 + 4 + 6) / 4, 1e-12);
+	near_to(oci_fit_midmean(one, 1), 5, 0);
+	near_to(oci_fit_midmean(two, 2), 1.5, 1e-12);
 }
 
 static void a_point_is_the_first_quartile(void **state)
@@ -181,6 +194,7 @@ int main(void)
 		cmocka_unit_test(lines_are_found_and_stay_above_zero),
 		cmocka_unit_test(the_end_of_the_cache_is_found),
 		cmocka_unit_test(medians_are_in_the_middle),
+		cmocka_unit_test(the_mean_of_the_middle_half_forgets_the_extremes),
 		cmocka_unit_test(a_point_is_the_first_quartile),
 		cmocka_unit_test(ranks_run_together_and_a_failure_ends_them_all),
 	};

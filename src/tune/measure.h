@@ -2,8 +2,8 @@
 /*
  * The experiments: each runs ranks and returns points. 0, or -errno and a sentence.
  *
- * Sources are rewritten by their owner before each copy and targets rotate through more than the
- * private caches hold, as in a program that has something new to say: what bench/ does, too.
+ * Sources are rewritten by their owner before each copy, what was received is read, and targets
+ * rotate through more than the private caches hold, as in a program that has something new to say.
  */
 #ifndef OC_TUNE_MEASURE_H
 #define OC_TUNE_MEASURE_H
@@ -13,16 +13,22 @@
 /* Of a copy that one rank makes from another's memory. */
 enum oci_measure_kind {
 	OCI_MEASURE_CMA,    /* process_vm_readv */
-	OCI_MEASURE_PUSH,   /* process_vm_writev: its source is what the rank itself wrote */
+	OCI_MEASURE_PUSH,   /* process_vm_writev: its source is what the rank itself wrote, its
+			     * target what the owner has read */
 	OCI_MEASURE_MAP,    /* memcpy from shared memory */
 	OCI_MEASURE_SHM,    /* the owner copies into halves of a slot, the requester out of them */
 	OCI_MEASURE_MEMCPY, /* memcpy from the rank's own memory */
+	OCI_MEASURE_FILL,   /* memcpy from there into a slot that the owner has just read */
+	OCI_MEASURE_KINDS
 };
 
 struct oci_measure_sizes {
 	size_t bytes[8];
 	uint32_t count;
 };
+
+/* Of FILL: a slot holds no more. */
+#define OCI_MEASURE_SLOT_BYTES ((size_t)64 << 10)
 
 /* point[i] of sizes.bytes[i]. */
 int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,

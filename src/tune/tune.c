@@ -2,6 +2,7 @@
 /* The order of the experiments, and terms made of what they found. */
 #include "os/os.h"
 #include "topo/topo.h"
+#include "tune/fit.h"
 #include "tune/tuning.h"
 
 #include <errno.h>
@@ -66,6 +67,40 @@ void oci_tuning_give(struct oci_tuning *t, const char *name, double value, doubl
 	snprintf(term->date, sizeof(term->date), "%s", t->date);
 }
 
+/* Turns that lie further apart than this say that the machine changes meanwhile. */
+#define STEADY 0.25
+
+/* One point of all turns: nobody's best moment, nobody's worst. */
+static struct oci_tune_point combine(struct oci_tuning *t, unsigned int series, unsigned int at)
+{
+	double value[OCI_TUNING_TURNS], residual[OCI_TUNING_TURNS];
+	struct oci_tune_point point = { 0 };
+	const unsigned int n = OCI_TUNING_TURNS;
+
+	for (unsigned int turn = 0; turn < n; turn++) {
+		value[turn] = t->kept[series][turn][at].value;
+		residual[turn] = t->kept[series][turn][at].residual;
+		point.samples += t->kept[series][turn][at].samples;
+	}
+	point.value = oci_fit_midmean(value, n); /* orders them */
+	point.residual = oci_fit_median(residual, n);
+	t->points++;
+	t->unsteady += value[n * 3 / 4] - value[n / 4] > 2 * STEADY * point.value;
+	return point;
+}
+
+int oci_tuning_points(struct oci_tuning *t, unsigned int series, const char *what,
+		      oci_tuning_take *take, struct oci_tune_point *point, unsigned int count)
+{
+	if (!oci_tuning_is_over(t)) {
+		oci_tuning_step(t, what);
+		return take(t, series, t->kept[series][t->turn]);
+	}
+	for (unsigned int i = 0; i < count; i++)
+		point[i] = combine(t, series, i);
+	return 0;
+}
+
 static void give_shape(struct oci_tuning *t, const char *name, unsigned int value)
 {
 	if (!value)
@@ -113,6 +148,11 @@ uint32_t oci_tune_cpus(void)
 	return list_cpus(cpus);
 }
 
+size_t oci_tune_memory_left(void)
+{
+	return oci_os_memory_left();
+}
+
 static void choose_sizes(struct oci_tuning *t)
 {
 	static const size_t kib[] = { 16, 64, 256, 1024, 4096, 16384 };
@@ -123,14 +163,12 @@ static void choose_sizes(struct oci_tuning *t)
 	t->split = t->sizes.count;
 }
 
-static int tune_all(struct oci_tuning *t)
+static int tune_cma(struct oci_tuning *t)
 {
 	int error;
 
-	find_shape(t);
-	error = oci_tuning_memcpy(t); /* first: it tells where the cache ends */
-	if (error)
-		return error;
+	if (t->no_cma)
+		return 0;
 	error = oci_tuning_cma(t);
 	if (!error)
 		error = oci_tuning_contention(t);
@@ -139,15 +177,27 @@ static int tune_all(struct oci_tuning *t)
 	/* EPERM and ENOSYS: Yama, seccomp or another kernel; onecopy info says which and what
 	 * helps. */
 	if (error == -EPERM || error == -ENOSYS || error == -ESRCH) {
+		t->no_cma = true;
 		oci_tuning_note(
 			t, "cma cannot be used here and is left out: %s; onecopy info says why",
 			t->why);
 		error = 0;
 	}
+	return error;
+}
+
+static int tune_turn(struct oci_tuning *t)
+{
+	int error = oci_tuning_memcpy(t); /* first: it tells where the cache ends */
+
+	if (!error)
+		error = tune_cma(t);
 	if (!error)
 		error = oci_tuning_map(t);
 	if (!error)
 		error = oci_tuning_shm(t);
+	if (!error && t->world.cpu_count > 1)
+		error = oci_tuning_slot(t);
 	if (!error)
 		error = oci_tuning_local(t);
 	if (!error)
@@ -155,16 +205,63 @@ static int tune_all(struct oci_tuning *t)
 	return error ? error : oci_tuning_call(t);
 }
 
+static void note_unsteady(struct oci_tuning *t)
+{
+	double least = INFINITY, most = 0;
+	char flags[96] = "";
+
+	for (unsigned int d = 0; d < OCI_MODEL_DISTANCES; d++) {
+		if (!t->kept[OCI_TUNING_FLAG + d][0][0].samples || most > 0)
+			continue;
+		for (unsigned int turn = 0; turn < OCI_TUNING_TURNS; turn++) {
+			double flag = t->kept[OCI_TUNING_FLAG + d][turn][0].value;
+
+			least = fmin(least, flag);
+			most = fmax(most, flag);
+		}
+		snprintf(flags, sizeof(flags), ", a flag from %.0f to %.0f ns", 1e9 * least,
+			 1e9 * most);
+	}
+	oci_tuning_note(
+		t,
+		"%u of %u measurements differed by more than %.0f %% between the %d turns in "
+		"which they were taken%s: other work is in the way, or a host that moves the "
+		"CPUs of this virtual machine; terms are the means of the middle halves",
+		t->unsteady, t->points, 100 * STEADY, OCI_TUNING_TURNS, flags);
+}
+
+/* The turns, and the terms made of them. */
+static int tune_all(struct oci_tuning *t)
+{
+	double seconds = t->world.seconds;
+	int error = 0;
+
+	find_shape(t);
+	t->world.seconds = seconds / OCI_TUNING_TURNS;
+	for (t->turn = 0; t->turn < OCI_TUNING_TURNS && !error; t->turn++)
+		error = tune_turn(t);
+	if (error)
+		return error;
+	t->world.seconds = seconds; /* of what has turns of its own */
+	error = tune_turn(t);
+	if (!error && t->unsteady)
+		note_unsteady(t);
+	return error;
+}
+
 static unsigned int count_steps(const struct oci_tuning *t)
 {
-	unsigned int steps = 9; /* without contention and flags */
+	/* Those of one CPU; of two, without flags. */
+	unsigned int steps = t->world.cpu_count > 1 ? 9 : 7;
 
-	steps += t->ranks > 1; /* how far a lock reaches */
-	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
-		steps++;
+	steps += t->ranks > 1; /* all cores at once */
 	for (int d = 0; d < OCI_MODEL_DISTANCES; d++)
 		steps += oci_tuning_pair((struct oci_tuning *)t, (enum oci_model_distance)d,
 					 (unsigned int[2]){ 0 });
+	steps *= OCI_TUNING_TURNS;
+	steps += t->ranks > 1; /* how far a lock reaches */
+	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
+		steps++;
 	return steps;
 }
 

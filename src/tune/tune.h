@@ -27,6 +27,8 @@ struct oci_tune_listener {
 
 /* CPUs that the calling process may use. */
 uint32_t oci_tune_cpus(void);
+/* Bytes that can still be had here, by the kernel's estimate and the cgroup's limit. */
+size_t oci_tune_memory_left(void);
 /* Most ranks that --ranks takes. */
 #define OCI_TUNE_MOST_RANKS 256
 

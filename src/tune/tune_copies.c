@@ -12,6 +12,7 @@
  */
 #define CONTENTION_BYTES (256 * KIB)
 #define MOST_STEPS 64
+/* Of each number of copiers: of one process and of one each, in turns. */
 #define TURNS 3
 
 /* Samples that lie further apart than this say more about the machine's other work. */
@@ -83,14 +84,17 @@ static void find_split(struct oci_tuning *t, const struct oci_tune_point *point)
 		"twice the largest size that is copied locally at the rate of the smaller ones");
 }
 
+static int take_copies(struct oci_tuning *t, unsigned int kind, struct oci_tune_point *point)
+{
+	return oci_measure_copies(&t->world, kind, &t->sizes, point, t->why, t->why_bytes);
+}
+
 static int copies(struct oci_tuning *t, enum oci_measure_kind kind, const char *what,
 		  struct oci_tune_point *point)
 {
-	int error;
+	int error = oci_tuning_points(t, kind, what, take_copies, point, t->sizes.count);
 
-	oci_tuning_step(t, what);
-	error = oci_measure_copies(&t->world, kind, &t->sizes, point, t->why, t->why_bytes);
-	for (size_t i = 0; !error && i < t->sizes.count; i++)
+	for (size_t i = 0; !error && oci_tuning_is_over(t) && i < t->sizes.count; i++)
 		if (point[i].residual > CALM)
 			oci_tuning_note(
 				t,
@@ -101,23 +105,29 @@ static int copies(struct oci_tuning *t, enum oci_measure_kind kind, const char *
 	return error;
 }
 
+static int take_pages(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
+{
+	(void)series;
+	return oci_measure_pages(&t->world, point, t->why, t->why_bytes);
+}
+
 /* alpha, l and beta, of reads and of writes. */
 int oci_tuning_cma(struct oci_tuning *t)
 {
-	struct oci_tune_point page[OCI_MEASURE_PAGES], point[8];
+	struct oci_tune_point page[OCI_MEASURE_PAGES], point[8], write[8];
 	double base[8], lock, page_bytes = (double)oci_os_page_bytes();
-	int error;
+	int error = oci_tuning_points(t, OCI_TUNING_PAGES, "cma: start and page locks", take_pages,
+				      page, OCI_MEASURE_PAGES);
 
-	oci_tuning_step(t, "cma: start and page locks");
-	error = oci_measure_pages(&t->world, page, t->why, t->why_bytes);
-	if (error)
+	if (!error)
+		error = copies(t, OCI_MEASURE_CMA, "cma: copies", point);
+	if (!error)
+		error = copies(t, OCI_MEASURE_PUSH, "cma: writes", write);
+	if (error || !oci_tuning_is_over(t))
 		return error;
 	lock = page[2].value - page[1].value;
 	if (lock < 0)
 		lock = 0;
-	error = copies(t, OCI_MEASURE_CMA, "cma: copies", point);
-	if (error)
-		return error;
 	oci_tuning_give(t, "cma.alpha", page[0].value, page[0].residual,
 			"process_vm_readv of 1 byte, first quartile of %u", page[0].samples);
 	oci_tuning_give(
@@ -130,15 +140,12 @@ int oci_tuning_cma(struct oci_tuning *t)
 		base[i] = page[0].value + lock * (double)t->sizes.bytes[i] / page_bytes;
 	give_rates(t, "cma.beta", "cma.beta_memory", point, base,
 		   "process_vm_readv less alpha and locks, source just rewritten");
-	error = copies(t, OCI_MEASURE_PUSH, "cma: writes", point);
-	if (error)
-		return error;
 	oci_tuning_give(t, "cma.push_alpha", page[3].value, page[3].residual,
 			"process_vm_writev of 1 byte, first quartile of %u", page[3].samples);
 	for (uint32_t i = 0; i < t->sizes.count; i++)
 		base[i] += page[3].value - page[0].value;
 	give_rates(
-		t, "cma.push_beta", "cma.push_beta_memory", point, base,
+		t, "cma.push_beta", "cma.push_beta_memory", write, base,
 		"process_vm_writev less push_alpha and locks, source just rewritten by the writer");
 	return 0;
 }
@@ -202,6 +209,8 @@ int oci_tuning_contention(struct oci_tuning *t)
 	size_t count = 0;
 	int error = 0;
 
+	if (!oci_tuning_is_over(t))
+		return 0; /* it goes by terms of the others, and in turns of its own */
 	locks = cma->lock.value * (double)CONTENTION_BYTES / cma->page.value;
 	t->world.seconds = seconds / TURNS;
 	for (uint32_t c = 2; c <= t->ranks && locks > 0 && count < MOST_STEPS && !error;
@@ -242,26 +251,46 @@ int oci_tuning_contention(struct oci_tuning *t)
 	return 0;
 }
 
-/* All cores copy at once, each from another process: what a memory domain gives. */
-int oci_tuning_domain(struct oci_tuning *t)
+/* Beyond private caches, and short beside a time slice. */
+#define DOMAIN_BYTES (4 * MIB)
+
+static uint32_t domain_ranks(const struct oci_tuning *t)
 {
 	const struct oci_term *cores = &t->model->domain_cores;
-	uint32_t ranks = t->ranks;
+
+	return cores->given && cores->value < t->ranks ? (uint32_t)cores->value : t->ranks;
+}
+
+static int take_domain(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
+{
+	(void)series;
+	return oci_measure_contention(&t->world, domain_ranks(t), DOMAIN_BYTES, 0, point, t->why,
+				      t->why_bytes);
+}
+
+/* All cores copy at once, each from another process: what a memory domain gives. Starts and locks
+ * keep no memory busy. */
+int oci_tuning_domain(struct oci_tuning *t)
+{
+	const struct oci_model_copy *cma = &t->model->copy[OCI_MODEL_CMA];
+	uint32_t ranks = domain_ranks(t);
 	struct oci_tune_point point;
-	const size_t bytes = 4 * MIB; /* beyond private caches, and short beside a time slice */
+	double moving;
 	int error;
 
-	if (cores->given && cores->value < ranks)
-		ranks = (uint32_t)cores->value;
 	if (ranks < 2)
 		return 0;
-	oci_tuning_step(t, "cma: all cores at once");
-	error = oci_measure_contention(&t->world, ranks, bytes, 0, &point, t->why, t->why_bytes);
-	if (!error)
-		oci_tuning_give(t, "domain", point.value / ((double)bytes * ranks), point.residual,
-				"%u ranks copy %zu MiB at once, each from another process", ranks,
-				bytes / MIB);
-	return error;
+	error = oci_tuning_points(t, OCI_TUNING_DOMAIN, "cma: all cores at once", take_domain,
+				  &point, 1);
+	if (error || !oci_tuning_is_over(t))
+		return error;
+	moving = point.value - oci_model_alpha_s(t->model, OCI_MODEL_CMA, OCI_MODEL_PULL) -
+		 cma->lock.value * (double)DOMAIN_BYTES / cma->page.value;
+	oci_tuning_give(t, "domain", moving / ((double)DOMAIN_BYTES * ranks), point.residual,
+			"%u ranks copy %zu MiB at once, each from another process; less alpha and "
+			"locks",
+			ranks, DOMAIN_BYTES / MIB);
+	return 0;
 }
 
 int oci_tuning_map(struct oci_tuning *t)
@@ -270,7 +299,7 @@ int oci_tuning_map(struct oci_tuning *t)
 	struct oci_tune_point point[8];
 	int error = copies(t, OCI_MEASURE_MAP, "map: copies", point);
 
-	if (error)
+	if (error || !oci_tuning_is_over(t))
 		return error;
 	oci_tuning_give(t, "map.alpha", 0, 0, "a load needs no start");
 	oci_tuning_give(t, "map.lock", 0, 0, "a mapping needs no lock");
@@ -285,7 +314,7 @@ int oci_tuning_memcpy(struct oci_tuning *t)
 	struct oci_tune_point point[8];
 	int error = copies(t, OCI_MEASURE_MEMCPY, "local copies", point);
 
-	if (error)
+	if (error || !oci_tuning_is_over(t))
 		return error;
 	find_split(t, point);
 	give_rates(t, "memcpy.cache", "memcpy.memory", point, base,
@@ -300,7 +329,7 @@ int oci_tuning_shm(struct oci_tuning *t)
 	struct oci_fit_line line;
 	int error = copies(t, OCI_MEASURE_SHM, "shm: copies through a slot", point);
 
-	if (error)
+	if (error || !oci_tuning_is_over(t))
 		return error;
 	line = oci_fit_line(x, y, calm_points(t, point, base, 0, t->split, x, y));
 	oci_tuning_give(t, "shm.alpha", line.intercept, line.residual,
@@ -310,5 +339,36 @@ int oci_tuning_shm(struct oci_tuning *t)
 		base[i] = line.intercept;
 	give_rates(t, "shm.beta", "shm.beta_memory", point, base,
 		   "in and out of halves of 32 KiB, source just rewritten");
+	return 0;
+}
+
+static const struct oci_measure_sizes slot_sizes = {
+	.bytes = { OCI_MEASURE_SLOT_BYTES / 4, OCI_MEASURE_SLOT_BYTES },
+	.count = 2,
+};
+
+static int take_slot(struct oci_tuning *t, unsigned int kind, struct oci_tune_point *point)
+{
+	return oci_measure_copies(&t->world, kind, &slot_sizes, point, t->why, t->why_bytes);
+}
+
+int oci_tuning_slot(struct oci_tuning *t)
+{
+	struct oci_fit_line line;
+	struct oci_tune_point point[2];
+	double x[2], y[2];
+	int error = oci_tuning_points(t, OCI_MEASURE_FILL, "local copies into a slot", take_slot,
+				      point, slot_sizes.count);
+
+	if (error || !oci_tuning_is_over(t))
+		return error;
+	for (uint32_t i = 0; i < slot_sizes.count; i++) {
+		x[i] = (double)slot_sizes.bytes[i];
+		y[i] = point[i].value > 0 ? point[i].value : 1e-9;
+	}
+	line = oci_fit_slope(x, y, slot_sizes.count);
+	oci_tuning_give(t, "memcpy.slot", line.slope, line.residual,
+			"memcpy into shared memory that another core has read since it was last "
+			"written, 16 and 64 KiB");
 	return 0;
 }

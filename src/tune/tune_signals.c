@@ -3,6 +3,7 @@
 #include "topo/topo.h"
 #include "tune/tuning.h"
 
+#include <errno.h>
 #include <string.h>
 
 bool oci_tuning_pair(struct oci_tuning *t, enum oci_model_distance distance, unsigned int pair[2])
@@ -36,6 +37,18 @@ bool oci_tuning_pair(struct oci_tuning *t, enum oci_model_distance distance, uns
 	return false;
 }
 
+static int take_flags(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
+{
+	struct oci_tune_world world = t->world;
+	unsigned int pair[2];
+
+	if (!oci_tuning_pair(t, (enum oci_model_distance)(series - OCI_TUNING_FLAG), pair))
+		return -ENXIO;
+	world.cpus = pair;
+	world.cpu_count = 2;
+	return oci_measure_flags(&world, &point[0], &point[1], t->why, t->why_bytes);
+}
+
 int oci_tuning_flags(struct oci_tuning *t)
 {
 	static const char *const name[OCI_MODEL_DISTANCES] = { "flag.cache", "flag.package",
@@ -43,30 +56,29 @@ int oci_tuning_flags(struct oci_tuning *t)
 	bool any = false;
 
 	for (int d = 0; d < OCI_MODEL_DISTANCES; d++) {
-		struct oci_tune_world world = t->world;
-		struct oci_tune_point flag, more;
+		struct oci_tune_point point[2]; /* a flag, and each more of a row */
 		unsigned int pair[2];
 		int error;
 
 		if (!oci_tuning_pair(t, (enum oci_model_distance)d, pair))
 			continue;
-		oci_tuning_step(t, name[d]);
-		world.cpus = pair;
-		world.cpu_count = 2;
-		error = oci_measure_flags(&world, &flag, &more, t->why, t->why_bytes);
+		error = oci_tuning_points(t, OCI_TUNING_FLAG + (unsigned int)d, name[d], take_flags,
+					  point, 2);
 		if (error)
 			return error;
+		if (!oci_tuning_is_over(t))
+			continue;
 		oci_tuning_give(
-			t, name[d], flag.value, flag.residual,
+			t, name[d], point[0].value, point[0].residual,
 			"half of there and back between CPUs %u and %u, first quartile of %u",
-			pair[0], pair[1], flag.samples);
+			pair[0], pair[1], point[0].samples);
 		if (!any)
-			oci_tuning_give(t, "flag.more", more.value, more.residual,
+			oci_tuning_give(t, "flag.more", point[1].value, point[1].residual,
 					"a sixteenth of 16 flags that are up, CPUs %u and %u",
 					pair[0], pair[1]);
 		any = true;
 	}
-	if (!any)
+	if (!any && oci_tuning_is_over(t))
 		oci_tuning_note(
 			t,
 			"two cores are needed to time a flag: flags are left out, and so is what a "
@@ -74,38 +86,50 @@ int oci_tuning_flags(struct oci_tuning *t)
 	return 0;
 }
 
+static int take_call(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
+{
+	(void)series;
+	return oci_measure_barrier(&t->world, point, t->why, t->why_bytes);
+}
+
 int oci_tuning_call(struct oci_tuning *t)
 {
-	double flag = oci_model_flag_s(t->model, OCI_MODEL_CACHE);
 	struct oci_tune_point barrier;
-	int error;
+	double flag;
 
-	if (flag <= 0)
+	if (t->no_call || t->world.cpu_count < 2)
 		return 0;
-	oci_tuning_step(t, "a barrier");
-	error = oci_measure_barrier(&t->world, &barrier, t->why, t->why_bytes);
-	if (error) {
+	if (oci_tuning_points(t, OCI_TUNING_CALL, "a barrier", take_call, &barrier, 1)) {
+		t->no_call = true;
 		oci_tuning_note(t, "what a call costs is left out: %s", t->why);
 		return 0;
 	}
+	flag = oci_model_flag_s(t->model, OCI_MODEL_CACHE);
+	if (!oci_tuning_is_over(t) || flag <= 0)
+		return 0;
 	oci_tuning_give(t, "call", barrier.value > flag ? barrier.value - flag : 0,
 			barrier.residual, "a barrier of 2 ranks, %.3g us, less a flag",
 			1e6 * barrier.value);
 	return 0;
 }
 
+static int take_local(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
+{
+	(void)series;
+	return oci_measure_local(&t->world, &point[0], &point[1], t->why, t->why_bytes);
+}
+
 int oci_tuning_local(struct oci_tuning *t)
 {
-	struct oci_tune_point reduce, touch;
-	int error;
+	struct oci_tune_point point[2]; /* a sum; a first touch */
+	int error = oci_tuning_points(t, OCI_TUNING_LOCAL, "sums and first touches", take_local,
+				      point, 2);
 
-	oci_tuning_step(t, "sums and first touches");
-	error = oci_measure_local(&t->world, &reduce, &touch, t->why, t->why_bytes);
-	if (error)
+	if (error || !oci_tuning_is_over(t))
 		return error;
-	oci_tuning_give(t, "reduce", reduce.value, reduce.residual,
+	oci_tuning_give(t, "reduce", point[0].value, point[0].residual,
 			"sum of 8192 doubles into a buffer");
-	oci_tuning_give(t, "touch", touch.value, touch.residual,
+	oci_tuning_give(t, "touch", point[1].value, point[1].residual,
 			"reading a byte of each of 256 mapped pages for the first time");
 	return 0;
 }

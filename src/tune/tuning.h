@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of a tuning run share. Each part runs experiments and gives terms; 0 or -errno,
- * with the sentence in t->why. */
+/* What the parts of a tuning run share. Each part is called in each turn, when it makes its
+ * experiments, and once more when it gives terms; 0 or -errno, with the sentence in t->why. */
 #ifndef OC_TUNE_TUNING_H
 #define OC_TUNE_TUNING_H
 
@@ -8,6 +8,22 @@
 #include "tune/tune.h"
 
 #define OCI_TUNING_CPUS 8192
+
+/* Every experiment is made so many times, each time for a part of its time and in turns with all
+ * others: what the machine does meanwhile, such as a host that moves the CPUs of a virtual machine
+ * every second, meets all terms alike. */
+#define OCI_TUNING_TURNS 8
+#define OCI_TUNING_POINTS 8
+
+/* Experiments by name: the kinds of copies (measure.h), and these. */
+enum oci_tuning_series {
+	OCI_TUNING_PAGES = OCI_MEASURE_KINDS,
+	OCI_TUNING_DOMAIN,
+	OCI_TUNING_LOCAL,
+	OCI_TUNING_CALL,
+	OCI_TUNING_FLAG, /* one for each distance */
+	OCI_TUNING_SERIES = OCI_TUNING_FLAG + OCI_MODEL_DISTANCES
+};
 
 struct oci_tuning {
 	const struct oci_tune_options *options;
@@ -17,7 +33,11 @@ struct oci_tuning {
 	unsigned int cpus[OCI_TUNING_CPUS];
 	uint32_t ranks; /* most copiers at a time */
 	struct oci_measure_sizes sizes;
-	size_t split; /* sizes that are in cache */
+	size_t split;	   /* sizes that are in cache */
+	unsigned int turn; /* OCI_TUNING_TURNS: all are over, and terms are made of them */
+	struct oci_tune_point kept[OCI_TUNING_SERIES][OCI_TUNING_TURNS][OCI_TUNING_POINTS];
+	unsigned int points, unsteady; /* of those made of turns: how many differed between them */
+	bool no_cma, no_call;	       /* cannot be measured here */
 	unsigned int step, steps;
 	char date[24];
 	char *why;
@@ -32,6 +52,19 @@ void oci_tuning_note(struct oci_tuning *t, const char *format, ...)
 void oci_tuning_give(struct oci_tuning *t, const char *name, double value, double residual,
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+typedef int oci_tuning_take(struct oci_tuning *t, unsigned int series,
+			    struct oci_tune_point *point);
+/*
+ * An experiment of `count` points. In a turn: makes it and keeps its points, nothing is in `point`.
+ * When all turns are over: the means of their middle halves. 0, or what `take` returned.
+ */
+int oci_tuning_points(struct oci_tuning *t, unsigned int series, const char *what,
+		      oci_tuning_take *take, struct oci_tune_point *point, unsigned int count);
+static inline bool oci_tuning_is_over(const struct oci_tuning *t)
+{
+	return t->turn == OCI_TUNING_TURNS;
+}
+
 /* tune_copies.c, in this order: later ones use terms of earlier ones */
 int oci_tuning_memcpy(struct oci_tuning *t);
 int oci_tuning_cma(struct oci_tuning *t);
@@ -39,6 +72,7 @@ int oci_tuning_contention(struct oci_tuning *t);
 int oci_tuning_domain(struct oci_tuning *t);
 int oci_tuning_map(struct oci_tuning *t);
 int oci_tuning_shm(struct oci_tuning *t);
+int oci_tuning_slot(struct oci_tuning *t);
 
 /* tune_signals.c */
 int oci_tuning_local(struct oci_tuning *t);

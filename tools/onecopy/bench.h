@@ -71,8 +71,8 @@ struct bench {
 	char command[1024];
 	char date[32]; /* UTC */
 	struct oci_machine machine;
-	char model[640]; /* which predicts */
-	uint32_t cpus;	 /* that may be used */
+	char model[MODEL_TEXT]; /* which predicts */
+	uint32_t cpus;		/* that may be used */
 	struct figure *figures[FIGURES_MOST];
 	unsigned int figure_count;
 	char summary[4][400]; /* over all figures; "" where there is nothing to say */
@@ -115,6 +115,10 @@ void bench_algorithms_sum_up(struct bench *bench);
 void bench_copies_plan(struct bench *bench);
 int bench_copies_round(struct bench *bench, unsigned int round);
 void bench_copies_end(struct bench *bench);
+
+/* bench_steady.c: a look at whether the machine stays the same; what they saw, in the summary */
+void bench_steady_look(void);
+void bench_steady_sum_up(struct bench *bench);
 
 /* ---- showing ----------------------------------------------------------------------------------
  */

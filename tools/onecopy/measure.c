@@ -4,12 +4,13 @@
  *
  * Each call begins at a barrier of our own and counts from there to the end of the slowest rank.
  * Buffers rotate, two at least, through more than the private caches hold, each side of a call by
- * itself, and the source is written before each call, by its owner alone: as bench/ does it, and as
- * `onecopy tune` measures the model's terms.
+ * itself, the source is written before each call, by its owner alone, and what came is read behind
+ * it: as `onecopy tune` measures the model's terms.
  */
 #include "measure.h"
 
 #include "command.h"
+#include "measure_sides.h"
 #include "meet.h"
 
 #include <errno.h>
@@ -25,28 +26,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3 };
+enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, TURN = 4 };
 /* An algorithm is called for about so long, within the numbers above, unless told otherwise. */
 #define SPAN_S 0.2
-/* More than the private caches of today's cores, twice. */
-#define POOL_BYTES ((size_t)8 << 20)
-#define PAGE_BYTES ((size_t)4096)
 
-/* Shared; behind the places a time for each rank. */
-struct board {
-	unsigned int calls; /* of the algorithm under way; by rank 0, between two barriers */
-	struct meet_place place[];
-};
-
-/* One side of a call on one rank: a pool of `places` buffers of `stride` bytes, `bytes` used. */
-struct side {
-	uint8_t *pool;
-	size_t bytes, stride, places;
+/* Of one algorithm. */
+struct timing {
+	double median, s[CALLS_MOST];
 };
 
 struct rank {
 	const struct measure *m;
-	struct board *board;
 	double *s; /* [ranks], shared: each rank's time of a call */
 	struct meet meet;
 	struct side send, recv;
@@ -80,18 +70,28 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static uint8_t *next_buffer(const struct side *side, uint64_t turn)
+/* What the call brought is read, as a program does. */
+static void use_result(const struct rank *r, const uint8_t *send)
 {
-	return side->pool + turn % side->places * side->stride;
+	bool bcast = r->m->collective == OC_BCAST;
+	const uint8_t *result = bcast ? send : side_next(&r->recv, r->turn);
+	size_t bytes = !bcast ? r->recv.bytes : r->meet.rank ? r->send.bytes : 0;
+	uint64_t word, sum = 0;
+
+	for (size_t i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
+		memcpy(&word, result + i, sizeof(word));
+		sum += word;
+	}
+	__asm__ __volatile__("" : : "r"(sum));
 }
 
-/* The slowest rank's time of one call; on rank 0, else 0. Negative: -errno. */
+/* The slowest rank's time of one call, on every rank. Negative: it failed. */
 static double call_once(struct rank *r, struct oc_team *team)
 {
-	uint8_t *send = next_buffer(&r->send, ++r->turn);
+	uint8_t *send = side_next(&r->send, ++r->turn);
 	struct oc_call call = { .collective = r->m->collective,
 				.send = send,
-				.recv = next_buffer(&r->recv, r->turn),
+				.recv = side_next(&r->recv, r->turn),
 				.bytes = r->m->bytes,
 				.op = &sum };
 	double begin, slowest = 0;
@@ -111,33 +111,87 @@ static double call_once(struct rank *r, struct oc_team *team)
 		else if (slowest >= 0 && r->s[i] > slowest)
 			slowest = r->s[i];
 	}
+	use_result(r, send);
 	return slowest;
 }
 
-static double measure_one(struct rank *r, struct oc_team *team, const char *algorithm)
+static bool force(struct rank *r, struct oc_team *team, unsigned int algorithm)
 {
-	double s[CALLS_MOST], last = 0, span_s = r->m->span_s > 0 ? r->m->span_s : SPAN_S;
-	unsigned int calls;
+	return !oc_team_force(team, oc_collective_name(r->m->collective),
+			      r->m->algorithms[algorithm]);
+}
 
-	if (oc_team_force(team, oc_collective_name(r->m->collective), algorithm))
-		return -1;
-	for (unsigned int i = 0; i < WARM_UP && last >= 0; i++)
-		last = call_once(r, team);
-	if (last < 0)
-		return -1;
-	if (!r->meet.rank)
-		r->board->calls = last * CALLS_MOST < span_s  ? CALLS_MOST :
-				  last * CALLS_LEAST > span_s ? CALLS_LEAST :
-								(unsigned int)(span_s / last);
-	meet_barrier(&r->meet);
-	calls = r->board->calls;
-	for (unsigned int i = 0; i < calls; i++) {
-		s[i] = call_once(r, team);
-		if (s[i] < 0)
-			return -1;
+/* A few calls of each, one after the other: how many take the call before one refuses it. */
+static unsigned int warm_up(struct rank *r, struct oc_team *team, struct timing *timings)
+{
+	for (unsigned int a = 0; a < r->m->count; a++) {
+		double s = force(r, team, a) ? 0 : -1;
+
+		for (unsigned int i = 0; i < WARM_UP && s >= 0; i++)
+			s = call_once(r, team);
+		if (s < 0)
+			return a;
+		timings[a].median = s;
 	}
-	qsort(s, calls, sizeof(s[0]), by_value);
-	return s[calls / 2];
+	return r->m->count;
+}
+
+/* The same on all ranks, as the times are. */
+static unsigned int calls_of_each(const struct rank *r, const struct timing *timings,
+				  unsigned int count)
+{
+	double span_s = r->m->span_s > 0 ? r->m->span_s : SPAN_S, once_s = 0;
+
+	for (unsigned int a = 0; a < count; a++)
+		once_s += timings[a].median / count;
+	if (once_s * CALLS_MOST < span_s)
+		return CALLS_MOST;
+	return once_s * CALLS_LEAST > span_s ? CALLS_LEAST : (unsigned int)(span_s / once_s);
+}
+
+/*
+ * They take turns every few calls, so that whatever the machine does meets all of them alike: the
+ * CPUs of a virtual machine may be near to each other now and far apart half a second later. The
+ * first call of a turn is not counted: it finds what another algorithm left. False: a call failed.
+ */
+static bool measure_turns(struct rank *r, struct oc_team *team, struct timing *timings,
+			  unsigned int count)
+{
+	unsigned int calls = calls_of_each(r, timings, count);
+
+	for (unsigned int done = 0; done < calls; done += TURN) {
+		for (unsigned int a = 0; a < count; a++) {
+			if (!force(r, team, a) || call_once(r, team) < 0)
+				return false;
+			for (unsigned int i = done; i < done + TURN && i < calls; i++) {
+				timings[a].s[i] = call_once(r, team);
+				if (timings[a].s[i] < 0)
+					return false;
+			}
+		}
+	}
+	for (unsigned int a = 0; a < count; a++) {
+		qsort(timings[a].s, calls, sizeof(timings[a].s[0]), by_value);
+		timings[a].median = timings[a].s[calls / 2];
+	}
+	return true;
+}
+
+/* 0, or the exit status of a rank that cannot measure. */
+static int measure_all(struct rank *r, struct oc_team *team, double *seconds)
+{
+	struct timing *timings = calloc(r->m->count + 1, sizeof(*timings));
+	unsigned int count;
+
+	if (!timings)
+		return ENOMEM;
+	count = warm_up(r, team, timings);
+	if (count && !measure_turns(r, team, timings, count))
+		count = 0; /* the team is of no use any more */
+	for (unsigned int a = 0; a < count && !r->meet.rank; a++)
+		seconds[a] = timings[a].median;
+	free(timings);
+	return 0;
 }
 
 static void bind_to_cpu(uint32_t rank, uint32_t ranks)
@@ -158,99 +212,6 @@ static void bind_to_cpu(uint32_t rank, uint32_t ranks)
 	}
 }
 
-/* What a call reads, and what it writes, on rank 0, which is the root, or on another rank. */
-static size_t send_bytes(const struct measure *m, bool root)
-{
-	switch (m->collective) {
-	case OC_BARRIER:
-		return 0;
-	case OC_SCATTER:
-		return root ? m->ranks * m->bytes : 0;
-	case OC_ALLTOALL:
-	case OC_REDUCE_SCATTER_BLOCK:
-		return m->ranks * m->bytes;
-	default:
-		return m->bytes; /* of a Bcast the buffer, on all ranks */
-	}
-}
-
-static size_t recv_bytes(const struct measure *m, bool root)
-{
-	switch (m->collective) {
-	case OC_BARRIER:
-	case OC_BCAST:
-		return 0;
-	case OC_GATHER:
-		return root ? m->ranks * m->bytes : 0;
-	case OC_REDUCE:
-		return root ? m->bytes : 0;
-	case OC_ALLGATHER:
-	case OC_ALLTOALL:
-		return m->ranks * m->bytes;
-	default:
-		return m->bytes;
-	}
-}
-
-/* Two buffers at least: with one, each call would find what the last one left in the cache. */
-static struct side plan_side(size_t bytes)
-{
-	struct side side = { .bytes = bytes, .stride = PAGE_BYTES, .places = 1 };
-
-	if (!bytes)
-		return side; /* an address, as calls have one */
-	side.stride = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	side.places = (POOL_BYTES + side.stride - 1) / side.stride;
-	if (side.places < 2)
-		side.places = 2;
-	return side;
-}
-
-/* Touched, so that no call pays for a page's first use. */
-static int fill_side(struct side *side)
-{
-	side->pool = aligned_alloc(PAGE_BYTES, side->places * side->stride);
-	if (side->pool)
-		memset(side->pool, 1, side->places * side->stride);
-	return side->pool ? 0 : -ENOMEM;
-}
-
-static double side_total(size_t bytes)
-{
-	struct side side = plan_side(bytes);
-
-	return (double)side.places * (double)side.stride;
-}
-
-/* Bytes that can be had without swapping, by the kernel's estimate; negative: it does not say. */
-static double memory_available(void)
-{
-	FILE *file = fopen("/proc/meminfo", "r");
-	double kib = -1;
-	char line[128];
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "MemAvailable: %lf", &kib) == 1)
-			break;
-	}
-	if (file)
-		fclose(file);
-	return kib < 0 ? -1 : kib * 1024;
-}
-
-int measure_fits(const struct measure *m, char *error, size_t n)
-{
-	double root = side_total(send_bytes(m, true)) + side_total(recv_bytes(m, true));
-	double other = side_total(send_bytes(m, false)) + side_total(recv_bytes(m, false));
-	double needed = root + (m->ranks - 1) * other, available = memory_available();
-
-	if (available < 0 || needed <= available)
-		return 0;
-	snprintf(error, n, "its buffers on %u ranks take %.1f GiB and %.1f GiB of memory are left",
-		 m->ranks, needed / (1 << 30), available / (1 << 30));
-	return -ENOMEM;
-}
-
 /* One rank's whole life; its exit status. */
 static int run_rank(struct rank *r, double *seconds)
 {
@@ -258,21 +219,16 @@ static int run_rank(struct rank *r, double *seconds)
 	int failed;
 
 	bind_to_cpu(r->meet.rank, r->m->ranks);
-	r->send = plan_side(send_bytes(r->m, !r->meet.rank));
-	r->recv = plan_side(recv_bytes(r->m, !r->meet.rank));
-	if (fill_side(&r->send) || fill_side(&r->recv))
+	r->send = side_plan(side_sent(r->m, !r->meet.rank));
+	r->recv = side_plan(side_received(r->m, !r->meet.rank));
+	if (side_fill(&r->send) || side_fill(&r->recv))
 		return ENOMEM;
 	failed = meet_team(&r->meet, &team);
 	if (failed)
 		return -failed;
-	for (unsigned int i = 0; i < r->m->count; i++) {
-		double s = measure_one(r, team, r->m->algorithms[i]);
-
-		if (!r->meet.rank)
-			seconds[i] = s;
-		if (s < 0)
-			break; /* the team may be of no use any more */
-	}
+	failed = measure_all(r, team, seconds);
+	if (failed)
+		return failed;
 	meet_barrier(&r->meet);
 	oc_team_destroy(team);
 	return 0;
@@ -336,8 +292,8 @@ void measure_check_sizes(enum oc_collective collective, const struct size_list *
 }
 
 /* Forks them; 0 or -errno, with `*forked` to be reaped. */
-static int fork_ranks(const struct measure *m, struct board *board, double *times, double *seconds,
-		      pid_t *pids, uint32_t *forked)
+static int fork_ranks(const struct measure *m, struct meet_place *board, double *times,
+		      double *seconds, pid_t *pids, uint32_t *forked)
 {
 	pid_t parent = getpid();
 
@@ -345,9 +301,8 @@ static int fork_ranks(const struct measure *m, struct board *board, double *time
 	for (*forked = 0; *forked < m->ranks; ++*forked) {
 		struct rank rank = {
 			.m = m,
-			.board = board,
 			.s = times,
-			.meet = { .place = board->place, .rank = *forked, .ranks = m->ranks }
+			.meet = { .place = board, .rank = *forked, .ranks = m->ranks }
 		};
 		pid_t pid = fork();
 
@@ -365,9 +320,9 @@ static int fork_ranks(const struct measure *m, struct board *board, double *time
 
 int measure_run(const struct measure *m, char *error, size_t n)
 {
-	size_t board_bytes = sizeof(struct board) + m->ranks * sizeof(struct meet_place);
+	size_t board_bytes = m->ranks * sizeof(struct meet_place);
 	size_t bytes = board_bytes + (m->ranks + m->count) * sizeof(double) + 64;
-	struct board *board =
+	struct meet_place *board =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	double *times, *seconds;
 	pid_t *pids = calloc(m->ranks, sizeof(*pids));

@@ -36,7 +36,8 @@ static void cost(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_fill(c, 1, n, n);
+	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_fetch(c, others, n, n);
 	/* A peer's pieces were all there when its first was awaited. */
 	oci_cost_flags(c, others);

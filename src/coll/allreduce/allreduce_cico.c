@@ -34,7 +34,8 @@ static void cost(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_fill(c, 1, n, n);
+	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, pieces * others);
 	oci_cost_reduce_from(c, others, n, n);
 	oci_cost_ops(c, pieces * (3 + 2 * others));

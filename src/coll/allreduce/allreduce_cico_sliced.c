@@ -45,10 +45,11 @@ static void cost(struct oci_costing *c)
 	size_t n = c->shape->bytes, part = oci_cost_part(c->shape);
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_fill(c, 1, n, n);
 	oci_cost_flags(c, 2 * others);
 	oci_cost_reduce_from(c, others, part, n);
-	oci_cost_memcpy(c, 2, part, n);
+	oci_cost_fill(c, 1, part, n);
+	oci_cost_memcpy(c, 1, part, n);
 	oci_cost_fetch(c, others, part, n);
 	oci_cost_ops(c, 5 + 4 * others);
 }

@@ -60,7 +60,8 @@ static void cost(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 1 + others, n, n);
+	oci_cost_fill(c, others, n, n);
+	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_fetch(c, others, n, n);
 	oci_cost_flags(c, others);
 	oci_cost_ops(c, 1 + 4 * others);

@@ -4,7 +4,7 @@
  *
  * Wins where a system call costs more than a second copy out of a shared cache. The root leaves
  * without waiting.
- * Cost: n memcpy in, overlapped with n memcpy out by all readers at once.
+ * Cost: n memcpy into the slot, overlapped with n memcpy out by all readers at once.
  */
 #include "coll/bcast/bcast.h"
 #include "coll/build.h"
@@ -30,12 +30,12 @@ static void build(struct oci_builder *b)
 
 static void cost(struct oci_costing *c)
 {
-	size_t n = c->shape->bytes, first = n < OCI_PIPELINE_BYTES ? n : OCI_PIPELINE_BYTES;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES);
+	size_t n = c->shape->bytes;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), before = oci_cost_total(&c->cost);
 
-	oci_cost_memcpy(c, 1, first, n);
 	oci_cost_flags(c, pieces);
 	oci_cost_fetch(c, 1, n, n);
+	oci_cost_fill_ahead(c, n, OCI_PIPELINE_BYTES, before);
 	oci_cost_ops(c, 2 + 2 * pieces);
 }
 

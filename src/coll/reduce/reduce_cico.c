@@ -36,12 +36,13 @@ static void build(struct oci_builder *b)
 
 static void cost(struct oci_costing *c)
 {
-	size_t n = c->shape->bytes, first = n < OCI_PIPELINE_BYTES ? n : OCI_PIPELINE_BYTES;
+	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
+	double before = oci_cost_total(&c->cost);
 
-	oci_cost_memcpy(c, 1, first, n);
 	oci_cost_flags(c, pieces * others);
 	oci_cost_reduce_from(c, others, n, n);
+	oci_cost_fill_ahead(c, n, OCI_PIPELINE_BYTES, before);
 	oci_cost_ops(c, 2 + 2 * pieces * others);
 }
 

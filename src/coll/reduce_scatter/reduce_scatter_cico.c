@@ -74,7 +74,8 @@ static void cost(struct oci_costing *c)
 								c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, c->shape->size, n, n);
+	oci_cost_fill(c, others, n, n);
+	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, others);
 	oci_cost_reduce_from(c, others, n, n);
 	oci_cost_ops(c, 3 + 2 * others);

@@ -30,7 +30,7 @@ static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 
-	oci_cost_memcpy(c, c->shape->size - 1.0, n, n);
+	oci_cost_fill(c, c->shape->size - 1.0, n, n);
 	oci_cost_flags(c, 1);
 	oci_cost_fetch(c, 1, n, n);
 	oci_cost_ops(c, 2.0 * c->shape->size);
