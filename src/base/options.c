@@ -38,6 +38,15 @@ static bool parse_mechanism(const char *text, void *field)
 	return true;
 }
 
+static bool parse_p2p(const char *text, void *field)
+{
+	if (strcmp(text, "auto") && strcmp(text, "shm") && strcmp(text, "vmsplice") &&
+	    strcmp(text, "writev"))
+		return false;
+	*(const char **)field = text;
+	return true;
+}
+
 /* Only the form: which names exist is known to src/coll, which calls oci_option_reject(). */
 static bool parse_algorithm(const char *text, void *field)
 {
@@ -179,6 +188,9 @@ static const struct row {
 	ALGORITHM("REDUCE_SCATTER", reduce_scatter, "algorithm of Reduce_scatter"),
 	ALGORITHM("SCAN", scan, "algorithm of Scan"),
 	ALGORITHM("EXSCAN", exscan, "algorithm of Exscan"),
+	{ "ONECOPY_P2P", "auto",
+	  "how large messages of oc_send move (auto: as ONECOPY_MECHANISM says)",
+	  "auto, shm, vmsplice or writev", parse_p2p, TEXT, FIELD(p2p) },
 	{ "ONECOPY_PTRACER", "ancestor",
 	  "whom a rank admits to its memory under Yama: the ranks' common ancestor, any process, none",
 	  "ancestor, any or none", parse_ptracer, 0, FIELD(ptracer) },

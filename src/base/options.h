@@ -36,6 +36,7 @@ struct oci_options {
 	const char *reduce_scatter;
 	const char *scan;
 	const char *exscan;
+	const char *p2p;	  /* ONECOPY_P2P: auto, shm, vmsplice, writev */
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
@@ -52,8 +53,8 @@ const struct oci_options *oci_options(void);
 
 /*
  * A hash of the options that all ranks of a team must share, exchanged at team creation: enable,
- * mechanism, algorithms, segment limit and check. Not in it: log, stats, ptracer and spins, which
- * are each rank's own affair.
+ * mechanism, algorithms, segment limit and check. Not in it: log, stats, p2p, ptracer and spins,
+ * which are each rank's own affair.
  */
 uint64_t oci_options_hash(void);
 

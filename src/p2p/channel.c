@@ -62,6 +62,8 @@ int oci_p2p_create(struct oci_p2p **created, struct oci_team *team,
 		in->unexpected_last = &in->unexpected;
 		oci_list_init(&in->posted);
 		oci_list_init(&in->streams);
+		oci_list_init(&in->pipes);
+		in->pipe = OCI_SPLICE_IN_CLOSED;
 	}
 	*created = p2p;
 	return 0;
@@ -87,6 +89,7 @@ void oci_p2p_destroy(struct oci_p2p *p2p)
 		if (!p2p->out[r])
 			continue;
 		oci_segment_free((int64_t)p2p->directory[r], sizeof(struct oci_channel));
+		oci_splice_out_close(&p2p->out[r]->pipe);
 		free(p2p->out[r]);
 	}
 	if (p2p->directory)
@@ -95,6 +98,7 @@ void oci_p2p_destroy(struct oci_p2p *p2p)
 	for (uint32_t r = 0; p2p->in && r < p2p->team->size; r++) {
 		if (p2p->in[r].unfinished && p2p->in[r].unfinished->claimed)
 			free(p2p->in[r].unfinished);
+		oci_splice_in_close(&p2p->in[r].pipe);
 	}
 	while ((entry = p2p->any)) {
 		oci_unexpected_unlink(p2p, entry);
@@ -149,6 +153,7 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 	}
 	out->channel = own(offset);
 	out->peer = peer;
+	out->pipe = OCI_SPLICE_OUT_CLOSED;
 	oci_list_init(&out->queue);
 	oci_list_init(&out->announced);
 	p2p->out[peer] = out;

@@ -60,6 +60,7 @@ struct oci_cell {
 			uint64_t pieces; /* count; 0: a dense buffer */
 			uint64_t line;	 /* offset of its struct oci_rendezvous in my segment */
 			uint64_t method; /* enum oci_p2p_method that the sender wishes */
+			uint64_t pipe;	 /* handle of its pipe; 0: none */
 		} rendezvous;
 	};
 } __attribute__((aligned(128)));
@@ -76,11 +77,11 @@ struct oci_channel {
 enum oci_rendezvous_state {
 	OCI_RENDEZVOUS_OPEN,
 	OCI_RENDEZVOUS_DONE, /* the buffer is the sender's again */
-	OCI_RENDEZVOUS_SEND, /* "please send": as below */
+	OCI_RENDEZVOUS_SEND, /* "please send": as below; through a pipe DONE follows */
 };
 
 struct oci_rendezvous {
-	uint64_t state;	 /* the receiver writes it once, last; the sender polls it */
+	uint64_t state;	 /* the receiver writes it, last; the sender polls it */
 	uint64_t method; /* enum oci_p2p_method by which to send */
 	uint64_t at;	 /* from this byte on */
 	uint64_t bytes;	 /* so many */

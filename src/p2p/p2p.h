@@ -21,13 +21,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "copy/vmsplice.h"
 #include "p2p/channel.h"
 #include "team/team.h"
 
 /* How a rendezvous moves its bytes. */
 enum oci_p2p_method {
-	OCI_P2P_COPY,	/* the receiver pulls: out of a mapped heap, or as the pair agreed */
-	OCI_P2P_STREAM, /* the sender sends chunks through its ring */
+	OCI_P2P_COPY,	  /* the receiver pulls: out of a mapped heap, or as the pair agreed */
+	OCI_P2P_STREAM,	  /* the sender sends chunks through its ring */
+	OCI_P2P_VMSPLICE, /* the sender attaches its pages to a pipe */
+	OCI_P2P_WRITEV,	  /* or copies into it */
 	OCI_P2P_METHODS
 };
 
@@ -69,6 +72,8 @@ struct oci_message {
 	uint64_t place;		  /* where they are there */
 	uint64_t pieces;	  /* when they have gaps: of the list at `place` */
 	struct oc_layout foreign; /* that list, fetched */
+	/* Both, by VMSPLICE and WRITEV: */
+	uint64_t pipe; /* handle of the sender's */
 };
 
 /* A message that came before its receive. */
@@ -80,9 +85,9 @@ struct oci_unexpected {
 	size_t bytes, at; /* of an eager message: at < bytes while chunks are missing */
 	size_t room;	  /* bytes behind */
 	bool is_rendezvous;
-	struct oci_message *claimed;  /* the receive that waits for the missing chunks */
-	struct oci_message *self;     /* a send to ourselves that waits for its receive */
-	uint64_t place, pieces, line; /* of a rendezvous */
+	struct oci_message *claimed;	    /* the receive that waits for the missing chunks */
+	struct oci_message *self;	    /* a send to ourselves that waits for its receive */
+	uint64_t place, pieces, line, pipe; /* of a rendezvous */
 	enum oci_p2p_method method;
 	uint8_t payload[];
 };
@@ -101,6 +106,7 @@ struct oci_outbound {
 	uint64_t ends[OCI_P2P_CELLS]; /* position behind the payload of each cell */
 	struct oci_list queue;	      /* sends that wait for room, in order */
 	struct oci_list announced;    /* rendezvous under way */
+	struct oci_splice_out pipe;
 	uint32_t peer;
 	struct oci_outbound *busy_next; /* both lists empty: not on the list of busy ones */
 	bool busy, streams_first;
@@ -118,6 +124,8 @@ struct oci_inbound {
 	struct oci_unexpected *unexpected, **unexpected_last;
 	struct oci_list posted;
 	struct oci_list streams; /* receives that are sent to */
+	struct oci_list pipes;	 /* and through its pipe: the first is, others wait */
+	struct oci_splice_in pipe;
 	int32_t filling_tag;
 };
 
@@ -266,6 +274,26 @@ void oci_unexpected_free(struct oci_p2p *p2p, struct oci_unexpected *entry);
 void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *message);
 /* One piece for each receive that copies. */
 unsigned int oci_rendezvous_progress(struct oci_p2p *p2p);
+/* Asks the sender to send from m->at on. */
+void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *message,
+			enum oci_p2p_method method);
+/* All is here: the buffer is the sender's again, the receive is over. */
+void oci_rendezvous_over(struct oci_message *message);
+
+/* pipe.c. The sender's: what a receiver opens its pipe by, 0: there is none to be had; a message is
+ * asked for; one turn of it. */
+uint64_t oci_pipe_offer(struct oci_outbound *out);
+void oci_pipe_asked(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *message);
+unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out,
+			   struct oci_message *message);
+/* The receiver's: false: it cannot be read. One turn for each sender. */
+bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *message);
+unsigned int oci_pipe_progress(struct oci_p2p *p2p);
+
+static inline bool oci_p2p_is_piped(enum oci_p2p_method method)
+{
+	return method == OCI_P2P_VMSPLICE || method == OCI_P2P_WRITEV;
+}
 /* The receive has all its bytes, but for telling. */
 void oci_receive_finish(struct oci_message *message, uint32_t source, int32_t tag, size_t whole);
 

@@ -13,7 +13,7 @@ static bool concerned(const struct oci_p2p *p2p, uint32_t rank)
 {
 	const struct oci_inbound *in = &p2p->in[rank];
 
-	return in->posted.first || in->streams.first || in->filling ||
+	return in->posted.first || in->streams.first || in->pipes.first || in->filling ||
 	       (in->unfinished && in->unfinished->claimed) ||
 	       (p2p->out[rank] && p2p->out[rank]->busy);
 }
@@ -52,7 +52,8 @@ static int fail(struct oci_team *team, uint32_t rank, uint64_t poison, bool left
 
 static unsigned int turn(struct oci_p2p *p2p)
 {
-	return oci_receive_progress(p2p) + oci_rendezvous_progress(p2p) + oci_send_progress(p2p);
+	return oci_receive_progress(p2p) + oci_rendezvous_progress(p2p) + oci_pipe_progress(p2p) +
+	       oci_send_progress(p2p);
 }
 
 static void look_at(struct oci_p2p *p2p, uint32_t rank)

@@ -95,6 +95,7 @@ static void begin_rendezvous(struct oci_p2p *p2p, struct oci_message *m,
 	m->place = announced->place;
 	m->pieces = announced->pieces;
 	m->method = announced->method;
+	m->pipe = announced->pipe;
 	m->line = (struct oci_rendezvous *)(member->peer->base + announced->line);
 	oci_rendezvous_begin(p2p, m);
 }
@@ -108,7 +109,8 @@ static bool take_rendezvous(struct oci_p2p *p2p, uint32_t source, const struct o
 					    .place = cell->rendezvous.place,
 					    .pieces = cell->rendezvous.pieces,
 					    .line = cell->rendezvous.line,
-					    .method = cell->rendezvous.method };
+					    .method = cell->rendezvous.method,
+					    .pipe = cell->rendezvous.pipe };
 	struct oci_unexpected *entry;
 
 	if (m) {
@@ -124,6 +126,7 @@ static bool take_rendezvous(struct oci_p2p *p2p, uint32_t source, const struct o
 	entry->pieces = announced.pieces;
 	entry->line = announced.line;
 	entry->method = announced.method;
+	entry->pipe = announced.pipe;
 	return true;
 }
 

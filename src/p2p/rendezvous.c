@@ -26,15 +26,22 @@ static void tell_done(struct oci_message *m)
 	oci_store_release(&m->line->state, OCI_RENDEZVOUS_DONE);
 }
 
-/* From m->at on the sender sends. */
-static void ask(struct oci_p2p *p2p, struct oci_message *m)
+void oci_rendezvous_over(struct oci_message *m)
+{
+	tell_done(m);
+	oci_receive_finish(m, m->source, m->tag, m->whole);
+}
+
+void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *m, enum oci_p2p_method method)
 {
 	struct oci_rendezvous *line = m->line;
 
 	foreign_free(m);
-	m->cookie = ++p2p->posts;
-	oci_list_add(&p2p->in[m->source].streams, m);
-	line->method = OCI_P2P_STREAM;
+	if (method == OCI_P2P_STREAM) {
+		m->cookie = ++p2p->posts;
+		oci_list_add(&p2p->in[m->source].streams, m);
+	}
+	line->method = method;
 	line->at = m->at;
 	line->bytes = m->wanted - m->at;
 	line->cookie = m->cookie;
@@ -46,14 +53,13 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 {
 	m->wanted = m->whole < m->bytes ? m->whole : m->bytes;
 	m->at = 0;
-	if (!m->wanted) {
-		tell_done(m);
-		oci_receive_finish(m, m->source, m->tag, m->whole);
-	} else if (m->method == OCI_P2P_COPY) {
+	m->cookie = 0;
+	if (!m->wanted)
+		oci_rendezvous_over(m);
+	else if (m->method == OCI_P2P_COPY)
 		oci_list_add(&p2p->pulling, m);
-	} else {
-		ask(p2p, m);
-	}
+	else if (!oci_p2p_is_piped(m->method) || !oci_pipe_begin(p2p, m))
+		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 }
 
 /* The sender's list of pieces, copied here. 0 or -errno. */
@@ -139,15 +145,14 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
 			continue;
 		oci_list_remove(&p2p->pulling, m);
 		if (bytes > 0) {
-			tell_done(m);
-			oci_receive_finish(m, m->source, m->tag, m->whole);
+			oci_rendezvous_over(m);
 			continue;
 		}
 		/* Not mapped, and no single copy was agreed on. Otherwise the failure is this
 		 * buffer's (a page that the kernel does not read for us) or came later. */
 		oci_debug("single copy from rank %u failed (%s): it sends the rest", m->source,
 			  strerror(bytes ? (int)-bytes : EFAULT));
-		ask(p2p, m);
+		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 	}
 	return moved;
 }

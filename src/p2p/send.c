@@ -66,6 +66,8 @@ static bool announce(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_m
 						    (uintptr_t)m->buffer;
 	cell->rendezvous.line = (uint64_t)((uint8_t *)m->line - (uint8_t *)oci_segment_base());
 	cell->rendezvous.method = p2p->limits.method;
+	m->pipe = oci_p2p_is_piped(p2p->limits.method) ? oci_pipe_offer(out) : 0;
+	cell->rendezvous.pipe = m->pipe;
 	oci_cell_publish(out, cell);
 	return true;
 }
@@ -148,6 +150,7 @@ int oci_p2p_send(struct oci_p2p *p2p, struct oci_message *m)
 	m->line = NULL;
 	m->sending = 0;
 	m->cookie = 0;
+	m->pipe = 0;
 	if (m->peer == p2p->team->rank)
 		return send_self(p2p, m);
 	out = oci_outbound_get(p2p, m->peer, &error);
@@ -188,13 +191,14 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 }
 
 /* Looks at an announced message; sends a chunk of it, if asked to. True when it is over. */
-static bool announced_step(struct oci_outbound *out, struct oci_message *m, unsigned int *moved)
+static bool announced_step(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m,
+			   unsigned int *moved)
 {
-	if (!m->sending) {
-		/* Acquire: what the receiver did with our buffer comes before "done", its terms
-		 * before "send". Pairs with the releases in rendezvous.c. */
-		uint64_t state = oci_load_acquire(&m->line->state);
+	/* Acquire: what the receiver did with our buffer comes before "done", its terms before
+	 * "send". Pairs with the releases in rendezvous.c. */
+	uint64_t state = oci_load_acquire(&m->line->state);
 
+	if (!m->sending) {
 		if (state == OCI_RENDEZVOUS_OPEN)
 			return false;
 		++*moved;
@@ -203,6 +207,13 @@ static bool announced_step(struct oci_outbound *out, struct oci_message *m, unsi
 		m->at = m->line->at;
 		m->sending = m->line->at + m->line->bytes;
 		m->cookie = m->line->cookie;
+		m->method = (enum oci_p2p_method)m->line->method;
+		if (oci_p2p_is_piped(m->method))
+			oci_pipe_asked(p2p, out, m);
+	}
+	if (oci_p2p_is_piped(m->method)) {
+		*moved += oci_pipe_feed(p2p, out, m);
+		return state == OCI_RENDEZVOUS_DONE;
 	}
 	*moved += put_chunk(out, m, OCI_CELL_STREAM, m->sending);
 	return m->at == m->sending;
@@ -215,7 +226,7 @@ static unsigned int announced_progress(struct oci_p2p *p2p, struct oci_outbound 
 
 	for (m = out->announced.first; m; m = next) {
 		next = m->next;
-		if (!announced_step(out, m, &moved))
+		if (!announced_step(p2p, out, m, &moved))
 			continue;
 		oci_list_remove(&out->announced, m);
 		oci_line_put(p2p, m->line);

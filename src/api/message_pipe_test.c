@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Large messages through pipes, forced: what happens around them. The bytes of random messages are
+ * message_random_test's affair, which runs with each way forced. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/fork_team.h"
+
+#define BYTES ((size_t)1000003)
+
+static void fill(uint8_t *bytes, unsigned int seed)
+{
+	for (size_t i = 0; i < BYTES; i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 4093 + seed);
+}
+
+static size_t right(const uint8_t *bytes, unsigned int seed)
+{
+	size_t i = 0;
+
+	while (i < BYTES && bytes[i] == (uint8_t)(i * 7 + i / 4093 + seed))
+		i++;
+	return i;
+}
+
+/* How many pipes this process has open. */
+static int pipes(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int count = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		struct stat status;
+
+		if (!fstat(atoi(entry->d_name), &status) && S_ISFIFO(status.st_mode))
+			count++;
+	}
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+/* No descriptor is left to this process, or as many as it had. */
+static void starve(bool starved)
+{
+	static struct rlimit before;
+	struct rlimit none;
+
+	if (!before.rlim_cur)
+		getrlimit(RLIMIT_NOFILE, &before);
+	none = before;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, starved ? &none : &before);
+}
+
+/* From 0 to 1, with no descriptor left to `starved`; true when it went through a pipe. */
+static int pass(struct oc_team *team, int me, int starved, unsigned int seed, int *piped)
+{
+	uint8_t *bytes = malloc(BYTES);
+	int before = pipes(), failed;
+
+	starve(me == starved);
+	fill(bytes, me ? 0 : seed);
+	failed = me ? oc_recv(team, 0, 5, bytes, BYTES, NULL) : oc_send(team, 1, 5, bytes, BYTES);
+	if (!failed && right(bytes, seed) != BYTES)
+		failed = 1;
+	starve(false);
+	*piped = pipes() > before;
+	free(bytes);
+	return failed;
+}
+
+static int without_descriptors(struct oc_team *team, void *arg)
+{
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	int me = oc_team_rank(team) != 0, piped;
+
+	(void)arg;
+	/* What is opened at a first message for other reasons is open. */
+	if (oc_collective(team, &barrier))
+		return 1;
+	if (pass(team, me, 0, 1, &piped) || piped)
+		return 2; /* the sender cannot make one */
+	if (pass(team, me, 1, 2, &piped) || piped != !me)
+		return 3; /* it can, and the receiver cannot open it */
+	if (pass(team, me, -1, 3, &piped) || piped != me)
+		return 4; /* both can: the sender's is there already */
+	return 0;
+}
+
+static void without_descriptors_messages_go_another_way(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, without_descriptors, NULL), 0);
+}
+
+/* Asked for in another order than they were sent, one of them cut short. */
+static int several_at_once(struct oc_team *team, void *arg)
+{
+	uint8_t *bytes[4];
+	struct oc_request *requests[4];
+	struct oc_status status[4];
+	int failed = 0;
+
+	(void)arg;
+	for (int i = 0; i < 4; i++) {
+		bytes[i] = malloc(BYTES);
+		fill(bytes[i], oc_team_rank(team) ? 0 : 10 + (unsigned int)i);
+	}
+	for (int i = 0; i < 4; i++) {
+		int tag = oc_team_rank(team) ? 3 - i : i;
+
+		if (oc_team_rank(team))
+			failed |= oc_irecv(team, 0, tag, bytes[tag], tag == 2 ? 300000 : BYTES,
+					   &status[tag], &requests[tag]);
+		else
+			failed |= oc_isend(team, 1, tag, bytes[tag], BYTES, &requests[tag]);
+	}
+	for (int i = 0; i < 4 && !failed; i++) {
+		int error = oc_wait(requests[i]);
+		bool cut = oc_team_rank(team) && i == 2;
+
+		if (error != (cut ? -EMSGSIZE : 0))
+			failed = 1;
+		if (oc_team_rank(team) && status[i].bytes != BYTES)
+			failed = 1;
+		if (cut ? right(bytes[i], 10 + (unsigned int)i) < 300000 :
+			  right(bytes[i], 10 + (unsigned int)i) != BYTES)
+			failed = 1;
+	}
+	for (int i = 0; i < 4; i++)
+		free(bytes[i]);
+	return failed;
+}
+
+static void several_messages_follow_one_another_in_a_pipe(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, several_at_once, NULL), 0);
+}
+
+/* Rank 1 dies while rank 0's bytes are in the pipe. */
+static int dies(struct oc_team *team, void *arg)
+{
+	uint8_t *bytes = calloc(1, BYTES);
+	struct oc_request *request;
+	int error = 0;
+
+	(void)arg;
+	if (oc_team_rank(team)) {
+		if (oc_irecv(team, 0, 0, bytes, BYTES, NULL, &request))
+			return 1;
+		while (!bytes[0])
+			oc_progress();
+		raise(SIGKILL);
+	}
+	bytes[0] = 1;
+	error = oc_send(team, 1, 0, bytes, BYTES);
+	/* Its last bytes are not asked for any more: a first message may just have gone. */
+	while (!error)
+		error = oc_send(team, 1, 0, bytes, BYTES);
+	free(bytes);
+	return error == -EOWNERDEAD ? 0 : 2;
+}
+
+static void a_receiver_that_dies_is_an_error_and_no_signal(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, 1, dies, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_descriptors_messages_go_another_way),
+		cmocka_unit_test(several_messages_follow_one_another_in_a_pipe),
+		cmocka_unit_test(a_receiver_that_dies_is_an_error_and_no_signal),
+	};
+
+	setenv("ONECOPY_P2P", "vmsplice", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rendezvous through a pipe (copy/vmsplice.h): the sender attaches its pages, or copies, and the
+ * receiver reads. A pipe is a stream, so a receiver asks for one message of a sender at a time, and
+ * the others wait. The buffer is the sender's again when the receiver says "done".
+ *
+ * A pipe that cannot be had, at either end, is not an error: the chunks go through the ring.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "copy/layout.h"
+#include "p2p/p2p.h"
+
+/* The pieces of a message's buffer from m->at up to `end`, at most a turn's. */
+static unsigned int cut(const struct oci_message *m, size_t end, struct iovec *pieces)
+{
+	size_t bytes = end - m->at;
+
+	if (m->layout.pieces)
+		return oci_layout_cut(&m->layout, m->at, bytes, pieces, OCI_SPLICE_PIECES);
+	pieces[0] = (struct iovec){ (uint8_t *)m->buffer + m->at, bytes };
+	return 1;
+}
+
+/* Bytes are missing in the stream, and nobody can say which: as if the peer had gone. */
+static void fail(struct oci_p2p *p2p, uint32_t peer, const char *end, ssize_t error)
+{
+	oci_team_fail(p2p->team, (int)error, -1,
+		      "the pipe %s rank %u failed while a message was in it (%s): was a descriptor "
+		      "closed that this program did not open, or a buffer freed? This team cannot "
+		      "be used any more",
+		      end, peer, strerror(-(int)error));
+}
+
+/* ---- the sender ------------------------------------------------------------------------------ */
+
+uint64_t oci_pipe_offer(struct oci_outbound *out)
+{
+	uint64_t handle;
+
+	if (out->pipe.write_fd >= 0 && !oci_splice_handle(&out->pipe, &handle))
+		return handle;
+	/* Not ours any more. Messages announced by its old handle go through the ring. */
+	oci_splice_out_close(&out->pipe);
+	if (oci_splice_create(&out->pipe) || oci_splice_handle(&out->pipe, &handle))
+		return 0;
+	return handle;
+}
+
+/* The receiver has opened what was announced: is that still our pipe? */
+void oci_pipe_asked(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
+{
+	uint64_t handle;
+
+	if (oci_splice_handle(&out->pipe, &handle) || handle != m->pipe)
+		fail(p2p, out->peer, "to", -EBADF);
+}
+
+unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
+{
+	struct iovec pieces[OCI_SPLICE_PIECES];
+	ssize_t bytes;
+
+	if (m->at == m->sending || p2p->team->error)
+		return 0; /* all in: its receiver reads */
+	bytes = oci_splice_send(&out->pipe, pieces, cut(m, m->sending, pieces),
+				m->method == OCI_P2P_VMSPLICE);
+	if (bytes == -EAGAIN)
+		return 0;
+	if (bytes <= 0) {
+		fail(p2p, out->peer, "to", bytes ? bytes : -EPIPE);
+		return 0;
+	}
+	m->at += (size_t)bytes;
+	return 1;
+}
+
+/* ---- the receiver ---------------------------------------------------------------------------- */
+
+bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)
+{
+	struct oci_inbound *in = &p2p->in[m->source];
+	int error;
+
+	if (!m->pipe)
+		return false;
+	/* The end that is open stays while a message is in it. */
+	if (in->pipes.first && in->pipe.handle != m->pipe)
+		return false;
+	error = oci_splice_open(&in->pipe, p2p->team->member[m->source].pid, m->pipe);
+	if (error) {
+		oci_debug("the pipe of rank %u cannot be opened (%s): it sends in another way",
+			  m->source, strerror(-error));
+		return false;
+	}
+	oci_list_add(&in->pipes, m);
+	if (in->pipes.first == m)
+		oci_rendezvous_ask(p2p, m, m->method);
+	return true;
+}
+
+static unsigned int read_turn(struct oci_p2p *p2p, struct oci_inbound *in, struct oci_message *m)
+{
+	struct iovec pieces[OCI_SPLICE_PIECES];
+	ssize_t bytes = oci_splice_recv(&in->pipe, pieces, cut(m, m->wanted, pieces));
+
+	/* A sender that has gone is noticed as any dead peer is, and named then. */
+	if (bytes == -EAGAIN || bytes == -EPIPE)
+		return 0;
+	if (bytes <= 0) {
+		fail(p2p, m->source, "from", bytes ? bytes : -EPIPE);
+		return 0;
+	}
+	m->at += (size_t)bytes;
+	if (m->at < m->wanted)
+		return 1;
+	oci_list_remove(&in->pipes, m);
+	if (in->pipes.first)
+		oci_rendezvous_ask(p2p, in->pipes.first, in->pipes.first->method);
+	oci_rendezvous_over(m);
+	return 1;
+}
+
+unsigned int oci_pipe_progress(struct oci_p2p *p2p)
+{
+	unsigned int moved = 0;
+
+	for (uint32_t i = 0; i < p2p->actives && !p2p->team->error; i++) {
+		struct oci_inbound *in = &p2p->in[p2p->active[i]];
+
+		if (in->pipes.first)
+			moved += read_turn(p2p, in, in->pipes.first);
+	}
+	return moved;
+}
