@@ -23,7 +23,8 @@ enum bench_what {
 	BENCH_MECHANISMS = 2,
 	BENCH_CONTENTION = 4,
 	BENCH_MODEL = 8,
-	BENCH_ALL = 15
+	BENCH_ALL = 15, /* without a word; what follows is for those who name it */
+	BENCH_P2P = 16
 };
 
 struct bench_options {
@@ -33,7 +34,7 @@ struct bench_options {
 	struct size_list sizes;
 	uint32_t ranks;
 	unsigned int rounds;
-	bool quick, every_parameter;
+	bool quick, every_parameter, touch;
 	const char *profile; /* NULL: what jobs go by here */
 	const char *json, *out;
 };
@@ -119,6 +120,13 @@ void bench_copies_end(struct bench *bench);
 /* bench_steady.c: a look at whether the machine stays the same; what they saw, in the summary */
 void bench_steady_look(void);
 void bench_steady_sum_up(struct bench *bench);
+
+/* bench_p2p.c: p2p */
+void bench_p2p_plan(struct bench *bench);
+int bench_p2p_round(struct bench *bench, unsigned int round);
+/* What is computed from the samples: before the figures are finished, and behind. */
+void bench_p2p_end(struct bench *bench);
+void bench_p2p_sum_up(struct bench *bench);
 
 /* ---- showing ----------------------------------------------------------------------------------
  */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT };
+enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT, KEY_TOUCH };
 
 static const struct {
 	const char *word;
@@ -23,6 +23,7 @@ static const struct {
 	{ "mechanisms", BENCH_MECHANISMS },
 	{ "contention", BENCH_CONTENTION },
 	{ "model", BENCH_MODEL },
+	{ "p2p", BENCH_P2P },
 };
 
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
@@ -53,7 +54,7 @@ static unsigned int parse_word(const char *text)
 		word_list_add(&valid, words[i].word);
 	}
 	command_usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
-		      "all of them",
+		      "all but p2p",
 		      text, valid.text);
 }
 
@@ -102,6 +103,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_QUICK:
 		options->quick = true;
 		return 0;
+	case KEY_TOUCH:
+		options->touch = true;
+		return 0;
 	case KEY_ALL:
 		options->every_parameter = true;
 		return 0;
@@ -117,10 +121,16 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option bench_argp_options[] = {
-	{ "ranks", 'n', "N", 0, "Ranks, and most copiers (default: the CPUs, at least 2)", 0 },
-	{ "bytes", 'b', "LIST", 0, "Sizes of a block (default 4K,16K,64K,256K,1M,4M)", 0 },
+	{ "ranks", 'n', "N", 0,
+	  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of p2p's Alltoall "
+	  "(default 8)",
+	  0 },
+	{ "bytes", 'b', "LIST", 0,
+	  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p 1 to 16M)", 0 },
 	{ "rounds", KEY_ROUNDS, "N", 0, "Rounds (default 7)", 0 },
 	{ "quick", KEY_QUICK, NULL, 0, "A look: 3 rounds of 64K and 1M, each shorter", 0 },
+	{ "touch", KEY_TOUCH, NULL, 0,
+	  "With p2p: also with ranks that read what they received and write what they send", 0 },
 	{ "all", KEY_ALL, NULL, 0,
 	  "Each parameter of an algorithm, not its best by the model alone", 0 },
 	{ "profile", 'p', "NAME|FILE", 0,
@@ -136,14 +146,34 @@ static const struct argp_option bench_argp_options[] = {
 const struct argp bench_argp = {
 	.options = bench_argp_options,
 	.parser = parse_key,
-	.args_doc = "[algorithms|mechanisms|contention|model [COLLECTIVE...]]",
+	.args_doc = "[algorithms|mechanisms|contention|model|p2p [COLLECTIVE...]]",
 	.doc = "Measures, on this machine and without an MPI: the algorithms of a collective against "
 	       "each other; mechanisms against each other; how copiers of one process hold each other "
-	       "up; the model against the measurement. Without a word: all of them. Collectives: "
+	       "up; the model against the measurement. Without a word: all of them. With p2p: messages of "
+	       "the C API against those of the MPIs that are installed, and their Alltoall with and "
+	       "without onecopy. Collectives: "
 	       "bcast, scatter, gather, allgather and alltoall unless others are named. Run it on an "
 	       "idle machine.\vExit status: 0; 1 if something could not be measured, written or "
 	       "drawn; 2 if the options are wrong.",
 };
+
+#define P2P_SIZES "1,64,1K,4K,16K,64K,128K,256K,512K,1M,2M,4M,8M,16M"
+#define P2P_QUICK_SIZES "64,4K,64K,1M"
+#define SIZES "4K,16K,64K,256K,1M,4M"
+#define QUICK_SIZES "64K,1M"
+/* What the MPIs' int counts, and the memory of most machines, take. */
+#define P2P_BYTES_MOST ((size_t)1 << 30)
+
+static void check_p2p(const struct bench_options *options)
+{
+	if (options->touch && options->what != BENCH_P2P)
+		command_usage("--touch: only 'p2p' takes it");
+	for (unsigned int s = 0; s < options->sizes.count && options->what == BENCH_P2P; s++) {
+		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
+			command_usage("--bytes %zu: a message of p2p is of 1 to %zu bytes",
+				      options->sizes.at[s], P2P_BYTES_MOST);
+	}
+}
 
 static void fill_defaults(struct bench *bench)
 {
@@ -154,16 +184,21 @@ static void fill_defaults(struct bench *bench)
 		options->what = BENCH_ALL;
 	if (!options->rounds)
 		options->rounds = options->quick ? 3 : 7;
-	if (!options->sizes.count)
-		predict_sizes("--bytes", options->quick ? "64K,1M" : "4K,16K,64K,256K,1M,4M",
+	if (!options->sizes.count && options->what == BENCH_P2P)
+		predict_sizes("--bytes", options->quick ? P2P_QUICK_SIZES : P2P_SIZES,
 			      &options->sizes);
+	else if (!options->sizes.count)
+		predict_sizes("--bytes", options->quick ? QUICK_SIZES : SIZES, &options->sizes);
+	check_p2p(options);
+	if (!options->ranks && options->what == BENCH_P2P)
+		options->ranks = 8;
 	if (!options->ranks)
 		options->ranks = bench->cpus > 2 ? bench->cpus : 2;
 	if (!options->collective_count) {
 		memcpy(options->collectives, usual, sizeof(usual));
 		options->collective_count = sizeof(usual) / sizeof(usual[0]);
 	}
-	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
+	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P))
 		command_usage(
 			"--ranks 1: a collective of one rank moves nothing; valid: 2 and more");
 	for (unsigned int c = 0; c < options->collective_count; c++)
@@ -225,18 +260,24 @@ static int run(struct bench *bench)
 		bench_algorithms_plan(bench);
 	if (plain)
 		bench_copies_plan(bench);
+	if (bench->options.what == BENCH_P2P)
+		bench_p2p_plan(bench);
 	for (unsigned int round = 0; round < bench->options.rounds && !failed; round++) {
 		if (collectives)
 			failed = bench_algorithms_round(bench, round);
 		if (plain && !failed)
 			failed = bench_copies_round(bench, round);
+		if (bench->options.what == BENCH_P2P)
+			failed = bench_p2p_round(bench, round);
 	}
 	progress_end(&bench->progress);
 	bench_copies_end(bench);
+	bench_p2p_end(bench);
 	for (unsigned int f = 0; f < bench->figure_count; f++)
 		figure_finish(bench->figures[f]);
 	bench_algorithms_sum_up(bench);
 	bench_steady_sum_up(bench);
+	bench_p2p_sum_up(bench);
 	return failed;
 }
 

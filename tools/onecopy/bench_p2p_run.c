@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs the ping-pong programs: directly, under an MPI's launcher, or under onecopy run. MPIs are as
+ * they are installed; of onecopy nothing is left in the environment but what a run asks for.
+ */
+#include "bench_p2p.h"
+
+#include "bench/stock_environment.h"
+#include "command.h"
+#include "mpi_found.h"
+#include "place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* More than any run takes; a launcher that hangs must not make us hang. */
+#define RUN_SECONDS 120
+
+static const char *const programs[P2P_LAUNCHERS] = { "onecopy-pingpong", "onecopy-pingpong-openmpi",
+						     "onecopy-pingpong-mpich" };
+static const char *const names[P2P_LAUNCHERS] = { "the C API", "Open MPI", "MPICH" };
+/* Relative to the executable's directory: the build tree, then an installation's bin. */
+static const char *const places[2] = { ".", OC_PRELOAD_FROM_BIN };
+
+static struct {
+	char program[P2P_LAUNCHERS][PATH_MAX + 64];
+	struct mpi_found launcher[P2P_LAUNCHERS];
+	char missing[P2P_LAUNCHERS][PATH_MAX + 256];
+	char self[PATH_MAX];
+} found;
+
+/* What the shell takes as it is, between single quotes. */
+static bool is_plain(const char *path)
+{
+	return *path && !strchr(path, '\'');
+}
+
+static void find_program(int l)
+{
+	char dir[PATH_MAX];
+	bool there = place_find(programs[l], "", places, dir);
+
+	snprintf(found.program[l], sizeof(found.program[l]), "%s/%s", dir, programs[l]);
+	if (!there)
+		snprintf(found.missing[l], sizeof(found.missing[l]),
+			 "%s is not there; build onecopy with that MPI installed",
+			 found.program[l]);
+	else if (!is_plain(found.program[l]))
+		snprintf(found.missing[l], sizeof(found.missing[l]),
+			 "its path has a quote in it: %s", found.program[l]);
+}
+
+void p2p_find(void)
+{
+	struct mpi_found all[8];
+	char dropped[1024];
+	int count = mpi_find(all, 8);
+	ssize_t length = readlink("/proc/self/exe", found.self, sizeof(found.self) - 1);
+
+	found.self[length > 0 ? length : 0] = '\0';
+	for (int l = 0; l < P2P_LAUNCHERS; l++) {
+		find_program(l);
+		for (int i = 0; l && i < count; i++) {
+			if (!*found.launcher[l].launcher && !strcmp(all[i].name, names[l]) &&
+			    is_plain(all[i].launcher))
+				found.launcher[l] = all[i];
+		}
+		if (l && !*found.missing[l] && !*found.launcher[l].launcher)
+			snprintf(found.missing[l], sizeof(found.missing[l]),
+				 "no launcher of it is on PATH");
+	}
+	if (stock_environment(dropped, sizeof(dropped)))
+		command_say("not passed on, as it would change what is measured: %s", dropped);
+}
+
+const char *p2p_missing(const struct p2p_run *run)
+{
+	return *found.missing[run->launcher] ? found.missing[run->launcher] : NULL;
+}
+
+const char *p2p_version(enum p2p_launcher launcher)
+{
+	return found.launcher[launcher].version;
+}
+
+static void put_launcher(FILE *out, const struct p2p_run *run)
+{
+	if (run->onecopy)
+		fprintf(out, "'%s' run --quiet %s", found.self,
+			run->shared ? "--shared-heap " : "");
+	if (run->launcher == P2P_OPENMPI)
+		fprintf(out, "'%s' -n %u --bind-to none --oversubscribe ",
+			found.launcher[P2P_OPENMPI].launcher, run->ranks);
+	if (run->launcher == P2P_MPICH)
+		fprintf(out, "'%s' -n %u -bind-to none ", found.launcher[P2P_MPICH].launcher,
+			run->ranks);
+}
+
+static char *command_line(const struct p2p_run *run)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "timeout -k 5 %d ", RUN_SECONDS);
+	if (run->setting)
+		fprintf(out, "env %s ", run->setting);
+	put_launcher(out, run);
+	fprintf(out, "'%s' --ranks %u --seconds %g", found.program[run->launcher], run->ranks,
+		run->seconds);
+	for (unsigned int i = 0; i < run->cpu_count; i++)
+		fprintf(out, "%s%u", i ? "," : " --cpus ", run->cpus[i]);
+	for (unsigned int i = 0; i < run->sizes->count; i++)
+		fprintf(out, "%s%zu", i ? "," : " --bytes ", run->sizes->at[i]);
+	fprintf(out, "%s%s%s%s 2>&1 </dev/null", run->touch ? " --touch" : "",
+		run->alltoall ? " --alltoall" : "", run->misses ? " --misses" : "",
+		run->shared && run->launcher == P2P_NONE ? " --shared" : "");
+	return fclose(out) ? NULL : text;
+}
+
+/* Values in the order of the sizes; the first line that is none is kept, as a reason. */
+static unsigned int read_values(FILE *in, const struct p2p_run *run, struct p2p_value *values,
+				char *said, size_t said_n, char *other, size_t other_n)
+{
+	unsigned int count = 0;
+	char line[1024];
+
+	while (fgets(line, sizeof(line), in)) {
+		struct p2p_value value;
+		size_t bytes;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] == '#') {
+			snprintf(said, said_n, "%.*s", (int)said_n - 1, line + 2);
+		} else if (sscanf(line, "%zu %lf %lf", &bytes, &value.s, &value.misses) == 3 &&
+			   count < run->sizes->count && bytes == run->sizes->at[count]) {
+			values[count++] = value;
+		} else if (!*other && *line && line[0] != '-') {
+			snprintf(other, other_n, "%.*s", (int)other_n - 1, line);
+		}
+	}
+	return count;
+}
+
+int p2p_execute(const struct p2p_run *run, struct p2p_value *values, char *why, size_t why_n,
+		char *said, size_t said_n)
+{
+	char *command = command_line(run), other[256] = "";
+	FILE *in = command ? popen(command, "re") : NULL;
+	unsigned int count;
+	int status;
+
+	*said = '\0';
+	free(command);
+	if (!in) {
+		snprintf(why, why_n, "it cannot be started: %s", strerror(errno));
+		return -1;
+	}
+	count = read_values(in, run, values, said, said_n, other, sizeof(other));
+	status = pclose(in);
+	if (!status && count == run->sizes->count)
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 124)
+		snprintf(why, why_n, "it did not end within %d s", RUN_SECONDS);
+	else
+		snprintf(why, why_n, "it ended with status %d%s%s",
+			 WIFEXITED(status) ? WEXITSTATUS(status) : 128, *other ? ": " : "", other);
+	return -1;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ping-pong and Alltoall over one transport, as the Intel MPI Benchmarks time them: the same
+ * buffers each time. With --touch the ranks of a ping-pong behave as a program that communicates:
+ * they read what they received and write what they send next, inside the timed part.
+ *
+ * Rank 0 prints a line a size: "bytes seconds misses", of one message or call; misses -1: not
+ * counted. A line that begins with '#' is a sentence. Every size is verified before it is timed.
+ */
+#include "pingpong.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SIZES = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
+/* A sample is of as many round trips as take this long: the clock is not to be measured. */
+#define SAMPLE_S 5e-6
+
+struct options {
+	size_t bytes[SIZES];
+	unsigned int sizes;
+	unsigned int cpus[64], cpu_count;
+	uint32_t ranks;
+	double seconds;
+	bool touch, alltoall, misses, shared;
+};
+
+struct bench {
+	struct transport me;
+	const struct options *options;
+	uint8_t *send, *recv;
+	bool counts;
+	uint64_t sum; /* of what was read, so that it is read */
+};
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *samples, unsigned int count)
+{
+	qsort(samples, count, sizeof(samples[0]), by_value);
+	return count % 2 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
+}
+
+static void fail(const char *what, size_t bytes)
+{
+	fprintf(stderr, "pingpong: %s, at %zu bytes\n", what, bytes);
+	transport_close(1);
+}
+
+static uint8_t byte_of(uint32_t from, uint32_t to, size_t i)
+{
+	return (uint8_t)(i * 31 + i / 251 + from * 17 + to * 113 + 5);
+}
+
+static void touch(struct bench *b, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += LINE)
+		b->sum += b->recv[i];
+	memset(b->send, (int)(b->sum & 127), bytes);
+}
+
+static void round_trips(struct bench *b, size_t bytes, unsigned int count)
+{
+	bool pings = !b->me.rank, touches = b->options->touch;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (pings)
+			transport_send(1, b->send, bytes);
+		transport_recv(!b->me.rank, b->recv, bytes);
+		if (touches)
+			touch(b, bytes);
+		if (!pings)
+			transport_send(0, b->send, bytes);
+	}
+}
+
+static void calls(struct bench *b, size_t bytes, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		transport_alltoall(b->send, b->recv, bytes);
+}
+
+/* Every byte of the first exchange. */
+static void verify(struct bench *b, size_t bytes)
+{
+	uint32_t blocks = b->options->alltoall ? b->me.ranks : 1;
+
+	for (uint32_t to = 0; to < blocks; to++)
+		for (size_t i = 0; i < bytes; i++)
+			b->send[to * bytes + i] =
+				byte_of(b->me.rank, b->options->alltoall ? to : !b->me.rank, i);
+	memset(b->recv, 0xff, blocks * bytes);
+	if (b->options->alltoall) {
+		calls(b, bytes, 1);
+	} else if (b->me.rank) {
+		transport_recv(0, b->recv, bytes);
+		transport_send(0, b->send, bytes);
+	} else {
+		transport_send(1, b->send, bytes);
+		transport_recv(1, b->recv, bytes);
+	}
+	for (uint32_t from = 0; from < blocks; from++)
+		for (size_t i = 0; i < bytes; i++)
+			if (b->recv[from * bytes + i] !=
+			    byte_of(b->options->alltoall ? from : !b->me.rank, b->me.rank, i))
+				fail("a wrong byte was received", bytes);
+}
+
+/* Rank 0's word to all. */
+static uint64_t tell(struct bench *b, uint64_t word)
+{
+	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++)
+		transport_send(r, &word, sizeof(word));
+	if (b->me.rank)
+		transport_recv(0, &word, sizeof(word));
+	return word;
+}
+
+/* The sum over all ranks, at rank 0. */
+static uint64_t add_up(struct bench *b, uint64_t mine)
+{
+	uint64_t one;
+
+	if (b->me.rank)
+		transport_send(0, &mine, sizeof(mine));
+	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++) {
+		transport_recv(r, &one, sizeof(one));
+		mine += one;
+	}
+	return mine;
+}
+
+static void measure(struct bench *b, size_t bytes)
+{
+	void (*go)(struct bench *, size_t, unsigned int) = b->options->alltoall ? calls :
+										  round_trips;
+	uint32_t messages = b->options->alltoall ? 1 : 2;
+	double samples[SAMPLES], begin, each;
+	unsigned int count, batch;
+	uint64_t misses, word;
+
+	verify(b, bytes);
+	go(b, bytes, WARM_UP);
+	begin = now_s();
+	go(b, bytes, WARM_UP);
+	each = (now_s() - begin) / WARM_UP;
+	batch = each < SAMPLE_S ? (unsigned int)(SAMPLE_S / each) + 1 : 1;
+	count = (unsigned int)(b->options->seconds / (each * batch));
+	count = count > SAMPLES ? SAMPLES : count < SAMPLES_LEAST ? SAMPLES_LEAST : count;
+	word = tell(b, (uint64_t)batch << 32 | count);
+	batch = (unsigned int)(word >> 32);
+	count = (unsigned int)word;
+	misses = b->counts ? misses_read() : 0;
+	for (unsigned int i = 0; i < count; i++) {
+		begin = now_s();
+		go(b, bytes, batch);
+		samples[i] = (now_s() - begin) / (batch * messages);
+	}
+	misses = add_up(b, b->counts ? misses_read() - misses : 0);
+	if (b->me.rank)
+		return;
+	printf("%zu %.9g %.6g\n", bytes, median(samples, count),
+	       b->counts ? (double)misses / ((double)count * batch * messages) : -1.0);
+	fflush(stdout);
+}
+
+static void bind_rank(const struct options *options, uint32_t rank)
+{
+	cpu_set_t mine;
+
+	if (!options->cpu_count)
+		return;
+	CPU_ZERO(&mine);
+	CPU_SET(options->cpus[rank % options->cpu_count], &mine);
+	if (sched_setaffinity(0, sizeof(mine), &mine))
+		fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %u: %s\n", rank,
+			options->cpus[rank % options->cpu_count], strerror(errno));
+}
+
+static size_t number(const char *text, char **end)
+{
+	size_t value = strtoull(text, end, 10);
+
+	if (*end == text) {
+		fprintf(stderr, "pingpong: '%s' is not a number\n", text);
+		exit(2);
+	}
+	return value;
+}
+
+static void parse_list(const char *text, struct options *options, bool cpus)
+{
+	char *end;
+
+	for (;; text = end + 1) {
+		size_t value = number(text, &end);
+
+		if (cpus && options->cpu_count < 64)
+			options->cpus[options->cpu_count++] = (unsigned int)value;
+		else if (!cpus && options->sizes < SIZES)
+			options->bytes[options->sizes++] = value;
+		if (*end != ',')
+			return;
+	}
+}
+
+static void parse(int argc, char **argv, struct options *options)
+{
+	static const struct option known[] = {
+		{ "bytes", required_argument, NULL, 'b' },
+		{ "cpus", required_argument, NULL, 'c' },
+		{ "ranks", required_argument, NULL, 'n' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "touch", no_argument, NULL, 't' },
+		{ "alltoall", no_argument, NULL, 'a' },
+		{ "misses", no_argument, NULL, 'm' },
+		{ "shared", no_argument, NULL, 'S' },
+		{ NULL, 0, NULL, 0 },
+	};
+	char *end;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == 'b')
+			parse_list(optarg, options, false);
+		else if (c == 'c')
+			parse_list(optarg, options, true);
+		else if (c == 'n')
+			options->ranks = (uint32_t)number(optarg, &end);
+		else if (c == 's')
+			options->seconds = strtod(optarg, NULL);
+		else if (c == 't')
+			options->touch = true;
+		else if (c == 'a')
+			options->alltoall = true;
+		else if (c == 'm')
+			options->misses = true;
+		else if (c == 'S')
+			options->shared = true;
+		else
+			exit(2);
+	}
+	if (optind < argc || !options->sizes || !options->ranks) {
+		fprintf(stderr,
+			"usage: %s --bytes N,N,... [--touch] [--alltoall] [--ranks N]\n"
+			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared]\n"
+			"Run by onecopy bench p2p.\n",
+			argv[0]);
+		exit(2);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .ranks = 2, .seconds = 0.02 };
+	struct bench bench = { .options = &options };
+	size_t most = 0, blocks;
+	char why[256];
+
+	parse(argc, argv, &options);
+	transport_open(&bench.me, &argc, &argv, options.ranks);
+	if (bench.me.ranks < 2 || (!options.alltoall && bench.me.ranks != 2))
+		fail("a ping-pong takes 2 ranks, an Alltoall 2 at least", 0);
+	bind_rank(&options, bench.me.rank);
+	for (unsigned int i = 0; i < options.sizes; i++)
+		most = options.bytes[i] > most ? options.bytes[i] : most;
+	most = most ? most : 1;
+	blocks = options.alltoall ? bench.me.ranks : 1;
+	bench.send = transport_memory(most * blocks, options.shared);
+	bench.recv = transport_memory(most * blocks, options.shared);
+	if (!bench.send || !bench.recv)
+		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers",
+		     most);
+	if (options.misses) {
+		bench.counts = misses_open(why, sizeof(why));
+		if (!bench.counts && !bench.me.rank)
+			printf("# Cache misses were not counted: %s.\n", why);
+	}
+	for (unsigned int i = 0; i < options.sizes; i++)
+		measure(&bench, options.bytes[i]);
+	transport_close(0);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What `onecopy bench p2p` runs: one loop, linked with one of three transports. The C API's
+ * (transport_oc.c) forks its ranks, that of an MPI (transport_mpi.c) is started by its launcher.
+ */
+#ifndef ONECOPY_PINGPONG_H
+#define ONECOPY_PINGPONG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct transport {
+	uint32_t rank, ranks;
+};
+
+/* ---- transport_*.c; what fails there says so and ends the program ----------------------------
+ */
+
+/* `ranks`: how many to start, of those that no launcher starts. */
+void transport_open(struct transport *me, int *argc, char ***argv, uint32_t ranks);
+/* Ends the program. */
+void transport_close(int status) __attribute__((noreturn));
+void transport_send(uint32_t peer, const void *buffer, size_t bytes);
+void transport_recv(uint32_t peer, void *buffer, size_t bytes);
+/* `bytes` to each rank, from each rank. */
+void transport_alltoall(const void *send, void *recv, size_t bytes);
+/* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as
+ * it is. NULL: there is none. */
+void *transport_memory(size_t bytes, bool shared);
+
+/* ---- misses.c: the processor's counter of last-level cache misses ------------------------------
+ */
+
+/* Counts from here on in this thread, the kernel's part too. False: it cannot be read. */
+bool misses_open(char *why, size_t n);
+/* Since misses_open(). */
+uint64_t misses_read(void);
+
+#endif
