@@ -21,6 +21,7 @@ const char *config_name(enum config config)
 		[CONFIG_STOCK] = "stock",
 		[CONFIG_ONECOPY] = "onecopy",
 		[CONFIG_CONTROL] = "control",
+		[CONFIG_HEAP] = "shared heap",
 	};
 
 	return names[config];
@@ -44,6 +45,11 @@ double *compare_us(const struct compare *compare, int ranks_index, enum config c
 bool compare_oversubscribed(const struct compare *compare, int ranks_index)
 {
 	return compare->options.ranks[ranks_index] > compare->host.cores;
+}
+
+int compare_configs(const struct compare *compare)
+{
+	return compare->options.shared_heap ? CONFIG_COUNT : CONFIG_HEAP;
 }
 
 static void list_cells(struct compare *compare)
@@ -197,7 +203,8 @@ static int report(const struct compare *compare)
 {
 	const struct compare_options *o = &compare->options;
 	char path[COMPARE_PATH_CHARS + 16];
-	struct ranks_summary *summaries = calloc((size_t)o->ranks_n, sizeof(*summaries));
+	struct ranks_summary *summaries =
+		calloc((size_t)compare_summaries(compare), sizeof(*summaries));
 	int status = STATUS_FAILED;
 	bool plotted;
 

@@ -22,6 +22,7 @@ enum config {
 	CONFIG_STOCK,
 	CONFIG_ONECOPY,
 	CONFIG_CONTROL, /* stock a second time: stock/control shows what noise alone does */
+	CONFIG_HEAP,	/* onecopy with shared heaps, if asked for */
 	CONFIG_COUNT,
 };
 
@@ -55,6 +56,7 @@ struct compare_options {
 	bool check;
 	const char *with;
 	bool with_given;
+	bool shared_heap; /* CONFIG_HEAP takes its turns, too */
 	const char *mpirun;
 	const char *program; /* NULL: beside this one */
 	const char *json;    /* NULL: in @out */
@@ -67,6 +69,7 @@ struct compare_options {
 	double geomean, geomean_oversubscribed;
 	double geomean_large;
 	double barrier;
+	double geomean_heap, geomean_heap_large, geomean_heap_oversubscribed;
 };
 
 /* Of a cell's calls in one run; what is compared are medians, the others show their spread. */
@@ -116,7 +119,9 @@ struct group_summary {
 	struct stats_estimate control;
 };
 
+/* Of CONFIG_ONECOPY or CONFIG_HEAP on so many ranks. */
 struct ranks_summary {
+	enum config subject;
 	int ranks;
 	bool oversubscribed;
 	double floor;
@@ -144,7 +149,12 @@ bool compare_oversubscribed(const struct compare *compare, int ranks_index);
 /* compare_run.c: run everything into @compare->us. Returns 0 or -errno, the reason said. */
 int compare_run(struct compare *compare);
 
-/* compare_summary.c: one summary for each of the rank counts. Needs at least one round. */
+/* Configurations that take turns: CONFIG_STOCK and so many. */
+int compare_configs(const struct compare *compare);
+
+/* compare_summary.c: compare_summaries() of them, one for each of the rank counts, and with shared
+ * heaps as many more behind them. Needs at least one round. */
+int compare_summaries(const struct compare *compare);
 int compare_summarise(const struct compare *compare, struct ranks_summary *summaries);
 bool compare_gate_passes(const struct compare *compare, const struct ranks_summary *summaries,
 			 FILE *out);

@@ -42,7 +42,7 @@ static json_t *configs_to_json(const struct compare *compare, enum quantile quan
 	json_t *configs = json_object();
 	int i;
 
-	for (i = 0; i < CONFIG_COUNT; i++) {
+	for (i = 0; i < compare_configs(compare); i++) {
 		enum config config = (enum config)i;
 
 		json_object_set_new(configs, config_name(config),
@@ -77,13 +77,14 @@ static json_t *ranks_to_json(const struct compare *compare, const struct ranks_s
 	for (i = 0; i < compare->cells_n; i++) {
 		json_array_append_new(cells, cell_to_json(compare, s, ranks_index, i));
 	}
-	for (i = 0; i < CONFIG_COUNT; i++) {
+	for (i = 0; i < compare_configs(compare); i++) {
 		json_object_set_new(commands, config_name((enum config)i),
 				    json_string(compare->commands[ranks_index][i]));
 	}
-	return json_pack("{s:i, s:b, s:f, s:i, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}", "ranks",
-			 s->ranks, "oversubscribed", s->oversubscribed, "floor", s->floor, "lost",
-			 s->lost, "geomean_all", group_to_json(&s->all), "geomean_64KiB_and_more",
+	return json_pack("{s:s, s:i, s:b, s:f, s:i, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}",
+			 "configuration", config_name(s->subject), "ranks", s->ranks,
+			 "oversubscribed", s->oversubscribed, "floor", s->floor, "lost", s->lost,
+			 "geomean_all", group_to_json(&s->all), "geomean_64KiB_and_more",
 			 group_to_json(&s->large), "barrier", group_to_json(&s->barrier),
 			 "commands", commands, "onecopy_runs", "calls_served",
 			 (json_int_t)service->served, "calls_handed_back",
@@ -114,8 +115,9 @@ int compare_write_json(const struct compare *compare, const struct ranks_summary
 	json_t *results = json_array(), *root;
 	int i, failed;
 
-	for (i = 0; i < compare->options.ranks_n; i++) {
-		json_array_append_new(results, ranks_to_json(compare, &summaries[i], i));
+	for (i = 0; i < compare_summaries(compare); i++) {
+		json_array_append_new(results, ranks_to_json(compare, &summaries[i],
+							     i % compare->options.ranks_n));
 	}
 	root = json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:o, s:b, s:I, s:o}", "program",
 			 "oc_bench_compare", "date", host->date, "commit", host->commit, "dirty",

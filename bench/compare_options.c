@@ -17,6 +17,7 @@ enum {
 	KEY_COLD,
 	KEY_NO_CHECK,
 	KEY_WITH,
+	KEY_SHARED_HEAP,
 	KEY_MPI,
 	KEY_MPIRUN,
 	KEY_PROGRAM,
@@ -31,6 +32,9 @@ enum {
 	KEY_GEOMEAN_LARGE,
 	KEY_GEOMEAN_OVERSUBSCRIBED,
 	KEY_BARRIER,
+	KEY_GEOMEAN_HEAP,
+	KEY_GEOMEAN_HEAP_LARGE,
+	KEY_GEOMEAN_HEAP_OVERSUBSCRIBED,
 };
 
 static const struct argp_option option_table[] = {
@@ -56,6 +60,9 @@ static const struct argp_option option_table[] = {
 	{ "with", KEY_WITH, "CMD", 0,
 	  "Put before mpirun in the onecopy configuration "
 	  "(default: 'onecopy run' of the build that this program lies in)",
+	  2 },
+	{ "shared-heap", KEY_SHARED_HEAP, NULL, 0,
+	  "A fourth configuration takes turns: onecopy run --shared-heap, as a table of its own",
 	  2 },
 	{ "mpi", KEY_MPI, "NAME", 0, "openmpi (the default) or mpich", 2 },
 	{ "mpirun", KEY_MPIRUN, "CMD", 0,
@@ -88,6 +95,12 @@ static const struct argp_option option_table[] = {
 	  4 },
 	{ "geomean-oversubscribed", KEY_GEOMEAN_OVERSUBSCRIBED, "R", 0,
 	  "Least geometric mean over all cells where ranks outnumber cores (default: 1.1)", 4 },
+	{ "geomean-heap", KEY_GEOMEAN_HEAP, "R", 0,
+	  "With --shared-heap: its least geometric mean over all cells (default: 1.6)", 4 },
+	{ "geomean-heap-large", KEY_GEOMEAN_HEAP_LARGE, "R", 0,
+	  "The same over cells of 64 KiB and more (default: 2.0)", 4 },
+	{ "geomean-heap-oversubscribed", KEY_GEOMEAN_HEAP_OVERSUBSCRIBED, "R", 0,
+	  "The same over all cells where ranks outnumber cores (default: 1.5)", 4 },
 	{ "barrier", KEY_BARRIER, "R", 0,
 	  "Least ratio of the barrier (default: 1.3; with --mpi mpich: none)", 4 },
 	{ 0 },
@@ -177,6 +190,12 @@ static double *ratio_of(int key, struct compare_options *o)
 		return &o->geomean_oversubscribed;
 	case KEY_BARRIER:
 		return &o->barrier;
+	case KEY_GEOMEAN_HEAP:
+		return &o->geomean_heap;
+	case KEY_GEOMEAN_HEAP_LARGE:
+		return &o->geomean_heap_large;
+	case KEY_GEOMEAN_HEAP_OVERSUBSCRIBED:
+		return &o->geomean_heap_oversubscribed;
 	default:
 		return NULL;
 	}
@@ -291,6 +310,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_NO_CHECK:
 		o->check = false;
 		return 0;
+	case KEY_SHARED_HEAP:
+		o->shared_heap = true;
+		return 0;
 	case KEY_QUICK:
 		o->quick = true;
 		return 0;
@@ -346,6 +368,9 @@ int compare_options_parse(int argc, char **argv, struct compare_options *options
 		.geomean = UNSET,
 		.geomean_large = UNSET,
 		.geomean_oversubscribed = 1.1,
+		.geomean_heap = 1.6,
+		.geomean_heap_large = 2.0,
+		.geomean_heap_oversubscribed = 1.5,
 		.barrier = UNSET,
 	};
 	collective_list_default(&options->collectives);

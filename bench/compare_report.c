@@ -6,8 +6,9 @@ static void print_heading(const struct compare *compare, const struct ranks_summ
 {
 	const struct cell_summary *any = &s->cells[0];
 
-	fprintf(out, "%d ranks, %s, %s buffers, %ld runs each, %s\n", s->ranks,
+	fprintf(out, "%d ranks, %s, %s%s buffers, %ld runs each, %s\n", s->ranks,
 		s->oversubscribed ? "sharing cores" : "one a core",
+		s->subject == CONFIG_HEAP ? "shared heaps, " : "",
 		buffer_mode_name(compare->options.mode), compare->rounds, compare->mpi);
 	fprintf(out,
 		"us: median call of the slowest rank. ratio: stock/onecopy, control: "
@@ -21,7 +22,8 @@ static void print_heading(const struct compare *compare, const struct ranks_summ
 	}
 	fprintf(out, "\n%-*s %8s %11s %11s %7s  %-15s %8s  %-15s\n",
 		collective_list_width(&compare->options.collectives), "collective", "size",
-		"stock us", "onecopy us", "ratio", "[interval]", "control", "[interval]");
+		"stock us", s->subject == CONFIG_HEAP ? "heap us" : "onecopy us", "ratio",
+		"[interval]", "control", "[interval]");
 }
 
 static void print_estimate(const struct stats_estimate *e, FILE *out)
@@ -88,7 +90,7 @@ void compare_print(const struct compare *compare, const struct ranks_summary *su
 
 	fprintf(out, "%s, %s, Linux %s, %s, commit %.12s%s\n", host->name, host->cpu, host->kernel,
 		host->date, host->commit, host->dirty ? " with changes" : "");
-	for (i = 0; i < compare->options.ranks_n; i++) {
+	for (i = 0; i < compare_summaries(compare); i++) {
 		const struct ranks_summary *s = &summaries[i];
 
 		fputc('\n', out);

@@ -80,8 +80,13 @@ static int build_command(const struct compare *compare, int ranks_index, enum co
 	const struct compare_options *o = &compare->options;
 	char folder[COMPARE_PATH_CHARS - 32], program[COMPARE_PATH_CHARS];
 
-	if ((config == CONFIG_ONECOPY && child_args_add_words(args, o->with)) ||
-	    child_args_add_words(args, o->mpirun)) {
+	bool ours = config == CONFIG_ONECOPY || config == CONFIG_HEAP;
+	int err = ours ? child_args_add_words(args, o->with) : 0;
+
+	if (config == CONFIG_HEAP && !err) {
+		child_args_add(args, "--shared-heap");
+	}
+	if (err || child_args_add_words(args, o->mpirun)) {
 		fprintf(stderr,
 			"oc_bench_compare: The command in --with or --mpirun cannot be split "
 			"into words; check its quotes and variables.\n");
@@ -287,7 +292,7 @@ static int run_child(const struct compare *compare, enum config config,
 	struct compare_service left_over = { .served = 0 };
 	int err;
 
-	if (config != CONFIG_ONECOPY) {
+	if (config != CONFIG_ONECOPY && config != CONFIG_HEAP) {
 		return child_run(args, compare->options.timeout_s, result);
 	}
 	take_counters(compare->stats, &left_over);
@@ -328,7 +333,7 @@ static int run_once(struct compare *compare, int ranks_index, enum config config
 		goto out;
 	}
 	err = read_run(compare, ranks_index, config, round, path);
-	if (!err && config == CONFIG_ONECOPY) {
+	if (!err && (config == CONFIG_ONECOPY || config == CONFIG_HEAP)) {
 		progress_clear(progress);
 		err = verify_service(compare, ranks_index);
 	}
@@ -341,20 +346,21 @@ out:
 int compare_run(struct compare *compare)
 {
 	const struct compare_options *o = &compare->options;
+	const int configs = compare_configs(compare);
 	struct progress progress = {
 		.shown = isatty(STDERR_FILENO),
 		.start_s = now_s(),
-		.total = o->runs * o->ranks_n * CONFIG_COUNT,
+		.total = o->runs * o->ranks_n * configs,
 	};
 	int i, turn, err = 0;
 	long round;
 
 	for (round = 0; round < o->runs && !err; round++) {
 		for (i = 0; i < o->ranks_n && !err; i++) {
-			for (turn = 0; turn < CONFIG_COUNT && !err; turn++) {
+			for (turn = 0; turn < configs && !err; turn++) {
 				/* Rotated, so that none is always first, or always after the same.
 				 */
-				enum config config = (enum config)((turn + round) % CONFIG_COUNT);
+				enum config config = (enum config)((turn + round) % configs);
 
 				progress_show(&progress, compare, round, o->ranks[i], config);
 				err = run_once(compare, i, config, round, &progress);

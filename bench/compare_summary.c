@@ -30,8 +30,8 @@ static double ratio_at(const struct compare *compare, int ranks_index, enum conf
 	       compare_us(compare, ranks_index, other, cell)[round];
 }
 
-static int summarise_cell(const struct compare *compare, int ranks_index, int cell, double floor,
-			  double *scratch, struct cell_summary *out)
+static int summarise_cell(const struct compare *compare, int ranks_index, enum config subject,
+			  int cell, double floor, double *scratch, struct cell_summary *out)
 {
 	size_t rounds = (size_t)compare->rounds;
 	struct stats_estimate stock, onecopy;
@@ -40,11 +40,11 @@ static int summarise_cell(const struct compare *compare, int ranks_index, int ce
 
 	err = stats_estimate(compare_us(compare, ranks_index, CONFIG_STOCK, cell), rounds, &stock);
 	if (!err) {
-		err = stats_estimate(compare_us(compare, ranks_index, CONFIG_ONECOPY, cell), rounds,
+		err = stats_estimate(compare_us(compare, ranks_index, subject, cell), rounds,
 				     &onecopy);
 	}
 	for (round = 0; round < compare->rounds; round++) {
-		scratch[round] = ratio_at(compare, ranks_index, CONFIG_ONECOPY, cell, round);
+		scratch[round] = ratio_at(compare, ranks_index, subject, cell, round);
 	}
 	if (!err) {
 		err = stats_estimate(scratch, rounds, &out->ratio);
@@ -107,7 +107,7 @@ static int summarise_groups(const struct compare *compare, int ranks_index,
 	int group, err = 0;
 
 	for (group = 0; group < 3 && !err; group++) {
-		err = summarise_group(compare, ranks_index, (enum group)group, CONFIG_ONECOPY,
+		err = summarise_group(compare, ranks_index, (enum group)group, summary->subject,
 				      &groups[group]->cells, &groups[group]->ratio);
 		if (!err) {
 			err = summarise_group(compare, ranks_index, (enum group)group,
@@ -118,21 +118,29 @@ static int summarise_groups(const struct compare *compare, int ranks_index,
 	return err;
 }
 
+int compare_summaries(const struct compare *compare)
+{
+	return compare->options.ranks_n * (compare->options.shared_heap ? 2 : 1);
+}
+
 int compare_summarise(const struct compare *compare, struct ranks_summary *summaries)
 {
 	const struct compare_options *o = &compare->options;
 	double *scratch = malloc((size_t)compare->rounds * sizeof(*scratch));
-	int i, cell, err = scratch ? 0 : -ENOMEM;
+	int n, i, cell, err = scratch ? 0 : -ENOMEM;
 
-	for (i = 0; i < o->ranks_n && !err; i++) {
-		struct ranks_summary *s = &summaries[i];
+	for (n = 0; n < compare_summaries(compare) && !err; n++) {
+		struct ranks_summary *s = &summaries[n];
 
+		i = n % o->ranks_n;
+		s->subject = n < o->ranks_n ? CONFIG_ONECOPY : CONFIG_HEAP;
 		s->ranks = o->ranks[i];
 		s->oversubscribed = compare_oversubscribed(compare, i);
 		s->floor = s->oversubscribed ? o->floor_oversubscribed : o->floor;
 		s->lost = 0;
 		for (cell = 0; cell < compare->cells_n && !err; cell++) {
-			err = summarise_cell(compare, i, cell, s->floor, scratch, &s->cells[cell]);
+			err = summarise_cell(compare, i, s->subject, cell, s->floor, scratch,
+					     &s->cells[cell]);
 			s->lost += !err && s->cells[cell].lost;
 		}
 		if (!err) {
@@ -143,6 +151,11 @@ int compare_summarise(const struct compare *compare, struct ranks_summary *summa
 	return err;
 }
 
+static const char *with_of(const struct ranks_summary *s)
+{
+	return s->subject == CONFIG_HEAP ? " with shared heaps" : "";
+}
+
 /* One demand of the gate; says so if it is not met. A group without cells demands nothing. */
 static bool demand(const struct ranks_summary *s, const struct group_summary *group,
 		   const char *what, double least, FILE *out)
@@ -150,7 +163,7 @@ static bool demand(const struct ranks_summary *s, const struct group_summary *gr
 	if (group->cells == 0 || group->ratio.median >= least) {
 		return true;
 	}
-	fprintf(out, "Missed at %d ranks: %s is %.2f, below %.2f.\n", s->ranks, what,
+	fprintf(out, "Missed at %d ranks%s: %s is %.2f, below %.2f.\n", s->ranks, with_of(s), what,
 		group->ratio.median, least);
 	return false;
 }
@@ -162,22 +175,26 @@ bool compare_gate_passes(const struct compare *compare, const struct ranks_summa
 	bool pass = true;
 	int i;
 
-	for (i = 0; i < o->ranks_n; i++) {
+	for (i = 0; i < compare_summaries(compare); i++) {
 		const struct ranks_summary *s = &summaries[i];
+		bool heap = s->subject == CONFIG_HEAP;
 
 		if (s->lost) {
-			fprintf(out, "Missed at %d ranks: %d cell%s lost.\n", s->ranks, s->lost,
-				s->lost == 1 ? " is" : "s are");
+			fprintf(out, "Missed at %d ranks%s: %d cell%s lost.\n", s->ranks,
+				with_of(s), s->lost, s->lost == 1 ? " is" : "s are");
 			pass = false;
 		}
 		if (s->oversubscribed) {
 			pass &= demand(s, &s->all, "the geometric mean over all cells",
-				       o->geomean_oversubscribed, out);
+				       heap ? o->geomean_heap_oversubscribed :
+					      o->geomean_oversubscribed,
+				       out);
 			continue;
 		}
-		pass &= demand(s, &s->all, "the geometric mean over all cells", o->geomean, out);
-		pass &= demand(s, &s->large, "the geometric mean from 64 KiB up", o->geomean_large,
-			       out);
+		pass &= demand(s, &s->all, "the geometric mean over all cells",
+			       heap ? o->geomean_heap : o->geomean, out);
+		pass &= demand(s, &s->large, "the geometric mean from 64 KiB up",
+			       heap ? o->geomean_heap_large : o->geomean_large, out);
 		pass &= demand(s, &s->barrier, "the barrier", o->barrier, out);
 	}
 	return pass;

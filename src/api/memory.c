@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "copy/map.h"
 #include "heap/heap.h"
 
 /* A cache line, so that blocks of two threads never share one. */
@@ -51,6 +52,8 @@ static bool remember(const struct oci_arena *arena)
 		atomic_store_explicit(&ranges, range, memory_order_release);
 	}
 	pthread_mutex_unlock(&lock);
+	/* The peers of teams that are there learn of it, too. */
+	oci_map_publish();
 	return known || range;
 }
 

@@ -21,7 +21,7 @@
 
 const char *job_onecopy = OC_TEST_ONECOPY, *job_programs = OC_TEST_PROGRAMS;
 
-bool job_is_mpich;
+bool job_is_mpich, job_shares_heaps;
 
 /* mpirun ends its ranks on SIGTERM, given a moment. */
 enum { GRACE_MS = 5000, DEFAULT_TIMEOUT_S = 120 };
@@ -105,6 +105,8 @@ struct job job_mpi(int ranks)
 	job_add(&job, "--quiet");
 	job_add(&job, "--stats-json");
 	job_add(&job, NULL); /* job_run() names the file */
+	if (job_shares_heaps)
+		job_add(&job, "--shared-heap");
 	for (int i = 0; i < stock.words; i++)
 		job_add(&job, stock.word[i]);
 	return job;

@@ -29,6 +29,8 @@ struct job_result {
 extern const char *job_onecopy, *job_programs;
 /* Jobs are MPICH's, else Open MPI's. */
 extern bool job_is_mpich;
+/* `onecopy run --shared-heap`: of the jobs that job_mpi() makes from then on. */
+extern bool job_shares_heaps;
 
 void job_add(struct job *job, const char *word);
 /* Kept until the process ends, like all words of a job. */

@@ -88,10 +88,12 @@ void table_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0]);
 	const char *mechanism = words[0] && words[1] ? words[1] : "cma";
-	struct job job = job_mpi(ranks);
 	struct job_result result;
+	struct job job;
 
 	driver_need_mechanism(mechanism);
+	job_shares_heaps = !strcmp(mechanism, "map");
+	job = job_mpi(ranks);
 	algorithms_load(ranks);
 	job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
 	job.timeout_s = 200;
@@ -118,16 +120,21 @@ void table_scenario(char **words)
 	job_free(&result);
 }
 
-/* soak RANKS SECONDS [SEED]: without one, another in every run; it is printed. */
+/*
+ * soak RANKS SECONDS [SEED [map]]: without a seed, another in every run; it is printed. With map,
+ * the ranks have shared heaps.
+ */
 void soak_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0]);
 	const char *seconds = words[0] && words[1] ? words[1] : "20";
 	const char *seed = words[0] && words[1] && words[2] ? words[2] :
 							      job_text("%ld", (long)time(NULL));
-	struct job job = job_mpi(ranks);
 	struct job_result result;
+	struct job job;
 
+	job_shares_heaps = words[0] && words[1] && words[2] && words[3];
+	job = job_mpi(ranks);
 	job.timeout_s = atoi(seconds) + 120;
 	job_add_program(&job, "soak");
 	job_add(&job, seed);
