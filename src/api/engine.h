@@ -137,6 +137,8 @@ static inline void oci_engine_unlock(void)
 /* message.c */
 /* Drives the messages of all teams; with the lock held. */
 int oci_messages_progress(void);
+/* Takes a team without messages off their list; with the lock held. */
+void oci_messaging_remove(struct oc_team *team);
 /* As oc_peek(). */
 int oci_message_peek(struct oci_message_request *request);
 static inline struct oci_message_request *oci_message_of(struct oc_request *request)

@@ -12,8 +12,12 @@
 #include "api/engine.h"
 #include "base/options.h"
 
-/* Looks for a small message before its receive is posted: each costs less than posting. */
-#define QUICK_LOOKS 16
+/* Looks for a small message before its receive is posted, which costs more; the last ones with a
+ * pause. In all some microseconds, in which nothing else of this process moves. */
+#define QUICK_LOOKS 128
+#define QUICK_WITHOUT_PAUSE 64
+/* Turns in vain before a pause: they look at more than a word, and take long enough. */
+#define IDLE_TURNS 4
 
 /* ---- a team's messages ----------------------------------------------------------------------- */
 
@@ -140,6 +144,17 @@ static int team_messages_progress(struct oc_team *team)
 	return moved;
 }
 
+void oci_messaging_remove(struct oc_team *team)
+{
+	for (struct oc_team **at = &oci_engine.messaging; *at; at = &(*at)->messaging_next) {
+		if (*at != team)
+			continue;
+		*at = team->messaging_next;
+		team->messaging = false;
+		return;
+	}
+}
+
 int oci_messages_progress(void)
 {
 	struct oc_team *team;
@@ -233,6 +248,7 @@ static int drive(struct oc_team *team, struct oci_message *m)
 {
 	struct oci_awaited nothing = { 0 };
 	struct oci_wait wait = { 0 };
+	unsigned int idle = 0;
 	int result;
 
 	for (;;) {
@@ -247,7 +263,7 @@ static int drive(struct oc_team *team, struct oci_message *m)
 			return result;
 		if (moved)
 			wait = (struct oci_wait){ 0 };
-		else
+		else if (team->team.oversubscribed || ++idle % IDLE_TURNS == 0)
 			oci_wait_turn(&team->team, &wait, &nothing);
 	}
 }
@@ -360,7 +376,7 @@ int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void 
 
 	/* As in lock_shared(): nothing else of this team is under way. */
 	if (__builtin_expect(team->p2p && !team->team.error && destination < team->team.size, 1) &&
-	    tag >= 0 && bytes <= OCI_P2P_INLINE_BYTES && (buffer || !bytes) &&
+	    tag >= 0 && (buffer || !bytes) &&
 	    !__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE) &&
 	    oci_p2p_send_now(team->p2p, destination, tag, buffer, bytes))
 		return 0;
@@ -377,10 +393,14 @@ int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, si
 	if (__builtin_expect(team->p2p && !team->team.error && source < team->team.size, 1) &&
 	    tag >= OC_ANY_TAG && (buffer || !bytes) &&
 	    !__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE)) {
-		for (unsigned int i = 0; i < QUICK_LOOKS; i++) {
+		unsigned int looks = team->team.oversubscribed ? 1 : QUICK_LOOKS;
+
+		for (unsigned int i = 0; i < looks; i++) {
 			if (oci_p2p_receive_now(team->p2p, source, tag, buffer, bytes, status,
 						&result))
 				return result;
+			if (i >= QUICK_WITHOUT_PAUSE)
+				oci_cpu_relax();
 		}
 	}
 	m = receive_of(source, tag, buffer, bytes, status);

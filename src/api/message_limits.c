@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a message changes its way. */
-#include "api/engine.h"
-
+/*
+ * Where a message changes its way, by the model's terms:
+ *
+ *   eager       through the ring: bytes at the rate of copies through shared memory, whose two ends
+ *               overlap but for the first chunk; one flag
+ *   rendezvous  one single copy, between the flags that announce it and that tell the sender; from
+ *               SHARE_BYTES on each end copies half, for one flag more
+ *
+ * The largest power of two for which the first costs no more is the eager limit. Both at the
+ * closest distance.
+ */
 #include <string.h>
 
+#include "api/engine.h"
 #include "base/options.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
+/* Of an eager message. Measured (AMD EPYC of family 25, 2 cores, 2026-11-21): smaller ones cost
+ * their cells, larger ones let the receiver wait. */
+#define CHUNK_BYTES ((size_t)4 << 10)
+/* From two chunks of share.c on. */
+#define SHARE_BYTES ((size_t)32 << 10)
+#define EAGER_LEAST ((size_t)1 << 10)
+#define EAGER_MOST ((size_t)32 << 10)
 
 /* Of large messages, where an option asks for a way; a pipe is never chosen by itself. */
 static enum oci_p2p_method method(void)
@@ -20,11 +36,50 @@ static enum oci_p2p_method method(void)
 	return !strcmp(name, "writev") ? OCI_P2P_WRITEV : OCI_P2P_COPY;
 }
 
+static double ring_s(const struct oci_model *model, size_t bytes)
+{
+	if (!oci_model_knows(model, OCI_MODEL_SHM))
+		return 2 * oci_model_memcpy_s(model, bytes);
+	return oci_model_bytes_s(model, OCI_MODEL_SHM, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE);
+}
+
+static double eager_s(const struct oci_model *model, size_t bytes)
+{
+	size_t first = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
+
+	return ring_s(model, bytes) + ring_s(model, first) +
+	       oci_model_flag_s(model, OCI_MODEL_CACHE);
+}
+
+static double rendezvous_s(const struct oci_model *model, size_t bytes)
+{
+	unsigned int ends = bytes < SHARE_BYTES ? 1 : 2;
+
+	return oci_model_copy_s(model, OCI_MODEL_CMA, bytes / ends, ends) +
+	       (1 + ends) * oci_model_flag_s(model, OCI_MODEL_CACHE);
+}
+
+static size_t eager_limit(const struct oci_model *model)
+{
+	size_t bytes = EAGER_LEAST;
+
+	while (bytes < EAGER_MOST && eager_s(model, 2 * bytes) <= rendezvous_s(model, 2 * bytes))
+		bytes *= 2;
+	return bytes;
+}
+
 void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits)
 {
-	(void)model;
-	*limits = (struct oci_p2p_limits){ .eager_bytes = 8192,
-					   .stream_eager_bytes = 16384,
+	const struct oci_options *o = oci_options();
+
+	*limits = (struct oci_p2p_limits){ .eager_bytes = eager_limit(model),
+					   .stream_eager_bytes = EAGER_MOST,
+					   .chunk_bytes = CHUNK_BYTES,
+					   .share_bytes = SHARE_BYTES,
 					   .piece_bytes = PIECE_BYTES,
 					   .method = method() };
+	if (!strcmp(o->p2p, "eager"))
+		limits->eager_bytes = limits->stream_eager_bytes = SIZE_MAX;
+	if (o->p2p_eager != SIZE_MAX)
+		limits->eager_bytes = limits->stream_eager_bytes = o->p2p_eager;
 }

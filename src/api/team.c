@@ -180,6 +180,7 @@ int oc_team_destroy(struct oc_team *team)
 		oci_engine_unlock();
 		return -EBUSY;
 	}
+	oci_messaging_remove(team);
 	state = team->team.state;
 	if (state > OCI_TEAM_START && state < OCI_TEAM_READY) {
 		/* The others count on our messages, and may be probing our memory. */

@@ -40,8 +40,8 @@ static bool parse_mechanism(const char *text, void *field)
 
 static bool parse_p2p(const char *text, void *field)
 {
-	if (strcmp(text, "auto") && strcmp(text, "shm") && strcmp(text, "vmsplice") &&
-	    strcmp(text, "writev"))
+	if (strcmp(text, "auto") && strcmp(text, "eager") && strcmp(text, "shm") &&
+	    strcmp(text, "vmsplice") && strcmp(text, "writev"))
 		return false;
 	*(const char **)field = text;
 	return true;
@@ -142,6 +142,16 @@ static bool parse_segment(const char *text, void *field)
 	return true;
 }
 
+static bool parse_eager(const char *text, void *field)
+{
+	size_t bytes = SIZE_MAX;
+
+	if (strcmp(text, "auto") && !oci_option_bytes(text, &bytes))
+		return false;
+	*(size_t *)field = bytes;
+	return true;
+}
+
 #define FIELD(name) offsetof(struct oci_options, name), sizeof(((struct oci_options *)0)->name)
 #define ALGORITHM_EXPECTED \
 	"an algorithm's name, with :PARAMETER where it has one (see onecopy info), auto or mpi"
@@ -190,7 +200,7 @@ static const struct row {
 	ALGORITHM("EXSCAN", exscan, "algorithm of Exscan"),
 	{ "ONECOPY_P2P", "auto",
 	  "how large messages of oc_send move (auto: as ONECOPY_MECHANISM says)",
-	  "auto, shm, vmsplice or writev", parse_p2p, TEXT, FIELD(p2p) },
+	  "auto, eager, shm, vmsplice or writev", parse_p2p, TEXT, FIELD(p2p) },
 	{ "ONECOPY_PTRACER", "ancestor",
 	  "whom a rank admits to its memory under Yama: the ranks' common ancestor, any process, none",
 	  "ancestor, any or none", parse_ptracer, 0, FIELD(ptracer) },
@@ -208,6 +218,8 @@ static const struct row {
 	{ "ONECOPY_MAP_BYTES", "16384G",
 	  "limit of the address space that one process takes to map peers' shared heaps",
 	  "bytes, with an optional suffix K, M or G", parse_bytes, 0, FIELD(map_bytes) },
+	{ "ONECOPY_P2P_EAGER", "auto", "largest message that is sent before it is asked for",
+	  "bytes with an optional suffix K, M or G, or auto", parse_eager, 0, FIELD(p2p_eager) },
 	{ "ONECOPY_SPINS", "2000", "polls before a wait yields or sleeps",
 	  "a number from 0 to 4294967295", parse_spins, 0, FIELD(spins) },
 	{ "ONECOPY_CHECK", "on", "compare what the ranks of a collective called", "on or off",

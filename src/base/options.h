@@ -36,13 +36,14 @@ struct oci_options {
 	const char *reduce_scatter;
 	const char *scan;
 	const char *exscan;
-	const char *p2p;	  /* ONECOPY_P2P: auto, shm, vmsplice, writev */
+	const char *p2p;	  /* ONECOPY_P2P: auto, eager, shm, vmsplice, writev */
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
 	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
 	size_t heap_bytes;	  /* ONECOPY_HEAP_BYTES; libonecopy-heap.so reads it by itself */
 	size_t map_bytes;	  /* ONECOPY_MAP_BYTES: address space for peers' shared heaps */
+	size_t p2p_eager;	  /* ONECOPY_P2P_EAGER: bytes; SIZE_MAX: auto */
 	uint32_t spins;		  /* ONECOPY_SPINS: polls before a wait yields or sleeps */
 	bool check_calls;	/* ONECOPY_CHECK: off skips the header check of mismatched calls */
 	enum oci_log_level log; /* ONECOPY_LOG; for the table, log.c reads it by itself */

@@ -10,7 +10,7 @@
  * Memory: a channel is made when its sender first sends to that rank, out of the sender's segment:
  *
  *   sizeof(struct oci_channel) = 256 + 64 * 128 + 65536 = 73984 bytes
- *   a rank of a team of p, at most: 8 p + (p - 1) * 73984, and 64 for each rendezvous under way
+ *   a rank of a team of p, at most: 8 p + (p - 1) * 73984, and 128 for each rendezvous under way
  *
  * Flow control is by two words of the receiver. `taken`: cells whose slot and payload may be
  * written anew. `matched`: what eager messages that have found their receive have cost. A sender
@@ -76,22 +76,29 @@ struct oci_channel {
 /* The receiver's answer to a RENDEZVOUS, in a line of the sender. Zero when announced. */
 enum oci_rendezvous_state {
 	OCI_RENDEZVOUS_OPEN,
+	OCI_RENDEZVOUS_HELP, /* "I copy; help, if you only wait": share.c; DONE or SEND follows */
 	OCI_RENDEZVOUS_DONE, /* the buffer is the sender's again */
 	OCI_RENDEZVOUS_SEND, /* "please send": as below; through a pipe DONE follows */
 };
 
 struct oci_rendezvous {
 	uint64_t state;	 /* the receiver writes it, last; the sender polls it */
-	uint64_t method; /* enum oci_p2p_method by which to send */
-	uint64_t at;	 /* from this byte on */
-	uint64_t bytes;	 /* so many */
-	uint64_t cookie; /* to be sent along */
-	uint64_t unused[3];
+	uint64_t method; /* SEND: enum oci_p2p_method by which to send */
+	uint64_t at;	 /* SEND: from this byte on */
+	uint64_t bytes;	 /* SEND: so many */
+	uint64_t cookie; /* SEND: to be sent along */
+	uint64_t place;	 /* HELP: of the receiver's buffer */
+	uint64_t wanted; /* HELP: its bytes */
+	uint64_t unused0;
+	uint64_t claim; /* HELP: chunks taken from the front and the back; both write it */
+	uint64_t
+		helped; /* HELP: chunks that the sender has copied; see share.c for who writes it */
+	uint64_t unused1[6];
 };
 
 _Static_assert(sizeof(struct oci_cell) == 128, "two lines, as documented");
 _Static_assert(sizeof(struct oci_channel) == 256 + 64 * 128 + 65536, "as documented");
-_Static_assert(sizeof(struct oci_rendezvous) == OCI_LINE, "one line");
+_Static_assert(sizeof(struct oci_rendezvous) == 2 * OCI_LINE, "polled, and claimed");
 
 /* What an eager message counts for against the credit: what its receiver needs to keep it. */
 static inline uint64_t oci_p2p_cost(size_t bytes)

@@ -34,10 +34,12 @@ enum oci_p2p_method {
 	OCI_P2P_METHODS
 };
 
-/* Thresholds of a team; see oci_p2p_limits_*() of whoever decides them (src/api/message.c). */
+/* Thresholds of a team; src/api/message_limits.c decides them. */
 struct oci_p2p_limits {
 	size_t eager_bytes;	    /* up to here a message is eager, as far as credit goes */
 	size_t stream_eager_bytes;  /* the same to a rank that cannot single-copy */
+	size_t chunk_bytes;	    /* of an eager message; at most OCI_P2P_CHUNK_BYTES */
+	size_t share_bytes;	    /* from here on both ends may copy */
 	size_t piece_bytes;	    /* of a single copy in one turn */
 	enum oci_p2p_method method; /* of a rendezvous */
 };
@@ -63,6 +65,8 @@ struct oci_message {
 	/* Of a rendezvous. The sender has: */
 	struct oci_rendezvous *line; /* its line; the receiver: the sender's */
 	enum oci_p2p_method method;
+	bool shared;	/* both ends copy */
+	bool stuck;	/* and ours cannot */
 	size_t sending; /* up to where to send; 0: not asked to */
 	uint64_t cookie;
 	/* The receiver has: */
@@ -232,6 +236,11 @@ struct oci_cell *oci_cell_chunk(struct oci_outbound *out, size_t bytes);
 void oci_cell_publish(struct oci_outbound *out, struct oci_cell *cell);
 /* Is there credit for an eager message? Takes it. */
 bool oci_outbound_credit(struct oci_outbound *out, size_t bytes);
+/* Gives it back: the message was not sent. */
+static inline void oci_outbound_no_credit(struct oci_outbound *out, size_t bytes)
+{
+	out->cost -= oci_p2p_cost(bytes);
+}
 
 /* channel.c: the receiver's side. */
 void oci_inbound_attach(struct oci_p2p *p2p);
@@ -294,6 +303,16 @@ static inline bool oci_p2p_is_piped(enum oci_p2p_method method)
 {
 	return method == OCI_P2P_VMSPLICE || method == OCI_P2P_WRITEV;
 }
+/* share.c: the receiver invites, and moves on; the sender helps, false: there is nothing to do. */
+enum oci_share_result {
+	OCI_SHARE_WAITS, /* for the sender's last chunk */
+	OCI_SHARE_MOVED,
+	OCI_SHARE_DONE,
+	OCI_SHARE_STUCK, /* the bytes from m->at up to m->wanted must be sent */
+};
+void oci_share_invite(struct oci_message *message);
+int oci_share_pull(struct oci_p2p *p2p, struct oci_message *message);
+bool oci_share_push(struct oci_p2p *p2p, struct oci_message *message);
 /* The receive has all its bytes, but for telling. */
 void oci_receive_finish(struct oci_message *message, uint32_t source, int32_t tag, size_t whole);
 

@@ -13,6 +13,11 @@ static bool concerned(const struct oci_p2p *p2p, uint32_t rank)
 {
 	const struct oci_inbound *in = &p2p->in[rank];
 
+	/* Of those that copy, one may wait for its sender's help. */
+	for (const struct oci_message *m = p2p->pulling.first; m; m = m->next) {
+		if (m->source == rank)
+			return true;
+	}
 	return in->posted.first || in->streams.first || in->pipes.first || in->filling ||
 	       (in->unfinished && in->unfinished->claimed) ||
 	       (p2p->out[rank] && p2p->out[rank]->busy);

@@ -247,21 +247,25 @@ int oci_p2p_receive_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, void *b
 {
 	struct oci_inbound *in = &p2p->in[peer];
 	const struct oci_cell *cell;
-	size_t bytes;
+	const uint8_t *payload;
+	size_t bytes, here;
 
 	if (!in->channel || in->unexpected || in->posted.first || p2p->posted_any.first)
 		return 0;
 	cell = oci_inbound_cell(in);
-	if (!cell || cell->kind != OCI_CELL_EAGER || cell->bytes > OCI_P2P_INLINE_BYTES ||
-	    (cell->tag != tag && tag != OC_ANY_TAG))
+	if (!cell || cell->kind != OCI_CELL_EAGER || (cell->tag != tag && tag != OC_ANY_TAG))
 		return 0;
 	bytes = cell->bytes;
+	payload = payload_of(in, cell, &here);
+	if (here < bytes)
+		return 0;
 	*result = bytes > room ? -EMSGSIZE : 0;
-	memcpy(buffer, cell->inline_bytes, bytes > room ? room : bytes);
+	if (bytes && room)
+		memcpy(buffer, payload, bytes > room ? room : bytes);
 	if (status)
 		*status = (struct oc_status){ .source = peer, .tag = cell->tag, .bytes = bytes };
 	oci_inbound_matched(in, bytes);
-	oci_inbound_taken(in, 0);
+	oci_inbound_taken(in, bytes > OCI_P2P_INLINE_BYTES ? bytes : 0);
 	return 1;
 }
 

@@ -54,12 +54,16 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 	m->wanted = m->whole < m->bytes ? m->whole : m->bytes;
 	m->at = 0;
 	m->cookie = 0;
-	if (!m->wanted)
+	m->shared = m->stuck = false;
+	if (!m->wanted) {
 		oci_rendezvous_over(m);
-	else if (m->method == OCI_P2P_COPY)
+	} else if (m->method == OCI_P2P_COPY) {
+		if (m->wanted >= p2p->limits.share_bytes && !m->pieces && !m->layout.pieces)
+			oci_share_invite(m);
 		oci_list_add(&p2p->pulling, m);
-	else if (!oci_p2p_is_piped(m->method) || !oci_pipe_begin(p2p, m))
+	} else if (!oci_p2p_is_piped(m->method) || !oci_pipe_begin(p2p, m)) {
 		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
+	}
 }
 
 /* The sender's list of pieces, copied here. 0 or -errno. */
@@ -127,32 +131,58 @@ static ssize_t pull(struct oci_p2p *p2p, struct oci_message *m)
 	return copy->pull(member->pid, local, locals, remote, remotes);
 }
 
+enum pull_result { PULL_NOTHING, PULL_MOVED, PULL_DONE, PULL_STUCK };
+
+static enum pull_result pull_piece(struct oci_p2p *p2p, struct oci_message *m)
+{
+	ssize_t bytes = pull(p2p, m);
+
+	if (bytes == -EINTR)
+		return PULL_MOVED;
+	if (bytes <= 0) {
+		/* Not mapped, and no single copy was agreed on. Otherwise the failure is this
+		 * buffer's (a page that the kernel does not read for us) or came later. */
+		oci_debug("single copy from rank %u failed (%s): it sends the rest", m->source,
+			  strerror(bytes ? (int)-bytes : EFAULT));
+		return PULL_STUCK;
+	}
+	m->at += (size_t)bytes;
+	return m->at < m->wanted ? PULL_MOVED : PULL_DONE;
+}
+
+static enum pull_result pull_shared(struct oci_p2p *p2p, struct oci_message *m)
+{
+	switch (oci_share_pull(p2p, m)) {
+	case OCI_SHARE_WAITS:
+		return PULL_NOTHING;
+	case OCI_SHARE_MOVED:
+		return PULL_MOVED;
+	case OCI_SHARE_DONE:
+		return PULL_DONE;
+	default:
+		oci_debug("single copy from rank %u failed: it sends the rest", m->source);
+		return PULL_STUCK;
+	}
+}
+
 unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
 {
 	struct oci_message *m, *next;
 	unsigned int moved = 0;
 
 	for (m = p2p->pulling.first; m; m = next) {
-		ssize_t bytes = pull(p2p, m);
+		enum pull_result result = m->shared ? pull_shared(p2p, m) : pull_piece(p2p, m);
 
 		next = m->next;
-		moved++;
-		if (bytes == -EINTR)
-			continue;
-		if (bytes > 0)
-			m->at += (size_t)bytes;
-		if (bytes > 0 && m->at < m->wanted)
+		moved += result != PULL_NOTHING;
+		if (result < PULL_DONE)
 			continue;
 		oci_list_remove(&p2p->pulling, m);
-		if (bytes > 0) {
-			oci_rendezvous_over(m);
+		if (result == PULL_STUCK) {
+			oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 			continue;
 		}
-		/* Not mapped, and no single copy was agreed on. Otherwise the failure is this
-		 * buffer's (a page that the kernel does not read for us) or came later. */
-		oci_debug("single copy from rank %u failed (%s): it sends the rest", m->source,
-			  strerror(bytes ? (int)-bytes : EFAULT));
-		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
+		oci_rendezvous_over(m);
 	}
 	return moved;
 }

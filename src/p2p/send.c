@@ -10,24 +10,19 @@
 #include "copy/layout.h"
 #include "p2p/p2p.h"
 
-static const uint8_t *ring_at(const struct oci_channel *channel, uint64_t position)
-{
-	return channel->ring + position % OCI_P2P_RING_BYTES;
-}
-
 /* Writes a chunk of the message from m->at on. False: no room. */
 static bool put_chunk(struct oci_outbound *out, struct oci_message *m, enum oci_cell_kind kind,
-		      size_t end)
+		      size_t end, size_t most)
 {
 	size_t bytes = end - m->at;
 	struct oci_cell *cell;
 
-	if (bytes > OCI_P2P_CHUNK_BYTES)
-		bytes = OCI_P2P_CHUNK_BYTES;
+	if (bytes > most)
+		bytes = most;
 	cell = oci_cell_chunk(out, bytes);
 	if (!cell)
 		return false;
-	oci_message_gather((void *)(uintptr_t)ring_at(out->channel, cell->chunk.position), m, m->at,
+	oci_message_gather(out->channel->ring + cell->chunk.position % OCI_P2P_RING_BYTES, m, m->at,
 			   bytes);
 	cell->kind = kind;
 	cell->tag = m->tag;
@@ -82,7 +77,8 @@ static enum send_state send_step(struct oci_p2p *p2p, struct oci_outbound *out,
 	if (m->bytes <= OCI_P2P_INLINE_BYTES)
 		return put_inline(out, m) ? SEND_OVER : SEND_BLOCKED;
 	do {
-		if (!put_chunk(out, m, m->at ? OCI_CELL_MORE : OCI_CELL_EAGER, m->bytes))
+		if (!put_chunk(out, m, m->at ? OCI_CELL_MORE : OCI_CELL_EAGER, m->bytes,
+			       p2p->limits.chunk_bytes))
 			return SEND_BLOCKED;
 	} while (m->at < m->bytes);
 	return SEND_OVER;
@@ -151,6 +147,7 @@ int oci_p2p_send(struct oci_p2p *p2p, struct oci_message *m)
 	m->sending = 0;
 	m->cookie = 0;
 	m->pipe = 0;
+	m->stuck = false;
 	if (m->peer == p2p->team->rank)
 		return send_self(p2p, m);
 	out = oci_outbound_get(p2p, m->peer, &error);
@@ -175,17 +172,27 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 {
 	struct oci_outbound *out = p2p->out[peer];
 	struct oci_cell *cell;
+	uint8_t *to;
 
-	if (bytes > OCI_P2P_INLINE_BYTES || !out || out->queue.first ||
-	    bytes > p2p->limits.eager_bytes)
+	if (!out || out->queue.first || bytes > p2p->limits.chunk_bytes ||
+	    bytes > p2p->limits.eager_bytes || !oci_outbound_credit(out, bytes))
 		return 0;
-	cell = oci_cell_next(out);
-	if (!cell || !oci_outbound_credit(out, bytes))
+	if (bytes <= OCI_P2P_INLINE_BYTES)
+		cell = oci_cell_next(out);
+	else
+		cell = oci_cell_chunk(out, bytes);
+	if (!cell) {
+		oci_outbound_no_credit(out, bytes);
 		return 0;
+	}
 	cell->kind = OCI_CELL_EAGER;
 	cell->tag = tag;
 	cell->bytes = bytes;
-	memcpy(cell->inline_bytes, buffer, bytes);
+	to = cell->inline_bytes;
+	if (bytes > OCI_P2P_INLINE_BYTES)
+		to = out->channel->ring + cell->chunk.position % OCI_P2P_RING_BYTES;
+	if (bytes)
+		memcpy(to, buffer, bytes);
 	oci_cell_publish(out, cell);
 	return 1;
 }
@@ -195,12 +202,16 @@ static bool announced_step(struct oci_p2p *p2p, struct oci_outbound *out, struct
 			   unsigned int *moved)
 {
 	/* Acquire: what the receiver did with our buffer comes before "done", its terms before
-	 * "send". Pairs with the releases in rendezvous.c. */
+	 * "send" or "help". Pairs with the releases in rendezvous.c and share.c. */
 	uint64_t state = oci_load_acquire(&m->line->state);
 
 	if (!m->sending) {
 		if (state == OCI_RENDEZVOUS_OPEN)
 			return false;
+		if (state == OCI_RENDEZVOUS_HELP) {
+			*moved += oci_share_push(p2p, m);
+			return false;
+		}
 		++*moved;
 		if (state == OCI_RENDEZVOUS_DONE)
 			return true;
@@ -215,7 +226,7 @@ static bool announced_step(struct oci_p2p *p2p, struct oci_outbound *out, struct
 		*moved += oci_pipe_feed(p2p, out, m);
 		return state == OCI_RENDEZVOUS_DONE;
 	}
-	*moved += put_chunk(out, m, OCI_CELL_STREAM, m->sending);
+	*moved += put_chunk(out, m, OCI_CELL_STREAM, m->sending, OCI_P2P_CHUNK_BYTES);
 	return m->at == m->sending;
 }
 

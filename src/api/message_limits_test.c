@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The eager limit follows the model's terms. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "api/engine.h"
+
+static size_t limit_of(const struct oci_model *model)
+{
+	struct oci_p2p_limits limits;
+
+	oci_message_limits(model, &limits);
+	assert_true(limits.chunk_bytes <= OCI_P2P_CHUNK_BYTES);
+	return limits.eager_bytes;
+}
+
+static void the_eager_limit_rises_with_the_start_of_a_single_copy(void **state)
+{
+	struct oci_model model;
+	size_t before, slower, faster;
+
+	(void)state;
+	assert_int_equal(oci_model_profile("default", &model), 0);
+	/* A ring so slow that the limit lies between the least and the most. */
+	model.copy[OCI_MODEL_SHM].beta.value = 1.25 * model.copy[OCI_MODEL_CMA].beta.value;
+	before = limit_of(&model);
+	model.copy[OCI_MODEL_CMA].alpha.value *= 100;
+	slower = limit_of(&model);
+	model.copy[OCI_MODEL_CMA].alpha.value = 0;
+	model.copy[OCI_MODEL_CMA].lock.value = 0;
+	faster = limit_of(&model);
+	oci_model_destroy(&model);
+	assert_true(faster < before && before < slower);
+}
+
+static void every_profile_has_an_eager_limit(void **state)
+{
+	const char *name;
+
+	(void)state;
+	for (unsigned int i = 0; (name = oci_model_profile_name(i)); i++) {
+		struct oci_model model;
+
+		assert_int_equal(oci_model_profile(name, &model), 0);
+		assert_in_range(limit_of(&model), 1024, 32768);
+		oci_model_destroy(&model);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_eager_limit_rises_with_the_start_of_a_single_copy),
+		cmocka_unit_test(every_profile_has_an_eager_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

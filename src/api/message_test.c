@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages one by one: what is promised of them in onecopy.h, and what goes wrong with them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "support/fork_team.h"
+
+#define CHECK(condition)                                                                       \
+	do {                                                                                   \
+		if (!(condition)) {                                                            \
+			fprintf(stderr, "rank %u, line %d: not %s (%s)\n", oc_team_rank(team), \
+				__LINE__, #condition, oc_team_error(team));                    \
+			return 1;                                                              \
+		}                                                                              \
+	} while (0)
+
+#define BIG ((size_t)1 << 20)
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int cut(struct oc_team *team, void *arg)
+{
+	static const size_t sizes[] = { 100, 5000, 20000, BIG };
+	static uint8_t buffer[BIG];
+	struct oc_status status;
+
+	(void)arg;
+	for (unsigned int i = 0; i < 4; i++) {
+		size_t room = sizes[i] / 2;
+
+		memset(buffer, oc_team_rank(team) ? 0xee : (int)i, sizes[i]);
+		if (oc_team_rank(team) == 0) {
+			CHECK(oc_send(team, 1, 5, buffer, sizes[i]) == 0);
+			CHECK(oc_send(team, 1, 6, buffer, 1) == 0);
+			continue;
+		}
+		CHECK(oc_recv(team, 0, OC_ANY_TAG, buffer, room, &status) == -EMSGSIZE);
+		CHECK(status.bytes == sizes[i] && status.tag == 5 && status.source == 0);
+		CHECK(buffer[0] == i && buffer[room - 1] == i && buffer[room] == 0xee);
+		/* It is gone: the next one is the next one. */
+		CHECK(oc_recv(team, 0, OC_ANY_TAG, buffer, room, &status) == 0);
+		CHECK(status.bytes == 1 && status.tag == 6);
+	}
+	return 0;
+}
+
+static void a_message_that_does_not_fit_is_cut_and_consumed(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, cut, NULL), 0);
+}
+
+/* Both fill the channel between them, several times over, before either receives. */
+static int fill_both_ways(struct oc_team *team, void *arg)
+{
+	enum { MESSAGES = 3000 };
+	static struct oc_request *requests[MESSAGES];
+	static uint8_t out[MESSAGES], in[700];
+	uint32_t peer = !oc_team_rank(team);
+	size_t bytes = *(const size_t *)arg;
+
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		out[i] = (uint8_t)i;
+		if (bytes == 1)
+			CHECK(oc_isend(team, peer, (int32_t)i, &out[i], 1, &requests[i]) == 0);
+		else
+			CHECK(oc_isend(team, peer, (int32_t)i, out, bytes, &requests[i]) == 0);
+	}
+	/* In another order than they were sent. */
+	for (unsigned int i = MESSAGES; i-- > 0;) {
+		struct oc_status status;
+
+		CHECK(oc_recv(team, peer, (int32_t)i, in, sizeof(in), &status) == 0);
+		CHECK(status.bytes == bytes && in[0] == (bytes == 1 ? (uint8_t)i : 0));
+	}
+	for (unsigned int i = 0; i < MESSAGES; i++)
+		CHECK(oc_wait(requests[i]) == 0);
+	return 0;
+}
+
+static void full_channels_in_both_directions_block_nobody(void **state)
+{
+	size_t bytes[] = { 1, 700 };
+
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, fill_both_ways, &bytes[0]), 0);
+	assert_int_equal(oct_fork_team(2, 60, -1, fill_both_ways, &bytes[1]), 0);
+}
+
+/* What is kept for a rank that does not receive is bounded: the sender waits at last. */
+static int flood(struct oc_team *team, void *arg)
+{
+	enum { MESSAGES = 20000 };
+	static struct oc_request *requests[MESSAGES];
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	unsigned int over = 0;
+	uint64_t value = 0;
+
+	(void)arg;
+	CHECK(oc_collective(team, &barrier) == 0);
+	for (uint64_t i = 0; oc_team_rank(team) == 0 && i < MESSAGES; i++) {
+		CHECK(oc_isend(team, 1, 0, &value, sizeof(value), &requests[i]) == 0);
+		over += oc_peek(requests[i]) == 1 ? (requests[i] = NULL, 1) : 0;
+	}
+	/* The other looks for this one first, and so at all before it. */
+	if (oc_team_rank(team) == 0) {
+		CHECK(over < MESSAGES / 2);
+		CHECK(oc_send(team, 1, 1, &value, sizeof(value)) == 0);
+	} else {
+		CHECK(oc_recv(team, 0, 1, &value, sizeof(value), NULL) == 0);
+	}
+	for (unsigned int i = 0; oc_team_rank(team) == 1 && i < MESSAGES; i++)
+		CHECK(oc_recv(team, 0, 0, &value, sizeof(value), NULL) == 0);
+	for (unsigned int i = 0; oc_team_rank(team) == 0 && i < MESSAGES; i++)
+		CHECK(!requests[i] || oc_wait(requests[i]) == 0);
+	return oc_collective(team, &barrier);
+}
+
+static void a_flood_of_small_messages_is_held_back(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, flood, NULL), 0);
+}
+
+/* A small message overtakes a large one that nobody has asked for, or that is on its way. */
+static int overtake(struct oc_team *team, void *arg)
+{
+	static uint8_t large[8 * BIG];
+	struct oc_request *request;
+	uint32_t value = 7;
+
+	(void)arg;
+	if (oc_team_rank(team) == 0) {
+		CHECK(oc_isend(team, 1, 1, large, sizeof(large), &request) == 0);
+		CHECK(oc_send(team, 1, 2, &value, sizeof(value)) == 0);
+		CHECK(oc_recv(team, 1, 3, &value, sizeof(value), NULL) == 0);
+		CHECK(value == 8);
+		CHECK(oc_wait(request) == 0);
+		return 0;
+	}
+	CHECK(oc_recv(team, 0, 2, &value, sizeof(value), NULL) == 0 && value == 7);
+	CHECK(oc_irecv(team, 0, 1, large, sizeof(large), NULL, &request) == 0);
+	value = 8;
+	CHECK(oc_send(team, 0, 3, &value, sizeof(value)) == 0);
+	CHECK(oc_wait(request) == 0);
+	return 0;
+}
+
+static void a_large_message_does_not_hold_up_a_small_one(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, overtake, NULL), 0);
+}
+
+static int errors_of_ones_own(struct oc_team *team, void *arg)
+{
+	uint32_t me = oc_team_rank(team);
+	struct oc_request *request = NULL, *other = NULL;
+	static uint8_t large[BIG];
+	struct oc_status status;
+	int value = 3, got = 0;
+
+	(void)arg;
+	CHECK(oc_send(team, 9, 0, &value, 4) == -EINVAL && strstr(oc_team_error(team), "rank 9"));
+	CHECK(oc_send(team, OC_ANY_SOURCE, 0, &value, 4) == -EINVAL);
+	CHECK(oc_send(team, me, -1, &value, 4) == -EINVAL);
+	CHECK(oc_recv(team, me, -2, &got, 4, NULL) == -EINVAL);
+	CHECK(oc_isend(team, me, 0, NULL, 4, &request) == -EINVAL && !request);
+	CHECK(oc_recv(team, me, 0, &got, 4, NULL) == -EDEADLK);
+	CHECK(oc_send(team, me, 0, large, sizeof(large)) == -EDEADLK);
+	CHECK(oc_iprobe(team, me, OC_ANY_TAG, &status) == 0);
+	/* A small one is kept. */
+	CHECK(oc_send(team, me, 4, &value, 4) == 0);
+	CHECK(oc_iprobe(team, OC_ANY_SOURCE, OC_ANY_TAG, &status) == 1 && status.tag == 4);
+	CHECK(oc_recv(team, OC_ANY_SOURCE, 4, &got, 4, NULL) == 0 && got == 3);
+	CHECK(oc_irecv(team, me, 0, large, sizeof(large), &status, &request) == 0);
+	CHECK(oc_team_destroy(team) == -EBUSY);
+	CHECK(oc_isend(team, me, 0, large, sizeof(large), &other) == 0);
+	CHECK(oc_wait(request) == 0 && oc_wait(other) == 0 && status.bytes == sizeof(large));
+	CHECK(oc_send(team, me, 0, NULL, 0) == 0 && oc_recv(team, me, 0, NULL, 0, &status) == 0);
+	return 0;
+}
+
+static void a_rank_by_itself_gets_messages_or_an_error_but_never_waits(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(1, 60, -1, errors_of_ones_own, NULL), 0);
+	assert_int_equal(oct_fork_team(2, 60, -1, errors_of_ones_own, NULL), 0);
+}
+
+/* mode 0: receives from the dead; 1: from any; 2: sends to it; 3: polls a request. */
+static int lose_a_rank(struct oc_team *team, void *arg)
+{
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	static uint8_t large[BIG];
+	struct oc_request *request;
+	double start;
+	int result, value;
+
+	CHECK(oc_collective(team, &barrier) == 0);
+	if (oc_team_rank(team) == 1) {
+		usleep(20000);
+		raise(SIGKILL);
+	}
+	start = now_s();
+	if (*(const int *)arg == 0)
+		result = oc_recv(team, 1, 0, &value, sizeof(value), NULL);
+	else if (*(const int *)arg == 1)
+		result = oc_recv(team, OC_ANY_SOURCE, 0, &value, sizeof(value), NULL);
+	else if (*(const int *)arg == 2)
+		result = oc_send(team, 1, 0, large, sizeof(large));
+	else
+		result = oc_irecv(team, 1, 0, large, 4, NULL, &request) ?: oc_wait(request);
+	CHECK(result == -EOWNERDEAD && oc_team_dead_rank(team) == 1);
+	/* 100 ms are promised; a loaded machine schedules us late. */
+	CHECK(now_s() - start < 5);
+	CHECK(oc_send(team, 0, 0, &value, 4) == -EOWNERDEAD);
+	return 0;
+}
+
+static void a_rank_that_dies_ends_the_messages_to_and_from_it(void **state)
+{
+	(void)state;
+	for (int mode = 0; mode < 4; mode++)
+		assert_int_equal(oct_fork_team(3, 60, 1, lose_a_rank, &mode), 0);
+}
+
+static int leave_early(struct oc_team *team, void *arg)
+{
+	int value = 5;
+
+	(void)arg;
+	if (oc_team_rank(team) == 1)
+		return oc_send(team, 0, 1, &value, sizeof(value));
+	/* What it sent before it left arrives all the same. */
+	usleep(20000);
+	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == 0 && value == 5);
+	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == -EPIPE);
+	return 0;
+}
+
+static void a_rank_that_has_left_sends_no_more(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, leave_early, NULL), 0);
+}
+
+/* Calls that come before the team is there are queued, in order. */
+static int before_the_team_is_ready(struct oc_team *team, void *arg)
+{
+	enum { MESSAGES = 20 };
+	struct oc_request *sends[MESSAGES], *receives[MESSAGES];
+	uint32_t out[MESSAGES], in[MESSAGES], size = oc_team_size(team);
+	uint32_t to = (oc_team_rank(team) + 1) % size,
+		 from = (oc_team_rank(team) + size - 1) % size;
+
+	(void)arg;
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		out[i] = i;
+		CHECK(oc_isend(team, to, 0, &out[i], 4, &sends[i]) == 0);
+		CHECK(oc_irecv(team, from, 0, &in[i], 4, NULL, &receives[i]) == 0);
+	}
+	for (uint32_t i = 0; i < MESSAGES; i++)
+		CHECK(oc_wait(sends[i]) == 0 && oc_wait(receives[i]) == 0 && in[i] == i);
+	return 0;
+}
+
+static void messages_may_be_the_first_use_of_a_team(void **state)
+{
+	static const uint32_t sizes[] = { 1, 2, 5, 33 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(oct_fork_team(sizes[i], 60, -1, before_the_team_is_ready, NULL),
+				 0);
+}
+
+/* 4 GiB and a little, out of and into the same 8 MiB again and again. */
+static int more_than_4_gib(struct oc_team *team, void *arg)
+{
+	enum { TIMES = 520 };
+	static struct oc_piece pieces[TIMES + 1];
+	struct oc_layout layout = { pieces, TIMES };
+	size_t piece = 8 * BIG;
+	uint8_t *memory = malloc(piece);
+	struct oc_status status;
+
+	(void)arg;
+	CHECK(memory);
+	memset(memory, oc_team_rank(team) ? 0 : 0x5a, piece);
+	for (size_t i = 0; i <= TIMES; i++)
+		pieces[i] = (struct oc_piece){ i * piece, memory };
+	if (oc_team_rank(team) == 0) {
+		CHECK(oc_sendv(team, 1, 0, &layout) == 0);
+	} else {
+		CHECK(oc_recvv(team, 0, 0, &layout, &status) == 0);
+		CHECK(status.bytes == TIMES * piece && status.bytes > UINT32_MAX);
+		CHECK(memory[0] == 0x5a && !memcmp(memory, memory + 1, piece - 1));
+	}
+	free(memory);
+	return 0;
+}
+
+static void a_message_may_be_longer_than_4_gib(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 120, -1, more_than_4_gib, NULL), 0);
+}
+
+/* Memory of channels and lines comes back when all have left. */
+static int all_memory_comes_back(struct oc_team *team, void *arg)
+{
+	struct oct_board *board = arg;
+	size_t before = 0;
+
+	for (unsigned int round = 0; round < 20; round++) {
+		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(team));
+		struct oc_call barrier = { .collective = OC_BARRIER };
+		static uint8_t large[BIG];
+		struct oc_request *request;
+		struct oc_team *next;
+		uint32_t peer = !oc_team_rank(team);
+
+		CHECK(oc_team_create(&next, &bootstrap) == 0);
+		CHECK(oc_isend(next, peer, 0, large, sizeof(large), &request) == 0);
+		CHECK(oc_recv(next, peer, 0, large, sizeof(large), NULL) == 0);
+		CHECK(oc_wait(request) == 0);
+		CHECK(oc_team_destroy(next) == 0);
+		/* Both have left. */
+		CHECK(oc_collective(team, &barrier) == 0);
+		oci_team_collect();
+		if (!round)
+			before = oci_segment_live_bytes();
+		CHECK(oci_segment_live_bytes() == before);
+	}
+	return 0;
+}
+
+static void memory_of_messages_comes_back_with_their_team(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, all_memory_comes_back, board), 0);
+	oct_board_destroy(board);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_message_that_does_not_fit_is_cut_and_consumed),
+		cmocka_unit_test(full_channels_in_both_directions_block_nobody),
+		cmocka_unit_test(a_flood_of_small_messages_is_held_back),
+		cmocka_unit_test(a_large_message_does_not_hold_up_a_small_one),
+		cmocka_unit_test(a_rank_by_itself_gets_messages_or_an_error_but_never_waits),
+		cmocka_unit_test(a_rank_that_dies_ends_the_messages_to_and_from_it),
+		cmocka_unit_test(a_rank_that_has_left_sends_no_more),
+		cmocka_unit_test(messages_may_be_the_first_use_of_a_team),
+		cmocka_unit_test(a_message_may_be_longer_than_4_gib),
+		cmocka_unit_test(memory_of_messages_comes_back_with_their_team),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rendezvous whose both ends copy: the receiver from the front, and the sender, as long as it has
+ * nothing better to do than to wait, from the back. Chunks are claimed in the message's line, as
+ * src/plan/exec_share.c has it for collectives; a sender that computes costs nothing.
+ *
+ *   claim   low half: chunks taken from the front, high half: from the back
+ *   helped  chunks that the sender has copied; with HELP_FAILED: it cannot, and takes no more
+ */
+#include <errno.h>
+
+#include "copy/copy.h"
+#include "copy/map.h"
+#include "p2p/p2p.h"
+
+#define HELP_FAILED (1ull << 63)
+/* Measured with cma (AMD EPYC of family 25, 2 cores, 2026-11-21): a copy of less than 16 KiB is
+ * mostly its start, one of more than 256 KiB leaves its end for one core alone. */
+#define CHUNK_LEAST ((size_t)16 << 10)
+#define CHUNK_MOST ((size_t)256 << 10)
+
+static size_t chunk_of(size_t bytes)
+{
+	size_t chunk = (bytes / 8 + 4095) & ~(size_t)4095;
+
+	if (chunk < CHUNK_LEAST)
+		return CHUNK_LEAST;
+	return chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+}
+
+static uint64_t chunks_in(size_t bytes)
+{
+	return (bytes + chunk_of(bytes) - 1) / chunk_of(bytes);
+}
+
+/* Takes a chunk, `step` being one in our half of the word. False: none is left. */
+static bool claim(uint64_t *word, uint64_t step, uint64_t count, uint64_t *before)
+{
+	uint64_t seen = oci_load_relaxed(word);
+
+	do {
+		if ((seen & UINT32_MAX) + (seen >> 32) >= count)
+			return false;
+		/* Orders nothing by itself: the chunks are disjoint, and completion is told by
+		 * `helped` and `state`. */
+	} while (!oci_compare_exchange(word, &seen, seen + step));
+	*before = seen;
+	return true;
+}
+
+/* All of a chunk: 0 or -errno. */
+static int copy_chunk(struct oci_p2p *p2p, uint32_t peer, enum oci_direction direction,
+		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole)
+{
+	const struct oci_member *member = &p2p->team->member[peer];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+
+	for (size_t at = 0; at < bytes;) {
+		struct iovec mine = { local + at, bytes - at };
+		struct iovec theirs = { (void *)(uintptr_t)(remote + at), bytes - at };
+		ssize_t moved = (ssize_t)oci_map_copy(p2p->team, peer, direction, &mine, 1, &theirs,
+						      1, whole);
+
+		if (!moved && !copy->pull)
+			return -EOPNOTSUPP;
+		if (!moved)
+			moved = (direction == OCI_PULL ? copy->pull : copy->push)(
+				member->pid, &mine, 1, &theirs, 1);
+		if (moved == -EINTR)
+			continue;
+		if (moved <= 0)
+			return moved ? (int)moved : -EFAULT;
+		at += (size_t)moved;
+	}
+	return 0;
+}
+
+static size_t chunk_length(size_t bytes, uint64_t index)
+{
+	size_t from = index * chunk_of(bytes);
+
+	return bytes - from < chunk_of(bytes) ? bytes - from : chunk_of(bytes);
+}
+
+/* ---- the receiver ---------------------------------------------------------------------------- */
+
+void oci_share_invite(struct oci_message *m)
+{
+	m->shared = true;
+	m->line->place = (uintptr_t)m->buffer;
+	m->line->wanted = m->wanted;
+	oci_store_relaxed(&m->line->claim, 0);
+	oci_store_relaxed(&m->line->helped, 0);
+	/* Release: the terms come first. Pairs with announced_step(). */
+	oci_store_release(&m->line->state, OCI_RENDEZVOUS_HELP);
+}
+
+static int pull_chunk(struct oci_p2p *p2p, const struct oci_message *m, uint64_t index)
+{
+	size_t at = index * chunk_of(m->wanted);
+
+	return copy_chunk(p2p, m->source, OCI_PULL, (uint8_t *)m->buffer + at, m->place + at,
+			  chunk_length(m->wanted, index), m->wanted);
+}
+
+/* Our copy of a chunk failed: the sender takes no more, and will send from there on. */
+static void give_up(struct oci_message *m, uint64_t index)
+{
+	uint64_t seen = oci_load_relaxed(&m->line->claim), count = chunks_in(m->wanted);
+
+	m->stuck = true;
+	m->at = index * chunk_of(m->wanted);
+	while (!oci_compare_exchange(&m->line->claim, &seen,
+				     (seen & ~(uint64_t)UINT32_MAX) | (count - (seen >> 32))))
+		;
+}
+
+int oci_share_pull(struct oci_p2p *p2p, struct oci_message *m)
+{
+	uint64_t count = chunks_in(m->wanted), before, helped, taken, index;
+
+	if (!m->stuck && claim(&m->line->claim, 1, count, &before)) {
+		if (pull_chunk(p2p, m, before & UINT32_MAX))
+			give_up(m, before & UINT32_MAX);
+		return OCI_SHARE_MOVED;
+	}
+	/* Acquire: the sender's bytes are in place. Pairs with oci_share_push(). */
+	helped = oci_load_acquire(&m->line->helped);
+	taken = oci_load_relaxed(&m->line->claim) >> 32;
+	index = count - (helped & ~HELP_FAILED);
+	if ((helped & ~HELP_FAILED) < taken && !(helped & HELP_FAILED))
+		return OCI_SHARE_WAITS;
+	if (m->stuck) {
+		m->wanted = index * chunk_of(m->wanted) < m->wanted ? index * chunk_of(m->wanted) :
+								      m->wanted;
+		return OCI_SHARE_STUCK;
+	}
+	if ((helped & ~HELP_FAILED) >= taken)
+		return OCI_SHARE_DONE;
+	/* The one chunk that the sender took and cannot copy; it has left the word for good. */
+	if (pull_chunk(p2p, m, index - 1)) {
+		give_up(m, index - 1);
+		return OCI_SHARE_MOVED;
+	}
+	oci_store_relaxed(&m->line->helped, helped + 1);
+	return OCI_SHARE_MOVED;
+}
+
+/* ---- the sender ------------------------------------------------------------------------------ */
+
+bool oci_share_push(struct oci_p2p *p2p, struct oci_message *m)
+{
+	size_t wanted = m->line->wanted, at;
+	uint64_t before, index, helped;
+
+	if (m->stuck || !claim(&m->line->claim, 1ull << 32, chunks_in(wanted), &before))
+		return false;
+	index = chunks_in(wanted) - 1 - (before >> 32);
+	at = index * chunk_of(wanted);
+	helped = oci_load_relaxed(&m->line->helped);
+	m->stuck = copy_chunk(p2p, m->peer, OCI_PUSH, (uint8_t *)m->buffer + at,
+			      m->line->place + at, chunk_length(wanted, index), wanted);
+	/* Release: the copy comes first. Pairs with the acquire in oci_share_pull(). */
+	oci_store_release(&m->line->helped, m->stuck ? helped | HELP_FAILED : helped + 1);
+	return true;
+}
