@@ -7,9 +7,10 @@
  * asks for shared memory (oc_alloc). It is told to nobody by the heap: the engine publishes it.
  *
  * Base and bytes never change while the process lives; a child of fork(2) has none until it makes
- * its own. The file is as long as the arena from the start and never shrinks, so a mapping of it
- * never faults; what is freed is punched out and reads as zeros. Bytes [0, OCI_ARENA_FIRST) are a
- * header, which begins with the nonce.
+ * its own, or has a file of its own, with another nonce, at the same place from the start. The file
+ * is as long as the arena from the start and never shrinks, so a mapping of it never faults; what
+ * is freed is punched out and reads as zeros. Bytes [0, OCI_ARENA_FIRST) are a header, which begins
+ * with the nonce.
  */
 #ifndef OC_HEAP_ARENA_H
 #define OC_HEAP_ARENA_H

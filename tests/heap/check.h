@@ -33,6 +33,7 @@ struct scenario {
 	const char *name;
 	void (*run)(void);
 };
-extern const struct scenario family_scenarios[], limit_scenarios[], fork_scenarios[];
+extern const struct scenario family_scenarios[], limit_scenarios[], fork_scenarios[],
+	beginning_scenarios[];
 
 #endif

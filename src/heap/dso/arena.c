@@ -316,6 +316,27 @@ void heap_forget(void)
 	atomic_store_explicit(&made, false, memory_order_relaxed);
 }
 
+void heap_adopt(int fd)
+{
+	struct stat status;
+
+	if (heap_is_file(arena.fd))
+		close(arena.fd);
+	arena.fd = move_up(fd);
+	if (fstat(arena.fd, &status) ||
+	    getrandom(arena.nonce, sizeof(arena.nonce), GRND_NONBLOCK) != sizeof(arena.nonce)) {
+		arena.why = "the file of the shared heap of a child of fork() cannot be looked at, "
+			    "so no other process can map it; allow fstat and getrandom";
+		close(arena.fd);
+		arena.fd = -1;
+		return;
+	}
+	madvise(arena.base, arena.bytes, MADV_DONTDUMP);
+	memcpy(arena.base, arena.nonce, sizeof(arena.nonce));
+	file_device = status.st_dev;
+	file_inode = status.st_ino;
+}
+
 /* mimalloc's heaps belong to threads, and this one to an arena too. NULL: no memory. */
 static mi_heap_t *heap_of_thread(void)
 {

@@ -52,14 +52,25 @@ bool heap_replaces_malloc(void);
 /* Whether descriptor fd is still the arena's file: a program may close what it did not open. */
 bool heap_is_file(int fd);
 int heap_fd(void);
-/* In the child of fork(), whose memory is private by now. */
+/* In the child of fork(), whose memory is private by now, */
 void heap_forget(void);
+/* or in a file of its own, which is the arena's from now on. */
+void heap_adopt(int fd);
 
 /* fork.c ----------------------------------------------------------------------------------------
  */
 
 /* Once, before the first arena. */
 void heap_watch_forks(void);
+
+/* hide.c ----------------------------------------------------------------------------------------
+ */
+
+/* Before a fork, with the arena locked: the child will have a hole in the arena's place, and call
+ * `copy` when something touches it. false: it will have the parent's pages. */
+bool heap_hide(void (*copy)(void));
+/* Afterwards, in the parent, and in the child, which has its copy. */
+void heap_show(bool child);
 
 /* pages.c ---------------------------------------------------------------------------------------
  */

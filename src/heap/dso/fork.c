@@ -5,7 +5,12 @@
  * The child would go on with the parent's very pages. So before its fork() returns, it puts private
  * memory in the arena's place and fills it from the file, and the parent waits for that in its own
  * handler: each then has a copy of its own, as fork() promises. Remapping MAP_PRIVATE is not
- * enough: pages that the child has not written yet would show what the parent writes later.
+ * enough: pages that the child has not written yet would show what the parent writes later. Until
+ * then the child must not write into pages that are the parent's, see hide.c.
+ *
+ * Where the system counts all private memory as used, touched or not (vm.overcommit_memory of 2,
+ * ulimit -d), an arena's worth of it cannot be had: the child gets a file of its own, and so an
+ * arena.
  *
  * What other threads of the parent write meanwhile may be in the copy or not, word by word.
  * vfork() and posix_spawn() run no handlers and pay nothing. A child made by the system call alone
@@ -37,6 +42,9 @@ static struct {
 #define PATIENCE_MS 5000
 static sigset_t mask;
 static bool locked;
+static bool hidden;  /* the child begins without the arena */
+static bool copied;  /* in the child */
+static bool watched; /* there is an arena to copy */
 
 /* Without memory there is no child to go on with; it has no heap to say so by stdio. */
 static _Noreturn void give_up(void)
@@ -76,13 +84,27 @@ static void copy_range(int fd, uint8_t *base, size_t from, size_t to)
 	}
 }
 
-static void copy_file(int fd, uint8_t *base, size_t bytes)
+/* Memory of the child's own at the arena's place. The file behind it, or -1: there is none. */
+static int replace(uint8_t *base, size_t bytes)
 {
-	off_t data = 0, hole;
+	int fd;
 
 	if (mmap(base, bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED)
+		return -1;
+	fd = memfd_create("onecopy-heap", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, (off_t)bytes) ||
+	    mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
+		 0) == MAP_FAILED)
 		give_up();
+	return fd;
+}
+
+static void copy_file(int fd, uint8_t *base, size_t bytes)
+{
+	int own = replace(base, bytes);
+	off_t data = 0, hole;
+
 	while ((size_t)data < bytes && (data = lseek(fd, data, SEEK_DATA)) >= 0) {
 		hole = lseek(fd, data, SEEK_HOLE);
 		if (hole < 0)
@@ -90,6 +112,10 @@ static void copy_file(int fd, uint8_t *base, size_t bytes)
 		copy_range(fd, base, (size_t)data, (size_t)hole);
 		data = hole;
 	}
+	if (own >= 0)
+		heap_adopt(own);
+	else
+		heap_forget();
 }
 
 /*
@@ -114,6 +140,34 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 		munmap(there, CHUNK);
 		count_piece();
 	}
+	heap_forget();
+}
+
+/* In the child, once: perhaps in a handler of SIGSEGV. */
+static void copy(void)
+{
+	uint8_t *base = heap_place.base;
+	size_t bytes = heap_place.bytes;
+
+	if (copied)
+		return;
+	copied = true;
+	if (hidden || heap_is_file(heap_fd()))
+		copy_file(heap_fd(), base, bytes);
+	else
+		copy_mapping(base, bytes);
+}
+
+/* Parent and child would run on one stack, before anything could part them. */
+static void say_stack(void)
+{
+	static const char text[] =
+		"onecopy: error: fork() from a thread whose stack is memory of malloc: under the "
+		"shared heap parent and child would write over each other; fork from another "
+		"thread, take the stack by mmap, or run without --shared-heap\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		return;
 }
 
 static void before(void)
@@ -121,11 +175,17 @@ static void before(void)
 	sigset_t all;
 
 	locked = heap_lock();
-	if (!heap_has(heap_place.base, 1))
+	watched = heap_has(heap_place.base, 1);
+	if (!watched)
 		return;
+	if (heap_has(__builtin_frame_address(0), 1))
+		say_stack();
 	/* A handler in the child would write into the parent's memory as long as it is shared. */
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &mask);
+	sigdelset(&all, SIGSEGV);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	copied = false;
+	hidden = heap_is_file(heap_fd()) && heap_hide(copy);
 	seen = NULL;
 	if (!pipe2(finished, O_CLOEXEC))
 		return;
@@ -183,7 +243,9 @@ static void tell(void)
 
 static void after_in_parent(void)
 {
-	if (heap_has(heap_place.base, 1)) {
+	if (watched) {
+		if (hidden)
+			heap_show(false);
 		wait_for_child();
 		pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	}
@@ -193,15 +255,10 @@ static void after_in_parent(void)
 
 static void after_in_child(void)
 {
-	uint8_t *base = heap_place.base;
-	size_t bytes = heap_place.bytes;
-
-	if (heap_has(base, 1)) {
-		if (heap_is_file(heap_fd()))
-			copy_file(heap_fd(), base, bytes);
-		else
-			copy_mapping(base, bytes);
-		heap_forget();
+	if (watched) {
+		copy();
+		if (hidden)
+			heap_show(true);
 		tell();
 		pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	}
