@@ -150,6 +150,21 @@ void *oci_os_map_peer(int fd, size_t bytes, int *error)
 	return address;
 }
 
+size_t oci_os_address_space_left(void)
+{
+	struct rlimit limit;
+	char text[128];
+	uint64_t pages, used;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return SIZE_MAX;
+	if (oci_os_read_file("/proc/self/statm", text, sizeof(text)) < 0 ||
+	    sscanf(text, "%" SCNu64, &pages) != 1)
+		return SIZE_MAX;
+	used = pages * oci_os_page_bytes();
+	return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
 int oci_os_unmap(void *address, size_t bytes)
 {
 	return munmap(address, bytes) ? -errno : 0;

@@ -36,6 +36,8 @@ void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error);
  * of fork(2). NULL and *error = -errno.
  */
 void *oci_os_map_peer(int fd, size_t bytes, int *error);
+/* What RLIMIT_AS leaves to this process; SIZE_MAX: no limit, or it cannot be told. */
+size_t oci_os_address_space_left(void);
 int oci_os_unmap(void *address, size_t bytes);
 size_t oci_os_page_bytes(void);
 

@@ -127,6 +127,8 @@ static int mapping_make(struct oci_mapping **made, const struct oci_peer *peer,
 	}
 	if (counts.bytes + id->bytes > oci_options()->map_bytes)
 		error = -ENOSPC;
+	else if (id->bytes > oci_os_address_space_left() / 2)
+		error = -ENOMEM; /* the program has a use for what is left, and would fail */
 	else
 		error = map_file(mapping, peer->id.pid, id);
 	if (error) {
