@@ -46,11 +46,8 @@ static double bytes_s(const struct oci_costing *c, enum oci_model_direction dire
 								 extent, OCI_MODEL_CACHE) +
 				c->far * oci_model_bytes_s(c->model, c->mechanism, direction,
 							   extent, OCI_MODEL_MACHINE));
-	double shared = (double)bytes * oci_model_domain_s(c->model, users);
+	double shared = (double)bytes * oci_model_domain_of_s(c->model, users, extent);
 
-	/* What stays in the caches does not pass through memory. */
-	if (c->model->cache_bytes.given && oci_model_in_cache(c->model, extent))
-		return alone;
 	return shared > alone ? shared : alone;
 }
 

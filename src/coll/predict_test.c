@@ -68,6 +68,7 @@ static int every_term(void **state)
 	give("machine.cache_cores", 4);
 	give("machine.domain_cores", 32);
 	give("domain", 1 / 80e9);
+	give("domain.cache", 1 / 90e9);
 	return 0;
 }
 

@@ -130,6 +130,13 @@ double oci_model_domain_s(const struct oci_model *model, double copiers)
 	return copiers * model->domain.value;
 }
 
+double oci_model_domain_of_s(const struct oci_model *model, double copiers, size_t extent)
+{
+	bool cached = model->cache_bytes.given && oci_model_in_cache(model, extent);
+
+	return copiers * (cached ? model->domain_cache.value : model->domain.value);
+}
+
 static uint32_t core_of(const struct oci_model *model, uint32_t rank)
 {
 	double cores = model->packages.value * model->package_cores.value;

@@ -136,6 +136,21 @@ static void rates_change_beyond_the_cache_and_between_packages(void **state)
 	close_to(oci_model_memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
 }
 
+static void what_caches_hold_has_a_limit_of_its_own(void **state)
+{
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	give(&model, "domain", 2e-11);
+	close_to(oci_model_domain_of_s(&model, 4, 4096), 4 * 2e-11);
+	give(&model, "cache.bytes", 1 << 20);
+	close_to(oci_model_domain_of_s(&model, 4, 4096), 0);
+	give(&model, "domain.cache", 1e-11);
+	close_to(oci_model_domain_of_s(&model, 4, 1 << 19), 4 * 1e-11);
+	close_to(oci_model_domain_of_s(&model, 4, 1 << 20), 4 * 2e-11);
+}
+
 static void filling_a_slot_is_never_less_than_a_local_copy(void **state)
 {
 	struct oci_model model;
@@ -324,6 +339,7 @@ int main(void)
 		cmocka_unit_test(copiers_of_blocks_far_apart_do_not_meet),
 		cmocka_unit_test(a_term_that_is_not_given_is_left_out),
 		cmocka_unit_test(rates_change_beyond_the_cache_and_between_packages),
+		cmocka_unit_test(what_caches_hold_has_a_limit_of_its_own),
 		cmocka_unit_test(filling_a_slot_is_never_less_than_a_local_copy),
 		cmocka_unit_test(ranks_fill_the_machine_core_by_core),
 		cmocka_unit_test(the_first_cell_that_fits_counts),

@@ -123,8 +123,10 @@ struct oci_model {
 				      * as any local copy */
 	struct oci_term cache_bytes; /* [B] a copy's source and target together: still in cache */
 	struct oci_term reduce;	     /* [s/B] of one operand: the sum of doubles into a buffer */
-	struct oci_term domain;	  /* [s/B] bytes copied by all cores of a memory domain at once */
-	struct oci_term call;	  /* [s] a collective call besides its copies and flags */
+	struct oci_term domain; /* [s/B] bytes copied by all cores of a memory domain at once */
+	struct oci_term domain_cache; /* [s/B] the same of single copies that stay in the caches,
+				       * whose ends are busy themselves; not given: no limit */
+	struct oci_term call;	      /* [s] a collective call besides its copies and flags */
 	struct oci_term op;	  /* [s] an operation of a plan besides what it copies or awaits */
 	struct oci_term touch;	  /* [s/page] first touch of a mapped page */
 	struct oci_term packages; /* [packages] */
@@ -171,6 +173,9 @@ double oci_model_flag_more_s(const struct oci_model *model, enum oci_model_dista
 bool oci_model_in_cache(const struct oci_model *model, size_t bytes);
 /* Seconds per byte at least, of each of `copiers` that share a memory domain. */
 double oci_model_domain_s(const struct oci_model *model, double copiers);
+
+/* The same of single copies out of an `extent` that the caches hold or not. */
+double oci_model_domain_of_s(const struct oci_model *model, double copiers, size_t extent);
 
 /* Where a rank sits when ranks fill the machine core by core, as launchers bind them; ranks beyond
  * the last core begin again with the first. */

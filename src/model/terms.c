@@ -66,6 +66,8 @@ static const struct oci_term_info table[] = {
 	  0 },
 	{ "domain", "s/B", "copying of all cores of a memory domain together", PER_BYTE, AT(domain),
 	  0 },
+	{ "domain.cache", "s/B", "single copies of all cores together, in cache", PER_BYTE,
+	  AT(domain_cache), 0 },
 	{ "call", "s", "a collective call besides its copies and flags", SECONDS, AT(call), 0 },
 	{ "op", "s", "an operation of a plan besides its copy or wait", SECONDS, AT(op), 0 },
 	{ "touch", "s/page", "first touch of a mapped page", SECONDS, AT(touch), 0 },

@@ -14,7 +14,8 @@
  *              alpha, then n beta + ceil(n / page) l gamma(c), c = copies that lock pages of the
  *              same process at that moment: the rate changes whenever c does
  *   domain     the k tasks that read or write one memory domain at a moment take at least
- *              k times `domain` a byte, unless the caches hold what they copy
+ *              k times `domain` a byte; single copies of what the caches hold k times domain.cache,
+ *              other touches of that are alone
  *   COPY       memcpy; out of the cache its domain is shared
  *   COPY into a slot   at least memcpy.slot a byte, as a peer has read what was in it before
  *   slots, payloads   what is read of a peer's goes as by a mapping of his memory (map.beta), or,

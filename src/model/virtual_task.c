@@ -96,8 +96,7 @@ static double whole(const struct oci_virtual_world *w, const struct oci_virtual_
 
 		if (t->domain[d] == OCI_NOBODY)
 			continue;
-		least = (double)t->bytes *
-			oci_model_domain_s(w->model, w->domain[t->domain[d]].count);
+		least = (double)t->bytes * t->shared_s * w->domain[t->domain[d]].count;
 		if (least > seconds)
 			seconds = least;
 	}
@@ -147,8 +146,9 @@ uint32_t oci_virtual_core(const struct oci_virtual_world *w, uint32_t rank)
 	return w->call->cores ? w->call->cores[rank] : rank;
 }
 
+/* shared_s: a byte, for each user of the domains; 0: none is used. */
 static void start(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
-		  size_t extent, double before_s)
+		  double shared_s, double before_s)
 {
 	struct oci_virtual_rank *r = &w->ranks[rank];
 	struct oci_virtual_task *t = &r->task;
@@ -160,9 +160,8 @@ static void start(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, s
 	t->whole_s = 0;
 	t->bytes = bytes;
 	t->domain[0] = t->domain[1] = OCI_NOBODY;
-	/* What stays in the caches does not pass through memory. */
-	if (w->model->domain.given &&
-	    !(w->model->cache_bytes.given && oci_model_in_cache(w->model, extent))) {
+	t->shared_s = shared_s;
+	if (shared_s > 0) {
 		t->domain[0] = oci_model_domain(w->model, oci_virtual_core(w, rank));
 		t->domain[1] = there == t->domain[0] ? OCI_NOBODY : there;
 	}
@@ -183,7 +182,8 @@ void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_di
 	t->process = remote;
 	w->result.copies++;
 	w->result.bytes += bytes;
-	start(w, rank, remote, bytes, extent, oci_model_alpha_s(w->model, mechanism, direction));
+	start(w, rank, remote, bytes, oci_model_domain_of_s(w->model, 1, extent),
+	      oci_model_alpha_s(w->model, mechanism, direction));
 }
 
 bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
@@ -213,7 +213,7 @@ bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote,
 	t->bytes_s = seconds;
 	t->lock_s = 0;
 	t->process = OCI_NOBODY;
-	start(w, rank, remote, bytes, extent, 0);
+	start(w, rank, remote, bytes, oci_model_domain_s(m, 1), 0);
 	return false;
 }
 

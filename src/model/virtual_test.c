@@ -227,6 +227,10 @@ static void a_memory_domain_is_shared(void **state)
 	give("cache.bytes", 200);
 	is(run_at(100, NULL, NULL).end_s, 10 + 100);
 	is(run_at(101, NULL, NULL).end_s, 10 + 101 * 3 * 0.75);
+	/* What the caches hold has a limit of its own. */
+	give("domain.cache", 0.5);
+	is(run_at(100, NULL, NULL).end_s, 10 + 100 * 3 * 0.5);
+	is(run_at(101, NULL, NULL).end_s, 10 + 101 * 3 * 0.75);
 }
 
 static void local_copies_go_by_what_the_cache_holds(void **state)

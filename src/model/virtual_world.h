@@ -43,6 +43,7 @@ struct oci_virtual_task {
 	uint32_t domain[2];	/* whose bandwidth it shares; OCI_NOBODY: none */
 	double start_s;		/* when it began to move */
 	double bytes_s, lock_s; /* undisturbed */
+	double shared_s;	/* at least so long a byte, times the users of a domain */
 	size_t bytes;
 	double left;		       /* of 1 */
 	double whole_s;		       /* at the present rate */

@@ -16,8 +16,12 @@ enum { LINE_ARRIVED, LINE_RELEASED, LINE_STOP, LINE_ENDED };
 struct contention_arg {
 	uint32_t copiers;
 	size_t bytes;
-	size_t apart; /* 0: each copies from a process of its own */
+	size_t apart;	/* 0: each copies from a process of its own */
+	bool rewritten; /* sources are, before each copy, and all buffers rotate */
 };
+
+/* Of those that rotate: more than the private caches of today's cores, twice. */
+#define ROTATED ((size_t)8 << 20)
 
 /* Copiers of one process whose blocks differ: more take the same ones again, so that all stay as
  * near to each other as they are meant to be. */
@@ -49,7 +53,7 @@ static void sleep_to_the_end(const struct oci_tune_line *line)
 }
 
 static int copy_together(struct oci_tune_rank *me, const struct contention_arg *arg,
-			 uint8_t *target)
+			 uint8_t *source, uint8_t *target)
 {
 	struct oci_tune_line *line = me->shared->line;
 	uint32_t owner = arg->apart ? arg->copiers : (me->rank + 1) % arg->copiers, samples = 0;
@@ -69,6 +73,14 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 		 */
 		if (!me->rank && oci_tune_reached(begun, start, me->seconds, samples))
 			oci_store_relaxed(&line[LINE_STOP].word, round + 1);
+		if (arg->rewritten) {
+			size_t at = samples % (ROTATED / arg->bytes) * arg->bytes;
+
+			/* Those of the round before may still be read, but lie elsewhere. */
+			memset(source + at, (int)samples, arg->bytes);
+			local.iov_base = target + at;
+			remote.iov_base = (void *)(uintptr_t)(address + at);
+		}
 		oci_tune_meet(&line[LINE_ARRIVED], &line[LINE_RELEASED], arg->copiers, &round);
 		if (oci_load_relaxed(&line[LINE_STOP].word) == round)
 			break;
@@ -87,8 +99,9 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 static int contention_body(struct oci_tune_rank *me)
 {
 	const struct contention_arg *arg = me->arg;
-	size_t bytes = me->rank == arg->copiers ? PLACES * arg->apart + arg->bytes : arg->bytes;
-	uint8_t *source = make_buffer(me, bytes), *target = make_buffer(me, arg->bytes);
+	size_t own = arg->rewritten ? ROTATED : arg->bytes;
+	size_t bytes = me->rank == arg->copiers ? PLACES * arg->apart + arg->bytes : own;
+	uint8_t *source = make_buffer(me, bytes), *target = make_buffer(me, own);
 
 	if (!source || !target)
 		return -ENOMEM;
@@ -98,14 +111,14 @@ static int contention_body(struct oci_tune_rank *me)
 		sleep_to_the_end(me->shared->line);
 		return 0;
 	}
-	return copy_together(me, arg, target);
+	return copy_together(me, arg, source, target);
 }
 
-int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
-			   size_t apart, struct oci_tune_point *point, char *why, size_t n)
+static int measure(struct oci_tune_world *world, const struct contention_arg *arg,
+		   struct oci_tune_point *point, char *why, size_t n)
 {
-	const struct contention_arg arg = { copiers, bytes, apart };
-	int error = oci_tune_run(world, copiers + 1, 0, contention_body, &arg, why, n);
+	uint32_t copiers = arg->copiers;
+	int error = oci_tune_run(world, copiers + 1, 0, contention_body, arg, why, n);
 
 	if (error)
 		return error;
@@ -118,4 +131,20 @@ int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_
 		point->samples += one->samples;
 	}
 	return 0;
+}
+
+int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+			   size_t apart, struct oci_tune_point *point, char *why, size_t n)
+{
+	const struct contention_arg arg = { .copiers = copiers, .bytes = bytes, .apart = apart };
+
+	return measure(world, &arg, point, why, n);
+}
+
+int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+		     struct oci_tune_point *point, char *why, size_t n)
+{
+	const struct contention_arg arg = { .copiers = copiers, .bytes = bytes, .rewritten = true };
+
+	return measure(world, &arg, point, why, n);
 }

@@ -48,6 +48,11 @@ int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[
 int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
 			   size_t apart, struct oci_tune_point *point, char *why, size_t n);
 
+/* `copiers` ranks copy `bytes` each at a time from the next one, in a ring, after all have
+ * rewritten theirs: every end is busy itself. */
+int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+		     struct oci_tune_point *point, char *why, size_t n);
+
 /* One way of a flag between the world's first two CPUs, and each further flag that is up. */
 int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
 		      struct oci_tune_point *more, char *why, size_t n);

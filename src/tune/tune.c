@@ -174,6 +174,8 @@ static int tune_cma(struct oci_tuning *t)
 		error = oci_tuning_contention(t);
 	if (!error)
 		error = oci_tuning_domain(t);
+	if (!error)
+		error = oci_tuning_ring(t);
 	/* EPERM and ENOSYS: Yama, seccomp or another kernel; onecopy info says which and what
 	 * helps. */
 	if (error == -EPERM || error == -ENOSYS || error == -ESRCH) {
@@ -254,7 +256,8 @@ static unsigned int count_steps(const struct oci_tuning *t)
 	/* Those of one CPU; of two, without flags. */
 	unsigned int steps = t->world.cpu_count > 1 ? 9 : 7;
 
-	steps += t->ranks > 1; /* all cores at once */
+	if (t->ranks > 1)
+		steps += 2; /* all cores at once */
 	for (int d = 0; d < OCI_MODEL_DISTANCES; d++)
 		steps += oci_tuning_pair((struct oci_tuning *)t, (enum oci_model_distance)d,
 					 (unsigned int[2]){ 0 });

@@ -293,6 +293,38 @@ int oci_tuning_domain(struct oci_tuning *t)
 	return 0;
 }
 
+static int take_ring(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
+{
+	(void)series;
+	return oci_measure_ring(&t->world, domain_ranks(t), CONTENTION_BYTES, point, t->why,
+				t->why_bytes);
+}
+
+/* The same of what the caches hold, between cores that all copy from each other. */
+int oci_tuning_ring(struct oci_tuning *t)
+{
+	const struct oci_model_copy *cma = &t->model->copy[OCI_MODEL_CMA];
+	uint32_t ranks = domain_ranks(t);
+	struct oci_tune_point point;
+	double moving;
+	int error;
+
+	if (ranks < 2)
+		return 0;
+	error = oci_tuning_points(t, OCI_TUNING_RING, "cma: all cores from each other", take_ring,
+				  &point, 1);
+	if (error || !oci_tuning_is_over(t))
+		return error;
+	moving = point.value - oci_model_alpha_s(t->model, OCI_MODEL_CMA, OCI_MODEL_PULL) -
+		 cma->lock.value * (double)CONTENTION_BYTES / cma->page.value;
+	oci_tuning_give(t, "domain.cache", moving / ((double)CONTENTION_BYTES * ranks),
+			point.residual,
+			"%u ranks copy %zu KiB at once, in a ring, sources just rewritten; less "
+			"alpha and locks",
+			ranks, CONTENTION_BYTES / KIB);
+	return 0;
+}
+
 int oci_tuning_map(struct oci_tuning *t)
 {
 	const double base[8] = { 0 };

@@ -54,7 +54,8 @@ static void a_run_gives_every_term_of_this_machine(void **state)
 	static const char *const by_cma[] = { "cma.alpha", "cma.beta",	     "cma.lock",
 					      "cma.page",  "cma.push_alpha", "cma.push_beta" };
 	static const char *const by_two[] = { "flag.cache", "flag.more", "call", "memcpy.slot" };
-	static const char *const by_both[] = { "cma.gamma1", "cma.gamma_range", "domain" };
+	static const char *const by_both[] = { "cma.gamma1", "cma.gamma_range", "domain",
+					       "domain.cache" };
 	const struct oci_tune_options options = { .ranks = 2, .quick = true, .seconds = 0.01 };
 	struct seen seen = { 0 };
 	const struct oci_tune_listener listener = { see_step, see_note, &seen };

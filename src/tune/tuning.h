@@ -19,6 +19,7 @@
 enum oci_tuning_series {
 	OCI_TUNING_PAGES = OCI_MEASURE_KINDS,
 	OCI_TUNING_DOMAIN,
+	OCI_TUNING_RING,
 	OCI_TUNING_LOCAL,
 	OCI_TUNING_CALL,
 	OCI_TUNING_FLAG, /* one for each distance */
@@ -70,6 +71,7 @@ int oci_tuning_memcpy(struct oci_tuning *t);
 int oci_tuning_cma(struct oci_tuning *t);
 int oci_tuning_contention(struct oci_tuning *t);
 int oci_tuning_domain(struct oci_tuning *t);
+int oci_tuning_ring(struct oci_tuning *t);
 int oci_tuning_map(struct oci_tuning *t);
 int oci_tuning_shm(struct oci_tuning *t);
 int oci_tuning_slot(struct oci_tuning *t);
