@@ -21,8 +21,12 @@
 #define CHUNK_BYTES ((size_t)4 << 10)
 /* From two chunks of share.c on. */
 #define SHARE_BYTES ((size_t)32 << 10)
+/* The limit lies between these. Measured (the same host): at 32 KiB, where both ends copy, 6.6 us
+ * against 8.7 through the ring; at 16 KiB 3.8 through the ring. */
 #define EAGER_LEAST ((size_t)1 << 10)
-#define EAGER_MOST ((size_t)32 << 10)
+#define EAGER_MOST ((size_t)16 << 10)
+/* Where no single copy is to be had: half of the ring. */
+#define STREAM_EAGER_BYTES ((size_t)OCI_P2P_RING_BYTES / 2)
 
 /* Of large messages, where an option asks for a way; a pipe is never chosen by itself. */
 static enum oci_p2p_method method(void)
@@ -73,7 +77,7 @@ void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *li
 	const struct oci_options *o = oci_options();
 
 	*limits = (struct oci_p2p_limits){ .eager_bytes = eager_limit(model),
-					   .stream_eager_bytes = EAGER_MOST,
+					   .stream_eager_bytes = STREAM_EAGER_BYTES,
 					   .chunk_bytes = CHUNK_BYTES,
 					   .share_bytes = SHARE_BYTES,
 					   .piece_bytes = PIECE_BYTES,

@@ -46,7 +46,7 @@ static void every_profile_has_an_eager_limit(void **state)
 		struct oci_model model;
 
 		assert_int_equal(oci_model_profile(name, &model), 0);
-		assert_in_range(limit_of(&model), 1024, 32768);
+		assert_in_range(limit_of(&model), 1024, 16384);
 		oci_model_destroy(&model);
 	}
 }
