@@ -150,12 +150,12 @@ static bool flatten_blocks(struct oci_mpi_data *data, const struct oci_mpi_block
 }
 
 int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks,
-			     uint32_t size)
+			     uint32_t size, struct oc_block *few)
 {
 	size_t total;
 
-	*data = (struct oci_mpi_data){ .bytes = &nothing };
-	data->blocks = malloc(size * sizeof(data->blocks[0]));
+	*data = (struct oci_mpi_data){ .bytes = &nothing, .allocated = size > OCI_MPI_FEW };
+	data->blocks = data->allocated ? malloc(size * sizeof(data->blocks[0])) : few;
 	if (!data->blocks)
 		return -ENOMEM;
 	total = lay_out(data, blocks, size, NULL);
@@ -220,9 +220,12 @@ int oci_mpi_data_unpack(const struct oci_mpi_data *data, size_t count)
 
 void oci_mpi_data_close(struct oci_mpi_data *data)
 {
+	if (!data->part_count && !data->packed && !data->allocated && !data->laid_out)
+		return;
 	if (data->parts != &data->whole)
 		free(data->parts);
-	free(data->blocks);
+	if (data->allocated)
+		free(data->blocks);
 	free(data->packed);
 	oci_mpi_pieces_close(&data->pieces);
 	*data = (struct oci_mpi_data){ 0 };

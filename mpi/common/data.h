@@ -29,6 +29,7 @@ struct oci_mpi_part {
 struct oci_mpi_data {
 	void *bytes; /* for the engine: the dense bytes; of a v-variant, where offsets count from */
 	struct oc_block *blocks;    /* of a v-variant */
+	bool allocated;		    /* blocks are */
 	struct oci_mpi_part *parts; /* what is packed */
 	size_t part_count;
 	struct oci_mpi_part whole; /* the one part of what has no blocks */
@@ -50,8 +51,10 @@ struct oci_mpi_blocks {
 /* `dense`: a list of pieces will not do, as of a reduction. */
 int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count, MPI_Datatype type,
 		      bool dense);
+/* `few`: room for OCI_MPI_FEW blocks that lives as long as `data`; more are allocated. */
+enum { OCI_MPI_FEW = 16 };
 int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks,
-			     uint32_t size);
+			     uint32_t size, struct oc_block *few);
 /* Copies what is packed into the copy; a part of it: elements of what has no blocks; a block. */
 int oci_mpi_data_pack(const struct oci_mpi_data *data);
 int oci_mpi_data_pack_elements(const struct oci_mpi_data *data, size_t first, size_t count);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static size_t type_bytes(MPI_Datatype type, size_t count)
 {
@@ -139,7 +140,7 @@ static int open_send(struct oci_mpi_operation *o)
 	switch (c->collective) {
 	case OC_SCATTERV:
 	case OC_ALLTOALLV:
-		return oci_mpi_data_open_blocks(&o->send, &blocks, o->size);
+		return oci_mpi_data_open_blocks(&o->send, &blocks, o->size, o->few[0]);
 	case OC_SCATTER:
 	case OC_ALLTOALL:
 		count *= o->size;
@@ -168,7 +169,7 @@ static int open_recv(struct oci_mpi_operation *o)
 	case OC_GATHERV:
 	case OC_ALLGATHERV:
 	case OC_ALLTOALLV:
-		return oci_mpi_data_open_blocks(&o->recv, &blocks, o->size);
+		return oci_mpi_data_open_blocks(&o->recv, &blocks, o->size, o->few[1]);
 	case OC_GATHER:
 	case OC_ALLGATHER:
 	case OC_ALLTOALL:
@@ -199,7 +200,7 @@ static int open_parts(struct oci_mpi_operation *o)
 {
 	size_t offset = 0;
 
-	o->parts = malloc(o->size * sizeof(o->parts[0]));
+	o->parts = o->size > OCI_MPI_FEW ? malloc(o->size * sizeof(o->parts[0])) : o->few[0];
 	if (!o->parts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < o->size; i++) {
@@ -233,7 +234,10 @@ enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi
 	struct oci_port_type shape;
 	size_t known;
 
-	*o = (struct oci_mpi_operation){ .mpi = *call, .rank = rank, .size = size };
+	memset(o, 0, offsetof(struct oci_mpi_operation, few));
+	o->mpi = *call;
+	o->rank = rank;
+	o->size = size;
 	o->reduces = oci_mpi_reduces(call->collective);
 	o->call.collective = call->collective;
 	o->call.root = (uint32_t)call->root;
@@ -325,7 +329,8 @@ void oci_mpi_close(struct oci_mpi_operation *o)
 	oci_mpi_data_close(&o->send);
 	oci_mpi_data_close(&o->recv);
 	oci_mpi_reduction_close(&o->reduction);
-	free(o->parts);
+	if (o->parts != o->few[0])
+		free(o->parts);
 	o->parts = NULL;
 	oci_mpi_unkeep(o);
 }

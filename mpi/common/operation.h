@@ -69,6 +69,7 @@ struct oci_mpi_operation {
 	struct oci_mpi_data send, recv;
 	struct oc_block *parts; /* of a Reduce_scatter */
 	struct oci_mpi_reduction reduction;
+	struct oc_block few[2][OCI_MPI_FEW]; /* blocks of either side, or parts; not cleared */
 };
 
 enum oci_mpi_path {

@@ -104,10 +104,138 @@ static uint32_t same_move(const struct oci_exec *x, const struct oci_op *op,
 	return 1;
 }
 
+/* ---- v-variants ------------------------------------------------------------------------------
+ */
+
+static void same_block(const struct oci_exec *x, const struct oci_range *range, uint32_t index,
+		       struct oci_bound_block block)
+{
+	uint32_t at = range->relative ? (index + x->params.root) % x->params.size : index;
+
+	assert_int_equal(range->blocks, 1);
+	assert_int_equal(range->parts + range->segmented, 0);
+	assert_int_equal(block.table, range->table);
+	assert_int_equal(block.index, at);
+	assert_int_equal(block.buf, range->buf == OCI_BUF_SEND ? OCI_BOUND_SEND : OCI_BOUND_RECV);
+	/* Without a table it is all of a buffer that holds one block. */
+	assert_true(range->table || !at);
+}
+
+/* The form is not run where the block has more than `most` bytes. */
+static void limited(const struct oci_exec *x, const struct oci_range *range, uint32_t index,
+		    uint32_t most)
+{
+	uint32_t at = range->relative ? (index + x->params.root) % x->params.size : index;
+
+	for (uint32_t i = 0; i < x->bound->limits; i++) {
+		const struct oci_bound_limit *l = &x->bound->limit[i];
+
+		if (l->block.table == range->table && l->block.index == at &&
+		    l->block.buf ==
+			    (range->buf == OCI_BUF_SEND ? OCI_BOUND_SEND : OCI_BOUND_RECV)) {
+			assert_true(l->most <= most);
+			return;
+		}
+	}
+	fail_msg("a block without a limit");
+}
+
+/* The rank, not relative, of peer i, and the block that is its in this operation. */
+static uint32_t block_of_peer(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
+{
+	return op->by_peer ? (op->peer + i + x->params.root) % x->params.size : op->local.block;
+}
+
+static uint32_t same_offer(const struct oci_exec *x, const struct oci_op *op,
+			   const struct oci_bound_step *s)
+{
+	assert_int_equal(s->code, OCI_BOUND_HEAD);
+	assert_false(op->offer.in_slot);
+	for (uint32_t i = 0; i < op->peers; i++) {
+		uint32_t index = block_of_peer(x, op, i);
+		const struct oci_bound_step *cell = &s[1 + i];
+
+		limited(x, &op->local, index, op->address ? op->limit : op->offer.cell_bytes);
+		if (op->address)
+			continue;
+		assert_int_equal(cell->code, OCI_BOUND_OFFER);
+		assert_int_equal(cell->length, op->offer.first + i * op->offer.cell_bytes);
+		assert_true(cell->length + op->offer.cell_bytes <= OCI_INLINE_BYTES);
+		same_block(x, &op->local, index, cell->block);
+	}
+	return op->address ? 1 : 1 + op->peers;
+}
+
+/* What is only for LARGE blocks is no step. */
+static uint32_t same_when(const struct oci_exec *x, const struct oci_op *op,
+			  const struct oci_bound_step *s)
+{
+	for (uint32_t i = 0; i < op->peers; i++) {
+		uint32_t index = block_of_peer(x, op, i);
+
+		if (op->when == OCI_WHEN_LARGE) {
+			limited(x, &op->local, index, op->limit);
+			continue;
+		}
+		same_peer(x, op->peer + i, &s[i]);
+		same_block(x, &op->local, index, s[i].block);
+		if (op->code == OCI_OP_TAKE) {
+			assert_int_equal(s->code, OCI_BOUND_TAKE_CELL);
+			assert_ptr_equal(&x->plan->ops[s->step], op);
+			assert_int_equal(s->length,
+					 op->offer.first + op->offer.cell * op->offer.cell_bytes);
+			limited(x, &op->local, index, op->offer.cell_bytes);
+		} else {
+			assert_int_equal(op->code, OCI_OP_WAIT_POST);
+			assert_int_not_equal(op->when, OCI_WHEN_ALWAYS);
+			assert_int_equal(s[i].code, OCI_BOUND_WAIT_FILLED);
+			assert_int_equal(s[i].step, op->step);
+			if (op->when == OCI_WHEN_SMALL)
+				limited(x, &op->local, index, op->limit);
+		}
+	}
+	return op->when == OCI_WHEN_LARGE ? 0 : op->peers;
+}
+
+static uint32_t same_blocks_op(const struct oci_exec *x, const struct oci_op *op,
+			       const struct oci_bound_step *s)
+{
+	switch (op->code) {
+	case OCI_OP_OFFER:
+		return same_offer(x, op, s);
+	case OCI_OP_TAKE:
+	case OCI_OP_WAIT_POST:
+	case OCI_OP_WAIT_ACK:
+		return same_when(x, op, s);
+	case OCI_OP_GIVE:
+		assert_int_equal(op->when, OCI_WHEN_LARGE);
+		return same_when(x, op, s);
+	case OCI_OP_COPY:
+		assert_int_equal(s->code, OCI_BOUND_COPY_BLOCK);
+		same_block(x, &op->local, op->local.block, s->block);
+		same_block(x, &op->second, op->second.block, s->other);
+		return 1;
+	default:
+		fail_msg("a plan of blocks with operation %s has a bound form",
+			 oci_opcode_name((enum oci_opcode)op->code));
+		return 0;
+	}
+}
+
 static uint32_t same_op(const struct oci_exec *x, const struct oci_op *op,
 			const struct oci_bound_step *s)
 {
+	bool blocks = x->plan->key.collective >= OCI_SCATTERV &&
+		      x->plan->key.collective <= OCI_ALLTOALLV;
+
+	if (blocks && op->code != OCI_OP_POST && op->code != OCI_OP_SIGNAL)
+		return same_blocks_op(x, op, s);
 	switch (op->code) {
+	case OCI_OP_SIGNAL:
+		assert_false(op->step_loop);
+		assert_int_equal(s->code, OCI_BOUND_SIGNAL);
+		assert_int_equal(s->step, op->step);
+		return 1;
 	case OCI_OP_POST:
 		assert_false(op->address || op->slot || op->step_loop);
 		assert_int_equal(s->code, OCI_BOUND_POST);
@@ -216,7 +344,7 @@ static void bound_forms_are_their_plans(void **state)
 			}
 		}
 	}
-	for (int c = 0; c <= OCI_ALLREDUCE; c++)
+	for (int c = 0; c <= OCI_ALLTOALLV; c++)
 		assert_true(bound_plans[c] > 0);
 }
 

@@ -92,6 +92,12 @@ static int bind_op(const struct oci_exec *ready, const struct oci_op *op, struct
 		   struct oci_bound_step *at, uint32_t room)
 {
 	switch (op->code) {
+	case OCI_OP_SIGNAL:
+		if (op->step_loop)
+			return -1;
+		*at = (struct oci_bound_step){ .code = OCI_BOUND_SIGNAL, .step = op->step };
+		at->region = ready->team->own;
+		return 1;
 	case OCI_OP_POST:
 		if (op->address || op->slot || bound->posts || op->step_loop)
 			return -1;
@@ -99,6 +105,13 @@ static int bind_op(const struct oci_exec *ready, const struct oci_op *op, struct
 		*at = (struct oci_bound_step){ .code = OCI_BOUND_POST, .step = op->step };
 		at->region = ready->team->own;
 		return 1;
+	default:
+		break;
+	}
+	if (ready->plan->key.collective >= OCI_SCATTERV &&
+	    ready->plan->key.collective <= OCI_ALLTOALLV)
+		return oci_bound_blocks(ready, op, bound, at, room);
+	switch (op->code) {
 	case OCI_OP_WAIT_POST:
 		/* One with a range depends on its size. */
 		if (op->peers > room || op->step_loop || op->local.blocks)
@@ -170,11 +183,11 @@ static inline void copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
 		memcpy(to, from, bytes);
 }
 
-/* See fetch_next_lane() of exec.c. */
+/* See fetch_next_lane() of exec.c. Of a v-variant, the payload is that of this call. */
 static inline void fetch_next(const struct oci_exec *x, const struct oci_bound *bound)
 {
 	const struct oci_post_line *next = &x->team->own->lane[(x->seq + 1) % OCI_LANES].post;
-	const uint8_t *end = next->inline_bytes + bound->payload;
+	const uint8_t *end = next->inline_bytes + (bound->payload | x->payload);
 
 	for (const uint8_t *line = (const uint8_t *)next; line < end; line += OCI_LINE)
 		oci_prefetch_write(line);
@@ -188,6 +201,105 @@ static inline int posted(struct oci_exec *x, const struct oci_post_line *post,
 	if (oci_load_acquire(&post->flag) >= x->base + s->step && post->signature == x->signature)
 		return 1;
 	return oci_exec_posted(x, s->peer, s->step);
+}
+
+/* Where a block of the call is. */
+static inline uint8_t *block_at(const struct oci_exec *x, struct oci_bound_block block,
+				size_t *bytes)
+{
+	const struct oc_block *table = block.table == OCI_TABLE_SEND ? x->params.send_blocks :
+								       x->params.recv_blocks;
+
+	if (!block.table) {
+		*bytes = x->params.bytes;
+		return x->buffer[block.buf];
+	}
+	*bytes = table[block.index].bytes;
+	/* A sum of numbers: blocks may lie anywhere. */
+	return (uint8_t *)((uintptr_t)x->buffer[block.buf] + table[block.index].offset);
+}
+
+bool oci_bound_fits(const struct oci_exec *x)
+{
+	const struct oci_bound *bound = x->bound;
+	size_t bytes;
+
+	for (uint32_t i = 0; i < bound->limits; i++) {
+		block_at(x, bound->limit[i].block, &bytes);
+		if (bytes > bound->limit[i].most)
+			return false;
+	}
+	return true;
+}
+
+static void offer_block(struct oci_exec *x, const struct oci_bound_step *s)
+{
+	size_t bytes;
+	const uint8_t *from = block_at(x, s->block, &bytes);
+
+	if (!bytes)
+		return;
+	copy(x->inline_bytes + s->length, from, (uint32_t)bytes);
+	x->payload = s->length + (uint32_t)bytes;
+	x->moved = OCI_MOVED_INLINE;
+}
+
+/* 1, or the error of what the peer offers, which is not what I expect. */
+static int take_block(struct oci_exec *x, const struct oci_bound_step *s, const uint8_t *payload)
+{
+	const struct oci_op *op = &x->plan->ops[s->step];
+	size_t bytes;
+	uint8_t *to = block_at(x, s->block, &bytes);
+
+	if (!bytes)
+		return 1;
+	if (__builtin_expect(((const struct oci_offer_head *)payload)->large >> op->offer.cell & 1,
+			     0))
+		return oci_exec_offered(x, op);
+	copy(to, payload + s->length, (uint32_t)bytes);
+	x->moved = OCI_MOVED_INLINE;
+	return 1;
+}
+
+static void copy_block(struct oci_exec *x, const struct oci_bound_step *s)
+{
+	size_t bytes, room;
+	const uint8_t *from = block_at(x, s->block, &bytes);
+	uint8_t *to = block_at(x, s->other, &room);
+
+	if (bytes > room)
+		bytes = room;
+	if (bytes && to != from)
+		memcpy(to, from, bytes);
+}
+
+/* The steps of v-variants and those of ends. 1, 0 or -errno. */
+static int run_blocks(struct oci_exec *x, const struct oci_bound_step *s,
+		      const struct oci_post_line *theirs)
+{
+	size_t bytes;
+
+	switch (s->code) {
+	case OCI_BOUND_HEAD:
+		*(struct oci_offer_head *)x->inline_bytes = (struct oci_offer_head){ 0 };
+		x->payload = sizeof(struct oci_offer_head);
+		return 1;
+	case OCI_BOUND_OFFER:
+		offer_block(x, s);
+		return 1;
+	case OCI_BOUND_WAIT_FILLED:
+		block_at(x, s->block, &bytes);
+		return bytes ? posted(x, theirs, s) : 1;
+	case OCI_BOUND_TAKE_CELL:
+		return take_block(x, s, theirs->inline_bytes);
+	case OCI_BOUND_COPY_BLOCK:
+		copy_block(x, s);
+		return 1;
+	default: /* OCI_BOUND_SIGNAL */
+		oci_team_raise(x->team, &x->lane->ack.flag, &x->lane->ack.ack_waiters,
+			       x->base + s->step);
+		return 1;
+	}
 }
 
 int oci_bound_run(struct oci_exec *x)
@@ -235,10 +347,16 @@ int oci_bound_run(struct oci_exec *x)
 			x->op->apply(x->op->context, payload + s->from_offset,
 				     x->buffer[s->to] + s->to_offset, s->length);
 			break;
-		default: /* OCI_BOUND_END */
-			x->moved = bound->moved;
+		case OCI_BOUND_END:
+			x->moved |= bound->moved;
 			fetch_next(x, bound);
 			return 1;
+		default:
+			result = run_blocks(x, s, &theirs->post);
+			if (__builtin_expect(result != 1, 0)) {
+				x->pc = (uint32_t)(s - bound->step);
+				return result;
+			}
 		}
 	}
 }

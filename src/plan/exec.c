@@ -55,7 +55,8 @@ void oci_exec_init(struct oci_exec *x, uint64_t seq)
 	x->lane = &x->team->own->lane[seq % OCI_LANES];
 	x->inline_bytes = x->lane->post.inline_bytes;
 	x->acc_in_recv = x->recv && x->recv != x->send;
-	if (x->bound && (x->layouts || (x->bound->needs_recv && !x->acc_in_recv)))
+	if (x->bound && (x->layouts || (x->bound->needs_recv && !x->acc_in_recv) ||
+			 (x->bound->limits && !oci_bound_fits(x))))
 		x->bound = NULL;
 }
 
