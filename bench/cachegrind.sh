@@ -5,8 +5,8 @@
 # themselves, as most virtual ones do. valgrind's cachegrind counts what the two ranks read and write
 # by themselves, each with caches of its own (as ranks that share none). It does not see what the
 # kernel does for them: for cma, vmsplice and writev that is the copy, so what is counted there is
-# what is left for the library. Counted is the difference between runs of twice as many messages,
-# so that neither start nor end is in it.
+# what is left for the library. Counted is the difference between runs of more and fewer messages, so
+# that neither start nor end is in it, but the verification of each size is: a 256th of a miss a byte.
 #
 #   bench/cachegrind.sh [BUILD] [BYTES...]     (default: build/release, 65536 4194304)
 set -eu

@@ -12,6 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+/* So many names of places stand side by side; more are turned. */
+enum { TICS_LEVEL = 10 };
+
 void bench_plot_stem(const struct figure *figure, bool predicted, char *stem, size_t n)
 {
 	snprintf(stem, n, "%s%s", figure->name, predicted ? "-model" : "");
@@ -83,8 +86,9 @@ static void write_axes(const struct figure *figure, FILE *out)
 	const double step = figure->x_is_bytes ? 1.6 : 1.2;
 
 	/* A single place has no range of its own: gnuplot would warn, or draw none. */
-	fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xtics (",
-		(double)figure->x[0] / step, (double)figure->x[figure->x_count - 1] * step);
+	fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xtics %s(",
+		(double)figure->x[0] / step, (double)figure->x[figure->x_count - 1] * step,
+		figure->x_count > TICS_LEVEL ? "rotate by -60 " : "");
 	for (unsigned int x = 0; x < figure->x_count; x++) {
 		char text[32];
 
