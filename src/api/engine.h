@@ -62,6 +62,7 @@ struct oc_team {
 	/* Messages. Whoever uses p2p holds engine.lock while `outstanding` is not 0, as above. */
 	struct oci_p2p *p2p; /* NULL: none was sent or received yet */
 	struct oci_message_request *message, **message_last; /* under way, in order of start */
+	struct oci_message_request *message_ended;	     /* whose owners do not know yet */
 	bool messaging; /* on the engine's list of teams with such */
 	bool waiting;	/* some of them wait for the team */
 	struct oc_team *messaging_next;

@@ -75,7 +75,9 @@ static void request_add(struct oci_message_request *r)
 	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
 }
 
-static void request_leave(struct oci_message_request *r)
+/* It is over. Its owner learns that from requests_leave(): src/p2p may be in the middle of a turn,
+ * and a team without requests is used without the lock. */
+static void request_end(struct oci_message_request *r)
 {
 	struct oc_team *team = r->team;
 
@@ -84,19 +86,31 @@ static void request_leave(struct oci_message_request *r)
 		r->next->link = r->link;
 	else
 		team->message_last = r->link;
-	/* Release: what its progress did to the team comes first. Pairs with the acquire in
-	 * lock_shared() and in oc_collective(). */
-	__atomic_fetch_sub(&team->outstanding, 1, __ATOMIC_RELEASE);
-	__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
-	/* Release: the bytes, the status, and the last look at it here. Pairs with the acquire in
-	 * oci_message_peek(). */
-	__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
+	r->next = team->message_ended;
+	team->message_ended = r;
+}
+
+/* Whoever has used the team's p2p with the lock does not do so again before the next lock. */
+static void requests_leave(struct oc_team *team)
+{
+	struct oci_message_request *r;
+
+	while ((r = team->message_ended)) {
+		team->message_ended = r->next;
+		/* Release: what its progress did to the team comes first. Pairs with the acquire in
+		 * lock_shared() and in oc_collective(). */
+		__atomic_fetch_sub(&team->outstanding, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+		/* Release: the bytes, the status, and the last look at it here. Pairs with the
+		 * acquire in oci_message_peek(). */
+		__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
+	}
 }
 
 static void request_over(struct oci_message *m)
 {
-	request_leave((struct oci_message_request *)((char *)m -
-						     offsetof(struct oci_message_request, m)));
+	request_end((struct oci_message_request *)((char *)m -
+						   offsetof(struct oci_message_request, m)));
 }
 
 /* Starts those that waited for the team, in the order of their calls. */
@@ -118,7 +132,7 @@ static void start_waiting(struct oc_team *team)
 		 * may have ended an earlier one, never a later one. */
 		r->m.over = request_over;
 		if (r->m.result)
-			request_leave(r);
+			request_end(r);
 	}
 }
 
@@ -126,7 +140,8 @@ static int team_messages_progress(struct oc_team *team)
 {
 	int moved = 0;
 
-	if (team->team.state < OCI_TEAM_READY)
+	/* Without requests the team is its owner's, who takes no lock. */
+	if (team->team.state < OCI_TEAM_READY || !team->message)
 		return 0;
 	if (team->waiting && !team->team.error) {
 		team->waiting = false;
@@ -138,7 +153,7 @@ static int team_messages_progress(struct oc_team *team)
 	/* They may hang on who has gone. */
 	while (team->team.error && team->message) {
 		team->message->m.result = team->team.error;
-		request_leave(team->message);
+		request_end(team->message);
 		moved++;
 	}
 	return moved;
@@ -162,6 +177,7 @@ int oci_messages_progress(void)
 
 	for (struct oc_team **at = &oci_engine.messaging; (team = *at);) {
 		moved += team_messages_progress(team);
+		requests_leave(team);
 		if (team->message) {
 			at = &team->messaging_next;
 			continue;
@@ -176,7 +192,7 @@ int oci_message_peek(struct oci_message_request *r)
 {
 	int result;
 
-	/* Acquire: pairs with the release in request_leave(), of whichever thread. */
+	/* Acquire: pairs with the release in requests_leave(), of whichever thread. */
 	if (!__atomic_load_n(&r->left, __ATOMIC_ACQUIRE))
 		return 0;
 	result = r->m.result;
@@ -209,17 +225,19 @@ static int check(struct oc_team *team, const struct oci_message *m, bool sends)
 /* True: the caller has the lock until unlock_shared(). */
 static bool lock_shared(const struct oc_team *team)
 {
-	/* Acquire: pairs with the release in request_leave(). */
+	/* Acquire: pairs with the release in requests_leave(). */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
 		return false;
 	oci_engine_lock();
 	return true;
 }
 
-static void unlock_shared(bool locked)
+static void unlock_shared(struct oc_team *team, bool locked)
 {
-	if (locked)
-		oci_engine_unlock();
+	if (!locked)
+		return;
+	requests_leave(team);
+	oci_engine_unlock();
 }
 
 /* A blocking call to ourselves that nothing has matched: nobody else can. */
@@ -240,7 +258,7 @@ static int deadlock(struct oc_team *team, struct oci_message *m, bool sends)
 			     sends ? "oc_irecv" : "oc_isend");
 		result = -EDEADLK;
 	}
-	unlock_shared(locked);
+	unlock_shared(team, locked);
 	return result;
 }
 
@@ -258,7 +276,7 @@ static int drive(struct oc_team *team, struct oci_message *m)
 		if (!m->result && !team->team.error)
 			moved = oci_p2p_progress(team->p2p);
 		result = m->result ? m->result : team->team.error;
-		unlock_shared(locked);
+		unlock_shared(team, locked);
 		if (result)
 			return result;
 		if (moved)
@@ -285,7 +303,7 @@ static int run(struct oc_team *team, struct oci_message *m, bool sends)
 	result = begin(team, m, sends);
 	if (!result)
 		result = m->result;
-	unlock_shared(locked);
+	unlock_shared(team, locked);
 	if (!result && (m->peer == team->team.rank || team->team.size == 1))
 		result = deadlock(team, m, sends);
 	else if (!result)
@@ -326,6 +344,7 @@ static int start(struct oc_team *team, const struct oci_message *m, bool sends,
 		error = begin(team, &r->m, sends);
 	if (error) {
 		request_free(r);
+		requests_leave(team);
 		oci_engine_unlock();
 		return error;
 	}
@@ -335,6 +354,7 @@ static int start(struct oc_team *team, const struct oci_message *m, bool sends,
 		r->m.over = r->waiting ? NULL : request_over;
 		request_add(r);
 	}
+	requests_leave(team);
 	oci_engine_unlock();
 	*request = (struct oc_request *)r;
 	return 0;
@@ -476,6 +496,6 @@ int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_stat
 		result = team->team.error ? team->team.error :
 					    oci_p2p_probe(team->p2p, source, tag, status);
 	}
-	unlock_shared(locked);
+	unlock_shared(team, locked);
 	return result;
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages while another thread drives progress, as oc_progress() allows: ranks are threads of one
+ * process, so ThreadSanitizer sees what one does to another's team. And teams that end: progress
+ * must not look at them any more, as AddressSanitizer sees.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy/mock.h"
+#include "support/fork_team.h"
+
+#define ROUNDS 3000
+#define LARGE 40000
+
+struct rank {
+	pthread_t thread;
+	struct oc_team *team;
+	int failed;
+};
+
+static bool all_over;
+
+static void *drive(void *arg)
+{
+	while (!__atomic_load_n(&all_over, __ATOMIC_ACQUIRE)) {
+		oc_progress();
+		sched_yield();
+	}
+	return arg;
+}
+
+/* Not oc_wait(): another thread is to find the end. */
+static int await(struct oc_request *request)
+{
+	int result;
+
+	while (!(result = oc_peek(request)))
+		sched_yield();
+	return result == 1 ? 0 : result;
+}
+
+static bool is_all(const uint8_t *bytes, size_t count, unsigned int value)
+{
+	size_t same = 0;
+
+	while (same < count && bytes[same] == (uint8_t)value)
+		same++;
+	return same == count;
+}
+
+/* A started receive, which another thread may find complete while blocking calls find that nothing
+ * else is under way. All carry their number, so one that is taken twice is seen. */
+static void *receiver(void *arg)
+{
+	static uint8_t large[LARGE];
+	struct rank *r = arg;
+
+	for (unsigned int i = 0; i < ROUNDS && !r->failed; i++) {
+		size_t bytes = i % 16 ? 1000 : LARGE;
+		struct oc_request *request;
+		unsigned int number = 0;
+
+		r->failed = oc_irecv(r->team, 0, 0, large, bytes, NULL, &request) ||
+			    oc_recv(r->team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
+			    number != i ||
+			    oc_recv(r->team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
+			    number != i + 1 || await(request) || !is_all(large, bytes, i);
+		if (r->failed)
+			fprintf(stderr, "round %u: %u\n", i, number);
+		r->failed |= oc_send(r->team, 0, 0, &i, sizeof(i));
+	}
+	return NULL;
+}
+
+static void *sender(void *arg)
+{
+	static uint8_t large[LARGE];
+	struct rank *r = arg;
+
+	for (unsigned int i = 0; i < ROUNDS && !r->failed; i++) {
+		size_t bytes = i % 16 ? 1000 : LARGE;
+		unsigned int next = i + 1, answer = 0;
+		struct oc_request *request;
+
+		memset(large, (int)i, bytes);
+		r->failed = oc_isend(r->team, 1, 0, large, bytes, &request) ||
+			    oc_send(r->team, 1, 1, &i, sizeof(i)) ||
+			    oc_send(r->team, 1, 2, &next, sizeof(next)) ||
+			    oc_recv(r->team, 1, 0, &answer, sizeof(answer), NULL) || answer != i ||
+			    await(request);
+	}
+	return NULL;
+}
+
+static void progress_of_another_thread_touches_no_team_without_requests(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	struct rank ranks[2] = { 0 };
+	struct oc_team *teams[2];
+	pthread_t driver;
+
+	(void)state;
+	oci_mock = (struct oci_mock){ .enabled = true };
+	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(pthread_create(&driver, NULL, drive, NULL), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		ranks[i].team = teams[i];
+		assert_int_equal(
+			pthread_create(&ranks[i].thread, NULL, i ? receiver : sender, &ranks[i]),
+			0);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		pthread_join(ranks[i].thread, NULL);
+	__atomic_store_n(&all_over, true, __ATOMIC_RELEASE);
+	pthread_join(driver, NULL);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(ranks[i].failed, 0);
+		assert_int_equal(oc_team_destroy(teams[i]), 0);
+	}
+	oct_board_destroy(board);
+	oci_mock = (struct oci_mock){ 0 };
+}
+
+static void a_team_that_ended_is_not_driven(void **state)
+{
+	struct oct_board *boards[2] = { oct_board_create(1), oct_board_create(1) };
+	struct oc_team *teams[2];
+	struct oc_request *request;
+	int sent = 7, got = 0, other = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(oct_local_teams(boards[i], 1, &teams[i]), 0);
+	/* A blocking call ends the request, so progress does not. */
+	assert_int_equal(oc_irecv(teams[0], 0, 0, &got, sizeof(got), NULL, &request), 0);
+	assert_int_equal(oc_send(teams[0], 0, 0, &sent, sizeof(sent)), 0);
+	assert_int_equal(oc_wait(request), 0);
+	assert_int_equal(got, 7);
+	assert_int_equal(oc_team_destroy(teams[0]), 0);
+	assert_int_equal(oc_irecv(teams[1], 0, 0, &other, sizeof(other), NULL, &request), 0);
+	oc_progress();
+	assert_int_equal(oc_send(teams[1], 0, 0, &sent, sizeof(sent)), 0);
+	assert_int_equal(oc_wait(request), 0);
+	assert_int_equal(other, 7);
+	assert_int_equal(oc_team_destroy(teams[1]), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		oct_board_destroy(boards[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(progress_of_another_thread_touches_no_team_without_requests),
+		cmocka_unit_test(a_team_that_ended_is_not_driven),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
