@@ -309,7 +309,8 @@ OC_API int oc_irecvv(struct oc_team *team, uint32_t source, int32_t tag,
 		     const struct oc_layout *layout, struct oc_status *status,
 		     struct oc_request **request);
 
-/* 1: there is a message that such a receive would get next, *status says which; 0: not yet. */
+/* 1: there is a message that such a receive would get next, *status (or NULL) says which; 0: not
+ * yet; -EOWNERDEAD: it cannot come any more, as its source died. */
 OC_API int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_status *status);
 
 /* ---- progress --------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ static int check(struct oc_team *team, const struct oci_message *m, bool sends)
 		oci_team_say(&team->team, "tag %d: tags are 0 or more", (int)m->tag);
 		return -EINVAL;
 	}
-	if (!m->buffer && !m->layout.pieces && m->bytes) {
+	if (!m->buffer && !m->layout.count && m->bytes) {
 		oci_team_say(&team->team, "a message of %zu bytes has no buffer", m->bytes);
 		return -EINVAL;
 	}
@@ -382,11 +382,13 @@ static struct oci_message receive_of(uint32_t source, int32_t tag, void *buffer,
 static struct oci_message layout_of(uint32_t peer, int32_t tag, const struct oc_layout *layout,
 				    struct oc_status *status)
 {
-	return (struct oci_message){ .peer = peer,
-				     .tag = tag,
-				     .bytes = layout->pieces[layout->count].at,
-				     .layout = *layout,
-				     .status = status };
+	struct oci_message m = { .peer = peer, .tag = tag, .status = status };
+
+	/* Without pieces it is a message without bytes, or check() refuses it. */
+	m.bytes = layout && layout->pieces ? layout->pieces[layout->count].at : 1;
+	if (layout && layout->pieces && layout->count)
+		m.layout = *layout;
+	return m;
 }
 
 int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
@@ -492,9 +494,9 @@ int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_stat
 		team_messages_progress(team);
 	result = p2p_ready(team);
 	if (!result) {
-		oci_p2p_progress(team->p2p);
-		result = team->team.error ? team->team.error :
-					    oci_p2p_probe(team->p2p, source, tag, status);
+		result = oci_p2p_probe(team->p2p, source, tag, status);
+		if (!result)
+			result = team->team.error;
 	}
 	unlock_shared(team, locked);
 	return result;

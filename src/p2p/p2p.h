@@ -156,6 +156,9 @@ struct oci_p2p {
 	struct oci_block *blocks;
 	struct oci_wait wait;
 	uint32_t turns;
+	bool probing; /* a message of `probed` is looked for, without a receive */
+	uint32_t probed;
+	int32_t probed_tag;
 };
 
 /* ---- what others use ------------------------------------------------------------------------- */
@@ -177,7 +180,8 @@ int oci_p2p_receive(struct oci_p2p *p2p, struct oci_message *message);
  * team failed, ours has failed: team->error.
  */
 unsigned int oci_p2p_progress(struct oci_p2p *p2p);
-/* The first message that matches and has not been received: true, and *status. */
+/* One such turn, then the first message that matches and has not been received: true, and *status,
+ * which may be NULL. A peer that is probed and dead is found as one that is received from. */
 bool oci_p2p_probe(struct oci_p2p *p2p, uint32_t source, int32_t tag, struct oc_status *status);
 /* Take back a send to ourselves, or a receive, that nothing has matched. */
 void oci_p2p_withdraw_send(struct oci_p2p *p2p, const struct oci_message *message);

@@ -23,6 +23,13 @@ static bool concerned(const struct oci_p2p *p2p, uint32_t rank)
 	       (p2p->out[rank] && p2p->out[rank]->busy);
 }
 
+/* Has a probe for messages of this rank, or of any, found none? */
+static bool probes(struct oci_p2p *p2p, uint32_t rank)
+{
+	return p2p->probing && (p2p->probed == rank || p2p->probed == OC_ANY_SOURCE) &&
+	       !oci_match_unexpected(p2p, p2p->probed, p2p->probed_tag);
+}
+
 static bool has_left(const struct oci_member *member)
 {
 	const struct oci_progress_block *block = &member->region->progress;
@@ -64,7 +71,7 @@ static unsigned int turn(struct oci_p2p *p2p)
 static void look_at(struct oci_p2p *p2p, uint32_t rank)
 {
 	struct oci_member *member = &p2p->team->member[rank];
-	bool any = p2p->posted_any.first;
+	bool any = p2p->posted_any.first || probes(p2p, rank);
 	uint64_t poison;
 	bool left;
 
@@ -78,9 +85,33 @@ static void look_at(struct oci_p2p *p2p, uint32_t rank)
 	/* What we wait for may have come meanwhile, as its last deed. */
 	oci_receive_drain(p2p, rank);
 	turn(p2p);
-	any = p2p->posted_any.first && !left;
+	any = (p2p->posted_any.first || probes(p2p, rank)) && !left;
 	if (any || concerned(p2p, rank))
 		fail(p2p->team, rank, poison, left && !poison);
+}
+
+/* A blocking receive from any, when all others have left, is in vain: nobody can send to it. Others
+ * may yet get a message of our own. */
+static void look_for_any(struct oci_p2p *p2p)
+{
+	struct oci_team *team = p2p->team;
+	const struct oci_message *m;
+
+	for (uint32_t r = 0; r < team->size; r++) {
+		if (r != team->rank && !has_left(&team->member[r]))
+			return;
+	}
+	/* Their last messages came before they left. */
+	for (uint32_t r = 0; r < team->size; r++)
+		oci_receive_drain(p2p, r);
+	for (m = p2p->posted_any.first; m; m = m->next) {
+		if (m->over)
+			continue;
+		oci_team_fail(team, -EPIPE, -1,
+			      "all other ranks left the team while a receive from any of them was "
+			      "under way; nobody can send to it");
+		return;
+	}
 }
 
 unsigned int oci_p2p_progress(struct oci_p2p *p2p)
@@ -95,5 +126,7 @@ unsigned int oci_p2p_progress(struct oci_p2p *p2p)
 		if (r != team->rank)
 			look_at(p2p, r);
 	}
+	if (p2p->posted_any.first && !team->error)
+		look_for_any(p2p);
 	return moved;
 }

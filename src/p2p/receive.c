@@ -271,10 +271,17 @@ int oci_p2p_receive_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, void *b
 
 bool oci_p2p_probe(struct oci_p2p *p2p, uint32_t source, int32_t tag, struct oc_status *status)
 {
-	const struct oci_unexpected *entry = oci_match_unexpected(p2p, source, tag);
+	const struct oci_unexpected *entry;
 
+	p2p->probed = source;
+	p2p->probed_tag = tag;
+	p2p->probing = true;
+	oci_p2p_progress(p2p);
+	p2p->probing = false;
+	entry = oci_match_unexpected(p2p, source, tag);
 	if (!entry)
 		return false;
-	*status = (struct oc_status){ entry->source, entry->tag, entry->bytes };
+	if (status)
+		*status = (struct oc_status){ entry->source, entry->tag, entry->bytes };
 	return true;
 }
