@@ -92,9 +92,13 @@ size_t oci_move_streams_above(void)
 /* Below it no cache is too small, and nothing is looked up. */
 #define NEVER_STREAMS ((size_t)1 << 20)
 
+/* Pieces of a layout that are shorter than a page would wait for their fence more than they copy.
+ */
+#define PIECE_STREAMS ((size_t)4096)
+
 void oci_move(void *to, const void *from, size_t bytes, size_t whole)
 {
-	if (whole < NEVER_STREAMS || whole <= oci_move_streams_above())
+	if (bytes < PIECE_STREAMS || whole < NEVER_STREAMS || whole <= oci_move_streams_above())
 		memcpy(to, from, bytes);
 	else
 		move_past(to, from, bytes);

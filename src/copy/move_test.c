@@ -16,8 +16,8 @@
 
 static void every_alignment_and_length_arrives_and_nothing_beside_it(void **state)
 {
-	static const size_t lengths[] = { 0,   1,   63,	 64,   65,   127,  128, 129,
-					  191, 255, 256, 1000, 4096, 5003, 7777 };
+	static const size_t lengths[] = { 0,	1,    63,   64,	  65,	127,  128,  129,  191, 255,
+					  4095, 4096, 4097, 4160, 4223, 4224, 4351, 5003, 7777 };
 	uint8_t *from = malloc(ROOM), *to = malloc(ROOM), *expected = malloc(ROOM);
 
 	(void)state;
