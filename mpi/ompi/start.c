@@ -302,6 +302,10 @@ int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 
 	oc_count_handed_back(oci_ompi_name(call->collective),
 			     "Open MPI's own call, for the creation of a communicator");
+	/* What is decided goes first, also here in progress: a creation that begins with a blocking
+	 * collective, as MPI_Comm_split does, comes so behind all held calls. */
+	if (undecided(module))
+		oci_ompi_outstanding_progress();
 	if (undecided(module) && !inside_progress())
 		self = oci_ompi_request_new(module, comm, false);
 	if (!self)

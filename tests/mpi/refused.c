@@ -87,9 +87,11 @@ static void neighbors_exchange(void)
 	  neighbors_gather())                                                                    \
 	X(neighbor_alltoallw_init, INIT(Neighbor_alltoallw_init)(ALL_W, ring, MPI_INFO_NULL, r), \
 	  neighbors_exchange())
-#define NEIGHBORS(X)                                                                 \
-	X(neighbor_allgather, MPI_Neighbor_allgather(ALL, ring), neighbors_gather()) \
-	X(neighbor_alltoallv, MPI_Neighbor_alltoallv(ALL_V, ring), neighbors_exchange())
+#define NEIGHBORS(X)                                                                     \
+	X(neighbor_allgather, MPI_Neighbor_allgather(ALL, ring), neighbors_gather())     \
+	X(neighbor_alltoallv, MPI_Neighbor_alltoallv(ALL_V, ring), neighbors_exchange()) \
+	X(comm_split, MPI_Comm_split(ring, 0, rank, &made), (void)0)
+
 #ifdef MPICH_VERSION
 /* The same arrays as large numbers. */
 static MPI_Count lengths[MOST_RANKS];
