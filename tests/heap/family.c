@@ -90,11 +90,33 @@ static void refusals(void)
 	CHECK(!reallocarray(NULL, count, 8) && errno == ENOMEM);
 	CHECK(posix_memalign(&memory, 3, 8) == EINVAL && memory == &memory);
 	errno = 0;
-	CHECK(!memalign(48, 8) && errno == EINVAL);
+	CHECK(!memalign(SIZE_MAX, 8) && errno == EINVAL);
 	kept = malloc(8);
 	errno = 77;
 	free(kept);
 	CHECK(errno == 77);
+}
+
+/* What the C library's malloc does where the standard leaves it open, and programs count on. */
+static void as_the_c_library(void)
+{
+	static const size_t aligns[] = { 0, 1, 3, 24, 48, 100, 5000 };
+
+	for (size_t i = 0; i < sizeof(aligns) / sizeof(aligns[0]); i++) {
+		size_t power = 1;
+		void *a = memalign(aligns[i], 100), *b = aligned_alloc(aligns[i], 100);
+
+		while (power < aligns[i])
+			power *= 2;
+		CHECK(a && b && !((uintptr_t)a & (power - 1)) && !((uintptr_t)b & (power - 1)));
+		free(a);
+		free(b);
+	}
+	/* Frees, and has nothing to give. */
+	CHECK(!realloc(malloc(10), 0) && !reallocarray(malloc(10), 5, 0));
+	kept = realloc(NULL, 0);
+	CHECK(kept);
+	free(kept);
 }
 
 static void wait_ms(long ms)
@@ -180,6 +202,7 @@ static void threads(void)
 const struct scenario family_scenarios[] = {
 	{ "every_function", every_function },
 	{ "refusals", refusals },
+	{ "as_the_c_library", as_the_c_library },
 	{ "given_back", given_back },
 	{ "threads", threads },
 	{ NULL, NULL },

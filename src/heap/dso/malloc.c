@@ -10,6 +10,7 @@
 #include "dso.h"
 
 #include <errno.h>
+#include <stdint.h>
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
@@ -49,10 +50,19 @@ OC_EXPORT void *calloc(size_t count, size_t bytes)
 	return given(mi_calloc(count, bytes));
 }
 
+/* As the C library, where mimalloc would give a block of no bytes: programs count on either. */
+static inline bool frees(void *memory, size_t bytes)
+{
+	if (bytes || !memory)
+		return false;
+	mi_free(memory);
+	return true;
+}
+
 OC_EXPORT void *realloc(void *memory, size_t bytes)
 {
 	prepare();
-	return given(mi_realloc(memory, bytes));
+	return frees(memory, bytes) ? NULL : given(mi_realloc(memory, bytes));
 }
 
 OC_EXPORT void *reallocarray(void *memory, size_t count, size_t bytes)
@@ -62,7 +72,7 @@ OC_EXPORT void *reallocarray(void *memory, size_t count, size_t bytes)
 	prepare();
 	if (__builtin_mul_overflow(count, bytes, &all))
 		return given(NULL);
-	return given(mi_realloc(memory, all));
+	return frees(memory, all) ? NULL : given(mi_realloc(memory, all));
 }
 
 OC_EXPORT int posix_memalign(void **memory, size_t align, size_t bytes)
@@ -73,12 +83,17 @@ OC_EXPORT int posix_memalign(void **memory, size_t align, size_t bytes)
 
 OC_EXPORT void *memalign(size_t align, size_t bytes)
 {
+	size_t power = sizeof(void *);
+
 	prepare();
-	if (!align || (align & (align - 1))) {
+	if (align > SIZE_MAX / 2 + 1) {
 		errno = EINVAL;
 		return NULL;
 	}
-	return given(mi_memalign(align, bytes));
+	/* As the C library: no alignment is an error, the next power of two serves. */
+	while (power < align)
+		power *= 2;
+	return given(mi_memalign(power, bytes));
 }
 
 OC_EXPORT void *aligned_alloc(size_t align, size_t bytes)
