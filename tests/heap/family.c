@@ -165,6 +165,37 @@ static void given_back(void)
 	free(big);
 }
 
+static size_t large_page_kib(void)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "re");
+	size_t kib = 0;
+	char line[256];
+
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "ShmemPmdMapped: %zu", &kib) == 1)
+			break;
+	fclose(file);
+	return kib;
+}
+
+/* Backed before it is touched, and by nothing but large pages; skipped where it is not. */
+static void large_pages(void)
+{
+	uint64_t before = arena()->used();
+	char *big = malloc(64 * MIB);
+
+	CHECK(in_arena(big, 64 * MIB));
+	if (arena()->used() < before + 32 * MIB)
+		_Exit(77);
+	CHECK(large_page_kib() >= 32 * 1024);
+	for (size_t i = 0; i < 64 * MIB; i += 1000)
+		CHECK(!big[i]);
+	memset(big, 1, 64 * MIB);
+	free(big);
+	CHECK(arena()->used() <= before + 34 * MIB);
+}
+
 /* Each thread frees what its neighbour allocated. */
 enum { THREADS = 4, ROUNDS = 50, SLOTS = 400 };
 static void *_Atomic slot[THREADS][SLOTS];
@@ -205,5 +236,6 @@ const struct scenario family_scenarios[] = {
 	{ "as_the_c_library", as_the_c_library },
 	{ "given_back", given_back },
 	{ "threads", threads },
+	{ "large_pages", large_pages },
 	{ NULL, NULL },
 };

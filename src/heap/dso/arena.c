@@ -31,14 +31,13 @@ atomic_bool heap_ready;
 
 static void *arena_alloc(size_t bytes, size_t align);
 static void arena_free(void *memory);
-static uint64_t arena_used(void);
 
 static struct oci_arena arena = { .abi = OCI_ARENA_ABI,
 				  .fd = -1,
 				  .why = "the arena was not made yet",
 				  .alloc = arena_alloc,
 				  .free = arena_free,
-				  .used = arena_used };
+				  .used = heap_used };
 
 static atomic_bool made; /* `arena` is as it will be, with or without memory */
 
@@ -57,6 +56,8 @@ static atomic_uint generation; /* of arenas: 1 the first, more in children of fo
  */
 #define PUNCHED ((size_t)64 << 10)
 #define SLACK ((uint64_t)64 << 20)
+/* What may have large pages: preloaded, mimalloc's mprotect() tells when memory is new. */
+#define LARGE ((size_t)4 << 20)
 static atomic_size_t live;
 static __thread mi_heap_t *thread_heap;
 static __thread unsigned int thread_generation;
@@ -367,8 +368,11 @@ static void *arena_alloc(size_t bytes, size_t align)
 		mi_free(memory);
 		return NULL;
 	}
-	if (memory && !heap_replaces_malloc())
+	if (memory && !heap_replaces_malloc()) {
 		atomic_fetch_add_explicit(&live, mi_usable_size(memory), memory_order_relaxed);
+		if (bytes >= LARGE)
+			heap_back(memory, bytes);
+	}
 	return memory;
 }
 
@@ -378,13 +382,13 @@ static void arena_free(void *memory)
 
 	if (memory && !heap_replaces_malloc() && heap_has(memory, bytes)) {
 		alive = atomic_fetch_sub_explicit(&live, bytes, memory_order_relaxed) - bytes;
-		if (bytes >= PUNCHED && arena_used() > alive + SLACK)
+		if (bytes >= PUNCHED && heap_used() > alive + SLACK)
 			heap_punch(memory, bytes);
 	}
 	mi_free(memory);
 }
 
-static uint64_t arena_used(void)
+uint64_t heap_used(void)
 {
 	struct stat status;
 

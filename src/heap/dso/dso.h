@@ -52,6 +52,7 @@ bool heap_replaces_malloc(void);
 /* Whether descriptor fd is still the arena's file: a program may close what it did not open. */
 bool heap_is_file(int fd);
 int heap_fd(void);
+uint64_t heap_used(void);
 /* In the child of fork(), whose memory is private by now, */
 void heap_forget(void);
 /* or in a file of its own, which is the arena's from now on. */
@@ -78,5 +79,12 @@ void heap_show(bool child);
 /* Gives the pages of the arena inside [address, address + bytes) back to the system: 0 or -errno.
  */
 int heap_punch(void *address, size_t bytes);
+
+/* huge.c ----------------------------------------------------------------------------------------
+ */
+
+/* Memory of the arena that is about to be used for the first time, whole pages: may be backed now.
+ */
+void heap_back(void *address, size_t bytes);
 
 #endif

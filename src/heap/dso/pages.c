@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pages of the arena given back.
+ * Pages of the arena given back, and pages about to be used.
  *
  * MADV_DONTNEED on a shared file lowers the process's RSS and frees nothing: the file keeps the
  * pages, and the next read finds the old bytes. For memory that came from malloc, a program (and
  * mimalloc) means "free it, zeros when I come back", and that is a hole in the file. So madvise()
  * is ours: whoever is preloaded gets mimalloc's calls as well, since they are bound by name.
+ * So is mprotect(), by which mimalloc says that it begins to use memory.
  */
 #include "dso.h"
 
@@ -48,4 +49,15 @@ OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 		break;
 	}
 	return (int)syscall(SYS_madvise, address, bytes, advice);
+}
+
+OC_EXPORT int mprotect(void *address, size_t bytes, int protection);
+
+OC_EXPORT int mprotect(void *address, size_t bytes, int protection)
+{
+	int result = (int)syscall(SYS_mprotect, address, bytes, protection);
+
+	if (!result && protection == (PROT_READ | PROT_WRITE) && heap_has(address, bytes))
+		heap_back(address, bytes);
+	return result;
 }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * oc_bench_heap: what the shared heap costs a program, against the same mimalloc without it.
+ *
+ * Each measurement is a process of its own with one library preloaded; both take turns, and the
+ * table has medians. Preloads are by environment alone, so any other malloc can be compared.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 2, SLOTS = 1000, MOST_ROUNDS = 99, PROCESSES = 8 };
+#define MIB ((size_t)1 << 20)
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void *need(size_t bytes)
+{
+	void *memory = malloc(bytes);
+
+	if (!memory) {
+		fprintf(stderr, "oc_bench_heap: no memory for %zu bytes\n", bytes);
+		exit(1);
+	}
+	return memory;
+}
+
+/* The four loops of STREAM on three arrays of 64 MiB: the sum of each loop's best of ten. */
+static double stream(void)
+{
+	const size_t count = 8 * MIB;
+	double *a = need(count * 8), *b = need(count * 8), *c = need(count * 8), best[4];
+
+	for (size_t i = 0; i < count; i++) {
+		a[i] = 1;
+		b[i] = 2;
+		c[i] = 0;
+	}
+	for (int round = 0; round < 10; round++) {
+		for (int loop = 0; loop < 4; loop++) {
+			double start = now(), took;
+
+			for (size_t i = 0; i < count && loop == 0; i++)
+				c[i] = a[i];
+			for (size_t i = 0; i < count && loop == 1; i++)
+				b[i] = 3 * c[i];
+			for (size_t i = 0; i < count && loop == 2; i++)
+				c[i] = a[i] + b[i];
+			for (size_t i = 0; i < count && loop == 3; i++)
+				a[i] = b[i] + 3 * c[i];
+			took = now() - start;
+			if (!round || took < best[loop])
+				best[loop] = took;
+		}
+	}
+	return best[0] + best[1] + best[2] + best[3];
+}
+
+/* Updates at random places of a table of 512 MiB, as HPCC's RandomAccess. The best of three. */
+static double random_access(void)
+{
+	const uint64_t count = 64 * MIB, updates = 4000000;
+	uint64_t *table = need(count * 8), x = 88172645463325252u;
+	double best = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		table[i] = i;
+	for (int round = 0; round < 3; round++) {
+		double start = now(), took;
+
+		for (uint64_t i = 0; i < updates; i++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			table[x % count] ^= x;
+		}
+		took = now() - start;
+		if (!round || took < best)
+			best = took;
+	}
+	return best;
+}
+
+static void *mix(void *argument)
+{
+	static _Thread_local char *slot[SLOTS];
+	uint64_t x = 88172645463325252u + (uintptr_t)argument;
+
+	for (int i = 0; i < 100000; i++) {
+		size_t at, bytes;
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		at = (x >> 32) % SLOTS;
+		bytes = 16 + (x & (i % 100 ? 1023 : 65535));
+		free(slot[at]);
+		slot[at] = need(bytes);
+		memset(slot[at], 1, bytes < 64 ? bytes : 64);
+	}
+	for (size_t i = 0; i < SLOTS; i++)
+		free(slot[i]);
+	return NULL;
+}
+
+/* 8 processes of 2 threads, each with 100,000 mixed malloc and free, ten times. */
+static double allocations(void)
+{
+	char *const words[] = { "oc_bench_heap", "--work", "threads", NULL };
+	double start = now();
+	pid_t child;
+
+	/* Programs, not forks: a child of fork() would have its parent's heap. */
+	for (int process = 0; process < PROCESSES; process++)
+		if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, words, environ))
+			exit(1);
+	for (int process = 0; process < PROCESSES; process++) {
+		int status = 1;
+
+		if (wait(&status) < 0 || status)
+			exit(1);
+	}
+	return now() - start;
+}
+
+static double allocating_threads(void)
+{
+	pthread_t thread[THREADS];
+
+	for (int round = 0; round < 10; round++) {
+		for (uintptr_t i = 0; i < THREADS; i++)
+			if (pthread_create(&thread[i], NULL, mix, (void *)i))
+				exit(1);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(thread[i], NULL);
+	}
+	return 0;
+}
+
+/* Allocate, fill once, free: 4 MiB a hundred times. */
+static double cold(void)
+{
+	double start = now();
+
+	for (int i = 0; i < 100; i++) {
+		char *memory = need(4 * MIB);
+
+		memset(memory, i, 4 * MIB);
+		free(memory);
+	}
+	return now() - start;
+}
+
+/* Allocate and fill 512 MiB in blocks of 4 MiB, once. */
+static double first_touch(void)
+{
+	double start = now();
+
+	for (int i = 0; i < 128; i++)
+		memset(need(4 * MIB), i, 4 * MIB);
+	return now() - start;
+}
+
+static const struct work {
+	const char *name, *what;
+	double (*run)(void);
+} works[] = {
+	{ "stream", "STREAM, 3 x 64 MiB", stream },
+	{ "random", "random updates, 512 MiB", random_access },
+	{ "allocations", "malloc/free, 8 x 2 threads", allocations },
+	{ "cold", "4 MiB allocated, filled, freed", cold },
+	{ "touch", "512 MiB filled first", first_touch },
+	{ "threads", NULL, allocating_threads },
+};
+enum { WORKS = sizeof(works) / sizeof(works[0]) };
+
+/* The seconds that a process with this preload says. */
+static double measure(const char *work, const char *preload)
+{
+	double seconds = -1;
+	int out[2], status = 1;
+	char text[64] = "";
+	pid_t child;
+
+	if (pipe(out) || (child = fork()) < 0) {
+		fprintf(stderr, "oc_bench_heap: no process: %s\n", strerror(errno));
+		exit(1);
+	}
+	if (!child) {
+		dup2(out[1], STDOUT_FILENO);
+		close(out[0]);
+		close(out[1]);
+		if (*preload)
+			setenv("LD_PRELOAD", preload, 1);
+		execl("/proc/self/exe", "oc_bench_heap", "--work", work, (char *)NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	if (read(out[0], text, sizeof(text) - 1) > 0)
+		seconds = strtod(text, NULL);
+	close(out[0]);
+	if (waitpid(child, &status, 0) != child || status || seconds < 0) {
+		fprintf(stderr, "oc_bench_heap: %s failed with LD_PRELOAD=%s\n", work, preload);
+		exit(1);
+	}
+	return seconds;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *value, int count)
+{
+	qsort(value, (size_t)count, sizeof(*value), by_value);
+	return (value[count / 2] + value[(count - 1) / 2]) / 2;
+}
+
+static void compare(const struct work *work, const char *base, const char *heap, int rounds)
+{
+	double time[2][MOST_ROUNDS], ratio[MOST_ROUNDS];
+
+	for (int round = 0; round < rounds; round++) {
+		for (int turn = 0; turn < 2; turn++) {
+			int side = (turn + round) % 2;
+
+			time[side][round] = measure(work->name, side ? heap : base);
+		}
+		ratio[round] = time[1][round] / time[0][round];
+	}
+	printf("%-32s %10.1f %10.1f %8.3f\n", work->what, median(time[0], rounds) * 1e3,
+	       median(time[1], rounds) * 1e3, median(ratio, rounds));
+	fflush(stdout);
+}
+
+/* Part of another one's measurement: says nothing. */
+static int say(double seconds, const char *what)
+{
+	return what && printf("%.9f\n", seconds) < 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 4 ? argv[4] : "";
+	int rounds = argc > 3 ? atoi(argv[3]) : 7;
+
+	if (argc == 3 && !strcmp(argv[1], "--work")) {
+		for (int i = 0; i < WORKS; i++)
+			if (!strcmp(works[i].name, argv[2]))
+				return say(works[i].run(), works[i].what);
+	}
+	if (argc < 3 || argc > 5 || rounds < 1 || rounds > MOST_ROUNDS) {
+		fprintf(stderr,
+			"usage: oc_bench_heap BASE HEAP [ROUNDS [WORK]]\n"
+			"Compares two libraries for LD_PRELOAD, such as libmimalloc.so.2 and "
+			"libonecopy-heap.so (\"\": none),\nin up to %d rounds (7). WORK: stream, "
+			"random, allocations, cold, touch.\n",
+			MOST_ROUNDS);
+		return 2;
+	}
+	printf("%-32s %10s %10s %8s\n", "", "base ms", "heap ms", "heap/base");
+	for (int i = 0; i < WORKS; i++)
+		if (works[i].what && (!*only || !strcmp(only, works[i].name)))
+			compare(&works[i], argv[1], argv[2], rounds);
+	return 0;
+}
