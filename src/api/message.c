@@ -151,6 +151,8 @@ static int team_messages_progress(struct oc_team *team)
 	if (!team->team.error && team->p2p)
 		moved += (int)oci_p2p_progress(team->p2p);
 	/* They may hang on who has gone. */
+	if (team->team.error && team->p2p)
+		oci_p2p_abandon(team->p2p);
 	while (team->team.error && team->message) {
 		team->message->m.result = team->team.error;
 		request_end(team->message);
@@ -276,6 +278,8 @@ static int drive(struct oc_team *team, struct oci_message *m)
 		if (!m->result && !team->team.error)
 			moved = oci_p2p_progress(team->p2p);
 		result = m->result ? m->result : team->team.error;
+		if (result && !m->result)
+			oci_p2p_abandon(team->p2p);
 		unlock_shared(team, locked);
 		if (result)
 			return result;

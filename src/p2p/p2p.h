@@ -183,6 +183,11 @@ unsigned int oci_p2p_progress(struct oci_p2p *p2p);
 /* One such turn, then the first message that matches and has not been received: true, and *status,
  * which may be NULL. A peer that is probed and dead is found as one that is received from. */
 bool oci_p2p_probe(struct oci_p2p *p2p, uint32_t source, int32_t tag, struct oc_status *status);
+/*
+ * The team has failed: before buffers are their owners' again. No peer writes to a receive's any
+ * more, and p2p forgets the receives that copy.
+ */
+void oci_p2p_abandon(struct oci_p2p *p2p);
 /* Take back a send to ourselves, or a receive, that nothing has matched. */
 void oci_p2p_withdraw_send(struct oci_p2p *p2p, const struct oci_message *message);
 void oci_p2p_withdraw_receive(struct oci_p2p *p2p, struct oci_message *message);
@@ -317,6 +322,8 @@ enum oci_share_result {
 void oci_share_invite(struct oci_message *message);
 int oci_share_pull(struct oci_p2p *p2p, struct oci_message *message);
 bool oci_share_push(struct oci_p2p *p2p, struct oci_message *message);
+/* The receiver's team has failed: the sender writes no more when this returns. */
+void oci_share_revoke(struct oci_p2p *p2p, struct oci_message *message);
 /* The receive has all its bytes, but for telling. */
 void oci_receive_finish(struct oci_message *message, uint32_t source, int32_t tag, size_t whole);
 

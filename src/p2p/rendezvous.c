@@ -186,3 +186,13 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
 	}
 	return moved;
 }
+
+void oci_p2p_abandon(struct oci_p2p *p2p)
+{
+	for (struct oci_message *m = p2p->pulling.first; m; m = m->next) {
+		if (m->shared)
+			oci_share_revoke(p2p, m);
+		foreign_free(m);
+	}
+	oci_list_init(&p2p->pulling);
+}

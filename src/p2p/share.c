@@ -146,6 +146,22 @@ int oci_share_pull(struct oci_p2p *p2p, struct oci_message *m)
 	return OCI_SHARE_MOVED;
 }
 
+void oci_share_revoke(struct oci_p2p *p2p, struct oci_message *m)
+{
+	const struct oci_rendezvous *line = m->line;
+	uint64_t helped, taken;
+
+	if (!m->stuck)
+		give_up(m, 0);
+	do {
+		/* Acquire: pairs with oci_share_push(). */
+		helped = oci_load_acquire(&line->helped);
+		taken = oci_load_relaxed(&line->claim) >> 32;
+		oci_cpu_relax();
+	} while (!(helped & HELP_FAILED) && helped < taken &&
+		 !oci_peer_dead(p2p->team->member[m->source].peer));
+}
+
 /* ---- the sender ------------------------------------------------------------------------------ */
 
 bool oci_share_push(struct oci_p2p *p2p, struct oci_message *m)
