@@ -196,12 +196,45 @@ static void nobody_writes_to_the_receive_of_a_failed_team(void **state)
 	free(to);
 }
 
+/* A sender whose call has failed may change its buffer, while the receiver still copies. */
+static void a_receive_from_a_failed_team_is_no_success(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+	enum { MOST = 400000 };
+	uint8_t *from = calloc(1, MOST), *to = calloc(1, MOST);
+	struct oc_request *sent, *received;
+	struct oc_team *teams[2];
+	int result;
+
+	(void)state;
+	oci_mock = (struct oci_mock){ .enabled = true };
+	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oc_isend(teams[0], 1, 0, from, MOST, &sent), 0);
+	assert_int_equal(oc_irecv(teams[1], 0, 0, to, MOST, NULL, &received), 0);
+	oc_progress();
+	oci_team_fail(&teams[0]->team, -EPROTO, -1, "as if another rank had called differently");
+	while (!(result = oc_test(sent)))
+		;
+	assert_int_equal(result, -EPROTO);
+	memset(from, 0xee, MOST);
+	while (!(result = oc_test(received)))
+		;
+	assert_int_equal(result, -EPROTO);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(oc_team_destroy(teams[i]), 0);
+	oct_board_destroy(board);
+	oci_mock = (struct oci_mock){ 0 };
+	free(from);
+	free(to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress_of_another_thread_touches_no_team_without_requests),
 		cmocka_unit_test(a_team_that_ended_is_not_driven),
 		cmocka_unit_test(nobody_writes_to_the_receive_of_a_failed_team),
+		cmocka_unit_test(a_receive_from_a_failed_team_is_no_success),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

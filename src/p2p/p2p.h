@@ -296,7 +296,9 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p);
 void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *message,
 			enum oci_p2p_method method);
 /* All is here: the buffer is the sender's again, the receive is over. */
-void oci_rendezvous_over(struct oci_message *message);
+void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *message);
+/* progress.c: that rank's team has failed, so ours has. */
+void oci_p2p_gave_up(struct oci_p2p *p2p, uint32_t rank, uint64_t poison);
 
 /* pipe.c. The sender's: what a receiver opens its pipe by, 0: there is none to be had; a message is
  * asked for; one turn of it. */

@@ -119,7 +119,7 @@ static unsigned int read_turn(struct oci_p2p *p2p, struct oci_inbound *in, struc
 	oci_list_remove(&in->pipes, m);
 	if (in->pipes.first)
 		oci_rendezvous_ask(p2p, in->pipes.first, in->pipes.first->method);
-	oci_rendezvous_over(m);
+	oci_rendezvous_over(p2p, m);
 	return 1;
 }
 

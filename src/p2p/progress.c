@@ -62,6 +62,11 @@ static int fail(struct oci_team *team, uint32_t rank, uint64_t poison, bool left
 			     strerror(-error));
 }
 
+void oci_p2p_gave_up(struct oci_p2p *p2p, uint32_t rank, uint64_t poison)
+{
+	fail(p2p->team, rank, poison, false);
+}
+
 static unsigned int turn(struct oci_p2p *p2p)
 {
 	return oci_receive_progress(p2p) + oci_rendezvous_progress(p2p) + oci_pipe_progress(p2p) +

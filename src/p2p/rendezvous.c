@@ -26,8 +26,21 @@ static void tell_done(struct oci_message *m)
 	oci_store_release(&m->line->state, OCI_RENDEZVOUS_DONE);
 }
 
-void oci_rendezvous_over(struct oci_message *m)
+void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *m)
 {
+	const struct oci_region *sender = p2p->team->member[m->source].region;
+	uint64_t poison;
+
+	/* A sender that has given up has its buffer back, and may have changed it under our copy.
+	 * Acquire: the bytes were read before this is. Pairs with the store in oci_team_fail(),
+	 * which comes before the sender's call returns. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	poison = oci_load_acquire(&sender->progress.poison);
+	if (poison) {
+		foreign_free(m);
+		oci_p2p_gave_up(p2p, m->source, poison);
+		return;
+	}
 	tell_done(m);
 	oci_receive_finish(m, m->source, m->tag, m->whole);
 }
@@ -56,7 +69,7 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 	m->cookie = 0;
 	m->shared = m->stuck = false;
 	if (!m->wanted) {
-		oci_rendezvous_over(m);
+		oci_rendezvous_over(p2p, m);
 	} else if (m->method == OCI_P2P_COPY) {
 		if (m->wanted >= p2p->limits.share_bytes && !m->pieces && !m->layout.pieces)
 			oci_share_invite(m);
@@ -182,7 +195,7 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
 			oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 			continue;
 		}
-		oci_rendezvous_over(m);
+		oci_rendezvous_over(p2p, m);
 	}
 	return moved;
 }
