@@ -32,9 +32,10 @@ void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *m)
 	uint64_t poison;
 
 	/* A sender that has given up has its buffer back, and may have changed it under our copy.
-	 * Acquire: the bytes were read before this is. Pairs with the store in oci_team_fail(),
-	 * which comes before the sender's call returns. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	 * The bytes were read before this is: x86 keeps the order of loads, and the compiler must.
+	 * (ThreadSanitizer knows no fences.) Pairs with the store in oci_team_fail(), which comes
+	 * before the sender's call returns. */
+	__asm__ __volatile__("" ::: "memory");
 	poison = oci_load_acquire(&sender->progress.poison);
 	if (poison) {
 		foreign_free(m);
