@@ -16,13 +16,14 @@
 #include "base/options.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
-/* Of an eager message. Measured (AMD EPYC of family 25, 2 cores, 2026-11-21): smaller ones cost
- * their cells, larger ones let the receiver wait. */
+/* Of an eager message: chosen, not measured. Smaller ones cost their cells, larger ones let the
+ * receiver wait. */
 #define CHUNK_BYTES ((size_t)4 << 10)
 /* From two chunks of share.c on. */
 #define SHARE_BYTES ((size_t)32 << 10)
-/* The limit lies between these. Measured (the same host): at 32 KiB, where both ends copy, 6.6 us
- * against 8.7 through the ring; at 16 KiB 3.8 through the ring. */
+/* The limit lies between these. In one interleaved run on a machine that was not quiet (AMD EPYC of
+ * family 25, 2 cores, 2026-11-21) 32 KiB took 6.6 us where both ends copy and 8.7 through the ring,
+ * 16 KiB 3.8 through the ring and 8.8 by one end's copy. */
 #define EAGER_LEAST ((size_t)1 << 10)
 #define EAGER_MOST ((size_t)16 << 10)
 /* Where no single copy is to be had: half of the ring. */

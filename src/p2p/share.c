@@ -14,8 +14,8 @@
 #include "p2p/p2p.h"
 
 #define HELP_FAILED (1ull << 63)
-/* Measured with cma (AMD EPYC of family 25, 2 cores, 2026-11-21): a copy of less than 16 KiB is
- * mostly its start, one of more than 256 KiB leaves its end for one core alone. */
+/* Chosen, not measured: a copy of less is mostly its start, one of more leaves its end to one core
+ * alone. */
 #define CHUNK_LEAST ((size_t)16 << 10)
 #define CHUNK_MOST ((size_t)256 << 10)
 
