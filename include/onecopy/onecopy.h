@@ -348,6 +348,12 @@ OC_API void oc_set_progress(void (*progress)(void));
 OC_API void *oc_alloc(size_t bytes);
 /* Of oc_alloc() in this process or in a parent that forked it; NULL is allowed. */
 OC_API void oc_free(void *memory);
+/*
+ * Whether peers can be given this address to map: 1 for blocks of oc_alloc() that are no ordinary
+ * memory (and under `onecopy run --shared-heap` for malloc's), else 0. A peer whom the system
+ * forbids to map it copies otherwise.
+ */
+OC_API int oc_is_shared(const void *memory);
 
 /* ---- what was done ----------------------------------------------------------------------------
  */

@@ -84,12 +84,14 @@
 	X(Buffer_attach) X(Buffer_attach_c) X(Buffer_detach) X(Buffer_detach_c) \
 	X(Bsend) X(Ibsend) X(Bsend_init) X(Bsend_c) X(Ibsend_c) X(Bsend_init_c)
 
+#define OCI_MEMORY(X) X(Alloc_mem) X(Free_mem)
+
 #define OCI_LIFE(X) X(Init) X(Init_thread) X(Finalize) X(Type_free) X(Op_free)
 
 #define OCI_WRAPPED(X) \
 	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) \
 	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_WINDOW(X) OCI_FILE(X) \
-	OCI_BUFFER(X) OCI_LIFE(X) OCI_LARGE(X)
+	OCI_BUFFER(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
 
 /* Called, but not stood in front of. */
 #define OCI_CALLED(X) \
@@ -101,7 +103,7 @@
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
 	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Group_union) \
 	X(Win_create_keyval) X(Win_free_keyval) X(Win_get_attr) X(Win_set_attr) X(Error_class) \
-	X(File_get_group) X(Info_get) X(Info_dup) X(Info_free) \
+	X(File_get_group) X(Info_get) X(Info_get_nkeys) X(Info_dup) X(Info_free) \
 	X(Topo_test) X(Cartdim_get) X(Graph_neighbors_count) X(Dist_graph_neighbors_count) \
 	X(Type_create_resized) X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \

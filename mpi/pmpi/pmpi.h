@@ -20,6 +20,7 @@
  *   window.c       windows
  *   file.c         collective calls on files
  *   buffer.c       MPI_Buffer_detach, and what tells it whether the buffer was used
+ *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
  *   large.c        the functions with large counts, which are not served
  *   port.c, kept.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for

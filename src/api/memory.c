@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "copy/map.h"
 #include "heap/heap.h"
+#include "team/arena.h"
 
 /* A cache line, so that blocks of two threads never share one. */
 #define ALIGN 64
@@ -80,6 +81,11 @@ void *oc_alloc(size_t bytes)
 		say_private(arena->base ? "the shared heap is exhausted; raise ONECOPY_HEAP_BYTES" :
 					  arena->why);
 	return posix_memalign(&memory, ALIGN, bytes) ? NULL : memory;
+}
+
+int oc_is_shared(const void *memory)
+{
+	return memory && oci_arena_holds((uintptr_t)memory);
 }
 
 void oc_free(void *memory)

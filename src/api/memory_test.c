@@ -35,6 +35,7 @@ static void malloc_stays_what_it_is(void **state)
 	assert_true(oci_arena_self(false) == oci_arena_self(true));
 	after = malloc(1000);
 	assert_false(in_arena(before, 1) || in_arena(after, 1));
+	assert_int_equal(oc_is_shared(before) || oc_is_shared(after) || oc_is_shared(NULL), 0);
 	free(before);
 	free(after);
 }
@@ -48,6 +49,7 @@ static void blocks_are_shared_aligned_and_apart(void **state)
 	for (size_t bytes = 0; bytes <= 100 * MIB; bytes = bytes * 5 + 1) {
 		block[0] = oc_alloc(bytes);
 		assert_true(in_arena(block[0], bytes));
+		assert_int_equal(oc_is_shared(block[0]), 1);
 		assert_int_equal((uintptr_t)block[0] % 64, 0);
 		memset(block[0], 1, bytes);
 		oc_free(block[0]);

@@ -14,6 +14,7 @@ static const struct scenario {
 	{ "bytes", bytes_scenario },
 	{ "random", random_scenario },
 	{ "program", program_scenario },
+	{ "alloc", alloc_scenario },
 	{ "reproducible", reproducible_scenario },
 	{ "switched-off", switched_off_scenario },
 	{ "forced", forced_scenario },

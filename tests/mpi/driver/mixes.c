@@ -91,6 +91,33 @@ void program_scenario(char **words)
 	run_program(words[0], NULL, ranks, words[2], 100, !strcmp(words[0], "progress"));
 }
 
+/* alloc RANKS: memory of MPI_Alloc_mem is mapped by the others, and by nobody where that is
+ * forbidden. */
+void alloc_scenario(char **words)
+{
+	static const char *const mechanisms[] = { "map", "shm" };
+	int ranks = driver_ranks(words[0]);
+
+	driver_need_mechanism("map");
+	for (int i = 0; i < 2; i++) {
+		struct job job = job_mpi(ranks);
+		struct job_result result;
+
+		if (i)
+			job_set(&job, "ONECOPY_MECHANISM=shm");
+		job_add_program(&job, "alloc");
+		job_run(&job, &result);
+		if (verdict_ended_well(&result, "alloc failed")) {
+			verdict_served_exactly(&result, "bcast", NULL, mechanisms[i]);
+			verdict_served_exactly(&result, "alltoall", NULL, mechanisms[i]);
+		}
+		job_free(&result);
+	}
+	verdict_done(
+		"alloc: %d ranks: Bcast and Alltoall by map, and by shm where it is asked for\n",
+		ranks);
+}
+
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
 void reproducible_scenario(char **words)
 {
