@@ -29,9 +29,10 @@ static const char *const places[2] = { ".", OC_PRELOAD_FROM_BIN };
 static struct {
 	char program[P2P_LAUNCHERS][PATH_MAX + 64];
 	struct mpi_found launcher[P2P_LAUNCHERS];
-	char missing[P2P_LAUNCHERS][PATH_MAX + 256];
 	char self[PATH_MAX];
 } found;
+/* Why one cannot run; "" where it can. */
+static char reason[P2P_LAUNCHERS][PATH_MAX + 256];
 
 /* What the shell takes as it is, between single quotes. */
 static bool is_plain(const char *path)
@@ -46,12 +47,12 @@ static void find_program(int l)
 
 	snprintf(found.program[l], sizeof(found.program[l]), "%s/%s", dir, programs[l]);
 	if (!there)
-		snprintf(found.missing[l], sizeof(found.missing[l]),
+		snprintf(reason[l], sizeof(reason[l]),
 			 "%s is not there; build onecopy with that MPI installed",
 			 found.program[l]);
 	else if (!is_plain(found.program[l]))
-		snprintf(found.missing[l], sizeof(found.missing[l]),
-			 "its path has a quote in it: %s", found.program[l]);
+		snprintf(reason[l], sizeof(reason[l]), "its path has a quote in it: %s",
+			 found.program[l]);
 }
 
 void p2p_find(void)
@@ -69,9 +70,8 @@ void p2p_find(void)
 			    is_plain(all[i].launcher))
 				found.launcher[l] = all[i];
 		}
-		if (l && !*found.missing[l] && !*found.launcher[l].launcher)
-			snprintf(found.missing[l], sizeof(found.missing[l]),
-				 "no launcher of it is on PATH");
+		if (l && !*reason[l] && !*found.launcher[l].launcher)
+			snprintf(reason[l], sizeof(reason[l]), "no launcher of it is on PATH");
 	}
 	if (stock_environment(dropped, sizeof(dropped)))
 		command_say("not passed on, as it would change what is measured: %s", dropped);
@@ -79,7 +79,7 @@ void p2p_find(void)
 
 const char *p2p_missing(const struct p2p_run *run)
 {
-	return *found.missing[run->launcher] ? found.missing[run->launcher] : NULL;
+	return *reason[run->launcher] ? reason[run->launcher] : NULL;
 }
 
 const char *p2p_version(enum p2p_launcher launcher)
