@@ -7,6 +7,7 @@
  * and that a predefined datatype, read with these headers, is what it must be (a debug build of the
  * same version lays out its objects otherwise).
  */
+#include "memory.h"
 #include "request.h"
 
 #include "ompi/mca/rte/rte.h"
@@ -169,6 +170,13 @@ static int init_query(bool progress_threads, bool user_threads)
 	(void)user_threads;
 	initialized = true;
 	return OMPI_SUCCESS;
+}
+
+__attribute__((visibility("default"))) const struct oci_ompi_memory *oci_ompi_memory(void)
+{
+	static const struct oci_ompi_memory memory = { oc_alloc, oc_free };
+
+	return initialized && ompi_process_info.num_local_peers ? &memory : NULL;
 }
 
 /* In MPI_Finalize, when all communicators are gone; the run-time layer is still there. */
