@@ -87,6 +87,15 @@ static void large_blocks_are_given_back(void **state)
 	assert_true(arena->used() <= before + 80 * MIB);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* As malloc: the tests ask for more than there is. */
+const char *__asan_default_options(void) __attribute__((visibility("default")));
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+#endif
+
 static void what_is_too_large_is_private(void **state)
 {
 	size_t bytes = oci_arena_self(true)->bytes;
