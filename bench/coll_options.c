@@ -11,6 +11,7 @@ enum {
 	KEY_MAX_BYTES,
 	KEY_ITERATIONS,
 	KEY_CELL_SECONDS,
+	KEY_TOKEN,
 	KEY_CACHED,
 	KEY_COLD,
 	KEY_CHECK,
@@ -36,6 +37,10 @@ static const struct argp_option option_table[] = {
 	  "Timed calls of each cell (default: from 10000 for small messages to 60 for 4 MiB)", 0 },
 	{ "cell-seconds", KEY_CELL_SECONDS, "S", 0,
 	  "Stop a cell after this time, once it has 10 calls (default: 0.3)", 0 },
+	{ "token-ns", KEY_TOKEN, "LOW:HIGH", 0,
+	  "Count only calls made while a token took so long from one rank's CPU to the next one's: "
+	  "for virtual machines whose host moves their CPUs; a cell may take 10 times as long",
+	  0 },
 	{ "cached", KEY_CACHED, NULL, 0,
 	  "Use the same buffers for each call and do not rewrite them, as OSU does", 1 },
 	{ "cold", KEY_COLD, NULL, 0, "Allocate the buffers of each call, use them once, free them",
@@ -76,6 +81,12 @@ static error_t parse_number(int key, const char *arg, struct argp_state *state,
 			    struct coll_options *o)
 {
 	switch (key) {
+	case KEY_TOKEN:
+		return range_parse(arg, 1e6, &o->token_ns) ?
+			       fail(state,
+				    "--token-ns takes the least and the most time of a token from "
+				    "rank to rank in ns, as in 0:140.") :
+			       0;
 	case KEY_MIN_BYTES:
 	case KEY_MAX_BYTES:
 		return size_parse(arg, key == KEY_MIN_BYTES ? &o->min_bytes : &o->max_bytes) ?
@@ -140,6 +151,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_MAX_BYTES:
 	case KEY_ITERATIONS:
 	case KEY_CELL_SECONDS:
+	case KEY_TOKEN:
 	case KEY_ROOT:
 		return parse_number(key, arg, state, o);
 	case KEY_CACHED:

@@ -17,6 +17,7 @@ struct coll_options {
 	bool sizes_given;
 	long iterations; /* 0: by size */
 	double cell_seconds;
+	struct range token_ns; /* of the calls that count; high 0: all do */
 	enum buffer_mode mode;
 	bool check;
 	bool samples;

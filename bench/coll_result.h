@@ -14,6 +14,7 @@ struct coll_cell {
 	double median_us;
 	double p10_us;
 	double p90_us;
+	double token_ns;    /* median of the tokens around the calls, 0 if ranks outnumber CPUs */
 	double *samples_us; /* in the order of the calls; owned by whoever filled the cell, or NULL
 			     */
 };

@@ -52,7 +52,8 @@ struct compare_options {
 	struct collective_list collectives;
 	struct size_list sizes;
 	enum buffer_mode mode;
-	long iterations; /* 0: as the benchmark chooses */
+	long iterations;   /* 0: as the benchmark chooses */
+	const char *token; /* --token-ns, passed on; NULL: all calls count */
 	bool check;
 	const char *with;
 	bool with_given;
@@ -100,6 +101,8 @@ struct compare {
 		long long served;
 		long long handed_back;
 	} service[COMPARE_MAX_RANKS];
+	/* The least and the most that a token took from rank to rank; 0 if ranks share cores. */
+	struct range token_ns[COMPARE_MAX_RANKS];
 	bool unverified; /* some run left no counters */
 	char *commands[COMPARE_MAX_RANKS][CONFIG_COUNT];
 };
@@ -122,6 +125,7 @@ struct group_summary {
 /* Of CONFIG_ONECOPY or CONFIG_HEAP on so many ranks. */
 struct ranks_summary {
 	enum config subject;
+	int ranks_index;
 	int ranks;
 	bool oversubscribed;
 	double floor;

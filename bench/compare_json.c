@@ -71,6 +71,7 @@ static json_t *ranks_to_json(const struct compare *compare, const struct ranks_s
 			     int ranks_index)
 {
 	const struct compare_service *service = &compare->service[ranks_index];
+	const struct range *token = &compare->token_ns[ranks_index];
 	json_t *cells = json_array(), *commands = json_object();
 	int i;
 
@@ -81,14 +82,14 @@ static json_t *ranks_to_json(const struct compare *compare, const struct ranks_s
 		json_object_set_new(commands, config_name((enum config)i),
 				    json_string(compare->commands[ranks_index][i]));
 	}
-	return json_pack("{s:s, s:i, s:b, s:f, s:i, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}",
-			 "configuration", config_name(s->subject), "ranks", s->ranks,
-			 "oversubscribed", s->oversubscribed, "floor", s->floor, "lost", s->lost,
-			 "geomean_all", group_to_json(&s->all), "geomean_64KiB_and_more",
-			 group_to_json(&s->large), "barrier", group_to_json(&s->barrier),
-			 "commands", commands, "onecopy_runs", "calls_served",
-			 (json_int_t)service->served, "calls_handed_back",
-			 (json_int_t)service->handed_back, "cells", cells);
+	return json_pack(
+		"{s:s, s:i, s:b, s:f, s:i, s:[f, f], s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}",
+		"configuration", config_name(s->subject), "ranks", s->ranks, "oversubscribed",
+		s->oversubscribed, "floor", s->floor, "lost", s->lost, "token_ns", token->low,
+		token->high, "geomean_all", group_to_json(&s->all), "geomean_64KiB_and_more",
+		group_to_json(&s->large), "barrier", group_to_json(&s->barrier), "commands",
+		commands, "onecopy_runs", "calls_served", (json_int_t)service->served,
+		"calls_handed_back", (json_int_t)service->handed_back, "cells", cells);
 }
 
 static json_t *host_to_json(const struct host *host)
@@ -102,10 +103,11 @@ static json_t *options_to_json(const struct compare *compare)
 {
 	const struct compare_options *o = &compare->options;
 
-	return json_pack("{s:I, s:s, s:b, s:I, s:s, s:s, s:s, s:I}", "runs", (json_int_t)o->runs,
-			 "buffers", buffer_mode_name(o->mode), "checked", o->check, "iterations",
-			 (json_int_t)o->iterations, "with", o->with, "mpi", o->mpi->name, "mpirun",
-			 o->mpirun, "timeout_s", (json_int_t)o->timeout_s);
+	return json_pack("{s:I, s:s, s:b, s:I, s:s*, s:s, s:s, s:s, s:I}", "runs",
+			 (json_int_t)o->runs, "buffers", buffer_mode_name(o->mode), "checked",
+			 o->check, "iterations", (json_int_t)o->iterations, "token_ns", o->token,
+			 "with", o->with, "mpi", o->mpi->name, "mpirun", o->mpirun, "timeout_s",
+			 (json_int_t)o->timeout_s);
 }
 
 int compare_write_json(const struct compare *compare, const struct ranks_summary *summaries,

@@ -13,6 +13,7 @@ enum {
 	KEY_COLLECTIVES,
 	KEY_SIZES,
 	KEY_ITERATIONS,
+	KEY_TOKEN,
 	KEY_CACHED,
 	KEY_COLD,
 	KEY_NO_CHECK,
@@ -52,6 +53,10 @@ static const struct argp_option option_table[] = {
 	  "4,1K,64K,1M)",
 	  1 },
 	{ "iterations", KEY_ITERATIONS, "N", 0, "Timed calls of a cell in one run", 1 },
+	{ "token-ns", KEY_TOKEN, "LOW:HIGH", 0,
+	  "Count only calls made while a token took so long from one rank's CPU to the next one's: "
+	  "for virtual machines whose host moves their CPUs",
+	  1 },
 	{ "cached", KEY_CACHED, NULL, 0, "The same buffers for each call, as OSU does", 1 },
 	{ "cold", KEY_COLD, NULL, 0, "Buffers allocated for each call and freed after it", 1 },
 	{ "no-check", KEY_NO_CHECK, NULL, 0, "Do not verify the delivered bytes", 1 },
@@ -214,6 +219,8 @@ static const char **text_of(int key, struct compare_options *o)
 		return &o->json;
 	case KEY_OUT:
 		return &o->out;
+	case KEY_TOKEN:
+		return &o->token;
 	default:
 		return NULL;
 	}
@@ -271,7 +278,6 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 	set_default(&o->geomean, o->mpi->geomean);
 	set_default(&o->geomean_large, o->mpi->geomean_large);
 	set_default(&o->barrier, o->mpi->barrier);
-
 	if (o->runs == 0) {
 		o->runs = o->quick ? 3 : 9;
 	}
@@ -293,6 +299,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct compare_options *o = state->input;
 	double *ratio = ratio_of(key, o);
 	const char **text = text_of(key, o);
+	struct range range;
 
 	if (ratio) {
 		return double_parse(arg, 0, 1000, ratio) ?
@@ -302,6 +309,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			       0;
 	}
 	if (text) {
+		if (key == KEY_TOKEN && range_parse(arg, 1e6, &range)) {
+			return fail(state,
+				    "--token-ns takes the least and the most time of a token from "
+				    "rank to rank in ns, as in 0:140.");
+		}
 		*text = arg;
 		o->with_given |= key == KEY_WITH;
 		return 0;

@@ -26,6 +26,20 @@ static void print_heading(const struct compare *compare, const struct ranks_summ
 		"[interval]", "control", "[interval]");
 }
 
+/* Where it varies, so does what is measured. */
+static void print_token(const struct compare *compare, const struct ranks_summary *s, FILE *out)
+{
+	const struct range *token = &compare->token_ns[s->ranks_index];
+
+	if (token->high > 0) {
+		fprintf(out,
+			"A token took %.0f to %.0f ns from rank to rank (medians of the cells)%s%s.\n",
+			token->low, token->high,
+			compare->options.token ? "; counted are calls with " : "",
+			compare->options.token ? compare->options.token : "");
+	}
+}
+
 static void print_estimate(const struct stats_estimate *e, FILE *out)
 {
 	char interval[48];
@@ -104,5 +118,6 @@ void compare_print(const struct compare *compare, const struct ranks_summary *su
 		print_group("cells of 64 KiB and more", &s->large, out);
 		print_group("barrier", &s->barrier, out);
 		print_lost(compare, s, out);
+		print_token(compare, s, out);
 	}
 }

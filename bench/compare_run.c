@@ -117,6 +117,10 @@ static int build_command(const struct compare *compare, int ranks_index, enum co
 		child_args_add(args, "--iterations");
 		child_args_add_long(args, o->iterations);
 	}
+	if (o->token && !compare_oversubscribed(compare, ranks_index)) {
+		child_args_add(args, "--token-ns");
+		child_args_add(args, o->token);
+	}
 	child_args_add(args, "--json");
 	child_args_add(args, json);
 	return 0;
@@ -167,6 +171,12 @@ static const json_t *find_cell(const json_t *cells, const struct compare_cell *w
 	return NULL;
 }
 
+static void widen(struct range *range, double value)
+{
+	range->low = range->high == 0 || value < range->low ? value : range->low;
+	range->high = value > range->high ? value : range->high;
+}
+
 /* Take a run's quantiles from its file into round @round. */
 static int read_run(struct compare *compare, int ranks_index, enum config config, long round,
 		    const char *path)
@@ -196,6 +206,8 @@ static int read_run(struct compare *compare, int ranks_index, enum config config
 			compare_quantile(compare, (enum quantile)q, ranks_index, config, i)[round] =
 				json_number_value(json_object_get(cell, keys[q]));
 		}
+		widen(&compare->token_ns[ranks_index],
+		      json_number_value(json_object_get(cell, "token_ns")));
 		if (compare_us(compare, ranks_index, config, i)[round] <= 0) {
 			fprintf(stderr,
 				"oc_bench_compare: The results of a run lack %s of %zu bytes; is "

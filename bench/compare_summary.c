@@ -134,6 +134,7 @@ int compare_summarise(const struct compare *compare, struct ranks_summary *summa
 
 		i = n % o->ranks_n;
 		s->subject = n < o->ranks_n ? CONFIG_ONECOPY : CONFIG_HEAP;
+		s->ranks_index = i;
 		s->ranks = o->ranks[i];
 		s->oversubscribed = compare_oversubscribed(compare, i);
 		s->floor = s->oversubscribed ? o->floor_oversubscribed : o->floor;

@@ -6,6 +6,10 @@
  * takes the time of its call and writes it into that memory, all meet again, and only then is
  * anything verified or rewritten, so that no rank's housekeeping disturbs another's call. The value
  * of a call is the slowest rank's time; the result is the median of these over the calls.
+ *
+ * Calls come in blocks, with a token sent round the ranks before and after each: it tells how far
+ * apart their CPUs are, which the host of a virtual machine may change at any time. With --token-ns
+ * only blocks between two tokens of that range count.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -19,8 +23,12 @@
 #include "coll_result.h"
 #include "mpi_call.h"
 #include "shm_barrier.h"
+#include "stats.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
+enum { BLOCKS_PER_CELL = 40 };
+/* With --token-ns: how much longer a cell may take, and when to give up. */
+enum { TOKEN_PATIENCE = 10, TOKEN_GIVE_UP_S = 60 };
 
 struct bench {
 	struct coll_options options;
@@ -37,6 +45,10 @@ struct cell_run {
 	struct buffers send;
 	struct buffers recv;
 	double *times;
+	/* On rank 0: of the blocks that count, two for each, and of all. */
+	double tokens_ns[2 * (BLOCKS_PER_CELL + 1)];
+	size_t tokens;
+	struct range seen_ns;
 };
 
 static double now_us(void)
@@ -145,25 +157,41 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 	return stop;
 }
 
-/*
- * All calls of a cell; returns how many were timed. The first and last ones warm up and are
- * verified but not timed; in between, where sources are rewritten anyway, some are verified too.
+/* A token goes round; rank 0 gets its time. */
+static double send_token(struct bench *b, struct cell_run *run)
+{
+	struct range *seen = &run->seen_ns;
+	double ns = shm_barrier_token_ns(&b->barrier);
+
+	seen->low = seen->high == 0 || ns < seen->low ? ns : seen->low;
+	seen->high = ns > seen->high ? ns : seen->high;
+	return ns;
+}
+
+/* On rank 0: whether the calls between two tokens count; their tokens are kept with them. */
+static bool block_counts(const struct bench *b, struct cell_run *run, double before_ns,
+			 double after_ns)
+{
+	const struct range *range = &b->options.token_ns;
+
+	if (range->high > 0 && (before_ns < range->low || before_ns > range->high ||
+				after_ns < range->low || after_ns > range->high)) {
+		return false;
+	}
+	run->tokens_ns[run->tokens++] = before_ns;
+	run->tokens_ns[run->tokens++] = after_ns;
+	return true;
+}
+
+/* The times of @n calls from @first on. Returns how many were made: fewer at the cell's deadline.
  */
-static size_t run_calls(struct bench *b, struct cell_run *run)
+static long run_block(struct bench *b, struct cell_run *run, long first, long n, double deadline)
 {
 	const struct coll_options *o = &b->options;
-	long wanted = coll_options_iterations(o, run->call.bytes), i;
-	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
-	long check_every = wanted / CHECKS_PER_CELL + 1;
+	long check_every = coll_options_iterations(o, run->call.bytes) / CHECKS_PER_CELL + 1, i;
 	bool rewrite = o->mode != BUFFERS_CACHED;
-	double deadline;
 
-	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
-	for (i = 0; i < warmup; i++) {
-		run_call(b, run, true, o->check, NULL);
-	}
-	deadline = now_us() + o->cell_seconds * 1e6;
-	for (i = 0; i < wanted; i++) {
+	for (i = first; i < first + n; i++) {
 		bool check = o->check && rewrite && i % check_every == 0;
 
 		/* Rank 0 alone looks at the clock; run_call tells the others. */
@@ -172,16 +200,84 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 					     i + 1 >= MIN_CALLS && now_us() > deadline);
 		}
 		if (run_call(b, run, rewrite, check, &run->times[i])) {
-			i++;
-			break;
+			return i + 1 - first;
 		}
+	}
+	return n;
+}
+
+/* On rank 0, when no end of this cell can be seen. */
+static void give_up(struct bench *b, const struct cell_run *run)
+{
+	const struct range *range = &b->options.token_ns;
+	char size[TEXT_SIZE_CHARS];
+
+	fprintf(stderr,
+		"oc_bench_coll: in %d s fewer than %d calls of %s (%s) were made while a token took "
+		"%g to %g ns from rank to rank (--token-ns). It took %.0f to %.0f ns: give a range "
+		"that this machine has more often.\n",
+		TOKEN_GIVE_UP_S, MIN_CALLS, collective_name(run->call.collective),
+		size_format(run->call.bytes, size), range->low, range->high, run->seen_ns.low,
+		run->seen_ns.high);
+	shm_barrier_add_failure(&b->barrier);
+}
+
+/* On rank 0, after a block: whether the cell ends with so many calls that count. */
+static bool cell_ends(struct bench *b, const struct cell_run *run, long calls, double start_us,
+		      double deadline_us)
+{
+	double now = now_us();
+
+	if (calls >= MIN_CALLS) {
+		return now > deadline_us;
+	}
+	if (b->options.token_ns.high > 0 && now > start_us + TOKEN_GIVE_UP_S * 1e6) {
+		give_up(b, run);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * All calls of a cell; returns how many were timed. The first and last ones warm up and are
+ * verified but not timed; in between, where sources are rewritten anyway, some are verified too.
+ */
+static size_t run_calls(struct bench *b, struct cell_run *run)
+{
+	const struct coll_options *o = &b->options;
+	long wanted = coll_options_iterations(o, run->call.bytes), done, i;
+	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
+	long block = wanted / BLOCKS_PER_CELL + 1;
+	double start, deadline, before_ns, after_ns;
+	bool stop = false, counts;
+
+	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
+	for (i = 0; i < warmup; i++) {
+		run_call(b, run, true, o->check, NULL);
+	}
+	start = now_us();
+	deadline = start + o->cell_seconds * 1e6 * (o->token_ns.high > 0 ? TOKEN_PATIENCE : 1);
+	before_ns = send_token(b, run);
+	for (i = 0; i < wanted && !stop; before_ns = after_ns) {
+		done = run_block(b, run, i, block < wanted - i ? block : wanted - i, deadline);
+		after_ns = send_token(b, run);
+		if (b->rank == 0) {
+			counts = block_counts(b, run, before_ns, after_ns);
+			shm_barrier_set_keep(&b->barrier, counts);
+			stop = cell_ends(b, run, i + (counts ? done : 0), start, deadline);
+			shm_barrier_set_stop(&b->barrier, stop);
+		}
+		shm_barrier_wait(&b->barrier);
+		i += shm_barrier_keep(&b->barrier) ? done : 0;
+		stop = shm_barrier_stop(&b->barrier);
+		shm_barrier_wait(&b->barrier);
 	}
 	run_call(b, run, true, o->check, NULL);
 	return (size_t)i;
 }
 
 /* On rank 0: each call's slowest rank, from the times that all ranks left in the segment. */
-static void collect(struct bench *b, size_t n, struct coll_cell *cell)
+static void collect(struct bench *b, struct cell_run *run, size_t n, struct coll_cell *cell)
 {
 	double *us = malloc(n * sizeof(*us));
 	size_t i;
@@ -207,6 +303,7 @@ static void collect(struct bench *b, size_t n, struct coll_cell *cell)
 		}
 	}
 	coll_cell_summarise(cell, us, n);
+	cell->token_ns = stats_median(run->tokens_ns, run->tokens);
 	free(us);
 }
 
@@ -246,8 +343,8 @@ static void run_cell(struct bench *b, struct coll_cell *cell)
 	buffers_destroy(&run.send);
 	buffers_destroy(&run.recv);
 	mpi_call_destroy(&run.mpi);
-	if (b->rank == 0) {
-		collect(b, n, cell);
+	if (b->rank == 0 && n > 0) {
+		collect(b, &run, n, cell);
 	}
 	/* The times may be overwritten from here on, and failures are known to all. */
 	shm_barrier_wait(&b->barrier);

@@ -55,15 +55,24 @@ void shm_barrier_wait(struct shm_barrier *barrier);
  */
 void shm_barrier_align(struct shm_barrier *barrier);
 
+/*
+ * How far apart the CPUs of the ranks are just now: a token goes round all of them, and this is the
+ * time from one to the next, in ns. All ranks call it; rank 0 gets the time, the others 0. Ranks
+ * that outnumber the CPUs have no such distance: 0 for all.
+ */
+double shm_barrier_token_ns(struct shm_barrier *barrier);
+
 /* This rank's times, @samples long. Others may read them after a wait. */
 double *shm_barrier_times(const struct shm_barrier *barrier, int rank);
 
 /*
- * A flag that one rank sets before a wait. All read it alike after that wait and before their next
- * one; later the setter may already have changed it again.
+ * Flags that one rank sets before a wait. All read them alike after that wait and before their next
+ * one; later the setter may already have changed them again.
  */
 void shm_barrier_set_stop(struct shm_barrier *barrier, bool stop);
 bool shm_barrier_stop(const struct shm_barrier *barrier);
+void shm_barrier_set_keep(struct shm_barrier *barrier, bool keep);
+bool shm_barrier_keep(const struct shm_barrier *barrier);
 
 /* A count of failures, for good. */
 void shm_barrier_add_failure(struct shm_barrier *barrier);

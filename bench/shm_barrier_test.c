@@ -70,6 +70,44 @@ static void five_processes_meet_in_every_round_and_stop_in_the_same_one(void **s
 	shm_barrier_close(&barrier);
 }
 
+static void a_token_goes_round_and_comes_back_every_time(void **state)
+{
+	char name[SHM_BARRIER_NAME_CHARS];
+	struct shm_barrier barrier = { 0 };
+	int status, i;
+
+	(void)state;
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		skip();
+	}
+	assert_int_equal(shm_barrier_create(&barrier, 2, 1, name), 0);
+	alarm(60);
+	if (fork() == 0) {
+		struct shm_barrier theirs = { 0 };
+
+		alarm(60);
+		if (shm_barrier_open(&theirs, name, 1)) {
+			_exit(1);
+		}
+		shm_barrier_join(&theirs);
+		for (i = 0; i < 100; i++) {
+			if (shm_barrier_token_ns(&theirs) != 0) {
+				_exit(2);
+			}
+		}
+		_exit(0);
+	}
+	shm_barrier_join(&barrier);
+	for (i = 0; i < 100; i++) {
+		/* No machine's CPUs meet within a nanosecond. */
+		assert_true(shm_barrier_token_ns(&barrier) > 1);
+	}
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	shm_barrier_unlink(name);
+	shm_barrier_close(&barrier);
+}
+
 static void a_rank_that_did_not_enter_is_named(void **state)
 {
 	char name[SHM_BARRIER_NAME_CHARS];
@@ -94,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(five_processes_meet_in_every_round_and_stop_in_the_same_one),
+		cmocka_unit_test(a_token_goes_round_and_comes_back_every_time),
 		cmocka_unit_test(a_rank_that_did_not_enter_is_named),
 	};
 

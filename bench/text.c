@@ -130,6 +130,21 @@ int double_parse(const char *text, double min, double max, double *value)
 	return 0;
 }
 
+int range_parse(const char *text, double max, struct range *range)
+{
+	struct range found;
+	char *end;
+
+	errno = 0;
+	found.low = strtod(text, &end);
+	if (errno || end == text || *end != ':' || !(found.low >= 0) ||
+	    double_parse(end + 1, found.low, max, &found.high)) {
+		return -EINVAL;
+	}
+	*range = found;
+	return 0;
+}
+
 struct args_context {
 	void *options;
 	bool quiet;

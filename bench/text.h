@@ -35,6 +35,15 @@ int long_parse(const char *text, long min, long max, long *value);
 /* Parse a whole decimal fraction between @min and @max. Returns 0 or -EINVAL. */
 int double_parse(const char *text, double min, double max, double *value);
 
+/* Numbers from @low to @high, both included. */
+struct range {
+	double low;
+	double high;
+};
+
+/* Parse "0:140", whole decimal fractions between 0 and @max. Returns 0 or -EINVAL. */
+int range_parse(const char *text, double max, struct range *range);
+
 /* Exit statuses of both programs. */
 enum {
 	STATUS_OK = 0,
