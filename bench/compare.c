@@ -18,10 +18,9 @@
 const char *config_name(enum config config)
 {
 	static const char *const names[CONFIG_COUNT] = {
-		[CONFIG_STOCK] = "stock",
-		[CONFIG_ONECOPY] = "onecopy",
-		[CONFIG_CONTROL] = "control",
-		[CONFIG_HEAP] = "shared heap",
+		[CONFIG_STOCK] = "stock",	[CONFIG_ONECOPY] = "onecopy",
+		[CONFIG_CONTROL] = "control",	[CONFIG_HEAP] = "shared heap",
+		[CONFIG_OTHER] = "other stock",
 	};
 
 	return names[config];
@@ -47,9 +46,21 @@ bool compare_oversubscribed(const struct compare *compare, int ranks_index)
 	return compare->options.ranks[ranks_index] > compare->host.cores;
 }
 
-int compare_configs(const struct compare *compare)
+bool compare_has(const struct compare *compare, enum config config)
 {
-	return compare->options.shared_heap ? CONFIG_COUNT : CONFIG_HEAP;
+	switch (config) {
+	case CONFIG_HEAP:
+		return compare->options.shared_heap;
+	case CONFIG_OTHER:
+		return compare->options.better;
+	default:
+		return true;
+	}
+}
+
+const struct compare_mpi *compare_mpi(const struct compare *compare, enum config config)
+{
+	return config == CONFIG_OTHER ? compare->options.other : compare->options.mpi;
 }
 
 static void list_cells(struct compare *compare)

@@ -23,6 +23,7 @@ enum config {
 	CONFIG_ONECOPY,
 	CONFIG_CONTROL, /* stock a second time: stock/control shows what noise alone does */
 	CONFIG_HEAP,	/* onecopy with shared heaps, if asked for */
+	CONFIG_OTHER,	/* the other MPI's stock, if asked for: each cell against the faster */
 	CONFIG_COUNT,
 };
 
@@ -58,6 +59,8 @@ struct compare_options {
 	const char *with;
 	bool with_given;
 	bool shared_heap; /* CONFIG_HEAP takes its turns, too */
+	bool better;	  /* CONFIG_OTHER, too */
+	const struct compare_mpi *other;
 	const char *mpirun;
 	const char *program; /* NULL: beside this one */
 	const char *json;    /* NULL: in @out */
@@ -89,7 +92,7 @@ struct compare_cell {
 struct compare {
 	struct compare_options options;
 	struct host host;
-	char mpi[128];
+	char mpi[2][128]; /* their own names; the second of CONFIG_OTHER */
 	char out[COMPARE_PATH_CHARS];
 	char stats[COMPARE_PATH_CHARS]; /* where onecopy leaves its counters in a run */
 	struct compare_cell cells[COMPARE_MAX_CELLS];
@@ -113,6 +116,7 @@ struct cell_summary {
 	struct stats_estimate ratio;
 	struct stats_estimate control;
 	bool lost;
+	enum config stock; /* whose stock the ratio is of: the faster one's, or the only one's */
 };
 
 /* The geometric mean over some cells, taken in each round, with its interval over the rounds. */
@@ -153,8 +157,11 @@ bool compare_oversubscribed(const struct compare *compare, int ranks_index);
 /* compare_run.c: run everything into @compare->us. Returns 0 or -errno, the reason said. */
 int compare_run(struct compare *compare);
 
-/* Configurations that take turns: CONFIG_STOCK and so many. */
-int compare_configs(const struct compare *compare);
+/* Whether this configuration takes turns. */
+bool compare_has(const struct compare *compare, enum config config);
+
+/* Whose MPI a configuration runs: options.mpi, or for CONFIG_OTHER the other one. */
+const struct compare_mpi *compare_mpi(const struct compare *compare, enum config config);
 
 /* compare_summary.c: compare_summaries() of them, one for each of the rank counts, and with shared
  * heaps as many more behind them. Needs at least one round. */

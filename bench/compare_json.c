@@ -42,11 +42,14 @@ static json_t *configs_to_json(const struct compare *compare, enum quantile quan
 	json_t *configs = json_object();
 	int i;
 
-	for (i = 0; i < compare_configs(compare); i++) {
+	for (i = 0; i < CONFIG_COUNT; i++) {
 		enum config config = (enum config)i;
 
-		json_object_set_new(configs, config_name(config),
-				    runs_to_json(compare, quantile, ranks_index, config, cell));
+		if (compare_has(compare, config)) {
+			json_object_set_new(
+				configs, config_name(config),
+				runs_to_json(compare, quantile, ranks_index, config, cell));
+		}
 	}
 	return configs;
 }
@@ -57,9 +60,10 @@ static json_t *cell_to_json(const struct compare *compare, const struct ranks_su
 	const struct compare_cell *c = &compare->cells[cell];
 	const struct cell_summary *summary = &s->cells[cell];
 
-	return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:b, s:o, s:o, s:o}", "collective",
-			 collective_name(c->collective), "bytes", (json_int_t)c->bytes, "stock_us",
-			 summary->stock_us, "onecopy_us", summary->onecopy_us, "stock_vs_onecopy",
+	return json_pack("{s:s, s:I, s:s, s:f, s:f, s:o, s:o, s:b, s:o, s:o, s:o}", "collective",
+			 collective_name(c->collective), "bytes", (json_int_t)c->bytes, "stock",
+			 compare_mpi(compare, summary->stock)->name, "stock_us", summary->stock_us,
+			 "onecopy_us", summary->onecopy_us, "stock_vs_onecopy",
 			 estimate_to_json(&summary->ratio), "stock_vs_stock",
 			 estimate_to_json(&summary->control), "lost", summary->lost,
 			 "run_medians_us", configs_to_json(compare, QUANTILE_50, ranks_index, cell),
@@ -78,7 +82,10 @@ static json_t *ranks_to_json(const struct compare *compare, const struct ranks_s
 	for (i = 0; i < compare->cells_n; i++) {
 		json_array_append_new(cells, cell_to_json(compare, s, ranks_index, i));
 	}
-	for (i = 0; i < compare_configs(compare); i++) {
+	for (i = 0; i < CONFIG_COUNT; i++) {
+		if (!compare_has(compare, (enum config)i)) {
+			continue;
+		}
 		json_object_set_new(commands, config_name((enum config)i),
 				    json_string(compare->commands[ranks_index][i]));
 	}
@@ -123,7 +130,7 @@ int compare_write_json(const struct compare *compare, const struct ranks_summary
 	}
 	root = json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:o, s:b, s:I, s:o}", "program",
 			 "oc_bench_compare", "date", host->date, "commit", host->commit, "dirty",
-			 host->dirty, "host", host_to_json(host), "mpi", compare->mpi, "options",
+			 host->dirty, "host", host_to_json(host), "mpi", compare->mpi[0], "options",
 			 options_to_json(compare), "service_verified", !compare->unverified,
 			 "complete_rounds", (json_int_t)compare->rounds, "results", results);
 	if (!root) {

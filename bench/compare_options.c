@@ -19,6 +19,7 @@ enum {
 	KEY_NO_CHECK,
 	KEY_WITH,
 	KEY_SHARED_HEAP,
+	KEY_BETTER,
 	KEY_MPI,
 	KEY_MPIRUN,
 	KEY_PROGRAM,
@@ -68,6 +69,9 @@ static const struct argp_option option_table[] = {
 	  2 },
 	{ "shared-heap", KEY_SHARED_HEAP, NULL, 0,
 	  "A fourth configuration takes turns: onecopy run --shared-heap, as a table of its own",
+	  2 },
+	{ "better", KEY_BETTER, NULL, 0,
+	  "The other of Open MPI and MPICH takes turns, too: stock is the faster one of each cell",
 	  2 },
 	{ "mpi", KEY_MPI, "NAME", 0, "openmpi (the default) or mpich", 2 },
 	{ "mpirun", KEY_MPIRUN, "CMD", 0,
@@ -274,6 +278,7 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 	if (o->ranks_n == 0) {
 		o->ranks_n = o->mpi->ranks_n;
 	}
+	o->other = o->mpi == &mpis[0] ? &mpis[1] : &mpis[0];
 	o->mpirun = o->mpirun ? o->mpirun : o->mpi->mpirun;
 	set_default(&o->geomean, o->mpi->geomean);
 	set_default(&o->geomean_large, o->mpi->geomean_large);
@@ -324,6 +329,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SHARED_HEAP:
 		o->shared_heap = true;
+		return 0;
+	case KEY_BETTER:
+		o->better = true;
 		return 0;
 	case KEY_QUICK:
 		o->quick = true;

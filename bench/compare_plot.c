@@ -193,7 +193,7 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 		"set multiplot layout %d,%d margins 0.055,0.985,0.09,0.87 spacing 0.055,0.13 "
 		"title \"%d ranks, %s: %s\\n%s, %s, %s\" noenhanced\n",
 		rows, columns, s->ranks, s->oversubscribed ? "sharing cores" : "one a core",
-		figure->title, compare->mpi, compare->host.cpu, compare->host.date);
+		figure->title, compare->mpi[0], compare->host.cpu, compare->host.date);
 	fprintf(out,
 		"set logscale x 2\nset grid\nset tics nomirror out\nunset key\n"
 		"set xlabel 'bytes' offset 0,0.4\nset ylabel '%s' offset 0.8\n",

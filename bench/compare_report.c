@@ -9,7 +9,12 @@ static void print_heading(const struct compare *compare, const struct ranks_summ
 	fprintf(out, "%d ranks, %s, %s%s buffers, %ld runs each, %s\n", s->ranks,
 		s->oversubscribed ? "sharing cores" : "one a core",
 		s->subject == CONFIG_HEAP ? "shared heaps, " : "",
-		buffer_mode_name(compare->options.mode), compare->rounds, compare->mpi);
+		buffer_mode_name(compare->options.mode), compare->rounds, compare->mpi[0]);
+	if (compare_has(compare, CONFIG_OTHER)) {
+		fprintf(out,
+			"stock is the faster of this and %s in each cell; * marks the latter.\n",
+			compare->mpi[1]);
+	}
 	fprintf(out,
 		"us: median call of the slowest rank. ratio: stock/onecopy, control: "
 		"stock/stock, in [] their %s.\n",
@@ -56,8 +61,9 @@ static void print_cell(int width, const struct compare_cell *cell, const struct 
 	if (cell->collective != COLL_BARRIER) {
 		size_format(cell->bytes, size);
 	}
-	fprintf(out, "%-*s %8s %11.2f %11.2f %7.2f", width, collective_name(cell->collective), size,
-		s->stock_us, s->onecopy_us, s->ratio.median);
+	fprintf(out, "%-*s %8s %11.2f%c%10.2f %7.2f", width, collective_name(cell->collective),
+		size, s->stock_us, s->stock == CONFIG_OTHER ? '*' : ' ', s->onecopy_us,
+		s->ratio.median);
 	print_estimate(&s->ratio, out);
 	fprintf(out, " %8.2f", s->control.median);
 	print_estimate(&s->control, out);

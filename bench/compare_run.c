@@ -78,6 +78,7 @@ static int build_command(const struct compare *compare, int ranks_index, enum co
 			 const char *json, struct child_args *args)
 {
 	const struct compare_options *o = &compare->options;
+	const struct compare_mpi *mpi = compare_mpi(compare, config);
 	char folder[COMPARE_PATH_CHARS - 32], program[COMPARE_PATH_CHARS];
 
 	bool ours = config == CONFIG_ONECOPY || config == CONFIG_HEAP;
@@ -86,7 +87,7 @@ static int build_command(const struct compare *compare, int ranks_index, enum co
 	if (config == CONFIG_HEAP && !err) {
 		child_args_add(args, "--shared-heap");
 	}
-	if (err || child_args_add_words(args, o->mpirun)) {
+	if (err || child_args_add_words(args, mpi == o->mpi ? o->mpirun : mpi->mpirun)) {
 		fprintf(stderr,
 			"oc_bench_compare: The command in --with or --mpirun cannot be split "
 			"into words; check its quotes and variables.\n");
@@ -95,15 +96,15 @@ static int build_command(const struct compare *compare, int ranks_index, enum co
 	child_args_add(args, "-n");
 	child_args_add_long(args, o->ranks[ranks_index]);
 	if (compare_oversubscribed(compare, ranks_index)) {
-		child_args_add_words(args, o->mpi->unbound);
+		child_args_add_words(args, mpi->unbound);
 	} else {
-		child_args_add_words(args, o->mpi->bound);
+		child_args_add_words(args, mpi->bound);
 	}
-	if (o->program) {
+	if (o->program && mpi == o->mpi) {
 		child_args_add(args, o->program);
 	} else {
 		host_program_folder(folder, sizeof(folder));
-		snprintf(program, sizeof(program), "%s/%s", folder, o->mpi->program);
+		snprintf(program, sizeof(program), "%s/%s", folder, mpi->program);
 		child_args_add(args, program);
 	}
 	add_lists(o, args);
@@ -198,7 +199,8 @@ static int read_run(struct compare *compare, int ranks_index, enum config config
 			path, where.text);
 		return -EIO;
 	}
-	snprintf(compare->mpi, sizeof(compare->mpi), "%s", mpi ? mpi : "unknown");
+	snprintf(compare->mpi[config == CONFIG_OTHER], sizeof(compare->mpi[0]), "%s",
+		 mpi ? mpi : "unknown");
 	for (i = 0; i < compare->cells_n && !err; i++) {
 		const json_t *cell = find_cell(json_object_get(root, "cells"), &compare->cells[i]);
 
@@ -358,21 +360,28 @@ out:
 int compare_run(struct compare *compare)
 {
 	const struct compare_options *o = &compare->options;
-	const int configs = compare_configs(compare);
+	enum config configs[CONFIG_COUNT];
+	int n = 0;
 	struct progress progress = {
 		.shown = isatty(STDERR_FILENO),
 		.start_s = now_s(),
-		.total = o->runs * o->ranks_n * configs,
 	};
 	int i, turn, err = 0;
 	long round;
 
+	for (i = 0; i < CONFIG_COUNT; i++) {
+		if (compare_has(compare, (enum config)i)) {
+			configs[n++] = (enum config)i;
+		}
+	}
+	progress.total = o->runs * o->ranks_n * n;
+
 	for (round = 0; round < o->runs && !err; round++) {
 		for (i = 0; i < o->ranks_n && !err; i++) {
-			for (turn = 0; turn < configs && !err; turn++) {
+			for (turn = 0; turn < n && !err; turn++) {
 				/* Rotated, so that none is always first, or always after the same.
 				 */
-				enum config config = (enum config)((turn + round) % configs);
+				enum config config = configs[(turn + round) % n];
 
 				progress_show(&progress, compare, round, o->ranks[i], config);
 				err = run_once(compare, i, config, round, &progress);

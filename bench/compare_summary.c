@@ -22,11 +22,11 @@ static bool group_has(enum group group, const struct compare_cell *cell)
 	}
 }
 
-/* The ratio stock/@other of one cell in one round. */
-static double ratio_at(const struct compare *compare, int ranks_index, enum config other, int cell,
-		       long round)
+/* The ratio @stock/@other of one cell in one round. */
+static double ratio_at(const struct compare *compare, int ranks_index, enum config stock,
+		       enum config other, int cell, long round)
 {
-	return compare_us(compare, ranks_index, CONFIG_STOCK, cell)[round] /
+	return compare_us(compare, ranks_index, stock, cell)[round] /
 	       compare_us(compare, ranks_index, other, cell)[round];
 }
 
@@ -34,23 +34,33 @@ static int summarise_cell(const struct compare *compare, int ranks_index, enum c
 			  int cell, double floor, double *scratch, struct cell_summary *out)
 {
 	size_t rounds = (size_t)compare->rounds;
-	struct stats_estimate stock, onecopy;
+	struct stats_estimate stock, other, onecopy;
 	long round;
 	int err;
 
+	out->stock = CONFIG_STOCK;
 	err = stats_estimate(compare_us(compare, ranks_index, CONFIG_STOCK, cell), rounds, &stock);
+	if (!err && compare_has(compare, CONFIG_OTHER)) {
+		err = stats_estimate(compare_us(compare, ranks_index, CONFIG_OTHER, cell), rounds,
+				     &other);
+		if (!err && other.median < stock.median) {
+			out->stock = CONFIG_OTHER;
+			stock = other;
+		}
+	}
 	if (!err) {
 		err = stats_estimate(compare_us(compare, ranks_index, subject, cell), rounds,
 				     &onecopy);
 	}
 	for (round = 0; round < compare->rounds; round++) {
-		scratch[round] = ratio_at(compare, ranks_index, subject, cell, round);
+		scratch[round] = ratio_at(compare, ranks_index, out->stock, subject, cell, round);
 	}
 	if (!err) {
 		err = stats_estimate(scratch, rounds, &out->ratio);
 	}
 	for (round = 0; round < compare->rounds; round++) {
-		scratch[round] = ratio_at(compare, ranks_index, CONFIG_CONTROL, cell, round);
+		scratch[round] =
+			ratio_at(compare, ranks_index, CONFIG_STOCK, CONFIG_CONTROL, cell, round);
 	}
 	if (!err) {
 		err = stats_estimate(scratch, rounds, &out->control);
@@ -69,8 +79,9 @@ static int summarise_cell(const struct compare *compare, int ranks_index, enum c
  * Each round's geometric mean, then its median and interval: so the interval says how much the mean
  * as a whole moves from round to round, cells that move together included.
  */
-static int summarise_group(const struct compare *compare, int ranks_index, enum group group,
-			   enum config other, int *cells, struct stats_estimate *out)
+static int summarise_group(const struct compare *compare, const struct ranks_summary *s,
+			   enum group group, enum config other, int *cells,
+			   struct stats_estimate *out)
 {
 	double *means = malloc((size_t)compare->rounds * sizeof(*means));
 	double *ratios = malloc((size_t)compare->cells_n * sizeof(*ratios));
@@ -83,7 +94,11 @@ static int summarise_group(const struct compare *compare, int ranks_index, enum 
 	for (round = 0; round < compare->rounds; round++) {
 		for (n = 0, cell = 0; cell < compare->cells_n; cell++) {
 			if (group_has(group, &compare->cells[cell])) {
-				ratios[n++] = ratio_at(compare, ranks_index, other, cell, round);
+				ratios[n++] = ratio_at(compare, s->ranks_index,
+						       other == CONFIG_CONTROL ?
+							       CONFIG_STOCK :
+							       s->cells[cell].stock,
+						       other, cell, round);
 			}
 		}
 		means[round] = stats_geomean(ratios, (size_t)n);
@@ -96,8 +111,7 @@ out:
 	return err;
 }
 
-static int summarise_groups(const struct compare *compare, int ranks_index,
-			    struct ranks_summary *summary)
+static int summarise_groups(const struct compare *compare, struct ranks_summary *summary)
 {
 	struct group_summary *const groups[] = {
 		[GROUP_ALL] = &summary->all,
@@ -107,12 +121,11 @@ static int summarise_groups(const struct compare *compare, int ranks_index,
 	int group, err = 0;
 
 	for (group = 0; group < 3 && !err; group++) {
-		err = summarise_group(compare, ranks_index, (enum group)group, summary->subject,
+		err = summarise_group(compare, summary, (enum group)group, summary->subject,
 				      &groups[group]->cells, &groups[group]->ratio);
 		if (!err) {
-			err = summarise_group(compare, ranks_index, (enum group)group,
-					      CONFIG_CONTROL, &groups[group]->cells,
-					      &groups[group]->control);
+			err = summarise_group(compare, summary, (enum group)group, CONFIG_CONTROL,
+					      &groups[group]->cells, &groups[group]->control);
 		}
 	}
 	return err;
@@ -145,7 +158,7 @@ int compare_summarise(const struct compare *compare, struct ranks_summary *summa
 			s->lost += !err && s->cells[cell].lost;
 		}
 		if (!err) {
-			err = summarise_groups(compare, i, s);
+			err = summarise_groups(compare, s);
 		}
 	}
 	free(scratch);
