@@ -35,6 +35,7 @@ struct bench_options {
 	uint32_t ranks;
 	unsigned int rounds;
 	bool quick, every_parameter, touch;
+	double token_ns[2];  /* of the samples of p2p that count; high 0: all do */
 	const char *profile; /* NULL: what jobs go by here */
 	const char *json, *out;
 };

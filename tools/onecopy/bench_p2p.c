@@ -302,6 +302,7 @@ static void run_series(struct bench *bench, struct view *view, unsigned int s)
 	run.onecopy = series->onecopy;
 	run.shared = series->shared;
 	run.seconds = bench->options.quick ? POINT_QUICK_S : POINT_S;
+	memcpy(run.token_ns, bench->options.token_ns, sizeof(run.token_ns));
 	if (p2p_missing(&run)) {
 		leave_out(view, s, p2p_missing(&run));
 		return;

@@ -20,6 +20,7 @@ struct p2p_run {
 	uint32_t ranks;
 	unsigned int cpus[2], cpu_count; /* that the ranks are bound to; 0: all that may be used */
 	double seconds;			 /* a size */
+	double token_ns[2];		 /* of the samples that count, low and high; high 0: all */
 	const struct size_list *sizes;
 };
 

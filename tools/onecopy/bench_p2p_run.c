@@ -73,6 +73,11 @@ void p2p_find(void)
 		if (l && !*reason[l] && !*found.launcher[l].launcher)
 			snprintf(reason[l], sizeof(reason[l]), "no launcher of it is on PATH");
 	}
+	if (!geteuid()) {
+		/* mpirun refuses root otherwise; in a container there is often nobody else. */
+		setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+		setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+	}
 	if (stock_environment(dropped, sizeof(dropped)))
 		command_say("not passed on, as it would change what is measured: %s", dropped);
 }
@@ -118,6 +123,8 @@ static char *command_line(const struct p2p_run *run)
 		fprintf(out, "%s%u", i ? "," : " --cpus ", run->cpus[i]);
 	for (unsigned int i = 0; i < run->sizes->count; i++)
 		fprintf(out, "%s%zu", i ? "," : " --bytes ", run->sizes->at[i]);
+	if (run->token_ns[1] > 0)
+		fprintf(out, " --token-ns %.9g:%.9g", run->token_ns[0], run->token_ns[1]);
 	fprintf(out, "%s%s%s%s 2>&1 </dev/null", run->touch ? " --touch" : "",
 		run->alltoall ? " --alltoall" : "", run->misses ? " --misses" : "",
 		run->shared && run->launcher == P2P_NONE ? " --shared" : "");

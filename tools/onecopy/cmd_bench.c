@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT, KEY_TOUCH };
+enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT, KEY_TOUCH, KEY_TOKEN };
 
 static const struct {
 	const char *word;
@@ -42,6 +42,22 @@ static unsigned int parse_rounds(const char *text)
 	if (errno || *end || *text < '0' || *text > '9' || rounds < 1 || rounds > ROUNDS_MOST)
 		command_usage("'%s' is not a number of rounds; valid: 1 to %d", text, ROUNDS_MOST);
 	return (unsigned int)rounds;
+}
+
+static void parse_token(const char *text, double ns[2])
+{
+	char *end;
+
+	ns[0] = strtod(text, &end);
+	if (end != text && *end == ':') {
+		const char *high = end + 1;
+
+		ns[1] = strtod(high, &end);
+		if (end != high && !*end && ns[0] >= 0 && ns[1] >= ns[0] && ns[1] > 0 &&
+		    ns[1] <= 1e6)
+			return;
+	}
+	command_usage("--token-ns '%s': valid: LOW:HIGH, in ns, as in 0:140", text);
 }
 
 static unsigned int parse_word(const char *text)
@@ -106,6 +122,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_TOUCH:
 		options->touch = true;
 		return 0;
+	case KEY_TOKEN:
+		parse_token(arg, options->token_ns);
+		return 0;
 	case KEY_ALL:
 		options->every_parameter = true;
 		return 0;
@@ -131,6 +150,10 @@ static const struct argp_option bench_argp_options[] = {
 	{ "quick", KEY_QUICK, NULL, 0, "A look: 3 rounds of 64K and 1M, each shorter", 0 },
 	{ "touch", KEY_TOUCH, NULL, 0,
 	  "With p2p: also with ranks that read what they received and write what they send", 0 },
+	{ "token-ns", KEY_TOKEN, "LOW:HIGH", 0,
+	  "With p2p: count only what was measured while a token took so long from one rank's CPU to "
+	  "the other's, as a virtual machine's host may move its CPUs",
+	  0 },
 	{ "all", KEY_ALL, NULL, 0,
 	  "Each parameter of an algorithm, not its best by the model alone", 0 },
 	{ "profile", 'p', "NAME|FILE", 0,
@@ -168,6 +191,8 @@ static void check_p2p(const struct bench_options *options)
 {
 	if (options->touch && options->what != BENCH_P2P)
 		command_usage("--touch: only 'p2p' takes it");
+	if (options->token_ns[1] > 0 && options->what != BENCH_P2P)
+		command_usage("--token-ns: only 'p2p' takes it");
 	for (unsigned int s = 0; s < options->sizes.count && options->what == BENCH_P2P; s++) {
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
 			command_usage("--bytes %zu: a message of p2p is of 1 to %zu bytes",

@@ -18,6 +18,8 @@
 #include <time.h>
 
 enum { SIZES = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
+/* Samples between two looks at the distance of the CPUs: see distance.c. */
+#define BLOCKS 10
 /* A sample is of as many round trips as take this long: the clock is not to be measured. */
 #define SAMPLE_S 5e-6
 
@@ -26,7 +28,7 @@ struct options {
 	unsigned int sizes;
 	unsigned int cpus[64], cpu_count;
 	uint32_t ranks;
-	double seconds;
+	double seconds, low_ns, high_ns;
 	bool touch, alltoall, misses, shared;
 };
 
@@ -148,13 +150,37 @@ static uint64_t add_up(struct bench *b, uint64_t mine)
 	return mine;
 }
 
+/* Returns how many were made: at least `count`, which are those that count. */
+static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int batch,
+				 unsigned int count, double *samples)
+{
+	void (*go)(struct bench *, size_t, unsigned int) = b->options->alltoall ? calls :
+										  round_trips;
+	uint32_t messages = b->options->alltoall ? 1 : 2;
+	unsigned int block = count / BLOCKS + 1, made = 0, n;
+
+	distance_begin();
+	for (unsigned int i = 0; i < count;) {
+		n = block < count - i ? block : count - i;
+		for (unsigned int k = i; k < i + n; k++) {
+			double begin = now_s();
+
+			go(b, bytes, batch);
+			samples[k] = (now_s() - begin) / (batch * messages);
+		}
+		made += n;
+		i += distance_keeps() ? n : 0;
+	}
+	return made;
+}
+
 static void measure(struct bench *b, size_t bytes)
 {
 	void (*go)(struct bench *, size_t, unsigned int) = b->options->alltoall ? calls :
 										  round_trips;
 	uint32_t messages = b->options->alltoall ? 1 : 2;
 	double samples[SAMPLES], begin, each;
-	unsigned int count, batch;
+	unsigned int count, batch, made;
 	uint64_t misses, word;
 
 	verify(b, bytes);
@@ -169,16 +195,12 @@ static void measure(struct bench *b, size_t bytes)
 	batch = (unsigned int)(word >> 32);
 	count = (unsigned int)word;
 	misses = b->counts ? misses_read() : 0;
-	for (unsigned int i = 0; i < count; i++) {
-		begin = now_s();
-		go(b, bytes, batch);
-		samples[i] = (now_s() - begin) / (batch * messages);
-	}
+	made = take_samples(b, bytes, batch, count, samples);
 	misses = add_up(b, b->counts ? misses_read() - misses : 0);
 	if (b->me.rank)
 		return;
 	printf("%zu %.9g %.6g\n", bytes, median(samples, count),
-	       b->counts ? (double)misses / ((double)count * batch * messages) : -1.0);
+	       b->counts ? (double)misses / ((double)made * batch * messages) : -1.0);
 	fflush(stdout);
 }
 
@@ -232,6 +254,7 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "touch", no_argument, NULL, 't' },
 		{ "alltoall", no_argument, NULL, 'a' },
 		{ "misses", no_argument, NULL, 'm' },
+		{ "token-ns", required_argument, NULL, 'd' },
 		{ "shared", no_argument, NULL, 'S' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -247,6 +270,9 @@ static void parse(int argc, char **argv, struct options *options)
 			options->ranks = (uint32_t)number(optarg, &end);
 		else if (c == 's')
 			options->seconds = strtod(optarg, NULL);
+		else if (c == 'd' &&
+			 sscanf(optarg, "%lf:%lf", &options->low_ns, &options->high_ns) == 2)
+			continue;
 		else if (c == 't')
 			options->touch = true;
 		else if (c == 'a')
@@ -261,7 +287,7 @@ static void parse(int argc, char **argv, struct options *options)
 	if (optind < argc || !options->sizes || !options->ranks) {
 		fprintf(stderr,
 			"usage: %s --bytes N,N,... [--touch] [--alltoall] [--ranks N]\n"
-			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared]\n"
+			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared] [--token-ns LOW:HIGH]\n"
 			"Run by onecopy bench p2p.\n",
 			argv[0]);
 		exit(2);
@@ -280,6 +306,7 @@ int main(int argc, char **argv)
 	if (bench.me.ranks < 2 || (!options.alltoall && bench.me.ranks != 2))
 		fail("a ping-pong takes 2 ranks, an Alltoall 2 at least", 0);
 	bind_rank(&options, bench.me.rank);
+	distance_open(&bench.me, options.low_ns, options.high_ns);
 	for (unsigned int i = 0; i < options.sizes; i++)
 		most = options.bytes[i] > most ? options.bytes[i] : most;
 	most = most ? most : 1;

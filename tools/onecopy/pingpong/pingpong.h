@@ -29,6 +29,19 @@ void transport_alltoall(const void *send, void *recv, size_t bytes);
  * it is. NULL: there is none. */
 void *transport_memory(size_t bytes, bool shared);
 
+/* ---- distance.c: which samples count, by a token between the ranks' CPUs ------------------------
+ */
+
+/*
+ * Samples count while the token takes low_ns to high_ns from rank to rank; high_ns 0, or ranks that
+ * outnumber the CPUs: all do. All ranks call all of these, and get the same answer.
+ */
+void distance_open(const struct transport *me, double low_ns, double high_ns);
+/* Before the first samples. */
+void distance_begin(void);
+/* Whether those since the last call count. Ends the program when none do for a minute. */
+bool distance_keeps(void);
+
 /* ---- misses.c: the processor's counter of last-level cache misses ------------------------------
  */
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pingpong.h"
+
+#include "shm_barrier.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define GIVE_UP_S 60
+
+static struct {
+	struct shm_barrier barrier;
+	double low_ns, high_ns; /* high 0: all samples count */
+	double last_ns;		/* rank 0's latest token */
+	double least_ns, most_ns;
+	time_t kept; /* when samples counted last */
+} distance;
+
+static double token(void)
+{
+	double ns = shm_barrier_token_ns(&distance.barrier);
+
+	if (!distance.most_ns || ns < distance.least_ns)
+		distance.least_ns = ns;
+	if (ns > distance.most_ns)
+		distance.most_ns = ns;
+	return ns;
+}
+
+static bool in_range(double ns)
+{
+	return ns >= distance.low_ns && ns <= distance.high_ns;
+}
+
+void distance_open(const struct transport *me, double low_ns, double high_ns)
+{
+	char name[SHM_BARRIER_NAME_CHARS] = "";
+	int failed = 0;
+
+	distance.low_ns = low_ns;
+	distance.high_ns = high_ns;
+	if (!high_ns)
+		return;
+	if (!me->rank)
+		failed = shm_barrier_create(&distance.barrier, (int)me->ranks, 0, name);
+	for (uint32_t r = 1; r < me->ranks && !me->rank; r++)
+		transport_send(r, name, sizeof(name));
+	if (me->rank) {
+		transport_recv(0, name, sizeof(name));
+		failed = shm_barrier_open(&distance.barrier, name, (int)me->rank);
+	}
+	if (failed || !*name) {
+		fprintf(stderr, "pingpong: no shared memory for the token of --token-ns\n");
+		transport_close(1);
+	}
+	shm_barrier_join(&distance.barrier);
+	if (!me->rank)
+		shm_barrier_unlink(name);
+	if (distance.barrier.yield) {
+		/* Not all of them run at a time, so there is no distance between them. */
+		shm_barrier_close(&distance.barrier);
+		distance.high_ns = 0;
+	}
+}
+
+void distance_begin(void)
+{
+	if (!distance.high_ns)
+		return;
+	distance.last_ns = token();
+	distance.kept = time(NULL);
+}
+
+bool distance_keeps(void)
+{
+	struct shm_barrier *barrier = &distance.barrier;
+	double before = distance.last_ns;
+	bool stop, keep;
+
+	if (!distance.high_ns)
+		return true;
+	distance.last_ns = token();
+	if (!barrier->rank) {
+		keep = in_range(before) && in_range(distance.last_ns);
+		if (keep)
+			distance.kept = time(NULL);
+		shm_barrier_set_keep(barrier, keep);
+		shm_barrier_set_stop(barrier, time(NULL) - distance.kept > GIVE_UP_S);
+	}
+	shm_barrier_wait(barrier);
+	keep = shm_barrier_keep(barrier);
+	stop = shm_barrier_stop(barrier);
+	shm_barrier_wait(barrier);
+	if (stop) {
+		if (!barrier->rank)
+			fprintf(stderr,
+				"pingpong: for %d s no token took %g to %g ns (--token-ns): it took "
+				"%.0f to %.0f ns\n",
+				GIVE_UP_S, distance.low_ns, distance.high_ns, distance.least_ns,
+				distance.most_ns);
+		transport_close(1);
+	}
+	return keep;
+}
