@@ -142,6 +142,10 @@ int oci_messages_progress(void);
 void oci_messaging_remove(struct oc_team *team);
 /* As oc_peek(). */
 int oci_message_peek(struct oci_message_request *request);
+/* The calls, whatever the message lies in: to its end, and as a request. */
+int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends);
+int oci_message_start(struct oc_team *team, const struct oci_message *m, bool sends,
+		      struct oc_request **request);
 static inline struct oci_message_request *oci_message_of(struct oc_request *request)
 {
 	bool message = *(const bool *)request;

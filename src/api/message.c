@@ -290,7 +290,7 @@ static int drive(struct oc_team *team, struct oci_message *m)
 	}
 }
 
-static int run(struct oc_team *team, struct oci_message *m, bool sends)
+int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends)
 {
 	int result = check(team, m, sends);
 	bool locked;
@@ -315,8 +315,8 @@ static int run(struct oc_team *team, struct oci_message *m, bool sends)
 	return result == 1 ? 0 : result;
 }
 
-static int start(struct oc_team *team, const struct oci_message *m, bool sends,
-		 struct oc_request **request)
+int oci_message_start(struct oc_team *team, const struct oci_message *m, bool sends,
+		      struct oc_request **request)
 {
 	struct oci_message_request *r;
 	int error = check(team, m, sends);
@@ -383,18 +383,6 @@ static struct oci_message receive_of(uint32_t source, int32_t tag, void *buffer,
 				     .status = status };
 }
 
-static struct oci_message layout_of(uint32_t peer, int32_t tag, const struct oc_layout *layout,
-				    struct oc_status *status)
-{
-	struct oci_message m = { .peer = peer, .tag = tag, .status = status };
-
-	/* Without pieces it is a message without bytes, or check() refuses it. */
-	m.bytes = layout && layout->pieces ? layout->pieces[layout->count].at : 1;
-	if (layout && layout->pieces && layout->count)
-		m.layout = *layout;
-	return m;
-}
-
 int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
 	    size_t bytes)
 {
@@ -407,7 +395,7 @@ int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void 
 	    oci_p2p_send_now(team->p2p, destination, tag, buffer, bytes))
 		return 0;
 	m = send_of(destination, tag, buffer, bytes);
-	return run(team, &m, true);
+	return oci_message_run(team, &m, true);
 }
 
 int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
@@ -430,7 +418,7 @@ int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, si
 		}
 	}
 	m = receive_of(source, tag, buffer, bytes, status);
-	return run(team, &m, false);
+	return oci_message_run(team, &m, false);
 }
 
 int oc_isend(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
@@ -438,7 +426,7 @@ int oc_isend(struct oc_team *team, uint32_t destination, int32_t tag, const void
 {
 	struct oci_message m = send_of(destination, tag, buffer, bytes);
 
-	return start(team, &m, true, request);
+	return oci_message_start(team, &m, true, request);
 }
 
 int oc_irecv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
@@ -446,39 +434,7 @@ int oc_irecv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, s
 {
 	struct oci_message m = receive_of(source, tag, buffer, bytes, status);
 
-	return start(team, &m, false, request);
-}
-
-int oc_sendv(struct oc_team *team, uint32_t destination, int32_t tag,
-	     const struct oc_layout *layout)
-{
-	struct oci_message m = layout_of(destination, tag, layout, NULL);
-
-	return run(team, &m, true);
-}
-
-int oc_recvv(struct oc_team *team, uint32_t source, int32_t tag, const struct oc_layout *layout,
-	     struct oc_status *status)
-{
-	struct oci_message m = layout_of(source, tag, layout, status);
-
-	return run(team, &m, false);
-}
-
-int oc_isendv(struct oc_team *team, uint32_t destination, int32_t tag,
-	      const struct oc_layout *layout, struct oc_request **request)
-{
-	struct oci_message m = layout_of(destination, tag, layout, NULL);
-
-	return start(team, &m, true, request);
-}
-
-int oc_irecvv(struct oc_team *team, uint32_t source, int32_t tag, const struct oc_layout *layout,
-	      struct oc_status *status, struct oc_request **request)
-{
-	struct oci_message m = layout_of(source, tag, layout, status);
-
-	return start(team, &m, false, request);
+	return oci_message_start(team, &m, false, request);
 }
 
 int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_status *status)
