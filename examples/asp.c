@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common.h"
+
 #define UNREACHABLE (1 << 29) /* twice this still fits an int */
 #define MAX_WEIGHT 1000
 #define OUT_DEGREE 24 /* expected edges per vertex */
@@ -60,16 +62,6 @@ struct report {
 	uint64_t rows_checked;
 	uint64_t rows_wrong;
 };
-
-/* splitmix64's finaliser: a well mixed function of its argument. */
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ULL;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
-}
 
 static void graph_init(struct graph *g, size_t size, uint64_t seed)
 {
@@ -328,17 +320,6 @@ static void usage(FILE *to)
 		    "  --json    one line of JSON instead of text\n");
 }
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
-{
-	char *end;
-	unsigned long long parsed = strtoull(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end || parsed < min || parsed > max)
-		return false;
-	*value = parsed;
-	return true;
-}
-
 /* Every rank parses alike; only the talkative one complains. */
 static bool parse(int argc, char **argv, bool talk, struct options *opt)
 {
@@ -349,32 +330,27 @@ static bool parse(int argc, char **argv, bool talk, struct options *opt)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	uint64_t value;
+	uint64_t size = opt->size;
+	bool right = true;
 	int c;
 
 	opterr = talk;
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'n' && parse_number(optarg, 1, MAX_SIZE, &value)) {
-			opt->size = value;
-		} else if (c == 's' && parse_number(optarg, 0, UINT32_MAX, &value)) {
-			opt->seed = value;
-		} else if (c == 'j') {
+	while (right && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == 'n')
+			right = parse_number("asp: --size", optarg, 1, MAX_SIZE, &size);
+		else if (c == 's')
+			right = parse_number("asp: --seed", optarg, 0, UINT32_MAX, &opt->seed);
+		else if (c == 'j')
 			opt->json = true;
-		} else if (c == 'h') {
+		else if (c == 'h')
 			opt->help = true;
-		} else {
-			if (talk && c == 'n')
-				fprintf(stderr, "asp: --size: '%s' is not a number from 1 to %d\n",
-					optarg, MAX_SIZE);
-			if (talk && c == 's')
-				fprintf(stderr, "asp: --seed: '%s' is not a number below 2^32\n",
-					optarg);
-			return false;
-		}
+		else if (c == '?')
+			right = false;
 	}
-	if (optind < argc && talk)
+	opt->size = size;
+	if (right && optind < argc && talk)
 		fprintf(stderr, "asp: unexpected argument '%s'\n", argv[optind]);
-	return optind == argc;
+	return right && optind == argc;
 }
 
 int main(int argc, char **argv)

@@ -27,6 +27,8 @@
 #include <mpi-ext.h>
 #endif
 
+#include "common.h"
+
 /* Persistent collectives: MPI 4's, or those that Open MPI had before as an extension. */
 #if MPI_VERSION >= 4
 #define ALLREDUCE_INIT MPI_Allreduce_init
@@ -87,7 +89,7 @@ static double *at(const struct block *b, double *vector, int row, int column)
 	return vector + (size_t)(row + 1) * b->stride + (size_t)(column + 1);
 }
 
-/* splitmix64's finaliser as a number from -1 to 1. */
+/* A number from -1 to 1. */
 static double exact(const struct block *b, int solve, int row, int column)
 {
 	uint64_t x = ((uint64_t)solve * MAX_SIZE + (uint64_t)(b->row + row)) * MAX_SIZE +
@@ -96,10 +98,7 @@ static double exact(const struct block *b, int solve, int row, int column)
 	if (b->row + row < 0 || b->row + row >= b->size || b->column_first + column < 0 ||
 	    b->column_first + column >= b->size)
 		return 0.0; /* outside of the grid */
-	x *= 0x9e3779b97f4a7c15ULL;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return (double)(int64_t)(x ^ (x >> 31)) / 9223372036854775808.0;
+	return (double)(int64_t)mix(x * 0x9e3779b97f4a7c15ULL) / 9223372036854775808.0;
 }
 
 /* Messages between neighbours are the same in each iteration: w's edges, and the sum. */
@@ -411,19 +410,6 @@ static void usage(FILE *to)
 		"  --json         one line of JSON instead of text\n");
 }
 
-static bool parse_number(const char *name, const char *text, int max, int *value)
-{
-	char *end;
-	long parsed = strtol(text, &end, 10);
-
-	if (*end || end == text || parsed < 1 || parsed > max) {
-		fprintf(stderr, "cg: --%s: '%s' is not a number from 1 to %d\n", name, text, max);
-		return false;
-	}
-	*value = (int)parsed;
-	return true;
-}
-
 static bool parse(int argc, char **argv, struct options *opt)
 {
 	static const struct option known[] = {
@@ -434,23 +420,26 @@ static bool parse(int argc, char **argv, struct options *opt)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
+	uint64_t size = (uint64_t)opt->size, solves = (uint64_t)opt->solves;
 	bool right = true;
 	int c;
 
 	while (right && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		if (c == 'n')
-			right = parse_number("size", optarg, MAX_SIZE, &opt->size);
+			right = parse_number("cg: --size", optarg, 1, MAX_SIZE, &size);
 		else if (c == 's')
-			right = parse_number("solves", optarg, MAX_SOLVES, &opt->solves);
+			right = parse_number("cg: --solves", optarg, 1, MAX_SOLVES, &solves);
 		else if (c == 'i')
 			opt->nonblocking = true;
 		else if (c == 'j')
 			opt->json = true;
 		else if (c == 'h')
 			opt->help = true;
-		else
+		else if (c == '?')
 			right = false;
 	}
+	opt->size = (int)size;
+	opt->solves = (int)solves;
 	if (right && optind < argc)
 		fprintf(stderr, "cg: unexpected argument '%s'\n", argv[optind]);
 	return right && optind == argc;

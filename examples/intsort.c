@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common.h"
+
 #define BUCKET_BITS 10
 #define BUCKETS (1 << BUCKET_BITS)
 #define MAX_ITERATIONS 10000
@@ -69,16 +71,6 @@ struct sorter {
 	int *send_counts, *send_starts, *recv_counts, *recv_starts; /* by rank */
 	int sizes[BUCKETS], sums[BUCKETS];
 };
-
-/* splitmix64's finaliser: a well mixed function of its argument. */
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ULL;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
-}
 
 static size_t first_key(const struct options *opt, int ranks, int rank)
 {
@@ -234,8 +226,7 @@ static void verify(struct sorter *s, struct report *report)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 		return;
 	}
-	/* No place may stay without a key: one that does is out of order, or not of the multiset.
-	 */
+	/* A place that stays without a key is out of order, or not of the multiset. */
 	memset(sorted, 0xff, s->received_count * sizeof(*sorted));
 	for (size_t i = 0; i < s->received_count; i++) {
 		size_t place = (size_t)(unsigned int)(s->received[i] - s->range_first);
@@ -284,8 +275,7 @@ static bool is_right(const struct report *r)
 }
 
 /* At rank 0 the reports of all; elsewhere mine. One an iteration, so that what is wrong in two of
- * them cannot be right in sum.
- */
+ * them cannot be right in sum. */
 static struct report gather_reports(const struct sorter *s, const struct report *mine)
 {
 	struct report all = *mine;
@@ -426,24 +416,17 @@ static void usage(FILE *to)
 		"  --json          one line of JSON instead of text\n");
 }
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
-{
-	char *end;
-	unsigned long long parsed = strtoull(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end || parsed < min || parsed > max)
-		return false;
-	*value = parsed;
-	return true;
-}
-
-static const struct class *find_class(const char *text)
+static bool parse_class(const char *text, const struct class **class)
 {
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-		if (text[0] == classes[i].letter && !text[1])
-			return &classes[i];
+		if (text[0] != classes[i].letter || text[1])
+			continue;
+		*class = &classes[i];
+		return true;
 	}
-	return NULL;
+	if (opterr)
+		fprintf(stderr, "intsort: --class: '%s' is not S, W, A, B or C\n", text);
+	return false;
 }
 
 /* Every rank parses alike; only the talkative one complains. */
@@ -457,47 +440,37 @@ static bool parse(int argc, char **argv, bool talk, struct options *opt)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	const char *expected;
-	uint64_t value;
+	uint64_t iterations = (uint64_t)opt->iterations;
+	bool right = true;
 	int c;
 
 	opterr = talk;
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		expected = NULL;
-		if (c == 'c' && find_class(optarg))
-			opt->class = find_class(optarg);
-		else if (c == 'c')
-			expected = "class: S, W, A, B or C";
-		else if (c == 'i' && parse_number(optarg, 1, MAX_ITERATIONS, &value))
-			opt->iterations = (int)value;
+	while (right && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == 'c')
+			right = parse_class(optarg, &opt->class);
 		else if (c == 'i')
-			expected = "iterations: a number from 1 to 10000";
-		else if (c == 's' && parse_number(optarg, 0, 1 << 20, &value))
-			opt->seed = value;
+			right = parse_number("intsort: --iterations", optarg, 1, MAX_ITERATIONS,
+					     &iterations);
 		else if (c == 's')
-			expected = "seed: a number up to 2^20";
+			right = parse_number("intsort: --seed", optarg, 0, 1 << 20, &opt->seed);
 		else if (c == 'j')
 			opt->json = true;
 		else if (c == 'h')
 			opt->help = true;
-		else
-			return false;
-		if (expected && talk)
-			fprintf(stderr, "intsort: '%s' is not a valid --%s\n", optarg, expected);
-		if (expected)
-			return false;
+		else if (c == '?')
+			right = false;
 	}
-	if (optind < argc && talk)
+	opt->iterations = (int)iterations;
+	if (right && optind < argc && talk)
 		fprintf(stderr, "intsort: unexpected argument '%s'\n", argv[optind]);
-	return optind == argc;
+	return right && optind == argc;
 }
 
 int main(int argc, char **argv)
 {
-	struct options opt = { .seed = 1, .iterations = 10 };
+	struct options opt = { .class = &classes[2], .seed = 1, .iterations = 10 };
 	int rank, ranks, status;
 
-	opt.class = find_class("A");
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
