@@ -21,15 +21,11 @@
 #include "api/engine.h"
 #include "copy/mock.h"
 #include "support/fork_team.h"
+#include "support/thread_team.h"
 
 #define ROUNDS 3000
 #define LARGE 40000
-
-struct rank {
-	pthread_t thread;
-	struct oc_team *team;
-	int failed;
-};
+#define MOST 400000
 
 static bool all_over;
 
@@ -63,75 +59,62 @@ static bool is_all(const uint8_t *bytes, size_t count, unsigned int value)
 
 /* A started receive, which another thread may find complete while blocking calls find that nothing
  * else is under way. All carry their number, so one that is taken twice is seen. */
-static void *receiver(void *arg)
+static int receive_rounds(struct oc_team *team)
 {
 	static uint8_t large[LARGE];
-	struct rank *r = arg;
+	int failed = 0;
 
-	for (unsigned int i = 0; i < ROUNDS && !r->failed; i++) {
+	for (unsigned int i = 0; i < ROUNDS && !failed; i++) {
 		size_t bytes = i % 16 ? 1000 : LARGE;
 		struct oc_request *request;
 		unsigned int number = 0;
 
-		r->failed = oc_irecv(r->team, 0, 0, large, bytes, NULL, &request) ||
-			    oc_recv(r->team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
-			    number != i ||
-			    oc_recv(r->team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
-			    number != i + 1 || await(request) || !is_all(large, bytes, i);
-		if (r->failed)
+		failed = oc_irecv(team, 0, 0, large, bytes, NULL, &request) ||
+			 oc_recv(team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
+			 number != i ||
+			 oc_recv(team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
+			 number != i + 1 || await(request) || !is_all(large, bytes, i);
+		if (failed)
 			fprintf(stderr, "round %u: %u\n", i, number);
-		r->failed |= oc_send(r->team, 0, 0, &i, sizeof(i));
+		failed |= oc_send(team, 0, 0, &i, sizeof(i));
 	}
-	return NULL;
+	return failed;
 }
 
-static void *sender(void *arg)
+static int send_rounds(struct oc_team *team)
 {
 	static uint8_t large[LARGE];
-	struct rank *r = arg;
+	int failed = 0;
 
-	for (unsigned int i = 0; i < ROUNDS && !r->failed; i++) {
+	for (unsigned int i = 0; i < ROUNDS && !failed; i++) {
 		size_t bytes = i % 16 ? 1000 : LARGE;
 		unsigned int next = i + 1, answer = 0;
 		struct oc_request *request;
 
 		memset(large, (int)i, bytes);
-		r->failed = oc_isend(r->team, 1, 0, large, bytes, &request) ||
-			    oc_send(r->team, 1, 1, &i, sizeof(i)) ||
-			    oc_send(r->team, 1, 2, &next, sizeof(next)) ||
-			    oc_recv(r->team, 1, 0, &answer, sizeof(answer), NULL) || answer != i ||
-			    await(request);
+		failed = oc_isend(team, 1, 0, large, bytes, &request) ||
+			 oc_send(team, 1, 1, &i, sizeof(i)) ||
+			 oc_send(team, 1, 2, &next, sizeof(next)) ||
+			 oc_recv(team, 1, 0, &answer, sizeof(answer), NULL) || answer != i ||
+			 await(request);
 	}
-	return NULL;
+	return failed;
+}
+
+static int all_rounds(struct oc_team *team)
+{
+	return oc_team_rank(team) ? receive_rounds(team) : send_rounds(team);
 }
 
 static void progress_of_another_thread_touches_no_team_without_requests(void **state)
 {
-	struct oct_board *board = oct_board_create(2);
-	struct rank ranks[2] = { 0 };
-	struct oc_team *teams[2];
 	pthread_t driver;
 
 	(void)state;
-	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
 	assert_int_equal(pthread_create(&driver, NULL, drive, NULL), 0);
-	for (unsigned int i = 0; i < 2; i++) {
-		ranks[i].team = teams[i];
-		assert_int_equal(
-			pthread_create(&ranks[i].thread, NULL, i ? receiver : sender, &ranks[i]),
-			0);
-	}
-	for (unsigned int i = 0; i < 2; i++)
-		pthread_join(ranks[i].thread, NULL);
+	assert_int_equal(oct_thread_team(2, 0, all_rounds), 0);
 	__atomic_store_n(&all_over, true, __ATOMIC_RELEASE);
 	pthread_join(driver, NULL);
-	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(ranks[i].failed, 0);
-		assert_int_equal(oc_team_destroy(teams[i]), 0);
-	}
-	oct_board_destroy(board);
-	oci_mock = (struct oci_mock){ 0 };
 }
 
 static void a_team_that_ended_is_not_driven(void **state)
@@ -160,72 +143,74 @@ static void a_team_that_ended_is_not_driven(void **state)
 		oct_board_destroy(boards[i]);
 }
 
+/* A large message of rank 0 to rank 1, half way. */
+struct transfer {
+	struct oct_board *board;
+	struct oc_team *teams[2];
+	struct oc_request *sent, *received;
+	uint8_t from[MOST], to[MOST];
+};
+
+static struct transfer *begin_transfer(void)
+{
+	struct transfer *t = calloc(1, sizeof(*t));
+
+	assert_non_null(t);
+	t->board = oct_board_create(2);
+	oci_mock = (struct oci_mock){ .enabled = true };
+	assert_int_equal(oct_local_teams(t->board, 2, t->teams), 0);
+	assert_int_equal(oc_isend(t->teams[0], 1, 0, t->from, MOST, &t->sent), 0);
+	assert_int_equal(oc_irecv(t->teams[1], 0, 0, t->to, MOST, NULL, &t->received), 0);
+	oc_progress();
+	return t;
+}
+
+static void end_transfer(struct transfer *t)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(oc_team_destroy(t->teams[i]), 0);
+	oct_board_destroy(t->board);
+	oci_mock = (struct oci_mock){ 0 };
+	free(t);
+}
+
+static int wait_by_tests(struct oc_request *request)
+{
+	int result;
+
+	while (!(result = oc_test(request)))
+		;
+	return result;
+}
+
 /* The sender helps to copy a large message. It must not write to a buffer that the receiver's error
  * has given back. */
 static void nobody_writes_to_the_receive_of_a_failed_team(void **state)
 {
-	struct oct_board *board = oct_board_create(2);
-	enum { MOST = 400000 };
-	uint8_t *from = calloc(1, MOST), *to = calloc(1, MOST);
-	struct oc_request *sent, *received;
-	struct oc_team *teams[2];
-	int result;
+	struct transfer *t = begin_transfer();
 
 	(void)state;
-	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
-	assert_int_equal(oc_isend(teams[0], 1, 0, from, MOST, &sent), 0);
-	assert_int_equal(oc_irecv(teams[1], 0, 0, to, MOST, NULL, &received), 0);
-	oc_progress();
-	assert_int_equal(oc_peek(received), 0);
-	oci_team_fail(&teams[1]->team, -EPROTO, -1, "as if another rank had called differently");
-	while (!(result = oc_test(received)))
-		;
-	assert_int_equal(result, -EPROTO);
-	memset(to, 0xee, MOST);
+	assert_int_equal(oc_peek(t->received), 0);
+	oci_team_fail(&t->teams[1]->team, -EPROTO, -1, "as if another rank had called differently");
+	assert_int_equal(wait_by_tests(t->received), -EPROTO);
+	memset(t->to, 0xee, MOST);
 	/* The sender learns of it when it looks, some milliseconds later. */
-	while (!(result = oc_test(sent)))
-		;
-	assert_int_equal(result, -EPROTO);
-	assert_true(is_all(to, MOST, 0xee));
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(teams[i]), 0);
-	oct_board_destroy(board);
-	oci_mock = (struct oci_mock){ 0 };
-	free(from);
-	free(to);
+	assert_int_equal(wait_by_tests(t->sent), -EPROTO);
+	assert_true(is_all(t->to, MOST, 0xee));
+	end_transfer(t);
 }
 
 /* A sender whose call has failed may change its buffer, while the receiver still copies. */
 static void a_receive_from_a_failed_team_is_no_success(void **state)
 {
-	struct oct_board *board = oct_board_create(2);
-	enum { MOST = 400000 };
-	uint8_t *from = calloc(1, MOST), *to = calloc(1, MOST);
-	struct oc_request *sent, *received;
-	struct oc_team *teams[2];
-	int result;
+	struct transfer *t = begin_transfer();
 
 	(void)state;
-	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
-	assert_int_equal(oc_isend(teams[0], 1, 0, from, MOST, &sent), 0);
-	assert_int_equal(oc_irecv(teams[1], 0, 0, to, MOST, NULL, &received), 0);
-	oc_progress();
-	oci_team_fail(&teams[0]->team, -EPROTO, -1, "as if another rank had called differently");
-	while (!(result = oc_test(sent)))
-		;
-	assert_int_equal(result, -EPROTO);
-	memset(from, 0xee, MOST);
-	while (!(result = oc_test(received)))
-		;
-	assert_int_equal(result, -EPROTO);
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(teams[i]), 0);
-	oct_board_destroy(board);
-	oci_mock = (struct oci_mock){ 0 };
-	free(from);
-	free(to);
+	oci_team_fail(&t->teams[0]->team, -EPROTO, -1, "as if another rank had called differently");
+	assert_int_equal(wait_by_tests(t->sent), -EPROTO);
+	memset(t->from, 0xee, MOST);
+	assert_int_equal(wait_by_tests(t->received), -EPROTO);
+	end_transfer(t);
 }
 
 int main(void)

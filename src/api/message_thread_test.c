@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks as threads of one process, so that ThreadSanitizer sees every access to a cell, the ring, a
- * line and (by the mock mechanism) a peer's buffer: an access that no flag orders is reported. A
- * further thread drives requests all the while.
+ * Messages of ranks that are threads of one process: for ThreadSanitizer. A further thread drives
+ * requests all the while.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,28 +9,20 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/engine.h"
-#include "copy/mock.h"
 #include "os/os.h"
-#include "support/fork_team.h"
+#include "support/thread_team.h"
 
 #define RANKS 3
 #define ROUNDS 60
 #define MOST 200000
 
 static const size_t sizes[] = { 0, 8, 100, 3000, 9000, 30000, MOST };
-
-struct rank {
-	pthread_t thread;
-	struct oc_team *team;
-	int failed;
-};
 
 /* A ring of messages; every buffer is written anew before it is sent or received into. */
 static int one_round(struct oc_team *team, unsigned int n, bool blocking)
@@ -71,16 +62,14 @@ static int one_round(struct oc_team *team, unsigned int n, bool blocking)
 	return failed;
 }
 
-static void *run(void *arg)
+static int run(struct oc_team *team)
 {
-	struct rank *r = arg;
+	int failed = 0;
 
 	/* An odd ring cannot block all around: the even ranks' large sends wait for receives. */
-	for (unsigned int n = 0; n < ROUNDS && !r->failed; n++)
-		r->failed = one_round(r->team, n, sizes[n % 7] < 9000 && n % 2);
-	if (r->failed)
-		fprintf(stderr, "rank %u: %s\n", oc_team_rank(r->team), oc_team_error(r->team));
-	return NULL;
+	for (unsigned int n = 0; n < ROUNDS && !failed; n++)
+		failed = one_round(team, n, sizes[n % 7] < 9000 && n % 2);
+	return failed;
 }
 
 static uint64_t ended;
@@ -97,31 +86,13 @@ static void *drive(void *arg)
 
 static void run_ranks(unsigned int fail_every)
 {
-	struct oct_board *board = oct_board_create(RANKS);
-	struct oc_team *teams[RANKS];
-	struct rank ranks[RANKS] = { 0 };
 	pthread_t driver;
 
-	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, RANKS, teams), 0);
-	oci_mock.fail_every = fail_every;
-	oci_mock.fail_with = EPERM;
 	oci_store_release(&ended, 0);
 	assert_int_equal(pthread_create(&driver, NULL, drive, NULL), 0);
-	for (unsigned int i = 0; i < RANKS; i++) {
-		ranks[i].team = teams[i];
-		assert_int_equal(pthread_create(&ranks[i].thread, NULL, run, &ranks[i]), 0);
-	}
-	for (unsigned int i = 0; i < RANKS; i++) {
-		pthread_join(ranks[i].thread, NULL);
-		assert_int_equal(ranks[i].failed, 0);
-	}
+	assert_int_equal(oct_thread_team(RANKS, fail_every, run), 0);
 	oci_store_release(&ended, 1);
 	pthread_join(driver, NULL);
-	for (unsigned int i = 0; i < RANKS; i++)
-		oc_team_destroy(teams[i]);
-	oct_board_destroy(board);
-	oci_mock = (struct oci_mock){ 0 };
 }
 
 static void no_access_of_a_message_is_unordered(void **state)

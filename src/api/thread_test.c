@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Ranks as threads of one process, so that ThreadSanitizer sees every access to a line, a slot and
- * (by the mock mechanism) a peer's buffer: an access that no flag orders is reported.
- */
+/* Every algorithm by ranks that are threads of one process: for ThreadSanitizer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/engine.h"
 #include "coll/coll.h"
-#include "copy/mock.h"
 #include "support/blocks.h"
-#include "support/fork_team.h"
+#include "support/thread_team.h"
 
 #define RANKS 3
 #define BYTES 70000
@@ -35,12 +29,6 @@ static void add_bytes(void *context, const void *in, void *inout, size_t count)
 }
 
 static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative = 1, .id = 1 };
-
-struct rank {
-	pthread_t thread;
-	struct oc_team *team;
-	int failed;
-};
 
 static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank, unsigned int n)
 {
@@ -75,10 +63,10 @@ static void equal_parts(struct oc_block *parts, uint32_t size, size_t bytes)
 		parts[r] = (struct oc_block){ r * bytes, bytes };
 }
 
-static int one_call(struct rank *r, enum oci_collective c, size_t bytes, unsigned int n)
+static int one_call(struct oc_team *team, enum oci_collective c, size_t bytes, unsigned int n)
 {
 	static __thread uint8_t send[RANKS * BYTES], recv[RANKS * BYTES];
-	uint32_t me = oc_team_rank(r->team);
+	uint32_t me = oc_team_rank(team);
 	struct oc_block parts[RANKS];
 	struct oc_call call = { .collective = (enum oc_collective)c,
 				.send = send,
@@ -92,81 +80,55 @@ static int one_call(struct rank *r, enum oci_collective c, size_t bytes, unsigne
 	/* Rewritten before each call: a peer that still reads is a race. */
 	memset(send, (int)(n + me), sizeof(send));
 	memset(recv, 0xee, sizeof(recv));
-	if (oc_collective(r->team, &call))
+	if (oc_collective(team, &call))
 		return 1;
 	return !right(&call, c == OCI_BCAST ? send : recv, me, n);
 }
 
-static int one_of_blocks(struct rank *r, enum oci_collective c, unsigned int n)
+static int one_of_blocks(struct oc_team *team, enum oci_collective c, unsigned int n)
 {
 	struct oct_blocks b;
 	int failed;
 
-	oct_blocks_make(&b, (enum oc_collective)c, n, oc_team_rank(r->team), RANKS, n % RANKS,
-			n % 2);
-	failed = oc_collective(r->team, &b.call) || !oct_blocks_right(&b);
+	oct_blocks_make(&b, (enum oc_collective)c, n, oc_team_rank(team), RANKS, n % RANKS, n % 2);
+	failed = oc_collective(team, &b.call) || !oct_blocks_right(&b);
 	oct_blocks_free(&b);
 	return failed;
 }
 
-static void *run(void *arg)
+static int run(struct oc_team *team)
 {
 	static const size_t sizes[] = { 1, 100, 3000, BYTES };
-	struct rank *r = arg;
 	const struct oci_algorithm *a;
 	unsigned int n = 0;
+	int failed = 0;
 
 	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
-			oc_team_force(r->team, oci_collective_name(c), a->name);
-			for (unsigned int s = 0; s < 4 * 6 && !r->failed; s++)
-				r->failed = oct_is_blocks((enum oc_collective)c) ?
-						    one_of_blocks(r, c, n++) :
-						    one_call(r, c, sizes[s % 4], n++);
-			if (r->failed) {
-				fprintf(stderr, "%s %s: %s\n", oci_collective_name(c), a->name,
-					oc_team_error(r->team));
-				return NULL;
+			oc_team_force(team, oci_collective_name(c), a->name);
+			for (unsigned int s = 0; s < 4 * 6 && !failed; s++)
+				failed = oct_is_blocks((enum oc_collective)c) ?
+						 one_of_blocks(team, c, n++) :
+						 one_call(team, c, sizes[s % 4], n++);
+			if (failed) {
+				fprintf(stderr, "%s %s\n", oci_collective_name(c), a->name);
+				return failed;
 			}
 		}
 	}
-	return NULL;
-}
-
-static void run_ranks(unsigned int fail_every)
-{
-	struct oct_board *board = oct_board_create(RANKS);
-	struct oc_team *teams[RANKS];
-	struct rank ranks[RANKS] = { 0 };
-
-	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, RANKS, teams), 0);
-	oci_mock.fail_every = fail_every;
-	oci_mock.fail_with = EPERM;
-	for (unsigned int i = 0; i < RANKS; i++) {
-		ranks[i].team = teams[i];
-		assert_int_equal(pthread_create(&ranks[i].thread, NULL, run, &ranks[i]), 0);
-	}
-	for (unsigned int i = 0; i < RANKS; i++) {
-		pthread_join(ranks[i].thread, NULL);
-		assert_int_equal(ranks[i].failed, 0);
-	}
-	for (unsigned int i = 0; i < RANKS; i++)
-		oc_team_destroy(teams[i]);
-	oct_board_destroy(board);
-	oci_mock = (struct oci_mock){ 0 };
+	return 0;
 }
 
 static void no_access_is_unordered_in_any_algorithm(void **state)
 {
 	(void)state;
-	run_ranks(0);
+	assert_int_equal(oct_thread_team(RANKS, 0, run), 0);
 }
 
 static void nor_when_copies_fail_and_are_recovered(void **state)
 {
 	(void)state;
-	run_ranks(4);
+	assert_int_equal(oct_thread_team(RANKS, 4, run), 0);
 }
 
 int main(void)

@@ -1,36 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "support/fork_team.h"
 
-#include <errno.h>
+#include "meet.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_BYTES 8192 /* of one contribution */
-
-struct contribution {
-	uint64_t round;		     /* last round started */
-	uint8_t data[2][MOST_BYTES]; /* by parity of the round */
-};
-
-struct rank_state {
-	struct oct_board *board;
-	uint32_t rank;
-	uint64_t round;
-	size_t bytes;
-	void *recv;
-};
-
 struct oct_board {
 	uint32_t size;
-	size_t bytes;
-	struct rank_state *state;  /* private to each process after fork */
-	struct contribution *from; /* size */
+	struct meet *ranks;	  /* [size], private to each process after fork */
+	struct meet_place *place; /* [size], shared */
 };
 
 struct oct_board *oct_board_create(uint32_t size)
@@ -38,61 +22,29 @@ struct oct_board *oct_board_create(uint32_t size)
 	struct oct_board *board = calloc(1, sizeof(*board));
 
 	board->size = size;
-	board->bytes = size * sizeof(*board->from);
-	board->state = calloc(size, sizeof(*board->state));
-	board->from =
-		mmap(NULL, board->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board->ranks = calloc(size, sizeof(*board->ranks));
+	board->place = mmap(NULL, size * sizeof(*board->place), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return board;
 }
 
 void oct_board_destroy(struct oct_board *board)
 {
-	munmap(board->from, board->bytes);
-	free(board->state);
+	munmap(board->place, board->size * sizeof(*board->place));
+	free(board->ranks);
 	free(board);
-}
-
-/* Round n + 2 reuses the bytes of round n: a rank starts it only after round n + 1 is complete,
- * which every rank started after it had read round n. */
-static int gather_start(void *context, const void *send, size_t bytes, void *recv)
-{
-	struct rank_state *s = context;
-	struct contribution *mine = &s->board->from[s->rank];
-
-	if (bytes > MOST_BYTES)
-		return -EMSGSIZE;
-	s->round++;
-	s->bytes = bytes;
-	s->recv = recv;
-	memcpy(mine->data[s->round % 2], send, bytes);
-	__atomic_store_n(&mine->round, s->round, __ATOMIC_RELEASE);
-	return 0;
-}
-
-static int gather_test(void *context)
-{
-	struct rank_state *s = context;
-
-	for (uint32_t r = 0; r < s->board->size; r++) {
-		if (__atomic_load_n(&s->board->from[r].round, __ATOMIC_ACQUIRE) < s->round)
-			return 0;
-	}
-	for (uint32_t r = 0; r < s->board->size; r++)
-		memcpy((uint8_t *)s->recv + r * s->bytes, s->board->from[r].data[s->round % 2],
-		       s->bytes);
-	return 1;
 }
 
 struct oc_bootstrap oct_bootstrap(struct oct_board *board, uint32_t rank)
 {
-	struct rank_state *s = &board->state[rank];
+	struct meet *me = &board->ranks[rank];
 
-	*s = (struct rank_state){ .board = board, .rank = rank, .round = board->from[rank].round };
-	return (struct oc_bootstrap){ .rank = rank,
-				      .size = board->size,
-				      .context = s,
-				      .allgather_start = gather_start,
-				      .allgather_test = gather_test };
+	/* A rank goes on behind what it has gathered for an earlier team. */
+	*me = (struct meet){ .place = board->place,
+			     .rank = rank,
+			     .ranks = board->size,
+			     .round = board->place[rank].round };
+	return meet_bootstrap(me);
 }
 
 static int run_rank(struct oct_board *board, uint32_t rank,
