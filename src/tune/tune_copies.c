@@ -261,16 +261,12 @@ static uint32_t domain_ranks(const struct oci_tuning *t)
 	return cores->given && cores->value < t->ranks ? (uint32_t)cores->value : t->ranks;
 }
 
-static int take_domain(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
-{
-	(void)series;
-	return oci_measure_contention(&t->world, domain_ranks(t), DOMAIN_BYTES, 0, point, t->why,
-				      t->why_bytes);
-}
-
-/* All cores copy at once, each from another process: what a memory domain gives. Starts and locks
- * keep no memory busy. */
-int oci_tuning_domain(struct oci_tuning *t)
+/*
+ * All cores copy at once, by `take`: what a byte costs then is the term `name`. Starts and locks
+ * keep no memory busy.
+ */
+static int all_cores(struct oci_tuning *t, unsigned int series, const char *what,
+		     oci_tuning_take *take, size_t bytes, const char *name, const char *how)
 {
 	const struct oci_model_copy *cma = &t->model->copy[OCI_MODEL_CMA];
 	uint32_t ranks = domain_ranks(t);
@@ -280,17 +276,29 @@ int oci_tuning_domain(struct oci_tuning *t)
 
 	if (ranks < 2)
 		return 0;
-	error = oci_tuning_points(t, OCI_TUNING_DOMAIN, "cma: all cores at once", take_domain,
-				  &point, 1);
+	error = oci_tuning_points(t, series, what, take, &point, 1);
 	if (error || !oci_tuning_is_over(t))
 		return error;
 	moving = point.value - oci_model_alpha_s(t->model, OCI_MODEL_CMA, OCI_MODEL_PULL) -
-		 cma->lock.value * (double)DOMAIN_BYTES / cma->page.value;
-	oci_tuning_give(t, "domain", moving / ((double)DOMAIN_BYTES * ranks), point.residual,
-			"%u ranks copy %zu MiB at once, each from another process; less alpha and "
-			"locks",
-			ranks, DOMAIN_BYTES / MIB);
+		 cma->lock.value * (double)bytes / cma->page.value;
+	oci_tuning_give(t, name, moving / ((double)bytes * ranks), point.residual,
+			"%u ranks copy %zu KiB at once, %s; less alpha and locks", ranks,
+			bytes / KIB, how);
 	return 0;
+}
+
+static int take_domain(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
+{
+	(void)series;
+	return oci_measure_contention(&t->world, domain_ranks(t), DOMAIN_BYTES, 0, point, t->why,
+				      t->why_bytes);
+}
+
+/* What a memory domain gives. */
+int oci_tuning_domain(struct oci_tuning *t)
+{
+	return all_cores(t, OCI_TUNING_DOMAIN, "cma: all cores at once", take_domain, DOMAIN_BYTES,
+			 "domain", "each from another process");
 }
 
 static int take_ring(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
@@ -303,26 +311,8 @@ static int take_ring(struct oci_tuning *t, unsigned int series, struct oci_tune_
 /* The same of what the caches hold, between cores that all copy from each other. */
 int oci_tuning_ring(struct oci_tuning *t)
 {
-	const struct oci_model_copy *cma = &t->model->copy[OCI_MODEL_CMA];
-	uint32_t ranks = domain_ranks(t);
-	struct oci_tune_point point;
-	double moving;
-	int error;
-
-	if (ranks < 2)
-		return 0;
-	error = oci_tuning_points(t, OCI_TUNING_RING, "cma: all cores from each other", take_ring,
-				  &point, 1);
-	if (error || !oci_tuning_is_over(t))
-		return error;
-	moving = point.value - oci_model_alpha_s(t->model, OCI_MODEL_CMA, OCI_MODEL_PULL) -
-		 cma->lock.value * (double)CONTENTION_BYTES / cma->page.value;
-	oci_tuning_give(t, "domain.cache", moving / ((double)CONTENTION_BYTES * ranks),
-			point.residual,
-			"%u ranks copy %zu KiB at once, in a ring, sources just rewritten; less "
-			"alpha and locks",
-			ranks, CONTENTION_BYTES / KIB);
-	return 0;
+	return all_cores(t, OCI_TUNING_RING, "cma: all cores from each other", take_ring,
+			 CONTENTION_BYTES, "domain.cache", "in a ring, sources just rewritten");
 }
 
 int oci_tuning_map(struct oci_tuning *t)
