@@ -38,6 +38,26 @@ static inline bool oci_compare_exchange(uint64_t *word, uint64_t *expected, uint
 					   __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Two ends take chunks of `count`: the low half of the word counts those taken from the front, the
+ * high half those from the back, and `step` is one in the caller's half. *before: what the word
+ * was. False: none is left.
+ *
+ * A claim orders nothing by itself: the chunks are disjoint, and what was done with them is told by
+ * other words.
+ */
+static inline bool oci_claim_chunk(uint64_t *word, uint64_t step, uint64_t count, uint64_t *before)
+{
+	uint64_t seen = oci_load_relaxed(word);
+
+	do {
+		if ((seen & UINT32_MAX) + (seen >> 32) >= count)
+			return false;
+	} while (!oci_compare_exchange(word, &seen, seen + step));
+	*before = seen;
+	return true;
+}
+
 /* Tells the core that this is a spin loop: less power, and no mis-speculation on leaving it. */
 static inline void oci_cpu_relax(void)
 {

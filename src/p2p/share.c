@@ -33,21 +33,6 @@ static uint64_t chunks_in(size_t bytes)
 	return (bytes + chunk_of(bytes) - 1) / chunk_of(bytes);
 }
 
-/* Takes a chunk, `step` being one in our half of the word. False: none is left. */
-static bool claim(uint64_t *word, uint64_t step, uint64_t count, uint64_t *before)
-{
-	uint64_t seen = oci_load_relaxed(word);
-
-	do {
-		if ((seen & UINT32_MAX) + (seen >> 32) >= count)
-			return false;
-		/* Orders nothing by itself: the chunks are disjoint, and completion is told by
-		 * `helped` and `state`. */
-	} while (!oci_compare_exchange(word, &seen, seen + step));
-	*before = seen;
-	return true;
-}
-
 /* All of a chunk: 0 or -errno. */
 static int copy_chunk(struct oci_p2p *p2p, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole)
@@ -119,7 +104,7 @@ int oci_share_pull(struct oci_p2p *p2p, struct oci_message *m)
 {
 	uint64_t count = chunks_in(m->wanted), before, helped, taken, index;
 
-	if (!m->stuck && claim(&m->line->claim, 1, count, &before)) {
+	if (!m->stuck && oci_claim_chunk(&m->line->claim, 1, count, &before)) {
 		if (pull_chunk(p2p, m, before & UINT32_MAX))
 			give_up(m, before & UINT32_MAX);
 		return OCI_SHARE_MOVED;
@@ -169,7 +154,7 @@ bool oci_share_push(struct oci_p2p *p2p, struct oci_message *m)
 	size_t wanted = m->line->wanted, at;
 	uint64_t before, index, helped;
 
-	if (m->stuck || !claim(&m->line->claim, 1ull << 32, chunks_in(wanted), &before))
+	if (m->stuck || !oci_claim_chunk(&m->line->claim, 1ull << 32, chunks_in(wanted), &before))
 		return false;
 	index = chunks_in(wanted) - 1 - (before >> 32);
 	at = index * chunk_of(wanted);

@@ -36,21 +36,6 @@ static size_t chunk_length(const struct chunks *chunks, size_t bytes, uint64_t i
 	return bytes - from < chunks->bytes ? bytes - from : chunks->bytes;
 }
 
-/* Takes a chunk, `step` being one in the half of the word that is ours. False: none is left. */
-static bool claim(uint64_t *word, uint64_t step, uint64_t count, uint64_t *before)
-{
-	uint64_t seen = oci_load_relaxed(word);
-
-	do {
-		if ((seen & UINT32_MAX) + (seen >> 32) >= count)
-			return false;
-		/* The claim orders nothing by itself: the ranges are disjoint, and completion is
-		 * told by `helped` and the ACK flag. */
-	} while (!oci_compare_exchange(word, &seen, seen + step));
-	*before = seen;
-	return true;
-}
-
 /* What the helper took and will not copy: [from, to), to be copied here. */
 static bool abandoned(const struct oci_exec *x, uint64_t count, uint64_t *next)
 {
@@ -95,7 +80,7 @@ int oci_exec_share(struct oci_exec *x, const struct oci_op *op)
 	chunks = chunks_of(bytes);
 	for (;;) {
 		if (!x->in_transfer) {
-			if (claim(&x->lane->aux.claim, 1, chunks.count, &before))
+			if (oci_claim_chunk(&x->lane->aux.claim, 1, chunks.count, &before))
 				x->share_chunk = before & UINT32_MAX;
 			else if (abandoned(x, chunks.count, &next))
 				x->share_chunk = next;
@@ -149,7 +134,7 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 	if (!copy->pull && !oci_is_laid_out(remote) && !oci_map_reach(x->team, peer, remote, bytes))
 		return 0;
 	chunks = chunks_of(bytes);
-	if (!claim(&lane->aux.claim, 1ull << 32, chunks.count, &before))
+	if (!oci_claim_chunk(&lane->aux.claim, 1ull << 32, chunks.count, &before))
 		return 0;
 	index = chunks.count - 1 - (before >> 32);
 	length = chunk_length(&chunks, bytes, index);
