@@ -36,12 +36,6 @@ struct oc_algorithm_info {
 OC_API const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
 							    unsigned int index);
 OC_API const char *oc_collective_name(enum oc_collective collective);
-/*
- * The choice for a call as the selector makes it without a forced algorithm: "cico", "knomial:4",
- * "mpi". single_copy, oversubscribed: 0 or 1. Copied to `text`.
- */
-OC_API void oc_inspect_choice(enum oc_collective collective, size_t bytes, uint32_t size,
-			      int single_copy, int oversubscribed, char *text, size_t text_bytes);
 
 /* ---- predictions ---------------------------------------------------------------------------- */
 

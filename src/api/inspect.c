@@ -193,27 +193,6 @@ const char *oc_collective_name(enum oc_collective collective)
 	return oci_collective_name((enum oci_collective)collective);
 }
 
-void oc_inspect_choice(enum oc_collective collective, size_t bytes, uint32_t size, int single_copy,
-		       int oversubscribed, char *text, size_t text_bytes)
-{
-	struct oci_shape shape = { .collective = (enum oci_collective)collective,
-				   .bytes = bytes,
-				   .unit = 1,
-				   .size = size,
-				   .oversubscribed = oversubscribed != 0,
-				   .single_copy = single_copy != 0 };
-	struct oci_choice choice = oci_select(&shape, oci_coll_model(), NULL, NULL, NULL);
-
-	if (choice.algorithm == OCI_CHOICE_MPI)
-		snprintf(text, text_bytes, "mpi");
-	else if (choice.parameter)
-		snprintf(text, text_bytes, "%s:%u",
-			 oci_algorithm(shape.collective, choice.algorithm)->name, choice.parameter);
-	else
-		snprintf(text, text_bytes, "%s",
-			 oci_algorithm(shape.collective, choice.algorithm)->name);
-}
-
 int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
 			       const char **expected)
 {

@@ -93,11 +93,6 @@ static struct oci_view view_of(const struct oci_world *w, const struct oci_actor
 	}
 }
 
-struct oci_view oci_actor_view(const struct oci_world *w, const struct oci_actor *a, uint8_t buf)
-{
-	return view_of(w, a, a->rank, buf);
-}
-
 int oci_span_resolve(struct oci_world *w, const struct oci_actor *a, uint32_t owner,
 		     const struct oci_range *range, struct oci_span *span)
 {

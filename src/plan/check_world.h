@@ -184,8 +184,6 @@ void oci_region_init(struct oci_region *r, const char *name, uint32_t owner, uin
 void oci_region_fini(struct oci_region *r);
 /* All garbage, nothing accessed. */
 void oci_region_clear(struct oci_region *r, uint64_t garbage);
-/* A buffer of this rank in its running call; region NULL when it has none. */
-struct oci_view oci_actor_view(const struct oci_world *w, const struct oci_actor *a, uint8_t buf);
 /* Resolves a range in the buffers of rank `owner`, as the running call of `a` means them; fails
  * if it lies outside. */
 int oci_span_resolve(struct oci_world *w, const struct oci_actor *a, uint32_t owner,
