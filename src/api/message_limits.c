@@ -82,7 +82,9 @@ void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *li
 					   .chunk_bytes = CHUNK_BYTES,
 					   .share_bytes = SHARE_BYTES,
 					   .piece_bytes = PIECE_BYTES,
-					   .method = method() };
+					   .method = method(),
+					   .never_mapped = !strcmp(o->p2p, "cma"),
+					   .never_by_kernel = !strcmp(o->p2p, "map") };
 	if (!strcmp(o->p2p, "eager"))
 		limits->eager_bytes = limits->stream_eager_bytes = SIZE_MAX;
 	if (o->p2p_eager != SIZE_MAX)

@@ -40,8 +40,9 @@ static bool parse_mechanism(const char *text, void *field)
 
 static bool parse_p2p(const char *text, void *field)
 {
-	if (strcmp(text, "auto") && strcmp(text, "eager") && strcmp(text, "shm") &&
-	    strcmp(text, "vmsplice") && strcmp(text, "writev"))
+	if (strcmp(text, "auto") && strcmp(text, "eager") && strcmp(text, "cma") &&
+	    strcmp(text, "map") && strcmp(text, "shm") && strcmp(text, "vmsplice") &&
+	    strcmp(text, "writev"))
 		return false;
 	*(const char **)field = text;
 	return true;
@@ -200,7 +201,7 @@ static const struct row {
 	ALGORITHM("EXSCAN", exscan, "algorithm of Exscan"),
 	{ "ONECOPY_P2P", "auto",
 	  "how large messages of oc_send move (auto: as ONECOPY_MECHANISM says)",
-	  "auto, eager, shm, vmsplice or writev", parse_p2p, TEXT, FIELD(p2p) },
+	  "auto, eager, cma, map, shm, vmsplice or writev", parse_p2p, TEXT, FIELD(p2p) },
 	{ "ONECOPY_PTRACER", "ancestor",
 	  "whom a rank admits to its memory under Yama: the ranks' common ancestor, any process, none",
 	  "ancestor, any or none", parse_ptracer, 0, FIELD(ptracer) },

@@ -36,7 +36,7 @@ struct oci_options {
 	const char *reduce_scatter;
 	const char *scan;
 	const char *exscan;
-	const char *p2p;	  /* ONECOPY_P2P: auto, eager, shm, vmsplice, writev */
+	const char *p2p;	  /* ONECOPY_P2P: auto, eager, cma, map, shm, ... */
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "copy/copy.h"
 #include "copy/vmsplice.h"
 #include "p2p/channel.h"
 #include "team/team.h"
@@ -42,6 +43,8 @@ struct oci_p2p_limits {
 	size_t share_bytes;	    /* from here on both ends may copy */
 	size_t piece_bytes;	    /* of a single copy in one turn */
 	enum oci_p2p_method method; /* of a rendezvous */
+	/* What OCI_P2P_COPY does not do, though the pair could: this rank's own business. */
+	bool never_mapped, never_by_kernel;
 };
 
 /*
@@ -314,6 +317,11 @@ static inline bool oci_p2p_is_piped(enum oci_p2p_method method)
 {
 	return method == OCI_P2P_VMSPLICE || method == OCI_P2P_WRITEV;
 }
+/* rendezvous.c: one copy between the pieces, out of or into a mapped heap, or as the pair agreed,
+ * as far as the limits allow. Bytes moved, which may be fewer, or -errno. */
+ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction direction,
+		     const struct iovec *local, unsigned int locals, const struct iovec *remote,
+		     unsigned int remotes, size_t whole);
 /* share.c: the receiver invites, and moves on; the sender helps, false: there is nothing to do. */
 enum oci_share_result {
 	OCI_SHARE_WAITS, /* for the sender's last chunk */

@@ -80,6 +80,26 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 	}
 }
 
+ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction direction,
+		     const struct iovec *local, unsigned int locals, const struct iovec *remote,
+		     unsigned int remotes, size_t whole)
+{
+	const struct oci_member *member = &p2p->team->member[peer];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+	size_t mapped = 0;
+
+	/* Where one list is the shorter, the copy ends with it. */
+	if (!p2p->limits.never_mapped)
+		mapped = oci_map_copy(p2p->team, peer, direction, local, locals, remote, remotes,
+				      whole);
+	if (mapped)
+		return (ssize_t)mapped;
+	if (!copy->pull || p2p->limits.never_by_kernel)
+		return -EOPNOTSUPP;
+	return (direction == OCI_PULL ? copy->pull : copy->push)(member->pid, local, locals, remote,
+								 remotes);
+}
+
 /* The sender's list of pieces, copied here. 0 or -errno. */
 static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
 {
@@ -88,7 +108,7 @@ static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
 	size_t bytes = (m->pieces + 1) * sizeof(struct oc_piece), at = 0;
 	uint8_t *pieces;
 
-	if (!copy->pull)
+	if (!copy->pull || p2p->limits.never_by_kernel)
 		return -EOPNOTSUPP;
 	pieces = malloc(bytes);
 	if (!pieces)
@@ -113,11 +133,9 @@ static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
 /* The next piece: as many pieces of buffers with gaps as one call takes. */
 static ssize_t pull(struct oci_p2p *p2p, struct oci_message *m)
 {
-	const struct oci_member *member = &p2p->team->member[m->source];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
 	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
 	unsigned int locals = 1, remotes = 1;
-	size_t bytes = m->wanted - m->at, mapped;
+	size_t bytes = m->wanted - m->at;
 	int error;
 
 	if (m->pieces && !m->foreign.pieces) {
@@ -135,14 +153,7 @@ static ssize_t pull(struct oci_p2p *p2p, struct oci_message *m)
 	remote[0] = (struct iovec){ (void *)(uintptr_t)(m->place + m->at), bytes };
 	if (m->pieces)
 		remotes = oci_layout_cut(&m->foreign, m->at, bytes, remote, OCI_LAYOUT_CUT);
-	/* Where one list is the shorter, the copy ends with it. */
-	mapped = oci_map_copy(p2p->team, m->source, OCI_PULL, local, locals, remote, remotes,
-			      m->wanted);
-	if (mapped)
-		return (ssize_t)mapped;
-	if (!copy->pull)
-		return -EOPNOTSUPP;
-	return copy->pull(member->pid, local, locals, remote, remotes);
+	return oci_p2p_copy(p2p, m->source, OCI_PULL, local, locals, remote, remotes, m->wanted);
 }
 
 enum pull_result { PULL_NOTHING, PULL_MOVED, PULL_DONE, PULL_STUCK };

@@ -9,8 +9,6 @@
  */
 #include <errno.h>
 
-#include "copy/copy.h"
-#include "copy/map.h"
 #include "p2p/p2p.h"
 
 #define HELP_FAILED (1ull << 63)
@@ -37,20 +35,11 @@ static uint64_t chunks_in(size_t bytes)
 static int copy_chunk(struct oci_p2p *p2p, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole)
 {
-	const struct oci_member *member = &p2p->team->member[peer];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
-
 	for (size_t at = 0; at < bytes;) {
 		struct iovec mine = { local + at, bytes - at };
 		struct iovec theirs = { (void *)(uintptr_t)(remote + at), bytes - at };
-		ssize_t moved = (ssize_t)oci_map_copy(p2p->team, peer, direction, &mine, 1, &theirs,
-						      1, whole);
+		ssize_t moved = oci_p2p_copy(p2p, peer, direction, &mine, 1, &theirs, 1, whole);
 
-		if (!moved && !copy->pull)
-			return -EOPNOTSUPP;
-		if (!moved)
-			moved = (direction == OCI_PULL ? copy->pull : copy->push)(
-				member->pid, &mine, 1, &theirs, 1);
 		if (moved == -EINTR)
 			continue;
 		if (moved <= 0)

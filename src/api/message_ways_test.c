@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ONECOPY_P2P=cma and map: what a rank copies itself goes that way alone, whatever its peer's does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "copy/map.h"
+#include "support/arena.h"
+#include "support/fork_team.h"
+
+#define ARENA_BYTES ((size_t)64 << 20)
+#define BYTES ((size_t)3000001)
+
+enum { ROUNDS = 8 };
+
+/* What a rank saw: bytes that it copied in mapped memory. */
+struct seen {
+	uint64_t mapped[2];
+	bool single_copy;
+};
+
+static uint8_t byte_of(size_t i, int round)
+{
+	return (uint8_t)(i * 7 + i / 4093 + (size_t)round);
+}
+
+/* Rank 0 sends, rank 1 receives: 0, or what went wrong. */
+static int rank_of(struct oct_board *board, uint32_t rank, struct seen *seen, bool in_heap)
+{
+	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	struct oct_arena arena;
+	struct oc_team *team;
+	struct oc_status status;
+	uint8_t *buffer;
+
+	if (oct_arena_create(&arena, ARENA_BYTES) || oc_team_create(&team, &bootstrap))
+		return 1;
+	buffer = in_heap ? oct_arena_take(&arena, BYTES) : malloc(BYTES);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (size_t i = 0; i < BYTES; i++)
+			buffer[i] = rank ? 0xff : byte_of(i, round);
+		if (rank ? oc_recv(team, 0, round, buffer, BYTES, &status) :
+			   oc_send(team, 1, round, buffer, BYTES))
+			return 2;
+		for (size_t i = 0; i < BYTES; i++)
+			if (buffer[i] != byte_of(i, round))
+				return 3;
+	}
+	seen->mapped[rank] = oci_map_moved_bytes();
+	if (rank)
+		seen->single_copy = team->team.member[0].mechanism != OCI_MECH_SHM;
+	return 0;
+}
+
+static struct seen run(const char *sender, const char *receiver, bool in_heap)
+{
+	const char *way[] = { sender, receiver };
+	struct oct_board *board = oct_board_create(2);
+	struct seen *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+		    result;
+	pid_t pid[2];
+
+	assert_true(seen != MAP_FAILED);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		pid[rank] = fork();
+		assert_true(pid[rank] >= 0);
+		if (!pid[rank]) {
+			setenv("ONECOPY_P2P", way[rank], 1);
+			alarm(60);
+			_exit(rank_of(board, rank, seen, in_heap));
+		}
+	}
+	for (int rank = 0; rank < 2; rank++) {
+		int status = -1;
+
+		assert_int_equal(waitpid(pid[rank], &status, 0), pid[rank]);
+		assert_int_equal(status, 0);
+	}
+	result = *seen;
+	munmap(seen, sizeof(*seen));
+	oct_board_destroy(board);
+	return result;
+}
+
+static void map_moves_all_of_it_by_mapped_memory(void **state)
+{
+	struct seen seen = run("map", "map", true);
+
+	(void)state;
+	assert_int_equal(seen.mapped[0] + seen.mapped[1], ROUNDS * BYTES);
+}
+
+static void cma_maps_nothing(void **state)
+{
+	struct seen seen = run("cma", "cma", true);
+
+	(void)state;
+	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
+}
+
+static void what_is_not_in_a_heap_is_sent_with_map(void **state)
+{
+	struct seen seen = run("map", "map", false);
+
+	(void)state;
+	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
+}
+
+static void ranks_that_disagree_copy_each_its_way(void **state)
+{
+	struct seen seen = run("cma", "map", true);
+
+	(void)state;
+	assert_int_equal(seen.mapped[0], 0);
+	if (!seen.single_copy) /* the sender cannot help, or both could not */
+		assert_int_equal(seen.mapped[1], ROUNDS * BYTES);
+	else
+		assert_true(seen.mapped[1] > 0);
+	seen = run("map", "cma", true);
+	assert_int_equal(seen.mapped[1], 0);
+	seen = run("shm", "map", true);
+	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(map_moves_all_of_it_by_mapped_memory),
+		cmocka_unit_test(cma_maps_nothing),
+		cmocka_unit_test(what_is_not_in_a_heap_is_sent_with_map),
+		cmocka_unit_test(ranks_that_disagree_copy_each_its_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
