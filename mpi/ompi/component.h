@@ -9,6 +9,7 @@
  *   calls.c        what Open MPI calls: each collective in its three forms
  *   blocking.c     a blocking call run by the engine
  *   request.h      nonblocking and persistent calls
+ *   number.c       the numbers that nonblocking calls have in the modules below us
  *   previous.c     the same calls of the modules below us
  *   neighbor.c     neighbourhood collectives, which are not served
  *   port.c         Open MPI's datatypes and operations, for mpi/common
@@ -58,14 +59,22 @@
 /* Never served, but they have a place among the nonblocking calls. */
 #define OCI_OMPI_NEIGHBORS(X) \
 	X(neighbor_allgather) X(neighbor_allgatherv) X(neighbor_alltoall) X(neighbor_alltoallv) \
-	X(neighbor_alltoallw) X(ineighbor_allgather) X(ineighbor_allgatherv) \
+	X(neighbor_alltoallw) OCI_OMPI_NEIGHBORS_NUMBERED(X)
+#define OCI_OMPI_NEIGHBORS_NUMBERED(X) \
+	X(ineighbor_allgather) X(ineighbor_allgatherv) \
 	X(ineighbor_alltoall) X(ineighbor_alltoallv) X(ineighbor_alltoallw) \
 	X(neighbor_allgather_init) X(neighbor_allgatherv_init) X(neighbor_alltoall_init) \
 	X(neighbor_alltoallv_init) X(neighbor_alltoallw_init)
 #define OCI_OMPI_ALL(X) \
 	OCI_OMPI_COLLECTIVES(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X) \
 	OCI_OMPI_NEIGHBORS(X)
+/* Those that take a number (number.c). */
+#define OCI_OMPI_NUMBERED(X) \
+	OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X) OCI_OMPI_NEIGHBORS_NUMBERED(X)
 /* clang-format on */
+
+/* Who makes a nonblocking call. */
+enum oci_ompi_caller { OCI_OMPI_PROGRAM, OCI_OMPI_OWN };
 
 /* One communicator. */
 struct oci_ompi_module {
@@ -80,8 +89,11 @@ struct oci_ompi_module {
 	uint64_t held;		/* the last look at them that found one of these */
 	/* Bootstraps of this communicator take turns, in the order of their creation. */
 	uint64_t bootstraps, bootstrapped;
-	uint64_t messages;    /* allgathers of theirs so far */
-	uint32_t forced_seen; /* of oci_ompi_forced_generation */
+	uint64_t messages;		  /* allgathers of theirs so far */
+	uint32_t numbers[2];		  /* of calls so far, by oci_ompi_caller; atomic */
+	int counting;			  /* whose the numbers are (number.c); atomic */
+	opal_recursive_mutex_t numbering; /* of c_nbc_tag, while the modules below us read it */
+	uint32_t forced_seen;		  /* of oci_ompi_forced_generation */
 	char forced[OC_COLLECTIVES]
 		   [OCI_FORCED_BYTES]; /* words of info keys, as applied; "": none */
 };
@@ -163,8 +175,8 @@ int oci_ompi_blocking(struct oci_ompi_module *module, oci_ompi_comm *comm,
 int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		   const struct oci_mpi_call *call, ompi_request_t **request);
 /*
- * One that Open MPI makes for itself when it creates a communicator, from inside its progress too
- * and not at the same place among the program's calls on all members: never the engine's.
+ * One that Open MPI makes for itself when it creates a communicator, from inside its progress and
+ * not at the same place among the program's calls on all members: never the engine's.
  */
 int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		       const struct oci_mpi_call *call, ompi_request_t **request);
@@ -173,6 +185,12 @@ int oci_ompi_start_later(struct oci_ompi_module *module, oci_ompi_comm *comm,
 			 const struct oci_mpi_later *call, ompi_request_t **request);
 /* Until no call waits for the communicator's team. Only in calls that may wait for the members. */
 void oci_ompi_await_decided(struct oci_ompi_module *module);
+/* number.c: the next number; of the program's calls each takes one, in their order. */
+uint32_t oci_ompi_number(struct oci_ompi_module *module, enum oci_ompi_caller caller);
+/* Around a call of the modules below us: it has that number. */
+void oci_ompi_number_begin(struct oci_ompi_module *module, oci_ompi_comm *comm, uint32_t number);
+void oci_ompi_number_end(struct oci_ompi_module *module);
+
 /* persistent.c: any persistent call. */
 int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		  const struct oci_mpi_call *call, struct ompi_info_t *info,

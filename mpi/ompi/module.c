@@ -99,6 +99,9 @@ static void module_construct(struct oci_ompi_module *self)
 	self->team = NULL;
 	self->refused = self->agreed = false;
 	self->undecided = 0;
+	self->numbers[OCI_OMPI_PROGRAM] = self->numbers[OCI_OMPI_OWN] = 0;
+	self->counting = 0;
+	OBJ_CONSTRUCT(&self->numbering, opal_recursive_mutex_t);
 	self->held = self->bootstraps = self->bootstrapped = self->messages = 0;
 	self->forced_seen = 0;
 }
@@ -118,6 +121,7 @@ static void module_destruct(struct oci_ompi_module *self)
 		OBJ_RELEASE(self->previous.coll_##name##_module);
 	OCI_OMPI_ALL(RELEASE)
 #undef RELEASE
+	OBJ_DESTRUCT(&self->numbering);
 }
 
 OBJ_CLASS_INSTANCE(oci_ompi_module, mca_coll_base_module_t, module_construct, module_destruct);

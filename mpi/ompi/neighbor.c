@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbourhood collectives, which are left to the modules below us. Those number the nonblocking
- * ones with all others of the communicator, in the order of the calls, and the persistent ones in
- * their _init calls: so a nonblocking one stands behind what may yet be handed back, and an _init
- * call, which may wait for the members, waits for that.
+ * Neighbourhood collectives, which are left to the modules below us. Those are to get the
+ * nonblocking ones with all others of the communicator in the order of the calls, and the
+ * persistent ones in their _init calls: so a nonblocking one stands behind what may yet be handed
+ * back, and an _init call, which may wait for the members, waits for that.
  */
 #include "component.h"
 
@@ -19,6 +19,14 @@ static int start_later(mca_coll_base_module_t *module, oci_ompi_comm *comm,
 	call->count_bytes = sizeof(int);
 	oci_mpi_neighbors(comm, &call->sblocks, &call->rblocks);
 	return oci_ompi_start_later((struct oci_ompi_module *)module, comm, call, request);
+}
+
+static void init_begin(struct oci_ompi_module *module, oci_ompi_comm *comm)
+{
+	uint32_t number = oci_ompi_number(module, OCI_OMPI_PROGRAM);
+
+	oci_ompi_await_decided(module);
+	oci_ompi_number_begin(module, comm, number);
 }
 
 #define LIST(...) __VA_ARGS__
@@ -54,9 +62,13 @@ static int start_later(mca_coll_base_module_t *module, oci_ompi_comm *comm,
 	static int name##_init(LIST parameters oci_ompi_comm *comm, struct ompi_info_t *info,      \
 			       ompi_request_t **request, mca_coll_base_module_t *module)           \
 	{                                                                                          \
+		int error;                                                                         \
+                                                                                                   \
 		counted(#name);                                                                    \
-		oci_ompi_await_decided((struct oci_ompi_module *)module);                          \
-		return CALL(PREVIOUS(module), name##_init, arguments, info, request);              \
+		init_begin((struct oci_ompi_module *)module, comm);                                \
+		error = CALL(PREVIOUS(module), name##_init, arguments, info, request);             \
+		oci_ompi_number_end((struct oci_ompi_module *)module);                             \
+		return error;                                                                      \
 	}
 
 #define SEND const void *sbuf, int scount, oci_ompi_type *stype,

@@ -176,13 +176,25 @@ static int request_start(size_t count, ompi_request_t **requests)
 	return OMPI_SUCCESS;
 }
 
+static int init_below(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		      const struct oci_mpi_call *call, struct ompi_info_t *info, uint32_t number,
+		      ompi_request_t **request)
+{
+	int error;
+
+	oci_ompi_number_begin(module, comm, number);
+	error = oci_ompi_previous_init(module, comm, call, info, request);
+	oci_ompi_number_end(module);
+	return error;
+}
+
 /*
  * The request of the module below us, for all runs: the others are told, whose channel is refused.
  * Those that run on the communicator's team cannot take it out of one call: it fails.
  */
 static int init_without_memory(struct oci_ompi_module *module, oci_ompi_comm *comm,
 			       const struct oci_mpi_call *call, struct ompi_info_t *info,
-			       ompi_request_t **request)
+			       uint32_t number, ompi_request_t **request)
 {
 	struct oci_mpi_operation o;
 	const char *reason;
@@ -199,24 +211,25 @@ static int init_without_memory(struct oci_ompi_module *module, oci_ompi_comm *co
 	oci_mpi_close(&o);
 	if (status != OC_HAND_BACK)
 		return status;
-	return oci_ompi_previous_init(module, comm, call, info, request);
+	return init_below(module, comm, call, info, number, request);
 }
 
 int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		  const struct oci_mpi_call *call, struct ompi_info_t *info,
 		  ompi_request_t **request)
 {
+	uint32_t number = oci_ompi_number(module, OCI_OMPI_PROGRAM);
 	struct oci_ompi_request *self;
 	int error;
 
 	/*
-	 * What may still come to the modules below us must be numbered there before this call. The
-	 * members agree as soon as each makes progress; an _init call may wait for that.
+	 * What may still come to the modules below us must be there before this call. The members
+	 * agree as soon as each makes progress; an _init call may wait for that.
 	 */
 	oci_ompi_await_decided(module);
 	self = oci_ompi_request_new(module, comm, true);
 	if (!self)
-		return init_without_memory(module, comm, call, info, request);
+		return init_without_memory(module, comm, call, info, number, request);
 	self->super.super.req_start = request_start;
 	self->path = oci_mpi_open(&self->operation, call, (uint32_t)ompi_comm_rank(comm),
 				  (uint32_t)ompi_comm_size(comm), true, &self->reason);
@@ -230,14 +243,10 @@ int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		}
 	}
 	oci_ompi_bootstrap_reap();
-	/*
-	 * Only where it will run: libnbc numbers it, but not on a member whose part is empty, so
-	 * the members' numbers would part for good.
-	 */
+	/* Only where it will run. */
 	if (self->path != OCI_MPI_NOTHING &&
 	    !(self->channel && oc_team_serves(self->channel->team, &self->operation.call))) {
-		error = oci_ompi_previous_init(module, comm, &self->operation.mpi, info,
-					       &self->inner);
+		error = init_below(module, comm, &self->operation.mpi, info, number, &self->inner);
 		if (error != OMPI_SUCCESS) {
 			self->inner = NULL;
 			oci_ompi_request_discard(self);

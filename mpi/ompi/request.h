@@ -38,6 +38,7 @@ struct oci_ompi_request {
 	struct oc_request *engine;
 	ompi_request_t *inner;		  /* of the module below us */
 	struct oci_ompi_channel *channel; /* of a persistent one; NULL: the communicator's team */
+	uint32_t number;		  /* among the communicator's nonblocking calls */
 	/* Started while the team was under creation, and may be handed back. Counted by module. */
 	bool undecided;
 	bool settled, freed; /* with the lock of request.c */

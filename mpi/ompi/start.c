@@ -6,15 +6,14 @@
  * creation, which a refusal ends. Then the function of the module below us is started, and its
  * request is the inner one of ours.
  *
- * The modules below number their nonblocking calls on a communicator, and the members' numbers must
- * agree. So what is handed back reaches them in the order in which it was called, on each member:
- * nothing is handed over while an earlier call is undecided.
+ * A call has its number among those of the communicator from the moment it is made (number.c).
+ * Other modules than libnbc count by themselves, and the members' counts must agree. So what is
+ * handed back reaches them in the order in which it was called, on each member: nothing is handed
+ * over while an earlier call is undecided.
  */
 #include "request.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 
 #include "opal/runtime/opal_progress.h"
 
@@ -97,15 +96,39 @@ int oci_ompi_request_settle(struct oci_ompi_request *self, int result)
 	return error;
 }
 
+static int start_below(struct oci_ompi_module *module, oci_ompi_comm *comm,
+		       const struct oci_mpi_call *call, uint32_t number, ompi_request_t **request)
+{
+	int error;
+
+	oci_ompi_number_begin(module, comm, number);
+	error = oci_ompi_previous_start(module, comm, call, request);
+	oci_ompi_number_end(module);
+	return error;
+}
+
+static int start_later_below(struct oci_ompi_module *module, oci_ompi_comm *comm,
+			     const struct oci_mpi_later *call, uint32_t number,
+			     ompi_request_t **request)
+{
+	int error;
+
+	oci_ompi_number_begin(module, comm, number);
+	error = call->start(call, comm, request);
+	oci_ompi_number_end(module);
+	return error;
+}
+
 int oci_ompi_request_hand_over(struct oci_ompi_request *self)
 {
 	int error = OMPI_SUCCESS;
 
 	if (self->later)
-		error = self->later->start(self->later, self->comm, &self->inner);
+		error = start_later_below(self->module, self->comm, self->later, self->number,
+					  &self->inner);
 	else if (!self->super.super.req_persistent)
-		error = oci_ompi_previous_start(self->module, self->comm, &self->operation.mpi,
-						&self->inner);
+		error = start_below(self->module, self->comm, &self->operation.mpi, self->number,
+				    &self->inner);
 	else if (self->inner->req_start) /* one with nothing to do is always complete */
 		error = self->inner->req_start(1, &self->inner);
 	mark_decided(self);
@@ -199,27 +222,31 @@ void oci_ompi_await_decided(struct oci_ompi_module *module)
 int oci_ompi_start_later(struct oci_ompi_module *module, oci_ompi_comm *comm,
 			 const struct oci_mpi_later *call, ompi_request_t **request)
 {
+	uint32_t number = oci_ompi_number(module, OCI_OMPI_PROGRAM);
 	struct oci_ompi_request *self;
 
 	if (undecided(module))
 		oci_ompi_outstanding_progress();
 	if (!undecided(module))
-		return call->start(call, comm, request);
+		return start_later_below(module, comm, call, number, request);
 	self = oci_ompi_request_new(module, comm, false);
 	if (self)
 		self->later = oci_mpi_later_keep(call, (uint32_t)ompi_comm_rank(comm));
-	if (self && self->later)
+	if (self && self->later) {
+		self->number = number;
 		return hand_back(self, request);
+	}
 	if (self)
 		oci_ompi_request_discard(self);
 	/* Without memory to keep it: now, in order. */
 	oci_ompi_await_decided(module);
-	return call->start(call, comm, request);
+	return start_later_below(module, comm, call, number, request);
 }
 
 /* Without memory for a request: the members that have it must not wait for this one. */
 static int start_without_memory(struct oci_ompi_module *module, oci_ompi_comm *comm,
-				const struct oci_mpi_call *call, ompi_request_t **request)
+				const struct oci_mpi_call *call, uint32_t number,
+				ompi_request_t **request)
 {
 	struct oci_mpi_operation operation;
 	const char *reason = "";
@@ -239,18 +266,20 @@ static int start_without_memory(struct oci_ompi_module *module, oci_ompi_comm *c
 	}
 	oci_mpi_close(&operation);
 	if (status == OC_HAND_BACK)
-		status = oci_ompi_previous_start(module, comm, call, request);
+		status = start_below(module, comm, call, number, request);
 	return status;
 }
 
 int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		   const struct oci_mpi_call *call, ompi_request_t **request)
 {
+	uint32_t number = oci_ompi_number(module, OCI_OMPI_PROGRAM);
 	struct oci_ompi_request *self = oci_ompi_request_new(module, comm, false);
 	int result = OC_HAND_BACK;
 
 	if (!self)
-		return start_without_memory(module, comm, call, request);
+		return start_without_memory(module, comm, call, number, request);
+	self->number = number;
 	switch (oci_mpi_open(&self->operation, call, (uint32_t)ompi_comm_rank(comm),
 			     (uint32_t)ompi_comm_size(comm), true, &self->reason)) {
 	case OCI_MPI_NOTHING:
@@ -277,39 +306,12 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 	return MPI_SUCCESS;
 }
 
-/*
- * Is this call made by Open MPI's progress, as the later steps of an MPI_Comm_idup() are? Such a
- * one comes at any place among the program's calls, here and without us: it must not wait for
- * earlier ones, whose team may need a member that waits for the new communicator. Asked only while
- * there are such, at the creation of a communicator.
- */
-static bool inside_progress(void)
-{
-	void *caller[64];
-	int depth = backtrace(caller, sizeof(caller) / sizeof(caller[0]));
-	Dl_info at;
-
-	for (int i = 0; i < depth; i++)
-		if (dladdr(caller[i], &at) && at.dli_saddr == (void *)(uintptr_t)opal_progress)
-			return true;
-	return false;
-}
-
 int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		       const struct oci_mpi_call *call, ompi_request_t **request)
 {
-	struct oci_ompi_request *self = NULL;
-
 	oc_count_handed_back(oci_ompi_name(call->collective),
 			     "Open MPI's own call, for the creation of a communicator");
-	/* What is decided goes first, also here in progress: a creation that begins with a blocking
-	 * collective, as MPI_Comm_split does, comes so behind all held calls. */
-	if (undecided(module))
-		oci_ompi_outstanding_progress();
-	if (undecided(module) && !inside_progress())
-		self = oci_ompi_request_new(module, comm, false);
-	if (!self)
-		return oci_ompi_previous_start(module, comm, call, request);
-	self->operation.mpi = *call;
-	return hand_back(self, request);
+	/* At once: to wait for earlier calls could wait for a member that waits for the new
+	 * communicator before it makes them. */
+	return start_below(module, comm, call, oci_ompi_number(module, OCI_OMPI_OWN), request);
 }
