@@ -27,7 +27,8 @@ const char *buffer_mode_name(enum buffer_mode mode)
 	return names[mode];
 }
 
-size_t buffers_private_cache_bytes(void)
+/* Bytes of one core's private caches: what a buffer must not be found in. */
+static size_t private_cache_bytes(void)
 {
 	long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
@@ -36,7 +37,7 @@ size_t buffers_private_cache_bytes(void)
 
 int buffers_create(struct buffers *buffers, enum buffer_mode mode, size_t bytes)
 {
-	size_t cache = buffers_private_cache_bytes();
+	size_t cache = private_cache_bytes();
 	size_t total;
 
 	*buffers = (struct buffers){ .mode = mode, .bytes = bytes };

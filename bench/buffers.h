@@ -26,9 +26,6 @@ struct buffers {
 
 const char *buffer_mode_name(enum buffer_mode mode);
 
-/* Bytes of one core's private caches: what a buffer must not be found in. */
-size_t buffers_private_cache_bytes(void);
-
 /* Returns 0 or -ENOMEM. All of a pool's pages have been touched. Undone by buffers_destroy. */
 int buffers_create(struct buffers *buffers, enum buffer_mode mode, size_t bytes);
 void buffers_destroy(struct buffers *buffers);

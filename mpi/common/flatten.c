@@ -26,7 +26,7 @@ void oci_mpi_pieces_close(struct oci_mpi_pieces *pieces)
 	*pieces = (struct oci_mpi_pieces){ 0 };
 }
 
-bool oci_mpi_pieces_add(struct oci_mpi_pieces *pieces, void *address, size_t bytes)
+static bool add(struct oci_mpi_pieces *pieces, void *address, size_t bytes)
 {
 	struct oc_piece *last = pieces->count ? &pieces->piece[pieces->count - 1] : NULL;
 
@@ -227,14 +227,13 @@ static bool add_elements(struct oci_mpi_pieces *pieces, uintptr_t base, size_t c
 	if (!count || !shape.size)
 		return true;
 	if (shape.dense)
-		return oci_mpi_pieces_add(pieces, (void *)(base + (uintptr_t)shape.true_lb),
-					  count * shape.size);
+		return add(pieces, (void *)(base + (uintptr_t)shape.true_lb), count * shape.size);
 	if (shape.contiguous) {
 		for (size_t i = 0; i < count && added; i++)
-			added = oci_mpi_pieces_add(pieces,
-						   (void *)(base + (uintptr_t)shape.true_lb +
-							    (uintptr_t)shape.extent * i),
-						   shape.size);
+			added = add(pieces,
+				    (void *)(base + (uintptr_t)shape.true_lb +
+					     (uintptr_t)shape.extent * i),
+				    shape.size);
 		return added;
 	}
 	if (!contents_open(&contents, type))

@@ -36,7 +36,6 @@ void oci_mpi_pieces_close(struct oci_mpi_pieces *pieces);
  * too small, of a type that is not taken apart (distributed arrays, pairs such as MPI_DOUBLE_INT),
  * or there is no memory: pack instead, the list is of no use.
  */
-bool oci_mpi_pieces_add(struct oci_mpi_pieces *pieces, void *address, size_t bytes);
 bool oci_mpi_pieces_add_typed(struct oci_mpi_pieces *pieces, const void *user, size_t count,
 			      MPI_Datatype type);
 /* The list as the engine takes it; it lives as long as `pieces` and no longer than the next add. */

@@ -77,7 +77,7 @@ void oci_ompi_progress_start(void)
 	opal_mutex_unlock(&drive_lock);
 }
 
-void oci_ompi_progress_stop(void)
+static void progress_stop(void)
 {
 	if (driving)
 		opal_progress_unregister(drive_engine);
@@ -182,7 +182,7 @@ __attribute__((visibility("default"))) const struct oci_ompi_memory *oci_ompi_me
 /* In MPI_Finalize, when all communicators are gone; the run-time layer is still there. */
 static int component_close(void)
 {
-	oci_ompi_progress_stop();
+	progress_stop();
 	oci_ompi_bootstrap_reap();
 	oci_ompi_request_drain();
 	if (initialized)

@@ -109,7 +109,6 @@ extern int oci_ompi_priority;
 /* Lets the MPI drive the engine and the engine drive the MPI; from the first served communicator.
  */
 void oci_ompi_progress_start(void);
-void oci_ompi_progress_stop(void);
 
 /* presence.c */
 /* Tells the job's processes that this one takes part; in MPI_Init. False: it could not. */

@@ -57,7 +57,7 @@ static int *spare_numbers, *spare_ranks;
 /* Where a rank without memory receives: bytes that all lie at one place. MPI_Test of a message that
  * is longer than its buffer would be an error of the program, whatever the communicator's handler.
  */
-MPI_Datatype oci_pmpi_sink;
+static MPI_Datatype sink; /* a byte, of extent 0 */
 static char drop;
 
 static void bootstrap_free(struct bootstrap *self)
@@ -82,7 +82,7 @@ static int start_round(struct bootstrap *self)
 				    (int)(blocks * self->bytes), MPI_BYTE, self->ranks[from],
 				    self->own, oci_pmpi_job.world, &self->receive);
 	else
-		error = PMPI(Irecv)(&drop, INT32_MAX, oci_pmpi_sink, self->ranks[from], self->own,
+		error = PMPI(Irecv)(&drop, INT32_MAX, sink, self->ranks[from], self->own,
 				    oci_pmpi_job.world, &self->receive);
 	if (!error)
 		error = PMPI(Isend)(self->blocks, self->refused ? 0 : (int)(blocks * self->bytes),
@@ -303,14 +303,14 @@ int oci_pmpi_bootstrap_start(void)
 	spare_numbers = malloc(bytes);
 	spare_ranks = malloc(bytes);
 	if (!spare_numbers || !spare_ranks ||
-	    PMPI(Type_create_resized)(MPI_BYTE, 0, 0, &oci_pmpi_sink) != MPI_SUCCESS)
+	    PMPI(Type_create_resized)(MPI_BYTE, 0, 0, &sink) != MPI_SUCCESS)
 		return -ENOMEM;
-	return PMPI(Type_commit)(&oci_pmpi_sink) == MPI_SUCCESS ? 0 : -ENOMEM;
+	return PMPI(Type_commit)(&sink) == MPI_SUCCESS ? 0 : -ENOMEM;
 }
 
 void oci_pmpi_bootstrap_stop(void)
 {
-	PMPI(Type_free)(&oci_pmpi_sink);
+	PMPI(Type_free)(&sink);
 	free(spare_numbers);
 	free(spare_ranks);
 	spare_numbers = spare_ranks = NULL;

@@ -150,7 +150,6 @@ void oci_pmpi_bootstrap_abstain(struct oci_pmpi_comm *state);
 uint32_t oci_pmpi_bootstraps(void); /* how many are not yet released */
 /* Messages that outlive their bootstrap. */
 void oci_pmpi_bootstrap_drive(void);
-extern MPI_Datatype oci_pmpi_sink; /* a byte, of extent 0 */
 
 /* ---- request.c, started.c, persistent.c -------------------------------------------------------
  */

@@ -19,6 +19,7 @@
 #include "heap/arena.h"
 #include "support/arena.h"
 #include "support/blocks.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
 
 #define GUARD 64
@@ -168,8 +169,8 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm, b
 	unsigned int n = j->calls++;
 	bool root = call.root == j->rank;
 	enum oci_collective c = (enum oci_collective)call.collective;
-	size_t send_bytes = oci_send_bytes(c, call.bytes, j->size, root);
-	size_t recv_bytes = oci_recv_bytes(c, call.bytes, j->size, root);
+	size_t send_bytes = oct_send_bytes(c, call.bytes, j->size, root);
+	size_t recv_bytes = oct_recv_bytes(c, call.bytes, j->size, root);
 	/* The input of a Reduce_scatter in place is longer than the result. */
 	size_t recv_room = in_place && send_bytes > recv_bytes ? send_bytes : recv_bytes;
 	uint8_t *send = guarded(j->send, send_bytes), *recv = guarded(j->recv, recv_room);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "coll/coll.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
 
 #define MOST_BYTES ((size_t)400000)
@@ -143,8 +144,8 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm)
 	unsigned int n = j->calls++;
 	enum oci_collective c = (enum oci_collective)call.collective;
 	bool root = call.root == j->rank;
-	size_t send_bytes = oci_send_bytes(c, call.bytes, j->size, root);
-	size_t recv_bytes = oci_recv_bytes(c, call.bytes, j->size, root);
+	size_t send_bytes = oct_send_bytes(c, call.bytes, j->size, root);
+	size_t recv_bytes = oct_recv_bytes(c, call.bytes, j->size, root);
 	struct buffer *result = c == OCI_BCAST ? &j->send : &j->recv;
 	int error;
 

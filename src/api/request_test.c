@@ -19,6 +19,7 @@
 #include "coll/coll.h"
 #include "copy/mock.h"
 #include "support/blocks.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
 
 #define RANKS 4
@@ -141,7 +142,7 @@ static void check_call(struct planned *p, unsigned int n)
 	for (unsigned int r = 0; r < RANKS; r++) {
 		const struct oc_call *call = &p->call[r];
 		const uint8_t *got = call->collective == OC_BCAST ? p->send[r] : p->recv[r];
-		size_t bytes = oci_recv_bytes((enum oci_collective)call->collective, call->bytes,
+		size_t bytes = oct_recv_bytes((enum oci_collective)call->collective, call->bytes,
 					      RANKS, r == call->root);
 
 		assert_int_equal(p->result[r], 1);

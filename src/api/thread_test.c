@@ -13,6 +13,7 @@
 #include "api/engine.h"
 #include "coll/coll.h"
 #include "support/blocks.h"
+#include "support/call_bytes.h"
 #include "support/thread_team.h"
 
 #define RANKS 3
@@ -32,7 +33,7 @@ static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative =
 
 static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank, unsigned int n)
 {
-	size_t bytes = oci_recv_bytes((enum oci_collective)call->collective, call->bytes, RANKS,
+	size_t bytes = oct_recv_bytes((enum oci_collective)call->collective, call->bytes, RANKS,
 				      rank == call->root);
 
 	for (size_t i = 0; i < bytes; i++) {

@@ -85,9 +85,4 @@ int oci_forced_parse(enum oci_collective collective, const char *words, struct o
 /* Builds the plan of a key. NULL and *error when out of memory or the builder rejects it. */
 struct oci_plan *oci_plan_build(const struct oci_plan_key *key, int *error);
 
-/* Bytes of the caller's buffers for a call; 0 where that rank has none. Of a Reduce_scatter: with
- * blocks of `bytes` each. */
-size_t oci_send_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
-size_t oci_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
-
 #endif

@@ -307,7 +307,8 @@ static bool by_model(const struct oci_shape *shape, const struct oci_model *mode
 	return true;
 }
 
-bool oci_model_decides(const struct oci_shape *shape, const struct oci_model *model)
+/* Is it the model that decides about such calls, unless they are forced or in a file's cell? */
+static bool model_decides(const struct oci_shape *shape, const struct oci_model *model)
 {
 	enum team_kind kind = kind_of(shape);
 
@@ -398,7 +399,7 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_mod
 	if (model->cell_count && by_file(shape, model, &choice))
 		return choice;
 	*decided = OCI_BY_MODEL;
-	if (oci_model_decides(shape, model) && by_class(shape, model, kept, &choice))
+	if (model_decides(shape, model) && by_class(shape, model, kept, &choice))
 		return choice;
 	*decided = kind_of(shape) == TEAM || shape->size < 2 ? OCI_BY_RULE : OCI_BY_MEASURED;
 	return by_rows(shape);

@@ -38,9 +38,6 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_mod
 			     const struct oci_forced *forced, struct oci_choices *kept,
 			     enum oci_decided *decided);
 
-/* Is it the model that decides about such calls, unless they are forced or in a file's cell? */
-bool oci_model_decides(const struct oci_shape *shape, const struct oci_model *model);
-
 /* All that fit and have a closed form, with their costs. Returns how many. */
 #define OCI_TRIES_MOST 16
 #define OCI_CANDIDATES_MOST 128

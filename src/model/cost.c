@@ -5,18 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const mechanism_name[OCI_MODEL_MECHANISMS] = {
-	[OCI_MODEL_SHM] = "shm",
-	[OCI_MODEL_CMA] = "cma",
-	[OCI_MODEL_MAP] = "map",
-	[OCI_MODEL_KMOD] = "kmod",
-};
-
-const char *oci_model_mechanism_name(enum oci_model_mechanism mechanism)
-{
-	return mechanism_name[mechanism];
-}
-
 bool oci_model_knows(const struct oci_model *model, enum oci_model_mechanism mechanism)
 {
 	return model->copy[mechanism].beta.given;

@@ -142,8 +142,6 @@ struct oci_model {
  */
 
 bool oci_model_knows(const struct oci_model *model, enum oci_model_mechanism mechanism);
-/* "shm", "cma", "map", "kmod". */
-const char *oci_model_mechanism_name(enum oci_model_mechanism mechanism);
 
 /* gamma of `copiers` concurrent copiers of one process, all in its package as far as they fit. */
 double oci_model_gamma(const struct oci_model *model, enum oci_model_mechanism mechanism,

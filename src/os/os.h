@@ -98,9 +98,8 @@ int oci_os_yama_scope(void);
 int oci_os_random(void *bytes, size_t count);
 /* 128-bit boot id; 0 or -errno. */
 int oci_os_boot_id(uint8_t id[16]);
-/* Inodes of /proc/self/ns/pid and /proc/self/ns/user; 0 when unreadable. */
+/* Inode of /proc/self/ns/pid; 0 when unreadable. */
 uint64_t oci_os_pid_namespace(void);
-uint64_t oci_os_user_namespace(void);
 
 /* cpu.c -------------------------------------------------------------------------------------- */
 /* CPUs that this process may use: the affinity mask, as a count. */

@@ -170,19 +170,9 @@ int oci_os_boot_id(uint8_t id[16])
 	return 0;
 }
 
-static uint64_t inode_of(const char *path)
+uint64_t oci_os_pid_namespace(void)
 {
 	struct stat status;
 
-	return stat(path, &status) ? 0 : (uint64_t)status.st_ino;
-}
-
-uint64_t oci_os_pid_namespace(void)
-{
-	return inode_of("/proc/self/ns/pid");
-}
-
-uint64_t oci_os_user_namespace(void)
-{
-	return inode_of("/proc/self/ns/user");
+	return stat("/proc/self/ns/pid", &status) ? 0 : (uint64_t)status.st_ino;
 }

@@ -8,8 +8,9 @@ bool oci_is_v(enum oci_collective collective)
 	       collective == OCI_ALLGATHERV || collective == OCI_ALLTOALLV;
 }
 
-size_t oci_blocks_bytes(const struct oci_world *w, const struct oci_check_call *call, uint32_t from,
-			uint32_t to)
+/* Bytes that a call means rank `from` to send to rank `to`. */
+static size_t bytes_of(const struct oci_world *w, const struct oci_check_call *call, uint32_t from,
+		       uint32_t to)
 {
 	if (call->collective == OCI_ALLGATHERV)
 		to = 0;
@@ -20,10 +21,10 @@ size_t oci_blocks_mine(const struct oci_world *w, const struct oci_check_call *c
 {
 	switch (call->collective) {
 	case OCI_SCATTERV:
-		return oci_blocks_bytes(w, call, call->root, rank);
+		return bytes_of(w, call, call->root, rank);
 	case OCI_GATHERV:
 	case OCI_ALLGATHERV:
-		return oci_blocks_bytes(w, call, rank, call->root);
+		return bytes_of(w, call, rank, call->root);
 	default:
 		return 0;
 	}
@@ -42,8 +43,8 @@ static size_t place_blocks(const struct oci_world *w, const struct oci_check_cal
 
 	for (uint32_t n = 0; n < w->check->size; n++) {
 		uint32_t other = in_order(w, rank, n);
-		size_t bytes = sends ? oci_blocks_bytes(w, call, rank, other) :
-				       oci_blocks_bytes(w, call, other, rank);
+		size_t bytes = sends ? bytes_of(w, call, rank, other) :
+				       bytes_of(w, call, other, rank);
 
 		at += call->gap;
 		blocks[other] = (struct oc_block){ .offset = at, .bytes = bytes };
@@ -78,7 +79,7 @@ static size_t sent_from(const struct oci_world *w, const struct oci_check_call *
 		at += call->gap;
 		if (other == to)
 			break;
-		at += oci_blocks_bytes(w, call, from, other);
+		at += bytes_of(w, call, from, other);
 	}
 	return at;
 }
@@ -127,7 +128,7 @@ int oci_blocks_check(struct oci_world *w, const struct oci_actor *a, const struc
 		rc = check_gap(w, a, recv, at, offset);
 		if (!rc)
 			rc = check_block(w, a, recv, offset, from,
-					 oci_blocks_bytes(w, call, from, a->rank));
+					 bytes_of(w, call, from, a->rank));
 		at = offset + blocks[from].bytes;
 	}
 	return rc ? rc : check_gap(w, a, recv, at, recv->bytes);

@@ -251,9 +251,6 @@ bool oci_wait_counts(const struct oci_world *w, const struct oci_actor *a, const
 
 /* check_blocks.c */
 bool oci_is_v(enum oci_collective collective);
-/* Bytes that a call means rank `from` to send to rank `to`. */
-size_t oci_blocks_bytes(const struct oci_world *w, const struct oci_check_call *call, uint32_t from,
-			uint32_t to);
 /* Fills the tables of a rank, and says how far they reach. */
 size_t oci_blocks_send(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
 		       struct oc_block *blocks);

@@ -226,10 +226,3 @@ unsigned int oci_topo_group(const struct oci_topo_place *places, unsigned int co
 	}
 	return groups;
 }
-
-const char *oci_topo_level_name(enum oci_topo_level level)
-{
-	static const char *const name[] = { "core", "L2", "L3", "NUMA node", "package", "machine" };
-
-	return (unsigned int)level <= OCI_TOPO_MACHINE ? name[level] : "?";
-}

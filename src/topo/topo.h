@@ -66,6 +66,5 @@ enum oci_topo_level oci_topo_common(const struct oci_topo_place *a, const struct
  */
 unsigned int oci_topo_group(const struct oci_topo_place *places, unsigned int count,
 			    enum oci_topo_level level, uint32_t *group);
-const char *oci_topo_level_name(enum oci_topo_level level);
 
 #endif

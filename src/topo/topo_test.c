@@ -197,13 +197,6 @@ static void a_bad_file_is_an_error(void **state)
 	oci_topo_destroy(NULL);
 }
 
-static void levels_have_names(void **state)
-{
-	(void)state;
-	assert_string_equal(oci_topo_level_name(OCI_TOPO_NUMA), "NUMA node");
-	assert_string_equal(oci_topo_level_name((enum oci_topo_level)99), "?");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,7 +207,6 @@ int main(void)
 		cmocka_unit_test(groups_name_their_first_member),
 		cmocka_unit_test(this_machine_is_loaded_once),
 		cmocka_unit_test(a_bad_file_is_an_error),
-		cmocka_unit_test(levels_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -443,11 +443,6 @@ int case_run(MPI_Comm comm, const struct case_call *call)
 	return err;
 }
 
-uint64_t case_checksum(void)
-{
-	return checksum;
-}
-
 void case_stop_counting(void)
 {
 	counting = 0;

@@ -66,8 +66,6 @@ int case_has_in_place(enum case_collective collective);
 int case_has_root(enum case_collective collective);
 /* Bytes of the largest buffer of the call. */
 size_t case_buffer_bytes(const struct case_call *call, int ranks);
-/* Hash over every byte that this rank has received so far. */
-uint64_t case_checksum(void);
 /*
  * Rank 0 prints "expect COLLECTIVE CALLS", "besides COLLECTIVE CALLS" (that may have been served on
  * top), summed over ranks, and "checksum X"; no collective.

@@ -102,7 +102,8 @@ long verdict_expected(const struct job_result *result, const char *collective)
 	return said(result, "expect", collective);
 }
 
-long verdict_besides(const struct job_result *result, const char *collective)
+/* "besides COLLECTIVE CALLS": those that the MPI may have ended by itself, or not. */
+static long besides(const struct job_result *result, const char *collective)
 {
 	return said(result, "besides", collective);
 }
@@ -218,7 +219,7 @@ void verdict_served_exactly(const struct job_result *result, const char *collect
 	long all = verdict_served(result, collective, NULL, NULL);
 	long handed = verdict_handed_back(result, collective);
 	long recovered = verdict_recovered(result, collective);
-	long most = expected + verdict_besides(result, collective);
+	long most = expected + besides(result, collective);
 
 	if (most && served >= expected && served <= most && all == served &&
 	    (!handed || !expected) && !recovered)

@@ -24,8 +24,6 @@ bool verdict_ended_well(const struct job_result *result, const char *what);
 
 /* "expect COLLECTIVE CALLS" in the output of the program; 0: it is not there. */
 long verdict_expected(const struct job_result *result, const char *collective);
-/* "besides COLLECTIVE CALLS": those that the MPI may have ended by itself, or not. */
-long verdict_besides(const struct job_result *result, const char *collective);
 /* The word behind `key` at the start of a line, copied to word; false: there is no such line. */
 bool verdict_word(const struct job_result *result, const char *key, char *word, size_t bytes);
 
