@@ -83,6 +83,7 @@ static void list_cells(struct compare *compare)
 static int make_folders(const char *path)
 {
 	char part[COMPARE_PATH_CHARS];
+	struct stat status;
 	size_t i;
 
 	for (i = 1; path[i - 1] && i < sizeof(part); i++) {
@@ -94,7 +95,11 @@ static int make_folders(const char *path)
 			}
 		}
 	}
-	return 0;
+	/* What was there already may be a file. */
+	if (stat(path, &status)) {
+		return -errno;
+	}
+	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 }
 
 static int prepare_out(struct compare *compare)

@@ -5,6 +5,7 @@
  * Each measurement is a process of its own with one library preloaded; both take turns, and the
  * table has medians. Preloads are by environment alone, so any other malloc can be compared.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -174,6 +175,25 @@ static double first_touch(void)
 	return now() - start;
 }
 
+/* A process with 1 GiB in use forks; until the child, which looks at its copy, has ended. */
+static double fork_of_much(void)
+{
+	char *memory = need(1024 * MIB);
+	double start;
+	pid_t child;
+
+	memset(memory, 1, 1024 * MIB);
+	start = now();
+	child = fork();
+	if (!child)
+		_exit(memory[512 * MIB] != 1);
+	if (child < 0 || waitpid(child, NULL, 0) != child) {
+		fprintf(stderr, "oc_bench_heap: no child: %s\n", strerror(errno));
+		exit(1);
+	}
+	return now() - start;
+}
+
 static const struct work {
 	const char *name, *what;
 	double (*run)(void);
@@ -183,6 +203,7 @@ static const struct work {
 	{ "allocations", "malloc/free, 8 x 2 threads", allocations },
 	{ "cold", "4 MiB allocated, filled, freed", cold },
 	{ "touch", "512 MiB filled first", first_touch },
+	{ "fork", "fork with 1 GiB in use", fork_of_much },
 	{ "threads", NULL, allocating_threads },
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
@@ -255,22 +276,43 @@ static int say(double seconds, const char *what)
 	return what && printf("%.9f\n", seconds) < 0;
 }
 
+static const struct work *find_work(const char *name)
+{
+	for (int i = 0; i < WORKS; i++)
+		if (!strcmp(works[i].name, name))
+			return &works[i];
+	return NULL;
+}
+
+/* The dynamic linker goes on without a library that it cannot find, and so would the figures. */
+static int run_work(const char *name)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	const struct work *work = find_work(name);
+
+	if (preload && *preload && !dlopen(preload, RTLD_LAZY | RTLD_NOLOAD)) {
+		fprintf(stderr,
+			"oc_bench_heap: %s was not preloaded; name one library, by its path\n",
+			preload);
+		return 1;
+	}
+	return work ? say(work->run(), work->what) : 2;
+}
+
 int main(int argc, char **argv)
 {
 	const char *only = argc > 4 ? argv[4] : "";
 	int rounds = argc > 3 ? atoi(argv[3]) : 7;
 
-	if (argc == 3 && !strcmp(argv[1], "--work")) {
-		for (int i = 0; i < WORKS; i++)
-			if (!strcmp(works[i].name, argv[2]))
-				return say(works[i].run(), works[i].what);
-	}
-	if (argc < 3 || argc > 5 || rounds < 1 || rounds > MOST_ROUNDS) {
+	if (argc == 3 && !strcmp(argv[1], "--work"))
+		return run_work(argv[2]);
+	if (argc < 3 || argc > 5 || rounds < 1 || rounds > MOST_ROUNDS ||
+	    (*only && !find_work(only))) {
 		fprintf(stderr,
 			"usage: oc_bench_heap BASE HEAP [ROUNDS [WORK]]\n"
 			"Compares two libraries for LD_PRELOAD, such as libmimalloc.so.2 and "
 			"libonecopy-heap.so (\"\": none),\nin up to %d rounds (7). WORK: stream, "
-			"random, allocations, cold, touch.\n",
+			"random, allocations, cold, touch, fork.\n",
 			MOST_ROUNDS);
 		return 2;
 	}

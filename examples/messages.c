@@ -144,11 +144,15 @@ static int run(int socket, uint32_t rank)
 	return failed;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	int sockets[2], status, failed;
 	pid_t child;
 
+	if (argc > 1) {
+		fprintf(stderr, "messages: unexpected argument '%s'; it takes none\n", argv[1]);
+		return 2;
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets)) {
 		perror("messages: socketpair");
 		return 1;

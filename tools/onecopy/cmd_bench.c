@@ -252,7 +252,8 @@ static int check_places(const struct bench_options *options)
 
 	if (options->out) {
 		if (mkdir(options->out, 0777) && errno != EEXIST) {
-			command_say("%s cannot be made: %s", options->out, strerror(errno));
+			command_say("%s cannot be made: %s; --out DIR writes elsewhere",
+				    options->out, strerror(errno));
 			return 1;
 		}
 		snprintf(probe, sizeof(probe), "%s/index.html", options->out);
@@ -263,7 +264,8 @@ static int check_places(const struct bench_options *options)
 	}
 	file = fopen(probe, "a");
 	if (!file) {
-		command_say("%s cannot be written: %s", probe, strerror(errno));
+		command_say("%s cannot be written: %s; %s writes elsewhere", probe, strerror(errno),
+			    options->out ? "--out DIR" : "--json FILE");
 		return 1;
 	}
 	fclose(file);

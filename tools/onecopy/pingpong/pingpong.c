@@ -11,22 +11,25 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { SIZES = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
+enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
 /* Samples between two looks at the distance of the CPUs: see distance.c. */
 #define BLOCKS 10
 /* A sample is of as many round trips as take this long: the clock is not to be measured. */
 #define SAMPLE_S 5e-6
+/* As of onecopy bench p2p: an MPI counts a message in an int. */
+#define BYTES_MOST ((size_t)1 << 30)
 
 struct options {
 	size_t bytes[SIZES];
 	unsigned int sizes;
-	unsigned int cpus[64], cpu_count;
+	unsigned int cpus[CPUS], cpu_count;
 	uint32_t ranks;
 	double seconds, low_ns, high_ns;
 	bool touch, alltoall, misses, shared;
@@ -61,9 +64,15 @@ static double median(double *samples, unsigned int count)
 	return count % 2 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
 }
 
-static void fail(const char *what, size_t bytes)
+static void fail(const char *what)
 {
-	fprintf(stderr, "pingpong: %s, at %zu bytes\n", what, bytes);
+	fprintf(stderr, "pingpong: %s\n", what);
+	transport_close(1);
+}
+
+static void fail_at(size_t bytes)
+{
+	fprintf(stderr, "pingpong: a wrong byte was received in a message of %zu\n", bytes);
 	transport_close(1);
 }
 
@@ -123,7 +132,7 @@ static void verify(struct bench *b, size_t bytes)
 		for (size_t i = 0; i < bytes; i++)
 			if (b->recv[from * bytes + i] !=
 			    byte_of(b->options->alltoall ? from : !b->me.rank, b->me.rank, i))
-				fail("a wrong byte was received", bytes);
+				fail_at(bytes);
 }
 
 /* Rank 0's word to all. */
@@ -212,36 +221,63 @@ static void bind_rank(const struct options *options, uint32_t rank)
 		return;
 	CPU_ZERO(&mine);
 	CPU_SET(options->cpus[rank % options->cpu_count], &mine);
-	if (sched_setaffinity(0, sizeof(mine), &mine))
-		fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %u: %s\n", rank,
-			options->cpus[rank % options->cpu_count], strerror(errno));
+	if (!sched_setaffinity(0, sizeof(mine), &mine))
+		return;
+	fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %u: %s\n", rank,
+		options->cpus[rank % options->cpu_count], strerror(errno));
+	transport_close(1);
 }
 
-static size_t number(const char *text, char **end)
+static void usage(const char *option, const char *text, const char *valid)
 {
-	size_t value = strtoull(text, end, 10);
+	fprintf(stderr, "pingpong: '%s' is nothing for --%s; valid: %s\n", text, option, valid);
+	exit(2);
+}
 
-	if (*end == text) {
-		fprintf(stderr, "pingpong: '%s' is not a number\n", text);
-		exit(2);
+static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
+{
+	char valid[64], *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && value >= least && value <= most)
+		return value;
+	snprintf(valid, sizeof(valid), "%" PRIu64 " to %" PRIu64, least, most);
+	usage(option, text, valid);
+	return 0;
+}
+
+static void parse_list(const char *option, char *text, struct options *options)
+{
+	bool cpus = !strcmp(option, "cpus");
+	char *word;
+
+	while ((word = strsep(&text, ","))) {
+		if (cpus ? options->cpu_count == CPUS : options->sizes == SIZES)
+			usage(option, word, "a shorter list");
+		if (cpus)
+			options->cpus[options->cpu_count++] =
+				(unsigned int)number(option, word, 0, CPU_SETSIZE - 1);
+		else
+			options->bytes[options->sizes++] = number(option, word, 0, BYTES_MOST);
 	}
+}
+
+static double seconds(const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value > 0 && value <= 60))
+		usage("seconds", text, "above 0, up to 60");
 	return value;
 }
 
-static void parse_list(const char *text, struct options *options, bool cpus)
+static void parse_range(const char *text, struct options *options)
 {
-	char *end;
-
-	for (;; text = end + 1) {
-		size_t value = number(text, &end);
-
-		if (cpus && options->cpu_count < 64)
-			options->cpus[options->cpu_count++] = (unsigned int)value;
-		else if (!cpus && options->sizes < SIZES)
-			options->bytes[options->sizes++] = value;
-		if (*end != ',')
-			return;
-	}
+	if (sscanf(text, "%lf:%lf", &options->low_ns, &options->high_ns) != 2)
+		usage("token-ns", text, "LOW:HIGH");
 }
 
 static void parse(int argc, char **argv, struct options *options)
@@ -258,21 +294,19 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "shared", no_argument, NULL, 'S' },
 		{ NULL, 0, NULL, 0 },
 	};
-	char *end;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		if (c == 'b')
-			parse_list(optarg, options, false);
+			parse_list("bytes", optarg, options);
 		else if (c == 'c')
-			parse_list(optarg, options, true);
+			parse_list("cpus", optarg, options);
 		else if (c == 'n')
-			options->ranks = (uint32_t)number(optarg, &end);
+			options->ranks = (uint32_t)number("ranks", optarg, 2, 256);
 		else if (c == 's')
-			options->seconds = strtod(optarg, NULL);
-		else if (c == 'd' &&
-			 sscanf(optarg, "%lf:%lf", &options->low_ns, &options->high_ns) == 2)
-			continue;
+			options->seconds = seconds(optarg);
+		else if (c == 'd')
+			parse_range(optarg, options);
 		else if (c == 't')
 			options->touch = true;
 		else if (c == 'a')
@@ -284,10 +318,11 @@ static void parse(int argc, char **argv, struct options *options)
 		else
 			exit(2);
 	}
-	if (optind < argc || !options->sizes || !options->ranks) {
+	if (optind < argc || !options->sizes) {
 		fprintf(stderr,
 			"usage: %s --bytes N,N,... [--touch] [--alltoall] [--ranks N]\n"
-			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared] [--token-ns LOW:HIGH]\n"
+			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared]\n"
+			"       [--token-ns LOW:HIGH]\n"
 			"Run by onecopy bench p2p.\n",
 			argv[0]);
 		exit(2);
@@ -304,7 +339,7 @@ int main(int argc, char **argv)
 	parse(argc, argv, &options);
 	transport_open(&bench.me, &argc, &argv, options.ranks);
 	if (bench.me.ranks < 2 || (!options.alltoall && bench.me.ranks != 2))
-		fail("a ping-pong takes 2 ranks, an Alltoall 2 at least", 0);
+		fail("a ping-pong takes 2 ranks, an Alltoall 2 at least");
 	bind_rank(&options, bench.me.rank);
 	distance_open(&bench.me, options.low_ns, options.high_ns);
 	for (unsigned int i = 0; i < options.sizes; i++)
@@ -314,8 +349,7 @@ int main(int argc, char **argv)
 	bench.send = transport_memory(most * blocks, options.shared);
 	bench.recv = transport_memory(most * blocks, options.shared);
 	if (!bench.send || !bench.recv)
-		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers",
-		     most);
+		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers");
 	if (options.misses) {
 		bench.counts = misses_open(why, sizeof(why));
 		if (!bench.counts && !bench.me.rank)
