@@ -12,8 +12,9 @@
  */
 void oci_move(void *to, const void *from, size_t bytes, size_t whole);
 
-/* Paper 004, section 3.5: the size of the largest cache over twice the cores that share it; source
- * and destination of each of them fill it. SIZE_MAX: no cache is known, or no streaming store. */
+/* DMAmin of paper 001, section 3.5 (004, section 3.3): the size of the largest cache over twice the
+ * cores that share it; source and destination of each of them fill it. SIZE_MAX: no cache is known,
+ * or no streaming store. */
 size_t oci_move_streams_above(void);
 
 #endif

@@ -336,10 +336,11 @@ static inline void oci_range_eval(const struct oci_range *range, const struct oc
 
 /*
  * Bytes of a chunk of a SHARE; the last may be shorter. Chunks are a fifth of the range, within
- * [32 KiB, 512 KiB]. Measured, 2 cores, Bcast of 256 KiB between 2 ranks: 20.6 us in sixteenths,
- * 17.4 in eighths, 14.8 in fifths (docs/results.md): each chunk is a system call that begins by
- * pinning pages, and an odd number suits the two ends, of which the one that writes is the faster.
- * Above 512 KiB a peer's request would wait too long. Claims count chunks in 32 bits.
+ * [32 KiB, 512 KiB]. Bcast of 256 KiB between 2 ranks: 20.6 us in sixteenths, 17.4 in eighths, 14.8
+ * in fifths (docs/results.md, "What decided the thresholds"; one-off): each chunk is a system call
+ * that begins by pinning pages, and an odd number suits the two ends, of which the one that writes
+ * is the faster. Above 512 KiB a peer's request would wait too long. Claims count chunks in 32
+ * bits.
  */
 #define OCI_CHUNK_LEAST ((size_t)32 << 10)
 #define OCI_CHUNK_MOST ((size_t)512 << 10)
