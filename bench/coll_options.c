@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
 	KEY_COLLECTIVES = 256,
@@ -182,7 +184,24 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int coll_options_parse(int argc, char **argv, bool quiet, struct coll_options *options)
+/* Before MPI_Init there is no rank to ask for; the launchers tell it in the environment. */
+static bool first_rank_by_launcher(void)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+					     "SLURM_PROCID" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *rank = getenv(names[i]);
+
+		if (rank) {
+			return strcmp(rank, "0") == 0;
+		}
+	}
+	return true;
+}
+
+int coll_options_parse(int argc, char **argv, struct coll_options *options)
 {
 	static const struct argp argp = {
 		.options = option_table,
@@ -201,7 +220,7 @@ int coll_options_parse(int argc, char **argv, bool quiet, struct coll_options *o
 		.check = true,
 	};
 	collective_list_default(&options->collectives);
-	return args_parse(&argp, argc, argv, options, quiet);
+	return args_parse(&argp, argc, argv, options, !first_rank_by_launcher());
 }
 
 /*

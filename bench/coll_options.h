@@ -25,8 +25,8 @@ struct coll_options {
 	const char *json;
 };
 
-/* Returns -1 to go on, or the status to exit with; see args_parse. */
-int coll_options_parse(int argc, char **argv, bool quiet, struct coll_options *options);
+/* Returns -1 to go on, or the status to exit with; see args_parse. One rank alone says why. */
+int coll_options_parse(int argc, char **argv, struct coll_options *options);
 
 /* Timed calls of a cell: as asked, or many for small messages and fewer for large ones. */
 long coll_options_iterations(const struct coll_options *options, size_t bytes);

@@ -453,23 +453,6 @@ static int check_job(const struct bench *b)
 	return STATUS_OK;
 }
 
-/* Before MPI_Init there is no rank to ask for; the launchers tell it in the environment. */
-static bool first_rank_by_launcher(void)
-{
-	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-					     "SLURM_PROCID" };
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *rank = getenv(names[i]);
-
-		if (rank) {
-			return strcmp(rank, "0") == 0;
-		}
-	}
-	return true;
-}
-
 int main(int argc, char **argv)
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -478,7 +461,7 @@ int main(int argc, char **argv)
 	char *tab;
 
 	/* First, so that --help and a wrong option need no MPI job. */
-	status = coll_options_parse(argc, argv, !first_rank_by_launcher(), &b.options);
+	status = coll_options_parse(argc, argv, &b.options);
 	if (status >= 0) {
 		return status;
 	}
