@@ -187,8 +187,8 @@ static void print_topology(void)
 		  info.cpus, info.cpus_allowed);
 	if (info.cgroup_cpus > 0)
 		table_add(&table, "cgroup limit\t%.2f CPUs", info.cgroup_cpus);
-	table_add(&table, "team memory\t%zu KiB on each rank, for each communicator in use",
-		  (oc_inspect_team_bytes() + 1023) / 1024);
+	table_add(&table, "team memory\t%zu bytes on each rank, for each communicator in use",
+		  oc_inspect_team_bytes());
 	table_print(&table, stdout, 2);
 }
 
