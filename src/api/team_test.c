@@ -139,6 +139,38 @@ static void different_collectives_are_an_error_that_names_both(void **state)
 	assert_int_equal(oct_fork_team(2, 20, -1, rank_0_calls_a_barrier, NULL), 0);
 }
 
+/* Rank 1 destroys its second team and lives on; the others call once more. */
+static int rank_1_leaves(struct oc_team *first, void *arg)
+{
+	struct oc_bootstrap bootstrap = oct_bootstrap(arg, oc_team_rank(first));
+	struct oc_team *second;
+	int result = 0;
+
+	if (oc_team_create(&second, &bootstrap) || barrier(second))
+		return 1;
+	if (oc_team_rank(first) != 1) {
+		/* Who hears of it from another rank says whose calls differ. */
+		if (barrier(second) != -EPROTO)
+			result = 2;
+		else if (!strstr(oc_team_error(second), "rank 1 has left the team") &&
+			 !strstr(oc_team_error(second), "the calls of ranks"))
+			result = 3;
+	}
+	oc_team_destroy(second);
+	return barrier(first) ? 4 : result;
+}
+
+static void a_rank_that_has_left_is_an_error_not_a_hang(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= 3; size++) {
+		struct oct_board *board = oct_board_create(size);
+
+		assert_int_equal(oct_fork_team(size, 20, -1, rank_1_leaves, board), 0);
+		oct_board_destroy(board);
+	}
+}
+
 /* Both only post and look at nobody; the histories of their calls tell a few calls later. */
 static int both_are_roots(struct oc_team *team, void *arg)
 {
@@ -427,6 +459,7 @@ int main(void)
 		cmocka_unit_test(mismatched_roots_are_an_error_not_a_hang),
 		cmocka_unit_test(algorithm_that_cannot_run_on_so_many_ranks_is_refused),
 		cmocka_unit_test(different_collectives_are_an_error_that_names_both),
+		cmocka_unit_test(a_rank_that_has_left_is_an_error_not_a_hang),
 		cmocka_unit_test(two_roots_of_one_bcast_are_an_error_soon),
 		cmocka_unit_test(memory_and_files_of_left_teams_come_back),
 		cmocka_unit_test(a_thousand_teams_live_at_once_and_share_slots),

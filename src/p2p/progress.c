@@ -30,14 +30,6 @@ static bool probes(struct oci_p2p *p2p, uint32_t rank)
 	       !oci_match_unexpected(p2p, p2p->probed, p2p->probed_tag);
 }
 
-static bool has_left(const struct oci_member *member)
-{
-	const struct oci_progress_block *block = &member->region->progress;
-
-	/* Acquire: all that it sent before was sent before. Pairs with oci_team_leave(). */
-	return oci_load_acquire(&block->left) || oci_load_acquire(&block->tag) != member->tag;
-}
-
 static int fail(struct oci_team *team, uint32_t rank, uint64_t poison, bool left)
 {
 	int error = oci_poison_error(poison);
@@ -82,7 +74,7 @@ static void look_at(struct oci_p2p *p2p, uint32_t rank)
 
 	if (!any && !concerned(p2p, rank))
 		return;
-	left = has_left(member);
+	left = oci_member_has_left(member);
 	/* Acquire: pairs with the release in oci_team_fail(). */
 	poison = oci_load_acquire(&member->region->progress.poison);
 	if (!left && !poison && !oci_peer_dead(member->peer))
@@ -103,7 +95,7 @@ static void look_for_any(struct oci_p2p *p2p)
 	const struct oci_message *m;
 
 	for (uint32_t r = 0; r < team->size; r++) {
-		if (r != team->rank && !has_left(&team->member[r]))
+		if (r != team->rank && !oci_member_has_left(&team->member[r]))
 			return;
 	}
 	/* Their last messages came before they left. */

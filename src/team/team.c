@@ -143,15 +143,9 @@ void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 static bool member_left(const struct oci_team *team, uint32_t rank)
 {
 	const struct oci_member *member = &team->member[rank];
-	const struct oci_progress_block *block;
 
 	/* Never mapped: the team failed under creation. */
-	if (!member->region)
-		return true;
-	block = &member->region->progress;
-	/* Another tag: the owner has already reused the region, so it had left. */
-	return oci_load_acquire(&block->left) || oci_load_acquire(&block->tag) != member->tag ||
-	       oci_peer_dead(member->peer);
+	return !member->region || oci_member_has_left(member) || oci_peer_dead(member->peer);
 }
 
 static bool all_left(const struct oci_team *team)

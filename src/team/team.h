@@ -129,6 +129,16 @@ static inline struct oci_lane *oci_team_lane(const struct oci_team *team, uint32
 	return &team->member[rank].region->lane[seq % OCI_LANES];
 }
 
+/* Has this member destroyed its team? */
+static inline bool oci_member_has_left(const struct oci_member *member)
+{
+	const struct oci_progress_block *block = &member->region->progress;
+
+	/* Acquire: all that it did before was done before. Pairs with oci_team_leave(). Another
+	 * tag: the owner has already reused the region, so it had left. */
+	return oci_load_acquire(&block->left) || oci_load_acquire(&block->tag) != member->tag;
+}
+
 /* Has every rank finished all operations below `below`? Reads the peers' words only when needed. */
 bool oci_team_all_done(struct oci_team *team, uint64_t below);
 /* Re-reads the peers' done words. Any thread. */
@@ -161,8 +171,8 @@ bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oc
 /* Is it such a time? For polled operations, which do not wait here. */
 bool oci_wait_is_long(struct oci_wait *wait);
 /*
- * Does the peer live, has its team failed? 0; or -EOWNERDEAD, or the error that ended the team at
- * the peer: the team has failed here too.
+ * Does the peer live, has its team failed, has it left? 0; or -EOWNERDEAD, the error that ended the
+ * team at the peer, or -EPROTO: the team has failed here too.
  */
 int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited);
 

@@ -37,10 +37,11 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 {
 	struct oci_member *member = &team->member[awaited->peer];
 	uint64_t poison = oci_load_acquire(&member->region->progress.poison);
-	bool dead = !poison && oci_peer_dead(member->peer);
+	bool left = !poison && oci_member_has_left(member);
+	bool dead = !poison && !left && oci_peer_dead(member->peer);
 	int error;
 
-	if (!poison && !dead)
+	if (!poison && !left && !dead)
 		return 0;
 	/* The peer may have raised the flag as its last deed: acquire, pairs with its release. */
 	if (oci_load_acquire(awaited->word) >= awaited->target)
@@ -50,6 +51,12 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 				     "rank %u (process %d) died during a collective; this "
 				     "communicator cannot be used any more",
 				     awaited->peer, (int)member->pid);
+	if (left)
+		return oci_team_fail(team, -EPROTO, (int)awaited->peer,
+				     "mismatched collectives: rank %u has left the team (its "
+				     "communicator was freed) without the collective that rank %u "
+				     "called; all ranks must call alike",
+				     awaited->peer, team->rank);
 	error = oci_poison_error(poison);
 	if (error == -EOWNERDEAD)
 		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
