@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"
@@ -65,10 +66,36 @@ static void a_full_segment_refuses_teams_and_hangs_none(void **state)
 	oct_board_destroy(board);
 }
 
+/* Rank 1 dies with what it has not read in all slots of the root, which can make no more. */
+static int slots_of_the_dead(struct oc_team *team, void *arg)
+{
+	char block[2000] = { 0 };
+	struct oc_call call = { .collective = OC_BCAST, .send = block, .bytes = sizeof(block) };
+	int result = 0;
+
+	(void)arg;
+	if (oc_team_force(team, "bcast", "cico") || oc_collective(team, &call))
+		return 1;
+	while (oci_segment_alloc(OCI_SLOT_BYTES) >= 0)
+		;
+	if (oc_team_rank(team) == 1)
+		_exit(1);
+	for (unsigned int i = 0; i < OCI_LANES - 1 && !result; i++)
+		result = oc_collective(team, &call);
+	return result == -EOWNERDEAD && oc_team_dead_rank(team) == 1 ? 0 : 2;
+}
+
+static void slots_that_a_dead_rank_holds_hang_nobody(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 20, 1, slots_of_the_dead, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_segment_refuses_teams_and_hangs_none),
+		cmocka_unit_test(slots_that_a_dead_rank_holds_hang_nobody),
 	};
 
 	/* The smallest segment; before anything reads the options. */

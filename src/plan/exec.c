@@ -432,6 +432,27 @@ static void serve(struct oci_exec *x)
 	}
 }
 
+/* Is what is waited for still to come? 0 or an error. */
+static int look(const struct oci_exec *x)
+{
+	struct oci_team *team = x->team;
+	int result = 0;
+
+	if (x->awaited.peer != team->rank)
+		return oci_team_look(team, &x->awaited);
+	/* Nothing of a peer's in particular: whoever has not finished this operation may have gone
+	 * with what we need. */
+	for (uint32_t r = 0; r < team->size && !result; r++) {
+		struct oci_awaited end = { .word = &team->member[r].region->progress.done,
+					   .target = x->seq + 1,
+					   .peer = r };
+
+		if (r != team->rank)
+			result = oci_team_look(team, &end);
+	}
+	return result;
+}
+
 /* Polled operations: how often the clock is asked whether it is time to look at the peers. */
 #define POLLS_PER_LOOK 16
 
@@ -452,7 +473,7 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 	if (x->started)
 		result = oci_exec_look_for_mismatch(x);
 	if (!result)
-		result = oci_team_look(x->team, &x->awaited);
+		result = look(x);
 	if (result < 0)
 		oci_exec_over(x);
 	return result;
