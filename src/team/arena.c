@@ -113,6 +113,7 @@ static int mapping_make(struct oci_mapping **made, const struct oci_peer *peer,
 			const struct oci_arena_id *id)
 {
 	struct oci_mapping *mapping = calloc(1, sizeof(*mapping));
+	uint64_t limit = oci_options()->map_bytes;
 	int error = 0;
 
 	if (!mapping)
@@ -125,7 +126,7 @@ static int mapping_make(struct oci_mapping **made, const struct oci_peer *peer,
 		*made = mapping;
 		return 0;
 	}
-	if (counts.bytes + id->bytes > oci_options()->map_bytes)
+	if (id->bytes > limit || counts.bytes > limit - id->bytes)
 		error = -ENOSPC;
 	else if (id->bytes > oci_os_address_space_left() / 2)
 		error = -ENOMEM; /* the program has a use for what is left, and would fail */
