@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks that are not alike: options that are each rank's own affair have other values on each, and
+ * some have a shared heap, early, late or never. All results must be right and nobody may hang.
+ * Options that must be alike and are not: all ranks say so, and hand their calls back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "support/arena.h"
+#include "support/blocks.h"
+#include "support/fork_team.h"
+
+#define RANKS 4
+#define MOST ((size_t)300000)
+#define ARENA_BYTES ((size_t)64 << 20)
+
+/* What a rank has of a shared heap. */
+enum heap { NO_HEAP, BEFORE, AFTER }; /* the team was created */
+
+static const struct world {
+	const char *mechanism; /* alike */
+	const char *variable;
+	const char *value[RANKS];
+	enum heap heap[RANKS];
+} worlds[] = {
+	{ "auto", "ONECOPY_P2P", { "auto", "eager", "shm", "vmsplice" }, { 0 } },
+	{ "shm", "ONECOPY_P2P", { "writev", "auto", "vmsplice", "eager" }, { 0 } },
+	{ "auto", "ONECOPY_P2P_EAGER", { "0", "1G", "auto", "5000" }, { 0 } },
+	{ "auto", "ONECOPY_SPINS", { "0", "1", "2000", "1000000" }, { BEFORE, AFTER } },
+	{ "auto",
+	  "ONECOPY_MAP_BYTES",
+	  { "0", "64M", "1G", "1" },
+	  { BEFORE, BEFORE, BEFORE, BEFORE } },
+	{ "map",
+	  "ONECOPY_MAP_BYTES",
+	  { "1G", "0", "128M", "64M" },
+	  { BEFORE, BEFORE, BEFORE, BEFORE } },
+	{ "map", "ONECOPY_P2P_EAGER", { "1G", "0", "auto", "1" }, { NO_HEAP, BEFORE, AFTER } },
+};
+
+/* Memory of a rank: in its heap, where it has one. */
+struct memory {
+	uint8_t *send, *recv; /* RANKS * MOST each */
+	struct oct_arena arena;
+};
+
+static int heap_make(struct memory *m, bool now)
+{
+	if (now && oct_arena_create(&m->arena, ARENA_BYTES))
+		return -1;
+	m->send = now ? oct_arena_take(&m->arena, RANKS * MOST) : malloc(RANKS * MOST);
+	m->recv = now ? oct_arena_take(&m->arena, RANKS * MOST) : malloc(RANKS * MOST);
+	return m->send && m->recv ? 0 : -1;
+}
+
+static uint8_t byte_of(unsigned int n, uint32_t from, uint32_t to, size_t i)
+{
+	return (uint8_t)(n * 31 + from * 7 + to * 3 + i + (i >> 8));
+}
+
+static void sum(void *context, const void *in, void *inout, size_t count)
+{
+	const uint8_t *from = in;
+	uint8_t *to = inout;
+
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		to[i] = (uint8_t)(to[i] + from[i]);
+}
+
+/* Bcast's buffer is recv; else rank `me` sends to j what byte_of() says. */
+static void fill(const struct memory *m, enum oc_collective c, unsigned int n, uint32_t me,
+		 uint32_t root, size_t bytes)
+{
+	memset(m->recv, 0xee, RANKS * bytes);
+	for (uint32_t j = 0; j < RANKS; j++)
+		for (size_t i = 0; i < bytes; i++)
+			m->send[j * bytes + i] = byte_of(n, me, c == OC_ALLTOALL ? j : 0, i);
+	for (uint32_t j = 0; c == OC_SCATTER && j < RANKS; j++)
+		for (size_t i = 0; i < bytes; i++)
+			m->send[j * bytes + i] = byte_of(n, root, j, i);
+	if (c == OC_BCAST && me == root)
+		memcpy(m->recv, m->send, bytes);
+}
+
+static uint8_t right_byte(enum oc_collective c, unsigned int n, uint32_t me, uint32_t root,
+			  uint32_t block, size_t i)
+{
+	uint8_t all = 0;
+
+	switch (c) {
+	case OC_BCAST:
+		return byte_of(n, root, 0, i);
+	case OC_SCATTER:
+		return byte_of(n, root, me, i);
+	case OC_GATHER:
+	case OC_ALLGATHER:
+		return byte_of(n, block, 0, i);
+	case OC_ALLTOALL:
+		return byte_of(n, block, me, i);
+	default:
+		for (uint32_t r = 0; r < RANKS; r++)
+			all = (uint8_t)(all + byte_of(n, r, 0, i));
+		return all;
+	}
+}
+
+static int one_collective(struct oc_team *team, const struct memory *m, enum oc_collective c,
+			  unsigned int n, size_t bytes)
+{
+	static const struct oc_op op = { .apply = sum, .bytes = 1, .commutative = 1 };
+	uint32_t me = oc_team_rank(team), root = n % RANKS, blocks = 1;
+	struct oc_call call = { .collective = c,
+				.send = c == OC_BCAST ? m->recv : m->send,
+				.recv = m->recv,
+				.bytes = bytes,
+				.root = root,
+				.op = c == OC_REDUCE || c == OC_ALLREDUCE ? &op : NULL };
+	int result;
+
+	fill(m, c, n, me, root, bytes);
+	result = oc_collective(team, &call);
+	if (c == OC_GATHER || c == OC_ALLGATHER || c == OC_ALLTOALL)
+		blocks = RANKS;
+	if ((c == OC_GATHER || c == OC_REDUCE) && me != root)
+		blocks = 0;
+	for (uint32_t b = 0; !result && b < blocks; b++)
+		for (size_t i = 0; i < bytes; i++)
+			if (m->recv[b * bytes + i] != right_byte(c, n, me, root, b, i))
+				result = -EIO;
+	if (result)
+		fprintf(stderr, "rank %u: %s of %zu bytes, root %u: %s (%s)\n", me,
+			oci_collective_name((enum oci_collective)c), bytes, root, strerror(-result),
+			oc_team_error(team));
+	return result;
+}
+
+static int one_of_blocks(struct oc_team *team, unsigned int n)
+{
+	static const enum oc_collective all[] = { OC_SCATTERV, OC_GATHERV, OC_ALLGATHERV,
+						  OC_ALLTOALLV };
+	struct oct_blocks b;
+	int result;
+
+	oct_blocks_make(&b, all[n % 4], n, oc_team_rank(team), RANKS, n / 4 % RANKS, false);
+	result = oc_collective(team, &b.call);
+	if (!result && !oct_blocks_right(&b))
+		result = -EIO;
+	oct_blocks_free(&b);
+	return result;
+}
+
+/* Each rank sends two messages to each, itself too; the second one is received by any source. */
+static int messages(struct oc_team *team, const struct memory *m, unsigned int n, size_t bytes)
+{
+	uint32_t me = oc_team_rank(team);
+	struct oc_request *request[3 * RANKS];
+	unsigned int count = 0;
+	struct oc_status status;
+	int result = 0;
+
+	fill(m, OC_ALLTOALL, n, me, 0, bytes);
+	for (uint32_t r = 0; r < RANKS && !result; r++) {
+		result = oc_irecv(team, r, 1, m->recv + r * bytes, bytes, NULL, &request[count++]);
+		if (!result)
+			result =
+				oc_isend(team, r, 1, m->send + r * bytes, bytes, &request[count++]);
+		if (!result)
+			result =
+				oc_isend(team, r, 2, m->send + r * bytes, bytes, &request[count++]);
+	}
+	for (uint32_t r = 0; r < RANKS && !result; r++) {
+		uint8_t *to = malloc(bytes + 1);
+
+		result = oc_recv(team, OC_ANY_SOURCE, 2, to, bytes, &status);
+		for (size_t i = 0; !result && i < bytes; i++)
+			if (to[i] != byte_of(n, status.source, me, i))
+				result = -EIO;
+		free(to);
+	}
+	while (count && !result)
+		result = oc_wait(request[--count]);
+	for (uint32_t r = 0; !result && r < RANKS; r++)
+		for (size_t i = 0; i < bytes; i++)
+			if (m->recv[r * bytes + i] != byte_of(n, r, me, i))
+				result = -EIO;
+	if (result)
+		fprintf(stderr, "rank %u: messages of %zu bytes: %s (%s)\n", me, bytes,
+			strerror(-result), oc_team_error(team));
+	return result;
+}
+
+static int everything(struct oc_team *team, const struct memory *m)
+{
+	static const size_t sizes[] = { 8, 600, 3000, 20000, 70000, MOST };
+	int result = 0;
+
+	for (unsigned int n = 0; n < 24 && !result; n++) {
+		size_t bytes = sizes[n % 6];
+
+		for (int c = OC_BCAST; c <= OC_ALLREDUCE && !result; c++)
+			result = one_collective(team, m, (enum oc_collective)c, n, bytes);
+		result = result ? result : one_of_blocks(team, n);
+		result = result ? result : messages(team, m, n, bytes);
+	}
+	return result;
+}
+
+/* ---- ranks, each with its environment -------------------------------------------------------- */
+
+static int rank_of_world(struct oct_board *board, uint32_t rank, const struct world *w)
+{
+	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	struct memory m = { 0 };
+	struct oc_team *team;
+	int result;
+
+	setenv("ONECOPY_MECHANISM", w->mechanism, 1);
+	setenv(w->variable, w->value[rank], 1);
+	if ((w->heap[rank] == BEFORE && heap_make(&m, true)) || oc_team_create(&team, &bootstrap) ||
+	    oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }))
+		return 1;
+	if (w->heap[rank] != BEFORE && heap_make(&m, w->heap[rank] == AFTER))
+		return 2;
+	result = everything(team, &m);
+	oc_team_destroy(team);
+	return result ? 3 : 0;
+}
+
+/* 0 when all ranks did, before the time is over. */
+static int run_ranks(int (*body)(struct oct_board *board, uint32_t rank, const struct world *w),
+		     const struct world *w)
+{
+	struct oct_board *board = oct_board_create(RANKS);
+	time_t end = time(NULL) + 60;
+	pid_t pids[RANKS];
+	int failed = 0, status;
+
+	fflush(NULL);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		pids[r] = fork();
+		if (!pids[r])
+			_exit(body(board, r, w));
+	}
+	for (uint32_t r = 0; r < RANKS; r++) {
+		while (!waitpid(pids[r], &status, WNOHANG) && time(NULL) < end)
+			usleep(1000);
+		if (time(NULL) >= end) {
+			kill(pids[r], SIGKILL);
+			waitpid(pids[r], &status, 0);
+		}
+		failed += status != 0;
+	}
+	oct_board_destroy(board);
+	return failed;
+}
+
+static void options_of_its_own_change_no_result(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++)
+		if (run_ranks(rank_of_world, &worlds[i]))
+			fail_msg("%s differs, ONECOPY_MECHANISM=%s", worlds[i].variable,
+				 worlds[i].mechanism);
+}
+
+static int rank_is_refused(struct oct_board *board, uint32_t rank, const struct world *w)
+{
+	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	struct oc_team *team;
+
+	setenv(w->variable, w->value[rank], 1);
+	if (oc_team_create(&team, &bootstrap) ||
+	    oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }) != OC_HAND_BACK ||
+	    !strstr(oc_team_error(team), "rank 2 has other ONECOPY_ options than rank 0"))
+		return 1;
+	oc_team_destroy(team);
+	return 0;
+}
+
+static void options_that_must_be_alike_are_compared(void **state)
+{
+	static const struct world alike[] = {
+		{ NULL, "ONECOPY_MECHANISM", { "auto", "auto", "shm", "auto" }, { 0 } },
+		{ NULL, "ONECOPY_MECHANISM", { "map", "map", "cma", "cma" }, { 0 } },
+		{ NULL, "ONECOPY_BCAST", { "auto", "auto", "knomial:4", "auto" }, { 0 } },
+		{ NULL, "ONECOPY_ALLTOALLV", { "mpi", "mpi", "auto", "mpi" }, { 0 } },
+		{ NULL, "ONECOPY_CHECK", { "on", "1", "off", "yes" }, { 0 } },
+		{ NULL, "ONECOPY_SEGMENT_BYTES", { "64M", "65536K", "65M", "64m" }, { 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
+		if (run_ranks(rank_is_refused, &alike[i]))
+			fail_msg("%s differs and nobody said so", alike[i].variable);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_of_its_own_change_no_result),
+		cmocka_unit_test(options_that_must_be_alike_are_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

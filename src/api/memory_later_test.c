@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * oc_alloc() of ranks that have been a team for a while: the first one makes the arena, and peers
+ * find it. With ONECOPY_MECHANISM=map there are no other single copies.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "copy/map.h"
+#include "heap/heap.h"
+#include "support/fork_team.h"
+
+#define BYTES ((size_t)300000)
+
+static int bcast(struct oc_team *team, uint8_t *buffer)
+{
+	return oc_collective(
+		team, &(struct oc_call){ .collective = OC_BCAST, .send = buffer, .bytes = BYTES });
+}
+
+static bool is_all(const uint8_t *bytes, uint8_t value)
+{
+	for (size_t i = 0; i < BYTES; i++)
+		if (bytes[i] != value)
+			return false;
+	return true;
+}
+
+/* From rank 0 to the others, by a collective and by a message each. 0 when the bytes came. */
+static int move(struct oc_team *team, uint8_t *buffer, uint8_t value)
+{
+	uint32_t me = oc_team_rank(team);
+
+	memset(buffer, me ? 0xff : value, BYTES);
+	if (bcast(team, buffer) || !is_all(buffer, value))
+		return 1;
+	for (uint32_t r = 1; !me && r < oc_team_size(team); r++)
+		if (oc_send(team, r, value, buffer, BYTES))
+			return 2;
+	memset(buffer, me ? 0xff : value, BYTES);
+	if (me && (oc_recv(team, 0, value, buffer, BYTES, NULL) || !is_all(buffer, value)))
+		return 3;
+	return 0;
+}
+
+static int alloc_in_a_team(struct oc_team *team, void *arg)
+{
+	uint8_t *private = malloc(BYTES), *shared = NULL;
+	bool is_root = oc_team_rank(team) == 0;
+
+	(void)arg;
+	/* All that can be known of each other is known: there is no arena. */
+	if (move(team, private, 1) || oci_map_moved_bytes() || oci_arena_published())
+		return 1;
+	/* The root alone, and its peers have nothing to map but that. */
+	if (is_root) {
+		shared = oc_alloc(BYTES);
+		if (!oc_is_shared(shared))
+			return 2;
+	}
+	if (oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }) ||
+	    move(team, is_root ? shared : private, 2))
+		return 3;
+	/* Once by the collective, once by the message. */
+	if (!is_root && oci_map_moved_bytes() != 2 * BYTES)
+		return 4;
+	oc_free(shared);
+	free(private);
+	return 0;
+}
+
+static void peers_map_what_is_allocated_in_a_team(void **state)
+{
+	(void)state;
+	setenv("ONECOPY_MECHANISM", "map", 1);
+	setenv("ONECOPY_BCAST", "direct-read", 1);
+	assert_int_equal(oct_fork_team(2, 20, -1, alloc_in_a_team, NULL), 0);
+	assert_int_equal(oct_fork_team(3, 20, -1, alloc_in_a_team, NULL), 0);
+	unsetenv("ONECOPY_BCAST");
+	unsetenv("ONECOPY_MECHANISM");
+}
+
+/* Asked in a child, so that the ranks begin without. */
+static bool is_there(void)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(oci_arena_self(true) ? 0 : 1);
+	return child > 0 && waitpid(child, &status, 0) == child && !status;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peers_map_what_is_allocated_in_a_team),
+	};
+
+	if (!is_there()) {
+		fprintf(stderr, "skipped: libonecopy-heap.so was not built (libmimalloc-dev)\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
