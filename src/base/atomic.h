@@ -58,6 +58,19 @@ static inline bool oci_claim_chunk(uint64_t *word, uint64_t step, uint64_t count
 	return true;
 }
 
+/*
+ * What was loaded before this was loaded before what is loaded after it. x86 keeps the order of
+ * loads, so there only the compiler must (and ThreadSanitizer knows no fences).
+ */
+static inline void oci_loads_in_order(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ __volatile__("" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
 /* Tells the core that this is a spin loop: less power, and no mis-speculation on leaving it. */
 static inline void oci_cpu_relax(void)
 {

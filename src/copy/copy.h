@@ -96,7 +96,8 @@ enum oci_transfer_result {
 /*
  * Moves as much as it can without waiting, `polled` at most OCI_COPY_PIECE_BYTES at a time. DONE,
  * BLOCKED, or -errno: -EAGAIN is not an error but "no slot to spare for the helped copy, try
- * again". *recovered is set when the agreed mechanism failed in mid-operation and shm took over.
+ * again"; -ECANCELED: the peer's team has failed, its buffer is not the operation's any more.
+ * *recovered is set when the agreed mechanism failed in mid-operation and shm took over.
  */
 int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool polled,
 		     bool *recovered);
@@ -104,7 +105,7 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool 
  * One single copy from the front of a transfer, of at most `bytes`, by mapped memory where the
  * peer's buffer lies in its shared heap, else by the pair's mechanism: *by says which. The transfer
  * stays as it is. Bytes moved, which may be fewer, or -errno; -EOPNOTSUPP: the pair has no single
- * copies and this is not mapped.
+ * copies and this is not mapped; -ECANCELED: as oci_transfer_run().
  */
 ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *transfer, size_t bytes,
 			enum oci_mechanism *by);

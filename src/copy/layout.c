@@ -147,6 +147,8 @@ int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t
 	/* Written before the POST flag that this rank has awaited. */
 	error = read_all(team, peer, &theirs, oci_team_lane(team, peer, seq)->ack.layouts,
 			 sizeof(theirs));
+	if (!error && !oci_read_holds(team, peer))
+		error = -ECANCELED;
 	if (error)
 		return error;
 	copy = &foreign->layout[which];
@@ -156,6 +158,8 @@ int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t
 		return -ENOMEM;
 	error = read_all(team, peer, pieces, (uintptr_t)copy->pieces,
 			 (copy->count + 1) * sizeof(*pieces));
+	if (!error && !oci_read_holds(team, peer))
+		error = -ECANCELED;
 	if (error) {
 		free(pieces);
 		return error;

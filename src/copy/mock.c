@@ -52,6 +52,8 @@ static ssize_t mock_copy(const struct iovec *to, unsigned int tos, const struct 
 
 	if (oci_mock.fail_every && call % oci_mock.fail_every == 0)
 		return -oci_mock.fail_with;
+	if (oci_mock.hook)
+		oci_mock.hook();
 	if (oci_mock.short_bytes && bytes > oci_mock.short_bytes)
 		bytes = oci_mock.short_bytes;
 	scatter_gather(to, tos, from, froms, bytes);

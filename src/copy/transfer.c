@@ -7,6 +7,16 @@
 #include "copy/map.h"
 #include "copy/shm.h"
 
+static ssize_t by_pair(const struct oci_copy *copy, enum oci_direction direction, pid_t pid,
+		       const struct iovec *local, unsigned int locals, const struct iovec *remote,
+		       unsigned int remotes)
+{
+	if (!copy->pull)
+		return -EOPNOTSUPP;
+	return (direction == OCI_PULL ? copy->pull : copy->push)(pid, local, locals, remote,
+								 remotes);
+}
+
 ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, size_t bytes,
 			enum oci_mechanism *by)
 {
@@ -15,7 +25,7 @@ ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, siz
 	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
 	unsigned int locals = 1, remotes = 1;
 	const struct oc_layout *layout;
-	size_t mapped;
+	ssize_t moved;
 	int error;
 
 	locals = oci_place_cut(team, t->seq, t->local, bytes, local, OCI_LAYOUT_CUT);
@@ -29,17 +39,19 @@ ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, siz
 	} else {
 		remote[0] = (struct iovec){ (void *)(uintptr_t)t->remote, bytes };
 	}
+	if (t->direction == OCI_PUSH && !oci_write_begin(team, t->seq, t->peer))
+		return -ECANCELED;
 	/* Where one list is the shorter, the copy ends with it. */
-	mapped =
-		oci_map_copy(team, t->peer, t->direction, local, locals, remote, remotes, t->whole);
-	*by = mapped ? OCI_MECH_MAP : member->mechanism;
-	if (mapped)
-		return (ssize_t)mapped;
-	if (!copy->pull)
-		return -EOPNOTSUPP;
-	if (t->direction == OCI_PULL)
-		return copy->pull(member->pid, local, locals, remote, remotes);
-	return copy->push(member->pid, local, locals, remote, remotes);
+	moved = (ssize_t)oci_map_copy(team, t->peer, t->direction, local, locals, remote, remotes,
+				      t->whole);
+	*by = moved ? OCI_MECH_MAP : member->mechanism;
+	if (!moved)
+		moved = by_pair(copy, t->direction, member->pid, local, locals, remote, remotes);
+	if (t->direction == OCI_PUSH)
+		oci_write_end(team, t->seq);
+	else if (!oci_read_holds(team, t->peer))
+		return -ECANCELED;
+	return moved;
 }
 
 /* One single copy; the transfer moves on by what was copied. Bytes moved, or -errno. */
@@ -71,6 +83,8 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled,
 			return OCI_TRANSFER_BLOCKED;
 		if (moved >= 0 || moved == -EINTR)
 			continue;
+		if (moved == -ECANCELED)
+			return (int)moved;
 		/* Not mapped, and no single copy was agreed on. */
 		if (moved == -EOPNOTSUPP && team->member[t->peer].mechanism == OCI_MECH_SHM)
 			break;

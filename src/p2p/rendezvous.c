@@ -32,10 +32,9 @@ void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *m)
 	uint64_t poison;
 
 	/* A sender that has given up has its buffer back, and may have changed it under our copy.
-	 * The bytes were read before this is: x86 keeps the order of loads, and the compiler must.
-	 * (ThreadSanitizer knows no fences.) Pairs with the store in oci_team_fail(), which comes
-	 * before the sender's call returns. */
-	__asm__ __volatile__("" ::: "memory");
+	 * The bytes were read before this is. Acquire: pairs with the store in oci_team_fail(),
+	 * which comes before the sender's call returns. */
+	oci_loads_in_order();
 	poison = oci_load_acquire(&sender->progress.poison);
 	if (poison) {
 		foreign_free(m);

@@ -272,7 +272,7 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 	size_t bytes, there;
 	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
 	uint64_t remote = 0;
-	int error;
+	int error, reduced;
 
 	if (op->remote.buf == OCI_BUF_SLOT || op->remote.buf == OCI_BUF_INLINE) {
 		const uint8_t *from = oci_exec_shared(x, peer, &op->remote, &there);
@@ -289,9 +289,10 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 		if (error)
 			return error;
 	}
-	if (oci_exec_reduce_mapped(x, op, peer, remote, bytes)) {
+	reduced = oci_exec_reduce_mapped(x, op, peer, remote, bytes);
+	if (reduced) {
 		x->pc++;
-		return 1;
+		return reduced;
 	}
 	return oci_exec_transfer(x, peer, op->code == OCI_OP_PULL ? OCI_PULL : OCI_PUSH, local,
 				 remote, bytes, bytes);
@@ -340,6 +341,9 @@ static void fetch_next_lane(const struct oci_exec *x)
 /* What is the same for every ended execution. */
 void oci_exec_over(struct oci_exec *x)
 {
+	/* Peers know where the caller's buffers are, and those that are given back here. */
+	if (__builtin_expect(x->team->error, 0))
+		oci_team_revoke(x->team, x->seq);
 	if (x->temp)
 		oci_scratch_put(x->temp);
 	x->temp = NULL;

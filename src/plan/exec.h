@@ -126,11 +126,11 @@ int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op);
 void oci_exec_reduce(struct oci_exec *x, const struct oci_op *op);
 /*
  * A PULL into TEMP and the REDUCE from there, its only reader, as one: where the peer's buffer is
- * mapped here, the operation reads it in place. The bits are those of the two. False: `op` is not
- * such a PULL, or the buffer is not mapped.
+ * mapped here, the operation reads it in place. The bits are those of the two. 1; 0: `op` is not
+ * such a PULL, or the buffer is not mapped; or -errno, the team has failed.
  */
-bool oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_t peer,
-			    uint64_t remote, size_t bytes);
+int oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_t peer,
+			   uint64_t remote, size_t bytes);
 
 /* exec_mismatch.c --------------------------------------------------------------------------------
  */
@@ -155,6 +155,8 @@ uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range,
 int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step);
 /* The same of the ACK flag. */
 int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step);
+/* A copy from or to the buffers of this peer met -ECANCELED: the error that its team has. */
+int oci_exec_gave_up(struct oci_exec *x, uint32_t peer);
 /* Nothing of a peer's in particular is waited for: the caller tries again. */
 void oci_exec_await_nobody(struct oci_exec *x);
 /* exec_transfer.c --------------------------------------------------------------------------------

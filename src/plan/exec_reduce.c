@@ -31,8 +31,8 @@ void oci_exec_reduce(struct oci_exec *x, const struct oci_op *op)
 		apply(x, in, inout, bytes);
 }
 
-bool oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_t peer,
-			    uint64_t remote, size_t bytes)
+int oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_t peer,
+			   uint64_t remote, size_t bytes)
 {
 	const struct oci_op *next = op + 1;
 	const uint8_t *in;
@@ -42,13 +42,13 @@ bool oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_
 	if (op->code != OCI_OP_PULL || op->local.buf != OCI_BUF_TEMP ||
 	    next->code != OCI_OP_REDUCE || next->local.buf != OCI_BUF_TEMP || x->in_transfer ||
 	    oci_is_laid_out(remote))
-		return false;
+		return 0;
 	in = oci_map_reach(x->team, peer, remote, bytes);
 	if (!in)
-		return false;
+		return 0;
 	inout = oci_exec_local(x, &next->second, &room);
 	apply(x, in, inout, bytes);
 	oci_map_count(bytes);
 	x->moved |= OCI_MOVED_MAP;
-	return true;
+	return oci_read_holds(x->team, peer) ? 1 : oci_exec_gave_up(x, peer);
 }

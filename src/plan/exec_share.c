@@ -152,7 +152,7 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 	}
 	/* Release: our bytes come before the count. Pairs with the acquire at the SHARE end. */
 	oci_store_release(&lane->aux.helped, moved > 0 ? helped + 1 : helped | OCI_HELP_FAILED);
-	return 1;
+	return moved == -ECANCELED ? oci_exec_gave_up(x, peer) : 1;
 }
 
 int oci_exec_help(struct oci_exec *x, const struct oci_op *op)

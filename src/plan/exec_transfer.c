@@ -44,6 +44,15 @@ struct oci_foreign *oci_exec_foreign(struct oci_exec *x, uint64_t place)
 	return x->foreign;
 }
 
+int oci_exec_gave_up(struct oci_exec *x, uint32_t peer)
+{
+	struct oci_awaited never = { .word = &x->team->own->progress.done,
+				     .target = UINT64_MAX,
+				     .peer = peer };
+
+	return oci_team_look(x->team, &never);
+}
+
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole)
 {
@@ -68,6 +77,8 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 		x->in_transfer = false;
 		return 1;
 	}
+	if (result == -ECANCELED)
+		return oci_exec_gave_up(x, peer);
 	if (result == -EAGAIN)
 		oci_exec_await_nobody(x);
 	else

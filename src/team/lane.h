@@ -64,7 +64,8 @@ struct oci_ack_line {
 	uint32_t post_waiters; /* processes asleep on post.flag; written by peers */
 	uint32_t ack_waiters;  /* and on ack.flag */
 	uint64_t layouts; /* address of the owner's struct oci_layouts, when a handle needs it */
-	uint8_t pad[16];
+	uint64_t writing; /* rank + 1 of whose buffer I write to, 0 nobody's: team/revoke.c */
+	uint8_t pad[8];
 } __attribute__((aligned(128)));
 
 /* Words that others write: the two ends of a shared copy, and the helper of a request. */
@@ -88,17 +89,21 @@ struct oci_lane {
 #define OCI_HISTORY 4
 
 struct oci_progress_block {
-	uint64_t tag;	 /* of this use of the region: another tag means that the owner has left */
-	uint64_t done;	 /* every operation below this number is finished here */
-	uint64_t poison; /* 0, or the error that ended the team here: see oci_poison */
-	uint64_t left;	 /* the owner has destroyed its team */
+	uint64_t tag;  /* of this use of the region: another tag means that the owner has left */
+	uint64_t done; /* every operation below this number is finished here */
+	uint64_t left; /* the owner has destroyed its team */
+	uint64_t unused;
 	/* history[d % OCI_HISTORY]: hash over the signatures of all operations below d, for the
 	 * last values that `done` had. In the line of `done`, so comparing costs no transfer. */
 	uint64_t history[OCI_HISTORY];
 	/* Of messages (p2p/channel.h): where the owner's table of channels lies, 0 none; and how
 	 * many channels to the owner its peers have opened, which they count. */
 	uint64_t p2p_directory;
-	uint8_t pad0[56];
+	/* 0, or the error that ended the team here: see oci_poison. Peers look at it after each
+	 * copy from or to the owner's buffers: not in the line of `done`, which every operation
+	 * writes. */
+	uint64_t poison;
+	uint8_t pad0[48];
 	uint64_t p2p_opened;
 	uint8_t pad1[120];
 };

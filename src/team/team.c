@@ -42,13 +42,14 @@ int oci_team_fail(struct oci_team *team, int error, int culprit, const char *for
 	va_start(args, format);
 	team_vsay(team, format, args);
 	va_end(args);
-	team->error = error;
-	team->dead_rank = error == -EOWNERDEAD ? culprit : -1;
 	/* Pairs with the acquire in oci_team_look(): a peer that waits for us learns why in vain.
-	 */
+	 * Sequentially consistent for oci_write_begin(), and before the error, as whoever sees that
+	 * one goes on to oci_team_revoke(). */
 	if (team->own)
-		oci_store_release(&team->own->progress.poison,
-				  oci_poison(error, (uint32_t)culprit));
+		__atomic_store_n(&team->own->progress.poison, oci_poison(error, (uint32_t)culprit),
+				 __ATOMIC_SEQ_CST);
+	team->dead_rank = error == -EOWNERDEAD ? culprit : -1;
+	team->error = error;
 	oci_error("%s", team->sentence);
 	return error;
 }

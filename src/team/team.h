@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 3
+#define OCI_ABI 4
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */
@@ -145,6 +145,22 @@ bool oci_team_all_done(struct oci_team *team, uint64_t below);
 void oci_team_refresh(struct oci_team *team);
 /* Operation seq, whose call had this signature, is finished here: publishes what is complete. */
 void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature);
+
+/*
+ * ---- whose buffers they are when a team has failed (revoke.c) -----------------------------------
+ *
+ * Around each write into memory of rank `peer` by operation seq, beside its own lines. False: its
+ * team has failed, and nothing may be written. Then oci_team_look() says so.
+ */
+bool oci_write_begin(struct oci_team *team, uint64_t seq, uint32_t peer);
+void oci_write_end(struct oci_team *team, uint64_t seq);
+/* After reading such memory. False: it may have been another's meanwhile, likewise. */
+bool oci_read_holds(const struct oci_team *team, uint32_t peer);
+/*
+ * Our team has failed: when this returns nobody writes to the buffers of operation seq any more.
+ * Waits for the copies that are under way, of peers that live.
+ */
+void oci_team_revoke(struct oci_team *team, uint64_t seq);
 
 /* ---- waiting (wait.c) ------------------------------------------------------------------------ */
 
