@@ -237,7 +237,9 @@ void environment_scenario(char **words)
 		"ONECOPY_BCAST=knomail", "ONECOPY_BCAST=knomial:0",  "ONECOPY_MECHANISM=teleport",
 		"ONECOPY_SPINS=many",	 "ONECOPY_SEGMENT_BYTES=-5", "ONECOPY_CHECK=perhaps",
 		"ONECOPY_PTRACER=me",	 "ONECOPY_LOG=loud",	     "ONECOPY_BCSAT=knomial",
-		"ONECOPY=maybe",	 "ONECOPY_TUNING=/no/file",  "ONECOPY_TUNING=/etc/passwd"
+		"ONECOPY=maybe",	 "ONECOPY_TUNING=/no/file",  "ONECOPY_TUNING=/etc/passwd",
+		"ONECOPY_P2P=teleport",	 "ONECOPY_P2P_EAGER=some",   "ONECOPY_HEAP_BYTES=-1",
+		"ONECOPY_MAP_BYTES=much"
 	};
 	enum { BAD = sizeof(bad) / sizeof(bad[0]) };
 
