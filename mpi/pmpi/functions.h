@@ -65,7 +65,12 @@
 #define OCI_WINDOW(X) \
 	X(Win_create) X(Win_create_c) X(Win_create_dynamic) X(Win_allocate) X(Win_allocate_c) \
 	X(Win_allocate_shared) X(Win_allocate_shared_c) X(Win_free) \
-	X(Win_fence) X(Win_post) X(Win_start) X(Win_wait) X(Win_test)
+	X(Win_fence) X(Win_post) X(Win_start) X(Win_wait) X(Win_test) X(Win_set_info) \
+	X(Win_complete) X(Win_lock) X(Win_lock_all) X(Win_unlock) X(Win_unlock_all) \
+	X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) X(Win_sync)
+
+/* Asked again and again. */
+#define OCI_POLLED(X) X(Parrived)
 
 /* Collective on a file. */
 #define OCI_FILE(X) \
@@ -91,7 +96,7 @@
 #define OCI_WRAPPED(X) \
 	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) \
 	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_WINDOW(X) OCI_FILE(X) \
-	OCI_BUFFER(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
+	OCI_BUFFER(X) OCI_POLLED(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
 
 /* Called, but not stood in front of. */
 #define OCI_CALLED(X) \

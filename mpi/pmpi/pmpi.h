@@ -18,6 +18,7 @@
  *   meeting.c      barriers of messages in front of calls that have no nonblocking twin
  *   construction.c calls that make and end communicators
  *   window.c       windows
+ *   lock.c         their locks, and what programs call on them again and again
  *   file.c         collective calls on files
  *   buffer.c       MPI_Buffer_detach, and what tells it whether the buffer was used
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map

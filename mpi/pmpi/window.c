@@ -3,32 +3,24 @@
  * Windows. Their creation and what synchronises all their processes begins with a barrier in which
  * we drive (construction.c says why that is enough); MPI_Win_wait is a loop around MPI_Win_test.
  * MPI_Win_start comes after a token from each process that has called MPI_Win_post, so that the
- * MPI has nobody left to wait for there or in MPI_Win_complete.
- *
- * MPI_Win_lock is left as it is: while another process holds the lock it waits inside the MPI, and
- * there is no function that asks whether it would.
+ * MPI has nobody left to wait for there or in MPI_Win_complete. Locks are in lock.c.
  */
-#include "pmpi.h"
+#include "window.h"
 
 #include <stdlib.h>
-
-/* A window of ours: its attribute. */
-struct window {
-	int tag; /* of its barriers; that of tokens is the next */
-	int size, me;
-	int *ranks; /* of its members, in MPI_COMM_WORLD */
-};
+#include <unistd.h>
 
 static int key = MPI_KEYVAL_INVALID;
 static uint32_t made; /* atomic */
 
 static int window_gone(MPI_Win win, int keyval, void *value, void *extra)
 {
-	struct window *window = value;
+	struct oci_pmpi_window *window = value;
 
 	(void)win;
 	(void)keyval;
 	(void)extra;
+	oci_pmpi_locks_drop(window);
 	free(window->ranks);
 	free(window);
 	return MPI_SUCCESS;
@@ -45,9 +37,9 @@ void oci_pmpi_window_stop(void)
 	PMPI(Win_free_keyval)(&key);
 }
 
-static struct window *window_of(MPI_Win win)
+struct oci_pmpi_window *oci_pmpi_window_of(MPI_Win win)
 {
-	struct window *window = NULL;
+	struct oci_pmpi_window *window = NULL;
 	int found = 0;
 
 	if (!oci_pmpi_job.active || !oci_pmpi_job.together || win == MPI_WIN_NULL)
@@ -57,9 +49,9 @@ static struct window *window_of(MPI_Win win)
 }
 
 /* NULL: no memory. */
-static struct window *describe(MPI_Comm comm)
+static struct oci_pmpi_window *describe(MPI_Comm comm)
 {
-	struct window *window = calloc(1, sizeof(*window));
+	struct oci_pmpi_window *window = calloc(1, sizeof(*window));
 	MPI_Group group;
 
 	if (!window || PMPI(Comm_group)(comm, &group) != MPI_SUCCESS)
@@ -70,37 +62,62 @@ static struct window *describe(MPI_Comm comm)
 	return window;
 }
 
+/* The first member makes memory for its locks, the others map it. */
+static bool share_locks(struct oci_pmpi_window *window, MPI_Comm comm, int *fd)
+{
+	struct oci_pmpi_locks_id id = { .fd = -1 };
+	MPI_Request request;
+	int rank = 0;
+
+	PMPI(Comm_rank)(comm, &rank);
+	if (!rank && window)
+		oci_pmpi_locks_make(window, &id);
+	*fd = rank ? -1 : id.fd;
+	if (PMPI(Ibcast)(&id, sizeof(id), MPI_BYTE, 0, comm, &request) != MPI_SUCCESS ||
+	    oci_pmpi_await(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+		return false;
+	if (rank && window)
+		oci_pmpi_locks_find(window, &id);
+	return window && window->locks;
+}
+
 /*
  * Pairs of processes tell their windows apart by a number that the first member gives. Negative:
- * some member has no memory for this, and none may wait for it in a barrier.
+ * some member has no memory for this, and none may wait for it in a barrier. *locks: all members
+ * share some.
  */
-static int agree(const struct window *window, MPI_Comm comm)
+static int agree(struct oci_pmpi_window *window, MPI_Comm comm, int *locks)
 {
 	uint32_t turn = __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
-	int mine = INT32_MAX, number = -1;
+	int fd, mine[2] = { INT32_MAX, share_locks(window, comm, &fd) }, all[2] = { -1, 0 };
 	MPI_Request request;
 
 	if (!window || !window->ranks)
-		mine = -1;
+		mine[0] = -1;
 	else if (!window->me)
-		mine = (int)((turn * (uint32_t)oci_pmpi_job.size + (uint32_t)oci_pmpi_job.rank) %
-			     INT32_MAX);
-	if (PMPI(Iallreduce)(&mine, &number, 1, MPI_INT, MPI_MIN, comm, &request) != MPI_SUCCESS ||
+		mine[0] = (int)((turn * (uint32_t)oci_pmpi_job.size + (uint32_t)oci_pmpi_job.rank) %
+				INT32_MAX);
+	if (PMPI(Iallreduce)(mine, all, 2, MPI_INT, MPI_MIN, comm, &request) != MPI_SUCCESS ||
 	    oci_pmpi_await(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-		return -1;
-	return number;
+		all[0] = -1;
+	if (fd >= 0)
+		close(fd);
+	*locks = all[1];
+	return all[0];
 }
 
 /* After it was made: on all members. `ours`: on all alike. */
 static int adopt(int error, bool ours, MPI_Comm comm, MPI_Win win)
 {
-	struct window *window;
-	int number;
+	struct oci_pmpi_window *window;
+	int number, locks;
 
 	if (error || !ours)
 		return error;
 	window = describe(comm);
-	number = agree(window, comm);
+	number = agree(window, comm, &locks);
+	if (window && !locks)
+		oci_pmpi_locks_drop(window);
 	if (number >= 0) {
 		window->tag = oci_pmpi_meeting_tag((uint32_t)number * 2, true);
 		error = PMPI(Win_set_attr)(win, key, window);
@@ -139,7 +156,7 @@ MAKE(Win_allocate_shared_c, (MPI_Aint size, MPI_Aint unit, MPI_Info info), (size
 
 static void meet_at(MPI_Win win)
 {
-	const struct window *window = window_of(win);
+	const struct oci_pmpi_window *window = oci_pmpi_window_of(win);
 
 	if (window)
 		oci_pmpi_meeting(window->ranks, window->size, window->me, window->tag);
@@ -150,6 +167,12 @@ int oci_pmpi_Win_free(MPI_Win *win)
 	if (win)
 		meet_at(*win);
 	return PMPI(Win_free)(win);
+}
+
+int oci_pmpi_Win_set_info(MPI_Win win, MPI_Info info)
+{
+	meet_at(win);
+	return PMPI(Win_set_info)(win, info);
 }
 
 int oci_pmpi_Win_fence(int assert, MPI_Win win)
@@ -175,7 +198,7 @@ static int world_rank(MPI_Group group, int member)
 
 int oci_pmpi_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
-	const struct window *window = window_of(win);
+	const struct oci_pmpi_window *window = oci_pmpi_window_of(win);
 	int error = PMPI(Win_post)(group, assert, win), size = 0;
 	MPI_Request request;
 
@@ -190,7 +213,7 @@ int oci_pmpi_Win_post(MPI_Group group, int assert, MPI_Win win)
 
 int oci_pmpi_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
-	const struct window *window = window_of(win);
+	const struct oci_pmpi_window *window = oci_pmpi_window_of(win);
 	MPI_Request request;
 	int size = 0;
 
