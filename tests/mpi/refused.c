@@ -78,7 +78,6 @@ static void create(void)
 }
 
 #define ALL in, BLOCK, MPI_INT, out, BLOCK, MPI_INT
-#define TO_ALL_V in, counts, displs, MPI_INT, out, BLOCK, MPI_INT
 #define FROM_ALL_V in, BLOCK, MPI_INT, out, counts, displs, MPI_INT
 #define ALL_V in, counts, displs, MPI_INT, out, counts, displs, MPI_INT
 #define ALL_W in, counts, places, types, out, counts, places, types
