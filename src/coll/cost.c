@@ -11,15 +11,69 @@ const uint32_t oci_tries_segment[] = { OCI_SEGMENT_DEFAULT, 65536, 524288, 0 };
 const uint32_t oci_tries_fanout[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 32, 64, 128, 0 };
 const uint32_t oci_tries_radix[] = { 1, 2, 3, 0 };
 
+enum oci_model_mechanism oci_cost_mechanism(const struct oci_shape *shape,
+					    const struct oci_model *model)
+{
+	if (shape->mapped && oci_model_knows(model, OCI_MODEL_MAP))
+		return OCI_MODEL_MAP;
+	return shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM;
+}
+
+/* In blocks of a call: what one rank reads and writes in it, of a Bcast its one buffer. */
+static size_t blocks_of(enum oci_collective collective, size_t p, bool is_root)
+{
+	switch (collective) {
+	case OCI_BARRIER:
+		return 0;
+	case OCI_BCAST:
+		return 1;
+	case OCI_SCATTER:
+	case OCI_GATHER:
+		return is_root ? p + 1 : 1;
+	case OCI_ALLTOALL:
+		return 2 * p;
+	case OCI_ALLGATHER:
+	case OCI_REDUCE_SCATTER:
+	case OCI_REDUCE_SCATTER_BLOCK:
+		return p + 1;
+	case OCI_REDUCE:
+		return is_root ? 2 : 1;
+	case OCI_ALLREDUCE:
+	case OCI_SCAN:
+	case OCI_EXSCAN:
+		return 2;
+	default: /* v-variants */
+		return 0;
+	}
+}
+
+size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *model)
+{
+	size_t p = shape->size, bytes = shape->bytes, caches, ranks;
+
+	/* Those are of all blocks. */
+	if (shape->collective == OCI_REDUCE_SCATTER)
+		bytes /= p;
+	/* The root's cache: with rank 0 on the first core it is as full as any. */
+	caches = (size_t)(model->packages.value * model->package_cores.value /
+			  model->cache_cores.value);
+	ranks = p < (size_t)model->cache_cores.value ? p : (size_t)model->cache_cores.value;
+	if (caches > 0 && p > caches * ranks)
+		ranks = (p + caches - 1) / caches;
+	return bytes * (blocks_of(shape->collective, p, true) +
+			(ranks - 1) * blocks_of(shape->collective, p, false));
+}
+
 void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 		      const struct oci_shape *shape, uint32_t parameter)
 {
 	uint32_t p = shape->size, count[OCI_MODEL_DISTANCES] = { 0 };
 
 	*c = (struct oci_costing){ .model = model,
-				   .mechanism = shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM,
+				   .mechanism = oci_cost_mechanism(shape, model),
 				   .shape = shape,
 				   .parameter = parameter,
+				   .working = oci_cost_working(shape, model),
 				   .domains = 1 };
 	c->cost.start = model->call.value;
 	for (uint32_t r = 1; r < p; r++) {
@@ -41,12 +95,12 @@ static double bytes_s(const struct oci_costing *c, enum oci_model_direction dire
 		      double users)
 {
 	size_t extent = c->whole > bytes ? c->whole : bytes;
-	double share = extent ? (double)bytes / (double)extent : 0;
-	double alone = share * ((1 - c->far) * oci_model_bytes_s(c->model, c->mechanism, direction,
-								 extent, OCI_MODEL_CACHE) +
-				c->far * oci_model_bytes_s(c->model, c->mechanism, direction,
-							   extent, OCI_MODEL_MACHINE));
-	double shared = (double)bytes * oci_model_domain_of_s(c->model, users, extent);
+	double beyond = oci_model_beyond(c->model, extent, c->working);
+	double alone = (1 - c->far) * oci_model_bytes_of_s(c->model, c->mechanism, direction, bytes,
+							   OCI_MODEL_CACHE, beyond) +
+		       c->far * oci_model_bytes_of_s(c->model, c->mechanism, direction, bytes,
+						     OCI_MODEL_MACHINE, beyond);
+	double shared = (double)bytes * oci_model_domain_of_s(c->model, users, beyond);
 
 	return shared > alone ? shared : alone;
 }
@@ -114,17 +168,16 @@ enum touch { TOUCH_OWN, TOUCH_SLOT, TOUCH_PEERS };
 /* Seconds of one. */
 static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, enum touch touch)
 {
-	double share = bytes ? (double)bytes / (double)extent : 0;
+	double beyond = oci_model_beyond(c->model, extent, c->working);
 
 	if (touch == TOUCH_SLOT)
-		return share * oci_model_fill_s(c->model, extent);
+		return oci_model_fill_of_s(c->model, bytes, beyond);
 	if (touch == TOUCH_PEERS && oci_model_knows(c->model, OCI_MODEL_MAP))
-		return share *
-		       ((1 - c->far) * oci_model_bytes_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL,
-							 extent, OCI_MODEL_CACHE) +
-			c->far * oci_model_bytes_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL, extent,
-						   OCI_MODEL_MACHINE));
-	return share * oci_model_memcpy_s(c->model, extent);
+		return (1 - c->far) * oci_model_bytes_of_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL,
+							   bytes, OCI_MODEL_CACHE, beyond) +
+		       c->far * oci_model_bytes_of_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL, bytes,
+						     OCI_MODEL_MACHINE, beyond);
+	return oci_model_memcpy_of_s(c->model, bytes, beyond);
 }
 
 /* The same where all ranks do so at once. */
@@ -133,10 +186,9 @@ static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t exte
 {
 	double alone = touch_s(c, bytes, extent, touch), least;
 
-	if (oci_model_in_cache(c->model, extent))
-		return alone;
 	/* Each rank keeps its own domain busy. */
-	least = (double)bytes * oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
+	least = oci_model_beyond(c->model, extent, c->working) * (double)bytes *
+		oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
 	return alone > least ? alone : least;
 }
 
@@ -315,10 +367,10 @@ uint32_t oci_cost_fanin(const struct oci_costing *c)
 void oci_cost_all_bytes(struct oci_costing *c, double before, double times)
 {
 	size_t n = c->shape->bytes;
-	double least = times * (double)n * oci_model_domain_s(c->model, 1) / c->domains;
+	double beyond = c->model->cache_bytes.given ? oci_model_beyond(c->model, n, c->working) : 1;
+	double least = beyond * times * (double)n * oci_model_domain_s(c->model, 1) / c->domains;
 
-	if (!(c->model->cache_bytes.given && oci_model_in_cache(c->model, n)) &&
-	    c->cost.bytes - before < least)
+	if (c->cost.bytes - before < least)
 		c->cost.bytes = before + least;
 }
 

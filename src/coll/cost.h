@@ -37,6 +37,8 @@ struct oci_costing {
 	/* While pieces are copied one after the other: of how many bytes they are, which is what a
 	 * cache holds or not. 0: a copy is a whole of its own. */
 	size_t whole;
+	/* By oci_costing_init(): what the ranks under one cache read and write in the call. */
+	size_t working;
 	/* Added up. */
 	struct oci_cost cost;
 };
@@ -47,6 +49,13 @@ static inline double oci_cost_total(const struct oci_cost *cost)
 	       cost->reduce + cost->flags;
 }
 
+/* By what the single copies of such a team are made: a mapping where all ranks have shared heaps
+ * and the model knows what that costs. */
+enum oci_model_mechanism oci_cost_mechanism(const struct oci_shape *shape,
+					    const struct oci_model *model);
+/* Bytes of all buffers of the call that belong to ranks under the root's cache; 0 of a v-variant,
+ * whose sizes nobody knows. */
+size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *model);
 /* For ranks placed core by core; a call costs `call` to begin with. */
 void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 		      const struct oci_shape *shape, uint32_t parameter);

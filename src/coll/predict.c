@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll/predict.h"
+#include "coll/cost.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +75,8 @@ int oci_predict(const struct oci_model *model, const struct oci_shape *shape,
 		.bytes = shape->bytes,
 		.unit = shape->unit,
 		.model = model,
-		.mechanism = shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM,
+		.mechanism = oci_cost_mechanism(shape, model),
+		.working = oci_cost_working(shape, model),
 	};
 	struct oci_plan **plans;
 	int error;

@@ -62,6 +62,7 @@ static int every_term(void **state)
 	give("memcpy.slot", 1 / 3e9);
 	give("map.beta", 1 / 7e9);
 	give("cache.bytes", 1 << 20);
+	give("cache.shared", 16 << 20);
 	give("reduce", 1 / 6e9);
 	give("machine.packages", 2);
 	give("machine.package_cores", 32);
@@ -286,6 +287,39 @@ static void terms_add_up_where_they_belong(void **state)
 	assert_true(c.cost.memory == 0 && c.cost.reduce == 0 && c.cost.flags == 0);
 }
 
+/* What all ranks of a cache touch decides how much of a copy it holds. */
+static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on(
+	void **state)
+{
+	struct oci_shape shape = { .collective = OCI_ALLTOALL,
+				   .unit = 1,
+				   .size = 2,
+				   .single_copy = true };
+	struct oci_choice choice = named(OCI_ALLTOALL, "pairwise");
+	struct oci_costing c;
+
+	(void)state;
+	give("cache.bytes", 32 << 20);
+	give("cache.shared", 64 << 20);
+	give("cma.beta_memory", 4 / 3.29e9);
+	/* 2 ranks send and receive 2 blocks each: 8 blocks, and as many of the next message. */
+	for (size_t mib = 1; mib <= 12; mib++) {
+		double part = fmin(fmax(2 * 2.0 * 8 * (double)mib / 64 - 1, 0), 1), plans;
+
+		shape.bytes = mib << 20;
+		assert_int_equal(oci_cost_working(&shape, &model), 8 * shape.bytes);
+		oci_costing_init(&c, &model, &shape, choice.parameter);
+		oci_algorithm(OCI_ALLTOALL, choice.algorithm)->cost(&c);
+		plans = predicted(OCI_ALLTOALL, "pairwise", 2, shape.bytes).end_s;
+		assert_true(fabs(c.cost.bytes * 3.29e9 / (double)shape.bytes - (1 + 3 * part)) <
+			    1e-9);
+		assert_true(fabs(plans / oci_cost_total(&c.cost) - 1) < 1e-9);
+	}
+	/* A core each has its own. */
+	give("machine.cache_cores", 1);
+	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
+}
+
 static void large_teams_are_modelled_in_seconds(void **state)
 {
 	(void)state;
@@ -317,6 +351,9 @@ int main(void)
 		cmocka_unit_test_setup(closed_forms_and_plans_agree, table_iv),
 		cmocka_unit_test_setup(closed_forms_and_plans_agree, every_term),
 		cmocka_unit_test_setup(terms_add_up_where_they_belong, table_iv),
+		cmocka_unit_test_setup(
+			ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on,
+			table_iv),
 		cmocka_unit_test_setup(large_teams_are_modelled_in_seconds, table_iv),
 		cmocka_unit_test_setup(what_does_not_fit_is_refused_in_words, table_iv),
 	};

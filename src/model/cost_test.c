@@ -136,6 +136,39 @@ static void rates_change_beyond_the_cache_and_between_packages(void **state)
 	close_to(oci_model_memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
 }
 
+static void ranks_that_share_a_cache_get_less_of_it_each(void **state)
+{
+	const size_t mib = 1 << 20;
+	struct oci_model model;
+
+	(void)state;
+	knl(&model);
+	give(&model, "cache.bytes", 8 << 20);
+	close_to(oci_model_beyond(&model, 4 * mib, 0), 0);
+	close_to(oci_model_beyond(&model, 4 * mib, 1 << 30), 0); /* its size is not known */
+	close_to(oci_model_beyond(&model, 4 * mib + 1, 0), 1);
+	give(&model, "cache.shared", 32 << 20);
+	close_to(oci_model_beyond(&model, 4 * mib, 0), 0);
+	close_to(oci_model_beyond(&model, 4 * mib, 8 * mib), 0);
+	close_to(oci_model_beyond(&model, 4 * mib, 12 * mib), 0.5);
+	close_to(oci_model_beyond(&model, 4 * mib, 16 * mib), 1);
+	close_to(oci_model_beyond(&model, 4096, 64 * mib), 1);
+	give(&model, "cma.beta", 1e-10);
+	close_to(oci_model_bytes_of_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_CACHE,
+				      0.5),
+		 4096 * 1e-10); /* how fast memory is nobody knows */
+	give(&model, "cma.beta_memory", 3e-10);
+	close_to(oci_model_bytes_of_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_CACHE,
+				      0.5),
+		 4096 * 2e-10);
+	give(&model, "memcpy.cache", 3e-11);
+	give(&model, "memcpy.memory", 9e-11);
+	give(&model, "memcpy.slot", 5e-11);
+	close_to(oci_model_memcpy_of_s(&model, 4096, 0.5), 4096 * 6e-11);
+	close_to(oci_model_fill_of_s(&model, 4096, 0.5), 4096 * 6e-11);
+	close_to(oci_model_fill_of_s(&model, 4096, 0), 4096 * 5e-11);
+}
+
 static void what_caches_hold_has_a_limit_of_its_own(void **state)
 {
 	struct oci_model model;
@@ -143,12 +176,13 @@ static void what_caches_hold_has_a_limit_of_its_own(void **state)
 	(void)state;
 	knl(&model);
 	give(&model, "domain", 2e-11);
-	close_to(oci_model_domain_of_s(&model, 4, 4096), 4 * 2e-11);
+	close_to(oci_model_domain_of_s(&model, 4, 0), 4 * 2e-11);
 	give(&model, "cache.bytes", 1 << 20);
-	close_to(oci_model_domain_of_s(&model, 4, 4096), 0);
+	close_to(oci_model_domain_of_s(&model, 4, 0), 0);
 	give(&model, "domain.cache", 1e-11);
-	close_to(oci_model_domain_of_s(&model, 4, 1 << 19), 4 * 1e-11);
-	close_to(oci_model_domain_of_s(&model, 4, 1 << 20), 4 * 2e-11);
+	close_to(oci_model_domain_of_s(&model, 4, 0), 4 * 1e-11);
+	close_to(oci_model_domain_of_s(&model, 4, 1), 4 * 2e-11);
+	close_to(oci_model_domain_of_s(&model, 4, 0.5), 4 * 1.5e-11);
 }
 
 static void filling_a_slot_is_never_less_than_a_local_copy(void **state)
@@ -338,6 +372,7 @@ int main(void)
 		cmocka_unit_test(copiers_of_blocks_far_apart_do_not_meet),
 		cmocka_unit_test(a_term_that_is_not_given_is_left_out),
 		cmocka_unit_test(rates_change_beyond_the_cache_and_between_packages),
+		cmocka_unit_test(ranks_that_share_a_cache_get_less_of_it_each),
 		cmocka_unit_test(what_caches_hold_has_a_limit_of_its_own),
 		cmocka_unit_test(filling_a_slot_is_never_less_than_a_local_copy),
 		cmocka_unit_test(ranks_fill_the_machine_core_by_core),

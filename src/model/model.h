@@ -106,11 +106,23 @@ struct oci_machine {
 	size_t page_bytes;
 };
 
+/*
+ * Which state of a machine that changes the terms were measured in: a flag between its first two
+ * CPUs tells (src/tune/steady.h). Told, not compared, and no part of a cost.
+ */
+struct oci_state {
+	char name[8];	/* "near", "far", "only"; empty: not known */
+	double flag_s;	/* that flag in this state */
+	double share;	/* of the time, 0 to 1, that the machine was in it */
+	double other_s; /* the flag in the other states; 0: there are none */
+};
+
 struct oci_model {
 	char name[64];	 /* "default", "knl", "tuned" */
 	char path[512];	 /* file it was read from; empty: built in */
 	bool calibrated; /* measured on this machine: false for profiles and defaults */
 	struct oci_machine machine;
+	struct oci_state state;
 
 	struct oci_model_copy copy[OCI_MODEL_MECHANISMS];
 	struct oci_term flag[OCI_MODEL_DISTANCES]; /* [s] from a store to the waiting rank's load */
@@ -118,18 +130,23 @@ struct oci_model {
 				    * given: as the first */
 	struct oci_term memcpy_cache;  /* [s/B] local copy, both buffers in cache */
 	struct oci_term memcpy_memory; /* [s/B] local copy beyond cache_bytes */
-	struct oci_term memcpy_slot; /* [s/B] local copy into a slot whose last contents a peer has
-				      * read, from whose cache it has to be taken back; not given:
-				      * as any local copy */
-	struct oci_term cache_bytes; /* [B] a copy's source and target together: still in cache */
-	struct oci_term reduce;	     /* [s/B] of one operand: the sum of doubles into a buffer */
+	struct oci_term memcpy_slot;  /* [s/B] local copy into a slot whose last contents a peer has
+				       * read, from whose cache it has to be taken back; not given:
+				       * as any local copy */
+	struct oci_term cache_bytes;  /* [B] a copy's source and target together: still in cache */
+	struct oci_term cache_shared; /* [B] size of a cache that cache_cores cores share; not
+				       * given: what other ranks touch takes no room in it */
+	struct oci_term reduce;	      /* [s/B] of one operand: the sum of doubles into a buffer */
 	struct oci_term domain; /* [s/B] bytes copied by all cores of a memory domain at once */
 	struct oci_term domain_cache; /* [s/B] the same of single copies that stay in the caches,
 				       * whose ends are busy themselves; not given: no limit */
 	struct oci_term call;	      /* [s] a collective call besides its copies and flags */
-	struct oci_term op;	  /* [s] an operation of a plan besides what it copies or awaits */
-	struct oci_term touch;	  /* [s/page] first touch of a mapped page */
-	struct oci_term packages; /* [packages] */
+	struct oci_term op;	   /* [s] an operation of a plan besides what it copies or awaits */
+	struct oci_term touch;	   /* [s/page] first touch of a mapped page */
+	struct oci_term map_first; /* [s/page] before the first copy by a mapping. No part of a
+				    * cost: whether a buffer was used before one rank knows, and
+				    * all choose alike */
+	struct oci_term packages;  /* [packages] */
 	struct oci_term package_cores; /* [cores] in one: the step of gamma is behind it */
 	struct oci_term cache_cores;   /* [cores] under one last-level cache */
 	struct oci_term domain_cores;  /* [cores] with one memory domain */
@@ -163,6 +180,20 @@ double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism 
 double oci_model_memcpy_s(const struct oci_model *model, size_t bytes);
 /* The same into a slot: never less. */
 double oci_model_fill_s(const struct oci_model *model, size_t bytes);
+/*
+ * Which part of what a copy moves goes by memory, 0 to 1. None of it where the caches hold the
+ * message that it is a piece of, of `extent` bytes, and all that the ranks under one cache touch in
+ * the call, `working` bytes (0: not known). That counts twice, as a program works on one message
+ * while it makes the next. Up to half of cache.shared the cache holds it, from all of it on nothing
+ * is there when it is used again, between them the part grows.
+ */
+double oci_model_beyond(const struct oci_model *model, size_t extent, size_t working);
+/* The three above with such a part. */
+double oci_model_bytes_of_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			    enum oci_model_direction direction, size_t bytes,
+			    enum oci_model_distance distance, double beyond);
+double oci_model_memcpy_of_s(const struct oci_model *model, size_t bytes, double beyond);
+double oci_model_fill_of_s(const struct oci_model *model, size_t bytes, double beyond);
 double oci_model_reduce_s(const struct oci_model *model, size_t bytes);
 double oci_model_flag_s(const struct oci_model *model, enum oci_model_distance distance);
 /* A flag that is up, looked at right after another one. */
@@ -172,8 +203,8 @@ bool oci_model_in_cache(const struct oci_model *model, size_t bytes);
 /* Seconds per byte at least, of each of `copiers` that share a memory domain. */
 double oci_model_domain_s(const struct oci_model *model, double copiers);
 
-/* The same of single copies out of an `extent` that the caches hold or not. */
-double oci_model_domain_of_s(const struct oci_model *model, double copiers, size_t extent);
+/* The same of single copies of which such a part goes by memory. */
+double oci_model_domain_of_s(const struct oci_model *model, double copiers, double beyond);
 
 /* Where a rank sits when ranks fill the machine core by core, as launchers bind them; ranks beyond
  * the last core begin again with the first. */

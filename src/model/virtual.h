@@ -15,7 +15,8 @@
  *              same process at that moment: the rate changes whenever c does
  *   domain     the k tasks that read or write one memory domain at a moment take at least
  *              k times `domain` a byte; single copies of what the caches hold k times domain.cache,
- *              other touches of that are alone
+ *              other touches of that are alone; what the ranks of a cache touch together
+ *              (`working`) decides which part of each copy the caches hold
  *   COPY       memcpy; out of the cache its domain is shared
  *   COPY into a slot   at least memcpy.slot a byte, as a peer has read what was in it before
  *   slots, payloads   what is read of a peer's goes as by a mapping of his memory (map.beta), or,
@@ -43,6 +44,7 @@ struct oci_virtual_call {
 	enum oci_model_mechanism mechanism; /* of single copies, between all pairs */
 	const uint32_t *cores;		    /* [rank]: where it sits; NULL: rank r on core r */
 	const double *start_s;		    /* [rank]: when it calls; NULL: all at 0 */
+	size_t working; /* what the ranks under one cache touch in all; 0: not known */
 };
 
 struct oci_virtual_result {

@@ -176,13 +176,14 @@ void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_di
 	enum oci_model_distance distance = oci_model_distance(w->model, oci_virtual_core(w, rank),
 							      oci_virtual_core(w, remote));
 
-	t->bytes_s = oci_model_bytes_s(w->model, mechanism, direction, extent, distance) *
-		     ((double)bytes / (double)extent);
+	double beyond = oci_model_beyond(w->model, extent, w->call->working);
+
+	t->bytes_s = oci_model_bytes_of_s(w->model, mechanism, direction, bytes, distance, beyond);
 	t->lock_s = oci_model_lock_s(w->model, mechanism, bytes, 1);
 	t->process = remote;
 	w->result.copies++;
 	w->result.bytes += bytes;
-	start(w, rank, remote, bytes, oci_model_domain_of_s(w->model, 1, extent),
+	start(w, rank, remote, bytes, oci_model_domain_of_s(w->model, 1, beyond),
 	      oci_model_alpha_s(w->model, mechanism, direction));
 }
 
@@ -192,28 +193,28 @@ bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote,
 	const struct oci_model *m = w->model;
 	struct oci_virtual_rank *r = &w->ranks[rank];
 	struct oci_virtual_task *t = &r->task;
-	double seconds;
+	double beyond = oci_model_beyond(m, extent, w->call->working), seconds;
 
 	if (!bytes)
 		return true;
-	seconds = touch == OCI_TOUCH_FILL ? oci_model_fill_s(m, extent) :
-					    oci_model_memcpy_s(m, extent);
+	seconds = touch == OCI_TOUCH_FILL ? oci_model_fill_of_s(m, bytes, beyond) :
+					    oci_model_memcpy_of_s(m, bytes, beyond);
 	/* A peer's bytes come from his cache, as from a mapping of his memory. */
 	if (remote != rank && oci_model_knows(m, OCI_MODEL_MAP))
-		seconds = oci_model_bytes_s(m, OCI_MODEL_MAP, OCI_MODEL_PULL, extent,
-					    oci_model_distance(m, oci_virtual_core(w, rank),
-							       oci_virtual_core(w, remote)));
-	seconds *= (double)bytes / (double)extent;
+		seconds = oci_model_bytes_of_s(m, OCI_MODEL_MAP, OCI_MODEL_PULL, bytes,
+					       oci_model_distance(m, oci_virtual_core(w, rank),
+								  oci_virtual_core(w, remote)),
+					       beyond);
 	if (touch == OCI_TOUCH_REDUCE && seconds < oci_model_reduce_s(m, bytes))
 		seconds = oci_model_reduce_s(m, bytes);
-	if (!m->domain.given || oci_model_in_cache(m, extent)) {
+	if (!m->domain.given || beyond <= 0) {
 		r->now_s += seconds;
 		return true;
 	}
 	t->bytes_s = seconds;
 	t->lock_s = 0;
 	t->process = OCI_NOBODY;
-	start(w, rank, remote, bytes, oci_model_domain_s(m, 1), 0);
+	start(w, rank, remote, bytes, beyond * oci_model_domain_s(m, 1), 0);
 	return false;
 }
 
