@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,15 @@ static const char *const words[] = {
 	"\"version\"",
 	"\"cells\"",
 	"\"64K\"",
+	"\"distance\"",
+	"\"state\"",
+	"\"nearly\"",
+	"\"flag\"",
+	"\"share\"",
+	"\"map.first\"",
+	"\"map.push_beta\"",
+	"\"cache.shared\"",
+	"\"op\"",
 	"{\"a\":",
 	"[[[[[[[[[[",
 	"",
@@ -123,12 +133,39 @@ static void mutate(struct buffer *b)
 	}
 }
 
+/* As `onecopy tune` writes it: every term that there is, and the state that it measured in. */
+static void give_all(struct oci_model *model)
+{
+	const struct oci_term_info *info;
+
+	for (unsigned int i = 0; (info = oci_term_info(i)) != NULL; i++) {
+		struct oci_term *term = oci_term_of(model, info);
+
+		if (term->given)
+			continue;
+		*term = (struct oci_term){ .value = info->least > 0 ? 2 * info->least :
+								      info->most / 2,
+					   .residual = 0.01,
+					   .given = true,
+					   .source = "measured",
+					   .method = "dictated",
+					   .host = "vm",
+					   .date = "2026-11-22" };
+	}
+	model->calibrated = true;
+	model->state = (struct oci_state){ "near", 9.2e-8, 0.61, 1.9e-7 };
+}
+
+/* "tuned": everything; else a profile. */
 static char *valid_text(const char *profile)
 {
+	bool tuned = !strcmp(profile, "tuned");
 	struct oci_model model;
 	char *text;
 
-	assert_int_equal(oci_model_profile(profile, &model), 0);
+	assert_int_equal(oci_model_profile(tuned ? "default" : profile, &model), 0);
+	if (tuned)
+		give_all(&model);
 	free(model.cells);
 	model.cells = calloc(2, sizeof(*model.cells));
 	assert_non_null(model.cells);
@@ -192,17 +229,17 @@ static void check(const struct buffer *b, unsigned long *accepted)
 
 static void mutated_files_are_read_or_refused_with_their_place(void **state)
 {
-	static const char *const profile[] = { "knl", "default" };
+	static const char *const profile[] = { "knl", "default", "tuned" };
 	unsigned long accepted = 0;
 
 	(void)state;
-	for (int p = 0; p < 2; p++) {
+	for (int p = 0; p < 3; p++) {
 		char *valid = valid_text(profile[p]);
 		size_t length = strlen(valid);
 		struct buffer b = { malloc(2 * length), length, 2 * length };
 
 		assert_non_null(b.text);
-		for (unsigned long i = 0; i < count / 2; i++) {
+		for (unsigned long i = 0; i < count / 3; i++) {
 			b.length = length;
 			memcpy(b.text, valid, length);
 			for (uint64_t n = 1 + draw(4); n; n--)
@@ -218,7 +255,7 @@ static void mutated_files_are_read_or_refused_with_their_place(void **state)
 
 static void every_prefix_of_a_file_is_refused(void **state)
 {
-	char *valid = valid_text("knl");
+	char *valid = valid_text("tuned");
 	size_t length = strlen(valid);
 	unsigned long accepted = 0;
 
@@ -231,11 +268,53 @@ static void every_prefix_of_a_file_is_refused(void **state)
 	free(valid);
 }
 
+/* Each term, and each number of the state, by what no machine has: refused where it stands. */
+static void values_out_of_bounds_are_refused_at_their_place(void **state)
+{
+	static const char *const wrong[] = { "-1.0", "1e300", "\"1\"", "null", "[]" };
+	char *valid = valid_text("tuned"), *text = malloc(strlen(valid) + 32);
+	unsigned int refused = 0;
+
+	(void)state;
+	assert_non_null(text);
+	for (const char *at = valid; (at = strstr(at, "\": ")) != NULL; at += 3) {
+		const char *end = at + 3 + strspn(at + 3, "0123456789.e+-");
+		const char *key = at;
+
+		while (key[-1] != '"')
+			key--;
+		if (end == at + 3 || (strncmp(key, "value", 5) && strncmp(key, "flag\"", 5) &&
+				      strncmp(key, "share", 5) && strncmp(key, "other\"", 6)))
+			continue;
+		for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
+			unsigned int line = 1, told = 0;
+			struct oci_model model;
+			struct oci_model_error error;
+
+			for (const char *c = valid; c < at; c++)
+				line += *c == '\n';
+			sprintf(text, "%.*s%s%s", (int)(at + 3 - valid), valid, wrong[w], end);
+			if (oci_model_parse("t.json", text, strlen(text), OCI_MODEL_ANY_MACHINE,
+					    NULL, &model, &error) != -EINVAL)
+				fail_msg("line %u: %s is taken", line, wrong[w]);
+			assert_int_equal(sscanf(error.text, "t.json:%u:", &told), 1);
+			assert_int_equal(told, line);
+			assert_non_null(strstr(error.text, "expected"));
+			refused++;
+		}
+	}
+	/* All terms and the three numbers of the state. */
+	assert_true(refused > 5 * 70);
+	free(text);
+	free(valid);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mutated_files_are_read_or_refused_with_their_place),
 		cmocka_unit_test(every_prefix_of_a_file_is_refused),
+		cmocka_unit_test(values_out_of_bounds_are_refused_at_their_place),
 	};
 
 	if (argc > 1)
