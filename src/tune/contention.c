@@ -10,8 +10,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* LINE_ENDED is raised by the first copier that stops: none may wait for it in vain. */
-enum { LINE_ARRIVED, LINE_RELEASED, LINE_STOP, LINE_ENDED };
+/* LINE_ENDED is raised by the first copier that stops: none may wait for it in vain. LINE_DO has a
+ * second line behind it. */
+enum { LINE_ARRIVED, LINE_RELEASED, LINE_ENDED, LINE_DO };
 
 struct contention_arg {
 	uint32_t copiers;
@@ -20,8 +21,13 @@ struct contention_arg {
 	bool rewritten; /* sources are, before each copy, and all buffers rotate */
 };
 
-/* Of those that rotate: more than the private caches of today's cores, twice. */
-#define ROTATED ((size_t)8 << 20)
+/* Of those that rotate: more than the private caches of today's cores, twice; two at least. */
+static size_t rotated(const struct contention_arg *arg)
+{
+	size_t least = (size_t)8 << 20;
+
+	return 2 * arg->bytes > least ? 2 * arg->bytes : least;
+}
 
 /* Copiers of one process whose blocks differ: more take the same ones again, so that all stay as
  * near to each other as they are meant to be. */
@@ -52,38 +58,79 @@ static void sleep_to_the_end(const struct oci_tune_line *line)
 		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
 }
 
+/* What all do next, in lockstep; with how many samples they go on (oci_tune_looked()). */
+enum { DO_COPY, DO_LOOK, DO_STOP };
+
+/* The first copier decides for all. */
+static uint64_t decide(struct oci_tune_rank *me, uint32_t *samples, int done, double look_s)
+{
+	if (done == DO_LOOK) {
+		*samples = oci_tune_looked(me, look_s, *samples);
+		if (oci_tune_is_enough(me, *samples))
+			return (uint64_t)*samples << 2 | DO_STOP;
+	} else if (oci_tune_is_time(me, *samples)) {
+		return (uint64_t)*samples << 2 | DO_LOOK;
+	}
+	return (uint64_t)*samples << 2 | DO_COPY;
+}
+
+/* Before each round the first copier says what it will be, in the word of that round's parity: it
+ * writes that word again only behind the next meeting, to which each rank comes when it has read
+ * it. */
+static int next_action(struct oci_tune_rank *me, const struct contention_arg *arg, uint64_t *round,
+		       uint32_t *samples, int done, double look_s)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint64_t *word = &line[LINE_DO + (*round + 1) % 2].word, told;
+
+	/* Relaxed: the meeting orders it. */
+	if (!me->rank)
+		oci_store_relaxed(word, decide(me, samples, done, look_s));
+	oci_tune_meet(&line[LINE_ARRIVED], &line[LINE_RELEASED], arg->copiers, round);
+	told = oci_load_relaxed(word);
+	*samples = (uint32_t)(told >> 2);
+	return (int)(told & 3);
+}
+
+/* Those of the round before may still be read, but lie elsewhere. */
+static size_t rewrite(const struct contention_arg *arg, uint8_t *source, uint32_t turn)
+{
+	size_t at = turn % (rotated(arg) / arg->bytes) * arg->bytes;
+
+	memset(source + at, (int)turn, arg->bytes);
+	return at;
+}
+
 static int copy_together(struct oci_tune_rank *me, const struct contention_arg *arg,
 			 uint8_t *source, uint8_t *target)
 {
-	struct oci_tune_line *line = me->shared->line;
-	uint32_t owner = arg->apart ? arg->copiers : (me->rank + 1) % arg->copiers, samples = 0;
+	uint32_t owner = arg->apart ? arg->copiers : (me->rank + 1) % arg->copiers;
+	uint32_t samples = 0, turn = 0;
 	uint64_t address = me->shared->rank[owner].address + me->rank % PLACES * arg->apart;
 	struct iovec local = { target, arg->bytes },
 		     remote = { (void *)(uintptr_t)address, arg->bytes };
-	double begun = oci_tune_now_s(), start = begun;
+	double look_s = 0, start;
 	uint64_t round = 0;
+	int action = DO_COPY;
 
+	/* Ranks 0 and 1 look at the same point, the others wait at the next meeting. */
+	oci_tune_begin(me, me->rank < 2 ? oci_tune_look : NULL);
 	for (;;) {
 		ssize_t got;
 
-		/*
-		 * All do as many rounds: the first copier says, before a meeting whose release
-		 * makes it seen, that it is the last. Its number, because a slower rank may look
-		 * only when the first one has gone on to the next.
-		 */
-		if (!me->rank && oci_tune_reached(begun, start, me->seconds, samples))
-			oci_store_relaxed(&line[LINE_STOP].word, round + 1);
-		if (arg->rewritten) {
-			size_t at = samples % (ROTATED / arg->bytes) * arg->bytes;
+		if (arg->rewritten && action != DO_LOOK) {
+			size_t at = rewrite(arg, source, turn++);
 
-			/* Those of the round before may still be read, but lie elsewhere. */
-			memset(source + at, (int)samples, arg->bytes);
 			local.iov_base = target + at;
 			remote.iov_base = (void *)(uintptr_t)(address + at);
 		}
-		oci_tune_meet(&line[LINE_ARRIVED], &line[LINE_RELEASED], arg->copiers, &round);
-		if (oci_load_relaxed(&line[LINE_STOP].word) == round)
+		action = next_action(me, arg, &round, &samples, action, look_s);
+		if (action == DO_STOP)
 			break;
+		if (action == DO_LOOK) {
+			look_s = me->rank < 2 ? oci_tune_look(me) : 0;
+			continue;
+		}
 		start = oci_tune_now_s();
 		got = oci_os_vm_read(me->shared->rank[owner].pid, &local, 1, &remote, 1);
 		me->sample[samples++] = oci_tune_now_s() - start;
@@ -92,14 +139,14 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 					     got < 0 ? strerror((int)-got) : "too few bytes");
 	}
 	oci_tune_leave(me, 0, samples, 1);
-	oci_tune_raise(&line[LINE_ENDED], 1);
+	oci_tune_raise(&me->shared->line[LINE_ENDED], 1);
 	return 0;
 }
 
 static int contention_body(struct oci_tune_rank *me)
 {
 	const struct contention_arg *arg = me->arg;
-	size_t own = arg->rewritten ? ROTATED : arg->bytes;
+	size_t own = arg->rewritten ? rotated(arg) : arg->bytes;
 	size_t bytes = me->rank == arg->copiers ? PLACES * arg->apart + arg->bytes : own;
 	uint8_t *source = make_buffer(me, bytes), *target = make_buffer(me, own);
 
@@ -129,6 +176,7 @@ static int measure(struct oci_tune_world *world, const struct contention_arg *ar
 		point->value += one->value / copiers;
 		point->residual += one->residual / copiers;
 		point->samples += one->samples;
+		point->mixed |= one->mixed;
 	}
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "tune/measure.h"
 
 #include "base/atomic.h"
+#include "copy/move.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -113,33 +114,49 @@ static void use(const uint8_t *buffer, size_t bytes)
 	__asm__ __volatile__("" : : "r"(sum));
 }
 
+static bool is_push(enum oci_measure_kind kind)
+{
+	return kind == OCI_MEASURE_PUSH || kind == OCI_MEASURE_MAP_PUSH;
+}
+
+/* The owner's buffers are in the memory that all share. */
+static bool is_mapped(enum oci_measure_kind kind)
+{
+	return kind == OCI_MEASURE_MAP || kind == OCI_MEASURE_MAP_PUSH;
+}
+
 /* Rewrites the next source whenever it is asked to (PUSH: reads what came last; FILL: the slot),
  * and helps where the copy needs it. */
 static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
 {
 	struct oci_tune_line *line = me->shared->line;
 	struct pool source = { me->memory, pool_bytes(&arg->sizes) };
-	uint64_t turns = 0;
+	uint64_t turn = 0, turns = 0;
 	int error = 0;
 
-	if (arg->kind != OCI_MEASURE_MAP)
+	if (!is_mapped(arg->kind))
 		error = make_pool(me, &source, source.bytes);
 	if (error)
 		return error;
 	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)source.memory;
 	oci_tune_barrier(me);
-	for (uint64_t turn = 1;; turn++) {
+	for (uint64_t asked = 1;; asked++) {
 		size_t bytes;
 		uint8_t *buffer;
 
-		oci_tune_await(&line[LINE_ASK], turn);
+		oci_tune_await(&line[LINE_ASK], asked);
 		if (oci_load_relaxed(&line[LINE_ASK].word) == NO_MORE)
 			return 0;
 		bytes = oci_load_relaxed(&line[LINE_BYTES].word);
+		if (!bytes) {
+			oci_tune_look(me);
+			continue;
+		}
+		turn++;
 		buffer = pool_turn(&source, bytes, turn);
 		if (arg->kind == OCI_MEASURE_FILL)
 			use(slot_turn(me, turn), bytes);
-		else if (arg->kind == OCI_MEASURE_PUSH)
+		else if (is_push(arg->kind))
 			use(pool_turn(&source, bytes, turn - 1), bytes);
 		else
 			memset(buffer, (int)turn, bytes);
@@ -174,6 +191,10 @@ static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8
 	default:
 		if (kind == OCI_MEASURE_FILL)
 			memcpy((uint8_t *)(uintptr_t)other, mine, bytes);
+		else if (kind == OCI_MEASURE_MAP_PUSH)
+			oci_move((uint8_t *)(uintptr_t)other, mine, bytes, bytes);
+		else if (kind == OCI_MEASURE_MAP)
+			oci_move(mine, other, bytes, bytes);
 		else
 			memcpy(mine, other, bytes);
 		/* The compiler may neither move nor drop the copy between two looks at the clock.
@@ -181,6 +202,15 @@ static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8
 		__asm__ __volatile__("" : : "r"(mine), "r"(other) : "memory");
 		return 0;
 	}
+}
+
+/* This rank alone raises it. */
+static void raise_ask(struct oci_tune_rank *me, size_t bytes)
+{
+	struct oci_tune_line *line = me->shared->line;
+
+	oci_store_relaxed(&line[LINE_BYTES].word, bytes);
+	oci_tune_raise(&line[LINE_ASK], oci_load_relaxed(&line[LINE_ASK].word) + 1);
 }
 
 /* Asks for the next source and returns where it is in the memory that it is copied from; of a PUSH,
@@ -197,22 +227,28 @@ static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
 		memset(buffer, (int)turn, bytes);
 		return buffer;
 	}
-	oci_store_relaxed(&line[LINE_BYTES].word, bytes);
-	oci_tune_raise(&line[LINE_ASK], turn);
+	raise_ask(me, bytes);
 	oci_tune_await(&line[LINE_READY], turn);
-	if (arg->kind == OCI_MEASURE_FILL || arg->kind == OCI_MEASURE_PUSH)
+	if (arg->kind == OCI_MEASURE_FILL || is_push(arg->kind))
 		memset(mine, (int)turn, bytes);
 	if (arg->kind == OCI_MEASURE_FILL)
 		return slot_turn(me, turn);
-	source.memory = arg->kind == OCI_MEASURE_MAP ?
-				me->memory :
-				(uint8_t *)(uintptr_t)me->shared->rank[1].address;
+	source.memory = is_mapped(arg->kind) ? me->memory :
+					       (uint8_t *)(uintptr_t)me->shared->rank[1].address;
 	return pool_turn(&source, bytes, turn);
+}
+
+/* Of no bytes: that is a look. */
+static double ask_to_look(struct oci_tune_rank *me)
+{
+	raise_ask(me, 0);
+	return oci_tune_look(me);
 }
 
 static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 {
 	struct pool target, own;
+	bool alone = arg->kind == OCI_MEASURE_MEMCPY;
 	uint64_t turn = 0, turns = 0;
 	int error;
 
@@ -223,15 +259,15 @@ static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 		return error;
 	oci_tune_barrier(me);
 	for (uint32_t i = 0; i < arg->sizes.count; i++) {
-		double begun = oci_tune_now_s(), start = begun;
 		size_t bytes = arg->sizes.bytes[i];
 		uint32_t samples = 0;
 
-		while (!oci_tune_reached(begun, start, me->seconds, samples)) {
+		oci_tune_begin(me, alone ? NULL : ask_to_look);
+		while (oci_tune_more(me, &samples)) {
 			uint8_t *mine = pool_turn(&target, bytes, ++turn);
 			const uint8_t *other = ask(me, arg, &own, mine, bytes, turn);
+			double start = oci_tune_now_s();
 
-			start = oci_tune_now_s();
 			error = copy_once(me, arg->kind, mine, other, bytes, &turns);
 			me->sample[samples++] = oci_tune_now_s() - start;
 			if (error)
@@ -268,7 +304,6 @@ static int pages_body(struct oci_tune_rank *me)
 	const size_t page = oci_os_page_bytes();
 	const size_t offset[] = { page / 2, page / 2, page - 1, page / 2 },
 		     bytes[] = { 1, 2, 2, 1 };
-	double begun = oci_tune_now_s(), start = begun;
 	uint32_t samples = 0;
 	uint8_t target[2];
 	struct pool pool;
@@ -282,13 +317,15 @@ static int pages_body(struct oci_tune_rank *me)
 		oci_tune_await(&me->shared->line[LINE_ASK], NO_MORE);
 		return 0;
 	}
-	for (; !oci_tune_reached(begun, start, me->seconds, samples); samples++) {
+	/* Nothing here is in one cache and needed in another one. */
+	for (oci_tune_begin(me, NULL); oci_tune_more(me, &samples); samples++) {
 		uint64_t base = me->shared->rank[1].address + samples % HOT_PAGES * page;
 
 		for (int i = 0; i < OCI_MEASURE_PAGES; i++) {
 			const uint8_t *source = (const uint8_t *)(uintptr_t)(base + offset[i]);
 
-			start = oci_tune_now_s();
+			double start = oci_tune_now_s();
+
 			error = copy_once(me, i < 3 ? OCI_MEASURE_CMA : OCI_MEASURE_PUSH, target,
 					  source, bytes[i], NULL);
 			kept[i][samples] = oci_tune_now_s() - start;

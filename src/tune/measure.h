@@ -12,10 +12,11 @@
 
 /* Of a copy that one rank makes from another's memory. */
 enum oci_measure_kind {
-	OCI_MEASURE_CMA,    /* process_vm_readv */
-	OCI_MEASURE_PUSH,   /* process_vm_writev: its source is what the rank itself wrote, its
-			     * target what the owner has read */
-	OCI_MEASURE_MAP,    /* memcpy from shared memory */
+	OCI_MEASURE_CMA,      /* process_vm_readv */
+	OCI_MEASURE_PUSH,     /* process_vm_writev: its source is what the rank itself wrote, its
+			       * target what the owner has read */
+	OCI_MEASURE_MAP,      /* from shared memory, as the engine copies what it has mapped */
+	OCI_MEASURE_MAP_PUSH, /* into shared memory, likewise; source and target as of PUSH */
 	OCI_MEASURE_SHM,    /* the owner copies into halves of a slot, the requester out of them */
 	OCI_MEASURE_MEMCPY, /* memcpy from the rank's own memory */
 	OCI_MEASURE_FILL,   /* memcpy from there into a slot that the owner has just read */
@@ -53,16 +54,26 @@ int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_
 int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
 		     struct oci_tune_point *point, char *why, size_t n);
 
+/* Which states the machine is in while it is looked at for so long, and which of them to measure
+ * in. */
+int oci_measure_state(struct oci_tune_world *world, double seconds, struct oci_steady *state,
+		      char *why, size_t n);
+
 /* One way of a flag between the world's first two CPUs, and each further flag that is up. */
 int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
 		      struct oci_tune_point *more, char *why, size_t n);
 
-/* Seconds a byte of summing doubles; seconds a page of first touching what is mapped. */
-int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point *reduce,
-		      struct oci_tune_point *touch, char *why, size_t n);
+/* Seconds a byte of summing doubles; seconds a page of first touching what is mapped, each page,
+ * and once in the 64 KiB around which the kernel brings along. */
+#define OCI_MEASURE_LOCAL 3
+int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_LOCAL],
+		      char *why, size_t n);
 
-/* A barrier of a team of two ranks. */
-int oci_measure_barrier(struct oci_tune_world *world, struct oci_tune_point *barrier, char *why,
-			size_t n);
+/* On a team of two ranks: Barrier `flat`, and Allgather `inline` of 8 bytes, whose flags are the
+ * same; their plans have so many operations (tune_test.c asks the closed forms). */
+#define OCI_MEASURE_BARRIER_OPS 2
+#define OCI_MEASURE_SMALL_OPS 5
+int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point *barrier,
+		      struct oci_tune_point *small, char *why, size_t n);
 
 #endif

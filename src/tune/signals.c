@@ -8,30 +8,57 @@
 #include <errno.h>
 #include <onecopy/onecopy.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define TRIPS 32
 #define FURTHER 16
-#define BARRIERS 64
+#define CALLS 64
 #define SUM_BYTES ((size_t)64 << 10)
 #define TOUCH_PAGES 256
+#define TOUCH_SAMPLES 16
+/* What Linux maps around a fault by default: the stride of the engine's own touches
+ * (src/copy/map.c). */
+#define AROUND_BYTES ((size_t)64 << 10)
 
-enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_ROW = 8 };
+/* Lines from 0 on are those of the team's bootstrap, too. */
+enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_LOOK, LINE_GO, LINE_ROW = 8 };
 
 /* There and back, TRIPS times: a way is half of a trip. */
+static double trips(struct oci_tune_rank *me)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint64_t value = oci_load_relaxed(&line[LINE_THERE].word);
+	double start = oci_tune_now_s();
+
+	for (int i = 0; i < TRIPS; i++) {
+		oci_tune_raise(&line[LINE_THERE], ++value);
+		oci_tune_await(&line[LINE_BACK], value);
+	}
+	return oci_tune_now_s() - start;
+}
+
+/* Tells the peer, who waits for `line` to rise, to look instead. */
+static double ask_to_look(struct oci_tune_rank *me, struct oci_tune_line *line)
+{
+	oci_store_relaxed(&me->shared->line[LINE_LOOK].word, 1);
+	oci_tune_raise(line, oci_load_relaxed(&line->word) + 1);
+	return oci_tune_look(me);
+}
+
+static double look_between_trips(struct oci_tune_rank *me)
+{
+	return ask_to_look(me, &me->shared->line[LINE_THERE]);
+}
+
 static void time_flags(struct oci_tune_rank *me)
 {
 	struct oci_tune_line *line = me->shared->line;
-	double begun = oci_tune_now_s(), start = begun;
 	uint32_t samples = 0;
-	uint64_t value = 0;
 
-	while (!oci_tune_reached(begun, start, me->seconds, samples)) {
-		start = oci_tune_now_s();
-		for (int i = 0; i < TRIPS; i++) {
-			oci_tune_raise(&line[LINE_THERE], ++value);
-			oci_tune_await(&line[LINE_BACK], value);
-		}
-		me->sample[samples++] = oci_tune_now_s() - start;
+	for (oci_tune_begin(me, look_between_trips); oci_tune_more(me, &samples);) {
+		/* Relaxed: the raise that follows makes it seen. */
+		oci_store_relaxed(&line[LINE_LOOK].word, 0);
+		me->sample[samples++] = trips(me);
 	}
 	oci_tune_leave(me, 0, samples, 2 * TRIPS);
 	oci_tune_raise(&line[LINE_THERE], UINT64_MAX);
@@ -45,8 +72,16 @@ static void return_flags(struct oci_tune_rank *me)
 		oci_tune_await(&line[LINE_THERE], value);
 		if (oci_load_relaxed(&line[LINE_THERE].word) == UINT64_MAX)
 			return;
-		oci_tune_raise(&line[LINE_BACK], value);
+		if (oci_load_relaxed(&line[LINE_LOOK].word))
+			oci_tune_look(me);
+		else
+			oci_tune_raise(&line[LINE_BACK], value);
 	}
+}
+
+static double look_between_rows(struct oci_tune_rank *me)
+{
+	return ask_to_look(me, &me->shared->line[LINE_STOP]);
 }
 
 /* The peer has raised a whole row; each flag of it is looked at in turn, as a wait for many does.
@@ -54,10 +89,13 @@ static void return_flags(struct oci_tune_rank *me)
 static void time_row(struct oci_tune_rank *me)
 {
 	struct oci_tune_line *line = me->shared->line;
-	double begun = oci_tune_now_s(), start = begun;
 	uint32_t samples = 0;
 
-	for (uint64_t value = 1; !oci_tune_reached(begun, start, me->seconds, samples); value++) {
+	for (oci_tune_begin(me, look_between_rows); oci_tune_more(me, &samples);) {
+		uint64_t value = oci_load_relaxed(&line[LINE_STOP].word) + 1;
+		double start;
+
+		oci_store_relaxed(&line[LINE_LOOK].word, 0);
 		oci_tune_raise(&line[LINE_STOP], value);
 		oci_tune_await(&line[LINE_ROW], value); /* raised last: the others are up */
 		start = oci_tune_now_s();
@@ -77,6 +115,10 @@ static void raise_rows(struct oci_tune_rank *me)
 		oci_tune_await(&line[LINE_STOP], value);
 		if (oci_load_relaxed(&line[LINE_STOP].word) == UINT64_MAX)
 			return;
+		if (oci_load_relaxed(&line[LINE_LOOK].word)) {
+			oci_tune_look(me);
+			continue;
+		}
 		for (int i = FURTHER; i >= 0; i--)
 			oci_tune_raise(&line[LINE_ROW + i], value);
 	}
@@ -94,6 +136,49 @@ static int flag_body(struct oci_tune_rank *me)
 	return 0;
 }
 
+#define LOOK_EVERY_S 2e-3
+
+struct look_arg {
+	uint32_t count;
+	double *seen; /* shared */
+};
+
+/* Rank 0 looks every now and then, as the state of the machine changes, and leaves what it saw. */
+static int look_body(struct oci_tune_rank *me)
+{
+	static const struct oci_steady unknown = { .flag_s = 1 }; /* anything but 0: look */
+	const struct look_arg *arg = me->arg;
+
+	me->state = &unknown;
+	for (uint32_t i = 0; i < arg->count; i++) {
+		double look_s = oci_tune_look(me), end_s = oci_tune_now_s() + LOOK_EVERY_S;
+
+		if (!me->rank)
+			arg->seen[i] = look_s;
+		while (oci_tune_now_s() < end_s)
+			oci_cpu_relax();
+	}
+	return 0;
+}
+
+int oci_measure_state(struct oci_tune_world *world, double seconds, struct oci_steady *state,
+		      char *why, size_t n)
+{
+	uint32_t count = (uint32_t)(seconds / LOOK_EVERY_S) + 1;
+	double *seen = mmap(NULL, count * sizeof(*seen), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct look_arg arg = { count, seen };
+	int error;
+
+	if (seen == MAP_FAILED)
+		return -ENOMEM;
+	error = oci_tune_run(world, 2, 0, look_body, &arg, why, n);
+	if (!error)
+		oci_steady_choose(seen, count, state);
+	munmap(seen, count * sizeof(*seen));
+	return error;
+}
+
 int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
 		      struct oci_tune_point *more, char *why, size_t n)
 {
@@ -106,16 +191,26 @@ int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
 	return 0;
 }
 
+/* As the function of an operation that a program or an MPI hands over (struct oc_op): two sources,
+ * of which the second one takes the result, and which may be anywhere. */
+__attribute__((noinline)) static void add_doubles(const void *in, void *inout, size_t count)
+{
+	const double *a = in;
+	double *b = inout;
+
+	for (size_t i = 0; i < count; i++)
+		b[i] += a[i];
+}
+
 static void time_sum(struct oci_tune_rank *me)
 {
 	static double in[SUM_BYTES / sizeof(double)], inout[SUM_BYTES / sizeof(double)];
-	double begun = oci_tune_now_s(), start = begun;
 	uint32_t samples = 0;
 
-	while (!oci_tune_reached(begun, start, me->seconds, samples)) {
-		start = oci_tune_now_s();
-		for (size_t i = 0; i < SUM_BYTES / sizeof(double); i++)
-			inout[i] += in[i];
+	for (oci_tune_begin(me, NULL); oci_tune_more(me, &samples);) {
+		double start = oci_tune_now_s();
+
+		add_doubles(in, inout, SUM_BYTES / sizeof(double));
 		__asm__ __volatile__("" : : "r"(inout) : "memory");
 		me->sample[samples++] = oci_tune_now_s() - start;
 	}
@@ -126,39 +221,41 @@ static void time_sum(struct oci_tune_rank *me)
  * The memory is there, but a forked process has no entries for shared memory in its page table: the
  * first touch of a page enters it, as that of a peer's mapped buffer does.
  */
-static void time_touches(struct oci_tune_rank *me, size_t pages)
+static void time_touches(struct oci_tune_rank *me, uint32_t index, uint8_t *memory, size_t step)
 {
-	const size_t page = oci_os_page_bytes();
+	size_t span = TOUCH_PAGES * oci_os_page_bytes();
 	uint32_t samples = 0;
 
-	for (size_t first = 0; first + TOUCH_PAGES <= pages; first += TOUCH_PAGES) {
+	for (; samples < TOUCH_SAMPLES; memory += span) {
 		double start = oci_tune_now_s();
 
-		for (size_t i = first; i < first + TOUCH_PAGES; i++)
-			(void)*(volatile uint8_t *)(me->memory + i * page);
+		for (size_t at = 0; at < span; at += step)
+			(void)*(volatile uint8_t *)(memory + at);
 		me->sample[samples++] = oci_tune_now_s() - start;
 	}
-	oci_tune_leave(me, 1, samples, TOUCH_PAGES);
+	oci_tune_leave(me, index, samples, TOUCH_PAGES);
 }
 
 static int local_body(struct oci_tune_rank *me)
 {
-	time_touches(me, *(const size_t *)me->arg);
+	const size_t page = oci_os_page_bytes();
+
+	time_touches(me, 1, me->memory, page);
+	time_touches(me, 2, me->memory + TOUCH_SAMPLES * TOUCH_PAGES * page,
+		     page < AROUND_BYTES ? AROUND_BYTES : page);
 	time_sum(me);
 	return 0;
 }
 
-int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point *reduce,
-		      struct oci_tune_point *touch, char *why, size_t n)
+int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_LOCAL],
+		      char *why, size_t n)
 {
-	const size_t pages = (size_t)16 * TOUCH_PAGES;
-	int error = oci_tune_run(world, 1, pages * oci_os_page_bytes(), local_body, &pages, why, n);
+	const size_t bytes = (size_t)2 * TOUCH_SAMPLES * TOUCH_PAGES * oci_os_page_bytes();
+	int error = oci_tune_run(world, 1, bytes, local_body, NULL, why, n);
 
-	if (error)
-		return error;
-	*reduce = world->shared->rank[0].point[0];
-	*touch = world->shared->rank[0].point[1];
-	return 0;
+	if (!error)
+		memcpy(point, world->shared->rank[0].point, OCI_MEASURE_LOCAL * sizeof(*point));
+	return error;
 }
 
 /* The bootstrap of the team: contributions in the shared memory, a line to count them. */
@@ -221,36 +318,87 @@ static int create_team(struct oci_tune_rank *me, struct gathering *g, struct oc_
 			   oci_tune_fail(me, state, "a team is refused: %s", oc_team_error(*team));
 }
 
-static int barrier_body(struct oci_tune_rank *me)
+/* Samples of a batch; of CALLS calls each. */
+#define BATCH 64
+
+/* Both sides make as many: rank 0 says whether there is a further batch. */
+static bool is_further(struct oci_tune_rank *me, uint32_t samples, uint64_t *batch)
 {
+	struct oci_tune_line *go = &me->shared->line[LINE_GO];
+
+	++*batch;
+	if (!me->rank)
+		oci_tune_raise(go, oci_tune_is_enough(me, samples) ? UINT64_MAX : *batch);
+	else
+		oci_tune_await(go, *batch);
+	return oci_load_relaxed(&go->word) != UINT64_MAX;
+}
+
+/* Calls of one, then of the other, in turns. */
+static int call_batch(struct oci_tune_rank *me, struct oc_team *team, double *small,
+		      uint32_t samples)
+{
+	static uint64_t mine, all[2];
+	const struct oc_call call[2] = {
+		{ .collective = OC_BARRIER },
+		{ .collective = OC_ALLGATHER, .send = &mine, .recv = all, .bytes = sizeof(mine) }
+	};
+	int error = 0;
+
+	for (uint32_t s = samples; s < samples + BATCH && !error; s++) {
+		for (int which = 0; which < 2; which++) {
+			double start = oci_tune_now_s();
+
+			for (int i = 0; i < CALLS && !error; i++)
+				error = oc_collective(team, &call[which]);
+			(which ? small : me->sample)[s] = oci_tune_now_s() - start;
+		}
+	}
+	return error;
+}
+
+static int call_body(struct oci_tune_rank *me)
+{
+	static double small[OCI_TUNE_SAMPLES];
 	struct gathering g = { .me = me };
-	struct oc_call call = { .collective = OC_BARRIER };
 	struct oc_team *team;
 	uint32_t samples = 0;
+	uint64_t batch = 0;
 	int error = create_team(me, &g, &team);
 
-	/* As many on both sides: by number, not by time. 4096 samples of some 20 us each. */
-	for (; !error && samples < 4096; samples++) {
-		double start = oci_tune_now_s();
-
-		for (int i = 0; i < BARRIERS && !error; i++)
-			error = oc_collective(team, &call);
-		me->sample[samples] = oci_tune_now_s() - start;
+	if (!error)
+		error = oc_team_force(team, "barrier", "flat");
+	if (!error)
+		error = oc_team_force(team, "allgather", "inline");
+	if (error)
+		return error;
+	oci_tune_begin(me, oci_tune_look);
+	while (!error && is_further(me, samples, &batch)) {
+		error = call_batch(me, team, small, samples);
+		/* Rank 0's samples are those that count. */
+		if (!error && me->rank)
+			oci_tune_look(me);
+		else if (!error)
+			samples = oci_tune_looked(me, oci_tune_look(me), samples + BATCH);
 	}
 	if (error)
-		return oci_tune_fail(me, error < 0 ? error : -EIO, "a barrier failed: %s",
+		return oci_tune_fail(me, error < 0 ? error : -EIO, "a call failed: %s",
 				     oc_team_error(team));
-	oci_tune_leave(me, 0, samples, BARRIERS);
+	oci_tune_leave(me, 0, samples, CALLS);
+	memcpy(me->sample, small, sizeof(small));
+	oci_tune_leave(me, 1, samples, CALLS);
 	oc_team_destroy(team);
 	return 0;
 }
 
-int oci_measure_barrier(struct oci_tune_world *world, struct oci_tune_point *barrier, char *why,
-			size_t n)
+int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point *barrier,
+		      struct oci_tune_point *small, char *why, size_t n)
 {
-	int error = oci_tune_run(world, 2, 4 * MOST_CONTRIBUTION, barrier_body, NULL, why, n);
+	int error = oci_tune_run(world, 2, 4 * MOST_CONTRIBUTION, call_body, NULL, why, n);
 
-	if (!error)
-		*barrier = world->shared->rank[0].point[0];
-	return error;
+	if (error)
+		return error;
+	*barrier = world->shared->rank[0].point[0];
+	*small = world->shared->rank[0].point[1];
+	return 0;
 }

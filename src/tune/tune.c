@@ -35,15 +35,19 @@ void oci_tuning_note(struct oci_tuning *t, const char *format, ...)
 		t->listener->note(t->listener->context, sentence);
 }
 
-/* Six digits are more than a measurement has, and make a file that people can read. */
-static double rounded(double value)
+static double to_digits(double value, int digits)
 {
 	char text[32];
 
-	if (value == floor(value) && fabs(value) < 1e15)
-		return value; /* sizes and counts are exact */
-	snprintf(text, sizeof(text), "%.6g", value);
+	snprintf(text, sizeof(text), "%.*g", digits, value);
 	return strtod(text, NULL);
+}
+
+/* Six digits are more than a measurement has, and make a file that people can read. */
+static double rounded(double value)
+{
+	/* Sizes and counts are exact. */
+	return value == floor(value) && fabs(value) < 1e15 ? value : to_digits(value, 6);
 }
 
 void oci_tuning_give(struct oci_tuning *t, const char *name, double value, double residual,
@@ -75,17 +79,27 @@ static struct oci_tune_point combine(struct oci_tuning *t, unsigned int series, 
 {
 	double value[OCI_TUNING_TURNS], residual[OCI_TUNING_TURNS];
 	struct oci_tune_point point = { 0 };
-	const unsigned int n = OCI_TUNING_TURNS;
+	unsigned int n = 0;
 
-	for (unsigned int turn = 0; turn < n; turn++) {
-		value[turn] = t->kept[series][turn][at].value;
-		residual[turn] = t->kept[series][turn][at].residual;
-		point.samples += t->kept[series][turn][at].samples;
+	/* Turns with other states in them only where there are no others. */
+	for (int mixed = 0; mixed < 2 && !n; mixed++) {
+		for (unsigned int turn = 0; turn < OCI_TUNING_TURNS; turn++) {
+			const struct oci_tune_point *kept = &t->kept[series][turn][at];
+
+			if (kept->mixed != mixed)
+				continue;
+			value[n] = kept->value;
+			residual[n++] = kept->residual;
+			point.samples += kept->samples;
+			point.mixed = mixed;
+		}
 	}
 	point.value = oci_fit_midmean(value, n); /* orders them */
 	point.residual = oci_fit_median(residual, n);
 	t->points++;
-	t->unsteady += value[n * 3 / 4] - value[n / 4] > 2 * STEADY * point.value;
+	t->mixed += point.mixed;
+	t->unsteady += value[n * 3 / 4 < n ? n * 3 / 4 : n - 1] - value[n / 4] >
+		       2 * STEADY * point.value;
 	return point;
 }
 
@@ -125,6 +139,52 @@ static void find_shape(struct oci_tuning *t)
 	give_shape(t, "machine.package_cores", s.packages ? s.cores / s.packages : 0);
 	give_shape(t, "machine.cache_cores", s.cores_per_l3 ? s.cores_per_l3 : s.cores_per_l2);
 	give_shape(t, "machine.domain_cores", s.numa_nodes ? s.cores / s.numa_nodes : 0);
+	t->cache_bytes = s.l3_bytes ? s.l3_bytes : s.l2_bytes;
+	t->cache_cores = s.l3_bytes ? s.cores_per_l3 : s.cores_per_l2;
+	if (!t->cache_bytes || t->cache_cores < 2)
+		return;
+	oci_tuning_give(t, "cache.shared", (double)t->cache_bytes, 0, "size of the %s",
+			s.l3_bytes ? "L3" : "L2");
+	snprintf(t->model->cache_shared.source, OCI_TERM_TEXT, "hwloc");
+}
+
+/* What the machine does while nothing else is measured. */
+#define STATE_S 3.0
+#define STATE_QUICK_S 1.0
+
+static int find_state(struct oci_tuning *t)
+{
+	struct oci_steady *state = &t->world.state;
+	struct oci_state *told = &t->model->state;
+	int error;
+
+	if (t->world.cpu_count < 2)
+		return 0;
+	oci_tuning_step(t, "states of the machine");
+	error = oci_measure_state(&t->world, t->options->quick ? STATE_QUICK_S : STATE_S, state,
+				  t->why, t->why_bytes);
+	if (error || state->flag_s <= 0)
+		return error;
+	snprintf(told->name, sizeof(told->name), "%s", oci_steady_name(state));
+	told->flag_s = to_digits(state->flag_s, 3);
+	told->share = to_digits(state->share, 3);
+	told->other_s = to_digits(state->other_s, 3);
+	return 0;
+}
+
+static void note_state(struct oci_tuning *t)
+{
+	const struct oci_steady *state = &t->world.state;
+
+	if (!strcmp(oci_steady_name(state), "only") || !*t->model->state.name)
+		return;
+	oci_tuning_note(t,
+			"a flag between two CPUs takes %.0f ns now and %.0f ns then, so the host "
+			"moves the CPUs of this virtual machine: terms are those of the %s state, "
+			"which it was in %.0f %% of the time; %u of %u measurements found too "
+			"little of it and are of all states",
+			1e9 * state->flag_s, 1e9 * state->other_s, oci_steady_name(state),
+			100 * state->share, t->mixed, t->points);
 }
 
 /* CPUs in the order in which ranks are placed: that of the mask, threads of a core included. */
@@ -155,9 +215,9 @@ size_t oci_tune_memory_left(void)
 
 static void choose_sizes(struct oci_tuning *t)
 {
-	static const size_t kib[] = { 16, 64, 256, 1024, 4096, 16384 };
+	static const size_t kib[] = { 4, 16, 64, 256, 1024, 4096, 16384 };
 
-	t->sizes.count = t->options->quick ? 5 : 6;
+	t->sizes.count = t->options->quick ? 6 : 7;
 	for (uint32_t i = 0; i < t->sizes.count; i++)
 		t->sizes.bytes[i] = kib[i] * KIB;
 	t->split = t->sizes.count;
@@ -239,6 +299,7 @@ static int tune_all(struct oci_tuning *t)
 	int error = 0;
 
 	find_shape(t);
+	error = find_state(t);
 	t->world.seconds = seconds / OCI_TUNING_TURNS;
 	for (t->turn = 0; t->turn < OCI_TUNING_TURNS && !error; t->turn++)
 		error = tune_turn(t);
@@ -246,6 +307,8 @@ static int tune_all(struct oci_tuning *t)
 		return error;
 	t->world.seconds = seconds; /* of what has turns of its own */
 	error = tune_turn(t);
+	if (!error)
+		note_state(t);
 	if (!error && t->unsteady)
 		note_unsteady(t);
 	return error;
@@ -254,7 +317,7 @@ static int tune_all(struct oci_tuning *t)
 static unsigned int count_steps(const struct oci_tuning *t)
 {
 	/* Those of one CPU; of two, without flags. */
-	unsigned int steps = t->world.cpu_count > 1 ? 9 : 7;
+	unsigned int steps = t->world.cpu_count > 1 ? 10 : 7;
 
 	if (t->ranks > 1)
 		steps += 2; /* all cores at once */
@@ -262,7 +325,8 @@ static unsigned int count_steps(const struct oci_tuning *t)
 		steps += oci_tuning_pair((struct oci_tuning *)t, (enum oci_model_distance)d,
 					 (unsigned int[2]){ 0 });
 	steps *= OCI_TUNING_TURNS;
-	steps += t->ranks > 1; /* how far a lock reaches */
+	steps += t->ranks > 1;		 /* how far a lock reaches */
+	steps += t->world.cpu_count > 1; /* states */
 	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
 		steps++;
 	return steps;
@@ -299,8 +363,9 @@ int oci_tune(const struct oci_tune_options *options, const struct oci_tune_liste
 		t->ranks = OCI_TUNE_MOST_RANKS;
 	choose_sizes(t);
 	t->steps = count_steps(t);
-	/* Some 25 points and two for each number of copiers: a minute, or some 10 seconds. */
-	seconds = options->seconds > 0 ? options->seconds : options->quick ? 0.2 : 1.5;
+	/* Some 45 points and two for each number of copiers: a minute, or some 10 seconds, and up
+	 * to three times as long where the state that is measured in comes and goes. */
+	seconds = options->seconds > 0 ? options->seconds : options->quick ? 0.2 : 1.0;
 	error = oci_tune_world_create(&t->world, t->cpus, t->world.cpu_count, seconds,
 				      t->ranks + 1);
 	if (error) {

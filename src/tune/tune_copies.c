@@ -8,6 +8,7 @@
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
+#define GIB ((size_t)1 << 30)
 /* Copies of the contention experiment: long beside a system call, short enough for private caches.
  */
 #define CONTENTION_BYTES (256 * KIB)
@@ -52,6 +53,9 @@ static void give_rate(struct oci_tuning *t, const char *beta, const struct oci_t
 			x[count - 1] / KIB);
 }
 
+/* Rates without a start are those from the second size on: 16 KiB. */
+#define SLOPES 1
+
 /* Rates of one mechanism below and above the size where the cache ends. */
 static void give_rates(struct oci_tuning *t, const char *beta, const char *beta_memory,
 		       const struct oci_tune_point *point, const double *base, const char *how)
@@ -60,11 +64,48 @@ static void give_rates(struct oci_tuning *t, const char *beta, const char *beta_
 
 	for (size_t i = t->split; i < t->sizes.count; i++)
 		calm |= point[i].residual <= CALM;
-	give_rate(t, beta, point, base, 0, t->split, how);
+	if (beta)
+		give_rate(t, beta, point, base, SLOPES, t->split, how);
 	/* Without a calm point the rate of the smaller sizes is the better guess: that of a term
 	 * that is not given. */
 	if (calm)
 		give_rate(t, beta_memory, point, base, t->split, t->sizes.count, how);
+}
+
+/* The names of a mechanism's terms in one direction. */
+struct names {
+	const char *alpha, *beta, *beta_memory;
+};
+
+/*
+ * Start and rate together, by a line: a copy begins later in a program, whose caches hold other
+ * things, than alone again and again, which takes `least`. locks: of each size.
+ */
+static void give_start_and_rates(struct oci_tuning *t, const struct names *names,
+				 const struct oci_tune_point *point, const double *locks,
+				 double least, const char *how)
+{
+	double x[8] = { 0 }, y[8] = { 0 }, base[8];
+	size_t count = calm_points(t, point, locks, 0, t->split, x, y);
+	struct oci_fit_line line = oci_fit_line(x, y, count);
+
+	if (line.intercept < least) {
+		for (size_t i = 0; i < t->sizes.count; i++)
+			base[i] = locks[i] + least;
+		count = calm_points(t, point, base, 0, t->split, x, y);
+		line = oci_fit_slope(x, y, count);
+		line.intercept = least;
+	}
+	oci_tuning_give(
+		t, names->alpha, line.intercept, line.residual,
+		"where the line of copies begins, %.0f to %.0f KiB; of nothing else again and "
+		"again: %.3g us",
+		x[0] / KIB, x[count - 1] / KIB, 1e6 * least);
+	oci_tuning_give(t, names->beta, line.slope, line.residual, "%s, %.0f to %.0f KiB", how,
+			x[0] / KIB, x[count - 1] / KIB);
+	for (size_t i = 0; i < t->sizes.count; i++)
+		base[i] = locks[i] + line.intercept;
+	give_rates(t, NULL, names->beta_memory, point, base, how);
 }
 
 /* Where the cache ends: by local copies, which nothing else slows down. */
@@ -72,12 +113,12 @@ static void find_split(struct oci_tuning *t, const struct oci_tune_point *point)
 {
 	const double base[8] = { 0 };
 	double x[8] = { 0 }, y[8] = { 0 };
-	size_t count = calm_points(t, point, base, 0, t->sizes.count, x, y);
+	size_t count = calm_points(t, point, base, SLOPES, t->sizes.count, x, y);
 	size_t split = oci_fit_split(x, y, count);
 
 	if (split == count)
 		return;
-	for (t->split = 1; (double)t->sizes.bytes[t->split] < x[split];)
+	for (t->split = SLOPES + 1; (double)t->sizes.bytes[t->split] < x[split];)
 		t->split++;
 	oci_tuning_give(
 		t, "cache.bytes", 2 * (double)t->sizes.bytes[t->split - 1], 0,
@@ -115,7 +156,7 @@ static int take_pages(struct oci_tuning *t, unsigned int series, struct oci_tune
 int oci_tuning_cma(struct oci_tuning *t)
 {
 	struct oci_tune_point page[OCI_MEASURE_PAGES], point[8], write[8];
-	double base[8], lock, page_bytes = (double)oci_os_page_bytes();
+	double locks[8], lock, page_bytes = (double)oci_os_page_bytes();
 	int error = oci_tuning_points(t, OCI_TUNING_PAGES, "cma: start and page locks", take_pages,
 				      page, OCI_MEASURE_PAGES);
 
@@ -128,8 +169,6 @@ int oci_tuning_cma(struct oci_tuning *t)
 	lock = page[2].value - page[1].value;
 	if (lock < 0)
 		lock = 0;
-	oci_tuning_give(t, "cma.alpha", page[0].value, page[0].residual,
-			"process_vm_readv of 1 byte, first quartile of %u", page[0].samples);
 	oci_tuning_give(
 		t, "cma.lock", lock, page[2].residual,
 		"2 bytes on two pages less 2 bytes on one, process_vm_readv of one piece, first "
@@ -137,15 +176,13 @@ int oci_tuning_cma(struct oci_tuning *t)
 		page[2].samples);
 	oci_tuning_give(t, "cma.page", page_bytes, 0, "page size");
 	for (uint32_t i = 0; i < t->sizes.count; i++)
-		base[i] = page[0].value + lock * (double)t->sizes.bytes[i] / page_bytes;
-	give_rates(t, "cma.beta", "cma.beta_memory", point, base,
-		   "process_vm_readv less alpha and locks, source just rewritten");
-	oci_tuning_give(t, "cma.push_alpha", page[3].value, page[3].residual,
-			"process_vm_writev of 1 byte, first quartile of %u", page[3].samples);
-	for (uint32_t i = 0; i < t->sizes.count; i++)
-		base[i] += page[3].value - page[0].value;
-	give_rates(
-		t, "cma.push_beta", "cma.push_beta_memory", write, base,
+		locks[i] = lock * (double)t->sizes.bytes[i] / page_bytes;
+	give_start_and_rates(t, &(struct names){ "cma.alpha", "cma.beta", "cma.beta_memory" },
+			     point, locks, page[0].value,
+			     "process_vm_readv less alpha and locks, source just rewritten");
+	give_start_and_rates(
+		t, &(struct names){ "cma.push_alpha", "cma.push_beta", "cma.push_beta_memory" },
+		write, locks, page[3].value,
 		"process_vm_writev less push_alpha and locks, source just rewritten by the writer");
 	return 0;
 }
@@ -251,8 +288,18 @@ int oci_tuning_contention(struct oci_tuning *t)
 	return 0;
 }
 
-/* Beyond private caches, and short beside a time slice. */
+/* Beyond private caches, and short beside a time slice; and so much that the sources and targets of
+ * all cores, two of each, are twice what a cache holds that they share. */
 #define DOMAIN_BYTES (4 * MIB)
+
+static size_t domain_bytes(const struct oci_tuning *t)
+{
+	size_t bytes = DOMAIN_BYTES;
+
+	while (t->cache_cores && 4 * bytes * t->cache_cores < 2 * t->cache_bytes && bytes < GIB)
+		bytes *= 2;
+	return bytes;
+}
 
 static uint32_t domain_ranks(const struct oci_tuning *t)
 {
@@ -290,15 +337,15 @@ static int all_cores(struct oci_tuning *t, unsigned int series, const char *what
 static int take_domain(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
 {
 	(void)series;
-	return oci_measure_contention(&t->world, domain_ranks(t), DOMAIN_BYTES, 0, point, t->why,
-				      t->why_bytes);
+	return oci_measure_ring(&t->world, domain_ranks(t), domain_bytes(t), point, t->why,
+				t->why_bytes);
 }
 
-/* What a memory domain gives. */
+/* Each from another one, more than the caches hold: what a memory domain gives. */
 int oci_tuning_domain(struct oci_tuning *t)
 {
-	return all_cores(t, OCI_TUNING_DOMAIN, "cma: all cores at once", take_domain, DOMAIN_BYTES,
-			 "domain", "each from another process");
+	return all_cores(t, OCI_TUNING_DOMAIN, "cma: all cores at once", take_domain,
+			 domain_bytes(t), "domain", "in a ring, sources just rewritten");
 }
 
 static int take_ring(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
@@ -317,16 +364,26 @@ int oci_tuning_ring(struct oci_tuning *t)
 
 int oci_tuning_map(struct oci_tuning *t)
 {
-	const double base[8] = { 0 };
-	struct oci_tune_point point[8];
+	const double locks[8] = { 0 };
+	struct oci_tune_point point[8], write[8];
 	int error = copies(t, OCI_MEASURE_MAP, "map: copies", point);
 
+	if (!error && t->world.cpu_count > 1)
+		error = copies(t, OCI_MEASURE_MAP_PUSH, "map: writes", write);
 	if (error || !oci_tuning_is_over(t))
 		return error;
-	oci_tuning_give(t, "map.alpha", 0, 0, "a load needs no start");
 	oci_tuning_give(t, "map.lock", 0, 0, "a mapping needs no lock");
-	give_rates(t, "map.beta", "map.beta_memory", point, base,
-		   "memcpy from shared memory, source just rewritten");
+	give_start_and_rates(t, &(struct names){ "map.alpha", "map.beta", "map.beta_memory" },
+			     point, locks, 0,
+			     "out of shared memory by loads and stores, source just rewritten");
+	if (t->world.cpu_count > 1)
+		give_start_and_rates(
+			t,
+			&(struct names){ "map.push_alpha", "map.push_beta",
+					 "map.push_beta_memory" },
+			write, locks, 0,
+			"into shared memory by loads and stores, source just rewritten by the "
+			"writer");
 	return 0;
 }
 
@@ -353,7 +410,7 @@ int oci_tuning_shm(struct oci_tuning *t)
 
 	if (error || !oci_tuning_is_over(t))
 		return error;
-	line = oci_fit_line(x, y, calm_points(t, point, base, 0, t->split, x, y));
+	line = oci_fit_line(x, y, calm_points(t, point, base, SLOPES, t->split, x, y));
 	oci_tuning_give(t, "shm.alpha", line.intercept, line.residual,
 			"intercept of copies in and out of halves of 32 KiB");
 	oci_tuning_give(t, "shm.lock", 0, 0, "copies of one's own need no lock");

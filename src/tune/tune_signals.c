@@ -4,6 +4,7 @@
 #include "tune/tuning.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 bool oci_tuning_pair(struct oci_tuning *t, enum oci_model_distance distance, unsigned int pair[2])
@@ -89,17 +90,18 @@ int oci_tuning_flags(struct oci_tuning *t)
 static int take_call(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
 {
 	(void)series;
-	return oci_measure_barrier(&t->world, point, t->why, t->why_bytes);
+	return oci_measure_calls(&t->world, &point[0], &point[1], t->why, t->why_bytes);
 }
 
 int oci_tuning_call(struct oci_tuning *t)
 {
-	struct oci_tune_point barrier;
-	double flag;
+	struct oci_tune_point point[2]; /* a barrier; an Allgather of 8 bytes */
+	const int further = OCI_MEASURE_SMALL_OPS - OCI_MEASURE_BARRIER_OPS;
+	double flag, op, call;
 
 	if (t->no_call || t->world.cpu_count < 2)
 		return 0;
-	if (oci_tuning_points(t, OCI_TUNING_CALL, "a barrier", take_call, &barrier, 1)) {
+	if (oci_tuning_points(t, OCI_TUNING_CALL, "small calls", take_call, point, 2)) {
 		t->no_call = true;
 		oci_tuning_note(t, "what a call costs is left out: %s", t->why);
 		return 0;
@@ -107,29 +109,40 @@ int oci_tuning_call(struct oci_tuning *t)
 	flag = oci_model_flag_s(t->model, OCI_MODEL_CACHE);
 	if (!oci_tuning_is_over(t) || flag <= 0)
 		return 0;
-	oci_tuning_give(t, "call", barrier.value > flag ? barrier.value - flag : 0,
-			barrier.residual, "a barrier of 2 ranks, %.3g us, less a flag",
-			1e6 * barrier.value);
+	op = fmax(point[1].value - point[0].value, 0) / further;
+	call = point[0].value - flag - OCI_MEASURE_BARRIER_OPS * op;
+	oci_tuning_give(t, "op", op, point[1].residual,
+			"an Allgather of 8 bytes on 2 ranks, %.3g us, less a barrier, over the %d "
+			"operations that its plan has more",
+			1e6 * point[1].value, further);
+	oci_tuning_give(t, "call", fmax(call, 0), point[0].residual,
+			"a barrier of 2 ranks, %.3g us, less a flag and %d operations",
+			1e6 * point[0].value, OCI_MEASURE_BARRIER_OPS);
 	return 0;
 }
 
 static int take_local(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
 {
 	(void)series;
-	return oci_measure_local(&t->world, &point[0], &point[1], t->why, t->why_bytes);
+	return oci_measure_local(&t->world, point, t->why, t->why_bytes);
 }
 
 int oci_tuning_local(struct oci_tuning *t)
 {
-	struct oci_tune_point point[2]; /* a sum; a first touch */
+	struct oci_tune_point point[OCI_MEASURE_LOCAL]; /* a sum; first touches */
 	int error = oci_tuning_points(t, OCI_TUNING_LOCAL, "sums and first touches", take_local,
-				      point, 2);
+				      point, OCI_MEASURE_LOCAL);
 
 	if (error || !oci_tuning_is_over(t))
 		return error;
 	oci_tuning_give(t, "reduce", point[0].value, point[0].residual,
-			"sum of 8192 doubles into a buffer");
+			"8192 doubles added to as many others, both in cache, by a function as "
+			"operations have it");
 	oci_tuning_give(t, "touch", point[1].value, point[1].residual,
 			"reading a byte of each of 256 mapped pages for the first time");
+	oci_tuning_give(
+		t, "map.first", point[2].value, point[2].residual,
+		"reading a byte of each 64 KiB of 256 mapped pages for the first time, as copies "
+		"by a mapping begin, over their number");
 	return 0;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A whole run with few samples: every term is there, in bounds, and survives the file. */
+#include "coll/coll.h"
+#include "coll/cost.h"
 #include "os/os.h"
+#include "tune/measure.h"
 #include "tune/tune.h"
 
 #include <setjmp.h>
@@ -53,7 +56,8 @@ static void a_run_gives_every_term_of_this_machine(void **state)
 					      "reduce",	   "memcpy.cache", "touch" };
 	static const char *const by_cma[] = { "cma.alpha", "cma.beta",	     "cma.lock",
 					      "cma.page",  "cma.push_alpha", "cma.push_beta" };
-	static const char *const by_two[] = { "flag.cache", "flag.more", "call", "memcpy.slot" };
+	static const char *const by_two[] = { "flag.cache", "flag.more", "call", "op",
+					      "memcpy.slot" };
 	static const char *const by_both[] = { "cma.gamma1", "cma.gamma_range", "domain",
 					       "domain.cache" };
 	const struct oci_tune_options options = { .ranks = 2, .quick = true, .seconds = 0.01 };
@@ -92,9 +96,42 @@ static void a_run_gives_every_term_of_this_machine(void **state)
 	oci_model_destroy(&model);
 }
 
+/* `op` is the difference of two calls over that of their operations. */
+static void the_calls_that_are_timed_have_as_many_operations(void **state)
+{
+	static const struct {
+		enum oci_collective collective;
+		const char *algorithm;
+		double ops;
+	} call[] = { { OCI_BARRIER, "flat", OCI_MEASURE_BARRIER_OPS },
+		     { OCI_ALLGATHER, "inline", OCI_MEASURE_SMALL_OPS } };
+	struct oci_model model;
+
+	(void)state;
+	oci_model_init(&model);
+	model.op.value = 1;
+	for (size_t i = 0; i < 2; i++) {
+		struct oci_shape shape = { .collective = call[i].collective,
+					   .bytes = 8,
+					   .unit = 1,
+					   .size = 2 };
+		struct oci_forced forced;
+		struct oci_costing c;
+		const char *expected;
+
+		assert_int_equal(
+			oci_forced_parse(shape.collective, call[i].algorithm, &forced, &expected),
+			0);
+		oci_costing_init(&c, &model, &shape, forced.choice.parameter);
+		oci_algorithm(shape.collective, forced.choice.algorithm)->cost(&c);
+		assert_true(oci_cost_total(&c.cost) == call[i].ops);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_calls_that_are_timed_have_as_many_operations),
 		cmocka_unit_test(a_run_gives_every_term_of_this_machine),
 	};
 
