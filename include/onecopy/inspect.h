@@ -54,6 +54,7 @@ struct oc_predict_call {
 	size_t bytes; /* of a block, as for oc_collective() */
 	uint32_t ranks;
 	int shm;	  /* 1: no pair of ranks can single-copy */
+	int mapped;	  /* 1: all ranks have shared heaps, and all buffers lie there */
 	int shared_cpus;  /* 1: more ranks than CPUs */
 	int forced;	  /* 1: heed ONECOPY_<COLLECTIVE> of this process */
 	int virtual_time; /* 1: run the plans of each algorithm, too, with its best parameter */
@@ -74,6 +75,9 @@ struct oc_predicted {
 	int calibrated;	 /* measured on this machine */
 	char chosen[64]; /* "knomial:4", or "mpi" */
 	const char *why; /* what decided, as a sentence */
+	/* The state of a machine that changes in which the model was measured: a flag between two
+	 * CPUs, in seconds; 0: not known. */
+	double flag_s;
 	unsigned int count;
 };
 

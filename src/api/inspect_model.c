@@ -166,6 +166,7 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	snprintf(predicted->model, sizeof(predicted->model), "%s", model->name);
 	snprintf(predicted->path, sizeof(predicted->path), "%s", model->path);
 	predicted->calibrated = model->calibrated;
+	predicted->flag_s = model->calibrated ? model->state.flag_s : 0;
 }
 
 static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
@@ -209,7 +210,8 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 		.unit = oci_is_reduction((enum oci_collective)call->collective) ? 8 : 1,
 		.size = call->ranks,
 		.oversubscribed = call->shared_cpus != 0,
-		.single_copy = !call->shm,
+		.single_copy = !call->shm || call->mapped,
+		.mapped = call->mapped != 0,
 	};
 	struct oci_model model;
 	int failed;

@@ -9,6 +9,7 @@
 #ifndef ONECOPY_BENCH_H
 #define ONECOPY_BENCH_H
 
+#include "measure.h"
 #include "predict.h"
 #include "progress.h"
 #include "tune/tune.h"
@@ -34,7 +35,7 @@ struct bench_options {
 	struct size_list sizes;
 	uint32_t ranks;
 	unsigned int rounds;
-	bool quick, every_parameter, touch;
+	bool quick, every_parameter, touch, mapped;
 	double token_ns[2];  /* of the samples of p2p that count; high 0: all do */
 	const char *profile; /* NULL: what jobs go by here */
 	const char *json, *out;
@@ -77,7 +78,7 @@ struct bench {
 	uint32_t cpus;		/* that may be used */
 	struct figure *figures[FIGURES_MOST];
 	unsigned int figure_count;
-	char summary[4][400]; /* over all figures; "" where there is nothing to say */
+	char summary[5][400]; /* over all figures; "" where there is nothing to say */
 	struct progress progress;
 	unsigned int step, steps;
 };
@@ -120,6 +121,12 @@ void bench_copies_end(struct bench *bench);
 
 /* bench_steady.c: a look at whether the machine stays the same; what they saw, in the summary */
 void bench_steady_look(void);
+/* The state to measure in: that of the model, by its flag; 0: the one that the machine is in, found
+ * once. NULL: nobody can tell, and all calls count. */
+const struct oci_steady *bench_steady_state(double flag_s);
+/* How many turns of a measurement counted, for the sentence about it ("": there were none). */
+void bench_steady_count(const struct measure *m);
+void bench_steady_text(char *text, size_t n);
 void bench_steady_sum_up(struct bench *bench);
 
 /* bench_p2p.c: p2p */

@@ -27,6 +27,7 @@ static struct {
 	struct figure *figure[OC_COLLECTIVES];
 	enum oc_collective collective[OC_COLLECTIVES];
 	unsigned int count;
+	double flag_s; /* of the state that the model was measured in; 0: not known */
 } jobs;
 
 static const size_t no_bytes;
@@ -102,6 +103,7 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 					.bytes = figure->x[x],
 					.ranks = bench->options.ranks,
 					.shm = !is_single_copy(),
+					.mapped = bench->options.mapped,
 					.shared_cpus = bench->options.ranks > bench->cpus,
 					.virtual_time = (bench->options.what & BENCH_MODEL) != 0 };
 	struct oc_predicted predicted;
@@ -117,6 +119,7 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 	}
 	predict_call(&call, &predicted, list);
 	predict_model_text(&predicted, bench->model, sizeof(bench->model));
+	jobs.flag_s = predicted.flag_s;
 	for (unsigned int i = 0; i < predicted.count; i++)
 		want(bench, figure, x, &predicted, list, i);
 	want_chosen(figure, x, predicted.chosen);
@@ -135,7 +138,9 @@ static void plan_collective(struct bench *bench, enum oc_collective collective)
 		 bench->options.ranks);
 	snprintf(figure->about, sizeof(figure->about),
 		 "Each round is the median over calls of the slowest rank's time; ranks begin at a "
-		 "barrier of our own; buffers rotate, and sources are written before each call. %s",
+		 "barrier of our own; buffers rotate, and sources are written before each call. "
+		 "%s%s",
+		 bench->options.mapped ? "They lie in shared heaps. " : "",
 		 bench->options.ranks > bench->cpus ?
 			 "The ranks share CPUs, so the scheduler is part of every number." :
 			 "Each rank has a CPU of its own.");
@@ -177,6 +182,7 @@ static void measure_size(const struct bench *bench, enum oc_collective collectiv
 	struct measure m = { .collective = collective,
 			     .ranks = bench->options.ranks,
 			     .bytes = figure->x[x],
+			     .mapped = bench->options.mapped,
 			     .span_s = bench->options.quick ? SPAN_QUICK_S : SPAN_S,
 			     .algorithms = names,
 			     .seconds = seconds };
@@ -194,7 +200,11 @@ static void measure_size(const struct bench *bench, enum oc_collective collectiv
 	}
 	if (!m.count)
 		return;
+	/* Ranks that share CPUs have the scheduler between them, not a distance. */
+	if (bench->options.ranks <= bench->cpus)
+		m.state = bench_steady_state(jobs.flag_s);
 	measure_run(&m, error, sizeof(error));
+	bench_steady_count(&m);
 	for (unsigned int i = 0; i < m.count; i++) {
 		if (seconds[i] < 0) {
 			leave_out(figure, cells[i], x, error);

@@ -6,6 +6,7 @@
  */
 #include "bench.h"
 #include "command.h"
+#include "measure.h"
 #include "tune/measure.h"
 
 #include <math.h>
@@ -16,18 +17,22 @@
 /* The slowest look over the fastest one: beyond it, results say so. */
 #define STEADY 1.5
 
+/* How long the machine's states are looked for where no model tells which to measure in. */
+#define STATE_S 1.0
+
 static struct {
 	unsigned int looks;
 	double least_s, most_s;
+	struct oci_steady state; /* that is measured in */
+	bool by_model;
+	unsigned int turns, lost, mixed;
 } seen = { .least_s = INFINITY };
 
-void bench_steady_look(void)
+/* Of the first two CPUs that may be used; false: there are not as many. */
+static bool make_world(struct oci_tune_world *world, unsigned int cpus[2])
 {
-	struct oci_tune_world world;
-	struct oci_tune_point flag, more;
-	unsigned int cpus[2], count = 0;
+	unsigned int count = 0;
 	cpu_set_t allowed;
-	char why[256];
 
 	CPU_ZERO(&allowed);
 	sched_getaffinity(0, sizeof(allowed), &allowed);
@@ -35,7 +40,43 @@ void bench_steady_look(void)
 		if (CPU_ISSET(cpu, &allowed))
 			cpus[count++] = cpu;
 	}
-	if (count < 2 || oci_tune_world_create(&world, cpus, count, LOOK_S, 2))
+	return count == 2 && !oci_tune_world_create(world, cpus, count, LOOK_S, 2);
+}
+
+const struct oci_steady *bench_steady_state(double flag_s)
+{
+	struct oci_tune_world world;
+	unsigned int cpus[2];
+	char why[256];
+
+	if (seen.state.flag_s > 0)
+		return &seen.state;
+	seen.by_model = flag_s > 0;
+	if (flag_s > 0) {
+		oci_steady_at(flag_s, &seen.state);
+	} else if (make_world(&world, cpus)) {
+		/* Where nothing can be seen everything counts. */
+		oci_measure_state(&world, STATE_S, &seen.state, why, sizeof(why));
+		oci_tune_world_destroy(&world);
+	}
+	return seen.state.flag_s > 0 ? &seen.state : NULL;
+}
+
+void bench_steady_count(const struct measure *m)
+{
+	seen.turns += m->turns;
+	seen.lost += m->lost;
+	seen.mixed += m->mixed;
+}
+
+void bench_steady_look(void)
+{
+	struct oci_tune_world world;
+	struct oci_tune_point flag, more;
+	unsigned int cpus[2];
+	char why[256];
+
+	if (!make_world(&world, cpus))
 		return;
 	/* A look that fails is one less: it has nothing to say about what is measured. */
 	if (!oci_measure_flags(&world, &flag, &more, why, sizeof(why))) {
@@ -46,8 +87,24 @@ void bench_steady_look(void)
 	oci_tune_world_destroy(&world);
 }
 
+void bench_steady_text(char *text, size_t n)
+{
+	*text = '\0';
+	if (seen.turns)
+		snprintf(
+			text, n,
+			"Calls count that were made while a flag took %.0f to %.0f ns, %s; %u of %u turns "
+			"were not%s.",
+			1e9 * seen.state.least_s, 1e9 * seen.state.most_s,
+			seen.by_model ? "the state that the model was measured in" :
+					"the state that the machine is in, or the nearer one",
+			seen.lost, seen.turns,
+			seen.mixed ? ", and where too few were, all count" : "");
+}
+
 void bench_steady_sum_up(struct bench *bench)
 {
+	bench_steady_text(bench->summary[4], sizeof(bench->summary[4]));
 	if (!seen.looks)
 		return;
 	snprintf(bench->summary[3], sizeof(bench->summary[3]),

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT, KEY_TOUCH, KEY_TOKEN };
+enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT, KEY_TOUCH, KEY_TOKEN, KEY_MAPPED };
 
 static const struct {
 	const char *word;
@@ -125,6 +125,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_TOKEN:
 		parse_token(arg, options->token_ns);
 		return 0;
+	case KEY_MAPPED:
+		options->mapped = true;
+		return 0;
 	case KEY_ALL:
 		options->every_parameter = true;
 		return 0;
@@ -154,6 +157,8 @@ static const struct argp_option bench_argp_options[] = {
 	  "With p2p: count only what was measured while a token took so long from one rank's CPU to "
 	  "the other's, as a virtual machine's host may move its CPUs",
 	  0 },
+	{ "mapped", KEY_MAPPED, NULL, 0,
+	  "With algorithms and model: all buffers lie in shared heaps, which the ranks map", 0 },
 	{ "all", KEY_ALL, NULL, 0,
 	  "Each parameter of an algorithm, not its best by the model alone", 0 },
 	{ "profile", 'p', "NAME|FILE", 0,
@@ -215,6 +220,8 @@ static void fill_defaults(struct bench *bench)
 	else if (!options->sizes.count)
 		predict_sizes("--bytes", options->quick ? QUICK_SIZES : SIZES, &options->sizes);
 	check_p2p(options);
+	if (options->mapped && !(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
+		command_usage("--mapped: only 'algorithms' and 'model' take it");
 	if (!options->ranks && options->what == BENCH_P2P)
 		options->ranks = 8;
 	if (!options->ranks)

@@ -67,7 +67,7 @@ static bool is_best(const struct oc_prediction *list, unsigned int i)
 static void print_text(const struct explain_options *options, const struct oc_predicted *predicted,
 		       const struct oc_prediction *list)
 {
-	struct table table = { .align = "lrrrrrrr" };
+	struct table table = { .align = "lrrrrrrrr" };
 	char model[MODEL_TEXT], bytes[32];
 
 	predict_model_text(predicted, model, sizeof(model));
@@ -75,22 +75,23 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 	printf("%s of %s on %u ranks: %s, because %s.\n",
 	       oc_collective_name(options->common.call.collective), bytes,
 	       options->common.call.ranks, predicted->chosen, predicted->why);
-	printf("Model: %s. Microseconds; 'memory' is what a rank copies or reduces itself.\n\n",
+	printf("Model: %s. Microseconds; 'memory' is what a rank copies itself, 'reduce' what it adds up.\n\n",
 	       model);
-	table_add(&table, "algorithm\ttotal\tstart\tbytes\tlocks\tcontention\tmemory\tsignals");
+	table_add(&table,
+		  "algorithm\ttotal\tstart\tbytes\tlocks\tcontention\tmemory\treduce\tsignals");
 	for (unsigned int i = 0; i < predicted->count; i++) {
 		const struct oc_prediction *p = &list[i];
 
 		if (!options->all && !is_best(list, i) && strcmp(p->algorithm, predicted->chosen))
 			continue;
 		if (!p->closed)
-			table_add(&table, "%s\t-\t\t\t\t\t\tno closed form: see onecopy model",
+			table_add(&table, "%s\t-\t\t\t\t\t\t\tno closed form: see onecopy model",
 				  p->algorithm);
 		else
-			table_add(&table, "%s%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f",
+			table_add(&table, "%s%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f",
 				  strcmp(p->algorithm, predicted->chosen) ? "" : "* ", p->algorithm,
 				  1e6 * p->total, 1e6 * p->start, 1e6 * p->bytes, 1e6 * p->lock,
-				  1e6 * p->contention, 1e6 * (p->memory + p->reduce),
+				  1e6 * p->contention, 1e6 * p->memory, 1e6 * p->reduce,
 				  1e6 * p->flags);
 	}
 	table_print(&table, stdout, 0);

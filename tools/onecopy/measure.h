@@ -4,6 +4,7 @@
 #define ONECOPY_MEASURE_H
 
 #include "predict.h"
+#include "tune/steady.h"
 
 #include <onecopy/inspect.h>
 
@@ -11,10 +12,16 @@ struct measure {
 	enum oc_collective collective;
 	uint32_t ranks;
 	size_t bytes;
+	bool mapped;   /* buffers are of oc_alloc(), which peers map */
 	double span_s; /* calls of each algorithm take about so long; 0: 0.2 */
 	unsigned int count;
 	const char *const *algorithms; /* [count] "knomial:4" */
 	double *seconds; /* [count]: median over calls of the slowest rank; negative: it failed */
+	/* Calls count that were made in this state; NULL: all. On ranks with a CPU each. */
+	const struct oci_steady *state;
+	unsigned int turns, lost; /* of a few calls each, and how many of them did not count; 0: no
+				   * state was asked for */
+	bool mixed;		  /* the state came by too rarely: others are in it */
 };
 
 /* Does a measurement know how to call it? The v-variants and Reduce_scatter need tables. */
@@ -29,6 +36,6 @@ int measure_fits(const struct measure *m, char *error, size_t n);
  * Forks the ranks, each bound to a CPU of its own where there are enough. 0, or a negative errno
  * with a sentence in error[0..n).
  */
-int measure_run(const struct measure *m, char *error, size_t n);
+int measure_run(struct measure *m, char *error, size_t n);
 
 #endif

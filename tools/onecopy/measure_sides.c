@@ -66,6 +66,18 @@ int side_fill(struct side *side)
 	return side->pool ? 0 : -ENOMEM;
 }
 
+int side_fill_mapped(struct side *side)
+{
+	side->pool = oc_alloc(side->places * side->stride + PAGE_BYTES);
+	if (!side->pool)
+		return -ENOMEM;
+	if (!oc_is_shared(side->pool))
+		return -ENOTSUP;
+	side->pool += -(uintptr_t)side->pool % PAGE_BYTES;
+	memset(side->pool, 1, side->places * side->stride);
+	return 0;
+}
+
 static double total(size_t bytes)
 {
 	struct side side = side_plan(bytes);

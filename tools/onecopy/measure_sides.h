@@ -22,6 +22,8 @@ size_t side_received(const struct measure *m, bool root);
 struct side side_plan(size_t bytes);
 /* Makes the pool; touched, so that no call pays for a page's first use. 0 or -ENOMEM. */
 int side_fill(struct side *side);
+/* The same in memory that peers map; -ENOTSUP: there is none. */
+int side_fill_mapped(struct side *side);
 
 static inline uint8_t *side_next(const struct side *side, uint64_t turn)
 {

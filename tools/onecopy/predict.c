@@ -107,6 +107,9 @@ error_t predict_parse_key(int key, char *arg, struct argp_state *state,
 	case PREDICT_KEY_SHM:
 		options->call.shm = 1;
 		return 0;
+	case PREDICT_KEY_MAPPED:
+		options->call.mapped = 1;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (options->collective)
 			command_usage("'%s' is one argument too many: 'onecopy %s' takes one "

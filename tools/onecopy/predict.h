@@ -24,7 +24,7 @@ struct predict_options {
 	bool json;
 };
 
-enum { PREDICT_KEY_SHM = 512 };
+enum { PREDICT_KEY_SHM = 512, PREDICT_KEY_MAPPED };
 #define PREDICT_OPTIONS                                                                         \
 	{ "ranks", 'n', "N", 0, "Ranks of the communicator on a node (default 2)", 0 },         \
 		{ "profile",                                                                    \
@@ -39,6 +39,12 @@ enum { PREDICT_KEY_SHM = 512 };
 		  NULL,                                                                         \
 		  0,                                                                            \
 		  "No pair of ranks can read the other's memory",                               \
+		  0 },                                                                          \
+		{ "mapped",                                                                     \
+		  PREDICT_KEY_MAPPED,                                                           \
+		  NULL,                                                                         \
+		  0,                                                                            \
+		  "All ranks have shared heaps, and all buffers lie there",                     \
 		  0 },                                                                          \
 	{                                                                                       \
 		"json", 'j', NULL, 0, "Print as JSON, times in seconds", 0                      \
