@@ -315,6 +315,14 @@ static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_t
 			    1e-9);
 		assert_true(fabs(plans / oci_cost_total(&c.cost) - 1) < 1e-9);
 	}
+	/* One buffer a rank, whatever it does to it; one and p blocks; v-variants tell no sizes. */
+	shape.collective = OCI_BCAST;
+	assert_int_equal(oci_cost_working(&shape, &model), 2 * shape.bytes);
+	shape.collective = OCI_SCATTER;
+	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
+	shape.collective = OCI_ALLGATHERV;
+	assert_int_equal(oci_cost_working(&shape, &model), 0);
+	shape.collective = OCI_ALLTOALL;
 	/* A core each has its own. */
 	give("machine.cache_cores", 1);
 	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
