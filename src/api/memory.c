@@ -28,6 +28,9 @@ struct range {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of writers of `ranges` */
 static _Atomic(struct range *) ranges;
 
+/* The heap's, once it was asked for; where the arena is may change in a child of fork(). */
+static _Atomic(const struct oci_arena *) found;
+
 static bool is_known(const void *memory)
 {
 	/* Acquire: pairs with the release in remember(). */
@@ -66,14 +69,32 @@ static void say_private(const char *why)
 		oci_info("oc_alloc gives memory that other ranks cannot map: %s", why);
 }
 
+/* NULL: the heap is not there. */
+static const struct oci_arena *arena_of_heap(void)
+{
+	/* Acquire: pairs with the release below. */
+	const struct oci_arena *arena = atomic_load_explicit(&found, memory_order_acquire);
+
+	/* Asking the heap takes a system call, and is needed for the first block alone: what is
+	 * known was made before, by the acquire in is_known(). */
+	if (arena && arena->base && is_known(arena->base))
+		return arena;
+	arena = oci_arena_self(true);
+	if (arena && arena->base && !is_known(arena->base) && !remember(arena))
+		return NULL;
+	/* Release: the heap is loaded. */
+	atomic_store_explicit(&found, arena, memory_order_release);
+	return arena;
+}
+
 void *oc_alloc(size_t bytes)
 {
-	const struct oci_arena *arena = oci_arena_self(true);
+	const struct oci_arena *arena = arena_of_heap();
 	void *memory = NULL;
 
 	if (!bytes)
 		bytes = 1;
-	if (arena && arena->base && (is_known(arena->base) || remember(arena)))
+	if (arena && arena->base)
 		memory = arena->alloc(bytes, ALIGN);
 	if (memory)
 		return memory;
@@ -90,8 +111,9 @@ int oc_is_shared(const void *memory)
 
 void oc_free(void *memory)
 {
+	/* Relaxed: it was there before the block was, and is the same for ever. */
 	if (memory && is_known(memory))
-		oci_arena_self(false)->free(memory);
+		atomic_load_explicit(&found, memory_order_relaxed)->free(memory);
 	else
 		free(memory);
 }
