@@ -39,6 +39,7 @@ static const struct world {
 } worlds[] = {
 	{ "auto", "ONECOPY_P2P", { "auto", "eager", "shm", "vmsplice" }, { 0 } },
 	{ "shm", "ONECOPY_P2P", { "writev", "auto", "vmsplice", "eager" }, { 0 } },
+	{ "auto", "ONECOPY_P2P", { "map", "cma", "auto", "map" }, { BEFORE, NO_HEAP, AFTER } },
 	{ "auto", "ONECOPY_P2P_EAGER", { "0", "1G", "auto", "5000" }, { 0 } },
 	{ "auto", "ONECOPY_SPINS", { "0", "1", "2000", "1000000" }, { BEFORE, AFTER } },
 	{ "auto",
