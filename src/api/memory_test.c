@@ -70,21 +70,21 @@ static void blocks_are_shared_aligned_and_apart(void **state)
 static void large_blocks_are_given_back(void **state)
 {
 	const struct oci_arena *arena = oci_arena_self(true);
-	uint64_t before = arena->used();
+	uint64_t before = arena->counts().used;
 	uint8_t *big = oc_alloc(300 * MIB), *some[100];
 
 	(void)state;
 	memset(big, 1, 300 * MIB);
-	assert_true(arena->used() >= before + 300 * MIB);
+	assert_true(arena->counts().used >= before + 300 * MIB);
 	oc_free(big);
-	assert_true(arena->used() <= before + 80 * MIB);
+	assert_true(arena->counts().used <= before + 80 * MIB);
 	for (int i = 0; i < 100; i++) {
 		some[i] = oc_alloc(3 * MIB);
 		memset(some[i], 1, 3 * MIB);
 	}
 	for (int i = 0; i < 100; i++)
 		oc_free(some[i]);
-	assert_true(arena->used() <= before + 80 * MIB);
+	assert_true(arena->counts().used <= before + 80 * MIB);
 }
 
 #ifdef __SANITIZE_ADDRESS__

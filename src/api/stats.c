@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "copy/map.h"
+#include "heap/heap.h"
 #include "team/arena.h"
 
 struct back {
@@ -42,9 +43,35 @@ static bool is_mapped(const struct oci_exec *x)
 static json_t *mapped_json(void)
 {
 	struct oci_mapping_counts counts = oci_mapping_counts();
+	json_t *other = json_array();
 
-	return json_pack("{s:I, s:I, s:I}", "peers", (json_int_t)counts.made, "address_space",
-			 (json_int_t)counts.bytes, "bytes", (json_int_t)oci_map_moved_bytes());
+	for (enum oci_map_miss why = 0; why < OCI_MISSES; why++) {
+		struct oci_map_misses missed = oci_map_misses(why);
+
+		if (missed.copies)
+			json_array_append_new(other, json_pack("{s:s, s:I, s:I}", "reason",
+							       oci_map_miss_text(why), "copies",
+							       (json_int_t)missed.copies, "bytes",
+							       (json_int_t)missed.bytes));
+	}
+	return json_pack("{s:I, s:I, s:I, s:o}", "peers", (json_int_t)counts.made, "address_space",
+			 (json_int_t)counts.bytes, "bytes", (json_int_t)oci_map_moved_bytes(),
+			 "by_kernel", other);
+}
+
+/* Of the heap that this process was started with or has loaded. */
+static json_t *heap_json(void)
+{
+	const struct oci_arena *arena = oci_arena_self(false);
+	bool there = arena && arena->fd >= 0;
+	struct oci_arena_counts counts = { 0 };
+
+	if (there)
+		counts = arena->counts();
+	return json_pack("{s:i, s:I, s:I, s:I, s:I}", "heaps", there, "bytes_in_use",
+			 (json_int_t)counts.used, "most_bytes_in_use", (json_int_t)counts.most,
+			 "bytes_given_back", (json_int_t)counts.given_back, "bytes_in_large_pages",
+			 (json_int_t)counts.large);
 }
 
 /* collective 8 bits, algorithm 8, mechanisms 8, parameter 32; bit 63 so that no key is 0. */
@@ -220,10 +247,10 @@ static json_t *stats_json(int world_rank, const char *host)
 						      stats.back[i].reason, "calls",
 						      (json_int_t)stats.back[i].calls));
 	pthread_mutex_unlock(&stats.lock);
-	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o}", "onecopy", OC_VERSION,
+	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o}", "onecopy", OC_VERSION,
 			 "library", library_name(), "rank", world_rank, "pid", (int)getpid(),
 			 "host", host, "collectives", served, "handed_back", back, "mapped",
-			 mapped_json());
+			 mapped_json(), "heap", heap_json());
 }
 
 int oc_stats_write(int world_rank)

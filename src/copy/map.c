@@ -20,7 +20,9 @@
 /* What Linux maps around a fault by default, fault_around_bytes. */
 #define AROUND_BYTES ((uintptr_t)64 << 10)
 
+/* Threads of one process count together; nothing is ordered by it. */
 static uint64_t moved_bytes;
+static struct oci_map_misses misses[OCI_MISSES];
 
 const struct oci_copy oci_copy_map = {
 	.name = "map",
@@ -138,9 +140,47 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 	return moved;
 }
 
+void oci_map_missed(struct oci_team *team, uint32_t peer, ssize_t bytes)
+{
+	struct oci_map_misses *miss;
+
+	if (bytes <= 0)
+		return;
+	if (oci_mapping_refused(team->member[peer].peer))
+		miss = &misses[OCI_MISS_REFUSED];
+	else if (mapping_of(team, peer))
+		miss = &misses[OCI_MISS_OUTSIDE];
+	else if (oci_arena_published())
+		miss = &misses[OCI_MISS_NO_HEAP];
+	else
+		return;
+	__atomic_fetch_add(&miss->copies, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&miss->bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+}
+
+struct oci_map_misses oci_map_misses(enum oci_map_miss why)
+{
+	return (struct oci_map_misses){
+		.copies = __atomic_load_n(&misses[why].copies, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&misses[why].bytes, __ATOMIC_RELAXED),
+	};
+}
+
+const char *oci_map_miss_text(enum oci_map_miss why)
+{
+	static const char *const text[] = {
+		[OCI_MISS_OUTSIDE] = "the buffer is not memory of malloc (stack, static data, "
+				     "another mapping), or the heap was full",
+		[OCI_MISS_REFUSED] = "the other rank's heap could not be mapped "
+				     "(ONECOPY_LOG=info says why)",
+		[OCI_MISS_NO_HEAP] = "the other rank has no shared heap",
+	};
+
+	return text[why];
+}
+
 void oci_map_count(size_t bytes)
 {
-	/* Threads of one process count together; nothing is ordered by it. */
 	__atomic_fetch_add(&moved_bytes, bytes, __ATOMIC_RELAXED);
 }
 

@@ -35,4 +35,21 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 uint64_t oci_map_moved_bytes(void);
 void oci_map_count(size_t bytes);
 
+/* Copies that went another way than by mapped memory, though we have a shared heap or the other
+ * rank has: why. */
+enum oci_map_miss {
+	OCI_MISS_OUTSIDE, /* that buffer does not lie in its rank's heap */
+	OCI_MISS_REFUSED, /* the heap cannot be mapped here */
+	OCI_MISS_NO_HEAP, /* that rank has published none */
+	OCI_MISSES
+};
+struct oci_map_misses {
+	uint64_t copies, bytes;
+};
+/* Counts one copy of so many bytes; what is no copy (0, -errno) is not counted. */
+void oci_map_missed(struct oci_team *team, uint32_t peer, ssize_t bytes);
+struct oci_map_misses oci_map_misses(enum oci_map_miss why);
+/* A sentence. */
+const char *oci_map_miss_text(enum oci_map_miss why);
+
 #endif

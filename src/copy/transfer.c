@@ -47,6 +47,8 @@ ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, siz
 	*by = moved ? OCI_MECH_MAP : member->mechanism;
 	if (!moved)
 		moved = by_pair(copy, t->direction, member->pid, local, locals, remote, remotes);
+	if (*by != OCI_MECH_MAP)
+		oci_map_missed(team, t->peer, moved);
 	if (t->direction == OCI_PUSH)
 		oci_write_end(team, t->seq);
 	else if (!oci_read_holds(team, t->peer))

@@ -18,9 +18,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OCI_ARENA_ABI 1
+#define OCI_ARENA_ABI 2
 #define OCI_ARENA_SYMBOL "onecopy_arena_1"
 #define OCI_ARENA_FIRST ((size_t)2 << 20)
+
+/* Bytes of an arena, for statistics. */
+struct oci_arena_counts {
+	uint64_t used;	     /* backed by pages now */
+	uint64_t most;	     /* and at most so far */
+	uint64_t given_back; /* to the system, by holes in the file */
+	uint64_t large;	     /* that were backed with large pages when they were allocated */
+};
 
 struct oci_arena {
 	uint32_t abi;	/* OCI_ARENA_ABI */
@@ -33,8 +41,8 @@ struct oci_arena {
 	 * a power of two. */
 	void *(*alloc)(size_t bytes, size_t align);
 	void (*free)(void *memory);
-	/* Bytes of the arena that are backed by pages now. For statistics: may take long. */
-	uint64_t (*used)(void);
+	/* Thread safe. Other threads that allocate meanwhile make it a little less exact. */
+	struct oci_arena_counts (*counts)(void);
 };
 
 /* Type of OCI_ARENA_SYMBOL. Makes the arena at the first call; never NULL. Thread safe. */

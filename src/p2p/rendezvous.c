@@ -86,6 +86,7 @@ ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction dire
 	const struct oci_member *member = &p2p->team->member[peer];
 	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
 	size_t mapped = 0;
+	ssize_t moved;
 
 	/* Where one list is the shorter, the copy ends with it. */
 	if (!p2p->limits.never_mapped)
@@ -95,8 +96,11 @@ ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction dire
 		return (ssize_t)mapped;
 	if (!copy->pull || p2p->limits.never_by_kernel)
 		return -EOPNOTSUPP;
-	return (direction == OCI_PULL ? copy->pull : copy->push)(member->pid, local, locals, remote,
-								 remotes);
+	moved = (direction == OCI_PULL ? copy->pull : copy->push)(member->pid, local, locals,
+								  remote, remotes);
+	if (!p2p->limits.never_mapped)
+		oci_map_missed(p2p->team, peer, moved);
+	return moved;
 }
 
 /* The sender's list of pieces, copied here. 0 or -errno. */

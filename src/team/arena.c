@@ -178,6 +178,12 @@ struct oci_mapping *oci_mapping_get(struct oci_peer *peer)
 	return mapping == &refused ? NULL : mapping;
 }
 
+bool oci_mapping_refused(const struct oci_peer *peer)
+{
+	/* Relaxed: only the pointer is looked at. */
+	return __atomic_load_n(&peer->mapping, __ATOMIC_RELAXED) == &refused;
+}
+
 void oci_mapping_free(struct oci_mapping *mapping)
 {
 	if (!mapping || mapping == &refused)

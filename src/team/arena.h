@@ -50,6 +50,8 @@ struct oci_mapping {
  * cannot be mapped here, which is said once at ONECOPY_LOG=info.
  */
 struct oci_mapping *oci_mapping_get(struct oci_peer *peer);
+/* It has published one, which cannot be mapped here. */
+bool oci_mapping_refused(const struct oci_peer *peer);
 /* With the last user of the peer. */
 void oci_mapping_free(struct oci_mapping *mapping);
 

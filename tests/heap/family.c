@@ -130,38 +130,38 @@ static void wait_ms(long ms)
 static void given_back(void)
 {
 	enum { BLOCKS = 2000, BYTES = 100000 };
-	uint64_t before = arena()->used(), full;
+	uint64_t before = arena()->counts().used, full;
 	static char *block[BLOCKS];
 	char *big = malloc(300 * MIB);
 
 	CHECK(big);
 	memset(big, 1, 300 * MIB);
-	CHECK(arena()->used() >= before + 300 * MIB);
+	CHECK(arena()->counts().used >= before + 300 * MIB);
 	free(big);
-	CHECK(arena()->used() < before + 40 * MIB);
+	CHECK(arena()->counts().used < before + 40 * MIB);
 
 	for (int i = 0; i < BLOCKS; i++) {
 		block[i] = malloc(BYTES);
 		CHECK(block[i]);
 		memset(block[i], 1, BYTES);
 	}
-	full = arena()->used();
+	full = arena()->counts().used;
 	CHECK(full >= before + (size_t)BLOCKS * BYTES);
 	for (int i = 0; i < BLOCKS; i++)
 		free(block[i]);
 	/* mimalloc waits half a second before it gives up what may be wanted again. */
-	for (int i = 0; i < 20 && arena()->used() > full / 4; i++) {
+	for (int i = 0; i < 20 && arena()->counts().used > full / 4; i++) {
 		wait_ms(100);
 		malloc_trim(0);
 	}
-	CHECK(arena()->used() <= full / 4);
+	CHECK(arena()->counts().used <= full / 4);
 
 	/* What a program does by itself with a block that it keeps. */
 	CHECK(!posix_memalign((void **)&big, 4096, 8 * MIB));
 	memset(big, 1, 8 * MIB);
-	full = arena()->used();
+	full = arena()->counts().used;
 	CHECK(!madvise(big, 8 * MIB, MADV_DONTNEED));
-	CHECK(arena()->used() + 8 * MIB <= full);
+	CHECK(arena()->counts().used + 8 * MIB <= full);
 	CHECK(!big[0] && !big[4 * MIB] && !big[8 * MIB - 1]);
 	free(big);
 }
@@ -183,18 +183,18 @@ static size_t large_page_kib(void)
 /* Backed before it is touched, and by nothing but large pages; skipped where it is not. */
 static void large_pages(void)
 {
-	uint64_t before = arena()->used();
+	uint64_t before = arena()->counts().used;
 	char *big = malloc(64 * MIB);
 
 	CHECK(in_arena(big, 64 * MIB));
-	if (arena()->used() < before + 32 * MIB)
+	if (arena()->counts().used < before + 32 * MIB)
 		_Exit(77);
 	CHECK(large_page_kib() >= 32 * 1024);
 	for (size_t i = 0; i < 64 * MIB; i += 1000)
 		CHECK(!big[i]);
 	memset(big, 1, 64 * MIB);
 	free(big);
-	CHECK(arena()->used() <= before + 34 * MIB);
+	CHECK(arena()->counts().used <= before + 34 * MIB);
 }
 
 /* Each thread frees what its neighbour allocated. */

@@ -17,6 +17,12 @@ static const char *const served_numbers[] = { "calls", "bytes", "recovered", NUL
 static const char *const front_words[] = { "library", NULL };
 static const char *const front_numbers[] = { "ranks", NULL };
 static const char *const mapped_numbers[] = { "peers", "address_space", "bytes", NULL };
+static const char *const kernel_words[] = { "reason", NULL };
+static const char *const kernel_numbers[] = { "copies", "bytes", NULL };
+static const char *const heap_numbers[] = {
+	"heaps", "bytes_in_use", "most_bytes_in_use", "bytes_given_back", "bytes_in_large_pages",
+	NULL
+};
 static const char *const handed_words[] = { "collective", "reason", NULL };
 static const char *const handed_numbers[] = { "calls", NULL };
 
@@ -134,16 +140,24 @@ static json_t *sorted(json_t *rows)
 	return result;
 }
 
-/* Of files that lack it: by a process of an older version, which mapped nothing. */
-static void add_mapped(json_t *sums, const json_t *file)
+/* What a process of an older version has not written is 0. */
+static void add_numbers(json_t *sums, const json_t *entry, const char *const *numbers)
+{
+	for (; *numbers; numbers++)
+		json_object_set_new(
+			sums, *numbers,
+			json_integer(json_integer_value(json_object_get(sums, *numbers)) +
+				     json_integer_value(json_object_get(entry, *numbers))));
+}
+
+static void add_mapped(json_t *sums, json_t *by_kernel, const json_t *file)
 {
 	const json_t *mapped = json_object_get(file, "mapped");
+	const json_t *other = json_object_get(mapped, "by_kernel");
 
-	for (const char *const *number = mapped_numbers; *number; number++)
-		json_object_set_new(
-			sums, *number,
-			json_integer(json_integer_value(json_object_get(sums, *number)) +
-				     json_integer_value(json_object_get(mapped, *number))));
+	add_numbers(sums, mapped, mapped_numbers);
+	if (is_list(other, kernel_words, kernel_numbers))
+		add_entries(by_kernel, other, kernel_words, kernel_numbers);
 }
 
 static int is_json_name(const char *name)
@@ -166,7 +180,7 @@ static void add_front_end(json_t *rows, const json_t *file)
 json_t *stats_collect(const char *dir)
 {
 	json_t *served = json_array(), *handed = json_array(), *fronts = json_array();
-	json_t *mapped = json_object();
+	json_t *mapped = json_object(), *by_kernel = json_array(), *heap = json_object();
 	DIR *stream = opendir(dir);
 	struct dirent *entry;
 	int ranks = 0;
@@ -177,6 +191,8 @@ json_t *stats_collect(const char *dir)
 		json_decref(handed);
 		json_decref(fronts);
 		json_decref(mapped);
+		json_decref(by_kernel);
+		json_decref(heap);
 		return NULL;
 	}
 	while ((entry = readdir(stream))) {
@@ -198,7 +214,8 @@ json_t *stats_collect(const char *dir)
 		else {
 			ranks++;
 			add_front_end(fronts, file);
-			add_mapped(mapped, file);
+			add_mapped(mapped, by_kernel, file);
+			add_numbers(heap, json_object_get(file, "heap"), heap_numbers);
 			add_entries(served, json_object_get(file, "collectives"), served_words,
 				    served_numbers);
 			add_entries(handed, json_object_get(file, "handed_back"), handed_words,
@@ -207,9 +224,10 @@ json_t *stats_collect(const char *dir)
 		json_decref(file);
 	}
 	closedir(stream);
-	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "onecopy", oc_version(), "ranks", ranks,
-			 "front_ends", sorted(fronts), "collectives", sorted(served), "handed_back",
-			 sorted(handed), "mapped", mapped);
+	json_object_set_new(mapped, "by_kernel", sorted(by_kernel));
+	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "onecopy", oc_version(), "ranks",
+			 ranks, "front_ends", sorted(fronts), "collectives", sorted(served),
+			 "handed_back", sorted(handed), "mapped", mapped, "heap", heap);
 }
 
 void stats_remove(const char *dir)

@@ -97,6 +97,45 @@ static void print_handed_back(const json_t *rows, FILE *stream)
 	table_print(&table, stream, 2);
 }
 
+/* What their heaps hold. */
+static void print_heaps(const json_t *heap, FILE *stream)
+{
+	char now[32], most[32], back[32], large[32];
+
+	if (!number(heap, "heaps"))
+		return;
+	size_text(number(heap, "bytes_in_use"), now, sizeof(now));
+	size_text(number(heap, "most_bytes_in_use"), most, sizeof(most));
+	size_text(number(heap, "bytes_given_back"), back, sizeof(back));
+	size_text(number(heap, "bytes_in_large_pages"), large, sizeof(large));
+	fprintf(stream,
+		"onecopy: shared heaps: %lld with %s in use at the end, %s at most, %s given back, "
+		"%s allocated in large pages\n",
+		(long long)number(heap, "heaps"), now, most, back, large);
+}
+
+/* And what did not, though there was a shared heap. */
+static void print_by_kernel(const json_t *rows, FILE *stream)
+{
+	struct table table = { .align = "rrl" };
+	size_t i;
+	json_t *row;
+
+	if (!json_array_size(rows))
+		return;
+	fprintf(stream, "onecopy: copied by the kernel in spite of shared heaps\n");
+	table_add(&table, "copies\tbytes\treason");
+	json_array_foreach(rows, i, row)
+	{
+		char size[32];
+
+		size_text(number(row, "bytes"), size, sizeof(size));
+		table_add(&table, "%lld\t%s\t%s", (long long)number(row, "copies"), size,
+			  word(row, "reason"));
+	}
+	table_print(&table, stream, 2);
+}
+
 /* How much of it went by mapped memory. */
 static void print_mapped(const json_t *mapped, FILE *stream)
 {
@@ -116,6 +155,7 @@ void stats_print(const json_t *stats, FILE *stream, const char *why_none)
 {
 	const json_t *served = json_object_get(stats, "collectives");
 	const json_t *handed = json_object_get(stats, "handed_back");
+	const json_t *mapped = json_object_get(stats, "mapped");
 	long long ranks = number(stats, "ranks");
 
 	if (!ranks) {
@@ -127,7 +167,9 @@ void stats_print(const json_t *stats, FILE *stream, const char *why_none)
 		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
 			ranks == 1 ? "" : "s");
 		print_served(served, stream);
-		print_mapped(json_object_get(stats, "mapped"), stream);
+		print_heaps(json_object_get(stats, "heap"), stream);
+		print_mapped(mapped, stream);
+		print_by_kernel(json_object_get(mapped, "by_kernel"), stream);
 	} else {
 		fprintf(stream, "onecopy: nothing was served%s\n",
 			json_array_size(handed) ? " (why is below)" :

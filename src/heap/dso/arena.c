@@ -37,7 +37,7 @@ static struct oci_arena arena = { .abi = OCI_ARENA_ABI,
 				  .why = "the arena was not made yet",
 				  .alloc = arena_alloc,
 				  .free = arena_free,
-				  .used = heap_used };
+				  .counts = heap_counts };
 
 static atomic_bool made; /* `arena` is as it will be, with or without memory */
 
@@ -313,6 +313,7 @@ void heap_forget(void)
 	arena.base = NULL;
 	arena.bytes = 0;
 	atomic_store_explicit(&live, 0, memory_order_relaxed);
+	heap_count_anew();
 	arena.why = "a child of fork() has the memory of its parent as a copy, which is private";
 	atomic_store_explicit(&made, false, memory_order_relaxed);
 }
@@ -321,6 +322,7 @@ void heap_adopt(int fd)
 {
 	struct stat status;
 
+	heap_count_anew();
 	if (heap_is_file(arena.fd))
 		close(arena.fd);
 	arena.fd = move_up(fd);
@@ -392,7 +394,8 @@ uint64_t heap_used(void)
 {
 	struct stat status;
 
-	if (arena.fd < 0 || fstat(arena.fd, &status))
+	if (arena.fd < 0 || fstat(arena.fd, &status) || status.st_dev != file_device ||
+	    status.st_ino != file_inode)
 		return 0;
 	return (uint64_t)status.st_blocks * 512;
 }

@@ -79,6 +79,10 @@ void heap_show(bool child);
 /* Gives the pages of the arena inside [address, address + bytes) back to the system: 0 or -errno.
  */
 int heap_punch(void *address, size_t bytes);
+struct oci_arena_counts heap_counts(void);
+/* In the child of fork(): what the parent did is not counted. */
+void heap_count_anew(void);
+void heap_count_large(size_t bytes);
 
 /* huge.c ----------------------------------------------------------------------------------------
  */

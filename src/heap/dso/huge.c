@@ -82,8 +82,11 @@ static bool allowed(size_t bytes)
 
 static void collapse(uintptr_t first, uintptr_t last)
 {
-	if (last > first && syscall(SYS_madvise, first, last - first, MADV_COLLAPSE) &&
-	    errno == EINVAL)
+	if (last <= first)
+		return;
+	if (!syscall(SYS_madvise, first, last - first, MADV_COLLAPSE))
+		heap_count_large(last - first);
+	else if (errno == EINVAL)
 		atomic_store_explicit(&state, OFF, memory_order_relaxed); /* an older kernel */
 }
 

@@ -21,15 +21,61 @@
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
+/* Relaxed, all of them: each is a number by itself, for statistics alone. */
+static _Atomic(uint64_t) most, given_back, large;
+
+/* Bytes in use now. They become fewer by our holes alone, so the most is seen before each. */
+static uint64_t look(void)
+{
+	uint64_t now = heap_used(), seen = atomic_load_explicit(&most, memory_order_relaxed);
+
+	while (now > seen && !atomic_compare_exchange_weak_explicit(
+				     &most, &seen, now, memory_order_relaxed, memory_order_relaxed))
+		;
+	return now;
+}
+
+struct oci_arena_counts heap_counts(void)
+{
+	struct oci_arena_counts counts = { .used = look() };
+
+	counts.most = atomic_load_explicit(&most, memory_order_relaxed);
+	counts.given_back = atomic_load_explicit(&given_back, memory_order_relaxed);
+	counts.large = atomic_load_explicit(&large, memory_order_relaxed);
+	return counts;
+}
+
+void heap_count_anew(void)
+{
+	atomic_store_explicit(&most, 0, memory_order_relaxed);
+	atomic_store_explicit(&given_back, 0, memory_order_relaxed);
+	atomic_store_explicit(&large, 0, memory_order_relaxed);
+}
+
+void heap_count_large(size_t bytes)
+{
+	atomic_fetch_add_explicit(&large, bytes, memory_order_relaxed);
+}
+
+/* 0 or -errno. The address, never the descriptor: that number may be another file's by now. */
+static int make_hole(void *address, size_t bytes)
+{
+	uint64_t before = look(), after;
+
+	if (syscall(SYS_madvise, address, bytes, MADV_REMOVE))
+		return -errno;
+	after = heap_used();
+	if (after < before)
+		atomic_fetch_add_explicit(&given_back, before - after, memory_order_relaxed);
+	return 0;
+}
+
 int heap_punch(void *address, size_t bytes)
 {
 	uintptr_t first = ((uintptr_t)address + PAGE - 1) & ~(PAGE - 1);
 	uintptr_t last = ((uintptr_t)address + bytes) & ~(PAGE - 1);
 
-	if (last <= first)
-		return 0;
-	/* The address, never the descriptor: that number may be another file's by now. */
-	return syscall(SYS_madvise, first, last - first, MADV_REMOVE) ? -errno : 0;
+	return last > first ? make_hole((void *)first, last - first) : 0;
 }
 
 OC_EXPORT int madvise(void *address, size_t bytes, int advice);
@@ -42,7 +88,7 @@ OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 	case MADV_DONTNEED_LOCKED:
 		/* Locked pages cannot be punched: those calls fail as they would have, or drop the
 		 * mapping as DONTNEED does. */
-		if (heap_has(address, bytes) && !syscall(SYS_madvise, address, bytes, MADV_REMOVE))
+		if (heap_has(address, bytes) && !make_hole(address, bytes))
 			return 0;
 		break;
 	default:
