@@ -56,8 +56,6 @@ static atomic_uint generation; /* of arenas: 1 the first, more in children of fo
  */
 #define PUNCHED ((size_t)64 << 10)
 #define SLACK ((uint64_t)64 << 20)
-/* What may have large pages: preloaded, mimalloc's mprotect() tells when memory is new. */
-#define LARGE ((size_t)4 << 20)
 static atomic_size_t live;
 static __thread mi_heap_t *thread_heap;
 static __thread unsigned int thread_generation;
@@ -372,7 +370,7 @@ static void *arena_alloc(size_t bytes, size_t align)
 	}
 	if (memory && !heap_replaces_malloc()) {
 		atomic_fetch_add_explicit(&live, mi_usable_size(memory), memory_order_relaxed);
-		if (bytes >= LARGE)
+		if (bytes >= HEAP_LARGE)
 			heap_back(memory, bytes);
 	}
 	return memory;

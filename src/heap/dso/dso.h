@@ -87,8 +87,12 @@ void heap_count_large(size_t bytes);
 /* huge.c ----------------------------------------------------------------------------------------
  */
 
-/* Memory of the arena that is about to be used for the first time, whole pages: may be backed now.
- */
+/* Blocks of as many bytes may have large pages. */
+#define HEAP_LARGE ((size_t)4 << 20)
+
+/* A block of the arena that is about to be used: backed now, if it is large. */
 void heap_back(void *address, size_t bytes);
+/* The same for memory that mimalloc begins to use, if that is a whole segment. */
+void heap_back_segment(void *address, size_t bytes);
 
 #endif

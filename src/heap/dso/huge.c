@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large pages where mimalloc begins to use memory.
+ * Large pages for large blocks, and for segments that mimalloc begins to use.
  *
  * A page of a shared file costs more to fault in than a private one, and the kernel gives such
  * files large pages only where shmem_enabled says so, which is never by default. MADV_COLLAPSE
@@ -10,6 +10,9 @@
  * comes of it). That backs the block with memory before it
  * is used, so it is bounded, done for processes of one NUMA node alone (elsewhere the first touch
  * places a page), and not done where transparent huge pages are switched off for everybody.
+ *
+ * mimalloc takes memory for small blocks by the MiB. Those stay with small pages: much of a large
+ * one would be zeroed for nothing, and the call waits for all CPUs.
  */
 #include "dso.h"
 
@@ -22,7 +25,7 @@
 
 #define HUGE ((uintptr_t)2 << 20)
 #define SEGMENT ((uintptr_t)32 << 20)
-/* Below that many bytes in use a segment for small blocks is filled page by page. */
+/* Below that many bytes in use a whole segment for small blocks is filled page by page, too. */
 #define SMALL_HEAP ((uint64_t)64 << 20)
 
 #ifndef MADV_COLLAPSE
@@ -114,8 +117,17 @@ void heap_back(void *address, size_t bytes)
 	uintptr_t first = (start + HUGE - 1) & ~(HUGE - 1), last = (start + bytes) & ~(HUGE - 1);
 	int error = errno;
 
-	if (last > first && allowed(bytes) &&
-	    (bytes != SEGMENT || start % SEGMENT || heap_used() >= SMALL_HEAP))
+	if (bytes >= HEAP_LARGE && last > first && allowed(bytes))
 		back(first, last);
+	errno = error;
+}
+
+void heap_back_segment(void *address, size_t bytes)
+{
+	int error = errno;
+
+	/* More than one is for a single block, which comes by heap_back() without the rest. */
+	if (bytes == SEGMENT && (uintptr_t)address % SEGMENT == 0 && heap_used() >= SMALL_HEAP)
+		heap_back(address, bytes);
 	errno = error;
 }

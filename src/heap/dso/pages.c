@@ -104,6 +104,6 @@ OC_EXPORT int mprotect(void *address, size_t bytes, int protection)
 	int result = (int)syscall(SYS_mprotect, address, bytes, protection);
 
 	if (!result && protection == (PROT_READ | PROT_WRITE) && heap_has(address, bytes))
-		heap_back(address, bytes);
+		heap_back_segment(address, bytes);
 	return result;
 }
