@@ -250,6 +250,8 @@ static void make(void)
 	madvise(base, bytes, MADV_DONTDUMP);
 	memcpy(base, arena.nonce, sizeof(arena.nonce));
 	mi_process_init();
+	if (everything)
+		heap_bind();
 	/* Committed: mimalloc leaves it alone. Else it gives pages back by madvise(), see pages.c;
 	 * and where that is not ours, arena_free() does. */
 	if (!mi_manage_os_memory_ex(base + SEGMENT, bytes - SEGMENT, !heap_replaces_malloc(), false,

@@ -84,6 +84,15 @@ struct oci_arena_counts heap_counts(void);
 void heap_count_anew(void);
 void heap_count_large(size_t bytes);
 
+/* What mimalloc calls for madvise(). */
+int heap_madvise(void *address, size_t bytes, int advice);
+
+/* bind.c ----------------------------------------------------------------------------------------
+ */
+
+/* Once, preloaded: mimalloc's madvise() is heap_madvise(). Without it, the one by name. */
+void heap_bind(void);
+
 /* huge.c ----------------------------------------------------------------------------------------
  */
 

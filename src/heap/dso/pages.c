@@ -5,8 +5,8 @@
  * MADV_DONTNEED on a shared file lowers the process's RSS and frees nothing: the file keeps the
  * pages, and the next read finds the old bytes. For memory that came from malloc, a program (and
  * mimalloc) means "free it, zeros when I come back", and that is a hole in the file. So madvise()
- * is ours: whoever is preloaded gets mimalloc's calls as well, since they are bound by name.
- * So is mprotect(), by which mimalloc says that it begins to use memory.
+ * is ours where we are preloaded, for the program's calls and, see bind.c, for mimalloc's. So is
+ * mprotect(), by which mimalloc says that it begins to use memory.
  */
 #include "dso.h"
 
@@ -80,8 +80,11 @@ int heap_punch(void *address, size_t bytes)
 
 OC_EXPORT int madvise(void *address, size_t bytes, int advice);
 
+static __thread bool reached; /* ours, by its name */
+
 OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 {
+	reached = true;
 	switch (advice) {
 	case MADV_DONTNEED:
 	case MADV_FREE:
@@ -95,6 +98,20 @@ OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 		break;
 	}
 	return (int)syscall(SYS_madvise, address, bytes, advice);
+}
+
+int heap_madvise(void *address, size_t bytes, int advice)
+{
+	int (*volatile by_name)(void *, size_t, int) = madvise;
+	int result;
+
+	reached = false;
+	result = by_name(address, bytes, advice);
+	/* The first bytes of ours were written over: see bind.c. */
+	if (!reached && (advice == MADV_DONTNEED || advice == MADV_FREE) &&
+	    heap_has(address, bytes) && !make_hole(address, bytes))
+		result = 0;
+	return result;
 }
 
 OC_EXPORT int mprotect(void *address, size_t bytes, int protection);

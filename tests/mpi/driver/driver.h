@@ -10,6 +10,7 @@ void bytes_scenario(char **words);
 void random_scenario(char **words);
 void program_scenario(char **words);
 void alloc_scenario(char **words);
+void heap_scenario(char **words);
 void reproducible_scenario(char **words);
 void switched_off_scenario(char **words);
 void forced_scenario(char **words);

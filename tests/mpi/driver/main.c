@@ -15,6 +15,7 @@ static const struct scenario {
 	{ "random", random_scenario },
 	{ "program", program_scenario },
 	{ "alloc", alloc_scenario },
+	{ "heap", heap_scenario },
 	{ "reproducible", reproducible_scenario },
 	{ "switched-off", switched_off_scenario },
 	{ "forced", forced_scenario },

@@ -118,6 +118,57 @@ void alloc_scenario(char **words)
 		ranks);
 }
 
+static json_int_t heap_number(const struct job_result *result, const char *object, const char *name)
+{
+	return json_integer_value(json_object_get(json_object_get(result->stats, object), name));
+}
+
+/* What the program did: each of 2 ranks had 64 MiB and gave them back; rank 1 read 5 Bcasts of 1
+ * MiB by mapped memory and 3, of static memory, by the kernel. */
+static void check_heaps(const struct job_result *result)
+{
+	const json_int_t mib = 1 << 20;
+	const json_t *row = json_array_get(
+		json_object_get(json_object_get(result->stats, "mapped"), "by_kernel"), 0);
+	const char *reason = json_string_value(json_object_get(row, "reason"));
+	json_int_t use = heap_number(result, "heap", "bytes_in_use");
+
+	if (heap_number(result, "heap", "heaps") != 2 || use <= 0 || use > 64 * mib)
+		verdict_fail(result, "2 heaps with less than 64 MiB in use were expected");
+	if (heap_number(result, "heap", "most_bytes_in_use") < 128 * mib ||
+	    heap_number(result, "heap", "bytes_given_back") < 128 * mib)
+		verdict_fail(result, "64 MiB of 2 ranks, given back, were expected");
+	if (heap_number(result, "heap", "bytes_in_large_pages") > 160 * mib)
+		verdict_fail(result, "more large pages than there were large blocks");
+	if (heap_number(result, "mapped", "bytes") != 5 * mib)
+		verdict_fail(result, "5 MiB through mapped memory were expected");
+	if (!reason || !strstr(reason, "not memory of malloc") ||
+	    json_integer_value(json_object_get(row, "bytes")) != 3 * mib)
+		verdict_fail(result, "3 MiB by the kernel, as they are static, were expected");
+}
+
+/* heap: what the statistics say of shared heaps. */
+void heap_scenario(char **words)
+{
+	struct job job;
+	struct job_result result;
+
+	(void)words;
+	driver_need_mechanism("map");
+	driver_need_mechanism("cma");
+	job_shares_heaps = true;
+	job = job_mpi(2);
+	job_set(&job, "ONECOPY_BCAST=direct-read");
+	job_add_program(&job, "heap");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "heap failed")) {
+		verdict_served_at_least(&result, NULL);
+		check_heaps(&result);
+	}
+	job_free(&result);
+	verdict_done("heap: in use, at most, given back, mapped and by the kernel as was done\n");
+}
+
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
 void reproducible_scenario(char **words)
 {

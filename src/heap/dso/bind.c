@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mimalloc's madvise() bound to ours by address.
+ *
+ * Bound by name it is the exported one, and others have an eye on that: UCX writes a jump into the
+ * first bytes of whatever `madvise` is in a process (its "bistro" hooks), to hear of memory that is
+ * given back, and goes on by the system call. Under MPICH over UCX nothing was punched out then
+ * (seen: 200 MiB of freed memory stayed in the file). So mimalloc calls heap_madvise(), which asks
+ * by name, as before, and sees to the hole itself where that has not led to ours.
+ */
+#include "dso.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct object {
+	const ElfW(Rela) * rela, *plt;
+	size_t rela_bytes, plt_bytes;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+};
+
+static bool holds(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD &&
+		    address - info->dlpi_addr - part->p_vaddr < part->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* As the dynamic linker has left them: the addresses are those of this process. */
+static struct object read_dynamic(const struct dl_phdr_info *info)
+{
+	struct object object = { 0 };
+	const ElfW(Dyn) *entry = NULL;
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; entry && entry->d_tag != DT_NULL; entry++) {
+		const void *place = (const void *)entry->d_un.d_ptr;
+
+		if (entry->d_tag == DT_RELA)
+			object.rela = place;
+		else if (entry->d_tag == DT_RELASZ)
+			object.rela_bytes = entry->d_un.d_val;
+		else if (entry->d_tag == DT_JMPREL)
+			object.plt = place;
+		else if (entry->d_tag == DT_PLTRELSZ)
+			object.plt_bytes = entry->d_un.d_val;
+		else if (entry->d_tag == DT_SYMTAB)
+			object.symbols = place;
+		else if (entry->d_tag == DT_STRTAB)
+			object.strings = place;
+	}
+	return object;
+}
+
+/* The slot may lie in what is read-only since the relocation: it is so again afterwards, where it
+ * was. */
+static void set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *function)
+{
+	uintptr_t page = slot & ~(uintptr_t)4095;
+	int protection = PROT_READ | PROT_WRITE;
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type == PT_GNU_RELRO &&
+		    slot - info->dlpi_addr - part->p_vaddr < part->p_memsz)
+			protection = PROT_READ;
+	}
+	if (syscall(SYS_mprotect, page, 4096, PROT_READ | PROT_WRITE))
+		return;
+	/* Relaxed: whoever calls through it finds one function or the other. */
+	__atomic_store_n((void **)slot, function, __ATOMIC_RELAXED);
+	syscall(SYS_mprotect, page, 4096, protection);
+}
+
+static void bind_in(const struct dl_phdr_info *info, const struct object *object,
+		    const ElfW(Rela) * rela, size_t bytes)
+{
+	for (size_t i = 0; rela && i < bytes / sizeof(*rela); i++) {
+		unsigned int type = ELF64_R_TYPE(rela[i].r_info);
+		const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(rela[i].r_info)];
+
+		if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+		    !strcmp(object->strings + symbol->st_name, "madvise"))
+			set_slot(info, info->dlpi_addr + rela[i].r_offset, (void *)heap_madvise);
+	}
+}
+
+static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *unused)
+{
+	struct object object;
+
+	(void)bytes;
+	(void)unused;
+	if (!holds(info, (uintptr_t)mi_malloc))
+		return 0;
+	object = read_dynamic(info);
+	if (object.symbols && object.strings) {
+		bind_in(info, &object, object.plt, object.plt_bytes);
+		bind_in(info, &object, object.rela, object.rela_bytes);
+	}
+	return 1;
+}
+
+void heap_bind(void)
+{
+	dl_iterate_phdr(bind_mimalloc, NULL);
+}
