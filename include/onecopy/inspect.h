@@ -109,6 +109,9 @@ OC_API int oc_inspect_topology(struct oc_topology_info *info);
 OC_API size_t oc_inspect_team_bytes(void);
 /* Why this process cannot have a shared heap, as a sentence; NULL: it can. Loads it. */
 OC_API const char *oc_inspect_heap(void);
+/* Which memory of shared heaps gets large pages on this machine, with the remedy where none does: a
+ * phrase. Tries it, which takes some 100 us. */
+OC_API const char *oc_inspect_large_pages(void);
 
 /*
  * The plans of all ranks of a collective, as a Graphviz graph on `fd`: on a flat team, or with a

@@ -14,6 +14,7 @@
 #include "api/engine.h"
 #include "base/options.h"
 #include "heap/heap.h"
+#include "heap/large.h"
 #include "os/os.h"
 
 /* What a child publishes for the probes; shared before the fork. */
@@ -238,4 +239,9 @@ const char *oc_inspect_heap(void)
 	if (!arena)
 		return "libonecopy-heap.so cannot be loaded here (ONECOPY_LOG=debug says why)";
 	return arena->base ? NULL : arena->why;
+}
+
+const char *oc_inspect_large_pages(void)
+{
+	return oci_large_pages();
 }

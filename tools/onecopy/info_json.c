@@ -130,9 +130,9 @@ static void add_machine(json_t *json)
 	if (!trouble)
 		trouble = oc_inspect_heap();
 	json_object_set_new(json, "shared_heap",
-			    json_pack("{s:s, s:b, s:b, s:s}", "file", heap.file, "found",
-				      heap.found, "usable", !trouble, "why",
-				      trouble ? trouble : ""));
+			    json_pack("{s:s, s:b, s:b, s:s, s:s}", "file", heap.file, "found",
+				      heap.found, "usable", !trouble, "why", trouble ? trouble : "",
+				      "large_pages", oc_inspect_large_pages()));
 	json_object_set_new(json, "mpi", mpis());
 	json_object_set_new(json, "mechanisms", mechanisms());
 	json_object_set_new(json, "topology", topology());

@@ -96,6 +96,8 @@ static void add_heap(struct table *table)
 		trouble = oc_inspect_heap();
 	if (trouble)
 		table_add(table, "\tIt cannot be used: %s", trouble);
+	else
+		table_add(table, "\tLarge pages for shared memory: %s", oc_inspect_large_pages());
 }
 
 static void print_versions(void)
