@@ -28,7 +28,7 @@
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
 enum { BLOCKS_PER_CELL = 40 };
 /* With --token-ns: how much longer a cell may take, and when to give up. */
-enum { TOKEN_PATIENCE = 10, TOKEN_GIVE_UP_S = 60 };
+enum { TOKEN_PATIENCE = 10, TOKEN_GIVE_UP_S = 120 };
 
 struct bench {
 	struct coll_options options;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define GIVE_UP_S 60
+#define GIVE_UP_S 90
 
 static struct {
 	struct shm_barrier barrier;

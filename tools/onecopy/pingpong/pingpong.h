@@ -39,7 +39,7 @@ void *transport_memory(size_t bytes, bool shared);
 void distance_open(const struct transport *me, double low_ns, double high_ns);
 /* Before the first samples. */
 void distance_begin(void);
-/* Whether those since the last call count. Ends the program when none do for a minute. */
+/* Whether those since the last call count. Ends the program when none do for GIVE_UP_S. */
 bool distance_keeps(void);
 
 /* ---- misses.c: the processor's counter of last-level cache misses ------------------------------
