@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define HUGE ((size_t)2 << 20)
@@ -55,9 +56,11 @@ static bool can_collapse(void)
 	/* The page has to be aligned in the file as well as in memory. */
 	uint8_t *room = mmap(NULL, 2 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *large;
 	int fd = memfd_create("onecopy", MFD_CLOEXEC);
+	struct rlimit files;
 	bool can = false;
 
-	if (room == MAP_FAILED)
+	/* Beyond that limit a file's growth is a signal, which ends a process. */
+	if (room == MAP_FAILED || getrlimit(RLIMIT_FSIZE, &files) || files.rlim_cur < HUGE)
 		goto closed;
 	large = room + (HUGE - (uintptr_t)room % HUGE) % HUGE;
 	if (fd >= 0 && !ftruncate(fd, HUGE) &&
@@ -66,8 +69,9 @@ static bool can_collapse(void)
 		/* Without room for a large page now the call fails another way. */
 		can = !madvise(large, HUGE, MADV_COLLAPSE) || errno != EINVAL;
 	}
-	munmap(room, 2 * HUGE);
 closed:
+	if (room != MAP_FAILED)
+		munmap(room, 2 * HUGE);
 	if (fd >= 0)
 		close(fd);
 	return can;

@@ -70,14 +70,16 @@ static void look_at(struct oci_p2p *p2p, uint32_t rank)
 	struct oci_member *member = &p2p->team->member[rank];
 	bool any = p2p->posted_any.first || probes(p2p, rank);
 	uint64_t poison;
-	bool left;
+	bool left, dead;
 
 	if (!any && !concerned(p2p, rank))
 		return;
 	left = oci_member_has_left(member);
-	/* Acquire: pairs with the release in oci_team_fail(). */
+	dead = oci_peer_dead(member->peer);
+	/* Acquire: pairs with the release in oci_team_fail(). Last: a peer that failed poisons
+	 * before it leaves or ends. */
 	poison = oci_load_acquire(&member->region->progress.poison);
-	if (!left && !poison && !oci_peer_dead(member->peer))
+	if (!left && !poison && !dead)
 		return;
 	/* What we wait for may have come meanwhile, as its last deed. */
 	oci_receive_drain(p2p, rank);

@@ -342,7 +342,7 @@ static void fetch_next_lane(const struct oci_exec *x)
 void oci_exec_over(struct oci_exec *x)
 {
 	/* Peers know where the caller's buffers are, and those that are given back here. */
-	if (__builtin_expect(x->team->error, 0))
+	if (__builtin_expect(__atomic_load_n(&x->team->error, __ATOMIC_ACQUIRE), 0))
 		oci_team_revoke(x->team, x->seq);
 	if (x->temp)
 		oci_scratch_put(x->temp);

@@ -9,6 +9,9 @@
  * looks at that rank's poison, and writes only where there is none. A reader looks afterwards, and
  * does not believe what it has read if there is one.
  *
+ * A writer that is stopped in the middle of a copy (a debugger, SIGSTOP) holds the failing rank's
+ * call for as long: it would write on when it goes on. One that is dead holds nobody.
+ *
  * Both words are of their owner's lines, so nothing here needs a reset: a team fails once, and a
  * lane has one operation at a time.
  */

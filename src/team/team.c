@@ -49,7 +49,9 @@ int oci_team_fail(struct oci_team *team, int error, int culprit, const char *for
 		__atomic_store_n(&team->own->progress.poison, oci_poison(error, (uint32_t)culprit),
 				 __ATOMIC_SEQ_CST);
 	team->dead_rank = error == -EOWNERDEAD ? culprit : -1;
-	team->error = error;
+	/* Release: the poison comes before it in every thread of ours. Pairs with the acquire in
+	 * oci_exec_over(). */
+	__atomic_store_n(&team->error, error, __ATOMIC_RELEASE);
 	oci_error("%s", team->sentence);
 	return error;
 }

@@ -36,9 +36,11 @@ void oci_wait_drive(void)
 int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 {
 	struct oci_member *member = &team->member[awaited->peer];
+	/* Before the poison: a peer that failed has poisoned before it leaves or ends, and why it
+	 * failed is what is to be said then. Acquire, both; pair with its releases. */
+	bool left = oci_member_has_left(member);
+	bool dead = !left && oci_peer_dead(member->peer);
 	uint64_t poison = oci_load_acquire(&member->region->progress.poison);
-	bool left = !poison && oci_member_has_left(member);
-	bool dead = !poison && !left && oci_peer_dead(member->peer);
 	int error;
 
 	if (!poison && !left && !dead)
@@ -46,12 +48,12 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 	/* The peer may have raised the flag as its last deed: acquire, pairs with its release. */
 	if (oci_load_acquire(awaited->word) >= awaited->target)
 		return 0;
-	if (dead)
+	if (dead && !poison)
 		return oci_team_fail(team, -EOWNERDEAD, (int)awaited->peer,
 				     "rank %u (process %d) died during a collective; this "
 				     "communicator cannot be used any more",
 				     awaited->peer, (int)member->pid);
-	if (left)
+	if (left && !poison)
 		return oci_team_fail(team, -EPROTO, (int)awaited->peer,
 				     "mismatched collectives: rank %u has left the team (its "
 				     "communicator was freed) without the collective that rank %u "

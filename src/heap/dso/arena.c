@@ -392,11 +392,15 @@ static void arena_free(void *memory)
 
 uint64_t heap_used(void)
 {
+	int saved = errno;
 	struct stat status;
 
 	if (arena.fd < 0 || fstat(arena.fd, &status) || status.st_dev != file_device ||
-	    status.st_ino != file_inode)
+	    status.st_ino != file_inode) {
+		/* free() leaves it as it was. */
+		errno = saved;
 		return 0;
+	}
 	return (uint64_t)status.st_blocks * 512;
 }
 

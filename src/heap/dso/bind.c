@@ -74,8 +74,10 @@ static void set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *func
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 
+		/* The dynamic linker leaves a last page that is not whole writable. */
 		if (part->p_type == PT_GNU_RELRO &&
-		    slot - info->dlpi_addr - part->p_vaddr < part->p_memsz)
+		    slot - info->dlpi_addr - part->p_vaddr < part->p_memsz &&
+		    page + 4096 <= info->dlpi_addr + part->p_vaddr + part->p_memsz)
 			protection = PROT_READ;
 	}
 	if (syscall(SYS_mprotect, page, 4096, PROT_READ | PROT_WRITE))
@@ -106,6 +108,9 @@ static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *unused)
 	(void)unused;
 	if (!holds(info, (uintptr_t)mi_malloc))
 		return 0;
+	/* Linked into ours, it is not told apart from what calls the exported one. */
+	if (holds(info, (uintptr_t)heap_madvise))
+		return 1;
 	object = read_dynamic(info);
 	if (object.symbols && object.strings) {
 		bind_in(info, &object, object.plt, object.plt_bytes);

@@ -80,7 +80,9 @@ int heap_punch(void *address, size_t bytes)
 
 OC_EXPORT int madvise(void *address, size_t bytes, int advice);
 
-static __thread bool reached; /* ours, by its name */
+/* Ours, by its name. Initial-exec: to allocate a thread's block for it would be malloc inside of
+ * free. */
+static __thread bool reached __attribute__((tls_model("initial-exec")));
 
 OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 {
