@@ -60,7 +60,8 @@ void oci_ompi_number_begin(struct oci_ompi_module *module, oci_ompi_comm *comm, 
 	}
 	/*
 	 * Recursive: libnbc sends, which may come to progress and with it back to us. By then it
-	 * has read the number.
+	 * has read the number, unless it had no memory for its request: it makes progress then,
+	 * too.
 	 */
 	OPAL_THREAD_LOCK(&module->numbering);
 	if (whose == OURS)

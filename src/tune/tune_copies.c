@@ -288,24 +288,26 @@ int oci_tuning_contention(struct oci_tuning *t)
 	return 0;
 }
 
-/* Beyond private caches, and short beside a time slice; and so much that the sources and targets of
- * all cores, two of each, are twice what a cache holds that they share. */
-#define DOMAIN_BYTES (4 * MIB)
-
-static size_t domain_bytes(const struct oci_tuning *t)
-{
-	size_t bytes = DOMAIN_BYTES;
-
-	while (t->cache_cores && 4 * bytes * t->cache_cores < 2 * t->cache_bytes && bytes < GIB)
-		bytes *= 2;
-	return bytes;
-}
-
 static uint32_t domain_ranks(const struct oci_tuning *t)
 {
 	const struct oci_term *cores = &t->model->domain_cores;
 
 	return cores->given && cores->value < t->ranks ? (uint32_t)cores->value : t->ranks;
+}
+
+/* Beyond private caches; and so much that the sources and targets of all cores, two of each, are
+ * twice what a cache holds that they share, where the memory allows it: each rank has two of each,
+ * and as much as one has stays free. */
+#define DOMAIN_BYTES (4 * MIB)
+
+static size_t domain_bytes(const struct oci_tuning *t)
+{
+	size_t bytes = DOMAIN_BYTES, all = oci_tune_memory_left() / (4 * (domain_ranks(t) + 1));
+
+	while (t->cache_cores && 4 * bytes * t->cache_cores < 2 * t->cache_bytes &&
+	       2 * bytes <= all && bytes < GIB)
+		bytes *= 2;
+	return bytes;
 }
 
 /*

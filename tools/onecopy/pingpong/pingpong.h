@@ -23,6 +23,8 @@ void transport_open(struct transport *me, int *argc, char ***argv, uint32_t rank
 void transport_close(int status) __attribute__((noreturn));
 void transport_send(uint32_t peer, const void *buffer, size_t bytes);
 void transport_recv(uint32_t peer, void *buffer, size_t bytes);
+/* Of a rank that waits outside of the transport: what peers may still need of it. */
+void transport_drive(void);
 /* `bytes` to each rank, from each rank. */
 void transport_alltoall(const void *send, void *recv, size_t bytes);
 /* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as
@@ -39,7 +41,8 @@ void *transport_memory(size_t bytes, bool shared);
 void distance_open(const struct transport *me, double low_ns, double high_ns);
 /* Before the first samples. */
 void distance_begin(void);
-/* Whether those since the last call count. Ends the program when none do for GIVE_UP_S. */
+/* Whether those since the last call count. Ends the program when it takes too
+ * long. */
 bool distance_keeps(void);
 
 /* ---- misses.c: the processor's counter of last-level cache misses ------------------------------

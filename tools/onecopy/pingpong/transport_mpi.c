@@ -35,6 +35,13 @@ void transport_recv(uint32_t peer, void *buffer, size_t bytes)
 	MPI_Recv(buffer, (int)bytes, MPI_BYTE, (int)peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+void transport_drive(void)
+{
+	int flag;
+
+	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
 void transport_alltoall(const void *send, void *recv, size_t bytes)
 {
 	MPI_Alltoall(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
