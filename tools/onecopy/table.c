@@ -48,7 +48,7 @@ static int width_of(const struct table *table, int column)
 
 void table_print(struct table *table, FILE *stream, int indent)
 {
-	int columns = (int)strlen(table->align);
+	int columns = (int)strnlen(table->align, TABLE_COLUMNS);
 	int width[TABLE_COLUMNS];
 
 	for (int c = 0; c < columns; c++)

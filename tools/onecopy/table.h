@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-enum { TABLE_COLUMNS = 8 };
+enum { TABLE_COLUMNS = 12 };
 
 struct table {
-	const char *align; /* a letter per column: 'l' or 'r' */
+	const char *align; /* a letter per column, TABLE_COLUMNS at most: 'l' or 'r' */
 	char *(*rows)[TABLE_COLUMNS];
 	size_t count, room;
 };

@@ -186,6 +186,8 @@ void command_scenario(char **words)
 		{ "explain bcast --why", 2, "--why", "--profile" },
 		{ "explain bcast --bytes 1M --ranks 16 --profile knl", 0, "cheapest by the model",
 		  "* scatter-" },
+		{ "explain bcast --bytes 1M --ranks 16 --profile knl", 0, "memory  reduce  signals",
+		  "191.00    0.00    0.00     0.00" },
 		{ "explain bcast --bytes 1M --profile default", 0, "was measured",
 		  "* cooperative" },
 		{ "explain bcast --ranks 16 --json --profile knl", 0, "\"contention_s\"",
