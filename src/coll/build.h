@@ -8,6 +8,8 @@
 /* Piece of a message that is copied into a slot while the previous one is copied out: small enough
  * to stay in a level-1 cache of 32 KiB with its destination. */
 #define OCI_PIPELINE_BYTES 16384
+/* Of those in which one end fills what the other one empties, so that there is more to overlap. */
+#define OCI_PIPELINE_ROOT_BYTES 8192
 /* Piece that a reduction pulls and combines while it is in the level-2 cache. */
 #define OCI_REDUCE_BYTES 262144
 /* The parameter of what is pipelined by hierarchy, in bytes: from a page to more than any message

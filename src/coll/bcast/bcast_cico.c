@@ -14,7 +14,7 @@ static void build(struct oci_builder *b)
 {
 	struct oci_range slot = oci_segmented(oci_block(OCI_BUF_SLOT, 0));
 
-	oci_build_segment(b, OCI_PIPELINE_BYTES);
+	oci_build_segment(b, OCI_PIPELINE_ROOT_BYTES);
 	if (oci_builder_key(b)->v == 0) {
 		oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
 		oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, 0)), slot);
@@ -31,11 +31,12 @@ static void build(struct oci_builder *b)
 static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), before = oci_cost_total(&c->cost);
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES),
+	       before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces);
 	oci_cost_fetch(c, 1, n, n);
-	oci_cost_fill_ahead(c, n, OCI_PIPELINE_BYTES, before);
+	oci_cost_fill_ahead(c, n, OCI_PIPELINE_ROOT_BYTES, before);
 	oci_cost_ops(c, 2 + 2 * pieces);
 }
 

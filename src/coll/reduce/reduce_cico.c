@@ -22,7 +22,7 @@ static void build(struct oci_builder *b)
 		.step_loop = 1,
 	};
 
-	oci_build_segment(b, OCI_PIPELINE_BYTES);
+	oci_build_segment(b, OCI_PIPELINE_ROOT_BYTES);
 	oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
 	if (oci_builder_key(b)->v) {
 		oci_build_copy(b, mine, oci_segmented(oci_block(OCI_BUF_SLOT, 0)));
@@ -37,12 +37,12 @@ static void build(struct oci_builder *b)
 static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
+	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES), others = c->shape->size - 1.0;
 	double before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces * others);
 	oci_cost_reduce_from(c, others, n, n);
-	oci_cost_fill_ahead(c, n, OCI_PIPELINE_BYTES, before);
+	oci_cost_fill_ahead(c, n, OCI_PIPELINE_ROOT_BYTES, before);
 	oci_cost_ops(c, 2 + 2 * pieces * others);
 }
 
