@@ -42,6 +42,10 @@ void oci_port_op_release(MPI_Op op);
 bool oci_port_op_commutes(MPI_Op op);
 /* A number that all processes give to a predefined operation; 0 for a user's. */
 uint32_t oci_port_op_id(MPI_Op op);
+/* As struct oc_op has it: inout[i] = in[i] (op) inout[i], dense elements of `size` bytes. NULL:
+ * there is none that is faster than the MPI's own. */
+typedef void oci_port_function(void *context, const void *in, void *inout, size_t count);
+oci_port_function *oci_port_op_function(MPI_Op op, MPI_Datatype type, size_t size);
 /* inout[i] = in[i] (op) inout[i], typed elements. */
 int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type);
 

@@ -69,9 +69,11 @@ static int open_scratch(struct oci_mpi_reduction *self, const struct oci_port_ty
 int oci_mpi_reduction_open(struct oci_mpi_reduction *self, MPI_Op op, MPI_Datatype type,
 			   const struct oci_port_type *shape)
 {
+	oci_port_function *function = oci_port_op_function(op, type, shape->size);
+
 	*self = (struct oci_mpi_reduction){
 		.op = {
-			.apply = shape->dense ? apply_dense : apply_spread,
+			.apply = function ? function : shape->dense ? apply_dense : apply_spread,
 			.context = self,
 			.bytes = shape->size,
 			.commutative = oci_port_op_commutes(op),
