@@ -56,6 +56,7 @@ struct oc_predict_call {
 	int shm;	  /* 1: no pair of ranks can single-copy */
 	int mapped;	  /* 1: all ranks have shared heaps, and all buffers lie there */
 	int shared_cpus;  /* 1: more ranks than CPUs */
+	int near;	  /* 1: two ranks have found that their CPUs share a cache */
 	int forced;	  /* 1: heed ONECOPY_<COLLECTIVE> of this process */
 	int virtual_time; /* 1: run the plans of each algorithm, too, with its best parameter */
 };

@@ -220,7 +220,7 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 	return 0;
 }
 
-static struct oci_choice choose(struct oc_team *team, const struct oc_call *call)
+static struct oci_choice choose(struct oc_team *team, const struct oc_call *call, bool near)
 {
 	struct oci_shape shape = {
 		.collective = (enum oci_collective)call->collective,
@@ -231,6 +231,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.oversubscribed = team->team.oversubscribed,
 		.single_copy = team->team.single_copy || team->team.mapped,
 		.mapped = team->team.mapped,
+		.near = near,
 	};
 
 	return oci_select(&shape, team->model, &team->forced[call->collective], &team->choices,
@@ -300,9 +301,10 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 }
 
 /* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
-static int decide(struct oc_team *team, const struct oc_call *call, struct oci_recent *recent)
+static int decide(struct oc_team *team, const struct oc_call *call, bool near,
+		  struct oci_recent *recent)
 {
-	struct oci_choice choice = choose(team, call);
+	struct oci_choice choice = choose(team, call, near);
 	struct oci_plan_key key;
 	struct oci_cached *cached;
 	int error;
@@ -321,15 +323,17 @@ static int decide(struct oc_team *team, const struct oc_call *call, struct oci_r
 	recent->cached = cached;
 	recent->counted = false;
 	recent->commutative = call->op && call->op->commutative;
+	recent->near = near;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
 }
 
-static bool is_recent(const struct oci_recent *recent, const struct oc_call *call)
+static bool is_recent(const struct oci_recent *recent, const struct oc_call *call, bool near)
 {
 	const struct oci_exec *ready = &recent->ready;
 
-	if (!recent->cached || (ready->params.bytes != call->bytes && !is_v(call->collective)))
+	if (!recent->cached || recent->near != near ||
+	    (ready->params.bytes != call->bytes && !is_v(call->collective)))
 		return false;
 	if (is_reduction(call->collective) &&
 	    (ready->unit != call->op->bytes || ready->record.op != call->op->id ||
@@ -338,13 +342,14 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 	return !is_rooted(call->collective) || ready->params.root == call->root;
 }
 
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool near,
+			  struct oci_operation *o)
 {
 	struct oci_recent *recent = &team->recent[call->collective];
 	int error;
 
-	if (!is_recent(recent, call)) {
-		error = decide(team, call, recent);
+	if (!is_recent(recent, call, near)) {
+		error = decide(team, call, near, recent);
 		if (error)
 			return error;
 	}
@@ -425,7 +430,8 @@ static int enter(struct oc_team *team, const struct oc_call *call)
 
 int oc_team_serves(struct oc_team *team, const struct oc_call *call)
 {
-	return team->team.state == OCI_TEAM_READY && choose(team, call).algorithm != OCI_CHOICE_MPI;
+	return team->team.state == OCI_TEAM_READY &&
+	       choose(team, call, false).algorithm != OCI_CHOICE_MPI;
 }
 
 int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
@@ -434,7 +440,7 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 
 	if (result)
 		return result;
-	if (choose(team, call).algorithm == OCI_CHOICE_MPI) {
+	if (choose(team, call, false).algorithm == OCI_CHOICE_MPI) {
 		oci_count_back((enum oci_collective)call->collective, MPI_CHOSEN);
 		return OC_HAND_BACK;
 	}
@@ -446,6 +452,21 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 			     call->bytes, strerror(-error));
 }
 
+/*
+ * The ranks' next agreement on how far they are from each other, which this call goes by, comes
+ * with the end of requests that are under way. They end by themselves, as those of the peer do,
+ * which cannot come to this call without having started them.
+ */
+static void await_distance(void)
+{
+	oci_engine_unlock();
+	oc_progress();
+	oci_wait_drive();
+	oci_os_yield();
+	oci_engine_lock();
+}
+
+/* Of a blocking call. */
 static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
 	int result;
@@ -453,9 +474,11 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 	/* Acquire: pairs with the release in progress_locked(). Requests, which another thread may
 	 * be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
-		return oci_operation_prepare(team, call, o);
+		return oci_operation_prepare(team, call, team->team.distance.near, o);
 	oci_engine_lock();
-	result = oci_operation_prepare(team, call, o);
+	while (oci_distance_unknown(&team->team, team->team.next) && !team->team.error)
+		await_distance();
+	result = team->team.error ?: oci_operation_prepare(team, call, team->team.distance.near, o);
 	oci_engine_unlock();
 	return result;
 }

@@ -212,6 +212,7 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 		.oversubscribed = call->shared_cpus != 0,
 		.single_copy = !call->shm || call->mapped,
 		.mapped = call->mapped != 0,
+		.near = call->near != 0,
 	};
 	struct oci_model model;
 	int failed;

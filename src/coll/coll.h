@@ -24,6 +24,7 @@ struct oci_shape {
 	bool oversubscribed; /* agreed at team creation */
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 	bool mapped;	  /* agreed: every rank of the team has a shared heap */
+	bool near; /* agreed for a span of calls: the two ranks share a cache, by measurement */
 };
 
 struct oci_costing;

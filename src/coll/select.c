@@ -16,12 +16,12 @@
  * machine: docs/results.md has machine, date, figures and commands. Two CPUs may be near or far,
  * and a virtual machine does not say, nor stay with it: bytes through a slot cross the way between
  * them twice, so from 16 KiB on they win where it is short (up to 1.6 times) and lose where it is
- * long (up to 2 times). PAIR takes what loses nowhere; `onecopy tune` finds out how this machine
- * is. TEAM, which that machine cannot run, is PAIR with what paper 002 found best for many readers
- * of one process: throttle factors of 4 to 10, a k-nomial tree, no cooperation with a root that all
- * others keep busy. The rows of Reduce_scatter(_block), Scan and Exscan are reasoned from those of
- * Reduce and Allreduce, which move and reduce as many bytes, and wait for a measurement of their
- * own.
+ * long (up to 2 times). PAIR takes what loses nowhere, NEAR, where it has rows, what is best while
+ * the ranks find that they are near (team/distance.c). TEAM, which that machine cannot run, is PAIR
+ * with what paper 002 found best for many readers of one process: throttle factors of 4 to 10, a
+ * k-nomial tree, no cooperation with a root that all others keep busy. The rows of
+ * Reduce_scatter(_block), Scan and Exscan are reasoned from those of Reduce and Allreduce, which
+ * move and reduce as many bytes, and wait for a measurement of their own.
  */
 #include "coll/select.h"
 
@@ -38,7 +38,8 @@ struct row {
 #define ANY SIZE_MAX
 #define ROWS 6
 
-enum team_kind { PAIR, TEAM, CROWD, KINDS }; /* two ranks; more; more than CPUs */
+/* Two ranks; two that are near each other; more; more than CPUs. */
+enum team_kind { PAIR, NEAR, TEAM, CROWD, KINDS };
 
 static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 	[OCI_BARRIER] = {
@@ -48,11 +49,13 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 	},
 	[OCI_BCAST] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "direct-read", 0 } },
 	},
 	[OCI_SCATTER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[NEAR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-read", 8 } },
 	},
@@ -61,22 +64,29 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 			   { 8192, "cico", 0 },
 			   { 524288, "throttled-write", 8 },
 			   { ANY, "cooperative", 0 } },
+		[NEAR] = { { 496, "inline", 0 },
+			   { 65536, "cico", 0 },
+			   { 524288, "throttled-write", 8 },
+			   { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-write", 8 } },
 	},
 	[OCI_ALLGATHER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 	},
 	[OCI_ALLTOALL] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OCI_REDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 131072, "tree", 2 },
 			   { ANY, "sliced", 0 } },
+		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
@@ -209,16 +219,24 @@ static struct oci_choice choice_of(enum oci_collective collective, const struct 
 
 static enum team_kind kind_of(const struct oci_shape *shape)
 {
-	return shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
+	if (shape->oversubscribed)
+		return CROWD;
+	return shape->size > 2 ? TEAM : shape->near ? NEAR : PAIR;
+}
+
+/* The rows of a kind; near ranks go by those of any two where they have none of their own. */
+static const struct row *rows_of(const struct row rows[KINDS][ROWS], enum team_kind kind)
+{
+	return rows[kind == NEAR && !rows[NEAR][0].name ? PAIR : kind];
 }
 
 static struct oci_choice by_rows(const struct oci_shape *shape)
 {
 	enum team_kind kind = kind_of(shape);
-	const struct row *row = table[shape->collective][kind], *end;
+	const struct row *row = rows_of(table[shape->collective], kind), *end;
 
-	if (shape->mapped && mapped[shape->collective][kind][0].name)
-		row = mapped[shape->collective][kind];
+	if (shape->mapped && mapped[shape->collective][PAIR][0].name)
+		row = rows_of(mapped[shape->collective], kind);
 	for (end = row + ROWS; row < end && row->name; row++) {
 		struct oci_choice choice = choice_of(shape->collective, row);
 
@@ -324,7 +342,7 @@ static bool model_decides(const struct oci_shape *shape, const struct oci_model 
 	 * long in the geometric mean (docs/results.md, "Mapped memory by the model").
 	 */
 	if (shape->mapped || kind == CROWD || shape->size < 2 ||
-	    (kind == PAIR && !model->calibrated))
+	    ((kind == PAIR || kind == NEAR) && !model->calibrated))
 		return false;
 	/* How these bytes would move it must know. */
 	return oci_model_knows(model, shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM);

@@ -113,6 +113,37 @@ static void shared_heaps_go_by_rows_however_well_the_machine_is_known(void **sta
 		assert_true(list[i].cost.lock == 0 && oci_cost_total(&list[i].cost) < 1e-3);
 }
 
+/* Slots between cores that share a cache; of teams of other kinds nobody asked. */
+static void near_ranks_take_slots_for_longer(void **state)
+{
+	static const enum oci_collective all[] = { OCI_BCAST,	  OCI_SCATTER,	OCI_GATHER,
+						   OCI_ALLGATHER, OCI_ALLTOALL, OCI_REDUCE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct oci_shape shape = shape_of(all[i], 2, 20000);
+		struct oci_choice far = oci_select(&shape, &model, NULL, NULL, NULL), near;
+		enum oci_decided decided;
+
+		shape.near = true;
+		near = oci_select(&shape, &model, NULL, NULL, &decided);
+		assert_true(oci_algorithm(all[i], far.algorithm)->single_copy);
+		assert_string_equal(name_of(all[i], near), "cico");
+		assert_int_equal(decided, OCI_BY_MEASURED);
+		for (unsigned int other = 0; other < 3; other++) {
+			struct oci_choice with, without;
+
+			shape = shape_of(all[i], other ? 2 : 3, 20000);
+			shape.oversubscribed = other == 1;
+			shape.mapped = other == 2;
+			without = oci_select(&shape, &model, NULL, NULL, NULL);
+			shape.near = true;
+			with = oci_select(&shape, &model, NULL, NULL, NULL);
+			assert_int_equal(with.algorithm, without.algorithm);
+		}
+	}
+}
+
 static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 {
 	(void)state;
@@ -128,6 +159,7 @@ static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 
 				shape.oversubscribed = i & 1;
 				shape.mapped = p % 2 && bytes % 2;
+				shape.near = bytes % 3 == 0;
 				shape.single_copy = i & 2;
 				choice = oci_select(&shape, &model, NULL, NULL, NULL);
 				if (choice.algorithm == OCI_CHOICE_MPI)
@@ -434,6 +466,7 @@ int main(void)
 				       dictated),
 		cmocka_unit_test_setup(shared_heaps_go_by_rows_however_well_the_machine_is_known,
 				       dictated),
+		cmocka_unit_test_setup(near_ranks_take_slots_for_longer, dictated),
 		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits, dictated),
 		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits,
 				       without_terms),

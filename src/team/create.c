@@ -138,7 +138,8 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 				   .check_calls = oci_options()->check_calls,
 				   .next = 1,
 				   .done = 1,
-				   .min_done = 1 };
+				   .min_done = 1,
+				   .distance = { .due = UINT64_MAX, .until = UINT64_MAX } };
 	error = creation_alloc(team);
 	if (error) {
 		team->bootstrap_released = true;
@@ -440,6 +441,7 @@ static int team_agree(struct oci_team *team)
 		if (r != team->rank && team->member[r].mechanism == OCI_MECH_SHM)
 			team->any_shm = true;
 	}
+	oci_distance_init(team);
 	team->state = OCI_TEAM_READY;
 	oci_debug("team of %u ranks ready: %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :

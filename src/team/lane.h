@@ -105,7 +105,9 @@ struct oci_progress_block {
 	uint64_t poison;
 	uint8_t pad0[48];
 	uint64_t p2p_opened;
-	uint8_t pad1[120];
+	uint8_t pad1[56];
+	uint64_t near; /* how far the peer is, by the owner's measurement: team/distance.c */
+	uint8_t pad2[56];
 };
 
 struct oci_region {
@@ -118,6 +120,7 @@ _Static_assert(sizeof(struct oci_ack_line) == 128, "an ACK line is two cache lin
 _Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cache lines");
 _Static_assert(offsetof(struct oci_progress_block, p2p_directory) == OCI_LINE, "one line");
 _Static_assert(offsetof(struct oci_progress_block, p2p_opened) == 2 * OCI_LINE, "its own");
+_Static_assert(offsetof(struct oci_progress_block, near) == 3 * OCI_LINE, "its own, too");
 _Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 768, "as documented");
 /* The count of waiters and the call's record must not share the line of the flag. */
 _Static_assert(offsetof(struct oci_ack_line, record) == OCI_LINE, "second line");

@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 4
+#define OCI_ABI 5
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */
@@ -53,6 +53,18 @@ enum oci_team_state {
 typedef uint32_t (*oci_probe_fn)(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
 				 uint64_t cell_address, char *why, size_t why_bytes);
 
+/* How far apart two ranks are, and when that is asked: distance.c. Counted in operations. */
+#define OCI_DISTANCE_SAMPLES 8
+struct oci_distance {
+	uint64_t due;	/* `done` at which the next step is to be made; UINT64_MAX: none ever */
+	uint64_t until; /* the first operation that goes by the ranks' next agreement */
+	uint64_t first, end; /* of the span of operations under way */
+	unsigned int samples;
+	uint64_t ns[OCI_DISTANCE_SAMPLES];
+	bool own;  /* near, by what this rank measured in the span before */
+	bool near; /* and by what the peer did, too: alike on both ranks */
+};
+
 /* Of one operation's buffers that have gaps; peers read it: copy/layout.h. */
 struct oci_layouts {
 	struct oc_layout send, recv;
@@ -79,6 +91,7 @@ struct oci_team {
 	uint64_t min_done;	       /* lower bound of every rank's done; relaxed atomic */
 	uint64_t finished;	       /* bit n % OCI_LANES: operation n >= done is finished here */
 	uint64_t signature[OCI_LANES]; /* of the operations in `finished` */
+	struct oci_distance distance;
 	uint64_t history[2 * OCI_LANES]; /* as in oci_progress_block, by d % (2 * OCI_LANES) */
 	uint32_t stranger;		 /* rank + 1 whose history is another; relaxed atomic */
 
@@ -161,6 +174,24 @@ bool oci_read_holds(const struct oci_team *team, uint32_t peer);
  * Waits for the copies that are under way, of peers that live.
  */
 void oci_team_revoke(struct oci_team *team, uint64_t seq);
+
+/* ---- how far two ranks are from each other (distance.c) ----------------------------------------
+ *
+ * Begins with a team's first operation; does nothing for teams that do not choose by it.
+ */
+void oci_distance_init(struct oci_team *team);
+/* This rank has finished all operations below `done` == distance.due, and nobody knows it yet. */
+void oci_distance_step(struct oci_team *team, uint64_t done);
+/*
+ * Does operation seq go by an agreement that is still to come here? Then operations of this rank
+ * below distance.until are under way, and `near` is known when they are over.
+ */
+static inline bool oci_distance_unknown(const struct oci_team *team, uint64_t seq)
+{
+	return seq >= team->distance.until;
+}
+/* Time in which a word of a peer comes here, less what the clock takes. Tests dictate it. */
+extern uint64_t (*oci_distance_measure)(const uint64_t *word, uint64_t *value);
 
 /* ---- waiting (wait.c) ------------------------------------------------------------------------ */
 

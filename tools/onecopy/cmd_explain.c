@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SHARED = 256, KEY_ALL };
+enum { KEY_SHARED = 256, KEY_NEAR, KEY_ALL };
 
 struct explain_options {
 	struct predict_options common;
@@ -28,6 +28,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_SHARED:
 		options->common.call.shared_cpus = 1;
 		return 0;
+	case KEY_NEAR:
+		options->common.call.near = 1;
+		return 0;
 	case KEY_ALL:
 		options->all = true;
 		return 0;
@@ -39,6 +42,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 static const struct argp_option explain_options[] = {
 	{ "bytes", 'b', "SIZE", 0, "Bytes of a block (default 64K)", 0 },
 	{ "shared-cpus", KEY_SHARED, NULL, 0, "There are more ranks than CPUs", 0 },
+	{ "near", KEY_NEAR, NULL, 0, "Two ranks have found that their CPUs share a cache", 0 },
 	{ "all", KEY_ALL, NULL, 0, "Each parameter of an algorithm, not its best alone", 0 },
 	PREDICT_OPTIONS,
 	COMMAND_HELP_OPTION,

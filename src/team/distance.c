@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How far two ranks are from each other: asked again and again, and agreed.
+ *
+ * What is best for messages of 8 to 64 KiB depends on it by a factor of two (coll/select.c), hwloc
+ * knows nothing of it in a virtual machine, and it changes when ranks migrate. So each rank times,
+ * now and then, how long a line comes that its peer has written: 10 to 30 ns between cores that
+ * share a cache, 100 and more where they do not.
+ *
+ * Operations are counted alike on all ranks, so they are the clock. A span of them is cut into
+ * strides. At the beginning of each a rank writes its line, and OCI_LANES operations later it reads
+ * the peer's, timed: by then the peer has written it, it cannot have written it again, and it has
+ * it in its cache still, unless the messages are larger than those that all this is about. With the
+ * first write of a span goes out what the rank has found in the span before; with the first read
+ * each rank knows both, and operations from there on go by it. A rank that starts an operation
+ * before it has come to that read, as others of its own are still under way, has to wait for these,
+ * or to choose without.
+ *
+ * The first spans are short, so that a program need not run for long before it gains by it; the
+ * last ones are 4096 operations, whose 8 measurements take 0.2 ns of each.
+ */
+#include "base/clock.h"
+#include "team/team.h"
+
+#define OCI_SPAN_FIRST (2ull * OCI_LANES * OCI_DISTANCE_SAMPLES)
+#define OCI_SPAN_LAST 4096ull
+
+/*
+ * Below it ranks are near. docs/results.md, "What decided the thresholds": 20 ns where slots of 16
+ * to 64 KiB gain up to 1.6 times, 120 where they lose up to 2 times. Who is near by mistake loses
+ * more than who is far by mistake, so it is nearer to the first.
+ */
+#define OCI_NEAR_NS 60
+
+static uint64_t measure(const uint64_t *word, uint64_t *value)
+{
+	uint64_t before = oci_clock_ns(), start = oci_clock_ns(), end, taken;
+
+	/* Acquire, so that the clock is read after it. Pairs with the release in write_line(). */
+	*value = oci_load_acquire(word);
+	end = oci_clock_ns();
+	taken = end - start;
+	return taken > start - before ? taken - (start - before) : 0;
+}
+
+uint64_t (*oci_distance_measure)(const uint64_t *word, uint64_t *value) = measure;
+
+static uint64_t stride(const struct oci_distance *d)
+{
+	return (d->end - d->first) / OCI_DISTANCE_SAMPLES;
+}
+
+void oci_distance_init(struct oci_team *team)
+{
+	struct oci_distance *d = &team->distance;
+
+	/* Rows for near ranks are those of two that have a CPU each and copy through slots. */
+	if (team->size != 2 || team->oversubscribed || team->mapped)
+		return;
+	d->end = OCI_SPAN_FIRST;
+	d->due = stride(d); /* there is no operation 0 that one could begin with */
+	d->until = OCI_SPAN_FIRST + OCI_LANES;
+}
+
+/* The line says of which stride it is, so that it differs from the one before. */
+static void write_line(const struct oci_team *team, uint64_t done)
+{
+	oci_store_release(&team->own->progress.near, done << 1 | team->distance.own);
+}
+
+/* By the median: a few may have met an interrupt, or a line that the peer's cache had lost. */
+static bool is_near(const struct oci_distance *d)
+{
+	unsigned int below = 0;
+
+	for (unsigned int i = 0; i < d->samples; i++)
+		below += d->ns[i] < OCI_NEAR_NS;
+	return 2 * below > d->samples;
+}
+
+static void begin_span(struct oci_distance *d)
+{
+	uint64_t span = d->end < OCI_SPAN_LAST ? d->end : OCI_SPAN_LAST;
+
+	d->own = is_near(d);
+	d->samples = 0;
+	d->first = d->end;
+	d->end += span;
+}
+
+static void read_line(struct oci_team *team, uint64_t done)
+{
+	struct oci_distance *d = &team->distance;
+	uint64_t line;
+
+	d->ns[d->samples++] =
+		oci_distance_measure(&team->member[!team->rank].region->progress.near, &line);
+	if (done != d->first + OCI_LANES)
+		return;
+	/* The peer's line is of this span's beginning, and ours says of the same time what the peer
+	 * reads there: both ranks come to the same. */
+	d->near = d->own && (line & 1);
+	d->until = d->end + OCI_LANES;
+}
+
+void oci_distance_step(struct oci_team *team, uint64_t done)
+{
+	struct oci_distance *d = &team->distance;
+
+	if (done == d->end)
+		begin_span(d);
+	if ((done - d->first) % stride(d) == 0) {
+		write_line(team, done);
+		d->due = done + OCI_LANES;
+	} else {
+		read_line(team, done);
+		d->due = done - OCI_LANES + stride(d);
+	}
+}
