@@ -4,8 +4,9 @@
  *
  * CAVEATS, read first
  *   - A team belongs to the processes that created it. After fork(2) the child must not use it.
- *   - All members call the same collectives on a team in the same order, as in MPI. A call with
- *     other arguments than the peers' is an error that names both ranks, where it is noticed.
+ *   - All members call the same collectives on a team in the same order, as in MPI, and alike by
+ *     oc_collective() or by oc_start(). A call with other arguments than the peers' is an error
+ *     that names both ranks, where it is noticed.
  *   - A member that dies makes the others' calls fail with -EOWNERDEAD within about 100 ms; from
  *     then on every call on that team fails with the same error at once. One that dies before the
  *     team knows it (before its first message of creation has arrived) only the bootstrap notices.

@@ -466,6 +466,13 @@ static void await_distance(void)
 	oci_engine_lock();
 }
 
+/* Where it decides nothing it is false, so that calls of both kinds find the same decision. */
+static bool is_near(const struct oc_team *team, const struct oc_call *call)
+{
+	return __builtin_expect(team->team.distance.near, 0) &&
+	       oci_near_decides((enum oci_collective)call->collective, call->bytes);
+}
+
 /* Of a blocking call. */
 static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
@@ -474,7 +481,7 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 	/* Acquire: pairs with the release in progress_locked(). Requests, which another thread may
 	 * be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
-		return oci_operation_prepare(team, call, team->team.distance.near, o);
+		return oci_operation_prepare(team, call, is_near(team, call), o);
 	oci_engine_lock();
 	while (oci_distance_unknown(&team->team, team->team.next) && !team->team.error)
 		await_distance();

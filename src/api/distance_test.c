@@ -233,7 +233,8 @@ static int compare_bits(struct oc_team *team, struct oc_call *call, uint8_t *out
 static int reductions(struct oc_team *team, void *arg)
 {
 	static const enum oc_collective all[] = { OC_REDUCE, OC_ALLREDUCE, OC_SCAN, OC_EXSCAN };
-	static const size_t sizes[] = { 8, 600, 8192, 12000, 16384, 30000, 60000, 65536, 200000 };
+	static const size_t sizes[] = { 8,     600,   8192,  12000,  16384,
+					30000, 60000, 65536, 100000, 200000 };
 	const struct oc_op op = { .apply = in_order, .bytes = 1, .commutative = 1, .id = 1 };
 	uint8_t *in = malloc(200000), *out[2] = { malloc(200000), malloc(200000) };
 	int differ = 0, found = 0;
@@ -242,14 +243,14 @@ static int reductions(struct oc_team *team, void *arg)
 	while (oc_team_progress(team) == 0)
 		;
 	team->team.oversubscribed = false;
-	team->team.distance.due = team->team.distance.until = UINT64_MAX;
+	team->team.due = team->team.distance.until = UINT64_MAX;
 	for (size_t i = 0; i < 200000; i++)
 		in[i] = (uint8_t)(mix((uint32_t)i) + team->team.rank * 77);
-	for (unsigned int i = 0; i < 4 * 9 * 2 && found >= 0; i++) {
+	for (unsigned int i = 0; i < 4 * 10 * 2 && found >= 0; i++) {
 		struct oc_call call = { .collective = all[i % 4],
 					.send = in,
-					.bytes = sizes[i / 4 % 9],
-					.root = i / 36,
+					.bytes = sizes[i / 4 % 10],
+					.root = i / 40,
 					.op = &op };
 
 		found = compare_bits(team, &call, out);

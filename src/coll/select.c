@@ -16,9 +16,9 @@
  * machine: docs/results.md has machine, date, figures and commands. Two CPUs may be near or far,
  * and a virtual machine does not say, nor stay with it: bytes through a slot cross the way between
  * them twice, so from 16 KiB on they win where it is short (up to 1.6 times) and lose where it is
- * long (up to 2 times). PAIR takes what loses nowhere, NEAR, where it has rows, what is best while
- * the ranks find that they are near (team/distance.c). TEAM, which that machine cannot run, is PAIR
- * with what paper 002 found best for many readers of one process: throttle factors of 4 to 10, a
+ * long (up to 2 times). PAIR takes what loses nowhere; while the ranks find that they are near
+ * (team/distance.c) slots serve larger messages. TEAM, which that machine cannot run, is PAIR with
+ * what paper 002 found best for many readers of one process: throttle factors of 4 to 10, a
  * k-nomial tree, no cooperation with a root that all others keep busy. The rows of
  * Reduce_scatter(_block), Scan and Exscan are reasoned from those of Reduce and Allreduce, which
  * move and reduce as many bytes, and wait for a measurement of their own.
@@ -38,8 +38,7 @@ struct row {
 #define ANY SIZE_MAX
 #define ROWS 6
 
-/* Two ranks; two that are near each other; more; more than CPUs. */
-enum team_kind { PAIR, NEAR, TEAM, CROWD, KINDS };
+enum team_kind { PAIR, TEAM, CROWD, KINDS }; /* two ranks; more; more than CPUs */
 
 static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 	[OCI_BARRIER] = {
@@ -49,13 +48,11 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 	},
 	[OCI_BCAST] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
-		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "direct-read", 0 } },
 	},
 	[OCI_SCATTER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
-		[NEAR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-read", 8 } },
 	},
@@ -64,29 +61,22 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 			   { 8192, "cico", 0 },
 			   { 524288, "throttled-write", 8 },
 			   { ANY, "cooperative", 0 } },
-		[NEAR] = { { 496, "inline", 0 },
-			   { 65536, "cico", 0 },
-			   { 524288, "throttled-write", 8 },
-			   { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-write", 8 } },
 	},
 	[OCI_ALLGATHER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
-		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 	},
 	[OCI_ALLTOALL] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
-		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OCI_REDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 131072, "tree", 2 },
 			   { ANY, "sliced", 0 } },
-		[NEAR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
@@ -194,6 +184,16 @@ static const struct row mapped[OCI_COLLECTIVES][KINDS][ROWS] = {
 	},
 };
 
+/*
+ * Two ranks that have found to be near go on with slots from where PAIR leaves them up to here: 0
+ * not at all. Both sides of it combine in the same order, so that results do not depend on it.
+ */
+#define PAIR_SLOT_BYTES 8192
+static const size_t near_slot_bytes[OCI_COLLECTIVES] = {
+	[OCI_BCAST] = 65536,	 [OCI_SCATTER] = 32768,	 [OCI_GATHER] = 65536,
+	[OCI_ALLGATHER] = 65536, [OCI_ALLTOALL] = 65536, [OCI_REDUCE] = 65536,
+};
+
 static bool fits(const struct oci_shape *shape, const struct oci_choice *choice)
 {
 	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice->algorithm);
@@ -219,24 +219,27 @@ static struct oci_choice choice_of(enum oci_collective collective, const struct 
 
 static enum team_kind kind_of(const struct oci_shape *shape)
 {
-	if (shape->oversubscribed)
-		return CROWD;
-	return shape->size > 2 ? TEAM : shape->near ? NEAR : PAIR;
+	return shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
 }
 
-/* The rows of a kind; near ranks go by those of any two where they have none of their own. */
-static const struct row *rows_of(const struct row rows[KINDS][ROWS], enum team_kind kind)
+bool oci_near_decides(enum oci_collective collective, size_t bytes)
 {
-	return rows[kind == NEAR && !rows[NEAR][0].name ? PAIR : kind];
+	return bytes > PAIR_SLOT_BYTES && bytes <= near_slot_bytes[collective];
 }
 
 static struct oci_choice by_rows(const struct oci_shape *shape)
 {
+	static const struct row slot = { ANY, "cico", 0 };
 	enum team_kind kind = kind_of(shape);
-	const struct row *row = rows_of(table[shape->collective], kind), *end;
+	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name;
+	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
+	struct oci_choice near = { OCI_CHOICE_MPI, 0 };
 
-	if (shape->mapped && mapped[shape->collective][PAIR][0].name)
-		row = rows_of(mapped[shape->collective], kind);
+	if (kind == PAIR && shape->near && !by_heap &&
+	    oci_near_decides(shape->collective, shape->bytes))
+		near = choice_of(shape->collective, &slot);
+	if (near.algorithm != OCI_CHOICE_MPI && fits(shape, &near))
+		return near;
 	for (end = row + ROWS; row < end && row->name; row++) {
 		struct oci_choice choice = choice_of(shape->collective, row);
 
@@ -342,7 +345,7 @@ static bool model_decides(const struct oci_shape *shape, const struct oci_model 
 	 * long in the geometric mean (docs/results.md, "Mapped memory by the model").
 	 */
 	if (shape->mapped || kind == CROWD || shape->size < 2 ||
-	    ((kind == PAIR || kind == NEAR) && !model->calibrated))
+	    (kind == PAIR && !model->calibrated))
 		return false;
 	/* How these bytes would move it must know. */
 	return oci_model_knows(model, shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM);

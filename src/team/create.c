@@ -139,7 +139,8 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 				   .next = 1,
 				   .done = 1,
 				   .min_done = 1,
-				   .distance = { .due = UINT64_MAX, .until = UINT64_MAX } };
+				   .due = UINT64_MAX,
+				   .distance = { .until = UINT64_MAX } };
 	error = creation_alloc(team);
 	if (error) {
 		team->bootstrap_released = true;

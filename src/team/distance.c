@@ -26,17 +26,21 @@
 #define OCI_SPAN_LAST 4096ull
 
 /*
- * Below it ranks are near. docs/results.md, "What decided the thresholds": 20 ns where slots of 16
- * to 64 KiB gain up to 1.6 times, 120 where they lose up to 2 times. Who is near by mistake loses
- * more than who is far by mistake, so it is nearer to the first.
+ * Below it ranks are near. docs/results.md, "How far two CPUs are": 20 ns where slots of 16 to 64
+ * KiB gain up to 1.6 times, 120 where they lose up to 2 times. Who is near by mistake loses more
+ * than who is far by mistake, so it is nearer to the first.
  */
 #define OCI_NEAR_NS 60
 
 static uint64_t measure(const uint64_t *word, uint64_t *value)
 {
-	uint64_t before = oci_clock_ns(), start = oci_clock_ns(), end, taken;
+	uint64_t before, start, end, taken;
 
-	/* Acquire, so that the clock is read after it. Pairs with the release in write_line(). */
+	oci_clock_ns(); /* its code and data are in the cache from here on */
+	before = oci_clock_ns();
+	start = oci_clock_ns();
+	/* Acquire: pairs with the release in write_line(). The clock waits for loads before it: it
+	 * is read behind a fence, where it is no system call. */
 	*value = oci_load_acquire(word);
 	end = oci_clock_ns();
 	taken = end - start;
@@ -58,7 +62,7 @@ void oci_distance_init(struct oci_team *team)
 	if (team->size != 2 || team->oversubscribed || team->mapped)
 		return;
 	d->end = OCI_SPAN_FIRST;
-	d->due = stride(d); /* there is no operation 0 that one could begin with */
+	team->due = stride(d); /* there is no operation 0 that one could begin with */
 	d->until = OCI_SPAN_FIRST + OCI_LANES;
 }
 
@@ -111,9 +115,9 @@ void oci_distance_step(struct oci_team *team, uint64_t done)
 		begin_span(d);
 	if ((done - d->first) % stride(d) == 0) {
 		write_line(team, done);
-		d->due = done + OCI_LANES;
+		team->due = done + OCI_LANES;
 	} else {
 		read_line(team, done);
-		d->due = done - OCI_LANES + stride(d);
+		team->due = done - OCI_LANES + stride(d);
 	}
 }

@@ -56,8 +56,7 @@ typedef uint32_t (*oci_probe_fn)(pid_t pid, uint64_t nonce_address, const uint8_
 /* How far apart two ranks are, and when that is asked: distance.c. Counted in operations. */
 #define OCI_DISTANCE_SAMPLES 8
 struct oci_distance {
-	uint64_t due;	/* `done` at which the next step is to be made; UINT64_MAX: none ever */
-	uint64_t until; /* the first operation that goes by the ranks' next agreement */
+	uint64_t until;	     /* the first operation that goes by the ranks' next agreement */
 	uint64_t first, end; /* of the span of operations under way */
 	unsigned int samples;
 	uint64_t ns[OCI_DISTANCE_SAMPLES];
@@ -88,12 +87,13 @@ struct oci_team {
 	struct oci_layouts layouts[OCI_LANES]; /* of the operation in that lane, if it has any */
 	uint64_t next;			       /* number of the next operation */
 	uint64_t done;			       /* all operations below are finished here */
-	uint64_t min_done;	       /* lower bound of every rank's done; relaxed atomic */
-	uint64_t finished;	       /* bit n % OCI_LANES: operation n >= done is finished here */
-	uint64_t signature[OCI_LANES]; /* of the operations in `finished` */
-	struct oci_distance distance;
+	uint64_t due;	   /* `done` at which oci_distance_step() is; UINT64_MAX: never */
+	uint64_t min_done; /* lower bound of every rank's done; relaxed atomic */
+	uint64_t finished; /* bit n % OCI_LANES: operation n >= done is finished here */
+	uint64_t signature[OCI_LANES];	 /* of the operations in `finished` */
 	uint64_t history[2 * OCI_LANES]; /* as in oci_progress_block, by d % (2 * OCI_LANES) */
-	uint32_t stranger;		 /* rank + 1 whose history is another; relaxed atomic */
+	struct oci_distance distance;
+	uint32_t stranger; /* rank + 1 whose history is another; relaxed atomic */
 
 	int error;     /* why the team is unusable, or 0 */
 	int dead_rank; /* named by -EOWNERDEAD, else -1 */
@@ -180,7 +180,7 @@ void oci_team_revoke(struct oci_team *team, uint64_t seq);
  * Begins with a team's first operation; does nothing for teams that do not choose by it.
  */
 void oci_distance_init(struct oci_team *team);
-/* This rank has finished all operations below `done` == distance.due, and nobody knows it yet. */
+/* This rank has finished all operations below `done` == due, and nobody knows it yet. */
 void oci_distance_step(struct oci_team *team, uint64_t done);
 /*
  * Does operation seq go by an agreement that is still to come here? Then operations of this rank
