@@ -15,8 +15,8 @@
  * ranks, for more, and for more than the CPUs hold. PAIR and CROWD are measured on a 2-core
  * machine: docs/results.md has machine, date, figures and commands. Two CPUs may be near or far,
  * and a virtual machine does not say, nor stay with it: bytes through a slot cross the way between
- * them twice, so from 16 KiB on they win where it is short (up to 1.6 times) and lose where it is
- * long (up to 2 times). PAIR takes what loses nowhere; while the ranks find that they are near
+ * them twice, so from 8 KiB on they win where it is short (up to 1.7 times) and lose where it is
+ * long (up to 3 times). PAIR takes what loses nowhere; while the ranks find that they are near
  * (team/distance.c) slots serve larger messages. TEAM, which that machine cannot run, is PAIR with
  * what paper 002 found best for many readers of one process: throttle factors of 4 to 10, a
  * k-nomial tree, no cooperation with a root that all others keep busy. The rows of
@@ -47,42 +47,41 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { ANY, "flat", 0 } },
 	},
 	[OCI_BCAST] = {
-		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "direct-read", 0 } },
 	},
 	[OCI_SCATTER] = {
-		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-read", 8 } },
 	},
 	[OCI_GATHER] = {
 		[PAIR] = { { 496, "inline", 0 },
-			   { 8192, "cico", 0 },
+			   { 4096, "cico", 0 },
 			   { 524288, "throttled-write", 8 },
 			   { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-write", 8 } },
 	},
 	[OCI_ALLGATHER] = {
-		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 	},
 	[OCI_ALLTOALL] = {
-		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OCI_REDUCE] = {
-		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 131072, "tree", 2 },
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 131072, "tree", 2 },
 			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	[OCI_ALLREDUCE] = {
-		[PAIR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { 65536, "cico-sliced", 0 },
-			   { ANY, "sliced", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 65536, "cico-sliced", 0 },
 			   { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
@@ -185,13 +184,20 @@ static const struct row mapped[OCI_COLLECTIVES][KINDS][ROWS] = {
 };
 
 /*
- * Two ranks that have found to be near go on with slots from where PAIR leaves them up to here: 0
- * not at all. Both sides of it combine in the same order, so that results do not depend on it.
+ * What two ranks take while they find that they are near, where PAIR takes something else. Both
+ * combine in the same order, so that results do not depend on it.
  */
-#define PAIR_SLOT_BYTES 8192
-static const size_t near_slot_bytes[OCI_COLLECTIVES] = {
-	[OCI_BCAST] = 65536,	 [OCI_SCATTER] = 32768,	 [OCI_GATHER] = 65536,
-	[OCI_ALLGATHER] = 65536, [OCI_ALLTOALL] = 65536, [OCI_REDUCE] = 65536,
+static const struct {
+	size_t above, up_to;
+	const char *name;
+} near_rows[OCI_COLLECTIVES] = {
+	[OCI_BCAST] = { 4096, 65536, "cico" },
+	[OCI_SCATTER] = { 4096, 32768, "cico" },
+	[OCI_GATHER] = { 4096, 65536, "cico" },
+	[OCI_ALLGATHER] = { 4096, 65536, "cico" },
+	[OCI_ALLTOALL] = { 4096, 65536, "cico" },
+	[OCI_REDUCE] = { 4096, 65536, "cico" },
+	[OCI_ALLREDUCE] = { 16384, 65536, "cico-sliced" },
 };
 
 static bool fits(const struct oci_shape *shape, const struct oci_choice *choice)
@@ -224,12 +230,12 @@ static enum team_kind kind_of(const struct oci_shape *shape)
 
 bool oci_near_decides(enum oci_collective collective, size_t bytes)
 {
-	return bytes > PAIR_SLOT_BYTES && bytes <= near_slot_bytes[collective];
+	return bytes > near_rows[collective].above && bytes <= near_rows[collective].up_to;
 }
 
 static struct oci_choice by_rows(const struct oci_shape *shape)
 {
-	static const struct row slot = { ANY, "cico", 0 };
+	struct row near_row = { ANY, near_rows[shape->collective].name, 0 };
 	enum team_kind kind = kind_of(shape);
 	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name;
 	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
@@ -237,7 +243,7 @@ static struct oci_choice by_rows(const struct oci_shape *shape)
 
 	if (kind == PAIR && shape->near && !by_heap &&
 	    oci_near_decides(shape->collective, shape->bytes))
-		near = choice_of(shape->collective, &slot);
+		near = choice_of(shape->collective, &near_row);
 	if (near.algorithm != OCI_CHOICE_MPI && fits(shape, &near))
 		return near;
 	for (end = row + ROWS; row < end && row->name; row++) {

@@ -76,7 +76,7 @@ static void shared_heaps_bring_single_copies_of_small_messages(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		for (uint32_t p = 2; p < 40; p = p * 2 + 1) {
-			struct oci_shape shape = shape_of(all[i], p, 8000);
+			struct oci_shape shape = shape_of(all[i], p, 4096);
 			struct oci_choice with, without;
 			enum oci_decided decided;
 
