@@ -27,7 +27,7 @@
 
 /*
  * Below it ranks are near. docs/results.md, "How far two CPUs are": 20 ns where slots of 16 to 64
- * KiB gain up to 1.6 times, 120 where they lose up to 2 times. Who is near by mistake loses more
+ * KiB gain up to 1.7 times, 120 where they lose up to 3 times. Who is near by mistake loses more
  * than who is far by mistake, so it is nearer to the first.
  */
 #define OCI_NEAR_NS 60
