@@ -20,6 +20,7 @@
  * last ones are 4096 operations, whose 8 measurements take 0.2 ns of each.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "team/team.h"
 
 #define OCI_SPAN_FIRST (2ull * OCI_LANES * OCI_DISTANCE_SAMPLES)
@@ -96,6 +97,7 @@ static void read_line(struct oci_team *team, uint64_t done)
 {
 	struct oci_distance *d = &team->distance;
 	uint64_t line;
+	bool near;
 
 	d->ns[d->samples++] =
 		oci_distance_measure(&team->member[!team->rank].region->progress.near, &line);
@@ -103,7 +105,11 @@ static void read_line(struct oci_team *team, uint64_t done)
 		return;
 	/* The peer's line is of this span's beginning, and ours says of the same time what the peer
 	 * reads there: both ranks come to the same. */
-	d->near = d->own && (line & 1);
+	near = d->own && (line & 1);
+	if (near != d->near)
+		oci_debug("the two ranks %s, says operation %llu",
+			  near ? "share a cache" : "share no cache", (unsigned long long)done);
+	d->near = near;
 	d->until = d->end + OCI_LANES;
 }
 
