@@ -3,7 +3,8 @@
  * The engine behind the public API: teams with their plans, requests and counters.
  *
  *   team.c     create, destroy, force
- *   call.c     one call: checked, resolved to buffers, chosen, run to its end
+ *   call.c     one call: checked, resolved to buffers, chosen
+ *   blocking.c run to its end
  *   request.c  outstanding operations and progress
  *   message.c  point-to-point
  *   stats.c    what was served, what was handed back
@@ -186,8 +187,10 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool
 /* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
  * back what prepare took. */
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
-/* The two ends of a blocking call, around the run: checks, waits for the team, locks where requests
- * may run meanwhile. As the two above. */
+/* Waits for the team. 0: the engine serves this call, unless the selector says otherwise. */
+int oci_call_enter(struct oc_team *team, const struct oc_call *call);
+/* blocking.c: the two ends of a blocking call, around the run: checks, waits for the team, locks
+ * where requests may run meanwhile. As the two above. */
 int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
 			struct oci_operation *operation);
 void oci_operation_end(struct oc_team *team, struct oci_operation *operation, int result);

@@ -17,7 +17,7 @@
  * or to choose without.
  *
  * The first spans are short, so that a program need not run for long before it gains by it; the
- * last ones are 4096 operations, whose 8 measurements take 0.2 ns of each.
+ * last ones are 4096 operations, for 8 measurements.
  */
 #include "base/clock.h"
 #include "base/log.h"
