@@ -18,6 +18,7 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/mix.h"
 
 #define CALLS 1200  /* four agreements */
 #define BYTES 16384 /* where near ranks take another algorithm */
@@ -40,22 +41,12 @@ static struct {
 	bool same_line;
 } mine;
 
-static uint32_t mix(uint32_t x)
-{
-	x ^= x >> 16;
-	x *= 0x7feb352du;
-	x ^= x >> 15;
-	x *= 0x846ca68bu;
-	return x ^ x >> 16;
-}
-
 /* In place of a clock. Each look must find a line that the peer has written since the last one. */
 static uint64_t dictated(const uint64_t *word, uint64_t *value)
 {
 	uint64_t span = mine.team->distance.end;
-	bool near =
-		mine.kind == ALWAYS || (mine.kind == ONE_OF_THEM && mine.rank) ||
-		(mine.kind == CHANGING && mix((uint32_t)span * 2 + mine.rank + mine.seed) % 3 != 0);
+	bool near = mine.kind == ALWAYS || (mine.kind == ONE_OF_THEM && mine.rank) ||
+		    (mine.kind == CHANGING && oct_mix(span * 2 + mine.rank + mine.seed) % 3 != 0);
 
 	*value = oci_load_acquire(word);
 	mine.same_line |= *value == mine.last_line;
@@ -99,7 +90,7 @@ static int mixture(struct oc_team *team, void *arg)
 	team->team.oversubscribed = false;
 	oci_distance_init(&team->team);
 	for (uint32_t n = 0; n < CALLS && !failed; n++) {
-		uint32_t random = mix(n + mine.seed);
+		uint32_t random = (uint32_t)oct_mix(n + mine.seed);
 		bool starts = random % 8 != 0;
 		uint8_t *at = buffer[starts ? many : OUTSTANDING];
 		struct oc_call call = { .collective = OC_BCAST,
@@ -245,7 +236,7 @@ static int reductions(struct oc_team *team, void *arg)
 	team->team.oversubscribed = false;
 	team->team.due = team->team.distance.until = UINT64_MAX;
 	for (size_t i = 0; i < 200000; i++)
-		in[i] = (uint8_t)(mix((uint32_t)i) + team->team.rank * 77);
+		in[i] = (uint8_t)(oct_mix(i) + team->team.rank * 77);
 	for (unsigned int i = 0; i < 4 * 10 * 2 && found >= 0; i++) {
 		struct oc_call call = { .collective = all[i % 4],
 					.send = in,

@@ -15,6 +15,7 @@
 
 #include "base/options.h"
 #include "support/fork_team.h"
+#include "support/mix.h"
 
 #define MOST_RANKS 33
 #define TAGS 3
@@ -25,20 +26,11 @@ struct traffic {
 	size_t largest;
 };
 
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ull;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
 static uint64_t drawn;
 
 static size_t draw(size_t below)
 {
-	return (size_t)(mix(++drawn) % below);
+	return (size_t)(oct_mix(++drawn) % below);
 }
 
 /* One message, as all ranks know it. */
@@ -54,14 +46,14 @@ static void make_sent(struct sent *s, unsigned int phase, uint32_t source, unsig
 {
 	static const size_t sizes[] = { 0,    1,    8,	   40,	  41,	 104,	105,	1000,
 					8192, 8193, 16384, 16385, 33000, 70000, 300000, 1500000 };
-	uint64_t x = mix(((uint64_t)phase << 40) + ((uint64_t)source << 20) + i + 1);
+	uint64_t x = oct_mix(((uint64_t)phase << 40) + ((uint64_t)source << 20) + i + 1);
 
 	s->source = source;
-	s->destination = (uint32_t)(mix(x + 1) % size);
-	s->tag = (int32_t)(mix(x + 2) % TAGS);
-	s->bytes = sizes[mix(x + 3) % 16];
+	s->destination = (uint32_t)(oct_mix(x + 1) % size);
+	s->tag = (int32_t)(oct_mix(x + 2) % TAGS);
+	s->bytes = sizes[oct_mix(x + 3) % 16];
 	if (s->bytes > largest)
-		s->bytes = (size_t)(mix(x + 4) % (largest + 1));
+		s->bytes = (size_t)(oct_mix(x + 4) % (largest + 1));
 	s->seed = x;
 }
 
@@ -210,7 +202,7 @@ static int phase(struct oc_team *team, const struct traffic *t, unsigned int num
 	size_t count = 0;
 	int failed = 0;
 
-	drawn = mix(number * 64 + me + 1000);
+	drawn = oct_mix(number * 64 + me + 1000);
 	for (uint32_t r = 0; r < size; r++) {
 		for (unsigned int i = 0; i < messages; i++) {
 			make_sent(&list[count], number, r, i, size, t->largest);
