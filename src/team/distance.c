@@ -70,6 +70,9 @@ void oci_distance_init(struct oci_team *team)
 /* The line says of which stride it is, so that it differs from the one before. */
 static void write_line(const struct oci_team *team, uint64_t done)
 {
+	/* Release: pairs with the acquire in measure(). That the peer finds this line there, and no
+	 * later one, is by `done`, which is released after it in oci_team_finish() and acquired in
+	 * refresh() before the operation that ends with the peer's read could start. */
 	oci_store_release(&team->own->progress.near, done << 1 | team->distance.own);
 }
 
