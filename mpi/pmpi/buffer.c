@@ -4,8 +4,8 @@
  * twin. So a message of our own is tried first, to ourselves, which has room only in an empty
  * buffer: as long as the MPI refuses it, others are in there, and we drive. MPI_BSEND_OVERHEAD is
  * what MPI says a message needs beyond its bytes. Its blocks all lie at one place, here and where
- * they are received. A buffer of more than 2 GiB, which one such message does not fill, is left to
- * the MPI; one that nothing has been sent from is empty.
+ * they are received. In a buffer of more than 2 GiB it would write too much memory, so there a
+ * helper drives. A buffer that nothing has been sent from is empty.
  */
 #include "pmpi.h"
 
@@ -103,16 +103,12 @@ static bool is_empty(MPI_Datatype type)
 	return true;
 }
 
-static void await_empty(void)
+static void await_empty(int bytes)
 {
-	MPI_Count bytes = noted() - MPI_BSEND_OVERHEAD;
 	MPI_Datatype type;
 	uint32_t turns = 0;
 
-	/* Else no message has room in it, or none of ours fills it. */
-	if (!oci_pmpi_job.active || bytes <= 0 || bytes > INT32_MAX)
-		return;
-	if (!oci_pmpi_attention() || !is_used() || filling((int)bytes, &type) != MPI_SUCCESS)
+	if (filling(bytes, &type) != MPI_SUCCESS)
 		return;
 	while (oci_pmpi_attention() && !is_empty(type)) {
 		oci_pmpi_drive();
@@ -121,24 +117,41 @@ static void await_empty(void)
 	PMPI(Type_free)(&type);
 }
 
-int oci_pmpi_Buffer_detach(void *buffer, int *bytes)
+static void begin_detach(struct oci_pmpi_helper *helper)
 {
-	int error;
+	MPI_Count bytes = noted() - MPI_BSEND_OVERHEAD;
 
-	await_empty();
-	error = PMPI(Buffer_detach)(buffer, bytes);
+	helper->runs = false;
+	/* No message has room in a buffer without bytes. */
+	if (!oci_pmpi_job.active || bytes <= 0 || !oci_pmpi_attention() || !is_used())
+		return;
+	if (bytes <= INT32_MAX)
+		await_empty((int)bytes);
+	else
+		oci_pmpi_helper_start(helper);
+}
+
+static int end_detach(struct oci_pmpi_helper *helper, int error)
+{
+	oci_pmpi_helper_stop(helper);
 	note(error, 0);
 	return error;
 }
 
+int oci_pmpi_Buffer_detach(void *buffer, int *bytes)
+{
+	struct oci_pmpi_helper helper;
+
+	begin_detach(&helper);
+	return end_detach(&helper, PMPI(Buffer_detach)(buffer, bytes));
+}
+
 int oci_pmpi_Buffer_detach_c(void *buffer, MPI_Count *bytes)
 {
-	int error;
+	struct oci_pmpi_helper helper;
 
-	await_empty();
-	error = PMPI(Buffer_detach_c)(buffer, bytes);
-	note(error, 0);
-	return error;
+	begin_detach(&helper);
+	return end_detach(&helper, PMPI(Buffer_detach_c)(buffer, bytes));
 }
 
 /* ---- what is sent from it ---------------------------------------------------------------------

@@ -78,12 +78,30 @@ MAKE(Comm_spawn_multiple, comm,
      (int count, char *commands[], char **argvs[], const int most[], const MPI_Info infos[],
       int root, MPI_Comm comm, MPI_Comm *made, int codes[]),
      (count, commands, argvs, most, infos, root, comm, made, codes))
-MAKE(Comm_accept, comm,
-     (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
-     (port, info, root, comm, made))
-MAKE(Comm_connect, comm,
-     (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
-     (port, info, root, comm, made))
+/* clang-format on */
+
+/* The other job may come late, and may not have this library. */
+#define REACH(name, from, parameters, arguments)    \
+	int oci_pmpi_##name(LIST parameters)        \
+	{                                           \
+		struct oci_pmpi_helper helper;      \
+		int error;                          \
+                                                    \
+		oci_pmpi_meet_on(from);             \
+		oci_pmpi_helper_start(&helper);     \
+		error = PMPI(name)(LIST arguments); \
+		oci_pmpi_helper_stop(&helper);      \
+		return error;                       \
+	}
+
+/* clang-format off */
+REACH(Comm_accept, comm,
+      (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made))
+REACH(Comm_connect, comm,
+      (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made))
+REACH(Comm_join, MPI_COMM_SELF, (int fd, MPI_Comm *made), (fd, made))
 /* clang-format on */
 
 /* ---- with more to do --------------------------------------------------------------------------

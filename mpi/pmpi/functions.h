@@ -60,7 +60,8 @@
 	X(Intercomm_create) X(Intercomm_create_from_groups) \
 	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
 	X(Dist_graph_create_adjacent) X(Comm_free) X(Comm_disconnect) X(Comm_set_info) \
-	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect)
+	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect) \
+	X(Comm_join)
 
 #define OCI_WINDOW(X) \
 	X(Win_create) X(Win_create_c) X(Win_create_dynamic) X(Win_allocate) X(Win_allocate_c) \

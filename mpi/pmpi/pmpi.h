@@ -15,6 +15,7 @@
  *   completion.c   Wait, Test, Request_free
  *   twin.c         blocking point-to-point calls as nonblocking ones
  *   neighbor.c     neighbourhood collectives, which are not served
+ *   helper.c       a thread that drives the engine where nothing else can
  *   meeting.c      barriers of messages in front of calls that have no nonblocking twin
  *   construction.c calls that make and end communicators
  *   window.c       windows
@@ -29,7 +30,8 @@
  *
  * Two rules keep programs from waiting for ever:
  *   - While an operation of ours is outstanding here (oci_pmpi_attention), no call of this process
- *     blocks inside the MPI: it runs as its nonblocking twin, and we drive both.
+ *     blocks inside the MPI: it runs as its nonblocking twin, and we drive both. Where there is no
+ *     twin, a helper drives.
  *   - Blocking and nonblocking collectives do not match each other in MPICH, so which of the two
  *     stands for a call is decided from what all members see alike, never from what is outstanding.
  */
@@ -252,6 +254,21 @@ void oci_pmpi_failed(MPI_Request request, struct oci_pmpi_comm *state, int code)
 int oci_pmpi_failure_take(MPI_Request request, MPI_Comm *comm);
 extern uint32_t oci_pmpi_failures; /* how many wait to be told; atomic */
 void oci_pmpi_failure_comm_gone(MPI_Comm comm);
+
+/* ---- helper.c ---------------------------------------------------------------------------------
+ */
+
+struct oci_pmpi_helper {
+	pthread_t thread;
+	bool runs;
+	bool stop; /* atomic */
+};
+
+/* Around a call that may wait for others, and has no nonblocking form. */
+void oci_pmpi_helper_start(struct oci_pmpi_helper *helper);
+void oci_pmpi_helper_stop(struct oci_pmpi_helper *helper);
+/* This thread is one. Below MPI_THREAD_MULTIPLE it must not call functions that move the MPI. */
+extern OCI_TLS bool oci_pmpi_is_helper;
 
 /* ---- meeting.c, construction.c, window.c, buffer.c -------------------------------------------
  */

@@ -357,6 +357,8 @@ void oci_pmpi_drive_from_engine(void)
 {
 	int found;
 
+	if (oci_pmpi_is_helper && !oci_pmpi_job.threads)
+		return;
 	PMPI(Iprobe)
 	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
 	if (oci_pmpi_attention()) {

@@ -314,6 +314,7 @@ int main(int argc, char **argv)
 	checked_run(warm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
 	on_a_used_one(blocking, warm);
 	on_a_used_one(progress_more, warm);
+	on_a_used_one(progress_with_a_team, warm);
 	/* What follows waits for its team. */
 	case_report();
 	case_stop_counting();

@@ -281,6 +281,34 @@ static void in_detach(int bytes)
 		case_fail("MPI_Buffer_detach gave another buffer than was attached");
 }
 
+#ifdef MPICH_VERSION
+/* More than 2 GiB: no message of the library's own can tell whether the buffer is empty. */
+static const MPI_Count large = (MPI_Count)5 << 29;
+static char *large_buffer;
+
+static void attach_large(int bytes)
+{
+	(void)bytes;
+	if (!rank)
+		MPI_Buffer_attach_c(large_buffer, large);
+}
+
+static void in_detach_large(int bytes)
+{
+	void *detached;
+	MPI_Count size;
+
+	if (rank == 1)
+		MPI_Recv(in, bytes, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE);
+	if (rank)
+		return;
+	MPI_Bsend(out, bytes, MPI_BYTE, 1, TAG, comm);
+	MPI_Buffer_detach_c(&detached, &size);
+	if (detached != large_buffer || size != large)
+		case_fail("MPI_Buffer_detach_c gave another buffer than was attached");
+}
+#endif
+
 /* ---- groups --------------------------------------------------------------------------------- */
 
 #ifdef MPICH_VERSION
@@ -330,6 +358,13 @@ const struct progress_blocking progress_more[] = {
 	{ NULL, NULL, NULL },
 };
 
+const struct progress_blocking progress_with_a_team[] = {
+#ifdef MPICH_VERSION
+	{ "MPI_Buffer_detach_c of a large buffer", in_detach_large, attach_large },
+#endif
+	{ NULL, NULL, NULL },
+};
+
 void progress_more_begin(MPI_Comm of_all)
 {
 	MPI_Group all;
@@ -341,6 +376,11 @@ void progress_more_begin(MPI_Comm of_all)
 	buffer = malloc(MOST + MPI_BSEND_OVERHEAD);
 	if (!buffer)
 		case_fail("no memory for a buffer of %d bytes", MOST);
+#ifdef MPICH_VERSION
+	large_buffer = malloc((size_t)large);
+	if (!large_buffer)
+		case_fail("no memory for a buffer of %lld bytes", (long long)large);
+#endif
 	MPI_Win_create(area, MOST, 1, MPI_INFO_NULL, comm, &window);
 	MPI_Win_create(&word, sizeof(word), 1, MPI_INFO_NULL, comm, &locked);
 	other = rank ? 0 : 1;
@@ -361,4 +401,7 @@ void progress_more_end(void)
 	MPI_Win_free(&locked);
 	MPI_Group_free(&partner);
 	free(buffer);
+#ifdef MPICH_VERSION
+	free(large_buffer);
+#endif
 }
