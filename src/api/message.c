@@ -410,9 +410,13 @@ int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, si
 		unsigned int looks = team->team.oversubscribed ? 1 : QUICK_LOOKS;
 
 		for (unsigned int i = 0; i < looks; i++) {
-			if (oci_p2p_receive_now(team->p2p, source, tag, buffer, bytes, status,
-						&result))
+			int done = oci_p2p_receive_now(team->p2p, source, tag, buffer, bytes,
+						       status, &result);
+
+			if (done > 0)
 				return result;
+			if (done < 0)
+				break;
 			if (i >= QUICK_WITHOUT_PAUSE)
 				oci_cpu_relax();
 		}

@@ -18,7 +18,7 @@
 #define PIECE_BYTES ((size_t)1 << 20)
 /* Of an eager message: chosen, not measured. Smaller ones cost their cells, larger ones let the
  * receiver wait. */
-#define CHUNK_BYTES ((size_t)4 << 10)
+#define CHUNK_BYTES ((size_t)8 << 10)
 /* From two chunks of share.c on. */
 #define SHARE_BYTES ((size_t)32 << 10)
 /* The limit lies between these. In one interleaved run on a machine that was not quiet (AMD EPYC of

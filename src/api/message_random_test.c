@@ -44,7 +44,7 @@ struct sent {
 static void make_sent(struct sent *s, unsigned int phase, uint32_t source, unsigned int i,
 		      uint32_t size, size_t largest)
 {
-	static const size_t sizes[] = { 0,    1,    8,	   40,	  41,	 104,	105,	1000,
+	static const size_t sizes[] = { 0,    1,    8,	   40,	  41,	 96,	97,	1000,
 					8192, 8193, 16384, 16385, 33000, 70000, 300000, 1500000 };
 	uint64_t x = oct_mix(((uint64_t)phase << 40) + ((uint64_t)source << 20) + i + 1);
 

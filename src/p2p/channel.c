@@ -153,6 +153,8 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 	}
 	out->channel = own(offset);
 	out->peer = peer;
+	out->reverse = &p2p->in[peer];
+	p2p->in[peer].reverse = out;
 	out->pipe = OCI_SPLICE_OUT_CLOSED;
 	oci_list_init(&out->queue);
 	oci_list_init(&out->announced);
@@ -166,16 +168,19 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 	return out;
 }
 
+void oci_outbound_taken(struct oci_outbound *out, uint64_t taken)
+{
+	if (taken <= out->taken)
+		return;
+	out->taken = taken;
+	out->freed = out->ends[taken % OCI_P2P_CELLS];
+}
+
 static void refresh(struct oci_outbound *out)
 {
 	/* Acquire: the receiver has read those cells and their payload before we write them anew.
 	 * Pairs with the release in oci_inbound_taken(). */
-	uint64_t taken = oci_load_acquire(&out->channel->taken);
-
-	if (taken == out->taken)
-		return;
-	out->taken = taken;
-	out->freed = out->ends[taken % OCI_P2P_CELLS];
+	oci_outbound_taken(out, oci_load_acquire(&out->channel->taken));
 }
 
 struct oci_cell *oci_cell_next(struct oci_outbound *out)
@@ -195,6 +200,11 @@ struct oci_cell *oci_cell_chunk(struct oci_outbound *out, size_t bytes)
 
 	if (!cell)
 		return NULL;
+	if (at && out->taken == out->written) {
+		out->position += OCI_P2P_RING_BYTES - at;
+		out->freed = out->position;
+		at = 0;
+	}
 	if (at + bytes > OCI_P2P_RING_BYTES)
 		skipped = OCI_P2P_RING_BYTES - at;
 	end = out->position + skipped + ((bytes + OCI_LINE - 1) & ~(uint64_t)(OCI_LINE - 1));
@@ -211,10 +221,11 @@ struct oci_cell *oci_cell_chunk(struct oci_outbound *out, size_t bytes)
 
 void oci_cell_publish(struct oci_outbound *out, struct oci_cell *cell)
 {
+	cell->taken = out->reverse->next - 1;
 	out->written++;
 	out->ends[out->written % OCI_P2P_CELLS] = out->position;
-	/* Release: the cell and its payload come first. Pairs with the acquire in
-	 * oci_inbound_cell(). */
+	/* Release: the cell and its payload come first, and so does our reading of the cells that
+	 * it says we have taken. Pairs with the acquire in oci_inbound_cell(). */
 	oci_store_release(&cell->flag, out->written);
 }
 

@@ -13,10 +13,12 @@
  *   a rank of a team of p, at most: 8 p + (p - 1) * 73984, and 128 for each rendezvous under way
  *
  * Flow control is by two words of the receiver. `taken`: cells whose slot and payload may be
- * written anew. `matched`: what eager messages that have found their receive have cost. A sender
- * whose eager messages cost more than OCI_P2P_CREDIT_BYTES beyond that announces further ones only,
- * so a receiver keeps at most that much per sender of what nobody has asked for, and may always
- * empty the ring: no message waits behind another in it for long.
+ * written anew; the cells that it sends itself say so, too, and cost nothing. A sender that finds
+ * all taken begins at the ring's start again, whose lines are in the caches. `matched`: what eager
+ * messages that have found their receive have cost. A sender whose eager messages cost more than
+ * OCI_P2P_CREDIT_BYTES beyond that announces further ones only, so a receiver keeps at most that
+ * much per sender of what nobody has asked for, and may always empty the ring: no message waits
+ * behind another in it for long.
  */
 #ifndef OC_P2P_CHANNEL_H
 #define OC_P2P_CHANNEL_H
@@ -32,7 +34,7 @@
 #define OCI_P2P_RING_BYTES 65536u
 /* Four to a ring, so that a chunk can be written while others are read. */
 #define OCI_P2P_CHUNK_BYTES (OCI_P2P_RING_BYTES / 4)
-#define OCI_P2P_INLINE_BYTES 104
+#define OCI_P2P_INLINE_BYTES 96
 #define OCI_P2P_CREDIT_BYTES ((uint64_t)4 * OCI_P2P_RING_BYTES)
 
 enum oci_cell_kind {
@@ -47,6 +49,7 @@ struct oci_cell {
 	uint64_t bytes; /* EAGER, RENDEZVOUS: of the message; else of the chunk */
 	int32_t tag;
 	uint32_t kind;
+	uint64_t taken; /* cells of the other direction, by the sender of this one */
 	union {
 		uint8_t inline_bytes[OCI_P2P_INLINE_BYTES];
 		struct {

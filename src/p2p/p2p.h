@@ -106,13 +106,14 @@ struct oci_list {
 /* What this rank keeps for a rank that it sends to. */
 struct oci_outbound {
 	struct oci_channel *channel;
-	uint64_t written;	      /* cells */
-	uint64_t taken;		      /* as last read */
-	uint64_t position, freed;     /* bytes ever put into the ring, and of those reusable */
-	uint64_t cost, matched;	      /* of eager messages, and as last read */
-	uint64_t ends[OCI_P2P_CELLS]; /* position behind the payload of each cell */
-	struct oci_list queue;	      /* sends that wait for room, in order */
-	struct oci_list announced;    /* rendezvous under way */
+	uint64_t written;		   /* cells */
+	uint64_t taken;			   /* as last read */
+	uint64_t position, freed;	   /* bytes ever put into the ring, and of those reusable */
+	uint64_t cost, matched;		   /* of eager messages, and as last read */
+	const struct oci_inbound *reverse; /* what comes from that rank */
+	uint64_t ends[OCI_P2P_CELLS];	   /* position behind the payload of each cell */
+	struct oci_list queue;		   /* sends that wait for room, in order */
+	struct oci_list announced;	   /* rendezvous under way */
 	struct oci_splice_out pipe;
 	uint32_t peer;
 	struct oci_outbound *busy_next; /* both lists empty: not on the list of busy ones */
@@ -121,10 +122,11 @@ struct oci_outbound {
 
 /* And for one that it hears from. */
 struct oci_inbound {
-	struct oci_channel *channel; /* NULL: it has not sent yet */
-	uint64_t next;		     /* number of the cell that comes next */
-	uint64_t told;		     /* cells taken, as published */
-	uint64_t untold_bytes;	     /* payload taken since */
+	struct oci_channel *channel;  /* NULL: it has not sent yet */
+	struct oci_outbound *reverse; /* what we send to that rank; NULL: nothing yet */
+	uint64_t next;		      /* number of the cell that comes next */
+	uint64_t told;		      /* cells taken, as published */
+	uint64_t untold_bytes;	      /* payload taken since */
 	uint64_t matched, matched_told;
 	struct oci_message *filling; /* an eager message whose chunks are missing: its receive */
 	struct oci_unexpected *unfinished; /* or where it is kept */
@@ -197,7 +199,7 @@ void oci_p2p_withdraw_receive(struct oci_p2p *p2p, struct oci_message *message);
 
 /*
  * The short ways of blocking calls, for contiguous bytes when nothing else of this team is under
- * way: 1 done; 0 not that simple, nothing was done.
+ * way: 1 done; 0 nothing was done. Of the receive: 0 there is no message yet, -1 not that simple.
  */
 int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void *buffer,
 		     size_t bytes);
@@ -263,6 +265,15 @@ static inline struct oci_cell *oci_inbound_cell(const struct oci_inbound *in)
 
 	/* Acquire: what it carries was written before. Pairs with oci_cell_publish(). */
 	return oci_load_acquire(&cell->flag) == in->next ? cell : NULL;
+}
+/* So many of our cells have been taken. */
+void oci_outbound_taken(struct oci_outbound *out, uint64_t taken);
+/* The same, as a cell says that has come. That its sender had read ours before is by the acquire
+ * above. */
+static inline void oci_inbound_tells(const struct oci_inbound *in, const struct oci_cell *cell)
+{
+	if (in->reverse && cell->taken > in->reverse->taken)
+		oci_outbound_taken(in->reverse, cell->taken);
 }
 /* The cell and `bytes` of payload have been read. */
 void oci_inbound_taken(struct oci_inbound *in, size_t bytes);

@@ -166,6 +166,7 @@ static unsigned int inbound_progress(struct oci_p2p *p2p, uint32_t source)
 	while (taken < CELLS_PER_TURN && (cell = oci_inbound_cell(in))) {
 		bool ok = true;
 
+		oci_inbound_tells(in, cell);
 		if (cell->kind == OCI_CELL_EAGER)
 			ok = take_eager(p2p, source, in, cell);
 		else if (cell->kind == OCI_CELL_MORE)
@@ -251,14 +252,17 @@ int oci_p2p_receive_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, void *b
 	size_t bytes, here;
 
 	if (!in->channel || in->unexpected || in->posted.first || p2p->posted_any.first)
-		return 0;
+		return -1;
 	cell = oci_inbound_cell(in);
-	if (!cell || cell->kind != OCI_CELL_EAGER || (cell->tag != tag && tag != OC_ANY_TAG))
+	if (!cell)
 		return 0;
+	if (cell->kind != OCI_CELL_EAGER || (cell->tag != tag && tag != OC_ANY_TAG))
+		return -1;
 	bytes = cell->bytes;
 	payload = payload_of(in, cell, &here);
 	if (here < bytes)
-		return 0;
+		return -1;
+	oci_inbound_tells(in, cell);
 	*result = bytes > room ? -EMSGSIZE : 0;
 	if (bytes && room)
 		memcpy(buffer, payload, bytes > room ? room : bytes);
