@@ -17,11 +17,15 @@ static void await_distance(void)
 	oci_engine_lock();
 }
 
-/* Where it decides nothing it is false, so that calls of both kinds find the same decision. */
-static bool is_near(const struct oc_team *team, const struct oc_call *call)
+/* Where it decides nothing it is unknown, so that calls of both kinds find the same decision. */
+static enum oci_apart apart_of(const struct oc_team *team, const struct oc_call *call)
 {
-	return __builtin_expect(team->team.distance.near, 0) &&
-	       oci_near_decides((enum oci_collective)call->collective, call->bytes);
+	const struct oci_distance *d = &team->team.distance;
+
+	if (__builtin_expect(!d->near && (!d->known || !team->model->calibrated), 1) ||
+	    !oci_apart_decides(team->model, (enum oci_collective)call->collective, call->bytes))
+		return OCI_APART_UNKNOWN;
+	return d->near ? OCI_NEAR : OCI_FAR;
 }
 
 /* Of a blocking call. */
@@ -32,11 +36,11 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 	/* Acquire: pairs with the release in request_unlink(). Requests, which another thread may
 	 * be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
-		return oci_operation_prepare(team, call, is_near(team, call), o);
+		return oci_operation_prepare(team, call, apart_of(team, call), o);
 	oci_engine_lock();
 	while (oci_distance_unknown(&team->team, team->team.next) && !team->team.error)
 		await_distance();
-	result = team->team.error ?: oci_operation_prepare(team, call, is_near(team, call), o);
+	result = team->team.error ?: oci_operation_prepare(team, call, apart_of(team, call), o);
 	oci_engine_unlock();
 	return result;
 }

@@ -220,7 +220,8 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 	return 0;
 }
 
-static struct oci_choice choose(struct oc_team *team, const struct oc_call *call, bool near)
+static struct oci_choice choose(struct oc_team *team, const struct oc_call *call,
+				enum oci_apart apart)
 {
 	struct oci_shape shape = {
 		.collective = (enum oci_collective)call->collective,
@@ -231,7 +232,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.oversubscribed = team->team.oversubscribed,
 		.single_copy = team->team.single_copy || team->team.mapped,
 		.mapped = team->team.mapped,
-		.near = near,
+		.apart = apart,
 	};
 
 	return oci_select(&shape, team->model, &team->forced[call->collective], &team->choices,
@@ -301,10 +302,10 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 }
 
 /* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
-static int decide(struct oc_team *team, const struct oc_call *call, bool near,
+static int decide(struct oc_team *team, const struct oc_call *call, enum oci_apart apart,
 		  struct oci_recent *recent)
 {
-	struct oci_choice choice = choose(team, call, near);
+	struct oci_choice choice = choose(team, call, apart);
 	struct oci_plan_key key;
 	struct oci_cached *cached;
 	int error;
@@ -323,16 +324,17 @@ static int decide(struct oc_team *team, const struct oc_call *call, bool near,
 	recent->cached = cached;
 	recent->counted = false;
 	recent->commutative = call->op && call->op->commutative;
-	recent->near = near;
+	recent->apart = apart;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
 }
 
-static bool is_recent(const struct oci_recent *recent, const struct oc_call *call, bool near)
+static bool is_recent(const struct oci_recent *recent, const struct oc_call *call,
+		      enum oci_apart apart)
 {
 	const struct oci_exec *ready = &recent->ready;
 
-	if (!recent->cached || recent->near != near ||
+	if (!recent->cached || recent->apart != apart ||
 	    (ready->params.bytes != call->bytes && !is_v(call->collective)))
 		return false;
 	if (is_reduction(call->collective) &&
@@ -342,14 +344,14 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 	return !is_rooted(call->collective) || ready->params.root == call->root;
 }
 
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool near,
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_apart apart,
 			  struct oci_operation *o)
 {
 	struct oci_recent *recent = &team->recent[call->collective];
 	int error;
 
-	if (!is_recent(recent, call, near)) {
-		error = decide(team, call, near, recent);
+	if (!is_recent(recent, call, apart)) {
+		error = decide(team, call, apart, recent);
 		if (error)
 			return error;
 	}

@@ -107,7 +107,7 @@ static int mixture(struct oc_team *team, void *arg)
 			number[many++] = n;
 		} else {
 			failed = oc_collective(team, &call) || check_bytes(at, n);
-			seen->near[n] = 1 + team->recent[OC_BCAST].near;
+			seen->near[n] = 1 + (team->recent[OC_BCAST].apart == OCI_NEAR);
 			seen->algorithm[n] = (uint8_t)team->recent[OC_BCAST].ready.record.algorithm;
 		}
 		/* Ranks complete theirs at different times, and now this one is ahead, now that. */

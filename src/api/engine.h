@@ -46,7 +46,8 @@ struct oc_team {
 	 */
 	struct oci_recent {
 		struct oci_exec ready;
-		bool commutative, near;
+		bool commutative;
+		enum oci_apart apart;
 		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
 		/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
 		unsigned int count;
@@ -180,9 +181,9 @@ bool oci_call_has_parts(const struct oc_team *team, const struct oc_call *call);
 /* A call whose buffers have gaps, with places (copy/layout.h) in their stead; else as it is. */
 const struct oc_call *oci_call_place(const struct oc_call *call, struct oc_call *placed);
 int oci_call_check(struct oc_team *team, const struct oc_call *call);
-/* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. near: as in
- * struct oci_shape; false for a request, whose number may come before the ranks have agreed. */
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool near,
+/* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. apart: unknown
+ * for a request, whose number may come before the ranks have agreed. */
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_apart apart,
 			  struct oci_operation *operation);
 /* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
  * back what prepare took. */

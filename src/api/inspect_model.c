@@ -153,6 +153,7 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 {
 	const struct oci_forced *forced =
 		call->forced ? oci_forced_by_environment(shape->collective) : NULL;
+	bool measured_near = model->calibrated && !strcmp(model->state.name, "near");
 	struct oci_shape known = *shape;
 	enum oci_decided decided;
 	struct oci_choice choice;
@@ -160,6 +161,10 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	/* Of a v-variant no rank knows all sizes, so none is chosen by. */
 	if (is_v(shape->collective))
 		known.bytes = 0;
+	if (call->near)
+		known.apart = call->near > 0 ? OCI_NEAR : OCI_FAR;
+	else
+		known.apart = measured_near ? OCI_NEAR : OCI_APART_UNKNOWN;
 	choice = oci_select(&known, model, forced, NULL, &decided);
 	name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));
 	predicted->why = sentence(decided);
@@ -167,6 +172,8 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	snprintf(predicted->path, sizeof(predicted->path), "%s", model->path);
 	predicted->calibrated = model->calibrated;
 	predicted->flag_s = model->calibrated ? model->state.flag_s : 0;
+	snprintf(predicted->state, sizeof(predicted->state), "%s",
+		 model->calibrated ? model->state.name : "");
 }
 
 static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
@@ -212,7 +219,6 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 		.oversubscribed = call->shared_cpus != 0,
 		.single_copy = !call->shm || call->mapped,
 		.mapped = call->mapped != 0,
-		.near = call->near != 0,
 	};
 	struct oci_model model;
 	int failed;

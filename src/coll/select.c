@@ -5,8 +5,9 @@
  *   1. what is forced, where it fits
  *   2. a cell of the tuning file that names this call
  *   3. the measured rows below, on teams of the kinds they were measured for: PAIR unless the model
- *      was calibrated on this machine, CROWD always, as the model has no term for ranks that share
- *      a core, and all whose ranks have shared heaps, where the rows choose better (below)
+ *      was calibrated on this machine, in the state that it is in, CROWD always, as the model has
+ * no term for ranks that share a core, and all whose ranks have shared heaps, where the rows choose
+ * better (below)
  *   4. the cheapest by the model, of all algorithms with a closed form, each with the parameters
  *      worth trying; the first of equals; none that is there to compare with
  *   5. where the model knows nothing of how these bytes would move, the rows again
@@ -228,9 +229,15 @@ static enum team_kind kind_of(const struct oci_shape *shape)
 	return shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
 }
 
-bool oci_near_decides(enum oci_collective collective, size_t bytes)
+/* Do near ranks take what near_rows has? */
+static bool by_near_row(enum oci_collective collective, size_t bytes)
 {
 	return bytes > near_rows[collective].above && bytes <= near_rows[collective].up_to;
+}
+
+bool oci_apart_decides(const struct oci_model *model, enum oci_collective collective, size_t bytes)
+{
+	return by_near_row(collective, bytes) || (model->calibrated && model->state.flag_s > 0);
 }
 
 static struct oci_choice by_rows(const struct oci_shape *shape)
@@ -241,8 +248,8 @@ static struct oci_choice by_rows(const struct oci_shape *shape)
 	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
 	struct oci_choice near = { OCI_CHOICE_MPI, 0 };
 
-	if (kind == PAIR && shape->near && !by_heap &&
-	    oci_near_decides(shape->collective, shape->bytes))
+	if (kind == PAIR && shape->apart == OCI_NEAR && !by_heap &&
+	    by_near_row(shape->collective, shape->bytes))
 		near = choice_of(shape->collective, &near_row);
 	if (near.algorithm != OCI_CHOICE_MPI && fits(shape, &near))
 		return near;
@@ -339,6 +346,34 @@ static bool by_model(const struct oci_shape *shape, const struct oci_model *mode
 	return true;
 }
 
+/*
+ * Was the model measured where two ranks were as far from each other as these are? Of a machine
+ * that changes, `onecopy tune` measures one state. Where it saw one only, what ranks find later may
+ * still be another, if it is clearly on the other side.
+ *
+ * Reductions do not change between model and rows in a program's course: the two may combine in
+ * different orders.
+ */
+#define CLEARLY_NEAR_S 50e-9
+#define CLEARLY_FAR_S 120e-9
+
+static bool in_its_state(const struct oci_shape *shape, const struct oci_model *model)
+{
+	const struct oci_state *state = &model->state;
+	bool changes = !strcmp(state->name, "near") || !strcmp(state->name, "far");
+
+	if (oci_is_reduction(shape->collective))
+		return !changes;
+	if (!strcmp(state->name, "near"))
+		return shape->apart == OCI_NEAR;
+	if (!strcmp(state->name, "far"))
+		return shape->apart != OCI_NEAR;
+	if (!(state->flag_s > 0))
+		return true;
+	return !(shape->apart == OCI_NEAR && state->flag_s > CLEARLY_FAR_S) &&
+	       !(shape->apart == OCI_FAR && state->flag_s < CLEARLY_NEAR_S);
+}
+
 /* Is it the model that decides about such calls, unless they are forced or in a file's cell? */
 static bool model_decides(const struct oci_shape *shape, const struct oci_model *model)
 {
@@ -351,7 +386,7 @@ static bool model_decides(const struct oci_shape *shape, const struct oci_model 
 	 * long in the geometric mean (docs/results.md, "Mapped memory by the model").
 	 */
 	if (shape->mapped || kind == CROWD || shape->size < 2 ||
-	    (kind == PAIR && !model->calibrated))
+	    (kind == PAIR && (!model->calibrated || !in_its_state(shape, model))))
 		return false;
 	/* How these bytes would move it must know. */
 	return oci_model_knows(model, shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM);

@@ -125,7 +125,7 @@ static void near_ranks_take_slots_for_longer(void **state)
 		struct oci_choice far = oci_select(&shape, &model, NULL, NULL, NULL), near;
 		enum oci_decided decided;
 
-		shape.near = true;
+		shape.apart = OCI_NEAR;
 		near = oci_select(&shape, &model, NULL, NULL, &decided);
 		assert_true(oci_algorithm(all[i], far.algorithm)->single_copy);
 		assert_string_equal(name_of(all[i], near), "cico");
@@ -137,9 +137,54 @@ static void near_ranks_take_slots_for_longer(void **state)
 			shape.oversubscribed = other == 1;
 			shape.mapped = other == 2;
 			without = oci_select(&shape, &model, NULL, NULL, NULL);
-			shape.near = true;
+			shape.apart = OCI_NEAR;
 			with = oci_select(&shape, &model, NULL, NULL, NULL);
 			assert_int_equal(with.algorithm, without.algorithm);
+		}
+	}
+}
+
+/* A pair goes by a tuning file only in the state of the machine that the file is of. */
+static void a_model_of_another_state_is_not_asked(void **state)
+{
+	static const struct {
+		const char *name;
+		double flag_s;
+		bool by_model[3]; /* unknown, near, far */
+		bool reductions;
+	} rows[] = {
+		{ "", 0, { true, true, true }, true },
+		{ "near", 4e-8, { false, true, false }, false },
+		{ "near", 2e-7, { false, true, false }, false },
+		{ "far", 2e-7, { true, false, true }, false },
+		{ "only", 4e-8, { true, true, false }, true },
+		{ "only", 8e-8, { true, true, true }, true },
+		{ "only", 2e-7, { true, false, true }, true },
+	};
+
+	(void)state;
+	give("cma.beta", 1e-10);
+	model.calibrated = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		strcpy(model.state.name, rows[i].name);
+		model.state.flag_s = rows[i].flag_s;
+		assert_int_equal(oci_apart_decides(&model, OCI_BCAST, 1 << 20), rows[i].flag_s > 0);
+		for (int apart = 0; apart < 3; apart++) {
+			struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20);
+			struct oci_shape more = shape_of(OCI_BCAST, 3, 1 << 20);
+			enum oci_decided decided;
+
+			pair.apart = more.apart = (enum oci_apart)apart;
+			oci_select(&pair, &model, NULL, NULL, &decided);
+			assert_int_equal(decided,
+					 rows[i].by_model[apart] ? OCI_BY_MODEL : OCI_BY_MEASURED);
+			/* Its order of combining may not change meanwhile. */
+			pair.collective = OCI_ALLREDUCE;
+			oci_select(&pair, &model, NULL, NULL, &decided);
+			assert_int_equal(decided,
+					 rows[i].reductions ? OCI_BY_MODEL : OCI_BY_MEASURED);
+			oci_select(&more, &model, NULL, NULL, &decided);
+			assert_int_equal(decided, OCI_BY_MODEL);
 		}
 	}
 }
@@ -159,7 +204,7 @@ static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 
 				shape.oversubscribed = i & 1;
 				shape.mapped = p % 2 && bytes % 2;
-				shape.near = bytes % 3 == 0;
+				shape.apart = (enum oci_apart)(bytes % 3);
 				shape.single_copy = i & 2;
 				choice = oci_select(&shape, &model, NULL, NULL, NULL);
 				if (choice.algorithm == OCI_CHOICE_MPI)
@@ -467,6 +512,7 @@ int main(void)
 		cmocka_unit_test_setup(shared_heaps_go_by_rows_however_well_the_machine_is_known,
 				       dictated),
 		cmocka_unit_test_setup(near_ranks_take_slots_for_longer, dictated),
+		cmocka_unit_test_setup(a_model_of_another_state_is_not_asked, dictated),
 		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits, dictated),
 		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits,
 				       without_terms),

@@ -108,7 +108,8 @@ struct oci_machine {
 
 /*
  * Which state of a machine that changes the terms were measured in: a flag between its first two
- * CPUs tells (src/tune/steady.h). Told, not compared, and no part of a cost.
+ * CPUs tells (src/tune/steady.h). No part of a cost: two ranks that find themselves in another
+ * state do not go by the model (src/coll/select.c).
  */
 struct oci_state {
 	char name[8];	/* "near", "far", "only"; empty: not known */
@@ -218,7 +219,7 @@ const struct oci_model_cell *oci_model_cell(const struct oci_model *model, const
 
 /*
  * Equal for models that give equal costs and cells, on every run and rank: over the values of all
- * terms and the cells, not over names, sources and dates. Agreed at team creation.
+ * terms, the cells and the state, not over names, sources and dates. Agreed at team creation.
  */
 uint64_t oci_model_hash(const struct oci_model *model);
 

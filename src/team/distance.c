@@ -113,6 +113,7 @@ static void read_line(struct oci_team *team, uint64_t done)
 		oci_debug("the two ranks %s, says operation %llu",
 			  near ? "share a cache" : "share no cache", (unsigned long long)done);
 	d->near = near;
+	d->known = true;
 	d->until = d->end + OCI_LANES;
 }
 

@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 5
+#define OCI_ABI 6
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */
@@ -60,8 +60,9 @@ struct oci_distance {
 	uint64_t first, end; /* of the span of operations under way */
 	unsigned int samples;
 	uint64_t ns[OCI_DISTANCE_SAMPLES];
-	bool own;  /* near, by what this rank measured in the span before */
-	bool near; /* and by what the peer did, too: alike on both ranks */
+	bool own;   /* near, by what this rank measured in the span before */
+	bool near;  /* and by what the peer did, too: alike on both ranks */
+	bool known; /* the ranks have agreed once */
 };
 
 /* Of one operation's buffers that have gaps; peers read it: copy/layout.h. */
