@@ -354,7 +354,7 @@ static bool by_model(const struct oci_shape *shape, const struct oci_model *mode
  * Reductions do not change between model and rows in a program's course: the two may combine in
  * different orders.
  */
-#define CLEARLY_NEAR_S 50e-9
+#define CLEARLY_NEAR_S 60e-9
 #define CLEARLY_FAR_S 120e-9
 
 static bool in_its_state(const struct oci_shape *shape, const struct oci_model *model)
