@@ -63,7 +63,8 @@ int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
 	int64_t slot;
 
 	/* An earlier request of the same operation left its slot to us. */
-	slot = last > base ? (int64_t)ack->request_slot : oci_slot_acquire(team, t->seq);
+	slot = last > base ? (int64_t)ack->request_slot :
+			     oci_slot_acquire(team, t->seq, OCI_SLOT_BYTES);
 	if (slot < 0)
 		return (int)slot;
 	if (last <= base)

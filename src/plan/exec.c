@@ -120,7 +120,7 @@ int oci_exec_start(struct oci_exec *x)
 		x->lane->ack.layouts = (uintptr_t)&x->team->layouts[x->seq % OCI_LANES];
 	}
 	if (x->plan->uses_slot) {
-		x->slot_offset = oci_slot_acquire(x->team, x->seq);
+		x->slot_offset = oci_slot_acquire(x->team, x->seq, x->params.bytes);
 		if (x->slot_offset < 0) {
 			oci_exec_await_nobody(x);
 			return 0;

@@ -36,7 +36,7 @@ static int need_slot(struct oci_exec *x)
 {
 	if (x->slot)
 		return 1;
-	x->slot_offset = oci_slot_acquire(x->team, x->seq);
+	x->slot_offset = oci_slot_acquire(x->team, x->seq, OCI_SLOT_BYTES);
 	if (x->slot_offset < 0) {
 		oci_exec_await_nobody(x);
 		return 0;

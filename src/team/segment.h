@@ -84,11 +84,11 @@ struct oci_team;
  */
 int oci_slots_reserve(unsigned int count);
 /*
- * A slot that nobody reads any more, for operation `seq` of the team; it stays taken until every
- * rank of the team has finished that operation. The offset, or -EAGAIN when memory is short and
- * all are in use: try again after progress.
+ * A slot that nobody reads any more, for operation `seq` of the team, which puts some `bytes` into
+ * it; it stays taken until every rank of the team has finished that operation. The offset, or
+ * -EAGAIN when memory is short and all are in use: try again after progress.
  */
-int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq);
+int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes);
 /* The slot that oci_slot_acquire() is likely to return next, -EAGAIN when unknown: a hint. */
 int64_t oci_slot_likely_next(void);
 /* Forgets a team: its slots are free. Only when all its members have left. */

@@ -11,6 +11,15 @@
 /* Looked at before the peers' progress is asked anew: beyond it, idle teams hold slots. */
 #define OCI_SLOTS_SCANNED 16
 
+/*
+ * Between near ranks the slots of operations of up to so many bytes are asked for early, so that
+ * few are in use and these stay in the nearest cache. AMD EPYC of family 25, two threads of a core,
+ * 2026-11-22, six turns: 1 KiB 0.99 to 1.13 times as fast; 4 KiB Bcast 1.26, Reduce 1.24, Gather
+ * 1.15, Scatter 1.05, Allgather 0.92. Not larger ones: 16 KiB are 0.93 to 1.02, 64 KiB 0.5 to 0.8
+ * times as fast. A rank that reads just behind the one that writes is slower than one that lags.
+ */
+#define REUSE_BYTES 4096
+
 struct slot {
 	struct oci_team *team; /* NULL: free */
 	uint64_t seq;
@@ -99,12 +108,14 @@ void oci_slots_fork_child(void)
 	pool.count = 0;
 }
 
-int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq)
+int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 {
 	struct slot *slot;
 	int64_t offset = -EAGAIN;
 
 	pool_lock();
+	if (team->distance.near && bytes <= REUSE_BYTES)
+		oci_team_refresh(team);
 	slot = pool_find(OCI_SLOTS_SCANNED);
 	/* A few are made without asking; beyond, those of idle teams are looked for first. */
 	if (!slot && pool.count < OCI_LANES)
