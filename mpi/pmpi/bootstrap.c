@@ -142,7 +142,7 @@ static int finish(MPI_Request *request, size_t bytes)
 static int allgather_test(void *context)
 {
 	struct bootstrap *self = context;
-	int done = finish(&self->first, 0);
+	int done = oci_pmpi_may_call() ? finish(&self->first, 0) : 0;
 
 	while (done == 1 && self->have < self->size) {
 		if (!self->begun) {

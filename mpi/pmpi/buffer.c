@@ -117,41 +117,35 @@ static void await_empty(int bytes)
 	PMPI(Type_free)(&type);
 }
 
-static void begin_detach(struct oci_pmpi_helper *helper)
+static struct oci_pmpi_helper *begin_detach(void)
 {
 	MPI_Count bytes = noted() - MPI_BSEND_OVERHEAD;
 
-	helper->runs = false;
 	/* No message has room in a buffer without bytes. */
 	if (!oci_pmpi_job.active || bytes <= 0 || !oci_pmpi_attention() || !is_used())
-		return;
-	if (bytes <= INT32_MAX)
-		await_empty((int)bytes);
-	else
-		oci_pmpi_helper_start(helper);
-}
-
-static int end_detach(struct oci_pmpi_helper *helper, int error)
-{
-	oci_pmpi_helper_stop(helper);
-	note(error, 0);
-	return error;
+		return NULL;
+	if (bytes > INT32_MAX)
+		return oci_pmpi_helper_start(MPI_COMM_WORLD);
+	await_empty((int)bytes);
+	return NULL;
 }
 
 int oci_pmpi_Buffer_detach(void *buffer, int *bytes)
 {
-	struct oci_pmpi_helper helper;
+	struct oci_pmpi_helper *helper = begin_detach();
+	int error = oci_pmpi_helper_stop(helper, PMPI(Buffer_detach)(buffer, bytes));
 
-	begin_detach(&helper);
-	return end_detach(&helper, PMPI(Buffer_detach)(buffer, bytes));
+	note(error, 0);
+	return error;
 }
 
 int oci_pmpi_Buffer_detach_c(void *buffer, MPI_Count *bytes)
 {
-	struct oci_pmpi_helper helper;
+	struct oci_pmpi_helper *helper = begin_detach();
+	int error = oci_pmpi_helper_stop(helper, PMPI(Buffer_detach_c)(buffer, bytes));
 
-	begin_detach(&helper);
-	return end_detach(&helper, PMPI(Buffer_detach_c)(buffer, bytes));
+	note(error, 0);
+	return error;
 }
 
 /* ---- what is sent from it ---------------------------------------------------------------------

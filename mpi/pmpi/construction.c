@@ -81,27 +81,27 @@ MAKE(Comm_spawn_multiple, comm,
 /* clang-format on */
 
 /* The other job may come late, and may not have this library. */
-#define REACH(name, from, parameters, arguments)    \
-	int oci_pmpi_##name(LIST parameters)        \
-	{                                           \
-		struct oci_pmpi_helper helper;      \
-		int error;                          \
-                                                    \
-		oci_pmpi_meet_on(from);             \
-		oci_pmpi_helper_start(&helper);     \
-		error = PMPI(name)(LIST arguments); \
-		oci_pmpi_helper_stop(&helper);      \
-		return error;                       \
+/* `on`: whose handler has its errors. */
+#define REACH(name, from, on, parameters, arguments)        \
+	int oci_pmpi_##name(LIST parameters)                \
+	{                                                   \
+		struct oci_pmpi_helper *helper;             \
+		int error;                                  \
+                                                            \
+		oci_pmpi_meet_on(from);                     \
+		helper = oci_pmpi_helper_start(on);         \
+		error = PMPI(name)(LIST arguments);         \
+		return oci_pmpi_helper_stop(helper, error); \
 	}
 
 /* clang-format off */
-REACH(Comm_accept, comm,
+REACH(Comm_accept, comm, comm,
       (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
       (port, info, root, comm, made))
-REACH(Comm_connect, comm,
+REACH(Comm_connect, comm, comm,
       (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
       (port, info, root, comm, made))
-REACH(Comm_join, MPI_COMM_SELF, (int fd, MPI_Comm *made), (fd, made))
+REACH(Comm_join, MPI_COMM_SELF, MPI_COMM_WORLD, (int fd, MPI_Comm *made), (fd, made))
 /* clang-format on */
 
 /* ---- with more to do --------------------------------------------------------------------------

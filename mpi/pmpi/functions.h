@@ -106,7 +106,7 @@
 	X(Get_count) X(Initialized) X(Query_thread) \
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
-	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
+	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_get_errhandler) X(Errhandler_free) X(Comm_call_errhandler) X(Comm_get_name) \
 	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Group_union) \
 	X(Win_create_keyval) X(Win_free_keyval) X(Win_get_attr) X(Win_set_attr) X(Error_class) \
 	X(File_get_group) X(Info_get) X(Info_get_nkeys) X(Info_dup) X(Info_free) \

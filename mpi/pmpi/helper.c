@@ -5,18 +5,30 @@
  *
  * Below MPI_THREAD_MULTIPLE the MPI is the other thread's alone. So this one moves operations of
  * the engine, which peers wait for, and leaves to the program's thread what needs messages of the
- * MPI: telling a request that its operation is over, and teams under creation. It may call
- * operations of the program and MPI_Reduce_local(), which look at handles and change none.
+ * MPI: telling a request that its operation is over, and teams under creation (bootstrap.c). It may
+ * call operations of the program, and MPI_Reduce_local(), MPI_Pack() and MPI_Unpack(), which in
+ * MPICH look at handles and change none.
  *
  * No two threads meet in the engine: the program's comes back to it when this one has been joined.
+ * So the call returns its errors, and its communicator's handler, which is the program's and may
+ * call us, is called behind that.
  */
 #include "pmpi.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 
-/* Turns without a pause, and then the pause: the call may last for hours. */
-enum { BUSY_TURNS = 4096, PAUSE_NS = 50000 };
+/* The call may last for hours, and its thread may share our CPU and never rest. */
+enum { BUSY_TURNS = 64, PAUSE_NS = 20000 };
+
+struct oci_pmpi_helper {
+	pthread_t thread;
+	MPI_Comm comm;
+	MPI_Errhandler handler; /* the communicator's own; MPI_ERRHANDLER_NULL: it is in place */
+	bool stop;		/* atomic */
+};
 
 OCI_TLS bool oci_pmpi_is_helper;
 
@@ -24,41 +36,71 @@ static void *help(void *context)
 {
 	struct oci_pmpi_helper *helper = context;
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	uint32_t turns = 0;
 
 	oci_pmpi_is_helper = true;
+	prctl(PR_SET_TIMERSLACK, 1ul);
 	/* Relaxed: the thread is told to stop, nothing else; pthread_join() orders the rest. */
-	while (!__atomic_load_n(&helper->stop, __ATOMIC_RELAXED)) {
+	for (uint32_t turn = 0; !__atomic_load_n(&helper->stop, __ATOMIC_RELAXED); turn++) {
 		if (oci_pmpi_job.threads)
 			oci_pmpi_drive();
 		else
 			oc_progress();
-		if (turns < BUSY_TURNS)
-			oci_pmpi_pause(&turns);
-		else
+		if (turn >= BUSY_TURNS)
 			nanosleep(&pause, NULL);
 	}
 	return NULL;
 }
 
-void oci_pmpi_helper_start(struct oci_pmpi_helper *helper)
+/* Signals are for the program's threads, but for those of what this one does itself. */
+static bool begin(struct oci_pmpi_helper *helper)
 {
-	sigset_t all, before;
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t others, before;
+	bool runs;
 
-	helper->stop = helper->runs = false;
-	if (!oci_pmpi_job.active || !oci_pmpi_attention())
-		return;
-	/* Signals are for the program's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	helper->runs = !pthread_create(&helper->thread, NULL, help, helper);
+	sigfillset(&others);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&others, own[i]);
+	pthread_sigmask(SIG_BLOCK, &others, &before);
+	runs = !pthread_create(&helper->thread, NULL, help, helper);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return runs;
 }
 
-void oci_pmpi_helper_stop(struct oci_pmpi_helper *helper)
+struct oci_pmpi_helper *oci_pmpi_helper_start(MPI_Comm comm)
 {
-	if (!helper->runs)
-		return;
+	struct oci_pmpi_helper *helper;
+
+	if (!oci_pmpi_job.active || !oci_pmpi_attention())
+		return NULL;
+	helper = calloc(1, sizeof(*helper));
+	if (helper)
+		helper->handler = MPI_ERRHANDLER_NULL;
+	if (!helper || !begin(helper)) {
+		oci_mpi_info("no thread could be started: nonblocking collectives of this process "
+			     "rest while it waits for another job or for its buffered messages");
+		free(helper);
+		return NULL;
+	}
+	helper->comm = comm;
+	if (!oci_pmpi_job.threads &&
+	    PMPI(Comm_get_errhandler)(comm, &helper->handler) == MPI_SUCCESS)
+		PMPI(Comm_set_errhandler)(comm, MPI_ERRORS_RETURN);
+	return helper;
+}
+
+int oci_pmpi_helper_stop(struct oci_pmpi_helper *helper, int error)
+{
+	if (!helper)
+		return error;
 	__atomic_store_n(&helper->stop, true, __ATOMIC_RELAXED);
 	pthread_join(helper->thread, NULL);
+	if (helper->handler != MPI_ERRHANDLER_NULL) {
+		PMPI(Comm_set_errhandler)(helper->comm, helper->handler);
+		PMPI(Errhandler_free)(&helper->handler);
+		if (error)
+			oci_pmpi_raise(helper->comm, error);
+	}
+	free(helper);
+	return error;
 }

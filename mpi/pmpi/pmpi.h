@@ -258,17 +258,19 @@ void oci_pmpi_failure_comm_gone(MPI_Comm comm);
 /* ---- helper.c ---------------------------------------------------------------------------------
  */
 
-struct oci_pmpi_helper {
-	pthread_t thread;
-	bool runs;
-	bool stop; /* atomic */
-};
-
-/* Around a call that may wait for others, and has no nonblocking form. */
-void oci_pmpi_helper_start(struct oci_pmpi_helper *helper);
-void oci_pmpi_helper_stop(struct oci_pmpi_helper *helper);
-/* This thread is one. Below MPI_THREAD_MULTIPLE it must not call functions that move the MPI. */
+/*
+ * Around a call that may wait for others, and has no nonblocking form: its errors are those of
+ * `comm`. NULL: nothing is outstanding, or no thread is to be had. Stop raises the call's error and
+ * returns it.
+ */
+struct oci_pmpi_helper *oci_pmpi_helper_start(MPI_Comm comm);
+int oci_pmpi_helper_stop(struct oci_pmpi_helper *helper, int error);
+/* This thread is one: below MPI_THREAD_MULTIPLE it may not call what moves the MPI. */
 extern OCI_TLS bool oci_pmpi_is_helper;
+static inline bool oci_pmpi_may_call(void)
+{
+	return !oci_pmpi_is_helper || oci_pmpi_job.threads;
+}
 
 /* ---- meeting.c, construction.c, window.c, buffer.c -------------------------------------------
  */

@@ -357,7 +357,7 @@ void oci_pmpi_drive_from_engine(void)
 {
 	int found;
 
-	if (oci_pmpi_is_helper && !oci_pmpi_job.threads)
+	if (!oci_pmpi_may_call())
 		return;
 	PMPI(Iprobe)
 	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);

@@ -21,9 +21,12 @@ static void await_distance(void)
 static enum oci_apart apart_of(const struct oc_team *team, const struct oc_call *call)
 {
 	const struct oci_distance *d = &team->team.distance;
+	enum oci_collective collective = (enum oci_collective)call->collective;
 
-	if (__builtin_expect(!d->near && (!d->known || !team->model->calibrated), 1) ||
-	    !oci_apart_decides(team->model, (enum oci_collective)call->collective, call->bytes))
+	if (__builtin_expect(!d->near && (!d->known || !team->by_state), 1))
+		return OCI_APART_UNKNOWN;
+	if (!(team->by_state && !oci_is_reduction(collective)) &&
+	    !oci_near_decides(collective, call->bytes))
 		return OCI_APART_UNKNOWN;
 	return d->near ? OCI_NEAR : OCI_FAR;
 }

@@ -40,6 +40,7 @@ struct oc_team {
 	struct oci_forced forced[OCI_COLLECTIVES];
 	const struct oci_model *model; /* its hash is agreed at creation */
 	struct oci_choices choices;    /* by the model */
+	bool by_state;		       /* oci_state_decides() */
 	/*
 	 * The last decision for each collective, as an execution ready but for its number and
 	 * buffers: programs call the same again and again.

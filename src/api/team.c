@@ -127,6 +127,7 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
 	team->message_last = &team->message;
 	team->model = oci_coll_model();
+	team->by_state = oci_state_decides(team->model);
 	team->team.model_hash = oci_model_hash(team->model);
 	warn_of_unfit(team);
 	oci_engine_lock();

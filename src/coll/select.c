@@ -229,15 +229,9 @@ static enum team_kind kind_of(const struct oci_shape *shape)
 	return shape->oversubscribed ? CROWD : shape->size > 2 ? TEAM : PAIR;
 }
 
-/* Do near ranks take what near_rows has? */
-static bool by_near_row(enum oci_collective collective, size_t bytes)
+bool oci_near_decides(enum oci_collective collective, size_t bytes)
 {
 	return bytes > near_rows[collective].above && bytes <= near_rows[collective].up_to;
-}
-
-bool oci_apart_decides(const struct oci_model *model, enum oci_collective collective, size_t bytes)
-{
-	return by_near_row(collective, bytes) || (model->calibrated && model->state.flag_s > 0);
 }
 
 static struct oci_choice by_rows(const struct oci_shape *shape)
@@ -249,7 +243,7 @@ static struct oci_choice by_rows(const struct oci_shape *shape)
 	struct oci_choice near = { OCI_CHOICE_MPI, 0 };
 
 	if (kind == PAIR && shape->apart == OCI_NEAR && !by_heap &&
-	    by_near_row(shape->collective, shape->bytes))
+	    oci_near_decides(shape->collective, shape->bytes))
 		near = choice_of(shape->collective, &near_row);
 	if (near.algorithm != OCI_CHOICE_MPI && fits(shape, &near))
 		return near;
@@ -346,32 +340,45 @@ static bool by_model(const struct oci_shape *shape, const struct oci_model *mode
 	return true;
 }
 
-/*
- * Was the model measured where two ranks were as far from each other as these are? Of a machine
- * that changes, `onecopy tune` measures one state. Where it saw one only, what ranks find later may
- * still be another, if it is clearly on the other side.
- *
- * Reductions do not change between model and rows in a program's course: the two may combine in
- * different orders.
- */
+/* What a flag between two CPUs takes, where the ranks are sure to find the same. */
 #define CLEARLY_NEAR_S 60e-9
 #define CLEARLY_FAR_S 120e-9
 
-static bool in_its_state(const struct oci_shape *shape, const struct oci_model *model)
+/*
+ * Was the model measured where two ranks were as far from each other as these are? Of a machine
+ * that changes, `onecopy tune` measures one state, whose name compares it with the other. Where it
+ * saw one only, what ranks find later may still be another, if it is clearly on the other side.
+ */
+static bool of_this_state(const struct oci_state *state, enum oci_apart apart)
 {
-	const struct oci_state *state = &model->state;
-	bool changes = !strcmp(state->name, "near") || !strcmp(state->name, "far");
-
-	if (oci_is_reduction(shape->collective))
-		return !changes;
-	if (!strcmp(state->name, "near"))
-		return shape->apart == OCI_NEAR;
-	if (!strcmp(state->name, "far"))
-		return shape->apart != OCI_NEAR;
+	if (!strcmp(state->name, "near") && state->flag_s <= CLEARLY_FAR_S)
+		return apart == OCI_NEAR;
+	if (!strcmp(state->name, "far") && state->flag_s > CLEARLY_FAR_S)
+		return apart != OCI_NEAR;
 	if (!(state->flag_s > 0))
 		return true;
-	return !(shape->apart == OCI_NEAR && state->flag_s > CLEARLY_FAR_S) &&
-	       !(shape->apart == OCI_FAR && state->flag_s < CLEARLY_NEAR_S);
+	return !(apart == OCI_NEAR && state->flag_s > CLEARLY_FAR_S) &&
+	       !(apart == OCI_FAR && state->flag_s < CLEARLY_NEAR_S);
+}
+
+bool oci_state_decides(const struct oci_model *model)
+{
+	const struct oci_state *state = &model->state;
+
+	return model->calibrated &&
+	       !(of_this_state(state, OCI_APART_UNKNOWN) && of_this_state(state, OCI_NEAR) &&
+		 of_this_state(state, OCI_FAR));
+}
+
+/* Reductions do not change between model and rows in a program's course: the two may combine in
+ * different orders. */
+static bool in_its_state(const struct oci_shape *shape, const struct oci_model *model)
+{
+	const char *name = model->state.name;
+
+	if (oci_is_reduction(shape->collective))
+		return strcmp(name, "near") && strcmp(name, "far");
+	return of_this_state(&model->state, shape->apart);
 }
 
 /* Is it the model that decides about such calls, unless they are forced or in a file's cell? */

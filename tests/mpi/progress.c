@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MESSAGE = 1 << 20, TAG = 11 };
 
@@ -300,6 +301,31 @@ static void on_fresh_ones(const struct progress_blocking *call)
 	}
 }
 
+/* A team that is under creation meanwhile, by messages of the MPI: it waits, and harms nobody. */
+static void beside_fresh_ones(const struct progress_blocking *call)
+{
+	for (; call->name; call++) {
+		for (int i = 0; is_wanted(call) && i < 4; i++) {
+			struct checked_spec spec = spec_of(pending[i], i % 2 ? 9000 : 1);
+			struct checked operation;
+			MPI_Comm fresh;
+
+			MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+			if (call->prepare)
+				call->prepare(MESSAGE);
+			checked_open(&operation, fresh, &spec);
+			if (rank)
+				usleep(20000);
+			checked_start(&operation);
+			call->call(MESSAGE);
+			MPI_Wait(&operation.request, MPI_STATUS_IGNORE);
+			checked_verify(&operation);
+			checked_close(&operation);
+			MPI_Comm_free(&fresh);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm warm;
@@ -320,6 +346,7 @@ int main(int argc, char **argv)
 	case_stop_counting();
 	on_fresh_ones(blocking);
 	on_fresh_ones(progress_more);
+	beside_fresh_ones(progress_with_a_team);
 	for (int i = 0; i < 4; i++)
 		first_use(i % 2 ? MESSAGE : 8, i / 2 ? 9000 : 1);
 	progress_more_end();
