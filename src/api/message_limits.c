@@ -7,8 +7,9 @@
  *   rendezvous  one single copy, between the flags that announce it and that tell the sender; from
  *               SHARE_BYTES on each end copies half, for one flag more
  *
- * The largest power of two for which the first costs no more is the eager limit. Both at the
- * closest distance.
+ * The largest power of two for which the first costs no more is the eager limit, both at the
+ * closest distance: until a rank has found how far the receiver is (p2p/channel.c). From then on
+ * the limits below count, but with a model of a machine that has one state.
  */
 #include <string.h>
 
@@ -16,16 +17,21 @@
 #include "base/options.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
-/* Of an eager message: chosen, not measured. Smaller ones cost their cells, larger ones let the
- * receiver wait. */
+/* Of an eager message: 6 to 16 KiB took 1.05 times as long in chunks of 4 KiB, 12 KiB 1.1 in one of
+ * 16 (the machine below). */
 #define CHUNK_BYTES ((size_t)8 << 10)
 /* From two chunks of share.c on. */
 #define SHARE_BYTES ((size_t)32 << 10)
-/* The limit lies between these. In one interleaved run on a machine that was not quiet (AMD EPYC of
- * family 25, 2 cores, 2026-11-21) 32 KiB took 6.6 us where both ends copy and 8.7 through the ring,
- * 16 KiB 3.8 through the ring and 8.8 by one end's copy. To measure again, in turns:
- * onecopy-pingpong
- * --bytes 16384,32768 --cpus 0,1 with ONECOPY_P2P_EAGER=1K and =32K. */
+/*
+ * Where two ranks have measured how far they are. AMD EPYC of family 25, 2 CPUs, 2026-11-22, us one
+ * way, eager and rendezvous: near (a token takes 35 ns) 8 KiB 0.88 and 2.21, 16 KiB 2.06 and 2.85,
+ * 32 KiB 4.18 and 4.02; far (160 ns) 8 KiB 3.83 and 2.60, 16 KiB 7.78 and 3.29. To measure again,
+ * in turns: onecopy-pingpong --bytes 4096,8192,16384,32768 --cpus 0,1 --token-ns 0:60 (125:230)
+ * with ONECOPY_P2P_EAGER=1K and =64K.
+ */
+#define EAGER_NEAR ((size_t)16 << 10)
+#define EAGER_FAR ((size_t)4 << 10)
+/* The limit by the model lies between these. */
 #define EAGER_LEAST ((size_t)1 << 10)
 #define EAGER_MOST ((size_t)16 << 10)
 /* Where no single copy is to be had: half of the ring. */
@@ -75,20 +81,34 @@ static size_t eager_limit(const struct oci_model *model)
 	return bytes;
 }
 
+/* A model of a machine with one state knows better than what was measured on another. */
+static void set_eager(struct oci_p2p_limits *limits, const struct oci_model *model)
+{
+	const struct oci_options *o = oci_options();
+	bool knows = model->calibrated && !oci_state_decides(model);
+	size_t *eager = limits->eager_bytes;
+
+	eager[OCI_APART_UNKNOWN] = eager_limit(model);
+	eager[OCI_NEAR] = knows ? eager[OCI_APART_UNKNOWN] : EAGER_NEAR;
+	eager[OCI_FAR] = knows ? eager[OCI_APART_UNKNOWN] : EAGER_FAR;
+	limits->stream_eager_bytes = STREAM_EAGER_BYTES;
+	for (unsigned int i = 0; i < OCI_APARTS; i++) {
+		if (!strcmp(o->p2p, "eager"))
+			eager[i] = limits->stream_eager_bytes = SIZE_MAX;
+		if (o->p2p_eager != SIZE_MAX)
+			eager[i] = limits->stream_eager_bytes = o->p2p_eager;
+	}
+}
+
 void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits)
 {
 	const struct oci_options *o = oci_options();
 
-	*limits = (struct oci_p2p_limits){ .eager_bytes = eager_limit(model),
-					   .stream_eager_bytes = STREAM_EAGER_BYTES,
-					   .chunk_bytes = CHUNK_BYTES,
+	*limits = (struct oci_p2p_limits){ .chunk_bytes = CHUNK_BYTES,
 					   .share_bytes = SHARE_BYTES,
 					   .piece_bytes = PIECE_BYTES,
 					   .method = method(),
 					   .never_mapped = !strcmp(o->p2p, "cma"),
 					   .never_by_kernel = !strcmp(o->p2p, "map") };
-	if (!strcmp(o->p2p, "eager"))
-		limits->eager_bytes = limits->stream_eager_bytes = SIZE_MAX;
-	if (o->p2p_eager != SIZE_MAX)
-		limits->eager_bytes = limits->stream_eager_bytes = o->p2p_eager;
+	set_eager(limits, model);
 }

@@ -15,7 +15,7 @@ static size_t limit_of(const struct oci_model *model)
 
 	oci_message_limits(model, &limits);
 	assert_true(limits.chunk_bytes <= OCI_P2P_CHUNK_BYTES);
-	return limits.eager_bytes;
+	return limits.eager_bytes[OCI_APART_UNKNOWN];
 }
 
 static void the_eager_limit_rises_with_the_start_of_a_single_copy(void **state)

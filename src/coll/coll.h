@@ -9,15 +9,9 @@
 #ifndef OC_COLL_COLL_H
 #define OC_COLL_COLL_H
 
+#include "base/apart.h"
 #include "plan/plan.h"
 #include "topo/hierarchy.h"
-
-/* How far two ranks are from each other: agreed for a span of calls, by measurement. */
-enum oci_apart {
-	OCI_APART_UNKNOWN, /* not yet, or of a call that cannot go by it */
-	OCI_NEAR,	   /* they share a cache */
-	OCI_FAR,
-};
 
 /* What is alike on all ranks of a call, and all that a choice may depend on. */
 struct oci_shape {
@@ -31,7 +25,7 @@ struct oci_shape {
 	bool oversubscribed; /* agreed at team creation */
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 	bool mapped;	  /* agreed: every rank of the team has a shared heap */
-	enum oci_apart apart; /* of two ranks */
+	enum oci_apart apart; /* of two ranks; agreed for a span of calls */
 };
 
 struct oci_costing;

@@ -89,7 +89,7 @@ static int decide(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_mess
 {
 	size_t limit = p2p->team->member[out->peer].mechanism == OCI_MECH_SHM ?
 			       p2p->limits.stream_eager_bytes :
-			       p2p->limits.eager_bytes;
+			       p2p->limits.eager_bytes[out->apart];
 
 	if (m->bytes <= limit && oci_outbound_credit(out, m->bytes))
 		return 0;
@@ -175,7 +175,7 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 	uint8_t *to;
 
 	if (!out || out->queue.first || bytes > p2p->limits.chunk_bytes ||
-	    bytes > p2p->limits.eager_bytes || !oci_outbound_credit(out, bytes))
+	    bytes > p2p->limits.eager_bytes[out->apart] || !oci_outbound_credit(out, bytes))
 		return 0;
 	if (bytes <= OCI_P2P_INLINE_BYTES)
 		cell = oci_cell_next(out);

@@ -26,13 +26,6 @@
 #define OCI_SPAN_FIRST (2ull * OCI_LANES * OCI_DISTANCE_SAMPLES)
 #define OCI_SPAN_LAST 4096ull
 
-/*
- * Below it ranks are near. docs/results.md, "How far two CPUs are": 20 ns where slots of 16 to 64
- * KiB gain up to 1.7 times, 120 where they lose up to 3 times. Who is near by mistake loses more
- * than who is far by mistake, so it is nearer to the first.
- */
-#define OCI_NEAR_NS 60
-
 static uint64_t measure(const uint64_t *word, uint64_t *value)
 {
 	uint64_t before, start, end, taken;
