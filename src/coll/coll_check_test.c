@@ -322,13 +322,16 @@ static bool found_without(struct sequence *s, const struct subject *subject, uin
 static void check_mutants(const struct subject *subject)
 {
 	size_t unit = is_reduction(subject->collective) ? 4 : 1;
+	/* Ranks of a Reduce may have parts of different lengths: none is to be without one. */
+	size_t times = subject->collective == OCI_REDUCE ? 4 : 1;
 	struct sequence s = { 0 };
 
 	if (subject->collective == OCI_BARRIER)
 		return;
 	for (uint32_t i = 0; i < 4; i++)
-		add_call(&s, subject, 0, is_v(subject->collective) ? i : i * subject->size * unit,
-			 unit, i == 3);
+		add_call(&s, subject, 0,
+			 is_v(subject->collective) ? i : i * subject->size * times * unit, unit,
+			 i == 3);
 	if (!s.check.count)
 		return;
 	for (uint32_t v = 0; v < subject->size; v++) {

@@ -322,13 +322,20 @@ void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, 
 	c->whole = 0;
 }
 
-size_t oci_cost_part(const struct oci_shape *shape)
+size_t oci_cost_parts(const struct oci_shape *shape, uint32_t of, uint32_t parts)
 {
-	struct oci_plan plan = { .nparts = shape->size };
+	struct oci_plan plan = { .nparts = of };
 	struct oci_params params = { .bytes = shape->bytes, .size = shape->size };
 
 	oci_params_derive(&params, &plan, shape->unit);
-	return params.part_bytes;
+	if (params.part_bytes > shape->bytes / parts)
+		return shape->bytes;
+	return parts * params.part_bytes;
+}
+
+size_t oci_cost_part(const struct oci_shape *shape)
+{
+	return oci_cost_parts(shape, shape->size, 1);
 }
 
 uint32_t oci_cost_tree(const struct oci_shape *shape, uint32_t *children)

@@ -99,8 +99,9 @@ void oci_cost_all_bytes(struct oci_costing *c, double before, double times);
 void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, uint32_t shares,
 		     size_t bytes);
 
-/* Part of a message in p parts, as plans cut it. */
+/* Part of a message in p parts, as plans cut it; and several parts of one in `of` parts. */
 size_t oci_cost_part(const struct oci_shape *shape);
+size_t oci_cost_parts(const struct oci_shape *shape, uint32_t of, uint32_t parts);
 /* Of the tree by hierarchy (coll/tree.h): how deep it is below rank 0, and how many children that
  * one has. On a flat team all are its children. */
 uint32_t oci_cost_tree(const struct oci_shape *shape, uint32_t *children);

@@ -76,7 +76,7 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OCI_REDUCE] = {
-		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 131072, "tree", 2 },
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 65536, "tree", 2 },
 			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
