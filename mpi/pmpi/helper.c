@@ -67,26 +67,51 @@ static bool begin(struct oci_pmpi_helper *helper)
 	return runs;
 }
 
+/*
+ * The program's handler is not to run while the helper does: it may call us. That of MPICH which
+ * ends the job does not, and stands for none, too, so it stays.
+ */
+static void take_handler(struct oci_pmpi_helper *helper)
+{
+	helper->handler = MPI_ERRHANDLER_NULL;
+	if (oci_pmpi_job.threads ||
+	    PMPI(Comm_get_errhandler)(helper->comm, &helper->handler) != MPI_SUCCESS)
+		return;
+	if (helper->handler != MPI_ERRORS_ARE_FATAL)
+		PMPI(Comm_set_errhandler)(helper->comm, MPI_ERRORS_RETURN);
+	else
+		PMPI(Errhandler_free)(&helper->handler);
+}
+
+/* True: there was one. */
+static bool give_handler(struct oci_pmpi_helper *helper)
+{
+	if (helper->handler == MPI_ERRHANDLER_NULL)
+		return false;
+	PMPI(Comm_set_errhandler)(helper->comm, helper->handler);
+	PMPI(Errhandler_free)(&helper->handler);
+	return true;
+}
+
 struct oci_pmpi_helper *oci_pmpi_helper_start(MPI_Comm comm)
 {
 	struct oci_pmpi_helper *helper;
 
-	if (!oci_pmpi_job.active || !oci_pmpi_attention())
+	/* What is no communicator the MPI will say. */
+	if (!oci_pmpi_job.active || !oci_pmpi_attention() || !oci_pmpi_comm_get(comm))
 		return NULL;
 	helper = calloc(1, sizeof(*helper));
-	if (helper)
-		helper->handler = MPI_ERRHANDLER_NULL;
-	if (!helper || !begin(helper)) {
-		oci_mpi_info("no thread could be started: nonblocking collectives of this process "
-			     "rest while it waits for another job or for its buffered messages");
-		free(helper);
-		return NULL;
+	if (helper) {
+		helper->comm = comm;
+		take_handler(helper);
+		if (begin(helper))
+			return helper;
+		give_handler(helper);
 	}
-	helper->comm = comm;
-	if (!oci_pmpi_job.threads &&
-	    PMPI(Comm_get_errhandler)(comm, &helper->handler) == MPI_SUCCESS)
-		PMPI(Comm_set_errhandler)(comm, MPI_ERRORS_RETURN);
-	return helper;
+	oci_mpi_info("no thread could be started: nonblocking collectives of this process rest "
+		     "while it waits for another job or for its buffered messages");
+	free(helper);
+	return NULL;
 }
 
 int oci_pmpi_helper_stop(struct oci_pmpi_helper *helper, int error)
@@ -95,12 +120,8 @@ int oci_pmpi_helper_stop(struct oci_pmpi_helper *helper, int error)
 		return error;
 	__atomic_store_n(&helper->stop, true, __ATOMIC_RELAXED);
 	pthread_join(helper->thread, NULL);
-	if (helper->handler != MPI_ERRHANDLER_NULL) {
-		PMPI(Comm_set_errhandler)(helper->comm, helper->handler);
-		PMPI(Errhandler_free)(&helper->handler);
-		if (error)
-			oci_pmpi_raise(helper->comm, error);
-	}
+	if (give_handler(helper) && error)
+		oci_pmpi_raise(helper->comm, error);
 	free(helper);
 	return error;
 }

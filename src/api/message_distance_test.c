@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,6 +106,8 @@ static void the_limit_follows_the_distance(void **state)
 		pid[rank] = fork();
 		assert_true(pid[rank] >= 0);
 		if (!pid[rank]) {
+			/* A file of a machine with one state would know better. */
+			setenv("ONECOPY_TUNING", "none", 1);
 			alarm(60);
 			_exit(rank_of(board, rank));
 		}

@@ -194,10 +194,34 @@ static int both_are_roots(struct oc_team *team, void *arg)
 	return 3;
 }
 
+/* Again and again, through slots that near ranks reuse early. */
+static int near_ranks_are_both_roots(struct oc_team *team, void *arg)
+{
+	static char buffer[1000];
+	struct oc_call call = { .collective = OC_BCAST,
+				.send = buffer,
+				.bytes = sizeof(buffer),
+				.root = oc_team_rank(team) };
+
+	(void)arg;
+	team->team.distance.near = true;
+	team->team.due = UINT64_MAX;
+	for (int i = 0; i < 4 * OCI_LANES; i++) {
+		int result = oc_collective(team, &call) ?: barrier(team);
+
+		if (!result)
+			continue;
+		usleep(300000);
+		return result == -EPROTO ? 0 : 2;
+	}
+	return 3;
+}
+
 static void two_roots_of_one_bcast_are_an_error_soon(void **state)
 {
 	(void)state;
 	assert_int_equal(oct_fork_team(2, 20, -1, both_are_roots, NULL), 0);
+	assert_int_equal(oct_fork_team(2, 20, -1, near_ranks_are_both_roots, NULL), 0);
 }
 
 static unsigned int open_files(void)

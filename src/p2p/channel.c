@@ -268,6 +268,8 @@ bool oci_outbound_credit(struct oci_outbound *out, size_t bytes)
 	if (cost - out->matched > OCI_P2P_CREDIT_BYTES) {
 		/* Relaxed: a count, which no memory hangs on. */
 		out->matched = oci_load_relaxed(&out->channel->matched);
+		/* The line of `taken` is here now: see look(). */
+		out->seen = oci_load_relaxed(&out->channel->taken);
 		if (cost - out->matched > OCI_P2P_CREDIT_BYTES)
 			return false;
 	}

@@ -84,14 +84,17 @@ static enum send_state send_step(struct oci_p2p *p2p, struct oci_outbound *out,
 	return SEND_OVER;
 }
 
+static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *out)
+{
+	return p2p->team->member[out->peer].mechanism == OCI_MECH_SHM ?
+		       p2p->limits.stream_eager_bytes :
+		       p2p->limits.eager_bytes[out->apart];
+}
+
 /* Eager, as far as size and credit go; else it gets a line, and 0; or -ENOMEM. */
 static int decide(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
 {
-	size_t limit = p2p->team->member[out->peer].mechanism == OCI_MECH_SHM ?
-			       p2p->limits.stream_eager_bytes :
-			       p2p->limits.eager_bytes[out->apart];
-
-	if (m->bytes <= limit && oci_outbound_credit(out, m->bytes))
+	if (m->bytes <= eager_limit(p2p, out) && oci_outbound_credit(out, m->bytes))
 		return 0;
 	m->line = oci_line_get(p2p);
 	return m->line ? 0 : -ENOMEM;
@@ -175,7 +178,7 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 	uint8_t *to;
 
 	if (!out || out->queue.first || bytes > p2p->limits.chunk_bytes ||
-	    bytes > p2p->limits.eager_bytes[out->apart] || !oci_outbound_credit(out, bytes))
+	    bytes > eager_limit(p2p, out) || !oci_outbound_credit(out, bytes))
 		return 0;
 	if (bytes <= OCI_P2P_INLINE_BYTES)
 		cell = oci_cell_next(out);

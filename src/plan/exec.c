@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "copy/layout.h"
-#include "copy/move.h"
 
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no slow path. */
@@ -17,8 +16,6 @@
 /* Fetched of the next slot: what a core can have under way without waiting; the rest of a larger
  * piece is fetched while its front is copied. */
 #define OCI_FETCH_BYTES 4096
-/* Below it a block is not asked whether it goes past the caches. */
-#define OCI_BLOCK_STREAMS ((size_t)256 << 10)
 
 /* memcpy between places, without a call for the sizes of one number. */
 static inline void copy_bytes(const struct oci_exec *x, void *to, const void *from, size_t bytes)
@@ -316,17 +313,8 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 	} else if (op->second.buf == OCI_BUF_SLOT) {
 		x->slot_used = (uint32_t)(to + bytes - x->slot);
 	}
-	if (from == to || !bytes)
-		return;
-	if (bytes > room)
-		bytes = room;
-	/* A rank's own block: whether a cache holds it, with all that the call reads and writes
-	 * here. */
-	if (bytes >= OCI_BLOCK_STREAMS && !x->layouts && op->local.buf == OCI_BUF_SEND &&
-	    op->second.buf == OCI_BUF_RECV)
-		oci_move(to, from, bytes, 2 * x->team->size * bytes);
-	else
-		copy_bytes(x, to, from, bytes);
+	if (from != to && bytes)
+		copy_bytes(x, to, from, bytes < room ? bytes : room);
 }
 
 /* The next operation will most likely post as much as this one did: its lines, whose last readers

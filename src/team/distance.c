@@ -105,7 +105,8 @@ static void read_line(struct oci_team *team, uint64_t done)
 	if (near != d->near)
 		oci_debug("the two ranks %s, says operation %llu",
 			  near ? "share a cache" : "share no cache", (unsigned long long)done);
-	d->near = near;
+	/* Relaxed: for the hint in oci_slot_acquire(), which may be another thread's. */
+	__atomic_store_n(&d->near, near, __ATOMIC_RELAXED);
 	d->known = true;
 	d->until = d->end + OCI_LANES;
 }

@@ -114,8 +114,9 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	int64_t offset = -EAGAIN;
 
 	pool_lock();
-	if (team->distance.near && bytes <= REUSE_BYTES)
-		oci_team_refresh(team);
+	/* Relaxed: a hint, which another thread's progress may change. */
+	if (bytes <= REUSE_BYTES && __atomic_load_n(&team->distance.near, __ATOMIC_RELAXED))
+		oci_team_all_done(team, seq);
 	slot = pool_find(OCI_SLOTS_SCANNED);
 	/* A few are made without asking; beyond, those of idle teams are looked for first. */
 	if (!slot && pool.count < OCI_LANES)

@@ -307,6 +307,38 @@ static void in_detach_large(int bytes)
 	if (detached != large_buffer || size != large)
 		case_fail("MPI_Buffer_detach_c gave another buffer than was attached");
 }
+
+static int raised;
+
+static void count_errors(MPI_Comm *on, int *error, ...)
+{
+	(void)on;
+	(void)error;
+	raised++;
+}
+
+/* It ends at once, in an error. The communicator's handler is called once, and stays. */
+static void in_failing_connect(int bytes)
+{
+	MPI_Errhandler counting, after;
+	MPI_Comm self, made;
+	int error;
+
+	(void)bytes;
+	if (rank)
+		return;
+	raised = 0;
+	MPI_Comm_dup(MPI_COMM_SELF, &self);
+	MPI_Comm_create_errhandler(count_errors, &counting);
+	MPI_Comm_set_errhandler(self, counting);
+	error = MPI_Comm_connect("no port", MPI_INFO_NULL, 0, self, &made);
+	MPI_Comm_get_errhandler(self, &after);
+	if (error == MPI_SUCCESS || raised != 1 || after != counting)
+		case_fail("MPI_Comm_connect to no port: error %d, raised %d times", error, raised);
+	MPI_Errhandler_free(&after);
+	MPI_Errhandler_free(&counting);
+	MPI_Comm_free(&self);
+}
 #endif
 
 /* ---- groups --------------------------------------------------------------------------------- */
@@ -361,6 +393,7 @@ const struct progress_blocking progress_more[] = {
 const struct progress_blocking progress_with_a_team[] = {
 #ifdef MPICH_VERSION
 	{ "MPI_Buffer_detach_c of a large buffer", in_detach_large, attach_large },
+	{ "MPI_Comm_connect that fails", in_failing_connect, NULL },
 #endif
 	{ NULL, NULL, NULL },
 };

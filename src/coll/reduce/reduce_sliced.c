@@ -14,24 +14,28 @@
 #include "coll/cost.h"
 #include "coll/reduce/reduce.h"
 
-/* Shares of the message: of a rank that is not the root, of the root, and of all. */
-#define SHARE 4u
+/* Shares of the message: of a rank that is not the root, of the root, and of all. With more than
+ * four ranks all are alike, and as fine as can be. */
+static uint32_t share(uint32_t p)
+{
+	return p > 1 && p < 5 ? 4 : 1;
+}
 
 static uint32_t root_share(uint32_t p)
 {
-	return SHARE + (p > 1 ? 3 / (p - 1) : 0);
+	return share(p) + (p > 1 && p < 5 ? 3 / (p - 1) : 0);
 }
 
 static uint32_t shares(uint32_t p)
 {
-	return root_share(p) + (p - 1) * SHARE;
+	return root_share(p) + (p - 1) * share(p);
 }
 
 static struct oci_range part_of(enum oci_buf buf, const struct oci_plan_key *key)
 {
-	uint32_t root = root_share(key->size);
+	uint32_t root = root_share(key->size), other = share(key->size);
 
-	return key->v ? oci_part(buf, root + (key->v - 1) * SHARE, SHARE) : oci_part(buf, 0, root);
+	return key->v ? oci_part(buf, root + (key->v - 1) * other, other) : oci_part(buf, 0, root);
 }
 
 static void build(struct oci_builder *b)
@@ -85,7 +89,7 @@ static void cost(struct oci_costing *c)
 	struct oci_costing root = *c, other = *c;
 
 	cost_of(&root, oci_cost_parts(c->shape, shares(p), root_share(p)), false);
-	cost_of(&other, oci_cost_parts(c->shape, shares(p), SHARE), true);
+	cost_of(&other, oci_cost_parts(c->shape, shares(p), share(p)), true);
 	*c = oci_cost_total(&root.cost) > oci_cost_total(&other.cost) ? root : other;
 	oci_cost_flag_row(c, p - 1.0);
 	oci_cost_flag_row(c, p - 1.0);
