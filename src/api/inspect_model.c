@@ -153,7 +153,6 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 {
 	const struct oci_forced *forced =
 		call->forced ? oci_forced_by_environment(shape->collective) : NULL;
-	bool measured_near = model->calibrated && !strcmp(model->state.name, "near");
 	struct oci_shape known = *shape;
 	enum oci_decided decided;
 	struct oci_choice choice;
@@ -164,7 +163,7 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	if (call->near)
 		known.apart = call->near > 0 ? OCI_NEAR : OCI_FAR;
 	else
-		known.apart = measured_near ? OCI_NEAR : OCI_APART_UNKNOWN;
+		known.apart = oci_state_apart(model);
 	choice = oci_select(&known, model, forced, NULL, &decided);
 	name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));
 	predicted->why = sentence(decided);

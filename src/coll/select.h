@@ -42,6 +42,8 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_mod
 bool oci_near_decides(enum oci_collective collective, size_t bytes);
 /* And for blocks of all sizes, but of reductions, as the model is of one state of the machine? */
 bool oci_state_decides(const struct oci_model *model);
+/* How far two ranks find each other where the model was measured, as far as that is sure. */
+enum oci_apart oci_state_apart(const struct oci_model *model);
 
 /* All that fit and have a closed form, with their costs. Returns how many. */
 #define OCI_TRIES_MOST 16

@@ -189,6 +189,19 @@ static void a_model_of_another_state_is_not_asked(void **state)
 					 rows[i].reductions ? OCI_BY_MODEL : OCI_BY_MEASURED);
 			oci_select(&more, &model, NULL, NULL, &decided);
 			assert_int_equal(decided, OCI_BY_MODEL);
+			/* What near ranks take is no model's to say, but of reductions. */
+			pair.bytes = 20000;
+			oci_select(&pair, &model, NULL, NULL, &decided);
+			assert_int_equal(decided,
+					 rows[i].reductions ? OCI_BY_MODEL : OCI_BY_MEASURED);
+			pair.collective = OCI_GATHER;
+			if (apart == OCI_NEAR) {
+				struct oci_choice choice =
+					oci_select(&pair, &model, NULL, NULL, &decided);
+
+				assert_int_equal(decided, OCI_BY_MEASURED);
+				assert_string_equal(name_of(OCI_GATHER, choice), "cico");
+			}
 		}
 	}
 }
