@@ -56,6 +56,14 @@ struct oc_bootstrap {
 	int (*allgather_test)(void *context);
 	/* Called once, when the team needs the bootstrap no more (ready, refused or destroyed). */
 	void (*release)(void *context);
+	/*
+	 * May be NULL; only oc_team_withdraw() calls it. This member is in no further allgather:
+	 * the next one fails with -ECANCELED on all members, alike, also if this one is never
+	 * driven again. That is the next one to be sent: the one under way, where this member has
+	 * sent nothing yet. What is called later for this member only takes what the others send. 0
+	 * or -errno.
+	 */
+	int (*withdraw)(void *context);
 };
 
 /* ---- team ----------------------------------------------------------------------------------- */
@@ -75,6 +83,14 @@ OC_API int oc_team_create(struct oc_team **team, const struct oc_bootstrap *boot
  * collective returns OC_HAND_BACK for ever (oc_team_error() says why).
  */
 OC_API int oc_team_progress(struct oc_team *team);
+
+/*
+ * Ends a creation at once, for a member that cannot go on driving it, as it is about to wait for
+ * something else, while others wait for what it has started on the team. 1: it is ready. -errno:
+ * it is refused on all members alike, as with oc_team_progress(); or -ENOTSUP: it is still under
+ * way, as the bootstrap has no `withdraw`. Sends, and waits for nobody.
+ */
+OC_API int oc_team_withdraw(struct oc_team *team);
 
 /*
  * Leaves the team; local, does not synchronise. Memory that peers may still read is given back

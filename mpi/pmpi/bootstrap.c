@@ -5,19 +5,20 @@
  * A first PMPI_Iallgather on the program's communicator, which all members start at the same place
  * among their collectives, tells each member the others' number for this team. It is also what
  * keeps a communicator alive that is freed in the meantime. All else are messages on our duplicate
- * of MPI_COMM_WORLD, tagged with the receiver's number: a collective on the program's communicator,
+ * of MPI_COMM_WORLD, tagged with the sender's number: a collective on the program's communicator,
  * or a duplicate of it, would have to be started by all members at one place, and MPICH has no more
  * than 2048 communicators' worth of context ids.
  *
- * The allgathers are Bruck's: in round k a rank sends all the blocks that it has to rank - 2^k and
- * receives as many from rank + 2^k, so after ceil(log2 p) rounds it has all of them, in the order
- * of its own rank, rank + 1, ...; the last step rotates. Within one allgather a pair of ranks
- * exchanges at most one message a direction, and messages of one pair and tag do not overtake each
- * other.
+ * In an allgather each member sends its block to each other one. Messages of one pair and tag do
+ * not overtake each other, so one number is enough for all allgathers of a team. Fewer messages
+ * would do (Bruck's needs log2 p a rank), but then a member owes others what it has not received
+ * yet. Here it owes nothing once it has begun, and can leave at any time: it sends its messages of
+ * the next allgather, empty ones, at once, and need not be there any more (withdraw). Since they
+ * carry its own number, it can do so before it knows anybody's.
  *
- * A member without memory for its part abstains: it sends empty messages, and whoever receives one
- * goes on with empty ones. As each rank's result depends on every rank's block, the allgather then
- * fails on all members, and the team is refused alike.
+ * A member without memory for its part sends empty messages, too. Each member hears from each
+ * other one, so one that sends an empty message makes the allgather fail on all, and the team is
+ * refused alike.
  */
 #include "pmpi.h"
 
@@ -28,17 +29,18 @@
 struct bootstrap {
 	uint32_t rank, size;
 	int own;      /* my number for this team */
-	int *numbers; /* the others' */
+	int *numbers; /* the others'; one block with the arrays that follow, size each */
 	int *ranks;   /* in MPI_COMM_WORLD */
-	bool begun;   /* round 1 of the allgather under way has been started */
-	bool running;
-	bool refused;  /* some member abstains: only empty messages are sent */
-	uint32_t have; /* blocks gathered so far: 1, 2, 4, ... size */
-	uint32_t incoming;
+	MPI_Request *receives, *sends;
+	MPI_Request first;
+	bool running; /* an allgather is under way, */
+	bool begun;   /* and its messages are */
+	bool refused; /* some member abstains: the allgather fails */
+	bool told; /* the others have this member's messages of the next one to begin: empty ones */
+	uint32_t at; /* the first peer whose message has not been found complete */
 	size_t bytes;
-	char *blocks; /* of rank, rank + 1, ... */
-	char *result; /* the engine's buffer, in rank order */
-	MPI_Request first, send, receive;
+	char *blocks;		/* in rank order; NULL: no memory */
+	char *result;		/* the engine's buffer */
 	struct bootstrap *next; /* among the left ones */
 };
 
@@ -50,9 +52,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bootstrap *left;
 static uint32_t left_count;
 
-/* For a rank without memory; of MPI_COMM_WORLD's size. One at a time. */
+/* For a rank without memory: its arrays, for MPI_COMM_WORLD's size. One at a time. */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
-static int *spare_numbers, *spare_ranks;
+static int *spare;
 
 /* Where a rank without memory receives: bytes that all lie at one place. MPI_Test of a message that
  * is longer than its buffer would be an error of the program, whatever the communicator's handler.
@@ -60,44 +62,70 @@ static int *spare_numbers, *spare_ranks;
 static MPI_Datatype sink; /* a byte, of extent 0 */
 static char drop;
 
+static size_t arrays_bytes(uint32_t size)
+{
+	return size * 2 * (sizeof(int) + sizeof(MPI_Request));
+}
+
 static void bootstrap_free(struct bootstrap *self)
 {
 	free(self->numbers);
-	free(self->ranks);
 	free(self->blocks);
 	free(self);
 }
 
-static int start_round(struct bootstrap *self)
+/* An empty message is over for us at once. */
+static int send_to(struct bootstrap *self, uint32_t to, size_t bytes)
 {
-	uint32_t blocks = self->size - self->have;
-	uint32_t to = (self->rank + self->size - self->have) % self->size;
-	uint32_t from = (self->rank + self->have) % self->size;
-	int error;
+	const char *block = bytes ? self->blocks + self->rank * self->bytes : NULL;
+	int error = PMPI(Isend)(block, (int)bytes, MPI_BYTE, self->ranks[to], self->own,
+				oci_pmpi_job.world, &self->sends[to]);
 
-	if (blocks > self->have)
-		blocks = self->have;
+	if (!error && !bytes)
+		error = PMPI(Request_free)(&self->sends[to]);
+	return error;
+}
+
+static int receive_from(struct bootstrap *self, uint32_t from)
+{
 	if (self->blocks)
-		error = PMPI(Irecv)(self->blocks + self->have * self->bytes,
-				    (int)(blocks * self->bytes), MPI_BYTE, self->ranks[from],
-				    self->own, oci_pmpi_job.world, &self->receive);
-	else
-		error = PMPI(Irecv)(&drop, INT32_MAX, sink, self->ranks[from], self->own,
-				    oci_pmpi_job.world, &self->receive);
-	if (!error)
-		error = PMPI(Isend)(self->blocks, self->refused ? 0 : (int)(blocks * self->bytes),
-				    MPI_BYTE, self->ranks[to], self->numbers[to],
-				    oci_pmpi_job.world, &self->send);
-	self->incoming = blocks;
+		return PMPI(Irecv)(self->blocks + from * self->bytes, (int)self->bytes, MPI_BYTE,
+				   self->ranks[from], self->numbers[from], oci_pmpi_job.world,
+				   &self->receives[from]);
+	return PMPI(Irecv)(&drop, INT32_MAX, sink, self->ranks[from], self->numbers[from],
+			   oci_pmpi_job.world, &self->receives[from]);
+}
+
+/* The ranks behind this one come first, so that not all ranks send to the same one. */
+static uint32_t behind(const struct bootstrap *self, uint32_t step)
+{
+	return (self->rank + step) % self->size;
+}
+
+static int send_to_all(struct bootstrap *self, size_t bytes)
+{
+	int error = MPI_SUCCESS;
+
+	for (uint32_t i = 1; i < self->size && !error; i++)
+		error = send_to(self, behind(self, i), bytes);
 	return error ? -EIO : 0;
 }
 
-static void rotate(struct bootstrap *self)
+static int begin(struct bootstrap *self)
 {
-	size_t first = (self->size - self->rank) * self->bytes; /* blocks of rank .. size - 1 */
+	int error = MPI_SUCCESS;
 
-	memcpy(self->result + self->rank * self->bytes, self->blocks, first);
-	memcpy(self->result, self->blocks + first, self->rank * self->bytes);
+	self->begun = true;
+	for (uint32_t i = 1; i < self->size && !error; i++)
+		error = receive_from(self, behind(self, self->size - i));
+	if (error)
+		return -EIO;
+	if (self->told)
+		self->refused = true;
+	else
+		error = send_to_all(self, self->refused ? 0 : self->bytes);
+	self->told = false;
+	return error;
 }
 
 static int allgather_start(void *context, const void *send, size_t bytes, void *receive)
@@ -106,14 +134,13 @@ static int allgather_start(void *context, const void *send, size_t bytes, void *
 
 	if (self->running)
 		return -EBUSY;
-	self->blocks = send && bytes <= INT32_MAX / self->size ? malloc(self->size * bytes + 1) :
-								 NULL;
+	self->blocks = send && bytes <= INT32_MAX / self->size ? malloc(self->size * bytes) : NULL;
 	self->refused = !self->blocks;
-	self->bytes = self->refused ? 0 : bytes;
+	self->bytes = bytes;
 	if (!self->refused)
-		memcpy(self->blocks, send, bytes);
+		memcpy(self->blocks + self->rank * bytes, send, bytes);
 	self->result = receive;
-	self->have = 1;
+	self->at = 1;
 	self->running = true;
 	self->begun = false;
 	return 0;
@@ -144,38 +171,49 @@ static int allgather_test(void *context)
 	struct bootstrap *self = context;
 	int done = oci_pmpi_may_call() ? finish(&self->first, 0) : 0;
 
-	while (done == 1 && self->have < self->size) {
-		if (!self->begun) {
-			self->begun = true;
-			done = start_round(self);
-			if (done)
-				return done;
-		}
-		done = finish(&self->receive, self->incoming * self->bytes);
+	if (done == 1 && !self->begun)
+		done = begin(self) ?: 1;
+	while (done == 1 && self->at < self->size) {
+		done = finish(&self->receives[behind(self, self->size - self->at)], self->bytes);
 		if (done < 0) {
 			self->refused = true;
 			done = 1;
 		}
-		if (done == 1)
-			done = finish(&self->send, 0);
-		if (done == 1) {
-			self->have += self->incoming;
-			self->begun = false;
-		}
+		self->at += (uint32_t)done;
 	}
+	/* A member that has left may not receive what it was sent, and is in release()'s hands. */
+	for (uint32_t to = 0; done == 1 && !self->refused && to < self->size; to++)
+		done = finish(&self->sends[to], 0);
 	if (done != 1)
 		return done;
-	if (!self->refused)
-		rotate(self);
+	self->running = false;
+	if (self->refused)
+		return -ECANCELED;
+	memcpy(self->result, self->blocks, self->size * self->bytes);
 	free(self->blocks);
 	self->blocks = NULL;
-	self->running = false;
-	return self->refused ? -ENOMEM : 1;
+	return 1;
+}
+
+/* Also called while the messages of one are under way, or are still to be sent: those are it then.
+ */
+static int withdraw(void *context)
+{
+	struct bootstrap *self = context;
+
+	if (self->told)
+		return 0;
+	self->told = true;
+	return send_to_all(self, 0);
 }
 
 static bool quiet(struct bootstrap *self)
 {
-	return finish(&self->first, 0) && finish(&self->send, 0) && finish(&self->receive, 0);
+	bool over = finish(&self->first, 0);
+
+	for (uint32_t r = 0; r < self->size; r++)
+		over = finish(&self->sends[r], 0) && finish(&self->receives[r], 0) && over;
+	return over;
 }
 
 /*
@@ -186,8 +224,9 @@ static void release(void *context)
 {
 	struct bootstrap *self = context;
 
-	if (self->receive != MPI_REQUEST_NULL && finish(&self->receive, 0) == 0)
-		PMPI(Cancel)(&self->receive);
+	for (uint32_t r = 0; r < self->size; r++)
+		if (finish(&self->receives[r], 0) == 0)
+			PMPI(Cancel)(&self->receives[r]);
 	if (quiet(self)) {
 		bootstrap_free(self);
 	} else {
@@ -224,20 +263,28 @@ uint32_t oci_pmpi_bootstraps(void)
 	return __atomic_load_n(&alive, __ATOMIC_RELAXED);
 }
 
-static bool prepare(struct bootstrap *self, const struct oci_pmpi_comm *state)
+/* `block`: of arrays_bytes(). */
+static bool prepare(struct bootstrap *self, const struct oci_pmpi_comm *state, int *block)
 {
+	uint32_t size = state->size;
 	MPI_Group group;
 	bool known;
 
 	self->rank = state->rank;
-	self->size = state->size;
-	self->first = self->send = self->receive = MPI_REQUEST_NULL;
+	self->size = size;
+	self->numbers = block;
+	self->ranks = block + size;
+	self->receives = (MPI_Request *)(block + 2 * size);
+	self->sends = self->receives + size;
+	self->first = MPI_REQUEST_NULL;
+	for (uint32_t r = 0; r < size; r++)
+		self->receives[r] = self->sends[r] = MPI_REQUEST_NULL;
 	/* Half of the tags are construction.c's. */
 	self->own = (int)(__atomic_fetch_add(&next_number, 1, __ATOMIC_RELAXED) %
 			  (uint32_t)(oci_pmpi_job.tags / 2));
-	if (!self->numbers || !self->ranks || PMPI(Comm_group)(state->comm, &group) != MPI_SUCCESS)
+	if (PMPI(Comm_group)(state->comm, &group) != MPI_SUCCESS)
 		return false;
-	known = oci_pmpi_world_ranks(group, (int)self->size, self->ranks);
+	known = oci_pmpi_world_ranks(group, (int)size, self->ranks);
 	PMPI(Group_free)(&group);
 	return known;
 }
@@ -254,13 +301,11 @@ int oci_pmpi_bootstrap_introduce(void *context, MPI_Comm comm)
 int oci_pmpi_bootstrap_create(struct oci_pmpi_comm *state, struct oc_bootstrap *bootstrap)
 {
 	struct bootstrap *self = calloc(1, sizeof(*self));
+	int *block = malloc(arrays_bytes(state->size));
 
-	if (!self)
-		return -ENOMEM;
-	self->numbers = malloc(state->size * sizeof(*self->numbers));
-	self->ranks = malloc(state->size * sizeof(*self->ranks));
-	if (!prepare(self, state)) {
-		bootstrap_free(self);
+	if (!self || !block || !prepare(self, state, block)) {
+		free(block);
+		free(self);
 		return -ENOMEM;
 	}
 	*bootstrap = (struct oc_bootstrap){
@@ -271,6 +316,7 @@ int oci_pmpi_bootstrap_create(struct oci_pmpi_comm *state, struct oc_bootstrap *
 		.allgather_start = allgather_start,
 		.allgather_test = allgather_test,
 		.release = release,
+		.withdraw = withdraw,
 	};
 	__atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED);
 	oci_pmpi_attend(1);
@@ -284,9 +330,7 @@ void oci_pmpi_bootstrap_abstain(struct oci_pmpi_comm *state)
 	uint32_t turns = 0;
 
 	pthread_mutex_lock(&spare_lock);
-	self.numbers = spare_numbers;
-	self.ranks = spare_ranks;
-	if (prepare(&self, state) && !oci_pmpi_bootstrap_introduce(&self, state->comm)) {
+	if (prepare(&self, state, spare) && !oci_pmpi_bootstrap_introduce(&self, state->comm)) {
 		allgather_start(&self, NULL, 0, NULL);
 		while (allgather_test(&self) == 0) {
 			oci_pmpi_drive();
@@ -298,12 +342,8 @@ void oci_pmpi_bootstrap_abstain(struct oci_pmpi_comm *state)
 
 int oci_pmpi_bootstrap_start(void)
 {
-	size_t bytes = (size_t)oci_pmpi_job.size * sizeof(int);
-
-	spare_numbers = malloc(bytes);
-	spare_ranks = malloc(bytes);
-	if (!spare_numbers || !spare_ranks ||
-	    PMPI(Type_create_resized)(MPI_BYTE, 0, 0, &sink) != MPI_SUCCESS)
+	spare = malloc(arrays_bytes((uint32_t)oci_pmpi_job.size));
+	if (!spare || PMPI(Type_create_resized)(MPI_BYTE, 0, 0, &sink) != MPI_SUCCESS)
 		return -ENOMEM;
 	return PMPI(Type_commit)(&sink) == MPI_SUCCESS ? 0 : -ENOMEM;
 }
@@ -311,7 +351,6 @@ int oci_pmpi_bootstrap_start(void)
 void oci_pmpi_bootstrap_stop(void)
 {
 	PMPI(Type_free)(&sink);
-	free(spare_numbers);
-	free(spare_ranks);
-	spare_numbers = spare_ranks = NULL;
+	free(spare);
+	spare = NULL;
 }

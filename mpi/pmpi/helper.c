@@ -5,9 +5,10 @@
  *
  * Below MPI_THREAD_MULTIPLE the MPI is the other thread's alone. So this one moves operations of
  * the engine, which peers wait for, and leaves to the program's thread what needs messages of the
- * MPI: telling a request that its operation is over, and teams under creation (bootstrap.c). It may
- * call operations of the program, and MPI_Reduce_local(), MPI_Pack() and MPI_Unpack(), which in
- * MPICH look at handles and change none.
+ * MPI: telling a request that its operation is over. A team that is still under creation needs
+ * them, too. There is none: before the call, all are ready or refused, and what comes back to the
+ * MPI is driven by it. The thread may call operations of the program, and MPI_Reduce_local(),
+ * MPI_Pack() and MPI_Unpack(), which in MPICH look at handles and change none.
  *
  * No two threads meet in the engine: the program's comes back to it when this one has been joined.
  * So the call returns its errors, and its communicator's handler, which is the program's and may
@@ -100,6 +101,8 @@ struct oci_pmpi_helper *oci_pmpi_helper_start(MPI_Comm comm)
 	/* What is no communicator the MPI will say. */
 	if (!oci_pmpi_job.active || !oci_pmpi_attention() || !oci_pmpi_comm_get(comm))
 		return NULL;
+	if (!oci_pmpi_job.threads)
+		oci_pmpi_decide_all();
 	helper = calloc(1, sizeof(*helper));
 	if (helper) {
 		helper->comm = comm;

@@ -215,6 +215,11 @@ int oci_pmpi_await(MPI_Request *request, MPI_Status *status);
  * calls that may wait for the other members.
  */
 void oci_pmpi_await_decided(struct oci_pmpi_comm *state);
+/*
+ * The same for all communicators, now: teams under creation are refused. For calls in which we
+ * cannot bring them up.
+ */
+void oci_pmpi_decide_all(void);
 
 struct oci_record *oci_record_get(void);
 void oci_record_put(struct oci_record *record);

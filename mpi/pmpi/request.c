@@ -400,3 +400,28 @@ void oci_pmpi_await_decided(struct oci_pmpi_comm *state)
 		oci_pmpi_pause(&turns);
 	}
 }
+
+/* A communicator with something undecided; NULL: none. */
+static struct oci_pmpi_comm *find_undecided(void)
+{
+	struct oci_record *record;
+
+	pthread_mutex_lock(&lock);
+	record = first;
+	while (record && !record->undecided)
+		record = record->next;
+	pthread_mutex_unlock(&lock);
+	return record ? record->state : NULL;
+}
+
+void oci_pmpi_decide_all(void)
+{
+	struct oci_pmpi_comm *state;
+
+	while ((state = find_undecided()) != NULL) {
+		if (oc_team_withdraw(state->team) == -ENOTSUP)
+			return;
+		/* Nobody is waited for: its records come to know, and go to the MPI. */
+		oci_pmpi_await_decided(state);
+	}
+}

@@ -60,7 +60,7 @@ struct oc_team {
 	 * team holds that lock too, as its requests may be in another thread's progress. */
 	unsigned int outstanding;
 	bool creating;	/* on the engine's list of teams that progress brings up */
-	bool abandoned; /* destroyed under creation: goes when that is over */
+	bool abandoned; /* destroyed under creation, or while that drains: goes when it is over */
 	struct oc_team *creating_next, *next, **link;
 	/* Messages. Whoever uses p2p holds engine.lock while `outstanding` is not 0, as above. */
 	struct oci_p2p *p2p; /* NULL: none was sent or received yet */
@@ -162,6 +162,8 @@ void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *li
 void oci_team_await(struct oc_team *team);
 /* request.c: oci_team_step(), and whatever waited for its result is decided; with the lock held. */
 int oci_creation_step(struct oc_team *team);
+/* As oci_team_withdraw(), and requests that waited are decided. With the lock held. */
+int oci_creation_withdraw(struct oc_team *team);
 /* Puts a team on the list that oc_progress() brings up; with the lock held. */
 void oci_creating_add(struct oc_team *team);
 /* team.c: what ONECOPY_<COLLECTIVE> says in this process. */

@@ -26,7 +26,7 @@ struct oc_request {
 
 void oci_creating_add(struct oc_team *team)
 {
-	if (team->creating || team->team.state >= OCI_TEAM_READY)
+	if (team->creating || (team->team.state >= OCI_TEAM_READY && !team->team.draining))
 		return;
 	team->creating = true;
 	team->creating_next = oci_engine.creating;
@@ -95,15 +95,12 @@ static void request_unlink(struct oc_request **at)
 	__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
 }
 
-int oci_creation_step(struct oc_team *team)
+/* The team is ready or refused. Requests that waited get their numbers now, before anyone else can
+ * take one. */
+static void creation_over(struct oc_team *team)
 {
-	bool before = team->team.state < OCI_TEAM_READY;
-	int result = oci_team_step(&team->team);
 	struct oc_request *r;
 
-	/* Requests that waited get their numbers now, before anyone else can take one. */
-	if (!before || !result)
-		return result;
 	for (struct oc_request **at = &oci_engine.first; (r = *at);) {
 		if (r->team == team && !r->prepared && !r->over)
 			request_prepare(r);
@@ -112,6 +109,27 @@ int oci_creation_step(struct oc_team *team)
 		else
 			at = &r->next;
 	}
+}
+
+int oci_creation_step(struct oc_team *team)
+{
+	bool before = team->team.state < OCI_TEAM_READY;
+	int result = oci_team_step(&team->team);
+
+	if (before && result)
+		creation_over(team);
+	return result;
+}
+
+int oci_creation_withdraw(struct oc_team *team)
+{
+	bool before = team->team.state < OCI_TEAM_READY;
+	int result = oci_team_withdraw(&team->team);
+
+	if (team->team.draining)
+		oci_creating_add(team);
+	if (before && team->team.state >= OCI_TEAM_READY)
+		creation_over(team);
 	return result;
 }
 
@@ -142,7 +160,7 @@ static int progress_locked(void)
 
 	for (struct oc_team *team = oci_engine.creating, *next; team; team = next) {
 		next = team->creating_next;
-		if (!oci_creation_step(team))
+		if (!oci_creation_step(team) || !oci_team_drained(&team->team))
 			continue;
 		oci_creating_remove(team);
 		if (team->abandoned)

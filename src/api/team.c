@@ -151,6 +151,16 @@ int oc_team_progress(struct oc_team *team)
 	return result;
 }
 
+int oc_team_withdraw(struct oc_team *team)
+{
+	int result;
+
+	oci_engine_lock();
+	result = oci_creation_withdraw(team);
+	oci_engine_unlock();
+	return result;
+}
+
 static void team_release(struct oci_team *left)
 {
 	struct oc_team *team = (struct oc_team *)left;
@@ -175,6 +185,7 @@ void oci_creating_remove(struct oc_team *team)
 int oc_team_destroy(struct oc_team *team)
 {
 	enum oci_team_state state;
+	bool goes;
 
 	oci_engine_lock();
 	if (team->outstanding) {
@@ -183,7 +194,7 @@ int oc_team_destroy(struct oc_team *team)
 	}
 	oci_messaging_remove(team);
 	state = team->team.state;
-	if (state > OCI_TEAM_START && state < OCI_TEAM_READY) {
+	if ((state > OCI_TEAM_START && state < OCI_TEAM_READY) || team->team.draining) {
 		/* The others count on our messages, and may be probing our memory. */
 		team->abandoned = true;
 		oci_creating_add(team);
@@ -194,9 +205,9 @@ int oc_team_destroy(struct oc_team *team)
 	if (team->next)
 		team->next->link = team->link;
 	oci_counts_merge(&team->counts);
-	state = team->abandoned ? state : OCI_TEAM_READY;
+	goes = !team->abandoned;
 	oci_engine_unlock();
-	if (state == OCI_TEAM_READY)
+	if (goes)
 		oci_team_dispose(team);
 	return 0;
 }

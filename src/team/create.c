@@ -5,11 +5,11 @@
  *   HELLO    who I am, where my segment and region are, what I was told to do
  *   DECLARE  only under Yama scope 1: everyone has declared its tracer
  *   VERDICT  which peers I mapped and what I can do to each
+ *   COMMIT   in shared memory: everyone is still there, or one has gone (commit.c, withdraw.c)
  *
  * Whatever is decided is decided from gathered data alone, so all ranks decide alike. A rank that
  * cannot take part says so in its message and goes on gathering: nobody waits in vain.
  *
- * A little over 500 lines: the states share their buffers, and each is short.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,50 +21,8 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "os/os.h"
+#include "team/creation.h"
 #include "team/ptracer.h"
-#include "team/team.h"
-
-#define OCI_CPU_WORDS 128 /* 8192 CPUs, the largest that Linux can be built for (x86, arm64) */
-
-struct oci_hello {
-	uint32_t abi;
-	int32_t error; /* this rank cannot take part: -errno */
-	uint64_t options, model;
-	uint8_t boot_id[16];
-	uint64_t pid_namespace;
-	struct oci_segment_id segment;
-	int64_t region_offset;
-	uint64_t tag;
-	uint8_t nonce[16]; /* what a probe must read at nonce_address */
-	uint64_t nonce_address;
-	uint64_t cells_address; /* 16 bytes a rank, for the probes' writes */
-	struct oci_topo_place place;
-	uint32_t yama_scope; /* 0 also when there is no Yama */
-	double cgroup_cpus;
-	uint32_t node_ranks; /* as the front end of this rank counts them */
-	uint32_t cpus_online;
-	uint32_t has_arena; /* peers may map the shared heap of this rank */
-	uint64_t cpus[OCI_CPU_WORDS];
-};
-
-struct oci_verdict {
-	int32_t error;
-	uint32_t reserved;
-	/* uint32_t can[size] follows */
-};
-
-struct oci_creation {
-	uint8_t nonce[16];
-	uint8_t (*cells)[16];
-	struct oci_hello hello;
-	struct oci_hello *hellos;
-	struct oci_verdict *verdict;
-	uint8_t *verdicts;
-	size_t verdict_bytes;
-	struct oci_wait wait;
-	int32_t declared, *all_declared;
-	uint64_t *cpu_union;
-};
 
 static uint32_t *verdict_can(struct oci_verdict *verdict)
 {
@@ -76,7 +34,7 @@ static struct oci_verdict *verdict_of(const struct oci_creation *c, uint32_t ran
 	return (struct oci_verdict *)(c->verdicts + rank * c->verdict_bytes);
 }
 
-static void creation_free(struct oci_team *team)
+void oci_creation_free(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 
@@ -97,7 +55,7 @@ static void creation_free(struct oci_team *team)
 
 void oci_team_never_begun(struct oci_team *team)
 {
-	creation_free(team);
+	oci_creation_free(team);
 }
 
 static int creation_alloc(struct oci_team *team)
@@ -144,94 +102,14 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 	error = creation_alloc(team);
 	if (error) {
 		team->bootstrap_released = true;
-		creation_free(team);
+		oci_creation_free(team);
 		free(team->member);
 	}
 	return error;
 }
 
-/* What does not change in the life of a process; reading it costs dozens of system calls. */
-static struct {
-	uint8_t boot_id[16];
-	int boot_id_error;
-	uint64_t pid_namespace;
-	uint32_t yama_scope;
-	double cgroup_cpus;
-	uint32_t cpus_online;
-} constants;
-
-static void read_constants(void)
-{
-	int scope = oci_os_yama_scope();
-
-	constants.boot_id_error = oci_os_boot_id(constants.boot_id);
-	constants.pid_namespace = oci_os_pid_namespace();
-	constants.yama_scope = scope > 0 ? (uint32_t)scope : 0;
-	constants.cgroup_cpus = oci_os_cgroup_cpus();
-	constants.cpus_online = oci_os_cpus_online();
-}
-
-/* Where this rank runs; the place only when the mask is not the last one's. */
-static void hello_place(struct oci_hello *hello)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static uint64_t last[OCI_CPU_WORDS];
-	static struct oci_topo_place place;
-
-	oci_os_affinity(hello->cpus, OCI_CPU_WORDS);
-	pthread_mutex_lock(&lock);
-	if (memcmp(last, hello->cpus, sizeof(last))) {
-		memcpy(last, hello->cpus, sizeof(last));
-		oci_topo_self(&place);
-	}
-	hello->place = place;
-	pthread_mutex_unlock(&lock);
-}
-
-/* Everything that this rank brings; an error is told to the others, not returned. */
-static int hello_fill(struct oci_team *team, struct oci_hello *hello)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct oci_creation *c = team->creation;
-	int error = oci_segment_self(&hello->segment);
-
-	pthread_once(&once, read_constants);
-	if (error)
-		return error;
-	/* One for a plan and one for a transfer by shm: with them every operation gets on. */
-	error = oci_slots_reserve(2);
-	if (error)
-		return error;
-	hello->region_offset = oci_segment_alloc(sizeof(struct oci_region));
-	if (hello->region_offset < 0)
-		return (int)hello->region_offset;
-	team->region_offset = hello->region_offset;
-	team->own = (struct oci_region *)((uint8_t *)oci_segment_base() + hello->region_offset);
-	error = oci_os_random(&hello->tag, sizeof(hello->tag));
-	if (!error)
-		error = oci_os_random(c->nonce, sizeof(c->nonce));
-	if (!error)
-		error = constants.boot_id_error;
-	if (error)
-		return error;
-	team->own->progress.tag = hello->tag;
-	team->own->progress.done = team->done;
-	memcpy(hello->nonce, c->nonce, sizeof(hello->nonce));
-	hello->nonce_address = (uintptr_t)c->nonce;
-	hello->cells_address = (uintptr_t)c->cells;
-	memcpy(hello->boot_id, constants.boot_id, sizeof(hello->boot_id));
-	hello->pid_namespace = constants.pid_namespace;
-	hello->yama_scope = constants.yama_scope;
-	hello->cgroup_cpus = constants.cgroup_cpus;
-	hello->node_ranks = team->bootstrap.node_ranks;
-	hello->cpus_online = constants.cpus_online;
-	hello->has_arena = oci_arena_published();
-	hello_place(hello);
-	return 0;
-}
-
-static int gather(struct oci_team *team, enum oci_team_state next, const void *mine, size_t bytes,
-		  void *all)
+int oci_creation_gather(struct oci_team *team, enum oci_team_state next, const void *mine,
+			size_t bytes, void *all)
 {
 	int error = team->bootstrap.allgather_start(team->bootstrap.context, mine, bytes, all);
 
@@ -250,87 +128,9 @@ static int team_start(struct oci_team *team)
 	hello->abi = OCI_ABI;
 	hello->options = oci_options_hash();
 	hello->model = team->model_hash;
-	hello->error = hello_fill(team, hello);
-	return gather(team, OCI_TEAM_HELLO, hello, sizeof(*hello), team->creation->hellos);
-}
-
-/* 0 when the ranks can be a team; otherwise the sentence is the same on all ranks. */
-static int hellos_judge(struct oci_team *team)
-{
-	const struct oci_hello *hellos = team->creation->hellos, *first = &hellos[0];
-
-	for (uint32_t r = 0; r < team->size; r++) {
-		const struct oci_hello *h = &hellos[r];
-
-		if (h->abi != first->abi) {
-			oci_team_say(team,
-				     "rank %u runs another version of onecopy than rank 0: "
-				     "use one build for the whole job",
-				     r);
-			return -EPROTO;
-		}
-		if (h->error) {
-			oci_team_say(team, "rank %u has no shared memory for onecopy: %s", r,
-				     strerror(-h->error));
-			return h->error;
-		}
-		if (h->options != first->options) {
-			oci_team_say(team,
-				     "rank %u has other ONECOPY_ options than rank 0: set "
-				     "them alike on all ranks",
-				     r);
-			return -EPROTO;
-		}
-		if (h->model != first->model) {
-			oci_team_say(
-				team,
-				"rank %u goes by another cost model than rank 0: give all "
-				"ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
-				r);
-			return -EPROTO;
-		}
-		if (memcmp(h->boot_id, first->boot_id, 16)) {
-			oci_team_say(team, "rank %u is on another node than rank 0", r);
-			return -EXDEV;
-		}
-		if (h->pid_namespace != first->pid_namespace) {
-			oci_team_say(team,
-				     "rank %u is in another PID namespace than rank 0 (a "
-				     "container of its own): start all ranks of a node in one "
-				     "container",
-				     r);
-			return -EXDEV;
-		}
-	}
-	return 0;
-}
-
-/* CPUs that the ranks may use together, and the ranks that want them. */
-static void judge_oversubscription(struct oci_team *team)
-{
-	struct oci_creation *c = team->creation;
-	uint32_t ranks = team->size, node_ranks = 0;
-	double cpus = 0, granted = 0, share;
-
-	for (uint32_t r = 0; r < team->size; r++) {
-		for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
-			c->cpu_union[w] |= c->hellos[r].cpus[w];
-		if (c->hellos[r].node_ranks > node_ranks)
-			node_ranks = c->hellos[r].node_ranks;
-		if (c->hellos[r].cgroup_cpus > 0 &&
-		    (granted == 0 || c->hellos[r].cgroup_cpus < granted))
-			granted = c->hellos[r].cgroup_cpus;
-	}
-	for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
-		cpus += __builtin_popcountll(c->cpu_union[w]);
-	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
-	 * the ranks are not bound, none when each is bound to its own. */
-	share = node_ranks * cpus / c->hellos[0].cpus_online;
-	if (share > ranks)
-		ranks = (uint32_t)share;
-	if (granted > 0 && granted < cpus)
-		cpus = granted;
-	team->oversubscribed = cpus > 0 && ranks > cpus;
+	hello->error = oci_hello_fill(team, hello);
+	return oci_creation_gather(team, OCI_TEAM_HELLO, hello, sizeof(*hello),
+				   team->creation->hellos);
 }
 
 static int member_attach(struct oci_team *team, uint32_t r)
@@ -388,23 +188,25 @@ static int team_probe(struct oci_team *team)
 			can[r] = probe(team, r);
 	}
 	c->verdict->error = c->verdict->error ?: oci_team_places(team);
-	return gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes, c->verdicts);
+	return oci_creation_gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes,
+				   c->verdicts);
 }
 
 static int team_greeted(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
-	int error = hellos_judge(team);
+	int error = oci_hellos_judge(team);
 
 	if (error)
 		return error;
-	judge_oversubscription(team);
-	if (c->hellos[0].yama_scope != 1)
+	oci_hellos_oversubscription(team);
+	if (!oci_hellos_declare(team))
 		return team_probe(team);
 	for (uint32_t r = 0; r < team->size; r++)
 		team->member[r].pid = c->hellos[r].segment.pid;
 	c->declared = oci_ptracer_declare(team);
-	return gather(team, OCI_TEAM_DECLARE, &c->declared, sizeof(c->declared), c->all_declared);
+	return oci_creation_gather(team, OCI_TEAM_DECLARE, &c->declared, sizeof(c->declared),
+				   c->all_declared);
 }
 
 /* Best mechanism that both ends of a pair found to work. */
@@ -443,25 +245,43 @@ static int team_agree(struct oci_team *team)
 			team->any_shm = true;
 	}
 	oci_distance_init(team);
+	team->state = OCI_TEAM_COMMIT;
+	oci_commit_yes(team);
+	return 0;
+}
+
+/* As oci_team_step(). */
+static int team_committed(struct oci_team *team, int outcome)
+{
+	if (outcome < 0) {
+		oci_team_say(team, "a rank went into a call of the MPI that may last, and from "
+				   "which it cannot bring up the team");
+		return oci_creation_refuse(team, outcome);
+	}
 	team->state = OCI_TEAM_READY;
+	/* The probes' targets may go: everyone has sent its verdict, so all probes are over. */
+	oci_creation_free(team);
 	oci_debug("team of %u ranks ready: %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :
 				      "some pairs copy through shared memory",
 		  team->mapped ? "shared heaps" : "not all with a shared heap",
 		  team->oversubscribed ? "oversubscribed" : "a CPU for each rank");
-	return 0;
+	return 1;
 }
 
-static int team_refuse(struct oci_team *team, int error)
+int oci_creation_refuse(struct oci_team *team, int error)
 {
 	static bool warned;
+	/* Nothing is wrong with the machine, and the next communicator will be served. */
+	bool withdrawn = error == -ECANCELED;
 
 	team->state = OCI_TEAM_REFUSED;
 	team->error = error;
-	creation_free(team);
+	if (!team->draining)
+		oci_creation_free(team);
 	/* One line for the job: every rank knows the same sentence, and the next communicator will
 	 * most likely be refused for the same reason. */
-	oci_log(team->rank == 0 && !__atomic_test_and_set(&warned, __ATOMIC_RELAXED) ?
+	oci_log(team->rank == 0 && !withdrawn && !__atomic_test_and_set(&warned, __ATOMIC_RELAXED) ?
 			OCI_LOG_WARN :
 			OCI_LOG_INFO,
 		"%s; the collectives of this communicator stay with the MPI", team->sentence);
@@ -473,10 +293,13 @@ static int creation_gathered(struct oci_team *team, int done)
 {
 	int error;
 
-	if (done < 0) {
+	if (done == -ECANCELED)
+		oci_team_say(team, "a rank has no memory for its part of a team, or went into a "
+				   "call of the MPI that may last");
+	else if (done < 0)
 		oci_team_say(team, "the bootstrap failed: %s", strerror(-done));
-		return team_refuse(team, done);
-	}
+	if (done < 0)
+		return oci_creation_refuse(team, done);
 	if (team->state == OCI_TEAM_HELLO)
 		error = team_greeted(team);
 	else if (team->state == OCI_TEAM_DECLARE)
@@ -484,31 +307,42 @@ static int creation_gathered(struct oci_team *team, int done)
 	else
 		error = team_agree(team);
 	if (error)
-		return team_refuse(team, error);
-	if (team->state != OCI_TEAM_READY)
-		return 0;
-	/* The probes' targets may go: everyone has sent its verdict, so all probes are over. */
-	creation_free(team);
-	return 1;
+		return oci_creation_refuse(team, error);
+	return team->state == OCI_TEAM_COMMIT ? oci_team_step(team) : 0;
+}
+
+/* Has what the present state waits for come in? As oci_team_step(). */
+static int creation_step(struct oci_team *team)
+{
+	int done;
+
+	if (team->state == OCI_TEAM_COMMIT) {
+		done = oci_commit_outcome(team);
+		return done ? team_committed(team, done) : 0;
+	}
+	done = team->bootstrap.allgather_test(team->bootstrap.context);
+	return done ? creation_gathered(team, done) : 0;
 }
 
 /* Do the members that we know still live? Before their hello we know none: then only the bootstrap
  * can tell. Asked of the kernel every few milliseconds. */
 static int creation_look(struct oci_team *team)
 {
+	enum oci_team_state before;
 	int done;
 
-	if (team->state != OCI_TEAM_VERDICT || !oci_wait_is_long(&team->creation->wait))
+	if (team->state < OCI_TEAM_VERDICT || !oci_wait_is_long(&team->creation->wait))
 		return 0;
 	for (uint32_t r = 0; r < team->size; r++) {
 		const struct oci_member *member = &team->member[r];
 
 		if (!member->peer || !oci_peer_dead(member->peer))
 			continue;
-		/* Its message may have come in meanwhile, as its last deed. */
-		done = team->bootstrap.allgather_test(team->bootstrap.context);
-		if (done)
-			return creation_gathered(team, done);
+		/* What it did may have come in meanwhile, as its last deed. */
+		before = team->state;
+		done = creation_step(team);
+		if (done || team->state != before)
+			return done;
 		oci_team_fail(team, -EOWNERDEAD, (int)r,
 			      "rank %u (process %d) died while a communicator was prepared; it "
 			      "cannot be used any more",
@@ -531,10 +365,8 @@ int oci_team_step(struct oci_team *team)
 		return team->error;
 	if (team->state == OCI_TEAM_START) {
 		error = team_start(team);
-		return error ? team_refuse(team, error) : 0;
+		return error ? oci_creation_refuse(team, error) : 0;
 	}
-	done = team->bootstrap.allgather_test(team->bootstrap.context);
-	if (done == 0)
-		return creation_look(team);
-	return creation_gathered(team, done);
+	done = creation_step(team);
+	return done ? done : creation_look(team);
 }

@@ -103,7 +103,8 @@ struct oci_progress_block {
 	 * copy from or to the owner's buffers: not in the line of `done`, which every operation
 	 * writes. */
 	uint64_t poison;
-	uint8_t pad0[48];
+	uint64_t commit; /* that the team exists; every member writes rank 0's: team/commit.c */
+	uint8_t pad0[40];
 	uint64_t p2p_opened;
 	uint8_t pad1[56];
 	uint64_t near; /* how far the peer is, by the owner's measurement: team/distance.c */

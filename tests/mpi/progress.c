@@ -301,26 +301,36 @@ static void on_fresh_ones(const struct progress_blocking *call)
 	}
 }
 
-/* A team that is under creation meanwhile, by messages of the MPI: it waits, and harms nobody. */
-static void beside_fresh_ones(const struct progress_blocking *call)
+/*
+ * The team is under creation when rank 0 goes into a call in which messages of the MPI cannot bring
+ * it up: more or less far, by the turns before and by when the others come. Twice on each
+ * communicator: whatever became of the team, the next call finds it so on all ranks.
+ */
+static void with_a_team_under_creation(const struct progress_blocking *call)
 {
 	for (; call->name; call++) {
-		for (int i = 0; is_wanted(call) && i < 4; i++) {
-			struct checked_spec spec = spec_of(pending[i], i % 2 ? 9000 : 1);
+		for (int i = 0; is_wanted(call) && i < 48; i++) {
+			struct checked_spec spec = spec_of(pending[i % 6], i % 4 ? 1 : 9000);
 			struct checked operation;
 			MPI_Comm fresh;
+			int found;
 
 			MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
 			if (call->prepare)
 				call->prepare(MESSAGE);
 			checked_open(&operation, fresh, &spec);
-			if (rank)
-				usleep(20000);
+			if (rank && i % 3 == 0)
+				usleep(2000);
 			checked_start(&operation);
+			for (int turn = 0; !rank && turn < i * 4; turn++)
+				MPI_Iprobe(1, TAG, other, &found, MPI_STATUS_IGNORE);
+			if (rank)
+				MPI_Wait(&operation.request, MPI_STATUS_IGNORE);
 			call->call(MESSAGE);
 			MPI_Wait(&operation.request, MPI_STATUS_IGNORE);
 			checked_verify(&operation);
 			checked_close(&operation);
+			one_round(&blocking[0], i, fresh, 100);
 			MPI_Comm_free(&fresh);
 		}
 	}
@@ -346,7 +356,7 @@ int main(int argc, char **argv)
 	case_stop_counting();
 	on_fresh_ones(blocking);
 	on_fresh_ones(progress_more);
-	beside_fresh_ones(progress_with_a_team);
+	with_a_team_under_creation(progress_with_a_team);
 	for (int i = 0; i < 4; i++)
 		first_use(i % 2 ? MESSAGE : 8, i / 2 ? 9000 : 1);
 	progress_more_end();

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each rank tells the others first, and what all of them conclude from it, alike. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "os/os.h"
+#include "team/creation.h"
+
+/* What does not change in the life of a process; reading it costs dozens of system calls. */
+static struct {
+	uint8_t boot_id[16];
+	int boot_id_error;
+	uint64_t pid_namespace;
+	uint32_t yama_scope;
+	double cgroup_cpus;
+	uint32_t cpus_online;
+} constants;
+
+static void read_constants(void)
+{
+	int scope = oci_os_yama_scope();
+
+	constants.boot_id_error = oci_os_boot_id(constants.boot_id);
+	constants.pid_namespace = oci_os_pid_namespace();
+	constants.yama_scope = scope > 0 ? (uint32_t)scope : 0;
+	constants.cgroup_cpus = oci_os_cgroup_cpus();
+	constants.cpus_online = oci_os_cpus_online();
+}
+
+/* Where this rank runs; the place only when the mask is not the last one's. */
+static void hello_place(struct oci_hello *hello)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t last[OCI_CPU_WORDS];
+	static struct oci_topo_place place;
+
+	oci_os_affinity(hello->cpus, OCI_CPU_WORDS);
+	pthread_mutex_lock(&lock);
+	if (memcmp(last, hello->cpus, sizeof(last))) {
+		memcpy(last, hello->cpus, sizeof(last));
+		oci_topo_self(&place);
+	}
+	hello->place = place;
+	pthread_mutex_unlock(&lock);
+}
+
+int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct oci_creation *c = team->creation;
+	int error = oci_segment_self(&hello->segment);
+
+	pthread_once(&once, read_constants);
+	if (error)
+		return error;
+	/* One for a plan and one for a transfer by shm: with them every operation gets on. */
+	error = oci_slots_reserve(2);
+	if (error)
+		return error;
+	hello->region_offset = oci_segment_alloc(sizeof(struct oci_region));
+	if (hello->region_offset < 0)
+		return (int)hello->region_offset;
+	team->region_offset = hello->region_offset;
+	team->own = (struct oci_region *)((uint8_t *)oci_segment_base() + hello->region_offset);
+	error = oci_os_random(&hello->tag, sizeof(hello->tag));
+	if (!error)
+		error = oci_os_random(c->nonce, sizeof(c->nonce));
+	if (!error)
+		error = constants.boot_id_error;
+	if (error)
+		return error;
+	team->own->progress.tag = hello->tag;
+	oci_commit_open(team->own, hello->tag);
+	team->own->progress.done = team->done;
+	memcpy(hello->nonce, c->nonce, sizeof(hello->nonce));
+	hello->nonce_address = (uintptr_t)c->nonce;
+	hello->cells_address = (uintptr_t)c->cells;
+	memcpy(hello->boot_id, constants.boot_id, sizeof(hello->boot_id));
+	hello->pid_namespace = constants.pid_namespace;
+	hello->yama_scope = constants.yama_scope;
+	hello->cgroup_cpus = constants.cgroup_cpus;
+	hello->node_ranks = team->bootstrap.node_ranks;
+	hello->cpus_online = constants.cpus_online;
+	hello->has_arena = oci_arena_published();
+	hello_place(hello);
+	return 0;
+}
+
+int oci_hellos_judge(struct oci_team *team)
+{
+	const struct oci_hello *hellos = team->creation->hellos, *first = &hellos[0];
+
+	for (uint32_t r = 0; r < team->size; r++) {
+		const struct oci_hello *h = &hellos[r];
+
+		if (h->abi != first->abi) {
+			oci_team_say(team,
+				     "rank %u runs another version of onecopy than rank 0: "
+				     "use one build for the whole job",
+				     r);
+			return -EPROTO;
+		}
+		if (h->error) {
+			oci_team_say(team, "rank %u has no shared memory for onecopy: %s", r,
+				     strerror(-h->error));
+			return h->error;
+		}
+		if (h->options != first->options) {
+			oci_team_say(team,
+				     "rank %u has other ONECOPY_ options than rank 0: set "
+				     "them alike on all ranks",
+				     r);
+			return -EPROTO;
+		}
+		if (h->model != first->model) {
+			oci_team_say(
+				team,
+				"rank %u goes by another cost model than rank 0: give all "
+				"ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
+				r);
+			return -EPROTO;
+		}
+		if (memcmp(h->boot_id, first->boot_id, 16)) {
+			oci_team_say(team, "rank %u is on another node than rank 0", r);
+			return -EXDEV;
+		}
+		if (h->pid_namespace != first->pid_namespace) {
+			oci_team_say(team,
+				     "rank %u is in another PID namespace than rank 0 (a "
+				     "container of its own): start all ranks of a node in one "
+				     "container",
+				     r);
+			return -EXDEV;
+		}
+	}
+	return 0;
+}
+
+bool oci_hellos_declare(const struct oci_team *team)
+{
+	return team->creation->hellos[0].yama_scope == 1;
+}
+
+void oci_hellos_oversubscription(struct oci_team *team)
+{
+	struct oci_creation *c = team->creation;
+	uint32_t ranks = team->size, node_ranks = 0;
+	double cpus = 0, granted = 0, share;
+
+	for (uint32_t r = 0; r < team->size; r++) {
+		for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
+			c->cpu_union[w] |= c->hellos[r].cpus[w];
+		if (c->hellos[r].node_ranks > node_ranks)
+			node_ranks = c->hellos[r].node_ranks;
+		if (c->hellos[r].cgroup_cpus > 0 &&
+		    (granted == 0 || c->hellos[r].cgroup_cpus < granted))
+			granted = c->hellos[r].cgroup_cpus;
+	}
+	for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
+		cpus += __builtin_popcountll(c->cpu_union[w]);
+	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
+	 * the ranks are not bound, none when each is bound to its own. */
+	share = node_ranks * cpus / c->hellos[0].cpus_online;
+	if (share > ranks)
+		ranks = (uint32_t)share;
+	if (granted > 0 && granted < cpus)
+		cpus = granted;
+	team->oversubscribed = cpus > 0 && ranks > cpus;
+}
