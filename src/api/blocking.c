@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A blocking call: waits for its team, takes its number, runs to its end. */
 #include "api/engine.h"
+#include "coll/rows.h"
 #include "os/os.h"
 
 /*

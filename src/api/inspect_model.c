@@ -11,6 +11,7 @@
 #include "api/engine.h"
 #include "base/options.h"
 #include "coll/predict.h"
+#include "coll/state.h"
 
 int oc_inspect_bytes(const char *text, size_t *bytes)
 {

@@ -15,6 +15,7 @@
 
 #include "api/engine.h"
 #include "base/options.h"
+#include "coll/state.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
 /* Of an eager message: 6 to 16 KiB took 1.05 times as long in chunks of 4 KiB, 12 KiB 1.1 in one of

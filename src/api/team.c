@@ -8,6 +8,7 @@
 #include "api/engine.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "coll/state.h"
 #include "copy/map.h"
 
 struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };

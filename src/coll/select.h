@@ -38,13 +38,6 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_mod
 			     const struct oci_forced *forced, struct oci_choices *kept,
 			     enum oci_decided *decided);
 
-/* Does what is chosen for two ranks with such a block depend on shape->apart, by the rows? */
-bool oci_near_decides(enum oci_collective collective, size_t bytes);
-/* And for blocks of all sizes, but of reductions, as the model is of one state of the machine? */
-bool oci_state_decides(const struct oci_model *model);
-/* How far two ranks find each other where the model was measured, as far as that is sure. */
-enum oci_apart oci_state_apart(const struct oci_model *model);
-
 /* All that fit and have a closed form, with their costs. Returns how many. */
 #define OCI_TRIES_MOST 16
 #define OCI_CANDIDATES_MOST 128

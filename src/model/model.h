@@ -109,7 +109,7 @@ struct oci_machine {
 /*
  * Which state of a machine that changes the terms were measured in: a flag between its first two
  * CPUs tells (src/tune/steady.h). No part of a cost: two ranks that find themselves in another
- * state do not go by the model (src/coll/select.c).
+ * state do not go by the model (src/coll/state.c).
  */
 struct oci_state {
 	char name[8];	/* "near", "far", "only"; empty: not known */

@@ -5,7 +5,7 @@
 
 /*
  * Above it a block is LARGE though it would fit: where a single copy takes over from copying in and
- * out, as the selector has it for Alltoall among more ranks than CPUs (coll/select.c).
+ * out, as the selector has it for Alltoall among more ranks than CPUs (coll/rows.c).
  */
 #define SMALL_MOST 16384
 /* Cells of the payload are told LARGE by the bits of one word, and hold an address at least. */

@@ -2,7 +2,7 @@
 /*
  * How far two ranks are from each other: asked again and again, and agreed.
  *
- * What is best for messages of 8 to 64 KiB depends on it by a factor of two (coll/select.c), hwloc
+ * What is best for messages of 8 to 64 KiB depends on it by a factor of two (coll/rows.c), hwloc
  * knows nothing of it in a virtual machine, and it changes when ranks migrate. So each rank times,
  * now and then, how long a line comes that its peer has written: 10 to 30 ns between cores that
  * share a cache, 100 and more where they do not.

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The measured rows. Each says up to how many bytes (of a block, as in plan.h) an algorithm is
+ * taken, for two ranks, for more, and for more than the CPUs hold.
+ *
+ * PAIR and CROWD are measured on a 2-core machine: docs/results.md has machine, date, figures and
+ * commands. Two CPUs may be near or far, and a virtual machine does not say, nor stay with it:
+ * bytes through a slot cross the way between them twice, so from 8 KiB on they win where it is
+ * short (up to 1.7 times) and lose where it is long (up to 3 times). PAIR takes what loses nowhere;
+ * while the ranks find that they are near (team/distance.c) slots serve larger messages. TEAM,
+ * which that machine cannot run, is PAIR with what paper 002 found best for many readers of one
+ * process: throttle factors of 4 to 10, a k-nomial tree, no cooperation with a root that all others
+ * keep busy. The rows of Reduce_scatter(_block), Scan and Exscan are reasoned from those of Reduce
+ * and Allreduce, which move and reduce as many bytes, and wait for a measurement of their own.
+ */
+#include "coll/rows.h"
+
+#include <string.h>
+
+struct row {
+	size_t up_to; /* bytes of a block */
+	const char *name;
+	uint32_t parameter; /* 0: the algorithm's default */
+};
+
+#define ANY SIZE_MAX
+#define ROWS 6
+
+/* Short, for the tables. */
+#define PAIR OCI_PAIR
+#define TEAM OCI_TEAM
+#define CROWD OCI_CROWD
+#define KINDS OCI_KINDS
+
+static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
+	[OCI_BARRIER] = {
+		[PAIR] = { { ANY, "flat", 0 } },
+		[TEAM] = { { ANY, "flat", 0 } },
+		[CROWD] = { { ANY, "flat", 0 } },
+	},
+	[OCI_BCAST] = {
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
+		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "direct-read", 0 } },
+	},
+	[OCI_SCATTER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
+		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-read", 8 } },
+	},
+	[OCI_GATHER] = {
+		[PAIR] = { { 496, "inline", 0 },
+			   { 4096, "cico", 0 },
+			   { 524288, "throttled-write", 8 },
+			   { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
+		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-write", 8 } },
+	},
+	[OCI_ALLGATHER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+	},
+	[OCI_ALLTOALL] = {
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
+	},
+	[OCI_REDUCE] = {
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 65536, "tree", 2 },
+			   { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
+	},
+	[OCI_ALLREDUCE] = {
+		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 65536, "cico-sliced", 0 },
+			   { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
+	},
+	/* By each block's own size: the thresholds are those of offers, src/plan/offer.c. */
+	[OCI_SCATTERV] = {
+		[PAIR] = { { ANY, "throttled-read", 8 } },
+		[TEAM] = { { ANY, "throttled-read", 8 } },
+		[CROWD] = { { ANY, "throttled-read", 8 } },
+	},
+	[OCI_GATHERV] = {
+		[PAIR] = { { ANY, "throttled-write", 8 } },
+		[TEAM] = { { ANY, "throttled-write", 8 } },
+		[CROWD] = { { ANY, "throttled-write", 8 } },
+	},
+	[OCI_ALLGATHERV] = {
+		[PAIR] = { { ANY, "ring-source-read", 0 } },
+		[TEAM] = { { ANY, "ring-source-read", 0 } },
+		[CROWD] = { { ANY, "ring-source-read", 0 } },
+	},
+	[OCI_ALLTOALLV] = {
+		[PAIR] = { { ANY, "pairwise", 0 } },
+		[TEAM] = { { ANY, "pairwise", 0 } },
+		[CROWD] = { { ANY, "pairwise", 0 } },
+	},
+	[OCI_REDUCE_SCATTER_BLOCK] = {
+		[PAIR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "sliced", 0 } },
+	},
+	/* By the bytes of the whole input. */
+	[OCI_REDUCE_SCATTER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
+	},
+	[OCI_SCAN] = {
+		[PAIR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
+	},
+	[OCI_EXSCAN] = {
+		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "chain", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
+	},
+};
+
+/*
+ * Where every rank has a shared heap: a copy needs no system call, so single copies win from 1 or 2
+ * KiB on, and no page is locked, so nothing is throttled that was not before. A collective that is
+ * not here goes by the table above. PAIR and CROWD are measured (docs/results.md, "Shared heap"),
+ * TEAM is PAIR with the algorithms of TEAM above. Of reading and writing that take as long, reading
+ * is taken: it leaves the bytes in the cache of the rank that wants them.
+ */
+static const struct row mapped[OCI_COLLECTIVES][KINDS][ROWS] = {
+	[OCI_BCAST] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 32768, "direct-read", 0 },
+			   { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "knomial", 4 } },
+		[CROWD] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 524288, "knomial", 4 },
+			    { ANY, "cooperative", 0 } },
+	},
+	[OCI_SCATTER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 2097152, "throttled-read", 8 },
+			   { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "throttled-read", 8 } },
+		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
+	},
+	[OCI_GATHER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 2097152, "throttled-write", 8 },
+			   { ANY, "cooperative", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "throttled-write", 8 } },
+		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
+	},
+	[OCI_ALLGATHER] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { ANY, "ring-source-write", 0 } },
+	},
+	[OCI_ALLTOALL] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 131072, "pairwise", 0 },
+			    { ANY, "point-to-point", 0 } },
+	},
+	[OCI_REDUCE] = {
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 65536, "tree", 2 },
+			   { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 32768, "tree", 3 },
+			    { ANY, "sliced", 0 } },
+	},
+	[OCI_ALLREDUCE] = {
+		[PAIR] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
+		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 32768, "tree", 3 },
+			    { ANY, "sliced", 0 } },
+	},
+};
+
+/*
+ * What two ranks take while they find that they are near, where PAIR takes something else. Both
+ * combine in the same order, so that results do not depend on it.
+ */
+static const struct {
+	size_t above, up_to;
+	const char *name;
+} near_rows[OCI_COLLECTIVES] = {
+	[OCI_BCAST] = { 4096, 65536, "cico" },
+	[OCI_SCATTER] = { 4096, 32768, "cico" },
+	[OCI_GATHER] = { 4096, 65536, "cico" },
+	[OCI_ALLGATHER] = { 4096, 65536, "cico" },
+	[OCI_ALLTOALL] = { 4096, 65536, "cico" },
+	[OCI_REDUCE] = { 4096, 65536, "cico" },
+	[OCI_ALLREDUCE] = { 16384, 65536, "cico-sliced" },
+};
+
+bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *choice)
+{
+	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice->algorithm);
+
+	return !a->fits || a->fits(shape, choice->parameter);
+}
+
+/* What a row says; the tests see to it that every name in the table is an algorithm's. */
+static struct oci_choice choice_of(enum oci_collective collective, const struct row *row)
+{
+	struct oci_choice choice = { OCI_CHOICE_MPI, row->parameter };
+	const struct oci_algorithm *a;
+
+	for (uint8_t i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
+		if (strcmp(a->name, row->name))
+			continue;
+		choice.algorithm = i;
+		if (!choice.parameter)
+			choice.parameter = a->parameter_default;
+	}
+	return choice;
+}
+
+enum oci_team_kind oci_team_kind(const struct oci_shape *shape)
+{
+	return shape->oversubscribed ? OCI_CROWD : shape->size > 2 ? OCI_TEAM : OCI_PAIR;
+}
+
+bool oci_near_decides(enum oci_collective collective, size_t bytes)
+{
+	return bytes > near_rows[collective].above && bytes <= near_rows[collective].up_to;
+}
+
+struct oci_choice oci_by_rows(const struct oci_shape *shape)
+{
+	struct row near_row = { ANY, near_rows[shape->collective].name, 0 };
+	enum oci_team_kind kind = oci_team_kind(shape);
+	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name;
+	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
+	struct oci_choice near = { OCI_CHOICE_MPI, 0 };
+
+	if (kind == PAIR && shape->apart == OCI_NEAR && !by_heap &&
+	    oci_near_decides(shape->collective, shape->bytes))
+		near = choice_of(shape->collective, &near_row);
+	if (near.algorithm != OCI_CHOICE_MPI && oci_choice_fits(shape, &near))
+		return near;
+	for (end = row + ROWS; row < end && row->name; row++) {
+		struct oci_choice choice = choice_of(shape->collective, row);
+
+		/* A row may end beyond what fits with this many ranks: the next one takes over. */
+		if (shape->bytes <= row->up_to &&
+		    (choice.algorithm == OCI_CHOICE_MPI || oci_choice_fits(shape, &choice)))
+			return choice;
+	}
+	return (struct oci_choice){ OCI_CHOICE_MPI, 0 };
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "coll/dictated_test.h"
+#include "coll/rows.h"
+
+/* Where all ranks have shared heaps, neither a calibrated model nor the rows for system calls. */
+static void shared_heaps_bring_single_copies_of_small_messages(void **state)
+{
+	static const enum oci_collective all[] = { OCI_BCAST,	  OCI_SCATTER,	OCI_GATHER,
+						   OCI_ALLGATHER, OCI_ALLTOALL, OCI_REDUCE,
+						   OCI_ALLREDUCE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		for (uint32_t p = 2; p < 40; p = p * 2 + 1) {
+			struct oci_shape shape = shape_of(all[i], p, 4096);
+			struct oci_choice with, without;
+			enum oci_decided decided;
+
+			without = oci_select(&shape, &model, NULL, NULL, NULL);
+			shape.mapped = true;
+			with = oci_select(&shape, &model, NULL, NULL, &decided);
+			assert_true(oci_algorithm(all[i], with.algorithm)->single_copy);
+			assert_true(decided == OCI_BY_MEASURED || decided == OCI_BY_RULE);
+			if (p == 2)
+				assert_false(oci_algorithm(all[i], without.algorithm)->single_copy);
+		}
+	}
+}
+
+/* Whose choices were measured to be better; what a call costs there the model tells all the same.
+ */
+static void shared_heaps_go_by_rows_however_well_the_machine_is_known(void **state)
+{
+	struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20);
+	struct oci_candidate list[OCI_CANDIDATES_MOST];
+	enum oci_decided decided;
+
+	(void)state;
+	pair.mapped = true;
+	model.calibrated = true;
+	give("map.beta", 3e-11);
+	give("map.push_beta", 4e-11);
+	oci_select(&pair, &model, NULL, NULL, &decided);
+	assert_int_equal(decided, OCI_BY_MEASURED);
+	/* No system call and no lock, whatever these cost. */
+	give("cma.alpha", 1);
+	assert_true(oci_candidates(&pair, &model, list) > 3);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_true(list[i].cost.lock == 0 && oci_cost_total(&list[i].cost) < 1e-3);
+}
+
+/* Slots between cores that share a cache; of teams of other kinds nobody asked. */
+static void near_ranks_take_slots_for_longer(void **state)
+{
+	static const enum oci_collective all[] = { OCI_BCAST,	  OCI_SCATTER,	OCI_GATHER,
+						   OCI_ALLGATHER, OCI_ALLTOALL, OCI_REDUCE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct oci_shape shape = shape_of(all[i], 2, 20000);
+		struct oci_choice far = oci_select(&shape, &model, NULL, NULL, NULL), near;
+		enum oci_decided decided;
+
+		shape.apart = OCI_NEAR;
+		near = oci_select(&shape, &model, NULL, NULL, &decided);
+		assert_true(oci_algorithm(all[i], far.algorithm)->single_copy);
+		assert_string_equal(name_of(all[i], near), "cico");
+		assert_int_equal(decided, OCI_BY_MEASURED);
+		for (unsigned int other = 0; other < 3; other++) {
+			struct oci_choice with, without;
+
+			shape = shape_of(all[i], other ? 2 : 3, 20000);
+			shape.oversubscribed = other == 1;
+			shape.mapped = other == 2;
+			without = oci_select(&shape, &model, NULL, NULL, NULL);
+			shape.apart = OCI_NEAR;
+			with = oci_select(&shape, &model, NULL, NULL, NULL);
+			assert_int_equal(with.algorithm, without.algorithm);
+		}
+	}
+}
+
+static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < OCI_COLLECTIVES * 2 * 2 * 2; i++) {
+		unsigned int c = i / 8;
+
+		model.calibrated = i & 4;
+		for (uint32_t p = 1; p <= 300; p += 1 + p / 16) {
+			for (size_t bytes = 0; bytes < (size_t)1 << 40; bytes = bytes * 3 + 1) {
+				struct oci_shape shape = shape_of(c, p, bytes);
+				struct oci_choice choice;
+				const struct oci_algorithm *a;
+
+				shape.oversubscribed = i & 1;
+				shape.mapped = p % 2 && bytes % 2;
+				shape.apart = (enum oci_apart)(bytes % 3);
+				shape.single_copy = i & 2;
+				choice = oci_select(&shape, &model, NULL, NULL, NULL);
+				if (choice.algorithm == OCI_CHOICE_MPI)
+					continue;
+				a = oci_algorithm(c, choice.algorithm);
+				assert_non_null(a);
+				assert_true(!a->fits || a->fits(&shape, choice.parameter));
+				assert_true(choice.parameter >= a->parameter_min);
+				assert_true(!a->parameter_max ||
+					    choice.parameter <= a->parameter_max);
+			}
+		}
+	}
+}
+
+static void the_largest_messages_never_go_through_slots(void **state)
+{
+	(void)state;
+	for (unsigned int c = OCI_BCAST; c < OCI_COLLECTIVES; c++) {
+		struct oci_shape shape = shape_of(c, 4, (size_t)1 << 30);
+		struct oci_choice choice = oci_select(&shape, &model, NULL, NULL, NULL);
+
+		if (choice.algorithm != OCI_CHOICE_MPI)
+			assert_true(oci_algorithm(c, choice.algorithm)->single_copy);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(shared_heaps_bring_single_copies_of_small_messages,
+				       dictated),
+		cmocka_unit_test_setup(shared_heaps_go_by_rows_however_well_the_machine_is_known,
+				       dictated),
+		cmocka_unit_test_setup(near_ranks_take_slots_for_longer, dictated),
+		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits, dictated),
+		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits,
+				       without_terms),
+		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, dictated),
+		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, without_terms),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
