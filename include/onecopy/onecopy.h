@@ -54,7 +54,8 @@ struct oc_bootstrap {
 	int (*allgather_start)(void *context, const void *send, size_t bytes, void *recv);
 	/* 1 completed, 0 not yet, -errno failed. Called only while one is under way. */
 	int (*allgather_test)(void *context);
-	/* Called once, when the team needs the bootstrap no more (ready, refused or destroyed). */
+	/* Called once, when the team needs the bootstrap no more (ready, refused or destroyed);
+	 * after oc_team_withdraw() perhaps later, from oc_progress(). */
 	void (*release)(void *context);
 	/*
 	 * May be NULL; only oc_team_withdraw() calls it. This member is in no further allgather:
@@ -87,8 +88,10 @@ OC_API int oc_team_progress(struct oc_team *team);
 /*
  * Ends a creation at once, for a member that cannot go on driving it, as it is about to wait for
  * something else, while others wait for what it has started on the team. 1: it is ready. -errno:
- * it is refused on all members alike, as with oc_team_progress(); or -ENOTSUP: it is still under
- * way, as the bootstrap has no `withdraw`. Sends, and waits for nobody.
+ * it is refused on all members alike, as with oc_team_progress(); or, while oc_team_progress()
+ * still says 0, it goes on: -ENOTSUP, the bootstrap has no `withdraw` and would have to tell the
+ * others, or what that returned. Sends, and waits for nobody. The others may still look at this
+ * process: it has to live, and to call oc_progress() when it can, until the bootstrap is released.
  */
 OC_API int oc_team_withdraw(struct oc_team *team);
 

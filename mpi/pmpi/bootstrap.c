@@ -13,12 +13,14 @@
  * not overtake each other, so one number is enough for all allgathers of a team. Fewer messages
  * would do (Bruck's needs log2 p a rank), but then a member owes others what it has not received
  * yet. Here it owes nothing once it has begun, and can leave at any time: it sends its messages of
- * the next allgather, empty ones, at once, and need not be there any more (withdraw). Since they
- * carry its own number, it can do so before it knows anybody's.
+ * the next allgather, without a block, at once, and need not be there any more (withdraw). Since
+ * they carry its own number, it can do so before it knows anybody's. Should there be no next
+ * allgather, as the team is refused already, they stay where they are; their tag is used again
+ * after as many teams as MPI_TAG_UB has room for.
  *
- * A member without memory for its part sends empty messages, too. Each member hears from each
- * other one, so one that sends an empty message makes the allgather fail on all, and the team is
- * refused alike.
+ * A member without memory for its part sends messages without a block, too. Each member hears from
+ * each other one, so one that sends none makes the allgather fail on all, and the team is refused
+ * alike.
  */
 #include "pmpi.h"
 
@@ -35,9 +37,9 @@ struct bootstrap {
 	MPI_Request first;
 	bool running; /* an allgather is under way, */
 	bool begun;   /* and its messages are */
-	bool refused; /* some member abstains: the allgather fails */
-	bool told; /* the others have this member's messages of the next one to begin: empty ones */
-	uint32_t at; /* the first peer whose message has not been found complete */
+	int refused;  /* 0, or why the allgather fails: -ENOMEM; -ECANCELED, a member has left */
+	bool told;    /* the others have this member's messages of the next one to begin */
+	uint32_t at;  /* the first peer whose message has not been found complete */
 	size_t bytes;
 	char *blocks;		/* in rank order; NULL: no memory */
 	char *result;		/* the engine's buffer */
@@ -62,6 +64,9 @@ static int *spare;
 static MPI_Datatype sink; /* a byte, of extent 0 */
 static char drop;
 
+/* Bytes of a message without a block; a block has more. */
+enum { NO_MEMORY = 0, HAS_LEFT = 1, LEAST = 2 };
+
 static size_t arrays_bytes(uint32_t size)
 {
 	return size * 2 * (sizeof(int) + sizeof(MPI_Request));
@@ -74,15 +79,16 @@ static void bootstrap_free(struct bootstrap *self)
 	free(self);
 }
 
-/* An empty message is over for us at once. */
+/* The request of a block is kept, that of a message without one is over for us at once. */
 static int send_to(struct bootstrap *self, uint32_t to, size_t bytes)
 {
-	const char *block = bytes ? self->blocks + self->rank * self->bytes : NULL;
+	const char *block = bytes < LEAST ? &drop : self->blocks + self->rank * self->bytes;
+	MPI_Request gone, *request = bytes < LEAST ? &gone : &self->sends[to];
 	int error = PMPI(Isend)(block, (int)bytes, MPI_BYTE, self->ranks[to], self->own,
-				oci_pmpi_job.world, &self->sends[to]);
+				oci_pmpi_job.world, request);
 
-	if (!error && !bytes)
-		error = PMPI(Request_free)(&self->sends[to]);
+	if (!error && bytes < LEAST)
+		error = PMPI(Request_free)(&gone);
 	return error;
 }
 
@@ -121,9 +127,9 @@ static int begin(struct bootstrap *self)
 	if (error)
 		return -EIO;
 	if (self->told)
-		self->refused = true;
+		self->refused = self->refused ? self->refused : -ECANCELED;
 	else
-		error = send_to_all(self, self->refused ? 0 : self->bytes);
+		error = send_to_all(self, self->refused ? NO_MEMORY : self->bytes);
 	self->told = false;
 	return error;
 }
@@ -135,7 +141,7 @@ static int allgather_start(void *context, const void *send, size_t bytes, void *
 	if (self->running)
 		return -EBUSY;
 	self->blocks = send && bytes <= INT32_MAX / self->size ? malloc(self->size * bytes) : NULL;
-	self->refused = !self->blocks;
+	self->refused = self->blocks ? 0 : -ENOMEM;
 	self->bytes = bytes;
 	if (!self->refused)
 		memcpy(self->blocks + self->rank * bytes, send, bytes);
@@ -147,10 +153,10 @@ static int allgather_start(void *context, const void *send, size_t bytes, void *
 }
 
 /* 1 and the request is null: complete (or there was none); 0: not yet; -errno. */
-static int finish(MPI_Request *request, size_t bytes)
+static int finish(MPI_Request *request, int *bytes)
 {
 	MPI_Status status;
-	int done, count = 0;
+	int done;
 
 	if (*request == MPI_REQUEST_NULL)
 		return 1;
@@ -158,61 +164,67 @@ static int finish(MPI_Request *request, size_t bytes)
 		*request = MPI_REQUEST_NULL;
 		return -EIO;
 	}
-	if (!done)
-		return 0;
-	if (!bytes)
-		return 1;
-	PMPI(Get_count)(&status, MPI_BYTE, &count);
-	return (size_t)count == bytes ? 1 : -EIO;
+	if (done && bytes)
+		PMPI(Get_count)(&status, MPI_BYTE, bytes);
+	return done;
+}
+
+/* Of two reasons the same one wins on all members. */
+static bool receive_over(struct bootstrap *self, uint32_t from)
+{
+	int bytes = NO_MEMORY, done = finish(&self->receives[from], &bytes);
+
+	if (done == 1 && (size_t)bytes == self->bytes)
+		return true;
+	if (done && (bytes != HAS_LEFT || !self->refused))
+		self->refused = bytes == HAS_LEFT ? -ECANCELED : -ENOMEM;
+	return done;
 }
 
 static int allgather_test(void *context)
 {
 	struct bootstrap *self = context;
-	int done = oci_pmpi_may_call() ? finish(&self->first, 0) : 0;
+	int done = oci_pmpi_may_call() ? finish(&self->first, NULL) : 0;
 
 	if (done == 1 && !self->begun)
 		done = begin(self) ?: 1;
-	while (done == 1 && self->at < self->size) {
-		done = finish(&self->receives[behind(self, self->size - self->at)], self->bytes);
-		if (done < 0) {
-			self->refused = true;
-			done = 1;
-		}
-		self->at += (uint32_t)done;
-	}
+	if (done != 1)
+		return done;
+	for (; self->at < self->size; self->at++)
+		if (!receive_over(self, behind(self, self->size - self->at)))
+			return 0;
 	/* A member that has left may not receive what it was sent, and is in release()'s hands. */
 	for (uint32_t to = 0; done == 1 && !self->refused && to < self->size; to++)
-		done = finish(&self->sends[to], 0);
+		done = finish(&self->sends[to], NULL);
 	if (done != 1)
 		return done;
 	self->running = false;
 	if (self->refused)
-		return -ECANCELED;
+		return self->refused;
 	memcpy(self->result, self->blocks, self->size * self->bytes);
 	free(self->blocks);
 	self->blocks = NULL;
 	return 1;
 }
 
-/* Also called while the messages of one are under way, or are still to be sent: those are it then.
+/* Also called while an allgather is under way whose messages are still to be sent: they are it
+ * then.
  */
 static int withdraw(void *context)
 {
 	struct bootstrap *self = context;
+	int error = self->told ? 0 : send_to_all(self, HAS_LEFT);
 
-	if (self->told)
-		return 0;
-	self->told = true;
-	return send_to_all(self, 0);
+	self->told = !error;
+	return error;
 }
 
 static bool quiet(struct bootstrap *self)
 {
-	bool over = finish(&self->first, 0);
+	bool over = finish(&self->first, NULL);
 
 	for (uint32_t r = 0; r < self->size; r++)
-		over = finish(&self->sends[r], 0) && finish(&self->receives[r], 0) && over;
+		over = finish(&self->sends[r], NULL) && finish(&self->receives[r], NULL) && over;
 	return over;
 }
 
@@ -225,7 +237,7 @@ static void release(void *context)
 	struct bootstrap *self = context;
 
 	for (uint32_t r = 0; r < self->size; r++)
-		if (finish(&self->receives[r], 0) == 0)
+		if (finish(&self->receives[r], NULL) == 0)
 			PMPI(Cancel)(&self->receives[r]);
 	if (quiet(self)) {
 		bootstrap_free(self);

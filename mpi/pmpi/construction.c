@@ -70,17 +70,9 @@ MAKE(Dist_graph_create_adjacent, comm,
       const int destinations[], const int outweights[], MPI_Info info, int reorder,
       MPI_Comm *made),
      (comm, in, sources, inweights, out, destinations, outweights, info, reorder, made))
-MAKE(Comm_spawn, comm,
-     (const char *command, char *argv[], int most, MPI_Info info, int root, MPI_Comm comm,
-      MPI_Comm *made, int codes[]),
-     (command, argv, most, info, root, comm, made, codes))
-MAKE(Comm_spawn_multiple, comm,
-     (int count, char *commands[], char **argvs[], const int most[], const MPI_Info infos[],
-      int root, MPI_Comm comm, MPI_Comm *made, int codes[]),
-     (count, commands, argvs, most, infos, root, comm, made, codes))
 /* clang-format on */
 
-/* The other job may come late, and may not have this library. */
+/* The other processes may come late, and may not have this library. */
 /* `on`: whose handler has its errors. */
 #define REACH(name, from, on, parameters, arguments)        \
 	int oci_pmpi_##name(LIST parameters)                \
@@ -101,6 +93,14 @@ REACH(Comm_accept, comm, comm,
 REACH(Comm_connect, comm, comm,
       (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
       (port, info, root, comm, made))
+REACH(Comm_spawn, comm, comm,
+     (const char *command, char *argv[], int most, MPI_Info info, int root, MPI_Comm comm,
+      MPI_Comm *made, int codes[]),
+     (command, argv, most, info, root, comm, made, codes))
+REACH(Comm_spawn_multiple, comm, comm,
+     (int count, char *commands[], char **argvs[], const int most[], const MPI_Info infos[],
+      int root, MPI_Comm comm, MPI_Comm *made, int codes[]),
+     (count, commands, argvs, most, infos, root, comm, made, codes))
 REACH(Comm_join, MPI_COMM_SELF, MPI_COMM_WORLD, (int fd, MPI_Comm *made), (fd, made))
 /* clang-format on */
 

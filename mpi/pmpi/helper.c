@@ -111,6 +111,7 @@ struct oci_pmpi_helper *oci_pmpi_helper_start(MPI_Comm comm)
 			return helper;
 		give_handler(helper);
 	}
+	oci_pmpi_decide_all();
 	oci_mpi_info("no thread could be started: nonblocking collectives of this process rest "
 		     "while it waits for another job or for its buffered messages");
 	free(helper);

@@ -419,7 +419,8 @@ void oci_pmpi_decide_all(void)
 	struct oci_pmpi_comm *state;
 
 	while ((state = find_undecided()) != NULL) {
-		if (oc_team_withdraw(state->team) == -ENOTSUP)
+		oc_team_withdraw(state->team);
+		if (!oc_team_progress(state->team)) /* the MPI did not send */
 			return;
 		/* Nobody is waited for: its records come to know, and go to the MPI. */
 		oci_pmpi_await_decided(state);

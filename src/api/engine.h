@@ -59,7 +59,7 @@ struct oc_team {
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
 	 * team holds that lock too, as its requests may be in another thread's progress. */
 	unsigned int outstanding;
-	bool creating;	/* on the engine's list of teams that progress brings up */
+	bool creating;	/* on the engine's list of teams that progress brings up, or drains */
 	bool abandoned; /* destroyed under creation, or while that drains: goes when it is over */
 	struct oc_team *creating_next, *next, **link;
 	/* Messages. Whoever uses p2p holds engine.lock while `outstanding` is not 0, as above. */

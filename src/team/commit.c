@@ -9,8 +9,7 @@
  *   bits 0 to 22   members that are in
  *
  * The tag is there for who comes late: a team that was refused is left by its members without a
- * meeting, and its region may be another team's by then. Freed regions are used as regions only, so
- * this word is never something else.
+ * meeting, and its region may be another team's by then, with another tag.
  */
 #include <errno.h>
 

@@ -9,19 +9,17 @@
  *
  * Whatever is decided is decided from gathered data alone, so all ranks decide alike. A rank that
  * cannot take part says so in its message and goes on gathering: nobody waits in vain.
- *
  */
 #include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/options.h"
 #include "os/os.h"
 #include "team/creation.h"
+
+#define GONE "a rank left while the team was prepared, as its program waits for something else"
 #include "team/ptracer.h"
 
 static uint32_t *verdict_can(struct oci_verdict *verdict)
@@ -195,10 +193,13 @@ static int team_probe(struct oci_team *team)
 static int team_greeted(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
-	int error = oci_hellos_judge(team);
+	char why[256];
+	int error = oci_hellos_judge(team, why, sizeof(why));
 
-	if (error)
+	if (error) {
+		oci_team_say(team, "%s", why);
 		return error;
+	}
 	oci_hellos_oversubscription(team);
 	if (!oci_hellos_declare(team))
 		return team_probe(team);
@@ -254,8 +255,7 @@ static int team_agree(struct oci_team *team)
 static int team_committed(struct oci_team *team, int outcome)
 {
 	if (outcome < 0) {
-		oci_team_say(team, "a rank went into a call of the MPI that may last, and from "
-				   "which it cannot bring up the team");
+		oci_team_say(team, GONE);
 		return oci_creation_refuse(team, outcome);
 	}
 	team->state = OCI_TEAM_READY;
@@ -294,8 +294,7 @@ static int creation_gathered(struct oci_team *team, int done)
 	int error;
 
 	if (done == -ECANCELED)
-		oci_team_say(team, "a rank has no memory for its part of a team, or went into a "
-				   "call of the MPI that may last");
+		oci_team_say(team, GONE);
 	else if (done < 0)
 		oci_team_say(team, "the bootstrap failed: %s", strerror(-done));
 	if (done < 0)
@@ -338,6 +337,9 @@ static int creation_look(struct oci_team *team)
 
 		if (!member->peer || !oci_peer_dead(member->peer))
 			continue;
+		/* It had withdrawn: what it owed the others has been sent. */
+		if (team->member[0].region && oci_commit_outcome(team) < 0)
+			continue;
 		/* What it did may have come in meanwhile, as its last deed. */
 		before = team->state;
 		done = creation_step(team);
@@ -347,9 +349,11 @@ static int creation_look(struct oci_team *team)
 			      "rank %u (process %d) died while a communicator was prepared; it "
 			      "cannot be used any more",
 			      r, (int)member->pid);
-		/* Every call returns the error. The buffers stay: a gathering is under way into
-		 * them, and peers may still probe them. */
+		/* Every call returns the error. The buffers stay while a gathering is under way
+		 * into them, and peers may still probe them. */
 		team->state = OCI_TEAM_READY;
+		if (before == OCI_TEAM_COMMIT)
+			oci_creation_free(team);
 		return 1;
 	}
 	return 0;

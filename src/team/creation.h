@@ -53,8 +53,8 @@ struct oci_creation {
 
 /* Everything that this rank brings; an error is told to the others, not returned. */
 int oci_hello_fill(struct oci_team *team, struct oci_hello *hello);
-/* 0 when the ranks can be a team; otherwise the sentence is the same on all ranks. */
-int oci_hellos_judge(struct oci_team *team);
+/* 0 when the ranks can be a team; otherwise a sentence, the same on all ranks. */
+int oci_hellos_judge(const struct oci_team *team, char *why, size_t n);
 /* Does DECLARE come before VERDICT? */
 bool oci_hellos_declare(const struct oci_team *team);
 /* CPUs that the ranks may use together, and the ranks that want them. */

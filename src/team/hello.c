@@ -2,6 +2,7 @@
 /* What each rank tells the others first, and what all of them conclude from it, alike. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/options.h"
@@ -88,7 +89,7 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	return 0;
 }
 
-int oci_hellos_judge(struct oci_team *team)
+int oci_hellos_judge(const struct oci_team *team, char *why, size_t n)
 {
 	const struct oci_hello *hellos = team->creation->hellos, *first = &hellos[0];
 
@@ -96,42 +97,41 @@ int oci_hellos_judge(struct oci_team *team)
 		const struct oci_hello *h = &hellos[r];
 
 		if (h->abi != first->abi) {
-			oci_team_say(team,
-				     "rank %u runs another version of onecopy than rank 0: "
-				     "use one build for the whole job",
-				     r);
+			snprintf(why, n,
+				 "rank %u runs another version of onecopy than rank 0: "
+				 "use one build for the whole job",
+				 r);
 			return -EPROTO;
 		}
 		if (h->error) {
-			oci_team_say(team, "rank %u has no shared memory for onecopy: %s", r,
-				     strerror(-h->error));
+			snprintf(why, n, "rank %u has no shared memory for onecopy: %s", r,
+				 strerror(-h->error));
 			return h->error;
 		}
 		if (h->options != first->options) {
-			oci_team_say(team,
-				     "rank %u has other ONECOPY_ options than rank 0: set "
-				     "them alike on all ranks",
-				     r);
+			snprintf(why, n,
+				 "rank %u has other ONECOPY_ options than rank 0: set "
+				 "them alike on all ranks",
+				 r);
 			return -EPROTO;
 		}
 		if (h->model != first->model) {
-			oci_team_say(
-				team,
-				"rank %u goes by another cost model than rank 0: give all "
-				"ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
-				r);
+			snprintf(why, n,
+				 "rank %u goes by another cost model than rank 0: give all "
+				 "ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
+				 r);
 			return -EPROTO;
 		}
 		if (memcmp(h->boot_id, first->boot_id, 16)) {
-			oci_team_say(team, "rank %u is on another node than rank 0", r);
+			snprintf(why, n, "rank %u is on another node than rank 0", r);
 			return -EXDEV;
 		}
 		if (h->pid_namespace != first->pid_namespace) {
-			oci_team_say(team,
-				     "rank %u is in another PID namespace than rank 0 (a "
-				     "container of its own): start all ranks of a node in one "
-				     "container",
-				     r);
+			snprintf(why, n,
+				 "rank %u is in another PID namespace than rank 0 (a "
+				 "container of its own): start all ranks of a node in one "
+				 "container",
+				 r);
 			return -EXDEV;
 		}
 	}

@@ -6,7 +6,8 @@
  *
  * The others are told by the bootstrap as long as another allgather is to come, and then by the
  * word of commit.c. They may still be about to probe this rank's memory, so what they were told of
- * stays until all their messages are in: the creation drains.
+ * stays until all their messages are in: the creation drains. If one of them dies before, it stays
+ * for ever, as nobody knows what the others are at.
  */
 #include <errno.h>
 
@@ -15,8 +16,8 @@
 static int refuse(struct oci_team *team, bool drains)
 {
 	oci_team_say(team,
-		     "rank %u went into a call of the MPI that may last, and from which it cannot "
-		     "bring up the team",
+		     "rank %u left while the team was prepared, as its program waits for something "
+		     "else",
 		     team->rank);
 	team->creation->left = team->state;
 	team->draining = drains;
@@ -57,14 +58,15 @@ static bool follow(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 	enum oci_team_state left = c->left;
+	char why[256];
 
 	c->left = OCI_TEAM_VERDICT;
-	if (left == OCI_TEAM_VERDICT || (left == OCI_TEAM_HELLO && oci_hellos_judge(team)))
+	if (left == OCI_TEAM_VERDICT ||
+	    (left == OCI_TEAM_HELLO && oci_hellos_judge(team, why, sizeof(why))))
 		return false;
 	if (left == OCI_TEAM_HELLO && oci_hellos_declare(team))
 		return !team->bootstrap.allgather_start(team->bootstrap.context, &c->declared,
 							sizeof(c->declared), c->all_declared);
-	c->verdict->error = -ECANCELED;
 	return !team->bootstrap.allgather_start(team->bootstrap.context, c->verdict,
 						c->verdict_bytes, c->verdicts);
 }

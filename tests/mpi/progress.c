@@ -301,10 +301,24 @@ static void on_fresh_ones(const struct progress_blocking *call)
 	}
 }
 
+/* Drives the MPI for so long, and with `also_us` the library. */
+static void probe_for(double seconds, int also_us)
+{
+	double end = MPI_Wtime() + seconds;
+	int found;
+
+	while (MPI_Wtime() < end)
+		if (also_us)
+			MPI_Iprobe(MPI_ANY_SOURCE, TAG, other, &found, MPI_STATUS_IGNORE);
+		else
+			PMPI_Iprobe(MPI_ANY_SOURCE, TAG, other, &found, MPI_STATUS_IGNORE);
+}
+
 /*
  * The team is under creation when rank 0 goes into a call in which messages of the MPI cannot bring
- * it up: more or less far, by the turns before and by when the others come. Twice on each
- * communicator: whatever became of the team, the next call finds it so on all ranks.
+ * it up: more or less far, by the time before and by when the others come, or the last one gets on
+ * with it. Twice on each communicator: whatever became of the team, the next call finds it so on
+ * all ranks.
  */
 static void with_a_team_under_creation(const struct progress_blocking *call)
 {
@@ -313,7 +327,6 @@ static void with_a_team_under_creation(const struct progress_blocking *call)
 			struct checked_spec spec = spec_of(pending[i % 6], i % 4 ? 1 : 9000);
 			struct checked operation;
 			MPI_Comm fresh;
-			int found;
 
 			MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
 			if (call->prepare)
@@ -322,8 +335,10 @@ static void with_a_team_under_creation(const struct progress_blocking *call)
 			if (rank && i % 3 == 0)
 				usleep(2000);
 			checked_start(&operation);
-			for (int turn = 0; !rank && turn < i * 4; turn++)
-				MPI_Iprobe(1, TAG, other, &found, MPI_STATUS_IGNORE);
+			if (!rank)
+				probe_for(i % 3 == 1 ? 5e-3 : i * 1e-5, 1);
+			else if (rank == ranks - 1 && i % 3 == 1)
+				probe_for(10e-3, 0);
 			if (rank)
 				MPI_Wait(&operation.request, MPI_STATUS_IGNORE);
 			call->call(MESSAGE);
