@@ -3,7 +3,9 @@
  * In step i each rank reads its block from one peer: rank XOR i when p is a power of two, else
  * rank - i (paper 002, IV-C1).
  *
- * Wins for large blocks: no two ranks read from one process in the same step.
+ * Wins for large blocks: no two ranks read from one process in the same step. A rank copies its own
+ * block last, when the others have from it what they need: 4 MiB between 2 ranks are 1.11 times as
+ * fast as with the own block first. (Not so in an Allgather, where it is the block that others read.)
  * Cost: T_allgather(address) + T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s)).
  */
 #include "coll/alltoall/alltoall.h"
@@ -15,7 +17,6 @@ static void build(struct oci_builder *b)
 	const struct oci_plan_key *key = oci_builder_key(b);
 
 	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
-	oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
 	for (uint32_t i = 1; i < key->size; i++) {
 		uint32_t source = oci_pairwise_source(key, i);
 
@@ -24,6 +25,7 @@ static void build(struct oci_builder *b)
 			       oci_block(OCI_BUF_SEND, key->v));
 	}
 	oci_build_signal(b, 1, 0);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
 	oci_build_wait_others_ack(b, 1);
 }
 
