@@ -45,9 +45,7 @@ bool oci_state_decides(const struct oci_model *model)
 
 bool oci_in_its_state(const struct oci_shape *shape, const struct oci_model *model)
 {
-	const char *name = model->state.name;
-
 	if (oci_is_reduction(shape->collective))
-		return strcmp(name, "near") && strcmp(name, "far");
+		return !oci_state_decides(model);
 	return of_this_state(&model->state, shape->apart);
 }

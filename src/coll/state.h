@@ -10,8 +10,9 @@
 #include "model/model.h"
 
 /*
- * Does the model speak of two ranks that are as far from each other as these? Reductions do not
- * change between model and rows in a program's course: the two may combine in different orders.
+ * Does the model speak of two ranks that are as far from each other as these? Of reductions it does
+ * only where it does whatever the ranks find, as they do not change between model and rows in a
+ * program's course: the two may combine in different orders.
  */
 bool oci_in_its_state(const struct oci_shape *shape, const struct oci_model *model);
 /* Does the choice for two ranks depend on shape->apart for blocks of all sizes, but of reductions?

@@ -26,11 +26,11 @@ static void a_model_of_another_state_is_not_asked(void **state)
 		/* The other one is still farther, */
 		{ "near", 2e-7, { true, false, true }, false, OCI_APART_UNKNOWN },
 		/* or nearer. */
-		{ "far", 8e-8, { true, true, true }, false, OCI_APART_UNKNOWN },
+		{ "far", 8e-8, { true, true, true }, true, OCI_APART_UNKNOWN },
 		{ "far", 2e-7, { true, false, true }, false, OCI_APART_UNKNOWN },
-		{ "only", 4e-8, { true, true, false }, true, OCI_NEAR },
+		{ "only", 4e-8, { true, true, false }, false, OCI_NEAR },
 		{ "only", 8e-8, { true, true, true }, true, OCI_APART_UNKNOWN },
-		{ "only", 2e-7, { true, false, true }, true, OCI_APART_UNKNOWN },
+		{ "only", 2e-7, { true, false, true }, false, OCI_APART_UNKNOWN },
 	};
 
 	(void)state;
