@@ -4,8 +4,9 @@
  * rank - i (paper 002, IV-C1).
  *
  * Wins for large blocks: no two ranks read from one process in the same step. A rank copies its own
- * block last, when the others have from it what they need: 4 MiB between 2 ranks are 1.11 times as
- * fast as with the own block first. (Not so in an Allgather, where it is the block that others read.)
+ * block last, when the others have from it what they need: 4 MiB between 2 near ranks are 1.11
+ * times as fast as with the own block first. (Not so in an Allgather, where it is the block that
+ * others read.)
  * Cost: T_allgather(address) + T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s)).
  */
 #include "coll/alltoall/alltoall.h"
