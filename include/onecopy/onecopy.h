@@ -60,9 +60,10 @@ struct oc_bootstrap {
 	/*
 	 * May be NULL; only oc_team_withdraw() calls it. This member is in no further allgather:
 	 * the next one fails with -ECANCELED on all members, alike, also if this one is never
-	 * driven again. That is the next one to be sent: the one under way, where this member has
-	 * sent nothing yet. What is called later for this member only takes what the others send. 0
-	 * or -errno.
+	 * driven again. That is the next one to be sent: the first one, while this member has sent
+	 * nothing of it. (Of a later one its block is sent by the first allgather_test, at the
+	 * latest, whoever else has come.) What is called later for this member only takes what the
+	 * others send. 0 or -errno.
 	 */
 	int (*withdraw)(void *context);
 };

@@ -404,14 +404,16 @@ void oci_pmpi_await_decided(struct oci_pmpi_comm *state)
 /* A communicator with something undecided; NULL: none. */
 static struct oci_pmpi_comm *find_undecided(void)
 {
+	struct oci_pmpi_comm *state;
 	struct oci_record *record;
 
 	pthread_mutex_lock(&lock);
 	record = first;
 	while (record && !record->undecided)
 		record = record->next;
+	state = record ? record->state : NULL;
 	pthread_mutex_unlock(&lock);
-	return record ? record->state : NULL;
+	return state;
 }
 
 void oci_pmpi_decide_all(void)

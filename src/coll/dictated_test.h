@@ -4,16 +4,7 @@
 #define OC_COLL_DICTATED_TEST_H
 
 #include "coll/select.h"
-
-static struct oci_model model;
-
-static inline void give(const char *name, double value)
-{
-	struct oci_term *term = oci_term_of(&model, oci_term_named(name));
-
-	term->value = value;
-	term->given = true;
-}
+#include "model/terms_test.h"
 
 /* A machine of round numbers: a system call is 1 us, a byte 0.1 ns, a page lock 0.1 us which c
  * copiers make c^2 times as long. */

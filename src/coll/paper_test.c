@@ -18,18 +18,9 @@
 
 #include "coll/cost.h"
 #include "coll/predict.h"
+#include "model/terms_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct oci_model model;
-
-static void give(const char *name, double value)
-{
-	struct oci_term *term = oci_term_of(&model, oci_term_named(name));
-
-	term->value = value;
-	term->given = true;
-}
 
 /* A shipped profile with what its source says is the paper's. */
 static void load(const char *profile)

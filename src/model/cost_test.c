@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Costs against sums by hand, and what the hash sees. */
-#include "model/model.h"
+#include "model/terms_test.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -10,25 +10,17 @@
 
 #include <cmocka.h>
 
-static void give(struct oci_model *model, const char *name, double value)
-{
-	struct oci_term *term = oci_term_of(model, oci_term_named(name));
-
-	term->value = value;
-	term->given = true;
-}
-
 /* KNL's row of paper 002, Table IV, with one package of 68 cores. */
 static void knl(struct oci_model *model)
 {
 	oci_model_init(model);
-	give(model, "cma.alpha", 1.43e-6);
-	give(model, "cma.beta", 1 / 3.29e9);
-	give(model, "cma.lock", 0.25e-6);
-	give(model, "cma.page", 4096);
-	give(model, "cma.gamma1", 1.6);
-	give(model, "cma.gamma2", 0.11);
-	give(model, "machine.package_cores", 68);
+	give_to(model, "cma.alpha", 1.43e-6);
+	give_to(model, "cma.beta", 1 / 3.29e9);
+	give_to(model, "cma.lock", 0.25e-6);
+	give_to(model, "cma.page", 4096);
+	give_to(model, "cma.gamma1", 1.6);
+	give_to(model, "cma.gamma2", 0.11);
+	give_to(model, "machine.package_cores", 68);
 }
 
 static void close_to(double got, double want)
@@ -61,11 +53,11 @@ static void gamma_is_1_alone_and_steps_behind_a_package(void **state)
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 1), 1);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 3.64);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 64), 0.11 * 4096 + 1.6 * 64);
-	give(&model, "machine.package_cores", 32);
-	give(&model, "cma.gamma_across", 1.5);
+	give_to(&model, "machine.package_cores", 32);
+	give_to(&model, "cma.gamma_across", 1.5);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 32), 0.11 * 1024 + 1.6 * 32);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 64), 1.5 * (0.11 * 4096 + 1.6 * 64));
-	give(&model, "cma.gamma1", 0.1); /* 0.64 at two: nobody is helped by company */
+	give_to(&model, "cma.gamma1", 0.1); /* 0.64 at two: nobody is helped by company */
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 1);
 }
 
@@ -76,7 +68,7 @@ static void copiers_of_blocks_far_apart_do_not_meet(void **state)
 	(void)state;
 	knl(&model);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 16 << 20), 64);
-	give(&model, "cma.lock_span", 2 << 20);
+	give_to(&model, "cma.lock_span", 2 << 20);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 4 << 20), 1);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 256 << 10), 8);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 4, 256 << 10), 4);
@@ -101,14 +93,14 @@ static void a_term_that_is_not_given_is_left_out(void **state)
 	assert_int_equal(oci_model_domain(&model, 63), 0);
 	assert_null(oci_model_cell(&model, "bcast", 2, 4));
 	/* One flag known: it stands for the distances that nobody measured. */
-	give(&model, "flag.cache", 1e-7);
+	give_to(&model, "flag.cache", 1e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 1e-7);
-	give(&model, "flag.machine", 3e-7);
+	give_to(&model, "flag.machine", 3e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 3e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_PACKAGE), 1e-7);
 	/* Nothing is known of rows: each flag as the first; never dearer than that. */
 	close_to(oci_model_flag_more_s(&model, OCI_MODEL_MACHINE), 3e-7);
-	give(&model, "flag.more", 2e-7);
+	give_to(&model, "flag.more", 2e-7);
 	close_to(oci_model_flag_more_s(&model, OCI_MODEL_MACHINE), 2e-7);
 	close_to(oci_model_flag_more_s(&model, OCI_MODEL_CACHE), 1e-7);
 }
@@ -119,12 +111,12 @@ static void rates_change_beyond_the_cache_and_between_packages(void **state)
 
 	(void)state;
 	knl(&model);
-	give(&model, "cache.bytes", 1 << 20);
-	give(&model, "cma.beta", 1e-10);
-	give(&model, "cma.beta_memory", 2e-10);
-	give(&model, "cma.beta_across", 1.5);
-	give(&model, "memcpy.cache", 3e-11);
-	give(&model, "memcpy.memory", 9e-11);
+	give_to(&model, "cache.bytes", 1 << 20);
+	give_to(&model, "cma.beta", 1e-10);
+	give_to(&model, "cma.beta_memory", 2e-10);
+	give_to(&model, "cma.beta_across", 1.5);
+	give_to(&model, "memcpy.cache", 3e-11);
+	give_to(&model, "memcpy.memory", 9e-11);
 	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 1 << 19, OCI_MODEL_CACHE),
 		 (1 << 19) * 1e-10);
 	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, (1 << 19) + 1,
@@ -143,27 +135,27 @@ static void ranks_that_share_a_cache_get_less_of_it_each(void **state)
 
 	(void)state;
 	knl(&model);
-	give(&model, "cache.bytes", 8 << 20);
+	give_to(&model, "cache.bytes", 8 << 20);
 	close_to(oci_model_beyond(&model, 4 * mib, 0), 0);
 	close_to(oci_model_beyond(&model, 4 * mib, 1 << 30), 0); /* its size is not known */
 	close_to(oci_model_beyond(&model, 4 * mib + 1, 0), 1);
-	give(&model, "cache.shared", 32 << 20);
+	give_to(&model, "cache.shared", 32 << 20);
 	close_to(oci_model_beyond(&model, 4 * mib, 0), 0);
 	close_to(oci_model_beyond(&model, 4 * mib, 8 * mib), 0);
 	close_to(oci_model_beyond(&model, 4 * mib, 12 * mib), 0.5);
 	close_to(oci_model_beyond(&model, 4 * mib, 16 * mib), 1);
 	close_to(oci_model_beyond(&model, 4096, 64 * mib), 1);
-	give(&model, "cma.beta", 1e-10);
+	give_to(&model, "cma.beta", 1e-10);
 	close_to(oci_model_bytes_of_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_CACHE,
 				      0.5),
 		 4096 * 1e-10); /* how fast memory is nobody knows */
-	give(&model, "cma.beta_memory", 3e-10);
+	give_to(&model, "cma.beta_memory", 3e-10);
 	close_to(oci_model_bytes_of_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_CACHE,
 				      0.5),
 		 4096 * 2e-10);
-	give(&model, "memcpy.cache", 3e-11);
-	give(&model, "memcpy.memory", 9e-11);
-	give(&model, "memcpy.slot", 5e-11);
+	give_to(&model, "memcpy.cache", 3e-11);
+	give_to(&model, "memcpy.memory", 9e-11);
+	give_to(&model, "memcpy.slot", 5e-11);
 	close_to(oci_model_memcpy_of_s(&model, 4096, 0.5), 4096 * 6e-11);
 	close_to(oci_model_fill_of_s(&model, 4096, 0.5), 4096 * 6e-11);
 	close_to(oci_model_fill_of_s(&model, 4096, 0), 4096 * 5e-11);
@@ -175,11 +167,11 @@ static void what_caches_hold_has_a_limit_of_its_own(void **state)
 
 	(void)state;
 	knl(&model);
-	give(&model, "domain", 2e-11);
+	give_to(&model, "domain", 2e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 0), 4 * 2e-11);
-	give(&model, "cache.bytes", 1 << 20);
+	give_to(&model, "cache.bytes", 1 << 20);
 	close_to(oci_model_domain_of_s(&model, 4, 0), 0);
-	give(&model, "domain.cache", 1e-11);
+	give_to(&model, "domain.cache", 1e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 0), 4 * 1e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 1), 4 * 2e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 0.5), 4 * 1.5e-11);
@@ -191,11 +183,11 @@ static void filling_a_slot_is_never_less_than_a_local_copy(void **state)
 
 	(void)state;
 	knl(&model);
-	give(&model, "memcpy.cache", 3e-11);
+	give_to(&model, "memcpy.cache", 3e-11);
 	close_to(oci_model_fill_s(&model, 4096), 4096 * 3e-11);
-	give(&model, "memcpy.slot", 2e-11);
+	give_to(&model, "memcpy.slot", 2e-11);
 	close_to(oci_model_fill_s(&model, 4096), 4096 * 3e-11);
-	give(&model, "memcpy.slot", 5e-10);
+	give_to(&model, "memcpy.slot", 5e-10);
 	close_to(oci_model_fill_s(&model, 4096), 4096 * 5e-10);
 	close_to(oci_model_memcpy_s(&model, 4096), 4096 * 3e-11);
 }
@@ -212,16 +204,16 @@ static void writes_are_as_reads_until_they_have_terms_of_their_own(void **state)
 
 	(void)state;
 	knl(&model);
-	give(&model, "cache.bytes", 1 << 20);
-	give(&model, "cma.beta_memory", 2e-9);
+	give_to(&model, "cache.bytes", 1 << 20);
+	give_to(&model, "cma.beta_memory", 2e-9);
 	close_to(write_s(&model, 4096), 1.43e-6 + 4096 / 3.29e9);
 	close_to(write_s(&model, 1 << 20), 1.43e-6 + (1 << 20) * 2e-9);
-	give(&model, "cma.push_alpha", 1e-6);
-	give(&model, "cma.push_beta", 1e-10);
+	give_to(&model, "cma.push_alpha", 1e-6);
+	give_to(&model, "cma.push_beta", 1e-10);
 	close_to(write_s(&model, 4096), 1e-6 + 4096 * 1e-10);
 	/* Where the caches end for reads says nothing of writes. */
 	close_to(write_s(&model, 1 << 20), 1e-6 + (1 << 20) * 1e-10);
-	give(&model, "cma.push_beta_memory", 3e-10);
+	give_to(&model, "cma.push_beta_memory", 3e-10);
 	close_to(write_s(&model, 1 << 20), 1e-6 + (1 << 20) * 3e-10);
 	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 4096, 1),
 		 1.43e-6 + 4096 / 3.29e9 + 0.25e-6);
@@ -233,10 +225,10 @@ static void ranks_fill_the_machine_core_by_core(void **state)
 
 	(void)state;
 	oci_model_init(&model);
-	give(&model, "machine.packages", 2);
-	give(&model, "machine.package_cores", 16);
-	give(&model, "machine.cache_cores", 4);
-	give(&model, "machine.domain_cores", 8);
+	give_to(&model, "machine.packages", 2);
+	give_to(&model, "machine.package_cores", 16);
+	give_to(&model, "machine.cache_cores", 4);
+	give_to(&model, "machine.domain_cores", 8);
 	assert_int_equal(oci_model_distance(&model, 0, 3), OCI_MODEL_CACHE);
 	assert_int_equal(oci_model_distance(&model, 3, 4), OCI_MODEL_PACKAGE);
 	assert_int_equal(oci_model_distance(&model, 15, 16), OCI_MODEL_MACHINE);

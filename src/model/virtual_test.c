@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The `model` executor against times computed by hand, with plans of a few operations. */
+#include "model/terms_test.h"
 #include "model/virtual.h"
 
 #include <errno.h>
@@ -13,18 +14,9 @@
 
 #define RANKS 8
 
-static struct oci_model model;
 static struct oci_plan *plans[RANKS];
 static struct oci_builder *builder;
 static uint32_t ranks;
-
-static void give(const char *name, double value)
-{
-	struct oci_term *term = oci_term_of(&model, oci_term_named(name));
-
-	term->value = value;
-	term->given = true;
-}
 
 /* alpha 10, 1 a byte, pages of 100 B at 5 each, gamma(c) = c from 2 on. */
 static int simple_model(void **state)

@@ -18,9 +18,9 @@
 #include "base/options.h"
 #include "os/os.h"
 #include "team/creation.h"
+#include "team/ptracer.h"
 
 #define GONE "a rank left while the team was prepared, as its program waits for something else"
-#include "team/ptracer.h"
 
 static uint32_t *verdict_can(struct oci_verdict *verdict)
 {

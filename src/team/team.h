@@ -110,8 +110,7 @@ struct oci_team {
 	struct oci_team *leaving_next;
 };
 
-/* ---- life (team.c, create.c, withdraw.c)
- * -------------------------------------------------------------- */
+/* ---- life (team.c, create.c, withdraw.c) ---------------------------------------------------- */
 
 int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, oci_probe_fn probe);
 /* Gives back what creation had, where it has not begun. */
