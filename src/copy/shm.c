@@ -121,13 +121,21 @@ bool oci_shm_step(struct oci_team *team, struct oci_transfer *t)
 	return t->direction == OCI_PULL || served == t->turns;
 }
 
-/* A peer's request as it stands: a consistent copy of its terms, or false. */
+/* A peer's request as it stands: a consistent copy of its terms and of what is served of it. */
 struct request {
-	uint64_t number, slot, address, bytes, whom;
+	uint64_t number, slot, address, bytes, whom, served;
 };
 
-static bool request_read(const struct oci_ack_line *ack, uint64_t seq, struct request *r)
+/*
+ * A rank looks at requests that it has long served, too, and may be stopped at any instruction
+ * here: by then the requester may have gone on to its next request, of another rank. So all that
+ * is believed is read before the number is read again and is still the same: then the request was
+ * this one throughout, and the word `served` nobody's but that of the rank that it names.
+ */
+static bool request_read(const struct oci_lane *lane, uint64_t seq, struct request *r)
 {
+	const struct oci_ack_line *ack = &lane->ack;
+
 	/* Acquire: pairs with the release in oci_shm_request(). */
 	r->number = oci_load_acquire(&ack->request);
 	if (r->number >> OCI_STEP_BITS != seq || !(r->number & (OCI_STEPS - 1)))
@@ -139,6 +147,9 @@ static bool request_read(const struct oci_ack_line *ack, uint64_t seq, struct re
 	r->address = oci_load_acquire(&ack->request_address);
 	r->bytes = oci_load_acquire(&ack->request_bytes);
 	r->whom = oci_load_acquire(&ack->request_whom);
+	/* Acquire: what the rank of a later request wrote here came after that number, which is
+	 * then read below. Pairs with the release in serve_peer(). */
+	r->served = oci_load_acquire(&lane->aux.served);
 	return oci_load_relaxed(&ack->request) == r->number;
 }
 
@@ -146,17 +157,18 @@ static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
 {
 	struct oci_lane *lane = oci_team_lane(team, rank, seq);
 	uint8_t *base = team->member[rank].peer->base;
-	uint64_t none, word, turn, turns, their_turns;
+	uint64_t none, turn, turns, their_turns;
 	bool moved = false;
 	struct request r;
 
-	if (!request_read(&lane->ack, seq, &r) || r.whom >> 1 != team->rank)
+	if (!request_read(lane, seq, &r) || r.whom >> 1 != team->rank)
 		return false;
 	turns = turns_of(r.bytes);
 	none = (r.number & (OCI_STEPS - 1)) << SERVED_SHIFT;
-	/* While the request names us only we write this word: our own last value. */
-	word = oci_load_relaxed(&lane->aux.served);
-	turn = word >> SERVED_SHIFT == none >> SERVED_SHIFT ? word - none : 0;
+	/* Our own last value, or another request's: then none of this one is served. */
+	turn = r.served >> SERVED_SHIFT == none >> SERVED_SHIFT ? r.served - none : 0;
+	if (turn >= turns)
+		return false; /* what follows may be about another request by now */
 	/* Acquire: pairs with the release in oci_shm_step(). */
 	their_turns = oci_load_acquire(&lane->ack.request_turns);
 	for (; turn < turns; turn++) {
@@ -173,7 +185,8 @@ static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
 				break;
 			oci_place_copy(team, seq, (uintptr_t)half, mine, bytes);
 		}
-		/* Release: the copy comes first. Pairs with the acquire in oci_shm_step(). */
+		/* Release: the copy comes first. Pairs with the acquires in oci_shm_step() and
+		 * request_read(). */
 		oci_store_release(&lane->aux.served, none + turn + 1);
 		moved = true;
 	}
