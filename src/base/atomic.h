@@ -11,29 +11,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Builds with OC_STALL stop now and then before such an access, for longer than any wait between
+ * two of them is meant to take: base/stall.c. */
+#ifdef OC_STALL
+void oci_stall(void);
+#else
+static inline void oci_stall(void)
+{
+}
+#endif
+
 static inline uint64_t oci_load_acquire(const uint64_t *word)
 {
+	oci_stall();
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 static inline uint64_t oci_load_relaxed(const uint64_t *word)
 {
+	oci_stall();
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
 static inline void oci_store_release(uint64_t *word, uint64_t value)
 {
+	oci_stall();
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 static inline void oci_store_relaxed(uint64_t *word, uint64_t value)
 {
+	oci_stall();
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
 /* Acquire and release on success, acquire on failure; *expected receives what was found. */
 static inline bool oci_compare_exchange(uint64_t *word, uint64_t *expected, uint64_t desired)
 {
+	oci_stall();
 	return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
 }

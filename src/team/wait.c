@@ -95,7 +95,9 @@ static void wait_sleep(struct oci_wait *wait, const struct oci_awaited *awaited)
 	 * other; were it not so, the bounded sleep would end all the same.
 	 */
 	__atomic_fetch_add(awaited->waiters, 1, __ATOMIC_SEQ_CST);
+	oci_stall();
 	seen = __atomic_load_n(awaited->word, __ATOMIC_SEQ_CST);
+	oci_stall();
 	if (seen < awaited->target) {
 		int woken = oci_os_futex_wait(half, (uint32_t)seen, wait->sleep_us * 1000ull);
 
@@ -145,7 +147,9 @@ void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waite
 		return;
 	}
 	/* Sequentially consistent, see wait_sleep(). */
+	oci_stall();
 	__atomic_store_n(flag, value, __ATOMIC_SEQ_CST);
+	oci_stall();
 	if (__atomic_load_n(waiters, __ATOMIC_SEQ_CST))
 		oci_os_futex_wake(futex_half(flag), INT32_MAX);
 }
