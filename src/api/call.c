@@ -421,9 +421,9 @@ void oci_team_await(struct oc_team *team)
 
 int oci_call_enter(struct oc_team *team, const struct oc_call *call)
 {
-	if (__builtin_expect(team->team.state != OCI_TEAM_READY, 0)) {
+	if (__builtin_expect(oci_team_state(&team->team) != OCI_TEAM_READY, 0)) {
 		oci_team_await(team);
-		if (team->team.state == OCI_TEAM_REFUSED)
+		if (oci_team_state(&team->team) == OCI_TEAM_REFUSED)
 			return oci_call_refused(call);
 	}
 	return team->team.error;
@@ -431,7 +431,7 @@ int oci_call_enter(struct oc_team *team, const struct oc_call *call)
 
 int oc_team_serves(struct oc_team *team, const struct oc_call *call)
 {
-	return team->team.state == OCI_TEAM_READY &&
+	return oci_team_state(&team->team) == OCI_TEAM_READY &&
 	       choose(team, call, false).algorithm != OCI_CHOICE_MPI;
 }
 

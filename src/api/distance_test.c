@@ -20,8 +20,10 @@
 #include "support/fork_team.h"
 #include "support/mix.h"
 
-#define CALLS 1200  /* four agreements */
-#define BYTES 16384 /* where near ranks take another algorithm */
+#define CALLS 1200 /* four agreements */
+/* Where near ranks take another algorithm; the larger one in larger slots. */
+#define BYTES 16384
+#define BYTES_MOST 200000
 #define OUTSTANDING 20
 
 enum { NEVER, ALWAYS, ONE_OF_THEM, CHANGING };
@@ -55,18 +57,18 @@ static uint64_t dictated(const uint64_t *word, uint64_t *value)
 	return ++mine.measured % 8 < 3 ? 5000 : near ? 20 : 120;
 }
 
-static int check_bytes(const uint8_t *recv, uint32_t n)
+static int check_bytes(const uint8_t *recv, uint32_t n, size_t bytes)
 {
-	for (size_t i = 0; i < BYTES; i += 61) {
+	for (size_t i = 0; i < bytes; i += 61) {
 		if (recv[i] != (uint8_t)(n + i))
 			return 1;
 	}
 	return 0;
 }
 
-static void fill(uint8_t *send, uint32_t n)
+static void fill(uint8_t *send, uint32_t n, size_t bytes)
 {
-	for (size_t i = 0; i < BYTES; i++)
+	for (size_t i = 0; i < bytes; i++)
 		send[i] = (uint8_t)(n + i);
 }
 
@@ -77,10 +79,11 @@ static int mixture(struct oc_team *team, void *arg)
 	struct oc_request *request[OUTSTANDING];
 	uint8_t *buffer[OUTSTANDING + 1];
 	uint32_t number[OUTSTANDING], many = 0;
+	size_t size[OUTSTANDING];
 	int failed = 0;
 
 	for (unsigned int i = 0; i <= OUTSTANDING; i++)
-		buffer[i] = malloc(BYTES);
+		buffer[i] = malloc(BYTES_MOST);
 	while (oc_team_progress(team) == 0)
 		;
 	mine.rank = team->team.rank;
@@ -95,18 +98,19 @@ static int mixture(struct oc_team *team, void *arg)
 		uint8_t *at = buffer[starts ? many : OUTSTANDING];
 		struct oc_call call = { .collective = OC_BCAST,
 					.send = at,
-					.bytes = BYTES,
+					.bytes = random >> 9 & 7 ? BYTES : BYTES_MOST,
 					.root = random >> 8 & 1 };
 
 		if (call.root == team->team.rank)
-			fill(at, n);
+			fill(at, n, call.bytes);
 		else
-			memset(at, 0, BYTES);
+			memset(at, 0, call.bytes);
 		if (starts) {
 			failed = oc_start(team, &call, &request[many]);
+			size[many] = call.bytes;
 			number[many++] = n;
 		} else {
-			failed = oc_collective(team, &call) || check_bytes(at, n);
+			failed = oc_collective(team, &call) || check_bytes(at, n, call.bytes);
 			seen->near[n] = 1 + (team->recent[OC_BCAST].apart == OCI_NEAR);
 			seen->algorithm[n] = (uint8_t)team->recent[OC_BCAST].ready.record.algorithm;
 		}
@@ -115,12 +119,13 @@ static int mixture(struct oc_team *team, void *arg)
 			usleep(300);
 		if (many == OUTSTANDING || (random >> 12) % 64 == team->team.rank) {
 			for (uint32_t i = 0; i < many && !failed; i++)
-				failed = oc_wait(request[i]) || check_bytes(buffer[i], number[i]);
+				failed = oc_wait(request[i]) ||
+					 check_bytes(buffer[i], number[i], size[i]);
 			many = 0;
 		}
 	}
 	for (uint32_t i = 0; i < many && !failed; i++)
-		failed = oc_wait(request[i]) || check_bytes(buffer[i], number[i]);
+		failed = oc_wait(request[i]) || check_bytes(buffer[i], number[i], size[i]);
 	if (failed || mine.same_line)
 		fprintf(stderr, "rank %u: %d (%s), %s\n", team->team.rank, failed,
 			oc_team_error(team), mine.same_line ? "old line" : "");

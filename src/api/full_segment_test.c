@@ -91,11 +91,92 @@ static void slots_that_a_dead_rank_holds_hang_nobody(void **state)
 	assert_int_equal(oct_fork_team(2, 20, 1, slots_of_the_dead, NULL), 0);
 }
 
+static void fill_segment(void)
+{
+	for (size_t bytes = OCI_NEAR_SLOT_BYTES; bytes >= 4096; bytes /= 2) {
+		while (oci_segment_alloc(bytes) >= 0)
+			;
+	}
+}
+
+/* Blocks that no slot holds, by turns of one: a team has what that needs. */
+static int large_by_turns(struct oc_team *team, void *arg)
+{
+	enum { RANKS = 3, BYTES = 200000 };
+	static uint8_t send[RANKS][BYTES], recv[RANKS][BYTES];
+	uint32_t rank = oc_team_rank(team);
+	struct oc_call call = { .collective = OC_ALLTOALL,
+				.send = send,
+				.recv = recv,
+				.bytes = BYTES };
+
+	(void)arg;
+	while (oc_team_progress(team) == 0)
+		;
+	fill_segment();
+	for (uint32_t r = 0; r < RANKS; r++)
+		memset(send[r], (int)(10 * rank + r + 1), BYTES);
+	if (oc_team_force(team, "alltoall", "shm") || oc_collective(team, &call))
+		return 1;
+	for (uint32_t r = 0; r < RANKS; r++) {
+		uint8_t want = (uint8_t)(10 * r + rank + 1);
+
+		if (recv[r][0] != want || recv[r][BYTES / 2] != want || recv[r][BYTES - 1] != want)
+			return 2;
+	}
+	return 0;
+}
+
+static void what_no_slot_holds_goes_through_one(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(3, 20, -1, large_by_turns, NULL), 0);
+}
+
+static uint64_t is_here(const uint64_t *word, uint64_t *value)
+{
+	*value = oci_load_acquire(word);
+	return 20;
+}
+
+/* Near ranks have larger slots; without room for them, none is near. */
+static int no_larger_slot(struct oc_team *team, void *full)
+{
+	char block[20000] = { 0 };
+	struct oc_call call = { .collective = OC_BCAST, .send = block, .bytes = sizeof(block) };
+	int result = 0;
+
+	while (oc_team_progress(team) == 0)
+		;
+	/* Also on a machine of one CPU. */
+	team->team.oversubscribed = false;
+	oci_distance_init(&team->team);
+	oci_distance_measure = is_here;
+	if (full)
+		fill_segment();
+	for (unsigned int i = 0; i < 1000 && !result; i++) {
+		call.root = i % 2;
+		result = oc_collective(team, &call);
+	}
+	return result || team->team.distance.near != !full;
+}
+
+static void without_room_no_rank_is_near(void **state)
+{
+	static bool full = true;
+
+	(void)state;
+	assert_int_equal(oct_fork_team(2, 60, -1, no_larger_slot, NULL), 0);
+	assert_int_equal(oct_fork_team(2, 60, -1, no_larger_slot, &full), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_segment_refuses_teams_and_hangs_none),
 		cmocka_unit_test(slots_that_a_dead_rank_holds_hang_nobody),
+		cmocka_unit_test(what_no_slot_holds_goes_through_one),
+		cmocka_unit_test(without_room_no_rank_is_near),
 	};
 
 	/* The smallest segment; before anything reads the options. */

@@ -138,10 +138,10 @@ static void start_waiting(struct oc_team *team)
 
 static int team_messages_progress(struct oc_team *team)
 {
-	int moved = 0;
+	int moved = 0, error;
 
 	/* Without requests the team is its owner's, who takes no lock. */
-	if (team->team.state < OCI_TEAM_READY || !team->message)
+	if (oci_team_state(&team->team) < OCI_TEAM_READY || !team->message)
 		return 0;
 	if (team->waiting && !team->team.error) {
 		team->waiting = false;
@@ -150,11 +150,14 @@ static int team_messages_progress(struct oc_team *team)
 	}
 	if (!team->team.error && team->p2p)
 		moved += (int)oci_p2p_progress(team->p2p);
-	/* They may hang on who has gone. */
-	if (team->team.error && team->p2p)
+	/* They may hang on who has gone. Read once: another thread may set it in between, and no
+	 * request ends that was not abandoned. Acquire: pairs with the release in oci_team_fail().
+	 */
+	error = __atomic_load_n(&team->team.error, __ATOMIC_ACQUIRE);
+	if (error && team->p2p)
 		oci_p2p_abandon(team->p2p);
-	while (team->team.error && team->message) {
-		team->message->m.result = team->team.error;
+	while (error && team->message) {
+		team->message->m.result = error;
 		request_end(team->message);
 		moved++;
 	}
@@ -297,7 +300,7 @@ int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends)
 
 	if (result)
 		return result;
-	if (__builtin_expect(team->team.state != OCI_TEAM_READY, 0))
+	if (__builtin_expect(oci_team_state(&team->team) != OCI_TEAM_READY, 0))
 		oci_team_await(team);
 	if (team->team.error)
 		return team->team.error;
@@ -324,7 +327,7 @@ int oci_message_start(struct oc_team *team, const struct oci_message *m, bool se
 	if (error)
 		return error;
 	oci_engine_lock();
-	if (team->team.state < OCI_TEAM_READY) {
+	if (oci_team_state(&team->team) < OCI_TEAM_READY) {
 		oci_creating_add(team);
 		oci_creation_step(team);
 	}
@@ -342,7 +345,7 @@ int oci_message_start(struct oc_team *team, const struct oci_message *m, bool se
 	r->m.result = 0;
 	if (team->waiting)
 		team_messages_progress(team);
-	r->waiting = team->team.state < OCI_TEAM_READY;
+	r->waiting = oci_team_state(&team->team) < OCI_TEAM_READY;
 	team->waiting |= r->waiting;
 	if (!r->waiting)
 		error = begin(team, &r->m, sends);
@@ -449,9 +452,9 @@ int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_stat
 
 	if (result)
 		return result;
-	if (team->team.state < OCI_TEAM_READY)
+	if (oci_team_state(&team->team) < OCI_TEAM_READY)
 		oc_team_progress(team);
-	if (team->team.error || team->team.state != OCI_TEAM_READY)
+	if (team->team.error || oci_team_state(&team->team) != OCI_TEAM_READY)
 		return team->team.error;
 	locked = lock_shared(team);
 	if (team->waiting)

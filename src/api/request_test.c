@@ -210,7 +210,7 @@ static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int 
 	struct oct_board *board = oct_board_create(RANKS);
 	struct planned planned[CALLS];
 	struct oc_team *teams[RANKS];
-	size_t before = oci_segment_live_bytes() - oci_slots_made() * OCI_SLOT_BYTES;
+	size_t before = oci_segment_live_bytes() - oci_slots_bytes();
 
 	oci_mock = (struct oci_mock){ .enabled = true };
 	assert_int_equal(oct_local_teams(board, RANKS, teams), 0);
@@ -227,7 +227,7 @@ static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int 
 	for (unsigned int r = 0; r < RANKS; r++)
 		assert_int_equal(oc_team_destroy(teams[r]), 0);
 	/* What the teams had is given back; slots stay in the pool. */
-	assert_int_equal(oci_segment_live_bytes() - oci_slots_made() * OCI_SLOT_BYTES, before);
+	assert_int_equal(oci_segment_live_bytes() - oci_slots_bytes(), before);
 	oct_board_destroy(board);
 	oci_mock = (struct oci_mock){ 0 };
 }

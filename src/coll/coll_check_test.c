@@ -94,8 +94,9 @@ static void coll_every_algorithm_for_2_to_33_ranks(void **state)
 /* The largest block that an algorithm claims to fit, up to that of a slot. */
 static void check_largest(const struct subject *subject)
 {
+	size_t slot = subject->apart == OCI_NEAR ? OCI_NEAR_SLOT_BYTES : OCI_SLOT_BYTES;
 	size_t unit = is_reduction(subject->collective) ? 4 : 1;
-	size_t low = 0, high = OCI_SLOT_BYTES / unit;
+	size_t low = 0, high = slot / unit;
 	struct sequence s = { 0 };
 
 	if (subject->collective == OCI_BARRIER || fits(subject, (high + 1) * unit, unit))
@@ -111,6 +112,7 @@ static void check_largest(const struct subject *subject)
 	for (unsigned int in_place = 0; in_place < 2; in_place++) {
 		add_call(&s, subject, subject->size - 1, low * unit, unit, in_place);
 		s.check.lanes = 2;
+		s.check.slot_bytes = (uint32_t)slot;
 		run(&s, subject->size, OCI_CHECK_RANDOM, low);
 		clear(&s);
 	}
@@ -121,6 +123,15 @@ static void check_largest_in_both_orders(const struct subject *subject)
 	both_orders(subject, check_largest);
 }
 
+/* Two near ranks have larger slots. */
+static void check_largest_near(const struct subject *subject)
+{
+	struct subject near = *subject;
+
+	near.apart = OCI_NEAR;
+	both_orders(&near, check_largest);
+}
+
 static void coll_largest_size_that_fits_stays_in_bounds(void **state)
 {
 	static const uint32_t some[] = { 2, 3, 5, 8 };
@@ -128,6 +139,7 @@ static void coll_largest_size_that_fits_stays_in_bounds(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(some); i++)
 		for_each_subject(some[i], check_largest_in_both_orders);
+	for_each_subject(2, check_largest_near);
 	if (full())
 		for_each_subject(MOST_RANKS, check_largest_in_both_orders);
 }

@@ -29,7 +29,8 @@ struct subject {
 	uint32_t parameter;
 	uint32_t size;
 	bool commutative;
-	uint32_t hierarchy; /* of the key */
+	enum oci_apart apart; /* of the call's shape */
+	uint32_t hierarchy;   /* of the key */
 };
 
 struct plan_set {
@@ -137,6 +138,7 @@ static bool fits(const struct subject *subject, size_t bytes, size_t unit)
 		.unit = unit,
 		.size = subject->size,
 		.single_copy = true,
+		.apart = subject->apart,
 	};
 
 	return !a->fits || a->fits(&shape, subject->parameter);

@@ -61,6 +61,7 @@ static void near_ranks_take_slots_for_longer(void **state)
 {
 	static const enum oci_collective all[] = { OCI_BCAST,	  OCI_SCATTER,	OCI_GATHER,
 						   OCI_ALLGATHER, OCI_ALLTOALL, OCI_REDUCE };
+	static const size_t up_to[] = { 262144, 32768, 262144, 262144, 262144, 65536 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -73,6 +74,12 @@ static void near_ranks_take_slots_for_longer(void **state)
 		assert_true(oci_algorithm(all[i], far.algorithm)->single_copy);
 		assert_string_equal(name_of(all[i], near), "cico");
 		assert_int_equal(decided, OCI_BY_MEASURED);
+		shape.bytes = up_to[i];
+		near = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_string_equal(name_of(all[i], near), "cico");
+		shape.bytes++;
+		near = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_true(oci_algorithm(all[i], near.algorithm)->single_copy);
 		for (unsigned int other = 0; other < 3; other++) {
 			struct oci_choice with, without;
 

@@ -42,20 +42,31 @@ uint64_t oci_pipe_offer(struct oci_outbound *out)
 
 	if (out->pipe.write_fd >= 0 && !oci_splice_handle(&out->pipe, &handle))
 		return handle;
-	/* Not ours any more. Messages announced by its old handle go through the ring. */
+	/* Not ours any more. A message announced by its old handle goes through the ring if its
+	 * receiver cannot open that, and else ends the team: is_still_there(). */
 	oci_splice_out_close(&out->pipe);
 	if (oci_splice_create(&out->pipe) || oci_splice_handle(&out->pipe, &handle))
 		return 0;
 	return handle;
 }
 
-/* The receiver has opened what was announced: is that still our pipe? */
-void oci_pipe_asked(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
+/* Is the pipe that was announced, and that the receiver has opened, still ours? Asked again before
+ * each turn: the program may close it and open a file of its own there, or a message behind this
+ * one have made another. */
+static bool is_still_there(struct oci_p2p *p2p, struct oci_outbound *out,
+			   const struct oci_message *m)
 {
 	uint64_t handle;
 
-	if (oci_splice_handle(&out->pipe, &handle) || handle != m->pipe)
-		fail(p2p, out->peer, "to", -EBADF);
+	if (!oci_splice_handle(&out->pipe, &handle) && handle == m->pipe)
+		return true;
+	fail(p2p, out->peer, "to", -EBADF);
+	return false;
+}
+
+void oci_pipe_asked(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
+{
+	is_still_there(p2p, out, m);
 }
 
 unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
@@ -65,6 +76,8 @@ unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct
 
 	if (m->at == m->sending || p2p->team->error)
 		return 0; /* all in: its receiver reads */
+	if (!is_still_there(p2p, out, m))
+		return 0;
 	bytes = oci_splice_send(&out->pipe, pieces, cut(m, m->sending, pieces),
 				m->method == OCI_P2P_VMSPLICE);
 	if (bytes == -EAGAIN)

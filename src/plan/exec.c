@@ -120,7 +120,11 @@ int oci_exec_start(struct oci_exec *x)
 		x->lane->ack.layouts = (uintptr_t)&x->team->layouts[x->seq % OCI_LANES];
 	}
 	if (x->plan->uses_slot) {
-		x->slot_offset = oci_slot_acquire(x->team, x->seq, x->params.bytes);
+		size_t bytes = x->params.bytes;
+
+		if (x->plan->uses_halves && bytes > OCI_SLOT_BYTES)
+			bytes = OCI_SLOT_BYTES;
+		x->slot_offset = oci_slot_acquire(x->team, x->seq, bytes);
 		if (x->slot_offset < 0) {
 			oci_exec_await_nobody(x);
 			return 0;
@@ -330,7 +334,7 @@ static void fetch_next_lane(const struct oci_exec *x)
 		oci_prefetch_write(line);
 	if (!x->slot_used)
 		return;
-	slot = oci_slot_likely_next();
+	slot = oci_slot_likely_next(x->slot_used);
 	if (slot < 0)
 		return;
 	end = (const uint8_t *)oci_segment_base() + slot;

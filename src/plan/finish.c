@@ -115,6 +115,7 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 			.count = b->count,
 			.work_blocks = b->work_blocks,
 			.uses_slot = use.buf[OCI_BUF_SLOT],
+			.uses_halves = use.halves,
 			.uses_temp = use.buf[OCI_BUF_TEMP],
 			.uses_acc = use.buf[OCI_BUF_ACC],
 			.posts = use.posts,

@@ -258,6 +258,7 @@ struct oci_plan {
 	uint32_t count;	      /* operations, END included */
 	uint32_t work_blocks; /* of WORK */
 	uint8_t uses_slot;
+	uint8_t uses_halves; /* of it alone, by turns: however long the blocks are */
 	uint8_t uses_temp;
 	uint8_t uses_acc; /* needs memory only where RECV cannot accumulate */
 	uint8_t posts;	  /* has a POST: others announce themselves when they start */

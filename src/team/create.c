@@ -251,6 +251,13 @@ static int team_agree(struct oci_team *team)
 	return 0;
 }
 
+static void set_ready(struct oci_team *team)
+{
+	/* Release: all that calls go by comes first. Pairs with the acquire in oci_team_state(), of
+	 * a thread that finds out by itself that the team is ready. */
+	__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
+}
+
 /* As oci_team_step(). */
 static int team_committed(struct oci_team *team, int outcome)
 {
@@ -258,7 +265,7 @@ static int team_committed(struct oci_team *team, int outcome)
 		oci_team_say(team, GONE);
 		return oci_creation_refuse(team, outcome);
 	}
-	team->state = OCI_TEAM_READY;
+	set_ready(team);
 	/* The probes' targets may go: everyone has sent its verdict, so all probes are over. */
 	oci_creation_free(team);
 	oci_debug("team of %u ranks ready: %s, %s, %s", team->size,
@@ -351,7 +358,7 @@ static int creation_look(struct oci_team *team)
 			      r, (int)member->pid);
 		/* Every call returns the error. The buffers stay while a gathering is under way
 		 * into them, and peers may still probe them. */
-		team->state = OCI_TEAM_READY;
+		set_ready(team);
 		if (before == OCI_TEAM_COMMIT)
 			oci_creation_free(team);
 		return 1;

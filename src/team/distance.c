@@ -79,11 +79,13 @@ static bool is_near(const struct oci_distance *d)
 	return 2 * below > d->samples;
 }
 
-static void begin_span(struct oci_distance *d)
+static void begin_span(struct oci_team *team)
 {
+	struct oci_distance *d = &team->distance;
 	uint64_t span = d->end < OCI_SPAN_LAST ? d->end : OCI_SPAN_LAST;
 
-	d->own = is_near(d);
+	/* Near ranks may go through larger slots; who has no memory for one says far. */
+	d->own = is_near(d) && !oci_slots_reserve_near(team);
 	d->samples = 0;
 	d->first = d->end;
 	d->end += span;
@@ -116,7 +118,7 @@ void oci_distance_step(struct oci_team *team, uint64_t done)
 	struct oci_distance *d = &team->distance;
 
 	if (done == d->end)
-		begin_span(d);
+		begin_span(team);
 	if ((done - d->first) % stride(d) == 0) {
 		write_line(team, done);
 		team->due = done + OCI_LANES;

@@ -70,7 +70,7 @@ const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
 /* Has the process ended? Asks the kernel: for slow paths. */
 bool oci_peer_dead(const struct oci_peer *peer);
 
-/* ---- slots: bounce buffers of OCI_SLOT_BYTES in our segment ---------------------------------- */
+/* ---- slots: bounce buffers of OCI_SLOT_BYTES, or OCI_NEAR_SLOT_BYTES, in our segment --------- */
 
 /* In a child of fork(2): forgets what is the parent's. What was mapped stays mapped, unused. */
 void oci_segment_fork_child(void);
@@ -83,17 +83,22 @@ struct oci_team;
  * end. 0, or -ENOSPC. A team that is made needs it.
  */
 int oci_slots_reserve(unsigned int count);
+/* Makes sure that there is a larger one for this team, which a rank needs that calls its peer near.
+ * 0, or -ENOSPC. */
+int oci_slots_reserve_near(struct oci_team *team);
 /*
  * A slot that nobody reads any more, for operation `seq` of the team, which puts some `bytes` into
- * it; it stays taken until every rank of the team has finished that operation. The offset, or
- * -EAGAIN when memory is short and all are in use: try again after progress.
+ * it, into one of the larger ones if they are more than an ordinary one holds; it stays taken until
+ * every rank of the team has finished that operation. The offset, or -EAGAIN when memory is short
+ * and all are in use: try again after progress.
  */
 int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes);
 /* The slot that oci_slot_acquire() is likely to return next, -EAGAIN when unknown: a hint. */
-int64_t oci_slot_likely_next(void);
+int64_t oci_slot_likely_next(size_t bytes);
 /* Forgets a team: its slots are free. Only when all its members have left. */
-void oci_slots_forget(const struct oci_team *team);
+void oci_slots_forget(struct oci_team *team);
 
-unsigned int oci_slots_made(void);
+/* All that were made. */
+size_t oci_slots_bytes(void);
 
 #endif

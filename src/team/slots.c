@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pool of slots of this process, for all its teams. */
+/* The pools of slots of this process, for all its teams: ordinary ones and those of near ranks. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,26 +26,44 @@ struct slot {
 	int64_t offset;
 };
 
-static struct {
-	uint64_t lock; /* 1 held; a spin lock, as it is held for nanoseconds on the hot path */
+struct pool {
+	size_t bytes; /* of a slot */
 	struct slot *slot;
 	unsigned int count, room;
-} pool;
+	uint64_t refused_ns; /* when memory was refused last, 0 it was not */
+};
 
-static void pool_lock(void)
+static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, large = { .bytes = OCI_NEAR_SLOT_BYTES };
+/*
+ * Teams that may take large slots. There is one for each: threads that are in collectives of
+ * several teams, whose peers are in the same ones in another order, hold one slot a team that waits
+ * for anything, so one is free or becomes free. More teams than so many stay with what any two
+ * ranks take.
+ */
+#define NEAR_TEAMS_MOST 32
+static unsigned int near_teams;
+/* Of both. 1 held; a spin lock, as it is held for nanoseconds on the hot path. */
+static uint64_t lock;
+
+static void pools_lock(void)
 {
 	uint64_t free_word = 0;
 
-	/* Acquire, pairs with the release in pool_unlock(). */
-	while (!oci_compare_exchange(&pool.lock, &free_word, 1)) {
+	/* Acquire, pairs with the release in pools_unlock(). */
+	while (!oci_compare_exchange(&lock, &free_word, 1)) {
 		free_word = 0;
 		oci_os_yield();
 	}
 }
 
-static void pool_unlock(void)
+static void pools_unlock(void)
 {
-	oci_store_release(&pool.lock, 0);
+	oci_store_release(&lock, 0);
+}
+
+static struct pool *pool_of(size_t bytes)
+{
+	return bytes > OCI_SLOT_BYTES ? &large : &ordinary;
 }
 
 static bool slot_free(const struct slot *slot)
@@ -54,11 +72,11 @@ static bool slot_free(const struct slot *slot)
 	return !slot->team || __atomic_load_n(&slot->team->min_done, __ATOMIC_ACQUIRE) > slot->seq;
 }
 
-static struct slot *pool_find(unsigned int limit)
+static struct slot *pool_find(const struct pool *pool, unsigned int limit)
 {
-	for (unsigned int i = 0; i < pool.count && i < limit; i++) {
-		if (slot_free(&pool.slot[i]))
-			return &pool.slot[i];
+	for (unsigned int i = 0; i < pool->count && i < limit; i++) {
+		if (slot_free(&pool->slot[i]))
+			return &pool->slot[i];
 	}
 	return NULL;
 }
@@ -66,102 +84,130 @@ static struct slot *pool_find(unsigned int limit)
 /* After a refusal memory is asked for again only so much later: asking reads files. */
 #define OCI_RETRY_NS 10000000u
 
-static struct slot *pool_grow(void)
+static struct slot *pool_grow(struct pool *pool)
 {
-	static uint64_t refused_ns;
 	int64_t offset;
 
-	if (refused_ns && oci_clock_ns() - refused_ns < OCI_RETRY_NS)
+	if (pool->refused_ns && oci_clock_ns() - pool->refused_ns < OCI_RETRY_NS)
 		return NULL;
-	if (pool.count == pool.room) {
-		unsigned int room = pool.room ? 2 * pool.room : 16;
-		struct slot *grown = realloc(pool.slot, room * sizeof(*grown));
+	if (pool->count == pool->room) {
+		unsigned int room = pool->room ? 2 * pool->room : 16;
+		struct slot *grown = realloc(pool->slot, room * sizeof(*grown));
 
 		if (!grown)
 			return NULL;
-		pool.slot = grown;
-		pool.room = room;
+		pool->slot = grown;
+		pool->room = room;
 	}
-	offset = oci_segment_alloc(OCI_SLOT_BYTES);
-	refused_ns = offset < 0 ? oci_clock_ns() : 0;
+	offset = oci_segment_alloc(pool->bytes);
+	pool->refused_ns = offset < 0 ? oci_clock_ns() : 0;
 	if (offset < 0)
 		return NULL;
-	pool.slot[pool.count] = (struct slot){ .offset = offset };
-	return &pool.slot[pool.count++];
+	pool->slot[pool->count] = (struct slot){ .offset = offset };
+	return &pool->slot[pool->count++];
+}
+
+static int grow_to(struct pool *pool, unsigned int count)
+{
+	while (pool->count < count && pool_grow(pool))
+		;
+	return pool->count >= count ? 0 : -ENOSPC;
 }
 
 int oci_slots_reserve(unsigned int count)
 {
-	bool enough;
+	int error;
 
-	pool_lock();
-	while (pool.count < count && pool_grow())
-		;
-	enough = pool.count >= count;
-	pool_unlock();
-	return enough ? 0 : -ENOSPC;
+	pools_lock();
+	error = grow_to(&ordinary, count);
+	pools_unlock();
+	return error;
+}
+
+int oci_slots_reserve_near(struct oci_team *team)
+{
+	int error = 0;
+
+	pools_lock();
+	if (!team->has_near_slot) {
+		error = near_teams < NEAR_TEAMS_MOST ? grow_to(&large, near_teams + 1) : -ENOSPC;
+		team->has_near_slot = !error;
+		near_teams += team->has_near_slot;
+	}
+	pools_unlock();
+	return error;
 }
 
 void oci_slots_fork_child(void)
 {
-	pool.lock = 0;
-	pool.count = 0;
+	lock = 0;
+	ordinary.count = large.count = near_teams = 0;
 }
 
 int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 {
+	struct pool *pool = pool_of(bytes);
 	struct slot *slot;
 	int64_t offset = -EAGAIN;
 
-	pool_lock();
+	pools_lock();
 	/* Relaxed: a hint, which another thread's progress may change. */
 	if (bytes <= REUSE_BYTES && __atomic_load_n(&team->distance.near, __ATOMIC_RELAXED))
 		oci_team_all_done(team, seq);
-	slot = pool_find(OCI_SLOTS_SCANNED);
+	slot = pool_find(pool, OCI_SLOTS_SCANNED);
 	/* A few are made without asking; beyond, those of idle teams are looked for first. */
-	if (!slot && pool.count < OCI_LANES)
-		slot = pool_grow();
+	if (!slot && pool->count < OCI_LANES)
+		slot = pool_grow(pool);
 	if (!slot) {
-		for (unsigned int i = 0; i < pool.count; i++) {
-			if (pool.slot[i].team)
-				oci_team_refresh(pool.slot[i].team);
+		for (unsigned int i = 0; i < pool->count; i++) {
+			if (pool->slot[i].team)
+				oci_team_refresh(pool->slot[i].team);
 		}
-		slot = pool_find(pool.count);
+		slot = pool_find(pool, pool->count);
 	}
 	if (!slot)
-		slot = pool_grow();
+		slot = pool_grow(pool);
 	if (slot) {
 		slot->team = team;
 		slot->seq = seq;
 		offset = slot->offset;
 	}
-	pool_unlock();
+	pools_unlock();
 	return offset;
 }
 
-int64_t oci_slot_likely_next(void)
+int64_t oci_slot_likely_next(size_t bytes)
 {
 	const struct slot *slot;
 	int64_t offset;
 
-	pool_lock();
-	slot = pool_find(OCI_SLOTS_SCANNED);
+	pools_lock();
+	slot = pool_find(pool_of(bytes), OCI_SLOTS_SCANNED);
 	offset = slot ? slot->offset : -EAGAIN;
-	pool_unlock();
+	pools_unlock();
 	return offset;
 }
 
-void oci_slots_forget(const struct oci_team *team)
+static void forget(struct pool *pool, const struct oci_team *team)
 {
-	pool_lock();
-	for (unsigned int i = 0; i < pool.count; i++) {
-		if (pool.slot[i].team == team)
-			pool.slot[i].team = NULL;
+	for (unsigned int i = 0; i < pool->count; i++) {
+		if (pool->slot[i].team == team)
+			pool->slot[i].team = NULL;
 	}
-	pool_unlock();
 }
 
-unsigned int oci_slots_made(void)
+void oci_slots_forget(struct oci_team *team)
 {
-	return pool.count;
+	pools_lock();
+	if (near_teams) /* none of the parent's count in a forked child */
+		near_teams -= team->has_near_slot;
+	team->has_near_slot = false;
+	forget(&ordinary, team);
+	forget(&large, team);
+	pools_unlock();
+}
+
+size_t oci_slots_bytes(void)
+{
+	return ordinary.count * ordinary.bytes + large.count * large.bytes;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "os/os.h"
 
 /* Mixes the signatures of a history: 2^64 divided by the golden ratio. */
 #define OCI_HASH 0x9e3779b97f4a7c15ull
@@ -35,10 +36,20 @@ void oci_team_say(struct oci_team *team, const char *format, ...)
 
 int oci_team_fail(struct oci_team *team, int error, int culprit, const char *format, ...)
 {
+	int first = __atomic_load_n(&team->error, __ATOMIC_ACQUIRE);
+	bool failing = false;
 	va_list args;
 
-	if (team->error)
-		return team->error;
+	if (first)
+		return first;
+	/* One thread fails the team; another that comes by meanwhile returns its error. Relaxed:
+	 * all that the error stands for is released with it, below. */
+	if (!__atomic_compare_exchange_n(&team->failing, &failing, true, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED)) {
+		while (!(first = __atomic_load_n(&team->error, __ATOMIC_ACQUIRE)))
+			oci_os_yield();
+		return first;
+	}
 	va_start(args, format);
 	team_vsay(team, format, args);
 	va_end(args);
@@ -50,7 +61,7 @@ int oci_team_fail(struct oci_team *team, int error, int culprit, const char *for
 				 __ATOMIC_SEQ_CST);
 	team->dead_rank = error == -EOWNERDEAD ? culprit : -1;
 	/* Release: the poison comes before it in every thread of ours. Pairs with the acquire in
-	 * oci_exec_over(). */
+	 * oci_exec_over() and of those that lost above. */
 	__atomic_store_n(&team->error, error, __ATOMIC_RELEASE);
 	oci_error("%s", team->sentence);
 	return error;
@@ -67,7 +78,9 @@ static void compare_history(struct oci_team *team, uint32_t rank, uint64_t done)
 
 	if (done > ours || ours - done >= OCI_LANES)
 		return;
-	mine = __atomic_load_n(&team->history[done % (2 * OCI_LANES)], __ATOMIC_RELAXED);
+	/* Acquire: their `done` is read again after it. Pairs with the release in
+	 * oci_team_finish(). */
+	mine = __atomic_load_n(&team->history[done % (2 * OCI_LANES)], __ATOMIC_ACQUIRE);
 	/* Written anew meanwhile: another time, then. */
 	if (mine != theirs && oci_load_relaxed(&block->done) - done < OCI_HISTORY - 1)
 		__atomic_store_n(&team->stranger, rank + 1, __ATOMIC_RELAXED);
@@ -130,7 +143,8 @@ void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 
 		team->finished &= ~(1ull << done % OCI_LANES);
 		done++;
-		__atomic_store_n(&team->history[done % (2 * OCI_LANES)], hash, __ATOMIC_RELAXED);
+		/* Release: pairs with the acquire in compare_history(). */
+		__atomic_store_n(&team->history[done % (2 * OCI_LANES)], hash, __ATOMIC_RELEASE);
 		/* Release: the history comes before its number, for compare_history(), which may
 		 * run in the thread that makes a blocking call. */
 		__atomic_store_n(&team->done, done, __ATOMIC_RELEASE);

@@ -80,6 +80,7 @@ struct oci_team {
 			      * Whether a buffer lies in it is its owner's affair alone. */
 	uint64_t model_hash; /* of what choices go by; set before the first step, must be alike */
 	bool check_calls;    /* ranks compare what they call */
+	bool has_near_slot;  /* slots.c */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often */
 	struct oci_region *own;
 	struct oci_member *member;	       /* size */
@@ -98,6 +99,7 @@ struct oci_team {
 	uint32_t stranger; /* rank + 1 whose history is another; relaxed atomic */
 
 	int error;     /* why the team is unusable, or 0 */
+	bool failing;  /* a thread has begun to say why */
 	int dead_rank; /* named by -EOWNERDEAD, else -1 */
 	char sentence[512];
 
@@ -135,6 +137,13 @@ int oci_team_places(struct oci_team *team);
 void oci_team_fork_child(void);
 /* Gives back what all members have left. Called by oci_team_init() too. */
 void oci_team_collect(void);
+
+/* Acquire: pairs with the release in create.c, so that who finds READY finds all that calls go by.
+ */
+static inline enum oci_team_state oci_team_state(const struct oci_team *team)
+{
+	return __atomic_load_n(&team->state, __ATOMIC_ACQUIRE);
+}
 
 /* Remembers why the team is unusable (the first reason stays), tells the peers, logs. error.
  * culprit: the rank that died, or whose calls differ from ours; -1: none in particular. */
