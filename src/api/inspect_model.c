@@ -161,10 +161,6 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	/* Of a v-variant no rank knows all sizes, so none is chosen by. */
 	if (is_v(shape->collective))
 		known.bytes = 0;
-	if (call->near)
-		known.apart = call->near > 0 ? OCI_NEAR : OCI_FAR;
-	else
-		known.apart = oci_state_apart(model);
 	choice = oci_select(&known, model, forced, NULL, &decided);
 	name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));
 	predicted->why = sentence(decided);
@@ -189,6 +185,10 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 		snprintf(error, n, "no memory");
 		return -ENOMEM;
 	}
+	if (call->near)
+		shape->apart = call->near > 0 ? OCI_NEAR : OCI_FAR;
+	else
+		shape->apart = oci_state_apart(model);
 	decide(call, shape, model, predicted);
 	count = oci_candidates(shape, model, candidates);
 	qsort(candidates, count, sizeof(*candidates), by_total);
