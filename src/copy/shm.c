@@ -80,8 +80,8 @@ int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
 	/* Invalid while the terms change. Release on each: who sees a new term sees that the old
 	 * number is gone. Pairs with the acquires in request_read(). */
 	oci_store_relaxed(&ack->request, 0);
-	/* Numbers begin anew: what the last one left there is beyond all that is waited for now,
-	 * and a peer that dies would seem to have served. Release: as of the terms. */
+	/* Numbers begin anew: what the last request left there is above all targets of this one,
+	 * so a peer that dies would seem to have served it. Release: as of the terms. */
 	if (t->request < last)
 		oci_store_release(&lane->aux.served, 0);
 	oci_store_release(&ack->request_slot, (uint64_t)slot);

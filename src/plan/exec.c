@@ -120,11 +120,8 @@ int oci_exec_start(struct oci_exec *x)
 		x->lane->ack.layouts = (uintptr_t)&x->team->layouts[x->seq % OCI_LANES];
 	}
 	if (x->plan->uses_slot) {
-		size_t bytes = x->params.bytes;
-
-		if (x->plan->uses_halves && bytes > OCI_SLOT_BYTES)
-			bytes = OCI_SLOT_BYTES;
-		x->slot_offset = oci_slot_acquire(x->team, x->seq, bytes);
+		x->slot_offset = oci_slot_acquire(
+			x->team, x->seq, x->plan->uses_halves ? OCI_SLOT_BYTES : x->params.bytes);
 		if (x->slot_offset < 0) {
 			oci_exec_await_nobody(x);
 			return 0;

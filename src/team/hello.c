@@ -56,7 +56,8 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	pthread_once(&once, read_constants);
 	if (error)
 		return error;
-	/* One for a plan and one for a transfer by shm: with them every operation gets on. */
+	/* One for a plan and one for a transfer by shm: with them blocking operations of a thread
+	 * get on. Many nonblocking ones may need more than there is room for: README.md. */
 	error = oci_slots_reserve(2);
 	if (error)
 		return error;

@@ -35,10 +35,11 @@ struct pool {
 
 static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, large = { .bytes = OCI_NEAR_SLOT_BYTES };
 /*
- * Teams that may take large slots. There is one for each: threads that are in collectives of
- * several teams, whose peers are in the same ones in another order, hold one slot a team that waits
- * for anything, so one is free or becomes free. More teams than so many stay with what any two
- * ranks take.
+ * Teams that may take large slots. There is one slot for each, as threads may be in collectives of
+ * several such teams whose peers came to them in another order. Of a team only the operation that a
+ * thread is in can hold a slot and wait for a peer that has none: what it left behind is read
+ * without one. So a slot is free, or becomes free. Teams beyond these stay with what any two ranks
+ * take.
  */
 #define NEAR_TEAMS_MOST 32
 static unsigned int near_teams;
