@@ -18,6 +18,7 @@ enum {
 	KEY_COLD,
 	KEY_CHECK,
 	KEY_NO_CHECK,
+	KEY_MEMCPY,
 	KEY_SAMPLES,
 	KEY_ROOT,
 	KEY_JSON,
@@ -50,6 +51,10 @@ static const struct argp_option option_table[] = {
 	{ "check", KEY_CHECK, NULL, 0,
 	  "Verify delivered bytes, outside of the timed part (default)", 2 },
 	{ "no-check", KEY_NO_CHECK, NULL, 0, "Do not verify", 2 },
+	{ "memcpy", KEY_MEMCPY, NULL, 0,
+	  "Time memcpy instead, of the bytes that the collective has to move, each rank its share, "
+	  "with no waiting: the physical limit",
+	  2 },
 	{ "root", KEY_ROOT, "RANK", 0, "Root of bcast, scatter, gather and reduce (default: 0)",
 	  3 },
 	{ "json", KEY_JSON, "FILE", 0,
@@ -116,6 +121,8 @@ static error_t check_all(struct argp_state *state, struct coll_options *o)
 {
 	int c, i;
 
+	/* Then nothing is delivered. */
+	o->check = o->check && !o->memcpy;
 	if (!o->sizes_given) {
 		size_list_powers_of_4(&o->sizes, o->min_bytes, o->max_bytes);
 	}
@@ -166,6 +173,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_CHECK:
 	case KEY_NO_CHECK:
 		o->check = key == KEY_CHECK;
+		return 0;
+	case KEY_MEMCPY:
+		o->memcpy = true;
 		return 0;
 	case KEY_SAMPLES:
 		o->samples = true;

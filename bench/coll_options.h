@@ -20,6 +20,7 @@ struct coll_options {
 	struct range token_ns; /* of the calls that count; high 0: all do */
 	enum buffer_mode mode;
 	bool check;
+	bool memcpy; /* of the bytes that the collective has to move, instead of it */
 	bool samples;
 	long root;
 	const char *json;

@@ -21,7 +21,7 @@ void coll_result_print_header(const struct coll_options *options, const struct c
 {
 	printf("%d ranks%s, %s buffers, %s\n", job->ranks,
 	       job->oversubscribed ? " (more than CPUs)" : "", buffer_mode_name(options->mode),
-	       job->mpi);
+	       options->memcpy ? "memcpy" : job->mpi);
 	printf("%-*s %9s %12s %10s %10s %7s %9s\n", collective_list_width(&options->collectives),
 	       "collective", "bytes", "median us", "10 %", "90 %", "calls", "token ns");
 }
@@ -73,11 +73,11 @@ int coll_result_write_json(const struct coll_options *options, const struct coll
 	for (i = 0; i < n; i++) {
 		json_array_append_new(list, cell_to_json(&cells[i]));
 	}
-	root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:s, s:b, s:i, s:o}", "program",
+	root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:s, s:b, s:b, s:i, s:o}", "program",
 			 "oc_bench_coll", "host", host.nodename, "kernel", host.release, "mpi",
 			 job->mpi, "ranks", job->ranks, "oversubscribed", job->oversubscribed,
 			 "buffers", buffer_mode_name(options->mode), "checked", options->check,
-			 "root", (int)options->root, "cells", list);
+			 "memcpy", options->memcpy, "root", (int)options->root, "cells", list);
 	if (!root) {
 		fprintf(stderr, "oc_bench_coll: Out of memory while writing the results.\n");
 		return -ENOMEM;

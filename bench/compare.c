@@ -20,7 +20,7 @@ const char *config_name(enum config config)
 	static const char *const names[CONFIG_COUNT] = {
 		[CONFIG_STOCK] = "stock",	[CONFIG_ONECOPY] = "onecopy",
 		[CONFIG_CONTROL] = "control",	[CONFIG_HEAP] = "shared heap",
-		[CONFIG_OTHER] = "other stock",
+		[CONFIG_OTHER] = "other stock", [CONFIG_LIMIT] = "memcpy",
 	};
 
 	return names[config];
@@ -53,6 +53,8 @@ bool compare_has(const struct compare *compare, enum config config)
 		return compare->options.shared_heap;
 	case CONFIG_OTHER:
 		return compare->options.better;
+	case CONFIG_LIMIT:
+		return compare->options.limit;
 	default:
 		return true;
 	}

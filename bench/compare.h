@@ -24,6 +24,7 @@ enum config {
 	CONFIG_CONTROL, /* stock a second time: stock/control shows what noise alone does */
 	CONFIG_HEAP,	/* onecopy with shared heaps, if asked for */
 	CONFIG_OTHER,	/* the other MPI's stock, if asked for: each cell against the faster */
+	CONFIG_LIMIT,	/* memcpy of the bytes that have to move, if asked for: limit.h */
 	CONFIG_COUNT,
 };
 
@@ -60,6 +61,7 @@ struct compare_options {
 	bool with_given;
 	bool shared_heap; /* CONFIG_HEAP takes its turns, too */
 	bool better;	  /* CONFIG_OTHER, too */
+	bool limit;	  /* and CONFIG_LIMIT */
 	const struct compare_mpi *other;
 	const char *mpirun;
 	const char *program; /* NULL: beside this one */
@@ -113,6 +115,7 @@ struct compare {
 struct cell_summary {
 	double stock_us;
 	double onecopy_us;
+	double limit_us; /* 0: not asked for, or nothing has to move */
 	struct stats_estimate ratio;
 	struct stats_estimate control;
 	bool lost;

@@ -20,6 +20,7 @@ enum {
 	KEY_WITH,
 	KEY_SHARED_HEAP,
 	KEY_BETTER,
+	KEY_LIMIT,
 	KEY_MPI,
 	KEY_MPIRUN,
 	KEY_PROGRAM,
@@ -72,6 +73,10 @@ static const struct argp_option option_table[] = {
 	  2 },
 	{ "better", KEY_BETTER, NULL, 0,
 	  "The other of Open MPI and MPICH takes turns, too: stock is the faster one of each cell",
+	  2 },
+	{ "limit", KEY_LIMIT, NULL, 0,
+	  "memcpy takes turns, too, of the bytes that each collective has to move, by all cores that "
+	  "can help: how far each cell is from the physical limit",
 	  2 },
 	{ "mpi", KEY_MPI, "NAME", 0, "openmpi (the default) or mpich", 2 },
 	{ "mpirun", KEY_MPIRUN, "CMD", 0,
@@ -332,6 +337,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BETTER:
 		o->better = true;
+		return 0;
+	case KEY_LIMIT:
+		o->limit = true;
 		return 0;
 	case KEY_QUICK:
 		o->quick = true;

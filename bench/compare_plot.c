@@ -14,6 +14,8 @@ enum {
 	PANEL_COLUMNS = 4,
 	PANEL_WIDTH = 400,
 	PANEL_HEIGHT = 360,
+	TITLE_HEIGHT = 98,  /* of all panels and of the first row's */
+	LABELS_HEIGHT = 68, /* below the last row */
 	MAX_TICS = 6,
 	GNUPLOT_TIMEOUT_S = 120
 };
@@ -23,12 +25,15 @@ struct figure {
 	const char *title;
 	const char *y_label;
 	void (*settings)(FILE *out, const struct compare *compare, const struct ranks_summary *s);
-	void (*panel)(FILE *out, const struct ranks_summary *s, int block);
-	void (*legend)(FILE *out, const struct ranks_summary *s);
+	void (*panel)(FILE *out, const struct compare *compare, const struct ranks_summary *s,
+		      int block);
+	void (*legend)(FILE *out, const struct compare *compare, const struct ranks_summary *s);
 };
 
 static const char stock_style[] = "lw 2 pt 5 ps 0.7 lc rgb '#555555'";
 static const char onecopy_style[] = "lw 2 pt 7 ps 0.7 lc rgb '#0a66c2'";
+static const char heap_style[] = "lw 2 pt 9 ps 0.7 lc rgb '#2e8b57'";
+static const char limit_style[] = "lw 1.5 dt 2 lc rgb '#000000'";
 
 static FILE *open_file(const struct compare *compare, const char *name, int ranks, const char *end)
 {
@@ -47,7 +52,8 @@ static FILE *open_file(const struct compare *compare, const char *name, int rank
 }
 
 /* One block a collective, as gnuplot's `index` counts them. */
-static int write_data(const struct compare *compare, const struct ranks_summary *s)
+static int write_data(const struct compare *compare, const struct ranks_summary *s,
+		      const struct ranks_summary *heap)
 {
 	FILE *out = open_file(compare, "data", s->ranks, "dat");
 	enum collective before = COLL_COUNT;
@@ -56,7 +62,8 @@ static int write_data(const struct compare *compare, const struct ranks_summary 
 	if (!out) {
 		return -EIO;
 	}
-	fprintf(out, "# bytes stock_us onecopy_us ratio low high control_low control_high\n");
+	fprintf(out, "# bytes stock_us onecopy_us ratio low high control_low control_high heap_us "
+		     "memcpy_us\n");
 	for (i = 0; i < compare->cells_n; i++) {
 		const struct compare_cell *cell = &compare->cells[i];
 		const struct cell_summary *c = &s->cells[i];
@@ -69,9 +76,9 @@ static int write_data(const struct compare *compare, const struct ranks_summary 
 				collective_name(cell->collective));
 			before = cell->collective;
 		}
-		fprintf(out, "%zu %g %g %g %g %g %g %g\n", cell->bytes, c->stock_us, c->onecopy_us,
-			c->ratio.median, c->ratio.low, c->ratio.high, c->control.low,
-			c->control.high);
+		fprintf(out, "%zu %g %g %g %g %g %g %g %g %g\n", cell->bytes, c->stock_us,
+			c->onecopy_us, c->ratio.median, c->ratio.low, c->ratio.high, c->control.low,
+			c->control.high, heap ? heap->cells[i].onecopy_us : 0, c->limit_us);
 	}
 	fclose(out);
 	return 0;
@@ -86,21 +93,36 @@ static void latency_settings(FILE *out, const struct compare *compare,
 	fprintf(out, "set logscale y 10\nset format y '%%g'\nset yrange [*:*]\n");
 }
 
-static void latency_panel(FILE *out, const struct ranks_summary *s, int block)
+static void latency_panel(FILE *out, const struct compare *compare, const struct ranks_summary *s,
+			  int block)
 {
 	fprintf(out,
 		"plot 'data-%d.dat' index %d using 1:2 with linespoints %s, "
-		"'' index %d using 1:3 with linespoints %s\n",
+		"'' index %d using 1:3 with linespoints %s",
 		s->ranks, block, stock_style, block, onecopy_style);
+	if (compare_has(compare, CONFIG_HEAP)) {
+		fprintf(out, ", '' index %d using 1:9 with linespoints %s", block, heap_style);
+	}
+	if (compare_has(compare, CONFIG_LIMIT)) {
+		fprintf(out, ", '' index %d using 1:10 with lines %s", block, limit_style);
+	}
+	fputc('\n', out);
 }
 
-static void latency_legend(FILE *out, const struct ranks_summary *s)
+static void latency_legend(FILE *out, const struct compare *compare, const struct ranks_summary *s)
 {
 	(void)s;
 	fprintf(out,
 		"plot NaN with linespoints %s title 'stock', NaN with linespoints %s title "
-		"'onecopy'\n",
+		"'onecopy'",
 		stock_style, onecopy_style);
+	if (compare_has(compare, CONFIG_HEAP)) {
+		fprintf(out, ", NaN with linespoints %s title 'with shared heaps'", heap_style);
+	}
+	if (compare_has(compare, CONFIG_LIMIT)) {
+		fprintf(out, ", NaN with lines %s title 'memcpy of these bytes'", limit_style);
+	}
+	fputc('\n', out);
 }
 
 /* One range for all panels, so that they can be compared at a glance. */
@@ -122,8 +144,10 @@ static void ratio_settings(FILE *out, const struct compare *compare, const struc
 				 "0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 2.5, 3, 4");
 }
 
-static void ratio_panel(FILE *out, const struct ranks_summary *s, int block)
+static void ratio_panel(FILE *out, const struct compare *compare, const struct ranks_summary *s,
+			int block)
 {
+	(void)compare;
 	fprintf(out,
 		"plot 'data-%d.dat' index %d using 1:7:8 with filledcurves fc rgb '#cccccc', "
 		"1 with lines lw 1 lc rgb '#000000', "
@@ -132,8 +156,9 @@ static void ratio_panel(FILE *out, const struct ranks_summary *s, int block)
 		s->ranks, block, s->floor, block, onecopy_style);
 }
 
-static void ratio_legend(FILE *out, const struct ranks_summary *s)
+static void ratio_legend(FILE *out, const struct compare *compare, const struct ranks_summary *s)
 {
+	(void)compare;
 	fprintf(out,
 		"plot NaN with linespoints %s title 'stock/onecopy, interval', "
 		"NaN with filledcurves fc rgb '#cccccc' title 'stock/stock, interval', "
@@ -177,7 +202,7 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 			 const struct figure *figure, const char *terminal, const char *end,
 			 FILE *out)
 {
-	int panels = 0, columns, rows, i;
+	int panels = 0, columns, rows, height, i;
 
 	for (i = 0; i < compare->options.collectives.n; i++) {
 		panels += compare->options.collectives.at[i] != COLL_BARRIER;
@@ -185,15 +210,17 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 	/* One more for the legend. */
 	columns = panels + 1 < PANEL_COLUMNS ? panels + 1 : PANEL_COLUMNS;
 	rows = (panels + columns) / columns;
+	height = rows * PANEL_HEIGHT + 40;
 	fprintf(out,
 		"reset\nset terminal %s size %d,%d font 'DejaVu Sans,11' background rgb 'white'\n",
-		terminal, columns * PANEL_WIDTH, rows * PANEL_HEIGHT + 40);
+		terminal, columns * PANEL_WIDTH, height);
 	fprintf(out, "set output '%s-%d.%s'\n", figure->name, s->ranks, end);
 	fprintf(out,
-		"set multiplot layout %d,%d margins 0.055,0.985,0.09,0.87 spacing 0.055,0.13 "
+		"set multiplot layout %d,%d margins 0.055,0.985,%.3f,%.3f spacing 0.055,0.13 "
 		"title \"%d ranks, %s: %s\\n%s, %s, %s\" noenhanced\n",
-		rows, columns, s->ranks, s->oversubscribed ? "sharing cores" : "one a core",
-		figure->title, compare->mpi[0], compare->host.cpu, compare->host.date);
+		rows, columns, (double)LABELS_HEIGHT / height, 1 - (double)TITLE_HEIGHT / height,
+		s->ranks, s->oversubscribed ? "sharing cores" : "one a core", figure->title,
+		compare->mpi[0], compare->host.cpu, compare->host.date);
 	fprintf(out,
 		"set logscale x 2\nset grid\nset tics nomirror out\nunset key\n"
 		"set xlabel 'bytes' offset 0,0.4\nset ylabel '%s' offset 0.8\n",
@@ -204,13 +231,13 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 		if (compare->options.collectives.at[i] != COLL_BARRIER) {
 			fprintf(out, "set title '%s' offset 0,-0.5\n",
 				collective_name(compare->options.collectives.at[i]));
-			figure->panel(out, s, panels++);
+			figure->panel(out, compare, s, panels++);
 		}
 	}
 	fprintf(out, "unset title\nunset xlabel\nunset ylabel\nunset tics\nunset border\n"
 		     "unset grid\nset key center center spacing 1.6\n"
 		     "set xrange [1:2]\nset yrange [1:2]\n");
-	figure->legend(out, s);
+	figure->legend(out, compare, s);
 	fprintf(out, "unset multiplot\n");
 }
 
@@ -255,7 +282,10 @@ int compare_plot(const struct compare *compare, const struct ranks_summary *summ
 	for (i = 0; i < compare->options.ranks_n && !err; i++) {
 		const struct ranks_summary *s = &summaries[i];
 
-		err = write_data(compare, s);
+		err = write_data(compare, s,
+				 compare_has(compare, CONFIG_HEAP) ?
+					 &summaries[i + compare->options.ranks_n] :
+					 NULL);
 		for (f = 0; f < sizeof(figures) / sizeof(figures[0]) && !err; f++) {
 			FILE *out = open_file(compare, figures[f].name, s->ranks, "gp");
 

@@ -25,10 +25,16 @@ static void print_heading(const struct compare *compare, const struct ranks_summ
 			"cell is judged lost.\n",
 			compare->rounds, 100 * any->ratio.coverage);
 	}
-	fprintf(out, "\n%-*s %8s %11s %11s %7s  %-15s %8s  %-15s\n",
+	if (compare_has(compare, CONFIG_LIMIT)) {
+		fprintf(out,
+			"memcpy us: what the bytes that have to move take without any waiting, "
+			"and that in %% of onecopy's time.\n");
+	}
+	fprintf(out, "\n%-*s %8s %11s %11s %7s  %-15s %8s  %-15s%s\n",
 		collective_list_width(&compare->options.collectives), "collective", "size",
 		"stock us", s->subject == CONFIG_HEAP ? "heap us" : "onecopy us", "ratio",
-		"[interval]", "control", "[interval]");
+		"[interval]", "control", "[interval]",
+		compare_has(compare, CONFIG_LIMIT) ? " memcpy us    %" : "");
 }
 
 /* Where it varies, so does what is measured. */
@@ -67,6 +73,9 @@ static void print_cell(int width, const struct compare_cell *cell, const struct 
 	print_estimate(&s->ratio, out);
 	fprintf(out, " %8.2f", s->control.median);
 	print_estimate(&s->control, out);
+	if (s->limit_us > 0) {
+		fprintf(out, " %9.2f %4.0f", s->limit_us, 100 * s->limit_us / s->onecopy_us);
+	}
 	fprintf(out, "%s\n", s->lost ? " LOST" : "");
 }
 

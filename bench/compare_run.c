@@ -114,6 +114,9 @@ static int build_command(const struct compare *compare, int ranks_index, enum co
 	if (!o->check) {
 		child_args_add(args, "--no-check");
 	}
+	if (config == CONFIG_LIMIT) {
+		child_args_add(args, "--memcpy");
+	}
 	if (o->iterations) {
 		child_args_add(args, "--iterations");
 		child_args_add_long(args, o->iterations);

@@ -30,6 +30,20 @@ static double ratio_at(const struct compare *compare, int ranks_index, enum conf
 	       compare_us(compare, ranks_index, other, cell)[round];
 }
 
+/* The median over the rounds of what memcpy took; of a barrier nothing. */
+static int summarise_limit(const struct compare *compare, int ranks_index, int cell, double *us)
+{
+	struct stats_estimate limit = { .median = 0 };
+	int err = 0;
+
+	if (compare_has(compare, CONFIG_LIMIT) && compare->cells[cell].collective != COLL_BARRIER) {
+		err = stats_estimate(compare_us(compare, ranks_index, CONFIG_LIMIT, cell),
+				     (size_t)compare->rounds, &limit);
+	}
+	*us = limit.median;
+	return err;
+}
+
 static int summarise_cell(const struct compare *compare, int ranks_index, enum config subject,
 			  int cell, double floor, double *scratch, struct cell_summary *out)
 {
@@ -51,6 +65,9 @@ static int summarise_cell(const struct compare *compare, int ranks_index, enum c
 	if (!err) {
 		err = stats_estimate(compare_us(compare, ranks_index, subject, cell), rounds,
 				     &onecopy);
+	}
+	if (!err) {
+		err = summarise_limit(compare, ranks_index, cell, &out->limit_us);
 	}
 	for (round = 0; round < compare->rounds; round++) {
 		scratch[round] = ratio_at(compare, ranks_index, out->stock, subject, cell, round);

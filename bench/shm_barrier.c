@@ -141,7 +141,8 @@ void shm_barrier_join(struct shm_barrier *barrier)
 	for (rank = 0; rank < barrier->ranks; rank++) {
 		CPU_OR(&all, &all, &rank_at(barrier, rank)->cpus);
 	}
-	barrier->yield = barrier->ranks > CPU_COUNT(&all);
+	barrier->cpus = CPU_COUNT(&all);
+	barrier->yield = barrier->ranks > barrier->cpus;
 }
 
 static void cpu_relax(void)

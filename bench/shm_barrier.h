@@ -20,6 +20,7 @@ struct shm_barrier {
 	size_t bytes;
 	int rank;
 	int ranks;
+	int cpus;   /* that the ranks have between them, once joined */
 	bool yield; /* more ranks than CPUs: give the CPU away while waiting */
 	/*
 	 * Called about every millisecond of waiting, or NULL. A rank that waits here is outside of

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "limit.h"
+
+/* Blocks read and written by all ranks together, of call->bytes each. */
+static size_t blocks_touched(const struct collective_call *call)
+{
+	size_t p = (size_t)call->ranks;
+
+	switch (call->collective) {
+	case COLL_BCAST:
+		return 2 * (p - 1);
+	case COLL_SCATTER:
+	case COLL_SCATTERV:
+	case COLL_GATHER:
+	case COLL_GATHERV:
+		return 2 * p;
+	case COLL_ALLGATHER:
+	case COLL_ALLGATHERV:
+	case COLL_ALLTOALL:
+	case COLL_ALLTOALLV:
+		return 2 * p * p;
+	case COLL_REDUCE:
+		return p + 1;
+	case COLL_ALLREDUCE:
+		/* A Reduce, and the result to the others. */
+		return p + 1 + 2 * (p - 1);
+	case COLL_REDUCE_SCATTER:
+	case COLL_REDUCE_SCATTER_BLOCK:
+		return p * (p + 1);
+	case COLL_SCAN:
+		/* The first rank copies; each other reads the sum before it and its own. */
+		return 2 + 3 * (p - 1);
+	case COLL_EXSCAN:
+		return p > 1 ? 2 + 3 * (p - 2) : 0;
+	default:
+		return 0;
+	}
+}
+
+size_t limit_share(const struct collective_call *call, int cpus)
+{
+	size_t helpers = (size_t)(call->ranks < cpus ? call->ranks : cpus);
+
+	if ((size_t)call->rank >= helpers) {
+		return 0;
+	}
+	return (blocks_touched(call) * call->bytes / 2 + helpers - 1) / helpers;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The bytes that a collective has to move: those of two ranks by hand, and laws for all. */
+#include "limit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static size_t share(enum collective c, int rank, int ranks, int cpus, size_t bytes)
+{
+	struct collective_call call = { c, rank, ranks, 0, bytes, 0 };
+
+	return limit_share(&call, cpus);
+}
+
+/* Each of two ranks moves so many quarters of the size. */
+static void two_ranks_move_what_one_counts(void **state)
+{
+	static const struct {
+		enum collective collective;
+		size_t quarters;
+	} known[] = {
+		{ COLL_BCAST, 2 },     { COLL_SCATTER, 4 },	   { COLL_GATHERV, 4 },
+		{ COLL_ALLGATHER, 8 }, { COLL_ALLTOALLV, 8 },	   { COLL_REDUCE, 3 },
+		{ COLL_ALLREDUCE, 5 }, { COLL_REDUCE_SCATTER, 6 }, { COLL_SCAN, 5 },
+		{ COLL_EXSCAN, 2 },    { COLL_BARRIER, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		assert_int_equal(share(known[i].collective, 0, 2, 2, 4096),
+				 known[i].quarters * 1024);
+		assert_int_equal(share(known[i].collective, 1, 2, 2, 4096),
+				 known[i].quarters * 1024);
+	}
+}
+
+/* Ranks beyond the CPUs do not help; what all copy is the same, but for what is rounded up. */
+static void fewer_cpus_move_the_same_bytes(void **state)
+{
+	int c, cpus, rank;
+
+	(void)state;
+	for (c = 0; c < COLL_COUNT; c++) {
+		size_t alone = share((enum collective)c, 0, 7, 1, 1000), sum;
+
+		for (cpus = 1; cpus <= 9; cpus++) {
+			for (sum = 0, rank = 0; rank < 7; rank++) {
+				size_t bytes = share((enum collective)c, rank, 7, cpus, 1000);
+
+				assert_true(rank < cpus || bytes == 0);
+				sum += bytes;
+			}
+			assert_in_range(sum, alone, alone + 6);
+		}
+	}
+}
+
+static void one_rank_copies_its_own_block(void **state)
+{
+	(void)state;
+	assert_int_equal(share(COLL_BCAST, 0, 1, 4, 64), 0);
+	assert_int_equal(share(COLL_EXSCAN, 0, 1, 4, 64), 0);
+	assert_int_equal(share(COLL_ALLTOALL, 0, 1, 4, 64), 64);
+	assert_int_equal(share(COLL_ALLREDUCE, 0, 1, 4, 64), 64);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_ranks_move_what_one_counts),
+		cmocka_unit_test(fewer_cpus_move_the_same_bytes),
+		cmocka_unit_test(one_rank_copies_its_own_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
