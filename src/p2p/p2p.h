@@ -39,11 +39,13 @@ enum oci_p2p_method {
 /* Thresholds of a team; src/api/message_limits.c decides them. */
 struct oci_p2p_limits {
 	size_t eager_bytes[OCI_APARTS]; /* up to here one is eager, as far as credit goes */
-	size_t stream_eager_bytes;	/* the same to a rank that cannot single-copy */
-	size_t chunk_bytes;		/* of an eager message; at most OCI_P2P_CHUNK_BYTES */
-	size_t share_bytes;		/* from here on both ends may copy */
-	size_t piece_bytes;		/* of a single copy in one turn */
-	enum oci_p2p_method method;	/* of a rendezvous */
+	/* The same of a buffer that the receiver can map. */
+	size_t mapped_eager_bytes[OCI_APARTS];
+	size_t stream_eager_bytes;  /* the same to a rank that cannot single-copy */
+	size_t chunk_bytes;	    /* of an eager message; at most OCI_P2P_CHUNK_BYTES */
+	size_t share_bytes;	    /* from here on both ends may copy */
+	size_t piece_bytes;	    /* of a single copy in one turn */
+	enum oci_p2p_method method; /* of a rendezvous */
 	/* What OCI_P2P_COPY does not do, though the pair could: this rank's own business. */
 	bool never_mapped, never_by_kernel;
 };

@@ -84,8 +84,12 @@ static enum send_state send_step(struct oci_p2p *p2p, struct oci_outbound *out,
 	return SEND_OVER;
 }
 
-static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *out)
+/* Of a message from there on. What the receiver can map it reads at once, unless it may not. */
+static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *out,
+			  const void *buffer)
 {
+	if (oci_arena_holds((uintptr_t)buffer))
+		return p2p->limits.mapped_eager_bytes[out->apart];
 	return p2p->team->member[out->peer].mechanism == OCI_MECH_SHM ?
 		       p2p->limits.stream_eager_bytes :
 		       p2p->limits.eager_bytes[out->apart];
@@ -94,7 +98,7 @@ static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *
 /* Eager, as far as size and credit go; else it gets a line, and 0; or -ENOMEM. */
 static int decide(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
 {
-	if (m->bytes <= eager_limit(p2p, out) && oci_outbound_credit(out, m->bytes))
+	if (m->bytes <= eager_limit(p2p, out, m->buffer) && oci_outbound_credit(out, m->bytes))
 		return 0;
 	m->line = oci_line_get(p2p);
 	return m->line ? 0 : -ENOMEM;
@@ -178,7 +182,7 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 	uint8_t *to;
 
 	if (!out || out->queue.first || bytes > p2p->limits.chunk_bytes ||
-	    bytes > eager_limit(p2p, out) || !oci_outbound_credit(out, bytes))
+	    bytes > eager_limit(p2p, out, buffer) || !oci_outbound_credit(out, bytes))
 		return 0;
 	if (bytes <= OCI_P2P_INLINE_BYTES)
 		cell = oci_cell_next(out);

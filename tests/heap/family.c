@@ -197,6 +197,31 @@ static void large_pages(void)
 	CHECK(arena()->counts().used <= before + 34 * MIB);
 }
 
+static void *allocate_little(void *unused)
+{
+	char *memory = malloc(100);
+
+	CHECK(in_arena(memory, 100));
+	free(memory);
+	return unused;
+}
+
+/* The memory that a thread begins with is a large page; skipped where there are none. */
+static void large_page_of_a_thread(void)
+{
+	uint64_t before = arena()->counts().large, backed;
+	pthread_t thread;
+
+	/* What must be there for the threads themselves comes first. */
+	free(malloc(64 * MIB));
+	backed = arena()->counts().large;
+	if (backed == before)
+		_Exit(77);
+	CHECK(!pthread_create(&thread, NULL, allocate_little, NULL));
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(arena()->counts().large == backed + 2 * MIB);
+}
+
 /* Each thread frees what its neighbour allocated. */
 enum { THREADS = 4, ROUNDS = 50, SLOTS = 400 };
 static void *_Atomic slot[THREADS][SLOTS];
@@ -238,5 +263,6 @@ const struct scenario family_scenarios[] = {
 	{ "given_back", given_back },
 	{ "threads", threads },
 	{ "large_pages", large_pages },
+	{ "large_page_of_a_thread", large_page_of_a_thread },
 	{ NULL, NULL },
 };

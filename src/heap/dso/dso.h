@@ -101,7 +101,7 @@ void heap_bind(void);
 
 /* A block of the arena that is about to be used: backed now, if it is large. */
 void heap_back(void *address, size_t bytes);
-/* The same for memory that mimalloc begins to use, if that is a whole segment. */
+/* The same for memory that mimalloc begins to use, if that is a segment or the beginning of one. */
 void heap_back_segment(void *address, size_t bytes);
 
 #endif

@@ -11,7 +11,9 @@
  * is used, so it is bounded, done for processes of one NUMA node alone (elsewhere the first touch
  * places a page), and not done where transparent huge pages are switched off for everybody.
  *
- * mimalloc takes memory for small blocks by the MiB. Those stay with small pages: much of a large
+ * mimalloc takes memory for small blocks by the MiB, from a segment that each thread has. Its
+ * first 2 MiB are a large page: a program that allocates all the time touches most of them, and 512
+ * pages one by one take it four times as long. What follows stays with small pages: much of a large
  * one would be zeroed for nothing, and the call waits for all CPUs.
  */
 #include "dso.h"
@@ -124,10 +126,16 @@ void heap_back(void *address, size_t bytes)
 
 void heap_back_segment(void *address, size_t bytes)
 {
+	uintptr_t first = (uintptr_t)address;
 	int error = errno;
 
-	/* More than one is for a single block, which comes by heap_back() without the rest. */
-	if (bytes == SEGMENT && (uintptr_t)address % SEGMENT == 0 && heap_used() >= SMALL_HEAP)
-		heap_back(address, bytes);
+	if (first % SEGMENT == 0) {
+		/* A thread's first. More than a whole one is for a single block, which comes by
+		 * heap_back() without the rest. */
+		if (bytes < SEGMENT && allowed(HUGE))
+			back(first, first + HUGE);
+		else if (bytes == SEGMENT && heap_used() >= SMALL_HEAP)
+			heap_back(address, bytes);
+	}
 	errno = error;
 }
