@@ -144,7 +144,7 @@ static const struct row mapped[OCI_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
 	},
 	[OCI_GATHER] = {
-		[PAIR] = { { 496, "inline", 0 }, { 2097152, "throttled-write", 8 },
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 2097152, "throttled-write", 8 },
 			   { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "throttled-write", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },

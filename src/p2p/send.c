@@ -84,13 +84,16 @@ static enum send_state send_step(struct oci_p2p *p2p, struct oci_outbound *out,
 	return SEND_OVER;
 }
 
-/* Of a message from there on. What the receiver can map it reads at once, unless it may not. */
+/* Of a message from there on. Whether the receiver can map our heap we take from whether we could
+ * map its: if not, it has the pair's mechanism all the same. */
 static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *out,
 			  const void *buffer)
 {
-	if (oci_arena_holds((uintptr_t)buffer))
+	const struct oci_member *member = &p2p->team->member[out->peer];
+
+	if (oci_arena_holds((uintptr_t)buffer) && !oci_mapping_refused(member->peer))
 		return p2p->limits.mapped_eager_bytes[out->apart];
-	return p2p->team->member[out->peer].mechanism == OCI_MECH_SHM ?
+	return member->mechanism == OCI_MECH_SHM ?
 		       p2p->limits.stream_eager_bytes :
 		       p2p->limits.eager_bytes[out->apart];
 }
