@@ -93,9 +93,8 @@ static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *
 
 	if (oci_arena_holds((uintptr_t)buffer) && !oci_mapping_refused(member->peer))
 		return p2p->limits.mapped_eager_bytes[out->apart];
-	return member->mechanism == OCI_MECH_SHM ?
-		       p2p->limits.stream_eager_bytes :
-		       p2p->limits.eager_bytes[out->apart];
+	return member->mechanism == OCI_MECH_SHM ? p2p->limits.stream_eager_bytes :
+						   p2p->limits.eager_bytes[out->apart];
 }
 
 /* Eager, as far as size and credit go; else it gets a line, and 0; or -ENOMEM. */
