@@ -353,9 +353,37 @@ static void affinity_is_the_threads_mask(void **state)
 	oci_os_yield();
 }
 
+/* Flags at the same offset of two segments are used at the same time. */
+static void large_mappings_do_not_share_a_hash_of_lines(void **state)
+{
+	const size_t bytes = (size_t)256 << 20;
+	int fd = memfd_create("mappings", MFD_CLOEXEC), error = 0;
+	uintptr_t seen[4];
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	for (int i = 0; i < 4; i++) {
+		uint8_t *at = oci_os_map_shared(fd, bytes, false, &error);
+
+		assert_non_null(at);
+		at[i] = (uint8_t)(i + 1);
+		at[bytes - 1] = (uint8_t)(i + 1);
+		seen[i] = (uintptr_t)at;
+		for (int j = 0; j < i; j++) {
+			assert_int_equal(((uint8_t *)seen[j])[i], i + 1);
+			assert_true((seen[i] ^ seen[j]) & 0xfe00000);
+		}
+	}
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(oci_os_unmap((void *)seen[i], bytes), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(large_mappings_do_not_share_a_hash_of_lines),
 		cmocka_unit_test(shared_file_is_seen_by_a_peer_through_proc),
 		cmocka_unit_test(shared_file_grows_and_keeps_its_bytes),
 		cmocka_unit_test(no_room_is_an_error_and_not_a_signal),
