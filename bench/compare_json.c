@@ -60,12 +60,13 @@ static json_t *cell_to_json(const struct compare *compare, const struct ranks_su
 	const struct compare_cell *c = &compare->cells[cell];
 	const struct cell_summary *summary = &s->cells[cell];
 
-	return json_pack("{s:s, s:I, s:s, s:f, s:f, s:f, s:o, s:o, s:b, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:I, s:s, s:f, s:f, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 			 "collective", collective_name(c->collective), "bytes",
 			 (json_int_t)c->bytes, "stock", compare_mpi(compare, summary->stock)->name,
 			 "stock_us", summary->stock_us, "onecopy_us", summary->onecopy_us,
-			 "memcpy_us", summary->limit_us, "stock_vs_onecopy",
-			 estimate_to_json(&summary->ratio), "stock_vs_stock",
+			 "memcpy_us",
+			 summary->limit_us > 0 ? json_real(summary->limit_us) : json_null(),
+			 "stock_vs_onecopy", estimate_to_json(&summary->ratio), "stock_vs_stock",
 			 estimate_to_json(&summary->control), "lost", summary->lost,
 			 "run_medians_us", configs_to_json(compare, QUANTILE_50, ranks_index, cell),
 			 "run_p10_us", configs_to_json(compare, QUANTILE_10, ranks_index, cell),

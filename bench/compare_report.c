@@ -28,7 +28,7 @@ static void print_heading(const struct compare *compare, const struct ranks_summ
 	if (compare_has(compare, CONFIG_LIMIT)) {
 		fprintf(out,
 			"memcpy us: what the bytes that have to move take without any waiting, "
-			"and that in %% of onecopy's time.\n");
+			"and that in %% of the time before it.\n");
 	}
 	fprintf(out, "\n%-*s %8s %11s %11s %7s  %-15s %8s  %-15s%s\n",
 		collective_list_width(&compare->options.collectives), "collective", "size",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Runs the benchmark in its three configurations, taking turns, and gathers the medians. */
+/* Runs the benchmark in its configurations, taking turns, and gathers the medians. */
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The physical limit of a collective: the bytes that it cannot but move, by memcpy, by all CPUs
- * that its ranks have.
+ * The physical limit of a collective that moves every byte once: its copies by memcpy, by all CPUs
+ * that its ranks have. (One that stores what it has read to several places at once reads less.)
  */
 #ifndef BENCH_LIMIT_H
 #define BENCH_LIMIT_H

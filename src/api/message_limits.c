@@ -35,8 +35,8 @@
 #define EAGER_FAR ((size_t)4 << 10)
 /*
  * Where the receiver can map the buffer, and copies from it with no system call: as above with
- * --shared, near, eager and rendezvous: 1 KiB 0.15 and 0.20, 2 KiB 0.26 and 0.21, 8 KiB 0.75 and
- * 0.26, 16 KiB 1.99 and 0.42.
+ * --shared, near, ONECOPY_P2P_EAGER of 64K and of 64 bytes: 1 KiB 0.15 and 0.20, 2 KiB 0.25 and
+ * 0.21, 8 KiB 0.75 and 0.26, 16 KiB 1.99 and 0.42.
  */
 #define MAPPED_EAGER ((size_t)1 << 10)
 /* The limit by the model lies between these. */
@@ -94,20 +94,21 @@ static void set_eager(struct oci_p2p_limits *limits, const struct oci_model *mod
 {
 	const struct oci_options *o = oci_options();
 	bool knows = model->calibrated && !oci_state_decides(model);
-	size_t *eager = limits->eager_bytes, *mapped = limits->mapped_eager_bytes;
+	size_t *eager = limits->eager_bytes;
 
 	eager[OCI_APART_UNKNOWN] = eager_limit(model);
 	eager[OCI_NEAR] = knows ? eager[OCI_APART_UNKNOWN] : EAGER_NEAR;
 	eager[OCI_FAR] = knows ? eager[OCI_APART_UNKNOWN] : EAGER_FAR;
 	limits->stream_eager_bytes = STREAM_EAGER_BYTES;
+	limits->mapped_eager_bytes = MAPPED_EAGER;
+	if (limits->never_mapped || limits->method != OCI_P2P_COPY || !strcmp(o->p2p, "eager") ||
+	    o->p2p_eager != SIZE_MAX)
+		limits->mapped_eager_bytes = SIZE_MAX;
 	for (unsigned int i = 0; i < OCI_APARTS; i++) {
-		mapped[i] = eager[i];
-		if (!limits->never_mapped && limits->method == OCI_P2P_COPY)
-			mapped[i] = MAPPED_EAGER;
 		if (!strcmp(o->p2p, "eager"))
-			eager[i] = mapped[i] = limits->stream_eager_bytes = SIZE_MAX;
+			eager[i] = limits->stream_eager_bytes = SIZE_MAX;
 		if (o->p2p_eager != SIZE_MAX)
-			eager[i] = mapped[i] = limits->stream_eager_bytes = o->p2p_eager;
+			eager[i] = limits->stream_eager_bytes = o->p2p_eager;
 	}
 }
 

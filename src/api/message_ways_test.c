@@ -150,6 +150,10 @@ static void little_of_a_heap_is_read_there(void **state)
 	assert_true(seen.mapped[1] > 0);
 	seen = run_bytes("auto", "auto", true, 1024);
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
+	seen = run_bytes("auto", "cma", true, 2048);
+	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
+	seen = run_bytes("shm", "auto", true, 2048);
+	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 	seen = run_bytes("cma", "cma", true, 2048);
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 }

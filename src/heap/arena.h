@@ -27,7 +27,7 @@ struct oci_arena_counts {
 	uint64_t used;	     /* backed by pages now */
 	uint64_t most;	     /* and at most so far */
 	uint64_t given_back; /* to the system, by holes in the file */
-	uint64_t large;	     /* that were backed with large pages when they were allocated */
+	uint64_t large;	     /* that were backed with large pages before they were touched */
 };
 
 struct oci_arena {

@@ -37,7 +37,8 @@ const char *oci_large_text(const struct oci_large_settings *s)
 	if (!s->collapse)
 		return "none, as this kernel has no MADV_COLLAPSE (Linux 6.1 has it); write always "
 		       "to " THP "shmem_enabled";
-	return "blocks of 4 MiB and more, when they are allocated";
+	return "blocks of 4 MiB and more, when they are allocated, and what further threads "
+	       "begin with";
 }
 
 static const char *setting(const char *path, char *text, size_t bytes)

@@ -39,8 +39,7 @@ enum oci_p2p_method {
 /* Thresholds of a team; src/api/message_limits.c decides them. */
 struct oci_p2p_limits {
 	size_t eager_bytes[OCI_APARTS]; /* up to here one is eager, as far as credit goes */
-	/* The same of a buffer that the receiver can map. */
-	size_t mapped_eager_bytes[OCI_APARTS];
+	size_t mapped_eager_bytes;  /* of a buffer that the receiver can map; SIZE_MAX: as others */
 	size_t stream_eager_bytes;  /* the same to a rank that cannot single-copy */
 	size_t chunk_bytes;	    /* of an eager message; at most OCI_P2P_CHUNK_BYTES */
 	size_t share_bytes;	    /* from here on both ends may copy */

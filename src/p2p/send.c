@@ -84,17 +84,21 @@ static enum send_state send_step(struct oci_p2p *p2p, struct oci_outbound *out,
 	return SEND_OVER;
 }
 
-/* Of a message from there on. Whether the receiver can map our heap we take from whether we could
- * map its: if not, it has the pair's mechanism all the same. */
+/*
+ * Of a message from there on. Whether the receiver can map our heap only it knows: we take it from
+ * whether we can map its. In a pair without single copies we try, as the message would be announced
+ * for nothing; another pair has its mechanism all the same.
+ */
 static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *out,
 			  const void *buffer)
 {
 	const struct oci_member *member = &p2p->team->member[out->peer];
+	bool streams = member->mechanism == OCI_MECH_SHM;
 
-	if (oci_arena_holds((uintptr_t)buffer) && !oci_mapping_refused(member->peer))
-		return p2p->limits.mapped_eager_bytes[out->apart];
-	return member->mechanism == OCI_MECH_SHM ? p2p->limits.stream_eager_bytes :
-						   p2p->limits.eager_bytes[out->apart];
+	if (p2p->limits.mapped_eager_bytes != SIZE_MAX && oci_arena_holds((uintptr_t)buffer) &&
+	    (streams ? oci_mapping_get(member->peer) != NULL : !oci_mapping_refused(member->peer)))
+		return p2p->limits.mapped_eager_bytes;
+	return streams ? p2p->limits.stream_eager_bytes : p2p->limits.eager_bytes[out->apart];
 }
 
 /* Eager, as far as size and credit go; else it gets a line, and 0; or -ENOMEM. */

@@ -11,10 +11,11 @@
  * is used, so it is bounded, done for processes of one NUMA node alone (elsewhere the first touch
  * places a page), and not done where transparent huge pages are switched off for everybody.
  *
- * mimalloc takes memory for small blocks by the MiB, from a segment that each thread has. Its
- * first 2 MiB are a large page: a program that allocates all the time touches most of them, and 512
- * pages one by one take it four times as long. What follows stays with small pages: much of a large
- * one would be zeroed for nothing, and the call waits for all CPUs.
+ * mimalloc takes memory for small blocks by the MiB, from a segment that each thread has. The first
+ * 2 MiB of that of each thread but the first, which has a whole one at once, are a large page: a
+ * program that allocates all the time touches most of them, and 512 pages one by one take it four
+ * times as long. What follows stays with small pages: much of a large one would be zeroed for
+ * nothing, and the call waits for all CPUs.
  */
 #include "dso.h"
 
@@ -85,32 +86,34 @@ static bool allowed(size_t bytes)
 	       heap_used() + bytes <= atomic_load_explicit(&most, memory_order_relaxed);
 }
 
-static void collapse(uintptr_t first, uintptr_t last)
+/* False: the kernel does not know how, or not for this memory. */
+static bool collapse(uintptr_t first, uintptr_t last)
 {
 	if (last <= first)
-		return;
-	if (!syscall(SYS_madvise, first, last - first, MADV_COLLAPSE))
-		heap_count_large(last - first);
-	else if (errno == EINVAL)
-		atomic_store_explicit(&state, OFF, memory_order_relaxed); /* an older kernel */
+		return true;
+	if (syscall(SYS_madvise, first, last - first, MADV_COLLAPSE))
+		return errno != EINVAL;
+	heap_count_large(last - first);
+	return true;
 }
 
 /* The pieces of 2 MiB that nobody has touched yet, neighbours by one call. */
-static void back(uintptr_t first, uintptr_t last)
+static bool back(uintptr_t first, uintptr_t last)
 {
 	uintptr_t begin = first;
+	bool can = true;
 	unsigned char resident;
 
 	for (uintptr_t piece = first; piece < last; piece += HUGE) {
 		if (mincore((void *)piece, 1, &resident) || resident & 1) {
-			collapse(begin, piece);
+			can &= collapse(begin, piece);
 			begin = piece + HUGE;
 		} else {
 			/* Reading makes the page, and changes nothing. */
 			(void)*(volatile char *)piece;
 		}
 	}
-	collapse(begin, last);
+	return collapse(begin, last) && can;
 }
 
 void heap_back(void *address, size_t bytes)
@@ -119,8 +122,8 @@ void heap_back(void *address, size_t bytes)
 	uintptr_t first = (start + HUGE - 1) & ~(HUGE - 1), last = (start + bytes) & ~(HUGE - 1);
 	int error = errno;
 
-	if (bytes >= HEAP_LARGE && last > first && allowed(bytes))
-		back(first, last);
+	if (bytes >= HEAP_LARGE && last > first && allowed(bytes) && !back(first, last))
+		atomic_store_explicit(&state, OFF, memory_order_relaxed); /* an older kernel */
 	errno = error;
 }
 
@@ -130,10 +133,11 @@ void heap_back_segment(void *address, size_t bytes)
 	int error = errno;
 
 	if (first % SEGMENT == 0) {
-		/* A thread's first. More than a whole one is for a single block, which comes by
-		 * heap_back() without the rest. */
+		/* A thread's first; or a program's own mprotect(), so a refusal says nothing. More
+		 * than a whole one is for a single block, which comes by heap_back() without the
+		 * rest. */
 		if (bytes < SEGMENT && allowed(HUGE))
-			back(first, first + HUGE);
+			(void)back(first, first + HUGE);
 		else if (bytes == SEGMENT && heap_used() >= SMALL_HEAP)
 			heap_back(address, bytes);
 	}
