@@ -90,8 +90,8 @@ run_tests() {
 
 # A tree without libopenmpi-dev has no such tests, and would pass without having run under an MPI.
 has_mpi_tests() {
-	ctest --test-dir build/release -N -L mpi | grep -qE '^Total Tests: [1-9]' ||
-		{ echo "build/release has no test with the label mpi"; false; }
+	ctest --test-dir build/check -N -L mpi | grep -qE '^Total Tests: [1-9]' ||
+		{ echo "build/check has no test with the label mpi"; false; }
 }
 
 # ThreadSanitizer cannot place its shadow memory where the kernel randomizes many address bits
@@ -112,17 +112,17 @@ if wanted lint; then
 		one "${gate#tests/}" "$gate"
 	done
 fi
-if wanted release && one "build with gcc -Werror" build release -D OC_NEED_MPI_TESTS=ON; then
+if wanted release && one "build with gcc -Werror" build check; then
 	one "tests under an MPI are there" has_mpi_tests
 	# Tests of timing and of several ranks share the machine's cores, so one at a time.
-	run_tests release -j 1
+	run_tests check -j 1
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan; then
+if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan -D OC_WERROR=ON; then
 	run_tests asan -L unit -j "$jobs"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
-if wanted tsan && one "build with thread sanitizer" build tsan -- --target thread_tests; then
+if wanted tsan && one "build with thread sanitizer" build tsan -D OC_WERROR=ON -- --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
 		run_tests tsan -L thread -j "$jobs"
 	else
@@ -132,7 +132,7 @@ if wanted tsan && one "build with thread sanitizer" build tsan -- --target threa
 	run=
 fi
 if wanted clang; then
-	one "build with clang -Werror" build clang
+	one "build with clang -Werror" build clang -D OC_WERROR=ON
 fi
 
 printf '%s' "$skips"

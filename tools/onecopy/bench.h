@@ -78,7 +78,7 @@ struct bench {
 	uint32_t cpus;		/* that may be used */
 	struct figure *figures[FIGURES_MOST];
 	unsigned int figure_count;
-	char summary[5][400]; /* over all figures; "" where there is nothing to say */
+	char *summary[5]; /* over all figures; NULL where there is nothing to say */
 	struct progress progress;
 	unsigned int step, steps;
 };
@@ -103,6 +103,10 @@ unsigned int figure_order(const struct figure *figure, unsigned int x, unsigned 
 void figure_x_text(const struct figure *figure, unsigned int x, char *text, size_t n);
 /* Four digits, so that columns line up and nothing is claimed that was not measured. */
 void figure_value_text(double value, char *text, size_t n);
+
+/* Sets bench->summary[i]. */
+void bench_say(struct bench *bench, unsigned int i, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* ---- experiments: steps first, so that progress knows the whole; 0 or an exit status ----------
  */

@@ -20,7 +20,8 @@ struct totals {
 	double *error[2]; /* |predicted / measured - 1|: by plans, by closed form */
 	double *chosen_error;
 	double worst;
-	char worst_at[160];
+	const struct figure *worst_at;
+	unsigned int worst_x;
 };
 
 static struct {
@@ -278,29 +279,25 @@ static void sum_up_size(struct figure *figure, unsigned int x, struct totals *t)
 	t->cells++;
 	t->good += chosen <= GOOD * best;
 	if (chosen / best > t->worst) {
-		char at[32];
-
 		t->worst = chosen / best;
-		figure_x_text(figure, x, at, sizeof(at));
-		snprintf(t->worst_at, sizeof(t->worst_at), "%.90s, %s", figure->name, at);
+		t->worst_at = figure;
+		t->worst_x = x;
 	}
 }
 
 static void say_errors(struct bench *bench, struct totals *t)
 {
-	char *text = bench->summary[1];
-	size_t n = sizeof(bench->summary[1]);
-
 	if (!t->errors[0] || !t->errors[1])
 		return;
-	snprintf(text, n,
-		 "Predicted against measured, |predicted / measured - 1| in the median: %.0f %% by "
-		 "plans in virtual time (%u values), %.0f %% by closed form (%u).",
-		 100 * stats_median(t->error[0], t->errors[0]), t->errors[0],
-		 100 * stats_median(t->error[1], t->errors[1]), t->errors[1]);
+	bench_say(
+		bench, 1,
+		"Predicted against measured, |predicted / measured - 1| in the median: %.0f %% by "
+		"plans in virtual time (%u values), %.0f %% by closed form (%u).",
+		100 * stats_median(t->error[0], t->errors[0]), t->errors[0],
+		100 * stats_median(t->error[1], t->errors[1]), t->errors[1]);
 	if (t->chosen_errors)
-		snprintf(bench->summary[2], n, "Of what jobs take: %.0f %% by plans (%u).",
-			 100 * stats_median(t->chosen_error, t->chosen_errors), t->chosen_errors);
+		bench_say(bench, 2, "Of what jobs take: %.0f %% by plans (%u).",
+			  100 * stats_median(t->chosen_error, t->chosen_errors), t->chosen_errors);
 }
 
 void bench_algorithms_sum_up(struct bench *bench)
@@ -319,13 +316,17 @@ void bench_algorithms_sum_up(struct bench *bench)
 		for (unsigned int x = 0; x < jobs.figure[j]->x_count; x++)
 			sum_up_size(jobs.figure[j], x, &t);
 	}
-	if (t.cells)
-		snprintf(
-			bench->summary[0], sizeof(bench->summary[0]),
+	if (t.worst_at) {
+		char at[32];
+
+		figure_x_text(t.worst_at, t.worst_x, at, sizeof(at));
+		bench_say(
+			bench, 0,
 			"What jobs take is at most 10 %% slower than the fastest measured in %u of "
-			"%u cells; at worst %.2f times as slow (%s). Of rounds the mean of the "
+			"%u cells; at worst %.2f times as slow (%s, %s). Of rounds the mean of the "
 			"middle half counts.",
-			t.good, t.cells, t.worst, t.worst_at);
+			t.good, t.cells, t.worst, t.worst_at->name, at);
+	}
 	say_errors(bench, &t);
 	free(t.error[0]);
 }

@@ -93,6 +93,16 @@ void figure_note(struct figure *figure, const char *format, ...)
 	va_end(arguments);
 }
 
+void bench_say(struct bench *bench, unsigned int i, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (vasprintf(&bench->summary[i], format, arguments) < 0)
+		bench->summary[i] = NULL;
+	va_end(arguments);
+}
+
 /* On a copy: samples stay in the order of their rounds. */
 static void finish_cell(struct figure_cell *cell)
 {

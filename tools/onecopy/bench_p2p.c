@@ -432,13 +432,12 @@ void bench_p2p_sum_up(struct bench *bench)
 	if (isinf(least))
 		return;
 	predict_bytes_text(least_at, at[0], sizeof(at[0]));
-	snprintf(bench->summary[0], sizeof(bench->summary[0]),
-		 "The C API's ping-pong against the faster of the MPIs, Open MPI %s and MPICH %s: "
-		 "least %.2f times as fast, at %s.",
-		 p2p_version(P2P_OPENMPI), p2p_version(P2P_MPICH), least, at[0]);
+	bench_say(bench, 0,
+		  "The C API's ping-pong against the faster of the MPIs, Open MPI %s and MPICH %s: "
+		  "least %.2f times as fast, at %s.",
+		  p2p_version(P2P_OPENMPI), p2p_version(P2P_MPICH), least, at[0]);
 	if (isinf(large))
 		return;
 	predict_bytes_text(large_at, at[1], sizeof(at[1]));
-	snprintf(bench->summary[1], sizeof(bench->summary[1]),
-		 "Of 256K and more: least %.2f times, at %s.", large, at[1]);
+	bench_say(bench, 1, "Of 256K and more: least %.2f times, at %s.", large, at[1]);
 }

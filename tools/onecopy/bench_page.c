@@ -145,7 +145,7 @@ static void put_head(FILE *out, const struct bench *bench)
 	if (bench->model[0])
 		put_in(out, "<p>Model: ", bench->model, ".</p>\n");
 	for (size_t i = 0; i < sizeof(bench->summary) / sizeof(bench->summary[0]); i++) {
-		if (bench->summary[i][0])
+		if (bench->summary[i])
 			put_in(out, "<p>", bench->summary[i], "</p>\n");
 	}
 	fputs("<ul>\n", out);

@@ -104,15 +104,20 @@ void bench_steady_text(char *text, size_t n)
 
 void bench_steady_sum_up(struct bench *bench)
 {
-	bench_steady_text(bench->summary[4], sizeof(bench->summary[4]));
+	char text[400];
+
+	bench_steady_text(text, sizeof(text));
+	if (*text)
+		bench_say(bench, 4, "%s", text);
 	if (!seen.looks)
 		return;
-	snprintf(bench->summary[3], sizeof(bench->summary[3]),
-		 "A flag between two CPUs took %.0f to %.0f ns in %u looks between measurements%s.",
-		 1e9 * seen.least_s, 1e9 * seen.most_s, seen.looks,
-		 seen.most_s > STEADY * seen.least_s ?
-			 ": the machine was not the same all the time (the host of a virtual "
-			 "machine moves its CPUs, or other work runs), so compare times of one row "
-			 "only" :
-			 "");
+	bench_say(
+		bench, 3,
+		"A flag between two CPUs took %.0f to %.0f ns in %u looks between measurements%s.",
+		1e9 * seen.least_s, 1e9 * seen.most_s, seen.looks,
+		seen.most_s > STEADY * seen.least_s ?
+			": the machine was not the same all the time (the host of a virtual "
+			"machine moves its CPUs, or other work runs), so compare times of one row "
+			"only" :
+			"");
 }

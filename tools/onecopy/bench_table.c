@@ -71,7 +71,7 @@ void bench_print(const struct bench *bench, FILE *out)
 	for (unsigned int f = 0; f < bench->figure_count; f++)
 		print_figure(bench->figures[f], out);
 	for (size_t i = 0; i < sizeof(bench->summary) / sizeof(bench->summary[0]); i++) {
-		if (bench->summary[i][0])
+		if (bench->summary[i])
 			fprintf(out, "%s%s\n", i ? "" : "\n", bench->summary[i]);
 	}
 }
@@ -141,7 +141,7 @@ int bench_write_markdown(const struct bench *bench, const char *path)
 		}
 	}
 	for (size_t i = 0; i < sizeof(bench->summary) / sizeof(bench->summary[0]); i++) {
-		if (bench->summary[i][0])
+		if (bench->summary[i])
 			fprintf(out, "\n%s\n", bench->summary[i]);
 	}
 	if (!fclose(out))
@@ -194,7 +194,7 @@ int bench_write_json(const struct bench *bench, const char *path)
 	for (unsigned int f = 0; f < bench->figure_count; f++)
 		json_array_append_new(figures, figure_json(bench->figures[f]));
 	for (size_t i = 0; i < sizeof(bench->summary) / sizeof(bench->summary[0]); i++) {
-		if (bench->summary[i][0])
+		if (bench->summary[i])
 			json_array_append_new(summary, json_text(bench->summary[i]));
 	}
 	json = json_pack("{s:o, s:s, s:s, s:{s:o, s:o, s:o, s:i, s:i}, s:o, s:i, s:i, s:o, s:o}",

@@ -361,6 +361,8 @@ int bench_main(int argc, char **argv)
 		failed |= bench.figures[f]->note_count && !bench.figures[f]->series_count;
 		figure_free(bench.figures[f]);
 	}
+	for (size_t i = 0; i < sizeof(bench.summary) / sizeof(bench.summary[0]); i++)
+		free(bench.summary[i]);
 	if (fflush(stdout) || ferror(stdout)) {
 		command_say("standard output: %s", strerror(errno));
 		return 1;
