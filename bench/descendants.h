@@ -8,6 +8,7 @@
 #define BENCH_DESCENDANTS_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -21,6 +22,22 @@ enum { DESCENDANTS_ROUNDS = 500 }; /* of 10 ms */
 static inline void descendants_adopt(void)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* Collects those that end by themselves within so many rounds; whether that is all of them. */
+static inline bool descendants_gone(int rounds)
+{
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	pid_t reaped;
+
+	for (;;) {
+		while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0) {
+		}
+		if (reaped < 0 || !rounds--) {
+			return reaped < 0;
+		}
+		nanosleep(&pause, NULL);
+	}
 }
 
 /*

@@ -12,7 +12,7 @@
 #include "form.h"
 #include "layout.h"
 
-enum { CHECKED_RANKS = 16 };
+enum { CHECKED_RANKS = 64 };
 
 struct checked_spec {
 	enum case_collective collective;

@@ -2,6 +2,7 @@
 /*
  * kill COLLECTIVE VICTIM inside|outside NAME: that rank is killed while all are in the collective
  * (by a timer, among large calls), or while the others wait in it and it has not come.
+ * kill SEED VICTIM random NAME: at any moment of a mix of all collectives.
  *
  * Each survivor prints "survivor RANK: dead rank VICTIM after S s", from the sentence that belongs
  * to the error code; that a later call fails at once is checked too.
@@ -19,7 +20,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WARM_UP = 20, BYTES = 1 << 20, GIVE_UP_S = 10, LATER_CALL_MS = 100 };
+enum {
+	WARM_UP = 20,
+	BYTES = 1 << 20,
+	GIVE_UP_S = 10,
+	LATER_CALL_MS = 100,
+	SOON_US = 50000,
+	LATEST_US = 300000
+};
 
 /* What the ranks tell each other beside the MPI, which is broken from a point on. */
 struct board {
@@ -27,6 +35,11 @@ struct board {
 	atomic_int done;	   /* survivors that have reported */
 };
 static struct board *board;
+
+struct plan {
+	enum case_collective collective;
+	uint64_t seed; /* 0: only that collective */
+};
 
 static void open_board(const char *name)
 {
@@ -47,21 +60,34 @@ static void die(int signal)
 	kill(getpid(), SIGKILL);
 }
 
-static void die_soon(void)
+static void die_in(int us)
 {
-	struct itimerval timer = { .it_value = { .tv_usec = 50000 } };
+	struct itimerval timer = { .it_value = { .tv_usec = us } };
 
 	signal(SIGALRM, die);
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static int one_call(enum case_collective collective, unsigned int salt)
+static uint64_t mixed(uint64_t x)
 {
-	struct case_call call = { .collective = collective,
-				  .bytes = BYTES / 4,
-				  .kind = (int)salt % 5,
-				  .salt = salt };
+	x = (x + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+	return x ^ x >> 31;
+}
 
+/* What all ranks call the i-th time. */
+static int one_call(const struct plan *plan, unsigned int i)
+{
+	struct case_call call = { .collective = plan->collective,
+				  .bytes = BYTES / 4,
+				  .kind = (int)i % 5,
+				  .salt = i };
+
+	if (plan->seed) {
+		uint64_t random = mixed(plan->seed + mixed(i));
+
+		call.collective = (enum case_collective)(random % CASE_COLLECTIVES);
+		call.bytes = (size_t)8 << (random >> 32) % 16;
+	}
 	return case_run(MPI_COMM_WORLD, &call);
 }
 
@@ -76,7 +102,7 @@ static int named_rank(const char *sentence)
 	return rank;
 }
 
-static void report(int rank, int error, enum case_collective collective)
+static void report(int rank, int error, const struct plan *plan)
 {
 	double after = case_seconds() - atomic_load(&board->killed_at);
 	char sentence[MPI_MAX_ERROR_STRING] = "";
@@ -86,7 +112,7 @@ static void report(int rank, int error, enum case_collective collective)
 	MPI_Error_string(error, sentence, &length);
 	printf("survivor %d: dead rank %d after %.3f s: %s\n", rank, named_rank(sentence), after,
 	       sentence);
-	if (one_call(collective, 0) == MPI_SUCCESS)
+	if (one_call(plan, 0) == MPI_SUCCESS)
 		printf("survivor %d: WRONG: a later call succeeded\n", rank);
 	else if (case_seconds() - start > LATER_CALL_MS * 1e-3)
 		printf("survivor %d: WRONG: a later call failed only after %.3f s\n", rank,
@@ -109,32 +135,35 @@ static void leave(int survivors)
 int main(int argc, char **argv)
 {
 	int ranks, rank, victim, inside, error = MPI_SUCCESS;
-	enum case_collective collective;
+	struct plan plan = { .seed = 0 };
 	double start;
 
 	case_begin(&argc, &argv);
 	if (argc != 5)
-		case_fail("usage: kill COLLECTIVE VICTIM inside|outside NAME");
-	collective = case_parse(argv[1], strlen(argv[1]));
+		case_fail("usage: kill COLLECTIVE|SEED VICTIM inside|outside|random NAME");
+	if (!strcmp(argv[3], "random"))
+		plan.seed = strtoul(argv[1], NULL, 10);
+	else
+		plan.collective = case_parse(argv[1], strlen(argv[1]));
 	victim = atoi(argv[2]);
-	inside = !strcmp(argv[3], "inside");
+	inside = strcmp(argv[3], "outside") != 0;
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	open_board(argv[4]);
 	for (unsigned int i = 0; i < WARM_UP; i++)
-		one_call(collective, i);
+		one_call(&plan, i);
 
 	if (rank == victim) {
-		die_soon();
+		die_in(plan.seed ? 1 + (int)(mixed(plan.seed) % LATEST_US) : SOON_US);
 		while (!inside)
 			pause();
 	}
 	start = case_seconds();
 	for (unsigned int i = WARM_UP; !error && case_seconds() - start < GIVE_UP_S; i++)
-		error = one_call(collective, i);
+		error = one_call(&plan, i);
 	if (error)
-		report(rank, error, collective);
+		report(rank, error, &plan);
 	else
 		printf("survivor %d: WRONG: no error\n", rank);
 	leave(ranks - 1);

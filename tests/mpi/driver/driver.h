@@ -29,6 +29,11 @@ void signals_scenario(char **words);
 void hang_scenario(char **words);
 void foreign_stats_scenario(char **words);
 
+void surroundings_scenario(char **words);
+void refused_calls_scenario(char **words);
+void files_scenario(char **words);
+void kill_random_scenario(char **words);
+
 void table_scenario(char **words);
 void soak_scenario(char **words);
 void foreign_scenario(char **words);

@@ -3,6 +3,8 @@
 #include "driver.h"
 #include "verdict.h"
 
+#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,11 @@ static void run_bytes(int ranks, bool denied, const char *mechanism)
 	struct job_result result;
 
 	job_set(&job, NO_CMA_IN_MPI);
-	if (denied)
+	if (denied) {
 		job_add_program(&job, "deny");
+		job_add(&job, "process_vm_readv,process_vm_writev");
+		job_add(&job, "EPERM");
+	}
 	job_add_program(&job, "bytes");
 	job_run(&job, &result);
 	if (verdict_ended_well(&result,
@@ -119,15 +124,30 @@ static void check_survivor(const struct job_result *result, int rank, int victim
 		verdict_fail(result, "rank %d said so only after %.3f s", rank, after);
 }
 
-/* kill RANKS COLLECTIVE VICTIM inside|outside: mpirun's status is its own affair then. */
-void kill_scenario(char **words)
+/* No file of ours is left in /dev/shm by a process that has ended. */
+static void check_shared_files(const struct job_result *result)
 {
-	int ranks = driver_ranks(words[0]), victim = atoi(words[2]), said = verdict_failures;
+	DIR *dir = opendir("/dev/shm");
+	const struct dirent *entry;
+	int pid;
+
+	while (dir && (entry = readdir(dir)))
+		if (sscanf(entry->d_name, "onecopy-%d-", &pid) == 1 && kill(pid, 0))
+			verdict_fail(result, "/dev/shm/%s is left behind", entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+/* mpirun's status is its own affair then. `what`, `how`: see kill.c. */
+static void kill_one(int ranks, int victim, const char *what, const char *how)
+{
+	int said = verdict_failures;
 	const char *board = job_text("/onecopy-kill-%d", (int)getpid());
 	struct job job = job_mpi(ranks);
 	struct job_result result;
 
 	job.timeout_s = 40;
+	job.leaves_nothing = true;
 	if (job_is_mpich) {
 		/* Its mpirun kills all when a process that it has started is killed, whatever it
 		 * is told: it has started shells. The victim's outlives the survivors' reports. */
@@ -139,21 +159,49 @@ void kill_scenario(char **words)
 		job_add(&job, "--enable-recovery");
 	}
 	job_add_program(&job, "kill");
-	for (int i = 1; i < 4; i++)
-		job_add(&job, words[i]);
+	job_add(&job, what);
+	job_add(&job, job_text("%d", victim));
+	job_add(&job, how);
 	job_add(&job, board);
 	job_run(&job, &result);
 	shm_unlink(board);
 	if (result.timed_out)
 		verdict_fail(&result, "the job did not end");
+	if (result.left_behind)
+		verdict_fail(&result, "processes of the job were left behind");
+	check_shared_files(&result);
 	if (strstr(result.output, "WRONG"))
 		verdict_fail(&result, "a survivor complains");
 	for (int r = 0; r < ranks && verdict_failures == said; r++)
 		if (r != victim)
 			check_survivor(&result, r, victim);
+	job_free(&result);
+}
+
+/* kill RANKS COLLECTIVE VICTIM inside|outside */
+void kill_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]), victim = atoi(words[2]);
+
+	kill_one(ranks, victim, words[1], words[3]);
 	verdict_done("kill: rank %d of %d killed %s %s: each survivor named it within a second\n",
 		     victim, ranks, words[3], words[1]);
-	job_free(&result);
+}
+
+/* kill-random TIMES SEED: 2 to 5 ranks, any of them, with and without the shared heap. */
+void kill_random_scenario(char **words)
+{
+	int times = driver_ranks(words[0]), seed = driver_ranks(words[1]);
+
+	for (int i = seed; i < seed + times && !verdict_failures; i++) {
+		int ranks = 2 + i % 4;
+
+		job_shares_heaps = i % 2;
+		kill_one(ranks, i * 7 % ranks, job_text("%d", i), "random");
+	}
+	verdict_done("kill-random: %d ranks killed, seeds from %d: named by each survivor within a "
+		     "second, nothing left behind\n",
+		     times, seed);
 }
 
 void mismatch_scenario(char **words)

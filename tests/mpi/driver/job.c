@@ -309,6 +309,8 @@ void job_run(const struct job *job, struct job_result *result)
 	}
 	close(fds[0]);
 	result->status = wait_for(pid);
+	if (job->leaves_nothing)
+		result->left_behind = !descendants_gone(GRACE_MS / 10);
 	descendants_end();
 	result->seconds = now() - start;
 	if (file) {

@@ -15,11 +15,13 @@ struct job {
 	int variables;
 	int timeout_s;
 	bool wants_stats;
+	bool leaves_nothing; /* whether it does is looked at */
 };
 
 struct job_result {
-	int status;	/* exit status, or 128 plus the signal */
-	bool timed_out; /* it was ended by us */
+	int status;	  /* exit status, or 128 plus the signal */
+	bool timed_out;	  /* it was ended by us */
+	bool left_behind; /* processes that it had started went on; they were ended by us */
 	double seconds;
 	char *output;  /* standard output and error, in the order in which they came */
 	json_t *stats; /* NULL: none */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Jobs in restricted, hostile and unquiet surroundings: system calls that are refused, descriptors
+ * that are short, ranks that are stopped or debugged, processes that outlive the job. */
+#include "driver.h"
+#include "verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As in faults.c: the MPI's own copies are not what is tested. */
+static void leave_cma_to_us(struct job *job)
+{
+	job_set(job, job_is_mpich ? "UCX_TLS=self,posix" :
+				    "OMPI_MCA_btl_vader_single_copy_mechanism=none");
+}
+
+/* All is served; or nothing is, and there is a sentence with these words. */
+static void check_served(const struct job_result *result, bool served, const char *words)
+{
+	if (served)
+		verdict_served_at_least(result, NULL);
+	else if (verdict_served(result, NULL, NULL, NULL) || !strstr(result->output, words))
+		verdict_fail(result, "nothing should be served, and a sentence with '%s' say why",
+			     words);
+}
+
+/*
+ * Whatever is refused, the bytes are right. `served`: by us all the same; else a sentence says why
+ * not.
+ */
+void refused_calls_scenario(char **words)
+{
+	static const struct {
+		const char *calls, *error;
+		bool served;
+	} row[] = {
+		{ "process_vm_readv,process_vm_writev", "ENOSYS", true },
+		{ "process_vm_writev", "EPERM", true },
+		{ "memfd_create", "ENOSYS", true },
+		{ "pidfd_open", "ENOSYS", true },
+		{ "fallocate", "EOPNOTSUPP", false },
+		{ "getrandom", "ENOSYS", false },
+		{ "madvise", "EINVAL", true },
+		{ "prctl", "EPERM", true },
+	};
+	enum { ROWS = sizeof(row) / sizeof(row[0]) };
+
+	(void)words;
+	for (int i = 0; i < ROWS; i++) {
+		struct job job = job_mpi(2);
+		struct job_result result;
+
+		leave_cma_to_us(&job);
+		job_set(&job, "OC_TEST_STOCK=1"); /* what the MPI gets wrong by itself */
+		job_add_program(&job, "deny");
+		job_add(&job, row[i].calls);
+		job_add(&job, row[i].error);
+		job_add_program(&job, "surroundings");
+		job_add(&job, job_text("%s of %s", row[i].error, row[i].calls));
+		job_run(&job, &result);
+		if (verdict_ended_well(&result, row[i].calls))
+			check_served(&result, row[i].served, "stay with the MPI");
+		job_free(&result);
+	}
+	verdict_done("refused-calls: %d refusals, every byte right\n", ROWS);
+}
+
+/* Runs `script` in a shell under onecopy, with mpirun, its arguments and what is added as "$@". */
+static struct job job_scripted(int ranks, const char *script)
+{
+	struct job job = job_mpi(0), stock = job_stock(ranks);
+
+	job.words -= stock.words;
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, script);
+	job_add(&job, "sh");
+	for (int i = 0; i < stock.words; i++)
+		job_add(&job, stock.word[i]);
+	return job;
+}
+
+static void run_daemon(struct job *job, struct job_result *result)
+{
+	const char *file = job_text("/tmp/onecopy-test-daemon-%d", (int)getpid());
+
+	job_add_program(job, "surroundings");
+	job_add(job, "daemon");
+	job_add(job, file);
+	job_set(job, job_text("FILE=%s", file));
+	unlink(file);
+	job_run(job, result);
+	if (!strstr(result->output, "the daemon outlived the job"))
+		verdict_fail(result, "the daemon did not do its work");
+	unlink(file);
+}
+
+/* surroundings MODE RANKS [map]: see surroundings.c */
+void surroundings_scenario(char **words)
+{
+	static const char *const wait_for_daemon =
+		"\"$@\" || exit; for i in $(seq 100); do [ -s $FILE ] && break; sleep 0.1; done; "
+		"cat $FILE";
+	bool is_daemon = words[0] && !strcmp(words[0], "daemon");
+	int ranks = driver_ranks(words[0] ? words[1] : NULL);
+	struct job_result result;
+	struct job job;
+
+	job_shares_heaps = words[2] && !strcmp(words[2], "map");
+	job = is_daemon ? job_scripted(ranks, wait_for_daemon) : job_mpi(ranks);
+	if (is_daemon) {
+		run_daemon(&job, &result);
+	} else {
+		job_add_program(&job, "surroundings");
+		job_add(&job, words[0]);
+		job_run(&job, &result);
+	}
+	if (verdict_ended_well(&result, words[0]))
+		verdict_served_at_least(&result, NULL);
+	verdict_done("surroundings: %d ranks, %s: every byte right\n", ranks, words[0]);
+	job_free(&result);
+}
+
+/* files RANKS LIMIT: each rank has so few descriptors. */
+void files_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+
+	job_set(&job, "OC_TEST_STOCK=1");
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, job_text("ulimit -n %s; exec \"$@\"", words[1]));
+	job_add(&job, "sh");
+	job_add_program(&job, "surroundings");
+	job_add(&job, "few descriptors");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "few descriptors"))
+		check_served(&result, verdict_served(&result, NULL, NULL, NULL),
+			     "Too many open files");
+	verdict_done("files: %d ranks with %s descriptors each: every byte right\n", ranks,
+		     words[1]);
+	job_free(&result);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All collectives, small and large, while something is wrong around them; every byte must be right.
+ *
+ * surroundings plain            nothing that the program itself does; whoever started it did
+ * surroundings descriptors      each rank has used up its descriptors
+ * surroundings stopped          the last rank is stopped for a while, now and then
+ * surroundings traced           a tracer holds the last rank now and then, as a debugger does
+ * surroundings daemon FILE      rank 0 leaves a process behind, which outlives the job
+ */
+#include "case.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SMALL = 200, LARGE = 300000, STOPS = 2, STOP_MS = 700, MOST_FILES = 256 };
+
+static int rank, ranks;
+
+static void all_collectives(MPI_Comm comm)
+{
+	static unsigned int calls;
+
+	for (int c = CASE_BARRIER; c < CASE_COLLECTIVES; c++) {
+		for (int large = 0; large < 2; large++) {
+			struct case_call call = { .collective = (enum case_collective)c,
+						  .bytes = large ? LARGE / (size_t)ranks : SMALL,
+						  .root = (int)calls % ranks,
+						  .in_place = calls % 3 == 1,
+						  .kind = (int)calls % CASE_KINDS,
+						  .salt = calls };
+
+			case_run(comm, &call);
+			calls++;
+		}
+	}
+}
+
+static int taken[MOST_FILES], taken_files;
+
+static void use_up_descriptors(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur > MOST_FILES)
+		limit.rlim_cur = MOST_FILES;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	while (taken_files < MOST_FILES && (fd = open("/dev/null", O_RDONLY)) >= 0)
+		taken[taken_files++] = fd;
+	if (errno != EMFILE)
+		case_fail("/dev/null: %s", strerror(errno));
+}
+
+static void pause_ms(int ms)
+{
+	usleep((useconds_t)ms * 1000);
+}
+
+static void stop_now_and_then(pid_t process)
+{
+	for (int i = 0; i < STOPS; i++) {
+		pause_ms(STOP_MS / 4);
+		if (kill(process, SIGSTOP))
+			_exit(1);
+		pause_ms(STOP_MS);
+		kill(process, SIGCONT);
+	}
+}
+
+static void trace_now_and_then(pid_t process)
+{
+	for (int i = 0; i < STOPS; i++) {
+		int status;
+
+		pause_ms(STOP_MS / 4);
+		if (ptrace(PTRACE_ATTACH, process, NULL, NULL) ||
+		    waitpid(process, &status, __WALL) != process)
+			_exit(1);
+		pause_ms(STOP_MS);
+		ptrace(PTRACE_DETACH, process, NULL, NULL);
+	}
+}
+
+/*
+ * Once told to, a child treats the calling process so. It is made before MPI_Init, as not every MPI
+ * likes fork().
+ */
+static pid_t helper;
+static int tell = -1;
+
+static void make_helper(void (*treat)(pid_t))
+{
+	pid_t me = getpid();
+	int pipes[2];
+	char byte;
+
+	if (pipe(pipes) || (helper = fork()) < 0)
+		exit(1);
+	close(pipes[helper ? 0 : 1]);
+	tell = pipes[1];
+	if (helper) {
+		prctl(PR_SET_PTRACER, (unsigned long)helper, 0, 0, 0);
+		return;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (read(pipes[0], &byte, 1) == 1)
+		treat(me);
+	_exit(0);
+}
+
+/* Collectives until the last rank's helper is done with it; at least once. */
+static void go_on_while_treated(void)
+{
+	int status = 0, over = 0;
+
+	if (helper && write(tell, "", 1) != 1)
+		case_fail("the helper has ended: %s", strerror(errno));
+	while (!over) {
+		all_collectives(MPI_COMM_WORLD);
+		over = helper && waitpid(helper, &status, WNOHANG) == helper;
+		MPI_Bcast(&over, 1, MPI_INT, ranks - 1, MPI_COMM_WORLD);
+	}
+	if (status)
+		case_fail("the helper could not do its work");
+}
+
+/* It has all memory of rank 0, and uses it when the job has gone. */
+static void leave_daemon(const char *file)
+{
+	char *text = strdup("the daemon has what was there"), *more;
+	pid_t parent = getpid();
+	FILE *report;
+
+	if (rank || fork())
+		return;
+	setsid();
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	while (getppid() == parent)
+		pause_ms(10);
+	pause_ms(300);
+	more = malloc(LARGE);
+	memset(more, 1, LARGE);
+	report = fopen(file, "w");
+	if (report && !strcmp(text, "the daemon has what was there") && more[LARGE - 1] == 1)
+		fputs("the daemon outlived the job\n", report);
+	if (report)
+		fclose(report);
+	_exit(0);
+}
+
+/* The rank that is treated is the last one: only it may have the helper. */
+static int is_last(void)
+{
+	const char *ompi = getenv("OMPI_COMM_WORLD_RANK"), *pmi = getenv("PMI_RANK");
+	const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+
+	if (!size)
+		size = getenv("PMI_SIZE");
+	if (!ompi)
+		ompi = pmi;
+	return ompi && size && atoi(ompi) == atoi(size) - 1;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	MPI_Comm again;
+
+	if (!strcmp(mode, "stopped") && is_last())
+		make_helper(stop_now_and_then);
+	if (!strcmp(mode, "traced") && is_last())
+		make_helper(trace_now_and_then);
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	all_collectives(MPI_COMM_WORLD);
+	if (!strcmp(mode, "descriptors"))
+		use_up_descriptors();
+	else if (!strcmp(mode, "stopped") || !strcmp(mode, "traced"))
+		go_on_while_treated();
+	else if (!strcmp(mode, "daemon"))
+		leave_daemon(argv[2]);
+	/* Not only what is there already, but what has to be made. */
+	MPI_Comm_dup(MPI_COMM_WORLD, &again);
+	all_collectives(again);
+	MPI_Comm_free(&again);
+	all_collectives(MPI_COMM_WORLD);
+	while (taken_files) /* for the statistics' file */
+		close(taken[--taken_files]);
+	case_report();
+	if (!rank)
+		printf("surroundings: %d ranks, %s: every byte right\n", ranks, mode);
+	MPI_Finalize();
+	return 0;
+}
