@@ -40,7 +40,7 @@ shift $((OPTIND - 1))
 [ -x "$1/runtests" ] || fail "$1 has no runtests: give the directory where the suite was configured and built"
 build=$(cd "$1" && pwd)
 shift
-[ $# -gt 0 ] || set -- attr errhan threads/coll comm datatype coll
+[ $# -gt 0 ] || set -- attr errhan threads/coll comm datatype rma coll
 mkdir -p "$out" || fail "no results can be written to $out"
 out=$(cd "$out" && pwd)
 [ -x "$onecopy" ] || fail "$onecopy is missing: build onecopy first (make)"
