@@ -26,6 +26,19 @@ struct oci_port_type {
 };
 
 void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape);
+
+/* How a derived type was made: MPI_Type_get_envelope and MPI_Type_get_contents, with large counts
+ * where the MPI has them. */
+struct oci_port_envelope {
+	int combiner;
+	size_t integers, addresses, counts, types;
+};
+int oci_port_type_envelope(MPI_Datatype type, struct oci_port_envelope *envelope);
+int oci_port_type_contents(MPI_Datatype type, const struct oci_port_envelope *envelope,
+			   int *integers, MPI_Aint *addresses, MPI_Count *counts,
+			   MPI_Datatype *types);
+int oci_port_type_free(MPI_Datatype *type);
+
 /* Between `count` typed elements and dense bytes, in the order of the type map. */
 int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type);
 int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type);

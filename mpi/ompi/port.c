@@ -17,6 +17,30 @@ void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
 	ompi_datatype_get_extent(type, &lower, &shape->extent);
 }
 
+/* Open MPI 4.1 has no large counts. */
+int oci_port_type_envelope(MPI_Datatype type, struct oci_port_envelope *e)
+{
+	int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+	int error = PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+
+	*e = (struct oci_port_envelope){ combiner, (size_t)integers, (size_t)addresses, 0,
+					 (size_t)types };
+	return error;
+}
+
+int oci_port_type_contents(MPI_Datatype type, const struct oci_port_envelope *e, int *integers,
+			   MPI_Aint *addresses, MPI_Count *counts, MPI_Datatype *types)
+{
+	(void)counts;
+	return PMPI_Type_get_contents(type, (int)e->integers, (int)e->addresses, (int)e->types,
+				      integers, addresses, types);
+}
+
+int oci_port_type_free(MPI_Datatype *type)
+{
+	return PMPI_Type_free(type);
+}
+
 static int convert(char *packed, char *user, size_t count, const oci_ompi_type *type, bool unpack)
 {
 	size_t bytes = count * type->super.size;

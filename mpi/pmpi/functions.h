@@ -113,7 +113,7 @@
 	X(Topo_test) X(Cartdim_get) X(Graph_neighbors_count) X(Dist_graph_neighbors_count) \
 	X(Type_create_resized) X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \
-	X(Type_get_envelope) X(Type_get_contents) X(Type_size_x) X(Type_get_extent_x) \
+	X(Type_get_envelope_c) X(Type_get_contents_c) X(Type_size_x) X(Type_get_extent_x) \
 	X(Type_contiguous_c) X(Type_create_hindexed) X(Type_create_hvector) X(Type_create_struct) \
 	X(Type_commit) \
 	X(Type_get_true_extent_x) X(Pack_c) X(Unpack_c) X(Reduce_local_c) X(Op_commutative) \

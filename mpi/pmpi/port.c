@@ -8,6 +8,8 @@
  */
 #include "pmpi.h"
 
+#include "common/contents.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,41 +17,44 @@
 /* ---- the shape of one -------------------------------------------------------------------------
  */
 
-static bool lies_together(MPI_Datatype type, const struct oci_port_type *shape);
+/* Types are asked for their contents as those with large counts are: the classic functions refuse
+ * these, and the error is that of MPI_COMM_WORLD's handler. */
+int oci_port_type_envelope(MPI_Datatype type, struct oci_port_envelope *e)
+{
+	MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
+	int combiner = MPI_COMBINER_NAMED, error;
 
-struct contents {
-	int integers, addresses, types, combiner;
-	int integer[3];
-	MPI_Aint address[1];
-	MPI_Datatype child;
-};
+	error = PMPI(Type_get_envelope_c)(type, &integers, &addresses, &counts, &types, &combiner);
+	*e = (struct oci_port_envelope){ combiner, (size_t)integers, (size_t)addresses,
+					 (size_t)counts, (size_t)types };
+	return error;
+}
+
+int oci_port_type_contents(MPI_Datatype type, const struct oci_port_envelope *e, int *integers,
+			   MPI_Aint *addresses, MPI_Count *counts, MPI_Datatype *types)
+{
+	return PMPI(Type_get_contents_c)(type, (MPI_Count)e->integers, (MPI_Count)e->addresses,
+					 (MPI_Count)e->counts, (MPI_Count)e->types, integers,
+					 addresses, counts, types);
+}
+
+int oci_port_type_free(MPI_Datatype *type)
+{
+	return PMPI(Type_free)(type);
+}
 
 /* Those whose contents are a few numbers and one type; false for all others. */
-static bool take_apart(MPI_Datatype type, struct contents *c)
+static bool take_apart(MPI_Datatype type, struct oci_mpi_contents *c)
 {
-	if (PMPI(Type_get_envelope)(type, &c->integers, &c->addresses, &c->types, &c->combiner) !=
-	    MPI_SUCCESS)
-		return false;
-	switch (c->combiner) {
+	switch (oci_mpi_combiner(type)) {
 	case MPI_COMBINER_DUP:
 	case MPI_COMBINER_CONTIGUOUS:
 	case MPI_COMBINER_VECTOR:
 	case MPI_COMBINER_HVECTOR:
-		return PMPI(Type_get_contents)(type, 3, 1, 1, c->integer, c->address, &c->child) ==
-		       MPI_SUCCESS;
+		return oci_mpi_contents_open(c, type);
 	default:
 		return false;
 	}
-}
-
-static void drop(MPI_Datatype type)
-{
-	int integers, addresses, types, combiner;
-
-	PMPI(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-	if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
-	    combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
-		PMPI(Type_free)(&type);
 }
 
 /*
@@ -87,10 +92,27 @@ static bool child_is_dense(const struct oci_port_type *child)
 	return child->contiguous && (ptrdiff_t)child->size == child->extent;
 }
 
+/* The elements of one that take_apart() knows. */
+static bool follows(const struct oci_mpi_contents *c, const struct oci_port_type *child)
+{
+	bool dense = child_is_dense(child);
+
+	switch (c->combiner) {
+	case MPI_COMBINER_DUP:
+		return child->contiguous;
+	case MPI_COMBINER_CONTIGUOUS:
+		return c->number[0] == 1 ? child->contiguous : dense;
+	case MPI_COMBINER_VECTOR:
+		return dense && (c->number[0] == 1 || c->number[2] == c->number[1]);
+	default: /* MPI_COMBINER_HVECTOR */
+		return dense && (c->number[0] == 1 || c->place[0] == c->number[1] * child->extent);
+	}
+}
+
 static bool lies_together(MPI_Datatype type, const struct oci_port_type *shape)
 {
 	struct oci_port_type child;
-	struct contents c;
+	struct oci_mpi_contents c;
 	bool together;
 
 	if (!shape->size)
@@ -99,16 +121,9 @@ static bool lies_together(MPI_Datatype type, const struct oci_port_type *shape)
 		return false;
 	if (!take_apart(type, &c))
 		return packs_in_place(type, shape);
-	oci_port_type_get(c.child, &child);
-	together = c.combiner == MPI_COMBINER_DUP ? child.contiguous : child_is_dense(&child);
-	if (c.combiner == MPI_COMBINER_CONTIGUOUS)
-		together = c.integer[0] == 1 ? child.contiguous : together;
-	if (c.combiner == MPI_COMBINER_VECTOR)
-		together = together && (c.integer[0] == 1 || c.integer[2] == c.integer[1]);
-	if (c.combiner == MPI_COMBINER_HVECTOR)
-		together = together && (c.integer[0] == 1 ||
-					c.address[0] == c.integer[1] * (MPI_Aint)child.extent);
-	drop(c.child);
+	oci_port_type_get(c.type[0], &child);
+	together = follows(&c, &child);
+	oci_mpi_contents_close(&c);
 	return together;
 }
 

@@ -31,9 +31,6 @@ extern struct oci_real oci_real;
 #define PMPI(name) (*oci_real.name)
 
 /* For mpi/common, which is compiled with this header in front. */
-#define PMPI_Type_get_envelope PMPI(Type_get_envelope)
-#define PMPI_Type_get_contents PMPI(Type_get_contents)
-#define PMPI_Type_free PMPI(Type_free)
 #define PMPI_Topo_test PMPI(Topo_test)
 #define PMPI_Cartdim_get PMPI(Cartdim_get)
 #define PMPI_Graph_neighbors_count PMPI(Graph_neighbors_count)
