@@ -82,10 +82,14 @@ static struct oci_record *record_create(struct oci_pmpi_comm *state, const char 
  */
 static void team_create(struct oci_record *record)
 {
-	struct oc_team *team = oci_pmpi_team_create(record->state);
+	struct oc_team *team;
 	uint32_t turns = 0;
 	int result;
 
+	/* What may yet be handed back comes before the bootstrap's collective, as in
+	 * native_first(). */
+	oci_pmpi_await_decided(record->state);
+	team = oci_pmpi_team_create(record->state);
 	if (!team)
 		return;
 	while (!(result = oc_team_progress(team))) {
