@@ -50,7 +50,7 @@ int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count,
 
 	*data = (struct oci_mpi_data){ .bytes = &nothing };
 	oci_port_type_get(type, &shape);
-	if (__builtin_mul_overflow(count, shape.size, &bytes))
+	if (__builtin_mul_overflow(count, shape.size, &bytes) || bytes > PTRDIFF_MAX)
 		return -ENOMEM;
 	if (!bytes)
 		return 0;
@@ -77,10 +77,11 @@ int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count,
 static struct oci_mpi_part part_of(const struct oci_mpi_blocks *blocks, uint32_t i,
 				   struct oci_port_type *shape)
 {
+	MPI_Count count = oci_mpi_number(blocks->counts, blocks->long_counts, i);
+	ptrdiff_t displacement = oci_mpi_number(blocks->displs, blocks->long_displs, i);
 	struct oci_mpi_part part = { .type = blocks->types ? blocks->types[i] : blocks->type,
-				     .count = blocks->counts[i] > 0 ? (size_t)blocks->counts[i] : 0,
+				     .count = count > 0 ? (size_t)count : 0,
 				     .block = i };
-	ptrdiff_t displacement = blocks->displs[i];
 
 	if (blocks->types && part.count)
 		oci_port_type_get(part.type, shape); /* of no elements, any handle may be there */
@@ -88,7 +89,8 @@ static struct oci_mpi_part part_of(const struct oci_mpi_blocks *blocks, uint32_t
 	return part;
 }
 
-/* Fills in all blocks; those to be packed get places in the copy. Returns the copy's bytes. */
+/* Fills in all blocks; those to be packed get places in the copy. Returns the copy's bytes, or
+ * SIZE_MAX where a process cannot have as many. */
 static size_t lay_out(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks, uint32_t size,
 		      struct oci_mpi_part *parts)
 {
@@ -100,15 +102,21 @@ static size_t lay_out(struct oci_mpi_data *data, const struct oci_mpi_blocks *bl
 	data->part_count = 0;
 	for (uint32_t i = 0; i < size; i++) {
 		struct oci_mpi_part part = part_of(blocks, i, &shape);
-		size_t bytes = part.count * shape.size;
-		char *place = bytes ? at(part.user, shape.true_lb) : &nothing;
+		char *place = &nothing;
+		size_t bytes;
+
+		if (__builtin_mul_overflow(part.count, shape.size, &bytes) || bytes > PTRDIFF_MAX)
+			return SIZE_MAX;
+		if (bytes)
+			place = at(part.user, shape.true_lb);
 
 		if (!lies_dense(&shape, part.count)) {
 			place = part.packed = at(data->packed, (ptrdiff_t)total);
 			if (parts)
 				parts[data->part_count] = part;
 			data->part_count++;
-			total += bytes;
+			if (__builtin_add_overflow(total, bytes, &total))
+				return SIZE_MAX;
 		}
 		data->blocks[i] =
 			(struct oc_block){ (uintptr_t)place - (uintptr_t)&nothing, bytes };
@@ -159,6 +167,8 @@ int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blo
 	if (!data->blocks)
 		return -ENOMEM;
 	total = lay_out(data, blocks, size, NULL);
+	if (total == SIZE_MAX)
+		return -ENOMEM;
 	if (!data->part_count || flatten_blocks(data, blocks, size))
 		return 0;
 	data->packed = malloc(total);

@@ -42,10 +42,17 @@ struct oci_mpi_data {
 /* One argument triple of a v-variant; `types`, of an Alltoallw: displacements are bytes. */
 struct oci_mpi_blocks {
 	const void *user;
-	const int *counts, *displs;
+	const void *counts, *displs;
+	bool long_counts, long_displs; /* of MPI_Count and MPI_Aint; else of int */
 	MPI_Datatype type;
 	const MPI_Datatype *types;
 };
+
+static inline MPI_Count oci_mpi_number(const void *array, bool is_long, size_t i)
+{
+	_Static_assert(sizeof(MPI_Count) == sizeof(MPI_Aint), "it is either");
+	return is_long ? ((const MPI_Count *)array)[i] : ((const int *)array)[i];
+}
 
 /* 0 or -ENOMEM. A dense layout of `count` elements needs no copy and no memory. */
 /* `dense`: a list of pieces will not do, as of a reduction. */

@@ -9,49 +9,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int *copy_ints(int **next, const int *from, uint32_t size)
+/* A side that means nothing here may point anywhere. Its types become MPI_BYTE. */
+static void forget_the_rest(struct oci_mpi_call *c, uint32_t rank)
 {
-	int *to = *next;
+	if (!oci_mpi_sends(c, rank)) {
+		if (!oci_mpi_reduces(c->collective))
+			c->stype = MPI_BYTE;
+		c->scounts = c->sdispls = NULL;
+		c->stypes = NULL;
+	}
+	if (!oci_mpi_receives(c, rank)) {
+		c->rtype = MPI_BYTE;
+		c->rcounts = c->rdispls = NULL;
+		c->rtypes = NULL;
+	}
+	if (c->stypes)
+		c->stype = MPI_BYTE;
+	if (c->rtypes || oci_mpi_reduces(c->collective))
+		c->rtype = MPI_BYTE;
+}
 
-	if (!from)
-		return NULL;
-	memcpy(to, from, size * sizeof(*to));
-	*next += size;
-	return to;
+/* Any array's element has its place behind `bytes` of another one. */
+static size_t whole(size_t bytes)
+{
+	return (bytes + sizeof(MPI_Count) - 1) / sizeof(MPI_Count) * sizeof(MPI_Count);
 }
 
 /* The types of blocks without elements may be anything; they become MPI_BYTE. */
-static const MPI_Datatype *copy_types(MPI_Datatype **next, const MPI_Datatype *from,
-				      const int *counts, uint32_t size)
+static const MPI_Datatype *copy_types(char **next, const MPI_Datatype *from, const void *counts,
+				      bool is_long, uint32_t blocks)
 {
-	MPI_Datatype *to = *next;
+	MPI_Datatype *to = (MPI_Datatype *)(void *)*next;
 
 	if (!from)
 		return NULL;
-	for (uint32_t i = 0; i < size; i++)
-		to[i] = counts[i] > 0 ? from[i] : MPI_BYTE;
-	*next += size;
+	for (uint32_t i = 0; i < blocks; i++)
+		to[i] = oci_mpi_number(counts, is_long, i) > 0 ? from[i] : MPI_BYTE;
+	*next += whole(blocks * sizeof(*to));
 	return to;
 }
 
-/* A side that means nothing here may point anywhere. Its types become MPI_BYTE. */
-static void forget_the_rest(struct oci_mpi_call *mpi, uint32_t rank)
+static const void *copy_numbers(char **next, const void *from, bool is_long, uint32_t blocks)
 {
-	if (!oci_mpi_sends(mpi, rank)) {
-		if (!oci_mpi_reduces(mpi->collective))
-			mpi->stype = MPI_BYTE;
-		mpi->scounts = mpi->sdispls = NULL;
-		mpi->stypes = NULL;
-	}
-	if (!oci_mpi_receives(mpi, rank)) {
-		mpi->rtype = MPI_BYTE;
-		mpi->rcounts = mpi->rdispls = NULL;
-		mpi->rtypes = NULL;
-	}
-	if (mpi->stypes)
-		mpi->stype = MPI_BYTE;
-	if (mpi->rtypes || oci_mpi_reduces(mpi->collective))
-		mpi->rtype = MPI_BYTE;
+	size_t bytes = blocks * (is_long ? sizeof(MPI_Count) : sizeof(int));
+	void *to = *next;
+
+	if (!from)
+		return NULL;
+	memcpy(to, from, bytes);
+	*next += whole(bytes);
+	return to;
+}
+
+/* False: no memory. */
+static bool copy_arrays(struct oci_mpi_call *c, uint32_t sblocks, uint32_t rblocks, void **memory)
+{
+	size_t blocks = (size_t)sblocks + rblocks;
+	char *next;
+
+	*memory = NULL;
+	if (!c->scounts && !c->rcounts)
+		return true;
+	*memory = malloc(blocks * (sizeof(MPI_Datatype) + 2 * sizeof(MPI_Count)) +
+			 6 * sizeof(MPI_Count));
+	if (!*memory)
+		return false;
+	next = *memory;
+	c->stypes = copy_types(&next, c->stypes, c->scounts, c->long_counts, sblocks);
+	c->rtypes = copy_types(&next, c->rtypes, c->rcounts, c->long_counts, rblocks);
+	c->sdispls = copy_numbers(&next, c->sdispls, c->long_displs, sblocks);
+	c->rdispls = copy_numbers(&next, c->rdispls, c->long_displs, rblocks);
+	c->scounts = copy_numbers(&next, c->scounts, c->long_counts, sblocks);
+	c->rcounts = copy_numbers(&next, c->rcounts, c->long_counts, rblocks);
+	return true;
 }
 
 static void release_types(const MPI_Datatype *types, uint32_t count)
@@ -72,9 +102,9 @@ static bool keep_types(MPI_Datatype *types, uint32_t count)
 	return true;
 }
 
-bool oci_mpi_keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks)
+/* The arrays of types are the copies. False: nothing is kept. */
+static bool keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks)
 {
-	/* The arrays are the copies. */
 	MPI_Datatype *stypes = (MPI_Datatype *)(uintptr_t)mpi->stypes;
 	MPI_Datatype *rtypes = (MPI_Datatype *)(uintptr_t)mpi->rtypes;
 
@@ -99,54 +129,49 @@ release_op:
 	return false;
 }
 
-void oci_mpi_release_handles(const struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks)
+int oci_mpi_call_keep(struct oci_mpi_call *call, uint32_t rank, uint32_t sblocks, uint32_t rblocks,
+		      void **memory)
 {
-	release_types(&mpi->stype, 1);
-	release_types(&mpi->rtype, 1);
-	release_types(mpi->stypes, sblocks);
-	release_types(mpi->rtypes, rblocks);
-	if (oci_mpi_reduces(mpi->collective))
-		oci_port_op_release(mpi->op);
+	struct oci_mpi_call c = *call;
+
+	forget_the_rest(&c, rank);
+	if (!copy_arrays(&c, sblocks, rblocks, memory))
+		return -ENOMEM;
+	if (!keep_handles(&c, sblocks, rblocks)) {
+		free(*memory);
+		return -ENOMEM;
+	}
+	*call = c;
+	return 0;
+}
+
+void oci_mpi_call_release(const struct oci_mpi_call *call, uint32_t sblocks, uint32_t rblocks,
+			  void *memory)
+{
+	release_types(&call->stype, 1);
+	release_types(&call->rtype, 1);
+	release_types(call->stypes, sblocks);
+	release_types(call->rtypes, rblocks);
+	if (oci_mpi_reduces(call->collective))
+		oci_port_op_release(call->op);
+	free(memory);
 }
 
 int oci_mpi_keep(struct oci_mpi_operation *o)
 {
-	struct oci_mpi_call mpi = o->mpi;
-	MPI_Datatype *types;
-	int *ints;
+	int error;
 
 	if (o->kept)
 		return 0;
-	forget_the_rest(&mpi, o->rank);
-	if (mpi.scounts || mpi.rcounts) {
-		o->kept_memory = malloc(o->size * (2 * sizeof(*types) + 4 * sizeof(*ints)));
-		if (!o->kept_memory)
-			return -ENOMEM;
-		types = o->kept_memory;
-		ints = (int *)(types + (size_t)2 * o->size);
-		mpi.stypes = copy_types(&types, mpi.stypes, mpi.scounts, o->size);
-		mpi.rtypes = copy_types(&types, mpi.rtypes, mpi.rcounts, o->size);
-		mpi.scounts = copy_ints(&ints, mpi.scounts, o->size);
-		mpi.sdispls = copy_ints(&ints, mpi.sdispls, o->size);
-		mpi.rcounts = copy_ints(&ints, mpi.rcounts, o->size);
-		mpi.rdispls = copy_ints(&ints, mpi.rdispls, o->size);
-	}
-	if (!oci_mpi_keep_handles(&mpi, o->size, o->size)) {
-		free(o->kept_memory);
-		o->kept_memory = NULL;
-		return -ENOMEM;
-	}
-	o->mpi = mpi;
-	o->kept = true;
-	return 0;
+	error = oci_mpi_call_keep(&o->mpi, o->rank, o->size, o->size, &o->kept_memory);
+	o->kept = !error;
+	return error;
 }
 
 void oci_mpi_unkeep(struct oci_mpi_operation *o)
 {
 	if (!o->kept)
 		return;
-	oci_mpi_release_handles(&o->mpi, o->size, o->size);
-	free(o->kept_memory);
-	o->kept_memory = NULL;
+	oci_mpi_call_release(&o->mpi, o->size, o->size, o->kept_memory);
 	o->kept = false;
 }

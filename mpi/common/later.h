@@ -2,8 +2,8 @@
 /*
  * A nonblocking collective that is the MPI's, but not yet: earlier calls of its communicator still
  * wait for their team, and the MPI is to get all that come back to it in the order of the calls
- * (docs/adr/0008). What struct oci_mpi_call has no room for is here: large counts, and blocks for
- * neighbours instead of ranks.
+ * (docs/adr/0008). What struct oci_mpi_call has no room for is here: blocks for neighbours instead
+ * of ranks.
  */
 #ifndef OC_MPI_LATER_H
 #define OC_MPI_LATER_H
@@ -17,13 +17,10 @@ struct oci_mpi_later {
 	/* Its collective, buffers, types, operation and root. A call that moves nothing, such as
 	 * MPI_Comm_idup, is an OC_BARRIER. */
 	struct oci_mpi_call mpi;
-	/* In place of those in `mpi`. */
-	MPI_Count scount, rcount;
-	const void *scounts, *sdispls, *rcounts, *rdispls;
-	uint32_t sblocks, rblocks;	  /* elements of each of these arrays */
-	uint8_t count_bytes, displ_bytes; /* of an element */
-	MPI_Comm *made;			  /* of MPI_Comm_idup */
+	uint32_t sblocks, rblocks; /* elements of each of its arrays */
+	MPI_Comm *made;		   /* of MPI_Comm_idup */
 	MPI_Info info;
+	void *memory; /* of what is kept */
 };
 
 /* The same call with copies of its arrays, and with its types and operation kept; NULL: no memory.

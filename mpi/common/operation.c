@@ -12,12 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * More than a process can have is SIZE_MAX, here and where a side is opened, which then fails with
+ * -ENOMEM: on all members whose own part is that large, and the others hear of it.
+ */
+static size_t times(size_t a, size_t b)
+{
+	size_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
+static size_t add(size_t a, size_t b)
+{
+	size_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+
 static size_t type_bytes(MPI_Datatype type, size_t count)
 {
 	struct oci_port_type shape;
 
 	oci_port_type_get(type, &shape);
-	return count * shape.size;
+	return times(count, shape.size);
 }
 
 static bool is_root(const struct oci_mpi_operation *o)
@@ -74,12 +92,22 @@ bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank)
 	}
 }
 
-static size_t sum(const int *counts, uint32_t size)
+static size_t send_count(const struct oci_mpi_call *c, uint32_t of)
+{
+	return (size_t)oci_mpi_number(c->scounts, c->long_counts, of);
+}
+
+static size_t recv_count(const struct oci_mpi_call *c, uint32_t of)
+{
+	return (size_t)oci_mpi_number(c->rcounts, c->long_counts, of);
+}
+
+static size_t all_recv_counts(const struct oci_mpi_call *c, uint32_t size)
 {
 	size_t total = 0;
 
 	for (uint32_t i = 0; i < size; i++)
-		total += (size_t)counts[i];
+		total = add(total, recv_count(c, i));
 	return total;
 }
 
@@ -95,20 +123,20 @@ static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 		*bytes = 0;
 		return;
 	case OC_SCATTERV:
-		*bytes = is_root(o) ? type_bytes(c->stype, (size_t)c->scounts[o->rank]) :
+		*bytes = is_root(o) ? type_bytes(c->stype, send_count(c, o->rank)) :
 				      type_bytes(c->rtype, (size_t)c->rcount);
 		return;
 	case OC_GATHERV:
-		*bytes = is_root(o) ? type_bytes(c->rtype, (size_t)c->rcounts[o->rank]) :
+		*bytes = is_root(o) ? type_bytes(c->rtype, recv_count(c, o->rank)) :
 				      type_bytes(c->stype, (size_t)c->scount);
 		return;
 	case OC_ALLGATHERV:
-		*bytes = type_bytes(c->rtype, (size_t)c->rcounts[o->rank]);
-		*known = type_bytes(c->rtype, sum(c->rcounts, o->size));
+		*bytes = type_bytes(c->rtype, recv_count(c, o->rank));
+		*known = type_bytes(c->rtype, all_recv_counts(c, o->size));
 		return;
 	case OC_REDUCE_SCATTER:
-		*bytes = type_bytes(c->stype, (size_t)c->rcounts[o->rank]);
-		*known = type_bytes(c->stype, sum(c->rcounts, o->size));
+		*bytes = type_bytes(c->stype, recv_count(c, o->rank));
+		*known = type_bytes(c->stype, all_recv_counts(c, o->size));
 		return;
 	case OC_SCATTER:
 		*bytes = is_root(o) ? type_bytes(c->stype, (size_t)c->scount) :
@@ -134,7 +162,8 @@ static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 static int open_send(struct oci_mpi_operation *o)
 {
 	const struct oci_mpi_call *c = &o->mpi;
-	struct oci_mpi_blocks blocks = { c->sbuf, c->scounts, c->sdispls, c->stype, c->stypes };
+	struct oci_mpi_blocks blocks = { c->sbuf,	 c->scounts, c->sdispls, c->long_counts,
+					 c->long_displs, c->stype,   c->stypes };
 	size_t count = (size_t)c->scount;
 
 	switch (c->collective) {
@@ -143,13 +172,13 @@ static int open_send(struct oci_mpi_operation *o)
 		return oci_mpi_data_open_blocks(&o->send, &blocks, o->size, o->few[0]);
 	case OC_SCATTER:
 	case OC_ALLTOALL:
-		count *= o->size;
+		count = times(count, o->size);
 		break;
 	case OC_REDUCE_SCATTER_BLOCK:
-		count = (size_t)c->rcount * o->size;
+		count = times((size_t)c->rcount, o->size);
 		break;
 	case OC_REDUCE_SCATTER:
-		count = sum(c->rcounts, o->size);
+		count = all_recv_counts(c, o->size);
 		break;
 	default:
 		break;
@@ -161,7 +190,8 @@ static int open_send(struct oci_mpi_operation *o)
 static int open_recv(struct oci_mpi_operation *o)
 {
 	const struct oci_mpi_call *c = &o->mpi;
-	struct oci_mpi_blocks blocks = { c->rbuf, c->rcounts, c->rdispls, c->rtype, c->rtypes };
+	struct oci_mpi_blocks blocks = { c->rbuf,	 c->rcounts, c->rdispls, c->long_counts,
+					 c->long_displs, c->rtype,   c->rtypes };
 	bool in_place = c->sbuf == MPI_IN_PLACE;
 	size_t count;
 
@@ -173,17 +203,17 @@ static int open_recv(struct oci_mpi_operation *o)
 	case OC_GATHER:
 	case OC_ALLGATHER:
 	case OC_ALLTOALL:
-		count = (size_t)c->rcount * o->size;
+		count = times((size_t)c->rcount, o->size);
 		break;
 	case OC_SCATTER:
 	case OC_SCATTERV:
 		count = (size_t)c->rcount;
 		break;
 	case OC_REDUCE_SCATTER_BLOCK:
-		count = (size_t)c->rcount * (in_place ? o->size : 1);
+		count = times((size_t)c->rcount, in_place ? o->size : 1);
 		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
 	case OC_REDUCE_SCATTER:
-		count = in_place ? sum(c->rcounts, o->size) : (size_t)c->rcounts[o->rank];
+		count = in_place ? all_recv_counts(c, o->size) : recv_count(c, o->rank);
 		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
 	case OC_EXSCAN: /* rank 0 gets nothing and may have no buffer */
 		count = o->rank || in_place ? (size_t)c->scount : 0;
@@ -205,8 +235,8 @@ static int open_parts(struct oci_mpi_operation *o)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < o->size; i++) {
 		o->parts[i].offset = offset;
-		o->parts[i].bytes = type_bytes(o->mpi.stype, (size_t)o->mpi.rcounts[i]);
-		offset += o->parts[i].bytes;
+		o->parts[i].bytes = type_bytes(o->mpi.stype, recv_count(&o->mpi, i));
+		offset = add(offset, o->parts[i].bytes);
 	}
 	return 0;
 }
@@ -312,7 +342,7 @@ int oci_mpi_store(struct oci_mpi_operation *o)
 		count = (size_t)o->mpi.rcount;
 		break;
 	case OC_REDUCE_SCATTER:
-		count = (size_t)o->mpi.rcounts[o->rank];
+		count = recv_count(&o->mpi, o->rank);
 		break;
 	case OC_EXSCAN:
 		count = o->rank ? count : 0;

@@ -38,8 +38,10 @@ struct oci_mpi_call {
 	enum oc_collective collective;
 	const void *sbuf;
 	void *rbuf;
-	int scount, rcount;
-	const int *scounts, *sdispls, *rcounts, *rdispls;
+	MPI_Count scount, rcount;
+	/* Of int; or counts of MPI_Count and displacements of MPI_Aint, where that is said. */
+	const void *scounts, *sdispls, *rcounts, *rdispls;
+	bool long_counts, long_displs;
 	MPI_Datatype stype, rtype;
 	const MPI_Datatype *stypes, *rtypes; /* of an Alltoallw, else NULL */
 	MPI_Op op;
@@ -97,12 +99,11 @@ void oci_mpi_close(struct oci_mpi_operation *operation);
  */
 int oci_mpi_keep(struct oci_mpi_operation *operation);
 void oci_mpi_unkeep(struct oci_mpi_operation *operation);
-/*
- * Its types and operation alone; arrays of types have so many elements, and are changed. False: no
- * memory, nothing is kept.
- */
-bool oci_mpi_keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks);
-void oci_mpi_release_handles(const struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks);
+/* The same of a call by itself, whose arrays have so many elements. *memory has their copies. */
+int oci_mpi_call_keep(struct oci_mpi_call *call, uint32_t rank, uint32_t sblocks, uint32_t rblocks,
+		      void **memory);
+void oci_mpi_call_release(const struct oci_mpi_call *call, uint32_t sblocks, uint32_t rblocks,
+			  void *memory);
 /* Whether this rank's send and receive arguments mean anything. */
 bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank);
 bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank);

@@ -16,7 +16,6 @@ static int start_later(mca_coll_base_module_t *module, oci_ompi_comm *comm,
 		       struct oci_mpi_later *call, ompi_request_t **request)
 {
 	call->context = module;
-	call->count_bytes = sizeof(int);
 	oci_mpi_neighbors(comm, &call->sblocks, &call->rblocks);
 	return oci_ompi_start_later((struct oci_ompi_module *)module, comm, call, request);
 }
@@ -35,7 +34,7 @@ static void init_begin(struct oci_ompi_module *module, oci_ompi_comm *comm)
 	(previous)->coll_##name(LIST arguments comm, __VA_ARGS__, (previous)->coll_##name##_module)
 
 /* clang-format off */
-#define NEIGHBOR(name, ID, Displ, parameters, arguments, kept, ...)                               \
+#define NEIGHBOR(name, ID, LONG_DISPLS, parameters, arguments, kept, ...)                               \
 	static int name(LIST parameters oci_ompi_comm *comm, mca_coll_base_module_t *module)       \
 	{                                                                                          \
 		const mca_coll_base_comm_coll_t *p = PREVIOUS(module);                             \
@@ -53,7 +52,7 @@ static void init_begin(struct oci_ompi_module *module, oci_ompi_comm *comm)
 	{                                                                                          \
 		struct oci_mpi_later call = { .start = start_##name,                               \
 					      .mpi.collective = ID,                                \
-					      .displ_bytes = sizeof(Displ),                        \
+					      .mpi.long_displs = LONG_DISPLS,                       \
 					      __VA_ARGS__ };                                       \
                                                                                                    \
 		counted(#name);                                                                    \
@@ -85,31 +84,31 @@ static void init_begin(struct oci_ompi_module *module, oci_ompi_comm *comm)
 #define RECEIVE_ARGS rbuf, rcount, rtype,
 #define RECEIVEV_ARGS rbuf, rcounts, rdispls, rtype,
 #define RECEIVEW_ARGS rbuf, rcounts, rdispls, rtypes,
-#define SEND_KEPT c->mpi.sbuf, (int)c->scount, c->mpi.stype,
-#define SENDV_KEPT c->mpi.sbuf, c->scounts, c->sdispls, c->mpi.stype,
-#define SENDW_KEPT c->mpi.sbuf, c->scounts, c->sdispls, c->mpi.stypes,
-#define RECEIVE_KEPT c->mpi.rbuf, (int)c->rcount, c->mpi.rtype,
-#define RECEIVEV_KEPT c->mpi.rbuf, c->rcounts, c->rdispls, c->mpi.rtype,
-#define RECEIVEW_KEPT c->mpi.rbuf, c->rcounts, c->rdispls, c->mpi.rtypes,
-#define SEND_FIELDS .mpi.sbuf = sbuf, .scount = scount, .mpi.stype = stype,
-#define SENDV_FIELDS .mpi.sbuf = sbuf, .scounts = scounts, .sdispls = sdispls, .mpi.stype = stype,
-#define SENDW_FIELDS .mpi.sbuf = sbuf, .scounts = scounts, .sdispls = sdispls, \
+#define SEND_KEPT c->mpi.sbuf, (int)c->mpi.scount, c->mpi.stype,
+#define SENDV_KEPT c->mpi.sbuf, c->mpi.scounts, c->mpi.sdispls, c->mpi.stype,
+#define SENDW_KEPT c->mpi.sbuf, c->mpi.scounts, c->mpi.sdispls, c->mpi.stypes,
+#define RECEIVE_KEPT c->mpi.rbuf, (int)c->mpi.rcount, c->mpi.rtype,
+#define RECEIVEV_KEPT c->mpi.rbuf, c->mpi.rcounts, c->mpi.rdispls, c->mpi.rtype,
+#define RECEIVEW_KEPT c->mpi.rbuf, c->mpi.rcounts, c->mpi.rdispls, c->mpi.rtypes,
+#define SEND_FIELDS .mpi.sbuf = sbuf, .mpi.scount = scount, .mpi.stype = stype,
+#define SENDV_FIELDS .mpi.sbuf = sbuf, .mpi.scounts = scounts, .mpi.sdispls = sdispls, .mpi.stype = stype,
+#define SENDW_FIELDS .mpi.sbuf = sbuf, .mpi.scounts = scounts, .mpi.sdispls = sdispls, \
 	.mpi.stypes = stypes,
-#define RECEIVE_FIELDS .mpi.rbuf = rbuf, .rcount = rcount, .mpi.rtype = rtype,
-#define RECEIVEV_FIELDS .mpi.rbuf = rbuf, .rcounts = rcounts, .rdispls = rdispls, \
+#define RECEIVE_FIELDS .mpi.rbuf = rbuf, .mpi.rcount = rcount, .mpi.rtype = rtype,
+#define RECEIVEV_FIELDS .mpi.rbuf = rbuf, .mpi.rcounts = rcounts, .mpi.rdispls = rdispls, \
 	.mpi.rtype = rtype,
-#define RECEIVEW_FIELDS .mpi.rbuf = rbuf, .rcounts = rcounts, .rdispls = rdispls, \
+#define RECEIVEW_FIELDS .mpi.rbuf = rbuf, .mpi.rcounts = rcounts, .mpi.rdispls = rdispls, \
 	.mpi.rtypes = rtypes,
 
-NEIGHBOR(neighbor_allgather, OC_ALLGATHER, int, (SEND RECEIVE), (SEND_ARGS RECEIVE_ARGS),
+NEIGHBOR(neighbor_allgather, OC_ALLGATHER, false, (SEND RECEIVE), (SEND_ARGS RECEIVE_ARGS),
 	 (SEND_KEPT RECEIVE_KEPT), SEND_FIELDS RECEIVE_FIELDS)
-NEIGHBOR(neighbor_allgatherv, OC_ALLGATHERV, int, (SEND RECEIVEV), (SEND_ARGS RECEIVEV_ARGS),
+NEIGHBOR(neighbor_allgatherv, OC_ALLGATHERV, false, (SEND RECEIVEV), (SEND_ARGS RECEIVEV_ARGS),
 	 (SEND_KEPT RECEIVEV_KEPT), SEND_FIELDS RECEIVEV_FIELDS)
-NEIGHBOR(neighbor_alltoall, OC_ALLTOALL, int, (SEND RECEIVE), (SEND_ARGS RECEIVE_ARGS),
+NEIGHBOR(neighbor_alltoall, OC_ALLTOALL, false, (SEND RECEIVE), (SEND_ARGS RECEIVE_ARGS),
 	 (SEND_KEPT RECEIVE_KEPT), SEND_FIELDS RECEIVE_FIELDS)
-NEIGHBOR(neighbor_alltoallv, OC_ALLTOALLV, int, (SENDV RECEIVEV), (SENDV_ARGS RECEIVEV_ARGS),
+NEIGHBOR(neighbor_alltoallv, OC_ALLTOALLV, false, (SENDV RECEIVEV), (SENDV_ARGS RECEIVEV_ARGS),
 	 (SENDV_KEPT RECEIVEV_KEPT), SENDV_FIELDS RECEIVEV_FIELDS)
-NEIGHBOR(neighbor_alltoallw, OC_ALLTOALLV, MPI_Aint, (SENDW RECEIVEW),
+NEIGHBOR(neighbor_alltoallw, OC_ALLTOALLV, true, (SENDW RECEIVEW),
 	 (SENDW_ARGS RECEIVEW_ARGS), (SENDW_KEPT RECEIVEW_KEPT), SENDW_FIELDS RECEIVEW_FIELDS)
 /* clang-format on */
 

@@ -8,19 +8,19 @@
 /* An argument that Open MPI's functions take without const, though they only read it. */
 #define BUFFER(c) ((void *)(uintptr_t)(c)->sbuf)
 
-#define SEND c->sbuf, c->scount, c->stype,
+#define SEND c->sbuf, (int)c->scount, c->stype,
 #define SENDV c->sbuf, c->scounts, c->sdispls, c->stype,
 #define SENDW c->sbuf, c->scounts, c->sdispls, c->stypes,
-#define RECEIVE c->rbuf, c->rcount, c->rtype,
+#define RECEIVE c->rbuf, (int)c->rcount, c->rtype,
 #define RECEIVEV c->rbuf, c->rcounts, c->rdispls, c->rtype,
 #define RECEIVEW c->rbuf, c->rcounts, c->rdispls, c->rtypes,
-#define REDUCTION c->scount, c->stype, c->op,
+#define REDUCTION (int)c->scount, c->stype, c->op,
 
 /* clang-format off */
 #define DISPATCH(CALL)                                                                     \
 	switch (c->collective) {                                                           \
 	case OC_BARRIER: return CALL(barrier, ());                                         \
-	case OC_BCAST: return CALL(bcast, (BUFFER(c), c->scount, c->stype, c->root,));     \
+	case OC_BCAST: return CALL(bcast, (BUFFER(c), (int)c->scount, c->stype, c->root,)); \
 	case OC_SCATTER: return CALL(scatter, (SEND RECEIVE c->root,));                    \
 	case OC_GATHER: return CALL(gather, (SEND RECEIVE c->root,));                      \
 	case OC_ALLGATHER: return CALL(allgather, (SEND RECEIVE));                         \
@@ -36,7 +36,7 @@
 		return CALL(alltoallv, (SENDV RECEIVEV));                                  \
 	case OC_REDUCE_SCATTER_BLOCK:                                                      \
 		return CALL(reduce_scatter_block,                                          \
-			    (c->sbuf, c->rbuf, c->rcount, c->stype, c->op,));              \
+			    (c->sbuf, c->rbuf, (int)c->rcount, c->stype, c->op,));              \
 	case OC_REDUCE_SCATTER:                                                            \
 		return CALL(reduce_scatter,                                                \
 			    (c->sbuf, c->rbuf, c->rcounts, c->stype, c->op,));             \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives, and the functions of all three forms, which differ in nothing but their
- * parameters.
+ * Blocking collectives, and the functions of all three forms, with int and with large counts, which
+ * differ in nothing but their parameters. Members of one call may use different ones of the latter
+ * two.
  *
  * A call that is not served must not block inside the MPI while a peer needs this process for
  * another operation of ours. What is outstanding differs from rank to rank, but a blocking and a
@@ -12,10 +13,10 @@
  */
 #include "calls.h"
 
-static bool positive(const int *counts, uint32_t size)
+static bool positive(const void *counts, bool is_long, uint32_t size)
 {
 	for (uint32_t r = 0; counts && r < size; r++)
-		if (counts[r] < 0)
+		if (oci_mpi_number(counts, is_long, r) < 0)
 			return false;
 	return counts;
 }
@@ -24,7 +25,7 @@ static bool positive(const int *counts, uint32_t size)
  * MPI_BOTTOM is a null pointer in MPICH, which takes it for a buffer that is missing where the type
  * has its data at 0.
  */
-static bool missing(const void *buffer, int count, MPI_Datatype type)
+static bool missing(const void *buffer, MPI_Count count, MPI_Datatype type)
 {
 	struct oci_port_type shape;
 
@@ -35,10 +36,10 @@ static bool missing(const void *buffer, int count, MPI_Datatype type)
 }
 
 /* One side of a call: a count and type, or as many as there are ranks. */
-static bool side_sane(const void *buffer, int count, const int *counts, MPI_Datatype type,
-		      const MPI_Datatype *types, bool many, uint32_t size)
+static bool side_sane(const void *buffer, MPI_Count count, const void *counts, bool is_long,
+		      MPI_Datatype type, const MPI_Datatype *types, bool many, uint32_t size)
 {
-	if (many && !positive(counts, size))
+	if (many && !positive(counts, is_long, size))
 		return false;
 	if (!many && (count < 0 || missing(buffer, count, type)))
 		return false;
@@ -47,7 +48,7 @@ static bool side_sane(const void *buffer, int count, const int *counts, MPI_Data
 
 static bool reduction_sane(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 {
-	int count = c->collective == OC_REDUCE_SCATTER_BLOCK ? c->rcount : c->scount;
+	MPI_Count count = c->collective == OC_REDUCE_SCATTER_BLOCK ? c->rcount : c->scount;
 
 	/* MPICH misses the result of an Exscan on the first rank too, where it means nothing. */
 	if (!c->rbuf && c->collective != OC_EXSCAN && oci_mpi_receives(c, rank) &&
@@ -55,7 +56,7 @@ static bool reduction_sane(const struct oci_mpi_call *c, uint32_t rank, uint32_t
 		return false;
 	return c->op != MPI_OP_NULL && c->stype != MPI_DATATYPE_NULL &&
 	       oci_pmpi_op_fits(c->op, c->stype) &&
-	       side_sane(c->sbuf, count, c->rcounts, c->stype, NULL,
+	       side_sane(c->sbuf, count, c->rcounts, c->long_counts, c->stype, NULL,
 			 c->collective == OC_REDUCE_SCATTER, size);
 }
 
@@ -75,10 +76,12 @@ bool oci_pmpi_sane(const struct oci_mpi_call *c, const struct oci_pmpi_comm *sta
 	if (oci_mpi_reduces(c->collective))
 		return reduction_sane(c, state->rank, state->size);
 	if (oci_mpi_sends(c, state->rank) && c->sbuf != MPI_IN_PLACE &&
-	    !side_sane(c->sbuf, c->scount, c->scounts, c->stype, c->stypes, from_many, state->size))
+	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
+		       from_many, state->size))
 		return false;
 	return !oci_mpi_receives(c, state->rank) || c->rbuf == MPI_IN_PLACE ||
-	       side_sane(c->rbuf, c->rcount, c->rcounts, c->rtype, c->rtypes, to_many, state->size);
+	       side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
+			 to_many, state->size);
 }
 
 /* MPI_SUCCESS, OC_HAND_BACK as *result, or an MPI error that was raised. */
@@ -165,41 +168,53 @@ static int collective(const struct oci_mpi_call *call, const char *name, oci_nat
 
 /* clang-format off */
 #define FORMS(Name, Iname, name, id, parameters, arguments, ...) \
-	static int blocking_##name(const struct oci_mpi_call *c, MPI_Comm comm) \
+	static int OCI_NAME(blocking_##name)(const struct oci_mpi_call *c, MPI_Comm comm) \
 	{ \
 		(void)c; \
-		return PMPI(Name)(OCI_LIST arguments comm); \
+		return OCI_THEIRS(Name)(OCI_LIST arguments comm); \
 	} \
-	static int native_##name(const struct oci_mpi_call *c, MPI_Comm comm, MPI_Request *request) \
+	static int OCI_NAME(native_##name)(const struct oci_mpi_call *c, MPI_Comm comm, \
+					   MPI_Request *request) \
 	{ \
 		(void)c; \
-		return PMPI(Iname)(OCI_LIST arguments comm, request); \
+		return OCI_THEIRS(Iname)(OCI_LIST arguments comm, request); \
 	} \
-	static int init_##name(const struct oci_mpi_call *c, MPI_Comm comm, MPI_Info info, \
-			       MPI_Request *request) \
+	static int OCI_NAME(init_##name)(const struct oci_mpi_call *c, MPI_Comm comm, \
+					 MPI_Info info, MPI_Request *request) \
 	{ \
 		(void)c; \
-		return PMPI(Name##_init)(OCI_LIST arguments comm, info, request); \
+		return OCI_THEIRS(Name##_init)(OCI_LIST arguments comm, info, request); \
 	} \
-	int oci_pmpi_##Name(OCI_LIST parameters MPI_Comm comm) \
+	int OCI_OURS(Name)(OCI_LIST parameters MPI_Comm comm) \
 	{ \
-		struct oci_mpi_call call = { .collective = OC_##id, __VA_ARGS__ }; \
+		struct oci_mpi_call call = OCI_CALL(id, __VA_ARGS__); \
 \
-		return collective(&call, #name, native_##name, blocking_##name, comm); \
+		return collective(&call, #name, OCI_NAME(native_##name), OCI_NAME(blocking_##name), \
+				  comm); \
 	} \
-	int oci_pmpi_##Iname(OCI_LIST parameters MPI_Comm comm, MPI_Request *request) \
+	int OCI_OURS(Iname)(OCI_LIST parameters MPI_Comm comm, MPI_Request *request) \
 	{ \
-		struct oci_mpi_call call = { .collective = OC_##id, __VA_ARGS__ }; \
+		struct oci_mpi_call call = OCI_CALL(id, __VA_ARGS__); \
 \
-		return oci_pmpi_start(&call, #name, native_##name, comm, request); \
+		return oci_pmpi_start(&call, #name, OCI_NAME(native_##name), comm, request); \
 	} \
-	int oci_pmpi_##Name##_init(OCI_LIST parameters MPI_Comm comm, MPI_Info info, \
-				   MPI_Request *request) \
+	int OCI_OURS(Name##_init)(OCI_LIST parameters MPI_Comm comm, MPI_Info info, \
+				  MPI_Request *request) \
 	{ \
-		struct oci_mpi_call call = { .collective = OC_##id, __VA_ARGS__ }; \
+		struct oci_mpi_call call = OCI_CALL(id, __VA_ARGS__); \
 \
-		return oci_pmpi_persist(&call, #name, init_##name, comm, info, request); \
+		return oci_pmpi_persist(&call, #name, OCI_NAME(init_##name), comm, info, request); \
 	}
 /* clang-format on */
 
+#define OCI_COUNT int
+#define OCI_DISPL int
+#define OCI_NAME(name) name
 OCI_CALLS(FORMS)
+#undef OCI_COUNT
+#undef OCI_DISPL
+#undef OCI_NAME
+#define OCI_COUNT MPI_Count
+#define OCI_DISPL MPI_Aint
+#define OCI_NAME(name) name##_c
+OCI_CALLS_WITH_COUNTS(FORMS)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Each served collective once: its parameters, how they become a struct oci_mpi_call, and how its
- * arguments come out of one again. blocking.c and started.c make their functions of this list.
+ * arguments come out of one again. blocking.c makes the functions of this list, once for each kind
+ * of count, which it names OCI_COUNT, with displacements of OCI_DISPL and names as OCI_NAME makes
+ * them.
  *
  * X(Name, Iname, name, ID, (parameters), (arguments), initialisers): parameters and arguments end
  * with a comma, so that there may be none; arguments read `c`, a struct oci_mpi_call.
@@ -24,26 +26,28 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 		     MPI_Request *request);
 
 /* clang-format off */
-#define OCI_LIST(...) __VA_ARGS__
+#define OCI_CALL(id, ...) \
+	{ .collective = OC_##id, .long_counts = sizeof(OCI_COUNT) > sizeof(int), \
+	  .long_displs = sizeof(OCI_DISPL) > sizeof(int), __VA_ARGS__ }
 
-#define SEND_P const void *sbuf, int scount, MPI_Datatype stype,
-#define SENDV_P const void *sbuf, const int scounts[], const int sdispls[], MPI_Datatype stype,
-#define SENDW_P const void *sbuf, const int scounts[], const int sdispls[], \
+#define SEND_P const void *sbuf, OCI_COUNT scount, MPI_Datatype stype,
+#define SENDV_P const void *sbuf, const OCI_COUNT scounts[], const OCI_DISPL sdispls[], MPI_Datatype stype,
+#define SENDW_P const void *sbuf, const OCI_COUNT scounts[], const OCI_DISPL sdispls[], \
 	const MPI_Datatype stypes[],
-#define RECV_P void *rbuf, int rcount, MPI_Datatype rtype,
-#define RECVV_P void *rbuf, const int rcounts[], const int rdispls[], MPI_Datatype rtype,
-#define RECVW_P void *rbuf, const int rcounts[], const int rdispls[], const MPI_Datatype rtypes[],
-#define REDUCE_P const void *sbuf, void *rbuf, int count, MPI_Datatype type, MPI_Op op,
-#define REDUCEV_P const void *sbuf, void *rbuf, const int counts[], MPI_Datatype type, MPI_Op op,
+#define RECV_P void *rbuf, OCI_COUNT rcount, MPI_Datatype rtype,
+#define RECVV_P void *rbuf, const OCI_COUNT rcounts[], const OCI_DISPL rdispls[], MPI_Datatype rtype,
+#define RECVW_P void *rbuf, const OCI_COUNT rcounts[], const OCI_DISPL rdispls[], const MPI_Datatype rtypes[],
+#define REDUCE_P const void *sbuf, void *rbuf, OCI_COUNT count, MPI_Datatype type, MPI_Op op,
+#define REDUCEV_P const void *sbuf, void *rbuf, const OCI_COUNT counts[], MPI_Datatype type, MPI_Op op,
 #define ROOT_P int root,
 
-#define SEND_A c->sbuf, c->scount, c->stype,
+#define SEND_A c->sbuf, (OCI_COUNT)c->scount, c->stype,
 #define SENDV_A c->sbuf, c->scounts, c->sdispls, c->stype,
 #define SENDW_A c->sbuf, c->scounts, c->sdispls, c->stypes,
-#define RECV_A c->rbuf, c->rcount, c->rtype,
+#define RECV_A c->rbuf, (OCI_COUNT)c->rcount, c->rtype,
 #define RECVV_A c->rbuf, c->rcounts, c->rdispls, c->rtype,
 #define RECVW_A c->rbuf, c->rcounts, c->rdispls, c->rtypes,
-#define REDUCE_A c->sbuf, c->rbuf, c->scount, c->stype, c->op,
+#define REDUCE_A c->sbuf, c->rbuf, (OCI_COUNT)c->scount, c->stype, c->op,
 #define ROOT_A c->root,
 
 #define SEND_I .sbuf = sbuf, .scount = scount, .stype = stype,
@@ -56,9 +60,10 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 #define ROOT_I .root = root,
 
 #define OCI_CALLS(X) \
-	X(Barrier, Ibarrier, barrier, BARRIER, (), (), ) \
-	X(Bcast, Ibcast, bcast, BCAST, (void *sbuf, int scount, MPI_Datatype stype, ROOT_P), \
-	  ((void *)(uintptr_t)c->sbuf, c->scount, c->stype, ROOT_A), SEND_I ROOT_I) \
+	X(Barrier, Ibarrier, barrier, BARRIER, (), (), ) OCI_CALLS_WITH_COUNTS(X)
+#define OCI_CALLS_WITH_COUNTS(X) \
+	X(Bcast, Ibcast, bcast, BCAST, (void *sbuf, OCI_COUNT scount, MPI_Datatype stype, ROOT_P), \
+	  ((void *)(uintptr_t)c->sbuf, (OCI_COUNT)c->scount, c->stype, ROOT_A), SEND_I ROOT_I) \
 	X(Scatter, Iscatter, scatter, SCATTER, (SEND_P RECV_P ROOT_P), (SEND_A RECV_A ROOT_A), \
 	  SEND_I RECV_I ROOT_I) \
 	X(Scatterv, Iscatterv, scatterv, SCATTERV, (SENDV_P RECV_P ROOT_P), (SENDV_A RECV_A ROOT_A), \
@@ -83,7 +88,7 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 	  (c->sbuf, c->rbuf, c->rcounts, c->stype, c->op,), \
 	  .sbuf = sbuf, .rbuf = rbuf, .rcounts = counts, .stype = type, .op = op) \
 	X(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block, REDUCE_SCATTER_BLOCK, \
-	  (REDUCE_P), (c->sbuf, c->rbuf, c->rcount, c->stype, c->op,), \
+	  (REDUCE_P), (c->sbuf, c->rbuf, (OCI_COUNT)c->rcount, c->stype, c->op,), \
 	  .sbuf = sbuf, .rbuf = rbuf, .rcount = count, .stype = type, .op = op) \
 	X(Scan, Iscan, scan, SCAN, (REDUCE_P), (REDUCE_A), REDUCE_I) \
 	X(Exscan, Iexscan, exscan, EXSCAN, (REDUCE_P), (REDUCE_A), REDUCE_I)

@@ -3,7 +3,9 @@
  * Neighbourhood collectives, which are left to the MPI. They keep the two rules of pmpi.h: blocking
  * and nonblocking ones do not match, so where something could be outstanding on any rank, the
  * nonblocking one stands for both, which is what MPICH does inside anyway. And they keep their
- * place among the collectives of the communicator, as those of large.c do.
+ * place among the collectives of the communicator: MPICH numbers those in the order of the calls,
+ * the persistent ones in their _init calls. So an _init call, which may wait, waits for what may
+ * yet be handed back, and a nonblocking call stands behind it.
  */
 #include "pmpi.h"
 

@@ -3,11 +3,7 @@
  * The five neighbourhood collectives in their three forms, with counts of OCI_COUNT, displacements
  * of OCI_DISPL and names as OCI_NAME makes them; included once for each kind of count.
  */
-#define PASTE(a, b) a##b
-#define OURS(name) PASTE(oci_pmpi_, name)
-#define FUNCTION(name) OURS(OCI_NAME(name))
-#define THEIRS(name) PMPI(OCI_NAME(name))
-#define START_OF(name) PASTE(start_, name)
+#define START_OF(name) OCI_PASTE(start_, name)
 #define START(name) START_OF(OCI_NAME(name))
 
 /* clang-format off */
@@ -22,28 +18,27 @@
 #define RECVW_P void *rbuf, const OCI_COUNT rcounts[], const MPI_Aint rdispls[], \
 	const MPI_Datatype rtypes[]
 
-#define SEND_A c->mpi.sbuf, (OCI_COUNT)c->scount, c->mpi.stype
-#define SENDV_A c->mpi.sbuf, c->scounts, c->sdispls, c->mpi.stype
-#define SENDW_A c->mpi.sbuf, c->scounts, c->sdispls, c->mpi.stypes
-#define RECV_A c->mpi.rbuf, (OCI_COUNT)c->rcount, c->mpi.rtype
-#define RECVV_A c->mpi.rbuf, c->rcounts, c->rdispls, c->mpi.rtype
-#define RECVW_A c->mpi.rbuf, c->rcounts, c->rdispls, c->mpi.rtypes
+#define SEND_A c->mpi.sbuf, (OCI_COUNT)c->mpi.scount, c->mpi.stype
+#define SENDV_A c->mpi.sbuf, c->mpi.scounts, c->mpi.sdispls, c->mpi.stype
+#define SENDW_A c->mpi.sbuf, c->mpi.scounts, c->mpi.sdispls, c->mpi.stypes
+#define RECV_A c->mpi.rbuf, (OCI_COUNT)c->mpi.rcount, c->mpi.rtype
+#define RECVV_A c->mpi.rbuf, c->mpi.rcounts, c->mpi.rdispls, c->mpi.rtype
+#define RECVW_A c->mpi.rbuf, c->mpi.rcounts, c->mpi.rdispls, c->mpi.rtypes
 
-#define SEND_I .mpi.sbuf = sbuf, .scount = scount, .mpi.stype = stype
-#define SENDV_I .mpi.sbuf = sbuf, .scounts = scounts, .sdispls = sdispls, .mpi.stype = stype
-#define SENDW_I .mpi.sbuf = sbuf, .scounts = scounts, .sdispls = sdispls, .mpi.stypes = stypes
-#define RECV_I .mpi.rbuf = rbuf, .rcount = rcount, .mpi.rtype = rtype
-#define RECVV_I .mpi.rbuf = rbuf, .rcounts = rcounts, .rdispls = rdispls, .mpi.rtype = rtype
-#define RECVW_I .mpi.rbuf = rbuf, .rcounts = rcounts, .rdispls = rdispls, .mpi.rtypes = rtypes
+#define SEND_I .mpi.sbuf = sbuf, .mpi.scount = scount, .mpi.stype = stype
+#define SENDV_I .mpi.sbuf = sbuf, .mpi.scounts = scounts, .mpi.sdispls = sdispls, .mpi.stype = stype
+#define SENDW_I .mpi.sbuf = sbuf, .mpi.scounts = scounts, .mpi.sdispls = sdispls, .mpi.stypes = stypes
+#define RECV_I .mpi.rbuf = rbuf, .mpi.rcount = rcount, .mpi.rtype = rtype
+#define RECVV_I .mpi.rbuf = rbuf, .mpi.rcounts = rcounts, .mpi.rdispls = rdispls, .mpi.rtype = rtype
+#define RECVW_I .mpi.rbuf = rbuf, .mpi.rcounts = rcounts, .mpi.rdispls = rdispls, .mpi.rtypes = rtypes
 
-#define LIST(...) __VA_ARGS__
 #define NEIGHBOR(Name, Iname, Init, name, ID, Displ, parameters, arguments, ...) \
 	static int START(Iname)(const struct oci_mpi_later *c, MPI_Comm comm, \
 				MPI_Request *request) \
 	{ \
-		return THEIRS(Iname)(LIST arguments, comm, request); \
+		return OCI_THEIRS(Iname)(OCI_LIST arguments, comm, request); \
 	} \
-	int FUNCTION(Name)(LIST parameters, MPI_Comm comm) \
+	int OCI_OURS(Name)(OCI_LIST parameters, MPI_Comm comm) \
 	{ \
 		struct oci_mpi_later call = { __VA_ARGS__ }, *c = &call; \
 		struct oci_pmpi_comm *state = counted(comm, name); \
@@ -51,31 +46,31 @@
 		int error; \
 \
 		if (!twin(state)) \
-			return THEIRS(Name)(LIST arguments, comm); \
+			return OCI_THEIRS(Name)(OCI_LIST arguments, comm); \
 		oci_pmpi_await_decided(state); \
-		error = THEIRS(Iname)(LIST arguments, comm, &request); \
+		error = OCI_THEIRS(Iname)(OCI_LIST arguments, comm, &request); \
 		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE); \
 	} \
-	int FUNCTION(Iname)(LIST parameters, MPI_Comm comm, MPI_Request *request) \
+	int OCI_OURS(Iname)(OCI_LIST parameters, MPI_Comm comm, MPI_Request *request) \
 	{ \
 		struct oci_mpi_later call = { \
 			.start = START(Iname), \
 			.mpi.collective = ID, \
-			.count_bytes = sizeof(OCI_COUNT), \
-			.displ_bytes = sizeof(Displ), \
+			.mpi.long_counts = sizeof(OCI_COUNT) > sizeof(int), \
+			.mpi.long_displs = sizeof(Displ) > sizeof(int), \
 			__VA_ARGS__ \
 		}; \
 \
 		return start_later(&call, counted(comm, name), comm, request); \
 	} \
-	int FUNCTION(Init)(LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request *request) \
+	int OCI_OURS(Init)(OCI_LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request *request) \
 	{ \
 		struct oci_mpi_later call = { __VA_ARGS__ }, *c = &call; \
 		struct oci_pmpi_comm *state = counted(comm, name); \
 \
 		if (state) \
 			oci_pmpi_await_decided(state); \
-		return THEIRS(Init)(LIST arguments, comm, info, request); \
+		return OCI_THEIRS(Init)(OCI_LIST arguments, comm, info, request); \
 	}
 
 NEIGHBOR(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, "neighbor_allgather",

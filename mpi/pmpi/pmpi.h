@@ -23,7 +23,6 @@
  *   file.c         collective calls on files
  *   buffer.c       MPI_Buffer_detach, and what tells it whether the buffer was used
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
- *   large.c        the functions with large counts, which are not served
  *   port.c, kept.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for
  *   failure.c      an engine's error as an MPI error code with the sentence
@@ -54,6 +53,13 @@
 #define OCI_DECLARE(name) extern __typeof__(MPI_##name) oci_pmpi_##name;
 OCI_WRAPPED(OCI_DECLARE)
 #undef OCI_DECLARE
+
+/* Those that there are for each kind of count: OCI_NAME(Bcast) is Bcast or Bcast_c. */
+#define OCI_LIST(...) __VA_ARGS__
+#define OCI_PASTE(a, b) a##b
+#define OCI_OURS_OF(name) OCI_PASTE(oci_pmpi_, name)
+#define OCI_OURS(name) OCI_OURS_OF(OCI_NAME(name))
+#define OCI_THEIRS(name) PMPI(OCI_NAME(name))
 
 #define OCI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define OCI_UNLIKELY(x) __builtin_expect(!!(x), 0)

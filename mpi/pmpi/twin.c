@@ -13,6 +13,12 @@
 #define OCI_NAME(name) name
 #include "twin.h"
 
+#undef OCI_COUNT
+#undef OCI_NAME
+#define OCI_COUNT MPI_Count
+#define OCI_NAME(name) name##_c
+#include "twin.h"
+
 int oci_pmpi_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	uint32_t turns = 0;

@@ -45,6 +45,12 @@ static void want(int first, int of, int from)
 		wanted[first * BLOCK + i] = given(of, from * BLOCK + i);
 }
 
+static void want_from_all(int from)
+{
+	for (int r = 0; r < ranks; r++)
+		want(r, r, from);
+}
+
 static int left(void)
 {
 	return (rank + ranks - 1) % ranks;
@@ -95,7 +101,8 @@ static void create(void)
 	X(neighbor_allgather_init, INIT(Neighbor_allgather_init)(ALL, ring, MPI_INFO_NULL, r),   \
 	  neighbors_gather())                                                                    \
 	X(neighbor_alltoallw_init, INIT(Neighbor_alltoallw_init)(ALL_W, ring, MPI_INFO_NULL, r), \
-	  neighbors_exchange())
+	  neighbors_exchange())                                                                  \
+	X(allgather_init, INIT(Allgather_init)(ALL, ring, MPI_INFO_NULL, r), want_from_all(0))
 #define NEIGHBORS(X)                                                                     \
 	X(neighbor_allgather, MPI_Neighbor_allgather(ALL, ring), neighbors_gather())     \
 	X(neighbor_alltoallv, MPI_Neighbor_alltoallv(ALL_V, ring), neighbors_exchange()) \
@@ -113,12 +120,6 @@ static MPI_Aint firsts[MOST_RANKS];
 #define FROM_ALL_LV in, BLOCK, MPI_INT, out, lengths, firsts, MPI_INT
 #define ALL_LV in, lengths, firsts, MPI_INT, out, lengths, firsts, MPI_INT
 #define ALL_LW in, lengths, places, types, out, lengths, places, types
-
-static void want_from_all(int from)
-{
-	for (int r = 0; r < ranks; r++)
-		want(r, r, from);
-}
 
 /* Sums over the ranks below `end`. */
 static void want_sums(int end, int from)

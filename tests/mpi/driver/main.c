@@ -31,6 +31,7 @@ static const struct scenario {
 	{ "files", files_scenario },
 	{ "table", table_scenario },
 	{ "soak", soak_scenario },
+	{ "large", large_scenario },
 	{ "foreign", foreign_scenario },
 	{ "both", both_scenario },
 	{ "command", command_scenario },

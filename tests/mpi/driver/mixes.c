@@ -147,6 +147,25 @@ static void check_heaps(const struct job_result *result)
 		verdict_fail(result, "3 MiB by the kernel, as they are static, were expected");
 }
 
+/* large RANKS: once more where all calls are the MPI's. */
+void large_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+
+	run_program("large", NULL, ranks, NULL, 100, false);
+	job_add_program(&job, "large");
+	job_add(&job, "mpi");
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "large failed with algorithms that are the MPI's") &&
+	    verdict_handed_back(&result, "bcast") <= 0)
+		verdict_fail(&result, "no Bcast was handed back");
+	verdict_done("large: %d ranks, %ld Bcasts handed back\n", ranks,
+		     verdict_handed_back(&result, "bcast"));
+	job_free(&result);
+}
+
 /* heap: what the statistics say of shared heaps. */
 void heap_scenario(char **words)
 {
