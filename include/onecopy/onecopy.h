@@ -140,7 +140,8 @@ OC_API int oc_team_serves(struct oc_team *team, const struct oc_call *call);
 /*
  * A reduction operation: inout[i] = in[i] (op) inout[i] for `count` elements of `bytes` bytes. Both
  * hold whole elements, aligned to 16 bytes or to the element's size where that is a power of two
- * below. Called on parts of a message, in any thread that drives the operation.
+ * below. Called on parts of a message, in any thread that drives the operation, with no lock of
+ * onecopy's held: it may call onecopy, but not wait for the operation that it is part of.
  */
 struct oc_op {
 	void (*apply)(void *context, const void *in, void *inout, size_t count);

@@ -3,6 +3,10 @@
  * Outstanding operations. A request waits for its team, then for its lane, then runs, always by
  * oc_progress() of whichever thread comes by; operations of one team get their numbers in the
  * order of oc_start().
+ *
+ * A reduction calls the program's operation, which may lock what another thread holds while that
+ * one is in a call of ours, or call us itself. So it runs without the engine's lock: it is marked
+ * `running`, and other threads pass it by and drive the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,17 +15,18 @@
 #include "os/os.h"
 
 struct oc_request {
-	bool message; /* false: see struct oci_message_request */
-	struct oc_request *next;
+	bool message;			 /* false: see struct oci_message_request */
+	struct oc_request *next, **link; /* next alone while it is spare */
 	struct oc_team *team;
 	struct oc_call call;
 	struct oc_op op;
 	struct oci_forced forced; /* on its collective, when it was started */
 	struct oci_operation operation;
 	bool prepared;
-	bool over;  /* and about to leave the list */
-	bool left;  /* it has: it is its owner's alone; atomic */
-	int result; /* as oc_test() returns it */
+	bool running; /* by a thread that does not hold the lock: its list alone is others' */
+	bool over;    /* and about to leave the list */
+	bool left;    /* it has: it is its owner's alone; atomic */
+	int result;   /* as oc_test() returns it */
 };
 
 void oci_creating_add(struct oc_team *team)
@@ -79,13 +84,13 @@ static bool request_prepare(struct oc_request *r)
 }
 
 /* Takes one that is over off the list: from then on its owner may free it. */
-static void request_unlink(struct oc_request **at)
+static void request_unlink(struct oc_request *r)
 {
-	struct oc_request *r = *at;
-
-	*at = r->next;
-	if (!*at)
-		oci_engine.last = at;
+	*r->link = r->next;
+	if (r->next)
+		r->next->link = r->link;
+	else
+		oci_engine.last = r->link;
 	/* Release: what the request did to its team comes first. Pairs with the acquire in
 	 * oc_collective(). */
 	__atomic_fetch_sub(&r->team->outstanding, 1, __ATOMIC_RELEASE);
@@ -99,15 +104,13 @@ static void request_unlink(struct oc_request **at)
  * take one. */
 static void creation_over(struct oc_team *team)
 {
-	struct oc_request *r;
-
-	for (struct oc_request **at = &oci_engine.first; (r = *at);) {
-		if (r->team == team && !r->prepared && !r->over)
-			request_prepare(r);
+	for (struct oc_request *r = oci_engine.first, *next; r; r = next) {
+		next = r->next;
+		if (r->team != team || r->prepared)
+			continue;
+		request_prepare(r);
 		if (r->over)
-			request_unlink(at);
-		else
-			at = &r->next;
+			request_unlink(r);
 	}
 }
 
@@ -133,18 +136,35 @@ int oci_creation_withdraw(struct oc_team *team)
 	return result;
 }
 
+/* As oci_exec_run(). */
+static int request_run(struct oc_request *r)
+{
+	bool unlocked = r->call.op;
+	int result;
+
+	if (unlocked) {
+		r->running = true;
+		oci_engine_unlock();
+	}
+	result = oci_exec_run(&r->operation.x);
+	if (result == 0)
+		result = oci_exec_turn(&r->operation.x, false);
+	if (unlocked) {
+		oci_engine_lock();
+		r->running = false;
+	}
+	return result;
+}
+
+/* True when it is over. With the lock held; what it guards may be another when this returns. */
 static bool request_step(struct oc_request *r)
 {
 	int result;
 
-	if (r->over)
-		return true;
 	if (!r->prepared && !request_prepare(r))
 		return r->over;
 	/* A failed team ends its other operations too: they may wait for who has gone. */
-	result = r->team->team.error ? r->team->team.error : oci_exec_run(&r->operation.x);
-	if (result == 0)
-		result = oci_exec_turn(&r->operation.x, false);
+	result = r->team->team.error ? r->team->team.error : request_run(r);
 	if (result == 0)
 		return false;
 	oci_operation_over(r->team, &r->operation, result);
@@ -155,7 +175,6 @@ static bool request_step(struct oc_request *r)
 
 static int progress_locked(void)
 {
-	struct oc_request **at = &oci_engine.first;
 	int moved = 0;
 
 	for (struct oc_team *team = oci_engine.creating, *next; team; team = next) {
@@ -167,15 +186,14 @@ static int progress_locked(void)
 			oci_team_dispose(team);
 		moved++;
 	}
-	while (*at) {
-		struct oc_request *r = *at;
+	for (struct oc_request *r = oci_engine.first, *next; r; r = next) {
+		bool over = !r->running && request_step(r);
 
-		if (!request_step(r)) {
-			at = &r->next;
-			continue;
-		}
-		request_unlink(at);
-		moved++;
+		/* Nobody else takes it off the list: not what it was before the step. */
+		next = r->next;
+		if (over)
+			request_unlink(r);
+		moved += over;
 	}
 	return moved + oci_messages_progress();
 }
@@ -214,7 +232,7 @@ static void request_free(struct oc_request *r)
 
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
 {
-	struct oc_request *r, **at;
+	struct oc_request *r;
 	struct oc_call placed, whole;
 	int result;
 
@@ -248,14 +266,14 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 		oci_engine_unlock();
 		return result;
 	}
-	at = oci_engine.last;
-	*at = r;
+	r->link = oci_engine.last;
+	*r->link = r;
 	oci_engine.last = &r->next;
 	__atomic_fetch_add(&team->outstanding, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
 	/* The others wait for oc_progress(). */
 	if (request_step(r))
-		request_unlink(at);
+		request_unlink(r);
 	oci_engine_unlock();
 	*request = r;
 	return 0;

@@ -428,11 +428,13 @@ int oci_exec_run(struct oci_exec *x)
 /* Peers' requests for help: looked for often once one came, or when some pair must use shm. */
 static void serve(struct oci_exec *x)
 {
-	if (!x->team->any_shm && !x->team->oversubscribed && x->blocked++ % OCI_TURNS_PER_SERVE)
+	/* Relaxed: a hint, which another thread's operation of this team may set. */
+	if (!__atomic_load_n(&x->team->any_shm, __ATOMIC_RELAXED) && !x->team->oversubscribed &&
+	    x->blocked++ % OCI_TURNS_PER_SERVE)
 		return;
 	if (x->started && oci_shm_serve(x->team, x->seq)) {
 		/* Whatever made a peer ask once, a lost permission, will make it ask again. */
-		x->team->any_shm = true;
+		__atomic_store_n(&x->team->any_shm, true, __ATOMIC_RELAXED);
 		x->wait = (struct oci_wait){ 0 };
 	}
 }
