@@ -60,12 +60,21 @@ uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[1
 int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_address,
 		       const uint8_t nonce[16], uint64_t cell_address, char *why, size_t why_bytes);
 
+enum oci_direction { OCI_PULL, OCI_PUSH };
+
+/*
+ * One single copy by the mechanism that rank `peer` and we agreed on, as in struct oci_copy, to or
+ * from the process that joined the team: never to another that has its number now (-ESRCH).
+ * -EOPNOTSUPP: the pair has no single copies.
+ */
+ssize_t oci_copy_by_pair(const struct oci_team *team, uint32_t peer, enum oci_direction direction,
+			 const struct iovec *local, unsigned int locals, const struct iovec *remote,
+			 unsigned int remotes);
+
 /* ---- transfer ---------------------------------------------------------------------------------
  *
  * Bytes between my buffer and a posted buffer of rank `peer`, in operation `seq`.
  */
-enum oci_direction { OCI_PULL, OCI_PUSH };
-
 struct oci_foreign;
 
 struct oci_transfer {

@@ -102,21 +102,16 @@ void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint
 /* Reads a peer's memory to the end, or -errno. */
 static int read_all(struct oci_team *team, uint32_t peer, void *to, uint64_t from, size_t bytes)
 {
-	const struct oci_member *member = &team->member[peer];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
-
 	const uint8_t *here = oci_map_reach(team, peer, from, bytes);
 
 	if (here) {
 		memcpy(to, here, bytes);
 		return 0;
 	}
-	if (!copy->pull)
-		return -EOPNOTSUPP;
 	for (size_t at = 0; at < bytes;) {
 		struct iovec local = { (uint8_t *)to + at, bytes - at };
 		struct iovec remote = { (void *)(uintptr_t)(from + at), bytes - at };
-		ssize_t moved = copy->pull(member->pid, &local, 1, &remote, 1);
+		ssize_t moved = oci_copy_by_pair(team, peer, OCI_PULL, &local, 1, &remote, 1);
 
 		if (moved == -EINTR)
 			continue;

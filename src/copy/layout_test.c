@@ -114,15 +114,17 @@ static void places_copy_between_layouts_and_addresses(void **unused)
 struct pair {
 	struct oci_team team, peer;
 	struct oci_member member[2];
-	struct oci_peer process;	   /* of both */
-	_Alignas(64) uint8_t segment[256]; /* its front, which names no arena */
+	struct oci_peer process; /* of both */
 	struct oci_region *region[2];
 };
 
 static void pair_open(struct pair *pair, const struct sample *theirs)
 {
+	struct oci_segment_id id;
+
 	memset(pair, 0, sizeof(*pair));
-	pair->process.base = pair->segment;
+	assert_int_equal(oci_segment_self(&id, 1), 0);
+	pair->process.base = oci_segment_base();
 	for (int i = 0; i < 2; i++) {
 		pair->region[i] = aligned_alloc(128, sizeof(struct oci_region));
 		memset(pair->region[i], 0, sizeof(struct oci_region));

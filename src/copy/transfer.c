@@ -7,21 +7,26 @@
 #include "copy/map.h"
 #include "copy/shm.h"
 
-static ssize_t by_pair(const struct oci_copy *copy, enum oci_direction direction, pid_t pid,
-		       const struct iovec *local, unsigned int locals, const struct iovec *remote,
-		       unsigned int remotes)
+ssize_t oci_copy_by_pair(const struct oci_team *team, uint32_t peer, enum oci_direction direction,
+			 const struct iovec *local, unsigned int locals, const struct iovec *remote,
+			 unsigned int remotes)
 {
+	const struct oci_member *member = &team->member[peer];
+	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
+	int error;
+
 	if (!copy->pull)
 		return -EOPNOTSUPP;
-	return (direction == OCI_PULL ? copy->pull : copy->push)(pid, local, locals, remote,
+	error = oci_peer_check(member->peer);
+	if (error)
+		return error;
+	return (direction == OCI_PULL ? copy->pull : copy->push)(member->pid, local, locals, remote,
 								 remotes);
 }
 
 ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, size_t bytes,
 			enum oci_mechanism *by)
 {
-	const struct oci_member *member = &team->member[t->peer];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
 	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
 	unsigned int locals = 1, remotes = 1;
 	const struct oc_layout *layout;
@@ -44,9 +49,10 @@ ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, siz
 	/* Where one list is the shorter, the copy ends with it. */
 	moved = (ssize_t)oci_map_copy(team, t->peer, t->direction, local, locals, remote, remotes,
 				      t->whole);
-	*by = moved ? OCI_MECH_MAP : member->mechanism;
+	*by = moved ? OCI_MECH_MAP : team->member[t->peer].mechanism;
 	if (!moved)
-		moved = by_pair(copy, t->direction, member->pid, local, locals, remote, remotes);
+		moved = oci_copy_by_pair(team, t->peer, t->direction, local, locals, remote,
+					 remotes);
 	if (*by != OCI_MECH_MAP)
 		oci_map_missed(team, t->peer, moved);
 	if (t->direction == OCI_PUSH)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of place_for(): a large page, so that mappings can have them. */
@@ -115,14 +116,27 @@ int oci_os_shared_file(const char *name, size_t bytes)
 
 int oci_os_open_peer_fd(pid_t pid, int fd)
 {
+	struct stat file;
 	char path[64];
 	int opened;
 
 	if (pid <= 0 || fd < 0)
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-	opened = open(path, O_RDWR | O_CLOEXEC);
-	return opened < 0 ? -errno : opened;
+	/* The peer, or another process with its number, may have anything there by now, and to open
+	 * a terminal, a pipe or a device does something to it. */
+	if (stat(path, &file))
+		return -errno;
+	if (!S_ISREG(file.st_mode))
+		return -EBADF;
+	opened = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (opened < 0)
+		return -errno;
+	if (fstat(opened, &file) || !S_ISREG(file.st_mode)) {
+		close(opened);
+		return -EBADF;
+	}
+	return opened;
 }
 
 /*

@@ -25,8 +25,8 @@ int oci_os_shared_file(const char *name, size_t bytes);
 /* Adds room for [offset, offset + bytes): 0 or -errno. */
 int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes);
 /*
- * Opens descriptor `fd` of process `pid` through /proc/PID/fd (needs PTRACE_MODE_READ).
- * Returns a descriptor of our own, or -errno.
+ * Opens descriptor `fd` of process `pid` through /proc/PID/fd (needs PTRACE_MODE_READ), which has
+ * to be a regular file. Returns a descriptor of our own, or -errno; -EBADF: it is something else.
  */
 int oci_os_open_peer_fd(pid_t pid, int fd);
 /* Maps [0, bytes) shared, read-write, populated when `populate`; NULL and *error = -errno. */
@@ -77,14 +77,21 @@ void oci_os_futex_wake(uint32_t *word, int count);
 /* process.c ---------------------------------------------------------------------------------- */
 /* All of a small (proc, sys) file, cut at bytes - 1 and ended with a 0: its length, or -errno. */
 ssize_t oci_os_read_file(const char *path, char *text, size_t bytes);
-/* A pidfd, or -errno. Readable (poll) once the process has ended, also as a zombie. */
-int oci_os_pidfd_open(pid_t pid);
-/* Has the process behind the pidfd ended? false when unknown. Does not block. */
-bool oci_os_pidfd_ended(int pidfd);
-/* Start time of a process in clock ticks since boot, /proc/PID/stat field 22; 0 when gone. */
-uint64_t oci_os_process_start(pid_t pid);
-/* 'R', 'S', 'Z' ... as in /proc/PID/stat; 0 when gone. */
-char oci_os_process_state(pid_t pid);
+/*
+ * What tells a process from a later one with its number, and from the program that it may become by
+ * exec: when it started, in clock ticks since boot, and where its stack begins (the kernel tells
+ * who may trace it). 0: not known.
+ */
+struct oci_os_image {
+	uint64_t start, stack;
+};
+struct oci_os_image oci_os_image(pid_t pid);
+/*
+ * Has the process ended, reaped or not, or become another program? True only when that is certain:
+ * false also when /proc is missing or hides it. Needs no descriptor, and keeps none: the program
+ * may close what is not its own. A process whose main thread has left lives while it has others.
+ */
+bool oci_os_process_ended(pid_t pid, const struct oci_os_image *image);
 /* Parent of a process, 0 when unknown. */
 pid_t oci_os_parent(pid_t pid);
 bool oci_os_dumpable(void);

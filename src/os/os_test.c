@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -214,6 +215,18 @@ static void futex_wait_times_out_and_sees_a_changed_word(void **state)
 	assert_int_equal(oci_os_futex_wait(&word, 4, 5000000), -EAGAIN);
 }
 
+static void await_sleep(pid_t pid)
+{
+	char path[48], text[1024], *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	do {
+		sched_yield();
+		assert_true(oci_os_read_file(path, text, sizeof(text)) > 0);
+		state = strrchr(text, ')');
+	} while (!state || state[2] != 'S');
+}
+
 static void futex_wakes_another_process(void **state)
 {
 	int error = 0, status, fd = oci_os_shared_file("onecopy-test", 4096);
@@ -229,8 +242,7 @@ static void futex_wakes_another_process(void **state)
 				_exit(1);
 		_exit(0);
 	}
-	while (oci_os_process_state(pid) != 'S') /* asleep in the futex */
-		sched_yield();
+	await_sleep(pid);
 	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
 	oci_os_futex_wake(word, 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -239,43 +251,138 @@ static void futex_wakes_another_process(void **state)
 	close(fd);
 }
 
-static void a_pidfd_tells_the_end_of_a_killed_process(void **state)
+/* Waits until the process has ended, or is thought to have: is it so? */
+static bool ends(pid_t pid, const struct oci_os_image *image)
 {
+	uint64_t deadline = oci_clock_ns() + 20000000000u;
+
+	while (!oci_os_process_ended(pid, image) && oci_clock_ns() < deadline)
+		usleep(1000);
+	return oci_os_process_ended(pid, image);
+}
+
+/* With as many descriptors as this process may have, or none. */
+static void end_is_told(bool descriptors)
+{
+	struct rlimit before, limit;
+	struct oci_os_image image;
 	pid_t pid = sleeping_child();
-	int pidfd = oci_os_pidfd_open(pid);
-	uint64_t deadline = oci_clock_ns() + 5000000000u;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit = (struct rlimit){ 0, before.rlim_max };
+	image = oci_os_image(pid);
+	if (!descriptors)
+		setrlimit(RLIMIT_NOFILE, &limit);
+	assert_false(oci_os_process_ended(pid, &image));
+	kill(pid, SIGKILL);
+	assert_true(ends(pid, &image)); /* not reaped: a zombie has ended, too */
+	assert_int_equal(kill(pid, 0), 0);
+	waitpid(pid, NULL, 0);
+	assert_true(oci_os_process_ended(pid, &image));
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
+static void the_end_of_a_process_is_told_reaped_or_not(void **state)
+{
+	(void)state;
+	end_is_told(true);
+}
+
+static void the_end_of_a_process_is_told_without_a_descriptor(void **state)
+{
+	(void)state;
+	end_is_told(false);
+}
+
+static void *sleeps(void *arg)
+{
+	sleep(60);
+	return arg;
+}
+
+static void a_process_whose_main_thread_has_left_lives(void **state)
+{
+	struct rlimit before, none;
+	struct oci_os_image image;
+	pid_t pid = fork();
+	char path[48], text[1];
 
 	(void)state;
-	assert_true(pidfd >= 0);
-	assert_false(oci_os_pidfd_ended(pidfd));
-	kill(pid, SIGKILL);
-	while (!oci_os_pidfd_ended(pidfd) && oci_clock_ns() < deadline)
+	if (!pid) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, sleeps, NULL))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	image = oci_os_image(pid);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){ 0, before.rlim_max };
+	/* Its main thread has left when it has no program any more. */
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	while (readlink(path, text, sizeof(text)) > 0)
 		usleep(1000);
-	assert_true(oci_os_pidfd_ended(pidfd)); /* not reaped: a zombie has ended, too */
-	assert_int_equal(oci_os_process_state(pid), 'Z');
+	assert_false(oci_os_process_ended(pid, &image));
+	setrlimit(RLIMIT_NOFILE, &none);
+	assert_false(oci_os_process_ended(pid, &image));
+	kill(pid, SIGKILL);
+	assert_true(ends(pid, &image));
+	setrlimit(RLIMIT_NOFILE, &before);
 	waitpid(pid, NULL, 0);
-	assert_true(oci_os_pidfd_ended(pidfd));
-	assert_int_equal(oci_os_process_state(pid), 0);
-	close(pidfd);
-	assert_int_equal(oci_os_pidfd_open(pid), -ESRCH);
-	assert_false(oci_os_pidfd_ended(-1));
+}
+
+static void a_later_process_and_another_program_are_told_apart(void **state)
+{
+	pid_t pid = sleeping_child();
+	struct oci_os_image image = oci_os_image(pid), other = image, nothing = { 0 };
+
+	(void)state;
+	assert_true(image.start && image.stack);
+	other.start++;
+	assert_true(oci_os_process_ended(pid, &other));
+	other = image;
+	other.stack += 16;
+	assert_true(oci_os_process_ended(pid, &other));
+	assert_false(oci_os_process_ended(pid, &nothing));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_true(oci_os_process_ended(pid, &nothing));
+	nothing = oci_os_image(pid);
+	assert_true(!nothing.start && !nothing.stack);
+}
+
+static void what_is_no_file_of_a_peer_is_not_opened(void **state)
+{
+	int pipes[2], null = open("/dev/null", O_RDWR), folder = open("/tmp", O_RDONLY);
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	assert_true(null >= 0 && folder >= 0);
+	assert_int_equal(oci_os_open_peer_fd(getpid(), pipes[0]), -EBADF);
+	assert_int_equal(oci_os_open_peer_fd(getpid(), null), -EBADF);
+	assert_int_equal(oci_os_open_peer_fd(getpid(), folder), -EBADF);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(null);
+	close(folder);
 }
 
 static void proc_stat_is_read_past_a_hostile_name(void **state)
 {
 	char before[16];
-	uint64_t start = oci_os_process_start(getpid());
+	struct oci_os_image image = oci_os_image(getpid()), same;
 
 	(void)state;
 	prctl(PR_GET_NAME, before);
 	prctl(PR_SET_NAME, "a) S 1 (b");
+	same = oci_os_image(getpid());
 	assert_int_equal(oci_os_parent(getpid()), getppid());
-	assert_int_equal(oci_os_process_start(getpid()), start);
-	assert_int_equal(oci_os_process_state(getpid()), 'R');
+	assert_false(oci_os_process_ended(getpid(), &image));
 	prctl(PR_SET_NAME, before);
-	assert_true(start > 0);
-	assert_true(oci_os_process_start(getppid()) <= start);
-	assert_int_equal(oci_os_process_start(-1), 0);
+	assert_true(image.start > 0);
+	assert_true(same.start == image.start && same.stack == image.stack);
+	assert_true(oci_os_image(getppid()).start <= image.start);
+	assert_int_equal(oci_os_image(-1).start, 0);
 	assert_int_equal(oci_os_parent(-1), 0);
 }
 
@@ -394,7 +501,11 @@ int main(void)
 		cmocka_unit_test(vm_read_of_a_very_long_vector_is_short),
 		cmocka_unit_test(futex_wait_times_out_and_sees_a_changed_word),
 		cmocka_unit_test(futex_wakes_another_process),
-		cmocka_unit_test(a_pidfd_tells_the_end_of_a_killed_process),
+		cmocka_unit_test(the_end_of_a_process_is_told_reaped_or_not),
+		cmocka_unit_test(the_end_of_a_process_is_told_without_a_descriptor),
+		cmocka_unit_test(a_process_whose_main_thread_has_left_lives),
+		cmocka_unit_test(a_later_process_and_another_program_are_told_apart),
+		cmocka_unit_test(what_is_no_file_of_a_peer_is_not_opened),
 		cmocka_unit_test(proc_stat_is_read_past_a_hostile_name),
 		cmocka_unit_test(dumpable_is_what_prctl_set),
 		cmocka_unit_test(ptracer_and_yama_agree),

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +11,10 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef PR_SET_PTRACER /* <linux/prctl.h> has had it since 3.4; libc headers may lack it */
 #define PR_SET_PTRACER 0x59616d61
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434 /* one number on every architecture */
 #endif
 
 ssize_t oci_os_read_file(const char *path, char *text, size_t bytes)
@@ -50,56 +45,93 @@ ssize_t oci_os_read_file(const char *path, char *text, size_t bytes)
 	return (ssize_t)used;
 }
 
-int oci_os_pidfd_open(pid_t pid)
-{
-	long fd = syscall(SYS_pidfd_open, pid, 0);
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
-bool oci_os_pidfd_ended(int pidfd)
-{
-	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
-
-	return pidfd >= 0 && poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & POLLIN);
-}
-
 /*
- * Copies /proc/PID/stat and returns its field `number` (3 and up, numbered as in proc(5)). The
- * command name in field 2 may hold spaces and parentheses, so fields count from the last ')'.
+ * Field `number` (3 and up, numbered as in proc(5)) of what /proc/PID/stat says; NULL: it has none.
+ * The command name in field 2 may hold spaces and parentheses, so fields count from the last ')'.
  */
-static char *stat_field(pid_t pid, int number, char *text, size_t bytes)
+static const char *stat_field(const char *text, int number)
 {
-	char path[48], *field;
+	const char *field = strrchr(text, ')');
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (pid <= 0 || oci_os_read_file(path, text, bytes) < 0)
-		return NULL;
-	field = strrchr(text, ')');
 	for (int i = 2; field && i < number; i++)
 		field = strchr(field + 1, ' ');
 	return field ? field + 1 : NULL;
 }
 
-uint64_t oci_os_process_start(pid_t pid)
+static uint64_t stat_number(const char *text, int number)
 {
-	char text[1024], *field = stat_field(pid, 22, text, sizeof(text));
+	const char *field = stat_field(text, number);
 
 	return field ? strtoull(field, NULL, 10) : 0;
 }
 
-char oci_os_process_state(pid_t pid)
+static bool read_stat(pid_t pid, char *text, size_t bytes)
 {
-	char text[1024], *field = stat_field(pid, 3, text, sizeof(text));
+	char path[48];
 
-	return field ? *field : 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	return pid > 0 && oci_os_read_file(path, text, bytes) > 0;
+}
+
+struct oci_os_image oci_os_image(pid_t pid)
+{
+	char text[1024];
+
+	if (!read_stat(pid, text, sizeof(text)))
+		return (struct oci_os_image){ 0 };
+	return (struct oci_os_image){ .start = stat_number(text, 22),
+				      .stack = stat_number(text, 28) };
+}
+
+/* By what /proc/PID/stat says. A main thread that has left by pthread_exit is a zombie, too, while
+ * the process has other threads. */
+static bool stat_ended(const char *text, const struct oci_os_image *image)
+{
+	const char *state = stat_field(text, 3);
+	struct oci_os_image now = { stat_number(text, 22), stat_number(text, 28) };
+
+	if (state && (*state == 'Z' || *state == 'X'))
+		return stat_number(text, 20) <= 1;
+	return (image->start && now.start && now.start != image->start) ||
+	       (image->stack && now.stack && now.stack != image->stack);
+}
+
+/* Without a descriptor: a process that has ended has no program, and no thread but the zombie. */
+static bool left_nothing(pid_t pid)
+{
+	char path[48], program[8];
+	struct stat task;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	if (stat(path, &task) || task.st_nlink > 2 + 1) /* ".", "..", one a thread */
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return readlink(path, program, sizeof(program)) < 0 && errno == ENOENT;
+}
+
+/* Is /proc that of our PID namespace? A program may have changed its mounts. */
+static bool proc_is_ours(void)
+{
+	char text[16] = "";
+
+	return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == (int)getpid();
+}
+
+bool oci_os_process_ended(pid_t pid, const struct oci_os_image *image)
+{
+	char text[1024];
+
+	if (kill(pid, 0) && errno == ESRCH)
+		return true;
+	return (read_stat(pid, text, sizeof(text)) ? stat_ended(text, image) : left_nothing(pid)) &&
+	       proc_is_ours();
 }
 
 pid_t oci_os_parent(pid_t pid)
 {
-	char text[1024], *field = stat_field(pid, 4, text, sizeof(text));
+	char text[1024];
 
-	return field ? (pid_t)strtol(field, NULL, 10) : 0;
+	return read_stat(pid, text, sizeof(text)) ? (pid_t)stat_number(text, 4) : 0;
 }
 
 bool oci_os_dumpable(void)

@@ -83,8 +83,6 @@ ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction dire
 		     const struct iovec *local, unsigned int locals, const struct iovec *remote,
 		     unsigned int remotes, size_t whole)
 {
-	const struct oci_member *member = &p2p->team->member[peer];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
 	size_t mapped = 0;
 	ssize_t moved;
 
@@ -94,10 +92,9 @@ ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction dire
 				      whole);
 	if (mapped)
 		return (ssize_t)mapped;
-	if (!copy->pull || p2p->limits.never_by_kernel)
+	if (p2p->limits.never_by_kernel)
 		return -EOPNOTSUPP;
-	moved = (direction == OCI_PULL ? copy->pull : copy->push)(member->pid, local, locals,
-								  remote, remotes);
+	moved = oci_copy_by_pair(p2p->team, peer, direction, local, locals, remote, remotes);
 	if (!p2p->limits.never_mapped)
 		oci_map_missed(p2p->team, peer, moved);
 	return moved;
@@ -106,12 +103,10 @@ ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction dire
 /* The sender's list of pieces, copied here. 0 or -errno. */
 static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
 {
-	const struct oci_member *member = &p2p->team->member[m->source];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
 	size_t bytes = (m->pieces + 1) * sizeof(struct oc_piece), at = 0;
 	uint8_t *pieces;
 
-	if (!copy->pull || p2p->limits.never_by_kernel)
+	if (p2p->limits.never_by_kernel)
 		return -EOPNOTSUPP;
 	pieces = malloc(bytes);
 	if (!pieces)
@@ -119,7 +114,8 @@ static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
 	while (at < bytes) {
 		struct iovec local = { pieces + at, bytes - at };
 		struct iovec remote = { (void *)(uintptr_t)(m->place + at), bytes - at };
-		ssize_t moved = copy->pull(member->pid, &local, 1, &remote, 1);
+		ssize_t moved =
+			oci_copy_by_pair(p2p->team, m->source, OCI_PULL, &local, 1, &remote, 1);
 
 		if (moved == -EINTR)
 			continue;

@@ -85,6 +85,7 @@ static int segment_create(void)
 		segment.inode = file.st_ino;
 		segment.device = file.st_dev;
 	}
+	segment.id.address = (uintptr_t)segment.base;
 	segment.id.bytes = bytes;
 	segment.id.pid = getpid();
 	segment.id.fd = fd;
@@ -237,6 +238,11 @@ size_t oci_segment_live_bytes(void)
 	bytes = segment.live;
 	pthread_mutex_unlock(&segment.lock);
 	return bytes;
+}
+
+void *oci_segment_nonce_at(uint64_t address)
+{
+	return (void *)(uintptr_t)(address + offsetof(struct oci_segment_header, nonce));
 }
 
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16])

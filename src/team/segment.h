@@ -16,12 +16,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/os.h"
 #include "team/arena.h"
 
 /* How a peer finds and recognises a segment; travels in the bootstrap. */
 struct oci_segment_id {
 	uint8_t nonce[16];
-	uint64_t bytes; /* to map */
+	uint64_t address; /* in the owner */
+	uint64_t bytes;	  /* to map */
 	int32_t pid;
 	int32_t fd;
 };
@@ -40,6 +42,8 @@ void oci_segment_free(int64_t offset, size_t bytes);
 
 /* Bytes handed out and not freed: a test for leaks. */
 size_t oci_segment_live_bytes(void);
+/* Where the nonce of a segment lies that begins at this address of its owner. */
+void *oci_segment_nonce_at(uint64_t address);
 /* Is the mapping at `base` the segment with this nonce? */
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16]);
 
@@ -51,8 +55,8 @@ struct oci_peer {
 	struct oci_peer *next;
 	struct oci_segment_id id;
 	unsigned int users;
-	int pidfd;	     /* -1 when the kernel gives none */
-	uint64_t start_time; /* of the process, to tell it from a later one with its number */
+	struct oci_os_image image;
+	uint64_t seen; /* oci_peer_check() found it there then. Atomic. */
 	uint8_t *base;
 	/* What a probe without any refusal found, kept for the next teams; 0: none yet. Atomic. */
 	uint32_t can;
@@ -67,8 +71,13 @@ int oci_peer_get(struct oci_peer **peer, const struct oci_segment_id *id);
 void oci_peer_put(struct oci_peer *peer);
 /* The arena that a peer has published; NULL: none so far. */
 const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
-/* Has the process ended? Asks the kernel: for slow paths. */
-bool oci_peer_dead(const struct oci_peer *peer);
+/* Has the process ended, or become another program? Asks the kernel: for slow paths. */
+bool oci_peer_dead(struct oci_peer *peer);
+/*
+ * Is the process with the peer's number the one whose segment is mapped here? Before each copy by
+ * that number. 0; -errno: it is not, or the kernel does not let us read it.
+ */
+int oci_peer_check(struct oci_peer *peer);
 
 /* ---- slots: bounce buffers of OCI_SLOT_BYTES, or OCI_NEAR_SLOT_BYTES, in our segment --------- */
 

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Is a peer still there, and the one it was? Whatever the program does to descriptors, and where
+ * the kernel gives none: who lives is not taken for dead, who is dead holds up nobody, and nothing
+ * is copied into a process that has its number since.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "support/fork_team.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+enum { HANG_S = 20, WRONG = 2, LARGE = 1 << 20 };
+
+static int barrier(struct oc_team *team)
+{
+	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
+}
+
+/* No descriptor can be opened any more, but for 0 to 2, which are; those that are open stay. */
+static void use_up_descriptors(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* What a program does that thinks that all descriptors are its own: closes them, or has pipes
+ * there, empty ones or with something in them. */
+enum take { TAKE_CLOSE, TAKE_PIPES, TAKE_READABLE };
+static void take_descriptors(enum take how)
+{
+	int ends[2];
+
+	if (how != TAKE_CLOSE && pipe(ends))
+		_exit(1);
+	if (how == TAKE_READABLE && write(ends[1], "x", 1) != 1)
+		_exit(1);
+	for (int fd = 3; fd < 1024; fd++) {
+		if (how == TAKE_CLOSE)
+			close(fd);
+		else if (fd != ends[0] && fd != ends[1] && fcntl(fd, F_GETFD) >= 0)
+			dup2(ends[0], fd);
+	}
+}
+
+/* ---- who lives ------------------------------------------------------------------------------- */
+
+static int blocks_arrive(struct oc_team *team)
+{
+	static uint8_t block[LARGE];
+	uint32_t rank = oc_team_rank(team);
+
+	for (uint32_t turn = 0; turn < 4; turn++) {
+		struct oc_call call = { .collective = OC_BCAST,
+					.send = block,
+					.bytes = LARGE,
+					.root = turn % 2 };
+
+		memset(block, rank == call.root ? (int)turn + 1 : 0xee, LARGE);
+		/* The others look whether it lives. */
+		if (rank == 1)
+			usleep(50000);
+		if (oc_collective(team, &call))
+			return WRONG;
+		for (size_t i = 0; i < LARGE; i++)
+			if (block[i] != turn + 1)
+				return WRONG + 1;
+	}
+	return barrier(team);
+}
+
+static void *goes_on(void *team)
+{
+	_exit(blocks_arrive(team));
+}
+
+/* Rank 1 has another thread go on, and its main thread leaves. */
+static int main_thread_leaves(struct oc_team *team, void *arg)
+{
+	pthread_t thread;
+
+	(void)arg;
+	if (barrier(team))
+		return 1;
+	take_descriptors(TAKE_READABLE);
+	use_up_descriptors();
+	if (oc_team_rank(team) != 1)
+		return blocks_arrive(team);
+	if (pthread_create(&thread, NULL, goes_on, team))
+		return 1;
+	pthread_exit(NULL);
+}
+
+static void a_rank_whose_main_thread_has_left_lives_and_copies(void **state)
+{
+	(void)state;
+	assert_int_equal(oct_fork_team(2, HANG_S, -1, main_thread_leaves, NULL), 0);
+	assert_int_equal(oct_fork_team(4, HANG_S, -1, main_thread_leaves, NULL), 0);
+}
+
+static int no_descriptors(struct oc_team *team, void *arg)
+{
+	(void)arg;
+	if (barrier(team))
+		return 1;
+	use_up_descriptors();
+	return blocks_arrive(team);
+}
+
+/* As on a kernel before 5.3, and with old seccomp profiles. */
+static bool forbid_pidfd_open(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* Runs `run` in a process of its own, which may change what its children are born with. */
+static int apart(int (*run)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(run());
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int without_pidfds(void)
+{
+	return forbid_pidfd_open() ? oct_fork_team(3, HANG_S, -1, no_descriptors, NULL) : 0;
+}
+
+static void without_pidfds_and_descriptors_ranks_live(void **state)
+{
+	(void)state;
+	assert_int_equal(apart(without_pidfds), 0);
+}
+
+/* ---- who does not ---------------------------------------------------------------------------- */
+
+enum end { CLOSED, PIPES, NONE_LEFT, OTHER_PROGRAM };
+
+static int rank_1_ends(struct oc_team *team, void *arg)
+{
+	enum end end = *(enum end *)arg;
+
+	if (barrier(team))
+		return 1;
+	if (end == CLOSED || end == PIPES)
+		take_descriptors(end == PIPES ? TAKE_PIPES : TAKE_CLOSE);
+	else if (end == NONE_LEFT)
+		use_up_descriptors();
+	if (oc_team_rank(team) == 1) {
+		usleep(20000);
+		if (end == OTHER_PROGRAM)
+			execl("/bin/sleep", "sleep", "60", (char *)NULL);
+		raise(SIGKILL);
+	}
+	if (barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+		return WRONG;
+	/* The one that runs on as another program is no rank any more. */
+	if (end == OTHER_PROGRAM)
+		kill(team->team.member[1].pid, SIGKILL);
+	return barrier(team) == -EOWNERDEAD ? 0 : WRONG + 1;
+}
+
+static int ends(enum end end)
+{
+	return oct_fork_team(2, HANG_S, 1, rank_1_ends, &end) +
+	       oct_fork_team(3, HANG_S, 1, rank_1_ends, &end);
+}
+
+static int by_shm(void)
+{
+	setenv("ONECOPY_MECHANISM", "shm", 1);
+	return ends(CLOSED) + ends(NONE_LEFT) + ends(OTHER_PROGRAM);
+}
+
+static void the_dead_are_noticed_when_the_program_closed_every_descriptor(void **state)
+{
+	(void)state;
+	assert_int_equal(ends(CLOSED), 0);
+}
+
+static void the_dead_are_noticed_when_every_descriptor_became_a_pipe(void **state)
+{
+	(void)state;
+	assert_int_equal(ends(PIPES), 0);
+}
+
+static void the_dead_are_noticed_when_no_descriptor_is_left(void **state)
+{
+	(void)state;
+	assert_int_equal(ends(NONE_LEFT), 0);
+}
+
+static void who_becomes_another_program_is_dead(void **state)
+{
+	(void)state;
+	assert_int_equal(ends(OTHER_PROGRAM), 0);
+}
+
+static void the_dead_are_noticed_without_single_copies(void **state)
+{
+	(void)state;
+	assert_int_equal(apart(by_shm), 0);
+}
+
+/* ---- who has its number now ------------------------------------------------------------------ */
+
+static char bystander[64] = "untouched";
+
+/* A child of ours with this number, which ends well if nobody has written to it. 0: not allowed. */
+static pid_t child_with_number(pid_t number)
+{
+	struct clone_args how = { .exit_signal = SIGCHLD,
+				  .set_tid = (uintptr_t)&number,
+				  .set_tid_size = 1 };
+	long pid;
+
+	/* The dead one is there until it is reaped. */
+	do {
+		pid = syscall(SYS_clone3, &how, sizeof(how));
+	} while (pid < 0 && errno == EEXIST && !usleep(1000));
+	if (pid < 0)
+		return 0;
+	if (pid == 0) {
+		usleep(200000);
+		_exit(strcmp(bystander, "untouched") != 0);
+	}
+	return (pid_t)pid;
+}
+
+static int copies_to_the_next(struct oc_team *team, void *arg)
+{
+	struct oci_transfer push = { .peer = 1, .direction = OCI_PUSH, .bytes = 8, .whole = 8 };
+	struct oci_transfer pull = push;
+	char mine[8] = "overrun";
+	enum oci_mechanism by;
+	bool *skipped = arg;
+	pid_t next;
+	int status;
+
+	if (barrier(team))
+		return 1;
+	if (oc_team_rank(team) == 1)
+		raise(SIGKILL);
+	next = child_with_number(team->team.member[1].pid);
+	if (!next) {
+		*skipped = true;
+		return 0;
+	}
+	/* Further than a look reaches: a number that is not chosen takes longer to come round. */
+	usleep(20000);
+	push.local = pull.local = (uintptr_t)mine;
+	push.remote = pull.remote = (uintptr_t)bystander;
+	pull.direction = OCI_PULL;
+	if (oci_copy_places(&team->team, &push, 8, &by) >= 0 ||
+	    oci_copy_places(&team->team, &pull, 8, &by) >= 0)
+		return WRONG;
+	waitpid(next, &status, 0);
+	return status || strcmp(mine, "overrun") ? WRONG + 1 : 0;
+}
+
+static void nothing_is_copied_into_a_later_process_with_the_number(void **state)
+{
+	bool *skipped = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool no;
+
+	(void)state;
+	assert_int_equal(oct_fork_team(2, HANG_S, 1, copies_to_the_next, skipped), 0);
+	no = *skipped;
+	munmap(skipped, 1);
+	if (no)
+		skip(); /* to choose a process's number takes CAP_CHECKPOINT_RESTORE */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rank_whose_main_thread_has_left_lives_and_copies),
+		cmocka_unit_test(without_pidfds_and_descriptors_ranks_live),
+		cmocka_unit_test(the_dead_are_noticed_when_the_program_closed_every_descriptor),
+		cmocka_unit_test(the_dead_are_noticed_when_every_descriptor_became_a_pipe),
+		cmocka_unit_test(the_dead_are_noticed_when_no_descriptor_is_left),
+		cmocka_unit_test(who_becomes_another_program_is_dead),
+		cmocka_unit_test(the_dead_are_noticed_without_single_copies),
+		cmocka_unit_test(nothing_is_copied_into_a_later_process_with_the_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
