@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -101,6 +102,82 @@ static void fork_without_descriptors(void)
 	}
 	reap(child);
 	CHECK(!strcmp(memory, "before"));
+}
+
+/* The child of `parent` that is not us. */
+static pid_t find_child(pid_t parent)
+{
+	char path[64];
+	FILE *file;
+	int child = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+	do {
+		file = fopen(path, "re");
+		CHECK(file);
+		while (fscanf(file, "%d", &child) == 1 && child == getpid())
+			child = 0;
+		fclose(file);
+	} while (!child);
+	return child;
+}
+
+/* Forks without descriptors, and a third process meets the child while it copies the heap. */
+static int fork_and_meet(void (*meet)(pid_t child))
+{
+	struct rlimit limit = { 3, 3 };
+	pid_t child, other, parent = getpid();
+	size_t bytes = 300 * MIB;
+	char *big = malloc(bytes);
+	int status = -1;
+
+	if (access("/proc/thread-self/children", F_OK))
+		_Exit(77);
+	CHECK(big);
+	memset(big, 1, bytes);
+	other = fork();
+	CHECK(other >= 0);
+	if (!other) {
+		meet(find_child(parent));
+		_exit(0);
+	}
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		for (size_t i = 0; i < bytes; i += 4096)
+			CHECK(big[i] == 1);
+		_exit(0);
+	}
+	memset(big, 2, bytes);
+	CHECK(waitpid(child, &status, 0) == child);
+	reap(other);
+	return status;
+}
+
+static void stop_for_long(pid_t child)
+{
+	kill(child, SIGSTOP);
+	sleep(8);
+	kill(child, SIGCONT);
+}
+
+static void kill_child(pid_t child)
+{
+	kill(child, SIGKILL);
+}
+
+/* For longer than the heap once had patience with a child of which nothing is heard. */
+static void fork_of_a_stopped_child(void)
+{
+	CHECK(fork_and_meet(stop_for_long) == 0);
+}
+
+static void fork_of_a_killed_child(void)
+{
+	int status = fork_and_meet(kill_child);
+
+	CHECK(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 }
 
 static void fork_with_its_file_closed(void)
@@ -229,6 +306,8 @@ const struct scenario fork_scenarios[] = {
 	{ "fork_apart", fork_apart },
 	{ "fork_of_a_child", fork_of_a_child },
 	{ "fork_without_descriptors", fork_without_descriptors },
+	{ "fork_of_a_stopped_child", fork_of_a_stopped_child },
+	{ "fork_of_a_killed_child", fork_of_a_killed_child },
 	{ "fork_with_its_file_closed", fork_with_its_file_closed },
 	{ "fork_among_threads", fork_among_threads },
 	{ "spawn_copies_nothing", spawn_copies_nothing },

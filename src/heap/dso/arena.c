@@ -6,6 +6,7 @@
  * asked for by alloc(). What does not fit is private memory, by mimalloc as well.
  */
 #include "dso.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +15,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* mimalloc's segments begin at multiples of this, and so does what it is given. */
 #define SEGMENT ((size_t)32 << 20)
@@ -189,26 +187,26 @@ static int move_up(int fd)
 	moved = fcntl(fd, F_DUPFD_CLOEXEC, high);
 	if (moved < 0)
 		return fd;
-	close(fd);
+	raw_close(fd);
 	return moved;
 }
 
 /* The mapping at a multiple of SEGMENT: NULL when there is no room for it. */
 static uint8_t *map_aligned(int fd, size_t bytes)
 {
-	uint8_t *room = mmap(NULL, bytes + SEGMENT, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *room = raw_mmap(NULL, bytes + SEGMENT, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	uint8_t *base;
 
 	if (room == MAP_FAILED)
 		return NULL;
 	base = (uint8_t *)(((uintptr_t)room + SEGMENT - 1) & ~(SEGMENT - 1));
 	if (base != room)
-		munmap(room, (size_t)(base - room));
-	munmap(base + bytes, SEGMENT - (size_t)(base - room));
-	if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
-		 0) == MAP_FAILED) {
-		munmap(base, bytes);
+		raw_munmap(room, (size_t)(base - room));
+	raw_munmap(base + bytes, SEGMENT - (size_t)(base - room));
+	if (raw_mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		     fd) == MAP_FAILED) {
+		raw_munmap(base, bytes);
 		return NULL;
 	}
 	return base;
@@ -247,7 +245,7 @@ static void make(void)
 		return;
 	}
 	/* Dumping it would fault in every hole of it. */
-	madvise(base, bytes, MADV_DONTDUMP);
+	raw_madvise(base, bytes, MADV_DONTDUMP);
 	memcpy(base, arena.nonce, sizeof(arena.nonce));
 	mi_process_init();
 	if (everything)
@@ -294,7 +292,7 @@ bool heap_is_file(int fd)
 {
 	struct stat status;
 
-	return fd >= 0 && !fstat(fd, &status) && status.st_dev == file_device &&
+	return fd >= 0 && !raw_fstat(fd, &status) && status.st_dev == file_device &&
 	       status.st_ino == file_inode;
 }
 
@@ -306,7 +304,7 @@ int heap_fd(void)
 void heap_forget(void)
 {
 	if (heap_is_file(arena.fd))
-		close(arena.fd);
+		raw_close(arena.fd);
 	atomic_store_explicit(&heap_place.base, NULL, memory_order_relaxed);
 	atomic_store_explicit(&heap_place.bytes, 0, memory_order_relaxed);
 	arena.fd = -1;
@@ -324,17 +322,17 @@ void heap_adopt(int fd)
 
 	heap_count_anew();
 	if (heap_is_file(arena.fd))
-		close(arena.fd);
+		raw_close(arena.fd);
 	arena.fd = move_up(fd);
-	if (fstat(arena.fd, &status) ||
+	if (raw_fstat(arena.fd, &status) ||
 	    getrandom(arena.nonce, sizeof(arena.nonce), GRND_NONBLOCK) != sizeof(arena.nonce)) {
 		arena.why = "the file of the shared heap of a child of fork() cannot be looked at, "
 			    "so no other process can map it; allow fstat and getrandom";
-		close(arena.fd);
+		raw_close(arena.fd);
 		arena.fd = -1;
 		return;
 	}
-	madvise(arena.base, arena.bytes, MADV_DONTDUMP);
+	raw_madvise(arena.base, arena.bytes, MADV_DONTDUMP);
 	memcpy(arena.base, arena.nonce, sizeof(arena.nonce));
 	file_device = status.st_dev;
 	file_inode = status.st_ino;

@@ -9,13 +9,11 @@
  * by name, as before, and sees to the hole itself where that has not led to ours.
  */
 #include "dso.h"
+#include "raw.h"
 
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 struct object {
 	const ElfW(Rela) * rela, *plt;
@@ -80,11 +78,11 @@ static void set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *func
 		    page + 4096 <= info->dlpi_addr + part->p_vaddr + part->p_memsz)
 			protection = PROT_READ;
 	}
-	if (syscall(SYS_mprotect, page, 4096, PROT_READ | PROT_WRITE))
+	if (raw_mprotect((void *)page, 4096, PROT_READ | PROT_WRITE))
 		return;
 	/* Relaxed: whoever calls through it finds one function or the other. */
 	__atomic_store_n((void **)slot, function, __ATOMIC_RELAXED);
-	syscall(SYS_mprotect, page, 4096, protection);
+	raw_mprotect((void *)page, 4096, protection);
 }
 
 static void bind_in(const struct dl_phdr_info *info, const struct object *object,

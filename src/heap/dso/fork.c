@@ -17,53 +17,53 @@
  * shares the memory.
  */
 #include "dso.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <time.h>
 
 #define CHUNK ((size_t)32 << 20)
 #define PAGE ((size_t)4096)
 
 /*
- * Of the thread that forks: the arena is locked from before() on. The child says by the pipe that
- * it has its copy. Where there are no two descriptors left for one, it counts in a page that both
- * see, and the parent goes on when the count has stood still for PATIENCE: the child was killed.
+ * Of the thread that forks: the arena is locked from before() on. The child says by a pipe that it
+ * has its copy. Where there are no two descriptors left for one, it says so in a page of System V
+ * shared memory: the kernel counts who has that attached, from inside of fork(2) on and until the
+ * process has ended, so a child that is stopped is told from one that was killed.
  */
 static int finished[2];
-static struct {
-	_Atomic uint32_t pieces, done;
-} * seen;
-#define PATIENCE_MS 5000
+static int page_id;
+static _Atomic uint32_t *page; /* 1: it has its copy */
+#define LOOK_NS 10000000       /* between two looks at the count */
 static sigset_t mask;
 static bool locked;
 static bool hidden;  /* the child begins without the arena */
 static bool copied;  /* in the child */
 static bool watched; /* there is an arena to copy */
 
-/* Without memory there is no child to go on with; it has no heap to say so by stdio. */
-static _Noreturn void give_up(void)
+/* The child cannot go on, and has no heap to say so by stdio. */
+static _Noreturn void give_up(const char *text)
 {
-	static const char text[] =
-		"onecopy: error: a child of fork() could not copy the shared heap, for want of "
-		"memory; free some, or run without --shared-heap\n";
+	size_t bytes = 0;
 
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+	while (text[bytes])
+		bytes++;
+	if (write(STDERR_FILENO, text, bytes) < 0)
 		_exit(127);
 	_exit(127);
 }
 
-static void count_piece(void)
+static _Noreturn void without_memory(void)
 {
-	/* Release: pairs with the acquire in wait_for_count(); the pages themselves are each
-	 * process's own. */
-	if (seen)
-		atomic_fetch_add_explicit(&seen->pieces, 1, memory_order_release);
+	give_up("onecopy: error: a child of fork() could not copy the shared heap, for want of "
+		"memory; free some, or run without --shared-heap\n");
 }
 
 /* Pages come from the file: a page whose mapping here is gone or forbidden is there all the same.
@@ -72,15 +72,14 @@ static void copy_range(int fd, uint8_t *base, size_t from, size_t to)
 {
 	while (from < to) {
 		size_t piece = to - from < CHUNK ? to - from : CHUNK;
-		ssize_t got = pread(fd, base + from, piece, (off_t)from);
+		ssize_t got = raw_pread(fd, base + from, piece, from);
 
-		count_piece();
 		if (got > 0)
 			from += (size_t)got;
 		else if (got < 0 && errno == EINTR)
 			continue;
 		else
-			give_up();
+			without_memory();
 	}
 }
 
@@ -89,14 +88,14 @@ static int replace(uint8_t *base, size_t bytes)
 {
 	int fd;
 
-	if (mmap(base, bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED)
+	if (raw_mmap(base, bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1) != MAP_FAILED)
 		return -1;
-	fd = memfd_create("onecopy-heap", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)bytes) ||
-	    mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
-		 0) == MAP_FAILED)
-		give_up();
+	fd = (int)syscall(SYS_memfd_create, "onecopy-heap", MFD_CLOEXEC);
+	if (fd < 0 || syscall(SYS_ftruncate, fd, bytes) ||
+	    raw_mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		     fd) == MAP_FAILED)
+		without_memory();
 	return fd;
 }
 
@@ -105,8 +104,8 @@ static void copy_file(int fd, uint8_t *base, size_t bytes)
 	int own = replace(base, bytes);
 	off_t data = 0, hole;
 
-	while ((size_t)data < bytes && (data = lseek(fd, data, SEEK_DATA)) >= 0) {
-		hole = lseek(fd, data, SEEK_HOLE);
+	while ((size_t)data < bytes && (data = raw_lseek(fd, data, SEEK_DATA)) >= 0) {
+		hole = raw_lseek(fd, data, SEEK_HOLE);
 		if (hole < 0)
 			hole = (off_t)bytes;
 		copy_range(fd, base, (size_t)data, (size_t)hole);
@@ -127,18 +126,17 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 	static unsigned char resident[CHUNK / PAGE];
 
 	for (size_t at = 0; at < bytes; at += CHUNK) {
-		uint8_t *there = mremap(base + at, 0, CHUNK, MREMAP_MAYMOVE);
+		uint8_t *there = raw_map_again(base + at, CHUNK);
 
 		if (there == MAP_FAILED || mincore(there, CHUNK, resident) ||
-		    mmap(base + at, CHUNK, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-			 0) == MAP_FAILED)
-			give_up();
+		    raw_mmap(base + at, CHUNK, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+			     -1) == MAP_FAILED)
+			without_memory();
 		for (size_t page = 0; page < CHUNK / PAGE; page++)
 			if (resident[page] & 1)
 				memcpy(base + at + page * PAGE, there + page * PAGE, PAGE);
-		munmap(there, CHUNK);
-		count_piece();
+		raw_munmap(there, CHUNK);
 	}
 	heap_forget();
 }
@@ -170,6 +168,26 @@ static void say_stack(void)
 		return;
 }
 
+static void detach_page(void)
+{
+	syscall(SYS_shmdt, page);
+	page = NULL;
+}
+
+/* Gone with the last process that has it. */
+static void attach_page(void)
+{
+	long at;
+
+	page_id = shmget(IPC_PRIVATE, sizeof(*page), IPC_CREAT | 0600);
+	if (page_id < 0)
+		return;
+	at = syscall(SYS_shmat, page_id, NULL, 0);
+	if (at != -1)
+		page = (void *)at;
+	shmctl(page_id, IPC_RMID, NULL);
+}
+
 static void before(void)
 {
 	sigset_t all;
@@ -186,30 +204,25 @@ static void before(void)
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	copied = false;
 	hidden = heap_is_file(heap_fd()) && heap_hide(copy);
-	seen = NULL;
-	if (!pipe2(finished, O_CLOEXEC))
-		return;
-	finished[0] = finished[1] = -1;
-	seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (seen == MAP_FAILED)
-		seen = NULL;
+	page = NULL;
+	if (pipe2(finished, O_CLOEXEC)) {
+		finished[0] = finished[1] = -1;
+		attach_page();
+	}
 }
 
-static void wait_for_count(void)
+static void wait_for_page(void)
 {
-	uint32_t last = 0, now;
+	const struct timespec look = { .tv_nsec = LOOK_NS };
+	struct shmid_ds state;
 
-	/* Acquire: pairs with the release in tell() and count_piece(). */
-	for (int idle = 0; idle < PATIENCE_MS; idle++) {
-		if (atomic_load_explicit(&seen->done, memory_order_acquire))
-			break;
-		poll(NULL, 0, 1);
-		now = atomic_load_explicit(&seen->pieces, memory_order_acquire);
-		if (now != last)
-			idle = 0;
-		last = now;
+	/* Acquire: pairs with the release in tell(); the pages themselves are each process's own.
+	 */
+	while (!atomic_load_explicit(page, memory_order_acquire)) {
+		syscall(SYS_futex, page, FUTEX_WAIT, 0, &look, NULL, 0);
+		if (shmctl(page_id, IPC_STAT, &state) || state.shm_nattch < 2)
+			break; /* it has detached it, or died */
 	}
-	munmap(seen, PAGE);
 }
 
 static void wait_for_child(void)
@@ -217,13 +230,14 @@ static void wait_for_child(void)
 	char byte;
 
 	if (finished[0] >= 0) {
-		close(finished[1]);
+		raw_close(finished[1]);
 		/* Ends when the child has its copy, or has died. */
 		while (read(finished[0], &byte, 1) < 0 && errno == EINTR)
 			;
-		close(finished[0]);
-	} else if (seen) {
-		wait_for_count();
+		raw_close(finished[0]);
+	} else if (page) {
+		wait_for_page();
+		detach_page();
 	}
 }
 
@@ -231,13 +245,14 @@ static void tell(void)
 {
 	if (finished[0] >= 0) {
 		if (write(finished[1], "", 1) < 0)
-			give_up();
-		close(finished[0]);
-		close(finished[1]);
-	} else if (seen) {
-		/* Release: pairs with the acquire in wait_for_count(). */
-		atomic_store_explicit(&seen->done, 1, memory_order_release);
-		munmap(seen, PAGE);
+			without_memory();
+		raw_close(finished[0]);
+		raw_close(finished[1]);
+	} else {
+		/* Release: pairs with the acquire in wait_for_page(). */
+		atomic_store_explicit(page, 1, memory_order_release);
+		syscall(SYS_futex, page, FUTEX_WAKE, 1, NULL, NULL, 0);
+		detach_page();
 	}
 }
 
@@ -256,6 +271,11 @@ static void after_in_parent(void)
 static void after_in_child(void)
 {
 	if (watched) {
+		/* The parent does not wait, so what would be copied is of no moment. */
+		if (finished[0] < 0 && !page)
+			give_up("onecopy: error: a child of fork() cannot copy the shared heap, as "
+				"there is neither a descriptor left nor System V shared memory; "
+				"raise ulimit -n, or run without --shared-heap\n");
 		copy();
 		if (hidden)
 			heap_show(true);

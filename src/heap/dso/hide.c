@@ -9,13 +9,11 @@
  * handler, makes the copy, from a handler of SIGSEGV that is there for the time of the fork.
  */
 #include "dso.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* The largest frame of a signal by far is 12 KiB (AMX). */
 #define STACK_BYTES ((size_t)64 << 10)
@@ -56,7 +54,7 @@ static void touched(int signal, siginfo_t *info, void *context)
 
 static bool advise(int advice)
 {
-	return !syscall(SYS_madvise, heap_place.base, heap_place.bytes, advice);
+	return !raw_madvise(heap_place.base, heap_place.bytes, advice);
 }
 
 static void put_back(void)

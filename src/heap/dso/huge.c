@@ -18,13 +18,11 @@
  * nothing, and the call waits for all CPUs.
  */
 #include "dso.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define HUGE ((uintptr_t)2 << 20)
 #define SEGMENT ((uintptr_t)32 << 20)
@@ -91,7 +89,7 @@ static bool collapse(uintptr_t first, uintptr_t last)
 {
 	if (last <= first)
 		return true;
-	if (syscall(SYS_madvise, first, last - first, MADV_COLLAPSE))
+	if (raw_madvise((void *)first, last - first, MADV_COLLAPSE))
 		return errno != EINVAL;
 	heap_count_large(last - first);
 	return true;

@@ -9,11 +9,9 @@
  * mprotect(), by which mimalloc says that it begins to use memory.
  */
 #include "dso.h"
+#include "raw.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define PAGE ((uintptr_t)4096)
 
@@ -62,7 +60,7 @@ static int make_hole(void *address, size_t bytes)
 {
 	uint64_t before = look(), after;
 
-	if (syscall(SYS_madvise, address, bytes, MADV_REMOVE))
+	if (raw_madvise(address, bytes, MADV_REMOVE))
 		return -errno;
 	after = heap_used();
 	if (after < before)
@@ -99,7 +97,7 @@ OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 	default:
 		break;
 	}
-	return (int)syscall(SYS_madvise, address, bytes, advice);
+	return raw_madvise(address, bytes, advice);
 }
 
 int heap_madvise(void *address, size_t bytes, int advice)
@@ -120,7 +118,7 @@ OC_EXPORT int mprotect(void *address, size_t bytes, int protection);
 
 OC_EXPORT int mprotect(void *address, size_t bytes, int protection)
 {
-	int result = (int)syscall(SYS_mprotect, address, bytes, protection);
+	int result = raw_mprotect(address, bytes, protection);
 
 	if (!result && protection == (PROT_READ | PROT_WRITE) && heap_has(address, bytes))
 		heap_back_segment(address, bytes);

@@ -50,11 +50,15 @@ void random_scenario(char **words)
 static void run_program(const char *name, const char *word, int ranks, const char *mechanism,
 			int timeout_s, bool fresh)
 {
-	struct job job = job_mpi(ranks);
 	struct job_result result;
 	char line[512] = "";
+	struct job job;
 
-	if (mechanism)
+	job_shares_heaps = mechanism && !strcmp(mechanism, "map");
+	job = job_mpi(ranks);
+	if (job_shares_heaps)
+		driver_need_mechanism("map");
+	else if (mechanism)
 		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
 	job.timeout_s = timeout_s;
 	job_add_program(&job, name);
@@ -83,7 +87,7 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 	job_free(&result);
 }
 
-/* program NAME RANKS [MECHANISM] */
+/* program NAME RANKS [MECHANISM]; with map the ranks have shared heaps, and all mechanisms. */
 void program_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0] ? words[1] : NULL);

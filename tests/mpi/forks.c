@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fork() in ranks whose malloc is a shared heap: at once after MPI_Init, while a collective is
+ * outstanding, from a thread, and in the child of a fork. The child has what the parent had, and
+ * neither sees what the other does to it.
+ */
+#include "case.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BYTES = 4 << 20, ROUNDS = 4, WORDS = 1 << 18 };
+
+static char *memory;
+static int rank, ranks;
+
+static int is_all(const char *at, int value)
+{
+	for (size_t i = 0; i < BYTES; i += 4096)
+		if (at[i] != value)
+			return 0;
+	return 1;
+}
+
+/* What a child ends with when all is well. */
+enum { WELL = 5 };
+
+static int in_child(int deeper);
+
+/* Forks; parent and child then each change their own memory, and neither sees the other's. */
+static void check_fork(int value, int deeper)
+{
+	int status = -1, go[2];
+	char byte = 0;
+	pid_t child;
+
+	memset(memory, value, BYTES);
+	if (pipe(go))
+		case_fail("no pipe");
+	child = fork();
+	if (!child) {
+		if (read(go[0], &byte, 1) != 1 || !is_all(memory, value))
+			_exit(1);
+		_exit(in_child(deeper));
+	}
+	memset(memory, value + 1, BYTES);
+	if (child < 0 || write(go[1], &byte, 1) != 1 || waitpid(child, &status, 0) != child)
+		case_fail("fork or waitpid failed");
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != WELL)
+		case_fail("fork %d: the child ended with status 0x%x", value, (unsigned int)status);
+	if (!is_all(memory, value + 1))
+		case_fail("fork %d: the child wrote into its parent's memory", value);
+	close(go[0]);
+	close(go[1]);
+}
+
+static int in_child(int deeper)
+{
+	char *more = malloc(BYTES);
+
+	if (!more)
+		return 2;
+	memset(more, 1, BYTES);
+	memset(memory, 100, BYTES);
+	if (deeper)
+		check_fork(50, 0);
+	free(more);
+	return WELL;
+}
+
+static void *fork_in_thread(void *argument)
+{
+	check_fork(*(int *)argument, 1);
+	return NULL;
+}
+
+static void fork_beside_a_collective(int value)
+{
+	int *send = malloc(WORDS * sizeof(*send)), *sum = malloc(WORDS * sizeof(*sum));
+	MPI_Request request;
+	pthread_t thread;
+
+	if (!send || !sum)
+		case_fail("no memory");
+	for (int i = 0; i < WORDS; i++)
+		send[i] = rank + i;
+	MPI_Iallreduce(send, sum, WORDS, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+	case_count(CASE_ALLREDUCE, 1);
+	if (value % 4) {
+		check_fork(value, 1);
+	} else if (pthread_create(&thread, NULL, fork_in_thread, &value) ||
+		   pthread_join(thread, NULL)) {
+		case_fail("no thread");
+	}
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	for (int i = 0; i < WORDS; i++)
+		if (sum[i] != ranks * i + ranks * (ranks - 1) / 2)
+			case_fail("element %d of the sum is %d", i, sum[i]);
+	free(send);
+	free(sum);
+}
+
+int main(int argc, char **argv)
+{
+	int provided;
+
+	case_begin_threads(&argc, &argv, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	memory = malloc(BYTES);
+	if (!memory)
+		case_fail("no memory");
+	check_fork(9, 1);
+	for (int round = 0; round < ROUNDS; round++)
+		fork_beside_a_collective(2 * (round + 1));
+	free(memory);
+	if (!rank)
+		printf("forks: %d of fork() in each rank\n", 2 * (ROUNDS + 1));
+	case_report();
+	MPI_Finalize();
+	return 0;
+}
