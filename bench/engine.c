@@ -264,7 +264,7 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2)
 		calls = 200;
-	if (shared == MAP_FAILED || oct_fork_team(2, 120, -1, pair, shared))
+	if (shared == MAP_FAILED || oct_fork_team(2, -1, pair, shared))
 		return 1;
 	if (oct_local_teams(board, 2, teams))
 		return 1;

@@ -301,7 +301,7 @@ static void every_collective_algorithm_size_and_root_on_1_2_3_5_ranks(void **sta
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
-		assert_int_equal(oct_fork_team(ranks[i], 110, -1, every_algorithm, &where), 0);
+		assert_int_equal(oct_fork_team(ranks[i], -1, every_algorithm, &where), 0);
 }
 
 static void the_same_in_mapped_memory_on_2_and_5_ranks(void **state)
@@ -309,8 +309,8 @@ static void the_same_in_mapped_memory_on_2_and_5_ranks(void **state)
 	enum where where = EVERYBODY;
 
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 110, -1, every_algorithm, &where), 0);
-	assert_int_equal(oct_fork_team(5, 110, -1, every_algorithm, &where), 0);
+	assert_int_equal(oct_fork_team(2, -1, every_algorithm, &where), 0);
+	assert_int_equal(oct_fork_team(5, -1, every_algorithm, &where), 0);
 }
 
 static void the_same_where_some_ranks_have_mapped_memory_and_some_not(void **state)
@@ -318,7 +318,7 @@ static void the_same_where_some_ranks_have_mapped_memory_and_some_not(void **sta
 	enum where where = ODD_RANKS;
 
 	(void)state;
-	assert_int_equal(oct_fork_team(3, 110, -1, every_algorithm, &where), 0);
+	assert_int_equal(oct_fork_team(3, -1, every_algorithm, &where), 0);
 }
 
 int main(void)

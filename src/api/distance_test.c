@@ -143,7 +143,7 @@ static uint32_t run(int kind, uint32_t seed, bool *changes)
 
 	mine.kind = kind;
 	mine.seed = seed;
-	assert_int_equal(oct_fork_team(2, 110, -1, mixture, seen), 0);
+	assert_int_equal(oct_fork_team(2, -1, mixture, seen), 0);
 	assert_memory_equal(&seen[0], &seen[1], sizeof(*seen));
 	*changes = false;
 	for (uint32_t n = 0; n < CALLS; n++) {
@@ -266,7 +266,7 @@ static int reductions(struct oc_team *team, void *arg)
 static void results_do_not_depend_on_it(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 110, -1, reductions, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, reductions, NULL), 0);
 }
 
 /* The clock's own word: a line of our own cache takes less than one from another's could. */

@@ -62,7 +62,7 @@ static void a_full_segment_refuses_teams_and_hangs_none(void **state)
 	struct oct_board *board = oct_board_create(3);
 
 	(void)state;
-	assert_int_equal(oct_fork_team(3, 60, -1, fill, board), 0);
+	assert_int_equal(oct_fork_team(3, -1, fill, board), 0);
 	oct_board_destroy(board);
 }
 
@@ -88,7 +88,7 @@ static int slots_of_the_dead(struct oc_team *team, void *arg)
 static void slots_that_a_dead_rank_holds_hang_nobody(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 20, 1, slots_of_the_dead, NULL), 0);
+	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, NULL), 0);
 }
 
 static void fill_segment(void)
@@ -130,7 +130,7 @@ static int large_by_turns(struct oc_team *team, void *arg)
 static void what_no_slot_holds_goes_through_one(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(3, 20, -1, large_by_turns, NULL), 0);
+	assert_int_equal(oct_fork_team(3, -1, large_by_turns, NULL), 0);
 }
 
 static uint64_t is_here(const uint64_t *word, uint64_t *value)
@@ -166,8 +166,8 @@ static void without_room_no_rank_is_near(void **state)
 	static bool full = true;
 
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 60, -1, no_larger_slot, NULL), 0);
-	assert_int_equal(oct_fork_team(2, 60, -1, no_larger_slot, &full), 0);
+	assert_int_equal(oct_fork_team(2, -1, no_larger_slot, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, no_larger_slot, &full), 0);
 }
 
 int main(void)

@@ -222,15 +222,15 @@ static int every_algorithm(struct oc_team *team, void *arg)
 static void layouts_of_any_rank_by_every_algorithm_on_2_3_5_ranks(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 60, -1, every_algorithm, NULL), 0);
-	assert_int_equal(oct_fork_team(3, 60, -1, every_algorithm, NULL), 0);
-	assert_int_equal(oct_fork_team(5, 60, -1, every_algorithm, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, every_algorithm, NULL), 0);
+	assert_int_equal(oct_fork_team(3, -1, every_algorithm, NULL), 0);
+	assert_int_equal(oct_fork_team(5, -1, every_algorithm, NULL), 0);
 }
 
 static void layouts_through_shared_memory_alone(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(3, 60, -1, every_algorithm, NULL), 0);
+	assert_int_equal(oct_fork_team(3, -1, every_algorithm, NULL), 0);
 }
 
 int main(int argc, char **argv)

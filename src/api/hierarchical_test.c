@@ -176,7 +176,7 @@ static void run(const char *mechanism)
 	setenv("ONECOPY_MECHANISM", mechanism, 1);
 	for (uint32_t ranks = 4; ranks <= 7; ranks++) {
 		next_rank = 0;
-		assert_int_equal(oct_fork_team(ranks, 100, -1, every_root, NULL), 0);
+		assert_int_equal(oct_fork_team(ranks, -1, every_root, NULL), 0);
 	}
 }
 

@@ -34,7 +34,7 @@
 #define SYS_pidfd_open 434
 #endif
 
-enum { HANG_S = 20, WRONG = 2, LARGE = 1 << 20 };
+enum { WRONG = 2, LARGE = 1 << 20 };
 
 static int barrier(struct oc_team *team)
 {
@@ -121,8 +121,8 @@ static int main_thread_leaves(struct oc_team *team, void *arg)
 static void a_rank_whose_main_thread_has_left_lives_and_copies(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, HANG_S, -1, main_thread_leaves, NULL), 0);
-	assert_int_equal(oct_fork_team(4, HANG_S, -1, main_thread_leaves, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, main_thread_leaves, NULL), 0);
+	assert_int_equal(oct_fork_team(4, -1, main_thread_leaves, NULL), 0);
 }
 
 static int no_descriptors(struct oc_team *team, void *arg)
@@ -163,7 +163,7 @@ static int apart(int (*run)(void))
 
 static int without_pidfds(void)
 {
-	return forbid_pidfd_open() ? oct_fork_team(3, HANG_S, -1, no_descriptors, NULL) : 0;
+	return forbid_pidfd_open() ? oct_fork_team(3, -1, no_descriptors, NULL) : 0;
 }
 
 static void without_pidfds_and_descriptors_ranks_live(void **state)
@@ -202,8 +202,7 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 
 static int ends(enum end end)
 {
-	return oct_fork_team(2, HANG_S, 1, rank_1_ends, &end) +
-	       oct_fork_team(3, HANG_S, 1, rank_1_ends, &end);
+	return oct_fork_team(2, 1, rank_1_ends, &end) + oct_fork_team(3, 1, rank_1_ends, &end);
 }
 
 static int by_shm(void)
@@ -304,7 +303,7 @@ static void nothing_is_copied_into_a_later_process_with_the_number(void **state)
 	bool no;
 
 	(void)state;
-	assert_int_equal(oct_fork_team(2, HANG_S, 1, copies_to_the_next, skipped), 0);
+	assert_int_equal(oct_fork_team(2, 1, copies_to_the_next, skipped), 0);
 	no = *skipped;
 	munmap(skipped, 1);
 	if (no)

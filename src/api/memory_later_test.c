@@ -84,8 +84,8 @@ static void peers_map_what_is_allocated_in_a_team(void **state)
 	(void)state;
 	setenv("ONECOPY_MECHANISM", "map", 1);
 	setenv("ONECOPY_BCAST", "direct-read", 1);
-	assert_int_equal(oct_fork_team(2, 20, -1, alloc_in_a_team, NULL), 0);
-	assert_int_equal(oct_fork_team(3, 20, -1, alloc_in_a_team, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, alloc_in_a_team, NULL), 0);
+	assert_int_equal(oct_fork_team(3, -1, alloc_in_a_team, NULL), 0);
 	unsetenv("ONECOPY_BCAST");
 	unsetenv("ONECOPY_MECHANISM");
 }

@@ -66,7 +66,7 @@ static void a_probe_for_messages_of_a_dead_rank_fails(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oct_fork_team(2, 30, 1, probe_who_dies, &sources[i]), 0);
+		assert_int_equal(oct_fork_team(2, 1, probe_who_dies, &sources[i]), 0);
 }
 
 /* ---- peers that leave ------------------------------------------------------------------------ */
@@ -95,8 +95,8 @@ static void a_receive_from_who_has_left_fails(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(oct_fork_team(2, 30, -1, all_leave, &sources[i]), 0);
-		assert_int_equal(oct_fork_team(4, 30, -1, all_leave, &sources[i]), 0);
+		assert_int_equal(oct_fork_team(2, -1, all_leave, &sources[i]), 0);
+		assert_int_equal(oct_fork_team(4, -1, all_leave, &sources[i]), 0);
 	}
 }
 
@@ -143,9 +143,9 @@ static int truncated(struct oc_team *team, void *arg)
 static void a_message_that_is_too_long_gives_what_fits_and_no_more(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 30, -1, truncated, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, truncated, NULL), 0);
 	setenv("ONECOPY_MECHANISM", "shm", 1);
-	assert_int_equal(oct_fork_team(2, 30, -1, truncated, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, truncated, NULL), 0);
 	unsetenv("ONECOPY_MECHANISM");
 }
 

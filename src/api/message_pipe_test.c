@@ -105,7 +105,7 @@ static int without_descriptors(struct oc_team *team, void *arg)
 static void without_descriptors_messages_go_another_way(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 60, -1, without_descriptors, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, without_descriptors, NULL), 0);
 }
 
 /* Asked for in another order than they were sent, one of them cut short. */
@@ -150,7 +150,7 @@ static int several_at_once(struct oc_team *team, void *arg)
 static void several_messages_follow_one_another_in_a_pipe(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 60, -1, several_at_once, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, several_at_once, NULL), 0);
 }
 
 /* Rank 1 dies while rank 0's bytes are in the pipe. */
@@ -180,7 +180,7 @@ static int dies(struct oc_team *team, void *arg)
 static void a_receiver_that_dies_is_an_error_and_no_signal(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 60, 1, dies, NULL), 0);
+	assert_int_equal(oct_fork_team(2, 1, dies, NULL), 0);
 }
 
 int main(void)

@@ -272,7 +272,7 @@ static void random_messages(uint32_t ranks, unsigned int phases, unsigned int me
 {
 	struct traffic t = { phases, messages, largest };
 
-	assert_int_equal(oct_fork_team(ranks, 120, -1, traffic, &t), 0);
+	assert_int_equal(oct_fork_team(ranks, -1, traffic, &t), 0);
 }
 
 static void messages_of_one_rank_to_itself(void **state)

@@ -152,7 +152,7 @@ static void parts_of_all_sizes_by_every_algorithm(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
-		assert_int_equal(oct_fork_team(ranks[i], 110, -1, every_algorithm, NULL), 0);
+		assert_int_equal(oct_fork_team(ranks[i], -1, every_algorithm, NULL), 0);
 }
 
 static int wrong_tables(struct oc_team *team, void *arg)
@@ -181,7 +181,7 @@ static int wrong_tables(struct oc_team *team, void *arg)
 static void tables_with_gaps_or_halves_of_elements_are_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 60, -1, wrong_tables, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, wrong_tables, NULL), 0);
 }
 
 int main(void)

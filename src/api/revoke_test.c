@@ -271,7 +271,7 @@ static int dies_writing(struct oc_team *team, void *arg)
 static void a_failed_call_does_not_wait_for_the_dead(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(3, 20, 2, dies_writing, NULL), 0);
+	assert_int_equal(oct_fork_team(3, 2, dies_writing, NULL), 0);
 }
 
 int main(void)

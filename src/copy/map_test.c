@@ -83,8 +83,8 @@ static int buffers_vanish_between_calls(struct oc_team *team, void *arg)
 static void memory_that_was_freed_and_reused_is_never_read_stale(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 20, -1, buffers_vanish_between_calls, NULL), 0);
-	assert_int_equal(oct_fork_team(4, 20, -1, buffers_vanish_between_calls, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, buffers_vanish_between_calls, NULL), 0);
+	assert_int_equal(oct_fork_team(4, -1, buffers_vanish_between_calls, NULL), 0);
 }
 
 static int rank_1_dies(struct oc_team *team, void *arg)
@@ -106,7 +106,7 @@ static int rank_1_dies(struct oc_team *team, void *arg)
 static void a_rank_that_dies_while_it_is_mapped_is_named(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(3, 20, 1, rank_1_dies, NULL), 0);
+	assert_int_equal(oct_fork_team(3, 1, rank_1_dies, NULL), 0);
 }
 
 static size_t address_space_used(void)
@@ -147,10 +147,10 @@ static void without_address_space_the_bytes_go_another_way(void **state)
 	size_t limits[] = { ARENA_BYTES, ARENA_BYTES * 3 / 2 };
 
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 20, -1, nothing_is_mapped, &limits[0]), 0);
-	assert_int_equal(oct_fork_team(2, 20, -1, nothing_is_mapped, &limits[1]), 0);
+	assert_int_equal(oct_fork_team(2, -1, nothing_is_mapped, &limits[0]), 0);
+	assert_int_equal(oct_fork_team(2, -1, nothing_is_mapped, &limits[1]), 0);
 	setenv("ONECOPY_MAP_BYTES", "63M", 1);
-	assert_int_equal(oct_fork_team(2, 20, -1, nothing_is_mapped, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, nothing_is_mapped, NULL), 0);
 	unsetenv("ONECOPY_MAP_BYTES");
 }
 
@@ -176,10 +176,10 @@ static void without_single_copies_the_arena_is_still_mapped(void **state)
 	(void)state;
 	setenv("ONECOPY_MECHANISM", "map", 1);
 	setenv("ONECOPY_BCAST", "direct-read", 1);
-	assert_int_equal(oct_fork_team(3, 20, -1, only_mapped, NULL), 0);
+	assert_int_equal(oct_fork_team(3, -1, only_mapped, NULL), 0);
 	setenv("ONECOPY_BCAST", "cooperative", 1);
-	assert_int_equal(oct_fork_team(2, 20, -1, only_mapped, &shared), 0);
-	assert_int_equal(oct_fork_team(3, 20, -1, only_mapped, &shared), 0);
+	assert_int_equal(oct_fork_team(2, -1, only_mapped, &shared), 0);
+	assert_int_equal(oct_fork_team(3, -1, only_mapped, &shared), 0);
 	unsetenv("ONECOPY_BCAST");
 	unsetenv("ONECOPY_MECHANISM");
 }
@@ -210,7 +210,7 @@ static int a_child_looks(struct oc_team *team, void *arg)
 static void a_child_has_no_mapping_of_the_peers(void **state)
 {
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 20, -1, a_child_looks, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, a_child_looks, NULL), 0);
 }
 
 static int the_file_is_another(struct oc_team *team, void *arg)
@@ -239,8 +239,8 @@ static void what_is_not_the_arena_is_not_used(void **state)
 	bool short_file = true;
 
 	(void)state;
-	assert_int_equal(oct_fork_team(2, 20, -1, the_file_is_another, NULL), 0);
-	assert_int_equal(oct_fork_team(2, 20, -1, the_file_is_another, &short_file), 0);
+	assert_int_equal(oct_fork_team(2, -1, the_file_is_another, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, the_file_is_another, &short_file), 0);
 }
 
 /* Two thirds of the pieces lie in the arena, the others in private memory. */
@@ -281,9 +281,9 @@ static void pieces_of_a_layout_go_each_its_way(void **state)
 
 	(void)state;
 	setenv("ONECOPY_BCAST", "direct-read", 1);
-	assert_int_equal(oct_fork_team(3, 20, -1, pieces_lie_here_and_there, NULL), 0);
+	assert_int_equal(oct_fork_team(3, -1, pieces_lie_here_and_there, NULL), 0);
 	setenv("ONECOPY_MECHANISM", "map", 1);
-	assert_int_equal(oct_fork_team(3, 20, -1, pieces_lie_here_and_there, &no_cma), 0);
+	assert_int_equal(oct_fork_team(3, -1, pieces_lie_here_and_there, &no_cma), 0);
 	unsetenv("ONECOPY_BCAST");
 	unsetenv("ONECOPY_MECHANISM");
 }
@@ -315,7 +315,7 @@ static void a_peer_is_mapped_once_for_all_teams(void **state)
 
 	(void)state;
 	setenv("ONECOPY_BCAST", "direct-read", 1);
-	assert_int_equal(oct_fork_team(2, 20, -1, mapping_goes_with_the_last_team, board), 0);
+	assert_int_equal(oct_fork_team(2, -1, mapping_goes_with_the_last_team, board), 0);
 	unsetenv("ONECOPY_BCAST");
 	oct_board_destroy(board);
 }

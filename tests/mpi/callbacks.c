@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { DEADLINE_S = 60, MOST = 20000 };
+enum { MOST = 20000 };
 
 static const int counts[] = { 1, 300, MOST };
 enum { ROUNDS = 3 * sizeof(counts) / sizeof(counts[0]) };
@@ -80,7 +80,6 @@ int main(int argc, char **argv)
 	static struct reduction waits, starts = { .op = MPI_SUM };
 	int provided, rank, ranks;
 
-	alarm(DEADLINE_S); /* what fails hangs */
 	case_begin_threads(&argc, &argv, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -3,12 +3,11 @@
 
 #include "meet.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 struct oct_board {
@@ -52,8 +51,11 @@ static int run_rank(struct oct_board *board, uint32_t rank,
 {
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
 	struct oc_team *team;
+	char name[16];
 	int result;
 
+	snprintf(name, sizeof(name), "rank %u", rank);
+	prctl(PR_SET_NAME, name);
 	if (oc_team_create(&team, &bootstrap))
 		return 1;
 	result = body(team, arg);
@@ -61,35 +63,15 @@ static int run_rank(struct oct_board *board, uint32_t rank,
 	return result;
 }
 
-static double now(void)
+static int reap(const pid_t *pids, uint32_t size, int expect_dead)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int reap(const pid_t *pids, uint32_t size, unsigned int seconds, int expect_dead)
-{
-	double end = now() + seconds;
 	uint32_t left = size;
 	int failed = 0;
 
 	while (left) {
 		int status;
-		pid_t pid = waitpid(-1, &status, WNOHANG);
+		pid_t pid = waitpid(-1, &status, 0);
 
-		if (pid <= 0) {
-			if (now() > end) {
-				fprintf(stderr, "%u ranks hang after %u s\n", left, seconds);
-				for (uint32_t r = 0; r < size; r++)
-					kill(pids[r], SIGKILL);
-				end += 1e9;
-				failed++;
-			}
-			usleep(500);
-			continue;
-		}
 		for (uint32_t r = 0; r < size; r++) {
 			if (pids[r] != pid)
 				continue;
@@ -104,13 +86,30 @@ static int reap(const pid_t *pids, uint32_t size, unsigned int seconds, int expe
 	return failed;
 }
 
-int oct_fork_team(uint32_t size, unsigned int seconds, int expect_dead,
-		  int (*body)(struct oc_team *team, void *arg), void *arg)
+static struct {
+	uint32_t size;
+	uint64_t *arrived; /* shared: how often a rank has come to oct_meet() */
+} meeting;
+
+void oct_meet(void)
+{
+	uint64_t mine = __atomic_fetch_add(meeting.arrived, 1, __ATOMIC_ACQ_REL);
+	uint64_t all = (mine / meeting.size + 1) * meeting.size;
+
+	while (__atomic_load_n(meeting.arrived, __ATOMIC_ACQUIRE) < all)
+		usleep(200);
+}
+
+int oct_fork_team(uint32_t size, int expect_dead, int (*body)(struct oc_team *team, void *arg),
+		  void *arg)
 {
 	struct oct_board *board = oct_board_create(size);
 	pid_t *pids = calloc(size, sizeof(*pids));
 	int failed;
 
+	meeting.size = size;
+	meeting.arrived = mmap(NULL, sizeof(*meeting.arrived), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fflush(NULL);
 	for (uint32_t r = 0; r < size; r++) {
 		pids[r] = fork();
@@ -121,7 +120,8 @@ int oct_fork_team(uint32_t size, unsigned int seconds, int expect_dead,
 			_exit(result);
 		}
 	}
-	failed = reap(pids, size, seconds, expect_dead);
+	failed = reap(pids, size, expect_dead);
+	munmap(meeting.arrived, sizeof(*meeting.arrived));
 	free(pids);
 	oct_board_destroy(board);
 	return failed;

@@ -15,12 +15,15 @@ void oct_board_destroy(struct oct_board *board);
 struct oc_bootstrap oct_bootstrap(struct oct_board *board, uint32_t rank);
 
 /*
- * Forks `size` ranks, each of which creates a team and runs `body`; 0 when all of them returned 0
- * in time, else the number of ranks that did not (told on stderr). A rank that takes longer than
- * `seconds` is killed. A rank may exit by itself; `expect_dead` (or -1) is one that has to.
+ * Forks `size` ranks, each of which creates a team and runs `body`; 0 when all of them returned 0,
+ * else the number of ranks that did not (told on stderr). Ranks that hang are ended by oc_watch,
+ * under which tests run. A rank may exit by itself; `expect_dead` (or -1) is one that has to.
  */
-int oct_fork_team(uint32_t size, unsigned int seconds, int expect_dead,
-		  int (*body)(struct oc_team *team, void *arg), void *arg);
+int oct_fork_team(uint32_t size, int expect_dead, int (*body)(struct oc_team *team, void *arg),
+		  void *arg);
+
+/* In a rank of oct_fork_team(), without the engine: returns when all ranks have come here. */
+void oct_meet(void);
 
 /* `size` teams of one process, all ready. The ranks must then be driven by oc_start()/oc_test(). */
 int oct_local_teams(struct oct_board *board, uint32_t size, struct oc_team **teams);

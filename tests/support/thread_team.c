@@ -19,7 +19,10 @@ struct rank {
 static void *run(void *arg)
 {
 	struct rank *r = arg;
+	char name[16];
 
+	snprintf(name, sizeof(name), "rank %u", oc_team_rank(r->team));
+	pthread_setname_np(pthread_self(), name);
 	r->failed = r->body(r->team);
 	if (r->failed)
 		fprintf(stderr, "rank %u: %s\n", oc_team_rank(r->team), oc_team_error(r->team));

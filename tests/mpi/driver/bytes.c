@@ -52,7 +52,7 @@ static void add_words(int collective, const json_t *algorithm, int ranks)
 /* The lists come from the command, so that a new algorithm is tested from its first day. */
 int algorithms_load(int ranks)
 {
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 	json_t *json, *list, *algorithm;
 	int rounds = 0;

@@ -85,7 +85,6 @@ void refused_scenario(char **words)
 	struct job_result result;
 	char line[128] = "";
 
-	refused.timeout_s = made.timeout_s = 60;
 	job_add_program(&refused, "refused");
 	job_run(&refused, &result);
 	if (verdict_ended_well(&result, "refused failed")) {
@@ -146,7 +145,6 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 	struct job job = job_mpi(ranks);
 	struct job_result result;
 
-	job.timeout_s = 40;
 	job.leaves_nothing = true;
 	if (job_is_mpich) {
 		/* Its mpirun kills all when a process that it has started is killed, whatever it
@@ -165,7 +163,7 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 	job_add(&job, board);
 	job_run(&job, &result);
 	shm_unlink(board);
-	if (result.timed_out)
+	if (result.hung)
 		verdict_fail(&result, "the job did not end");
 	if (result.left_behind)
 		verdict_fail(&result, "processes of the job were left behind");
@@ -211,7 +209,6 @@ void mismatch_scenario(char **words)
 	struct job_result result;
 	char line[256] = "";
 
-	job.timeout_s = 40;
 	job_add_program(&job, "mismatch");
 	job_run(&job, &result);
 	if (verdict_ended_well(&result, "mismatch failed") && strstr(result.output, "WRONG"))
@@ -225,7 +222,7 @@ void mismatch_scenario(char **words)
  * `signals`. */
 void hang_scenario(char **words)
 {
-	struct job job = { .timeout_s = 60 };
+	struct job job = { 0 };
 	struct job_result result;
 
 	job_add(&job, "sh");

@@ -23,7 +23,7 @@ static int count_of(const char *text, const char *word)
 /* `words`, separated by blanks, behind onecopy: the status, and parts of what it says. */
 static void expect(const char *words, int status, const char *first, const char *second)
 {
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 	char *rest = strdup(words), *word;
 
@@ -43,7 +43,7 @@ static void expect(const char *words, int status, const char *first, const char 
 /* What `onecopy run` does with LD_PRELOAD, for a library in `dir`; what it says, in one string. */
 static char *preloaded(const char *dir)
 {
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 	char *output;
 
@@ -295,7 +295,7 @@ static const char *manual_default(const char *manual, const char *variable)
 /* onecopy-environment(7) has every option, with the default that it has. */
 void manual_scenario(char **words)
 {
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 	const json_t *row;
 	json_t *json;
@@ -344,7 +344,7 @@ static void check_driver_ends_its_job(void)
 		"while [ ! -e $1 ]; do sleep 0.05; done; "
 		"kill -$signal $driver; wait $driver; echo $signal: $?; "
 		"kill -0 $(cat $1) 2>/dev/null && echo left behind; done; rm -f $1";
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 
 	job_add(&job, "sh");
@@ -353,7 +353,7 @@ static void check_driver_ends_its_job(void)
 	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
 	job_add(&job, job_text("/tmp/onecopy-test-hang-%d", (int)getpid()));
 	job_run(&job, &result);
-	if (result.timed_out || !strstr(result.output, "HUP: 129\n") ||
+	if (result.hung || !strstr(result.output, "HUP: 129\n") ||
 	    !strstr(result.output, "INT: 130\n") || !strstr(result.output, "TERM: 143\n"))
 		verdict_fail(&result, "the driver is not ended by a signal as others are");
 	if (strstr(result.output, "left behind"))
@@ -366,7 +366,7 @@ void signals_scenario(char **words)
 {
 	static const char *const script =
 		"trap 'echo got it; exit 5' TERM; kill -TERM $PPID; sleep 5 >/dev/null 2>&1 & wait $!; exit 1";
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 
 	(void)words;
@@ -402,7 +402,7 @@ void foreign_stats_scenario(char **words)
 		"echo '{\"onecopy\": \"1\", \"rank\": 0, \"collectives\": [{\"collective\": \"bcast\", "
 		"\"algorithm\": \"cico\", \"mechanism\": \"shm\", \"calls\": 3, \"bytes\": 12}], "
 		"\"handed_back\": []}' >d.json";
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 
 	(void)words;
@@ -450,22 +450,64 @@ void stock_scenario(char **words)
 	verdict_done("stock: onecopy leaves an environment without a trace\n");
 }
 
-/* What has a session of its own, as mpirun's ranks have, ends with a job that is out of time. */
-void deadline_scenario(char **words)
+/* hung RANKS FILE: a job of which one rank stays out of a collective. For `report`. */
+void hung_scenario(char **words)
 {
-	struct job job = { .timeout_s = 1 };
+	struct job job = job_mpi(driver_ranks(words[0]));
 	struct job_result result;
-	char word[32];
 
-	(void)words;
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, "setsid sleep 60 >/dev/null 2>&1 & echo pid $!; wait");
+	job.silence_s = 1;
+	job_add_program(&job, "hang");
+	job_add(&job, words[1] ? words[1] : "/dev/null");
 	job_run(&job, &result);
-	if (!result.timed_out || !verdict_word(&result, "pid", word, sizeof(word)))
-		verdict_fail(&result, "the job should have been out of time");
-	else if (!kill(atoi(word), 0))
-		verdict_fail(&result, "process %s is left behind", word);
-	verdict_done("deadline: nothing is left behind\n");
+	verdict_fail(&result, "the job hung");
+	job_free(&result);
+}
+
+/*
+ * report RANKS: of a job that hangs every rank's stack and state are told, and nothing is left of
+ * it, though mpirun's ranks have sessions of their own.
+ */
+void report_scenario(char **words)
+{
+	const char *file = job_text("/tmp/onecopy-test-hung-%d", (int)getpid());
+	int ranks = driver_ranks(words[0]);
+	struct job job = { 0 };
+	struct job_result result;
+	FILE *pids;
+	int pid;
+
+	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
+	if (job_is_mpich)
+		job_add(&job, "--mpich");
+	job_add(&job, "hung");
+	job_add(&job, words[0]);
+	job_add(&job, file);
+	job_run(&job, &result);
+	if (!strstr(result.output, "FAILED: the job hung"))
+		verdict_fail(&result, "a job that hangs was not ended");
+	if (count_of(result.output, "    stays_out (hang.c:") != 1 ||
+	    count_of(result.output, "    comes_alone (hang.c:") != ranks - 1)
+		verdict_fail(&result, "the stack of some rank was not told");
+	for (int r = 0; r < ranks; r++) {
+		if (!strstr(result.output, job_text(", rank %d (", r)) ||
+		    !strstr(result.output, job_text("  rank %d of a team of %d, ready", r, ranks)))
+			verdict_fail(&result, "the state of rank %d was not told", r);
+	}
+	if (count_of(result.output, ": bcast of 64 bytes, root 1,") != ranks - 1)
+		verdict_fail(&result, "what the ranks wait for was not told");
+	pids = fopen(file, "r");
+	for (int r = 0; r < ranks; r++) {
+		if (!pids || fscanf(pids, "%d", &pid) != 1)
+			verdict_fail(&result, "%s does not name %d processes", file, ranks);
+		else if (!kill(pid, 0))
+			verdict_fail(&result, "process %d is left behind", pid);
+	}
+	if (pids)
+		fclose(pids);
+	unlink(file);
+	verdict_done(
+		"report: of %d ranks that hang, every stack and state; nothing is left behind\n",
+		ranks);
 	job_free(&result);
 }

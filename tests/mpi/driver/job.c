@@ -3,6 +3,7 @@
 
 #include "descendants.h"
 #include "stock_environment.h"
+#include "support/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ const char *job_onecopy = OC_TEST_ONECOPY, *job_programs = OC_TEST_PROGRAMS;
 bool job_is_mpich, job_shares_heaps;
 
 /* mpirun ends its ranks on SIGTERM, given a moment. */
-enum { GRACE_MS = 5000, DEFAULT_TIMEOUT_S = 120 };
+enum { GRACE_MS = 5000 };
 
 /*
  * What ends the driver ends its job first. While there is a job these signals are blocked, except
@@ -80,7 +81,7 @@ void job_set(struct job *job, const char *name_is_value)
 
 struct job job_stock(int ranks)
 {
-	struct job job = { .timeout_s = DEFAULT_TIMEOUT_S };
+	struct job job = { 0 };
 
 	if (job_is_mpich) {
 		job_add(&job, "mpirun.mpich");
@@ -97,7 +98,7 @@ struct job job_stock(int ranks)
 
 struct job job_mpi(int ranks)
 {
-	struct job job = { .timeout_s = DEFAULT_TIMEOUT_S, .wants_stats = true };
+	struct job job = { .wants_stats = true };
 	struct job stock = job_stock(ranks);
 
 	job_add(&job, job_onecopy);
@@ -164,35 +165,58 @@ static int await(int fd, double seconds)
 	return ppoll(&ready, 1, &time, &mask_before);
 }
 
-/* Everything up to the end of the pipe, the deadline or, if it counts, an ending; false: the
- * pipe's.
- */
-static bool read_output(int fd, double deadline, bool endable, char **output, size_t *length)
+/* What has come through the pipe; false: it is at its end. */
+static bool read_some(int fd, char **output, size_t *length)
 {
-	size_t room = *length + 1;
+	ssize_t got;
 
-	for (;;) {
-		double left = deadline - now();
-		ssize_t got;
+	*output = realloc(*output, *length + 4096);
+	if (!*output)
+		die("no memory");
+	got = read(fd, *output + *length, 4095);
+	if (got < 0 && errno == EINTR)
+		return true;
+	*length += got > 0 ? (size_t)got : 0;
+	(*output)[*length] = '\0';
+	return got > 0;
+}
 
-		if (left <= 0 || (endable && ended_by))
-			return true;
-		if (await(fd, left) <= 0)
+enum read_end { READ_ALL, READ_ENDED, READ_HUNG };
+
+/* Everything up to the end of the pipe, or an ending, or until the job hangs. */
+static enum read_end read_output(int fd, struct watch *watch, char **output, size_t *length)
+{
+	enum read_end end = READ_ALL;
+	double look_s = now();
+
+	while (end == READ_ALL) {
+		int ready = await(fd, WATCH_LOOK_MS * 1e-3);
+
+		if (ended_by)
+			end = READ_ENDED;
+		else if (ready > 0 && !read_some(fd, output, length))
+			break;
+		else if (now() - look_s < WATCH_LOOK_MS * 1e-3)
 			continue;
-		if (*length + 4096 > room) {
-			room = 2 * room + 4096;
-			*output = realloc(*output, room + 1);
-			if (!*output)
-				die("no memory");
-		}
-		got = read(fd, *output + *length, 4095);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		*length += (size_t)got;
-		(*output)[*length] = '\0';
+		else if (watch_look(watch))
+			end = READ_HUNG;
+		look_s = now();
 	}
+	if (end == READ_HUNG)
+		watch_report(watch, stdout);
+	return end;
+}
+
+/* What else comes from a job that was told to end; false: all of it. */
+static bool read_rest(int fd, char **output, size_t *length)
+{
+	double end = now() + GRACE_MS * 1e-3;
+
+	while (now() < end) {
+		if (await(fd, end - now()) > 0 && !read_some(fd, output, length))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -233,19 +257,23 @@ static void become(const struct job *job, char **argv, int fd)
 	_exit(127);
 }
 
-/* A job whose output is at an end may go on; an ending ends it then, too. */
-static int wait_for(pid_t pid)
+/* A job whose output is at an end may go on; an ending ends it then, too, and so does a hang. */
+static int wait_for(pid_t pid, struct watch *watch, bool *hung)
 {
-	double deadline = now() + GRACE_MS * 1e-3;
+	double end_s = now() + GRACE_MS * 1e-3;
 	int fd = pidfd_open(pid, 0), status;
-	bool told = ended_by;
+	bool told = ended_by || *hung;
 
-	while (fd >= 0 && await(fd, 1) <= 0) {
-		if (!told && ended_by) {
+	while (fd >= 0 && await(fd, WATCH_LOOK_MS * 1e-3) <= 0) {
+		if (!told && watch_look(watch)) {
+			watch_report(watch, stdout);
+			*hung = true;
+		}
+		if (!told && (ended_by || *hung)) {
 			kill(-pid, SIGTERM);
 			told = true;
-			deadline = now() + GRACE_MS * 1e-3;
-		} else if (told && now() >= deadline) {
+			end_s = now() + GRACE_MS * 1e-3;
+		} else if (told && now() >= end_s) {
 			kill(-pid, SIGKILL);
 			break;
 		}
@@ -285,10 +313,14 @@ void job_run(const struct job *job, struct job_result *result)
 	char *file = prepare_stats(job, argv);
 	double start = now();
 	size_t length = 0;
+	struct watch *watch = watch_begin(job->silence_s);
+	enum read_end end;
 	int fds[2];
 	pid_t pid;
 
 	*result = (struct job_result){ .output = strdup("") };
+	if (!watch)
+		die("no memory");
 	if (pipe2(fds, O_CLOEXEC))
 		die("pipe");
 	fflush(NULL);
@@ -300,15 +332,16 @@ void job_run(const struct job *job, struct job_result *result)
 	if (!pid)
 		become(job, argv, fds[1]);
 	close(fds[1]);
-	result->timed_out =
-		read_output(fds[0], start + job->timeout_s, true, &result->output, &length);
-	if (result->timed_out) {
+	end = read_output(fds[0], watch, &result->output, &length);
+	result->hung = end == READ_HUNG;
+	if (end != READ_ALL) {
 		kill(-pid, SIGTERM);
-		if (read_output(fds[0], now() + GRACE_MS * 1e-3, false, &result->output, &length))
+		if (read_rest(fds[0], &result->output, &length))
 			kill(-pid, SIGKILL);
 	}
 	close(fds[0]);
-	result->status = wait_for(pid);
+	result->status = wait_for(pid, watch, &result->hung);
+	watch_end(watch);
 	if (job->leaves_nothing)
 		result->left_behind = !descendants_gone(GRACE_MS / 10);
 	descendants_end();

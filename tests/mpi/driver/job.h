@@ -13,14 +13,14 @@ struct job {
 	int words;
 	const char *environment[32]; /* "NAME=VALUE" pairs that the command gets on top */
 	int variables;
-	int timeout_s;
+	double silence_s; /* 0: as support/watch.h has it */
 	bool wants_stats;
 	bool leaves_nothing; /* whether it does is looked at */
 };
 
 struct job_result {
 	int status;	  /* exit status, or 128 plus the signal */
-	bool timed_out;	  /* it was ended by us */
+	bool hung;	  /* and was ended by us; what its ranks did has been printed */
 	bool left_behind; /* processes that it had started went on; they were ended by us */
 	double seconds;
 	char *output;  /* standard output and error, in the order in which they came */

@@ -38,7 +38,8 @@ static const struct scenario {
 	{ "environment", environment_scenario },
 	{ "manual", manual_scenario },
 	{ "stock", stock_scenario },
-	{ "deadline", deadline_scenario },
+	{ "hung", hung_scenario },
+	{ "report", report_scenario },
 	{ "signals", signals_scenario },
 	{ "hang", hang_scenario },
 	{ "foreign-stats", foreign_stats_scenario },
@@ -56,7 +57,7 @@ int driver_ranks(const char *word)
 
 void driver_need_mechanism(const char *name)
 {
-	struct job job = { .timeout_s = 30 };
+	struct job job = { 0 };
 	struct job_result result;
 	const char *sentence = "it is not in 'onecopy info'";
 	int works = 0;

@@ -48,7 +48,7 @@ void random_scenario(char **words)
  * `fresh`: it calls on communicators that no team is there for yet, too.
  */
 static void run_program(const char *name, const char *word, int ranks, const char *mechanism,
-			int timeout_s, bool fresh)
+			bool fresh)
 {
 	struct job_result result;
 	char line[512] = "";
@@ -60,7 +60,6 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 		driver_need_mechanism("map");
 	else if (mechanism)
 		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
-	job.timeout_s = timeout_s;
 	job_add_program(&job, name);
 	if (word)
 		job_add(&job, word);
@@ -92,7 +91,7 @@ void program_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0] ? words[1] : NULL);
 
-	run_program(words[0], NULL, ranks, words[2], 100, !strcmp(words[0], "progress"));
+	run_program(words[0], NULL, ranks, words[2], !strcmp(words[0], "progress"));
 }
 
 /* alloc RANKS: memory of MPI_Alloc_mem is mapped by the others, and by nobody where that is
@@ -158,7 +157,7 @@ void large_scenario(char **words)
 	struct job job = job_mpi(ranks);
 	struct job_result result;
 
-	run_program("large", NULL, ranks, NULL, 100, false);
+	run_program("large", NULL, ranks, NULL, false);
 	job_add_program(&job, "large");
 	job_add(&job, "mpi");
 	job_run(&job, &result);
@@ -232,7 +231,6 @@ void switched_off_scenario(char **words)
 	struct job job = job_mpi(2);
 	struct job_result result;
 
-	job.timeout_s = 60;
 	job_add_program(&job, "threads");
 	job_add(&job, ":");
 	job_add(&job, "-n");
@@ -260,8 +258,7 @@ void communicators_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0]);
 
-	run_program("communicators", words[1], ranks, NULL,
-		    words[1] && atoi(words[1]) > 2000 ? 3600 : 250, false);
+	run_program("communicators", words[1], ranks, NULL, false);
 }
 
 /* Forced at run time, by the info key of a communicator; the last two are not valid. */

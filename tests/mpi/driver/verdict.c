@@ -45,8 +45,8 @@ void verdict_fail(const struct job_result *result, const char *format, ...)
 		return;
 	shown = result->output;
 	printf("---- status %d after %.1f s%s; its output:\n%.*s\n----\n", result->status,
-	       result->seconds, result->timed_out ? ", ended by the test's deadline" : "",
-	       OUTPUT_SHOWN, result->output);
+	       result->seconds, result->hung ? ", as it hung and was ended" : "", OUTPUT_SHOWN,
+	       result->output);
 	if (result->stats) {
 		char *text = json_dumps(result->stats, JSON_COMPACT);
 
@@ -68,7 +68,7 @@ void verdict_done(const char *format, ...)
 
 bool verdict_ended_well(const struct job_result *result, const char *what)
 {
-	if (!result->timed_out && result->status == 0)
+	if (!result->hung && result->status == 0)
 		return true;
 	verdict_fail(result, "%s", what);
 	return false;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * oc_hang ranks | threads | slow | work: what watch.sh looks at. Ranks of which one stays out of a
+ * Bcast; ranks that meet in a Barrier now and then, for 4 s; a process that only computes.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/fork_team.h"
+#include "support/thread_team.h"
+
+static __attribute__((noinline)) void stays_out(void)
+{
+	for (;;)
+		pause();
+}
+
+static __attribute__((noinline)) int comes_alone(struct oc_team *team)
+{
+	char bytes[64] = "";
+	struct oc_call call = { .collective = OC_BCAST,
+				.send = bytes,
+				.recv = bytes,
+				.bytes = sizeof(bytes),
+				.root = 1 };
+
+	return oc_collective(team, &call) ? 2 : 3;
+}
+
+static int hang(struct oc_team *team)
+{
+	struct oc_call barrier = { .collective = OC_BARRIER };
+
+	for (int i = 0; i < 10; i++) {
+		if (oc_collective(team, &barrier))
+			return 1;
+	}
+	if (oc_team_rank(team) == 1)
+		stays_out();
+	return comes_alone(team);
+}
+
+static int rank_hangs(struct oc_team *team, void *arg)
+{
+	(void)arg;
+	return hang(team);
+}
+
+static int rank_is_slow(struct oc_team *team, void *arg)
+{
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	int failed = 0;
+
+	(void)arg;
+	for (int i = 0; i < 20 && !failed; i++) {
+		usleep(200000);
+		failed = oc_collective(team, &barrier);
+	}
+	return failed;
+}
+
+static void work(void)
+{
+	volatile unsigned int word = 1;
+	struct timespec used = { 0 };
+
+	while (!used.tv_sec && used.tv_nsec < 10 * 1000 * 1000) {
+		for (int i = 0; i < 100000; i++)
+			word = word * 31 + 7;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "ranks"))
+		return oct_fork_team(3, -1, rank_hangs, NULL);
+	if (!strcmp(what, "threads"))
+		return oct_thread_team(3, 0, hang);
+	if (!strcmp(what, "slow"))
+		return oct_fork_team(3, -1, rank_is_slow, NULL);
+	if (!strcmp(what, "work")) {
+		work();
+		return 0;
+	}
+	fputs("usage: oc_hang ranks | threads | slow | work\n", stderr);
+	return 2;
+}
