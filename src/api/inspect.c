@@ -77,10 +77,12 @@ static int probe_map(char *why, size_t bytes)
 	if (theirs >= 0) {
 		mapped = oci_os_map_peer(theirs, oci_os_page_bytes(), &error);
 		close(theirs);
+		if (mapped)
+			error = oci_os_open_mapped(mapped, oci_os_page_bytes());
 	} else {
 		error = theirs;
 	}
-	if (mapped && memcmp(mapped, mine, 16))
+	if (mapped && !error && memcmp(mapped, mine, 16))
 		error = -EPROTO;
 	if (error)
 		snprintf(why, bytes,

@@ -67,6 +67,7 @@ static void blocks_are_shared_aligned_and_apart(void **state)
 	oc_free(NULL);
 }
 
+/* 64 MiB stay in the file, besides what mimalloc has begun to use. */
 static void large_blocks_are_given_back(void **state)
 {
 	const struct oci_arena *arena = oci_arena_self(true);
@@ -77,14 +78,14 @@ static void large_blocks_are_given_back(void **state)
 	memset(big, 1, 300 * MIB);
 	assert_true(arena->counts().used >= before + 300 * MIB);
 	oc_free(big);
-	assert_true(arena->counts().used <= before + 80 * MIB);
+	assert_true(arena->counts().used <= before + 96 * MIB);
 	for (int i = 0; i < 100; i++) {
 		some[i] = oc_alloc(3 * MIB);
 		memset(some[i], 1, 3 * MIB);
 	}
 	for (int i = 0; i < 100; i++)
 		oc_free(some[i]);
-	assert_true(arena->counts().used <= before + 80 * MIB);
+	assert_true(arena->counts().used <= before + 96 * MIB);
 }
 
 #ifdef __SANITIZE_ADDRESS__

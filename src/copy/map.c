@@ -58,18 +58,21 @@ static struct oci_mapping *mapping_of(struct oci_team *team, uint32_t peer)
 	return oci_mapping_get(team->member[peer].peer);
 }
 
-static inline uint8_t *reach(const struct oci_mapping *mapping, uint64_t address, size_t bytes)
+static inline uint8_t *reach(struct oci_mapping *mapping, uint64_t address, size_t bytes)
 {
 	uint64_t offset = address - mapping->base;
 
 	if (offset >= mapping->bytes || bytes > mapping->bytes - offset)
+		return NULL;
+	if (!oci_mapping_is_open(mapping, offset, bytes) &&
+	    !oci_mapping_open(mapping, offset, bytes))
 		return NULL;
 	return mapping->at + offset;
 }
 
 uint8_t *oci_map_reach(struct oci_team *team, uint32_t peer, uint64_t address, size_t bytes)
 {
-	const struct oci_mapping *mapping = mapping_of(team, peer);
+	struct oci_mapping *mapping = mapping_of(team, peer);
 
 	return mapping ? reach(mapping, address, bytes) : NULL;
 }
@@ -111,7 +114,7 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
 		    unsigned int remotes, size_t whole)
 {
-	const struct oci_mapping *mapping = mapping_of(team, peer);
+	struct oci_mapping *mapping = mapping_of(team, peer);
 	struct cursor mine = { local, locals, 0 }, theirs = { remote, remotes, 0 };
 	size_t moved = 0;
 

@@ -91,6 +91,7 @@ static int rank_1_dies(struct oc_team *team, void *arg)
 {
 	struct oct_arena arena;
 	uint8_t *buffer = begin(team, &arena);
+	uint64_t base;
 
 	(void)arg;
 	if (!buffer || round_of(team, buffer, 7, 1))
@@ -100,7 +101,8 @@ static int rank_1_dies(struct oc_team *team, void *arg)
 	if (bcast(team, buffer, BYTES, 1) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
 		return 2;
 	/* What is mapped outlives its owner: this must not be a fault. */
-	return *(volatile uint8_t *)oci_mapping_get(team->team.member[1].peer)->at + 1 ? 0 : 3;
+	base = oci_mapping_get(team->team.member[1].peer)->base;
+	return *(volatile uint8_t *)oci_map_reach(&team->team, 1, base, 1) + 1 ? 0 : 3;
 }
 
 static void a_rank_that_dies_while_it_is_mapped_is_named(void **state)

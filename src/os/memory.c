@@ -169,6 +169,17 @@ static void *place_for(size_t bytes)
 	return (void *)place;
 }
 
+/*
+ * A child of fork(2) that lives on would keep the memory when the job is gone. A core dump counts a
+ * file without a name as private memory: it would hold all of the mapping, and fault in each page
+ * that nobody has used. 0 or -errno.
+ */
+static int keep_out(void *address, size_t bytes)
+{
+	madvise(address, bytes, MADV_DONTDUMP);
+	return madvise(address, bytes, MADV_DONTFORK) ? -errno : 0;
+}
+
 void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error)
 {
 	int flags = MAP_SHARED | (populate ? MAP_POPULATE : 0);
@@ -185,24 +196,31 @@ void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error)
 		*error = -errno;
 		return NULL;
 	}
+	keep_out(address, bytes);
 	return address;
 }
 
 void *oci_os_map_peer(int fd, size_t bytes, int *error)
 {
-	void *address =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	void *address = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	if (address == MAP_FAILED) {
 		*error = -errno;
 		return NULL;
 	}
-	if (madvise(address, bytes, MADV_DONTFORK)) {
-		*error = -errno;
+	*error = keep_out(address, bytes);
+	if (*error) {
 		munmap(address, bytes);
 		return NULL;
 	}
+	/* After mlockall(MCL_FUTURE) it would count as ours to lock, whole. */
+	munlock(address, bytes);
 	return address;
+}
+
+int oci_os_open_mapped(void *address, size_t bytes)
+{
+	return mprotect(address, bytes, PROT_READ | PROT_WRITE) ? -errno : 0;
 }
 
 size_t oci_os_address_space_left(void)

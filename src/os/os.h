@@ -29,13 +29,18 @@ int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes);
  * to be a regular file. Returns a descriptor of our own, or -errno; -EBADF: it is something else.
  */
 int oci_os_open_peer_fd(pid_t pid, int fd);
-/* Maps [0, bytes) shared, read-write, populated when `populate`; NULL and *error = -errno. */
+/*
+ * Maps [0, bytes) shared, read-write, populated when `populate`; neither in core dumps nor in
+ * children of fork(2). NULL and *error = -errno.
+ */
 void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error);
 /*
- * Maps [0, bytes) of a peer's file: shared, read-write, nothing reserved, and not there in a child
- * of fork(2). NULL and *error = -errno.
+ * The same of a peer's file, of which nothing is reserved, and nothing can be accessed before
+ * oci_os_open_mapped(): mlockall() would fill it. NULL and *error = -errno.
  */
 void *oci_os_map_peer(int fd, size_t bytes, int *error);
+/* Whole pages of that: 0 or -errno. */
+int oci_os_open_mapped(void *address, size_t bytes);
 /* What RLIMIT_AS leaves to this process; SIZE_MAX: no limit, or it cannot be told. */
 size_t oci_os_address_space_left(void);
 int oci_os_unmap(void *address, size_t bytes);

@@ -235,6 +235,8 @@ static void futex_wakes_another_process(void **state)
 
 	(void)state;
 	assert_non_null(word);
+	/* As it is not there in a child otherwise. */
+	assert_int_equal(madvise(word, 4096, MADV_DOFORK), 0);
 	pid = fork();
 	if (!pid) {
 		while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))

@@ -17,6 +17,9 @@
 /* mapping of a peer that has none and never will; distinct from NULL, which means: ask again. */
 static struct oci_mapping refused;
 
+/* By which more of a mapping is opened: a large page. */
+#define STEP ((uint64_t)2 << 20)
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Guarded by lock but for the relaxed loads of the statistics. */
 static struct oci_mapping_counts counts;
@@ -69,27 +72,59 @@ struct oci_mapping_counts oci_mapping_counts(void)
 	return now;
 }
 
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The caller holds the lock. 0 or -errno. */
+static int open_more(struct oci_mapping *mapping, uint64_t offset, uint64_t bytes)
+{
+	uint64_t from = offset & ~(STEP - 1);
+	uint64_t to = least_of((offset + bytes + STEP - 1) & ~(STEP - 1), mapping->bytes);
+	int error;
+
+	if (mapping->to) {
+		from = least_of(from, mapping->from);
+		to = to > mapping->to ? to : mapping->to;
+	}
+	error = oci_os_open_mapped(mapping->at + from, to - from);
+	if (error)
+		return error;
+	/* In this order, and with release: pairs with the acquire in oci_mapping_is_open(). */
+	oci_store_release(&mapping->from, from);
+	oci_store_release(&mapping->to, to);
+	return 0;
+}
+
+bool oci_mapping_open(struct oci_mapping *mapping, uint64_t offset, uint64_t bytes)
+{
+	int error;
+
+	pthread_mutex_lock(&lock);
+	error = open_more(mapping, offset, bytes);
+	pthread_mutex_unlock(&lock);
+	return !error;
+}
+
 /* Opens and maps the file, and makes sure that it is the one. 0 or -errno. */
 static int map_file(struct oci_mapping *mapping, pid_t pid, const struct oci_arena_id *id)
 {
 	int error = 0, fd = oci_os_open_peer_fd(pid, id->fd);
+	uint8_t nonce[sizeof(id->nonce)];
 	struct stat file;
 
 	if (fd < 0)
 		return fd;
 	/* Another file may have the number by now; a shorter one would be SIGBUS. */
-	if (fstat(fd, &file) || file.st_size < (off_t)id->bytes)
+	if (fstat(fd, &file) || file.st_size < (off_t)id->bytes ||
+	    pread(fd, nonce, sizeof(nonce), 0) != sizeof(nonce) ||
+	    memcmp(nonce, id->nonce, sizeof(nonce)))
 		error = -EPROTO;
 	else
 		mapping->at = oci_os_map_peer(fd, id->bytes, &error);
 	close(fd);
-	if (error)
-		return error;
-	if (memcmp(mapping->at, id->nonce, sizeof(id->nonce))) {
-		oci_os_unmap(mapping->at, id->bytes);
-		return -EPROTO;
-	}
-	return 0;
+	return error;
 }
 
 static const char *remedy(int error)
@@ -123,6 +158,7 @@ static int mapping_make(struct oci_mapping **made, const struct oci_peer *peer,
 	mapping->own = peer->base == oci_segment_base();
 	if (mapping->own) {
 		mapping->at = (uint8_t *)(uintptr_t)id->base;
+		mapping->to = id->bytes;
 		*made = mapping;
 		return 0;
 	}

@@ -6,7 +6,8 @@
  * A process publishes its arena in its segment, at any time, once. Base and bytes never change, so
  * an address in [base, base + bytes) of that process is byte address - base of the file for every
  * peer, for ever: nobody has to be told which buffers lie in it. What the owner gives back to the
- * system vanishes from our mapping too; touching it anew costs a page fault and no more.
+ * system vanishes from our mapping too; touching it anew costs a page fault and no more. What
+ * nobody has copied from or to yet cannot be accessed, so that mlockall(2) does not fill it.
  */
 #ifndef OC_TEAM_ARENA_H
 #define OC_TEAM_ARENA_H
@@ -43,6 +44,9 @@ struct oci_mapping {
 	uint64_t base, bytes; /* in the owner */
 	uint8_t *at;	      /* here */
 	bool own;
+	/* What can be accessed, as offsets: what lies around all that was asked for so far. Atomic;
+	 * only ever becomes more. `to` is 0 while there is nothing. */
+	uint64_t from, to;
 };
 
 /*
@@ -50,6 +54,18 @@ struct oci_mapping {
  * cannot be mapped here, which is said once at ONECOPY_LOG=info.
  */
 struct oci_mapping *oci_mapping_get(struct oci_peer *peer);
+/* Bytes [offset, offset + bytes) of it are to be accessed; false: they cannot be. */
+bool oci_mapping_open(struct oci_mapping *mapping, uint64_t offset, uint64_t bytes);
+
+static inline bool oci_mapping_is_open(const struct oci_mapping *mapping, uint64_t offset,
+				       uint64_t bytes)
+{
+	/* Acquire: pairs with the release in oci_mapping_open(), which stores `to` last. */
+	uint64_t to = __atomic_load_n(&mapping->to, __ATOMIC_ACQUIRE);
+
+	return offset + bytes <= to && offset >= __atomic_load_n(&mapping->from, __ATOMIC_RELAXED);
+}
+
 /* It has published one, which cannot be mapped here. */
 bool oci_mapping_refused(const struct oci_peer *peer);
 /* With the last user of the peer. */

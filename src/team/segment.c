@@ -136,9 +136,19 @@ const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer)
 	return oci_load_acquire(&header->arena_told) ? &header->arena : NULL;
 }
 
+static bool segment_is_at(int fd)
+{
+	struct stat file;
+
+	return !fstat(fd, &file) && file.st_ino == segment.inode && file.st_dev == segment.device;
+}
+
+/* The mapping is not there; without the descriptor nothing of the parent's memory is held. */
 void oci_segment_fork_child(void)
 {
 	pthread_mutex_init(&segment.lock, NULL);
+	if (segment.created && segment_is_at(segment.id.fd))
+		close(segment.id.fd);
 	segment.created = false;
 	segment.base = NULL;
 	segment.used = segment.room = segment.live = 0;
@@ -163,13 +173,6 @@ static int64_t take_freed(size_t bytes)
 		return offset;
 	}
 	return -ENOSPC;
-}
-
-static bool segment_is_at(int fd)
-{
-	struct stat file;
-
-	return !fstat(fd, &file) && file.st_ino == segment.inode && file.st_dev == segment.device;
 }
 
 static int64_t take_new(size_t bytes)

@@ -23,6 +23,7 @@
 /* Address space of the arena where nothing bounds it; never more than the machine has memory. */
 #define MOST ((uint64_t)64 << 30)
 #define LEAST (2 * SEGMENT)
+#define HEADER ((size_t)4096) /* of the segment that mimalloc does not get */
 
 struct heap_place heap_place;
 atomic_bool heap_ready;
@@ -48,9 +49,9 @@ static ino_t file_inode;
 static mi_arena_id_t arena_id;
 static atomic_uint generation; /* of arenas: 1 the first, more in children of fork() */
 /*
- * mimalloc gives pages back by an madvise() that is ours only when we are preloaded (pages.c). Else
- * blocks of PUNCHED bytes and more are punched out by arena_free(), as soon as the file holds SLACK
- * more than what is alive: a buffer that comes and goes keeps its pages.
+ * mimalloc gives pages back late, when it is called next (pages.c). Where we are not preloaded that
+ * is seldom: blocks of PUNCHED bytes and more are punched out by arena_free(), as soon as the file
+ * holds SLACK more than what is alive: a buffer that comes and goes keeps its pages.
  */
 #define PUNCHED ((size_t)64 << 10)
 #define SLACK ((uint64_t)64 << 20)
@@ -192,7 +193,7 @@ static int move_up(int fd)
 }
 
 /* The mapping at a multiple of SEGMENT: NULL when there is no room for it. */
-static uint8_t *map_aligned(int fd, size_t bytes)
+static uint8_t *map_aligned(int fd, size_t bytes, int protection)
 {
 	uint8_t *room = raw_mmap(NULL, bytes + SEGMENT, PROT_NONE,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
@@ -204,12 +205,19 @@ static uint8_t *map_aligned(int fd, size_t bytes)
 	if (base != room)
 		raw_munmap(room, (size_t)(base - room));
 	raw_munmap(base + bytes, SEGMENT - (size_t)(base - room));
-	if (raw_mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-		     fd) == MAP_FAILED) {
+	if (raw_mmap(base, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd) ==
+	    MAP_FAILED) {
 		raw_munmap(base, bytes);
 		return NULL;
 	}
 	return base;
+}
+
+static void set_place(uint8_t *base, size_t bytes, size_t open)
+{
+	atomic_store_explicit(&heap_place.open, open, memory_order_relaxed);
+	atomic_store_explicit(&heap_place.bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&heap_place.base, base, memory_order_relaxed);
 }
 
 /* The lock is held. Leaves `arena` without one, and the reason, when it cannot be. */
@@ -219,6 +227,7 @@ static void make(void)
 	uint64_t bytes = arena_bytes(&arena.why);
 	struct stat status;
 	uint8_t *base;
+	bool bound;
 	int fd;
 
 	if (!bytes)
@@ -237,33 +246,35 @@ static void make(void)
 		close(fd);
 		return;
 	}
-	base = map_aligned(fd, bytes);
-	if (!base) {
+	mi_process_init();
+	bound = heap_bind();
+	/* Nothing may fill what is not in use, as mlockall() does: mimalloc opens what it uses. */
+	base = map_aligned(fd, bytes, bound ? PROT_NONE : PROT_READ | PROT_WRITE);
+	if (!base || raw_mprotect(base, HEADER, PROT_READ | PROT_WRITE)) {
 		arena.why = "there is no address space left for the shared heap; set "
 			    "ONECOPY_HEAP_BYTES to less";
+		if (base)
+			raw_munmap(base, bytes);
 		close(fd);
 		return;
 	}
 	/* Dumping it would fault in every hole of it. */
 	raw_madvise(base, bytes, MADV_DONTDUMP);
 	memcpy(base, arena.nonce, sizeof(arena.nonce));
-	mi_process_init();
-	if (everything)
-		heap_bind();
-	/* Committed: mimalloc leaves it alone. Else it gives pages back by madvise(), see pages.c;
-	 * and where that is not ours, arena_free() does. */
-	if (!mi_manage_os_memory_ex(base + SEGMENT, bytes - SEGMENT, !heap_replaces_malloc(), false,
-				    true, -1, !everything, &arena_id)) {
+	set_place(base, bytes, bound ? HEADER : bytes);
+	/* Committed: mimalloc leaves it alone. Else it opens memory and gives it back by calls that
+	 * are ours, see pages.c; and where they are not, arena_free() gives back. */
+	if (!mi_manage_os_memory_ex(base + SEGMENT, bytes - SEGMENT, !bound, false, true, -1,
+				    !everything, &arena_id)) {
 		arena.why = "mimalloc refused the memory of the shared heap (it has too many "
 			    "arenas)";
-		munmap(base, bytes);
+		set_place(NULL, 0, 0);
+		raw_munmap(base, bytes);
 		close(fd);
 		return;
 	}
 	file_device = status.st_dev;
 	file_inode = status.st_ino;
-	atomic_store_explicit(&heap_place.bytes, bytes, memory_order_relaxed);
-	atomic_store_explicit(&heap_place.base, base, memory_order_relaxed);
 	arena.fd = fd;
 	arena.base = base;
 	arena.bytes = bytes;
@@ -305,8 +316,7 @@ void heap_forget(void)
 {
 	if (heap_is_file(arena.fd))
 		raw_close(arena.fd);
-	atomic_store_explicit(&heap_place.base, NULL, memory_order_relaxed);
-	atomic_store_explicit(&heap_place.bytes, 0, memory_order_relaxed);
+	set_place(NULL, 0, 0);
 	arena.fd = -1;
 	arena.base = NULL;
 	arena.bytes = 0;

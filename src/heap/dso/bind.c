@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mimalloc's madvise() bound to ours by address.
+ * mimalloc's madvise() and mprotect() bound to ours by address.
  *
- * Bound by name it is the exported one, and others have an eye on that: UCX writes a jump into the
+ * mprotect() is how mimalloc says that it begins to use memory, and madvise() how it gives it back;
+ * only its own are meant, not the program's. Nor would the names do: UCX writes a jump into the
  * first bytes of whatever `madvise` is in a process (its "bistro" hooks), to hear of memory that is
  * given back, and goes on by the system call. Under MPICH over UCX nothing was punched out then
  * (seen: 200 MiB of freed memory stayed in the file). So mimalloc calls heap_madvise(), which asks
@@ -64,7 +65,7 @@ static struct object read_dynamic(const struct dl_phdr_info *info)
 
 /* The slot may lie in what is read-only since the relocation: it is so again afterwards, where it
  * was. */
-static void set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *function)
+static bool set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *function)
 {
 	uintptr_t page = slot & ~(uintptr_t)4095;
 	int protection = PROT_READ | PROT_WRITE;
@@ -79,45 +80,58 @@ static void set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *func
 			protection = PROT_READ;
 	}
 	if (raw_mprotect((void *)page, 4096, PROT_READ | PROT_WRITE))
-		return;
+		return false;
 	/* Relaxed: whoever calls through it finds one function or the other. */
 	__atomic_store_n((void **)slot, function, __ATOMIC_RELAXED);
 	raw_mprotect((void *)page, 4096, protection);
+	return true;
 }
 
+static const struct {
+	const char *name;
+	void *ours;
+} calls[] = { { "madvise", heap_madvise }, { "mprotect", heap_mprotect } };
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+/* Each call that is bound then is 1 in `bound`. */
 static void bind_in(const struct dl_phdr_info *info, const struct object *object,
-		    const ElfW(Rela) * rela, size_t bytes)
+		    const ElfW(Rela) * rela, size_t bytes, bool bound[CALLS])
 {
 	for (size_t i = 0; rela && i < bytes / sizeof(*rela); i++) {
 		unsigned int type = ELF64_R_TYPE(rela[i].r_info);
 		const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(rela[i].r_info)];
 
-		if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
-		    !strcmp(object->strings + symbol->st_name, "madvise"))
-			set_slot(info, info->dlpi_addr + rela[i].r_offset, (void *)heap_madvise);
+		if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+			continue;
+		for (int call = 0; call < CALLS; call++)
+			if (!strcmp(object->strings + symbol->st_name, calls[call].name))
+				bound[call] = set_slot(info, info->dlpi_addr + rela[i].r_offset,
+						       calls[call].ours);
 	}
 }
 
-static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *unused)
+static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *bound)
 {
 	struct object object;
 
 	(void)bytes;
-	(void)unused;
 	if (!holds(info, (uintptr_t)mi_malloc))
 		return 0;
-	/* Linked into ours, it is not told apart from what calls the exported one. */
+	/* Linked into ours, it is not told apart from what else is there. */
 	if (holds(info, (uintptr_t)heap_madvise))
 		return 1;
 	object = read_dynamic(info);
 	if (object.symbols && object.strings) {
-		bind_in(info, &object, object.plt, object.plt_bytes);
-		bind_in(info, &object, object.rela, object.rela_bytes);
+		bind_in(info, &object, object.plt, object.plt_bytes, bound);
+		bind_in(info, &object, object.rela, object.rela_bytes, bound);
 	}
 	return 1;
 }
 
-void heap_bind(void)
+bool heap_bind(void)
 {
-	dl_iterate_phdr(bind_mimalloc, NULL);
+	bool bound[CALLS] = { false };
+
+	dl_iterate_phdr(bind_mimalloc, bound);
+	return bound[0] && bound[1];
 }

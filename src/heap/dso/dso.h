@@ -25,6 +25,7 @@
 struct heap_place {
 	_Atomic(uint8_t *) base;
 	_Atomic(size_t) bytes;
+	_Atomic(size_t) open; /* nothing from here on was ever used: it is PROT_NONE */
 };
 extern struct heap_place heap_place;
 
@@ -84,14 +85,16 @@ struct oci_arena_counts heap_counts(void);
 void heap_count_anew(void);
 void heap_count_large(size_t bytes);
 
-/* What mimalloc calls for madvise(). */
+/* What mimalloc calls for madvise(), and for mprotect(), by which it begins to use memory. */
 int heap_madvise(void *address, size_t bytes, int advice);
+int heap_mprotect(void *address, size_t bytes, int protection);
 
 /* bind.c ----------------------------------------------------------------------------------------
  */
 
-/* Once, preloaded: mimalloc's madvise() is heap_madvise(). Without it, the one by name. */
-void heap_bind(void);
+/* Once: mimalloc's madvise() is heap_madvise(), and its mprotect() heap_mprotect(). false: not
+ * both. */
+bool heap_bind(void);
 
 /* huge.c ----------------------------------------------------------------------------------------
  */
@@ -103,5 +106,7 @@ void heap_bind(void);
 void heap_back(void *address, size_t bytes);
 /* The same for memory that mimalloc begins to use, if that is a segment or the beginning of one. */
 void heap_back_segment(void *address, size_t bytes);
+/* What of it is to be opened: of a segment a large page at least. */
+size_t heap_whole_pages(const void *address, size_t bytes);
 
 #endif

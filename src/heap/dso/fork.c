@@ -128,7 +128,8 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 	for (size_t at = 0; at < bytes; at += CHUNK) {
 		uint8_t *there = raw_map_again(base + at, CHUNK);
 
-		if (there == MAP_FAILED || mincore(there, CHUNK, resident) ||
+		if (there == MAP_FAILED || raw_mprotect(there, CHUNK, PROT_READ) ||
+		    mincore(there, CHUNK, resident) ||
 		    raw_mmap(base + at, CHUNK, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
 			     -1) == MAP_FAILED)
@@ -145,7 +146,7 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 static void copy(void)
 {
 	uint8_t *base = heap_place.base;
-	size_t bytes = heap_place.bytes;
+	size_t bytes = heap_place.bytes, open = heap_place.open;
 
 	if (copied)
 		return;
@@ -154,6 +155,8 @@ static void copy(void)
 		copy_file(heap_fd(), base, bytes);
 	else
 		copy_mapping(base, bytes);
+	/* As with the parent's: mlockall() would fill it. */
+	raw_mprotect(base + open, bytes - open, PROT_NONE);
 }
 
 /* Parent and child would run on one stack, before anything could part them. */

@@ -125,6 +125,11 @@ void heap_back(void *address, size_t bytes)
 	errno = error;
 }
 
+size_t heap_whole_pages(const void *address, size_t bytes)
+{
+	return (uintptr_t)address % SEGMENT == 0 && bytes < HUGE ? HUGE : bytes;
+}
+
 void heap_back_segment(void *address, size_t bytes)
 {
 	uintptr_t first = (uintptr_t)address;

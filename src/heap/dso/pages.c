@@ -5,8 +5,9 @@
  * MADV_DONTNEED on a shared file lowers the process's RSS and frees nothing: the file keeps the
  * pages, and the next read finds the old bytes. For memory that came from malloc, a program (and
  * mimalloc) means "free it, zeros when I come back", and that is a hole in the file. So madvise()
- * is ours where we are preloaded, for the program's calls and, see bind.c, for mimalloc's. So is
- * mprotect(), by which mimalloc says that it begins to use memory.
+ * is ours where we are preloaded, for the program's calls and, see bind.c, for mimalloc's.
+ *
+ * Memory that mimalloc has not begun to use cannot be accessed: mlockall() would fill it.
  */
 #include "dso.h"
 #include "raw.h"
@@ -59,13 +60,12 @@ void heap_count_large(size_t bytes)
 static int make_hole(void *address, size_t bytes)
 {
 	uint64_t before = look(), after;
+	int error = raw_madvise(address, bytes, MADV_REMOVE) ? -errno : 0;
 
-	if (raw_madvise(address, bytes, MADV_REMOVE))
-		return -errno;
 	after = heap_used();
 	if (after < before)
 		atomic_fetch_add_explicit(&given_back, before - after, memory_order_relaxed);
-	return 0;
+	return error;
 }
 
 int heap_punch(void *address, size_t bytes)
@@ -78,20 +78,20 @@ int heap_punch(void *address, size_t bytes)
 
 OC_EXPORT int madvise(void *address, size_t bytes, int advice);
 
-/* Ours, by its name. Initial-exec: to allocate a thread's block for it would be malloc inside of
- * free. */
-static __thread bool reached __attribute__((tls_model("initial-exec")));
+/* By the one that has the name. Initial-exec: to allocate a thread's block for it would be malloc
+ * inside of free. */
+static __thread bool made_hole __attribute__((tls_model("initial-exec")));
 
 OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 {
-	reached = true;
 	switch (advice) {
 	case MADV_DONTNEED:
 	case MADV_FREE:
 	case MADV_DONTNEED_LOCKED:
 		/* Locked pages cannot be punched: those calls fail as they would have, or drop the
 		 * mapping as DONTNEED does. */
-		if (heap_has(address, bytes) && !make_hole(address, bytes))
+		made_hole = heap_has(address, bytes) && !make_hole(address, bytes);
+		if (made_hole)
 			return 0;
 		break;
 	default:
@@ -105,22 +105,38 @@ int heap_madvise(void *address, size_t bytes, int advice)
 	int (*volatile by_name)(void *, size_t, int) = madvise;
 	int result;
 
-	reached = false;
+	made_hole = false;
 	result = by_name(address, bytes, advice);
-	/* The first bytes of ours were written over: see bind.c. */
-	if (!reached && (advice == MADV_DONTNEED || advice == MADV_FREE) &&
-	    heap_has(address, bytes) && !make_hole(address, bytes))
-		result = 0;
+	if (made_hole || (advice != MADV_DONTNEED && advice != MADV_FREE) ||
+	    !heap_has(address, bytes))
+		return result;
+	/* Either the first bytes of ours were written over, see bind.c; or there is memory in
+	 * between that mimalloc has not used, where the kernel makes no hole. */
+	if (!make_hole(address, bytes) ||
+	    (!raw_mprotect(address, bytes, PROT_READ | PROT_WRITE) && !make_hole(address, bytes)))
+		return 0;
 	return result;
 }
 
-OC_EXPORT int mprotect(void *address, size_t bytes, int protection);
-
-OC_EXPORT int mprotect(void *address, size_t bytes, int protection)
+int heap_mprotect(void *address, size_t bytes, int protection)
 {
-	int result = raw_mprotect(address, bytes, protection);
+	uint8_t *base = atomic_load_explicit(&heap_place.base, memory_order_relaxed);
+	size_t whole = atomic_load_explicit(&heap_place.bytes, memory_order_relaxed), end, open;
 
-	if (!result && protection == (PROT_READ | PROT_WRITE) && heap_has(address, bytes))
+	if (protection != (PROT_READ | PROT_WRITE) || !heap_has(address, bytes))
+		return raw_mprotect(address, bytes, protection);
+	bytes = heap_whole_pages(address, bytes);
+	end = (size_t)((uint8_t *)address - base) + bytes;
+	open = atomic_load_explicit(&heap_place.open, memory_order_relaxed);
+	/* Relaxed: read by a child of fork() alone, which has one thread. */
+	while (end > open &&
+	       !atomic_compare_exchange_weak_explicit(&heap_place.open, &open, end,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	/* mimalloc does not look at the answer. A mapping in fewer pieces is always to be had. */
+	if (raw_mprotect(address, bytes, protection) && raw_mprotect(base, whole, protection))
+		return -1;
+	if (heap_replaces_malloc())
 		heap_back_segment(address, bytes);
-	return result;
+	return 0;
 }

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a rank maps of itself and of the others costs nothing by accident: a core dump leaves it
+ * out, mlockall() does not fill it, a child of fork() does not hold it.
+ */
+#include "case.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << 20, MIB = 1 << 20, CALLS = 4 };
+
+static int rank, ranks;
+
+/* Memory of MPI_Alloc_mem: the first use maps the other ranks' heaps. */
+static void use_memory(void)
+{
+	unsigned char *memory;
+
+	if (MPI_Alloc_mem(BLOCK, MPI_INFO_NULL, &memory))
+		case_fail("no memory");
+	for (int call = 0; call < CALLS; call++) {
+		int root = call % ranks;
+
+		memset(memory, rank == root ? call + 1 : 0xff, BLOCK);
+		MPI_Bcast(memory, BLOCK, MPI_BYTE, root, MPI_COMM_WORLD);
+		case_count(CASE_BCAST, 1);
+		for (int at = 0; at < BLOCK; at++)
+			if (memory[at] != call + 1)
+				case_fail("byte %d of Bcast %d is %d", at, call, memory[at]);
+	}
+	MPI_Free_mem(memory);
+}
+
+/* Shared mappings of files of ours, and those of them that a core dump would hold. */
+struct mappings {
+	int all, dumped;
+};
+
+static struct mappings look_at_mappings(void)
+{
+	FILE *file = fopen("/proc/self/smaps", "re");
+	struct mappings found = { 0, 0 };
+	char line[512], mode[8] = "";
+	int ours = 0;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%*x-%*x %7s", mode) == 1 && strlen(mode) == 4)
+			ours = mode[3] == 's' && strstr(line, "memfd:onecopy");
+		if (!ours || strncmp(line, "VmFlags:", 8))
+			continue;
+		found.all++;
+		if (!strstr(line, " dd"))
+			found.dumped++;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Bytes of this rank's own files, by their descriptors, of which there are `*files`. */
+static long used_bytes(int *files)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	char path[300], name[64];
+	struct dirent *entry;
+	struct stat status;
+	long sum = 0;
+
+	*files = 0;
+	while (directory && (entry = readdir(directory))) {
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+		length = readlink(path, name, sizeof(name) - 1);
+		if (length <= 0)
+			continue;
+		name[length] = '\0';
+		if (!strstr(name, "memfd:onecopy") || stat(path, &status))
+			continue;
+		sum += status.st_blocks * 512;
+		++*files;
+	}
+	if (directory)
+		closedir(directory);
+	return sum;
+}
+
+static void check_dumps(void)
+{
+	struct mappings found = look_at_mappings();
+
+	/* Segments and heaps of two ranks at least. */
+	if (found.all < 4)
+		case_fail("%d mappings are shared, not 4 or more", found.all);
+	if (found.dumped)
+		case_fail("a core dump would hold %d of %d mappings", found.dumped, found.all);
+}
+
+static void check_child(void)
+{
+	int status = -1, files;
+	pid_t child = fork();
+
+	if (!child) {
+		used_bytes(&files);
+		_exit(files | look_at_mappings().all << 4);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		case_fail("the child ended with status 0x%x", (unsigned int)status);
+	if (WEXITSTATUS(status))
+		case_fail("the child of a fork holds %d files and %d mappings of its parent's",
+			  WEXITSTATUS(status) & 15, WEXITSTATUS(status) >> 4);
+}
+
+static void check_locked(int flags, const char *name)
+{
+	int files, well;
+	long before, after;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	case_count(CASE_BARRIER, 1);
+	before = used_bytes(&files);
+	MPI_Barrier(MPI_COMM_WORLD);
+	case_count(CASE_BARRIER, 1);
+	well = !mlockall(flags);
+	use_memory();
+	MPI_Barrier(MPI_COMM_WORLD);
+	case_count(CASE_BARRIER, 1);
+	after = used_bytes(&files);
+	munlockall();
+	if (!well && !rank)
+		printf("mapped: mlockall(%s) is not allowed here: %s\n", name, strerror(errno));
+	/* Heaps are 512 MiB in this test. */
+	if (after - before > 96L * MIB)
+		case_fail("mlockall(%s) filled %ld MiB", name, (after - before) / MIB);
+}
+
+int main(int argc, char **argv)
+{
+	case_begin(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	use_memory();
+	check_dumps();
+	check_child();
+	check_locked(MCL_CURRENT, "MCL_CURRENT");
+	check_locked(MCL_FUTURE, "MCL_FUTURE");
+	check_locked(MCL_CURRENT | MCL_FUTURE, "MCL_CURRENT | MCL_FUTURE");
+	if (!rank)
+		printf("mapped: neither dumped nor filled nor held by children\n");
+	case_report();
+	MPI_Finalize();
+	return 0;
+}
