@@ -155,6 +155,9 @@ static void *place_for(size_t bytes)
 
 	if (bytes < STEP || bytes > SIZE_MAX - COLOURS * STEP)
 		return NULL;
+	/* Another thread may want some of it at this moment. */
+	if (bytes + COLOURS * STEP > oci_os_address_space_left() / 4)
+		return NULL;
 	room = (uintptr_t)mmap(NULL, bytes + COLOURS * STEP, PROT_NONE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if ((void *)room == MAP_FAILED)

@@ -173,13 +173,39 @@ static uint32_t probe(const struct oci_team *team, uint32_t r)
 	return can;
 }
 
+/*
+ * Does a limit of the address space leave room for the segments that are not mapped here yet? A
+ * quarter of it may go: what the program asks for later would fail otherwise.
+ */
+static int room_for_segments(const struct oci_team *team)
+{
+	static bool warned;
+	size_t left = oci_os_address_space_left(), bytes = 0;
+
+	for (uint32_t r = 0; r < team->size && left != SIZE_MAX; r++) {
+		const struct oci_segment_id *id = &team->creation->hellos[r].segment;
+
+		bytes += oci_peer_known(id) ? 0 : id->bytes;
+	}
+	if (bytes <= left / 4)
+		return 0;
+	oci_log(__atomic_test_and_set(&warned, __ATOMIC_RELAXED) ? OCI_LOG_INFO : OCI_LOG_WARN,
+		"rank %u: the address space limit (ulimit -v) leaves %zu MiB, and the segments of "
+		"the other ranks take %zu MiB; the collectives of this communicator stay with the "
+		"MPI. Raise the limit, set it before the first communicator is used, and alike on "
+		"all ranks, or lower ONECOPY_SEGMENT_BYTES",
+		team->rank, left >> 20, bytes >> 20);
+	return -ENOMEM;
+}
+
 static int team_probe(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 	uint32_t *can = verdict_can(c->verdict);
+	int no_room = room_for_segments(team);
 
 	for (uint32_t r = 0; r < team->size; r++) {
-		int error = member_attach(team, r);
+		int error = no_room ?: member_attach(team, r);
 
 		c->verdict->error = c->verdict->error ?: error;
 		if (r != team->rank && !error)

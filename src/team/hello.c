@@ -51,7 +51,9 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct oci_creation *c = team->creation;
-	int error = oci_segment_self(&hello->segment);
+	uint32_t ranks = team->size > team->bootstrap.node_ranks ? team->size :
+								   team->bootstrap.node_ranks;
+	int error = oci_segment_self(&hello->segment, ranks);
 
 	pthread_once(&once, read_constants);
 	if (error)

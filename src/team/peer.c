@@ -65,16 +65,33 @@ static int peer_create(struct oci_peer **created, const struct oci_segment_id *i
 	return 0;
 }
 
+/* The caller holds the lock. */
+static struct oci_peer *peer_find(const struct oci_segment_id *id)
+{
+	struct oci_peer *peer = peers.first;
+
+	while (peer && (peer->id.pid != id->pid || memcmp(peer->id.nonce, id->nonce, 16)))
+		peer = peer->next;
+	return peer;
+}
+
+bool oci_peer_known(const struct oci_segment_id *id)
+{
+	bool known;
+
+	pthread_mutex_lock(&peers.lock);
+	known = id->pid == getpid() || peer_find(id);
+	pthread_mutex_unlock(&peers.lock);
+	return known;
+}
+
 int oci_peer_get(struct oci_peer **found, const struct oci_segment_id *id)
 {
 	struct oci_peer *peer;
 	int error = 0;
 
 	pthread_mutex_lock(&peers.lock);
-	for (peer = peers.first; peer; peer = peer->next) {
-		if (peer->id.pid == id->pid && !memcmp(peer->id.nonce, id->nonce, 16))
-			break;
-	}
+	peer = peer_find(id);
 	if (peer) {
 		peer->users++;
 	} else {

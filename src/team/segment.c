@@ -16,6 +16,8 @@
 
 #define OCI_SEGMENT_MAGIC 0x79706f63656e6f00ull /* "\0onecopy" */
 #define OCI_SEGMENT_ALIGN 128
+#define OCI_SEGMENT_SHARE 8 /* of the address space that a limit leaves, for all segments */
+#define OCI_SEGMENT_LEAST ((size_t)2 << 20) /* slots, and regions of some hundred teams */
 #define OCI_SEGMENT_CHUNK ((size_t)1 << 20) /* room is asked of the kernel in such pieces */
 
 struct oci_segment_header {
@@ -45,7 +47,7 @@ static struct {
 	ino_t inode; /* of the file, and its device: to know it again */
 	dev_t device;
 	struct oci_piece *freed;
-	bool warned;
+	bool warned, warned_of_limit;
 } segment = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static size_t round_up(size_t value, size_t to)
@@ -53,14 +55,37 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
-static int segment_create(void)
+/* How much to map; 0: the limit of the address space leaves too little. */
+static size_t segment_bytes(uint32_t node_ranks)
+{
+	size_t bytes = round_up(oci_options()->segment_bytes, OCI_SEGMENT_CHUNK);
+	size_t left = oci_os_address_space_left();
+	size_t share = left / OCI_SEGMENT_SHARE / (node_ranks ? node_ranks : 1);
+
+	if (left == SIZE_MAX || bytes <= share)
+		return bytes;
+	if (share < OCI_SEGMENT_LEAST) {
+		oci_log(segment.warned_of_limit ? OCI_LOG_INFO : OCI_LOG_WARN,
+			"the address space limit (ulimit -v) leaves %zu MiB: too little for the "
+			"shared memory of %u ranks, which may take an eighth of it and need %zu "
+			"MiB each; collectives stay with the MPI. Raise the limit",
+			left >> 20, node_ranks, (size_t)OCI_SEGMENT_LEAST >> 20);
+		segment.warned_of_limit = true;
+		return 0;
+	}
+	return share / OCI_SEGMENT_CHUNK * OCI_SEGMENT_CHUNK;
+}
+
+static int segment_create(uint32_t node_ranks)
 {
 	size_t page = oci_os_page_bytes();
-	size_t bytes = round_up(oci_options()->segment_bytes, OCI_SEGMENT_CHUNK);
+	size_t bytes = segment_bytes(node_ranks);
 	struct oci_segment_header *header;
 	struct stat file;
 	int fd, error;
 
+	if (!bytes)
+		return -ENOMEM;
 	error = oci_os_random(segment.id.nonce, sizeof(segment.id.nonce));
 	if (error)
 		return error;
@@ -98,13 +123,13 @@ static int segment_create(void)
 	return 0;
 }
 
-int oci_segment_self(struct oci_segment_id *id)
+int oci_segment_self(struct oci_segment_id *id, uint32_t node_ranks)
 {
 	int error = 0;
 
 	pthread_mutex_lock(&segment.lock);
 	if (!segment.created)
-		error = segment_create();
+		error = segment_create(node_ranks);
 	if (!error)
 		*id = segment.id;
 	pthread_mutex_unlock(&segment.lock);

@@ -28,8 +28,12 @@ struct oci_segment_id {
 	int32_t fd;
 };
 
-/* Creates this process's segment at the first call. 0, or -errno with a sentence logged. */
-int oci_segment_self(struct oci_segment_id *id);
+/*
+ * Creates this process's segment at the first call. 0, or -errno with a sentence logged. Each of so
+ * many ranks of the node is expected to map it, and to have one of its size: with a limit of the
+ * address space (ulimit -v) it is so small that all of them take an eighth of what is left.
+ */
+int oci_segment_self(struct oci_segment_id *id, uint32_t node_ranks);
 /* Start of our own mapping; only after oci_segment_self() succeeded. */
 void *oci_segment_base(void);
 
@@ -68,6 +72,8 @@ struct oci_peer {
  * it is the one in the id. -errno: see oci_os_open_peer_fd; -EPROTO: another segment lies there.
  */
 int oci_peer_get(struct oci_peer **peer, const struct oci_segment_id *id);
+/* Is it mapped here already? */
+bool oci_peer_known(const struct oci_segment_id *id);
 void oci_peer_put(struct oci_peer *peer);
 /* The arena that a peer has published; NULL: none so far. */
 const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
