@@ -7,6 +7,8 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #include "base/options.h"
 #include "copy/map.h"
 #include "heap/heap.h"
+#include "os/os.h"
 #include "team/arena.h"
 
 struct back {
@@ -253,12 +256,47 @@ static json_t *stats_json(int world_rank, const char *host)
 			 mapped_json(), "heap", heap_json());
 }
 
+/*
+ * Writes the file beside its place and moves it there, so that others see all of it or none. The
+ * directory may be everybody's: what lies at either name, a link perhaps, is not written through.
+ */
+static int write_whole(const json_t *json, const char *path)
+{
+	char beside[4096 + 32];
+	uint64_t number = 0;
+	FILE *file;
+	int fd, error = oci_os_random(&number, sizeof(number));
+
+	if (error)
+		return error;
+	snprintf(beside, sizeof(beside), "%s.%016" PRIx64, path, number);
+	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	file = fdopen(fd, "w");
+	if (!file) {
+		error = -errno;
+		close(fd);
+	} else {
+		errno = 0;
+		if (json_dumpf(json, file, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
+			error = errno ? -errno : -EIO;
+		if (fclose(file) && !error)
+			error = -errno;
+	}
+	if (!error && rename(beside, path))
+		error = -errno;
+	if (error)
+		unlink(beside);
+	return error;
+}
+
 int oc_stats_write(int world_rank)
 {
 	const char *directory = oci_options()->stats_dir;
 	char path[4096], host[256] = "?";
 	json_t *json;
-	int error = 0;
+	int error;
 
 	if (!directory || !*directory)
 		return 0;
@@ -269,12 +307,10 @@ int oc_stats_write(int world_rank)
 	json = stats_json(world_rank, host);
 	if (!json)
 		return -ENOMEM;
-	errno = 0;
-	if (json_dump_file(json, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER)) {
-		error = errno ? -errno : -EIO;
+	error = write_whole(json, path);
+	if (error)
 		oci_warn("cannot write the statistics to %s: %s; check ONECOPY_STATS_DIR", path,
 			 strerror(-error));
-	}
 	json_decref(json);
 	return error;
 }

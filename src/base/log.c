@@ -38,7 +38,7 @@ bool oci_log_level_parse(const char *text, enum oci_log_level *level)
 static int level_from_environment(void)
 {
 	enum oci_log_level level = OCI_LOG_WARN;
-	const char *text = getenv("ONECOPY_LOG");
+	const char *text = secure_getenv("ONECOPY_LOG");
 
 	if (text)
 		oci_log_level_parse(text, &level);

@@ -295,7 +295,8 @@ static void parse_row(size_t index)
 {
 	const struct row *row = &table[index];
 	void *field = (char *)&options + row->offset;
-	const char *text = getenv(row->variable);
+	/* A set-uid program goes by its own mind: among these are names of files. */
+	const char *text = secure_getenv(row->variable);
 	/* A copy: the program may change its environment, and these values are for ever. */
 	char *kept = text ? strdup(text) : NULL;
 

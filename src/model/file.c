@@ -133,7 +133,7 @@ int oci_model_read(const char *path, unsigned int flags, oci_model_cell_check *c
 /* Absolute, as the specification of XDG_CONFIG_HOME has it: others count as not set. */
 static const char *directory_of(const char *variable)
 {
-	const char *value = getenv(variable);
+	const char *value = secure_getenv(variable);
 
 	return value && *value == '/' ? value : NULL;
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The file of statistics, in a directory where others may put what they like. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <onecopy/onecopy.h>
+
+static char directory[] = "/tmp/onecopy-stats-XXXXXX";
+static char own[256 + 64], victim[64];
+
+static int make_directory(void **state)
+{
+	char host[256] = "?";
+
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	gethostname(host, sizeof(host) - 1);
+	snprintf(own, sizeof(own), "%s/onecopy.%s.%d.json", directory, host, (int)getpid());
+	snprintf(victim, sizeof(victim), "%s/victim", directory);
+	return setenv("ONECOPY_STATS_DIR", directory, 1);
+}
+
+static unsigned int entries(void)
+{
+	DIR *stream = opendir(directory);
+	const struct dirent *entry;
+	unsigned int count = 0;
+
+	assert_non_null(stream);
+	while ((entry = readdir(stream)))
+		count += entry->d_name[0] != '.';
+	closedir(stream);
+	return count;
+}
+
+static int remove_directory(void **state)
+{
+	(void)state;
+	unlink(own);
+	unlink(victim);
+	return rmdir(directory);
+}
+
+static int written_rank(void)
+{
+	json_t *json = json_load_file(own, 0, NULL);
+	int rank = (int)json_integer_value(json_object_get(json, "rank"));
+
+	json_decref(json);
+	return rank;
+}
+
+static void a_later_run_with_the_number_writes_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(oc_stats_write(3), 0);
+	assert_int_equal(written_rank(), 3);
+	assert_int_equal(oc_stats_write(4), 0);
+	assert_int_equal(written_rank(), 4);
+	assert_int_equal(entries(), 1);
+}
+
+static void a_link_in_its_place_is_not_written_through(void **state)
+{
+	char text[16] = "";
+	struct stat status;
+	FILE *file = fopen(victim, "w");
+
+	(void)state;
+	assert_non_null(file);
+	fputs("precious", file);
+	fclose(file);
+	unlink(own);
+	assert_int_equal(symlink(victim, own), 0);
+	assert_int_equal(oc_stats_write(5), 0);
+	file = fopen(victim, "r");
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "precious");
+	assert_int_equal(lstat(own, &status), 0);
+	assert_true(S_ISREG(status.st_mode));
+	assert_int_equal(written_rank(), 5);
+}
+
+static void what_cannot_be_replaced_is_an_error_and_leaves_nothing(void **state)
+{
+	unsigned int before;
+
+	(void)state;
+	unlink(own);
+	assert_int_equal(mkdir(own, 0700), 0);
+	before = entries();
+	assert_int_equal(oc_stats_write(6), -EISDIR);
+	assert_int_equal(entries(), before);
+	rmdir(own);
+}
+
+/* Run as `stats_test secure`: a set-uid program does not go where its caller's environment says. */
+static int secure(void)
+{
+	if (!getauxval(AT_SECURE))
+		return 77;
+	return oc_stats_write(7);
+}
+
+static void a_set_uid_program_does_not_go_by_the_environment(void **state)
+{
+	char copy[PATH_MAX], command[2 * PATH_MAX];
+	int status;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can make a program of another user */
+	snprintf(copy, sizeof(copy), "%s/program", directory);
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s", (int)getpid(), copy);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(chmod(directory, 0777), 0);
+	assert_int_equal(chown(copy, 65534, 65534), 0);
+	assert_int_equal(chmod(copy, 04755), 0);
+	snprintf(command, sizeof(command), "%s secure", copy);
+	status = system(command);
+	unlink(copy);
+	if (WEXITSTATUS(status) == 77)
+		skip(); /* the file system is mounted nosuid */
+	assert_int_equal(status, 0);
+	assert_int_equal(entries(), 1);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_later_run_with_the_number_writes_anew),
+		cmocka_unit_test(a_link_in_its_place_is_not_written_through),
+		cmocka_unit_test(what_cannot_be_replaced_is_an_error_and_leaves_nothing),
+		cmocka_unit_test(a_set_uid_program_does_not_go_by_the_environment),
+	};
+
+	if (argc == 2 && !strcmp(argv[1], "secure"))
+		return secure();
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
