@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,29 @@ struct target {
 	uint8_t nonce[16], cell[16];
 };
 
+/* A process to try things on, which ends with this one; as fork(). */
+static pid_t fork_target(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		pause();
+	_exit(0);
+}
+
+#define FILE_REMEDY "allow memfd_create, or make /dev/shm writable with room in it"
+
+/* What helps against the error, if it is not the usual one. */
+static const char *remedy_of(int error, const char *usual)
+{
+	if (error == -EMFILE || error == -ENFILE)
+		return "raise ulimit -n";
+	return error == -EFBIG ? "raise ulimit -f" : usual;
+}
+
 static int probe_cma(char *why, size_t bytes)
 {
 	struct target *target = mmap(NULL, sizeof(*target), PROT_READ | PROT_WRITE,
@@ -35,16 +59,15 @@ static int probe_cma(char *why, size_t bytes)
 		return error;
 	}
 	memcpy(nonce, target->nonce, 16);
-	child = fork();
-	if (child == 0) {
-		pause();
-		_exit(0);
-	}
-	if (child < 0)
+	child = fork_target();
+	if (child < 0) {
 		error = -errno;
-	else
+		snprintf(why, bytes, "no child to probe with: %s; raise ulimit -u",
+			 strerror(-error));
+	} else {
 		error = oci_copy_probe_one(&oci_copy_cma, child, (uintptr_t)target->nonce, nonce,
 					   (uintptr_t)target->cell, why, bytes);
+	}
 	if (child > 0) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
@@ -64,16 +87,19 @@ static int probe_map(char *why, size_t bytes)
 	if (fd >= 0)
 		mine = oci_os_map_shared(fd, oci_os_page_bytes(), false, &error);
 	if (fd < 0 || !mine || oci_os_random(mine, 16)) {
-		snprintf(why, bytes, "no shared file to probe with");
-		error = -ENOMEM;
+		error = fd < 0 ? fd : error ? error : -EIO;
+		snprintf(why, bytes, "no shared file to probe with: %s; %s", strerror(-error),
+			 remedy_of(error, FILE_REMEDY));
 		goto out;
 	}
-	child = fork();
-	if (child == 0) {
-		pause();
-		_exit(0);
+	child = fork_target();
+	if (child < 0) {
+		error = -errno;
+		snprintf(why, bytes, "no child to probe with: %s; raise ulimit -u",
+			 strerror(-error));
+		goto out;
 	}
-	theirs = child < 0 ? -errno : oci_os_open_peer_fd(child, fd);
+	theirs = oci_os_open_peer_fd(child, fd);
 	if (theirs >= 0) {
 		mapped = oci_os_map_peer(theirs, oci_os_page_bytes(), &error);
 		close(theirs);
@@ -86,14 +112,12 @@ static int probe_map(char *why, size_t bytes)
 		error = -EPROTO;
 	if (error)
 		snprintf(why, bytes,
-			 "a file of another process cannot be opened and mapped: %s; "
-			 "make the program readable (chmod +r), raise ulimit -v, and keep "
-			 "all ranks in one container",
-			 strerror(-error));
-	if (child > 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
+			 "a file of another process cannot be opened and mapped: %s; %s",
+			 strerror(-error),
+			 remedy_of(error, "make the program readable (chmod +r), raise ulimit -v, "
+					  "and keep all ranks in one container with its /proc"));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 out:
 	if (mapped)
 		oci_os_unmap(mapped, oci_os_page_bytes());
@@ -148,9 +172,8 @@ static void probe_all(struct oc_mechanism_info info[MECHANISMS])
 		       "read and wrote 16 random bytes in a child process, and they were right");
 	fd = oci_os_shared_file("onecopy-info", oci_os_page_bytes());
 	if (fd < 0)
-		snprintf(why[2], sizeof(why[2]),
-			 "%s; allow memfd_create, or make /dev/shm writable with room in it",
-			 strerror(-fd));
+		snprintf(why[2], sizeof(why[2]), "%s; %s", strerror(-fd),
+			 remedy_of(fd, FILE_REMEDY));
 	else
 		close(fd);
 	info[2] = told(&oci_copy_shm, fd < 0 ? fd : 0, why[2], sizeof(why[2]),

@@ -20,7 +20,8 @@
 const char *oci_large_text(const struct oci_large_settings *s)
 {
 	if (!*s->enabled || !*s->shmem)
-		return "none: this kernel has no transparent huge pages for shared memory";
+		return "none: this kernel has no transparent huge pages for shared memory, or " THP
+		       " cannot be read";
 	if (strstr(s->shmem, "[always]") || strstr(s->shmem, "[within_size]") ||
 	    strstr(s->shmem, "[force]"))
 		return "all memory, by the kernel (shmem_enabled)";

@@ -56,6 +56,8 @@ const char *info_version_trouble(const char *name, const char *version)
 
 	if (!strcmp(name, "MPICH"))
 		return preload_version_trouble(version);
+	if (!strcmp(name, "unknown") && !*version)
+		return "unknown whether served, as it does not answer '--version' here";
 	if (strcmp(name, "Open MPI"))
 		return "not served, unless its programs have MPICH's binary interface";
 	component_find(&component);
@@ -165,11 +167,24 @@ static void print_mechanisms(void)
 	table_print(&table, stdout, 2);
 }
 
+static void add_caches(struct table *table, const struct oc_topology_info *info)
+{
+	char l2[32], l3[32];
+
+	size_text(info->l2_bytes, l2, sizeof(l2));
+	size_text(info->l3_bytes, l3, sizeof(l3));
+	table_add(table, "packages\t%u", info->packages);
+	table_add(table, "NUMA nodes\t%u", info->numa_nodes);
+	table_add(table, "L3 caches\t%u of %s, shared by %u core%s", info->l3s, l3,
+		  info->cores_per_l3, info->cores_per_l3 == 1 ? "" : "s");
+	table_add(table, "L2 caches\t%u of %s, shared by %u core%s", info->l2s, l2,
+		  info->cores_per_l2, info->cores_per_l2 == 1 ? "" : "s");
+}
+
 static void print_topology(void)
 {
 	struct table table = { .align = "ll" };
 	struct oc_topology_info info;
-	char l2[32], l3[32];
 	int err = oc_inspect_topology(&info);
 
 	puts("\nTopology");
@@ -177,16 +192,16 @@ static void print_topology(void)
 		printf("  hwloc cannot load it: %s\n", strerror(-err));
 		return;
 	}
-	size_text(info.l2_bytes, l2, sizeof(l2));
-	size_text(info.l3_bytes, l3, sizeof(l3));
-	table_add(&table, "packages\t%u", info.packages);
-	table_add(&table, "NUMA nodes\t%u", info.numa_nodes);
-	table_add(&table, "L3 caches\t%u of %s, shared by %u core%s", info.l3s, l3,
-		  info.cores_per_l3, info.cores_per_l3 == 1 ? "" : "s");
-	table_add(&table, "L2 caches\t%u of %s, shared by %u core%s", info.l2s, l2,
-		  info.cores_per_l2, info.cores_per_l2 == 1 ? "" : "s");
-	table_add(&table, "cores\t%u (%u CPUs, of which this process may use %u)", info.cores,
-		  info.cpus, info.cpus_allowed);
+	if (info.cores) {
+		add_caches(&table, &info);
+		table_add(&table, "cores\t%u (%u CPUs, of which this process may use %u)",
+			  info.cores, info.cpus, info.cpus_allowed);
+	} else {
+		table_add(&table,
+			  "CPUs\t%u, of which this process may use %u; which share what is "
+			  "unknown, as /sys/devices/system cannot be read",
+			  info.cpus, info.cpus_allowed);
+	}
 	if (info.cgroup_cpus > 0)
 		table_add(&table, "cgroup limit\t%.2f CPUs", info.cgroup_cpus);
 	table_add(&table, "team memory\t%zu bytes on each rank, for each communicator in use",

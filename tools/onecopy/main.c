@@ -5,9 +5,11 @@
 
 #include <onecopy/onecopy.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command commands[] = {
 	{ "run", "run a program, or the script that starts it, with onecopy under its MPI",
@@ -79,11 +81,24 @@ static int is(const char *text, const char *a, const char *b)
 	return !strcmp(text, a) || !strcmp(text, b);
 }
 
+/*
+ * No file of ours may get the number of a standard stream that is closed: what is said would go
+ * into it. What stands there cannot be written to (or read from) either, and what we run finds
+ * the stream closed, as it was.
+ */
+static void hold_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	char name[64];
 
+	hold_streams();
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;

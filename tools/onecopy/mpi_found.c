@@ -34,7 +34,6 @@ static void parse_version(FILE *stream, struct mpi_found *found)
 {
 	char line[256];
 
-	snprintf(found->name, sizeof(found->name), "unknown");
 	while (fgets(line, sizeof(line), stream)) {
 		char *at;
 
@@ -60,6 +59,7 @@ static void ask(struct mpi_found *found)
 	char command[sizeof(found->launcher) + 64];
 	FILE *stream;
 
+	snprintf(found->name, sizeof(found->name), "unknown");
 	if (strchr(found->launcher, '\''))
 		return;
 	/* A launcher that waits for something must not make us wait with it. */

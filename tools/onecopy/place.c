@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 void place_take_variable(const char *variable, char dir[PATH_MAX])
@@ -24,15 +25,21 @@ static bool has_file(const char *dir, const char *file)
 	return access(path, R_OK) == 0;
 }
 
-/* The executable's directory into dir; false when /proc does not say. */
-static bool own_directory(char *dir, size_t bytes)
+/* The executable's directory into dir; false when nothing says it. */
+static bool own_directory(char dir[PATH_MAX])
 {
-	ssize_t length = readlink("/proc/self/exe", dir, bytes - 1);
+	ssize_t length = readlink("/proc/self/exe", dir, PATH_MAX - 1);
+	const char *called;
 	char *slash;
 
-	if (length <= 0)
-		return false;
-	dir[length] = '\0';
+	if (length > 0) {
+		dir[length] = '\0';
+	} else {
+		/* Without /proc: what the kernel was told to run, from where we still are. */
+		called = (const char *)getauxval(AT_EXECFN);
+		if (!called || !realpath(called, dir))
+			return false;
+	}
 	slash = strrchr(dir, '/');
 	if (!slash)
 		return false;
@@ -50,7 +57,7 @@ bool place_find(const char *file, const char *given, const char *const places[2]
 		return has_file(dir, file);
 	}
 	dir[0] = '\0';
-	if (!own_directory(own, sizeof(own)))
+	if (!own_directory(own))
 		return false;
 	for (int i = 0; i < 2; i++) {
 		char path[2 * PATH_MAX];
