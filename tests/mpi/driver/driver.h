@@ -33,6 +33,7 @@ void foreign_stats_scenario(char **words);
 
 void surroundings_scenario(char **words);
 void refused_calls_scenario(char **words);
+void memory_group_scenario(char **words);
 void files_scenario(char **words);
 void kill_random_scenario(char **words);
 

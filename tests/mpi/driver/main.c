@@ -28,6 +28,7 @@ static const struct scenario {
 	{ "mismatch", mismatch_scenario },
 	{ "surroundings", surroundings_scenario },
 	{ "refused-calls", refused_calls_scenario },
+	{ "memory-group", memory_group_scenario },
 	{ "files", files_scenario },
 	{ "table", table_scenario },
 	{ "soak", soak_scenario },

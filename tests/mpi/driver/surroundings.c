@@ -123,6 +123,64 @@ void surroundings_scenario(char **words)
 	job_free(&result);
 }
 
+/* Whether a tmpfs can be mounted in a mount name space of our own: `unshare` with what it takes. */
+static const char *unshare_words(void)
+{
+	const char *words = geteuid() ? "unshare -rm" : "unshare -m";
+	struct job job = { 0 };
+	struct job_result result;
+	int status;
+
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, job_text("%s mount -t tmpfs none /sys/fs/cgroup", words));
+	job_run(&job, &result);
+	status = result.status;
+	job_free(&result);
+	return status ? NULL : words;
+}
+
+/*
+ * memory-group: what the files of the memory group say is left, in both versions' files, as its
+ * limit cannot be set everywhere: enough, no room to grow in, none for a segment. Pages that are
+ * taken in spite of that would wake the OOM killer, which the MPI alone would not have.
+ */
+void memory_group_scenario(char **words)
+{
+	static const struct {
+		const char *kib;
+		bool served;
+	} row[] = { { "100000", true }, { "1500", true }, { "500", false } };
+	static const char *const pretend =
+		"mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && mkdir memory && "
+		"echo 1073741824 | tee memory.max >memory/memory.limit_in_bytes && "
+		"echo $((1073741824 - 1024 * $LEFT_KIB)) | "
+		"tee memory.current >memory/memory.usage_in_bytes && cd / && exec \"$@\"";
+	const char *unshare = unshare_words();
+
+	(void)words;
+	if (!unshare) {
+		printf("skipped: nothing can be mounted over /sys/fs/cgroup here\n");
+		exit(TEST_SKIPPED);
+	}
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct job job =
+			job_scripted(2, job_text("exec %s sh -c '%s' sh \"$@\"", unshare, pretend));
+		struct job_result result;
+
+		job_set(&job, "OC_TEST_STOCK=1");
+		job_set(&job, job_text("LEFT_KIB=%s", row[i].kib));
+		job_add_program(&job, "surroundings");
+		job_add(&job, job_text("%s KiB left in the memory group", row[i].kib));
+		job_run(&job, &result);
+		if (verdict_ended_well(&result, row[i].kib))
+			check_served(&result, row[i].served, "Give the job more memory");
+		job_free(&result);
+	}
+	verdict_done("memory-group: at the limit of its memory group a job is right, and takes "
+		     "nothing that is not there\n");
+}
+
 /* files RANKS LIMIT: each rank has so few descriptors. */
 void files_scenario(char **words)
 {
