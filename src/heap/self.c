@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FILE_NAME "libonecopy-heap.so"
@@ -39,6 +40,15 @@ static oci_arena_fn *symbol(void *where)
 	return found.function;
 }
 
+static bool malloc_is_in(const struct oci_arena *arena)
+{
+	void *volatile memory = malloc(1);
+	bool is = (uint64_t)((uint8_t *)memory - arena->base) < arena->bytes;
+
+	free(memory);
+	return is;
+}
+
 static void find_preloaded(void)
 {
 	const struct oci_arena *arena;
@@ -54,6 +64,10 @@ static void find_preloaded(void)
 			"expected %u) and is not used; preload the one of this installation",
 			arena->abi, OCI_ARENA_ABI);
 		arena_of = NULL;
+	} else if (arena->fd >= 0 && !malloc_is_in(arena)) {
+		oci_log(oci_option_warning_level(),
+			"the program has a malloc of its own, which it keeps: of the shared heap it "
+			"has memory of MPI_Alloc_mem alone");
 	} else if (arena->fd < 0) {
 		oci_log(oci_option_warning_level(), "the shared heap is private memory: %s",
 			arena->why);

@@ -80,14 +80,6 @@ void heap_unlock(void)
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
-bool heap_replaces_malloc(void)
-{
-	void *(*volatile bound)(size_t) = malloc;
-	extern void *oc_heap_malloc(size_t bytes);
-
-	return bound == oc_heap_malloc;
-}
-
 /* ONECOPY_HEAP_BYTES: a number with K, M or G behind it. The engine says so when it is malformed.
  */
 static uint64_t wanted_bytes(void)

@@ -10,58 +10,11 @@
  * by name, as before, and sees to the hole itself where that has not led to ours.
  */
 #include "dso.h"
+#include "object.h"
 #include "raw.h"
 
 #include <elf.h>
-#include <link.h>
 #include <string.h>
-
-struct object {
-	const ElfW(Rela) * rela, *plt;
-	size_t rela_bytes, plt_bytes;
-	const ElfW(Sym) * symbols;
-	const char *strings;
-};
-
-static bool holds(const struct dl_phdr_info *info, uintptr_t address)
-{
-	for (size_t i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-
-		if (part->p_type == PT_LOAD &&
-		    address - info->dlpi_addr - part->p_vaddr < part->p_memsz)
-			return true;
-	}
-	return false;
-}
-
-/* As the dynamic linker has left them: the addresses are those of this process. */
-static struct object read_dynamic(const struct dl_phdr_info *info)
-{
-	struct object object = { 0 };
-	const ElfW(Dyn) *entry = NULL;
-
-	for (size_t i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		const void *place = (const void *)entry->d_un.d_ptr;
-
-		if (entry->d_tag == DT_RELA)
-			object.rela = place;
-		else if (entry->d_tag == DT_RELASZ)
-			object.rela_bytes = entry->d_un.d_val;
-		else if (entry->d_tag == DT_JMPREL)
-			object.plt = place;
-		else if (entry->d_tag == DT_PLTRELSZ)
-			object.plt_bytes = entry->d_un.d_val;
-		else if (entry->d_tag == DT_SYMTAB)
-			object.symbols = place;
-		else if (entry->d_tag == DT_STRTAB)
-			object.strings = place;
-	}
-	return object;
-}
 
 /* The slot may lie in what is read-only since the relocation: it is so again afterwards, where it
  * was. */
@@ -115,13 +68,13 @@ static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *bound)
 	struct object object;
 
 	(void)bytes;
-	if (!holds(info, (uintptr_t)mi_malloc))
+	if (!object_holds(info, (uintptr_t)mi_malloc))
 		return 0;
 	/* Linked into ours, it is not told apart from what else is there. */
-	if (holds(info, (uintptr_t)heap_madvise))
+	if (object_holds(info, (uintptr_t)heap_madvise))
 		return 1;
-	object = read_dynamic(info);
-	if (object.symbols && object.strings) {
+	object = object_read(info);
+	if (object.symbols) {
 		bind_in(info, &object, object.plt, object.plt_bytes, bound);
 		bind_in(info, &object, object.rela, object.rela_bytes, bound);
 	}

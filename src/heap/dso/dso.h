@@ -41,15 +41,13 @@ static inline bool heap_has(const void *address, size_t bytes)
 /* arena.c ---------------------------------------------------------------------------------------
  */
 
-/* Set once the arena was made, or found to be impossible: malloc looks at nothing else. */
+/* Set once the arena was made, or found to be impossible. */
 extern atomic_bool heap_ready;
 /* Makes the arena at the first call. Returns at once inside of itself, where memory is private. */
 void heap_make(void);
 /* Of the arena. false: this thread has it already. */
 bool heap_lock(void);
 void heap_unlock(void);
-/* malloc is ours in this process: the library was preloaded. */
-bool heap_replaces_malloc(void);
 /* Whether descriptor fd is still the arena's file: a program may close what it did not open. */
 bool heap_is_file(int fd);
 int heap_fd(void);
@@ -58,6 +56,39 @@ uint64_t heap_used(void);
 void heap_forget(void);
 /* or in a file of its own, which is the arena's from now on. */
 void heap_adopt(int fd);
+
+/* next.c ----------------------------------------------------------------------------------------
+ */
+
+/* malloc is ours in this process: the library was preloaded, and the program has none. */
+bool heap_replaces_malloc(void);
+
+enum heap_function {
+	HEAP_MALLOC,
+	HEAP_CALLOC,
+	HEAP_REALLOC,
+	HEAP_REALLOCARRAY,
+	HEAP_FREE,
+	HEAP_CFREE,
+	HEAP_POSIX_MEMALIGN,
+	HEAP_MEMALIGN,
+	HEAP_ALIGNED_ALLOC,
+	HEAP_VALLOC,
+	HEAP_PVALLOC,
+	HEAP_USABLE_SIZE,
+	HEAP_TRIM,
+	HEAP_LIBC_MALLOC,
+	HEAP_LIBC_CALLOC,
+	HEAP_LIBC_REALLOC,
+	HEAP_LIBC_FREE,
+	HEAP_LIBC_MEMALIGN,
+	HEAP_LIBC_VALLOC,
+	HEAP_LIBC_PVALLOC,
+	HEAP_LIBC_POSIX_MEMALIGN,
+	HEAP_FUNCTIONS
+};
+/* Where malloc is not ours: who has these names behind us. */
+extern void *heap_next[HEAP_FUNCTIONS];
 
 /* fork.c ----------------------------------------------------------------------------------------
  */

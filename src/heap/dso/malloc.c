@@ -5,7 +5,8 @@
  * Whatever mimalloc cannot place in the arena (it is full, or the alignment is beyond a segment's)
  * it takes from the system, so nothing fails that would not have failed without us. The names with
  * __libc_ are the C library's other names of the same functions: a block of one family must never
- * reach the free() of the other.
+ * reach the free() of the other. Where the program has a malloc of its own (next.c), each function
+ * goes on to the next of its name.
  */
 #include "dso.h"
 
@@ -17,19 +18,57 @@
 
 void *oc_heap_malloc(size_t bytes);
 static void *first_malloc(size_t bytes);
+static void first_free(void *memory);
 
 /*
- * Programs that allocate all the time do so in 20 ns: each instruction here is seen. So once the
- * arena is there malloc is a jump to mimalloc's, as free is, and errno comes from mimalloc's
+ * Programs that allocate all the time do so in 20 ns: each instruction here is seen. So once it is
+ * known whose malloc there is, malloc and free are a jump to it, and errno comes from mimalloc's
  * handler of errors.
  */
 static void *(*_Atomic allocate)(size_t bytes) = first_malloc;
+static void (*_Atomic release)(void *memory) = first_free;
+static atomic_bool serving; /* malloc is ours, and the arena is there */
 
-static inline void prepare(void)
+/* What a function of ours does where malloc is not: the next one of its name, by its type. */
+#define NEXT(function, type) ((type)heap_next[function])
+typedef void *one_size(size_t bytes);
+typedef void *two_sizes(size_t count, size_t bytes);
+typedef void *resizing(void *memory, size_t bytes);
+typedef void freeing(void *memory);
+typedef int aligning(void **memory, size_t align, size_t bytes);
+
+static void no_memory(int error, void *unused)
 {
-	/* Acquire: pairs with the release in heap_make(). */
-	if (!LIKELY(atomic_load_explicit(&heap_ready, memory_order_acquire)))
-		heap_make();
+	(void)unused;
+	if (error == ENOMEM || error == EOVERFLOW)
+		errno = ENOMEM;
+}
+
+static OC_COLD bool settle(void)
+{
+	if (!heap_replaces_malloc()) {
+		/* Release: pairs with the acquire of whoever jumps there. */
+		atomic_store_explicit(&allocate, NEXT(HEAP_MALLOC, one_size *),
+				      memory_order_release);
+		atomic_store_explicit(&release, NEXT(HEAP_FREE, freeing *), memory_order_release);
+		return false;
+	}
+	heap_make();
+	/* Acquire: pairs with the release in heap_make(). Still not ready: inside of that. */
+	if (atomic_load_explicit(&heap_ready, memory_order_acquire)) {
+		mi_register_error(no_memory, NULL);
+		/* Release: pairs with the acquire in ours(), and of whoever jumps there. */
+		atomic_store_explicit(&allocate, mi_malloc, memory_order_release);
+		atomic_store_explicit(&release, mi_free, memory_order_release);
+		atomic_store_explicit(&serving, true, memory_order_release);
+	}
+	return true;
+}
+
+static inline bool ours(void)
+{
+	/* Acquire: pairs with the release in settle(). */
+	return LIKELY(atomic_load_explicit(&serving, memory_order_acquire)) || settle();
 }
 
 static inline void *given(void *memory)
@@ -47,33 +86,25 @@ static inline void *backed(void *memory, size_t bytes)
 	return memory;
 }
 
-static void no_memory(int error, void *unused)
-{
-	(void)unused;
-	if (error == ENOMEM || error == EOVERFLOW)
-		errno = ENOMEM;
-}
-
 static void *first_malloc(size_t bytes)
 {
-	prepare();
-	/* Acquire: as in prepare(). Still not ready: inside of heap_make(). */
-	if (atomic_load_explicit(&heap_ready, memory_order_acquire)) {
-		mi_register_error(no_memory, NULL);
-		/* Release: pairs with the acquire in oc_heap_malloc(). */
-		atomic_store_explicit(&allocate, mi_malloc, memory_order_release);
-	}
-	return given(mi_malloc(bytes));
+	return ours() ? given(mi_malloc(bytes)) : NEXT(HEAP_MALLOC, one_size *)(bytes);
 }
 
-/* The name that no other library has: arena.c compares it with what `malloc` is bound to. */
+static void first_free(void *memory)
+{
+	if (ours())
+		mi_free(memory);
+	else
+		NEXT(HEAP_FREE, freeing *)(memory);
+}
+
+/* The name that no other library has: next.c compares it with what `malloc` is bound to. */
 void *oc_heap_malloc(size_t bytes)
 {
-	if (!LIKELY(bytes < HEAP_LARGE)) {
-		prepare();
+	if (!LIKELY(bytes < HEAP_LARGE) && ours())
 		return backed(given(mi_malloc(bytes)), bytes);
-	}
-	/* Acquire: pairs with the release in first_malloc(), so the arena is seen with it. */
+	/* Acquire: pairs with the release in settle(), so the arena is seen with it. */
 	return atomic_load_explicit(&allocate, memory_order_acquire)(bytes);
 }
 
@@ -81,22 +112,8 @@ OC_EXPORT void *malloc(size_t bytes) __attribute__((alias("oc_heap_malloc")));
 
 OC_EXPORT void free(void *memory)
 {
-	mi_free(memory);
-}
-
-OC_EXPORT void *calloc(size_t count, size_t bytes)
-{
-	prepare();
-	return backed(given(mi_calloc(count, bytes)), count * bytes);
-}
-
-/* As the C library, where mimalloc would give a block of no bytes: programs count on either. */
-static inline bool frees(void *memory, size_t bytes)
-{
-	if (bytes || !memory)
-		return false;
-	mi_free(memory);
-	return true;
+	/* Acquire: as above. */
+	atomic_load_explicit(&release, memory_order_acquire)(memory);
 }
 
 /* As mi_realloc(), but that the new place is backed before it is filled. */
@@ -116,38 +133,19 @@ static void *grow(void *memory, size_t bytes)
 	return larger;
 }
 
-OC_EXPORT void *realloc(void *memory, size_t bytes)
+/* As the C library, where mimalloc would give a block of no bytes: programs count on either. */
+static inline void *resize(void *memory, size_t bytes)
 {
-	prepare();
-	return frees(memory, bytes) ? NULL : grow(memory, bytes);
+	if (bytes || !memory)
+		return grow(memory, bytes);
+	mi_free(memory);
+	return NULL;
 }
 
-OC_EXPORT void *reallocarray(void *memory, size_t count, size_t bytes)
-{
-	size_t all;
-
-	prepare();
-	if (__builtin_mul_overflow(count, bytes, &all))
-		return given(NULL);
-	return frees(memory, all) ? NULL : grow(memory, all);
-}
-
-OC_EXPORT int posix_memalign(void **memory, size_t align, size_t bytes)
-{
-	int error;
-
-	prepare();
-	error = mi_posix_memalign(memory, align, bytes);
-	if (!error)
-		backed(*memory, bytes);
-	return error;
-}
-
-OC_EXPORT void *memalign(size_t align, size_t bytes)
+static inline void *align_to(size_t align, size_t bytes)
 {
 	size_t power = sizeof(void *);
 
-	prepare();
 	if (align > SIZE_MAX / 2 + 1) {
 		errno = EINVAL;
 		return NULL;
@@ -158,43 +156,91 @@ OC_EXPORT void *memalign(size_t align, size_t bytes)
 	return backed(given(mi_memalign(power, bytes)), bytes);
 }
 
-OC_EXPORT void *aligned_alloc(size_t align, size_t bytes)
+OC_EXPORT void *reallocarray(void *memory, size_t count, size_t bytes)
 {
-	return memalign(align, bytes);
-}
+	size_t all;
 
-OC_EXPORT void *valloc(size_t bytes)
-{
-	prepare();
-	return given(mi_valloc(bytes));
-}
-
-OC_EXPORT void *pvalloc(size_t bytes)
-{
-	prepare();
-	return given(mi_pvalloc(bytes));
+	if (!ours())
+		return NEXT(HEAP_REALLOCARRAY, void *(*)(void *, size_t, size_t))(memory, count,
+										  bytes);
+	if (__builtin_mul_overflow(count, bytes, &all))
+		return given(NULL);
+	return resize(memory, all);
 }
 
 OC_EXPORT size_t malloc_usable_size(void *memory)
 {
+	if (!ours())
+		return NEXT(HEAP_USABLE_SIZE, size_t(*)(void *))(memory);
 	return mi_usable_size(memory);
 }
 
 /* The C library's would trim its own heap, which is empty. */
 OC_EXPORT int malloc_trim(size_t pad)
 {
-	(void)pad;
+	if (!ours())
+		return NEXT(HEAP_TRIM, int (*)(size_t))(pad);
 	mi_collect(true);
 	return 1;
 }
 
-OC_EXPORT void *__libc_malloc(size_t bytes) __attribute__((alias("oc_heap_malloc")));
-OC_EXPORT void __libc_free(void *memory) __attribute__((alias("free")));
-OC_EXPORT void cfree(void *memory) __attribute__((alias("free")));
-OC_EXPORT void *__libc_calloc(size_t count, size_t bytes) __attribute__((alias("calloc")));
-OC_EXPORT void *__libc_realloc(void *memory, size_t bytes) __attribute__((alias("realloc")));
-OC_EXPORT void *__libc_memalign(size_t align, size_t bytes) __attribute__((alias("memalign")));
-OC_EXPORT void *__libc_valloc(size_t bytes) __attribute__((alias("valloc")));
-OC_EXPORT void *__libc_pvalloc(size_t bytes) __attribute__((alias("pvalloc")));
-OC_EXPORT int __posix_memalign(void **memory, size_t align, size_t bytes)
-	__attribute__((alias("posix_memalign")));
+/* A function by each of its names. */
+#define CALLOC(name, function)                                                          \
+	OC_EXPORT void *name(size_t count, size_t bytes)                                \
+	{                                                                               \
+		return ours() ? backed(given(mi_calloc(count, bytes)), count * bytes) : \
+				NEXT(function, two_sizes *)(count, bytes);              \
+	}
+#define REALLOC(name, function)                                                                    \
+	OC_EXPORT void *name(void *memory, size_t bytes)                                           \
+	{                                                                                          \
+		return ours() ? resize(memory, bytes) : NEXT(function, resizing *)(memory, bytes); \
+	}
+#define FREE(name, function)                               \
+	OC_EXPORT void name(void *memory)                  \
+	{                                                  \
+		if (ours())                                \
+			mi_free(memory);                   \
+		else                                       \
+			NEXT(function, freeing *)(memory); \
+	}
+#define MEMALIGN(name, function)                                           \
+	OC_EXPORT void *name(size_t align, size_t bytes)                   \
+	{                                                                  \
+		return ours() ? align_to(align, bytes) :                   \
+				NEXT(function, two_sizes *)(align, bytes); \
+	}
+#define POSIX_MEMALIGN(name, function)                                           \
+	OC_EXPORT int name(void **memory, size_t align, size_t bytes)            \
+	{                                                                        \
+		int error;                                                       \
+                                                                                 \
+		if (!ours())                                                     \
+			return NEXT(function, aligning *)(memory, align, bytes); \
+		error = mi_posix_memalign(memory, align, bytes);                 \
+		if (!error)                                                      \
+			backed(*memory, bytes);                                  \
+		return error;                                                    \
+	}
+#define OF_ONE_SIZE(name, function, made_by)                                               \
+	OC_EXPORT void *name(size_t bytes)                                                 \
+	{                                                                                  \
+		return ours() ? given(made_by(bytes)) : NEXT(function, one_size *)(bytes); \
+	}
+
+CALLOC(calloc, HEAP_CALLOC)
+CALLOC(__libc_calloc, HEAP_LIBC_CALLOC)
+REALLOC(realloc, HEAP_REALLOC)
+REALLOC(__libc_realloc, HEAP_LIBC_REALLOC)
+FREE(cfree, HEAP_CFREE)
+FREE(__libc_free, HEAP_LIBC_FREE)
+MEMALIGN(memalign, HEAP_MEMALIGN)
+MEMALIGN(aligned_alloc, HEAP_ALIGNED_ALLOC)
+MEMALIGN(__libc_memalign, HEAP_LIBC_MEMALIGN)
+POSIX_MEMALIGN(posix_memalign, HEAP_POSIX_MEMALIGN)
+POSIX_MEMALIGN(__posix_memalign, HEAP_LIBC_POSIX_MEMALIGN)
+OF_ONE_SIZE(__libc_malloc, HEAP_LIBC_MALLOC, mi_malloc)
+OF_ONE_SIZE(valloc, HEAP_VALLOC, mi_valloc)
+OF_ONE_SIZE(__libc_valloc, HEAP_LIBC_VALLOC, mi_valloc)
+OF_ONE_SIZE(pvalloc, HEAP_PVALLOC, mi_pvalloc)
+OF_ONE_SIZE(__libc_pvalloc, HEAP_LIBC_PVALLOC, mi_pvalloc)
