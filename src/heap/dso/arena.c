@@ -23,6 +23,7 @@
 /* Address space of the arena where nothing bounds it; never more than the machine has memory. */
 #define MOST ((uint64_t)64 << 30)
 #define LEAST (2 * SEGMENT)
+#define DESCRIPTORS 64
 #define HEADER ((size_t)4096) /* of the segment that mimalloc does not get */
 
 struct heap_place heap_place;
@@ -141,6 +142,14 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* A program that has so few counts them: UCX ends one that lacks a single descriptor. */
+static bool is_short_of_descriptors(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < DESCRIPTORS;
+}
+
 /* 0, and *why, when there can be none. */
 static uint64_t arena_bytes(const char **why)
 {
@@ -148,6 +157,11 @@ static uint64_t arena_bytes(const char **why)
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	struct rlimit file;
 
+	if (is_short_of_descriptors()) {
+		*why = "the limit of open files (ulimit -n) is below 64, so there is none to spare "
+		       "for a shared heap; raise it";
+		return 0;
+	}
 	/* Rounded up: a file as long as the memory, for whoever needs nearly all of it. */
 	bytes = asked == UINT64_MAX ? least_of(MOST, memory + SEGMENT) : asked;
 	bytes = least_of(bytes, space);
