@@ -446,6 +446,16 @@ static void the_common_ancestor_of_siblings_is_their_parent(void **state)
 		kill(children[i], SIGKILL);
 }
 
+/* Whoever descends from init may be any process of this user. */
+static void init_is_not_declared_as_tracer(void **state)
+{
+	struct oci_member member[2] = { { .pid = getpid() }, { .pid = 1 } };
+	struct oci_team team = { .size = 2, .member = member };
+
+	(void)state;
+	assert_int_equal(oci_ptracer_declare(&team), -ESRCH);
+}
+
 /* Ranks with different tuning files would choose differently: no team, and all are told why. */
 static void ranks_that_go_by_different_models_form_no_team(void **state)
 {
@@ -492,6 +502,7 @@ int main(void)
 		cmocka_unit_test(a_team_destroyed_under_creation_does_not_strand_its_peers),
 		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),
 		cmocka_unit_test(the_common_ancestor_of_siblings_is_their_parent),
+		cmocka_unit_test(init_is_not_declared_as_tracer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

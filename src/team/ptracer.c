@@ -43,7 +43,9 @@ static pid_t launcher_of(const struct oci_team *team)
 		pair[1] = team->member[r].pid;
 		nearest = oci_common_ancestor(pair, 2);
 	}
-	return nearest;
+	/* Every process of the user descends from init, or from what is init in a container: that
+	 * is for ONECOPY_PTRACER=any to allow. */
+	return nearest > 1 ? nearest : 0;
 }
 
 int oci_ptracer_declare(const struct oci_team *team)
@@ -67,6 +69,7 @@ int oci_ptracer_declare(const struct oci_team *team)
 	if (error)
 		oci_info("cannot declare the launcher as tracer (Yama scope 1): %s; single copies "
 			 "may be refused. ONECOPY_PTRACER=any allows every process of this user",
-			 error == -ESRCH ? "the ranks have no common ancestor" : strerror(-error));
+			 error == -ESRCH ? "the ranks have no common ancestor but init" :
+					   strerror(-error));
 	return error;
 }

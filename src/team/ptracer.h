@@ -13,7 +13,7 @@
 pid_t oci_common_ancestor(const pid_t *pids, uint32_t count);
 /*
  * Declares the launcher of this team's members and of all earlier teams' (member[].pid are set).
- * ONECOPY_PTRACER: ancestor, any, or none. 0 or -errno, logged.
+ * ONECOPY_PTRACER: ancestor, any, or none. 0 or -errno, logged; -ESRCH: only init is it.
  */
 int oci_ptracer_declare(const struct oci_team *team);
 
