@@ -22,9 +22,22 @@
 
 #define GONE "a rank left while the team was prepared, as its program waits for something else"
 
-static uint32_t *verdict_can(struct oci_verdict *verdict)
+/* What the rank can do to each: all ranks gather this of all ranks, so there are p * p of it. */
+#define CAN_BITS 2
+_Static_assert(OCI_MECH_SHM == CAN_BITS, "a bit for each mechanism before shm");
+
+static void verdict_set_can(struct oci_verdict *verdict, uint32_t rank, uint32_t can)
 {
-	return (uint32_t *)(verdict + 1);
+	uint8_t *bits = (uint8_t *)(verdict + 1);
+
+	bits[rank * CAN_BITS / 8] |= (uint8_t)(can << rank * CAN_BITS % 8);
+}
+
+static uint32_t verdict_can(const struct oci_verdict *verdict, uint32_t rank)
+{
+	const uint8_t *bits = (const uint8_t *)(verdict + 1);
+
+	return bits[rank * CAN_BITS / 8] >> rank * CAN_BITS % 8 & ((1u << CAN_BITS) - 1);
 }
 
 static struct oci_verdict *verdict_of(const struct oci_creation *c, uint32_t rank)
@@ -64,7 +77,8 @@ static int creation_alloc(struct oci_team *team)
 	team->creation = c;
 	if (!c)
 		return -ENOMEM;
-	c->verdict_bytes = sizeof(struct oci_verdict) + ((p + 1) & ~1ul) * sizeof(uint32_t);
+	/* Verdicts lie side by side. */
+	c->verdict_bytes = sizeof(struct oci_verdict) + (p * CAN_BITS + 63) / 64 * 8;
 	c->cells = calloc(p, sizeof(*c->cells));
 	c->hellos = calloc(p, sizeof(*c->hellos));
 	c->verdict = calloc(1, c->verdict_bytes);
@@ -201,7 +215,6 @@ static int room_for_segments(const struct oci_team *team)
 static int team_probe(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
-	uint32_t *can = verdict_can(c->verdict);
 	int no_room = room_for_segments(team);
 
 	for (uint32_t r = 0; r < team->size; r++) {
@@ -209,7 +222,7 @@ static int team_probe(struct oci_team *team)
 
 		c->verdict->error = c->verdict->error ?: error;
 		if (r != team->rank && !error)
-			can[r] = probe(team, r);
+			verdict_set_can(c->verdict, r, probe(team, r));
 	}
 	c->verdict->error = c->verdict->error ?: oci_team_places(team);
 	return oci_creation_gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes,
@@ -239,7 +252,7 @@ static int team_greeted(struct oci_team *team)
 /* Best mechanism that both ends of a pair found to work. */
 static uint8_t pair_mechanism(const struct oci_creation *c, uint32_t a, uint32_t b)
 {
-	uint32_t both = verdict_can(verdict_of(c, a))[b] & verdict_can(verdict_of(c, b))[a];
+	uint32_t both = verdict_can(verdict_of(c, a), b) & verdict_can(verdict_of(c, b), a);
 
 	return both ? (uint8_t)__builtin_ctz(both) : OCI_MECH_SHM;
 }

@@ -34,7 +34,7 @@ struct oci_hello {
 struct oci_verdict {
 	int32_t error;
 	uint32_t reserved;
-	/* uint32_t can[size] follows */
+	/* bits for each rank follow: create.c */
 };
 
 struct oci_creation {
