@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kill COLLECTIVE VICTIM inside|outside NAME: that rank is killed while all are in the collective
- * (by a timer, among large calls), or while the others wait in it and it has not come.
+ * kill COLLECTIVE VICTIM inside|outside|pipes NAME: that rank is killed while all are in the
+ * collective (by a timer, among large calls), or while the others wait in it and it has not come;
+ * with pipes, after each rank's program has put a pipe of its own in place of each pidfd, which it
+ * did not open.
  * kill SEED VICTIM random NAME: at any moment of a mix of all collectives.
  *
  * Each survivor prints "survivor RANK: dead rank VICTIM after S s", from the sentence that belongs
@@ -53,6 +55,21 @@ static void open_board(const char *name)
 	if (board == MAP_FAILED)
 		case_fail("the shared board cannot be mapped");
 	close(fd);
+}
+
+static void take_pidfds(void)
+{
+	int ends[2];
+
+	if (pipe(ends))
+		case_fail("no pipe");
+	for (int fd = 3; fd < 1024; fd++) {
+		char path[48], link[64] = "";
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, "[pidfd]"))
+			dup2(ends[0], fd);
+	}
 }
 
 static void die(int signal)
@@ -143,7 +160,7 @@ int main(int argc, char **argv)
 
 	case_begin(&argc, &argv);
 	if (argc != 5)
-		case_fail("usage: kill COLLECTIVE|SEED VICTIM inside|outside|random NAME");
+		case_fail("usage: kill COLLECTIVE|SEED VICTIM inside|outside|pipes|random NAME");
 	if (!strcmp(argv[3], "random"))
 		plan.seed = strtoul(argv[1], NULL, 10);
 	else
@@ -156,6 +173,8 @@ int main(int argc, char **argv)
 	open_board(argv[4]);
 	for (unsigned int i = 0; i < WARM_UP; i++)
 		one_call(&plan, i);
+	if (!strcmp(argv[3], "pipes"))
+		take_pidfds();
 
 	if (rank == victim) {
 		die_in(plan.seed ? 1 + (int)(mixed(plan.seed) % LATEST_US) : SOON_US);

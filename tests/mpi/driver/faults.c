@@ -176,7 +176,7 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 	job_free(&result);
 }
 
-/* kill RANKS COLLECTIVE VICTIM inside|outside */
+/* kill RANKS COLLECTIVE VICTIM inside|outside|pipes */
 void kill_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0]), victim = atoi(words[2]);
