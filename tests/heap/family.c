@@ -223,7 +223,7 @@ static void large_page_of_a_thread(void)
 }
 
 /* Each thread frees what its neighbour allocated. */
-enum { THREADS = 4, ROUNDS = 50, SLOTS = 400 };
+enum { THREADS = 64, ROUNDS = 10, SLOTS = 200 };
 static void *_Atomic slot[THREADS][SLOTS];
 
 static void *mix(void *argument)

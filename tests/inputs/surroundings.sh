@@ -11,6 +11,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
 failed=0 rows=0 left_out=0
+# What a test runner has left open would count against the limits below.
+for fd in {3..20}; do eval "exec $fd>&-"; done
 
 fail() {
 	failed=1
@@ -99,6 +101,16 @@ shell 0 'Broken pipe' 1 'trap "" PIPE; { sleep 0.3; $0 info; echo $? >&2; } | tr
 # What is said goes to a closed stream, not into a file that got its number.
 shell 0 '{"onecopy"' '' "\$0 run --stats-json $dir/stats true 2>&-; tr -d ' \\n' <$dir/stats"
 grep -q 'onecopy:' "$dir/stats" && fail "a sentence is in the statistics' file" "$(cat "$dir/stats")"
+
+# Tuning files that are none, or have no end.
+mkfifo "$dir/pipe"
+ln -s loop "$dir/loop"
+truncate -s 5G "$dir/long" 2>/dev/null
+: >"$dir/empty"
+for file in pipe loop long empty .; do
+	expect 2 "$dir/$file" '' "$onecopy" explain bcast --profile "$dir/$file"
+done
+expect 2 /dev/zero 'a regular file' "$onecopy" explain bcast --profile /dev/zero
 
 # What the dynamic linker does not load our libraries into runs as ever, and the reason is told.
 none='nothing was served: no process of the job left counters'

@@ -112,6 +112,24 @@ static void allgather(int with_counts)
 		check((long)r * block, block, r, 0, with_counts ? "Allgatherv" : "Allgather");
 }
 
+/* From the buffer's end backwards: every displacement is negative, the first beyond -2 GiB. */
+static void gatherv(void)
+{
+	int counts[CHECKED_RANKS], places[CHECKED_RANKS], block = COUNT / ranks, root = ranks - 1;
+
+	memset(buffer, 0, COUNT * sizeof(double));
+	fill((long)rank * block, block);
+	for (int r = 0; r < ranks; r++) {
+		counts[r] = block;
+		places[r] = r * block - COUNT;
+	}
+	MPI_Gatherv(rank == root ? MPI_IN_PLACE : buffer + (long)rank * block, block, MPI_DOUBLE,
+		    buffer + COUNT, counts, places, MPI_DOUBLE, root, MPI_COMM_WORLD);
+	case_count(CASE_GATHERV, 1);
+	for (int r = 0; rank == root && r < ranks; r++)
+		check((long)r * block, block, r, 0, "Gatherv");
+}
+
 static void allreduce(void)
 {
 	fill(0, COUNT);
@@ -166,6 +184,7 @@ int main(int argc, char **argv)
 	bcast_of_large_counts();
 	allgather(0);
 	allgather(1);
+	gatherv();
 	allreduce();
 	far_apart();
 	free(buffer);

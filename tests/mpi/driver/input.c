@@ -236,12 +236,30 @@ void command_scenario(char **words)
 void environment_scenario(char **words)
 {
 	static const char *const bad[] = {
-		"ONECOPY_BCAST=knomail", "ONECOPY_BCAST=knomial:0",  "ONECOPY_MECHANISM=teleport",
-		"ONECOPY_SPINS=many",	 "ONECOPY_SEGMENT_BYTES=-5", "ONECOPY_CHECK=perhaps",
-		"ONECOPY_PTRACER=me",	 "ONECOPY_LOG=loud",	     "ONECOPY_BCSAT=knomial",
-		"ONECOPY=maybe",	 "ONECOPY_TUNING=/no/file",  "ONECOPY_TUNING=/etc/passwd",
-		"ONECOPY_P2P=teleport",	 "ONECOPY_P2P_EAGER=some",   "ONECOPY_HEAP_BYTES=-1",
-		"ONECOPY_MAP_BYTES=much"
+		"ONECOPY_BCAST=knomail",
+		"ONECOPY_BCAST=knomial:0",
+		"ONECOPY_MECHANISM=teleport",
+		"ONECOPY_SPINS=many",
+		"ONECOPY_SEGMENT_BYTES=-5",
+		"ONECOPY_CHECK=perhaps",
+		"ONECOPY_PTRACER=me",
+		"ONECOPY_LOG=loud",
+		"ONECOPY_BCSAT=knomial",
+		"ONECOPY=maybe",
+		"ONECOPY_TUNING=/no/file",
+		"ONECOPY_TUNING=/etc/passwd",
+		"ONECOPY_P2P=teleport",
+		"ONECOPY_P2P_EAGER=some",
+		"ONECOPY_HEAP_BYTES=-1",
+		"ONECOPY_MAP_BYTES=much",
+		"ONECOPY_TUNING=/dev/zero",
+		"ONECOPY_TUNING=/proc/self/mem",
+		"ONECOPY_BCAST=",
+		"ONECOPY_ALLREDUCE=knomial",
+		"ONECOPY_SPINS=-1",
+		"ONECOPY_HEAP_BYTES=99999999999999999999999",
+		"ONECOPY_SEGMENT_BYTES=1",
+		"ONECOPY_MECHANISM=\xff\x1b[31m%s%n",
 	};
 	enum { BAD = sizeof(bad) / sizeof(bad[0]) };
 
@@ -366,6 +384,16 @@ void signals_scenario(char **words)
 {
 	static const char *const script =
 		"trap 'echo got it; exit 5' TERM; kill -TERM $PPID; sleep 5 >/dev/null 2>&1 & wait $!; exit 1";
+	static const struct {
+		const char *script;
+		int status;
+	} end[] = {
+		{ "kill -KILL $$", 137 },
+		{ "kill -SEGV $$", 139 },
+		{ "trap 'exit 9' USR1; kill -USR1 $PPID; sleep 5 >/dev/null 2>&1 & wait $!", 9 },
+		{ "trap 'exit 10' INT; kill -INT $PPID; sleep 5 >/dev/null 2>&1 & wait $!", 10 },
+		{ "exit 255", 255 },
+	};
 	struct job job = { 0 };
 	struct job_result result;
 
@@ -381,12 +409,14 @@ void signals_scenario(char **words)
 		verdict_fail(&result, "SIGTERM was not forwarded");
 	job_free(&result);
 
-	job.word[job.words - 1] = "kill -KILL $$";
-	job_run(&job, &result);
-	if (result.status != 137)
-		verdict_fail(&result, "a command killed by SIGKILL gives status %d, not 137",
-			     result.status);
-	job_free(&result);
+	for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++) {
+		job.word[job.words - 1] = end[i].script;
+		job_run(&job, &result);
+		if (result.status != end[i].status)
+			verdict_fail(&result, "'%s' gives status %d, not %d", end[i].script,
+				     result.status, end[i].status);
+		job_free(&result);
+	}
 	check_driver_ends_its_job();
 	verdict_done("signals: SIGTERM forwarded, exit status and 128 plus signal passed on; the "
 		     "driver ends its job\n");
