@@ -16,7 +16,8 @@ skipped=0
 skips=
 scratch=$(mktemp -d)
 log=$scratch/log
-trap 'rm -rf "$scratch"' EXIT
+beside=
+trap 'rm -rf "$scratch"; [ -z "$beside" ] || end_beside' EXIT
 
 for part in $only; do
 	case $part in
@@ -112,17 +113,44 @@ if wanted lint; then
 		one "${gate#tests/}" "$gate"
 	done
 fi
+build_asan() { build asan -D OC_WERROR=ON; }
+build_tsan() { build tsan -D OC_WERROR=ON -- --target thread_tests; }
+
+# The tests of the MPIs start processes, wait for them and let them sleep: CPUs that are idle
+# meanwhile build what the later parts need, at the lowest priority. What it does not come to, or
+# what fails in it, those parts build themselves.
+begin_beside() {
+	set -m
+	{
+		renice -n 19 "$BASHPID"
+		! wanted asan || build_asan
+		! wanted tsan || build_tsan
+	} >/dev/null 2>&1 &
+	beside=$!
+	set +m
+}
+
+end_beside() {
+	kill -- "-$beside" 2>/dev/null
+	wait "$beside" 2>/dev/null
+	beside=
+}
+
 if wanted release && one "build with gcc -Werror" build check; then
 	one "tests under an MPI are there" has_mpi_tests
-	# Tests of timing and of several ranks share the machine's cores, so one at a time.
-	run_tests check -j 1
+	begin_beside
+	# Those of several ranks that are heavy run alone, by their property RUN_SERIAL.
+	run_tests check -LE "^time$" -j "$jobs"
+	end_beside
+	# What they are about is time: with nothing beside.
+	run_tests check -L "^time$" -j 1
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan -D OC_WERROR=ON; then
+if wanted asan && one "build with address and undefined-behaviour sanitizers" build_asan; then
 	run_tests asan -L unit -j "$jobs"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
-if wanted tsan && one "build with thread sanitizer" build tsan -D OC_WERROR=ON -- --target thread_tests; then
+if wanted tsan && one "build with thread sanitizer" build_tsan; then
 	if find_tsan >"$log" 2>&1; then
 		run_tests tsan -L thread -j "$jobs"
 	else
@@ -132,7 +160,7 @@ if wanted tsan && one "build with thread sanitizer" build tsan -D OC_WERROR=ON -
 	run=
 fi
 if wanted clang; then
-	one "build with clang -Werror" build clang -D OC_WERROR=ON
+	one "warnings of clang, as errors" build clang -D OC_WERROR=ON
 fi
 
 printf '%s' "$skips"
