@@ -79,9 +79,8 @@ other_user 0 Mechanisms Topology "$onecopy" info
 for kib in 30000 60000 120000; do
 	shell 0 'raise it' Topology "ulimit -v $kib; \$0 info"
 done
-for files in 4 5; do
-	shell 0 '--version' 'raise ulimit -n' "ulimit -n $files; \$0 info"
-done
+shell 0 '--version' 'raise ulimit -n' 'ulimit -n 4; $0 info'
+shell 0 '--version' Topology 'ulimit -n 5; $0 info'
 shell 0 Mechanisms Topology 'ulimit -n 10; $0 info'
 shell 0 'raise ulimit -f' Topology 'ulimit -f 0; $0 info'
 denied process_vm_readv 'cma  refused' seccomp
