@@ -354,8 +354,14 @@ OC_API void oc_set_threads(int many);
  * What a waiting onecopy calls now and then, so that the caller's own communication moves (an
  * outstanding MPI_Isend, say). NULL: nothing. Process-wide; may be called from any thread that is
  * inside onecopy. Must not call a collective.
+ *
+ * It returns 0, or not 0 while others may need this process at any moment for something that is
+ * done in there alone, such as remote atomics. Then a wait calls it again at once, neither sleeps
+ * nor yields, and leaves it to the function to give up the CPU. Else, where ranks outnumber CPUs,
+ * waits sleep between its calls, but not for a while after one that took longer than 2 us, which
+ * has moved a message: so it must not yield then.
  */
-OC_API void oc_set_progress(void (*progress)(void));
+OC_API void oc_set_progress(int (*progress)(void));
 
 /* ---- memory -----------------------------------------------------------------------------------
  */

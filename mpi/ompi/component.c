@@ -11,6 +11,7 @@
 #include "request.h"
 
 #include "ompi/mca/rte/rte.h"
+#include "ompi/win/win.h"
 #include "opal/mca/base/base.h"
 #include "opal/runtime/opal.h"
 #include "opal/runtime/opal_progress.h"
@@ -30,14 +31,42 @@ static opal_mutex_t drive_lock = OPAL_MUTEX_STATIC_INIT;
  */
 static _Thread_local bool entered __attribute__((tls_model("initial-exec")));
 
-/* The MPI's progress while a collective of ours waits. */
-static void drive_mpi(void)
+static opal_mutex_t look_lock = OPAL_MUTEX_STATIC_INIT;
+static unsigned int looks; /* threads that are in one; with the lock held */
+static bool yields;	   /* what Open MPI was told to do when idle */
+
+/* The engine tells by its time whether a look did anything: it is not to yield. */
+static void look(void)
 {
-	bool outer = entered;
+	OPAL_THREAD_LOCK(&look_lock);
+	if (!looks++)
+		yields = opal_progress_set_yield_when_idle(false);
+	OPAL_THREAD_UNLOCK(&look_lock);
+	opal_progress();
+	OPAL_THREAD_LOCK(&look_lock);
+	if (!--looks)
+		opal_progress_set_yield_when_idle(yields);
+	OPAL_THREAD_UNLOCK(&look_lock);
+}
+
+/*
+ * The MPI's progress while a collective of ours waits. Others may need us as long as there is a
+ * window, or something that we handed back goes on in other modules: then this is a turn of a wait
+ * of the MPI's, which yields if it was told to.
+ */
+static int drive_mpi(void)
+{
+	/* MPI_WIN_NULL is in this table, too. */
+	int windows = ompi_mpi_windows.size - ompi_mpi_windows.number_free - 1;
+	bool needed = windows > 0 || oci_ompi_outstanding(), outer = entered;
 
 	entered = true;
-	opal_progress();
+	if (needed)
+		opal_progress();
+	else
+		look();
 	entered = outer;
+	return needed;
 }
 
 /*

@@ -76,6 +76,11 @@ static int look_at_all(void)
 	return count;
 }
 
+bool oci_ompi_outstanding(void)
+{
+	return __atomic_load_n(&outstanding, __ATOMIC_RELAXED);
+}
+
 int oci_ompi_outstanding_progress(void)
 {
 	static _Thread_local bool looking __attribute__((tls_model("initial-exec")));

@@ -64,6 +64,8 @@ void oci_ompi_request_drain(void);
 void oci_ompi_outstanding_add(struct oci_ompi_request *request);
 /* Looks at all of them; returns how many are over. Any thread, also from a waiting engine. */
 int oci_ompi_outstanding_progress(void);
+/* Are there any? */
+bool oci_ompi_outstanding(void);
 
 /* start.c */
 /*

@@ -210,8 +210,8 @@ static inline void oci_pmpi_attend(int change)
 
 /* Moves everything of ours that is outstanding. Not from inside the engine. */
 void oci_pmpi_drive(void);
-/* What the engine calls while it waits. */
-void oci_pmpi_drive_from_engine(void);
+/* What the engine calls while it waits. Not 0: others may need this process at any moment. */
+int oci_pmpi_drive_from_engine(void);
 /* One unsuccessful turn of a loop around oci_pmpi_drive(). */
 void oci_pmpi_pause(uint32_t *turns);
 /* PMPI_Wait() that drives us too. */
@@ -301,6 +301,7 @@ void oci_pmpi_meet_members(MPI_Group group, uint32_t hash);
 /* That of a communicator, if a member may need us while we are inside the MPI: true then. */
 bool oci_pmpi_meet_on(MPI_Comm comm);
 
+extern uint32_t oci_pmpi_windows; /* how many there are; atomic */
 int oci_pmpi_window_start(void);
 void oci_pmpi_window_stop(void);
 

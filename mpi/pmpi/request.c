@@ -353,23 +353,31 @@ void oci_pmpi_drive(void)
  * The probe is what makes MPICH move. It is for a message that nobody sends, on a duplicate of
  * MPI_COMM_WORLD: one on a duplicate of MPI_COMM_SELF moves nothing in MPICH 4.0.2.
  */
-void oci_pmpi_drive_from_engine(void)
+int oci_pmpi_drive_from_engine(void)
 {
 	int found;
 
 	if (!oci_pmpi_may_call())
-		return;
+		return 0;
 	PMPI(Iprobe)
 	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
 	if (oci_pmpi_attention()) {
 		drive_records();
 		oci_pmpi_bootstrap_drive();
 	}
+	/* Threads alone call for attention, too. What we handed back goes on in the MPI. */
+	return __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&oci_pmpi_attention_count, __ATOMIC_RELAXED) >
+		       (oci_pmpi_job.threads && oci_pmpi_job.together);
 }
 
+/*
+ * Ranks that ask for something of a window spin in MPICH and never yield: a target that yields to
+ * them has the CPU back after milliseconds, so it spins, too, as it would in MPICH.
+ */
 void oci_pmpi_pause(uint32_t *turns)
 {
-	if (++*turns < 64)
+	if (++*turns < 64 || __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED))
 		__builtin_ia32_pause();
 	else
 		sched_yield();

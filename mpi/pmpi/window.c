@@ -13,6 +13,8 @@
 static int key = MPI_KEYVAL_INVALID;
 static uint32_t made; /* atomic */
 
+uint32_t oci_pmpi_windows;
+
 static int window_gone(MPI_Win win, int keyval, void *value, void *extra)
 {
 	struct oci_pmpi_window *window = value;
@@ -112,8 +114,11 @@ static int adopt(int error, bool ours, MPI_Comm comm, MPI_Win win)
 	struct oci_pmpi_window *window;
 	int number, locks;
 
-	if (error || !ours)
+	if (error)
 		return error;
+	__atomic_fetch_add(&oci_pmpi_windows, 1, __ATOMIC_RELAXED);
+	if (!ours)
+		return MPI_SUCCESS;
 	window = describe(comm);
 	number = agree(window, comm, &locks);
 	if (window && !locks)
@@ -164,9 +169,14 @@ static void meet_at(MPI_Win win)
 
 int oci_pmpi_Win_free(MPI_Win *win)
 {
+	int error;
+
 	if (win)
 		meet_at(*win);
-	return PMPI(Win_free)(win);
+	error = PMPI(Win_free)(win);
+	if (!error)
+		__atomic_fetch_sub(&oci_pmpi_windows, 1, __ATOMIC_RELAXED);
+	return error;
 }
 
 int oci_pmpi_Win_set_info(MPI_Win win, MPI_Info info)

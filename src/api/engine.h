@@ -160,6 +160,9 @@ static inline struct oci_message_request *oci_message_of(struct oc_request *requ
 void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits);
 /* call.c: drives creation until it is over. */
 void oci_team_await(struct oc_team *team);
+/* request.c: oc_progress(), as others that wait drive it. Not 0: something is outstanding, for
+ * which peers may wait. */
+int oci_engine_drive(void);
 /* request.c: oci_team_step(), and whatever waited for its result is decided; with the lock held. */
 int oci_creation_step(struct oc_team *team);
 /* As oci_team_withdraw(), and requests that waited are decided. With the lock held. */

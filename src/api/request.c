@@ -212,6 +212,12 @@ int oc_progress(void)
 	return moved;
 }
 
+int oci_engine_drive(void)
+{
+	oc_progress();
+	return __atomic_load_n(&oci_engine.pending, __ATOMIC_RELAXED) != 0;
+}
+
 /* With the lock held. A program starts the next one when this is over: they are used again. */
 static struct oc_request *request_new(void)
 {

@@ -105,7 +105,7 @@ static void fork_child(void)
 static void prepare_process(void)
 {
 	oci_forced_by_environment(OCI_BARRIER);
-	oci_engine_hook = oc_progress;
+	oci_engine_hook = oci_engine_drive;
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
@@ -277,7 +277,7 @@ void oc_set_threads(int many)
 	oci_engine.alone = !many;
 }
 
-void oc_set_progress(void (*progress)(void))
+void oc_set_progress(int (*progress)(void))
 {
 	__atomic_store_n(&oci_progress_hook, progress, __ATOMIC_RELEASE);
 }

@@ -252,9 +252,10 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited);
 /* Raises a flag of mine; wakes sleepers only when the team is oversubscribed. */
 void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value);
 
-/* The hook of oc_set_progress() and the engine's own progress, driven while waiting. */
-extern void (*oci_progress_hook)(void);
+/* The hook of oc_set_progress() and the engine's own progress, driven while waiting. True:
+ * operations of the engine are outstanding, which peers may wait for. */
+extern int (*oci_progress_hook)(void);
 extern int (*oci_engine_hook)(void);
-void oci_wait_drive(void);
+bool oci_wait_drive(void);
 
 #endif

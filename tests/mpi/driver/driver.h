@@ -12,6 +12,7 @@ void program_scenario(char **words);
 void alloc_scenario(char **words);
 void heap_scenario(char **words);
 void large_scenario(char **words);
+void asked_scenario(char **words);
 void reproducible_scenario(char **words);
 void switched_off_scenario(char **words);
 void forced_scenario(char **words);

@@ -16,6 +16,7 @@ static const struct scenario {
 	{ "program", program_scenario },
 	{ "alloc", alloc_scenario },
 	{ "heap", heap_scenario },
+	{ "asked", asked_scenario },
 	{ "reproducible", reproducible_scenario },
 	{ "switched-off", switched_off_scenario },
 	{ "forced", forced_scenario },

@@ -3,6 +3,7 @@
 #include "driver.h"
 #include "verdict.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +190,70 @@ void heap_scenario(char **words)
 	}
 	job_free(&result);
 	verdict_done("heap: in use, at most, given back, mapped and by the kernel as was done\n");
+}
+
+enum { ASKED_KINDS = 5, ASKED_ROUNDS = 6 };
+static const char *const asked_kinds[ASKED_KINDS] = { "atomics", "atomics-of-created", "receives",
+						      "sends", "collectives" };
+
+/* One run with onecopy or without; the shortest times so far. False: it failed. */
+static bool run_asked(int ranks, bool ours, double shortest[ASKED_KINDS])
+{
+	struct job job = ours ? job_mpi(ranks) : job_stock(ranks);
+	struct job_result result;
+	char word[64];
+	bool well;
+
+	job_add_program(&job, "asked");
+	job_run(&job, &result);
+	well = verdict_ended_well(&result, ours ? "asked failed" : "asked failed without onecopy");
+	if (well && ours)
+		verdict_served_all(&result, NULL);
+	for (int k = 0; k < ASKED_KINDS && well; k++) {
+		double took =
+			verdict_word(&result, asked_kinds[k], word, sizeof(word)) ? atof(word) : 0;
+
+		if (took <= 0)
+			verdict_fail(&result, "no time of %s", asked_kinds[k]);
+		else if (!shortest[k] || took < shortest[k])
+			shortest[k] = took;
+	}
+	job_free(&result);
+	return well;
+}
+
+/*
+ * asked RANKS: what others ask of ranks that wait in our collectives takes no longer than where
+ * they wait in the MPI's. In turns, until the shortest times of both say so: a busy machine makes
+ * any of them long, but a rank that sleeps while it is asked is late each time, 10 to 100 times as
+ * long.
+ */
+void asked_scenario(char **words)
+{
+	const double limit = 2, least = 0.005; /* and what is over at once may take that long */
+	double ours[ASKED_KINDS] = { 0 }, stock[ASKED_KINDS] = { 0 };
+	int ranks = driver_ranks(words[0]), late = -1;
+
+	for (int round = 0; round < ASKED_ROUNDS; round++) {
+		if (!run_asked(ranks, false, stock) || !run_asked(ranks, true, ours))
+			return;
+		late = -1;
+		for (int k = 0; k < ASKED_KINDS; k++)
+			if (ours[k] > limit * stock[k] + least)
+				late = k;
+		if (late < 0)
+			break;
+	}
+	if (late >= 0) {
+		const struct job_result none = { .output = (char *)(uintptr_t) "" };
+
+		verdict_fail(&none, "%s of a rank that waits took %.4f s, without onecopy %.4f",
+			     asked_kinds[late], ours[late], stock[late]);
+	}
+	verdict_done(
+		"asked: %d ranks: seconds with and without onecopy: atomics %.4f %.4f, receives "
+		"%.4f %.4f, collectives %.4f %.4f\n",
+		ranks, ours[1], stock[1], ours[2], stock[2], ours[4], stock[4]);
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */

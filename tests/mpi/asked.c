@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rank that waits in a collective is asked for other things, and has to do them meanwhile: remote
+ * atomics, large messages, another communicator's collectives. Rank 0 asks and comes last into the
+ * collective; rank 1, and all others, wait in it.
+ *
+ * `asked [all]`: behind a few collectives, or behind each, blocking and nonblocking. Rank 0 prints
+ * "KIND seconds", the time that its asking took, for the driver to hold against that of the MPI
+ * alone; with `all` also that of each collective.
+ */
+#include "checked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ASKS = 0, ASKED = 1, TAG = 7 };
+enum { ATOMICS = 500, MESSAGES = 16, MESSAGE = 1 << 20, CALLS = 6, ELEMENTS = 16 };
+
+static int rank, ranks;
+static long *counter; /* in each rank's window, while there is one */
+static MPI_Win window;
+static long expected; /* of the asked one's counter; known to rank 0 */
+static MPI_Comm pair; /* of the two */
+static char *message[MESSAGES];
+static MPI_Request request[MESSAGES];
+static struct checked other[CALLS];
+
+/* ---- what the asked one does before it waits, and what rank 0 does while it waits -------------
+ */
+
+static void ask_for_atomics(void)
+{
+	const long one = 1;
+	long before;
+
+	for (int i = 0; i < ATOMICS; i++) {
+		if (i % 2)
+			MPI_Fetch_and_op(&one, &before, MPI_LONG, ASKED, 0, MPI_SUM, window);
+		else
+			MPI_Get_accumulate(&one, 1, MPI_LONG, &before, 1, MPI_LONG, ASKED, 0, 1,
+					   MPI_LONG, MPI_SUM, window);
+		MPI_Win_flush(ASKED, window);
+		if (before != expected++)
+			case_fail("an atomic operation found %ld, not %ld", before, expected - 1);
+	}
+}
+
+static void open_window(int allocate)
+{
+	static long own;
+
+	counter = &own;
+	if (allocate)
+		MPI_Win_allocate(sizeof(own), sizeof(own), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
+				 &window);
+	else
+		MPI_Win_create(&own, sizeof(own), sizeof(own), MPI_INFO_NULL, MPI_COMM_WORLD,
+			       &window);
+	*counter = expected = 0;
+	MPI_Barrier(MPI_COMM_WORLD);
+	case_count(CASE_BARRIER, 1);
+	MPI_Win_lock_all(0, window);
+}
+
+static void close_window(void)
+{
+	MPI_Win_unlock_all(window);
+	MPI_Win_free(&window);
+}
+
+static void receive_all(void)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		MPI_Irecv(message[i], MESSAGE, MPI_BYTE, ASKS, TAG, MPI_COMM_WORLD, &request[i]);
+}
+
+static void ask_to_receive(void)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		MPI_Ssend(message[i], MESSAGE, MPI_BYTE, ASKED, TAG, MPI_COMM_WORLD);
+}
+
+static void send_all(void)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		MPI_Isend(message[i], MESSAGE, MPI_BYTE, ASKS, TAG, MPI_COMM_WORLD, &request[i]);
+}
+
+static void ask_to_send(void)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		MPI_Recv(message[i], MESSAGE, MPI_BYTE, ASKED, TAG, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+}
+
+static void end_all(void)
+{
+	MPI_Waitall(MESSAGES, request, MPI_STATUSES_IGNORE);
+}
+
+static void open_other(int i)
+{
+	struct checked_spec spec = { .collective = i % 2 ? CASE_ALLREDUCE : CASE_ALLTOALL,
+				     .elements = ELEMENTS,
+				     .salt = (uint64_t)i };
+
+	checked_open(&other[i], pair, &spec);
+	checked_start(&other[i]);
+}
+
+static void start_others(void)
+{
+	for (int i = 0; i < CALLS; i++)
+		open_other(i);
+}
+
+static void end_other(int i)
+{
+	MPI_Wait(&other[i].request, MPI_STATUS_IGNORE);
+	checked_verify(&other[i]);
+	checked_close(&other[i]);
+}
+
+static void end_others(void)
+{
+	for (int i = 0; i < CALLS; i++)
+		end_other(i);
+}
+
+static void ask_others(void)
+{
+	for (int i = 0; i < CALLS; i++) {
+		open_other(i);
+		end_other(i);
+	}
+}
+
+static const struct kind {
+	const char *name;
+	void (*ask)(void);
+	void (*before)(void), (*after)(void); /* on the one that is asked */
+} kinds[] = {
+	{ "atomics", ask_for_atomics, NULL, NULL },
+	{ "atomics-of-created", ask_for_atomics, NULL, NULL },
+	{ "receives", ask_to_receive, receive_all, end_all },
+	{ "sends", ask_to_send, send_all, end_all },
+	{ "collectives", ask_others, start_others, end_others },
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* ---- the waits --------------------------------------------------------------------------------
+ */
+
+/* One in which the asked rank has to wait for rank 0. */
+static double ask_in(const struct kind *kind, enum case_collective collective, enum form form)
+{
+	/* A moment later: all the others are in it. */
+	const struct timespec moment = { .tv_nsec = 2000000 };
+	int gathers = collective == CASE_GATHER || collective == CASE_GATHERV ||
+		      collective == CASE_REDUCE;
+	struct checked_spec spec = { .collective = collective,
+				     .elements = ELEMENTS,
+				     .root = gathers ? ASKED : ASKS };
+	double begin = 0, end = 0;
+
+	if (rank == ASKED && kind->before)
+		kind->before();
+	if (rank == ASKS) {
+		nanosleep(&moment, NULL);
+		begin = case_seconds();
+		kind->ask();
+		end = case_seconds();
+	}
+	checked_run(MPI_COMM_WORLD, &spec, form);
+	if (rank == ASKED && kind->after)
+		kind->after();
+	return end - begin;
+}
+
+static void run(const struct kind *kind, int all)
+{
+	static const enum case_collective some[] = { CASE_BARRIER, CASE_ALLREDUCE, CASE_GATHER };
+	double sum = 0, took;
+	int windowed = kind->ask == ask_for_atomics;
+
+	if (windowed)
+		open_window(kind == kinds);
+	for (int c = 0; c < (all ? CASE_COLLECTIVES : 3); c++) {
+		enum case_collective collective = all ? (enum case_collective)c : some[c];
+
+		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++) {
+			took = ask_in(kind, collective, (enum form)form);
+			sum += took;
+			if (!rank && all)
+				printf("  %s, %s %s: %.6f\n", kind->name, form_names[form],
+				       case_names[collective], took);
+		}
+	}
+	if (windowed)
+		close_window();
+	if (!rank)
+		printf("%s %.6f\n", kind->name, sum);
+}
+
+int main(int argc, char **argv)
+{
+	int all;
+
+	case_begin(&argc, &argv);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	all = argc > 1 && !strcmp(argv[1], "all");
+	for (int i = 0; i < MESSAGES; i++)
+		message[i] = calloc(1, MESSAGE);
+	MPI_Comm_split(MPI_COMM_WORLD, rank > ASKED, 0, &pair);
+	for (int k = 0; k < KINDS; k++)
+		run(&kinds[k], all);
+	MPI_Comm_free(&pair);
+	for (int i = 0; i < MESSAGES; i++)
+		free(message[i]);
+	case_report();
+	MPI_Finalize();
+	return 0;
+}
