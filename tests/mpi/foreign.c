@@ -4,7 +4,7 @@
  * MPI_Comm_connect, which are no node-mates of the job's. Every result is right; of the calls of
  * Alltoall only those among the processes of one MPI_COMM_WORLD may be served.
  *
- * foreign intercomm|spawn|connect
+ * foreign intercomm|spawn|spawn-programs|connect
  */
 #include "checked.h"
 
@@ -120,17 +120,24 @@ static void intercomm(void)
 	MPI_Comm_free(&half);
 }
 
-static void spawn(char *program)
+/* `programs`: as so many programs, each a part of one MPI_COMM_WORLD; 1: MPI_Comm_spawn. */
+static void spawn(char *program, char *mode, int programs)
 {
+	char *arguments[] = { mode, NULL }, **each[] = { arguments, arguments };
+	char *names[] = { program, program };
+	int counts[] = { 1, CHILDREN };
+	MPI_Info infos[] = { MPI_INFO_NULL, MPI_INFO_NULL };
 	MPI_Comm parent;
-	char *arguments[] = { (char[]){ "spawn" }, NULL };
 
 	MPI_Comm_get_parent(&parent);
-	if (parent == MPI_COMM_NULL)
+	if (parent != MPI_COMM_NULL)
+		rank += 100;
+	else if (programs == 1)
 		MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
 			       &parent, MPI_ERRCODES_IGNORE);
 	else
-		rank += 100;
+		MPI_Comm_spawn_multiple(programs, names, each, counts, infos, 0, MPI_COMM_WORLD,
+					&parent, MPI_ERRCODES_IGNORE);
 	use_between(parent, rank >= 100);
 	merge_and_use(parent, rank >= 100, 0);
 	use(MPI_COMM_WORLD, 1, ROUNDS);
@@ -168,7 +175,7 @@ int main(int argc, char **argv)
 
 	case_begin(&argc, &argv);
 	if (argc != 2)
-		case_fail("usage: foreign intercomm|spawn|connect");
+		case_fail("usage: foreign intercomm|spawn|spawn-programs|connect");
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_get_parent(&parent);
@@ -177,7 +184,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "intercomm"))
 		intercomm();
 	else if (!strcmp(argv[1], "spawn"))
-		spawn(argv[0]);
+		spawn(argv[0], argv[1], 1);
+	else if (!strcmp(argv[1], "spawn-programs"))
+		spawn(argv[0], argv[1], 2);
 	else
 		connect_halves();
 	if (parent == MPI_COMM_NULL) {
