@@ -49,7 +49,8 @@ struct bootstrap {
 static uint32_t next_number;
 static uint32_t alive;
 
-/* Released with messages under way. */
+/* Released with messages under way. The MPI, which may call functions of the program, is not called
+ * with the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bootstrap *left;
 static uint32_t left_count;
@@ -228,6 +229,14 @@ static bool quiet(struct bootstrap *self)
 	return over;
 }
 
+static void leave(struct bootstrap *self)
+{
+	pthread_mutex_lock(&lock);
+	self->next = left;
+	left = self;
+	pthread_mutex_unlock(&lock);
+}
+
 /*
  * Also called with messages under way, when the team is refused or destroyed in the middle: their
  * buffers live on until they are over.
@@ -242,12 +251,9 @@ static void release(void *context)
 	if (quiet(self)) {
 		bootstrap_free(self);
 	} else {
-		pthread_mutex_lock(&lock);
-		self->next = left;
-		left = self;
 		__atomic_fetch_add(&left_count, 1, __ATOMIC_RELAXED);
-		pthread_mutex_unlock(&lock);
 		oci_pmpi_attend(1);
+		leave(self);
 	}
 	__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
 	oci_pmpi_attend(-1);
@@ -255,19 +261,24 @@ static void release(void *context)
 
 void oci_pmpi_bootstrap_drive(void)
 {
-	if (!__atomic_load_n(&left_count, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
+	struct bootstrap *self, *next;
+
+	if (!__atomic_load_n(&left_count, __ATOMIC_RELAXED))
 		return;
-	for (struct bootstrap **at = &left, *self; (self = *at) != NULL;) {
+	pthread_mutex_lock(&lock);
+	self = left;
+	left = NULL;
+	pthread_mutex_unlock(&lock);
+	for (; self; self = next) {
+		next = self->next;
 		if (!quiet(self)) {
-			at = &self->next;
+			leave(self);
 			continue;
 		}
-		*at = self->next;
 		bootstrap_free(self);
 		__atomic_fetch_sub(&left_count, 1, __ATOMIC_RELAXED);
 		oci_pmpi_attend(-1);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 uint32_t oci_pmpi_bootstraps(void)

@@ -170,10 +170,11 @@ typedef int oci_native(const struct oci_mpi_call *call, MPI_Comm comm, MPI_Reque
 
 /* An operation of the engine, seen by the program as its carrier. */
 struct oci_record {
-	struct oci_record *next, **link; /* among the active ones, in the order of their starts */
-	struct oci_record *bucket;	 /* of the persistent ones with this hash */
-	struct oci_record *made;	 /* of all that there are */
-	int tag;			 /* of the carrier's message; this record's for ever */
+	/* Among the active ones, in the order of their starts, then among those to be told. */
+	struct oci_record *next, **link;
+	struct oci_record *bucket; /* of the persistent ones with this hash */
+	struct oci_record *made;   /* of all that there are */
+	int tag;		   /* of the carrier's message; this record's for ever */
 	MPI_Request carrier;
 	MPI_Request anchor; /* of a persistent one: keeps the communicator */
 	struct oci_pmpi_comm *state;
@@ -186,8 +187,10 @@ struct oci_record {
 	MPI_Request inner;
 	struct oc_team *team; /* a persistent operation's own, or the communicator's */
 	bool persistent, active, freed, undecided;
-	bool waiting; /* handed back; earlier ones may come to be handed back, too */
-	bool nothing; /* to do: no rank has any bytes */
+	bool waiting;	  /* handed back; earlier ones may come to be handed back, too */
+	bool nothing;	  /* to do: no rank has any bytes */
+	int error;	  /* of the operation that has ended */
+	uint32_t telling; /* how many are telling the carrier of an end, with request.c's lock */
 	struct oci_mpi_operation operation;
 };
 

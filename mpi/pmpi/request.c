@@ -8,8 +8,10 @@
  * its handle. (MPICH's generalized requests are not polled while the program sits in other calls,
  * and cannot be persistent.)
  *
- * Operations start and end in any thread; the list of active ones is under a lock, which is never
- * waited for with anything held: who does not get it leaves the work to its holder.
+ * Operations start and end in any thread. One thread at a time drives them, without waiting for
+ * that: who does not become the driver leaves the work to it. What has ended is told from our own
+ * functions alone, not from inside the engine, by whoever comes, and with nothing held: to give
+ * back a type may call functions of the program, which may call us.
  */
 #include "pmpi.h"
 
@@ -21,8 +23,11 @@
 uint32_t oci_pmpi_attention_count;
 uint32_t oci_record_persistents;
 
+static pthread_mutex_t driver = PTHREAD_MUTEX_INITIALIZER; /* trylock alone */
+/* Of the lists; nothing is called with it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oci_record *first, **last = &first;
+static struct oci_record *over, **over_last = &over; /* to be told, in the order of their ends */
 
 /* Records are never given back before MPI_Finalize: each keeps its tag. */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -63,6 +68,7 @@ struct oci_record *oci_record_get(void)
 	record->later = NULL;
 	record->persistent = record->active = record->freed = record->undecided = false;
 	record->waiting = false;
+	record->telling = 0;
 	return record;
 }
 
@@ -133,8 +139,9 @@ void oci_record_stop(void)
 	}
 	made = pool = ending = NULL;
 	next_tag = 0;
-	first = NULL;
+	first = over = NULL;
 	last = &first;
+	over_last = &over;
 	memset(buckets, 0, sizeof(buckets));
 	oci_record_persistents = 0;
 }
@@ -148,9 +155,17 @@ void oci_record_activate(struct oci_record *record)
 	pthread_mutex_lock(&lock);
 	record->next = NULL;
 	record->link = last;
-	*last = record;
+	/* Release: pairs with the acquires of the driver, who walks the list without the lock. */
+	__atomic_store_n(last, record, __ATOMIC_RELEASE);
 	last = &record->next;
 	pthread_mutex_unlock(&lock);
+}
+
+static struct oci_record *find_carrier(struct oci_record *list, MPI_Request request)
+{
+	while (list && list->carrier != request)
+		list = list->next;
+	return list;
 }
 
 bool oci_record_is_active(MPI_Request request, MPI_Comm *comm)
@@ -158,9 +173,9 @@ bool oci_record_is_active(MPI_Request request, MPI_Comm *comm)
 	struct oci_record *record;
 
 	pthread_mutex_lock(&lock);
-	record = first;
-	while (record && record->carrier != request)
-		record = record->next;
+	record = find_carrier(first, request);
+	if (!record)
+		record = find_carrier(over, request);
 	if (record)
 		*comm = record->state->comm;
 	pthread_mutex_unlock(&lock);
@@ -211,38 +226,55 @@ static void unlist(struct oci_record *record)
 	__atomic_fetch_sub(&oci_record_persistents, 1, __ATOMIC_RELAXED);
 }
 
+/* With the lock: nobody else comes to it any more. */
+static bool is_ours_to_end(const struct oci_record *record)
+{
+	return record->freed && !record->active && !record->telling;
+}
+
 void oci_record_free(struct oci_record *record)
 {
+	bool ends;
+
 	unlist(record);
 	/* The lock: the operation may be ending in another thread. */
 	pthread_mutex_lock(&lock);
 	record->freed = true;
-	if (!record->active)
-		oci_record_end(record);
+	ends = is_ours_to_end(record);
 	pthread_mutex_unlock(&lock);
+	if (ends)
+		oci_record_end(record);
 }
 
 /* ---- driving ----------------------------------------------------------------------------------
  */
 
-/* The carrier's receive is posted, so this send completes at once. */
+/*
+ * The carrier's receive is posted, so the send completes at once. Behind it a persistent record may
+ * be started again, or freed: whoever is the last to leave a freed one ends it.
+ */
 void oci_record_finish(struct oci_record *record, int error)
 {
-	struct oci_pmpi_comm *state = record->state;
-	bool persistent = record->persistent, freed = record->freed;
-	int tag = record->tag;
+	bool persistent = record->persistent, freed, ends;
 
-	/* A request that was freed tells nobody, and its handle comes back as another's. */
-	if (error && !record->freed)
-		oci_pmpi_failed(record->carrier, state, error);
-	record->active = false;
-	if (!record->persistent)
+	if (!persistent)
 		oci_mpi_close(&record->operation);
 	oci_mpi_later_drop(record->later);
 	record->later = NULL;
-	/* The message goes first: the tag is the record's next user's. */
-	PMPI(Send)(NULL, 0, MPI_BYTE, 0, tag, oci_pmpi_job.self);
-	if (freed)
+	pthread_mutex_lock(&lock);
+	record->active = false;
+	record->telling++;
+	freed = record->freed;
+	pthread_mutex_unlock(&lock);
+	/* A request that was freed tells nobody, and its handle comes back as another's. */
+	if (error && !freed)
+		oci_pmpi_failed(record->carrier, record->state, error);
+	PMPI(Send)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self);
+	pthread_mutex_lock(&lock);
+	record->telling--;
+	ends = is_ours_to_end(record);
+	pthread_mutex_unlock(&lock);
+	if (ends)
 		oci_record_end(record);
 	else if (!persistent)
 		oci_record_put(record);
@@ -311,39 +343,69 @@ static bool step(struct oci_record *record, uint64_t pass, int *error)
 	return done || *error;
 }
 
-/* Whoever holds the lock and is called again, by the engine that it drives, leaves at once. */
-static void drive_records(void)
+static void move_to_over(struct oci_record *record)
 {
-	static uint64_t passes; /* with the lock */
-	struct oci_record *record, *next;
-	int error;
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(record->link, record->next, __ATOMIC_RELAXED);
+	if (record->next)
+		record->next->link = record->link;
+	else
+		last = record->link;
+	record->next = NULL;
+	__atomic_store_n(over_last, record, __ATOMIC_RELAXED);
+	over_last = &record->next;
+	pthread_mutex_unlock(&lock);
+}
 
-	if (!__atomic_load_n(&first, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
+/* The driver that is called again, by the engine or the MPI that it drives, leaves at once. */
+static void step_records(void)
+{
+	static uint64_t passes; /* the driver's */
+	struct oci_record *record, *next;
+
+	if (!__atomic_load_n(&first, __ATOMIC_RELAXED) || pthread_mutex_trylock(&driver))
 		return;
 	passes++;
-	for (record = first; record; record = next) {
-		struct oci_pmpi_comm *state = record->state;
+	/* Acquire: pairs with the release of oci_record_activate(). Nobody else takes records off.
+	 */
+	for (record = __atomic_load_n(&first, __ATOMIC_ACQUIRE); record; record = next) {
+		bool ended = step(record, passes, &record->error);
 
-		next = record->next;
-		if (!step(record, passes, &error))
-			continue;
-		*record->link = next;
-		if (next)
-			next->link = record->link;
-		else
-			last = record->link;
-		oci_record_finish(record, error);
+		next = __atomic_load_n(&record->next, __ATOMIC_ACQUIRE);
+		if (ended)
+			move_to_over(record);
+	}
+	pthread_mutex_unlock(&driver);
+}
+
+static void tell_records(void)
+{
+	struct oci_pmpi_comm *state;
+	struct oci_record *record;
+
+	while (__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&lock);
+		record = over;
+		if (record)
+			__atomic_store_n(&over, record->next, __ATOMIC_RELAXED);
+		if (!over)
+			over_last = &over;
+		pthread_mutex_unlock(&lock);
+		if (!record)
+			return;
+		state = record->state;
+		oci_record_finish(record, record->error);
 		/* Release: pairs with the acquire of whoever destroys the communicator's object. */
 		__atomic_fetch_sub(&state->outstanding, 1, __ATOMIC_RELEASE);
 		oci_pmpi_attend(-1);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 void oci_pmpi_drive(void)
 {
 	oc_progress();
-	drive_records();
+	step_records();
+	tell_records();
 	oci_pmpi_bootstrap_drive();
 	reap_records();
 	oci_pmpi_comm_reap();
@@ -362,7 +424,7 @@ int oci_pmpi_drive_from_engine(void)
 	PMPI(Iprobe)
 	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
 	if (oci_pmpi_attention()) {
-		drive_records();
+		step_records();
 		oci_pmpi_bootstrap_drive();
 	}
 	/* Threads alone call for attention, too. What we handed back goes on in the MPI. */

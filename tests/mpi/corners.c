@@ -253,6 +253,68 @@ static void handed_back_later(void)
 	MPI_Comm_free(&comm);
 }
 
+/* What the delete function of a type's attribute does. */
+static struct deletion {
+	MPI_Request freed, started;
+	MPI_Comm comm;
+	int in, sum, calls;
+} deletion;
+
+static int type_deleted(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+	struct deletion *d = value;
+
+	(void)type;
+	(void)keyval;
+	(void)extra;
+	d->calls++;
+	MPI_Request_free(&d->freed);
+	MPI_Iallreduce(&d->in, &d->sum, 1, MPI_INT, MPI_SUM, d->comm, &d->started);
+	return MPI_SUCCESS;
+}
+
+/*
+ * A type that an operation uses lives until that is over, and is then deleted by us: its
+ * attribute's function calls us back. On rank 0, that is: the others come into the operation later.
+ */
+static void called_back(void)
+{
+	struct deletion *d = &deletion;
+	int key, values[4] = { rank, 0, 0, rank }, unused = 0;
+	MPI_Datatype type;
+	MPI_Request request;
+	MPI_Comm comm;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		*d = (struct deletion){ .in = rank + round };
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Comm_dup(MPI_COMM_WORLD, &d->comm);
+		MPI_Allreduce_init(&unused, &unused, 0, MPI_INT, MPI_SUM, d->comm, MPI_INFO_NULL,
+				   &d->freed);
+		MPI_Type_vector(2, 1, 3, MPI_INT, &type);
+		MPI_Type_commit(&type);
+		MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, type_deleted, &key, NULL);
+		MPI_Type_set_attr(type, key, d);
+		if (rank)
+			MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Ibcast(values, 1, type, ranks - 1, comm, &request);
+		case_count(CASE_BCAST, 1);
+		MPI_Type_free(&type);
+		for (int r = 1; !rank && r < ranks; r++)
+			MPI_Send(NULL, 0, MPI_BYTE, r, 1, MPI_COMM_WORLD);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		if (d->calls != 1)
+			case_fail("a type was deleted %d times", d->calls);
+		MPI_Wait(&d->started, MPI_STATUS_IGNORE);
+		case_count(CASE_ALLREDUCE, 1);
+		if (d->sum != ranks * (ranks - 1) / 2 + ranks * round)
+			case_fail("a call of a delete function gave %d", d->sum);
+		MPI_Type_free_keyval(&key);
+		MPI_Comm_free(&d->comm);
+		MPI_Comm_free(&comm);
+	}
+}
+
 /* On a communicator that returns errors; MPI_COMM_WORLD would end the job. */
 static void refused(void)
 {
@@ -308,6 +370,7 @@ int main(int argc, char **argv)
 	write_beside(path);
 	ordered();
 	handed_back_later();
+	called_back();
 	intercommunicator();
 	refused();
 	case_report();
