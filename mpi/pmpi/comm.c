@@ -273,9 +273,30 @@ static bool evaluate(struct oci_pmpi_comm *state)
 	return true;
 }
 
+/* Another thread may have made one meanwhile, which stays, as it may be in use. NULL: no memory. */
+static struct oci_pmpi_comm *keep(MPI_Comm comm, struct oci_pmpi_comm *state)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct oci_pmpi_comm *other = NULL;
+	int found = 0;
+
+	pthread_mutex_lock(&lock);
+	if (PMPI(Comm_get_attr)(comm, key, &other, &found) == MPI_SUCCESS && found) {
+		state = other;
+	} else {
+		list_add(state);
+		if (PMPI(Comm_set_attr)(comm, key, state) != MPI_SUCCESS) {
+			list_remove(state);
+			state = NULL;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return state;
+}
+
 static struct oci_pmpi_comm *create(MPI_Comm comm)
 {
-	struct oci_pmpi_comm *state = state_allocate();
+	struct oci_pmpi_comm *state = state_allocate(), *kept;
 
 	if (!state)
 		return NULL;
@@ -284,11 +305,10 @@ static struct oci_pmpi_comm *create(MPI_Comm comm)
 		state_free(state);
 		return NULL;
 	}
-	list_add(state);
-	if (PMPI(Comm_set_attr)(comm, key, state) != MPI_SUCCESS) {
-		list_remove(state);
+	kept = keep(comm, state);
+	if (kept != state) {
 		state_free(state);
-		return NULL;
+		return kept;
 	}
 	if (state->reason) {
 		char name[MPI_MAX_OBJECT_NAME] = "";
