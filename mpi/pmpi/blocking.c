@@ -9,7 +9,8 @@
  * nonblocking collective do not match, so the members decide from what they know alike: on a
  * communicator with a team, a barrier of the team comes first, in which everything moves; who is
  * through it finds all members inside the call. On others, the nonblocking form stands for it. In a
- * job across nodes nothing is ever outstanding (life.c), and the call goes through as it is.
+ * job across nodes nothing is ever outstanding (life.c), and the call goes through as it is; and so
+ * it does with processes of another job, who may not have this library, while a helper drives.
  */
 #include "calls.h"
 
@@ -138,11 +139,14 @@ static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *stat
 {
 	int error;
 	enum oci_back back = oci_pmpi_meet(state, &error);
+	bool helped;
 
 	if (error)
 		return error;
-	return back == OCI_BACK_TWIN ? twin(call, state->comm, native) :
-				       blocking(call, state->comm);
+	if (back == OCI_BACK_TWIN)
+		return twin(call, state->comm, native);
+	helped = oci_pmpi_help_on(state->comm);
+	return oci_pmpi_helped(helped, blocking(call, state->comm));
 }
 
 static int collective(const struct oci_mpi_call *call, const char *name, oci_native *native,

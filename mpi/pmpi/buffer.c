@@ -117,23 +117,24 @@ static void await_empty(int bytes)
 	PMPI(Type_free)(&type);
 }
 
-static struct oci_pmpi_helper *begin_detach(void)
+/* True: a helper drives. */
+static bool begin_detach(void)
 {
 	MPI_Count bytes = noted() - MPI_BSEND_OVERHEAD;
 
 	/* No message has room in a buffer without bytes. */
 	if (!oci_pmpi_job.active || bytes <= 0 || !oci_pmpi_attention() || !is_used())
-		return NULL;
+		return false;
 	if (bytes > INT32_MAX)
-		return oci_pmpi_helper_start(MPI_COMM_WORLD);
+		return oci_pmpi_help();
 	await_empty((int)bytes);
-	return NULL;
+	return false;
 }
 
 int oci_pmpi_Buffer_detach(void *buffer, int *bytes)
 {
-	struct oci_pmpi_helper *helper = begin_detach();
-	int error = oci_pmpi_helper_stop(helper, PMPI(Buffer_detach)(buffer, bytes));
+	bool helped = begin_detach();
+	int error = oci_pmpi_helped(helped, PMPI(Buffer_detach)(buffer, bytes));
 
 	note(error, 0);
 	return error;
@@ -141,8 +142,8 @@ int oci_pmpi_Buffer_detach(void *buffer, int *bytes)
 
 int oci_pmpi_Buffer_detach_c(void *buffer, MPI_Count *bytes)
 {
-	struct oci_pmpi_helper *helper = begin_detach();
-	int error = oci_pmpi_helper_stop(helper, PMPI(Buffer_detach_c)(buffer, bytes));
+	bool helped = begin_detach();
+	int error = oci_pmpi_helped(helped, PMPI(Buffer_detach_c)(buffer, bytes));
 
 	note(error, 0);
 	return error;

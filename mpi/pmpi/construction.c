@@ -5,7 +5,8 @@
  * Most wait for all members and have no nonblocking twin. A barrier comes before them, in which we
  * drive what is outstanding: who is through it finds all members inside the call or on their way
  * into it, and none of them waits for us any more. It is left out where nothing can be outstanding
- * on any member, which all know alike.
+ * on any member, which all know alike. Processes of other jobs may come late, and may not have this
+ * library: with them there is no barrier, and a helper drives, where something is outstanding here.
  */
 #include "pmpi.h"
 
@@ -37,13 +38,18 @@ bool oci_pmpi_meet_on(MPI_Comm comm)
 	return true;
 }
 
-#define LIST(...) __VA_ARGS__
+bool oci_pmpi_enter(MPI_Comm comm)
+{
+	return !oci_pmpi_meet_on(comm) && oci_pmpi_help_on(comm);
+}
+
 /* `from`: the communicator whose members all make the call. */
-#define MAKE(name, from, parameters, arguments)    \
-	int oci_pmpi_##name(LIST parameters)       \
-	{                                          \
-		oci_pmpi_meet_on(from);            \
-		return PMPI(name)(LIST arguments); \
+#define MAKE(name, from, parameters, arguments)                                 \
+	int oci_pmpi_##name(OCI_LIST parameters)                                \
+	{                                                                       \
+		bool helped = oci_pmpi_enter(from);                             \
+                                                                                \
+		return oci_pmpi_helped(helped, PMPI(name)(OCI_LIST arguments)); \
 	}
 
 /* clang-format off */
@@ -72,36 +78,33 @@ MAKE(Dist_graph_create_adjacent, comm,
      (comm, in, sources, inweights, out, destinations, outweights, info, reorder, made))
 /* clang-format on */
 
-/* The other processes may come late, and may not have this library. */
-/* `on`: whose handler has its errors. */
-#define REACH(name, from, on, parameters, arguments)        \
-	int oci_pmpi_##name(LIST parameters)                \
-	{                                                   \
-		struct oci_pmpi_helper *helper;             \
-		int error;                                  \
-                                                            \
-		oci_pmpi_meet_on(from);                     \
-		helper = oci_pmpi_helper_start(on);         \
-		error = PMPI(name)(LIST arguments);         \
-		return oci_pmpi_helper_stop(helper, error); \
+/* Other processes take part that are no members. */
+#define REACH(name, from, parameters, arguments)                                \
+	int oci_pmpi_##name(OCI_LIST parameters)                                \
+	{                                                                       \
+		bool helped;                                                    \
+                                                                                \
+		oci_pmpi_meet_on(from);                                         \
+		helped = oci_pmpi_help();                                       \
+		return oci_pmpi_helped(helped, PMPI(name)(OCI_LIST arguments)); \
 	}
 
 /* clang-format off */
-REACH(Comm_accept, comm, comm,
+REACH(Comm_accept, comm,
       (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
       (port, info, root, comm, made))
-REACH(Comm_connect, comm, comm,
+REACH(Comm_connect, comm,
       (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
       (port, info, root, comm, made))
-REACH(Comm_spawn, comm, comm,
+REACH(Comm_spawn, comm,
      (const char *command, char *argv[], int most, MPI_Info info, int root, MPI_Comm comm,
       MPI_Comm *made, int codes[]),
      (command, argv, most, info, root, comm, made, codes))
-REACH(Comm_spawn_multiple, comm, comm,
+REACH(Comm_spawn_multiple, comm,
      (int count, char *commands[], char **argvs[], const int most[], const MPI_Info infos[],
       int root, MPI_Comm comm, MPI_Comm *made, int codes[]),
      (count, commands, argvs, most, infos, root, comm, made, codes))
-REACH(Comm_join, MPI_COMM_SELF, MPI_COMM_WORLD, (int fd, MPI_Comm *made), (fd, made))
+REACH(Comm_join, MPI_COMM_SELF, (int fd, MPI_Comm *made), (fd, made))
 /* clang-format on */
 
 /* ---- with more to do --------------------------------------------------------------------------
@@ -118,20 +121,18 @@ static void take_info(int error, MPI_Comm comm, MPI_Info info)
 
 int oci_pmpi_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
 {
-	int error;
+	bool helped = oci_pmpi_enter(comm);
+	int error = oci_pmpi_helped(helped, PMPI(Comm_dup_with_info)(comm, info, made));
 
-	oci_pmpi_meet_on(comm);
-	error = PMPI(Comm_dup_with_info)(comm, info, made);
 	take_info(error, error ? MPI_COMM_NULL : *made, info);
 	return error;
 }
 
 int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
 {
-	int error;
+	bool helped = oci_pmpi_enter(comm);
+	int error = oci_pmpi_helped(helped, PMPI(Comm_split_type)(comm, type, key, info, made));
 
-	oci_pmpi_meet_on(comm);
-	error = PMPI(Comm_split_type)(comm, type, key, info, made);
 	take_info(error, error ? MPI_COMM_NULL : *made, info);
 	return error;
 }
@@ -201,15 +202,19 @@ int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
  */
 int oci_pmpi_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
 {
-	oci_pmpi_meet_members(group, (uint32_t)tag);
-	return PMPI(Comm_create_group)(comm, group, tag, made);
+	bool helped = !oci_pmpi_meet_members(group, (uint32_t)tag) && oci_pmpi_help_on(comm);
+
+	return oci_pmpi_helped(helped, PMPI(Comm_create_group)(comm, group, tag, made));
 }
 
 int oci_pmpi_Comm_create_from_group(MPI_Group group, const char *words, MPI_Info info,
 				    MPI_Errhandler handler, MPI_Comm *made)
 {
-	oci_pmpi_meet_members(group, oci_pmpi_meeting_hash(words));
-	return PMPI(Comm_create_from_group)(group, words, info, handler, made);
+	bool helped = !oci_pmpi_meet_members(group, oci_pmpi_meeting_hash(words)) &&
+		      oci_pmpi_help();
+
+	return oci_pmpi_helped(helped,
+			       PMPI(Comm_create_from_group)(group, words, info, handler, made));
 }
 
 /* Both sides name the leaders in other orders: the one with the lower rank in the job goes first.
@@ -220,6 +225,7 @@ int oci_pmpi_Intercomm_create_from_groups(MPI_Group local, int leader, MPI_Group
 {
 	int lead[2] = { MPI_UNDEFINED, MPI_UNDEFINED };
 	MPI_Group all;
+	bool helped, met = false;
 
 	if (oci_pmpi_job.active && local != MPI_GROUP_NULL && remote != MPI_GROUP_NULL) {
 		PMPI(Group_translate_ranks)(local, 1, &leader, oci_pmpi_job.group, &lead[0]);
@@ -229,11 +235,13 @@ int oci_pmpi_Intercomm_create_from_groups(MPI_Group local, int leader, MPI_Group
 	if (lead[0] != MPI_UNDEFINED && lead[1] != MPI_UNDEFINED &&
 	    PMPI(Group_union)(lead[0] < lead[1] ? local : remote,
 			      lead[0] < lead[1] ? remote : local, &all) == MPI_SUCCESS) {
-		oci_pmpi_meet_members(all, oci_pmpi_meeting_hash(words));
+		met = oci_pmpi_meet_members(all, oci_pmpi_meeting_hash(words));
 		PMPI(Group_free)(&all);
 	}
-	return PMPI(Intercomm_create_from_groups)(local, leader, remote, remote_leader, words, info,
-						  handler, made);
+	helped = !met && oci_pmpi_help();
+	return oci_pmpi_helped(helped, PMPI(Intercomm_create_from_groups)(local, leader, remote,
+									  remote_leader, words,
+									  info, handler, made));
 }
 
 /* The other side's leader in our job; MPI_UNDEFINED: of another one. Both leaders see it alike. */
@@ -256,8 +264,21 @@ static int world_leader(MPI_Comm peer_comm, int remote)
 	return world;
 }
 
+/* The leader tells the others, whom its message also lets go on. */
+static bool is_reached(struct oci_pmpi_comm *state, int leader, bool reached)
+{
+	MPI_Request told;
+
+	if (concerned(state) && leader >= 0 && (uint32_t)leader < state->size &&
+	    PMPI(Ibcast)(&reached, sizeof(reached), MPI_BYTE, leader, state->comm, &told) ==
+		    MPI_SUCCESS)
+		oci_pmpi_await(&told, MPI_STATUS_IGNORE);
+	return reached;
+}
+
 /*
- * Each side meets, the leaders meet, each side meets again. The leaders' messages are not on the
+ * Each side meets, the leaders meet, and each leader tells its side; where the other leader is of
+ * another job, they do not meet, and the side has helpers. The leaders' messages are not on the
  * program's communicator, where a receive from any rank with any tag would take them; their tag is
  * made of the program's, as two threads may be here, and is not that of an MPI_Comm_create_group.
  */
@@ -265,6 +286,7 @@ int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, in
 			      MPI_Comm *made)
 {
 	struct oci_pmpi_comm *state = decided(local);
+	bool helped = false, reached;
 	int other;
 
 	/* The leaders decide alike, whoever else is on their sides. */
@@ -276,9 +298,11 @@ int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, in
 		if (other != MPI_UNDEFINED)
 			oci_pmpi_meeting_round(other, other,
 					       oci_pmpi_meeting_tag(~(uint32_t)tag, false));
-		oci_pmpi_meet_on(local);
+		reached = is_reached(state, leader, other != MPI_UNDEFINED);
+		helped = !(reached && state->known) && oci_pmpi_help();
 	}
-	return PMPI(Intercomm_create)(local, leader, peer_comm, remote, tag, made);
+	return oci_pmpi_helped(helped,
+			       PMPI(Intercomm_create)(local, leader, peer_comm, remote, tag, made));
 }
 
 /* ---- ends -------------------------------------------------------------------------------------
@@ -300,6 +324,7 @@ int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 {
 	struct oci_pmpi_comm *state = comm ? decided(*comm) : NULL;
 	uint32_t turns = 0;
+	bool helped;
 	int error;
 
 	while (state && __atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE)) {
@@ -307,9 +332,8 @@ int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 		oci_pmpi_drive();
 		oci_pmpi_pause(&turns);
 	}
-	if (comm)
-		oci_pmpi_meet_on(*comm);
-	error = PMPI(Comm_disconnect)(comm);
+	helped = comm && oci_pmpi_enter(*comm);
+	error = oci_pmpi_helped(helped, PMPI(Comm_disconnect)(comm));
 	oci_pmpi_comm_reap();
 	return error;
 }

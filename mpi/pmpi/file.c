@@ -8,37 +8,41 @@
  */
 #include "pmpi.h"
 
-/* `name`: calls on two files, in two threads, may be under way at a time. */
-static void meet_at(MPI_File file, const char *name)
+/* A barrier, or a helper. `name`: calls on two files, in two threads, may be under way at a time.
+ */
+static bool enter(MPI_File file, const char *name)
 {
 	MPI_Group group;
+	bool met;
 
 	if (!oci_pmpi_job.active || !oci_pmpi_job.together || file == MPI_FILE_NULL ||
 	    PMPI(File_get_group)(file, &group) != MPI_SUCCESS)
-		return;
-	oci_pmpi_meet_members(group, oci_pmpi_meeting_hash(name));
+		return false;
+	met = oci_pmpi_meet_members(group, oci_pmpi_meeting_hash(name));
 	PMPI(Group_free)(&group);
+	return !met && oci_pmpi_help();
 }
 
 int oci_pmpi_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
 {
-	oci_pmpi_meet_on(comm);
-	return PMPI(File_open)(comm, name, mode, info, file);
+	bool helped = oci_pmpi_enter(comm);
+
+	return oci_pmpi_helped(helped, PMPI(File_open)(comm, name, mode, info, file));
 }
 
 int oci_pmpi_File_close(MPI_File *file)
 {
-	if (file)
-		meet_at(*file, "MPI_File_close");
-	return PMPI(File_close)(file);
+	bool helped = file && enter(*file, "MPI_File_close");
+
+	return oci_pmpi_helped(helped, PMPI(File_close)(file));
 }
 
-#define LIST(...) __VA_ARGS__
-#define ON_FILE(name, parameters, arguments)                \
-	int oci_pmpi_##name(MPI_File file, LIST parameters) \
-	{                                                   \
-		meet_at(file, #name);                       \
-		return PMPI(name)(file, LIST arguments);    \
+#define ON_FILE(name, parameters, arguments)                                          \
+	int oci_pmpi_##name(MPI_File file, OCI_LIST parameters)                       \
+	{                                                                             \
+		bool helped = enter(file, #name);                                     \
+                                                                                      \
+		return oci_pmpi_helped(helped, PMPI(name)(file, OCI_LIST arguments)); \
 	}
 
 /* clang-format off */
@@ -87,6 +91,7 @@ READ_AND_WRITE_AT(_c, MPI_Count)
 
 int oci_pmpi_File_sync(MPI_File file)
 {
-	meet_at(file, "MPI_File_sync");
-	return PMPI(File_sync)(file);
+	bool helped = enter(file, "MPI_File_sync");
+
+	return oci_pmpi_helped(helped, PMPI(File_sync)(file));
 }

@@ -179,6 +179,7 @@ static void wait_for_all(struct oci_pmpi_job *job)
 static void end(struct oci_pmpi_job *job)
 {
 	wait_for_all(job);
+	oci_pmpi_helper_stop();
 	oci_pmpi_comm_stop();
 	oci_pmpi_bootstrap_stop();
 	oci_record_stop();

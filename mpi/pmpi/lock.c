@@ -181,13 +181,15 @@ static void drive(void)
 int oci_pmpi_Win_lock(int type, int target, int assert, MPI_Win win)
 {
 	struct oci_pmpi_window *window = with_locks(win, assert);
+	bool helped;
 	int error;
 
 	/* What is wrong with the call the MPI tells. */
 	if (!window || target < 0 || target >= window->size || window->held[target] ||
 	    (type != MPI_LOCK_SHARED && type != MPI_LOCK_EXCLUSIVE)) {
 		drive();
-		return PMPI(Win_lock)(type, target, assert, win);
+		helped = !window && !(assert &MPI_MODE_NOCHECK) && oci_pmpi_help();
+		return oci_pmpi_helped(helped, PMPI(Win_lock)(type, target, assert, win));
 	}
 	take(window, target, type == MPI_LOCK_SHARED ? SHARED : EXCLUSIVE);
 	error = PMPI(Win_lock)(type, target, assert, win);
@@ -199,6 +201,7 @@ int oci_pmpi_Win_lock(int type, int target, int assert, MPI_Win win)
 int oci_pmpi_Win_lock_all(int assert, MPI_Win win)
 {
 	struct oci_pmpi_window *window = with_locks(win, assert);
+	bool helped;
 	int error;
 
 	for (int target = 0; window && target < window->size; target++)
@@ -206,7 +209,8 @@ int oci_pmpi_Win_lock_all(int assert, MPI_Win win)
 			window = NULL;
 	for (int target = 0; window && target < window->size; target++)
 		take(window, target, SHARED);
-	error = PMPI(Win_lock_all)(assert, win);
+	helped = !window && !(assert &MPI_MODE_NOCHECK) && oci_pmpi_help();
+	error = oci_pmpi_helped(helped, PMPI(Win_lock_all)(assert, win));
 	if (error && window)
 		give_all(window);
 	return error;
@@ -215,10 +219,12 @@ int oci_pmpi_Win_lock_all(int assert, MPI_Win win)
 int oci_pmpi_Win_unlock(int target, MPI_Win win)
 {
 	struct oci_pmpi_window *window = with_locks(win, 0);
+	bool helped;
 	int error;
 
 	drive();
-	error = PMPI(Win_unlock)(target, win);
+	helped = oci_pmpi_help_at(win);
+	error = oci_pmpi_helped(helped, PMPI(Win_unlock)(target, win));
 	if (!error && window && target >= 0 && target < window->size)
 		give(window, target);
 	return error;
@@ -227,10 +233,12 @@ int oci_pmpi_Win_unlock(int target, MPI_Win win)
 int oci_pmpi_Win_unlock_all(MPI_Win win)
 {
 	struct oci_pmpi_window *window = with_locks(win, 0);
+	bool helped;
 	int error;
 
 	drive();
-	error = PMPI(Win_unlock_all)(win);
+	helped = oci_pmpi_help_at(win);
+	error = oci_pmpi_helped(helped, PMPI(Win_unlock_all)(win));
 	if (!error && window)
 		give_all(window);
 	return error;
@@ -244,13 +252,23 @@ int oci_pmpi_Win_unlock_all(MPI_Win win)
 		drive();                     \
 		return PMPI(name) arguments; \
 	}
+/* Those of other jobs may be anywhere when it is called. */
+#define HELPED(name, parameters, arguments)                           \
+	int oci_pmpi_##name parameters                                \
+	{                                                             \
+		bool helped;                                          \
+                                                                      \
+		drive();                                              \
+		helped = oci_pmpi_help_at(win);                       \
+		return oci_pmpi_helped(helped, PMPI(name) arguments); \
+	}
 
 /* clang-format off */
-DRIVEN(Win_flush, (int target, MPI_Win win), (target, win))
-DRIVEN(Win_flush_all, (MPI_Win win), (win))
-DRIVEN(Win_flush_local, (int target, MPI_Win win), (target, win))
-DRIVEN(Win_flush_local_all, (MPI_Win win), (win))
+HELPED(Win_flush, (int target, MPI_Win win), (target, win))
+HELPED(Win_flush_all, (MPI_Win win), (win))
+HELPED(Win_flush_local, (int target, MPI_Win win), (target, win))
+HELPED(Win_flush_local_all, (MPI_Win win), (win))
 DRIVEN(Win_sync, (MPI_Win win), (win))
-DRIVEN(Win_complete, (MPI_Win win), (win))
+HELPED(Win_complete, (MPI_Win win), (win))
 DRIVEN(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
 /* clang-format on */

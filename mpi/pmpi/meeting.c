@@ -89,16 +89,16 @@ static bool all_ours(MPI_Group group, int size)
  * As oci_pmpi_meeting(), but without any memory of its own: there is nothing before this in which
  * a member could tell the others that it has none, and they would wait for it.
  */
-void oci_pmpi_meet_members(MPI_Group group, uint32_t hash)
+bool oci_pmpi_meet_members(MPI_Group group, uint32_t hash)
 {
 	int size = 0, me = MPI_UNDEFINED, error = MPI_SUCCESS;
 
 	if (!oci_pmpi_job.active || !oci_pmpi_job.together || group == MPI_GROUP_NULL)
-		return;
+		return false;
 	PMPI(Group_size)(group, &size);
 	PMPI(Group_rank)(group, &me);
 	if (me == MPI_UNDEFINED || !all_ours(group, size))
-		return;
+		return false;
 	for (int far = 1; far < size && !error; far *= 2) {
 		int members[2] = { (me + far) % size, (me + size - far) % size };
 		int world[2];
@@ -108,4 +108,5 @@ void oci_pmpi_meet_members(MPI_Group group, uint32_t hash)
 			error = oci_pmpi_meeting_round(world[0], world[1],
 						       oci_pmpi_meeting_tag(hash, false));
 	}
+	return true;
 }

@@ -45,8 +45,11 @@
 		MPI_Request request; \
 		int error; \
 \
-		if (!twin(state)) \
-			return OCI_THEIRS(Name)(OCI_LIST arguments, comm); \
+		if (!twin(state)) { \
+			bool helped = oci_pmpi_help_on(comm); \
+\
+			return oci_pmpi_helped(helped, OCI_THEIRS(Name)(OCI_LIST arguments, comm)); \
+		} \
 		oci_pmpi_await_decided(state); \
 		error = OCI_THEIRS(Iname)(OCI_LIST arguments, comm, &request); \
 		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE); \

@@ -273,12 +273,15 @@ void oci_pmpi_failure_comm_gone(MPI_Comm comm);
  */
 
 /*
- * Around a call that may wait for others, and has no nonblocking form: its errors are those of
- * `comm`. NULL: nothing is outstanding, or no thread is to be had. Stop raises the call's error and
- * returns it.
+ * Around a call that may wait for others and has no nonblocking form, where they do not meet before
+ * it: helped = oci_pmpi_help(); return oci_pmpi_helped(helped, PMPI(...)(...)). False: nothing is
+ * outstanding, or no thread is to be had.
  */
-struct oci_pmpi_helper *oci_pmpi_helper_start(MPI_Comm comm);
-int oci_pmpi_helper_stop(struct oci_pmpi_helper *helper, int error);
+bool oci_pmpi_help(void);
+/* The same, if a communicator has processes of another job. */
+bool oci_pmpi_help_on(MPI_Comm comm);
+int oci_pmpi_helped(bool helped, int error); /* the error */
+void oci_pmpi_helper_stop(void);	     /* in MPI_Finalize */
 /* This thread is one: below MPI_THREAD_MULTIPLE it may not call what moves the MPI. */
 extern OCI_TLS bool oci_pmpi_is_helper;
 static inline bool oci_pmpi_may_call(void)
@@ -299,10 +302,13 @@ int *oci_pmpi_meeting_ranks(MPI_Group group, int *size);
 int oci_pmpi_meeting_round(int to, int from, int tag);
 /* A barrier of those ranks, of which this process is number `me`. */
 int oci_pmpi_meeting(const int *ranks, int size, int me, int tag);
-/* That of a group, if all its members are of our job. Needs no memory. */
-void oci_pmpi_meet_members(MPI_Group group, uint32_t hash);
+/* That of a group; false: there is none, as not all its members are of our job. Needs no memory. */
+bool oci_pmpi_meet_members(MPI_Group group, uint32_t hash);
 /* That of a communicator, if a member may need us while we are inside the MPI: true then. */
 bool oci_pmpi_meet_on(MPI_Comm comm);
+/* Before a call of all members of a communicator that has no nonblocking form: that, or a helper,
+ * for oci_pmpi_helped(). */
+bool oci_pmpi_enter(MPI_Comm comm);
 
 extern uint32_t oci_pmpi_windows; /* how many there are; atomic */
 int oci_pmpi_window_start(void);

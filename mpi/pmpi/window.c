@@ -132,14 +132,14 @@ static int adopt(int error, bool ours, MPI_Comm comm, MPI_Win win)
 	return error;
 }
 
-#define LIST(...) __VA_ARGS__
-#define MAKE(name, parameters, arguments)                             \
-	int oci_pmpi_##name(LIST parameters, MPI_Comm comm, LAST)     \
-	{                                                             \
-		bool ours = oci_pmpi_meet_on(comm);                   \
-		int error = PMPI(name)(LIST arguments, comm, PASSED); \
-                                                                      \
-		return adopt(error, ours, comm, *win);                \
+#define MAKE(name, parameters, arguments)                                                          \
+	int oci_pmpi_##name(OCI_LIST parameters, MPI_Comm comm, LAST)                              \
+	{                                                                                          \
+		bool ours = oci_pmpi_meet_on(comm);                                                \
+		bool helped = !ours && oci_pmpi_help_on(comm);                                     \
+		int error = oci_pmpi_helped(helped, PMPI(name)(OCI_LIST arguments, comm, PASSED)); \
+                                                                                                   \
+		return adopt(error, ours, comm, *win);                                             \
 	}
 
 /* clang-format off */
@@ -159,21 +159,27 @@ MAKE(Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info), (size, unit,
 MAKE(Win_allocate_shared_c, (MPI_Aint size, MPI_Aint unit, MPI_Info info), (size, unit, info))
 /* clang-format on */
 
-static void meet_at(MPI_Win win)
+bool oci_pmpi_help_at(MPI_Win win)
+{
+	return oci_pmpi_attention() && !oci_pmpi_window_of(win) && oci_pmpi_help();
+}
+
+/* A barrier, or a helper. */
+static bool enter(MPI_Win win)
 {
 	const struct oci_pmpi_window *window = oci_pmpi_window_of(win);
 
-	if (window)
-		oci_pmpi_meeting(window->ranks, window->size, window->me, window->tag);
+	if (!window)
+		return oci_pmpi_help_at(win);
+	oci_pmpi_meeting(window->ranks, window->size, window->me, window->tag);
+	return false;
 }
 
 int oci_pmpi_Win_free(MPI_Win *win)
 {
-	int error;
+	bool helped = win && enter(*win);
+	int error = oci_pmpi_helped(helped, PMPI(Win_free)(win));
 
-	if (win)
-		meet_at(*win);
-	error = PMPI(Win_free)(win);
 	if (!error)
 		__atomic_fetch_sub(&oci_pmpi_windows, 1, __ATOMIC_RELAXED);
 	return error;
@@ -181,14 +187,16 @@ int oci_pmpi_Win_free(MPI_Win *win)
 
 int oci_pmpi_Win_set_info(MPI_Win win, MPI_Info info)
 {
-	meet_at(win);
-	return PMPI(Win_set_info)(win, info);
+	bool helped = enter(win);
+
+	return oci_pmpi_helped(helped, PMPI(Win_set_info)(win, info));
 }
 
 int oci_pmpi_Win_fence(int assert, MPI_Win win)
 {
-	meet_at(win);
-	return PMPI(Win_fence)(assert, win);
+	bool helped = enter(win);
+
+	return oci_pmpi_helped(helped, PMPI(Win_fence)(assert, win));
 }
 
 /* ---- post, start, complete, wait --------------------------------------------------------------
@@ -224,6 +232,7 @@ int oci_pmpi_Win_post(MPI_Group group, int assert, MPI_Win win)
 int oci_pmpi_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
 	const struct oci_pmpi_window *window = oci_pmpi_window_of(win);
+	bool helped = oci_pmpi_help_at(win);
 	MPI_Request request;
 	int size = 0;
 
@@ -233,7 +242,7 @@ int oci_pmpi_Win_start(MPI_Group group, int assert, MPI_Win win)
 		if (PMPI(Irecv)(NULL, 0, MPI_BYTE, world_rank(group, r), window->tag + 1,
 				oci_pmpi_job.world, &request) == MPI_SUCCESS)
 			oci_pmpi_await(&request, MPI_STATUS_IGNORE);
-	return PMPI(Win_start)(group, assert, win);
+	return oci_pmpi_helped(helped, PMPI(Win_start)(group, assert, win));
 }
 
 int oci_pmpi_Win_wait(MPI_Win win)

@@ -17,6 +17,8 @@ struct oci_pmpi_window {
 
 /* NULL: not ours. */
 struct oci_pmpi_window *oci_pmpi_window_of(MPI_Win win);
+/* Around a call on it that may wait: has a helper where it is not ours, for oci_pmpi_helped(). */
+bool oci_pmpi_help_at(MPI_Win win);
 
 /* How members find the locks' memory; sent as integers. */
 struct oci_pmpi_locks_id {
