@@ -4,15 +4,16 @@
  * MPI_Comm_connect, which are no node-mates of the job's. Every result is right; of the calls of
  * Alltoall only those among the processes of one MPI_COMM_WORLD may be served.
  *
- * foreign intercomm|spawn|spawn-programs|connect
+ * foreign intercomm|spawn|connect|spawn_multiple
  */
 #include "checked.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHILDREN = 2, COUNT = 3000, ROUNDS = 6 };
+enum { CHILDREN = 2, COUNT = 3000, ROUNDS = 6, SPAWNS = 2, BURNERS = 2 };
 
 static int rank, ranks;
 static int out[CHECKED_RANKS * COUNT], in[CHECKED_RANKS * COUNT];
@@ -120,28 +121,61 @@ static void intercomm(void)
 	MPI_Comm_free(&half);
 }
 
-/* `programs`: as so many programs, each a part of one MPI_COMM_WORLD; 1: MPI_Comm_spawn. */
-static void spawn(char *program, char *mode, int programs)
+static void spawn(char *program)
 {
-	char *arguments[] = { mode, NULL }, **each[] = { arguments, arguments };
-	char *names[] = { program, program };
-	int counts[] = { 1, CHILDREN };
-	MPI_Info infos[] = { MPI_INFO_NULL, MPI_INFO_NULL };
 	MPI_Comm parent;
+	char *arguments[] = { (char[]){ "spawn" }, NULL };
 
 	MPI_Comm_get_parent(&parent);
-	if (parent != MPI_COMM_NULL)
-		rank += 100;
-	else if (programs == 1)
+	if (parent == MPI_COMM_NULL)
 		MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
 			       &parent, MPI_ERRCODES_IGNORE);
 	else
-		MPI_Comm_spawn_multiple(programs, names, each, counts, infos, 0, MPI_COMM_WORLD,
-					&parent, MPI_ERRCODES_IGNORE);
+		rank += 100;
 	use_between(parent, rank >= 100);
 	merge_and_use(parent, rank >= 100, 0);
 	use(MPI_COMM_WORLD, 1, ROUNDS);
 	MPI_Comm_disconnect(&parent);
+}
+
+static int burning = 1; /* atomic */
+
+static void *burn(void *context)
+{
+	while (__atomic_load_n(&burning, __ATOMIC_RELAXED))
+		;
+	return context;
+}
+
+/* Two programs at a time, several times, while other threads keep the CPUs busy. */
+static void spawn_multiple(char *program)
+{
+	char *arguments[] = { (char[]){ "spawn_multiple" }, NULL },
+	     *programs[] = { program, program };
+	char **all_arguments[] = { arguments, arguments };
+	MPI_Info infos[] = { MPI_INFO_NULL, MPI_INFO_NULL };
+	int most[] = { 1, CHILDREN - 1 }, child;
+	pthread_t burner[BURNERS];
+	MPI_Comm parent;
+
+	MPI_Comm_get_parent(&parent);
+	child = parent != MPI_COMM_NULL;
+	rank += 100 * child;
+	for (int b = 0; !rank && b < BURNERS; b++)
+		if (pthread_create(&burner[b], NULL, burn, NULL))
+			case_fail("no thread");
+	for (int turn = 0; turn < (child ? 1 : SPAWNS); turn++) {
+		if (!child)
+			MPI_Comm_spawn_multiple(2, programs, all_arguments, most, infos, 0,
+						MPI_COMM_WORLD, &parent, MPI_ERRCODES_IGNORE);
+		use_between(parent, child);
+		merge_and_use(parent, child, 0);
+		use(MPI_COMM_WORLD, 1, ROUNDS);
+		MPI_Comm_disconnect(&parent);
+	}
+	__atomic_store_n(&burning, 0, __ATOMIC_RELAXED);
+	for (int b = 0; !rank && b < BURNERS; b++)
+		pthread_join(burner[b], NULL);
 }
 
 static void connect_halves(void)
@@ -175,7 +209,7 @@ int main(int argc, char **argv)
 
 	case_begin(&argc, &argv);
 	if (argc != 2)
-		case_fail("usage: foreign intercomm|spawn|spawn-programs|connect");
+		case_fail("usage: foreign intercomm|spawn|connect|spawn_multiple");
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_get_parent(&parent);
@@ -184,9 +218,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "intercomm"))
 		intercomm();
 	else if (!strcmp(argv[1], "spawn"))
-		spawn(argv[0], argv[1], 1);
-	else if (!strcmp(argv[1], "spawn-programs"))
-		spawn(argv[0], argv[1], 2);
+		spawn(argv[0]);
+	else if (!strcmp(argv[1], "spawn_multiple"))
+		spawn_multiple(argv[0]);
 	else
 		connect_halves();
 	if (parent == MPI_COMM_NULL) {

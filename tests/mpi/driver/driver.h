@@ -11,6 +11,7 @@ void random_scenario(char **words);
 void program_scenario(char **words);
 void alloc_scenario(char **words);
 void heap_scenario(char **words);
+void beside_scenario(char **words);
 void large_scenario(char **words);
 void asked_scenario(char **words);
 void reproducible_scenario(char **words);

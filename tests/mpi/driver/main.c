@@ -34,6 +34,7 @@ static const struct scenario {
 	{ "table", table_scenario },
 	{ "soak", soak_scenario },
 	{ "large", large_scenario },
+	{ "beside", beside_scenario },
 	{ "foreign", foreign_scenario },
 	{ "both", both_scenario },
 	{ "command", command_scenario },
