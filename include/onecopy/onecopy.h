@@ -200,7 +200,7 @@ struct oc_layout {
  *          block of one rank. 0 is allowed. Alike on all members.
  *   send   Bcast: the buffer on every rank (recv is ignored). Scatter: size * bytes on the root.
  *          Gather, Reduce, Allreduce, Allgather: OC_IN_PLACE as MPI allows it. Alltoall:
- *          size * bytes, or OC_IN_PLACE.
+ *          size * bytes, or OC_IN_PLACE on all members.
  *   recv   Gather, Allgather, Alltoall: size * bytes (Gather: on the root). Scatter: bytes, or
  *          OC_IN_PLACE on the root. Reduce (root), Allreduce: bytes.
  *   op     reductions: alike on all members; bytes is a multiple of op->bytes.
@@ -217,7 +217,8 @@ struct oc_layout {
  *   Gatherv        root: recv + recv_blocks; everyone: send (OC_IN_PLACE on the root), `bytes`.
  *   Allgatherv     send (or OC_IN_PLACE), `bytes`; recv + recv_blocks, whose bytes are alike on all
  *                  members.
- *   Alltoallv      send + send_blocks (or OC_IN_PLACE), recv + recv_blocks; `bytes` is not used.
+ *   Alltoallv      send + send_blocks (or OC_IN_PLACE on all members), recv + recv_blocks; `bytes`
+ *                  is not used.
  *                  What i sends to j is as long as what j expects from i.
  *   Reduce_scatter_block   send: size * bytes, recv: bytes. OC_IN_PLACE: the input is in recv.
  *   Reduce_scatter send: dense, in rank order; recv: this rank's part; recv_blocks: offset and

@@ -32,6 +32,13 @@ static bool is_v(enum oc_collective collective)
 	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
 }
 
+/* Is it one whose form in place has plans of its own? MPI has all ranks say so, or none. */
+static bool trades(const struct oc_call *call)
+{
+	return call->send == OC_IN_PLACE &&
+	       (call->collective == OC_ALLTOALL || call->collective == OC_ALLTOALLV);
+}
+
 static bool is_reduction(enum oc_collective collective)
 {
 	return oci_is_reduction((enum oci_collective)collective);
@@ -170,18 +177,8 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 			send = recv + mine;
 		break;
 	case OC_ALLTOALL:
-		if (!in_place || !call->bytes)
-			break;
-		/* Peers read what we would overwrite; a local matter, the plan is the same. */
-		o->temporary = malloc(team->team.size * call->bytes);
-		if (!o->temporary)
-			return -ENOMEM;
-		if (call->recv_layout)
-			oci_layout_gather(o->temporary, call->recv_layout,
-					  team->team.size * call->bytes);
-		else
-			memcpy(o->temporary, recv, team->team.size * call->bytes);
-		send = o->temporary;
+		if (in_place)
+			send = recv;
 		break;
 	case OC_REDUCE:
 	case OC_ALLREDUCE:
@@ -195,7 +192,8 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 	case OC_GATHERV:
 	case OC_ALLGATHERV:
 	case OC_ALLTOALLV:
-		return oci_call_blocks(team, call, o);
+		oci_call_blocks(team, call, o);
+		return 0;
 	case OC_REDUCE_SCATTER:
 		o->x.params.recv_blocks = call->recv_blocks;
 		if (in_place)
@@ -233,6 +231,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.single_copy = team->team.single_copy || team->team.mapped,
 		.mapped = team->team.mapped,
 		.apart = apart,
+		.in_place = trades(call),
 	};
 
 	return oci_select(&shape, team->model, &team->forced[call->collective], &team->choices,
@@ -247,6 +246,7 @@ static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *ca
 		.collective = (uint8_t)call->collective,
 		.algorithm = choice.algorithm,
 		.parameter = choice.parameter,
+		.in_place = trades(call),
 		.size = team->team.size,
 		.v = (team->team.rank + team->team.size - root) % team->team.size,
 	};
@@ -294,8 +294,9 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 		.parameter = plan->key.parameter,
 		.root = ready->params.root,
 		.bytes = is_v(call->collective) ? UINT64_MAX : call->bytes,
+		.in_place = plan->key.in_place,
 		.op = reduces ? call->op->id : 0,
-		.unit = (uint32_t)ready->unit,
+		.unit = (uint16_t)ready->unit,
 	};
 	oci_exec_ready(ready);
 	ready->bound = oci_bound_create(ready);
@@ -335,6 +336,7 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 	const struct oci_exec *ready = &recent->ready;
 
 	if (!recent->cached || recent->apart != apart ||
+	    ready->plan->key.in_place != trades(call) ||
 	    (ready->params.bytes != call->bytes && !is_v(call->collective)))
 		return false;
 	if (is_reduction(call->collective) &&
@@ -384,7 +386,7 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 	oci_cache_put(o->cached);
 	oci_bound_put(o->x.bound);
 	if (o->temporary) {
-		if (result == 1 && o->result)
+		if (result == 1)
 			memcpy(o->result, o->temporary, o->result_bytes);
 		free(o->temporary);
 	}

@@ -90,8 +90,8 @@ struct oci_operation {
 	struct oci_exec x;
 	struct oci_cached *cached;
 	struct oci_layouts layouts; /* of the call, when it has any */
-	/* Of a call in place whose input peers read until it is over: a copy of the input, or, with
-	 * `result`, the result until it may take its place. */
+	/* Of a call in place whose input peers read until it is over: the result, until it may take
+	 * its place in `result`. */
 	void *temporary, *result;
 	size_t result_bytes;
 };
@@ -210,8 +210,8 @@ int oci_call_refused(const struct oc_call *call);
 
 /* call_blocks.c: the v-variants. Has the call the tables and buffers that it needs on this rank? */
 bool oci_call_has_blocks(const struct oc_team *team, const struct oc_call *call);
-/* Where the bytes of this rank are: 0 or -ENOMEM. */
-int oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oci_operation *o);
+/* Where the bytes of this rank are. */
+void oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oci_operation *o);
 
 /* stats.c */
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x);

@@ -12,6 +12,8 @@
 #define OCI_PIPELINE_ROOT_BYTES 8192
 /* Piece that a reduction pulls and combines while it is in the level-2 cache. */
 #define OCI_REDUCE_BYTES 262144
+/* Piece that changes places with one of a peer's: likewise. */
+#define OCI_TRADE_BYTES 262144
 /* The parameter of what is pipelined by hierarchy, in bytes: from a page to more than any message
  * that gains by it (paper 000 tried 4 KiB to 2 MiB, and found this default best up to 2 MiB). */
 #define OCI_SEGMENT_DEFAULT 16384
@@ -40,6 +42,13 @@ static inline uint32_t oci_pairwise_target(const struct oci_plan_key *key, uint3
 static inline uint32_t oci_pairwise_source(const struct oci_plan_key *key, uint32_t i)
 {
 	return key->size & (key->size - 1) ? oci_previous(key, i) : key->v ^ i;
+}
+
+/* The same of an Alltoall in place, where both have to be one: step 0 .. p - 1, in one of which, or
+ * in two, it is the rank itself, which then has nothing to do. */
+static inline uint32_t oci_pairwise_partner(const struct oci_plan_key *key, uint32_t i)
+{
+	return key->size & (key->size - 1) ? (i + key->size - key->v) % key->size : key->v ^ i;
 }
 
 static inline void oci_build_wait_others_ack(struct oci_builder *b, uint16_t step)

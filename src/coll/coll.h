@@ -26,6 +26,7 @@ struct oci_shape {
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 	bool mapped;	  /* agreed: every rank of the team has a shared heap */
 	enum oci_apart apart; /* of two ranks; agreed for a span of calls */
+	bool in_place;	      /* of an Alltoall(v), as in the plan's key */
 };
 
 struct oci_costing;

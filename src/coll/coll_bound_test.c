@@ -208,6 +208,7 @@ static uint32_t same_blocks_op(const struct oci_exec *x, const struct oci_op *op
 	case OCI_OP_WAIT_ACK:
 		return same_when(x, op, s);
 	case OCI_OP_GIVE:
+	case OCI_OP_TRADE:
 		assert_int_equal(op->when, OCI_WHEN_LARGE);
 		return same_when(x, op, s);
 	case OCI_OP_COPY:

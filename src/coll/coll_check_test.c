@@ -170,7 +170,7 @@ static size_t largest_that_fits(const struct subject *subject)
 static void check_steps_of_halves(const struct subject *subject)
 {
 	size_t most = largest_that_fits(subject);
-	struct plan_set *set = build_set(subject, 0);
+	struct plan_set *set = build_set(subject, 0, false);
 	const struct oci_plan *plan = set->plan[0];
 	struct oci_params params = { .bytes = most, .size = subject->size };
 	uint64_t reached[2] = { 0 }, segments;
@@ -301,6 +301,7 @@ static bool is_needed(const struct oci_op *op)
 	case OCI_OP_OFFER:
 	case OCI_OP_TAKE:
 	case OCI_OP_GIVE:
+	case OCI_OP_TRADE:
 		return true;
 	/* The last wait of an offer: for those who read a LARGE block. */
 	case OCI_OP_WAIT_ACK:

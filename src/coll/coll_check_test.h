@@ -36,6 +36,7 @@ struct subject {
 struct plan_set {
 	struct subject subject;
 	uint32_t root; /* of the key */
+	bool in_place; /* of the key */
 	struct oci_plan *plan[MOST_PLANS];
 };
 
@@ -67,13 +68,14 @@ static const struct oci_plan *plan_of(void *context, uint32_t call, uint32_t v)
 	return s->used[call]->plan[v];
 }
 
-static struct plan_set *build_set(const struct subject *subject, uint32_t root)
+static struct plan_set *build_set(const struct subject *subject, uint32_t root, bool in_place)
 {
 	struct plan_set *set = calloc(1, sizeof(*set));
 
 	assert_non_null(set);
 	set->subject = *subject;
 	set->root = root;
+	set->in_place = in_place;
 	for (uint32_t v = 0; v < subject->size; v++) {
 		struct oci_plan_key key = {
 			.collective = (uint8_t)subject->collective,
@@ -84,6 +86,7 @@ static struct plan_set *build_set(const struct subject *subject, uint32_t root)
 			.size = subject->size,
 			.root = root,
 			.hierarchy = subject->hierarchy,
+			.in_place = in_place,
 		};
 		int error = 0;
 
@@ -124,9 +127,9 @@ static bool is_rooted(enum oci_collective collective)
 
 static bool has_in_place(enum oci_collective collective)
 {
-	return collective != OCI_BARRIER && collective != OCI_BCAST && collective != OCI_ALLTOALL &&
-	       collective != OCI_ALLTOALLV && collective != OCI_REDUCE_SCATTER_BLOCK &&
-	       collective != OCI_REDUCE_SCATTER && collective != OCI_EXSCAN;
+	return collective != OCI_BARRIER && collective != OCI_BCAST &&
+	       collective != OCI_REDUCE_SCATTER_BLOCK && collective != OCI_REDUCE_SCATTER &&
+	       collective != OCI_EXSCAN;
 }
 
 static bool fits(const struct subject *subject, size_t bytes, size_t unit)
@@ -215,15 +218,18 @@ static bool add_call(struct sequence *s, const struct subject *subject, uint32_t
 	bool ranks_matter = (subject->collective == OCI_REDUCE && !subject->commutative) ||
 			    (is_rooted(subject->collective) && subject->hierarchy);
 	uint32_t key_root = ranks_matter ? root : 0;
+	bool trades = in_place &&
+		      (subject->collective == OCI_ALLTOALL || subject->collective == OCI_ALLTOALLV);
 	struct plan_set *set = NULL;
 
 	if (s->check.count == MOST_CALLS || !fits(subject, bytes, unit))
 		return false;
 	for (uint32_t i = 0; i < s->set_count && !set; i++)
-		if (same_subject(&s->sets[i]->subject, subject) && s->sets[i]->root == key_root)
+		if (same_subject(&s->sets[i]->subject, subject) && s->sets[i]->root == key_root &&
+		    s->sets[i]->in_place == trades)
 			set = s->sets[i];
 	if (!set) {
-		set = build_set(subject, key_root);
+		set = build_set(subject, key_root, trades);
 		s->sets[s->set_count++] = set;
 	}
 	cut_blocks(s->blocks[s->check.count], subject->size, bytes, unit, s->check.count + root);

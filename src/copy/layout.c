@@ -62,15 +62,6 @@ unsigned int oci_place_cut(const struct oci_team *team, uint64_t seq, uint64_t p
 			      place & OCI_LAID_OUT_OFFSET, bytes, pieces, room);
 }
 
-void oci_layout_gather(void *to, const struct oc_layout *layout, size_t bytes)
-{
-	struct iovec piece;
-
-	for (size_t at = 0; at < bytes && oci_layout_cut(layout, at, bytes - at, &piece, 1);
-	     at += piece.iov_len)
-		memcpy((uint8_t *)to + at, piece.iov_base, piece.iov_len);
-}
-
 size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count)
 {
 	size_t bytes = 0;

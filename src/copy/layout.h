@@ -44,9 +44,6 @@ unsigned int oci_place_cut(const struct oci_team *team, uint64_t seq, uint64_t p
 void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint64_t from,
 		    size_t bytes);
 
-/* Copies `bytes` from the front of a layout together. */
-void oci_layout_gather(void *to, const struct oc_layout *layout, size_t bytes);
-
 /* The bytes of a list. */
 size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count);
 

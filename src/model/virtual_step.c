@@ -110,6 +110,18 @@ static bool offered(struct oci_virtual_world *w, uint32_t rank, const struct oci
 	return false;
 }
 
+/* My part of both blocks: half of one in, half of the other out. */
+static bool trade(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op)
+{
+	struct oci_virtual_rank *r = &w->ranks[rank];
+	size_t bytes = length_of(r, &op->local);
+
+	if (!bytes || !oci_when_holds(op->when, bytes, op->limit))
+		return true;
+	oci_task_copy(w, rank, OCI_MODEL_PULL, oci_virtual_peer(r, op->peer), bytes, bytes);
+	return false;
+}
+
 static bool await(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op)
 {
 	struct oci_virtual_rank *r = &w->ranks[rank];
@@ -178,6 +190,8 @@ static bool run_op(struct oci_virtual_world *w, uint32_t rank, const struct oci_
 	case OCI_OP_TAKE:
 	case OCI_OP_GIVE:
 		return offered(w, rank, op);
+	case OCI_OP_TRADE:
+		return trade(w, rank, op);
 	case OCI_OP_SHARE:
 		return oci_virtual_share(w, rank, op);
 	default: /* HELP */

@@ -134,7 +134,8 @@ struct oci_bound *oci_bound_create(const struct oci_exec *ready)
 	struct oci_bound bound = { .users = 1, .needs_recv = plan->uses_acc }, *made;
 	uint32_t count = 0;
 
-	if (plan->uses_slot || plan->uses_temp || plan->uses_share)
+	/* Of what has TEMP, only what is for LARGE blocks alone has a form without. */
+	if (plan->uses_slot || plan->uses_share)
 		return NULL;
 	for (uint32_t i = 0; plan->ops[i].code != OCI_OP_END; i++) {
 		/* One is left for the end. */

@@ -138,6 +138,7 @@ int oci_bound_blocks(const struct oci_exec *ready, const struct oci_op *op, stru
 	case OCI_OP_TAKE:
 		return bind_take(ready, op, bound, step);
 	case OCI_OP_GIVE:
+	case OCI_OP_TRADE:
 		return op->when == OCI_WHEN_LARGE && none_large(ready, op, bound) ? 0 : -1;
 	case OCI_OP_WAIT_POST:
 	case OCI_OP_WAIT_ACK:

@@ -38,7 +38,6 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 		return "the v-variants, and only they, have a size for each pair";
 	if (call->in_place &&
 	    (call->collective == OCI_BARRIER || call->collective == OCI_BCAST ||
-	     call->collective == OCI_ALLTOALL || call->collective == OCI_ALLTOALLV ||
 	     call->collective == OCI_REDUCE_SCATTER_BLOCK ||
 	     call->collective == OCI_REDUCE_SCATTER || call->collective == OCI_EXSCAN))
 		return "this collective has no form in place";

@@ -54,9 +54,10 @@ struct oci_check_call {
 	/*
 	 * MPI_IN_PLACE. Reduce: at the root; Allreduce, Scan: everywhere: SEND is RECV. Gather: at
 	 * the root; Allgather: everywhere: SEND lies in RECV. Scatter: at the root: RECV lies in
-	 * SEND. Others have no such form: -EINVAL. (Of a Bcast SEND is always RECV. For an
-	 * Alltoall, a Reduce_scatter(_block) or an Exscan in place the caller of the plan has a
-	 * second buffer.)
+	 * SEND. Alltoall(v): everywhere, as in the plans' key: SEND is RECV; of the sizes
+	 * of each two ranks the one from the lower rank is that of both. Others have no such form:
+	 * -EINVAL. (Of a Bcast SEND is always RECV. For a Reduce_scatter(_block) or an Exscan in
+	 * place the caller of the plan has a second buffer.)
 	 */
 	bool in_place;
 	uint32_t root;

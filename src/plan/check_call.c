@@ -50,7 +50,7 @@ static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
 		break;
 	case OCI_ALLTOALLV:
 		*send = window(first, 0, sent);
-		*recv = window(second, 0, received);
+		*recv = c->in_place ? *send : window(second, 0, received);
 		break;
 	default: /* Gatherv, Allgatherv */
 		if (root || c->collective == OCI_ALLGATHERV)
@@ -89,7 +89,7 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 		break;
 	case OCI_ALLTOALL:
 		send = window(first, 0, all);
-		recv = window(second, 0, all);
+		recv = c->in_place ? send : window(second, 0, all);
 		break;
 	case OCI_SCATTERV:
 	case OCI_GATHERV:
@@ -200,10 +200,14 @@ static int check_key(struct oci_world *w, const struct oci_actor *a)
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	const struct oci_plan_key *key = &a->plan->key;
 
-	if (key->collective == c->collective && key->v == a->v && key->size == w->check->size)
+	bool in_place = c->in_place &&
+			(c->collective == OCI_ALLTOALL || c->collective == OCI_ALLTOALLV);
+
+	if (key->collective == c->collective && key->v == a->v && key->size == w->check->size &&
+	    key->in_place == in_place)
 		return 0;
-	oci_world_fail(w, a, "the plan is one of v%u of %u for a %s", key->v, key->size,
-		       oci_collective_name(key->collective));
+	oci_world_fail(w, a, "the plan is one of v%u of %u for a %s%s", key->v, key->size,
+		       oci_collective_name(key->collective), key->in_place ? " in place" : "");
 	return -EINVAL;
 }
 

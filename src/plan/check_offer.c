@@ -145,6 +145,8 @@ static int move_large(struct oci_world *w, const struct oci_actor *a, const stru
 {
 	if (op->code == OCI_OP_GIVE)
 		return oci_span_move(w, a, local, &cell->span);
+	if (op->code == OCI_OP_TRADE)
+		return oci_span_trade(w, a, oci_actor_peer(w, a, op->peer), local, &cell->span);
 	return oci_span_move(w, a, &cell->span, local);
 }
 

@@ -42,6 +42,35 @@ int oci_span_move(struct oci_world *w, const struct oci_actor *a, const struct o
 	return rc;
 }
 
+int oci_span_trade(struct oci_world *w, const struct oci_actor *a, uint32_t peer,
+		   const struct oci_span *mine, const struct oci_span *theirs)
+{
+	struct oci_span part[2] = { *mine, *theirs };
+	size_t from, to;
+	int rc = check_pair(w, a, mine, theirs);
+
+	if (rc)
+		return rc;
+	if (oci_span_overlap(mine, theirs))
+		return oci_world_fail(w, a, "what is traded overlaps");
+	oci_trade_part(mine->bytes, a->rank < peer, &from, &to);
+	for (unsigned int i = 0; i < 2 && !rc; i++) {
+		part[i].from += from;
+		part[i].bytes = to - from;
+		rc = oci_span_access(w, a, &part[i], true, 0);
+	}
+	for (size_t i = 0; i < to - from && !rc; i++) {
+		struct oci_cell *cell[2], kept;
+
+		for (unsigned int j = 0; j < 2; j++)
+			cell[j] = &part[j].region->cells[part[j].from + i];
+		kept = *cell[0];
+		*cell[0] = *cell[1];
+		*cell[1] = kept;
+	}
+	return rc;
+}
+
 static int reduce_spans(struct oci_world *w, const struct oci_actor *a, const struct oci_span *in,
 			const struct oci_span *inout)
 {
@@ -83,6 +112,19 @@ static int transfer(struct oci_world *w, const struct oci_actor *a, const struct
 	if (op->code == OCI_OP_PUSH)
 		return oci_span_move(w, a, &local, &remote);
 	return oci_span_move(w, a, &remote, &local);
+}
+
+static int trade(struct oci_world *w, const struct oci_actor *a, const struct oci_op *op)
+{
+	uint32_t peer = oci_actor_peer(w, a, op->peer);
+	struct oci_span local, remote;
+	int rc = oci_actor_needs(w, a, peer, op->remote.buf);
+
+	if (!rc)
+		rc = oci_span_resolve(w, a, a->rank, &op->local, &local);
+	if (!rc)
+		rc = oci_span_resolve(w, a, peer, &op->remote, &remote);
+	return rc ? rc : oci_span_trade(w, a, peer, &local, &remote);
 }
 
 /* COPY and REDUCE. */
@@ -154,6 +196,8 @@ static int run_op(struct oci_world *w, struct oci_actor *a, const struct oci_op 
 	case OCI_OP_PUSH:
 	case OCI_OP_REDUCE_FROM:
 		return transfer(w, a, op);
+	case OCI_OP_TRADE:
+		return op->offered ? oci_offered_step(w, a, op) : trade(w, a, op);
 	case OCI_OP_OFFER:
 		return oci_offer_step(w, a, op);
 	case OCI_OP_TAKE:

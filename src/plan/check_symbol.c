@@ -257,10 +257,12 @@ int oci_symbol_check(struct oci_world *w, const struct oci_actor *a)
 	const struct oci_place *place = oci_world_place(w, a->call, a->rank);
 	int rc = 0;
 
-	/* Where RECV begins with SEND it has taken its place (Bcast, reductions in place). */
+	/* Where RECV begins with SEND it has taken its place (Bcast, reductions and Alltoall(v) in
+	 * place). */
 	if (place->send.region &&
 	    (place->send.region != place->recv.region ||
-	     !oci_is_reduction(oci_world_call(w, a->call)->collective)) &&
+	     (!oci_is_reduction(oci_world_call(w, a->call)->collective) &&
+	      !a->plan->key.in_place)) &&
 	    oci_world_call(w, a->call)->collective != OCI_BCAST)
 		rc = check_send(w, a, &place->send);
 	if (!rc && place->recv.region)

@@ -229,6 +229,9 @@ int oci_actor_step(struct oci_world *w, struct oci_actor *a, uint32_t choice);
 /* Copies, as rank a: equally long, the same or disjoint. */
 int oci_span_move(struct oci_world *w, const struct oci_actor *a, const struct oci_span *source,
 		  const struct oci_span *target);
+/* My part of a TRADE of equally long spans, as rank a with this one. */
+int oci_span_trade(struct oci_world *w, const struct oci_actor *a, uint32_t peer,
+		   const struct oci_span *mine, const struct oci_span *theirs);
 /* In how many ways the next step can be made, if at all: for HELP the peers that can be helped. */
 uint32_t oci_actor_choices(const struct oci_world *w, const struct oci_actor *a);
 /* Fails if the handle for this buffer of `peer` was not awaited. */

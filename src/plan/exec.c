@@ -34,7 +34,7 @@ static uint64_t signature_of(const struct oci_record *r)
 {
 	uint64_t hash = r->bytes * 0x9e3779b97f4a7c15ull;
 
-	hash ^= (uint64_t)r->root << 32 | r->op;
+	hash ^= (uint64_t)r->root << 32 | (r->op ^ (uint32_t)r->in_place << 31);
 	hash *= 0xff51afd7ed558ccdull;
 	hash ^= (uint64_t)r->collective << 56 | (uint64_t)r->algorithm << 48 |
 		(uint64_t)r->unit << 24 | r->parameter;
@@ -128,7 +128,9 @@ int oci_exec_start(struct oci_exec *x)
 		}
 		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
 	}
-	if (x->plan->uses_temp || x->plan->work_blocks || (x->plan->uses_acc && !x->acc_in_recv)) {
+	/* A bound form has no step that needs any. */
+	if (!x->bound && (x->plan->uses_temp || x->plan->work_blocks ||
+			  (x->plan->uses_acc && !x->acc_in_recv))) {
 		int error = take_scratch(x);
 
 		if (error)
@@ -387,6 +389,8 @@ static int exec_step(struct oci_exec *x, const struct oci_op *op)
 	case OCI_OP_TAKE:
 	case OCI_OP_GIVE:
 		return oci_exec_offered(x, op);
+	case OCI_OP_TRADE:
+		return oci_exec_trade(x, op);
 	case OCI_OP_LOOP:
 		x->segment = 0;
 		if (!oci_range_segments(&op->local, &x->params))

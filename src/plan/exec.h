@@ -75,6 +75,10 @@ struct oci_exec {
 	uint8_t *slot, *acc, *work;
 	struct oci_transfer transfer;
 	uint64_t share_chunk; /* that SHARE is copying */
+	struct {
+		uint64_t remote; /* the block there */
+		size_t at, end;	 /* in the block: moved so far, and all of this end's part */
+	} trade;
 	struct oci_awaited awaited;
 };
 
@@ -119,8 +123,14 @@ int oci_exec_help(struct oci_exec *x, const struct oci_op *op);
 /* exec_offer.c: blocks of different sizes. As oci_exec_run. */
 int oci_exec_offer(struct oci_exec *x, const struct oci_op *op);
 int oci_exec_offered(struct oci_exec *x, const struct oci_op *op);
+/* Where the LARGE block of `bytes` is that the peer's offer has for me. 1 or -errno. */
+int oci_exec_offered_at(struct oci_exec *x, const struct oci_op *op, uint32_t peer, size_t bytes,
+			uint64_t *address);
 /* WAIT_POST and WAIT_ACK that depend on the size of a block. */
 int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op);
+
+/* exec_trade.c: my part of two blocks that change places. As oci_exec_run. */
+int oci_exec_trade(struct oci_exec *x, const struct oci_op *op);
 
 /* exec_reduce.c: REDUCE and REDUCE_FROM. */
 void oci_exec_reduce(struct oci_exec *x, const struct oci_op *op);

@@ -11,11 +11,14 @@
 #include "plan/exec.h"
 
 /* Of a v-variant, each block has its own. */
-static const char *bytes_text(const struct oci_record *record, char text[32])
+static const char *bytes_text(const struct oci_record *record, char text[48])
 {
+	const char *in_place = record->in_place ? " in place" : "";
+
 	if (record->bytes == UINT64_MAX)
-		return "blocks of any size";
-	snprintf(text, 32, "%llu bytes", (unsigned long long)record->bytes);
+		snprintf(text, 48, "blocks of any size%s", in_place);
+	else
+		snprintf(text, 48, "%llu bytes%s", (unsigned long long)record->bytes, in_place);
 	return text;
 }
 
@@ -23,7 +26,7 @@ int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
 {
 	const struct oci_record *mine = &oci_team_lane(team, team->rank, seq)->ack.record;
 	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
-	char texts[2][32];
+	char texts[2][48];
 
 	return oci_team_fail(
 		team, -EPROTO, (int)peer,

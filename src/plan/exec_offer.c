@@ -135,40 +135,61 @@ static int differ(struct oci_exec *x, uint32_t peer, size_t mine, bool large, ui
 			     x->team->rank, text, peer);
 }
 
-/* A LARGE block, by the cell that holds its address. */
-static int offered_large(struct oci_exec *x, const struct oci_op *op, uint32_t peer, uint8_t *local,
-			 size_t bytes, const uint8_t *cell)
+/* A peer's offer: its slot, and the cell that is for me. 1, or -errno: it is of another size. */
+static int find_cell(struct oci_exec *x, const struct oci_op *op, uint32_t peer, size_t bytes,
+		     uint8_t **slot, const uint8_t **cell)
+{
+	const struct oci_offer *offer = &op->offer;
+	uint8_t *payload = oci_team_lane(x->team, peer, x->seq)->post.inline_bytes;
+	size_t at = offer->first + (size_t)offer->cell * offer->cell_bytes;
+	bool large;
+
+	*slot = x->team->member[peer].peer->base + ((const struct oci_offer_head *)payload)->slot;
+	*cell = (offer->in_slot ? *slot : payload) + at;
+	large = *large_word(offer, payload, *slot, offer->cell) >> offer->cell % 64 & 1;
+	return large == (bytes > op->limit) ? 1 : differ(x, peer, bytes, false, 0);
+}
+
+int oci_exec_offered_at(struct oci_exec *x, const struct oci_op *op, uint32_t peer, size_t bytes,
+			uint64_t *address)
 {
 	struct oci_offered offered;
+	const uint8_t *cell;
+	uint8_t *slot;
+	int result = find_cell(x, op, peer, bytes, &slot, &cell);
 
+	if (result != 1)
+		return result;
 	memcpy(&offered, cell, sizeof(offered));
 	if (offered.bytes != bytes)
 		return differ(x, peer, bytes, true, offered.bytes);
-	return oci_exec_transfer(x, peer, op->code == OCI_OP_TAKE ? OCI_PULL : OCI_PUSH, local,
-				 offered.address, bytes, bytes);
+	*address = offered.address;
+	return 1;
 }
 
 int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 {
 	const struct oci_offer *offer = &op->offer;
 	uint32_t peer = oci_exec_peer(x, op, 0);
-	uint8_t *payload = oci_team_lane(x->team, peer, x->seq)->post.inline_bytes;
-	size_t bytes, at = offer->first + (size_t)offer->cell * offer->cell_bytes;
-	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
+	size_t bytes;
+	uint8_t *slot, *local = oci_exec_local(x, &op->local, &bytes);
 	const uint8_t *cell;
-	uint8_t *slot;
-	bool large;
+	uint64_t address;
+	int result;
 
 	/* Its POST was not awaited then: the payload may still be another operation's. */
 	if (!bytes || !oci_when_holds(op->when, bytes, op->limit))
 		return 1;
-	slot = x->team->member[peer].peer->base + ((const struct oci_offer_head *)payload)->slot;
-	cell = (offer->in_slot ? slot : payload) + at;
-	large = *large_word(offer, payload, slot, offer->cell) >> offer->cell % 64 & 1;
-	if (large != (bytes > op->limit))
-		return differ(x, peer, bytes, false, 0);
-	if (large)
-		return offered_large(x, op, peer, local, bytes, cell);
+	if (bytes > op->limit) {
+		result = oci_exec_offered_at(x, op, peer, bytes, &address);
+		if (result != 1)
+			return result;
+		return oci_exec_transfer(x, peer, op->code == OCI_OP_TAKE ? OCI_PULL : OCI_PUSH,
+					 local, address, bytes, bytes);
+	}
+	result = find_cell(x, op, peer, bytes, &slot, &cell);
+	if (result != 1)
+		return result;
 	if (bytes > offer->cell_bytes)
 		cell = slot + (size_t)offer->cell * offer->small_bytes;
 	copy_bytes(x, local, cell, bytes);

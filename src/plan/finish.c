@@ -14,6 +14,7 @@ struct use {
 	bool posts;
 	bool shares;
 	bool halves;
+	bool trades;
 	unsigned int handles; /* publications */
 	unsigned int offers;
 	uint32_t most_segments;
@@ -73,6 +74,10 @@ static void use_op(struct use *use, const struct oci_op *op)
 	case OCI_OP_GIVE:
 		use_range(use, &op->local, true);
 		break;
+	case OCI_OP_TRADE:
+		use->trades = use->buf[OCI_BUF_TEMP] = true;
+		use_range(use, &op->local, true);
+		break;
 	case OCI_OP_LOOP:
 		use_range(use, &op->local, false);
 		break;
@@ -96,6 +101,9 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 		oci_builder_reject(b, -EINVAL);
 	/* Two segments lie in a slot. */
 	if (use.halves && (!b->segment_bytes || b->segment_bytes > OCI_SLOT_BYTES / 2))
+		oci_builder_reject(b, -EINVAL);
+	/* It goes by segments. */
+	if (use.trades && !b->segment_bytes)
 		oci_builder_reject(b, -EINVAL);
 	/* The payload of a POST line and the handles it publishes are the same bytes of it. */
 	if (use.handles > 1 || (use.handles && use.buf[OCI_BUF_INLINE]) ||

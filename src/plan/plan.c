@@ -368,6 +368,30 @@ void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer
 	oci_build_give_block(b, local, peer, b->key.v, cells, limit);
 }
 
+void oci_build_trade(struct oci_builder *b, struct oci_range local, uint32_t peer,
+		     struct oci_range remote)
+{
+	append_transfer(b,
+			(struct oci_op){ .code = OCI_OP_TRADE,
+					 .peer = peer,
+					 .local = local,
+					 .remote = remote },
+			false);
+}
+
+void oci_build_trade_offered(struct oci_builder *b, struct oci_range local, uint32_t peer,
+			     uint32_t cells, uint32_t limit)
+{
+	append_offered(b,
+		       (struct oci_op){ .code = OCI_OP_TRADE,
+					.when = OCI_WHEN_LARGE,
+					.offered = 1,
+					.peer = peer,
+					.limit = limit,
+					.local = local },
+		       b->key.v, cells);
+}
+
 void oci_build_loop(struct oci_builder *b, struct oci_range over)
 {
 	over.segmented = 0;

@@ -106,7 +106,11 @@ enum oci_opcode {
 	OCI_OP_OFFER,	    /* fills my offer, see below; the POST that publishes it is another */
 	OCI_OP_TAKE,	    /* local <- the block that peer's offer has for me, awaited */
 	OCI_OP_GIVE,	    /* local -> where peer's offer of addresses says; when LARGE */
-	OCI_OP_LOOP,	    /* for each segment of range `local`: up to the matching NEXT */
+	/* local <-> remote of peer, or, `offered`, the block that its offer has for me, which are
+	 * equally long: they change places, a segment at a time through TEMP. The peer has a TRADE
+	 * of the same two; of the bytes each end moves its part, oci_trade_part(). */
+	OCI_OP_TRADE,
+	OCI_OP_LOOP, /* for each segment of range `local`: up to the matching NEXT */
 	OCI_OP_NEXT,
 	OCI_OP_COUNT
 };
@@ -185,18 +189,19 @@ struct oci_op {
 	uint8_t push : 1;    /* SHARE, HELP: the SHARE end holds the source */
 	uint8_t by_peer : 1; /* HELP: block of `local` = rank of the helped peer (Scatter, Gather);
 			      * OFFER, and WAIT_* that depend on a size: = rank of each peer */
-	uint8_t when : 2;    /* enum oci_when; of WAIT_*, TAKE */
+	uint8_t when : 2;    /* enum oci_when; of WAIT_*, TAKE, TRADE */
+	uint8_t offered : 1; /* TRADE: with the peer's offer */
 	uint16_t step;
 	uint16_t step_loop; /* added to step, times the index of the current segment */
 	uint16_t jump;	    /* LOOP: index of its NEXT; NEXT: index of its LOOP */
 	uint32_t peer;	    /* v of the first peer; a sequence wraps at p. OFFER: cell i is its */
 	uint32_t peers;
-	uint32_t limit; /* OFFER, TAKE, GIVE, `when`: the largest block that is not LARGE */
+	uint32_t limit; /* OFFER, TAKE, GIVE, TRADE, `when`: the largest block that is not LARGE */
 	struct oci_range local;
 	union {
-		struct oci_offer offer; /* OFFER, TAKE, GIVE */
-		struct oci_range
-			remote; /* PULL, PUSH, SHARE, HELP, REDUCE_FROM: in the peer's buffers */
+		struct oci_offer offer;	 /* OFFER, TAKE, GIVE, TRADE */
+		struct oci_range remote; /* PULL, PUSH, SHARE, HELP, REDUCE_FROM, TRADE: in the
+					  * peer's buffers */
 		struct oci_range second; /* COPY, REDUCE; REDUCE_FROM keeps its target in `local` */
 	};
 };
@@ -234,7 +239,9 @@ struct oci_plan_key {
 	uint8_t algorithm;   /* index in the collective's list */
 	uint8_t commutative; /* of the reduction operation: order may be chosen, see coll/README.md
 			      */
-	uint8_t reserved;
+	/* Of an Alltoall(v): SEND is RECV, on all ranks, and its table is that of RECV. What a rank
+	 * gives lies where it gets what its peer gives. */
+	uint8_t in_place;
 	uint32_t parameter; /* k of knomial:k, throttle factor ...; 0 when it has none */
 	uint32_t v;	    /* this rank, relative to the root */
 	uint32_t size;	    /* p */
@@ -359,6 +366,17 @@ static inline size_t oci_share_chunk(size_t bytes)
 	return size;
 }
 
+/* What one end of a TRADE moves: [*from, *to). Half of it, from a page's start where it is more. */
+static inline void oci_trade_part(size_t bytes, bool lower_rank, size_t *from, size_t *to)
+{
+	size_t half = bytes / 2;
+
+	if (half >= 4096)
+		half -= half % 4096;
+	*from = lower_rank ? 0 : half;
+	*to = lower_rank ? half : bytes;
+}
+
 /* Segments of a range: trip count of a LOOP over it. */
 uint64_t oci_range_segments(const struct oci_range *range, const struct oci_params *params);
 
@@ -433,6 +451,11 @@ void oci_build_give_block(struct oci_builder *b, struct oci_range local, uint32_
 void oci_build_wait_when(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,
 			 uint16_t step, enum oci_when when, struct oci_range block, bool by_peer,
 			 uint32_t limit);
+/* Segments are those of oci_build_segment(). The second: nothing unless `local` is LARGE. */
+void oci_build_trade(struct oci_builder *b, struct oci_range local, uint32_t peer,
+		     struct oci_range remote);
+void oci_build_trade_offered(struct oci_builder *b, struct oci_range local, uint32_t peer,
+			     uint32_t cells, uint32_t limit);
 void oci_build_loop(struct oci_builder *b, struct oci_range over);
 void oci_build_next(struct oci_builder *b);
 

@@ -69,6 +69,15 @@ const char *oci_op_text(char *text, size_t n, const struct oci_op *op)
 			 op->code == OCI_OP_GIVE ? "->" : "<-", op->peer, op->offer.cell,
 			 when_text(op->when));
 		break;
+	case OCI_OP_TRADE:
+		if (op->offered)
+			snprintf(text, n, "%s %s <-> v%u cell %u%s", name,
+				 range_text(a, &op->local), op->peer, op->offer.cell,
+				 when_text(op->when));
+		else
+			snprintf(text, n, "%s %s <-> v%u %s", name, range_text(a, &op->local),
+				 op->peer, range_text(b, &op->remote));
+		break;
 	case OCI_OP_PULL:
 	case OCI_OP_PUSH:
 	case OCI_OP_SHARE:
@@ -145,8 +154,8 @@ const char *oci_opcode_name(enum oci_opcode code)
 		[OCI_OP_HELP] = "HELP",		[OCI_OP_COPY] = "COPY",
 		[OCI_OP_REDUCE] = "REDUCE",	[OCI_OP_REDUCE_FROM] = "REDUCE_FROM",
 		[OCI_OP_OFFER] = "OFFER",	[OCI_OP_TAKE] = "TAKE",
-		[OCI_OP_GIVE] = "GIVE",		[OCI_OP_LOOP] = "LOOP",
-		[OCI_OP_NEXT] = "NEXT",
+		[OCI_OP_GIVE] = "GIVE",		[OCI_OP_TRADE] = "TRADE",
+		[OCI_OP_LOOP] = "LOOP",		[OCI_OP_NEXT] = "NEXT",
 	};
 
 	return (unsigned int)code < OCI_OP_COUNT ? names[code] : "?";

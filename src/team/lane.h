@@ -47,7 +47,8 @@ struct oci_record {
 	uint32_t root;
 	uint64_t bytes; /* UINT64_MAX for a v-variant */
 	uint32_t op;
-	uint32_t unit;
+	uint16_t unit;
+	uint16_t in_place; /* of an Alltoall(v) */
 };
 
 struct oci_ack_line {

@@ -13,6 +13,8 @@
  * is read to one landing place and copied on. Nothing in it is written twice while others read, so
  * nobody waits but for the step before.
  *
+ * In place all blocks set out before the first step, as what it brings overwrites them.
+ *
  * Cost: T_allgather(address) + sum over k of (alpha + b(k) (n beta + l ceil(n / s)) + T_flag)
  *       + T_memcpy of p + sum of all b(k) but the last blocks + T_ack; b(k), the distances below p
  * that have bit k, are p / 2 each where p is a power of two.
@@ -82,6 +84,16 @@ static void read_last(struct oci_builder *b, uint32_t source, uint32_t first, ui
 			       oci_blocks(OCI_BUF_WORK, first + front, blocks - front));
 }
 
+/* The blocks that go on in step k for the first time. */
+static void set_out(struct oci_builder *b, unsigned int k)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	for (uint32_t i = 1u << k; i < key->size; i += 2u << k)
+		oci_build_copy(b, oci_block(OCI_BUF_SEND, oci_next(key, i)),
+			       waiting(key->size, k, i));
+}
+
 static void build_step(struct oci_builder *b, unsigned int k, bool is_last)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
@@ -90,8 +102,8 @@ static void build_step(struct oci_builder *b, unsigned int k, bool is_last)
 	uint32_t landing = first_of(p, bits_of(p)), at = 0;
 
 	/* The distances whose lowest bit is k set out here; the others have come before. */
-	for (uint32_t i = 1u << k; i < p; i += 2u << k)
-		oci_build_copy(b, oci_block(OCI_BUF_SEND, oci_next(key, i)), waiting(p, k, i));
+	if (!key->in_place)
+		set_out(b, k);
 	oci_build_post(b, k ? OCI_POST_FLAG : OCI_POST_ADDRESS, (uint16_t)(k + 1), 0);
 	if (!k)
 		oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
@@ -130,6 +142,8 @@ static void build(struct oci_builder *b)
 	}
 	/* No bit is in more distances than the lowest one or, of an odd p, as many. */
 	oci_build_work(b, work_blocks(key->size));
+	for (unsigned int k = 0; k < bits && key->in_place; k++)
+		set_out(b, k);
 	for (unsigned int k = 0; k < bits; k++)
 		build_step(b, k, k == bits - 1);
 	oci_build_signal(b, 1, 0);

@@ -7,16 +7,41 @@
  * block last, when the others have from it what they need: 4 MiB between 2 near ranks are 1.11
  * times as fast as with the own block first. (Not so in an Allgather, where it is the block that
  * others read.)
+ * In place, the blocks of each two ranks change places (TRADE), half of the bytes moved by either;
+ * with whom a rank trades in step i is then the same for both also where p is no power of two.
  * Cost: T_allgather(address) + T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s)).
  */
 #include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
 #include "coll/cost.h"
 
+void oci_build_alltoall_in_place(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	oci_build_segment(b, OCI_TRADE_BYTES);
+	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
+	for (uint32_t i = 0; i < key->size; i++) {
+		uint32_t partner = oci_pairwise_partner(key, i);
+
+		if (partner == key->v)
+			continue;
+		oci_build_wait_post(b, partner, 1, 1, 0);
+		oci_build_trade(b, oci_block(OCI_BUF_RECV, partner), partner,
+				oci_block(OCI_BUF_RECV, key->v));
+	}
+	oci_build_signal(b, 1, 0);
+	oci_build_wait_others_ack(b, 1);
+}
+
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 
+	if (key->in_place) {
+		oci_build_alltoall_in_place(b);
+		return;
+	}
 	oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 	for (uint32_t i = 1; i < key->size; i++) {
 		uint32_t source = oci_pairwise_source(key, i);

@@ -7,6 +7,7 @@
  *
  * Wins never: pairwise moves the same bytes without the three flags of each pair. It is here to be
  * compared with, as what a single copy gives without a collective's knowledge.
+ * In place there is nothing to write to before it was read: as pairwise.
  * Cost: T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s) + 3 T_flag).
  */
 #include "coll/alltoall/alltoall.h"
@@ -17,6 +18,10 @@ static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 
+	if (key->in_place) {
+		oci_build_alltoall_in_place(b);
+		return;
+	}
 	oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
 	for (uint32_t i = 1; i < key->size; i++) {
 		uint32_t target = oci_pairwise_target(key, i), source = oci_pairwise_source(key, i);

@@ -7,6 +7,9 @@
  * Wins where no single copy works. cico does the same for blocks that fit a slot all together, with
  * one flag a block and nobody waiting for a half to be emptied.
  * Cost: T_memcpy + (p - 1) (2 n memcpy + ceil(n / half) 2 T_flag).
+ * In place both have to be one rank (oci_pairwise_partner()), which may take a step more, in some
+ * of which a rank has nothing to do but to say that it is through: a half is then sent before it is
+ * overwritten by what its partner had there.
  * Restriction: a flag has OCI_STEPS steps, so each rank sends at most that many halves, 2 GiB.
  *
  * Step i has `turns` steps of the flags from begin(i) on. POST at begin(i) + s: segment s is in my
@@ -21,58 +24,80 @@
 
 #define HALF_BYTES (OCI_SLOT_BYTES / 2)
 
-static uint32_t turns_of(uint32_t p)
+/* In place there is one more where p is no power of two: oci_pairwise_partner(). */
+static uint32_t first_step(uint32_t p, bool in_place)
 {
-	return (OCI_STEPS - 3) / (p - 1);
+	return in_place && p & (p - 1) ? 0 : 1;
 }
 
-static uint16_t begin(uint32_t p, uint32_t i)
+static uint32_t turns_of(uint32_t p, bool in_place)
 {
-	return (uint16_t)(3 + (i - 1) * turns_of(p));
+	return (OCI_STEPS - 3) / (p - first_step(p, in_place));
 }
 
-static void build_step(struct oci_builder *b, uint32_t i)
+static uint16_t begin(const struct oci_plan_key *key, uint32_t i)
+{
+	return (uint16_t)(3 + (i - first_step(key->size, key->in_place)) *
+				      turns_of(key->size, key->in_place));
+}
+
+static uint32_t target_of(const struct oci_plan_key *key, uint32_t i)
+{
+	return key->in_place ? oci_pairwise_partner(key, i) : oci_pairwise_target(key, i);
+}
+
+static uint32_t source_of(const struct oci_plan_key *key, uint32_t i)
+{
+	return key->in_place ? oci_pairwise_partner(key, i) : oci_pairwise_source(key, i);
+}
+
+/* A step that moves bytes; `before`: the one before it that did, or i. */
+static void build_step(struct oci_builder *b, uint32_t i, uint32_t before)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	uint32_t target = oci_pairwise_target(key, i), source = oci_pairwise_source(key, i);
-	uint16_t first = begin(key->size, i);
+	uint32_t target = target_of(key, i), source = source_of(key, i);
+	uint16_t first = begin(key, i);
 
-	if (i > 1)
-		oci_build_wait_ack(b, oci_pairwise_target(key, i - 1), 1, first - 1, 0);
+	if (before != i)
+		oci_build_wait_ack(b, target_of(key, before), 1, begin(key, before + 1) - 1, 0);
 	oci_build_loop(b, oci_block(OCI_BUF_SEND, target));
 	oci_build_wait_ack(b, target, 1, first - 2, 1);
 	oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, target)), oci_slot_half());
-	oci_build_post(b, i == 1 ? OCI_POST_SLOT : OCI_POST_FLAG, first, 1);
+	oci_build_post(b, before == i ? OCI_POST_SLOT : OCI_POST_FLAG, first, 1);
 	oci_build_wait_post(b, source, 1, first, 1);
 	oci_build_pull(b, oci_segmented(oci_block(OCI_BUF_RECV, source)), source, oci_slot_half());
 	oci_build_signal(b, first, 1);
 	oci_build_next(b);
-	if (i < key->size - 1)
-		oci_build_signal(b, begin(key->size, i + 1) - 1, 0);
 }
 
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t before = key->size;
 
-	if (key->size > 1 && turns_of(key->size) < 4) {
+	if (key->size > 1 && turns_of(key->size, key->in_place) < 4) {
 		oci_build_refuse(b);
 		return;
 	}
 	oci_build_segment(b, HALF_BYTES);
-	if (key->size > 1)
-		oci_build_signal(b, begin(key->size, 1) - 1, 0);
 	oci_build_copy(b, oci_block(OCI_BUF_SEND, key->v), oci_block(OCI_BUF_RECV, key->v));
-	for (uint32_t i = 1; i < key->size; i++)
-		build_step(b, i);
+	for (uint32_t i = first_step(key->size, key->in_place); i < key->size; i++) {
+		/* I am through with all before. */
+		oci_build_signal(b, begin(key, i) - 1, 0);
+		if (target_of(key, i) == key->v)
+			continue;
+		build_step(b, i, before == key->size ? i : before);
+		before = i;
+	}
 }
 
 static bool fits(const struct oci_shape *shape, uint32_t parameter)
 {
+	uint32_t turns = shape->size > 1 ? turns_of(shape->size, shape->in_place) : 0;
+
 	(void)parameter;
 	/* The last step of each turn is that of the whole. */
-	return shape->size == 1 || (turns_of(shape->size) >= 4 &&
-				    shape->bytes / HALF_BYTES < turns_of(shape->size) - 1);
+	return shape->size == 1 || (turns >= 4 && shape->bytes / HALF_BYTES < turns - 1);
 }
 
 static void cost(struct oci_costing *c)

@@ -5,6 +5,9 @@
 
 #include "coll/coll.h"
 
+/* alltoallv_pairwise.c: LARGE blocks, from `limit` on, change places with those of all others. */
+void oci_build_alltoallv_trade(struct oci_builder *b, uint32_t limit);
+
 extern const struct oci_algorithm oci_alltoallv_pairwise, oci_alltoallv_point_to_point;
 
 #endif

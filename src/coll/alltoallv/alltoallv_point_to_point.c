@@ -4,6 +4,8 @@
  * 002, Figure 9: see alltoall_point_to_point.c. Each rank offers the places of the blocks that it
  * expects, and says with each step that the one of this step may be written.
  *
+ * In place there is nothing to write to before it was read: blocks change places, as in pairwise.
+ *
  * Wins never; to be compared with. All blocks go by a single copy, however small; empty ones
  * without a handshake. Cost: that of Alltoall point-to-point for each block that is not empty.
  * Restriction: a cell for each peer must fit (oci_offer_fits).
@@ -41,8 +43,15 @@ static void build(struct oci_builder *b)
 	if (key->size > 1)
 		oci_build_offer_addresses(b, block(OCI_BUF_RECV, 0), key->size - 1, 0);
 	oci_build_copy(b, block(OCI_BUF_SEND, key->v), block(OCI_BUF_RECV, key->v));
-	for (uint32_t i = 1; i < key->size; i++)
+	for (uint32_t i = 1; i < key->size && !key->in_place; i++)
 		build_step(b, i);
+	if (!key->in_place)
+		return;
+	oci_build_post(b, OCI_POST_FLAG, 1, 0);
+	oci_build_alltoallv_trade(b, 0);
+	oci_build_signal(b, 1, 0);
+	oci_build_wait_when(b, OCI_OP_WAIT_ACK, oci_next(key, 1), key->size - 1, 1, OCI_WHEN_LARGE,
+			    block(OCI_BUF_RECV, 0), true, 0);
 }
 
 const struct oci_algorithm oci_alltoallv_point_to_point = {

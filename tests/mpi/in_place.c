@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Alltoall, Alltoallv and Alltoallw in place, large blocks, where less address space is left than
+ * the blocks have: a rank needs no second buffer.
+ */
+#include "case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { MOST_RANKS = 8, BLOCK = 8 << 20, LEFT = 12 << 20, WORDS = BLOCK / 8 };
+
+static int rank, ranks;
+static int counts[MOST_RANKS], displs[MOST_RANKS], byte_displs[MOST_RANKS];
+static MPI_Datatype types[MOST_RANKS];
+static uint64_t *words;
+
+static uint64_t word_of(int from, int to, int i)
+{
+	return ((uint64_t)from << 48 | (uint64_t)to << 40 | (uint64_t)i) * 0x9e3779b97f4a7c15u;
+}
+
+static void fill(void)
+{
+	for (int to = 0; to < ranks; to++)
+		for (int i = 0; i < WORDS; i++)
+			words[(size_t)to * WORDS + (size_t)i] = word_of(rank, to, i);
+}
+
+static void check(const char *what)
+{
+	for (int from = 0; from < ranks; from++)
+		for (int i = 0; i < counts[from]; i++)
+			if (words[(size_t)from * WORDS + (size_t)i] != word_of(from, rank, i))
+				case_fail("%s: word %d of rank %d's is wrong", what, i, from);
+}
+
+/* Bytes of address space of this process. */
+static size_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (!file || fscanf(file, "%lu", &pages) != 1)
+		case_fail("no /proc/self/statm");
+	fclose(file);
+	return pages * 4096;
+}
+
+static void all(int block)
+{
+	for (int r = 0; r < ranks; r++) {
+		/* Alike for both of a pair; with some that are not large. */
+		counts[r] = block == WORDS && (r + rank) % 3 == 2 ? 100 : block;
+		displs[r] = r * WORDS;
+		byte_displs[r] = r * BLOCK;
+		types[r] = MPI_UINT64_T;
+	}
+	fill();
+	MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_UINT64_T, words, counts, displs, MPI_UINT64_T,
+		      MPI_COMM_WORLD);
+	check("Alltoallv");
+	fill();
+	MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, words, counts, byte_displs, types,
+		      MPI_COMM_WORLD);
+	check("Alltoallw");
+	fill();
+	for (int r = 0; r < ranks; r++)
+		counts[r] = WORDS;
+	MPI_Alltoall(MPI_IN_PLACE, 0, MPI_UINT64_T, words, WORDS, MPI_UINT64_T, MPI_COMM_WORLD);
+	check("Alltoall");
+	case_count(CASE_ALLTOALL, 1);
+	case_count(CASE_ALLTOALLV, 1);
+	case_count(CASE_ALLTOALLW, 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	case_begin(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (ranks < 3 || ranks > MOST_RANKS)
+		case_fail("this test needs 3 to %d ranks", MOST_RANKS);
+	words = malloc((size_t)ranks * BLOCK);
+	if (!words)
+		case_fail("no memory");
+	/* Brings up what the calls need whatever their size. */
+	all(WORDS);
+	MPI_Barrier(MPI_COMM_WORLD);
+	case_count(CASE_BARRIER, 1);
+	limit.rlim_cur = address_space() + LEFT;
+	if (setrlimit(RLIMIT_AS, &limit))
+		case_fail("no limit");
+	all(WORDS);
+	limit.rlim_cur = RLIM_INFINITY;
+	setrlimit(RLIMIT_AS, &limit);
+	case_report();
+	if (!rank)
+		printf("in_place: blocks of %d bytes with %d bytes of address space left\n", BLOCK,
+		       LEFT);
+	MPI_Finalize();
+	return 0;
+}
