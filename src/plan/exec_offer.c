@@ -174,7 +174,7 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 	size_t bytes;
 	uint8_t *slot, *local = oci_exec_local(x, &op->local, &bytes);
 	const uint8_t *cell;
-	uint64_t address;
+	uint64_t address = 0;
 	int result;
 
 	/* Its POST was not awaited then: the payload may still be another operation's. */

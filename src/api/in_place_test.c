@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Alltoall and Alltoallv in place where less address space is left than their blocks have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "api/engine.h"
+#include "support/fork_team.h"
+
+enum { BLOCK = 4 << 20, LEFT = 3 << 20, WORDS = BLOCK / 8, MOST = 4 };
+
+static uint64_t word_of(uint32_t from, uint32_t to, size_t i)
+{
+	return ((uint64_t)from << 48 | (uint64_t)to << 40 | i) * 0x9e3779b97f4a7c15u;
+}
+
+/* 0, or 1 where a call failed or gave wrong bytes. */
+static int exchange(struct oc_team *team, uint64_t *words, bool v)
+{
+	uint32_t rank = oc_team_rank(team), size = oc_team_size(team);
+	struct oc_block blocks[MOST];
+	struct oc_call call = { .collective = v ? OC_ALLTOALLV : OC_ALLTOALL,
+				.send = OC_IN_PLACE,
+				.recv = words,
+				.recv_blocks = blocks,
+				.bytes = v ? 0 : BLOCK };
+
+	for (uint32_t r = 0; r < size; r++) {
+		/* Alike for both of a pair; some are not large. */
+		blocks[r] = (struct oc_block){ r * (size_t)BLOCK,
+					       v && (r + rank) % 3 == 2 ? 800 : BLOCK };
+		for (size_t i = 0; i < WORDS; i++)
+			words[r * (size_t)WORDS + i] = word_of(rank, r, i);
+	}
+	if (oc_collective(team, &call))
+		return 1;
+	for (uint32_t r = 0; r < size; r++)
+		for (size_t i = 0; i < blocks[r].bytes / 8; i++)
+			if (words[r * (size_t)WORDS + i] != word_of(r, rank, i))
+				return 1;
+	return 0;
+}
+
+static size_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * 4096;
+}
+
+static int with_little_left(struct oc_team *team, void *arg)
+{
+	uint64_t *words = malloc((size_t)oc_team_size(team) * BLOCK);
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	struct rlimit limit = { 0, RLIM_INFINITY };
+	int failed;
+
+	(void)arg;
+	/* The team comes up before there is a limit. */
+	if (!words || oc_collective(team, &barrier))
+		return 1;
+	limit.rlim_cur = address_space() + LEFT;
+	if (setrlimit(RLIMIT_AS, &limit))
+		return 1;
+	failed = exchange(team, words, false) || exchange(team, words, true);
+	free(words);
+	return failed;
+}
+
+static void in_place_needs_no_second_buffer(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= MOST; size++)
+		assert_int_equal(oct_fork_team(size, -1, with_little_left, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_place_needs_no_second_buffer),
+	};
+
+#ifdef __SANITIZE_ADDRESS__
+	return 77; /* its shadow is address space too */
+#endif
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
