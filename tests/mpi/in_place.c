@@ -49,11 +49,11 @@ static size_t address_space(void)
 	return pages * 4096;
 }
 
-static void all(int block)
+static void all(void)
 {
 	for (int r = 0; r < ranks; r++) {
 		/* Alike for both of a pair; with some that are not large. */
-		counts[r] = block == WORDS && (r + rank) % 3 == 2 ? 100 : block;
+		counts[r] = (r + rank) % 3 == 2 ? 100 : WORDS;
 		displs[r] = r * WORDS;
 		byte_displs[r] = r * BLOCK;
 		types[r] = MPI_UINT64_T;
@@ -88,14 +88,13 @@ int main(int argc, char **argv)
 	words = malloc((size_t)ranks * BLOCK);
 	if (!words)
 		case_fail("no memory");
-	/* Brings up what the calls need whatever their size. */
-	all(WORDS);
+	/* The team comes up before there is a limit. */
 	MPI_Barrier(MPI_COMM_WORLD);
 	case_count(CASE_BARRIER, 1);
 	limit.rlim_cur = address_space() + LEFT;
 	if (setrlimit(RLIMIT_AS, &limit))
 		case_fail("no limit");
-	all(WORDS);
+	all();
 	limit.rlim_cur = RLIM_INFINITY;
 	setrlimit(RLIMIT_AS, &limit);
 	case_report();
