@@ -14,10 +14,15 @@
 #include "ompi/win/win.h"
 #include "opal/mca/base/base.h"
 #include "opal/runtime/opal.h"
+#include "opal/runtime/opal_params.h"
 #include "opal/runtime/opal_progress.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Open MPI 5 lacks these: there the version check is what refuses us, not the dynamic linker. */
+#pragma weak opal_built_with_cuda_support
+#pragma weak opal_cuda_support
 
 int oci_ompi_priority = 90;
 
@@ -182,12 +187,29 @@ static bool switched_off(void)
 }
 
 /*
+ * With CUDA, any buffer may be memory of a device, which only the MPI can read and write; to ask of
+ * each would cost every call. Open MPI sets the second from the first, unless it is told otherwise;
+ * where the first is false, the second means nothing (opal_params.c, 4.1.4).
+ */
+static bool moves_device_memory(void)
+{
+	if (!&opal_built_with_cuda_support || !opal_built_with_cuda_support ||
+	    !&opal_cuda_support || !opal_cuda_support)
+		return false;
+	oci_mpi_info("this Open MPI moves device memory (it has CUDA), which onecopy cannot reach: "
+		     "all collectives of this process stay with the MPI; if the program gives the "
+		     "MPI no device buffers, run it with --mca opal_cuda_support 0");
+	return true;
+}
+
+/*
  * In MPI_Init, before processes exchange what they published. A process that does not take part is
  * as if the component were not there; from here on nothing may exclude one that does.
  */
 static int component_open(void)
 {
-	if (switched_off() || !layout_fits() || !oci_ompi_presence_publish())
+	if (switched_off() || !layout_fits() || moves_device_memory() ||
+	    !oci_ompi_presence_publish())
 		return OPAL_ERR_NOT_AVAILABLE;
 	return OPAL_SUCCESS;
 }

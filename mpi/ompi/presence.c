@@ -2,10 +2,11 @@
 /*
  * Which processes of the job have this component in use.
  *
- * `mpirun -x ONECOPY=off`, `--mca coll ^onecopy` and a negative priority may hold for some ranks
- * only. Then no communicator with such a rank may be served, and its members must know that alike.
- * So a process that takes part publishes one byte with its contact information in MPI_Init (the
- * modex), before which nobody's is asked for; absence means that it does not take part.
+ * `mpirun -x ONECOPY=off`, `--mca coll ^onecopy`, a negative priority and an MPI that moves device
+ * memory may hold for some ranks only. Then no communicator with such a rank may be served, and its
+ * members must know that alike. So a process that takes part publishes one byte with its contact
+ * information in MPI_Init (the modex), before which nobody's is asked for; absence means that it
+ * does not take part.
  */
 #include "component.h"
 

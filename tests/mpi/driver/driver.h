@@ -16,6 +16,7 @@ void large_scenario(char **words);
 void asked_scenario(char **words);
 void reproducible_scenario(char **words);
 void switched_off_scenario(char **words);
+void device_scenario(char **words);
 void forced_scenario(char **words);
 void communicators_scenario(char **words);
 void denied_scenario(char **words);

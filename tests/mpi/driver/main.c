@@ -19,6 +19,7 @@ static const struct scenario {
 	{ "asked", asked_scenario },
 	{ "reproducible", reproducible_scenario },
 	{ "switched-off", switched_off_scenario },
+	{ "device", device_scenario },
 	{ "forced", forced_scenario },
 	{ "communicators", communicators_scenario },
 	{ "denied", denied_scenario },

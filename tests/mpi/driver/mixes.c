@@ -290,32 +290,78 @@ void reproducible_scenario(char **words)
 		     checksum[0]);
 }
 
-/* switched-off HOW: for one rank of three only; none may be served, none may wait. */
-void switched_off_scenario(char **words)
+/* Three ranks, of which one alone has the variable. */
+static struct job one_of_three(const char *program, const char *name_is_value)
 {
 	struct job job = job_mpi(2);
-	struct job_result result;
 
-	job_add_program(&job, "threads");
+	job_add_program(&job, program);
 	job_add(&job, ":");
 	job_add(&job, "-n");
 	job_add(&job, "1");
 	if (job_is_mpich) {
-		const char *is = strchr(words[0], '=');
+		const char *is = strchr(name_is_value, '=');
 
 		job_add(&job, "-env");
-		job_add(&job, job_text("%.*s", (int)(is - words[0]), words[0]));
+		job_add(&job, job_text("%.*s", (int)(is - name_is_value), name_is_value));
 		job_add(&job, is + 1);
 	} else {
 		job_add(&job, "-x");
-		job_add(&job, words[0]);
+		job_add(&job, name_is_value);
 	}
-	job_add_program(&job, "threads");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, words[0]) && verdict_served(&result, NULL, NULL, NULL))
-		verdict_fail(&result, "calls were served");
-	verdict_done("switched-off: %s for one rank of three: nothing served\n", words[0]);
+	job_add_program(&job, program);
+	return job;
+}
+
+/* Results are right, nothing was served; and `sentence`, where there is one, was said. */
+static void expect_none_served(const struct job *job, const char *what, const char *sentence)
+{
+	struct job_result result;
+
+	job_run(job, &result);
+	if (verdict_ended_well(&result, what) && verdict_served(&result, NULL, NULL, NULL))
+		verdict_fail(&result, "%s: calls were served", what);
+	else if (sentence && !strstr(result.output, sentence))
+		verdict_fail(&result, "%s: nothing says '%s'", what, sentence);
 	job_free(&result);
+}
+
+/* switched-off HOW: for one rank of three only; none may be served, none may wait. */
+void switched_off_scenario(char **words)
+{
+	struct job job = one_of_three("threads", words[0]);
+
+	expect_none_served(&job, words[0], NULL);
+	verdict_done("switched-off: %s for one rank of three: nothing served\n", words[0]);
+}
+
+/* device: the MPI of one rank, or of all, says that it moves device memory (device.c). */
+void device_scenario(char **words)
+{
+	static const char device[] = "OC_TEST_DEVICE=1";
+	struct job one = one_of_three("device", device), all = job_mpi(3), told = job_mpi(3);
+	struct job_result result;
+
+	(void)words;
+	job_set(&one, "ONECOPY_LOG=info");
+	expect_none_served(&one, "one rank", "moves device memory");
+	job_add_program(&all, "device");
+	job_set(&all, device);
+	job_set(&all, "ONECOPY_LOG=info");
+	expect_none_served(&all, "all ranks",
+			   job_is_mpich ? "MPIR_CVAR_ENABLE_GPU=0" : "--mca opal_cuda_support 0");
+	/* A parameter of Open MPI's, which decides; MPICH's would be asked by the function. */
+	if (!job_is_mpich) {
+		job_add_program(&told, "device");
+		job_set(&told, device);
+		job_set(&told, "OMPI_MCA_opal_cuda_support=0");
+		job_run(&told, &result);
+		if (verdict_ended_well(&result, "opal_cuda_support=0"))
+			verdict_served_all(&result, NULL);
+		job_free(&result);
+	}
+	verdict_done("device: nothing served where an MPI moves device memory, of one rank or "
+		     "all\n");
 }
 
 /* communicators RANKS [CYCLES] */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every collective with an MPI that says that it moves device memory, as one that was built for
+ * GPUs does: where OC_TEST_DEVICE is set. The symbols of a program come before those of its
+ * libraries.
+ */
+#include "case.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+#ifdef OPEN_MPI
+/* What the default of the parameter opal_cuda_support is taken from. */
+EXPORTED bool opal_built_with_cuda_support;
+
+__attribute__((constructor)) static void build(void)
+{
+	opal_built_with_cuda_support = getenv("OC_TEST_DEVICE") != NULL;
+}
+#else
+EXPORTED int MPIX_GPU_query_support(int kind, int *supported)
+{
+	*supported = kind == MPIX_GPU_SUPPORT_HIP && getenv("OC_TEST_DEVICE");
+	return MPI_SUCCESS;
+}
+#endif
+
+static void nonblocking(MPI_Comm comm, int rank, int ranks)
+{
+	MPI_Request request;
+	int sum = 0;
+
+	MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+	case_count(CASE_ALLREDUCE, 1);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	if (sum != ranks * (ranks - 1) / 2)
+		case_fail("Iallreduce of %d ranks gave %d", ranks, sum);
+}
+
+int main(int argc, char **argv)
+{
+	static const size_t bytes[] = { 64, 100000 };
+	int rank, ranks;
+	MPI_Comm comm;
+
+	case_begin(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	for (int collective = 0; collective < CASE_COLLECTIVES; collective++)
+		for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
+			case_run(comm, &(struct case_call){ .collective = collective,
+							    .bytes = bytes[i] });
+	nonblocking(comm, rank, ranks);
+	MPI_Comm_free(&comm);
+	case_report();
+	MPI_Finalize();
+	return 0;
+}
