@@ -4,7 +4,8 @@
  *
  * MPI_Init exchanges, with one PMPI_Allgather, who is on which node and takes part, and duplicates
  * MPI_COMM_WORLD once. So all processes of a job need this library, or none; a process with
- * ONECOPY=off takes part in this, and no communicator that it is in is served.
+ * ONECOPY=off, or whose MPI moves device memory, takes part in this, and no communicator that it is
+ * in is served.
  */
 #include "pmpi.h"
 
@@ -35,6 +36,30 @@ static bool switched_off(void)
 	return false;
 }
 
+/*
+ * Where the MPI is built for devices (GPUs), any buffer may be memory of one, which only the MPI
+ * can read and write; to ask of each would cost every call. MPICH 4.0 has this function with all
+ * three kinds (src/binding/c/misc_api.txt), and it says no where MPIR_CVAR_ENABLE_GPU is 0.
+ */
+static bool moves_device_memory(void)
+{
+	static const int kinds[] = { MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_ZE,
+				     MPIX_GPU_SUPPORT_HIP };
+	int (*query)(int, int *) =
+		(int (*)(int, int *))oci_pmpi_extension("MPIX_GPU_query_support");
+	int moves = 0;
+
+	for (size_t i = 0; query && !moves && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (query(kinds[i], &moves) != MPI_SUCCESS)
+			moves = 0;
+	if (moves)
+		oci_mpi_info("this MPI moves device memory (it is built for GPUs), which onecopy "
+			     "cannot reach: all collectives of this process stay with the MPI; if "
+			     "the program gives the MPI no device buffers, run it with "
+			     "MPIR_CVAR_ENABLE_GPU=0 (MPICH) in its environment");
+	return moves;
+}
+
 /* A process that does not know its node is on none: it takes no part. */
 static void describe(struct presence *me)
 {
@@ -43,7 +68,7 @@ static void describe(struct presence *me)
 
 	memset(me, 0, sizeof(*me));
 	snprintf(me->version, sizeof(me->version), "%s", oc_version());
-	me->on = !switched_off();
+	me->on = !switched_off() && !moves_device_memory();
 	if (!file || !fgets(me->boot_id, sizeof(me->boot_id), file) ||
 	    stat("/proc/self/ns/pid", &namespace))
 		me->on = 0;

@@ -65,6 +65,12 @@ OCI_WRAPPED(OCI_DECLARE)
 #define OCI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define OCI_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
+/* ---- resolve.c --------------------------------------------------------------------------------
+ */
+
+/* A function that not every MPI has, by its whole name; NULL: this one lacks it. */
+void *oci_pmpi_extension(const char *name);
+
 /* ---- life.c -----------------------------------------------------------------------------------
  */
 

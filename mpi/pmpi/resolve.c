@@ -60,6 +60,13 @@ static void *find(const char *prefix, const char *name)
 	return found || !library ? found : dlsym(library, symbol);
 }
 
+void *oci_pmpi_extension(const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	return found || !library ? found : dlsym(library, name);
+}
+
 struct objects {
 	char **name;
 	size_t count;
