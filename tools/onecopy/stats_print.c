@@ -173,7 +173,8 @@ void stats_print(const json_t *stats, FILE *stream, const char *why_none)
 	} else {
 		fprintf(stream, "onecopy: nothing was served%s\n",
 			json_array_size(handed) ? " (why is below)" :
-						  ": no rank called a collective");
+						  ": no rank called a collective, or all left "
+						  "them to the MPI (ONECOPY_LOG=info says why)");
 	}
 	if (json_array_size(handed)) {
 		fprintf(stream, "onecopy: handed back to the MPI\n");
