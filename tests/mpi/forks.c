@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fork() in ranks whose malloc is a shared heap: at once after MPI_Init, while a collective is
- * outstanding, from a thread, and in the child of a fork. The child has what the parent had, and
- * neither sees what the other does to it.
+ * outstanding, from a thread, also where its stack is of malloc, and in the child of a fork. The
+ * child has what the parent had, and neither sees what the other does to it.
  */
 #include "case.h"
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BYTES = 4 << 20, ROUNDS = 4, WORDS = 1 << 18 };
+enum { BYTES = 4 << 20, ROUNDS = 4, WORDS = 1 << 18, STACK = 1 << 20 };
 
 static char *memory;
 static int rank, ranks;
@@ -78,11 +78,26 @@ static void *fork_in_thread(void *argument)
 	return NULL;
 }
 
+/* stack: NULL, or where the thread has its own. */
+static void fork_from_a_thread(int value, void *stack)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	if (stack && pthread_attr_setstack(&attributes, stack, STACK))
+		case_fail("no thread on a stack of malloc");
+	if (pthread_create(&thread, &attributes, fork_in_thread, &value) ||
+	    pthread_join(thread, NULL))
+		case_fail("no thread");
+	pthread_attr_destroy(&attributes);
+	free(stack);
+}
+
 static void fork_beside_a_collective(int value)
 {
 	int *send = malloc(WORDS * sizeof(*send)), *sum = malloc(WORDS * sizeof(*sum));
 	MPI_Request request;
-	pthread_t thread;
 
 	if (!send || !sum)
 		case_fail("no memory");
@@ -90,12 +105,10 @@ static void fork_beside_a_collective(int value)
 		send[i] = rank + i;
 	MPI_Iallreduce(send, sum, WORDS, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
 	case_count(CASE_ALLREDUCE, 1);
-	if (value % 4) {
+	if (value % 4)
 		check_fork(value, 1);
-	} else if (pthread_create(&thread, NULL, fork_in_thread, &value) ||
-		   pthread_join(thread, NULL)) {
-		case_fail("no thread");
-	}
+	else
+		fork_from_a_thread(value, value % 8 ? NULL : malloc(STACK));
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	for (int i = 0; i < WORDS; i++)
 		if (sum[i] != ranks * i + ranks * (ranks - 1) / 2)

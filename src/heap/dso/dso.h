@@ -89,12 +89,24 @@ enum heap_function {
 };
 /* Where malloc is not ours: who has these names behind us. */
 extern void *heap_next[HEAP_FUNCTIONS];
+/* Who has a name of ours behind us, or NULL. */
+void *heap_find_next(const char *name);
 
 /* fork.c ----------------------------------------------------------------------------------------
  */
 
 /* Once, before the first arena. */
 void heap_watch_forks(void);
+/* What fork() runs, and what is around a _Fork(), which runs nothing. */
+void heap_before_fork(void);
+void heap_after_fork_in_parent(void);
+void heap_after_fork_in_child(void);
+
+/* stack.c ---------------------------------------------------------------------------------------
+ */
+
+/* Before the first arena: fork() may not search for what it calls. */
+void heap_find_forks(void);
 
 /* hide.c ----------------------------------------------------------------------------------------
  */
@@ -102,6 +114,11 @@ void heap_watch_forks(void);
 /* Before a fork, with the arena locked: the child will have a hole in the arena's place, and call
  * `copy` when something touches it. false: it will have the parent's pages. */
 bool heap_hide(void (*copy)(void));
+/* Whether what the C library keeps of this thread lies in the arena: its stack was given to
+ * pthread_attr_setstack(). */
+bool heap_has_thread(void);
+/* With the arena locked: whether such a thread can be hidden. */
+bool heap_can_hide_thread(void);
 /* Afterwards, in the parent, and in the child, which has its copy. */
 void heap_show(bool child);
 

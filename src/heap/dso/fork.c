@@ -12,7 +12,8 @@
  * ulimit -d), an arena's worth of it cannot be had: the child gets a file of its own, and so an
  * arena.
  *
- * What other threads of the parent write meanwhile may be in the copy or not, word by word.
+ * What other threads of the parent write meanwhile may be in the copy or not, word by word. What
+ * this one has on its stack must not change meanwhile: where that is malloc's, see stack.c.
  * vfork() and posix_spawn() run no handlers and pay nothing. A child made by the system call alone
  * shares the memory.
  */
@@ -55,8 +56,7 @@ static _Noreturn void give_up(const char *text)
 
 	while (text[bytes])
 		bytes++;
-	if (write(STDERR_FILENO, text, bytes) < 0)
-		_exit(127);
+	raw_call(SYS_write, STDERR_FILENO, (long)text, (long)bytes, 0, 0, 0);
 	_exit(127);
 }
 
@@ -91,8 +91,8 @@ static int replace(uint8_t *base, size_t bytes)
 	if (raw_mmap(base, bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1) != MAP_FAILED)
 		return -1;
-	fd = (int)syscall(SYS_memfd_create, "onecopy-heap", MFD_CLOEXEC);
-	if (fd < 0 || syscall(SYS_ftruncate, fd, bytes) ||
+	fd = (int)raw_call(SYS_memfd_create, (long)"onecopy-heap", MFD_CLOEXEC, 0, 0, 0, 0);
+	if (fd < 0 || raw_call(SYS_ftruncate, fd, (long)bytes, 0, 0, 0, 0) ||
 	    raw_mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
 		     fd) == MAP_FAILED)
 		without_memory();
@@ -142,7 +142,7 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 	heap_forget();
 }
 
-/* In the child, once: perhaps in a handler of SIGSEGV. */
+/* In the child, once: perhaps in a handler of SIGSEGV, where not even errno is there before. */
 static void copy(void)
 {
 	uint8_t *base = heap_place.base;
@@ -159,16 +159,15 @@ static void copy(void)
 	raw_mprotect(base + open, bytes - open, PROT_NONE);
 }
 
-/* Parent and child would run on one stack, before anything could part them. */
-static void say_stack(void)
+/* Nothing parts them: this fork() did not come by ours (stack.c). */
+static void say_shared(void)
 {
 	static const char text[] =
-		"onecopy: error: fork() from a thread whose stack is memory of malloc: under the "
-		"shared heap parent and child would write over each other; fork from another "
-		"thread, take the stack by mmap, or run without --shared-heap\n";
+		"onecopy: error: fork() from a thread whose stack is memory of the shared heap did "
+		"not come by libonecopy-heap.so's fork(): parent and child write over each other; "
+		"preload that library first, or fork from another thread\n";
 
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		return;
+	raw_call(SYS_write, STDERR_FILENO, (long)text, sizeof(text) - 1, 0, 0, 0);
 }
 
 static void detach_page(void)
@@ -191,22 +190,24 @@ static void attach_page(void)
 	shmctl(page_id, IPC_RMID, NULL);
 }
 
-static void before(void)
+void heap_before_fork(void)
 {
-	sigset_t all;
+	sigset_t all, was;
 
+	/* A handler in the child would write into the parent's memory as long as it is shared; and
+	 * in one of this thread's own, _Fork() would find the lock taken. */
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
 	locked = heap_lock();
+	mask = was;
 	watched = heap_has(heap_place.base, 1);
 	if (!watched)
 		return;
-	if (heap_has(__builtin_frame_address(0), 1))
-		say_stack();
-	/* A handler in the child would write into the parent's memory as long as it is shared. */
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	copied = false;
 	hidden = heap_is_file(heap_fd()) && heap_hide(copy);
+	if (heap_has(__builtin_frame_address(0), 1) || (heap_has_thread() && !hidden))
+		say_shared();
 	page = NULL;
 	if (pipe2(finished, O_CLOEXEC)) {
 		finished[0] = finished[1] = -1;
@@ -259,20 +260,24 @@ static void tell(void)
 	}
 }
 
-static void after_in_parent(void)
+void heap_after_fork_in_parent(void)
 {
+	sigset_t was = mask;
+
 	if (watched) {
 		if (hidden)
 			heap_show(false);
 		wait_for_child();
-		pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	}
 	if (locked)
 		heap_unlock();
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
 }
 
-static void after_in_child(void)
+void heap_after_fork_in_child(void)
 {
+	sigset_t was = mask;
+
 	if (watched) {
 		/* The parent does not wait, so what would be copied is of no moment. */
 		if (finished[0] < 0 && !page)
@@ -283,16 +288,18 @@ static void after_in_child(void)
 		if (hidden)
 			heap_show(true);
 		tell();
-		pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	}
 	if (locked)
 		heap_unlock();
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
 }
 
 void heap_watch_forks(void)
 {
 	static bool watching;
 
-	if (!watching && !pthread_atfork(before, after_in_parent, after_in_child))
+	if (!watching &&
+	    !pthread_atfork(heap_before_fork, heap_after_fork_in_parent, heap_after_fork_in_child))
 		watching = true;
+	heap_find_forks();
 }

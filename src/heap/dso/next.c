@@ -88,6 +88,33 @@ static int find_all(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 0;
 }
 
+struct one_name {
+	struct search search;
+	const char *name;
+	void *function;
+};
+
+static int find_one(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct one_name *one = argument;
+	struct object object;
+
+	(void)bytes;
+	if (!is_next(info, &one->search))
+		return 0;
+	object = object_read(info);
+	one->function = object_function(info, &object, one->name);
+	return one->function != NULL;
+}
+
+void *heap_find_next(const char *name)
+{
+	struct one_name one = { .name = name };
+
+	dl_iterate_phdr(find_one, &one);
+	return one.function;
+}
+
 static bool is_bound_to_us(void)
 {
 	void *(*volatile bound)(size_t) = malloc;

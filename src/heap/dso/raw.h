@@ -7,6 +7,9 @@
  * in memory of malloc. Around a fork that memory may be missing, and what is wanted of the kernel
  * is how it comes back. As the C library's otherwise: -1 and errno. x86-64's struct stat is the
  * kernel's.
+ *
+ * raw_call() gives -errno and leaves errno alone, and so does raw_mmap(): errno is memory of the
+ * thread, which may lie in what a child of fork() has to map first.
  */
 #ifndef OC_HEAP_DSO_RAW_H
 #define OC_HEAP_DSO_RAW_H
@@ -17,9 +20,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
 static inline void *raw_mmap(void *at, size_t bytes, int protection, int flags, int fd)
 {
-	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, 0);
+	long result = raw_call(SYS_mmap, (long)at, (long)bytes, protection, flags, fd, 0);
+
+	return result < 0 && result > -4096 ? MAP_FAILED : (void *)result;
 }
 
 static inline int raw_munmap(void *at, size_t bytes)
