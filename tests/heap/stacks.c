@@ -15,8 +15,11 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#endif
 
-enum { STACK = 1 << 20, DEPTH = 100, WIDTH = 2048, ROUNDS = 20 };
+enum { STACK = 1 << 20, DEPTH = 100, WIDTH = 2048, ROUNDS = 20, THREADS = 4 };
 
 static _Thread_local char own[8192];
 static _Thread_local volatile sig_atomic_t signals;
@@ -49,6 +52,17 @@ static int scribble(int depth, int value)
 	return depth;
 }
 
+/* The kernel writes there again which processor this is. */
+static void check_rseq(void)
+{
+#if __has_include(<sys/rseq.h>)
+	const volatile struct rseq *area =
+		(void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+
+	CHECK(!__rseq_size || (int)area->cpu_id >= 0);
+#endif
+}
+
 /* The C library has the thread's id right: it is the owner of a mutex, and where a signal goes. */
 static void check_thread(void)
 {
@@ -63,6 +77,7 @@ static void check_thread(void)
 	CHECK(pthread_mutex_lock(&mutex) == EDEADLK && !pthread_mutex_unlock(&mutex));
 	CHECK(!pthread_kill(pthread_self(), SIGUSR1) && signals > before);
 	CHECK(close(-1) == -1 && errno == EBADF);
+	check_rseq();
 }
 
 static void use(char *heap, int value)
@@ -133,18 +148,28 @@ static void begin(void)
 	CHECK(!sigaction(SIGUSR1, &action, NULL) && !sigaction(SIGALRM, &action, NULL));
 }
 
-static void on_a_thread(void)
+static void on_threads(int threads, void *(*body)(void *))
 {
-	char *stack = malloc(STACK);
+	char *stack[THREADS];
 	pthread_attr_t attributes;
-	pthread_t thread;
+	pthread_t thread[THREADS];
 
 	begin();
-	CHECK(stack && in_arena(stack, STACK) && !pthread_attr_init(&attributes));
-	CHECK(!pthread_attr_setstack(&attributes, stack, STACK));
-	CHECK(!pthread_create(&thread, &attributes, thread_body, NULL));
-	CHECK(!pthread_join(thread, NULL));
-	free(stack);
+	CHECK(!pthread_attr_init(&attributes));
+	for (int i = 0; i < threads; i++) {
+		stack[i] = malloc(STACK);
+		CHECK(stack[i] && !pthread_attr_setstack(&attributes, stack[i], STACK));
+		CHECK(!pthread_create(&thread[i], &attributes, body, NULL));
+	}
+	for (int i = 0; i < threads; i++) {
+		CHECK(!pthread_join(thread[i], NULL));
+		free(stack[i]);
+	}
+}
+
+static void on_a_thread(void)
+{
+	on_threads(1, thread_body);
 }
 
 static void on_a_coroutine(void)
@@ -185,6 +210,11 @@ static void in_a_handler(void)
 static void fork_on_a_thread_of_malloc(void)
 {
 	on_a_thread();
+}
+
+static void fork_on_threads_of_malloc(void)
+{
+	on_threads(THREADS, thread_body);
 }
 
 static void fork_on_a_coroutine_of_malloc(void)
@@ -274,22 +304,15 @@ static void *refused_body(void *argument)
 
 static void fork_on_a_thread_of_malloc_refused(void)
 {
-	char *stack = malloc(STACK);
-	pthread_attr_t attributes;
-	pthread_t thread;
-
-	begin();
 	closefrom(3);
-	CHECK(stack && !pthread_attr_init(&attributes));
-	CHECK(!pthread_attr_setstack(&attributes, stack, STACK));
-	CHECK(!pthread_create(&thread, &attributes, refused_body, NULL));
-	CHECK(!pthread_join(thread, NULL));
+	on_threads(1, refused_body);
 	/* The stack alone needs no descriptor. */
 	on_a_coroutine();
 }
 
 const struct scenario stack_scenarios[] = {
 	{ "fork_on_a_thread_of_malloc", fork_on_a_thread_of_malloc },
+	{ "fork_on_threads_of_malloc", fork_on_threads_of_malloc },
 	{ "fork_on_a_coroutine_of_malloc", fork_on_a_coroutine_of_malloc },
 	{ "fork_in_a_handler_on_malloc", fork_in_a_handler_on_malloc },
 	{ "fork_on_malloc_by_children", fork_on_malloc_by_children },
