@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/engine.h"
+#include "support/blocks.h"
 #include "support/fork_team.h"
 
 #define TEAMS 400
@@ -170,6 +171,180 @@ static void without_room_no_rank_is_near(void **state)
 	assert_int_equal(oct_fork_team(2, -1, no_larger_slot, &full), 0);
 }
 
+#define CROSSED_TEAMS 40
+#define CROSSED_CALLS 4 /* outstanding of each team */
+#define CROSSED_BYTES 2000
+
+/* Alltoallv takes a slot for its small blocks, and by shm one for its large ones; Allgather one. */
+struct crossed {
+	struct oc_team *team;
+	struct oct_blocks blocks[CROSSED_CALLS];
+	uint8_t send[CROSSED_CALLS][CROSSED_BYTES], recv[CROSSED_CALLS][3 * CROSSED_BYTES];
+	struct oc_request *request[CROSSED_CALLS];
+	int result[CROSSED_CALLS];
+};
+
+static uint8_t crossed_byte(unsigned int team, unsigned int call, uint32_t rank, unsigned int at)
+{
+	return (uint8_t)(team * 41 + call * 17 + rank * 101 + at + (at >> 8));
+}
+
+/* 1, or 0: it failed. */
+static int crossed_start(struct crossed *c, unsigned int team, uint32_t rank, uint32_t size)
+{
+	for (unsigned int i = 0; i < CROSSED_CALLS; i++) {
+		struct oc_call all = { .collective = OC_ALLGATHER,
+				       .send = c->send[i],
+				       .recv = c->recv[i],
+				       .bytes = CROSSED_BYTES };
+
+		for (unsigned int at = 0; at < CROSSED_BYTES; at++)
+			c->send[i][at] = crossed_byte(team, i, rank, at);
+		oct_blocks_make(&c->blocks[i], OC_ALLTOALLV, team * CROSSED_CALLS + i, rank, size,
+				0, false);
+		c->result[i] = oc_start(c->team, i % 2 ? &c->blocks[i].call : &all, &c->request[i]);
+		if (c->result[i] && c->result[i] != -ENOMEM)
+			return 0;
+	}
+	return 1;
+}
+
+static bool crossed_right(const struct crossed *c, unsigned int team, unsigned int i, uint32_t size)
+{
+	if (i % 2)
+		return oct_blocks_right(&c->blocks[i]);
+	for (uint32_t r = 0; r < size; r++) {
+		for (unsigned int at = 0; at < CROSSED_BYTES; at++) {
+			if (c->recv[i][r * CROSSED_BYTES + at] != crossed_byte(team, i, r, at))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Starts calls of all teams, in another order on each rank. How many failed, or -1. */
+static int run_crossed(struct crossed *crossed, unsigned int count, uint32_t rank, uint32_t size)
+{
+	int failed = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		unsigned int team = rank == 0 ? i :
+				    rank == 1 ? count - 1 - i :
+						(i + count / 2) % count;
+
+		/* All ranks hold slots of other teams by then. */
+		if (i == count / 2)
+			oct_meet();
+		if (!crossed_start(&crossed[team], team, rank, size))
+			return -1;
+	}
+	for (unsigned int team = 0; team < count; team++) {
+		struct crossed *c = &crossed[team];
+
+		for (unsigned int i = 0; i < CROSSED_CALLS; i++) {
+			if (!c->result[i])
+				c->result[i] = oc_wait(c->request[i]);
+			if (c->result[i] ? c->result[i] != -ENOMEM :
+					   !crossed_right(c, team, i, size))
+				return -1;
+			failed += c->result[i] != 0;
+			oct_blocks_free(&c->blocks[i]);
+		}
+	}
+	return failed;
+}
+
+/* So many teams as there is room for. */
+static unsigned int create_crossed(struct crossed *crossed, struct oc_team *first,
+				   struct oct_board *board)
+{
+	unsigned int count = 0;
+
+	for (; count < CROSSED_TEAMS; count++) {
+		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
+		struct oc_team *team;
+		int state;
+
+		if (oc_team_create(&team, &bootstrap))
+			return 0;
+		while ((state = oc_team_progress(team)) == 0)
+			;
+		crossed[count].team = team;
+		if (state != 1 || oc_team_force(team, "allgather", "cico") ||
+		    oc_team_force(team, "alltoallv", "pairwise"))
+			break;
+	}
+	return count;
+}
+
+static int crosswise(struct oc_team *first, void *arg)
+{
+	static struct crossed crossed[CROSSED_TEAMS];
+	unsigned int count = create_crossed(crossed, first, arg);
+
+	if (count < 5)
+		return 1;
+	for (unsigned int round = 0; round < 3; round++) {
+		if (run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first)))
+			return 2;
+	}
+	/* Who leaves gives back what it was guaranteed. */
+	for (unsigned int i = 0; i <= count && i < CROSSED_TEAMS; i++) {
+		if (oc_team_destroy(crossed[i].team))
+			return 3;
+	}
+	oct_meet();
+	if (create_crossed(crossed, first, arg) != count)
+		return 4;
+	return run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first)) ? 5 : 0;
+}
+
+static void no_order_of_operations_makes_teams_wait_for_each_other(void **state)
+{
+	(void)state;
+	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
+		for (int shm = 0; shm < 2; shm++) {
+			struct oct_board *board = oct_board_create(ranks);
+
+			/* The ranks read it. */
+			if (shm)
+				setenv("ONECOPY_MECHANISM", "shm", 1);
+			assert_int_equal(oct_fork_team(ranks, -1, crosswise, board), 0);
+			unsetenv("ONECOPY_MECHANISM");
+			oct_board_destroy(board);
+		}
+	}
+}
+
+/* The kernel gives no memory for what the teams were promised. */
+static int refused_memory(struct oc_team *first, void *arg)
+{
+	static struct crossed crossed[CROSSED_TEAMS];
+	unsigned int count = create_crossed(crossed, first, arg);
+	struct oci_segment_id id;
+	int failed;
+
+	if (count < 20 || oci_segment_self(&id, 1) || close(id.fd))
+		return 1;
+	oct_meet();
+	failed = run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first));
+	/* Who ends before is dead for the other, which has yet to learn of the error. */
+	oct_meet();
+	return failed > 0 ? 0 : 2;
+}
+
+static void memory_that_is_refused_is_an_error(void **state)
+{
+	struct oct_board *board = oct_board_create(2);
+
+	(void)state;
+	/* More than the kernel has granted when it begins. */
+	setenv("ONECOPY_SEGMENT_BYTES", "4M", 1);
+	assert_int_equal(oct_fork_team(2, -1, refused_memory, board), 0);
+	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
+	oct_board_destroy(board);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +352,8 @@ int main(void)
 		cmocka_unit_test(slots_that_a_dead_rank_holds_hang_nobody),
 		cmocka_unit_test(what_no_slot_holds_goes_through_one),
 		cmocka_unit_test(without_room_no_rank_is_near),
+		cmocka_unit_test(no_order_of_operations_makes_teams_wait_for_each_other),
+		cmocka_unit_test(memory_that_is_refused_is_an_error),
 	};
 
 	/* The smallest segment; before anything reads the options. */

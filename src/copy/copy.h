@@ -105,7 +105,8 @@ enum oci_transfer_result {
 /*
  * Moves as much as it can without waiting, `polled` at most OCI_COPY_PIECE_BYTES at a time. DONE,
  * BLOCKED, or -errno: -EAGAIN is not an error but "no slot to spare for the helped copy, try
- * again"; -ECANCELED: the peer's team has failed, its buffer is not the operation's any more.
+ * again"; -ECANCELED: the peer's team has failed, its buffer is not the operation's any more;
+ * another: our team has failed.
  * *recovered is set when the agreed mechanism failed in mid-operation and shm took over.
  */
 int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool polled,

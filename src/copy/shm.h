@@ -5,7 +5,7 @@
 
 #include "copy/copy.h"
 
-/* Publishes the request; -EAGAIN when no slot is to be had. */
+/* Publishes the request. 0, or as oci_slot_acquire(). */
 int oci_shm_request(struct oci_team *team, struct oci_transfer *transfer);
 /* My side of a helped transfer, as far as it goes. True when it is complete. */
 bool oci_shm_step(struct oci_team *team, struct oci_transfer *transfer);

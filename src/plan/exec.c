@@ -68,6 +68,14 @@ void oci_exec_await_nobody(struct oci_exec *x)
 					   .peer = x->team->rank };
 }
 
+int oci_exec_no_slot(struct oci_exec *x, int error)
+{
+	if (error != -EAGAIN)
+		return error;
+	oci_exec_await_nobody(x);
+	return 0;
+}
+
 /* Any rank's word that keeps operation seq from starting: its predecessor in the lane. */
 static void await_lane(struct oci_exec *x)
 {
@@ -122,10 +130,8 @@ int oci_exec_start(struct oci_exec *x)
 	if (x->plan->uses_slot) {
 		x->slot_offset = oci_slot_acquire(
 			x->team, x->seq, x->plan->uses_halves ? OCI_SLOT_BYTES : x->params.bytes);
-		if (x->slot_offset < 0) {
-			oci_exec_await_nobody(x);
-			return 0;
-		}
+		if (x->slot_offset < 0)
+			return oci_exec_no_slot(x, (int)x->slot_offset);
 		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
 	}
 	/* A bound form has no step that needs any. */

@@ -169,6 +169,8 @@ int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step);
 int oci_exec_gave_up(struct oci_exec *x, uint32_t peer);
 /* Nothing of a peer's in particular is waited for: the caller tries again. */
 void oci_exec_await_nobody(struct oci_exec *x);
+/* oci_slot_acquire() has returned `error`: 0, it is tried again; or -errno, the team has failed. */
+int oci_exec_no_slot(struct oci_exec *x, int error);
 /* exec_transfer.c --------------------------------------------------------------------------------
  */
 

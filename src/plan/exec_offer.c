@@ -31,16 +31,14 @@ static struct oci_range block_of(const struct oci_op *op, uint32_t peer)
 	return range;
 }
 
-/* 1, or 0: no slot is free now. */
+/* 1; 0: no slot is free now; or -errno: the team has failed. */
 static int need_slot(struct oci_exec *x)
 {
 	if (x->slot)
 		return 1;
 	x->slot_offset = oci_slot_acquire(x->team, x->seq, OCI_SLOT_BYTES);
-	if (x->slot_offset < 0) {
-		oci_exec_await_nobody(x);
-		return 0;
-	}
+	if (x->slot_offset < 0)
+		return oci_exec_no_slot(x, (int)x->slot_offset);
 	x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
 	((struct oci_offer_head *)x->lane->post.inline_bytes)->slot = (uint64_t)x->slot_offset;
 	return 1;
@@ -72,6 +70,7 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 	uint8_t *to = (offer->in_slot ? x->slot : payload) + at;
 	struct oci_offered offered = { .address = (uintptr_t)from, .bytes = bytes };
 	size_t in_cell = bytes;
+	int result;
 
 	if (!bytes || (op->address && bytes <= op->limit))
 		return 1;
@@ -83,8 +82,9 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 		copy_bytes(x, to, from, bytes);
 		x->moved |= offer->in_slot ? 0 : OCI_MOVED_INLINE;
 	} else {
-		if (!need_slot(x))
-			return 0;
+		result = need_slot(x);
+		if (result != 1)
+			return result;
 		copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
 		used_slot(x, (size_t)cell * offer->small_bytes + bytes);
 		return 1;
@@ -99,20 +99,23 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 int oci_exec_offer(struct oci_exec *x, const struct oci_op *op)
 {
 	struct oci_offer_head *head = (struct oci_offer_head *)x->lane->post.inline_bytes;
+	int result;
 
 	if (!x->at) {
 		x->slot = NULL;
 		*head = (struct oci_offer_head){ 0 };
 		x->payload = sizeof(*head);
 		if (op->offer.in_slot) {
-			if (!need_slot(x))
-				return 0;
+			result = need_slot(x);
+			if (result != 1)
+				return result;
 			memset(x->slot, 0, op->offer.first);
 		}
 	}
 	for (; x->at < op->peers; x->at++) {
-		if (!offer_cell(x, op, x->at))
-			return 0;
+		result = offer_cell(x, op, x->at);
+		if (result != 1)
+			return result;
 	}
 	x->at = 0;
 	return 1;

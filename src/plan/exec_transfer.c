@@ -79,9 +79,8 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 	}
 	if (result == -ECANCELED)
 		return oci_exec_gave_up(x, peer);
-	if (result == -EAGAIN)
-		oci_exec_await_nobody(x);
-	else
-		oci_transfer_awaited(x->team, &x->transfer, &x->awaited);
+	if (result < 0)
+		return oci_exec_no_slot(x, result);
+	oci_transfer_awaited(x->team, &x->transfer, &x->awaited);
 	return 0;
 }

@@ -323,6 +323,7 @@ int oci_creation_refuse(struct oci_team *team, int error)
 
 	team->state = OCI_TEAM_REFUSED;
 	team->error = error;
+	oci_slots_forget(team); /* it has no operations */
 	if (!team->draining)
 		oci_creation_free(team);
 	/* One line for the job: every rank knows the same sentence, and the next communicator will

@@ -58,9 +58,7 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	pthread_once(&once, read_constants);
 	if (error)
 		return error;
-	/* One for a plan and one for a transfer by shm: with them blocking operations of a thread
-	 * get on. Many nonblocking ones may need more than there is room for: README.md. */
-	error = oci_slots_reserve(2);
+	error = oci_slots_guarantee(team);
 	if (error)
 		return error;
 	hello->region_offset = oci_segment_alloc(sizeof(struct oci_region));

@@ -17,7 +17,7 @@
 #define OCI_SEGMENT_MAGIC 0x79706f63656e6f00ull /* "\0onecopy" */
 #define OCI_SEGMENT_ALIGN 128
 #define OCI_SEGMENT_SHARE 8 /* of the address space that a limit leaves, for all segments */
-#define OCI_SEGMENT_LEAST ((size_t)2 << 20) /* slots, and regions of some hundred teams */
+#define OCI_SEGMENT_LEAST ((size_t)2 << 20) /* slots and regions of a dozen teams */
 #define OCI_SEGMENT_CHUNK ((size_t)1 << 20) /* room is asked of the kernel in such pieces */
 
 struct oci_segment_header {
@@ -41,10 +41,11 @@ static struct {
 	bool created;
 	struct oci_segment_id id;
 	uint8_t *base;
-	size_t used; /* bytes handed out from the front, freed pieces included */
-	size_t room; /* bytes that the kernel has granted */
-	size_t live; /* bytes handed out and not freed */
-	ino_t inode; /* of the file, and its device: to know it again */
+	size_t used;	 /* bytes handed out from the front, freed pieces included */
+	size_t room;	 /* bytes that the kernel has granted */
+	size_t live;	 /* bytes handed out and not freed */
+	size_t promised; /* bytes behind `used` that oci_segment_alloc() leaves */
+	ino_t inode;	 /* of the file, and its device: to know it again */
 	dev_t device;
 	struct oci_piece *freed;
 	bool warned, warned_of_limit;
@@ -176,7 +177,7 @@ void oci_segment_fork_child(void)
 		close(segment.id.fd);
 	segment.created = false;
 	segment.base = NULL;
-	segment.used = segment.room = segment.live = 0;
+	segment.used = segment.room = segment.live = segment.promised = 0;
 	segment.freed = NULL;
 }
 
@@ -204,7 +205,7 @@ static int64_t take_new(size_t bytes)
 {
 	int64_t offset = (int64_t)segment.used;
 
-	if (bytes > segment.id.bytes - segment.used)
+	if (bytes > segment.id.bytes - segment.used - segment.promised)
 		return -ENOSPC;
 	if (segment.used + bytes > segment.room) {
 		size_t more = round_up(segment.used + bytes - segment.room, OCI_SEGMENT_CHUNK);
@@ -221,26 +222,78 @@ static int64_t take_new(size_t bytes)
 	return offset;
 }
 
-int64_t oci_segment_alloc(size_t bytes)
+static void warn_full(int error)
 {
-	int64_t offset;
+	if (!segment.warned)
+		oci_warn("the segment of %zu bytes is full (%s): new communicators stay with the "
+			 "MPI. Raise ONECOPY_SEGMENT_BYTES or give the job more memory",
+			 (size_t)segment.id.bytes, strerror(-error));
+	segment.warned = true;
+}
 
-	bytes = round_up(bytes, OCI_SEGMENT_ALIGN);
-	pthread_mutex_lock(&segment.lock);
-	offset = take_freed(bytes);
+static int64_t take(size_t bytes)
+{
+	int64_t offset = take_freed(bytes);
+
 	if (offset < 0)
 		offset = take_new(bytes);
 	if (offset >= 0) {
 		segment.live += bytes;
 		memset(segment.base + offset, 0, bytes);
-	} else if (!segment.warned) {
-		segment.warned = true;
-		oci_warn("the segment of %zu bytes is full (%s): new communicators stay with the "
-			 "MPI. Raise ONECOPY_SEGMENT_BYTES or give the job more memory",
-			 (size_t)segment.id.bytes, strerror((int)-offset));
+	} else {
+		warn_full((int)offset);
 	}
+	return offset;
+}
+
+int64_t oci_segment_alloc(size_t bytes)
+{
+	int64_t offset;
+
+	pthread_mutex_lock(&segment.lock);
+	offset = take(round_up(bytes, OCI_SEGMENT_ALIGN));
 	pthread_mutex_unlock(&segment.lock);
 	return offset;
+}
+
+int oci_segment_promise(size_t bytes)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&segment.lock);
+	if (bytes > segment.id.bytes - segment.used - segment.promised)
+		error = -ENOSPC;
+	else
+		segment.promised += bytes;
+	pthread_mutex_unlock(&segment.lock);
+	return error;
+}
+
+void oci_segment_unpromise(size_t bytes)
+{
+	pthread_mutex_lock(&segment.lock);
+	segment.promised -= bytes;
+	pthread_mutex_unlock(&segment.lock);
+}
+
+int64_t oci_segment_alloc_promised(size_t bytes)
+{
+	int64_t offset;
+
+	pthread_mutex_lock(&segment.lock);
+	segment.promised -= bytes;
+	offset = take(bytes);
+	if (offset < 0)
+		segment.promised += bytes;
+	pthread_mutex_unlock(&segment.lock);
+	return offset;
+}
+
+void oci_segment_full(void)
+{
+	pthread_mutex_lock(&segment.lock);
+	warn_full(-ENOSPC);
+	pthread_mutex_unlock(&segment.lock);
 }
 
 void oci_segment_free(int64_t offset, size_t bytes)

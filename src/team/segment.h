@@ -43,6 +43,16 @@ void *oci_segment_base(void);
  */
 int64_t oci_segment_alloc(size_t bytes);
 void oci_segment_free(int64_t offset, size_t bytes);
+/*
+ * Room that oci_segment_alloc() leaves for oci_segment_alloc_promised(), in multiples of 128 bytes.
+ * It is address space: the kernel may refuse the memory when it is taken. 0, or -ENOSPC.
+ */
+int oci_segment_promise(size_t bytes);
+void oci_segment_unpromise(size_t bytes);
+/* As oci_segment_alloc(), out of what was promised. -errno: the kernel refuses the memory. */
+int64_t oci_segment_alloc_promised(size_t bytes);
+/* Logs once that there is no room. */
+void oci_segment_full(void);
 
 /* Bytes handed out and not freed: a test for leaks. */
 size_t oci_segment_live_bytes(void);
@@ -92,12 +102,23 @@ void oci_segment_fork_child(void);
 void oci_peers_fork_child(void);
 void oci_slots_fork_child(void);
 
+/*
+ * What an operation holds at most: one of its plan, one of its transfers by shm (copy/shm.c). The
+ * rank that serves a transfer needs none.
+ */
+#define OCI_OPERATION_SLOTS 2
+
 struct oci_team;
 /*
- * Makes sure that there are at least `count` slots, so that an operation always finds one in the
- * end. 0, or -ENOSPC. A team that is made needs it.
+ * Guarantees the team OCI_OPERATION_SLOTS for its oldest operation that not all ranks have
+ * finished, whatever other teams hold, until oci_slots_forget(). 0, or -errno: a team cannot be
+ * made.
+ *
+ * Operations of a team have the same order on all ranks, and its oldest one waits for no slot that
+ * another team holds: so it ends, and the next one is the oldest. No order of operations of several
+ * teams makes them wait for each other.
  */
-int oci_slots_reserve(unsigned int count);
+int oci_slots_guarantee(struct oci_team *team);
 /* Makes sure that there is a larger one for this team, which a rank needs that calls its peer near.
  * 0, or -ENOSPC. */
 int oci_slots_reserve_near(struct oci_team *team);
@@ -105,12 +126,13 @@ int oci_slots_reserve_near(struct oci_team *team);
  * A slot that nobody reads any more, for operation `seq` of the team, which puts some `bytes` into
  * it, into one of the larger ones if they are more than an ordinary one holds; it stays taken until
  * every rank of the team has finished that operation. The offset, or -EAGAIN when memory is short
- * and all are in use: try again after progress.
+ * and all are in use: try again after progress. Another -errno: the team has failed, as the kernel
+ * refuses the memory of one that it is guaranteed.
  */
 int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes);
 /* The slot that oci_slot_acquire() is likely to return next, -EAGAIN when unknown: a hint. */
 int64_t oci_slot_likely_next(size_t bytes);
-/* Forgets a team: its slots are free. Only when all its members have left. */
+/* Forgets a team: its slots are free. Only when all its members have left, or it was refused. */
 void oci_slots_forget(struct oci_team *team);
 
 /* All that were made. */

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pools of slots of this process, for all its teams: ordinary ones and those of near ranks. */
+/*
+ * The pools of slots of this process, for all its teams.
+ *
+ *   ordinary  for any operation
+ *   kept      those that teams are guaranteed, where no ordinary one is free. Only a team's oldest
+ *             operation that not all ranks have finished takes them, so each team holds no more
+ *             than OCI_OPERATION_SLOTS, and one that it may have is free or not made yet. They
+ *             are made when they are needed first: until then their room is promised.
+ *   large     of near ranks; where there is none, no rank is near
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -33,7 +42,10 @@ struct pool {
 	uint64_t refused_ns; /* when memory was refused last, 0 it was not */
 };
 
-static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, large = { .bytes = OCI_NEAR_SLOT_BYTES };
+static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, kept = { .bytes = OCI_SLOT_BYTES },
+		   large = { .bytes = OCI_NEAR_SLOT_BYTES };
+/* Of all teams together; kept.count of them are made, the rest is promised. */
+static unsigned int guaranteed;
 /*
  * Teams that may take large slots. There is one slot for each, as threads may be in collectives of
  * several such teams whose peers came to them in another order. Of a team only the operation that a
@@ -43,7 +55,7 @@ static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, large = { .bytes = OC
  */
 #define NEAR_TEAMS_MOST 32
 static unsigned int near_teams;
-/* Of both. 1 held; a spin lock, as it is held for nanoseconds on the hot path. */
+/* Of all of them. 1 held; a spin lock, as it is held for nanoseconds on the hot path. */
 static uint64_t lock;
 
 static void pools_lock(void)
@@ -85,27 +97,44 @@ static struct slot *pool_find(const struct pool *pool, unsigned int limit)
 /* After a refusal memory is asked for again only so much later: asking reads files. */
 #define OCI_RETRY_NS 10000000u
 
+static bool has_room(struct pool *pool)
+{
+	unsigned int room = pool->room ? 2 * pool->room : 16;
+	struct slot *grown;
+
+	if (pool->count < pool->room)
+		return true;
+	grown = realloc(pool->slot, room * sizeof(*grown));
+	if (!grown)
+		return false;
+	pool->slot = grown;
+	pool->room = room;
+	return true;
+}
+
 static struct slot *pool_grow(struct pool *pool)
 {
 	int64_t offset;
 
 	if (pool->refused_ns && oci_clock_ns() - pool->refused_ns < OCI_RETRY_NS)
 		return NULL;
-	if (pool->count == pool->room) {
-		unsigned int room = pool->room ? 2 * pool->room : 16;
-		struct slot *grown = realloc(pool->slot, room * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		pool->slot = grown;
-		pool->room = room;
-	}
-	offset = oci_segment_alloc(pool->bytes);
+	if (!has_room(pool))
+		return NULL;
+	offset = pool == &kept ? oci_segment_alloc_promised(pool->bytes) :
+				 oci_segment_alloc(pool->bytes);
 	pool->refused_ns = offset < 0 ? oci_clock_ns() : 0;
 	if (offset < 0)
 		return NULL;
 	pool->slot[pool->count] = (struct slot){ .offset = offset };
 	return &pool->slot[pool->count++];
+}
+
+static void refresh_holders(const struct pool *pool)
+{
+	for (unsigned int i = 0; i < pool->count; i++) {
+		if (pool->slot[i].team)
+			oci_team_refresh(pool->slot[i].team);
+	}
 }
 
 static int grow_to(struct pool *pool, unsigned int count)
@@ -115,13 +144,60 @@ static int grow_to(struct pool *pool, unsigned int count)
 	return pool->count >= count ? 0 : -ENOSPC;
 }
 
-int oci_slots_reserve(unsigned int count)
+/* A free ordinary slot becomes a kept one; as many ordinary ones stay as an operation holds. */
+static bool keep_ordinary(void)
 {
+	struct slot *slot = pool_find(&ordinary, ordinary.count);
+
+	if (!slot || ordinary.count <= OCI_OPERATION_SLOTS || !has_room(&kept))
+		return false;
+	kept.slot[kept.count++] = (struct slot){ .offset = slot->offset };
+	*slot = ordinary.slot[--ordinary.count];
+	return true;
+}
+
+static bool guarantee_one(void)
+{
+	if (oci_segment_promise(OCI_SLOT_BYTES)) {
+		refresh_holders(&ordinary);
+		if (!keep_ordinary())
+			return false;
+	}
+	guaranteed++;
+	return true;
+}
+
+/* Takes back the guarantee of one slot. A kept one too many is for any operation, from then on; it
+ * stays one that nobody takes when there is no memory for the note. */
+static void guarantee_less(void)
+{
+	guaranteed--;
+	if (kept.count <= guaranteed)
+		oci_segment_unpromise(OCI_SLOT_BYTES);
+	else if (!has_room(&ordinary))
+		kept.count--;
+	else
+		ordinary.slot[ordinary.count++] = kept.slot[--kept.count];
+}
+
+int oci_slots_guarantee(struct oci_team *team)
+{
+	unsigned int count = 0;
 	int error;
 
 	pools_lock();
-	error = grow_to(&ordinary, count);
+	/* Beside those guaranteed: operations that are not their teams' oldest need some. */
+	error = grow_to(&ordinary, OCI_OPERATION_SLOTS);
+	while (!error && count < OCI_OPERATION_SLOTS && guarantee_one())
+		count++;
+	team->has_slots = count == OCI_OPERATION_SLOTS;
+	if (!error && !team->has_slots)
+		error = -ENOSPC;
+	while (!team->has_slots && count--)
+		guarantee_less();
 	pools_unlock();
+	if (error)
+		oci_segment_full();
 	return error;
 }
 
@@ -142,7 +218,47 @@ int oci_slots_reserve_near(struct oci_team *team)
 void oci_slots_fork_child(void)
 {
 	lock = 0;
-	ordinary.count = large.count = near_teams = 0;
+	ordinary.count = kept.count = large.count = guaranteed = near_teams = 0;
+}
+
+/*
+ * Is a slot held by an operation, other than this one, that is under way here? It may wait for one
+ * of this team on another rank. What was left behind is read by peers when they come to it.
+ */
+static bool held_under_way(const struct pool *pool, const struct oci_team *team, uint64_t seq)
+{
+	for (unsigned int i = 0; i < pool->count; i++) {
+		const struct slot *slot = &pool->slot[i];
+
+		if (slot_free(slot) || (slot->team == team && slot->seq == seq))
+			continue;
+		/* Acquire: as of slot_free(), of the release in oci_team_finish(). */
+		if (__atomic_load_n(&slot->team->done, __ATOMIC_ACQUIRE) <= slot->seq)
+			return true;
+	}
+	return false;
+}
+
+/* One of those that the team is guaranteed, when this operation is its oldest. NULL: it is not, or
+ * *refused says that the kernel has no memory and waiting may be in vain. */
+static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused)
+{
+	struct slot *slot;
+
+	oci_team_refresh(team);
+	if (__atomic_load_n(&team->min_done, __ATOMIC_RELAXED) < seq)
+		return NULL;
+	slot = pool_find(&kept, kept.count);
+	if (!slot && kept.count < guaranteed) {
+		slot = pool_grow(&kept);
+		*refused = !slot && (held_under_way(&ordinary, team, seq) ||
+				     held_under_way(&kept, team, seq));
+	}
+	if (!slot) {
+		refresh_holders(&kept);
+		slot = pool_find(&kept, kept.count);
+	}
+	return slot;
 }
 
 int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
@@ -150,6 +266,7 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	struct pool *pool = pool_of(bytes);
 	struct slot *slot;
 	int64_t offset = -EAGAIN;
+	bool refused = false;
 
 	pools_lock();
 	/* Relaxed: a hint, which another thread's progress may change. */
@@ -160,20 +277,26 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	if (!slot && pool->count < OCI_LANES)
 		slot = pool_grow(pool);
 	if (!slot) {
-		for (unsigned int i = 0; i < pool->count; i++) {
-			if (pool->slot[i].team)
-				oci_team_refresh(pool->slot[i].team);
-		}
+		refresh_holders(pool);
 		slot = pool_find(pool, pool->count);
 	}
 	if (!slot)
 		slot = pool_grow(pool);
+	if (!slot && pool == &ordinary)
+		slot = find_kept(team, seq, &refused);
 	if (slot) {
 		slot->team = team;
 		slot->seq = seq;
 		offset = slot->offset;
 	}
 	pools_unlock();
+	if (!slot && refused)
+		return oci_team_fail(
+			team, -ENOMEM, -1,
+			"no memory for a buffer of %u bytes that a collective needs, "
+			"while others hold all there are: give the job more memory, or "
+			"a larger /dev/shm",
+			OCI_SLOT_BYTES);
 	return offset;
 }
 
@@ -204,11 +327,15 @@ void oci_slots_forget(struct oci_team *team)
 		near_teams -= team->has_near_slot;
 	team->has_near_slot = false;
 	forget(&ordinary, team);
+	forget(&kept, team);
 	forget(&large, team);
+	for (unsigned int i = 0; team->has_slots && guaranteed && i < OCI_OPERATION_SLOTS; i++)
+		guarantee_less();
+	team->has_slots = false;
 	pools_unlock();
 }
 
 size_t oci_slots_bytes(void)
 {
-	return ordinary.count * ordinary.bytes + large.count * large.bytes;
+	return (ordinary.count + kept.count) * OCI_SLOT_BYTES + large.count * large.bytes;
 }

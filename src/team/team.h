@@ -81,6 +81,7 @@ struct oci_team {
 	uint64_t model_hash; /* of what choices go by; set before the first step, must be alike */
 	bool check_calls;    /* ranks compare what they call */
 	bool has_near_slot;  /* slots.c */
+	bool has_slots;	     /* slots.c: they are guaranteed */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often; atomic
 			      */
 	struct oci_region *own;
