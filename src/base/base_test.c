@@ -190,7 +190,7 @@ static void read_defaults(void)
 	CHECK(!strcmp(options->mechanism, "auto") && !strcmp(options->allreduce, "auto"));
 	CHECK(options->ptracer == OCI_PTRACER_ANCESTOR && !options->stats_dir);
 	CHECK(!options->tuning);
-	CHECK(options->segment_bytes == (size_t)256 << 20 && options->spins > 0);
+	CHECK(options->segment_bytes == (size_t)1 << 30 && options->spins > 0);
 	CHECK(options->log == OCI_LOG_WARN);
 	for (unsigned int i = 0; oci_option_info(i); i++) {
 		CHECK(!strcmp(oci_option_info(i)->from, "default"));
@@ -333,7 +333,7 @@ static void the_hash_covers_what_ranks_must_share_and_nothing_else(void **state)
 		{ "ONECOPY_LOG", "error" },
 		{ "ONECOPY_STATS_DIR", "/tmp" },
 		{ "ONECOPY_PTRACER", "any" },
-		{ "ONECOPY_SEGMENT_BYTES", "262144K" },
+		{ "ONECOPY_SEGMENT_BYTES", "1048576K" },
 		{ "ONECOPY_HEAP_BYTES", "1G" },
 	};
 	static const char *const other[][2] = {

@@ -210,7 +210,7 @@ static const struct row {
 	{ "ONECOPY_TUNING", "",
 	  "tuning file of this machine, as onecopy tune writes it, or none (see onecopy-tune)",
 	  "a file, or none", parse_path, TEXT, FIELD(tuning) },
-	{ "ONECOPY_SEGMENT_BYTES", "256M", "limit of the shared memory of one process",
+	{ "ONECOPY_SEGMENT_BYTES", "1G", "limit of the shared memory of one process",
 	  "bytes, at least 1M, with an optional suffix K, M or G", parse_segment, AGREED,
 	  FIELD(segment_bytes) },
 	{ "ONECOPY_HEAP_BYTES", "64G",

@@ -142,7 +142,7 @@ int oci_os_open_peer_fd(pid_t pid, int fd)
 /*
  * Where to map a file of so many bytes; NULL: anywhere. AMD's cores find the way of a line in the
  * nearest cache by a hash of bits 12 to 27 of its address (Lipp et al., "Take A Way", 2020), so two
- * mappings that lie a multiple of 256 MiB apart, as the kernel lays files of that size side by
+ * mappings that lie a multiple of 256 MiB apart, as the kernel lays large files of one size side by
  * side, throw each other's lines out: a flag of ours and the peer's flag at the same offset, which
  * are used at the same time. A barrier between far CPUs took 0.58 us so, and 0.46 with other
  * addresses (docs/results.md). So each mapping differs from the 127 before it in bits 21 to 27.
