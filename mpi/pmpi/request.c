@@ -427,10 +427,7 @@ int oci_pmpi_drive_from_engine(void)
 		step_records();
 		oci_pmpi_bootstrap_drive();
 	}
-	/* Threads alone call for attention, too. What we handed back goes on in the MPI. */
-	return __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) ||
-	       __atomic_load_n(&oci_pmpi_attention_count, __ATOMIC_RELAXED) >
-		       (oci_pmpi_job.threads && oci_pmpi_job.together);
+	return __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) != 0;
 }
 
 /*
