@@ -25,18 +25,6 @@
 
 enum { WRONG = 2 };
 
-/* Runs `run` in a process of its own, whose limits its children are born with. */
-static int apart(int (*run)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		_exit(run());
-	waitpid(pid, &status, 0);
-	return status;
-}
-
 static int barrier(struct oc_team *team)
 {
 	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
@@ -84,7 +72,7 @@ static int few_descriptors(void)
 static void a_hundred_ranks_need_no_hundred_descriptors(void **state)
 {
 	(void)state;
-	assert_int_equal(apart(few_descriptors), 0);
+	assert_int_equal(oct_apart(few_descriptors), 0);
 }
 
 /* ---- address space --------------------------------------------------------------------------- */
@@ -134,7 +122,7 @@ static int limited_to_2560_mib(void)
 static void a_limit_of_address_space_leaves_the_program_its_own(void **state)
 {
 	(void)state;
-	assert_int_equal(apart(limited_to_2560_mib), 0);
+	assert_int_equal(oct_apart(limited_to_2560_mib), 0);
 }
 
 static int is_handed_back(struct oc_team *team, void *arg)
@@ -153,7 +141,7 @@ static int limited_to_96_mib(void)
 static void too_little_address_space_refuses_the_team_on_all_ranks(void **state)
 {
 	(void)state;
-	assert_int_equal(apart(limited_to_96_mib), 0);
+	assert_int_equal(oct_apart(limited_to_96_mib), 0);
 }
 
 /* One rank's limit is set when the others have told their segments' size. */

@@ -149,18 +149,6 @@ static bool forbid_pidfd_open(void)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Runs `run` in a process of its own, which may change what its children are born with. */
-static int apart(int (*run)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		_exit(run());
-	waitpid(pid, &status, 0);
-	return status;
-}
-
 static int without_pidfds(void)
 {
 	return forbid_pidfd_open() ? oct_fork_team(3, -1, no_descriptors, NULL) : 0;
@@ -169,7 +157,7 @@ static int without_pidfds(void)
 static void without_pidfds_and_descriptors_ranks_live(void **state)
 {
 	(void)state;
-	assert_int_equal(apart(without_pidfds), 0);
+	assert_int_equal(oct_apart(without_pidfds), 0);
 }
 
 /* ---- who does not ---------------------------------------------------------------------------- */
@@ -238,7 +226,7 @@ static void who_becomes_another_program_is_dead(void **state)
 static void the_dead_are_noticed_without_single_copies(void **state)
 {
 	(void)state;
-	assert_int_equal(apart(by_shm), 0);
+	assert_int_equal(oct_apart(by_shm), 0);
 }
 
 /* ---- who has its number now ------------------------------------------------------------------ */

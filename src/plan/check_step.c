@@ -94,7 +94,7 @@ static int reduce_spans(struct oci_world *w, const struct oci_actor *a, const st
 	return rc;
 }
 
-/* PULL, PUSH and REDUCE_FROM. */
+/* PULL, PUSH, REDUCE_FROM and TRADE. */
 static int transfer(struct oci_world *w, const struct oci_actor *a, const struct oci_op *op)
 {
 	uint32_t peer = oci_actor_peer(w, a, op->peer);
@@ -109,22 +109,11 @@ static int transfer(struct oci_world *w, const struct oci_actor *a, const struct
 		return rc;
 	if (op->code == OCI_OP_REDUCE_FROM)
 		return reduce_spans(w, a, &remote, &local);
+	if (op->code == OCI_OP_TRADE)
+		return oci_span_trade(w, a, peer, &local, &remote);
 	if (op->code == OCI_OP_PUSH)
 		return oci_span_move(w, a, &local, &remote);
 	return oci_span_move(w, a, &remote, &local);
-}
-
-static int trade(struct oci_world *w, const struct oci_actor *a, const struct oci_op *op)
-{
-	uint32_t peer = oci_actor_peer(w, a, op->peer);
-	struct oci_span local, remote;
-	int rc = oci_actor_needs(w, a, peer, op->remote.buf);
-
-	if (!rc)
-		rc = oci_span_resolve(w, a, a->rank, &op->local, &local);
-	if (!rc)
-		rc = oci_span_resolve(w, a, peer, &op->remote, &remote);
-	return rc ? rc : oci_span_trade(w, a, peer, &local, &remote);
 }
 
 /* COPY and REDUCE. */
@@ -197,7 +186,7 @@ static int run_op(struct oci_world *w, struct oci_actor *a, const struct oci_op 
 	case OCI_OP_REDUCE_FROM:
 		return transfer(w, a, op);
 	case OCI_OP_TRADE:
-		return op->offered ? oci_offered_step(w, a, op) : trade(w, a, op);
+		return op->offered ? oci_offered_step(w, a, op) : transfer(w, a, op);
 	case OCI_OP_OFFER:
 		return oci_offer_step(w, a, op);
 	case OCI_OP_TAKE:

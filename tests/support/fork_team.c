@@ -149,3 +149,14 @@ int oct_local_teams(struct oct_board *board, uint32_t size, struct oc_team **tea
 	}
 	return 0;
 }
+
+int oct_apart(int (*run)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(run());
+	waitpid(pid, &status, 0);
+	return status;
+}

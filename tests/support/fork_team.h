@@ -22,6 +22,9 @@ struct oc_bootstrap oct_bootstrap(struct oct_board *board, uint32_t rank);
 int oct_fork_team(uint32_t size, int expect_dead, int (*body)(struct oc_team *team, void *arg),
 		  void *arg);
 
+/* Runs `run` in a process of its own, which may change what its children are born with: the status
+ * of waitpid(2). */
+int oct_apart(int (*run)(void));
 /* In a rank of oct_fork_team(), without the engine: returns when all ranks have come here. */
 void oct_meet(void);
 
