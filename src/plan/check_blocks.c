@@ -91,10 +91,11 @@ static int check_block(struct oci_world *w, const struct oci_actor *a, const str
 {
 	const struct oci_check_call *call = oci_world_call(w, a->call);
 	size_t there = sent_from(w, call, from, a->rank);
+	uint64_t owner = oci_symbol_owner(w, a->call, from);
 
 	for (size_t i = 0; i < bytes; i++) {
 		if (recv->region->cells[recv->base + at + i].value ==
-		    oci_symbol_user(w, a->call, from, there + i))
+		    oci_symbol_user(owner, there + i))
 			continue;
 		return oci_world_fail(w, a,
 				      "wrong byte: RECV[%zu] should be byte %zu of rank %u's SEND",
@@ -107,9 +108,11 @@ static int check_block(struct oci_world *w, const struct oci_actor *a, const str
 static int check_gap(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv,
 		     size_t at, size_t end)
 {
+	uint64_t owner = oci_symbol_owner(w, a->call, a->rank);
+
 	for (size_t i = at; i < end; i++) {
 		uint64_t before = a->plan->key.in_place ?
-					  oci_symbol_user(w, a->call, a->rank, i) :
+					  oci_symbol_user(owner, i) :
 					  oci_symbol_mix(recv->region->garbage, recv->base + i);
 
 		if (recv->region->cells[recv->base + i].value != before)

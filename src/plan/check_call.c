@@ -143,6 +143,7 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	const struct oci_view *send = &place->send;
+	uint64_t owner = oci_symbol_owner(w, a->call, a->rank);
 
 	for (unsigned int i = 0; i < 2; i++) {
 		uint64_t garbage = oci_symbol_mix(w->check->seed + 2 * a->call + i, ~a->rank);
@@ -154,7 +155,7 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 	if (!send->region || (c->collective == OCI_BCAST && a->rank != c->root))
 		return 0;
 	for (size_t i = 0; i < send->bytes; i++) {
-		uint64_t value = oci_symbol_user(w, a->call, a->rank, i);
+		uint64_t value = oci_symbol_user(owner, i);
 
 		send->region->cells[send->base + i] = (struct oci_cell){ value, value };
 	}

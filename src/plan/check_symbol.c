@@ -5,24 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The finalizer of splitmix64 over both: neither commutative nor associative. */
-uint64_t oci_symbol_mix(uint64_t a, uint64_t b)
-{
-	uint64_t x = a * 0x9e3779b97f4a7c15u + (b ^ (b >> 31)) + 0x632be59bd9b4e019u;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
-/* Odd factors of affine maps can be undone: no contribution is lost by chance. */
-uint64_t oci_symbol_user(const struct oci_world *w, uint32_t call, uint32_t rank, size_t offset)
-{
-	uint64_t who = oci_symbol_mix(w->check->seed + call, rank);
-
-	return oci_symbol_mix(who, offset) | (uint64_t)1 << 32;
-}
-
 /* x -> a * x + b modulo 2^32, a in the high half. */
 static uint64_t compose(uint64_t left, uint64_t right)
 {
@@ -64,11 +46,16 @@ static uint32_t operands(const struct oci_world *w, const struct oci_check_call 
 	return c->collective == OCI_EXSCAN ? rank : w->check->size;
 }
 
+static bool is_prefix(const struct oci_check_call *c)
+{
+	return c->collective == OCI_SCAN || c->collective == OCI_EXSCAN;
+}
+
 /* Do the ranks get different results? */
 static bool differ(const struct oci_check_call *c)
 {
 	return c->collective == OCI_REDUCE_SCATTER_BLOCK || c->collective == OCI_REDUCE_SCATTER ||
-	       c->collective == OCI_SCAN || c->collective == OCI_EXSCAN;
+	       is_prefix(c);
 }
 
 /* The result of one rank: of what bytes of the operands, and where it lies in the fold. */
@@ -88,20 +75,29 @@ static struct part part_of(const struct oci_check_call *c, uint32_t rank)
 	return (struct part){ 0, differ(c) ? place : 0, c->bytes };
 }
 
-/* In rank order. */
+/* In rank order; a prefix goes on from that of the rank before, which has one operand less. */
 static void fold_for(const struct oci_world *w, uint32_t call, uint32_t rank, struct oci_cell *fold)
 {
 	const struct oci_check_call *c = oci_world_call(w, call);
 	struct part part = part_of(c, rank);
-	uint32_t count = operands(w, c, rank);
+	uint32_t count = operands(w, c, rank), r = 0;
 
-	for (size_t i = 0; i < part.bytes && count; i++) {
-		uint64_t value = oci_symbol_user(w, call, 0, part.from + i);
+	if (is_prefix(c) && count > 1) {
+		const struct oci_cell *before = &fold[part_of(c, rank - 1).first];
 
-		for (uint32_t r = 1; r < count; r++)
-			value = operate(c->commutative, value,
-					oci_symbol_user(w, call, r, part.from + i));
-		fold[part.first + i].value = value;
+		for (size_t i = 0; i < part.bytes; i++)
+			fold[part.first + i].value = before[i].value;
+		r = count - 1;
+	}
+	for (; r < count; r++) {
+		uint64_t owner = oci_symbol_owner(w, call, r);
+
+		for (size_t i = 0; i < part.bytes; i++) {
+			uint64_t *value = &fold[part.first + i].value;
+			uint64_t mine = oci_symbol_user(owner, part.from + i);
+
+			*value = r ? operate(c->commutative, *value, mine) : mine;
+		}
 	}
 }
 
@@ -166,12 +162,15 @@ static void describe(const struct oci_world *w, const struct oci_actor *a, uint6
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	size_t bytes = c->bytes * w->check->size;
 
-	for (uint32_t r = 0; r < w->check->size; r++)
+	for (uint32_t r = 0; r < w->check->size; r++) {
+		uint64_t owner = oci_symbol_owner(w, a->call, r);
+
 		for (size_t i = 0; i < bytes; i++)
-			if (oci_symbol_user(w, a->call, r, i) == value) {
+			if (oci_symbol_user(owner, i) == value) {
 				snprintf(text, n, "byte %zu of rank %u's SEND", i, r);
 				return;
 			}
+	}
 	snprintf(text, n, "no byte of any SEND");
 }
 
@@ -186,7 +185,7 @@ static int check_moved(struct oci_world *w, const struct oci_actor *a, const str
 		size_t from;
 
 		origin(w, a, i, &rank, &from);
-		if (value == oci_symbol_user(w, a->call, rank, from))
+		if (value == oci_symbol_user(oci_symbol_owner(w, a->call, rank), from))
 			continue;
 		describe(w, a, value, found, sizeof(found));
 		return oci_world_fail(w, a,
@@ -245,9 +244,10 @@ static int check_reduced(struct oci_world *w, const struct oci_actor *a,
 
 static int check_send(struct oci_world *w, const struct oci_actor *a, const struct oci_view *send)
 {
+	uint64_t owner = oci_symbol_owner(w, a->call, a->rank);
+
 	for (size_t i = 0; i < send->bytes; i++)
-		if (send->region->cells[send->base + i].value !=
-		    oci_symbol_user(w, a->call, a->rank, i))
+		if (send->region->cells[send->base + i].value != oci_symbol_user(owner, i))
 			return oci_world_fail(w, a, "SEND[%zu] was changed", i);
 	return 0;
 }

@@ -199,8 +199,26 @@ void oci_span_garbage(const struct oci_span *span, uint64_t garbage);
 bool oci_span_overlap(const struct oci_span *a, const struct oci_span *b);
 
 /* check_symbol.c */
-uint64_t oci_symbol_mix(uint64_t a, uint64_t b);
-uint64_t oci_symbol_user(const struct oci_world *w, uint32_t call, uint32_t rank, size_t offset);
+/* The finalizer of splitmix64 over both: neither commutative nor associative. */
+static inline uint64_t oci_symbol_mix(uint64_t a, uint64_t b)
+{
+	uint64_t x = a * 0x9e3779b97f4a7c15u + (b ^ (b >> 31)) + 0x632be59bd9b4e019u;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+/* Whose bytes are meant: a rank's in a call. */
+static inline uint64_t oci_symbol_owner(const struct oci_world *w, uint32_t call, uint32_t rank)
+{
+	return oci_symbol_mix(w->check->seed + call, rank);
+}
+/* A byte of the owner's SEND. As an affine map it has an odd factor and can be undone: no
+ * contribution is lost by chance. */
+static inline uint64_t oci_symbol_user(uint64_t owner, size_t offset)
+{
+	return oci_symbol_mix(owner, offset) | (uint64_t)1 << 32;
+}
 void oci_symbol_reduce(bool commutative, const struct oci_span *in, const struct oci_span *inout);
 /* Fails unless SEND and RECV of `a` are what its call should leave. */
 int oci_symbol_check(struct oci_world *w, const struct oci_actor *a);
