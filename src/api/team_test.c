@@ -19,7 +19,6 @@
 #include "api/engine.h"
 #include "support/fork_team.h"
 #include "support/waited.h"
-#include "team/ptracer.h"
 
 static int barrier(struct oc_team *team)
 {
@@ -241,7 +240,7 @@ static int many_teams(struct oc_team *first, void *arg)
 	unsigned int files = 0;
 	size_t bytes = 0;
 
-	/* Brings it up: from now on it holds a descriptor for each peer. */
+	/* Brings it up: what it maps and keeps is there from now on. */
 	if (barrier(first))
 		return 1;
 	for (int i = 0; i < 500; i++) {
@@ -425,37 +424,6 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
 	oct_board_destroy(board);
 }
 
-static void the_common_ancestor_of_siblings_is_their_parent(void **state)
-{
-	pid_t children[2], all[3];
-
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		children[i] = fork();
-		if (!children[i]) {
-			pause();
-			_exit(0);
-		}
-	}
-	assert_int_equal(oci_common_ancestor(children, 2), getpid());
-	assert_int_equal(oci_common_ancestor(children, 1), children[0]);
-	all[0] = children[0];
-	all[1] = getpid();
-	assert_int_equal(oci_common_ancestor(all, 2), getpid());
-	for (int i = 0; i < 2; i++)
-		kill(children[i], SIGKILL);
-}
-
-/* Whoever descends from init may be any process of this user. */
-static void init_is_not_declared_as_tracer(void **state)
-{
-	struct oci_member member[2] = { { .pid = getpid() }, { .pid = 1 } };
-	struct oci_team team = { .size = 2, .member = member };
-
-	(void)state;
-	assert_int_equal(oci_ptracer_declare(&team), -ESRCH);
-}
-
 /* Ranks with different tuning files would choose differently: no team, and all are told why. */
 static void ranks_that_go_by_different_models_form_no_team(void **state)
 {
@@ -501,8 +469,6 @@ int main(void)
 		cmocka_unit_test(children_of_a_process_with_teams_make_their_own),
 		cmocka_unit_test(a_team_destroyed_under_creation_does_not_strand_its_peers),
 		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),
-		cmocka_unit_test(the_common_ancestor_of_siblings_is_their_parent),
-		cmocka_unit_test(init_is_not_declared_as_tracer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

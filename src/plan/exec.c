@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The executor of a rank: begins an operation, takes its steps, polls and waits. A little over 500
+ * lines in one file, so that the compiler can put the steps into their loop.
+ */
 #include "plan/exec.h"
 
 #include <errno.h>

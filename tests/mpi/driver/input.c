@@ -11,15 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int count_of(const char *text, const char *word)
-{
-	int count = 0;
-
-	for (; (text = strstr(text, word)); text += strlen(word))
-		count++;
-	return count;
-}
-
 /* `words`, separated by blanks, behind onecopy: the status, and parts of what it says. */
 static void expect(const char *words, int status, const char *first, const char *second)
 {
@@ -276,7 +267,7 @@ void environment_scenario(char **words)
 		job_add(&job, "--only");
 		job_add(&job, "bcast");
 		job_run(&job, &result);
-		warnings = count_of(result.output, "warning: ");
+		warnings = verdict_count(&result, "warning: ");
 		if (verdict_ended_well(&result, bad[i])) {
 			verdict_served_exactly(&result, "bcast", NULL, NULL);
 			if (warnings != 1 || !strstr(result.output, variable))
@@ -353,75 +344,6 @@ void manual_scenario(char **words)
 	free(manual);
 }
 
-/* The driver itself: what its job started is gone before the driver is, wherever it was. */
-static void check_driver_ends_its_job(void)
-{
-	static const char *const script =
-		"for signal in HUP INT TERM; do rm -f $1; "
-		"env --default-signal=$signal $0 hang $1 & driver=$!; "
-		"while [ ! -e $1 ]; do sleep 0.05; done; "
-		"kill -$signal $driver; wait $driver; echo $signal: $?; "
-		"kill -0 $(cat $1) 2>/dev/null && echo left behind; done; rm -f $1";
-	struct job job = { 0 };
-	struct job_result result;
-
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, script);
-	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
-	job_add(&job, job_text("/tmp/onecopy-test-hang-%d", (int)getpid()));
-	job_run(&job, &result);
-	if (result.hung || !strstr(result.output, "HUP: 129\n") ||
-	    !strstr(result.output, "INT: 130\n") || !strstr(result.output, "TERM: 143\n"))
-		verdict_fail(&result, "the driver is not ended by a signal as others are");
-	if (strstr(result.output, "left behind"))
-		verdict_fail(&result, "the driver left its job behind");
-	job_free(&result);
-}
-
-/* A signal to the command reaches what it runs, and the status says how that ended. */
-void signals_scenario(char **words)
-{
-	static const char *const script =
-		"trap 'echo got it; exit 5' TERM; kill -TERM $PPID; sleep 5 >/dev/null 2>&1 & wait $!; exit 1";
-	static const struct {
-		const char *script;
-		int status;
-	} end[] = {
-		{ "kill -KILL $$", 137 },
-		{ "kill -SEGV $$", 139 },
-		{ "trap 'exit 9' USR1; kill -USR1 $PPID; sleep 5 >/dev/null 2>&1 & wait $!", 9 },
-		{ "trap 'exit 10' INT; kill -INT $PPID; sleep 5 >/dev/null 2>&1 & wait $!", 10 },
-		{ "exit 255", 255 },
-	};
-	struct job job = { 0 };
-	struct job_result result;
-
-	(void)words;
-	job_add(&job, job_onecopy);
-	job_add(&job, "run");
-	job_add(&job, "--stats");
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, script);
-	job_run(&job, &result);
-	if (result.status != 5 || !strstr(result.output, "got it"))
-		verdict_fail(&result, "SIGTERM was not forwarded");
-	job_free(&result);
-
-	for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++) {
-		job.word[job.words - 1] = end[i].script;
-		job_run(&job, &result);
-		if (result.status != end[i].status)
-			verdict_fail(&result, "'%s' gives status %d, not %d", end[i].script,
-				     result.status, end[i].status);
-		job_free(&result);
-	}
-	check_driver_ends_its_job();
-	verdict_done("signals: SIGTERM forwarded, exit status and 128 plus signal passed on; the "
-		     "driver ends its job\n");
-}
-
 /* Files in the statistics' directory that are truncated or not ours: named, left out. */
 void foreign_stats_scenario(char **words)
 {
@@ -443,7 +365,7 @@ void foreign_stats_scenario(char **words)
 	job_add(&job, "-c");
 	job_add(&job, script);
 	job_run(&job, &result);
-	if (result.status || count_of(result.output, "left out of the statistics") != 3 ||
+	if (result.status || verdict_count(&result, "left out of the statistics") != 3 ||
 	    !strstr(result.output, "summed over 1 rank\n"))
 		verdict_fail(&result, "three files should have been left out, one counted");
 	job_free(&result);
@@ -478,66 +400,4 @@ void stock_scenario(char **words)
 	if (stock_environment(dropped, sizeof(dropped)))
 		verdict_fail(NULL, "the second time it still drops '%s'", dropped);
 	verdict_done("stock: onecopy leaves an environment without a trace\n");
-}
-
-/* hung RANKS FILE: a job of which one rank stays out of a collective. For `report`. */
-void hung_scenario(char **words)
-{
-	struct job job = job_mpi(driver_ranks(words[0]));
-	struct job_result result;
-
-	job.silence_s = 1;
-	job_add_program(&job, "hang");
-	job_add(&job, words[1] ? words[1] : "/dev/null");
-	job_run(&job, &result);
-	verdict_fail(&result, "the job hung");
-	job_free(&result);
-}
-
-/*
- * report RANKS: of a job that hangs every rank's stack and state are told, and nothing is left of
- * it, though mpirun's ranks have sessions of their own.
- */
-void report_scenario(char **words)
-{
-	const char *file = job_text("/tmp/onecopy-test-hung-%d", (int)getpid());
-	int ranks = driver_ranks(words[0]);
-	struct job job = { 0 };
-	struct job_result result;
-	FILE *pids;
-	int pid;
-
-	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
-	if (job_is_mpich)
-		job_add(&job, "--mpich");
-	job_add(&job, "hung");
-	job_add(&job, words[0]);
-	job_add(&job, file);
-	job_run(&job, &result);
-	if (!strstr(result.output, "FAILED: the job hung"))
-		verdict_fail(&result, "a job that hangs was not ended");
-	if (count_of(result.output, "    stays_out (hang.c:") != 1 ||
-	    count_of(result.output, "    comes_alone (hang.c:") != ranks - 1)
-		verdict_fail(&result, "the stack of some rank was not told");
-	for (int r = 0; r < ranks; r++) {
-		if (!strstr(result.output, job_text(", rank %d (", r)) ||
-		    !strstr(result.output, job_text("  rank %d of a team of %d, ready", r, ranks)))
-			verdict_fail(&result, "the state of rank %d was not told", r);
-	}
-	if (count_of(result.output, ": bcast of 64 bytes, root 1,") != ranks - 1)
-		verdict_fail(&result, "what the ranks wait for was not told");
-	pids = fopen(file, "r");
-	for (int r = 0; r < ranks; r++) {
-		if (!pids || fscanf(pids, "%d", &pid) != 1)
-			verdict_fail(&result, "%s does not name %d processes", file, ranks);
-		else if (!kill(pid, 0))
-			verdict_fail(&result, "process %d is left behind", pid);
-	}
-	if (pids)
-		fclose(pids);
-	unlink(file);
-	verdict_done(
-		"report: of %d ranks that hang, every stack and state; nothing is left behind\n",
-		ranks);
-	job_free(&result);
 }

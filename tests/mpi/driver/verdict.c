@@ -97,6 +97,15 @@ static long said(const struct job_result *result, const char *what, const char *
 	return verdict_word(result, key, word, sizeof(word)) ? atol(word) : 0;
 }
 
+int verdict_count(const struct job_result *result, const char *word)
+{
+	int count = 0;
+
+	for (const char *at = result->output; (at = strstr(at, word)); at += strlen(word))
+		count++;
+	return count;
+}
+
 long verdict_expected(const struct job_result *result, const char *collective)
 {
 	return said(result, "expect", collective);

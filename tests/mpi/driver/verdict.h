@@ -22,6 +22,8 @@ void verdict_done(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Ended by itself with status 0. Everything else is a failure. */
 bool verdict_ended_well(const struct job_result *result, const char *what);
 
+/* How often `word` is in its output. */
+int verdict_count(const struct job_result *result, const char *word);
 /* "expect COLLECTIVE CALLS" in the output of the program; 0: it is not there. */
 long verdict_expected(const struct job_result *result, const char *collective);
 /* The word behind `key` at the start of a line, copied to word; false: there is no such line. */
