@@ -121,7 +121,7 @@ struct send {
 static bool verify(struct receive *r, struct sent *list, bool *got, size_t count, bool by_tag)
 {
 	struct sent *s = NULL;
-	size_t hint = 0, whole = 0;
+	size_t hint = 0;
 
 	for (size_t i = 0; i < count && !s; i++) {
 		if (got[i] || list[i].source != r->status.source ||
@@ -142,9 +142,8 @@ static bool verify(struct receive *r, struct sent *list, bool *got, size_t count
 			return false;
 		*byte = 0xee;
 	}
-	while (whole < r->memory.room && r->memory.all[whole] == 0xee)
-		whole++;
-	return whole == r->memory.room;
+	return r->memory.all[0] == 0xee &&
+	       !memcmp(r->memory.all, r->memory.all + 1, r->memory.room - 1);
 }
 
 static int start_send(struct oc_team *team, struct send *s)
@@ -215,11 +214,7 @@ static int phase(struct oc_team *team, const struct traffic *t, unsigned int num
 		receives[i].source = mode & 1 ? OC_ANY_SOURCE : list[i].source;
 		receives[i].tag = mode & 2 ? OC_ANY_TAG : list[i].tag;
 		/* A receive may get another message than list[i]: room for the largest. */
-		memory_make(&receives[i].memory, mode ? 1500000 : 0);
-		if (!mode) {
-			free(receives[i].memory.all);
-			memory_make(&receives[i].memory, list[i].bytes);
-		}
+		memory_make(&receives[i].memory, mode ? t->largest : list[i].bytes);
 	}
 	for (size_t i = 0; !late && i < count; i++)
 		failed |= start_receive(team, &receives[i], false);

@@ -90,18 +90,8 @@ static int check_block(struct oci_world *w, const struct oci_actor *a, const str
 		       size_t at, uint32_t from, size_t bytes)
 {
 	const struct oci_check_call *call = oci_world_call(w, a->call);
-	size_t there = sent_from(w, call, from, a->rank);
-	uint64_t owner = oci_symbol_owner(w, a->call, from);
 
-	for (size_t i = 0; i < bytes; i++) {
-		if (recv->region->cells[recv->base + at + i].value ==
-		    oci_symbol_user(owner, there + i))
-			continue;
-		return oci_world_fail(w, a,
-				      "wrong byte: RECV[%zu] should be byte %zu of rank %u's SEND",
-				      at + i, there + i, from);
-	}
-	return 0;
+	return oci_symbol_block(w, a, recv, at, from, sent_from(w, call, from, a->rank), bytes);
 }
 
 /* As the user left it, who fills all of what is SEND too. */
@@ -113,7 +103,7 @@ static int check_gap(struct oci_world *w, const struct oci_actor *a, const struc
 	for (size_t i = at; i < end; i++) {
 		uint64_t before = a->plan->key.in_place ?
 					  oci_symbol_user(owner, i) :
-					  oci_symbol_mix(recv->region->garbage, recv->base + i);
+					  oci_region_left(recv->region, recv->base + i);
 
 		if (recv->region->cells[recv->base + i].value != before)
 			return oci_world_fail(w, a, "RECV[%zu], between blocks, was changed", i);

@@ -295,9 +295,8 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a)
 		return rc;
 	for (unsigned int i = 0; i < 2; i++) {
 		struct oci_region *region = &place->user[i];
-		struct oci_span span = { .region = region, .bytes = region->limit };
 
-		oci_span_garbage(&span, ~region->garbage);
+		oci_region_garbage(region, ~region->garbage);
 	}
 	if (oci_clock_save(w, a, &place->done_clock[call / lanes % 2]))
 		return -ENOMEM;

@@ -19,16 +19,14 @@ void oci_region_fini(struct oci_region *r)
 
 void oci_region_clear(struct oci_region *r, uint64_t garbage)
 {
-	r->garbage = garbage;
-	r->room = 0;
+	oci_region_garbage(r, garbage);
 	r->logged = 0;
 }
 
-static struct oci_cell garbage_cell(uint64_t garbage, size_t offset)
+void oci_region_garbage(struct oci_region *r, uint64_t garbage)
 {
-	uint64_t value = oci_symbol_mix(garbage, offset);
-
-	return (struct oci_cell){ .value = value, .tree = value };
+	r->garbage = oci_symbol_mix(garbage, 0);
+	r->room = 0;
 }
 
 /* Large regions (a slot) are rarely used to the end: cells come with the first access. */
@@ -43,10 +41,12 @@ static int region_grow(struct oci_region *r, size_t room)
 		r->cells = cells;
 		r->capacity = capacity;
 	}
-	while (r->room < room) {
-		r->cells[r->room] = garbage_cell(r->garbage, r->room);
-		r->room++;
+	for (size_t i = r->room; i < room; i++) {
+		uint64_t value = oci_region_left(r, i);
+
+		r->cells[i] = (struct oci_cell){ value, value };
 	}
+	r->room = r->room > room ? r->room : room;
 	return 0;
 }
 
@@ -189,7 +189,8 @@ int oci_span_access(struct oci_world *w, const struct oci_actor *a, const struct
 		.helped = helped,
 		.write = write,
 	};
-	uint32_t kept = 0;
+	struct oci_access *log = r->log;
+	uint32_t kept = 0, logged = r->logged;
 	bool extended = false;
 
 	if (!span->bytes)
@@ -198,17 +199,20 @@ int oci_span_access(struct oci_world *w, const struct oci_actor *a, const struct
 		return -ENOMEM;
 	if (r->is_private)
 		return 0;
-	for (uint32_t i = 0; i < r->logged; i++) {
-		struct oci_access *e = &r->log[i];
+	for (uint32_t i = 0; i < logged; i++) {
+		struct oci_access *e = &log[i];
+		bool apart = e->end < fresh.begin || fresh.end <= e->begin;
 
-		if (e->begin < fresh.end && fresh.begin < e->end && e->rank != a->rank &&
+		if (!apart && e->begin < fresh.end && fresh.begin < e->end && e->rank != a->rank &&
 		    (write || e->write) && a->clock[e->rank] < e->epoch)
 			return fail_race(w, a, span, write, e);
-		if (replaces(&fresh, e))
+		if (!apart && replaces(&fresh, e))
 			continue;
 		if (kept != i)
-			r->log[kept] = *e;
-		extended |= extends(&fresh, &r->log[kept++]);
+			log[kept] = *e;
+		if (!apart)
+			extended |= extends(&fresh, &log[kept]);
+		kept++;
 	}
 	r->logged = kept;
 	return extended ? 0 : log_append(r, &fresh);
@@ -236,8 +240,11 @@ void oci_span_copy(const struct oci_span *target, const struct oci_span *source)
 
 void oci_span_garbage(const struct oci_span *span, uint64_t garbage)
 {
-	for (size_t i = span->from; i < span->from + span->bytes; i++)
-		span->region->cells[i] = garbage_cell(garbage, i);
+	for (size_t i = span->from; i < span->from + span->bytes; i++) {
+		uint64_t value = oci_symbol_mix(garbage, i);
+
+		span->region->cells[i] = (struct oci_cell){ value, value };
+	}
 }
 
 bool oci_span_overlap(const struct oci_span *a, const struct oci_span *b)

@@ -140,7 +140,7 @@ static int post(struct oci_world *w, struct oci_actor *a, const struct oci_op *o
 	if (op->address || op->slot) {
 		rc = oci_span_access(w, a, &span, true, 0);
 		if (!rc)
-			oci_span_garbage(&span, oci_symbol_mix(a->call, a->rank));
+			oci_region_garbage(line, oci_symbol_mix(a->call, a->rank));
 	}
 	return rc ? rc : oci_flag_raise(w, a, op);
 }

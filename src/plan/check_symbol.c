@@ -126,30 +126,29 @@ static int expect(struct oci_world *w, uint32_t call, struct oci_expect **found)
 	return 0;
 }
 
-/* Whose byte belongs at RECV[offset], of a collective that moves bytes. */
-static void origin(const struct oci_world *w, const struct oci_actor *a, size_t offset,
-		   uint32_t *rank, size_t *from)
+/* RECV of a collective that moves bytes: the n-th block is whose, and from where in his SEND. */
+static void origin(const struct oci_world *w, const struct oci_actor *a, size_t n, uint32_t *rank,
+		   size_t *from)
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
-	size_t bytes = c->bytes;
 
 	switch (c->collective) {
 	case OCI_SCATTER:
 		*rank = c->root;
-		*from = a->rank * bytes + offset;
+		*from = a->rank * c->bytes;
 		break;
 	case OCI_GATHER:
 	case OCI_ALLGATHER:
-		*rank = (uint32_t)(offset / bytes);
-		*from = offset % bytes;
+		*rank = (uint32_t)n;
+		*from = 0;
 		break;
 	case OCI_ALLTOALL:
-		*rank = (uint32_t)(offset / bytes);
-		*from = a->rank * bytes + offset % bytes;
+		*rank = (uint32_t)n;
+		*from = a->rank * c->bytes;
 		break;
 	default:
 		*rank = c->root;
-		*from = offset;
+		*from = 0;
 		break;
 	}
 }
@@ -159,11 +158,9 @@ static void origin(const struct oci_world *w, const struct oci_actor *a, size_t 
 static void describe(const struct oci_world *w, const struct oci_actor *a, uint64_t value,
 		     char *text, size_t n)
 {
-	const struct oci_check_call *c = oci_world_call(w, a->call);
-	size_t bytes = c->bytes * w->check->size;
-
 	for (uint32_t r = 0; r < w->check->size; r++) {
 		uint64_t owner = oci_symbol_owner(w, a->call, r);
+		size_t bytes = oci_world_place(w, a->call, r)->send.bytes;
 
 		for (size_t i = 0; i < bytes; i++)
 			if (oci_symbol_user(owner, i) == value) {
@@ -174,24 +171,40 @@ static void describe(const struct oci_world *w, const struct oci_actor *a, uint6
 	snprintf(text, n, "no byte of any SEND");
 }
 
-static int check_moved(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv)
+int oci_symbol_block(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv,
+		     size_t at, uint32_t rank, size_t from, size_t bytes)
 {
-	if (oci_is_v(oci_world_call(w, a->call)->collective))
-		return oci_blocks_check(w, a, recv);
-	for (size_t i = 0; i < recv->bytes; i++) {
-		uint64_t value = recv->region->cells[recv->base + i].value;
-		char found[64];
-		uint32_t rank;
-		size_t from;
+	const struct oci_cell *cells = &recv->region->cells[recv->base + at];
+	uint64_t owner = oci_symbol_owner(w, a->call, rank);
+	char found[64];
 
-		origin(w, a, i, &rank, &from);
-		if (value == oci_symbol_user(oci_symbol_owner(w, a->call, rank), from))
+	for (size_t i = 0; i < bytes; i++) {
+		if (cells[i].value == oci_symbol_user(owner, from + i))
 			continue;
-		describe(w, a, value, found, sizeof(found));
+		describe(w, a, cells[i].value, found, sizeof(found));
 		return oci_world_fail(w, a,
 				      "wrong byte: RECV[%zu] should be byte %zu of rank %u's SEND, "
 				      "but is %s",
-				      i, from, rank, found);
+				      at + i, from + i, rank, found);
+	}
+	return 0;
+}
+
+static int check_moved(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv)
+{
+	size_t bytes = oci_world_call(w, a->call)->bytes;
+
+	if (oci_is_v(oci_world_call(w, a->call)->collective))
+		return oci_blocks_check(w, a, recv);
+	for (size_t at = 0; at < recv->bytes; at += bytes) {
+		uint32_t rank;
+		size_t from;
+		int rc;
+
+		origin(w, a, at / bytes, &rank, &from);
+		rc = oci_symbol_block(w, a, recv, at, rank, from, bytes);
+		if (rc)
+			return rc;
 	}
 	return 0;
 }

@@ -148,7 +148,7 @@ static uint64_t region_digest(const struct oci_region *r, uint64_t digest)
 		digest = oci_symbol_mix(digest, r->cells[i].value);
 		digest = oci_symbol_mix(digest, r->cells[i].tree);
 	}
-	return oci_symbol_mix(digest, r->room);
+	return oci_symbol_mix(oci_symbol_mix(digest, r->garbage), r->room);
 }
 
 uint64_t oci_world_digest(const struct oci_world *w)

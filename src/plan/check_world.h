@@ -40,10 +40,10 @@ struct oci_access {
 struct oci_region {
 	const char *name;
 	uint32_t owner;
-	bool is_private; /* no other rank can reach it: no log */
-	uint64_t garbage;
-	size_t limit; /* bytes that may be accessed */
-	size_t room;  /* cells in use; those beyond are garbage yet */
+	bool is_private;  /* no other rank can reach it: no log */
+	uint64_t garbage; /* a hash */
+	size_t limit;	  /* bytes that may be accessed */
+	size_t room;	  /* cells in use; those beyond are garbage yet */
 	size_t capacity;
 	struct oci_cell *cells;
 	struct oci_access *log;
@@ -184,6 +184,13 @@ void oci_region_init(struct oci_region *r, const char *name, uint32_t owner, uin
 void oci_region_fini(struct oci_region *r);
 /* All garbage, nothing accessed. */
 void oci_region_clear(struct oci_region *r, uint64_t garbage);
+/* All garbage; what was accessed is remembered. */
+void oci_region_garbage(struct oci_region *r, uint64_t garbage);
+/* The garbage of a byte. */
+static inline uint64_t oci_region_left(const struct oci_region *r, size_t offset)
+{
+	return r->garbage + offset;
+}
 /* Resolves a range in the buffers of rank `owner`, as the running call of `a` means them; fails
  * if it lies outside. */
 int oci_span_resolve(struct oci_world *w, const struct oci_actor *a, uint32_t owner,
@@ -220,6 +227,9 @@ static inline uint64_t oci_symbol_user(uint64_t owner, size_t offset)
 	return oci_symbol_mix(owner, offset) | (uint64_t)1 << 32;
 }
 void oci_symbol_reduce(bool commutative, const struct oci_span *in, const struct oci_span *inout);
+/* Fails unless `bytes` at `at` of RECV are those from `from` on of a rank's SEND. */
+int oci_symbol_block(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv,
+		     size_t at, uint32_t rank, size_t from, size_t bytes);
 /* Fails unless SEND and RECV of `a` are what its call should leave. */
 int oci_symbol_check(struct oci_world *w, const struct oci_actor *a);
 

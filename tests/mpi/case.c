@@ -254,6 +254,9 @@ static void prepare_movement(struct setting *s, size_t shift)
 	static const size_t element[] = { 1, 4, 8 };
 	const struct case_call *call = s->call;
 	int kind = call->kind % 3;
+	int moves_blocks = call->collective != CASE_BCAST;
+	int sends_all = call->collective == CASE_SCATTER || call->collective == CASE_ALLTOALL;
+	int takes_all = moves_blocks && call->collective != CASE_SCATTER;
 	size_t total = call->bytes * (size_t)s->ranks;
 	size_t own = call->bytes * (size_t)s->rank;
 	char *send, *recv;
@@ -262,8 +265,8 @@ static void prepare_movement(struct setting *s, size_t shift)
 		kind = 0;
 	s->type = kind == 0 ? MPI_BYTE : kind == 1 ? MPI_INT : MPI_DOUBLE;
 	s->count = (int)(call->bytes / element[kind]);
-	send = zone_open(&send_zone, total, shift);
-	recv = zone_open(&recv_zone, total, 8 + shift);
+	send = zone_open(&send_zone, sends_all ? total : moves_blocks ? call->bytes : 0, shift);
+	recv = zone_open(&recv_zone, takes_all ? total : call->bytes, 8 + shift);
 	s->send = send;
 	s->recv = recv;
 	switch (call->collective) {
@@ -454,9 +457,46 @@ void case_start_counting(void)
 	memset(served, 0, sizeof(served));
 }
 
-unsigned long case_counted(enum case_collective collective)
+void case_force(const char *word, struct case_forced *forced)
 {
-	return served[collective] + (collective == CASE_ALLTOALLV ? served[CASE_ALLTOALLW] : 0);
+	size_t name = strcspn(word, "=");
+	const char *algorithm = word + name + (word[name] == '=');
+	const char *at = strchr(algorithm, '@');
+	char key[64];
+	MPI_Info info;
+
+	forced->collective = case_parse(word, name);
+	forced->most = at ? strtoul(at + 1, NULL, 10) : ~0ul;
+	snprintf(forced->algorithm, sizeof(forced->algorithm), "%.*s", (int)strcspn(algorithm, "@"),
+		 algorithm);
+	case_info_key(key, sizeof(key), forced->collective);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, key, forced->algorithm);
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &forced->comm);
+	MPI_Info_free(&info);
+	/* A nonblocking call would be the MPI's until the communicator is known. */
+	MPI_Barrier(forced->comm);
+	case_start_counting();
+}
+
+static unsigned long counted(enum case_collective collective)
+{
+	return served[collective] + (collective % CASE_COLLECTIVES == CASE_ALLTOALLV ?
+					     served[collective + CASE_ALLTOALLW - CASE_ALLTOALLV] :
+					     0);
+}
+
+void case_forced_end(struct case_forced *forced)
+{
+	unsigned long all = (unsigned long)world_size;
+
+	case_stop_counting();
+	MPI_Comm_free(&forced->comm);
+	if (world_rank)
+		return;
+	printf("forced %s=%s %lu %lu\n", case_names[forced->collective], forced->algorithm,
+	       counted(forced->collective) * all,
+	       counted(forced->collective + CASE_COLLECTIVES) * all);
 }
 
 void case_report(void)

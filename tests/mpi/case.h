@@ -38,9 +38,9 @@ enum case_collective {
 };
 
 extern const char *const case_names[CASE_COLLECTIVES];
-/* The collective of that name; ends the job if there is none. */
 /* The info key that forces its algorithm on a communicator. */
 void case_info_key(char *key, size_t bytes, enum case_collective collective);
+/* The collective of that name; ends the job if there is none. */
 enum case_collective case_parse(const char *name, size_t length);
 
 /* Kinds of elements: 3 types for moving (kind % 3), 5 types with operations (kind % 5). */
@@ -78,8 +78,22 @@ void case_add_checksum(const void *bytes, size_t length);
 /* From here on calls are not counted; from here on they are, from 0. */
 void case_stop_counting(void);
 void case_start_counting(void);
-/* Calls of this rank that onecopy must serve; an Alltoallw is an Alltoallv. */
-unsigned long case_counted(enum case_collective collective);
+
+/* What a word like "bcast=knomial:2@496" says: an algorithm, forced on a communicator of its own.
+ */
+struct case_forced {
+	enum case_collective collective;
+	char algorithm[64];
+	unsigned long most; /* bytes of the largest buffer that it serves */
+	MPI_Comm comm;
+};
+/* A collective; calls are counted from here. Without "@", buffers may have any size. */
+void case_force(const char *word, struct case_forced *forced);
+/*
+ * Frees the communicator. Rank 0 prints "forced bcast=knomial:2 CALLS BESIDES", as case_report()
+ * means them; all ranks have to have made as many. No calls are counted from here on.
+ */
+void case_forced_end(struct case_forced *forced);
 
 /* A sentence on standard error with the world rank, and the end of the job. */
 void case_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

@@ -46,32 +46,52 @@ void data_fill(void *buffer, size_t bytes, uint64_t seed)
 ptrdiff_t data_check(const void *buffer, size_t bytes, uint64_t seed)
 {
 	const char *at = buffer;
+	size_t i = 0;
 
-	for (size_t i = 0; i < bytes; i += 8) {
-		uint64_t word = mix(seed + i);
-		size_t length = bytes - i < 8 ? bytes - i : 8;
+	for (; i + 8 <= bytes; i += 8) {
+		uint64_t word;
 
-		if (!memcmp(at + i, &word, length))
-			continue;
-		for (size_t k = 0; k < length; k++)
-			if (at[i + k] != ((char *)&word)[k])
-				return (ptrdiff_t)(i + k);
+		memcpy(&word, at + i, 8);
+		if (word != mix(seed + i))
+			break;
+	}
+	for (; i < bytes; i++) {
+		uint64_t word = mix(seed + i / 8 * 8);
+
+		if (at[i] != ((char *)&word)[i % 8])
+			return (ptrdiff_t)i;
 	}
 	return -1;
+}
+
+static uint64_t hash_word(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
 }
 
 uint64_t data_hash(uint64_t hash, const void *buffer, size_t bytes)
 {
 	const char *at = buffer;
+	uint64_t lane[4] = { hash, 1, 2, 3 }; /* so that the next need not wait for the last */
+	size_t i = 0;
 
-	for (size_t i = 0; i < bytes; i += 8) {
+	for (; i + 32 <= bytes; i += 32) {
+		uint64_t words[4];
+
+		memcpy(words, at + i, 32);
+		for (int k = 0; k < 4; k++)
+			lane[k] = hash_word(lane[k], words[k]);
+	}
+	for (; i < bytes; i += 8) {
 		uint64_t word = 0;
 
 		memcpy(&word, at + i, bytes - i < 8 ? bytes - i : 8);
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 29;
+		lane[0] = hash_word(lane[0], word);
 	}
-	return hash;
+	for (int k = 1; k < 4; k++)
+		lane[0] = hash_word(lane[0], lane[k]);
+	return lane[0];
 }
 
 static struct affine compose(struct affine left, struct affine right)

@@ -158,31 +158,14 @@ static void run_collective(enum case_collective collective, unsigned long most)
 
 static void run_forced(const char *word)
 {
-	size_t name = strcspn(word, "="), algorithm;
-	const char *at = strchr(word, '@');
-	unsigned long most = at ? strtoul(at + 1, NULL, 10) : ~0ul;
-	enum case_collective collective = case_parse(word, name);
-	char key[64], value[64];
-	MPI_Info info;
+	struct case_forced forced;
 
-	algorithm = word[name] ? strcspn(word + name + 1, "@") : 0;
-	case_info_key(key, sizeof(key), collective);
-	snprintf(value, sizeof(value), "%.*s", (int)algorithm, word + name + 1);
-	MPI_Info_create(&info);
-	MPI_Info_set(info, key, value);
-	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
-	MPI_Info_free(&info);
-	/* A nonblocking call would be the MPI's until the communicator is known. */
-	checked_run(comm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
-	case_start_counting();
-	run_collective(collective, most);
-	if (collective == CASE_ALLTOALLV)
-		run_collective(CASE_ALLTOALLW, most);
-	case_stop_counting();
-	if (!rank) /* all ranks count alike */
-		printf("forced %s=%s %lu\n", case_names[collective], value,
-		       case_counted(collective) * (unsigned long)ranks);
-	MPI_Comm_free(&comm);
+	case_force(word, &forced);
+	comm = forced.comm;
+	run_collective(forced.collective, forced.most);
+	if (forced.collective == CASE_ALLTOALLV)
+		run_collective(CASE_ALLTOALLW, forced.most);
+	case_forced_end(&forced);
 }
 
 int main(int argc, char **argv)

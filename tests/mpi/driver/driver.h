@@ -45,16 +45,6 @@ void soak_scenario(char **words);
 void foreign_scenario(char **words);
 void both_scenario(char **words);
 
-/* What can be forced, as `onecopy info` lists it; each list ends with NULL. */
-enum { MOST_ALGORITHMS = 32 };
-extern const char *algorithm_words[][MOST_ALGORITHMS];
-/* Loads it, with parameters for so many ranks; the length of the longest list. */
-int algorithms_load(int ranks);
-/* Of the largest buffer that the algorithm serves; 0: any. */
-long algorithm_most_bytes(int collective, const char *algorithm, int ranks);
-/* What `mechanism`, forced, comes to with this algorithm; NULL: it may differ by size. */
-const char *algorithm_mechanism(int collective, const char *algorithm, const char *mechanism);
-
 /* The number of ranks that a word says; ends the driver if it does not. */
 int driver_ranks(const char *word);
 /* Ends the driver as skipped, with the reason, where the mechanism does not work. */

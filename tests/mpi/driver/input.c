@@ -264,7 +264,6 @@ void environment_scenario(char **words)
 		sscanf(bad[i], "%63[^=]", variable);
 		job_set(&job, bad[i]);
 		job_add_program(&job, "bytes");
-		job_add(&job, "--only");
 		job_add(&job, "bcast");
 		job_run(&job, &result);
 		warnings = verdict_count(&result, "warning: ");

@@ -372,7 +372,32 @@ void communicators_scenario(char **words)
 	run_program("communicators", words[1], ranks, NULL, false);
 }
 
-/* Forced at run time, by the info key of a communicator; the last two are not valid. */
+/* By the environment, for all communicators. */
+static void force_by_environment(int ranks)
+{
+	static const char *const forced[][3] = {
+		{ "bcast", "ONECOPY_BCAST=knomial:3", "knomial" },
+		{ "allreduce", "ONECOPY_ALLREDUCE=sliced", "sliced" },
+		{ "gather", "ONECOPY_GATHER=throttled-write:2", "throttled-write" },
+	};
+	enum { FORCED = sizeof(forced) / sizeof(forced[0]) };
+	struct job job = job_mpi(ranks);
+	struct job_result result;
+
+	for (int i = 0; i < FORCED; i++)
+		job_set(&job, forced[i][1]);
+	job_add_program(&job, "bytes");
+	for (int i = 0; i < FORCED; i++)
+		job_add(&job, forced[i][0]);
+	job_run(&job, &result);
+	if (verdict_ended_well(&result, "bytes failed"))
+		for (int i = 0; i < FORCED; i++)
+			verdict_served_exactly(&result, forced[i][0], forced[i][2], NULL);
+	job_free(&result);
+}
+
+/* forced RANKS: by the environment, and by the info key of a communicator; the last is not valid.
+ */
 void forced_scenario(char **words)
 {
 	int ranks = driver_ranks(words[0]);
@@ -401,7 +426,9 @@ void forced_scenario(char **words)
 			verdict_fail(&result, "no warning of scatter=nonsense");
 		verdict_served_all(&result, NULL);
 	}
-	verdict_done("forced: %d ranks, %d algorithms by info key, %d calls each\n", ranks, FORCED,
-		     CALLS * ranks);
 	job_free(&result);
+	force_by_environment(ranks);
+	verdict_done(
+		"forced: %d ranks, %d algorithms by info key, %d calls each; 3 by environment\n",
+		ranks, FORCED, CALLS * ranks);
 }
