@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.." || exit 1
 
 only=${CHECK_ONLY:-lint release asan tsan clang}
 jobs=$(nproc)
+# A test counts as two, one that mostly waits as one (watched-test.cmake).
+slots=$((2 * jobs + 1))
 passed=0
 failed=0
 skipped=0
@@ -140,19 +142,19 @@ if wanted release && one "build with gcc -Werror" build check; then
 	one "tests under an MPI are there" has_mpi_tests
 	begin_beside
 	# Those of several ranks that are heavy run alone, by their property RUN_SERIAL.
-	run_tests check -LE "^time$" -j "$jobs"
+	run_tests check -LE "^time$" -j "$slots"
 	end_beside
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
 if wanted asan && one "build with address and undefined-behaviour sanitizers" build_asan; then
-	run_tests asan -L unit -j "$jobs"
+	run_tests asan -L unit -j "$slots"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
 if wanted tsan && one "build with thread sanitizer" build_tsan; then
 	if find_tsan >"$log" 2>&1; then
-		run_tests tsan -L thread -j "$jobs"
+		run_tests tsan -L thread -j "$slots"
 	else
 		skip "tests with thread sanitizer" \
 			"an empty program does not run with it: $(tail -n 1 "$log")"

@@ -81,6 +81,12 @@ static int guards_hold(const uint8_t *memory, size_t bytes)
 	return 1;
 }
 
+static void fill(uint8_t *out, unsigned int n, uint32_t from, uint32_t to, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		out[i] = byte_of(n, from, to, i);
+}
+
 /* Over ranks 0 .. operands - 1, what they mean for rank `to`. */
 static void expect_reduction(unsigned int n, const struct oc_call *call, uint32_t operands,
 			     uint32_t to, uint8_t *want)
@@ -88,11 +94,9 @@ static void expect_reduction(unsigned int n, const struct oc_call *call, uint32_
 	size_t bytes = call->bytes;
 	uint8_t *other = malloc(bytes + 1);
 
-	for (size_t i = 0; i < bytes; i++)
-		want[i] = byte_of(n, operands - 1, to, i);
+	fill(want, n, operands - 1, to, bytes);
 	for (uint32_t r = operands - 1; r-- > 0;) {
-		for (size_t i = 0; i < bytes; i++)
-			other[i] = byte_of(n, r, to, i);
+		fill(other, n, r, to, bytes);
 		call->op->apply(NULL, other, want, bytes / call->op->bytes);
 	}
 	free(other);
@@ -123,30 +127,18 @@ static void equal_parts(struct oc_block *parts, uint32_t size, size_t bytes)
 static void prepare(struct job *j, unsigned int n, const struct oc_call *call, uint8_t *send,
 		    uint8_t *want, size_t send_bytes, size_t recv_bytes)
 {
-	for (size_t i = 0; i < send_bytes; i++) {
-		size_t block = call->bytes ? i / call->bytes : 0;
-		bool many = sends_blocks(call->collective);
+	bool many = sends_blocks(call->collective);
+	size_t bytes = call->bytes;
 
-		send[i] =
-			byte_of(n, j->rank, many ? (uint32_t)block : 0, many ? i % call->bytes : i);
-	}
-	for (size_t i = 0; i < recv_bytes; i++) {
-		uint32_t block = call->bytes ? (uint32_t)(i / call->bytes) : 0;
-		size_t at = call->bytes ? i % call->bytes : 0;
+	for (size_t at = 0; at < send_bytes; at += many ? bytes : send_bytes)
+		fill(send + at, n, j->rank, many ? (uint32_t)(at / bytes) : 0,
+		     many ? bytes : send_bytes);
+	for (size_t at = 0; at < recv_bytes; at += bytes) {
+		bool of_root = call->collective == OC_BCAST || call->collective == OC_SCATTER;
+		bool to_me = call->collective == OC_SCATTER || call->collective == OC_ALLTOALL;
 
-		switch (call->collective) {
-		case OC_BCAST:
-			want[i] = byte_of(n, call->root, 0, i);
-			break;
-		case OC_SCATTER:
-			want[i] = byte_of(n, call->root, j->rank, i);
-			break;
-		case OC_ALLTOALL:
-			want[i] = byte_of(n, block, j->rank, at);
-			break;
-		default:
-			want[i] = byte_of(n, block, 0, at);
-		}
+		fill(want + at, n, of_root ? call->root : (uint32_t)(at / bytes),
+		     to_me ? j->rank : 0, bytes);
 	}
 	if (call->op && recv_bytes && operands_of(j, call))
 		expect_reduction(n, call, operands_of(j, call),

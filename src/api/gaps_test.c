@@ -68,40 +68,39 @@ static void buffer_shape(struct buffer *b, size_t bytes, size_t piece)
 	memset(b->memory, GAP, b->gaps ? offset : bytes);
 }
 
-static uint8_t *buffer_byte(struct buffer *b, size_t *piece, size_t i)
+/* The n-th piece, or all of a buffer without gaps; false: there is no such piece. */
+static bool buffer_piece(const struct buffer *b, size_t n, struct oc_piece *piece, size_t *bytes)
 {
-	if (!b->gaps)
-		return b->memory + i;
-	while (i >= b->pieces[*piece + 1].at)
-		(*piece)++;
-	return (uint8_t *)b->pieces[*piece].address + (i - b->pieces[*piece].at);
+	if (n >= (b->gaps ? b->layout.count : 1))
+		return false;
+	*piece = b->gaps ? b->pieces[n] : (struct oc_piece){ 0, b->memory };
+	*bytes = b->gaps ? b->pieces[n + 1].at - piece->at : b->bytes;
+	return true;
 }
 
-static void buffer_write(struct buffer *b)
+static void buffer_write(const struct buffer *b)
 {
-	size_t piece = 0;
+	struct oc_piece piece;
+	size_t bytes;
 
-	for (size_t i = 0; i < b->bytes; i++)
-		*buffer_byte(b, &piece, i) = b->dense[i];
+	for (size_t n = 0; buffer_piece(b, n, &piece, &bytes); n++)
+		memcpy(piece.address, b->dense + piece.at, bytes);
 }
 
 /* Is every byte right, and are the gaps as they were? */
-static bool buffer_holds(struct buffer *b)
+static bool buffer_holds(const struct buffer *b)
 {
-	size_t piece = 0;
+	struct oc_piece piece;
+	size_t bytes;
 
-	for (size_t i = 0; i < b->bytes; i++) {
-		if (*buffer_byte(b, &piece, i) != b->dense[i])
+	for (size_t n = 0; buffer_piece(b, n, &piece, &bytes); n++) {
+		uint8_t *gap = (uint8_t *)piece.address + bytes;
+
+		if (memcmp(piece.address, b->dense + piece.at, bytes))
 			return false;
-	}
-	for (size_t p = 0; b->gaps && p + 1 < b->layout.count; p++) {
-		uint8_t *end =
-			(uint8_t *)b->pieces[p].address + (b->pieces[p + 1].at - b->pieces[p].at);
-
-		for (uint8_t *gap = end; gap < (uint8_t *)b->pieces[p + 1].address; gap++) {
-			if (*gap != GAP)
+		while (n + 1 < b->layout.count && gap < (uint8_t *)b->pieces[n + 1].address)
+			if (*gap++ != GAP)
 				return false;
-		}
 	}
 	return true;
 }
@@ -119,17 +118,23 @@ static uint32_t sender_of(const struct oc_call *call, uint32_t block)
 	return call->collective == OC_BCAST || call->collective == OC_SCATTER ? call->root : block;
 }
 
+static void fill_block(uint8_t *out, unsigned int n, uint32_t from, uint32_t to, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		out[i] = byte_of(n, from, to, i);
+}
+
 static void fill(struct job *j, unsigned int n, const struct oc_call *call, size_t send_bytes,
 		 size_t recv_bytes)
 {
 	bool many = call->collective == OC_SCATTER || call->collective == OC_ALLTOALL;
+	size_t bytes = call->bytes;
 
-	for (size_t i = 0; i < send_bytes; i++)
-		j->send.dense[i] = byte_of(n, j->rank, many ? (uint32_t)(i / call->bytes) : 0,
-					   i % call->bytes);
-	for (size_t i = 0; i < recv_bytes; i++)
-		j->recv.dense[i] = byte_of(n, sender_of(call, (uint32_t)(i / call->bytes)),
-					   many ? j->rank : 0, i % call->bytes);
+	for (uint32_t b = 0; b * bytes < send_bytes; b++)
+		fill_block(j->send.dense + b * bytes, n, j->rank, many ? b : 0, bytes);
+	for (uint32_t b = 0; b * bytes < recv_bytes; b++)
+		fill_block(j->recv.dense + b * bytes, n, sender_of(call, b), many ? j->rank : 0,
+			   bytes);
 }
 
 static size_t piece_of(const struct job *j, unsigned int n, unsigned int side)

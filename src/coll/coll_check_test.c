@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every algorithm in every list goes through the checker (plan/check.h): alone, for 2 to 33 ranks,
- * awkward sizes and roots, in place, and in random sequences with others; and through every
- * interleaving of up to 3 ranks. Adding an algorithm to a list is enough to have it checked.
+ * Every algorithm in every list goes through the checker (plan/check.h): at its largest size, in
+ * random sequences with others, with copies left out, and through every interleaving of up to 3
+ * ranks. coll_grid_test.c has all numbers of ranks. Adding an algorithm to a list is enough to have
+ * it checked.
  *
- * ONECOPY_CHECK_FULL=1 takes all roots, sizes and schedules for all numbers of ranks: minutes.
+ * ONECOPY_CHECK_FULL=1 takes more ranks and sequences: minutes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,77 +18,6 @@
 #include "coll/coll.h"
 #include "coll/coll_check_test.h"
 #include "plan/check.h"
-
-/* ---- the grid ------------------------------------------------------------------------------ */
-
-static const size_t sizes[] = { 48, 0, 1, 3, 64, 4, 5, 497, 47, 100, 496, 256, 1000 };
-static const size_t units[] = { 4, 1, 8, 16, 1, 12 };
-
-/* The roots that are tried with every size, and whether a size is tried at all. */
-static bool root_counts(uint32_t root, uint32_t size)
-{
-	return size <= 9 || full() || root == 0 || root == 1 || root == size / 2 ||
-	       root == size - 1;
-}
-
-static bool size_counts(size_t bytes, uint32_t size, size_t index)
-{
-	return full() || size <= 9 || bytes <= 64 || index % 4 == size % 4;
-}
-
-/* One sequence in three has no segments to speak of; lanes are few or many. */
-static void flush(struct sequence *s, uint32_t size, uint64_t turn)
-{
-	static const enum oci_check_schedule schedules[] = { OCI_CHECK_RANDOM, OCI_CHECK_FIRST,
-							     OCI_CHECK_LAST,
-							     OCI_CHECK_ROUND_ROBIN };
-	uint64_t most = full() ? COUNT(schedules) : 1;
-
-	for (uint64_t i = 0; i < most && s->check.count; i++) {
-		s->check.lanes = (turn + i) % 2 ? 2 : 8;
-		s->check.segment_bytes = (turn + i) % 3 ? 24 : 0;
-		run(s, size, schedules[(turn + i) % COUNT(schedules)], turn + i);
-	}
-	clear(s);
-}
-
-static void check_grid_of(const struct subject *subject)
-{
-	static uint64_t turn;
-	struct sequence s = { 0 };
-	uint32_t size = subject->size;
-
-	for (uint32_t root = 0; root < (is_rooted(subject->collective) ? size : 1); root++) {
-		if (!root_counts(root, size))
-			continue;
-		for (size_t i = 0; i < COUNT(sizes); i++) {
-			size_t unit = is_reduction(subject->collective) ? units[i % COUNT(units)] :
-									  1;
-			size_t bytes = sizes[i] - sizes[i] % unit;
-
-			if (subject->collective == OCI_BARRIER)
-				bytes = 0;
-			if (!size_counts(bytes, size, i))
-				continue;
-			add_call(&s, subject, root, bytes, unit, (i + root) % 2);
-			if (s.check.count == 24)
-				flush(&s, size, turn++);
-		}
-	}
-	flush(&s, size, turn++);
-}
-
-static void check_grid_in_both_orders(const struct subject *subject)
-{
-	both_orders(subject, check_grid_of);
-}
-
-static void coll_every_algorithm_for_2_to_33_ranks(void **state)
-{
-	(void)state;
-	for (uint32_t size = 2; size <= MOST_RANKS; size++)
-		for_each_subject(size, check_grid_in_both_orders);
-}
 
 /* ---- limits -------------------------------------------------------------------------------- */
 
@@ -410,9 +340,9 @@ static void add_random_call(struct sequence *s, uint32_t size)
 	if (a->parameter_max && subject.parameter > a->parameter_max)
 		subject.parameter = a->parameter_max;
 	if (is_reduction(subject.collective))
-		unit = units[pick(COUNT(units))];
+		unit = grid_units[pick(COUNT(grid_units))];
 	if (subject.collective != OCI_BARRIER)
-		bytes = sizes[pick(COUNT(sizes))];
+		bytes = grid_sizes[pick(COUNT(grid_sizes))];
 	root = pick(size);
 	in_place = pick(2);
 	add_call(s, &subject, root, bytes - bytes % unit, unit, in_place);
@@ -436,20 +366,9 @@ static void coll_random_sequences_of_mixed_collectives(void **state)
 	}
 }
 
-static int print_totals(void **state)
-{
-	(void)state;
-	print_message("checked: %llu plans, %llu sequences of %llu collectives, %llu operations, "
-		      "%llu states, %llu mutants\n",
-		      total.plans, total.sequences, total.calls, total.steps, total.states,
-		      total.mutants);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(coll_every_algorithm_for_2_to_33_ranks),
 		cmocka_unit_test(coll_largest_size_that_fits_stays_in_bounds),
 		cmocka_unit_test(coll_halves_of_a_slot_have_steps_for_the_largest_size),
 		cmocka_unit_test(coll_offers_at_their_own_thresholds),

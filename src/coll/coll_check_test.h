@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What coll_check_test.c is made of: algorithms as subjects, and sequences of calls of them. */
+/*
+ * What coll_check_test.c and coll_grid_test.c are made of: algorithms as subjects, and sequences of
+ * calls of them.
+ */
 #ifndef OC_COLL_CHECK_TEST_H
 #define OC_COLL_CHECK_TEST_H
 
@@ -21,6 +24,11 @@
 #define SMALL_BYTES 40
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Bytes of a block, and of an element. */
+static const size_t grid_sizes[]
+	__attribute__((unused)) = { 48, 0, 1, 3, 64, 4, 5, 497, 47, 100, 496, 256, 1000 };
+static const size_t grid_units[] __attribute__((unused)) = { 4, 1, 8, 16, 1, 12 };
 
 /* An algorithm with all that its plans depend on, but for the root. */
 struct subject {
@@ -53,6 +61,16 @@ struct sequence {
 static struct {
 	unsigned long long plans, sequences, calls, steps, states, mutants;
 } total;
+
+static int print_totals(void **state)
+{
+	(void)state;
+	print_message("checked: %llu plans, %llu sequences of %llu collectives, %llu operations, "
+		      "%llu states, %llu mutants\n",
+		      total.plans, total.sequences, total.calls, total.steps, total.states,
+		      total.mutants);
+	return 0;
+}
 
 static bool full(void)
 {

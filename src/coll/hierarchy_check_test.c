@@ -234,5 +234,5 @@ int main(void)
 		cmocka_unit_test(the_48_cores_of_the_paper_are_8_groups_of_6),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, print_totals);
 }
