@@ -10,16 +10,15 @@ cd "$(dirname "$0")/.." || exit 1
 
 only=${CHECK_ONLY:-lint release asan tsan clang}
 jobs=$(nproc)
-# A test counts as two, one that mostly waits as one (watched-test.cmake).
-slots=$((2 * jobs + 1))
+# One more than there are CPUs: some tests mostly wait.
+slots=$((jobs + 1))
 passed=0
 failed=0
 skipped=0
 skips=
 scratch=$(mktemp -d)
 log=$scratch/log
-beside=
-trap 'rm -rf "$scratch"; [ -z "$beside" ] || end_beside' EXIT
+trap 'rm -rf "$scratch"' EXIT
 
 for part in $only; do
 	case $part in
@@ -46,6 +45,12 @@ one() {
 	echo "FAILED  $name"
 	cat "$log"
 	return 1
+}
+
+# What a gate said, and whether it passed.
+show_gate() {
+	cat "$1"
+	[ -e "$1.ok" ]
 }
 
 # skip NAME REASON
@@ -109,55 +114,38 @@ find_tsan() {
 	$run "$scratch/probe"
 }
 
+# All gates at once; what each says is shown in its turn.
 if wanted lint; then
+	gates=()
 	for gate in tests/gates/*.sh; do
 		case $gate in */run-all.sh | */lib.sh) continue ;; esac
-		one "${gate#tests/}" "$gate"
+		name=${gate#tests/}
+		{ "$gate" >"$scratch/${name##*/}" 2>&1 && touch "$scratch/${name##*/}.ok"; } &
+		gates+=("$name")
+	done
+	wait
+	for name in "${gates[@]}"; do
+		one "$name" show_gate "$scratch/${name##*/}"
 	done
 fi
-build_asan() { build asan -D OC_WERROR=ON; }
-build_tsan() { build tsan -D OC_WERROR=ON -- --target thread_tests; }
-build_clang() { build clang -D OC_WERROR=ON; }
-
-# The tests of the MPIs start processes, wait for them and let them sleep: CPUs that are idle
-# meanwhile build what the later parts need, at the lowest priority. What it does not come to, or
-# what fails in it, those parts build themselves.
-begin_beside() {
-	set -m
-	{
-		renice -n 19 "$BASHPID"
-		! wanted asan || build_asan
-		! wanted tsan || build_tsan
-		! wanted clang || build_clang
-	} >/dev/null 2>&1 &
-	beside=$!
-	set +m
-}
-
-end_beside() {
-	kill -- "-$beside" 2>/dev/null
-	wait "$beside" 2>/dev/null
-	beside=
-}
 
 if wanted release && one "build with gcc -Werror" build check; then
 	one "tests under an MPI are there" has_mpi_tests
-	begin_beside
 	# What the checker says of plans is the same in every build: that with sanitizers runs it.
 	left_out="^time$"
 	! wanted asan || left_out="^(time|plans)$"
 	# Those of several ranks that are heavy run alone, by their property RUN_SERIAL.
 	run_tests check -LE "$left_out" -j "$slots"
-	end_beside
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" build_asan; then
+if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan -D OC_WERROR=ON; then
 	run_tests asan -L unit -j "$slots"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
-if wanted tsan && one "build with thread sanitizer" build_tsan; then
+if wanted tsan && one "build with thread sanitizer" \
+	build tsan -D OC_WERROR=ON -- --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
 		run_tests tsan -L thread -j "$slots"
 	else
@@ -167,7 +155,7 @@ if wanted tsan && one "build with thread sanitizer" build_tsan; then
 	run=
 fi
 if wanted clang; then
-	one "warnings of clang, as errors" build_clang
+	one "warnings of clang, as errors" build clang -D OC_WERROR=ON
 fi
 
 printf '%s' "$skips"

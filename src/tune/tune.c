@@ -83,7 +83,7 @@ static struct oci_tune_point combine(struct oci_tuning *t, unsigned int series, 
 
 	/* Turns with other states in them only where there are no others. */
 	for (int mixed = 0; mixed < 2 && !n; mixed++) {
-		for (unsigned int turn = 0; turn < OCI_TUNING_TURNS; turn++) {
+		for (unsigned int turn = 0; turn < t->turns; turn++) {
 			const struct oci_tune_point *kept = &t->kept[series][turn][at];
 
 			if (kept->mixed != mixed)
@@ -275,7 +275,7 @@ static void note_unsteady(struct oci_tuning *t)
 	for (unsigned int d = 0; d < OCI_MODEL_DISTANCES; d++) {
 		if (!t->kept[OCI_TUNING_FLAG + d][0][0].samples || most > 0)
 			continue;
-		for (unsigned int turn = 0; turn < OCI_TUNING_TURNS; turn++) {
+		for (unsigned int turn = 0; turn < t->turns; turn++) {
 			double flag = t->kept[OCI_TUNING_FLAG + d][turn][0].value;
 
 			least = fmin(least, flag);
@@ -286,10 +286,10 @@ static void note_unsteady(struct oci_tuning *t)
 	}
 	oci_tuning_note(
 		t,
-		"%u of %u measurements differed by more than %.0f %% between the %d turns in "
+		"%u of %u measurements differed by more than %.0f %% between the %u turns in "
 		"which they were taken%s: other work is in the way, or a host that moves the "
 		"CPUs of this virtual machine; terms are the means of the middle halves",
-		t->unsteady, t->points, 100 * STEADY, OCI_TUNING_TURNS, flags);
+		t->unsteady, t->points, 100 * STEADY, t->turns, flags);
 }
 
 /* The turns, and the terms made of them. */
@@ -300,8 +300,8 @@ static int tune_all(struct oci_tuning *t)
 
 	find_shape(t);
 	error = find_state(t);
-	t->world.seconds = seconds / OCI_TUNING_TURNS;
-	for (t->turn = 0; t->turn < OCI_TUNING_TURNS && !error; t->turn++)
+	t->world.seconds = seconds / t->turns;
+	for (t->turn = 0; t->turn < t->turns && !error; t->turn++)
 		error = tune_turn(t);
 	if (error)
 		return error;
@@ -324,7 +324,7 @@ static unsigned int count_steps(const struct oci_tuning *t)
 	for (int d = 0; d < OCI_MODEL_DISTANCES; d++)
 		steps += oci_tuning_pair((struct oci_tuning *)t, (enum oci_model_distance)d,
 					 (unsigned int[2]){ 0 });
-	steps *= OCI_TUNING_TURNS;
+	steps *= t->turns;
 	steps += t->ranks > 1;		 /* how far a lock reaches */
 	steps += t->world.cpu_count > 1; /* states */
 	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
@@ -361,9 +361,10 @@ int oci_tune(const struct oci_tune_options *options, const struct oci_tune_liste
 		t->ranks = options->ranks;
 	if (t->ranks > OCI_TUNE_MOST_RANKS)
 		t->ranks = OCI_TUNE_MOST_RANKS;
+	t->turns = options->quick ? OCI_TUNING_TURNS / 2 : OCI_TUNING_TURNS;
 	choose_sizes(t);
 	t->steps = count_steps(t);
-	/* Some 45 points and two for each number of copiers: a minute, or some 10 seconds, and up
+	/* Some 45 points and two for each number of copiers: a minute, or some 15 seconds, and up
 	 * to three times as long where the state that is measured in comes and goes. */
 	seconds = options->seconds > 0 ? options->seconds : options->quick ? 0.2 : 1.0;
 	error = oci_tune_world_create(&t->world, t->cpus, t->world.cpu_count, seconds,

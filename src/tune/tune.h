@@ -13,7 +13,7 @@
 struct oci_tune_options {
 	uint32_t ranks; /* contention is measured up to so many, at most the CPUs that may be
 			 * used; 0: all of these */
-	bool quick;	/* some 10 seconds instead of about a minute */
+	bool quick;	/* some 15 seconds instead of about a minute */
 	double seconds; /* of each point; 0: by `quick` */
 };
 

@@ -12,7 +12,7 @@
 /* Every experiment is made so many times, each time for a part of its time and in turns with all
  * others: what the machine does meanwhile, such as a host that moves the CPUs of a virtual machine
  * every second, meets all terms alike. */
-#define OCI_TUNING_TURNS 8
+#define OCI_TUNING_TURNS 8 /* of a quick run half as many */
 #define OCI_TUNING_POINTS 8
 
 /* Experiments by name: the kinds of copies (measure.h), and these. */
@@ -34,8 +34,9 @@ struct oci_tuning {
 	unsigned int cpus[OCI_TUNING_CPUS];
 	uint32_t ranks; /* most copiers at a time */
 	struct oci_measure_sizes sizes;
-	size_t split;	   /* sizes that are in cache */
-	unsigned int turn; /* OCI_TUNING_TURNS: all are over, and terms are made of them */
+	size_t split; /* sizes that are in cache */
+	unsigned int turns;
+	unsigned int turn; /* turns: all are over, and terms are made of them */
 	struct oci_tune_point kept[OCI_TUNING_SERIES][OCI_TUNING_TURNS][OCI_TUNING_POINTS];
 	unsigned int points, unsteady; /* of those made of turns: how many differed between them */
 	unsigned int mixed;	       /* and how many are not of the one state alone */
@@ -66,7 +67,7 @@ int oci_tuning_points(struct oci_tuning *t, unsigned int series, const char *wha
 		      oci_tuning_take *take, struct oci_tune_point *point, unsigned int count);
 static inline bool oci_tuning_is_over(const struct oci_tuning *t)
 {
-	return t->turn == OCI_TUNING_TURNS;
+	return t->turn == t->turns;
 }
 
 /* tune_copies.c, in this order: later ones use terms of earlier ones */

@@ -5,6 +5,7 @@
  * with pipes, after each rank's program has put a pipe of its own in place of each pidfd, which it
  * did not open.
  * kill SEED VICTIM random NAME: at any moment of a mix of all collectives.
+ * kill COLLECTIVE VICTIM finalize NAME: outside; the others have nothing left but MPI_Finalize.
  *
  * Each survivor prints "survivor RANK: dead rank VICTIM after S s", from the sentence that belongs
  * to the error code; that a later call fails at once is checked too.
@@ -142,6 +143,18 @@ static void report(int rank, int error, const struct plan *plan, double waited_s
 	fflush(stdout);
 }
 
+/* A rank dies, and the others do nothing more with it. */
+static void finalize(int rank, int victim)
+{
+	if (rank == victim)
+		kill(getpid(), SIGKILL);
+	usleep(SOON_US);
+	printf("finalizes %d\n", rank);
+	fflush(stdout);
+	MPI_Finalize();
+	exit(0);
+}
+
 /* Nobody leaves before all have reported: mpirun may end the others when one leaves like this. */
 static void leave(int survivors)
 {
@@ -160,7 +173,8 @@ int main(int argc, char **argv)
 
 	case_begin(&argc, &argv);
 	if (argc != 5)
-		case_fail("usage: kill COLLECTIVE|SEED VICTIM inside|outside|pipes|random NAME");
+		case_fail("usage: kill COLLECTIVE|SEED VICTIM "
+			  "inside|outside|pipes|random|finalize NAME");
 	if (!strcmp(argv[3], "random"))
 		plan.seed = strtoul(argv[1], NULL, 10);
 	else
@@ -176,6 +190,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[3], "pipes"))
 		take_pidfds();
 
+	if (!strcmp(argv[3], "finalize"))
+		finalize(rank, victim);
 	if (rank == victim) {
 		die_in(plan.seed ? 1 + (int)(mixed(plan.seed) % LATEST_US) : SOON_US);
 		while (!inside)

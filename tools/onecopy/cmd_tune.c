@@ -77,7 +77,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option tune_options[] = {
-	{ "quick", KEY_QUICK, NULL, 0, "Some 10 seconds instead of about a minute; coarser", 0 },
+	{ "quick", KEY_QUICK, NULL, 0, "Some 15 seconds instead of about a minute; coarser", 0 },
 	{ "ranks", KEY_RANKS, "N", 0,
 	  "Measure contention with up to N copiers (default: the CPUs that may be used)", 0 },
 	{ "output", 'o', "FILE", 0,

@@ -39,6 +39,7 @@ void refused_calls_scenario(char **words);
 void memory_group_scenario(char **words);
 void files_scenario(char **words);
 void kill_random_scenario(char **words);
+void kill_finalize_scenario(char **words);
 
 void table_scenario(char **words);
 void soak_scenario(char **words);

@@ -186,6 +186,56 @@ void kill_scenario(char **words)
 		     victim, ranks, words[3], words[1]);
 }
 
+/* Whether the job ends whose survivors have nothing left but MPI_Finalize. */
+static bool survivors_end(struct job job, int victim)
+{
+	const char *board = job_text("/onecopy-kill-%d", (int)getpid());
+	struct job_result result;
+	bool ended;
+
+	job.silence_s = 3;
+	job_add(&job, "-disable-auto-cleanup");
+	/* A signal's death in what it has started itself makes it kill all even so. */
+	job_add(&job, "sh");
+	job_add(&job, "-c");
+	job_add(&job, "\"$@\" || true");
+	job_add(&job, "sh");
+	job_add_program(&job, "kill");
+	job_add(&job, "allreduce");
+	job_add(&job, job_text("%d", victim));
+	job_add(&job, "finalize");
+	job_add(&job, board);
+	job_run(&job, &result);
+	shm_unlink(board);
+	if (!strstr(result.output, "finalizes"))
+		verdict_fail(&result, "no rank came to MPI_Finalize");
+	ended = !result.hung;
+	job_free(&result);
+	return ended;
+}
+
+/*
+ * kill-finalize RANKS VICTIM: MPICH, told to let the others of a dead rank live. Its mpirun kills
+ * them at times all the same, so one job whose survivors wait is enough to know that they may.
+ */
+void kill_finalize_scenario(char **words)
+{
+	int ranks = driver_ranks(words[0]), victim = atoi(words[1]);
+	bool stock = true, ours = true;
+
+	for (int i = 0; i < 3 && stock && !verdict_failures; i++)
+		stock = survivors_end(job_stock(ranks), victim);
+	if (stock)
+		ours = survivors_end(job_mpi(ranks), victim);
+	if (!ours)
+		verdict_fail(NULL,
+			     "after a death the survivors' MPI_Finalize waits, and ends without "
+			     "onecopy");
+	verdict_done("kill-finalize: after a death the survivors' MPI_Finalize %s\n",
+		     stock ? "ends, with onecopy and without" :
+			     "waits in MPICH itself: onecopy has nothing to lose there");
+}
+
 /* kill-random TIMES SEED: 2 to 5 ranks, any of them, with and without the shared heap. */
 void kill_random_scenario(char **words)
 {

@@ -27,6 +27,7 @@ static const struct scenario {
 	{ "refused", refused_scenario },
 	{ "kill", kill_scenario },
 	{ "kill-random", kill_random_scenario },
+	{ "kill-finalize", kill_finalize_scenario },
 	{ "mismatch", mismatch_scenario },
 	{ "surroundings", surroundings_scenario },
 	{ "refused-calls", refused_calls_scenario },
