@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "topo/topo.h"
+#include "topo/sysfs.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -69,16 +69,10 @@ static size_t streams_above = SIZE_MAX;
 
 static void look_up(void)
 {
-	const struct oci_topo *topo = oci_topo_local();
-	struct oci_topo_summary s;
+	size_t share = can_stream() ? oci_sysfs_cache_share(OCI_SYSFS) : 0;
 
-	if (!topo || !can_stream())
-		return;
-	oci_topo_summary(topo, &s);
-	if (s.l3_bytes && s.cores_per_l3)
-		streams_above = s.l3_bytes / (2 * s.cores_per_l3);
-	else if (s.l2_bytes && s.cores_per_l2)
-		streams_above = s.l2_bytes / (2 * s.cores_per_l2);
+	if (share)
+		streams_above = share / 2;
 }
 
 size_t oci_move_streams_above(void)

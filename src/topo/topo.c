@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "os/os.h"
+#include "topo/sysfs.h"
 
 #include <errno.h>
 #include <hwloc.h>
@@ -72,10 +73,7 @@ static void load_local(void)
 	int error = oci_topo_load(&local_topo, NULL);
 
 	if (error)
-		oci_info(
-			"hwloc cannot read this machine's topology (%s): every rank counts as equally far "
-			"from every other",
-			strerror(-error));
+		oci_info("hwloc cannot read this machine's topology: %s", strerror(-error));
 }
 
 const struct oci_topo *oci_topo_local(void)
@@ -167,14 +165,15 @@ void oci_topo_place(const struct oci_topo *topo, const uint64_t *mask, unsigned 
 
 void oci_topo_self(struct oci_topo_place *place)
 {
-	const struct oci_topo *topo = oci_topo_local();
 	uint64_t mask[MASK_WORDS];
 	unsigned int words = oci_os_affinity(mask, MASK_WORDS);
 
-	if (topo && words)
-		oci_topo_place(topo, mask, words < MASK_WORDS ? words : MASK_WORDS, place);
-	else
+	if (oci_sysfs_place(OCI_SYSFS, mask, words < MASK_WORDS ? words : MASK_WORDS, place)) {
+		oci_info("%s does not say where this process's CPUs are: every rank counts as "
+			 "equally far from every other",
+			 OCI_SYSFS);
 		place_nowhere(place);
+	}
 }
 
 static uint32_t at_level(const struct oci_topo_place *place, enum oci_topo_level level)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the ranks of a team sit: which share a cache, a NUMA node, a package (hwloc).
+ * Where the ranks of a team sit: which share a cache, a NUMA node, a package. A job reads sysfs for
+ * that (sysfs.h); tools, which ask for the whole machine or a recorded one, use hwloc.
  *
  * A rank describes itself once with oci_topo_self() (it is put into the team's bootstrap message),
  * and every rank computes the same groups from all descriptions with oci_topo_group(). Bound to
@@ -16,7 +17,8 @@
 
 #define OCI_TOPO_NOWHERE UINT32_MAX
 
-/* Logical hwloc indices of the smallest objects that hold the whole affinity mask. */
+/* Numbers of the smallest objects that hold the whole affinity mask; those of oci_topo_self() and
+ * of oci_topo_place() are not to be mixed. */
 struct oci_topo_place {
 	uint32_t core;
 	uint32_t l2;
@@ -54,7 +56,7 @@ void oci_topo_summary(const struct oci_topo *topo, struct oci_topo_summary *summ
 /* Place of a CPU bitmap (64-bit words, bit n = OS CPU n). */
 void oci_topo_place(const struct oci_topo *topo, const uint64_t *mask, unsigned int words,
 		    struct oci_topo_place *place);
-/* Place of the calling process's affinity mask; all NOWHERE when unknown. */
+/* Place of the calling process's affinity mask, by sysfs; all NOWHERE when unknown. */
 void oci_topo_self(struct oci_topo_place *place);
 
 /* The closest level that two places share: CORE .. MACHINE. */

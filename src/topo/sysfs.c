@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/sysfs.h"
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MASK_WORDS 128 /* 8192 CPUs, as in os/cpu.c */
+
+/* The longest list: every other of 8192. */
+#define LIST_BYTES 32768
+
+struct set {
+	uint64_t word[MASK_WORDS];
+};
+
+static bool holds(const struct set *set, unsigned long n)
+{
+	return n < 64 * MASK_WORDS && set->word[n / 64] >> (n % 64) & 1;
+}
+
+/* "0-3,8"; false: it is something else. */
+static bool parse(const char *text, struct set *set)
+{
+	*set = (struct set){ { 0 } };
+	while (*text >= '0' && *text <= '9') {
+		char *end;
+		unsigned long first = strtoul(text, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (last >= 64 * MASK_WORDS || last < first)
+			return false;
+		for (; first <= last; first++)
+			set->word[first / 64] |= (uint64_t)1 << (first % 64);
+		text = end + (*end == ',');
+	}
+	return *text == '\n' || !*text;
+}
+
+/* The text of a file whose path is formatted; false: there is none. */
+__attribute__((format(printf, 3, 4))) static bool read_text(char *text, size_t bytes,
+							    const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(path, sizeof(path), format, arguments);
+	va_end(arguments);
+	return length > 0 && (size_t)length < sizeof(path) &&
+	       oci_os_read_file(path, text, bytes) >= 0;
+}
+
+/* By the file's name today, and by that of kernels before 5.3. */
+static bool read_siblings(const char *root, unsigned int cpu, const char *name, const char *old,
+			  struct set *set)
+{
+	char text[LIST_BYTES];
+
+	return (read_text(text, sizeof(text), "%s/cpu/cpu%u/topology/%s", root, cpu, name) ||
+		read_text(text, sizeof(text), "%s/cpu/cpu%u/topology/%s", root, cpu, old)) &&
+	       parse(text, set);
+}
+
+static bool read_core(const char *root, unsigned int cpu, struct set *set)
+{
+	return read_siblings(root, cpu, "core_cpus_list", "thread_siblings_list", set);
+}
+
+/* Who shares the data cache of this level, and its size; false: there is none. */
+static bool read_cache(const char *root, unsigned int cpu, unsigned long level, struct set *set,
+		       size_t *bytes)
+{
+	char text[LIST_BYTES];
+
+	for (unsigned int i = 0;
+	     read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/level", root, cpu, i); i++) {
+		if (strtoul(text, NULL, 10) != level)
+			continue;
+		if (!read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/type", root, cpu,
+			       i) ||
+		    !strncmp(text, "Instruction", strlen("Instruction")))
+			continue;
+		*bytes = 0;
+		if (read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/size", root, cpu, i))
+			*bytes = (size_t)strtoul(text, NULL, 10) << 10; /* "32768K" */
+		return read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/shared_cpu_list",
+				 root, cpu, i) &&
+		       parse(text, set);
+	}
+	return false;
+}
+
+/* The smallest node of memory that the CPU is at; of two at the same CPUs (KNL) the first. */
+static uint32_t read_node(const char *root, unsigned int cpu, struct set *set)
+{
+	char text[LIST_BYTES];
+	struct set nodes, cpus;
+	uint32_t best = OCI_TOPO_NOWHERE;
+	unsigned int least = UINT_MAX;
+
+	if (!read_text(text, sizeof(text), "%s/node/online", root) || !parse(text, &nodes)) {
+		memset(set, 0xff, sizeof(*set)); /* a kernel that knows of none has one */
+		return 0;
+	}
+	for (unsigned int node = 0; node < 64 * MASK_WORDS; node++) {
+		unsigned int count = 0;
+
+		if (!holds(&nodes, node) ||
+		    !read_text(text, sizeof(text), "%s/node/node%u/cpulist", root, node) ||
+		    !parse(text, &cpus) || !holds(&cpus, cpu))
+			continue;
+		for (unsigned int i = 0; i < MASK_WORDS; i++)
+			count += (unsigned int)__builtin_popcountll(cpus.word[i]);
+		if (count >= least)
+			continue;
+		least = count;
+		best = node;
+		*set = cpus;
+	}
+	return best;
+}
+
+static bool includes(const struct set *set, const uint64_t *mask, unsigned int words)
+{
+	for (unsigned int i = 0; i < words; i++)
+		if (mask[i] & ~(i < MASK_WORDS ? set->word[i] : 0))
+			return false;
+	return true;
+}
+
+static uint32_t lowest(const uint64_t *mask, unsigned int words)
+{
+	for (unsigned int i = 0; i < words; i++)
+		if (mask[i])
+			return 64 * i + (uint32_t)__builtin_ctzll(mask[i]);
+	return OCI_TOPO_NOWHERE;
+}
+
+static uint32_t number(bool known, const struct set *set, const uint64_t *mask, unsigned int words)
+{
+	return known && includes(set, mask, words) ? lowest(set->word, MASK_WORDS) :
+						     OCI_TOPO_NOWHERE;
+}
+
+int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words,
+		    struct oci_topo_place *place)
+{
+	uint32_t cpu = lowest(mask, words), node;
+	struct set set;
+	size_t bytes;
+	bool known;
+
+	if (cpu == OCI_TOPO_NOWHERE || !read_core(root, cpu, &set))
+		return -ENOENT;
+	place->core = number(true, &set, mask, words);
+	known = read_siblings(root, cpu, "package_cpus_list", "core_siblings_list", &set);
+	place->package = number(known, &set, mask, words);
+	known = read_cache(root, cpu, 2, &set, &bytes);
+	place->l2 = number(known, &set, mask, words);
+	known = read_cache(root, cpu, 3, &set, &bytes);
+	place->l3 = number(known, &set, mask, words);
+	node = read_node(root, cpu, &set);
+	place->numa = node != OCI_TOPO_NOWHERE && includes(&set, mask, words) ? node :
+										OCI_TOPO_NOWHERE;
+	place->cpus = 0;
+	for (unsigned int i = 0; i < words; i++)
+		place->cpus += (uint32_t)__builtin_popcountll(mask[i]);
+	return 0;
+}
+
+size_t oci_sysfs_cache_share(const char *root)
+{
+	struct set core, under;
+	unsigned int threads = 0, cpus = 0;
+	size_t bytes = 0;
+
+	if (!read_core(root, 0, &core) ||
+	    (!read_cache(root, 0, 3, &under, &bytes) && !read_cache(root, 0, 2, &under, &bytes)))
+		return 0;
+	for (unsigned int i = 0; i < MASK_WORDS; i++) {
+		threads += (unsigned int)__builtin_popcountll(core.word[i]);
+		cpus += (unsigned int)__builtin_popcountll(under.word[i]);
+	}
+	/* Cores of two kinds differ in their threads: CPU 0's counts. */
+	return cpus >= threads ? bytes / (cpus / threads) : bytes;
+}
