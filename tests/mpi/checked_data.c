@@ -142,10 +142,15 @@ void checked_place(struct checked *c)
 static void put_block(unsigned char *image, const struct checked_side *side, int block, int from,
 		      int to, uint64_t salt)
 {
+	const struct layout *layout = side->layout[block];
 	unsigned char *at = image + LAYOUT_MARGIN + side->offset[block];
 
-	for (int k = 0; k < side->elements[block] * LAYOUT_INTS; k++)
-		layout_put(at, side->layout[block], k, value(salt, from, to, k));
+	for (int e = 0, k = 0; e < side->elements[block]; e++, at += layout->extent)
+		for (int i = 0; i < LAYOUT_INTS; i++, k++) {
+			int is = value(salt, from, to, k);
+
+			memcpy(at + layout->offset[i], &is, sizeof(is));
+		}
 }
 
 int checked_uses_maps(const struct checked *c)
