@@ -86,10 +86,13 @@ bool oci_pmpi_locks_find(struct oci_pmpi_window *window, const struct oci_pmpi_l
 	if (id->fd < 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", id->pid, id->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	/* In another PID namespace the number may be another process's, with a terminal there,
+	 * which is not to be opened. */
+	if (stat(path, &file) || !S_ISREG(file.st_mode))
+		return false;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	/* In another PID namespace the number may be another process's. */
 	found = !fstat(fd, &file) && S_ISREG(file.st_mode) &&
 		file.st_size == (off_t)bytes_of(window) && map(window, fd);
 	close(fd);
