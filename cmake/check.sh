@@ -139,7 +139,8 @@ if wanted release && one "build with gcc -Werror" build check; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan -D OC_WERROR=ON; then
+if wanted asan && one "build with address and undefined-behaviour sanitizers" \
+	build asan -D OC_WERROR=ON; then
 	run_tests asan -L unit -j "$slots"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1

@@ -24,15 +24,6 @@
 
 #define GUARD 64
 
-/* What makes bytes would be the longest part by far with the sanitizers. */
-#define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
-
-/* The byte that rank `from` means for rank `to` at offset i of call n. */
-UNCHECKED static uint8_t byte_of(unsigned int n, uint32_t from, uint32_t to, size_t i)
-{
-	return (uint8_t)(n * 131 + from * 29 + to * 7 + i + (i >> 8) * 3 + (i >> 16));
-}
-
 static void add_bytes(void *context, const void *in, void *inout, size_t count)
 {
 	const uint8_t *a = in;
@@ -84,12 +75,6 @@ static int guards_hold(const uint8_t *memory, size_t bytes)
 	return 1;
 }
 
-UNCHECKED static void fill(uint8_t *out, unsigned int n, uint32_t from, uint32_t to, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		out[i] = byte_of(n, from, to, i);
-}
-
 /* Over ranks 0 .. operands - 1, what they mean for rank `to`. */
 static void expect_reduction(unsigned int n, const struct oc_call *call, uint32_t operands,
 			     uint32_t to, uint8_t *want)
@@ -97,9 +82,9 @@ static void expect_reduction(unsigned int n, const struct oc_call *call, uint32_
 	size_t bytes = call->bytes;
 	uint8_t *other = malloc(bytes + 1);
 
-	fill(want, n, operands - 1, to, bytes);
+	oct_fill(want, n, operands - 1, to, bytes);
 	for (uint32_t r = operands - 1; r-- > 0;) {
-		fill(other, n, r, to, bytes);
+		oct_fill(other, n, r, to, bytes);
 		call->op->apply(NULL, other, want, bytes / call->op->bytes);
 	}
 	free(other);
@@ -134,14 +119,14 @@ static void prepare(struct job *j, unsigned int n, const struct oc_call *call, u
 	size_t bytes = call->bytes;
 
 	for (size_t at = 0; at < send_bytes; at += many ? bytes : send_bytes)
-		fill(send + at, n, j->rank, many ? (uint32_t)(at / bytes) : 0,
-		     many ? bytes : send_bytes);
+		oct_fill(send + at, n, j->rank, many ? (uint32_t)(at / bytes) : 0,
+			 many ? bytes : send_bytes);
 	for (size_t at = 0; at < recv_bytes; at += bytes) {
 		bool of_root = call->collective == OC_BCAST || call->collective == OC_SCATTER;
 		bool to_me = call->collective == OC_SCATTER || call->collective == OC_ALLTOALL;
 
-		fill(want + at, n, of_root ? call->root : (uint32_t)(at / bytes),
-		     to_me ? j->rank : 0, bytes);
+		oct_fill(want + at, n, of_root ? call->root : (uint32_t)(at / bytes),
+			 to_me ? j->rank : 0, bytes);
 	}
 	if (call->op && recv_bytes && operands_of(j, call))
 		expect_reduction(n, call, operands_of(j, call),

@@ -22,6 +22,7 @@
 #include "api/engine.h"
 #include "support/arena.h"
 #include "support/blocks.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
 
 #define RANKS 4
@@ -68,11 +69,6 @@ static int heap_make(struct memory *m, bool now)
 	return m->send && m->recv ? 0 : -1;
 }
 
-static uint8_t byte_of(unsigned int n, uint32_t from, uint32_t to, size_t i)
-{
-	return (uint8_t)(n * 31 + from * 7 + to * 3 + i + (i >> 8));
-}
-
 static void sum(void *context, const void *in, void *inout, size_t count)
 {
 	const uint8_t *from = in;
@@ -83,17 +79,15 @@ static void sum(void *context, const void *in, void *inout, size_t count)
 		to[i] = (uint8_t)(to[i] + from[i]);
 }
 
-/* Bcast's buffer is recv; else rank `me` sends to j what byte_of() says. */
+/* Bcast's buffer is recv; else rank `me` sends to j what oct_byte() says. */
 static void fill(const struct memory *m, enum oc_collective c, unsigned int n, uint32_t me,
 		 uint32_t root, size_t bytes)
 {
 	memset(m->recv, 0xee, RANKS * bytes);
 	for (uint32_t j = 0; j < RANKS; j++)
-		for (size_t i = 0; i < bytes; i++)
-			m->send[j * bytes + i] = byte_of(n, me, c == OC_ALLTOALL ? j : 0, i);
+		oct_fill(m->send + j * bytes, n, me, c == OC_ALLTOALL ? j : 0, bytes);
 	for (uint32_t j = 0; c == OC_SCATTER && j < RANKS; j++)
-		for (size_t i = 0; i < bytes; i++)
-			m->send[j * bytes + i] = byte_of(n, root, j, i);
+		oct_fill(m->send + j * bytes, n, root, j, bytes);
 	if (c == OC_BCAST && me == root)
 		memcpy(m->recv, m->send, bytes);
 }
@@ -105,17 +99,17 @@ static uint8_t right_byte(enum oc_collective c, unsigned int n, uint32_t me, uin
 
 	switch (c) {
 	case OC_BCAST:
-		return byte_of(n, root, 0, i);
+		return oct_byte(n, root, 0, i);
 	case OC_SCATTER:
-		return byte_of(n, root, me, i);
+		return oct_byte(n, root, me, i);
 	case OC_GATHER:
 	case OC_ALLGATHER:
-		return byte_of(n, block, 0, i);
+		return oct_byte(n, block, 0, i);
 	case OC_ALLTOALL:
-		return byte_of(n, block, me, i);
+		return oct_byte(n, block, me, i);
 	default:
 		for (uint32_t r = 0; r < RANKS; r++)
-			all = (uint8_t)(all + byte_of(n, r, 0, i));
+			all = (uint8_t)(all + oct_byte(n, r, 0, i));
 		return all;
 	}
 }
@@ -189,7 +183,7 @@ static int messages(struct oc_team *team, const struct memory *m, unsigned int n
 
 		result = oc_recv(team, OC_ANY_SOURCE, 2, to, bytes, &status);
 		for (size_t i = 0; !result && i < bytes; i++)
-			if (to[i] != byte_of(n, status.source, me, i))
+			if (to[i] != oct_byte(n, status.source, me, i))
 				result = -EIO;
 		free(to);
 	}
@@ -197,7 +191,7 @@ static int messages(struct oc_team *team, const struct memory *m, unsigned int n
 		result = oc_wait(request[--count]);
 	for (uint32_t r = 0; !result && r < RANKS; r++)
 		for (size_t i = 0; i < bytes; i++)
-			if (m->recv[r * bytes + i] != byte_of(n, r, me, i))
+			if (m->recv[r * bytes + i] != oct_byte(n, r, me, i))
 				result = -EIO;
 	if (result)
 		fprintf(stderr, "rank %u: messages of %zu bytes: %s (%s)\n", me, bytes,

@@ -21,14 +21,6 @@
 #define MOST_BYTES ((size_t)400000)
 #define GAP 0x77
 
-/* What makes bytes would be the longest part by far with the sanitizers. */
-#define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
-
-UNCHECKED static uint8_t byte_of(unsigned int n, uint32_t from, uint32_t to, size_t i)
-{
-	return (uint8_t)(n * 131 + from * 29 + to * 7 + i + (i >> 8) * 3 + (i >> 16));
-}
-
 /* A buffer of dense bytes, with gaps between its pieces or without. */
 struct buffer {
 	uint8_t *memory, *dense;
@@ -121,13 +113,6 @@ static uint32_t sender_of(const struct oc_call *call, uint32_t block)
 	return call->collective == OC_BCAST || call->collective == OC_SCATTER ? call->root : block;
 }
 
-UNCHECKED static void fill_block(uint8_t *out, unsigned int n, uint32_t from, uint32_t to,
-				 size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		out[i] = byte_of(n, from, to, i);
-}
-
 static void fill(struct job *j, unsigned int n, const struct oc_call *call, size_t send_bytes,
 		 size_t recv_bytes)
 {
@@ -135,10 +120,10 @@ static void fill(struct job *j, unsigned int n, const struct oc_call *call, size
 	size_t bytes = call->bytes;
 
 	for (uint32_t b = 0; b * bytes < send_bytes; b++)
-		fill_block(j->send.dense + b * bytes, n, j->rank, many ? b : 0, bytes);
+		oct_fill(j->send.dense + b * bytes, n, j->rank, many ? b : 0, bytes);
 	for (uint32_t b = 0; b * bytes < recv_bytes; b++)
-		fill_block(j->recv.dense + b * bytes, n, sender_of(call, b), many ? j->rank : 0,
-			   bytes);
+		oct_fill(j->recv.dense + b * bytes, n, sender_of(call, b), many ? j->rank : 0,
+			 bytes);
 }
 
 static size_t piece_of(const struct job *j, unsigned int n, unsigned int side)

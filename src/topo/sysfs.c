@@ -12,8 +12,8 @@
 
 #define MASK_WORDS 128 /* 8192 CPUs, as in os/cpu.c */
 
-/* The longest list: every other of 8192. */
-#define LIST_BYTES 32768
+/* Every other of 2000 CPUs; the thread that asks may have a small stack. */
+#define LIST_BYTES 8192
 
 struct set {
 	uint64_t word[MASK_WORDS];
@@ -43,19 +43,22 @@ static bool parse(const char *text, struct set *set)
 	return *text == '\n' || !*text;
 }
 
-/* The text of a file whose path is formatted; false: there is none. */
+/* The text of a file whose path is formatted; false: there is none, or it is longer. */
 __attribute__((format(printf, 3, 4))) static bool read_text(char *text, size_t bytes,
 							    const char *format, ...)
 {
-	char path[PATH_MAX];
+	char path[256];
 	va_list arguments;
+	ssize_t got;
 	int length;
 
 	va_start(arguments, format);
 	length = vsnprintf(path, sizeof(path), format, arguments);
 	va_end(arguments);
-	return length > 0 && (size_t)length < sizeof(path) &&
-	       oci_os_read_file(path, text, bytes) >= 0;
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return false;
+	got = oci_os_read_file(path, text, bytes);
+	return got >= 0 && (size_t)got < bytes - 1;
 }
 
 /* By the file's name today, and by that of kernels before 5.3. */

@@ -241,6 +241,7 @@ static void this_machine_looks_as_to_hwloc(void **state)
 static void what_is_missing_or_broken_is_not_known(void **state)
 {
 	static const char *const broken[] = { "1-", "x", "3-1", "0,9000", "0 1", "-1" };
+	static char longest[10000];
 	struct oci_topo_place place;
 	uint64_t one = 1, none = 0;
 
@@ -264,6 +265,12 @@ static void what_is_missing_or_broken_is_not_known(void **state)
 		assert_int_equal(place.package, OCI_TOPO_NOWHERE);
 		assert_int_equal(place.numa, 0);
 	}
+	/* Half a list would be another one. */
+	for (size_t i = 0; i + 2 < sizeof(longest); i += 2)
+		memcpy(longest + i, "0,", 2);
+	put(longest, "%s/cpu/cpu0/topology/package_cpus_list", root);
+	assert_int_equal(oci_sysfs_place(root, &one, 1, &place), 0);
+	assert_int_equal(place.package, OCI_TOPO_NOWHERE);
 	end_folder();
 }
 

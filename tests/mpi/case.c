@@ -457,46 +457,11 @@ void case_start_counting(void)
 	memset(served, 0, sizeof(served));
 }
 
-void case_force(const char *word, struct case_forced *forced)
+unsigned long case_counted(enum case_collective collective, int must)
 {
-	size_t name = strcspn(word, "=");
-	const char *algorithm = word + name + (word[name] == '=');
-	const char *at = strchr(algorithm, '@');
-	char key[64];
-	MPI_Info info;
+	const unsigned long *of = served + (must ? 0 : CASE_COLLECTIVES);
 
-	forced->collective = case_parse(word, name);
-	forced->most = at ? strtoul(at + 1, NULL, 10) : ~0ul;
-	snprintf(forced->algorithm, sizeof(forced->algorithm), "%.*s", (int)strcspn(algorithm, "@"),
-		 algorithm);
-	case_info_key(key, sizeof(key), forced->collective);
-	MPI_Info_create(&info);
-	MPI_Info_set(info, key, forced->algorithm);
-	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &forced->comm);
-	MPI_Info_free(&info);
-	/* A nonblocking call would be the MPI's until the communicator is known. */
-	MPI_Barrier(forced->comm);
-	case_start_counting();
-}
-
-static unsigned long counted(enum case_collective collective)
-{
-	return served[collective] + (collective % CASE_COLLECTIVES == CASE_ALLTOALLV ?
-					     served[collective + CASE_ALLTOALLW - CASE_ALLTOALLV] :
-					     0);
-}
-
-void case_forced_end(struct case_forced *forced)
-{
-	unsigned long all = (unsigned long)world_size;
-
-	case_stop_counting();
-	MPI_Comm_free(&forced->comm);
-	if (world_rank)
-		return;
-	printf("forced %s=%s %lu %lu\n", case_names[forced->collective], forced->algorithm,
-	       counted(forced->collective) * all,
-	       counted(forced->collective + CASE_COLLECTIVES) * all);
+	return of[collective] + (collective == CASE_ALLTOALLV ? of[CASE_ALLTOALLW] : 0);
 }
 
 void case_report(void)

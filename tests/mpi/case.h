@@ -78,6 +78,9 @@ void case_add_checksum(const void *bytes, size_t length);
 /* From here on calls are not counted; from here on they are, from 0. */
 void case_stop_counting(void);
 void case_start_counting(void);
+/* Calls of this rank that onecopy must serve, or those that it can; an Alltoallw is an Alltoallv.
+ */
+unsigned long case_counted(enum case_collective collective, int must);
 
 /* What a word like "bcast=knomial:2@496" says: an algorithm, forced on a communicator of its own.
  */

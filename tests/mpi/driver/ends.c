@@ -21,9 +21,7 @@ static void check_driver_ends_its_job(void)
 	struct job job = { 0 };
 	struct job_result result;
 
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, script);
+	job_add_shell(&job, script);
 	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
 	job_add(&job, job_text("/tmp/onecopy-test-hang-%d", (int)getpid()));
 	job_run(&job, &result);
@@ -57,9 +55,7 @@ void signals_scenario(char **words)
 	job_add(&job, job_onecopy);
 	job_add(&job, "run");
 	job_add(&job, "--stats");
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, script);
+	job_add_shell(&job, script);
 	job_run(&job, &result);
 	if (result.status != 5 || !strstr(result.output, "got it"))
 		verdict_fail(&result, "SIGTERM was not forwarded");

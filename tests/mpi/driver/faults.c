@@ -149,9 +149,7 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 	if (job_is_mpich) {
 		/* Its mpirun kills all when a process that it has started is killed, whatever it
 		 * is told: it has started shells. The victim's outlives the survivors' reports. */
-		job_add(&job, "sh");
-		job_add(&job, "-c");
-		job_add(&job, "\"$@\" || sleep 2");
+		job_add_shell(&job, "\"$@\" || sleep 2");
 		job_add(&job, "sh");
 	} else {
 		job_add(&job, "--enable-recovery");
@@ -196,9 +194,7 @@ static bool survivors_end(struct job job, int victim)
 	job.silence_s = 3;
 	job_add(&job, "-disable-auto-cleanup");
 	/* A signal's death in what it has started itself makes it kill all even so. */
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, "\"$@\" || true");
+	job_add_shell(&job, "\"$@\" || true");
 	job_add(&job, "sh");
 	job_add_program(&job, "kill");
 	job_add(&job, "allreduce");
@@ -275,9 +271,8 @@ void hang_scenario(char **words)
 	struct job job = { 0 };
 	struct job_result result;
 
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job,
+	job_add_shell(
+		&job,
 		"setsid sh -c 'echo $$ >\"$0.new\"; mv \"$0.new\" \"$0\"; exec sleep 60' \"$0\" "
 		">/dev/null 2>&1 & wait");
 	job_add(&job, words[0] ? words[0] : "/dev/null");

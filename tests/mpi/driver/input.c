@@ -40,9 +40,7 @@ static char *preloaded(const char *dir)
 
 	job_add(&job, job_onecopy);
 	job_add(&job, "run");
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, "echo \"list=$LD_PRELOAD;\"");
+	job_add_shell(&job, "echo \"list=$LD_PRELOAD;\"");
 	job_set(&job, job_text("ONECOPY_PRELOAD_DIR=%s", dir));
 	job_set(&job, "ONECOPY_COMPONENT_DIR=/no/such/folder");
 	job_set(&job, "LD_PRELOAD=libm.so.6");
@@ -360,9 +358,7 @@ void foreign_stats_scenario(char **words)
 	job_add(&job, job_onecopy);
 	job_add(&job, "run");
 	job_add(&job, "--stats");
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, script);
+	job_add_shell(&job, script);
 	job_run(&job, &result);
 	if (result.status || verdict_count(&result, "left out of the statistics") != 3 ||
 	    !strstr(result.output, "summed over 1 rank\n"))

@@ -70,6 +70,13 @@ void job_add(struct job *job, const char *word)
 	job->word[job->words++] = word;
 }
 
+void job_add_shell(struct job *job, const char *script)
+{
+	job_add(job, "sh");
+	job_add(job, "-c");
+	job_add(job, script);
+}
+
 void job_set(struct job *job, const char *name_is_value)
 {
 	if (job->variables >= (int)(sizeof(job->environment) / sizeof(job->environment[0]))) {

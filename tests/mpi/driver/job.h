@@ -35,6 +35,8 @@ extern bool job_is_mpich;
 extern bool job_shares_heaps;
 
 void job_add(struct job *job, const char *word);
+/* "sh -c SCRIPT". */
+void job_add_shell(struct job *job, const char *script);
 /* Kept until the process ends, like all words of a job. */
 const char *job_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void job_set(struct job *job, const char *name_is_value);

@@ -129,13 +129,11 @@ void both_scenario(char **words)
 	job_add(&job, "--quiet");
 	job_add(&job, "--stats-json");
 	job_add(&job, NULL); /* job_run() names the file */
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, job_text("mpirun --oversubscribe -n 2 %s/oc_mpi_bytes bcast && "
-			       "mpirun.mpich -n 3 %s/oc_mpich_bytes scan && "
-			       "mpirun --oversubscribe -n 2 %s/oc_mpi_bytes gather && "
-			       "echo all four && mpirun.mpich -n 2 %s/oc_mpich_bytes reduce",
-			       job_programs, job_programs, job_programs, job_programs));
+	job_add_shell(&job, job_text("mpirun --oversubscribe -n 2 %s/oc_mpi_bytes bcast && "
+				     "mpirun.mpich -n 3 %s/oc_mpich_bytes scan && "
+				     "mpirun --oversubscribe -n 2 %s/oc_mpi_bytes gather && "
+				     "echo all four && mpirun.mpich -n 2 %s/oc_mpich_bytes reduce",
+				     job_programs, job_programs, job_programs, job_programs));
 	job_run(&job, &result);
 	if (verdict_ended_well(&result, "the script failed")) {
 		static const char *const served[] = { "bcast", "scan", "gather", "reduce" };

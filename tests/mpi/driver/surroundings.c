@@ -73,9 +73,7 @@ static struct job job_scripted(int ranks, const char *script)
 	struct job job = job_mpi(0), stock = job_stock(ranks);
 
 	job.words -= stock.words;
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, script);
+	job_add_shell(&job, script);
 	job_add(&job, "sh");
 	for (int i = 0; i < stock.words; i++)
 		job_add(&job, stock.word[i]);
@@ -131,9 +129,7 @@ static const char *unshare_words(void)
 	struct job_result result;
 	int status;
 
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, job_text("%s mount -t tmpfs none /sys/fs/cgroup", words));
+	job_add_shell(&job, job_text("%s mount -t tmpfs none /sys/fs/cgroup", words));
 	job_run(&job, &result);
 	status = result.status;
 	job_free(&result);
@@ -189,9 +185,7 @@ void files_scenario(char **words)
 	struct job_result result;
 
 	job_set(&job, "OC_TEST_STOCK=1");
-	job_add(&job, "sh");
-	job_add(&job, "-c");
-	job_add(&job, job_text("ulimit -n %s; exec \"$@\"", words[1]));
+	job_add_shell(&job, job_text("ulimit -n %s; exec \"$@\"", words[1]));
 	job_add(&job, "sh");
 	job_add_program(&job, "surroundings");
 	job_add(&job, "few descriptors");
