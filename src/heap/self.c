@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FILE_NAME "libonecopy-heap.so"
 
@@ -89,21 +90,30 @@ static void load_from(const char *path)
 
 static void find_beside(void)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], program[PATH_MAX];
 	const char *slash;
 	Dl_info self;
+	ssize_t length;
 
 	tried = true;
 	if (!dladdr((const void *)&places, &self) || !self.dli_fname)
 		return;
+	/* A program's name is argv[0], which has no folder where a shell found it on PATH. */
+	if (!strchr(self.dli_fname, '/')) {
+		length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+		if (length > 0) {
+			program[length] = '\0';
+			self.dli_fname = program;
+		}
+	}
 	slash = strrchr(self.dli_fname, '/');
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !arena_of; i++) {
-		int length = snprintf(path, sizeof(path), "%.*s%s" FILE_NAME,
-				      slash ? (int)(slash + 1 - self.dli_fname) : 0, self.dli_fname,
-				      places[i]);
+		int bytes = snprintf(path, sizeof(path), "%.*s%s" FILE_NAME,
+				     slash ? (int)(slash + 1 - self.dli_fname) : 0, self.dli_fname,
+				     places[i]);
 
 		/* Without a slash the dynamic linker would search its own path. */
-		if (slash && length > 0 && (size_t)length < sizeof(path))
+		if (slash && bytes > 0 && (size_t)bytes < sizeof(path))
 			load_from(path);
 	}
 	if (!arena_of)

@@ -34,3 +34,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]),
 ')" = "20 spawned" ]
 run sh -c 'exit 7' && exit 1
 [ $? = 7 ]
+# A shell that finds the command on PATH gives it a name without a folder.
+PATH=${onecopy%/*}:$PATH
+cd /
+! onecopy info | grep -F "libonecopy-heap.so cannot be loaded"
