@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "api/engine.h"
-#include "copy/mock.h"
+#include "lab/mock/mock.h"
 #include "support/fork_team.h"
 #include "support/thread_team.h"
 

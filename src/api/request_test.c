@@ -17,7 +17,7 @@
 
 #include "api/engine.h"
 #include "coll/coll.h"
-#include "copy/mock.h"
+#include "lab/mock/mock.h"
 #include "support/blocks.h"
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
@@ -217,6 +217,7 @@ static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int 
 	oci_mock.fail_every = fail_every;
 	oci_mock.fail_with = EFAULT;
 	oci_mock.short_bytes = short_bytes;
+	oci_mock.calls = 0;
 	for (unsigned int i = 0; i < rounds; i++)
 		run_calls(teams, planned);
 	assert_true(oci_mock.calls > 0);

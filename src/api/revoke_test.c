@@ -18,7 +18,7 @@
 
 #include "api/engine.h"
 #include "base/clock.h"
-#include "copy/mock.h"
+#include "lab/mock/mock.h"
 #include "os/os.h"
 #include "support/fork_team.h"
 
@@ -232,8 +232,9 @@ static void a_failed_call_waits_for_who_writes(void **state)
 	pthread_t thread;
 
 	(void)state;
-	oci_mock = (struct oci_mock){ .enabled = true, .hook = wait_for_the_return };
+	oci_mock = (struct oci_mock){ .enabled = true };
 	assert_int_equal(oct_local_teams(board, 3, under_way), 0);
+	oci_mock.hook = wait_for_the_return;
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(oc_team_force(under_way[i], "gather", "parallel-write"), 0);
 	assert_int_equal(pthread_create(&thread, NULL, writes, from), 0);

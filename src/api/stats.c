@@ -86,12 +86,9 @@ static uint64_t key_of(const struct oci_exec *x)
 	/* A rank that others served, the root of a Bcast: how they did it. */
 	if (!moved && x->team->size > 1 &&
 	    oci_algorithm(key->collective, key->algorithm)->single_copy)
-		moved = is_mapped(x) ? OCI_MOVED_MAP :
-			x->team->single_copy ?
-				       (x->team->member[!x->team->rank].mechanism == OCI_MECH_MOCK ?
-						OCI_MOVED_MOCK :
-						OCI_MOVED_CMA) :
-				       OCI_MOVED_SHM;
+		moved = is_mapped(x)	     ? OCI_MOVED_MAP :
+			x->team->single_copy ? OCI_MOVED_CMA :
+					       OCI_MOVED_SHM;
 	return 1ull << 63 | (uint64_t)key->parameter << 24 | moved << 16 |
 	       (uint64_t)key->algorithm << 8 | key->collective;
 }
@@ -191,7 +188,7 @@ void oci_count_back(enum oci_collective collective, const char *reason)
 /* "cma", "slot", "cma+shm" ...; "flags" when no byte moved. */
 static void mechanism_text(unsigned int moved, char *text, size_t bytes)
 {
-	static const char *const names[] = { "inline", "slot", "cma", "mock", "shm", "map" };
+	static const char *const names[] = { "inline", "slot", "cma", "shm", "map" };
 
 	snprintf(text, bytes, "%s", moved ? "" : "flags");
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -4,8 +4,8 @@
  *
  * An algorithm's `cost` adds up its critical path with the functions below, in the model's terms
  * (model/model.h), as its header comment has it. It is what selection goes by; the `model` executor
- * (model/virtual.h) runs the plans themselves, and src/coll/predict_test.c holds the two together.
- * Times are seconds.
+ * (lab/virtual/virtual.h) runs the plans themselves, and lab/virtual/predict_test.c holds the two
+ * together. Times are seconds.
  */
 #ifndef OC_COLL_COST_H
 #define OC_COLL_COST_H

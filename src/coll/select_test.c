@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "coll/dictated_test.h"
-#include "coll/predict.h"
 #include "coll/select.h"
+#include "lab/virtual/predict.h"
 #include "pattern/knomial.h"
 
 static void the_cheapest_by_the_model_is_taken(void **state)

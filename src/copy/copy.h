@@ -2,8 +2,8 @@
 /*
  * Copy mechanisms: how bytes get from a peer's buffer into mine, or the other way.
  *
- * A mechanism is a file here and one struct oci_copy. Single-copy mechanisms (cma, mock) move bytes
- * by themselves; shm is two-sided: the owner of the buffer helps, from inside its own wait.
+ * A mechanism is a file here and one struct oci_copy. Single-copy mechanisms (cma) move bytes by
+ * themselves; shm is two-sided: the owner of the buffer helps, from inside its own wait.
  * Callers use struct oci_transfer, which takes the mechanism that the pair agreed on and finishes
  * by shm what that one cannot: page not readable, permission lost, a short copy.
  */
@@ -45,7 +45,7 @@ struct oci_copy {
 			const struct iovec *remote, unsigned int remotes);
 };
 
-extern const struct oci_copy oci_copy_cma, oci_copy_mock, oci_copy_shm, oci_copy_map;
+extern const struct oci_copy oci_copy_cma, oci_copy_shm, oci_copy_map;
 
 /* By enum oci_mechanism. */
 const struct oci_copy *oci_copy_mechanism(unsigned int mechanism);

@@ -10,7 +10,7 @@
 
 #include "copy/copy.h"
 #include "copy/layout.h"
-#include "copy/mock.h"
+#include "lab/mock/mock.h"
 
 #define ROOM 4096
 #define SEQ 11
@@ -130,7 +130,7 @@ static void pair_open(struct pair *pair, const struct sample *theirs)
 		memset(pair->region[i], 0, sizeof(struct oci_region));
 		pair->member[i].peer = &pair->process;
 		pair->member[i].region = pair->region[i];
-		pair->member[i].mechanism = OCI_MECH_MOCK;
+		pair->member[i].mechanism = OCI_MECH_CMA;
 	}
 	pair->team = (struct oci_team){ .size = 2, .member = pair->member };
 	pair->peer.layouts[SEQ % OCI_LANES] =
@@ -151,7 +151,7 @@ static void transfers_cross_layouts_of_both_ends(void **unused)
 	static struct pair pair;
 
 	(void)unused;
-	oci_mock = (struct oci_mock){ 0 };
+	oci_mock = (struct oci_mock){ .enabled = true };
 	for (int round = 0; round < 1000; round++) {
 		struct oci_foreign foreign = { 0 };
 		struct oci_transfer t = { .seq = SEQ, .peer = 1, .foreign = &foreign };
@@ -189,12 +189,11 @@ static void a_layout_that_cannot_be_read_is_an_error(void **unused)
 	(void)unused;
 	sample_make(&theirs);
 	pair_open(&pair, &theirs);
-	oci_mock = (struct oci_mock){ .fail_every = 2, .fail_with = EPERM };
-	oci_mock.calls = 0;
+	oci_mock = (struct oci_mock){ .enabled = true, .fail_every = 2, .fail_with = EPERM };
 	/* The card is read, its list is not. */
 	assert_int_equal(oci_foreign_get(&pair.team, &foreign, 1, SEQ, OCI_LAID_OUT, &layout),
 			 -EPERM);
-	oci_mock = (struct oci_mock){ 0 };
+	oci_mock.fail_every = 0;
 	assert_int_equal(oci_foreign_get(&pair.team, &foreign, 1, SEQ, OCI_LAID_OUT, &layout), 0);
 	assert_int_equal(layout->pieces[layout->count].at, theirs.bytes);
 	oci_foreign_free(&foreign);

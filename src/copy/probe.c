@@ -5,14 +5,12 @@
 
 #include "base/options.h"
 #include "copy/copy.h"
-#include "copy/mock.h"
 #include "os/os.h"
 
 const struct oci_copy *oci_copy_mechanism(unsigned int mechanism)
 {
 	static const struct oci_copy *const table[OCI_MECHANISMS] = {
 		[OCI_MECH_CMA] = &oci_copy_cma,
-		[OCI_MECH_MOCK] = &oci_copy_mock,
 		[OCI_MECH_SHM] = &oci_copy_shm,
 		[OCI_MECH_MAP] = &oci_copy_map,
 	};
@@ -82,8 +80,6 @@ int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_ad
 uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
 			uint64_t cell_address, char *why, size_t why_bytes)
 {
-	if (oci_mock.enabled)
-		return 1u << OCI_MECH_MOCK;
 	if (!strcmp(oci_options()->mechanism, "shm") || !strcmp(oci_options()->mechanism, "map"))
 		return 0;
 	if (oci_copy_probe_one(&oci_copy_cma, pid, nonce_address, nonce, cell_address, why,

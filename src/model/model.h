@@ -18,7 +18,7 @@
  * have terms of their own, push_alpha and push_beta; locks and their contention are alike.
  *
  * A model is plain data: copy it, change a term, and it is another machine. Nothing here measures;
- * src/tune does. A term that nobody gave is not `given` and has the value that leaves it out.
+ * lab/tune does. A term that nobody gave is not `given` and has the value that leaves it out.
  */
 #ifndef OC_MODEL_MODEL_H
 #define OC_MODEL_MODEL_H
@@ -108,7 +108,7 @@ struct oci_machine {
 
 /*
  * Which state of a machine that changes the terms were measured in: a flag between its first two
- * CPUs tells (src/tune/steady.h). No part of a cost: two ranks that find themselves in another
+ * CPUs tells (lab/tune/steady.h). No part of a cost: two ranks that find themselves in another
  * state do not go by the model (src/coll/state.c).
  */
 struct oci_state {

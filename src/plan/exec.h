@@ -21,9 +21,8 @@ enum oci_moved {
 	OCI_MOVED_INLINE = 1,
 	OCI_MOVED_SLOT = 2,
 	OCI_MOVED_CMA = 4,
-	OCI_MOVED_MOCK = 8,
-	OCI_MOVED_SHM = 16,
-	OCI_MOVED_MAP = 32,
+	OCI_MOVED_SHM = 8,
+	OCI_MOVED_MAP = 16,
 };
 
 /* Grouped by how they get their values, as setting them is most of what an execution costs. */

@@ -2,7 +2,7 @@
 /*
  * The builder: collects operations, keeps the first error, and refuses a plan that no executor
  * could run. What needs sizes or the other ranks' plans (bounds, deadlock, races) is not looked
- * at here but proven by the checker, plan/check.h.
+ * at here but proven by the checker, lab/check/check.h.
  */
 #include "plan/builder.h"
 

@@ -15,7 +15,7 @@
  *   step        1..OCI_STEPS-1, per operation and rank; a flag only grows within an operation.
  *
  * Ranks are joined by POST/WAIT_POST and SIGNAL/WAIT_ACK alone; the order of the array is the
- * order inside a rank. Rules that the checker (plan/check.h) proves for every algorithm:
+ * order inside a rank. Rules that the checker (lab/check/check.h) proves for every algorithm:
  *   - no access outside of a buffer, no deadlock, every awaited step is raised by its rank;
  *   - two accesses of one byte by different ranks, at least one a write, are ordered by flags;
  *     the two ends of a SHARE are one writer;
@@ -502,12 +502,10 @@ static inline struct oci_range oci_slot_half(void)
 	return (struct oci_range){ .buf = OCI_BUF_SLOT, .segmented = 1, .halves = 1, .blocks = 1 };
 }
 
-/* ---- dump ---------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 const char *oci_collective_name(enum oci_collective collective);
 const char *oci_buf_name(enum oci_buf buf);
 const char *oci_opcode_name(enum oci_opcode code);
-/* Graphviz: the plans of all p ranks of one collective, edges within ranks and between flags. */
-void oci_plan_dump_dot(FILE *out, const struct oci_plan *const *plans, uint32_t count);
 
 #endif

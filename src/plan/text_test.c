@@ -55,46 +55,11 @@ static void op_text_says_what_is_where(void **state)
 			    "COPY WORK[1..3) -> SLOT[0]/half");
 }
 
-/* Two ranks: one posts, the other awaits it. */
-static void plan_dump_joins_flags_across_ranks(void **state)
-{
-	const struct oci_plan *plans[2];
-	char *text = NULL;
-	size_t bytes;
-	FILE *out;
-
-	(void)state;
-	for (uint32_t v = 0; v < 2; v++) {
-		struct oci_plan_key key = { .collective = OCI_BARRIER, .v = v, .size = 2 };
-		struct oci_builder *b = oci_builder_create(&key);
-		int error;
-
-		if (v == 0)
-			oci_build_post(b, OCI_POST_FLAG, 1, 0);
-		else
-			oci_build_wait_post(b, 0, 1, 1, 0);
-		plans[v] = oci_builder_finish(b, &error);
-		assert_non_null(plans[v]);
-	}
-	out = open_memstream(&text, &bytes);
-	assert_non_null(out);
-	oci_plan_dump_dot(out, plans, 2);
-	fclose(out);
-	assert_non_null(strstr(text, "digraph \"barrier 0:0 of 2\" {"));
-	assert_non_null(strstr(text, "n0_0 [label=\"0 POST step 1\"];"));
-	assert_non_null(strstr(text, "\tn0_0 -> n1_0 [style=dashed];"));
-	assert_non_null(strstr(text, "\t\tn1_0 -> n1_1;"));
-	free(text);
-	free((void *)plans[0]);
-	free((void *)plans[1]);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan_names_are_known_and_never_null),
 		cmocka_unit_test(op_text_says_what_is_where),
-		cmocka_unit_test(plan_dump_joins_flags_across_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@
 #define GONE "a rank left while the team was prepared, as its program waits for something else"
 
 /* What the rank can do to each: all ranks gather this of all ranks, so there are p * p of it. */
-#define CAN_BITS 2
+#define CAN_BITS 1
 _Static_assert(OCI_MECH_SHM == CAN_BITS, "a bit for each mechanism before shm");
 
 static void verdict_set_can(struct oci_verdict *verdict, uint32_t rank, uint32_t can)

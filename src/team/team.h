@@ -21,11 +21,11 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 9
+#define OCI_ABI 10
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */
-enum oci_mechanism { OCI_MECH_CMA, OCI_MECH_MOCK, OCI_MECH_SHM, OCI_MECH_MAP, OCI_MECHANISMS };
+enum oci_mechanism { OCI_MECH_CMA, OCI_MECH_SHM, OCI_MECH_MAP, OCI_MECHANISMS };
 
 struct oci_member {
 	struct oci_peer *peer;

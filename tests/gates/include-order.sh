@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Who may include whom: base < os < topo < team < copy < plan < coll < api. `pattern` and `model`
-# stay pure; `tune`, which measures, is linked into the command alone (docs/adr/0009). mpi/ and tools/
-# see the installed headers only, the command also tune's and topo's. Tests may include anything. The
-# installed header includes nothing of ours, so the layers whose types it names may use it.
+# stay pure. The laboratory, which no job runs, looks into the library, never the other way
+# (docs/adr/0009). mpi/ and tools/ see the installed header only, the command also the laboratory's and
+# topo's. Tests may include anything. The installed header includes nothing of ours, so the layers whose
+# types it names may use it.
 . "$(dirname "$0")/lib.sh"
 
-# Folders of src/ that a folder may include from. A name with a slash is one header.
+# Folders that a folder of src/ or lab/ may include from, those of src/ without their `src/`. A name
+# that ends in .h is one header.
 declare -A may=(
 	[base]="base"
 	[os]="base os"
@@ -15,36 +17,44 @@ declare -A may=(
 	[team]="base os topo team onecopy/onecopy.h"
 	[copy]="base os heap topo team copy onecopy/onecopy.h"
 	[pattern]="base pattern"
-	[model]="base model plan/plan.h"
+	[model]="base model"
 	[plan]="base os topo team copy pattern plan onecopy/onecopy.h"
 	[p2p]="base os heap topo team copy p2p onecopy/onecopy.h"
 	[coll]="base os topo team copy pattern model plan coll onecopy/onecopy.h"
-	[tune]="base os topo model tune copy/move.h onecopy/onecopy.h"
-	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h onecopy/inspect.h"
+	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h"
+	[lab/check]="topo plan coll lab/check"
+	[lab/inspect]="base os heap copy plan coll api lab/inspect lab/virtual onecopy/onecopy.h"
+	[lab/mock]="copy lab/mock"
+	[lab/tune]="base os topo model lab/tune copy/move.h onecopy/onecopy.h"
+	[lab/virtual]="model plan coll lab/virtual"
 )
 
-# in_library FILE LINE INCLUDED
-in_library() {
-	local part=${1#src/} top=${3%%/*}
-	part=${part%%/*}
+# by_table FILE LINE INCLUDED
+by_table() {
+	local part folder=${1#*/} top=${3%%/*}
+	folder=${1%%/*}/${folder%%/*}
+	part=${folder#src/}
 	if [ -z "${may[$part]:-}" ]; then
-		violation "$1" "$2" "src/$part is not in the table of tests/gates/include-order.sh"
+		violation "$1" "$2" "$folder is not in the table of tests/gates/include-order.sh"
 		return
 	fi
-	[ "$top" = "$3" ] && [ -f "src/$part/$3" ] && return # beside the file
-	[ "$top" = onecopy ] || [ -e "src/$top" ] || return # a system header
+	[ "$top" = "$3" ] && [ -f "$folder/$3" ] && return # beside the file
+	if [ "$top" = lab ]; then
+		top=${3%/*}
+	else
+		[ "$top" = onecopy ] || [ -e "src/$top" ] || return # a system header
+	fi
 	[[ " ${may[$part]} " == *" $top "* || " ${may[$part]} " == *" $3 "* ]] && return
-	violation "$1" "$2" "src/$part may not include \"$3\", only from: ${may[$part]}"
+	violation "$1" "$2" "$folder may not include \"$3\", only from: ${may[$part]}"
 }
 
 # outside_library FILE LINE INCLUDED
 outside_library() {
 	local allowed=onecopy/onecopy.h
-	case $1 in tools/onecopy/*) allowed+=" or onecopy/inspect.h, tune/tune.h, tune/measure.h, tune/steady.h or topo/topo.h" ;; esac
+	case $1 in tools/onecopy/*) allowed+=" or of the laboratory, or topo/topo.h" ;; esac
 	case $3 in
 	onecopy/onecopy.h) return ;;
-	tune/tune.h | tune/measure.h | tune/steady.h | topo/topo.h) [[ $allowed == *tune* ]] && return ;;
-	onecopy/inspect.h) [[ $allowed == *inspect.h* ]] && return ;;
+	lab/* | topo/topo.h) [[ $allowed == *laboratory* ]] && return ;;
 	onecopy/*) ;;
 	*) [[ $3 == *../* ]] || [ -e "src/$3" ] || return ;;
 	esac
@@ -55,10 +65,10 @@ while IFS=: read -r file line text; do
 	included=$(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1/p' \
 		<<<"$text")
 	case $file in
-	*_test.c | tests/*) ;;
-	src/*/*) in_library "$file" "$line" "$included" ;;
+	*_test.[ch] | lab/bench/*) ;;
+	src/*/* | lab/*/*) by_table "$file" "$line" "$included" ;;
 	mpi/* | tools/*) outside_library "$file" "$line" "$included" ;;
 	esac
-done < <(tracked_files '^(src|mpi|tools)/.*\.[ch]$' |
+done < <(tracked_files '^(src|lab|mpi|tools)/.*\.[ch]$' |
 	xargs -r -d '\n' grep -HnE '^[[:space:]]*#[[:space:]]*include')
 finish

@@ -19,18 +19,20 @@ good_tree() {
 	rm -rf "${tree:?}"/*
 	cp "$gates/../../.clang-format" "$tree"
 	put include/onecopy/onecopy.h "$spdx" 'int oc_version(void);'
-	put include/onecopy/inspect.h "$spdx" 'int oc_inspect(void);'
+	put lab/inspect/inspect.h "$spdx" 'int oc_inspect(void);'
 	put src/base/log.h "$spdx" '#include <stdio.h>'
 	put src/os/os.h "$spdx" '#include "base/log.h"'
 	put src/team/team.h "$spdx" '#include "os/os.h"' '#include "peer.h"'
 	put src/team/peer.h "$spdx"
 	put src/plan/plan.h "$spdx" '#include "pattern/ring.h"'
 	put src/pattern/ring.h "$spdx"
-	put src/model/model.h "$spdx" '#include "plan/plan.h"'
+	put src/model/model.h "$spdx" '#include "base/log.h"'
+	put src/copy/move.h "$spdx"
+	put lab/tune/tune.h "$spdx" '#include "copy/move.h"'
 	put src/base/log_test.c "$spdx" '#include "team/team.h"'
 	put mpi/ompi/component.c "$spdx" '#include <onecopy/onecopy.h>' '' \
 		'#include "ompi/mca/coll/coll.h"'
-	put tools/onecopy/main.c "$spdx" '#include <onecopy/inspect.h>'
+	put tools/onecopy/main.c "$spdx" '#include "lab/inspect/inspect.h"'
 	put doc.md 'See `src/base/log.h`, `src/*/plan.h`, `team.h`, `src/base/`, `stdio.h`, `/proc/PID/fd`,' \
 		'`on/off`, `src/<coll>/x.c`, `build/release/x.c` and `src/os/os.h:2`.' \
 		'```' '`src/gone.c`' '```'
@@ -88,17 +90,24 @@ put src/topo/bad.c "$spdx" '' '#include "team/team.h"'
 catches include-order.sh src/topo/bad.c:3
 put src/pattern/bad.c "$spdx" '#include "os/os.h"'
 catches include-order.sh src/pattern/bad.c:2
-put src/model/bad.c "$spdx" '#include "plan/builder.h"'
-put src/plan/builder.h "$spdx"
-catches include-order.sh src/model/bad.c:2
+put lab/tune/bad.c "$spdx" '#include "copy/copy.h"'
+put src/copy/copy.h "$spdx"
+catches include-order.sh lab/tune/bad.c:2
 put src/os/bad.c "$spdx" '#include <onecopy/onecopy.h>'
 catches include-order.sh src/os/bad.c:2
 put src/unknown/bad.c "$spdx" '#include "base/log.h"'
 catches include-order.sh src/unknown/bad.c:2
 put mpi/ompi/bad.c "$spdx" '#  include "team/team.h"'
 catches include-order.sh mpi/ompi/bad.c:2
-put mpi/ompi/bad.c "$spdx" '#include <onecopy/inspect.h>'
+put mpi/ompi/bad.c "$spdx" '#include "lab/inspect/inspect.h"'
 catches include-order.sh mpi/ompi/bad.c:2
+put src/plan/bad.c "$spdx" '#include "lab/inspect/inspect.h"'
+catches include-order.sh src/plan/bad.c:2
+put lab/unknown/bad.c "$spdx" '#include "plan/plan.h"'
+catches include-order.sh lab/unknown/bad.c:2
+put lab/tune/bad.c "$spdx" '#include "lab/check/check.h"'
+put lab/check/check.h "$spdx"
+catches include-order.sh lab/tune/bad.c:2
 put tools/demo/bad.c "$spdx" '#include "../../src/base/log.h"'
 catches include-order.sh tools/demo/bad.c:2
 put docs/bad.md '' 'Look at `src/base/gone.c`.'

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "copy/mock.h"
+#include "lab/mock/mock.h"
 #include "support/fork_team.h"
 
 struct rank {

@@ -9,10 +9,10 @@
 #ifndef ONECOPY_BENCH_H
 #define ONECOPY_BENCH_H
 
+#include "lab/tune/tune.h"
 #include "measure.h"
 #include "predict.h"
 #include "progress.h"
-#include "tune/tune.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The algorithms of one collective against each other, and the model against them. */
 #include "bench.h"
-#include "bench/stats.h"
 #include "command.h"
+#include "lab/bench/stats.h"
 #include "measure.h"
 
 #include <math.h>

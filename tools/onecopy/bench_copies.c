@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Single copies without a collective: mechanisms against each other, and how copiers of one process
- * hold each other up. The experiments are those of src/tune.
+ * hold each other up. The experiments are those of lab/tune.
  */
 #include "bench.h"
 #include "command.h"
-#include "tune/measure.h"
-#include "tune/tune.h"
+#include "lab/tune/measure.h"
+#include "lab/tune/tune.h"
 
 #include <math.h>
 #include <sched.h>

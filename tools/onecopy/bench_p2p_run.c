@@ -5,8 +5,8 @@
  */
 #include "bench_p2p.h"
 
-#include "bench/stock_environment.h"
 #include "command.h"
+#include "lab/bench/stock_environment.h"
 #include "mpi_found.h"
 #include "place.h"
 

@@ -6,8 +6,8 @@
  */
 #include "bench.h"
 #include "command.h"
+#include "lab/tune/measure.h"
 #include "measure.h"
-#include "tune/measure.h"
 
 #include <math.h>
 #include <sched.h>

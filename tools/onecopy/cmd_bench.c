@@ -2,9 +2,9 @@
 /* onecopy bench: algorithms, mechanisms, contention and the model, measured on this machine. */
 #include "bench.h"
 #include "command.h"
+#include "lab/tune/tune.h"
 #include "measure.h"
 #include "names.h"
-#include "tune/tune.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,8 +2,8 @@
 /* onecopy tune: measures this machine and writes the tuning file that jobs find by themselves. */
 #include "command.h"
 #include "json_text.h"
+#include "lab/tune/tune.h"
 #include "progress.h"
-#include "tune/tune.h"
 
 #include <errno.h>
 #include <stdio.h>

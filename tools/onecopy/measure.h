@@ -3,10 +3,9 @@
 #ifndef ONECOPY_MEASURE_H
 #define ONECOPY_MEASURE_H
 
+#include "lab/inspect/inspect.h"
+#include "lab/tune/steady.h"
 #include "predict.h"
-#include "tune/steady.h"
-
-#include <onecopy/inspect.h>
 
 struct measure {
 	enum oc_collective collective;

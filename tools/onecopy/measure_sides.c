@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "measure_sides.h"
 
-#include "tune/tune.h"
+#include "lab/tune/tune.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef ONECOPY_NAMES_H
 #define ONECOPY_NAMES_H
 
-#include <onecopy/inspect.h>
+#include "lab/inspect/inspect.h"
 
 /* The collective called `name` (letter case does not matter). */
 enum oc_collective name_collective(const char *name);

@@ -6,8 +6,9 @@
 
 #include <argp.h>
 #include <jansson.h>
-#include <onecopy/inspect.h>
 #include <stdbool.h>
+
+#include "lab/inspect/inspect.h"
 
 enum { SIZES_MOST = 64 };
 

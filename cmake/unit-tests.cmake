@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# unit_tests(FILE...): each a cmocka program of its own, called as the file is, with the library, what
+# starts ranks without an MPI (tests/support) and the laboratory (lab).
+
+# ThreadSanitizer sees the threads of one process, so only tests that start threads tell it
+# anything; they carry the label "thread" and can be built alone.
+add_custom_target(thread_tests)
+
+function(unit_tests)
+	foreach(test IN LISTS ARGN)
+		get_filename_component(name ${test} NAME_WE)
+		add_executable(${name} ${test})
+		target_link_libraries(${name} PRIVATE onecopy_testing onecopy_lab onecopy_tune onecopy_mock
+			PkgConfig::CMOCKA)
+		# The ordinary code of the objects: gcc would optimise the whole library anew for each test.
+		if(OC_WHOLE_PROGRAM)
+			target_link_options(${name} PRIVATE -fno-lto)
+		endif()
+		target_compile_definitions(${name} PRIVATE OC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+		watched_test(${name} ${name})
+		set(labels unit)
+		file(STRINGS ${test} threads REGEX "pthread_create|oct_thread_team"
+			LIMIT_COUNT 1)
+		if(threads)
+			list(APPEND labels thread)
+			add_dependencies(thread_tests ${name})
+		endif()
+		# Ranks that wait for each other take more than one CPU.
+		file(STRINGS ${test} ranks REGEX "oct_fork_team" LIMIT_COUNT 1)
+		if(ranks)
+			set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+		endif()
+		# One long thread each: what comes last would have a CPU for itself.
+		if(name MATCHES "^(coll_grid|coll_check|fuzz)_test$")
+			list(APPEND labels alike)
+			# They allocate and free gigabytes: a large quarantine is page faults.
+			set_tests_properties(${name} PROPERTIES COST 1000
+				ENVIRONMENT ASAN_OPTIONS=quarantine_size_mb=16)
+		endif()
+		set_tests_properties(${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77)
+		# It waits until the machine is steady; the others have dozens of ranks, or ranks that differ,
+		# who wait for each other: with something beside they take many times as long.
+		if(name MATCHES "^(tune|hierarchical|differ|distance)_test$")
+			set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+		endif()
+	endforeach()
+endfunction()

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker's users: what surrounds a plan in a call. */
+#include "lab/check/check_world.h"
+
+#include <errno.h>
+
+/*
+ * Call n enters its lane when all ranks have ended call n - L. The ends of n and n + L may both be
+ * past before a slow rank looks for that of n (no rank can end n + 2L before): hence two clocks.
+ */
+static int gate(struct oci_world *w, struct oci_actor *a)
+{
+	uint32_t p = w->check->size, lanes = w->check->lanes, before = a->call - lanes;
+
+	if (a->call < lanes || w->check->ungated)
+		return 0;
+	for (; a->cursor < p; a->cursor++)
+		if (w->actors[a->cursor].call <= before)
+			return OCI_BLOCKED;
+	a->cursor = 0;
+	for (uint32_t q = 0; q < p; q++)
+		oci_clock_acquire(w, a,
+				  oci_world_place(w, before, q)->done_clock[before / lanes % 2]);
+	return 0;
+}
+
+static struct oci_view window(struct oci_region *region, size_t base, size_t bytes)
+{
+	return (struct oci_view){ .region = region, .base = base, .bytes = bytes };
+}
+
+/* The same as below, for the v-variants. */
+static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
+			struct oci_place *place, struct oci_view *send, struct oci_view *recv)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_region *first = &place->user[0], *second = &place->user[1];
+	size_t sent = oci_blocks_send(w, c, a->rank, place->send_blocks);
+	size_t received = oci_blocks_recv(w, c, a->rank, place->recv_blocks);
+	size_t mine = oci_blocks_mine(w, c, a->rank);
+	bool root = a->rank == c->root;
+
+	switch (c->collective) {
+	case OCI_SCATTERV:
+		if (root)
+			*send = window(first, 0, sent);
+		*recv = root && c->in_place ?
+				window(first, place->send_blocks[a->rank].offset, mine) :
+				window(second, 0, mine);
+		break;
+	case OCI_ALLTOALLV:
+		*send = window(first, 0, sent);
+		*recv = c->in_place ? *send : window(second, 0, received);
+		break;
+	default: /* Gatherv, Allgatherv */
+		if (root || c->collective == OCI_ALLGATHERV)
+			*recv = window(second, 0, received);
+		*send = recv->region && c->in_place ?
+				window(second, place->recv_blocks[a->rank].offset, mine) :
+				window(first, 0, mine);
+	}
+}
+
+/* Which buffers this rank has in the call, how large they are, and which lie in each other. */
+static void set_views(const struct oci_world *w, const struct oci_actor *a, struct oci_place *place)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_region *first = &place->user[0], *second = &place->user[1];
+	bool root = a->rank == c->root;
+	size_t one = c->bytes, all = c->bytes * w->check->size;
+	size_t mine = a->rank * c->bytes;
+	struct oci_view send = { 0 }, recv = { 0 };
+
+	switch (c->collective) {
+	case OCI_BCAST:
+		send = recv = window(first, 0, one);
+		break;
+	case OCI_SCATTER:
+		if (root)
+			send = window(first, 0, all);
+		recv = root && c->in_place ? window(first, mine, one) : window(second, 0, one);
+		break;
+	case OCI_GATHER:
+	case OCI_ALLGATHER:
+		if (root || c->collective == OCI_ALLGATHER)
+			recv = window(second, 0, all);
+		send = recv.region && c->in_place ? window(second, mine, one) :
+						    window(first, 0, one);
+		break;
+	case OCI_ALLTOALL:
+		send = window(first, 0, all);
+		recv = c->in_place ? send : window(second, 0, all);
+		break;
+	case OCI_SCATTERV:
+	case OCI_GATHERV:
+	case OCI_ALLGATHERV:
+	case OCI_ALLTOALLV:
+		set_views_v(w, a, place, &send, &recv);
+		break;
+	case OCI_REDUCE_SCATTER_BLOCK:
+		send = window(first, 0, all);
+		recv = window(second, 0, one);
+		break;
+	case OCI_REDUCE_SCATTER:
+		send = window(first, 0, one);
+		recv = window(second, 0, c->blocks[a->rank].bytes);
+		break;
+	case OCI_EXSCAN:
+		send = window(first, 0, one);
+		if (a->rank)
+			recv = window(second, 0, one);
+		break;
+	case OCI_REDUCE:
+	case OCI_ALLREDUCE:
+	case OCI_SCAN:
+		send = window(first, 0, one);
+		if (root || c->collective != OCI_REDUCE)
+			recv = c->in_place ? send : window(second, 0, one);
+		break;
+	default:
+		break;
+	}
+	place->send = send;
+	place->recv = recv;
+	first->name = recv.region == first ? "SEND and RECV" : "SEND";
+	second->name = send.region == second ? "SEND and RECV" : "RECV";
+	first->limit = second->limit = 0;
+	if (send.region)
+		send.region->limit = send.base + send.bytes;
+	if (recv.region && recv.base + recv.bytes > recv.region->limit)
+		recv.region->limit = recv.base + recv.bytes;
+}
+
+static int write_whole(struct oci_world *w, const struct oci_actor *a, struct oci_region *region)
+{
+	struct oci_span span = { .region = region, .bytes = region->limit };
+
+	return oci_span_access(w, a, &span, true, 0);
+}
+
+/* The user fills SEND (of a Bcast: only the root does) and leaves whatever was in RECV. */
+static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *place)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	const struct oci_view *send = &place->send;
+	uint64_t owner = oci_symbol_owner(w, a->call, a->rank);
+
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t garbage = oci_symbol_mix(w->check->seed + 2 * a->call + i, ~a->rank);
+
+		oci_region_clear(&place->user[i], garbage);
+		if (write_whole(w, a, &place->user[i]))
+			return -ENOMEM;
+	}
+	if (!send->region || (c->collective == OCI_BCAST && a->rank != c->root))
+		return 0;
+	for (size_t i = 0; i < send->bytes; i++) {
+		uint64_t value = oci_symbol_user(owner, i);
+
+		send->region->cells[send->base + i] = (struct oci_cell){ value, value };
+	}
+	return 0;
+}
+
+/* Like the user's buffers WORK is another's before the call and after it. */
+static int take_work(struct oci_world *w, struct oci_actor *a, struct oci_place *place)
+{
+	oci_region_clear(&place->work, oci_symbol_mix(w->check->seed + a->call, a->rank * 2 + 3));
+	place->work.limit = a->plan->work_blocks * a->params.bytes;
+	return write_whole(w, a, &place->work);
+}
+
+static bool has_loop(const struct oci_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->ops[i].code == OCI_OP_LOOP)
+			return true;
+	return false;
+}
+
+static void set_params(const struct oci_world *w, struct oci_actor *a)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	const struct oci_place *place = oci_world_place(w, a->call, a->rank);
+	struct oci_plan head = *a->plan; /* without its operations */
+
+	if (w->check->segment_bytes && has_loop(a->plan))
+		head.segment_bytes = w->check->segment_bytes;
+	a->params = (struct oci_params){
+		.bytes = oci_is_v(c->collective) ? oci_blocks_mine(w, c, a->rank) : c->bytes,
+		.root = c->root,
+		.size = w->check->size,
+		.send_blocks = place->send_blocks,
+		.recv_blocks = c->blocks ? c->blocks : place->recv_blocks,
+	};
+	oci_params_derive(&a->params, &head, c->unit);
+}
+
+static int check_key(struct oci_world *w, const struct oci_actor *a)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	const struct oci_plan_key *key = &a->plan->key;
+
+	bool in_place = c->in_place &&
+			(c->collective == OCI_ALLTOALL || c->collective == OCI_ALLTOALLV);
+
+	if (key->collective == c->collective && key->v == a->v && key->size == w->check->size &&
+	    key->in_place == in_place)
+		return 0;
+	oci_world_fail(w, a, "the plan is one of v%u of %u for a %s%s", key->v, key->size,
+		       oci_collective_name(key->collective), key->in_place ? " in place" : "");
+	return -EINVAL;
+}
+
+int oci_call_begin(struct oci_world *w, struct oci_actor *a)
+{
+	const struct oci_check *check = w->check;
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	struct oci_place *place = oci_world_place(w, a->call, a->rank);
+	int rc = gate(w, a);
+
+	if (rc)
+		return rc;
+	a->v = (a->rank + check->size - c->root) % check->size;
+	a->plan = check->plan(check->context, a->call, a->v);
+	if (!a->plan) {
+		oci_world_fail(w, a, "there is no plan");
+		return -EINVAL;
+	}
+	rc = check_key(w, a);
+	if (rc)
+		return rc;
+	a->pc = OCI_OP_BEGIN;
+	a->segment = 0;
+	for (uint32_t q = 0; q < check->size; q++)
+		a->seen[q] = 0;
+	oci_region_clear(&a->temp, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 1));
+	oci_region_clear(&a->acc, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 2));
+	set_views(w, a, place);
+	set_params(w, a);
+	place->cell_count = 0;
+	place->claim = (struct oci_claim){ 0 };
+	place->begin_epoch = a->clock[a->rank];
+	if (fill(w, a, place) || take_work(w, a, place))
+		return -ENOMEM;
+	a->pc = 0;
+	a->running = true;
+	return 0;
+}
+
+/* A barrier moves no bytes: what it gives is that all have begun before one ends. */
+static int check_barrier(struct oci_world *w, const struct oci_actor *a)
+{
+	for (uint32_t q = 0; q < w->check->size; q++) {
+		const struct oci_actor *other = &w->actors[q];
+		bool begun = other->call > a->call || (other->call == a->call && other->running);
+
+		if (q == a->rank ||
+		    (begun && a->clock[q] >= oci_world_place(w, a->call, q)->begin_epoch))
+			continue;
+		return oci_world_fail(
+			w, a, "leaves the barrier without knowing that rank %u is in it", q);
+	}
+	return 0;
+}
+
+/* The last rank to end a call closes it. */
+static int close_call(struct oci_world *w, uint32_t call)
+{
+	for (uint32_t q = 0; q < w->check->size; q++)
+		if (w->actors[q].call <= call)
+			return 0;
+	return w->check->ungated ? 0 : oci_share_check(w, call);
+}
+
+int oci_call_end(struct oci_world *w, struct oci_actor *a)
+{
+	uint32_t lanes = w->check->lanes, call = a->call;
+	struct oci_place *place = oci_world_place(w, call, a->rank);
+	uint32_t pc = a->pc;
+	int rc = 0;
+
+	/* The user's writes are checked first: the bytes that he finds are only his if they are. */
+	a->pc = OCI_OP_AFTER;
+	for (unsigned int i = 0; i < 2 && !rc; i++)
+		rc = write_whole(w, a, &place->user[i]);
+	if (!rc)
+		rc = write_whole(w, a, &place->work);
+	a->pc = pc;
+	if (!rc)
+		rc = oci_symbol_check(w, a);
+	if (!rc && oci_world_call(w, call)->collective == OCI_BARRIER)
+		rc = check_barrier(w, a);
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct oci_region *region = &place->user[i];
+
+		oci_region_garbage(region, ~region->garbage);
+	}
+	if (oci_clock_save(w, a, &place->done_clock[call / lanes % 2]))
+		return -ENOMEM;
+	a->running = false;
+	a->call++;
+	if (a->call == w->check->count)
+		w->finished++;
+	return close_call(w, call);
+}

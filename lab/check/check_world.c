@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker's state as a whole: made, set back, hashed, freed; and its sentences. */
+#include "lab/check/check_world.h"
+#include "plan/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool place_init(struct oci_world *w, struct oci_place *place, uint32_t rank)
+{
+	uint32_t slot = w->check->slot_bytes ? w->check->slot_bytes : OCI_SLOT_BYTES;
+
+	oci_region_init(&place->user[0], "SEND", rank, 0);
+	oci_region_init(&place->user[1], "RECV", rank, 0);
+	oci_region_init(&place->slot, "SLOT", rank, 0);
+	oci_region_init(&place->line, "INLINE", rank, 0);
+	oci_region_init(&place->work, "WORK", rank, 0);
+	place->slot.limit = slot;
+	place->line.limit = OCI_INLINE_BYTES;
+	place->send_blocks = calloc(w->check->size, sizeof(*place->send_blocks));
+	place->recv_blocks = calloc(w->check->size, sizeof(*place->recv_blocks));
+	place->cells = calloc(w->check->size, sizeof(*place->cells));
+	return place->send_blocks && place->recv_blocks && place->cells;
+}
+
+static void place_fini(struct oci_place *place)
+{
+	oci_region_fini(&place->user[0]);
+	oci_region_fini(&place->user[1]);
+	oci_region_fini(&place->slot);
+	oci_region_fini(&place->line);
+	oci_region_fini(&place->work);
+	free(place->send_blocks);
+	free(place->recv_blocks);
+	free(place->cells);
+	for (unsigned int i = 0; i < OCI_FLAGS; i++)
+		free(place->flags[i].list);
+}
+
+static bool actor_init(struct oci_world *w, struct oci_actor *a, uint32_t rank)
+{
+	uint32_t p = w->check->size;
+
+	a->rank = rank;
+	a->clock = calloc(p, sizeof(*a->clock));
+	a->seen = calloc(p, sizeof(*a->seen));
+	oci_region_init(&a->temp, "TEMP", rank, 0);
+	oci_region_init(&a->acc, "ACC", rank, 0);
+	a->temp.is_private = true;
+	a->acc.is_private = true;
+	return a->clock && a->seen;
+}
+
+static void actor_fini(struct oci_actor *a)
+{
+	free(a->clock);
+	free(a->seen);
+	oci_region_fini(&a->temp);
+	oci_region_fini(&a->acc);
+}
+
+struct oci_world *oci_world_create(const struct oci_check *check, char *why, size_t n)
+{
+	struct oci_world *w = calloc(1, sizeof(*w));
+	size_t places = (size_t)check->size * check->lanes;
+	bool ok;
+
+	if (!w)
+		return NULL;
+	w->check = check;
+	w->why = why;
+	w->why_bytes = n;
+	w->actors = calloc(check->size, sizeof(*w->actors));
+	w->places = calloc(places, sizeof(*w->places));
+	w->expects = calloc(check->lanes, sizeof(*w->expects));
+	ok = w->actors && w->places && w->expects;
+	for (uint32_t r = 0; ok && r < check->size; r++)
+		ok = actor_init(w, &w->actors[r], r);
+	for (size_t i = 0; ok && i < places; i++)
+		ok = place_init(w, &w->places[i], (uint32_t)(i % check->size));
+	if (!ok) {
+		oci_world_destroy(w);
+		return NULL;
+	}
+	oci_world_reset(w);
+	return w;
+}
+
+void oci_world_destroy(struct oci_world *w)
+{
+	size_t places = (size_t)w->check->size * w->check->lanes;
+
+	for (uint32_t r = 0; w->actors && r < w->check->size; r++)
+		actor_fini(&w->actors[r]);
+	for (size_t i = 0; w->places && i < places; i++)
+		place_fini(&w->places[i]);
+	for (uint32_t i = 0; w->expects && i < w->check->lanes; i++)
+		free(w->expects[i].fold);
+	free(w->actors);
+	free(w->places);
+	free(w->expects);
+	free(w->clocks);
+	free(w);
+}
+
+void oci_world_reset(struct oci_world *w)
+{
+	uint32_t p = w->check->size;
+	size_t places = (size_t)p * w->check->lanes;
+
+	for (uint32_t r = 0; r < p; r++) {
+		struct oci_actor *a = &w->actors[r];
+
+		a->call = 0;
+		a->running = false;
+		a->cursor = 0;
+		memset(a->clock, 0, p * sizeof(*a->clock));
+		a->clock[r] = 1; /* so that what r did before its first release is unknown to all */
+		oci_region_clear(&a->temp, r);
+		oci_region_clear(&a->acc, r);
+	}
+	for (size_t i = 0; i < places; i++) {
+		struct oci_place *place = &w->places[i];
+
+		oci_region_clear(&place->user[0], i);
+		oci_region_clear(&place->user[1], i);
+		oci_region_clear(&place->slot, oci_symbol_mix(i, 1));
+		oci_region_clear(&place->line, oci_symbol_mix(i, 2));
+		oci_region_clear(&place->work, oci_symbol_mix(i, 3));
+		place->work.limit = 0;
+		for (unsigned int f = 0; f < OCI_FLAGS; f++)
+			place->flags[f].count = 0;
+		place->claim = (struct oci_claim){ 0 };
+		place->cell_count = 0;
+	}
+	for (uint32_t i = 0; i < w->check->lanes; i++)
+		w->expects[i].call = 0;
+	w->clocks_used = 0;
+	w->finished = 0;
+	w->result.digest = 0;
+}
+
+static uint64_t region_digest(const struct oci_region *r, uint64_t digest)
+{
+	for (size_t i = 0; i < r->room; i++) {
+		digest = oci_symbol_mix(digest, r->cells[i].value);
+		digest = oci_symbol_mix(digest, r->cells[i].tree);
+	}
+	return oci_symbol_mix(oci_symbol_mix(digest, r->garbage), r->room);
+}
+
+uint64_t oci_world_digest(const struct oci_world *w)
+{
+	size_t places = (size_t)w->check->size * w->check->lanes;
+	uint64_t digest = 0;
+
+	for (uint32_t r = 0; r < w->check->size; r++) {
+		digest = region_digest(&w->actors[r].temp, digest);
+		digest = region_digest(&w->actors[r].acc, digest);
+	}
+	for (size_t i = 0; i < places; i++) {
+		digest = region_digest(&w->places[i].user[0], digest);
+		digest = region_digest(&w->places[i].user[1], digest);
+		digest = region_digest(&w->places[i].slot, digest);
+		digest = region_digest(&w->places[i].line, digest);
+		digest = region_digest(&w->places[i].work, digest);
+	}
+	return digest;
+}
+
+/* "call 3 (bcast, 48 bytes, root 1), rank 2 (v1), op 4 PULL ...: " */
+static int prefix(const struct oci_world *w, const struct oci_actor *a)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	char where[OCI_OP_TEXT + 16], text[OCI_OP_TEXT];
+
+	if (a->running && a->pc < a->plan->count)
+		snprintf(where, sizeof(where), "op %u %s", a->pc,
+			 oci_op_text(text, sizeof(text), oci_actor_op(a)));
+	else
+		snprintf(where, sizeof(where), "%s", a->running ? "after END" : "before op 0");
+	return snprintf(w->why, w->why_bytes,
+			"call %u (%s, %zu bytes, root %u%s), rank %u (v%u), %s: ", a->call,
+			oci_collective_name(c->collective), c->bytes, c->root,
+			c->in_place ? ", in place" : "", a->rank, a->v, where);
+}
+
+int oci_world_fail(struct oci_world *w, const struct oci_actor *a, const char *format, ...)
+{
+	int used = a ? prefix(w, a) : 0;
+	va_list arguments;
+
+	if (used >= 0 && (size_t)used < w->why_bytes) {
+		va_start(arguments, format);
+		vsnprintf(w->why + used, w->why_bytes - (size_t)used, format, arguments);
+		va_end(arguments);
+	}
+	return -EPROTO;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the `onecopy` command shows: no state of a job, only of this process and machine. */
+#include "lab/inspect/inspect.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "base/options.h"
+#include "heap/heap.h"
+#include "heap/large.h"
+#include "os/os.h"
+
+/* What a child publishes for the probes; shared before the fork. */
+struct target {
+	uint8_t nonce[16], cell[16];
+};
+
+/* A process to try things on, which ends with this one; as fork(). */
+static pid_t fork_target(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		pause();
+	_exit(0);
+}
+
+#define FILE_REMEDY "allow memfd_create, or make /dev/shm writable with room in it"
+
+/* What helps against the error, if it is not the usual one. */
+static const char *remedy_of(int error, const char *usual)
+{
+	if (error == -EMFILE || error == -ENFILE)
+		return "raise ulimit -n";
+	return error == -EFBIG ? "raise ulimit -f" : usual;
+}
+
+static int probe_cma(char *why, size_t bytes)
+{
+	struct target *target = mmap(NULL, sizeof(*target), PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int error = target == MAP_FAILED ? -errno : oci_os_random(target->nonce, 16);
+	uint8_t nonce[16];
+	pid_t child;
+
+	if (error) {
+		snprintf(why, bytes, "no memory to probe with: %s", strerror(-error));
+		return error;
+	}
+	memcpy(nonce, target->nonce, 16);
+	child = fork_target();
+	if (child < 0) {
+		error = -errno;
+		snprintf(why, bytes, "no child to probe with: %s; raise ulimit -u",
+			 strerror(-error));
+	} else {
+		error = oci_copy_probe_one(&oci_copy_cma, child, (uintptr_t)target->nonce, nonce,
+					   (uintptr_t)target->cell, why, bytes);
+	}
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	munmap(target, sizeof(*target));
+	return error;
+}
+
+/* As a peer's arena is mapped, from a child that has the file open. 0, or -errno and the sentence.
+ */
+static int probe_map(char *why, size_t bytes)
+{
+	int error = 0, theirs, fd = oci_os_shared_file("onecopy-info", oci_os_page_bytes());
+	uint8_t *mine = NULL, *mapped = NULL;
+	pid_t child = -1;
+
+	if (fd >= 0)
+		mine = oci_os_map_shared(fd, oci_os_page_bytes(), false, &error);
+	if (fd < 0 || !mine || oci_os_random(mine, 16)) {
+		error = fd < 0 ? fd : error ? error : -EIO;
+		snprintf(why, bytes, "no shared file to probe with: %s; %s", strerror(-error),
+			 remedy_of(error, FILE_REMEDY));
+		goto out;
+	}
+	child = fork_target();
+	if (child < 0) {
+		error = -errno;
+		snprintf(why, bytes, "no child to probe with: %s; raise ulimit -u",
+			 strerror(-error));
+		goto out;
+	}
+	theirs = oci_os_open_peer_fd(child, fd);
+	if (theirs >= 0) {
+		mapped = oci_os_map_peer(theirs, oci_os_page_bytes(), &error);
+		close(theirs);
+		if (mapped)
+			error = oci_os_open_mapped(mapped, oci_os_page_bytes());
+	} else {
+		error = theirs;
+	}
+	if (mapped && !error && memcmp(mapped, mine, 16))
+		error = -EPROTO;
+	if (error)
+		snprintf(why, bytes,
+			 "a file of another process cannot be opened and mapped: %s; %s",
+			 strerror(-error),
+			 remedy_of(error, "make the program readable (chmod +r), raise ulimit -v, "
+					  "and keep all ranks in one container with its /proc"));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+out:
+	if (mapped)
+		oci_os_unmap(mapped, oci_os_page_bytes());
+	if (mine)
+		oci_os_unmap(mine, oci_os_page_bytes());
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* The sentence of a refusal is "cause; remedy". */
+static void split(char *why, const char **remedy)
+{
+	char *mark = strstr(why, "; ");
+
+	*remedy = "";
+	if (mark) {
+		*mark = '\0';
+		*remedy = mark + 2;
+	}
+}
+
+#define MECHANISMS 3
+
+/* What a probe of a mechanism found, as the command shows it. */
+static struct oc_mechanism_info told(const struct oci_copy *copy, int error, char *why,
+				     size_t bytes, const char *found)
+{
+	struct oc_mechanism_info info = { .name = copy->name,
+					  .what = copy->what,
+					  .works = !error,
+					  .sentence = why,
+					  .remedy = "" };
+
+	if (error)
+		split(why, &info.remedy);
+	else
+		snprintf(why, bytes, "%s", found);
+	return info;
+}
+
+static void probe_all(struct oc_mechanism_info info[MECHANISMS])
+{
+	static char why[MECHANISMS][256];
+	int error, fd;
+
+	error = probe_map(why[0], sizeof(why[0]));
+	info[0] = told(&oci_copy_map, error, why[0], sizeof(why[0]),
+		       "mapped a file of a child process, and 16 random bytes in it were right");
+	error = probe_cma(why[1], sizeof(why[1]));
+	info[1] = told(&oci_copy_cma, error, why[1], sizeof(why[1]),
+		       "read and wrote 16 random bytes in a child process, and they were right");
+	fd = oci_os_shared_file("onecopy-info", oci_os_page_bytes());
+	if (fd < 0)
+		snprintf(why[2], sizeof(why[2]), "%s; %s", strerror(-fd),
+			 remedy_of(fd, FILE_REMEDY));
+	else
+		close(fd);
+	info[2] = told(&oci_copy_shm, fd < 0 ? fd : 0, why[2], sizeof(why[2]),
+		       "made and removed a shared file");
+}
+
+const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index)
+{
+	static struct oc_mechanism_info info[MECHANISMS];
+
+	if (!info[0].name)
+		probe_all(info);
+	return index < MECHANISMS ? &info[index] : NULL;
+}
+
+const struct oc_option_info *oc_inspect_option(unsigned int index)
+{
+	static struct oc_option_info info;
+	const struct oci_option_info *option = oci_option_info(index);
+
+	if (!option)
+		return NULL;
+	info = (struct oc_option_info){ option->variable, option->value, option->fallback,
+					option->from, option->help };
+	return &info;
+}
+
+const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
+						     unsigned int index)
+{
+	static struct oc_algorithm_info info;
+	const struct oci_algorithm *a = oci_algorithm((enum oci_collective)collective, index);
+
+	if (!a)
+		return NULL;
+	info = (struct oc_algorithm_info){ a->name, a->idea, a->parameter_default, a->parameter_min,
+					   a->parameter_max };
+	return &info;
+}
+
+const char *oc_collective_name(enum oc_collective collective)
+{
+	return oci_collective_name((enum oci_collective)collective);
+}
+
+int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
+			       const char **expected)
+{
+	struct oci_forced forced;
+
+	return oci_forced_parse((enum oci_collective)collective, words, &forced, expected);
+}
+
+int oc_inspect_topology(struct oc_topology_info *info)
+{
+	const struct oci_topo *topo = oci_topo_local();
+	struct oci_topo_summary s;
+
+	if (!topo)
+		return -ENOSYS;
+	oci_topo_summary(topo, &s);
+	*info = (struct oc_topology_info){
+		.packages = s.packages,
+		.numa_nodes = s.numa_nodes,
+		.l3s = s.l3s,
+		.l2s = s.l2s,
+		.cores = s.cores,
+		.cpus = s.cpus,
+		.l2_bytes = s.l2_bytes,
+		.l3_bytes = s.l3_bytes,
+		.cores_per_l2 = s.cores_per_l2,
+		.cores_per_l3 = s.cores_per_l3,
+		.cpus_allowed = oci_os_cpus_allowed(),
+		.cgroup_cpus = oci_os_cgroup_cpus(),
+	};
+	return 0;
+}
+
+size_t oc_inspect_team_bytes(void)
+{
+	return sizeof(struct oci_region);
+}
+
+const char *oc_inspect_heap(void)
+{
+	const struct oci_arena *arena = oci_arena_self(true);
+
+	if (!arena)
+		return "libonecopy-heap.so cannot be loaded here (ONECOPY_LOG=debug says why)";
+	return arena->base ? NULL : arena->why;
+}
+
+const char *oc_inspect_large_pages(void)
+{
+	return oci_large_pages();
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the `onecopy` command shows of the library's inside. */
+#ifndef OC_LAB_INSPECT_H
+#define OC_LAB_INSPECT_H
+
+#include <onecopy/onecopy.h>
+
+/* A mechanism as it works between this process and a child of its own. NULL past the end. */
+struct oc_mechanism_info {
+	const char *name; /* "cma" */
+	const char *what; /* one line: what it is */
+	int works;
+	const char *sentence; /* what was tried and came of it */
+	const char *remedy;   /* "" when it works */
+};
+/* Probes at the first call (forks one child that exits at once). */
+const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index);
+
+/* The option table. NULL past the end. */
+struct oc_option_info {
+	const char *variable, *value, *fallback, *from, *help;
+};
+const struct oc_option_info *oc_inspect_option(unsigned int index);
+
+/* Algorithms of a collective; NULL name past the end. */
+struct oc_algorithm_info {
+	const char *name, *idea;
+	uint32_t parameter_default, parameter_min, parameter_max; /* all 0: takes none */
+};
+const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
+						     unsigned int index);
+const char *oc_collective_name(enum oc_collective collective);
+
+/* ---- predictions ---------------------------------------------------------------------------- */
+
+/* Bytes as options spell them: "65536", "64K", "1m". 0 or -EINVAL. */
+int oc_inspect_bytes(const char *text, size_t *bytes);
+
+/* Names of the machines that ship with the library: "default", "knl", ... NULL past the end. */
+const char *oc_inspect_profile(unsigned int index);
+
+/* A call to be predicted, on a machine. */
+struct oc_predict_call {
+	/* A profile's name, or the path of a tuning file (it has a '/'); NULL: what jobs of this
+	 * user on this machine go by. */
+	const char *profile;
+	enum oc_collective collective;
+	size_t bytes; /* of a block, as for oc_collective() */
+	uint32_t ranks;
+	int shm;	 /* 1: no pair of ranks can single-copy */
+	int mapped;	 /* 1: all ranks have shared heaps, and all buffers lie there */
+	int shared_cpus; /* 1: more ranks than CPUs */
+	/* 1: two ranks have found that their CPUs share a cache, -1: that they share none; 0: as
+	 * where the model was measured. */
+	int near;
+	int forced;	  /* 1: heed ONECOPY_<COLLECTIVE> of this process */
+	int virtual_time; /* 1: run the plans of each algorithm, too, with its best parameter */
+};
+
+/* An algorithm that can run the call. Times are seconds. */
+struct oc_prediction {
+	char algorithm[64]; /* "knomial:4" */
+	int closed;	    /* it has a closed form: `total` and its parts are true */
+	double total, start, bytes, lock, contention, memory, reduce, flags;
+	double virtual_s;      /* of the last rank; negative where they were not run */
+	uint32_t most_copiers; /* of one process at a moment, in virtual time */
+};
+
+struct oc_predicted {
+	char model[64];	 /* its name */
+	char path[512];	 /* the file it is from; "" if built in */
+	int calibrated;	 /* measured on this machine */
+	char chosen[64]; /* "knomial:4", or "mpi" */
+	const char *why; /* what decided, as a sentence */
+	/* The state of a machine that changes in which the model was measured: "near", "far",
+	 * "only" where it knows no other, or ""; and a flag between two CPUs then, in seconds; 0:
+	 * not known. */
+	char state[8];
+	double flag_s;
+	unsigned int count;
+};
+
+#define OC_PREDICTIONS_MOST 160
+/*
+ * Fills list[] by rising total; those without a closed form come last. 0; -EINVAL (0 ranks, no such
+ * collective), -ENOENT (no such profile or file) or what reading the file gave, with a sentence in
+ * error[0..n); -ENOMEM.
+ */
+int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
+		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n);
+
+/* Checks words for ONECOPY_<COLLECTIVE>: 0, or -EINVAL and *expected says what is valid. */
+int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
+			       const char **expected);
+
+struct oc_topology_info {
+	unsigned int packages, numa_nodes, l3s, l2s, cores, cpus;
+	size_t l2_bytes, l3_bytes;
+	unsigned int cores_per_l2, cores_per_l3;
+	unsigned int cpus_allowed;
+	double cgroup_cpus; /* 0: no limit */
+};
+/* 0, or -errno when hwloc cannot load the topology. */
+int oc_inspect_topology(struct oc_topology_info *info);
+
+/* Memory of one team on one rank, bytes. */
+size_t oc_inspect_team_bytes(void);
+/* Why this process cannot have a shared heap, as a sentence; NULL: it can. Loads it. */
+const char *oc_inspect_heap(void);
+/* Which memory of shared heaps gets large pages on this machine, with the remedy where none does: a
+ * phrase. Tries it, which takes some 100 us. */
+const char *oc_inspect_large_pages(void);
+
+/*
+ * The plans of all ranks of a collective, as a Graphviz graph on `fd`: on a flat team, or with a
+ * profile (NULL: none; a name or a file, as above) as its ranks fill that machine core by core. 0;
+ * -EINVAL (no such algorithm, or none that has a plan on so many ranks), -ENOENT (a profile that
+ * cannot be read), -ENOMEM, or what writing gave.
+ */
+int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm, uint32_t size,
+			const char *profile);
+
+#endif

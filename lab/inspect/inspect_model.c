@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `onecopy model` and `onecopy explain` show: predictions, and who is chosen by what. */
+#include "lab/inspect/inspect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "base/options.h"
+#include "coll/state.h"
+#include "lab/inspect/dump.h"
+#include "lab/virtual/predict.h"
+
+int oc_inspect_bytes(const char *text, size_t *bytes)
+{
+	return oci_option_bytes(text, bytes) ? 0 : -EINVAL;
+}
+
+const char *oc_inspect_profile(unsigned int index)
+{
+	return oci_model_profile_name(index);
+}
+
+static int load(const char *profile, struct oci_model *model, char *error, size_t n)
+{
+	struct oci_model_error found = { "" };
+	int result;
+
+	if (!strchr(profile, '/')) {
+		result = oci_model_profile(profile, model);
+		if (result)
+			snprintf(error, n, "'%s' is not a machine that ships with onecopy",
+				 profile);
+		return result;
+	}
+	result = oci_model_read(profile, OCI_MODEL_ANY_MACHINE | OCI_MODEL_ANY_OWNER,
+				oci_cell_check, model, &found);
+	if (result)
+		snprintf(error, n, "%s", found.text[0] ? found.text : strerror(-result));
+	return result;
+}
+
+static void name(enum oci_collective collective, struct oci_choice choice, char *text, size_t n)
+{
+	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
+
+	if (choice.algorithm == OCI_CHOICE_MPI)
+		snprintf(text, n, "mpi");
+	else if (a->parameter_default)
+		snprintf(text, n, "%s:%u", a->name, choice.parameter);
+	else
+		snprintf(text, n, "%s", a->name);
+}
+
+static int virtual_time(const struct oci_shape *shape, const struct oci_model *model,
+			struct oci_choice choice, struct oc_prediction *prediction, char *error,
+			size_t n)
+{
+	struct oci_virtual_result result;
+	int failed = oci_predict(model, shape, choice, &result, error, n);
+
+	if (failed)
+		return failed;
+	prediction->virtual_s = result.end_s;
+	prediction->most_copiers = result.most_copiers;
+	return 0;
+}
+
+static int add(const struct oci_shape *shape, const struct oci_model *model,
+	       const struct oci_candidate *candidate, bool in_virtual_time,
+	       struct oc_prediction *prediction, char *error, size_t n)
+{
+	const struct oci_cost *cost = &candidate->cost;
+
+	*prediction = (struct oc_prediction){ .closed = 1,
+					      .total = oci_cost_total(cost),
+					      .start = cost->start,
+					      .bytes = cost->bytes,
+					      .lock = cost->lock,
+					      .contention = cost->contention,
+					      .memory = cost->memory,
+					      .reduce = cost->reduce,
+					      .flags = cost->flags,
+					      .virtual_s = -1 };
+	name(shape->collective, candidate->choice, prediction->algorithm,
+	     sizeof(prediction->algorithm));
+	if (!in_virtual_time)
+		return 0;
+	return virtual_time(shape, model, candidate->choice, prediction, error, n);
+}
+
+/* Those without a closed form, by their default. */
+static int add_open(const struct oci_shape *shape, const struct oci_model *model,
+		    bool in_virtual_time, struct oc_prediction *list, unsigned int *count,
+		    char *error, size_t n)
+{
+	const struct oci_algorithm *a;
+	int failed = 0;
+
+	for (uint8_t i = 0; !failed && (a = oci_algorithm(shape->collective, i)) != NULL; i++) {
+		struct oci_choice choice = { i, a->parameter_default };
+
+		if (a->cost || (a->fits && !a->fits(shape, choice.parameter)) ||
+		    *count == OC_PREDICTIONS_MOST)
+			continue;
+		list[*count] = (struct oc_prediction){ .virtual_s = -1 };
+		name(shape->collective, choice, list[*count].algorithm,
+		     sizeof(list[*count].algorithm));
+		if (in_virtual_time)
+			failed = virtual_time(shape, model, choice, &list[*count], error, n);
+		++*count;
+	}
+	return failed;
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct oci_candidate *x = a, *y = b;
+	double s = oci_cost_total(&x->cost), t = oci_cost_total(&y->cost);
+
+	/* Equals stay in the order of the list, in which the selector takes the first. */
+	if (s != t)
+		return (s > t) - (s < t);
+	return (x->choice.algorithm > y->choice.algorithm) -
+	       (x->choice.algorithm < y->choice.algorithm);
+}
+
+static bool is_v(enum oci_collective collective)
+{
+	return collective == OCI_SCATTERV || collective == OCI_GATHERV ||
+	       collective == OCI_ALLGATHERV || collective == OCI_ALLTOALLV;
+}
+
+static const char *sentence(enum oci_decided decided)
+{
+	switch (decided) {
+	case OCI_BY_FORCE:
+		return "it is forced by its option";
+	case OCI_BY_FILE:
+		return "a cell of the tuning file names it";
+	case OCI_BY_MEASURED:
+		return "it was measured on such a team, and nothing newer says otherwise";
+	case OCI_BY_MODEL:
+		return "it is the cheapest by the model";
+	default:
+		return "it is the built-in rule, as the model does not tell";
+	}
+}
+
+static void decide(const struct oc_predict_call *call, const struct oci_shape *shape,
+		   const struct oci_model *model, struct oc_predicted *predicted)
+{
+	const struct oci_forced *forced =
+		call->forced ? oci_forced_by_environment(shape->collective) : NULL;
+	struct oci_shape known = *shape;
+	enum oci_decided decided;
+	struct oci_choice choice;
+
+	/* Of a v-variant no rank knows all sizes, so none is chosen by. */
+	if (is_v(shape->collective))
+		known.bytes = 0;
+	choice = oci_select(&known, model, forced, NULL, &decided);
+	name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));
+	predicted->why = sentence(decided);
+	snprintf(predicted->model, sizeof(predicted->model), "%s", model->name);
+	snprintf(predicted->path, sizeof(predicted->path), "%s", model->path);
+	predicted->calibrated = model->calibrated;
+	predicted->flag_s = model->calibrated ? model->state.flag_s : 0;
+	snprintf(predicted->state, sizeof(predicted->state), "%s",
+		 model->calibrated ? model->state.name : "");
+}
+
+static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
+		   const struct oci_model *model, struct oc_predicted *predicted,
+		   struct oc_prediction *list, char *error, size_t n)
+{
+	struct oci_candidate *candidates = calloc(OCI_CANDIDATES_MOST, sizeof(*candidates));
+	unsigned int count;
+	int failed = 0;
+
+	if (!candidates || oci_predict_hierarchy(model, shape->size, &shape->hierarchy)) {
+		free(candidates);
+		snprintf(error, n, "no memory");
+		return -ENOMEM;
+	}
+	if (call->near)
+		shape->apart = call->near > 0 ? OCI_NEAR : OCI_FAR;
+	else
+		shape->apart = oci_state_apart(model);
+	decide(call, shape, model, predicted);
+	count = oci_candidates(shape, model, candidates);
+	qsort(candidates, count, sizeof(*candidates), by_total);
+	for (unsigned int i = 0; i < count && !failed; i++) {
+		/* Plans of the best parameter alone: there may be a dozen of these. */
+		bool first = call->virtual_time;
+
+		for (unsigned int j = 0; j < i && first; j++)
+			first = candidates[j].choice.algorithm != candidates[i].choice.algorithm;
+		failed = add(shape, model, &candidates[i], first, &list[i], error, n);
+	}
+	if (!failed)
+		failed = add_open(shape, model, call->virtual_time, list, &count, error, n);
+	predicted->count = count;
+	oci_hierarchy_put(shape->hierarchy);
+	free(candidates);
+	return failed;
+}
+
+int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
+		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n)
+{
+	struct oci_shape shape = {
+		.collective = (enum oci_collective)call->collective,
+		.bytes = call->bytes,
+		.unit = oci_is_reduction((enum oci_collective)call->collective) ? 8 : 1,
+		.size = call->ranks,
+		.oversubscribed = call->shared_cpus != 0,
+		.single_copy = !call->shm || call->mapped,
+		.mapped = call->mapped != 0,
+	};
+	struct oci_model model;
+	int failed;
+
+	if ((unsigned int)call->collective >= OC_COLLECTIVES || !call->ranks) {
+		snprintf(error, n, "there is no such collective, or there are no ranks");
+		return -EINVAL;
+	}
+	if (!call->profile)
+		return predict(call, &shape, oci_coll_model(), predicted, list, error, n);
+	failed = load(call->profile, &model, error, n);
+	if (failed)
+		return failed;
+	failed = predict(call, &shape, &model, predicted, list, error, n);
+	oci_model_destroy(&model);
+	return failed;
+}
+
+/* Ranks that fill the profile's machine core by core; without a profile they are flat. */
+static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hierarchy **hierarchy)
+{
+	struct oci_model model;
+	char error[64];
+	int failed = profile ? load(profile, &model, error, sizeof(error)) : 0;
+
+	*hierarchy = NULL;
+	if (failed || !profile)
+		return failed;
+	failed = oci_predict_hierarchy(&model, size, hierarchy);
+	oci_model_destroy(&model);
+	return failed;
+}
+
+static int build_all(struct oci_plan **plans, enum oci_collective collective,
+		     struct oci_choice choice, uint32_t size, const struct oci_hierarchy *hierarchy)
+{
+	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
+	int error = 0;
+
+	for (uint32_t v = 0; v < size && !error; v++) {
+		struct oci_plan_key key = { .collective = (uint8_t)collective,
+					    .algorithm = choice.algorithm,
+					    .commutative = 1,
+					    .parameter = choice.parameter,
+					    .v = v,
+					    .size = size };
+
+		if (hierarchy && a->by_hierarchy)
+			key.hierarchy = hierarchy->id;
+		plans[v] = oci_plan_build(&key, &error);
+	}
+	return error;
+}
+
+static int print_dot(int fd, struct oci_plan **plans, uint32_t size)
+{
+	int copy = dup(fd);
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (!out)
+		return -errno;
+	oci_plan_dump_dot(out, (const struct oci_plan *const *)plans, size);
+	return fclose(out) ? -errno : 0;
+}
+
+int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm, uint32_t size,
+			const char *profile)
+{
+	const struct oci_hierarchy *hierarchy;
+	struct oci_plan **plans;
+	struct oci_forced forced;
+	const char *expected;
+	int error;
+
+	if (!size ||
+	    oci_forced_parse((enum oci_collective)collective, algorithm, &forced, &expected) ||
+	    !forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI)
+		return -EINVAL;
+	error = hierarchy_of(profile, size, &hierarchy);
+	if (error)
+		return error == -EINVAL ? -ENOENT : error;
+	plans = calloc(size, sizeof(*plans));
+	error = plans ? build_all(plans, (enum oci_collective)collective, forced.choice, size,
+				  hierarchy) :
+			-ENOMEM;
+	if (!error)
+		error = print_dot(fd, plans, size);
+	for (uint32_t v = 0; plans && v < size; v++)
+		free(plans[v]);
+	free(plans);
+	oci_hierarchy_put(hierarchy);
+	return error;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lab/mock/mock.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct oci_mock oci_mock;
+
+extern const struct oci_copy __real_oci_copy_cma, __wrap_oci_copy_cma;
+
+static void scatter_gather(const struct iovec *to, unsigned int tos, const struct iovec *from,
+			   unsigned int froms, size_t limit)
+{
+	size_t to_at = 0, from_at = 0;
+
+	while (limit && tos && froms) {
+		size_t n = to->iov_len - to_at;
+
+		if (n > from->iov_len - from_at)
+			n = from->iov_len - from_at;
+		if (n > limit)
+			n = limit;
+		memmove((uint8_t *)to->iov_base + to_at, (uint8_t *)from->iov_base + from_at, n);
+		to_at += n;
+		from_at += n;
+		limit -= n;
+		if (to_at == to->iov_len) {
+			to++;
+			tos--;
+			to_at = 0;
+		}
+		if (from_at == from->iov_len) {
+			from++;
+			froms--;
+			from_at = 0;
+		}
+	}
+}
+
+static size_t total(const struct iovec *pieces, unsigned int count)
+{
+	size_t bytes = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		bytes += pieces[i].iov_len;
+	return bytes;
+}
+
+static ssize_t mock_copy(const struct iovec *to, unsigned int tos, const struct iovec *from,
+			 unsigned int froms)
+{
+	size_t bytes = total(to, tos) < total(from, froms) ? total(to, tos) : total(from, froms);
+	unsigned int call = __atomic_add_fetch(&oci_mock.calls, 1, __ATOMIC_RELAXED);
+
+	if (oci_mock.fail_every && call % oci_mock.fail_every == 0)
+		return -oci_mock.fail_with;
+	if (oci_mock.hook)
+		oci_mock.hook();
+	if (oci_mock.short_bytes && bytes > oci_mock.short_bytes)
+		bytes = oci_mock.short_bytes;
+	scatter_gather(to, tos, from, froms, bytes);
+	return (ssize_t)bytes;
+}
+
+static ssize_t mock_pull(pid_t pid, const struct iovec *local, unsigned int locals,
+			 const struct iovec *remote, unsigned int remotes)
+{
+	return oci_mock.enabled ? mock_copy(local, locals, remote, remotes) :
+				  __real_oci_copy_cma.pull(pid, local, locals, remote, remotes);
+}
+
+static ssize_t mock_push(pid_t pid, const struct iovec *local, unsigned int locals,
+			 const struct iovec *remote, unsigned int remotes)
+{
+	return oci_mock.enabled ? mock_copy(remote, remotes, local, locals) :
+				  __real_oci_copy_cma.push(pid, local, locals, remote, remotes);
+}
+
+/* Wherever the library names oci_copy_cma, the linker puts this. */
+const struct oci_copy __wrap_oci_copy_cma = {
+	.name = "cma",
+	.what = "copies inside one process, with failures as dictated",
+	.caps = OCI_COPY_PULL | OCI_COPY_PUSH | OCI_COPY_PARTIAL | OCI_COPY_VECTOR,
+	.pull = mock_pull,
+	.push = mock_push,
+};

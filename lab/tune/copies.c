@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies between two ranks, by size and by what is locked. */
+#include "lab/tune/measure.h"
+
+#include "base/atomic.h"
+#include "copy/move.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* More than the private caches of today's cores (2 MiB here, 4 MiB at most), twice. */
+#define POOL_BYTES ((size_t)8 << 20)
+/* Locks are timed on few pages, whose bytes stay in cache: a miss is no part of a lock. */
+#define HOT_PAGES 16
+/* A turn of the engine's helped copies: half a slot. */
+#define HALF_BYTES ((size_t)32 << 10)
+
+enum { LINE_ASK, LINE_READY, LINE_BYTES, LINE_FILLED, LINE_EMPTIED };
+
+#define NO_MORE UINT64_MAX
+
+struct copy_arg {
+	enum oci_measure_kind kind;
+	struct oci_measure_sizes sizes;
+};
+
+struct pool {
+	uint8_t *memory;
+	size_t bytes;
+};
+
+/* Two buffers at least: with one, each copy would find what the last one left in the cache. */
+static size_t span_of(size_t bytes)
+{
+	return 2 * bytes > POOL_BYTES ? 2 * bytes : POOL_BYTES;
+}
+
+static size_t pool_bytes(const struct oci_measure_sizes *sizes)
+{
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < sizes->count; i++)
+		if (sizes->bytes[i] > most)
+			most = sizes->bytes[i];
+	return span_of(most);
+}
+
+/* Touched, so that no sample pays for a page's first use. */
+static int make_pool(struct oci_tune_rank *me, struct pool *pool, size_t bytes)
+{
+	pool->bytes = bytes;
+	pool->memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pool->memory == MAP_FAILED)
+		return oci_tune_fail(me, -ENOMEM, "no room for %zu bytes of buffers", bytes);
+	memset(pool->memory, 1, bytes);
+	return 0;
+}
+
+static uint8_t *pool_turn(const struct pool *pool, size_t bytes, uint64_t turn)
+{
+	/* As far for a size whatever larger ones are measured, too. */
+	return pool->memory + turn % (span_of(bytes) / bytes) * bytes;
+}
+
+static uint8_t *slot_turn(const struct oci_tune_rank *me, uint64_t turn)
+{
+	return me->memory + turn % 2 * OCI_MEASURE_SLOT_BYTES;
+}
+
+/* The owner's half of a copy through a slot. */
+static void fill_halves(struct oci_tune_rank *me, const uint8_t *source, size_t bytes,
+			uint64_t *turns)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint8_t *halves = me->memory;
+
+	for (size_t done = 0; done < bytes; done += HALF_BYTES) {
+		size_t length = bytes - done < HALF_BYTES ? bytes - done : HALF_BYTES;
+
+		if (*turns >= 2)
+			oci_tune_await(&line[LINE_EMPTIED], *turns - 1);
+		memcpy(halves + *turns % 2 * HALF_BYTES, source + done, length);
+		oci_tune_raise(&line[LINE_FILLED], ++*turns);
+	}
+}
+
+static void empty_halves(struct oci_tune_rank *me, uint8_t *target, size_t bytes, uint64_t *turns)
+{
+	struct oci_tune_line *line = me->shared->line;
+
+	for (size_t done = 0; done < bytes; done += HALF_BYTES) {
+		size_t length = bytes - done < HALF_BYTES ? bytes - done : HALF_BYTES;
+
+		oci_tune_await(&line[LINE_FILLED], *turns + 1);
+		memcpy(target + done, me->memory + *turns % 2 * HALF_BYTES, length);
+		oci_tune_raise(&line[LINE_EMPTIED], ++*turns);
+	}
+}
+
+/* As whoever received these bytes does. */
+static void use(const uint8_t *buffer, size_t bytes)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i + sizeof(sum) <= bytes; i += sizeof(sum)) {
+		uint64_t word;
+
+		memcpy(&word, buffer + i, sizeof(word));
+		sum += word;
+	}
+	__asm__ __volatile__("" : : "r"(sum));
+}
+
+static bool is_push(enum oci_measure_kind kind)
+{
+	return kind == OCI_MEASURE_PUSH || kind == OCI_MEASURE_MAP_PUSH;
+}
+
+/* The owner's buffers are in the memory that all share. */
+static bool is_mapped(enum oci_measure_kind kind)
+{
+	return kind == OCI_MEASURE_MAP || kind == OCI_MEASURE_MAP_PUSH;
+}
+
+/* Rewrites the next source whenever it is asked to (PUSH: reads what came last; FILL: the slot),
+ * and helps where the copy needs it. */
+static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
+{
+	struct oci_tune_line *line = me->shared->line;
+	struct pool source = { me->memory, pool_bytes(&arg->sizes) };
+	uint64_t turn = 0, turns = 0;
+	int error = 0;
+
+	if (!is_mapped(arg->kind))
+		error = make_pool(me, &source, source.bytes);
+	if (error)
+		return error;
+	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)source.memory;
+	oci_tune_barrier(me);
+	for (uint64_t asked = 1;; asked++) {
+		size_t bytes;
+		uint8_t *buffer;
+
+		oci_tune_await(&line[LINE_ASK], asked);
+		if (oci_load_relaxed(&line[LINE_ASK].word) == NO_MORE)
+			return 0;
+		bytes = oci_load_relaxed(&line[LINE_BYTES].word);
+		if (!bytes) {
+			oci_tune_look(me);
+			continue;
+		}
+		turn++;
+		buffer = pool_turn(&source, bytes, turn);
+		if (arg->kind == OCI_MEASURE_FILL)
+			use(slot_turn(me, turn), bytes);
+		else if (is_push(arg->kind))
+			use(pool_turn(&source, bytes, turn - 1), bytes);
+		else
+			memset(buffer, (int)turn, bytes);
+		oci_tune_raise(&line[LINE_READY], turn);
+		if (arg->kind == OCI_MEASURE_SHM)
+			fill_halves(me, buffer, bytes, &turns);
+	}
+}
+
+/* `other` is the peer's buffer: what is read, or with PUSH where it is written to; with FILL the
+ * slot. */
+static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8_t *mine,
+		     const uint8_t *other, size_t bytes, uint64_t *turns)
+{
+	struct iovec local = { mine, bytes }, remote = { (void *)(uintptr_t)other, bytes };
+	pid_t pid = me->shared->rank[1].pid;
+	ssize_t got;
+
+	switch (kind) {
+	case OCI_MEASURE_CMA:
+	case OCI_MEASURE_PUSH:
+		got = kind == OCI_MEASURE_PUSH ? oci_os_vm_write(pid, &local, 1, &remote, 1) :
+						 oci_os_vm_read(pid, &local, 1, &remote, 1);
+		if (got == (ssize_t)bytes)
+			return 0;
+		return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "process_vm_%s: %s",
+				     kind == OCI_MEASURE_PUSH ? "writev" : "readv",
+				     got < 0 ? strerror((int)-got) : "fewer bytes than asked for");
+	case OCI_MEASURE_SHM:
+		empty_halves(me, mine, bytes, turns);
+		return 0;
+	default:
+		if (kind == OCI_MEASURE_FILL)
+			memcpy((uint8_t *)(uintptr_t)other, mine, bytes);
+		else if (kind == OCI_MEASURE_MAP_PUSH)
+			oci_move((uint8_t *)(uintptr_t)other, mine, bytes, bytes);
+		else if (kind == OCI_MEASURE_MAP)
+			oci_move(mine, other, bytes, bytes);
+		else
+			memcpy(mine, other, bytes);
+		/* The compiler may neither move nor drop the copy between two looks at the clock.
+		 */
+		__asm__ __volatile__("" : : "r"(mine), "r"(other) : "memory");
+		return 0;
+	}
+}
+
+/* This rank alone raises it. */
+static void raise_ask(struct oci_tune_rank *me, size_t bytes)
+{
+	struct oci_tune_line *line = me->shared->line;
+
+	oci_store_relaxed(&line[LINE_BYTES].word, bytes);
+	oci_tune_raise(&line[LINE_ASK], oci_load_relaxed(&line[LINE_ASK].word) + 1);
+}
+
+/* Asks for the next source and returns where it is in the memory that it is copied from; of a PUSH,
+ * or FILL, which has its source in `mine`, where it is to go. */
+static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
+			  const struct pool *own, uint8_t *mine, size_t bytes, uint64_t turn)
+{
+	struct oci_tune_line *line = me->shared->line;
+	struct pool source = *own;
+
+	if (arg->kind == OCI_MEASURE_MEMCPY) {
+		uint8_t *buffer = pool_turn(own, bytes, turn);
+
+		memset(buffer, (int)turn, bytes);
+		return buffer;
+	}
+	raise_ask(me, bytes);
+	oci_tune_await(&line[LINE_READY], turn);
+	if (arg->kind == OCI_MEASURE_FILL || is_push(arg->kind))
+		memset(mine, (int)turn, bytes);
+	if (arg->kind == OCI_MEASURE_FILL)
+		return slot_turn(me, turn);
+	source.memory = is_mapped(arg->kind) ? me->memory :
+					       (uint8_t *)(uintptr_t)me->shared->rank[1].address;
+	return pool_turn(&source, bytes, turn);
+}
+
+/* Of no bytes: that is a look. */
+static double ask_to_look(struct oci_tune_rank *me)
+{
+	raise_ask(me, 0);
+	return oci_tune_look(me);
+}
+
+static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
+{
+	struct pool target, own;
+	bool alone = arg->kind == OCI_MEASURE_MEMCPY;
+	uint64_t turn = 0, turns = 0;
+	int error;
+
+	error = make_pool(me, &target, pool_bytes(&arg->sizes));
+	if (!error)
+		error = make_pool(me, &own, target.bytes);
+	if (error)
+		return error;
+	oci_tune_barrier(me);
+	for (uint32_t i = 0; i < arg->sizes.count; i++) {
+		size_t bytes = arg->sizes.bytes[i];
+		uint32_t samples = 0;
+
+		oci_tune_begin(me, alone ? NULL : ask_to_look);
+		while (oci_tune_more(me, &samples)) {
+			uint8_t *mine = pool_turn(&target, bytes, ++turn);
+			const uint8_t *other = ask(me, arg, &own, mine, bytes, turn);
+			double start = oci_tune_now_s();
+
+			error = copy_once(me, arg->kind, mine, other, bytes, &turns);
+			me->sample[samples++] = oci_tune_now_s() - start;
+			if (error)
+				return error;
+		}
+		oci_tune_leave(me, i, samples, 1);
+	}
+	oci_tune_raise(&me->shared->line[LINE_ASK], NO_MORE);
+	return 0;
+}
+
+static int copy_body(struct oci_tune_rank *me)
+{
+	return me->rank ? be_owner(me, me->arg) : be_copier(me, me->arg);
+}
+
+int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
+		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,
+		       char *why, size_t n)
+{
+	const struct copy_arg arg = { kind, *sizes };
+	uint32_t ranks = kind == OCI_MEASURE_MEMCPY ? 1 : 2;
+	int error = oci_tune_run(world, ranks, pool_bytes(sizes), copy_body, &arg, why, n);
+
+	if (!error)
+		memcpy(point, world->shared->rank[0].point, sizes->count * sizeof(*point));
+	return error;
+}
+
+/* One after the other in turns, so that whatever drifts meets all of them alike. */
+static int pages_body(struct oci_tune_rank *me)
+{
+	static double kept[OCI_MEASURE_PAGES][OCI_TUNE_SAMPLES];
+	const size_t page = oci_os_page_bytes();
+	const size_t offset[] = { page / 2, page / 2, page - 1, page / 2 },
+		     bytes[] = { 1, 2, 2, 1 };
+	uint32_t samples = 0;
+	uint8_t target[2];
+	struct pool pool;
+	int error = make_pool(me, &pool, (HOT_PAGES + 1) * page);
+
+	if (error)
+		return error;
+	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)pool.memory;
+	oci_tune_barrier(me);
+	if (me->rank) {
+		oci_tune_await(&me->shared->line[LINE_ASK], NO_MORE);
+		return 0;
+	}
+	/* Nothing here is in one cache and needed in another one. */
+	for (oci_tune_begin(me, NULL); oci_tune_more(me, &samples); samples++) {
+		uint64_t base = me->shared->rank[1].address + samples % HOT_PAGES * page;
+
+		for (int i = 0; i < OCI_MEASURE_PAGES; i++) {
+			const uint8_t *source = (const uint8_t *)(uintptr_t)(base + offset[i]);
+
+			double start = oci_tune_now_s();
+
+			error = copy_once(me, i < 3 ? OCI_MEASURE_CMA : OCI_MEASURE_PUSH, target,
+					  source, bytes[i], NULL);
+			kept[i][samples] = oci_tune_now_s() - start;
+			if (error)
+				return error;
+		}
+	}
+	for (uint32_t i = 0; i < OCI_MEASURE_PAGES; i++) {
+		memcpy(me->sample, kept[i], sizeof(kept[i]));
+		oci_tune_leave(me, i, samples, 1);
+	}
+	oci_tune_raise(&me->shared->line[LINE_ASK], NO_MORE);
+	return 0;
+}
+
+int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
+		      char *why, size_t n)
+{
+	int error = oci_tune_run(world, 2, 0, pages_body, NULL, why, n);
+
+	if (!error)
+		memcpy(point, world->shared->rank[0].point, OCI_MEASURE_PAGES * sizeof(*point));
+	return error;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lab/tune/fit.h"
+
+#include <cminpack.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Each point counts by its relative error, so that microseconds weigh as much as milliseconds. */
+static double residual_of(const double *x, const double *y, size_t count,
+			  const struct oci_fit_line *line)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double error = (line->intercept + line->slope * x[i]) / y[i] - 1;
+
+		sum += error * error;
+	}
+	return count ? sqrt(sum / (double)count) : 0;
+}
+
+struct oci_fit_line oci_fit_slope(const double *x, const double *y, size_t count)
+{
+	struct oci_fit_line line = { 0 };
+	double above = 0, below = 0;
+
+	/* The sum of (slope x/y - 1)^2 is least here. */
+	for (size_t i = 0; i < count; i++) {
+		above += x[i] / y[i];
+		below += x[i] / y[i] * (x[i] / y[i]);
+	}
+	line.slope = below > 0 ? above / below : 0;
+	line.residual = residual_of(x, y, count, &line);
+	return line;
+}
+
+struct oci_fit_line oci_fit_line(const double *x, const double *y, size_t count)
+{
+	double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0, determinant;
+	struct oci_fit_line line = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		double u = 1 / y[i], v = x[i] / y[i]; /* intercept u + slope v = 1 */
+
+		uu += u * u;
+		uv += u * v;
+		vv += v * v;
+		u1 += u;
+		v1 += v;
+	}
+	determinant = uu * vv - uv * uv;
+	if (count < 2 || determinant <= 1e-12 * uu * vv)
+		return oci_fit_slope(x, y, count);
+	line.intercept = (u1 * vv - v1 * uv) / determinant;
+	line.slope = (v1 * uu - u1 * uv) / determinant;
+	if (line.intercept < 0)
+		return oci_fit_slope(x, y, count);
+	if (line.slope < 0)
+		line = (struct oci_fit_line){ .intercept = u1 / uu };
+	line.residual = residual_of(x, y, count, &line);
+	return line;
+}
+
+size_t oci_fit_split(const double *x, const double *y, size_t count)
+{
+	double one = oci_fit_slope(x, y, count).residual, least = 0.9 * one;
+	size_t split = count;
+
+	for (size_t i = 1; i < count; i++) {
+		struct oci_fit_line low = oci_fit_slope(x, y, i);
+		struct oci_fit_line high = oci_fit_slope(x + i, y + i, count - i);
+		double both = sqrt((low.residual * low.residual * (double)i +
+				    high.residual * high.residual * (double)(count - i)) /
+				   (double)count);
+
+		if (both < least && high.slope > low.slope * 4 / 3) {
+			least = both;
+			split = i;
+		}
+	}
+	return split;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double oci_fit_median(double *value, size_t count)
+{
+	qsort(value, count, sizeof(*value), by_value);
+	return (value[(count - 1) / 2] + value[count / 2]) / 2;
+}
+
+double oci_fit_midmean(double *value, size_t count)
+{
+	size_t quarter = count / 4;
+	double sum = 0;
+
+	qsort(value, count, sizeof(*value), by_value);
+	for (size_t i = quarter; i < count - quarter; i++)
+		sum += value[i];
+	return sum / (double)(count - 2 * quarter);
+}
+
+struct gamma_points {
+	const double *copiers, *gamma;
+};
+
+/* The unknowns are the square roots of the terms, which keeps these from going below 0. */
+static int gamma_errors(void *p, int points, int unknowns, const double *root, double *error,
+			int flag)
+{
+	const struct gamma_points *g = p;
+
+	(void)flag;
+	for (int i = 0; i < points; i++) {
+		double c = g->copiers[i], fit = root[0] * root[0] * c;
+
+		if (unknowns > 1)
+			fit += root[1] * root[1] * c * c;
+		error[i] = fit / g->gamma[i] - 1;
+	}
+	return 0;
+}
+
+int oci_fit_gamma(const double *copiers, const double *gamma, size_t count,
+		  struct oci_fit_gamma *fit)
+{
+	struct gamma_points points = { copiers, gamma };
+	double root[2] = { 1, 0.5 }, error[256], work[2 * 256 + 5 * 2 + 256];
+	int unknowns = count > 1 ? 2 : 1, index[2], info;
+
+	if (!count || count > 256)
+		return -EINVAL;
+	info = lmdif1(gamma_errors, &points, (int)count, unknowns, root, error, 1e-12, index, work,
+		      sizeof(work) / sizeof(*work));
+	/* 1 to 4: converged; 6, 7: no further digits to be had; 5: gave up. */
+	if (info <= 0 || info == 5)
+		return -EDOM;
+	fit->gamma1 = root[0] * root[0];
+	fit->gamma2 = unknowns > 1 ? root[1] * root[1] : 0;
+	gamma_errors(&points, (int)count, unknowns, root, error, 0);
+	fit->residual = enorm((int)count, error) / sqrt((double)count);
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The experiments: each runs ranks and returns points. 0, or -errno and a sentence.
+ *
+ * Sources are rewritten by their owner before each copy, what was received is read, and targets
+ * rotate through more than the private caches hold, as in a program that has something new to say.
+ */
+#ifndef OC_TUNE_MEASURE_H
+#define OC_TUNE_MEASURE_H
+
+#include "lab/tune/world.h"
+
+/* Of a copy that one rank makes from another's memory. */
+enum oci_measure_kind {
+	OCI_MEASURE_CMA,      /* process_vm_readv */
+	OCI_MEASURE_PUSH,     /* process_vm_writev: its source is what the rank itself wrote, its
+			       * target what the owner has read */
+	OCI_MEASURE_MAP,      /* from shared memory, as the engine copies what it has mapped */
+	OCI_MEASURE_MAP_PUSH, /* into shared memory, likewise; source and target as of PUSH */
+	OCI_MEASURE_SHM,    /* the owner copies into halves of a slot, the requester out of them */
+	OCI_MEASURE_MEMCPY, /* memcpy from the rank's own memory */
+	OCI_MEASURE_FILL,   /* memcpy from there into a slot that the owner has just read */
+	OCI_MEASURE_KINDS
+};
+
+struct oci_measure_sizes {
+	size_t bytes[8];
+	uint32_t count;
+};
+
+/* Of FILL: a slot holds no more. */
+#define OCI_MEASURE_SLOT_BYTES ((size_t)64 << 10)
+
+/* point[i] of sizes.bytes[i]. */
+int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
+		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,
+		       char *why, size_t n);
+
+/* Single copies of 1 byte, of 2 bytes on one page, of 2 bytes on two pages; a write of 1 byte. */
+#define OCI_MEASURE_PAGES 4
+int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
+		      char *why, size_t n);
+
+/*
+ * `copiers` ranks copy `bytes` each at a time, from places in one process that are so far `apart`,
+ * or (0) each from another process. Nothing is rewritten, so that what differs between the two is
+ * the lock. The mean over copiers.
+ */
+int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+			   size_t apart, struct oci_tune_point *point, char *why, size_t n);
+
+/* `copiers` ranks copy `bytes` each at a time from the next one, in a ring, after all have
+ * rewritten theirs: every end is busy itself. */
+int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+		     struct oci_tune_point *point, char *why, size_t n);
+
+/* Which states the machine is in while it is looked at for so long, and which of them to measure
+ * in. */
+int oci_measure_state(struct oci_tune_world *world, double seconds, struct oci_steady *state,
+		      char *why, size_t n);
+
+/* One way of a flag between the world's first two CPUs, and each further flag that is up. */
+int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
+		      struct oci_tune_point *more, char *why, size_t n);
+
+/* Seconds a byte of summing doubles; seconds a page of first touching what is mapped, each page,
+ * and once in the 64 KiB around which the kernel brings along. */
+#define OCI_MEASURE_LOCAL 3
+int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_LOCAL],
+		      char *why, size_t n);
+
+/* On a team of two ranks: Barrier `flat`, and Allgather `inline` of 8 bytes, whose flags are the
+ * same; their plans have so many operations (tune_test.c asks the closed forms). */
+#define OCI_MEASURE_BARRIER_OPS 2
+#define OCI_MEASURE_SMALL_OPS 5
+int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point *barrier,
+		      struct oci_tune_point *small, char *why, size_t n);
+
+#endif

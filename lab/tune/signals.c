@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flags, local work, and a barrier of the engine: everything that is not a copy. */
+#include "lab/tune/measure.h"
+
+#include "base/atomic.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <onecopy/onecopy.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define TRIPS 32
+#define FURTHER 16
+#define CALLS 64
+#define SUM_BYTES ((size_t)64 << 10)
+#define TOUCH_PAGES 256
+#define TOUCH_SAMPLES 16
+/* What Linux maps around a fault by default: the stride of the engine's own touches
+ * (src/copy/map.c). */
+#define AROUND_BYTES ((size_t)64 << 10)
+
+/* Lines from 0 on are those of the team's bootstrap, too. */
+enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_LOOK, LINE_GO, LINE_ROW = 8 };
+
+/* There and back, TRIPS times: a way is half of a trip. */
+static double trips(struct oci_tune_rank *me)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint64_t value = oci_load_relaxed(&line[LINE_THERE].word);
+	double start = oci_tune_now_s();
+
+	for (int i = 0; i < TRIPS; i++) {
+		oci_tune_raise(&line[LINE_THERE], ++value);
+		oci_tune_await(&line[LINE_BACK], value);
+	}
+	return oci_tune_now_s() - start;
+}
+
+/* Tells the peer, who waits for `line` to rise, to look instead. */
+static double ask_to_look(struct oci_tune_rank *me, struct oci_tune_line *line)
+{
+	oci_store_relaxed(&me->shared->line[LINE_LOOK].word, 1);
+	oci_tune_raise(line, oci_load_relaxed(&line->word) + 1);
+	return oci_tune_look(me);
+}
+
+static double look_between_trips(struct oci_tune_rank *me)
+{
+	return ask_to_look(me, &me->shared->line[LINE_THERE]);
+}
+
+static void time_flags(struct oci_tune_rank *me)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint32_t samples = 0;
+
+	for (oci_tune_begin(me, look_between_trips); oci_tune_more(me, &samples);) {
+		/* Relaxed: the raise that follows makes it seen. */
+		oci_store_relaxed(&line[LINE_LOOK].word, 0);
+		me->sample[samples++] = trips(me);
+	}
+	oci_tune_leave(me, 0, samples, 2 * TRIPS);
+	oci_tune_raise(&line[LINE_THERE], UINT64_MAX);
+}
+
+static void return_flags(struct oci_tune_rank *me)
+{
+	struct oci_tune_line *line = me->shared->line;
+
+	for (uint64_t value = 1;; value++) {
+		oci_tune_await(&line[LINE_THERE], value);
+		if (oci_load_relaxed(&line[LINE_THERE].word) == UINT64_MAX)
+			return;
+		if (oci_load_relaxed(&line[LINE_LOOK].word))
+			oci_tune_look(me);
+		else
+			oci_tune_raise(&line[LINE_BACK], value);
+	}
+}
+
+static double look_between_rows(struct oci_tune_rank *me)
+{
+	return ask_to_look(me, &me->shared->line[LINE_STOP]);
+}
+
+/* The peer has raised a whole row; each flag of it is looked at in turn, as a wait for many does.
+ */
+static void time_row(struct oci_tune_rank *me)
+{
+	struct oci_tune_line *line = me->shared->line;
+	uint32_t samples = 0;
+
+	for (oci_tune_begin(me, look_between_rows); oci_tune_more(me, &samples);) {
+		uint64_t value = oci_load_relaxed(&line[LINE_STOP].word) + 1;
+		double start;
+
+		oci_store_relaxed(&line[LINE_LOOK].word, 0);
+		oci_tune_raise(&line[LINE_STOP], value);
+		oci_tune_await(&line[LINE_ROW], value); /* raised last: the others are up */
+		start = oci_tune_now_s();
+		for (int i = 1; i <= FURTHER; i++)
+			oci_tune_await(&line[LINE_ROW + i], value);
+		me->sample[samples++] = oci_tune_now_s() - start;
+	}
+	oci_tune_leave(me, 1, samples, FURTHER);
+	oci_tune_raise(&line[LINE_STOP], UINT64_MAX);
+}
+
+static void raise_rows(struct oci_tune_rank *me)
+{
+	struct oci_tune_line *line = me->shared->line;
+
+	for (uint64_t value = 1;; value++) {
+		oci_tune_await(&line[LINE_STOP], value);
+		if (oci_load_relaxed(&line[LINE_STOP].word) == UINT64_MAX)
+			return;
+		if (oci_load_relaxed(&line[LINE_LOOK].word)) {
+			oci_tune_look(me);
+			continue;
+		}
+		for (int i = FURTHER; i >= 0; i--)
+			oci_tune_raise(&line[LINE_ROW + i], value);
+	}
+}
+
+static int flag_body(struct oci_tune_rank *me)
+{
+	if (me->rank) {
+		return_flags(me);
+		raise_rows(me);
+	} else {
+		time_flags(me);
+		time_row(me);
+	}
+	return 0;
+}
+
+#define LOOK_EVERY_S 2e-3
+
+struct look_arg {
+	uint32_t count;
+	double *seen; /* shared */
+};
+
+/* Rank 0 looks every now and then, as the state of the machine changes, and leaves what it saw. */
+static int look_body(struct oci_tune_rank *me)
+{
+	static const struct oci_steady unknown = { .flag_s = 1 }; /* anything but 0: look */
+	const struct look_arg *arg = me->arg;
+
+	me->state = &unknown;
+	for (uint32_t i = 0; i < arg->count; i++) {
+		double look_s = oci_tune_look(me), end_s = oci_tune_now_s() + LOOK_EVERY_S;
+
+		if (!me->rank)
+			arg->seen[i] = look_s;
+		while (oci_tune_now_s() < end_s)
+			oci_cpu_relax();
+	}
+	return 0;
+}
+
+int oci_measure_state(struct oci_tune_world *world, double seconds, struct oci_steady *state,
+		      char *why, size_t n)
+{
+	uint32_t count = (uint32_t)(seconds / LOOK_EVERY_S) + 1;
+	double *seen = mmap(NULL, count * sizeof(*seen), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct look_arg arg = { count, seen };
+	int error;
+
+	if (seen == MAP_FAILED)
+		return -ENOMEM;
+	error = oci_tune_run(world, 2, 0, look_body, &arg, why, n);
+	if (!error)
+		oci_steady_choose(seen, count, state);
+	munmap(seen, count * sizeof(*seen));
+	return error;
+}
+
+int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
+		      struct oci_tune_point *more, char *why, size_t n)
+{
+	int error = oci_tune_run(world, 2, 0, flag_body, NULL, why, n);
+
+	if (error)
+		return error;
+	*flag = world->shared->rank[0].point[0];
+	*more = world->shared->rank[0].point[1];
+	return 0;
+}
+
+/* As the function of an operation that a program or an MPI hands over (struct oc_op): two sources,
+ * of which the second one takes the result, and which may be anywhere. */
+__attribute__((noinline)) static void add_doubles(const void *in, void *inout, size_t count)
+{
+	const double *a = in;
+	double *b = inout;
+
+	for (size_t i = 0; i < count; i++)
+		b[i] += a[i];
+}
+
+static void time_sum(struct oci_tune_rank *me)
+{
+	static double in[SUM_BYTES / sizeof(double)], inout[SUM_BYTES / sizeof(double)];
+	uint32_t samples = 0;
+
+	for (oci_tune_begin(me, NULL); oci_tune_more(me, &samples);) {
+		double start = oci_tune_now_s();
+
+		add_doubles(in, inout, SUM_BYTES / sizeof(double));
+		__asm__ __volatile__("" : : "r"(inout) : "memory");
+		me->sample[samples++] = oci_tune_now_s() - start;
+	}
+	oci_tune_leave(me, 0, samples, SUM_BYTES);
+}
+
+/*
+ * The memory is there, but a forked process has no entries for shared memory in its page table: the
+ * first touch of a page enters it, as that of a peer's mapped buffer does.
+ */
+static void time_touches(struct oci_tune_rank *me, uint32_t index, uint8_t *memory, size_t step)
+{
+	size_t span = TOUCH_PAGES * oci_os_page_bytes();
+	uint32_t samples = 0;
+
+	for (; samples < TOUCH_SAMPLES; memory += span) {
+		double start = oci_tune_now_s();
+
+		for (size_t at = 0; at < span; at += step)
+			(void)*(volatile uint8_t *)(memory + at);
+		me->sample[samples++] = oci_tune_now_s() - start;
+	}
+	oci_tune_leave(me, index, samples, TOUCH_PAGES);
+}
+
+static int local_body(struct oci_tune_rank *me)
+{
+	const size_t page = oci_os_page_bytes();
+
+	time_touches(me, 1, me->memory, page);
+	time_touches(me, 2, me->memory + TOUCH_SAMPLES * TOUCH_PAGES * page,
+		     page < AROUND_BYTES ? AROUND_BYTES : page);
+	time_sum(me);
+	return 0;
+}
+
+int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_LOCAL],
+		      char *why, size_t n)
+{
+	const size_t bytes = (size_t)2 * TOUCH_SAMPLES * TOUCH_PAGES * oci_os_page_bytes();
+	int error = oci_tune_run(world, 1, bytes, local_body, NULL, why, n);
+
+	if (!error)
+		memcpy(point, world->shared->rank[0].point, OCI_MEASURE_LOCAL * sizeof(*point));
+	return error;
+}
+
+/* The bootstrap of the team: contributions in the shared memory, a line to count them. */
+struct gathering {
+	struct oci_tune_rank *me;
+	size_t bytes;
+	void *recv;
+	uint64_t round;
+};
+
+#define MOST_CONTRIBUTION ((size_t)16 << 10)
+
+static uint8_t *contribution(const struct gathering *g, uint32_t rank)
+{
+	/* Two rounds' room: a rank writes round n + 2 only when all have read round n. */
+	return g->me->memory + (rank + g->round % 2 * g->me->ranks) * MOST_CONTRIBUTION;
+}
+
+static int gather_start(void *context, const void *send, size_t bytes, void *recv)
+{
+	struct gathering *g = context;
+
+	if (bytes > MOST_CONTRIBUTION)
+		return -EMSGSIZE;
+	g->round++;
+	g->bytes = bytes;
+	g->recv = recv;
+	memcpy(contribution(g, g->me->rank), send, bytes);
+	oci_tune_raise(&g->me->shared->line[g->me->rank], g->round);
+	return 0;
+}
+
+static int gather_test(void *context)
+{
+	struct gathering *g = context;
+
+	/* Acquire: pairs with the release of the member's raise, which follows its bytes. */
+	for (uint32_t r = 0; r < g->me->ranks; r++)
+		if (oci_load_acquire(&g->me->shared->line[r].word) < g->round)
+			return 0;
+	for (uint32_t r = 0; r < g->me->ranks; r++)
+		memcpy((uint8_t *)g->recv + r * g->bytes, contribution(g, r), g->bytes);
+	return 1;
+}
+
+static int create_team(struct oci_tune_rank *me, struct gathering *g, struct oc_team **team)
+{
+	struct oc_bootstrap bootstrap = { .rank = me->rank,
+					  .size = me->ranks,
+					  .context = g,
+					  .allgather_start = gather_start,
+					  .allgather_test = gather_test };
+	int error = oc_team_create(team, &bootstrap), state = 0;
+
+	if (error)
+		return oci_tune_fail(me, error, "a team cannot be created: %s", strerror(-error));
+	while (!state)
+		state = oc_team_progress(*team);
+	return state > 0 ? 0 :
+			   oci_tune_fail(me, state, "a team is refused: %s", oc_team_error(*team));
+}
+
+/* Samples of a batch; of CALLS calls each. */
+#define BATCH 64
+
+/* Both sides make as many: rank 0 says whether there is a further batch. */
+static bool is_further(struct oci_tune_rank *me, uint32_t samples, uint64_t *batch)
+{
+	struct oci_tune_line *go = &me->shared->line[LINE_GO];
+
+	++*batch;
+	if (!me->rank)
+		oci_tune_raise(go, oci_tune_is_enough(me, samples) ? UINT64_MAX : *batch);
+	else
+		oci_tune_await(go, *batch);
+	return oci_load_relaxed(&go->word) != UINT64_MAX;
+}
+
+/* Calls of one, then of the other, in turns. */
+static int call_batch(struct oci_tune_rank *me, struct oc_team *team, double *small,
+		      uint32_t samples)
+{
+	static uint64_t mine, all[2];
+	const struct oc_call call[2] = {
+		{ .collective = OC_BARRIER },
+		{ .collective = OC_ALLGATHER, .send = &mine, .recv = all, .bytes = sizeof(mine) }
+	};
+	int error = 0;
+
+	for (uint32_t s = samples; s < samples + BATCH && !error; s++) {
+		for (int which = 0; which < 2; which++) {
+			double start = oci_tune_now_s();
+
+			for (int i = 0; i < CALLS && !error; i++)
+				error = oc_collective(team, &call[which]);
+			(which ? small : me->sample)[s] = oci_tune_now_s() - start;
+		}
+	}
+	return error;
+}
+
+static int call_body(struct oci_tune_rank *me)
+{
+	static double small[OCI_TUNE_SAMPLES];
+	struct gathering g = { .me = me };
+	struct oc_team *team;
+	uint32_t samples = 0;
+	uint64_t batch = 0;
+	int error = create_team(me, &g, &team);
+
+	if (!error)
+		error = oc_team_force(team, "barrier", "flat");
+	if (!error)
+		error = oc_team_force(team, "allgather", "inline");
+	if (error)
+		return error;
+	oci_tune_begin(me, oci_tune_look);
+	while (!error && is_further(me, samples, &batch)) {
+		error = call_batch(me, team, small, samples);
+		/* Rank 0's samples are those that count. */
+		if (!error && me->rank)
+			oci_tune_look(me);
+		else if (!error)
+			samples = oci_tune_looked(me, oci_tune_look(me), samples + BATCH);
+	}
+	if (error)
+		return oci_tune_fail(me, error < 0 ? error : -EIO, "a call failed: %s",
+				     oc_team_error(team));
+	oci_tune_leave(me, 0, samples, CALLS);
+	memcpy(me->sample, small, sizeof(small));
+	oci_tune_leave(me, 1, samples, CALLS);
+	oc_team_destroy(team);
+	return 0;
+}
+
+int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point *barrier,
+		      struct oci_tune_point *small, char *why, size_t n)
+{
+	int error = oci_tune_run(world, 2, 4 * MOST_CONTRIBUTION, call_body, NULL, why, n);
+
+	if (error)
+		return error;
+	*barrier = world->shared->rank[0].point[0];
+	*small = world->shared->rank[0].point[1];
+	return 0;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Three accounts of one call held together: the formulas of paper 002 written out here, the plans
+ * in virtual time, and the algorithms' own closed forms.
+ *
+ * Where the paper counts p readers or writers of one process there are p - 1: the root's own block
+ * is not copied by them. Its formulas are written here with p - 1.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "coll/cost.h"
+#include "lab/virtual/predict.h"
+#include "model/terms_test.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* KNL's column of Table IV and nothing else: local copies and signals are free. */
+static int table_iv(void **state)
+{
+	(void)state;
+	oci_model_init(&model);
+	give("cma.alpha", 1.43e-6);
+	give("cma.beta", 1 / 3.29e9);
+	give("cma.lock", 0.25e-6);
+	give("cma.page", 4096);
+	give("cma.gamma1", 1.6);
+	give("cma.gamma2", 0.11);
+	return 0;
+}
+
+/* All terms given, none negligible, as of a machine with two packages of 32 cores. Dictated. */
+static int every_term(void **state)
+{
+	table_iv(state);
+	give("cma.push_alpha", 1.1e-6);
+	give("cma.push_beta", 1 / 4.5e9);
+	give("flag.cache", 0.2e-6);
+	give("flag.package", 0.4e-6);
+	give("flag.machine", 0.6e-6);
+	give("flag.more", 0.03e-6);
+	give("call", 0.1e-6);
+	give("op", 0.02e-6);
+	give("memcpy.cache", 1 / 10e9);
+	give("memcpy.memory", 1 / 5e9);
+	give("memcpy.slot", 1 / 3e9);
+	give("map.beta", 1 / 7e9);
+	give("cache.bytes", 1 << 20);
+	give("cache.shared", 16 << 20);
+	give("reduce", 1 / 6e9);
+	give("machine.packages", 2);
+	give("machine.package_cores", 32);
+	give("machine.cache_cores", 4);
+	give("machine.domain_cores", 32);
+	give("domain", 1 / 80e9);
+	give("domain.cache", 1 / 90e9);
+	return 0;
+}
+
+/* The paper's alpha + n beta + l gamma_c ceil(n / s). */
+static double copy(size_t n, double c)
+{
+	double gamma = c > 1 ? 0.11 * c * c + 1.6 * c : 1;
+
+	return 1.43e-6 + (double)n / 3.29e9 + 0.25e-6 * gamma * ceil((double)n / 4096);
+}
+
+static struct oci_choice named(enum oci_collective collective, const char *words)
+{
+	struct oci_forced forced;
+	const char *expected = "";
+
+	if (oci_forced_parse(collective, words, &forced, &expected))
+		fail_msg("%s has no %s: %s", oci_collective_name(collective), words, expected);
+	return forced.choice;
+}
+
+static struct oci_virtual_result predicted(enum oci_collective collective, const char *words,
+					   uint32_t p, size_t bytes)
+{
+	struct oci_shape shape = { .collective = collective,
+				   .bytes = bytes,
+				   .unit = 1,
+				   .size = p,
+				   .single_copy = true };
+	struct oci_virtual_result result;
+	char why[256] = "";
+
+	if (oci_predict(&model, &shape, named(collective, words), &result, why, sizeof(why)))
+		fail_msg("%s %s: %s", oci_collective_name(collective), words, why);
+	return result;
+}
+
+static void takes(enum oci_collective collective, const char *words, uint32_t p, size_t bytes,
+		  double want)
+{
+	double got = predicted(collective, words, p, bytes).end_s;
+
+	if (fabs(got - want) > 1e-9 * want)
+		fail_msg("%s %s, %u ranks, %zu bytes: %.9g us, the paper's formula %.9g",
+			 oci_collective_name(collective), words, p, bytes, got * 1e6, want * 1e6);
+}
+
+static const size_t sizes[] = { 1, 4096, 65536, 100000, 1 << 20, 8 << 20 };
+static const uint32_t teams[] = { 2, 5, 16, 28, 64, 65 };
+
+/* IV-A1 to A3 and IV-B1 to B3. */
+static void scatter_and_gather_are_the_papers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		for (size_t t = 0; t < COUNT(teams); t++) {
+			uint32_t p = teams[t];
+			size_t n = sizes[i];
+			double one = (p - 1) * copy(n, 1);
+
+			takes(OCI_SCATTER, "parallel-read", p, n, copy(n, p - 1));
+			takes(OCI_GATHER, "parallel-write", p, n, copy(n, p - 1));
+			takes(OCI_SCATTER, "sequential-write", p, n, one);
+			takes(OCI_GATHER, "sequential-read", p, n, one);
+			takes(OCI_SCATTER, "throttled-read:65535", p, n, copy(n, p - 1));
+			takes(OCI_GATHER, "throttled-write:65535", p, n, copy(n, p - 1));
+			takes(OCI_SCATTER, "throttled-read:1", p, n, one);
+			takes(OCI_GATHER, "throttled-write:1", p, n, one);
+		}
+		/* 64 readers, eight or four at a time. */
+		takes(OCI_SCATTER, "throttled-read:8", 65, sizes[i], 8 * copy(sizes[i], 8));
+		takes(OCI_GATHER, "throttled-write:4", 65, sizes[i], 16 * copy(sizes[i], 4));
+		/* 63: the last turn has seven, where the formula counts ceil(p / k) full ones. */
+		takes(OCI_SCATTER, "throttled-read:8", 64, sizes[i],
+		      7 * copy(sizes[i], 8) + copy(sizes[i], 7));
+	}
+}
+
+/* IV-C1 and V-A2. */
+static void alltoall_and_allgather_are_the_papers_and_free_of_contention(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		for (size_t t = 0; t < COUNT(teams); t++) {
+			double want = (teams[t] - 1) * copy(sizes[i], 1);
+
+			takes(OCI_ALLTOALL, "pairwise", teams[t], sizes[i], want);
+			takes(OCI_ALLGATHER, "ring-source-read", teams[t], sizes[i], want);
+			takes(OCI_ALLGATHER, "ring-source-write", teams[t], sizes[i], want);
+			takes(OCI_ALLGATHER, "ring-neighbor:1", teams[t], sizes[i], want);
+			assert_int_equal(predicted(OCI_ALLTOALL, "pairwise", teams[t], sizes[i])
+						 .most_copiers,
+					 1);
+			assert_int_equal(
+				predicted(OCI_ALLGATHER, "ring-source-read", teams[t], sizes[i])
+					.most_copiers,
+				1);
+		}
+	}
+}
+
+/* V-A3 and A4: lg p start-ups. The formulas have (p - 1) ceil(n / s) page locks, where blocks that
+ * are copied together share pages; 4096-byte blocks do not. Bruck's has another (p - 1) n beta for
+ * the final shift, which ours does without (allgather_bruck.c), and ours reads in two pieces where
+ * a range goes beyond the last block: rank p - 1 from its second step on. */
+static void doubling_and_bruck_are_the_papers(void **state)
+{
+	(void)state;
+	for (uint32_t p = 2; p <= 64; p *= 2) {
+		double steps = log2(p);
+		double want = steps * 1.43e-6 + (p - 1) * (copy(4096, 1) - 1.43e-6);
+
+		takes(OCI_ALLGATHER, "recursive-doubling", p, 4096, want);
+		takes(OCI_ALLGATHER, "bruck", p, 4096, want + (steps - 1) * 1.43e-6);
+	}
+}
+
+/* V-B1 to B3. */
+static void bcast_is_the_papers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		size_t n = sizes[i];
+
+		for (size_t t = 0; t < COUNT(teams); t++)
+			takes(OCI_BCAST, "direct-read", teams[t], n, copy(n, teams[t] - 1));
+		for (size_t t = 0; t < COUNT(teams); t++)
+			takes(OCI_BCAST, "direct-write", teams[t], n, (teams[t] - 1) * copy(n, 1));
+		/* Full trees of radix k + 1, where the paper's formula has its log to the base k
+		 * for up to k readers of one source: that many readers make k + 1 holders. */
+		takes(OCI_BCAST, "knomial:3", 64, n, 3 * copy(n, 3));
+		takes(OCI_BCAST, "knomial:7", 64, n, 2 * copy(n, 7));
+		takes(OCI_BCAST, "knomial:1", 64, n, 6 * copy(n, 1));
+		/* The Scatter is a parallel read, the Allgather a ring. A rank whose part is there
+		 * goes on, so that the ring begins together: all parts are equally long. */
+		if (n % (64 * 64) == 0)
+			takes(OCI_BCAST, "scatter-allgather", 64, n,
+			      copy(n / 64, 63) + 63 * copy(n / 64, 1));
+	}
+}
+
+/* Every algorithm with a closed form: it and the executor tell nearly the same. */
+static void closed_forms_and_plans_agree(void **state)
+{
+	static const size_t bytes[] = { 64, 1024, 16384, 131072, 1 << 20 };
+	static const uint32_t size[] = { 2, 3, 4, 8, 16, 28, 64 };
+	const struct oci_hierarchy *hierarchy[COUNT(size)];
+	const struct oci_algorithm *a;
+	unsigned int compared = 0;
+	double distance = 0;
+
+	(void)state;
+	for (size_t t = 0; t < COUNT(size); t++)
+		assert_int_equal(oci_predict_hierarchy(&model, size[t], &hierarchy[t]), 0);
+	for (unsigned int i = 0; i < OCI_COLLECTIVES * COUNT(bytes) * COUNT(size) * 16; i++) {
+		unsigned int index = i % 16, c = i / 16 % OCI_COLLECTIVES;
+		struct oci_shape shape = { .collective = c,
+					   .bytes = bytes[i / 16 / OCI_COLLECTIVES % COUNT(bytes)],
+					   .unit = oci_is_reduction(c) ? 4 : 1,
+					   .size = size[i / 16 / OCI_COLLECTIVES / COUNT(bytes)],
+					   .single_copy = true };
+		struct oci_virtual_result result;
+		struct oci_costing costing;
+		char why[256];
+		double ratio;
+
+		a = oci_algorithm(c, index);
+		/* Where parts are less than a line most ranks have none: nobody cuts so. */
+		if (!a || !a->cost || shape.bytes / shape.size < 64 ||
+		    (a->fits && !a->fits(&shape, a->parameter_default)))
+			continue;
+		assert_int_equal(
+			oci_predict(&model, &shape,
+				    (struct oci_choice){ (uint8_t)index, a->parameter_default },
+				    &result, why, sizeof(why)),
+			0);
+		oci_costing_init(&costing, &model, &shape, a->parameter_default);
+		a->cost(&costing);
+		if (result.end_s == 0 && oci_cost_total(&costing.cost) == 0)
+			continue; /* nothing but signals, which this model has for nothing */
+		ratio = oci_cost_total(&costing.cost) / result.end_s;
+		if (ratio < 0.6 || ratio > 1.65)
+			fail_msg("%s %s, %u ranks, %zu bytes: %.3g us by its closed form, %.3g in "
+				 "virtual time",
+				 oci_collective_name(c), a->name, shape.size, shape.bytes,
+				 oci_cost_total(&costing.cost) * 1e6, result.end_s * 1e6);
+		distance += fabs(log(ratio));
+		compared++;
+	}
+	for (size_t t = 0; t < COUNT(size); t++)
+		oci_hierarchy_put(hierarchy[t]);
+	print_message("%u compared, %.1f %% apart on average\n", compared,
+		      100 * (exp(distance / compared) - 1));
+	assert_true(compared > 500);
+	assert_true(distance / compared < log(1.08));
+}
+
+static void terms_add_up_where_they_belong(void **state)
+{
+	struct oci_shape shape = { .collective = OCI_SCATTER,
+				   .bytes = 65536,
+				   .unit = 1,
+				   .size = 17,
+				   .single_copy = true };
+	struct oci_costing c;
+	struct oci_choice choice = named(OCI_SCATTER, "throttled-read:4");
+
+	(void)state;
+	oci_costing_init(&c, &model, &shape, 4);
+	oci_algorithm(OCI_SCATTER, choice.algorithm)->cost(&c);
+	assert_true(fabs(c.cost.start - 4 * 1.43e-6) < 1e-15);
+	assert_true(fabs(c.cost.bytes - 4 * 65536 / 3.29e9) < 1e-15);
+	assert_true(fabs(c.cost.lock - 4 * 16 * 0.25e-6) < 1e-15);
+	assert_true(fabs(c.cost.contention - 4 * 16 * 0.25e-6 * (0.11 * 16 + 1.6 * 4 - 1)) < 1e-15);
+	assert_true(c.cost.memory == 0 && c.cost.reduce == 0 && c.cost.flags == 0);
+}
+
+/* What all ranks of a cache touch decides how much of a copy it holds. */
+static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on(
+	void **state)
+{
+	struct oci_shape shape = { .collective = OCI_ALLTOALL,
+				   .unit = 1,
+				   .size = 2,
+				   .single_copy = true };
+	struct oci_choice choice = named(OCI_ALLTOALL, "pairwise");
+	struct oci_costing c;
+
+	(void)state;
+	give("cache.bytes", 32 << 20);
+	give("cache.shared", 64 << 20);
+	give("cma.beta_memory", 4 / 3.29e9);
+	/* 2 ranks send and receive 2 blocks each: 8 blocks, and as many of the next message. */
+	for (size_t mib = 1; mib <= 12; mib++) {
+		double part = fmin(fmax(2 * 2.0 * 8 * (double)mib / 64 - 1, 0), 1), plans;
+
+		shape.bytes = mib << 20;
+		assert_int_equal(oci_cost_working(&shape, &model), 8 * shape.bytes);
+		oci_costing_init(&c, &model, &shape, choice.parameter);
+		oci_algorithm(OCI_ALLTOALL, choice.algorithm)->cost(&c);
+		plans = predicted(OCI_ALLTOALL, "pairwise", 2, shape.bytes).end_s;
+		assert_true(fabs(c.cost.bytes * 3.29e9 / (double)shape.bytes - (1 + 3 * part)) <
+			    1e-9);
+		assert_true(fabs(plans / oci_cost_total(&c.cost) - 1) < 1e-9);
+	}
+	/* One buffer a rank, whatever it does to it; one and p blocks; v-variants tell no sizes. */
+	shape.collective = OCI_BCAST;
+	assert_int_equal(oci_cost_working(&shape, &model), 2 * shape.bytes);
+	shape.collective = OCI_SCATTER;
+	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
+	shape.collective = OCI_ALLGATHERV;
+	assert_int_equal(oci_cost_working(&shape, &model), 0);
+	shape.collective = OCI_ALLTOALL;
+	/* A core each has its own. */
+	give("machine.cache_cores", 1);
+	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
+}
+
+static void large_teams_are_modelled_in_seconds(void **state)
+{
+	(void)state;
+	takes(OCI_ALLTOALL, "pairwise", 512, 65536, 511 * copy(65536, 1));
+	takes(OCI_SCATTER, "throttled-read:7", 512, 65536, 73 * copy(65536, 7));
+}
+
+static void what_does_not_fit_is_refused_in_words(void **state)
+{
+	struct oci_shape shape = { .collective = OCI_BCAST, .bytes = 497, .unit = 1, .size = 4 };
+	struct oci_virtual_result result;
+	char why[256] = "";
+
+	(void)state;
+	assert_int_equal(
+		oci_predict(&model, &shape, named(OCI_BCAST, "inline"), &result, why, sizeof(why)),
+		-EINVAL);
+	assert_string_equal(why, "inline cannot run bcast of 497 bytes on 4 ranks");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(scatter_and_gather_are_the_papers, table_iv),
+		cmocka_unit_test_setup(alltoall_and_allgather_are_the_papers_and_free_of_contention,
+				       table_iv),
+		cmocka_unit_test_setup(doubling_and_bruck_are_the_papers, table_iv),
+		cmocka_unit_test_setup(bcast_is_the_papers, table_iv),
+		cmocka_unit_test_setup(closed_forms_and_plans_agree, table_iv),
+		cmocka_unit_test_setup(closed_forms_and_plans_agree, every_term),
+		cmocka_unit_test_setup(terms_add_up_where_they_belong, table_iv),
+		cmocka_unit_test_setup(
+			ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on,
+			table_iv),
+		cmocka_unit_test_setup(large_teams_are_modelled_in_seconds, table_iv),
+		cmocka_unit_test_setup(what_does_not_fit_is_refused_in_words, table_iv),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

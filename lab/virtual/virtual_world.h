@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside of the `model` executor (virtual.h).
+ *
+ * A rank has a clock of its own and runs ahead of the others until it starts to move bytes that
+ * others may slow down (a task), or has to wait for a flag that nobody has raised. Flags carry the
+ * time of their raise, so running ahead changes nothing that others see; tasks start and end in
+ * the order of time, by the queue.
+ *
+ *   virtual.c        create, the loop over events, the end
+ *   virtual_queue.c  a heap with one entry a rank
+ *   virtual_task.c   tasks: what slows them, when they end
+ *   virtual_flag.c   raise and await
+ *   virtual_step.c   operations
+ *   virtual_share.c  SHARE and HELP
+ */
+#ifndef OC_MODEL_VIRTUAL_WORLD_H
+#define OC_MODEL_VIRTUAL_WORLD_H
+
+#include "lab/virtual/virtual.h"
+
+#define OCI_NOBODY UINT32_MAX
+
+enum oci_virtual_flag { OCI_VIRTUAL_POST, OCI_VIRTUAL_ACK, OCI_VIRTUAL_FLAGS };
+
+struct oci_virtual_event {
+	uint32_t value;
+	double at_s;
+};
+
+/* All values that a flag had, in order, and who waits for the next. */
+struct oci_virtual_events {
+	struct oci_virtual_event *list;
+	uint32_t count, room;
+	uint32_t waiter; /* first of a list through rank.next_waiter */
+};
+
+/* What a rank does with bytes right now. */
+struct oci_virtual_task {
+	bool active;		/* its rate may depend on others */
+	bool moving;		/* through with alpha */
+	uint32_t process;	/* whose pages are locked; OCI_NOBODY: none */
+	uint32_t domain[2];	/* whose bandwidth it shares; OCI_NOBODY: none */
+	double start_s;		/* when it began to move */
+	double bytes_s, lock_s; /* undisturbed */
+	double shared_s;	/* at least so long a byte, times the users of a domain */
+	size_t bytes;
+	double left;		       /* of 1 */
+	double whole_s;		       /* at the present rate */
+	double since_s;		       /* `left` was true then */
+	uint32_t next[3], previous[3]; /* of the process's and the domains' lists */
+};
+
+enum oci_virtual_state {
+	OCI_VIRTUAL_READY,
+	OCI_VIRTUAL_WAITS,
+	OCI_VIRTUAL_HELPS,
+	OCI_VIRTUAL_OVER
+};
+
+/* The SHARE of a rank: chunks taken from either end. */
+struct oci_virtual_claim {
+	uint64_t front, back;
+	double helped_s;  /* when the helper's last copy was told */
+	uint32_t helping; /* copies of the helper under way */
+	bool waits;	  /* the SHARE end, for the helper's last copy */
+};
+
+struct oci_virtual_rank {
+	const struct oci_plan *plan;
+	struct oci_params params;
+	uint32_t v;
+	uint32_t pc, at; /* at: peers of a wait that are through */
+	uint64_t segment;
+	bool row;   /* the last look was at a flag of the same operation */
+	bool begun; /* the operation at pc has been charged */
+	double now_s;
+	enum oci_virtual_state state;
+	uint32_t awaited; /* value of the flag that it waits for */
+	uint32_t next_waiter;
+	struct oci_virtual_task task;
+	struct oci_virtual_claim claim;
+	uint32_t helped; /* HELP: whose chunk is being copied */
+	struct oci_virtual_events flags[OCI_VIRTUAL_FLAGS];
+};
+
+/* A list of tasks: of a process (by rank) or a domain. */
+struct oci_virtual_list {
+	uint32_t first, count;
+	bool dirty;
+};
+
+struct oci_virtual_world {
+	const struct oci_virtual_call *call;
+	const struct oci_model *model;
+	double *gamma; /* [copiers] */
+	uint32_t size, domains;
+	struct oci_virtual_rank *ranks;
+	struct oci_virtual_list *processes, *domain;
+	uint32_t *dirty[2]; /* processes, domains whose tasks change their rate */
+	uint32_t dirty_count[2];
+	uint32_t *seen[OCI_VIRTUAL_FLAGS]; /* [rank * size + peer]: values seen, a count */
+	struct oc_block *blocks;	   /* of v-variants */
+	/* The queue: heap of ranks by the time of their next event, and where each is in it. */
+	uint32_t *heap, *heap_at, heap_count;
+	double *event_s;
+	uint32_t helpers; /* ranks in state HELPS */
+	uint32_t over;
+	double now_s;
+	bool failed; /* out of memory */
+	struct oci_virtual_result result;
+};
+
+/* virtual_queue.c */
+void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double at_s); /* adds or moves */
+bool oci_queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *at_s);
+
+/* virtual_task.c */
+uint32_t oci_virtual_core(const struct oci_virtual_world *w, uint32_t rank);
+/* A copy of bytes > 0 out of an `extent`, whose remote end is process `remote` (pages locked), from
+ * the rank's clock on. It ends with an event of the rank. */
+void oci_task_copy(struct oci_virtual_world *w, uint32_t rank, enum oci_model_direction direction,
+		   uint32_t remote, size_t bytes, size_t extent);
+/*
+ * Bytes that the rank itself loads and stores, out of an `extent` that is in the cache or not:
+ * there the clock alone goes on (true), else a task (false). `remote`: whose memory they come from,
+ * or the rank.
+ */
+enum oci_touch { OCI_TOUCH_COPY, OCI_TOUCH_FILL /* of a slot */, OCI_TOUCH_REDUCE };
+bool oci_task_touch(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, size_t bytes,
+		    size_t extent, enum oci_touch touch);
+/* An event of the rank's task: true when it is over. */
+bool oci_task_event(struct oci_virtual_world *w, uint32_t rank);
+/* After all events of a moment: new rates where they changed. */
+void oci_task_settle(struct oci_virtual_world *w);
+
+/* virtual_flag.c */
+void oci_virtual_raise(struct oci_virtual_world *w, uint32_t rank, enum oci_virtual_flag flag,
+		       uint32_t value);
+/* True: the rank has seen it, its clock is where it goes on. False: it waits. */
+bool oci_virtual_await(struct oci_virtual_world *w, uint32_t rank, uint32_t peer,
+		       enum oci_virtual_flag flag, uint32_t value);
+/* When a flag was raised to that value or more; NULL: not yet. */
+const struct oci_virtual_event *oci_virtual_raised(const struct oci_virtual_world *w, uint32_t rank,
+						   enum oci_virtual_flag flag, uint32_t value);
+double oci_virtual_latency(const struct oci_virtual_world *w, uint32_t a, uint32_t b);
+
+/* virtual_step.c */
+/* Runs a rank on from its clock, until it waits, moves bytes or ends. */
+void oci_virtual_go(struct oci_virtual_world *w, uint32_t rank);
+/* The operation at pc is through. */
+void oci_virtual_next(struct oci_virtual_rank *r);
+uint32_t oci_virtual_peer(const struct oci_virtual_rank *r, uint32_t v);
+
+/* virtual_share.c: true when the operation is through. */
+bool oci_virtual_share(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op);
+bool oci_virtual_help(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op);
+/* The end of a chunk of either. */
+void oci_virtual_chunk_over(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op);
+
+#endif
