@@ -130,15 +130,10 @@ void oci_cost_pushes(struct oci_costing *c, double times, size_t bytes, double c
 	copies(c, OCI_MODEL_PUSH, times, bytes, copiers, copiers);
 }
 
-void oci_cost_copies_blocks(struct oci_costing *c, double times, size_t bytes, double copiers)
+void oci_cost_blocks(struct oci_costing *c, enum oci_model_direction direction, double times,
+		     size_t bytes, double copiers)
 {
-	copies(c, OCI_MODEL_PULL, times, bytes,
-	       oci_model_contending(c->model, c->mechanism, copiers, bytes), copiers);
-}
-
-void oci_cost_pushes_blocks(struct oci_costing *c, double times, size_t bytes, double copiers)
-{
-	copies(c, OCI_MODEL_PUSH, times, bytes,
+	copies(c, direction, times, bytes,
 	       oci_model_contending(c->model, c->mechanism, copiers, bytes), copiers);
 }
 

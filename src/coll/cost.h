@@ -64,8 +64,8 @@ void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers);
 void oci_cost_pushes(struct oci_costing *c, double times, size_t bytes, double copiers);
 /* The same of consecutive blocks of `bytes`: copiers far apart in it do not meet at a lock. */
-void oci_cost_copies_blocks(struct oci_costing *c, double times, size_t bytes, double copiers);
-void oci_cost_pushes_blocks(struct oci_costing *c, double times, size_t bytes, double copiers);
+void oci_cost_blocks(struct oci_costing *c, enum oci_model_direction direction, double times,
+		     size_t bytes, double copiers);
 /* The same where all ranks copy at once, each from or to another. */
 void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes);
 void oci_cost_pushes_all(struct oci_costing *c, double times, size_t bytes);

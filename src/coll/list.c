@@ -9,12 +9,11 @@
 #include "coll/bcast/bcast.h"
 #include "coll/exscan/exscan.h"
 #include "coll/gather/gather.h"
-#include "coll/gatherv/gatherv.h"
 #include "coll/reduce/reduce.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
+#include "coll/rooted/rooted.h"
 #include "coll/scan/scan.h"
 #include "coll/scatter/scatter.h"
-#include "coll/scatterv/scatterv.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -47,7 +47,7 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, 1);
-	oci_cost_copies_blocks(c, 1, part, others);
+	oci_cost_blocks(c, OCI_MODEL_PULL, 1, part, others);
 	oci_cost_flags(c, others - 1);
 	oci_cost_copies_all(c, others, part);
 	oci_cost_flag_row(c, others);

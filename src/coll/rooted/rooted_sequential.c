@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The root writes one block after the other (paper 002, IV-A2): no contention, p - 1 steps.
+ * The root copies one block after the other: no contention, p - 1 steps. Scatter sequential-write
+ * and Gather sequential-read (paper 002, IV-A2 and IV-B2).
  *
- * Wins where concurrent readers of one process are slower than one copier. A rank leaves when its
- * block is there. The root's own block comes last, as nobody waits for it.
+ * Wins where concurrent copies from or to one process are slower than one copier. A rank leaves
+ * when its block is copied. The root's own block comes last, as nobody waits for it.
  * Cost: T_gather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_bcast(ack), and the memcpy
  * of n, which overlaps with nothing, unless MPI_IN_PLACE.
  */
-#include "coll/build.h"
 #include "coll/cost.h"
-#include "coll/scatter/scatter.h"
+#include "coll/rooted/rooted.h"
 
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_range mine = oci_rooted_mine(key);
 
 	if (key->v) {
 		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
@@ -22,10 +23,13 @@ static void build(struct oci_builder *b)
 	}
 	for (uint32_t v = 1; v < key->size; v++) {
 		oci_build_wait_post(b, v, 1, 1, 0);
-		oci_build_push(b, oci_block_rel(OCI_BUF_SEND, v), v, oci_block(OCI_BUF_RECV, 0));
+		if (oci_is_scatter(key->collective))
+			oci_build_push(b, oci_rooted_there(key, v), v, mine);
+		else
+			oci_build_pull(b, oci_rooted_there(key, v), v, mine);
 		oci_build_signal(b, (uint16_t)v, 0);
 	}
-	oci_build_copy(b, oci_block_rel(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
+	oci_rooted_copy(b);
 }
 
 static void cost(struct oci_costing *c)
@@ -34,7 +38,10 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, others);
-	oci_cost_pushes(c, others, n, 1);
+	if (oci_is_scatter(c->shape->collective))
+		oci_cost_pushes(c, others, n, 1);
+	else
+		oci_cost_copies(c, others, n, 1);
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 1 + 3 * others);
@@ -43,6 +50,15 @@ static void cost(struct oci_costing *c)
 const struct oci_algorithm oci_scatter_sequential_write = {
 	.name = "sequential-write",
 	.idea = "the root writes one block after the other",
+	.build = build,
+	.cost = cost,
+	.fits = oci_fits_step_each,
+	.single_copy = true,
+};
+
+const struct oci_algorithm oci_gather_sequential_read = {
+	.name = "sequential-read",
+	.idea = "the root reads one block after the other",
 	.build = build,
 	.cost = cost,
 	.fits = oci_fits_step_each,

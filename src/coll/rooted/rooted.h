@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Scatter and Gather are mirrors: the blocks of the ranks lie with the root, and go from there or
+ * to there. One file here has both directions of an algorithm; the key's collective says which.
+ */
+#ifndef OC_COLL_ROOTED_H
+#define OC_COLL_ROOTED_H
+
+#include "coll/build.h"
+
+extern const struct oci_algorithm oci_scatter_throttled_read, oci_scatter_parallel_read,
+	oci_scatter_sequential_write, oci_scatter_cooperative;
+extern const struct oci_algorithm oci_gather_throttled_write, oci_gather_parallel_write,
+	oci_gather_sequential_read, oci_gather_cooperative;
+extern const struct oci_algorithm oci_scatterv_throttled_read, oci_scatterv_parallel_read,
+	oci_scatterv_sequential_write;
+extern const struct oci_algorithm oci_gatherv_throttled_write, oci_gatherv_parallel_write,
+	oci_gatherv_sequential_read;
+
+static inline bool oci_is_scatter(enum oci_collective collective)
+{
+	return collective == OCI_SCATTER || collective == OCI_SCATTERV;
+}
+
+/* Where the root has the block of rank v; of a v-variant, where its table says. */
+static inline struct oci_range oci_rooted_there(const struct oci_plan_key *key, uint32_t v)
+{
+	switch (key->collective) {
+	case OCI_SCATTER:
+		return oci_block_rel(OCI_BUF_SEND, v);
+	case OCI_GATHER:
+		return oci_block_rel(OCI_BUF_RECV, v);
+	case OCI_SCATTERV:
+		return oci_tabled(OCI_TABLE_SEND, oci_block_rel(OCI_BUF_SEND, v));
+	default:
+		return oci_tabled(OCI_TABLE_RECV, oci_block_rel(OCI_BUF_RECV, v));
+	}
+}
+
+/* Where that rank has it. */
+static inline struct oci_range oci_rooted_mine(const struct oci_plan_key *key)
+{
+	return oci_block(oci_is_scatter(key->collective) ? OCI_BUF_RECV : OCI_BUF_SEND, 0);
+}
+
+/* The root's own block. */
+static inline void oci_rooted_copy(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	if (oci_is_scatter(key->collective))
+		oci_build_copy(b, oci_rooted_there(key, 0), oci_rooted_mine(key));
+	else
+		oci_build_copy(b, oci_rooted_mine(key), oci_rooted_there(key, 0));
+}
+
+#endif
