@@ -80,7 +80,6 @@ static ssize_t mock_push(pid_t pid, const struct iovec *local, unsigned int loca
 const struct oci_copy __wrap_oci_copy_cma = {
 	.name = "cma",
 	.what = "copies inside one process, with failures as dictated",
-	.caps = OCI_COPY_PULL | OCI_COPY_PUSH | OCI_COPY_PARTIAL | OCI_COPY_VECTOR,
 	.pull = mock_pull,
 	.push = mock_push,
 };

@@ -18,7 +18,6 @@ static ssize_t cma_push(pid_t pid, const struct iovec *local, unsigned int local
 const struct oci_copy oci_copy_cma = {
 	.name = "cma",
 	.what = "single copies by process_vm_readv and process_vm_writev",
-	.caps = OCI_COPY_PULL | OCI_COPY_PUSH | OCI_COPY_PARTIAL | OCI_COPY_VECTOR,
 	.pull = cma_pull,
 	.push = cma_push,
 };

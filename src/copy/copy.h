@@ -18,26 +18,17 @@
 
 #include "team/team.h"
 
-enum oci_copy_caps {
-	OCI_COPY_PULL = 1,	 /* pull is there */
-	OCI_COPY_PUSH = 2,	 /* push is there */
-	OCI_COPY_PARTIAL = 4,	 /* any offset and length of a posted buffer */
-	OCI_COPY_VECTOR = 8,	 /* more than one piece on either side */
-	OCI_COPY_TWO_SIDED = 16, /* the owner takes part */
-};
-
 struct oci_copy {
 	const char *name;
 	const char *what; /* one line for `onecopy info` */
-	uint32_t caps;
 	/*
 	 * Copies between the pieces of `local` and those of `remote`, which lie in process pid.
 	 * Called by the thread that runs the operation; does not wait for the peer, may block in
 	 * the kernel for a page. Any alignment. Returns the bytes moved, from the front on, which
 	 * may be fewer than asked for; or -errno when none were (-EPERM, -EFAULT, -ESRCH, ...). The
 	 * buffers stay their owners'. Ordered: everything it wrote is visible to whoever sees a
-	 * flag that this thread raises afterwards (a streaming copy fences itself). NULL: not in
-	 * caps.
+	 * flag that this thread raises afterwards (a streaming copy fences itself). NULL: it has no
+	 * copies of one end.
 	 */
 	ssize_t (*pull)(pid_t pid, const struct iovec *local, unsigned int locals,
 			const struct iovec *remote, unsigned int remotes);

@@ -27,7 +27,6 @@ static struct oci_map_misses misses[OCI_MISSES];
 const struct oci_copy oci_copy_map = {
 	.name = "map",
 	.what = "plain loads and stores in peers' shared heaps, mapped here",
-	.caps = OCI_COPY_PULL | OCI_COPY_PUSH | OCI_COPY_PARTIAL | OCI_COPY_VECTOR,
 };
 
 static bool is_allowed(void)

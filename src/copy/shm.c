@@ -29,7 +29,6 @@
 const struct oci_copy oci_copy_shm = {
 	.name = "shm",
 	.what = "copy in, copy out through shared memory; needs no permission",
-	.caps = OCI_COPY_TWO_SIDED | OCI_COPY_PARTIAL,
 };
 
 static size_t turn_bytes(size_t bytes, uint64_t turn)

@@ -184,11 +184,10 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 	if (!x->announced)
 		oci_exec_announce(x);
 	if (op->address && !x->published) {
-		post->handle[OCI_BUF_SEND] = (struct oci_handle){ .address = (uintptr_t)x->send };
-		post->handle[OCI_BUF_RECV] = (struct oci_handle){ .address = (uintptr_t)x->recv };
+		post->address[OCI_BUF_SEND] = (uintptr_t)x->send;
+		post->address[OCI_BUF_RECV] = (uintptr_t)x->recv;
 		if (x->plan->work_blocks)
-			post->handle[OCI_BUF_WORK] =
-				(struct oci_handle){ .address = (uintptr_t)x->work };
+			post->address[OCI_BUF_WORK] = (uintptr_t)x->work;
 		if (x->plan->uses_share) {
 			/* Before the flag that lets the other end claim; the lane's last users have
 			 * finished, so these words are ours alone until then. */
@@ -197,11 +196,10 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 		}
 	}
 	if (op->slot && !x->published) {
-		post->handle[OCI_BUF_SLOT] =
-			(struct oci_handle){ .address = (uint64_t)x->slot_offset };
+		post->address[OCI_BUF_SLOT] = (uint64_t)x->slot_offset;
 		x->moved |= OCI_MOVED_SLOT;
 	}
-	/* A POST in a loop publishes once: peers read the handles from then on. */
+	/* A POST in a loop publishes once: peers read the addresses from then on. */
 	x->published = true;
 	oci_team_raise(x->team, &post->flag, &x->lane->ack.post_waiters,
 		       x->base + op->step + x->segment * op->step_loop);
@@ -276,7 +274,7 @@ const uint8_t *oci_exec_shared(const struct oci_exec *x, uint32_t peer,
 	oci_range_eval(range, &x->params, x->segment, &offset, bytes);
 	if (range->buf == OCI_BUF_INLINE)
 		return lane->post.inline_bytes + offset;
-	return x->team->member[peer].peer->base + lane->post.handle[OCI_BUF_SLOT].address + offset;
+	return x->team->member[peer].peer->base + lane->post.address[OCI_BUF_SLOT] + offset;
 }
 
 static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)

@@ -14,7 +14,7 @@ int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *r
 
 	oci_range_eval(range, &x->params, x->segment, &offset, &length);
 	/* A zero-length buffer may be NULL; nothing will be touched. */
-	*address = lane->post.handle[range->buf].address + offset;
+	*address = lane->post.address[range->buf] + offset;
 	if (length < bytes)
 		return oci_team_fail(x->team, -EPROTO, -1,
 				     "a plan of %s moves %zu bytes where rank %u has %zu: this is "

@@ -77,7 +77,6 @@ struct oci_range {
 	uint8_t segmented : 1;
 	uint8_t table : 2; /* enum oci_table */
 	uint8_t halves : 1;
-	uint16_t reserved;
 	uint32_t block;
 	uint32_t blocks;
 	uint32_t part;
@@ -132,7 +131,6 @@ struct oci_offer {
 	uint32_t cell_bytes, small_bytes;
 	uint16_t first; /* byte of payload or slot where cell 0 begins */
 	uint8_t in_slot;
-	uint8_t reserved;
 };
 
 /* A cell of a LARGE block. */

@@ -24,7 +24,6 @@ struct oci_arena_id {
 	uint64_t base;	   /* address in the owner */
 	uint64_t bytes;
 	int32_t fd;
-	uint32_t reserved;
 };
 
 /* Tells the peers of our arena, those of later teams and those of teams that are there. Thread

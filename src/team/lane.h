@@ -23,19 +23,14 @@
 #define OCI_LANES 8
 #define OCI_LINE 64
 
-/* Where bytes of a peer can be found: rides in a POST line. */
-struct oci_handle {
-	uint64_t address; /* in the owner's address space, or offset in its segment (slot) */
-	uint64_t cookie;  /* of a registered region; 0 */
-	uint64_t bytes;	  /* that may be touched from address on */
-};
-
 struct oci_post_line {
 	uint64_t flag;
 	uint64_t signature; /* of the call: differs => the ranks disagree */
 	union {
 		uint8_t inline_bytes[OCI_INLINE_BYTES];
-		struct oci_handle handle[4]; /* by enum oci_buf: SEND, RECV, SLOT, WORK */
+		/* By enum oci_buf, SEND, RECV, SLOT and WORK: where the owner has them, or the
+		 * offset of the slot in its segment. They share the line of the flag. */
+		uint64_t address[4];
 	};
 } __attribute__((aligned(128)));
 
