@@ -25,7 +25,8 @@ enum bench_what {
 	BENCH_CONTENTION = 4,
 	BENCH_MODEL = 8,
 	BENCH_ALL = 15, /* without a word; what follows is for those who name it */
-	BENCH_P2P = 16
+	BENCH_P2P = 16,
+	BENCH_START = 32
 };
 
 struct bench_options {
@@ -139,6 +140,13 @@ int bench_p2p_round(struct bench *bench, unsigned int round);
 /* What is computed from the samples: before the figures are finished, and behind. */
 void bench_p2p_end(struct bench *bench);
 void bench_p2p_sum_up(struct bench *bench);
+
+/* bench_start.c: start */
+void bench_start_plan(struct bench *bench);
+int bench_start_round(struct bench *bench, unsigned int round);
+/* Before the figures are finished, and behind. */
+void bench_start_end(void);
+void bench_start_sum_up(struct bench *bench);
 
 /* ---- showing ----------------------------------------------------------------------------------
  */

@@ -228,7 +228,7 @@ void bench_p2p_plan(struct bench *bench)
 		if (options->sizes.at[i] >= ALLTOALL_LEAST && options->sizes.at[i] <= ALLTOALL_MOST)
 			p2p.alltoall_sizes.at[p2p.alltoall_sizes.count++] = options->sizes.at[i];
 	}
-	p2p_find();
+	p2p_find(P2P_PINGPONG);
 	plan_places(bench);
 	for (uint32_t ranks = 2; ranks <= 8 && p2p.alltoall_sizes.count; ranks *= 2) {
 		if (ranks <= options->ranks)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `onecopy bench p2p` runs, and what a run of it gives. */
+/* What `onecopy bench p2p` and `bench start` run, and what a run of it gives. */
 #ifndef ONECOPY_BENCH_P2P_H
 #define ONECOPY_BENCH_P2P_H
 
@@ -10,6 +10,9 @@
 #include "predict.h"
 
 enum p2p_launcher { P2P_NONE, P2P_OPENMPI, P2P_MPICH, P2P_LAUNCHERS };
+
+/* Which of the two is to run. */
+enum p2p_program { P2P_PINGPONG, P2P_START, P2P_PROGRAMS };
 
 struct p2p_run {
 	enum p2p_launcher launcher; /* NONE: the C API, without an MPI */
@@ -28,8 +31,8 @@ struct p2p_value {
 	double s, misses; /* of a message or call; misses negative: not counted */
 };
 
-/* Looks for programs and launchers. */
-void p2p_find(void);
+/* Looks for the program as it is built for each launcher, and for the launchers. */
+void p2p_find(enum p2p_program program);
 /* NULL, or why it cannot be run: a sentence without its full stop. */
 const char *p2p_missing(const struct p2p_run *run);
 /* "4.1.4"; "" for an unknown one. */
@@ -40,5 +43,7 @@ const char *p2p_version(enum p2p_launcher launcher);
  */
 int p2p_execute(const struct p2p_run *run, struct p2p_value *values, char *why, size_t why_n,
 		char *said, size_t said_n);
+/* One run with these arguments, which shall print nothing. 0; or -1 and why. */
+int p2p_launch(const struct p2p_run *run, const char *arguments, char *why, size_t why_n);
 
 #endif

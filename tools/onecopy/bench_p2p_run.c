@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs the ping-pong programs: directly, under an MPI's launcher, or under onecopy run. MPIs are as
- * they are installed; of onecopy nothing is left in the environment but what a run asks for.
+ * Runs the programs of p2p and start: directly, under an MPI's launcher, or under onecopy run. MPIs
+ * are as they are installed; of onecopy nothing is left in the environment but what a run asks for.
  */
 #include "bench_p2p.h"
 
@@ -20,8 +20,12 @@
 /* More than any run takes; a launcher that hangs must not make us hang. */
 #define RUN_SECONDS 300
 
-static const char *const programs[P2P_LAUNCHERS] = { "onecopy-pingpong", "onecopy-pingpong-openmpi",
-						     "onecopy-pingpong-mpich" };
+static const char *const programs[P2P_PROGRAMS][P2P_LAUNCHERS] = {
+	[P2P_PINGPONG] = { "onecopy-pingpong", "onecopy-pingpong-openmpi",
+			   "onecopy-pingpong-mpich" },
+	[P2P_START] = { [P2P_OPENMPI] = "onecopy-start-openmpi",
+			[P2P_MPICH] = "onecopy-start-mpich" },
+};
 static const char *const names[P2P_LAUNCHERS] = { "the C API", "Open MPI", "MPICH" };
 /* Relative to the executable's directory: the build tree, then an installation's bin. */
 static const char *const places[2] = { ".", OC_PRELOAD_FROM_BIN };
@@ -40,12 +44,12 @@ static bool is_plain(const char *path)
 	return *path && !strchr(path, '\'');
 }
 
-static void find_program(int l)
+static void find_program(const char *name, int l)
 {
 	char dir[PATH_MAX];
-	bool there = place_find(programs[l], "", places, dir);
+	bool there = place_find(name, "", places, dir);
 
-	snprintf(found.program[l], sizeof(found.program[l]), "%s/%s", dir, programs[l]);
+	snprintf(found.program[l], sizeof(found.program[l]), "%s/%s", dir, name);
 	if (!there)
 		snprintf(reason[l], sizeof(reason[l]),
 			 "%s is not there; build onecopy with that MPI installed",
@@ -55,7 +59,7 @@ static void find_program(int l)
 			 found.program[l]);
 }
 
-void p2p_find(void)
+void p2p_find(enum p2p_program program)
 {
 	struct mpi_found all[8];
 	char dropped[1024];
@@ -64,7 +68,8 @@ void p2p_find(void)
 
 	found.self[length > 0 ? length : 0] = '\0';
 	for (int l = 0; l < P2P_LAUNCHERS; l++) {
-		find_program(l);
+		if (programs[program][l])
+			find_program(programs[program][l], l);
 		for (int i = 0; l && i < count; i++) {
 			if (!*found.launcher[l].launcher && !strcmp(all[i].name, names[l]) &&
 			    is_plain(all[i].launcher))
@@ -94,6 +99,9 @@ const char *p2p_version(enum p2p_launcher launcher)
 
 static void put_launcher(FILE *out, const struct p2p_run *run)
 {
+	fprintf(out, "timeout -k 5 %d ", RUN_SECONDS);
+	if (run->setting)
+		fprintf(out, "env %s ", run->setting);
 	if (run->onecopy)
 		fprintf(out, "'%s' run --quiet %s", found.self,
 			run->shared ? "--shared-heap " : "");
@@ -103,6 +111,7 @@ static void put_launcher(FILE *out, const struct p2p_run *run)
 	if (run->launcher == P2P_MPICH)
 		fprintf(out, "'%s' -n %u -bind-to none ", found.launcher[P2P_MPICH].launcher,
 			run->ranks);
+	fprintf(out, "'%s'", found.program[run->launcher]);
 }
 
 static char *command_line(const struct p2p_run *run)
@@ -113,12 +122,8 @@ static char *command_line(const struct p2p_run *run)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "timeout -k 5 %d ", RUN_SECONDS);
-	if (run->setting)
-		fprintf(out, "env %s ", run->setting);
 	put_launcher(out, run);
-	fprintf(out, "'%s' --ranks %u --seconds %g", found.program[run->launcher], run->ranks,
-		run->seconds);
+	fprintf(out, " --ranks %u --seconds %g", run->ranks, run->seconds);
 	for (unsigned int i = 0; i < run->cpu_count; i++)
 		fprintf(out, "%s%u", i ? "," : " --cpus ", run->cpus[i]);
 	for (unsigned int i = 0; i < run->sizes->count; i++)
@@ -155,13 +160,27 @@ static unsigned int read_values(FILE *in, const struct p2p_run *run, struct p2p_
 	return count;
 }
 
+/* other: what the run said that was not expected. */
+static int end(FILE *in, bool complete, const char *other, char *why, size_t why_n)
+{
+	int status = pclose(in);
+
+	if (!status && complete)
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 124)
+		snprintf(why, why_n, "it did not end within %d s", RUN_SECONDS);
+	else
+		snprintf(why, why_n, "it ended with status %d%s%s",
+			 WIFEXITED(status) ? WEXITSTATUS(status) : 128, *other ? ": " : "", other);
+	return -1;
+}
+
 int p2p_execute(const struct p2p_run *run, struct p2p_value *values, char *why, size_t why_n,
 		char *said, size_t said_n)
 {
 	char *command = command_line(run), other[256] = "";
 	FILE *in = command ? popen(command, "re") : NULL;
 	unsigned int count;
-	int status;
 
 	*said = '\0';
 	free(command);
@@ -170,13 +189,30 @@ int p2p_execute(const struct p2p_run *run, struct p2p_value *values, char *why, 
 		return -1;
 	}
 	count = read_values(in, run, values, said, said_n, other, sizeof(other));
-	status = pclose(in);
-	if (!status && count == run->sizes->count)
-		return 0;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 124)
-		snprintf(why, why_n, "it did not end within %d s", RUN_SECONDS);
-	else
-		snprintf(why, why_n, "it ended with status %d%s%s",
-			 WIFEXITED(status) ? WEXITSTATUS(status) : 128, *other ? ": " : "", other);
-	return -1;
+	return end(in, count == run->sizes->count, other, why, why_n);
+}
+
+int p2p_launch(const struct p2p_run *run, const char *arguments, char *why, size_t why_n)
+{
+	char *command = NULL, line[256], other[256] = "";
+	size_t length;
+	FILE *out = open_memstream(&command, &length), *in = NULL;
+
+	if (out) {
+		put_launcher(out, run);
+		fprintf(out, " %s 2>&1 </dev/null", arguments);
+		if (!fclose(out))
+			in = popen(command, "re");
+	}
+	free(command);
+	if (!in) {
+		snprintf(why, why_n, "it cannot be started: %s", strerror(errno));
+		return -1;
+	}
+	while (fgets(line, sizeof(line), in)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!*other && *line && line[0] != '-')
+			snprintf(other, sizeof(other), "%s", line);
+	}
+	return end(in, true, other, why, why_n);
 }

@@ -24,6 +24,7 @@ static const struct {
 	{ "contention", BENCH_CONTENTION },
 	{ "model", BENCH_MODEL },
 	{ "p2p", BENCH_P2P },
+	{ "start", BENCH_START },
 };
 
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
@@ -70,7 +71,7 @@ static unsigned int parse_word(const char *text)
 		word_list_add(&valid, words[i].word);
 	}
 	command_usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
-		      "all but p2p",
+		      "all but p2p and start",
 		      text, valid.text);
 }
 
@@ -145,7 +146,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 static const struct argp_option bench_argp_options[] = {
 	{ "ranks", 'n', "N", 0,
 	  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of p2p's Alltoall "
-	  "(default 8)",
+	  "(default 8); most ranks of start (default 2)",
 	  0 },
 	{ "bytes", 'b', "LIST", 0,
 	  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p 1 to 16M)", 0 },
@@ -174,12 +175,14 @@ static const struct argp_option bench_argp_options[] = {
 const struct argp bench_argp = {
 	.options = bench_argp_options,
 	.parser = parse_key,
-	.args_doc = "[algorithms|mechanisms|contention|model|p2p [COLLECTIVE...]]",
+	.args_doc = "[algorithms|mechanisms|contention|model|p2p|start [COLLECTIVE...]]",
 	.doc = "Measures, on this machine and without an MPI: the algorithms of a collective against "
 	       "each other; mechanisms against each other; how copiers of one process hold each other "
 	       "up; the model against the measurement. Without a word: all of them. With p2p: messages of "
 	       "the C API against those of the MPIs that are installed, and their Alltoall with and "
-	       "without onecopy. Collectives: "
+	       "without onecopy. With start: what MPI_Init, the first 2000 calls, a new communicator "
+	       "and a program without a collective take on them, without and with onecopy. "
+	       "Collectives: "
 	       "bcast, scatter, gather, allgather and alltoall unless others are named. Run it on an "
 	       "idle machine.\vExit status: 0; 1 if something could not be measured, written or "
 	       "drawn; 2 if the options are wrong.",
@@ -224,13 +227,16 @@ static void fill_defaults(struct bench *bench)
 		command_usage("--mapped: only 'algorithms' and 'model' take it");
 	if (!options->ranks && options->what == BENCH_P2P)
 		options->ranks = 8;
+	if (!options->ranks && options->what == BENCH_START)
+		options->ranks = 2;
 	if (!options->ranks)
 		options->ranks = bench->cpus > 2 ? bench->cpus : 2;
 	if (!options->collective_count) {
 		memcpy(options->collectives, usual, sizeof(usual));
 		options->collective_count = sizeof(usual) / sizeof(usual[0]);
 	}
-	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P))
+	if (options->ranks < 2 &&
+	    options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P | BENCH_START))
 		command_usage(
 			"--ranks 1: a collective of one rank moves nothing; valid: 2 and more");
 	for (unsigned int c = 0; c < options->collective_count; c++)
@@ -296,6 +302,8 @@ static int run(struct bench *bench)
 		bench_copies_plan(bench);
 	if (bench->options.what == BENCH_P2P)
 		bench_p2p_plan(bench);
+	if (bench->options.what == BENCH_START)
+		bench_start_plan(bench);
 	for (unsigned int round = 0; round < bench->options.rounds && !failed; round++) {
 		if (collectives)
 			failed = bench_algorithms_round(bench, round);
@@ -303,15 +311,19 @@ static int run(struct bench *bench)
 			failed = bench_copies_round(bench, round);
 		if (bench->options.what == BENCH_P2P)
 			failed = bench_p2p_round(bench, round);
+		if (bench->options.what == BENCH_START)
+			failed = bench_start_round(bench, round);
 	}
 	progress_end(&bench->progress);
 	bench_copies_end(bench);
 	bench_p2p_end(bench);
+	bench_start_end();
 	for (unsigned int f = 0; f < bench->figure_count; f++)
 		figure_finish(bench->figures[f]);
 	bench_algorithms_sum_up(bench);
 	bench_steady_sum_up(bench);
 	bench_p2p_sum_up(bench);
+	bench_start_sum_up(bench);
 	return failed;
 }
 
