@@ -13,10 +13,6 @@ function(unit_tests)
 		add_executable(${name} ${test})
 		target_link_libraries(${name} PRIVATE onecopy_testing onecopy_lab onecopy_tune onecopy_mock
 			PkgConfig::CMOCKA)
-		# The ordinary code of the objects: gcc would optimise the whole library anew for each test.
-		if(OC_WHOLE_PROGRAM)
-			target_link_options(${name} PRIVATE -fno-lto)
-		endif()
 		target_compile_definitions(${name} PRIVATE OC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 		watched_test(${name} ${name})
 		set(labels unit)

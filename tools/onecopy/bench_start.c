@@ -7,8 +7,8 @@
 #include "bench_p2p.h"
 
 #include "bench.h"
-#include "bench/shm_barrier.h"
-#include "bench/stats.h"
+#include "lab/bench/shm_barrier.h"
+#include "lab/bench/stats.h"
 #include "command.h"
 #include "start/start.h"
 
