@@ -7,9 +7,9 @@
 #include "bench_p2p.h"
 
 #include "bench.h"
+#include "command.h"
 #include "lab/bench/shm_barrier.h"
 #include "lab/bench/stats.h"
-#include "command.h"
 #include "start/start.h"
 
 #include <errno.h>
