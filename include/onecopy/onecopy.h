@@ -29,10 +29,10 @@
 extern "C" {
 #endif
 
-#define OC_VERSION "0.1.0"
+#define OC_VERSION "0.2.0"
 #define OC_API __attribute__((visibility("default")))
 
-/* Version of the library that is running, "0.1.0". */
+/* Version of the library that is running, "0.2.0". */
 OC_API const char *oc_version(void);
 
 /* ---- bootstrap ------------------------------------------------------------------------------
