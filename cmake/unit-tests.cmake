@@ -11,7 +11,7 @@ function(unit_tests)
 	foreach(test IN LISTS ARGN)
 		get_filename_component(name ${test} NAME_WE)
 		add_executable(${name} ${test})
-		target_link_libraries(${name} PRIVATE onecopy_testing onecopy_lab onecopy_tune onecopy_mock
+		target_link_libraries(${name} PRIVATE onecopy_testing onecopy_tune onecopy_mock
 			PkgConfig::CMOCKA)
 		target_compile_definitions(${name} PRIVATE OC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 		watched_test(${name} ${name})

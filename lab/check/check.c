@@ -2,7 +2,7 @@
 /* The checker's entry, and its schedules: who makes the next step. */
 #include "lab/check/check.h"
 #include "lab/check/check_world.h"
-#include "plan/text.h"
+#include "lab/check/op_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

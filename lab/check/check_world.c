@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The checker's state as a whole: made, set back, hashed, freed; and its sentences. */
 #include "lab/check/check_world.h"
-#include "plan/text.h"
+#include "lab/check/op_text.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -13,6 +13,7 @@
 
 #include "coll/tree.h"
 #include "lab/check/coll_check_test.h"
+#include "lab/topo/machine.h"
 #include "topo/hierarchy.h"
 
 static const struct machine {

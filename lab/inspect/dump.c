@@ -5,7 +5,7 @@
  * between the two ends of a SHARE.
  */
 #include "lab/inspect/dump.h"
-#include "plan/text.h"
+#include "lab/check/op_text.h"
 
 static void dump_rank(FILE *out, const struct oci_plan *plan)
 {

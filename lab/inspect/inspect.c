@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "heap/heap.h"
 #include "heap/large.h"
+#include "lab/topo/machine.h"
 #include "os/os.h"
 
 /* What a child publishes for the probes; shared before the fork. */

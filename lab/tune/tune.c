@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of the experiments, and terms made of what they found. */
+#include "lab/topo/machine.h"
 #include "lab/tune/fit.h"
 #include "lab/tune/tuning.h"
 #include "os/os.h"
-#include "topo/topo.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flags, calls and local work into terms. */
+#include "lab/topo/machine.h"
 #include "lab/tune/tuning.h"
-#include "topo/topo.h"
 
 #include <errno.h>
 #include <math.h>

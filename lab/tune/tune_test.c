@@ -4,6 +4,7 @@
 #include "coll/cost.h"
 #include "lab/tune/measure.h"
 #include "lab/tune/tune.h"
+#include "lab/tune/write.h"
 #include "os/os.h"
 
 #include <setjmp.h>

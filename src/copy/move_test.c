@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "copy/move.h"
-#include "topo/topo.h"
+#include "lab/topo/machine.h"
 
 #define ROOM 8192
 #define EDGE 192

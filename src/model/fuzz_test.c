@@ -4,6 +4,7 @@
  * with file, line, column and what was expected. The same mutations in each run; for other ones,
  * and more: fuzz_test [COUNT [SEED]].
  */
+#include "lab/tune/write.h"
 #include "model/model.h"
 
 #include <errno.h>

@@ -283,15 +283,6 @@ int oci_model_read(const char *path, unsigned int flags, oci_model_cell_check *c
 int oci_model_parse(const char *name, const char *text, size_t length, unsigned int flags,
 		    oci_model_cell_check *check, struct oci_model *model,
 		    struct oci_model_error *error);
-/* As a tuning file; NULL: out of memory. The text is the caller's, to be freed. */
-char *oci_model_text(const struct oci_model *model);
-/* Writes that text to `path`, all of it or nothing: a file beside it, flushed and renamed. Missing
- * directories are made. 0 or -errno. */
-int oci_model_write(const struct oci_model *model, const char *path);
-/* What writing would return, found out beforehand: makes the directories, leaves no file. -EISDIR,
- * -ENOTSUP: something else than a regular file is there. */
-int oci_model_write_check(const char *path);
-
 /* This machine. What cannot be found out is empty or 0. */
 void oci_machine_self(struct oci_machine *machine);
 

@@ -9,8 +9,6 @@
 
 #include <cmocka.h>
 
-#include "plan/text.h"
-
 #define RANKS 5
 #define ME 1
 

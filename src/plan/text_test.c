@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "plan/text.h"
+#include "lab/check/op_text.h"
 
 static void plan_names_are_known_and_never_null(void **state)
 {

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "lab/topo/machine.h"
+
 #define N OCI_TOPO_NOWHERE
 #define MOST 272
 

@@ -19,6 +19,8 @@
 #include <cmocka.h>
 #include <hwloc.h>
 
+#include "lab/topo/machine.h"
+
 enum { WORDS = 8, MOST_MASKS = 4 * 64 * WORDS };
 
 static char root[] = "/tmp/onecopy-sysfs-XXXXXX";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where the ranks of a team sit: which share a cache, a NUMA node, a package. A job reads sysfs for
- * that (sysfs.h); tools, which ask for the whole machine or a recorded one, use hwloc.
+ * that (sysfs.h); who asks for the whole machine or a recorded one has lab/topo/machine.h.
  *
  * A rank describes itself once with oci_topo_self() (it is put into the team's bootstrap message),
  * and every rank computes the same groups from all descriptions with oci_topo_group(). Bound to
@@ -18,7 +18,7 @@
 #define OCI_TOPO_NOWHERE UINT32_MAX
 
 /* Numbers of the smallest objects that hold the whole affinity mask; those of oci_topo_self() and
- * of oci_topo_place() are not to be mixed. */
+ * of oci_topo_place() (lab/topo/machine.h) are not to be mixed. */
 struct oci_topo_place {
 	uint32_t core;
 	uint32_t l2;
@@ -37,25 +37,6 @@ enum oci_topo_level {
 	OCI_TOPO_MACHINE,
 };
 
-struct oci_topo_summary {
-	unsigned int packages, numa_nodes, l3s, l2s, cores, cpus;
-	size_t l2_bytes, l3_bytes; /* of one cache; 0 when the machine reports none */
-	unsigned int cores_per_l2, cores_per_l3;
-};
-
-struct oci_topo; /* a loaded topology */
-
-/* This machine (xml NULL), or a recorded one (lstopo XML file). 0 or -errno. Loading costs
- * milliseconds: a process does it once, with oci_topo_local(). */
-int oci_topo_load(struct oci_topo **topo, const char *xml);
-void oci_topo_destroy(struct oci_topo *topo);
-/* This machine, loaded at the first call and kept; NULL when hwloc cannot. Thread safe. */
-const struct oci_topo *oci_topo_local(void);
-
-void oci_topo_summary(const struct oci_topo *topo, struct oci_topo_summary *summary);
-/* Place of a CPU bitmap (64-bit words, bit n = OS CPU n). */
-void oci_topo_place(const struct oci_topo *topo, const uint64_t *mask, unsigned int words,
-		    struct oci_topo_place *place);
 /* Place of the calling process's affinity mask, by sysfs; all NOWHERE when unknown. */
 void oci_topo_self(struct oci_topo_place *place);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Places and groups on recorded machines, and on the one that the test runs on. */
+#include "lab/topo/machine.h"
 #include "os/os.h"
-#include "topo/topo.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 
 #include "bench.h"
 #include "command.h"
-#include "topo/topo.h"
+#include "lab/topo/machine.h"
 
 #include <math.h>
 #include <sched.h>

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "json_text.h"
 #include "lab/tune/tune.h"
+#include "lab/tune/write.h"
 #include "progress.h"
 
 #include <errno.h>

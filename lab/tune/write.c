@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A model as a tuning file. */
-#include "model/model.h"
+#include "lab/tune/write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations in words: for the dump, and for the checker's sentences. */
-#ifndef OC_PLAN_TEXT_H
-#define OC_PLAN_TEXT_H
+/* Operations in words: for the checker's sentences and the graph of plans. */
+#ifndef OC_LAB_OP_TEXT_H
+#define OC_LAB_OP_TEXT_H
 
 #include "plan/plan.h"
 
