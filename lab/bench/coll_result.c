@@ -30,11 +30,11 @@ void coll_result_print_cell(const struct coll_options *options, const struct col
 {
 	char size[TEXT_SIZE_CHARS] = "-";
 
-	if (cell->collective != COLL_BARRIER) {
+	if (cell->collective != OC_BARRIER) {
 		size_format(cell->bytes, size);
 	}
 	printf("%-*s %9s %12.2f %10.2f %10.2f %7zu %9.0f\n",
-	       collective_list_width(&options->collectives), collective_name(cell->collective),
+	       collective_list_width(&options->collectives), oci_collective_name(cell->collective),
 	       size, cell->median_us, cell->p10_us, cell->p90_us, cell->iterations, cell->token_ns);
 	/* A cell can take a while; a pipe shows it at once too. */
 	fflush(stdout);
@@ -43,10 +43,10 @@ void coll_result_print_cell(const struct coll_options *options, const struct col
 static json_t *cell_to_json(const struct coll_cell *cell)
 {
 	json_t *out = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "collective",
-				collective_name(cell->collective), "bytes", (json_int_t)cell->bytes,
-				"iterations", (json_int_t)cell->iterations, "median_us",
-				cell->median_us, "p10_us", cell->p10_us, "p90_us", cell->p90_us,
-				"token_ns", cell->token_ns);
+				oci_collective_name(cell->collective), "bytes",
+				(json_int_t)cell->bytes, "iterations", (json_int_t)cell->iterations,
+				"median_us", cell->median_us, "p10_us", cell->p10_us, "p90_us",
+				cell->p90_us, "token_ns", cell->token_ns);
 	json_t *samples;
 	size_t i;
 

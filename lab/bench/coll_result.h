@@ -8,7 +8,7 @@
 #include "coll_options.h"
 
 struct coll_cell {
-	enum collective collective;
+	enum oc_collective collective;
 	size_t bytes;
 	size_t iterations;
 	double median_us;

@@ -22,48 +22,46 @@ enum kind {
 };
 
 static const struct {
-	const char *name;
 	enum kind kind;
 	int has_counts;
-} table[COLL_COUNT] = {
-	[COLL_BCAST] = { "bcast", KIND_BCAST, 0 },
-	[COLL_SCATTER] = { "scatter", KIND_SCATTER, 0 },
-	[COLL_GATHER] = { "gather", KIND_GATHER, 0 },
-	[COLL_ALLGATHER] = { "allgather", KIND_ALLGATHER, 0 },
-	[COLL_ALLTOALL] = { "alltoall", KIND_ALLTOALL, 0 },
-	[COLL_REDUCE] = { "reduce", KIND_REDUCE, 0 },
-	[COLL_ALLREDUCE] = { "allreduce", KIND_ALLREDUCE, 0 },
-	[COLL_BARRIER] = { "barrier", KIND_BARRIER, 0 },
-	[COLL_SCATTERV] = { "scatterv", KIND_SCATTER, 1 },
-	[COLL_GATHERV] = { "gatherv", KIND_GATHER, 1 },
-	[COLL_ALLGATHERV] = { "allgatherv", KIND_ALLGATHER, 1 },
-	[COLL_ALLTOALLV] = { "alltoallv", KIND_ALLTOALL, 1 },
-	[COLL_REDUCE_SCATTER] = { "reduce_scatter", KIND_REDUCE_SCATTER, 1 },
-	[COLL_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", KIND_REDUCE_SCATTER, 0 },
-	[COLL_SCAN] = { "scan", KIND_SCAN, 0 },
-	[COLL_EXSCAN] = { "exscan", KIND_EXSCAN, 0 },
+} table[OC_COLLECTIVES] = {
+	[OC_BCAST] = { KIND_BCAST, 0 },
+	[OC_SCATTER] = { KIND_SCATTER, 0 },
+	[OC_GATHER] = { KIND_GATHER, 0 },
+	[OC_ALLGATHER] = { KIND_ALLGATHER, 0 },
+	[OC_ALLTOALL] = { KIND_ALLTOALL, 0 },
+	[OC_REDUCE] = { KIND_REDUCE, 0 },
+	[OC_ALLREDUCE] = { KIND_ALLREDUCE, 0 },
+	[OC_BARRIER] = { KIND_BARRIER, 0 },
+	[OC_SCATTERV] = { KIND_SCATTER, 1 },
+	[OC_GATHERV] = { KIND_GATHER, 1 },
+	[OC_ALLGATHERV] = { KIND_ALLGATHER, 1 },
+	[OC_ALLTOALLV] = { KIND_ALLTOALL, 1 },
+	[OC_REDUCE_SCATTER] = { KIND_REDUCE_SCATTER, 1 },
+	[OC_REDUCE_SCATTER_BLOCK] = { KIND_REDUCE_SCATTER, 0 },
+	[OC_SCAN] = { KIND_SCAN, 0 },
+	[OC_EXSCAN] = { KIND_EXSCAN, 0 },
 };
 
-const char *collective_name(enum collective collective)
-{
-	return table[collective].name;
-}
-
-int collective_has_counts(enum collective collective)
+int collective_has_counts(enum oc_collective collective)
 {
 	return table[collective].has_counts;
 }
 
-int collective_reduces(enum collective collective)
+int collective_reduces(enum oc_collective collective)
 {
 	return table[collective].kind >= KIND_REDUCE && table[collective].kind <= KIND_EXSCAN;
 }
 
 void collective_list_default(struct collective_list *list)
 {
-	for (list->n = 0; list->n < COLL_BY_DEFAULT; list->n++) {
-		list->at[list->n] = (enum collective)list->n;
-	}
+	static const enum oc_collective by_default[] = {
+		OC_BCAST,    OC_SCATTER, OC_GATHER,    OC_ALLGATHER,
+		OC_ALLTOALL, OC_REDUCE,	 OC_ALLREDUCE, OC_BARRIER,
+	};
+
+	list->n = sizeof(by_default) / sizeof(by_default[0]);
+	memcpy(list->at, by_default, sizeof(by_default));
 }
 
 int collective_list_width(const struct collective_list *list)
@@ -71,7 +69,7 @@ int collective_list_width(const struct collective_list *list)
 	int i, width = 10;
 
 	for (i = 0; i < list->n; i++) {
-		int length = (int)strlen(collective_name(list->at[i]));
+		int length = (int)strlen(oci_collective_name(list->at[i]));
 
 		width = length > width ? length : width;
 	}
@@ -82,18 +80,19 @@ static int list_add(struct collective_list *list, const char *word)
 {
 	int c, i;
 
-	for (c = 0; c < COLL_COUNT && strcmp(word, table[c].name); c++) {
+	for (c = 0; c < OC_COLLECTIVES && strcmp(word, oci_collective_name((enum oc_collective)c));
+	     c++) {
 	}
-	if (c == COLL_COUNT) {
+	if (c == OC_COLLECTIVES) {
 		return -EINVAL;
 	}
 	/* Named twice is measured once. */
 	for (i = 0; i < list->n; i++) {
-		if (list->at[i] == (enum collective)c) {
+		if (list->at[i] == (enum oc_collective)c) {
 			return 0;
 		}
 	}
-	list->at[list->n++] = (enum collective)c;
+	list->at[list->n++] = (enum oc_collective)c;
 	return 0;
 }
 
@@ -116,9 +115,10 @@ int collective_list_parse(const char *text, struct collective_list *list,
 				"'%.60s' is not a collective this benchmark knows: name some "
 				"of",
 				word);
-			for (c = 0; c < COLL_COUNT; c++) {
+			for (c = 0; c < OC_COLLECTIVES; c++) {
 				used += snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
-						 "%s %s", c ? "," : "", table[c].name);
+						 "%s %s", c ? "," : "",
+						 oci_collective_name((enum oc_collective)c));
 			}
 			snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
 				 ", separated by commas.");

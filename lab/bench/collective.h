@@ -6,40 +6,20 @@
 #ifndef BENCH_COLLECTIVE_H
 #define BENCH_COLLECTIVE_H
 
+#include <onecopy/collectives.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "text.h"
 
-enum collective {
-	COLL_BCAST,
-	COLL_SCATTER,
-	COLL_GATHER,
-	COLL_ALLGATHER,
-	COLL_ALLTOALL,
-	COLL_REDUCE,
-	COLL_ALLREDUCE,
-	COLL_BARRIER,
-	COLL_BY_DEFAULT, /* how many are measured unless others are named */
-	COLL_SCATTERV = COLL_BY_DEFAULT,
-	COLL_GATHERV,
-	COLL_ALLGATHERV,
-	COLL_ALLTOALLV,
-	COLL_REDUCE_SCATTER,
-	COLL_REDUCE_SCATTER_BLOCK,
-	COLL_SCAN,
-	COLL_EXSCAN,
-	COLL_COUNT,
-};
-
 struct collective_list {
-	enum collective at[COLL_COUNT];
+	enum oc_collective at[OC_COLLECTIVES];
 	int n;
 };
 
 /* One rank's view of one call. @seed differs from call to call, so stale bytes are wrong bytes. */
 struct collective_call {
-	enum collective collective;
+	enum oc_collective collective;
 	int rank;
 	int ranks;
 	int root;
@@ -54,20 +34,19 @@ struct collective_error {
 	unsigned char found;
 };
 
-const char *collective_name(enum collective collective);
-
 /* Parse "bcast,gather". On failure -EINVAL and a sentence that names the valid ones. */
 int collective_list_parse(const char *text, struct collective_list *list,
 			  char error[TEXT_ERROR_CHARS]);
+/* Those that are measured unless others are named. */
 void collective_list_default(struct collective_list *list);
 /* Columns that the longest name takes, and at least 10. */
 int collective_list_width(const struct collective_list *list);
 
 /* Nonzero for those that take a count and a displacement for each rank. */
-int collective_has_counts(enum collective collective);
+int collective_has_counts(enum oc_collective collective);
 
 /* Nonzero for the collectives on MPI_FLOAT, whose sizes are multiples of 4. */
-int collective_reduces(enum collective collective);
+int collective_reduces(enum oc_collective collective);
 
 /* Bytes of this rank's send and receive buffer; 0 where the rank has none. */
 size_t collective_send_bytes(const struct collective_call *call);

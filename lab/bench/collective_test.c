@@ -16,22 +16,22 @@
 enum { RANKS = 3, ROOT = 1, MAX_BYTES = 64 };
 
 /* All but the barrier, which delivers nothing. */
-#define FOR_EACH_COLLECTIVE(c)           \
-	for (c = 0; c < COLL_COUNT; c++) \
-		if (c != COLL_BARRIER)
+#define FOR_EACH_COLLECTIVE(c)               \
+	for (c = 0; c < OC_COLLECTIVES; c++) \
+		if (c != OC_BARRIER)
 
-static int is(enum collective c, enum collective one, enum collective other)
+static int is(enum oc_collective c, enum oc_collective one, enum oc_collective other)
 {
 	return c == one || c == other;
 }
 
-static struct collective_call call_of(enum collective c, int rank, size_t bytes, uint64_t seed)
+static struct collective_call call_of(enum oc_collective c, int rank, size_t bytes, uint64_t seed)
 {
 	return (struct collective_call){ c, rank, RANKS, ROOT, bytes, seed };
 }
 
 /* What a right MPI puts into @rank's receive buffer. */
-static void deliver(enum collective c, int rank, size_t bytes, uint64_t seed, char *recv)
+static void deliver(enum oc_collective c, int rank, size_t bytes, uint64_t seed, char *recv)
 {
 	struct collective_call me = call_of(c, rank, bytes, seed);
 	int from, blocks = (int)(collective_recv_bytes(&me) / bytes);
@@ -43,10 +43,10 @@ static void deliver(enum collective c, int rank, size_t bytes, uint64_t seed, ch
 		size_t at = 0, i;
 
 		collective_fill(&sender, send);
-		if ((c == COLL_SCAN && from > rank) || (c == COLL_EXSCAN && from >= rank)) {
+		if ((c == OC_SCAN && from > rank) || (c == OC_EXSCAN && from >= rank)) {
 			continue;
 		}
-		if (is(c, COLL_REDUCE_SCATTER, COLL_REDUCE_SCATTER_BLOCK)) {
+		if (is(c, OC_REDUCE_SCATTER, OC_REDUCE_SCATTER_BLOCK)) {
 			at = (size_t)rank * bytes;
 		}
 		if (collective_reduces(c)) {
@@ -55,7 +55,7 @@ static void deliver(enum collective c, int rank, size_t bytes, uint64_t seed, ch
 			}
 			continue;
 		}
-		if (is(c, COLL_SCATTER, COLL_SCATTERV) || is(c, COLL_ALLTOALL, COLL_ALLTOALLV)) {
+		if (is(c, OC_SCATTER, OC_SCATTERV) || is(c, OC_ALLTOALL, OC_ALLTOALLV)) {
 			at = (size_t)rank * bytes;
 		}
 		if (blocks == RANKS) {
@@ -80,9 +80,9 @@ static void right_bytes_pass_for_every_collective_and_rank(void **state)
 		for (rank = 0; rank < RANKS; rank++) {
 			for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 				struct collective_call me =
-					call_of((enum collective)c, rank, sizes[i], 7);
+					call_of((enum oc_collective)c, rank, sizes[i], 7);
 
-				deliver((enum collective)c, rank, sizes[i], 7, recv);
+				deliver((enum oc_collective)c, rank, sizes[i], 7, recv);
 				assert_int_equal(collective_verify(&me, recv, &error), 0);
 			}
 		}
@@ -100,9 +100,9 @@ static void every_single_wrong_byte_is_found_and_located(void **state)
 	FOR_EACH_COLLECTIVE(c)
 	{
 		for (rank = 0; rank < RANKS; rank++) {
-			struct collective_call me = call_of((enum collective)c, rank, 20, 7);
+			struct collective_call me = call_of((enum oc_collective)c, rank, 20, 7);
 
-			deliver((enum collective)c, rank, 20, 7, recv);
+			deliver((enum oc_collective)c, rank, 20, 7, recv);
 			for (at = 0; at < collective_recv_bytes(&me); at++) {
 				recv[at] ^= 0x40;
 				assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
@@ -124,20 +124,18 @@ static void bytes_of_the_call_before_are_wrong(void **state)
 	FOR_EACH_COLLECTIVE(c)
 	{
 		/* Rank 2 gets nothing in gather and reduce; their root does. */
-		int rank = is(c, COLL_GATHER, COLL_GATHERV) || c == COLL_REDUCE ? ROOT : 2;
-		struct collective_call me = call_of((enum collective)c, rank, 32, 8);
+		int rank = is(c, OC_GATHER, OC_GATHERV) || c == OC_REDUCE ? ROOT : 2;
+		struct collective_call me = call_of((enum oc_collective)c, rank, 32, 8);
 
-		deliver((enum collective)c, rank, 32, 7, recv);
+		deliver((enum oc_collective)c, rank, 32, 7, recv);
 		assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
 	}
 }
 
 static void blocks_in_another_order_are_wrong(void **state)
 {
-	static const enum collective with_blocks[] = {
-		COLL_GATHER,  COLL_ALLGATHER,  COLL_ALLTOALL,
-		COLL_GATHERV, COLL_ALLGATHERV, COLL_ALLTOALLV
-	};
+	static const enum oc_collective with_blocks[] = { OC_GATHER,  OC_ALLGATHER,  OC_ALLTOALL,
+							  OC_GATHERV, OC_ALLGATHERV, OC_ALLTOALLV };
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
 	struct collective_error error;
 	char block[16];
@@ -159,24 +157,24 @@ static void blocks_in_another_order_are_wrong(void **state)
 static void a_block_of_another_rank_is_wrong(void **state)
 {
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
-	struct collective_call me = call_of(COLL_SCATTER, 2, 16, 7);
+	struct collective_call me = call_of(OC_SCATTER, 2, 16, 7);
 	struct collective_error error;
 
 	(void)state;
-	deliver(COLL_SCATTER, 0, 16, 7, recv);
+	deliver(OC_SCATTER, 0, 16, 7, recv);
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
-	deliver(COLL_ALLTOALL, 0, 16, 7, recv);
-	me.collective = COLL_ALLTOALL;
+	deliver(OC_ALLTOALL, 0, 16, 7, recv);
+	me.collective = OC_ALLTOALL;
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
 }
 
 static void ranks_without_a_receive_buffer_pass(void **state)
 {
 	struct collective_error error;
-	struct collective_call gather = call_of(COLL_GATHER, 0, 16, 7);
-	struct collective_call reduce = call_of(COLL_REDUCE, 0, 16, 7);
-	struct collective_call exscan = call_of(COLL_EXSCAN, 0, 16, 7);
-	struct collective_call bcast = call_of(COLL_BCAST, ROOT, 16, 7);
+	struct collective_call gather = call_of(OC_GATHER, 0, 16, 7);
+	struct collective_call reduce = call_of(OC_REDUCE, 0, 16, 7);
+	struct collective_call exscan = call_of(OC_EXSCAN, 0, 16, 7);
+	struct collective_call bcast = call_of(OC_BCAST, ROOT, 16, 7);
 
 	(void)state;
 	assert_int_equal(collective_verify(&gather, NULL, &error), 0);
@@ -198,7 +196,7 @@ static void unknown_collective_is_refused_with_the_valid_names(void **state)
 	assert_non_null(strstr(error, "exscan, separated"));
 	assert_int_equal(collective_list_parse("gather,bcast,gather", &list, error), 0);
 	assert_int_equal(list.n, 2);
-	assert_int_equal(list.at[0], COLL_GATHER);
+	assert_int_equal(list.at[0], OC_GATHER);
 }
 
 static void what_is_measured_by_default_ends_with_the_barrier(void **state)
@@ -208,25 +206,25 @@ static void what_is_measured_by_default_ends_with_the_barrier(void **state)
 	(void)state;
 	collective_list_default(&list);
 	assert_int_equal(list.n, 8);
-	assert_int_equal(list.at[0], COLL_BCAST);
-	assert_int_equal(list.at[7], COLL_BARRIER);
+	assert_int_equal(list.at[0], OC_BCAST);
+	assert_int_equal(list.at[7], OC_BARRIER);
 }
 
 /* A sum over the wrong ranks, or of the wrong block, has wrong bytes. */
 static void sums_over_other_ranks_or_blocks_are_wrong(void **state)
 {
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
-	struct collective_call me = call_of(COLL_SCAN, 2, 16, 7);
+	struct collective_call me = call_of(OC_SCAN, 2, 16, 7);
 	struct collective_error error;
 
 	(void)state;
-	deliver(COLL_SCAN, 1, 16, 7, recv);
+	deliver(OC_SCAN, 1, 16, 7, recv);
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
-	me.collective = COLL_EXSCAN;
-	deliver(COLL_SCAN, 2, 16, 7, recv);
+	me.collective = OC_EXSCAN;
+	deliver(OC_SCAN, 2, 16, 7, recv);
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
-	me.collective = COLL_REDUCE_SCATTER;
-	deliver(COLL_REDUCE_SCATTER, 1, 16, 7, recv);
+	me.collective = OC_REDUCE_SCATTER;
+	deliver(OC_REDUCE_SCATTER, 1, 16, 7, recv);
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
 }
 

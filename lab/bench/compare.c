@@ -71,7 +71,7 @@ static void list_cells(struct compare *compare)
 	int c, i;
 
 	for (c = 0; c < o->collectives.n; c++) {
-		bool barrier = o->collectives.at[c] == COLL_BARRIER;
+		bool barrier = o->collectives.at[c] == OC_BARRIER;
 
 		for (i = 0; i < (barrier ? 1 : o->sizes.n); i++) {
 			compare->cells[compare->cells_n++] =

@@ -30,7 +30,7 @@ enum config {
 
 enum {
 	COMPARE_MAX_RANKS = 8,
-	COMPARE_MAX_CELLS = COLL_COUNT * TEXT_MAX_SIZES,
+	COMPARE_MAX_CELLS = OC_COLLECTIVES * TEXT_MAX_SIZES,
 	COMPARE_LARGE_BYTES = 64 << 10,
 	COMPARE_PATH_CHARS = 4096,
 };
@@ -87,7 +87,7 @@ enum quantile {
 };
 
 struct compare_cell {
-	enum collective collective;
+	enum oc_collective collective;
 	size_t bytes;
 };
 

@@ -61,7 +61,7 @@ static json_t *cell_to_json(const struct compare *compare, const struct ranks_su
 	const struct cell_summary *summary = &s->cells[cell];
 
 	return json_pack("{s:s, s:I, s:s, s:f, s:f, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
-			 "collective", collective_name(c->collective), "bytes",
+			 "collective", oci_collective_name(c->collective), "bytes",
 			 (json_int_t)c->bytes, "stock", compare_mpi(compare, summary->stock)->name,
 			 "stock_us", summary->stock_us, "onecopy_us", summary->onecopy_us,
 			 "memcpy_us",

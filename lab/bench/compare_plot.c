@@ -56,7 +56,7 @@ static int write_data(const struct compare *compare, const struct ranks_summary 
 		      const struct ranks_summary *heap)
 {
 	FILE *out = open_file(compare, "data", s->ranks, "dat");
-	enum collective before = COLL_COUNT;
+	enum oc_collective before = OC_COLLECTIVES;
 	int i;
 
 	if (!out) {
@@ -68,12 +68,12 @@ static int write_data(const struct compare *compare, const struct ranks_summary 
 		const struct compare_cell *cell = &compare->cells[i];
 		const struct cell_summary *c = &s->cells[i];
 
-		if (cell->collective == COLL_BARRIER) {
+		if (cell->collective == OC_BARRIER) {
 			continue;
 		}
 		if (cell->collective != before) {
-			fprintf(out, "%s# %s\n", before == COLL_COUNT ? "" : "\n\n",
-				collective_name(cell->collective));
+			fprintf(out, "%s# %s\n", before == OC_COLLECTIVES ? "" : "\n\n",
+				oci_collective_name(cell->collective));
 			before = cell->collective;
 		}
 		fprintf(out, "%zu %g %g %g %g %g %g %g %g %g\n", cell->bytes, c->stock_us,
@@ -205,7 +205,7 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 	int panels = 0, columns, rows, height, i;
 
 	for (i = 0; i < compare->options.collectives.n; i++) {
-		panels += compare->options.collectives.at[i] != COLL_BARRIER;
+		panels += compare->options.collectives.at[i] != OC_BARRIER;
 	}
 	/* One more for the legend. */
 	columns = panels + 1 < PANEL_COLUMNS ? panels + 1 : PANEL_COLUMNS;
@@ -228,9 +228,9 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 	write_tics(compare, out);
 	figure->settings(out, compare, s);
 	for (panels = 0, i = 0; i < compare->options.collectives.n; i++) {
-		if (compare->options.collectives.at[i] != COLL_BARRIER) {
+		if (compare->options.collectives.at[i] != OC_BARRIER) {
 			fprintf(out, "set title '%s' offset 0,-0.5\n",
-				collective_name(compare->options.collectives.at[i]));
+				oci_collective_name(compare->options.collectives.at[i]));
 			figure->panel(out, compare, s, panels++);
 		}
 	}
@@ -276,7 +276,7 @@ int compare_plot(const struct compare *compare, const struct ranks_summary *summ
 	int i, err = 0;
 
 	if (compare->cells_n == 0 ||
-	    (compare->cells_n == 1 && compare->cells[0].collective == COLL_BARRIER)) {
+	    (compare->cells_n == 1 && compare->cells[0].collective == OC_BARRIER)) {
 		return 0;
 	}
 	for (i = 0; i < compare->options.ranks_n && !err; i++) {

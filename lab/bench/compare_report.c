@@ -64,10 +64,10 @@ static void print_cell(int width, const struct compare_cell *cell, const struct 
 {
 	char size[TEXT_SIZE_CHARS] = "-";
 
-	if (cell->collective != COLL_BARRIER) {
+	if (cell->collective != OC_BARRIER) {
 		size_format(cell->bytes, size);
 	}
-	fprintf(out, "%-*s %8s %11.2f%c%10.2f %7.2f", width, collective_name(cell->collective),
+	fprintf(out, "%-*s %8s %11.2f%c%10.2f %7.2f", width, oci_collective_name(cell->collective),
 		size, s->stock_us, s->stock == CONFIG_OTHER ? '*' : ' ', s->onecopy_us,
 		s->ratio.median);
 	print_estimate(&s->ratio, out);
@@ -103,7 +103,8 @@ static void print_lost(const struct compare *compare, const struct ranks_summary
 	fprintf(out, "cells lost (whole interval below %.2f): %d", s->floor, s->lost);
 	for (i = 0; i < compare->cells_n; i++) {
 		if (s->cells[i].lost) {
-			fprintf(out, "%s%s %s", sep, collective_name(compare->cells[i].collective),
+			fprintf(out, "%s%s %s", sep,
+				oci_collective_name(compare->cells[i].collective),
 				size_format(compare->cells[i].bytes, size));
 			sep = ", ";
 		}

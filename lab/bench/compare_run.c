@@ -61,7 +61,7 @@ static void add_lists(const struct compare_options *o, struct child_args *args)
 
 	for (i = 0; i < o->collectives.n; i++) {
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? "," : "",
-					 collective_name(o->collectives.at[i]));
+					 oci_collective_name(o->collectives.at[i]));
 	}
 	child_args_add(args, "--collectives");
 	child_args_add(args, text);
@@ -166,7 +166,7 @@ static const json_t *find_cell(const json_t *cells, const struct compare_cell *w
 	{
 		const char *name = json_string_value(json_object_get(cell, "collective"));
 
-		if (name && strcmp(name, collective_name(wanted->collective)) == 0 &&
+		if (name && strcmp(name, oci_collective_name(wanted->collective)) == 0 &&
 		    json_integer_value(json_object_get(cell, "bytes")) ==
 			    (json_int_t)wanted->bytes) {
 			return cell;
@@ -217,7 +217,7 @@ static int read_run(struct compare *compare, int ranks_index, enum config config
 			fprintf(stderr,
 				"oc_bench_compare: The results of a run lack %s of %zu bytes; is "
 				"--program another version than this?\n",
-				collective_name(compare->cells[i].collective),
+				oci_collective_name(compare->cells[i].collective),
 				compare->cells[i].bytes);
 			err = -EBADMSG;
 		}

@@ -14,11 +14,11 @@ static bool group_has(enum group group, const struct compare_cell *cell)
 {
 	switch (group) {
 	case GROUP_ALL:
-		return cell->collective != COLL_BARRIER;
+		return cell->collective != OC_BARRIER;
 	case GROUP_LARGE:
-		return cell->collective != COLL_BARRIER && cell->bytes >= COMPARE_LARGE_BYTES;
+		return cell->collective != OC_BARRIER && cell->bytes >= COMPARE_LARGE_BYTES;
 	default:
-		return cell->collective == COLL_BARRIER;
+		return cell->collective == OC_BARRIER;
 	}
 }
 
@@ -36,7 +36,7 @@ static int summarise_limit(const struct compare *compare, int ranks_index, int c
 	struct stats_estimate limit = { .median = 0 };
 	int err = 0;
 
-	if (compare_has(compare, CONFIG_LIMIT) && compare->cells[cell].collective != COLL_BARRIER) {
+	if (compare_has(compare, CONFIG_LIMIT) && compare->cells[cell].collective != OC_BARRIER) {
 		err = stats_estimate(compare_us(compare, ranks_index, CONFIG_LIMIT, cell),
 				     (size_t)compare->rounds, &limit);
 	}

@@ -7,30 +7,30 @@ static size_t blocks_touched(const struct collective_call *call)
 	size_t p = (size_t)call->ranks;
 
 	switch (call->collective) {
-	case COLL_BCAST:
+	case OC_BCAST:
 		return 2 * (p - 1);
-	case COLL_SCATTER:
-	case COLL_SCATTERV:
-	case COLL_GATHER:
-	case COLL_GATHERV:
+	case OC_SCATTER:
+	case OC_SCATTERV:
+	case OC_GATHER:
+	case OC_GATHERV:
 		return 2 * p;
-	case COLL_ALLGATHER:
-	case COLL_ALLGATHERV:
-	case COLL_ALLTOALL:
-	case COLL_ALLTOALLV:
+	case OC_ALLGATHER:
+	case OC_ALLGATHERV:
+	case OC_ALLTOALL:
+	case OC_ALLTOALLV:
 		return 2 * p * p;
-	case COLL_REDUCE:
+	case OC_REDUCE:
 		return p + 1;
-	case COLL_ALLREDUCE:
+	case OC_ALLREDUCE:
 		/* A Reduce, and the result to the others. */
 		return p + 1 + 2 * (p - 1);
-	case COLL_REDUCE_SCATTER:
-	case COLL_REDUCE_SCATTER_BLOCK:
+	case OC_REDUCE_SCATTER:
+	case OC_REDUCE_SCATTER_BLOCK:
 		return p * (p + 1);
-	case COLL_SCAN:
+	case OC_SCAN:
 		/* The first rank copies; each other reads the sum before it and its own. */
 		return 2 + 3 * (p - 1);
-	case COLL_EXSCAN:
+	case OC_EXSCAN:
 		return p > 1 ? 2 + 3 * (p - 2) : 0;
 	default:
 		return 0;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static size_t share(enum collective c, int rank, int ranks, int cpus, size_t bytes)
+static size_t share(enum oc_collective c, int rank, int ranks, int cpus, size_t bytes)
 {
 	struct collective_call call = { c, rank, ranks, 0, bytes, 0 };
 
@@ -19,13 +19,13 @@ static size_t share(enum collective c, int rank, int ranks, int cpus, size_t byt
 static void two_ranks_move_what_one_counts(void **state)
 {
 	static const struct {
-		enum collective collective;
+		enum oc_collective collective;
 		size_t quarters;
 	} known[] = {
-		{ COLL_BCAST, 2 },     { COLL_SCATTER, 4 },	   { COLL_GATHERV, 4 },
-		{ COLL_ALLGATHER, 8 }, { COLL_ALLTOALLV, 8 },	   { COLL_REDUCE, 3 },
-		{ COLL_ALLREDUCE, 5 }, { COLL_REDUCE_SCATTER, 6 }, { COLL_SCAN, 5 },
-		{ COLL_EXSCAN, 2 },    { COLL_BARRIER, 0 },
+		{ OC_BCAST, 2 },     { OC_SCATTER, 4 },	       { OC_GATHERV, 4 },
+		{ OC_ALLGATHER, 8 }, { OC_ALLTOALLV, 8 },      { OC_REDUCE, 3 },
+		{ OC_ALLREDUCE, 5 }, { OC_REDUCE_SCATTER, 6 }, { OC_SCAN, 5 },
+		{ OC_EXSCAN, 2 },    { OC_BARRIER, 0 },
 	};
 	size_t i;
 
@@ -44,12 +44,12 @@ static void fewer_cpus_move_the_same_bytes(void **state)
 	int c, cpus, rank;
 
 	(void)state;
-	for (c = 0; c < COLL_COUNT; c++) {
-		size_t alone = share((enum collective)c, 0, 7, 1, 1000), sum;
+	for (c = 0; c < OC_COLLECTIVES; c++) {
+		size_t alone = share((enum oc_collective)c, 0, 7, 1, 1000), sum;
 
 		for (cpus = 1; cpus <= 9; cpus++) {
 			for (sum = 0, rank = 0; rank < 7; rank++) {
-				size_t bytes = share((enum collective)c, rank, 7, cpus, 1000);
+				size_t bytes = share((enum oc_collective)c, rank, 7, cpus, 1000);
 
 				assert_true(rank < cpus || bytes == 0);
 				sum += bytes;
@@ -62,10 +62,10 @@ static void fewer_cpus_move_the_same_bytes(void **state)
 static void one_rank_copies_its_own_block(void **state)
 {
 	(void)state;
-	assert_int_equal(share(COLL_BCAST, 0, 1, 4, 64), 0);
-	assert_int_equal(share(COLL_EXSCAN, 0, 1, 4, 64), 0);
-	assert_int_equal(share(COLL_ALLTOALL, 0, 1, 4, 64), 64);
-	assert_int_equal(share(COLL_ALLREDUCE, 0, 1, 4, 64), 64);
+	assert_int_equal(share(OC_BCAST, 0, 1, 4, 64), 0);
+	assert_int_equal(share(OC_EXSCAN, 0, 1, 4, 64), 0);
+	assert_int_equal(share(OC_ALLTOALL, 0, 1, 4, 64), 64);
+	assert_int_equal(share(OC_ALLREDUCE, 0, 1, 4, 64), 64);
 }
 
 int main(void)

@@ -51,16 +51,16 @@ static void run_with_counts(const struct mpi_call *mpi, void *send, void *recv)
 	int n = counts[0];
 
 	switch (call->collective) {
-	case COLL_SCATTERV:
+	case OC_SCATTERV:
 		MPI_Scatterv(send, counts, displs, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
 		break;
-	case COLL_GATHERV:
+	case OC_GATHERV:
 		MPI_Gatherv(send, n, MPI_BYTE, recv, counts, displs, MPI_BYTE, call->root, comm);
 		break;
-	case COLL_ALLGATHERV:
+	case OC_ALLGATHERV:
 		MPI_Allgatherv(send, n, MPI_BYTE, recv, counts, displs, MPI_BYTE, comm);
 		break;
-	case COLL_ALLTOALLV:
+	case OC_ALLTOALLV:
 		MPI_Alltoallv(send, counts, displs, MPI_BYTE, recv, counts, displs, MPI_BYTE, comm);
 		break;
 	default:
@@ -75,16 +75,16 @@ static void run_reduction(const struct collective_call *call, void *send, void *
 	static float nothing;
 
 	switch (call->collective) {
-	case COLL_REDUCE:
+	case OC_REDUCE:
 		MPI_Reduce(send, recv, n, MPI_FLOAT, MPI_SUM, call->root, comm);
 		break;
-	case COLL_ALLREDUCE:
+	case OC_ALLREDUCE:
 		MPI_Allreduce(send, recv, n, MPI_FLOAT, MPI_SUM, comm);
 		break;
-	case COLL_REDUCE_SCATTER_BLOCK:
+	case OC_REDUCE_SCATTER_BLOCK:
 		MPI_Reduce_scatter_block(send, recv, n, MPI_FLOAT, MPI_SUM, comm);
 		break;
-	case COLL_SCAN:
+	case OC_SCAN:
 		MPI_Scan(send, recv, n, MPI_FLOAT, MPI_SUM, comm);
 		break;
 	default:
@@ -104,22 +104,22 @@ void mpi_call_run(const struct mpi_call *mpi, void *send, void *recv)
 		return;
 	}
 	switch (call->collective) {
-	case COLL_BCAST:
+	case OC_BCAST:
 		MPI_Bcast(call->rank == call->root ? send : recv, n, MPI_BYTE, call->root, comm);
 		break;
-	case COLL_SCATTER:
+	case OC_SCATTER:
 		MPI_Scatter(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
 		break;
-	case COLL_GATHER:
+	case OC_GATHER:
 		MPI_Gather(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
 		break;
-	case COLL_ALLGATHER:
+	case OC_ALLGATHER:
 		MPI_Allgather(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
 		break;
-	case COLL_ALLTOALL:
+	case OC_ALLTOALL:
 		MPI_Alltoall(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
 		break;
-	case COLL_BARRIER:
+	case OC_BARRIER:
 		MPI_Barrier(comm);
 		break;
 	default:

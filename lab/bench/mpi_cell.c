@@ -82,8 +82,8 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 			"oc_bench_coll: %s of %s is wrong on rank %d at byte offset %zu: 0x%02x "
 			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
 			"command on the stock MPI to see which library is at fault.\n",
-			collective_name(call->collective), size_format(call->bytes, size), b->rank,
-			wrong.offset, wrong.expected, wrong.found);
+			oci_collective_name(call->collective), size_format(call->bytes, size),
+			b->rank, wrong.offset, wrong.expected, wrong.found);
 		shm_barrier_add_failure(&b->barrier);
 	} else if (err) {
 		die(b, "The received bytes could not be verified", err);
@@ -115,7 +115,7 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 		     double *time_us)
 {
 	struct collective_call *call = &run->call;
-	bool mark = check && call->collective == COLL_BARRIER;
+	bool mark = check && call->collective == OC_BARRIER;
 	void *send, *recv = NULL;
 	double start, end;
 	int absent = -1, err;
@@ -220,7 +220,7 @@ static void give_up(struct bench *b, const struct cell_run *run)
 		"oc_bench_coll: in %d s fewer than %d calls of %s (%s) were made while a token took "
 		"%g to %g ns from rank to rank (--token-ns). It took %.0f to %.0f ns: give a range "
 		"that this machine has more often.\n",
-		TOKEN_GIVE_UP_S, MIN_CALLS, collective_name(run->call.collective),
+		TOKEN_GIVE_UP_S, MIN_CALLS, oci_collective_name(run->call.collective),
 		size_format(run->call.bytes, size), range->low, range->high, run->seen_ns.low,
 		run->seen_ns.high);
 	shm_barrier_add_failure(&b->barrier);

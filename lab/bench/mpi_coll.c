@@ -20,7 +20,7 @@ static int run_all(struct bench *b)
 {
 	const struct coll_options *o = &b->options;
 	bool print = b->rank == 0 && (!o->json || strcmp(o->json, "-") != 0);
-	struct coll_cell cells[COLL_COUNT * TEXT_MAX_SIZES];
+	struct coll_cell cells[OC_COLLECTIVES * TEXT_MAX_SIZES];
 	size_t n = 0, j;
 	int c, i, status = STATUS_OK;
 
@@ -28,12 +28,12 @@ static int run_all(struct bench *b)
 		coll_result_print_header(o, &b->job);
 	}
 	for (c = 0; c < o->collectives.n && status == STATUS_OK; c++) {
-		enum collective collective = o->collectives.at[c];
-		int sizes = collective == COLL_BARRIER ? 1 : o->sizes.n;
+		enum oc_collective collective = o->collectives.at[c];
+		int sizes = collective == OC_BARRIER ? 1 : o->sizes.n;
 
 		for (i = 0; i < sizes && status == STATUS_OK; i++) {
 			cells[n].collective = collective;
-			cells[n].bytes = collective == COLL_BARRIER ? 0 : o->sizes.bytes[i];
+			cells[n].bytes = collective == OC_BARRIER ? 0 : o->sizes.bytes[i];
 			run_cell(b, &cells[n]);
 			if (shm_barrier_failed(&b->barrier)) {
 				status = STATUS_FAILED;

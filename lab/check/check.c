@@ -13,17 +13,17 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 {
 	bool reduction = oci_is_reduction(call->collective);
 	size_t end = 0;
-	bool rooted = call->collective == OCI_BCAST || call->collective == OCI_SCATTER ||
-		      call->collective == OCI_GATHER || call->collective == OCI_REDUCE ||
-		      call->collective == OCI_SCATTERV || call->collective == OCI_GATHERV;
+	bool rooted = call->collective == OC_BCAST || call->collective == OC_SCATTER ||
+		      call->collective == OC_GATHER || call->collective == OC_REDUCE ||
+		      call->collective == OC_SCATTERV || call->collective == OC_GATHERV;
 
-	if ((unsigned int)call->collective >= OCI_COLLECTIVES)
+	if ((unsigned int)call->collective >= OC_COLLECTIVES)
 		return "no such collective";
 	if (call->root >= c->size || (call->root && !rooted))
 		return "no such root";
 	if (!call->unit || call->bytes % call->unit || (!reduction && call->unit != 1))
 		return "bytes are not whole units, or this collective has none";
-	if ((call->blocks != NULL) != (call->collective == OCI_REDUCE_SCATTER))
+	if ((call->blocks != NULL) != (call->collective == OC_REDUCE_SCATTER))
 		return "a Reduce_scatter, and only it, has a table of blocks";
 	for (uint32_t r = 0; call->blocks && r < c->size; r++) {
 		if (call->blocks[r].offset != end || call->blocks[r].bytes % call->unit)
@@ -37,9 +37,9 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 	if (oci_is_v(call->collective) != (call->from_to != NULL) || (call->from_to && call->bytes))
 		return "the v-variants, and only they, have a size for each pair";
 	if (call->in_place &&
-	    (call->collective == OCI_BARRIER || call->collective == OCI_BCAST ||
-	     call->collective == OCI_REDUCE_SCATTER_BLOCK ||
-	     call->collective == OCI_REDUCE_SCATTER || call->collective == OCI_EXSCAN))
+	    (call->collective == OC_BARRIER || call->collective == OC_BCAST ||
+	     call->collective == OC_REDUCE_SCATTER_BLOCK || call->collective == OC_REDUCE_SCATTER ||
+	     call->collective == OC_EXSCAN))
 		return "this collective has no form in place";
 	return NULL;
 }

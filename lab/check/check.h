@@ -49,7 +49,7 @@
 
 /* One collective of a sequence, as its callers on all ranks agree on it. */
 struct oci_check_call {
-	enum oci_collective collective;
+	enum oc_collective collective;
 	bool commutative; /* of a reduction, as in the plans' key */
 	/*
 	 * MPI_IN_PLACE. Reduce: at the root; Allreduce, Scan: everywhere: SEND is RECV. Gather: at

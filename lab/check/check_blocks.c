@@ -2,19 +2,13 @@
 /* The checker's v-variants: which bytes go where, and where they lie. */
 #include "lab/check/check_world.h"
 
-bool oci_is_v(enum oci_collective collective)
-{
-	return collective == OCI_SCATTERV || collective == OCI_GATHERV ||
-	       collective == OCI_ALLGATHERV || collective == OCI_ALLTOALLV;
-}
-
 /* Bytes that a call means rank `from` to send to rank `to`. */
 static size_t bytes_of(const struct oci_world *w, const struct oci_check_call *call, uint32_t from,
 		       uint32_t to)
 {
-	if (call->collective == OCI_ALLGATHERV)
+	if (call->collective == OC_ALLGATHERV)
 		to = 0;
-	if (call->collective == OCI_ALLTOALLV && call->in_place && from > to)
+	if (call->collective == OC_ALLTOALLV && call->in_place && from > to)
 		return bytes_of(w, call, to, from);
 	return call->from_to[(size_t)from * w->check->size + to];
 }
@@ -22,10 +16,10 @@ static size_t bytes_of(const struct oci_world *w, const struct oci_check_call *c
 size_t oci_blocks_mine(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank)
 {
 	switch (call->collective) {
-	case OCI_SCATTERV:
+	case OC_SCATTERV:
 		return bytes_of(w, call, call->root, rank);
-	case OCI_GATHERV:
-	case OCI_ALLGATHERV:
+	case OC_GATHERV:
+	case OC_ALLGATHERV:
 		return bytes_of(w, call, rank, call->root);
 	default:
 		return 0;
@@ -73,7 +67,7 @@ static size_t sent_from(const struct oci_world *w, const struct oci_check_call *
 {
 	size_t at = 0;
 
-	if (call->collective != OCI_SCATTERV && call->collective != OCI_ALLTOALLV)
+	if (call->collective != OC_SCATTERV && call->collective != OC_ALLTOALLV)
 		return 0;
 	for (uint32_t n = 0; n < w->check->size; n++) {
 		uint32_t other = in_order(w, from, n);
@@ -118,7 +112,7 @@ int oci_blocks_check(struct oci_world *w, const struct oci_actor *a, const struc
 	size_t at = 0;
 	int rc = 0;
 
-	if (call->collective == OCI_SCATTERV)
+	if (call->collective == OC_SCATTERV)
 		return check_block(w, a, recv, 0, call->root, recv->bytes);
 	for (uint32_t n = 0; n < w->check->size && !rc; n++) {
 		uint32_t from = in_order(w, a->rank, n);

@@ -41,19 +41,19 @@ static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
 	bool root = a->rank == c->root;
 
 	switch (c->collective) {
-	case OCI_SCATTERV:
+	case OC_SCATTERV:
 		if (root)
 			*send = window(first, 0, sent);
 		*recv = root && c->in_place ?
 				window(first, place->send_blocks[a->rank].offset, mine) :
 				window(second, 0, mine);
 		break;
-	case OCI_ALLTOALLV:
+	case OC_ALLTOALLV:
 		*send = window(first, 0, sent);
 		*recv = c->in_place ? *send : window(second, 0, received);
 		break;
 	default: /* Gatherv, Allgatherv */
-		if (root || c->collective == OCI_ALLGATHERV)
+		if (root || c->collective == OC_ALLGATHERV)
 			*recv = window(second, 0, received);
 		*send = recv->region && c->in_place ?
 				window(second, place->recv_blocks[a->rank].offset, mine) :
@@ -72,49 +72,49 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 	struct oci_view send = { 0 }, recv = { 0 };
 
 	switch (c->collective) {
-	case OCI_BCAST:
+	case OC_BCAST:
 		send = recv = window(first, 0, one);
 		break;
-	case OCI_SCATTER:
+	case OC_SCATTER:
 		if (root)
 			send = window(first, 0, all);
 		recv = root && c->in_place ? window(first, mine, one) : window(second, 0, one);
 		break;
-	case OCI_GATHER:
-	case OCI_ALLGATHER:
-		if (root || c->collective == OCI_ALLGATHER)
+	case OC_GATHER:
+	case OC_ALLGATHER:
+		if (root || c->collective == OC_ALLGATHER)
 			recv = window(second, 0, all);
 		send = recv.region && c->in_place ? window(second, mine, one) :
 						    window(first, 0, one);
 		break;
-	case OCI_ALLTOALL:
+	case OC_ALLTOALL:
 		send = window(first, 0, all);
 		recv = c->in_place ? send : window(second, 0, all);
 		break;
-	case OCI_SCATTERV:
-	case OCI_GATHERV:
-	case OCI_ALLGATHERV:
-	case OCI_ALLTOALLV:
+	case OC_SCATTERV:
+	case OC_GATHERV:
+	case OC_ALLGATHERV:
+	case OC_ALLTOALLV:
 		set_views_v(w, a, place, &send, &recv);
 		break;
-	case OCI_REDUCE_SCATTER_BLOCK:
+	case OC_REDUCE_SCATTER_BLOCK:
 		send = window(first, 0, all);
 		recv = window(second, 0, one);
 		break;
-	case OCI_REDUCE_SCATTER:
+	case OC_REDUCE_SCATTER:
 		send = window(first, 0, one);
 		recv = window(second, 0, c->blocks[a->rank].bytes);
 		break;
-	case OCI_EXSCAN:
+	case OC_EXSCAN:
 		send = window(first, 0, one);
 		if (a->rank)
 			recv = window(second, 0, one);
 		break;
-	case OCI_REDUCE:
-	case OCI_ALLREDUCE:
-	case OCI_SCAN:
+	case OC_REDUCE:
+	case OC_ALLREDUCE:
+	case OC_SCAN:
 		send = window(first, 0, one);
-		if (root || c->collective != OCI_REDUCE)
+		if (root || c->collective != OC_REDUCE)
 			recv = c->in_place ? send : window(second, 0, one);
 		break;
 	default:
@@ -152,7 +152,7 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 		if (write_whole(w, a, &place->user[i]))
 			return -ENOMEM;
 	}
-	if (!send->region || (c->collective == OCI_BCAST && a->rank != c->root))
+	if (!send->region || (c->collective == OC_BCAST && a->rank != c->root))
 		return 0;
 	for (size_t i = 0; i < send->bytes; i++) {
 		uint64_t value = oci_symbol_user(owner, i);
@@ -202,7 +202,7 @@ static int check_key(struct oci_world *w, const struct oci_actor *a)
 	const struct oci_plan_key *key = &a->plan->key;
 
 	bool in_place = c->in_place &&
-			(c->collective == OCI_ALLTOALL || c->collective == OCI_ALLTOALLV);
+			(c->collective == OC_ALLTOALL || c->collective == OC_ALLTOALLV);
 
 	if (key->collective == c->collective && key->v == a->v && key->size == w->check->size &&
 	    key->in_place == in_place)
@@ -289,7 +289,7 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a)
 	a->pc = pc;
 	if (!rc)
 		rc = oci_symbol_check(w, a);
-	if (!rc && oci_world_call(w, call)->collective == OCI_BARRIER)
+	if (!rc && oci_world_call(w, call)->collective == OC_BARRIER)
 		rc = check_barrier(w, a);
 	if (rc)
 		return rc;

@@ -41,20 +41,20 @@ void oci_symbol_reduce(bool commutative, const struct oci_span *in, const struct
 /* Of whom rank `rank` gets the reduction: ranks 0 .. operands - 1. */
 static uint32_t operands(const struct oci_world *w, const struct oci_check_call *c, uint32_t rank)
 {
-	if (c->collective == OCI_SCAN)
+	if (c->collective == OC_SCAN)
 		return rank + 1;
-	return c->collective == OCI_EXSCAN ? rank : w->check->size;
+	return c->collective == OC_EXSCAN ? rank : w->check->size;
 }
 
 static bool is_prefix(const struct oci_check_call *c)
 {
-	return c->collective == OCI_SCAN || c->collective == OCI_EXSCAN;
+	return c->collective == OC_SCAN || c->collective == OC_EXSCAN;
 }
 
 /* Do the ranks get different results? */
 static bool differ(const struct oci_check_call *c)
 {
-	return c->collective == OCI_REDUCE_SCATTER_BLOCK || c->collective == OCI_REDUCE_SCATTER ||
+	return c->collective == OC_REDUCE_SCATTER_BLOCK || c->collective == OC_REDUCE_SCATTER ||
 	       is_prefix(c);
 }
 
@@ -67,10 +67,10 @@ static struct part part_of(const struct oci_check_call *c, uint32_t rank)
 {
 	size_t place = rank * c->bytes;
 
-	if (c->collective == OCI_REDUCE_SCATTER)
+	if (c->collective == OC_REDUCE_SCATTER)
 		return (struct part){ c->blocks[rank].offset, c->blocks[rank].offset,
 				      c->blocks[rank].bytes };
-	if (c->collective == OCI_REDUCE_SCATTER_BLOCK)
+	if (c->collective == OC_REDUCE_SCATTER_BLOCK)
 		return (struct part){ place, place, c->bytes };
 	return (struct part){ 0, differ(c) ? place : 0, c->bytes };
 }
@@ -133,16 +133,16 @@ static void origin(const struct oci_world *w, const struct oci_actor *a, size_t 
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 
 	switch (c->collective) {
-	case OCI_SCATTER:
+	case OC_SCATTER:
 		*rank = c->root;
 		*from = a->rank * c->bytes;
 		break;
-	case OCI_GATHER:
-	case OCI_ALLGATHER:
+	case OC_GATHER:
+	case OC_ALLGATHER:
 		*rank = (uint32_t)n;
 		*from = 0;
 		break;
-	case OCI_ALLTOALL:
+	case OC_ALLTOALL:
 		*rank = (uint32_t)n;
 		*from = a->rank * c->bytes;
 		break;
@@ -276,7 +276,7 @@ int oci_symbol_check(struct oci_world *w, const struct oci_actor *a)
 	    (place->send.region != place->recv.region ||
 	     (!oci_is_reduction(oci_world_call(w, a->call)->collective) &&
 	      !a->plan->key.in_place)) &&
-	    oci_world_call(w, a->call)->collective != OCI_BCAST)
+	    oci_world_call(w, a->call)->collective != OC_BCAST)
 		rc = check_send(w, a, &place->send);
 	if (!rc && place->recv.region)
 		rc = oci_is_reduction(oci_world_call(w, a->call)->collective) ?

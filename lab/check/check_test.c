@@ -41,9 +41,9 @@ static bool set_schedule(struct oci_check *c, uint32_t n)
 
 static struct oci_check_call call_of(const struct plans *plans, uint32_t root, size_t bytes)
 {
-	bool reduction = plans->collective == OCI_ALLREDUCE;
-	bool rootless = reduction || plans->collective == OCI_BARRIER ||
-			plans->collective == OCI_ALLGATHER;
+	bool reduction = plans->collective == OC_ALLREDUCE;
+	bool rootless = reduction || plans->collective == OC_BARRIER ||
+			plans->collective == OC_ALLGATHER;
 
 	return (struct oci_check_call){ .collective = plans->collective,
 					.commutative = plans->commutative,

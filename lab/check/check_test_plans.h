@@ -42,7 +42,7 @@ enum fault {
 };
 
 struct plans {
-	enum oci_collective collective;
+	enum oc_collective collective;
 	void (*build)(struct oci_builder *b, enum fault fault);
 	bool commutative;
 };
@@ -333,17 +333,17 @@ static void bcast_halves(struct oci_builder *b, enum fault fault)
 	oci_build_next(b);
 }
 
-static const struct plans bcast = { OCI_BCAST, bcast_read, false };
-static const struct plans barrier = { OCI_BARRIER, barrier_flat, false };
-static const struct plans work = { OCI_ALLGATHER, allgather_work, false };
-static const struct plans halves = { OCI_BCAST, bcast_halves, false };
-static const struct plans chain = { OCI_BCAST, bcast_chain, false };
-static const struct plans in_line = { OCI_BCAST, bcast_inline, false };
-static const struct plans scatter = { OCI_SCATTER, scatter_read, false };
-static const struct plans gather = { OCI_GATHER, gather_write, false };
-static const struct plans share = { OCI_SCATTER, scatter_share, false };
-static const struct plans share_push = { OCI_GATHER, gather_share, false };
-static const struct plans allreduce = { OCI_ALLREDUCE, fold, false };
-static const struct plans sum = { OCI_ALLREDUCE, fold, true };
+static const struct plans bcast = { OC_BCAST, bcast_read, false };
+static const struct plans barrier = { OC_BARRIER, barrier_flat, false };
+static const struct plans work = { OC_ALLGATHER, allgather_work, false };
+static const struct plans halves = { OC_BCAST, bcast_halves, false };
+static const struct plans chain = { OC_BCAST, bcast_chain, false };
+static const struct plans in_line = { OC_BCAST, bcast_inline, false };
+static const struct plans scatter = { OC_SCATTER, scatter_read, false };
+static const struct plans gather = { OC_GATHER, gather_write, false };
+static const struct plans share = { OC_SCATTER, scatter_share, false };
+static const struct plans share_push = { OC_GATHER, gather_share, false };
+static const struct plans allreduce = { OC_ALLREDUCE, fold, false };
+static const struct plans sum = { OC_ALLREDUCE, fold, true };
 
 #endif

@@ -281,7 +281,6 @@ bool oci_wait_counts(const struct oci_world *w, const struct oci_actor *a, const
 		     uint32_t rank);
 
 /* check_blocks.c */
-bool oci_is_v(enum oci_collective collective);
 /* Fills the tables of a rank, and says how far they reach. */
 size_t oci_blocks_send(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
 		       struct oc_block *blocks);

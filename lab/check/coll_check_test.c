@@ -29,7 +29,7 @@ static void check_largest(const struct subject *subject)
 	size_t low = 0, high = slot / unit;
 	struct sequence s = { 0 };
 
-	if (subject->collective == OCI_BARRIER || fits(subject, (high + 1) * unit, unit))
+	if (subject->collective == OC_BARRIER || fits(subject, (high + 1) * unit, unit))
 		return;
 	while (low < high) {
 		size_t middle = (low + high + 1) / 2;
@@ -128,10 +128,10 @@ static void check_steps_of_halves(const struct subject *subject)
 static void coll_halves_of_a_slot_have_steps_for_the_largest_size(void **state)
 {
 	static const uint32_t some[] = { 2, 3, 8, MOST_RANKS, MOST_PLANS };
-	struct subject subject = { .collective = OCI_ALLTOALL };
+	struct subject subject = { .collective = OC_ALLTOALL };
 
 	(void)state;
-	while (strcmp(oci_algorithm(OCI_ALLTOALL, subject.algorithm)->name, "shm"))
+	while (strcmp(oci_algorithm(OC_ALLTOALL, subject.algorithm)->name, "shm"))
 		subject.algorithm++;
 	for (size_t i = 0; i < COUNT(some); i++) {
 		subject.size = some[i];
@@ -146,7 +146,7 @@ static void coll_halves_of_a_slot_have_steps_for_the_largest_size(void **state)
  */
 static void check_offers(const struct subject *subject)
 {
-	bool single = subject->collective == OCI_ALLGATHERV || subject->collective == OCI_GATHERV;
+	bool single = subject->collective == OC_ALLGATHERV || subject->collective == OC_GATHERV;
 	struct oci_offer offer = oci_offer_layout(single ? 1 : subject->size - 1, 0);
 	uint32_t limit = oci_offer_limit(&offer), size = subject->size;
 	struct sequence s = { 0 };
@@ -187,9 +187,9 @@ static void coll_offers_at_their_own_thresholds(void **state)
 static void check_exhaustively(const struct subject *subject)
 {
 	/* Of a Reduce whose parts are of different lengths every rank has one. */
-	bool parts = subject->collective == OCI_REDUCE;
+	bool parts = subject->collective == OC_REDUCE;
 	size_t unit = is_reduction(subject->collective) && !parts ? 2 : 1;
-	size_t bytes = subject->collective == OCI_BARRIER ? 0 : parts ? 11 : 6;
+	size_t bytes = subject->collective == OC_BARRIER ? 0 : parts ? 11 : 6;
 	struct sequence s = { 0 };
 
 	for (uint32_t lanes = 1; lanes <= 2; lanes++) {
@@ -268,10 +268,10 @@ static void check_mutants(const struct subject *subject)
 {
 	size_t unit = is_reduction(subject->collective) ? 4 : 1;
 	/* Ranks of a Reduce may have parts of different lengths: none is to be without one. */
-	size_t times = subject->collective == OCI_REDUCE ? 4 : 1;
+	size_t times = subject->collective == OC_REDUCE ? 4 : 1;
 	struct sequence s = { 0 };
 
-	if (subject->collective == OCI_BARRIER)
+	if (subject->collective == OC_BARRIER)
 		return;
 	for (uint32_t i = 0; i < 4; i++)
 		add_call(&s, subject, 0,
@@ -327,7 +327,7 @@ static void add_random_call(struct sequence *s, uint32_t size)
 	const struct oci_algorithm *a;
 
 	do
-		subject.collective = pick(OCI_COLLECTIVES);
+		subject.collective = pick(OC_COLLECTIVES);
 	while (!oci_algorithm(subject.collective, 0));
 	while (oci_algorithm(subject.collective, algorithms))
 		algorithms++;
@@ -341,7 +341,7 @@ static void add_random_call(struct sequence *s, uint32_t size)
 		subject.parameter = a->parameter_max;
 	if (is_reduction(subject.collective))
 		unit = grid_units[pick(COUNT(grid_units))];
-	if (subject.collective != OCI_BARRIER)
+	if (subject.collective != OC_BARRIER)
 		bytes = grid_sizes[pick(COUNT(grid_sizes))];
 	root = pick(size);
 	in_place = pick(2);

@@ -32,7 +32,7 @@ static const size_t grid_units[] __attribute__((unused)) = { 4, 1, 8, 16, 1, 12 
 
 /* An algorithm with all that its plans depend on, but for the root. */
 struct subject {
-	enum oci_collective collective;
+	enum oc_collective collective;
 	unsigned int algorithm;
 	uint32_t parameter;
 	uint32_t size;
@@ -126,28 +126,28 @@ static bool same_subject(const struct subject *a, const struct subject *b)
 	       a->commutative == b->commutative && a->hierarchy == b->hierarchy;
 }
 
-static bool is_reduction(enum oci_collective collective)
+static bool is_reduction(enum oc_collective collective)
 {
 	return oci_is_reduction(collective);
 }
 
-static bool is_v(enum oci_collective collective)
+static bool is_v(enum oc_collective collective)
 {
-	return collective == OCI_SCATTERV || collective == OCI_GATHERV ||
-	       collective == OCI_ALLGATHERV || collective == OCI_ALLTOALLV;
+	return collective == OC_SCATTERV || collective == OC_GATHERV ||
+	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
 }
 
-static bool is_rooted(enum oci_collective collective)
+static bool is_rooted(enum oc_collective collective)
 {
-	return collective == OCI_BCAST || collective == OCI_SCATTER || collective == OCI_GATHER ||
-	       collective == OCI_REDUCE || collective == OCI_SCATTERV || collective == OCI_GATHERV;
+	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
+	       collective == OC_REDUCE || collective == OC_SCATTERV || collective == OC_GATHERV;
 }
 
-static bool has_in_place(enum oci_collective collective)
+static bool has_in_place(enum oc_collective collective)
 {
-	return collective != OCI_BARRIER && collective != OCI_BCAST &&
-	       collective != OCI_REDUCE_SCATTER_BLOCK && collective != OCI_REDUCE_SCATTER &&
-	       collective != OCI_EXSCAN;
+	return collective != OC_BARRIER && collective != OC_BCAST &&
+	       collective != OC_REDUCE_SCATTER_BLOCK && collective != OC_REDUCE_SCATTER &&
+	       collective != OC_EXSCAN;
 }
 
 static bool fits(const struct subject *subject, size_t bytes, size_t unit)
@@ -233,11 +233,11 @@ static void add_blocks(struct sequence *s, uint32_t size, uint32_t pattern)
 static bool add_call(struct sequence *s, const struct subject *subject, uint32_t root, size_t bytes,
 		     size_t unit, bool in_place)
 {
-	bool ranks_matter = (subject->collective == OCI_REDUCE && !subject->commutative) ||
+	bool ranks_matter = (subject->collective == OC_REDUCE && !subject->commutative) ||
 			    (is_rooted(subject->collective) && subject->hierarchy);
 	uint32_t key_root = ranks_matter ? root : 0;
 	bool trades = in_place &&
-		      (subject->collective == OCI_ALLTOALL || subject->collective == OCI_ALLTOALLV);
+		      (subject->collective == OC_ALLTOALL || subject->collective == OC_ALLTOALLV);
 	struct plan_set *set = NULL;
 
 	if (s->check.count == MOST_CALLS || !fits(subject, bytes, unit))
@@ -260,7 +260,7 @@ static bool add_call(struct sequence *s, const struct subject *subject, uint32_t
 		.bytes = bytes,
 		.unit = unit,
 	};
-	if (subject->collective == OCI_REDUCE_SCATTER)
+	if (subject->collective == OC_REDUCE_SCATTER)
 		s->calls[s->check.count].blocks = s->blocks[s->check.count];
 	s->check.count++;
 	if (is_v(subject->collective))
@@ -328,7 +328,7 @@ static void for_each_subject(uint32_t size, void (*visit)(const struct subject *
 	const uint32_t parameters[] = { 1, 2, 3, 4, 7, size - 1, size, size + 3 };
 	const struct oci_algorithm *a;
 
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		struct subject subject = { .collective = c, .size = size };
 
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {

@@ -50,7 +50,7 @@ static void check_grid_of(const struct subject *subject)
 					      1;
 			size_t bytes = grid_sizes[i] - grid_sizes[i] % unit;
 
-			if (subject->collective == OCI_BARRIER)
+			if (subject->collective == OC_BARRIER)
 				bytes = 0;
 			if (!size_counts(bytes, size, i))
 				continue;

@@ -99,7 +99,7 @@ static void check_calls(const struct subject *subject)
 	copy.hierarchy = current->id;
 	for (uint32_t i = 0; i < (full() ? 40u : 8u); i++) {
 		uint32_t root = i < 2 ? i * (copy.size - 1) : pick(copy.size);
-		size_t bytes = copy.collective == OCI_BARRIER ? 0 : sizes[i % COUNT(sizes)];
+		size_t bytes = copy.collective == OC_BARRIER ? 0 : sizes[i % COUNT(sizes)];
 
 		add_call(&s, &copy, root, bytes, unit, i % 3 == 1);
 	}

@@ -18,7 +18,7 @@ static void plan_dump_joins_flags_across_ranks(void **state)
 
 	(void)state;
 	for (uint32_t v = 0; v < 2; v++) {
-		struct oci_plan_key key = { .collective = OCI_BARRIER, .v = v, .size = 2 };
+		struct oci_plan_key key = { .collective = OC_BARRIER, .v = v, .size = 2 };
 		struct oci_builder *b = oci_builder_create(&key);
 		int error;
 

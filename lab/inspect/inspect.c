@@ -206,7 +206,7 @@ const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collecti
 						     unsigned int index)
 {
 	static struct oc_algorithm_info info;
-	const struct oci_algorithm *a = oci_algorithm((enum oci_collective)collective, index);
+	const struct oci_algorithm *a = oci_algorithm(collective, index);
 
 	if (!a)
 		return NULL;
@@ -217,7 +217,7 @@ const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collecti
 
 const char *oc_collective_name(enum oc_collective collective)
 {
-	return oci_collective_name((enum oci_collective)collective);
+	return oci_collective_name(collective);
 }
 
 int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
@@ -225,7 +225,7 @@ int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
 {
 	struct oci_forced forced;
 
-	return oci_forced_parse((enum oci_collective)collective, words, &forced, expected);
+	return oci_forced_parse(collective, words, &forced, expected);
 }
 
 int oc_inspect_topology(struct oc_topology_info *info)

@@ -43,7 +43,7 @@ static int load(const char *profile, struct oci_model *model, char *error, size_
 	return result;
 }
 
-static void name(enum oci_collective collective, struct oci_choice choice, char *text, size_t n)
+static void name(enum oc_collective collective, struct oci_choice choice, char *text, size_t n)
 {
 	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
 
@@ -128,10 +128,10 @@ static int by_total(const void *a, const void *b)
 	       (x->choice.algorithm < y->choice.algorithm);
 }
 
-static bool is_v(enum oci_collective collective)
+static bool is_v(enum oc_collective collective)
 {
-	return collective == OCI_SCATTERV || collective == OCI_GATHERV ||
-	       collective == OCI_ALLGATHERV || collective == OCI_ALLTOALLV;
+	return collective == OC_SCATTERV || collective == OC_GATHERV ||
+	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
 }
 
 static const char *sentence(enum oci_decided decided)
@@ -213,9 +213,9 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n)
 {
 	struct oci_shape shape = {
-		.collective = (enum oci_collective)call->collective,
+		.collective = call->collective,
 		.bytes = call->bytes,
-		.unit = oci_is_reduction((enum oci_collective)call->collective) ? 8 : 1,
+		.unit = oci_is_reduction(call->collective) ? 8 : 1,
 		.size = call->ranks,
 		.oversubscribed = call->shared_cpus != 0,
 		.single_copy = !call->shm || call->mapped,
@@ -253,7 +253,7 @@ static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hie
 	return failed;
 }
 
-static int build_all(struct oci_plan **plans, enum oci_collective collective,
+static int build_all(struct oci_plan **plans, enum oc_collective collective,
 		     struct oci_choice choice, uint32_t size, const struct oci_hierarchy *hierarchy)
 {
 	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
@@ -294,17 +294,14 @@ int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algor
 	const char *expected;
 	int error;
 
-	if (!size ||
-	    oci_forced_parse((enum oci_collective)collective, algorithm, &forced, &expected) ||
+	if (!size || oci_forced_parse(collective, algorithm, &forced, &expected) ||
 	    !forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI)
 		return -EINVAL;
 	error = hierarchy_of(profile, size, &hierarchy);
 	if (error)
 		return error == -EINVAL ? -ENOENT : error;
 	plans = calloc(size, sizeof(*plans));
-	error = plans ? build_all(plans, (enum oci_collective)collective, forced.choice, size,
-				  hierarchy) :
-			-ENOMEM;
+	error = plans ? build_all(plans, collective, forced.choice, size, hierarchy) : -ENOMEM;
 	if (!error)
 		error = print_dot(fd, plans, size);
 	for (uint32_t v = 0; plans && v < size; v++)

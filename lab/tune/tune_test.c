@@ -101,11 +101,11 @@ static void a_run_gives_every_term_of_this_machine(void **state)
 static void the_calls_that_are_timed_have_as_many_operations(void **state)
 {
 	static const struct {
-		enum oci_collective collective;
+		enum oc_collective collective;
 		const char *algorithm;
 		double ops;
-	} call[] = { { OCI_BARRIER, "flat", OCI_MEASURE_BARRIER_OPS },
-		     { OCI_ALLGATHER, "inline", OCI_MEASURE_SMALL_OPS } };
+	} call[] = { { OC_BARRIER, "flat", OCI_MEASURE_BARRIER_OPS },
+		     { OC_ALLGATHER, "inline", OCI_MEASURE_SMALL_OPS } };
 	struct oci_model model;
 
 	(void)state;

@@ -41,7 +41,7 @@ static void load(const char *profile)
 	model.memcpy_cache.value = 0;
 }
 
-static double seconds(enum oci_collective collective, const char *words, uint32_t p, size_t bytes)
+static double seconds(enum oc_collective collective, const char *words, uint32_t p, size_t bytes)
 {
 	struct oci_shape shape = { .collective = collective,
 				   .bytes = bytes,
@@ -68,7 +68,7 @@ static double seconds(enum oci_collective collective, const char *words, uint32_
 }
 
 /* Fails unless `best` takes the least time of all, alone. */
-static void best_is(enum oci_collective collective, const char *best, const char *const *others,
+static void best_is(enum oc_collective collective, const char *best, const char *const *others,
 		    size_t count, uint32_t p, size_t bytes)
 {
 	double least = seconds(collective, best, p, bytes);
@@ -101,8 +101,8 @@ static void eight_at_a_time_are_best_on_knl(void **state)
 	(void)state;
 	load("knl");
 	for (size_t bytes = 16384; bytes <= 8 << 20; bytes *= 2) {
-		best_is(OCI_SCATTER, "throttled-read:8", scatters, COUNT(scatters), 64, bytes);
-		best_is(OCI_GATHER, "throttled-write:8", gathers, COUNT(gathers), 64, bytes);
+		best_is(OC_SCATTER, "throttled-read:8", scatters, COUNT(scatters), 64, bytes);
+		best_is(OC_GATHER, "throttled-write:8", gathers, COUNT(gathers), 64, bytes);
 	}
 }
 
@@ -111,8 +111,8 @@ static void four_at_a_time_are_best_on_broadwell(void **state)
 	(void)state;
 	load("broadwell");
 	for (size_t bytes = 16384; bytes <= 8 << 20; bytes *= 2) {
-		best_is(OCI_SCATTER, "throttled-read:4", scatters, COUNT(scatters), 28, bytes);
-		best_is(OCI_GATHER, "throttled-write:4", gathers, COUNT(gathers), 28, bytes);
+		best_is(OC_SCATTER, "throttled-read:4", scatters, COUNT(scatters), 28, bytes);
+		best_is(OC_GATHER, "throttled-write:4", gathers, COUNT(gathers), 28, bytes);
 	}
 }
 
@@ -130,7 +130,7 @@ static void bcast_on_knl_is_a_tree_and_then_scatter_allgather(void **state)
 		const char *best = "";
 
 		for (size_t i = 0; i < COUNT(bcasts); i++) {
-			double s = seconds(OCI_BCAST, bcasts[i], 64, bytes);
+			double s = seconds(OC_BCAST, bcasts[i], 64, bytes);
 
 			if (s < least) {
 				least = s;
@@ -156,7 +156,7 @@ static void pairwise_is_free_of_contention(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(machines); i++) {
-		struct oci_shape shape = { .collective = OCI_ALLTOALL,
+		struct oci_shape shape = { .collective = OC_ALLTOALL,
 					   .bytes = 65536,
 					   .unit = 1,
 					   .size = ranks[i],
@@ -167,7 +167,7 @@ static void pairwise_is_free_of_contention(void **state)
 		char why[256] = "";
 
 		load(machines[i]);
-		assert_int_equal(oci_forced_parse(OCI_ALLTOALL, "pairwise", &forced, &expected), 0);
+		assert_int_equal(oci_forced_parse(OC_ALLTOALL, "pairwise", &forced, &expected), 0);
 		assert_int_equal(
 			oci_predict(&model, &shape, forced.choice, &result, why, sizeof(why)), 0);
 		assert_int_equal(result.most_copiers, 1);
@@ -182,12 +182,12 @@ static void few_steps_win_for_small_allgathers(void **state)
 
 	(void)state;
 	load("knl");
-	ring = seconds(OCI_ALLGATHER, "ring-source-read", 64, 1024);
-	doubling = seconds(OCI_ALLGATHER, "recursive-doubling", 64, 1024);
-	bruck = seconds(OCI_ALLGATHER, "bruck", 64, 1024);
+	ring = seconds(OC_ALLGATHER, "ring-source-read", 64, 1024);
+	doubling = seconds(OC_ALLGATHER, "recursive-doubling", 64, 1024);
+	bruck = seconds(OC_ALLGATHER, "bruck", 64, 1024);
 	assert_true(doubling < ring / 2 && bruck < ring / 2);
-	ring = seconds(OCI_ALLGATHER, "ring-source-read", 64, 1 << 20);
-	doubling = seconds(OCI_ALLGATHER, "recursive-doubling", 64, 1 << 20);
+	ring = seconds(OC_ALLGATHER, "ring-source-read", 64, 1 << 20);
+	doubling = seconds(OC_ALLGATHER, "recursive-doubling", 64, 1 << 20);
 	assert_true(fabs(ring / doubling - 1) < 0.01);
 }
 
@@ -202,7 +202,7 @@ static uint32_t best_factor(uint32_t p, size_t bytes)
 		double s;
 
 		snprintf(words, sizeof(words), "throttled-read:%u", k);
-		s = seconds(OCI_SCATTER, words, p, bytes);
+		s = seconds(OC_SCATTER, words, p, bytes);
 		if (s < least * (1 - 1e-9)) {
 			least = s;
 			best = k;
@@ -239,20 +239,20 @@ static void parallel_read_of_small_blocks_needs_the_cost_of_a_signal(void **stat
 
 	(void)state;
 	load("knl");
-	assert_true(seconds(OCI_SCATTER, "parallel-read", 64, 1024) >
-		    seconds(OCI_SCATTER, "throttled-read:8", 64, 1024));
+	assert_true(seconds(OC_SCATTER, "parallel-read", 64, 1024) >
+		    seconds(OC_SCATTER, "throttled-read:8", 64, 1024));
 	for (double us = 1; us < 100; us++) {
 		give("flag.cache", us * 1e-6);
 		give("flag.more", 0.03e-6);
-		if (seconds(OCI_SCATTER, "parallel-read", 64, 1024) <
-		    fmin(seconds(OCI_SCATTER, "throttled-read:8", 64, 1024),
-			 seconds(OCI_SCATTER, "throttled-read:16", 64, 1024))) {
+		if (seconds(OC_SCATTER, "parallel-read", 64, 1024) <
+		    fmin(seconds(OC_SCATTER, "throttled-read:8", 64, 1024),
+			 seconds(OC_SCATTER, "throttled-read:16", 64, 1024))) {
 			print_message("knl: parallel-read of 1 KiB from %.0f us a signal on\n", us);
 			assert_in_range(us, 20, 30); /* docs/results.md has the value */
 			break;
 		}
 	}
-	best_is(OCI_SCATTER, "parallel-read", few, COUNT(few), 64, 1024);
+	best_is(OC_SCATTER, "parallel-read", few, COUNT(few), 64, 1024);
 }
 
 int main(void)

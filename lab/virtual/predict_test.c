@@ -72,7 +72,7 @@ static double copy(size_t n, double c)
 	return 1.43e-6 + (double)n / 3.29e9 + 0.25e-6 * gamma * ceil((double)n / 4096);
 }
 
-static struct oci_choice named(enum oci_collective collective, const char *words)
+static struct oci_choice named(enum oc_collective collective, const char *words)
 {
 	struct oci_forced forced;
 	const char *expected = "";
@@ -82,7 +82,7 @@ static struct oci_choice named(enum oci_collective collective, const char *words
 	return forced.choice;
 }
 
-static struct oci_virtual_result predicted(enum oci_collective collective, const char *words,
+static struct oci_virtual_result predicted(enum oc_collective collective, const char *words,
 					   uint32_t p, size_t bytes)
 {
 	struct oci_shape shape = { .collective = collective,
@@ -98,7 +98,7 @@ static struct oci_virtual_result predicted(enum oci_collective collective, const
 	return result;
 }
 
-static void takes(enum oci_collective collective, const char *words, uint32_t p, size_t bytes,
+static void takes(enum oc_collective collective, const char *words, uint32_t p, size_t bytes,
 		  double want)
 {
 	double got = predicted(collective, words, p, bytes).end_s;
@@ -121,20 +121,20 @@ static void scatter_and_gather_are_the_papers(void **state)
 			size_t n = sizes[i];
 			double one = (p - 1) * copy(n, 1);
 
-			takes(OCI_SCATTER, "parallel-read", p, n, copy(n, p - 1));
-			takes(OCI_GATHER, "parallel-write", p, n, copy(n, p - 1));
-			takes(OCI_SCATTER, "sequential-write", p, n, one);
-			takes(OCI_GATHER, "sequential-read", p, n, one);
-			takes(OCI_SCATTER, "throttled-read:65535", p, n, copy(n, p - 1));
-			takes(OCI_GATHER, "throttled-write:65535", p, n, copy(n, p - 1));
-			takes(OCI_SCATTER, "throttled-read:1", p, n, one);
-			takes(OCI_GATHER, "throttled-write:1", p, n, one);
+			takes(OC_SCATTER, "parallel-read", p, n, copy(n, p - 1));
+			takes(OC_GATHER, "parallel-write", p, n, copy(n, p - 1));
+			takes(OC_SCATTER, "sequential-write", p, n, one);
+			takes(OC_GATHER, "sequential-read", p, n, one);
+			takes(OC_SCATTER, "throttled-read:65535", p, n, copy(n, p - 1));
+			takes(OC_GATHER, "throttled-write:65535", p, n, copy(n, p - 1));
+			takes(OC_SCATTER, "throttled-read:1", p, n, one);
+			takes(OC_GATHER, "throttled-write:1", p, n, one);
 		}
 		/* 64 readers, eight or four at a time. */
-		takes(OCI_SCATTER, "throttled-read:8", 65, sizes[i], 8 * copy(sizes[i], 8));
-		takes(OCI_GATHER, "throttled-write:4", 65, sizes[i], 16 * copy(sizes[i], 4));
+		takes(OC_SCATTER, "throttled-read:8", 65, sizes[i], 8 * copy(sizes[i], 8));
+		takes(OC_GATHER, "throttled-write:4", 65, sizes[i], 16 * copy(sizes[i], 4));
 		/* 63: the last turn has seven, where the formula counts ceil(p / k) full ones. */
-		takes(OCI_SCATTER, "throttled-read:8", 64, sizes[i],
+		takes(OC_SCATTER, "throttled-read:8", 64, sizes[i],
 		      7 * copy(sizes[i], 8) + copy(sizes[i], 7));
 	}
 }
@@ -147,15 +147,15 @@ static void alltoall_and_allgather_are_the_papers_and_free_of_contention(void **
 		for (size_t t = 0; t < COUNT(teams); t++) {
 			double want = (teams[t] - 1) * copy(sizes[i], 1);
 
-			takes(OCI_ALLTOALL, "pairwise", teams[t], sizes[i], want);
-			takes(OCI_ALLGATHER, "ring-source-read", teams[t], sizes[i], want);
-			takes(OCI_ALLGATHER, "ring-source-write", teams[t], sizes[i], want);
-			takes(OCI_ALLGATHER, "ring-neighbor:1", teams[t], sizes[i], want);
-			assert_int_equal(predicted(OCI_ALLTOALL, "pairwise", teams[t], sizes[i])
-						 .most_copiers,
-					 1);
+			takes(OC_ALLTOALL, "pairwise", teams[t], sizes[i], want);
+			takes(OC_ALLGATHER, "ring-source-read", teams[t], sizes[i], want);
+			takes(OC_ALLGATHER, "ring-source-write", teams[t], sizes[i], want);
+			takes(OC_ALLGATHER, "ring-neighbor:1", teams[t], sizes[i], want);
 			assert_int_equal(
-				predicted(OCI_ALLGATHER, "ring-source-read", teams[t], sizes[i])
+				predicted(OC_ALLTOALL, "pairwise", teams[t], sizes[i]).most_copiers,
+				1);
+			assert_int_equal(
+				predicted(OC_ALLGATHER, "ring-source-read", teams[t], sizes[i])
 					.most_copiers,
 				1);
 		}
@@ -173,8 +173,8 @@ static void doubling_and_bruck_are_the_papers(void **state)
 		double steps = log2(p);
 		double want = steps * 1.43e-6 + (p - 1) * (copy(4096, 1) - 1.43e-6);
 
-		takes(OCI_ALLGATHER, "recursive-doubling", p, 4096, want);
-		takes(OCI_ALLGATHER, "bruck", p, 4096, want + (steps - 1) * 1.43e-6);
+		takes(OC_ALLGATHER, "recursive-doubling", p, 4096, want);
+		takes(OC_ALLGATHER, "bruck", p, 4096, want + (steps - 1) * 1.43e-6);
 	}
 }
 
@@ -186,18 +186,18 @@ static void bcast_is_the_papers(void **state)
 		size_t n = sizes[i];
 
 		for (size_t t = 0; t < COUNT(teams); t++)
-			takes(OCI_BCAST, "direct-read", teams[t], n, copy(n, teams[t] - 1));
+			takes(OC_BCAST, "direct-read", teams[t], n, copy(n, teams[t] - 1));
 		for (size_t t = 0; t < COUNT(teams); t++)
-			takes(OCI_BCAST, "direct-write", teams[t], n, (teams[t] - 1) * copy(n, 1));
+			takes(OC_BCAST, "direct-write", teams[t], n, (teams[t] - 1) * copy(n, 1));
 		/* Full trees of radix k + 1, where the paper's formula has its log to the base k
 		 * for up to k readers of one source: that many readers make k + 1 holders. */
-		takes(OCI_BCAST, "knomial:3", 64, n, 3 * copy(n, 3));
-		takes(OCI_BCAST, "knomial:7", 64, n, 2 * copy(n, 7));
-		takes(OCI_BCAST, "knomial:1", 64, n, 6 * copy(n, 1));
+		takes(OC_BCAST, "knomial:3", 64, n, 3 * copy(n, 3));
+		takes(OC_BCAST, "knomial:7", 64, n, 2 * copy(n, 7));
+		takes(OC_BCAST, "knomial:1", 64, n, 6 * copy(n, 1));
 		/* The Scatter is a parallel read, the Allgather a ring. A rank whose part is there
 		 * goes on, so that the ring begins together: all parts are equally long. */
 		if (n % (64 * 64) == 0)
-			takes(OCI_BCAST, "scatter-allgather", 64, n,
+			takes(OC_BCAST, "scatter-allgather", 64, n,
 			      copy(n / 64, 63) + 63 * copy(n / 64, 1));
 	}
 }
@@ -215,12 +215,12 @@ static void closed_forms_and_plans_agree(void **state)
 	(void)state;
 	for (size_t t = 0; t < COUNT(size); t++)
 		assert_int_equal(oci_predict_hierarchy(&model, size[t], &hierarchy[t]), 0);
-	for (unsigned int i = 0; i < OCI_COLLECTIVES * COUNT(bytes) * COUNT(size) * 16; i++) {
-		unsigned int index = i % 16, c = i / 16 % OCI_COLLECTIVES;
+	for (unsigned int i = 0; i < OC_COLLECTIVES * COUNT(bytes) * COUNT(size) * 16; i++) {
+		unsigned int index = i % 16, c = i / 16 % OC_COLLECTIVES;
 		struct oci_shape shape = { .collective = c,
-					   .bytes = bytes[i / 16 / OCI_COLLECTIVES % COUNT(bytes)],
+					   .bytes = bytes[i / 16 / OC_COLLECTIVES % COUNT(bytes)],
 					   .unit = oci_is_reduction(c) ? 4 : 1,
-					   .size = size[i / 16 / OCI_COLLECTIVES / COUNT(bytes)],
+					   .size = size[i / 16 / OC_COLLECTIVES / COUNT(bytes)],
 					   .single_copy = true };
 		struct oci_virtual_result result;
 		struct oci_costing costing;
@@ -260,17 +260,17 @@ static void closed_forms_and_plans_agree(void **state)
 
 static void terms_add_up_where_they_belong(void **state)
 {
-	struct oci_shape shape = { .collective = OCI_SCATTER,
+	struct oci_shape shape = { .collective = OC_SCATTER,
 				   .bytes = 65536,
 				   .unit = 1,
 				   .size = 17,
 				   .single_copy = true };
 	struct oci_costing c;
-	struct oci_choice choice = named(OCI_SCATTER, "throttled-read:4");
+	struct oci_choice choice = named(OC_SCATTER, "throttled-read:4");
 
 	(void)state;
 	oci_costing_init(&c, &model, &shape, 4);
-	oci_algorithm(OCI_SCATTER, choice.algorithm)->cost(&c);
+	oci_algorithm(OC_SCATTER, choice.algorithm)->cost(&c);
 	assert_true(fabs(c.cost.start - 4 * 1.43e-6) < 1e-15);
 	assert_true(fabs(c.cost.bytes - 4 * 65536 / 3.29e9) < 1e-15);
 	assert_true(fabs(c.cost.lock - 4 * 16 * 0.25e-6) < 1e-15);
@@ -282,11 +282,11 @@ static void terms_add_up_where_they_belong(void **state)
 static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on(
 	void **state)
 {
-	struct oci_shape shape = { .collective = OCI_ALLTOALL,
+	struct oci_shape shape = { .collective = OC_ALLTOALL,
 				   .unit = 1,
 				   .size = 2,
 				   .single_copy = true };
-	struct oci_choice choice = named(OCI_ALLTOALL, "pairwise");
+	struct oci_choice choice = named(OC_ALLTOALL, "pairwise");
 	struct oci_costing c;
 
 	(void)state;
@@ -300,20 +300,20 @@ static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_t
 		shape.bytes = mib << 20;
 		assert_int_equal(oci_cost_working(&shape, &model), 8 * shape.bytes);
 		oci_costing_init(&c, &model, &shape, choice.parameter);
-		oci_algorithm(OCI_ALLTOALL, choice.algorithm)->cost(&c);
-		plans = predicted(OCI_ALLTOALL, "pairwise", 2, shape.bytes).end_s;
+		oci_algorithm(OC_ALLTOALL, choice.algorithm)->cost(&c);
+		plans = predicted(OC_ALLTOALL, "pairwise", 2, shape.bytes).end_s;
 		assert_true(fabs(c.cost.bytes * 3.29e9 / (double)shape.bytes - (1 + 3 * part)) <
 			    1e-9);
 		assert_true(fabs(plans / oci_cost_total(&c.cost) - 1) < 1e-9);
 	}
 	/* One buffer a rank, whatever it does to it; one and p blocks; v-variants tell no sizes. */
-	shape.collective = OCI_BCAST;
+	shape.collective = OC_BCAST;
 	assert_int_equal(oci_cost_working(&shape, &model), 2 * shape.bytes);
-	shape.collective = OCI_SCATTER;
+	shape.collective = OC_SCATTER;
 	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
-	shape.collective = OCI_ALLGATHERV;
+	shape.collective = OC_ALLGATHERV;
 	assert_int_equal(oci_cost_working(&shape, &model), 0);
-	shape.collective = OCI_ALLTOALL;
+	shape.collective = OC_ALLTOALL;
 	/* A core each has its own. */
 	give("machine.cache_cores", 1);
 	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
@@ -322,19 +322,19 @@ static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_t
 static void large_teams_are_modelled_in_seconds(void **state)
 {
 	(void)state;
-	takes(OCI_ALLTOALL, "pairwise", 512, 65536, 511 * copy(65536, 1));
-	takes(OCI_SCATTER, "throttled-read:7", 512, 65536, 73 * copy(65536, 7));
+	takes(OC_ALLTOALL, "pairwise", 512, 65536, 511 * copy(65536, 1));
+	takes(OC_SCATTER, "throttled-read:7", 512, 65536, 73 * copy(65536, 7));
 }
 
 static void what_does_not_fit_is_refused_in_words(void **state)
 {
-	struct oci_shape shape = { .collective = OCI_BCAST, .bytes = 497, .unit = 1, .size = 4 };
+	struct oci_shape shape = { .collective = OC_BCAST, .bytes = 497, .unit = 1, .size = 4 };
 	struct oci_virtual_result result;
 	char why[256] = "";
 
 	(void)state;
 	assert_int_equal(
-		oci_predict(&model, &shape, named(OCI_BCAST, "inline"), &result, why, sizeof(why)),
+		oci_predict(&model, &shape, named(OC_BCAST, "inline"), &result, why, sizeof(why)),
 		-EINVAL);
 	assert_string_equal(why, "inline cannot run bcast of 497 bytes on 4 ranks");
 }

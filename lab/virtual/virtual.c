@@ -7,8 +7,8 @@
 
 static bool is_v(uint8_t collective)
 {
-	return collective == OCI_SCATTERV || collective == OCI_GATHERV ||
-	       collective == OCI_ALLGATHERV || collective == OCI_ALLTOALLV;
+	return collective == OC_SCATTERV || collective == OC_GATHERV ||
+	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
 }
 
 /* Equal blocks one after the other; of a Reduce_scatter `bytes` is all of them. */
@@ -18,7 +18,7 @@ static struct oc_block *equal_blocks(const struct oci_virtual_call *call, uint8_
 	size_t bytes = call->bytes, at = 0;
 
 	for (uint32_t i = 0; blocks && i < call->size; i++) {
-		if (collective == OCI_REDUCE_SCATTER) {
+		if (collective == OC_REDUCE_SCATTER) {
 			bytes = (call->bytes - at) / call->unit / (call->size - i) * call->unit;
 			if (i + 1 == call->size)
 				bytes = call->bytes - at;

@@ -33,8 +33,8 @@ static size_t extent_of(const struct oci_virtual_rank *r, const struct oci_range
 static bool is_same(const struct oci_virtual_rank *r, const struct oci_op *op)
 {
 	if (op->local.buf == OCI_BUF_ACC && op->second.buf == OCI_BUF_RECV)
-		return r->plan->key.collective != OCI_REDUCE || r->v == 0;
-	return r->plan->key.collective == OCI_BCAST && op->local.buf <= OCI_BUF_RECV &&
+		return r->plan->key.collective != OC_REDUCE || r->v == 0;
+	return r->plan->key.collective == OC_BCAST && op->local.buf <= OCI_BUF_RECV &&
 	       op->second.buf <= OCI_BUF_RECV;
 }
 

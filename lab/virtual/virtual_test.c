@@ -31,7 +31,7 @@ static int simple_model(void **state)
 	return 0;
 }
 
-static void begin(enum oci_collective collective, uint32_t v, uint32_t size)
+static void begin(enum oc_collective collective, uint32_t v, uint32_t size)
 {
 	struct oci_plan_key key = { .collective = (uint8_t)collective, .v = v, .size = size };
 
@@ -78,7 +78,7 @@ static void is(double got, double want)
 static void readers(uint32_t size, bool root_waits)
 {
 	for (uint32_t v = 0; v < size; v++) {
-		begin(OCI_BCAST, v, size);
+		begin(OC_BCAST, v, size);
 		if (v == 0) {
 			oci_build_post(builder, OCI_POST_ADDRESS, 1, 0);
 			if (root_waits)
@@ -186,7 +186,7 @@ static void readers_of_different_processes_do_not_meet(void **state)
 
 	(void)state;
 	for (uint32_t v = 0; v < 4; v++) {
-		begin(OCI_ALLTOALL, v, 4);
+		begin(OC_ALLTOALL, v, 4);
 		oci_build_post(builder, OCI_POST_ADDRESS, 1, 0);
 		oci_build_wait_post(builder, (v + 1) % 4, 1, 1, 0);
 		oci_build_pull(builder, oci_block(OCI_BUF_RECV, (v + 1) % 4), (v + 1) % 4,
@@ -232,12 +232,12 @@ static void local_copies_go_by_what_the_cache_holds(void **state)
 	give("memcpy.memory", 3);
 	give("cache.bytes", 200);
 	give("reduce", 2.5);
-	begin(OCI_ALLGATHER, 0, 1);
+	begin(OC_ALLGATHER, 0, 1);
 	oci_build_copy(builder, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
 	end(0);
 	is(run_at(100, NULL, NULL).end_s, 200);
 	is(run_at(101, NULL, NULL).end_s, 303);
-	begin(OCI_ALLREDUCE, 0, 1);
+	begin(OC_ALLREDUCE, 0, 1);
 	oci_build_reduce(builder, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_RECV, 0));
 	end(0);
 	is(run_at(100, NULL, NULL).end_s, 250);
@@ -255,7 +255,7 @@ static void a_pipeline_fills_and_drains(void **state)
 	give("memcpy.cache", 1);
 	give("flag.cache", 4);
 	for (uint32_t v = 0; v < 2; v++) {
-		begin(OCI_BCAST, v, 2);
+		begin(OC_BCAST, v, 2);
 		oci_build_segment(builder, 100);
 		oci_build_loop(builder, oci_block(OCI_BUF_SEND, 0));
 		if (v == 0) {
@@ -285,7 +285,7 @@ static void both_ends_meet_in_the_middle(void **state)
 	give("cma.lock", 0);
 	give("flag.cache", 100);
 	for (uint32_t v = 0; v < 2; v++) {
-		begin(OCI_BCAST, v, 2);
+		begin(OC_BCAST, v, 2);
 		oci_build_post(builder, OCI_POST_ADDRESS, 1, 0);
 		if (v == 0) {
 			oci_build_help(builder, OCI_SHARE_PULL, oci_block(OCI_BUF_SEND, 0), false,
@@ -325,11 +325,11 @@ static void a_write_goes_by_the_terms_of_writes(void **state)
 	/* The helper writes three chunks while the reader reads its first. */
 	is(run_at(4 * chunk, NULL, NULL).end_s, (double)chunk);
 	give("cma.push_alpha", 8);
-	begin(OCI_GATHER, 0, 2);
+	begin(OC_GATHER, 0, 2);
 	oci_build_post(builder, OCI_POST_ADDRESS, 1, 0);
 	oci_build_wait_ack(builder, 1, 1, 1, 0);
 	end(0);
-	begin(OCI_GATHER, 1, 2);
+	begin(OC_GATHER, 1, 2);
 	oci_build_wait_post(builder, 0, 1, 1, 0);
 	oci_build_push(builder, oci_block(OCI_BUF_SEND, 0), 0, oci_block(OCI_BUF_RECV, 1));
 	oci_build_signal(builder, 1, 0);
@@ -346,7 +346,7 @@ static void a_late_helper_takes_what_is_left(void **state)
 	both_ends_meet_in_the_middle(state);
 	give("flag.cache", 0);
 	/* The helper comes when the reader has two of four chunks and takes the third's twin. */
-	begin(OCI_BCAST, 0, 2);
+	begin(OC_BCAST, 0, 2);
 	oci_build_post(builder, OCI_POST_ADDRESS, 1, 0);
 	/* The root copies something of its own first: half of the message. */
 	oci_build_parts(builder, 2);
@@ -369,7 +369,7 @@ static void blocks_of_an_offer_go_by_their_size(void **state)
 	(void)state;
 	give("memcpy.cache", 1);
 	for (uint32_t v = 0; v < 2; v++) {
-		begin(OCI_SCATTERV, v, 2);
+		begin(OC_SCATTERV, v, 2);
 		if (v == 0) {
 			oci_build_offer(builder, block, 1);
 			oci_build_post(builder, OCI_POST_FLAG, 1, 0);
@@ -404,7 +404,7 @@ static void plans_that_wait_for_ever_are_told(void **state)
 
 	(void)state;
 	for (uint32_t v = 0; v < 2; v++) {
-		begin(OCI_BARRIER, v, 2);
+		begin(OC_BARRIER, v, 2);
 		oci_build_wait_post(builder, !v, 1, 1, 0);
 		oci_build_post(builder, OCI_POST_FLAG, 1, 0);
 		end(v);

@@ -14,7 +14,7 @@
 #include "common/port.h"
 #include "common/reduction.h"
 
-#include <onecopy/onecopy.h>
+#include <onecopy/collectives.h>
 
 /*
  * Room for the words of an info key that forces an algorithm, kept without any allocation, as a

@@ -15,7 +15,7 @@ int oci_ompi_blocking(struct oci_ompi_module *self, oci_ompi_comm *comm,
 		status = MPI_SUCCESS;
 		break;
 	case OCI_MPI_BACK:
-		oc_count_handed_back(oci_ompi_name(call->collective), reason);
+		oc_count_handed_back(oci_collective_name(call->collective), reason);
 		break;
 	case OCI_MPI_ENGINE:
 		oci_mpi_load(&operation);

@@ -144,7 +144,6 @@ int oci_ompi_bootstrap_team_destroy(struct oc_team *team);
 
 /* forced.c: algorithms that info keys of the communicator ask for. */
 /* The collective's name in the statistics; a literal. */
-const char *oci_ompi_name(enum oc_collective collective);
 extern uint32_t oci_ompi_forced_generation;
 void oci_ompi_forced_subscribe(oci_ompi_comm *comm);
 void oci_ompi_forced_apply(struct oci_ompi_module *module, oci_ompi_comm *comm);

@@ -14,36 +14,8 @@
 
 #include <string.h>
 
-/*
- * Not const: opal_infosubscribe_subscribe() takes them so. It warns on stderr of keys of more than
- * 27 characters: onecopy_reduce_scatter_block would be one too long.
- */
-static struct {
-	const char *name;
-	char key[32];
-} keys[OC_COLLECTIVES] = {
-	[OC_BARRIER] = { "barrier", "onecopy_barrier" },
-	[OC_BCAST] = { "bcast", "onecopy_bcast" },
-	[OC_SCATTER] = { "scatter", "onecopy_scatter" },
-	[OC_GATHER] = { "gather", "onecopy_gather" },
-	[OC_ALLGATHER] = { "allgather", "onecopy_allgather" },
-	[OC_ALLTOALL] = { "alltoall", "onecopy_alltoall" },
-	[OC_REDUCE] = { "reduce", "onecopy_reduce" },
-	[OC_ALLREDUCE] = { "allreduce", "onecopy_allreduce" },
-	[OC_SCATTERV] = { "scatterv", "onecopy_scatterv" },
-	[OC_GATHERV] = { "gatherv", "onecopy_gatherv" },
-	[OC_ALLGATHERV] = { "allgatherv", "onecopy_allgatherv" },
-	[OC_ALLTOALLV] = { "alltoallv", "onecopy_alltoallv" },
-	[OC_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "onecopy_reducescatter_block" },
-	[OC_REDUCE_SCATTER] = { "reduce_scatter", "onecopy_reduce_scatter" },
-	[OC_SCAN] = { "scan", "onecopy_scan" },
-	[OC_EXSCAN] = { "exscan", "onecopy_exscan" },
-};
-
-const char *oci_ompi_name(enum oc_collective collective)
-{
-	return keys[collective].name;
-}
+/* Not const: opal_infosubscribe_subscribe() takes them so. */
+static char keys[OC_COLLECTIVES][32] = OCI_INFO_KEYS;
 
 /* Counts settings of any key on any communicator; a new module has seen none. */
 uint32_t oci_ompi_forced_generation = 1;
@@ -62,7 +34,7 @@ void oci_ompi_forced_subscribe(oci_ompi_comm *comm)
 	static char unset[] = ""; /* not NULL, which 4.1 would pass to strdup() */
 
 	for (int i = 0; i < OC_COLLECTIVES; i++)
-		opal_infosubscribe_subscribe(&comm->super, keys[i].key, unset, key_set);
+		opal_infosubscribe_subscribe(&comm->super, keys[i], unset, key_set);
 }
 
 static void force(struct oci_ompi_module *self, oci_ompi_comm *comm, int i, const char *words)
@@ -74,8 +46,8 @@ static void force(struct oci_ompi_module *self, oci_ompi_comm *comm, int i, cons
 		return;
 	memcpy(self->forced[i], kept, sizeof(kept));
 	/* All ranks have the same words; the first one speaks. */
-	if (oc_team_force(self->team, keys[i].name, words) && ompi_comm_rank(comm) == 0)
-		oci_mpi_warn("info key %s=%s of communicator %s is ignored: %s", keys[i].key, words,
+	if (oc_team_force(self->team, oci_collective_name(i), words) && ompi_comm_rank(comm) == 0)
+		oci_mpi_warn("info key %s=%s of communicator %s is ignored: %s", keys[i], words,
 			     comm->c_name, oc_team_error(self->team));
 }
 
@@ -87,7 +59,7 @@ void oci_ompi_forced_apply(struct oci_ompi_module *self, oci_ompi_comm *comm)
 	for (int i = 0; comm->super.s_info && i < OC_COLLECTIVES; i++) {
 		int found = 0;
 
-		opal_info_get(comm->super.s_info, keys[i].key, OPAL_MAX_INFO_VAL, words, &found);
+		opal_info_get(comm->super.s_info, keys[i], OPAL_MAX_INFO_VAL, words, &found);
 		if (found)
 			force(self, comm, i, words);
 	}
@@ -99,5 +71,5 @@ void oci_ompi_forced_copy(struct oci_ompi_module *self, oci_ompi_comm *comm, str
 		oci_ompi_forced_apply(self, comm);
 	for (int i = 0; i < OC_COLLECTIVES; i++)
 		if (*self->forced[i])
-			oc_team_force(team, keys[i].name, self->forced[i]);
+			oc_team_force(team, oci_collective_name(i), self->forced[i]);
 }

@@ -149,7 +149,8 @@ static void start_one(struct oci_ompi_request *self)
 		oci_ompi_request_complete(self, MPI_SUCCESS);
 		return;
 	case OCI_MPI_BACK:
-		oc_count_handed_back(oci_ompi_name(self->operation.mpi.collective), self->reason);
+		oc_count_handed_back(oci_collective_name(self->operation.mpi.collective),
+				     self->reason);
 		break;
 	case OCI_MPI_ENGINE:
 		result = oci_ompi_request_ask(self);

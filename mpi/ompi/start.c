@@ -259,7 +259,7 @@ static int start_without_memory(struct oci_ompi_module *module, oci_ompi_comm *c
 		status = MPI_SUCCESS;
 		break;
 	case OCI_MPI_BACK:
-		oc_count_handed_back(oci_ompi_name(call->collective), reason);
+		oc_count_handed_back(oci_collective_name(call->collective), reason);
 		break;
 	case OCI_MPI_ENGINE:
 		status = oci_ompi_run(module, comm, &operation.call, -ENOMEM);
@@ -287,7 +287,7 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		*request = &ompi_request_empty;
 		return MPI_SUCCESS;
 	case OCI_MPI_BACK:
-		oc_count_handed_back(oci_ompi_name(call->collective), self->reason);
+		oc_count_handed_back(oci_collective_name(call->collective), self->reason);
 		break;
 	case OCI_MPI_ENGINE:
 		result = oci_ompi_request_ask(self);
@@ -309,7 +309,7 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
 int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		       const struct oci_mpi_call *call, ompi_request_t **request)
 {
-	oc_count_handed_back(oci_ompi_name(call->collective),
+	oc_count_handed_back(oci_collective_name(call->collective),
 			     "Open MPI's own call, for the creation of a communicator");
 	/* At once: to wait for earlier calls could wait for a member that waits for the new
 	 * communicator before it makes them. */

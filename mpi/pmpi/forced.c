@@ -7,53 +7,29 @@
  */
 #include "pmpi.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static const char *const names[OC_COLLECTIVES] = {
-	[OC_BARRIER] = "barrier",
-	[OC_BCAST] = "bcast",
-	[OC_SCATTER] = "scatter",
-	[OC_GATHER] = "gather",
-	[OC_ALLGATHER] = "allgather",
-	[OC_ALLTOALL] = "alltoall",
-	[OC_REDUCE] = "reduce",
-	[OC_ALLREDUCE] = "allreduce",
-	[OC_SCATTERV] = "scatterv",
-	[OC_GATHERV] = "gatherv",
-	[OC_ALLGATHERV] = "allgatherv",
-	[OC_ALLTOALLV] = "alltoallv",
-	[OC_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block", /* its key is shorter: key_of() */
-	[OC_REDUCE_SCATTER] = "reduce_scatter",
-	[OC_SCAN] = "scan",
-	[OC_EXSCAN] = "exscan",
-};
-
-/* As for Open MPI, which takes no key of more than 27 characters. */
-static const char *key_of(int i)
-{
-	return i == OC_REDUCE_SCATTER_BLOCK ? "reducescatter_block" : names[i];
-}
+static const char *const keys[OC_COLLECTIVES] = OCI_INFO_KEYS;
 
 static void force(struct oci_pmpi_comm *state, int i)
 {
 	/* All ranks have the same words; the first one speaks. */
-	if (oc_team_force(state->team, names[i], state->forced[i]) && state->rank == 0)
-		oci_mpi_warn("info key onecopy_%s=%s of a communicator is ignored: %s", key_of(i),
+	if (oc_team_force(state->team, oci_collective_name(i), state->forced[i]) &&
+	    state->rank == 0)
+		oci_mpi_warn("info key %s=%s of a communicator is ignored: %s", keys[i],
 			     state->forced[i], oc_team_error(state->team));
 }
 
 void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info)
 {
-	char key[64], words[MPI_MAX_INFO_VAL + 1];
+	char words[MPI_MAX_INFO_VAL + 1];
 	int found;
 
 	if (info == MPI_INFO_NULL || state->reason)
 		return;
 	for (int i = 0; i < OC_COLLECTIVES; i++) {
-		snprintf(key, sizeof(key), "onecopy_%s", key_of(i));
 		found = 0;
-		PMPI(Info_get)(info, key, MPI_MAX_INFO_VAL, words, &found);
+		PMPI(Info_get)(info, keys[i], MPI_MAX_INFO_VAL, words, &found);
 		if (!found)
 			continue;
 		memset(state->forced[i], 0, OCI_FORCED_BYTES);
@@ -75,5 +51,5 @@ void oci_pmpi_forced_copy(const struct oci_pmpi_comm *state, struct oc_team *tea
 	/* What is wrong with a word was said when the communicator got it. */
 	for (int i = 0; i < OC_COLLECTIVES; i++)
 		if (*state->forced[i])
-			oc_team_force(team, names[i], state->forced[i]);
+			oc_team_force(team, oci_collective_name(i), state->forced[i]);
 }

@@ -22,7 +22,7 @@ static void await_distance(void)
 static enum oci_apart apart_of(const struct oc_team *team, const struct oc_call *call)
 {
 	const struct oci_distance *d = &team->team.distance;
-	enum oci_collective collective = (enum oci_collective)call->collective;
+	enum oc_collective collective = call->collective;
 
 	if (__builtin_expect(!d->near && (!d->known || !team->by_state), 1))
 		return OCI_APART_UNKNOWN;

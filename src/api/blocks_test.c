@@ -33,9 +33,8 @@ static int one_call(struct oc_team *team, unsigned int n, bool in_place)
 	right = !result && oct_blocks_right(&b);
 	if (!right)
 		fprintf(stderr, "rank %u of %u: %s number %u%s: %s (%s)\n", b.rank, size,
-			oci_collective_name((enum oci_collective)b.call.collective), n,
-			in_place ? " in place" : "", result ? strerror(-result) : "wrong bytes",
-			oc_team_error(team));
+			oci_collective_name(b.call.collective), n, in_place ? " in place" : "",
+			result ? strerror(-result) : "wrong bytes", oc_team_error(team));
 	oct_blocks_free(&b);
 	return right ? 0 : 1;
 }
@@ -43,7 +42,7 @@ static int one_call(struct oc_team *team, unsigned int n, bool in_place)
 /* Every algorithm in turn, and with other roots than the time before. */
 static int force_one(struct oc_team *team, unsigned int n)
 {
-	enum oci_collective c = (enum oci_collective)all[n % 4];
+	enum oc_collective c = all[n % 4];
 	unsigned int count = 0;
 
 	while (oci_algorithm(c, count))

@@ -41,7 +41,7 @@ static bool trades(const struct oc_call *call)
 
 static bool is_reduction(enum oc_collective collective)
 {
-	return oci_is_reduction((enum oci_collective)collective);
+	return oci_is_reduction(collective);
 }
 
 static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
@@ -88,8 +88,7 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 	}
 	if (!has_buffers(team, call)) {
 		oci_team_say(&team->team, "%s of %zu bytes lacks a buffer",
-			     oci_collective_name((enum oci_collective)call->collective),
-			     call->bytes);
+			     oci_collective_name(call->collective), call->bytes);
 		return -EINVAL;
 	}
 	if (is_reduction(call->collective) &&
@@ -222,7 +221,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 				enum oci_apart apart)
 {
 	struct oci_shape shape = {
-		.collective = (enum oci_collective)call->collective,
+		.collective = call->collective,
 		.bytes = is_v(call->collective) ? 0 : call->bytes,
 		.unit = is_reduction(call->collective) ? call->op->bytes : 1,
 		.size = team->team.size,
@@ -265,7 +264,7 @@ static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *ca
 
 void oci_recent_forget(struct oc_team *team)
 {
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		if (team->recent[c].cached)
 			oci_cache_put(team->recent[c].cached);
 		team->recent[c].cached = NULL;
@@ -312,7 +311,7 @@ static int decide(struct oc_team *team, const struct oc_call *call, enum oci_apa
 	int error;
 
 	if (choice.algorithm == OCI_CHOICE_MPI) {
-		oci_count_back((enum oci_collective)call->collective, MPI_CHOSEN);
+		oci_count_back(call->collective, MPI_CHOSEN);
 		return OC_HAND_BACK;
 	}
 	key = key_of(team, call, choice);
@@ -365,7 +364,7 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum
 	if (error)
 		return oci_team_fail(&team->team, error, -1,
 				     "no memory for a second buffer of %s in place",
-				     oci_collective_name((enum oci_collective)call->collective));
+				     oci_collective_name(call->collective));
 	o->cached = recent->cached;
 	o->cached->users++;
 	o->x.op = call->op;
@@ -398,13 +397,13 @@ bool oci_call_is_mpis(const struct oc_team *team, const struct oc_call *call)
 
 	if (!forced->forced || forced->choice.algorithm != OCI_CHOICE_MPI)
 		return false;
-	oci_count_back((enum oci_collective)call->collective, MPI_CHOSEN);
+	oci_count_back(call->collective, MPI_CHOSEN);
 	return true;
 }
 
 int oci_call_refused(const struct oc_call *call)
 {
-	oci_count_back((enum oci_collective)call->collective, "the ranks could not form a team");
+	oci_count_back(call->collective, "the ranks could not form a team");
 	return OC_HAND_BACK;
 }
 
@@ -444,13 +443,12 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 	if (result)
 		return result;
 	if (choose(team, call, false).algorithm == OCI_CHOICE_MPI) {
-		oci_count_back((enum oci_collective)call->collective, MPI_CHOSEN);
+		oci_count_back(call->collective, MPI_CHOSEN);
 		return OC_HAND_BACK;
 	}
 	return oci_team_fail(&team->team, error, -1,
 			     "rank %u could not take part in %s of %zu bytes (%s); this "
 			     "communicator cannot be used any more",
-			     team->team.rank,
-			     oci_collective_name((enum oci_collective)call->collective),
-			     call->bytes, strerror(-error));
+			     team->team.rank, oci_collective_name(call->collective), call->bytes,
+			     strerror(-error));
 }

@@ -137,8 +137,7 @@ static int complain(struct job *j, const struct oc_call *call, const char *algor
 		    const char *what)
 {
 	fprintf(stderr, "rank %u of %u: %s %s, %zu bytes, root %u, %s: %s (%s)\n", j->rank, j->size,
-		oci_collective_name((enum oci_collective)call->collective), algorithm, call->bytes,
-		call->root,
+		oci_collective_name(call->collective), algorithm, call->bytes, call->root,
 		call->send == OC_IN_PLACE || call->recv == OC_IN_PLACE ? "in place" : "two buffers",
 		what, oc_team_error(j->team));
 	return 1;
@@ -148,7 +147,7 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm, b
 {
 	unsigned int n = j->calls++;
 	bool root = call.root == j->rank;
-	enum oci_collective c = (enum oci_collective)call.collective;
+	enum oc_collective c = call.collective;
 	size_t send_bytes = oct_send_bytes(c, call.bytes, j->size, root);
 	size_t recv_bytes = oct_recv_bytes(c, call.bytes, j->size, root);
 	/* The input of a Reduce_scatter in place is longer than the result. */
@@ -163,22 +162,22 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm, b
 	memset(recv, 0x5a, recv_room);
 	call.send = send;
 	call.recv = recv;
-	if (c == OCI_BCAST) {
+	if (c == OC_BCAST) {
 		if (root)
 			memcpy(recv, send, call.bytes);
 		call.send = recv;
-	} else if (in_place && c == OCI_SCATTER && root) {
+	} else if (in_place && c == OC_SCATTER && root) {
 		call.recv = OC_IN_PLACE;
 		recv = send + j->rank * call.bytes;
 		memcpy(j->want, recv, call.bytes);
-	} else if (in_place && (c == OCI_ALLGATHER || (c == OCI_GATHER && root))) {
+	} else if (in_place && (c == OC_ALLGATHER || (c == OC_GATHER && root))) {
 		memcpy(recv + j->rank * call.bytes, send, call.bytes);
 		call.send = OC_IN_PLACE;
-	} else if (in_place && (c == OCI_ALLTOALL || (oci_is_reduction(c) && recv_bytes))) {
+	} else if (in_place && (c == OC_ALLTOALL || (oci_is_reduction(c) && recv_bytes))) {
 		memcpy(recv, send, send_bytes);
 		call.send = OC_IN_PLACE;
 	}
-	if (c == OCI_EXSCAN && !j->rank) { /* nothing is received */
+	if (c == OC_EXSCAN && !j->rank) { /* nothing is received */
 		memcpy(j->want, recv, recv_bytes);
 		if (!in_place)
 			call.recv = NULL;
@@ -193,11 +192,11 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm, b
 	return 0;
 }
 
-static int all_calls(struct job *j, enum oci_collective c, const char *algorithm, size_t bytes)
+static int all_calls(struct job *j, enum oc_collective c, const char *algorithm, size_t bytes)
 {
 	static const uint32_t no_root[] = { 0 };
 	uint32_t roots[] = { 0, j->size / 2, j->size - 1 };
-	bool rooted = c == OCI_BCAST || c == OCI_SCATTER || c == OCI_GATHER || c == OCI_REDUCE;
+	bool rooted = c == OC_BCAST || c == OC_SCATTER || c == OC_GATHER || c == OC_REDUCE;
 	const uint32_t *root = rooted ? roots : no_root;
 	bool reduces = oci_is_reduction(c);
 	struct oc_call call = { .collective = (enum oc_collective)c, .bytes = bytes };
@@ -251,7 +250,7 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	j.send = buffer_get(&arena, most);
 	j.recv = buffer_get(&arena, most);
 	j.want = malloc(most);
-	for (unsigned int c = 0; c < OCI_COLLECTIVES && !failed; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES && !failed; c++) {
 		if (oct_is_blocks((enum oc_collective)c))
 			continue; /* blocks_test.c */
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL && !failed; i++) {

@@ -139,7 +139,7 @@ static int one_collective(struct oc_team *team, const struct memory *m, enum oc_
 				result = -EIO;
 	if (result)
 		fprintf(stderr, "rank %u: %s of %zu bytes, root %u: %s (%s)\n", me,
-			oci_collective_name((enum oci_collective)c), bytes, root, strerror(-result),
+			oci_collective_name(c), bytes, root, strerror(-result),
 			oc_team_error(team));
 	return result;
 }

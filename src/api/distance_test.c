@@ -152,7 +152,7 @@ static uint32_t run(int kind, uint32_t seed, bool *changes)
 		near += seen->near[n] == 2;
 		*changes |= before && seen->near[n] != before && n > 200;
 		before = seen->near[n];
-		assert_string_equal(oci_algorithm(OCI_BCAST, seen->algorithm[n])->name,
+		assert_string_equal(oci_algorithm(OC_BCAST, seen->algorithm[n])->name,
 				    seen->near[n] == 2 ? "cico" : "cooperative");
 	}
 	munmap(seen, 2 * sizeof(*seen));
@@ -253,9 +253,8 @@ static int reductions(struct oc_team *team, void *arg)
 		differ += found > 0;
 		if (found < 0)
 			fprintf(stderr, "rank %u: %s of %zu bytes: other bits (%s)\n",
-				team->team.rank,
-				oci_collective_name((enum oci_collective)call.collective),
-				call.bytes, oc_team_error(team));
+				team->team.rank, oci_collective_name(call.collective), call.bytes,
+				oc_team_error(team));
 	}
 	free(in);
 	free(out[0]);

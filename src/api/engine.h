@@ -37,7 +37,7 @@ struct oci_counts {
 struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
-	struct oci_forced forced[OCI_COLLECTIVES];
+	struct oci_forced forced[OC_COLLECTIVES];
 	const struct oci_model *model; /* its hash is agreed at creation */
 	struct oci_choices choices;    /* by the model */
 	bool by_state;		       /* oci_state_decides() */
@@ -54,7 +54,7 @@ struct oc_team {
 		unsigned int count;
 		uint8_t moved;
 		bool counted;
-	} recent[OCI_COLLECTIVES];
+	} recent[OC_COLLECTIVES];
 	struct oci_counts counts;
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
 	 * team holds that lock too, as its requests may be in another thread's progress. */
@@ -170,7 +170,7 @@ int oci_creation_withdraw(struct oc_team *team);
 /* Puts a team on the list that oc_progress() brings up; with the lock held. */
 void oci_creating_add(struct oc_team *team);
 /* team.c: what ONECOPY_<COLLECTIVE> says in this process. */
-const struct oci_forced *oci_forced_by_environment(enum oci_collective collective);
+const struct oci_forced *oci_forced_by_environment(enum oc_collective collective);
 /* team.c: the end of a team that nobody uses any more and no list holds. */
 void oci_team_dispose(struct oc_team *team);
 /* team.c: takes a team off the list of those that progress brings up; with the lock held. */
@@ -217,6 +217,6 @@ void oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oc
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x);
 /* Adds a team's counts to the process's; with engine.lock held. */
 void oci_counts_merge(struct oci_counts *counts);
-void oci_count_back(enum oci_collective collective, const char *reason);
+void oci_count_back(enum oc_collective collective, const char *reason);
 
 #endif

@@ -136,19 +136,19 @@ static size_t piece_of(const struct job *j, unsigned int n, unsigned int side)
 static int one_call(struct job *j, struct oc_call call, const char *algorithm)
 {
 	unsigned int n = j->calls++;
-	enum oci_collective c = (enum oci_collective)call.collective;
+	enum oc_collective c = call.collective;
 	bool root = call.root == j->rank;
 	size_t send_bytes = oct_send_bytes(c, call.bytes, j->size, root);
 	size_t recv_bytes = oct_recv_bytes(c, call.bytes, j->size, root);
-	struct buffer *result = c == OCI_BCAST ? &j->send : &j->recv;
+	struct buffer *result = c == OC_BCAST ? &j->send : &j->recv;
 	int error;
 
 	fill(j, n, &call, send_bytes, recv_bytes);
 	buffer_shape(&j->send, send_bytes, piece_of(j, n, 0));
 	buffer_shape(&j->recv, recv_bytes, piece_of(j, n, 1));
-	if (c == OCI_BCAST)
+	if (c == OC_BCAST)
 		memcpy(j->send.dense, j->recv.dense, recv_bytes);
-	if (c != OCI_BCAST || root)
+	if (c != OC_BCAST || root)
 		buffer_write(&j->send);
 	call.send = j->send.memory;
 	call.recv = j->recv.memory;
@@ -156,9 +156,9 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm)
 		call.send_layout = &j->send.layout;
 	if (j->recv.gaps)
 		call.recv_layout = &j->recv.layout;
-	if (n % 3 == 0 && (c == OCI_ALLTOALL || c == OCI_ALLGATHER)) {
+	if (n % 3 == 0 && (c == OC_ALLTOALL || c == OC_ALLGATHER)) {
 		uint8_t *keep = j->recv.dense;
-		size_t own = c == OCI_ALLGATHER ? j->rank * call.bytes : 0;
+		size_t own = c == OC_ALLGATHER ? j->rank * call.bytes : 0;
 
 		/* In place: what it sends is in the receive buffer. */
 		j->recv.dense = calloc(1, recv_bytes + 1);
@@ -174,7 +174,7 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm)
 			call.bytes, error, oc_team_error(j->team));
 		return 1;
 	}
-	if ((recv_bytes || c == OCI_BCAST) && !buffer_holds(result)) {
+	if ((recv_bytes || c == OC_BCAST) && !buffer_holds(result)) {
 		fprintf(stderr, "rank %u of %u: %s %s of %zu bytes, call %u: wrong bytes\n",
 			j->rank, j->size, oci_collective_name(c), algorithm, call.bytes, n);
 		return 1;
@@ -185,8 +185,8 @@ static int one_call(struct job *j, struct oc_call call, const char *algorithm)
 static int every_algorithm(struct oc_team *team, void *arg)
 {
 	static const size_t sizes[] = { 8, 300, 5000, 40000, 300001 };
-	static const enum oci_collective moving[] = { OCI_BCAST, OCI_SCATTER, OCI_GATHER,
-						      OCI_ALLGATHER, OCI_ALLTOALL };
+	static const enum oc_collective moving[] = { OC_BCAST, OC_SCATTER, OC_GATHER, OC_ALLGATHER,
+						     OC_ALLTOALL };
 	struct job j = { .team = team, .rank = oc_team_rank(team), .size = oc_team_size(team) };
 	const struct oci_algorithm *a;
 	int failed = 0;
@@ -195,7 +195,7 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	buffer_open(&j.send, j.size);
 	buffer_open(&j.recv, j.size);
 	for (unsigned int m = 0; m < 5 && !failed; m++) {
-		enum oci_collective c = moving[m];
+		enum oc_collective c = moving[m];
 
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL && !failed; i++) {
 			failed = oc_team_force(team, oci_collective_name(c), a->name);

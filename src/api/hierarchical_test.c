@@ -141,9 +141,9 @@ static int every_root(struct oc_team *team, void *arg)
 
 	(void)arg;
 	for (unsigned int c = 0; c < sizeof(all) / sizeof(all[0]) && !failed; c++) {
-		unsigned int kinds = oci_is_reduction((enum oci_collective)all[c]) ? 2 : 1;
+		unsigned int kinds = oci_is_reduction(all[c]) ? 2 : 1;
 
-		failed = oc_team_force(team, oci_collective_name((enum oci_collective)all[c]),
+		failed = oc_team_force(team, oci_collective_name(all[c]),
 				       all[c] == OC_BARRIER ? "tree" : "hierarchical:4096") ?
 				 3 :
 				 0;

@@ -135,7 +135,7 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	int failed = 0;
 
 	(void)arg;
-	for (unsigned int i = 0; (a = oci_algorithm(OCI_REDUCE_SCATTER, i)) != NULL; i++) {
+	for (unsigned int i = 0; (a = oci_algorithm(OC_REDUCE_SCATTER, i)) != NULL; i++) {
 		failed |= oc_team_force(team, "reduce_scatter", a->name);
 		for (unsigned int k = 0; k < 7 * 4 && !failed; k++)
 			failed = one_call(&j, units[k / 4], &ops[k & 1], k & 2);

@@ -63,16 +63,16 @@ static uint8_t byte_of(unsigned int n, unsigned int rank, size_t i)
 /* The same random call for all ranks, with buffers of the largest kind for each. */
 static void plan_call(struct planned *p, unsigned int n)
 {
-	enum oci_collective c;
+	enum oc_collective c;
 	unsigned int seed_of_blocks = draw(1000000);
 	static const size_t sizes[] = { 0, 3, 100, 1000, 20000, 70000, 150001 };
 	size_t bytes = sizes[draw(7)];
 	uint32_t root;
 
 	do
-		c = draw(OCI_COLLECTIVES);
+		c = draw(OC_COLLECTIVES);
 	while (!oci_algorithm(c, 0));
-	root = c == OCI_BARRIER ? 0 : draw(RANKS);
+	root = c == OC_BARRIER ? 0 : draw(RANKS);
 	p->send_bytes = RANKS * bytes;
 	p->recv_bytes = RANKS * bytes;
 	for (unsigned int r = 0; r < RANKS; r++)
@@ -94,7 +94,7 @@ static void plan_call(struct planned *p, unsigned int n)
 		p->call[r] = (struct oc_call){ .collective = (enum oc_collective)c,
 					       .send = p->send[r],
 					       .recv = p->recv[r],
-					       .bytes = c == OCI_BARRIER ? 0 : bytes,
+					       .bytes = c == OC_BARRIER ? 0 : bytes,
 					       .root = root,
 					       .op = &sum,
 					       .recv_blocks = p->parts };
@@ -142,14 +142,14 @@ static void check_call(struct planned *p, unsigned int n)
 	for (unsigned int r = 0; r < RANKS; r++) {
 		const struct oc_call *call = &p->call[r];
 		const uint8_t *got = call->collective == OC_BCAST ? p->send[r] : p->recv[r];
-		size_t bytes = oct_recv_bytes((enum oci_collective)call->collective, call->bytes,
-					      RANKS, r == call->root);
+		size_t bytes =
+			oct_recv_bytes(call->collective, call->bytes, RANKS, r == call->root);
 
 		assert_int_equal(p->result[r], 1);
 		if (oct_is_blocks(call->collective)) {
 			if (!oct_blocks_right(&p->blocks[r]))
 				fail_msg("call %u (%s%s, root %u): rank %u has wrong bytes", n,
-					 oci_collective_name((enum oci_collective)call->collective),
+					 oci_collective_name(call->collective),
 					 p->blocks[r].in_place ? " in place" : "", call->root, r);
 			oct_blocks_free(&p->blocks[r]);
 			continue;
@@ -158,9 +158,8 @@ static void check_call(struct planned *p, unsigned int n)
 			if (got[i] != expected(p, n, r, i))
 				fail_msg(
 					"call %u (%s, %zu bytes, root %u): rank %u, byte %zu is %u",
-					n,
-					oci_collective_name((enum oci_collective)call->collective),
-					call->bytes, call->root, r, i, got[i]);
+					n, oci_collective_name(call->collective), call->bytes,
+					call->root, r, i, got[i]);
 		}
 	}
 }

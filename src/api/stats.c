@@ -180,7 +180,7 @@ void oc_count_handed_back(const char *collective, const char *reason)
 	pthread_mutex_unlock(&stats.lock);
 }
 
-void oci_count_back(enum oci_collective collective, const char *reason)
+void oci_count_back(enum oc_collective collective, const char *reason)
 {
 	oc_count_handed_back(oci_collective_name(collective), reason);
 }
@@ -200,7 +200,7 @@ static void mechanism_text(unsigned int moved, char *text, size_t bytes)
 
 static json_t *count_json(const struct oci_count *count)
 {
-	enum oci_collective collective = count->key & 0xff;
+	enum oc_collective collective = count->key & 0xff;
 	const struct oci_algorithm *a = oci_algorithm(collective, count->key >> 8 & 0xff);
 	uint32_t parameter = (uint32_t)(count->key >> 24);
 	char mechanism[64], name[64];

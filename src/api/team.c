@@ -13,32 +13,14 @@
 
 struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };
 
-static struct oci_forced forced_by_environment[OCI_COLLECTIVES];
+static struct oci_forced forced_by_environment[OC_COLLECTIVES];
 
 /* The algorithms of the environment, once; a wrong one is named once and ignored. */
 static void parse_environment(void)
 {
-	const struct oci_options *o = oci_options();
-	const char *const words[OCI_COLLECTIVES] = {
-		[OCI_BARRIER] = o->barrier,
-		[OCI_BCAST] = o->bcast,
-		[OCI_SCATTER] = o->scatter,
-		[OCI_GATHER] = o->gather,
-		[OCI_ALLGATHER] = o->allgather,
-		[OCI_ALLTOALL] = o->alltoall,
-		[OCI_REDUCE] = o->reduce,
-		[OCI_ALLREDUCE] = o->allreduce,
-		[OCI_SCATTERV] = o->scatterv,
-		[OCI_GATHERV] = o->gatherv,
-		[OCI_ALLGATHERV] = o->allgatherv,
-		[OCI_ALLTOALLV] = o->alltoallv,
-		[OCI_REDUCE_SCATTER_BLOCK] = o->reduce_scatter_block,
-		[OCI_REDUCE_SCATTER] = o->reduce_scatter,
-		[OCI_SCAN] = o->scan,
-		[OCI_EXSCAN] = o->exscan,
-	};
+	const char *const *words = oci_options()->algorithm;
 
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		const char *expected = "";
 		char variable[64] = "ONECOPY_";
 
@@ -51,7 +33,7 @@ static void parse_environment(void)
 }
 
 /* Can an algorithm that was forced serve no call at all with so many ranks? Then says why. */
-static bool is_unfit(enum oci_collective collective, const struct oci_forced *forced, uint32_t size,
+static bool is_unfit(enum oc_collective collective, const struct oci_forced *forced, uint32_t size,
 		     char *why, size_t n)
 {
 	struct oci_shape shape = { .collective = collective, .unit = 1, .size = size };
@@ -71,16 +53,16 @@ static bool is_unfit(enum oci_collective collective, const struct oci_forced *fo
 /* One line a process and collective is enough, however many communicators it has. */
 static void warn_of_unfit(const struct oc_team *team)
 {
-	static bool warned[OCI_COLLECTIVES];
+	static bool warned[OC_COLLECTIVES];
 	char why[256];
 
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++)
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++)
 		if (is_unfit(c, &forced_by_environment[c], team->team.size, why, sizeof(why)) &&
 		    !__atomic_exchange_n(&warned[c], true, __ATOMIC_RELAXED))
 			oci_warn("%s; the automatic choice is used", why);
 }
 
-const struct oci_forced *oci_forced_by_environment(enum oci_collective collective)
+const struct oci_forced *oci_forced_by_environment(enum oc_collective collective)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -104,7 +86,7 @@ static void fork_child(void)
 
 static void prepare_process(void)
 {
-	oci_forced_by_environment(OCI_BARRIER);
+	oci_forced_by_environment(OC_BARRIER);
 	oci_engine_hook = oci_engine_drive;
 	pthread_atfork(NULL, NULL, fork_child);
 }
@@ -247,7 +229,7 @@ int oc_team_force(struct oc_team *team, const char *collective, const char *algo
 	struct oci_forced forced;
 	int error;
 
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		snprintf(valid + strlen(valid), sizeof(valid) - strlen(valid), "%s%s",
 			 c ? ", " : "", oci_collective_name(c));
 		if (strcmp(oci_collective_name(c), collective))

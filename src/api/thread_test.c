@@ -33,15 +33,14 @@ static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative =
 
 static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank, unsigned int n)
 {
-	size_t bytes = oct_recv_bytes((enum oci_collective)call->collective, call->bytes, RANKS,
-				      rank == call->root);
+	size_t bytes = oct_recv_bytes(call->collective, call->bytes, RANKS, rank == call->root);
 
 	for (size_t i = 0; i < bytes; i++) {
 		uint8_t want = (uint8_t)(n + i / call->bytes);
 
 		if (call->collective == OC_SCATTER || call->collective == OC_BCAST)
 			want = (uint8_t)(n + call->root);
-		if (oci_is_reduction((enum oci_collective)call->collective)) {
+		if (oci_is_reduction(call->collective)) {
 			uint32_t operands = RANKS;
 
 			if (call->collective == OC_SCAN)
@@ -64,7 +63,7 @@ static void equal_parts(struct oc_block *parts, uint32_t size, size_t bytes)
 		parts[r] = (struct oc_block){ r * bytes, bytes };
 }
 
-static int one_call(struct oc_team *team, enum oci_collective c, size_t bytes, unsigned int n)
+static int one_call(struct oc_team *team, enum oc_collective c, size_t bytes, unsigned int n)
 {
 	static __thread uint8_t send[RANKS * BYTES], recv[RANKS * BYTES];
 	uint32_t me = oc_team_rank(team);
@@ -72,9 +71,9 @@ static int one_call(struct oc_team *team, enum oci_collective c, size_t bytes, u
 	struct oc_call call = { .collective = (enum oc_collective)c,
 				.send = send,
 				.recv = recv,
-				.bytes = c == OCI_BARRIER ? 0 : bytes,
+				.bytes = c == OC_BARRIER ? 0 : bytes,
 				.op = &sum,
-				.root = c == OCI_BARRIER ? 0 : n % RANKS };
+				.root = c == OC_BARRIER ? 0 : n % RANKS };
 
 	equal_parts(parts, RANKS, bytes);
 	call.recv_blocks = parts;
@@ -83,10 +82,10 @@ static int one_call(struct oc_team *team, enum oci_collective c, size_t bytes, u
 	memset(recv, 0xee, sizeof(recv));
 	if (oc_collective(team, &call))
 		return 1;
-	return !right(&call, c == OCI_BCAST ? send : recv, me, n);
+	return !right(&call, c == OC_BCAST ? send : recv, me, n);
 }
 
-static int one_of_blocks(struct oc_team *team, enum oci_collective c, unsigned int n)
+static int one_of_blocks(struct oc_team *team, enum oc_collective c, unsigned int n)
 {
 	struct oct_blocks b;
 	int failed;
@@ -104,7 +103,7 @@ static int run(struct oc_team *team)
 	unsigned int n = 0;
 	int failed = 0;
 
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
 			oc_team_force(team, oci_collective_name(c), a->name);
 			for (unsigned int s = 0; s < 4 * 6 && !failed; s++)

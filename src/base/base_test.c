@@ -187,7 +187,8 @@ static void read_defaults(void)
 	options = oci_options();
 	CHECK(options == oci_options());
 	CHECK(options->enable && options->check_calls);
-	CHECK(!strcmp(options->mechanism, "auto") && !strcmp(options->allreduce, "auto"));
+	CHECK(!strcmp(options->mechanism, "auto") &&
+	      !strcmp(options->algorithm[OC_ALLREDUCE], "auto"));
 	CHECK(options->ptracer == OCI_PTRACER_ANCESTOR && !options->stats_dir);
 	CHECK(!options->tuning);
 	CHECK(options->segment_bytes == (size_t)1 << 30 && options->spins > 0);
@@ -225,7 +226,8 @@ static void read_settings(void)
 	options = oci_options();
 	unsetenv("ONECOPY_BCAST"); /* the program may; the value stays */
 	CHECK(!options->enable && !options->check_calls && !options->spins);
-	CHECK(!strcmp(options->mechanism, "cma") && !strcmp(options->bcast, "knomial:4"));
+	CHECK(!strcmp(options->mechanism, "cma") &&
+	      !strcmp(options->algorithm[OC_BCAST], "knomial:4"));
 	CHECK(options->ptracer == OCI_PTRACER_ANY && options->segment_bytes == 3u << 20);
 	CHECK(options->heap_bytes == (size_t)2 << 30);
 	CHECK(!strcmp(options->tuning, "/tmp/y"));

@@ -156,11 +156,9 @@ static bool parse_eager(const char *text, void *field)
 #define FIELD(name) offsetof(struct oci_options, name), sizeof(((struct oci_options *)0)->name)
 #define ALGORITHM_EXPECTED \
 	"an algorithm's name, with :PARAMETER where it has one (see onecopy info), auto or mpi"
-#define ALGORITHM(upper, lower, help)                                                \
-	{                                                                            \
-		"ONECOPY_" upper, "auto", help, ALGORITHM_EXPECTED, parse_algorithm, \
-			AGREED | TEXT, FIELD(lower)                                  \
-	}
+#define ALGORITHM(X, ID, name, Name, ...)                                               \
+	{ "ONECOPY_" #ID,  "auto",	  "algorithm of " #Name,    ALGORITHM_EXPECTED, \
+	  parse_algorithm, AGREED | TEXT, FIELD(algorithm[OC_##ID]) },
 
 enum { AGREED = 1, TEXT = 2 }; /* must be alike on all ranks of a team; the field is a string */
 
@@ -182,23 +180,9 @@ static const struct row {
 	  parse_switch, AGREED, FIELD(enable) },
 	{ "ONECOPY_MECHANISM", "auto", "how bytes move between ranks (auto: the best that works)",
 	  "auto, cma, map or shm", parse_mechanism, AGREED | TEXT, FIELD(mechanism) },
-	ALGORITHM("BARRIER", barrier, "algorithm of Barrier"),
-	ALGORITHM("BCAST", bcast, "algorithm of Bcast, such as knomial:4"),
-	ALGORITHM("SCATTER", scatter, "algorithm of Scatter"),
-	ALGORITHM("GATHER", gather, "algorithm of Gather"),
-	ALGORITHM("ALLGATHER", allgather, "algorithm of Allgather"),
-	ALGORITHM("ALLTOALL", alltoall, "algorithm of Alltoall"),
-	ALGORITHM("REDUCE", reduce, "algorithm of Reduce"),
-	ALGORITHM("ALLREDUCE", allreduce, "algorithm of Allreduce"),
-	ALGORITHM("SCATTERV", scatterv, "algorithm of Scatterv"),
-	ALGORITHM("GATHERV", gatherv, "algorithm of Gatherv"),
-	ALGORITHM("ALLGATHERV", allgatherv, "algorithm of Allgatherv"),
-	ALGORITHM("ALLTOALLV", alltoallv, "algorithm of Alltoallv and Alltoallw"),
-	ALGORITHM("REDUCE_SCATTER_BLOCK", reduce_scatter_block,
-		  "algorithm of Reduce_scatter_block"),
-	ALGORITHM("REDUCE_SCATTER", reduce_scatter, "algorithm of Reduce_scatter"),
-	ALGORITHM("SCAN", scan, "algorithm of Scan"),
-	ALGORITHM("EXSCAN", exscan, "algorithm of Exscan"),
+	/* clang-format off */
+	OC_COLLECTIVE_ROWS(ALGORITHM, )
+	/* clang-format on */
 	{ "ONECOPY_P2P", "auto",
 	  "how large messages of oc_send move (auto: as ONECOPY_MECHANISM says)",
 	  "auto, eager, cma, map, shm, vmsplice or writev", parse_p2p, TEXT, FIELD(p2p) },

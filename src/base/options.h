@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 
+#include <onecopy/collectives.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,22 +21,9 @@ enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
 struct oci_options {
 	bool enable;	       /* ONECOPY: on/off */
 	const char *mechanism; /* ONECOPY_MECHANISM: auto, cma, map, shm */
-	const char *barrier;   /* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] */
-	const char *bcast;     /* or auto; "mpi" hands the collective back to the MPI */
-	const char *scatter;
-	const char *gather;
-	const char *allgather;
-	const char *alltoall;
-	const char *reduce;
-	const char *allreduce;
-	const char *scatterv;
-	const char *gatherv;
-	const char *allgatherv;
-	const char *alltoallv;
-	const char *reduce_scatter_block;
-	const char *reduce_scatter;
-	const char *scan;
-	const char *exscan;
+	/* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] or auto; "mpi" hands the
+	 * collective back to the MPI. */
+	const char *algorithm[OC_COLLECTIVES];
 	const char *p2p;	  /* ONECOPY_P2P: auto, eager, cma, map, shm, ... */
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */

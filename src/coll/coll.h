@@ -15,7 +15,7 @@
 
 /* What is alike on all ranks of a call, and all that a choice may depend on. */
 struct oci_shape {
-	enum oci_collective collective;
+	enum oc_collective collective;
 	size_t bytes; /* of a block, as in plan.h; of a Reduce_scatter those of all blocks */
 	size_t unit;  /* bytes of an element of a reduction, else 1 */
 	uint32_t size;
@@ -73,7 +73,7 @@ struct oci_choice {
 #define OCI_CHOICE_MPI UINT8_MAX
 
 /* NULL past the end of a collective's list. */
-const struct oci_algorithm *oci_algorithm(enum oci_collective collective, unsigned int index);
+const struct oci_algorithm *oci_algorithm(enum oc_collective collective, unsigned int index);
 
 /* A choice in words: "auto", "mpi", "knomial:4". */
 struct oci_forced {
@@ -82,7 +82,7 @@ struct oci_forced {
 };
 /* Parses the words; -EINVAL for an unknown name or a parameter out of range (nothing is written
  * but *expected, a static or thread-local sentence of what is valid). */
-int oci_forced_parse(enum oci_collective collective, const char *words, struct oci_forced *forced,
+int oci_forced_parse(enum oc_collective collective, const char *words, struct oci_forced *forced,
 		     const char **expected);
 
 /* Builds the plan of a key. NULL and *error when out of memory or the builder rejects it. */

@@ -21,7 +21,7 @@ static const size_t sizes[] = { 0, 4, 8, 12, 100, 248, 496 };
 
 static struct oci_member members[MOST_RANKS];
 static struct oci_team team;
-static unsigned long bound_plans[OCI_COLLECTIVES];
+static unsigned long bound_plans[OC_COLLECTIVES];
 
 /* Regions are named, not touched. */
 static struct oci_region *region_of(uint32_t rank)
@@ -226,8 +226,8 @@ static uint32_t same_blocks_op(const struct oci_exec *x, const struct oci_op *op
 static uint32_t same_op(const struct oci_exec *x, const struct oci_op *op,
 			const struct oci_bound_step *s)
 {
-	bool blocks = x->plan->key.collective >= OCI_SCATTERV &&
-		      x->plan->key.collective <= OCI_ALLTOALLV;
+	bool blocks = x->plan->key.collective >= OC_SCATTERV &&
+		      x->plan->key.collective <= OC_ALLTOALLV;
 
 	if (blocks && op->code != OCI_OP_POST && op->code != OCI_OP_SIGNAL)
 		return same_blocks_op(x, op, s);
@@ -287,11 +287,11 @@ static bool check(const struct oci_plan *plan, uint32_t root, size_t bytes, size
 }
 
 /* Every rank's plan of one algorithm. */
-static void check_algorithm(enum oci_collective c, unsigned int index, uint32_t size, uint32_t root,
+static void check_algorithm(enum oc_collective c, unsigned int index, uint32_t size, uint32_t root,
 			    bool commutative)
 {
 	const struct oci_algorithm *a = oci_algorithm(c, index);
-	bool reduces = c == OCI_REDUCE || c == OCI_ALLREDUCE || c >= OCI_REDUCE_SCATTER_BLOCK;
+	bool reduces = c == OC_REDUCE || c == OC_ALLREDUCE || c >= OC_REDUCE_SCATTER_BLOCK;
 
 	for (uint32_t v = 0; v < size; v++) {
 		struct oci_plan_key key = { .collective = (uint8_t)c,
@@ -300,7 +300,7 @@ static void check_algorithm(enum oci_collective c, unsigned int index, uint32_t 
 					    .parameter = a->parameter_default,
 					    .v = v,
 					    .size = size,
-					    .root = c == OCI_REDUCE && !commutative ? root : 0 };
+					    .root = c == OC_REDUCE && !commutative ? root : 0 };
 		int error = 0;
 		struct oci_plan *plan = oci_plan_build(&key, &error);
 
@@ -315,7 +315,7 @@ static void check_algorithm(enum oci_collective c, unsigned int index, uint32_t 
 			/* Two ranks are what the limit on our own instructions is about; a table of
 			 * blocks is each call's own. */
 			if (fits && !check(plan, root, sizes[i], shape.unit) && size == 2 &&
-			    c != OCI_REDUCE_SCATTER)
+			    c != OC_REDUCE_SCATTER)
 				assert_string_not_equal(a->name, "inline");
 		}
 		free(plan);
@@ -330,22 +330,20 @@ static void bound_forms_are_their_plans(void **state)
 		members[rank].region = region_of(rank);
 	for (uint32_t size = 2; size <= MOST_RANKS; size++) {
 		team.size = size;
-		for (int c = 0; c < OCI_COLLECTIVES; c++) {
-			bool rooted = c == OCI_BCAST || c == OCI_SCATTER || c == OCI_GATHER ||
-				      c == OCI_REDUCE || c == OCI_SCATTERV || c == OCI_GATHERV;
+		for (int c = 0; c < OC_COLLECTIVES; c++) {
+			bool rooted = c == OC_BCAST || c == OC_SCATTER || c == OC_GATHER ||
+				      c == OC_REDUCE || c == OC_SCATTERV || c == OC_GATHERV;
 
-			for (unsigned int i = 0; oci_algorithm((enum oci_collective)c, i); i++) {
+			for (unsigned int i = 0; oci_algorithm(c, i); i++) {
 				for (uint32_t root = 0; root < (rooted ? size : 1);
 				     root += 1 + size / 5) {
-					check_algorithm((enum oci_collective)c, i, size, root,
-							true);
-					check_algorithm((enum oci_collective)c, i, size, root,
-							false);
+					check_algorithm(c, i, size, root, true);
+					check_algorithm(c, i, size, root, false);
 				}
 			}
 		}
 	}
-	for (int c = 0; c <= OCI_ALLTOALLV; c++)
+	for (int c = 0; c <= OC_ALLTOALLV; c++)
 		assert_true(bound_plans[c] > 0);
 }
 

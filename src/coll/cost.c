@@ -20,27 +20,27 @@ enum oci_model_mechanism oci_cost_mechanism(const struct oci_shape *shape,
 }
 
 /* In blocks of a call: what one rank reads and writes in it, of a Bcast its one buffer. */
-static size_t blocks_of(enum oci_collective collective, size_t p, bool is_root)
+static size_t blocks_of(enum oc_collective collective, size_t p, bool is_root)
 {
 	switch (collective) {
-	case OCI_BARRIER:
+	case OC_BARRIER:
 		return 0;
-	case OCI_BCAST:
+	case OC_BCAST:
 		return 1;
-	case OCI_SCATTER:
-	case OCI_GATHER:
+	case OC_SCATTER:
+	case OC_GATHER:
 		return is_root ? p + 1 : 1;
-	case OCI_ALLTOALL:
+	case OC_ALLTOALL:
 		return 2 * p;
-	case OCI_ALLGATHER:
-	case OCI_REDUCE_SCATTER:
-	case OCI_REDUCE_SCATTER_BLOCK:
+	case OC_ALLGATHER:
+	case OC_REDUCE_SCATTER:
+	case OC_REDUCE_SCATTER_BLOCK:
 		return p + 1;
-	case OCI_REDUCE:
+	case OC_REDUCE:
 		return is_root ? 2 : 1;
-	case OCI_ALLREDUCE:
-	case OCI_SCAN:
-	case OCI_EXSCAN:
+	case OC_ALLREDUCE:
+	case OC_SCAN:
+	case OC_EXSCAN:
 		return 2;
 	default: /* v-variants */
 		return 0;
@@ -52,7 +52,7 @@ size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *m
 	size_t p = shape->size, bytes = shape->bytes, caches, ranks;
 
 	/* Those are of all blocks. */
-	if (shape->collective == OCI_REDUCE_SCATTER)
+	if (shape->collective == OC_REDUCE_SCATTER)
 		bytes /= p;
 	/* The root's cache: with rank 0 on the first core it is as full as any. */
 	caches = (size_t)(model->packages.value * model->package_cores.value /

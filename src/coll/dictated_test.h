@@ -33,7 +33,7 @@ static inline int without_terms(void **state)
 	return 0;
 }
 
-static inline struct oci_shape shape_of(enum oci_collective collective, uint32_t size, size_t bytes)
+static inline struct oci_shape shape_of(enum oc_collective collective, uint32_t size, size_t bytes)
 {
 	return (struct oci_shape){ .collective = collective,
 				   .bytes = bytes,
@@ -42,7 +42,7 @@ static inline struct oci_shape shape_of(enum oci_collective collective, uint32_t
 				   .single_copy = true };
 }
 
-static inline const char *name_of(enum oci_collective collective, struct oci_choice choice)
+static inline const char *name_of(enum oc_collective collective, struct oci_choice choice)
 {
 	return choice.algorithm == OCI_CHOICE_MPI ?
 		       "mpi" :

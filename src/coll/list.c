@@ -23,13 +23,13 @@
 
 #define MOST_ALGORITHMS 16
 
-static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS] = {
-	[OCI_BARRIER] = {
+static const struct oci_algorithm *const lists[OC_COLLECTIVES][MOST_ALGORITHMS] = {
+	[OC_BARRIER] = {
 		&oci_barrier_flat,
 		&oci_barrier_dissemination,
 		&oci_barrier_tree,
 	},
-	[OCI_BCAST] = {
+	[OC_BCAST] = {
 		&oci_bcast_inline,
 		&oci_bcast_cico,
 		&oci_bcast_direct_read,
@@ -43,7 +43,7 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_bcast_scatter_doubling,
 		&oci_bcast_scatter_bruck,
 	},
-	[OCI_SCATTER] = {
+	[OC_SCATTER] = {
 		&oci_scatter_inline,
 		&oci_scatter_cico,
 		&oci_scatter_throttled_read,
@@ -51,7 +51,7 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_scatter_parallel_read,
 		&oci_scatter_sequential_write,
 	},
-	[OCI_GATHER] = {
+	[OC_GATHER] = {
 		&oci_gather_inline,
 		&oci_gather_cico,
 		&oci_gather_throttled_write,
@@ -59,7 +59,7 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_gather_parallel_write,
 		&oci_gather_sequential_read,
 	},
-	[OCI_ALLGATHER] = {
+	[OC_ALLGATHER] = {
 		&oci_allgather_inline,
 		&oci_allgather_cico,
 		&oci_allgather_ring_source_read,
@@ -69,7 +69,7 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_allgather_bruck,
 		&oci_allgather_gather_bcast,
 	},
-	[OCI_ALLTOALL] = {
+	[OC_ALLTOALL] = {
 		&oci_alltoall_inline,
 		&oci_alltoall_cico,
 		&oci_alltoall_pairwise,
@@ -77,14 +77,14 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_alltoall_shm,
 		&oci_alltoall_point_to_point,
 	},
-	[OCI_REDUCE] = {
+	[OC_REDUCE] = {
 		&oci_reduce_inline,
 		&oci_reduce_cico,
 		&oci_reduce_sliced,
 		&oci_reduce_tree,
 		&oci_reduce_hierarchical,
 	},
-	[OCI_ALLREDUCE] = {
+	[OC_ALLREDUCE] = {
 		&oci_allreduce_inline,
 		&oci_allreduce_cico,
 		&oci_allreduce_cico_sliced,
@@ -92,60 +92,60 @@ static const struct oci_algorithm *const lists[OCI_COLLECTIVES][MOST_ALGORITHMS]
 		&oci_allreduce_tree,
 		&oci_allreduce_hierarchical,
 	},
-	[OCI_SCATTERV] = {
+	[OC_SCATTERV] = {
 		&oci_scatterv_throttled_read,
 		&oci_scatterv_parallel_read,
 		&oci_scatterv_sequential_write,
 	},
-	[OCI_GATHERV] = {
+	[OC_GATHERV] = {
 		&oci_gatherv_throttled_write,
 		&oci_gatherv_parallel_write,
 		&oci_gatherv_sequential_read,
 	},
-	[OCI_ALLGATHERV] = {
+	[OC_ALLGATHERV] = {
 		&oci_allgatherv_ring_source_read,
 		&oci_allgatherv_ring_neighbor,
 		&oci_allgatherv_ring_source_write,
 		&oci_allgatherv_gather_bcast,
 	},
-	[OCI_ALLTOALLV] = {
+	[OC_ALLTOALLV] = {
 		&oci_alltoallv_pairwise,
 		&oci_alltoallv_point_to_point,
 	},
-	[OCI_REDUCE_SCATTER_BLOCK] = {
+	[OC_REDUCE_SCATTER_BLOCK] = {
 		&oci_reduce_scatter_inline,
 		&oci_reduce_scatter_cico,
 		&oci_reduce_scatter_sliced,
 	},
-	[OCI_REDUCE_SCATTER] = {
+	[OC_REDUCE_SCATTER] = {
 		&oci_reduce_scatter_inline,
 		&oci_reduce_scatter_cico,
 		&oci_reduce_scatter_sliced,
 	},
-	[OCI_SCAN] = {
+	[OC_SCAN] = {
 		&oci_scan_inline,
 		&oci_scan_cico,
 		&oci_scan_chain,
 	},
-	[OCI_EXSCAN] = {
+	[OC_EXSCAN] = {
 		&oci_scan_inline,
 		&oci_scan_cico,
 		&oci_exscan_chain,
 	},
 };
 
-const struct oci_algorithm *oci_algorithm(enum oci_collective collective, unsigned int index)
+const struct oci_algorithm *oci_algorithm(enum oc_collective collective, unsigned int index)
 {
-	if (collective >= OCI_COLLECTIVES || index >= MOST_ALGORITHMS)
+	if (collective >= OC_COLLECTIVES || index >= MOST_ALGORITHMS)
 		return NULL;
 	return lists[collective][index];
 }
 
 /* What may stand in ONECOPY_<COLLECTIVE>, as a list: MOST_ALGORITHMS of them. Not one a thread:
  * where a library is loaded late there is little room for thread-local variables. */
-static char valid[OCI_COLLECTIVES][1024];
+static char valid[OC_COLLECTIVES][1024];
 
-static void list_words(enum oci_collective collective)
+static void list_words(enum oc_collective collective)
 {
 	char *words = valid[collective];
 	const size_t most = sizeof(valid[0]);
@@ -165,11 +165,11 @@ static void list_words(enum oci_collective collective)
 
 static void list_all_words(void)
 {
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++)
-		list_words((enum oci_collective)c);
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++)
+		list_words(c);
 }
 
-static const char *valid_words(enum oci_collective collective)
+static const char *valid_words(enum oc_collective collective)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -194,7 +194,7 @@ static bool parse_parameter(const char *digits, const struct oci_algorithm *a, u
 	return true;
 }
 
-int oci_forced_parse(enum oci_collective collective, const char *words, struct oci_forced *forced,
+int oci_forced_parse(enum oc_collective collective, const char *words, struct oci_forced *forced,
 		     const char **expected)
 {
 	size_t length = strcspn(words, ":");

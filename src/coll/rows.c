@@ -32,23 +32,23 @@ struct row {
 #define CROWD OCI_CROWD
 #define KINDS OCI_KINDS
 
-static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
-	[OCI_BARRIER] = {
+static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
+	[OC_BARRIER] = {
 		[PAIR] = { { ANY, "flat", 0 } },
 		[TEAM] = { { ANY, "flat", 0 } },
 		[CROWD] = { { ANY, "flat", 0 } },
 	},
-	[OCI_BCAST] = {
+	[OC_BCAST] = {
 		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "direct-read", 0 } },
 	},
-	[OCI_SCATTER] = {
+	[OC_SCATTER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-read", 8 } },
 	},
-	[OCI_GATHER] = {
+	[OC_GATHER] = {
 		[PAIR] = { { 496, "inline", 0 },
 			   { 4096, "cico", 0 },
 			   { 524288, "throttled-write", 8 },
@@ -56,66 +56,66 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-write", 8 } },
 	},
-	[OCI_ALLGATHER] = {
+	[OC_ALLGATHER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 	},
-	[OCI_ALLTOALL] = {
+	[OC_ALLTOALL] = {
 		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
-	[OCI_REDUCE] = {
+	[OC_REDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 65536, "tree", 2 },
 			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
-	[OCI_ALLREDUCE] = {
+	[OC_ALLREDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 65536, "cico-sliced", 0 },
 			   { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	/* By each block's own size: the thresholds are those of offers, src/plan/offer.c. */
-	[OCI_SCATTERV] = {
+	[OC_SCATTERV] = {
 		[PAIR] = { { ANY, "throttled-read", 8 } },
 		[TEAM] = { { ANY, "throttled-read", 8 } },
 		[CROWD] = { { ANY, "throttled-read", 8 } },
 	},
-	[OCI_GATHERV] = {
+	[OC_GATHERV] = {
 		[PAIR] = { { ANY, "throttled-write", 8 } },
 		[TEAM] = { { ANY, "throttled-write", 8 } },
 		[CROWD] = { { ANY, "throttled-write", 8 } },
 	},
-	[OCI_ALLGATHERV] = {
+	[OC_ALLGATHERV] = {
 		[PAIR] = { { ANY, "ring-source-read", 0 } },
 		[TEAM] = { { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { ANY, "ring-source-read", 0 } },
 	},
-	[OCI_ALLTOALLV] = {
+	[OC_ALLTOALLV] = {
 		[PAIR] = { { ANY, "pairwise", 0 } },
 		[TEAM] = { { ANY, "pairwise", 0 } },
 		[CROWD] = { { ANY, "pairwise", 0 } },
 	},
-	[OCI_REDUCE_SCATTER_BLOCK] = {
+	[OC_REDUCE_SCATTER_BLOCK] = {
 		[PAIR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	/* By the bytes of the whole input. */
-	[OCI_REDUCE_SCATTER] = {
+	[OC_REDUCE_SCATTER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
-	[OCI_SCAN] = {
+	[OC_SCAN] = {
 		[PAIR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
 	},
-	[OCI_EXSCAN] = {
+	[OC_EXSCAN] = {
 		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "chain", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
@@ -129,45 +129,45 @@ static const struct row table[OCI_COLLECTIVES][KINDS][ROWS] = {
  * TEAM is PAIR with the algorithms of TEAM above. Of reading and writing that take as long, reading
  * is taken: it leaves the bytes in the cache of the rank that wants them.
  */
-static const struct row mapped[OCI_COLLECTIVES][KINDS][ROWS] = {
-	[OCI_BCAST] = {
+static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
+	[OC_BCAST] = {
 		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 32768, "direct-read", 0 },
 			   { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "knomial", 4 } },
 		[CROWD] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 524288, "knomial", 4 },
 			    { ANY, "cooperative", 0 } },
 	},
-	[OCI_SCATTER] = {
+	[OC_SCATTER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 2097152, "throttled-read", 8 },
 			   { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "throttled-read", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
 	},
-	[OCI_GATHER] = {
+	[OC_GATHER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 2097152, "throttled-write", 8 },
 			   { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "throttled-write", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-write", 8 } },
 	},
-	[OCI_ALLGATHER] = {
+	[OC_ALLGATHER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { ANY, "ring-source-write", 0 } },
 	},
-	[OCI_ALLTOALL] = {
+	[OC_ALLTOALL] = {
 		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 131072, "pairwise", 0 },
 			    { ANY, "point-to-point", 0 } },
 	},
-	[OCI_REDUCE] = {
+	[OC_REDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 65536, "tree", 2 },
 			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 32768, "tree", 3 },
 			    { ANY, "sliced", 0 } },
 	},
-	[OCI_ALLREDUCE] = {
+	[OC_ALLREDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 32768, "tree", 3 },
@@ -183,14 +183,14 @@ static const struct row mapped[OCI_COLLECTIVES][KINDS][ROWS] = {
 static const struct {
 	size_t above, up_to;
 	const char *name;
-} near_rows[OCI_COLLECTIVES] = {
-	[OCI_BCAST] = { 4096, 262144, "cico" },
-	[OCI_SCATTER] = { 4096, 32768, "cico" },
-	[OCI_GATHER] = { 4096, 262144, "cico" },
-	[OCI_ALLGATHER] = { 4096, 262144, "cico" },
-	[OCI_ALLTOALL] = { 4096, 262144, "cico" },
-	[OCI_REDUCE] = { 4096, 65536, "cico" },
-	[OCI_ALLREDUCE] = { 16384, 262144, "cico-sliced" },
+} near_rows[OC_COLLECTIVES] = {
+	[OC_BCAST] = { 4096, 262144, "cico" },
+	[OC_SCATTER] = { 4096, 32768, "cico" },
+	[OC_GATHER] = { 4096, 262144, "cico" },
+	[OC_ALLGATHER] = { 4096, 262144, "cico" },
+	[OC_ALLTOALL] = { 4096, 262144, "cico" },
+	[OC_REDUCE] = { 4096, 65536, "cico" },
+	[OC_ALLREDUCE] = { 16384, 262144, "cico-sliced" },
 };
 
 bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *choice)
@@ -201,7 +201,7 @@ bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *cho
 }
 
 /* What a row says; the tests see to it that every name in the table is an algorithm's. */
-static struct oci_choice choice_of(enum oci_collective collective, const struct row *row)
+static struct oci_choice choice_of(enum oc_collective collective, const struct row *row)
 {
 	struct oci_choice choice = { OCI_CHOICE_MPI, row->parameter };
 	const struct oci_algorithm *a;
@@ -221,7 +221,7 @@ enum oci_team_kind oci_team_kind(const struct oci_shape *shape)
 	return shape->oversubscribed ? OCI_CROWD : shape->size > 2 ? OCI_TEAM : OCI_PAIR;
 }
 
-bool oci_near_decides(enum oci_collective collective, size_t bytes)
+bool oci_near_decides(enum oc_collective collective, size_t bytes)
 {
 	return bytes > near_rows[collective].above && bytes <= near_rows[collective].up_to;
 }

@@ -12,9 +12,9 @@
 /* Where all ranks have shared heaps, neither a calibrated model nor the rows for system calls. */
 static void shared_heaps_bring_single_copies_of_small_messages(void **state)
 {
-	static const enum oci_collective all[] = { OCI_BCAST,	  OCI_SCATTER,	OCI_GATHER,
-						   OCI_ALLGATHER, OCI_ALLTOALL, OCI_REDUCE,
-						   OCI_ALLREDUCE };
+	static const enum oc_collective all[] = { OC_BCAST,	OC_SCATTER,  OC_GATHER,
+						  OC_ALLGATHER, OC_ALLTOALL, OC_REDUCE,
+						  OC_ALLREDUCE };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -38,7 +38,7 @@ static void shared_heaps_bring_single_copies_of_small_messages(void **state)
  */
 static void shared_heaps_go_by_rows_however_well_the_machine_is_known(void **state)
 {
-	struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20);
+	struct oci_shape pair = shape_of(OC_BCAST, 2, 1 << 20);
 	struct oci_candidate list[OCI_CANDIDATES_MOST];
 	enum oci_decided decided;
 
@@ -59,8 +59,8 @@ static void shared_heaps_go_by_rows_however_well_the_machine_is_known(void **sta
 /* Slots between cores that share a cache; of teams of other kinds nobody asked. */
 static void near_ranks_take_slots_for_longer(void **state)
 {
-	static const enum oci_collective all[] = { OCI_BCAST,	  OCI_SCATTER,	OCI_GATHER,
-						   OCI_ALLGATHER, OCI_ALLTOALL, OCI_REDUCE };
+	static const enum oc_collective all[] = { OC_BCAST,	OC_SCATTER,  OC_GATHER,
+						  OC_ALLGATHER, OC_ALLTOALL, OC_REDUCE };
 	static const size_t up_to[] = { 262144, 32768, 262144, 262144, 262144, 65536 };
 
 	(void)state;
@@ -97,7 +97,7 @@ static void near_ranks_take_slots_for_longer(void **state)
 static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 {
 	(void)state;
-	for (unsigned int i = 0; i < OCI_COLLECTIVES * 2 * 2 * 2; i++) {
+	for (unsigned int i = 0; i < OC_COLLECTIVES * 2 * 2 * 2; i++) {
 		unsigned int c = i / 8;
 
 		model.calibrated = i & 4;
@@ -128,7 +128,7 @@ static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 static void the_largest_messages_never_go_through_slots(void **state)
 {
 	(void)state;
-	for (unsigned int c = OCI_BCAST; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = OC_BCAST; c < OC_COLLECTIVES; c++) {
 		struct oci_shape shape = shape_of(c, 4, (size_t)1 << 30);
 		struct oci_choice choice = oci_select(&shape, &model, NULL, NULL, NULL);
 

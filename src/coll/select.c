@@ -220,7 +220,7 @@ int oci_cell_check(const char *collective, const char *algorithm, const char **e
 	struct oci_forced forced;
 	size_t at = 0;
 
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		if (!strcmp(collective, oci_collective_name(c)))
 			return oci_forced_parse(c, algorithm, &forced, expected);
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", c ? ", " : "",

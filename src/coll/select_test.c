@@ -17,7 +17,7 @@
 static void the_cheapest_by_the_model_is_taken(void **state)
 {
 	enum oci_decided decided;
-	struct oci_shape shape = shape_of(OCI_SCATTER, 9, 16 << 20);
+	struct oci_shape shape = shape_of(OC_SCATTER, 9, 16 << 20);
 	struct oci_choice choice;
 
 	(void)state;
@@ -26,48 +26,48 @@ static void the_cheapest_by_the_model_is_taken(void **state)
 	give("memcpy.cache", 1e-11);
 	choice = oci_select(&shape, &model, NULL, NULL, &decided);
 	assert_int_equal(decided, OCI_BY_MODEL);
-	assert_string_equal(name_of(OCI_SCATTER, choice), "cooperative");
+	assert_string_equal(name_of(OC_SCATTER, choice), "cooperative");
 	/* Memory so slow to copy twice that the smallest message is copied once. */
 	give("memcpy.cache", 1e-6);
 	shape.bytes = 4;
 	choice = oci_select(&shape, &model, NULL, NULL, &decided);
-	assert_true(oci_algorithm(OCI_SCATTER, choice.algorithm)->single_copy);
+	assert_true(oci_algorithm(OC_SCATTER, choice.algorithm)->single_copy);
 	/* And the other way round. */
 	give("memcpy.cache", 1e-13);
 	shape.bytes = 8192;
 	choice = oci_select(&shape, &model, NULL, NULL, &decided);
-	assert_string_equal(name_of(OCI_SCATTER, choice), "cico");
+	assert_string_equal(name_of(OC_SCATTER, choice), "cico");
 }
 
 static void measured_rows_overrule_a_model_that_nobody_calibrated(void **state)
 {
-	struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20),
-			 crowd = shape_of(OCI_BCAST, 8, 1 << 20);
+	struct oci_shape pair = shape_of(OC_BCAST, 2, 1 << 20),
+			 crowd = shape_of(OC_BCAST, 8, 1 << 20);
 	enum oci_decided decided;
 
 	(void)state;
 	crowd.oversubscribed = true;
-	assert_string_equal(name_of(OCI_BCAST, oci_select(&pair, &model, NULL, NULL, &decided)),
+	assert_string_equal(name_of(OC_BCAST, oci_select(&pair, &model, NULL, NULL, &decided)),
 			    "cooperative");
 	assert_int_equal(decided, OCI_BY_MEASURED);
 	model.calibrated = true;
 	give("cma.alpha", 1e-3); /* so dear that two halves of a message are no gain */
-	assert_string_not_equal(name_of(OCI_BCAST, oci_select(&pair, &model, NULL, NULL, &decided)),
+	assert_string_not_equal(name_of(OC_BCAST, oci_select(&pair, &model, NULL, NULL, &decided)),
 				"cooperative");
 	assert_int_equal(decided, OCI_BY_MODEL);
 	/* Ranks that share cores have no term: their rows stay. */
-	assert_string_equal(name_of(OCI_BCAST, oci_select(&crowd, &model, NULL, NULL, &decided)),
+	assert_string_equal(name_of(OC_BCAST, oci_select(&crowd, &model, NULL, NULL, &decided)),
 			    "direct-read");
 	assert_int_equal(decided, OCI_BY_MEASURED);
 }
 
 static void a_model_that_knows_nothing_leaves_it_to_the_rows(void **state)
 {
-	struct oci_shape shape = shape_of(OCI_BCAST, 16, 1 << 20);
+	struct oci_shape shape = shape_of(OC_BCAST, 16, 1 << 20);
 	enum oci_decided decided;
 
 	(void)state;
-	assert_string_equal(name_of(OCI_BCAST, oci_select(&shape, &model, NULL, NULL, &decided)),
+	assert_string_equal(name_of(OC_BCAST, oci_select(&shape, &model, NULL, NULL, &decided)),
 			    "knomial");
 	assert_int_equal(decided, OCI_BY_RULE);
 }
@@ -79,7 +79,7 @@ static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
 		{ "bcast", "inline", 8, 8, 0, 3000 },
 		{ "bcast", "mpi", 8, 8, 3001, 4000 },
 	};
-	struct oci_shape shape = shape_of(OCI_BCAST, 8, 1000);
+	struct oci_shape shape = shape_of(OC_BCAST, 8, 1000);
 	struct oci_forced forced;
 	const char *expected = "";
 	enum oci_decided decided;
@@ -93,11 +93,11 @@ static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
 	oci_select(&shape, &model, NULL, NULL, &decided);
 	assert_int_equal(decided, OCI_BY_MODEL);
 	shape.bytes = 4000;
-	assert_string_equal(name_of(OCI_BCAST, oci_select(&shape, &model, NULL, NULL, &decided)),
+	assert_string_equal(name_of(OC_BCAST, oci_select(&shape, &model, NULL, NULL, &decided)),
 			    "mpi");
 	shape.bytes = 1000;
-	assert_int_equal(oci_forced_parse(OCI_BCAST, "direct-read", &forced, &expected), 0);
-	assert_string_equal(name_of(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, &decided)),
+	assert_int_equal(oci_forced_parse(OC_BCAST, "direct-read", &forced, &expected), 0);
+	assert_string_equal(name_of(OC_BCAST, oci_select(&shape, &model, &forced, NULL, &decided)),
 			    "direct-read");
 	assert_int_equal(decided, OCI_BY_FORCE);
 	shape.size = 9;
@@ -111,7 +111,7 @@ static void every_algorithm_with_a_closed_form_is_a_candidate(void **state)
 	const struct oci_algorithm *a;
 
 	(void)state;
-	for (unsigned int c = 0; c < OCI_COLLECTIVES; c++) {
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		struct oci_shape shape = shape_of(c, 1024, 65536);
 		unsigned int count = oci_candidates(&shape, &model, list);
 
@@ -137,7 +137,7 @@ static void what_was_asked_before_changes_nothing(void **state)
 		struct oci_choice a, b;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		shape = shape_of((random >> 33) % OCI_COLLECTIVES, 16,
+		shape = shape_of((random >> 33) % OC_COLLECTIVES, 16,
 				 (random >> 20) >> (random >> 58));
 		a = oci_select(&shape, &model, NULL, &kept, NULL);
 		b = oci_select(&shape, &model, NULL, NULL, NULL);
@@ -154,7 +154,7 @@ static void kept_choices_of_one_collective_do_not_push_each_other_out(void **sta
 	(void)state;
 	for (unsigned int first = 2; first < 30; first++) {
 		for (unsigned int second = first + 1; second < 30; second++) {
-			struct oci_shape a = shape_of(OCI_BCAST, 16, (size_t)1 << first), b = a;
+			struct oci_shape a = shape_of(OC_BCAST, 16, (size_t)1 << first), b = a;
 			unsigned int used = 0;
 
 			b.bytes = (size_t)1 << second;
@@ -178,8 +178,8 @@ static int built_in(void **state)
 static void what_is_chosen_is_near_the_best_of_the_plans(void **state)
 {
 	static struct oci_candidate list[OCI_CANDIDATES_MOST];
-	static const enum oci_collective collectives[] = { OCI_BCAST, OCI_ALLGATHER, OCI_ALLTOALL,
-							   OCI_REDUCE, OCI_ALLREDUCE };
+	static const enum oc_collective collectives[] = { OC_BCAST, OC_ALLGATHER, OC_ALLTOALL,
+							  OC_REDUCE, OC_ALLREDUCE };
 	static const size_t sizes[] = { 65536, 1 << 20, 16 << 20 };
 
 	(void)state;
@@ -228,24 +228,24 @@ static void cells_are_checked_by_the_names_that_exist(void **state)
 
 static void a_forced_algorithm_is_taken_where_it_fits(void **state)
 {
-	struct oci_shape shape = { .collective = OCI_BCAST, .bytes = 100, .unit = 1, .size = 4 };
+	struct oci_shape shape = { .collective = OC_BCAST, .bytes = 100, .unit = 1, .size = 4 };
 	struct oci_forced forced;
 	const char *expected = "";
 
 	(void)state;
-	assert_int_equal(oci_forced_parse(OCI_BCAST, "inline", &forced, &expected), 0);
+	assert_int_equal(oci_forced_parse(OC_BCAST, "inline", &forced, &expected), 0);
 	assert_string_equal(
-		oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)
+		oci_algorithm(OC_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)
 			->name,
 		"inline");
 	shape.bytes = 497;
 	assert_string_not_equal(
-		oci_algorithm(OCI_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)
+		oci_algorithm(OC_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)
 			->name,
 		"inline");
-	assert_int_equal(oci_forced_parse(OCI_BCAST, "knomial:7", &forced, &expected), 0);
+	assert_int_equal(oci_forced_parse(OC_BCAST, "knomial:7", &forced, &expected), 0);
 	assert_int_equal(oci_select(&shape, &model, &forced, NULL, NULL).parameter, 7);
-	assert_int_equal(oci_forced_parse(OCI_BCAST, "mpi", &forced, &expected), 0);
+	assert_int_equal(oci_forced_parse(OC_BCAST, "mpi", &forced, &expected), 0);
 	assert_int_equal(oci_select(&shape, &model, &forced, NULL, NULL).algorithm, OCI_CHOICE_MPI);
 }
 
@@ -260,8 +260,7 @@ static void wrong_names_are_refused_with_the_valid_ones(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		expected = "";
-		assert_int_equal(oci_forced_parse(OCI_BCAST, wrong[i], &forced, &expected),
-				 -EINVAL);
+		assert_int_equal(oci_forced_parse(OC_BCAST, wrong[i], &forced, &expected), -EINVAL);
 		assert_non_null(strstr(expected, "knomial[:N]"));
 		assert_int_equal(forced.choice.algorithm, 3);
 	}

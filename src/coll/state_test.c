@@ -44,8 +44,8 @@ static void a_model_of_another_state_is_not_asked(void **state)
 			oci_state_decides(&model),
 			!(rows[i].by_model[0] && rows[i].by_model[1] && rows[i].by_model[2]));
 		for (int apart = 0; apart < 3; apart++) {
-			struct oci_shape pair = shape_of(OCI_BCAST, 2, 1 << 20);
-			struct oci_shape more = shape_of(OCI_BCAST, 3, 1 << 20);
+			struct oci_shape pair = shape_of(OC_BCAST, 2, 1 << 20);
+			struct oci_shape more = shape_of(OC_BCAST, 3, 1 << 20);
 			enum oci_decided decided;
 
 			pair.apart = more.apart = (enum oci_apart)apart;
@@ -53,7 +53,7 @@ static void a_model_of_another_state_is_not_asked(void **state)
 			assert_int_equal(decided,
 					 rows[i].by_model[apart] ? OCI_BY_MODEL : OCI_BY_MEASURED);
 			/* Its order of combining may not change meanwhile. */
-			pair.collective = OCI_ALLREDUCE;
+			pair.collective = OC_ALLREDUCE;
 			oci_select(&pair, &model, NULL, NULL, &decided);
 			assert_int_equal(decided,
 					 rows[i].reductions ? OCI_BY_MODEL : OCI_BY_MEASURED);
@@ -64,13 +64,13 @@ static void a_model_of_another_state_is_not_asked(void **state)
 			oci_select(&pair, &model, NULL, NULL, &decided);
 			assert_int_equal(decided,
 					 rows[i].reductions ? OCI_BY_MODEL : OCI_BY_MEASURED);
-			pair.collective = OCI_GATHER;
+			pair.collective = OC_GATHER;
 			if (apart == OCI_NEAR) {
 				struct oci_choice choice =
 					oci_select(&pair, &model, NULL, NULL, &decided);
 
 				assert_int_equal(decided, OCI_BY_MEASURED);
-				assert_string_equal(name_of(OCI_GATHER, choice), "cico");
+				assert_string_equal(name_of(OC_GATHER, choice), "cico");
 			}
 		}
 	}

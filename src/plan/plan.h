@@ -33,7 +33,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <onecopy/onecopy.h>
+#include <onecopy/collectives.h>
 
 #include "base/limits.h"
 
@@ -207,36 +207,9 @@ struct oci_op {
 	};
 };
 
-enum oci_collective {
-	OCI_BARRIER,
-	OCI_BCAST,
-	OCI_SCATTER,
-	OCI_GATHER,
-	OCI_ALLGATHER,
-	OCI_ALLTOALL,
-	OCI_REDUCE,
-	OCI_ALLREDUCE,
-	OCI_SCATTERV,
-	OCI_GATHERV,
-	OCI_ALLGATHERV,
-	OCI_ALLTOALLV,
-	OCI_REDUCE_SCATTER_BLOCK,
-	OCI_REDUCE_SCATTER,
-	OCI_SCAN,
-	OCI_EXSCAN,
-	OCI_COLLECTIVES
-};
-
-/* Has the call an operation on elements? */
-static inline bool oci_is_reduction(enum oci_collective collective)
-{
-	return collective == OCI_REDUCE || collective == OCI_ALLREDUCE ||
-	       collective >= OCI_REDUCE_SCATTER_BLOCK;
-}
-
 /* What a plan is for: everything a builder may look at. No size. */
 struct oci_plan_key {
-	uint8_t collective;  /* enum oci_collective */
+	uint8_t collective;  /* enum oc_collective */
 	uint8_t algorithm;   /* index in the collective's list */
 	uint8_t commutative; /* of the reduction operation: order may be chosen, see coll/README.md
 			      */
@@ -502,7 +475,6 @@ static inline struct oci_range oci_slot_half(void)
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-const char *oci_collective_name(enum oci_collective collective);
 const char *oci_buf_name(enum oci_buf buf);
 const char *oci_opcode_name(enum oci_opcode code);
 

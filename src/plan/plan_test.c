@@ -14,7 +14,7 @@
 
 static struct oci_builder *builder(void)
 {
-	static const struct oci_plan_key key = { .collective = OCI_BCAST, .v = ME, .size = RANKS };
+	static const struct oci_plan_key key = { .collective = OC_BCAST, .v = ME, .size = RANKS };
 	struct oci_builder *b = oci_builder_create(&key);
 
 	assert_non_null(b);

@@ -1,30 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plan/plan.h"
 
-const char *oci_collective_name(enum oci_collective collective)
-{
-	static const char *const names[OCI_COLLECTIVES] = {
-		[OCI_BARRIER] = "barrier",
-		[OCI_BCAST] = "bcast",
-		[OCI_SCATTER] = "scatter",
-		[OCI_GATHER] = "gather",
-		[OCI_ALLGATHER] = "allgather",
-		[OCI_ALLTOALL] = "alltoall",
-		[OCI_REDUCE] = "reduce",
-		[OCI_ALLREDUCE] = "allreduce",
-		[OCI_SCATTERV] = "scatterv",
-		[OCI_GATHERV] = "gatherv",
-		[OCI_ALLGATHERV] = "allgatherv",
-		[OCI_ALLTOALLV] = "alltoallv",
-		[OCI_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-		[OCI_REDUCE_SCATTER] = "reduce_scatter",
-		[OCI_SCAN] = "scan",
-		[OCI_EXSCAN] = "exscan",
-	};
-
-	return (unsigned int)collective < OCI_COLLECTIVES ? names[collective] : "?";
-}
-
 const char *oci_buf_name(enum oci_buf buf)
 {
 	static const char *const names[OCI_BUF_COUNT] = {

@@ -14,8 +14,8 @@
 static void plan_names_are_known_and_never_null(void **state)
 {
 	(void)state;
-	for (unsigned int i = 0; i <= OCI_COLLECTIVES; i++)
-		assert_int_equal(!strcmp(oci_collective_name(i), "?"), i == OCI_COLLECTIVES);
+	for (unsigned int i = 0; i <= OC_COLLECTIVES; i++)
+		assert_int_equal(!strcmp(oci_collective_name(i), "?"), i == OC_COLLECTIVES);
 	for (unsigned int i = 0; i <= OCI_BUF_COUNT; i++)
 		assert_int_equal(!strcmp(oci_buf_name(i), "?"), i == OCI_BUF_COUNT);
 	for (unsigned int i = 0; i <= OCI_OP_COUNT; i++)

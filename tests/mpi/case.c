@@ -14,25 +14,8 @@ enum { GUARD = 64 };
 #define GUARD_BYTE 0xa5
 #define STALE_BYTE 0x5a /* what a receive buffer holds before the call */
 
-const char *const case_names[CASE_COLLECTIVES] = {
-	[CASE_BARRIER] = "barrier",
-	[CASE_BCAST] = "bcast",
-	[CASE_SCATTER] = "scatter",
-	[CASE_GATHER] = "gather",
-	[CASE_ALLGATHER] = "allgather",
-	[CASE_ALLTOALL] = "alltoall",
-	[CASE_REDUCE] = "reduce",
-	[CASE_ALLREDUCE] = "allreduce",
-	[CASE_SCATTERV] = "scatterv",
-	[CASE_GATHERV] = "gatherv",
-	[CASE_ALLGATHERV] = "allgatherv",
-	[CASE_ALLTOALLV] = "alltoallv",
-	[CASE_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-	[CASE_REDUCE_SCATTER] = "reduce_scatter",
-	[CASE_SCAN] = "scan",
-	[CASE_EXSCAN] = "exscan",
-	[CASE_ALLTOALLW] = "alltoallw",
-};
+#define NAME(X, ID, name, ...) #name,
+const char *const case_names[CASE_COLLECTIVES] = { OC_FUNCTION_ROWS(NAME, ) };
 
 static int world_rank, world_size;
 /* Calls of this rank that onecopy must serve, and then those that it can serve. */
@@ -72,11 +55,9 @@ double case_seconds(void)
 
 void case_info_key(char *key, size_t bytes, enum case_collective collective)
 {
-	/* Open MPI takes no key of more than 27 characters. */
-	if (collective == CASE_REDUCE_SCATTER_BLOCK)
-		snprintf(key, bytes, "onecopy_reducescatter_block");
-	else
-		snprintf(key, bytes, "onecopy_%s", case_names[collective]);
+	static const char *const keys[OC_COLLECTIVES] = OCI_INFO_KEYS;
+
+	snprintf(key, bytes, "%s", keys[collective]);
 }
 
 enum case_collective case_parse(const char *name, size_t length)

@@ -13,29 +13,16 @@
 #define ONECOPY_TESTS_CASE_H
 
 #include <mpi.h>
+#include <onecopy/collectives.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#define CASE_ID(X, ID, ...) CASE_##ID,
 enum case_collective {
-	CASE_BARRIER,
-	CASE_BCAST,
-	CASE_SCATTER,
-	CASE_GATHER,
-	CASE_ALLGATHER,
-	CASE_ALLTOALL,
-	CASE_REDUCE,
-	CASE_ALLREDUCE,
-	CASE_SCATTERV,
-	CASE_GATHERV,
-	CASE_ALLGATHERV,
-	CASE_ALLTOALLV,
-	CASE_REDUCE_SCATTER_BLOCK,
-	CASE_REDUCE_SCATTER,
-	CASE_SCAN,
-	CASE_EXSCAN,
-	CASE_ALLTOALLW, /* onecopy counts it as Alltoallv */
+	OC_COLLECTIVE_ROWS(CASE_ID, ) CASE_ALLTOALLW, /* onecopy counts it as Alltoallv */
 	CASE_COLLECTIVES
 };
+#undef CASE_ID
 
 extern const char *const case_names[CASE_COLLECTIVES];
 /* The info key that forces its algorithm on a communicator. */

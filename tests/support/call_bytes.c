@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "support/call_bytes.h"
 
-size_t oct_send_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root)
+size_t oct_send_bytes(enum oc_collective collective, size_t bytes, uint32_t size, bool is_root)
 {
 	switch (collective) {
-	case OCI_BARRIER:
+	case OC_BARRIER:
 		return 0;
-	case OCI_SCATTER:
+	case OC_SCATTER:
 		return is_root ? size * bytes : 0;
-	case OCI_ALLTOALL:
-	case OCI_REDUCE_SCATTER_BLOCK:
-	case OCI_REDUCE_SCATTER:
+	case OC_ALLTOALL:
+	case OC_REDUCE_SCATTER_BLOCK:
+	case OC_REDUCE_SCATTER:
 		return size * bytes;
 	default:
 		return bytes;
 	}
 }
 
-size_t oct_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root)
+size_t oct_recv_bytes(enum oc_collective collective, size_t bytes, uint32_t size, bool is_root)
 {
 	switch (collective) {
-	case OCI_BARRIER:
+	case OC_BARRIER:
 		return 0;
-	case OCI_BCAST:
-	case OCI_SCATTER:
-	case OCI_ALLREDUCE:
-	case OCI_REDUCE_SCATTER_BLOCK:
-	case OCI_REDUCE_SCATTER:
-	case OCI_SCAN:
-	case OCI_EXSCAN:
+	case OC_BCAST:
+	case OC_SCATTER:
+	case OC_ALLREDUCE:
+	case OC_REDUCE_SCATTER_BLOCK:
+	case OC_REDUCE_SCATTER:
+	case OC_SCAN:
+	case OC_EXSCAN:
 		return bytes;
-	case OCI_GATHER:
+	case OC_GATHER:
 		return is_root ? size * bytes : 0;
-	case OCI_REDUCE:
+	case OC_REDUCE:
 		return is_root ? bytes : 0;
 	default:
 		return size * bytes;

@@ -10,8 +10,8 @@
 
 #include "coll/coll.h"
 
-size_t oct_send_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
-size_t oct_recv_bytes(enum oci_collective collective, size_t bytes, uint32_t size, bool is_root);
+size_t oct_send_bytes(enum oc_collective collective, size_t bytes, uint32_t size, bool is_root);
+size_t oct_recv_bytes(enum oc_collective collective, size_t bytes, uint32_t size, bool is_root);
 
 /* The byte that rank `from` means for rank `to` at offset i of call n; a block of them. */
 uint8_t oct_byte(unsigned int n, uint32_t from, uint32_t to, size_t i);

@@ -107,9 +107,9 @@ static void say_operation(pid_t pid, const struct oci_team *team, const struct o
 		return;
 	}
 	fprintf(out, "%s of %llu bytes, root %u, algorithm %s;",
-		call->collective < OCI_COLLECTIVES ? oci_collective_name(call->collective) : "?",
+		call->collective < OC_COLLECTIVES ? oci_collective_name(call->collective) : "?",
 		(unsigned long long)call->bytes, call->root,
-		call->collective < OCI_COLLECTIVES &&
+		call->collective < OC_COLLECTIVES &&
 				oci_algorithm(call->collective, call->algorithm) ?
 			oci_algorithm(call->collective, call->algorithm)->name :
 			"?");

@@ -15,7 +15,7 @@ extern const struct oci_algorithm oci_reduce_scatter_inline, oci_reduce_scatter_
 /* Bytes of the whole input: a call of Reduce_scatter is measured by them. */
 static inline size_t oci_reduce_scatter_bytes(const struct oci_shape *shape)
 {
-	if (shape->collective == OCI_REDUCE_SCATTER)
+	if (shape->collective == OC_REDUCE_SCATTER)
 		return shape->bytes;
 	return shape->bytes <= SIZE_MAX / shape->size ? shape->bytes * shape->size : SIZE_MAX;
 }
@@ -25,7 +25,7 @@ static inline struct oci_range oci_reduce_scatter_input(const struct oci_plan_ke
 							enum oci_buf buf, uint32_t block,
 							uint32_t blocks)
 {
-	bool table = key->collective == OCI_REDUCE_SCATTER;
+	bool table = key->collective == OC_REDUCE_SCATTER;
 
 	return oci_tabled(table ? OCI_TABLE_RECV : OCI_TABLE_NONE, oci_blocks(buf, block, blocks));
 }
@@ -34,7 +34,7 @@ static inline struct oci_range oci_reduce_scatter_input(const struct oci_plan_ke
 static inline struct oci_range oci_reduce_scatter_result(const struct oci_plan_key *key,
 							 enum oci_buf buf)
 {
-	if (key->collective == OCI_REDUCE_SCATTER)
+	if (key->collective == OC_REDUCE_SCATTER)
 		return oci_tabled(OCI_TABLE_RECV_SIZES, oci_block(buf, key->v));
 	return oci_block(buf, 0);
 }

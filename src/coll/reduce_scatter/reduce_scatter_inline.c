@@ -46,8 +46,8 @@ static bool fits_inline(const struct oci_shape *shape, uint32_t parameter)
 static void cost(struct oci_costing *c)
 {
 	/* Of a Reduce_scatter `bytes` is the whole input. */
-	size_t n = c->shape->collective == OCI_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
-								c->shape->bytes;
+	size_t n = c->shape->collective == OC_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
+							       c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
 	oci_cost_memcpy(c, c->shape->size, n, n);

@@ -36,8 +36,8 @@ static void build(struct oci_builder *b)
 static void cost(struct oci_costing *c)
 {
 	/* Of a Reduce_scatter `bytes` is the whole input. */
-	size_t n = c->shape->collective == OCI_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
-								c->shape->bytes;
+	size_t n = c->shape->collective == OC_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
+							       c->shape->bytes;
 	size_t piece = n < OCI_REDUCE_BYTES ? n : OCI_REDUCE_BYTES;
 	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(n, OCI_REDUCE_BYTES);
 

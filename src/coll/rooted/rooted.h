@@ -17,20 +17,20 @@ extern const struct oci_algorithm oci_scatterv_throttled_read, oci_scatterv_para
 extern const struct oci_algorithm oci_gatherv_throttled_write, oci_gatherv_parallel_write,
 	oci_gatherv_sequential_read;
 
-static inline bool oci_is_scatter(enum oci_collective collective)
+static inline bool oci_is_scatter(enum oc_collective collective)
 {
-	return collective == OCI_SCATTER || collective == OCI_SCATTERV;
+	return collective == OC_SCATTER || collective == OC_SCATTERV;
 }
 
 /* Where the root has the block of rank v; of a v-variant, where its table says. */
 static inline struct oci_range oci_rooted_there(const struct oci_plan_key *key, uint32_t v)
 {
 	switch (key->collective) {
-	case OCI_SCATTER:
+	case OC_SCATTER:
 		return oci_block_rel(OCI_BUF_SEND, v);
-	case OCI_GATHER:
+	case OC_GATHER:
 		return oci_block_rel(OCI_BUF_RECV, v);
-	case OCI_SCATTERV:
+	case OC_SCATTERV:
 		return oci_tabled(OCI_TABLE_SEND, oci_block_rel(OCI_BUF_SEND, v));
 	default:
 		return oci_tabled(OCI_TABLE_RECV, oci_block_rel(OCI_BUF_RECV, v));

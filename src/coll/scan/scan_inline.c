@@ -12,7 +12,7 @@
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	bool scan = key->collective == OCI_SCAN;
+	bool scan = key->collective == OC_SCAN;
 	struct oci_range recv = oci_block(OCI_BUF_RECV, 0);
 	struct oci_reduction r = {
 		.mine = oci_block(OCI_BUF_SEND, 0),
@@ -45,7 +45,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_memcpy(c, 2, n, n);
 	oci_cost_flags(c, others);
 	/* An Exscan leaves out its own. */
-	oci_cost_reduce_from(c, c->shape->collective == OCI_SCAN ? others : others - 1, n, n);
+	oci_cost_reduce_from(c, c->shape->collective == OC_SCAN ? others : others - 1, n, n);
 	oci_cost_ops(c, 4 + 2 * others);
 }
 

@@ -7,24 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const collective_names[COLLECTIVES] = {
-	"barrier",
-	"bcast",
-	"scatter",
-	"gather",
-	"allgather",
-	"alltoall",
-	"reduce",
-	"allreduce",
-	"scatterv",
-	"gatherv",
-	"allgatherv",
-	"alltoallv",
-	"reduce_scatter_block",
-	"reduce_scatter",
-	"scan",
-	"exscan",
-};
+#define NAME(X, ID, name, ...) #name,
+const char *const collective_names[COLLECTIVES] = { OC_COLLECTIVE_ROWS(NAME, ) };
 int verdict_failures;
 
 /* Enough to see the cause; a job that fails in a loop can say a lot. */

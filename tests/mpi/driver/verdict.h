@@ -8,7 +8,9 @@
 
 #include "job.h"
 
-enum { COLLECTIVES = 16 };
+#include <onecopy/collectives.h>
+
+enum { COLLECTIVES = OC_COLLECTIVES };
 extern const char *const collective_names[COLLECTIVES];
 
 /* What is said of a failed expectation is printed with the job's output; counted for the exit. */
