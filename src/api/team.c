@@ -84,8 +84,14 @@ static void fork_child(void)
 	oci_team_fork_child();
 }
 
+/* What choices go by, and its hash: the process's. */
+static const struct oci_model *model;
+static uint64_t model_hash;
+
 static void prepare_process(void)
 {
+	model = oci_coll_model();
+	model_hash = oci_model_hash(model);
 	oci_forced_by_environment(OC_BARRIER);
 	oci_engine_hook = oci_engine_drive;
 	pthread_atfork(NULL, NULL, fork_child);
@@ -109,9 +115,9 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 	}
 	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
 	team->message_last = &team->message;
-	team->model = oci_coll_model();
-	team->by_state = oci_state_decides(team->model);
-	team->team.model_hash = oci_model_hash(team->model);
+	team->model = model;
+	team->by_state = oci_state_decides(model);
+	team->team.model_hash = model_hash;
 	warn_of_unfit(team);
 	oci_engine_lock();
 	team->next = oci_engine.teams;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of src/model/profiles inside the library; cmake/embed.cmake makes the table. */
+/* The files of src/model/profiles inside the library: cmake/embed.cmake makes the table, and
+ * cmake/default_model.c the default one's model. */
 #ifndef OC_MODEL_EMBEDDED_H
 #define OC_MODEL_EMBEDDED_H
+
+#include "model/model.h"
 
 #include <stddef.h>
 
@@ -12,5 +15,7 @@ struct oci_embedded {
 };
 
 extern const struct oci_embedded oci_embedded_profiles[];
+/* The bytes of the model, which has no cells. */
+extern const unsigned char oci_embedded_default[sizeof(struct oci_model)];
 
 #endif

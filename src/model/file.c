@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "model/embedded.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* A file with every term and thousands of cells has a few hundred KiB. */
@@ -141,10 +143,11 @@ static const char *directory_of(const char *variable)
 bool oci_model_place(enum oci_model_place place, char *path, size_t bytes)
 {
 	const char *variable, *home;
-	struct oci_machine machine;
+	struct utsname machine;
 	int length = -1;
 
-	oci_machine_self(&machine);
+	if (uname(&machine))
+		return false;
 	switch (place) {
 	case OCI_MODEL_PLACE_VARIABLE:
 		variable = oci_options()->tuning;
@@ -153,13 +156,14 @@ bool oci_model_place(enum oci_model_place place, char *path, size_t bytes)
 		break;
 	case OCI_MODEL_PLACE_USER:
 		if ((home = directory_of("XDG_CONFIG_HOME")) != NULL)
-			length = snprintf(path, bytes, "%s/onecopy/%s.json", home, machine.host);
+			length =
+				snprintf(path, bytes, "%s/onecopy/%s.json", home, machine.nodename);
 		else if ((home = directory_of("HOME")) != NULL)
 			length = snprintf(path, bytes, "%s/.config/onecopy/%s.json", home,
-					  machine.host);
+					  machine.nodename);
 		break;
 	case OCI_MODEL_PLACE_HOST:
-		length = snprintf(path, bytes, "/etc/onecopy/%s.json", machine.host);
+		length = snprintf(path, bytes, "/etc/onecopy/%s.json", machine.nodename);
 		break;
 	default:
 		length = snprintf(path, bytes, "/etc/onecopy/tuning.json");
@@ -233,8 +237,7 @@ static void find_current(void)
 {
 	const char *variable = oci_options()->tuning;
 
-	if (oci_model_profile("default", &current))
-		oci_model_init(&current); /* no memory: costs of 0, which the ranks will notice */
+	memcpy(&current, oci_embedded_default, sizeof(current));
 	if (variable) {
 		if (strcmp(variable, "none") != 0)
 			try_variable(variable);

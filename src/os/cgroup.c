@@ -28,23 +28,22 @@ static bool names_controller(const char *list, const char *end, const char *cont
 
 /*
  * Our path in the hierarchy of `controller` (version 1), or in the unified one (controller NULL).
- * A line of /proc/self/cgroup is "number:controllers:path", "0::path" for version 2.
+ * A line of /proc/self/cgroup, `text`, is "number:controllers:path", "0::path" for version 2.
  */
-static bool find_path(const char *membership, const char *controller, char *path, size_t bytes)
+static bool find_path(const char *text, const char *controller, char *path, size_t bytes)
 {
-	char text[8192], *line, *rest = NULL;
+	for (const char *line = text; *line; line += strspn(line, "\n")) {
+		const char *list = strpbrk(line, ":\n"), *end;
 
-	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
-		return false;
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		char *list = strchr(line, ':'), *end = list ? strchr(list + 1, ':') : NULL;
-
-		if (!end)
+		end = list && *list == ':' ? strpbrk(list + 1, ":\n") : NULL;
+		line += strcspn(line, "\n");
+		if (!end || *end != ':')
 			continue;
 		list++;
 		if (controller ? !names_controller(list, end, controller) : list != end)
 			continue;
-		return (size_t)snprintf(path, bytes, "%s", end + 1) < bytes;
+		return (size_t)snprintf(path, bytes, "%.*s", (int)(line - end - 1), end + 1) <
+		       bytes;
 	}
 	return false;
 }
@@ -67,23 +66,23 @@ static void walk(const char *root, const char *path, visit_fn *visit, void *cont
 	}
 }
 
-static void walk_v1(const char *mount, const char *membership, const char *controller,
-		    visit_fn *visit, void *context)
+static void walk_v1(const char *mount, const char *text, const char *controller, visit_fn *visit,
+		    void *context)
 {
 	char path[PATH_MAX], root[PATH_MAX];
 
-	if (!find_path(membership, controller, path, sizeof(path)))
+	if (!find_path(text, controller, path, sizeof(path)))
 		return;
 	/* Where controllers are mounted together, distributions link each name to the folder. */
 	snprintf(root, sizeof(root), "%s/%s", mount, controller);
 	walk(root, path, visit, context);
 }
 
-static void walk_v2(const char *mount, const char *membership, visit_fn *visit, void *context)
+static void walk_v2(const char *mount, const char *text, visit_fn *visit, void *context)
 {
 	char path[PATH_MAX], root[PATH_MAX];
 
-	if (!find_path(membership, NULL, path, sizeof(path)))
+	if (!find_path(text, NULL, path, sizeof(path)))
 		return;
 	walk(mount, path, visit, context);
 	/* systemd's hybrid layout */
@@ -140,9 +139,12 @@ static void visit_cpu_v2(const char *folder, void *context)
 double oci_cgroup_cpus(const char *mount, const char *membership)
 {
 	double least = 0;
+	char text[8192];
 
-	walk_v2(mount, membership, visit_cpu_v2, &least);
-	walk_v1(mount, membership, "cpu", visit_cpu_v1, &least);
+	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
+		return 0;
+	walk_v2(mount, text, visit_cpu_v2, &least);
+	walk_v1(mount, text, "cpu", visit_cpu_v1, &least);
 	return least;
 }
 
@@ -192,8 +194,11 @@ static void visit_memory_v2(const char *folder, void *context)
 size_t oci_cgroup_memory_left(const char *mount, const char *membership)
 {
 	size_t least = SIZE_MAX;
+	char text[8192];
 
-	walk_v2(mount, membership, visit_memory_v2, &least);
-	walk_v1(mount, membership, "memory", visit_memory_v1, &least);
+	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
+		return least;
+	walk_v2(mount, text, visit_memory_v2, &least);
+	walk_v1(mount, text, "memory", visit_memory_v1, &least);
 	return least;
 }

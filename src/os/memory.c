@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 /* Of place_for(): a large page, so that mappings can have them. */
@@ -30,10 +31,22 @@ static size_t memory_available(void)
 	return (size_t)kib << 10;
 }
 
+static size_t group_left(void)
+{
+	return oci_cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup");
+}
+
+/* Is there much more free memory than that, by a call that costs less than /proc/meminfo? */
+static bool is_plain(size_t bytes)
+{
+	struct sysinfo info;
+
+	return !sysinfo(&info) && (uint64_t)info.freeram * info.mem_unit / 16 > bytes;
+}
+
 size_t oci_os_memory_left(void)
 {
-	size_t machine = memory_available();
-	size_t group = oci_cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup");
+	size_t machine = memory_available(), group = group_left();
 
 	return machine < group ? machine : group;
 }
@@ -53,7 +66,7 @@ static int room_for(size_t offset, size_t bytes)
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    offset + bytes > limit.rlim_cur)
 		return -EFBIG;
-	return bytes > oci_os_memory_left() ? -ENOMEM : 0;
+	return bytes > (is_plain(bytes) ? group_left() : oci_os_memory_left()) ? -ENOMEM : 0;
 }
 
 int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes)

@@ -77,28 +77,37 @@ static bool read_core(const char *root, unsigned int cpu, struct set *set)
 	return read_siblings(root, cpu, "core_cpus_list", "thread_siblings_list", set);
 }
 
-/* Who shares the data cache of this level, and its size; false: there is none. */
-static bool read_cache(const char *root, unsigned int cpu, unsigned long level, struct set *set,
-		       size_t *bytes)
+/* A CPU's data cache of one level. */
+struct cache {
+	bool known;
+	unsigned int index; /* of its folder */
+	struct set cpus;    /* that share it */
+};
+
+/* Of levels 2 and 3, in this order: each file takes the kernel some 10 us. */
+static void read_caches(const char *root, unsigned int cpu, struct cache caches[2])
 {
 	char text[LIST_BYTES];
 
+	caches[0].known = caches[1].known = false;
 	for (unsigned int i = 0;
-	     read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/level", root, cpu, i); i++) {
-		if (strtoul(text, NULL, 10) != level)
-			continue;
-		if (!read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/type", root, cpu,
+	     !caches[1].known &&
+	     read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/level", root, cpu, i);
+	     i++) {
+		unsigned long level = strtoul(text, NULL, 10);
+		struct cache *cache = &caches[level == 3];
+
+		if (level < 2 || level > 3 || cache->known ||
+		    !read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/type", root, cpu,
 			       i) ||
 		    !strncmp(text, "Instruction", strlen("Instruction")))
 			continue;
-		*bytes = 0;
-		if (read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/size", root, cpu, i))
-			*bytes = (size_t)strtoul(text, NULL, 10) << 10; /* "32768K" */
-		return read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/shared_cpu_list",
-				 root, cpu, i) &&
-		       parse(text, set);
+		cache->index = i;
+		cache->known = read_text(text, sizeof(text),
+					 "%s/cpu/cpu%u/cache/index%u/shared_cpu_list", root, cpu,
+					 i) &&
+			       parse(text, &cache->cpus);
 	}
-	return false;
 }
 
 /* The smallest node of memory that the CPU is at; of two at the same CPUs (KNL) the first. */
@@ -157,8 +166,8 @@ int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words,
 		    struct oci_topo_place *place)
 {
 	uint32_t cpu = lowest(mask, words), node;
+	struct cache caches[2];
 	struct set set;
-	size_t bytes;
 	bool known;
 
 	if (cpu == OCI_TOPO_NOWHERE || !read_core(root, cpu, &set))
@@ -166,10 +175,9 @@ int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words,
 	place->core = number(true, &set, mask, words);
 	known = read_siblings(root, cpu, "package_cpus_list", "core_siblings_list", &set);
 	place->package = number(known, &set, mask, words);
-	known = read_cache(root, cpu, 2, &set, &bytes);
-	place->l2 = number(known, &set, mask, words);
-	known = read_cache(root, cpu, 3, &set, &bytes);
-	place->l3 = number(known, &set, mask, words);
+	read_caches(root, cpu, caches);
+	place->l2 = number(caches[0].known, &caches[0].cpus, mask, words);
+	place->l3 = number(caches[1].known, &caches[1].cpus, mask, words);
 	node = read_node(root, cpu, &set);
 	place->numa = node != OCI_TOPO_NOWHERE && includes(&set, mask, words) ? node :
 										OCI_TOPO_NOWHERE;
@@ -181,16 +189,22 @@ int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words,
 
 size_t oci_sysfs_cache_share(const char *root)
 {
-	struct set core, under;
+	struct cache caches[2], *last = &caches[1];
+	struct set core;
 	unsigned int threads = 0, cpus = 0;
 	size_t bytes = 0;
+	char text[64];
 
-	if (!read_core(root, 0, &core) ||
-	    (!read_cache(root, 0, 3, &under, &bytes) && !read_cache(root, 0, 2, &under, &bytes)))
+	read_caches(root, 0, caches);
+	if (!last->known)
+		last = &caches[0];
+	if (!last->known || !read_core(root, 0, &core))
 		return 0;
+	if (read_text(text, sizeof(text), "%s/cpu/cpu0/cache/index%u/size", root, last->index))
+		bytes = (size_t)strtoul(text, NULL, 10) << 10; /* "32768K" */
 	for (unsigned int i = 0; i < MASK_WORDS; i++) {
 		threads += (unsigned int)__builtin_popcountll(core.word[i]);
-		cpus += (unsigned int)__builtin_popcountll(under.word[i]);
+		cpus += (unsigned int)__builtin_popcountll(last->cpus.word[i]);
 	}
 	/* Cores of two kinds differ in their threads: CPU 0's counts. */
 	return cpus >= threads ? bytes / (cpus / threads) : bytes;

@@ -146,7 +146,7 @@ void memory_group_scenario(char **words)
 	static const struct {
 		const char *kib;
 		bool served;
-	} row[] = { { "100000", true }, { "1500", true }, { "500", false } };
+	} row[] = { { "100000", true }, { "200", true }, { "150", false } };
 	static const char *const pretend =
 		"mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && mkdir memory && "
 		"echo 1073741824 | tee memory.max >memory/memory.limit_in_bytes && "
