@@ -7,14 +7,17 @@
 
 static uint64_t chunk_count(size_t bytes)
 {
-	return (bytes + oci_share_chunk(bytes) - 1) / oci_share_chunk(bytes);
+	return (bytes + oci_chunk_bytes(bytes, OCI_CHUNKS_SHARE) - 1) /
+	       oci_chunk_bytes(bytes, OCI_CHUNKS_SHARE);
 }
 
 static size_t chunk_length(size_t bytes, uint64_t index)
 {
-	size_t from = index * oci_share_chunk(bytes);
+	size_t from = index * oci_chunk_bytes(bytes, OCI_CHUNKS_SHARE);
 
-	return bytes - from < oci_share_chunk(bytes) ? bytes - from : oci_share_chunk(bytes);
+	return bytes - from < oci_chunk_bytes(bytes, OCI_CHUNKS_SHARE) ?
+		       bytes - from :
+		       oci_chunk_bytes(bytes, OCI_CHUNKS_SHARE);
 }
 
 static size_t length_of(const struct oci_virtual_rank *r, const struct oci_range *range)

@@ -263,10 +263,13 @@ static pid_t child_with_number(pid_t number)
 
 static int copies_to_the_next(struct oc_team *team, void *arg)
 {
-	struct oci_transfer push = { .peer = 1, .direction = OCI_PUSH, .bytes = 8, .whole = 8 };
+	struct oci_transfer push = { .peer = 1,
+				     .direction = OCI_PUSH,
+				     .bytes = 8,
+				     .whole = 8,
+				     .alone = true };
 	struct oci_transfer pull = push;
 	char mine[8] = "overrun";
-	enum oci_mechanism by;
 	bool *skipped = arg;
 	pid_t next;
 	int status;
@@ -285,8 +288,8 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 	push.local = pull.local = (uintptr_t)mine;
 	push.remote = pull.remote = (uintptr_t)bystander;
 	pull.direction = OCI_PULL;
-	if (oci_copy_places(&team->team, &push, 8, &by) >= 0 ||
-	    oci_copy_places(&team->team, &pull, 8, &by) >= 0)
+	if (oci_transfer_run(&team->team, &push, false) >= 0 ||
+	    oci_transfer_run(&team->team, &pull, false) >= 0)
 		return WRONG;
 	waitpid(next, &status, 0);
 	return status || strcmp(mine, "overrun") ? WRONG + 1 : 0;

@@ -139,6 +139,7 @@ int oci_creation_withdraw(struct oc_team *team)
 /* As oci_exec_run(). */
 static int request_run(struct oc_request *r)
 {
+	struct oci_exec *x = &r->operation.x;
 	bool unlocked = r->call.op;
 	int result;
 
@@ -146,9 +147,9 @@ static int request_run(struct oc_request *r)
 		r->running = true;
 		oci_engine_unlock();
 	}
-	result = oci_exec_run(&r->operation.x);
+	result = x->bound ? oci_bound_run(x) : oci_exec_run(x);
 	if (result == 0)
-		result = oci_exec_turn(&r->operation.x, false);
+		result = oci_exec_turn(x, false);
 	if (unlocked) {
 		oci_engine_lock();
 		r->running = false;

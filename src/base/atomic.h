@@ -54,26 +54,6 @@ static inline bool oci_compare_exchange(uint64_t *word, uint64_t *expected, uint
 }
 
 /*
- * Two ends take chunks of `count`: the low half of the word counts those taken from the front, the
- * high half those from the back, and `step` is one in the caller's half. *before: what the word
- * was. False: none is left.
- *
- * A claim orders nothing by itself: the chunks are disjoint, and what was done with them is told by
- * other words.
- */
-static inline bool oci_claim_chunk(uint64_t *word, uint64_t step, uint64_t count, uint64_t *before)
-{
-	uint64_t seen = oci_load_relaxed(word);
-
-	do {
-		if ((seen & UINT32_MAX) + (seen >> 32) >= count)
-			return false;
-	} while (!oci_compare_exchange(word, &seen, seen + step));
-	*before = seen;
-	return true;
-}
-
-/*
  * What was loaded before this was loaded before what is loaded after it. x86 keeps the order of
  * loads, so there only the compiler must (and ThreadSanitizer knows no fences).
  */

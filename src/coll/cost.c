@@ -296,7 +296,8 @@ void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, 
 {
 	enum oci_model_direction other = direction == OCI_MODEL_PULL ? OCI_MODEL_PUSH :
 								       OCI_MODEL_PULL;
-	size_t chunk = oci_share_chunk(bytes), last = chunk < bytes ? chunk : bytes;
+	size_t chunk = oci_chunk_bytes(bytes, OCI_CHUNKS_SHARE),
+	       last = chunk < bytes ? chunk : bytes;
 	double chunks = oci_cost_pieces(bytes, chunk);
 	double own, help, each;
 

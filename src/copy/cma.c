@@ -3,21 +3,9 @@
 #include "copy/copy.h"
 #include "os/os.h"
 
-static ssize_t cma_pull(pid_t pid, const struct iovec *local, unsigned int locals,
-			const struct iovec *remote, unsigned int remotes)
-{
-	return oci_os_vm_read(pid, local, locals, remote, remotes);
-}
-
-static ssize_t cma_push(pid_t pid, const struct iovec *local, unsigned int locals,
-			const struct iovec *remote, unsigned int remotes)
-{
-	return oci_os_vm_write(pid, local, locals, remote, remotes);
-}
-
 const struct oci_copy oci_copy_cma = {
 	.name = "cma",
 	.what = "single copies by process_vm_readv and process_vm_writev",
-	.pull = cma_pull,
-	.push = cma_push,
+	.pull = oci_os_vm_read,
+	.push = oci_os_vm_write,
 };

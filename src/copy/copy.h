@@ -53,15 +53,6 @@ int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_ad
 
 enum oci_direction { OCI_PULL, OCI_PUSH };
 
-/*
- * One single copy by the mechanism that rank `peer` and we agreed on, as in struct oci_copy, to or
- * from the process that joined the team: never to another that has its number now (-ESRCH).
- * -EOPNOTSUPP: the pair has no single copies.
- */
-ssize_t oci_copy_by_pair(const struct oci_team *team, uint32_t peer, enum oci_direction direction,
-			 const struct iovec *local, unsigned int locals, const struct iovec *remote,
-			 unsigned int remotes);
-
 /* ---- transfer ---------------------------------------------------------------------------------
  *
  * Bytes between my buffer and a posted buffer of rank `peer`, in operation `seq`.
@@ -69,7 +60,7 @@ ssize_t oci_copy_by_pair(const struct oci_team *team, uint32_t peer, enum oci_di
 struct oci_foreign;
 
 struct oci_transfer {
-	uint64_t seq;
+	uint64_t seq; /* 0: no operation, so the caller sees to buffers of failed teams */
 	uint32_t peer;
 	enum oci_direction direction;
 	uint64_t local;		     /* place of mine, see copy/layout.h */
@@ -78,15 +69,20 @@ struct oci_transfer {
 	size_t whole;		     /* that this operation moves in all: decides how they move */
 	uint32_t moved_by;	     /* bits by enum oci_mechanism: how some of them moved so far */
 	struct oci_foreign *foreign; /* layouts of peers fetched in this operation */
-	bool by_shm;		     /* the peer is helping */
-	uint64_t turns, turn;	     /* of the helped copy: in all, and done on my side */
-	uint64_t request;	     /* number of the request in this operation */
+	/* Layouts that no operation has: `local` or `remote` is then an offset. NULL: none. */
+	const struct oc_layout *mine, *theirs;
+	bool alone; /* the peer cannot be asked to help: what cannot be copied is an error */
+	bool never_mapped, never_by_pair; /* ways that are not to be gone */
+	bool recovered;	      /* the agreed mechanism failed in mid-operation, and shm took over */
+	bool by_shm;	      /* the peer is helping */
+	uint64_t turns, turn; /* of the helped copy: in all, and done on my side */
+	uint64_t request;     /* number of the request in this operation */
 };
 
 /* What a transfer did, for the statistics and the caller. */
 enum oci_transfer_result {
 	OCI_TRANSFER_DONE = 1,
-	OCI_TRANSFER_BLOCKED = 0, /* waits for the peer's help: oci_transfer_awaited() */
+	OCI_TRANSFER_BLOCKED = 0, /* polled, or waits for the peer: oci_transfer_awaited() */
 };
 
 /* Bytes per system call of a single copy: bounds how long a peer's request for help, or the MPI's
@@ -94,22 +90,16 @@ enum oci_transfer_result {
 #define OCI_COPY_PIECE_BYTES ((size_t)4 << 20)
 
 /*
- * Moves as much as it can without waiting, `polled` at most OCI_COPY_PIECE_BYTES at a time. DONE,
- * BLOCKED, or -errno: -EAGAIN is not an error but "no slot to spare for the helped copy, try
- * again"; -ECANCELED: the peer's team has failed, its buffer is not the operation's any more;
- * another: our team has failed.
- * *recovered is set when the agreed mechanism failed in mid-operation and shm took over.
+ * Moves as much as it can without waiting: by mapped memory where the peer's buffer lies in its
+ * shared heap, else by the mechanism that the pair agreed on, to or from the process that joined
+ * the team, never another that has its number now; else by shm. `polled`: one copy at a time.
+ *
+ * DONE, BLOCKED, or -errno: -EAGAIN is not an error but "no slot to spare for the helped copy, try
+ * again"; -ECANCELED: the peer's team has failed, its buffer is not the operation's any more.
+ * Others: our team has failed; or, alone, the copy has (-EOPNOTSUPP: the pair has no single copies
+ * and this is not mapped), and what remains is still to be copied.
  */
-int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool polled,
-		     bool *recovered);
-/*
- * One single copy from the front of a transfer, of at most `bytes`, by mapped memory where the
- * peer's buffer lies in its shared heap, else by the pair's mechanism: *by says which. The transfer
- * stays as it is. Bytes moved, which may be fewer, or -errno; -EOPNOTSUPP: the pair has no single
- * copies and this is not mapped; -ECANCELED: as oci_transfer_run().
- */
-ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *transfer, size_t bytes,
-			enum oci_mechanism *by);
+int oci_transfer_run(struct oci_team *team, struct oci_transfer *transfer, bool polled);
 /* What a blocked transfer waits for. */
 void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *transfer,
 			  struct oci_awaited *awaited);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "copy/copy.h"
-#include "copy/map.h"
 
 /* Index of the piece that holds dense byte `at`: the last one that begins at or before it. */
 static size_t piece_find(const struct oc_layout *layout, size_t at)
@@ -49,17 +48,22 @@ unsigned int oci_layout_cut(const struct oc_layout *layout, size_t at, size_t by
 	return count;
 }
 
-unsigned int oci_place_cut(const struct oci_team *team, uint64_t seq, uint64_t place, size_t bytes,
-			   struct iovec *pieces, unsigned int room)
+const struct oc_layout *oci_place_layout(const struct oci_team *team, uint64_t seq, uint64_t place)
 {
 	const struct oci_layouts *mine = &team->layouts[seq % OCI_LANES];
 
-	if (!oci_is_laid_out(place)) {
-		pieces[0] = (struct iovec){ (void *)(uintptr_t)place, bytes };
-		return 1;
-	}
-	return oci_layout_cut(place & OCI_LAID_OUT_RECV ? &mine->recv : &mine->send,
-			      place & OCI_LAID_OUT_OFFSET, bytes, pieces, room);
+	if (!oci_is_laid_out(place))
+		return NULL;
+	return place & OCI_LAID_OUT_RECV ? &mine->recv : &mine->send;
+}
+
+unsigned int oci_place_cut(const struct oc_layout *layout, uint64_t place, size_t bytes,
+			   struct iovec *pieces, unsigned int room)
+{
+	if (layout)
+		return oci_layout_cut(layout, place & OCI_LAID_OUT_OFFSET, bytes, pieces, room);
+	pieces[0] = (struct iovec){ (void *)(uintptr_t)place, bytes };
+	return 1;
 }
 
 size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count)
@@ -74,13 +78,15 @@ size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count)
 void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint64_t from,
 		    size_t bytes)
 {
+	const struct oc_layout *sources = oci_place_layout(team, seq, from);
+	const struct oc_layout *targets = oci_place_layout(team, seq, to);
 	struct iovec source, target;
 
 	while (bytes) {
 		size_t length;
 
-		if (!oci_place_cut(team, seq, from, bytes, &source, 1) ||
-		    !oci_place_cut(team, seq, to, source.iov_len, &target, 1))
+		if (!oci_place_cut(sources, from, bytes, &source, 1) ||
+		    !oci_place_cut(targets, to, source.iov_len, &target, 1))
 			return;
 		length = target.iov_len;
 		memcpy(target.iov_base, source.iov_base, length);
@@ -90,27 +96,19 @@ void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint
 	}
 }
 
-/* Reads a peer's memory to the end, or -errno. */
+/* Reads a peer's memory: 0 or -errno. */
 static int read_all(struct oci_team *team, uint32_t peer, void *to, uint64_t from, size_t bytes)
 {
-	const uint8_t *here = oci_map_reach(team, peer, from, bytes);
+	struct oci_transfer t = { .peer = peer,
+				  .direction = OCI_PULL,
+				  .local = (uintptr_t)to,
+				  .remote = from,
+				  .bytes = bytes,
+				  .whole = bytes,
+				  .alone = true };
+	int result = oci_transfer_run(team, &t, false);
 
-	if (here) {
-		memcpy(to, here, bytes);
-		return 0;
-	}
-	for (size_t at = 0; at < bytes;) {
-		struct iovec local = { (uint8_t *)to + at, bytes - at };
-		struct iovec remote = { (void *)(uintptr_t)(from + at), bytes - at };
-		ssize_t moved = oci_copy_by_pair(team, peer, OCI_PULL, &local, 1, &remote, 1);
-
-		if (moved == -EINTR)
-			continue;
-		if (moved <= 0)
-			return moved ? (int)moved : -EFAULT;
-		at += (size_t)moved;
-	}
-	return 0;
+	return result < 0 ? result : 0;
 }
 
 int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t peer, uint64_t seq,

@@ -36,8 +36,10 @@ static inline bool oci_is_laid_out(uint64_t place)
 unsigned int oci_layout_cut(const struct oc_layout *layout, size_t at, size_t bytes,
 			    struct iovec *pieces, unsigned int room);
 
-/* The pieces of a place of mine in operation `seq`, in the same way. */
-unsigned int oci_place_cut(const struct oci_team *team, uint64_t seq, uint64_t place, size_t bytes,
+/* The layout of a place of mine in operation `seq`; NULL: the place is an address. */
+const struct oc_layout *oci_place_layout(const struct oci_team *team, uint64_t seq, uint64_t place);
+/* The pieces of a place in that layout, or of an address where it is NULL, in the same way. */
+unsigned int oci_place_cut(const struct oc_layout *layout, uint64_t place, size_t bytes,
 			   struct iovec *pieces, unsigned int room);
 
 /* Copies between two places of mine that do not overlap. */

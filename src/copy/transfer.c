@@ -7,104 +7,66 @@
 #include "copy/map.h"
 #include "copy/shm.h"
 
-ssize_t oci_copy_by_pair(const struct oci_team *team, uint32_t peer, enum oci_direction direction,
-			 const struct iovec *local, unsigned int locals, const struct iovec *remote,
-			 unsigned int remotes)
-{
-	const struct oci_member *member = &team->member[peer];
-	const struct oci_copy *copy = oci_copy_mechanism(member->mechanism);
-	int error;
-
-	if (!copy->pull)
-		return -EOPNOTSUPP;
-	error = oci_peer_check(member->peer);
-	if (error)
-		return error;
-	return (direction == OCI_PULL ? copy->pull : copy->push)(member->pid, local, locals, remote,
-								 remotes);
-}
-
-ssize_t oci_copy_places(struct oci_team *team, const struct oci_transfer *t, size_t bytes,
-			enum oci_mechanism *by)
-{
+/* What one copy takes of the front of a transfer. */
+struct front {
 	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
-	unsigned int locals = 1, remotes = 1;
-	const struct oc_layout *layout;
-	ssize_t moved;
-	int error;
+	unsigned int locals, remotes;
+};
 
-	locals = oci_place_cut(team, t->seq, t->local, bytes, local, OCI_LAYOUT_CUT);
-	bytes = oci_pieces_bytes(local, locals);
-	if (oci_is_laid_out(t->remote)) {
-		error = oci_foreign_get(team, t->foreign, t->peer, t->seq, t->remote, &layout);
-		if (error)
-			return error;
-		remotes = oci_layout_cut(layout, t->remote & OCI_LAID_OUT_OFFSET, bytes, remote,
-					 OCI_LAYOUT_CUT);
-	} else {
-		remote[0] = (struct iovec){ (void *)(uintptr_t)t->remote, bytes };
-	}
-	if (t->direction == OCI_PUSH && !oci_write_begin(team, t->seq, t->peer))
-		return -ECANCELED;
-	/* Where one list is the shorter, the copy ends with it. */
-	moved = (ssize_t)oci_map_copy(team, t->peer, t->direction, local, locals, remote, remotes,
-				      t->whole);
-	*by = moved ? OCI_MECH_MAP : team->member[t->peer].mechanism;
-	if (!moved)
-		moved = oci_copy_by_pair(team, t->peer, t->direction, local, locals, remote,
-					 remotes);
-	if (*by != OCI_MECH_MAP)
-		oci_map_missed(team, t->peer, moved);
-	if (t->direction == OCI_PUSH)
-		oci_write_end(team, t->seq);
-	else if (!oci_read_holds(team, t->peer))
-		return -ECANCELED;
-	return moved;
-}
-
-/* One single copy; the transfer moves on by what was copied. Bytes moved, or -errno. */
-static ssize_t single_copy(struct oci_team *team, struct oci_transfer *t)
+/* 0 or -errno. Where one list is the shorter, the copy ends with it. */
+static int take_front(struct oci_team *team, const struct oci_transfer *t, struct front *f)
 {
 	size_t bytes = t->bytes < OCI_COPY_PIECE_BYTES ? t->bytes : OCI_COPY_PIECE_BYTES;
-	enum oci_mechanism by;
-	ssize_t moved = oci_copy_places(team, t, bytes, &by);
+	const struct oc_layout *mine = t->mine, *theirs = t->theirs;
+	int error = 0;
 
-	if (moved == 0)
-		return -EFAULT;
-	if (moved > 0) {
-		t->moved_by |= 1u << by;
-		t->local += (uint64_t)moved;
-		t->remote += (uint64_t)moved;
-		t->bytes -= (size_t)moved;
-	}
-	return moved;
+	if (oci_is_laid_out(t->local))
+		mine = oci_place_layout(team, t->seq, t->local);
+	if (oci_is_laid_out(t->remote))
+		error = oci_foreign_get(team, t->foreign, t->peer, t->seq, t->remote, &theirs);
+	if (error)
+		return error;
+	f->locals = oci_place_cut(mine, t->local, bytes, f->local, OCI_LAYOUT_CUT);
+	bytes = oci_pieces_bytes(f->local, f->locals);
+	f->remotes = oci_place_cut(theirs, t->remote, bytes, f->remote, OCI_LAYOUT_CUT);
+	return 0;
 }
 
-int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled, bool *recovered)
+/* Is the peer's buffer the operation's still, before a copy and after it? */
+static bool begin_copy(struct oci_team *team, const struct oci_transfer *t)
+{
+	return !t->seq || t->direction == OCI_PULL || oci_write_begin(team, t->seq, t->peer);
+}
+
+static bool end_copy(struct oci_team *team, const struct oci_transfer *t)
+{
+	if (!t->seq)
+		return true;
+	if (t->direction == OCI_PULL)
+		return oci_read_holds(team, t->peer);
+	oci_write_end(team, t->seq);
+	return true;
+}
+
+/* 0: the pair's mechanism can be tried; -errno. */
+static int pair_check(const struct oci_transfer *t, const struct oci_member *member,
+		      const struct oci_copy *pair)
+{
+	return t->never_by_pair || !pair->pull ? -EOPNOTSUPP : oci_peer_check(member->peer);
+}
+
+static void advance(struct oci_transfer *t, size_t bytes, unsigned int mechanism)
+{
+	t->moved_by |= 1u << mechanism;
+	t->local += bytes;
+	t->remote += bytes;
+	t->bytes -= bytes;
+}
+
+static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 {
 	int error;
 
-	while (t->bytes && !t->by_shm) {
-		ssize_t moved = single_copy(team, t);
-
-		if (moved > 0 && t->bytes && polled)
-			return OCI_TRANSFER_BLOCKED;
-		if (moved >= 0 || moved == -EINTR)
-			continue;
-		if (moved == -ECANCELED)
-			return (int)moved;
-		/* Not mapped, and no single copy was agreed on. */
-		if (moved == -EOPNOTSUPP && team->member[t->peer].mechanism == OCI_MECH_SHM)
-			break;
-		/* The pair agreed on this mechanism, so the failure is this buffer's (a page that
-		 * the kernel does not read for us) or came later (lost permission). */
-		oci_debug("single copy with rank %u failed (%s): it copies for us", t->peer,
-			  strerror((int)-moved));
-		*recovered = true;
-		break;
-	}
-	if (!t->bytes)
-		return OCI_TRANSFER_DONE;
 	if (!t->by_shm) {
 		error = oci_shm_request(team, t);
 		if (error)
@@ -112,6 +74,57 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled,
 		t->moved_by |= 1u << OCI_MECH_SHM;
 	}
 	return oci_shm_step(team, t) ? OCI_TRANSFER_DONE : OCI_TRANSFER_BLOCKED;
+}
+
+int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
+{
+	const struct oci_member *member = &team->member[t->peer];
+	const struct oci_copy *pair = oci_copy_mechanism(member->mechanism);
+	struct front f;
+
+	while (t->bytes && !t->by_shm) {
+		ssize_t moved = take_front(team, t, &f);
+		bool mapped = false;
+
+		if (!moved && !begin_copy(team, t))
+			return -ECANCELED;
+		if (!moved) {
+			if (!t->never_mapped)
+				moved = (ssize_t)oci_map_copy(team, t->peer, t->direction, f.local,
+							      f.locals, f.remote, f.remotes,
+							      t->whole);
+			mapped = moved > 0;
+			if (!mapped)
+				moved = pair_check(t, member, pair);
+			if (!moved)
+				moved = (t->direction == OCI_PULL ? pair->pull : pair->push)(
+					member->pid, f.local, f.locals, f.remote, f.remotes);
+			if (!mapped && !t->never_mapped)
+				oci_map_missed(team, t->peer, moved);
+			if (!end_copy(team, t))
+				return -ECANCELED;
+		}
+		if (moved > 0) {
+			advance(t, (size_t)moved, mapped ? OCI_MECH_MAP : member->mechanism);
+			if (polled && t->bytes)
+				return OCI_TRANSFER_BLOCKED;
+			continue;
+		}
+		if (moved == -EINTR)
+			continue;
+		if (moved == -ECANCELED || t->alone)
+			return moved ? (int)moved : -EFAULT;
+		if (moved != -EOPNOTSUPP || member->mechanism != OCI_MECH_SHM) {
+			/* The pair agreed on this mechanism, so the failure is this buffer's (a
+			 * page that the kernel does not read for us) or came later (lost
+			 * permission). */
+			oci_debug("single copy with rank %u failed (%s): it copies for us", t->peer,
+				  strerror(moved ? (int)-moved : EFAULT));
+			t->recovered = true;
+		}
+		break;
+	}
+	return t->bytes ? run_by_shm(team, t) : OCI_TRANSFER_DONE;
 }
 
 void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *t,

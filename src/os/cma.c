@@ -5,13 +5,13 @@
 #include <limits.h>
 
 /* The kernel refuses longer vectors with EINVAL; cut there, the copy is merely a short one. */
-static unsigned long clamp(unsigned long count)
+static unsigned int clamp(unsigned int count)
 {
 	return count < IOV_MAX ? count : IOV_MAX;
 }
 
-ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned long local_count,
-		       const struct iovec *remote, unsigned long remote_count)
+ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned int local_count,
+		       const struct iovec *remote, unsigned int remote_count)
 {
 	ssize_t done =
 		process_vm_readv(pid, local, clamp(local_count), remote, clamp(remote_count), 0);
@@ -19,8 +19,8 @@ ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned long local
 	return done < 0 ? -errno : done;
 }
 
-ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned long local_count,
-			const struct iovec *remote, unsigned long remote_count)
+ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned int local_count,
+			const struct iovec *remote, unsigned int remote_count)
 {
 	ssize_t done =
 		process_vm_writev(pid, local, clamp(local_count), remote, clamp(remote_count), 0);

@@ -47,10 +47,10 @@ int oci_os_unmap(void *address, size_t bytes);
 size_t oci_os_page_bytes(void);
 
 /* cma.c: single copies. They return the bytes moved (may be short), or -errno. ------------- */
-ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned long local_count,
-		       const struct iovec *remote, unsigned long remote_count);
-ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned long local_count,
-			const struct iovec *remote, unsigned long remote_count);
+ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned int local_count,
+		       const struct iovec *remote, unsigned int remote_count);
+ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned int local_count,
+			const struct iovec *remote, unsigned int remote_count);
 
 /* pipe.c: between two processes; nothing here blocks. ---------------------------------------- */
 /*

@@ -71,7 +71,7 @@ struct oci_message {
 	struct oci_rendezvous *line; /* its line; the receiver: the sender's */
 	enum oci_p2p_method method;
 	bool shared;	/* both ends copy */
-	bool stuck;	/* and ours cannot */
+	bool stuck;	/* and the receiver's cannot */
 	size_t sending; /* up to where to send; 0: not asked to */
 	uint64_t cookie;
 	/* The receiver has: */
@@ -335,11 +335,8 @@ static inline bool oci_p2p_is_piped(enum oci_p2p_method method)
 {
 	return method == OCI_P2P_VMSPLICE || method == OCI_P2P_WRITEV;
 }
-/* rendezvous.c: one copy between the pieces, out of or into a mapped heap, or as the pair agreed,
- * as far as the limits allow. Bytes moved, which may be fewer, or -errno. */
-ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction direction,
-		     const struct iovec *local, unsigned int locals, const struct iovec *remote,
-		     unsigned int remotes, size_t whole);
+/* rendezvous.c: oci_transfer_run(), alone, as far as the limits allow. */
+int oci_p2p_copy(struct oci_p2p *p2p, struct oci_transfer *transfer, bool polled);
 /* share.c: the receiver invites, and moves on; the sender helps, false: there is nothing to do. */
 enum oci_share_result {
 	OCI_SHARE_WAITS, /* for the sender's last chunk */

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "copy/copy.h"
 #include "copy/layout.h"
-#include "copy/map.h"
 #include "p2p/p2p.h"
 
 static void foreign_free(struct oci_message *m)
@@ -79,98 +78,79 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 	}
 }
 
-ssize_t oci_p2p_copy(struct oci_p2p *p2p, uint32_t peer, enum oci_direction direction,
-		     const struct iovec *local, unsigned int locals, const struct iovec *remote,
-		     unsigned int remotes, size_t whole)
+int oci_p2p_copy(struct oci_p2p *p2p, struct oci_transfer *t, bool polled)
 {
-	size_t mapped = 0;
-	ssize_t moved;
-
-	/* Where one list is the shorter, the copy ends with it. */
-	if (!p2p->limits.never_mapped)
-		mapped = oci_map_copy(p2p->team, peer, direction, local, locals, remote, remotes,
-				      whole);
-	if (mapped)
-		return (ssize_t)mapped;
-	if (p2p->limits.never_by_kernel)
-		return -EOPNOTSUPP;
-	moved = oci_copy_by_pair(p2p->team, peer, direction, local, locals, remote, remotes);
-	if (!p2p->limits.never_mapped)
-		oci_map_missed(p2p->team, peer, moved);
-	return moved;
+	t->alone = true;
+	t->never_mapped = p2p->limits.never_mapped;
+	t->never_by_pair = p2p->limits.never_by_kernel;
+	return oci_transfer_run(p2p->team, t, polled);
 }
 
 /* The sender's list of pieces, copied here. 0 or -errno. */
 static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
 {
-	size_t bytes = (m->pieces + 1) * sizeof(struct oc_piece), at = 0;
-	uint8_t *pieces;
+	size_t bytes = (m->pieces + 1) * sizeof(struct oc_piece);
+	struct oc_piece *pieces = malloc(bytes);
+	struct oci_transfer t = { .peer = m->source,
+				  .direction = OCI_PULL,
+				  .local = (uintptr_t)pieces,
+				  .remote = m->place,
+				  .bytes = bytes,
+				  .whole = bytes };
+	int result = pieces ? oci_p2p_copy(p2p, &t, false) : -ENOMEM;
 
-	if (p2p->limits.never_by_kernel)
-		return -EOPNOTSUPP;
-	pieces = malloc(bytes);
-	if (!pieces)
-		return -ENOMEM;
-	while (at < bytes) {
-		struct iovec local = { pieces + at, bytes - at };
-		struct iovec remote = { (void *)(uintptr_t)(m->place + at), bytes - at };
-		ssize_t moved =
-			oci_copy_by_pair(p2p->team, m->source, OCI_PULL, &local, 1, &remote, 1);
-
-		if (moved == -EINTR)
-			continue;
-		if (moved <= 0) {
-			free(pieces);
-			return moved ? (int)moved : -EFAULT;
-		}
-		at += (size_t)moved;
+	if (result < 0) {
+		free(pieces);
+		return result;
 	}
-	m->foreign = (struct oc_layout){ (const struct oc_piece *)pieces, m->pieces };
+	m->foreign = (struct oc_layout){ pieces, m->pieces };
 	return 0;
 }
 
 /* The next piece: as many pieces of buffers with gaps as one call takes. */
-static ssize_t pull(struct oci_p2p *p2p, struct oci_message *m)
+static int pull(struct oci_p2p *p2p, struct oci_message *m)
 {
-	struct iovec local[OCI_LAYOUT_CUT], remote[OCI_LAYOUT_CUT];
-	unsigned int locals = 1, remotes = 1;
-	size_t bytes = m->wanted - m->at;
-	int error;
+	size_t rest = m->wanted - m->at, most = p2p->limits.piece_bytes;
+	struct oci_transfer t = { .peer = m->source,
+				  .direction = OCI_PULL,
+				  .local = (uintptr_t)m->buffer + m->at,
+				  .remote = m->place + m->at,
+				  .bytes = rest < most ? rest : most,
+				  .whole = m->wanted };
+	int result;
 
 	if (m->pieces && !m->foreign.pieces) {
-		error = foreign_get(p2p, m);
-		if (error)
-			return error;
+		result = foreign_get(p2p, m);
+		if (result)
+			return result;
 	}
-	if (bytes > p2p->limits.piece_bytes)
-		bytes = p2p->limits.piece_bytes;
-	local[0] = (struct iovec){ (uint8_t *)m->buffer + m->at, bytes };
 	if (m->layout.pieces) {
-		locals = oci_layout_cut(&m->layout, m->at, bytes, local, OCI_LAYOUT_CUT);
-		bytes = oci_pieces_bytes(local, locals);
+		t.mine = &m->layout;
+		t.local = m->at;
 	}
-	remote[0] = (struct iovec){ (void *)(uintptr_t)(m->place + m->at), bytes };
-	if (m->pieces)
-		remotes = oci_layout_cut(&m->foreign, m->at, bytes, remote, OCI_LAYOUT_CUT);
-	return oci_p2p_copy(p2p, m->source, OCI_PULL, local, locals, remote, remotes, m->wanted);
+	if (m->pieces) {
+		t.theirs = &m->foreign;
+		t.remote = m->at;
+	}
+	rest = t.bytes;
+	result = oci_p2p_copy(p2p, &t, true);
+	m->at += rest - t.bytes;
+	return result < 0 ? result : 0;
 }
 
 enum pull_result { PULL_NOTHING, PULL_MOVED, PULL_DONE, PULL_STUCK };
 
 static enum pull_result pull_piece(struct oci_p2p *p2p, struct oci_message *m)
 {
-	ssize_t bytes = pull(p2p, m);
+	int error = pull(p2p, m);
 
-	if (bytes == -EINTR)
-		return PULL_MOVED;
-	if (bytes <= 0) {
+	if (error) {
 		/* Not mapped, and no single copy was agreed on. Otherwise the failure is this
 		 * buffer's (a page that the kernel does not read for us) or came later. */
 		oci_debug("single copy from rank %u failed (%s): it sends the rest", m->source,
-			  strerror(bytes ? (int)-bytes : EFAULT));
+			  strerror(-error));
 		return PULL_STUCK;
 	}
-	m->at += (size_t)bytes;
 	return m->at < m->wanted ? PULL_MOVED : PULL_DONE;
 }
 

@@ -98,7 +98,7 @@ static inline void oci_bound_put(struct oci_bound *bound)
 		free(bound);
 }
 
-/* oci_exec_run() of an execution with a bound form. */
+/* As oci_exec_run(), of an execution with a bound form. */
 int oci_bound_run(struct oci_exec *x);
 
 /* Are the blocks of the call, whose tables are set, those that the form is for? */

@@ -365,72 +365,77 @@ void oci_exec_over(struct oci_exec *x)
 	}
 }
 
-static int exec_step(struct oci_exec *x, const struct oci_op *op)
+static void exec_loop(struct oci_exec *x, const struct oci_op *op)
 {
-	switch (op->code) {
-	case OCI_OP_POST:
-		exec_post(x, op);
-		return 1;
-	case OCI_OP_SIGNAL:
-		oci_team_raise(x->team, &x->lane->ack.flag, &x->lane->ack.ack_waiters,
-			       x->base + op->step + x->segment * op->step_loop);
-		return 1;
-	case OCI_OP_WAIT_POST:
-	case OCI_OP_WAIT_ACK:
-		return op->when ? oci_exec_wait_when(x, op) : exec_wait_flags(x, op);
-	case OCI_OP_PULL:
-	case OCI_OP_PUSH:
-		return exec_copy_from_peer(x, op);
-	case OCI_OP_SHARE:
-		return oci_exec_share(x, op);
-	case OCI_OP_HELP:
-		return oci_exec_help(x, op);
-	case OCI_OP_COPY:
-		exec_copy(x, op);
-		return 1;
-	case OCI_OP_REDUCE:
-	case OCI_OP_REDUCE_FROM:
-		oci_exec_reduce(x, op);
-		return 1;
-	case OCI_OP_OFFER:
-		return oci_exec_offer(x, op);
-	case OCI_OP_TAKE:
-	case OCI_OP_GIVE:
-		return oci_exec_offered(x, op);
-	case OCI_OP_TRADE:
-		return oci_exec_trade(x, op);
-	case OCI_OP_LOOP:
+	x->segment = 0;
+	if (!oci_range_segments(&op->local, &x->params))
+		x->pc = op->jump;
+}
+
+static void exec_next(struct oci_exec *x, const struct oci_op *op)
+{
+	if (++x->segment < oci_range_segments(&x->plan->ops[op->jump].local, &x->params))
+		x->pc = op->jump;
+	else
 		x->segment = 0;
-		if (!oci_range_segments(&op->local, &x->params))
-			x->pc = op->jump;
-		return 1;
-	default: /* OCI_OP_NEXT; the builder lets nothing else through */
-		if (++x->segment < oci_range_segments(&x->plan->ops[op->jump].local, &x->params))
-			x->pc = op->jump;
-		else
-			x->segment = 0;
-		return 1;
-	}
 }
 
 int oci_exec_run(struct oci_exec *x)
 {
 	int result;
 
-	if (x->bound)
-		return oci_bound_run(x);
-	result = x->started ? 1 : oci_exec_start(x);
-	while (result == 1) {
+	for (result = x->started ? 1 : oci_exec_start(x); result == 1; x->pc += result == 1) {
 		const struct oci_op *op = &x->plan->ops[x->pc];
 
-		if (op->code == OCI_OP_END) {
+		switch (op->code) {
+		case OCI_OP_END:
 			fetch_next_lane(x);
 			oci_exec_over(x);
 			return 1;
+		case OCI_OP_POST:
+			exec_post(x, op);
+			break;
+		case OCI_OP_SIGNAL:
+			oci_team_raise(x->team, &x->lane->ack.flag, &x->lane->ack.ack_waiters,
+				       x->base + op->step + x->segment * op->step_loop);
+			break;
+		case OCI_OP_WAIT_POST:
+		case OCI_OP_WAIT_ACK:
+			result = op->when ? oci_exec_wait_when(x, op) : exec_wait_flags(x, op);
+			break;
+		case OCI_OP_PULL:
+		case OCI_OP_PUSH:
+			result = exec_copy_from_peer(x, op);
+			break;
+		case OCI_OP_SHARE:
+			result = oci_exec_share(x, op);
+			break;
+		case OCI_OP_HELP:
+			result = oci_exec_help(x, op);
+			break;
+		case OCI_OP_COPY:
+			exec_copy(x, op);
+			break;
+		case OCI_OP_REDUCE:
+		case OCI_OP_REDUCE_FROM:
+			oci_exec_reduce(x, op);
+			break;
+		case OCI_OP_OFFER:
+			result = oci_exec_offer(x, op);
+			break;
+		case OCI_OP_TAKE:
+		case OCI_OP_GIVE:
+			result = oci_exec_offered(x, op);
+			break;
+		case OCI_OP_TRADE:
+			result = oci_exec_trade(x, op);
+			break;
+		case OCI_OP_LOOP:
+			exec_loop(x, op);
+			break;
+		default: /* OCI_OP_NEXT; the builder lets nothing else through */
+			exec_next(x, op);
 		}
-		result = exec_step(x, op);
-		if (result == 1)
-			x->pc++;
 	}
 	if (result < 0)
 		oci_exec_over(x);
@@ -496,18 +501,4 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 	if (result < 0)
 		oci_exec_over(x);
 	return result;
-}
-
-int oci_exec_wait(struct oci_exec *x)
-{
-	int result;
-
-	for (;;) {
-		result = oci_exec_run(x);
-		if (result)
-			return result < 0 ? result : 0;
-		result = oci_exec_turn(x, true);
-		if (result < 0)
-			return result;
-	}
 }

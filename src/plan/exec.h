@@ -2,7 +2,7 @@
 /*
  * The `user` executor: runs a plan in the caller's thread, blocking or polled.
  *
- * oci_exec_run() goes on until something must be waited for and says what; oci_exec_wait() waits
+ * oci_exec_run() goes on until something must be waited for and says what; oci_exec_turn() waits
  * in between. The same state serves a blocking call and an outstanding request.
  */
 #ifndef OC_PLAN_EXEC_H
@@ -73,7 +73,7 @@ struct oci_exec {
 	int64_t slot_offset;
 	uint8_t *slot, *acc, *work;
 	struct oci_transfer transfer;
-	uint64_t share_chunk; /* that SHARE is copying */
+	uint64_t share_chunk; /* that SHARE is copying; or the count it waits for */
 	struct {
 		uint64_t remote; /* the block there */
 		size_t at, end;	 /* in the block: moved so far, and all of this end's part */
@@ -101,6 +101,7 @@ static inline void oci_exec_copy(struct oci_exec *x, const struct oci_exec *read
  */
 void oci_exec_init(struct oci_exec *x, uint64_t seq);
 /*
+ * Runs a plan; oci_bound_run() an execution with a bound form.
  * 1: this rank's part is over, the caller calls oci_team_finish(); 0: blocked; -errno: the team
  * has failed. Gives back what it took when it is over.
  */
@@ -112,8 +113,6 @@ int oci_exec_run(struct oci_exec *x);
 int oci_exec_turn(struct oci_exec *x, bool may_wait);
 /* Gives back what an execution took that will not be run again. */
 void oci_exec_over(struct oci_exec *x);
-/* Runs and waits to the end. 0 or -errno. */
-int oci_exec_wait(struct oci_exec *x);
 
 /* exec_share.c: the two ends of a cooperative copy. As oci_exec_run. */
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op);

@@ -55,7 +55,6 @@ int oci_exec_gave_up(struct oci_exec *x, uint32_t peer)
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole)
 {
-	bool recovered = false;
 	int result;
 
 	if (!x->in_transfer) {
@@ -69,10 +68,10 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 		x->transfer.foreign = oci_exec_foreign(x, remote);
 		x->in_transfer = true;
 	}
-	result = oci_transfer_run(x->team, &x->transfer, x->polled, &recovered);
-	x->recovered += recovered;
+	result = oci_transfer_run(x->team, &x->transfer, x->polled);
 	x->moved |= oci_exec_moved_by(x->transfer.moved_by);
 	if (result == OCI_TRANSFER_DONE) {
+		x->recovered += x->transfer.recovered;
 		x->in_transfer = false;
 		return 1;
 	}

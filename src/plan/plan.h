@@ -316,30 +316,6 @@ static inline void oci_range_eval(const struct oci_range *range, const struct oc
 	*length = end - start;
 }
 
-/*
- * Bytes of a chunk of a SHARE; the last may be shorter. Chunks are a fifth of the range, within
- * [32 KiB, 512 KiB]. Bcast of 256 KiB between 2 ranks: 20.6 us in sixteenths, 17.4 in eighths, 14.8
- * in fifths (docs/results.md, "What decided the thresholds"; one-off): each chunk is a system call
- * that begins by pinning pages, and an odd number suits the two ends, of which the one that writes
- * is the faster. Above 512 KiB a peer's request would wait too long. Claims count chunks in 32
- * bits.
- */
-#define OCI_CHUNK_LEAST ((size_t)32 << 10)
-#define OCI_CHUNK_MOST ((size_t)512 << 10)
-
-static inline size_t oci_share_chunk(size_t bytes)
-{
-	size_t size = (bytes / 5 + 4095) / 4096 * 4096;
-
-	if (size < OCI_CHUNK_LEAST)
-		size = OCI_CHUNK_LEAST;
-	if (size > OCI_CHUNK_MOST)
-		size = OCI_CHUNK_MOST;
-	while ((bytes + size - 1) / size > UINT32_MAX)
-		size *= 2;
-	return size;
-}
-
 /* What one end of a TRADE moves: [*from, *to). Half of it, from a page's start where it is more. */
 static inline void oci_trade_part(size_t bytes, bool lower_rank, size_t *from, size_t *to)
 {

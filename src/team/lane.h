@@ -66,15 +66,11 @@ struct oci_ack_line {
 
 /* Words that others write: the two ends of a shared copy, and the helper of a request. */
 struct oci_aux_line {
-	uint64_t claim;	 /* chunks taken: front in the low half, back in the high half; both ends */
-	uint64_t helped; /* chunks that the helping end has copied; OCI_HELP_FAILED: and it gave up
-			  */
+	uint64_t claim, helped; /* of a SHARE: copy/chunks.h */
 	uint8_t pad0[48];
 	uint64_t served; /* turns done by the peer that a request names */
 	uint8_t pad1[56];
 } __attribute__((aligned(128)));
-
-#define OCI_HELP_FAILED (1ull << 63)
 
 struct oci_lane {
 	struct oci_post_line post;
