@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Algorithms by hierarchy on real processes: hwloc is told that this machine's first two CPUs are
- * packages of their own, and the ranks bind themselves to one of them or to none. Every root; right
- * bytes; and the ranks did see the hierarchy.
+ * Algorithms by hierarchy on real processes, which bind themselves to one of this machine's first
+ * two CPUs or to none. Every root; right bytes; and the ranks did see a hierarchy.
  */
 #include <sched.h>
 #include <setjmp.h>
@@ -180,13 +179,13 @@ static void run(const char *mechanism)
 	}
 }
 
-static void ranks_of_two_packages_by_single_copies(void **state)
+static void ranks_of_two_cpus_by_single_copies(void **state)
 {
 	(void)state;
 	run("auto");
 }
 
-static void ranks_of_two_packages_through_shared_memory(void **state)
+static void ranks_of_two_cpus_through_shared_memory(void **state)
 {
 	(void)state;
 	run("shm");
@@ -195,11 +194,10 @@ static void ranks_of_two_packages_through_shared_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_of_two_packages_by_single_copies),
-		cmocka_unit_test(ranks_of_two_packages_through_shared_memory),
+		cmocka_unit_test(ranks_of_two_cpus_by_single_copies),
+		cmocka_unit_test(ranks_of_two_cpus_through_shared_memory),
 	};
 
-	setenv("HWLOC_SYNTHETIC", "Package:2 NUMANode:1 L3:1 L2:1 Core:1 PU:1", 1);
 	pthread_atfork(before_fork, NULL, bind_child);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
