@@ -6,7 +6,8 @@
  * its neighbours in the 64 KiB around it along, writable: 15 times fewer faults than stores take,
  * which come one page at a time. So a copy into mapped memory loads a byte of each 64 KiB first.
  * With that a first use costs what a single copy by the kernel does, a later one a third to a
- * quarter (docs/adr/0011 has the figures), and nobody needs to remember which pages were used.
+ * quarter (docs/results/experiments.md has the figures), and nobody needs to remember which pages
+ * were used.
  */
 #include "copy/map.h"
 
