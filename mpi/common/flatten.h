@@ -3,10 +3,8 @@
  * A buffer with gaps as the list of its pieces, for the engine's single copies (oc_layout).
  *
  * Worth it where the pieces are large: a piece costs the kernel about what copying 1 KiB costs, and
- * saves the two copies of packing. A one-off measurement (2-core VM, Linux 6.18, 2026-11-20, by no
- * program in the tree; 1 MiB between two processes, source and target with gaps, us by vectors
- * against packed, copied and unpacked): pieces of 512 B 459 and 290, 1 KiB 308 and 286, 2 KiB 202
- * and 267, 4 KiB 117 and 243, 64 KiB 118 and 273.
+ * saves the two copies of packing. From pieces of 2 KiB on the list wins (Xeon, 2026-11-20,
+ * "Communicators and datatypes" in docs/results/experiments.md).
  */
 #ifndef OC_MPI_FLATTEN_H
 #define OC_MPI_FLATTEN_H

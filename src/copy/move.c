@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A one-off measurement, by no program in the tree (AMD EPYC of family 25, 2 cores, 32 MiB of L3,
- * 2026-11-21; one core reads what the other has just written, GB/s memcpy / streaming): 1 MiB 35 /
- * 23, 4 MiB 30 / 27, 16 MiB 6.9 / 12.3, 64 MiB 6.3 / 13.6. The formula gives 8 MiB there. Reading
- * the result afterwards took as long either way at every size.
+ * Streaming stores win from about the size that move.h names, and whoever reads the result
+ * afterwards takes as long either way: EPYC, 2026-11-21, one-off, "Streaming stores" in
+ * docs/results/experiments.md.
  */
 #include "copy/move.h"
 

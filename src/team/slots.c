@@ -22,10 +22,9 @@
 
 /*
  * Between near ranks the slots of operations of up to so many bytes are asked for early, so that
- * few are in use and these stay in the nearest cache. AMD EPYC of family 25, two threads of a core,
- * 2026-11-22, six turns: 1 KiB 0.99 to 1.13 times as fast; 4 KiB Bcast 1.26, Reduce 1.24, Gather
- * 1.15, Scatter 1.05, Allgather 0.92. Not larger ones: 16 KiB are 0.93 to 1.02, 64 KiB 0.5 to 0.8
- * times as fast. A rank that reads just behind the one that writes is slower than one that lags.
+ * few are in use and these stay in the nearest cache. Larger ones lose: a rank that reads just
+ * behind the one that writes is slower than one that lags. EPYC, 2026-11-22, "Slots asked for
+ * early" in docs/results/experiments.md.
  */
 #define REUSE_BYTES 4096
 
