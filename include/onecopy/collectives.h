@@ -147,6 +147,8 @@ enum oci_operands { OCI_OPERANDS_MOVES, OCI_OPERANDS_ALL, OCI_OPERANDS_UP_TO, OC
 #define OCI_ASK_ROOTED(a, b, root, ...) OCI_ARGUMENTS_##root == OCI_ARGUMENTS_ROOT
 #define OCI_ASK_COUNTS_SENT(first, ...) OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDV
 #define OCI_ASK_COUNTS_RECEIVED(a, second, ...) OCI_ARGUMENTS_##second == OCI_ARGUMENTS_RECVV
+#define OCI_ASK_COUNTS(first, second, ...) \
+	OCI_ASK_V(first, second) || OCI_ARGUMENTS_##first == OCI_ARGUMENTS_REDUCEV
 #define OCI_ASK_V(first, second, ...) \
 	OCI_ASK_COUNTS_SENT(first) || OCI_ASK_COUNTS_RECEIVED(first, second)
 #define OCI_ASK_SENDS(a, b, c, sends, ...) OCI_SIDE_##sends != OCI_SIDE_NOTHING
@@ -178,8 +180,10 @@ OCI_PREDICATE(oci_is_reduction, OCI_ASK_REDUCES)
 OCI_PREDICATE(oci_is_prefix, OCI_ASK_PREFIX)
 /* Without itself: rank 0 gets nothing. */
 OCI_PREDICATE(oci_is_exclusive, OCI_ASK_BELOW)
-/* Are blocks that are moved of their own sizes, which a rank need not know? On which side? */
+/* Are blocks that are moved of their own sizes, on which nothing may depend? On which side? */
 OCI_PREDICATE(oci_is_v, OCI_ASK_V)
+/* The same or a reduction's: does it take a count for each rank? */
+OCI_PREDICATE(oci_has_counts, OCI_ASK_COUNTS)
 OCI_PREDICATE(oci_counts_sent, OCI_ASK_COUNTS_SENT)
 OCI_PREDICATE(oci_counts_received, OCI_ASK_COUNTS_RECEIVED)
 /* Has a buffer, of the root at least, a block for each rank? */
@@ -208,6 +212,15 @@ static inline bool oci_sends(enum oc_collective collective, bool is_root)
 static inline bool oci_receives(enum oc_collective collective, bool is_root)
 {
 	return is_root ? oci_row_receives(collective) : oci_row_all_receive(collective);
+}
+
+/* Do its send arguments say how long the blocks are that are moved? Else the receive arguments do:
+ * on the root those of the buffer with a block for each rank, which MPI_IN_PLACE never stands for.
+ */
+static inline bool oci_size_is_sent(enum oc_collective collective, bool is_root)
+{
+	return !oci_receives(collective, is_root) ||
+	       (is_root && oci_is_rooted(collective) && oci_sends_each(collective));
 }
 
 /* May OC_IN_PLACE stand for it? */

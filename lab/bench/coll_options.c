@@ -133,7 +133,7 @@ static error_t check_all(struct argp_state *state, struct coll_options *o)
 	}
 	for (c = 0; c < o->collectives.n; c++) {
 		for (i = 0; i < o->sizes.n; i++) {
-			if (collective_reduces(o->collectives.at[c]) && o->sizes.bytes[i] % 4) {
+			if (oci_is_reduction(o->collectives.at[c]) && o->sizes.bytes[i] % 4) {
 				return fail(state,
 					    "Reductions add floats: their sizes are multiples "
 					    "of 4. Leave them out, or the odd sizes.");

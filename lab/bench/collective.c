@@ -6,53 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a collective's blocks are; a v-variant is measured with equal blocks, as OSU does. */
-enum kind {
-	KIND_BCAST,
-	KIND_SCATTER,
-	KIND_GATHER,
-	KIND_ALLGATHER,
-	KIND_ALLTOALL,
-	KIND_REDUCE,
-	KIND_ALLREDUCE,
-	KIND_REDUCE_SCATTER,
-	KIND_SCAN,
-	KIND_EXSCAN,
-	KIND_BARRIER,
-};
-
-static const struct {
-	enum kind kind;
-	int has_counts;
-} table[OC_COLLECTIVES] = {
-	[OC_BCAST] = { KIND_BCAST, 0 },
-	[OC_SCATTER] = { KIND_SCATTER, 0 },
-	[OC_GATHER] = { KIND_GATHER, 0 },
-	[OC_ALLGATHER] = { KIND_ALLGATHER, 0 },
-	[OC_ALLTOALL] = { KIND_ALLTOALL, 0 },
-	[OC_REDUCE] = { KIND_REDUCE, 0 },
-	[OC_ALLREDUCE] = { KIND_ALLREDUCE, 0 },
-	[OC_BARRIER] = { KIND_BARRIER, 0 },
-	[OC_SCATTERV] = { KIND_SCATTER, 1 },
-	[OC_GATHERV] = { KIND_GATHER, 1 },
-	[OC_ALLGATHERV] = { KIND_ALLGATHER, 1 },
-	[OC_ALLTOALLV] = { KIND_ALLTOALL, 1 },
-	[OC_REDUCE_SCATTER] = { KIND_REDUCE_SCATTER, 1 },
-	[OC_REDUCE_SCATTER_BLOCK] = { KIND_REDUCE_SCATTER, 0 },
-	[OC_SCAN] = { KIND_SCAN, 0 },
-	[OC_EXSCAN] = { KIND_EXSCAN, 0 },
-};
-
-int collective_has_counts(enum oc_collective collective)
-{
-	return table[collective].has_counts;
-}
-
-int collective_reduces(enum oc_collective collective)
-{
-	return table[collective].kind >= KIND_REDUCE && table[collective].kind <= KIND_EXSCAN;
-}
-
 void collective_list_default(struct collective_list *list)
 {
 	static const enum oc_collective by_default[] = {
@@ -133,40 +86,25 @@ int collective_list_parse(const char *text, struct collective_list *list,
 
 size_t collective_send_bytes(const struct collective_call *call)
 {
-	switch (table[call->collective].kind) {
-	case KIND_BCAST:
-		return call->rank == call->root ? call->bytes : 0;
-	case KIND_SCATTER:
-		return call->rank == call->root ? call->bytes * (size_t)call->ranks : 0;
-	case KIND_ALLTOALL:
-	case KIND_REDUCE_SCATTER:
-		return call->bytes * (size_t)call->ranks;
-	case KIND_BARRIER:
+	bool is_root = call->rank == call->root;
+
+	if (call->collective == OC_BCAST && !is_root) {
 		return 0;
-	default:
-		return call->bytes;
 	}
+	return call->bytes * oci_send_blocks(call->collective, (size_t)call->ranks, is_root);
 }
 
 size_t collective_recv_bytes(const struct collective_call *call)
 {
-	switch (table[call->collective].kind) {
-	case KIND_BCAST:
-		return call->rank == call->root ? 0 : call->bytes;
-	case KIND_GATHER:
-		return call->rank == call->root ? call->bytes * (size_t)call->ranks : 0;
-	case KIND_REDUCE:
-		return call->rank == call->root ? call->bytes : 0;
-	case KIND_EXSCAN:
-		return call->rank == 0 ? 0 : call->bytes;
-	case KIND_ALLGATHER:
-	case KIND_ALLTOALL:
-		return call->bytes * (size_t)call->ranks;
-	case KIND_BARRIER:
-		return 0;
-	default:
-		return call->bytes;
+	bool is_root = call->rank == call->root;
+
+	if (call->collective == OC_BCAST) {
+		return is_root ? 0 : call->bytes;
 	}
+	if (oci_is_exclusive(call->collective) && call->rank == 0) {
+		return 0;
+	}
+	return call->bytes * oci_recv_blocks(call->collective, (size_t)call->ranks, is_root);
 }
 
 /* splitmix64's finaliser: nearby inputs give unrelated keys. */
@@ -254,13 +192,12 @@ static int floats_verify(const struct collective_call *call, const float *in,
 			 struct collective_error *error)
 {
 	uint64_t *keys = malloc((size_t)call->ranks * sizeof(*keys));
-	enum kind kind = table[call->collective].kind;
 	size_t n = call->bytes / sizeof(*in), i;
 	/* Whose numbers are added, and which of theirs. */
-	int ranks = kind == KIND_SCAN	? call->rank + 1 :
-		    kind == KIND_EXSCAN ? call->rank :
-					  call->ranks;
-	size_t first = kind == KIND_REDUCE_SCATTER ? (size_t)call->rank * n : 0;
+	int ranks = oci_is_exclusive(call->collective) ? call->rank :
+		    oci_is_prefix(call->collective)    ? call->rank + 1 :
+							 call->ranks;
+	size_t first = oci_sends_each(call->collective) ? (size_t)call->rank * n : 0;
 	int rank, err = 0;
 
 	if (!keys) {
@@ -292,7 +229,7 @@ void collective_fill(const struct collective_call *call, void *send)
 	size_t bytes = collective_send_bytes(call), at;
 	int to;
 
-	if (collective_reduces(call->collective)) {
+	if (oci_is_reduction(call->collective)) {
 		floats_fill(send, bytes / sizeof(float), block_key(call, call->rank, 0));
 		return;
 	}
@@ -306,18 +243,19 @@ int collective_verify(const struct collective_call *call, const void *recv,
 		      struct collective_error *error)
 {
 	size_t bytes = collective_recv_bytes(call), at;
-	enum kind kind = table[call->collective].kind;
 	int from, to, err = 0;
 
 	if (bytes == 0) {
 		return 0;
 	}
-	if (collective_reduces(call->collective)) {
+	if (oci_is_reduction(call->collective)) {
 		return floats_verify(call, recv, error);
 	}
-	/* Blocks of scatter and alltoall are addressed; the others send everyone the same. */
-	to = kind == KIND_SCATTER || kind == KIND_ALLTOALL ? call->rank : 0;
-	from = kind == KIND_BCAST || kind == KIND_SCATTER ? call->root : 0;
+	/* A block for each rank is addressed; the others send everyone the same. */
+	to = oci_sends_each(call->collective) ? call->rank : 0;
+	from = oci_is_rooted(call->collective) && !oci_receives_each(call->collective) ?
+		       call->root :
+		       0;
 	for (at = 0; at < bytes && !err; at += call->bytes, from++) {
 		err = pattern_verify((const unsigned char *)recv + at, call->bytes,
 				     block_key(call, from, to), at, error);

@@ -42,12 +42,6 @@ void collective_list_default(struct collective_list *list);
 /* Columns that the longest name takes, and at least 10. */
 int collective_list_width(const struct collective_list *list);
 
-/* Nonzero for those that take a count and a displacement for each rank. */
-int collective_has_counts(enum oc_collective collective);
-
-/* Nonzero for the collectives on MPI_FLOAT, whose sizes are multiples of 4. */
-int collective_reduces(enum oc_collective collective);
-
 /* Bytes of this rank's send and receive buffer; 0 where the rank has none. */
 size_t collective_send_bytes(const struct collective_call *call);
 size_t collective_recv_bytes(const struct collective_call *call);

@@ -9,7 +9,7 @@
 /* Elements of one rank's block, or of the message: floats where they are added, else bytes. */
 static int elements(const struct collective_call *call)
 {
-	size_t each = collective_reduces(call->collective) ? sizeof(float) : 1;
+	size_t each = oci_is_reduction(call->collective) ? sizeof(float) : 1;
 
 	return (int)(call->bytes / each);
 }
@@ -19,7 +19,7 @@ int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call)
 	int n = elements(call), rank;
 
 	*mpi = (struct mpi_call){ .call = call };
-	if (!collective_has_counts(call->collective)) {
+	if (!oci_has_counts(call->collective)) {
 		return 0;
 	}
 	if (n > 0 && call->ranks - 1 > INT_MAX / n) {

@@ -11,17 +11,14 @@
 
 static const char *call_fault(const struct oci_check *c, const struct oci_check_call *call)
 {
-	bool reduction = oci_is_reduction(call->collective);
 	size_t end = 0;
-	bool rooted = call->collective == OC_BCAST || call->collective == OC_SCATTER ||
-		      call->collective == OC_GATHER || call->collective == OC_REDUCE ||
-		      call->collective == OC_SCATTERV || call->collective == OC_GATHERV;
 
 	if ((unsigned int)call->collective >= OC_COLLECTIVES)
 		return "no such collective";
-	if (call->root >= c->size || (call->root && !rooted))
+	if (call->root >= c->size || (call->root && !oci_is_rooted(call->collective)))
 		return "no such root";
-	if (!call->unit || call->bytes % call->unit || (!reduction && call->unit != 1))
+	if (!call->unit || call->bytes % call->unit ||
+	    (!oci_is_reduction(call->collective) && call->unit != 1))
 		return "bytes are not whole units, or this collective has none";
 	if ((call->blocks != NULL) != (call->collective == OC_REDUCE_SCATTER))
 		return "a Reduce_scatter, and only it, has a table of blocks";
@@ -37,9 +34,7 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 	if (oci_is_v(call->collective) != (call->from_to != NULL) || (call->from_to && call->bytes))
 		return "the v-variants, and only they, have a size for each pair";
 	if (call->in_place &&
-	    (call->collective == OC_BARRIER || call->collective == OC_BCAST ||
-	     call->collective == OC_REDUCE_SCATTER_BLOCK || call->collective == OC_REDUCE_SCATTER ||
-	     call->collective == OC_EXSCAN))
+	    (!oci_has_in_place(call->collective) || oci_is_apart(call->collective)))
 		return "this collective has no form in place";
 	return NULL;
 }

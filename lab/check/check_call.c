@@ -201,8 +201,7 @@ static int check_key(struct oci_world *w, const struct oci_actor *a)
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	const struct oci_plan_key *key = &a->plan->key;
 
-	bool in_place = c->in_place &&
-			(c->collective == OC_ALLTOALL || c->collective == OC_ALLTOALLV);
+	bool in_place = c->in_place && oci_trades(c->collective);
 
 	if (key->collective == c->collective && key->v == a->v && key->size == w->check->size &&
 	    key->in_place == in_place)

@@ -41,21 +41,15 @@ void oci_symbol_reduce(bool commutative, const struct oci_span *in, const struct
 /* Of whom rank `rank` gets the reduction: ranks 0 .. operands - 1. */
 static uint32_t operands(const struct oci_world *w, const struct oci_check_call *c, uint32_t rank)
 {
-	if (c->collective == OC_SCAN)
-		return rank + 1;
-	return c->collective == OC_EXSCAN ? rank : w->check->size;
-}
-
-static bool is_prefix(const struct oci_check_call *c)
-{
-	return c->collective == OC_SCAN || c->collective == OC_EXSCAN;
+	if (oci_is_exclusive(c->collective))
+		return rank;
+	return oci_is_prefix(c->collective) ? rank + 1 : w->check->size;
 }
 
 /* Do the ranks get different results? */
 static bool differ(const struct oci_check_call *c)
 {
-	return c->collective == OC_REDUCE_SCATTER_BLOCK || c->collective == OC_REDUCE_SCATTER ||
-	       is_prefix(c);
+	return oci_sends_each(c->collective) || oci_is_prefix(c->collective);
 }
 
 /* The result of one rank: of what bytes of the operands, and where it lies in the fold. */
@@ -82,7 +76,7 @@ static void fold_for(const struct oci_world *w, uint32_t call, uint32_t rank, st
 	struct part part = part_of(c, rank);
 	uint32_t count = operands(w, c, rank), r = 0;
 
-	if (is_prefix(c) && count > 1) {
+	if (oci_is_prefix(c->collective) && count > 1) {
 		const struct oci_cell *before = &fold[part_of(c, rank - 1).first];
 
 		for (size_t i = 0; i < part.bytes; i++)

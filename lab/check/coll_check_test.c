@@ -25,7 +25,7 @@
 static void check_largest(const struct subject *subject)
 {
 	size_t slot = subject->apart == OCI_NEAR ? OCI_NEAR_SLOT_BYTES : OCI_SLOT_BYTES;
-	size_t unit = is_reduction(subject->collective) ? 4 : 1;
+	size_t unit = oci_is_reduction(subject->collective) ? 4 : 1;
 	size_t low = 0, high = slot / unit;
 	struct sequence s = { 0 };
 
@@ -151,7 +151,7 @@ static void check_offers(const struct subject *subject)
 	uint32_t limit = oci_offer_limit(&offer), size = subject->size;
 	struct sequence s = { 0 };
 
-	if (!is_v(subject->collective) ||
+	if (!oci_is_v(subject->collective) ||
 	    subject->parameter !=
 		    oci_algorithm(subject->collective, subject->algorithm)->parameter_default)
 		return;
@@ -188,7 +188,7 @@ static void check_exhaustively(const struct subject *subject)
 {
 	/* Of a Reduce whose parts are of different lengths every rank has one. */
 	bool parts = subject->collective == OC_REDUCE;
-	size_t unit = is_reduction(subject->collective) && !parts ? 2 : 1;
+	size_t unit = oci_is_reduction(subject->collective) && !parts ? 2 : 1;
 	size_t bytes = subject->collective == OC_BARRIER ? 0 : parts ? 11 : 6;
 	struct sequence s = { 0 };
 
@@ -266,7 +266,7 @@ static bool found_without(struct sequence *s, const struct subject *subject, uin
 
 static void check_mutants(const struct subject *subject)
 {
-	size_t unit = is_reduction(subject->collective) ? 4 : 1;
+	size_t unit = oci_is_reduction(subject->collective) ? 4 : 1;
 	/* Ranks of a Reduce may have parts of different lengths: none is to be without one. */
 	size_t times = subject->collective == OC_REDUCE ? 4 : 1;
 	struct sequence s = { 0 };
@@ -275,7 +275,7 @@ static void check_mutants(const struct subject *subject)
 		return;
 	for (uint32_t i = 0; i < 4; i++)
 		add_call(&s, subject, 0,
-			 is_v(subject->collective) ? i : i * subject->size * times * unit, unit,
+			 oci_is_v(subject->collective) ? i : i * subject->size * times * unit, unit,
 			 i == 3);
 	if (!s.check.count)
 		return;
@@ -339,7 +339,7 @@ static void add_random_call(struct sequence *s, uint32_t size)
 		subject.parameter = a->parameter_min + pick(size);
 	if (a->parameter_max && subject.parameter > a->parameter_max)
 		subject.parameter = a->parameter_max;
-	if (is_reduction(subject.collective))
+	if (oci_is_reduction(subject.collective))
 		unit = grid_units[pick(COUNT(grid_units))];
 	if (subject.collective != OC_BARRIER)
 		bytes = grid_sizes[pick(COUNT(grid_sizes))];

@@ -126,28 +126,9 @@ static bool same_subject(const struct subject *a, const struct subject *b)
 	       a->commutative == b->commutative && a->hierarchy == b->hierarchy;
 }
 
-static bool is_reduction(enum oc_collective collective)
-{
-	return oci_is_reduction(collective);
-}
-
-static bool is_v(enum oc_collective collective)
-{
-	return collective == OC_SCATTERV || collective == OC_GATHERV ||
-	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
-}
-
-static bool is_rooted(enum oc_collective collective)
-{
-	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
-	       collective == OC_REDUCE || collective == OC_SCATTERV || collective == OC_GATHERV;
-}
-
 static bool has_in_place(enum oc_collective collective)
 {
-	return collective != OC_BARRIER && collective != OC_BCAST &&
-	       collective != OC_REDUCE_SCATTER_BLOCK && collective != OC_REDUCE_SCATTER &&
-	       collective != OC_EXSCAN;
+	return oci_has_in_place(collective) && !oci_is_apart(collective);
 }
 
 static bool fits(const struct subject *subject, size_t bytes, size_t unit)
@@ -234,7 +215,7 @@ static bool add_call(struct sequence *s, const struct subject *subject, uint32_t
 		     size_t unit, bool in_place)
 {
 	bool ranks_matter = (subject->collective == OC_REDUCE && !subject->commutative) ||
-			    (is_rooted(subject->collective) && subject->hierarchy);
+			    (oci_is_rooted(subject->collective) && subject->hierarchy);
 	uint32_t key_root = ranks_matter ? root : 0;
 	bool trades = in_place &&
 		      (subject->collective == OC_ALLTOALL || subject->collective == OC_ALLTOALLV);
@@ -256,14 +237,14 @@ static bool add_call(struct sequence *s, const struct subject *subject, uint32_t
 		.collective = subject->collective,
 		.commutative = subject->commutative,
 		.in_place = in_place && has_in_place(subject->collective),
-		.root = is_rooted(subject->collective) ? root : 0,
+		.root = oci_is_rooted(subject->collective) ? root : 0,
 		.bytes = bytes,
 		.unit = unit,
 	};
 	if (subject->collective == OC_REDUCE_SCATTER)
 		s->calls[s->check.count].blocks = s->blocks[s->check.count];
 	s->check.count++;
-	if (is_v(subject->collective))
+	if (oci_is_v(subject->collective))
 		add_blocks(s, subject->size, (uint32_t)bytes);
 	return true;
 }
@@ -358,7 +339,7 @@ static void both_orders(const struct subject *subject, void (*visit)(const struc
 	copy.commutative = true;
 	visit(&copy);
 	copy.commutative = false;
-	if (is_reduction(subject->collective))
+	if (oci_is_reduction(subject->collective))
 		visit(&copy);
 }
 

@@ -41,11 +41,11 @@ static void check_grid_of(const struct subject *subject)
 	struct sequence s = { 0 };
 	uint32_t size = subject->size;
 
-	for (uint32_t root = 0; root < (is_rooted(subject->collective) ? size : 1); root++) {
+	for (uint32_t root = 0; root < (oci_is_rooted(subject->collective) ? size : 1); root++) {
 		if (!root_counts(root, size))
 			continue;
 		for (size_t i = 0; i < COUNT(grid_sizes); i++) {
-			size_t unit = is_reduction(subject->collective) ?
+			size_t unit = oci_is_reduction(subject->collective) ?
 					      grid_units[i % COUNT(grid_units)] :
 					      1;
 			size_t bytes = grid_sizes[i] - grid_sizes[i] % unit;

@@ -89,7 +89,7 @@ static const struct oci_hierarchy *current;
 static void check_calls(const struct subject *subject)
 {
 	static const size_t sizes[] = { 48, 0, 8, 200 };
-	size_t unit = is_reduction(subject->collective) ? 8 : 1;
+	size_t unit = oci_is_reduction(subject->collective) ? 8 : 1;
 	struct subject copy = *subject;
 	struct sequence s = { 0 };
 	static uint64_t turn;

@@ -128,12 +128,6 @@ static int by_total(const void *a, const void *b)
 	       (x->choice.algorithm < y->choice.algorithm);
 }
 
-static bool is_v(enum oc_collective collective)
-{
-	return collective == OC_SCATTERV || collective == OC_GATHERV ||
-	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
-}
-
 static const char *sentence(enum oci_decided decided)
 {
 	switch (decided) {
@@ -160,7 +154,7 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	struct oci_choice choice;
 
 	/* Of a v-variant no rank knows all sizes, so none is chosen by. */
-	if (is_v(shape->collective))
+	if (oci_is_v(shape->collective))
 		known.bytes = 0;
 	choice = oci_select(&known, model, forced, NULL, &decided);
 	name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));

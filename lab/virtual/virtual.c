@@ -5,12 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool is_v(uint8_t collective)
-{
-	return collective == OC_SCATTERV || collective == OC_GATHERV ||
-	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
-}
-
 /* Equal blocks one after the other; of a Reduce_scatter `bytes` is all of them. */
 static struct oc_block *equal_blocks(const struct oci_virtual_call *call, uint8_t collective)
 {
@@ -36,11 +30,12 @@ static void rank_init(struct oci_virtual_world *w, uint32_t rank)
 
 	r->v = (rank + call->size - call->root) % call->size;
 	r->plan = call->plans[r->v];
-	r->params = (struct oci_params){ .bytes = is_v(r->plan->key.collective) ? 0 : call->bytes,
-					 .root = call->root,
-					 .size = call->size,
-					 .send_blocks = w->blocks,
-					 .recv_blocks = w->blocks };
+	r->params =
+		(struct oci_params){ .bytes = oci_is_v(r->plan->key.collective) ? 0 : call->bytes,
+				     .root = call->root,
+				     .size = call->size,
+				     .send_blocks = w->blocks,
+				     .recv_blocks = w->blocks };
 	oci_params_derive(&r->params, r->plan, call->unit);
 	r->now_s = (call->start_s ? call->start_s[rank] : 0) + w->model->call.value;
 	r->next_waiter = OCI_NOBODY;

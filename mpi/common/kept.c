@@ -13,7 +13,7 @@
 static void forget_the_rest(struct oci_mpi_call *c, uint32_t rank)
 {
 	if (!oci_mpi_sends(c, rank)) {
-		if (!oci_mpi_reduces(c->collective))
+		if (!oci_is_reduction(c->collective))
 			c->stype = MPI_BYTE;
 		c->scounts = c->sdispls = NULL;
 		c->stypes = NULL;
@@ -25,7 +25,7 @@ static void forget_the_rest(struct oci_mpi_call *c, uint32_t rank)
 	}
 	if (c->stypes)
 		c->stype = MPI_BYTE;
-	if (c->rtypes || oci_mpi_reduces(c->collective))
+	if (c->rtypes || oci_is_reduction(c->collective))
 		c->rtype = MPI_BYTE;
 }
 
@@ -108,7 +108,7 @@ static bool keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rb
 	MPI_Datatype *stypes = (MPI_Datatype *)(uintptr_t)mpi->stypes;
 	MPI_Datatype *rtypes = (MPI_Datatype *)(uintptr_t)mpi->rtypes;
 
-	if (oci_mpi_reduces(mpi->collective) && oci_port_op_retain(&mpi->op) != MPI_SUCCESS)
+	if (oci_is_reduction(mpi->collective) && oci_port_op_retain(&mpi->op) != MPI_SUCCESS)
 		return false;
 	if (!keep_types(&mpi->stype, 1))
 		goto release_op;
@@ -124,7 +124,7 @@ release_rtype:
 release_stype:
 	release_types(&mpi->stype, 1);
 release_op:
-	if (oci_mpi_reduces(mpi->collective))
+	if (oci_is_reduction(mpi->collective))
 		oci_port_op_release(mpi->op);
 	return false;
 }
@@ -152,7 +152,7 @@ void oci_mpi_call_release(const struct oci_mpi_call *call, uint32_t sblocks, uin
 	release_types(&call->rtype, 1);
 	release_types(call->stypes, sblocks);
 	release_types(call->rtypes, rblocks);
-	if (oci_mpi_reduces(call->collective))
+	if (oci_is_reduction(call->collective))
 		oci_port_op_release(call->op);
 	free(memory);
 }

@@ -43,53 +43,20 @@ static bool is_root(const struct oci_mpi_operation *o)
 	return o->mpi.root >= 0 && (uint32_t)o->mpi.root == o->rank;
 }
 
-bool oci_mpi_reduces(enum oc_collective collective)
-{
-	switch (collective) {
-	case OC_REDUCE:
-	case OC_ALLREDUCE:
-	case OC_REDUCE_SCATTER_BLOCK:
-	case OC_REDUCE_SCATTER:
-	case OC_SCAN:
-	case OC_EXSCAN:
-		return true;
-	default:
-		return false;
-	}
-}
-
 bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank)
 {
 	bool root = (uint32_t)call->root == rank;
 
-	switch (call->collective) {
-	case OC_BARRIER:
-		return false;
-	case OC_BCAST:
-		return true;
-	case OC_SCATTER:
-	case OC_SCATTERV:
-		return root;
-	default:
-		return call->sbuf != MPI_IN_PLACE;
-	}
+	return oci_sends(call->collective, root) &&
+	       (call->sbuf != MPI_IN_PLACE || !oci_may_send_in_place(call->collective, true));
 }
 
 bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank)
 {
 	bool root = (uint32_t)call->root == rank;
 
-	switch (call->collective) {
-	case OC_BARRIER:
-	case OC_BCAST:
-		return false;
-	case OC_GATHER:
-	case OC_GATHERV:
-	case OC_REDUCE:
-		return root;
-	default:
-		return call->rbuf != MPI_IN_PLACE;
-	}
+	return oci_receives(call->collective, root) &&
+	       (call->rbuf != MPI_IN_PLACE || !oci_receives(call->collective, false));
 }
 
 static size_t send_count(const struct oci_mpi_call *c, uint32_t of)
@@ -111,52 +78,53 @@ static size_t all_recv_counts(const struct oci_mpi_call *c, uint32_t size)
 	return total;
 }
 
+/* Elements of a reduction's result on a rank, and of what each rank gives to it. */
+static size_t reduced_count(const struct oci_mpi_call *c, uint32_t rank)
+{
+	if (oci_has_counts(c->collective))
+		return recv_count(c, rank);
+	return (size_t)(oci_sends_each(c->collective) ? c->rcount : c->scount);
+}
+
+static size_t operand_count(const struct oci_mpi_operation *o)
+{
+	const struct oci_mpi_call *c = &o->mpi;
+
+	if (oci_has_counts(c->collective))
+		return all_recv_counts(c, o->size);
+	return times(reduced_count(c, o->rank), oci_sends_each(c->collective) ? o->size : 1);
+}
+
 /* `bytes` of the engine's call, and the bytes of the call as far as all members know them. */
 static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 {
 	const struct oci_mpi_call *c = &o->mpi;
+	enum oc_collective collective = c->collective;
 
 	*known = SIZE_MAX;
-	switch (c->collective) {
-	case OC_BARRIER:
-	case OC_ALLTOALLV:
+	if (collective == OC_BARRIER ||
+	    (oci_counts_sent(collective) && oci_counts_received(collective))) {
 		*bytes = 0;
 		return;
-	case OC_SCATTERV:
-		*bytes = is_root(o) ? type_bytes(c->stype, send_count(c, o->rank)) :
-				      type_bytes(c->rtype, (size_t)c->rcount);
-		return;
-	case OC_GATHERV:
-		*bytes = is_root(o) ? type_bytes(c->rtype, recv_count(c, o->rank)) :
-				      type_bytes(c->stype, (size_t)c->scount);
-		return;
-	case OC_ALLGATHERV:
-		*bytes = type_bytes(c->rtype, recv_count(c, o->rank));
-		*known = type_bytes(c->rtype, all_recv_counts(c, o->size));
-		return;
-	case OC_REDUCE_SCATTER:
-		*bytes = type_bytes(c->stype, recv_count(c, o->rank));
-		*known = type_bytes(c->stype, all_recv_counts(c, o->size));
-		return;
-	case OC_SCATTER:
-		*bytes = is_root(o) ? type_bytes(c->stype, (size_t)c->scount) :
-				      type_bytes(c->rtype, (size_t)c->rcount);
-		break;
-	case OC_GATHER:
-		*bytes = is_root(o) ? type_bytes(c->rtype, (size_t)c->rcount) :
-				      type_bytes(c->stype, (size_t)c->scount);
-		break;
-	case OC_ALLGATHER:
-	case OC_ALLTOALL:
-		*bytes = type_bytes(c->rtype, (size_t)c->rcount);
-		break;
-	case OC_REDUCE_SCATTER_BLOCK:
-		*bytes = type_bytes(c->stype, (size_t)c->rcount);
-		break;
-	default:
-		*bytes = type_bytes(c->stype, (size_t)c->scount);
 	}
-	*known = *bytes;
+	if (oci_is_reduction(collective)) {
+		*bytes = type_bytes(c->stype, reduced_count(c, o->rank));
+		*known = oci_has_counts(collective) ?
+				 type_bytes(c->stype, all_recv_counts(c, o->size)) :
+				 *bytes;
+		return;
+	}
+	if (oci_size_is_sent(collective, is_root(o)))
+		*bytes = type_bytes(c->stype, oci_counts_sent(collective) ? send_count(c, o->rank) :
+									    (size_t)c->scount);
+	else
+		*bytes = type_bytes(c->rtype, oci_counts_received(collective) ?
+						      recv_count(c, o->rank) :
+						      (size_t)c->rcount);
+	if (!oci_is_v(collective))
+		*known = *bytes;
+	else if (!oci_is_rooted(collective))
+		*known = type_bytes(c->rtype, all_recv_counts(c, o->size));
 }
 
 static int open_send(struct oci_mpi_operation *o)
@@ -166,63 +134,40 @@ static int open_send(struct oci_mpi_operation *o)
 					 c->long_displs, c->stype,   c->stypes };
 	size_t count = (size_t)c->scount;
 
-	switch (c->collective) {
-	case OC_SCATTERV:
-	case OC_ALLTOALLV:
+	if (oci_counts_sent(c->collective))
 		return oci_mpi_data_open_blocks(&o->send, &blocks, o->size, o->few[0]);
-	case OC_SCATTER:
-	case OC_ALLTOALL:
+	if (o->reduces)
+		count = operand_count(o);
+	else if (oci_sends_each(c->collective))
 		count = times(count, o->size);
-		break;
-	case OC_REDUCE_SCATTER_BLOCK:
-		count = times((size_t)c->rcount, o->size);
-		break;
-	case OC_REDUCE_SCATTER:
-		count = all_recv_counts(c, o->size);
-		break;
-	default:
-		break;
-	}
 	return oci_mpi_data_open(&o->send, c->sbuf, count, c->stype, o->reduces);
 }
 
-/* With MPI_IN_PLACE a Reduce_scatter's input lies where its result goes, and is longer. */
+/* With MPI_IN_PLACE a reduction's input lies where its result goes, and may be longer. */
+static size_t result_count(const struct oci_mpi_operation *o)
+{
+	const struct oci_mpi_call *c = &o->mpi;
+
+	if (c->sbuf == MPI_IN_PLACE)
+		return operand_count(o);
+	/* Rank 0 of an Exscan may have no buffer. */
+	return oci_is_exclusive(c->collective) && !o->rank ? 0 : reduced_count(c, o->rank);
+}
+
 static int open_recv(struct oci_mpi_operation *o)
 {
 	const struct oci_mpi_call *c = &o->mpi;
 	struct oci_mpi_blocks blocks = { c->rbuf,	 c->rcounts, c->rdispls, c->long_counts,
 					 c->long_displs, c->rtype,   c->rtypes };
-	bool in_place = c->sbuf == MPI_IN_PLACE;
-	size_t count;
+	size_t count = (size_t)c->rcount;
 
-	switch (c->collective) {
-	case OC_GATHERV:
-	case OC_ALLGATHERV:
-	case OC_ALLTOALLV:
+	if (o->reduces)
+		return oci_mpi_data_open(&o->recv, c->rbuf, result_count(o), c->stype, true);
+	if (oci_counts_received(c->collective))
 		return oci_mpi_data_open_blocks(&o->recv, &blocks, o->size, o->few[1]);
-	case OC_GATHER:
-	case OC_ALLGATHER:
-	case OC_ALLTOALL:
-		count = times((size_t)c->rcount, o->size);
-		break;
-	case OC_SCATTER:
-	case OC_SCATTERV:
-		count = (size_t)c->rcount;
-		break;
-	case OC_REDUCE_SCATTER_BLOCK:
-		count = times((size_t)c->rcount, in_place ? o->size : 1);
-		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
-	case OC_REDUCE_SCATTER:
-		count = in_place ? all_recv_counts(c, o->size) : recv_count(c, o->rank);
-		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
-	case OC_EXSCAN: /* rank 0 gets nothing and may have no buffer */
-		count = o->rank || in_place ? (size_t)c->scount : 0;
-		return oci_mpi_data_open(&o->recv, c->rbuf, count, c->stype, o->reduces);
-	default:
-		return oci_mpi_data_open(&o->recv, c->rbuf, (size_t)c->scount, c->stype,
-					 o->reduces);
-	}
-	return oci_mpi_data_open(&o->recv, c->rbuf, count, c->rtype, o->reduces);
+	if (oci_receives_each(c->collective))
+		count = times(count, o->size);
+	return oci_mpi_data_open(&o->recv, c->rbuf, count, c->rtype, false);
 }
 
 /* Where each rank's part of a Reduce_scatter lies in the dense input. */
@@ -268,7 +213,7 @@ enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi
 	o->mpi = *call;
 	o->rank = rank;
 	o->size = size;
-	o->reduces = oci_mpi_reduces(call->collective);
+	o->reduces = oci_is_reduction(call->collective);
 	o->call.collective = call->collective;
 	o->call.root = (uint32_t)call->root;
 	measure(o, &o->call.bytes, &known);
@@ -303,16 +248,11 @@ static int load_in_place(struct oci_mpi_operation *o)
 {
 	size_t count = (size_t)o->mpi.rcount;
 
-	switch (o->mpi.collective) {
-	case OC_GATHER:
-	case OC_ALLGATHER:
-		return oci_mpi_data_pack_elements(&o->recv, o->rank * count, count);
-	case OC_GATHERV:
-	case OC_ALLGATHERV:
-		return oci_mpi_data_pack_block(&o->recv, o->rank);
-	default:
+	if (!oci_receives_each(o->mpi.collective) || oci_trades(o->mpi.collective))
 		return oci_mpi_data_pack(&o->recv);
-	}
+	if (oci_counts_received(o->mpi.collective))
+		return oci_mpi_data_pack_block(&o->recv, o->rank);
+	return oci_mpi_data_pack_elements(&o->recv, o->rank * count, count);
 }
 
 void oci_mpi_load(struct oci_mpi_operation *o)
@@ -335,21 +275,12 @@ int oci_mpi_store(struct oci_mpi_operation *o)
 	size_t count = SIZE_MAX;
 	int error;
 
-	switch (o->mpi.collective) {
-	case OC_BCAST:
+	if (o->mpi.collective == OC_BCAST)
 		return is_root(o) ? MPI_SUCCESS : oci_mpi_data_unpack(&o->send, count);
-	case OC_REDUCE_SCATTER_BLOCK:
-		count = (size_t)o->mpi.rcount;
-		break;
-	case OC_REDUCE_SCATTER:
-		count = recv_count(&o->mpi, o->rank);
-		break;
-	case OC_EXSCAN:
-		count = o->rank ? count : 0;
-		break;
-	default:
-		break;
-	}
+	if (oci_is_exclusive(o->mpi.collective) && !o->rank)
+		count = 0;
+	else if (o->reduces && oci_sends_each(o->mpi.collective))
+		count = reduced_count(&o->mpi, o->rank);
 	error = oci_mpi_data_unpack(&o->recv, count);
 	return error == MPI_SUCCESS ? o->reduction.failed : error;
 }

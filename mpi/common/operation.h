@@ -107,6 +107,5 @@ void oci_mpi_call_release(const struct oci_mpi_call *call, uint32_t sblocks, uin
 /* Whether this rank's send and receive arguments mean anything. */
 bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank);
 bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank);
-bool oci_mpi_reduces(enum oc_collective collective);
 
 #endif

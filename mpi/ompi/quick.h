@@ -61,42 +61,26 @@ static inline __attribute__((always_inline)) bool oci_ompi_quick(
 	const struct oci_mpi_call *c, oci_ompi_comm *comm, struct oc_call *engine,
 	struct oci_mpi_reduction *reduction)
 {
-	bool root = ompi_comm_rank(comm) == c->root;
+	bool root = ompi_comm_rank(comm) == c->root, receives = oci_receives(c->collective, root);
 
 	*engine = (struct oc_call){ .collective = c->collective, .root = (uint32_t)c->root };
-	switch (c->collective) {
-	case OC_BARRIER:
+	if (c->collective == OC_BARRIER)
 		return true;
-	case OC_BCAST:
-		engine->bytes = (size_t)c->scount * c->stype->super.size;
-		engine->send = oci_ompi_first_byte(c->sbuf, c->stype);
-		return oci_ompi_dense(c->stype);
-	case OC_SCATTER:
-		engine->bytes = root ? (size_t)c->scount * c->stype->super.size :
-				       (size_t)c->rcount * c->rtype->super.size;
-		return oci_ompi_quick_blocks(c, root, true, engine);
-	case OC_GATHER:
-		engine->bytes = root ? (size_t)c->rcount * c->rtype->super.size :
-				       (size_t)c->scount * c->stype->super.size;
-		return oci_ompi_quick_blocks(c, true, root, engine);
-	case OC_ALLGATHER:
-	case OC_ALLTOALL:
-		engine->bytes = (size_t)c->rcount * c->rtype->super.size;
-		return oci_ompi_quick_blocks(c, true, true, engine);
-	case OC_REDUCE:
-		return oci_ompi_quick_reduction(c, root, c->scount, engine, reduction);
-	case OC_ALLREDUCE:
-	case OC_SCAN:
-		return oci_ompi_quick_reduction(c, true, c->scount, engine, reduction);
-	case OC_EXSCAN: /* rank 0 gets nothing and may have no buffer */
-		return oci_ompi_quick_reduction(c,
-						ompi_comm_rank(comm) > 0 || c->sbuf == MPI_IN_PLACE,
-						c->scount, engine, reduction);
-	case OC_REDUCE_SCATTER_BLOCK:
-		return oci_ompi_quick_reduction(c, true, c->rcount, engine, reduction);
-	default:
+	if (oci_has_counts(c->collective))
 		return false;
+	if (oci_is_reduction(c->collective)) {
+		/* Rank 0 of an Exscan gets nothing and may have no buffer. */
+		if (oci_is_exclusive(c->collective))
+			receives = ompi_comm_rank(comm) > 0 || c->sbuf == MPI_IN_PLACE;
+		return oci_ompi_quick_reduction(
+			c, receives, oci_sends_each(c->collective) ? c->rcount : c->scount, engine,
+			reduction);
 	}
+	if (oci_size_is_sent(c->collective, root))
+		engine->bytes = (size_t)c->scount * c->stype->super.size;
+	else
+		engine->bytes = (size_t)c->rcount * c->rtype->super.size;
+	return oci_ompi_quick_blocks(c, oci_sends(c->collective, root), receives, engine);
 }
 
 #endif

@@ -49,40 +49,36 @@ static bool side_sane(const void *buffer, MPI_Count count, const void *counts, b
 
 static bool reduction_sane(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 {
-	MPI_Count count = c->collective == OC_REDUCE_SCATTER_BLOCK ? c->rcount : c->scount;
+	MPI_Count count = oci_sends_each(c->collective) ? c->rcount : c->scount;
 
 	/* MPICH misses the result of an Exscan on the first rank too, where it means nothing. */
-	if (!c->rbuf && c->collective != OC_EXSCAN && oci_mpi_receives(c, rank) &&
+	if (!c->rbuf && !oci_is_exclusive(c->collective) && oci_mpi_receives(c, rank) &&
 	    missing(NULL, count, c->stype))
 		return false;
 	return c->op != MPI_OP_NULL && c->stype != MPI_DATATYPE_NULL &&
 	       oci_pmpi_op_fits(c->op, c->stype) &&
 	       side_sane(c->sbuf, count, c->rcounts, c->long_counts, c->stype, NULL,
-			 c->collective == OC_REDUCE_SCATTER, size);
+			 oci_has_counts(c->collective), size);
 }
 
 /* What is wrong on one rank must not reach the engine, where its peers would wait for it. */
 bool oci_pmpi_sane(const struct oci_mpi_call *c, const struct oci_pmpi_comm *state)
 {
-	bool from_many = c->collective == OC_SCATTERV || c->collective == OC_ALLTOALLV;
-	bool to_many = c->collective == OC_GATHERV || c->collective == OC_ALLGATHERV ||
-		       c->collective == OC_ALLTOALLV;
-
 	if (state->reason)
 		return true;
 	if (c->root < 0 || (uint32_t)c->root >= state->size)
 		return false;
 	if (c->collective == OC_BARRIER)
 		return true;
-	if (oci_mpi_reduces(c->collective))
+	if (oci_is_reduction(c->collective))
 		return reduction_sane(c, state->rank, state->size);
 	if (oci_mpi_sends(c, state->rank) && c->sbuf != MPI_IN_PLACE &&
 	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
-		       from_many, state->size))
+		       oci_counts_sent(c->collective), state->size))
 		return false;
 	return !oci_mpi_receives(c, state->rank) || c->rbuf == MPI_IN_PLACE ||
 	       side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
-			 to_many, state->size);
+			 oci_counts_received(c->collective), state->size);
 }
 
 /* MPI_SUCCESS, OC_HAND_BACK as *result, or an MPI error that was raised. */

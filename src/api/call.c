@@ -19,58 +19,36 @@ static bool divides(size_t unit, size_t bytes)
 	return unit & (unit - 1) ? bytes % unit == 0 : (bytes & (unit - 1)) == 0;
 }
 
-static bool is_rooted(enum oc_collective collective)
-{
-	return collective == OC_BCAST || collective == OC_SCATTER || collective == OC_GATHER ||
-	       collective == OC_REDUCE || collective == OC_SCATTERV || collective == OC_GATHERV;
-}
-
-/* Sizes differ between ranks, so nothing may depend on them. */
-static bool is_v(enum oc_collective collective)
-{
-	return collective == OC_SCATTERV || collective == OC_GATHERV ||
-	       collective == OC_ALLGATHERV || collective == OC_ALLTOALLV;
-}
-
 /* Is it one whose form in place has plans of its own? MPI has all ranks say so, or none. */
 static bool trades(const struct oc_call *call)
 {
-	return call->send == OC_IN_PLACE &&
-	       (call->collective == OC_ALLTOALL || call->collective == OC_ALLTOALLV);
+	return call->send == OC_IN_PLACE && oci_trades(call->collective);
 }
 
-static bool is_reduction(enum oc_collective collective)
+/* Has a side what it needs? Beside a table a buffer may be NULL: offsets may be addresses. */
+static bool has_side(const void *buffer, bool may_be_in_place, bool has_table,
+		     const struct oc_block *table, size_t bytes)
 {
-	return oci_is_reduction(collective);
+	if (has_table)
+		return buffer == OC_IN_PLACE ? may_be_in_place : table != NULL;
+	return !bytes || (buffer && (buffer != OC_IN_PLACE || may_be_in_place));
 }
 
 static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
 {
-	bool root = call->root == team->team.rank;
+	enum oc_collective c = call->collective;
+	bool root = call->root == team->team.rank, receives = oci_receives(c, root);
 
-	if (is_v(call->collective))
-		return oci_call_has_blocks(team, call);
-	if (call->collective == OC_REDUCE_SCATTER)
+	if (c == OC_REDUCE_SCATTER)
 		return oci_call_has_parts(team, call);
-	if (!call->bytes || call->collective == OC_BARRIER)
-		return true;
-	switch (call->collective) {
-	case OC_BCAST:
-		return call->send && call->send != OC_IN_PLACE;
-	case OC_SCATTER:
-		return call->recv &&
-		       (root ? call->send && call->send != OC_IN_PLACE : call->recv != OC_IN_PLACE);
-	case OC_GATHER:
-	case OC_REDUCE:
-		return call->send &&
-		       (root ? call->recv && call->recv != OC_IN_PLACE : call->send != OC_IN_PLACE);
-	case OC_EXSCAN: /* rank 0 receives nothing */
-		if (!team->team.rank && call->send != OC_IN_PLACE)
-			return call->send;
-		/* fall through */
-	default:
-		return call->send && call->recv && call->recv != OC_IN_PLACE;
-	}
+	/* Rank 0 receives nothing, but in place its input lies there. */
+	if (oci_is_exclusive(c) && !team->team.rank)
+		receives = call->send == OC_IN_PLACE;
+	if (oci_sends(c, root) && !has_side(call->send, oci_may_send_in_place(c, root),
+					    oci_counts_sent(c), call->send_blocks, call->bytes))
+		return false;
+	return !receives || has_side(call->recv, oci_may_receive_in_place(c, root),
+				     oci_counts_received(c), call->recv_blocks, call->bytes);
 }
 
 int oci_call_check(struct oc_team *team, const struct oc_call *call)
@@ -81,7 +59,7 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 		oci_team_say(&team->team, "there is no collective %d", call->collective);
 		return -EINVAL;
 	}
-	if (is_rooted(call->collective) && call->root >= team->team.size) {
+	if (oci_is_rooted(call->collective) && call->root >= team->team.size) {
 		oci_team_say(&team->team, "root %u is not a rank of a team of %u", call->root,
 			     team->team.size);
 		return -EINVAL;
@@ -91,7 +69,7 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 			     oci_collective_name(call->collective), call->bytes);
 		return -EINVAL;
 	}
-	if (is_reduction(call->collective) &&
+	if (oci_is_reduction(call->collective) &&
 	    (!op || !op->apply || !op->bytes || op->bytes > OC_OP_MAX_BYTES ||
 	     !divides(op->bytes, call->bytes) || call->send_layout || call->recv_layout)) {
 		oci_team_say(&team->team,
@@ -151,67 +129,31 @@ static int resolve_apart(struct oci_operation *o, const struct oc_call *call, si
 /* Where the bytes of this rank are; MPI_IN_PLACE becomes an address. */
 static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
+	enum oc_collective c = call->collective;
+	bool root = call->root == team->team.rank, in_place = call->send == OC_IN_PLACE;
 	uint8_t *send = (uint8_t *)(uintptr_t)call->send, *recv = call->recv;
-	bool in_place = call->send == OC_IN_PLACE, root = call->root == team->team.rank;
-	size_t mine = (size_t)team->team.rank * call->bytes;
+	size_t mine = (size_t)team->team.rank * call->bytes, result = call->bytes;
 
-	switch (call->collective) {
-	case OC_BCAST:
-		recv = send;
-		break;
-	case OC_SCATTER:
-		if (call->recv == OC_IN_PLACE)
-			recv = send + mine;
-		if (!root)
-			send = NULL;
-		break;
-	case OC_GATHER:
-		if (in_place)
-			send = recv + mine;
-		if (!root)
-			recv = NULL;
-		break;
-	case OC_ALLGATHER:
-		if (in_place)
-			send = recv + mine;
-		break;
-	case OC_ALLTOALL:
-		if (in_place)
-			send = recv;
-		break;
-	case OC_REDUCE:
-	case OC_ALLREDUCE:
-	case OC_SCAN:
-		if (call->collective == OC_REDUCE && !root)
-			recv = NULL;
-		if (in_place)
-			send = recv;
-		break;
-	case OC_SCATTERV:
-	case OC_GATHERV:
-	case OC_ALLGATHERV:
-	case OC_ALLTOALLV:
+	if (oci_is_v(c)) {
 		oci_call_blocks(team, call, o);
 		return 0;
-	case OC_REDUCE_SCATTER:
-		o->x.params.recv_blocks = call->recv_blocks;
-		if (in_place)
-			send = recv;
-		if (in_place && call->recv_blocks[team->team.rank].bytes)
-			return resolve_apart(o, call, call->recv_blocks[team->team.rank].bytes);
-		break;
-	case OC_REDUCE_SCATTER_BLOCK:
-	case OC_EXSCAN:
-		if (in_place)
-			send = recv;
-		if (call->collective == OC_EXSCAN && !team->team.rank)
-			recv = NULL;
-		else if (in_place && call->bytes)
-			return resolve_apart(o, call, call->bytes);
-		break;
-	default:
-		send = recv = NULL;
 	}
+	if (c == OC_REDUCE_SCATTER) {
+		o->x.params.recv_blocks = call->recv_blocks;
+		result = call->recv_blocks[team->team.rank].bytes;
+	}
+	if (in_place)
+		send = oci_receives_each(c) && !oci_trades(c) ? recv + mine : recv;
+	else if (recv == OC_IN_PLACE)
+		recv = send + mine;
+	if (!oci_sends(c, root))
+		send = NULL;
+	if (c == OC_BCAST)
+		recv = send;
+	else if (!oci_receives(c, root) || (oci_is_exclusive(c) && !team->team.rank))
+		recv = NULL;
+	if (in_place && recv && result && oci_is_apart(c))
+		return resolve_apart(o, call, result);
 	o->x.send = send;
 	o->x.recv = recv;
 	return 0;
@@ -222,8 +164,8 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 {
 	struct oci_shape shape = {
 		.collective = call->collective,
-		.bytes = is_v(call->collective) ? 0 : call->bytes,
-		.unit = is_reduction(call->collective) ? call->op->bytes : 1,
+		.bytes = oci_is_v(call->collective) ? 0 : call->bytes,
+		.unit = oci_is_reduction(call->collective) ? call->op->bytes : 1,
 		.size = team->team.size,
 		.hierarchy = team->team.hierarchy,
 		.oversubscribed = team->team.oversubscribed,
@@ -240,7 +182,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *call,
 				  struct oci_choice choice)
 {
-	uint32_t root = is_rooted(call->collective) ? call->root : 0;
+	uint32_t root = oci_is_rooted(call->collective) ? call->root : 0;
 	struct oci_plan_key key = {
 		.collective = (uint8_t)call->collective,
 		.algorithm = choice.algorithm,
@@ -250,7 +192,7 @@ static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *ca
 		.v = (team->team.rank + team->team.size - root) % team->team.size,
 	};
 
-	if (is_reduction(call->collective)) {
+	if (oci_is_reduction(call->collective)) {
 		key.commutative = call->op->commutative != 0;
 		if (!key.commutative)
 			key.root = root;
@@ -277,14 +219,14 @@ void oci_recent_forget(struct oc_team *team)
 static void make_ready(struct oc_team *team, const struct oc_call *call, struct oci_exec *ready,
 		       const struct oci_plan *plan)
 {
-	bool reduces = is_reduction(call->collective);
+	bool reduces = oci_is_reduction(call->collective);
 
 	oci_bound_put(ready->bound);
 	memset(ready, 0, sizeof(*ready));
 	ready->team = &team->team;
 	ready->plan = plan;
 	ready->params.bytes = call->bytes;
-	ready->params.root = is_rooted(call->collective) ? call->root : 0;
+	ready->params.root = oci_is_rooted(call->collective) ? call->root : 0;
 	ready->params.size = team->team.size;
 	ready->unit = reduces ? call->op->bytes : 1;
 	ready->record = (struct oci_record){
@@ -292,7 +234,7 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 		.algorithm = plan->key.algorithm,
 		.parameter = plan->key.parameter,
 		.root = ready->params.root,
-		.bytes = is_v(call->collective) ? UINT64_MAX : call->bytes,
+		.bytes = oci_is_v(call->collective) ? UINT64_MAX : call->bytes,
 		.in_place = plan->key.in_place,
 		.op = reduces ? call->op->id : 0,
 		.unit = (uint16_t)ready->unit,
@@ -336,13 +278,13 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 
 	if (!recent->cached || recent->apart != apart ||
 	    ready->plan->key.in_place != trades(call) ||
-	    (ready->params.bytes != call->bytes && !is_v(call->collective)))
+	    (ready->params.bytes != call->bytes && !oci_is_v(call->collective)))
 		return false;
-	if (is_reduction(call->collective) &&
+	if (oci_is_reduction(call->collective) &&
 	    (ready->unit != call->op->bytes || ready->record.op != call->op->id ||
 	     recent->commutative != (call->op->commutative != 0)))
 		return false;
-	return !is_rooted(call->collective) || ready->params.root == call->root;
+	return !oci_is_rooted(call->collective) || ready->params.root == call->root;
 }
 
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_apart apart,

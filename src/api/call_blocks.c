@@ -2,31 +2,6 @@
 /* The buffers of the v-variants: tables of blocks, each with its own size and place. */
 #include "api/engine.h"
 
-bool oci_call_has_blocks(const struct oc_team *team, const struct oc_call *call)
-{
-	bool root = call->root == team->team.rank;
-
-	/* Beside a table a buffer may be NULL: offsets may be addresses. */
-	switch (call->collective) {
-	case OC_SCATTERV:
-		return root ? call->send_blocks && call->send != OC_IN_PLACE &&
-				       (call->recv || !call->bytes) :
-			      (call->recv && call->recv != OC_IN_PLACE) || !call->bytes;
-	case OC_GATHERV:
-		return root ? call->recv_blocks && call->recv != OC_IN_PLACE &&
-				       (call->send || !call->bytes) :
-			      (call->send && call->send != OC_IN_PLACE) || !call->bytes;
-	case OC_ALLGATHERV:
-		return call->recv_blocks && call->recv != OC_IN_PLACE &&
-		       (call->send || !call->bytes);
-	case OC_ALLTOALLV:
-		return call->recv_blocks && call->recv != OC_IN_PLACE &&
-		       (call->send_blocks || call->send == OC_IN_PLACE);
-	default:
-		return false;
-	}
-}
-
 /* The address of a block: numbers, whose sum may wrap. */
 static uint8_t *address_of(const void *buffer, const struct oc_block *block)
 {

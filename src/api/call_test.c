@@ -97,13 +97,6 @@ static uint32_t operands_of(const struct job *j, const struct oc_call *call)
 	return call->collective == OC_EXSCAN ? j->rank : j->size;
 }
 
-/* Has a rank a block for each other to send? */
-static bool sends_blocks(enum oc_collective c)
-{
-	return c == OC_SCATTER || c == OC_ALLTOALL || c == OC_REDUCE_SCATTER_BLOCK ||
-	       c == OC_REDUCE_SCATTER;
-}
-
 /* Of a Reduce_scatter: as the blocks of a Reduce_scatter_block; parts_test.c has others. */
 static void equal_parts(struct oc_block *parts, uint32_t size, size_t bytes)
 {
@@ -115,7 +108,7 @@ static void equal_parts(struct oc_block *parts, uint32_t size, size_t bytes)
 static void prepare(struct job *j, unsigned int n, const struct oc_call *call, uint8_t *send,
 		    uint8_t *want, size_t send_bytes, size_t recv_bytes)
 {
-	bool many = sends_blocks(call->collective);
+	bool many = oci_sends_each(call->collective);
 	size_t bytes = call->bytes;
 
 	for (size_t at = 0; at < send_bytes; at += many ? bytes : send_bytes)
@@ -130,7 +123,7 @@ static void prepare(struct job *j, unsigned int n, const struct oc_call *call, u
 	}
 	if (call->op && recv_bytes && operands_of(j, call))
 		expect_reduction(n, call, operands_of(j, call),
-				 sends_blocks(call->collective) ? j->rank : 0, want);
+				 oci_sends_each(call->collective) ? j->rank : 0, want);
 }
 
 static int complain(struct job *j, const struct oc_call *call, const char *algorithm,
@@ -251,7 +244,7 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	j.recv = buffer_get(&arena, most);
 	j.want = malloc(most);
 	for (unsigned int c = 0; c < OC_COLLECTIVES && !failed; c++) {
-		if (oct_is_blocks((enum oc_collective)c))
+		if (oci_is_v((enum oc_collective)c))
 			continue; /* blocks_test.c */
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL && !failed; i++) {
 			if (oc_team_force(team, oci_collective_name(c), a->name))

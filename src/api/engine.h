@@ -208,9 +208,7 @@ bool oci_call_is_mpis(const struct oc_team *team, const struct oc_call *call);
 /* OC_HAND_BACK, counted: the call's team was refused. */
 int oci_call_refused(const struct oc_call *call);
 
-/* call_blocks.c: the v-variants. Has the call the tables and buffers that it needs on this rank? */
-bool oci_call_has_blocks(const struct oc_team *team, const struct oc_call *call);
-/* Where the bytes of this rank are. */
+/* call_blocks.c: of a v-variant, where the bytes of this rank are. */
 void oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oci_operation *o);
 
 /* stats.c */

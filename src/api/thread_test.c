@@ -107,7 +107,7 @@ static int run(struct oc_team *team)
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
 			oc_team_force(team, oci_collective_name(c), a->name);
 			for (unsigned int s = 0; s < 4 * 6 && !failed; s++)
-				failed = oct_is_blocks((enum oc_collective)c) ?
+				failed = oci_is_v((enum oc_collective)c) ?
 						 one_of_blocks(team, c, n++) :
 						 one_call(team, c, sizes[s % 4], n++);
 			if (failed) {

@@ -291,7 +291,7 @@ static void check_algorithm(enum oc_collective c, unsigned int index, uint32_t s
 			    bool commutative)
 {
 	const struct oci_algorithm *a = oci_algorithm(c, index);
-	bool reduces = c == OC_REDUCE || c == OC_ALLREDUCE || c >= OC_REDUCE_SCATTER_BLOCK;
+	bool reduces = oci_is_reduction(c);
 
 	for (uint32_t v = 0; v < size; v++) {
 		struct oci_plan_key key = { .collective = (uint8_t)c,
@@ -331,8 +331,7 @@ static void bound_forms_are_their_plans(void **state)
 	for (uint32_t size = 2; size <= MOST_RANKS; size++) {
 		team.size = size;
 		for (int c = 0; c < OC_COLLECTIVES; c++) {
-			bool rooted = c == OC_BCAST || c == OC_SCATTER || c == OC_GATHER ||
-				      c == OC_REDUCE || c == OC_SCATTERV || c == OC_GATHERV;
+			bool rooted = oci_is_rooted(c);
 
 			for (unsigned int i = 0; oci_algorithm(c, i); i++) {
 				for (uint32_t root = 0; root < (rooted ? size : 1);

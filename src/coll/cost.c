@@ -22,29 +22,9 @@ enum oci_model_mechanism oci_cost_mechanism(const struct oci_shape *shape,
 /* In blocks of a call: what one rank reads and writes in it, of a Bcast its one buffer. */
 static size_t blocks_of(enum oc_collective collective, size_t p, bool is_root)
 {
-	switch (collective) {
-	case OC_BARRIER:
+	if (oci_is_v(collective))
 		return 0;
-	case OC_BCAST:
-		return 1;
-	case OC_SCATTER:
-	case OC_GATHER:
-		return is_root ? p + 1 : 1;
-	case OC_ALLTOALL:
-		return 2 * p;
-	case OC_ALLGATHER:
-	case OC_REDUCE_SCATTER:
-	case OC_REDUCE_SCATTER_BLOCK:
-		return p + 1;
-	case OC_REDUCE:
-		return is_root ? 2 : 1;
-	case OC_ALLREDUCE:
-	case OC_SCAN:
-	case OC_EXSCAN:
-		return 2;
-	default: /* v-variants */
-		return 0;
-	}
+	return oci_send_blocks(collective, p, is_root) + oci_recv_blocks(collective, p, is_root);
 }
 
 size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *model)

@@ -108,8 +108,7 @@ static int bind_op(const struct oci_exec *ready, const struct oci_op *op, struct
 	default:
 		break;
 	}
-	if (ready->plan->key.collective >= OC_SCATTERV &&
-	    ready->plan->key.collective <= OC_ALLTOALLV)
+	if (oci_is_v(ready->plan->key.collective))
 		return oci_bound_blocks(ready, op, bound, at, room);
 	switch (op->code) {
 	case OCI_OP_WAIT_POST:

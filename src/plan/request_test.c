@@ -80,7 +80,7 @@ static void plan_call(struct planned *p, unsigned int n)
 	for (unsigned int r = 0; r < RANKS; r++) {
 		p->result[r] = 0;
 		p->send[r] = p->recv[r] = NULL;
-		if (oct_is_blocks((enum oc_collective)c)) {
+		if (oci_is_v((enum oc_collective)c)) {
 			oct_blocks_make(&p->blocks[r], (enum oc_collective)c, seed_of_blocks + n, r,
 					RANKS, root, bytes & 1);
 			p->call[r] = p->blocks[r].call;
@@ -146,7 +146,7 @@ static void check_call(struct planned *p, unsigned int n)
 			oct_recv_bytes(call->collective, call->bytes, RANKS, r == call->root);
 
 		assert_int_equal(p->result[r], 1);
-		if (oct_is_blocks(call->collective)) {
+		if (oci_is_v(call->collective)) {
 			if (!oct_blocks_right(&p->blocks[r]))
 				fail_msg("call %u (%s%s, root %u): rank %u has wrong bytes", n,
 					 oci_collective_name(call->collective),

@@ -84,21 +84,17 @@ void case_begin(int *argc, char ***argv)
 
 int case_has_in_place(enum case_collective collective)
 {
-	return collective != CASE_BARRIER && collective != CASE_BCAST;
+	return oci_has_in_place(case_of(collective));
 }
 
 int case_has_root(enum case_collective collective)
 {
-	return collective == CASE_BCAST || collective == CASE_SCATTER ||
-	       collective == CASE_GATHER || collective == CASE_REDUCE ||
-	       collective == CASE_SCATTERV || collective == CASE_GATHERV;
+	return oci_is_rooted(case_of(collective));
 }
 
 static int has_blocks(enum case_collective collective)
 {
-	return (collective >= CASE_SCATTER && collective <= CASE_ALLTOALL) ||
-	       (collective >= CASE_SCATTERV && collective <= CASE_REDUCE_SCATTER) ||
-	       collective == CASE_ALLTOALLW;
+	return oci_sends_each(case_of(collective)) || oci_receives_each(case_of(collective));
 }
 
 size_t case_buffer_bytes(const struct case_call *call, int ranks)

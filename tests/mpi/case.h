@@ -48,6 +48,11 @@ void case_begin_threads(int *argc, char ***argv, int *provided);
 /* MPI's return code when the communicator returns errors; what was delivered is checked only on
  * MPI_SUCCESS. */
 int case_run(MPI_Comm comm, const struct case_call *call);
+/* As onecopy has it: an Alltoallw is an Alltoallv. */
+static inline enum oc_collective case_of(enum case_collective collective)
+{
+	return collective == CASE_ALLTOALLW ? OC_ALLTOALLV : (enum oc_collective)collective;
+}
 /* Whether MPI_IN_PLACE or a root make a difference in this collective. */
 int case_has_in_place(enum case_collective collective);
 int case_has_root(enum case_collective collective);

@@ -11,8 +11,7 @@
 
 int checked_is_reduction(enum case_collective collective)
 {
-	return collective == CASE_REDUCE || collective == CASE_ALLREDUCE ||
-	       (collective >= CASE_REDUCE_SCATTER_BLOCK && collective <= CASE_EXSCAN);
+	return oci_is_reduction(case_of(collective));
 }
 
 int checked_block_elements(const struct checked *c, int from, int to)

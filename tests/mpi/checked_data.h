@@ -7,8 +7,7 @@
 
 static inline int checked_has_table(enum case_collective collective)
 {
-	return (collective >= CASE_SCATTERV && collective <= CASE_ALLTOALLV) ||
-	       collective == CASE_REDUCE_SCATTER || collective == CASE_ALLTOALLW;
+	return oci_has_counts(case_of(collective));
 }
 
 static inline int checked_is_alltoall(enum case_collective collective)

@@ -6,7 +6,7 @@
 #ifndef OC_TEST_BLOCKS_H
 #define OC_TEST_BLOCKS_H
 
-#include <onecopy/onecopy.h>
+#include <onecopy/collectives.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +24,6 @@ struct oct_blocks {
 	uint8_t *send_memory, *recv_memory;
 	size_t send_bytes, recv_bytes;
 };
-
-static inline bool oct_is_blocks(enum oc_collective c)
-{
-	return c == OC_SCATTERV || c == OC_GATHERV || c == OC_ALLGATHERV || c == OC_ALLTOALLV;
-}
 
 /* Bytes from one rank to another in call n. */
 static inline size_t oct_blocks_bytes(const struct oct_blocks *b, uint32_t from, uint32_t to)

@@ -3,40 +3,14 @@
 
 size_t oct_send_bytes(enum oc_collective collective, size_t bytes, uint32_t size, bool is_root)
 {
-	switch (collective) {
-	case OC_BARRIER:
-		return 0;
-	case OC_SCATTER:
-		return is_root ? size * bytes : 0;
-	case OC_ALLTOALL:
-	case OC_REDUCE_SCATTER_BLOCK:
-	case OC_REDUCE_SCATTER:
-		return size * bytes;
-	default:
-		return bytes;
-	}
+	return oci_send_blocks(collective, size, is_root) * bytes;
 }
 
 size_t oct_recv_bytes(enum oc_collective collective, size_t bytes, uint32_t size, bool is_root)
 {
-	switch (collective) {
-	case OC_BARRIER:
-		return 0;
-	case OC_BCAST:
-	case OC_SCATTER:
-	case OC_ALLREDUCE:
-	case OC_REDUCE_SCATTER_BLOCK:
-	case OC_REDUCE_SCATTER:
-	case OC_SCAN:
-	case OC_EXSCAN:
+	if (collective == OC_BCAST) /* what is in its one buffer afterwards */
 		return bytes;
-	case OC_GATHER:
-		return is_root ? size * bytes : 0;
-	case OC_REDUCE:
-		return is_root ? bytes : 0;
-	default:
-		return size * bytes;
-	}
+	return oci_recv_blocks(collective, size, is_root) * bytes;
 }
 
 /* What makes bytes would be the longest part of tests by far with the sanitizers. */

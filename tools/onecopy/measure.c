@@ -339,15 +339,7 @@ static int reap(pid_t *pids, uint32_t ranks, char *error, size_t n)
 
 int measure_can(enum oc_collective collective)
 {
-	return collective != OC_SCATTERV && collective != OC_GATHERV &&
-	       collective != OC_ALLGATHERV && collective != OC_ALLTOALLV &&
-	       collective != OC_REDUCE_SCATTER;
-}
-
-static int is_reduction(enum oc_collective collective)
-{
-	return collective == OC_REDUCE || collective == OC_ALLREDUCE || collective == OC_SCAN ||
-	       collective == OC_EXSCAN || collective == OC_REDUCE_SCATTER_BLOCK;
+	return !oci_has_counts(collective);
 }
 
 void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes)
@@ -357,7 +349,7 @@ void measure_check_sizes(enum oc_collective collective, const struct size_list *
 	for (unsigned int s = 0; s < sizes->count; s++) {
 		if (!sizes->at[s])
 			command_usage("--bytes 0: there is nothing to move; valid: 1 and more");
-		if (is_reduction(collective) && sizes->at[s] % sum.bytes)
+		if (oci_is_reduction(collective) && sizes->at[s] % sum.bytes)
 			command_usage("--bytes %zu is no number of doubles, which %s sums; "
 				      "valid: multiples of 8",
 				      sizes->at[s], oc_collective_name(collective));

@@ -7,6 +7,8 @@
 #include "lab/tune/steady.h"
 #include "predict.h"
 
+#include <onecopy/collectives.h>
+
 struct measure {
 	enum oc_collective collective;
 	uint32_t ranks;

@@ -14,35 +14,12 @@
 
 size_t side_sent(const struct measure *m, bool root)
 {
-	switch (m->collective) {
-	case OC_BARRIER:
-		return 0;
-	case OC_SCATTER:
-		return root ? m->ranks * m->bytes : 0;
-	case OC_ALLTOALL:
-	case OC_REDUCE_SCATTER_BLOCK:
-		return m->ranks * m->bytes;
-	default:
-		return m->bytes; /* of a Bcast the buffer, on all ranks */
-	}
+	return oci_send_blocks(m->collective, m->ranks, root) * m->bytes;
 }
 
 size_t side_received(const struct measure *m, bool root)
 {
-	switch (m->collective) {
-	case OC_BARRIER:
-	case OC_BCAST:
-		return 0;
-	case OC_GATHER:
-		return root ? m->ranks * m->bytes : 0;
-	case OC_REDUCE:
-		return root ? m->bytes : 0;
-	case OC_ALLGATHER:
-	case OC_ALLTOALL:
-		return m->ranks * m->bytes;
-	default:
-		return m->bytes;
-	}
+	return oci_recv_blocks(m->collective, m->ranks, root) * m->bytes;
 }
 
 struct side side_plan(size_t bytes)
