@@ -23,9 +23,9 @@ int main(int argc, char **argv)
 		return 1;
 	memcpy(bytes, &model, sizeof(bytes));
 	fprintf(out, "/* Made by cmake/default_model.c. */\n#include \"model/embedded.h\"\n\n"
-		     "const unsigned char oci_embedded_default[sizeof(struct oci_model)] = {");
+		     "const union oci_embedded_model oci_embedded_default = { {");
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		fprintf(out, "%s%u,", i % 32 ? "" : "\n", bytes[i]);
-	fprintf(out, "\n};\n");
+	fprintf(out, "\n} };\n");
 	return fclose(out) ? 1 : 0;
 }

@@ -15,7 +15,10 @@ struct oci_embedded {
 };
 
 extern const struct oci_embedded oci_embedded_profiles[];
-/* The bytes of the model, which has no cells. */
-extern const unsigned char oci_embedded_default[sizeof(struct oci_model)];
+/* The model, which has no cells, by its bytes. */
+extern const union oci_embedded_model {
+	unsigned char bytes[sizeof(struct oci_model)];
+	struct oci_model model;
+} oci_embedded_default;
 
 #endif

@@ -171,7 +171,8 @@ bool oci_model_place(enum oci_model_place place, char *path, size_t bytes)
 	return length > 0 && (size_t)length < bytes;
 }
 
-static struct oci_model current;
+static const struct oci_model *current = &oci_embedded_default.model;
+static struct oci_model of_file;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static oci_model_cell_check *once_check;
 
@@ -187,12 +188,17 @@ static void refused(const char *from, const struct oci_model_error *error)
 		from, error->text);
 }
 
+static void go_by_file(const char *path)
+{
+	current = &of_file;
+	oci_info("the cost model of %s is in force", path);
+}
+
 /* true: this place has a file, usable or not, so the search ends. */
 static bool try_place(enum oci_model_place place)
 {
-	struct oci_model_cell *built_in = current.cells;
 	struct oci_model_error error;
-	char path[sizeof(current.path)];
+	char path[sizeof(of_file.path)];
 	int fd, result;
 
 	if (!oci_model_place(place, path, sizeof(path)))
@@ -209,35 +215,29 @@ static bool try_place(enum oci_model_place place)
 		refused("", &error);
 		return true;
 	}
-	result = read_file(fd, path, 0, checking(), &current, &error);
-	if (result) {
+	result = read_file(fd, path, 0, checking(), &of_file, &error);
+	if (result)
 		refused("", &error);
-	} else {
-		free(built_in);
-		oci_info("the cost model of %s is in force", path);
-	}
+	else
+		go_by_file(path);
 	return true;
 }
 
 /* The file that the user named counts alone, whatever becomes of it. */
 static void try_variable(const char *path)
 {
-	struct oci_model_cell *built_in = current.cells;
 	struct oci_model_error error;
 
-	if (!oci_model_read(path, OCI_MODEL_ANY_OWNER, checking(), &current, &error)) {
-		free(built_in);
-		oci_info("the cost model of %s is in force", path);
-		return;
-	}
-	refused("ONECOPY_TUNING: ", &error);
+	if (oci_model_read(path, OCI_MODEL_ANY_OWNER, checking(), &of_file, &error))
+		refused("ONECOPY_TUNING: ", &error);
+	else
+		go_by_file(path);
 }
 
 static void find_current(void)
 {
 	const char *variable = oci_options()->tuning;
 
-	memcpy(&current, oci_embedded_default, sizeof(current));
 	if (variable) {
 		if (strcmp(variable, "none") != 0)
 			try_variable(variable);
@@ -253,5 +253,5 @@ const struct oci_model *oci_model_current(oci_model_cell_check *check)
 	/* All callers pass the same function; whoever comes first writes the same value. */
 	__atomic_store_n(&once_check, check, __ATOMIC_RELAXED);
 	pthread_once(&once, find_current);
-	return &current;
+	return current;
 }

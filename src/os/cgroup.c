@@ -53,7 +53,9 @@ static void walk(const char *root, const char *path, visit_fn *visit, void *cont
 	char folder[PATH_MAX];
 	size_t floor = strlen(root);
 
-	if ((size_t)snprintf(folder, sizeof(folder), "%s%s", root, path) >= sizeof(folder))
+	/* The root of the mount is looked at once. */
+	if ((size_t)snprintf(folder, sizeof(folder), "%s%s", root, strcmp(path, "/") ? path : "") >=
+	    sizeof(folder))
 		return;
 	for (;;) {
 		char *slash;
@@ -121,7 +123,7 @@ static void visit_cpu_v1(const char *folder, void *context)
 {
 	int64_t quota, period;
 
-	if (read_number(folder, "cpu.cfs_quota_us", &quota) &&
+	if (read_number(folder, "cpu.cfs_quota_us", &quota) && quota > 0 &&
 	    read_number(folder, "cpu.cfs_period_us", &period))
 		take_cpus(context, quota, period);
 }
