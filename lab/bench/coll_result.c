@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "stats.h"
+#include "lab/harness/stats.h"
 
 void coll_cell_summarise(struct coll_cell *cell, double *us, size_t n)
 {

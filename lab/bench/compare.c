@@ -4,8 +4,8 @@
  * is worth. `make bench` runs it.
  */
 #include "compare.h"
-#include "descendants.h"
-#include "stock_environment.h"
+#include "lab/harness/descendants.h"
+#include "lab/harness/stock_environment.h"
 
 #include <errno.h>
 #include <limits.h>

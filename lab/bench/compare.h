@@ -12,10 +12,10 @@
 #include <stdio.h>
 
 #include "buffers.h"
-#include "child.h"
 #include "collective.h"
-#include "host.h"
-#include "stats.h"
+#include "lab/harness/child.h"
+#include "lab/harness/host.h"
+#include "lab/harness/stats.h"
 #include "text.h"
 
 enum config {

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "compare.h"
+#include "lab/harness/gnuplot.h"
 
 enum {
 	PANEL_COLUMNS = 4,
@@ -16,8 +16,7 @@ enum {
 	PANEL_HEIGHT = 360,
 	TITLE_HEIGHT = 98,  /* of all panels and of the first row's */
 	LABELS_HEIGHT = 68, /* below the last row */
-	MAX_TICS = 6,
-	GNUPLOT_TIMEOUT_S = 120
+	MAX_TICS = 6
 };
 
 struct figure {
@@ -199,10 +198,10 @@ static void write_tics(const struct compare *compare, FILE *out)
 }
 
 static void write_figure(const struct compare *compare, const struct ranks_summary *s,
-			 const struct figure *figure, const char *terminal, const char *end,
-			 FILE *out)
+			 const struct figure *figure, enum gnuplot_format format, FILE *out)
 {
 	int panels = 0, columns, rows, height, i;
+	char stem[64];
 
 	for (i = 0; i < compare->options.collectives.n; i++) {
 		panels += compare->options.collectives.at[i] != OC_BARRIER;
@@ -211,10 +210,8 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 	columns = panels + 1 < PANEL_COLUMNS ? panels + 1 : PANEL_COLUMNS;
 	rows = (panels + columns) / columns;
 	height = rows * PANEL_HEIGHT + 40;
-	fprintf(out,
-		"reset\nset terminal %s size %d,%d font 'DejaVu Sans,11' background rgb 'white'\n",
-		terminal, columns * PANEL_WIDTH, height);
-	fprintf(out, "set output '%s-%d.%s'\n", figure->name, s->ranks, end);
+	snprintf(stem, sizeof(stem), "%s-%d", figure->name, s->ranks);
+	gnuplot_begin(out, format, stem, columns * PANEL_WIDTH, height, 11);
 	fprintf(out,
 		"set multiplot layout %d,%d margins 0.055,0.985,%.3f,%.3f spacing 0.055,0.13 "
 		"title \"%d ranks, %s: %s\\n%s, %s, %s\" noenhanced\n",
@@ -243,30 +240,14 @@ static void write_figure(const struct compare *compare, const struct ranks_summa
 
 static int run_gnuplot(const struct compare *compare, const char *name, int ranks)
 {
-	char script[64];
-	struct child_args args = { .n = 0 };
-	struct child_result result;
+	char script[64], why[CHILD_TAIL_CHARS + COMPARE_PATH_CHARS + 256];
 	int err;
 
 	snprintf(script, sizeof(script), "%s-%d.gp", name, ranks);
-	/* env -C, so that the script's relative names lie beside it. */
-	child_args_add(&args, "env");
-	child_args_add(&args, "-C");
-	child_args_add(&args, compare->out);
-	child_args_add(&args, "gnuplot");
-	child_args_add(&args, script);
-	err = child_run(&args, GNUPLOT_TIMEOUT_S, &result);
-	if (err == -ECHILD && WIFEXITED(result.status) &&
-	    WEXITSTATUS(result.status) == CHILD_NOT_FOUND) {
-		fprintf(stderr,
-			"oc_bench_compare: There are no plots, because gnuplot is not "
-			"installed (Debian: gnuplot-nox). With it, run 'gnuplot %s' in %s.\n",
-			script, compare->out);
-	} else if (err) {
-		fprintf(stderr, "oc_bench_compare: gnuplot failed on %s/%s: %s\n", compare->out,
-			script, result.tail);
+	err = gnuplot_run(compare->out, script, why, sizeof(why));
+	if (err) {
+		fprintf(stderr, "oc_bench_compare: %s\n", why);
 	}
-	child_args_destroy(&args);
 	return err;
 }
 
@@ -292,8 +273,8 @@ int compare_plot(const struct compare *compare, const struct ranks_summary *summ
 			if (!out) {
 				return -EIO;
 			}
-			write_figure(compare, s, &figures[f], "svg dynamic", "svg", out);
-			write_figure(compare, s, &figures[f], "pngcairo", "png", out);
+			write_figure(compare, s, &figures[f], GNUPLOT_SVG, out);
+			write_figure(compare, s, &figures[f], GNUPLOT_PNG, out);
 			fclose(out);
 			err = run_gnuplot(compare, figures[f].name, s->ranks);
 		}

@@ -23,6 +23,7 @@
 #include <time.h>
 
 #include "api/engine.h"
+#include "lab/harness/stats.h"
 #include "support/fork_team.h"
 
 #define BATCHES 31
@@ -36,19 +37,6 @@ static double now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *samples)
-{
-	qsort(samples, BATCHES, sizeof(*samples), by_value);
-	return samples[BATCHES / 2];
 }
 
 static void add_int(void *context, const void *in, void *inout, size_t count)
@@ -152,7 +140,7 @@ static double alone(int (*function)(struct oc_team *, const struct oc_call *),
 			whole_calls(teams, form, oc_collective);
 		samples[b] = (now_ns() - start) / calls / 2;
 	}
-	return median(samples);
+	return stats_median(samples, BATCHES);
 }
 
 /* ns of one application of the operation to one element, called as the engine calls it. */
@@ -173,7 +161,7 @@ static double bare_apply(void)
 		}
 		samples[b] = (now_ns() - start) / calls;
 	}
-	return median(samples);
+	return stats_median(samples, BATCHES);
 }
 
 struct shared {
@@ -201,7 +189,7 @@ static double bare_exchange(struct shared *shared, uint32_t rank)
 		}
 		samples[b] = (now_ns() - start) / calls;
 	}
-	return median(samples);
+	return stats_median(samples, BATCHES);
 }
 
 static int pair(struct oc_team *team, void *arg)
@@ -229,7 +217,7 @@ static int pair(struct oc_team *team, void *arg)
 			samples[b] = (now_ns() - start) / calls;
 		}
 		if (rank == 0)
-			shared->call_ns[f] = median(samples);
+			shared->call_ns[f] = stats_median(samples, BATCHES);
 	}
 	return 0;
 }

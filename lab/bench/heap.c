@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lab/harness/stats.h"
+
 enum { THREADS = 2, SLOTS = 1000, MOST_ROUNDS = 99, PROCESSES = 8 };
 #define MIB ((size_t)1 << 20)
 
@@ -240,19 +242,6 @@ static double measure(const char *work, const char *preload)
 	return seconds;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *value, int count)
-{
-	qsort(value, (size_t)count, sizeof(*value), by_value);
-	return (value[count / 2] + value[(count - 1) / 2]) / 2;
-}
-
 static void compare(const struct work *work, const char *base, const char *heap, int rounds)
 {
 	double time[2][MOST_ROUNDS], ratio[MOST_ROUNDS];
@@ -265,8 +254,9 @@ static void compare(const struct work *work, const char *base, const char *heap,
 		}
 		ratio[round] = time[1][round] / time[0][round];
 	}
-	printf("%-32s %10.1f %10.1f %8.3f\n", work->what, median(time[0], rounds) * 1e3,
-	       median(time[1], rounds) * 1e3, median(ratio, rounds));
+	printf("%-32s %10.1f %10.1f %8.3f\n", work->what,
+	       stats_median(time[0], (size_t)rounds) * 1e3,
+	       stats_median(time[1], (size_t)rounds) * 1e3, stats_median(ratio, (size_t)rounds));
 	fflush(stdout);
 }
 

@@ -20,9 +20,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "lab/harness/stats.h"
 #include "limit.h"
 #include "mpi_call.h"
-#include "stats.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
 enum { BLOCKS_PER_CELL = 40 };

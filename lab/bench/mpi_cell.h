@@ -5,7 +5,7 @@
 
 #include "coll_options.h"
 #include "coll_result.h"
-#include "shm_barrier.h"
+#include "lab/harness/shm_barrier.h"
 
 struct bench {
 	struct coll_options options;

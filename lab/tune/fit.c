@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/tune/fit.h"
+#include "lab/harness/stats.h"
 
 #include <cminpack.h>
 #include <errno.h>
@@ -82,25 +83,12 @@ size_t oci_fit_split(const double *x, const double *y, size_t count)
 	return split;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double oci_fit_median(double *value, size_t count)
-{
-	qsort(value, count, sizeof(*value), by_value);
-	return (value[(count - 1) / 2] + value[count / 2]) / 2;
-}
-
 double oci_fit_midmean(double *value, size_t count)
 {
 	size_t quarter = count / 4;
 	double sum = 0;
 
-	qsort(value, count, sizeof(*value), by_value);
+	stats_sort(value, count);
 	for (size_t i = quarter; i < count - quarter; i++)
 		sum += value[i];
 	return sum / (double)(count - 2 * quarter);

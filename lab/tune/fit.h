@@ -21,9 +21,7 @@ struct oci_fit_line oci_fit_slope(const double *x, const double *y, size_t count
  */
 size_t oci_fit_split(const double *x, const double *y, size_t count);
 
-/* The median; the mean of the middle half. Both order the values, of which there is one at least.
- */
-double oci_fit_median(double *value, size_t count);
+/* The mean of the middle half. Orders the values, of which there is one at least. */
 double oci_fit_midmean(double *value, size_t count);
 
 /*

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "lab/harness/stats.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -14,13 +15,6 @@
 #define SPINS 2000
 /* More are lost than kept: beyond it a slow measurement is worth less than a mixed one. */
 #define PATIENCE 2
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* Of ordered looks from `i` on: how many one state may hold whose least look this is. */
 static size_t held(const double *look, size_t count, size_t i)
@@ -62,7 +56,7 @@ void oci_steady_choose(double *look, size_t count, struct oci_steady *state)
 	*state = (struct oci_steady){ .most_s = INFINITY, .share = 1 };
 	if (!count)
 		return;
-	qsort(look, count, sizeof(*look), by_value);
+	stats_sort(look, count);
 	for (size_t i = 0; i < count; i++) {
 		/* Behind a state that has its share only what begins in it may hold more of it. */
 		if ((double)most >= OCI_STEADY_SHARE * (double)count &&

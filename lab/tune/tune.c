@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of the experiments, and terms made of what they found. */
+#include "lab/harness/stats.h"
 #include "lab/topo/machine.h"
 #include "lab/tune/fit.h"
 #include "lab/tune/tuning.h"
@@ -95,7 +96,7 @@ static struct oci_tune_point combine(struct oci_tuning *t, unsigned int series, 
 		}
 	}
 	point.value = oci_fit_midmean(value, n); /* orders them */
-	point.residual = oci_fit_median(residual, n);
+	point.residual = stats_median(residual, n);
 	t->points++;
 	t->mixed += point.mixed;
 	t->unsteady += value[n * 3 / 4 < n ? n * 3 / 4 : n - 1] - value[n / 4] >

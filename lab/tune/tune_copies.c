@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copies and contention into terms. */
+#include "lab/harness/stats.h"
 #include "lab/tune/fit.h"
 #include "lab/tune/tuning.h"
 #include "os/os.h"
@@ -207,7 +208,7 @@ static int contention_at(struct oci_tuning *t, uint32_t copiers, size_t apart, d
 			return error;
 		found[turn] = one.value - spread.value;
 	}
-	*difference = oci_fit_median(found, TURNS);
+	*difference = stats_median(found, TURNS);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "lab/harness/stats.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -219,13 +220,6 @@ void oci_tune_barrier(struct oci_tune_rank *me)
 	oci_tune_meet(&me->shared->arrived, &me->shared->released, me->ranks, &me->barriers);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 struct oci_tune_point oci_tune_point_of(double *samples, uint32_t count)
 {
 	struct oci_tune_point point = { .samples = count };
@@ -233,7 +227,7 @@ struct oci_tune_point oci_tune_point_of(double *samples, uint32_t count)
 
 	if (!count)
 		return point;
-	qsort(samples, count, sizeof(*samples), by_value);
+	stats_sort(samples, count);
 	median = samples[count / 2];
 	point.value = samples[count / 4];
 	if (median > 0)

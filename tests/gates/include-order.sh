@@ -22,11 +22,12 @@ declare -A may=(
 	[p2p]="base os heap topo team copy p2p onecopy/onecopy.h"
 	[coll]="base os topo team copy pattern model plan coll onecopy/onecopy.h"
 	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h"
+	[lab/harness]="lab/harness onecopy/onecopy.h"
 	[lab/check]="topo plan coll lab/check"
 	[lab/inspect]="base os heap copy plan coll api lab/check/op_text.h lab/inspect lab/topo lab/virtual onecopy/onecopy.h"
 	[lab/mock]="copy lab/mock"
 	[lab/topo]="base topo lab/topo"
-	[lab/tune]="base os model lab/topo lab/tune copy/move.h onecopy/onecopy.h"
+	[lab/tune]="base os model lab/harness lab/topo lab/tune copy/move.h onecopy/onecopy.h"
 	[lab/virtual]="model plan coll lab/virtual"
 )
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "support/fork_team.h"
 
-#include "meet.h"
+#include "lab/harness/meet.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * the processes were given: what a thread had to wait for a CPU or for the disk does not count, and
  * on a slow machine a second is longer (watch.c). So a busy machine makes no test fail.
  *
- * The caller is the subreaper of what it watches (lab/bench/descendants.h).
+ * The caller is the subreaper of what it watches (lab/harness/descendants.h).
  */
 #ifndef OC_TESTS_WATCH_H
 #define OC_TESTS_WATCH_H

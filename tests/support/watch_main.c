@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "descendants.h"
+#include "lab/harness/descendants.h"
 
 /* True: it hung. */
 static bool await(pid_t pid, double silence_s)

@@ -6,11 +6,10 @@
  *   main.c     command line, what is needed
  *   round.c    the rounds of a case: a program under an MPI
  *   mpi.c      the MPIs: their launchers, what can run under them
- *   child.c    one run: start, time limit, captured output
+ *   run.c      one run: its files, its end in words
  *   program.c  the programs: their commands, how their results are read
  *   hpcc.c     HPC Challenge's input and its own checks
  *   stats.c    what onecopy says it served
- *   host.c     the machine, in words and CPUs
  *   report.c   table and JSON
  *
  * Times are seconds in double. Functions return 0, or -1 after having printed a sentence that says
@@ -23,6 +22,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "lab/harness/child.h"
+#include "lab/harness/host.h"
 
 #define DEMO_METRICS_MAX 8
 #define DEMO_ROUNDS_MAX 99
@@ -55,13 +57,6 @@ struct demo_options {
 	int rounds;
 	int timeout_s;
 	int asp_size;
-};
-
-struct demo_host {
-	char cpu_model[128];
-	char kernel[256];
-	int cpus;  /* that we may run on */
-	int cores; /* behind those CPUs */
 };
 
 struct demo_metric {
@@ -107,17 +102,11 @@ struct demo_case {
 
 struct demo {
 	struct demo_options opt;
-	struct demo_host host;
+	struct host host;
 	struct demo_files files;
 	char version[DEMO_MPIS][128]; /* "" for an MPI that is not used */
 	struct demo_case cases[DEMO_MPIS * DEMO_PROGRAMS_MAX];
 	int num_cases;
-};
-
-/* A growing argument vector: strings one after the other, as glibc's argz keeps them. */
-struct demo_args {
-	char *argz;
-	size_t len;
 };
 
 enum demo_kind {
@@ -145,7 +134,7 @@ extern const struct demo_mpi demo_mpis[DEMO_MPIS];
 /* Asks the launchers for their versions and lists the cases, also those that will not be run. */
 void demo_cases_list(struct demo *demo);
 /* Adds the launcher and its options. */
-int demo_mpi_launch(const struct demo *demo, int mpi, struct demo_args *args);
+int demo_mpi_launch(const struct demo *demo, int mpi, struct child_args *args);
 
 /* program.c */
 /* Path that must exist before the first run, in a static buffer, and what helps if it does not. */
@@ -153,7 +142,7 @@ const char *demo_program_path(const struct demo *demo, const struct demo_program
 const char *demo_program_remedy(const struct demo_program *program);
 /* Adds what follows mpirun's own options. */
 int demo_program_command(const struct demo *demo, const struct demo_program *program, int mpi,
-			 struct demo_args *args);
+			 struct child_args *args);
 /*
  * Reads and judges the output of a run that exited with 0: fills values and checksum, or prints
  * what is not right.
@@ -164,14 +153,13 @@ int demo_program_read(const struct demo *demo, const struct demo_program *progra
 /* round.c: all runs of a case. */
 int demo_case_run(const struct demo *demo, struct demo_case *one);
 
-/* child.c */
-void demo_args_add(struct demo_args *args, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-int demo_args_add_words(struct demo_args *args, const char *words);
-void demo_args_free(struct demo_args *args);
-void demo_child_setup(void);
-int demo_child_run(const struct demo *demo, const struct demo_args *args, double *wall_s);
-void demo_tail(const struct demo *demo, const struct demo_args *args);
+/* run.c */
+/* As child_args_add_words, with a sentence where a shell would not split it. */
+int demo_words(struct child_args *args, const char *words);
+void demo_run_setup(void);
+int demo_run(const struct demo *demo, struct child_args *args, double *wall_s);
+/* The end of what a run said. */
+void demo_tail(const struct demo *demo, const struct child_args *args);
 
 /* Whole text of a file, to be freed; NULL (errno set, nothing printed) if it cannot be read. */
 char *demo_read_text(const char *path);
@@ -183,11 +171,6 @@ int demo_hpcc_read(const struct demo *demo, struct demo_result *result);
 /* stats.c */
 int demo_stats_read(const struct demo *demo, struct demo_result *result);
 void demo_stats_print(const struct demo_case *one, json_t *stats);
-
-/* host.c */
-int demo_host_read(struct demo_host *host);
-/* First line of what a command prints, without its newline; empty if there is none. */
-void demo_first_line(const char *command, char *line, size_t size);
 
 /* report.c */
 void demo_report_head(const struct demo *demo);

@@ -280,9 +280,8 @@ int main(int argc, char **argv)
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &demo.opt);
 
-	demo_child_setup();
-	if (demo_host_read(&demo.host))
-		return 1;
+	demo_run_setup();
+	host_machine(&demo.host);
 	demo_cases_list(&demo);
 	if (check_needs(&demo) || check_json(demo.opt.json) || create_scratch(&demo.files))
 		return 1;

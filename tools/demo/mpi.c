@@ -24,18 +24,33 @@ const struct demo_mpi demo_mpis[DEMO_MPIS] = {
 			 .shared = "-bind-to none" },
 };
 
-int demo_mpi_launch(const struct demo *demo, int mpi, struct demo_args *args)
+int demo_mpi_launch(const struct demo *demo, int mpi, struct child_args *args)
 {
 	const struct demo_mpi *family = &demo_mpis[mpi];
 
-	demo_args_add(args, "%s", demo->opt.mpirun[mpi]);
-	demo_args_add(args, "-n");
-	demo_args_add(args, "%d", demo->opt.ranks);
+	child_args_add(args, demo->opt.mpirun[mpi]);
+	child_args_add(args, "-n");
+	child_args_add_long(args, demo->opt.ranks);
 	if (demo->opt.ranks <= demo->host.cores)
-		return demo_args_add_words(args, family->cores);
+		return demo_words(args, family->cores);
 	if (demo->opt.ranks <= demo->host.cpus)
-		return demo_args_add_words(args, family->threads);
-	return demo_args_add_words(args, family->shared);
+		return demo_words(args, family->threads);
+	return demo_words(args, family->shared);
+}
+
+/* First line of what a command prints, without its newline; empty if there is none. */
+static void first_line(const char *command, char *line, size_t size)
+{
+	FILE *pipe = popen(command, "r");
+
+	line[0] = '\0';
+	if (!pipe)
+		return;
+	if (fgets(line, (int)size, pipe))
+		line[strcspn(line, "\n")] = '\0';
+	while (fgetc(pipe) != EOF)
+		;
+	pclose(pipe);
 }
 
 /*
@@ -48,13 +63,13 @@ static void read_version(const struct demo *demo, int mpi, char *version, size_t
 
 	version[0] = '\0';
 	snprintf(command, sizeof(command), "'%s' --version 2>/dev/null", demo->opt.mpirun[mpi]);
-	demo_first_line(command, line, sizeof(line));
+	first_line(command, line, sizeof(line));
 	if (!strstr(line, demo_mpis[mpi].says))
 		return;
 	snprintf(command, sizeof(command),
 		 "'%s' --version 2>/dev/null | sed -nE 's/^.*(Version:|\\)) +//p'",
 		 demo->opt.mpirun[mpi]);
-	demo_first_line(command, line, sizeof(line));
+	first_line(command, line, sizeof(line));
 	snprintf(version, size, "%s %s", demo_mpis[mpi].name, line);
 }
 
@@ -68,7 +83,7 @@ static bool has_mpi4py(const struct demo *demo)
 		 "from mpi4py import MPI; print(MPI.get_vendor()[0])' 2>/dev/null",
 		 demo->opt.mpi4py ? "PYTHONPATH='" : "", demo->opt.mpi4py ? demo->opt.mpi4py : "",
 		 demo->opt.mpi4py ? "'" : "");
-	demo_first_line(command, line, sizeof(line));
+	first_line(command, line, sizeof(line));
 	return *line && strcmp(line, "Open MPI") != 0;
 }
 

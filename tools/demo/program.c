@@ -91,28 +91,31 @@ const char *demo_program_remedy(const struct demo_program *program)
 }
 
 int demo_program_command(const struct demo *demo, const struct demo_program *program, int mpi,
-			 struct demo_args *args)
+			 struct child_args *args)
 {
 	if (program->kind == DEMO_HPCC) {
-		demo_args_add(args, "--wdir");
-		demo_args_add(args, "%s", demo->files.folder);
+		child_args_add(args, "--wdir");
+		child_args_add(args, demo->files.folder);
 	}
 	if (program->kind == DEMO_SCRIPT) {
 		if (mpi == DEMO_MPICH && demo->opt.mpi4py) {
-			demo_args_add(args, "env");
-			demo_args_add(args, "PYTHONPATH=%s", demo->opt.mpi4py);
+			char path[PATH_MAX + 16];
+
+			child_args_add(args, "env");
+			snprintf(path, sizeof(path), "PYTHONPATH=%s", demo->opt.mpi4py);
+			child_args_add(args, path);
 		}
 		/* Debian's interpreter by its path: mpi4py is built for it, and another may come
 		 * first in PATH.
 		 */
-		demo_args_add(args, "/usr/bin/python3");
+		child_args_add(args, "/usr/bin/python3");
 	}
-	demo_args_add(args, "%s", demo_program_path(demo, program, mpi));
+	child_args_add(args, demo_program_path(demo, program, mpi));
 	if (strcmp(program->name, "asp") == 0) {
-		demo_args_add(args, "--size");
-		demo_args_add(args, "%d", demo->opt.asp_size);
+		child_args_add(args, "--size");
+		child_args_add_long(args, demo->opt.asp_size);
 	}
-	return program->arguments ? demo_args_add_words(args, program->arguments) : 0;
+	return program->arguments ? demo_words(args, program->arguments) : 0;
 }
 
 int demo_program_read(const struct demo *demo, const struct demo_program *program,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "demo.h"
+#include "lab/harness/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,22 +9,13 @@
 /* Load average above which the head line warns, before anything of ours runs. */
 #define BUSY_LOAD 0.7
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static double median(const struct demo_result *runs, int rounds, size_t metric)
 {
 	double sorted[DEMO_ROUNDS_MAX];
 
 	for (int r = 0; r < rounds; r++)
 		sorted[r] = runs[r].values[metric];
-	qsort(sorted, (size_t)rounds, sizeof(*sorted), compare_doubles);
-	return rounds % 2 ? sorted[rounds / 2] :
-			    (sorted[rounds / 2 - 1] + sorted[rounds / 2]) / 2.0;
+	return stats_median(sorted, (size_t)rounds);
 }
 
 /* How many times better with onecopy, times and rates alike; 0 where a median is not positive. */
@@ -36,9 +28,9 @@ static double gain(const struct demo_metric *metric, double without, double with
 
 static void print_host(const struct demo *demo)
 {
-	const struct demo_host *host = &demo->host;
+	const struct host *host = &demo->host;
 
-	printf("%s, %d CPUs (%d cores), %s", host->cpu_model, host->cpus, host->cores,
+	printf("%s, %d CPUs (%d cores), Linux %s", host->cpu, host->cpus, host->cores,
 	       host->kernel);
 	for (int mpi = 0; mpi < DEMO_MPIS; mpi++)
 		if (*demo->version[mpi])
@@ -181,7 +173,7 @@ static json_t *case_json(const struct demo_case *one, int rounds)
 int demo_report_json(const struct demo *demo)
 {
 	const struct demo_options *opt = &demo->opt;
-	const struct demo_host *host = &demo->host;
+	const struct host *host = &demo->host;
 	json_t *programs = json_array(), *skipped = json_array();
 	json_t *document;
 	int ret = -1;
@@ -198,13 +190,13 @@ int demo_report_json(const struct demo *demo)
 								 one->skipped));
 	}
 
-	document = json_pack("{s:s, s:{s:s, s:s, s:i, s:i}, s:{s:s, s:s}, s:i, s:i, s:s, s:o, s:o}",
-			     "demo", OC_VERSION, "host", "cpu", host->cpu_model, "kernel",
-			     host->kernel, "cpus", host->cpus, "cores", host->cores, "mpi",
-			     demo_mpis[DEMO_OPENMPI].option, demo->version[DEMO_OPENMPI],
-			     demo_mpis[DEMO_MPICH].option, demo->version[DEMO_MPICH], "ranks",
-			     opt->ranks, "rounds", opt->rounds, "with", opt->with, "programs",
-			     programs, "not_run", skipped);
+	document = json_pack("{s:s, s:{s:s, s:o, s:i, s:i}, s:{s:s, s:s}, s:i, s:i, s:s, s:o, s:o}",
+			     "demo", OC_VERSION, "host", "cpu", host->cpu, "kernel",
+			     json_sprintf("Linux %s", host->kernel), "cpus", host->cpus, "cores",
+			     host->cores, "mpi", demo_mpis[DEMO_OPENMPI].option,
+			     demo->version[DEMO_OPENMPI], demo_mpis[DEMO_MPICH].option,
+			     demo->version[DEMO_MPICH], "ranks", opt->ranks, "rounds", opt->rounds,
+			     "with", opt->with, "programs", programs, "not_run", skipped);
 	if (document && json_dump_file(document, opt->json, JSON_INDENT(1)) == 0)
 		ret = 0;
 	else

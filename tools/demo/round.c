@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 static int build_command(const struct demo *demo, const struct demo_case *one, enum demo_side side,
-			 struct demo_args *args)
+			 struct child_args *args)
 {
 	if (side == DEMO_WITH) {
-		if (demo_args_add_words(args, demo->opt.with))
+		if (demo_words(args, demo->opt.with))
 			return -1;
-		demo_args_add(args, "--stats-json");
-		demo_args_add(args, "%s", demo->files.stats);
+		child_args_add(args, "--stats-json");
+		child_args_add(args, demo->files.stats);
 	}
 	if (demo_mpi_launch(demo, one->mpi, args))
 		return -1;
@@ -24,7 +24,7 @@ static int build_command(const struct demo *demo, const struct demo_case *one, e
 static int run_once(const struct demo *demo, const struct demo_case *one, enum demo_side side,
 		    struct demo_result *result)
 {
-	struct demo_args args = { 0 };
+	struct child_args args = { .n = 0 };
 	int ret;
 
 	if (one->program->kind == DEMO_HPCC && demo_hpcc_prepare(demo))
@@ -32,7 +32,7 @@ static int run_once(const struct demo *demo, const struct demo_case *one, enum d
 	unlink(demo->files.stats);
 	ret = build_command(demo, one, side, &args);
 	if (!ret) {
-		ret = demo_child_run(demo, &args, &result->wall_s);
+		ret = demo_run(demo, &args, &result->wall_s);
 		if (!ret)
 			ret = demo_program_read(demo, one->program, result);
 		if (!ret && side == DEMO_WITH)
@@ -40,7 +40,7 @@ static int run_once(const struct demo *demo, const struct demo_case *one, enum d
 		if (ret)
 			demo_tail(demo, &args);
 	}
-	demo_args_free(&args);
+	child_args_destroy(&args);
 	return ret;
 }
 

@@ -2,7 +2,7 @@
 /* The algorithms of one collective against each other, and the model against them. */
 #include "bench.h"
 #include "command.h"
-#include "lab/bench/stats.h"
+#include "lab/harness/stats.h"
 #include "measure.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench.h"
 #include "command.h"
-#include "lab/bench/stats.h"
+#include "lab/harness/stats.h"
 
 #include <math.h>
 #include <stdarg.h>

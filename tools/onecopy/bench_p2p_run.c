@@ -6,7 +6,7 @@
 #include "bench_p2p.h"
 
 #include "command.h"
-#include "lab/bench/stock_environment.h"
+#include "lab/harness/stock_environment.h"
 #include "mpi_found.h"
 #include "place.h"
 

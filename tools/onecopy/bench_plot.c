@@ -4,8 +4,9 @@
  * draw them again in another way.
  */
 #include "bench.h"
-#include "child.h"
 #include "command.h"
+#include "lab/harness/child.h"
+#include "lab/harness/gnuplot.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -103,20 +104,19 @@ static void write_axes(const struct figure *figure, FILE *out)
 }
 
 static void write_picture(const struct bench *bench, const struct figure *figure, bool predicted,
-			  FILE *out, const char *terminal, const char *end)
+			  FILE *out, enum gnuplot_format format)
 {
 	char stem[128];
 	static const int points[] = { 7, 5, 9, 13, 3 };
 	unsigned int drawn = 0;
 
 	bench_plot_stem(figure, predicted, stem, sizeof(stem));
+	gnuplot_begin(out, format, stem, 900, 560, 12);
 	fprintf(out,
-		"reset\nset terminal %s size 900,560 font 'DejaVu Sans,12' background rgb 'white'\n"
-		"set output '%s.%s'\nset title \"%s%s\\n%s, Linux %s, %s\" noenhanced\n"
+		"set title \"%s%s\\n%s, Linux %s, %s\" noenhanced\n"
 		"set grid\nset tics nomirror out\nset key outside right noenhanced\n",
-		terminal, stem, end, figure->title,
-		predicted ? ": predicted (lines), measured (points)" : "", bench->machine.cpu,
-		bench->machine.kernel, bench->date);
+		figure->title, predicted ? ": predicted (lines), measured (points)" : "",
+		bench->machine.cpu, bench->machine.kernel, bench->date);
 	write_axes(figure, out);
 	fprintf(out, "plot ");
 	for (unsigned int s = 0; s < figure->series_count; s++) {
@@ -142,16 +142,12 @@ static void write_picture(const struct bench *bench, const struct figure *figure
 
 static int run_gnuplot(const struct bench *bench, const char *stem)
 {
-	char script[160];
-	char *argv[] = { "env", "-C", (char *)bench->options.out, "gnuplot", script, NULL };
-	int started;
+	char script[160], why[CHILD_TAIL_CHARS + PATH_MAX + 256];
 
 	snprintf(script, sizeof(script), "%s.gp", stem);
-	if (!child_run(argv, &started))
+	if (!gnuplot_run(bench->options.out, script, why, sizeof(why)))
 		return 0;
-	command_say("there are no plots: gnuplot failed or is not installed (Debian: gnuplot-nox); "
-		    "with it, run 'gnuplot %s' in %s",
-		    script, bench->options.out);
+	command_say("%s", why);
 	return 1;
 }
 
@@ -164,8 +160,8 @@ static int draw(const struct bench *bench, const struct figure *figure, bool pre
 	out = open_file(bench, stem, "gp");
 	if (!out)
 		return 1;
-	write_picture(bench, figure, predicted, out, "svg dynamic", "svg");
-	write_picture(bench, figure, predicted, out, "pngcairo", "png");
+	write_picture(bench, figure, predicted, out, GNUPLOT_SVG);
+	write_picture(bench, figure, predicted, out, GNUPLOT_PNG);
 	if (close_file(bench, out, stem, "gp"))
 		return 1;
 	return run_gnuplot(bench, stem);

@@ -8,8 +8,8 @@
 
 #include "bench.h"
 #include "command.h"
-#include "lab/bench/shm_barrier.h"
-#include "lab/bench/stats.h"
+#include "lab/harness/shm_barrier.h"
+#include "lab/harness/stats.h"
 #include "start/start.h"
 
 #include <errno.h>

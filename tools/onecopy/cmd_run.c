@@ -5,9 +5,9 @@
  * are set always, as a script may start programs of several MPIs: Open MPI's path means nothing to
  * MPICH, and the library passes through in programs of an MPI that it is not made for.
  */
-#include "child.h"
 #include "command.h"
 #include "component.h"
+#include "foreground.h"
 #include "names.h"
 #include "preload.h"
 #include "stats.h"
@@ -302,8 +302,8 @@ int run_main(int argc, char **argv)
 	/* With nothing to do afterwards there is nobody to stay for. */
 	if ((!options.stats && !options.stats_json && !options.json) ||
 	    !make_directory(dir, sizeof(dir)))
-		return child_become(options.command);
-	status = child_run(options.command, &started);
+		return foreground_become(options.command);
+	status = foreground_run(options.command, &started);
 	if (started)
 		report(&options, dir, loaded);
 	else

@@ -10,8 +10,9 @@
 #include "measure.h"
 
 #include "command.h"
+#include "lab/harness/meet.h"
+#include "lab/harness/stats.h"
 #include "measure_sides.h"
-#include "meet.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -75,13 +76,6 @@ static void add_doubles(void *context, const void *in, void *inout, size_t count
 }
 
 static const struct oc_op sum = { .apply = add_doubles, .bytes = 8, .commutative = 1, .id = 1 };
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* What the call brought is read, as a program does. */
 static void use_result(const struct rank *r, const uint8_t *send)
@@ -231,7 +225,7 @@ static bool measure_turns(struct rank *r, struct oc_team *team, struct timing *t
 		missing -= timings[a].count == calls;
 	}
 	for (unsigned int a = 0; a < count; a++) {
-		qsort(timings[a].s, calls, sizeof(timings[a].s[0]), by_value);
+		stats_sort(timings[a].s, calls);
 		timings[a].median = timings[a].s[calls / 2];
 	}
 	return true;

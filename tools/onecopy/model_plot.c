@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The plot of `onecopy model`, by gnuplot; the script and its data stay beside the pictures. */
-#include "child.h"
 #include "command.h"
+#include "lab/harness/child.h"
+#include "lab/harness/gnuplot.h"
 #include "model.h"
 
 #include <errno.h>
@@ -95,20 +96,20 @@ static bool is_measured(const struct plot *plot)
 }
 
 static void write_figure(const struct plot *plot, const struct oc_predict_call *call, FILE *out,
-			 const char *terminal, const char *end)
+			 enum gnuplot_format format)
 {
 	bool measured = is_measured(plot);
 	const char *comma = "";
 	char model[MODEL_TEXT];
 
 	predict_model_text(&plot->sizes[0].predicted, model, sizeof(model));
+	gnuplot_begin(out, format, plot->stem, 900, 600, 12);
 	fprintf(out,
-		"reset\nset terminal %s size 900,600 font 'DejaVu Sans,12' background rgb 'white'\n"
-		"set output '%s.%s'\nset title \"%s, %u ranks: %s%s\" noenhanced\n"
+		"set title \"%s, %u ranks: %s%s\" noenhanced\n"
 		"set logscale x 2\nset logscale y 10\nset format y '%%g'\nset grid\n"
 		"set tics nomirror out\nset key outside right noenhanced\n"
 		"set xlabel 'bytes of a block'\nset ylabel 'us'\nset xtics (",
-		terminal, plot->stem, end, oc_collective_name(call->collective), call->ranks, model,
+		oc_collective_name(call->collective), call->ranks, model,
 		measured ? "; points are measured" : "");
 	for (unsigned int s = 0; s < plot->count; s++) {
 		char text[32];
@@ -136,17 +137,12 @@ static void write_figure(const struct plot *plot, const struct oc_predict_call *
 
 static int run_gnuplot(const struct plot *plot)
 {
-	char script[300];
-	char *argv[] = { "env", "-C", (char *)plot->directory, "gnuplot", script, NULL };
-	int started, status;
+	char script[300], why[CHILD_TAIL_CHARS + PATH_MAX + 256];
 
 	snprintf(script, sizeof(script), "%s.gp", plot->stem);
-	status = child_run(argv, &started);
-	if (!status)
+	if (!gnuplot_run(plot->directory, script, why, sizeof(why)))
 		return 0;
-	command_say("there is no plot: gnuplot failed or is not installed (Debian: gnuplot-nox); "
-		    "with it, run 'gnuplot %s' in %s",
-		    script, plot->directory);
+	command_say("%s", why);
 	return 1;
 }
 
@@ -168,8 +164,8 @@ int model_plot(const char *directory, const struct oc_predict_call *call,
 	out = open_file(&plot, "gp");
 	if (!out)
 		return 1;
-	write_figure(&plot, call, out, "svg dynamic", "svg");
-	write_figure(&plot, call, out, "pngcairo", "png");
+	write_figure(&plot, call, out, GNUPLOT_SVG);
+	write_figure(&plot, call, out, GNUPLOT_PNG);
 	if (fclose(out)) {
 		command_say("'%s/%s.gp' cannot be written: %s", directory, plot.stem,
 			    strerror(errno));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What users type wrong, in the command and in the environment of a job; what outlives a job. */
 #include "driver.h"
-#include "stock_environment.h"
+#include "lab/harness/stock_environment.h"
 #include "verdict.h"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "job.h"
 
-#include "descendants.h"
-#include "stock_environment.h"
+#include "lab/harness/descendants.h"
+#include "lab/harness/stock_environment.h"
 #include "support/watch.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pingpong.h"
 
-#include "shm_barrier.h"
+#include "lab/harness/shm_barrier.h"
 
 #include <stdio.h>
 #include <time.h>

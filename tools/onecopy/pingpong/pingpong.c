@@ -8,6 +8,7 @@
  * counted. A line that begins with '#' is a sentence. Every size is verified before it is timed.
  */
 #include "pingpong.h"
+#include "lab/harness/stats.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -49,19 +50,6 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *samples, unsigned int count)
-{
-	qsort(samples, count, sizeof(samples[0]), by_value);
-	return count % 2 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
 }
 
 static void fail(const char *what)
@@ -208,7 +196,7 @@ static void measure(struct bench *b, size_t bytes)
 	misses = add_up(b, b->counts ? misses_read() - misses : 0);
 	if (b->me.rank)
 		return;
-	printf("%zu %.9g %.6g\n", bytes, median(samples, count),
+	printf("%zu %.9g %.6g\n", bytes, stats_median(samples, count),
 	       b->counts ? (double)misses / ((double)made * batch * messages) : -1.0);
 	fflush(stdout);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The C API: this process is rank 0 and forks the others. */
-#include "meet.h"
+#include "lab/harness/meet.h"
 #include "pingpong.h"
 
 #include <errno.h>

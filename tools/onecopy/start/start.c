@@ -9,7 +9,7 @@
  */
 #include "start.h"
 
-#include "shm_barrier.h"
+#include "lab/harness/shm_barrier.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,10 +2,10 @@
 /*
  * What a command leaves behind. mpirun puts every rank into a process group of its own, so killing
  * the command's group misses them; but orphans go to the nearest ancestor that is a subreaper. A
- * header, as the programs that need it (bench, demo, tests of the MPI) share no library.
+ * header, as the tests of the MPI share no library with the harness.
  */
-#ifndef BENCH_DESCENDANTS_H
-#define BENCH_DESCENDANTS_H
+#ifndef HARNESS_DESCENDANTS_H
+#define HARNESS_DESCENDANTS_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "child.h"
+#include "lab/harness/child.h"
 
-#include "descendants.h"
+#include "lab/harness/descendants.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,13 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <wordexp.h>
 
-enum { POLL_MS = 50, KILL_AFTER_S = 5 };
+/* An interrupt that comes just before poll() is seen so late. */
+enum { POLL_MS = 500, KILL_AFTER_S = 5 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -111,17 +113,25 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* In the child. Does not return. */
-static void become(const struct child_args *args, int out)
+static int open_output(const char *path)
 {
-	int nothing = open("/dev/null", O_RDONLY);
+	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+/* In the child. Does not return. */
+static void become(const struct child_args *args, int tail)
+{
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int out = args->out ? open_output(args->out) : tail;
+	int err = args->err ? open_output(args->err) : tail;
 
 	/* Its own group, so that all it starts can be ended with it; and it ends when we do. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	dup2(nothing, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(out, STDERR_FILENO);
+	if (dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	    dup2(err, STDERR_FILENO) < 0) {
+		_exit(CHILD_NO_FILES);
+	}
 	execvp(args->argv[0], args->argv);
 	dprintf(STDERR_FILENO, "'%s' cannot be executed: %s.\n", args->argv[0], strerror(errno));
 	_exit(CHILD_NOT_FOUND);
@@ -148,19 +158,21 @@ static bool read_output(int fd, struct child_result *result)
 }
 
 /* Read and wait until it has ended or @until. Returns whether it has ended. */
-static bool watch(pid_t pid, int fd, double until, bool heed_interrupt, struct child_result *result)
+static bool watch(pid_t pid, struct pollfd ready[2], double until, bool heed_interrupt,
+		  struct child_result *result)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	bool open = true;
+	double left_ms;
 
-	while (now_s() < until && !(heed_interrupt && interrupted)) {
-		if (open && poll(&ready, 1, POLL_MS) > 0) {
-			open = read_output(fd, result);
+	while ((left_ms = (until - now_s()) * 1e3) > 0 && !(heed_interrupt && interrupted)) {
+		if (poll(ready, 2, left_ms < POLL_MS ? (int)left_ms + 1 : POLL_MS) <= 0) {
 			continue;
 		}
-		if (!open) {
-			/* Output is over, so the end is near. */
-			poll(NULL, 0, 1);
+		if (ready[0].revents) {
+			/* At the end of the output: not to be looked at any more. */
+			if (!read_output(ready[0].fd, result)) {
+				ready[0].fd = -1;
+			}
+			continue;
 		}
 		/* Its children may hold the pipe open longer than it lives. */
 		if (waitpid(pid, &result->status, WNOHANG) == pid) {
@@ -170,11 +182,28 @@ static bool watch(pid_t pid, int fd, double until, bool heed_interrupt, struct c
 	return false;
 }
 
+/* Until it has ended or has been ended; 0 or as child_run. */
+static int supervise(pid_t pid, int pidfd, int fd, long timeout_s, struct child_result *result)
+{
+	struct pollfd ready[2] = { { .fd = fd, .events = POLLIN },
+				   { .fd = pidfd, .events = POLLIN } };
+
+	if (watch(pid, ready, now_s() + (double)timeout_s, true, result)) {
+		return WIFEXITED(result->status) && WEXITSTATUS(result->status) == 0 ? 0 : -ECHILD;
+	}
+	result->timed_out = !interrupted;
+	kill(-pid, SIGTERM);
+	if (!watch(pid, ready, now_s() + KILL_AFTER_S, false, result)) {
+		kill(-pid, SIGKILL);
+		waitpid(pid, &result->status, 0);
+	}
+	return interrupted ? -EINTR : -ETIMEDOUT;
+}
+
 int child_run(const struct child_args *args, long timeout_s, struct child_result *result)
 {
 	double start = now_s();
-	int fds[2], err = 0;
-	bool ended;
+	int fds[2], pidfd, err;
 	pid_t pid;
 
 	memset(result, 0, sizeof(*result));
@@ -193,17 +222,16 @@ int child_run(const struct child_args *args, long timeout_s, struct child_result
 		err = -errno;
 		goto out;
 	}
-	ended = watch(pid, fds[0], start + (double)timeout_s, true, result);
-	if (!ended) {
-		result->timed_out = !interrupted;
-		kill(-pid, SIGTERM);
-		if (!watch(pid, fds[0], now_s() + KILL_AFTER_S, false, result)) {
-			kill(-pid, SIGKILL);
-			waitpid(pid, &result->status, 0);
-		}
-		err = interrupted ? -EINTR : -ETIMEDOUT;
-	} else if (!WIFEXITED(result->status) || WEXITSTATUS(result->status) != 0) {
-		err = -ECHILD;
+	/* Here too: it may have to be ended before it has come to do so itself. */
+	setpgid(pid, pid);
+	pidfd = pidfd_open(pid, 0);
+	if (pidfd >= 0) {
+		err = supervise(pid, pidfd, fds[0], timeout_s, result);
+		close(pidfd);
+	} else {
+		err = -errno;
+		kill(-pid, SIGKILL);
+		waitpid(pid, &result->status, 0);
 	}
 	result->seconds = now_s() - start;
 	descendants_end();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where and of what a measurement was made: without this, a number is only a rumour. */
-#ifndef BENCH_HOST_H
-#define BENCH_HOST_H
+#ifndef HARNESS_HOST_H
+#define HARNESS_HOST_H
 
 #include <stdbool.h>
 
@@ -14,9 +14,12 @@ struct host {
 	bool dirty;	 /* the work tree differed from it */
 	char huge_pages[64];
 	int cores; /* physical cores this process may use; what mpirun binds to */
+	int cpus;  /* their hardware threads that it may use */
 };
 
+/* All of it; the machine alone, without date and commit. */
 void host_describe(struct host *host);
+void host_machine(struct host *host);
 
 /* The folder this program lies in, without the last slash. */
 void host_program_folder(char *out, int chars);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meet.h"
+#include "lab/harness/meet.h"
 
 #include <errno.h>
 #include <sched.h>

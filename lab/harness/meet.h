@@ -3,8 +3,8 @@
  * Where forked ranks meet: memory that they share, with a barrier and the allgather that a team's
  * bootstrap needs.
  */
-#ifndef ONECOPY_MEET_H
-#define ONECOPY_MEET_H
+#ifndef HARNESS_MEET_H
+#define HARNESS_MEET_H
 
 #include <onecopy/onecopy.h>
 #include <stddef.h>

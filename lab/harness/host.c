@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "host.h"
+#include "lab/harness/host.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "child.h"
+#include "lab/harness/child.h"
 
 enum { GIT_TIMEOUT_S = 20 };
 
@@ -51,15 +51,16 @@ static void read_cpu_model(char *out, int chars)
 	}
 }
 
-/* The cores behind the hardware threads that this process may use, each counted once. */
-static int count_cores(void)
+/* The hardware threads that this process may use, and the cores behind them, each counted once. */
+static void count_cpus(struct host *host)
 {
 	cpu_set_t allowed, cores;
 	int cpu;
 
 	CPU_ZERO(&cores);
 	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
-		return (int)sysconf(_SC_NPROCESSORS_ONLN);
+		host->cpus = host->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+		return;
 	}
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		char path[96], siblings[64];
@@ -76,7 +77,8 @@ static int count_cores(void)
 		 */
 		CPU_SET(siblings[0] ? atoi(siblings) : cpu, &cores);
 	}
-	return CPU_COUNT(&cores);
+	host->cpus = CPU_COUNT(&allowed);
+	host->cores = CPU_COUNT(&cores);
 }
 
 static bool git(const char *folder, const char *words, struct child_result *result)
@@ -128,11 +130,9 @@ void host_program_folder(char *out, int chars)
 	}
 }
 
-void host_describe(struct host *host)
+void host_machine(struct host *host)
 {
-	time_t now = time(NULL);
 	struct utsname names;
-	struct tm utc;
 
 	memset(host, 0, sizeof(*host));
 	uname(&names);
@@ -141,8 +141,16 @@ void host_describe(struct host *host)
 	read_cpu_model(host->cpu, sizeof(host->cpu));
 	read_line("/sys/kernel/mm/transparent_hugepage/enabled", host->huge_pages,
 		  sizeof(host->huge_pages));
+	count_cpus(host);
+}
+
+void host_describe(struct host *host)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+
+	host_machine(host);
 	gmtime_r(&now, &utc);
 	strftime(host->date, sizeof(host->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	read_commit(host);
-	host->cores = count_cores();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shm_barrier.h"
+#include "lab/harness/shm_barrier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

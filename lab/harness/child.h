@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Run a command, keep the end of what it says, and never wait longer than agreed. */
-#ifndef BENCH_CHILD_H
-#define BENCH_CHILD_H
+/*
+ * Run a command, keep the end of what it says, and never wait longer than agreed. (`onecopy run`,
+ * which is the user's command in the foreground, has tools/onecopy/foreground.h.)
+ */
+#ifndef HARNESS_CHILD_H
+#define HARNESS_CHILD_H
 
 #include <stdbool.h>
 
 enum {
 	CHILD_TAIL_CHARS = 4096,
 	CHILD_MAX_ARGS = 64,
+	CHILD_NO_FILES = 126,  /* the exit status where out or err could not be opened */
 	CHILD_NOT_FOUND = 127, /* the exit status of a command that could not be executed */
 };
 
 struct child_args {
 	char *argv[CHILD_MAX_ARGS + 1];
 	int n;
+	const char *out, *err; /* files for its stdout and stderr; NULL: kept as the tail */
 };
 
 struct child_result {
 	int status; /* as waitpid has it */
 	bool timed_out;
 	double seconds;
-	char tail[CHILD_TAIL_CHARS]; /* the end of its stdout and stderr together */
+	char tail[CHILD_TAIL_CHARS]; /* the end of its stdout and stderr together, without files */
 };
 
-/* Append one argument, or a printed number. Beyond CHILD_MAX_ARGS it is dropped and counted. */
+/* Append one argument. Beyond CHILD_MAX_ARGS it is dropped, and child_run refuses the command. */
 void child_args_add(struct child_args *args, const char *text);
 void child_args_add_long(struct child_args *args, long number);
 

@@ -4,8 +4,8 @@
  * leaves its times. No MPI in it, so it is the same code whichever library is being measured, and a
  * faster MPI_Barrier can neither help nor hurt another collective's numbers.
  */
-#ifndef BENCH_SHM_BARRIER_H
-#define BENCH_SHM_BARRIER_H
+#ifndef HARNESS_SHM_BARRIER_H
+#define HARNESS_SHM_BARRIER_H
 
 #include <stdbool.h>
 #include <stddef.h>

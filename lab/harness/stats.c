@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "stats.h"
+#include "lab/harness/stats.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,6 +15,11 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+void stats_sort(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), compare_doubles);
+}
+
 static double median_of_sorted(const double *sorted, size_t n)
 {
 	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
@@ -25,7 +30,7 @@ double stats_median(double *values, size_t n)
 	if (n == 0) {
 		return NAN;
 	}
-	qsort(values, n, sizeof(*values), compare_doubles);
+	stats_sort(values, n);
 	return median_of_sorted(values, n);
 }
 
@@ -89,7 +94,7 @@ int stats_estimate(const double *values, size_t n, struct stats_estimate *out)
 		return -ENOMEM;
 	}
 	memcpy(sorted, values, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), compare_doubles);
+	stats_sort(sorted, n);
 	rank = stats_interval_rank(n, &out->coverage);
 	out->median = median_of_sorted(sorted, n);
 	out->low = sorted[rank - 1];

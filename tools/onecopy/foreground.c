@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "child.h"
+#include "foreground.h"
 
 #include "command.h"
 
@@ -28,7 +28,7 @@ static int explain(const char *name, int error)
 	return EXIT_CANNOT_RUN;
 }
 
-int child_become(char **argv)
+int foreground_become(char **argv)
 {
 	execvp(argv[0], argv);
 	return explain(argv[0], errno);
@@ -78,7 +78,7 @@ static int forward_until_end(pid_t pid, const sigset_t *signals)
 	}
 }
 
-int child_run(char **argv, int *started)
+int foreground_run(char **argv, int *started)
 {
 	sigset_t signals, before;
 	int report[2], error = 0, status = 0;

@@ -4,8 +4,8 @@
  * started under onecopy themselves, the side without would silently have it too. A header, as such
  * programs (bench, demo, tests of the MPI) share no library.
  */
-#ifndef BENCH_STOCK_ENVIRONMENT_H
-#define BENCH_STOCK_ENVIRONMENT_H
+#ifndef HARNESS_STOCK_ENVIRONMENT_H
+#define HARNESS_STOCK_ENVIRONMENT_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "stats.h"
+#include "lab/harness/stats.h"
 
 #include <errno.h>
 #include <math.h>

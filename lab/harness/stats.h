@@ -3,8 +3,8 @@
  * The statistics behind the tables. Small samples of times with a long right tail, so everything
  * here is by rank: medians, and intervals that assume no distribution.
  */
-#ifndef BENCH_STATS_H
-#define BENCH_STATS_H
+#ifndef HARNESS_STATS_H
+#define HARNESS_STATS_H
 
 #include <stddef.h>
 
@@ -18,6 +18,9 @@ struct stats_estimate {
 
 /* Below this many values no two of them enclose the median with 95 % confidence. */
 enum { STATS_MIN_RUNS = 6 };
+
+/* Ascending. */
+void stats_sort(double *values, size_t n);
 
 /* The median; the mean of the middle two when @n is even. Sorts @values. NaN when @n is 0. */
 double stats_median(double *values, size_t n);
