@@ -11,16 +11,8 @@
  *   name      as in ONECOPY_<NAME>, files and tables; MPI_I<name> is the nonblocking function
  *   Name      MPI_<Name>, MPI_<Name>_init, and those with _c
  *   key       the info key is onecopy_<key>: Open MPI takes no key of more than 27 characters
- *   first, second, root   the arguments of the MPI functions, before the communicator:
- *             BUFFER         buffer, count, type                  (Bcast)
- *             SEND, RECV     buffer, count, type
- *             SENDV, RECVV   buffer, counts, displacements, type: blocks have their own sizes
- *             SENDW, RECVW   buffer, counts, displacements, types
- *             REDUCE         both buffers, count, type, operation; `count` is of the message
- *             REDUCE_BLOCK   the same; `count` is of one rank's block
- *             REDUCEV        the same with counts, of each rank's block
- *             ROOT           root
- *             NIL            nothing
+ *   first, second, root   the arguments of the MPI functions, before the communicator, as words for
+ *             the lists below: OC_SIGNATURE_<word>
  *   sends, receives   what a rank's buffers are, as in struct oc_call: NOTHING, ONE block or
  *             message, EACH: a block for each rank; ROOT_ONE, ROOT_EACH: on the root alone. A Bcast
  *             has one buffer, which counts as sent.
@@ -35,6 +27,26 @@
 #define ONECOPY_COLLECTIVES_H
 
 /* clang-format off */
+/*
+ * Arguments, each as A(argument). Buffers, counts and types have s in front where they are sent, r
+ * where received, and none where one serves for both; plurals have an element for each rank, whose
+ * blocks then have their own sizes. `count` is of the message, `rcount` of one rank's block.
+ */
+#define OC_SIGNATURE(A, first, second, root) \
+	OC_SIGNATURE_##first(A) OC_SIGNATURE_##second(A) OC_SIGNATURE_##root(A)
+#define OC_SIGNATURE_NIL(A)
+#define OC_SIGNATURE_BUFFER(A) A(buffer) A(count) A(type)
+#define OC_SIGNATURE_SEND(A) A(sbuf) A(scount) A(stype)
+#define OC_SIGNATURE_SENDV(A) A(sbuf) A(scounts) A(sdispls) A(stype)
+#define OC_SIGNATURE_SENDW(A) A(sbuf) A(scounts) A(sdispls) A(stypes)
+#define OC_SIGNATURE_RECV(A) A(rbuf) A(rcount) A(rtype)
+#define OC_SIGNATURE_RECVV(A) A(rbuf) A(rcounts) A(rdispls) A(rtype)
+#define OC_SIGNATURE_RECVW(A) A(rbuf) A(rcounts) A(rdispls) A(rtypes)
+#define OC_SIGNATURE_REDUCE(A) A(sbuf) A(rbuf) A(count) A(type) A(op)
+#define OC_SIGNATURE_REDUCE_BLOCK(A) A(sbuf) A(rbuf) A(rcount) A(type) A(op)
+#define OC_SIGNATURE_REDUCEV(A) A(sbuf) A(rbuf) A(rcounts) A(type) A(op)
+#define OC_SIGNATURE_ROOT(A) A(root)
+
 #define OC_COLLECTIVE_ROWS(ROW, X) \
 	ROW(X, BARRIER, barrier, Barrier, barrier, NIL, NIL, NIL, NOTHING, NOTHING, NEVER, MOVES) \
 	OC_COLLECTIVE_ROWS_WITH_COUNTS(ROW, X)

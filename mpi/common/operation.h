@@ -23,26 +23,29 @@
 #define OCI_FORCED_BYTES 48
 
 /*
- * The arguments as the program gave them; those that a collective has not, or that mean nothing on
- * this rank, are ignored.
- *   Bcast                          sbuf scount stype root
- *   Scatter, Gather, Allgather,
- *   Alltoall                       sbuf scount stype rbuf rcount rtype (root)
- *   the v-variants                 with counts and displacements on the side that has blocks
- *   Alltoallw                      OC_ALLTOALLV with stypes, rtypes; displacements are bytes
- *   Reduce, Allreduce, Scan, Exscan   sbuf rbuf scount stype op (root)
- *   Reduce_scatter_block           sbuf rbuf rcount stype op
- *   Reduce_scatter                 sbuf rbuf rcounts stype op
+ * The arguments as the program gave them, under the names of onecopy/collectives.h; those that a
+ * collective has not, or that mean nothing on this rank, are ignored. An Alltoallw is an
+ * OC_ALLTOALLV with stypes, rtypes; its displacements are bytes.
  */
 struct oci_mpi_call {
 	enum oc_collective collective;
-	const void *sbuf;
+	/* Two names of one argument: collectives.h has either for it. */
+	union {
+		const void *sbuf;
+		void *buffer;
+	};
 	void *rbuf;
-	MPI_Count scount, rcount;
+	union {
+		MPI_Count scount, count;
+	};
+	MPI_Count rcount;
 	/* Of int; or counts of MPI_Count and displacements of MPI_Aint, where that is said. */
 	const void *scounts, *sdispls, *rcounts, *rdispls;
 	bool long_counts, long_displs;
-	MPI_Datatype stype, rtype;
+	union {
+		MPI_Datatype stype, type;
+	};
+	MPI_Datatype rtype;
 	const MPI_Datatype *stypes, *rtypes; /* of an Alltoallw, else NULL */
 	MPI_Op op;
 	int root;

@@ -8,10 +8,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Parameters and arguments come in parentheses and end with a comma, so that there may be none. */
-#define LIST(...) __VA_ARGS__
-
-#define CALL(COLLECTIVE, fields) ((struct oci_mpi_call){ .collective = COLLECTIVE, LIST fields })
+#define CALL(...) ((struct oci_mpi_call)OCI_CALL(__VA_ARGS__))
 
 static struct oci_ompi_module *module_of(mca_coll_base_module_t *module)
 {
@@ -52,141 +49,65 @@ static bool called_by_program(const void *place)
 }
 
 /* clang-format off */
-/* Out of line, so that the description is written down only where it is needed. */
-#define GENERAL(name, COLLECTIVE, parameters, fields)                                         \
-	static __attribute__((noinline)) int general_##name(LIST parameters                   \
-		oci_ompi_comm *comm, mca_coll_base_module_t *module)                          \
-	{                                                                                     \
-		return oci_ompi_blocking(module_of(module), comm, &CALL(COLLECTIVE, fields)); \
-	}                                                                                     \
-	static __attribute__((noinline)) int back_##name(LIST parameters                      \
-		oci_ompi_comm *comm, mca_coll_base_module_t *module)                          \
-	{                                                                                     \
-		return oci_ompi_previous(module_of(module), comm, &CALL(COLLECTIVE, fields)); \
+/*
+ * The description of the call is written down out of line, where the short way does not do. Those
+ * with blocks of their own sizes never go the short way.
+ */
+#define BLOCKING(X, ID, name, Name, key, first, second, root, ...)                             \
+	static __attribute__((noinline)) int general_##name(OCI_PARAMETERS(first, second, root) \
+		oci_ompi_comm *comm, mca_coll_base_module_t *module)                           \
+	{                                                                                      \
+		return oci_ompi_blocking(module_of(module), comm,                              \
+					 &CALL(ID, first, second, root));                      \
+	}                                                                                      \
+	static __attribute__((noinline)) int back_##name(OCI_PARAMETERS(first, second, root)   \
+		oci_ompi_comm *comm, mca_coll_base_module_t *module)                           \
+	{                                                                                      \
+		return oci_ompi_previous(module_of(module), comm,                              \
+					 &CALL(ID, first, second, root));                      \
+	}                                                                                      \
+	static int name(OCI_PARAMETERS(first, second, root) oci_ompi_comm *comm,               \
+			mca_coll_base_module_t *module)                                        \
+	{                                                                                      \
+		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
+		struct oci_mpi_reduction reduction;                                            \
+		struct oc_call engine;                                                         \
+		int status;                                                                    \
+                                                                                               \
+		if (!oci_ompi_quick(&call, comm, &engine, &reduction))                         \
+			return general_##name(OCI_NAMES(first, second, root) comm, module);    \
+		if (OC_##ID != OC_BARRIER && !engine.bytes)                                    \
+			return MPI_SUCCESS;                                                    \
+		status = oci_ompi_run(module_of(module), comm, &engine, 0);                    \
+		return status == OC_HAND_BACK ?                                                \
+			       back_##name(OCI_NAMES(first, second, root) comm, module) :      \
+			       status;                                                         \
 	}
 
-#define BLOCKING(name, COLLECTIVE, parameters, arguments, fields)                             \
-	GENERAL(name, COLLECTIVE, parameters, fields)                                         \
-	static int name(LIST parameters oci_ompi_comm *comm, mca_coll_base_module_t *module)  \
-	{                                                                                     \
-		const struct oci_mpi_call call = CALL(COLLECTIVE, fields);                    \
-		struct oci_mpi_reduction reduction;                                           \
-		struct oc_call engine;                                                        \
-		int status;                                                                   \
-                                                                                              \
-		if (!oci_ompi_quick(&call, comm, &engine, &reduction))                        \
-			return general_##name(LIST arguments comm, module);                   \
-		if (COLLECTIVE != OC_BARRIER && !engine.bytes)                                \
-			return MPI_SUCCESS;                                                   \
-		status = oci_ompi_run(module_of(module), comm, &engine, 0);                   \
-		return status == OC_HAND_BACK ? back_##name(LIST arguments comm, module) :    \
-						status;                                       \
-	}
-
-/* Those with blocks of their own sizes, always in general. */
-#define BLOCKING_V(name, COLLECTIVE, parameters, fields)                                      \
-	static int name(LIST parameters oci_ompi_comm *comm, mca_coll_base_module_t *module)  \
-	{                                                                                     \
-		return oci_ompi_blocking(module_of(module), comm, &CALL(COLLECTIVE, fields)); \
-	}
+/* Open MPI calls the nonblocking functions of these for itself as well. */
+#define IS_OWN(ID) (OC_##ID == OC_BCAST || OC_##ID == OC_REDUCE || OC_##ID == OC_ALLREDUCE)
 
 /* The nonblocking and the persistent form. */
-#define STARTED(name, COLLECTIVE, parameters, fields)                                         \
-	static int i##name(LIST parameters oci_ompi_comm *comm, ompi_request_t **request,     \
-			   mca_coll_base_module_t *module)                                    \
-	{                                                                                     \
-		return oci_ompi_start(module_of(module), comm, &CALL(COLLECTIVE, fields),     \
-				      request);                                               \
-	}                                                                                     \
-	PERSISTENT(name, COLLECTIVE, parameters, fields)
-
-#define PERSISTENT(name, COLLECTIVE, parameters, fields)                                      \
-	static int name##_init(LIST parameters oci_ompi_comm *comm, struct ompi_info_t *info, \
-			       ompi_request_t **request, mca_coll_base_module_t *module)      \
-	{                                                                                     \
-		return oci_ompi_init(module_of(module), comm, &CALL(COLLECTIVE, fields),      \
-				     info, request);                                          \
+#define STARTED(X, ID, name, Name, key, first, second, root, ...)                              \
+	static __attribute__((noinline)) int i##name(OCI_PARAMETERS(first, second, root)       \
+		oci_ompi_comm *comm, ompi_request_t **request, mca_coll_base_module_t *module) \
+	{                                                                                      \
+		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
+                                                                                               \
+		if (IS_OWN(ID) && !called_by_program(__builtin_return_address(0)))             \
+			return oci_ompi_start_own(module_of(module), comm, &call, request);    \
+		return oci_ompi_start(module_of(module), comm, &call, request);                \
+	}                                                                                      \
+	static int name##_init(OCI_PARAMETERS(first, second, root) oci_ompi_comm *comm,        \
+			       struct ompi_info_t *info, ompi_request_t **request,             \
+			       mca_coll_base_module_t *module)                                 \
+	{                                                                                      \
+		return oci_ompi_init(module_of(module), comm, &CALL(ID, first, second, root),  \
+				     info, request);                                           \
 	}
 
-/* Those that Open MPI calls for itself as well. */
-#define STARTED_OWN(name, COLLECTIVE, parameters, fields)                                     \
-	static __attribute__((noinline)) int i##name(LIST parameters oci_ompi_comm *comm,     \
-		ompi_request_t **request, mca_coll_base_module_t *module)                     \
-	{                                                                                     \
-		const struct oci_mpi_call call = CALL(COLLECTIVE, fields);                    \
-                                                                                              \
-		if (!called_by_program(__builtin_return_address(0)))                          \
-			return oci_ompi_start_own(module_of(module), comm, &call, request);   \
-		return oci_ompi_start(module_of(module), comm, &call, request);               \
-	}                                                                                     \
-	PERSISTENT(name, COLLECTIVE, parameters, fields)
-
-#define SEND const void *sbuf, int scount, oci_ompi_type *stype,
-#define SENDV const void *sbuf, const int *scounts, const int *sdispls, oci_ompi_type *stype,
-#define SENDW const void *sbuf, const int *scounts, const int *sdispls, \
-	oci_ompi_type *const *stypes,
-#define RECEIVE void *rbuf, int rcount, oci_ompi_type *rtype,
-#define RECEIVEV void *rbuf, const int *rcounts, const int *rdispls, oci_ompi_type *rtype,
-#define RECEIVEW void *rbuf, const int *rcounts, const int *rdispls, \
-	oci_ompi_type *const *rtypes,
-#define REDUCE const void *sbuf, void *rbuf, int count, oci_ompi_type *type, ompi_op_t *op,
-#define REDUCEV const void *sbuf, void *rbuf, const int *counts, oci_ompi_type *type, ompi_op_t *op,
-#define ROOT int root,
-#define SEND_ARGS sbuf, scount, stype,
-#define RECEIVE_ARGS rbuf, rcount, rtype,
-#define REDUCE_ARGS sbuf, rbuf, count, type, op,
-#define SEND_FIELDS .sbuf = sbuf, .scount = scount, .stype = stype,
-#define SENDV_FIELDS .sbuf = sbuf, .scounts = scounts, .sdispls = sdispls, .stype = stype,
-#define SENDW_FIELDS .sbuf = sbuf, .scounts = scounts, .sdispls = sdispls, .stypes = stypes,
-#define RECEIVE_FIELDS .rbuf = rbuf, .rcount = rcount, .rtype = rtype,
-#define RECEIVEV_FIELDS .rbuf = rbuf, .rcounts = rcounts, .rdispls = rdispls, .rtype = rtype,
-#define RECEIVEW_FIELDS .rbuf = rbuf, .rcounts = rcounts, .rdispls = rdispls, .rtypes = rtypes,
-#define REDUCE_FIELDS .sbuf = sbuf, .rbuf = rbuf, .scount = count, .stype = type, .op = op,
-#define REDUCEV_FIELDS .sbuf = sbuf, .rbuf = rbuf, .rcounts = counts, .stype = type, .op = op,
-#define ROOT_FIELD .root = root,
-
-BLOCKING(barrier, OC_BARRIER, (), (), ())
-BLOCKING(bcast, OC_BCAST, (void *sbuf, int scount, oci_ompi_type *stype, ROOT),
-	 (sbuf, scount, stype, root,), (SEND_FIELDS ROOT_FIELD))
-BLOCKING(scatter, OC_SCATTER, (SEND RECEIVE ROOT), (SEND_ARGS RECEIVE_ARGS root,),
-	 (SEND_FIELDS RECEIVE_FIELDS ROOT_FIELD))
-BLOCKING(gather, OC_GATHER, (SEND RECEIVE ROOT), (SEND_ARGS RECEIVE_ARGS root,),
-	 (SEND_FIELDS RECEIVE_FIELDS ROOT_FIELD))
-BLOCKING(allgather, OC_ALLGATHER, (SEND RECEIVE), (SEND_ARGS RECEIVE_ARGS),
-	 (SEND_FIELDS RECEIVE_FIELDS))
-BLOCKING(alltoall, OC_ALLTOALL, (SEND RECEIVE), (SEND_ARGS RECEIVE_ARGS),
-	 (SEND_FIELDS RECEIVE_FIELDS))
-BLOCKING(reduce, OC_REDUCE, (REDUCE ROOT), (REDUCE_ARGS root,), (REDUCE_FIELDS ROOT_FIELD))
-BLOCKING(allreduce, OC_ALLREDUCE, (REDUCE), (REDUCE_ARGS), (REDUCE_FIELDS))
-BLOCKING(reduce_scatter_block, OC_REDUCE_SCATTER_BLOCK, (REDUCE), (REDUCE_ARGS),
-	 (REDUCE_FIELDS .rcount = count,))
-BLOCKING(scan, OC_SCAN, (REDUCE), (REDUCE_ARGS), (REDUCE_FIELDS))
-BLOCKING(exscan, OC_EXSCAN, (REDUCE), (REDUCE_ARGS), (REDUCE_FIELDS))
-BLOCKING_V(reduce_scatter, OC_REDUCE_SCATTER, (REDUCEV), (REDUCEV_FIELDS))
-BLOCKING_V(scatterv, OC_SCATTERV, (SENDV RECEIVE ROOT), (SENDV_FIELDS RECEIVE_FIELDS ROOT_FIELD))
-BLOCKING_V(gatherv, OC_GATHERV, (SEND RECEIVEV ROOT), (SEND_FIELDS RECEIVEV_FIELDS ROOT_FIELD))
-BLOCKING_V(allgatherv, OC_ALLGATHERV, (SEND RECEIVEV), (SEND_FIELDS RECEIVEV_FIELDS))
-BLOCKING_V(alltoallv, OC_ALLTOALLV, (SENDV RECEIVEV), (SENDV_FIELDS RECEIVEV_FIELDS))
-BLOCKING_V(alltoallw, OC_ALLTOALLV, (SENDW RECEIVEW), (SENDW_FIELDS RECEIVEW_FIELDS))
-
-STARTED(barrier, OC_BARRIER, (), ())
-STARTED_OWN(bcast, OC_BCAST, (void *sbuf, int scount, oci_ompi_type *stype, ROOT),
-	    (SEND_FIELDS ROOT_FIELD))
-STARTED(scatter, OC_SCATTER, (SEND RECEIVE ROOT), (SEND_FIELDS RECEIVE_FIELDS ROOT_FIELD))
-STARTED(gather, OC_GATHER, (SEND RECEIVE ROOT), (SEND_FIELDS RECEIVE_FIELDS ROOT_FIELD))
-STARTED(allgather, OC_ALLGATHER, (SEND RECEIVE), (SEND_FIELDS RECEIVE_FIELDS))
-STARTED(alltoall, OC_ALLTOALL, (SEND RECEIVE), (SEND_FIELDS RECEIVE_FIELDS))
-STARTED_OWN(reduce, OC_REDUCE, (REDUCE ROOT), (REDUCE_FIELDS ROOT_FIELD))
-STARTED_OWN(allreduce, OC_ALLREDUCE, (REDUCE), (REDUCE_FIELDS))
-STARTED(reduce_scatter_block, OC_REDUCE_SCATTER_BLOCK, (REDUCE), (REDUCE_FIELDS .rcount = count,))
-STARTED(scan, OC_SCAN, (REDUCE), (REDUCE_FIELDS))
-STARTED(exscan, OC_EXSCAN, (REDUCE), (REDUCE_FIELDS))
-STARTED(reduce_scatter, OC_REDUCE_SCATTER, (REDUCEV), (REDUCEV_FIELDS))
-STARTED(scatterv, OC_SCATTERV, (SENDV RECEIVE ROOT), (SENDV_FIELDS RECEIVE_FIELDS ROOT_FIELD))
-STARTED(gatherv, OC_GATHERV, (SEND RECEIVEV ROOT), (SEND_FIELDS RECEIVEV_FIELDS ROOT_FIELD))
-STARTED(allgatherv, OC_ALLGATHERV, (SEND RECEIVEV), (SEND_FIELDS RECEIVEV_FIELDS))
-STARTED(alltoallv, OC_ALLTOALLV, (SENDV RECEIVEV), (SENDV_FIELDS RECEIVEV_FIELDS))
-STARTED(alltoallw, OC_ALLTOALLV, (SENDW RECEIVEW), (SENDW_FIELDS RECEIVEW_FIELDS))
+OC_FUNCTION_ROWS(BLOCKING, )
+OC_FUNCTION_ROWS(STARTED, )
 /* clang-format on */
 
 void oci_ompi_serve(mca_coll_base_module_t *module)

@@ -36,6 +36,7 @@
 #include "common/later.h"
 #include "common/operation.h"
 #include "common/say.h"
+#include "common/signature.h"
 
 #if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
 #error "this component is written for the internal interfaces of Open MPI 4.1"
@@ -43,19 +44,12 @@
 
 /* Every collective that we take part in; X(name) names coll_NAME, coll_iNAME, coll_NAME_init. */
 /* clang-format off */
-#define OCI_OMPI_COLLECTIVES(X) \
-	X(allgather) X(allgatherv) X(allreduce) X(alltoall) X(alltoallv) X(alltoallw) X(barrier) \
-	X(bcast) X(exscan) X(gather) X(gatherv) X(reduce) X(reduce_scatter) \
-	X(reduce_scatter_block) X(scan) X(scatter) X(scatterv)
-#define OCI_OMPI_NONBLOCKING(X) \
-	X(iallgather) X(iallgatherv) X(iallreduce) X(ialltoall) X(ialltoallv) X(ialltoallw) \
-	X(ibarrier) X(ibcast) X(iexscan) X(igather) X(igatherv) X(ireduce) X(ireduce_scatter) \
-	X(ireduce_scatter_block) X(iscan) X(iscatter) X(iscatterv)
-#define OCI_OMPI_PERSISTENT(X) \
-	X(allgather_init) X(allgatherv_init) X(allreduce_init) X(alltoall_init) \
-	X(alltoallv_init) X(alltoallw_init) X(barrier_init) X(bcast_init) X(exscan_init) \
-	X(gather_init) X(gatherv_init) X(reduce_init) X(reduce_scatter_init) \
-	X(reduce_scatter_block_init) X(scan_init) X(scatter_init) X(scatterv_init)
+#define OCI_OMPI_COLLECTIVES(X) OC_FUNCTION_ROWS(OCI_OMPI_NAME, X)
+#define OCI_OMPI_NONBLOCKING(X) OC_FUNCTION_ROWS(OCI_OMPI_NAME_I, X)
+#define OCI_OMPI_PERSISTENT(X) OC_FUNCTION_ROWS(OCI_OMPI_NAME_INIT, X)
+#define OCI_OMPI_NAME(X, ID, name, ...) X(name)
+#define OCI_OMPI_NAME_I(X, ID, name, ...) X(i##name)
+#define OCI_OMPI_NAME_INIT(X, ID, name, ...) X(name##_init)
 /* Never served, but they have a place among the nonblocking calls. */
 #define OCI_OMPI_NEIGHBORS(X) \
 	X(neighbor_allgather) X(neighbor_allgatherv) X(neighbor_alltoall) X(neighbor_alltoallv) \
@@ -72,6 +66,10 @@
 #define OCI_OMPI_NUMBERED(X) \
 	OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X) OCI_OMPI_NEIGHBORS_NUMBERED(X)
 /* clang-format on */
+
+/* Open MPI 4.1 has no large counts. */
+#define OCI_COUNT int
+#define OCI_DISPL int
 
 /* Who makes a nonblocking call. */
 enum oci_ompi_caller { OCI_OMPI_PROGRAM, OCI_OMPI_OWN };

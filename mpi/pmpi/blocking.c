@@ -13,6 +13,7 @@
  * it does with processes of another job, who may not have this library, while a helper drives.
  */
 #include "calls.h"
+#include "common/signature.h"
 
 static bool positive(const void *counts, bool is_long, uint32_t size)
 {
@@ -167,41 +168,41 @@ static int collective(const struct oci_mpi_call *call, const char *name, oci_nat
  */
 
 /* clang-format off */
-#define FORMS(Name, Iname, name, id, parameters, arguments, ...) \
+#define FORMS(X, ID, name, Name, key, first, second, root, ...) \
 	static int OCI_NAME(blocking_##name)(const struct oci_mpi_call *c, MPI_Comm comm) \
 	{ \
 		(void)c; \
-		return OCI_THEIRS(Name)(OCI_LIST arguments comm); \
+		return OCI_THEIRS(Name)(OCI_FROM_CALL(first, second, root) comm); \
 	} \
 	static int OCI_NAME(native_##name)(const struct oci_mpi_call *c, MPI_Comm comm, \
 					   MPI_Request *request) \
 	{ \
 		(void)c; \
-		return OCI_THEIRS(Iname)(OCI_LIST arguments comm, request); \
+		return OCI_THEIRS(I##name)(OCI_FROM_CALL(first, second, root) comm, request); \
 	} \
 	static int OCI_NAME(init_##name)(const struct oci_mpi_call *c, MPI_Comm comm, \
 					 MPI_Info info, MPI_Request *request) \
 	{ \
 		(void)c; \
-		return OCI_THEIRS(Name##_init)(OCI_LIST arguments comm, info, request); \
+		return OCI_THEIRS(Name##_init)(OCI_FROM_CALL(first, second, root) comm, info, request); \
 	} \
-	int OCI_OURS(Name)(OCI_LIST parameters MPI_Comm comm) \
+	int OCI_OURS(Name)(OCI_PARAMETERS(first, second, root) MPI_Comm comm) \
 	{ \
-		struct oci_mpi_call call = OCI_CALL(id, __VA_ARGS__); \
+		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
 \
 		return collective(&call, #name, OCI_NAME(native_##name), OCI_NAME(blocking_##name), \
 				  comm); \
 	} \
-	int OCI_OURS(Iname)(OCI_LIST parameters MPI_Comm comm, MPI_Request *request) \
+	int OCI_OURS(I##name)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Request *request) \
 	{ \
-		struct oci_mpi_call call = OCI_CALL(id, __VA_ARGS__); \
+		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
 \
 		return oci_pmpi_start(&call, #name, OCI_NAME(native_##name), comm, request); \
 	} \
-	int OCI_OURS(Name##_init)(OCI_LIST parameters MPI_Comm comm, MPI_Info info, \
+	int OCI_OURS(Name##_init)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Info info, \
 				  MPI_Request *request) \
 	{ \
-		struct oci_mpi_call call = OCI_CALL(id, __VA_ARGS__); \
+		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
 \
 		return oci_pmpi_persist(&call, #name, OCI_NAME(init_##name), comm, info, request); \
 	}
@@ -210,11 +211,11 @@ static int collective(const struct oci_mpi_call *call, const char *name, oci_nat
 #define OCI_COUNT int
 #define OCI_DISPL int
 #define OCI_NAME(name) name
-OCI_CALLS(FORMS)
+OC_FUNCTION_ROWS(FORMS, )
 #undef OCI_COUNT
 #undef OCI_DISPL
 #undef OCI_NAME
 #define OCI_COUNT MPI_Count
 #define OCI_DISPL MPI_Aint
 #define OCI_NAME(name) name##_c
-OCI_CALLS_WITH_COUNTS(FORMS)
+OC_FUNCTION_ROWS_WITH_COUNTS(FORMS, )

@@ -6,22 +6,17 @@
 #ifndef OC_PMPI_FUNCTIONS_H
 #define OC_PMPI_FUNCTIONS_H
 
+#include <onecopy/collectives.h>
+
 /* clang-format off */
 
-/* The served collectives: X(name) has MPI_name, MPI_Iname and MPI_name_init. */
-#define OCI_BLOCKING(X) \
-	X(Barrier) X(Bcast) X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) \
-	X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce) X(Allreduce) \
-	X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)
-#define OCI_NONBLOCKING(X) \
-	X(Ibarrier) X(Ibcast) X(Iscatter) X(Iscatterv) X(Igather) X(Igatherv) X(Iallgather) \
-	X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce) X(Iallreduce) \
-	X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)
-#define OCI_PERSISTENT(X) \
-	X(Barrier_init) X(Bcast_init) X(Scatter_init) X(Scatterv_init) X(Gather_init) \
-	X(Gatherv_init) X(Allgather_init) X(Allgatherv_init) X(Alltoall_init) X(Alltoallv_init) \
-	X(Alltoallw_init) X(Reduce_init) X(Allreduce_init) X(Reduce_scatter_init) \
-	X(Reduce_scatter_block_init) X(Scan_init) X(Exscan_init)
+/* The served collectives: MPI_name, MPI_Iname and MPI_name_init. */
+#define OCI_BLOCKING(X) OC_FUNCTION_ROWS(OCI_ROW_BLOCKING, X)
+#define OCI_NONBLOCKING(X) OC_FUNCTION_ROWS(OCI_ROW_NONBLOCKING, X)
+#define OCI_PERSISTENT(X) OC_FUNCTION_ROWS(OCI_ROW_PERSISTENT, X)
+#define OCI_ROW_BLOCKING(X, ID, name, Name, ...) X(Name)
+#define OCI_ROW_NONBLOCKING(X, ID, name, Name, ...) X(I##name)
+#define OCI_ROW_PERSISTENT(X, ID, name, Name, ...) X(Name##_init)
 
 /* Never served, but they block, and have a place among the communicator's collectives. */
 #define OCI_NEIGHBORHOOD(X) \
@@ -39,18 +34,10 @@
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) \
 	X(Request_get_status) X(Request_free) X(Cancel) X(Start) X(Startall)
 
-/* With large counts: X(name) has MPI_name_c, MPI_Iname_c and MPI_name_init_c. */
+/* With large counts: MPI_name_c, MPI_Iname_c and MPI_name_init_c of collectives, and messages. */
+#define OCI_ROW_LARGE(X, ID, name, Name, ...) X(Name##_c) X(I##name##_c) X(Name##_init_c)
 #define OCI_LARGE(X) \
-	X(Bcast_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) \
-	X(Allgatherv_c) X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Reduce_c) X(Allreduce_c) \
-	X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c) \
-	X(Ibcast_c) X(Iscatter_c) X(Iscatterv_c) X(Igather_c) X(Igatherv_c) X(Iallgather_c) \
-	X(Iallgatherv_c) X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) X(Ireduce_c) \
-	X(Iallreduce_c) X(Ireduce_scatter_c) X(Ireduce_scatter_block_c) X(Iscan_c) X(Iexscan_c) \
-	X(Bcast_init_c) X(Scatter_init_c) X(Scatterv_init_c) X(Gather_init_c) X(Gatherv_init_c) \
-	X(Allgather_init_c) X(Allgatherv_init_c) X(Alltoall_init_c) X(Alltoallv_init_c) \
-	X(Alltoallw_init_c) X(Reduce_init_c) X(Allreduce_init_c) X(Reduce_scatter_init_c) \
-	X(Reduce_scatter_block_init_c) X(Scan_init_c) X(Exscan_init_c) \
+	OC_FUNCTION_ROWS_WITH_COUNTS(OCI_ROW_LARGE, X) \
 	X(Send_c) X(Ssend_c) X(Rsend_c) X(Recv_c) X(Mrecv_c) X(Sendrecv_c) X(Sendrecv_replace_c)
 
 /* They make or end something that is common to the ranks, and may wait for them. */
