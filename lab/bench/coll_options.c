@@ -26,9 +26,8 @@ enum {
 
 static const struct argp_option option_table[] = {
 	{ "collectives", KEY_COLLECTIVES, "LIST", 0,
-	  "What to measure: some of bcast, scatter, gather, allgather, alltoall, reduce, "
-	  "allreduce, barrier (default: these), scatterv, gatherv, allgatherv, alltoallv, "
-	  "reduce_scatter, reduce_scatter_block, scan, exscan",
+	  "What to measure: some of " COLLECTIVE_WORDS
+	  "with commas between them (default: those before scatterv)",
 	  0 },
 	{ "sizes", KEY_SIZES, "LIST", 0,
 	  "Bytes of the message (bcast, reduce, allreduce, scan, exscan) or of one rank's block (the "

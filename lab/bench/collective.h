@@ -12,6 +12,10 @@
 
 #include "text.h"
 
+/* "barrier, bcast, ..., " for a help text. */
+#define COLLECTIVE_WORDS OC_COLLECTIVE_ROWS(COLLECTIVE_WORD, )
+#define COLLECTIVE_WORD(X, ID, name, ...) #name ", "
+
 struct collective_list {
 	enum oc_collective at[OC_COLLECTIVES];
 	int n;

@@ -46,9 +46,7 @@ static const struct argp_option option_table[] = {
 	  1 },
 	{ "runs", KEY_RUNS, "N", 0, "Runs of each configuration (default: 9; with --quick: 3)", 1 },
 	{ "collectives", KEY_COLLECTIVES, "LIST", 0,
-	  "Some of bcast, scatter, gather, allgather, alltoall, reduce, allreduce, barrier "
-	  "(default: these), scatterv, gatherv, allgatherv, alltoallv, reduce_scatter, "
-	  "reduce_scatter_block, scan, exscan",
+	  "Some of " COLLECTIVE_WORDS "with commas between them (default: those before scatterv)",
 	  1 },
 	{ "sizes", KEY_SIZES, "LIST", 0,
 	  "As in 4,1K,64K,1M (default: the powers of four from 4 B to 4 MiB; with --quick: "

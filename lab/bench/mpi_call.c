@@ -43,86 +43,43 @@ void mpi_call_destroy(struct mpi_call *mpi)
 	free(mpi->displs);
 }
 
-static void run_with_counts(const struct mpi_call *mpi, void *send, void *recv)
-{
-	const struct collective_call *call = mpi->call;
-	const int *counts = mpi->counts, *displs = mpi->displs;
-	MPI_Comm comm = MPI_COMM_WORLD;
-	int n = counts[0];
+/* What the arguments of MPI's functions are here. */
+#define GIVEN_buffer (call->rank == call->root ? send : recv)
+#define GIVEN_count n
+#define GIVEN_type type
+#define GIVEN_sbuf send
+#define GIVEN_scount n
+#define GIVEN_scounts mpi->counts
+#define GIVEN_sdispls mpi->displs
+#define GIVEN_stype type
+#define GIVEN_rbuf recv
+#define GIVEN_rcount n
+#define GIVEN_rcounts mpi->counts
+#define GIVEN_rdispls mpi->displs
+#define GIVEN_rtype type
+#define GIVEN_op MPI_SUM
+#define GIVEN_root call->root
+#define GIVEN(name) GIVEN_##name,
 
-	switch (call->collective) {
-	case OC_SCATTERV:
-		MPI_Scatterv(send, counts, displs, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
+#define CALL_CASE(X, ID, name, Name, key, first, second, root, ...)                  \
+	case OC_##ID:                                                                \
+		MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD); \
 		break;
-	case OC_GATHERV:
-		MPI_Gatherv(send, n, MPI_BYTE, recv, counts, displs, MPI_BYTE, call->root, comm);
-		break;
-	case OC_ALLGATHERV:
-		MPI_Allgatherv(send, n, MPI_BYTE, recv, counts, displs, MPI_BYTE, comm);
-		break;
-	case OC_ALLTOALLV:
-		MPI_Alltoallv(send, counts, displs, MPI_BYTE, recv, counts, displs, MPI_BYTE, comm);
-		break;
-	default:
-		MPI_Reduce_scatter(send, recv, counts, MPI_FLOAT, MPI_SUM, comm);
-	}
-}
-
-static void run_reduction(const struct collective_call *call, void *send, void *recv)
-{
-	MPI_Comm comm = MPI_COMM_WORLD;
-	int n = elements(call);
-	static float nothing;
-
-	switch (call->collective) {
-	case OC_REDUCE:
-		MPI_Reduce(send, recv, n, MPI_FLOAT, MPI_SUM, call->root, comm);
-		break;
-	case OC_ALLREDUCE:
-		MPI_Allreduce(send, recv, n, MPI_FLOAT, MPI_SUM, comm);
-		break;
-	case OC_REDUCE_SCATTER_BLOCK:
-		MPI_Reduce_scatter_block(send, recv, n, MPI_FLOAT, MPI_SUM, comm);
-		break;
-	case OC_SCAN:
-		MPI_Scan(send, recv, n, MPI_FLOAT, MPI_SUM, comm);
-		break;
-	default:
-		/* Rank 0 gets nothing, but MPICH wants an address of it. */
-		MPI_Exscan(send, recv ? recv : &nothing, n, MPI_FLOAT, MPI_SUM, comm);
-	}
-}
 
 void mpi_call_run(const struct mpi_call *mpi, void *send, void *recv)
 {
+	static float nothing;
 	const struct collective_call *call = mpi->call;
-	MPI_Comm comm = MPI_COMM_WORLD;
+	MPI_Datatype type = oci_is_reduction(call->collective) ? MPI_FLOAT : MPI_BYTE;
 	int n = elements(call);
 
-	if (mpi->counts) {
-		run_with_counts(mpi, send, recv);
-		return;
+	/* Rank 0 gets nothing, but MPICH wants an address of it. */
+	if (oci_is_exclusive(call->collective) && !recv) {
+		recv = &nothing;
 	}
 	switch (call->collective) {
-	case OC_BCAST:
-		MPI_Bcast(call->rank == call->root ? send : recv, n, MPI_BYTE, call->root, comm);
-		break;
-	case OC_SCATTER:
-		MPI_Scatter(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
-		break;
-	case OC_GATHER:
-		MPI_Gather(send, n, MPI_BYTE, recv, n, MPI_BYTE, call->root, comm);
-		break;
-	case OC_ALLGATHER:
-		MPI_Allgather(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
-		break;
-	case OC_ALLTOALL:
-		MPI_Alltoall(send, n, MPI_BYTE, recv, n, MPI_BYTE, comm);
-		break;
-	case OC_BARRIER:
-		MPI_Barrier(comm);
-		break;
+		OC_COLLECTIVE_ROWS(CALL_CASE, )
 	default:
-		run_reduction(call, send, recv);
+		break;
 	}
 }

@@ -3,6 +3,7 @@
 
 #include "checked.h"
 #include "data.h"
+#include "form.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -325,26 +326,18 @@ static void check_reduction(const struct setting *s)
 
 static int invoke(const struct setting *s)
 {
-	int root = s->call->root, count = s->count;
-
-	switch (s->call->collective) {
-	case CASE_BARRIER:
-		return MPI_Barrier(s->comm);
-	case CASE_BCAST:
-		return MPI_Bcast(s->recv, count, s->type, root, s->comm);
-	case CASE_SCATTER:
-		return MPI_Scatter(s->send, count, s->type, s->recv, count, s->type, root, s->comm);
-	case CASE_GATHER:
-		return MPI_Gather(s->send, count, s->type, s->recv, count, s->type, root, s->comm);
-	case CASE_ALLGATHER:
-		return MPI_Allgather(s->send, count, s->type, s->recv, count, s->type, s->comm);
-	case CASE_ALLTOALL:
-		return MPI_Alltoall(s->send, count, s->type, s->recv, count, s->type, s->comm);
-	case CASE_REDUCE:
-		return MPI_Reduce(s->send, s->recv, count, s->type, s->op, root, s->comm);
-	default:
-		return MPI_Allreduce(s->send, s->recv, count, s->type, s->op, s->comm);
-	}
+	return form_call(&(struct arguments){
+		.collective = s->call->collective,
+		.send = s->send,
+		.recv = s->recv,
+		.send_count = s->count,
+		.recv_count = s->count,
+		.send_type = s->type,
+		.recv_type = s->type,
+		.op = s->op,
+		.root = s->call->root,
+		.comm = s->comm,
+	});
 }
 
 void case_count(enum case_collective collective, int must)

@@ -11,59 +11,43 @@
 
 const char *const form_names[FORMS] = { "blocking", "nonblocking", "persistent" };
 
-/* X(ID, Name, Iname, Name_init, arguments...) */
-#define ALL_COLLECTIVES(X)                                                                         \
-	X(BARRIER, Barrier, Ibarrier, Barrier_init, a->comm)                                       \
-	X(BCAST, Bcast, Ibcast, Bcast_init, a->recv, a->recv_count, a->recv_type, a->root,         \
-	  a->comm)                                                                                 \
-	X(SCATTER, Scatter, Iscatter, Scatter_init, a->send, a->send_count, a->send_type, a->recv, \
-	  a->recv_count, a->recv_type, a->root, a->comm)                                           \
-	X(GATHER, Gather, Igather, Gather_init, a->send, a->send_count, a->send_type, a->recv,     \
-	  a->recv_count, a->recv_type, a->root, a->comm)                                           \
-	X(ALLGATHER, Allgather, Iallgather, Allgather_init, a->send, a->send_count, a->send_type,  \
-	  a->recv, a->recv_count, a->recv_type, a->comm)                                           \
-	X(ALLTOALL, Alltoall, Ialltoall, Alltoall_init, a->send, a->send_count, a->send_type,      \
-	  a->recv, a->recv_count, a->recv_type, a->comm)                                           \
-	X(REDUCE, Reduce, Ireduce, Reduce_init, a->send, a->recv, a->recv_count, a->recv_type,     \
-	  a->op, a->root, a->comm)                                                                 \
-	X(ALLREDUCE, Allreduce, Iallreduce, Allreduce_init, a->send, a->recv, a->recv_count,       \
-	  a->recv_type, a->op, a->comm)                                                            \
-	X(SCATTERV, Scatterv, Iscatterv, Scatterv_init, a->send, a->send_counts, a->send_places,   \
-	  a->send_type, a->recv, a->recv_count, a->recv_type, a->root, a->comm)                    \
-	X(GATHERV, Gatherv, Igatherv, Gatherv_init, a->send, a->send_count, a->send_type, a->recv, \
-	  a->recv_counts, a->recv_places, a->recv_type, a->root, a->comm)                          \
-	X(ALLGATHERV, Allgatherv, Iallgatherv, Allgatherv_init, a->send, a->send_count,            \
-	  a->send_type, a->recv, a->recv_counts, a->recv_places, a->recv_type, a->comm)            \
-	X(ALLTOALLV, Alltoallv, Ialltoallv, Alltoallv_init, a->send, a->send_counts,               \
-	  a->send_places, a->send_type, a->recv, a->recv_counts, a->recv_places, a->recv_type,     \
-	  a->comm)                                                                                 \
-	X(ALLTOALLW, Alltoallw, Ialltoallw, Alltoallw_init, a->send, a->send_counts,               \
-	  a->send_places, a->send_types, a->recv, a->recv_counts, a->recv_places, a->recv_types,   \
-	  a->comm)                                                                                 \
-	X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block,                       \
-	  Reduce_scatter_block_init, a->send, a->recv, a->recv_count, a->recv_type, a->op,         \
-	  a->comm)                                                                                 \
-	X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, a->send, a->recv,  \
-	  a->recv_counts, a->recv_type, a->op, a->comm)                                            \
-	X(SCAN, Scan, Iscan, Scan_init, a->send, a->recv, a->recv_count, a->recv_type, a->op,      \
-	  a->comm)                                                                                 \
-	X(EXSCAN, Exscan, Iexscan, Exscan_init, a->send, a->recv, a->recv_count, a->recv_type,     \
-	  a->op, a->comm)
+/* What the arguments of MPI's functions are here. */
+#define GIVEN_buffer a->recv
+#define GIVEN_count a->recv_count
+#define GIVEN_type a->recv_type
+#define GIVEN_sbuf a->send
+#define GIVEN_scount a->send_count
+#define GIVEN_scounts a->send_counts
+#define GIVEN_sdispls a->send_places
+#define GIVEN_stype a->send_type
+#define GIVEN_stypes a->send_types
+#define GIVEN_rbuf a->recv
+#define GIVEN_rcount a->recv_count
+#define GIVEN_rcounts a->recv_counts
+#define GIVEN_rdispls a->recv_places
+#define GIVEN_rtype a->recv_type
+#define GIVEN_rtypes a->recv_types
+#define GIVEN_op a->op
+#define GIVEN_root a->root
+#define GIVEN(name) GIVEN_##name,
 
-#define CALL_CASE(ID, blocking, nonblocking, persistent, ...) \
-	case CASE_##ID:                                       \
-		return MPI_##blocking(__VA_ARGS__);
-#define START_CASE(ID, blocking, nonblocking, persistent, ...) \
-	case CASE_##ID:                                        \
-		return MPI_##nonblocking(__VA_ARGS__, request);
-#define INIT_CASE(ID, blocking, nonblocking, persistent, ...) \
-	case CASE_##ID:                                       \
-		return PERSISTENT(persistent)(__VA_ARGS__, MPI_INFO_NULL, request);
+#define CALL_CASE(X, ID, name, Name, key, first, second, root, ...) \
+	case CASE_##ID:                                             \
+		return MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) a->comm);
+#define START_CASE(X, ID, name, Name, key, first, second, root, ...) \
+	case CASE_##ID:                                              \
+		return MPI_I##name(OC_SIGNATURE(GIVEN, first, second, root) a->comm, request);
+#define INIT_CASE(X, ID, name, Name, key, first, second, root, ...)                              \
+	case CASE_##ID:                                                                          \
+		return PERSISTENT(Name##_init)(OC_SIGNATURE(GIVEN, first, second, root) a->comm, \
+					       MPI_INFO_NULL, request);
+#define ALL_CASES(CASE) OC_COLLECTIVE_ROWS(CASE, ) OC_ALLTOALLW_ROW(AS_ALLTOALLW, CASE)
+#define AS_ALLTOALLW(CASE, ID, ...) CASE(, ALLTOALLW, __VA_ARGS__)
 
 int form_call(const struct arguments *a)
 {
 	switch (a->collective) {
-		ALL_COLLECTIVES(CALL_CASE)
+		ALL_CASES(CALL_CASE)
 	default:
 		case_fail("no collective has number %d", a->collective);
 	}
@@ -72,7 +56,7 @@ int form_call(const struct arguments *a)
 int form_start(const struct arguments *a, MPI_Request *request)
 {
 	switch (a->collective) {
-		ALL_COLLECTIVES(START_CASE)
+		ALL_CASES(START_CASE)
 	default:
 		case_fail("no collective has number %d", a->collective);
 	}
@@ -81,7 +65,7 @@ int form_start(const struct arguments *a, MPI_Request *request)
 int form_init(const struct arguments *a, MPI_Request *request)
 {
 	switch (a->collective) {
-		ALL_COLLECTIVES(INIT_CASE)
+		ALL_CASES(INIT_CASE)
 	default:
 		case_fail("no collective has number %d", a->collective);
 	}

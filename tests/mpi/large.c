@@ -18,18 +18,16 @@ static int rank, ranks, block;
 static MPI_Comm comm;
 
 static int in[INTS], out[INTS], wanted[INTS];
-static int counts[MOST_RANKS], places[MOST_RANKS], byte_places[MOST_RANKS];
-static MPI_Count large_counts[MOST_RANKS];
-static MPI_Aint large_places[MOST_RANKS], large_byte_places[MOST_RANKS];
+static int counts[MOST_RANKS], places[MOST_RANKS];
+static MPI_Count counts_c[MOST_RANKS];
+static MPI_Aint places_c[MOST_RANKS];
 static MPI_Datatype types[MOST_RANKS];
 
 static void set_block(int ints)
 {
 	block = ints;
 	for (int r = 0; r < ranks; r++) {
-		large_counts[r] = counts[r] = block;
-		large_places[r] = places[r] = r * block;
-		large_byte_places[r] = byte_places[r] = r * block * (int)sizeof(int);
+		counts_c[r] = counts[r] = block;
 		types[r] = MPI_INT;
 	}
 }
@@ -62,79 +60,86 @@ static void want_sums(int end, int from)
 	}
 }
 
-#define ALL in, block, MPI_INT, out, block, MPI_INT
-#define SUM in, out, block, MPI_INT, MPI_SUM
-#define ROOT(arrives) (rank ? (void)0 : (arrives))
+/* MPI_IN_PLACE is for no call here, and rank 0 is the root. */
+static void want_result(enum oc_collective collective)
+{
+	int from = oci_sends_each(collective) ? rank : 0;
 
-/* X(name, Name, Iname, ID, (int arguments), (large ones), what is to arrive) */
-#define COLLECTIVES(X)                                                                             \
-	X(bcast, Bcast, Ibcast, BCAST, (rank ? out : in, block, MPI_INT, 0),                       \
-	  (rank ? out : in, block, MPI_INT, 0), rank ? want(0, 0, 0) : (void)0)                    \
-	X(scatter, Scatter, Iscatter, SCATTER, (ALL, 0), (ALL, 0), want(0, 0, rank))               \
-	X(scatterv, Scatterv, Iscatterv, SCATTERV,                                                 \
-	  (in, counts, places, MPI_INT, out, block, MPI_INT, 0),                                   \
-	  (in, large_counts, large_places, MPI_INT, out, block, MPI_INT, 0), want(0, 0, rank))     \
-	X(gather, Gather, Igather, GATHER, (ALL, 0), (ALL, 0), ROOT(want_from_all(0)))             \
-	X(gatherv, Gatherv, Igatherv, GATHERV,                                                     \
-	  (in, block, MPI_INT, out, counts, places, MPI_INT, 0),                                   \
-	  (in, block, MPI_INT, out, large_counts, large_places, MPI_INT, 0),                       \
-	  ROOT(want_from_all(0)))                                                                  \
-	X(allgather, Allgather, Iallgather, ALLGATHER, (ALL), (ALL), want_from_all(0))             \
-	X(allgatherv, Allgatherv, Iallgatherv, ALLGATHERV,                                         \
-	  (in, block, MPI_INT, out, counts, places, MPI_INT),                                      \
-	  (in, block, MPI_INT, out, large_counts, large_places, MPI_INT), want_from_all(0))        \
-	X(alltoall, Alltoall, Ialltoall, ALLTOALL, (ALL), (ALL), want_from_all(rank))              \
-	X(alltoallv, Alltoallv, Ialltoallv, ALLTOALLV,                                             \
-	  (in, counts, places, MPI_INT, out, counts, places, MPI_INT),                             \
-	  (in, large_counts, large_places, MPI_INT, out, large_counts, large_places, MPI_INT),     \
-	  want_from_all(rank))                                                                     \
-	X(alltoallw, Alltoallw, Ialltoallw, ALLTOALLW,                                             \
-	  (in, counts, byte_places, types, out, counts, byte_places, types),                       \
-	  (in, large_counts, large_byte_places, types, out, large_counts, large_byte_places,       \
-	   types),                                                                                 \
-	  want_from_all(rank))                                                                     \
-	X(reduce, Reduce, Ireduce, REDUCE, (SUM, 0), (SUM, 0), ROOT(want_sums(ranks, 0)))          \
-	X(allreduce, Allreduce, Iallreduce, ALLREDUCE, (SUM), (SUM), want_sums(ranks, 0))          \
-	X(reduce_scatter, Reduce_scatter, Ireduce_scatter, REDUCE_SCATTER,                         \
-	  (in, out, counts, MPI_INT, MPI_SUM), (in, out, large_counts, MPI_INT, MPI_SUM),          \
-	  want_sums(ranks, rank))                                                                  \
-	X(reduce_scatter_block, Reduce_scatter_block, Ireduce_scatter_block, REDUCE_SCATTER_BLOCK, \
-	  (SUM), (SUM), want_sums(ranks, rank))                                                    \
-	X(scan, Scan, Iscan, SCAN, (SUM), (SUM), want_sums(rank + 1, 0))                           \
-	X(exscan, Exscan, Iexscan, EXSCAN, (SUM), (SUM), want_sums(rank, 0))
-
-#define LIST(...) __VA_ARGS__
-#define FUNCTION(name, Name, Iname, ID, arguments, large, arrives)                 \
-	static void name(int with_large, enum form form, MPI_Request *r)           \
-	{                                                                          \
-		arrives;                                                           \
-		if (form == BLOCKING && with_large)                                \
-			MPI_##Name##_c(LIST large, comm);                          \
-		else if (form == BLOCKING)                                         \
-			MPI_##Name(LIST arguments, comm);                          \
-		else if (form == NONBLOCKING && with_large)                        \
-			MPI_##Iname##_c(LIST large, comm, r);                      \
-		else if (form == NONBLOCKING)                                      \
-			MPI_##Iname(LIST arguments, comm, r);                      \
-		else if (with_large)                                               \
-			MPI_##Name##_init_c(LIST large, comm, MPI_INFO_NULL, r);   \
-		else                                                               \
-			MPI_##Name##_init(LIST arguments, comm, MPI_INFO_NULL, r); \
+	if (collective == OC_BCAST) {
+		if (rank)
+			want(0, 0, 0);
+	} else if (!oci_receives(collective, !rank)) {
+		return;
+	} else if (oci_is_reduction(collective)) {
+		want_sums(oci_is_exclusive(collective) ? rank :
+			  oci_is_prefix(collective)    ? rank + 1 :
+							 ranks,
+			  from);
+	} else if (oci_receives_each(collective)) {
+		want_from_all(from);
+	} else {
+		want(0, 0, from);
 	}
-COLLECTIVES(FUNCTION)
+}
+
+/* What the arguments of MPI's functions are here. */
+#define GIVEN_buffer rank ? out : in
+#define GIVEN_sbuf in
+#define GIVEN_rbuf out
+#define GIVEN_count block
+#define GIVEN_scount block
+#define GIVEN_rcount block
+#define GIVEN_scounts NAME(counts)
+#define GIVEN_rcounts NAME(counts)
+#define GIVEN_sdispls NAME(places)
+#define GIVEN_rdispls NAME(places)
+#define GIVEN_type MPI_INT
+#define GIVEN_stype MPI_INT
+#define GIVEN_rtype MPI_INT
+#define GIVEN_stypes types
+#define GIVEN_rtypes types
+#define GIVEN_op MPI_SUM
+#define GIVEN_root 0
+#define GIVEN(name) GIVEN_##name,
+
+#define FUNCTION(X, ID, name, Name, key, first, second, root, ...)                           \
+	static void NAME(call_##name)(enum form form, MPI_Request * r)                       \
+	{                                                                                    \
+		if (form == BLOCKING)                                                        \
+			NAME(MPI_##Name)(OC_SIGNATURE(GIVEN, first, second, root) comm);     \
+		else if (form == NONBLOCKING)                                                \
+			NAME(MPI_I##name)(OC_SIGNATURE(GIVEN, first, second, root) comm, r); \
+		else                                                                         \
+			NAME(MPI_##Name##_init)                                              \
+		(OC_SIGNATURE(GIVEN, first, second, root) comm, MPI_INFO_NULL, r);           \
+	}
+#define NAME(name) name
+OC_FUNCTION_ROWS_WITH_COUNTS(FUNCTION, )
+#undef NAME
+#define NAME(name) name##_c
+OC_FUNCTION_ROWS_WITH_COUNTS(FUNCTION, )
 
 static const struct kind {
 	const char *name;
-	enum case_collective collective;
-	void (*call)(int with_large, enum form form, MPI_Request *request);
+	enum oc_collective collective;
+	int places_are_bytes;
+	void (*calls[2])(enum form form, MPI_Request *request); /* with int and large counts */
 } kinds[] = {
-#define ENTRY(name, Name, Iname, ID, ...) { #name, CASE_##ID, name },
-	COLLECTIVES(ENTRY)
+#define ENTRY(X, ID, name, Name, key, first, ...)       \
+	{ #name,                                        \
+	  OC_##ID,                                      \
+	  OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDW, \
+	  { call_##name, call_##name##_c } },
+	OC_FUNCTION_ROWS_WITH_COUNTS(ENTRY, )
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-static void prepare(void)
+static void prepare(int places_are_bytes)
 {
+	int unit = places_are_bytes ? (int)sizeof(int) : 1;
+
+	for (int r = 0; r < ranks; r++)
+		places_c[r] = places[r] = r * block * unit;
 	for (int i = 0; i < ranks * block; i++) {
 		in[i] = given(rank, i);
 		out[i] = wanted[i] = -1;
@@ -157,8 +162,9 @@ static void one_call(const struct kind *kind, enum form form, unsigned int which
 	int with_large = which >> rank & 1;
 	MPI_Request request = MPI_REQUEST_NULL;
 
-	prepare();
-	kind->call(with_large, form, &request);
+	prepare(kind->places_are_bytes);
+	want_result(kind->collective);
+	kind->calls[with_large](form, &request);
 	for (int run = 0; run < (form == PERSISTENT ? 2 : 1); run++) {
 		if (run)
 			memset(out, 0xff, sizeof(out));
@@ -167,7 +173,7 @@ static void one_call(const struct kind *kind, enum form form, unsigned int which
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		check(kind, form, with_large);
 		if (served)
-			case_count(kind->collective, 1);
+			case_count((enum case_collective)kind->collective, 1);
 	}
 	if (form == PERSISTENT)
 		MPI_Request_free(&request);
@@ -209,10 +215,10 @@ static void forced_to_the_mpi(void)
 static void decided_by_each(void)
 {
 	set_block(1000);
-	prepare();
+	prepare(0);
 	want_from_all(0);
 	if (rank == ranks - 1)
-		MPI_Gatherv_c(in, block, MPI_INT, out, large_counts, large_places, MPI_INT, 0,
+		MPI_Gatherv_c(in, block, MPI_INT, out, counts_c, places_c, MPI_INT, 0,
 			      MPI_COMM_WORLD);
 	else
 		MPI_Gatherv(in, block, MPI_INT, out, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
