@@ -7,7 +7,8 @@
  *             operation that not all ranks have finished takes them, so each team holds no more
  *             than OCI_OPERATION_SLOTS, and one that it may have is free or not made yet. They
  *             are made when they are needed first: until then their room is promised.
- *   large     of near ranks; where there is none, no rank is near
+ *   large     of OCI_NEAR_SLOT_BYTES, for teams that have them (near.c). As of the ordinary ones,
+ *             some are for any operation and some kept: of these one for each such team
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,21 +40,17 @@ struct pool {
 	struct slot *slot;
 	unsigned int count, room;
 	uint64_t refused_ns; /* when memory was refused last, 0 it was not */
+	/* Of kept ones: to all teams together. `count` of them are made, the rest is promised. */
+	unsigned int guaranteed;
 };
 
 static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, kept = { .bytes = OCI_SLOT_BYTES },
-		   large = { .bytes = OCI_NEAR_SLOT_BYTES };
-/* Of all teams together; kept.count of them are made, the rest is promised. */
-static unsigned int guaranteed;
-/*
- * Teams that may take large slots. There is one slot for each, as threads may be in collectives of
- * several such teams whose peers came to them in another order. Of a team only the operation that a
- * thread is in can hold a slot and wait for a peer that has none: what it left behind is read
- * without one. So a slot is free, or becomes free. Teams beyond these stay with what any two ranks
- * take.
- */
-#define NEAR_TEAMS_MOST 32
-static unsigned int near_teams;
+		   large = { .bytes = OCI_NEAR_SLOT_BYTES },
+		   kept_large = { .bytes = OCI_NEAR_SLOT_BYTES };
+/* Large slots, made and promised, take no room that many teams would need: there are so many at
+ * most, and no more of the segment than a part of LARGE_SHARE. */
+#define LARGE_MOST 32
+#define LARGE_SHARE 64
 /* Of all of them. 1 held; a spin lock, as it is held for nanoseconds on the hot path. */
 static uint64_t lock;
 
@@ -76,6 +73,13 @@ static void pools_unlock(void)
 static struct pool *pool_of(size_t bytes)
 {
 	return bytes > OCI_SLOT_BYTES ? &large : &ordinary;
+}
+
+static bool room_for_large(void)
+{
+	size_t most = oci_segment_bytes() / LARGE_SHARE / OCI_NEAR_SLOT_BYTES;
+
+	return large.count + kept_large.guaranteed < (most < LARGE_MOST ? most : LARGE_MOST);
 }
 
 static bool slot_free(const struct slot *slot)
@@ -117,10 +121,12 @@ static struct slot *pool_grow(struct pool *pool)
 
 	if (pool->refused_ns && oci_clock_ns() - pool->refused_ns < OCI_RETRY_NS)
 		return NULL;
+	if (pool == &large && (pool->count >= OCI_LANES || !room_for_large()))
+		return NULL;
 	if (!has_room(pool))
 		return NULL;
-	offset = pool == &kept ? oci_segment_alloc_promised(pool->bytes) :
-				 oci_segment_alloc(pool->bytes);
+	offset = pool->guaranteed ? oci_segment_alloc_promised(pool->bytes) :
+				    oci_segment_alloc(pool->bytes);
 	pool->refused_ns = offset < 0 ? oci_clock_ns() : 0;
 	if (offset < 0)
 		return NULL;
@@ -143,15 +149,15 @@ static int grow_to(struct pool *pool, unsigned int count)
 	return pool->count >= count ? 0 : -ENOSPC;
 }
 
-/* A free ordinary slot becomes a kept one; as many ordinary ones stay as an operation holds. */
-static bool keep_ordinary(void)
+/* A free slot of `any` becomes a kept one; `least` stay. */
+static bool keep_one(struct pool *any, struct pool *keep, unsigned int least)
 {
-	struct slot *slot = pool_find(&ordinary, ordinary.count);
+	struct slot *slot = pool_find(any, any->count);
 
-	if (!slot || ordinary.count <= OCI_OPERATION_SLOTS || !has_room(&kept))
+	if (!slot || any->count <= least || !has_room(keep))
 		return false;
-	kept.slot[kept.count++] = (struct slot){ .offset = slot->offset };
-	*slot = ordinary.slot[--ordinary.count];
+	keep->slot[keep->count++] = (struct slot){ .offset = slot->offset };
+	*slot = any->slot[--any->count];
 	return true;
 }
 
@@ -159,24 +165,24 @@ static bool guarantee_one(void)
 {
 	if (oci_segment_promise(OCI_SLOT_BYTES)) {
 		refresh_holders(&ordinary);
-		if (!keep_ordinary())
+		if (!keep_one(&ordinary, &kept, OCI_OPERATION_SLOTS))
 			return false;
 	}
-	guaranteed++;
+	kept.guaranteed++;
 	return true;
 }
 
 /* Takes back the guarantee of one slot. A kept one too many is for any operation, from then on; it
  * stays one that nobody takes when there is no memory for the note. */
-static void guarantee_less(void)
+static void guarantee_less(struct pool *any, struct pool *keep)
 {
-	guaranteed--;
-	if (kept.count <= guaranteed)
-		oci_segment_unpromise(OCI_SLOT_BYTES);
-	else if (!has_room(&ordinary))
-		kept.count--;
+	keep->guaranteed--;
+	if (keep->count <= keep->guaranteed)
+		oci_segment_unpromise(keep->bytes);
+	else if (!has_room(any))
+		keep->count--;
 	else
-		ordinary.slot[ordinary.count++] = kept.slot[--kept.count];
+		any->slot[any->count++] = keep->slot[--keep->count];
 }
 
 int oci_slots_guarantee(struct oci_team *team)
@@ -193,31 +199,47 @@ int oci_slots_guarantee(struct oci_team *team)
 	if (!error && !team->has_slots)
 		error = -ENOSPC;
 	while (!team->has_slots && count--)
-		guarantee_less();
+		guarantee_less(&ordinary, &kept);
 	pools_unlock();
 	if (error)
 		oci_segment_full();
 	return error;
 }
 
-int oci_slots_reserve_near(struct oci_team *team)
+bool oci_slots_guarantee_large(struct oci_team *team)
 {
-	int error = 0;
-
 	pools_lock();
-	if (!team->has_near_slot) {
-		error = near_teams < NEAR_TEAMS_MOST ? grow_to(&large, near_teams + 1) : -ENOSPC;
-		team->has_near_slot = !error;
-		near_teams += team->has_near_slot;
+	if (!team->has_large_slot) {
+		refresh_holders(&large);
+		team->has_large_slot =
+			(room_for_large() && !oci_segment_promise(OCI_NEAR_SLOT_BYTES)) ||
+			keep_one(&large, &kept_large, 0);
+		kept_large.guaranteed += team->has_large_slot;
 	}
 	pools_unlock();
-	return error;
+	return team->has_large_slot;
+}
+
+/* None of the parent's guarantees hold in a forked child. */
+static void give_back_large(struct oci_team *team)
+{
+	if (team->has_large_slot && kept_large.guaranteed)
+		guarantee_less(&large, &kept_large);
+	team->has_large_slot = false;
+}
+
+void oci_slots_spare_large(struct oci_team *team)
+{
+	pools_lock();
+	give_back_large(team);
+	pools_unlock();
 }
 
 void oci_slots_fork_child(void)
 {
 	lock = 0;
-	ordinary.count = kept.count = large.count = guaranteed = near_teams = 0;
+	ordinary.count = kept.count = large.count = kept_large.count = 0;
+	kept.guaranteed = kept_large.guaranteed = 0;
 }
 
 /*
@@ -240,22 +262,24 @@ static bool held_under_way(const struct pool *pool, const struct oci_team *team,
 
 /* One of those that the team is guaranteed, when this operation is its oldest. NULL: it is not, or
  * *refused says that the kernel has no memory and waiting may be in vain. */
-static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused)
+static struct slot *find_kept(struct pool *any, struct oci_team *team, uint64_t seq, bool *refused)
 {
+	struct pool *keep = any == &large ? &kept_large : &kept;
 	struct slot *slot;
 
 	oci_team_refresh(team);
 	if (__atomic_load_n(&team->min_done, __ATOMIC_RELAXED) < seq)
 		return NULL;
-	slot = pool_find(&kept, kept.count);
-	if (!slot && kept.count < guaranteed) {
-		slot = pool_grow(&kept);
-		*refused = !slot && (held_under_way(&ordinary, team, seq) ||
-				     held_under_way(&kept, team, seq));
+	slot = pool_find(keep, keep->count);
+	if (!slot && keep->count < keep->guaranteed) {
+		slot = pool_grow(keep);
+		*refused = !slot &&
+			   (any->count + keep->count == 0 || held_under_way(any, team, seq) ||
+			    held_under_way(keep, team, seq));
 	}
 	if (!slot) {
-		refresh_holders(&kept);
-		slot = pool_find(&kept, kept.count);
+		refresh_holders(keep);
+		slot = pool_find(keep, keep->count);
 	}
 	return slot;
 }
@@ -268,8 +292,7 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	bool refused = false;
 
 	pools_lock();
-	/* Relaxed: a hint, which another thread's progress may change. */
-	if (bytes <= REUSE_BYTES && __atomic_load_n(&team->distance.near, __ATOMIC_RELAXED))
+	if (bytes <= REUSE_BYTES && oci_topo_near(team->common))
 		oci_team_all_done(team, seq);
 	slot = pool_find(pool, OCI_SLOTS_SCANNED);
 	/* A few are made without asking; beyond, those of idle teams are looked for first. */
@@ -281,8 +304,8 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	}
 	if (!slot)
 		slot = pool_grow(pool);
-	if (!slot && pool == &ordinary)
-		slot = find_kept(team, seq, &refused);
+	if (!slot)
+		slot = find_kept(pool, team, seq, &refused);
 	if (slot) {
 		slot->team = team;
 		slot->seq = seq;
@@ -292,10 +315,10 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	if (!slot && refused)
 		return oci_team_fail(
 			team, -ENOMEM, -1,
-			"no memory for a buffer of %u bytes that a collective needs, "
+			"no memory for a buffer of %zu bytes that a collective needs, "
 			"while others hold all there are: give the job more memory, or "
 			"a larger /dev/shm",
-			OCI_SLOT_BYTES);
+			pool->bytes);
 	return offset;
 }
 
@@ -322,19 +345,19 @@ static void forget(struct pool *pool, const struct oci_team *team)
 void oci_slots_forget(struct oci_team *team)
 {
 	pools_lock();
-	if (near_teams) /* none of the parent's count in a forked child */
-		near_teams -= team->has_near_slot;
-	team->has_near_slot = false;
 	forget(&ordinary, team);
 	forget(&kept, team);
 	forget(&large, team);
-	for (unsigned int i = 0; team->has_slots && guaranteed && i < OCI_OPERATION_SLOTS; i++)
-		guarantee_less();
+	forget(&kept_large, team);
+	give_back_large(team);
+	for (unsigned int i = 0; team->has_slots && kept.guaranteed && i < OCI_OPERATION_SLOTS; i++)
+		guarantee_less(&ordinary, &kept);
 	team->has_slots = false;
 	pools_unlock();
 }
 
 size_t oci_slots_bytes(void)
 {
-	return (ordinary.count + kept.count) * OCI_SLOT_BYTES + large.count * large.bytes;
+	return (ordinary.count + kept.count) * OCI_SLOT_BYTES +
+	       (large.count + kept_large.count) * large.bytes;
 }
