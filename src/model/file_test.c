@@ -174,8 +174,8 @@ static void what_an_older_file_says_of_a_distance_is_ignored(void **state)
 {
 	static const char *const distance[] = {
 		"",
-		"\"distance\": {\"state\": \"near\", \"flag\": 9.2e-8, \"share\": 0.61, "
-		"\"other\": 1.9e-7},\n",
+		("\"distance\": {\"state\": \"near\", \"flag\": 9.2e-8, \"share\": 0.61, "
+		 "\"other\": 1.9e-7},\n"),
 		"\"distance\": {\"state\": \"far\", \"flag\": 1.9e-7, \"share\": 0.3},\n",
 	};
 	uint64_t hash[3];
