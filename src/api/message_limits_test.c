@@ -11,13 +11,11 @@
 
 static size_t limit_of(const struct oci_model *model)
 {
-	struct oci_model calibrated = *model;
 	struct oci_p2p_limits limits;
 
-	calibrated.calibrated = true;
-	oci_message_limits(&calibrated, &limits);
+	oci_message_limits(model, &limits);
 	assert_true(limits.chunk_bytes <= OCI_P2P_CHUNK_BYTES);
-	return limits.near_eager_bytes;
+	return limits.eager_bytes[OCI_APART_UNKNOWN];
 }
 
 static void the_eager_limit_rises_with_the_start_of_a_single_copy(void **state)

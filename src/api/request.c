@@ -52,10 +52,10 @@ static int prepare_as_started(struct oc_request *r)
 	int result;
 
 	if (__builtin_expect(same, 1))
-		return oci_operation_prepare(r->team, &r->call, &r->operation);
+		return oci_operation_prepare(r->team, &r->call, OCI_APART_UNKNOWN, &r->operation);
 	oci_recent_forget(r->team);
 	*forced = r->forced;
-	result = oci_operation_prepare(r->team, &r->call, &r->operation);
+	result = oci_operation_prepare(r->team, &r->call, OCI_APART_UNKNOWN, &r->operation);
 	oci_recent_forget(r->team);
 	*forced = later;
 	return result;

@@ -108,7 +108,9 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 				   .check_calls = oci_options()->check_calls,
 				   .next = 1,
 				   .done = 1,
-				   .min_done = 1 };
+				   .min_done = 1,
+				   .due = UINT64_MAX,
+				   .distance = { .until = UINT64_MAX } };
 	error = creation_alloc(team);
 	if (error) {
 		team->bootstrap_released = true;
@@ -160,7 +162,6 @@ static int member_attach(struct oci_team *team, uint32_t r)
 	member->region_offset = hello->region_offset;
 	member->pid = hello->segment.pid;
 	member->place = hello->place;
-	member->is_told = hello->is_told;
 	return 0;
 }
 
@@ -216,20 +217,14 @@ static int team_probe(struct oci_team *team)
 	struct oci_creation *c = team->creation;
 	int no_room = room_for_segments(team);
 
-	team->mapped = true;
 	for (uint32_t r = 0; r < team->size; r++) {
 		int error = no_room ?: member_attach(team, r);
 
-		team->mapped &= c->hellos[r].has_arena != 0;
 		c->verdict->error = c->verdict->error ?: error;
 		if (r != team->rank && !error)
 			verdict_set_can(c->verdict, r, probe(team, r));
 	}
 	c->verdict->error = c->verdict->error ?: oci_team_places(team);
-	if (!c->verdict->error) {
-		c->verdict->common = oci_near_find(team);
-		c->verdict->large_slots = oci_near_large_slots(team, c->verdict->common);
-	}
 	return oci_creation_gather(team, OCI_TEAM_VERDICT, c->verdict, c->verdict_bytes,
 				   c->verdicts);
 }
@@ -266,7 +261,10 @@ static int team_agree(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 
-	team->single_copy = team->large_slots = true;
+	team->single_copy = team->mapped = true;
+	for (uint32_t r = 0; r < team->size; r++) {
+		team->mapped &= c->hellos[r].has_arena != 0;
+	}
 	for (uint32_t r = 0; r < team->size; r++) {
 		const struct oci_verdict *verdict = verdict_of(c, r);
 
@@ -275,9 +273,6 @@ static int team_agree(struct oci_team *team)
 				     strerror(-verdict->error));
 			return verdict->error;
 		}
-		if (verdict->common > team->common)
-			team->common = verdict->common;
-		team->large_slots &= verdict->large_slots;
 		for (uint32_t s = 0; s < r; s++) {
 			if (pair_mechanism(c, r, s) == OCI_MECH_SHM)
 				team->single_copy = false;
@@ -289,8 +284,7 @@ static int team_agree(struct oci_team *team)
 		if (r != team->rank && team->member[r].mechanism == OCI_MECH_SHM)
 			team->any_shm = true;
 	}
-	if (!team->large_slots)
-		oci_slots_spare_large(team);
+	oci_distance_init(team);
 	team->state = OCI_TEAM_COMMIT;
 	oci_commit_yes(team);
 	return 0;
@@ -313,12 +307,11 @@ static int team_committed(struct oci_team *team, int outcome)
 	set_ready(team);
 	/* The probes' targets may go: everyone has sent its verdict, so all probes are over. */
 	oci_creation_free(team);
-	oci_debug("team of %u ranks ready: %s, %s, %s, %s", team->size,
+	oci_debug("team of %u ranks ready: %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :
 				      "some pairs copy through shared memory",
 		  team->mapped ? "shared heaps" : "not all with a shared heap",
-		  team->oversubscribed ? "oversubscribed" : "a CPU for each rank",
-		  oci_topo_near(team->common) ? "all share a cache" : "no cache that all share");
+		  team->oversubscribed ? "oversubscribed" : "a CPU for each rank");
 	return 1;
 }
 

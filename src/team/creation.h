@@ -27,15 +27,13 @@ struct oci_hello {
 	double cgroup_cpus;
 	uint32_t node_ranks; /* as the front end of this rank counts them */
 	uint32_t cpus_online;
-	uint32_t is_told;   /* the place says who shares caches */
 	uint32_t has_arena; /* peers may map the shared heap of this rank */
 	uint64_t cpus[OCI_CPU_WORDS];
 };
 
 struct oci_verdict {
 	int32_t error;
-	uint16_t common; /* enum oci_topo_level: oci_near_find() */
-	uint16_t large_slots;
+	uint32_t reserved;
 	/* bits for each rank follow: create.c */
 };
 

@@ -7,14 +7,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "api/engine.h"
-#include "os/os.h"
 #include "support/blocks.h"
 #include "support/fork_team.h"
 
@@ -137,234 +134,41 @@ static void what_no_slot_holds_goes_through_one(void **state)
 	assert_int_equal(oct_fork_team(3, -1, large_by_turns, NULL), 0);
 }
 
-static uint64_t is_far(const uint64_t *word)
+static uint64_t is_here(const uint64_t *word, uint64_t *value)
 {
-	(void)word;
-	return 120;
-}
-
-static uint64_t is_here(const uint64_t *word)
-{
-	(void)word;
+	*value = oci_load_acquire(word);
 	return 20;
 }
 
-/* As of two ranks that have a CPU each, on any machine. */
-static void be_near(struct oci_team *team)
+/* Near ranks have larger slots; without room for them, none is near. */
+static int no_larger_slot(struct oc_team *team, void *full)
 {
-	team->oversubscribed = team->may_part = false;
-	team->common = oci_near_find(team);
-	team->large_slots = oci_near_large_slots(team, team->common);
-}
-
-/* Near ranks have larger slots, whose room is theirs; without such, they are near all the same. */
-static int larger_slots(struct oc_team *team, void *full)
-{
-	static char block[200000];
+	char block[20000] = { 0 };
 	struct oc_call call = { .collective = OC_BCAST, .send = block, .bytes = sizeof(block) };
 	int result = 0;
 
-	oci_near_source.by_places = false;
-	oci_near_source.line_ns = is_far;
 	while (oc_team_progress(team) == 0)
 		;
-	oci_near_source.line_ns = is_here;
+	/* Also on a machine of one CPU. */
+	team->team.oversubscribed = false;
+	oci_distance_init(&team->team);
+	oci_distance_measure = is_here;
 	if (full)
 		fill_segment();
-	be_near(&team->team);
-	fill_segment();
 	for (unsigned int i = 0; i < 1000 && !result; i++) {
 		call.root = i % 2;
 		result = oc_collective(team, &call);
 	}
-	return result || !oci_topo_near(team->team.common) || team->team.large_slots != !full;
+	return result || team->team.distance.near != !full;
 }
 
-static void without_room_near_ranks_have_no_larger_slots(void **state)
+static void without_room_no_rank_is_near(void **state)
 {
 	static bool full = true;
 
 	(void)state;
-	setenv("ONECOPY_SEGMENT_BYTES", "16M", 1);
-	assert_int_equal(oct_fork_team(2, -1, larger_slots, NULL), 0);
-	assert_int_equal(oct_fork_team(2, -1, larger_slots, &full), 0);
-	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
-}
-
-#define NEAR_TEAMS 6
-#define NEAR_CALLS 4
-#define NEAR_BYTES 200000
-/* As many as have larger slots in 64 MiB. */
-#define NEAR_WITH_SLOTS 4
-
-static struct oc_team *near_team(struct oc_team *first, struct oct_board *board)
-{
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
-	struct oc_team *team;
-
-	if (oc_team_create(&team, &bootstrap))
-		return NULL;
-	while (oc_team_progress(team) == 0)
-		;
-	return team;
-}
-
-/* Rank 0 has none left; rank 1 does without, and has all of its own for other teams. */
-static int slots_of_one_rank(struct oc_team *first, void *arg)
-{
-	struct oci_team others[NEAR_WITH_SLOTS + 1] = { 0 };
-	static uint8_t block[NEAR_BYTES];
-	struct oc_call call = { .collective = OC_BCAST, .send = block, .bytes = NEAR_BYTES };
-	uint32_t rank = oc_team_rank(first);
-	struct oc_team *team;
-
-	oci_near_source.by_places = false;
-	oci_near_source.line_ns = is_far;
-	while (oc_team_progress(first) == 0)
-		;
-	oci_near_source.line_ns = is_here;
-	oci_os_bind((unsigned int)sched_getcpu());
-	for (unsigned int i = 0; rank == 0 && i <= NEAR_WITH_SLOTS; i++) {
-		if (oci_slots_guarantee_large(&others[i]) != (i < NEAR_WITH_SLOTS))
-			return 1;
-	}
-	team = near_team(first, arg);
-	if (!team || !oci_topo_near(team->team.common) || team->team.large_slots)
-		return 2;
-	memset(block, rank ? 0xee : 7, sizeof(block));
-	if (oc_collective(team, &call) || block[0] != 7 || block[NEAR_BYTES - 1] != 7)
-		return 3;
-	for (unsigned int i = 0; rank == 1 && i <= NEAR_WITH_SLOTS; i++) {
-		if (oci_slots_guarantee_large(&others[i]) != (i < NEAR_WITH_SLOTS))
-			return 4;
-	}
-	return 0;
-}
-
-static bool near_right(const uint8_t *block, unsigned int number)
-{
-	return block[0] == (uint8_t)number && block[NEAR_BYTES / 2] == (uint8_t)number &&
-	       block[NEAR_BYTES - 1] == (uint8_t)number;
-}
-
-/* Bcasts of rank 0: requests on all teams but one, and a call there, which rank 1 makes first. */
-static int near_round(struct oc_team **teams, unsigned int called, uint32_t rank)
-{
-	static uint8_t block[NEAR_TEAMS][NEAR_CALLS][NEAR_BYTES];
-	static struct oc_request *request[NEAR_TEAMS][NEAR_CALLS];
-	struct oc_call call = { .collective = OC_BCAST, .bytes = NEAR_BYTES };
-
-	for (unsigned int i = 0; i < NEAR_TEAMS * NEAR_CALLS; i++)
-		memset(block[0][i], rank ? 0xee : (int)(i + 1), NEAR_BYTES);
-	for (unsigned int step = 0; step < 2; step++) {
-		call.send = block[called][0];
-		if (step != rank && oc_collective(teams[called], &call))
-			return 1;
-		for (unsigned int i = 0; step == rank && i < NEAR_TEAMS * NEAR_CALLS; i++) {
-			call.send = block[0][i];
-			if (i / NEAR_CALLS != called &&
-			    oc_start(teams[i / NEAR_CALLS], &call, &request[0][i]))
-				return 2;
-		}
-	}
-	for (unsigned int i = 0; i < NEAR_TEAMS * NEAR_CALLS; i++) {
-		if (i / NEAR_CALLS != called ? oc_wait(request[0][i]) != 0 : i % NEAR_CALLS != 0)
-			continue;
-		if (!near_right(block[0][i], i + 1))
-			return 3;
-	}
-	return 0;
-}
-
-static int near_crosswise(struct oc_team *first, void *arg)
-{
-	struct oc_team *teams[NEAR_TEAMS];
-
-	oci_near_source.by_places = false;
-	oci_near_source.line_ns = is_far;
-	while (oc_team_progress(first) == 0)
-		;
-	oci_near_source.line_ns = is_here;
-	for (unsigned int i = 0; i < NEAR_TEAMS; i++) {
-		teams[i] = near_team(first, arg);
-		if (!teams[i])
-			return 1;
-		be_near(&teams[i]->team);
-		if (teams[i]->team.large_slots != (i < NEAR_WITH_SLOTS))
-			return 2;
-	}
-	fill_segment();
-	for (unsigned int called = 0; called < NEAR_TEAMS; called++) {
-		int failed = near_round(teams, called, oc_team_rank(first));
-
-		if (failed)
-			return 2 + failed;
-	}
-	return 0;
-}
-
-/* How many teams of two ranks fit, which are near, or not. */
-struct fitting {
-	struct oct_board *board;
-	bool near;
-	unsigned int *count;
-};
-
-static int fit_teams(struct oc_team *first, void *arg)
-{
-	const struct fitting *fitting = arg;
-	unsigned int count = 0;
-
-	oci_near_source.by_places = false;
-	oci_near_source.line_ns = fitting->near ? is_here : is_far;
-	oci_os_bind((unsigned int)sched_getcpu());
-	while (oc_team_progress(first) == 0)
-		;
-	for (;; count++) {
-		struct oc_team *team = near_team(first, fitting->board);
-
-		if (!team)
-			return 1;
-		if (oc_team_progress(team) != 1)
-			break;
-		be_near(&team->team);
-		if (oci_topo_near(team->team.common) != fitting->near)
-			return 2;
-	}
-	*fitting->count = count;
-	return 0;
-}
-
-static void near_teams_are_as_many_but_one_in_fifty(void **state)
-{
-	struct oct_board *board = oct_board_create(2);
-	unsigned int *count = mmap(NULL, 2 * sizeof(*count), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	(void)state;
-	assert_true(count != MAP_FAILED);
-	setenv("ONECOPY_SEGMENT_BYTES", "64M", 1);
-	for (int near = 0; near < 2; near++)
-		assert_int_equal(oct_fork_team(2, -1, fit_teams,
-					       &(struct fitting){ board, near, &count[near] }),
-				 0);
-	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
-	assert_true(count[0] > 400);
-	assert_true(count[1] >= count[0] - count[0] / 50);
-	munmap(count, 2 * sizeof(*count));
-	oct_board_destroy(board);
-}
-
-static void near_teams_share_larger_slots_and_never_wait_for_each_other(void **state)
-{
-	struct oct_board *board = oct_board_create(2);
-
-	(void)state;
-	setenv("ONECOPY_SEGMENT_BYTES", "64M", 1);
-	assert_int_equal(oct_fork_team(2, -1, slots_of_one_rank, board), 0);
-	assert_int_equal(oct_fork_team(2, -1, near_crosswise, board), 0);
-	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
-	oct_board_destroy(board);
+	assert_int_equal(oct_fork_team(2, -1, no_larger_slot, NULL), 0);
+	assert_int_equal(oct_fork_team(2, -1, no_larger_slot, &full), 0);
 }
 
 #define CROSSED_TEAMS 40
@@ -547,9 +351,7 @@ int main(void)
 		cmocka_unit_test(a_full_segment_refuses_teams_and_hangs_none),
 		cmocka_unit_test(slots_that_a_dead_rank_holds_hang_nobody),
 		cmocka_unit_test(what_no_slot_holds_goes_through_one),
-		cmocka_unit_test(without_room_near_ranks_have_no_larger_slots),
-		cmocka_unit_test(near_teams_are_as_many_but_one_in_fifty),
-		cmocka_unit_test(near_teams_share_larger_slots_and_never_wait_for_each_other),
+		cmocka_unit_test(without_room_no_rank_is_near),
 		cmocka_unit_test(no_order_of_operations_makes_teams_wait_for_each_other),
 		cmocka_unit_test(memory_that_is_refused_is_an_error),
 	};

@@ -36,16 +36,14 @@ static void hello_place(struct oci_hello *hello)
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static uint64_t last[OCI_CPU_WORDS];
 	static struct oci_topo_place place;
-	static bool is_told;
 
 	oci_os_affinity(hello->cpus, OCI_CPU_WORDS);
 	pthread_mutex_lock(&lock);
 	if (memcmp(last, hello->cpus, sizeof(last))) {
 		memcpy(last, hello->cpus, sizeof(last));
-		is_told = oci_topo_self(&place);
+		oci_topo_self(&place);
 	}
 	hello->place = place;
-	hello->is_told = is_told && oci_near_source.by_places;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -78,7 +76,6 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	team->own->progress.tag = hello->tag;
 	oci_commit_open(team->own, hello->tag);
 	team->own->progress.done = team->done;
-	oci_near_offer(team->own);
 	memcpy(hello->nonce, c->nonce, sizeof(hello->nonce));
 	hello->nonce_address = (uintptr_t)c->nonce;
 	hello->cells_address = (uintptr_t)c->cells;
@@ -151,14 +148,11 @@ void oci_hellos_oversubscription(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 	uint32_t ranks = team->size, node_ranks = 0;
-	bool bound = true;
 	double cpus = 0, granted = 0, share;
 
 	for (uint32_t r = 0; r < team->size; r++) {
 		for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
 			c->cpu_union[w] |= c->hellos[r].cpus[w];
-		bound &= c->hellos[r].place.cpus == 1 ||
-			 c->hellos[r].place.core != OCI_TOPO_NOWHERE;
 		if (c->hellos[r].node_ranks > node_ranks)
 			node_ranks = c->hellos[r].node_ranks;
 		if (c->hellos[r].cgroup_cpus > 0 &&
@@ -167,7 +161,6 @@ void oci_hellos_oversubscription(struct oci_team *team)
 	}
 	for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
 		cpus += __builtin_popcountll(c->cpu_union[w]);
-	team->may_part = !bound && cpus > team->size;
 	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
 	 * the ranks are not bound, none when each is bound to its own. */
 	share = node_ranks * cpus / c->hellos[0].cpus_online;

@@ -55,7 +55,7 @@ struct oci_ack_line {
 	uint64_t request_slot;	/* offset of my slot, the bounce buffer */
 	uint64_t request_turns; /* halves that I filled (push) or emptied (pull) */
 	uint64_t request_whom;	/* peer << 1 | it is a push */
-	uint64_t near;		/* CPU + 1 on which it was written: team/near.c */
+	uint64_t unused;
 	struct oci_record record;
 	uint32_t post_waiters; /* processes asleep on post.flag; written by peers */
 	uint32_t ack_waiters;  /* and on ack.flag */
@@ -99,6 +99,8 @@ struct oci_progress_block {
 	uint8_t pad0[40];
 	uint64_t p2p_opened;
 	uint8_t pad1[56];
+	uint64_t near; /* how far the peer is, by the owner's measurement: team/distance.c */
+	uint8_t pad2[56];
 };
 
 struct oci_region {
@@ -111,6 +113,7 @@ _Static_assert(sizeof(struct oci_ack_line) == 128, "an ACK line is two cache lin
 _Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cache lines");
 _Static_assert(offsetof(struct oci_progress_block, p2p_directory) == OCI_LINE, "one line");
 _Static_assert(offsetof(struct oci_progress_block, p2p_opened) == 2 * OCI_LINE, "its own");
+_Static_assert(offsetof(struct oci_progress_block, near) == 3 * OCI_LINE, "its own, too");
 _Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 768, "as documented");
 /* The count of waiters and the call's record must not share the line of the flag. */
 _Static_assert(offsetof(struct oci_ack_line, record) == OCI_LINE, "second line");

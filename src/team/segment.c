@@ -320,16 +320,6 @@ void oci_segment_free(int64_t offset, size_t bytes)
 	pthread_mutex_unlock(&segment.lock);
 }
 
-size_t oci_segment_bytes(void)
-{
-	size_t bytes;
-
-	pthread_mutex_lock(&segment.lock);
-	bytes = segment.id.bytes;
-	pthread_mutex_unlock(&segment.lock);
-	return bytes;
-}
-
 size_t oci_segment_live_bytes(void)
 {
 	size_t bytes;

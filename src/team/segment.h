@@ -54,8 +54,6 @@ int64_t oci_segment_alloc_promised(size_t bytes);
 /* Logs once that there is no room. */
 void oci_segment_full(void);
 
-/* Of our own segment, used or not; after oci_segment_self(). */
-size_t oci_segment_bytes(void);
 /* Bytes handed out and not freed: a test for leaks. */
 size_t oci_segment_live_bytes(void);
 /* Where the nonce of a segment lies that begins at this address of its owner. */
@@ -121,13 +119,9 @@ struct oci_team;
  * teams makes them wait for each other.
  */
 int oci_slots_guarantee(struct oci_team *team);
-/*
- * The same of one larger slot, which is all of that size that an operation holds; false: there is
- * no room. A team may only put more than OCI_SLOT_BYTES into a slot when all its ranks have one.
- * Spared: this rank takes none, as another has none.
- */
-bool oci_slots_guarantee_large(struct oci_team *team);
-void oci_slots_spare_large(struct oci_team *team);
+/* Makes sure that there is a larger one for this team, which a rank needs that calls its peer near.
+ * 0, or -ENOSPC. */
+int oci_slots_reserve_near(struct oci_team *team);
 /*
  * A slot that nobody reads any more, for operation `seq` of the team, which puts some `bytes` into
  * it, into one of the larger ones if they are more than an ordinary one holds; it stays taken until

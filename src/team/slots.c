@@ -7,8 +7,7 @@
  *             operation that not all ranks have finished takes them, so each team holds no more
  *             than OCI_OPERATION_SLOTS, and one that it may have is free or not made yet. They
  *             are made when they are needed first: until then their room is promised.
- *   large     of OCI_NEAR_SLOT_BYTES, for teams that have them (near.c). As of the ordinary ones,
- *             some are for any operation and some kept: of these one for each such team
+ *   large     of near ranks; where there is none, no rank is near
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,17 +39,21 @@ struct pool {
 	struct slot *slot;
 	unsigned int count, room;
 	uint64_t refused_ns; /* when memory was refused last, 0 it was not */
-	/* Of kept ones: to all teams together. `count` of them are made, the rest is promised. */
-	unsigned int guaranteed;
 };
 
 static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, kept = { .bytes = OCI_SLOT_BYTES },
-		   large = { .bytes = OCI_NEAR_SLOT_BYTES },
-		   kept_large = { .bytes = OCI_NEAR_SLOT_BYTES };
-/* Large slots, made and promised, take no room that many teams would need: there are so many at
- * most, and no more of the segment than a part of LARGE_SHARE. */
-#define LARGE_MOST 32
-#define LARGE_SHARE 64
+		   large = { .bytes = OCI_NEAR_SLOT_BYTES };
+/* Of all teams together; kept.count of them are made, the rest is promised. */
+static unsigned int guaranteed;
+/*
+ * Teams that may take large slots. There is one slot for each, as threads may be in collectives of
+ * several such teams whose peers came to them in another order. Of a team only the operation that a
+ * thread is in can hold a slot and wait for a peer that has none: what it left behind is read
+ * without one. So a slot is free, or becomes free. Teams beyond these stay with what any two ranks
+ * take.
+ */
+#define NEAR_TEAMS_MOST 32
+static unsigned int near_teams;
 /* Of all of them. 1 held; a spin lock, as it is held for nanoseconds on the hot path. */
 static uint64_t lock;
 
@@ -73,13 +76,6 @@ static void pools_unlock(void)
 static struct pool *pool_of(size_t bytes)
 {
 	return bytes > OCI_SLOT_BYTES ? &large : &ordinary;
-}
-
-static bool room_for_large(void)
-{
-	size_t most = oci_segment_bytes() / LARGE_SHARE / OCI_NEAR_SLOT_BYTES;
-
-	return large.count + kept_large.guaranteed < (most < LARGE_MOST ? most : LARGE_MOST);
 }
 
 static bool slot_free(const struct slot *slot)
@@ -121,12 +117,10 @@ static struct slot *pool_grow(struct pool *pool)
 
 	if (pool->refused_ns && oci_clock_ns() - pool->refused_ns < OCI_RETRY_NS)
 		return NULL;
-	if (pool == &large && (pool->count >= OCI_LANES || !room_for_large()))
-		return NULL;
 	if (!has_room(pool))
 		return NULL;
-	offset = pool->guaranteed ? oci_segment_alloc_promised(pool->bytes) :
-				    oci_segment_alloc(pool->bytes);
+	offset = pool == &kept ? oci_segment_alloc_promised(pool->bytes) :
+				 oci_segment_alloc(pool->bytes);
 	pool->refused_ns = offset < 0 ? oci_clock_ns() : 0;
 	if (offset < 0)
 		return NULL;
@@ -149,15 +143,15 @@ static int grow_to(struct pool *pool, unsigned int count)
 	return pool->count >= count ? 0 : -ENOSPC;
 }
 
-/* A free slot of `any` becomes a kept one; `least` stay. */
-static bool keep_one(struct pool *any, struct pool *keep, unsigned int least)
+/* A free ordinary slot becomes a kept one; as many ordinary ones stay as an operation holds. */
+static bool keep_ordinary(void)
 {
-	struct slot *slot = pool_find(any, any->count);
+	struct slot *slot = pool_find(&ordinary, ordinary.count);
 
-	if (!slot || any->count <= least || !has_room(keep))
+	if (!slot || ordinary.count <= OCI_OPERATION_SLOTS || !has_room(&kept))
 		return false;
-	keep->slot[keep->count++] = (struct slot){ .offset = slot->offset };
-	*slot = any->slot[--any->count];
+	kept.slot[kept.count++] = (struct slot){ .offset = slot->offset };
+	*slot = ordinary.slot[--ordinary.count];
 	return true;
 }
 
@@ -165,24 +159,24 @@ static bool guarantee_one(void)
 {
 	if (oci_segment_promise(OCI_SLOT_BYTES)) {
 		refresh_holders(&ordinary);
-		if (!keep_one(&ordinary, &kept, OCI_OPERATION_SLOTS))
+		if (!keep_ordinary())
 			return false;
 	}
-	kept.guaranteed++;
+	guaranteed++;
 	return true;
 }
 
 /* Takes back the guarantee of one slot. A kept one too many is for any operation, from then on; it
  * stays one that nobody takes when there is no memory for the note. */
-static void guarantee_less(struct pool *any, struct pool *keep)
+static void guarantee_less(void)
 {
-	keep->guaranteed--;
-	if (keep->count <= keep->guaranteed)
-		oci_segment_unpromise(keep->bytes);
-	else if (!has_room(any))
-		keep->count--;
+	guaranteed--;
+	if (kept.count <= guaranteed)
+		oci_segment_unpromise(OCI_SLOT_BYTES);
+	else if (!has_room(&ordinary))
+		kept.count--;
 	else
-		any->slot[any->count++] = keep->slot[--keep->count];
+		ordinary.slot[ordinary.count++] = kept.slot[--kept.count];
 }
 
 int oci_slots_guarantee(struct oci_team *team)
@@ -199,47 +193,31 @@ int oci_slots_guarantee(struct oci_team *team)
 	if (!error && !team->has_slots)
 		error = -ENOSPC;
 	while (!team->has_slots && count--)
-		guarantee_less(&ordinary, &kept);
+		guarantee_less();
 	pools_unlock();
 	if (error)
 		oci_segment_full();
 	return error;
 }
 
-bool oci_slots_guarantee_large(struct oci_team *team)
+int oci_slots_reserve_near(struct oci_team *team)
 {
+	int error = 0;
+
 	pools_lock();
-	if (!team->has_large_slot) {
-		refresh_holders(&large);
-		team->has_large_slot =
-			(room_for_large() && !oci_segment_promise(OCI_NEAR_SLOT_BYTES)) ||
-			keep_one(&large, &kept_large, 0);
-		kept_large.guaranteed += team->has_large_slot;
+	if (!team->has_near_slot) {
+		error = near_teams < NEAR_TEAMS_MOST ? grow_to(&large, near_teams + 1) : -ENOSPC;
+		team->has_near_slot = !error;
+		near_teams += team->has_near_slot;
 	}
 	pools_unlock();
-	return team->has_large_slot;
-}
-
-/* None of the parent's guarantees hold in a forked child. */
-static void give_back_large(struct oci_team *team)
-{
-	if (team->has_large_slot && kept_large.guaranteed)
-		guarantee_less(&large, &kept_large);
-	team->has_large_slot = false;
-}
-
-void oci_slots_spare_large(struct oci_team *team)
-{
-	pools_lock();
-	give_back_large(team);
-	pools_unlock();
+	return error;
 }
 
 void oci_slots_fork_child(void)
 {
 	lock = 0;
-	ordinary.count = kept.count = large.count = kept_large.count = 0;
-	kept.guaranteed = kept_large.guaranteed = 0;
+	ordinary.count = kept.count = large.count = guaranteed = near_teams = 0;
 }
 
 /*
@@ -262,24 +240,22 @@ static bool held_under_way(const struct pool *pool, const struct oci_team *team,
 
 /* One of those that the team is guaranteed, when this operation is its oldest. NULL: it is not, or
  * *refused says that the kernel has no memory and waiting may be in vain. */
-static struct slot *find_kept(struct pool *any, struct oci_team *team, uint64_t seq, bool *refused)
+static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused)
 {
-	struct pool *keep = any == &large ? &kept_large : &kept;
 	struct slot *slot;
 
 	oci_team_refresh(team);
 	if (__atomic_load_n(&team->min_done, __ATOMIC_RELAXED) < seq)
 		return NULL;
-	slot = pool_find(keep, keep->count);
-	if (!slot && keep->count < keep->guaranteed) {
-		slot = pool_grow(keep);
-		*refused = !slot &&
-			   (any->count + keep->count == 0 || held_under_way(any, team, seq) ||
-			    held_under_way(keep, team, seq));
+	slot = pool_find(&kept, kept.count);
+	if (!slot && kept.count < guaranteed) {
+		slot = pool_grow(&kept);
+		*refused = !slot && (held_under_way(&ordinary, team, seq) ||
+				     held_under_way(&kept, team, seq));
 	}
 	if (!slot) {
-		refresh_holders(keep);
-		slot = pool_find(keep, keep->count);
+		refresh_holders(&kept);
+		slot = pool_find(&kept, kept.count);
 	}
 	return slot;
 }
@@ -292,7 +268,8 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	bool refused = false;
 
 	pools_lock();
-	if (bytes <= REUSE_BYTES && oci_topo_near(team->common))
+	/* Relaxed: a hint, which another thread's progress may change. */
+	if (bytes <= REUSE_BYTES && __atomic_load_n(&team->distance.near, __ATOMIC_RELAXED))
 		oci_team_all_done(team, seq);
 	slot = pool_find(pool, OCI_SLOTS_SCANNED);
 	/* A few are made without asking; beyond, those of idle teams are looked for first. */
@@ -304,8 +281,8 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	}
 	if (!slot)
 		slot = pool_grow(pool);
-	if (!slot)
-		slot = find_kept(pool, team, seq, &refused);
+	if (!slot && pool == &ordinary)
+		slot = find_kept(team, seq, &refused);
 	if (slot) {
 		slot->team = team;
 		slot->seq = seq;
@@ -315,10 +292,10 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	if (!slot && refused)
 		return oci_team_fail(
 			team, -ENOMEM, -1,
-			"no memory for a buffer of %zu bytes that a collective needs, "
+			"no memory for a buffer of %u bytes that a collective needs, "
 			"while others hold all there are: give the job more memory, or "
 			"a larger /dev/shm",
-			pool->bytes);
+			OCI_SLOT_BYTES);
 	return offset;
 }
 
@@ -345,19 +322,19 @@ static void forget(struct pool *pool, const struct oci_team *team)
 void oci_slots_forget(struct oci_team *team)
 {
 	pools_lock();
+	if (near_teams) /* none of the parent's count in a forked child */
+		near_teams -= team->has_near_slot;
+	team->has_near_slot = false;
 	forget(&ordinary, team);
 	forget(&kept, team);
 	forget(&large, team);
-	forget(&kept_large, team);
-	give_back_large(team);
-	for (unsigned int i = 0; team->has_slots && kept.guaranteed && i < OCI_OPERATION_SLOTS; i++)
-		guarantee_less(&ordinary, &kept);
+	for (unsigned int i = 0; team->has_slots && guaranteed && i < OCI_OPERATION_SLOTS; i++)
+		guarantee_less();
 	team->has_slots = false;
 	pools_unlock();
 }
 
 size_t oci_slots_bytes(void)
 {
-	return (ordinary.count + kept.count) * OCI_SLOT_BYTES +
-	       (large.count + kept_large.count) * large.bytes;
+	return (ordinary.count + kept.count) * OCI_SLOT_BYTES + large.count * large.bytes;
 }
