@@ -54,18 +54,8 @@ struct oc_bootstrap {
 	int (*allgather_start)(void *context, const void *send, size_t bytes, void *recv);
 	/* 1 completed, 0 not yet, -errno failed. Called only while one is under way. */
 	int (*allgather_test)(void *context);
-	/* Called once, when the team needs the bootstrap no more (ready, refused or destroyed);
-	 * after oc_team_withdraw() perhaps later, from oc_progress(). */
+	/* Called once, when the team needs the bootstrap no more (ready, refused or destroyed). */
 	void (*release)(void *context);
-	/*
-	 * May be NULL; only oc_team_withdraw() calls it. This member is in no further allgather:
-	 * the next one fails with -ECANCELED on all members, alike, also if this one is never
-	 * driven again. That is the next one to be sent: the first one, while this member has sent
-	 * nothing of it. (Of a later one its block is sent by the first allgather_test, at the
-	 * latest, whoever else has come.) What is called later for this member only takes what the
-	 * others send. 0 or -errno.
-	 */
-	int (*withdraw)(void *context);
 };
 
 /* ---- team ----------------------------------------------------------------------------------- */
@@ -73,9 +63,11 @@ struct oc_bootstrap {
 struct oc_team;
 
 /*
- * Begins to create a team; never blocks and sends nothing. Every member calls it, then collectives
- * on it; creation proceeds in them and in oc_progress(). The bootstrap is copied, its context must
- * live until release is called (also when this function fails).
+ * Begins to create a team; never blocks and sends nothing. Every member calls it, then brings the
+ * team up by oc_team_progress(), or by its first call on the team, also a nonblocking one, which
+ * waits until all members have done so: teams are brought up in one order on all members. The
+ * bootstrap is copied, its context must live until release is called (also when this function
+ * fails).
  * -EINVAL: a malformed bootstrap. -ENOMEM.
  */
 OC_API int oc_team_create(struct oc_team **team, const struct oc_bootstrap *bootstrap);
@@ -87,18 +79,9 @@ OC_API int oc_team_create(struct oc_team **team, const struct oc_bootstrap *boot
 OC_API int oc_team_progress(struct oc_team *team);
 
 /*
- * Ends a creation at once, for a member that cannot go on driving it, as it is about to wait for
- * something else, while others wait for what it has started on the team. 1: it is ready. -errno:
- * it is refused on all members alike, as with oc_team_progress(); or, while oc_team_progress()
- * still says 0, it goes on: -ENOTSUP, the bootstrap has no `withdraw` and would have to tell the
- * others, or what that returned. Sends, and waits for nobody. The others may still look at this
- * process: it has to live, and to call oc_progress() when it can, until the bootstrap is released.
- */
-OC_API int oc_team_withdraw(struct oc_team *team);
-
-/*
  * Leaves the team; local, does not synchronise. Memory that peers may still read is given back
- * when all members have left. -EBUSY: an operation is still outstanding, nothing was done.
+ * when all members have left. -EBUSY: an operation is still outstanding, or the team is neither ready
+ * nor refused yet (oc_team_progress()); nothing was done.
  */
 OC_API int oc_team_destroy(struct oc_team *team);
 
@@ -262,19 +245,14 @@ struct oc_request;
 /*
  * Starts a collective and returns at once, also when more operations are outstanding than the
  * team has lanes. The call is copied, op->context and the buffers must live until completion.
- * Results as oc_collective; on 0 *request is set. While the team is under creation: 0, and a
- * request that waits for it.
+ * Results as oc_collective; on 0 *request is set. The first call on a team waits for it.
  */
 OC_API int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request);
-/*
- * 0 not yet; else the request is freed: 1 completed; -errno failed; OC_HAND_BACK: the team that it
- * waited for is refused, or does not serve such calls: the caller starts it by its own means now,
- * such calls in the order of their oc_start(). Drives progress.
- */
+/* 0 not yet; else the request is freed: 1 completed; -errno failed. Drives progress. */
 OC_API int oc_test(struct oc_request *request);
 /* As oc_test, but drives nothing: for whoever has many requests and calls oc_progress() once. */
 OC_API int oc_peek(struct oc_request *request);
-/* As oc_test, but returns only when it is over: 0, OC_HAND_BACK or -errno. */
+/* As oc_test, but returns only when it is over: 0 or -errno. */
 OC_API int oc_wait(struct oc_request *request);
 
 /* ---- messages --------------------------------------------------------------------------------
@@ -289,9 +267,7 @@ OC_API int oc_wait(struct oc_request *request);
  * long as the receiver has not left too much unreceived (256 KiB of one sender's); all others when
  * the receiver has them: a program whose ranks all send before they receive must not rely on
  * buffers, and uses oc_isend. Memory for messages that nobody has asked for is bounded by that.
- * CREATION. Messages too may be the first use of a team. The blocking calls drive its creation
- * until it is over, which needs all members to take part by a call of theirs on the team or
- * oc_progress(); the nonblocking ones return at once and are queued, in order.
+ * CREATION. A first message brings the team up, as every first call does: all members take part.
  * RESULTS: 0, or -EINVAL (no such rank, a negative tag, no buffer); -EMSGSIZE: the message was
  * longer than the receive, which got the bytes that fit; -EDEADLK: a blocking call of a rank to
  * itself that nothing before it has matched; -ENOMEM, -ENOSPC: no memory for the message, which was
@@ -341,8 +317,7 @@ OC_API int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct 
  */
 
 /*
- * Drives every outstanding operation and team creation of this process; returns how many steps
- * moved. Front ends call it from the MPI's progress engine.
+ * Drives every outstanding operation of this process; returns how many have ended. Front ends call it from the MPI's progress engine.
  */
 OC_API int oc_progress(void);
 /*

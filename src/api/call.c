@@ -333,24 +333,15 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 	}
 }
 
-bool oci_call_is_mpis(const struct oc_team *team, const struct oc_call *call)
-{
-	const struct oci_forced *forced = &team->forced[call->collective];
-
-	if (!forced->forced || forced->choice.algorithm != OCI_CHOICE_MPI)
-		return false;
-	oci_count_back(call->collective, MPI_CHOSEN);
-	return true;
-}
-
-int oci_call_refused(const struct oc_call *call)
+/* OC_HAND_BACK, counted: the call's team was refused. */
+static int call_refused(const struct oc_call *call)
 {
 	oci_count_back(call->collective, "the ranks could not form a team");
 	return OC_HAND_BACK;
 }
 
-/* Looks at a team under creation before its waiter gives its CPU away: the rounds of a bootstrap
- * take some microseconds each, a turn of whoever else wants the CPU takes milliseconds. */
+/* Looks at a team under creation before its waiter gives its CPU away: a state of it takes some
+ * microseconds, a turn of whoever else wants the CPU takes milliseconds. */
 #define AWAIT_SPINS 1000
 
 void oci_team_await(struct oc_team *team)
@@ -367,7 +358,7 @@ int oci_call_enter(struct oc_team *team, const struct oc_call *call)
 	if (__builtin_expect(oci_team_state(&team->team) != OCI_TEAM_READY, 0)) {
 		oci_team_await(team);
 		if (oci_team_state(&team->team) == OCI_TEAM_REFUSED)
-			return oci_call_refused(call);
+			return call_refused(call);
 	}
 	return team->team.error;
 }

@@ -59,15 +59,12 @@ struct oc_team {
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
 	 * team holds that lock too, as its requests may be in another thread's progress. */
 	unsigned int outstanding;
-	bool creating;	/* on the engine's list of teams that progress brings up, or drains */
-	bool abandoned; /* destroyed under creation, or while that drains: goes when it is over */
-	struct oc_team *creating_next, *next, **link;
+	struct oc_team *next, **link;
 	/* Messages. Whoever uses p2p holds engine.lock while `outstanding` is not 0, as above. */
 	struct oci_p2p *p2p; /* NULL: none was sent or received yet */
 	struct oci_message_request *message, **message_last; /* under way, in order of start */
 	struct oci_message_request *message_ended;	     /* whose owners do not know yet */
 	bool messaging; /* on the engine's list of teams with such */
-	bool waiting;	/* some of them wait for the team */
 	struct oc_team *messaging_next;
 };
 
@@ -78,8 +75,6 @@ struct oc_team {
 struct oci_message_request {
 	bool message; /* true */
 	bool left;    /* it is its owner's alone; atomic */
-	bool sends;
-	bool waiting; /* for its team */
 	struct oc_team *team;
 	struct oci_message_request *next, **link;
 	struct oci_message m;
@@ -96,16 +91,15 @@ struct oci_operation {
 	size_t result_bytes;
 };
 
-/* Guards the lists of teams and requests, creation, and what a request shares with its team. */
+/* Guards the lists of teams and requests, and what a request shares with its team. */
 struct oci_engine {
 	pthread_mutex_t lock;
 	struct oc_team *teams;
-	struct oc_team *creating;
 	struct oc_request *first, **last;
 	struct oc_request *spare; /* requests that are not in use */
 	struct oc_team *messaging;
 	struct oci_message_request *spare_message;
-	unsigned int pending; /* requests and creating teams; also read without the lock */
+	unsigned int pending; /* requests; also read without the lock */
 	bool alone;	      /* oc_set_threads(0): no thread ever comes beside another */
 	bool inside;	      /* what the lock is then: this thread is behind it */
 };
@@ -163,18 +157,8 @@ void oci_team_await(struct oc_team *team);
 /* request.c: oc_progress(), as others that wait drive it. Not 0: something is outstanding, for
  * which peers may wait. */
 int oci_engine_drive(void);
-/* request.c: oci_team_step(), and whatever waited for its result is decided; with the lock held. */
-int oci_creation_step(struct oc_team *team);
-/* As oci_team_withdraw(), and requests that waited are decided. With the lock held. */
-int oci_creation_withdraw(struct oc_team *team);
-/* Puts a team on the list that oc_progress() brings up; with the lock held. */
-void oci_creating_add(struct oc_team *team);
 /* team.c: what ONECOPY_<COLLECTIVE> says in this process. */
 const struct oci_forced *oci_forced_by_environment(enum oc_collective collective);
-/* team.c: the end of a team that nobody uses any more and no list holds. */
-void oci_team_dispose(struct oc_team *team);
-/* team.c: takes a team off the list of those that progress brings up; with the lock held. */
-void oci_creating_remove(struct oc_team *team);
 
 /* call_parts.c */
 /* A Reduce_scatter with the bytes of its whole input, which all ranks know; else as it is. */
@@ -203,10 +187,6 @@ int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
 void oci_operation_end(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);
-/* Was such a call forced back to the MPI? Counts it then. */
-bool oci_call_is_mpis(const struct oc_team *team, const struct oc_call *call);
-/* OC_HAND_BACK, counted: the call's team was refused. */
-int oci_call_refused(const struct oc_call *call);
 
 /* call_blocks.c: of a v-variant, where the bytes of this rank are. */
 void oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oci_operation *o);

@@ -113,41 +113,13 @@ static void request_over(struct oci_message *m)
 						   offsetof(struct oci_message_request, m)));
 }
 
-/* Starts those that waited for the team, in the order of their calls. */
-static void start_waiting(struct oc_team *team)
-{
-	struct oci_message_request *r, *next;
-
-	for (r = team->message; r; r = next) {
-		int error;
-
-		next = r->next;
-		if (!r->waiting)
-			continue;
-		r->waiting = false;
-		error = begin(team, &r->m, r->sends);
-		if (error)
-			r->m.result = error;
-		/* One that was found complete at once: nobody has told it. A message to ourselves
-		 * may have ended an earlier one, never a later one. */
-		r->m.over = request_over;
-		if (r->m.result)
-			request_end(r);
-	}
-}
-
 static int team_messages_progress(struct oc_team *team)
 {
 	int moved = 0, error;
 
 	/* Without requests the team is its owner's, who takes no lock. */
-	if (oci_team_state(&team->team) < OCI_TEAM_READY || !team->message)
+	if (!team->message)
 		return 0;
-	if (team->waiting && !team->team.error) {
-		team->waiting = false;
-		start_waiting(team);
-		moved++;
-	}
 	if (!team->team.error && team->p2p)
 		moved += (int)oci_p2p_progress(team->p2p);
 	/* They may hang on who has gone. Read once: another thread may set it in between, and no
@@ -227,6 +199,14 @@ static int check(struct oc_team *team, const struct oci_message *m, bool sends)
 	return 0;
 }
 
+/* Waits for the team. 0, or the error that it has ended with. */
+static int enter(struct oc_team *team)
+{
+	if (__builtin_expect(oci_team_state(&team->team) != OCI_TEAM_READY, 0))
+		oci_team_await(team);
+	return team->team.error;
+}
+
 /* True: the caller has the lock until unlock_shared(). */
 static bool lock_shared(const struct oc_team *team)
 {
@@ -300,13 +280,10 @@ int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends)
 
 	if (result)
 		return result;
-	if (__builtin_expect(oci_team_state(&team->team) != OCI_TEAM_READY, 0))
-		oci_team_await(team);
-	if (team->team.error)
-		return team->team.error;
+	result = enter(team);
+	if (result)
+		return result;
 	locked = lock_shared(team);
-	if (team->waiting)
-		team_messages_progress(team);
 	result = begin(team, m, sends);
 	if (!result)
 		result = m->result;
@@ -324,13 +301,10 @@ int oci_message_start(struct oc_team *team, const struct oci_message *m, bool se
 	struct oci_message_request *r;
 	int error = check(team, m, sends);
 
+	error = error ?: enter(team);
 	if (error)
 		return error;
 	oci_engine_lock();
-	if (oci_team_state(&team->team) < OCI_TEAM_READY) {
-		oci_creating_add(team);
-		oci_creation_step(team);
-	}
 	r = team->team.error ? NULL : request_new();
 	if (!r) {
 		error = team->team.error ? team->team.error : -ENOMEM;
@@ -339,16 +313,10 @@ int oci_message_start(struct oc_team *team, const struct oci_message *m, bool se
 	}
 	r->message = true;
 	r->left = false;
-	r->sends = sends;
 	r->team = team;
 	r->m = *m;
 	r->m.result = 0;
-	if (team->waiting)
-		team_messages_progress(team);
-	r->waiting = oci_team_state(&team->team) < OCI_TEAM_READY;
-	team->waiting |= r->waiting;
-	if (!r->waiting)
-		error = begin(team, &r->m, sends);
+	error = begin(team, &r->m, sends);
 	if (error) {
 		request_free(r);
 		requests_leave(team);
@@ -358,7 +326,7 @@ int oci_message_start(struct oc_team *team, const struct oci_message *m, bool se
 	if (r->m.result) {
 		r->left = true;
 	} else {
-		r->m.over = r->waiting ? NULL : request_over;
+		r->m.over = request_over;
 		request_add(r);
 	}
 	requests_leave(team);
@@ -452,13 +420,10 @@ int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_stat
 
 	if (result)
 		return result;
-	if (oci_team_state(&team->team) < OCI_TEAM_READY)
-		oc_team_progress(team);
-	if (team->team.error || oci_team_state(&team->team) != OCI_TEAM_READY)
-		return team->team.error;
+	result = enter(team);
+	if (result)
+		return result;
 	locked = lock_shared(team);
-	if (team->waiting)
-		team_messages_progress(team);
 	result = p2p_ready(team);
 	if (!result) {
 		result = oci_p2p_probe(team->p2p, source, tag, status);

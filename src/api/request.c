@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Outstanding operations. A request waits for its team, then for its lane, then runs, always by
- * oc_progress() of whichever thread comes by; operations of one team get their numbers in the
- * order of oc_start().
+ * Outstanding operations. A request waits for its lane, then runs, always by oc_progress() of
+ * whichever thread comes by; operations of one team get their numbers in the order of oc_start().
  *
  * A reduction calls the program's operation, which may lock what another thread holds while that
  * one is in a call of ours, or call us itself. So it runs without the engine's lock: it is marked
@@ -20,68 +19,12 @@ struct oc_request {
 	struct oc_team *team;
 	struct oc_call call;
 	struct oc_op op;
-	struct oci_forced forced; /* on its collective, when it was started */
 	struct oci_operation operation;
-	bool prepared;
 	bool running; /* by a thread that does not hold the lock: its list alone is others' */
 	bool over;    /* and about to leave the list */
 	bool left;    /* it has: it is its owner's alone; atomic */
 	int result;   /* as oc_test() returns it */
 };
-
-void oci_creating_add(struct oc_team *team)
-{
-	if (team->creating || (team->team.state >= OCI_TEAM_READY && !team->team.draining))
-		return;
-	team->creating = true;
-	team->creating_next = oci_engine.creating;
-	oci_engine.creating = team;
-	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
-}
-
-/*
- * What is forced after the call is for later calls: one that waited for its team is decided as
- * those are that did not, on other ranks.
- */
-static int prepare_as_started(struct oc_request *r)
-{
-	struct oci_forced *forced = &r->team->forced[r->call.collective], later = *forced;
-	bool same = later.forced == r->forced.forced &&
-		    later.choice.algorithm == r->forced.choice.algorithm &&
-		    later.choice.parameter == r->forced.choice.parameter;
-	int result;
-
-	if (__builtin_expect(same, 1))
-		return oci_operation_prepare(r->team, &r->call, OCI_APART_UNKNOWN, &r->operation);
-	oci_recent_forget(r->team);
-	*forced = r->forced;
-	result = oci_operation_prepare(r->team, &r->call, OCI_APART_UNKNOWN, &r->operation);
-	oci_recent_forget(r->team);
-	*forced = later;
-	return result;
-}
-
-/* Decides a request that waited for its team. True when it may run. */
-static bool request_prepare(struct oc_request *r)
-{
-	struct oci_team *team = &r->team->team;
-	int result;
-
-	if (team->state < OCI_TEAM_READY)
-		return false;
-	if (team->state == OCI_TEAM_REFUSED)
-		result = oci_call_refused(&r->call);
-	else
-		result = team->error ? team->error : prepare_as_started(r);
-	if (result) {
-		r->result = result;
-		r->over = true;
-		return false;
-	}
-	r->operation.x.polled = true;
-	r->prepared = true;
-	return true;
-}
 
 /* Takes one that is over off the list: from then on its owner may free it. */
 static void request_unlink(struct oc_request *r)
@@ -98,42 +41,6 @@ static void request_unlink(struct oc_request *r)
 	/* Release: what its steps wrote, and the last look at it here. Pairs with the acquire in
 	 * oc_peek(). */
 	__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
-}
-
-/* The team is ready or refused. Requests that waited get their numbers now, before anyone else can
- * take one. */
-static void creation_over(struct oc_team *team)
-{
-	for (struct oc_request *r = oci_engine.first, *next; r; r = next) {
-		next = r->next;
-		if (r->team != team || r->prepared)
-			continue;
-		request_prepare(r);
-		if (r->over)
-			request_unlink(r);
-	}
-}
-
-int oci_creation_step(struct oc_team *team)
-{
-	bool before = team->team.state < OCI_TEAM_READY;
-	int result = oci_team_step(&team->team);
-
-	if (before && result)
-		creation_over(team);
-	return result;
-}
-
-int oci_creation_withdraw(struct oc_team *team)
-{
-	bool before = team->team.state < OCI_TEAM_READY;
-	int result = oci_team_withdraw(&team->team);
-
-	if (team->team.draining)
-		oci_creating_add(team);
-	if (before && team->team.state >= OCI_TEAM_READY)
-		creation_over(team);
-	return result;
 }
 
 /* As oci_exec_run(). */
@@ -162,8 +69,6 @@ static bool request_step(struct oc_request *r)
 {
 	int result;
 
-	if (!r->prepared && !request_prepare(r))
-		return r->over;
 	/* A failed team ends its other operations too: they may wait for who has gone. */
 	result = r->team->team.error ? r->team->team.error : request_run(r);
 	if (result == 0)
@@ -178,15 +83,6 @@ static int progress_locked(void)
 {
 	int moved = 0;
 
-	for (struct oc_team *team = oci_engine.creating, *next; team; team = next) {
-		next = team->creating_next;
-		if (!oci_creation_step(team) || !oci_team_drained(&team->team))
-			continue;
-		oci_creating_remove(team);
-		if (team->abandoned)
-			oci_team_dispose(team);
-		moved++;
-	}
 	for (struct oc_request *r = oci_engine.first, *next; r; r = next) {
 		bool over = !r->running && request_step(r);
 
@@ -247,32 +143,29 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	result = oci_call_check(team, call);
 	if (result)
 		return result;
-	/* This much is known before the team is. */
-	if (oci_call_is_mpis(team, call))
-		return OC_HAND_BACK;
+	result = oci_call_enter(team, call);
+	if (result)
+		return result;
 	oci_engine_lock();
 	r = request_new();
 	if (!r) {
 		oci_engine_unlock();
-		/* Waits for the team, as the others are to know. */
 		return oc_team_abandon(team, call, -ENOMEM);
 	}
 	r->team = team;
-	r->forced = team->forced[call->collective];
 	r->call = *call;
 	if (call->op) {
 		r->op = *call->op;
 		r->call.op = &r->op;
 	}
-	oci_creating_add(team);
-	oci_creation_step(team);
-	if (team->team.state >= OCI_TEAM_READY && !team->outstanding && !request_prepare(r) &&
-	    r->over) {
-		result = r->result;
+	result = team->team.error ?: oci_operation_prepare(team, &r->call, OCI_APART_UNKNOWN,
+							   &r->operation);
+	if (result) {
 		request_free(r);
 		oci_engine_unlock();
 		return result;
 	}
+	r->operation.x.polled = true;
 	r->link = oci_engine.last;
 	*r->link = r;
 	oci_engine.last = &r->next;

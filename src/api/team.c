@@ -74,7 +74,7 @@ const struct oci_forced *oci_forced_by_environment(enum oc_collective collective
 static void fork_child(void)
 {
 	pthread_mutex_init(&oci_engine.lock, NULL);
-	oci_engine.teams = oci_engine.creating = NULL;
+	oci_engine.teams = NULL;
 	oci_engine.first = oci_engine.spare = NULL;
 	oci_engine.messaging = NULL;
 	oci_engine.spare_message = NULL;
@@ -135,17 +135,7 @@ int oc_team_progress(struct oc_team *team)
 	int result;
 
 	oci_engine_lock();
-	result = oci_creation_step(team);
-	oci_engine_unlock();
-	return result;
-}
-
-int oc_team_withdraw(struct oc_team *team)
-{
-	int result;
-
-	oci_engine_lock();
-	result = oci_creation_withdraw(team);
+	result = oci_team_step(&team->team);
 	oci_engine_unlock();
 	return result;
 }
@@ -159,53 +149,27 @@ static void team_release(struct oci_team *left)
 	free(team);
 }
 
-void oci_creating_remove(struct oc_team *team)
-{
-	for (struct oc_team **at = &oci_engine.creating; *at; at = &(*at)->creating_next) {
-		if (*at != team)
-			continue;
-		*at = team->creating_next;
-		team->creating = false;
-		__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
-		return;
-	}
-}
-
 int oc_team_destroy(struct oc_team *team)
 {
 	enum oci_team_state state;
-	bool goes;
 
 	oci_engine_lock();
-	if (team->outstanding) {
+	state = team->team.state;
+	/* Under creation the others count on our messages, and may be at our memory. */
+	if (team->outstanding || (state > OCI_TEAM_START && state < OCI_TEAM_READY)) {
 		oci_engine_unlock();
 		return -EBUSY;
 	}
 	oci_messaging_remove(team);
-	state = team->team.state;
-	if ((state > OCI_TEAM_START && state < OCI_TEAM_READY) || team->team.draining) {
-		/* The others count on our messages, and may be probing our memory. */
-		team->abandoned = true;
-		oci_creating_add(team);
-	} else {
-		oci_creating_remove(team);
-	}
 	*team->link = team->next;
 	if (team->next)
 		team->next->link = team->link;
 	oci_counts_merge(&team->counts);
-	goes = !team->abandoned;
 	oci_engine_unlock();
-	if (goes)
-		oci_team_dispose(team);
-	return 0;
-}
-
-void oci_team_dispose(struct oc_team *team)
-{
 	oci_recent_forget(team);
 	oci_cache_clear(&team->cache);
 	oci_team_leave(&team->team, team_release);
+	return 0;
 }
 
 uint32_t oc_team_rank(const struct oc_team *team)

@@ -51,7 +51,7 @@ static void explain(int error, const char *call, char *why, size_t why_bytes)
 int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_address,
 		       const uint8_t nonce[16], uint64_t cell_address, char *why, size_t why_bytes)
 {
-	uint8_t seen[16] = { 0 }, mine[16];
+	uint8_t seen[16] = { 0 };
 	struct iovec local = { .iov_base = seen, .iov_len = 16 };
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)nonce_address, .iov_len = 16 };
 	ssize_t moved;
@@ -61,16 +61,16 @@ int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_ad
 		explain(moved < 0 ? (int)-moved : EPROTO, "process_vm_readv", why, why_bytes);
 		return moved < 0 ? (int)moved : -EPROTO;
 	}
-	if (oci_os_random(mine, sizeof(mine)))
-		return -EIO;
-	local.iov_base = mine;
+	/* Others may be writing the same. */
+	memset(seen, 0, sizeof(seen));
+	local.iov_base = (void *)(uintptr_t)nonce;
 	remote.iov_base = (void *)(uintptr_t)cell_address;
 	moved = copy->push(pid, &local, 1, &remote, 1);
 	if (moved == 16) {
 		local.iov_base = seen;
 		moved = copy->pull(pid, &local, 1, &remote, 1);
 	}
-	if (moved != 16 || memcmp(seen, mine, 16)) {
+	if (moved != 16 || memcmp(seen, nonce, 16)) {
 		explain(moved < 0 ? (int)-moved : EPROTO, "process_vm_writev", why, why_bytes);
 		return moved < 0 ? (int)moved : -EPROTO;
 	}

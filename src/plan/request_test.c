@@ -309,16 +309,31 @@ static void requests_of_several_threads(void **state)
 	oct_board_destroy(board);
 }
 
-/*
- * The first use is a nonblocking call: it never blocks, and it is served, with all that come before
- * the other member has begun.
- */
-static void first_uses_by_nonblocking_calls_wait_for_the_team(void **state)
+/* A nonblocking call that is the first use of a team waits for it, here for another thread. */
+static void *first_calls(void *arg)
+{
+	struct oc_team *team = arg;
+	struct oc_request *request[CALLS];
+	int32_t value[CALLS];
+
+	for (int n = 0; n < CALLS; n++) {
+		struct oc_call bcast = { .collective = OC_BCAST, .send = &value[n], .bytes = 4 };
+
+		value[n] = oc_team_rank(team) ? 0 : 100 + n;
+		if (oc_start(team, &bcast, &request[n]))
+			abort();
+	}
+	for (int n = CALLS - 1; n >= 0; n--)
+		if (oc_wait(request[n]) || value[n] != 100 + n)
+			abort();
+	return NULL;
+}
+
+static void a_first_nonblocking_call_brings_the_team_up(void **state)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
-	struct oc_request *request[2][CALLS];
-	int32_t in[2][CALLS], out[2][CALLS];
+	pthread_t threads[2];
 
 	(void)state;
 	for (uint32_t r = 0; r < 2; r++) {
@@ -326,22 +341,10 @@ static void first_uses_by_nonblocking_calls_wait_for_the_team(void **state)
 
 		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
 	}
-	for (uint32_t r = 0; r < 2; r++) {
-		for (int n = 0; n < CALLS; n++) {
-			struct oc_call bcast = { .collective = OC_BCAST,
-						 .send = r ? &out[r][n] : &in[r][n],
-						 .bytes = 4 };
-
-			in[r][n] = 100 + n;
-			out[r][n] = 0;
-			assert_int_equal(oc_start(teams[r], &bcast, &request[r][n]), 0);
-		}
-	}
-	for (int n = CALLS - 1; n >= 0; n--) {
-		for (uint32_t r = 0; r < 2; r++)
-			assert_int_equal(oc_wait(request[r][n]), 0);
-		assert_int_equal(out[1][n], 100 + n);
-	}
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(pthread_create(&threads[r], NULL, first_calls, teams[r]), 0);
+	for (int r = 0; r < 2; r++)
+		pthread_join(threads[r], NULL);
 	for (uint32_t r = 0; r < 2; r++)
 		assert_int_equal(oc_team_destroy(teams[r]), 0);
 	oct_board_destroy(board);
@@ -353,11 +356,7 @@ static int fails(void *context)
 	return -EIO;
 }
 
-/*
- * A request that waited for its team may be decided while somebody brings that team up. It is its
- * owner's then, who may look and free it before there is any progress.
- */
-static void a_request_decided_by_the_creation_is_on_no_list(void **state)
+static void a_call_on_a_team_that_is_refused_is_handed_back(void **state)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
@@ -366,73 +365,15 @@ static void a_request_decided_by_the_creation_is_on_no_list(void **state)
 	struct oc_team *team;
 
 	(void)state;
+	bootstrap.allgather_test = fails;
 	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
-	assert_int_equal(oc_start(team, &barrier, &request), 0);
-	assert_int_equal(oc_peek(request), 0);
-	assert_int_equal(team->outstanding, 1);
-	team->team.bootstrap.allgather_test = fails;
-	assert_int_equal(oc_team_progress(team), -EIO);
-	assert_null(oci_engine.first);
-	assert_int_equal(team->outstanding, 0);
-	assert_int_equal(oc_peek(request), OC_HAND_BACK);
+	assert_int_equal(oc_team_progress(team), 0);
+	assert_int_equal(oc_team_destroy(team), -EBUSY);
 	assert_int_equal(oc_start(team, &barrier, &request), OC_HAND_BACK);
-	oc_progress();
+	assert_int_equal(oc_collective(team, &barrier), OC_HAND_BACK);
+	assert_int_equal(oc_team_progress(team), -EIO);
 	assert_int_equal(oc_team_destroy(team), 0);
 	assert_int_equal(oci_engine.pending, 0);
-	oct_board_destroy(board);
-}
-
-/* What the caller has forced to its own algorithms it knows before there is a team. */
-static void a_call_forced_back_does_not_wait_for_the_team(void **state)
-{
-	struct oct_board *board = oct_board_create(2);
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
-	struct oc_call barrier = { .collective = OC_BARRIER };
-	struct oc_request *request;
-	struct oc_team *team;
-
-	(void)state;
-	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
-	assert_int_equal(oc_team_force(team, "barrier", "mpi"), 0);
-	assert_int_equal(oc_start(team, &barrier, &request), OC_HAND_BACK);
-	assert_int_equal(oc_team_destroy(team), 0);
-	oct_board_destroy(board);
-}
-
-/* Else a member that is still waiting for its team would take another algorithm than one that is
- * not. */
-static void what_is_forced_after_a_call_is_for_later_ones(void **state)
-{
-	struct oct_board *board = oct_board_create(2);
-	struct oc_request *request[2][2];
-	int32_t value[2][2] = { { 7, 8 }, { 0, 0 } };
-	struct oc_team *teams[2];
-
-	(void)state;
-	for (uint32_t r = 0; r < 2; r++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
-
-		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
-	}
-	for (uint32_t r = 0; r < 2; r++) {
-		for (int n = 0; n < 2; n++) {
-			struct oc_call bcast = { .collective = OC_BCAST,
-						 .send = &value[r][n],
-						 .bytes = 4 };
-
-			assert_int_equal(oc_start(teams[r], &bcast, &request[r][n]), 0);
-			while (r && !n && teams[1]->team.state < OCI_TEAM_READY)
-				oc_progress();
-			assert_int_equal(oc_team_force(teams[r], "bcast", "knomial:2"), 0);
-		}
-	}
-	for (int n = 0; n < 2; n++) {
-		for (uint32_t r = 0; r < 2; r++)
-			assert_int_equal(oc_wait(request[r][n]), 0);
-		assert_int_equal(value[1][n], 7 + n);
-	}
-	for (uint32_t r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
 	oct_board_destroy(board);
 }
 
@@ -445,10 +386,8 @@ int main(void)
 		cmocka_unit_test(every_copy_fails_and_is_recovered),
 		cmocka_unit_test(short_copies_are_continued),
 		cmocka_unit_test(a_team_with_outstanding_operations_is_not_destroyed),
-		cmocka_unit_test(first_uses_by_nonblocking_calls_wait_for_the_team),
-		cmocka_unit_test(a_request_decided_by_the_creation_is_on_no_list),
-		cmocka_unit_test(a_call_forced_back_does_not_wait_for_the_team),
-		cmocka_unit_test(what_is_forced_after_a_call_is_for_later_ones),
+		cmocka_unit_test(a_first_nonblocking_call_brings_the_team_up),
+		cmocka_unit_test(a_call_on_a_team_that_is_refused_is_handed_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each rank tells the others first, and what all of them conclude from it, alike. */
+/* What each rank tells the others, in its hello and on its card, and what all of them conclude from
+ * it, alike. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -31,62 +32,62 @@ static void read_constants(void)
 }
 
 /* Where this rank runs; the place only when the mask is not the last one's. */
-static void hello_place(struct oci_hello *hello)
+static void card_place(struct oci_card *card)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static uint64_t last[OCI_CPU_WORDS];
 	static struct oci_topo_place place;
 
-	oci_os_affinity(hello->cpus, OCI_CPU_WORDS);
+	oci_os_affinity(card->cpus, OCI_CPU_WORDS);
 	pthread_mutex_lock(&lock);
-	if (memcmp(last, hello->cpus, sizeof(last))) {
-		memcpy(last, hello->cpus, sizeof(last));
+	if (memcmp(last, card->cpus, sizeof(last))) {
+		memcpy(last, card->cpus, sizeof(last));
 		oci_topo_self(&place);
 	}
-	hello->place = place;
+	card->place = place;
 	pthread_mutex_unlock(&lock);
+}
+
+static void card_fill(const struct oci_team *team, struct oci_card *card)
+{
+	card->options = oci_options_hash();
+	card->model = team->model_hash;
+	card->cgroup_cpus = constants.cgroup_cpus;
+	card->cpus_online = constants.cpus_online;
+	card->node_ranks = team->bootstrap.node_ranks;
+	card->has_arena = oci_arena_published();
+	card_place(card);
 }
 
 int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct oci_creation *c = team->creation;
 	uint32_t ranks = team->size > team->bootstrap.node_ranks ? team->size :
 								   team->bootstrap.node_ranks;
 	int error = oci_segment_self(&hello->segment, ranks);
 
+	hello->abi = OCI_ABI;
 	pthread_once(&once, read_constants);
 	if (error)
 		return error;
 	error = oci_slots_guarantee(team);
 	if (error)
 		return error;
-	hello->region_offset = oci_segment_alloc(sizeof(struct oci_region));
+	hello->region_offset = oci_segment_alloc(oci_region_bytes(team->size));
 	if (hello->region_offset < 0)
 		return (int)hello->region_offset;
 	team->region_offset = hello->region_offset;
 	team->own = (struct oci_region *)((uint8_t *)oci_segment_base() + hello->region_offset);
 	error = oci_os_random(&hello->tag, sizeof(hello->tag));
 	if (!error)
-		error = oci_os_random(c->nonce, sizeof(c->nonce));
-	if (!error)
 		error = constants.boot_id_error;
 	if (error)
 		return error;
 	team->own->progress.tag = hello->tag;
-	oci_commit_open(team->own, hello->tag);
 	team->own->progress.done = team->done;
-	memcpy(hello->nonce, c->nonce, sizeof(hello->nonce));
-	hello->nonce_address = (uintptr_t)c->nonce;
-	hello->cells_address = (uintptr_t)c->cells;
+	card_fill(team, &team->own->card);
 	memcpy(hello->boot_id, constants.boot_id, sizeof(hello->boot_id));
 	hello->pid_namespace = constants.pid_namespace;
-	hello->yama_scope = constants.yama_scope;
-	hello->cgroup_cpus = constants.cgroup_cpus;
-	hello->node_ranks = team->bootstrap.node_ranks;
-	hello->cpus_online = constants.cpus_online;
-	hello->has_arena = oci_arena_published();
-	hello_place(hello);
 	return 0;
 }
 
@@ -109,20 +110,6 @@ int oci_hellos_judge(const struct oci_team *team, char *why, size_t n)
 				 strerror(-h->error));
 			return h->error;
 		}
-		if (h->options != first->options) {
-			snprintf(why, n,
-				 "rank %u has other ONECOPY_ options than rank 0: set "
-				 "them alike on all ranks",
-				 r);
-			return -EPROTO;
-		}
-		if (h->model != first->model) {
-			snprintf(why, n,
-				 "rank %u goes by another cost model than rank 0: give all "
-				 "ranks the same tuning file (ONECOPY_TUNING, see onecopy-tune)",
-				 r);
-			return -EPROTO;
-		}
 		if (memcmp(h->boot_id, first->boot_id, 16)) {
 			snprintf(why, n, "rank %u is on another node than rank 0", r);
 			return -EXDEV;
@@ -139,34 +126,40 @@ int oci_hellos_judge(const struct oci_team *team, char *why, size_t n)
 	return 0;
 }
 
-bool oci_hellos_declare(const struct oci_team *team)
+bool oci_hello_declares(void)
 {
-	return team->creation->hellos[0].yama_scope == 1;
+	return constants.yama_scope == 1;
 }
 
-void oci_hellos_oversubscription(struct oci_team *team)
+static const struct oci_card *card_of(const struct oci_team *team, uint32_t rank)
 {
-	struct oci_creation *c = team->creation;
+	return &team->member[rank].region->card;
+}
+
+bool oci_cards_oversubscribed(const struct oci_team *team)
+{
 	uint32_t ranks = team->size, node_ranks = 0;
+	uint64_t all[OCI_CPU_WORDS] = { 0 };
 	double cpus = 0, granted = 0, share;
 
 	for (uint32_t r = 0; r < team->size; r++) {
+		const struct oci_card *card = card_of(team, r);
+
 		for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
-			c->cpu_union[w] |= c->hellos[r].cpus[w];
-		if (c->hellos[r].node_ranks > node_ranks)
-			node_ranks = c->hellos[r].node_ranks;
-		if (c->hellos[r].cgroup_cpus > 0 &&
-		    (granted == 0 || c->hellos[r].cgroup_cpus < granted))
-			granted = c->hellos[r].cgroup_cpus;
+			all[w] |= card->cpus[w];
+		if (card->node_ranks > node_ranks)
+			node_ranks = card->node_ranks;
+		if (card->cgroup_cpus > 0 && (granted == 0 || card->cgroup_cpus < granted))
+			granted = card->cgroup_cpus;
 	}
 	for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
-		cpus += __builtin_popcountll(c->cpu_union[w]);
+		cpus += __builtin_popcountll(all[w]);
 	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
 	 * the ranks are not bound, none when each is bound to its own. */
-	share = node_ranks * cpus / c->hellos[0].cpus_online;
+	share = node_ranks * cpus / card_of(team, 0)->cpus_online;
 	if (share > ranks)
 		ranks = (uint32_t)share;
 	if (granted > 0 && granted < cpus)
 		cpus = granted;
-	team->oversubscribed = cpus > 0 && ranks > cpus;
+	return cpus > 0 && ranks > cpus;
 }

@@ -2,10 +2,10 @@
 /*
  * The shared memory of a team, as it lies in the segment of each of its ranks.
  *
- * A rank's region: one progress block and OCI_LANES lanes. Only its owner writes it, but for what
- * is marked. All words are reached through base/atomic.h, all positions are offsets.
+ * A rank's region: one progress block, OCI_LANES lanes and a card. Only its owner writes it, but for
+ * what is marked. All words are reached through base/atomic.h, all positions are offsets.
  *
- *   bytes of a region = 256 + OCI_LANES * 768; of a team of p ranks: p times that.
+ *   bytes of a region = 256 + OCI_LANES * 768 + about 1.2 KiB + p; of a team: p times that.
  *
  * Operation n (counted alike on all ranks) owns lane n % OCI_LANES on every rank until all ranks
  * have finished it: oci_progress_block.done of each says so. Flags hold n * OCI_STEPS + step, so
@@ -19,6 +19,7 @@
 
 #include "base/atomic.h"
 #include "base/limits.h"
+#include "topo/topo.h"
 
 #define OCI_LANES 8
 #define OCI_LINE 64
@@ -95,17 +96,54 @@ struct oci_progress_block {
 	 * copy from or to the owner's buffers: not in the line of `done`, which every operation
 	 * writes. */
 	uint64_t poison;
-	uint64_t commit; /* that the team exists; every member writes rank 0's: team/commit.c */
-	uint8_t pad0[40];
+	uint8_t pad0[48];
 	uint64_t p2p_opened;
 	uint8_t pad1[56];
 	uint64_t near; /* how far the peer is, by the owner's measurement: team/distance.c */
 	uint8_t pad2[56];
 };
 
+#define OCI_CPU_WORDS 128 /* 8192 CPUs, the largest that Linux can be built for (x86, arm64) */
+
+/* What has been said on a card. */
+enum oci_said {
+	OCI_SAID_NOTHING,
+	OCI_SAID_HERE,	  /* who the owner is; it has mapped the others and may be probed */
+	OCI_SAID_VERDICT, /* what the owner can do to each, too */
+	OCI_SAID_NO,	  /* the team is refused */
+};
+
+/* Why a team is refused. */
+enum oci_no {
+	OCI_NO_PART,	/* a rank cannot take part: error */
+	OCI_NO_OPTIONS, /* it has other options than rank 0 */
+	OCI_NO_MODEL,	/* or another cost model */
+};
+
+/*
+ * What a rank tells the others while the team is created (team/create.c): each reads the cards of
+ * all.
+ */
+struct oci_card {
+	uint64_t said;	  /* enum oci_said */
+	uint32_t no;	  /* enum oci_no: what the owner knows of it, by itself or from others */
+	uint32_t culprit; /* the rank that it is about */
+	int32_t error;	  /* -errno */
+	uint32_t reaches; /* bits of the mechanisms by which the owner reaches every other rank */
+	uint64_t options, model; /* hashes of what must be alike */
+	struct oci_topo_place place;
+	double cgroup_cpus;
+	uint32_t node_ranks; /* as the front end of this rank counts them */
+	uint32_t cpus_online;
+	uint32_t has_arena; /* peers may map the shared heap of this rank */
+	uint64_t cpus[OCI_CPU_WORDS];
+};
+
+/* Behind it lies a byte for each rank: oci_region_can(). */
 struct oci_region {
 	struct oci_progress_block progress;
 	struct oci_lane lane[OCI_LANES];
+	struct oci_card card;
 } __attribute__((aligned(128)));
 
 _Static_assert(sizeof(struct oci_post_line) == 512, "a POST line is eight cache lines");
@@ -114,9 +152,21 @@ _Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cac
 _Static_assert(offsetof(struct oci_progress_block, p2p_directory) == OCI_LINE, "one line");
 _Static_assert(offsetof(struct oci_progress_block, p2p_opened) == 2 * OCI_LINE, "its own");
 _Static_assert(offsetof(struct oci_progress_block, near) == 3 * OCI_LINE, "its own, too");
-_Static_assert(sizeof(struct oci_region) == 256 + OCI_LANES * 768, "as documented");
+_Static_assert(offsetof(struct oci_region, card) == 256 + OCI_LANES * 768, "as documented");
+_Static_assert(sizeof(struct oci_region) < 8192 - 256, "two pages, in a team of 128 ranks");
 /* The count of waiters and the call's record must not share the line of the flag. */
 _Static_assert(offsetof(struct oci_ack_line, record) == OCI_LINE, "second line");
+
+static inline size_t oci_region_bytes(uint32_t ranks)
+{
+	return sizeof(struct oci_region) + ranks;
+}
+
+/* What the owner can do to each rank: bits by enum oci_mechanism. */
+static inline uint8_t *oci_region_can(struct oci_region *region)
+{
+	return (uint8_t *)(region + 1);
+}
 
 /* An error that all survivors report alike: -error in the low half, rank + 1 in the high half. */
 static inline uint64_t oci_poison(int error, uint32_t rank)

@@ -28,6 +28,7 @@
 struct oci_segment_header {
 	uint64_t magic;
 	uint8_t nonce[16];
+	uint8_t touched[16]; /* by whoever tries to write here: the nonce again */
 	uint64_t arena_told; /* 1 once `arena` is filled in, for ever */
 	struct oci_arena_id arena;
 };
@@ -333,6 +334,11 @@ size_t oci_segment_live_bytes(void)
 void *oci_segment_nonce_at(uint64_t address)
 {
 	return (void *)(uintptr_t)(address + offsetof(struct oci_segment_header, nonce));
+}
+
+void *oci_segment_touched_at(uint64_t address)
+{
+	return (void *)(uintptr_t)(address + offsetof(struct oci_segment_header, touched));
 }
 
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16])

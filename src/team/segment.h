@@ -58,6 +58,8 @@ void oci_segment_full(void);
 size_t oci_segment_live_bytes(void);
 /* Where the nonce of a segment lies that begins at this address of its owner. */
 void *oci_segment_nonce_at(uint64_t address);
+/* And 16 bytes for probes to write, all of them the nonce. */
+void *oci_segment_touched_at(uint64_t address);
 /* Is the mapping at `base` the segment with this nonce? */
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16]);
 

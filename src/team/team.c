@@ -158,13 +158,21 @@ void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 	}
 }
 
+/* Does it know what is on our card? */
+static bool has_refused(const struct oci_member *member)
+{
+	return oci_load_relaxed(&member->region->card.said) == OCI_SAID_NO;
+}
+
 /* Has this member left, so that it touches none of our memory again? */
 static bool member_left(const struct oci_team *team, uint32_t rank)
 {
 	const struct oci_member *member = &team->member[rank];
 
-	/* Never mapped: the team failed under creation. */
-	return !member->region || oci_member_has_left(member) || oci_peer_dead(member->peer);
+	/* Never mapped: the team was refused. */
+	return !member->region || oci_member_has_left(member) ||
+	       (team->state == OCI_TEAM_REFUSED && has_refused(member)) ||
+	       oci_peer_dead(member->peer);
 }
 
 static bool all_left(const struct oci_team *team)
@@ -187,8 +195,13 @@ static void team_give_back(struct oci_team *team)
 	team->hierarchy = NULL;
 	free(team->member);
 	team->member = NULL;
-	if (team->own)
-		oci_segment_free(team->region_offset, sizeof(struct oci_region));
+	if (team->own) {
+		/* Release: before what the region is used for next. Pairs with the acquire in
+		 * hear(), of who comes late to a team that was refused. */
+		oci_store_relaxed(&team->own->progress.tag, 0);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		oci_segment_free(team->region_offset, oci_region_bytes(team->size));
+	}
 	team->own = NULL;
 }
 
@@ -197,7 +210,7 @@ static void (*leaving_release)(struct oci_team *team);
 void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team))
 {
 	/* The peers' regions are known from the hellos on; before that nobody knows ours. */
-	bool shared = team->state == OCI_TEAM_READY;
+	bool shared = team->state == OCI_TEAM_READY || team->member[team->rank].region;
 
 	if (team->own)
 		oci_store_release(&team->own->progress.left, 1);

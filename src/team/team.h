@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 10
+#define OCI_ABI 11
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */
@@ -40,9 +40,8 @@ struct oci_member {
 enum oci_team_state {
 	OCI_TEAM_START,
 	OCI_TEAM_HELLO,	  /* the allgather of struct oci_hello is under way */
-	OCI_TEAM_DECLARE, /* Yama scope 1: everyone declares its tracer first */
-	OCI_TEAM_VERDICT, /* the allgather of what each pair can do is under way */
-	OCI_TEAM_COMMIT,  /* this rank is in; are all? */
+	OCI_TEAM_HERE,	  /* are the others here? */
+	OCI_TEAM_VERDICT, /* what can they do? */
 	OCI_TEAM_READY,
 	OCI_TEAM_REFUSED,
 };
@@ -106,28 +105,19 @@ struct oci_team {
 	char sentence[512];
 
 	struct oc_bootstrap bootstrap;
-	bool bootstrap_released;
-	bool draining; /* refused, but its creation's messages are under way: withdraw.c */
 	oci_probe_fn probe;
 	struct oci_creation *creation; /* buffers of the state machine; NULL when over */
 	int64_t region_offset;
 	struct oci_team *leaving_next;
 };
 
-/* ---- life (team.c, create.c, withdraw.c) ---------------------------------------------------- */
+/* ---- life (team.c, create.c) ---------------------------------------------------------------- */
 
 int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, oci_probe_fn probe);
 /* Gives back what creation had, where it has not begun. */
 void oci_team_never_begun(struct oci_team *team);
 /* One look at the state machine. 1 ready, 0 under way, -errno refused. Never blocks. */
 int oci_team_step(struct oci_team *team);
-/*
- * Ends creation here, now. 1: ready. -errno: refused on all members, or -ENOTSUP and still under
- * way, as the bootstrap cannot say so. A refused team may drain from then on: its messages are to
- * be taken until oci_team_drained(), and oci_team_leave() has to wait for that.
- */
-int oci_team_withdraw(struct oci_team *team);
-bool oci_team_drained(struct oci_team *team);
 /*
  * Leaves. The struct lives on until all members have left: `release` is called then (at once, or
  * from a later oci_team_collect()), in whatever thread collects.

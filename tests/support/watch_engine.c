@@ -127,8 +127,8 @@ static void say_team(pid_t pid, const struct oc_team *team, FILE *out)
 {
 	static const char *const states[] = {
 		[OCI_TEAM_START] = "not begun",		 [OCI_TEAM_HELLO] = "created: hello",
-		[OCI_TEAM_DECLARE] = "created: declare", [OCI_TEAM_VERDICT] = "created: verdict",
-		[OCI_TEAM_COMMIT] = "created: commit",	 [OCI_TEAM_READY] = "ready",
+		[OCI_TEAM_HERE] = "created: here",	 [OCI_TEAM_VERDICT] = "created: verdict",
+		[OCI_TEAM_READY] = "ready",
 		[OCI_TEAM_REFUSED] = "refused",
 	};
 	const struct oci_team *t = &team->team;
