@@ -384,7 +384,7 @@ int main(int argc, char **argv)
 	progress_more_begin(other);
 	on_a_used_one(progress_more, warm);
 	on_a_used_one(progress_with_a_team, warm);
-	/* What follows waits for its team. */
+	/* What follows begins with nonblocking calls, for which there is no team yet. */
 	case_report();
 	case_stop_counting();
 	on_fresh_ones(progress_more);
