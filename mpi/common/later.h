@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A nonblocking collective that is the MPI's, but not yet: earlier calls of its communicator still
- * wait for their team, and the MPI is to get all that come back to it in the order of the calls
- * (docs/adr/0008). What struct oci_mpi_call has no room for is here: blocks for neighbours instead
- * of ranks.
+ * wait for their team, and the MPI is to get all that come back to it in the order of the calls.
+ * What struct oci_mpi_call has no room for is here: blocks for neighbours instead of ranks.
  */
 #ifndef OC_MPI_LATER_H
 #define OC_MPI_LATER_H

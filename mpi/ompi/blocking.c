@@ -15,7 +15,7 @@ int oci_ompi_blocking(struct oci_ompi_module *self, oci_ompi_comm *comm,
 		status = MPI_SUCCESS;
 		break;
 	case OCI_MPI_BACK:
-		oc_count_handed_back(oci_collective_name(call->collective), reason);
+		oci_ompi_count_back(call, reason);
 		break;
 	case OCI_MPI_ENGINE:
 		oci_mpi_load(&operation);

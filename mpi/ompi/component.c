@@ -55,15 +55,14 @@ static void look(void)
 }
 
 /*
- * The MPI's progress while a collective of ours waits. Others may need us as long as there is a
- * window, or something that we handed back goes on in other modules: then this is a turn of a wait
- * of the MPI's, which yields if it was told to.
+ * The MPI's progress while a collective of ours waits. Others may need us at any moment as long as
+ * there is a window: then this is a turn of a wait of the MPI's, which yields if it was told to.
  */
 static int drive_mpi(void)
 {
 	/* MPI_WIN_NULL is in this table, too. */
 	int windows = ompi_mpi_windows.size - ompi_mpi_windows.number_free - 1;
-	bool needed = windows > 0 || oci_ompi_outstanding(), outer = entered;
+	bool needed = windows > 0, outer = entered;
 
 	entered = true;
 	if (needed)
@@ -74,29 +73,18 @@ static int drive_mpi(void)
 	return needed;
 }
 
-/*
- * Our progress while the program is in any other MPI call. While the engine waits for a peer
- * (`entered`), requests that it handed back are started all the same: the peer may need them. It
- * holds no lock then. Where it does, it is in a bootstrap's messages or below oc_progress().
- */
+/* Our progress while the program is in any other MPI call. */
 static int drive_engine(void)
 {
-	static _Thread_local bool locked __attribute__((tls_model("initial-exec")));
-	bool outer = entered;
-	int moved = 0;
+	int moved;
 
-	if (locked || oci_ompi_bootstrap_sends())
+	if (entered)
 		return 0;
-	if (!outer) {
-		entered = locked = true;
-		moved = oc_progress();
-		entered = locked = false;
-	}
+	entered = true;
+	moved = oc_progress();
+	entered = false;
 	moved += oci_ompi_outstanding_progress();
-	if (!outer) {
-		oci_ompi_bootstrap_reap();
-		oci_ompi_request_reap();
-	}
+	oci_ompi_request_reap();
 	return moved;
 }
 
@@ -234,7 +222,6 @@ __attribute__((visibility("default"))) const struct oci_ompi_memory *oci_ompi_me
 static int component_close(void)
 {
 	progress_stop();
-	oci_ompi_bootstrap_reap();
 	oci_ompi_request_drain();
 	if (initialized)
 		oc_stats_write((int)OMPI_PROC_MY_NAME->vpid);

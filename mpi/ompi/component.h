@@ -5,13 +5,11 @@
  *   component.c    what Open MPI loads: version check, parameters, open and close
  *   presence.c     which processes of the job have the component in use
  *   module.c       one object per communicator: selection, the functions below us, its team
- *   bootstrap.c    how the members of a future team reach each other: point-to-point messages
+ *   bootstrap.c    how a team is made, by collectives of the modules below us
  *   calls.c        what Open MPI calls: each collective in its three forms
  *   blocking.c     a blocking call run by the engine
  *   request.h      nonblocking and persistent calls
- *   number.c       the numbers that nonblocking calls have in the modules below us
  *   previous.c     the same calls of the modules below us
- *   neighbor.c     neighbourhood collectives, which are not served
  *   port.c         Open MPI's datatypes and operations, for mpi/common
  *   forced.c       algorithms that a communicator's info keys ask for
  *   failure.c      an engine's error as an MPI error code with the sentence
@@ -33,7 +31,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/later.h"
 #include "common/operation.h"
 #include "common/say.h"
 #include "common/signature.h"
@@ -50,48 +47,26 @@
 #define OCI_OMPI_NAME(X, ID, name, ...) X(name)
 #define OCI_OMPI_NAME_I(X, ID, name, ...) X(i##name)
 #define OCI_OMPI_NAME_INIT(X, ID, name, ...) X(name##_init)
-/* Never served, but they have a place among the nonblocking calls. */
-#define OCI_OMPI_NEIGHBORS(X) \
-	X(neighbor_allgather) X(neighbor_allgatherv) X(neighbor_alltoall) X(neighbor_alltoallv) \
-	X(neighbor_alltoallw) OCI_OMPI_NEIGHBORS_NUMBERED(X)
-#define OCI_OMPI_NEIGHBORS_NUMBERED(X) \
-	X(ineighbor_allgather) X(ineighbor_allgatherv) \
-	X(ineighbor_alltoall) X(ineighbor_alltoallv) X(ineighbor_alltoallw) \
-	X(neighbor_allgather_init) X(neighbor_allgatherv_init) X(neighbor_alltoall_init) \
-	X(neighbor_alltoallv_init) X(neighbor_alltoallw_init)
 #define OCI_OMPI_ALL(X) \
-	OCI_OMPI_COLLECTIVES(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X) \
-	OCI_OMPI_NEIGHBORS(X)
-/* Those that take a number (number.c). */
-#define OCI_OMPI_NUMBERED(X) \
-	OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X) OCI_OMPI_NEIGHBORS_NUMBERED(X)
+	OCI_OMPI_COLLECTIVES(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X)
 /* clang-format on */
 
 /* Open MPI 4.1 has no large counts. */
 #define OCI_COUNT int
 #define OCI_DISPL int
 
-/* Who makes a nonblocking call. */
-enum oci_ompi_caller { OCI_OMPI_PROGRAM, OCI_OMPI_OWN };
+/* Why calls of a refused communicator are handed back; as the engine says it. */
+#define OCI_OMPI_REFUSED "the ranks could not form a team"
 
 /* One communicator. */
 struct oci_ompi_module {
 	mca_coll_base_module_t super;
 	/* The functions selected before ours, each with a reference to its module. */
 	mca_coll_base_comm_coll_t previous;
-	bool disabled;		/* coll_module_disable() was passed on */
-	struct oc_team *team;	/* NULL until the first served collective */
-	bool refused;		/* there was no memory for a team: there will be none */
-	bool agreed;		/* the team is ready or refused; atomic */
-	unsigned int undecided; /* requests that wait for that (start.c); atomic */
-	uint64_t held;		/* the last look at them that found one of these */
-	/* Bootstraps of this communicator take turns, in the order of their creation. */
-	uint64_t bootstraps, bootstrapped;
-	uint64_t messages;		  /* allgathers of theirs so far */
-	uint32_t numbers[2];		  /* of calls so far, by oci_ompi_caller; atomic */
-	int counting;			  /* whose the numbers are (number.c); atomic */
-	opal_recursive_mutex_t numbering; /* of c_nbc_tag, while the modules below us read it */
-	uint32_t forced_seen;		  /* of oci_ompi_forced_generation */
+	bool disabled;	      /* coll_module_disable() was passed on */
+	struct oc_team *team; /* ready; NULL: not made yet, or refused */
+	bool refused;	      /* there will be none, on any member */
+	uint32_t forced_seen; /* of oci_ompi_forced_generation */
 	char forced[OC_COLLECTIVES]
 		   [OCI_FORCED_BYTES]; /* words of info keys, as applied; "": none */
 };
@@ -115,7 +90,10 @@ bool oci_ompi_presence_publish(void);
 bool oci_ompi_presence_everywhere(oci_ompi_comm *comm);
 
 /* module.c */
-/* Makes the team of a communicator; 0, or OC_HAND_BACK: there will be none, on any member. */
+/*
+ * The team of a communicator, made in the first of these calls, which waits for all members; 0, or
+ * OC_HAND_BACK: there will be none, on any member.
+ */
 int oci_ompi_team(struct oci_ompi_module *module, oci_ompi_comm *comm);
 mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);
 /*
@@ -125,20 +103,11 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);
 int oci_ompi_run(struct oci_ompi_module *module, oci_ompi_comm *comm, const struct oc_call *call,
 		 int prepared);
 
-/* bootstrap.c: the communicator is kept alive until the engine has released the bootstrap. */
-int oci_ompi_bootstrap_create(struct oci_ompi_module *module, oci_ompi_comm *comm,
-			      struct oc_bootstrap *bootstrap);
-/* Instead, where there is no memory for a team: waits until the team is refused on all members. */
-void oci_ompi_bootstrap_abstain(struct oci_ompi_module *module, oci_ompi_comm *comm);
-/* This thread is inside the engine and now in the point-to-point layer. */
-bool oci_ompi_bootstrap_sends(void);
 /*
- * Gives back communicators whose bootstrap was released. Not from inside the engine: the last
- * reference destroys the communicator and with it a team.
+ * bootstrap.c: makes a team, in a call that all members are in; NULL: refused, on all alike.
+ * `able`: this rank has memory for what the team is for.
  */
-void oci_ompi_bootstrap_reap(void);
-/* oc_team_destroy() from the destruction of the team's communicator. */
-int oci_ompi_bootstrap_team_destroy(struct oc_team *team);
+struct oc_team *oci_ompi_team_make(struct oci_ompi_module *module, oci_ompi_comm *comm, bool able);
 
 /* forced.c: algorithms that info keys of the communicator ask for. */
 /* The collective's name in the statistics; a literal. */
@@ -146,22 +115,27 @@ extern uint32_t oci_ompi_forced_generation;
 void oci_ompi_forced_subscribe(oci_ompi_comm *comm);
 void oci_ompi_forced_apply(struct oci_ompi_module *module, oci_ompi_comm *comm);
 /* Forces them on another team of the same communicator. */
-void oci_ompi_forced_copy(struct oci_ompi_module *module, oci_ompi_comm *comm,
-			  struct oc_team *team);
+void oci_ompi_forced_copy(const struct oci_ompi_module *module, struct oc_team *team);
 
-/* A key was set somewhere since this module looked last. */
-static inline bool oci_ompi_forced_changed(const struct oci_ompi_module *module)
+/* Where a key was set somewhere since this module looked last. */
+static inline void oci_ompi_forced_update(struct oci_ompi_module *module, oci_ompi_comm *comm)
 {
-	return module->forced_seen !=
-	       __atomic_load_n(&oci_ompi_forced_generation, __ATOMIC_RELAXED);
+	if (OPAL_UNLIKELY(module->forced_seen !=
+			  __atomic_load_n(&oci_ompi_forced_generation, __ATOMIC_RELAXED)))
+		oci_ompi_forced_apply(module, comm);
+}
+
+/* In the statistics. The reason: a literal. */
+static inline void oci_ompi_count_back(const struct oci_mpi_call *call, const char *reason)
+{
+	oc_count_handed_back(oci_collective_name(call->collective), reason);
 }
 
 /* failure.c: -errno of the engine as a return value of a coll function. */
 int oci_ompi_failure(const struct oc_team *team, int error);
 
-/* calls.c, neighbor.c: fill in the functions of a module. */
+/* calls.c: fills in the functions of a module. */
 void oci_ompi_serve(mca_coll_base_module_t *module);
-void oci_ompi_serve_neighbors(mca_coll_base_module_t *module);
 
 /* blocking.c: any blocking call; what Open MPI's function returns. */
 int oci_ompi_blocking(struct oci_ompi_module *module, oci_ompi_comm *comm,
@@ -176,16 +150,6 @@ int oci_ompi_start(struct oci_ompi_module *module, oci_ompi_comm *comm,
  */
 int oci_ompi_start_own(struct oci_ompi_module *module, oci_ompi_comm *comm,
 		       const struct oci_mpi_call *call, ompi_request_t **request);
-/* A nonblocking call that is not the engine's, in its place among those of the communicator. */
-int oci_ompi_start_later(struct oci_ompi_module *module, oci_ompi_comm *comm,
-			 const struct oci_mpi_later *call, ompi_request_t **request);
-/* Until no call waits for the communicator's team. Only in calls that may wait for the members. */
-void oci_ompi_await_decided(struct oci_ompi_module *module);
-/* number.c: the next number; of the program's calls each takes one, in their order. */
-uint32_t oci_ompi_number(struct oci_ompi_module *module, enum oci_ompi_caller caller);
-/* Around a call of the modules below us: it has that number. */
-void oci_ompi_number_begin(struct oci_ompi_module *module, oci_ompi_comm *comm, uint32_t number);
-void oci_ompi_number_end(struct oci_ompi_module *module);
 
 /* persistent.c: any persistent call. */
 int oci_ompi_init(struct oci_ompi_module *module, oci_ompi_comm *comm,

@@ -65,10 +65,8 @@ void oci_ompi_forced_apply(struct oci_ompi_module *self, oci_ompi_comm *comm)
 	}
 }
 
-void oci_ompi_forced_copy(struct oci_ompi_module *self, oci_ompi_comm *comm, struct oc_team *team)
+void oci_ompi_forced_copy(const struct oci_ompi_module *self, struct oc_team *team)
 {
-	if (oci_ompi_forced_changed(self) && self->team)
-		oci_ompi_forced_apply(self, comm);
 	for (int i = 0; i < OC_COLLECTIVES; i++)
 		if (*self->forced[i])
 			oc_team_force(team, oci_collective_name(i), self->forced[i]);

@@ -6,11 +6,12 @@
  * in use (presence.c) and there are at least two. Every member sees these facts alike, so either
  * all select us or none does.
  *
- * The team is created at the first served collective, not when the module is enabled: a program
- * makes many communicators that never see a collective, and enabling happens inside Open MPI's own
- * communicator creation, where waiting for a peer can deadlock.
+ * The team is made inside the first call that may wait for all members and that the engine could
+ * serve, a blocking collective or an _init call: all members are in that call. Not when the module
+ * is enabled: a program makes many communicators that never see a collective, and enabling happens
+ * inside Open MPI's own communicator creation, where waiting for a peer can deadlock.
  */
-#include "request.h"
+#include "component.h"
 
 #include "ompi/proc/proc.h"
 
@@ -97,12 +98,7 @@ static void module_construct(struct oci_ompi_module *self)
 	memset(self->forced, 0, sizeof(self->forced));
 	self->disabled = false;
 	self->team = NULL;
-	self->refused = self->agreed = false;
-	self->undecided = 0;
-	self->numbers[OCI_OMPI_PROGRAM] = self->numbers[OCI_OMPI_OWN] = 0;
-	self->counting = 0;
-	OBJ_CONSTRUCT(&self->numbering, opal_recursive_mutex_t);
-	self->held = self->bootstraps = self->bootstrapped = self->messages = 0;
+	self->refused = false;
 	self->forced_seen = 0;
 }
 
@@ -112,8 +108,7 @@ static void module_construct(struct oci_ompi_module *self)
  */
 static void module_destruct(struct oci_ompi_module *self)
 {
-	oci_ompi_channel_forget(self);
-	if (self->team && oci_ompi_bootstrap_team_destroy(self->team) == -EBUSY)
+	if (self->team && oc_team_destroy(self->team) == -EBUSY)
 		oci_mpi_info("a communicator was freed with an operation outstanding: its team's "
 			     "memory stays until the process ends");
 #define RELEASE(name)                            \
@@ -121,7 +116,6 @@ static void module_destruct(struct oci_ompi_module *self)
 		OBJ_RELEASE(self->previous.coll_##name##_module);
 	OCI_OMPI_ALL(RELEASE)
 #undef RELEASE
-	OBJ_DESTRUCT(&self->numbering);
 }
 
 OBJ_CLASS_INSTANCE(oci_ompi_module, mca_coll_base_module_t, module_construct, module_destruct);
@@ -141,43 +135,21 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 	self->super.coll_module_enable = module_enable;
 	self->super.coll_module_disable = module_disable;
 	oci_ompi_serve(&self->super);
-	oci_ompi_serve_neighbors(&self->super);
 	*priority = oci_ompi_priority;
 	return &self->super;
 }
 
-/* 0, or OC_HAND_BACK for ever where there is no memory: on all members alike. */
-static int create_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
-{
-	struct oc_bootstrap bootstrap;
-	struct oc_team *team;
-	int error;
-
-	if (self->refused)
-		return OC_HAND_BACK;
-	error = oci_ompi_bootstrap_create(self, comm, &bootstrap);
-	if (!error)
-		error = oc_team_create(&team, &bootstrap);
-	if (error) {
-		oci_mpi_info("communicator %s stays with the MPI: no memory for a team",
-			     comm->c_name);
-		self->refused = true;
-		oci_ompi_bootstrap_abstain(self, comm);
-		return OC_HAND_BACK;
-	}
-	self->team = team;
-	return 0;
-}
-
 int oci_ompi_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 {
-	int error = 0;
-
-	if (OPAL_UNLIKELY(!self->team))
-		error = create_team(self, comm);
-	if (OPAL_UNLIKELY(oci_ompi_forced_changed(self)) && !error)
-		oci_ompi_forced_apply(self, comm);
-	return error;
+	if (OPAL_UNLIKELY(!self->team)) {
+		if (!self->refused)
+			self->team = oci_ompi_team_make(self, comm, true);
+		self->refused = !self->team;
+		if (self->refused)
+			return OC_HAND_BACK;
+	}
+	oci_ompi_forced_update(self, comm);
+	return 0;
 }
 
 int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct oc_call *call,
@@ -185,10 +157,12 @@ int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct
 {
 	int error = oci_ompi_team(self, comm);
 
-	if (OPAL_LIKELY(!error))
-		error = OPAL_LIKELY(!prepared) ? oc_collective(self->team, call) :
-						 oc_team_abandon(self->team, call, prepared);
-	oci_ompi_bootstrap_reap();
+	if (OPAL_UNLIKELY(error)) {
+		oc_count_handed_back(oci_collective_name(call->collective), OCI_OMPI_REFUSED);
+		return OC_HAND_BACK;
+	}
+	error = OPAL_LIKELY(!prepared) ? oc_collective(self->team, call) :
+					 oc_team_abandon(self->team, call, prepared);
 	if (OPAL_LIKELY(!error))
 		return MPI_SUCCESS;
 	return error > 0 ? OC_HAND_BACK : oci_ompi_failure(self->team, error);

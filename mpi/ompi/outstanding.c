@@ -4,7 +4,7 @@
  *
  * One thread at a time has the turn: it looks at each and takes out what is over. Others only add
  * at the end. So the lock of the list is held for a few instructions, never while something is
- * started or completed, and a look that comes from inside another one returns at once.
+ * completed, and a look that comes from inside another one returns at once.
  */
 #include "request.h"
 
@@ -15,7 +15,6 @@ static struct oci_ompi_request *first, *last;
 static unsigned int outstanding; /* their number; atomic */
 
 static opal_mutex_t turn = OPAL_MUTEX_STATIC_INIT;
-static uint64_t passes; /* with the turn */
 
 void oci_ompi_outstanding_add(struct oci_ompi_request *request)
 {
@@ -54,7 +53,6 @@ static struct oci_ompi_request *advance(struct oci_ompi_request *before,
 static int look_at_all(void)
 {
 	struct oci_ompi_request *before = NULL, *next;
-	uint64_t pass = ++passes;
 	int count = 0;
 
 	OPAL_THREAD_LOCK(&lock);
@@ -63,7 +61,7 @@ static int look_at_all(void)
 	while (next) {
 		struct oci_ompi_request *request = next;
 		int error = MPI_SUCCESS;
-		bool over = oci_ompi_request_look(request, pass, &error);
+		bool over = oci_ompi_request_look(request, &error);
 
 		next = advance(before, request, over);
 		if (over) {
@@ -76,23 +74,16 @@ static int look_at_all(void)
 	return count;
 }
 
-bool oci_ompi_outstanding(void)
-{
-	return __atomic_load_n(&outstanding, __ATOMIC_RELAXED);
-}
-
 int oci_ompi_outstanding_progress(void)
 {
 	static _Thread_local bool looking __attribute__((tls_model("initial-exec")));
 	int count;
 
-	if (!__atomic_load_n(&outstanding, __ATOMIC_RELAXED) &&
-	    !__atomic_load_n(&oci_ompi_growing, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&outstanding, __ATOMIC_RELAXED))
 		return 0;
 	if (looking || OPAL_THREAD_TRYLOCK(&turn))
 		return 0;
 	looking = true;
-	oci_ompi_channel_grow();
 	count = look_at_all();
 	looking = false;
 	OPAL_THREAD_UNLOCK(&turn);

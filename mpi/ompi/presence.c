@@ -19,7 +19,7 @@
 #define KEY "onecopy.coll"
 
 /* Grows when processes of two versions of this component must not share a communicator. */
-enum { PUBLISHED = 1 };
+enum { PUBLISHED = 2 };
 
 /* Of this job's processes, by vpid; UNKNOWN until asked for. Filled by any thread, alike. */
 enum { UNKNOWN, PRESENT, ABSENT };

@@ -22,13 +22,7 @@ static unsigned int rested;
 static struct oci_ompi_request *dead;
 static unsigned int buried;
 
-static void request_construct(struct oci_ompi_request *self)
-{
-	self->module = NULL;
-	self->comm = NULL;
-}
-
-OBJ_CLASS_INSTANCE(oci_ompi_request, ompi_coll_base_nbc_request_t, request_construct, NULL);
+OBJ_CLASS_INSTANCE(oci_ompi_request, ompi_coll_base_nbc_request_t, NULL, NULL);
 
 static void rest(struct oci_ompi_request *self)
 {
@@ -64,21 +58,11 @@ static void bury(struct oci_ompi_request *self)
 	OPAL_THREAD_UNLOCK(&lock);
 }
 
-static void close_call(struct oci_ompi_request *self)
-{
-	oci_mpi_close(&self->operation);
-	oci_mpi_later_drop(self->later);
-	self->later = NULL;
-}
-
 static void dispose(struct oci_ompi_request *self)
 {
-	close_call(self);
-	if (self->inner)
-		ompi_request_free(&self->inner);
-	if (self->channel)
-		oci_ompi_channel_release(self->channel);
-	self->channel = NULL;
+	oci_mpi_close(&self->operation);
+	if (self->super.super.req_persistent && self->team)
+		oc_team_destroy(self->team); /* its one request is not under way */
 	OBJ_RELEASE(self->comm);
 	rest(self);
 }
@@ -148,7 +132,7 @@ static int request_cancel(ompi_request_t *request, int flag)
 	return MPI_ERR_REQUEST;
 }
 
-struct oci_ompi_request *oci_ompi_request_new(struct oci_ompi_module *module, oci_ompi_comm *comm,
+struct oci_ompi_request *oci_ompi_request_new(oci_ompi_comm *comm, struct oc_team *team,
 					      bool persistent)
 {
 	struct oci_ompi_request *self = rise();
@@ -172,14 +156,10 @@ struct oci_ompi_request *oci_ompi_request_new(struct oci_ompi_module *module, oc
 	self->super.data.objs.objs[0] = self->super.data.objs.objs[1] = NULL;
 	OBJ_RETAIN(comm);
 	self->comm = comm;
-	self->module = module;
+	self->team = team;
 	self->operation = (struct oci_mpi_operation){ 0 };
-	self->later = NULL;
-	self->phase = OCI_OMPI_IDLE;
 	self->engine = NULL;
-	self->inner = NULL;
-	self->channel = NULL;
-	self->undecided = self->freed = false;
+	self->freed = false;
 	self->settled = persistent; /* until it is started */
 	return self;
 }
@@ -195,9 +175,8 @@ void oci_ompi_request_complete(struct oci_ompi_request *self, int error)
 	ompi_request_t *base = &self->super.super;
 	bool freed;
 
-	self->phase = OCI_OMPI_IDLE;
 	if (!base->req_persistent)
-		close_call(self);
+		oci_mpi_close(&self->operation);
 	base->req_status.MPI_ERROR = error;
 	/*
 	 * 4.1 calls the communicator's error handler for the requests of point-to-point messages

@@ -126,6 +126,22 @@ static void in_barrier(int bytes)
 	MPI_Barrier(other);
 }
 
+static MPI_Comm fresh_one;
+
+static void make_fresh(int bytes)
+{
+	(void)bytes;
+	MPI_Comm_dup(other, &fresh_one);
+}
+
+/* The call in which a team is made. */
+static void in_first_barrier(int bytes)
+{
+	(void)bytes;
+	MPI_Barrier(fresh_one);
+	MPI_Comm_free(&fresh_one);
+}
+
 static void in_bcast(int bytes)
 {
 	MPI_Bcast(in, bytes, MPI_BYTE, ranks - 1, other);
@@ -191,6 +207,7 @@ static const struct progress_blocking blocking[] = {
 	{ "MPI_Waitany", in_waitany, NULL },
 	{ "MPI_Waitsome", in_waitsome, NULL },
 	{ "MPI_Barrier", in_barrier, NULL },
+	{ "MPI_Barrier on a new communicator", in_first_barrier, make_fresh },
 	{ "MPI_Bcast", in_bcast, NULL },
 	{ "MPI_Scan", in_scan, NULL },
 	{ "MPI_Neighbor_allgather", in_neighbor_allgather, NULL },
@@ -367,7 +384,7 @@ int main(int argc, char **argv)
 	progress_more_begin(other);
 	on_a_used_one(progress_more, warm);
 	on_a_used_one(progress_with_a_team, warm);
-	/* What follows waits for its team. */
+	/* What follows begins with nonblocking calls, for which there is no team yet. */
 	case_report();
 	case_stop_counting();
 	on_fresh_ones(progress_more);

@@ -250,6 +250,9 @@ static void one_step(void)
 		MPI_Comm_free(&comm[SHORT_LIVED]);
 		MPI_Comm_dup(comm[REVERSED], &comm[SHORT_LIVED]);
 		MPI_Comm_set_name(comm[SHORT_LIVED], names[SHORT_LIVED]);
+		/* It has a team then, so that its nonblocking calls are served. */
+		checked_run(comm[SHORT_LIVED], &(struct checked_spec){ .collective = CASE_BARRIER },
+			    FORM_BLOCKING);
 		short_lived_uses = 0;
 	} else {
 		short_lived_uses += which == SHORT_LIVED;
