@@ -72,12 +72,13 @@ static int wait_for(MPI_Request *request, int count, const double *out, int rank
 	return error;
 }
 
-/* Two of them outstanding. What could not be started is no request. */
+/* Two of them outstanding, behind the call that makes the team. What could not be started is no
+ * request. */
 static int sum_nonblocking(MPI_Comm comm, int ranks)
 {
 	MPI_Request request[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
 	double in = 1, out[2] = { 0, 0 };
-	int error = MPI_SUCCESS;
+	int error = MPI_Barrier(comm);
 
 	for (int i = 0; i < 2 && error == MPI_SUCCESS; i++)
 		error = MPI_Iallreduce(&in, &out[i], 1, MPI_DOUBLE, MPI_SUM, comm, &request[i]);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * refused [team]: calls that are the MPI's, behind a nonblocking collective whose team is under
- * creation on rank 0 and decided on all others. Rank 0 has another option than the others, so the
- * team is refused and the held call is the MPI's, too: it has to come there first, or the members'
- * calls do not match. With the word `team` all have the same options, and the held call is served.
- *
- * Rank 0 frees types and overwrites counts at once; the others, whose calls go straight to the MPI,
- * do as MPI has it.
+ * refused [team]: calls that are the MPI's, between nonblocking collectives that are under way:
+ * each has to come to the MPI in its place, or the members' calls do not match. Rank 0 has another
+ * option than the others, so the teams are refused and all calls are the MPI's. With the word
+ * `team` all have the same options, and the nonblocking collectives are served.
  */
 #include "case.h"
 
@@ -89,6 +86,22 @@ static void create(void)
 #define ALL_W in, counts, places, types, out, counts, places, types
 #define SUM in, out, BLOCK, MPI_INT, MPI_SUM
 
+/* Open MPI 4.1.4 by itself mixes up the messages of an MPI_Comm_idup with those of the next call.
+ */
+#ifdef MPICH_VERSION
+#define IDUP_STARTED(X) X(comm_idup, MPI_Comm_idup(ring, &made, r), (void)0)
+#define IDUP_AWAITED(X)
+#else
+#define IDUP_STARTED(X)
+#define IDUP_AWAITED(X) X(comm_idup, idup(r), (void)0)
+
+static void idup(MPI_Request *request)
+{
+	MPI_Comm_idup(ring, &made, request);
+	MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+#endif
+
 /* X(name, call, what is to arrive) */
 #define INEIGHBORS(X)                                                                              \
 	X(ineighbor_allgather, MPI_Ineighbor_allgather(ALL, ring, r), neighbors_gather())          \
@@ -96,7 +109,7 @@ static void create(void)
 	X(ineighbor_alltoall, MPI_Ineighbor_alltoall(ALL, ring, r), neighbors_exchange())          \
 	X(ineighbor_alltoallv, MPI_Ineighbor_alltoallv(ALL_V, ring, r), neighbors_exchange())      \
 	X(ineighbor_alltoallw, MPI_Ineighbor_alltoallw(ALL_W, ring, r), neighbors_exchange())      \
-	X(comm_idup, MPI_Comm_idup(ring, &made, r), (void)0)
+	IDUP_STARTED(X)
 #define NEIGHBOR_INITS(X)                                                                        \
 	X(neighbor_allgather_init, INIT(Neighbor_allgather_init)(ALL, ring, MPI_INFO_NULL, r),   \
 	  neighbors_gather())                                                                    \
@@ -108,6 +121,7 @@ static void create(void)
 	X(neighbor_alltoallv, MPI_Neighbor_alltoallv(ALL_V, ring), neighbors_exchange()) \
 	X(comm_split, MPI_Comm_split(ring, 0, rank, &made), (void)0)                     \
 	X(comm_dup, MPI_Comm_dup(ring, &made), (void)0)                                  \
+	IDUP_AWAITED(X)                                                                  \
 	X(comm_create, create(), (void)0)                                                \
 	X(cart_create, MPI_Cart_create(ring, 1, &ranks, displs, 0, &made), (void)0)
 
@@ -257,20 +271,6 @@ static void count_blocks(const struct kind *kind)
 	}
 }
 
-/* After a call that is held here. Open MPI by itself looks at the array of types once more. */
-static void spoil(void)
-{
-	memset(counts, 0xff, sizeof(counts));
-	memset(displs, 0xff, sizeof(displs));
-	memset(places, 0xff, sizeof(places));
-#ifdef MPICH_VERSION
-	memset(types, 0xff, sizeof(types));
-	memset(lengths, 0xff, sizeof(lengths));
-	memset(firsts, 0xff, sizeof(firsts));
-#endif
-	MPI_Type_free(&block);
-}
-
 static void tell_others(void)
 {
 	for (int r = 1; r < ranks; r++)
@@ -317,12 +317,15 @@ static void check_made(const struct kind *kind)
  * An MPI_Ibcast is before it and one behind it; on all ranks but 0 the former is over first. A call
  * that may wait for the members has rank 0 wait for nothing but those.
  */
-static void behind_held(const struct kind *kind)
+static void between_others(const struct kind *kind)
 {
 	int periodic = 1, before[2], after[5];
 	MPI_Request request[3];
 
 	MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+	/* The call in which its team is made or refused. */
+	MPI_Barrier(ring);
+	case_count(CASE_BARRIER, 1);
 	prepare();
 	count_blocks(kind);
 	for (int i = 0; i < 5; i++) {
@@ -339,8 +342,6 @@ static void behind_held(const struct kind *kind)
 	kind->call(&request[1]);
 	if (kind->form == INITIATED)
 		MPI_Start(&request[1]);
-	if (!rank && kind->form == STARTED)
-		spoil();
 	if (rank % 2)
 		look_around();
 	MPI_Ibcast(after, 5, MPI_INT, 0, ring, &request[2]);
@@ -353,8 +354,7 @@ static void behind_held(const struct kind *kind)
 		MPI_Request_free(&request[1]);
 	check(kind, before, after);
 	check_made(kind);
-	if (rank || kind->form != STARTED)
-		MPI_Type_free(&block);
+	MPI_Type_free(&block);
 	MPI_Comm_free(&ring);
 }
 
@@ -372,10 +372,10 @@ int main(int argc, char **argv)
 	if (ranks < 3 || ranks > MOST_RANKS)
 		case_fail("this needs 3 to %d ranks", MOST_RANKS);
 	for (int k = 0; k < KINDS; k++)
-		behind_held(&kinds[k]);
+		between_others(&kinds[k]);
 	case_report();
 	if (!rank)
-		printf("refused: %d calls behind a held one, each in its place\n", KINDS);
+		printf("refused: %d calls between nonblocking ones, each in its place\n", KINDS);
 	MPI_Finalize();
 	return 0;
 }
