@@ -87,6 +87,11 @@ int main(int argc, char **argv)
 		case_fail("this test needs MPI_THREAD_MULTIPLE");
 	MPI_Comm_dup(MPI_COMM_WORLD, &waits.comm);
 	MPI_Comm_dup(MPI_COMM_WORLD, &starts.comm);
+	/* They have teams then, so that nonblocking calls are served. */
+	MPI_Barrier(waits.comm);
+	MPI_Barrier(starts.comm);
+	case_count(CASE_BARRIER, 1);
+	case_count(CASE_BARRIER, 1);
 	MPI_Op_create(locks_and_adds, 1, &waits.op);
 	for (int round = 0; round < ROUNDS; round++)
 		one_round(&waits, &starts, ranks, round);
