@@ -128,6 +128,8 @@ int main(int argc, char **argv)
 	if (!memory)
 		case_fail("no memory");
 	check_fork(9, 1);
+	MPI_Barrier(MPI_COMM_WORLD); /* so that nonblocking calls are served */
+	case_count(CASE_BARRIER, 1);
 	for (int round = 0; round < ROUNDS; round++)
 		fork_beside_a_collective(2 * (round + 1));
 	free(memory);
