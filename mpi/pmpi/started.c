@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #define APART "nonblocking collectives are served where all processes of the job are on one node"
-#define EARLY "the communicator has no team before its first blocking collective"
+#define EARLY "no team yet: the communicator's first blocking collective makes it"
 
 int oci_record_launch(struct oci_record *record, int *code)
 {
