@@ -80,8 +80,8 @@ OC_API int oc_team_progress(struct oc_team *team);
 
 /*
  * Leaves the team; local, does not synchronise. Memory that peers may still read is given back
- * when all members have left. -EBUSY: an operation is still outstanding, or the team is neither ready
- * nor refused yet (oc_team_progress()); nothing was done.
+ * when all members have left. -EBUSY: an operation is still outstanding, or the team is neither
+ * ready nor refused yet (oc_team_progress()); nothing was done.
  */
 OC_API int oc_team_destroy(struct oc_team *team);
 
@@ -317,7 +317,8 @@ OC_API int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct 
  */
 
 /*
- * Drives every outstanding operation of this process; returns how many have ended. Front ends call it from the MPI's progress engine.
+ * Drives every outstanding operation of this process; returns how many have ended. Front ends call
+ * it from the MPI's progress engine.
  */
 OC_API int oc_progress(void);
 /*

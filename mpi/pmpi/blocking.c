@@ -107,20 +107,26 @@ static int run(const struct oci_mpi_call *call, const char *name, struct oci_pmp
 	return OCI_UNLIKELY(error) ? oci_pmpi_raise(state->comm, error) : MPI_SUCCESS;
 }
 
-enum oci_back oci_pmpi_meet(struct oci_pmpi_comm *state, int *error)
+/* How a blocking collective that is not served reaches the MPI, on all members alike. */
+enum back {
+	BACK_BLOCKING, /* as it is: all members are inside, or none can have anything outstanding */
+	BACK_TWIN,     /* as its nonblocking form, in oci_pmpi_await() */
+};
+
+/* *error: MPI_SUCCESS, or an error that was raised. */
+static enum back meet(struct oci_pmpi_comm *state, int *error)
 {
 	struct oc_call barrier = { .collective = OC_BARRIER };
 	int result = OC_HAND_BACK;
 
 	*error = MPI_SUCCESS;
 	if (!oci_pmpi_job.together || !state->known || (state->size == 1 && !state->inter))
-		return OCI_BACK_BLOCKING;
-	oci_pmpi_await_decided(state);
+		return BACK_BLOCKING;
 	if (!state->reason && oci_pmpi_team(state))
 		result = oc_collective(state->team, &barrier);
 	if (result < 0)
 		*error = oci_pmpi_raise(state->comm, oci_pmpi_failure(state->team, result));
-	return result == OC_HAND_BACK ? OCI_BACK_TWIN : OCI_BACK_BLOCKING;
+	return result == OC_HAND_BACK ? BACK_TWIN : BACK_BLOCKING;
 }
 
 static int twin(const struct oci_mpi_call *call, MPI_Comm comm, oci_native *native)
@@ -135,12 +141,12 @@ static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *stat
 		     oci_native *native, oci_native_blocking *blocking)
 {
 	int error;
-	enum oci_back back = oci_pmpi_meet(state, &error);
+	enum back back = meet(state, &error);
 	bool helped;
 
 	if (error)
 		return error;
-	if (back == OCI_BACK_TWIN)
+	if (back == BACK_TWIN)
 		return twin(call, state->comm, native);
 	helped = oci_pmpi_help_on(state->comm);
 	return oci_pmpi_helped(helped, blocking(call, state->comm));

@@ -340,41 +340,15 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	return state;
 }
 
-struct oc_team *oci_pmpi_team_create(struct oci_pmpi_comm *state)
-{
-	struct oc_bootstrap bootstrap;
-	struct oc_team *team;
-	int error;
-
-	error = oci_pmpi_bootstrap_create(state, &bootstrap);
-	if (!error)
-		error = oc_team_create(&team, &bootstrap);
-	if (error) {
-		oci_pmpi_bootstrap_abstain(state);
-		return NULL;
-	}
-	if (oci_pmpi_bootstrap_introduce(bootstrap.context, state->comm)) {
-		oc_team_destroy(team);
-		return NULL;
-	}
-	return team;
-}
-
 struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
 {
-	struct oc_team *team;
-
 	if (OCI_LIKELY(state->team))
 		return state->team;
 	if (state->refused)
 		return NULL;
-	team = oci_pmpi_team_create(state);
-	if (!team) {
-		state->refused = true;
-		oci_mpi_info("a communicator stays with the MPI: no memory for a team");
-		return NULL;
-	}
-	state->team = team;
-	oci_pmpi_forced_apply(state);
-	return team;
+	state->team = oci_pmpi_team_create(state);
+	state->refused = !state->team;
+	if (state->team)
+		oci_pmpi_forced_apply(state);
+	return state->team;
 }

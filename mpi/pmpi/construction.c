@@ -18,20 +18,11 @@ static bool concerned(const struct oci_pmpi_comm *state)
 	return state && oci_pmpi_job.together && state->known && (state->inter || state->size > 1);
 }
 
-static struct oci_pmpi_comm *decided(MPI_Comm comm)
-{
-	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
-
-	if (state)
-		oci_pmpi_await_decided(state);
-	return state;
-}
-
 bool oci_pmpi_meet_on(MPI_Comm comm)
 {
 	MPI_Request all;
 
-	if (!concerned(decided(comm)))
+	if (!concerned(oci_pmpi_comm_get(comm)))
 		return false;
 	if (PMPI(Ibarrier)(comm, &all) == MPI_SUCCESS)
 		oci_pmpi_await(&all, MPI_STATUS_IGNORE);
@@ -137,63 +128,20 @@ int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MP
 	return error;
 }
 
-static int start_idup(const struct oci_mpi_later *c, MPI_Comm comm, MPI_Request *request)
-{
-	return PMPI(Comm_idup)(comm, c->made, request);
-}
-
-int oci_pmpi_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
-{
-	struct oci_mpi_later call = { .start = start_idup,
-				      .mpi = { .collective = OC_BARRIER },
-				      .made = made };
-
-	return oci_pmpi_start_later(&call, made ? oci_pmpi_comm_get(comm) : NULL, comm, request);
-}
-
-/*
- * The MPI names the communicator at once, and its object is made now: it needs nothing of what is
- * still to be agreed on, and nothing of the program's can come before the keys.
- */
-static int start_idup_with_info(const struct oci_mpi_later *c, MPI_Comm comm, MPI_Request *request)
-{
-	int error = PMPI(Comm_idup_with_info)(comm, c->info, c->made, request);
-
-	take_info(error, error ? MPI_COMM_NULL : *c->made, c->info);
-	return error;
-}
-
-/* With an info of our own, as the program may free its. */
-static int start_idup_with_copy(const struct oci_mpi_later *c, MPI_Comm comm, MPI_Request *request)
-{
-	MPI_Info info = c->info;
-	int error = start_idup_with_info(c, comm, request);
-
-	PMPI(Info_free)(&info);
-	return error;
-}
-
 int oci_pmpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
 {
-	struct oci_pmpi_comm *state = made ? oci_pmpi_comm_get(comm) : NULL;
-	struct oci_mpi_later call = { .start = start_idup_with_info,
-				      .mpi = { .collective = OC_BARRIER },
-				      .made = made,
-				      .info = info };
+	int error = PMPI(Comm_idup_with_info)(comm, info, made, request);
 
-	if (state && info != MPI_INFO_NULL &&
-	    __atomic_load_n(&state->undecided, __ATOMIC_RELAXED) &&
-	    PMPI(Info_dup)(info, &call.info) == MPI_SUCCESS)
-		call.start = start_idup_with_copy;
-	return oci_pmpi_start_later(&call, state, comm, request);
+	/* The MPI names the communicator at once, and its object needs nothing of what is still to
+	 * be agreed on. */
+	take_info(error, error ? MPI_COMM_NULL : *made, info);
+	return error;
 }
 
 int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
-	int error;
+	int error = PMPI(Comm_set_info)(comm, info);
 
-	decided(comm);
-	error = PMPI(Comm_set_info)(comm, info);
 	take_info(error, comm, info);
 	return error;
 }
@@ -285,7 +233,7 @@ static bool is_reached(struct oci_pmpi_comm *state, int leader, bool reached)
 int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, int remote, int tag,
 			      MPI_Comm *made)
 {
-	struct oci_pmpi_comm *state = decided(local);
+	struct oci_pmpi_comm *state = oci_pmpi_comm_get(local);
 	bool helped = false, reached;
 	int other;
 
@@ -310,11 +258,8 @@ int oci_pmpi_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer_comm, in
 
 int oci_pmpi_Comm_free(MPI_Comm *comm)
 {
-	int error;
+	int error = PMPI(Comm_free)(comm);
 
-	if (comm)
-		decided(*comm);
-	error = PMPI(Comm_free)(comm);
 	oci_pmpi_comm_reap();
 	return error;
 }
@@ -322,7 +267,7 @@ int oci_pmpi_Comm_free(MPI_Comm *comm)
 /* It waits until all that is outstanding on the communicator is over, ours too. */
 int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 {
-	struct oci_pmpi_comm *state = comm ? decided(*comm) : NULL;
+	struct oci_pmpi_comm *state = comm ? oci_pmpi_comm_get(*comm) : NULL;
 	uint32_t turns = 0;
 	bool helped;
 	int error;

@@ -42,7 +42,7 @@
 
 /* They make or end something that is common to the ranks, and may wait for them. */
 #define OCI_CONSTRUCTION(X) \
-	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup) X(Comm_idup_with_info) X(Comm_split) \
+	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup_with_info) X(Comm_split) \
 	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
 	X(Intercomm_create) X(Intercomm_create_from_groups) \
 	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
@@ -90,15 +90,15 @@
 #define OCI_CALLED(X) \
 	X(Isend) X(Issend) X(Irsend) X(Irecv) X(Isendrecv_replace) X(Imrecv) X(Recv_init) \
 	X(Isend_c) X(Issend_c) X(Irsend_c) X(Irecv_c) X(Isendrecv_replace_c) X(Imrecv_c) \
-	X(Get_count) X(Initialized) X(Query_thread) \
+	X(Query_thread) \
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
-	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_get_errhandler) X(Errhandler_free) X(Comm_call_errhandler) X(Comm_get_name) \
+	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
 	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Group_union) \
 	X(Win_create_keyval) X(Win_free_keyval) X(Win_get_attr) X(Win_set_attr) X(Error_class) \
-	X(File_get_group) X(Info_get) X(Info_get_nkeys) X(Info_dup) X(Info_free) \
+	X(File_get_group) X(Info_get) X(Info_get_nkeys) \
 	X(Topo_test) X(Cartdim_get) X(Graph_neighbors_count) X(Dist_graph_neighbors_count) \
-	X(Type_create_resized) X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
+	X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \
 	X(Type_get_envelope_c) X(Type_get_contents_c) X(Type_size_x) X(Type_get_extent_x) \
 	X(Type_contiguous_c) X(Type_create_hindexed) X(Type_create_hvector) X(Type_create_struct) \

@@ -8,10 +8,9 @@
  *
  * Below MPI_THREAD_MULTIPLE the MPI is the other thread's alone. So this one moves operations of
  * the engine, which peers wait for, and leaves to the program's thread what needs messages of the
- * MPI: telling a request that its operation is over. A team that is still under creation needs
- * them, too. There is none: before the call, all are ready or refused, and what comes back to the
- * MPI is driven by it. The thread may call operations of the program, and MPI_Reduce_local(),
- * MPI_Pack() and MPI_Unpack(), which in MPICH look at handles and change none.
+ * MPI: telling a request that its operation is over. The thread may call operations of the
+ * program, and MPI_Reduce_local(), MPI_Pack() and MPI_Unpack(), which in MPICH look at handles and
+ * change none.
  *
  * The program's thread may come back to us from inside the call: by an error handler, or by the
  * attribute functions of what is duplicated or freed. So from the first such call on the engine
@@ -100,8 +99,6 @@ bool oci_pmpi_help(void)
 	if (!oci_pmpi_job.active || !oci_pmpi_job.together || !oci_pmpi_attention() ||
 	    oci_pmpi_is_helper)
 		return false;
-	if (!oci_pmpi_job.threads)
-		oci_pmpi_decide_all();
 	pthread_mutex_lock(&lock);
 	helped = begin();
 	if (helped && !calls++)
@@ -109,7 +106,6 @@ bool oci_pmpi_help(void)
 	pthread_mutex_unlock(&lock);
 	if (helped)
 		return true;
-	oci_pmpi_decide_all();
 	oci_mpi_info("no thread could be started: nonblocking collectives of this process rest "
 		     "while it waits for another job or for its buffered messages");
 	return false;

@@ -144,8 +144,6 @@ static int set_up(struct oci_pmpi_job *job)
 		error = oci_pmpi_port_start();
 	if (!error)
 		error = oci_pmpi_window_start();
-	if (!error && oci_pmpi_bootstrap_start())
-		error = MPI_ERR_NO_MEM;
 	return error;
 }
 
@@ -184,19 +182,11 @@ int oci_pmpi_Init_thread(int *argc, char ***argv, int required, int *provided)
 	return error ? error : begin();
 }
 
-/*
- * Peers may still need this process for what is outstanding with them. Teams that are under
- * creation come first: all members have begun them, and drive them here.
- */
+/* Peers may still need this process for what is outstanding with them. */
 static void wait_for_all(struct oci_pmpi_job *job)
 {
 	MPI_Request everyone;
-	uint32_t turns = 0;
 
-	while (oci_pmpi_bootstraps()) {
-		oci_pmpi_drive();
-		oci_pmpi_pause(&turns);
-	}
 	if (PMPI(Ibarrier)(job->world, &everyone) == MPI_SUCCESS)
 		oci_pmpi_await(&everyone, MPI_STATUS_IGNORE);
 }
@@ -206,7 +196,6 @@ static void end(struct oci_pmpi_job *job)
 	wait_for_all(job);
 	oci_pmpi_helper_stop();
 	oci_pmpi_comm_stop();
-	oci_pmpi_bootstrap_stop();
 	oci_record_stop();
 	oci_pmpi_port_stop();
 	oci_pmpi_window_stop();

@@ -3,8 +3,7 @@
  * Barriers and tokens of messages on our duplicate of MPI_COMM_WORLD, for calls that wait for other
  * processes and have no nonblocking twin: who waits here drives, who waits in the MPI does not.
  *
- * Of the tags, those below a half are bootstrap.c's, then come those of groups, then those of
- * windows; the last one is the probes'.
+ * The lower half of the tags is for groups, the upper one for windows; the last one is the probes'.
  */
 #include "pmpi.h"
 
@@ -22,9 +21,9 @@ uint32_t oci_pmpi_meeting_hash(const char *words)
 
 int oci_pmpi_meeting_tag(uint32_t hash, bool of_window)
 {
-	uint32_t tags = (uint32_t)oci_pmpi_job.tags, quarter = tags / 4;
+	uint32_t half = (uint32_t)oci_pmpi_job.tags / 2;
 
-	return (int)(tags / 2 + (of_window ? quarter : 0) + hash % (quarter - 2));
+	return (int)((of_window ? half : 0) + hash % (half - 2));
 }
 
 int oci_pmpi_meeting_round(int to, int from, int tag)

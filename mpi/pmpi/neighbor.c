@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbourhood collectives, which are left to the MPI. They keep the two rules of pmpi.h: blocking
- * and nonblocking ones do not match, so where something could be outstanding on any rank, the
- * nonblocking one stands for both, which is what MPICH does inside anyway. And they keep their
- * place among the collectives of the communicator: MPICH numbers those in the order of the calls,
- * the persistent ones in their _init calls. So an _init call, which may wait, waits for what may
- * yet be handed back, and a nonblocking call stands behind it.
+ * Neighbourhood collectives, which are left to the MPI, and counted. They keep the two rules of
+ * pmpi.h: blocking and nonblocking ones do not match, so where something could be outstanding on
+ * any rank, the nonblocking one stands for both, which is what MPICH does inside anyway.
  */
 #include "pmpi.h"
 
@@ -23,14 +20,6 @@ static struct oci_pmpi_comm *counted(MPI_Comm comm, const char *name)
 static bool twin(const struct oci_pmpi_comm *state)
 {
 	return state && oci_pmpi_job.together && state->known;
-}
-
-static int start_later(struct oci_mpi_later *call, struct oci_pmpi_comm *state, MPI_Comm comm,
-		       MPI_Request *request)
-{
-	if (state)
-		oci_mpi_neighbors(comm, &call->sblocks, &call->rblocks);
-	return oci_pmpi_start_later(call, state, comm, request);
 }
 
 #define OCI_COUNT int

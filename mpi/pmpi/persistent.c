@@ -6,22 +6,13 @@
  * _init calls. The engine counts the operations of a team, so each persistent call has a team of
  * its own (6.4 KB a rank in shared memory), also where the program asserts one order: what is
  * forced on the communicator later must not reach it. The _init call, which MPI lets wait for the
- * other members, waits until it is there: so no run is handed back for lack of it, and none depends
- * on what else is outstanding. What the engine does not serve all the same (an algorithm "mpi", or
- * no room for the team) is a run of the MPI's own persistent request, which is made in the _init
- * call, too, as MPICH numbers them there.
+ * other members, makes it, and the communicator's, as a blocking collective does. What the engine
+ * does not serve all the same (an algorithm "mpi", or no room for the team) is a run of the MPI's
+ * own persistent request, which is made in the _init call, too, as MPICH numbers them there.
  */
 #include "calls.h"
 
 #include <errno.h>
-
-/* The MPI's own numbers of the members stay alike: what may yet be handed back comes first. */
-static int native_first(const struct oci_mpi_call *call, oci_native_init *native_init,
-			struct oci_pmpi_comm *state, MPI_Info info, MPI_Request *request)
-{
-	oci_pmpi_await_decided(state);
-	return native_init(call, state->comm, info, request);
-}
 
 /* The MPI's own request, for all runs; the others are told, whose team is refused. */
 static int persist_without_memory(const struct oci_mpi_call *call, oci_native_init *native_init,
@@ -30,16 +21,14 @@ static int persist_without_memory(const struct oci_mpi_call *call, oci_native_in
 	struct oci_mpi_operation o;
 	const char *reason;
 	enum oci_mpi_path path = oci_mpi_open(&o, call, state->rank, state->size, false, &reason);
-	int error;
 
 	oci_mpi_close(&o);
 	*request = MPI_REQUEST_NULL;
 	if (path == OCI_MPI_NOTHING) /* the others have asked the MPI for nothing */
 		return oci_pmpi_raise(state->comm, MPI_ERR_NO_MEM);
-	error = native_first(call, native_init, state, info, request);
-	if (!error && path == OCI_MPI_ENGINE)
-		oci_pmpi_bootstrap_abstain(state);
-	return error;
+	if (path == OCI_MPI_ENGINE && oci_pmpi_team(state))
+		oci_pmpi_team_abstain(state);
+	return native_init(call, state->comm, info, request);
 }
 
 /*
@@ -76,33 +65,16 @@ static struct oci_record *record_create(struct oci_pmpi_comm *state, const char 
 }
 
 /*
- * All members have come to the same place among their collectives. None: on all alike. The
- * algorithms that its communicator's info keys ask for are those of now, for all runs: a later
+ * The algorithms that its communicator's info keys ask for are those of now, for all runs: a later
  * "mpi" would find that the MPI's own request was not made.
  */
 static void team_create(struct oci_record *record)
 {
-	struct oc_team *team;
-	uint32_t turns = 0;
-	int result;
-
-	/* What may yet be handed back comes before the bootstrap's collective, as in
-	 * native_first(). */
-	oci_pmpi_await_decided(record->state);
-	team = oci_pmpi_team_create(record->state);
-	if (!team)
+	if (!oci_pmpi_team(record->state))
 		return;
-	while (!(result = oc_team_progress(team))) {
-		oci_pmpi_drive_from_engine();
-		oci_pmpi_drive();
-		oci_pmpi_pause(&turns);
-	}
-	if (result < 0) {
-		oc_team_destroy(team);
-		return;
-	}
-	oci_pmpi_forced_copy(record->state, team);
-	record->team = team;
+	record->team = oci_pmpi_team_create(record->state);
+	if (record->team)
+		oci_pmpi_forced_copy(record->state, record->team);
 }
 
 int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
@@ -115,11 +87,8 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 	enum oci_mpi_path path;
 	int error = MPI_SUCCESS;
 
-	if (!state || !request || !oci_pmpi_sane(call, state) || !oci_pmpi_served(state, name)) {
-		if (state)
-			oci_pmpi_await_decided(state);
+	if (!state || !request || !oci_pmpi_sane(call, state) || !oci_pmpi_served(state, name))
 		return native_init(call, comm, info, request);
-	}
 	record = record_create(state, name);
 	if (!record)
 		return persist_without_memory(call, native_init, state, info, request);
@@ -127,7 +96,7 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 	if (path == OCI_MPI_BACK) {
 		oc_count_handed_back(name, reason);
 		oci_record_end(record);
-		return native_first(call, native_init, state, info, request);
+		return native_init(call, comm, info, request);
 	}
 	record->nothing = path == OCI_MPI_NOTHING;
 	if (!record->nothing)
@@ -136,8 +105,7 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 	 */
 	if (!record->nothing &&
 	    !(record->team && oc_team_serves(record->team, &record->operation.call)))
-		error = native_first(&record->operation.mpi, native_init, state, info,
-				     &record->inner);
+		error = native_init(&record->operation.mpi, comm, info, &record->inner);
 	if (error) {
 		record->inner = MPI_REQUEST_NULL;
 		oci_record_end(record);

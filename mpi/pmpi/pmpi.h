@@ -6,7 +6,7 @@
  *   resolve.c      which MPI this process has, and its functions
  *   life.c         MPI_Init, MPI_Finalize, messages to the user
  *   comm.c         one object per communicator: is it served, its team
- *   bootstrap.c    how the members of a future team reach each other
+ *   bootstrap.c    creates a team: its members reach each other by collectives of the MPI
  *   calls.h        each collective's parameters, and how they become a struct oci_mpi_call
  *   blocking.c     blocking collectives
  *   request.c      outstanding operations: records, carriers, drive
@@ -39,7 +39,6 @@
 
 #include "real.h"
 
-#include "common/later.h"
 #include "common/operation.h"
 #include "common/say.h"
 
@@ -102,15 +101,10 @@ struct oci_pmpi_comm {
 	const char *reason; /* why it stays with the MPI; NULL: it is served */
 	bool known;	    /* all its processes are of MPI_COMM_WORLD, so they have this library */
 	bool inter;
-	bool refused; /* there was no memory for a team: there will be none */
-	bool ready;   /* the team is, and nothing of the time before is undecided */
+	bool refused; /* its team was: there will be none */
 	uint32_t rank, size;
-	struct oc_team *team; /* NULL until the first served collective */
-	/* Operations that may come to be handed back, since they began while the team was under
-	 * creation; atomic. */
-	uint32_t undecided;
-	uint64_t held; /* the last look at the records that found one of these; request.c's */
-	uint32_t outstanding;			       /* operations in all; atomic */
+	struct oc_team *team;			       /* ready; NULL: see oci_pmpi_team() */
+	uint32_t outstanding;			       /* operations; atomic */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
 	struct oci_pmpi_comm *alive_next, **alive_link;
 	struct oci_pmpi_comm *next; /* among the freed ones */
@@ -144,27 +138,22 @@ static inline struct oci_pmpi_comm *oci_pmpi_comm_get(MPI_Comm comm)
 int oci_pmpi_comm_start(void); /* in MPI_Init: the key of the attribute */
 void oci_pmpi_comm_stop(void); /* in MPI_Finalize: frees what is left */
 void oci_pmpi_comm_reap(void); /* destroys teams of communicators that were freed */
-/* The team, created at the first call, which all members make; NULL: no memory, on all alike. */
+/*
+ * The team, which the first call makes: so only from what may wait for all members (a blocking
+ * collective, the _init call of a persistent one). NULL: it was refused, on all alike. Others look
+ * at state->team, which is there or not on all members alike, at one place of their collectives.
+ */
 struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state);
-/* Another team of its members; by all of them at the same place. NULL: likewise. */
-struct oc_team *oci_pmpi_team_create(struct oci_pmpi_comm *state);
 /* World ranks of a group's members; MPI_UNDEFINED: not of our job. False: no memory. */
 bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks);
 
 /* ---- bootstrap.c ------------------------------------------------------------------------------
  */
 
-int oci_pmpi_bootstrap_start(void);
-void oci_pmpi_bootstrap_stop(void);
-/* 0 or -ENOMEM. Sends nothing. */
-int oci_pmpi_bootstrap_create(struct oci_pmpi_comm *state, struct oc_bootstrap *bootstrap);
-/* Its first exchange; by all members at the same place among their collectives. */
-int oci_pmpi_bootstrap_introduce(void *context, MPI_Comm comm);
-/* Instead, where there is no memory: waits until the team is refused on all members. */
-void oci_pmpi_bootstrap_abstain(struct oci_pmpi_comm *state);
-uint32_t oci_pmpi_bootstraps(void); /* how many are not yet released */
-/* Messages that outlive their bootstrap. */
-void oci_pmpi_bootstrap_drive(void);
+/* A new team of its members, that is ready; by all of them. NULL: refused, on all alike. */
+struct oc_team *oci_pmpi_team_create(struct oci_pmpi_comm *state);
+/* Instead, where there is no memory for what the team is for. */
+void oci_pmpi_team_abstain(struct oci_pmpi_comm *state);
 
 /* ---- request.c, started.c, persistent.c -------------------------------------------------------
  */
@@ -184,16 +173,11 @@ struct oci_record {
 	MPI_Request carrier;
 	MPI_Request anchor; /* of a persistent one: keeps the communicator */
 	struct oci_pmpi_comm *state;
-	oci_native *native;
-	struct oci_mpi_later *later; /* in place of the operation, which is not opened, or NULL */
 	const char *name;
 	struct oc_request *engine;
-	/* The MPI's own, where the call was handed back after its start; that of a persistent
-	 * operation is made with its record. */
-	MPI_Request inner;
+	MPI_Request inner;    /* the MPI's own, of a persistent one that is handed back */
 	struct oc_team *team; /* a persistent operation's own, or the communicator's */
-	bool persistent, active, freed, undecided;
-	bool waiting;	  /* handed back; earlier ones may come to be handed back, too */
+	bool persistent, active, freed;
 	bool nothing;	  /* to do: no rank has any bytes */
 	int error;	  /* of the operation that has ended */
 	uint32_t telling; /* how many are telling the carrier of an end, with request.c's lock */
@@ -201,8 +185,8 @@ struct oci_record {
 };
 
 /*
- * Not 0: something of ours is outstanding here (operations, teams under creation, messages, freed
- * communicators), or a failure waits to be told; with MPI_THREAD_MULTIPLE always, as another thread
+ * Not 0: something of ours is outstanding here (operations, freed communicators), or a failure
+ * waits to be told; with MPI_THREAD_MULTIPLE always, as another thread
  * may start something while this one is inside the MPI. A thread sees its own starts; so relaxed.
  */
 extern uint32_t oci_pmpi_attention_count;
@@ -225,16 +209,6 @@ int oci_pmpi_drive_from_engine(void);
 void oci_pmpi_pause(uint32_t *turns);
 /* PMPI_Wait() that drives us too. */
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status);
-/*
- * Until no operation of a communicator waits for its team: natives may be called in order. Only in
- * calls that may wait for the other members.
- */
-void oci_pmpi_await_decided(struct oci_pmpi_comm *state);
-/*
- * The same for all communicators, now: teams under creation are refused. For calls in which we
- * cannot bring them up.
- */
-void oci_pmpi_decide_all(void);
 
 struct oci_record *oci_record_get(void);
 void oci_record_put(struct oci_record *record);
@@ -254,12 +228,6 @@ void oci_record_finish(struct oci_record *record, int error);
 /* Starts (again) what is open. 1 over, 0 outstanding, OC_HAND_BACK, or *code is an MPI error. */
 int oci_record_launch(struct oci_record *record, int *code);
 void oci_record_stop(void); /* in MPI_Finalize */
-/*
- * A nonblocking call that is the MPI's: in its place among the collectives of its communicator, so
- * behind those that may yet come back to the MPI. `state`: NULL where there are none of ours.
- */
-int oci_pmpi_start_later(const struct oci_mpi_later *call, struct oci_pmpi_comm *state,
-			 MPI_Comm comm, MPI_Request *request);
 
 /* ---- failure.c --------------------------------------------------------------------------------
  */
@@ -325,15 +293,6 @@ void oci_pmpi_window_stop(void);
 
 /* Is the call one that the engine can take at its word? Else the MPI says what is wrong with it. */
 bool oci_pmpi_sane(const struct oci_mpi_call *call, const struct oci_pmpi_comm *state);
-
-/* How a blocking collective that is not served reaches the MPI, on all members alike. */
-enum oci_back {
-	OCI_BACK_BLOCKING, /* as it is: all members are inside, or none can have anything
-			      outstanding */
-	OCI_BACK_TWIN,	   /* as its nonblocking form, in oci_pmpi_await() */
-};
-/* May wait for the members. *error: MPI_SUCCESS, or an error that was raised. */
-enum oci_back oci_pmpi_meet(struct oci_pmpi_comm *state, int *error);
 
 void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info);
 void oci_pmpi_forced_apply(struct oci_pmpi_comm *state);

@@ -65,9 +65,7 @@ struct oci_record *oci_record_get(void)
 	record->carrier = record->anchor = record->inner = MPI_REQUEST_NULL;
 	record->engine = NULL;
 	record->team = NULL;
-	record->later = NULL;
-	record->persistent = record->active = record->freed = record->undecided = false;
-	record->waiting = false;
+	record->persistent = record->active = record->freed = false;
 	record->telling = 0;
 	return record;
 }
@@ -150,8 +148,6 @@ void oci_record_activate(struct oci_record *record)
 {
 	oci_pmpi_attend(1);
 	__atomic_fetch_add(&record->state->outstanding, 1, __ATOMIC_RELAXED);
-	if (record->undecided)
-		__atomic_fetch_add(&record->state->undecided, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&lock);
 	record->next = NULL;
 	record->link = last;
@@ -259,8 +255,6 @@ void oci_record_finish(struct oci_record *record, int error)
 
 	if (!persistent)
 		oci_mpi_close(&record->operation);
-	oci_mpi_later_drop(record->later);
-	record->later = NULL;
 	pthread_mutex_lock(&lock);
 	record->active = false;
 	record->telling++;
@@ -280,67 +274,23 @@ void oci_record_finish(struct oci_record *record, int error)
 		oci_record_put(record);
 }
 
-static void decided(struct oci_record *record)
+/* True: over, *error is what came of it. */
+static bool step(struct oci_record *record, int *error)
 {
-	if (record->undecided)
-		__atomic_fetch_sub(&record->state->undecided, 1, __ATOMIC_RELEASE);
-	record->undecided = false;
-}
+	int done = 0, result;
 
-/* True: over, *error is what came of it. Else it is under way, or handed back and `waiting`. */
-static bool step_engine(struct oci_record *record, uint64_t pass, int *error)
-{
-	bool known = !record->undecided || oc_team_progress(record->team);
-	int result = oc_peek(record->engine);
-
-	if (!result) {
-		if (known)
-			decided(record);
-		else
-			record->state->held = pass;
-		return false;
+	*error = MPI_SUCCESS;
+	if (!record->engine) {
+		*error = PMPI(Test)(&record->inner, &done, MPI_STATUS_IGNORE);
+		return done || *error;
 	}
+	result = oc_peek(record->engine);
+	if (!result)
+		return false;
 	record->engine = NULL;
-	if (result == OC_HAND_BACK) {
-		record->waiting = true;
-		return false;
-	}
-	decided(record);
 	*error = result < 0 ? oci_pmpi_failure(record->team, result) :
 			      oci_mpi_store(&record->operation);
 	return true;
-}
-
-static int hand_over(struct oci_record *record)
-{
-	MPI_Comm comm = record->state->comm;
-
-	if (record->later)
-		return record->later->start(record->later, comm, &record->inner);
-	return record->native(&record->operation.mpi, comm, &record->inner);
-}
-
-/*
- * As above. The MPI numbers its nonblocking collectives on a communicator, so those that come back
- * to it do so in the order of their calls: after the ones that this pass has looked at before.
- */
-static bool step(struct oci_record *record, uint64_t pass, int *error)
-{
-	int done = 0;
-
-	*error = MPI_SUCCESS;
-	if (record->engine && step_engine(record, pass, error))
-		return true;
-	if (record->engine || (record->waiting && record->state->held == pass))
-		return false;
-	if (record->waiting) {
-		record->waiting = false;
-		*error = hand_over(record);
-		decided(record);
-		return *error != MPI_SUCCESS;
-	}
-	*error = PMPI(Test)(&record->inner, &done, MPI_STATUS_IGNORE);
-	return done || *error;
 }
 
 static void move_to_over(struct oci_record *record)
@@ -360,16 +310,14 @@ static void move_to_over(struct oci_record *record)
 /* The driver that is called again, by the engine or the MPI that it drives, leaves at once. */
 static void step_records(void)
 {
-	static uint64_t passes; /* the driver's */
 	struct oci_record *record, *next;
 
 	if (!__atomic_load_n(&first, __ATOMIC_RELAXED) || pthread_mutex_trylock(&driver))
 		return;
-	passes++;
 	/* Acquire: pairs with the release of oci_record_activate(). Nobody else takes records off.
 	 */
 	for (record = __atomic_load_n(&first, __ATOMIC_ACQUIRE); record; record = next) {
-		bool ended = step(record, passes, &record->error);
+		bool ended = step(record, &record->error);
 
 		next = __atomic_load_n(&record->next, __ATOMIC_ACQUIRE);
 		if (ended)
@@ -406,7 +354,6 @@ void oci_pmpi_drive(void)
 	oc_progress();
 	step_records();
 	tell_records();
-	oci_pmpi_bootstrap_drive();
 	reap_records();
 	oci_pmpi_comm_reap();
 }
@@ -423,10 +370,8 @@ int oci_pmpi_drive_from_engine(void)
 		return 0;
 	PMPI(Iprobe)
 	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
-	if (oci_pmpi_attention()) {
+	if (oci_pmpi_attention())
 		step_records();
-		oci_pmpi_bootstrap_drive();
-	}
 	return __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) != 0;
 }
 
@@ -453,45 +398,5 @@ int oci_pmpi_await(MPI_Request *request, MPI_Status *status)
 		if (error || done)
 			return error;
 		oci_pmpi_pause(&turns);
-	}
-}
-
-void oci_pmpi_await_decided(struct oci_pmpi_comm *state)
-{
-	uint32_t turns = 0;
-
-	/* Acquire: pairs with the release in decided(). */
-	while (OCI_UNLIKELY(__atomic_load_n(&state->undecided, __ATOMIC_ACQUIRE))) {
-		oci_pmpi_drive_from_engine();
-		oci_pmpi_drive();
-		oci_pmpi_pause(&turns);
-	}
-}
-
-/* A communicator with something undecided; NULL: none. */
-static struct oci_pmpi_comm *find_undecided(void)
-{
-	struct oci_pmpi_comm *state;
-	struct oci_record *record;
-
-	pthread_mutex_lock(&lock);
-	record = first;
-	while (record && !record->undecided)
-		record = record->next;
-	state = record ? record->state : NULL;
-	pthread_mutex_unlock(&lock);
-	return state;
-}
-
-void oci_pmpi_decide_all(void)
-{
-	struct oci_pmpi_comm *state;
-
-	while ((state = find_undecided()) != NULL) {
-		oc_team_withdraw(state->team);
-		if (!oc_team_progress(state->team)) /* the MPI did not send */
-			return;
-		/* Nobody is waited for: its records come to know, and go to the MPI. */
-		oci_pmpi_await_decided(state);
 	}
 }

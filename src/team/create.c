@@ -159,8 +159,9 @@ static int refuse(struct oci_team *team, int error)
 	creation_free(team);
 	/* One line for the job: every rank knows the same sentence, and the next communicator will
 	 * most likely be refused for the same reason. */
-	oci_log(team->rank == 0 && !__atomic_test_and_set(&warned, __ATOMIC_RELAXED) ? OCI_LOG_WARN :
-										       OCI_LOG_INFO,
+	oci_log(team->rank == 0 && !__atomic_test_and_set(&warned, __ATOMIC_RELAXED) ?
+			OCI_LOG_WARN :
+			OCI_LOG_INFO,
 		"%s; the collectives of this communicator stay with the MPI", team->sentence);
 	return error;
 }
@@ -357,8 +358,8 @@ static int heard(struct oci_team *team)
 	int done;
 
 	if (team->state != OCI_TEAM_HELLO)
-		return hear_all(team, team->state == OCI_TEAM_HERE ? OCI_SAID_HERE :
-								     OCI_SAID_VERDICT);
+		return hear_all(team,
+				team->state == OCI_TEAM_HERE ? OCI_SAID_HERE : OCI_SAID_VERDICT);
 	done = b->allgather_test(b->context);
 	if (done < 0)
 		oci_team_say(team, "the bootstrap failed: %s", strerror(-done));

@@ -2,8 +2,8 @@
 /*
  * The shared memory of a team, as it lies in the segment of each of its ranks.
  *
- * A rank's region: one progress block, OCI_LANES lanes and a card. Only its owner writes it, but for
- * what is marked. All words are reached through base/atomic.h, all positions are offsets.
+ * A rank's region: one progress block, OCI_LANES lanes and a card. Only its owner writes it, but
+ * for what is marked. All words are reached through base/atomic.h, all positions are offsets.
  *
  *   bytes of a region = 256 + OCI_LANES * 768 + about 1.2 KiB + p; of a team: p times that.
  *

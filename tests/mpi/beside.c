@@ -207,7 +207,7 @@ static void beside(const struct call *call, int number, MPI_Comm comm)
 		finish(number, &request, call->name);
 }
 
-/* `kind` FRESH: on a communicator whose team is not there yet. */
+/* `kind` FRESH: on a communicator without a team, where the operation is the MPI's. */
 static void all_calls(int kind, MPI_Comm comm)
 {
 	for (int c = 0; c < CALLS; c++) {

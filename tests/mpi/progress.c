@@ -3,7 +3,7 @@
  * A nonblocking collective goes on while its rank is inside any blocking MPI call. Rank 0 starts it
  * and then sits in a call that can only end after the others have completed theirs: they wait for
  * the collective first, and then do their part of that call. On communicators used before and on
- * fresh ones, where the call is the first of all.
+ * fresh ones, where the call is the first of all and the MPI's.
  */
 #include "progress.h"
 #include "checked.h"
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MESSAGE = 1 << 20, TAG = 11 };
 
@@ -318,56 +317,6 @@ static void on_fresh_ones(const struct progress_blocking *call)
 	}
 }
 
-/* Drives the MPI for so long, and with `also_us` the library. */
-static void probe_for(double seconds, int also_us)
-{
-	double end = MPI_Wtime() + seconds;
-	int found;
-
-	while (MPI_Wtime() < end)
-		if (also_us)
-			MPI_Iprobe(MPI_ANY_SOURCE, TAG, other, &found, MPI_STATUS_IGNORE);
-		else
-			PMPI_Iprobe(MPI_ANY_SOURCE, TAG, other, &found, MPI_STATUS_IGNORE);
-}
-
-/*
- * The team is under creation when rank 0 goes into a call in which messages of the MPI cannot bring
- * it up: more or less far, by the time before and by when the others come, or the last one gets on
- * with it. Twice on each communicator: whatever became of the team, the next call finds it so on
- * all ranks.
- */
-static void with_a_team_under_creation(const struct progress_blocking *call)
-{
-	for (; call->name; call++) {
-		for (int i = 0; is_wanted(call) && i < 48; i++) {
-			struct checked_spec spec = spec_of(pending[i % 6], i % 4 ? 1 : 9000);
-			struct checked operation;
-			MPI_Comm fresh;
-
-			MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
-			if (call->prepare)
-				call->prepare(MESSAGE);
-			checked_open(&operation, fresh, &spec);
-			if (rank && i % 3 == 0)
-				usleep(2000);
-			checked_start(&operation);
-			if (!rank)
-				probe_for(i % 3 == 1 ? 5e-3 : i * 1e-5, 1);
-			else if (rank == ranks - 1 && i % 3 == 1)
-				probe_for(10e-3, 0);
-			if (rank)
-				MPI_Wait(&operation.request, MPI_STATUS_IGNORE);
-			call->call(MESSAGE);
-			MPI_Wait(&operation.request, MPI_STATUS_IGNORE);
-			checked_verify(&operation);
-			checked_close(&operation);
-			one_round(&blocking[0], i, fresh, 100);
-			MPI_Comm_free(&fresh);
-		}
-	}
-}
-
 int main(int argc, char **argv)
 {
 	MPI_Comm warm;
@@ -383,12 +332,10 @@ int main(int argc, char **argv)
 	/* As long as there are windows, whoever waits spins (mpi/pmpi/request.c). */
 	progress_more_begin(other);
 	on_a_used_one(progress_more, warm);
-	on_a_used_one(progress_with_a_team, warm);
-	/* What follows begins with nonblocking calls, for which there is no team yet. */
+	/* What follows has no team: its operations are the MPI's. */
 	case_report();
 	case_stop_counting();
 	on_fresh_ones(progress_more);
-	with_a_team_under_creation(progress_with_a_team);
 	progress_more_end();
 	on_fresh_ones(blocking);
 	for (int i = 0; i < 4; i++)

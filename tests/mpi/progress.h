@@ -15,8 +15,6 @@ struct progress_blocking {
 
 /* Those on windows and files, and MPI_Buffer_detach; the last one has no name. */
 extern const struct progress_blocking progress_more[];
-/* Those that move an operation only if its communicator has its team. */
-extern const struct progress_blocking progress_with_a_team[];
 /* `comm`: of all ranks, for what these calls do. */
 void progress_more_begin(MPI_Comm comm);
 void progress_more_end(void);

@@ -386,12 +386,6 @@ const struct progress_blocking progress_more[] = {
 	{ "MPI_Buffer_detach", in_detach, attach },
 #ifdef MPICH_VERSION
 	{ "MPI_Intercomm_create_from_groups", in_intercomm_from_groups, NULL },
-#endif
-	{ NULL, NULL, NULL },
-};
-
-const struct progress_blocking progress_with_a_team[] = {
-#ifdef MPICH_VERSION
 	{ "MPI_Buffer_detach_c of a large buffer", in_detach_large, attach_large },
 	{ "MPI_Comm_connect that fails", in_failing_connect, NULL },
 #endif

@@ -126,10 +126,9 @@ static void say_operation(pid_t pid, const struct oci_team *team, const struct o
 static void say_team(pid_t pid, const struct oc_team *team, FILE *out)
 {
 	static const char *const states[] = {
-		[OCI_TEAM_START] = "not begun",		 [OCI_TEAM_HELLO] = "created: hello",
-		[OCI_TEAM_HERE] = "created: here",	 [OCI_TEAM_VERDICT] = "created: verdict",
-		[OCI_TEAM_READY] = "ready",
-		[OCI_TEAM_REFUSED] = "refused",
+		[OCI_TEAM_START] = "not begun",	   [OCI_TEAM_HELLO] = "created: hello",
+		[OCI_TEAM_HERE] = "created: here", [OCI_TEAM_VERDICT] = "created: verdict",
+		[OCI_TEAM_READY] = "ready",	   [OCI_TEAM_REFUSED] = "refused",
 	};
 	const struct oci_team *t = &team->team;
 	struct oci_region region;
