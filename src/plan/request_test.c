@@ -33,17 +33,7 @@ static unsigned int draw(unsigned int below)
 	return (seed >> 8) % below;
 }
 
-static void add_bytes(void *context, const void *in, void *inout, size_t count)
-{
-	const uint8_t *a = in;
-	uint8_t *b = inout;
-
-	(void)context;
-	for (size_t i = 0; i < count; i++)
-		b[i] = (uint8_t)(a[i] + b[i]);
-}
-
-static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative = 1, .id = 1 };
+static const struct oc_op sum = { .apply = oct_add, .bytes = 1, .commutative = 1, .id = 1 };
 
 struct planned {
 	struct oc_call call[RANKS];
