@@ -134,8 +134,7 @@ struct oci_expect {
 };
 
 struct oci_world {
-	uint32_t size,
-		lanes; /* that there is room for: all ranks of the check, at least its lanes */
+	uint32_t size, lanes; /* that there is room for: the check's ranks, at least its lanes */
 	const struct oci_check *check;
 	struct oci_check_result result;
 	struct oci_actor *actors;
