@@ -166,13 +166,12 @@ int oci_check_sequence(const struct oci_check *c, struct oci_check_result *resul
 		*result = (struct oci_check_result){ 0 };
 	if (rc || !c->count)
 		return rc;
-	w = oci_world_create(c, why, n);
+	w = oci_world_begin(c, why, n);
 	if (!w)
 		return -ENOMEM;
-	w->random = c->seed;
 	rc = c->schedule == OCI_CHECK_EXHAUSTIVE ? oci_world_explore(w) : run(w);
 	if (result)
 		*result = w->result;
-	oci_world_destroy(w);
+	oci_world_end(w);
 	return rc;
 }

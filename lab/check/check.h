@@ -47,6 +47,8 @@
 
 #include "plan/plan.h"
 
+struct oci_world;
+
 /* One collective of a sequence, as its callers on all ranks agree on it. */
 struct oci_check_call {
 	enum oc_collective collective;
@@ -111,6 +113,11 @@ struct oci_check {
 	uint64_t max_states; /* of an exhaustive search; 0: 4 million */
 	bool ungated; /* ranks enter a lane without waiting: to prove that lane reuse is looked at
 		       */
+	/*
+	 * Where the checker leaves its memory for the next check, whose first use of it would be
+	 * most of its time; NULL at first. The last one's goes to oci_check_forget(). May be NULL.
+	 */
+	struct oci_world **kept;
 };
 
 /* What a check did; all fields are written, also after a fault. */
@@ -127,9 +134,10 @@ struct oci_check_result {
  *   -EINVAL  the description is: sizes, roots, an in_place that does not exist, a missing plan
  *   -E2BIG   an exhaustive search has more than max_states states
  *   -ENOMEM
- * result may be NULL. May be called from any thread; keeps nothing.
+ * result may be NULL. May be called from any thread; keeps nothing but c->kept.
  */
 int oci_check_sequence(const struct oci_check *c, struct oci_check_result *result, char *why,
 		       size_t n);
+void oci_check_forget(struct oci_world *kept); /* may be NULL */
 
 #endif

@@ -31,11 +31,15 @@ int oci_clock_save(struct oci_world *w, struct oci_actor *a, uint32_t *index)
 
 void oci_clock_acquire(struct oci_world *w, struct oci_actor *a, uint32_t index)
 {
-	const uint32_t *clock = w->clocks + (size_t)index * w->check->size;
+	uint32_t p = w->check->size, *mine = a->clock;
+	const uint32_t *clock = w->clocks + (size_t)index * p;
 
-	for (uint32_t q = 0; q < w->check->size; q++)
-		if (a->clock[q] < clock[q])
-			a->clock[q] = clock[q];
+	for (uint32_t q = 0; q < p; q++) {
+		uint32_t known = clock[q];
+
+		if (mine[q] < known)
+			mine[q] = known;
+	}
 }
 
 /* As executors do it (DESIGN.md 5); the first call is 1, so that 0 is below every value. */

@@ -8,20 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool place_init(struct oci_world *w, struct oci_place *place, uint32_t rank)
+static bool place_init(struct oci_place *place, uint32_t rank, uint32_t size)
 {
-	uint32_t slot = w->check->slot_bytes ? w->check->slot_bytes : OCI_SLOT_BYTES;
-
 	oci_region_init(&place->user[0], "SEND", rank, 0);
 	oci_region_init(&place->user[1], "RECV", rank, 0);
 	oci_region_init(&place->slot, "SLOT", rank, 0);
 	oci_region_init(&place->line, "INLINE", rank, 0);
 	oci_region_init(&place->work, "WORK", rank, 0);
-	place->slot.limit = slot;
 	place->line.limit = OCI_INLINE_BYTES;
-	place->send_blocks = calloc(w->check->size, sizeof(*place->send_blocks));
-	place->recv_blocks = calloc(w->check->size, sizeof(*place->recv_blocks));
-	place->cells = calloc(w->check->size, sizeof(*place->cells));
+	place->send_blocks = calloc(size, sizeof(*place->send_blocks));
+	place->recv_blocks = calloc(size, sizeof(*place->recv_blocks));
+	place->cells = calloc(size, sizeof(*place->cells));
 	return place->send_blocks && place->recv_blocks && place->cells;
 }
 
@@ -39,13 +36,11 @@ static void place_fini(struct oci_place *place)
 		free(place->flags[i].list);
 }
 
-static bool actor_init(struct oci_world *w, struct oci_actor *a, uint32_t rank)
+static bool actor_init(struct oci_actor *a, uint32_t rank, uint32_t size)
 {
-	uint32_t p = w->check->size;
-
 	a->rank = rank;
-	a->clock = calloc(p, sizeof(*a->clock));
-	a->seen = calloc(p, sizeof(*a->seen));
+	a->clock = calloc(size, sizeof(*a->clock));
+	a->seen = calloc(size, sizeof(*a->seen));
 	oci_region_init(&a->temp, "TEMP", rank, 0);
 	oci_region_init(&a->acc, "ACC", rank, 0);
 	a->temp.is_private = true;
@@ -61,48 +56,78 @@ static void actor_fini(struct oci_actor *a)
 	oci_region_fini(&a->acc);
 }
 
-struct oci_world *oci_world_create(const struct oci_check *check, char *why, size_t n)
+static struct oci_world *world_create(uint32_t size, uint32_t lanes)
 {
 	struct oci_world *w = calloc(1, sizeof(*w));
-	size_t places = (size_t)check->size * check->lanes;
+	size_t places = (size_t)size * lanes;
 	bool ok;
 
 	if (!w)
 		return NULL;
-	w->check = check;
-	w->why = why;
-	w->why_bytes = n;
-	w->actors = calloc(check->size, sizeof(*w->actors));
+	w->size = size;
+	w->lanes = lanes;
+	w->actors = calloc(size, sizeof(*w->actors));
 	w->places = calloc(places, sizeof(*w->places));
-	w->expects = calloc(check->lanes, sizeof(*w->expects));
+	w->expects = calloc(lanes, sizeof(*w->expects));
 	ok = w->actors && w->places && w->expects;
-	for (uint32_t r = 0; ok && r < check->size; r++)
-		ok = actor_init(w, &w->actors[r], r);
+	for (uint32_t r = 0; ok && r < size; r++)
+		ok = actor_init(&w->actors[r], r, size);
 	for (size_t i = 0; ok && i < places; i++)
-		ok = place_init(w, &w->places[i], (uint32_t)(i % check->size));
+		ok = place_init(&w->places[i], (uint32_t)(i % size), size);
 	if (!ok) {
-		oci_world_destroy(w);
+		oci_check_forget(w);
 		return NULL;
 	}
-	oci_world_reset(w);
 	return w;
 }
 
-void oci_world_destroy(struct oci_world *w)
+void oci_check_forget(struct oci_world *w)
 {
-	size_t places = (size_t)w->check->size * w->check->lanes;
-
-	for (uint32_t r = 0; w->actors && r < w->check->size; r++)
+	if (!w)
+		return;
+	for (uint32_t r = 0; w->actors && r < w->size; r++)
 		actor_fini(&w->actors[r]);
-	for (size_t i = 0; w->places && i < places; i++)
+	for (size_t i = 0; w->places && i < (size_t)w->size * w->lanes; i++)
 		place_fini(&w->places[i]);
-	for (uint32_t i = 0; w->expects && i < w->check->lanes; i++)
+	for (uint32_t i = 0; w->expects && i < w->lanes; i++)
 		free(w->expects[i].fold);
 	free(w->actors);
 	free(w->places);
 	free(w->expects);
 	free(w->clocks);
 	free(w);
+}
+
+struct oci_world *oci_world_begin(const struct oci_check *check, char *why, size_t n)
+{
+	uint32_t slot = check->slot_bytes ? check->slot_bytes : OCI_SLOT_BYTES;
+	struct oci_world *w = check->kept ? *check->kept : NULL;
+
+	if (w && (w->size != check->size || w->lanes < check->lanes)) {
+		oci_check_forget(w);
+		*check->kept = w = NULL;
+	}
+	if (!w)
+		w = world_create(check->size, check->lanes);
+	if (!w)
+		return NULL;
+	w->check = check;
+	w->result = (struct oci_check_result){ 0 };
+	w->random = check->seed;
+	w->why = why;
+	w->why_bytes = n;
+	for (size_t i = 0; i < (size_t)check->size * check->lanes; i++)
+		w->places[i].slot.limit = slot;
+	oci_world_reset(w);
+	return w;
+}
+
+void oci_world_end(struct oci_world *w)
+{
+	if (w->check->kept)
+		*w->check->kept = w;
+	else
+		oci_check_forget(w);
 }
 
 void oci_world_reset(struct oci_world *w)

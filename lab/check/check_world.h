@@ -134,6 +134,7 @@ struct oci_expect {
 };
 
 struct oci_world {
+	uint32_t size, lanes; /* that there is room for: the check's ranks, at least its lanes */
 	const struct oci_check *check;
 	struct oci_check_result result;
 	struct oci_actor *actors;
@@ -170,8 +171,8 @@ static inline const struct oci_op *oci_actor_op(const struct oci_actor *a)
 }
 
 /* check_world.c */
-struct oci_world *oci_world_create(const struct oci_check *check, char *why, size_t n);
-void oci_world_destroy(struct oci_world *w);
+struct oci_world *oci_world_begin(const struct oci_check *check, char *why, size_t n);
+void oci_world_end(struct oci_world *w);
 void oci_world_reset(struct oci_world *w); /* to before the first call */
 /* Writes the sentence, prefixed with call, rank and operation of `a` if given; -EPROTO. */
 int oci_world_fail(struct oci_world *w, const struct oci_actor *a, const char *format, ...)

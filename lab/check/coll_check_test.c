@@ -254,6 +254,7 @@ static bool found_without(struct sequence *s, const struct subject *subject, uin
 	s->check.calls = s->calls;
 	s->check.plan = plan_of;
 	s->check.context = s;
+	s->check.kept = &kept_world;
 	s->check.lanes = 2;
 	s->check.segment_bytes = 8;
 	s->check.tiny_bytes = TINY_BYTES;

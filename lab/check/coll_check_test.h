@@ -62,9 +62,12 @@ static struct {
 	unsigned long long plans, sequences, calls, steps, states, mutants;
 } total;
 
+static struct oci_world *kept_world;
+
 static int print_totals(void **state)
 {
 	(void)state;
+	oci_check_forget(kept_world);
 	print_message("checked: %llu plans, %llu sequences of %llu collectives, %llu operations, "
 		      "%llu states, %llu mutants\n",
 		      total.plans, total.sequences, total.calls, total.steps, total.states,
@@ -261,6 +264,7 @@ static void run(struct sequence *s, uint32_t size, enum oci_check_schedule sched
 	s->check.calls = s->calls;
 	s->check.plan = plan_of;
 	s->check.context = s;
+	s->check.kept = &kept_world;
 	if (!s->check.tiny_bytes) {
 		s->check.tiny_bytes = TINY_BYTES;
 		s->check.small_bytes = SMALL_BYTES;

@@ -24,33 +24,10 @@
 
 #define GUARD 64
 
-static void add_bytes(void *context, const void *in, void *inout, size_t count)
-{
-	const uint8_t *a = in;
-	uint8_t *b = inout;
-
-	(void)context;
-	for (size_t i = 0; i < count; i++)
-		b[i] = (uint8_t)(a[i] + b[i]);
-}
-
-/* x -> a x + b over bytes: associative, does not commute; 2 bytes an element. */
-static void compose(void *context, const void *in, void *inout, size_t count)
-{
-	const uint8_t *f = in;
-	uint8_t *g = inout;
-
-	(void)context;
-	for (size_t i = 0; i < 2 * count; i += 2) {
-		uint8_t a = (uint8_t)(f[i] * g[i]), b = (uint8_t)(f[i] * g[i + 1] + f[i + 1]);
-
-		g[i] = a;
-		g[i + 1] = b;
-	}
-}
-
-static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative = 1, .id = 1 };
-static const struct oc_op composition = { .apply = compose, .bytes = 2, .commutative = 0, .id = 2 };
+static const struct oc_op sum = { .apply = oct_add, .bytes = 1, .commutative = 1, .id = 1 };
+static const struct oc_op composition = {
+	.apply = oct_compose, .bytes = 2, .commutative = 0, .id = 2
+};
 
 struct job {
 	struct oc_team *team;

@@ -19,24 +19,14 @@
 #define RANKS 3
 #define BYTES 70000
 
-static void add_bytes(void *context, const void *in, void *inout, size_t count)
-{
-	const uint8_t *a = in;
-	uint8_t *b = inout;
-
-	(void)context;
-	for (size_t i = 0; i < count; i++)
-		b[i] = (uint8_t)(a[i] + b[i]);
-}
-
-static const struct oc_op sum = { .apply = add_bytes, .bytes = 1, .commutative = 1, .id = 1 };
+static const struct oc_op sum = { .apply = oct_add, .bytes = 1, .commutative = 1, .id = 1 };
 
 static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank, unsigned int n)
 {
 	size_t bytes = oct_recv_bytes(call->collective, call->bytes, RANKS, rank == call->root);
 
-	for (size_t i = 0; i < bytes; i++) {
-		uint8_t want = (uint8_t)(n + i / call->bytes);
+	for (size_t at = 0; at < bytes; at += call->bytes) {
+		uint8_t want = (uint8_t)(n + at / call->bytes);
 
 		if (call->collective == OC_SCATTER || call->collective == OC_BCAST)
 			want = (uint8_t)(n + call->root);
@@ -50,7 +40,7 @@ static bool right(const struct oc_call *call, const uint8_t *got, uint32_t rank,
 			want = operands ? (uint8_t)(operands * n + operands * (operands - 1) / 2) :
 					  0xee; /* not touched */
 		}
-		if (got[i] != want)
+		if (!oct_all(got + at, want, call->bytes))
 			return false;
 	}
 	return true;

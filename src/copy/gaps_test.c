@@ -89,13 +89,14 @@ static bool buffer_holds(const struct buffer *b)
 	size_t bytes;
 
 	for (size_t n = 0; buffer_piece(b, n, &piece, &bytes); n++) {
-		uint8_t *gap = (uint8_t *)piece.address + bytes;
+		uint8_t *gap = (uint8_t *)piece.address + bytes, *next = gap;
 
 		if (memcmp(piece.address, b->dense + piece.at, bytes))
 			return false;
-		while (n + 1 < b->layout.count && gap < (uint8_t *)b->pieces[n + 1].address)
-			if (*gap++ != GAP)
-				return false;
+		if (n + 1 < b->layout.count)
+			next = b->pieces[n + 1].address;
+		if (!oct_all(gap, GAP, (size_t)(next - gap)))
+			return false;
 	}
 	return true;
 }

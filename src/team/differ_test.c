@@ -69,16 +69,6 @@ static int heap_make(struct memory *m, bool now)
 	return m->send && m->recv ? 0 : -1;
 }
 
-static void sum(void *context, const void *in, void *inout, size_t count)
-{
-	const uint8_t *from = in;
-	uint8_t *to = inout;
-
-	(void)context;
-	for (size_t i = 0; i < count; i++)
-		to[i] = (uint8_t)(to[i] + from[i]);
-}
-
 /* Bcast's buffer is recv; else rank `me` sends to j what oct_byte() says. */
 static void fill(const struct memory *m, enum oc_collective c, unsigned int n, uint32_t me,
 		 uint32_t root, size_t bytes)
@@ -92,32 +82,43 @@ static void fill(const struct memory *m, enum oc_collective c, unsigned int n, u
 		memcpy(m->recv, m->send, bytes);
 }
 
-static uint8_t right_byte(enum oc_collective c, unsigned int n, uint32_t me, uint32_t root,
-			  uint32_t block, size_t i)
+static bool is_sum(const uint8_t *got, unsigned int n, size_t bytes)
 {
-	uint8_t all = 0;
+	uint8_t *all = calloc(1, bytes + 1), *one = malloc(bytes + 1);
+	bool right;
 
+	for (uint32_t r = 0; r < RANKS; r++) {
+		oct_fill(one, n, r, 0, bytes);
+		oct_add(NULL, one, all, bytes);
+	}
+	right = !memcmp(got, all, bytes);
+	free(all);
+	free(one);
+	return right;
+}
+
+static bool is_right(enum oc_collective c, unsigned int n, uint32_t me, uint32_t root,
+		     uint32_t block, const uint8_t *got, size_t bytes)
+{
 	switch (c) {
 	case OC_BCAST:
-		return oct_byte(n, root, 0, i);
+		return oct_filled(got, n, root, 0, bytes);
 	case OC_SCATTER:
-		return oct_byte(n, root, me, i);
+		return oct_filled(got, n, root, me, bytes);
 	case OC_GATHER:
 	case OC_ALLGATHER:
-		return oct_byte(n, block, 0, i);
+		return oct_filled(got, n, block, 0, bytes);
 	case OC_ALLTOALL:
-		return oct_byte(n, block, me, i);
+		return oct_filled(got, n, block, me, bytes);
 	default:
-		for (uint32_t r = 0; r < RANKS; r++)
-			all = (uint8_t)(all + oct_byte(n, r, 0, i));
-		return all;
+		return is_sum(got, n, bytes);
 	}
 }
 
 static int one_collective(struct oc_team *team, const struct memory *m, enum oc_collective c,
 			  unsigned int n, size_t bytes)
 {
-	static const struct oc_op op = { .apply = sum, .bytes = 1, .commutative = 1 };
+	static const struct oc_op op = { .apply = oct_add, .bytes = 1, .commutative = 1 };
 	uint32_t me = oc_team_rank(team), root = n % RANKS, blocks = 1;
 	struct oc_call call = { .collective = c,
 				.send = c == OC_BCAST ? m->recv : m->send,
@@ -134,9 +135,8 @@ static int one_collective(struct oc_team *team, const struct memory *m, enum oc_
 	if ((c == OC_GATHER || c == OC_REDUCE) && me != root)
 		blocks = 0;
 	for (uint32_t b = 0; !result && b < blocks; b++)
-		for (size_t i = 0; i < bytes; i++)
-			if (m->recv[b * bytes + i] != right_byte(c, n, me, root, b, i))
-				result = -EIO;
+		if (!is_right(c, n, me, root, b, m->recv + b * bytes, bytes))
+			result = -EIO;
 	if (result)
 		fprintf(stderr, "rank %u: %s of %zu bytes, root %u: %s (%s)\n", me,
 			oci_collective_name(c), bytes, root, strerror(-result),
@@ -182,17 +182,15 @@ static int messages(struct oc_team *team, const struct memory *m, unsigned int n
 		uint8_t *to = malloc(bytes + 1);
 
 		result = oc_recv(team, OC_ANY_SOURCE, 2, to, bytes, &status);
-		for (size_t i = 0; !result && i < bytes; i++)
-			if (to[i] != oct_byte(n, status.source, me, i))
-				result = -EIO;
+		if (!result && !oct_filled(to, n, status.source, me, bytes))
+			result = -EIO;
 		free(to);
 	}
 	while (count && !result)
 		result = oc_wait(request[--count]);
 	for (uint32_t r = 0; !result && r < RANKS; r++)
-		for (size_t i = 0; i < bytes; i++)
-			if (m->recv[r * bytes + i] != oct_byte(n, r, me, i))
-				result = -EIO;
+		if (!oct_filled(m->recv + r * bytes, n, r, me, bytes))
+			result = -EIO;
 	if (result)
 		fprintf(stderr, "rank %u: messages of %zu bytes: %s (%s)\n", me, bytes,
 			strerror(-result), oc_team_error(team));

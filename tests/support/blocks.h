@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/call_bytes.h"
+
 #define OCT_BLOCKS_RANKS 33
 #define OCT_BLOCKS_GAP 7
 #define OCT_BLOCKS_GARBAGE 0x5a
@@ -42,14 +44,6 @@ static inline size_t oct_blocks_bytes(const struct oct_blocks *b, uint32_t from,
 	return sizes[(x ^ (x >> 16)) % (sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-static inline uint8_t oct_blocks_byte(const struct oct_blocks *b, uint32_t from, uint32_t to,
-				      size_t i)
-{
-	if (b->call.collective == OC_ALLGATHERV)
-		to = 0;
-	return (uint8_t)(b->n * 131 + from * 29 + to * 7 + i + (i >> 8) * 3);
-}
-
 /* Lays a table out from byte `at` of memory on; its offsets are from `base`. How far it reaches. */
 static inline size_t oct_blocks_lay(const struct oct_blocks *b, bool sends, size_t base,
 				    struct oc_block *blocks)
@@ -70,10 +64,8 @@ static inline size_t oct_blocks_lay(const struct oct_blocks *b, bool sends, size
 static inline void oct_blocks_fill(const struct oct_blocks *b, uint8_t *to, uint32_t from,
 				   uint32_t target)
 {
-	size_t bytes = oct_blocks_bytes(b, from, target);
-
-	for (size_t i = 0; i < bytes; i++)
-		to[i] = oct_blocks_byte(b, from, target, i);
+	oct_fill(to, b->n, from, b->call.collective == OC_ALLGATHERV ? 0 : target,
+		 oct_blocks_bytes(b, from, target));
 }
 
 /* What rank b->rank passes: oc_call in b->call. Collective, n, rank, size, root are set. */
@@ -121,13 +113,8 @@ static inline void oct_blocks_make(struct oct_blocks *b, enum oc_collective c, u
 
 static inline bool oct_blocks_are(const struct oct_blocks *b, const uint8_t *got, uint32_t from)
 {
-	size_t bytes = oct_blocks_bytes(b, from, b->rank);
-
-	for (size_t i = 0; i < bytes; i++) {
-		if (got[i] != oct_blocks_byte(b, from, b->rank, i))
-			return false;
-	}
-	return true;
+	return oct_filled(got, b->n, from, b->call.collective == OC_ALLGATHERV ? 0 : b->rank,
+			  oct_blocks_bytes(b, from, b->rank));
 }
 
 /* Every block is right, what is between them as it was. */
