@@ -9,7 +9,7 @@
  *     that names both ranks, where it is noticed.
  *   - A member that dies makes the others' calls fail with -EOWNERDEAD within about 100 ms; from
  *     then on every call on that team fails with the same error at once. One that dies before the
- *     team knows it (before its first message of creation has arrived) only the bootstrap notices.
+ *     others know it (in the allgather of its team's creation) only the bootstrap notices.
  *   - A buffer handed to a started operation belongs to it until the operation completes or fails.
  *     After a failure too no member writes to it any more.
  *

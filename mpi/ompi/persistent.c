@@ -4,7 +4,7 @@
  *
  * Members need not start their persistent calls in one order: what matches is the order of the
  * _init calls. The engine counts the operations of a team, so each persistent call has a team of
- * its own: 6.4 KB a rank in shared memory. It is made in the _init call, which is nonlocal
+ * its own: 7.6 KB a rank in shared memory. It is made in the _init call, which is nonlocal
  * (MPI 4.1, section 6.13). There it is known for all runs whether they are the engine's; where they
  * are not, the program gets the persistent request of the module below us.
  */

@@ -4,7 +4,7 @@
  *
  * Members need not start their persistent calls in one order: what matches is the order of the
  * _init calls. The engine counts the operations of a team, so each persistent call has a team of
- * its own (6.4 KB a rank in shared memory), also where the program asserts one order: what is
+ * its own (7.6 KB a rank in shared memory), also where the program asserts one order: what is
  * forced on the communicator later must not reach it. The _init call, which MPI lets wait for the
  * other members, makes it, and the communicator's, as a blocking collective does. What the engine
  * does not serve all the same (an algorithm "mpi", or no room for the team) is a run of the MPI's
