@@ -62,25 +62,24 @@ static const void *copy_numbers(char **next, const void *from, bool is_long, uin
 }
 
 /* False: no memory. */
-static bool copy_arrays(struct oci_mpi_call *c, uint32_t sblocks, uint32_t rblocks, void **memory)
+static bool copy_arrays(struct oci_mpi_call *c, uint32_t size, void **memory)
 {
-	size_t blocks = (size_t)sblocks + rblocks;
 	char *next;
 
 	*memory = NULL;
 	if (!c->scounts && !c->rcounts)
 		return true;
-	*memory = malloc(blocks * (sizeof(MPI_Datatype) + 2 * sizeof(MPI_Count)) +
+	*memory = malloc(2 * (size_t)size * (sizeof(MPI_Datatype) + 2 * sizeof(MPI_Count)) +
 			 6 * sizeof(MPI_Count));
 	if (!*memory)
 		return false;
 	next = *memory;
-	c->stypes = copy_types(&next, c->stypes, c->scounts, c->long_counts, sblocks);
-	c->rtypes = copy_types(&next, c->rtypes, c->rcounts, c->long_counts, rblocks);
-	c->sdispls = copy_numbers(&next, c->sdispls, c->long_displs, sblocks);
-	c->rdispls = copy_numbers(&next, c->rdispls, c->long_displs, rblocks);
-	c->scounts = copy_numbers(&next, c->scounts, c->long_counts, sblocks);
-	c->rcounts = copy_numbers(&next, c->rcounts, c->long_counts, rblocks);
+	c->stypes = copy_types(&next, c->stypes, c->scounts, c->long_counts, size);
+	c->rtypes = copy_types(&next, c->rtypes, c->rcounts, c->long_counts, size);
+	c->sdispls = copy_numbers(&next, c->sdispls, c->long_displs, size);
+	c->rdispls = copy_numbers(&next, c->rdispls, c->long_displs, size);
+	c->scounts = copy_numbers(&next, c->scounts, c->long_counts, size);
+	c->rcounts = copy_numbers(&next, c->rcounts, c->long_counts, size);
 	return true;
 }
 
@@ -103,7 +102,7 @@ static bool keep_types(MPI_Datatype *types, uint32_t count)
 }
 
 /* The arrays of types are the copies. False: nothing is kept. */
-static bool keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rblocks)
+static bool keep_handles(struct oci_mpi_call *mpi, uint32_t size)
 {
 	MPI_Datatype *stypes = (MPI_Datatype *)(uintptr_t)mpi->stypes;
 	MPI_Datatype *rtypes = (MPI_Datatype *)(uintptr_t)mpi->rtypes;
@@ -114,11 +113,11 @@ static bool keep_handles(struct oci_mpi_call *mpi, uint32_t sblocks, uint32_t rb
 		goto release_op;
 	if (!keep_types(&mpi->rtype, 1))
 		goto release_stype;
-	if (!keep_types(stypes, sblocks))
+	if (!keep_types(stypes, size))
 		goto release_rtype;
-	if (keep_types(rtypes, rblocks))
+	if (keep_types(rtypes, size))
 		return true;
-	release_types(stypes, sblocks);
+	release_types(stypes, size);
 release_rtype:
 	release_types(&mpi->rtype, 1);
 release_stype:
@@ -129,49 +128,32 @@ release_op:
 	return false;
 }
 
-int oci_mpi_call_keep(struct oci_mpi_call *call, uint32_t rank, uint32_t sblocks, uint32_t rblocks,
-		      void **memory)
-{
-	struct oci_mpi_call c = *call;
-
-	forget_the_rest(&c, rank);
-	if (!copy_arrays(&c, sblocks, rblocks, memory))
-		return -ENOMEM;
-	if (!keep_handles(&c, sblocks, rblocks)) {
-		free(*memory);
-		return -ENOMEM;
-	}
-	*call = c;
-	return 0;
-}
-
-void oci_mpi_call_release(const struct oci_mpi_call *call, uint32_t sblocks, uint32_t rblocks,
-			  void *memory)
-{
-	release_types(&call->stype, 1);
-	release_types(&call->rtype, 1);
-	release_types(call->stypes, sblocks);
-	release_types(call->rtypes, rblocks);
-	if (oci_is_reduction(call->collective))
-		oci_port_op_release(call->op);
-	free(memory);
-}
-
 int oci_mpi_keep(struct oci_mpi_operation *o)
 {
-	int error;
+	struct oci_mpi_call c = o->mpi;
 
-	if (o->kept)
-		return 0;
-	error = oci_mpi_call_keep(&o->mpi, o->rank, o->size, o->size, &o->kept_memory);
-	o->kept = !error;
-	return error;
+	forget_the_rest(&c, o->rank);
+	if (!copy_arrays(&c, o->size, &o->kept_memory))
+		return -ENOMEM;
+	if (!keep_handles(&c, o->size)) {
+		free(o->kept_memory);
+		return -ENOMEM;
+	}
+	o->mpi = c;
+	o->kept = true;
+	return 0;
 }
 
 void oci_mpi_unkeep(struct oci_mpi_operation *o)
 {
 	if (!o->kept)
 		return;
-	oci_mpi_call_release(&o->mpi, o->size, o->size, o->kept_memory);
+	release_types(&o->mpi.stype, 1);
+	release_types(&o->mpi.rtype, 1);
+	release_types(o->mpi.stypes, o->size);
+	release_types(o->mpi.rtypes, o->size);
+	if (oci_is_reduction(o->mpi.collective))
+		oci_port_op_release(o->mpi.op);
+	free(o->kept_memory);
 	o->kept = false;
 }

@@ -96,17 +96,9 @@ void oci_mpi_load(struct oci_mpi_operation *operation);
 int oci_mpi_store(struct oci_mpi_operation *operation);
 void oci_mpi_close(struct oci_mpi_operation *operation);
 
-/*
- * kept.c: the part of `retain`, which oci_mpi_open() does for OCI_MPI_ENGINE. What is handed back
- * while the program's call returns needs it too. 0, also where it was done before, or -ENOMEM.
- */
+/* kept.c: the part of `retain`. 0 or -ENOMEM. */
 int oci_mpi_keep(struct oci_mpi_operation *operation);
 void oci_mpi_unkeep(struct oci_mpi_operation *operation);
-/* The same of a call by itself, whose arrays have so many elements. *memory has their copies. */
-int oci_mpi_call_keep(struct oci_mpi_call *call, uint32_t rank, uint32_t sblocks, uint32_t rblocks,
-		      void **memory);
-void oci_mpi_call_release(const struct oci_mpi_call *call, uint32_t sblocks, uint32_t rblocks,
-			  void *memory);
 /* Whether this rank's send and receive arguments mean anything. */
 bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank);
 bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank);

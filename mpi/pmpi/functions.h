@@ -97,7 +97,6 @@
 	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Group_union) \
 	X(Win_create_keyval) X(Win_free_keyval) X(Win_get_attr) X(Win_set_attr) X(Error_class) \
 	X(File_get_group) X(Info_get) X(Info_get_nkeys) \
-	X(Topo_test) X(Cartdim_get) X(Graph_neighbors_count) X(Dist_graph_neighbors_count) \
 	X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \
 	X(Type_get_envelope_c) X(Type_get_contents_c) X(Type_size_x) X(Type_get_extent_x) \

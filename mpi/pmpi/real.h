@@ -30,11 +30,4 @@ extern struct oci_real oci_real;
 
 #define PMPI(name) (*oci_real.name)
 
-/* For mpi/common, which is compiled with this header in front. */
-#define PMPI_Topo_test PMPI(Topo_test)
-#define PMPI_Cartdim_get PMPI(Cartdim_get)
-#define PMPI_Graph_neighbors_count PMPI(Graph_neighbors_count)
-#define PMPI_Dist_graph_neighbors_count PMPI(Dist_graph_neighbors_count)
-#define PMPI_Comm_rank PMPI(Comm_rank)
-
 #endif
