@@ -147,12 +147,15 @@ static void look_at(MPI_Datatype type, struct oci_port_type *shape)
 /* ---- predefined ones --------------------------------------------------------------------------
  */
 
+#define ASKED 16
 #define SLOTS 512 /* a power of two, more than twice as many as there are */
 
 static struct known {
 	MPI_Datatype type;
 	bool used;
-	uint32_t ops; /* bit oci_port_op_id(): this operation has a meaning for it */
+	/* Bit oci_port_op_id(): this operation has a meaning for it; bit 16 above: that was asked.
+	 * Atomic; asked when first needed, as each no of the MPI takes it microseconds. */
+	uint32_t ops;
 	struct oci_port_type shape;
 } known[SLOTS];
 
@@ -163,7 +166,7 @@ static size_t slot_of(MPI_Datatype type)
 	return (handle * 2654435761u) >> 23; /* the upper 9 bits of Knuth's product */
 }
 
-static const struct known *find_known(MPI_Datatype type)
+static struct known *find_known(MPI_Datatype type)
 {
 	for (size_t i = slot_of(type);; i = (i + 1) % SLOTS) {
 		if (!known[i].used)
@@ -178,6 +181,8 @@ static const MPI_Op operations[] = {
 	MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP,
 };
 #define OPS (sizeof(operations) / sizeof(operations[0]))
+
+_Static_assert(OPS < ASKED, "two bits for each operation");
 
 /* By the MPI's own check, which comes before the count of 0. Errors of job.self return. */
 static bool fits(MPI_Op op, MPI_Datatype type)
@@ -195,29 +200,36 @@ bool oci_pmpi_type_predefined(MPI_Datatype type)
 /* Any type has a meaning for an operation of the program's. */
 bool oci_pmpi_op_fits(MPI_Op op, MPI_Datatype type)
 {
-	uint32_t id = oci_port_op_id(op);
-	const struct known *predefined = find_known(type);
+	uint32_t id = oci_port_op_id(op), ops;
+	struct known *predefined = find_known(type);
+	bool yes;
 
 	if (!id)
 		return true;
-	return OCI_LIKELY(predefined) ? predefined->ops >> id & 1 : fits(op, type);
+	if (!predefined)
+		return fits(op, type);
+	/* Relaxed, here and below: the bits are all that is said. */
+	ops = __atomic_load_n(&predefined->ops, __ATOMIC_RELAXED);
+	if (OCI_LIKELY(ops >> (id + ASKED) & 1))
+		return ops >> id & 1;
+	yes = fits(op, type);
+	__atomic_fetch_or(&predefined->ops, 1u << (id + ASKED) | (uint32_t)yes << id,
+			  __ATOMIC_RELAXED);
+	return yes;
 }
 
 static void know(MPI_Datatype type)
 {
 	struct oci_port_type shape;
 	size_t i = slot_of(type);
-	uint32_t ops = 0;
 
 	/* An optional type that this MPI lacks is null. */
 	if (type == MPI_DATATYPE_NULL || find_known(type))
 		return;
 	look_at(type, &shape);
-	for (size_t op = 0; op < OPS; op++)
-		ops |= (uint32_t)fits(operations[op], type) << (op + 1);
 	while (known[i].used)
 		i = (i + 1) % SLOTS;
-	known[i] = (struct known){ .type = type, .used = true, .ops = ops, .shape = shape };
+	known[i] = (struct known){ .type = type, .used = true, .shape = shape };
 }
 
 static void know_all(void)
