@@ -7,8 +7,8 @@
  * rank, for which its peers may be waiting before they come to this one, go on by the engine. So it
  * is only written down there, and done when the engine has been left.
  *
- * Before the first one the members agree that all have memory for a team, and on the size of what
- * they are about to give, as a rank that lacks the memory does not know it.
+ * Before it the members agree that all have memory for a team, and on the size of what they are
+ * about to give, as a rank that lacks the memory does not know it.
  */
 #include "component.h"
 
@@ -17,13 +17,13 @@
 #include <errno.h>
 #include <sched.h>
 
-/* Looks at the others before this rank gives its CPU away: their steps take some microseconds. */
-enum { SPINS = 1000 };
+/* Looks at the others before this rank gives its CPU away, by their number: their steps take some
+ * microseconds. */
+enum { SPINS = 2000 };
 
 struct gathering {
 	struct oci_ompi_module *module;
 	oci_ompi_comm *comm;
-	bool agreed;
 	const void *send; /* NULL: nothing is under way */
 	size_t bytes;
 	void *receive;
@@ -66,9 +66,8 @@ static int gather(struct gathering *self)
 {
 	const mca_coll_base_comm_coll_t *below = &self->module->previous;
 	int bytes = (int)self->bytes;
-	int error = self->agreed ? 0 : agree(self->module, self->comm, self->bytes);
+	int error = agree(self->module, self->comm, self->bytes);
 
-	self->agreed = true;
 	if (error)
 		return error;
 	error = below->coll_allgather(self->send, bytes, MPI_BYTE, self->receive, bytes, MPI_BYTE,
@@ -87,7 +86,7 @@ static int await(struct oc_team *team, struct gathering *gathering)
 			gathering->send = NULL;
 		} else {
 			opal_progress();
-			if (++turns > SPINS)
+			if (++turns > SPINS / ompi_comm_size(gathering->comm))
 				sched_yield();
 		}
 	}

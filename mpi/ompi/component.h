@@ -65,6 +65,7 @@ struct oci_ompi_module {
 	mca_coll_base_comm_coll_t previous;
 	bool disabled;	      /* coll_module_disable() was passed on */
 	struct oc_team *team; /* ready; NULL: not made yet, or refused */
+	bool making;	      /* under way, in a call of this rank */
 	bool refused;	      /* there will be none, on any member */
 	uint32_t forced_seen; /* of oci_ompi_forced_generation */
 	char forced[OC_COLLECTIVES]
@@ -110,7 +111,6 @@ int oci_ompi_run(struct oci_ompi_module *module, oci_ompi_comm *comm, const stru
 struct oc_team *oci_ompi_team_make(struct oci_ompi_module *module, oci_ompi_comm *comm, bool able);
 
 /* forced.c: algorithms that info keys of the communicator ask for. */
-/* The collective's name in the statistics; a literal. */
 extern uint32_t oci_ompi_forced_generation;
 void oci_ompi_forced_subscribe(oci_ompi_comm *comm);
 void oci_ompi_forced_apply(struct oci_ompi_module *module, oci_ompi_comm *comm);

@@ -98,7 +98,7 @@ static void module_construct(struct oci_ompi_module *self)
 	memset(self->forced, 0, sizeof(self->forced));
 	self->disabled = false;
 	self->team = NULL;
-	self->refused = false;
+	self->making = self->refused = false;
 	self->forced_seen = 0;
 }
 
@@ -142,8 +142,13 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 int oci_ompi_team(struct oci_ompi_module *self, oci_ompi_comm *comm)
 {
 	if (OPAL_UNLIKELY(!self->team)) {
-		if (!self->refused)
-			self->team = oci_ompi_team_make(self, comm, true);
+		/* While it is made: functions below us may call those of the communicator, which
+		 * are ours, alike on all members. */
+		if (self->refused || self->making)
+			return OC_HAND_BACK;
+		self->making = true;
+		self->team = oci_ompi_team_make(self, comm, true);
+		self->making = false;
 		self->refused = !self->team;
 		if (self->refused)
 			return OC_HAND_BACK;
@@ -158,7 +163,9 @@ int oci_ompi_run(struct oci_ompi_module *self, oci_ompi_comm *comm, const struct
 	int error = oci_ompi_team(self, comm);
 
 	if (OPAL_UNLIKELY(error)) {
-		oc_count_handed_back(oci_collective_name(call->collective), OCI_OMPI_REFUSED);
+		if (self->refused)
+			oc_count_handed_back(oci_collective_name(call->collective),
+					     OCI_OMPI_REFUSED);
 		return OC_HAND_BACK;
 	}
 	error = OPAL_LIKELY(!prepared) ? oc_collective(self->team, call) :

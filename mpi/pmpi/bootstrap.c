@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The creation of a team, in a call that all members are inside: a blocking collective, or the
- * _init call of a persistent one. So the bootstrap's allgathers are the MPI's own, on the program's
+ * _init call of a persistent one. So the bootstrap's allgather is the MPI's own, on the program's
  * communicator (a duplicate would be one of MPICH's 2048 context ids), at the same place among its
  * collectives. They are nonblocking ones on all members, as blocking ones do not match these, and
  * as this process may be needed meanwhile for something else of ours.

@@ -6,28 +6,58 @@
  * _init calls. The engine counts the operations of a team, so each persistent call has a team of
  * its own (7.6 KB a rank in shared memory), also where the program asserts one order: what is
  * forced on the communicator later must not reach it. The _init call, which MPI lets wait for the
- * other members, makes it, and the communicator's, as a blocking collective does. What the engine
- * does not serve all the same (an algorithm "mpi", or no room for the team) is a run of the MPI's
- * own persistent request, which is made in the _init call, too, as MPICH numbers them there.
+ * other members, makes it, and the communicator's, as a blocking collective does. Whether the
+ * engine serves the runs is known then; else (an algorithm "mpi", or no room for the team) the
+ * program gets the MPI's own request.
  */
 #include "calls.h"
 
 #include <errno.h>
 
-/* The MPI's own request, for all runs; the others are told, whose team is refused. */
-static int persist_without_memory(const struct oci_mpi_call *call, oci_native_init *native_init,
-				  struct oci_pmpi_comm *state, MPI_Info info, MPI_Request *request)
+/*
+ * The team of a call whose runs are the engine's. NULL: none, on all members alike, and why.
+ * `able`: this member can take part. The algorithms that the communicator's info keys ask for are
+ * those of now, for all runs.
+ */
+static struct oc_team *make_team(struct oci_pmpi_comm *state, bool able, const struct oc_call *call,
+				 const char **reason)
+{
+	struct oc_team *team;
+
+	*reason = OCI_NO_TEAM;
+	if (!oci_pmpi_team(state))
+		return NULL;
+	if (!able) {
+		oci_pmpi_team_abstain(state);
+		return NULL;
+	}
+	team = oci_pmpi_team_create(state);
+	if (!team)
+		return NULL;
+	oci_pmpi_forced_copy(state, team);
+	if (oc_team_serves(team, call))
+		return team;
+	*reason = "the MPI's own algorithm was chosen for this size";
+	oc_team_destroy(team);
+	return NULL;
+}
+
+/* The others are told, which make a team now, unless the call needs none. */
+static int persist_without_memory(const struct oci_mpi_call *call, const char *name,
+				  oci_native_init *native_init, struct oci_pmpi_comm *state,
+				  MPI_Info info, MPI_Request *request)
 {
 	struct oci_mpi_operation o;
-	const char *reason;
+	const char *reason = "";
 	enum oci_mpi_path path = oci_mpi_open(&o, call, state->rank, state->size, false, &reason);
 
+	if (path == OCI_MPI_ENGINE)
+		make_team(state, false, &o.call, &reason);
 	oci_mpi_close(&o);
 	*request = MPI_REQUEST_NULL;
-	if (path == OCI_MPI_NOTHING) /* the others have asked the MPI for nothing */
+	if (path == OCI_MPI_NOTHING)
 		return oci_pmpi_raise(state->comm, MPI_ERR_NO_MEM);
-	if (path == OCI_MPI_ENGINE && oci_pmpi_team(state))
-		oci_pmpi_team_abstain(state);
+	oc_count_handed_back(name, reason);
 	return native_init(call, state->comm, info, request);
 }
 
@@ -48,7 +78,7 @@ static int make_persistent(struct oci_record *record, MPI_Comm comm)
 	return error;
 }
 
-static struct oci_record *record_create(struct oci_pmpi_comm *state, const char *name)
+static struct oci_record *record_create(struct oci_pmpi_comm *state)
 {
 	struct oci_record *record = oci_record_get();
 
@@ -59,22 +89,8 @@ static struct oci_record *record_create(struct oci_pmpi_comm *state, const char 
 		return NULL;
 	}
 	record->state = state;
-	record->name = name;
 	record->persistent = true;
 	return record;
-}
-
-/*
- * The algorithms that its communicator's info keys ask for are those of now, for all runs: a later
- * "mpi" would find that the MPI's own request was not made.
- */
-static void team_create(struct oci_record *record)
-{
-	if (!oci_pmpi_team(record->state))
-		return;
-	record->team = oci_pmpi_team_create(record->state);
-	if (record->team)
-		oci_pmpi_forced_copy(record->state, record->team);
 }
 
 int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
@@ -83,61 +99,42 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, const char *name,
 {
 	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
 	struct oci_record *record;
-	const char *reason;
+	const char *reason = "";
 	enum oci_mpi_path path;
-	int error = MPI_SUCCESS;
 
 	if (!state || !request || !oci_pmpi_sane(call, state) || !oci_pmpi_served(state, name))
 		return native_init(call, comm, info, request);
-	record = record_create(state, name);
+	record = record_create(state);
 	if (!record)
-		return persist_without_memory(call, native_init, state, info, request);
+		return persist_without_memory(call, name, native_init, state, info, request);
 	path = oci_mpi_open(&record->operation, call, state->rank, state->size, true, &reason);
-	if (path == OCI_MPI_BACK) {
-		oc_count_handed_back(name, reason);
-		oci_record_end(record);
-		return native_init(call, comm, info, request);
-	}
 	record->nothing = path == OCI_MPI_NOTHING;
-	if (!record->nothing)
-		team_create(record);
-	/* Only where it will run: making it may move data already (MPI_Gather_init of MPICH 4.0.2).
-	 */
-	if (!record->nothing &&
-	    !(record->team && oc_team_serves(record->team, &record->operation.call)))
-		error = native_init(&record->operation.mpi, comm, info, &record->inner);
-	if (error) {
-		record->inner = MPI_REQUEST_NULL;
-		oci_record_end(record);
-		return error;
+	if (path == OCI_MPI_ENGINE)
+		record->team = make_team(state, !record->operation.status, &record->operation.call,
+					 &reason);
+	if (record->nothing || record->team) {
+		*request = record->carrier;
+		oci_record_keep(record);
+		return MPI_SUCCESS;
 	}
-	*request = record->carrier;
-	oci_record_keep(record);
-	return MPI_SUCCESS;
+	oc_count_handed_back(name, reason);
+	oci_record_end(record);
+	return native_init(call, comm, info, request);
 }
 
 static int start_record(struct oci_record *record)
 {
-	int error = PMPI(Start)(&record->carrier), result = OC_HAND_BACK, code = MPI_SUCCESS;
+	int error = PMPI(Start)(&record->carrier), result = 1, code = MPI_SUCCESS;
 
 	if (error)
 		return error;
 	record->active = true;
-	if (record->nothing)
-		result = 1;
-	else if (record->team)
+	if (!record->nothing)
 		result = oci_record_launch(record, &code);
-	else
-		oc_count_handed_back(record->name, OCI_NO_TEAM);
-	if (result == OC_HAND_BACK) {
-		code = PMPI(Start)(&record->inner);
-		result = code ? -EIO : 0;
-	}
-	if (!result) {
+	if (!result)
 		oci_record_activate(record);
-		return MPI_SUCCESS;
-	}
-	oci_record_finish(record, code);
+	else
+		oci_record_finish(record, code);
 	return MPI_SUCCESS;
 }
 

@@ -173,9 +173,7 @@ struct oci_record {
 	MPI_Request carrier;
 	MPI_Request anchor; /* of a persistent one: keeps the communicator */
 	struct oci_pmpi_comm *state;
-	const char *name;
 	struct oc_request *engine;
-	MPI_Request inner;    /* the MPI's own, of a persistent one that is handed back */
 	struct oc_team *team; /* a persistent operation's own, or the communicator's */
 	bool persistent, active, freed;
 	bool nothing;	  /* to do: no rank has any bytes */

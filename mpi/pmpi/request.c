@@ -62,7 +62,7 @@ struct oci_record *oci_record_get(void)
 	if (!record)
 		return NULL;
 	record->next = NULL;
-	record->carrier = record->anchor = record->inner = MPI_REQUEST_NULL;
+	record->carrier = record->anchor = MPI_REQUEST_NULL;
 	record->engine = NULL;
 	record->team = NULL;
 	record->persistent = record->active = record->freed = false;
@@ -89,8 +89,6 @@ static void push_ending(struct oci_record *record)
 void oci_record_end(struct oci_record *record)
 {
 	PMPI(Request_free)(&record->carrier);
-	if (record->inner != MPI_REQUEST_NULL)
-		PMPI(Request_free)(&record->inner);
 	oci_mpi_close(&record->operation);
 	if (record->anchor != MPI_REQUEST_NULL)
 		PMPI(Request_free)(&record->anchor);
@@ -277,14 +275,8 @@ void oci_record_finish(struct oci_record *record, int error)
 /* True: over, *error is what came of it. */
 static bool step(struct oci_record *record, int *error)
 {
-	int done = 0, result;
+	int result = oc_peek(record->engine);
 
-	*error = MPI_SUCCESS;
-	if (!record->engine) {
-		*error = PMPI(Test)(&record->inner, &done, MPI_STATUS_IGNORE);
-		return done || *error;
-	}
-	result = oc_peek(record->engine);
 	if (!result)
 		return false;
 	record->engine = NULL;

@@ -342,13 +342,13 @@ static int call_refused(const struct oc_call *call)
 
 /* Looks at a team under creation before its waiter gives its CPU away: a state of it takes some
  * microseconds, a turn of whoever else wants the CPU takes milliseconds. */
-#define AWAIT_SPINS 1000
+#define AWAIT_SPINS 2000 /* by the number of ranks, each of which is looked at */
 
 void oci_team_await(struct oc_team *team)
 {
 	for (unsigned int turn = 0; oc_team_progress(team) == 0; turn++) {
 		oci_wait_drive();
-		if (turn >= AWAIT_SPINS || team->team.oversubscribed)
+		if (turn >= AWAIT_SPINS / team->team.size || team->team.oversubscribed)
 			oci_os_yield();
 	}
 }

@@ -155,7 +155,7 @@ int oc_team_destroy(struct oc_team *team)
 
 	oci_engine_lock();
 	state = team->team.state;
-	/* Under creation the others count on our messages, and may be at our memory. */
+	/* Under creation the others wait for our hello, or our card. */
 	if (team->outstanding || (state > OCI_TEAM_START && state < OCI_TEAM_READY)) {
 		oci_engine_unlock();
 		return -EBUSY;

@@ -87,11 +87,20 @@ static void say(struct oci_team *team, enum oci_said said)
 	team->creation->heard = 0;
 }
 
-/* Says no, and why: by itself or because another rank has. error. */
-static int say_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int error)
+static void put_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int error)
 {
 	struct oci_card *card = &team->own->card;
 
+	/* Relaxed: say() releases them. Atomic, as hear() may come late. */
+	__atomic_store_n(&card->no, no, __ATOMIC_RELAXED);
+	__atomic_store_n(&card->culprit, culprit, __ATOMIC_RELAXED);
+	__atomic_store_n(&card->error, error, __ATOMIC_RELAXED);
+	say(team, OCI_SAID_NO);
+}
+
+/* Says no, and why: by itself or because another rank has. error. */
+static int say_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int error)
+{
 	if (no == OCI_NO_OPTIONS)
 		oci_team_say(team,
 			     "rank %u has other ONECOPY_ options than rank 0: set them alike on "
@@ -105,10 +114,7 @@ static int say_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int e
 	else
 		oci_team_say(team, "rank %u cannot take part in the team: %s", culprit,
 			     strerror(-error));
-	card->no = no;
-	card->culprit = culprit;
-	card->error = error;
-	say(team, OCI_SAID_NO);
+	put_no(team, no, culprit, error);
 	return error;
 }
 
@@ -153,6 +159,9 @@ static int refuse(struct oci_team *team, int error)
 {
 	static bool warned;
 
+	/* What only this rank knows, of its bootstrap: the others may be waiting for its card. */
+	if (team->own && oci_load_relaxed(&team->own->card.said) != OCI_SAID_NO)
+		put_no(team, OCI_NO_PART, team->rank, error);
 	team->state = OCI_TEAM_REFUSED;
 	team->error = error;
 	oci_slots_forget(team); /* it has no operations */
@@ -226,13 +235,38 @@ static int room_for_segments(const struct oci_team *team)
 	return -ENOMEM;
 }
 
+/* The team is there, and every call on it returns the error. */
+static void died(struct oci_team *team, uint32_t rank)
+{
+	oci_team_fail(team, -EOWNERDEAD, (int)rank,
+		      "rank %u (process %d) died while a communicator was prepared; it cannot be "
+		      "used any more",
+		      rank, team->creation->hellos[rank].segment.pid);
+	creation_free(team);
+	__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
+}
+
+static bool has_ended(pid_t pid)
+{
+	struct oci_os_image image = oci_os_image(pid);
+
+	return oci_os_process_ended(pid, &image);
+}
+
 static int attach_all(struct oci_team *team)
 {
 	int error = room_for_segments(team);
+	uint32_t r = 0;
 
-	for (uint32_t r = 0; r < team->size && !error; r++)
-		error = member_attach(team, r);
-	return error;
+	while (!error && r < team->size && !(error = member_attach(team, r)))
+		r++;
+	if (!error)
+		return 0;
+	if (r < team->size && has_ended(team->creation->hellos[r].segment.pid)) {
+		died(team, r);
+		return 0;
+	}
+	return say_no(team, OCI_NO_PART, team->rank, error);
 }
 
 /* All hellos are in. */
@@ -246,8 +280,8 @@ static int team_greeted(struct oci_team *team)
 		return error;
 	}
 	error = attach_all(team);
-	if (error)
-		return say_no(team, OCI_NO_PART, team->rank, error);
+	if (error || team->state == OCI_TEAM_READY)
+		return error;
 	if (oci_hello_declares())
 		oci_ptracer_declare(team);
 	say(team, OCI_SAID_HERE);
@@ -387,13 +421,7 @@ static int creation_look(struct oci_team *team)
 		/* It may have said it as its last deed. */
 		if (!oci_peer_dead(member->peer) || hear(team, r, said))
 			continue;
-		oci_team_fail(team, -EOWNERDEAD, (int)r,
-			      "rank %u (process %d) died while a communicator was prepared; it "
-			      "cannot be used any more",
-			      r, (int)member->pid);
-		/* Every call returns the error. */
-		creation_free(team);
-		__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
+		died(team, r);
 		return 1;
 	}
 	return 0;

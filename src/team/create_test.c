@@ -19,13 +19,13 @@
 enum { RANKS = 5, TEAMS = 6, RUNS = 400 };
 
 /* What goes wrong in one rank's creation of a team. */
-enum fault { NOTHING, NO_MEMORY, CANNOT_MAP, OTHER_MODEL, FAULTS };
+enum fault { NOTHING, NO_MEMORY, NOT_GATHERED, CANNOT_MAP, OTHER_MODEL, FAULTS };
 
 struct member {
 	struct oct_board *board;
 	uint32_t rank;
 	unsigned int made; /* teams that have come to their end here */
-	struct oc_team *team;
+	struct oc_team *team, *kept;
 	enum fault fault; /* of its creation */
 	struct oc_bootstrap inner;
 	struct oci_hello hello, *hellos;
@@ -57,6 +57,8 @@ static int gather_test(void *context)
 	struct member *m = context;
 	int done = m->inner.allgather_test(m->inner.context);
 
+	if (done == 1 && m->fault == NOT_GATHERED)
+		return -EIO;
 	if (done == 1 && m->fault == CANNOT_MAP)
 		m->hellos[dice(m->inner.size)].segment.nonce[0]++;
 	return done;
@@ -76,6 +78,7 @@ static void create(struct member *m)
 
 static void step(struct member *m)
 {
+	struct oc_team *before;
 	int result;
 
 	if (!m->team)
@@ -84,7 +87,13 @@ static void step(struct member *m)
 	if (!result)
 		return;
 	m->result[m->made++] = result;
-	assert_int_equal(oc_team_destroy(m->team), 0);
+	/* Some keep it for a while. */
+	before = m->kept;
+	m->kept = dice(2) ? m->team : NULL;
+	if (before)
+		assert_int_equal(oc_team_destroy(before), 0);
+	if (!m->kept)
+		assert_int_equal(oc_team_destroy(m->team), 0);
 	m->team = NULL;
 }
 
@@ -113,6 +122,9 @@ static void run(uint32_t ranks)
 	for (uint32_t r = 0; r < ranks; r++)
 		for (int t = 0; t < TEAMS; t++)
 			assert_int_equal(member[r].result[t] == 1, fault[t] == NOTHING);
+	for (uint32_t r = 0; r < ranks; r++)
+		if (member[r].kept)
+			assert_int_equal(oc_team_destroy(member[r].kept), 0);
 	oci_team_collect();
 	oct_board_destroy(board);
 }

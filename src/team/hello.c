@@ -83,7 +83,8 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 		error = constants.boot_id_error;
 	if (error)
 		return error;
-	team->own->progress.tag = hello->tag;
+	/* Atomic: a late reader of what the region was before may look for the tag. */
+	oci_store_relaxed(&team->own->progress.tag, hello->tag);
 	team->own->progress.done = team->done;
 	card_fill(team, &team->own->card);
 	memcpy(hello->boot_id, constants.boot_id, sizeof(hello->boot_id));

@@ -47,8 +47,9 @@ enum oci_team_state {
 };
 
 /*
- * Tries the single-copy mechanisms on a peer, from probe words that it published: bit m set when
- * enum oci_mechanism m pulled the peer's nonce and pushed ours. Writes a sentence when one failed.
+ * Tries the single-copy mechanisms on a peer, on words in its segment: bit m set when enum
+ * oci_mechanism m pulled the peer's nonce and pushed it to the cell. Writes a sentence when one
+ * failed.
  */
 typedef uint32_t (*oci_probe_fn)(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
 				 uint64_t cell_address, char *why, size_t why_bytes);
