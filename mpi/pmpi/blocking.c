@@ -142,14 +142,12 @@ static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *stat
 {
 	int error;
 	enum back back = meet(state, &error);
-	bool helped;
 
 	if (error)
 		return error;
 	if (back == BACK_TWIN)
 		return twin(call, state->comm, native);
-	helped = oci_pmpi_help_on(state->comm);
-	return oci_pmpi_helped(helped, blocking(call, state->comm));
+	return state->known ? blocking(call, state->comm) : OCI_HELPED(blocking(call, state->comm));
 }
 
 static int collective(const struct oci_mpi_call *call, const char *name, oci_native *native,

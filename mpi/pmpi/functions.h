@@ -74,8 +74,7 @@
 	X(File_write_at_all_begin_c) X(File_read_ordered_begin_c) X(File_write_ordered_begin_c)
 
 #define OCI_BUFFER(X) \
-	X(Buffer_attach) X(Buffer_attach_c) X(Buffer_detach) X(Buffer_detach_c) \
-	X(Bsend) X(Ibsend) X(Bsend_init) X(Bsend_c) X(Ibsend_c) X(Bsend_init_c)
+	X(Buffer_detach) X(Buffer_detach_c)
 
 #define OCI_MEMORY(X) X(Alloc_mem) X(Free_mem)
 
@@ -94,14 +93,11 @@
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
-	X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Group_union) \
-	X(Win_create_keyval) X(Win_free_keyval) X(Win_get_attr) X(Win_set_attr) X(Error_class) \
-	X(File_get_group) X(Info_get) X(Info_get_nkeys) \
+	X(Group_size) X(Group_translate_ranks) X(Group_free) X(Info_get) X(Info_get_nkeys) \
 	X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \
 	X(Type_get_envelope_c) X(Type_get_contents_c) X(Type_size_x) X(Type_get_extent_x) \
-	X(Type_contiguous_c) X(Type_create_hindexed) X(Type_create_hvector) X(Type_create_struct) \
-	X(Type_commit) \
+	X(Type_contiguous_c) X(Type_create_hindexed) X(Type_commit) \
 	X(Type_get_true_extent_x) X(Pack_c) X(Unpack_c) X(Reduce_local_c) X(Op_commutative) \
 	X(Add_error_class) X(Add_error_code) X(Add_error_string)
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread that drives the engine while the program's thread is inside a call of the MPI that has
- * no nonblocking twin, and that may wait for processes which cannot be met before: those of other
- * jobs, of which nobody knows whether they have this library, and the receivers of buffered
- * messages. There is one for the whole process, made at the first such call; between them it
- * sleeps.
+ * A thread that drives the engine while the program's thread is inside a call of the MPI that may
+ * wait for others and has no nonblocking form. There is one for the whole process, made at the
+ * first such call with something outstanding.
  *
  * Below MPI_THREAD_MULTIPLE the MPI is the other thread's alone. So this one moves operations of
  * the engine, which peers wait for, and leaves to the program's thread what needs messages of the
  * MPI: telling a request that its operation is over. The thread may call operations of the
  * program, and MPI_Reduce_local(), MPI_Pack() and MPI_Unpack(), which in MPICH look at handles and
  * change none.
+ *
+ * Most such calls are short, and some are made again and again (MPI_Win_fence). So the thread looks
+ * by itself, every 20 to 160 us, whether there is such a call: to begin and end one takes no system
+ * call. When there has been none for a while it parks, and the next call wakes it.
  *
  * The program's thread may come back to us from inside the call: by an error handler, or by the
  * attribute functions of what is duplicated or freed. So from the first such call on the engine
@@ -23,51 +25,95 @@
 #include <time.h>
 
 /* A call may last for hours, and its thread may share our CPU and never rest. */
-enum { BUSY_TURNS = 64, PAUSE_NS = 20000 };
+enum { LITTLE_NS = 2000, SHORT_NS = 20000, LONG_NS = 160000, IDLE_NS = 1000000, MOST_TURNS = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
-static bool runs, ends;
-static uint32_t calls; /* that it drives for; one may be inside another */
+static bool runs;
+static bool ends;	   /* atomic */
+static bool parked = true; /* or not there yet; atomic */
+/* How many are under way (one may be inside another), and above that how many have begun; atomic.
+ */
+static uint64_t calls;
+#define ONE_BEGINS (UINT64_C(1) << 32 | 1)
 
 OCI_TLS bool oci_pmpi_is_helper;
 
-static void drive_once(uint32_t turn)
+static bool is_needed(void)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	return (uint32_t)__atomic_load_n(&calls, __ATOMIC_SEQ_CST) && oci_pmpi_outstanding();
+}
 
-	if (oci_pmpi_job.threads)
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* True: that was much work, so there may be more. */
+static bool drive_once(void)
+{
+	int64_t begin = now_ns();
+
+	if (oci_pmpi_may_call())
 		oci_pmpi_drive();
 	else
 		oc_progress();
-	if (turn >= BUSY_TURNS)
-		nanosleep(&pause, NULL);
+	return now_ns() - begin > LITTLE_NS;
 }
 
-/* False: it is to end. Returns with a call to drive for. */
-static bool await_call(uint32_t *turn)
+static void park(void)
 {
-	bool more;
-
 	pthread_mutex_lock(&lock);
-	if (!calls)
-		*turn = 0;
-	while (!calls && !ends)
+	/* The fence pairs with that of oci_pmpi_helper_wake(). We are needed for a call and an
+	 * operation; whoever brings one of them writes it, and then looks whether we are parked; we
+	 * write that, and then look for both. So we find both, or one of those finds us parked. */
+	__atomic_store_n(&parked, true, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	while (!is_needed() && !ends)
 		pthread_cond_wait(&wake, &lock);
-	more = !ends;
+	__atomic_store_n(&parked, false, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
-	return more;
+}
+
+/*
+ * Between two looks. A call that was there at the last one, too, waits for a peer, who may wait for
+ * us. Calls that come and go need us seldom, and each look may take the CPU from them.
+ */
+static void rest(long *pause, bool more_calls, bool needed)
+{
+	if (more_calls && *pause < LONG_NS)
+		*pause *= 2;
+	else if (!more_calls && needed)
+		*pause = SHORT_NS;
+	nanosleep(&(struct timespec){ .tv_nsec = *pause }, NULL);
 }
 
 static void *help(void *context)
 {
-	uint32_t turn = 0;
+	long pause = SHORT_NS, idle = 0;
+	uint64_t before = 0, begun;
+	bool needed;
 
 	oci_pmpi_is_helper = true;
+	__atomic_store_n(&parked, false, __ATOMIC_RELAXED);
 	prctl(PR_SET_TIMERSLACK, 1ul);
-	while (await_call(&turn))
-		drive_once(turn++);
+	while (!__atomic_load_n(&ends, __ATOMIC_RELAXED)) {
+		begun = __atomic_load_n(&calls, __ATOMIC_RELAXED) >> 32;
+		needed = is_needed();
+		idle = begun == before && !needed ? idle + pause : 0;
+		if (idle > IDLE_NS) {
+			park();
+			pause = SHORT_NS;
+			idle = 0;
+		} else if (!needed || !drive_once()) {
+			rest(&pause, begun != before, needed);
+		}
+		before = begun;
+	}
 	return context;
 }
 
@@ -90,41 +136,85 @@ static bool begin(void)
 	return runs;
 }
 
-/* It may still be in its last turn when the call has ended, and is never waited for with anything
- * held that an operation of the program may want. */
-bool oci_pmpi_help(void)
+bool oci_pmpi_helper_wake(void)
 {
-	bool helped;
+	bool there = true;
 
-	if (!oci_pmpi_job.active || !oci_pmpi_job.together || !oci_pmpi_attention() ||
-	    oci_pmpi_is_helper)
-		return false;
-	pthread_mutex_lock(&lock);
-	helped = begin();
-	if (helped && !calls++)
-		pthread_cond_signal(&wake);
-	pthread_mutex_unlock(&lock);
-	if (helped)
+	/* Pairs with park(), and with itself: two threads may bring the call and the operation, and
+	 * the one whose fence is the later one sees both. The lock: we are not between a look and
+	 * a wait of park(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&parked, __ATOMIC_SEQ_CST) || !is_needed())
 		return true;
-	oci_mpi_info("no thread could be started: nonblocking collectives of this process rest "
-		     "while it waits for another job or for its buffered messages");
+	pthread_mutex_lock(&lock);
+	there = begin();
+	pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+	return there;
+}
+
+/*
+ * There is no thread to be had, perhaps for the moment. Peers may need what is outstanding before
+ * they come to this call, so it ends here. It does not if a peer makes its part only behind the
+ * call: then we try again and again until there is a thread. False: all is over.
+ */
+static bool insist(void)
+{
+	uint32_t turns = 0;
+
+	oci_mpi_info("no thread could be started: before it waits for others, this process waits "
+		     "for its nonblocking collectives, or for a thread");
+	while (oci_pmpi_outstanding()) {
+		oci_pmpi_drive_from_engine();
+		oci_pmpi_drive();
+		oci_pmpi_pause(&turns);
+		if (turns % 4096 == 0 && oci_pmpi_helper_wake())
+			return true;
+	}
 	return false;
 }
 
-bool oci_pmpi_help_on(MPI_Comm comm)
+/*
+ * What is outstanding may be over soon: then nobody else is needed. So the call's own thread drives
+ * first, also as a program may make such calls again and again until a peer has done something; and
+ * the longer, the more often that was enough. False: it is not over.
+ */
+static bool ends_soon(void)
 {
-	struct oci_pmpi_comm *state = oci_pmpi_attention() ? oci_pmpi_comm_get(comm) : NULL;
+	static uint32_t patience = MOST_TURNS; /* atomic */
+	uint32_t most = __atomic_load_n(&patience, __ATOMIC_RELAXED), turn = 0;
+	bool over, moved, worth = false;
 
-	return state && !state->known && oci_pmpi_help();
+	do {
+		moved = drive_once();
+		worth |= moved;
+		turn += !moved;
+		over = !oci_pmpi_outstanding();
+	} while (!over && turn <= most);
+	most = over || worth ? 2 * most + 1 : most / 2;
+	__atomic_store_n(&patience, most < MOST_TURNS ? most : MOST_TURNS, __ATOMIC_RELAXED);
+	return over;
 }
 
+bool oci_pmpi_help(void)
+{
+	if (!oci_pmpi_job.active || !oci_pmpi_job.together || oci_pmpi_is_helper)
+		return false;
+	if (ends_soon() && !oci_pmpi_job.threads)
+		return false;
+	__atomic_fetch_add(&calls, ONE_BEGINS, __ATOMIC_SEQ_CST);
+	if (oci_pmpi_helper_wake() || insist())
+		return true;
+	__atomic_fetch_sub(&calls, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* It may still be in its last turn. It is never waited for: we may hold what an operation of the
+ * program wants. */
 int oci_pmpi_helped(bool helped, int error)
 {
-	if (!helped)
-		return error;
-	pthread_mutex_lock(&lock);
-	calls--;
-	pthread_mutex_unlock(&lock);
+	if (helped)
+		__atomic_fetch_sub(&calls, 1, __ATOMIC_RELAXED);
 	return error;
 }
 
@@ -133,9 +223,10 @@ void oci_pmpi_helper_stop(void)
 	if (!runs)
 		return;
 	pthread_mutex_lock(&lock);
-	ends = true;
+	__atomic_store_n(&ends, true, __ATOMIC_RELAXED);
 	pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 	pthread_join(thread, NULL);
 	runs = ends = false;
+	parked = true;
 }

@@ -142,8 +142,6 @@ static int set_up(struct oci_pmpi_job *job)
 		error = oci_pmpi_comm_start();
 	if (!error)
 		error = oci_pmpi_port_start();
-	if (!error)
-		error = oci_pmpi_window_start();
 	return error;
 }
 
@@ -198,7 +196,6 @@ static void end(struct oci_pmpi_job *job)
 	oci_pmpi_comm_stop();
 	oci_record_stop();
 	oci_pmpi_port_stop();
-	oci_pmpi_window_stop();
 	oc_set_progress(NULL);
 	oc_stats_write(job->rank);
 	job->begun = job->active = false;

@@ -28,11 +28,8 @@
 		MPI_Request request; \
 		int error; \
 \
-		if (!twin(counted(comm, name))) { \
-			bool helped = oci_pmpi_help_on(comm); \
-\
-			return oci_pmpi_helped(helped, OCI_THEIRS(Name)(OCI_LIST arguments, comm)); \
-		} \
+		if (!twin(counted(comm, name))) \
+			return OCI_HELPED(OCI_THEIRS(Name)(OCI_LIST arguments, comm)); \
 		error = OCI_THEIRS(Iname)(OCI_LIST arguments, comm, &request); \
 		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE); \
 	} \

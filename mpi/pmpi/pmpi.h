@@ -15,22 +15,17 @@
  *   completion.c   Wait, Test, Request_free
  *   twin.c         blocking point-to-point calls as nonblocking ones
  *   neighbor.c     neighbourhood collectives, which are not served
- *   helper.c       a thread that drives the engine where nothing else can
- *   meeting.c      barriers of messages in front of calls that have no nonblocking twin
- *   construction.c calls that make and end communicators
- *   window.c       windows
- *   lock.c         their locks, and what programs call on them again and again
- *   file.c         collective calls on files
- *   buffer.c       MPI_Buffer_detach, and what tells it whether the buffer was used
+ *   helper.c       a thread that drives the engine while the program's is inside the MPI
+ *   helped.c       calls without a nonblocking form: communicators, windows, files, buffers
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
  *   port.c, kept.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for
  *   failure.c      an engine's error as an MPI error code with the sentence
  *
  * Two rules keep programs from waiting for ever:
- *   - While an operation of ours is outstanding here (oci_pmpi_attention), no call of this process
- *     blocks inside the MPI: it runs as its nonblocking twin, and we drive both. Where there is no
- *     twin, a helper drives.
+ *   - While an operation of ours is outstanding here (oci_pmpi_attention), it is driven in every
+ *     call that may wait: messages, Wait and Test run as their nonblocking twins, in a loop that
+ *     drives us; inside all others a helper thread drives.
  *   - Blocking and nonblocking collectives do not match each other in MPICH, so which of the two
  *     stands for a call is decided from what all members see alike, never from what is outstanding.
  */
@@ -199,6 +194,8 @@ static inline void oci_pmpi_attend(int change)
 	__atomic_fetch_add(&oci_pmpi_attention_count, (uint32_t)change, __ATOMIC_RELAXED);
 }
 
+/* Operations have begun here whose requests have not been told yet that they are over. */
+bool oci_pmpi_outstanding(void);
 /* Moves everything of ours that is outstanding. Not from inside the engine. */
 void oci_pmpi_drive(void);
 /* What the engine calls while it waits. Not 0: others may need this process at any moment. */
@@ -241,19 +238,23 @@ int oci_pmpi_failure_take(MPI_Request request, MPI_Comm *comm);
 extern uint32_t oci_pmpi_failures; /* how many wait to be told; atomic */
 void oci_pmpi_failure_comm_gone(MPI_Comm comm);
 
-/* ---- helper.c ---------------------------------------------------------------------------------
+/* ---- helper.c, helped.c -----------------------------------------------------------------------
  */
 
-/*
- * Around a call that may wait for others and has no nonblocking form, where they do not meet before
- * it: helped = oci_pmpi_help(); return oci_pmpi_helped(helped, PMPI(...)(...)). False: nothing is
- * outstanding, or no thread is to be had.
- */
+/* A call that may wait for others and has no nonblocking form: its error. */
+#define OCI_HELPED(call)                                                    \
+	({                                                                  \
+		bool oci_helped_ = oci_pmpi_attention() && oci_pmpi_help(); \
+                                                                            \
+		oci_pmpi_helped(oci_helped_, call);                         \
+	})
+/* False: nothing is outstanding any more. */
 bool oci_pmpi_help(void);
-/* The same, if a communicator has processes of another job. */
-bool oci_pmpi_help_on(MPI_Comm comm);
 int oci_pmpi_helped(bool helped, int error); /* the error */
-void oci_pmpi_helper_stop(void);	     /* in MPI_Finalize */
+/* Something has begun, perhaps while another thread is inside such a call. False: no thread is to
+ * be had. */
+bool oci_pmpi_helper_wake(void);
+void oci_pmpi_helper_stop(void); /* in MPI_Finalize */
 /* This thread is one: below MPI_THREAD_MULTIPLE it may not call what moves the MPI. */
 extern OCI_TLS bool oci_pmpi_is_helper;
 static inline bool oci_pmpi_may_call(void)
@@ -261,30 +262,7 @@ static inline bool oci_pmpi_may_call(void)
 	return !oci_pmpi_is_helper || oci_pmpi_job.threads;
 }
 
-/* ---- meeting.c, construction.c, window.c, buffer.c -------------------------------------------
- */
-
-uint32_t oci_pmpi_meeting_hash(const char *words);
-/* `hash` tells apart what may go on at the same time. A window has this tag and the next. */
-int oci_pmpi_meeting_tag(uint32_t hash, bool of_window);
-/* The members' ranks in MPI_COMM_WORLD, to be freed; NULL: some are of other jobs, or not on this
- * node, or no memory. */
-int *oci_pmpi_meeting_ranks(MPI_Group group, int *size);
-/* A message to one rank of our job, and one from another, or from the same one. */
-int oci_pmpi_meeting_round(int to, int from, int tag);
-/* A barrier of those ranks, of which this process is number `me`. */
-int oci_pmpi_meeting(const int *ranks, int size, int me, int tag);
-/* That of a group; false: there is none, as not all its members are of our job. Needs no memory. */
-bool oci_pmpi_meet_members(MPI_Group group, uint32_t hash);
-/* That of a communicator, if a member may need us while we are inside the MPI: true then. */
-bool oci_pmpi_meet_on(MPI_Comm comm);
-/* Before a call of all members of a communicator that has no nonblocking form: that, or a helper,
- * for oci_pmpi_helped(). */
-bool oci_pmpi_enter(MPI_Comm comm);
-
 extern uint32_t oci_pmpi_windows; /* how many there are; atomic */
-int oci_pmpi_window_start(void);
-void oci_pmpi_window_stop(void);
 
 /* ---- the others -------------------------------------------------------------------------------
  */

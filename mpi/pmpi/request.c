@@ -50,7 +50,7 @@ struct oci_record *oci_record_get(void)
 	record = pool;
 	if (record) {
 		pool = record->next;
-	} else if (next_tag < oci_pmpi_job.tags - 1) { /* the last one is buffer.c's */
+	} else if (next_tag < oci_pmpi_job.tags - 1) { /* the last one is nobody's */
 		record = calloc(1, sizeof(*record));
 		if (record) {
 			record->tag = next_tag++;
@@ -153,6 +153,13 @@ void oci_record_activate(struct oci_record *record)
 	__atomic_store_n(last, record, __ATOMIC_RELEASE);
 	last = &record->next;
 	pthread_mutex_unlock(&lock);
+	if (oci_pmpi_job.threads)
+		oci_pmpi_helper_wake();
+}
+
+bool oci_pmpi_outstanding(void)
+{
+	return __atomic_load_n(&first, __ATOMIC_RELAXED);
 }
 
 static struct oci_record *find_carrier(struct oci_record *list, MPI_Request request)

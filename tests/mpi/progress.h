@@ -15,6 +15,8 @@ struct progress_blocking {
 
 /* Those on windows and files, and MPI_Buffer_detach; the last one has no name. */
 extern const struct progress_blocking progress_more[];
+/* Those that wait for one other process of a window. */
+extern const struct progress_blocking progress_windows[];
 /* `comm`: of all ranks, for what these calls do. */
 void progress_more_begin(MPI_Comm comm);
 void progress_more_end(void);

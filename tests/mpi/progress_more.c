@@ -365,16 +365,20 @@ static void in_intercomm_from_groups(int bytes)
 }
 #endif
 
-const struct progress_blocking progress_more[] = {
-	{ "MPI_Win_fence", in_fence, NULL },
+const struct progress_blocking progress_windows[] = {
 	{ "MPI_Win_start and MPI_Win_complete", in_complete, NULL },
 	{ "MPI_Win_wait", in_win_wait, NULL },
-	{ "MPI_Win_free", in_win_free, make_window },
-	{ "MPI_Win_allocate", in_win_allocate, NULL },
 	{ "MPI_Win_lock", in_lock, hold_one },
 	{ "MPI_Win_lock behind MPI_Win_lock_all", in_lock_behind_all, hold_all },
 	{ "MPI_Win_lock_all", in_lock_all, hold_one },
 	{ "MPI_Win_flush", in_flush, clear },
+	{ NULL, NULL, NULL },
+};
+
+const struct progress_blocking progress_more[] = {
+	{ "MPI_Win_fence", in_fence, NULL },
+	{ "MPI_Win_free", in_win_free, make_window },
+	{ "MPI_Win_allocate", in_win_allocate, NULL },
 	{ "MPI_Win_set_info", in_win_info, NULL },
 	{ "MPI_File_close", in_file_close, open_to_close },
 	{ "MPI_File_write_at_all", in_file_write, NULL },
