@@ -35,9 +35,9 @@ function(unit_tests)
 				ENVIRONMENT ASAN_OPTIONS=quarantine_size_mb=16)
 		endif()
 		set_tests_properties(${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77)
-		# It waits until the machine is steady; the others have dozens of ranks, or ranks that differ,
-		# who wait for each other: with something beside they take many times as long.
-		if(name MATCHES "^(tune|hierarchical|differ|distance)_test$")
+		# One times copies; the others have dozens of ranks, or ranks that differ, who wait for each
+		# other: with something beside they take many times as long.
+		if(name MATCHES "^(tune|hierarchical|differ|near_choice)_test$")
 			set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
 		endif()
 	endforeach()

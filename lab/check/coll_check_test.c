@@ -24,7 +24,7 @@
 /* The largest block that an algorithm claims to fit, up to that of a slot. */
 static void check_largest(const struct subject *subject)
 {
-	size_t slot = subject->apart == OCI_NEAR ? OCI_NEAR_SLOT_BYTES : OCI_SLOT_BYTES;
+	size_t slot = subject->near ? OCI_NEAR_SLOT_BYTES : OCI_SLOT_BYTES;
 	size_t unit = oci_is_reduction(subject->collective) ? 4 : 1;
 	size_t low = 0, high = slot / unit;
 	struct sequence s = { 0 };
@@ -58,7 +58,7 @@ static void check_largest_near(const struct subject *subject)
 {
 	struct subject near = *subject;
 
-	near.apart = OCI_NEAR;
+	near.near = true;
 	both_orders(&near, check_largest);
 }
 

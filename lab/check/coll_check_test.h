@@ -37,8 +37,8 @@ struct subject {
 	uint32_t parameter;
 	uint32_t size;
 	bool commutative;
-	enum oci_apart apart; /* of the call's shape */
-	uint32_t hierarchy;   /* of the key */
+	bool near;	    /* the ranks share a cache */
+	uint32_t hierarchy; /* of the key */
 };
 
 struct plan_set {
@@ -143,7 +143,8 @@ static bool fits(const struct subject *subject, size_t bytes, size_t unit)
 		.unit = unit,
 		.size = subject->size,
 		.single_copy = true,
-		.apart = subject->apart,
+		.common = subject->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE,
+		.large_slots = subject->near && subject->size == 2,
 	};
 
 	return !a->fits || a->fits(&shape, subject->parameter);

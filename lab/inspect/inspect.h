@@ -47,12 +47,10 @@ struct oc_predict_call {
 	enum oc_collective collective;
 	size_t bytes; /* of a block, as for oc_collective() */
 	uint32_t ranks;
-	int shm;	 /* 1: no pair of ranks can single-copy */
-	int mapped;	 /* 1: all ranks have shared heaps, and all buffers lie there */
-	int shared_cpus; /* 1: more ranks than CPUs */
-	/* 1: two ranks have found that their CPUs share a cache, -1: that they share none; 0: as
-	 * where the model was measured. */
-	int near;
+	int shm;	  /* 1: no pair of ranks can single-copy */
+	int mapped;	  /* 1: all ranks have shared heaps, and all buffers lie there */
+	int shared_cpus;  /* 1: more ranks than CPUs */
+	int near;	  /* 1: all ranks share a cache */
 	int forced;	  /* 1: heed ONECOPY_<COLLECTIVE> of this process */
 	int virtual_time; /* 1: run the plans of each algorithm, too, with its best parameter */
 };
@@ -72,11 +70,6 @@ struct oc_predicted {
 	int calibrated;	 /* measured on this machine */
 	char chosen[64]; /* "knomial:4", or "mpi" */
 	const char *why; /* what decided, as a sentence */
-	/* The state of a machine that changes in which the model was measured: "near", "far",
-	 * "only" where it knows no other, or ""; and a flag between two CPUs then, in seconds; 0:
-	 * not known. */
-	char state[8];
-	double flag_s;
 	unsigned int count;
 };
 

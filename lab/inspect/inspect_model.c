@@ -10,7 +10,6 @@
 
 #include "api/engine.h"
 #include "base/options.h"
-#include "coll/state.h"
 #include "lab/inspect/dump.h"
 #include "lab/virtual/predict.h"
 
@@ -162,9 +161,6 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	snprintf(predicted->model, sizeof(predicted->model), "%s", model->name);
 	snprintf(predicted->path, sizeof(predicted->path), "%s", model->path);
 	predicted->calibrated = model->calibrated;
-	predicted->flag_s = model->calibrated ? model->state.flag_s : 0;
-	snprintf(predicted->state, sizeof(predicted->state), "%s",
-		 model->calibrated ? model->state.name : "");
 }
 
 static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
@@ -180,10 +176,9 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 		snprintf(error, n, "no memory");
 		return -ENOMEM;
 	}
-	if (call->near)
-		shape->apart = call->near > 0 ? OCI_NEAR : OCI_FAR;
-	else
-		shape->apart = oci_state_apart(model);
+	shape->common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
+	shape->large_slots = shape->size == 2 && call->near && !shape->mapped &&
+			     !shape->oversubscribed;
 	decide(call, shape, model, predicted);
 	count = oci_candidates(shape, model, candidates);
 	qsort(candidates, count, sizeof(*candidates), by_total);

@@ -58,38 +58,22 @@ static void sleep_to_the_end(const struct oci_tune_line *line)
 		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
 }
 
-/* What all do next, in lockstep; with how many samples they go on (oci_tune_looked()). */
-enum { DO_COPY, DO_LOOK, DO_STOP };
-
-/* The first copier decides for all. */
-static uint64_t decide(struct oci_tune_rank *me, uint32_t *samples, int done, double look_s)
-{
-	if (done == DO_LOOK) {
-		*samples = oci_tune_looked(me, look_s, *samples);
-		if (oci_tune_is_enough(me, *samples))
-			return (uint64_t)*samples << 2 | DO_STOP;
-	} else if (oci_tune_is_time(me, *samples)) {
-		return (uint64_t)*samples << 2 | DO_LOOK;
-	}
-	return (uint64_t)*samples << 2 | DO_COPY;
-}
-
-/* Before each round the first copier says what it will be, in the word of that round's parity: it
- * writes that word again only behind the next meeting, to which each rank comes when it has read
- * it. */
-static int next_action(struct oci_tune_rank *me, const struct contention_arg *arg, uint64_t *round,
-		       uint32_t *samples, int done, double look_s)
+/*
+ * Is there another round? The first copier decides for all, in the word of the next round's parity:
+ * it writes that word again only behind the next meeting, to which each rank comes when it has read
+ * it.
+ */
+static bool is_another(struct oci_tune_rank *me, const struct contention_arg *arg, uint64_t *round,
+		       uint32_t samples)
 {
 	struct oci_tune_line *line = me->shared->line;
-	uint64_t *word = &line[LINE_DO + (*round + 1) % 2].word, told;
+	uint64_t *word = &line[LINE_DO + (*round + 1) % 2].word;
 
 	/* Relaxed: the meeting orders it. */
 	if (!me->rank)
-		oci_store_relaxed(word, decide(me, samples, done, look_s));
+		oci_store_relaxed(word, oci_tune_more(me, samples));
 	oci_tune_meet(&line[LINE_ARRIVED], &line[LINE_RELEASED], arg->copiers, round);
-	told = oci_load_relaxed(word);
-	*samples = (uint32_t)(told >> 2);
-	return (int)(told & 3);
+	return oci_load_relaxed(word);
 }
 
 /* Those of the round before may still be read, but lie elsewhere. */
@@ -109,28 +93,21 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 	uint64_t address = me->shared->rank[owner].address + me->rank % PLACES * arg->apart;
 	struct iovec local = { target, arg->bytes },
 		     remote = { (void *)(uintptr_t)address, arg->bytes };
-	double look_s = 0, start;
 	uint64_t round = 0;
-	int action = DO_COPY;
 
-	/* Ranks 0 and 1 look at the same point, the others wait at the next meeting. */
-	oci_tune_begin(me, me->rank < 2 ? oci_tune_look : NULL);
+	oci_tune_begin(me);
 	for (;;) {
+		double start;
 		ssize_t got;
 
-		if (arg->rewritten && action != DO_LOOK) {
+		if (arg->rewritten) {
 			size_t at = rewrite(arg, source, turn++);
 
 			local.iov_base = target + at;
 			remote.iov_base = (void *)(uintptr_t)(address + at);
 		}
-		action = next_action(me, arg, &round, &samples, action, look_s);
-		if (action == DO_STOP)
+		if (!is_another(me, arg, &round, samples))
 			break;
-		if (action == DO_LOOK) {
-			look_s = me->rank < 2 ? oci_tune_look(me) : 0;
-			continue;
-		}
 		start = oci_tune_now_s();
 		got = oci_os_vm_read(me->shared->rank[owner].pid, &local, 1, &remote, 1);
 		me->sample[samples++] = oci_tune_now_s() - start;
@@ -176,7 +153,6 @@ static int measure(struct oci_tune_world *world, const struct contention_arg *ar
 		point->value += one->value / copiers;
 		point->residual += one->residual / copiers;
 		point->samples += one->samples;
-		point->mixed |= one->mixed;
 	}
 	return 0;
 }

@@ -148,10 +148,6 @@ static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
 		if (oci_load_relaxed(&line[LINE_ASK].word) == NO_MORE)
 			return 0;
 		bytes = oci_load_relaxed(&line[LINE_BYTES].word);
-		if (!bytes) {
-			oci_tune_look(me);
-			continue;
-		}
 		turn++;
 		buffer = pool_turn(&source, bytes, turn);
 		if (arg->kind == OCI_MEASURE_FILL)
@@ -197,7 +193,8 @@ static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8
 			oci_move(mine, other, bytes, bytes);
 		else
 			memcpy(mine, other, bytes);
-		/* The compiler may neither move nor drop the copy between two looks at the clock.
+		/* The compiler may neither move nor drop the copy between two readings of the
+		 * clock.
 		 */
 		__asm__ __volatile__("" : : "r"(mine), "r"(other) : "memory");
 		return 0;
@@ -238,17 +235,9 @@ static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
 	return pool_turn(&source, bytes, turn);
 }
 
-/* Of no bytes: that is a look. */
-static double ask_to_look(struct oci_tune_rank *me)
-{
-	raise_ask(me, 0);
-	return oci_tune_look(me);
-}
-
 static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 {
 	struct pool target, own;
-	bool alone = arg->kind == OCI_MEASURE_MEMCPY;
 	uint64_t turn = 0, turns = 0;
 	int error;
 
@@ -262,8 +251,8 @@ static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 		size_t bytes = arg->sizes.bytes[i];
 		uint32_t samples = 0;
 
-		oci_tune_begin(me, alone ? NULL : ask_to_look);
-		while (oci_tune_more(me, &samples)) {
+		oci_tune_begin(me);
+		while (oci_tune_more(me, samples)) {
 			uint8_t *mine = pool_turn(&target, bytes, ++turn);
 			const uint8_t *other = ask(me, arg, &own, mine, bytes, turn);
 			double start = oci_tune_now_s();
@@ -318,7 +307,7 @@ static int pages_body(struct oci_tune_rank *me)
 		return 0;
 	}
 	/* Nothing here is in one cache and needed in another one. */
-	for (oci_tune_begin(me, NULL); oci_tune_more(me, &samples); samples++) {
+	for (oci_tune_begin(me); oci_tune_more(me, samples); samples++) {
 		uint64_t base = me->shared->rank[1].address + samples % HOT_PAGES * page;
 
 		for (int i = 0; i < OCI_MEASURE_PAGES; i++) {

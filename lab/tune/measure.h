@@ -54,11 +54,6 @@ int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_
 int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
 		     struct oci_tune_point *point, char *why, size_t n);
 
-/* Which states the machine is in while it is looked at for so long, and which of them to measure
- * in. */
-int oci_measure_state(struct oci_tune_world *world, double seconds, struct oci_steady *state,
-		      char *why, size_t n);
-
 /* One way of a flag between the world's first two CPUs, and each further flag that is up. */
 int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
 		      struct oci_tune_point *more, char *why, size_t n);

@@ -21,7 +21,7 @@
 #define AROUND_BYTES ((size_t)64 << 10)
 
 /* Lines from 0 on are those of the team's bootstrap, too. */
-enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_LOOK, LINE_GO, LINE_ROW = 8 };
+enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_GO, LINE_ROW = 8 };
 
 /* There and back, TRIPS times: a way is half of a trip. */
 static double trips(struct oci_tune_rank *me)
@@ -37,29 +37,13 @@ static double trips(struct oci_tune_rank *me)
 	return oci_tune_now_s() - start;
 }
 
-/* Tells the peer, who waits for `line` to rise, to look instead. */
-static double ask_to_look(struct oci_tune_rank *me, struct oci_tune_line *line)
-{
-	oci_store_relaxed(&me->shared->line[LINE_LOOK].word, 1);
-	oci_tune_raise(line, oci_load_relaxed(&line->word) + 1);
-	return oci_tune_look(me);
-}
-
-static double look_between_trips(struct oci_tune_rank *me)
-{
-	return ask_to_look(me, &me->shared->line[LINE_THERE]);
-}
-
 static void time_flags(struct oci_tune_rank *me)
 {
 	struct oci_tune_line *line = me->shared->line;
 	uint32_t samples = 0;
 
-	for (oci_tune_begin(me, look_between_trips); oci_tune_more(me, &samples);) {
-		/* Relaxed: the raise that follows makes it seen. */
-		oci_store_relaxed(&line[LINE_LOOK].word, 0);
+	for (oci_tune_begin(me); oci_tune_more(me, samples);)
 		me->sample[samples++] = trips(me);
-	}
 	oci_tune_leave(me, 0, samples, 2 * TRIPS);
 	oci_tune_raise(&line[LINE_THERE], UINT64_MAX);
 }
@@ -72,16 +56,8 @@ static void return_flags(struct oci_tune_rank *me)
 		oci_tune_await(&line[LINE_THERE], value);
 		if (oci_load_relaxed(&line[LINE_THERE].word) == UINT64_MAX)
 			return;
-		if (oci_load_relaxed(&line[LINE_LOOK].word))
-			oci_tune_look(me);
-		else
-			oci_tune_raise(&line[LINE_BACK], value);
+		oci_tune_raise(&line[LINE_BACK], value);
 	}
-}
-
-static double look_between_rows(struct oci_tune_rank *me)
-{
-	return ask_to_look(me, &me->shared->line[LINE_STOP]);
 }
 
 /* The peer has raised a whole row; each flag of it is looked at in turn, as a wait for many does.
@@ -91,11 +67,10 @@ static void time_row(struct oci_tune_rank *me)
 	struct oci_tune_line *line = me->shared->line;
 	uint32_t samples = 0;
 
-	for (oci_tune_begin(me, look_between_rows); oci_tune_more(me, &samples);) {
+	for (oci_tune_begin(me); oci_tune_more(me, samples);) {
 		uint64_t value = oci_load_relaxed(&line[LINE_STOP].word) + 1;
 		double start;
 
-		oci_store_relaxed(&line[LINE_LOOK].word, 0);
 		oci_tune_raise(&line[LINE_STOP], value);
 		oci_tune_await(&line[LINE_ROW], value); /* raised last: the others are up */
 		start = oci_tune_now_s();
@@ -115,10 +90,6 @@ static void raise_rows(struct oci_tune_rank *me)
 		oci_tune_await(&line[LINE_STOP], value);
 		if (oci_load_relaxed(&line[LINE_STOP].word) == UINT64_MAX)
 			return;
-		if (oci_load_relaxed(&line[LINE_LOOK].word)) {
-			oci_tune_look(me);
-			continue;
-		}
 		for (int i = FURTHER; i >= 0; i--)
 			oci_tune_raise(&line[LINE_ROW + i], value);
 	}
@@ -134,49 +105,6 @@ static int flag_body(struct oci_tune_rank *me)
 		time_row(me);
 	}
 	return 0;
-}
-
-#define LOOK_EVERY_S 2e-3
-
-struct look_arg {
-	uint32_t count;
-	double *seen; /* shared */
-};
-
-/* Rank 0 looks every now and then, as the state of the machine changes, and leaves what it saw. */
-static int look_body(struct oci_tune_rank *me)
-{
-	static const struct oci_steady unknown = { .flag_s = 1 }; /* anything but 0: look */
-	const struct look_arg *arg = me->arg;
-
-	me->state = &unknown;
-	for (uint32_t i = 0; i < arg->count; i++) {
-		double look_s = oci_tune_look(me), end_s = oci_tune_now_s() + LOOK_EVERY_S;
-
-		if (!me->rank)
-			arg->seen[i] = look_s;
-		while (oci_tune_now_s() < end_s)
-			oci_cpu_relax();
-	}
-	return 0;
-}
-
-int oci_measure_state(struct oci_tune_world *world, double seconds, struct oci_steady *state,
-		      char *why, size_t n)
-{
-	uint32_t count = (uint32_t)(seconds / LOOK_EVERY_S) + 1;
-	double *seen = mmap(NULL, count * sizeof(*seen), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct look_arg arg = { count, seen };
-	int error;
-
-	if (seen == MAP_FAILED)
-		return -ENOMEM;
-	error = oci_tune_run(world, 2, 0, look_body, &arg, why, n);
-	if (!error)
-		oci_steady_choose(seen, count, state);
-	munmap(seen, count * sizeof(*seen));
-	return error;
 }
 
 int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
@@ -207,7 +135,7 @@ static void time_sum(struct oci_tune_rank *me)
 	static double in[SUM_BYTES / sizeof(double)], inout[SUM_BYTES / sizeof(double)];
 	uint32_t samples = 0;
 
-	for (oci_tune_begin(me, NULL); oci_tune_more(me, &samples);) {
+	for (oci_tune_begin(me); oci_tune_more(me, samples);) {
 		double start = oci_tune_now_s();
 
 		add_doubles(in, inout, SUM_BYTES / sizeof(double));
@@ -328,7 +256,7 @@ static bool is_further(struct oci_tune_rank *me, uint32_t samples, uint64_t *bat
 
 	++*batch;
 	if (!me->rank)
-		oci_tune_raise(go, oci_tune_is_enough(me, samples) ? UINT64_MAX : *batch);
+		oci_tune_raise(go, oci_tune_more(me, samples) ? *batch : UINT64_MAX);
 	else
 		oci_tune_await(go, *batch);
 	return oci_load_relaxed(&go->word) != UINT64_MAX;
@@ -372,15 +300,9 @@ static int call_body(struct oci_tune_rank *me)
 		error = oc_team_force(team, "allgather", "inline");
 	if (error)
 		return error;
-	oci_tune_begin(me, oci_tune_look);
-	while (!error && is_further(me, samples, &batch)) {
+	oci_tune_begin(me);
+	for (; !error && is_further(me, samples, &batch); samples += BATCH)
 		error = call_batch(me, team, small, samples);
-		/* Rank 0's samples are those that count. */
-		if (!error && me->rank)
-			oci_tune_look(me);
-		else if (!error)
-			samples = oci_tune_looked(me, oci_tune_look(me), samples + BATCH);
-	}
 	if (error)
 		return oci_tune_fail(me, error < 0 ? error : -EIO, "a call failed: %s",
 				     oc_team_error(team));

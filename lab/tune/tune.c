@@ -82,23 +82,16 @@ static struct oci_tune_point combine(struct oci_tuning *t, unsigned int series, 
 	struct oci_tune_point point = { 0 };
 	unsigned int n = 0;
 
-	/* Turns with other states in them only where there are no others. */
-	for (int mixed = 0; mixed < 2 && !n; mixed++) {
-		for (unsigned int turn = 0; turn < t->turns; turn++) {
-			const struct oci_tune_point *kept = &t->kept[series][turn][at];
+	for (; n < t->turns; n++) {
+		const struct oci_tune_point *kept = &t->kept[series][n][at];
 
-			if (kept->mixed != mixed)
-				continue;
-			value[n] = kept->value;
-			residual[n++] = kept->residual;
-			point.samples += kept->samples;
-			point.mixed = mixed;
-		}
+		value[n] = kept->value;
+		residual[n] = kept->residual;
+		point.samples += kept->samples;
 	}
 	point.value = oci_fit_midmean(value, n); /* orders them */
 	point.residual = stats_median(residual, n);
 	t->points++;
-	t->mixed += point.mixed;
 	t->unsteady += value[n * 3 / 4 < n ? n * 3 / 4 : n - 1] - value[n / 4] >
 		       2 * STEADY * point.value;
 	return point;
@@ -147,45 +140,6 @@ static void find_shape(struct oci_tuning *t)
 	oci_tuning_give(t, "cache.shared", (double)t->cache_bytes, 0, "size of the %s",
 			s.l3_bytes ? "L3" : "L2");
 	snprintf(t->model->cache_shared.source, OCI_TERM_TEXT, "hwloc");
-}
-
-/* What the machine does while nothing else is measured. */
-#define STATE_S 3.0
-#define STATE_QUICK_S 1.0
-
-static int find_state(struct oci_tuning *t)
-{
-	struct oci_steady *state = &t->world.state;
-	struct oci_state *told = &t->model->state;
-	int error;
-
-	if (t->world.cpu_count < 2)
-		return 0;
-	oci_tuning_step(t, "states of the machine");
-	error = oci_measure_state(&t->world, t->options->quick ? STATE_QUICK_S : STATE_S, state,
-				  t->why, t->why_bytes);
-	if (error || state->flag_s <= 0)
-		return error;
-	snprintf(told->name, sizeof(told->name), "%s", oci_steady_name(state));
-	told->flag_s = to_digits(state->flag_s, 3);
-	told->share = to_digits(state->share, 3);
-	told->other_s = to_digits(state->other_s, 3);
-	return 0;
-}
-
-static void note_state(struct oci_tuning *t)
-{
-	const struct oci_steady *state = &t->world.state;
-
-	if (!strcmp(oci_steady_name(state), "only") || !*t->model->state.name)
-		return;
-	oci_tuning_note(t,
-			"a flag between two CPUs takes %.0f ns now and %.0f ns then, so the host "
-			"moves the CPUs of this virtual machine: terms are those of the %s state, "
-			"which it was in %.0f %% of the time; %u of %u measurements found too "
-			"little of it and are of all states",
-			1e9 * state->flag_s, 1e9 * state->other_s, oci_steady_name(state),
-			100 * state->share, t->mixed, t->points);
 }
 
 /* CPUs in the order in which ranks are placed: that of the mask, threads of a core included. */
@@ -300,7 +254,6 @@ static int tune_all(struct oci_tuning *t)
 	int error = 0;
 
 	find_shape(t);
-	error = find_state(t);
 	t->world.seconds = seconds / t->turns;
 	for (t->turn = 0; t->turn < t->turns && !error; t->turn++)
 		error = tune_turn(t);
@@ -308,8 +261,6 @@ static int tune_all(struct oci_tuning *t)
 		return error;
 	t->world.seconds = seconds; /* of what has turns of its own */
 	error = tune_turn(t);
-	if (!error)
-		note_state(t);
 	if (!error && t->unsteady)
 		note_unsteady(t);
 	return error;
@@ -326,8 +277,7 @@ static unsigned int count_steps(const struct oci_tuning *t)
 		steps += oci_tuning_pair((struct oci_tuning *)t, (enum oci_model_distance)d,
 					 (unsigned int[2]){ 0 });
 	steps *= t->turns;
-	steps += t->ranks > 1;		 /* how far a lock reaches */
-	steps += t->world.cpu_count > 1; /* states */
+	steps += t->ranks > 1; /* how far a lock reaches */
 	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
 		steps++;
 	return steps;

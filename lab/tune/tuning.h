@@ -39,7 +39,6 @@ struct oci_tuning {
 	unsigned int turn; /* turns: all are over, and terms are made of them */
 	struct oci_tune_point kept[OCI_TUNING_SERIES][OCI_TUNING_TURNS][OCI_TUNING_POINTS];
 	unsigned int points, unsteady; /* of those made of turns: how many differed between them */
-	unsigned int mixed;	       /* and how many are not of the one state alone */
 	size_t cache_bytes;	       /* of the last level; 0: not known */
 	unsigned int cache_cores;      /* that share it */
 	bool no_cma, no_call;	       /* cannot be measured here */

@@ -81,7 +81,6 @@ __attribute__((noreturn)) static void be_rank(struct oci_tune_world *world,
 	oci_os_set_ptracer(getppid()); /* its descendants, our fellow ranks, are admitted */
 	me->shared = world->shared;
 	me->seconds = world->seconds;
-	me->state = &world->state;
 	me->sample = samples;
 	me->clock_s = clock_part();
 	me->shared->rank[me->rank].pid = getpid();
@@ -235,48 +234,14 @@ struct oci_tune_point oci_tune_point_of(double *samples, uint32_t count)
 	return point;
 }
 
-double oci_tune_look(struct oci_tune_rank *me)
+void oci_tune_begin(struct oci_tune_rank *me)
 {
-	if (me->state->flag_s <= 0)
-		return 0;
-	return oci_steady_look(&me->shared->looks, !me->rank, &me->looks);
-}
-
-void oci_tune_begin(struct oci_tune_rank *me, double (*look)(struct oci_tune_rank *me))
-{
-	double look_s = look ? look(me) : 0;
-
-	me->look = look;
 	me->begun_s = oci_tune_now_s();
-	oci_steady_begin(&me->batches, me->state, look_s, me->begun_s, me->seconds);
 }
 
-bool oci_tune_is_time(const struct oci_tune_rank *me, uint32_t n)
+bool oci_tune_more(const struct oci_tune_rank *me, uint32_t n)
 {
-	return n == OCI_TUNE_SAMPLES || oci_steady_is_over(&me->batches, oci_tune_now_s());
-}
-
-uint32_t oci_tune_looked(struct oci_tune_rank *me, double look_s, uint32_t n)
-{
-	return oci_steady_end(&me->batches, look_s, oci_tune_now_s(), n);
-}
-
-bool oci_tune_is_enough(const struct oci_tune_rank *me, uint32_t n)
-{
-	double took_s = me->batches.begun_s - me->begun_s - me->batches.lost_s;
-
-	return n == OCI_TUNE_SAMPLES || (n >= 16 && took_s > me->seconds);
-}
-
-bool oci_tune_more(struct oci_tune_rank *me, uint32_t *n)
-{
-	if (!oci_tune_is_time(me, *n))
-		return true;
-	if (me->look)
-		*n = oci_tune_looked(me, me->look(me), *n);
-	else
-		me->batches.begun_s = oci_tune_now_s();
-	return !oci_tune_is_enough(me, *n);
+	return n < OCI_TUNE_SAMPLES && (n < 16 || oci_tune_now_s() - me->begun_s <= me->seconds);
 }
 
 void oci_tune_leave(struct oci_tune_rank *me, uint32_t index, uint32_t samples, double things)
@@ -287,7 +252,6 @@ void oci_tune_leave(struct oci_tune_rank *me, uint32_t index, uint32_t samples, 
 		me->sample[i] = took > 0 ? took / things : 0;
 	}
 	me->shared->rank[me->rank].point[index] = oci_tune_point_of(me->sample, samples);
-	me->shared->rank[me->rank].point[index].mixed = me->batches.mixed;
 }
 
 int oci_tune_fail(struct oci_tune_rank *me, int error, const char *format, ...)

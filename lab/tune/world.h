@@ -6,8 +6,9 @@
 #ifndef OC_TUNE_WORLD_H
 #define OC_TUNE_WORLD_H
 
-#include "lab/tune/steady.h"
-
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define OCI_TUNE_POINTS 32
@@ -20,7 +21,6 @@
 struct oci_tune_point {
 	double value, residual;
 	uint32_t samples;
-	bool mixed; /* the state that is measured in came by too rarely: others are in it */
 };
 
 struct oci_tune_line {
@@ -33,7 +33,6 @@ struct oci_tune_line {
 struct oci_tune_shared {
 	struct oci_tune_line line[OCI_TUNE_LINES]; /* an experiment's own flags */
 	struct oci_tune_line arrived, released;	   /* of the barrier */
-	struct oci_steady_lines looks;
 	/* of each rank */
 	struct {
 		pid_t pid;
@@ -53,18 +52,13 @@ struct oci_tune_rank {
 	const void *arg;
 	uint8_t *memory; /* shared between the ranks, zeroed; NULL when none was asked for */
 	double *sample;	 /* private: OCI_TUNE_SAMPLES */
-	const struct oci_steady *state; /* that is measured in */
-	uint64_t looks;
-	struct oci_steady_batches batches;
-	double begun_s;
-	double (*look)(struct oci_tune_rank *me);
+	double begun_s;	 /* of the point under way */
 };
 
 struct oci_tune_world {
 	const unsigned int *cpus; /* [cpu_count]: where rank r sits, r modulo their number */
 	unsigned int cpu_count;
 	double seconds;
-	struct oci_steady state; /* to measure in; zeroed: whatever comes */
 	struct oci_tune_shared *shared;
 	uint32_t most_ranks;
 };
@@ -93,22 +87,9 @@ void oci_tune_meet(struct oci_tune_line *arrived, struct oci_tune_line *released
 void oci_tune_raise(struct oci_tune_line *line, uint64_t value);
 void oci_tune_await(const struct oci_tune_line *line, uint64_t value);
 
-/* A flag between ranks 0 and 1, who both call it at the same point; 0 at once where there is no
- * state to be told from others, on all ranks alike. */
-double oci_tune_look(struct oci_tune_rank *me);
-/*
- * The samples of a point: begin, then as long as there is more to take, sample[n++]. Between
- * batches `look` is called, which sees to it that the peer looks back and returns what this rank
- * saw; samples of a batch in another state than me->state go, so that *n gets less again. NULL: no
- * looks, all of them count.
- */
-void oci_tune_begin(struct oci_tune_rank *me, double (*look)(struct oci_tune_rank *me));
-bool oci_tune_more(struct oci_tune_rank *me, uint32_t *n);
-/* For ranks that look together in lockstep: is it time for it; the end of a batch by that look,
- * which returns how many samples are left; are there enough? */
-bool oci_tune_is_time(const struct oci_tune_rank *me, uint32_t n);
-uint32_t oci_tune_looked(struct oci_tune_rank *me, double look_s, uint32_t n);
-bool oci_tune_is_enough(const struct oci_tune_rank *me, uint32_t n);
+/* The samples of a point: begin, then as long as there are more to take, sample[n++]. */
+void oci_tune_begin(struct oci_tune_rank *me);
+bool oci_tune_more(const struct oci_tune_rank *me, uint32_t n);
 double oci_tune_now_s(void);
 /* Leaves the samples as point `index` of this rank, each less the clock's part and divided by how
  * many things it timed. */

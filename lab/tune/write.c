@@ -81,16 +81,6 @@ static json_t *machine_json(const struct oci_machine *machine)
 			 (json_int_t)machine->page_bytes);
 }
 
-static json_t *state_json(const struct oci_state *state)
-{
-	json_t *object = json_pack("{s:s, s:f, s:f}", "state", state->name, "flag", state->flag_s,
-				   "share", state->share);
-
-	if (state->other_s > 0)
-		json_object_set_new(object, "other", json_real(state->other_s));
-	return object;
-}
-
 char *oci_model_text(const struct oci_model *model)
 {
 	const struct oci_term_info *info;
@@ -110,8 +100,6 @@ char *oci_model_text(const struct oci_model *model)
 			 machine_json(&model->machine), "terms", terms, "cells", cells);
 	if (!root)
 		return NULL;
-	if (*model->state.name)
-		json_object_set_new(root, "distance", state_json(&model->state));
 	text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER |
 					JSON_REAL_PRECISION(digits_needed(model)));
 	json_decref(root);

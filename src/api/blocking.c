@@ -2,37 +2,25 @@
 /* A blocking call: waits for its team, takes its number, runs to its end. */
 #include "api/engine.h"
 #include "coll/rows.h"
-#include "os/os.h"
 
-/*
- * The ranks' next agreement on how far they are from each other, which this call goes by, comes
- * with the end of requests that are under way. They end by themselves, as those of the peer do,
- * which cannot come to this call without having started them.
- */
-static void await_distance(void)
+/* Alike on both ranks: no blocking call meets a request. */
+static bool gains_by_large(const struct oc_team *team, const struct oc_call *call)
 {
-	oci_engine_unlock();
-	oc_progress();
-	oci_wait_drive();
-	oci_os_yield();
-	oci_engine_lock();
+	return __builtin_expect(call->bytes > OCI_SLOT_BYTES, 0) &&
+	       oci_near_gains_by_large(&team->team) &&
+	       oci_near_decides(call->collective, call->bytes);
 }
 
-/* Where it decides nothing it is unknown, so that calls of both kinds find the same decision. */
-static enum oci_apart apart_of(const struct oc_team *team, const struct oc_call *call)
+static int take_number(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
-	const struct oci_distance *d = &team->team.distance;
-	enum oc_collective collective = call->collective;
+	bool gains = gains_by_large(team, call);
+	int result = oci_operation_prepare(team, call, gains && team->team.large_slots, o);
 
-	if (__builtin_expect(!d->near && (!d->known || !team->by_state), 1))
-		return OCI_APART_UNKNOWN;
-	if (!(team->by_state && !oci_is_reduction(collective)) &&
-	    !oci_near_decides(collective, call->bytes))
-		return OCI_APART_UNKNOWN;
-	return d->near ? OCI_NEAR : OCI_FAR;
+	if (gains && !result)
+		oci_near_count_large(&team->team);
+	return result;
 }
 
-/* Of a blocking call. */
 static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
 	int result;
@@ -40,11 +28,9 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 	/* Acquire: pairs with the release in request_unlink(). Requests, which another thread may
 	 * be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
-		return oci_operation_prepare(team, call, apart_of(team, call), o);
+		return take_number(team, call, o);
 	oci_engine_lock();
-	while (oci_distance_unknown(&team->team, team->team.next) && !team->team.error)
-		await_distance();
-	result = team->team.error ?: oci_operation_prepare(team, call, apart_of(team, call), o);
+	result = team->team.error ?: take_number(team, call, o);
 	oci_engine_unlock();
 	return result;
 }

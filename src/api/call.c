@@ -159,8 +159,7 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 	return 0;
 }
 
-static struct oci_choice choose(struct oc_team *team, const struct oc_call *call,
-				enum oci_apart apart)
+static struct oci_choice choose(struct oc_team *team, const struct oc_call *call, bool large)
 {
 	struct oci_shape shape = {
 		.collective = call->collective,
@@ -171,7 +170,8 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.oversubscribed = team->team.oversubscribed,
 		.single_copy = team->team.single_copy || team->team.mapped,
 		.mapped = team->team.mapped,
-		.apart = apart,
+		.common = team->team.common,
+		.large_slots = large,
 		.in_place = trades(call),
 	};
 
@@ -244,10 +244,10 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 }
 
 /* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
-static int decide(struct oc_team *team, const struct oc_call *call, enum oci_apart apart,
+static int decide(struct oc_team *team, const struct oc_call *call, bool large,
 		  struct oci_recent *recent)
 {
-	struct oci_choice choice = choose(team, call, apart);
+	struct oci_choice choice = choose(team, call, large);
 	struct oci_plan_key key;
 	struct oci_cached *cached;
 	int error;
@@ -266,17 +266,16 @@ static int decide(struct oc_team *team, const struct oc_call *call, enum oci_apa
 	recent->cached = cached;
 	recent->counted = false;
 	recent->commutative = call->op && call->op->commutative;
-	recent->apart = apart;
+	recent->large = large;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
 }
 
-static bool is_recent(const struct oci_recent *recent, const struct oc_call *call,
-		      enum oci_apart apart)
+static bool is_recent(const struct oci_recent *recent, const struct oc_call *call, bool large)
 {
 	const struct oci_exec *ready = &recent->ready;
 
-	if (!recent->cached || recent->apart != apart ||
+	if (!recent->cached || recent->large != large ||
 	    ready->plan->key.in_place != trades(call) ||
 	    (ready->params.bytes != call->bytes && !oci_is_v(call->collective)))
 		return false;
@@ -287,14 +286,14 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 	return !oci_is_rooted(call->collective) || ready->params.root == call->root;
 }
 
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_apart apart,
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool large,
 			  struct oci_operation *o)
 {
 	struct oci_recent *recent = &team->recent[call->collective];
 	int error;
 
-	if (!is_recent(recent, call, apart)) {
-		error = decide(team, call, apart, recent);
+	if (!is_recent(recent, call, large)) {
+		error = decide(team, call, large, recent);
 		if (error)
 			return error;
 	}

@@ -40,15 +40,13 @@ struct oc_team {
 	struct oci_forced forced[OC_COLLECTIVES];
 	const struct oci_model *model; /* its hash is agreed at creation */
 	struct oci_choices choices;    /* by the model */
-	bool by_state;		       /* oci_state_decides() */
 	/*
 	 * The last decision for each collective, as an execution ready but for its number and
 	 * buffers: programs call the same again and again.
 	 */
 	struct oci_recent {
 		struct oci_exec ready;
-		bool commutative;
-		enum oci_apart apart;
+		bool commutative, large;
 		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
 		/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
 		unsigned int count;
@@ -171,9 +169,9 @@ bool oci_call_has_parts(const struct oc_team *team, const struct oc_call *call);
 /* A call whose buffers have gaps, with places (copy/layout.h) in their stead; else as it is. */
 const struct oc_call *oci_call_place(const struct oc_call *call, struct oc_call *placed);
 int oci_call_check(struct oc_team *team, const struct oc_call *call);
-/* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. apart: unknown
- * for a request, whose number may come before the ranks have agreed. */
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_apart apart,
+/* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. `large`: it may
+ * put OCI_NEAR_SLOT_BYTES into a slot. */
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool large,
 			  struct oci_operation *operation);
 /* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
  * back what prepare took. */

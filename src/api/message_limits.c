@@ -8,15 +8,13 @@
  *               SHARE_BYTES on each end copies half, for one flag more; or one copy out of mapped
  *               memory
  *
- * The largest power of two for which the first costs no more is the eager limit, both at the
- * closest distance: until a rank has found how far the receiver is (p2p/channel.c). From then on
- * the limits below count, but with a model of a machine that has one state.
+ * The largest power of two for which the first costs no more is the eager limit between ranks that
+ * share a cache, where the model was calibrated; else the limits below count.
  */
 #include <string.h>
 
 #include "api/engine.h"
 #include "base/options.h"
-#include "coll/state.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
 /* Of an eager message: 6 to 16 KiB took 1.05 times as long in chunks of 4 KiB, 12 KiB 1.1 in one of
@@ -25,7 +23,7 @@
 /* From two chunks of share.c on. */
 #define SHARE_BYTES ((size_t)32 << 10)
 /*
- * Where two ranks have measured how far they are. AMD EPYC of family 25, 2 CPUs, 2026-11-22, us one
+ * Of ranks that share a cache, and of others. AMD EPYC of family 25, 2 CPUs, 2026-11-22, us one
  * way, eager and rendezvous: near (a token takes 35 ns) 8 KiB 0.88 and 2.21, 16 KiB 2.06 and 2.85,
  * 32 KiB 4.18 and 4.02; far (160 ns) 8 KiB 3.83 and 2.60, 16 KiB 7.78 and 3.29. To measure again,
  * in turns: onecopy-pingpong --bytes 4096,8192,16384,32768 --cpus 0,1 --token-ns 0:60 (125:230)
@@ -89,27 +87,21 @@ static size_t eager_limit(const struct oci_model *model)
 	return bytes;
 }
 
-/* A model of a machine with one state knows better than what was measured on another. */
 static void set_eager(struct oci_p2p_limits *limits, const struct oci_model *model)
 {
 	const struct oci_options *o = oci_options();
-	bool knows = model->calibrated && !oci_state_decides(model);
-	size_t *eager = limits->eager_bytes;
+	size_t near = model->calibrated ? eager_limit(model) : EAGER_NEAR;
 
-	eager[OCI_APART_UNKNOWN] = eager_limit(model);
-	eager[OCI_NEAR] = knows ? eager[OCI_APART_UNKNOWN] : EAGER_NEAR;
-	eager[OCI_FAR] = knows ? eager[OCI_APART_UNKNOWN] : EAGER_FAR;
+	limits->near_eager_bytes = near;
+	limits->eager_bytes = near < EAGER_FAR ? near : EAGER_FAR;
 	limits->stream_eager_bytes = STREAM_EAGER_BYTES;
 	limits->mapped_eager_bytes = MAPPED_EAGER;
 	if (limits->never_mapped || limits->method != OCI_P2P_COPY || !strcmp(o->p2p, "eager") ||
 	    o->p2p_eager != SIZE_MAX)
 		limits->mapped_eager_bytes = SIZE_MAX;
-	for (unsigned int i = 0; i < OCI_APARTS; i++) {
-		if (!strcmp(o->p2p, "eager"))
-			eager[i] = limits->stream_eager_bytes = SIZE_MAX;
-		if (o->p2p_eager != SIZE_MAX)
-			eager[i] = limits->stream_eager_bytes = o->p2p_eager;
-	}
+	if (!strcmp(o->p2p, "eager") || o->p2p_eager != SIZE_MAX)
+		limits->eager_bytes = limits->near_eager_bytes = limits->stream_eager_bytes =
+			o->p2p_eager;
 }
 
 void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits)

@@ -158,8 +158,7 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 		r->op = *call->op;
 		r->call.op = &r->op;
 	}
-	result = team->team.error ?:
-			 oci_operation_prepare(team, &r->call, OCI_APART_UNKNOWN, &r->operation);
+	result = team->team.error ?: oci_operation_prepare(team, &r->call, false, &r->operation);
 	if (result) {
 		request_free(r);
 		oci_engine_unlock();

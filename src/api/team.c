@@ -8,7 +8,6 @@
 #include "api/engine.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "coll/state.h"
 #include "copy/map.h"
 
 struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };
@@ -116,7 +115,6 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 	memcpy(team->forced, forced_by_environment, sizeof(team->forced));
 	team->message_last = &team->message;
 	team->model = model;
-	team->by_state = oci_state_decides(model);
 	team->team.model_hash = model_hash;
 	warn_of_unfit(team);
 	oci_engine_lock();

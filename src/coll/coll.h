@@ -9,8 +9,8 @@
 #ifndef OC_COLL_COLL_H
 #define OC_COLL_COLL_H
 
-#include "base/apart.h"
 #include "plan/plan.h"
+#include "team/team.h"
 #include "topo/hierarchy.h"
 
 /* What is alike on all ranks of a call, and all that a choice may depend on. */
@@ -25,8 +25,9 @@ struct oci_shape {
 	bool oversubscribed; /* agreed at team creation */
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 	bool mapped;	  /* agreed: every rank of the team has a shared heap */
-	enum oci_apart apart; /* of two ranks; agreed for a span of calls */
-	bool in_place;	      /* of an Alltoall(v), as in the plan's key */
+	enum oci_topo_level common; /* agreed: the closest that all ranks share (team/near.c) */
+	bool large_slots;	    /* agreed: both ranks have one, and the call is blocking */
+	bool in_place;		    /* of an Alltoall(v), as in the plan's key */
 };
 
 struct oci_costing;

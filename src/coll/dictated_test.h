@@ -39,6 +39,7 @@ static inline struct oci_shape shape_of(enum oc_collective collective, uint32_t 
 				   .bytes = bytes,
 				   .unit = 1,
 				   .size = size,
+				   .common = OCI_TOPO_MACHINE,
 				   .single_copy = true };
 }
 

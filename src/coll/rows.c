@@ -4,10 +4,9 @@
  * taken, for two ranks, for more, and for more than the CPUs hold.
  *
  * PAIR and CROWD are measured on a 2-core machine: docs/results.md has machine, date, figures and
- * commands. Two CPUs may be near or far, and a virtual machine does not say, nor stay with it:
- * bytes through a slot cross the way between them twice, so from 8 KiB on they win where it is
- * short (up to 1.7 times) and lose where it is long (up to 3 times). PAIR takes what loses nowhere;
- * while the ranks find that they are near (team/distance.c) slots serve larger messages. TEAM,
+ * commands. Bytes through a slot cross the way between two CPUs twice, so from 8 KiB on they win
+ * where it is short (up to 1.7 times) and lose where it is long (up to 3 times). PAIR takes what
+ * loses nowhere; of ranks that share a cache (team/near.c) slots serve larger messages. TEAM,
  * which that machine cannot run, is PAIR with what paper 002 found best for many readers of one
  * process: throttle factors of 4 to 10, a k-nomial tree, no cooperation with a root that all others
  * keep busy. The rows of Reduce_scatter(_block), Scan and Exscan are reasoned from those of Reduce
@@ -176,9 +175,9 @@ static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
 };
 
 /*
- * What two ranks take while they find that they are near, where PAIR takes something else. Both
- * combine in the same order, so that results do not depend on it; a Reduce of more than 64 KiB
- * would not (the root combines all, or each rank a part), though it would gain 1.6 times.
+ * What two near ranks take where PAIR takes something else. Both combine in the same order, so that
+ * results do not depend on where a job's ranks sit; a Reduce of more than 64 KiB would not (the
+ * root combines all, or each rank a part), though it would gain 1.6 times.
  */
 static const struct {
 	size_t above, up_to;
@@ -234,7 +233,7 @@ struct oci_choice oci_by_rows(const struct oci_shape *shape)
 	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
 	struct oci_choice near = { OCI_CHOICE_MPI, 0 };
 
-	if (kind == PAIR && shape->apart == OCI_NEAR && !by_heap &&
+	if (kind == PAIR && oci_topo_near(shape->common) && !by_heap &&
 	    oci_near_decides(shape->collective, shape->bytes))
 		near = choice_of(shape->collective, &near_row);
 	if (near.algorithm != OCI_CHOICE_MPI && oci_choice_fits(shape, &near))

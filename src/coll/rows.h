@@ -12,7 +12,7 @@ enum oci_team_kind oci_team_kind(const struct oci_shape *shape);
 bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *choice);
 /* The choice of the rows; every shape has one. */
 struct oci_choice oci_by_rows(const struct oci_shape *shape);
-/* Does what is chosen for two ranks with such a block depend on shape->apart, by the rows? */
+/* Does what is chosen for two ranks with such a block depend on shape->common, by the rows? */
 bool oci_near_decides(enum oc_collective collective, size_t bytes);
 
 #endif

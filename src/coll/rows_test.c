@@ -69,12 +69,21 @@ static void near_ranks_take_slots_for_longer(void **state)
 		struct oci_choice far = oci_select(&shape, &model, NULL, NULL, NULL), near;
 		enum oci_decided decided;
 
-		shape.apart = OCI_NEAR;
+		shape.common = OCI_TOPO_L3;
+		shape.large_slots = true;
 		near = oci_select(&shape, &model, NULL, NULL, &decided);
 		assert_true(oci_algorithm(all[i], far.algorithm)->single_copy);
 		assert_string_equal(name_of(all[i], near), "cico");
 		assert_int_equal(decided, OCI_BY_MEASURED);
 		shape.bytes = up_to[i];
+		near = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_string_equal(name_of(all[i], near), "cico");
+		shape.bytes++;
+		near = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_true(oci_algorithm(all[i], near.algorithm)->single_copy);
+		/* Without large slots, as far as ordinary ones hold. */
+		shape.large_slots = false;
+		shape.bytes = up_to[i] < OCI_SLOT_BYTES ? up_to[i] : OCI_SLOT_BYTES;
 		near = oci_select(&shape, &model, NULL, NULL, NULL);
 		assert_string_equal(name_of(all[i], near), "cico");
 		shape.bytes++;
@@ -87,7 +96,7 @@ static void near_ranks_take_slots_for_longer(void **state)
 			shape.oversubscribed = other == 1;
 			shape.mapped = other == 2;
 			without = oci_select(&shape, &model, NULL, NULL, NULL);
-			shape.apart = OCI_NEAR;
+			shape.common = OCI_TOPO_L3;
 			with = oci_select(&shape, &model, NULL, NULL, NULL);
 			assert_int_equal(with.algorithm, without.algorithm);
 		}
@@ -109,7 +118,8 @@ static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 
 				shape.oversubscribed = i & 1;
 				shape.mapped = p % 2 && bytes % 2;
-				shape.apart = (enum oci_apart)(bytes % 3);
+				shape.common = bytes % 3 ? OCI_TOPO_MACHINE : OCI_TOPO_L3;
+				shape.large_slots = p == 2 && bytes % 3 == 0 && bytes % 2;
 				shape.single_copy = i & 2;
 				choice = oci_select(&shape, &model, NULL, NULL, NULL);
 				if (choice.algorithm == OCI_CHOICE_MPI)

@@ -5,7 +5,7 @@
  *   1. what is forced, where it fits
  *   2. a cell of the tuning file that names this call
  *   3. the measured rows (rows.c), on teams of the kinds that they were measured for: two ranks,
- *      unless the model was calibrated on this machine, in the state that it is in (state.c);
+ *      unless the model was calibrated on this machine;
  *      more ranks than CPUs, always, as the model has no term for ranks that share a core; and
  *      all whose ranks have shared heaps, where the rows choose better (below)
  *   4. the cheapest by the model, of all algorithms with a closed form, each with the parameters
@@ -14,7 +14,6 @@
  */
 #include "coll/select.h"
 #include "coll/rows.h"
-#include "coll/state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -114,14 +113,16 @@ static bool model_decides(const struct oci_shape *shape, const struct oci_model 
 	 * long in the geometric mean (docs/results.md, "Mapped memory by the model").
 	 */
 	if (shape->mapped || kind == OCI_CROWD || shape->size < 2 ||
-	    (kind == OCI_PAIR && (!model->calibrated || !oci_in_its_state(shape, model))))
+	    (kind == OCI_PAIR && !model->calibrated))
 		return false;
 	/*
 	 * What near ranks take was measured to win by up to 1.7 times, where the model, tuned on
 	 * that machine, found single copies of 64 KiB cheaper (2026-11-22: Gather, Allgather and
-	 * Alltoall took 1.5 to 1.9 times as long). Not of reductions: see oci_in_its_state().
+	 * Alltoall took 1.5 to 1.9 times as long). Reductions go by the model for all sizes: rows
+	 * and model may combine in different orders.
 	 */
-	if (kind == OCI_PAIR && shape->apart == OCI_NEAR && !oci_is_reduction(shape->collective) &&
+	if (kind == OCI_PAIR && oci_topo_near(shape->common) &&
+	    !oci_is_reduction(shape->collective) &&
 	    oci_near_decides(shape->collective, shape->bytes))
 		return false;
 	/* How these bytes would move it must know. */

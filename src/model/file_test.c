@@ -169,6 +169,36 @@ static void cells_take_numbers_ranges_and_suffixes(void **state)
 	oci_model_destroy(&model);
 }
 
+/* As `onecopy tune` of 0.2.0 wrote it: the state of the machine in which it measured. */
+static void what_an_older_file_says_of_a_distance_is_ignored(void **state)
+{
+	static const char *const distance[] = {
+		"",
+		("\"distance\": {\"state\": \"near\", \"flag\": 9.2e-8, \"share\": 0.61, "
+		 "\"other\": 1.9e-7},\n"),
+		"\"distance\": {\"state\": \"far\", \"flag\": 1.9e-7, \"share\": 0.3},\n",
+	};
+	uint64_t hash[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct oci_model_error error;
+		struct oci_model model;
+		char text[1000];
+
+		snprintf(text, sizeof(text),
+			 HEAD MACHINE
+			 "%s\"terms\": {\"cma.alpha\": {\"value\": 1e-6, \"unit\": \"s\", "
+			 "\"source\": \"\"}}}",
+			 distance[i]);
+		assert_int_equal(parse(text, OCI_MODEL_ANY_MACHINE, &model, &error), 0);
+		assert_true(model.copy[OCI_MODEL_CMA].alpha.value == 1e-6);
+		hash[i] = oci_model_hash(&model);
+		oci_model_destroy(&model);
+	}
+	assert_true(hash[0] == hash[1] && hash[1] == hash[2]);
+}
+
 static void what_is_written_is_read_back_the_same(void **state)
 {
 	struct oci_model_error error;
@@ -480,6 +510,7 @@ int main(void)
 		cmocka_unit_test(deep_nesting_is_refused_before_anyone_recurses),
 		cmocka_unit_test(a_sentence_holds_no_control_characters),
 		cmocka_unit_test(cells_take_numbers_ranges_and_suffixes),
+		cmocka_unit_test(what_an_older_file_says_of_a_distance_is_ignored),
 		cmocka_unit_test(what_is_written_is_read_back_the_same),
 		cmocka_unit_test(a_file_of_another_machine_is_refused_by_what_differs),
 		cmocka_unit_test(what_is_not_to_be_trusted_is_refused),

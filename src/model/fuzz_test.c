@@ -66,10 +66,6 @@ static const char *const words[] = {
 	"\"cells\"",
 	"\"64K\"",
 	"\"distance\"",
-	"\"state\"",
-	"\"nearly\"",
-	"\"flag\"",
-	"\"share\"",
 	"\"map.first\"",
 	"\"map.push_beta\"",
 	"\"cache.shared\"",
@@ -134,7 +130,7 @@ static void mutate(struct buffer *b)
 	}
 }
 
-/* As `onecopy tune` writes it: every term that there is, and the state that it measured in. */
+/* As `onecopy tune` writes it: every term that there is. */
 static void give_all(struct oci_model *model)
 {
 	const struct oci_term_info *info;
@@ -154,7 +150,6 @@ static void give_all(struct oci_model *model)
 					   .date = "2026-11-22" };
 	}
 	model->calibrated = true;
-	model->state = (struct oci_state){ "near", 9.2e-8, 0.61, 1.9e-7 };
 }
 
 /* "tuned": everything; else a profile. */

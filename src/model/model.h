@@ -106,24 +106,11 @@ struct oci_machine {
 	size_t page_bytes;
 };
 
-/*
- * Which state of a machine that changes the terms were measured in: a flag between its first two
- * CPUs tells (lab/tune/steady.h). No part of a cost: two ranks that find themselves in another
- * state do not go by the model (src/coll/state.c).
- */
-struct oci_state {
-	char name[8];	/* "near", "far", "only"; empty: not known */
-	double flag_s;	/* that flag in this state */
-	double share;	/* of the time, 0 to 1, that the machine was in it */
-	double other_s; /* the flag in the other states; 0: there are none */
-};
-
 struct oci_model {
 	char name[64];	 /* "default", "knl", "tuned" */
 	char path[512];	 /* file it was read from; empty: built in */
 	bool calibrated; /* measured on this machine: false for profiles and defaults */
 	struct oci_machine machine;
-	struct oci_state state;
 
 	struct oci_model_copy copy[OCI_MODEL_MECHANISMS];
 	struct oci_term flag[OCI_MODEL_DISTANCES]; /* [s] from a store to the waiting rank's load */

@@ -40,30 +40,6 @@ static int read_machine(struct oci_reader *r, json_t *machine)
 	return 0;
 }
 
-static int read_state(struct oci_reader *r, json_t *value)
-{
-	static const char *const known[] = { "state", "flag", "share", "other", "comment", NULL };
-	struct oci_state *s = &r->model->state;
-	int error;
-
-	if (!json_is_object(value))
-		return oci_reader_fail(r, "expected an object, found %s", oci_reader_type(value));
-	if ((error = oci_reader_keys(r, value, known)) ||
-	    (error = oci_reader_text(r, value, "state", true, s->name, sizeof(s->name))) ||
-	    (error = oci_reader_number(r, value, "flag", 1e-12, 1, &s->flag_s)) ||
-	    (error = oci_reader_number(r, value, "share", 0, 1, &s->share)))
-		return error;
-	if (json_object_get(value, "other") &&
-	    (error = oci_reader_number(r, value, "other", 1e-12, 1, &s->other_s)))
-		return error;
-	if (!strcmp(s->name, "near") || !strcmp(s->name, "far") || !strcmp(s->name, "only"))
-		return 0;
-	oci_reader_enter(r, "state", 0);
-	error = oci_reader_fail(r, "expected \"near\", \"far\" or \"only\", found \"%s\"", s->name);
-	oci_reader_leave(r);
-	return error;
-}
-
 static int check_machine(struct oci_reader *r)
 {
 	char expected[160], found[160];
@@ -262,6 +238,7 @@ static int take_switch(struct oci_reader *r, json_t *value)
 
 static int read_root(struct oci_reader *r, json_t *root, unsigned int flags)
 {
+	/* "distance" is of files made by 0.2.0, and says nothing any more. */
 	static const char *const known[] = { "onecopy", "version",  "name",  "calibrated",
 					     "machine", "distance", "terms", "cells",
 					     "comment", NULL };
@@ -296,7 +273,6 @@ static int read_root(struct oci_reader *r, json_t *root, unsigned int flags)
 	/* Whose file it is comes first: what is wrong in another machine's file is no matter. */
 	if ((error = read_part(r, root, "machine", read_machine)) ||
 	    (!(flags & OCI_MODEL_ANY_MACHINE) && (error = check_machine(r))) ||
-	    (error = read_part(r, root, "distance", read_state)) ||
 	    (error = read_part(r, root, "terms", read_terms)))
 		return error;
 	return read_part(r, root, "cells", read_cells);

@@ -155,8 +155,6 @@ uint64_t oci_model_hash(const struct oci_model *model)
 		hash = hash_bytes(hash, &given, 1);
 	}
 	hash = hash_bytes(hash, &(uint8_t){ model->calibrated }, 1);
-	hash = hash_bytes(hash, model->state.name, strlen(model->state.name));
-	hash = hash_bytes(hash, &model->state.flag_s, sizeof(model->state.flag_s));
 	for (size_t i = 0; i < model->cell_count; i++)
 		hash = hash_cell(hash, &model->cells[i]);
 	return hash;

@@ -2,6 +2,9 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <errno.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -57,6 +60,17 @@ int oci_os_bind(unsigned int cpu)
 		return -EINVAL;
 	mask[cpu / 64] = (uint64_t)1 << (cpu % 64);
 	return syscall(SYS_sched_setaffinity, 0, sizeof(mask), mask) ? -errno : 0;
+}
+
+bool oci_os_is_virtual(void)
+{
+#if defined(__x86_64__)
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c >> 31;
+#else
+	return false;
+#endif
 }
 
 double oci_os_cgroup_cpus(void)

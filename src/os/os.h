@@ -127,6 +127,8 @@ int oci_os_bind(unsigned int cpu);
 size_t oci_os_memory_left(void);
 /* CPU time granted by the cgroup's cpu.max (v2) or cfs quota (v1), in CPUs; 0 = no limit. */
 double oci_os_cgroup_cpus(void);
+/* Does a hypervisor say so? Where the processor cannot tell, no. */
+bool oci_os_is_virtual(void);
 void oci_os_yield(void);
 
 #endif

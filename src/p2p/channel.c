@@ -13,9 +13,6 @@
 /* Cells taken before their sender is told: each time costs both a transfer of the line. */
 #define CELLS_UNTOLD (OCI_P2P_CELLS / 4)
 #define BYTES_UNTOLD (OCI_P2P_RING_BYTES / 4)
-/* Between two looks at how far the receiver is; it has told us once at least meanwhile. */
-#define LOOK_SOON (2 * CELLS_UNTOLD)
-#define LOOK_LATER (16 * CELLS_UNTOLD)
 #define CREDIT_UNTOLD (OCI_P2P_CREDIT_BYTES / 4)
 
 /* Lines lie in blocks in our segment, made as they are needed. */
@@ -156,6 +153,7 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 	}
 	out->channel = own(offset);
 	out->peer = peer;
+	out->near = oci_near_peer(p2p->team, peer);
 	out->reverse = &p2p->in[peer];
 	p2p->in[peer].reverse = out;
 	out->pipe = OCI_SPLICE_OUT_CLOSED;
@@ -171,7 +169,7 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 	return out;
 }
 
-static void note_taken(struct oci_outbound *out, uint64_t taken)
+void oci_outbound_taken(struct oci_outbound *out, uint64_t taken)
 {
 	if (taken <= out->taken)
 		return;
@@ -183,36 +181,7 @@ static void refresh(struct oci_outbound *out)
 {
 	/* Acquire: the receiver has read those cells and their payload before we write them anew.
 	 * Pairs with the release in oci_inbound_taken(). */
-	out->seen = oci_load_acquire(&out->channel->taken);
-	note_taken(out, out->seen);
-}
-
-/*
- * How far is the receiver? The time in which the line of `taken` comes here, which it writes and
- * nobody else does. Only if the word has changed since we last read it: else the line may have been
- * here all the time. The sender alone goes by it, so nothing has to be agreed.
- */
-static void look(struct oci_outbound *out)
-{
-	uint64_t taken, ns = oci_distance_measure(&out->channel->taken, &taken);
-
-	out->look_at = out->taken + (out->apart == OCI_APART_UNKNOWN ? LOOK_SOON : LOOK_LATER);
-	if (taken == out->seen)
-		return;
-	out->seen = taken;
-	note_taken(out, taken);
-	out->near_looks += ns < OCI_NEAR_NS;
-	if (++out->looks < OCI_DISTANCE_SAMPLES)
-		return;
-	out->apart = 2 * out->near_looks > out->looks ? OCI_NEAR : OCI_FAR;
-	out->looks = out->near_looks = 0;
-}
-
-void oci_outbound_taken(struct oci_outbound *out, uint64_t taken)
-{
-	note_taken(out, taken);
-	if (__builtin_expect(out->taken >= out->look_at, 0))
-		look(out);
+	oci_outbound_taken(out, oci_load_acquire(&out->channel->taken));
 }
 
 struct oci_cell *oci_cell_next(struct oci_outbound *out)
@@ -268,8 +237,6 @@ bool oci_outbound_credit(struct oci_outbound *out, size_t bytes)
 	if (cost - out->matched > OCI_P2P_CREDIT_BYTES) {
 		/* Relaxed: a count, which no memory hangs on. */
 		out->matched = oci_load_relaxed(&out->channel->matched);
-		/* The line of `taken` is here now: see look(). */
-		out->seen = oci_load_relaxed(&out->channel->taken);
 		if (cost - out->matched > OCI_P2P_CREDIT_BYTES)
 			return false;
 	}

@@ -21,7 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/apart.h"
 #include "copy/copy.h"
 #include "copy/vmsplice.h"
 #include "p2p/channel.h"
@@ -38,7 +37,8 @@ enum oci_p2p_method {
 
 /* Thresholds of a team; src/api/message_limits.c decides them. */
 struct oci_p2p_limits {
-	size_t eager_bytes[OCI_APARTS]; /* up to here one is eager, as far as credit goes */
+	size_t eager_bytes;	    /* up to here one is eager, as far as credit goes */
+	size_t near_eager_bytes;    /* the same of ranks that share a cache */
 	size_t mapped_eager_bytes;  /* of a buffer that the receiver can map; SIZE_MAX: as others */
 	size_t stream_eager_bytes;  /* the same to a rank that cannot single-copy */
 	size_t chunk_bytes;	    /* of an eager message; at most OCI_P2P_CHUNK_BYTES */
@@ -113,14 +113,10 @@ struct oci_outbound {
 	uint64_t position, freed;	   /* bytes ever put into the ring, and of those reusable */
 	uint64_t cost, matched;		   /* of eager messages, and as last read */
 	const struct oci_inbound *reverse; /* what comes from that rank */
-	/* How far that rank is: channel.c. */
-	enum oci_apart apart;
-	unsigned int looks, near_looks;
-	uint64_t look_at;	      /* when so many cells are taken */
-	uint64_t seen;		      /* channel->taken, as last read */
-	uint64_t ends[OCI_P2P_CELLS]; /* position behind the payload of each cell */
-	struct oci_list queue;	      /* sends that wait for room, in order */
-	struct oci_list announced;    /* rendezvous under way */
+	bool near;			   /* it shares a cache with us */
+	uint64_t ends[OCI_P2P_CELLS];	   /* position behind the payload of each cell */
+	struct oci_list queue;		   /* sends that wait for room, in order */
+	struct oci_list announced;	   /* rendezvous under way */
 	struct oci_splice_out pipe;
 	uint32_t peer;
 	struct oci_outbound *busy_next; /* both lists empty: not on the list of busy ones */

@@ -98,7 +98,9 @@ static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *
 	if (p2p->limits.mapped_eager_bytes != SIZE_MAX && oci_arena_holds((uintptr_t)buffer) &&
 	    (streams ? oci_mapping_get(member->peer) != NULL : !oci_mapping_refused(member->peer)))
 		return p2p->limits.mapped_eager_bytes;
-	return streams ? p2p->limits.stream_eager_bytes : p2p->limits.eager_bytes[out->apart];
+	if (streams)
+		return p2p->limits.stream_eager_bytes;
+	return out->near ? p2p->limits.near_eager_bytes : p2p->limits.eager_bytes;
 }
 
 /* Eager, as far as size and credit go; else it gets a line, and 0; or -ENOMEM. */

@@ -57,9 +57,7 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 				   .check_calls = oci_options()->check_calls,
 				   .next = 1,
 				   .done = 1,
-				   .min_done = 1,
-				   .due = UINT64_MAX,
-				   .distance = { .until = UINT64_MAX } };
+				   .min_done = 1 };
 	c = calloc(1, sizeof(*c));
 	if (c)
 		c->hellos = calloc(team->size, sizeof(*c->hellos));
@@ -334,9 +332,12 @@ static int team_probe(struct oci_team *team)
 
 	if (error)
 		return error;
-	team->oversubscribed = oci_cards_oversubscribed(team);
+	oci_cards_count_cpus(team);
+	team->mapped = true;
 	for (uint32_t r = 0; r < team->size; r++) {
+		team->mapped &= card_of(team, r)->has_arena != 0;
 		team->member[r].place = card_of(team, r)->place;
+		team->member[r].is_told = card_of(team, r)->is_told;
 		if (r == team->rank)
 			continue;
 		can[r] = (uint8_t)probe(team, r);
@@ -346,6 +347,7 @@ static int team_probe(struct oci_team *team)
 	if (error)
 		return say_no(team, OCI_NO_PART, team->rank, error);
 	team->own->card.reaches = reaches;
+	team->own->card.common = oci_near_find(team);
 	say(team, OCI_SAID_VERDICT);
 	team->state = OCI_TEAM_VERDICT;
 	return 0;
@@ -363,25 +365,28 @@ static uint8_t pair_mechanism(const struct oci_team *team, uint32_t r)
 /* Everyone has said what it can do. */
 static int team_agree(struct oci_team *team)
 {
-	team->single_copy = team->mapped = true;
+	team->single_copy = true;
 	for (uint32_t r = 0; r < team->size; r++) {
-		team->mapped &= card_of(team, r)->has_arena != 0;
-		team->single_copy &= card_of(team, r)->reaches != 0;
+		const struct oci_card *card = card_of(team, r);
+
+		team->single_copy &= card->reaches != 0;
+		if (card->common > team->common)
+			team->common = card->common;
 		team->member[r].mechanism = r == team->rank ? OCI_MECH_SHM :
 							      pair_mechanism(team, r);
 		if (r != team->rank && team->member[r].mechanism == OCI_MECH_SHM)
 			team->any_shm = true;
 	}
-	oci_distance_init(team);
 	creation_free(team);
 	/* Release: all that calls go by comes first. Pairs with the acquire in oci_team_state(), of
 	 * a thread that finds out by itself that the team is ready. */
 	__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
-	oci_debug("team of %u ranks ready: %s, %s, %s", team->size,
+	oci_debug("team of %u ranks ready: %s, %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :
 				      "some pairs copy through shared memory",
 		  team->mapped ? "shared heaps" : "not all with a shared heap",
-		  team->oversubscribed ? "oversubscribed" : "a CPU for each rank");
+		  team->oversubscribed ? "oversubscribed" : "a CPU for each rank",
+		  oci_topo_near(team->common) ? "all share a cache" : "no cache that all share");
 	return 0;
 }
 

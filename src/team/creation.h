@@ -32,7 +32,8 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello);
 int oci_hellos_judge(const struct oci_team *team, char *why, size_t n);
 /* Must this process declare who may read its memory? */
 bool oci_hello_declares(void);
-/* All cards are there: do the ranks want more CPUs than they may use together? */
-bool oci_cards_oversubscribed(const struct oci_team *team);
+/* All cards are there: do the ranks want more CPUs than they may use together (oversubscribed), or
+ * may they go from one to another (may_part)? */
+void oci_cards_count_cpus(struct oci_team *team);
 
 #endif

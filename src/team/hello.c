@@ -37,14 +37,16 @@ static void card_place(struct oci_card *card)
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static uint64_t last[OCI_CPU_WORDS];
 	static struct oci_topo_place place;
+	static bool is_told;
 
 	oci_os_affinity(card->cpus, OCI_CPU_WORDS);
 	pthread_mutex_lock(&lock);
 	if (memcmp(last, card->cpus, sizeof(last))) {
 		memcpy(last, card->cpus, sizeof(last));
-		oci_topo_self(&place);
+		is_told = oci_topo_self(&place);
 	}
 	card->place = place;
+	card->is_told = is_told && oci_near_source.by_places;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -87,6 +89,7 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	oci_store_relaxed(&team->own->progress.tag, hello->tag);
 	team->own->progress.done = team->done;
 	card_fill(team, &team->own->card);
+	oci_near_offer(team->own);
 	memcpy(hello->boot_id, constants.boot_id, sizeof(hello->boot_id));
 	hello->pid_namespace = constants.pid_namespace;
 	return 0;
@@ -137,10 +140,11 @@ static const struct oci_card *card_of(const struct oci_team *team, uint32_t rank
 	return &team->member[rank].region->card;
 }
 
-bool oci_cards_oversubscribed(const struct oci_team *team)
+void oci_cards_count_cpus(struct oci_team *team)
 {
 	uint32_t ranks = team->size, node_ranks = 0;
 	uint64_t all[OCI_CPU_WORDS] = { 0 };
+	bool bound = true;
 	double cpus = 0, granted = 0, share;
 
 	for (uint32_t r = 0; r < team->size; r++) {
@@ -148,6 +152,7 @@ bool oci_cards_oversubscribed(const struct oci_team *team)
 
 		for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
 			all[w] |= card->cpus[w];
+		bound &= card->place.cpus == 1 || card->place.core != OCI_TOPO_NOWHERE;
 		if (card->node_ranks > node_ranks)
 			node_ranks = card->node_ranks;
 		if (card->cgroup_cpus > 0 && (granted == 0 || card->cgroup_cpus < granted))
@@ -155,6 +160,7 @@ bool oci_cards_oversubscribed(const struct oci_team *team)
 	}
 	for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
 		cpus += __builtin_popcountll(all[w]);
+	team->may_part = !bound && cpus > team->size;
 	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
 	 * the ranks are not bound, none when each is bound to its own. */
 	share = node_ranks * cpus / card_of(team, 0)->cpus_online;
@@ -162,5 +168,5 @@ bool oci_cards_oversubscribed(const struct oci_team *team)
 		ranks = (uint32_t)share;
 	if (granted > 0 && granted < cpus)
 		cpus = granted;
-	return cpus > 0 && ranks > cpus;
+	team->oversubscribed = cpus > 0 && ranks > cpus;
 }

@@ -56,7 +56,7 @@ struct oci_ack_line {
 	uint64_t request_slot;	/* offset of my slot, the bounce buffer */
 	uint64_t request_turns; /* halves that I filled (push) or emptied (pull) */
 	uint64_t request_whom;	/* peer << 1 | it is a push */
-	uint64_t unused;
+	uint64_t near;		/* CPU + 1 on which it was written: team/near.c */
 	struct oci_record record;
 	uint32_t post_waiters; /* processes asleep on post.flag; written by peers */
 	uint32_t ack_waiters;  /* and on ack.flag */
@@ -99,8 +99,6 @@ struct oci_progress_block {
 	uint8_t pad0[48];
 	uint64_t p2p_opened;
 	uint8_t pad1[56];
-	uint64_t near; /* how far the peer is, by the owner's measurement: team/distance.c */
-	uint8_t pad2[56];
 };
 
 #define OCI_CPU_WORDS 128 /* 8192 CPUs, the largest that Linux can be built for (x86, arm64) */
@@ -136,6 +134,9 @@ struct oci_card {
 	uint32_t node_ranks; /* as the front end of this rank counts them */
 	uint32_t cpus_online;
 	uint32_t has_arena; /* peers may map the shared heap of this rank */
+	uint32_t is_told;   /* the place says who shares caches */
+	uint32_t common;    /* enum oci_topo_level, with the verdict: team/near.c */
+	uint32_t has_large; /* a large slot, some operations later: oci_near_count_large() */
 	uint64_t cpus[OCI_CPU_WORDS];
 };
 
@@ -151,7 +152,6 @@ _Static_assert(sizeof(struct oci_ack_line) == 128, "an ACK line is two cache lin
 _Static_assert(sizeof(struct oci_aux_line) == 128, "an auxiliary line is two cache lines");
 _Static_assert(offsetof(struct oci_progress_block, p2p_directory) == OCI_LINE, "one line");
 _Static_assert(offsetof(struct oci_progress_block, p2p_opened) == 2 * OCI_LINE, "its own");
-_Static_assert(offsetof(struct oci_progress_block, near) == 3 * OCI_LINE, "its own, too");
 _Static_assert(offsetof(struct oci_region, card) == 256 + OCI_LANES * 768, "as documented");
 _Static_assert(sizeof(struct oci_region) < 8192 - 256, "two pages, in a team of 128 ranks");
 /* The count of waiters and the call's record must not share the line of the flag. */

@@ -121,9 +121,11 @@ struct oci_team;
  * teams makes them wait for each other.
  */
 int oci_slots_guarantee(struct oci_team *team);
-/* Makes sure that there is a larger one for this team, which a rank needs that calls its peer near.
+/* Makes sure that there is a larger one for this team (near.c), which it may take from then on.
  * 0, or -ENOSPC. */
-int oci_slots_reserve_near(struct oci_team *team);
+int oci_slots_reserve_large(struct oci_team *team);
+/* The team takes none, as a rank has none. */
+void oci_slots_spare_large(struct oci_team *team);
 /*
  * A slot that nobody reads any more, for operation `seq` of the team, which puts some `bytes` into
  * it, into one of the larger ones if they are more than an ordinary one holds; it stays taken until

@@ -7,7 +7,8 @@
  *             operation that not all ranks have finished takes them, so each team holds no more
  *             than OCI_OPERATION_SLOTS, and one that it may have is free or not made yet. They
  *             are made when they are needed first: until then their room is promised.
- *   large     of near ranks; where there is none, no rank is near
+ *   large     of OCI_NEAR_SLOT_BYTES, for blocking calls of two near ranks that both have one
+ * (near.c)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -200,18 +201,32 @@ int oci_slots_guarantee(struct oci_team *team)
 	return error;
 }
 
-int oci_slots_reserve_near(struct oci_team *team)
+int oci_slots_reserve_large(struct oci_team *team)
 {
 	int error = 0;
 
 	pools_lock();
-	if (!team->has_near_slot) {
+	if (!team->has_large_slot) {
 		error = near_teams < NEAR_TEAMS_MOST ? grow_to(&large, near_teams + 1) : -ENOSPC;
-		team->has_near_slot = !error;
-		near_teams += team->has_near_slot;
+		team->has_large_slot = !error;
+		near_teams += team->has_large_slot;
 	}
 	pools_unlock();
 	return error;
+}
+
+static void spare_large(struct oci_team *team)
+{
+	if (near_teams) /* none of the parent's count in a forked child */
+		near_teams -= team->has_large_slot;
+	team->has_large_slot = false;
+}
+
+void oci_slots_spare_large(struct oci_team *team)
+{
+	pools_lock();
+	spare_large(team);
+	pools_unlock();
 }
 
 void oci_slots_fork_child(void)
@@ -268,8 +283,7 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	bool refused = false;
 
 	pools_lock();
-	/* Relaxed: a hint, which another thread's progress may change. */
-	if (bytes <= REUSE_BYTES && __atomic_load_n(&team->distance.near, __ATOMIC_RELAXED))
+	if (bytes <= REUSE_BYTES && oci_topo_near(team->common))
 		oci_team_all_done(team, seq);
 	slot = pool_find(pool, OCI_SLOTS_SCANNED);
 	/* A few are made without asking; beyond, those of idle teams are looked for first. */
@@ -322,9 +336,7 @@ static void forget(struct pool *pool, const struct oci_team *team)
 void oci_slots_forget(struct oci_team *team)
 {
 	pools_lock();
-	if (near_teams) /* none of the parent's count in a forked child */
-		near_teams -= team->has_near_slot;
-	team->has_near_slot = false;
+	spare_large(team);
 	forget(&ordinary, team);
 	forget(&kept, team);
 	forget(&large, team);

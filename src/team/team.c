@@ -148,8 +148,6 @@ void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 		/* Release: the history comes before its number, for compare_history(), which may
 		 * run in the thread that makes a blocking call. */
 		__atomic_store_n(&team->done, done, __ATOMIC_RELEASE);
-		if (__builtin_expect(done == team->due, 0))
-			oci_distance_step(team, done);
 		/* One entry, then its number, so that a peer that sees an entry written anew sees
 		 * that `done` had come near it. Release: our reads of the peers' lines come before
 		 * the permission to reuse them. Pairs with refresh(). */

@@ -34,6 +34,7 @@ struct oci_member {
 	int64_t region_offset;
 	pid_t pid;
 	uint8_t mechanism; /* enum oci_mechanism, agreed by both ends */
+	bool is_told;	   /* its place says who shares its caches */
 	struct oci_topo_place place;
 };
 
@@ -54,18 +55,6 @@ enum oci_team_state {
 typedef uint32_t (*oci_probe_fn)(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
 				 uint64_t cell_address, char *why, size_t why_bytes);
 
-/* How far apart two ranks are, and when that is asked: distance.c. Counted in operations. */
-#define OCI_DISTANCE_SAMPLES 8
-struct oci_distance {
-	uint64_t until;	     /* the first operation that goes by the ranks' next agreement */
-	uint64_t first, end; /* of the span of operations under way */
-	unsigned int samples;
-	uint64_t ns[OCI_DISTANCE_SAMPLES];
-	bool own;   /* near, by what this rank measured in the span before */
-	bool near;  /* and by what the peer did, too: alike on both ranks */
-	bool known; /* the ranks have agreed once */
-};
-
 /* Of one operation's buffers that have gaps; peers read it: copy/layout.h. */
 struct oci_layouts {
 	struct oc_layout send, recv;
@@ -76,11 +65,17 @@ struct oci_team {
 	enum oci_team_state state;
 	bool oversubscribed; /* more ranks on the node than CPUs for them; alike on all ranks */
 	bool single_copy;    /* no pair has to fall back to shm; alike on all ranks */
-	bool mapped;	     /* every rank has a shared heap that peers may map; alike on all ranks.
-			      * Whether a buffer lies in it is its owner's affair alone. */
+	enum oci_topo_level common; /* the closest that all ranks share, as far as is known; alike
+				     * on all ranks */
+	bool large_slots;	    /* both ranks have one for this team; alike on both */
+	unsigned int large_calls;   /* that would gain by them; alike on both */
+	bool may_part; /* ranks are not bound, and the CPUs they may use are more; alike on all
+			  ranks */
+	bool mapped;   /* every rank has a shared heap that peers may map; alike on all ranks.
+			* Whether a buffer lies in it is its owner's affair alone. */
 	uint64_t model_hash; /* of what choices go by; set before the first step, must be alike */
 	bool check_calls;    /* ranks compare what they call */
-	bool has_near_slot;  /* slots.c */
+	bool has_large_slot; /* slots.c */
 	bool has_slots;	     /* slots.c: they are guaranteed */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often; atomic
 			      */
@@ -92,13 +87,11 @@ struct oci_team {
 	struct oci_layouts layouts[OCI_LANES]; /* of the operation in that lane, if it has any */
 	uint64_t next;			       /* number of the next operation */
 	uint64_t done;			       /* all operations below are finished here */
-	uint64_t due;	   /* `done` at which oci_distance_step() is; UINT64_MAX: never */
-	uint64_t min_done; /* lower bound of every rank's done; relaxed atomic */
-	uint64_t finished; /* bit n % OCI_LANES: operation n >= done is finished here */
-	uint64_t signature[OCI_LANES];	 /* of the operations in `finished` */
+	uint64_t min_done;	       /* lower bound of every rank's done; relaxed atomic */
+	uint64_t finished;	       /* bit n % OCI_LANES: operation n >= done is finished here */
+	uint64_t signature[OCI_LANES]; /* of the operations in `finished` */
 	uint64_t history[2 * OCI_LANES]; /* as in oci_progress_block, by d % (2 * OCI_LANES) */
-	struct oci_distance distance;
-	uint32_t stranger; /* rank + 1 whose history is another; relaxed atomic */
+	uint32_t stranger;		 /* rank + 1 whose history is another; relaxed atomic */
 
 	int error;     /* why the team is unusable, or 0 */
 	bool failing;  /* a thread has begun to say why */
@@ -187,29 +180,41 @@ bool oci_read_holds(const struct oci_team *team, uint32_t peer);
  */
 void oci_team_revoke(struct oci_team *team, uint64_t seq);
 
-/* ---- how far two ranks are from each other (distance.c) ----------------------------------------
- *
- * Begins with a team's first operation; does nothing for teams that do not choose by it.
+/* ---- how the ranks lie (near.c) ----------------------------------------------------------------
  */
-void oci_distance_init(struct oci_team *team);
-/* This rank has finished all operations below `done` == due, and nobody knows it yet. */
-void oci_distance_step(struct oci_team *team, uint64_t done);
+
+/* Writes the lines by whose way peers tell how far this rank is; before they know the region. */
+void oci_near_offer(struct oci_region *own);
 /*
- * Does operation seq go by an agreement that is still to come here? Then operations of this rank
- * below distance.until are under way, and `near` is known when they are over.
+ * The closest level that this rank finds all ranks to share: from their places, where these are
+ * told, else by how long a line of the next rank's takes. Of what all ranks find, the widest holds.
  */
-static inline bool oci_distance_unknown(const struct oci_team *team, uint64_t seq)
+enum oci_topo_level oci_near_find(struct oci_team *team);
+/* Do this rank and a peer share a cache? */
+bool oci_near_peer(const struct oci_team *team, uint32_t peer);
+/* Would these ranks gain by large slots? Who shares a heap or a CPU needs none. */
+static inline bool oci_near_gains_by_large(const struct oci_team *team)
 {
-	return seq >= team->distance.until;
+	return team->size == 2 && oci_topo_near(team->common) && !team->mapped &&
+	       !team->oversubscribed;
 }
+
+/* A blocking operation of such a team has its number that would gain by them: sets large_slots, for
+ * those behind it, when both ranks know. */
+void oci_near_count_large(struct oci_team *team);
 /*
- * Below it ranks are near. docs/results.md, "How far two CPUs are": 20 ns where slots of 16 to 64
- * KiB gain up to 1.7 times, 120 where they lose up to 3 times. Who is near by mistake loses more
- * than who is far by mistake, so it is nearer to the first.
+ * A line comes to a near rank in less: 20 ns between two threads of a core, 120 where nothing is
+ * shared (docs/results.md, "How far two CPUs are"). Who is near by mistake loses more than who is
+ * far by mistake, so it is nearer to the first.
  */
 #define OCI_NEAR_NS 60
-/* Time in which a word of a peer comes here, less what the clock takes. Tests dictate it. */
-extern uint64_t (*oci_distance_measure)(const uint64_t *word, uint64_t *value);
+/* What it goes by; tests dictate it. */
+struct oci_near_source {
+	bool by_places;
+	bool by_cpus;				   /* ranks that share CPUs or may part are far */
+	uint64_t (*line_ns)(const uint64_t *word); /* in which a word of a lane's `near` comes */
+};
+extern struct oci_near_source oci_near_source;
 
 /* ---- waiting (wait.c) ------------------------------------------------------------------------ */
 

@@ -204,8 +204,9 @@ static int near_ranks_are_both_roots(struct oc_team *team, void *arg)
 				.root = oc_team_rank(team) };
 
 	(void)arg;
-	team->team.distance.near = true;
-	team->team.due = UINT64_MAX;
+	while (oc_team_progress(team) == 0)
+		;
+	team->team.common = OCI_TOPO_L3;
 	for (int i = 0; i < 4 * OCI_LANES; i++) {
 		int result = oc_collective(team, &call) ?: barrier(team);
 

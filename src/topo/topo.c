@@ -13,7 +13,7 @@ static void place_nowhere(struct oci_topo_place *place)
 					  OCI_TOPO_NOWHERE, OCI_TOPO_NOWHERE, 0 };
 }
 
-void oci_topo_self(struct oci_topo_place *place)
+bool oci_topo_self(struct oci_topo_place *place)
 {
 	uint64_t mask[MASK_WORDS];
 	unsigned int words = oci_os_affinity(mask, MASK_WORDS);
@@ -23,7 +23,11 @@ void oci_topo_self(struct oci_topo_place *place)
 			 "equally far from every other",
 			 OCI_SYSFS);
 		place_nowhere(place);
+		return false;
 	}
+	return !oci_os_is_virtual() &&
+	       (place->l2 != OCI_TOPO_NOWHERE || place->l3 != OCI_TOPO_NOWHERE ||
+		oci_sysfs_cache_share(OCI_SYSFS));
 }
 
 static uint32_t at_level(const struct oci_topo_place *place, enum oci_topo_level level)

@@ -37,8 +37,15 @@ enum oci_topo_level {
 	OCI_TOPO_MACHINE,
 };
 
-/* Place of the calling process's affinity mask, by sysfs; all NOWHERE when unknown. */
-void oci_topo_self(struct oci_topo_place *place);
+/* Are ranks near each other that have this level in common: do they share a cache? */
+static inline bool oci_topo_near(enum oci_topo_level common)
+{
+	return common <= OCI_TOPO_L3;
+}
+
+/* Place of the calling process's affinity mask, by sysfs; all NOWHERE when unknown. False: who
+ * shares a cache is not told, or by a hypervisor, which may make it up. */
+bool oci_topo_self(struct oci_topo_place *place);
 
 /* The closest level that two places share: CORE .. MACHINE. */
 enum oci_topo_level oci_topo_common(const struct oci_topo_place *a, const struct oci_topo_place *b);

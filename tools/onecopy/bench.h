@@ -124,16 +124,6 @@ void bench_copies_plan(struct bench *bench);
 int bench_copies_round(struct bench *bench, unsigned int round);
 void bench_copies_end(struct bench *bench);
 
-/* bench_steady.c: a look at whether the machine stays the same; what they saw, in the summary */
-void bench_steady_look(void);
-/* The state to measure in: that of the model, by its flag; 0: the one that the machine is in, found
- * once. NULL: nobody can tell, and all calls count. */
-const struct oci_steady *bench_steady_state(double flag_s);
-/* How many turns of a measurement counted, for the sentence about it ("": there were none). */
-void bench_steady_count(const struct measure *m);
-void bench_steady_text(char *text, size_t n);
-void bench_steady_sum_up(struct bench *bench);
-
 /* bench_p2p.c: p2p */
 void bench_p2p_plan(struct bench *bench);
 int bench_p2p_round(struct bench *bench, unsigned int round);

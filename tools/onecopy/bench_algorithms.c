@@ -28,7 +28,6 @@ static struct {
 	struct figure *figure[OC_COLLECTIVES];
 	enum oc_collective collective[OC_COLLECTIVES];
 	unsigned int count;
-	double flag_s; /* of the state that the model was measured in; 0: not known */
 } jobs;
 
 static const size_t no_bytes;
@@ -120,7 +119,6 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 	}
 	predict_call(&call, &predicted, list);
 	predict_model_text(&predicted, bench->model, sizeof(bench->model));
-	jobs.flag_s = predicted.flag_s;
 	for (unsigned int i = 0; i < predicted.count; i++)
 		want(bench, figure, x, &predicted, list, i);
 	want_chosen(figure, x, predicted.chosen);
@@ -201,11 +199,7 @@ static void measure_size(const struct bench *bench, enum oc_collective collectiv
 	}
 	if (!m.count)
 		return;
-	/* Ranks that share CPUs have the scheduler between them, not a distance. */
-	if (bench->options.ranks <= bench->cpus)
-		m.state = bench_steady_state(jobs.flag_s);
 	measure_run(&m, error, sizeof(error));
-	bench_steady_count(&m);
 	for (unsigned int i = 0; i < m.count; i++) {
 		if (seconds[i] < 0) {
 			leave_out(figure, cells[i], x, error);
@@ -218,7 +212,6 @@ static void measure_size(const struct bench *bench, enum oc_collective collectiv
 int bench_algorithms_round(struct bench *bench, unsigned int round)
 {
 	for (unsigned int j = 0; j < jobs.count; j++) {
-		bench_steady_look();
 		for (unsigned int x = 0; x < jobs.figure[j]->x_count; x++) {
 			char what[96], at[32];
 

@@ -321,7 +321,6 @@ static int run(struct bench *bench)
 	for (unsigned int f = 0; f < bench->figure_count; f++)
 		figure_finish(bench->figures[f]);
 	bench_algorithms_sum_up(bench);
-	bench_steady_sum_up(bench);
 	bench_p2p_sum_up(bench);
 	bench_start_sum_up(bench);
 	return failed;

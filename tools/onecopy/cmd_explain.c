@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SHARED = 256, KEY_NEAR, KEY_FAR, KEY_ALL };
+enum { KEY_SHARED = 256, KEY_NEAR, KEY_ALL };
 
 struct explain_options {
 	struct predict_options common;
@@ -31,9 +31,6 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_NEAR:
 		options->common.call.near = 1;
 		return 0;
-	case KEY_FAR:
-		options->common.call.near = -1;
-		return 0;
 	case KEY_ALL:
 		options->all = true;
 		return 0;
@@ -45,8 +42,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 static const struct argp_option explain_options[] = {
 	{ "bytes", 'b', "SIZE", 0, "Bytes of a block (default 64K)", 0 },
 	{ "shared-cpus", KEY_SHARED, NULL, 0, "There are more ranks than CPUs", 0 },
-	{ "near", KEY_NEAR, NULL, 0, "Two ranks have found that their CPUs share a cache", 0 },
-	{ "far", KEY_FAR, NULL, 0, "Two ranks have found that their CPUs share no cache", 0 },
+	{ "near", KEY_NEAR, NULL, 0, "All ranks share a cache", 0 },
 	{ "all", KEY_ALL, NULL, 0, "Each parameter of an algorithm, not its best alone", 0 },
 	PREDICT_OPTIONS,
 	COMMAND_HELP_OPTION,
@@ -83,11 +79,6 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 	printf("%s of %s on %u ranks: %s, because %s.\n",
 	       oc_collective_name(options->common.call.collective), bytes,
 	       options->common.call.ranks, predicted->chosen, predicted->why);
-	if (options->common.call.ranks == 2 &&
-	    (!strcmp(predicted->state, "near") || !strcmp(predicted->state, "far")))
-		printf("The model was measured while the CPUs were %s: ranks that find it otherwise "
-		       "(--near, --far) do not go by it.\n",
-		       strcmp(predicted->state, "near") ? "far apart" : "near to each other");
 	printf("Model: %s. Microseconds; 'memory' is what a rank copies itself, 'reduce' what it adds up.\n\n",
 	       model);
 	table_add(&table,

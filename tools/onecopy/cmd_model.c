@@ -91,13 +91,10 @@ static int measure(const struct model_options *options, struct model_size *size)
 
 	for (unsigned int i = 0; i < size->count; i++)
 		names[i] = size->at[i].algorithm;
-	if (m.ranks <= oci_tune_cpus())
-		m.state = bench_steady_state(size->predicted.flag_s);
 	if (measure_run(&m, error, sizeof(error))) {
 		command_say("%zu bytes were not measured: %s", size->bytes, error);
 		return 1;
 	}
-	bench_steady_count(&m);
 	for (unsigned int i = 0; i < size->count; i++) {
 		if (size->measured[i] >= 0)
 			continue;
@@ -120,7 +117,7 @@ static void microseconds(char *text, size_t n, double s, bool known)
 static void print_text(const struct model_options *options, const struct model_size *sizes)
 {
 	struct table table = { .align = "rlrrrl" };
-	char model[MODEL_TEXT], state[400];
+	char model[MODEL_TEXT];
 
 	predict_model_text(&sizes[0].predicted, model, sizeof(model));
 	printf("%s on %u ranks, microseconds. Model: %s.\n\n",
@@ -147,9 +144,6 @@ static void print_text(const struct model_options *options, const struct model_s
 		}
 	}
 	table_print(&table, stdout, 0);
-	bench_steady_text(state, sizeof(state));
-	if (*state)
-		printf("\n%s\n", state);
 }
 
 static json_t *size_json(const struct model_size *size, bool measured)

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, TURN = 4, PATIENCE = 3 };
+enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, TURN = 4 };
 /* An algorithm is called for about so long, within the numbers above, unless told otherwise. */
 #define SPAN_S 0.2
 
@@ -37,24 +37,12 @@ struct timing {
 	unsigned int count;
 };
 
-/* Between all ranks. */
-struct shared {
-	struct oci_steady_lines lines;
-	double look_s;
-	unsigned int turns, lost;
-	bool mixed;
-};
-
 struct rank {
 	const struct measure *m;
 	double *s; /* [ranks], shared: each rank's time of a call */
 	struct meet meet;
 	struct side send, recv;
 	uint64_t turn;
-	struct shared *shared;
-	uint64_t looks;
-	unsigned int turns, lost; /* measure.h; alike on all ranks */
-	bool mixed;
 };
 
 static double now_s(void)
@@ -156,24 +144,6 @@ static unsigned int calls_of_each(const struct rank *r, const struct timing *tim
 	return once_s * CALLS_LEAST > span_s ? CALLS_LEAST : (unsigned int)(span_s / once_s);
 }
 
-/* A flag between ranks 0 and 1, told to all: they decide alike. */
-static double look(struct rank *r)
-{
-	double look_s = 0;
-
-	if (!r->m->state)
-		return 0;
-	if (r->meet.rank < 2)
-		look_s = oci_steady_look(&r->shared->lines, !r->meet.rank, &r->looks);
-	if (!r->meet.rank)
-		r->shared->look_s = look_s;
-	/* The next look is behind another barrier, so that nobody reads that one's. */
-	meet_barrier(&r->meet);
-	look_s = r->shared->look_s;
-	meet_barrier(&r->meet);
-	return look_s;
-}
-
 /* A turn of one algorithm. The first call of a turn is not counted: it finds what another
  * algorithm left. False: a call failed. */
 static bool take_turn(struct rank *r, struct oc_team *team, struct timing *timing, unsigned int a,
@@ -192,36 +162,19 @@ static bool take_turn(struct rank *r, struct oc_team *team, struct timing *timin
 }
 
 /*
- * They take turns every few calls, so that whatever the machine does meets all of them alike: the
- * CPUs of a virtual machine may be near to each other now and far apart half a second later. Of
- * these a turn counts where a look before and one behind it found the state that is asked for.
+ * They take turns every few calls, so that whatever the machine does meets all of them alike.
  * False: a call failed.
  */
 static bool measure_turns(struct rank *r, struct oc_team *team, struct timing *timings,
 			  unsigned int count)
 {
 	unsigned int calls = calls_of_each(r, timings, count), missing = count;
-	unsigned int patience = PATIENCE * count * ((calls + TURN - 1) / TURN);
-	double before_s = look(r);
 
 	for (unsigned int a = 0; missing; a = (a + 1) % count) {
-		unsigned int kept = timings[a].count;
-		double behind_s;
-
-		if (kept == calls)
+		if (timings[a].count == calls)
 			continue;
 		if (!take_turn(r, team, &timings[a], a, calls))
 			return false;
-		behind_s = look(r);
-		r->turns++;
-		if (r->m->state && !(oci_steady_holds(r->m->state, before_s) &&
-				     oci_steady_holds(r->m->state, behind_s))) {
-			r->lost++;
-			r->mixed |= r->lost > patience;
-			if (!r->mixed)
-				timings[a].count = kept;
-		}
-		before_s = behind_s;
 		missing -= timings[a].count == calls;
 	}
 	for (unsigned int a = 0; a < count; a++) {
@@ -244,11 +197,6 @@ static int measure_all(struct rank *r, struct oc_team *team, double *seconds)
 		count = 0; /* the team is of no use any more */
 	for (unsigned int a = 0; a < count && !r->meet.rank; a++)
 		seconds[a] = timings[a].median;
-	if (!r->meet.rank) {
-		r->shared->turns = r->turns;
-		r->shared->lost = r->lost;
-		r->shared->mixed = r->mixed;
-	}
 	free(timings);
 	return 0;
 }
@@ -351,8 +299,8 @@ void measure_check_sizes(enum oc_collective collective, const struct size_list *
 }
 
 /* Forks them; 0 or -errno, with `*forked` to be reaped. */
-static int fork_ranks(const struct measure *m, struct meet_place *board, struct shared *shared,
-		      double *times, pid_t *pids, uint32_t *forked)
+static int fork_ranks(const struct measure *m, struct meet_place *board, double *times, pid_t *pids,
+		      uint32_t *forked)
 {
 	pid_t parent = getpid();
 
@@ -361,7 +309,6 @@ static int fork_ranks(const struct measure *m, struct meet_place *board, struct 
 		struct rank rank = {
 			.m = m,
 			.s = times,
-			.shared = shared,
 			.meet = { .place = board, .rank = *forked, .ranks = m->ranks }
 		};
 		pid_t pid = fork();
@@ -381,11 +328,9 @@ static int fork_ranks(const struct measure *m, struct meet_place *board, struct 
 int measure_run(struct measure *m, char *error, size_t n)
 {
 	size_t board_bytes = m->ranks * sizeof(struct meet_place);
-	size_t bytes =
-		board_bytes + sizeof(struct shared) + (m->ranks + m->count) * sizeof(double) + 128;
+	size_t bytes = board_bytes + (m->ranks + m->count) * sizeof(double);
 	struct meet_place *board =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct shared *shared;
 	double *times, *seconds;
 	pid_t *pids = calloc(m->ranks, sizeof(*pids));
 	uint32_t forked = 0;
@@ -404,13 +349,11 @@ int measure_run(struct measure *m, char *error, size_t n)
 		snprintf(error, n, "no memory for %u ranks", m->ranks);
 		return -ENOMEM;
 	}
-	/* A line begins with the lines that are looked at. */
-	shared = (struct shared *)((char *)board + (board_bytes + 127) / 128 * 128);
-	times = (double *)(shared + 1);
+	times = (double *)(board + m->ranks);
 	seconds = times + m->ranks;
 	for (unsigned int i = 0; i < m->count; i++)
 		seconds[i] = -1;
-	failed = fork_ranks(m, board, shared, times, pids, &forked);
+	failed = fork_ranks(m, board, times, pids, &forked);
 	for (uint32_t r = 0; failed && r < forked; r++)
 		kill(pids[r], SIGKILL);
 	ended = reap(pids, forked, error, n);
@@ -419,9 +362,6 @@ int measure_run(struct measure *m, char *error, size_t n)
 	else
 		failed = ended;
 	memcpy(m->seconds, seconds, m->count * sizeof(*seconds));
-	m->turns = m->state ? shared->turns : 0;
-	m->lost = shared->lost;
-	m->mixed = shared->mixed;
 	munmap(board, bytes);
 	free(pids);
 	return failed;

@@ -4,7 +4,6 @@
 #define ONECOPY_MEASURE_H
 
 #include "lab/inspect/inspect.h"
-#include "lab/tune/steady.h"
 #include "predict.h"
 
 #include <onecopy/collectives.h>
@@ -18,11 +17,6 @@ struct measure {
 	unsigned int count;
 	const char *const *algorithms; /* [count] "knomial:4" */
 	double *seconds; /* [count]: median over calls of the slowest rank; negative: it failed */
-	/* Calls count that were made in this state; NULL: all. On ranks with a CPU each. */
-	const struct oci_steady *state;
-	unsigned int turns, lost; /* of a few calls each, and how many of them did not count; 0: no
-				   * state was asked for */
-	bool mixed;		  /* the state came by too rarely: others are in it */
 };
 
 /* Does a measurement know how to call it? The v-variants and Reduce_scatter need tables. */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Two ranks that measure, each for itself, how far they are from each other: dictated measurements
- * that differ between the ranks and change from span to span. All calls go by what both agreed,
- * from the same call on, blocking ones and requests in any mixture.
- */
+/* What two near ranks choose: alike in blocking calls and requests, which go on in any mixture. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,41 +16,22 @@
 #include "support/fork_team.h"
 #include "support/mix.h"
 
-#define CALLS 1200 /* four agreements */
+#define CALLS 1200
 /* Where near ranks take another algorithm; the larger one in larger slots. */
 #define BYTES 16384
 #define BYTES_MOST 200000
 #define OUTSTANDING 20
 
-enum { NEVER, ALWAYS, ONE_OF_THEM, CHANGING };
-
-/* What each rank went by in each call; shared. */
-struct seen {
-	uint8_t near[CALLS];
-	uint8_t algorithm[CALLS];
-};
-
-static struct {
-	int kind;
-	uint32_t seed, rank;
-	struct oci_team *team;
-	unsigned int measured;
-	uint64_t last_line;
-	bool same_line;
-} mine;
-
-/* In place of a clock. Each look must find a line that the peer has written since the last one. */
-static uint64_t dictated(const uint64_t *word, uint64_t *value)
+static uint64_t dictated(const uint64_t *word)
 {
-	uint64_t span = mine.team->distance.end;
-	bool near = mine.kind == ALWAYS || (mine.kind == ONE_OF_THEM && mine.rank) ||
-		    (mine.kind == CHANGING && oct_mix(span * 2 + mine.rank + mine.seed) % 3 != 0);
+	(void)word;
+	return 20;
+}
 
-	*value = oci_load_acquire(word);
-	mine.same_line |= *value == mine.last_line;
-	mine.last_line = *value;
-	/* A few samples are wrong: it is the median that counts. */
-	return ++mine.measured % 8 < 3 ? 5000 : near ? 20 : 120;
+static uint64_t far_line(const uint64_t *word)
+{
+	(void)word;
+	return 120;
 }
 
 static int check_bytes(const uint8_t *recv, uint32_t n, size_t bytes)
@@ -72,28 +49,47 @@ static void fill(uint8_t *send, uint32_t n, size_t bytes)
 		send[i] = (uint8_t)(n + i);
 }
 
+struct run {
+	bool near;
+	uint32_t seed;
+};
+
+/* As of two ranks that have a CPU each, also on a machine of one. */
+static void be_two(struct oc_team *team)
+{
+	team->team.oversubscribed = team->team.may_part = false;
+	team->team.common = oci_near_find(&team->team);
+}
+
+/* Large slots come behind OCI_LANES + 2 blocking calls that gain by them. */
+static const char *expected(bool near, size_t bytes, bool starts, unsigned int called)
+{
+	if (bytes == BYTES_MOST && (starts || called < OCI_LANES + 2))
+		near = false;
+	return near ? "cico" : "cooperative";
+}
+
 /* Bcasts from either rank; some as requests, of which up to OUTSTANDING are under way at a call. */
 static int mixture(struct oc_team *team, void *arg)
 {
-	struct seen *seen = (struct seen *)arg + team->team.rank;
+	const struct run *run = arg;
 	struct oc_request *request[OUTSTANDING];
 	uint8_t *buffer[OUTSTANDING + 1];
 	uint32_t number[OUTSTANDING], many = 0;
 	size_t size[OUTSTANDING];
+	const struct oci_algorithm *algorithm;
+	unsigned int called = 0;
 	int failed = 0;
 
 	for (unsigned int i = 0; i <= OUTSTANDING; i++)
 		buffer[i] = malloc(BYTES_MOST);
+	oci_near_source.by_places = false;
+	oci_near_source.line_ns = run->near ? dictated : far_line;
 	while (oc_team_progress(team) == 0)
 		;
-	mine.rank = team->team.rank;
-	mine.team = &team->team;
-	oci_distance_measure = dictated;
-	/* Also on a machine of one CPU. */
-	team->team.oversubscribed = false;
-	oci_distance_init(&team->team);
+	be_two(team);
 	for (uint32_t n = 0; n < CALLS && !failed; n++) {
-		uint32_t random = (uint32_t)oct_mix(n + mine.seed);
+		uint32_t random = (uint32_t)oct_mix(n + run->seed);
 		bool starts = random % 8 != 0;
 		uint8_t *at = buffer[starts ? many : OUTSTANDING];
 		struct oc_call call = { .collective = OC_BCAST,
@@ -111,9 +107,12 @@ static int mixture(struct oc_team *team, void *arg)
 			number[many++] = n;
 		} else {
 			failed = oc_collective(team, &call) || check_bytes(at, n, call.bytes);
-			seen->near[n] = 1 + (team->recent[OC_BCAST].apart == OCI_NEAR);
-			seen->algorithm[n] = (uint8_t)team->recent[OC_BCAST].ready.record.algorithm;
 		}
+		algorithm = oci_algorithm(OC_BCAST, team->recent[OC_BCAST].ready.record.algorithm);
+		failed = failed ?:
+				  strcmp(algorithm->name,
+					 expected(run->near, call.bytes, starts, called));
+		called += !starts && call.bytes == BYTES_MOST;
 		/* Ranks complete theirs at different times, and now this one is ahead, now that. */
 		if (random >> 24 < 16 && (random >> 20 & 1) == team->team.rank)
 			usleep(300);
@@ -126,75 +125,21 @@ static int mixture(struct oc_team *team, void *arg)
 	}
 	for (uint32_t i = 0; i < many && !failed; i++)
 		failed = oc_wait(request[i]) || check_bytes(buffer[i], number[i], size[i]);
-	if (failed || mine.same_line)
-		fprintf(stderr, "rank %u: %d (%s), %s\n", team->team.rank, failed,
-			oc_team_error(team), mine.same_line ? "old line" : "");
+	if (failed)
+		fprintf(stderr, "rank %u: %d (%s)\n", team->team.rank, failed, oc_team_error(team));
 	for (unsigned int i = 0; i <= OUTSTANDING; i++)
 		free(buffer[i]);
-	return failed || mine.same_line || !mine.measured;
+	return failed;
 }
 
-/* How many calls went by `near`, after both ranks have done alike. */
-static uint32_t run(int kind, uint32_t seed, bool *changes)
+static void calls_of_both_kinds_go_by_it(void **state)
 {
-	struct seen *seen = mmap(NULL, 2 * sizeof(*seen), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	uint32_t near = 0, before = 0;
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		struct run run = { i % 4 != 0, i << 16 };
 
-	mine.kind = kind;
-	mine.seed = seed;
-	assert_int_equal(oct_fork_team(2, -1, mixture, seen), 0);
-	assert_memory_equal(&seen[0], &seen[1], sizeof(*seen));
-	*changes = false;
-	for (uint32_t n = 0; n < CALLS; n++) {
-		if (!seen->near[n])
-			continue;
-		near += seen->near[n] == 2;
-		*changes |= before && seen->near[n] != before && n > 200;
-		before = seen->near[n];
-		assert_string_equal(oci_algorithm(OC_BCAST, seen->algorithm[n])->name,
-				    seen->near[n] == 2 ? "cico" : "cooperative");
+		assert_int_equal(oct_fork_team(2, -1, mixture, &run), 0);
 	}
-	munmap(seen, 2 * sizeof(*seen));
-	return near;
-}
-
-static void ranks_that_are_far_stay_far(void **state)
-{
-	bool changes;
-
-	(void)state;
-	assert_int_equal(run(NEVER, 1, &changes), 0);
-	assert_false(changes);
-}
-
-static void ranks_that_are_near_go_by_it_soon(void **state)
-{
-	bool changes;
-
-	(void)state;
-	assert_true(run(ALWAYS, 1, &changes) > CALLS / 16);
-	assert_false(changes);
-}
-
-static void one_rank_alone_decides_nothing(void **state)
-{
-	bool changes;
-
-	(void)state;
-	assert_int_equal(run(ONE_OF_THEM, 1, &changes), 0);
-}
-
-static void what_changes_changes_for_both_at_once(void **state)
-{
-	bool changes, any = false;
-
-	(void)state;
-	for (uint32_t seed = 0; seed < 20; seed++) {
-		run(CHANGING, seed << 16, &changes);
-		any |= changes;
-	}
-	assert_true(any);
 }
 
 /* Says in which order its operands came. */
@@ -216,7 +161,8 @@ static int compare_bits(struct oc_team *team, struct oc_call *call, uint8_t *out
 	for (int near = 0; near < 2; near++) {
 		call->recv = out[near];
 		memset(out[near], 0, call->bytes);
-		team->team.distance.near = near;
+		team->team.common = near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
+		oci_recent_forget(team);
 		if (oc_collective(team, call))
 			return -1;
 		algorithm[near] = (uint8_t)team->recent[call->collective].ready.record.algorithm;
@@ -236,17 +182,19 @@ static int reductions(struct oc_team *team, void *arg)
 	int differ = 0, found = 0;
 
 	(void)arg;
+	oci_near_source.by_places = false;
+	oci_near_source.line_ns = dictated;
 	while (oc_team_progress(team) == 0)
 		;
-	team->team.oversubscribed = false;
-	team->team.due = team->team.distance.until = UINT64_MAX;
+	be_two(team);
 	for (size_t i = 0; i < 200000; i++)
 		in[i] = (uint8_t)(oct_mix(i) + team->team.rank * 77);
-	for (unsigned int i = 0; i < 4 * 10 * 2 && found >= 0; i++) {
+	/* So often that large slots are among them. */
+	for (unsigned int i = 0; i < 4 * 10 * 8 && found >= 0; i++) {
 		struct oc_call call = { .collective = all[i % 4],
 					.send = in,
 					.bytes = sizes[i / 4 % 10],
-					.root = i / 40,
+					.root = i / 40 % 2,
 					.op = &op };
 
 		found = compare_bits(team, &call, out);
@@ -268,30 +216,10 @@ static void results_do_not_depend_on_it(void **state)
 	assert_int_equal(oct_fork_team(2, -1, reductions, NULL), 0);
 }
 
-/* The clock's own word: a line of our own cache takes less than one from another's could. */
-static void a_line_that_is_here_takes_no_time(void **state)
-{
-	uint64_t word = 42, value, least = UINT64_MAX;
-
-	(void)state;
-	for (int i = 0; i < 1000; i++) {
-		uint64_t ns = oci_distance_measure(&word, &value);
-
-		assert_int_equal(value, 42);
-		if (ns < least)
-			least = ns;
-	}
-	assert_true(least < 60);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_that_is_here_takes_no_time),
-		cmocka_unit_test(ranks_that_are_far_stay_far),
-		cmocka_unit_test(ranks_that_are_near_go_by_it_soon),
-		cmocka_unit_test(one_rank_alone_decides_nothing),
-		cmocka_unit_test(what_changes_changes_for_both_at_once),
+		cmocka_unit_test(calls_of_both_kinds_go_by_it),
 		cmocka_unit_test(results_do_not_depend_on_it),
 	};
 
