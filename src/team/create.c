@@ -123,13 +123,12 @@ static int hear(struct oci_team *team, uint32_t rank, enum oci_said said)
 	const struct oci_card *card = card_of(team, rank);
 	/* Acquire: pairs with the release in say(). */
 	uint64_t heard = oci_load_acquire(&card->said);
-	uint32_t no = __atomic_load_n(&card->no, __ATOMIC_RELAXED);
-	uint32_t culprit = __atomic_load_n(&card->culprit, __ATOMIC_RELAXED);
-	int error = __atomic_load_n(&card->error, __ATOMIC_RELAXED);
+	/* Acquire: the tag is read behind them. Without it, which team_give_back() takes off first,
+	 * the region may be another team's by now, and what is read here its. */
+	uint32_t no = __atomic_load_n(&card->no, __ATOMIC_ACQUIRE);
+	uint32_t culprit = __atomic_load_n(&card->culprit, __ATOMIC_ACQUIRE);
+	int error = __atomic_load_n(&card->error, __ATOMIC_ACQUIRE);
 
-	/* Acquire: what was read above was read before; pairs with the release in team_give_back().
-	 * Without the tag the region may be another team's by now, and what was read its. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (oci_load_relaxed(&member->region->progress.tag) != member->tag)
 		return say_no(team, OCI_NO_PART, rank, -ECANCELED);
 	if (heard == OCI_SAID_NO)

@@ -194,10 +194,10 @@ static void team_give_back(struct oci_team *team)
 	free(team->member);
 	team->member = NULL;
 	if (team->own) {
-		/* Release: before what the region is used for next. Pairs with the acquire in
-		 * hear(), of who comes late to a team that was refused. */
-		oci_store_relaxed(&team->own->progress.tag, 0);
-		__atomic_thread_fence(__ATOMIC_RELEASE);
+		/* Before what the region is used for next, whose memory comes out of the segment's
+		 * lock after it went in. For hear(), of who comes late to a team that was refused.
+		 */
+		oci_store_release(&team->own->progress.tag, 0);
 		oci_segment_free(team->region_offset, oci_region_bytes(team->size));
 	}
 	team->own = NULL;
