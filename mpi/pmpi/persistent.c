@@ -129,6 +129,7 @@ static int start_record(struct oci_record *record)
 	if (error)
 		return error;
 	record->active = true;
+	/* Never handed back: the _init call has asked whether the engine serves these. */
 	if (!record->nothing)
 		result = oci_record_launch(record, &code);
 	if (!result)

@@ -96,9 +96,32 @@ static void put_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int 
 	say(team, OCI_SAID_NO);
 }
 
+static void set_ready(struct oci_team *team)
+{
+	creation_free(team);
+	/* Release: all that calls go by comes first. Pairs with the acquire in oci_team_state(), of
+	 * a thread that finds out by itself that the team is ready. */
+	__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
+}
+
+/* The team is there, and every call on it returns the error. The others hear it from the card: they
+ * may have heard all that the dead rank was to say, and would wait for this one. */
+static int died(struct oci_team *team, uint32_t rank)
+{
+	put_no(team, OCI_NO_DIED, rank, -EOWNERDEAD);
+	oci_team_fail(team, -EOWNERDEAD, (int)rank,
+		      "rank %u (process %d) died while a communicator was prepared; it cannot be "
+		      "used any more",
+		      rank, team->creation->hellos[rank].segment.pid);
+	set_ready(team);
+	return -EOWNERDEAD;
+}
+
 /* Says no, and why: by itself or because another rank has. error. */
 static int say_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int error)
 {
+	if (no == OCI_NO_DIED)
+		return died(team, culprit);
 	if (no == OCI_NO_OPTIONS)
 		oci_team_say(team,
 			     "rank %u has other ONECOPY_ options than rank 0: set them alike on "
@@ -152,10 +175,13 @@ static int hear_all(struct oci_team *team, enum oci_said said)
 	return *heard == team->size;
 }
 
+/* 1, or the error. */
 static int refuse(struct oci_team *team, int error)
 {
 	static bool warned;
 
+	if (team->state == OCI_TEAM_READY)
+		return 1; /* a rank died */
 	/* What only this rank knows, of its bootstrap: the others may be waiting for its card. */
 	if (team->own && oci_load_relaxed(&team->own->card.said) != OCI_SAID_NO)
 		put_no(team, OCI_NO_PART, team->rank, error);
@@ -232,17 +258,6 @@ static int room_for_segments(const struct oci_team *team)
 	return -ENOMEM;
 }
 
-/* The team is there, and every call on it returns the error. */
-static void died(struct oci_team *team, uint32_t rank)
-{
-	oci_team_fail(team, -EOWNERDEAD, (int)rank,
-		      "rank %u (process %d) died while a communicator was prepared; it cannot be "
-		      "used any more",
-		      rank, team->creation->hellos[rank].segment.pid);
-	creation_free(team);
-	__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
-}
-
 static bool has_ended(pid_t pid)
 {
 	struct oci_os_image image = oci_os_image(pid);
@@ -259,10 +274,8 @@ static int attach_all(struct oci_team *team)
 		r++;
 	if (!error)
 		return 0;
-	if (r < team->size && has_ended(team->creation->hellos[r].segment.pid)) {
-		died(team, r);
-		return 0;
-	}
+	if (r < team->size && has_ended(team->creation->hellos[r].segment.pid))
+		return died(team, r);
 	return say_no(team, OCI_NO_PART, team->rank, error);
 }
 
@@ -277,7 +290,7 @@ static int team_greeted(struct oci_team *team)
 		return error;
 	}
 	error = attach_all(team);
-	if (error || team->state == OCI_TEAM_READY)
+	if (error)
 		return error;
 	if (oci_hello_declares())
 		oci_ptracer_declare(team);
@@ -376,10 +389,7 @@ static int team_agree(struct oci_team *team)
 		if (r != team->rank && team->member[r].mechanism == OCI_MECH_SHM)
 			team->any_shm = true;
 	}
-	creation_free(team);
-	/* Release: all that calls go by comes first. Pairs with the acquire in oci_team_state(), of
-	 * a thread that finds out by itself that the team is ready. */
-	__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
+	set_ready(team);
 	oci_debug("team of %u ranks ready: %s, %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :
 				      "some pairs copy through shared memory",
@@ -420,13 +430,14 @@ static int creation_look(struct oci_team *team)
 	if (team->state == OCI_TEAM_HELLO || !oci_wait_is_long(&team->creation->wait))
 		return 0;
 	for (uint32_t r = 0; r < team->size; r++) {
-		const struct oci_member *member = &team->member[r];
+		int result;
 
-		/* It may have said it as its last deed. */
-		if (!oci_peer_dead(member->peer) || hear(team, r, said))
+		if (!oci_peer_dead(team->member[r].peer))
 			continue;
-		died(team, r);
-		return 1;
+		/* It may have said it as its last deed. */
+		result = hear(team, r, said);
+		if (result <= 0)
+			return refuse(team, result ? result : died(team, r));
 	}
 	return 0;
 }

@@ -19,6 +19,8 @@ struct oci_hello {
 	uint64_t tag;
 };
 
+_Static_assert(sizeof(struct oci_hello) == 88, "as ADR 0021 counts it");
+
 struct oci_creation {
 	struct oci_hello hello;
 	struct oci_hello *hellos;

@@ -116,6 +116,7 @@ enum oci_no {
 	OCI_NO_PART,	/* a rank cannot take part: error */
 	OCI_NO_OPTIONS, /* it has other options than rank 0 */
 	OCI_NO_MODEL,	/* or another cost model */
+	OCI_NO_DIED,	/* a rank has died: the team is there, and its calls return that error */
 };
 
 /*

@@ -66,6 +66,76 @@ static void a_dead_rank_is_named_by_all_survivors(void **state)
 	munmap(death, 4096);
 }
 
+struct doomed {
+	struct oct_board *board;
+	enum oci_team_state last; /* rank 1 dies in this state */
+	bool is_late;		  /* when the others have heard it; else rank 0 comes after that */
+	uint32_t gone, over;	  /* shared */
+};
+
+static void await(const uint32_t *word, uint32_t value)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value)
+		usleep(200);
+}
+
+/* Rank 0 looks again only when rank 1 is a zombie; rank 2 may have heard all that rank 1 said. */
+static int rank_1_dies_in_creation(struct oc_team *first, void *arg)
+{
+	struct doomed *d = arg;
+	struct oc_bootstrap bootstrap = oct_bootstrap(d->board, oc_team_rank(first));
+	struct oc_team *second;
+	int result = 0;
+
+	if (oc_team_create(&second, &bootstrap) || oc_team_progress(second))
+		return 1;
+	if (oc_team_rank(first) == 1) {
+		while (second->team.state < d->last)
+			oc_team_progress(second);
+		__atomic_store_n(&d->gone, 1, __ATOMIC_RELEASE);
+		usleep(20000); /* rank 2 hears it */
+		raise(SIGKILL);
+	}
+	if (oc_team_rank(first) == 0) {
+		if (d->is_late)
+			while (second->team.state < OCI_TEAM_HERE)
+				oc_team_progress(second);
+		await(&d->gone, 1);
+		usleep(100000);
+	}
+	while (!(result = oc_team_progress(second)))
+		;
+	if (result == 1)
+		result = barrier(second) == -EOWNERDEAD && oc_team_dead_rank(second) == 1 ? 0 : 2;
+	/* The others read this rank's card and its region until then. */
+	__atomic_add_fetch(&d->over, 1, __ATOMIC_ACQ_REL);
+	await(&d->over, 2);
+	return result;
+}
+
+static void a_rank_that_dies_in_creation_is_named_by_all(void **state)
+{
+	static const struct {
+		enum oci_team_state last;
+		bool is_late;
+	} cases[] = { { OCI_TEAM_HELLO, false },
+		      { OCI_TEAM_HERE, false },
+		      { OCI_TEAM_HERE, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct doomed *d = mmap(NULL, sizeof(*d), PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+		d->board = oct_board_create(3);
+		d->last = cases[i].last;
+		d->is_late = cases[i].is_late;
+		assert_int_equal(oct_fork_team(3, 1, rank_1_dies_in_creation, d), 0);
+		oct_board_destroy(d->board);
+		munmap(d, sizeof(*d));
+	}
+}
+
 static int rank_0_calls_another_root(struct oc_team *team, void *arg)
 {
 	char buffer[200] = { 0 };
@@ -462,6 +532,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranks_that_go_by_different_models_form_no_team),
 		cmocka_unit_test(a_dead_rank_is_named_by_all_survivors),
+		cmocka_unit_test(a_rank_that_dies_in_creation_is_named_by_all),
 		cmocka_unit_test(mismatched_roots_are_an_error_not_a_hang),
 		cmocka_unit_test(algorithm_that_cannot_run_on_so_many_ranks_is_refused),
 		cmocka_unit_test(different_collectives_are_an_error_that_names_both),
