@@ -8,22 +8,16 @@ static size_t bytes_of(const struct oci_world *w, const struct oci_check_call *c
 {
 	if (call->collective == OC_ALLGATHERV)
 		to = 0;
-	if (call->collective == OC_ALLTOALLV && call->in_place && from > to)
+	if (call->in_place && oci_trades(call->collective) && from > to)
 		return bytes_of(w, call, to, from);
 	return call->from_to[(size_t)from * w->check->size + to];
 }
 
 size_t oci_blocks_mine(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank)
 {
-	switch (call->collective) {
-	case OC_SCATTERV:
+	if (!oci_counts_received(call->collective))
 		return bytes_of(w, call, call->root, rank);
-	case OC_GATHERV:
-	case OC_ALLGATHERV:
-		return bytes_of(w, call, rank, call->root);
-	default:
-		return 0;
-	}
+	return oci_counts_sent(call->collective) ? 0 : bytes_of(w, call, rank, call->root);
 }
 
 /* The n-th block in memory. */
@@ -67,7 +61,7 @@ static size_t sent_from(const struct oci_world *w, const struct oci_check_call *
 {
 	size_t at = 0;
 
-	if (call->collective != OC_SCATTERV && call->collective != OC_ALLTOALLV)
+	if (!oci_counts_sent(call->collective))
 		return 0;
 	for (uint32_t n = 0; n < w->check->size; n++) {
 		uint32_t other = in_order(w, from, n);
@@ -112,7 +106,7 @@ int oci_blocks_check(struct oci_world *w, const struct oci_actor *a, const struc
 	size_t at = 0;
 	int rc = 0;
 
-	if (call->collective == OC_SCATTERV)
+	if (!oci_counts_received(call->collective))
 		return check_block(w, a, recv, 0, call->root, recv->bytes);
 	for (uint32_t n = 0; n < w->check->size && !rc; n++) {
 		uint32_t from = in_order(w, a->rank, n);

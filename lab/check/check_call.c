@@ -40,25 +40,18 @@ static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
 	size_t mine = oci_blocks_mine(w, c, a->rank);
 	bool root = a->rank == c->root;
 
-	switch (c->collective) {
-	case OC_SCATTERV:
-		if (root)
-			*send = window(first, 0, sent);
-		*recv = root && c->in_place ?
-				window(first, place->send_blocks[a->rank].offset, mine) :
-				window(second, 0, mine);
-		break;
-	case OC_ALLTOALLV:
-		*send = window(first, 0, sent);
-		*recv = c->in_place ? *send : window(second, 0, received);
-		break;
-	default: /* Gatherv, Allgatherv */
-		if (root || c->collective == OC_ALLGATHERV)
-			*recv = window(second, 0, received);
-		*send = recv->region && c->in_place ?
-				window(second, place->recv_blocks[a->rank].offset, mine) :
-				window(first, 0, mine);
-	}
+	if (oci_sends(c->collective, root))
+		*send = window(first, 0, oci_counts_sent(c->collective) ? sent : mine);
+	if (oci_receives(c->collective, root))
+		*recv = window(second, 0, oci_counts_received(c->collective) ? received : mine);
+	if (!c->in_place)
+		return;
+	if (oci_trades(c->collective))
+		*recv = *send;
+	else if (oci_may_receive_in_place(c->collective, root))
+		*recv = window(first, place->send_blocks[a->rank].offset, mine);
+	else if (oci_may_send_in_place(c->collective, root))
+		*send = window(second, place->recv_blocks[a->rank].offset, mine);
 }
 
 /* Which buffers this rank has in the call, how large they are, and which lie in each other. */
@@ -71,6 +64,8 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 	size_t mine = a->rank * c->bytes;
 	struct oci_view send = { 0 }, recv = { 0 };
 
+	if (oci_is_v(c->collective))
+		set_views_v(w, a, place, &send, &recv);
 	switch (c->collective) {
 	case OC_BCAST:
 		send = recv = window(first, 0, one);
@@ -90,12 +85,6 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 	case OC_ALLTOALL:
 		send = window(first, 0, all);
 		recv = c->in_place ? send : window(second, 0, all);
-		break;
-	case OC_SCATTERV:
-	case OC_GATHERV:
-	case OC_ALLGATHERV:
-	case OC_ALLTOALLV:
-		set_views_v(w, a, place, &send, &recv);
 		break;
 	case OC_REDUCE_SCATTER_BLOCK:
 		send = window(first, 0, all);
