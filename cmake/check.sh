@@ -59,16 +59,27 @@ skip() {
 	skips+="skipped $1: $2"$'\n'
 }
 
-# build PRESET [CONFIGURE-ARGUMENT...] [-- BUILD-ARGUMENT...]
+# build PRESET [BUILD-ARGUMENT...]: what configure_all has configured.
 build() {
-	local preset=$1 configure=()
+	local preset=$1
 	shift
-	while [ $# -gt 0 ] && [ "$1" != -- ]; do
-		configure+=("$1")
-		shift
+	cat "$scratch/configured-$preset"
+	[ -e "$scratch/configured-$preset.ok" ] &&
+		cmake --build "build/$preset" -j "$jobs" "$@"
+}
+
+# In the background, as each takes one CPU and mostly waits for compilers that try one line.
+configure_all() {
+	local part preset
+	for part in $only; do
+		preset=$part
+		case $part in
+		lint) continue ;;
+		release) preset=check ;;
+		esac
+		{ cmake --preset "$preset" -D OC_WERROR=ON >"$scratch/configured-$preset" 2>&1 &&
+			touch "$scratch/configured-$preset.ok"; } &
 	done
-	cmake --preset "$preset" "${configure[@]}" &&
-		cmake --build "build/$preset" -j "$jobs" "${@:2}"
 }
 
 # run_tests NAME CTEST-ARGUMENTS...: adds ctest's counts. Ctest takes a skipped test for a passed
@@ -114,7 +125,8 @@ find_tsan() {
 	$run "$scratch/probe"
 }
 
-# All gates at once; what each says is shown in its turn.
+# All gates at once, beside the configuring; what each says is shown in its turn.
+configure_all
 if wanted lint; then
 	gates=()
 	for gate in tests/gates/*.sh; do
@@ -123,7 +135,9 @@ if wanted lint; then
 		{ "$gate" >"$scratch/${name##*/}" 2>&1 && touch "$scratch/${name##*/}.ok"; } &
 		gates+=("$name")
 	done
-	wait
+fi
+wait
+if wanted lint; then
 	for name in "${gates[@]}"; do
 		one "$name" show_gate "$scratch/${name##*/}"
 	done
@@ -140,13 +154,13 @@ if wanted release && one "build with gcc -Werror" build check; then
 	run_tests check -L "^time$" -j 1
 fi
 if wanted asan && one "build with address and undefined-behaviour sanitizers" \
-	build asan -D OC_WERROR=ON; then
+	build asan; then
 	run_tests asan -L unit -j "$slots"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
 if wanted tsan && one "build with thread sanitizer" \
-	build tsan -D OC_WERROR=ON -- --target thread_tests; then
+	build tsan --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
 		run_tests tsan -L thread -j "$slots"
 	else
@@ -156,7 +170,7 @@ if wanted tsan && one "build with thread sanitizer" \
 	run=
 fi
 if wanted clang; then
-	one "warnings of clang, as errors" build clang -D OC_WERROR=ON
+	one "warnings of clang, as errors" build clang
 fi
 
 printf '%s' "$skips"
