@@ -11,8 +11,6 @@
  * The largest power of two for which the first costs no more is the eager limit between ranks that
  * share a cache, where the model was calibrated; else the limits below count.
  */
-#include <string.h>
-
 #include "api/engine.h"
 #include "base/options.h"
 
@@ -46,13 +44,16 @@
 /* Of large messages, where an option asks for a way; a pipe is never chosen by itself. */
 static enum oci_p2p_method method(void)
 {
-	const char *name = oci_options()->p2p;
-
-	if (!strcmp(name, "shm"))
+	switch (oci_options()->p2p) {
+	case OCI_WAY_SHM:
 		return OCI_P2P_STREAM;
-	if (!strcmp(name, "vmsplice"))
+	case OCI_WAY_VMSPLICE:
 		return OCI_P2P_VMSPLICE;
-	return !strcmp(name, "writev") ? OCI_P2P_WRITEV : OCI_P2P_COPY;
+	case OCI_WAY_WRITEV:
+		return OCI_P2P_WRITEV;
+	default:
+		return OCI_P2P_COPY;
+	}
 }
 
 static double ring_s(const struct oci_model *model, size_t bytes)
@@ -90,16 +91,16 @@ static size_t eager_limit(const struct oci_model *model)
 static void set_eager(struct oci_p2p_limits *limits, const struct oci_model *model)
 {
 	const struct oci_options *o = oci_options();
+	bool forced = o->p2p == OCI_WAY_EAGER || o->p2p_eager != SIZE_MAX;
 	size_t near = model->calibrated ? eager_limit(model) : EAGER_NEAR;
 
 	limits->near_eager_bytes = near;
 	limits->eager_bytes = near < EAGER_FAR ? near : EAGER_FAR;
 	limits->stream_eager_bytes = STREAM_EAGER_BYTES;
 	limits->mapped_eager_bytes = MAPPED_EAGER;
-	if (limits->never_mapped || limits->method != OCI_P2P_COPY || !strcmp(o->p2p, "eager") ||
-	    o->p2p_eager != SIZE_MAX)
+	if (limits->never_mapped || limits->method != OCI_P2P_COPY || forced)
 		limits->mapped_eager_bytes = SIZE_MAX;
-	if (!strcmp(o->p2p, "eager") || o->p2p_eager != SIZE_MAX)
+	if (forced)
 		limits->eager_bytes = limits->near_eager_bytes = limits->stream_eager_bytes =
 			o->p2p_eager;
 }
@@ -112,7 +113,7 @@ void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *li
 					   .share_bytes = SHARE_BYTES,
 					   .piece_bytes = PIECE_BYTES,
 					   .method = method(),
-					   .never_mapped = !strcmp(o->p2p, "cma"),
-					   .never_by_kernel = !strcmp(o->p2p, "map") };
+					   .never_mapped = o->p2p == OCI_WAY_CMA,
+					   .never_by_kernel = o->p2p == OCI_WAY_MAP };
 	set_eager(limits, model);
 }

@@ -16,16 +16,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Choices, in the order in which the table has their words. */
 enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
+/* ONECOPY_MECHANISM has those up to shm, ONECOPY_P2P all. */
+enum oci_way {
+	OCI_WAY_AUTO,
+	OCI_WAY_CMA,
+	OCI_WAY_MAP,
+	OCI_WAY_SHM,
+	OCI_WAY_EAGER,
+	OCI_WAY_VMSPLICE,
+	OCI_WAY_WRITEV
+};
 
 struct oci_options {
-	bool enable;	       /* ONECOPY: on/off */
-	const char *mechanism; /* ONECOPY_MECHANISM: auto, cma, map, shm */
+	bool enable;		/* ONECOPY */
+	enum oci_way mechanism; /* ONECOPY_MECHANISM */
 	/* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] or auto; "mpi" hands the
 	 * collective back to the MPI. */
 	const char *algorithm[OC_COLLECTIVES];
-	const char *p2p;	  /* ONECOPY_P2P: auto, eager, cma, map, shm, ... */
-	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
+	enum oci_way p2p;	  /* ONECOPY_P2P */
+	enum oci_ptracer ptracer; /* ONECOPY_PTRACER */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
 	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */

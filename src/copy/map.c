@@ -32,8 +32,7 @@ const struct oci_copy oci_copy_map = {
 
 static bool is_allowed(void)
 {
-	return !strcmp(oci_options()->mechanism, "auto") ||
-	       !strcmp(oci_options()->mechanism, "map");
+	return oci_options()->mechanism == OCI_WAY_AUTO || oci_options()->mechanism == OCI_WAY_MAP;
 }
 
 void oci_map_publish(void)
