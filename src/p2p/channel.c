@@ -39,15 +39,14 @@ static bool state_alloc(struct oci_p2p *p2p)
 	return p2p->out && p2p->in && p2p->active;
 }
 
-int oci_p2p_create(struct oci_p2p **created, struct oci_team *team,
-		   const struct oci_p2p_limits *limits)
+int oci_p2p_create(struct oci_p2p **created, struct oci_team *team, const struct oci_model *model)
 {
 	struct oci_p2p *p2p = calloc(1, sizeof(*p2p));
 
 	if (!p2p)
 		return -ENOMEM;
 	p2p->team = team;
-	p2p->limits = *limits;
+	oci_p2p_limits(model, &p2p->limits);
 	oci_list_init(&p2p->posted_any);
 	oci_list_init(&p2p->pulling);
 	p2p->any_last = &p2p->any;
@@ -153,7 +152,11 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 	}
 	out->channel = own(offset);
 	out->peer = peer;
-	out->near = oci_near_peer(p2p->team, peer);
+	out->eager_bytes = p2p->limits.eager_bytes;
+	if (p2p->team->member[peer].mechanism == OCI_MECH_SHM)
+		out->eager_bytes = p2p->limits.stream_eager_bytes;
+	else if (oci_near_peer(p2p->team, peer))
+		out->eager_bytes = p2p->limits.near_eager_bytes;
 	out->reverse = &p2p->in[peer];
 	p2p->in[peer].reverse = out;
 	out->pipe = OCI_SPLICE_OUT_CLOSED;

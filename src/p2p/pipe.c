@@ -58,15 +58,10 @@ static bool is_still_there(struct oci_p2p *p2p, struct oci_outbound *out,
 {
 	uint64_t handle;
 
-	if (!oci_splice_handle(&out->pipe, &handle) && handle == m->pipe)
+	if (!oci_splice_handle(&out->pipe, &handle) && handle == m->sender.pipe)
 		return true;
 	fail(p2p, out->peer, "to", -EBADF);
 	return false;
-}
-
-void oci_pipe_asked(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
-{
-	is_still_there(p2p, out, m);
 }
 
 unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
@@ -97,12 +92,12 @@ bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)
 	struct oci_inbound *in = &p2p->in[m->source];
 	int error;
 
-	if (!m->pipe)
+	if (!m->sender.pipe)
 		return false;
 	/* The end that is open stays while a message is in it. */
-	if (in->pipes.first && in->pipe.handle != m->pipe)
+	if (in->pipes.first && in->pipe.handle != m->sender.pipe)
 		return false;
-	error = oci_splice_open(&in->pipe, p2p->team->member[m->source].pid, m->pipe);
+	error = oci_splice_open(&in->pipe, p2p->team->member[m->source].pid, m->sender.pipe);
 	if (error) {
 		oci_debug("the pipe of rank %u cannot be opened (%s): it sends in another way",
 			  m->source, strerror(-error));
