@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "copy/move.h"
+#include "copy/memcpy.h"
 #include "heap/heap.h"
 #include "team/arena.h"
 
@@ -128,10 +128,10 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 		if (!here)
 			break;
 		if (direction == OCI_PULL) {
-			oci_move(own, here, length, whole);
+			oci_memcpy(own, here, length, whole);
 		} else {
 			touch(here, length);
-			oci_move(here, own, length, whole);
+			oci_memcpy(here, own, length, whole);
 		}
 		mine.at += length;
 		theirs.at += length;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "copy/layout.h"
-#include "copy/move.h"
+#include "copy/memcpy.h"
 #include "p2p/p2p.h"
 
 /* Copies between the pieces of a buffer with gaps and dense bytes. */
@@ -46,7 +46,7 @@ void oci_message_scatter(const struct oci_message *m, size_t at, const void *fro
 	if (m->layout.pieces)
 		copy_pieces(m, at, (uint8_t *)(uintptr_t)from, bytes, true);
 	else if (bytes)
-		oci_move((uint8_t *)m->buffer + at, from, bytes, m->whole);
+		oci_memcpy((uint8_t *)m->buffer + at, from, bytes, m->whole);
 }
 
 void oci_message_move(const struct oci_message *to, const struct oci_message *from)

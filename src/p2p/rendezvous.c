@@ -8,7 +8,6 @@
  * message's line. A sender that computes costs nothing.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -20,15 +19,9 @@
 /* Of a single copy in one turn. */
 #define PIECE_BYTES ((size_t)1 << 20)
 
-static void foreign_free(struct oci_message *m)
-{
-	free((void *)(uintptr_t)m->foreign.pieces);
-	m->foreign.pieces = NULL;
-}
-
 static void tell_done(struct oci_message *m)
 {
-	foreign_free(m);
+	oci_layout_free(&m->foreign);
 	/* Release: we have read the buffer for the last time. Pairs with announced_step(). */
 	oci_store_release(&m->line->state, OCI_RENDEZVOUS_DONE);
 }
@@ -44,7 +37,7 @@ void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *m)
 	oci_loads_in_order();
 	poison = oci_load_acquire(&sender->progress.poison);
 	if (poison) {
-		foreign_free(m);
+		oci_layout_free(&m->foreign);
 		oci_p2p_gave_up(p2p, m->source, poison);
 		return;
 	}
@@ -56,7 +49,7 @@ void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *m, enum oci_p2p
 {
 	struct oci_rendezvous *line = m->line;
 
-	foreign_free(m);
+	oci_layout_free(&m->foreign);
 	if (method == OCI_P2P_STREAM) {
 		m->cookie = ++p2p->posts;
 		oci_list_add(&p2p->in[m->source].streams, m);
@@ -100,63 +93,39 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 
 /* ---- the copy -------------------------------------------------------------------------------- */
 
-/* oci_transfer_run(), alone, as far as the limits allow. */
-static int run(struct oci_p2p *p2p, struct oci_transfer *t, bool polled)
+/* Alone, as the other end may be elsewhere, and as far as the limits allow. */
+static struct oci_transfer transfer_of(const struct oci_p2p *p2p, uint32_t peer,
+				       enum oci_direction direction, size_t whole)
 {
-	t->alone = true;
-	t->never_mapped = p2p->limits.never_mapped;
-	t->never_by_pair = p2p->limits.never_by_pair;
-	return oci_transfer_run(p2p->team, t, polled);
-}
-
-/* The sender's list of pieces, copied here. 0 or -errno. */
-static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
-{
-	size_t bytes = (m->sender.pieces + 1) * sizeof(struct oc_piece);
-	struct oc_piece *pieces = malloc(bytes);
-	struct oci_transfer t = { .peer = m->source,
-				  .direction = OCI_PULL,
-				  .local = (uintptr_t)pieces,
-				  .remote = m->sender.place,
-				  .bytes = bytes,
-				  .whole = bytes };
-	int result = pieces ? run(p2p, &t, false) : -ENOMEM;
-
-	if (result < 0) {
-		free(pieces);
-		return result;
-	}
-	m->foreign = (struct oc_layout){ pieces, m->sender.pieces };
-	return 0;
+	return (struct oci_transfer){ .peer = peer,
+				      .direction = direction,
+				      .whole = whole,
+				      .alone = true,
+				      .never_mapped = p2p->limits.never_mapped,
+				      .never_by_pair = p2p->limits.never_by_pair };
 }
 
 /* The next piece: as many pieces of buffers with gaps as one call takes. */
 static int pull_piece(struct oci_p2p *p2p, struct oci_message *m)
 {
+	struct oci_transfer t = transfer_of(p2p, m->source, OCI_PULL, m->wanted);
 	size_t rest = m->wanted - m->at;
-	struct oci_transfer t = { .peer = m->source,
-				  .direction = OCI_PULL,
-				  .local = (uintptr_t)m->buffer + m->at,
-				  .remote = m->sender.place + m->at,
-				  .bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES,
-				  .whole = m->wanted };
 	int result;
 
+	if (rest > PIECE_BYTES)
+		rest = PIECE_BYTES;
 	if (m->sender.pieces && !m->foreign.pieces) {
-		result = foreign_get(p2p, m);
+		result = oci_layout_fetch(p2p->team, &t, m->sender.place, m->sender.pieces,
+					  &m->foreign);
 		if (result)
 			return result;
 	}
-	if (m->layout.pieces) {
-		t.mine = &m->layout;
-		t.local = m->at;
-	}
-	if (m->sender.pieces) {
-		t.theirs = &m->foreign;
-		t.remote = m->at;
-	}
-	rest = t.bytes;
-	result = run(p2p, &t, true);
+	t.bytes = rest;
+	t.mine = m->layout.pieces ? &m->layout : NULL;
+	t.local = t.mine ? m->at : (uintptr_t)m->buffer + m->at;
+	t.theirs = m->sender.pieces ? &m->foreign : NULL;
+	t.remote = t.theirs ? m->at : m->sender.place + m->at;
+	result = oci_transfer_run(p2p->team, &t, true);
 	m->at += rest - t.bytes;
 	return result < 0 ? result : 0;
 }
@@ -171,15 +140,13 @@ static int copy_chunk(struct oci_p2p *p2p, const struct oci_message *m, uint32_t
 		      enum oci_direction direction, uint64_t place, const struct oci_chunks *chunks,
 		      uint64_t index)
 {
-	size_t at = oci_chunk_at(chunks, index);
-	struct oci_transfer t = { .peer = peer,
-				  .direction = direction,
-				  .local = (uintptr_t)m->buffer + at,
-				  .remote = place + at,
-				  .bytes = oci_chunk_length(chunks, index),
-				  .whole = chunks->bytes };
-	int result = run(p2p, &t, false);
+	struct oci_transfer t = transfer_of(p2p, peer, direction, chunks->bytes);
+	int result;
 
+	t.bytes = oci_chunk_length(chunks, index);
+	t.local = (uintptr_t)m->buffer + oci_chunk_at(chunks, index);
+	t.remote = place + oci_chunk_at(chunks, index);
+	result = oci_transfer_run(p2p->team, &t, false);
 	return result < 0 ? result : 0;
 }
 
@@ -286,7 +253,7 @@ void oci_p2p_abandon(struct oci_p2p *p2p)
 	for (struct oci_message *m = p2p->pulling.first; m; m = m->next) {
 		if (m->shared)
 			revoke(p2p, m);
-		foreign_free(m);
+		oci_layout_free(&m->foreign);
 	}
 	oci_list_init(&p2p->pulling);
 }

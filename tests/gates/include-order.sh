@@ -27,7 +27,7 @@ declare -A may=(
 	[lab/inspect]="base os heap copy plan coll api lab/check/op_text.h lab/inspect lab/topo lab/virtual onecopy/onecopy.h"
 	[lab/mock]="copy lab/mock"
 	[lab/topo]="base topo lab/topo"
-	[lab/tune]="base os model lab/harness lab/topo lab/tune copy/move.h onecopy/onecopy.h"
+	[lab/tune]="base os model lab/harness lab/topo lab/tune copy/memcpy.h onecopy/onecopy.h"
 	[lab/virtual]="model plan coll lab/virtual"
 )
 
