@@ -84,49 +84,19 @@ static bool parse_path(const struct row *row, const char *text, void *field)
 	return true;
 }
 
-static bool parse_number(const char *text, uint64_t limit, uint64_t *value)
+static bool parse_spins(const struct row *row, const char *text, void *field)
 {
 	char *end;
+	unsigned long value;
 
+	(void)row;
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return !errno && !*end && *value <= limit;
-}
-
-static bool parse_spins(const struct row *row, const char *text, void *field)
-{
-	uint64_t value;
-
-	(void)row;
-	if (!parse_number(text, UINT32_MAX, &value))
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value > UINT32_MAX)
 		return false;
 	*(uint32_t *)field = (uint32_t)value;
-	return true;
-}
-
-bool oci_option_bytes(const char *text, size_t *bytes)
-{
-	static const char suffix[] = "KMG";
-	char digits[24];
-	size_t length = strlen(text);
-	const char *unit = NULL;
-	unsigned int shift = 0;
-	uint64_t value;
-
-	if (!length || length >= sizeof(digits))
-		return false;
-	unit = strchr(suffix, text[length - 1] & ~0x20);
-	if (unit && *unit) {
-		shift = 10 * (unsigned int)(unit - suffix + 1);
-		length--;
-	}
-	memcpy(digits, text, length);
-	digits[length] = '\0';
-	if (!parse_number(digits, SIZE_MAX >> shift, &value))
-		return false;
-	*bytes = (size_t)value << shift;
 	return true;
 }
 

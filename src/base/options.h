@@ -9,6 +9,7 @@
 #ifndef OC_BASE_OPTIONS_H
 #define OC_BASE_OPTIONS_H
 
+#include "base/bytes.h"
 #include "base/log.h"
 
 #include <onecopy/collectives.h>
@@ -78,8 +79,5 @@ void oci_option_reject(const char *variable, const char *value, const char *expe
 /* How loudly a setting of the whole job is complained of: a warning by its first rank, info by the
  * others. */
 enum oci_log_level oci_option_warning_level(void);
-
-/* Bytes as an option or a command line spells them: "65536", "64K", "1m". false: it is not. */
-bool oci_option_bytes(const char *text, size_t *bytes);
 
 #endif
