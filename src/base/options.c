@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/options.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -201,27 +202,17 @@ void oci_option_reject(const char *variable, const char *value, const char *expe
 	}
 }
 
-/* FNV-1a: equal on every rank for equal bytes, which is all that is asked of it. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-	const uint8_t *byte = bytes;
-
-	for (size_t i = 0; i < count; i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3u;
-	return hash;
-}
-
 /* Over what was understood, not over how it was written: 1 and on are the same. */
 static uint64_t hash_row(uint64_t hash, const struct row *row)
 {
 	const void *field = (const char *)&options + row->offset;
 	const char *text;
 
-	hash = hash_bytes(hash, row->variable, strlen(row->variable) + 1);
+	hash = oci_hash(hash, row->variable, strlen(row->variable) + 1);
 	if (!(row->flags & TEXT))
-		return hash_bytes(hash, field, row->size);
+		return oci_hash(hash, field, row->size);
 	text = *(const char *const *)field;
-	return hash_bytes(hash, text, strlen(text) + 1);
+	return oci_hash(hash, text, strlen(text) + 1);
 }
 
 static void parse_row(size_t index)
@@ -271,7 +262,7 @@ static void warn_unknown(void)
 
 static void parse_all(void)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = OCI_HASH_START;
 
 	for (size_t i = 0; i < ROWS; i++)
 		parse_row(i);

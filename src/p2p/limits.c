@@ -52,9 +52,12 @@ static enum oci_p2p_method method(void)
 
 static double ring_s(const struct oci_model *model, size_t bytes)
 {
+	double beyond = oci_model_beyond(model, bytes, 0);
+
 	if (!oci_model_knows(model, OCI_MODEL_SHM))
-		return 2 * oci_model_memcpy_s(model, bytes);
-	return oci_model_bytes_s(model, OCI_MODEL_SHM, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE);
+		return 2 * oci_model_memcpy_of_s(model, bytes, beyond);
+	return oci_model_bytes_of_s(model, OCI_MODEL_SHM, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE,
+				    beyond);
 }
 
 static double eager_s(const struct oci_model *model, size_t bytes)
