@@ -98,7 +98,8 @@ struct oci_rendezvous {
 	uint64_t unused0;
 	uint64_t claim;	 /* HELP: chunks taken from the front and the back; both write it */
 	uint64_t helped; /* HELP: chunks that the sender has copied; copy/chunks.h has both */
-	uint64_t unused1[6];
+	uint64_t next;	 /* the owner's: of its free lines, and of their blocks */
+	uint64_t unused1[5];
 };
 
 _Static_assert(sizeof(struct oci_cell) == 128, "two lines, as documented");

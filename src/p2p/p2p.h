@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "copy/copy.h"
 #include "copy/vmsplice.h"
@@ -67,10 +68,10 @@ struct oci_message {
 	/* Called when it is over, as the last thing that is done with it; NULL: nobody. */
 	void (*over)(struct oci_message *message);
 	/* ---- */
-	int result;			  /* 0 under way, 1 done, -errno */
-	struct oci_message *next, **link; /* the one list that it is on */
-	size_t at;			  /* bytes moved */
-	uint64_t order;			  /* of a receive, among the posted ones */
+	int result;		     /* 0 under way, 1 done, -errno */
+	TAILQ_ENTRY(oci_message) on; /* the one list that it is on */
+	size_t at;		     /* bytes moved */
+	uint64_t order;		     /* of a receive, among the posted ones */
 	/* Of a rendezvous. */
 	struct oci_rendezvous *line; /* the sender's */
 	enum oci_p2p_method method;
@@ -88,8 +89,7 @@ struct oci_message {
 
 /* A message that came before its receive. */
 struct oci_unexpected {
-	struct oci_unexpected *next, **link;	     /* of this source */
-	struct oci_unexpected *any_next, **any_link; /* of all, as they came */
+	TAILQ_ENTRY(oci_unexpected) of_source, of_any; /* as they came */
 	uint32_t source;
 	int32_t tag;
 	size_t bytes, at; /* of an eager message: at < bytes while chunks are missing */
@@ -101,9 +101,8 @@ struct oci_unexpected {
 	uint8_t payload[];
 };
 
-struct oci_list {
-	struct oci_message *first, **last;
-};
+TAILQ_HEAD(oci_messages, oci_message);
+TAILQ_HEAD(oci_unexpecteds, oci_unexpected);
 
 /* What this rank keeps for a rank that it sends to. */
 struct oci_outbound {
@@ -115,8 +114,8 @@ struct oci_outbound {
 	const struct oci_inbound *reverse; /* what comes from that rank */
 	size_t eager_bytes;		   /* up to which a message to it is eager */
 	uint64_t ends[OCI_P2P_CELLS];	   /* position behind the payload of each cell */
-	struct oci_list queue;		   /* sends that wait for room, in order */
-	struct oci_list announced;	   /* rendezvous under way */
+	struct oci_messages queue;	   /* sends that wait for room, in order */
+	struct oci_messages announced;	   /* rendezvous under way */
 	struct oci_splice_out pipe;
 	uint32_t peer;
 	struct oci_outbound *busy_next; /* both lists empty: not on the list of busy ones */
@@ -133,15 +132,13 @@ struct oci_inbound {
 	uint64_t matched, matched_told;
 	struct oci_message *filling; /* an eager message whose chunks are missing: its receive */
 	struct oci_unexpected *unfinished; /* or where it is kept */
-	struct oci_unexpected *unexpected, **unexpected_last;
-	struct oci_list posted;
-	struct oci_list streams; /* receives that are sent to */
-	struct oci_list pipes;	 /* and through its pipe: the first is, others wait */
+	struct oci_unexpecteds unexpected;
+	struct oci_messages posted;
+	struct oci_messages streams; /* receives that are sent to */
+	struct oci_messages pipes;   /* and through its pipe: the first is, others wait */
 	struct oci_splice_in pipe;
 	int32_t filling_tag;
 };
-
-struct oci_block; /* of rendezvous lines */
 
 struct oci_p2p {
 	struct oci_team *team;
@@ -153,15 +150,13 @@ struct oci_p2p {
 	struct oci_inbound *in;	   /* by rank */
 	uint32_t *active, actives; /* ranks with a channel to us */
 	struct oci_outbound *busy;
-	struct oci_list posted_any;
-	struct oci_list pulling; /* receives that copy */
-	struct oci_unexpected *any, **any_last;
-	struct oci_unexpected *spare; /* small ones that are not in use */
+	struct oci_messages posted_any;
+	struct oci_messages pulling; /* receives that copy */
+	struct oci_unexpecteds unexpected;
+	struct oci_unexpecteds spare; /* small ones that are not in use */
 	uint64_t posts;		      /* receives posted so far */
 	uint64_t self_cost;	      /* of unexpected eager messages to ourselves */
-	struct oci_rendezvous **line; /* free ones */
-	size_t lines, line_room;
-	struct oci_block *blocks;
+	uint64_t line, block; /* offsets of a free line, and of the newest block of them; 0: none */
 	struct oci_wait wait;
 	uint32_t turns;
 	bool probing; /* a message of `probed` is looked for, without a receive */
@@ -220,29 +215,6 @@ void oci_message_scatter(const struct oci_message *message, size_t at, const voi
 /* From a send of ours into a receive of ours. */
 void oci_message_move(const struct oci_message *to, const struct oci_message *from);
 
-static inline void oci_list_init(struct oci_list *list)
-{
-	list->first = NULL;
-	list->last = &list->first;
-}
-
-static inline void oci_list_add(struct oci_list *list, struct oci_message *message)
-{
-	message->next = NULL;
-	message->link = list->last;
-	*list->last = message;
-	list->last = &message->next;
-}
-
-static inline void oci_list_remove(struct oci_list *list, struct oci_message *message)
-{
-	*message->link = message->next;
-	if (message->next)
-		message->next->link = message->link;
-	else
-		list->last = message->link;
-}
-
 /* limits.c: by the options, the model and the caches. */
 void oci_p2p_limits(const struct oci_model *model, struct oci_p2p_limits *limits);
 
@@ -285,8 +257,9 @@ void oci_inbound_taken(struct oci_inbound *in, size_t bytes);
 /* An eager message has found its receive. */
 void oci_inbound_matched(struct oci_inbound *in, size_t bytes);
 
-/* channel.c: lines. NULL: no memory. */
+/* channel.c: lines. NULL: no room in the segment. */
 struct oci_rendezvous *oci_line_get(struct oci_p2p *p2p);
+uint64_t oci_line_offset(const struct oci_rendezvous *line);
 void oci_line_put(struct oci_p2p *p2p, struct oci_rendezvous *line);
 
 /* send.c, receive.c: one turn. */

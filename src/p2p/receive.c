@@ -116,19 +116,22 @@ static bool take_rendezvous(struct oci_p2p *p2p, uint32_t source, const struct o
 
 static void take_stream(struct oci_inbound *in, const struct oci_cell *cell)
 {
-	struct oci_message *m = in->streams.first;
+	struct oci_message *m;
 	size_t bytes;
 	const uint8_t *payload = payload_of(in, cell, &bytes);
 
-	while (m && m->cookie != cell->chunk.cookie)
-		m = m->next;
+	TAILQ_FOREACH(m, &in->streams, on)
+	{
+		if (m->cookie == cell->chunk.cookie)
+			break;
+	}
 	if (!m)
 		return;
 	oci_message_scatter(m, m->at, payload, bytes);
 	m->at += bytes;
 	if (m->at < m->wanted)
 		return;
-	oci_list_remove(&in->streams, m);
+	TAILQ_REMOVE(&in->streams, m, on);
 	oci_receive_finish(m, m->source, m->tag, m->whole);
 }
 
@@ -234,7 +237,8 @@ int oci_p2p_receive_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, void *b
 	const uint8_t *payload;
 	size_t bytes, here;
 
-	if (!in->channel || in->unexpected || in->posted.first || p2p->posted_any.first)
+	if (!in->channel || TAILQ_FIRST(&in->unexpected) || TAILQ_FIRST(&in->posted) ||
+	    TAILQ_FIRST(&p2p->posted_any))
 		return -1;
 	cell = oci_inbound_cell(in);
 	if (!cell)

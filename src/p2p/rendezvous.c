@@ -52,7 +52,7 @@ void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *m, enum oci_p2p
 	oci_layout_free(&m->foreign);
 	if (method == OCI_P2P_STREAM) {
 		m->cookie = ++p2p->posts;
-		oci_list_add(&p2p->in[m->source].streams, m);
+		TAILQ_INSERT_TAIL(&p2p->in[m->source].streams, m, on);
 	}
 	line->method = method;
 	line->at = m->at;
@@ -85,7 +85,7 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 	} else if (m->method == OCI_P2P_COPY) {
 		if (m->wanted >= OCI_P2P_SHARE_BYTES && !m->sender.pieces && !m->layout.pieces)
 			invite(m);
-		oci_list_add(&p2p->pulling, m);
+		TAILQ_INSERT_TAIL(&p2p->pulling, m, on);
 	} else if (!oci_p2p_is_piped(m->method) || !oci_pipe_begin(p2p, m)) {
 		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 	}
@@ -220,14 +220,14 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
 	struct oci_message *m, *next;
 	unsigned int moved = 0;
 
-	for (m = p2p->pulling.first; m; m = next) {
+	for (m = TAILQ_FIRST(&p2p->pulling); m; m = next) {
 		enum pull_result result = m->shared ? pull_shared(p2p, m) : pull(p2p, m);
 
-		next = m->next;
+		next = TAILQ_NEXT(m, on);
 		moved += result != PULL_WAITS;
 		if (result < PULL_DONE)
 			continue;
-		oci_list_remove(&p2p->pulling, m);
+		TAILQ_REMOVE(&p2p->pulling, m, on);
 		if (result == PULL_STUCK)
 			oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 		else
@@ -250,10 +250,13 @@ static void revoke(struct oci_p2p *p2p, struct oci_message *m)
 
 void oci_p2p_abandon(struct oci_p2p *p2p)
 {
-	for (struct oci_message *m = p2p->pulling.first; m; m = m->next) {
+	struct oci_message *m;
+
+	TAILQ_FOREACH(m, &p2p->pulling, on)
+	{
 		if (m->shared)
 			revoke(p2p, m);
 		oci_layout_free(&m->foreign);
 	}
-	oci_list_init(&p2p->pulling);
+	TAILQ_INIT(&p2p->pulling);
 }

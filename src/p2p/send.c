@@ -51,7 +51,7 @@ static bool announce(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_m
 	cell->rendezvous = (struct oci_announcement){
 		.place = (uintptr_t)(m->layout.pieces ? (void *)m->layout.pieces : m->buffer),
 		.pieces = m->layout.pieces ? m->layout.count : 0,
-		.line = (uint64_t)((uint8_t *)m->line - (uint8_t *)oci_segment_base()),
+		.line = oci_line_offset(m->line),
 		.method = p2p->limits.method,
 		.pipe = m->sender.pipe,
 	};
@@ -159,13 +159,13 @@ int oci_p2p_send(struct oci_p2p *p2p, struct oci_message *m)
 	error = decide(p2p, out, m);
 	if (error)
 		return error;
-	if (!out->queue.first)
+	if (!TAILQ_FIRST(&out->queue))
 		state = send_step(p2p, out, m);
 	if (state == SEND_OVER) {
 		m->result = 1;
 		return 0;
 	}
-	oci_list_add(state == SEND_ANNOUNCED ? &out->announced : &out->queue, m);
+	TAILQ_INSERT_TAIL(state == SEND_ANNOUNCED ? &out->announced : &out->queue, m, on);
 	make_busy(p2p, out);
 	return 0;
 }
@@ -177,7 +177,7 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 	bool is_inline = bytes <= OCI_P2P_INLINE_BYTES;
 	struct oci_cell *cell;
 
-	if (!out || out->queue.first || bytes > OCI_P2P_EAGER_CHUNK_BYTES ||
+	if (!out || TAILQ_FIRST(&out->queue) || bytes > OCI_P2P_EAGER_CHUNK_BYTES ||
 	    bytes > eager_limit(p2p, out, buffer) || !oci_outbound_credit(out, bytes))
 		return 0;
 	cell = is_inline ? oci_cell_next(out) : oci_cell_chunk(out, bytes);
@@ -230,11 +230,11 @@ static unsigned int announced_progress(struct oci_p2p *p2p, struct oci_outbound 
 	struct oci_message *m, *next;
 	unsigned int moved = 0;
 
-	for (m = out->announced.first; m; m = next) {
-		next = m->next;
+	for (m = TAILQ_FIRST(&out->announced); m; m = next) {
+		next = TAILQ_NEXT(m, on);
 		if (!announced_step(p2p, out, m, &moved))
 			continue;
-		oci_list_remove(&out->announced, m);
+		TAILQ_REMOVE(&out->announced, m, on);
 		oci_line_put(p2p, m->line);
 		oci_message_finish(m, 1);
 	}
@@ -246,7 +246,7 @@ static unsigned int queue_progress(struct oci_p2p *p2p, struct oci_outbound *out
 	unsigned int moved = 0;
 	struct oci_message *m;
 
-	while ((m = out->queue.first)) {
+	while ((m = TAILQ_FIRST(&out->queue))) {
 		size_t before = m->at;
 		enum send_state state = send_step(p2p, out, m);
 
@@ -254,9 +254,9 @@ static unsigned int queue_progress(struct oci_p2p *p2p, struct oci_outbound *out
 		if (state == SEND_BLOCKED)
 			break;
 		moved++;
-		oci_list_remove(&out->queue, m);
+		TAILQ_REMOVE(&out->queue, m, on);
 		if (state == SEND_ANNOUNCED)
-			oci_list_add(&out->announced, m);
+			TAILQ_INSERT_TAIL(&out->announced, m, on);
 		else
 			oci_message_finish(m, 1);
 	}
@@ -284,7 +284,7 @@ unsigned int oci_send_progress(struct oci_p2p *p2p)
 
 	for (struct oci_outbound **at = &p2p->busy, *out; (out = *at);) {
 		moved += outbound_progress(p2p, out);
-		if (out->queue.first || out->announced.first) {
+		if (TAILQ_FIRST(&out->queue) || TAILQ_FIRST(&out->announced)) {
 			at = &out->busy_next;
 			continue;
 		}
@@ -296,12 +296,14 @@ unsigned int oci_send_progress(struct oci_p2p *p2p)
 
 void oci_p2p_withdraw_send(struct oci_p2p *p2p, const struct oci_message *m)
 {
-	struct oci_unexpected *entry = p2p->in[p2p->team->rank].unexpected;
+	struct oci_unexpected *entry;
 
-	while (entry && entry->self != m)
-		entry = entry->next;
-	if (!entry)
-		return;
-	oci_unexpected_unlink(p2p, entry);
-	oci_unexpected_free(p2p, entry);
+	TAILQ_FOREACH(entry, &p2p->in[p2p->team->rank].unexpected, of_source)
+	{
+		if (entry->self == m) {
+			oci_unexpected_unlink(p2p, entry);
+			oci_unexpected_free(p2p, entry);
+			return;
+		}
+	}
 }
