@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the `onecopy` command shows: no state of a job, only of this process and machine. */
 #include "lab/inspect/inspect.h"
+#include "lab/inspect/large.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +16,6 @@
 #include "api/engine.h"
 #include "base/options.h"
 #include "heap/heap.h"
-#include "heap/large.h"
 #include "lab/topo/machine.h"
 #include "os/os.h"
 

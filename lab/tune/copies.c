@@ -3,7 +3,7 @@
 #include "lab/tune/measure.h"
 
 #include "base/atomic.h"
-#include "copy/move.h"
+#include "copy/memcpy.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -188,9 +188,9 @@ static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8
 		if (kind == OCI_MEASURE_FILL)
 			memcpy((uint8_t *)(uintptr_t)other, mine, bytes);
 		else if (kind == OCI_MEASURE_MAP_PUSH)
-			oci_move((uint8_t *)(uintptr_t)other, mine, bytes, bytes);
+			oci_memcpy((uint8_t *)(uintptr_t)other, mine, bytes, bytes);
 		else if (kind == OCI_MEASURE_MAP)
-			oci_move(mine, other, bytes, bytes);
+			oci_memcpy(mine, other, bytes, bytes);
 		else
 			memcpy(mine, other, bytes);
 		/* The compiler may neither move nor drop the copy between two readings of the

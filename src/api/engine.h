@@ -148,8 +148,6 @@ static inline struct oci_message_request *oci_message_of(struct oc_request *requ
 	return message ? (struct oci_message_request *)request : NULL;
 }
 
-/* message_limits.c: by the options, the model and the caches. */
-void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits);
 /* call.c: drives creation until it is over. */
 void oci_team_await(struct oc_team *team);
 /* request.c: oc_progress(), as others that wait drive it. Not 0: something is outstanding, for

@@ -23,12 +23,9 @@
 
 static int p2p_ready(struct oc_team *team)
 {
-	struct oci_p2p_limits limits;
-
 	if (__builtin_expect(team->p2p != NULL, 1))
 		return 0;
-	oci_message_limits(team->model, &limits);
-	return oci_p2p_create(&team->p2p, &team->team, &limits);
+	return oci_p2p_create(&team->p2p, &team->team, team->model);
 }
 
 static int begin(struct oc_team *team, struct oci_message *m, bool sends)

@@ -187,7 +187,7 @@ static void read_defaults(void)
 	options = oci_options();
 	CHECK(options == oci_options());
 	CHECK(options->enable && options->check_calls);
-	CHECK(!strcmp(options->mechanism, "auto") &&
+	CHECK(options->mechanism == OCI_WAY_AUTO && options->p2p == OCI_WAY_AUTO &&
 	      !strcmp(options->algorithm[OC_ALLREDUCE], "auto"));
 	CHECK(options->ptracer == OCI_PTRACER_ANCESTOR && !options->stats_dir);
 	CHECK(!options->tuning);
@@ -214,6 +214,7 @@ static void read_settings(void)
 	clear_environment();
 	setenv("ONECOPY", "off", 1);
 	setenv("ONECOPY_MECHANISM", "cma", 1);
+	setenv("ONECOPY_P2P", "writev", 1);
 	setenv("ONECOPY_BCAST", "knomial:4", 1);
 	setenv("ONECOPY_PTRACER", "any", 1);
 	setenv("ONECOPY_SEGMENT_BYTES", "3m", 1);
@@ -226,7 +227,7 @@ static void read_settings(void)
 	options = oci_options();
 	unsetenv("ONECOPY_BCAST"); /* the program may; the value stays */
 	CHECK(!options->enable && !options->check_calls && !options->spins);
-	CHECK(!strcmp(options->mechanism, "cma") &&
+	CHECK(options->mechanism == OCI_WAY_CMA && options->p2p == OCI_WAY_WRITEV &&
 	      !strcmp(options->algorithm[OC_BCAST], "knomial:4"));
 	CHECK(options->ptracer == OCI_PTRACER_ANY && options->segment_bytes == 3u << 20);
 	CHECK(options->heap_bytes == (size_t)2 << 30);

@@ -21,28 +21,16 @@ static const char *const level_name[] = { "error", "warning", "info", "debug" };
 /* -1: not decided yet. Two threads that decide at once store the same value. */
 static int current_level = -1;
 
-bool oci_log_level_parse(const char *text, enum oci_log_level *level)
-{
-	static const char *const value[] = { "error", "warn", "info", "debug" };
-
-	for (int i = 0; i < 4; i++) {
-		if (!strcmp(text, value[i])) {
-			*level = (enum oci_log_level)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Not through the option table, which itself logs. A bad value is reported there. */
 static int level_from_environment(void)
 {
-	enum oci_log_level level = OCI_LOG_WARN;
+	static const char *const value[] = { "error", "warn", "info", "debug" };
 	const char *text = secure_getenv("ONECOPY_LOG");
 
-	if (text)
-		oci_log_level_parse(text, &level);
-	return (int)level;
+	for (int i = 0; text && i < 4; i++)
+		if (!strcmp(text, value[i]))
+			return i;
+	return OCI_LOG_WARN;
 }
 
 bool oci_log_enabled(enum oci_log_level level)

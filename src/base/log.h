@@ -15,8 +15,6 @@ enum oci_log_level { OCI_LOG_ERROR, OCI_LOG_WARN, OCI_LOG_INFO, OCI_LOG_DEBUG };
 
 void oci_log(enum oci_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* error, warn, info or debug into *level; false, and *level as it was, when it is none of them. */
-bool oci_log_level_parse(const char *text, enum oci_log_level *level);
 bool oci_log_enabled(enum oci_log_level level);
 /* Tests and the command set it; everyone else leaves it to the option table. */
 void oci_log_set_level(enum oci_log_level level);

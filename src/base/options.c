@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/options.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -9,14 +10,29 @@
 #include <string.h>
 #include <unistd.h>
 
+struct row;
 /* Parses text into the field of struct oci_options; false: the value cannot be used. */
-typedef bool parse_fn(const char *text, void *field);
+typedef bool parse_fn(const struct row *row, const char *text, void *field);
 
-static bool parse_switch(const char *text, void *field)
+enum { AGREED = 1, TEXT = 2 }; /* must be alike on all ranks of a team; the field is a string */
+
+struct row {
+	const char *variable;
+	const char *fallback;
+	const char *help;
+	const char *expected;
+	parse_fn *parse;
+	unsigned int flags;
+	size_t offset, size;
+	size_t least; /* of bytes */
+};
+
+static bool parse_switch(const struct row *row, const char *text, void *field)
 {
 	static const char *const on[] = { "on", "1", "yes", "true" };
 	static const char *const off[] = { "off", "0", "no", "false" };
 
+	(void)row;
 	for (size_t i = 0; i < 4; i++) {
 		if (!strcmp(text, on[i]))
 			*(bool *)field = true;
@@ -29,125 +45,69 @@ static bool parse_switch(const char *text, void *field)
 	return false;
 }
 
-static bool parse_mechanism(const char *text, void *field)
+/* One of the words of `expected`, "auto, cma or shm": its number, which is the field's enum. */
+static bool parse_choice(const struct row *row, const char *text, void *field)
 {
-	if (strcmp(text, "auto") && strcmp(text, "cma") && strcmp(text, "map") &&
-	    strcmp(text, "shm"))
-		return false;
-	*(const char **)field = text;
-	return true;
-}
+	const char *word = row->expected;
+	size_t length = strlen(text);
 
-static bool parse_p2p(const char *text, void *field)
-{
-	if (strcmp(text, "auto") && strcmp(text, "eager") && strcmp(text, "cma") &&
-	    strcmp(text, "map") && strcmp(text, "shm") && strcmp(text, "vmsplice") &&
-	    strcmp(text, "writev"))
-		return false;
-	*(const char **)field = text;
-	return true;
+	for (unsigned int number = 0; *word; number++) {
+		size_t bytes = strcspn(word, ", ");
+
+		if (bytes == length && !memcmp(word, text, bytes)) {
+			*(unsigned int *)field = number;
+			return true;
+		}
+		word += bytes;
+		word += strspn(word, ", ");
+		if (!strncmp(word, "or ", 3))
+			word += 3;
+	}
+	return false;
 }
 
 /* Only the form: which names exist is known to src/coll, which calls oci_option_reject(). */
-static bool parse_algorithm(const char *text, void *field)
+static bool parse_algorithm(const struct row *row, const char *text, void *field)
 {
+	(void)row;
 	if (!*text || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-:") != strlen(text))
 		return false;
 	*(const char **)field = text;
 	return true;
 }
 
-static bool parse_ptracer(const char *text, void *field)
-{
-	static const char *const name[] = { "ancestor", "any", "none" };
-
-	for (int i = 0; i < 3; i++) {
-		if (!strcmp(text, name[i])) {
-			*(enum oci_ptracer *)field = (enum oci_ptracer)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool parse_level(const char *text, void *field)
-{
-	return oci_log_level_parse(text, field);
-}
-
 /* What is not there is reported when it is used: a directory at the end of the job, the tuning file
  * at the first team. */
-static bool parse_path(const char *text, void *field)
+static bool parse_path(const struct row *row, const char *text, void *field)
 {
+	(void)row;
 	*(const char **)field = *text ? text : NULL;
 	return true;
 }
 
-static bool parse_number(const char *text, uint64_t limit, uint64_t *value)
+static bool parse_spins(const struct row *row, const char *text, void *field)
 {
 	char *end;
+	unsigned long value;
 
+	(void)row;
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return !errno && !*end && *value <= limit;
-}
-
-static bool parse_spins(const char *text, void *field)
-{
-	uint64_t value;
-
-	if (!parse_number(text, UINT32_MAX, &value))
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value > UINT32_MAX)
 		return false;
 	*(uint32_t *)field = (uint32_t)value;
 	return true;
 }
 
-bool oci_option_bytes(const char *text, size_t *bytes)
-{
-	static const char suffix[] = "KMG";
-	char digits[24];
-	size_t length = strlen(text);
-	const char *unit = NULL;
-	unsigned int shift = 0;
-	uint64_t value;
-
-	if (!length || length >= sizeof(digits))
-		return false;
-	unit = strchr(suffix, text[length - 1] & ~0x20);
-	if (unit && *unit) {
-		shift = 10 * (unsigned int)(unit - suffix + 1);
-		length--;
-	}
-	memcpy(digits, text, length);
-	digits[length] = '\0';
-	if (!parse_number(digits, SIZE_MAX >> shift, &value))
-		return false;
-	*bytes = (size_t)value << shift;
-	return true;
-}
-
-static bool parse_bytes(const char *text, void *field)
-{
-	return oci_option_bytes(text, field);
-}
-
-static bool parse_segment(const char *text, void *field)
-{
-	size_t bytes;
-
-	if (!oci_option_bytes(text, &bytes) || bytes < (size_t)1 << 20)
-		return false;
-	*(size_t *)field = bytes;
-	return true;
-}
-
-static bool parse_eager(const char *text, void *field)
+/* Or "auto", where that is the default. */
+static bool parse_bytes(const struct row *row, const char *text, void *field)
 {
 	size_t bytes = SIZE_MAX;
 
-	if (strcmp(text, "auto") && !oci_option_bytes(text, &bytes))
+	if ((strcmp(row->fallback, "auto") || strcmp(text, "auto")) &&
+	    (!oci_option_bytes(text, &bytes) || bytes < row->least))
 		return false;
 	*(size_t *)field = bytes;
 	return true;
@@ -156,61 +116,51 @@ static bool parse_eager(const char *text, void *field)
 #define FIELD(name) offsetof(struct oci_options, name), sizeof(((struct oci_options *)0)->name)
 #define ALGORITHM_EXPECTED \
 	"an algorithm's name, with :PARAMETER where it has one (see onecopy info), auto or mpi"
-#define ALGORITHM(X, ID, name, Name, ...)                                               \
-	{ "ONECOPY_" #ID,  "auto",	  "algorithm of " #Name,    ALGORITHM_EXPECTED, \
-	  parse_algorithm, AGREED | TEXT, FIELD(algorithm[OC_##ID]) },
-
-enum { AGREED = 1, TEXT = 2 }; /* must be alike on all ranks of a team; the field is a string */
+#define ALGORITHM(X, ID, name, Name, ...)                                                \
+	{ "ONECOPY_" #ID,  "auto",	  "algorithm of " #Name,     ALGORITHM_EXPECTED, \
+	  parse_algorithm, AGREED | TEXT, FIELD(algorithm[OC_##ID]), 0 },
 
 /*
  * The table. ONECOPY_SPINS: 26 us of pauses (13 ns each, measured on our 2-core Xeon hosts,
  * 2026-11) plus the loads: longer than any small collective, far shorter than a scheduler time
  * slice.
  */
-static const struct row {
-	const char *variable;
-	const char *fallback;
-	const char *help;
-	const char *expected;
-	parse_fn *parse;
-	unsigned int flags;
-	size_t offset, size;
-} table[] = {
+static const struct row table[] = {
 	{ "ONECOPY", "on", "serve collectives, or leave all of them to the MPI", "on or off",
-	  parse_switch, AGREED, FIELD(enable) },
+	  parse_switch, AGREED, FIELD(enable), 0 },
 	{ "ONECOPY_MECHANISM", "auto", "how bytes move between ranks (auto: the best that works)",
-	  "auto, cma, map or shm", parse_mechanism, AGREED | TEXT, FIELD(mechanism) },
+	  "auto, cma, map or shm", parse_choice, AGREED, FIELD(mechanism), 0 },
 	/* clang-format off */
 	OC_COLLECTIVE_ROWS(ALGORITHM, )
 	/* clang-format on */
 	{ "ONECOPY_P2P", "auto",
 	  "how large messages of oc_send move (auto: as ONECOPY_MECHANISM says)",
-	  "auto, eager, cma, map, shm, vmsplice or writev", parse_p2p, TEXT, FIELD(p2p) },
+	  "auto, cma, map, shm, eager, vmsplice or writev", parse_choice, 0, FIELD(p2p), 0 },
 	{ "ONECOPY_PTRACER", "ancestor",
 	  "whom a rank admits to its memory under Yama: the ranks' common ancestor, any process, none",
-	  "ancestor, any or none", parse_ptracer, 0, FIELD(ptracer) },
+	  "ancestor, any or none", parse_choice, 0, FIELD(ptracer), 0 },
 	{ "ONECOPY_STATS_DIR", "", "directory where each process leaves its counters at the end",
-	  "a directory", parse_path, TEXT, FIELD(stats_dir) },
+	  "a directory", parse_path, TEXT, FIELD(stats_dir), 0 },
 	{ "ONECOPY_TUNING", "",
 	  "tuning file of this machine, as onecopy tune writes it, or none (see onecopy-tune)",
-	  "a file, or none", parse_path, TEXT, FIELD(tuning) },
+	  "a file, or none", parse_path, TEXT, FIELD(tuning), 0 },
 	{ "ONECOPY_SEGMENT_BYTES", "1G", "limit of the shared memory of one process",
-	  "bytes, at least 1M, with an optional suffix K, M or G", parse_segment, AGREED,
-	  FIELD(segment_bytes) },
+	  "bytes, at least 1M, with an optional suffix K, M or G", parse_bytes, AGREED,
+	  FIELD(segment_bytes), (size_t)1 << 20 },
 	{ "ONECOPY_HEAP_BYTES", "64G",
 	  "limit of the shared heap of one process, if it has one; below 64M: none",
-	  "bytes, with an optional suffix K, M or G", parse_bytes, 0, FIELD(heap_bytes) },
+	  "bytes, with an optional suffix K, M or G", parse_bytes, 0, FIELD(heap_bytes), 0 },
 	{ "ONECOPY_MAP_BYTES", "16384G",
 	  "limit of the address space that one process takes to map peers' shared heaps",
-	  "bytes, with an optional suffix K, M or G", parse_bytes, 0, FIELD(map_bytes) },
+	  "bytes, with an optional suffix K, M or G", parse_bytes, 0, FIELD(map_bytes), 0 },
 	{ "ONECOPY_P2P_EAGER", "auto", "largest message that is sent before it is asked for",
-	  "bytes with an optional suffix K, M or G, or auto", parse_eager, 0, FIELD(p2p_eager) },
+	  "bytes with an optional suffix K, M or G, or auto", parse_bytes, 0, FIELD(p2p_eager), 0 },
 	{ "ONECOPY_SPINS", "2000", "polls before a wait yields or sleeps",
-	  "a number from 0 to 4294967295", parse_spins, 0, FIELD(spins) },
+	  "a number from 0 to 4294967295", parse_spins, 0, FIELD(spins), 0 },
 	{ "ONECOPY_CHECK", "on", "compare what the ranks of a collective called", "on or off",
-	  parse_switch, AGREED, FIELD(check_calls) },
+	  parse_switch, AGREED, FIELD(check_calls), 0 },
 	{ "ONECOPY_LOG", "warn", "least severe line that is printed", "error, warn, info or debug",
-	  parse_level, 0, FIELD(log) },
+	  parse_choice, 0, FIELD(log), 0 },
 };
 
 #define ROWS (sizeof(table) / sizeof(table[0]))
@@ -252,27 +202,17 @@ void oci_option_reject(const char *variable, const char *value, const char *expe
 	}
 }
 
-/* FNV-1a: equal on every rank for equal bytes, which is all that is asked of it. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-	const uint8_t *byte = bytes;
-
-	for (size_t i = 0; i < count; i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3u;
-	return hash;
-}
-
 /* Over what was understood, not over how it was written: 1 and on are the same. */
 static uint64_t hash_row(uint64_t hash, const struct row *row)
 {
 	const void *field = (const char *)&options + row->offset;
 	const char *text;
 
-	hash = hash_bytes(hash, row->variable, strlen(row->variable) + 1);
+	hash = oci_hash(hash, row->variable, strlen(row->variable) + 1);
 	if (!(row->flags & TEXT))
-		return hash_bytes(hash, field, row->size);
+		return oci_hash(hash, field, row->size);
 	text = *(const char *const *)field;
-	return hash_bytes(hash, text, strlen(text) + 1);
+	return oci_hash(hash, text, strlen(text) + 1);
 }
 
 static void parse_row(size_t index)
@@ -286,12 +226,12 @@ static void parse_row(size_t index)
 
 	info[index] = (struct oci_option_info){ row->variable, kept, row->fallback, "environment",
 						row->help };
-	if (kept && row->parse(kept, field))
+	if (kept && row->parse(row, kept, field))
 		return;
 	if (text)
 		oci_option_reject(row->variable, text, row->expected);
 	free(kept);
-	row->parse(row->fallback, field);
+	row->parse(row, row->fallback, field);
 	info[index].value = row->fallback;
 	info[index].from = "default";
 }
@@ -322,7 +262,7 @@ static void warn_unknown(void)
 
 static void parse_all(void)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = OCI_HASH_START;
 
 	for (size_t i = 0; i < ROWS; i++)
 		parse_row(i);

@@ -9,6 +9,7 @@
 #ifndef OC_BASE_OPTIONS_H
 #define OC_BASE_OPTIONS_H
 
+#include "base/bytes.h"
 #include "base/log.h"
 
 #include <onecopy/collectives.h>
@@ -16,16 +17,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Choices, in the order in which the table has their words. */
 enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
+/* ONECOPY_MECHANISM has those up to shm, ONECOPY_P2P all. */
+enum oci_way {
+	OCI_WAY_AUTO,
+	OCI_WAY_CMA,
+	OCI_WAY_MAP,
+	OCI_WAY_SHM,
+	OCI_WAY_EAGER,
+	OCI_WAY_VMSPLICE,
+	OCI_WAY_WRITEV
+};
 
 struct oci_options {
-	bool enable;	       /* ONECOPY: on/off */
-	const char *mechanism; /* ONECOPY_MECHANISM: auto, cma, map, shm */
+	bool enable;		/* ONECOPY */
+	enum oci_way mechanism; /* ONECOPY_MECHANISM */
 	/* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] or auto; "mpi" hands the
 	 * collective back to the MPI. */
 	const char *algorithm[OC_COLLECTIVES];
-	const char *p2p;	  /* ONECOPY_P2P: auto, eager, cma, map, shm, ... */
-	enum oci_ptracer ptracer; /* ONECOPY_PTRACER: ancestor, any, none */
+	enum oci_way p2p;	  /* ONECOPY_P2P */
+	enum oci_ptracer ptracer; /* ONECOPY_PTRACER */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
 	size_t segment_bytes;	  /* ONECOPY_SEGMENT_BYTES: size limit of a process's segment */
@@ -67,8 +79,5 @@ void oci_option_reject(const char *variable, const char *value, const char *expe
 /* How loudly a setting of the whole job is complained of: a warning by its first rank, info by the
  * others. */
 enum oci_log_level oci_option_warning_level(void);
-
-/* Bytes as an option or a command line spells them: "65536", "64K", "1m". false: it is not. */
-bool oci_option_bytes(const char *text, size_t *bytes);
 
 #endif

@@ -97,27 +97,50 @@ void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint
 }
 
 /* Reads a peer's memory: 0 or -errno. */
-static int read_all(struct oci_team *team, uint32_t peer, void *to, uint64_t from, size_t bytes)
+static int read_all(struct oci_team *team, const struct oci_transfer *how, void *to, uint64_t from,
+		    size_t bytes)
 {
-	struct oci_transfer t = { .peer = peer,
-				  .direction = OCI_PULL,
-				  .local = (uintptr_t)to,
-				  .remote = from,
-				  .bytes = bytes,
-				  .whole = bytes,
-				  .alone = true };
-	int result = oci_transfer_run(team, &t, false);
+	struct oci_transfer t = *how;
+	int result;
 
+	t.direction = OCI_PULL;
+	t.local = (uintptr_t)to;
+	t.remote = from;
+	t.bytes = t.whole = bytes;
+	t.alone = true;
+	result = oci_transfer_run(team, &t, false);
 	return result < 0 ? result : 0;
+}
+
+int oci_layout_fetch(struct oci_team *team, const struct oci_transfer *how, uint64_t place,
+		     size_t count, struct oc_layout *layout)
+{
+	/* Behind the pieces is an entry that has only the total. */
+	size_t bytes = (count + 1) * sizeof(struct oc_piece);
+	struct oc_piece *pieces = malloc(bytes);
+	int error = pieces ? read_all(team, how, pieces, place, bytes) : -ENOMEM;
+
+	if (error) {
+		free(pieces);
+		return error;
+	}
+	*layout = (struct oc_layout){ pieces, count };
+	return 0;
+}
+
+void oci_layout_free(struct oc_layout *layout)
+{
+	free((void *)(uintptr_t)layout->pieces);
+	layout->pieces = NULL;
 }
 
 int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t peer, uint64_t seq,
 		    uint64_t place, const struct oc_layout **layout)
 {
-	unsigned int which = (place & OCI_LAID_OUT_RECV) != 0;
+	bool which = place & OCI_LAID_OUT_RECV;
+	struct oci_transfer how = { .peer = peer };
+	const struct oc_layout *listed;
 	struct oci_layouts theirs;
-	struct oc_layout *copy;
-	struct oc_piece *pieces;
 	int error;
 
 	if (!foreign)
@@ -126,38 +149,27 @@ int oci_foreign_get(struct oci_team *team, struct oci_foreign *foreign, uint32_t
 		oci_foreign_free(foreign);
 	foreign->peer = peer;
 	*layout = &foreign->layout[which];
-	if (foreign->fetched[which])
+	if (foreign->layout[which].pieces)
 		return 0;
 	/* Written before the POST flag that this rank has awaited. */
-	error = read_all(team, peer, &theirs, oci_team_lane(team, peer, seq)->ack.layouts,
+	error = read_all(team, &how, &theirs, oci_team_lane(team, peer, seq)->ack.layouts,
 			 sizeof(theirs));
 	if (!error && !oci_read_holds(team, peer))
 		error = -ECANCELED;
 	if (error)
 		return error;
-	copy = &foreign->layout[which];
-	*copy = which ? theirs.recv : theirs.send;
-	pieces = malloc((copy->count + 1) * sizeof(*pieces));
-	if (!pieces)
-		return -ENOMEM;
-	error = read_all(team, peer, pieces, (uintptr_t)copy->pieces,
-			 (copy->count + 1) * sizeof(*pieces));
-	if (!error && !oci_read_holds(team, peer))
+	listed = which ? &theirs.recv : &theirs.send;
+	error = oci_layout_fetch(team, &how, (uintptr_t)listed->pieces, listed->count,
+				 &foreign->layout[which]);
+	if (!error && !oci_read_holds(team, peer)) {
+		oci_layout_free(&foreign->layout[which]);
 		error = -ECANCELED;
-	if (error) {
-		free(pieces);
-		return error;
 	}
-	copy->pieces = pieces;
-	foreign->fetched[which] = true;
-	return 0;
+	return error;
 }
 
 void oci_foreign_free(struct oci_foreign *foreign)
 {
-	for (unsigned int which = 0; which < 2; which++) {
-		if (foreign->fetched[which])
-			free((void *)(uintptr_t)foreign->layout[which].pieces);
-		foreign->fetched[which] = false;
-	}
+	oci_layout_free(&foreign->layout[0]);
+	oci_layout_free(&foreign->layout[1]);
 }

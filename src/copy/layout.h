@@ -51,11 +51,20 @@ size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count);
 
 /* ---- a peer's layout ------------------------------------------------------------------------- */
 
+struct oci_transfer;
+
+/*
+ * A list of `count` pieces at a place of rank how->peer, by the ways that `how` leaves. 0 or
+ * -errno. Freed by oci_layout_free(), which may be told again.
+ */
+int oci_layout_fetch(struct oci_team *team, const struct oci_transfer *how, uint64_t place,
+		     size_t count, struct oc_layout *layout);
+void oci_layout_free(struct oc_layout *layout);
+
 /* Copies of the lists of one peer in one operation, fetched when first needed. */
 struct oci_foreign {
 	uint32_t peer;
-	bool fetched[2];	    /* SEND, RECV */
-	struct oc_layout layout[2]; /* its pieces are ours to free */
+	struct oc_layout layout[2]; /* SEND, RECV; pieces NULL: not fetched */
 };
 
 /*

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "copy/move.h"
+#include "copy/memcpy.h"
 #include "heap/heap.h"
 #include "team/arena.h"
 
@@ -32,8 +32,7 @@ const struct oci_copy oci_copy_map = {
 
 static bool is_allowed(void)
 {
-	return !strcmp(oci_options()->mechanism, "auto") ||
-	       !strcmp(oci_options()->mechanism, "map");
+	return oci_options()->mechanism == OCI_WAY_AUTO || oci_options()->mechanism == OCI_WAY_MAP;
 }
 
 void oci_map_publish(void)
@@ -129,10 +128,10 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 		if (!here)
 			break;
 		if (direction == OCI_PULL) {
-			oci_move(own, here, length, whole);
+			oci_memcpy(own, here, length, whole);
 		} else {
 			touch(here, length);
-			oci_move(here, own, length, whole);
+			oci_memcpy(here, own, length, whole);
 		}
 		mine.at += length;
 		theirs.at += length;

@@ -80,7 +80,7 @@ int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_ad
 uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
 			uint64_t cell_address, char *why, size_t why_bytes)
 {
-	if (!strcmp(oci_options()->mechanism, "shm") || !strcmp(oci_options()->mechanism, "map"))
+	if (oci_options()->mechanism == OCI_WAY_SHM || oci_options()->mechanism == OCI_WAY_MAP)
 		return 0;
 	if (oci_copy_probe_one(&oci_copy_cma, pid, nonce_address, nonce, cell_address, why,
 			       why_bytes))

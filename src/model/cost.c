@@ -39,7 +39,8 @@ double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism
 								       copy->alpha.value;
 }
 
-bool oci_model_in_cache(const struct oci_model *model, size_t bytes)
+/* Does a copy of so much stay in the caches, as far as the model knows where they end? */
+static bool in_cache(const struct oci_model *model, size_t bytes)
 {
 	return 2 * (double)bytes <= model->cache_bytes.value;
 }
@@ -52,7 +53,7 @@ double oci_model_beyond(const struct oci_model *model, size_t extent, size_t wor
 {
 	double touched = TURNS * (double)working / model->cache_shared.value;
 
-	if (!oci_model_in_cache(model, extent))
+	if (!in_cache(model, extent))
 		return 1;
 	/* Measured on 2 ranks under 32 MiB of an AMD EPYC guest, 2026-11-22: Bcast of 4 MiB (half
 	 * of the cache is touched) at the rate of the cache, Scatter and Gather (all of it) and
@@ -80,14 +81,6 @@ double oci_model_bytes_of_s(const struct oci_model *model, enum oci_model_mechan
 	return (double)bytes * rate;
 }
 
-double oci_model_bytes_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
-			 enum oci_model_direction direction, size_t bytes,
-			 enum oci_model_distance distance)
-{
-	return oci_model_bytes_of_s(model, mechanism, direction, bytes, distance,
-				    oci_model_beyond(model, bytes, 0));
-}
-
 double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers)
 {
@@ -101,7 +94,8 @@ double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism 
 			size_t bytes, double copiers)
 {
 	return oci_model_alpha_s(model, mechanism, OCI_MODEL_PULL) +
-	       oci_model_bytes_s(model, mechanism, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE) +
+	       oci_model_bytes_of_s(model, mechanism, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE,
+				    oci_model_beyond(model, bytes, 0)) +
 	       oci_model_lock_s(model, mechanism, bytes, copiers);
 }
 
@@ -110,20 +104,10 @@ double oci_model_memcpy_of_s(const struct oci_model *model, size_t bytes, double
 	return (double)bytes * mixed(&model->memcpy_cache, &model->memcpy_memory, beyond);
 }
 
-double oci_model_memcpy_s(const struct oci_model *model, size_t bytes)
-{
-	return oci_model_memcpy_of_s(model, bytes, oci_model_beyond(model, bytes, 0));
-}
-
 double oci_model_fill_of_s(const struct oci_model *model, size_t bytes, double beyond)
 {
 	return fmax(oci_model_memcpy_of_s(model, bytes, beyond),
 		    (double)bytes * model->memcpy_slot.value);
-}
-
-double oci_model_fill_s(const struct oci_model *model, size_t bytes)
-{
-	return oci_model_fill_of_s(model, bytes, oci_model_beyond(model, bytes, 0));
 }
 
 double oci_model_reduce_s(const struct oci_model *model, size_t bytes)

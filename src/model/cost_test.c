@@ -11,6 +11,24 @@
 #include <cmocka.h>
 
 /* KNL's row of paper 002, Table IV, with one package of 68 cores. */
+/* Copies by themselves. */
+static double cma_s(const struct oci_model *m, enum oci_model_direction direction, size_t bytes,
+		    enum oci_model_distance distance)
+{
+	return oci_model_bytes_of_s(m, OCI_MODEL_CMA, direction, bytes, distance,
+				    oci_model_beyond(m, bytes, 0));
+}
+
+static double memcpy_s(const struct oci_model *m, size_t bytes)
+{
+	return oci_model_memcpy_of_s(m, bytes, oci_model_beyond(m, bytes, 0));
+}
+
+static double fill_s(const struct oci_model *m, size_t bytes)
+{
+	return oci_model_fill_of_s(m, bytes, oci_model_beyond(m, bytes, 0));
+}
+
 static void knl(struct oci_model *model)
 {
 	oci_model_init(model);
@@ -85,7 +103,7 @@ static void a_term_that_is_not_given_is_left_out(void **state)
 		assert_false(oci_model_knows(&model, (enum oci_model_mechanism)i));
 		close_to(oci_model_copy_s(&model, (enum oci_model_mechanism)i, 1 << 20, 64), 0);
 	}
-	close_to(oci_model_memcpy_s(&model, 1 << 20), 0);
+	close_to(memcpy_s(&model, 1 << 20), 0);
 	close_to(oci_model_reduce_s(&model, 1 << 20), 0);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 0);
 	close_to(oci_model_domain_s(&model, 64), 0);
@@ -117,15 +135,12 @@ static void rates_change_beyond_the_cache_and_between_packages(void **state)
 	give_to(&model, "cma.beta_across", 1.5);
 	give_to(&model, "memcpy.cache", 3e-11);
 	give_to(&model, "memcpy.memory", 9e-11);
-	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 1 << 19, OCI_MODEL_CACHE),
-		 (1 << 19) * 1e-10);
-	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, (1 << 19) + 1,
-				   OCI_MODEL_PACKAGE),
+	close_to(cma_s(&model, OCI_MODEL_PULL, 1 << 19, OCI_MODEL_CACHE), (1 << 19) * 1e-10);
+	close_to(cma_s(&model, OCI_MODEL_PULL, (1 << 19) + 1, OCI_MODEL_PACKAGE),
 		 ((1 << 19) + 1) * 2e-10);
-	close_to(oci_model_bytes_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_MACHINE),
-		 4096 * 1.5e-10);
-	close_to(oci_model_memcpy_s(&model, 1 << 19), (1 << 19) * 3e-11);
-	close_to(oci_model_memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
+	close_to(cma_s(&model, OCI_MODEL_PULL, 4096, OCI_MODEL_MACHINE), 4096 * 1.5e-10);
+	close_to(memcpy_s(&model, 1 << 19), (1 << 19) * 3e-11);
+	close_to(memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
 }
 
 static void ranks_that_share_a_cache_get_less_of_it_each(void **state)
@@ -184,18 +199,18 @@ static void filling_a_slot_is_never_less_than_a_local_copy(void **state)
 	(void)state;
 	knl(&model);
 	give_to(&model, "memcpy.cache", 3e-11);
-	close_to(oci_model_fill_s(&model, 4096), 4096 * 3e-11);
+	close_to(fill_s(&model, 4096), 4096 * 3e-11);
 	give_to(&model, "memcpy.slot", 2e-11);
-	close_to(oci_model_fill_s(&model, 4096), 4096 * 3e-11);
+	close_to(fill_s(&model, 4096), 4096 * 3e-11);
 	give_to(&model, "memcpy.slot", 5e-10);
-	close_to(oci_model_fill_s(&model, 4096), 4096 * 5e-10);
-	close_to(oci_model_memcpy_s(&model, 4096), 4096 * 3e-11);
+	close_to(fill_s(&model, 4096), 4096 * 5e-10);
+	close_to(memcpy_s(&model, 4096), 4096 * 3e-11);
 }
 
 static double write_s(const struct oci_model *model, size_t bytes)
 {
 	return oci_model_alpha_s(model, OCI_MODEL_CMA, OCI_MODEL_PUSH) +
-	       oci_model_bytes_s(model, OCI_MODEL_CMA, OCI_MODEL_PUSH, bytes, OCI_MODEL_CACHE);
+	       cma_s(model, OCI_MODEL_PUSH, bytes, OCI_MODEL_CACHE);
 }
 
 static void writes_are_as_reads_until_they_have_terms_of_their_own(void **state)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tuning files: what is read back, and what is refused, where and in which words. */
 #include "lab/tune/write.h"
-#include "model/locate.h"
 #include "model/machine.h"
 #include "model/model.h"
+#include "model/place.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -354,11 +354,11 @@ static void places_are_found_in_text_that_nobody_checked(void **state)
 		size_t length = strlen(broken[i]);
 
 		for (size_t count = 0; count < 3; count++)
-			assert_true(oci_json_locate(broken[i], length, steps, count, true) <=
+			assert_true(oci_json_place(broken[i], length, steps, count, true) <=
 				    length);
 		assert_true(oci_json_too_deep(broken[i], length, 8) == length);
 	}
-	assert_int_equal(oci_json_locate(" {\"b\": [\"]\"], \"a\": [1, 2]}", 26, steps, 2, false),
+	assert_int_equal(oci_json_place(" {\"b\": [\"]\"], \"a\": [1, 2]}", 26, steps, 2, false),
 			 23);
 }
 

@@ -154,20 +154,6 @@ double oci_model_gamma(const struct oci_model *model, enum oci_model_mechanism m
 /* Of `copiers` that copy consecutive blocks of `bytes` of one process: how many meet at a lock. */
 double oci_model_contending(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			    double copiers, size_t bytes);
-/* The three parts of a single copy: start, bytes (alone in its memory domain), locks. */
-double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
-			 enum oci_model_direction direction);
-double oci_model_bytes_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
-			 enum oci_model_direction direction, size_t bytes,
-			 enum oci_model_distance distance);
-double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
-			size_t bytes, double copiers);
-/* Their sum for a read, at the closest distance: the formula above. */
-double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
-			size_t bytes, double copiers);
-double oci_model_memcpy_s(const struct oci_model *model, size_t bytes);
-/* The same into a slot: never less. */
-double oci_model_fill_s(const struct oci_model *model, size_t bytes);
 /*
  * Which part of what a copy moves goes by memory, 0 to 1. None of it where the caches hold the
  * message that it is a piece of, of `extent` bytes, and all that the ranks under one cache touch in
@@ -176,21 +162,27 @@ double oci_model_fill_s(const struct oci_model *model, size_t bytes);
  * is there when it is used again, between them the part grows.
  */
 double oci_model_beyond(const struct oci_model *model, size_t extent, size_t working);
-/* The three above with such a part. */
+/* The three parts of a single copy: start, bytes (alone in its memory domain, that part of them by
+ * memory), locks. */
+double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			 enum oci_model_direction direction);
 double oci_model_bytes_of_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			    enum oci_model_direction direction, size_t bytes,
 			    enum oci_model_distance distance, double beyond);
+double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			size_t bytes, double copiers);
+/* Their sum for a read by itself, at the closest distance: the formula above. */
+double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
+			size_t bytes, double copiers);
 double oci_model_memcpy_of_s(const struct oci_model *model, size_t bytes, double beyond);
+/* The same into a slot: never less. */
 double oci_model_fill_of_s(const struct oci_model *model, size_t bytes, double beyond);
 double oci_model_reduce_s(const struct oci_model *model, size_t bytes);
 double oci_model_flag_s(const struct oci_model *model, enum oci_model_distance distance);
 /* A flag that is up, looked at right after another one. */
 double oci_model_flag_more_s(const struct oci_model *model, enum oci_model_distance distance);
-/* Does a copy of so much stay in the caches, as far as the model knows where they end? */
-bool oci_model_in_cache(const struct oci_model *model, size_t bytes);
 /* Seconds per byte at least, of each of `copiers` that share a memory domain. */
 double oci_model_domain_s(const struct oci_model *model, double copiers);
-
 /* The same of single copies of which such a part goes by memory. */
 double oci_model_domain_of_s(const struct oci_model *model, double copiers, double beyond);
 

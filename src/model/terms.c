@@ -2,6 +2,8 @@
 /* The table of terms: names, units, bounds. Files, tables and the hash go by it. */
 #include "model/model.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,39 +124,29 @@ void oci_model_destroy(struct oci_model *model)
 	model->cell_count = 0;
 }
 
-/* FNV-1a, as for the options: all that is asked of it is to be equal for equal bytes. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-	const uint8_t *byte = bytes;
-
-	for (size_t i = 0; i < count; i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3u;
-	return hash;
-}
-
 static uint64_t hash_cell(uint64_t hash, const struct oci_model_cell *cell)
 {
-	hash = hash_bytes(hash, cell->collective, strlen(cell->collective) + 1);
-	hash = hash_bytes(hash, cell->algorithm, strlen(cell->algorithm) + 1);
-	hash = hash_bytes(hash, &cell->ranks_min, sizeof(cell->ranks_min));
-	hash = hash_bytes(hash, &cell->ranks_max, sizeof(cell->ranks_max));
-	hash = hash_bytes(hash, &cell->bytes_min, sizeof(cell->bytes_min));
-	return hash_bytes(hash, &cell->bytes_max, sizeof(cell->bytes_max));
+	hash = oci_hash(hash, cell->collective, strlen(cell->collective) + 1);
+	hash = oci_hash(hash, cell->algorithm, strlen(cell->algorithm) + 1);
+	hash = oci_hash(hash, &cell->ranks_min, sizeof(cell->ranks_min));
+	hash = oci_hash(hash, &cell->ranks_max, sizeof(cell->ranks_max));
+	hash = oci_hash(hash, &cell->bytes_min, sizeof(cell->bytes_min));
+	return oci_hash(hash, &cell->bytes_max, sizeof(cell->bytes_max));
 }
 
 uint64_t oci_model_hash(const struct oci_model *model)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = OCI_HASH_START;
 
 	for (size_t i = 0; i < TERMS; i++) {
 		const struct oci_term *term = oci_term_in(model, &table[i]);
 		double value = term->value + 0.0; /* -0.0 costs what 0.0 costs */
 		uint8_t given = term->given;
 
-		hash = hash_bytes(hash, &value, sizeof(value));
-		hash = hash_bytes(hash, &given, 1);
+		hash = oci_hash(hash, &value, sizeof(value));
+		hash = oci_hash(hash, &given, 1);
 	}
-	hash = hash_bytes(hash, &(uint8_t){ model->calibrated }, 1);
+	hash = oci_hash(hash, &(uint8_t){ model->calibrated }, 1);
 	for (size_t i = 0; i < model->cell_count; i++)
 		hash = hash_cell(hash, &model->cells[i]);
 	return hash;

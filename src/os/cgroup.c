@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Called with the folder of each group from ours up to the mount's root. */
-typedef void visit_fn(const char *folder, void *context);
+/* Called with the folder of each group from ours up to the mount's root; in version 1's tree or in
+ * version 2's, which have other files. */
+typedef void visit_fn(const char *folder, bool v1, void *context);
 
 static bool names_controller(const char *list, const char *end, const char *controller)
 {
@@ -48,7 +49,7 @@ static bool find_path(const char *text, const char *controller, char *path, size
 	return false;
 }
 
-static void walk(const char *root, const char *path, visit_fn *visit, void *context)
+static void walk(const char *root, const char *path, bool v1, visit_fn *visit, void *context)
 {
 	char folder[PATH_MAX];
 	size_t floor = strlen(root);
@@ -60,7 +61,7 @@ static void walk(const char *root, const char *path, visit_fn *visit, void *cont
 	for (;;) {
 		char *slash;
 
-		visit(folder, context);
+		visit(folder, v1, context);
 		slash = strrchr(folder, '/');
 		if (!slash || (size_t)(slash - folder) < floor)
 			return;
@@ -68,28 +69,25 @@ static void walk(const char *root, const char *path, visit_fn *visit, void *cont
 	}
 }
 
-static void walk_v1(const char *mount, const char *text, const char *controller, visit_fn *visit,
-		    void *context)
+static void walk_all(const char *mount, const char *membership, const char *controller,
+		     visit_fn *visit, void *context)
 {
-	char path[PATH_MAX], root[PATH_MAX];
+	char text[8192], path[PATH_MAX], root[PATH_MAX];
 
-	if (!find_path(text, controller, path, sizeof(path)))
+	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
 		return;
-	/* Where controllers are mounted together, distributions link each name to the folder. */
-	snprintf(root, sizeof(root), "%s/%s", mount, controller);
-	walk(root, path, visit, context);
-}
-
-static void walk_v2(const char *mount, const char *text, visit_fn *visit, void *context)
-{
-	char path[PATH_MAX], root[PATH_MAX];
-
-	if (!find_path(text, NULL, path, sizeof(path)))
-		return;
-	walk(mount, path, visit, context);
-	/* systemd's hybrid layout */
-	snprintf(root, sizeof(root), "%s/unified", mount);
-	walk(root, path, visit, context);
+	if (find_path(text, NULL, path, sizeof(path))) {
+		walk(mount, path, false, visit, context);
+		/* systemd's hybrid layout */
+		snprintf(root, sizeof(root), "%s/unified", mount);
+		walk(root, path, false, visit, context);
+	}
+	if (find_path(text, controller, path, sizeof(path))) {
+		/* Where controllers are mounted together, distributions link each name to the
+		 * folder. */
+		snprintf(root, sizeof(root), "%s/%s", mount, controller);
+		walk(root, path, true, visit, context);
+	}
 }
 
 static bool read_text(const char *folder, const char *name, char *text, size_t bytes)
@@ -108,10 +106,20 @@ static bool read_number(const char *folder, const char *name, int64_t *value)
 	return read_text(folder, name, text, sizeof(text)) && sscanf(text, "%" SCNd64, value) == 1;
 }
 
-static void take_cpus(double *least, int64_t quota, int64_t period)
+static void visit_cpu(const char *folder, bool v1, void *context)
 {
-	double cpus;
+	int64_t quota = 0, period = 0;
+	double *least = context, cpus;
+	char text[64];
 
+	if (v1) {
+		if (!read_number(folder, "cpu.cfs_quota_us", &quota) || quota <= 0 ||
+		    !read_number(folder, "cpu.cfs_period_us", &period))
+			return;
+	} else if (!read_text(folder, "cpu.max", text, sizeof(text)) ||
+		   sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) != 2) {
+		return;
+	}
 	if (quota <= 0 || period <= 0)
 		return;
 	cpus = (double)quota / (double)period;
@@ -119,34 +127,11 @@ static void take_cpus(double *least, int64_t quota, int64_t period)
 		*least = cpus;
 }
 
-static void visit_cpu_v1(const char *folder, void *context)
-{
-	int64_t quota, period;
-
-	if (read_number(folder, "cpu.cfs_quota_us", &quota) && quota > 0 &&
-	    read_number(folder, "cpu.cfs_period_us", &period))
-		take_cpus(context, quota, period);
-}
-
-static void visit_cpu_v2(const char *folder, void *context)
-{
-	int64_t quota, period;
-	char text[64];
-
-	if (read_text(folder, "cpu.max", text, sizeof(text)) &&
-	    sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) == 2)
-		take_cpus(context, quota, period);
-}
-
 double oci_cgroup_cpus(const char *mount, const char *membership)
 {
 	double least = 0;
-	char text[8192];
 
-	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
-		return 0;
-	walk_v2(mount, text, visit_cpu_v2, &least);
-	walk_v1(mount, text, "cpu", visit_cpu_v1, &least);
+	walk_all(mount, membership, "cpu", visit_cpu, &least);
 	return least;
 }
 
@@ -164,43 +149,27 @@ static int64_t droppable(const char *folder, const char *key)
 	return bytes;
 }
 
-static void take_memory(size_t *least, int64_t limit, int64_t used, int64_t reclaimable)
+static void visit_memory(const char *folder, bool v1, void *context)
 {
-	int64_t left = limit - used + reclaimable;
+	size_t *least = context;
+	int64_t limit, used, left;
 
+	/* Version 1 says "no limit" with a number close to the largest. */
+	if (!read_number(folder, v1 ? "memory.limit_in_bytes" : "memory.max", &limit) ||
+	    (v1 && limit >= INT64_MAX / 2) ||
+	    !read_number(folder, v1 ? "memory.usage_in_bytes" : "memory.current", &used))
+		return;
+	left = limit - used + droppable(folder, v1 ? "\ntotal_inactive_file " : "\ninactive_file ");
 	if (left < 0)
 		left = 0;
 	if ((uint64_t)left < *least)
 		*least = (size_t)left;
 }
 
-static void visit_memory_v1(const char *folder, void *context)
-{
-	int64_t limit, used;
-
-	/* Version 1 says "no limit" with a number close to the largest. */
-	if (read_number(folder, "memory.limit_in_bytes", &limit) && limit < INT64_MAX / 2 &&
-	    read_number(folder, "memory.usage_in_bytes", &used))
-		take_memory(context, limit, used, droppable(folder, "\ntotal_inactive_file "));
-}
-
-static void visit_memory_v2(const char *folder, void *context)
-{
-	int64_t limit, used;
-
-	if (read_number(folder, "memory.max", &limit) &&
-	    read_number(folder, "memory.current", &used))
-		take_memory(context, limit, used, droppable(folder, "\ninactive_file "));
-}
-
 size_t oci_cgroup_memory_left(const char *mount, const char *membership)
 {
 	size_t least = SIZE_MAX;
-	char text[8192];
 
-	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
-		return least;
-	walk_v2(mount, text, visit_memory_v2, &least);
-	walk_v1(mount, text, "memory", visit_memory_v1, &least);
+	walk_all(mount, membership, "memory", visit_memory, &least);
 	return least;
 }

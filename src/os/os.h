@@ -58,8 +58,6 @@ ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned int local
  * ends[0] for reading, ends[1] for writing. 0 or -errno (-EMFILE, -ENFILE).
  */
 int oci_os_pipe(int ends[2], size_t bytes);
-/* What it holds, or -errno. */
-ssize_t oci_os_pipe_bytes(int fd);
 /* Which pipe a descriptor is: 0, or -errno; -EBADF also when it is something else. */
 int oci_os_pipe_inode(int fd, uint64_t *inode);
 /* The reading end of a peer's pipe, through /proc/PID/fd: a descriptor of our own, or -errno. */
@@ -67,8 +65,8 @@ int oci_os_open_peer_pipe(pid_t pid, int fd);
 /*
  * vmsplice: attaches the pages under the pieces; they must stay as they are until they have been
  * read at the other end. writev: copies the pieces. readv: copies out. Bytes, from the front on, or
- * -errno; -EAGAIN: full, or empty. Reading 0 bytes: no writer is left. Attaching and writing raise
- * SIGPIPE when no reading end is open anywhere.
+ * -errno; -EAGAIN: full, or empty; at most IOV_MAX pieces. Reading 0 bytes: no writer is left.
+ * Attaching and writing raise SIGPIPE when no reading end is open anywhere.
  */
 ssize_t oci_os_pipe_attach(int fd, const struct iovec *pieces, unsigned int count);
 ssize_t oci_os_pipe_write(int fd, const struct iovec *pieces, unsigned int count);

@@ -3,15 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int count_of(unsigned int count)
-{
-	return count < IOV_MAX ? (int)count : IOV_MAX;
-}
 
 int oci_os_pipe(int ends[2], size_t bytes)
 {
@@ -25,13 +19,6 @@ int oci_os_pipe(int ends[2], size_t bytes)
 	ends[0] = pair[0];
 	ends[1] = pair[1];
 	return 0;
-}
-
-ssize_t oci_os_pipe_bytes(int fd)
-{
-	int bytes = fcntl(fd, F_GETPIPE_SZ);
-
-	return bytes < 0 ? -errno : bytes;
 }
 
 int oci_os_pipe_inode(int fd, uint64_t *inode)
@@ -61,30 +48,21 @@ int oci_os_open_peer_pipe(pid_t pid, int fd)
 
 ssize_t oci_os_pipe_attach(int fd, const struct iovec *pieces, unsigned int count)
 {
-	ssize_t done;
+	ssize_t done = TEMP_FAILURE_RETRY(vmsplice(fd, pieces, count, SPLICE_F_NONBLOCK));
 
-	do {
-		done = vmsplice(fd, pieces, (unsigned long)count_of(count), SPLICE_F_NONBLOCK);
-	} while (done < 0 && errno == EINTR);
 	return done < 0 ? -errno : done;
 }
 
 ssize_t oci_os_pipe_write(int fd, const struct iovec *pieces, unsigned int count)
 {
-	ssize_t done;
+	ssize_t done = TEMP_FAILURE_RETRY(writev(fd, pieces, (int)count));
 
-	do {
-		done = writev(fd, pieces, count_of(count));
-	} while (done < 0 && errno == EINTR);
 	return done < 0 ? -errno : done;
 }
 
 ssize_t oci_os_pipe_read(int fd, const struct iovec *pieces, unsigned int count)
 {
-	ssize_t done;
+	ssize_t done = TEMP_FAILURE_RETRY(readv(fd, pieces, (int)count));
 
-	do {
-		done = readv(fd, pieces, count_of(count));
-	} while (done < 0 && errno == EINTR);
 	return done < 0 ? -errno : done;
 }

@@ -20,7 +20,7 @@
 ssize_t oci_os_read_file(const char *path, char *text, size_t bytes)
 {
 	size_t used = 0;
-	ssize_t done = 0;
+	ssize_t done;
 	int fd;
 
 	if (!bytes)
@@ -28,14 +28,10 @@ ssize_t oci_os_read_file(const char *path, char *text, size_t bytes)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (used < bytes - 1) {
-		done = read(fd, text + used, bytes - 1 - used);
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			break;
-		used += (size_t)done;
-	}
+	do {
+		done = TEMP_FAILURE_RETRY(read(fd, text + used, bytes - 1 - used));
+		used += done > 0 ? (size_t)done : 0;
+	} while (done > 0);
 	if (done < 0)
 		done = -errno;
 	close(fd);
@@ -166,10 +162,8 @@ int oci_os_random(void *bytes, size_t count)
 	char *next = bytes;
 
 	while (count) {
-		ssize_t done = getrandom(next, count, 0);
+		ssize_t done = TEMP_FAILURE_RETRY(getrandom(next, count, 0));
 
-		if (done < 0 && errno == EINTR)
-			continue;
 		if (done < 0)
 			return -errno;
 		next += done;
@@ -178,27 +172,19 @@ int oci_os_random(void *bytes, size_t count)
 	return 0;
 }
 
-static int hex_digit(char digit)
-{
-	return isdigit((unsigned char)digit) ? digit - '0' :
-					       tolower((unsigned char)digit) - 'a' + 10;
-}
-
 int oci_os_boot_id(uint8_t id[16])
 {
-	char text[64], digits[32];
-	size_t count = 0;
+	char text[64], *next = text;
 	ssize_t done = oci_os_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
 
 	if (done < 0)
 		return (int)done;
-	for (const char *next = text; *next && count < sizeof(digits); next++)
-		if (isxdigit((unsigned char)*next))
-			digits[count++] = *next;
-	if (count != sizeof(digits))
-		return -EPROTO;
-	for (size_t i = 0; i < 16; i++)
-		id[i] = (uint8_t)(hex_digit(digits[2 * i]) << 4 | hex_digit(digits[2 * i + 1]));
+	for (size_t i = 0; i < 16; i++, next += 2) {
+		next += *next == '-';
+		if (!isxdigit((unsigned char)next[0]) || !isxdigit((unsigned char)next[1]) ||
+		    sscanf(next, "%2hhx", &id[i]) != 1)
+			return -EPROTO;
+	}
 	return 0;
 }
 

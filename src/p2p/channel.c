@@ -8,22 +8,22 @@
 
 #include "p2p/p2p.h"
 
-#define LINES_PER_BLOCK 64
-#define BLOCK_BYTES (LINES_PER_BLOCK * sizeof(struct oci_rendezvous))
+/* Lines lie in blocks in our segment, made as they are needed; the first of a block is its link to
+ * the one before it. */
+#define BLOCK_BYTES (64 * sizeof(struct oci_rendezvous))
 /* Cells taken before their sender is told: each time costs both a transfer of the line. */
 #define CELLS_UNTOLD (OCI_P2P_CELLS / 4)
 #define BYTES_UNTOLD (OCI_P2P_RING_BYTES / 4)
 #define CREDIT_UNTOLD (OCI_P2P_CREDIT_BYTES / 4)
 
-/* Lines lie in blocks in our segment, made as they are needed. */
-struct oci_block {
-	struct oci_block *next;
-	int64_t offset;
-};
-
 static void *own(int64_t offset)
 {
 	return (uint8_t *)oci_segment_base() + offset;
+}
+
+static struct oci_rendezvous *line_at(uint64_t offset)
+{
+	return own((int64_t)offset);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -39,18 +39,18 @@ static bool state_alloc(struct oci_p2p *p2p)
 	return p2p->out && p2p->in && p2p->active;
 }
 
-int oci_p2p_create(struct oci_p2p **created, struct oci_team *team,
-		   const struct oci_p2p_limits *limits)
+int oci_p2p_create(struct oci_p2p **created, struct oci_team *team, const struct oci_model *model)
 {
 	struct oci_p2p *p2p = calloc(1, sizeof(*p2p));
 
 	if (!p2p)
 		return -ENOMEM;
 	p2p->team = team;
-	p2p->limits = *limits;
-	oci_list_init(&p2p->posted_any);
-	oci_list_init(&p2p->pulling);
-	p2p->any_last = &p2p->any;
+	oci_p2p_limits(model, &p2p->limits);
+	TAILQ_INIT(&p2p->posted_any);
+	TAILQ_INIT(&p2p->pulling);
+	TAILQ_INIT(&p2p->unexpected);
+	TAILQ_INIT(&p2p->spare);
 	if (!state_alloc(p2p)) {
 		oci_p2p_destroy(p2p);
 		return -ENOMEM;
@@ -59,26 +59,14 @@ int oci_p2p_create(struct oci_p2p **created, struct oci_team *team,
 		struct oci_inbound *in = &p2p->in[r];
 
 		in->next = 1;
-		in->unexpected_last = &in->unexpected;
-		oci_list_init(&in->posted);
-		oci_list_init(&in->streams);
-		oci_list_init(&in->pipes);
+		TAILQ_INIT(&in->unexpected);
+		TAILQ_INIT(&in->posted);
+		TAILQ_INIT(&in->streams);
+		TAILQ_INIT(&in->pipes);
 		in->pipe = OCI_SPLICE_IN_CLOSED;
 	}
 	*created = p2p;
 	return 0;
-}
-
-static void free_blocks(struct oci_p2p *p2p)
-{
-	while (p2p->blocks) {
-		struct oci_block *block = p2p->blocks;
-
-		p2p->blocks = block->next;
-		oci_segment_free(block->offset, BLOCK_BYTES);
-		free(block);
-	}
-	free(p2p->line);
 }
 
 void oci_p2p_destroy(struct oci_p2p *p2p)
@@ -100,15 +88,18 @@ void oci_p2p_destroy(struct oci_p2p *p2p)
 			free(p2p->in[r].unfinished);
 		oci_splice_in_close(&p2p->in[r].pipe);
 	}
-	while ((entry = p2p->any)) {
-		oci_unexpected_unlink(p2p, entry);
+	while ((entry = TAILQ_FIRST(&p2p->unexpected))) {
+		TAILQ_REMOVE(&p2p->unexpected, entry, of_any);
 		free(entry);
 	}
-	while ((entry = p2p->spare)) {
-		p2p->spare = entry->next;
+	while ((entry = TAILQ_FIRST(&p2p->spare))) {
+		TAILQ_REMOVE(&p2p->spare, entry, of_source);
 		free(entry);
 	}
-	free_blocks(p2p);
+	for (uint64_t block = p2p->block, next; block; block = next) {
+		next = line_at(block)->next;
+		oci_segment_free((int64_t)block, BLOCK_BYTES);
+	}
 	free(p2p->out);
 	free(p2p->in);
 	free(p2p->active);
@@ -153,12 +144,16 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 	}
 	out->channel = own(offset);
 	out->peer = peer;
-	out->near = oci_near_peer(p2p->team, peer);
+	out->eager_bytes = p2p->limits.eager_bytes;
+	if (p2p->team->member[peer].mechanism == OCI_MECH_SHM)
+		out->eager_bytes = p2p->limits.stream_eager_bytes;
+	else if (oci_near_peer(p2p->team, peer))
+		out->eager_bytes = p2p->limits.near_eager_bytes;
 	out->reverse = &p2p->in[peer];
 	p2p->in[peer].reverse = out;
 	out->pipe = OCI_SPLICE_OUT_CLOSED;
-	oci_list_init(&out->queue);
-	oci_list_init(&out->announced);
+	TAILQ_INIT(&out->queue);
+	TAILQ_INIT(&out->announced);
 	p2p->out[peer] = out;
 	/* Release: the channel is zeroed. Pairs with the acquire in oci_inbound_attach(). */
 	oci_store_release(&p2p->directory[peer], (uint64_t)offset);
@@ -303,26 +298,15 @@ void oci_inbound_matched(struct oci_inbound *in, size_t bytes)
 
 static bool more_lines(struct oci_p2p *p2p)
 {
-	size_t room = p2p->line_room + LINES_PER_BLOCK;
-	struct oci_rendezvous **grown = realloc(p2p->line, room * sizeof(*grown));
-	struct oci_block *block;
+	int64_t block = oci_segment_alloc(BLOCK_BYTES);
 
-	if (!grown)
+	if (block < 0)
 		return false;
-	p2p->line = grown;
-	block = malloc(sizeof(*block));
-	if (!block)
-		return false;
-	block->offset = oci_segment_alloc(BLOCK_BYTES);
-	if (block->offset < 0) {
-		free(block);
-		return false;
-	}
-	block->next = p2p->blocks;
-	p2p->blocks = block;
-	p2p->line_room = room;
-	for (unsigned int i = 0; i < LINES_PER_BLOCK; i++)
-		p2p->line[p2p->lines++] = (struct oci_rendezvous *)own(block->offset) + i;
+	line_at((uint64_t)block)->next = p2p->block;
+	p2p->block = (uint64_t)block;
+	for (size_t at = sizeof(struct oci_rendezvous); at < BLOCK_BYTES;
+	     at += sizeof(struct oci_rendezvous))
+		oci_line_put(p2p, own(block + (int64_t)at));
 	return true;
 }
 
@@ -330,16 +314,23 @@ struct oci_rendezvous *oci_line_get(struct oci_p2p *p2p)
 {
 	struct oci_rendezvous *line;
 
-	if (!p2p->lines && !more_lines(p2p))
+	if (!p2p->line && !more_lines(p2p))
 		return NULL;
-	line = p2p->line[--p2p->lines];
+	line = line_at(p2p->line);
+	p2p->line = line->next;
 	/* Relaxed: whoever used it before has written it for the last time; who will use it next
 	 * learns of it by a cell. */
 	oci_store_relaxed(&line->state, OCI_RENDEZVOUS_OPEN);
 	return line;
 }
 
+uint64_t oci_line_offset(const struct oci_rendezvous *line)
+{
+	return (uint64_t)((const uint8_t *)line - (const uint8_t *)oci_segment_base());
+}
+
 void oci_line_put(struct oci_p2p *p2p, struct oci_rendezvous *line)
 {
-	p2p->line[p2p->lines++] = line;
+	line->next = p2p->line;
+	p2p->line = oci_line_offset(line);
 }

@@ -44,6 +44,15 @@ enum oci_cell_kind {
 	OCI_CELL_STREAM,     /* a chunk of one that the receiver asked to be sent */
 };
 
+/* What a RENDEZVOUS says of its message. */
+struct oci_announcement {
+	uint64_t place;	 /* of the buffer; with pieces: of their list */
+	uint64_t pieces; /* count; 0: a dense buffer */
+	uint64_t line;	 /* offset of its struct oci_rendezvous in the sender's segment */
+	uint64_t method; /* enum oci_p2p_method that the sender wishes */
+	uint64_t pipe;	 /* handle of its pipe; 0: none */
+};
+
 struct oci_cell {
 	uint64_t flag;
 	uint64_t bytes; /* EAGER, RENDEZVOUS: of the message; else of the chunk */
@@ -58,13 +67,7 @@ struct oci_cell {
 			uint64_t bytes;
 			uint64_t cookie; /* STREAM: of the receive */
 		} chunk;
-		struct {
-			uint64_t place;	 /* of the buffer; with pieces: of their list */
-			uint64_t pieces; /* count; 0: a dense buffer */
-			uint64_t line;	 /* offset of its struct oci_rendezvous in my segment */
-			uint64_t method; /* enum oci_p2p_method that the sender wishes */
-			uint64_t pipe;	 /* handle of its pipe; 0: none */
-		} rendezvous;
+		struct oci_announcement rendezvous;
 	};
 } __attribute__((aligned(128)));
 
@@ -79,7 +82,7 @@ struct oci_channel {
 /* The receiver's answer to a RENDEZVOUS, in a line of the sender. Zero when announced. */
 enum oci_rendezvous_state {
 	OCI_RENDEZVOUS_OPEN,
-	OCI_RENDEZVOUS_HELP, /* "I copy; help, if you only wait": share.c; DONE or SEND follows */
+	OCI_RENDEZVOUS_HELP, /* "I copy; help, if you only wait": DONE or SEND follows */
 	OCI_RENDEZVOUS_DONE, /* the buffer is the sender's again */
 	OCI_RENDEZVOUS_SEND, /* "please send": as below; through a pipe DONE follows */
 };
@@ -93,15 +96,21 @@ struct oci_rendezvous {
 	uint64_t place;	 /* HELP: of the receiver's buffer */
 	uint64_t wanted; /* HELP: its bytes */
 	uint64_t unused0;
-	uint64_t claim; /* HELP: chunks taken from the front and the back; both write it */
-	uint64_t
-		helped; /* HELP: chunks that the sender has copied; see share.c for who writes it */
-	uint64_t unused1[6];
+	uint64_t claim;	 /* HELP: chunks taken from the front and the back; both write it */
+	uint64_t helped; /* HELP: chunks that the sender has copied; copy/chunks.h has both */
+	uint64_t next;	 /* the owner's: of its free lines, and of their blocks */
+	uint64_t unused1[5];
 };
 
 _Static_assert(sizeof(struct oci_cell) == 128, "two lines, as documented");
 _Static_assert(sizeof(struct oci_channel) == 256 + 64 * 128 + 65536, "as documented");
 _Static_assert(sizeof(struct oci_rendezvous) == 2 * OCI_LINE, "polled, and claimed");
+
+/* Its payload lies in it. */
+static inline bool oci_cell_is_inline(uint64_t kind, size_t bytes)
+{
+	return kind == OCI_CELL_EAGER && bytes <= OCI_P2P_INLINE_BYTES;
+}
 
 /* What an eager message counts for against the credit: what its receiver needs to keep it. */
 static inline uint64_t oci_p2p_cost(size_t bytes)

@@ -16,18 +16,21 @@ static bool tag_fits(int32_t wanted, int32_t tag)
 	return wanted == tag || wanted == OC_ANY_TAG;
 }
 
-static struct oci_message *first_fit(const struct oci_list *list, int32_t tag)
+static struct oci_message *first_fit(const struct oci_messages *list, int32_t tag)
 {
-	struct oci_message *m = list->first;
+	struct oci_message *m;
 
-	while (m && !tag_fits(m->tag, tag))
-		m = m->next;
+	TAILQ_FOREACH(m, list, on)
+	{
+		if (tag_fits(m->tag, tag))
+			break;
+	}
 	return m;
 }
 
 struct oci_message *oci_match_posted(struct oci_p2p *p2p, uint32_t source, int32_t tag)
 {
-	struct oci_list *list = &p2p->in[source].posted;
+	struct oci_messages *list = &p2p->in[source].posted;
 	struct oci_message *m = first_fit(list, tag), *any = first_fit(&p2p->posted_any, tag);
 
 	if (any && (!m || any->order < m->order)) {
@@ -36,7 +39,7 @@ struct oci_message *oci_match_posted(struct oci_p2p *p2p, uint32_t source, int32
 	}
 	if (!m)
 		return NULL;
-	oci_list_remove(list, m);
+	TAILQ_REMOVE(list, m, on);
 	m->source = source;
 	return m;
 }
@@ -44,12 +47,13 @@ struct oci_message *oci_match_posted(struct oci_p2p *p2p, uint32_t source, int32
 void oci_post(struct oci_p2p *p2p, struct oci_message *m)
 {
 	m->order = p2p->posts++;
-	oci_list_add(m->peer == OC_ANY_SOURCE ? &p2p->posted_any : &p2p->in[m->peer].posted, m);
+	TAILQ_INSERT_TAIL(m->peer == OC_ANY_SOURCE ? &p2p->posted_any : &p2p->in[m->peer].posted, m,
+			  on);
 }
 
 void oci_p2p_withdraw_receive(struct oci_p2p *p2p, struct oci_message *m)
 {
-	oci_list_remove(m->peer == OC_ANY_SOURCE ? &p2p->posted_any : &p2p->in[m->peer].posted, m);
+	TAILQ_REMOVE(m->peer == OC_ANY_SOURCE ? &p2p->posted_any : &p2p->in[m->peer].posted, m, on);
 }
 
 struct oci_unexpected *oci_match_unexpected(struct oci_p2p *p2p, uint32_t source, int32_t tag)
@@ -57,61 +61,52 @@ struct oci_unexpected *oci_match_unexpected(struct oci_p2p *p2p, uint32_t source
 	struct oci_unexpected *entry;
 
 	if (source == OC_ANY_SOURCE) {
-		for (entry = p2p->any; entry && !tag_fits(tag, entry->tag);)
-			entry = entry->any_next;
-		return entry;
+		TAILQ_FOREACH(entry, &p2p->unexpected, of_any)
+		{
+			if (tag_fits(tag, entry->tag))
+				break;
+		}
+	} else {
+		TAILQ_FOREACH(entry, &p2p->in[source].unexpected, of_source)
+		{
+			if (tag_fits(tag, entry->tag))
+				break;
+		}
 	}
-	for (entry = p2p->in[source].unexpected; entry && !tag_fits(tag, entry->tag);)
-		entry = entry->next;
 	return entry;
 }
 
 struct oci_unexpected *oci_unexpected_add(struct oci_p2p *p2p, uint32_t source, int32_t tag,
 					  size_t bytes)
 {
-	struct oci_inbound *in = &p2p->in[source];
-	struct oci_unexpected *entry = p2p->spare;
+	struct oci_unexpected *entry = TAILQ_FIRST(&p2p->spare);
 	size_t room = bytes < SPARE_BYTES ? SPARE_BYTES : bytes;
 
 	if (entry && room == SPARE_BYTES)
-		p2p->spare = entry->next;
+		TAILQ_REMOVE(&p2p->spare, entry, of_source);
 	else
 		entry = malloc(sizeof(*entry) + room);
 	if (!entry)
 		return NULL;
-	*entry = (struct oci_unexpected){ .link = in->unexpected_last,
-					  .any_link = p2p->any_last,
-					  .source = source,
+	*entry = (struct oci_unexpected){ .source = source,
 					  .tag = tag,
 					  .bytes = bytes,
 					  .room = room };
-	*in->unexpected_last = entry;
-	in->unexpected_last = &entry->next;
-	*p2p->any_last = entry;
-	p2p->any_last = &entry->any_next;
+	TAILQ_INSERT_TAIL(&p2p->in[source].unexpected, entry, of_source);
+	TAILQ_INSERT_TAIL(&p2p->unexpected, entry, of_any);
 	return entry;
 }
 
 void oci_unexpected_unlink(struct oci_p2p *p2p, struct oci_unexpected *entry)
 {
-	*entry->link = entry->next;
-	if (entry->next)
-		entry->next->link = entry->link;
-	else
-		p2p->in[entry->source].unexpected_last = entry->link;
-	*entry->any_link = entry->any_next;
-	if (entry->any_next)
-		entry->any_next->any_link = entry->any_link;
-	else
-		p2p->any_last = entry->any_link;
+	TAILQ_REMOVE(&p2p->in[entry->source].unexpected, entry, of_source);
+	TAILQ_REMOVE(&p2p->unexpected, entry, of_any);
 }
 
 void oci_unexpected_free(struct oci_p2p *p2p, struct oci_unexpected *entry)
 {
-	if (entry->room != SPARE_BYTES) {
+	if (entry->room == SPARE_BYTES)
+		TAILQ_INSERT_HEAD(&p2p->spare, entry, of_source);
+	else
 		free(entry);
-		return;
-	}
-	entry->next = p2p->spare;
-	p2p->spare = entry;
 }

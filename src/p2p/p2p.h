@@ -20,9 +20,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "copy/copy.h"
 #include "copy/vmsplice.h"
+#include "model/model.h"
 #include "p2p/channel.h"
 #include "team/team.h"
 
@@ -35,18 +37,21 @@ enum oci_p2p_method {
 	OCI_P2P_METHODS
 };
 
-/* Thresholds of a team; src/api/message_limits.c decides them. */
+/* Of an eager message: 6 to 16 KiB took 1.05 times as long in chunks of 4 KiB, 12 KiB 1.1 in one of
+ * 16 (the machine of limits.c). */
+#define OCI_P2P_EAGER_CHUNK_BYTES ((size_t)8 << 10)
+/* From here on both ends may copy. */
+#define OCI_P2P_SHARE_BYTES ((size_t)32 << 10)
+
+/* Where the messages of a team change their way: limits.c. */
 struct oci_p2p_limits {
 	size_t eager_bytes;	    /* up to here one is eager, as far as credit goes */
 	size_t near_eager_bytes;    /* the same of ranks that share a cache */
 	size_t mapped_eager_bytes;  /* of a buffer that the receiver can map; SIZE_MAX: as others */
 	size_t stream_eager_bytes;  /* the same to a rank that cannot single-copy */
-	size_t chunk_bytes;	    /* of an eager message; at most OCI_P2P_CHUNK_BYTES */
-	size_t share_bytes;	    /* from here on both ends may copy */
-	size_t piece_bytes;	    /* of a single copy in one turn */
 	enum oci_p2p_method method; /* of a rendezvous */
 	/* What OCI_P2P_COPY does not do, though the pair could: this rank's own business. */
-	bool never_mapped, never_by_kernel;
+	bool never_mapped, never_by_pair;
 };
 
 /*
@@ -63,47 +68,41 @@ struct oci_message {
 	/* Called when it is over, as the last thing that is done with it; NULL: nobody. */
 	void (*over)(struct oci_message *message);
 	/* ---- */
-	int result;			  /* 0 under way, 1 done, -errno */
-	struct oci_message *next, **link; /* the one list that it is on */
-	size_t at;			  /* bytes moved */
-	uint64_t order;			  /* of a receive, among the posted ones */
-	/* Of a rendezvous. The sender has: */
-	struct oci_rendezvous *line; /* its line; the receiver: the sender's */
+	int result;		     /* 0 under way, 1 done, -errno */
+	TAILQ_ENTRY(oci_message) on; /* the one list that it is on */
+	size_t at;		     /* bytes moved */
+	uint64_t order;		     /* of a receive, among the posted ones */
+	/* Of a rendezvous. */
+	struct oci_rendezvous *line; /* the sender's */
 	enum oci_p2p_method method;
-	bool shared;	/* both ends copy */
-	bool stuck;	/* and the receiver's cannot */
-	size_t sending; /* up to where to send; 0: not asked to */
-	uint64_t cookie;
+	bool shared;			/* both ends copy */
+	bool stuck;			/* and the receiver's cannot */
+	size_t sending;			/* the sender's: up to where to send; 0: not asked to */
+	uint64_t cookie;		/* of chunks that are asked for */
+	struct oci_announcement sender; /* both have the pipe; the receiver all of it */
 	/* The receiver has: */
 	uint32_t source;
 	size_t whole;		  /* bytes of the message */
 	size_t wanted;		  /* of those, as many as there is room for */
-	uint64_t place;		  /* where they are there */
-	uint64_t pieces;	  /* when they have gaps: of the list at `place` */
-	struct oc_layout foreign; /* that list, fetched */
-	/* Both, by VMSPLICE and WRITEV: */
-	uint64_t pipe; /* handle of the sender's */
+	struct oc_layout foreign; /* the list of the sender's pieces, fetched */
 };
 
 /* A message that came before its receive. */
 struct oci_unexpected {
-	struct oci_unexpected *next, **link;	     /* of this source */
-	struct oci_unexpected *any_next, **any_link; /* of all, as they came */
+	TAILQ_ENTRY(oci_unexpected) of_source, of_any; /* as they came */
 	uint32_t source;
 	int32_t tag;
 	size_t bytes, at; /* of an eager message: at < bytes while chunks are missing */
 	size_t room;	  /* bytes behind */
 	bool is_rendezvous;
-	struct oci_message *claimed;	    /* the receive that waits for the missing chunks */
-	struct oci_message *self;	    /* a send to ourselves that waits for its receive */
-	uint64_t place, pieces, line, pipe; /* of a rendezvous */
-	enum oci_p2p_method method;
+	struct oci_message *claimed;	/* the receive that waits for the missing chunks */
+	struct oci_message *self;	/* a send to ourselves that waits for its receive */
+	struct oci_announcement sender; /* of a rendezvous */
 	uint8_t payload[];
 };
 
-struct oci_list {
-	struct oci_message *first, **last;
-};
+TAILQ_HEAD(oci_messages, oci_message);
+TAILQ_HEAD(oci_unexpecteds, oci_unexpected);
 
 /* What this rank keeps for a rank that it sends to. */
 struct oci_outbound {
@@ -113,10 +112,10 @@ struct oci_outbound {
 	uint64_t position, freed;	   /* bytes ever put into the ring, and of those reusable */
 	uint64_t cost, matched;		   /* of eager messages, and as last read */
 	const struct oci_inbound *reverse; /* what comes from that rank */
-	bool near;			   /* it shares a cache with us */
+	size_t eager_bytes;		   /* up to which a message to it is eager */
 	uint64_t ends[OCI_P2P_CELLS];	   /* position behind the payload of each cell */
-	struct oci_list queue;		   /* sends that wait for room, in order */
-	struct oci_list announced;	   /* rendezvous under way */
+	struct oci_messages queue;	   /* sends that wait for room, in order */
+	struct oci_messages announced;	   /* rendezvous under way */
 	struct oci_splice_out pipe;
 	uint32_t peer;
 	struct oci_outbound *busy_next; /* both lists empty: not on the list of busy ones */
@@ -133,15 +132,13 @@ struct oci_inbound {
 	uint64_t matched, matched_told;
 	struct oci_message *filling; /* an eager message whose chunks are missing: its receive */
 	struct oci_unexpected *unfinished; /* or where it is kept */
-	struct oci_unexpected *unexpected, **unexpected_last;
-	struct oci_list posted;
-	struct oci_list streams; /* receives that are sent to */
-	struct oci_list pipes;	 /* and through its pipe: the first is, others wait */
+	struct oci_unexpecteds unexpected;
+	struct oci_messages posted;
+	struct oci_messages streams; /* receives that are sent to */
+	struct oci_messages pipes;   /* and through its pipe: the first is, others wait */
 	struct oci_splice_in pipe;
 	int32_t filling_tag;
 };
-
-struct oci_block; /* of rendezvous lines */
 
 struct oci_p2p {
 	struct oci_team *team;
@@ -153,15 +150,13 @@ struct oci_p2p {
 	struct oci_inbound *in;	   /* by rank */
 	uint32_t *active, actives; /* ranks with a channel to us */
 	struct oci_outbound *busy;
-	struct oci_list posted_any;
-	struct oci_list pulling; /* receives that copy */
-	struct oci_unexpected *any, **any_last;
-	struct oci_unexpected *spare; /* small ones that are not in use */
+	struct oci_messages posted_any;
+	struct oci_messages pulling; /* receives that copy */
+	struct oci_unexpecteds unexpected;
+	struct oci_unexpecteds spare; /* small ones that are not in use */
 	uint64_t posts;		      /* receives posted so far */
 	uint64_t self_cost;	      /* of unexpected eager messages to ourselves */
-	struct oci_rendezvous **line; /* free ones */
-	size_t lines, line_room;
-	struct oci_block *blocks;
+	uint64_t line, block; /* offsets of a free line, and of the newest block of them; 0: none */
 	struct oci_wait wait;
 	uint32_t turns;
 	bool probing; /* a message of `probed` is looked for, without a receive */
@@ -171,9 +166,8 @@ struct oci_p2p {
 
 /* ---- what others use ------------------------------------------------------------------------- */
 
-/* For a team that is ready. 0, -ENOMEM or -ENOSPC. */
-int oci_p2p_create(struct oci_p2p **p2p, struct oci_team *team,
-		   const struct oci_p2p_limits *limits);
+/* For a team that is ready; the model is kept. 0, -ENOMEM or -ENOSPC. */
+int oci_p2p_create(struct oci_p2p **p2p, struct oci_team *team, const struct oci_model *model);
 /* Only when all members have left the team, or nothing was ever sent. */
 void oci_p2p_destroy(struct oci_p2p *p2p);
 
@@ -221,28 +215,8 @@ void oci_message_scatter(const struct oci_message *message, size_t at, const voi
 /* From a send of ours into a receive of ours. */
 void oci_message_move(const struct oci_message *to, const struct oci_message *from);
 
-static inline void oci_list_init(struct oci_list *list)
-{
-	list->first = NULL;
-	list->last = &list->first;
-}
-
-static inline void oci_list_add(struct oci_list *list, struct oci_message *message)
-{
-	message->next = NULL;
-	message->link = list->last;
-	*list->last = message;
-	list->last = &message->next;
-}
-
-static inline void oci_list_remove(struct oci_list *list, struct oci_message *message)
-{
-	*message->link = message->next;
-	if (message->next)
-		message->next->link = message->link;
-	else
-		list->last = message->link;
-}
+/* limits.c: by the options, the model and the caches. */
+void oci_p2p_limits(const struct oci_model *model, struct oci_p2p_limits *limits);
 
 /* channel.c: the sender's side. NULL and *error: no memory for the channel. */
 struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *error);
@@ -283,8 +257,9 @@ void oci_inbound_taken(struct oci_inbound *in, size_t bytes);
 /* An eager message has found its receive. */
 void oci_inbound_matched(struct oci_inbound *in, size_t bytes);
 
-/* channel.c: lines. NULL: no memory. */
+/* channel.c: lines. NULL: no room in the segment. */
 struct oci_rendezvous *oci_line_get(struct oci_p2p *p2p);
+uint64_t oci_line_offset(const struct oci_rendezvous *line);
 void oci_line_put(struct oci_p2p *p2p, struct oci_rendezvous *line);
 
 /* send.c, receive.c: one turn. */
@@ -304,8 +279,7 @@ struct oci_unexpected *oci_unexpected_add(struct oci_p2p *p2p, uint32_t source, 
 void oci_unexpected_unlink(struct oci_p2p *p2p, struct oci_unexpected *entry);
 void oci_unexpected_free(struct oci_p2p *p2p, struct oci_unexpected *entry);
 
-/* rendezvous.c: the receiver's side. The receive has its source, whole, place, pieces, line and
- * method. */
+/* rendezvous.c: the receiver's side. The receive has its source, whole, sender, line and method. */
 void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *message);
 /* One piece for each receive that copies. */
 unsigned int oci_rendezvous_progress(struct oci_p2p *p2p);
@@ -314,13 +288,14 @@ void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *message,
 			enum oci_p2p_method method);
 /* All is here: the buffer is the sender's again, the receive is over. */
 void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *message);
+/* The sender's, when it is asked for help: false, there is nothing to do. */
+bool oci_rendezvous_help(struct oci_p2p *p2p, struct oci_message *message);
 /* progress.c: that rank's team has failed, so ours has. */
 void oci_p2p_gave_up(struct oci_p2p *p2p, uint32_t rank, uint64_t poison);
 
-/* pipe.c. The sender's: what a receiver opens its pipe by, 0: there is none to be had; a message is
- * asked for; one turn of it. */
+/* pipe.c. The sender's: what a receiver opens its pipe by, 0: there is none to be had; one turn of
+ * a message that is asked for. */
 uint64_t oci_pipe_offer(struct oci_outbound *out);
-void oci_pipe_asked(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *message);
 unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out,
 			   struct oci_message *message);
 /* The receiver's: false: it cannot be read. One turn for each sender. */
@@ -331,20 +306,6 @@ static inline bool oci_p2p_is_piped(enum oci_p2p_method method)
 {
 	return method == OCI_P2P_VMSPLICE || method == OCI_P2P_WRITEV;
 }
-/* rendezvous.c: oci_transfer_run(), alone, as far as the limits allow. */
-int oci_p2p_copy(struct oci_p2p *p2p, struct oci_transfer *transfer, bool polled);
-/* share.c: the receiver invites, and moves on; the sender helps, false: there is nothing to do. */
-enum oci_share_result {
-	OCI_SHARE_WAITS, /* for the sender's last chunk */
-	OCI_SHARE_MOVED,
-	OCI_SHARE_DONE,
-	OCI_SHARE_STUCK, /* the bytes from m->at up to m->wanted must be sent */
-};
-void oci_share_invite(struct oci_message *message);
-int oci_share_pull(struct oci_p2p *p2p, struct oci_message *message);
-bool oci_share_push(struct oci_p2p *p2p, struct oci_message *message);
-/* The receiver's team has failed: the sender writes no more when this returns. */
-void oci_share_revoke(struct oci_p2p *p2p, struct oci_message *message);
 /* The receive has all its bytes, but for telling. */
 void oci_receive_finish(struct oci_message *message, uint32_t source, int32_t tag, size_t whole);
 

@@ -58,15 +58,10 @@ static bool is_still_there(struct oci_p2p *p2p, struct oci_outbound *out,
 {
 	uint64_t handle;
 
-	if (!oci_splice_handle(&out->pipe, &handle) && handle == m->pipe)
+	if (!oci_splice_handle(&out->pipe, &handle) && handle == m->sender.pipe)
 		return true;
 	fail(p2p, out->peer, "to", -EBADF);
 	return false;
-}
-
-void oci_pipe_asked(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
-{
-	is_still_there(p2p, out, m);
 }
 
 unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
@@ -97,19 +92,19 @@ bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)
 	struct oci_inbound *in = &p2p->in[m->source];
 	int error;
 
-	if (!m->pipe)
+	if (!m->sender.pipe)
 		return false;
 	/* The end that is open stays while a message is in it. */
-	if (in->pipes.first && in->pipe.handle != m->pipe)
+	if (TAILQ_FIRST(&in->pipes) && in->pipe.handle != m->sender.pipe)
 		return false;
-	error = oci_splice_open(&in->pipe, p2p->team->member[m->source].pid, m->pipe);
+	error = oci_splice_open(&in->pipe, p2p->team->member[m->source].pid, m->sender.pipe);
 	if (error) {
 		oci_debug("the pipe of rank %u cannot be opened (%s): it sends in another way",
 			  m->source, strerror(-error));
 		return false;
 	}
-	oci_list_add(&in->pipes, m);
-	if (in->pipes.first == m)
+	TAILQ_INSERT_TAIL(&in->pipes, m, on);
+	if (TAILQ_FIRST(&in->pipes) == m)
 		oci_rendezvous_ask(p2p, m, m->method);
 	return true;
 }
@@ -129,9 +124,9 @@ static unsigned int read_turn(struct oci_p2p *p2p, struct oci_inbound *in, struc
 	m->at += (size_t)bytes;
 	if (m->at < m->wanted)
 		return 1;
-	oci_list_remove(&in->pipes, m);
-	if (in->pipes.first)
-		oci_rendezvous_ask(p2p, in->pipes.first, in->pipes.first->method);
+	TAILQ_REMOVE(&in->pipes, m, on);
+	if (TAILQ_FIRST(&in->pipes))
+		oci_rendezvous_ask(p2p, TAILQ_FIRST(&in->pipes), TAILQ_FIRST(&in->pipes)->method);
 	oci_rendezvous_over(p2p, m);
 	return 1;
 }
@@ -143,8 +138,8 @@ unsigned int oci_pipe_progress(struct oci_p2p *p2p)
 	for (uint32_t i = 0; i < p2p->actives && !p2p->team->error; i++) {
 		struct oci_inbound *in = &p2p->in[p2p->active[i]];
 
-		if (in->pipes.first)
-			moved += read_turn(p2p, in, in->pipes.first);
+		if (TAILQ_FIRST(&in->pipes))
+			moved += read_turn(p2p, in, TAILQ_FIRST(&in->pipes));
 	}
 	return moved;
 }

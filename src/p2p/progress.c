@@ -12,14 +12,16 @@
 static bool concerned(const struct oci_p2p *p2p, uint32_t rank)
 {
 	const struct oci_inbound *in = &p2p->in[rank];
+	const struct oci_message *m;
 
 	/* Of those that copy, one may wait for its sender's help. */
-	for (const struct oci_message *m = p2p->pulling.first; m; m = m->next) {
+	TAILQ_FOREACH(m, &p2p->pulling, on)
+	{
 		if (m->source == rank)
 			return true;
 	}
-	return in->posted.first || in->streams.first || in->pipes.first || in->filling ||
-	       (in->unfinished && in->unfinished->claimed) ||
+	return TAILQ_FIRST(&in->posted) || TAILQ_FIRST(&in->streams) || TAILQ_FIRST(&in->pipes) ||
+	       in->filling || (in->unfinished && in->unfinished->claimed) ||
 	       (p2p->out[rank] && p2p->out[rank]->busy);
 }
 
@@ -68,7 +70,7 @@ static unsigned int turn(struct oci_p2p *p2p)
 static void look_at(struct oci_p2p *p2p, uint32_t rank)
 {
 	struct oci_member *member = &p2p->team->member[rank];
-	bool any = p2p->posted_any.first || probes(p2p, rank);
+	bool any = TAILQ_FIRST(&p2p->posted_any) || probes(p2p, rank);
 	uint64_t poison;
 	bool left, dead;
 
@@ -84,7 +86,7 @@ static void look_at(struct oci_p2p *p2p, uint32_t rank)
 	/* What we wait for may have come meanwhile, as its last deed. */
 	oci_receive_drain(p2p, rank);
 	turn(p2p);
-	any = (p2p->posted_any.first || probes(p2p, rank)) && !left;
+	any = (TAILQ_FIRST(&p2p->posted_any) || probes(p2p, rank)) && !left;
 	if (any || concerned(p2p, rank))
 		fail(p2p->team, rank, poison, left && !poison);
 }
@@ -103,7 +105,8 @@ static void look_for_any(struct oci_p2p *p2p)
 	/* Their last messages came before they left. */
 	for (uint32_t r = 0; r < team->size; r++)
 		oci_receive_drain(p2p, r);
-	for (m = p2p->posted_any.first; m; m = m->next) {
+	TAILQ_FOREACH(m, &p2p->posted_any, on)
+	{
 		if (m->over)
 			continue;
 		oci_team_fail(team, -EPIPE, -1,
@@ -125,7 +128,7 @@ unsigned int oci_p2p_progress(struct oci_p2p *p2p)
 		if (r != team->rank)
 			look_at(p2p, r);
 	}
-	if (p2p->posted_any.first && !team->error)
+	if (TAILQ_FIRST(&p2p->posted_any) && !team->error)
 		look_for_any(p2p);
 	return moved;
 }

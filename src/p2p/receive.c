@@ -16,7 +16,7 @@
 static const uint8_t *payload_of(const struct oci_inbound *in, const struct oci_cell *cell,
 				 size_t *bytes)
 {
-	if (cell->kind == OCI_CELL_EAGER && cell->bytes <= OCI_P2P_INLINE_BYTES) {
+	if (oci_cell_is_inline(cell->kind, cell->bytes)) {
 		*bytes = cell->bytes;
 		return cell->inline_bytes;
 	}
@@ -84,77 +84,63 @@ static void take_more(struct oci_p2p *p2p, uint32_t source, struct oci_inbound *
 	oci_unexpected_free(p2p, entry);
 }
 
-static void begin_rendezvous(struct oci_p2p *p2p, struct oci_message *m,
-			     const struct oci_unexpected *announced)
+/* The receive has its source. */
+static void begin_rendezvous(struct oci_p2p *p2p, struct oci_message *m, int32_t tag, size_t bytes,
+			     const struct oci_announcement *sender)
 {
-	const struct oci_member *member = &p2p->team->member[announced->source];
-
-	m->source = announced->source;
-	m->tag = announced->tag;
-	m->whole = announced->bytes;
-	m->place = announced->place;
-	m->pieces = announced->pieces;
-	m->method = announced->method;
-	m->pipe = announced->pipe;
-	m->line = (struct oci_rendezvous *)(member->peer->base + announced->line);
+	m->tag = tag;
+	m->whole = bytes;
+	m->sender = *sender;
+	m->method = (enum oci_p2p_method)sender->method;
+	m->line = (struct oci_rendezvous *)(p2p->team->member[m->source].peer->base + sender->line);
 	oci_rendezvous_begin(p2p, m);
 }
 
 static bool take_rendezvous(struct oci_p2p *p2p, uint32_t source, const struct oci_cell *cell)
 {
 	struct oci_message *m = oci_match_posted(p2p, source, cell->tag);
-	struct oci_unexpected announced = { .source = source,
-					    .tag = cell->tag,
-					    .bytes = cell->bytes,
-					    .place = cell->rendezvous.place,
-					    .pieces = cell->rendezvous.pieces,
-					    .line = cell->rendezvous.line,
-					    .method = cell->rendezvous.method,
-					    .pipe = cell->rendezvous.pipe };
 	struct oci_unexpected *entry;
 
 	if (m) {
-		begin_rendezvous(p2p, m, &announced);
+		begin_rendezvous(p2p, m, cell->tag, cell->bytes, &cell->rendezvous);
 		return true;
 	}
 	entry = oci_unexpected_add(p2p, source, cell->tag, 0);
 	if (!entry)
 		return false;
-	entry->bytes = announced.bytes;
+	entry->bytes = cell->bytes;
 	entry->is_rendezvous = true;
-	entry->place = announced.place;
-	entry->pieces = announced.pieces;
-	entry->line = announced.line;
-	entry->method = announced.method;
-	entry->pipe = announced.pipe;
+	entry->sender = cell->rendezvous;
 	return true;
 }
 
 static void take_stream(struct oci_inbound *in, const struct oci_cell *cell)
 {
-	struct oci_message *m = in->streams.first;
+	struct oci_message *m;
 	size_t bytes;
 	const uint8_t *payload = payload_of(in, cell, &bytes);
 
-	while (m && m->cookie != cell->chunk.cookie)
-		m = m->next;
+	TAILQ_FOREACH(m, &in->streams, on)
+	{
+		if (m->cookie == cell->chunk.cookie)
+			break;
+	}
 	if (!m)
 		return;
 	oci_message_scatter(m, m->at, payload, bytes);
 	m->at += bytes;
 	if (m->at < m->wanted)
 		return;
-	oci_list_remove(&in->streams, m);
+	TAILQ_REMOVE(&in->streams, m, on);
 	oci_receive_finish(m, m->source, m->tag, m->whole);
 }
 
 /* The bytes of the ring that a cell holds. */
 static size_t ring_bytes(const struct oci_cell *cell)
 {
-	if (cell->kind == OCI_CELL_RENDEZVOUS ||
-	    (cell->kind == OCI_CELL_EAGER && cell->bytes <= OCI_P2P_INLINE_BYTES))
-		return 0;
-	return cell->chunk.bytes;
+	return cell->kind == OCI_CELL_RENDEZVOUS || oci_cell_is_inline(cell->kind, cell->bytes) ?
+		       0 :
+		       cell->chunk.bytes;
 }
 
 static unsigned int inbound_progress(struct oci_p2p *p2p, uint32_t source)
@@ -210,7 +196,7 @@ static void take_kept(struct oci_p2p *p2p, struct oci_message *m, struct oci_une
 		oci_message_move(m, entry->self);
 		oci_message_finish(entry->self, 1);
 	} else if (entry->is_rendezvous) {
-		begin_rendezvous(p2p, m, entry);
+		begin_rendezvous(p2p, m, entry->tag, entry->bytes, &entry->sender);
 		oci_unexpected_free(p2p, entry);
 		return;
 	} else if (entry->source == p2p->team->rank) {
@@ -251,7 +237,8 @@ int oci_p2p_receive_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, void *b
 	const uint8_t *payload;
 	size_t bytes, here;
 
-	if (!in->channel || in->unexpected || in->posted.first || p2p->posted_any.first)
+	if (!in->channel || TAILQ_FIRST(&in->unexpected) || TAILQ_FIRST(&in->posted) ||
+	    TAILQ_FIRST(&p2p->posted_any))
 		return -1;
 	cell = oci_inbound_cell(in);
 	if (!cell)

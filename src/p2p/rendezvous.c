@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rendezvous as its receiver sees it: it copies the message out of the sender's memory, a piece a
- * turn; or, where the pair has no single copy or that fails in between, asks for the rest.
+ * A rendezvous: the receiver copies the message out of the sender's memory, a piece a turn; or,
+ * where the pair has no single copy or that fails in between, asks for the rest.
+ *
+ * From OCI_P2P_SHARE_BYTES on both ends copy (copy/chunks.h): the receiver is the front, and the
+ * sender the back, as long as it has nothing better to do than to wait. The words lie in the
+ * message's line. A sender that computes costs nothing.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "copy/chunks.h"
 #include "copy/copy.h"
 #include "copy/layout.h"
 #include "p2p/p2p.h"
 
-static void foreign_free(struct oci_message *m)
-{
-	free((void *)(uintptr_t)m->foreign.pieces);
-	m->foreign.pieces = NULL;
-}
+/* Of a single copy in one turn. */
+#define PIECE_BYTES ((size_t)1 << 20)
 
 static void tell_done(struct oci_message *m)
 {
-	foreign_free(m);
+	oci_layout_free(&m->foreign);
 	/* Release: we have read the buffer for the last time. Pairs with announced_step(). */
 	oci_store_release(&m->line->state, OCI_RENDEZVOUS_DONE);
 }
@@ -36,7 +37,7 @@ void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *m)
 	oci_loads_in_order();
 	poison = oci_load_acquire(&sender->progress.poison);
 	if (poison) {
-		foreign_free(m);
+		oci_layout_free(&m->foreign);
 		oci_p2p_gave_up(p2p, m->source, poison);
 		return;
 	}
@@ -48,10 +49,10 @@ void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *m, enum oci_p2p
 {
 	struct oci_rendezvous *line = m->line;
 
-	foreign_free(m);
+	oci_layout_free(&m->foreign);
 	if (method == OCI_P2P_STREAM) {
 		m->cookie = ++p2p->posts;
-		oci_list_add(&p2p->in[m->source].streams, m);
+		TAILQ_INSERT_TAIL(&p2p->in[m->source].streams, m, on);
 	}
 	line->method = method;
 	line->at = m->at;
@@ -59,6 +60,18 @@ void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *m, enum oci_p2p
 	line->cookie = m->cookie;
 	/* Release: the terms come first. Pairs with announced_step(). */
 	oci_store_release(&line->state, OCI_RENDEZVOUS_SEND);
+}
+
+/* "Help, if you only wait." */
+static void invite(struct oci_message *m)
+{
+	m->shared = true;
+	m->line->place = (uintptr_t)m->buffer;
+	m->line->wanted = m->wanted;
+	oci_store_relaxed(&m->line->claim, 0);
+	oci_store_relaxed(&m->line->helped, 0);
+	/* Release: the terms come first. Pairs with announced_step(). */
+	oci_store_release(&m->line->state, OCI_RENDEZVOUS_HELP);
 }
 
 void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
@@ -70,85 +83,102 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 	if (!m->wanted) {
 		oci_rendezvous_over(p2p, m);
 	} else if (m->method == OCI_P2P_COPY) {
-		if (m->wanted >= p2p->limits.share_bytes && !m->pieces && !m->layout.pieces)
-			oci_share_invite(m);
-		oci_list_add(&p2p->pulling, m);
+		if (m->wanted >= OCI_P2P_SHARE_BYTES && !m->sender.pieces && !m->layout.pieces)
+			invite(m);
+		TAILQ_INSERT_TAIL(&p2p->pulling, m, on);
 	} else if (!oci_p2p_is_piped(m->method) || !oci_pipe_begin(p2p, m)) {
 		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 	}
 }
 
-int oci_p2p_copy(struct oci_p2p *p2p, struct oci_transfer *t, bool polled)
-{
-	t->alone = true;
-	t->never_mapped = p2p->limits.never_mapped;
-	t->never_by_pair = p2p->limits.never_by_kernel;
-	return oci_transfer_run(p2p->team, t, polled);
-}
+/* ---- the copy -------------------------------------------------------------------------------- */
 
-/* The sender's list of pieces, copied here. 0 or -errno. */
-static int foreign_get(struct oci_p2p *p2p, struct oci_message *m)
+/* Alone, as the other end may be elsewhere, and as far as the limits allow. */
+static struct oci_transfer transfer_of(const struct oci_p2p *p2p, uint32_t peer,
+				       enum oci_direction direction, size_t whole)
 {
-	size_t bytes = (m->pieces + 1) * sizeof(struct oc_piece);
-	struct oc_piece *pieces = malloc(bytes);
-	struct oci_transfer t = { .peer = m->source,
-				  .direction = OCI_PULL,
-				  .local = (uintptr_t)pieces,
-				  .remote = m->place,
-				  .bytes = bytes,
-				  .whole = bytes };
-	int result = pieces ? oci_p2p_copy(p2p, &t, false) : -ENOMEM;
-
-	if (result < 0) {
-		free(pieces);
-		return result;
-	}
-	m->foreign = (struct oc_layout){ pieces, m->pieces };
-	return 0;
+	return (struct oci_transfer){ .peer = peer,
+				      .direction = direction,
+				      .whole = whole,
+				      .alone = true,
+				      .never_mapped = p2p->limits.never_mapped,
+				      .never_by_pair = p2p->limits.never_by_pair };
 }
 
 /* The next piece: as many pieces of buffers with gaps as one call takes. */
-static int pull(struct oci_p2p *p2p, struct oci_message *m)
+static int pull_piece(struct oci_p2p *p2p, struct oci_message *m)
 {
-	size_t rest = m->wanted - m->at, most = p2p->limits.piece_bytes;
-	struct oci_transfer t = { .peer = m->source,
-				  .direction = OCI_PULL,
-				  .local = (uintptr_t)m->buffer + m->at,
-				  .remote = m->place + m->at,
-				  .bytes = rest < most ? rest : most,
-				  .whole = m->wanted };
+	struct oci_transfer t = transfer_of(p2p, m->source, OCI_PULL, m->wanted);
+	size_t rest = m->wanted - m->at;
 	int result;
 
-	if (m->pieces && !m->foreign.pieces) {
-		result = foreign_get(p2p, m);
+	if (rest > PIECE_BYTES)
+		rest = PIECE_BYTES;
+	if (m->sender.pieces && !m->foreign.pieces) {
+		result = oci_layout_fetch(p2p->team, &t, m->sender.place, m->sender.pieces,
+					  &m->foreign);
 		if (result)
 			return result;
 	}
-	if (m->layout.pieces) {
-		t.mine = &m->layout;
-		t.local = m->at;
-	}
-	if (m->pieces) {
-		t.theirs = &m->foreign;
-		t.remote = m->at;
-	}
-	rest = t.bytes;
-	result = oci_p2p_copy(p2p, &t, true);
+	t.bytes = rest;
+	t.mine = m->layout.pieces ? &m->layout : NULL;
+	t.local = t.mine ? m->at : (uintptr_t)m->buffer + m->at;
+	t.theirs = m->sender.pieces ? &m->foreign : NULL;
+	t.remote = t.theirs ? m->at : m->sender.place + m->at;
+	result = oci_transfer_run(p2p->team, &t, true);
 	m->at += rest - t.bytes;
 	return result < 0 ? result : 0;
 }
 
-enum pull_result { PULL_NOTHING, PULL_MOVED, PULL_DONE, PULL_STUCK };
-
-static enum pull_result pull_piece(struct oci_p2p *p2p, struct oci_message *m)
+static struct oci_chunks chunks_of(const struct oci_message *m, size_t wanted)
 {
-	int error = pull(p2p, m);
+	return oci_chunks_of(&m->line->claim, &m->line->helped, wanted, OCI_CHUNKS_MESSAGE);
+}
+
+/* Of either end, whose buffers are dense. 0 or -errno. */
+static int copy_chunk(struct oci_p2p *p2p, const struct oci_message *m, uint32_t peer,
+		      enum oci_direction direction, uint64_t place, const struct oci_chunks *chunks,
+		      uint64_t index)
+{
+	struct oci_transfer t = transfer_of(p2p, peer, direction, chunks->bytes);
+	int result;
+
+	t.bytes = oci_chunk_length(chunks, index);
+	t.local = (uintptr_t)m->buffer + oci_chunk_at(chunks, index);
+	t.remote = place + oci_chunk_at(chunks, index);
+	result = oci_transfer_run(p2p->team, &t, false);
+	return result < 0 ? result : 0;
+}
+
+bool oci_rendezvous_help(struct oci_p2p *p2p, struct oci_message *m)
+{
+	struct oci_chunks chunks = chunks_of(m, m->line->wanted);
+	uint64_t index;
+
+	if (!oci_chunks_help(&chunks, &index))
+		return false;
+	oci_chunks_helped(&chunks,
+			  !copy_chunk(p2p, m, m->peer, OCI_PUSH, m->line->place, &chunks, index));
+	return true;
+}
+
+enum pull_result { PULL_WAITS, PULL_MOVED, PULL_DONE, PULL_STUCK };
+
+/* Not mapped, and no single copy was agreed on; otherwise the failure is this buffer's (a page that
+ * the kernel does not read for us) or came later. */
+static void say_stuck(const struct oci_message *m, int error)
+{
+	oci_debug("single copy from rank %u failed (%s): it sends the rest", m->source,
+		  strerror(-error));
+}
+
+/* PULL_STUCK: the bytes from m->at up to m->wanted must be sent. */
+static enum pull_result pull(struct oci_p2p *p2p, struct oci_message *m)
+{
+	int error = pull_piece(p2p, m);
 
 	if (error) {
-		/* Not mapped, and no single copy was agreed on. Otherwise the failure is this
-		 * buffer's (a page that the kernel does not read for us) or came later. */
-		oci_debug("single copy from rank %u failed (%s): it sends the rest", m->source,
-			  strerror(-error));
+		say_stuck(m, error);
 		return PULL_STUCK;
 	}
 	return m->at < m->wanted ? PULL_MOVED : PULL_DONE;
@@ -156,17 +186,33 @@ static enum pull_result pull_piece(struct oci_p2p *p2p, struct oci_message *m)
 
 static enum pull_result pull_shared(struct oci_p2p *p2p, struct oci_message *m)
 {
-	switch (oci_share_pull(p2p, m)) {
-	case OCI_SHARE_WAITS:
-		return PULL_NOTHING;
-	case OCI_SHARE_MOVED:
-		return PULL_MOVED;
-	case OCI_SHARE_DONE:
-		return PULL_DONE;
-	default:
-		oci_debug("single copy from rank %u failed: it sends the rest", m->source);
+	struct oci_chunks chunks = chunks_of(m, m->wanted);
+	uint64_t index;
+	enum oci_chunks_state state = oci_chunks_take(&chunks, &index);
+	int error;
+
+	if (state == OCI_CHUNKS_WAIT)
+		return PULL_WAITS; /* for the sender's last chunk */
+	if (m->stuck) {
+		size_t end = oci_chunk_at(&chunks, oci_chunks_helped_from(&chunks));
+
+		if (end < m->wanted)
+			m->wanted = end;
 		return PULL_STUCK;
 	}
+	if (state == OCI_CHUNKS_OVER)
+		return PULL_DONE;
+	error = copy_chunk(p2p, m, m->source, OCI_PULL, m->sender.place, &chunks, index);
+	if (error) {
+		say_stuck(m, error);
+		/* The sender will send from there on. */
+		m->stuck = true;
+		m->at = oci_chunk_at(&chunks, index);
+		oci_chunks_stop(&chunks);
+	} else {
+		oci_chunks_taken(&chunks, index);
+	}
+	return PULL_MOVED;
 }
 
 unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
@@ -174,29 +220,43 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
 	struct oci_message *m, *next;
 	unsigned int moved = 0;
 
-	for (m = p2p->pulling.first; m; m = next) {
-		enum pull_result result = m->shared ? pull_shared(p2p, m) : pull_piece(p2p, m);
+	for (m = TAILQ_FIRST(&p2p->pulling); m; m = next) {
+		enum pull_result result = m->shared ? pull_shared(p2p, m) : pull(p2p, m);
 
-		next = m->next;
-		moved += result != PULL_NOTHING;
+		next = TAILQ_NEXT(m, on);
+		moved += result != PULL_WAITS;
 		if (result < PULL_DONE)
 			continue;
-		oci_list_remove(&p2p->pulling, m);
-		if (result == PULL_STUCK) {
+		TAILQ_REMOVE(&p2p->pulling, m, on);
+		if (result == PULL_STUCK)
 			oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
-			continue;
-		}
-		oci_rendezvous_over(p2p, m);
+		else
+			oci_rendezvous_over(p2p, m);
 	}
 	return moved;
 }
 
+/* The receiver's team has failed: the sender writes no more when this returns. */
+static void revoke(struct oci_p2p *p2p, struct oci_message *m)
+{
+	struct oci_chunks chunks = chunks_of(m, m->wanted);
+	uint64_t none;
+
+	oci_chunks_stop(&chunks);
+	while (oci_chunks_take(&chunks, &none) == OCI_CHUNKS_WAIT &&
+	       !oci_peer_dead(p2p->team->member[m->source].peer))
+		oci_cpu_relax();
+}
+
 void oci_p2p_abandon(struct oci_p2p *p2p)
 {
-	for (struct oci_message *m = p2p->pulling.first; m; m = m->next) {
+	struct oci_message *m;
+
+	TAILQ_FOREACH(m, &p2p->pulling, on)
+	{
 		if (m->shared)
-			oci_share_revoke(p2p, m);
-		foreign_free(m);
+			revoke(p2p, m);
+		oci_layout_free(&m->foreign);
 	}
-	oci_list_init(&p2p->pulling);
+	TAILQ_INIT(&p2p->pulling);
 }

@@ -10,40 +10,31 @@
 #include "copy/layout.h"
 #include "p2p/p2p.h"
 
+/* Where the payload of a cell goes. */
+static uint8_t *payload_of(const struct oci_outbound *out, struct oci_cell *cell, bool is_inline)
+{
+	return is_inline ? cell->inline_bytes :
+			   out->channel->ring + cell->chunk.position % OCI_P2P_RING_BYTES;
+}
+
 /* Writes a chunk of the message from m->at on. False: no room. */
 static bool put_chunk(struct oci_outbound *out, struct oci_message *m, enum oci_cell_kind kind,
 		      size_t end, size_t most)
 {
-	size_t bytes = end - m->at;
-	struct oci_cell *cell;
+	size_t bytes = end - m->at < most ? end - m->at : most;
+	bool is_inline = oci_cell_is_inline(kind, m->bytes);
+	struct oci_cell *cell = is_inline ? oci_cell_next(out) : oci_cell_chunk(out, bytes);
 
-	if (bytes > most)
-		bytes = most;
-	cell = oci_cell_chunk(out, bytes);
 	if (!cell)
 		return false;
-	oci_message_gather(out->channel->ring + cell->chunk.position % OCI_P2P_RING_BYTES, m, m->at,
-			   bytes);
+	oci_message_gather(payload_of(out, cell, is_inline), m, m->at, bytes);
 	cell->kind = kind;
 	cell->tag = m->tag;
 	cell->bytes = kind == OCI_CELL_EAGER ? m->bytes : bytes;
-	cell->chunk.cookie = m->cookie;
+	if (!is_inline)
+		cell->chunk.cookie = m->cookie;
 	oci_cell_publish(out, cell);
 	m->at += bytes;
-	return true;
-}
-
-static bool put_inline(struct oci_outbound *out, const struct oci_message *m)
-{
-	struct oci_cell *cell = oci_cell_next(out);
-
-	if (!cell)
-		return false;
-	cell->kind = OCI_CELL_EAGER;
-	cell->tag = m->tag;
-	cell->bytes = m->bytes;
-	oci_message_gather(cell->inline_bytes, m, 0, m->bytes);
-	oci_cell_publish(out, cell);
 	return true;
 }
 
@@ -56,13 +47,14 @@ static bool announce(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_m
 	cell->kind = OCI_CELL_RENDEZVOUS;
 	cell->tag = m->tag;
 	cell->bytes = m->bytes;
-	cell->rendezvous.pieces = m->layout.pieces ? m->layout.count : 0;
-	cell->rendezvous.place = m->layout.pieces ? (uintptr_t)m->layout.pieces :
-						    (uintptr_t)m->buffer;
-	cell->rendezvous.line = (uint64_t)((uint8_t *)m->line - (uint8_t *)oci_segment_base());
-	cell->rendezvous.method = p2p->limits.method;
-	m->pipe = oci_p2p_is_piped(p2p->limits.method) ? oci_pipe_offer(out) : 0;
-	cell->rendezvous.pipe = m->pipe;
+	m->sender.pipe = oci_p2p_is_piped(p2p->limits.method) ? oci_pipe_offer(out) : 0;
+	cell->rendezvous = (struct oci_announcement){
+		.place = (uintptr_t)(m->layout.pieces ? (void *)m->layout.pieces : m->buffer),
+		.pieces = m->layout.pieces ? m->layout.count : 0,
+		.line = oci_line_offset(m->line),
+		.method = p2p->limits.method,
+		.pipe = m->sender.pipe,
+	};
 	oci_cell_publish(out, cell);
 	return true;
 }
@@ -74,11 +66,9 @@ static enum send_state send_step(struct oci_p2p *p2p, struct oci_outbound *out,
 {
 	if (m->line)
 		return announce(p2p, out, m) ? SEND_ANNOUNCED : SEND_BLOCKED;
-	if (m->bytes <= OCI_P2P_INLINE_BYTES)
-		return put_inline(out, m) ? SEND_OVER : SEND_BLOCKED;
 	do {
 		if (!put_chunk(out, m, m->at ? OCI_CELL_MORE : OCI_CELL_EAGER, m->bytes,
-			       p2p->limits.chunk_bytes))
+			       OCI_P2P_EAGER_CHUNK_BYTES))
 			return SEND_BLOCKED;
 	} while (m->at < m->bytes);
 	return SEND_OVER;
@@ -98,9 +88,7 @@ static size_t eager_limit(const struct oci_p2p *p2p, const struct oci_outbound *
 	if (p2p->limits.mapped_eager_bytes != SIZE_MAX && oci_arena_holds((uintptr_t)buffer) &&
 	    (streams ? oci_mapping_get(member->peer) != NULL : !oci_mapping_refused(member->peer)))
 		return p2p->limits.mapped_eager_bytes;
-	if (streams)
-		return p2p->limits.stream_eager_bytes;
-	return out->near ? p2p->limits.near_eager_bytes : p2p->limits.eager_bytes;
+	return out->eager_bytes;
 }
 
 /* Eager, as far as size and credit go; else it gets a line, and 0; or -ENOMEM. */
@@ -161,7 +149,7 @@ int oci_p2p_send(struct oci_p2p *p2p, struct oci_message *m)
 	m->line = NULL;
 	m->sending = 0;
 	m->cookie = 0;
-	m->pipe = 0;
+	m->sender.pipe = 0;
 	m->stuck = false;
 	if (m->peer == p2p->team->rank)
 		return send_self(p2p, m);
@@ -171,13 +159,13 @@ int oci_p2p_send(struct oci_p2p *p2p, struct oci_message *m)
 	error = decide(p2p, out, m);
 	if (error)
 		return error;
-	if (!out->queue.first)
+	if (!TAILQ_FIRST(&out->queue))
 		state = send_step(p2p, out, m);
 	if (state == SEND_OVER) {
 		m->result = 1;
 		return 0;
 	}
-	oci_list_add(state == SEND_ANNOUNCED ? &out->announced : &out->queue, m);
+	TAILQ_INSERT_TAIL(state == SEND_ANNOUNCED ? &out->announced : &out->queue, m, on);
 	make_busy(p2p, out);
 	return 0;
 }
@@ -186,16 +174,13 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 		     size_t bytes)
 {
 	struct oci_outbound *out = p2p->out[peer];
+	bool is_inline = bytes <= OCI_P2P_INLINE_BYTES;
 	struct oci_cell *cell;
-	uint8_t *to;
 
-	if (!out || out->queue.first || bytes > p2p->limits.chunk_bytes ||
+	if (!out || TAILQ_FIRST(&out->queue) || bytes > OCI_P2P_EAGER_CHUNK_BYTES ||
 	    bytes > eager_limit(p2p, out, buffer) || !oci_outbound_credit(out, bytes))
 		return 0;
-	if (bytes <= OCI_P2P_INLINE_BYTES)
-		cell = oci_cell_next(out);
-	else
-		cell = oci_cell_chunk(out, bytes);
+	cell = is_inline ? oci_cell_next(out) : oci_cell_chunk(out, bytes);
 	if (!cell) {
 		oci_outbound_no_credit(out, bytes);
 		return 0;
@@ -203,11 +188,8 @@ int oci_p2p_send_now(struct oci_p2p *p2p, uint32_t peer, int32_t tag, const void
 	cell->kind = OCI_CELL_EAGER;
 	cell->tag = tag;
 	cell->bytes = bytes;
-	to = cell->inline_bytes;
-	if (bytes > OCI_P2P_INLINE_BYTES)
-		to = out->channel->ring + cell->chunk.position % OCI_P2P_RING_BYTES;
 	if (bytes)
-		memcpy(to, buffer, bytes);
+		memcpy(payload_of(out, cell, is_inline), buffer, bytes);
 	oci_cell_publish(out, cell);
 	return 1;
 }
@@ -217,14 +199,14 @@ static bool announced_step(struct oci_p2p *p2p, struct oci_outbound *out, struct
 			   unsigned int *moved)
 {
 	/* Acquire: what the receiver did with our buffer comes before "done", its terms before
-	 * "send" or "help". Pairs with the releases in rendezvous.c and share.c. */
+	 * "send" or "help". Pairs with the releases in rendezvous.c. */
 	uint64_t state = oci_load_acquire(&m->line->state);
 
 	if (!m->sending) {
 		if (state == OCI_RENDEZVOUS_OPEN)
 			return false;
 		if (state == OCI_RENDEZVOUS_HELP) {
-			*moved += oci_share_push(p2p, m);
+			*moved += oci_rendezvous_help(p2p, m);
 			return false;
 		}
 		++*moved;
@@ -234,8 +216,6 @@ static bool announced_step(struct oci_p2p *p2p, struct oci_outbound *out, struct
 		m->sending = m->line->at + m->line->bytes;
 		m->cookie = m->line->cookie;
 		m->method = (enum oci_p2p_method)m->line->method;
-		if (oci_p2p_is_piped(m->method))
-			oci_pipe_asked(p2p, out, m);
 	}
 	if (oci_p2p_is_piped(m->method)) {
 		*moved += oci_pipe_feed(p2p, out, m);
@@ -250,11 +230,11 @@ static unsigned int announced_progress(struct oci_p2p *p2p, struct oci_outbound 
 	struct oci_message *m, *next;
 	unsigned int moved = 0;
 
-	for (m = out->announced.first; m; m = next) {
-		next = m->next;
+	for (m = TAILQ_FIRST(&out->announced); m; m = next) {
+		next = TAILQ_NEXT(m, on);
 		if (!announced_step(p2p, out, m, &moved))
 			continue;
-		oci_list_remove(&out->announced, m);
+		TAILQ_REMOVE(&out->announced, m, on);
 		oci_line_put(p2p, m->line);
 		oci_message_finish(m, 1);
 	}
@@ -266,7 +246,7 @@ static unsigned int queue_progress(struct oci_p2p *p2p, struct oci_outbound *out
 	unsigned int moved = 0;
 	struct oci_message *m;
 
-	while ((m = out->queue.first)) {
+	while ((m = TAILQ_FIRST(&out->queue))) {
 		size_t before = m->at;
 		enum send_state state = send_step(p2p, out, m);
 
@@ -274,9 +254,9 @@ static unsigned int queue_progress(struct oci_p2p *p2p, struct oci_outbound *out
 		if (state == SEND_BLOCKED)
 			break;
 		moved++;
-		oci_list_remove(&out->queue, m);
+		TAILQ_REMOVE(&out->queue, m, on);
 		if (state == SEND_ANNOUNCED)
-			oci_list_add(&out->announced, m);
+			TAILQ_INSERT_TAIL(&out->announced, m, on);
 		else
 			oci_message_finish(m, 1);
 	}
@@ -304,7 +284,7 @@ unsigned int oci_send_progress(struct oci_p2p *p2p)
 
 	for (struct oci_outbound **at = &p2p->busy, *out; (out = *at);) {
 		moved += outbound_progress(p2p, out);
-		if (out->queue.first || out->announced.first) {
+		if (TAILQ_FIRST(&out->queue) || TAILQ_FIRST(&out->announced)) {
 			at = &out->busy_next;
 			continue;
 		}
@@ -316,12 +296,14 @@ unsigned int oci_send_progress(struct oci_p2p *p2p)
 
 void oci_p2p_withdraw_send(struct oci_p2p *p2p, const struct oci_message *m)
 {
-	struct oci_unexpected *entry = p2p->in[p2p->team->rank].unexpected;
+	struct oci_unexpected *entry;
 
-	while (entry && entry->self != m)
-		entry = entry->next;
-	if (!entry)
-		return;
-	oci_unexpected_unlink(p2p, entry);
-	oci_unexpected_free(p2p, entry);
+	TAILQ_FOREACH(entry, &p2p->in[p2p->team->rank].unexpected, of_source)
+	{
+		if (entry->self == m) {
+			oci_unexpected_unlink(p2p, entry);
+			oci_unexpected_free(p2p, entry);
+			return;
+		}
+	}
 }

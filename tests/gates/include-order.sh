@@ -19,7 +19,7 @@ declare -A may=(
 	[pattern]="base pattern"
 	[model]="base model"
 	[plan]="base os topo team copy pattern plan onecopy/onecopy.h onecopy/collectives.h"
-	[p2p]="base os heap topo team copy p2p onecopy/onecopy.h"
+	[p2p]="base os heap topo team copy model p2p onecopy/onecopy.h"
 	[coll]="base os topo team copy pattern model plan coll onecopy/onecopy.h"
 	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h"
 	[lab/harness]="lab/harness onecopy/onecopy.h"
@@ -27,7 +27,7 @@ declare -A may=(
 	[lab/inspect]="base os heap copy plan coll api lab/check/op_text.h lab/inspect lab/topo lab/virtual onecopy/onecopy.h"
 	[lab/mock]="copy lab/mock"
 	[lab/topo]="base topo lab/topo"
-	[lab/tune]="base os model lab/harness lab/topo lab/tune copy/move.h onecopy/onecopy.h"
+	[lab/tune]="base os model lab/harness lab/topo lab/tune copy/memcpy.h onecopy/onecopy.h"
 	[lab/virtual]="model plan coll lab/virtual"
 )
 

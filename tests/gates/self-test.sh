@@ -27,8 +27,8 @@ good_tree() {
 	put src/plan/plan.h "$spdx" '#include "pattern/ring.h"'
 	put src/pattern/ring.h "$spdx"
 	put src/model/model.h "$spdx" '#include "base/log.h"'
-	put src/copy/move.h "$spdx"
-	put lab/tune/tune.h "$spdx" '#include "copy/move.h"'
+	put src/copy/memcpy.h "$spdx"
+	put lab/tune/tune.h "$spdx" '#include "copy/memcpy.h"'
 	put src/base/log_test.c "$spdx" '#include "team/team.h"'
 	put mpi/ompi/component.c "$spdx" '#include <onecopy/onecopy.h>' '' \
 		'#include "ompi/mca/coll/coll.h"'

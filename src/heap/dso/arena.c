@@ -8,6 +8,8 @@
 #include "dso.h"
 #include "raw.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -81,37 +83,23 @@ void heap_unlock(void)
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
-/* ONECOPY_HEAP_BYTES: a number with K, M or G behind it. The engine says so when it is malformed.
- */
+/* The engine says so when it is malformed. */
 static uint64_t wanted_bytes(void)
 {
 	const char *text = environ ? getenv("ONECOPY_HEAP_BYTES") : NULL;
-	uint64_t value = 0;
-	unsigned int shift = 0;
+	size_t bytes;
 
-	if (!text || *text < '0' || *text > '9')
-		return UINT64_MAX;
-	for (; *text >= '0' && *text <= '9'; text++) {
-		if (value > UINT64_MAX / 16)
-			return UINT64_MAX;
-		value = value * 10 + (uint64_t)(*text - '0');
-	}
-	switch (*text & ~0x20) {
-	case 'K':
-		shift = 10;
-		break;
-	case 'M':
-		shift = 20;
-		break;
-	case 'G':
-		shift = 30;
-		break;
-	default:
-		return *text ? UINT64_MAX : value;
-	}
-	if (text[1] || value > UINT64_MAX >> shift)
-		return UINT64_MAX;
-	return value << shift;
+	return text && oci_option_bytes(text, &bytes) ? bytes : UINT64_MAX;
+}
+
+void heap_read(const char *path, char *text, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, bytes - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = '\0';
 }
 
 /* Half of the address space that the process may still take: the other half is for all that is not
@@ -121,17 +109,12 @@ static uint64_t address_space_bytes(void)
 	struct rlimit limit;
 	char text[64];
 	uint64_t pages = 0;
-	ssize_t length;
-	int fd;
 
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
-	fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? 0 : read(fd, text, sizeof(text));
-	if (fd >= 0)
-		close(fd);
-	for (ssize_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
-		pages = pages * 10 + (uint64_t)(text[i] - '0');
+	heap_read("/proc/self/statm", text, sizeof(text));
+	for (const char *digit = text; *digit >= '0' && *digit <= '9'; digit++)
+		pages = pages * 10 + (uint64_t)(*digit - '0');
 	if (limit.rlim_cur / 4096 <= pages)
 		return 0;
 	return (limit.rlim_cur - pages * 4096) / 2;

@@ -38,8 +38,7 @@ static inline bool heap_has(const void *address, size_t bytes)
 	return base && offset < whole && bytes <= whole - offset;
 }
 
-/* arena.c ---------------------------------------------------------------------------------------
- */
+/* ---- arena.c --------------------------------------------------------------------------------- */
 
 /* Set once the arena was made, or found to be impossible. */
 extern atomic_bool heap_ready;
@@ -52,48 +51,55 @@ void heap_unlock(void);
 bool heap_is_file(int fd);
 int heap_fd(void);
 uint64_t heap_used(void);
+/* The front of a file of the kernel's, ended by a 0; "" when it cannot be read. */
+void heap_read(const char *path, char *text, size_t bytes);
 /* In the child of fork(), whose memory is private by now, */
 void heap_forget(void);
 /* or in a file of its own, which is the arena's from now on. */
 void heap_adopt(int fd);
 
-/* next.c ----------------------------------------------------------------------------------------
- */
+/* ---- next.c ---------------------------------------------------------------------------------- */
 
 /* malloc is ours in this process: the library was preloaded, and the program has none. */
 bool heap_replaces_malloc(void);
 
-enum heap_function {
-	HEAP_MALLOC,
-	HEAP_CALLOC,
-	HEAP_REALLOC,
-	HEAP_REALLOCARRAY,
-	HEAP_FREE,
-	HEAP_CFREE,
-	HEAP_POSIX_MEMALIGN,
-	HEAP_MEMALIGN,
-	HEAP_ALIGNED_ALLOC,
-	HEAP_VALLOC,
-	HEAP_PVALLOC,
-	HEAP_USABLE_SIZE,
-	HEAP_TRIM,
-	HEAP_LIBC_MALLOC,
-	HEAP_LIBC_CALLOC,
-	HEAP_LIBC_REALLOC,
-	HEAP_LIBC_FREE,
-	HEAP_LIBC_MEMALIGN,
-	HEAP_LIBC_VALLOC,
-	HEAP_LIBC_PVALLOC,
-	HEAP_LIBC_POSIX_MEMALIGN,
-	HEAP_FUNCTIONS
-};
+/*
+ * The family, by kind and name: what malloc.c makes a function of each kind by, or OWN. The names
+ * with __libc_ are the C library's other names of the same functions: a block of one family must
+ * never reach the free() of the other.
+ */
+#define HEAP_FAMILY(X)                      \
+	X(OWN, malloc)                      \
+	X(OWN, free)                        \
+	X(OWN, reallocarray)                \
+	X(OWN, malloc_usable_size)          \
+	X(OWN, malloc_trim)                 \
+	X(MALLOC, __libc_malloc)            \
+	X(CALLOC, calloc)                   \
+	X(CALLOC, __libc_calloc)            \
+	X(REALLOC, realloc)                 \
+	X(REALLOC, __libc_realloc)          \
+	X(FREE, cfree)                      \
+	X(FREE, __libc_free)                \
+	X(MEMALIGN, memalign)               \
+	X(MEMALIGN, aligned_alloc)          \
+	X(MEMALIGN, __libc_memalign)        \
+	X(POSIX_MEMALIGN, posix_memalign)   \
+	X(POSIX_MEMALIGN, __posix_memalign) \
+	X(VALLOC, valloc)                   \
+	X(VALLOC, __libc_valloc)            \
+	X(PVALLOC, pvalloc)                 \
+	X(PVALLOC, __libc_pvalloc)
+
+#define HEAP_NUMBER(kind, name) HEAP_##name,
+enum heap_function { HEAP_FAMILY(HEAP_NUMBER) HEAP_FUNCTIONS };
+#undef HEAP_NUMBER
 /* Where malloc is not ours: who has these names behind us. */
 extern void *heap_next[HEAP_FUNCTIONS];
 /* Who has a name of ours behind us, or NULL. */
 void *heap_find_next(const char *name);
 
-/* fork.c ----------------------------------------------------------------------------------------
- */
+/* ---- fork.c ---------------------------------------------------------------------------------- */
 
 /* Once, before the first arena. */
 void heap_watch_forks(void);
@@ -102,14 +108,12 @@ void heap_before_fork(void);
 void heap_after_fork_in_parent(void);
 void heap_after_fork_in_child(void);
 
-/* stack.c ---------------------------------------------------------------------------------------
- */
+/* ---- stack.c --------------------------------------------------------------------------------- */
 
 /* Before the first arena: fork() may not search for what it calls. */
 void heap_find_forks(void);
 
-/* hide.c ----------------------------------------------------------------------------------------
- */
+/* ---- hide.c ---------------------------------------------------------------------------------- */
 
 /* Before a fork, with the arena locked: the child will have a hole in the arena's place, and call
  * `copy` when something touches it. false: it will have the parent's pages. */
@@ -122,8 +126,7 @@ bool heap_can_hide_thread(void);
 /* Afterwards, in the parent, and in the child, which has its copy. */
 void heap_show(bool child);
 
-/* pages.c ---------------------------------------------------------------------------------------
- */
+/* ---- pages.c --------------------------------------------------------------------------------- */
 
 /* Gives the pages of the arena inside [address, address + bytes) back to the system: 0 or -errno.
  */
@@ -137,15 +140,13 @@ void heap_count_large(size_t bytes);
 int heap_madvise(void *address, size_t bytes, int advice);
 int heap_mprotect(void *address, size_t bytes, int protection);
 
-/* bind.c ----------------------------------------------------------------------------------------
- */
+/* ---- bind.c ---------------------------------------------------------------------------------- */
 
 /* Once: mimalloc's madvise() is heap_madvise(), and its mprotect() heap_mprotect(). false: not
  * both. */
 bool heap_bind(void);
 
-/* huge.c ----------------------------------------------------------------------------------------
- */
+/* ---- huge.c ---------------------------------------------------------------------------------- */
 
 /* Blocks of as many bytes may have large pages. */
 #define HEAP_LARGE ((size_t)4 << 20)

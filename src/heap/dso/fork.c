@@ -52,11 +52,7 @@ static bool watched; /* there is an arena to copy */
 /* The child cannot go on, and has no heap to say so by stdio. */
 static _Noreturn void give_up(const char *text)
 {
-	size_t bytes = 0;
-
-	while (text[bytes])
-		bytes++;
-	raw_call(SYS_write, STDERR_FILENO, (long)text, (long)bytes, 0, 0, 0);
+	raw_say(text);
 	_exit(127);
 }
 
@@ -159,17 +155,6 @@ static void copy(void)
 	raw_mprotect(base + open, bytes - open, PROT_NONE);
 }
 
-/* Nothing parts them: this fork() did not come by ours (stack.c). */
-static void say_shared(void)
-{
-	static const char text[] =
-		"onecopy: error: fork() from a thread whose stack is memory of the shared heap did "
-		"not come by libonecopy-heap.so's fork(): parent and child write over each other; "
-		"preload that library first, or fork from another thread\n";
-
-	raw_call(SYS_write, STDERR_FILENO, (long)text, sizeof(text) - 1, 0, 0, 0);
-}
-
 static void detach_page(void)
 {
 	syscall(SYS_shmdt, page);
@@ -206,8 +191,12 @@ void heap_before_fork(void)
 		return;
 	copied = false;
 	hidden = heap_is_file(heap_fd()) && heap_hide(copy);
+	/* Nothing parts them: this fork() did not come by ours (stack.c). */
 	if (heap_has(__builtin_frame_address(0), 1) || (heap_has_thread() && !hidden))
-		say_shared();
+		raw_say("onecopy: error: fork() from a thread whose stack is memory of the shared "
+			"heap did not come by libonecopy-heap.so's fork(): parent and child write "
+			"over each other; preload that library first, or fork from another "
+			"thread\n");
 	page = NULL;
 	if (pipe2(finished, O_CLOEXEC)) {
 		finished[0] = finished[1] = -1;

@@ -21,7 +21,6 @@
 #include "raw.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #define HUGE ((uintptr_t)2 << 20)
@@ -37,17 +36,6 @@ enum { UNKNOWN, OFF, ON };
 static atomic_int state;
 static _Atomic(uint64_t) most; /* bytes of the arena in use, up to which blocks are backed */
 
-/* The file's text in `text`; "" when it cannot be read. */
-static void read_setting(const char *path, char *text, size_t bytes)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, bytes - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[length > 0 ? length : 0] = '\0';
-}
-
 /* A quarter of the memory, shared by as many processes as there are CPUs. */
 static uint64_t budget(void)
 {
@@ -61,9 +49,9 @@ static OC_COLD int look(void)
 {
 	char enabled[128], shmem[128], nodes[64];
 
-	read_setting("/sys/kernel/mm/transparent_hugepage/enabled", enabled, sizeof(enabled));
-	read_setting("/sys/kernel/mm/transparent_hugepage/shmem_enabled", shmem, sizeof(shmem));
-	read_setting("/sys/devices/system/node/online", nodes, sizeof(nodes));
+	heap_read("/sys/kernel/mm/transparent_hugepage/enabled", enabled, sizeof(enabled));
+	heap_read("/sys/kernel/mm/transparent_hugepage/shmem_enabled", shmem, sizeof(shmem));
+	heap_read("/sys/devices/system/node/online", nodes, sizeof(nodes));
 	atomic_store_explicit(&most, budget(), memory_order_relaxed);
 	if (!*enabled || strstr(enabled, "[never]") || !*shmem || strstr(shmem, "[deny]") ||
 	    (*nodes && strcmp(nodes, "0\n")))

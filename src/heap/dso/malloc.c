@@ -3,10 +3,8 @@
  * malloc and its family, when the library is preloaded: mimalloc's, once the arena is there.
  *
  * Whatever mimalloc cannot place in the arena (it is full, or the alignment is beyond a segment's)
- * it takes from the system, so nothing fails that would not have failed without us. The names with
- * __libc_ are the C library's other names of the same functions: a block of one family must never
- * reach the free() of the other. Where the program has a malloc of its own (next.c), each function
- * goes on to the next of its name.
+ * it takes from the system, so nothing fails that would not have failed without us. Where the
+ * program has a malloc of its own (next.c), each function goes on to the next of its name.
  */
 #include "dso.h"
 
@@ -30,7 +28,7 @@ static void (*_Atomic release)(void *memory) = first_free;
 static atomic_bool serving; /* malloc is ours, and the arena is there */
 
 /* What a function of ours does where malloc is not: the next one of its name, by its type. */
-#define NEXT(function, type) ((type)heap_next[function])
+#define NEXT(name, type) ((type)heap_next[HEAP_##name])
 typedef void *one_size(size_t bytes);
 typedef void *two_sizes(size_t count, size_t bytes);
 typedef void *resizing(void *memory, size_t bytes);
@@ -48,9 +46,8 @@ static OC_COLD bool settle(void)
 {
 	if (!heap_replaces_malloc()) {
 		/* Release: pairs with the acquire of whoever jumps there. */
-		atomic_store_explicit(&allocate, NEXT(HEAP_MALLOC, one_size *),
-				      memory_order_release);
-		atomic_store_explicit(&release, NEXT(HEAP_FREE, freeing *), memory_order_release);
+		atomic_store_explicit(&allocate, NEXT(malloc, one_size *), memory_order_release);
+		atomic_store_explicit(&release, NEXT(free, freeing *), memory_order_release);
 		return false;
 	}
 	heap_make();
@@ -88,7 +85,7 @@ static inline void *backed(void *memory, size_t bytes)
 
 static void *first_malloc(size_t bytes)
 {
-	return ours() ? given(mi_malloc(bytes)) : NEXT(HEAP_MALLOC, one_size *)(bytes);
+	return ours() ? given(mi_malloc(bytes)) : NEXT(malloc, one_size *)(bytes);
 }
 
 static void first_free(void *memory)
@@ -96,7 +93,7 @@ static void first_free(void *memory)
 	if (ours())
 		mi_free(memory);
 	else
-		NEXT(HEAP_FREE, freeing *)(memory);
+		NEXT(free, freeing *)(memory);
 }
 
 /* The name that no other library has: next.c compares it with what `malloc` is bound to. */
@@ -161,8 +158,7 @@ OC_EXPORT void *reallocarray(void *memory, size_t count, size_t bytes)
 	size_t all;
 
 	if (!ours())
-		return NEXT(HEAP_REALLOCARRAY, void *(*)(void *, size_t, size_t))(memory, count,
-										  bytes);
+		return NEXT(reallocarray, void *(*)(void *, size_t, size_t))(memory, count, bytes);
 	if (__builtin_mul_overflow(count, bytes, &all))
 		return given(NULL);
 	return resize(memory, all);
@@ -171,7 +167,7 @@ OC_EXPORT void *reallocarray(void *memory, size_t count, size_t bytes)
 OC_EXPORT size_t malloc_usable_size(void *memory)
 {
 	if (!ours())
-		return NEXT(HEAP_USABLE_SIZE, size_t(*)(void *))(memory);
+		return NEXT(malloc_usable_size, size_t(*)(void *))(memory);
 	return mi_usable_size(memory);
 }
 
@@ -179,68 +175,58 @@ OC_EXPORT size_t malloc_usable_size(void *memory)
 OC_EXPORT int malloc_trim(size_t pad)
 {
 	if (!ours())
-		return NEXT(HEAP_TRIM, int (*)(size_t))(pad);
+		return NEXT(malloc_trim, int (*)(size_t))(pad);
 	mi_collect(true);
 	return 1;
 }
 
-/* A function by each of its names. */
-#define CALLOC(name, function)                                                          \
+/* What HEAP_FAMILY() has of each kind. */
+#define OWN(name)
+#define CALLOC(name)                                                                    \
 	OC_EXPORT void *name(size_t count, size_t bytes)                                \
 	{                                                                               \
 		return ours() ? backed(given(mi_calloc(count, bytes)), count * bytes) : \
-				NEXT(function, two_sizes *)(count, bytes);              \
+				NEXT(name, two_sizes *)(count, bytes);                  \
 	}
-#define REALLOC(name, function)                                                                    \
-	OC_EXPORT void *name(void *memory, size_t bytes)                                           \
-	{                                                                                          \
-		return ours() ? resize(memory, bytes) : NEXT(function, resizing *)(memory, bytes); \
+#define REALLOC(name)                                                                          \
+	OC_EXPORT void *name(void *memory, size_t bytes)                                       \
+	{                                                                                      \
+		return ours() ? resize(memory, bytes) : NEXT(name, resizing *)(memory, bytes); \
 	}
-#define FREE(name, function)                               \
-	OC_EXPORT void name(void *memory)                  \
-	{                                                  \
-		if (ours())                                \
-			mi_free(memory);                   \
-		else                                       \
-			NEXT(function, freeing *)(memory); \
+#define FREE(name)                                     \
+	OC_EXPORT void name(void *memory)              \
+	{                                              \
+		if (ours())                            \
+			mi_free(memory);               \
+		else                                   \
+			NEXT(name, freeing *)(memory); \
 	}
-#define MEMALIGN(name, function)                                           \
-	OC_EXPORT void *name(size_t align, size_t bytes)                   \
-	{                                                                  \
-		return ours() ? align_to(align, bytes) :                   \
-				NEXT(function, two_sizes *)(align, bytes); \
+#define MEMALIGN(name)                                                                          \
+	OC_EXPORT void *name(size_t align, size_t bytes)                                        \
+	{                                                                                       \
+		return ours() ? align_to(align, bytes) : NEXT(name, two_sizes *)(align, bytes); \
 	}
-#define POSIX_MEMALIGN(name, function)                                           \
-	OC_EXPORT int name(void **memory, size_t align, size_t bytes)            \
-	{                                                                        \
-		int error;                                                       \
-                                                                                 \
-		if (!ours())                                                     \
-			return NEXT(function, aligning *)(memory, align, bytes); \
-		error = mi_posix_memalign(memory, align, bytes);                 \
-		if (!error)                                                      \
-			backed(*memory, bytes);                                  \
-		return error;                                                    \
+#define POSIX_MEMALIGN(name)                                                 \
+	OC_EXPORT int name(void **memory, size_t align, size_t bytes)        \
+	{                                                                    \
+		int error;                                                   \
+                                                                             \
+		if (!ours())                                                 \
+			return NEXT(name, aligning *)(memory, align, bytes); \
+		error = mi_posix_memalign(memory, align, bytes);             \
+		if (!error)                                                  \
+			backed(*memory, bytes);                              \
+		return error;                                                \
 	}
-#define OF_ONE_SIZE(name, function, made_by)                                               \
-	OC_EXPORT void *name(size_t bytes)                                                 \
-	{                                                                                  \
-		return ours() ? given(made_by(bytes)) : NEXT(function, one_size *)(bytes); \
+#define OF_ONE_SIZE(name, made_by)                                                     \
+	OC_EXPORT void *name(size_t bytes)                                             \
+	{                                                                              \
+		return ours() ? given(made_by(bytes)) : NEXT(name, one_size *)(bytes); \
 	}
 
-CALLOC(calloc, HEAP_CALLOC)
-CALLOC(__libc_calloc, HEAP_LIBC_CALLOC)
-REALLOC(realloc, HEAP_REALLOC)
-REALLOC(__libc_realloc, HEAP_LIBC_REALLOC)
-FREE(cfree, HEAP_CFREE)
-FREE(__libc_free, HEAP_LIBC_FREE)
-MEMALIGN(memalign, HEAP_MEMALIGN)
-MEMALIGN(aligned_alloc, HEAP_ALIGNED_ALLOC)
-MEMALIGN(__libc_memalign, HEAP_LIBC_MEMALIGN)
-POSIX_MEMALIGN(posix_memalign, HEAP_POSIX_MEMALIGN)
-POSIX_MEMALIGN(__posix_memalign, HEAP_LIBC_POSIX_MEMALIGN)
-OF_ONE_SIZE(__libc_malloc, HEAP_LIBC_MALLOC, mi_malloc)
-OF_ONE_SIZE(valloc, HEAP_VALLOC, mi_valloc)
-OF_ONE_SIZE(__libc_valloc, HEAP_LIBC_VALLOC, mi_valloc)
-OF_ONE_SIZE(pvalloc, HEAP_PVALLOC, mi_pvalloc)
-OF_ONE_SIZE(__libc_pvalloc, HEAP_LIBC_PVALLOC, mi_pvalloc)
+#define MALLOC(name) OF_ONE_SIZE(name, mi_malloc)
+#define VALLOC(name) OF_ONE_SIZE(name, mi_valloc)
+#define PVALLOC(name) OF_ONE_SIZE(name, mi_pvalloc)
+
+#define DEFINE(kind, name) kind(name)
+HEAP_FAMILY(DEFINE)

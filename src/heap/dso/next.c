@@ -16,103 +16,50 @@
 
 void *heap_next[HEAP_FUNCTIONS];
 
-static const char *const names[HEAP_FUNCTIONS] = {
-	[HEAP_MALLOC] = "malloc",
-	[HEAP_CALLOC] = "calloc",
-	[HEAP_REALLOC] = "realloc",
-	[HEAP_REALLOCARRAY] = "reallocarray",
-	[HEAP_FREE] = "free",
-	[HEAP_CFREE] = "cfree",
-	[HEAP_POSIX_MEMALIGN] = "posix_memalign",
-	[HEAP_MEMALIGN] = "memalign",
-	[HEAP_ALIGNED_ALLOC] = "aligned_alloc",
-	[HEAP_VALLOC] = "valloc",
-	[HEAP_PVALLOC] = "pvalloc",
-	[HEAP_USABLE_SIZE] = "malloc_usable_size",
-	[HEAP_TRIM] = "malloc_trim",
-	[HEAP_LIBC_MALLOC] = "__libc_malloc",
-	[HEAP_LIBC_CALLOC] = "__libc_calloc",
-	[HEAP_LIBC_REALLOC] = "__libc_realloc",
-	[HEAP_LIBC_FREE] = "__libc_free",
-	[HEAP_LIBC_MEMALIGN] = "__libc_memalign",
-	[HEAP_LIBC_VALLOC] = "__libc_valloc",
-	[HEAP_LIBC_PVALLOC] = "__libc_pvalloc",
-	[HEAP_LIBC_POSIX_MEMALIGN] = "__posix_memalign",
-};
+#define NAME(kind, name) #name,
+static const char *const names[] = { HEAP_FAMILY(NAME) };
 
 enum { UNKNOWN, OURS, THEIRS };
 static atomic_int whose;
 
 struct search {
+	const char *name;
+	void *function;
 	bool behind; /* the objects that come now are searched after us */
-	bool foreign;
+	bool in_libc;
 };
 
 /* Objects come in the order in which the dynamic linker searches them. mimalloc is there for us;
  * whoever has it as malloc finds it in front of us, or has the same. */
-static bool is_next(const struct dl_phdr_info *info, struct search *search)
-{
-	if (object_holds(info, (uintptr_t)heap_next)) {
-		search->behind = true;
-		return false;
-	}
-	return search->behind && !object_holds(info, (uintptr_t)mi_malloc);
-}
-
-static int find_malloc(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int look_into(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	struct search *search = argument;
 	struct object object;
 
 	(void)bytes;
-	if (!is_next(info, search))
+	if (object_holds(info, (uintptr_t)heap_next)) {
+		search->behind = true;
+		return 0;
+	}
+	if (!search->behind || object_holds(info, (uintptr_t)mi_malloc))
 		return 0;
 	object = object_read(info);
-	if (!object_function(info, &object, names[HEAP_MALLOC]))
-		return 0;
-	search->foreign = !object_holds(info, (uintptr_t)gnu_get_libc_version);
-	return 1;
+	search->function = object_function(info, &object, search->name);
+	search->in_libc = object_holds(info, (uintptr_t)gnu_get_libc_version);
+	return search->function != NULL;
 }
 
-static int find_all(struct dl_phdr_info *info, size_t bytes, void *argument)
+static struct search find(const char *name)
 {
-	struct object object;
+	struct search search = { .name = name };
 
-	(void)bytes;
-	if (!is_next(info, argument))
-		return 0;
-	object = object_read(info);
-	for (int i = 0; i < HEAP_FUNCTIONS; i++)
-		if (!heap_next[i])
-			heap_next[i] = object_function(info, &object, names[i]);
-	return 0;
-}
-
-struct one_name {
-	struct search search;
-	const char *name;
-	void *function;
-};
-
-static int find_one(struct dl_phdr_info *info, size_t bytes, void *argument)
-{
-	struct one_name *one = argument;
-	struct object object;
-
-	(void)bytes;
-	if (!is_next(info, &one->search))
-		return 0;
-	object = object_read(info);
-	one->function = object_function(info, &object, one->name);
-	return one->function != NULL;
+	dl_iterate_phdr(look_into, &search);
+	return search;
 }
 
 void *heap_find_next(const char *name)
 {
-	struct one_name one = { .name = name };
-
-	dl_iterate_phdr(find_one, &one);
-	return one.function;
+	return find(name).function;
 }
 
 static bool is_bound_to_us(void)
@@ -126,16 +73,15 @@ static bool is_bound_to_us(void)
 /* Threads that do so at the same time find the same. */
 static OC_COLD int decide(void)
 {
-	struct search search = { false, false };
+	struct search next = find("malloc");
 
-	dl_iterate_phdr(find_malloc, &search);
-	if (is_bound_to_us() && !search.foreign)
+	if (is_bound_to_us() && (!next.function || next.in_libc))
 		return OURS;
-	search.behind = false;
-	dl_iterate_phdr(find_all, &search);
+	for (int i = 0; i < HEAP_FUNCTIONS; i++)
+		heap_next[i] = heap_find_next(names[i]);
 	/* Newer C libraries have none to link with. */
-	if (!heap_next[HEAP_CFREE])
-		heap_next[HEAP_CFREE] = heap_next[HEAP_FREE];
+	if (!heap_next[HEAP_cfree])
+		heap_next[HEAP_cfree] = heap_next[HEAP_free];
 	return THEIRS;
 }
 

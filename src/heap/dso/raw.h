@@ -32,6 +32,16 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e,
 	return result;
 }
 
+/* A sentence on standard error. */
+static inline void raw_say(const char *text)
+{
+	size_t bytes = 0;
+
+	while (text[bytes])
+		bytes++;
+	raw_call(SYS_write, STDERR_FILENO, (long)text, (long)bytes, 0, 0, 0);
+}
+
 static inline void *raw_mmap(void *at, size_t bytes, int protection, int flags, int fd)
 {
 	long result = raw_call(SYS_mmap, (long)at, (long)bytes, protection, flags, fd, 0);

@@ -66,14 +66,6 @@ __asm__(".pushsection .text\n"
 	".size oc_heap_call_on, . - oc_heap_call_on\n"
 	".popsection\n");
 
-static int refuse(int error, const char *text, size_t bytes)
-{
-	raw_call(SYS_write, STDERR_FILENO, (long)text, (long)bytes, 0, 0, 0);
-	errno = error;
-	return -1;
-}
-#define REFUSE(error, text) refuse(error, text, sizeof(text) - 1)
-
 /* Whether a child can be told from its parent where the thread itself is in the arena. */
 static bool can_hide_thread(void)
 {
@@ -84,21 +76,53 @@ static bool can_hide_thread(void)
 	return can;
 }
 
-static int apart(int (*function)(const void *), const void *arguments)
+/* A call of the C library's: all take integers and pointers, and none minds some too many. */
+struct call {
+	int function;
+	long arguments[4];
+};
+typedef int any_function(long a, long b, long c, long d);
+
+static int make(const void *argument)
+{
+	const struct call *call = argument;
+	const long *a = call->arguments;
+	any_function *real = find(call->function);
+	int result, error;
+
+	if (!real) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (call->function != UNDERSCORE_FORK)
+		return real(a[0], a[1], a[2], a[3]);
+	/* It runs no handlers, and the child must have its copy all the same. */
+	heap_before_fork();
+	result = real(0, 0, 0, 0);
+	error = errno;
+	if (result)
+		heap_after_fork_in_parent();
+	else
+		heap_after_fork_in_child();
+	errno = error;
+	return result;
+}
+
+static int make_apart(const struct call *call)
 {
 	uint8_t *stack;
 	int result;
 
-	if (heap_has_thread() && !can_hide_thread())
-		return REFUSE(
-			ENOTSUP,
-			"onecopy: error: fork() from a thread whose stack is memory of malloc "
-			"was refused, as under the shared heap it needs prctl"
-			"(PR_GET_TID_ADDRESS), the C library's rseq area alone, and the "
-			"heap's descriptor; fork from another thread, take the stack by "
-			"mmap, or run without --shared-heap\n");
+	if (heap_has_thread() && !can_hide_thread()) {
+		raw_say("onecopy: error: fork() from a thread whose stack is memory of malloc was "
+			"refused, as under the shared heap it needs prctl(PR_GET_TID_ADDRESS), the "
+			"C library's rseq area alone, and the heap's descriptor; fork from another "
+			"thread, take the stack by mmap, or run without --shared-heap\n");
+		errno = ENOTSUP;
+		return -1;
+	}
 	if (!heap_has(__builtin_frame_address(0), 1))
-		return function(arguments);
+		return make(call);
 	stack = raw_mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1);
 	if (stack == MAP_FAILED) {
@@ -106,78 +130,18 @@ static int apart(int (*function)(const void *), const void *arguments)
 		return -1;
 	}
 	raw_mprotect(stack, GUARD_BYTES, PROT_NONE);
-	result = oc_heap_call_on(stack + STACK_BYTES, function, arguments);
+	result = oc_heap_call_on(stack + STACK_BYTES, make, call);
 	/* errno is fork()'s. */
 	raw_call(SYS_munmap, (long)stack, STACK_BYTES, 0, 0, 0, 0);
 	return result;
 }
-
-static int missing(void)
-{
-	errno = ENOSYS;
-	return -1;
-}
-
-static int call_fork(const void *unused)
-{
-	int (*real)(void) = find(FORK);
-
-	(void)unused;
-	return real ? real() : missing();
-}
-
-/* It runs no handlers, and the child must have its copy all the same. */
-static int call_underscore_fork(const void *unused)
-{
-	int (*real)(void) = find(UNDERSCORE_FORK);
-	int child, error;
-
-	(void)unused;
-	if (!real)
-		return missing();
-	heap_before_fork();
-	child = real();
-	error = errno;
-	if (child)
-		heap_after_fork_in_parent();
-	else
-		heap_after_fork_in_child();
-	errno = error;
-	return child;
-}
-
-struct daemon {
-	int keep_directory, keep_streams;
-};
-
-static int call_daemon(const void *arguments)
-{
-	const struct daemon *given = arguments;
-	int (*real)(int, int) = find(DAEMON);
-
-	return real ? real(given->keep_directory, given->keep_streams) : missing();
-}
-
-struct forkpty {
-	int *master;
-	char *name;
-	const struct termios *terminal;
-	const struct winsize *window;
-};
-
-static int call_forkpty(const void *arguments)
-{
-	const struct forkpty *given = arguments;
-	int (*real)(int *, char *, const struct termios *, const struct winsize *) = find(FORKPTY);
-
-	return real ? real(given->master, given->name, given->terminal, given->window) : missing();
-}
+#define APART(...) make_apart(&(const struct call){ __VA_ARGS__ })
 
 pid_t oc_heap_fork(void);
 
 pid_t oc_heap_fork(void)
 {
-	return apart(call_fork, NULL);
+	return APART(FORK, { 0 });
 }
 
 OC_EXPORT pid_t fork(void) __attribute__((alias("oc_heap_fork")));
@@ -188,20 +152,16 @@ OC_EXPORT pid_t _Fork(void);
 
 OC_EXPORT pid_t _Fork(void)
 {
-	return apart(call_underscore_fork, NULL);
+	return APART(UNDERSCORE_FORK, { 0 });
 }
 
 OC_EXPORT int daemon(int keep_directory, int keep_streams)
 {
-	const struct daemon given = { keep_directory, keep_streams };
-
-	return apart(call_daemon, &given);
+	return APART(DAEMON, { keep_directory, keep_streams });
 }
 
 OC_EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 		      const struct winsize *window)
 {
-	const struct forkpty given = { master, name, terminal, window };
-
-	return apart(call_forkpty, &given);
+	return APART(FORKPTY, { (long)master, (long)name, (long)terminal, (long)window });
 }

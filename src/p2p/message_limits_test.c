@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "api/engine.h"
+#include "p2p/p2p.h"
 
 static size_t limit_of(const struct oci_model *model)
 {
@@ -15,8 +15,8 @@ static size_t limit_of(const struct oci_model *model)
 	struct oci_p2p_limits limits;
 
 	calibrated.calibrated = true;
-	oci_message_limits(&calibrated, &limits);
-	assert_true(limits.chunk_bytes <= OCI_P2P_CHUNK_BYTES);
+	oci_p2p_limits(&calibrated, &limits);
+	assert_true(OCI_P2P_EAGER_CHUNK_BYTES <= OCI_P2P_CHUNK_BYTES);
 	return limits.near_eager_bytes;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "copy/move.h"
+#include "copy/memcpy.h"
 #include "lab/topo/machine.h"
 
 #define ROOM 8192
@@ -32,8 +32,8 @@ static void every_alignment_and_length_arrives_and_nothing_beside_it(void **stat
 				memset(to, 0xee, ROOM);
 				memset(expected, 0xee, ROOM);
 				memcpy(expected + target, from + source, lengths[l]);
-				oci_move(to + target, from + source, lengths[l],
-					 whole ? SIZE_MAX : 0);
+				oci_memcpy(to + target, from + source, lengths[l],
+					   whole ? SIZE_MAX : 0);
 				assert_memory_equal(to, expected, ROOM);
 			}
 		}
@@ -52,9 +52,9 @@ static void the_threshold_is_a_share_of_the_largest_cache(void **state)
 	if (!topo)
 		skip();
 	oci_topo_summary(topo, &s);
-	if (!s.l3_bytes || !s.cores_per_l3 || oci_move_streams_above() == SIZE_MAX)
+	if (!s.l3_bytes || !s.cores_per_l3 || oci_memcpy_streams_above() == SIZE_MAX)
 		skip();
-	assert_int_equal(oci_move_streams_above(), s.l3_bytes / (2 * s.cores_per_l3));
+	assert_int_equal(oci_memcpy_streams_above(), s.l3_bytes / (2 * s.cores_per_l3));
 }
 
 int main(void)

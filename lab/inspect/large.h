@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which memory of a shared heap gets large pages on this machine, for people. dso/huge.c decides it
- * for itself, as it may use nothing of this library.
+ * Which memory of a shared heap gets large pages on this machine, for people. src/heap/dso/huge.c
+ * decides it for itself, as it may use nothing of this library.
  */
-#ifndef OC_HEAP_LARGE_H
-#define OC_HEAP_LARGE_H
+#ifndef OC_LAB_INSPECT_LARGE_H
+#define OC_LAB_INSPECT_LARGE_H
 
 #include <stdbool.h>
 

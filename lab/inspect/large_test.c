@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "heap/large.h"
+#include "lab/inspect/large.h"
 
 static const struct oci_large_settings usual = {
 	.enabled = "always [madvise] never\n",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "heap/large.h"
+#include "lab/inspect/large.h"
 
 #include <errno.h>
 #include <fcntl.h>

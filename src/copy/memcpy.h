@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain copies by this core: through the caches, or past them where they would only be emptied. */
-#ifndef OC_COPY_MOVE_H
-#define OC_COPY_MOVE_H
+#ifndef OC_COPY_MEMCPY_H
+#define OC_COPY_MEMCPY_H
 
 #include <stddef.h>
 
 /*
  * Copies `bytes` that do not overlap, a part of `whole` that this operation copies in all. Above
- * oci_move_streams_above() the stores stream, and are fenced here: a flag that is raised
+ * oci_memcpy_streams_above() the stores stream, and are fenced here: a flag that is raised
  * afterwards comes after them.
  */
-void oci_move(void *to, const void *from, size_t bytes, size_t whole);
+void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole);
 
 /* DMAmin of paper 001, section 3.5 (004, section 3.3): the size of the largest cache over twice the
  * cores that share it; source and destination of each of them fill it. SIZE_MAX: no cache is known,
  * or no streaming store. */
-size_t oci_move_streams_above(void);
+size_t oci_memcpy_streams_above(void);
 
 #endif

@@ -5,23 +5,15 @@
  *   eager       through the ring: bytes at the rate of copies through shared memory, whose two ends
  *               overlap but for the first chunk; one flag
  *   rendezvous  one single copy, between the flags that announce it and that tell the sender; from
- *               SHARE_BYTES on each end copies half, for one flag more; or one copy out of mapped
- *               memory
+ *               OCI_P2P_SHARE_BYTES on each end copies half, for one flag more; or one copy out of
+ * mapped memory
  *
  * The largest power of two for which the first costs no more is the eager limit between ranks that
  * share a cache, where the model was calibrated; else the limits below count.
  */
-#include <string.h>
-
-#include "api/engine.h"
 #include "base/options.h"
+#include "p2p/p2p.h"
 
-#define PIECE_BYTES ((size_t)1 << 20)
-/* Of an eager message: 6 to 16 KiB took 1.05 times as long in chunks of 4 KiB, 12 KiB 1.1 in one of
- * 16 (the machine below). */
-#define CHUNK_BYTES ((size_t)8 << 10)
-/* From two chunks of share.c on. */
-#define SHARE_BYTES ((size_t)32 << 10)
 /*
  * Of ranks that share a cache, and of others. AMD EPYC of family 25, 2 CPUs, 2026-11-22, us one
  * way, eager and rendezvous: near (a token takes 35 ns) 8 KiB 0.88 and 2.21, 16 KiB 2.06 and 2.85,
@@ -46,25 +38,31 @@
 /* Of large messages, where an option asks for a way; a pipe is never chosen by itself. */
 static enum oci_p2p_method method(void)
 {
-	const char *name = oci_options()->p2p;
-
-	if (!strcmp(name, "shm"))
+	switch (oci_options()->p2p) {
+	case OCI_WAY_SHM:
 		return OCI_P2P_STREAM;
-	if (!strcmp(name, "vmsplice"))
+	case OCI_WAY_VMSPLICE:
 		return OCI_P2P_VMSPLICE;
-	return !strcmp(name, "writev") ? OCI_P2P_WRITEV : OCI_P2P_COPY;
+	case OCI_WAY_WRITEV:
+		return OCI_P2P_WRITEV;
+	default:
+		return OCI_P2P_COPY;
+	}
 }
 
 static double ring_s(const struct oci_model *model, size_t bytes)
 {
+	double beyond = oci_model_beyond(model, bytes, 0);
+
 	if (!oci_model_knows(model, OCI_MODEL_SHM))
-		return 2 * oci_model_memcpy_s(model, bytes);
-	return oci_model_bytes_s(model, OCI_MODEL_SHM, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE);
+		return 2 * oci_model_memcpy_of_s(model, bytes, beyond);
+	return oci_model_bytes_of_s(model, OCI_MODEL_SHM, OCI_MODEL_PULL, bytes, OCI_MODEL_CACHE,
+				    beyond);
 }
 
 static double eager_s(const struct oci_model *model, size_t bytes)
 {
-	size_t first = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
+	size_t first = bytes < OCI_P2P_EAGER_CHUNK_BYTES ? bytes : OCI_P2P_EAGER_CHUNK_BYTES;
 
 	return ring_s(model, bytes) + ring_s(model, first) +
 	       oci_model_flag_s(model, OCI_MODEL_CACHE);
@@ -72,7 +70,7 @@ static double eager_s(const struct oci_model *model, size_t bytes)
 
 static double rendezvous_s(const struct oci_model *model, size_t bytes)
 {
-	unsigned int ends = bytes < SHARE_BYTES ? 1 : 2;
+	unsigned int ends = bytes < OCI_P2P_SHARE_BYTES ? 1 : 2;
 
 	return oci_model_copy_s(model, OCI_MODEL_CMA, bytes / ends, ends) +
 	       (1 + ends) * oci_model_flag_s(model, OCI_MODEL_CACHE);
@@ -87,32 +85,22 @@ static size_t eager_limit(const struct oci_model *model)
 	return bytes;
 }
 
-static void set_eager(struct oci_p2p_limits *limits, const struct oci_model *model)
+void oci_p2p_limits(const struct oci_model *model, struct oci_p2p_limits *limits)
 {
 	const struct oci_options *o = oci_options();
+	bool forced = o->p2p == OCI_WAY_EAGER || o->p2p_eager != SIZE_MAX;
 	size_t near = model->calibrated ? eager_limit(model) : EAGER_NEAR;
 
-	limits->near_eager_bytes = near;
-	limits->eager_bytes = near < EAGER_FAR ? near : EAGER_FAR;
-	limits->stream_eager_bytes = STREAM_EAGER_BYTES;
-	limits->mapped_eager_bytes = MAPPED_EAGER;
-	if (limits->never_mapped || limits->method != OCI_P2P_COPY || !strcmp(o->p2p, "eager") ||
-	    o->p2p_eager != SIZE_MAX)
+	*limits = (struct oci_p2p_limits){ .eager_bytes = near < EAGER_FAR ? near : EAGER_FAR,
+					   .near_eager_bytes = near,
+					   .mapped_eager_bytes = MAPPED_EAGER,
+					   .stream_eager_bytes = STREAM_EAGER_BYTES,
+					   .method = method(),
+					   .never_mapped = o->p2p == OCI_WAY_CMA,
+					   .never_by_pair = o->p2p == OCI_WAY_MAP };
+	if (limits->never_mapped || limits->method != OCI_P2P_COPY || forced)
 		limits->mapped_eager_bytes = SIZE_MAX;
-	if (!strcmp(o->p2p, "eager") || o->p2p_eager != SIZE_MAX)
+	if (forced)
 		limits->eager_bytes = limits->near_eager_bytes = limits->stream_eager_bytes =
 			o->p2p_eager;
-}
-
-void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits)
-{
-	const struct oci_options *o = oci_options();
-
-	*limits = (struct oci_p2p_limits){ .chunk_bytes = CHUNK_BYTES,
-					   .share_bytes = SHARE_BYTES,
-					   .piece_bytes = PIECE_BYTES,
-					   .method = method(),
-					   .never_mapped = !strcmp(o->p2p, "cma"),
-					   .never_by_kernel = !strcmp(o->p2p, "map") };
-	set_eager(limits, model);
 }

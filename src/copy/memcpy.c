@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Streaming stores win from about the size that move.h names, and whoever reads the result
+ * Streaming stores win from about the size that memcpy.h names, and whoever reads the result
  * afterwards takes as long either way: EPYC, 2026-11-21, one-off, "Streaming stores" in
  * docs/results/experiments.md.
  */
-#include "copy/move.h"
+#include "copy/memcpy.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -74,7 +74,7 @@ static void look_up(void)
 		streams_above = share / 2;
 }
 
-size_t oci_move_streams_above(void)
+size_t oci_memcpy_streams_above(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -89,9 +89,9 @@ size_t oci_move_streams_above(void)
  */
 #define PIECE_STREAMS ((size_t)4096)
 
-void oci_move(void *to, const void *from, size_t bytes, size_t whole)
+void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole)
 {
-	if (bytes < PIECE_STREAMS || whole < NEVER_STREAMS || whole <= oci_move_streams_above())
+	if (bytes < PIECE_STREAMS || whole < NEVER_STREAMS || whole <= oci_memcpy_streams_above())
 		memcpy(to, from, bytes);
 	else
 		move_past(to, from, bytes);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Where in a JSON text a value is: jansson, which reads the values, forgets it.
- *
- * The text has passed jansson, so these need not judge it; on text that has not they still end
- * inside it.
- */
-#ifndef OC_MODEL_LOCATE_H
-#define OC_MODEL_LOCATE_H
+/* Where in a JSON text a value is: jansson, which reads the values, forgets it. */
+#ifndef OC_MODEL_PLACE_H
+#define OC_MODEL_PLACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +14,8 @@ struct oci_json_step {
 
 /* Offset of the value that the steps lead to, or of its key. What is not found there: the last that
  * was found on the way. */
-size_t oci_json_locate(const char *text, size_t length, const struct oci_json_step *steps,
-		       size_t count, bool want_key);
+size_t oci_json_place(const char *text, size_t length, const struct oci_json_step *steps,
+		      size_t count, bool want_key);
 
 /* Offset of the first bracket that is nested deeper than `most`; length when there is none. */
 size_t oci_json_too_deep(const char *text, size_t length, unsigned int most);
