@@ -69,7 +69,7 @@ int oc_collective(struct oc_team *team, const struct oc_call *call)
 	if (result)
 		return result;
 	do {
-		result = o.x.bound ? oci_bound_run(&o.x) : oci_exec_run(&o.x);
+		result = oci_exec_run(&o.x);
 	} while (!result && !(result = oci_exec_turn(&o.x, true)));
 	oci_operation_end(team, &o, result);
 	return result < 0 ? result : 0;

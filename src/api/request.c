@@ -54,7 +54,7 @@ static int request_run(struct oc_request *r)
 		r->running = true;
 		oci_engine_unlock();
 	}
-	result = x->bound ? oci_bound_run(x) : oci_exec_run(x);
+	result = oci_exec_run(x);
 	if (result == 0)
 		result = oci_exec_turn(x, false);
 	if (unlocked) {

@@ -7,9 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "copy/layout.h"
 
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no slow path. */
@@ -20,19 +17,6 @@
 /* Fetched of the next slot: what a core can have under way without waiting; the rest of a larger
  * piece is fetched while its front is copied. */
 #define OCI_FETCH_BYTES 4096
-
-/* memcpy between places, without a call for the sizes of one number. */
-static inline void copy_bytes(const struct oci_exec *x, void *to, const void *from, size_t bytes)
-{
-	if (__builtin_expect(x->layouts != NULL, 0))
-		oci_place_copy(x->team, x->seq, (uintptr_t)to, (uintptr_t)from, bytes);
-	else if (bytes == 4)
-		memcpy(to, from, 4);
-	else if (bytes == 8)
-		memcpy(to, from, 8);
-	else
-		memcpy(to, from, bytes);
-}
 
 static uint64_t signature_of(const struct oci_record *r)
 {
@@ -289,7 +273,7 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 		const uint8_t *from = oci_exec_shared(x, peer, &op->remote, &there);
 
 		if (bytes)
-			copy_bytes(x, local, from, bytes < there ? bytes : there);
+			oci_exec_copy_bytes(x, local, from, bytes < there ? bytes : there);
 		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
 		return 1;
 	}
@@ -325,28 +309,19 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 		x->slot_used = (uint32_t)(to + bytes - x->slot);
 	}
 	if (from != to && bytes)
-		copy_bytes(x, to, from, bytes < room ? bytes : room);
+		oci_exec_copy_bytes(x, to, from, bytes < room ? bytes : room);
 }
 
-/* The next operation will most likely post as much as this one did: its lines, whose last readers
- * still hold them, are fetched while nobody waits for them. */
-static void fetch_next_lane(const struct oci_exec *x)
+/* The slot of the next operation likewise; see oci_exec_fetch_lines(). */
+static void fetch_slot(const struct oci_exec *x)
 {
-	const struct oci_lane *next = &x->team->own->lane[(x->seq + 1) % OCI_LANES];
-	const uint8_t *end = next->post.inline_bytes + x->payload;
+	int64_t slot = x->slot_used ? oci_slot_likely_next(x->slot_used) : -1;
+	const uint8_t *next = (const uint8_t *)oci_segment_base() + slot;
 
-	int64_t slot;
-
-	for (const uint8_t *line = (const uint8_t *)&next->post; line < end; line += OCI_LINE)
-		oci_prefetch_write(line);
-	if (!x->slot_used)
-		return;
-	slot = oci_slot_likely_next(x->slot_used);
 	if (slot < 0)
 		return;
-	end = (const uint8_t *)oci_segment_base() + slot;
 	for (uint32_t at = 0; at < x->slot_used && at < OCI_FETCH_BYTES; at += OCI_LINE)
-		oci_prefetch_write(end + at);
+		oci_prefetch_write(next + at);
 }
 
 /* What is the same for every ended execution. */
@@ -380,7 +355,7 @@ static void exec_next(struct oci_exec *x, const struct oci_op *op)
 		x->segment = 0;
 }
 
-int oci_exec_run(struct oci_exec *x)
+int oci_exec_run_plan(struct oci_exec *x)
 {
 	int result;
 
@@ -389,7 +364,8 @@ int oci_exec_run(struct oci_exec *x)
 
 		switch (op->code) {
 		case OCI_OP_END:
-			fetch_next_lane(x);
+			oci_exec_fetch_lines(x, x->payload);
+			fetch_slot(x);
 			oci_exec_over(x);
 			return 1;
 		case OCI_OP_POST:

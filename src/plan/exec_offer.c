@@ -10,17 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "copy/layout.h"
 #include "plan/exec.h"
-
-/* memcpy between places. */
-static void copy_bytes(const struct oci_exec *x, void *to, const void *from, size_t bytes)
-{
-	if (__builtin_expect(x->layouts != NULL, 0))
-		oci_place_copy(x->team, x->seq, (uintptr_t)to, (uintptr_t)from, bytes);
-	else
-		memcpy(to, from, bytes);
-}
 
 static struct oci_range block_of(const struct oci_op *op, uint32_t peer)
 {
@@ -79,13 +69,13 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 		memcpy(to, &offered, in_cell);
 		*large_word(offer, payload, x->slot, cell) |= 1ull << cell % 64;
 	} else if (bytes <= offer->cell_bytes) {
-		copy_bytes(x, to, from, bytes);
+		oci_exec_copy_bytes(x, to, from, bytes);
 		x->moved |= offer->in_slot ? 0 : OCI_MOVED_INLINE;
 	} else {
 		result = need_slot(x);
 		if (result != 1)
 			return result;
-		copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
+		oci_exec_copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
 		used_slot(x, (size_t)cell * offer->small_bytes + bytes);
 		return 1;
 	}
@@ -195,7 +185,7 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 		return result;
 	if (bytes > offer->cell_bytes)
 		cell = slot + (size_t)offer->cell * offer->small_bytes;
-	copy_bytes(x, local, cell, bytes);
+	oci_exec_copy_bytes(x, local, cell, bytes);
 	x->moved |= offer->in_slot || bytes > offer->cell_bytes ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
 	return 1;
 }
