@@ -9,9 +9,7 @@
  *       + T_bcast(flag) + [1, 2] alpha + (p - 1) (n beta + l gamma(p - 1) ceil(n / s))
  *       + T_gather(ack); the own block is copied beside, while rank 0 waits for the last.
  */
-#include "coll/allgather/allgather.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build_first(struct oci_builder *b)
 {

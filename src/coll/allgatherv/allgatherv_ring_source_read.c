@@ -6,7 +6,6 @@
  * Wins always so far: each block goes by its own size (plan.h, offers).
  * Cost: that of Allgather inline, cico or ring-source-read for each block.
  */
-#include "coll/allgatherv/allgatherv.h"
 #include "coll/build.h"
 
 static struct oci_range part(uint32_t rank)

@@ -8,7 +8,6 @@
  * Cost: that of Allgather ring-source-write for each block that is not empty.
  * Restriction: a cell for each peer must fit (oci_offer_fits).
  */
-#include "coll/allgatherv/allgatherv.h"
 #include "coll/build.h"
 
 static void build(struct oci_builder *b)

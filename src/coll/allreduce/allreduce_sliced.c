@@ -7,9 +7,7 @@
  * Cost: T_allgather(address) + 2 (p - 1) (alpha + n/p beta + l ceil(n / (p s)))
  *       + (p - 1) n/p reduced + T_barrier.
  */
-#include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

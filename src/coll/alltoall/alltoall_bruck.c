@@ -20,9 +20,7 @@
  * that have bit k, are p / 2 each where p is a power of two.
  * Memory: (sum of b(k) + max b(k)) n on each rank.
  */
-#include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 /* How many of the distances below `end` have bit k. */
 static uint32_t count_bit(uint32_t end, unsigned int k)

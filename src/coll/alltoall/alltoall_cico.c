@@ -6,9 +6,7 @@
  * Between two ranks it is pipelined piece by piece, among more block by block.
  * Cost: (p - 1) n memcpy in, n memcpy of the own block, (p - 1) n memcpy out.
  */
-#include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build_pair(struct oci_builder *b)
 {

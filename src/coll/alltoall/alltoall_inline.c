@@ -4,9 +4,7 @@
  *
  * Wins while p - 1 blocks fit OCI_INLINE_BYTES. Cost: (p - 1) line transfers a rank.
  */
-#include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

@@ -1,34 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copy in, copy out: the root copies piece by piece into its slot, the readers follow.
+ * inline: the root puts the message beside its flag; the readers find both in one or two cache
+ * lines. Wins up to OCI_INLINE_BYTES. Cost: one line transfer a reader, all at once.
  *
- * Wins where a system call costs more than a second copy out of a shared cache. The root leaves
- * without waiting.
- * Cost: n memcpy into the slot, overlapped with n memcpy out by all readers at once.
+ * cico, copy in, copy out: the root copies piece by piece into its slot, the readers follow. Wins
+ * where a system call costs more than a second copy out of a shared cache. Cost: n memcpy into the
+ * slot, overlapped with n memcpy out by all readers at once.
+ *
+ * The root leaves without waiting: the lane keeps payload and slot until all ranks have finished.
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
-static void build(struct oci_builder *b)
+static void build(struct oci_builder *b, uint32_t piece)
 {
-	struct oci_range slot = oci_segmented(oci_block(OCI_BUF_SLOT, 0));
+	struct oci_range send = oci_block(OCI_BUF_SEND, 0), recv = oci_block(OCI_BUF_RECV, 0);
 
-	oci_build_segment(b, OCI_PIPELINE_ROOT_BYTES);
 	if (oci_builder_key(b)->v == 0) {
-		oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
-		oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, 0)), slot);
-		oci_build_post(b, OCI_POST_SLOT, 1, 1);
-		oci_build_next(b);
-		return;
+		oci_stage_begin(b, piece, send);
+		oci_build_copy(b, oci_by_piece(piece, send), oci_stage(piece));
+		oci_stage_post(b, piece);
+	} else {
+		oci_stage_begin(b, piece, recv);
+		oci_stage_wait(b, piece, 0);
+		oci_build_pull(b, oci_by_piece(piece, recv), 0, oci_stage(piece));
 	}
-	oci_build_loop(b, oci_block(OCI_BUF_RECV, 0));
-	oci_build_wait_post(b, 0, 1, 1, 1);
-	oci_build_pull(b, oci_segmented(oci_block(OCI_BUF_RECV, 0)), 0, slot);
-	oci_build_next(b);
+	oci_stage_end(b, piece);
 }
 
-static void cost(struct oci_costing *c)
+static void build_inline(struct oci_builder *b)
+{
+	build(b, 0);
+}
+
+static void build_cico(struct oci_builder *b)
+{
+	build(b, OCI_PIPELINE_ROOT_BYTES);
+}
+
+static void cost_inline(struct oci_costing *c)
+{
+	oci_cost_memcpy(c, 1, c->shape->bytes, c->shape->bytes);
+	oci_cost_fetch(c, 1, c->shape->bytes, c->shape->bytes);
+	oci_cost_flags(c, 1);
+	oci_cost_ops(c, 4);
+}
+
+static void cost_cico(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES),
@@ -40,10 +57,18 @@ static void cost(struct oci_costing *c)
 	oci_cost_ops(c, 2 + 2 * pieces);
 }
 
+const struct oci_algorithm oci_bcast_inline = {
+	.name = "inline",
+	.idea = "the message rides in the flag's cache lines",
+	.build = build_inline,
+	.cost = cost_inline,
+	.fits = oci_fits_inline_one,
+};
+
 const struct oci_algorithm oci_bcast_cico = {
 	.name = "cico",
 	.idea = "through the root's slot in shared memory, pipelined",
-	.build = build,
-	.cost = cost,
+	.build = build_cico,
+	.cost = cost_cico,
 	.fits = oci_fits_slot_one,
 };

@@ -5,9 +5,7 @@
  * Wins with few ranks, or where many readers of one process do not slow each other down.
  * Cost: T_bcast(address) + alpha + n beta + l gamma(p - 1) ceil(n / s) + T_gather(ack).
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

@@ -7,9 +7,7 @@
  * write is over, it need not wait for those of others.
  * Cost: T_gather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_bcast(ack).
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

@@ -11,9 +11,7 @@
  * + T_gather(ack) of the children, beta_i the rate at that distance.
  * On a flat team it is direct-read.
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 #include "coll/tree.h"
 
 /* All of v's bytes; it hands each segment on when others read from it. */

@@ -7,9 +7,7 @@
  * tree of radix k + 1.
  * Cost: T_bcast(address) + ceil(log_(k+1) p) (alpha + n beta + l gamma(k) ceil(n / s)).
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 #include "pattern/knomial.h"
 
 /* Place of v among the children of its parent. */

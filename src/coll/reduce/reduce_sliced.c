@@ -11,8 +11,6 @@
  *       + alpha + n' beta + l gamma(p - 1) ceil(n' / s); + T_barrier.
  */
 #include "coll/build.h"
-#include "coll/cost.h"
-#include "coll/reduce/reduce.h"
 
 /* Shares of the message: of a rank that is not the root, of the root, and of all. With more than
  * four ranks all are alike, and as fine as can be. */

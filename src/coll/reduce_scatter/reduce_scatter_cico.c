@@ -7,8 +7,6 @@
  * Between two ranks it is pipelined piece by piece, among more block by block.
  * Cost: (p - 1) n memcpy in, (p - 1) n reduced out of the slots.
  */
-#include "coll/build.h"
-#include "coll/cost.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
 
 static void build_pair(struct oci_builder *b)
@@ -69,9 +67,7 @@ static bool fits_slot(const struct oci_shape *shape, uint32_t parameter)
 
 static void cost(struct oci_costing *c)
 {
-	/* Of a Reduce_scatter `bytes` is the whole input. */
-	size_t n = c->shape->collective == OC_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
-							       c->shape->bytes;
+	size_t n = oci_reduce_scatter_block(c->shape);
 	double others = c->shape->size - 1.0;
 
 	oci_cost_fill(c, others, n, n);

@@ -6,8 +6,6 @@
  * Wins while all blocks fit a payload.
  * Cost: (p - 1) line transfers and (p - 1) n reduced on every rank.
  */
-#include "coll/build.h"
-#include "coll/cost.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
 
 static void copy_blocks(struct oci_builder *b, uint32_t first, uint32_t count)
@@ -45,9 +43,7 @@ static bool fits_inline(const struct oci_shape *shape, uint32_t parameter)
 
 static void cost(struct oci_costing *c)
 {
-	/* Of a Reduce_scatter `bytes` is the whole input. */
-	size_t n = c->shape->collective == OC_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
-							       c->shape->bytes;
+	size_t n = oci_reduce_scatter_block(c->shape);
 	double others = c->shape->size - 1.0;
 
 	oci_cost_memcpy(c, c->shape->size, n, n);

@@ -8,15 +8,6 @@
 
 #include "coll/build.h"
 
-extern const struct oci_algorithm oci_scatter_throttled_read, oci_scatter_parallel_read,
-	oci_scatter_sequential_write, oci_scatter_cooperative;
-extern const struct oci_algorithm oci_gather_throttled_write, oci_gather_parallel_write,
-	oci_gather_sequential_read, oci_gather_cooperative;
-extern const struct oci_algorithm oci_scatterv_throttled_read, oci_scatterv_parallel_read,
-	oci_scatterv_sequential_write;
-extern const struct oci_algorithm oci_gatherv_throttled_write, oci_gatherv_parallel_write,
-	oci_gatherv_sequential_read;
-
 static inline bool oci_is_scatter(enum oc_collective collective)
 {
 	return collective == OC_SCATTER || collective == OC_SCATTERV;

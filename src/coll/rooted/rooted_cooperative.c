@@ -5,7 +5,6 @@
  *
  * Wins where the root would idle: with MPI_IN_PLACE, and with few ranks.
  */
-#include "coll/cost.h"
 #include "coll/rooted/rooted.h"
 
 static void build(struct oci_builder *b)

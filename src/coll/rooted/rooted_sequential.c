@@ -8,7 +8,6 @@
  * Cost: T_gather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_bcast(ack), and the memcpy
  * of n, which overlaps with nothing, unless MPI_IN_PLACE.
  */
-#include "coll/cost.h"
 #include "coll/rooted/rooted.h"
 
 static void build(struct oci_builder *b)

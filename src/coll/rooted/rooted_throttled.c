@@ -10,7 +10,6 @@
  * Cost: T_bcast(address) + ceil(p / k) (alpha + n beta + l gamma(k) ceil(n / s)); the last k ranks
  * acknowledge to the root, whose own copy happens meanwhile.
  */
-#include "coll/cost.h"
 #include "coll/rooted/rooted.h"
 
 static void build_at_most(struct oci_builder *b, uint32_t k)

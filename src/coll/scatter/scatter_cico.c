@@ -7,8 +7,6 @@
  * Cost: (p - 1) n memcpy in by the root, overlapped with n memcpy out by each rank.
  */
 #include "coll/build.h"
-#include "coll/cost.h"
-#include "coll/scatter/scatter.h"
 
 static void build(struct oci_builder *b)
 {

@@ -6,8 +6,6 @@
  * Cost: one line transfer a reader, all at once.
  */
 #include "coll/build.h"
-#include "coll/cost.h"
-#include "coll/scatter/scatter.h"
 
 static void build(struct oci_builder *b)
 {
