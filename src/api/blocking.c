@@ -37,13 +37,10 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 
 int oci_operation_begin(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
-	struct oc_call placed, whole;
+	struct oc_call room;
 	int result;
 
-	call = oci_call_whole(team, oci_call_place(call, &placed), &whole);
-	result = oci_call_check(team, call);
-	if (result)
-		return result;
+	call = oci_call_inside(team, call, &room);
 	result = oci_call_enter(team, call);
 	if (result)
 		return result;

@@ -158,17 +158,15 @@ int oci_engine_drive(void);
 /* team.c: what ONECOPY_<COLLECTIVE> says in this process. */
 const struct oci_forced *oci_forced_by_environment(enum oc_collective collective);
 
-/* call_parts.c */
-/* A Reduce_scatter with the bytes of its whole input, which all ranks know; else as it is. */
-const struct oc_call *oci_call_whole(const struct oc_team *team, const struct oc_call *call,
-				     struct oc_call *whole);
-/* Has a Reduce_scatter its buffers and a table of dense parts of whole elements? */
-bool oci_call_has_parts(const struct oc_team *team, const struct oc_call *call);
-
 /* call.c */
-/* A call whose buffers have gaps, with places (copy/layout.h) in their stead; else as it is. */
-const struct oc_call *oci_call_place(const struct oc_call *call, struct oc_call *placed);
-int oci_call_check(struct oc_team *team, const struct oc_call *call);
+/* A call as the engine has it: places (copy/layout.h) instead of buffers that have gaps; of a
+ * Reduce_scatter the bytes of the whole input, which all ranks know. In `room` where that differs.
+ */
+const struct oc_call *oci_call_inside(const struct oc_team *team, const struct oc_call *call,
+				      struct oc_call *room);
+/* Checks such a call and waits for the team. 0: the engine serves it, unless the selector says
+ * otherwise; OC_HAND_BACK, counted; or -errno. */
+int oci_call_enter(struct oc_team *team, const struct oc_call *call);
 /* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. `large`: it may
  * put OCI_NEAR_SLOT_BYTES into a slot. */
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool large,
@@ -176,8 +174,6 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool
 /* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
  * back what prepare took. */
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
-/* Waits for the team. 0: the engine serves this call, unless the selector says otherwise. */
-int oci_call_enter(struct oc_team *team, const struct oc_call *call);
 /* blocking.c: the two ends of a blocking call, around the run: checks, waits for the team, locks
  * where requests may run meanwhile. As the two above. */
 int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
@@ -185,9 +181,6 @@ int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
 void oci_operation_end(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);
-
-/* call_blocks.c: of a v-variant, where the bytes of this rank are. */
-void oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oci_operation *o);
 
 /* stats.c */
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x);

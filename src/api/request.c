@@ -136,13 +136,10 @@ static void request_free(struct oc_request *r)
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
 {
 	struct oc_request *r;
-	struct oc_call placed, whole;
+	struct oc_call room;
 	int result;
 
-	call = oci_call_whole(team, oci_call_place(call, &placed), &whole);
-	result = oci_call_check(team, call);
-	if (result)
-		return result;
+	call = oci_call_inside(team, call, &room);
 	result = oci_call_enter(team, call);
 	if (result)
 		return result;
