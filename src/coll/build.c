@@ -54,28 +54,32 @@ bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter)
 	return shape->size == 1 || oci_offer_fits(shape->size - 1);
 }
 
-void oci_stage_begin(struct oci_builder *b, uint32_t piece, struct oci_range over)
+void oci_stage_begin(struct oci_builder *b, struct oci_range over)
 {
+	uint32_t piece = oci_building(b)->piece;
+
 	if (!piece)
 		return;
 	oci_build_segment(b, piece);
 	oci_build_loop(b, over);
 }
 
-void oci_stage_end(struct oci_builder *b, uint32_t piece)
+void oci_stage_end(struct oci_builder *b)
 {
-	if (piece)
+	if (oci_building(b)->piece)
 		oci_build_next(b);
 }
 
-void oci_stage_post(struct oci_builder *b, uint32_t piece)
+void oci_stage_post(struct oci_builder *b)
 {
-	oci_build_post(b, piece ? OCI_POST_SLOT : OCI_POST_FLAG, 1, piece > 0);
+	bool slot = oci_building(b)->piece;
+
+	oci_build_post(b, slot ? OCI_POST_SLOT : OCI_POST_FLAG, 1, slot);
 }
 
-void oci_stage_wait(struct oci_builder *b, uint32_t piece, uint32_t peer)
+void oci_stage_wait(struct oci_builder *b, uint32_t peer)
 {
-	oci_build_wait_post(b, peer, 1, 1, piece > 0);
+	oci_build_wait_post(b, peer, 1, 1, oci_building(b)->piece > 0);
 }
 
 /* v of the i-th operand of the expression. */
@@ -121,14 +125,16 @@ void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r)
 		combine(b, r, operand(key, r->rotated, i), i == key->size - 1);
 }
 
-struct oci_reduction oci_staged_reduction(struct oci_builder *b, uint32_t piece)
+struct oci_reduction oci_staged_reduction(struct oci_builder *b)
 {
+	uint32_t piece = oci_building(b)->piece;
+
 	/* ACC is a segment long. */
 	oci_build_segment(b, piece ? piece : OCI_INLINE_BYTES);
 	return (struct oci_reduction){
-		.mine = oci_by_piece(piece, oci_block(OCI_BUF_SEND, 0)),
-		.remote = oci_stage(piece),
-		.acc = oci_by_piece(piece, oci_block(OCI_BUF_ACC, 0)),
+		.mine = oci_by_piece(b, oci_block(OCI_BUF_SEND, 0)),
+		.remote = oci_stage(b),
+		.acc = oci_by_piece(b, oci_block(OCI_BUF_ACC, 0)),
 		.step = 1,
 		.step_loop = piece > 0,
 	};

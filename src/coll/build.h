@@ -105,25 +105,27 @@ bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter);
 
 /*
  * Stages: where bytes wait for their readers. `inline` puts them beside the flag, `cico` in the
- * slot, piece by piece; the plan is the same. `piece`: bytes of one; 0: inline.
+ * slot, piece by piece; the plan is the same. An algorithm with a `piece` is of the second kind.
  */
-static inline struct oci_range oci_by_piece(uint32_t piece, struct oci_range range)
+static inline struct oci_range oci_by_piece(const struct oci_builder *b, struct oci_range range)
 {
-	return piece ? oci_segmented(range) : range;
+	return oci_building(b)->piece ? oci_segmented(range) : range;
 }
 
 /* The place in my stage, or a peer's. */
-static inline struct oci_range oci_stage(uint32_t piece)
+static inline struct oci_range oci_stage(const struct oci_builder *b)
 {
-	return oci_by_piece(piece, oci_block(piece ? OCI_BUF_SLOT : OCI_BUF_INLINE, 0));
+	bool slot = oci_building(b)->piece;
+
+	return oci_by_piece(b, oci_block(slot ? OCI_BUF_SLOT : OCI_BUF_INLINE, 0));
 }
 
 /* What lies between these two is done for each piece of `over`. */
-void oci_stage_begin(struct oci_builder *b, uint32_t piece, struct oci_range over);
-void oci_stage_end(struct oci_builder *b, uint32_t piece);
+void oci_stage_begin(struct oci_builder *b, struct oci_range over);
+void oci_stage_end(struct oci_builder *b);
 /* My piece is there; that of a peer is awaited. */
-void oci_stage_post(struct oci_builder *b, uint32_t piece);
-void oci_stage_wait(struct oci_builder *b, uint32_t piece, uint32_t peer);
+void oci_stage_post(struct oci_builder *b);
+void oci_stage_wait(struct oci_builder *b, uint32_t peer);
 
 /*
  * Accumulates the operands into `acc`: mine from `mine`, a peer's either in place from its slot or
@@ -147,7 +149,7 @@ struct oci_reduction {
 void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r);
 
 /* That of whole messages in stages, into ACC; begins the plan. */
-struct oci_reduction oci_staged_reduction(struct oci_builder *b, uint32_t piece);
+struct oci_reduction oci_staged_reduction(struct oci_builder *b);
 
 /* The same of ranks 0 .. operands - 1 alone, always in that order. */
 void oci_build_prefix(struct oci_builder *b, const struct oci_reduction *r, uint32_t operands);

@@ -112,9 +112,20 @@ static void add_child(struct sum *s, uint32_t child)
 	s->begun = true;
 }
 
-void oci_build_sum(struct oci_builder *b, const struct oci_tree *t, bool in_order,
-		   enum oci_buf partial, struct oci_range acc)
+struct oci_tree oci_sum_tree(struct oci_builder *b)
 {
+	const struct oci_plan_key *key = oci_builder_key(b);
+	bool by_hierarchy = oci_building(b)->by_hierarchy, in_order = !key->commutative;
+
+	oci_build_segment(b, by_hierarchy ? key->parameter : OCI_REDUCE_BYTES);
+	return by_hierarchy ? oci_tree_by_hierarchy(key, in_order) :
+			      oci_tree_by_radix(key, key->parameter, in_order);
+}
+
+void oci_build_sum(struct oci_builder *b, const struct oci_tree *t, enum oci_buf partial,
+		   struct oci_range acc)
+{
+	bool in_order = !oci_builder_key(b)->commutative;
 	struct sum s = { .b = b, .t = t, .partial = partial, .acc = acc };
 	struct oci_range mine = oci_segmented(oci_block(OCI_BUF_SEND, 0));
 	uint32_t v = oci_builder_key(b)->v, child = v;

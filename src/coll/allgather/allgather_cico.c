@@ -9,35 +9,25 @@
  */
 #include "coll/build.h"
 
-static void build(struct oci_builder *b, uint32_t piece)
+static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_range mine = oci_by_piece(piece, oci_block(OCI_BUF_SEND, 0));
+	struct oci_range mine = oci_by_piece(b, oci_block(OCI_BUF_SEND, 0));
 
-	oci_stage_begin(b, piece, oci_block(OCI_BUF_SEND, 0));
-	oci_build_copy(b, mine, oci_stage(piece));
-	oci_stage_post(b, piece);
-	oci_build_copy(b, mine, oci_by_piece(piece, oci_block(OCI_BUF_RECV, key->v)));
-	oci_stage_end(b, piece);
+	oci_stage_begin(b, oci_block(OCI_BUF_SEND, 0));
+	oci_build_copy(b, mine, oci_stage(b));
+	oci_stage_post(b);
+	oci_build_copy(b, mine, oci_by_piece(b, oci_block(OCI_BUF_RECV, key->v)));
+	oci_stage_end(b);
 	for (uint32_t i = 1; i < key->size; i++) {
 		uint32_t source = oci_next(key, i);
 		struct oci_range block = oci_block(OCI_BUF_RECV, source);
 
-		oci_stage_begin(b, piece, block);
-		oci_stage_wait(b, piece, source);
-		oci_build_pull(b, oci_by_piece(piece, block), source, oci_stage(piece));
-		oci_stage_end(b, piece);
+		oci_stage_begin(b, block);
+		oci_stage_wait(b, source);
+		oci_build_pull(b, oci_by_piece(b, block), source, oci_stage(b));
+		oci_stage_end(b);
 	}
-}
-
-static void build_inline(struct oci_builder *b)
-{
-	build(b, 0);
-}
-
-static void build_cico(struct oci_builder *b)
-{
-	build(b, OCI_PIPELINE_BYTES);
 }
 
 static void cost_inline(struct oci_costing *c)
@@ -67,7 +57,7 @@ static void cost_cico(struct oci_costing *c)
 const struct oci_algorithm oci_allgather_inline = {
 	.name = "inline",
 	.idea = "each block rides in its rank's flag lines",
-	.build = build_inline,
+	.build = build,
 	.cost = cost_inline,
 	.fits = oci_fits_inline_one,
 };
@@ -75,7 +65,8 @@ const struct oci_algorithm oci_allgather_inline = {
 const struct oci_algorithm oci_allgather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory",
-	.build = build_cico,
+	.build = build,
 	.cost = cost_cico,
+	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };

@@ -11,26 +11,16 @@
  */
 #include "coll/build.h"
 
-static void build(struct oci_builder *b, uint32_t piece)
+static void build(struct oci_builder *b)
 {
-	struct oci_reduction r = oci_staged_reduction(b, piece);
+	struct oci_reduction r = oci_staged_reduction(b);
 
-	oci_stage_begin(b, piece, oci_block(OCI_BUF_SEND, 0));
+	oci_stage_begin(b, oci_block(OCI_BUF_SEND, 0));
 	oci_build_copy(b, r.mine, r.remote);
-	oci_stage_post(b, piece);
+	oci_stage_post(b);
 	oci_build_reduction(b, &r);
-	oci_build_copy(b, r.acc, oci_by_piece(piece, oci_block(OCI_BUF_RECV, 0)));
-	oci_stage_end(b, piece);
-}
-
-static void build_inline(struct oci_builder *b)
-{
-	build(b, 0);
-}
-
-static void build_cico(struct oci_builder *b)
-{
-	build(b, OCI_PIPELINE_BYTES);
+	oci_build_copy(b, r.acc, oci_by_piece(b, oci_block(OCI_BUF_RECV, 0)));
+	oci_stage_end(b);
 }
 
 static void cost_inline(struct oci_costing *c)
@@ -59,7 +49,7 @@ static void cost_cico(struct oci_costing *c)
 const struct oci_algorithm oci_allreduce_inline = {
 	.name = "inline",
 	.idea = "operands ride in the flags' cache lines",
-	.build = build_inline,
+	.build = build,
 	.cost = cost_inline,
 	.fits = oci_fits_inline_one,
 };
@@ -67,7 +57,8 @@ const struct oci_algorithm oci_allreduce_inline = {
 const struct oci_algorithm oci_allreduce_cico = {
 	.name = "cico",
 	.idea = "everyone combines what lies in the ranks' slots",
-	.build = build_cico,
+	.build = build,
 	.cost = cost_cico,
+	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };

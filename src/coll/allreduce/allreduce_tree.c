@@ -22,12 +22,12 @@
 #include "coll/build.h"
 #include "coll/tree.h"
 
-static void build_up(struct oci_builder *b, const struct oci_tree *t, bool in_order)
+static void build_up(struct oci_builder *b, const struct oci_tree *t)
 {
 	struct oci_range acc = oci_segmented(oci_block(OCI_BUF_ACC, 0));
 
 	oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
-	oci_build_sum(b, t, in_order, OCI_BUF_RECV, acc);
+	oci_build_sum(b, t, OCI_BUF_RECV, acc);
 	oci_build_copy(b, acc, oci_segmented(oci_block(OCI_BUF_RECV, 0)));
 	oci_build_post(b, OCI_POST_ADDRESS, 1, 1);
 	oci_build_next(b);
@@ -49,8 +49,9 @@ static void build_down(struct oci_builder *b, const struct oci_tree *t)
 	oci_build_next(b);
 }
 
-static void build(struct oci_builder *b, const struct oci_tree *t, bool in_order)
+static void build(struct oci_builder *b)
 {
+	struct oci_tree tree = oci_sum_tree(b), *t = &tree;
 	uint32_t v = oci_builder_key(b)->v, child = v;
 
 	if (oci_builder_key(b)->size == 1) {
@@ -60,7 +61,7 @@ static void build(struct oci_builder *b, const struct oci_tree *t, bool in_order
 	if (oci_tree_is_leaf(t, v))
 		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 	else
-		build_up(b, t, in_order);
+		build_up(b, t);
 	if (v != oci_tree_top(t))
 		build_down(b, t);
 	if (oci_tree_is_leaf(t, v))
@@ -70,24 +71,6 @@ static void build(struct oci_builder *b, const struct oci_tree *t, bool in_order
 	while ((child = oci_tree_ascending(t, v, child)) != v)
 		oci_build_wait_ack(b, child, 1, 1, 1);
 	oci_build_next(b);
-}
-
-static void build_tree(struct oci_builder *b)
-{
-	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_tree t = oci_tree_by_radix(key, key->parameter, !key->commutative);
-
-	oci_build_segment(b, OCI_REDUCE_BYTES);
-	build(b, &t, !key->commutative);
-}
-
-static void build_hierarchical(struct oci_builder *b)
-{
-	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_tree t = oci_tree_by_hierarchy(key, !key->commutative);
-
-	oci_build_segment(b, key->parameter);
-	build(b, &t, !key->commutative);
 }
 
 static void cost_tree(struct oci_costing *c)
@@ -110,7 +93,7 @@ static void cost_hierarchical(struct oci_costing *c)
 const struct oci_algorithm oci_allreduce_tree = {
 	.name = "tree",
 	.idea = "up a k-nomial tree, each rank adding what its children have, and down again",
-	.build = build_tree,
+	.build = build,
 	.cost = cost_tree,
 	.tries = oci_tries_radix,
 	.parameter_default = 1,
@@ -121,7 +104,7 @@ const struct oci_algorithm oci_allreduce_tree = {
 const struct oci_algorithm oci_allreduce_hierarchical = {
 	.name = "hierarchical",
 	.idea = "inside each shared cache and NUMA node, then between them, in segments of N bytes",
-	.build = build_hierarchical,
+	.build = build,
 	.cost = cost_hierarchical,
 	.tries = oci_tries_segment,
 	.parameter_default = OCI_SEGMENT_DEFAULT,

@@ -11,30 +11,20 @@
  */
 #include "coll/build.h"
 
-static void build(struct oci_builder *b, uint32_t piece)
+static void build(struct oci_builder *b)
 {
 	struct oci_range send = oci_block(OCI_BUF_SEND, 0), recv = oci_block(OCI_BUF_RECV, 0);
 
 	if (oci_builder_key(b)->v == 0) {
-		oci_stage_begin(b, piece, send);
-		oci_build_copy(b, oci_by_piece(piece, send), oci_stage(piece));
-		oci_stage_post(b, piece);
+		oci_stage_begin(b, send);
+		oci_build_copy(b, oci_by_piece(b, send), oci_stage(b));
+		oci_stage_post(b);
 	} else {
-		oci_stage_begin(b, piece, recv);
-		oci_stage_wait(b, piece, 0);
-		oci_build_pull(b, oci_by_piece(piece, recv), 0, oci_stage(piece));
+		oci_stage_begin(b, recv);
+		oci_stage_wait(b, 0);
+		oci_build_pull(b, oci_by_piece(b, recv), 0, oci_stage(b));
 	}
-	oci_stage_end(b, piece);
-}
-
-static void build_inline(struct oci_builder *b)
-{
-	build(b, 0);
-}
-
-static void build_cico(struct oci_builder *b)
-{
-	build(b, OCI_PIPELINE_ROOT_BYTES);
+	oci_stage_end(b);
 }
 
 static void cost_inline(struct oci_costing *c)
@@ -60,7 +50,7 @@ static void cost_cico(struct oci_costing *c)
 const struct oci_algorithm oci_bcast_inline = {
 	.name = "inline",
 	.idea = "the message rides in the flag's cache lines",
-	.build = build_inline,
+	.build = build,
 	.cost = cost_inline,
 	.fits = oci_fits_inline_one,
 };
@@ -68,7 +58,8 @@ const struct oci_algorithm oci_bcast_inline = {
 const struct oci_algorithm oci_bcast_cico = {
 	.name = "cico",
 	.idea = "through the root's slot in shared memory, pipelined",
-	.build = build_cico,
+	.build = build,
 	.cost = cost_cico,
+	.piece = OCI_PIPELINE_ROOT_BYTES,
 	.fits = oci_fits_slot_one,
 };

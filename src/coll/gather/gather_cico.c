@@ -11,37 +11,27 @@
  */
 #include "coll/build.h"
 
-static void build(struct oci_builder *b, uint32_t piece)
+static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	struct oci_range mine = oci_block(OCI_BUF_SEND, 0);
 
 	if (key->v) {
-		oci_stage_begin(b, piece, mine);
-		oci_build_copy(b, oci_by_piece(piece, mine), oci_stage(piece));
-		oci_stage_post(b, piece);
-		oci_stage_end(b, piece);
+		oci_stage_begin(b, mine);
+		oci_build_copy(b, oci_by_piece(b, mine), oci_stage(b));
+		oci_stage_post(b);
+		oci_stage_end(b);
 		return;
 	}
 	oci_build_copy(b, mine, oci_block_rel(OCI_BUF_RECV, 0));
 	for (uint32_t v = 1; v < key->size; v++) {
 		struct oci_range there = oci_block_rel(OCI_BUF_RECV, v);
 
-		oci_stage_begin(b, piece, there);
-		oci_stage_wait(b, piece, v);
-		oci_build_pull(b, oci_by_piece(piece, there), v, oci_stage(piece));
-		oci_stage_end(b, piece);
+		oci_stage_begin(b, there);
+		oci_stage_wait(b, v);
+		oci_build_pull(b, oci_by_piece(b, there), v, oci_stage(b));
+		oci_stage_end(b);
 	}
-}
-
-static void build_inline(struct oci_builder *b)
-{
-	build(b, 0);
-}
-
-static void build_cico(struct oci_builder *b)
-{
-	build(b, OCI_PIPELINE_ROOT_BYTES);
 }
 
 static void cost_inline(struct oci_costing *c)
@@ -72,7 +62,7 @@ static void cost_cico(struct oci_costing *c)
 const struct oci_algorithm oci_gather_inline = {
 	.name = "inline",
 	.idea = "each block rides in its rank's flag lines",
-	.build = build_inline,
+	.build = build,
 	.cost = cost_inline,
 	.fits = oci_fits_inline_one,
 };
@@ -80,7 +70,8 @@ const struct oci_algorithm oci_gather_inline = {
 const struct oci_algorithm oci_gather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory, pipelined",
-	.build = build_cico,
+	.build = build,
 	.cost = cost_cico,
+	.piece = OCI_PIPELINE_ROOT_BYTES,
 	.fits = oci_fits_slot_one,
 };

@@ -28,13 +28,13 @@
 /* Steps of ACK: what I read of my children is read; the root has the result. */
 enum { READ = 1, RESULT = 2 };
 
-static void build_sums(struct oci_builder *b, const struct oci_tree *t, bool in_order, bool result)
+static void build_sums(struct oci_builder *b, const struct oci_tree *t, bool result)
 {
 	struct oci_range acc = oci_segmented(oci_block(result ? OCI_BUF_ACC : OCI_BUF_WORK, 0));
 
 	oci_build_work(b, 1);
 	oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
-	oci_build_sum(b, t, in_order, OCI_BUF_WORK, acc);
+	oci_build_sum(b, t, OCI_BUF_WORK, acc);
 	if (result)
 		oci_build_copy(b, acc, oci_segmented(oci_block(OCI_BUF_RECV, 0)));
 	else
@@ -56,8 +56,9 @@ static void build_fetch(struct oci_builder *b, uint32_t top)
 	oci_build_signal(b, RESULT, 0);
 }
 
-static void build(struct oci_builder *b, const struct oci_tree *t, bool in_order)
+static void build(struct oci_builder *b)
 {
+	struct oci_tree tree = oci_sum_tree(b), *t = &tree;
 	uint32_t v = oci_builder_key(b)->v, top = oci_tree_top(t);
 
 	if (oci_builder_key(b)->size == 1) {
@@ -67,31 +68,13 @@ static void build(struct oci_builder *b, const struct oci_tree *t, bool in_order
 	if (oci_tree_is_leaf(t, v))
 		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 	else
-		build_sums(b, t, in_order, v == top && v == 0);
+		build_sums(b, t, v == top && v == 0);
 	if (v == 0 && v != top)
 		build_fetch(b, top);
 	if (v != top)
 		oci_build_wait_ack(b, oci_tree_parent(t, v), 1, READ, 0);
 	else if (v != 0)
 		oci_build_wait_ack(b, 0, 1, RESULT, 0);
-}
-
-static void build_tree(struct oci_builder *b)
-{
-	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_tree t = oci_tree_by_radix(key, key->parameter, !key->commutative);
-
-	oci_build_segment(b, OCI_REDUCE_BYTES);
-	build(b, &t, !key->commutative);
-}
-
-static void build_hierarchical(struct oci_builder *b)
-{
-	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_tree t = oci_tree_by_hierarchy(key, !key->commutative);
-
-	oci_build_segment(b, key->parameter);
-	build(b, &t, !key->commutative);
 }
 
 static void cost_tree(struct oci_costing *c)
@@ -111,7 +94,7 @@ static void cost_hierarchical(struct oci_costing *c)
 const struct oci_algorithm oci_reduce_tree = {
 	.name = "tree",
 	.idea = "up a k-nomial tree; each rank pulls and adds what its children have",
-	.build = build_tree,
+	.build = build,
 	.fits = oci_fits_work_one,
 	.cost = cost_tree,
 	.tries = oci_tries_radix,
@@ -123,7 +106,7 @@ const struct oci_algorithm oci_reduce_tree = {
 const struct oci_algorithm oci_reduce_hierarchical = {
 	.name = "hierarchical",
 	.idea = "inside each shared cache and NUMA node, then between them, in segments of N bytes",
-	.build = build_hierarchical,
+	.build = build,
 	.fits = oci_fits_work_one,
 	.cost = cost_hierarchical,
 	.tries = oci_tries_segment,

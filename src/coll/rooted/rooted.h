@@ -28,6 +28,15 @@ static inline struct oci_range oci_rooted_there(const struct oci_plan_key *key, 
 	}
 }
 
+/* How many copy at a time: throttled, or `parallel`, which has no parameter, all others. */
+static inline uint32_t oci_rooted_at_once(const struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	bool throttled = oci_building(b)->parameter_min;
+
+	return throttled && key->parameter < key->size ? key->parameter : key->size - 1;
+}
+
 /* Where that rank has it. */
 static inline struct oci_range oci_rooted_mine(const struct oci_plan_key *key)
 {

@@ -12,13 +12,12 @@
  */
 #include "coll/rooted/rooted.h"
 
-static void build_at_most(struct oci_builder *b, uint32_t k)
+static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t k = oci_rooted_at_once(b);
 	struct oci_range mine = oci_rooted_mine(key);
 
-	if (k > key->size - 1)
-		k = key->size - 1;
 	if (key->v == 0) {
 		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 		oci_rooted_copy(b);
@@ -34,16 +33,6 @@ static void build_at_most(struct oci_builder *b, uint32_t k)
 	else
 		oci_build_push(b, mine, 0, oci_rooted_there(key, key->v));
 	oci_build_signal(b, 1, 0);
-}
-
-static void build_throttled(struct oci_builder *b)
-{
-	build_at_most(b, oci_builder_key(b)->parameter);
-}
-
-static void build_parallel(struct oci_builder *b)
-{
-	build_at_most(b, oci_builder_key(b)->size - 1);
 }
 
 static enum oci_model_direction direction(const struct oci_costing *c)
@@ -77,7 +66,7 @@ static void cost_parallel(struct oci_costing *c)
 const struct oci_algorithm oci_scatter_throttled_read = {
 	.name = "throttled-read",
 	.idea = "ranks read from the root, at most k at a time",
-	.build = build_throttled,
+	.build = build,
 	.cost = cost_throttled,
 	.tries = oci_tries_fanout,
 	.parameter_default = 4,
@@ -88,7 +77,7 @@ const struct oci_algorithm oci_scatter_throttled_read = {
 const struct oci_algorithm oci_gather_throttled_write = {
 	.name = "throttled-write",
 	.idea = "ranks write to the root, at most k at a time",
-	.build = build_throttled,
+	.build = build,
 	.cost = cost_throttled,
 	.tries = oci_tries_fanout,
 	.parameter_default = 4,
@@ -99,7 +88,7 @@ const struct oci_algorithm oci_gather_throttled_write = {
 const struct oci_algorithm oci_scatter_parallel_read = {
 	.name = "parallel-read",
 	.idea = "all ranks read from the root at once",
-	.build = build_parallel,
+	.build = build,
 	.cost = cost_parallel,
 	.single_copy = true,
 };
@@ -107,7 +96,7 @@ const struct oci_algorithm oci_scatter_parallel_read = {
 const struct oci_algorithm oci_gather_parallel_write = {
 	.name = "parallel-write",
 	.idea = "all ranks write to the root at once",
-	.build = build_parallel,
+	.build = build,
 	.cost = cost_parallel,
 	.single_copy = true,
 };

@@ -12,20 +12,20 @@
  */
 #include "coll/build.h"
 
-static void build(struct oci_builder *b, uint32_t piece)
+static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	bool scan = key->collective == OC_SCAN;
-	struct oci_range recv = oci_by_piece(piece, oci_block(OCI_BUF_RECV, 0));
-	struct oci_reduction r = oci_staged_reduction(b, piece);
+	struct oci_range recv = oci_by_piece(b, oci_block(OCI_BUF_RECV, 0));
+	struct oci_reduction r = oci_staged_reduction(b);
 
 	/* An Exscan is never given its operand in RECV. */
 	if (!scan)
 		r.acc = recv;
-	oci_stage_begin(b, piece, oci_block(OCI_BUF_SEND, 0));
+	oci_stage_begin(b, oci_block(OCI_BUF_SEND, 0));
 	if (key->v + 1 < key->size) {
 		oci_build_copy(b, r.mine, r.remote);
-		oci_stage_post(b, piece);
+		oci_stage_post(b);
 	}
 	if (key->v) {
 		oci_build_prefix(b, &r, key->v + scan);
@@ -34,17 +34,7 @@ static void build(struct oci_builder *b, uint32_t piece)
 	} else if (scan) {
 		oci_build_copy(b, r.mine, recv);
 	}
-	oci_stage_end(b, piece);
-}
-
-static void build_inline(struct oci_builder *b)
-{
-	build(b, 0);
-}
-
-static void build_cico(struct oci_builder *b)
-{
-	build(b, OCI_PIPELINE_BYTES);
+	oci_stage_end(b);
 }
 
 static void cost_inline(struct oci_costing *c)
@@ -77,7 +67,7 @@ static void cost_cico(struct oci_costing *c)
 const struct oci_algorithm oci_scan_inline = {
 	.name = "inline",
 	.idea = "operands ride in the flags' cache lines",
-	.build = build_inline,
+	.build = build,
 	.cost = cost_inline,
 	.fits = oci_fits_inline_one,
 };
@@ -85,7 +75,8 @@ const struct oci_algorithm oci_scan_inline = {
 const struct oci_algorithm oci_scan_cico = {
 	.name = "cico",
 	.idea = "each rank combines what lies in the slots of those before it",
-	.build = build_cico,
+	.build = build,
 	.cost = cost_cico,
+	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };
