@@ -59,23 +59,20 @@ struct oc_team {
 	unsigned int outstanding;
 	struct oc_team *next, **link;
 	/* Messages. Whoever uses p2p holds engine.lock while `outstanding` is not 0, as above. */
-	struct oci_p2p *p2p; /* NULL: none was sent or received yet */
-	struct oci_message_request *message, **message_last; /* under way, in order of start */
-	struct oci_message_request *message_ended;	     /* whose owners do not know yet */
-	bool messaging; /* on the engine's list of teams with such */
+	struct oci_p2p *p2p;			    /* NULL: none was sent or received yet */
+	struct oc_request *message, **message_last; /* under way, in order of start */
+	struct oc_request *message_ended;	    /* whose owners do not know yet */
+	bool messaging;				    /* on the engine's list of teams with such */
 	struct oc_team *messaging_next;
 };
 
-/*
- * The request of a message. Like that of a collective it begins with `message`, which tells them
- * apart: users hold either as a struct oc_request.
- */
-struct oci_message_request {
-	bool message; /* true */
-	bool left;    /* it is its owner's alone; atomic */
+/* What users hold of an operation or of a message that is under way: either begins with it. */
+struct oc_request {
+	bool message;
+	bool left;  /* it is its owner's alone; atomic */
+	int result; /* as oc_test() returns it */
 	struct oc_team *team;
-	struct oci_message_request *next, **link;
-	struct oci_message m;
+	struct oc_request *next, **link; /* in its list; next alone while it is spare */
 };
 
 /* An operation resolved to buffers and a plan. */
@@ -94,9 +91,8 @@ struct oci_engine {
 	pthread_mutex_t lock;
 	struct oc_team *teams;
 	struct oc_request *first, **last;
-	struct oc_request *spare; /* requests that are not in use */
+	struct oc_request *spare[2]; /* requests that are not in use, by `message` */
 	struct oc_team *messaging;
-	struct oci_message_request *spare_message;
 	unsigned int pending; /* requests; also read without the lock */
 	bool alone;	      /* oc_set_threads(0): no thread ever comes beside another */
 	bool inside;	      /* what the lock is then: this thread is behind it */
@@ -135,18 +131,16 @@ static inline void oci_engine_unlock(void)
 int oci_messages_progress(void);
 /* Takes a team without messages off their list; with the lock held. */
 void oci_messaging_remove(struct oc_team *team);
-/* As oc_peek(). */
-int oci_message_peek(struct oci_message_request *request);
-/* The calls, whatever the message lies in: to its end, and as a request. */
-int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends);
-int oci_message_start(struct oc_team *team, const struct oci_message *m, bool sends,
-		      struct oc_request **request);
-static inline struct oci_message_request *oci_message_of(struct oc_request *request)
-{
-	bool message = *(const bool *)request;
 
-	return message ? (struct oci_message_request *)request : NULL;
-}
+/* request.c, for both kinds; all with the lock held. */
+/* One of so many bytes, whose rest is as it was left, or zeros; NULL: no memory. */
+struct oc_request *oci_request_new(bool message, size_t bytes);
+void oci_request_free(struct oc_request *request);
+/* Counts it as outstanding and appends it to a list, whose end *last is; takes it off the list. */
+void oci_request_add(struct oc_request *request, struct oc_request ***last);
+void oci_request_unlink(struct oc_request *request, struct oc_request ***last);
+/* From then on its owner may free it. */
+void oci_request_leave(struct oc_request *request);
 
 /* message_limits.c: by the options, the model and the caches. */
 void oci_message_limits(const struct oci_model *model, struct oci_p2p_limits *limits);
