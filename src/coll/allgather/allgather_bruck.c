@@ -61,10 +61,10 @@ static void cost(struct oci_costing *c)
 	for (uint64_t distance = 1; distance < p; distance *= 2) {
 		uint64_t count = distance < p - distance ? distance : p - distance;
 
-		oci_cost_copies_all(c, 1, count * n);
+		oci_cost_copies_all(c, OCI_MODEL_PULL, 1, count * n);
 		/* Some rank reads beyond the last piece: a second copy, of other bytes. */
 		if (count > 1)
-			oci_cost_copies_all(c, 1, 1);
+			oci_cost_copies_all(c, OCI_MODEL_PULL, 1, 1);
 	}
 	oci_spread_cost_end(c, rounds, 5.0 * rounds);
 }

@@ -70,12 +70,13 @@ static void cost(struct oci_costing *c)
 
 	for (uint64_t distance = 1; distance < p; distance *= 2) {
 		oci_cost_flags(c, 1);
-		oci_cost_copies_all(c, 1, (distance < p - distance ? distance : p - distance) * n);
+		oci_cost_copies_all(c, OCI_MODEL_PULL, 1,
+				    (distance < p - distance ? distance : p - distance) * n);
 	}
 	/* The last level's ranks without a counterpart come after one who has it. */
 	if (!power_of_two) {
 		oci_cost_flags(c, 1);
-		oci_cost_copies_all(c, 1, (p - (1ull << (rounds - 1))) * n);
+		oci_cost_copies_all(c, OCI_MODEL_PULL, 1, (p - (1ull << (rounds - 1))) * n);
 	}
 	oci_spread_cost_end(c, rounds, 4.0 * rounds);
 }

@@ -51,7 +51,7 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, others);
-	oci_cost_copies_all(c, others, n);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others, n);
 	oci_spread_cost_end(c, 1, 1 + 3 * others);
 }
 

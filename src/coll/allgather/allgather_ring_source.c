@@ -73,7 +73,7 @@ static void cost_read(struct oci_costing *c)
 		oci_cost_memcpy(c, 1, n, n);
 		oci_cost_flags(c, others);
 	}
-	oci_cost_copies_all(c, others, n);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others, n);
 	oci_spread_cost_end(c, others, 1 + 2 * others);
 }
 
@@ -85,7 +85,7 @@ static void cost_write(struct oci_costing *c)
 	double written = c->shape->collective == OC_BCAST ? others - 1 : others;
 
 	oci_cost_flags(c, written);
-	oci_cost_pushes_all(c, written, n);
+	oci_cost_copies_all(c, OCI_MODEL_PUSH, written, n);
 	oci_spread_cost_end(c, others, 1 + 2 * others);
 }
 

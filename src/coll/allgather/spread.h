@@ -65,7 +65,7 @@ static inline size_t oci_spread_cost(struct oci_costing *c)
 	}
 	n = oci_cost_part(c->shape);
 	oci_cost_flags(c, 1);
-	oci_cost_copies(c, 1, n, c->shape->size - 1.0);
+	oci_cost_copies(c, OCI_MODEL_PULL, 1, n, c->shape->size - 1.0);
 	return n;
 }
 

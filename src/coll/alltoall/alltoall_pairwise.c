@@ -67,7 +67,7 @@ static void cost_pairwise(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, others);
-	oci_cost_copies_all(c, others, n);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others, n);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 4 + 2 * others);
 }
@@ -103,7 +103,7 @@ static void cost_messages(struct oci_costing *c)
 
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, 3 * others);
-	oci_cost_pushes_all(c, others, n);
+	oci_cost_copies_all(c, OCI_MODEL_PUSH, others, n);
 	oci_cost_ops(c, 2 + 7 * others);
 }
 

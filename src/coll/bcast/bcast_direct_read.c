@@ -24,7 +24,7 @@ static void cost(struct oci_costing *c)
 	double readers = c->shape->size - 1.0;
 
 	oci_cost_flags(c, 1);
-	oci_cost_copies(c, 1, c->shape->bytes, readers);
+	oci_cost_copies(c, OCI_MODEL_PULL, 1, c->shape->bytes, readers);
 	oci_cost_flag_row(c, readers);
 	oci_cost_ops(c, 5);
 }

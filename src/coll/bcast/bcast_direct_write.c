@@ -31,7 +31,7 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, others);
-	oci_cost_pushes(c, others, n, 1);
+	oci_cost_copies(c, OCI_MODEL_PUSH, others, n, 1);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 3 * others);
 }

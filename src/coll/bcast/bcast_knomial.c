@@ -53,7 +53,7 @@ static void cost(struct oci_costing *c)
 
 	/* In each round a flag says that the data is there, or that a sibling has it. */
 	oci_cost_flags(c, rounds);
-	oci_cost_copies(c, rounds, c->shape->bytes, k);
+	oci_cost_copies(c, OCI_MODEL_PULL, rounds, c->shape->bytes, k);
 	oci_cost_all_bytes(c, before, p - 1.0);
 	oci_cost_flag_row(c, k);
 	oci_cost_ops(c, 3.0 * rounds + k);

@@ -39,7 +39,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_flags(c, others);
 	c->whole = c->shape->bytes;
-	oci_cost_copies_all(c, others * pieces, piece);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces, piece);
 	c->whole = 0;
 	oci_cost_reduce(c, others, n, n);
 	oci_cost_flag_row(c, others);

@@ -13,6 +13,12 @@ static inline bool oci_is_scatter(enum oc_collective collective)
 	return collective == OC_SCATTER || collective == OC_SCATTERV;
 }
 
+/* In which the ranks copy; the root goes the other way. */
+static inline enum oci_model_direction oci_rooted_direction(const struct oci_costing *c)
+{
+	return oci_is_scatter(c->shape->collective) ? OCI_MODEL_PULL : OCI_MODEL_PUSH;
+}
+
 /* Where the root has the block of rank v; of a v-variant, where its table says. */
 static inline struct oci_range oci_rooted_there(const struct oci_plan_key *key, uint32_t v)
 {

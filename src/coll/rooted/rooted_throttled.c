@@ -35,11 +35,6 @@ static void build(struct oci_builder *b)
 	oci_build_signal(b, 1, 0);
 }
 
-static enum oci_model_direction direction(const struct oci_costing *c)
-{
-	return oci_is_scatter(c->shape->collective) ? OCI_MODEL_PULL : OCI_MODEL_PUSH;
-}
-
 static void cost_throttled(struct oci_costing *c)
 {
 	uint32_t others = c->shape->size > 1 ? c->shape->size - 1 : 1;
@@ -47,8 +42,8 @@ static void cost_throttled(struct oci_costing *c)
 	uint32_t turns = others / k, rest = others % k;
 
 	oci_cost_flags(c, turns + (rest > 0));
-	oci_cost_blocks(c, direction(c), turns, c->shape->bytes, k);
-	oci_cost_blocks(c, direction(c), rest > 0, c->shape->bytes, rest);
+	oci_cost_blocks(c, oci_rooted_direction(c), turns, c->shape->bytes, k);
+	oci_cost_blocks(c, oci_rooted_direction(c), rest > 0, c->shape->bytes, rest);
 	oci_cost_flag_row(c, k);
 	oci_cost_ops(c, 3 + 3.0 * (turns + (rest > 0)));
 }
@@ -58,7 +53,7 @@ static void cost_parallel(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, 1);
-	oci_cost_blocks(c, direction(c), 1, c->shape->bytes, others);
+	oci_cost_blocks(c, oci_rooted_direction(c), 1, c->shape->bytes, others);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 6);
 }
