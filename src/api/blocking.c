@@ -25,8 +25,8 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 {
 	int result;
 
-	/* Acquire: pairs with the release in request_unlink(). Requests, which another thread may
-	 * be running, take their numbers under the lock; so must we while there are any. */
+	/* Acquire: pairs with the release in oci_request_leave(). Requests, which another thread
+	 * may be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
 		return take_number(team, call, o);
 	oci_engine_lock();

@@ -336,7 +336,6 @@ static int decide(struct oc_team *team, const struct oc_call *call, bool large,
 		oci_cache_put(recent->cached);
 	recent->cached = cached;
 	recent->counted = false;
-	recent->commutative = call->op && call->op->commutative;
 	recent->large = large;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
@@ -352,7 +351,7 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 		return false;
 	if (oci_is_reduction(call->collective) &&
 	    (ready->unit != call->op->bytes || ready->record.op != call->op->id ||
-	     recent->commutative != (call->op->commutative != 0)))
+	     ready->plan->key.commutative != (call->op->commutative != 0)))
 		return false;
 	return !oci_is_rooted(call->collective) || ready->params.root == call->root;
 }

@@ -46,7 +46,7 @@ struct oc_team {
 	 */
 	struct oci_recent {
 		struct oci_exec ready;
-		bool commutative, large;
+		bool large;		   /* decided for calls that may use a large slot */
 		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
 		/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
 		unsigned int count;
