@@ -189,41 +189,33 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 		       x->base + op->step + x->segment * op->step_loop);
 }
 
-int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
+/* Is a flag of rank `peer` at `step`? 1, or 0 (awaited is set). */
+static int reached(struct oci_exec *x, uint32_t peer, uint64_t *flag, uint32_t *waiters,
+		   uint64_t step)
 {
-	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
 	uint64_t target = x->base + step;
 
 	for (uint32_t i = 0; i < x->polls; i++) {
-		/* Acquire: pairs with the release in oci_team_raise() by the peer's exec_post(). */
-		if (oci_load_acquire(&lane->post.flag) < target)
-			continue;
-		if (lane->post.signature != x->signature)
-			return oci_exec_mismatch(x->team, x->seq, peer);
-		return 1;
+		/* Acquire: pairs with the release in oci_team_raise() by the peer's POST or
+		 * SIGNAL. */
+		if (oci_load_acquire(flag) >= target)
+			return 1;
 	}
-	x->awaited = (struct oci_awaited){ .word = &lane->post.flag,
-					   .waiters = &lane->ack.post_waiters,
+	x->awaited = (struct oci_awaited){ .word = flag,
+					   .waiters = waiters,
 					   .target = target,
 					   .peer = peer };
 	return 0;
 }
 
-int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step)
+int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 {
 	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
-	uint64_t target = x->base + step;
+	int up = reached(x, peer, &lane->post.flag, &lane->ack.post_waiters, step);
 
-	for (uint32_t i = 0; i < x->polls; i++) {
-		/* Acquire: pairs with the release of the peer's SIGNAL. */
-		if (oci_load_acquire(&lane->ack.flag) >= target)
-			return 1;
-	}
-	x->awaited = (struct oci_awaited){ .word = &lane->ack.flag,
-					   .waiters = &lane->ack.ack_waiters,
-					   .target = target,
-					   .peer = peer };
-	return 0;
+	if (up && lane->post.signature != x->signature)
+		return oci_exec_mismatch(x->team, x->seq, peer);
+	return up;
 }
 
 uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
@@ -233,15 +225,41 @@ uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32
 	return oci_rank_of(&x->params, v >= x->params.size ? v - x->params.size : v);
 }
 
-static int exec_wait_flags(struct oci_exec *x, const struct oci_op *op)
+struct oci_range oci_exec_block_of(const struct oci_op *op, uint32_t peer)
+{
+	struct oci_range range = op->local;
+
+	if (op->by_peer)
+		range.block = peer;
+	return range;
+}
+
+static bool waits_for(const struct oci_exec *x, const struct oci_op *op, uint32_t peer)
+{
+	struct oci_range range;
+	size_t offset, bytes;
+
+	if (op->when == OCI_WHEN_ALWAYS)
+		return true;
+	range = oci_exec_block_of(op, peer);
+	oci_range_eval(&range, &x->params, x->segment, &offset, &bytes);
+	return oci_when_holds(op->when, bytes, op->limit);
+}
+
+static int exec_wait(struct oci_exec *x, const struct oci_op *op)
 {
 	uint64_t step = op->step + x->segment * op->step_loop;
 
 	for (; x->at < op->peers; x->at++) {
 		uint32_t peer = oci_exec_peer(x, op, x->at);
-		int up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
-							oci_exec_acked(x, peer, step);
+		struct oci_ack_line *ack = &oci_team_lane(x->team, peer, x->seq)->ack;
+		int up;
 
+		if (!waits_for(x, op, peer))
+			continue;
+		up = op->code == OCI_OP_WAIT_POST ?
+			     oci_exec_posted(x, peer, step) :
+			     reached(x, peer, &ack->flag, &ack->ack_waiters, step);
 		if (up <= 0)
 			return up;
 	}
@@ -377,7 +395,7 @@ int oci_exec_run_plan(struct oci_exec *x)
 			break;
 		case OCI_OP_WAIT_POST:
 		case OCI_OP_WAIT_ACK:
-			result = op->when ? oci_exec_wait_when(x, op) : exec_wait_flags(x, op);
+			result = exec_wait(x, op);
 			break;
 		case OCI_OP_PULL:
 		case OCI_OP_PUSH:

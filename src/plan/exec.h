@@ -129,8 +129,6 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op);
 /* Where the LARGE block of `bytes` is that the peer's offer has for me. 1 or -errno. */
 int oci_exec_offered_at(struct oci_exec *x, const struct oci_op *op, uint32_t peer, size_t bytes,
 			uint64_t *address);
-/* WAIT_POST and WAIT_ACK that depend on the size of a block. */
-int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op);
 
 /* exec_trade.c: my part of two blocks that change places. As oci_exec_run. */
 int oci_exec_trade(struct oci_exec *x, const struct oci_op *op);
@@ -159,6 +157,8 @@ int oci_exec_look_for_mismatch(struct oci_exec *x);
 
 /* Rank of the i-th peer of an operation. */
 uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32_t i);
+/* Range `local` of an operation, whose block is that of each peer where it says so. */
+struct oci_range oci_exec_block_of(const struct oci_op *op, uint32_t peer);
 /* Where the bytes of a range of a peer's slot or payload can be read in place. */
 const uint8_t *oci_exec_shared(const struct oci_exec *x, uint32_t peer,
 			       const struct oci_range *range, size_t *bytes);
@@ -166,8 +166,6 @@ const uint8_t *oci_exec_shared(const struct oci_exec *x, uint32_t peer,
 uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range, size_t *bytes);
 /* Is the POST flag of rank `peer` at `step`? Checks its call. 1, 0 (awaited is set) or -errno. */
 int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step);
-/* The same of the ACK flag. */
-int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step);
 /* A copy from or to the buffers of this peer met -ECANCELED: the error that its team has. */
 int oci_exec_gave_up(struct oci_exec *x, uint32_t peer);
 /* Nothing of a peer's in particular is waited for: the caller tries again. */

@@ -12,15 +12,6 @@
 
 #include "plan/exec.h"
 
-static struct oci_range block_of(const struct oci_op *op, uint32_t peer)
-{
-	struct oci_range range = op->local;
-
-	if (op->by_peer)
-		range.block = peer;
-	return range;
-}
-
 /* 1; 0: no slot is free now; or -errno: the team has failed. */
 static int need_slot(struct oci_exec *x)
 {
@@ -53,7 +44,7 @@ static void used_slot(struct oci_exec *x, size_t end)
 static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell)
 {
 	const struct oci_offer *offer = &op->offer;
-	struct oci_range range = block_of(op, oci_exec_peer(x, op, cell));
+	struct oci_range range = oci_exec_block_of(op, oci_exec_peer(x, op, cell));
 	size_t bytes, at = offer->first + (size_t)cell * offer->cell_bytes;
 	const uint8_t *from = oci_exec_local(x, &range, &bytes);
 	uint8_t *payload = x->lane->post.inline_bytes;
@@ -187,27 +178,5 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 		cell = slot + (size_t)offer->cell * offer->small_bytes;
 	oci_exec_copy_bytes(x, local, cell, bytes);
 	x->moved |= offer->in_slot || bytes > offer->cell_bytes ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
-	return 1;
-}
-
-int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op)
-{
-	uint64_t step = op->step + x->segment * op->step_loop;
-
-	for (; x->at < op->peers; x->at++) {
-		uint32_t peer = oci_exec_peer(x, op, x->at);
-		struct oci_range range = block_of(op, peer);
-		size_t offset, bytes;
-		int up;
-
-		oci_range_eval(&range, &x->params, x->segment, &offset, &bytes);
-		if (!oci_when_holds(op->when, bytes, op->limit))
-			continue;
-		up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
-						    oci_exec_acked(x, peer, step);
-		if (up <= 0)
-			return up;
-	}
-	x->at = 0;
 	return 1;
 }
