@@ -99,11 +99,6 @@ static void whole_calls(struct oc_team **teams, const struct form *form,
 	}
 }
 
-static int run(struct oci_exec *x)
-{
-	return x->bound ? oci_bound_run(x) : oci_exec_run(x);
-}
-
 /* Ranks that wait for each other: oc_collective() of rank 1 where that of rank 0 would wait. */
 static void stepped_calls(struct oc_team **teams, const struct form *form)
 {
@@ -117,7 +112,8 @@ static void stepped_calls(struct oc_team **teams, const struct form *form)
 		if (oci_operation_begin(teams[0], &call[0], &o))
 			exit(1);
 		o.x.polls = 1; /* it would look in vain until rank 1 has a turn */
-		if (run(&o.x) != 0 || oc_collective(teams[1], &call[1]) != 0 || run(&o.x) != 1)
+		if (oci_exec_run(&o.x) != 0 || oc_collective(teams[1], &call[1]) != 0 ||
+		    oci_exec_run(&o.x) != 1)
 			exit(1);
 		oci_operation_end(teams[0], &o, 1);
 	}

@@ -25,8 +25,8 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 {
 	int result;
 
-	/* Acquire: pairs with the release in request_unlink(). Requests, which another thread may
-	 * be running, take their numbers under the lock; so must we while there are any. */
+	/* Acquire: pairs with the release in oci_request_leave(). Requests, which another thread
+	 * may be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
 		return take_number(team, call, o);
 	oci_engine_lock();
@@ -37,13 +37,10 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 
 int oci_operation_begin(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
-	struct oc_call placed, whole;
+	struct oc_call room;
 	int result;
 
-	call = oci_call_whole(team, oci_call_place(call, &placed), &whole);
-	result = oci_call_check(team, call);
-	if (result)
-		return result;
+	call = oci_call_inside(team, call, &room);
 	result = oci_call_enter(team, call);
 	if (result)
 		return result;
@@ -69,7 +66,7 @@ int oc_collective(struct oc_team *team, const struct oc_call *call)
 	if (result)
 		return result;
 	do {
-		result = o.x.bound ? oci_bound_run(&o.x) : oci_exec_run(&o.x);
+		result = oci_exec_run(&o.x);
 	} while (!result && !(result = oci_exec_turn(&o.x, true)));
 	oci_operation_end(team, &o, result);
 	return result < 0 ? result : 0;

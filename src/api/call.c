@@ -34,13 +34,35 @@ static bool has_side(const void *buffer, bool may_be_in_place, bool has_table,
 	return !bytes || (buffer && (buffer != OC_IN_PLACE || may_be_in_place));
 }
 
+/* Has a Reduce_scatter its buffers and a table of dense parts of whole elements? */
+static bool has_parts(const struct oc_team *team, const struct oc_call *call)
+{
+	const struct oc_block *parts = call->recv_blocks;
+	size_t end = 0;
+
+	if (!parts || !call->op || !call->op->bytes)
+		return false;
+	for (uint32_t r = 0; r < team->team.size; r++) {
+		if (parts[r].offset != end || parts[r].bytes % call->op->bytes ||
+		    parts[r].bytes > SIZE_MAX / 2 - end)
+			return false;
+		end += parts[r].bytes;
+	}
+	if (!end)
+		return true;
+	if (call->recv == OC_IN_PLACE || !call->send)
+		return false;
+	/* A rank without a part needs no buffer for it. */
+	return call->recv || (call->send != OC_IN_PLACE && !parts[team->team.rank].bytes);
+}
+
 static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
 {
 	enum oc_collective c = call->collective;
 	bool root = call->root == team->team.rank, receives = oci_receives(c, root);
 
 	if (c == OC_REDUCE_SCATTER)
-		return oci_call_has_parts(team, call);
+		return has_parts(team, call);
 	/* Rank 0 receives nothing, but in place its input lies there. */
 	if (oci_is_exclusive(c) && !team->team.rank)
 		receives = call->send == OC_IN_PLACE;
@@ -51,7 +73,7 @@ static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
 				     oci_counts_received(c), call->recv_blocks, call->bytes);
 }
 
-int oci_call_check(struct oc_team *team, const struct oc_call *call)
+static int check(struct oc_team *team, const struct oc_call *call)
 {
 	const struct oc_op *op = call->op;
 
@@ -86,16 +108,25 @@ int oci_call_check(struct oc_team *team, const struct oc_call *call)
 	return 0;
 }
 
-const struct oc_call *oci_call_place(const struct oc_call *call, struct oc_call *placed)
+const struct oc_call *oci_call_inside(const struct oc_team *team, const struct oc_call *call,
+				      struct oc_call *room)
 {
-	if (__builtin_expect(!call->send_layout && !call->recv_layout, 1))
+	bool placed = call->send_layout || call->recv_layout;
+	bool whole = call->collective == OC_REDUCE_SCATTER && call->recv_blocks;
+
+	if (__builtin_expect(!placed && !whole, 1))
 		return call;
-	*placed = *call;
+	*room = *call;
 	if (call->send_layout && call->send != OC_IN_PLACE)
-		placed->send = (const void *)OCI_LAID_OUT;
+		room->send = (const void *)OCI_LAID_OUT;
 	if (call->recv_layout && call->recv != OC_IN_PLACE)
-		placed->recv = (void *)(OCI_LAID_OUT | OCI_LAID_OUT_RECV);
-	return placed;
+		room->recv = (void *)(OCI_LAID_OUT | OCI_LAID_OUT_RECV);
+	if (whole) {
+		const struct oc_block *last = &call->recv_blocks[team->team.size - 1];
+
+		room->bytes = last->offset + last->bytes;
+	}
+	return room;
 }
 
 /* The layouts of a call, where the executor finds them. */
@@ -126,6 +157,46 @@ static int resolve_apart(struct oci_operation *o, const struct oc_call *call, si
 	return 0;
 }
 
+/* The address of a block: numbers, whose sum may wrap. */
+static uint8_t *address_of(const void *buffer, const struct oc_block *block)
+{
+	return (uint8_t *)((uintptr_t)buffer + block->offset);
+}
+
+/* Where the bytes of this rank are in a v-variant. */
+static void resolve_blocks(struct oc_team *team, const struct oc_call *call,
+			   struct oci_operation *o)
+{
+	enum oc_collective c = call->collective;
+	bool root = call->root == team->team.rank;
+	const struct oc_block *mine = NULL;
+	struct oci_exec *x = &o->x;
+
+	x->send = oci_sends(c, root) ? (uint8_t *)(uintptr_t)call->send : NULL;
+	x->recv = oci_receives(c, root) ? call->recv : NULL;
+	x->params.bytes = call->bytes;
+	x->params.send_blocks = call->send_blocks;
+	x->params.recv_blocks = call->recv_blocks;
+	if (oci_counts_sent(c) && oci_counts_received(c)) {
+		/* Only the statistics look at these. */
+		x->params.bytes = 0;
+		for (uint32_t r = 0; r < team->team.size; r++)
+			x->params.bytes += call->recv_blocks[r].bytes;
+		if (call->send == OC_IN_PLACE) {
+			x->send = x->recv;
+			x->params.send_blocks = call->recv_blocks;
+		}
+	} else if (call->send == OC_IN_PLACE) {
+		mine = &call->recv_blocks[team->team.rank];
+		x->send = address_of(call->recv, mine);
+	} else if (call->recv == OC_IN_PLACE) {
+		mine = &call->send_blocks[team->team.rank];
+		x->recv = address_of(call->send, mine);
+	}
+	if (mine)
+		x->params.bytes = mine->bytes;
+}
+
 /* Where the bytes of this rank are; MPI_IN_PLACE becomes an address. */
 static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
@@ -135,7 +206,7 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 	size_t mine = (size_t)team->team.rank * call->bytes, result = call->bytes;
 
 	if (oci_is_v(c)) {
-		oci_call_blocks(team, call, o);
+		resolve_blocks(team, call, o);
 		return 0;
 	}
 	if (c == OC_REDUCE_SCATTER) {
@@ -265,7 +336,6 @@ static int decide(struct oc_team *team, const struct oc_call *call, bool large,
 		oci_cache_put(recent->cached);
 	recent->cached = cached;
 	recent->counted = false;
-	recent->commutative = call->op && call->op->commutative;
 	recent->large = large;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
@@ -281,7 +351,7 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 		return false;
 	if (oci_is_reduction(call->collective) &&
 	    (ready->unit != call->op->bytes || ready->record.op != call->op->id ||
-	     recent->commutative != (call->op->commutative != 0)))
+	     ready->plan->key.commutative != (call->op->commutative != 0)))
 		return false;
 	return !oci_is_rooted(call->collective) || ready->params.root == call->root;
 }
@@ -352,7 +422,8 @@ void oci_team_await(struct oc_team *team)
 	}
 }
 
-int oci_call_enter(struct oc_team *team, const struct oc_call *call)
+/* Waits for the team. 0: the engine serves this call, unless the selector says otherwise. */
+static int await(struct oc_team *team, const struct oc_call *call)
 {
 	if (__builtin_expect(oci_team_state(&team->team) != OCI_TEAM_READY, 0)) {
 		oci_team_await(team);
@@ -360,6 +431,11 @@ int oci_call_enter(struct oc_team *team, const struct oc_call *call)
 			return call_refused(call);
 	}
 	return team->team.error;
+}
+
+int oci_call_enter(struct oc_team *team, const struct oc_call *call)
+{
+	return check(team, call) ?: await(team, call);
 }
 
 int oc_team_serves(struct oc_team *team, const struct oc_call *call)
@@ -370,7 +446,7 @@ int oc_team_serves(struct oc_team *team, const struct oc_call *call)
 
 int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 {
-	int result = oci_call_enter(team, call);
+	int result = await(team, call);
 
 	if (result)
 		return result;

@@ -46,7 +46,7 @@ struct oc_team {
 	 */
 	struct oci_recent {
 		struct oci_exec ready;
-		bool commutative, large;
+		bool large;		   /* decided for calls that may use a large slot */
 		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
 		/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
 		unsigned int count;
@@ -59,23 +59,20 @@ struct oc_team {
 	unsigned int outstanding;
 	struct oc_team *next, **link;
 	/* Messages. Whoever uses p2p holds engine.lock while `outstanding` is not 0, as above. */
-	struct oci_p2p *p2p; /* NULL: none was sent or received yet */
-	struct oci_message_request *message, **message_last; /* under way, in order of start */
-	struct oci_message_request *message_ended;	     /* whose owners do not know yet */
-	bool messaging; /* on the engine's list of teams with such */
+	struct oci_p2p *p2p;			    /* NULL: none was sent or received yet */
+	struct oc_request *message, **message_last; /* under way, in order of start */
+	struct oc_request *message_ended;	    /* whose owners do not know yet */
+	bool messaging;				    /* on the engine's list of teams with such */
 	struct oc_team *messaging_next;
 };
 
-/*
- * The request of a message. Like that of a collective it begins with `message`, which tells them
- * apart: users hold either as a struct oc_request.
- */
-struct oci_message_request {
-	bool message; /* true */
-	bool left;    /* it is its owner's alone; atomic */
+/* What users hold of an operation or of a message that is under way: either begins with it. */
+struct oc_request {
+	bool message;
+	bool left;  /* it is its owner's alone; atomic */
+	int result; /* as oc_test() returns it */
 	struct oc_team *team;
-	struct oci_message_request *next, **link;
-	struct oci_message m;
+	struct oc_request *next, **link; /* in its list; next alone while it is spare */
 };
 
 /* An operation resolved to buffers and a plan. */
@@ -94,9 +91,8 @@ struct oci_engine {
 	pthread_mutex_t lock;
 	struct oc_team *teams;
 	struct oc_request *first, **last;
-	struct oc_request *spare; /* requests that are not in use */
+	struct oc_request *spare[2]; /* requests that are not in use, by `message` */
 	struct oc_team *messaging;
-	struct oci_message_request *spare_message;
 	unsigned int pending; /* requests; also read without the lock */
 	bool alone;	      /* oc_set_threads(0): no thread ever comes beside another */
 	bool inside;	      /* what the lock is then: this thread is behind it */
@@ -135,18 +131,16 @@ static inline void oci_engine_unlock(void)
 int oci_messages_progress(void);
 /* Takes a team without messages off their list; with the lock held. */
 void oci_messaging_remove(struct oc_team *team);
-/* As oc_peek(). */
-int oci_message_peek(struct oci_message_request *request);
-/* The calls, whatever the message lies in: to its end, and as a request. */
-int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends);
-int oci_message_start(struct oc_team *team, const struct oci_message *m, bool sends,
-		      struct oc_request **request);
-static inline struct oci_message_request *oci_message_of(struct oc_request *request)
-{
-	bool message = *(const bool *)request;
 
-	return message ? (struct oci_message_request *)request : NULL;
-}
+/* request.c, for both kinds; all with the lock held. */
+/* One of so many bytes, whose rest is as it was left, or zeros; NULL: no memory. */
+struct oc_request *oci_request_new(bool message, size_t bytes);
+void oci_request_free(struct oc_request *request);
+/* Counts it as outstanding and appends it to a list, whose end *last is; takes it off the list. */
+void oci_request_add(struct oc_request *request, struct oc_request ***last);
+void oci_request_unlink(struct oc_request *request, struct oc_request ***last);
+/* From then on its owner may free it. */
+void oci_request_leave(struct oc_request *request);
 
 /* call.c: drives creation until it is over. */
 void oci_team_await(struct oc_team *team);
@@ -156,17 +150,15 @@ int oci_engine_drive(void);
 /* team.c: what ONECOPY_<COLLECTIVE> says in this process. */
 const struct oci_forced *oci_forced_by_environment(enum oc_collective collective);
 
-/* call_parts.c */
-/* A Reduce_scatter with the bytes of its whole input, which all ranks know; else as it is. */
-const struct oc_call *oci_call_whole(const struct oc_team *team, const struct oc_call *call,
-				     struct oc_call *whole);
-/* Has a Reduce_scatter its buffers and a table of dense parts of whole elements? */
-bool oci_call_has_parts(const struct oc_team *team, const struct oc_call *call);
-
 /* call.c */
-/* A call whose buffers have gaps, with places (copy/layout.h) in their stead; else as it is. */
-const struct oc_call *oci_call_place(const struct oc_call *call, struct oc_call *placed);
-int oci_call_check(struct oc_team *team, const struct oc_call *call);
+/* A call as the engine has it: places (copy/layout.h) instead of buffers that have gaps; of a
+ * Reduce_scatter the bytes of the whole input, which all ranks know. In `room` where that differs.
+ */
+const struct oc_call *oci_call_inside(const struct oc_team *team, const struct oc_call *call,
+				      struct oc_call *room);
+/* Checks such a call and waits for the team. 0: the engine serves it, unless the selector says
+ * otherwise; OC_HAND_BACK, counted; or -errno. */
+int oci_call_enter(struct oc_team *team, const struct oc_call *call);
 /* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. `large`: it may
  * put OCI_NEAR_SLOT_BYTES into a slot. */
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool large,
@@ -174,8 +166,6 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool
 /* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
  * back what prepare took. */
 void oci_operation_over(struct oc_team *team, struct oci_operation *operation, int result);
-/* Waits for the team. 0: the engine serves this call, unless the selector says otherwise. */
-int oci_call_enter(struct oc_team *team, const struct oc_call *call);
 /* blocking.c: the two ends of a blocking call, around the run: checks, waits for the team, locks
  * where requests may run meanwhile. As the two above. */
 int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
@@ -183,9 +173,6 @@ int oci_operation_begin(struct oc_team *team, const struct oc_call *call,
 void oci_operation_end(struct oc_team *team, struct oci_operation *operation, int result);
 /* Forgets the recent decisions: something that they depend on has changed. */
 void oci_recent_forget(struct oc_team *team);
-
-/* call_blocks.c: of a v-variant, where the bytes of this rank are. */
-void oci_call_blocks(struct oc_team *team, const struct oc_call *call, struct oci_operation *o);
 
 /* stats.c */
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x);

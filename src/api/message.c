@@ -39,50 +39,19 @@ static int begin(struct oc_team *team, struct oci_message *m, bool sends)
 
 /* ---- requests; all with the lock held -------------------------------------------------------- */
 
-static struct oci_message_request *request_new(void)
-{
-	struct oci_message_request *r = oci_engine.spare_message;
-
-	if (!r)
-		return calloc(1, sizeof(*r));
-	oci_engine.spare_message = r->next;
-	return r;
-}
-
-static void request_free(struct oci_message_request *r)
-{
-	r->next = oci_engine.spare_message;
-	oci_engine.spare_message = r;
-}
-
-static void request_add(struct oci_message_request *r)
-{
-	struct oc_team *team = r->team;
-
-	r->next = NULL;
-	r->link = team->message_last;
-	*team->message_last = r;
-	team->message_last = &r->next;
-	if (!team->messaging) {
-		team->messaging = true;
-		team->messaging_next = oci_engine.messaging;
-		oci_engine.messaging = team;
-	}
-	__atomic_fetch_add(&team->outstanding, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
-}
+struct message_request {
+	struct oc_request r; /* first */
+	struct oci_message m;
+};
 
 /* It is over. Its owner learns that from requests_leave(): src/p2p may be in the middle of a turn,
  * and a team without requests is used without the lock. */
-static void request_end(struct oci_message_request *r)
+static void request_end(struct oc_request *r)
 {
 	struct oc_team *team = r->team;
 
-	*r->link = r->next;
-	if (r->next)
-		r->next->link = r->link;
-	else
-		team->message_last = r->link;
+	oci_request_unlink(r, &team->message_last);
+	r->result = ((struct message_request *)r)->m.result;
 	r->next = team->message_ended;
 	team->message_ended = r;
 }
@@ -90,24 +59,17 @@ static void request_end(struct oci_message_request *r)
 /* Whoever has used the team's p2p with the lock does not do so again before the next lock. */
 static void requests_leave(struct oc_team *team)
 {
-	struct oci_message_request *r;
+	struct oc_request *r;
 
 	while ((r = team->message_ended)) {
 		team->message_ended = r->next;
-		/* Release: what its progress did to the team comes first. Pairs with the acquire in
-		 * lock_shared() and in oc_collective(). */
-		__atomic_fetch_sub(&team->outstanding, 1, __ATOMIC_RELEASE);
-		__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
-		/* Release: the bytes, the status, and the last look at it here. Pairs with the
-		 * acquire in oci_message_peek(). */
-		__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
+		oci_request_leave(r);
 	}
 }
 
 static void request_over(struct oci_message *m)
 {
-	request_end((struct oci_message_request *)((char *)m -
-						   offsetof(struct oci_message_request, m)));
+	request_end((struct oc_request *)((char *)m - offsetof(struct message_request, m)));
 }
 
 static int team_messages_progress(struct oc_team *team)
@@ -126,7 +88,7 @@ static int team_messages_progress(struct oc_team *team)
 	if (error && team->p2p)
 		oci_p2p_abandon(team->p2p);
 	while (error && team->message) {
-		team->message->m.result = error;
+		((struct message_request *)team->message)->m.result = error;
 		request_end(team->message);
 		moved++;
 	}
@@ -162,20 +124,6 @@ int oci_messages_progress(void)
 	return moved;
 }
 
-int oci_message_peek(struct oci_message_request *r)
-{
-	int result;
-
-	/* Acquire: pairs with the release in requests_leave(), of whichever thread. */
-	if (!__atomic_load_n(&r->left, __ATOMIC_ACQUIRE))
-		return 0;
-	result = r->m.result;
-	oci_engine_lock();
-	request_free(r);
-	oci_engine_unlock();
-	return result;
-}
-
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 static int check(struct oc_team *team, const struct oci_message *m, bool sends)
@@ -207,7 +155,7 @@ static int enter(struct oc_team *team)
 /* True: the caller has the lock until unlock_shared(). */
 static bool lock_shared(const struct oc_team *team)
 {
-	/* Acquire: pairs with the release in requests_leave(). */
+	/* Acquire: pairs with the release in oci_request_leave(). */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
 		return false;
 	oci_engine_lock();
@@ -270,7 +218,7 @@ static int drive(struct oc_team *team, struct oci_message *m)
 	}
 }
 
-int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends)
+static int run(struct oc_team *team, struct oci_message *m, bool sends)
 {
 	int result = check(team, m, sends);
 	bool locked;
@@ -292,63 +240,67 @@ int oci_message_run(struct oc_team *team, struct oci_message *m, bool sends)
 	return result == 1 ? 0 : result;
 }
 
-int oci_message_start(struct oc_team *team, const struct oci_message *m, bool sends,
-		      struct oc_request **request)
+static int start(struct oc_team *team, const struct oci_message *m, bool sends,
+		 struct oc_request **request)
 {
-	struct oci_message_request *r;
-	int error = check(team, m, sends);
+	struct message_request *r;
+	int error = check(team, m, sends) ?: enter(team);
 
-	error = error ?: enter(team);
 	if (error)
 		return error;
 	oci_engine_lock();
-	r = team->team.error ? NULL : request_new();
+	error = team->team.error;
+	r = error ? NULL : (struct message_request *)oci_request_new(true, sizeof(*r));
 	if (!r) {
-		error = team->team.error ? team->team.error : -ENOMEM;
 		oci_engine_unlock();
-		return error;
+		return error ? error : -ENOMEM;
 	}
-	r->message = true;
-	r->left = false;
-	r->team = team;
+	r->r.team = team;
 	r->m = *m;
 	r->m.result = 0;
 	error = begin(team, &r->m, sends);
 	if (error) {
-		request_free(r);
-		requests_leave(team);
-		oci_engine_unlock();
-		return error;
-	}
-	if (r->m.result) {
-		r->left = true;
+		oci_request_free(&r->r);
+	} else if (r->m.result) {
+		r->r.result = r->m.result;
+		r->r.left = true;
 	} else {
 		r->m.over = request_over;
-		request_add(r);
+		oci_request_add(&r->r, &team->message_last);
+		if (!team->messaging) {
+			team->messaging = true;
+			team->messaging_next = oci_engine.messaging;
+			oci_engine.messaging = team;
+		}
 	}
 	requests_leave(team);
 	oci_engine_unlock();
-	*request = (struct oc_request *)r;
-	return 0;
+	if (!error)
+		*request = &r->r;
+	return error;
 }
 
-static struct oci_message send_of(uint32_t destination, int32_t tag, const void *buffer,
-				  size_t bytes)
-{
-	return (struct oci_message){ .peer = destination,
-				     .tag = tag,
-				     .buffer = (void *)(uintptr_t)buffer,
-				     .bytes = bytes };
-}
-
-static struct oci_message receive_of(uint32_t source, int32_t tag, void *buffer, size_t bytes,
+static struct oci_message message_of(uint32_t peer, int32_t tag, const void *buffer, size_t bytes,
 				     struct oc_status *status)
 {
-	return (struct oci_message){ .peer = source,
+	return (struct oci_message){ .peer = peer,
 				     .tag = tag,
-				     .buffer = buffer,
+				     .buffer = (void *)(uintptr_t)buffer,
 				     .bytes = bytes,
 				     .status = status };
+}
+
+/* One with gaps: a layout in the place of a buffer. */
+static struct oci_message layout_of(uint32_t peer, int32_t tag, const struct oc_layout *layout,
+				    struct oc_status *status)
+{
+	struct oci_message m = { .peer = peer, .tag = tag, .status = status };
+
+	/* Without pieces it is a message without bytes, or check() refuses it. */
+	m.bytes = layout && layout->pieces ? layout->pieces[layout->count].at : 1;
+	if (layout && layout->pieces && layout->count)
+		m.layout = *layout;
+	return m;
 }
 
 int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
@@ -362,8 +314,8 @@ int oc_send(struct oc_team *team, uint32_t destination, int32_t tag, const void 
 	    !__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE) &&
 	    oci_p2p_send_now(team->p2p, destination, tag, buffer, bytes))
 		return 0;
-	m = send_of(destination, tag, buffer, bytes);
-	return oci_message_run(team, &m, true);
+	m = message_of(destination, tag, buffer, bytes, NULL);
+	return run(team, &m, true);
 }
 
 int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
@@ -389,24 +341,56 @@ int oc_recv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, si
 				oci_cpu_relax();
 		}
 	}
-	m = receive_of(source, tag, buffer, bytes, status);
-	return oci_message_run(team, &m, false);
+	m = message_of(source, tag, buffer, bytes, status);
+	return run(team, &m, false);
 }
 
 int oc_isend(struct oc_team *team, uint32_t destination, int32_t tag, const void *buffer,
 	     size_t bytes, struct oc_request **request)
 {
-	struct oci_message m = send_of(destination, tag, buffer, bytes);
+	struct oci_message m = message_of(destination, tag, buffer, bytes, NULL);
 
-	return oci_message_start(team, &m, true, request);
+	return start(team, &m, true, request);
 }
 
 int oc_irecv(struct oc_team *team, uint32_t source, int32_t tag, void *buffer, size_t bytes,
 	     struct oc_status *status, struct oc_request **request)
 {
-	struct oci_message m = receive_of(source, tag, buffer, bytes, status);
+	struct oci_message m = message_of(source, tag, buffer, bytes, status);
 
-	return oci_message_start(team, &m, false, request);
+	return start(team, &m, false, request);
+}
+
+int oc_sendv(struct oc_team *team, uint32_t destination, int32_t tag,
+	     const struct oc_layout *layout)
+{
+	struct oci_message m = layout_of(destination, tag, layout, NULL);
+
+	return run(team, &m, true);
+}
+
+int oc_recvv(struct oc_team *team, uint32_t source, int32_t tag, const struct oc_layout *layout,
+	     struct oc_status *status)
+{
+	struct oci_message m = layout_of(source, tag, layout, status);
+
+	return run(team, &m, false);
+}
+
+int oc_isendv(struct oc_team *team, uint32_t destination, int32_t tag,
+	      const struct oc_layout *layout, struct oc_request **request)
+{
+	struct oci_message m = layout_of(destination, tag, layout, NULL);
+
+	return start(team, &m, true, request);
+}
+
+int oc_irecvv(struct oc_team *team, uint32_t source, int32_t tag, const struct oc_layout *layout,
+	      struct oc_status *status, struct oc_request **request)
+{
+	struct oci_message m = layout_of(source, tag, layout, status);
+
+	return start(team, &m, false, request);
 }
 
 int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct oc_status *status)

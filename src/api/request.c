@@ -13,38 +13,71 @@
 #include "api/engine.h"
 #include "os/os.h"
 
-struct oc_request {
-	bool message;			 /* false: see struct oci_message_request */
-	struct oc_request *next, **link; /* next alone while it is spare */
-	struct oc_team *team;
+struct operation_request {
+	struct oc_request r; /* first */
 	struct oc_call call;
 	struct oc_op op;
 	struct oci_operation operation;
 	bool running; /* by a thread that does not hold the lock: its list alone is others' */
 	bool over;    /* and about to leave the list */
-	bool left;    /* it has: it is its owner's alone; atomic */
-	int result;   /* as oc_test() returns it */
 };
 
-/* Takes one that is over off the list: from then on its owner may free it. */
-static void request_unlink(struct oc_request *r)
+/* ---- of both kinds --------------------------------------------------------------------------- */
+
+struct oc_request *oci_request_new(bool message, size_t bytes)
+{
+	struct oc_request *r = oci_engine.spare[message];
+
+	/* A program starts the next one when this is over: they are used again. */
+	if (r)
+		oci_engine.spare[message] = r->next;
+	else
+		r = calloc(1, bytes);
+	if (r)
+		*r = (struct oc_request){ .message = message };
+	return r;
+}
+
+void oci_request_free(struct oc_request *r)
+{
+	r->next = oci_engine.spare[r->message];
+	oci_engine.spare[r->message] = r;
+}
+
+void oci_request_add(struct oc_request *r, struct oc_request ***last)
+{
+	r->next = NULL;
+	r->link = *last;
+	**last = r;
+	*last = &r->next;
+	__atomic_fetch_add(&r->team->outstanding, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+}
+
+void oci_request_unlink(struct oc_request *r, struct oc_request ***last)
 {
 	*r->link = r->next;
 	if (r->next)
 		r->next->link = r->link;
 	else
-		oci_engine.last = r->link;
+		*last = r->link;
+}
+
+void oci_request_leave(struct oc_request *r)
+{
 	/* Release: what the request did to its team comes first. Pairs with the acquire in
-	 * oc_collective(). */
+	 * lock_shared() of message.c and in oc_collective(). */
 	__atomic_fetch_sub(&r->team->outstanding, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
-	/* Release: what its steps wrote, and the last look at it here. Pairs with the acquire in
-	 * oc_peek(). */
+	/* Release: what its steps wrote, the result, and the last look at it here. Pairs with the
+	 * acquire in oc_peek(). */
 	__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
 }
 
+/* ---- operations ------------------------------------------------------------------------------ */
+
 /* As oci_exec_run(). */
-static int request_run(struct oc_request *r)
+static int request_run(struct operation_request *r)
 {
 	struct oci_exec *x = &r->operation.x;
 	bool unlocked = r->call.op;
@@ -54,7 +87,7 @@ static int request_run(struct oc_request *r)
 		r->running = true;
 		oci_engine_unlock();
 	}
-	result = x->bound ? oci_bound_run(x) : oci_exec_run(x);
+	result = oci_exec_run(x);
 	if (result == 0)
 		result = oci_exec_turn(x, false);
 	if (unlocked) {
@@ -65,31 +98,38 @@ static int request_run(struct oc_request *r)
 }
 
 /* True when it is over. With the lock held; what it guards may be another when this returns. */
-static bool request_step(struct oc_request *r)
+static bool request_step(struct operation_request *r)
 {
 	int result;
 
 	/* A failed team ends its other operations too: they may wait for who has gone. */
-	result = r->team->team.error ? r->team->team.error : request_run(r);
+	result = r->r.team->team.error ? r->r.team->team.error : request_run(r);
 	if (result == 0)
 		return false;
-	oci_operation_over(r->team, &r->operation, result);
-	r->result = result;
+	oci_operation_over(r->r.team, &r->operation, result);
+	r->r.result = result;
 	r->over = true;
 	return true;
+}
+
+static void request_leave(struct operation_request *r)
+{
+	oci_request_unlink(&r->r, &oci_engine.last);
+	oci_request_leave(&r->r);
 }
 
 static int progress_locked(void)
 {
 	int moved = 0;
 
-	for (struct oc_request *r = oci_engine.first, *next; r; r = next) {
+	for (struct oc_request *at = oci_engine.first, *next; at; at = next) {
+		struct operation_request *r = (struct operation_request *)at;
 		bool over = !r->running && request_step(r);
 
 		/* Nobody else takes it off the list: not what it was before the step. */
-		next = r->next;
+		next = at->next;
 		if (over)
-			request_unlink(r);
+			request_leave(r);
 		moved += over;
 	}
 	return moved + oci_messages_progress();
@@ -115,44 +155,24 @@ int oci_engine_drive(void)
 	return __atomic_load_n(&oci_engine.pending, __ATOMIC_RELAXED) != 0;
 }
 
-/* With the lock held. A program starts the next one when this is over: they are used again. */
-static struct oc_request *request_new(void)
-{
-	struct oc_request *r = oci_engine.spare;
-
-	if (!r)
-		return calloc(1, sizeof(*r));
-	oci_engine.spare = r->next;
-	*r = (struct oc_request){ 0 };
-	return r;
-}
-
-static void request_free(struct oc_request *r)
-{
-	r->next = oci_engine.spare;
-	oci_engine.spare = r;
-}
-
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
 {
-	struct oc_request *r;
-	struct oc_call placed, whole;
+	struct operation_request *r;
+	struct oc_call room;
 	int result;
 
-	call = oci_call_whole(team, oci_call_place(call, &placed), &whole);
-	result = oci_call_check(team, call);
-	if (result)
-		return result;
+	call = oci_call_inside(team, call, &room);
 	result = oci_call_enter(team, call);
 	if (result)
 		return result;
 	oci_engine_lock();
-	r = request_new();
+	r = (struct operation_request *)oci_request_new(false, sizeof(*r));
 	if (!r) {
 		oci_engine_unlock();
 		return oc_team_abandon(team, call, -ENOMEM);
 	}
-	r->team = team;
+	r->r.team = team;
+	r->running = r->over = false;
 	r->call = *call;
 	if (call->op) {
 		r->op = *call->op;
@@ -160,37 +180,30 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	}
 	result = team->team.error ?: oci_operation_prepare(team, &r->call, false, &r->operation);
 	if (result) {
-		request_free(r);
+		oci_request_free(&r->r);
 		oci_engine_unlock();
 		return result;
 	}
 	r->operation.x.polled = true;
-	r->link = oci_engine.last;
-	*r->link = r;
-	oci_engine.last = &r->next;
-	__atomic_fetch_add(&team->outstanding, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+	oci_request_add(&r->r, &oci_engine.last);
 	/* The others wait for oc_progress(). */
 	if (request_step(r))
-		request_unlink(r);
+		request_leave(r);
 	oci_engine_unlock();
-	*request = r;
+	*request = &r->r;
 	return 0;
 }
 
 int oc_peek(struct oc_request *r)
 {
-	struct oci_message_request *message = oci_message_of(r);
 	int result;
 
-	if (message)
-		return oci_message_peek(message);
-	/* Acquire: pairs with the release in request_unlink(), of whichever thread. */
+	/* Acquire: pairs with the release in oci_request_leave(), of whichever thread. */
 	if (!__atomic_load_n(&r->left, __ATOMIC_ACQUIRE))
 		return 0;
 	result = r->result;
 	oci_engine_lock();
-	request_free(r);
+	oci_request_free(r);
 	oci_engine_unlock();
 	return result;
 }
@@ -203,8 +216,7 @@ int oc_test(struct oc_request *r)
 
 int oc_wait(struct oc_request *r)
 {
-	const struct oci_message_request *message = oci_message_of(r);
-	const struct oci_team *team = message ? &message->team->team : &r->team->team;
+	const struct oci_team *team = &r->team->team;
 	int result;
 	uint32_t turns = 0;
 

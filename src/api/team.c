@@ -74,9 +74,8 @@ static void fork_child(void)
 {
 	pthread_mutex_init(&oci_engine.lock, NULL);
 	oci_engine.teams = NULL;
-	oci_engine.first = oci_engine.spare = NULL;
+	oci_engine.first = oci_engine.spare[0] = oci_engine.spare[1] = NULL;
 	oci_engine.messaging = NULL;
-	oci_engine.spare_message = NULL;
 	oci_engine.inside = false;
 	oci_engine.last = &oci_engine.first;
 	oci_engine.pending = 0;

@@ -54,6 +54,34 @@ bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter)
 	return shape->size == 1 || oci_offer_fits(shape->size - 1);
 }
 
+void oci_stage_begin(struct oci_builder *b, struct oci_range over)
+{
+	uint32_t piece = oci_building(b)->piece;
+
+	if (!piece)
+		return;
+	oci_build_segment(b, piece);
+	oci_build_loop(b, over);
+}
+
+void oci_stage_end(struct oci_builder *b)
+{
+	if (oci_building(b)->piece)
+		oci_build_next(b);
+}
+
+void oci_stage_post(struct oci_builder *b)
+{
+	bool slot = oci_building(b)->piece;
+
+	oci_build_post(b, slot ? OCI_POST_SLOT : OCI_POST_FLAG, 1, slot);
+}
+
+void oci_stage_wait(struct oci_builder *b, uint32_t peer)
+{
+	oci_build_wait_post(b, peer, 1, 1, oci_building(b)->piece > 0);
+}
+
 /* v of the i-th operand of the expression. */
 static uint32_t operand(const struct oci_plan_key *key, bool rotated, uint32_t i)
 {
@@ -95,6 +123,21 @@ void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r)
 
 	for (uint32_t i = key->size; i-- > 0;)
 		combine(b, r, operand(key, r->rotated, i), i == key->size - 1);
+}
+
+struct oci_reduction oci_staged_reduction(struct oci_builder *b)
+{
+	uint32_t piece = oci_building(b)->piece;
+
+	/* ACC is a segment long. */
+	oci_build_segment(b, piece ? piece : OCI_INLINE_BYTES);
+	return (struct oci_reduction){
+		.mine = oci_by_piece(b, oci_block(OCI_BUF_SEND, 0)),
+		.remote = oci_stage(b),
+		.acc = oci_by_piece(b, oci_block(OCI_BUF_ACC, 0)),
+		.step = 1,
+		.step_loop = piece > 0,
+	};
 }
 
 void oci_build_prefix(struct oci_builder *b, const struct oci_reduction *r, uint32_t operands)

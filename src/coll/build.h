@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the builders of several collectives have in common. */
+/* What the files of algorithms include: lists, costs, and what several builders have in common. */
 #ifndef OC_COLL_BUILD_H
 #define OC_COLL_BUILD_H
 
-#include "coll/coll.h"
+#include "coll/cost.h"
+#include "coll/list.h"
 
 /* Piece of a message that is copied into a slot while the previous one is copied out: small enough
  * to stay in a level-1 cache of 32 KiB with its destination. */
@@ -103,6 +104,30 @@ bool oci_fits_step_each(const struct oci_shape *shape, uint32_t parameter);
 bool oci_fits_offer_others(const struct oci_shape *shape, uint32_t parameter);
 
 /*
+ * Stages: where bytes wait for their readers. `inline` puts them beside the flag, `cico` in the
+ * slot, piece by piece; the plan is the same. An algorithm with a `piece` is of the second kind.
+ */
+static inline struct oci_range oci_by_piece(const struct oci_builder *b, struct oci_range range)
+{
+	return oci_building(b)->piece ? oci_segmented(range) : range;
+}
+
+/* The place in my stage, or a peer's. */
+static inline struct oci_range oci_stage(const struct oci_builder *b)
+{
+	bool slot = oci_building(b)->piece;
+
+	return oci_by_piece(b, oci_block(slot ? OCI_BUF_SLOT : OCI_BUF_INLINE, 0));
+}
+
+/* What lies between these two is done for each piece of `over`. */
+void oci_stage_begin(struct oci_builder *b, struct oci_range over);
+void oci_stage_end(struct oci_builder *b);
+/* My piece is there; that of a peer is awaited. */
+void oci_stage_post(struct oci_builder *b);
+void oci_stage_wait(struct oci_builder *b, uint32_t peer);
+
+/*
  * Accumulates the operands into `acc`: mine from `mine`, a peer's either in place from its slot or
  * payload (`shared`: remote.buf is SLOT or INLINE), or pulled into TEMP first. Waits for the POST
  * of each peer at `step` (+ step_loop).
@@ -122,6 +147,9 @@ struct oci_reduction {
 	bool step_by_distance;
 };
 void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r);
+
+/* That of whole messages in stages, into ACC; begins the plan. */
+struct oci_reduction oci_staged_reduction(struct oci_builder *b);
 
 /* The same of ranks 0 .. operands - 1 alone, always in that order. */
 void oci_build_prefix(struct oci_builder *b, const struct oci_reduction *r, uint32_t operands);

@@ -48,6 +48,9 @@ struct oci_algorithm {
 	void (*cost)(struct oci_costing *c);
 	/* Parameters that the selector weighs, rising, ended by 0; NULL: the default alone. */
 	const uint32_t *tries;
+	/* Of what goes through a slot piece by piece as `inline` goes beside the flag (stages in
+	 * coll/build.h): bytes of a piece. */
+	uint32_t piece;
 	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min >
 	 * 0: no upper end. */
 	uint32_t parameter_default, parameter_min, parameter_max;
@@ -75,6 +78,13 @@ struct oci_choice {
 
 /* NULL past the end of a collective's list. */
 const struct oci_algorithm *oci_algorithm(enum oc_collective collective, unsigned int index);
+/* Whose plan is being built. */
+static inline const struct oci_algorithm *oci_building(const struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	return oci_algorithm(key->collective, key->algorithm);
+}
 
 /* A choice in words: "auto", "mpi", "knomial:4". */
 struct oci_forced {

@@ -29,25 +29,26 @@ static struct oci_region *region_of(uint32_t rank)
 	return (struct oci_region *)(uintptr_t)(0x10000u * (rank + 1));
 }
 
-/* A range against the buffer and offset of a step. ACC is RECV: there alone are bound forms run. */
-static void same_place(const struct oci_exec *x, const struct oci_range *range, uint8_t buf,
-		       uint32_t offset)
+/* A range against the place of a step. ACC is RECV: there alone are bound forms run. */
+static void same_place(const struct oci_exec *x, const struct oci_range *range,
+		       struct oci_bound_place place)
 {
 	size_t there, bytes;
 
 	oci_range_eval(range, &x->params, 0, &there, &bytes);
-	assert_int_equal(offset, there);
+	assert_int_equal(place.at, there);
+	assert_int_equal(place.table, OCI_TABLE_NONE);
 	switch (range->buf) {
 	case OCI_BUF_SEND:
-		assert_int_equal(buf, OCI_BOUND_SEND);
+		assert_int_equal(place.buf, OCI_BOUND_SEND);
 		break;
 	case OCI_BUF_RECV:
 	case OCI_BUF_ACC:
-		assert_int_equal(buf, OCI_BOUND_RECV);
+		assert_int_equal(place.buf, OCI_BOUND_RECV);
 		break;
 	default:
 		assert_int_equal(range->buf, OCI_BUF_INLINE);
-		assert_int_equal(buf, OCI_BOUND_PAYLOAD);
+		assert_int_equal(place.buf, OCI_BOUND_PAYLOAD);
 	}
 }
 
@@ -71,7 +72,7 @@ static void same_peer(const struct oci_exec *x, uint32_t v, const struct oci_bou
 static uint32_t same_move(const struct oci_exec *x, const struct oci_op *op,
 			  const struct oci_bound_step *s)
 {
-	static const uint8_t codes[OCI_OP_COUNT] = { [OCI_OP_COPY] = OCI_BOUND_COPY,
+	static const uint8_t codes[OCI_OP_COUNT] = { [OCI_OP_COPY] = OCI_BOUND_MOVE,
 						     [OCI_OP_PULL] = OCI_BOUND_TAKE,
 						     [OCI_OP_REDUCE] = OCI_BOUND_REDUCE,
 						     [OCI_OP_REDUCE_FROM] = OCI_BOUND_REDUCE_FROM };
@@ -92,14 +93,13 @@ static uint32_t same_move(const struct oci_exec *x, const struct oci_op *op,
 		return 0;
 	assert_int_equal(s->code, codes[op->code]);
 	assert_int_equal(s->length, reduces ? bytes / x->unit : bytes);
-	same_place(x, from, s->from, s->from_offset);
-	same_place(x, to, s->to, s->to_offset);
-	assert_true(mine || s->from == OCI_BOUND_PAYLOAD);
-	if (!mine)
-		same_peer(x, op->peer, s);
+	same_place(x, from, s->from);
+	same_place(x, to, s->to);
+	assert_true(mine || s->from.buf == OCI_BOUND_PAYLOAD);
+	same_peer(x, mine ? x->plan->key.v : op->peer, s);
 	if (to->buf == OCI_BUF_INLINE) {
-		assert_true(x->bound->payload >= s->to_offset + bytes);
-		assert_true(s->to_offset + bytes <= OCI_INLINE_BYTES);
+		assert_true(x->bound->payload >= s->to.at + bytes);
+		assert_true(s->to.at + bytes <= OCI_INLINE_BYTES);
 	}
 	return 1;
 }
@@ -108,14 +108,14 @@ static uint32_t same_move(const struct oci_exec *x, const struct oci_op *op,
  */
 
 static void same_block(const struct oci_exec *x, const struct oci_range *range, uint32_t index,
-		       struct oci_bound_block block)
+		       struct oci_bound_place block)
 {
 	uint32_t at = range->relative ? (index + x->params.root) % x->params.size : index;
 
 	assert_int_equal(range->blocks, 1);
 	assert_int_equal(range->parts + range->segmented, 0);
 	assert_int_equal(block.table, range->table);
-	assert_int_equal(block.index, at);
+	assert_int_equal(block.at, at);
 	assert_int_equal(block.buf, range->buf == OCI_BUF_SEND ? OCI_BOUND_SEND : OCI_BOUND_RECV);
 	/* Without a table it is all of a buffer that holds one block. */
 	assert_true(range->table || !at);
@@ -130,7 +130,7 @@ static void limited(const struct oci_exec *x, const struct oci_range *range, uin
 	for (uint32_t i = 0; i < x->bound->limits; i++) {
 		const struct oci_bound_limit *l = &x->bound->limit[i];
 
-		if (l->block.table == range->table && l->block.index == at &&
+		if (l->block.table == range->table && l->block.at == at &&
 		    l->block.buf ==
 			    (range->buf == OCI_BUF_SEND ? OCI_BOUND_SEND : OCI_BOUND_RECV)) {
 			assert_true(l->most <= most);
@@ -158,69 +158,49 @@ static uint32_t same_offer(const struct oci_exec *x, const struct oci_op *op,
 		limited(x, &op->local, index, op->address ? op->limit : op->offer.cell_bytes);
 		if (op->address)
 			continue;
-		assert_int_equal(cell->code, OCI_BOUND_OFFER);
-		assert_int_equal(cell->length, op->offer.first + i * op->offer.cell_bytes);
-		assert_true(cell->length + op->offer.cell_bytes <= OCI_INLINE_BYTES);
-		same_block(x, &op->local, index, cell->block);
+		assert_int_equal(cell->code, OCI_BOUND_MOVE_BLOCK);
+		assert_int_equal(cell->to.buf, OCI_BOUND_PAYLOAD);
+		assert_int_equal(cell->to.at, op->offer.first + i * op->offer.cell_bytes);
+		assert_true(cell->to.at + op->offer.cell_bytes <= OCI_INLINE_BYTES);
+		same_block(x, &op->local, index, cell->from);
 	}
 	return op->address ? 1 : 1 + op->peers;
 }
 
 /* What is only for LARGE blocks is no step. */
-static uint32_t same_when(const struct oci_exec *x, const struct oci_op *op,
+static uint32_t same_wait(const struct oci_exec *x, const struct oci_op *op,
 			  const struct oci_bound_step *s)
 {
+	assert_int_equal(op->code, OCI_OP_WAIT_POST);
 	for (uint32_t i = 0; i < op->peers; i++) {
 		uint32_t index = block_of_peer(x, op, i);
 
-		if (op->when == OCI_WHEN_LARGE) {
-			limited(x, &op->local, index, op->limit);
-			continue;
-		}
 		same_peer(x, op->peer + i, &s[i]);
-		same_block(x, &op->local, index, s[i].block);
-		if (op->code == OCI_OP_TAKE) {
-			assert_int_equal(s->code, OCI_BOUND_TAKE_CELL);
-			assert_ptr_equal(&x->plan->ops[s->step], op);
-			assert_int_equal(s->length,
-					 op->offer.first + op->offer.cell * op->offer.cell_bytes);
-			limited(x, &op->local, index, op->offer.cell_bytes);
-		} else {
-			assert_int_equal(op->code, OCI_OP_WAIT_POST);
-			assert_int_not_equal(op->when, OCI_WHEN_ALWAYS);
-			assert_int_equal(s[i].code, OCI_BOUND_WAIT_FILLED);
-			assert_int_equal(s[i].step, op->step);
-			if (op->when == OCI_WHEN_SMALL)
-				limited(x, &op->local, index, op->limit);
-		}
+		assert_int_equal(s[i].step, op->step);
+		assert_int_equal(s[i].code, op->when == OCI_WHEN_ALWAYS ? OCI_BOUND_WAIT :
+									  OCI_BOUND_WAIT_BLOCK);
+		if (op->when != OCI_WHEN_ALWAYS)
+			same_block(x, &op->local, index, s[i].to);
+		if (op->when == OCI_WHEN_SMALL)
+			limited(x, &op->local, index, op->limit);
 	}
-	return op->when == OCI_WHEN_LARGE ? 0 : op->peers;
+	return op->peers;
 }
 
-static uint32_t same_blocks_op(const struct oci_exec *x, const struct oci_op *op,
-			       const struct oci_bound_step *s)
+static uint32_t same_take(const struct oci_exec *x, const struct oci_op *op,
+			  const struct oci_bound_step *s)
 {
-	switch (op->code) {
-	case OCI_OP_OFFER:
-		return same_offer(x, op, s);
-	case OCI_OP_TAKE:
-	case OCI_OP_WAIT_POST:
-	case OCI_OP_WAIT_ACK:
-		return same_when(x, op, s);
-	case OCI_OP_GIVE:
-	case OCI_OP_TRADE:
-		assert_int_equal(op->when, OCI_WHEN_LARGE);
-		return same_when(x, op, s);
-	case OCI_OP_COPY:
-		assert_int_equal(s->code, OCI_BOUND_COPY_BLOCK);
-		same_block(x, &op->local, op->local.block, s->block);
-		same_block(x, &op->second, op->second.block, s->other);
-		return 1;
-	default:
-		fail_msg("a plan of blocks with operation %s has a bound form",
-			 oci_opcode_name((enum oci_opcode)op->code));
-		return 0;
-	}
+	uint32_t index = block_of_peer(x, op, 0);
+
+	same_peer(x, op->peer, s);
+	same_block(x, &op->local, index, s->to);
+	assert_int_equal(s->code, OCI_BOUND_MOVE_BLOCK);
+	assert_ptr_equal(&x->plan->ops[s->step], op);
+	assert_int_equal(s->length, op->offer.cell);
+	assert_int_equal(s->from.buf, OCI_BOUND_PAYLOAD);
+	assert_int_equal(s->from.at, op->offer.first + op->offer.cell * op->offer.cell_bytes);
+	limited(x, &op->local, index, op->offer.cell_bytes);
+	return 1;
 }
 
 static uint32_t same_op(const struct oci_exec *x, const struct oci_op *op,
@@ -229,8 +209,12 @@ static uint32_t same_op(const struct oci_exec *x, const struct oci_op *op,
 	bool blocks = x->plan->key.collective >= OC_SCATTERV &&
 		      x->plan->key.collective <= OC_ALLTOALLV;
 
-	if (blocks && op->code != OCI_OP_POST && op->code != OCI_OP_SIGNAL)
-		return same_blocks_op(x, op, s);
+	if (op->when == OCI_WHEN_LARGE) {
+		for (uint32_t i = 0; i < op->peers; i++)
+			limited(x, &op->local, block_of_peer(x, op, i), op->limit);
+		return 0;
+	}
+	assert_true(blocks || op->when == OCI_WHEN_ALWAYS);
 	switch (op->code) {
 	case OCI_OP_SIGNAL:
 		assert_false(op->step_loop);
@@ -243,16 +227,22 @@ static uint32_t same_op(const struct oci_exec *x, const struct oci_op *op,
 		assert_int_equal(s->step, op->step);
 		return 1;
 	case OCI_OP_WAIT_POST:
-		for (uint32_t i = 0; i < op->peers; i++) {
-			assert_int_equal(s[i].code, OCI_BOUND_WAIT_POST);
-			assert_int_equal(s[i].step, op->step);
-			same_peer(x, op->peer + i, &s[i]);
-		}
-		return op->peers;
+		return same_wait(x, op, s);
+	case OCI_OP_OFFER:
+		return same_offer(x, op, s);
+	case OCI_OP_TAKE:
+		return same_take(x, op, s);
 	case OCI_OP_COPY:
+		if (!blocks)
+			return same_move(x, op, s);
+		assert_int_equal(s->code, OCI_BOUND_MOVE_BLOCK);
+		same_block(x, &op->local, op->local.block, s->from);
+		same_block(x, &op->second, op->second.block, s->to);
+		return 1;
 	case OCI_OP_PULL:
 	case OCI_OP_REDUCE:
 	case OCI_OP_REDUCE_FROM:
+		assert_false(blocks);
 		return same_move(x, op, s);
 	default:
 		fail_msg("a plan with operation %s has a bound form",

@@ -100,14 +100,10 @@ static void copies(struct oci_costing *c, enum oci_model_direction direction, do
 		times * (oci_model_lock_s(c->model, c->mechanism, bytes, meeting) - lock);
 }
 
-void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers)
+void oci_cost_copies(struct oci_costing *c, enum oci_model_direction direction, double times,
+		     size_t bytes, double copiers)
 {
-	copies(c, OCI_MODEL_PULL, times, bytes, copiers, copiers);
-}
-
-void oci_cost_pushes(struct oci_costing *c, double times, size_t bytes, double copiers)
-{
-	copies(c, OCI_MODEL_PUSH, times, bytes, copiers, copiers);
+	copies(c, direction, times, bytes, copiers, copiers);
 }
 
 void oci_cost_blocks(struct oci_costing *c, enum oci_model_direction direction, double times,
@@ -126,14 +122,10 @@ static double users_all(const struct oci_costing *c)
 	return ranks / domains * (2 - 1 / domains);
 }
 
-void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes)
+void oci_cost_copies_all(struct oci_costing *c, enum oci_model_direction direction, double times,
+			 size_t bytes)
 {
-	copies(c, OCI_MODEL_PULL, times, bytes, 1, users_all(c));
-}
-
-void oci_cost_pushes_all(struct oci_costing *c, double times, size_t bytes)
-{
-	copies(c, OCI_MODEL_PUSH, times, bytes, 1, users_all(c));
+	copies(c, direction, times, bytes, 1, users_all(c));
 }
 
 /* A core's own bytes; into its own slot; those that a peer has written, which come from his cache
@@ -364,7 +356,7 @@ void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
 
 	oci_cost_flags(c, pieces * children);
 	c->whole = n;
-	oci_cost_copies(c, pieces * children, extent, 1);
+	oci_cost_copies(c, OCI_MODEL_PULL, pieces * children, extent, 1);
 	c->whole = 0;
 	/* Inner ranks do so at the same time, piece by piece. */
 	oci_cost_all_bytes(c, before, c->shape->size - 1.0);
@@ -379,8 +371,8 @@ void oci_cost_result(struct oci_costing *c, size_t piece, uint32_t children, uin
 
 	oci_cost_flags(c, levels);
 	c->whole = n;
-	oci_cost_copies(c, 1, extent, children);
-	oci_cost_copies(c, levels - 1.0, extent, 1);
+	oci_cost_copies(c, OCI_MODEL_PULL, 1, extent, children);
+	oci_cost_copies(c, OCI_MODEL_PULL, levels - 1.0, extent, 1);
 	c->whole = 0;
 	/* Up and down at the same time, piece by piece. */
 	oci_cost_all_bytes(c, 0, 2 * (c->shape->size - 1.0));

@@ -60,15 +60,17 @@ size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *m
 void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
 		      const struct oci_shape *shape, uint32_t parameter);
 
-/* `times` reads one after the other, each with `copiers` at a time on one process; writes. */
-void oci_cost_copies(struct oci_costing *c, double times, size_t bytes, double copiers);
-void oci_cost_pushes(struct oci_costing *c, double times, size_t bytes, double copiers);
+/* `times` copies one after the other, reads or writes, each with `copiers` at a time on one
+ * process.
+ */
+void oci_cost_copies(struct oci_costing *c, enum oci_model_direction direction, double times,
+		     size_t bytes, double copiers);
 /* The same of consecutive blocks of `bytes`: copiers far apart in it do not meet at a lock. */
 void oci_cost_blocks(struct oci_costing *c, enum oci_model_direction direction, double times,
 		     size_t bytes, double copiers);
 /* The same where all ranks copy at once, each from or to another. */
-void oci_cost_copies_all(struct oci_costing *c, double times, size_t bytes);
-void oci_cost_pushes_all(struct oci_costing *c, double times, size_t bytes);
+void oci_cost_copies_all(struct oci_costing *c, enum oci_model_direction direction, double times,
+			 size_t bytes);
 /* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not; the second
  * form by all ranks at once, who share their memory domains beyond the cache. */
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);

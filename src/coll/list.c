@@ -1,19 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ordered lists, forced names, and plans from keys. */
-#include "coll/allgather/allgather.h"
-#include "coll/allgatherv/allgatherv.h"
-#include "coll/allreduce/allreduce.h"
-#include "coll/alltoall/alltoall.h"
-#include "coll/alltoallv/alltoallv.h"
-#include "coll/barrier/barrier.h"
-#include "coll/bcast/bcast.h"
-#include "coll/exscan/exscan.h"
-#include "coll/gather/gather.h"
-#include "coll/reduce/reduce.h"
-#include "coll/reduce_scatter/reduce_scatter.h"
-#include "coll/rooted/rooted.h"
-#include "coll/scan/scan.h"
-#include "coll/scatter/scatter.h"
+#include "coll/list.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,114 +11,11 @@
 #define MOST_ALGORITHMS 16
 
 static const struct oci_algorithm *const lists[OC_COLLECTIVES][MOST_ALGORITHMS] = {
-	[OC_BARRIER] = {
-		&oci_barrier_flat,
-		&oci_barrier_dissemination,
-		&oci_barrier_tree,
-	},
-	[OC_BCAST] = {
-		&oci_bcast_inline,
-		&oci_bcast_cico,
-		&oci_bcast_direct_read,
-		&oci_bcast_knomial,
-		&oci_bcast_scatter_allgather,
-		&oci_bcast_cooperative,
-		&oci_bcast_direct_write,
-		&oci_bcast_hierarchical,
-		&oci_bcast_scatter_ring_neighbor,
-		&oci_bcast_scatter_ring_write,
-		&oci_bcast_scatter_doubling,
-		&oci_bcast_scatter_bruck,
-	},
-	[OC_SCATTER] = {
-		&oci_scatter_inline,
-		&oci_scatter_cico,
-		&oci_scatter_throttled_read,
-		&oci_scatter_cooperative,
-		&oci_scatter_parallel_read,
-		&oci_scatter_sequential_write,
-	},
-	[OC_GATHER] = {
-		&oci_gather_inline,
-		&oci_gather_cico,
-		&oci_gather_throttled_write,
-		&oci_gather_cooperative,
-		&oci_gather_parallel_write,
-		&oci_gather_sequential_read,
-	},
-	[OC_ALLGATHER] = {
-		&oci_allgather_inline,
-		&oci_allgather_cico,
-		&oci_allgather_ring_source_read,
-		&oci_allgather_ring_neighbor,
-		&oci_allgather_ring_source_write,
-		&oci_allgather_recursive_doubling,
-		&oci_allgather_bruck,
-		&oci_allgather_gather_bcast,
-	},
-	[OC_ALLTOALL] = {
-		&oci_alltoall_inline,
-		&oci_alltoall_cico,
-		&oci_alltoall_pairwise,
-		&oci_alltoall_bruck,
-		&oci_alltoall_shm,
-		&oci_alltoall_point_to_point,
-	},
-	[OC_REDUCE] = {
-		&oci_reduce_inline,
-		&oci_reduce_cico,
-		&oci_reduce_sliced,
-		&oci_reduce_tree,
-		&oci_reduce_hierarchical,
-	},
-	[OC_ALLREDUCE] = {
-		&oci_allreduce_inline,
-		&oci_allreduce_cico,
-		&oci_allreduce_cico_sliced,
-		&oci_allreduce_sliced,
-		&oci_allreduce_tree,
-		&oci_allreduce_hierarchical,
-	},
-	[OC_SCATTERV] = {
-		&oci_scatterv_throttled_read,
-		&oci_scatterv_parallel_read,
-		&oci_scatterv_sequential_write,
-	},
-	[OC_GATHERV] = {
-		&oci_gatherv_throttled_write,
-		&oci_gatherv_parallel_write,
-		&oci_gatherv_sequential_read,
-	},
-	[OC_ALLGATHERV] = {
-		&oci_allgatherv_ring_source_read,
-		&oci_allgatherv_ring_neighbor,
-		&oci_allgatherv_ring_source_write,
-		&oci_allgatherv_gather_bcast,
-	},
-	[OC_ALLTOALLV] = {
-		&oci_alltoallv_pairwise,
-		&oci_alltoallv_point_to_point,
-	},
-	[OC_REDUCE_SCATTER_BLOCK] = {
-		&oci_reduce_scatter_inline,
-		&oci_reduce_scatter_cico,
-		&oci_reduce_scatter_sliced,
-	},
-	[OC_REDUCE_SCATTER] = {
-		&oci_reduce_scatter_inline,
-		&oci_reduce_scatter_cico,
-		&oci_reduce_scatter_sliced,
-	},
-	[OC_SCAN] = {
-		&oci_scan_inline,
-		&oci_scan_cico,
-		&oci_scan_chain,
-	},
-	[OC_EXSCAN] = {
-		&oci_scan_inline,
-		&oci_scan_cico,
-		&oci_exscan_chain,
-	},
+#define LISTED(name) &oci_##name,
+#define LIST(X, ID, ...) [OC_##ID] = { OCI_ALGORITHMS_##ID(LISTED) },
+	OC_COLLECTIVE_ROWS(LIST, )
+#undef LIST
+#undef LISTED
 };
 
 const struct oci_algorithm *oci_algorithm(enum oc_collective collective, unsigned int index)

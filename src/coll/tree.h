@@ -43,4 +43,19 @@ static inline bool oci_tree_is_leaf(const struct oci_tree *t, uint32_t v)
 	return oci_tree_ascending(t, v, v) == v;
 }
 
+/*
+ * In a loop over segments: the operands of a rank's subtree, combined into `acc`. The children's
+ * are pulled: a leaf's from its SEND (its POST 1, without a loop), another's from `partial` in its
+ * memory (its POST of step 1, step_loop 1).
+ *
+ * Of an operation that does not commute, from the last child to the first, of a tree in order. Else
+ * those that are ready soonest come first: the leaves. The rank's own operand is applied last, so
+ * never copied.
+ */
+void oci_build_sum(struct oci_builder *b, const struct oci_tree *t, enum oci_buf partial,
+		   struct oci_range acc);
+/* The tree of the algorithm whose plan is being built, by its parameter as the radix or by
+ * hierarchy with the parameter as the segment; begins the plan. */
+struct oci_tree oci_sum_tree(struct oci_builder *b);
+
 #endif

@@ -5,15 +5,31 @@
 
 #include "plan/exec.h"
 
-/* ---- binding ------------------------------------------------------------------------------- */
+/* ---- compiling ----------------------------------------------------------------------------- */
 
-struct place {
-	size_t offset, bytes;
-	uint8_t buf;
+struct binding {
+	const struct oci_exec *ready;
+	struct oci_bound *bound;
+	uint32_t count; /* steps so far */
 };
 
-/* Where a range lies; false: not in a buffer that steps know. */
-static bool locate(const struct oci_exec *ready, const struct oci_range *range, struct place *place)
+/* A step, of a peer or (`peer` this rank itself) of my own. False: there is no room for it. */
+static bool add(struct binding *b, uint32_t peer, struct oci_bound_step step)
+{
+	const struct oci_team *team = b->ready->team;
+
+	/* One is left for the end. */
+	if (b->count == OCI_BOUND_STEPS - (step.code != OCI_BOUND_END))
+		return false;
+	step.peer = peer;
+	step.region = peer == team->rank ? team->own : team->member[peer].region;
+	b->bound->step[b->count++] = step;
+	return true;
+}
+
+/* Where a range lies in a call of this kind; false: not in a buffer that steps know. */
+static bool find(const struct binding *b, const struct oci_range *range,
+		 struct oci_bound_place *place, size_t *bytes)
 {
 	static const int8_t known[OCI_BUF_COUNT] = { [OCI_BUF_SEND] = OCI_BOUND_SEND,
 						     [OCI_BUF_RECV] = OCI_BOUND_RECV,
@@ -22,108 +38,213 @@ static bool locate(const struct oci_exec *ready, const struct oci_range *range, 
 						     [OCI_BUF_TEMP] = -1,
 						     [OCI_BUF_ACC] = OCI_BOUND_RECV,
 						     [OCI_BUF_INLINE] = OCI_BOUND_PAYLOAD };
+	size_t offset;
 
 	/* Tables are a call's own; segments come from loops. */
 	if (known[range->buf] < 0 || range->segmented || range->table)
 		return false;
-	place->buf = (uint8_t)known[range->buf];
-	oci_range_eval(range, &ready->params, 0, &place->offset, &place->bytes);
-	return place->offset <= UINT32_MAX && place->bytes <= UINT32_MAX;
+	oci_range_eval(range, &b->ready->params, 0, &offset, bytes);
+	*place = (struct oci_bound_place){ .buf = (uint8_t)known[range->buf],
+					   .at = (uint32_t)offset };
+	return offset <= UINT32_MAX && *bytes <= UINT32_MAX;
 }
 
-static void bind_peer(const struct oci_exec *ready, uint32_t v, struct oci_bound_step *step)
+/* The same of a v-variant's block of this number, whose place and length are a call's own. */
+static bool find_block(const struct binding *b, const struct oci_range *range, uint32_t number,
+		       struct oci_bound_place *place)
 {
-	uint32_t size = ready->params.size;
+	uint32_t at = range->relative ? oci_rank_of(&b->ready->params, number) : number;
 
-	step->peer = oci_rank_of(&ready->params, v >= size ? v - size : v);
-	step->region = ready->team->member[step->peer].region;
+	*place = (struct oci_bound_place){
+		.buf = range->buf == OCI_BUF_SEND ? OCI_BOUND_SEND : OCI_BOUND_RECV,
+		.table = range->table,
+		.at = at,
+	};
+	return oci_is_v(b->ready->plan->key.collective) &&
+	       (range->buf == OCI_BUF_SEND || range->buf == OCI_BUF_RECV) && range->blocks == 1 &&
+	       !range->parts && !range->segmented && range->table != OCI_TABLE_RECV_SIZES &&
+	       (range->table || !at);
 }
 
-static void bind_waits(const struct oci_exec *ready, const struct oci_op *op,
-		       struct oci_bound_step *step)
+/* The block that an operation has for its i-th peer. */
+static bool find_block_for(const struct binding *b, const struct oci_op *op, uint32_t i,
+			   struct oci_bound_place *place)
 {
-	for (uint32_t i = 0; i < op->peers; i++) {
-		step[i] = (struct oci_bound_step){ .code = OCI_BOUND_WAIT_POST, .step = op->step };
-		bind_peer(ready, op->peer + i, &step[i]);
+	uint32_t number = op->by_peer ? oci_exec_peer(b->ready, op, i) : op->local.block;
+
+	return find_block(b, &op->local, number, place);
+}
+
+/* The bound form is for calls where this block has no more bytes. False: no room to say so. */
+static bool limit_to(struct binding *b, struct oci_bound_place block, uint32_t most)
+{
+	struct oci_bound *bound = b->bound;
+
+	for (uint32_t i = 0; i < bound->limits; i++) {
+		struct oci_bound_limit *limit = &bound->limit[i];
+
+		if (limit->block.buf != block.buf || limit->block.table != block.table ||
+		    limit->block.at != block.at)
+			continue;
+		if (limit->most > most)
+			limit->most = most;
+		return true;
 	}
+	if (bound->limits == OCI_BOUND_STEPS)
+		return false;
+	bound->limit[bound->limits++] = (struct oci_bound_limit){ block, most };
+	return true;
 }
 
-/* COPY, PULL, REDUCE and REDUCE_FROM. Steps: 0 when nothing moves; -1: cannot be bound. */
-static int bind_move(const struct oci_exec *ready, const struct oci_op *op, struct oci_bound *bound,
-		     struct oci_bound_step *step)
+/* No peer's block of an operation is LARGE: what is for such ones alone is no step. */
+static bool none_large(struct binding *b, const struct oci_op *op)
 {
+	struct oci_bound_place block;
+
+	for (uint32_t i = 0; i < op->peers; i++)
+		if (!find_block_for(b, op, i, &block) || !limit_to(b, block, op->limit))
+			return false;
+	return true;
+}
+
+static bool bind_wait(struct binding *b, const struct oci_op *op)
+{
+	if (op->when == OCI_WHEN_LARGE)
+		return none_large(b, op);
+	if (op->code != OCI_OP_WAIT_POST || op->step_loop)
+		return false;
+	for (uint32_t i = 0; i < op->peers; i++) {
+		struct oci_bound_step wait = { .code = OCI_BOUND_WAIT, .step = op->step };
+
+		if (op->when != OCI_WHEN_ALWAYS) {
+			wait.code = OCI_BOUND_WAIT_BLOCK;
+			if (!find_block_for(b, op, i, &wait.to))
+				return false;
+		}
+		/* Of blocks that are not LARGE, those that have bytes are SMALL. */
+		if (op->when == OCI_WHEN_SMALL && !limit_to(b, wait.to, op->limit))
+			return false;
+		if (!add(b, oci_exec_peer(b->ready, op, i), wait))
+			return false;
+	}
+	return true;
+}
+
+/* COPY, PULL, REDUCE and REDUCE_FROM. */
+static bool bind_move(struct binding *b, const struct oci_op *op)
+{
+	const struct oci_exec *ready = b->ready;
 	bool mine = op->code == OCI_OP_COPY || op->code == OCI_OP_REDUCE;
 	bool reduces = op->code == OCI_OP_REDUCE || op->code == OCI_OP_REDUCE_FROM;
-	const struct oci_range *source = mine ? &op->local : &op->remote;
-	const struct oci_range *target = mine ? &op->second : &op->local;
-	struct place from, to;
-	size_t bytes;
+	const struct oci_range *from = mine ? &op->local : &op->remote;
+	const struct oci_range *to = mine ? &op->second : &op->local;
+	uint32_t peer = mine ? ready->team->rank : oci_exec_peer(ready, op, 0);
+	struct oci_bound_step move = { .code = mine && reduces ? OCI_BOUND_REDUCE :
+					       reduces	       ? OCI_BOUND_REDUCE_FROM :
+					       mine	       ? OCI_BOUND_MOVE :
+								 OCI_BOUND_TAKE };
+	size_t bytes, room;
 
-	if (!locate(ready, source, &from) || !locate(ready, target, &to) ||
-	    (!mine && source->buf != OCI_BUF_INLINE))
-		return -1;
-	if (!mine || to.buf == OCI_BOUND_PAYLOAD)
-		bound->moved = OCI_MOVED_INLINE;
-	/* A result that was accumulated in its place. */
-	if (op->code == OCI_OP_COPY && source->buf == OCI_BUF_ACC && target->buf == OCI_BUF_RECV)
-		return 0;
-	bytes = from.bytes < to.bytes ? from.bytes : to.bytes;
-	if (!bytes)
-		return 0;
-	if (to.buf == OCI_BOUND_PAYLOAD && to.offset + bytes > bound->payload)
-		bound->payload = (uint32_t)(to.offset + bytes);
-	*step = (struct oci_bound_step){
-		.code = mine ? (reduces ? OCI_BOUND_REDUCE : OCI_BOUND_COPY) :
-			       (reduces ? OCI_BOUND_REDUCE_FROM : OCI_BOUND_TAKE),
-		.from = from.buf,
-		.to = to.buf,
-		.length = (uint32_t)(reduces ? bytes / ready->unit : bytes),
-		.from_offset = (uint32_t)from.offset,
-		.to_offset = (uint32_t)to.offset,
-	};
-	step->region = ready->team->own;
-	if (!mine)
-		bind_peer(ready, op->peer, step);
-	return 1;
+	if (!find(b, from, &move.from, &bytes) || !find(b, to, &move.to, &room) ||
+	    (!mine && from->buf != OCI_BUF_INLINE))
+		return false;
+	if (!mine || move.to.buf == OCI_BOUND_PAYLOAD)
+		b->bound->moved = OCI_MOVED_INLINE;
+	if (bytes > room)
+		bytes = room;
+	/* Nothing moves, or it is a result that was accumulated in its place. */
+	if (!bytes ||
+	    (op->code == OCI_OP_COPY && from->buf == OCI_BUF_ACC && to->buf == OCI_BUF_RECV))
+		return true;
+	if (move.to.buf == OCI_BOUND_PAYLOAD && move.to.at + bytes > b->bound->payload)
+		b->bound->payload = (uint32_t)(move.to.at + bytes);
+	move.length = (uint32_t)(reduces ? bytes / ready->unit : bytes);
+	return add(b, peer, move);
 }
 
-/* Adds the steps of one operation at `at`. How many; -1: cannot be bound. */
-static int bind_op(const struct oci_exec *ready, const struct oci_op *op, struct oci_bound *bound,
-		   struct oci_bound_step *at, uint32_t room)
+static bool bind_offer(struct binding *b, const struct oci_op *op)
 {
+	uint32_t me = b->ready->team->rank;
+
+	if (op->offer.in_slot || !add(b, me, (struct oci_bound_step){ .code = OCI_BOUND_HEAD }))
+		return false;
+	if (op->address)
+		return none_large(b, op);
+	for (uint32_t i = 0; i < op->peers; i++) {
+		struct oci_bound_step move = { .code = OCI_BOUND_MOVE_BLOCK };
+
+		move.to.buf = OCI_BOUND_PAYLOAD;
+		move.to.at = op->offer.first + i * op->offer.cell_bytes;
+		if (!find_block_for(b, op, i, &move.from) ||
+		    !limit_to(b, move.from, op->offer.cell_bytes) || !add(b, me, move))
+			return false;
+	}
+	return true;
+}
+
+static bool bind_take(struct binding *b, const struct oci_op *op)
+{
+	size_t place = (size_t)(op - b->ready->plan->ops);
+	struct oci_bound_step move = { .code = OCI_BOUND_MOVE_BLOCK,
+				       .step = (uint16_t)place,
+				       .length = op->offer.cell };
+
+	if (op->when == OCI_WHEN_LARGE)
+		return none_large(b, op);
+	move.from.buf = OCI_BOUND_PAYLOAD;
+	move.from.at = op->offer.first + op->offer.cell * op->offer.cell_bytes;
+	return !op->offer.in_slot && place <= UINT16_MAX && find_block_for(b, op, 0, &move.to) &&
+	       limit_to(b, move.to, op->offer.cell_bytes) &&
+	       add(b, oci_exec_peer(b->ready, op, 0), move);
+}
+
+static bool bind_copy_block(struct binding *b, const struct oci_op *op)
+{
+	struct oci_bound_step move = { .code = OCI_BOUND_MOVE_BLOCK };
+
+	return find_block(b, &op->local, op->local.block, &move.from) &&
+	       find_block(b, &op->second, op->second.block, &move.to) &&
+	       add(b, b->ready->team->rank, move);
+}
+
+/* Adds the steps of one operation; false: it cannot be bound. */
+static bool bind_op(struct binding *b, const struct oci_op *op)
+{
+	uint32_t me = b->ready->team->rank;
+
 	switch (op->code) {
 	case OCI_OP_SIGNAL:
-		if (op->step_loop)
-			return -1;
-		*at = (struct oci_bound_step){ .code = OCI_BOUND_SIGNAL, .step = op->step };
-		at->region = ready->team->own;
-		return 1;
+		return !op->step_loop &&
+		       add(b, me,
+			   (struct oci_bound_step){ .code = OCI_BOUND_SIGNAL, .step = op->step });
 	case OCI_OP_POST:
-		if (op->address || op->slot || bound->posts || op->step_loop)
-			return -1;
-		bound->posts = true;
-		*at = (struct oci_bound_step){ .code = OCI_BOUND_POST, .step = op->step };
-		at->region = ready->team->own;
-		return 1;
-	default:
-		break;
-	}
-	if (oci_is_v(ready->plan->key.collective))
-		return oci_bound_blocks(ready, op, bound, at, room);
-	switch (op->code) {
+		if (op->address || op->slot || op->step_loop || b->bound->posts)
+			return false;
+		b->bound->posts = true;
+		return add(b, me,
+			   (struct oci_bound_step){ .code = OCI_BOUND_POST, .step = op->step });
 	case OCI_OP_WAIT_POST:
-		/* One with a range depends on its size. */
-		if (op->peers > room || op->step_loop || op->local.blocks)
-			return -1;
-		bind_waits(ready, op, at);
-		return (int)op->peers;
+	case OCI_OP_WAIT_ACK:
+		return bind_wait(b, op);
 	case OCI_OP_COPY:
+		if (oci_is_v(b->ready->plan->key.collective))
+			return bind_copy_block(b, op);
+		return bind_move(b, op);
 	case OCI_OP_PULL:
 	case OCI_OP_REDUCE:
 	case OCI_OP_REDUCE_FROM:
-		return bind_move(ready, op, bound, at);
+		return bind_move(b, op);
+	case OCI_OP_OFFER:
+		return bind_offer(b, op);
+	case OCI_OP_TAKE:
+		return bind_take(b, op);
+	case OCI_OP_GIVE:
+	case OCI_OP_TRADE:
+		return op->when == OCI_WHEN_LARGE && none_large(b, op);
+	case OCI_OP_END:
+		return add(b, me, (struct oci_bound_step){ .code = OCI_BOUND_END });
 	default:
-		return -1;
+		return false;
 	}
 }
 
@@ -131,23 +252,14 @@ struct oci_bound *oci_bound_create(const struct oci_exec *ready)
 {
 	const struct oci_plan *plan = ready->plan;
 	struct oci_bound bound = { .users = 1, .needs_recv = plan->uses_acc }, *made;
-	uint32_t count = 0;
+	struct binding b = { .ready = ready, .bound = &bound };
 
 	/* Of what has TEMP, only what is for LARGE blocks alone has a form without. */
 	if (plan->uses_slot || plan->uses_share)
 		return NULL;
-	for (uint32_t i = 0; plan->ops[i].code != OCI_OP_END; i++) {
-		/* One is left for the end. */
-		uint32_t room = OCI_BOUND_STEPS - 1 - count;
-		int steps = room ? bind_op(ready, &plan->ops[i], &bound, &bound.step[count], room) :
-				   -1;
-
-		if (steps < 0)
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (!bind_op(&b, &plan->ops[i]))
 			return NULL;
-		count += (uint32_t)steps;
-	}
-	bound.step[count] =
-		(struct oci_bound_step){ .code = OCI_BOUND_END, .region = ready->team->own };
 	made = malloc(sizeof(*made));
 	if (made)
 		*made = bound;
@@ -172,27 +284,6 @@ static inline bool start_at_once(struct oci_exec *x, const struct oci_bound *bou
 	return true;
 }
 
-/* As copy_bytes() of exec.c; in place both may be the same. */
-static inline void copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
-{
-	if (bytes == 4)
-		memcpy(to, from, 4);
-	else if (bytes == 8)
-		memcpy(to, from, 8);
-	else if (to != from)
-		memcpy(to, from, bytes);
-}
-
-/* See fetch_next_lane() of exec.c. Of a v-variant, the payload is that of this call. */
-static inline void fetch_next(const struct oci_exec *x, const struct oci_bound *bound)
-{
-	const struct oci_post_line *next = &x->team->own->lane[(x->seq + 1) % OCI_LANES].post;
-	const uint8_t *end = next->inline_bytes + (bound->payload | x->payload);
-
-	for (const uint8_t *line = (const uint8_t *)next; line < end; line += OCI_LINE)
-		oci_prefetch_write(line);
-}
-
 /* Is the peer's POST up, and of the same call? 1, 0 or -errno. */
 static inline int posted(struct oci_exec *x, const struct oci_post_line *post,
 			 const struct oci_bound_step *s)
@@ -203,103 +294,87 @@ static inline int posted(struct oci_exec *x, const struct oci_post_line *post,
 	return oci_exec_posted(x, s->peer, s->step);
 }
 
-/* Where a block of the call is. */
-static inline uint8_t *block_at(const struct oci_exec *x, struct oci_bound_block block,
-				size_t *bytes)
+/* Where a block of the call is, and how long; or a place in a payload, whose *bytes stay. */
+static inline uint8_t *find_bytes(const struct oci_exec *x, struct oci_bound_place place,
+				  const uint8_t *payload, size_t *bytes)
 {
-	const struct oc_block *table = block.table == OCI_TABLE_SEND ? x->params.send_blocks :
+	const struct oc_block *table = place.table == OCI_TABLE_SEND ? x->params.send_blocks :
 								       x->params.recv_blocks;
 
-	if (!block.table) {
+	if (place.buf == OCI_BOUND_PAYLOAD)
+		return (uint8_t *)(uintptr_t)payload + place.at;
+	if (!place.table) {
 		*bytes = x->params.bytes;
-		return x->buffer[block.buf];
+		return x->buffer[place.buf];
 	}
-	*bytes = table[block.index].bytes;
+	*bytes = table[place.at].bytes;
 	/* A sum of numbers: blocks may lie anywhere. */
-	return (uint8_t *)((uintptr_t)x->buffer[block.buf] + table[block.index].offset);
+	return (uint8_t *)((uintptr_t)x->buffer[place.buf] + table[place.at].offset);
 }
 
 bool oci_bound_fits(const struct oci_exec *x)
 {
 	const struct oci_bound *bound = x->bound;
-	size_t bytes;
+	size_t bytes = 0;
 
 	for (uint32_t i = 0; i < bound->limits; i++) {
-		block_at(x, bound->limit[i].block, &bytes);
+		find_bytes(x, bound->limit[i].block, NULL, &bytes);
 		if (bytes > bound->limit[i].most)
 			return false;
 	}
 	return true;
 }
 
-static void offer_block(struct oci_exec *x, const struct oci_bound_step *s)
-{
-	size_t bytes;
-	const uint8_t *from = block_at(x, s->block, &bytes);
-
-	if (!bytes)
-		return;
-	copy(x->inline_bytes + s->length, from, (uint32_t)bytes);
-	x->payload = s->length + (uint32_t)bytes;
-	x->moved = OCI_MOVED_INLINE;
-}
-
 /* 1, or the error of what the peer offers, which is not what I expect. */
-static int take_block(struct oci_exec *x, const struct oci_bound_step *s, const uint8_t *payload)
+static inline int move_block(struct oci_exec *x, const struct oci_bound_step *s,
+			     const uint8_t *payload)
 {
-	const struct oci_op *op = &x->plan->ops[s->step];
-	size_t bytes;
-	uint8_t *to = block_at(x, s->block, &bytes);
-
-	if (!bytes)
-		return 1;
-	if (__builtin_expect(((const struct oci_offer_head *)payload)->large >> op->offer.cell & 1,
-			     0))
-		return oci_exec_offered(x, op);
-	copy(to, payload + s->length, (uint32_t)bytes);
-	x->moved = OCI_MOVED_INLINE;
-	return 1;
-}
-
-static void copy_block(struct oci_exec *x, const struct oci_bound_step *s)
-{
-	size_t bytes, room;
-	const uint8_t *from = block_at(x, s->block, &bytes);
-	uint8_t *to = block_at(x, s->other, &room);
+	size_t bytes = SIZE_MAX, room = SIZE_MAX;
+	const uint8_t *from = find_bytes(x, s->from, payload, &bytes);
+	uint8_t *to = find_bytes(x, s->to, x->inline_bytes, &room);
 
 	if (bytes > room)
 		bytes = room;
-	if (bytes && to != from)
-		memcpy(to, from, bytes);
+	if (!bytes)
+		return 1;
+	if (s->from.buf == OCI_BOUND_PAYLOAD) {
+		if (((const struct oci_offer_head *)payload)->large >> s->length & 1)
+			return oci_exec_offered(x, &x->plan->ops[s->step]);
+		x->moved = OCI_MOVED_INLINE;
+	} else if (s->to.buf == OCI_BOUND_PAYLOAD) {
+		x->payload = s->to.at + (uint32_t)bytes;
+		x->moved = OCI_MOVED_INLINE;
+	}
+	oci_copy_few(to, from, bytes);
+	return 1;
 }
 
-/* The steps of v-variants and those of ends. 1, 0 or -errno. */
-static int run_blocks(struct oci_exec *x, const struct oci_bound_step *s,
-		      const struct oci_post_line *theirs)
+/* The steps that few calls have. 1, 0 or -errno. */
+static int rare_step(struct oci_exec *x, const struct oci_bound_step *s,
+		     const struct oci_post_line *theirs)
 {
-	size_t bytes;
+	size_t bytes = 0;
 
 	switch (s->code) {
 	case OCI_BOUND_HEAD:
 		*(struct oci_offer_head *)x->inline_bytes = (struct oci_offer_head){ 0 };
 		x->payload = sizeof(struct oci_offer_head);
 		return 1;
-	case OCI_BOUND_OFFER:
-		offer_block(x, s);
-		return 1;
-	case OCI_BOUND_WAIT_FILLED:
-		block_at(x, s->block, &bytes);
+	case OCI_BOUND_WAIT_BLOCK:
+		find_bytes(x, s->to, NULL, &bytes);
 		return bytes ? posted(x, theirs, s) : 1;
-	case OCI_BOUND_TAKE_CELL:
-		return take_block(x, s, theirs->inline_bytes);
-	case OCI_BOUND_COPY_BLOCK:
-		copy_block(x, s);
-		return 1;
+	case OCI_BOUND_MOVE_BLOCK:
+		return move_block(x, s, theirs->inline_bytes);
 	default: /* OCI_BOUND_SIGNAL */
 		oci_team_raise(x->team, &x->lane->ack.flag, &x->lane->ack.ack_waiters,
 			       x->base + s->step);
 		return 1;
 	}
+}
+
+static inline uint8_t *mine(const struct oci_exec *x, struct oci_bound_place place)
+{
+	return x->buffer[place.buf] + place.at;
 }
 
 int oci_bound_run(struct oci_exec *x)
@@ -316,47 +391,41 @@ int oci_bound_run(struct oci_exec *x)
 			return result;
 	}
 	for (const struct oci_bound_step *s = &bound->step[x->pc];; s++) {
-		const struct oci_lane *theirs = (void *)((uint8_t *)s->region + at);
-		const uint8_t *payload = theirs->post.inline_bytes;
+		const struct oci_post_line *theirs = (void *)((uint8_t *)s->region + at);
 
+		result = 1;
 		switch (s->code) {
 		case OCI_BOUND_POST:
 			oci_exec_announce(x);
 			oci_team_raise(x->team, &lane->post.flag, &lane->ack.post_waiters,
 				       x->base + s->step);
 			break;
-		case OCI_BOUND_WAIT_POST:
-			result = posted(x, &theirs->post, s);
-			if (__builtin_expect(result != 1, 0)) {
-				x->pc = (uint32_t)(s - bound->step);
-				return result;
-			}
+		case OCI_BOUND_WAIT:
+			result = posted(x, theirs, s);
 			break;
-		case OCI_BOUND_COPY:
-			copy(x->buffer[s->to] + s->to_offset, x->buffer[s->from] + s->from_offset,
-			     s->length);
+		case OCI_BOUND_MOVE:
+			oci_copy_few(mine(x, s->to), mine(x, s->from), s->length);
 			break;
 		case OCI_BOUND_TAKE:
-			copy(x->buffer[s->to] + s->to_offset, payload + s->from_offset, s->length);
+			oci_copy_few(mine(x, s->to), theirs->inline_bytes + s->from.at, s->length);
 			break;
 		case OCI_BOUND_REDUCE:
-			x->op->apply(x->op->context, x->buffer[s->from] + s->from_offset,
-				     x->buffer[s->to] + s->to_offset, s->length);
+			x->op->apply(x->op->context, mine(x, s->from), mine(x, s->to), s->length);
 			break;
 		case OCI_BOUND_REDUCE_FROM:
-			x->op->apply(x->op->context, payload + s->from_offset,
-				     x->buffer[s->to] + s->to_offset, s->length);
+			x->op->apply(x->op->context, theirs->inline_bytes + s->from.at,
+				     mine(x, s->to), s->length);
 			break;
 		case OCI_BOUND_END:
 			x->moved |= bound->moved;
-			fetch_next(x, bound);
+			oci_exec_fetch_lines(x, bound->payload | x->payload);
 			return 1;
 		default:
-			result = run_blocks(x, s, &theirs->post);
-			if (__builtin_expect(result != 1, 0)) {
-				x->pc = (uint32_t)(s - bound->step);
-				return result;
-			}
+			result = rare_step(x, s, theirs);
+		}
+		if (__builtin_expect(result != 1, 0)) {
+			x->pc = (uint32_t)(s - bound->step);
+			return result;
 		}
 	}
 }

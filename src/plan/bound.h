@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A small plan bound to one kind of call: a few steps whose ranges, ranks and counts are numbers.
+ * A small plan compiled for one kind of call: a few steps whose ranks, places and lengths are
+ * numbers.
  *
  * At a few bytes most of our own time goes into evaluating symbolic operands. Programs call the
- * same again and again, so the plans whose bytes all ride beside flags are evaluated once, when the
- * call is decided. A step is one operation of the plan, in its order: src/coll/coll_bound_test.c
- * proves that for every algorithm. What cannot be bound runs as it is.
+ * same again and again, so the plans whose bytes all ride beside flags are compiled once, when the
+ * call is decided. Each operation becomes steps, in the order of the plan:
+ * src/coll/coll_bound_test.c proves that for every algorithm. What cannot be compiled runs as it
+ * is.
  *
  * The v-variants' sizes are those of each call: their steps read them from its tables, and their
  * bound form is for calls whose blocks on this rank are all tiny (plan.h, offers): what depends on
@@ -25,53 +27,44 @@ struct oci_exec;
 
 enum oci_bound_code {
 	OCI_BOUND_END,
-	OCI_BOUND_POST,	       /* the only one, as OCI_POST_FLAG */
-	OCI_BOUND_WAIT_POST,   /* of one peer */
-	OCI_BOUND_COPY,	       /* mine to mine */
-	OCI_BOUND_TAKE,	       /* of the peer's payload to mine */
-	OCI_BOUND_REDUCE,      /* to = from (op) to, both mine */
-	OCI_BOUND_REDUCE_FROM, /* the same, from the peer's payload */
+	OCI_BOUND_POST, /* the only one, as OCI_POST_FLAG */
 	OCI_BOUND_SIGNAL,
-	/* Of the v-variants; a block is one of a table, or the whole of a buffer. */
-	OCI_BOUND_HEAD,	       /* begins an offer: no slot, nothing LARGE */
-	OCI_BOUND_OFFER,       /* my block to a cell */
-	OCI_BOUND_WAIT_FILLED, /* WAIT_POST where my block has bytes */
-	OCI_BOUND_TAKE_CELL,   /* of the peer's offer to my block */
-	OCI_BOUND_COPY_BLOCK,  /* mine to mine */
+	OCI_BOUND_WAIT,	       /* until the POST of a peer is up */
+	OCI_BOUND_MOVE,	       /* to = from, `length` bytes, both mine */
+	OCI_BOUND_TAKE,	       /* the same, from the peer's payload */
+	OCI_BOUND_REDUCE,      /* to = from (op) to, `length` elements, both mine */
+	OCI_BOUND_REDUCE_FROM, /* the same, from the peer's payload */
+	/* Of the v-variants: */
+	OCI_BOUND_HEAD,	      /* begins an offer: no slot, nothing LARGE */
+	OCI_BOUND_WAIT_BLOCK, /* WAIT, where the block `to` has bytes */
+	OCI_BOUND_MOVE_BLOCK, /* MOVE; `from` or `to` or both are blocks, whose length it is. Out of
+			       * a peer's offer, `length` is the cell and `step` the place of the
+			       * operation in the plan. */
 };
 
-/* A block of a call with tables. */
-struct oci_bound_block {
-	uint8_t buf;	/* enum oci_bound_buf */
-	uint8_t table;	/* enum oci_table; OCI_TABLE_NONE: params.bytes from the start on */
-	uint16_t index; /* in the table */
-};
-
-/* Buffers of a step. Of TAKE and REDUCE_FROM, `from` is the payload of the peer. */
+/* PAYLOAD is my own, but of what is taken from a peer. */
 enum oci_bound_buf { OCI_BOUND_SEND, OCI_BOUND_RECV, OCI_BOUND_PAYLOAD };
 
+/* Where bytes lie. */
+struct oci_bound_place {
+	uint8_t buf;   /* enum oci_bound_buf */
+	uint8_t table; /* enum oci_table, of a v-variant's block; NONE: params.bytes from the start
+			* on */
+	uint32_t at;   /* with a table the index of the block there, else an offset */
+};
+
 struct oci_bound_step {
-	uint8_t code;	  /* enum oci_bound_code */
-	uint8_t from, to; /* enum oci_bound_buf */
+	uint8_t code; /* enum oci_bound_code */
 	uint16_t step;
-	uint32_t peer;	 /* an absolute rank */
-	uint32_t length; /* bytes, or elements of a reduction; never 0 */
-	union {
-		struct {
-			uint32_t from_offset, to_offset;
-		};
-		/* Of the v-variants: `length` is where the cell begins in the payload, and `step`
-		 * of TAKE_CELL is its operation's place in the plan. */
-		struct {
-			struct oci_bound_block block, other; /* other: of COPY_BLOCK, its target */
-		};
-	};
+	uint32_t length;
+	uint32_t peer; /* an absolute rank */
+	struct oci_bound_place from, to;
 	struct oci_region *region; /* of the peer, else my own */
 };
 
 /* A block that must have at most so many bytes for the bound form to be the plan. */
 struct oci_bound_limit {
-	struct oci_bound_block block;
+	struct oci_bound_place block;
 	uint32_t most;
 };
 
@@ -87,8 +80,8 @@ struct oci_bound {
 };
 
 /*
- * The bound form of a ready execution (exec.h), with one user; NULL when it has none, or no memory
- * for it.
+ * Compiles the plan of a ready execution (exec.h): the bound form, with one user; NULL when it has
+ * none, or no memory for it.
  */
 struct oci_bound *oci_bound_create(const struct oci_exec *ready);
 
@@ -98,17 +91,10 @@ static inline void oci_bound_put(struct oci_bound *bound)
 		free(bound);
 }
 
-/* As oci_exec_run(), of an execution with a bound form. */
-int oci_bound_run(struct oci_exec *x);
-
 /* Are the blocks of the call, whose tables are set, those that the form is for? */
 bool oci_bound_fits(const struct oci_exec *x);
 
-/*
- * bound_blocks.c, for bound.c: the steps of one operation of a v-variant, whose sizes no step may
- * have. How many; -1: it cannot be bound.
- */
-int oci_bound_blocks(const struct oci_exec *ready, const struct oci_op *op, struct oci_bound *bound,
-		     struct oci_bound_step *step, uint32_t room);
+/* Runs the bound form of an execution: as oci_exec_run(). */
+int oci_bound_run(struct oci_exec *x);
 
 #endif

@@ -5,43 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t bucket_of(const struct oci_plan_key *key)
+static void drop(struct oci_plan_cache *cache, struct oci_cached **at)
 {
-	uint32_t hash = key->collective * 31u + key->algorithm;
+	struct oci_cached *gone = *at;
 
-	hash = (hash * 31u + key->parameter) * 31u + key->v;
-	hash = (hash ^ key->root << 7 ^ key->hierarchy << 3 ^ key->commutative) * 2654435761u;
-	return hash >> 26;
+	*at = gone->next;
+	cache->count--;
+	free(gone->plan);
+	free(gone);
 }
-
-_Static_assert(OCI_CACHE_BUCKETS == 1 << 6, "bucket_of() keeps 6 bits");
 
 /* Lets the least recently used plan go that nobody runs. */
 static void evict(struct oci_plan_cache *cache)
 {
 	struct oci_cached **oldest = NULL;
 
-	for (unsigned int i = 0; i < OCI_CACHE_BUCKETS; i++) {
-		for (struct oci_cached **at = &cache->bucket[i]; *at; at = &(*at)->next) {
-			if (!(*at)->users && (!oldest || (*at)->used < (*oldest)->used))
-				oldest = at;
-		}
-	}
-	if (oldest) {
-		struct oci_cached *gone = *oldest;
-
-		*oldest = gone->next;
-		free(gone->plan);
-		free(gone);
-		cache->count--;
-	}
+	for (struct oci_cached **at = &cache->first; *at; at = &(*at)->next)
+		if (!(*at)->users)
+			oldest = at;
+	if (oldest)
+		drop(cache, oldest);
 }
 
-static struct oci_cached *insert(struct oci_plan_cache *cache, const struct oci_plan_key *key,
-				 oci_build_fn build, int *error)
+static struct oci_cached *make(struct oci_plan_cache *cache, const struct oci_plan_key *key,
+			       oci_build_fn build, int *error)
 {
 	struct oci_cached *made = calloc(1, sizeof(*made));
-	uint32_t bucket = bucket_of(key);
 
 	if (!made) {
 		*error = -ENOMEM;
@@ -54,8 +43,6 @@ static struct oci_cached *insert(struct oci_plan_cache *cache, const struct oci_
 	}
 	if (cache->count >= OCI_CACHE_PLANS)
 		evict(cache);
-	made->next = cache->bucket[bucket];
-	cache->bucket[bucket] = made;
 	cache->count++;
 	return made;
 }
@@ -63,29 +50,25 @@ static struct oci_cached *insert(struct oci_plan_cache *cache, const struct oci_
 struct oci_cached *oci_cache_get(struct oci_plan_cache *cache, const struct oci_plan_key *key,
 				 oci_build_fn build, int *error)
 {
-	struct oci_cached *cached = cache->bucket[bucket_of(key)];
+	struct oci_cached **at = &cache->first, *cached;
 
-	while (cached && memcmp(&cached->plan->key, key, sizeof(*key)))
-		cached = cached->next;
+	while (*at && memcmp(&(*at)->plan->key, key, sizeof(*key)))
+		at = &(*at)->next;
+	cached = *at;
+	if (cached)
+		*at = cached->next;
+	else
+		cached = make(cache, key, build, error);
 	if (!cached)
-		cached = insert(cache, key, build, error);
-	if (cached) {
-		cached->used = ++cache->tick;
-		cached->users++;
-	}
+		return NULL;
+	cached->next = cache->first;
+	cache->first = cached;
+	cached->users++;
 	return cached;
 }
 
 void oci_cache_clear(struct oci_plan_cache *cache)
 {
-	for (unsigned int i = 0; i < OCI_CACHE_BUCKETS; i++) {
-		while (cache->bucket[i]) {
-			struct oci_cached *gone = cache->bucket[i];
-
-			cache->bucket[i] = gone->next;
-			free(gone->plan);
-			free(gone);
-		}
-	}
-	cache->count = 0;
+	while (cache->first)
+		drop(cache, &cache->first);
 }

@@ -7,9 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "copy/layout.h"
 
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no slow path. */
@@ -20,19 +17,6 @@
 /* Fetched of the next slot: what a core can have under way without waiting; the rest of a larger
  * piece is fetched while its front is copied. */
 #define OCI_FETCH_BYTES 4096
-
-/* memcpy between places, without a call for the sizes of one number. */
-static inline void copy_bytes(const struct oci_exec *x, void *to, const void *from, size_t bytes)
-{
-	if (__builtin_expect(x->layouts != NULL, 0))
-		oci_place_copy(x->team, x->seq, (uintptr_t)to, (uintptr_t)from, bytes);
-	else if (bytes == 4)
-		memcpy(to, from, 4);
-	else if (bytes == 8)
-		memcpy(to, from, 8);
-	else
-		memcpy(to, from, bytes);
-}
 
 static uint64_t signature_of(const struct oci_record *r)
 {
@@ -205,41 +189,33 @@ static void exec_post(struct oci_exec *x, const struct oci_op *op)
 		       x->base + op->step + x->segment * op->step_loop);
 }
 
-int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
+/* Is a flag of rank `peer` at `step`? 1, or 0 (awaited is set). */
+static int reached(struct oci_exec *x, uint32_t peer, uint64_t *flag, uint32_t *waiters,
+		   uint64_t step)
 {
-	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
 	uint64_t target = x->base + step;
 
 	for (uint32_t i = 0; i < x->polls; i++) {
-		/* Acquire: pairs with the release in oci_team_raise() by the peer's exec_post(). */
-		if (oci_load_acquire(&lane->post.flag) < target)
-			continue;
-		if (lane->post.signature != x->signature)
-			return oci_exec_mismatch(x->team, x->seq, peer);
-		return 1;
+		/* Acquire: pairs with the release in oci_team_raise() by the peer's POST or
+		 * SIGNAL. */
+		if (oci_load_acquire(flag) >= target)
+			return 1;
 	}
-	x->awaited = (struct oci_awaited){ .word = &lane->post.flag,
-					   .waiters = &lane->ack.post_waiters,
+	x->awaited = (struct oci_awaited){ .word = flag,
+					   .waiters = waiters,
 					   .target = target,
 					   .peer = peer };
 	return 0;
 }
 
-int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step)
+int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 {
 	struct oci_lane *lane = oci_team_lane(x->team, peer, x->seq);
-	uint64_t target = x->base + step;
+	int up = reached(x, peer, &lane->post.flag, &lane->ack.post_waiters, step);
 
-	for (uint32_t i = 0; i < x->polls; i++) {
-		/* Acquire: pairs with the release of the peer's SIGNAL. */
-		if (oci_load_acquire(&lane->ack.flag) >= target)
-			return 1;
-	}
-	x->awaited = (struct oci_awaited){ .word = &lane->ack.flag,
-					   .waiters = &lane->ack.ack_waiters,
-					   .target = target,
-					   .peer = peer };
-	return 0;
+	if (up && lane->post.signature != x->signature)
+		return oci_exec_mismatch(x->team, x->seq, peer);
+	return up;
 }
 
 uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32_t i)
@@ -249,15 +225,41 @@ uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32
 	return oci_rank_of(&x->params, v >= x->params.size ? v - x->params.size : v);
 }
 
-static int exec_wait_flags(struct oci_exec *x, const struct oci_op *op)
+struct oci_range oci_exec_block_of(const struct oci_op *op, uint32_t peer)
+{
+	struct oci_range range = op->local;
+
+	if (op->by_peer)
+		range.block = peer;
+	return range;
+}
+
+static bool waits_for(const struct oci_exec *x, const struct oci_op *op, uint32_t peer)
+{
+	struct oci_range range;
+	size_t offset, bytes;
+
+	if (op->when == OCI_WHEN_ALWAYS)
+		return true;
+	range = oci_exec_block_of(op, peer);
+	oci_range_eval(&range, &x->params, x->segment, &offset, &bytes);
+	return oci_when_holds(op->when, bytes, op->limit);
+}
+
+static int exec_wait(struct oci_exec *x, const struct oci_op *op)
 {
 	uint64_t step = op->step + x->segment * op->step_loop;
 
 	for (; x->at < op->peers; x->at++) {
 		uint32_t peer = oci_exec_peer(x, op, x->at);
-		int up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
-							oci_exec_acked(x, peer, step);
+		struct oci_ack_line *ack = &oci_team_lane(x->team, peer, x->seq)->ack;
+		int up;
 
+		if (!waits_for(x, op, peer))
+			continue;
+		up = op->code == OCI_OP_WAIT_POST ?
+			     oci_exec_posted(x, peer, step) :
+			     reached(x, peer, &ack->flag, &ack->ack_waiters, step);
 		if (up <= 0)
 			return up;
 	}
@@ -289,7 +291,7 @@ static int exec_copy_from_peer(struct oci_exec *x, const struct oci_op *op)
 		const uint8_t *from = oci_exec_shared(x, peer, &op->remote, &there);
 
 		if (bytes)
-			copy_bytes(x, local, from, bytes < there ? bytes : there);
+			oci_exec_copy_bytes(x, local, from, bytes < there ? bytes : there);
 		x->moved |= op->remote.buf == OCI_BUF_SLOT ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
 		return 1;
 	}
@@ -325,28 +327,19 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 		x->slot_used = (uint32_t)(to + bytes - x->slot);
 	}
 	if (from != to && bytes)
-		copy_bytes(x, to, from, bytes < room ? bytes : room);
+		oci_exec_copy_bytes(x, to, from, bytes < room ? bytes : room);
 }
 
-/* The next operation will most likely post as much as this one did: its lines, whose last readers
- * still hold them, are fetched while nobody waits for them. */
-static void fetch_next_lane(const struct oci_exec *x)
+/* The slot of the next operation likewise; see oci_exec_fetch_lines(). */
+static void fetch_slot(const struct oci_exec *x)
 {
-	const struct oci_lane *next = &x->team->own->lane[(x->seq + 1) % OCI_LANES];
-	const uint8_t *end = next->post.inline_bytes + x->payload;
+	int64_t slot = x->slot_used ? oci_slot_likely_next(x->slot_used) : -1;
+	const uint8_t *next = (const uint8_t *)oci_segment_base() + slot;
 
-	int64_t slot;
-
-	for (const uint8_t *line = (const uint8_t *)&next->post; line < end; line += OCI_LINE)
-		oci_prefetch_write(line);
-	if (!x->slot_used)
-		return;
-	slot = oci_slot_likely_next(x->slot_used);
 	if (slot < 0)
 		return;
-	end = (const uint8_t *)oci_segment_base() + slot;
 	for (uint32_t at = 0; at < x->slot_used && at < OCI_FETCH_BYTES; at += OCI_LINE)
-		oci_prefetch_write(end + at);
+		oci_prefetch_write(next + at);
 }
 
 /* What is the same for every ended execution. */
@@ -380,7 +373,7 @@ static void exec_next(struct oci_exec *x, const struct oci_op *op)
 		x->segment = 0;
 }
 
-int oci_exec_run(struct oci_exec *x)
+int oci_exec_run_plan(struct oci_exec *x)
 {
 	int result;
 
@@ -389,7 +382,8 @@ int oci_exec_run(struct oci_exec *x)
 
 		switch (op->code) {
 		case OCI_OP_END:
-			fetch_next_lane(x);
+			oci_exec_fetch_lines(x, x->payload);
+			fetch_slot(x);
 			oci_exec_over(x);
 			return 1;
 		case OCI_OP_POST:
@@ -401,7 +395,7 @@ int oci_exec_run(struct oci_exec *x)
 			break;
 		case OCI_OP_WAIT_POST:
 		case OCI_OP_WAIT_ACK:
-			result = op->when ? oci_exec_wait_when(x, op) : exec_wait_flags(x, op);
+			result = exec_wait(x, op);
 			break;
 		case OCI_OP_PULL:
 		case OCI_OP_PUSH:

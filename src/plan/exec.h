@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "copy/copy.h"
+#include "copy/layout.h"
 #include "plan/bound.h"
 #include "plan/plan.h"
 #include "team/team.h"
@@ -101,11 +102,15 @@ static inline void oci_exec_copy(struct oci_exec *x, const struct oci_exec *read
  */
 void oci_exec_init(struct oci_exec *x, uint64_t seq);
 /*
- * Runs a plan; oci_bound_run() an execution with a bound form.
+ * Runs a plan, in its bound form where it has one.
  * 1: this rank's part is over, the caller calls oci_team_finish(); 0: blocked; -errno: the team
  * has failed. Gives back what it took when it is over.
  */
-int oci_exec_run(struct oci_exec *x);
+int oci_exec_run_plan(struct oci_exec *x);
+static inline int oci_exec_run(struct oci_exec *x)
+{
+	return x->bound ? oci_bound_run(x) : oci_exec_run_plan(x);
+}
 /*
  * After a blocked run: serves the peers, looks now and then whether they live, and, if it may,
  * waits for one turn. 0, or -errno as above.
@@ -124,8 +129,6 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op);
 /* Where the LARGE block of `bytes` is that the peer's offer has for me. 1 or -errno. */
 int oci_exec_offered_at(struct oci_exec *x, const struct oci_op *op, uint32_t peer, size_t bytes,
 			uint64_t *address);
-/* WAIT_POST and WAIT_ACK that depend on the size of a block. */
-int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op);
 
 /* exec_trade.c: my part of two blocks that change places. As oci_exec_run. */
 int oci_exec_trade(struct oci_exec *x, const struct oci_op *op);
@@ -154,6 +157,8 @@ int oci_exec_look_for_mismatch(struct oci_exec *x);
 
 /* Rank of the i-th peer of an operation. */
 uint32_t oci_exec_peer(const struct oci_exec *x, const struct oci_op *op, uint32_t i);
+/* Range `local` of an operation, whose block is that of each peer where it says so. */
+struct oci_range oci_exec_block_of(const struct oci_op *op, uint32_t peer);
 /* Where the bytes of a range of a peer's slot or payload can be read in place. */
 const uint8_t *oci_exec_shared(const struct oci_exec *x, uint32_t peer,
 			       const struct oci_range *range, size_t *bytes);
@@ -161,8 +166,6 @@ const uint8_t *oci_exec_shared(const struct oci_exec *x, uint32_t peer,
 uint8_t *oci_exec_local(const struct oci_exec *x, const struct oci_range *range, size_t *bytes);
 /* Is the POST flag of rank `peer` at `step`? Checks its call. 1, 0 (awaited is set) or -errno. */
 int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step);
-/* The same of the ACK flag. */
-int oci_exec_acked(struct oci_exec *x, uint32_t peer, uint64_t step);
 /* A copy from or to the buffers of this peer met -ECANCELED: the error that its team has. */
 int oci_exec_gave_up(struct oci_exec *x, uint32_t peer);
 /* Nothing of a peer's in particular is waited for: the caller tries again. */
@@ -183,7 +186,7 @@ uint8_t oci_exec_moved_by(uint32_t mechanisms);
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole);
 
-/* For bound.c -----------------------------------------------------------------------------------
+/* Of exec.c and bound.c -------------------------------------------------------------------------
  */
 
 /* Waits for the lane, takes what the plan uses. 1, 0 or -errno. */
@@ -195,6 +198,38 @@ static inline void oci_exec_announce(struct oci_exec *x)
 	x->lane->ack.record = x->record;
 	x->lane->post.signature = x->signature;
 	x->announced = true;
+}
+
+/* memcpy, without a call for the sizes of one number; both may be the same. */
+static inline void oci_copy_few(void *to, const void *from, size_t bytes)
+{
+	if (bytes == 4)
+		memcpy(to, from, 4);
+	else if (bytes == 8)
+		memcpy(to, from, 8);
+	else if (to != from)
+		memcpy(to, from, bytes);
+}
+
+/* The same between places. */
+static inline void oci_exec_copy_bytes(const struct oci_exec *x, void *to, const void *from,
+				       size_t bytes)
+{
+	if (__builtin_expect(x->layouts != NULL, 0))
+		oci_place_copy(x->team, x->seq, (uintptr_t)to, (uintptr_t)from, bytes);
+	else
+		oci_copy_few(to, from, bytes);
+}
+
+/* The next operation will most likely post as much as this one did: its lines, whose last readers
+ * still hold them, are fetched while nobody waits for them. */
+static inline void oci_exec_fetch_lines(const struct oci_exec *x, uint32_t payload)
+{
+	const struct oci_post_line *next = &x->team->own->lane[(x->seq + 1) % OCI_LANES].post;
+	const uint8_t *end = next->inline_bytes + payload;
+
+	for (const uint8_t *line = (const uint8_t *)next; line < end; line += OCI_LINE)
+		oci_prefetch_write(line);
 }
 
 /* scratch.c: buffers of reductions and of WORK, kept for reuse. NULL when out of memory. */

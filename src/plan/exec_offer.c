@@ -10,26 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "copy/layout.h"
 #include "plan/exec.h"
-
-/* memcpy between places. */
-static void copy_bytes(const struct oci_exec *x, void *to, const void *from, size_t bytes)
-{
-	if (__builtin_expect(x->layouts != NULL, 0))
-		oci_place_copy(x->team, x->seq, (uintptr_t)to, (uintptr_t)from, bytes);
-	else
-		memcpy(to, from, bytes);
-}
-
-static struct oci_range block_of(const struct oci_op *op, uint32_t peer)
-{
-	struct oci_range range = op->local;
-
-	if (op->by_peer)
-		range.block = peer;
-	return range;
-}
 
 /* 1; 0: no slot is free now; or -errno: the team has failed. */
 static int need_slot(struct oci_exec *x)
@@ -63,7 +44,7 @@ static void used_slot(struct oci_exec *x, size_t end)
 static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell)
 {
 	const struct oci_offer *offer = &op->offer;
-	struct oci_range range = block_of(op, oci_exec_peer(x, op, cell));
+	struct oci_range range = oci_exec_block_of(op, oci_exec_peer(x, op, cell));
 	size_t bytes, at = offer->first + (size_t)cell * offer->cell_bytes;
 	const uint8_t *from = oci_exec_local(x, &range, &bytes);
 	uint8_t *payload = x->lane->post.inline_bytes;
@@ -79,13 +60,13 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 		memcpy(to, &offered, in_cell);
 		*large_word(offer, payload, x->slot, cell) |= 1ull << cell % 64;
 	} else if (bytes <= offer->cell_bytes) {
-		copy_bytes(x, to, from, bytes);
+		oci_exec_copy_bytes(x, to, from, bytes);
 		x->moved |= offer->in_slot ? 0 : OCI_MOVED_INLINE;
 	} else {
 		result = need_slot(x);
 		if (result != 1)
 			return result;
-		copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
+		oci_exec_copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
 		used_slot(x, (size_t)cell * offer->small_bytes + bytes);
 		return 1;
 	}
@@ -195,29 +176,7 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 		return result;
 	if (bytes > offer->cell_bytes)
 		cell = slot + (size_t)offer->cell * offer->small_bytes;
-	copy_bytes(x, local, cell, bytes);
+	oci_exec_copy_bytes(x, local, cell, bytes);
 	x->moved |= offer->in_slot || bytes > offer->cell_bytes ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
-	return 1;
-}
-
-int oci_exec_wait_when(struct oci_exec *x, const struct oci_op *op)
-{
-	uint64_t step = op->step + x->segment * op->step_loop;
-
-	for (; x->at < op->peers; x->at++) {
-		uint32_t peer = oci_exec_peer(x, op, x->at);
-		struct oci_range range = block_of(op, peer);
-		size_t offset, bytes;
-		int up;
-
-		oci_range_eval(&range, &x->params, x->segment, &offset, &bytes);
-		if (!oci_when_holds(op->when, bytes, op->limit))
-			continue;
-		up = op->code == OCI_OP_WAIT_POST ? oci_exec_posted(x, peer, step) :
-						    oci_exec_acked(x, peer, step);
-		if (up <= 0)
-			return up;
-	}
-	x->at = 0;
 	return 1;
 }

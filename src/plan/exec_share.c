@@ -9,7 +9,7 @@
 
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op)
 {
-	uint32_t peer = oci_rank_of(&x->params, op->peer);
+	uint32_t peer = oci_exec_peer(x, op, 0);
 	struct oci_aux_line *aux = &x->lane->aux;
 	struct oci_chunks chunks;
 	uint64_t remote = 0;
@@ -55,15 +55,13 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 				  .peer = peer,
 				  .direction = op->push ? OCI_PULL : OCI_PUSH,
 				  .alone = true };
-	struct oci_range range = op->local;
+	struct oci_range range = oci_exec_block_of(op, peer);
 	struct oci_chunks chunks;
 	uint64_t index, remote;
 	size_t bytes;
 	uint8_t *local;
 	int result;
 
-	if (op->by_peer)
-		range.block = peer;
 	local = oci_exec_local(x, &range, &bytes);
 	if (!bytes)
 		return 0;
@@ -97,9 +95,7 @@ int oci_exec_help(struct oci_exec *x, const struct oci_op *op)
 	do {
 		waiting = copied = false;
 		for (uint32_t i = 0; i < op->peers; i++) {
-			uint32_t v = op->peer + i;
-			uint32_t peer = oci_rank_of(&x->params,
-						    v >= x->params.size ? v - x->params.size : v);
+			uint32_t peer = oci_exec_peer(x, op, i);
 			int result;
 
 			/* One look each: whoever has posted is helped first. */

@@ -120,11 +120,12 @@ enum oci_opcode {
 /*
  * An offer: what a rank publishes where blocks differ in size and place, as in the v-variants. It
  * has a cell for each peer (or one for all, or for each rank). Which way a block goes follows from
- * its own size, which both ends know: tiny   lies in its cell small  lies in the owner's slot, at
- * small_bytes * cell LARGE  stays where it is; the cell holds its address and length The layout is
- * a function of the number of cells alone. The POST line's payload begins with the slot's offset;
- * then, where they fit, a bit for each cell that says LARGE, and the cells. Else these lie in the
- * slot, and no block is small.
+ * its own size, which both ends know: a tiny one lies in its cell; a small one in the owner's slot,
+ * at small_bytes * cell; a LARGE one stays where it is, and the cell holds its address and length.
+ *
+ * The layout is a function of the number of cells alone. The POST line's payload begins with the
+ * slot's offset; then, where they fit, a bit for each cell that says LARGE, and the cells. Else
+ * these lie in the slot, and no block is small.
  */
 struct oci_offer {
 	uint32_t cell; /* TAKE, GIVE: which */

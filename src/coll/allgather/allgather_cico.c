@@ -1,37 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each rank copies its block into its slot, everyone copies all of them out.
+ * inline: each rank puts its block beside its flag; everyone collects them. Wins up to
+ * OCI_INLINE_BYTES a block. Cost: (p - 1) line transfers a rank.
  *
- * Wins where a system call costs more than a second copy.
- * Cost: n memcpy in, n memcpy of the own block, (p - 1) n memcpy out.
+ * cico: each rank copies its block into its slot, everyone copies all of them out. Wins where a
+ * system call costs more than a second copy. Cost: n memcpy in, n memcpy of the own block, (p - 1)
+ * n memcpy out.
  */
-#include "coll/allgather/allgather.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_range slot = oci_segmented(oci_block(OCI_BUF_SLOT, 0));
+	struct oci_range mine = oci_by_piece(b, oci_block(OCI_BUF_SEND, 0));
 
-	oci_build_segment(b, OCI_PIPELINE_BYTES);
-	oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
-	oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, 0)), slot);
-	oci_build_post(b, OCI_POST_SLOT, 1, 1);
-	oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, 0)),
-		       oci_segmented(oci_block(OCI_BUF_RECV, key->v)));
-	oci_build_next(b);
+	oci_stage_begin(b, oci_block(OCI_BUF_SEND, 0));
+	oci_build_copy(b, mine, oci_stage(b));
+	oci_stage_post(b);
+	oci_build_copy(b, mine, oci_by_piece(b, oci_block(OCI_BUF_RECV, key->v)));
+	oci_stage_end(b);
 	for (uint32_t i = 1; i < key->size; i++) {
 		uint32_t source = oci_next(key, i);
+		struct oci_range block = oci_block(OCI_BUF_RECV, source);
 
-		oci_build_loop(b, oci_block(OCI_BUF_RECV, source));
-		oci_build_wait_post(b, source, 1, 1, 1);
-		oci_build_pull(b, oci_segmented(oci_block(OCI_BUF_RECV, source)), source, slot);
-		oci_build_next(b);
+		oci_stage_begin(b, block);
+		oci_stage_wait(b, source);
+		oci_build_pull(b, oci_by_piece(b, block), source, oci_stage(b));
+		oci_stage_end(b);
 	}
 }
 
-static void cost(struct oci_costing *c)
+static void cost_inline(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_fetch(c, others, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_ops(c, 3 + 2 * others);
+}
+
+static void cost_cico(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
@@ -44,10 +54,19 @@ static void cost(struct oci_costing *c)
 	oci_cost_ops(c, pieces * (3 + 2 * others));
 }
 
+const struct oci_algorithm oci_allgather_inline = {
+	.name = "inline",
+	.idea = "each block rides in its rank's flag lines",
+	.build = build,
+	.cost = cost_inline,
+	.fits = oci_fits_inline_one,
+};
+
 const struct oci_algorithm oci_allgather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory",
 	.build = build,
-	.cost = cost,
+	.cost = cost_cico,
+	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };

@@ -9,9 +9,7 @@
  *       + T_bcast(flag) + [1, 2] alpha + (p - 1) (n beta + l gamma(p - 1) ceil(n / s))
  *       + T_gather(ack); the own block is copied beside, while rank 0 waits for the last.
  */
-#include "coll/allgather/allgather.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build_first(struct oci_builder *b)
 {
@@ -50,13 +48,13 @@ static void cost(struct oci_costing *c)
 	uint32_t others = c->shape->size - 1;
 
 	oci_cost_flags(c, 1);
-	oci_cost_pushes(c, 1, n, others);
+	oci_cost_copies(c, OCI_MODEL_PUSH, 1, n, others);
 	oci_cost_flag_row(c, others);
 	oci_cost_flags(c, 1);
-	oci_cost_copies(c, 1, (size_t)others * n, others);
+	oci_cost_copies(c, OCI_MODEL_PULL, 1, (size_t)others * n, others);
 	/* Most ranks read what is before and what is behind their block. */
 	if (others > 1)
-		oci_cost_copies(c, 1, 1, 1);
+		oci_cost_copies(c, OCI_MODEL_PULL, 1, 1, 1);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 9);
 }

@@ -9,7 +9,6 @@
  * Cost: that of Allgather gather-bcast with p - 1 start-ups in its second half.
  * Restriction: a cell for each rank must fit (oci_offer_fits).
  */
-#include "coll/allgatherv/allgatherv.h"
 #include "coll/build.h"
 
 static struct oci_range part(uint32_t rank)

@@ -10,7 +10,6 @@
  * Restrictions: a ring of all ranks needs a j that has no divisor with p in common; a cell for each
  * peer must fit (oci_offer_fits).
  */
-#include "coll/allgatherv/allgatherv.h"
 #include "coll/build.h"
 
 static void build(struct oci_builder *b)

@@ -1,35 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each rank copies its operand piece by piece into its slot; everyone combines all of them.
+ * inline: everyone combines the operands out of the flags' cache lines. Wins up to
+ * OCI_INLINE_BYTES. Cost: (p - 1) line transfers and (p - 1) n reduced on every rank.
  *
- * Wins for small messages: one synchronisation. All ranks associate alike.
- * Cost: n memcpy and (p - 1) n reduced out of the slots, on every rank.
+ * cico: each rank copies its operand piece by piece into its slot; everyone combines all of them.
+ * Wins for small messages: one synchronisation. Cost: n memcpy and (p - 1) n reduced out of the
+ * slots, on every rank.
+ *
+ * All ranks associate alike, so their results are identical.
  */
-#include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
-	struct oci_range mine = oci_segmented(oci_block(OCI_BUF_SEND, 0));
-	struct oci_reduction r = {
-		.mine = mine,
-		.remote = oci_segmented(oci_block(OCI_BUF_SLOT, 0)),
-		.acc = oci_segmented(oci_block(OCI_BUF_ACC, 0)),
-		.step = 1,
-		.step_loop = 1,
-	};
+	struct oci_reduction r = oci_staged_reduction(b);
 
-	oci_build_segment(b, OCI_PIPELINE_BYTES);
-	oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
-	oci_build_copy(b, mine, oci_segmented(oci_block(OCI_BUF_SLOT, 0)));
-	oci_build_post(b, OCI_POST_SLOT, 1, 1);
+	oci_stage_begin(b, oci_block(OCI_BUF_SEND, 0));
+	oci_build_copy(b, r.mine, r.remote);
+	oci_stage_post(b);
 	oci_build_reduction(b, &r);
-	oci_build_copy(b, r.acc, oci_segmented(oci_block(OCI_BUF_RECV, 0)));
-	oci_build_next(b);
+	oci_build_copy(b, r.acc, oci_by_piece(b, oci_block(OCI_BUF_RECV, 0)));
+	oci_stage_end(b);
 }
 
-static void cost(struct oci_costing *c)
+static void cost_inline(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_reduce_from(c, others, n, n);
+	oci_cost_ops(c, 3 + 2 * others);
+}
+
+static void cost_cico(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
@@ -41,10 +46,19 @@ static void cost(struct oci_costing *c)
 	oci_cost_ops(c, pieces * (3 + 2 * others));
 }
 
+const struct oci_algorithm oci_allreduce_inline = {
+	.name = "inline",
+	.idea = "operands ride in the flags' cache lines",
+	.build = build,
+	.cost = cost_inline,
+	.fits = oci_fits_inline_one,
+};
+
 const struct oci_algorithm oci_allreduce_cico = {
 	.name = "cico",
 	.idea = "everyone combines what lies in the ranks' slots",
 	.build = build,
-	.cost = cost,
+	.cost = cost_cico,
+	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };

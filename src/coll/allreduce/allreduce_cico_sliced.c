@@ -7,9 +7,7 @@
  * made. Part v of slot v is read by rank v alone, so the result may take its place.
  * Cost: n memcpy, (p - 1) n/p reduced, n/p memcpy, (p - 1) n/p memcpy out.
  */
-#include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

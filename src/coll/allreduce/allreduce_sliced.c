@@ -7,9 +7,7 @@
  * Cost: T_allgather(address) + 2 (p - 1) (alpha + n/p beta + l ceil(n / (p s)))
  *       + (p - 1) n/p reduced + T_barrier.
  */
-#include "coll/allreduce/allreduce.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -53,11 +51,11 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_flag_row(c, others);
 	c->whole = c->shape->bytes;
-	oci_cost_copies_all(c, others * pieces, piece);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces, piece);
 	c->whole = 0;
 	oci_cost_reduce(c, others, part, part);
 	oci_cost_flags(c, others);
-	oci_cost_copies_all(c, others, part);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others, part);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 5 + pieces * 3 * others + 2 * others);
 }

@@ -20,9 +20,7 @@
  * that have bit k, are p / 2 each where p is a power of two.
  * Memory: (sum of b(k) + max b(k)) n on each rank.
  */
-#include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 /* How many of the distances below `end` have bit k. */
 static uint32_t count_bit(uint32_t end, unsigned int k)
@@ -162,12 +160,12 @@ static void cost(struct oci_costing *c)
 		uint32_t blocks = count_bit(p, k);
 
 		oci_cost_flags(c, 1);
-		oci_cost_copies_all(c, 1, (size_t)blocks * n);
+		oci_cost_copies_all(c, OCI_MODEL_PULL, 1, (size_t)blocks * n);
 		/* What has landed is copied on; most ranks read the last in two pieces. */
 		if (k + 1 < bits)
 			oci_cost_memcpy(c, blocks, n, n);
 		else if (blocks > 1)
-			oci_cost_copies_all(c, 1, 1);
+			oci_cost_copies_all(c, OCI_MODEL_PULL, 1, 1);
 		oci_cost_ops(c, 4.0 + blocks);
 	}
 	oci_cost_flag_row(c, bits);

@@ -18,9 +18,7 @@
  * was emptied, ACK at begin(i) + s - 2 by my target; for the first two that is a step at which my
  * target is through with step i - 1 as well, a little more than is needed.
  */
-#include "coll/alltoall/alltoall.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 #define HALF_BYTES (OCI_SLOT_BYTES / 2)
 

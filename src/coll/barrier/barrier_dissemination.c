@@ -5,9 +5,7 @@
  *
  * Wins with many ranks. Cost: ceil(log2 p) flag transfers a rank, one after the other.
  */
-#include "coll/barrier/barrier.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

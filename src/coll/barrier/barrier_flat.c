@@ -5,9 +5,7 @@
  * Wins with few ranks: one line transfer a peer, all in flight at once.
  * Cost: (p - 1) flag transfers a rank.
  */
-#include "coll/barrier/barrier.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

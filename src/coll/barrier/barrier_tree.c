@@ -8,9 +8,7 @@
  * Cost, over h levels with c_i children: the sum of c_i + 1 flag transfers, each at that level's
  * distance. On a flat team all report to rank 0.
  */
-#include "coll/barrier/barrier.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 #include "coll/tree.h"
 
 static void build(struct oci_builder *b)

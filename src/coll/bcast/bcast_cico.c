@@ -1,34 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copy in, copy out: the root copies piece by piece into its slot, the readers follow.
+ * inline: the root puts the message beside its flag; the readers find both in one or two cache
+ * lines. Wins up to OCI_INLINE_BYTES. Cost: one line transfer a reader, all at once.
  *
- * Wins where a system call costs more than a second copy out of a shared cache. The root leaves
- * without waiting.
- * Cost: n memcpy into the slot, overlapped with n memcpy out by all readers at once.
+ * cico, copy in, copy out: the root copies piece by piece into its slot, the readers follow. Wins
+ * where a system call costs more than a second copy out of a shared cache. Cost: n memcpy into the
+ * slot, overlapped with n memcpy out by all readers at once.
+ *
+ * The root leaves without waiting: the lane keeps payload and slot until all ranks have finished.
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
-	struct oci_range slot = oci_segmented(oci_block(OCI_BUF_SLOT, 0));
+	struct oci_range send = oci_block(OCI_BUF_SEND, 0), recv = oci_block(OCI_BUF_RECV, 0);
 
-	oci_build_segment(b, OCI_PIPELINE_ROOT_BYTES);
 	if (oci_builder_key(b)->v == 0) {
-		oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
-		oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, 0)), slot);
-		oci_build_post(b, OCI_POST_SLOT, 1, 1);
-		oci_build_next(b);
-		return;
+		oci_stage_begin(b, send);
+		oci_build_copy(b, oci_by_piece(b, send), oci_stage(b));
+		oci_stage_post(b);
+	} else {
+		oci_stage_begin(b, recv);
+		oci_stage_wait(b, 0);
+		oci_build_pull(b, oci_by_piece(b, recv), 0, oci_stage(b));
 	}
-	oci_build_loop(b, oci_block(OCI_BUF_RECV, 0));
-	oci_build_wait_post(b, 0, 1, 1, 1);
-	oci_build_pull(b, oci_segmented(oci_block(OCI_BUF_RECV, 0)), 0, slot);
-	oci_build_next(b);
+	oci_stage_end(b);
 }
 
-static void cost(struct oci_costing *c)
+static void cost_inline(struct oci_costing *c)
+{
+	oci_cost_memcpy(c, 1, c->shape->bytes, c->shape->bytes);
+	oci_cost_fetch(c, 1, c->shape->bytes, c->shape->bytes);
+	oci_cost_flags(c, 1);
+	oci_cost_ops(c, 4);
+}
+
+static void cost_cico(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES),
@@ -40,10 +47,19 @@ static void cost(struct oci_costing *c)
 	oci_cost_ops(c, 2 + 2 * pieces);
 }
 
+const struct oci_algorithm oci_bcast_inline = {
+	.name = "inline",
+	.idea = "the message rides in the flag's cache lines",
+	.build = build,
+	.cost = cost_inline,
+	.fits = oci_fits_inline_one,
+};
+
 const struct oci_algorithm oci_bcast_cico = {
 	.name = "cico",
 	.idea = "through the root's slot in shared memory, pipelined",
 	.build = build,
-	.cost = cost,
+	.cost = cost_cico,
+	.piece = OCI_PIPELINE_ROOT_BYTES,
 	.fits = oci_fits_slot_one,
 };

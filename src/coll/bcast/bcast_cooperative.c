@@ -6,9 +6,7 @@
  * would idle.
  * Cost with two ranks: T_bcast(address) + alpha + (n beta + l gamma(2) ceil(n / s)) / 2.
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {

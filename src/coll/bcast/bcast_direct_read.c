@@ -5,9 +5,7 @@
  * Wins with few ranks, or where many readers of one process do not slow each other down.
  * Cost: T_bcast(address) + alpha + n beta + l gamma(p - 1) ceil(n / s) + T_gather(ack).
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -26,7 +24,7 @@ static void cost(struct oci_costing *c)
 	double readers = c->shape->size - 1.0;
 
 	oci_cost_flags(c, 1);
-	oci_cost_copies(c, 1, c->shape->bytes, readers);
+	oci_cost_copies(c, OCI_MODEL_PULL, 1, c->shape->bytes, readers);
 	oci_cost_flag_row(c, readers);
 	oci_cost_ops(c, 5);
 }

@@ -7,9 +7,7 @@
  * write is over, it need not wait for those of others.
  * Cost: T_gather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_bcast(ack).
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 
 static void build(struct oci_builder *b)
 {
@@ -33,7 +31,7 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, others);
-	oci_cost_pushes(c, others, n, 1);
+	oci_cost_copies(c, OCI_MODEL_PUSH, others, n, 1);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 3 * others);
 }

@@ -11,9 +11,7 @@
  * + T_gather(ack) of the children, beta_i the rate at that distance.
  * On a flat team it is direct-read.
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 #include "coll/tree.h"
 
 /* All of v's bytes; it hands each segment on when others read from it. */
@@ -66,11 +64,11 @@ static void cost(struct oci_costing *c)
 
 	if (levels == 1) {
 		oci_cost_flags(c, 1);
-		oci_cost_copies(c, 1, n, children);
+		oci_cost_copies(c, OCI_MODEL_PULL, 1, n, children);
 	} else {
 		oci_cost_flags(c, segments + levels - 1);
 		c->whole = n;
-		oci_cost_copies(c, segments + levels - 1, segment, children);
+		oci_cost_copies(c, OCI_MODEL_PULL, segments + levels - 1, segment, children);
 		c->whole = 0;
 	}
 	oci_cost_flag_row(c, children);

@@ -7,9 +7,7 @@
  * tree of radix k + 1.
  * Cost: T_bcast(address) + ceil(log_(k+1) p) (alpha + n beta + l gamma(k) ceil(n / s)).
  */
-#include "coll/bcast/bcast.h"
 #include "coll/build.h"
-#include "coll/cost.h"
 #include "pattern/knomial.h"
 
 /* Place of v among the children of its parent. */
@@ -55,7 +53,7 @@ static void cost(struct oci_costing *c)
 
 	/* In each round a flag says that the data is there, or that a sibling has it. */
 	oci_cost_flags(c, rounds);
-	oci_cost_copies(c, rounds, c->shape->bytes, k);
+	oci_cost_copies(c, OCI_MODEL_PULL, rounds, c->shape->bytes, k);
 	oci_cost_all_bytes(c, before, p - 1.0);
 	oci_cost_flag_row(c, k);
 	oci_cost_ops(c, 3.0 * rounds + k);

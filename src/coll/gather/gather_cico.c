@@ -1,37 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each rank copies its block piece by piece into its slot, the root copies them out.
+ * inline: each rank puts its block beside its flag; the root collects them. Wins up to
+ * OCI_INLINE_BYTES a block. Cost: (p - 1) line transfers into the root, in flight together.
  *
- * Wins where a system call costs more than a second copy. Nobody waits for the root.
- * Cost: n memcpy in on each rank, overlapped with (p - 1) n memcpy out on the root.
+ * cico: each rank copies its block piece by piece into its slot, the root copies them out. Wins
+ * where a system call costs more than a second copy. Cost: n memcpy in on each rank, overlapped
+ * with (p - 1) n memcpy out on the root.
+ *
+ * Nobody waits for the root.
  */
 #include "coll/build.h"
-#include "coll/cost.h"
-#include "coll/gather/gather.h"
 
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_range slot = oci_segmented(oci_block(OCI_BUF_SLOT, 0));
+	struct oci_range mine = oci_block(OCI_BUF_SEND, 0);
 
-	oci_build_segment(b, OCI_PIPELINE_ROOT_BYTES);
 	if (key->v) {
-		oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
-		oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, 0)), slot);
-		oci_build_post(b, OCI_POST_SLOT, 1, 1);
-		oci_build_next(b);
+		oci_stage_begin(b, mine);
+		oci_build_copy(b, oci_by_piece(b, mine), oci_stage(b));
+		oci_stage_post(b);
+		oci_stage_end(b);
 		return;
 	}
-	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block_rel(OCI_BUF_RECV, 0));
+	oci_build_copy(b, mine, oci_block_rel(OCI_BUF_RECV, 0));
 	for (uint32_t v = 1; v < key->size; v++) {
-		oci_build_loop(b, oci_block_rel(OCI_BUF_RECV, v));
-		oci_build_wait_post(b, v, 1, 1, 1);
-		oci_build_pull(b, oci_segmented(oci_block_rel(OCI_BUF_RECV, v)), v, slot);
-		oci_build_next(b);
+		struct oci_range there = oci_block_rel(OCI_BUF_RECV, v);
+
+		oci_stage_begin(b, there);
+		oci_stage_wait(b, v);
+		oci_build_pull(b, oci_by_piece(b, there), v, oci_stage(b));
+		oci_stage_end(b);
 	}
 }
 
-static void cost(struct oci_costing *c)
+static void cost_inline(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes;
+
+	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_flags(c, c->shape->size - 1.0);
+	oci_cost_fetch(c, c->shape->size - 1.0, n, n);
+	oci_cost_ops(c, 2.0 * c->shape->size);
+}
+
+static void cost_cico(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES), others = c->shape->size - 1.0;
@@ -46,10 +59,19 @@ static void cost(struct oci_costing *c)
 	oci_cost_ops(c, 3 + 2 * pieces * others);
 }
 
+const struct oci_algorithm oci_gather_inline = {
+	.name = "inline",
+	.idea = "each block rides in its rank's flag lines",
+	.build = build,
+	.cost = cost_inline,
+	.fits = oci_fits_inline_one,
+};
+
 const struct oci_algorithm oci_gather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory, pipelined",
 	.build = build,
-	.cost = cost,
+	.cost = cost_cico,
+	.piece = OCI_PIPELINE_ROOT_BYTES,
 	.fits = oci_fits_slot_one,
 };

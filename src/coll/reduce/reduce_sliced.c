@@ -11,8 +11,6 @@
  *       + alpha + n' beta + l gamma(p - 1) ceil(n' / s); + T_barrier.
  */
 #include "coll/build.h"
-#include "coll/cost.h"
-#include "coll/reduce/reduce.h"
 
 /* Shares of the message: of a rank that is not the root, of the root, and of all. With more than
  * four ranks all are alike, and as fine as can be. */
@@ -75,11 +73,11 @@ static void cost_of(struct oci_costing *c, size_t part, bool pushes)
 	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(part, OCI_REDUCE_BYTES);
 
 	c->whole = c->shape->bytes;
-	oci_cost_copies_all(c, others * pieces, piece);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces, piece);
 	c->whole = 0;
 	oci_cost_reduce(c, others, part, part);
 	if (pushes)
-		oci_cost_pushes(c, pieces, piece, others);
+		oci_cost_copies(c, OCI_MODEL_PUSH, pieces, piece, others);
 	oci_cost_ops(c, pieces * (1 + 3 * others));
 }
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The algorithms of Reduce_scatter_block and Reduce_scatter, in the order of the list: rank v gets
- * block v of the reduction. One builder for both: the blocks of a Reduce_scatter lie where the
- * table says, which all ranks have alike.
+ * Reduce_scatter_block and Reduce_scatter: rank v gets block v of the reduction. One builder for
+ * both: the blocks of a Reduce_scatter lie where the table says, which all ranks have alike.
  */
 #ifndef OC_COLL_REDUCE_SCATTER_H
 #define OC_COLL_REDUCE_SCATTER_H
 
-#include "coll/coll.h"
-
-extern const struct oci_algorithm oci_reduce_scatter_inline, oci_reduce_scatter_cico,
-	oci_reduce_scatter_sliced;
+#include "coll/build.h"
 
 /* Bytes of the whole input: a call of Reduce_scatter is measured by them. */
 static inline size_t oci_reduce_scatter_bytes(const struct oci_shape *shape)
@@ -18,6 +14,12 @@ static inline size_t oci_reduce_scatter_bytes(const struct oci_shape *shape)
 	if (shape->collective == OC_REDUCE_SCATTER)
 		return shape->bytes;
 	return shape->bytes <= SIZE_MAX / shape->size ? shape->bytes * shape->size : SIZE_MAX;
+}
+
+/* Bytes of a block; of a Reduce_scatter on average. */
+static inline size_t oci_reduce_scatter_block(const struct oci_shape *shape)
+{
+	return shape->collective == OC_REDUCE_SCATTER ? shape->bytes / shape->size : shape->bytes;
 }
 
 /* Blocks in the input, or at the same places in slot or payload. */

@@ -1,15 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each rank copies the others' blocks into its slot, each at its place in the input; rank v
- * combines blocks v from there.
+ * Rank v combines blocks v out of what the others have put in a stage, each block at its place in
+ * the input.
  *
- * Wins while all blocks fit a slot and a system call costs more than a copy.
- * Between two ranks it is pipelined piece by piece, among more block by block.
- * Cost: (p - 1) n memcpy in, (p - 1) n reduced out of the slots.
+ * inline: in the flags' cache lines. Wins while all blocks fit a payload. Cost: (p - 1) line
+ * transfers and (p - 1) n reduced on every rank.
+ *
+ * cico: in the slots. Wins while all blocks fit a slot and a system call costs more than a copy.
+ * Between two ranks it is pipelined piece by piece, among more block by block. Cost: (p - 1) n
+ * memcpy in, (p - 1) n reduced out of the slots.
  */
-#include "coll/build.h"
-#include "coll/cost.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
+
+static void copy_blocks(struct oci_builder *b, uint32_t first, uint32_t count)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	if (count)
+		oci_build_copy(b, oci_reduce_scatter_input(key, OCI_BUF_SEND, first, count),
+			       oci_reduce_scatter_input(key, OCI_BUF_INLINE, first, count));
+}
+
+static void build_inline(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_reduction r = {
+		.mine = oci_reduce_scatter_input(key, OCI_BUF_SEND, key->v, 1),
+		.remote = oci_reduce_scatter_input(key, OCI_BUF_INLINE, key->v, 1),
+		.acc = oci_reduce_scatter_result(key, OCI_BUF_RECV),
+		.step = 1,
+		.rotated = true,
+	};
+
+	/* Nobody reads my own block. */
+	copy_blocks(b, 0, key->v);
+	copy_blocks(b, key->v + 1, key->size - key->v - 1);
+	oci_build_post(b, OCI_POST_FLAG, 1, 0);
+	oci_build_reduction(b, &r);
+}
 
 static void build_pair(struct oci_builder *b)
 {
@@ -35,7 +63,7 @@ static void build_pair(struct oci_builder *b)
 	oci_build_next(b);
 }
 
-static void build(struct oci_builder *b)
+static void build_cico(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	struct oci_reduction r = {
@@ -61,17 +89,32 @@ static void build(struct oci_builder *b)
 	oci_build_reduction(b, &r);
 }
 
+static bool fits_inline(const struct oci_shape *shape, uint32_t parameter)
+{
+	(void)parameter;
+	return oci_reduce_scatter_bytes(shape) <= OCI_INLINE_BYTES;
+}
+
 static bool fits_slot(const struct oci_shape *shape, uint32_t parameter)
 {
 	(void)parameter;
 	return oci_reduce_scatter_bytes(shape) <= OCI_SLOT_BYTES && shape->size <= OCI_STEPS;
 }
 
-static void cost(struct oci_costing *c)
+static void cost_inline(struct oci_costing *c)
 {
-	/* Of a Reduce_scatter `bytes` is the whole input. */
-	size_t n = c->shape->collective == OC_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
-							       c->shape->bytes;
+	size_t n = oci_reduce_scatter_block(c->shape);
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, c->shape->size, n, n);
+	oci_cost_flags(c, others);
+	oci_cost_reduce_from(c, others, n, n);
+	oci_cost_ops(c, 3 + 2 * others);
+}
+
+static void cost_cico(struct oci_costing *c)
+{
+	size_t n = oci_reduce_scatter_block(c->shape);
 	double others = c->shape->size - 1.0;
 
 	oci_cost_fill(c, others, n, n);
@@ -81,10 +124,18 @@ static void cost(struct oci_costing *c)
 	oci_cost_ops(c, 3 + 2 * others);
 }
 
+const struct oci_algorithm oci_reduce_scatter_inline = {
+	.name = "inline",
+	.idea = "blocks ride in the flags' cache lines",
+	.build = build_inline,
+	.cost = cost_inline,
+	.fits = fits_inline,
+};
+
 const struct oci_algorithm oci_reduce_scatter_cico = {
 	.name = "cico",
 	.idea = "each rank combines its block out of the ranks' slots",
-	.build = build,
-	.cost = cost,
+	.build = build_cico,
+	.cost = cost_cico,
 	.fits = fits_slot,
 };

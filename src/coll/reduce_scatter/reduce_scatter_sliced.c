@@ -7,8 +7,6 @@
  * ranks read from one process at the same time as long as they keep step.
  * Cost: T_allgather(address) + (p - 1) (alpha + n beta + l ceil(n / s) + n reduced) + T_barrier.
  */
-#include "coll/build.h"
-#include "coll/cost.h"
 #include "coll/reduce_scatter/reduce_scatter.h"
 
 static void build(struct oci_builder *b)
@@ -35,15 +33,13 @@ static void build(struct oci_builder *b)
 
 static void cost(struct oci_costing *c)
 {
-	/* Of a Reduce_scatter `bytes` is the whole input. */
-	size_t n = c->shape->collective == OC_REDUCE_SCATTER ? c->shape->bytes / c->shape->size :
-							       c->shape->bytes;
+	size_t n = oci_reduce_scatter_block(c->shape);
 	size_t piece = n < OCI_REDUCE_BYTES ? n : OCI_REDUCE_BYTES;
 	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(n, OCI_REDUCE_BYTES);
 
 	oci_cost_flags(c, others);
 	c->whole = c->shape->bytes;
-	oci_cost_copies_all(c, others * pieces, piece);
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces, piece);
 	c->whole = 0;
 	oci_cost_reduce(c, others, n, n);
 	oci_cost_flag_row(c, others);

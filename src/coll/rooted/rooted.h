@@ -8,18 +8,15 @@
 
 #include "coll/build.h"
 
-extern const struct oci_algorithm oci_scatter_throttled_read, oci_scatter_parallel_read,
-	oci_scatter_sequential_write, oci_scatter_cooperative;
-extern const struct oci_algorithm oci_gather_throttled_write, oci_gather_parallel_write,
-	oci_gather_sequential_read, oci_gather_cooperative;
-extern const struct oci_algorithm oci_scatterv_throttled_read, oci_scatterv_parallel_read,
-	oci_scatterv_sequential_write;
-extern const struct oci_algorithm oci_gatherv_throttled_write, oci_gatherv_parallel_write,
-	oci_gatherv_sequential_read;
-
 static inline bool oci_is_scatter(enum oc_collective collective)
 {
 	return collective == OC_SCATTER || collective == OC_SCATTERV;
+}
+
+/* In which the ranks copy; the root goes the other way. */
+static inline enum oci_model_direction oci_rooted_direction(const struct oci_costing *c)
+{
+	return oci_is_scatter(c->shape->collective) ? OCI_MODEL_PULL : OCI_MODEL_PUSH;
 }
 
 /* Where the root has the block of rank v; of a v-variant, where its table says. */
@@ -35,6 +32,15 @@ static inline struct oci_range oci_rooted_there(const struct oci_plan_key *key, 
 	default:
 		return oci_tabled(OCI_TABLE_RECV, oci_block_rel(OCI_BUF_RECV, v));
 	}
+}
+
+/* How many copy at a time: throttled, or `parallel`, which has no parameter, all others. */
+static inline uint32_t oci_rooted_at_once(const struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	bool throttled = oci_building(b)->parameter_min;
+
+	return throttled && key->parameter < key->size ? key->parameter : key->size - 1;
 }
 
 /* Where that rank has it. */

@@ -5,7 +5,6 @@
  *
  * Wins where the root would idle: with MPI_IN_PLACE, and with few ranks.
  */
-#include "coll/cost.h"
 #include "coll/rooted/rooted.h"
 
 static void build(struct oci_builder *b)
@@ -33,8 +32,7 @@ static void cost(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 
 	oci_cost_flags(c, 1);
-	oci_cost_shared(c, oci_is_scatter(c->shape->collective) ? OCI_MODEL_PULL : OCI_MODEL_PUSH,
-			c->shape->size - 1, n);
+	oci_cost_shared(c, oci_rooted_direction(c), c->shape->size - 1, n);
 	oci_cost_flags(c, 1);
 	oci_cost_flag_row(c, c->shape->size - 1.0);
 	/* The root copies its own block before it helps: its part of the work comes later. */

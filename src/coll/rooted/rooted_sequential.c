@@ -8,7 +8,6 @@
  * Cost: T_gather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_bcast(ack), and the memcpy
  * of n, which overlaps with nothing, unless MPI_IN_PLACE.
  */
-#include "coll/cost.h"
 #include "coll/rooted/rooted.h"
 
 static void build(struct oci_builder *b)
@@ -38,10 +37,8 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, others);
-	if (oci_is_scatter(c->shape->collective))
-		oci_cost_pushes(c, others, n, 1);
-	else
-		oci_cost_copies(c, others, n, 1);
+	oci_cost_copies(c, oci_is_scatter(c->shape->collective) ? OCI_MODEL_PUSH : OCI_MODEL_PULL,
+			others, n, 1);
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 1 + 3 * others);

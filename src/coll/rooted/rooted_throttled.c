@@ -10,16 +10,14 @@
  * Cost: T_bcast(address) + ceil(p / k) (alpha + n beta + l gamma(k) ceil(n / s)); the last k ranks
  * acknowledge to the root, whose own copy happens meanwhile.
  */
-#include "coll/cost.h"
 #include "coll/rooted/rooted.h"
 
-static void build_at_most(struct oci_builder *b, uint32_t k)
+static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t k = oci_rooted_at_once(b);
 	struct oci_range mine = oci_rooted_mine(key);
 
-	if (k > key->size - 1)
-		k = key->size - 1;
 	if (key->v == 0) {
 		oci_build_post(b, OCI_POST_ADDRESS, 1, 0);
 		oci_rooted_copy(b);
@@ -37,21 +35,6 @@ static void build_at_most(struct oci_builder *b, uint32_t k)
 	oci_build_signal(b, 1, 0);
 }
 
-static void build_throttled(struct oci_builder *b)
-{
-	build_at_most(b, oci_builder_key(b)->parameter);
-}
-
-static void build_parallel(struct oci_builder *b)
-{
-	build_at_most(b, oci_builder_key(b)->size - 1);
-}
-
-static enum oci_model_direction direction(const struct oci_costing *c)
-{
-	return oci_is_scatter(c->shape->collective) ? OCI_MODEL_PULL : OCI_MODEL_PUSH;
-}
-
 static void cost_throttled(struct oci_costing *c)
 {
 	uint32_t others = c->shape->size > 1 ? c->shape->size - 1 : 1;
@@ -59,8 +42,8 @@ static void cost_throttled(struct oci_costing *c)
 	uint32_t turns = others / k, rest = others % k;
 
 	oci_cost_flags(c, turns + (rest > 0));
-	oci_cost_blocks(c, direction(c), turns, c->shape->bytes, k);
-	oci_cost_blocks(c, direction(c), rest > 0, c->shape->bytes, rest);
+	oci_cost_blocks(c, oci_rooted_direction(c), turns, c->shape->bytes, k);
+	oci_cost_blocks(c, oci_rooted_direction(c), rest > 0, c->shape->bytes, rest);
 	oci_cost_flag_row(c, k);
 	oci_cost_ops(c, 3 + 3.0 * (turns + (rest > 0)));
 }
@@ -70,7 +53,7 @@ static void cost_parallel(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, 1);
-	oci_cost_blocks(c, direction(c), 1, c->shape->bytes, others);
+	oci_cost_blocks(c, oci_rooted_direction(c), 1, c->shape->bytes, others);
 	oci_cost_flag_row(c, others);
 	oci_cost_ops(c, 6);
 }
@@ -78,7 +61,7 @@ static void cost_parallel(struct oci_costing *c)
 const struct oci_algorithm oci_scatter_throttled_read = {
 	.name = "throttled-read",
 	.idea = "ranks read from the root, at most k at a time",
-	.build = build_throttled,
+	.build = build,
 	.cost = cost_throttled,
 	.tries = oci_tries_fanout,
 	.parameter_default = 4,
@@ -89,7 +72,7 @@ const struct oci_algorithm oci_scatter_throttled_read = {
 const struct oci_algorithm oci_gather_throttled_write = {
 	.name = "throttled-write",
 	.idea = "ranks write to the root, at most k at a time",
-	.build = build_throttled,
+	.build = build,
 	.cost = cost_throttled,
 	.tries = oci_tries_fanout,
 	.parameter_default = 4,
@@ -100,7 +83,7 @@ const struct oci_algorithm oci_gather_throttled_write = {
 const struct oci_algorithm oci_scatter_parallel_read = {
 	.name = "parallel-read",
 	.idea = "all ranks read from the root at once",
-	.build = build_parallel,
+	.build = build,
 	.cost = cost_parallel,
 	.single_copy = true,
 };
@@ -108,7 +91,7 @@ const struct oci_algorithm oci_scatter_parallel_read = {
 const struct oci_algorithm oci_gather_parallel_write = {
 	.name = "parallel-write",
 	.idea = "all ranks write to the root at once",
-	.build = build_parallel,
+	.build = build,
 	.cost = cost_parallel,
 	.single_copy = true,
 };

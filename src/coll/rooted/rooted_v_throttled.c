@@ -38,9 +38,10 @@ static void build_root(struct oci_builder *b, bool scatter, uint32_t most)
 	oci_build_wait_when(b, OCI_OP_WAIT_ACK, 1, others, 1, OCI_WHEN_LARGE, any, true, most);
 }
 
-static void build_at_most(struct oci_builder *b, uint32_t k)
+static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
+	uint32_t k = oci_rooted_at_once(b);
 	bool scatter = oci_is_scatter(key->collective);
 	uint32_t others = key->size - 1, most = oci_offer_most(scatter ? others : 1);
 	struct oci_range mine = oci_rooted_mine(key);
@@ -68,20 +69,10 @@ static void build_at_most(struct oci_builder *b, uint32_t k)
 	oci_build_signal(b, 1, 0);
 }
 
-static void build_throttled(struct oci_builder *b)
-{
-	build_at_most(b, oci_builder_key(b)->parameter);
-}
-
-static void build_parallel(struct oci_builder *b)
-{
-	build_at_most(b, oci_builder_key(b)->size - 1);
-}
-
 const struct oci_algorithm oci_scatterv_throttled_read = {
 	.name = "throttled-read",
 	.idea = "ranks take their block from the root, in the way its size says, at most k large",
-	.build = build_throttled,
+	.build = build,
 	.fits = oci_fits_offer_others,
 	.parameter_default = 4,
 	.parameter_min = 1,
@@ -91,7 +82,7 @@ const struct oci_algorithm oci_scatterv_throttled_read = {
 const struct oci_algorithm oci_gatherv_throttled_write = {
 	.name = "throttled-write",
 	.idea = "the root takes what is not large; large blocks are written, at most k at a time",
-	.build = build_throttled,
+	.build = build,
 	.fits = oci_fits_offer_others,
 	.parameter_default = 4,
 	.parameter_min = 1,
@@ -101,7 +92,7 @@ const struct oci_algorithm oci_gatherv_throttled_write = {
 const struct oci_algorithm oci_scatterv_parallel_read = {
 	.name = "parallel-read",
 	.idea = "ranks take their block from the root, in the way its size says, all at once",
-	.build = build_parallel,
+	.build = build,
 	.fits = oci_fits_offer_others,
 	.single_copy = true,
 };
@@ -109,7 +100,7 @@ const struct oci_algorithm oci_scatterv_parallel_read = {
 const struct oci_algorithm oci_gatherv_parallel_write = {
 	.name = "parallel-write",
 	.idea = "the root takes what is not large; large blocks are written all at once",
-	.build = build_parallel,
+	.build = build,
 	.fits = oci_fits_offer_others,
 	.single_copy = true,
 };

@@ -1,47 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each rank copies its operand piece by piece into its slot; rank v combines those of ranks 0 to v
- * (Exscan: v - 1).
+ * inline: operands ride in the flags' cache lines; rank v combines those of ranks 0 to v (Exscan:
+ * v - 1). Wins up to OCI_INLINE_BYTES: nobody waits for a result of another. Cost: v line transfers
+ * and v n reduced on rank v.
  *
- * Wins where a system call costs more than a copy and the last rank's work, which grows with p, is
- * less than the way along a chain.
- * Cost: n memcpy, overlapped with v n reduced out of the slots on rank v.
+ * cico: the same out of slots, piece by piece. Wins where a system call costs more than a copy and
+ * the last rank's work, which grows with p, is less than the way along a chain. Cost: n memcpy,
+ * overlapped with v n reduced out of the slots on rank v.
+ *
+ * Both serve Scan and Exscan. Operands are always combined in the order of the ranks.
  */
 #include "coll/build.h"
-#include "coll/cost.h"
-#include "coll/scan/scan.h"
 
 static void build(struct oci_builder *b)
 {
 	const struct oci_plan_key *key = oci_builder_key(b);
 	bool scan = key->collective == OC_SCAN;
-	struct oci_range recv = oci_segmented(oci_block(OCI_BUF_RECV, 0));
-	struct oci_reduction r = {
-		.mine = oci_segmented(oci_block(OCI_BUF_SEND, 0)),
-		.remote = oci_segmented(oci_block(OCI_BUF_SLOT, 0)),
-		.acc = scan ? oci_segmented(oci_block(OCI_BUF_ACC, 0)) : recv,
-		.step = 1,
-		.step_loop = 1,
-	};
+	struct oci_range recv = oci_by_piece(b, oci_block(OCI_BUF_RECV, 0));
+	struct oci_reduction r = oci_staged_reduction(b);
 
-	oci_build_segment(b, OCI_PIPELINE_BYTES);
-	oci_build_loop(b, oci_block(OCI_BUF_SEND, 0));
+	/* An Exscan is never given its operand in RECV. */
+	if (!scan)
+		r.acc = recv;
+	oci_stage_begin(b, oci_block(OCI_BUF_SEND, 0));
 	if (key->v + 1 < key->size) {
 		oci_build_copy(b, r.mine, r.remote);
-		oci_build_post(b, OCI_POST_SLOT, 1, 1);
+		oci_stage_post(b);
 	}
 	if (key->v) {
 		oci_build_prefix(b, &r, key->v + scan);
-		/* An Exscan is never given its operand in RECV. */
 		if (scan)
 			oci_build_copy(b, r.acc, recv);
 	} else if (scan) {
 		oci_build_copy(b, r.mine, recv);
 	}
-	oci_build_next(b);
+	oci_stage_end(b);
 }
 
-static void cost(struct oci_costing *c)
+static void cost_inline(struct oci_costing *c)
+{
+	/* The last rank combines all the others' operands. */
+	size_t n = c->shape->bytes;
+	double others = c->shape->size - 1.0;
+
+	oci_cost_memcpy(c, 2, n, n);
+	oci_cost_flags(c, others);
+	/* An Exscan leaves out its own. */
+	oci_cost_reduce_from(c, c->shape->collective == OC_SCAN ? others : others - 1, n, n);
+	oci_cost_ops(c, 4 + 2 * others);
+}
+
+static void cost_cico(struct oci_costing *c)
 {
 	/* The last rank combines all the others' operands. */
 	size_t n = c->shape->bytes;
@@ -55,10 +64,19 @@ static void cost(struct oci_costing *c)
 	oci_cost_ops(c, pieces * (3 + 2 * others));
 }
 
+const struct oci_algorithm oci_scan_inline = {
+	.name = "inline",
+	.idea = "operands ride in the flags' cache lines",
+	.build = build,
+	.cost = cost_inline,
+	.fits = oci_fits_inline_one,
+};
+
 const struct oci_algorithm oci_scan_cico = {
 	.name = "cico",
 	.idea = "each rank combines what lies in the slots of those before it",
 	.build = build,
-	.cost = cost,
+	.cost = cost_cico,
+	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };
