@@ -13,16 +13,6 @@
 #include "lab/inspect/dump.h"
 #include "lab/virtual/predict.h"
 
-int oc_inspect_bytes(const char *text, size_t *bytes)
-{
-	return oci_option_bytes(text, bytes) ? 0 : -EINVAL;
-}
-
-const char *oc_inspect_profile(unsigned int index)
-{
-	return oci_model_profile_name(index);
-}
-
 static int load(const char *profile, struct oci_model *model, char *error, size_t n)
 {
 	struct oci_model_error found = { "" };
@@ -72,17 +62,9 @@ static int add(const struct oci_shape *shape, const struct oci_model *model,
 	       const struct oci_candidate *candidate, bool in_virtual_time,
 	       struct oc_prediction *prediction, char *error, size_t n)
 {
-	const struct oci_cost *cost = &candidate->cost;
-
-	*prediction = (struct oc_prediction){ .closed = 1,
-					      .total = oci_cost_total(cost),
-					      .start = cost->start,
-					      .bytes = cost->bytes,
-					      .lock = cost->lock,
-					      .contention = cost->contention,
-					      .memory = cost->memory,
-					      .reduce = cost->reduce,
-					      .flags = cost->flags,
+	*prediction = (struct oc_prediction){ .closed = true,
+					      .total = oci_cost_total(&candidate->cost),
+					      .cost = candidate->cost,
 					      .virtual_s = -1 };
 	name(shape->collective, candidate->choice, prediction->algorithm,
 	     sizeof(prediction->algorithm));
@@ -242,27 +224,6 @@ static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hie
 	return failed;
 }
 
-static int build_all(struct oci_plan **plans, enum oc_collective collective,
-		     struct oci_choice choice, uint32_t size, const struct oci_hierarchy *hierarchy)
-{
-	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
-	int error = 0;
-
-	for (uint32_t v = 0; v < size && !error; v++) {
-		struct oci_plan_key key = { .collective = (uint8_t)collective,
-					    .algorithm = choice.algorithm,
-					    .commutative = 1,
-					    .parameter = choice.parameter,
-					    .v = v,
-					    .size = size };
-
-		if (hierarchy && a->by_hierarchy)
-			key.hierarchy = hierarchy->id;
-		plans[v] = oci_plan_build(&key, &error);
-	}
-	return error;
-}
-
 static int print_dot(int fd, struct oci_plan **plans, uint32_t size)
 {
 	int copy = dup(fd);
@@ -289,13 +250,14 @@ int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algor
 	error = hierarchy_of(profile, size, &hierarchy);
 	if (error)
 		return error == -EINVAL ? -ENOENT : error;
-	plans = calloc(size, sizeof(*plans));
-	error = plans ? build_all(plans, collective, forced.choice, size, hierarchy) : -ENOMEM;
-	if (!error)
+	error = oci_predict_plans(&(struct oci_shape){ .collective = collective,
+						       .size = size,
+						       .hierarchy = hierarchy },
+				  forced.choice, &plans);
+	if (!error) {
 		error = print_dot(fd, plans, size);
-	for (uint32_t v = 0; plans && v < size; v++)
-		free(plans[v]);
-	free(plans);
+		oci_predict_forget(plans, size);
+	}
 	oci_hierarchy_put(hierarchy);
 	return error;
 }

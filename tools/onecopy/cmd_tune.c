@@ -233,11 +233,7 @@ static int report(const struct tune_options *options, const char *path,
 	if (!standard_output && !options->json)
 		printf("Written to %s, where jobs find it%s%s\n", path,
 		       options->output ? " with ONECOPY_TUNING=" : "", options->output ? path : "");
-	if (fflush(stdout) || ferror(stdout)) {
-		command_say("standard output: %s", strerror(errno));
-		return 1;
-	}
-	return status;
+	return command_end(status);
 }
 
 int tune_main(int argc, char **argv)

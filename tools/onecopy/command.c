@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,14 @@ void command_say(const char *format, ...)
 	va_start(arguments, format);
 	say(format, arguments);
 	va_end(arguments);
+}
+
+int command_end(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	command_say("standard output: %s", strerror(errno));
+	return 1;
 }
 
 void command_usage(const char *format, ...)

@@ -32,7 +32,10 @@ int explain_main(int argc, char **argv);
 
 /* "onecopy: sentence" on standard error. */
 void command_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same, and exit(EXIT_USAGE). */
+/* The exit status of a command that has printed all it has to say: 1, and a sentence, where that
+ * could not be written. */
+int command_end(int status);
+/* command_say(), and exit(EXIT_USAGE). */
 void command_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #define COMMAND_HELP_OPTION                                 \

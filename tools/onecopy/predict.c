@@ -2,6 +2,7 @@
 #include "predict.h"
 
 #include "command.h"
+#include "json_text.h"
 #include "names.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ size_t predict_bytes(const char *option, const char *text)
 {
 	size_t bytes;
 
-	if (oc_inspect_bytes(text, &bytes) || bytes > (size_t)1 << 40)
+	if (!oci_option_bytes(text, &bytes) || bytes > (size_t)1 << 40)
 		command_usage("'%s' is not a number of bytes for %s; valid: 0 to 1024G, such as "
 			      "65536, 64K or 1M",
 			      text, option);
@@ -81,7 +82,7 @@ const char *predict_profile(const char *text)
 
 	if (strchr(text, '/'))
 		return text;
-	for (unsigned int i = 0; (name = oc_inspect_profile(i)) != NULL; i++) {
+	for (unsigned int i = 0; (name = oci_model_profile_name(i)) != NULL; i++) {
 		if (!strcmp(text, name))
 			return text;
 		word_list_add(&valid, name);
@@ -158,6 +159,12 @@ void predict_bytes_text(size_t bytes, char *text, size_t n)
 		snprintf(text, n, "%zu", bytes);
 }
 
+json_t *predict_model_json(const struct oc_predicted *predicted)
+{
+	return json_pack("{s:o, s:o, s:b}", "name", json_text(predicted->model), "file",
+			 json_text(predicted->path), "calibrated", predicted->calibrated);
+}
+
 json_t *predict_json(const struct oc_prediction *p)
 {
 	json_t *json = json_pack("{s:s}", "algorithm", p->algorithm);
@@ -165,10 +172,11 @@ json_t *predict_json(const struct oc_prediction *p)
 	if (p->closed)
 		json_object_set_new(json, "closed_form",
 				    json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total_s",
-					      p->total, "start_s", p->start, "bytes_s", p->bytes,
-					      "lock_s", p->lock, "contention_s", p->contention,
-					      "memory_s", p->memory, "reduce_s", p->reduce,
-					      "flags_s", p->flags));
+					      p->total, "start_s", p->cost.start, "bytes_s",
+					      p->cost.bytes, "lock_s", p->cost.lock, "contention_s",
+					      p->cost.contention, "memory_s", p->cost.memory,
+					      "reduce_s", p->cost.reduce, "flags_s",
+					      p->cost.flags));
 	if (p->virtual_s >= 0)
 		json_object_set_new(json, "virtual_time",
 				    json_pack("{s:f, s:i}", "total_s", p->virtual_s, "most_copiers",
