@@ -28,7 +28,7 @@ declare -A may=(
 	[lab/mock]="copy lab/mock"
 	[lab/topo]="base topo lab/topo"
 	[lab/tune]="base os model lab/harness lab/topo lab/tune copy/move.h onecopy/onecopy.h"
-	[lab/virtual]="model plan coll lab/virtual"
+	[lab/virtual]="model plan coll lab/check/walk.h lab/virtual"
 )
 
 # by_table FILE LINE INCLUDED
