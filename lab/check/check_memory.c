@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checker's memory: ranges to bytes, bounds, and the order of accesses. */
+/*
+ * The checker's memory: ranges to bytes, bounds, and the order of accesses, by clocks. clock[q] of
+ * rank r is the epoch of q up to which r knows what q did; r's own epoch advances with every
+ * release.
+ */
 #include "lab/check/check_world.h"
 
 #include <errno.h>
@@ -263,4 +267,36 @@ bool oci_span_overlap(const struct oci_span *a, const struct oci_span *b)
 {
 	return a->bytes && b->bytes && a->region == b->region && a->from < b->from + b->bytes &&
 	       b->from < a->from + a->bytes;
+}
+
+int oci_clock_save(struct oci_world *w, struct oci_actor *a, uint32_t *index)
+{
+	uint32_t p = w->check->size;
+
+	if (w->clocks_used == w->clocks_room) {
+		size_t room = w->clocks_room ? w->clocks_room * 2 : 64;
+		uint32_t *clocks = reallocarray(w->clocks, room, p * sizeof(*clocks));
+
+		if (!clocks)
+			return -ENOMEM;
+		w->clocks = clocks;
+		w->clocks_room = room;
+	}
+	memcpy(w->clocks + w->clocks_used * p, a->clock, p * sizeof(*a->clock));
+	*index = (uint32_t)w->clocks_used++;
+	a->clock[a->rank]++;
+	return 0;
+}
+
+void oci_clock_acquire(struct oci_world *w, struct oci_actor *a, uint32_t index)
+{
+	uint32_t p = w->check->size, *mine = a->clock;
+	const uint32_t *clock = w->clocks + (size_t)index * p;
+
+	for (uint32_t q = 0; q < p; q++) {
+		uint32_t known = clock[q];
+
+		if (mine[q] < known)
+			mine[q] = known;
+	}
 }
