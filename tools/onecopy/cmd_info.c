@@ -90,8 +90,7 @@ const struct argp info_argp = {
 static int print_plan(const struct info_options *options)
 {
 	enum oc_collective collective;
-	unsigned long ranks;
-	char *end;
+	uint32_t ranks;
 	int err;
 
 	if (options->count < 3)
@@ -99,16 +98,13 @@ static int print_plan(const struct info_options *options)
 			      "--plan bcast knomial:4 8");
 	collective = name_collective(options->arguments[0]);
 	name_check_algorithm(collective, options->arguments[1]);
-	ranks = strtoul(options->arguments[2], &end, 10);
-	if (*end || end == options->arguments[2] || ranks < 1 || ranks > 1024)
-		command_usage("'%s' is not a number of ranks; valid: 1 to 1024",
-			      options->arguments[2]);
-	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1], (uint32_t)ranks,
+	ranks = predict_ranks(options->arguments[2], 1);
+	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1], ranks,
 				  options->profile);
 	if (!err)
 		return 0;
 	if (err == -EINVAL)
-		command_usage("%s of %s on %lu ranks has no plan to show: auto and mpi are no "
+		command_usage("%s of %s on %u ranks has no plan to show: auto and mpi are no "
 			      "algorithms, and some algorithms need at least 2 ranks",
 			      options->arguments[1], options->arguments[0], ranks);
 	if (err == -ENOENT)

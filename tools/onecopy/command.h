@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { EXIT_USAGE = 2, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
@@ -37,6 +38,9 @@ void command_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int command_end(int status);
 /* command_say(), and exit(EXIT_USAGE). */
 void command_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* A number of ranks, from `least` to `most`; else command_usage(). */
+uint32_t command_ranks(const char *text, uint32_t least, uint32_t most);
 
 #define COMMAND_HELP_OPTION                                 \
 	{                                                   \

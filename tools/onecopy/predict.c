@@ -5,7 +5,6 @@
 #include "json_text.h"
 #include "names.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,19 +59,7 @@ void predict_sizes(const char *option, const char *text, struct size_list *sizes
 
 uint32_t predict_ranks(const char *text, uint32_t least)
 {
-	char *end;
-	unsigned long ranks;
-
-	errno = 0;
-	ranks = strtoul(text, &end, 10);
-	if (errno || *end || *text < '0' || *text > '9' || ranks < 1 || ranks > RANKS_MOST)
-		command_usage("'%s' is not a number of ranks; valid: %u to %d", text, least,
-			      RANKS_MOST);
-	if (ranks < least)
-		command_usage("--ranks %lu: a collective of one rank moves nothing; valid: %u and "
-			      "more",
-			      ranks, least);
-	return (uint32_t)ranks;
+	return command_ranks(text, least, RANKS_MOST);
 }
 
 const char *predict_profile(const char *text)

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stats.h"
+
+#include "table.h"
+
+#include <string.h>
+
+static const char *word(const json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
+static json_int_t number(const json_t *row, const char *key)
+{
+	return json_integer_value(json_object_get(row, key));
+}
+
+static void size_text(json_int_t bytes, char *text, size_t room)
+{
+	static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double value = (double)bytes;
+	int i = -1;
+
+	while (value >= 1024.0 && i < 4) {
+		value /= 1024.0;
+		i++;
+	}
+	if (i < 0)
+		snprintf(text, room, "%lld B", (long long)bytes);
+	else
+		snprintf(text, room, "%.1f %s", value, unit[i]);
+}
+
+/* "through the Open MPI component", or each with its number of ranks where there are several. */
+static void print_front_ends(const json_t *rows, FILE *stream)
+{
+	static const struct {
+		const char *library, *name;
+	} known[] = {
+		{ "mca_coll_onecopy.so", "the component for Open MPI" },
+		{ "libonecopy-pmpi.so", "the library for MPICH" },
+	};
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(rows, i, row)
+	{
+		const char *name = word(row, "library");
+
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			if (!strcmp(name, known[k].library))
+				name = known[k].name;
+		fprintf(stream, "%s%s", i ? ", " : "onecopy: through ", name);
+		if (json_array_size(rows) > 1)
+			fprintf(stream, " on %lld rank%s", (long long)number(row, "ranks"),
+				number(row, "ranks") == 1 ? "" : "s");
+	}
+	if (json_array_size(rows))
+		fputc('\n', stream);
+}
+
+static void print_served(const json_t *rows, FILE *stream)
+{
+	struct table table = { .align = "lllrrl" };
+	size_t i;
+	json_t *row;
+
+	table_add(&table, "collective\talgorithm\tmechanism\tcalls\tbytes");
+	json_array_foreach(rows, i, row)
+	{
+		json_int_t recovered = number(row, "recovered");
+		char size[32], note[80] = "";
+
+		size_text(number(row, "bytes"), size, sizeof(size));
+		if (recovered)
+			snprintf(note, sizeof(note), "\t(%lld recovered through shm)",
+				 (long long)recovered);
+		table_add(&table, "%s\t%s\t%s\t%lld\t%s%s", word(row, "collective"),
+			  word(row, "algorithm"), word(row, "mechanism"),
+			  (long long)number(row, "calls"), size, note);
+	}
+	table_print(&table, stream, 2);
+}
+
+static void print_handed_back(const json_t *rows, FILE *stream)
+{
+	struct table table = { .align = "lrl" };
+	size_t i;
+	json_t *row;
+
+	table_add(&table, "collective\tcalls\treason");
+	json_array_foreach(rows, i, row)
+		table_add(&table, "%s\t%lld\t%s", word(row, "collective"),
+			  (long long)number(row, "calls"), word(row, "reason"));
+	table_print(&table, stream, 2);
+}
+
+/* What their heaps hold. */
+static void print_heaps(const json_t *heap, FILE *stream)
+{
+	char now[32], most[32], back[32], large[32];
+
+	if (!number(heap, "heaps"))
+		return;
+	size_text(number(heap, "bytes_in_use"), now, sizeof(now));
+	size_text(number(heap, "most_bytes_in_use"), most, sizeof(most));
+	size_text(number(heap, "bytes_given_back"), back, sizeof(back));
+	size_text(number(heap, "bytes_in_large_pages"), large, sizeof(large));
+	fprintf(stream,
+		"onecopy: shared heaps: %lld with %s in use at the end, %s at most, %s given back, "
+		"%s allocated in large pages\n",
+		(long long)number(heap, "heaps"), now, most, back, large);
+}
+
+/* And what did not, though there was a shared heap. */
+static void print_by_kernel(const json_t *rows, FILE *stream)
+{
+	struct table table = { .align = "rrl" };
+	size_t i;
+	json_t *row;
+
+	if (!json_array_size(rows))
+		return;
+	fprintf(stream, "onecopy: copied by the kernel in spite of shared heaps\n");
+	table_add(&table, "copies\tbytes\treason");
+	json_array_foreach(rows, i, row)
+	{
+		char size[32];
+
+		size_text(number(row, "bytes"), size, sizeof(size));
+		table_add(&table, "%lld\t%s\t%s", (long long)number(row, "copies"), size,
+			  word(row, "reason"));
+	}
+	table_print(&table, stream, 2);
+}
+
+/* How much of it went by mapped memory. */
+static void print_mapped(const json_t *mapped, FILE *stream)
+{
+	char space[32], bytes[32];
+
+	if (!number(mapped, "peers"))
+		return;
+	size_text(number(mapped, "address_space"), space, sizeof(space));
+	size_text(number(mapped, "bytes"), bytes, sizeof(bytes));
+	fprintf(stream,
+		"onecopy: shared heaps: %lld mapped (%s of address space at the end), %s "
+		"read or written there\n",
+		(long long)number(mapped, "peers"), space, bytes);
+}
+
+void stats_print(const json_t *stats, FILE *stream, const char *why_none)
+{
+	const json_t *served = json_object_get(stats, "collectives");
+	const json_t *handed = json_object_get(stats, "handed_back");
+	const json_t *mapped = json_object_get(stats, "mapped");
+	long long ranks = number(stats, "ranks");
+
+	if (!ranks) {
+		fprintf(stream, "onecopy: nothing was served: %s\n", why_none);
+		return;
+	}
+	print_front_ends(json_object_get(stats, "front_ends"), stream);
+	if (json_array_size(served)) {
+		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
+			ranks == 1 ? "" : "s");
+		print_served(served, stream);
+		print_heaps(json_object_get(stats, "heap"), stream);
+		print_mapped(mapped, stream);
+		print_by_kernel(json_object_get(mapped, "by_kernel"), stream);
+	} else {
+		fprintf(stream, "onecopy: nothing was served%s\n",
+			json_array_size(handed) ? " (why is below)" :
+						  ": no rank called a collective, or all left "
+						  "them to the MPI (ONECOPY_LOG=info says why)");
+	}
+	if (json_array_size(handed)) {
+		fprintf(stream, "onecopy: handed back to the MPI\n");
+		print_handed_back(handed, stream);
+	}
+}
