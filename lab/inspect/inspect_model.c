@@ -44,59 +44,6 @@ static void name(enum oc_collective collective, struct oci_choice choice, char *
 		snprintf(text, n, "%s", a->name);
 }
 
-static int virtual_time(const struct oci_shape *shape, const struct oci_model *model,
-			struct oci_choice choice, struct oc_prediction *prediction, char *error,
-			size_t n)
-{
-	struct oci_virtual_result result;
-	int failed = oci_predict(model, shape, choice, &result, error, n);
-
-	if (failed)
-		return failed;
-	prediction->virtual_s = result.end_s;
-	prediction->most_copiers = result.most_copiers;
-	return 0;
-}
-
-static int add(const struct oci_shape *shape, const struct oci_model *model,
-	       const struct oci_candidate *candidate, bool in_virtual_time,
-	       struct oc_prediction *prediction, char *error, size_t n)
-{
-	*prediction = (struct oc_prediction){ .closed = true,
-					      .total = oci_cost_total(&candidate->cost),
-					      .cost = candidate->cost,
-					      .virtual_s = -1 };
-	name(shape->collective, candidate->choice, prediction->algorithm,
-	     sizeof(prediction->algorithm));
-	if (!in_virtual_time)
-		return 0;
-	return virtual_time(shape, model, candidate->choice, prediction, error, n);
-}
-
-/* Those without a closed form, by their default. */
-static int add_open(const struct oci_shape *shape, const struct oci_model *model,
-		    bool in_virtual_time, struct oc_prediction *list, unsigned int *count,
-		    char *error, size_t n)
-{
-	const struct oci_algorithm *a;
-	int failed = 0;
-
-	for (uint8_t i = 0; !failed && (a = oci_algorithm(shape->collective, i)) != NULL; i++) {
-		struct oci_choice choice = { i, a->parameter_default };
-
-		if (a->cost || (a->fits && !a->fits(shape, choice.parameter)) ||
-		    *count == OC_PREDICTIONS_MOST)
-			continue;
-		list[*count] = (struct oc_prediction){ .virtual_s = -1 };
-		name(shape->collective, choice, list[*count].algorithm,
-		     sizeof(list[*count].algorithm));
-		if (in_virtual_time)
-			failed = virtual_time(shape, model, choice, &list[*count], error, n);
-		++*count;
-	}
-	return failed;
-}
-
 static int by_total(const void *a, const void *b)
 {
 	const struct oci_candidate *x = a, *y = b;
@@ -145,12 +92,63 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	predicted->calibrated = model->calibrated;
 }
 
+/* All that can run the call: by rising cost, then those without a closed form, by their default. */
+static unsigned int candidates_of(const struct oci_shape *shape, const struct oci_model *model,
+				  struct oci_candidate *list)
+{
+	unsigned int count = oci_candidates(shape, model, list);
+	const struct oci_algorithm *a;
+
+	qsort(list, count, sizeof(*list), by_total);
+	for (uint8_t i = 0; (a = oci_algorithm(shape->collective, i)) != NULL; i++) {
+		if (!a->cost && (!a->fits || a->fits(shape, a->parameter_default)) &&
+		    count < OC_PREDICTIONS_MOST)
+			list[count++] =
+				(struct oci_candidate){ .choice = { i, a->parameter_default } };
+	}
+	return count;
+}
+
+/* Plans of the best parameter alone: there may be a dozen of these. */
+static bool is_best(const struct oci_candidate *list, unsigned int i)
+{
+	for (unsigned int j = 0; j < i; j++)
+		if (list[j].choice.algorithm == list[i].choice.algorithm)
+			return false;
+	return true;
+}
+
+static int add(const struct oci_shape *shape, const struct oci_model *model,
+	       const struct oci_candidate *candidate, bool in_virtual_time,
+	       struct oc_prediction *prediction, char *error, size_t n)
+{
+	struct oci_virtual_result result;
+	int failed;
+
+	*prediction = (struct oc_prediction){
+		.closed = oci_algorithm(shape->collective, candidate->choice.algorithm)->cost !=
+			  NULL,
+		.total = oci_cost_total(&candidate->cost),
+		.cost = candidate->cost,
+		.virtual_s = -1,
+	};
+	name(shape->collective, candidate->choice, prediction->algorithm,
+	     sizeof(prediction->algorithm));
+	if (!in_virtual_time)
+		return 0;
+	failed = oci_predict(model, shape, candidate->choice, &result, error, n);
+	if (failed)
+		return failed;
+	prediction->virtual_s = result.end_s;
+	prediction->most_copiers = result.most_copiers;
+	return 0;
+}
+
 static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 		   const struct oci_model *model, struct oc_predicted *predicted,
 		   struct oc_prediction *list, char *error, size_t n)
 {
-	struct oci_candidate *candidates = calloc(OCI_CANDIDATES_MOST, sizeof(*candidates));
-	unsigned int count;
+	struct oci_candidate *candidates = calloc(OC_PREDICTIONS_MOST, sizeof(*candidates));
 	int failed = 0;
 
 	if (!candidates || oci_predict_hierarchy(model, shape->size, &shape->hierarchy)) {
@@ -162,19 +160,10 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 	shape->large_slots = shape->size == 2 && call->near && !shape->mapped &&
 			     !shape->oversubscribed;
 	decide(call, shape, model, predicted);
-	count = oci_candidates(shape, model, candidates);
-	qsort(candidates, count, sizeof(*candidates), by_total);
-	for (unsigned int i = 0; i < count && !failed; i++) {
-		/* Plans of the best parameter alone: there may be a dozen of these. */
-		bool first = call->virtual_time;
-
-		for (unsigned int j = 0; j < i && first; j++)
-			first = candidates[j].choice.algorithm != candidates[i].choice.algorithm;
-		failed = add(shape, model, &candidates[i], first, &list[i], error, n);
-	}
-	if (!failed)
-		failed = add_open(shape, model, call->virtual_time, list, &count, error, n);
-	predicted->count = count;
+	predicted->count = candidates_of(shape, model, candidates);
+	for (unsigned int i = 0; i < predicted->count && !failed; i++)
+		failed = add(shape, model, &candidates[i],
+			     call->virtual_time && is_best(candidates, i), &list[i], error, n);
 	oci_hierarchy_put(shape->hierarchy);
 	free(candidates);
 	return failed;
