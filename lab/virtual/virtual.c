@@ -110,7 +110,6 @@ static void rank_init(struct oci_virtual_world *w, uint32_t rank)
 	r->next_waiter = OCI_NOBODY;
 	for (int f = 0; f < OCI_FLAGS; f++)
 		r->waiter[f] = OCI_NOBODY;
-	w->processes[rank].first = OCI_NOBODY;
 	w->heap_at[rank] = OCI_NOBODY;
 	oci_queue_set(w, rank, r->now_s);
 	/* A plan without a POST announces itself when it starts. */
@@ -136,21 +135,17 @@ static int world_create(struct oci_virtual_world *w, const struct oci_virtual_ca
 	for (uint32_t c = 0; w->gamma && c <= p; c++)
 		w->gamma[c] = oci_model_gamma(w->model, call->mechanism, c);
 	w->ranks = calloc(p, sizeof(*w->ranks));
-	w->processes = calloc(p, sizeof(*w->processes));
-	w->domain = calloc(w->domains, sizeof(*w->domain));
-	w->dirty[0] = calloc(p, sizeof(*w->dirty[0]));
-	w->dirty[1] = calloc(w->domains, sizeof(*w->dirty[1]));
+	w->shared = calloc(p + w->domains, sizeof(*w->shared));
+	w->moving = calloc(p, sizeof(*w->moving));
 	w->heap = calloc(p, sizeof(*w->heap));
 	w->heap_at = calloc(p, sizeof(*w->heap_at));
 	w->event_s = calloc(p, sizeof(*w->event_s));
 	w->blocks = equal_blocks(call, call->plans[0]->key.collective);
 	for (int f = 0; f < OCI_FLAGS; f++)
 		w->seen[f] = calloc((size_t)p * p, sizeof(*w->seen[f]));
-	if (!w->gamma || !w->ranks || !w->processes || !w->domain || !w->dirty[0] || !w->dirty[1] ||
-	    !w->heap || !w->heap_at || !w->event_s || !w->blocks || !w->seen[0] || !w->seen[1])
+	if (!w->gamma || !w->ranks || !w->shared || !w->moving || !w->heap || !w->heap_at ||
+	    !w->event_s || !w->blocks || !w->seen[0] || !w->seen[1])
 		return -ENOMEM;
-	for (uint32_t d = 0; d < w->domains; d++)
-		w->domain[d].first = OCI_NOBODY;
 	for (uint32_t r = 0; r < p; r++)
 		rank_init(w, r);
 	return 0;
@@ -164,10 +159,8 @@ static void world_destroy(struct oci_virtual_world *w)
 	}
 	free(w->gamma);
 	free(w->ranks);
-	free(w->processes);
-	free(w->domain);
-	free(w->dirty[0]);
-	free(w->dirty[1]);
+	free(w->shared);
+	free(w->moving);
 	free(w->heap);
 	free(w->heap_at);
 	free(w->event_s);

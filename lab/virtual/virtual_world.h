@@ -21,18 +21,19 @@
 
 /* What a rank does with bytes right now. */
 struct oci_virtual_task {
-	bool active;		/* its rate may depend on others */
-	bool moving;		/* through with alpha */
-	uint32_t process;	/* whose pages are locked; OCI_NOBODY: none */
-	uint32_t domain[2];	/* whose bandwidth it shares; OCI_NOBODY: none */
+	bool active; /* its rate may depend on others */
+	bool moving; /* through with alpha */
+	/* What it shares with others, in world.shared: the process whose pages it locks, the
+	 * domains whose bandwidth it uses; OCI_NOBODY: none. */
+	uint32_t process, domain[2];
 	double start_s;		/* when it began to move */
 	double bytes_s, lock_s; /* undisturbed */
 	double shared_s;	/* at least so long a byte, times the users of a domain */
 	size_t bytes;
-	double left;		       /* of 1 */
-	double whole_s;		       /* at the present rate */
-	double since_s;		       /* `left` was true then */
-	uint32_t next[3], previous[3]; /* of the process's and the domains' lists */
+	double left;	/* of 1 */
+	double whole_s; /* at the present rate */
+	double since_s; /* `left` was true then */
+	uint32_t at;	/* in world.moving */
 };
 
 enum oci_virtual_state {
@@ -69,10 +70,10 @@ struct oci_virtual_rank {
 	uint32_t waiter[OCI_FLAGS]; /* for the next value: first of a list through next_waiter */
 };
 
-/* A list of tasks: of a process (by rank) or a domain. */
-struct oci_virtual_list {
-	uint32_t first, count;
-	bool dirty;
+/* A process (by rank) or, behind these, a domain: how many tasks meet there. */
+struct oci_virtual_shared {
+	uint32_t users;
+	bool changed; /* in this moment */
 };
 
 struct oci_virtual_world {
@@ -81,11 +82,11 @@ struct oci_virtual_world {
 	double *gamma; /* [copiers] */
 	uint32_t size, domains;
 	struct oci_virtual_rank *ranks;
-	struct oci_virtual_list *processes, *domain;
-	uint32_t *dirty[2]; /* processes, domains whose tasks change their rate */
-	uint32_t dirty_count[2];
-	uint32_t *seen[OCI_FLAGS]; /* [rank * size + peer]: values seen, a count */
-	struct oc_block *blocks;   /* of v-variants */
+	struct oci_virtual_shared *shared; /* [size + domains] */
+	bool changed;			   /* some of them */
+	uint32_t *moving, moving_count;	   /* ranks whose tasks move */
+	uint32_t *seen[OCI_FLAGS];	   /* [rank * size + peer]: values seen, a count */
+	struct oc_block *blocks;	   /* of v-variants */
 	/* The queue: heap of ranks by the time of their next event, and where each is in it. */
 	uint32_t *heap, *heap_at, heap_count;
 	double *event_s;
