@@ -192,7 +192,7 @@ static int trade(struct oci_world *w, const struct oci_actor *a, uint32_t peer,
 		rc = oci_span_access(w, a, &part[i], true, 0);
 	}
 	for (size_t i = 0; i < to - from && !rc; i++) {
-		struct oci_cell *cell[2], kept;
+		struct oci_symbol *cell[2], kept;
 
 		for (unsigned int j = 0; j < 2; j++)
 			cell[j] = &part[j].region->cells[part[j].from + i];
@@ -265,14 +265,14 @@ static int local(struct oci_world *w, const struct oci_actor *a, const struct oc
 /* The handles and the payload of a POST line are the same bytes. */
 static int post(struct oci_world *w, struct oci_actor *a, const struct oci_op *op)
 {
-	struct oci_region *line = &oci_world_place(w, a->call, a->rank)->line;
+	struct oci_memory *line = &oci_world_place(w, a->call, a->rank)->line;
 	struct oci_span span = { .region = line, .bytes = line->limit };
 	int rc = 0;
 
 	if (op->address || op->slot) {
 		rc = oci_span_access(w, a, &span, true, 0);
 		if (!rc)
-			oci_region_garbage(line, oci_symbol_mix(a->call, a->rank));
+			oci_memory_garbage(line, oci_symbol_mix(a->call, a->rank));
 	}
 	return rc ? rc : raise_flag(w, a, op);
 }
@@ -474,7 +474,7 @@ int oci_share_check(struct oci_world *w, uint32_t call)
  */
 
 /* Bytes of a place's payload or slot. */
-static int span_of(struct oci_world *w, const struct oci_actor *a, struct oci_region *region,
+static int span_of(struct oci_world *w, const struct oci_actor *a, struct oci_memory *region,
 		   size_t from, size_t bytes, struct oci_span *span)
 {
 	if (from > region->limit || bytes > region->limit - from)

@@ -4,7 +4,7 @@
  *
  *   actor    a rank: which call, which operation, its vector clock
  *   place    what a rank has in a lane: user buffers, slot, POST line, flags, claim
- *   region   memory: symbols per byte, and the accesses that later ones must be ordered after
+ *   memory   a region: symbols per byte, and the accesses that later ones must be ordered after
  *
  * check_memory.c regions and the order of accesses; check_step.c operations; check_call.c the begin
  * and end of a call; check_blocks.c blocks of different sizes; check_symbol.c symbols and reference
@@ -24,7 +24,7 @@
 #define OCI_OP_AFTER (UINT32_MAX - 1)
 
 /* The symbol of a byte. */
-struct oci_cell {
+struct oci_symbol {
 	uint64_t value;
 	uint64_t tree; /* hash of how it was associated; the value where it is no result */
 };
@@ -37,7 +37,7 @@ struct oci_access {
 	bool write;
 };
 
-struct oci_region {
+struct oci_memory {
 	const char *name;
 	uint32_t owner;
 	bool is_private;  /* no other rank can reach it: no log */
@@ -45,21 +45,21 @@ struct oci_region {
 	size_t limit;	  /* bytes that may be accessed */
 	size_t room;	  /* cells in use; those beyond are garbage yet */
 	size_t capacity;
-	struct oci_cell *cells;
+	struct oci_symbol *cells;
 	struct oci_access *log;
 	uint32_t logged, log_room;
 };
 
 /* A buffer of a plan: bytes [base, base + bytes) of a region; region is NULL if it is absent. */
 struct oci_view {
-	struct oci_region *region;
+	struct oci_memory *region;
 	size_t base, bytes;
 	bool no_offset; /* TEMP: offsets of ranges are dropped */
 };
 
 /* Bytes that an operation means. */
 struct oci_span {
-	struct oci_region *region;
+	struct oci_memory *region;
 	size_t from, bytes;
 };
 
@@ -86,10 +86,10 @@ struct oci_check_cell {
 struct oci_place {
 	union {
 		struct {
-			struct oci_region user[2]; /* SEND and RECV, or the first for both */
-			struct oci_region slot, line, work;
+			struct oci_memory user[2]; /* SEND and RECV, or the first for both */
+			struct oci_memory slot, line, work;
 		};
-		struct oci_region region[OCI_PLACE_REGIONS]; /* all of these */
+		struct oci_memory region[OCI_PLACE_REGIONS]; /* all of these */
 	};
 	struct oc_block *send_blocks, *recv_blocks; /* p, of a v-variant */
 	struct oci_check_cell *cells;		    /* p, of the offer */
@@ -115,13 +115,13 @@ struct oci_actor {
 	struct oci_params params;
 	uint32_t *clock; /* p */
 	uint8_t *seen;	 /* p: enum oci_seen, of the running call */
-	struct oci_region temp, acc;
+	struct oci_memory temp, acc;
 };
 
 /* Of a lane's running call: what the reference says, and what the first rank had. */
 struct oci_expect {
 	uint32_t call; /* + 1 */
-	struct oci_cell *fold;
+	struct oci_symbol *fold;
 	size_t fold_room;
 	bool tree_set;
 	uint32_t tree_rank;
@@ -175,14 +175,14 @@ int oci_world_fail(struct oci_world *w, const struct oci_actor *a, const char *f
 uint64_t oci_world_digest(const struct oci_world *w);
 
 /* check_memory.c */
-void oci_region_init(struct oci_region *r, const char *name, uint32_t owner, uint64_t garbage);
-void oci_region_fini(struct oci_region *r);
+void oci_memory_init(struct oci_memory *r, const char *name, uint32_t owner, uint64_t garbage);
+void oci_memory_fini(struct oci_memory *r);
 /* All garbage, nothing accessed. */
-void oci_region_clear(struct oci_region *r, uint64_t garbage);
+void oci_memory_clear(struct oci_memory *r, uint64_t garbage);
 /* All garbage; what was accessed is remembered. */
-void oci_region_garbage(struct oci_region *r, uint64_t garbage);
+void oci_memory_garbage(struct oci_memory *r, uint64_t garbage);
 /* The garbage of a byte. */
-static inline uint64_t oci_region_left(const struct oci_region *r, size_t offset)
+static inline uint64_t oci_memory_left(const struct oci_memory *r, size_t offset)
 {
 	return r->garbage + offset;
 }
