@@ -91,7 +91,7 @@ static int check_gap(struct oci_world *w, const struct oci_actor *a, const struc
 	for (size_t i = at; i < end; i++) {
 		uint64_t before = a->plan->key.in_place ?
 					  oci_symbol_user(owner, i) :
-					  oci_region_left(recv->region, recv->base + i);
+					  oci_memory_left(recv->region, recv->base + i);
 
 		if (recv->region->cells[recv->base + i].value != before)
 			return oci_world_fail(w, a, "RECV[%zu], between blocks, was changed", i);

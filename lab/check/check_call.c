@@ -24,7 +24,7 @@ static int gate(struct oci_world *w, struct oci_actor *a)
 	return 0;
 }
 
-static struct oci_view window(struct oci_region *region, size_t base, size_t bytes)
+static struct oci_view window(struct oci_memory *region, size_t base, size_t bytes)
 {
 	return (struct oci_view){ .region = region, .base = base, .bytes = bytes };
 }
@@ -34,7 +34,7 @@ static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
 			struct oci_place *place, struct oci_view *send, struct oci_view *recv)
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
-	struct oci_region *first = &place->user[0], *second = &place->user[1];
+	struct oci_memory *first = &place->user[0], *second = &place->user[1];
 	size_t sent = oci_blocks_send(w, c, a->rank, place->send_blocks);
 	size_t received = oci_blocks_recv(w, c, a->rank, place->recv_blocks);
 	size_t mine = oci_blocks_mine(w, c, a->rank);
@@ -58,7 +58,7 @@ static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
 static void set_views(const struct oci_world *w, const struct oci_actor *a, struct oci_place *place)
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
-	struct oci_region *first = &place->user[0], *second = &place->user[1];
+	struct oci_memory *first = &place->user[0], *second = &place->user[1];
 	bool root = a->rank == c->root;
 	size_t one = c->bytes, all = c->bytes * w->check->size;
 	size_t mine = a->rank * c->bytes;
@@ -120,7 +120,7 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 		recv.region->limit = recv.base + recv.bytes;
 }
 
-static int write_whole(struct oci_world *w, const struct oci_actor *a, struct oci_region *region)
+static int write_whole(struct oci_world *w, const struct oci_actor *a, struct oci_memory *region)
 {
 	struct oci_span span = { .region = region, .bytes = region->limit };
 
@@ -137,7 +137,7 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 	for (unsigned int i = 0; i < 2; i++) {
 		uint64_t garbage = oci_symbol_mix(w->check->seed + 2 * a->call + i, ~a->rank);
 
-		oci_region_clear(&place->user[i], garbage);
+		oci_memory_clear(&place->user[i], garbage);
 		if (write_whole(w, a, &place->user[i]))
 			return -ENOMEM;
 	}
@@ -146,7 +146,7 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 	for (size_t i = 0; i < send->bytes; i++) {
 		uint64_t value = oci_symbol_user(owner, i);
 
-		send->region->cells[send->base + i] = (struct oci_cell){ value, value };
+		send->region->cells[send->base + i] = (struct oci_symbol){ value, value };
 	}
 	return 0;
 }
@@ -154,7 +154,7 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 /* Like the user's buffers WORK is another's before the call and after it. */
 static int take_work(struct oci_world *w, struct oci_actor *a, struct oci_place *place)
 {
-	oci_region_clear(&place->work, oci_symbol_mix(w->check->seed + a->call, a->rank * 2 + 3));
+	oci_memory_clear(&place->work, oci_symbol_mix(w->check->seed + a->call, a->rank * 2 + 3));
 	place->work.limit = a->plan->work_blocks * a->params.bytes;
 	return write_whole(w, a, &place->work);
 }
@@ -222,8 +222,8 @@ int oci_call_begin(struct oci_world *w, struct oci_actor *a)
 	a->segment = 0;
 	for (uint32_t q = 0; q < check->size; q++)
 		a->seen[q] = 0;
-	oci_region_clear(&a->temp, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 1));
-	oci_region_clear(&a->acc, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 2));
+	oci_memory_clear(&a->temp, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 1));
+	oci_memory_clear(&a->acc, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 2));
 	set_views(w, a, place);
 	set_params(w, a);
 	place->cell_count = 0;
@@ -282,9 +282,9 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a)
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < 2; i++) {
-		struct oci_region *region = &place->user[i];
+		struct oci_memory *region = &place->user[i];
 
-		oci_region_garbage(region, ~region->garbage);
+		oci_memory_garbage(region, ~region->garbage);
 	}
 	if (oci_clock_save(w, a, &place->done_clock[call / lanes % 2]))
 		return -ENOMEM;

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checker's memory: ranges to bytes, bounds, and the order of accesses. */
+/*
+ * The checker's memory: ranges to bytes, bounds, and the order of accesses, by clocks. clock[q] of
+ * rank r is the epoch of q up to which r knows what q did; r's own epoch advances with every
+ * release.
+ */
 #include "lab/check/check_world.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-void oci_region_init(struct oci_region *r, const char *name, uint32_t owner, uint64_t garbage)
+void oci_memory_init(struct oci_memory *r, const char *name, uint32_t owner, uint64_t garbage)
 {
-	*r = (struct oci_region){ .name = name, .owner = owner, .garbage = garbage };
+	*r = (struct oci_memory){ .name = name, .owner = owner, .garbage = garbage };
 }
 
-void oci_region_fini(struct oci_region *r)
+void oci_memory_fini(struct oci_memory *r)
 {
 	free(r->cells);
 	free(r->log);
 }
 
-void oci_region_clear(struct oci_region *r, uint64_t garbage)
+void oci_memory_clear(struct oci_memory *r, uint64_t garbage)
 {
-	oci_region_garbage(r, garbage);
+	oci_memory_garbage(r, garbage);
 	r->logged = 0;
 }
 
-void oci_region_garbage(struct oci_region *r, uint64_t garbage)
+void oci_memory_garbage(struct oci_memory *r, uint64_t garbage)
 {
 	r->garbage = oci_symbol_mix(garbage, 0);
 	r->room = 0;
@@ -32,20 +36,20 @@ void oci_region_garbage(struct oci_region *r, uint64_t garbage)
 /* The sanitizers would look at each of two halves of each cell: they look at all of them at once.
  */
 __attribute__((no_sanitize("address", "undefined"))) static void cells_garbage(
-	struct oci_cell *cells, size_t count, uint64_t garbage)
+	struct oci_symbol *cells, size_t count, uint64_t garbage)
 {
 	for (size_t i = 0; i < count; i++)
-		cells[i] = (struct oci_cell){ garbage + i, garbage + i };
+		cells[i] = (struct oci_symbol){ garbage + i, garbage + i };
 }
 
 /* Large regions (a slot) are rarely used to the end: cells come with the first access. */
-static int region_grow(struct oci_region *r, size_t room)
+static int region_grow(struct oci_memory *r, size_t room)
 {
-	struct oci_cell run[64];
+	struct oci_symbol run[64];
 
 	if (room > r->capacity) {
 		size_t capacity = r->capacity * 2 > room ? r->capacity * 2 : room;
-		struct oci_cell *cells = reallocarray(r->cells, capacity, sizeof(*cells));
+		struct oci_symbol *cells = reallocarray(r->cells, capacity, sizeof(*cells));
 
 		if (!cells)
 			return -ENOMEM;
@@ -55,22 +59,22 @@ static int region_grow(struct oci_region *r, size_t room)
 	while (r->room < room) {
 		size_t count = room - r->room < 64 ? room - r->room : 64;
 
-		cells_garbage(run, count, oci_region_left(r, r->room));
+		cells_garbage(run, count, oci_memory_left(r, r->room));
 		memcpy(r->cells + r->room, run, count * sizeof(*run));
 		r->room += count;
 	}
 	return 0;
 }
 
-static struct oci_view whole(const struct oci_region *r)
+static struct oci_view whole(const struct oci_memory *r)
 {
-	return (struct oci_view){ .region = (struct oci_region *)r, .bytes = r->limit };
+	return (struct oci_view){ .region = (struct oci_memory *)r, .bytes = r->limit };
 }
 
 /* TEMP and ACC are reached by their owner alone, the others by whoever has the handle. */
-static struct oci_view private_view(const struct oci_actor *a, const struct oci_region *r)
+static struct oci_view private_view(const struct oci_actor *a, const struct oci_memory *r)
 {
-	return (struct oci_view){ .region = (struct oci_region *)r,
+	return (struct oci_view){ .region = (struct oci_memory *)r,
 				  .bytes = a->params.segment_bytes,
 				  .no_offset = true };
 }
@@ -150,7 +154,7 @@ static int fail_race(struct oci_world *w, const struct oci_actor *a, const struc
 		span->region->owner, text);
 }
 
-static int log_append(struct oci_region *r, const struct oci_access *access)
+static int log_append(struct oci_memory *r, const struct oci_access *access)
 {
 	if (r->logged == r->log_room) {
 		uint32_t room = r->log_room ? r->log_room * 2 : 8;
@@ -190,7 +194,7 @@ static bool extends(const struct oci_access *fresh, struct oci_access *old)
 int oci_span_access(struct oci_world *w, const struct oci_actor *a, const struct oci_span *span,
 		    bool write, uint32_t helped)
 {
-	struct oci_region *r = span->region;
+	struct oci_memory *r = span->region;
 	struct oci_access fresh = {
 		.begin = (uint32_t)span->from,
 		.end = (uint32_t)(span->from + span->bytes),
@@ -232,7 +236,7 @@ int oci_span_access(struct oci_world *w, const struct oci_actor *a, const struct
 
 void oci_span_drop_helped(const struct oci_span *span, uint32_t rank)
 {
-	struct oci_region *r = span->region;
+	struct oci_memory *r = span->region;
 	uint32_t kept = 0;
 
 	if (!r)
@@ -247,7 +251,7 @@ void oci_span_copy(const struct oci_span *target, const struct oci_span *source)
 {
 	if (source->bytes)
 		memcpy(target->region->cells + target->from, source->region->cells + source->from,
-		       source->bytes * sizeof(struct oci_cell));
+		       source->bytes * sizeof(struct oci_symbol));
 }
 
 void oci_span_garbage(const struct oci_span *span, uint64_t garbage)
@@ -255,7 +259,7 @@ void oci_span_garbage(const struct oci_span *span, uint64_t garbage)
 	for (size_t i = span->from; i < span->from + span->bytes; i++) {
 		uint64_t value = oci_symbol_mix(garbage, i);
 
-		span->region->cells[i] = (struct oci_cell){ value, value };
+		span->region->cells[i] = (struct oci_symbol){ value, value };
 	}
 }
 
@@ -263,4 +267,36 @@ bool oci_span_overlap(const struct oci_span *a, const struct oci_span *b)
 {
 	return a->bytes && b->bytes && a->region == b->region && a->from < b->from + b->bytes &&
 	       b->from < a->from + a->bytes;
+}
+
+int oci_clock_save(struct oci_world *w, struct oci_actor *a, uint32_t *index)
+{
+	uint32_t p = w->check->size;
+
+	if (w->clocks_used == w->clocks_room) {
+		size_t room = w->clocks_room ? w->clocks_room * 2 : 64;
+		uint32_t *clocks = reallocarray(w->clocks, room, p * sizeof(*clocks));
+
+		if (!clocks)
+			return -ENOMEM;
+		w->clocks = clocks;
+		w->clocks_room = room;
+	}
+	memcpy(w->clocks + w->clocks_used * p, a->clock, p * sizeof(*a->clock));
+	*index = (uint32_t)w->clocks_used++;
+	a->clock[a->rank]++;
+	return 0;
+}
+
+void oci_clock_acquire(struct oci_world *w, struct oci_actor *a, uint32_t index)
+{
+	uint32_t p = w->check->size, *mine = a->clock;
+	const uint32_t *clock = w->clocks + (size_t)index * p;
+
+	for (uint32_t q = 0; q < p; q++) {
+		uint32_t known = clock[q];
+
+		if (mine[q] < known)
+			mine[q] = known;
+	}
 }

@@ -30,8 +30,8 @@ static uint64_t join(bool commutative, uint64_t left, uint64_t right)
 void oci_symbol_reduce(bool commutative, const struct oci_span *in, const struct oci_span *inout)
 {
 	for (size_t i = 0; i < in->bytes; i++) {
-		const struct oci_cell *left = &in->region->cells[in->from + i];
-		struct oci_cell *right = &inout->region->cells[inout->from + i];
+		const struct oci_symbol *left = &in->region->cells[in->from + i];
+		struct oci_symbol *right = &inout->region->cells[inout->from + i];
 
 		right->value = operate(commutative, left->value, right->value);
 		right->tree = join(commutative, left->tree, right->tree);
@@ -70,14 +70,15 @@ static struct part part_of(const struct oci_check_call *c, uint32_t rank)
 }
 
 /* In rank order; a prefix goes on from that of the rank before, which has one operand less. */
-static void fold_for(const struct oci_world *w, uint32_t call, uint32_t rank, struct oci_cell *fold)
+static void fold_for(const struct oci_world *w, uint32_t call, uint32_t rank,
+		     struct oci_symbol *fold)
 {
 	const struct oci_check_call *c = oci_world_call(w, call);
 	struct part part = part_of(c, rank);
 	uint32_t count = operands(w, c, rank), r = 0;
 
 	if (oci_is_prefix(c->collective) && count > 1) {
-		const struct oci_cell *before = &fold[part_of(c, rank - 1).first];
+		const struct oci_symbol *before = &fold[part_of(c, rank - 1).first];
 
 		for (size_t i = 0; i < part.bytes; i++)
 			fold[part.first + i].value = before[i].value;
@@ -106,7 +107,7 @@ static int expect(struct oci_world *w, uint32_t call, struct oci_expect **found)
 	if (e->call == call + 1)
 		return 0;
 	if (e->fold_room < results * c->bytes) {
-		struct oci_cell *fold = reallocarray(e->fold, results * c->bytes, sizeof(*fold));
+		struct oci_symbol *fold = reallocarray(e->fold, results * c->bytes, sizeof(*fold));
 
 		if (!fold)
 			return -ENOMEM;
@@ -168,7 +169,7 @@ static void describe(const struct oci_world *w, const struct oci_actor *a, uint6
 int oci_symbol_block(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv,
 		     size_t at, uint32_t rank, size_t from, size_t bytes)
 {
-	const struct oci_cell *cells = &recv->region->cells[recv->base + at];
+	const struct oci_symbol *cells = &recv->region->cells[recv->base + at];
 	uint64_t owner = oci_symbol_owner(w, a->call, rank);
 	char found[64];
 
@@ -227,8 +228,8 @@ static int check_reduced(struct oci_world *w, const struct oci_actor *a,
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < recv->bytes; i++) {
-		const struct oci_cell *cell = &recv->region->cells[recv->base + i];
-		struct oci_cell *fold = &e->fold[first + i];
+		const struct oci_symbol *cell = &recv->region->cells[recv->base + i];
+		struct oci_symbol *fold = &e->fold[first + i];
 
 		if (cell->value != fold->value)
 			return fail_reduced(w, a, i, cell->value);

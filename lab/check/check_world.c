@@ -10,11 +10,11 @@
 
 static bool place_init(struct oci_place *place, uint32_t rank, uint32_t size)
 {
-	oci_region_init(&place->user[0], "SEND", rank, 0);
-	oci_region_init(&place->user[1], "RECV", rank, 0);
-	oci_region_init(&place->slot, "SLOT", rank, 0);
-	oci_region_init(&place->line, "INLINE", rank, 0);
-	oci_region_init(&place->work, "WORK", rank, 0);
+	static const char *const names[OCI_PLACE_REGIONS] = { "SEND", "RECV", "SLOT", "INLINE",
+							      "WORK" };
+
+	for (unsigned int i = 0; i < OCI_PLACE_REGIONS; i++)
+		oci_memory_init(&place->region[i], names[i], rank, 0);
 	place->line.limit = OCI_INLINE_BYTES;
 	place->send_blocks = calloc(size, sizeof(*place->send_blocks));
 	place->recv_blocks = calloc(size, sizeof(*place->recv_blocks));
@@ -24,11 +24,8 @@ static bool place_init(struct oci_place *place, uint32_t rank, uint32_t size)
 
 static void place_fini(struct oci_place *place)
 {
-	oci_region_fini(&place->user[0]);
-	oci_region_fini(&place->user[1]);
-	oci_region_fini(&place->slot);
-	oci_region_fini(&place->line);
-	oci_region_fini(&place->work);
+	for (unsigned int i = 0; i < OCI_PLACE_REGIONS; i++)
+		oci_memory_fini(&place->region[i]);
 	free(place->send_blocks);
 	free(place->recv_blocks);
 	free(place->cells);
@@ -41,8 +38,8 @@ static bool actor_init(struct oci_actor *a, uint32_t rank, uint32_t size)
 	a->rank = rank;
 	a->clock = calloc(size, sizeof(*a->clock));
 	a->seen = calloc(size, sizeof(*a->seen));
-	oci_region_init(&a->temp, "TEMP", rank, 0);
-	oci_region_init(&a->acc, "ACC", rank, 0);
+	oci_memory_init(&a->temp, "TEMP", rank, 0);
+	oci_memory_init(&a->acc, "ACC", rank, 0);
 	a->temp.is_private = true;
 	a->acc.is_private = true;
 	return a->clock && a->seen;
@@ -52,8 +49,8 @@ static void actor_fini(struct oci_actor *a)
 {
 	free(a->clock);
 	free(a->seen);
-	oci_region_fini(&a->temp);
-	oci_region_fini(&a->acc);
+	oci_memory_fini(&a->temp);
+	oci_memory_fini(&a->acc);
 }
 
 static struct oci_world *world_create(uint32_t size, uint32_t lanes)
@@ -143,17 +140,14 @@ void oci_world_reset(struct oci_world *w)
 		a->cursor = 0;
 		memset(a->clock, 0, p * sizeof(*a->clock));
 		a->clock[r] = 1; /* so that what r did before its first release is unknown to all */
-		oci_region_clear(&a->temp, r);
-		oci_region_clear(&a->acc, r);
+		oci_memory_clear(&a->temp, r);
+		oci_memory_clear(&a->acc, r);
 	}
 	for (size_t i = 0; i < places; i++) {
 		struct oci_place *place = &w->places[i];
 
-		oci_region_clear(&place->user[0], i);
-		oci_region_clear(&place->user[1], i);
-		oci_region_clear(&place->slot, oci_symbol_mix(i, 1));
-		oci_region_clear(&place->line, oci_symbol_mix(i, 2));
-		oci_region_clear(&place->work, oci_symbol_mix(i, 3));
+		for (unsigned int j = 0; j < OCI_PLACE_REGIONS; j++)
+			oci_memory_clear(&place->region[j], oci_symbol_mix(i, j));
 		place->work.limit = 0;
 		for (unsigned int f = 0; f < OCI_FLAGS; f++)
 			place->flags[f].count = 0;
@@ -167,7 +161,7 @@ void oci_world_reset(struct oci_world *w)
 	w->result.digest = 0;
 }
 
-static uint64_t region_digest(const struct oci_region *r, uint64_t digest)
+static uint64_t region_digest(const struct oci_memory *r, uint64_t digest)
 {
 	for (size_t i = 0; i < r->room; i++) {
 		digest = oci_symbol_mix(digest, r->cells[i].value);
@@ -185,13 +179,9 @@ uint64_t oci_world_digest(const struct oci_world *w)
 		digest = region_digest(&w->actors[r].temp, digest);
 		digest = region_digest(&w->actors[r].acc, digest);
 	}
-	for (size_t i = 0; i < places; i++) {
-		digest = region_digest(&w->places[i].user[0], digest);
-		digest = region_digest(&w->places[i].user[1], digest);
-		digest = region_digest(&w->places[i].slot, digest);
-		digest = region_digest(&w->places[i].line, digest);
-		digest = region_digest(&w->places[i].work, digest);
-	}
+	for (size_t i = 0; i < places * OCI_PLACE_REGIONS; i++)
+		digest = region_digest(
+			&w->places[i / OCI_PLACE_REGIONS].region[i % OCI_PLACE_REGIONS], digest);
 	return digest;
 }
 

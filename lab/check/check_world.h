@@ -4,17 +4,17 @@
  *
  *   actor    a rank: which call, which operation, its vector clock
  *   place    what a rank has in a lane: user buffers, slot, POST line, flags, claim
- *   region   memory: symbols per byte, and the accesses that later ones must be ordered after
+ *   memory   a region: symbols per byte, and the accesses that later ones must be ordered after
  *
- * check_offer.c offers; check_blocks.c blocks of different sizes; check_memory.c regions;
- * check_symbol.c symbols and reference results; check_flag.c clocks and flags; check_step.c
- * operations; check_share.c SHARE and HELP; check_call.c the begin and end of a call;
- * check_explore.c the exhaustive search; check.c schedules and the entry.
+ * check_memory.c regions and the order of accesses; check_step.c operations; check_call.c the begin
+ * and end of a call; check_blocks.c blocks of different sizes; check_symbol.c symbols and reference
+ * results; check.c schedules, the exhaustive search and the entry.
  */
 #ifndef OC_PLAN_CHECK_WORLD_H
 #define OC_PLAN_CHECK_WORLD_H
 
 #include "lab/check/check.h"
+#include "lab/check/walk.h"
 
 /* What a step returns when the rank has to wait; faults are -EPROTO, with a sentence. */
 #define OCI_BLOCKED 1
@@ -24,7 +24,7 @@
 #define OCI_OP_AFTER (UINT32_MAX - 1)
 
 /* The symbol of a byte. */
-struct oci_cell {
+struct oci_symbol {
 	uint64_t value;
 	uint64_t tree; /* hash of how it was associated; the value where it is no result */
 };
@@ -37,7 +37,7 @@ struct oci_access {
 	bool write;
 };
 
-struct oci_region {
+struct oci_memory {
 	const char *name;
 	uint32_t owner;
 	bool is_private;  /* no other rank can reach it: no log */
@@ -45,38 +45,25 @@ struct oci_region {
 	size_t limit;	  /* bytes that may be accessed */
 	size_t room;	  /* cells in use; those beyond are garbage yet */
 	size_t capacity;
-	struct oci_cell *cells;
+	struct oci_symbol *cells;
 	struct oci_access *log;
 	uint32_t logged, log_room;
 };
 
 /* A buffer of a plan: bytes [base, base + bytes) of a region; region is NULL if it is absent. */
 struct oci_view {
-	struct oci_region *region;
+	struct oci_memory *region;
 	size_t base, bytes;
 	bool no_offset; /* TEMP: offsets of ranges are dropped */
 };
 
 /* Bytes that an operation means. */
 struct oci_span {
-	struct oci_region *region;
+	struct oci_memory *region;
 	size_t from, bytes;
 };
 
-enum oci_flag { OCI_FLAG_POST, OCI_FLAG_ACK, OCI_FLAGS };
 enum oci_seen { OCI_SEEN_POST = 1, OCI_SEEN_ADDRESS = 2, OCI_SEEN_SLOT = 4 };
-
-/* A value of a flag, and the clock of its writer when it was raised. */
-struct oci_event {
-	uint64_t value;
-	uint32_t clock; /* index into world.clocks */
-	uint32_t seen;	/* enum oci_seen: published in this call up to here */
-};
-
-struct oci_events {
-	struct oci_event *list;
-	uint32_t count, room;
-};
 
 /* The cooperative copy whose SHARE end is this place's rank. */
 struct oci_claim {
@@ -94,13 +81,20 @@ struct oci_check_cell {
 	struct oci_span span; /* of a LARGE block */
 };
 
+#define OCI_PLACE_REGIONS 5
+
 struct oci_place {
-	struct oci_region user[2];		    /* SEND and RECV, or the first for both */
+	union {
+		struct {
+			struct oci_memory user[2]; /* SEND and RECV, or the first for both */
+			struct oci_memory slot, line, work;
+		};
+		struct oci_memory region[OCI_PLACE_REGIONS]; /* all of these */
+	};
 	struct oc_block *send_blocks, *recv_blocks; /* p, of a v-variant */
 	struct oci_check_cell *cells;		    /* p, of the offer */
 	uint32_t cell_count;			    /* 0: nothing is offered */
 	bool addresses;				    /* for GIVE */
-	struct oci_region slot, line, work;
 	struct oci_view send, recv;
 	struct oci_events flags[OCI_FLAGS];
 	struct oci_claim claim;
@@ -121,13 +115,13 @@ struct oci_actor {
 	struct oci_params params;
 	uint32_t *clock; /* p */
 	uint8_t *seen;	 /* p: enum oci_seen, of the running call */
-	struct oci_region temp, acc;
+	struct oci_memory temp, acc;
 };
 
 /* Of a lane's running call: what the reference says, and what the first rank had. */
 struct oci_expect {
 	uint32_t call; /* + 1 */
-	struct oci_cell *fold;
+	struct oci_symbol *fold;
 	size_t fold_room;
 	bool tree_set;
 	uint32_t tree_rank;
@@ -181,14 +175,14 @@ int oci_world_fail(struct oci_world *w, const struct oci_actor *a, const char *f
 uint64_t oci_world_digest(const struct oci_world *w);
 
 /* check_memory.c */
-void oci_region_init(struct oci_region *r, const char *name, uint32_t owner, uint64_t garbage);
-void oci_region_fini(struct oci_region *r);
+void oci_memory_init(struct oci_memory *r, const char *name, uint32_t owner, uint64_t garbage);
+void oci_memory_fini(struct oci_memory *r);
 /* All garbage, nothing accessed. */
-void oci_region_clear(struct oci_region *r, uint64_t garbage);
+void oci_memory_clear(struct oci_memory *r, uint64_t garbage);
 /* All garbage; what was accessed is remembered. */
-void oci_region_garbage(struct oci_region *r, uint64_t garbage);
+void oci_memory_garbage(struct oci_memory *r, uint64_t garbage);
 /* The garbage of a byte. */
-static inline uint64_t oci_region_left(const struct oci_region *r, size_t offset)
+static inline uint64_t oci_memory_left(const struct oci_memory *r, size_t offset)
 {
 	return r->garbage + offset;
 }
@@ -205,6 +199,9 @@ void oci_span_drop_helped(const struct oci_span *span, uint32_t rank);
 void oci_span_copy(const struct oci_span *target, const struct oci_span *source);
 void oci_span_garbage(const struct oci_span *span, uint64_t garbage);
 bool oci_span_overlap(const struct oci_span *a, const struct oci_span *b);
+
+int oci_clock_save(struct oci_world *w, struct oci_actor *a, uint32_t *index); /* and advances */
+void oci_clock_acquire(struct oci_world *w, struct oci_actor *a, uint32_t index);
 
 /* check_symbol.c */
 /* The finalizer of splitmix64 over both: neither commutative nor associative. */
@@ -234,19 +231,6 @@ int oci_symbol_block(struct oci_world *w, const struct oci_actor *a, const struc
 /* Fails unless SEND and RECV of `a` are what its call should leave. */
 int oci_symbol_check(struct oci_world *w, const struct oci_actor *a);
 
-/* check_flag.c */
-int oci_clock_save(struct oci_world *w, struct oci_actor *a, uint32_t *index); /* and advances */
-void oci_clock_acquire(struct oci_world *w, struct oci_actor *a, uint32_t index);
-int oci_flag_raise(struct oci_world *w, struct oci_actor *a, const struct oci_op *op);
-/* OCI_BLOCKED until all peers' flags are there; then acquires them. */
-int oci_flag_wait(struct oci_world *w, struct oci_actor *a, const struct oci_op *op);
-/* The first event of a flag with at least this value; NULL while there is none. */
-const struct oci_event *oci_flag_reached(const struct oci_world *w, const struct oci_actor *a,
-					 enum oci_flag flag, uint32_t rank, uint64_t value);
-uint64_t oci_flag_value(uint32_t call, uint64_t step);
-/* What a blocked operation waits for, in words. */
-void oci_flag_missing(const struct oci_world *w, const struct oci_actor *a, char *text, size_t n);
-
 /* check_call.c */
 int oci_call_begin(struct oci_world *w, struct oci_actor *a); /* OCI_BLOCKED at the gate */
 int oci_call_end(struct oci_world *w, struct oci_actor *a);
@@ -255,31 +239,12 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a);
 /* Runs one operation of `a`. choice: which of the peers that can be helped HELP takes, modulo
  * their number. 0, OCI_BLOCKED, or an error. */
 int oci_actor_step(struct oci_world *w, struct oci_actor *a, uint32_t choice);
-/* Copies, as rank a: equally long, the same or disjoint. */
-int oci_span_move(struct oci_world *w, const struct oci_actor *a, const struct oci_span *source,
-		  const struct oci_span *target);
-/* My part of a TRADE of equally long spans, as rank a with this one. */
-int oci_span_trade(struct oci_world *w, const struct oci_actor *a, uint32_t peer,
-		   const struct oci_span *mine, const struct oci_span *theirs);
 /* In how many ways the next step can be made, if at all: for HELP the peers that can be helped. */
 uint32_t oci_actor_choices(const struct oci_world *w, const struct oci_actor *a);
-/* Fails if the handle for this buffer of `peer` was not awaited. */
-int oci_actor_needs(struct oci_world *w, const struct oci_actor *a, uint32_t peer, uint8_t buf);
-
-/* check_share.c: one chunk each; *ended when the operation is over. */
-int oci_share_step(struct oci_world *w, struct oci_actor *a, const struct oci_op *op, bool *ended);
-int oci_help_step(struct oci_world *w, struct oci_actor *a, const struct oci_op *op,
-		  uint32_t choice, bool *ended);
-uint32_t oci_help_choices(const struct oci_world *w, const struct oci_actor *a);
+/* What a rank that cannot step waits for, in words. */
+void oci_actor_missing(const struct oci_world *w, const struct oci_actor *a, char *text, size_t n);
 /* When all ranks have ended a call: every SHARE had its HELP and the reverse. */
 int oci_share_check(struct oci_world *w, uint32_t call);
-
-/* check_offer.c */
-int oci_offer_step(struct oci_world *w, struct oci_actor *a, const struct oci_op *op);
-int oci_offered_step(struct oci_world *w, const struct oci_actor *a, const struct oci_op *op);
-/* Does a WAIT_* that depends on a size wait for this rank? */
-bool oci_wait_counts(const struct oci_world *w, const struct oci_actor *a, const struct oci_op *op,
-		     uint32_t rank);
 
 /* check_blocks.c */
 /* Fills the tables of a rank, and says how far they reach. */
@@ -291,10 +256,5 @@ size_t oci_blocks_recv(const struct oci_world *w, const struct oci_check_call *c
 size_t oci_blocks_mine(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank);
 /* Fails unless RECV is what a v-variant should leave. */
 int oci_blocks_check(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv);
-
-/* check_explore.c */
-int oci_world_explore(struct oci_world *w);
-/* check.c */
-int oci_world_deadlock(struct oci_world *w);
 
 #endif

@@ -190,67 +190,25 @@ const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index)
 	return index < MECHANISMS ? &info[index] : NULL;
 }
 
-const struct oc_option_info *oc_inspect_option(unsigned int index)
-{
-	static struct oc_option_info info;
-	const struct oci_option_info *option = oci_option_info(index);
-
-	if (!option)
-		return NULL;
-	info = (struct oc_option_info){ option->variable, option->value, option->fallback,
-					option->from, option->help };
-	return &info;
-}
-
-const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
-						     unsigned int index)
-{
-	static struct oc_algorithm_info info;
-	const struct oci_algorithm *a = oci_algorithm(collective, index);
-
-	if (!a)
-		return NULL;
-	info = (struct oc_algorithm_info){ a->name, a->idea, a->parameter_default, a->parameter_min,
-					   a->parameter_max };
-	return &info;
-}
-
 const char *oc_collective_name(enum oc_collective collective)
 {
 	return oci_collective_name(collective);
 }
 
-int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
-			       const char **expected)
-{
-	struct oci_forced forced;
-
-	return oci_forced_parse(collective, words, &forced, expected);
-}
-
-int oc_inspect_topology(struct oc_topology_info *info)
+json_t *oc_inspect_topology(void)
 {
 	const struct oci_topo *topo = oci_topo_local();
 	struct oci_topo_summary s;
 
 	if (!topo)
-		return -ENOSYS;
+		return NULL;
 	oci_topo_summary(topo, &s);
-	*info = (struct oc_topology_info){
-		.packages = s.packages,
-		.numa_nodes = s.numa_nodes,
-		.l3s = s.l3s,
-		.l2s = s.l2s,
-		.cores = s.cores,
-		.cpus = s.cpus,
-		.l2_bytes = s.l2_bytes,
-		.l3_bytes = s.l3_bytes,
-		.cores_per_l2 = s.cores_per_l2,
-		.cores_per_l3 = s.cores_per_l3,
-		.cpus_allowed = oci_os_cpus_allowed(),
-		.cgroup_cpus = oci_os_cgroup_cpus(),
-	};
-	return 0;
+	return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:f}", "packages",
+			 s.packages, "numa_nodes", s.numa_nodes, "l3s", s.l3s, "l2s", s.l2s,
+			 "cores", s.cores, "cpus", s.cpus, "l2_bytes", (json_int_t)s.l2_bytes,
+			 "l3_bytes", (json_int_t)s.l3_bytes, "cores_per_l2", s.cores_per_l2,
+			 "cores_per_l3", s.cores_per_l3, "cpus_allowed", oci_os_cpus_allowed(),
+			 "cgroup_cpus", oci_os_cgroup_cpus());
 }
 
 size_t oc_inspect_team_bytes(void)
@@ -265,9 +223,4 @@ const char *oc_inspect_heap(void)
 	if (!arena)
 		return "libonecopy-heap.so cannot be loaded here (ONECOPY_LOG=debug says why)";
 	return arena->base ? NULL : arena->why;
-}
-
-const char *oc_inspect_large_pages(void)
-{
-	return oci_large_pages();
 }

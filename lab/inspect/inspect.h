@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the `onecopy` command shows of the library's inside. */
+/*
+ * What the `onecopy` command shows of the library's inside. The library's own tables (options,
+ * algorithms) it shows as they are, so their headers come along.
+ */
 #ifndef OC_LAB_INSPECT_H
 #define OC_LAB_INSPECT_H
 
+#include "base/options.h"
+#include "coll/coll.h"
+#include "coll/cost.h"
+#include "heap/large.h"
+#include "model/model.h"
+
+#include <jansson.h>
 #include <onecopy/onecopy.h>
 
 /* A mechanism as it works between this process and a child of its own. NULL past the end. */
@@ -16,28 +26,9 @@ struct oc_mechanism_info {
 /* Probes at the first call (forks one child that exits at once). */
 const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index);
 
-/* The option table. NULL past the end. */
-struct oc_option_info {
-	const char *variable, *value, *fallback, *from, *help;
-};
-const struct oc_option_info *oc_inspect_option(unsigned int index);
-
-/* Algorithms of a collective; NULL name past the end. */
-struct oc_algorithm_info {
-	const char *name, *idea;
-	uint32_t parameter_default, parameter_min, parameter_max; /* all 0: takes none */
-};
-const struct oc_algorithm_info *oc_inspect_algorithm(enum oc_collective collective,
-						     unsigned int index);
 const char *oc_collective_name(enum oc_collective collective);
 
 /* ---- predictions ---------------------------------------------------------------------------- */
-
-/* Bytes as options spell them: "65536", "64K", "1m". 0 or -EINVAL. */
-int oc_inspect_bytes(const char *text, size_t *bytes);
-
-/* Names of the machines that ship with the library: "default", "knl", ... NULL past the end. */
-const char *oc_inspect_profile(unsigned int index);
 
 /* A call to be predicted, on a machine. */
 struct oc_predict_call {
@@ -58,8 +49,9 @@ struct oc_predict_call {
 /* An algorithm that can run the call. Times are seconds. */
 struct oc_prediction {
 	char algorithm[64]; /* "knomial:4" */
-	int closed;	    /* it has a closed form: `total` and its parts are true */
-	double total, start, bytes, lock, contention, memory, reduce, flags;
+	bool closed;	    /* it has a closed form: `total` and its parts are true */
+	double total;
+	struct oci_cost cost;
 	double virtual_s;      /* of the last rank; negative where they were not run */
 	uint32_t most_copiers; /* of one process at a moment, in virtual time */
 };
@@ -82,27 +74,12 @@ struct oc_predicted {
 int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n);
 
-/* Checks words for ONECOPY_<COLLECTIVE>: 0, or -EINVAL and *expected says what is valid. */
-int oc_inspect_check_algorithm(enum oc_collective collective, const char *words,
-			       const char **expected);
-
-struct oc_topology_info {
-	unsigned int packages, numa_nodes, l3s, l2s, cores, cpus;
-	size_t l2_bytes, l3_bytes;
-	unsigned int cores_per_l2, cores_per_l3;
-	unsigned int cpus_allowed;
-	double cgroup_cpus; /* 0: no limit */
-};
-/* 0, or -errno when hwloc cannot load the topology. */
-int oc_inspect_topology(struct oc_topology_info *info);
-
+/* This machine's packages, caches, cores and CPUs; NULL: hwloc cannot load it. */
+json_t *oc_inspect_topology(void);
 /* Memory of one team on one rank, bytes. */
 size_t oc_inspect_team_bytes(void);
 /* Why this process cannot have a shared heap, as a sentence; NULL: it can. Loads it. */
 const char *oc_inspect_heap(void);
-/* Which memory of shared heaps gets large pages on this machine, with the remedy where none does: a
- * phrase. Tries it, which takes some 100 us. */
-const char *oc_inspect_large_pages(void);
 
 /*
  * The plans of all ranks of a collective, as a Graphviz graph on `fd`: on a flat team, or with a

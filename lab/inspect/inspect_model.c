@@ -13,16 +13,6 @@
 #include "lab/inspect/dump.h"
 #include "lab/virtual/predict.h"
 
-int oc_inspect_bytes(const char *text, size_t *bytes)
-{
-	return oci_option_bytes(text, bytes) ? 0 : -EINVAL;
-}
-
-const char *oc_inspect_profile(unsigned int index)
-{
-	return oci_model_profile_name(index);
-}
-
 static int load(const char *profile, struct oci_model *model, char *error, size_t n)
 {
 	struct oci_model_error found = { "" };
@@ -52,67 +42,6 @@ static void name(enum oc_collective collective, struct oci_choice choice, char *
 		snprintf(text, n, "%s:%u", a->name, choice.parameter);
 	else
 		snprintf(text, n, "%s", a->name);
-}
-
-static int virtual_time(const struct oci_shape *shape, const struct oci_model *model,
-			struct oci_choice choice, struct oc_prediction *prediction, char *error,
-			size_t n)
-{
-	struct oci_virtual_result result;
-	int failed = oci_predict(model, shape, choice, &result, error, n);
-
-	if (failed)
-		return failed;
-	prediction->virtual_s = result.end_s;
-	prediction->most_copiers = result.most_copiers;
-	return 0;
-}
-
-static int add(const struct oci_shape *shape, const struct oci_model *model,
-	       const struct oci_candidate *candidate, bool in_virtual_time,
-	       struct oc_prediction *prediction, char *error, size_t n)
-{
-	const struct oci_cost *cost = &candidate->cost;
-
-	*prediction = (struct oc_prediction){ .closed = 1,
-					      .total = oci_cost_total(cost),
-					      .start = cost->start,
-					      .bytes = cost->bytes,
-					      .lock = cost->lock,
-					      .contention = cost->contention,
-					      .memory = cost->memory,
-					      .reduce = cost->reduce,
-					      .flags = cost->flags,
-					      .virtual_s = -1 };
-	name(shape->collective, candidate->choice, prediction->algorithm,
-	     sizeof(prediction->algorithm));
-	if (!in_virtual_time)
-		return 0;
-	return virtual_time(shape, model, candidate->choice, prediction, error, n);
-}
-
-/* Those without a closed form, by their default. */
-static int add_open(const struct oci_shape *shape, const struct oci_model *model,
-		    bool in_virtual_time, struct oc_prediction *list, unsigned int *count,
-		    char *error, size_t n)
-{
-	const struct oci_algorithm *a;
-	int failed = 0;
-
-	for (uint8_t i = 0; !failed && (a = oci_algorithm(shape->collective, i)) != NULL; i++) {
-		struct oci_choice choice = { i, a->parameter_default };
-
-		if (a->cost || (a->fits && !a->fits(shape, choice.parameter)) ||
-		    *count == OC_PREDICTIONS_MOST)
-			continue;
-		list[*count] = (struct oc_prediction){ .virtual_s = -1 };
-		name(shape->collective, choice, list[*count].algorithm,
-		     sizeof(list[*count].algorithm));
-		if (in_virtual_time)
-			failed = virtual_time(shape, model, choice, &list[*count], error, n);
-		++*count;
-	}
-	return failed;
 }
 
 static int by_total(const void *a, const void *b)
@@ -163,12 +92,63 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	predicted->calibrated = model->calibrated;
 }
 
+/* All that can run the call: by rising cost, then those without a closed form, by their default. */
+static unsigned int candidates_of(const struct oci_shape *shape, const struct oci_model *model,
+				  struct oci_candidate *list)
+{
+	unsigned int count = oci_candidates(shape, model, list);
+	const struct oci_algorithm *a;
+
+	qsort(list, count, sizeof(*list), by_total);
+	for (uint8_t i = 0; (a = oci_algorithm(shape->collective, i)) != NULL; i++) {
+		if (!a->cost && (!a->fits || a->fits(shape, a->parameter_default)) &&
+		    count < OC_PREDICTIONS_MOST)
+			list[count++] =
+				(struct oci_candidate){ .choice = { i, a->parameter_default } };
+	}
+	return count;
+}
+
+/* Plans of the best parameter alone: there may be a dozen of these. */
+static bool is_best(const struct oci_candidate *list, unsigned int i)
+{
+	for (unsigned int j = 0; j < i; j++)
+		if (list[j].choice.algorithm == list[i].choice.algorithm)
+			return false;
+	return true;
+}
+
+static int add(const struct oci_shape *shape, const struct oci_model *model,
+	       const struct oci_candidate *candidate, bool in_virtual_time,
+	       struct oc_prediction *prediction, char *error, size_t n)
+{
+	struct oci_virtual_result result;
+	int failed;
+
+	*prediction = (struct oc_prediction){
+		.closed = oci_algorithm(shape->collective, candidate->choice.algorithm)->cost !=
+			  NULL,
+		.total = oci_cost_total(&candidate->cost),
+		.cost = candidate->cost,
+		.virtual_s = -1,
+	};
+	name(shape->collective, candidate->choice, prediction->algorithm,
+	     sizeof(prediction->algorithm));
+	if (!in_virtual_time)
+		return 0;
+	failed = oci_predict(model, shape, candidate->choice, &result, error, n);
+	if (failed)
+		return failed;
+	prediction->virtual_s = result.end_s;
+	prediction->most_copiers = result.most_copiers;
+	return 0;
+}
+
 static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 		   const struct oci_model *model, struct oc_predicted *predicted,
 		   struct oc_prediction *list, char *error, size_t n)
 {
-	struct oci_candidate *candidates = calloc(OCI_CANDIDATES_MOST, sizeof(*candidates));
-	unsigned int count;
+	struct oci_candidate *candidates = calloc(OC_PREDICTIONS_MOST, sizeof(*candidates));
 	int failed = 0;
 
 	if (!candidates || oci_predict_hierarchy(model, shape->size, &shape->hierarchy)) {
@@ -180,19 +160,10 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 	shape->large_slots = shape->size == 2 && call->near && !shape->mapped &&
 			     !shape->oversubscribed;
 	decide(call, shape, model, predicted);
-	count = oci_candidates(shape, model, candidates);
-	qsort(candidates, count, sizeof(*candidates), by_total);
-	for (unsigned int i = 0; i < count && !failed; i++) {
-		/* Plans of the best parameter alone: there may be a dozen of these. */
-		bool first = call->virtual_time;
-
-		for (unsigned int j = 0; j < i && first; j++)
-			first = candidates[j].choice.algorithm != candidates[i].choice.algorithm;
-		failed = add(shape, model, &candidates[i], first, &list[i], error, n);
-	}
-	if (!failed)
-		failed = add_open(shape, model, call->virtual_time, list, &count, error, n);
-	predicted->count = count;
+	predicted->count = candidates_of(shape, model, candidates);
+	for (unsigned int i = 0; i < predicted->count && !failed; i++)
+		failed = add(shape, model, &candidates[i],
+			     call->virtual_time && is_best(candidates, i), &list[i], error, n);
 	oci_hierarchy_put(shape->hierarchy);
 	free(candidates);
 	return failed;
@@ -242,27 +213,6 @@ static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hie
 	return failed;
 }
 
-static int build_all(struct oci_plan **plans, enum oc_collective collective,
-		     struct oci_choice choice, uint32_t size, const struct oci_hierarchy *hierarchy)
-{
-	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
-	int error = 0;
-
-	for (uint32_t v = 0; v < size && !error; v++) {
-		struct oci_plan_key key = { .collective = (uint8_t)collective,
-					    .algorithm = choice.algorithm,
-					    .commutative = 1,
-					    .parameter = choice.parameter,
-					    .v = v,
-					    .size = size };
-
-		if (hierarchy && a->by_hierarchy)
-			key.hierarchy = hierarchy->id;
-		plans[v] = oci_plan_build(&key, &error);
-	}
-	return error;
-}
-
 static int print_dot(int fd, struct oci_plan **plans, uint32_t size)
 {
 	int copy = dup(fd);
@@ -289,13 +239,14 @@ int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algor
 	error = hierarchy_of(profile, size, &hierarchy);
 	if (error)
 		return error == -EINVAL ? -ENOENT : error;
-	plans = calloc(size, sizeof(*plans));
-	error = plans ? build_all(plans, collective, forced.choice, size, hierarchy) : -ENOMEM;
-	if (!error)
+	error = oci_predict_plans(&(struct oci_shape){ .collective = collective,
+						       .size = size,
+						       .hierarchy = hierarchy },
+				  forced.choice, &plans);
+	if (!error) {
 		error = print_dot(fd, plans, size);
-	for (uint32_t v = 0; plans && v < size; v++)
-		free(plans[v]);
-	free(plans);
+		oci_predict_forget(plans, size);
+	}
 	oci_hierarchy_put(hierarchy);
 	return error;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies between two ranks, by size and by what is locked. */
+/* Copies between two ranks, by size and by what is locked; many copiers of one process, or of one
+ * each. */
 #include "lab/tune/measure.h"
 
 #include "base/atomic.h"
@@ -9,9 +10,16 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 /* More than the private caches of today's cores (2 MiB here, 4 MiB at most), twice. */
 #define POOL_BYTES ((size_t)8 << 20)
+/* A page-table page of 4 KiB pages covers so much: blocks that lie in one such range are meant to.
+ */
+#define ALIGNMENT ((size_t)2 << 20)
+/* Copiers of one process whose blocks differ: more take the same ones again, so that all stay as
+ * near to each other as they are meant to be. */
+#define PLACES 8
 /* Locks are timed on few pages, whose bytes stay in cache: a miss is no part of a lock. */
 #define HOT_PAGES 16
 /* A turn of the engine's helped copies: half a slot. */
@@ -50,13 +58,31 @@ static size_t pool_bytes(const struct oci_measure_sizes *sizes)
 /* Touched, so that no sample pays for a page's first use. */
 static int make_pool(struct oci_tune_rank *me, struct pool *pool, size_t bytes)
 {
-	pool->bytes = bytes;
-	pool->memory =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pool->memory == MAP_FAILED)
+	uint8_t *memory = mmap(NULL, bytes + ALIGNMENT, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
 		return oci_tune_fail(me, -ENOMEM, "no room for %zu bytes of buffers", bytes);
+	pool->memory = memory + -(uintptr_t)memory % ALIGNMENT;
+	pool->bytes = bytes;
 	memset(pool->memory, 1, bytes);
 	return 0;
+}
+
+/* A single copy, or the sentence why not. */
+static int copy_single(struct oci_tune_rank *me, uint32_t owner, bool push, void *mine,
+		       const void *other, size_t bytes)
+{
+	struct iovec local = { mine, bytes }, remote = { (void *)(uintptr_t)other, bytes };
+	pid_t pid = me->shared->rank[owner].pid;
+	ssize_t got = push ? oci_os_vm_write(pid, &local, 1, &remote, 1) :
+			     oci_os_vm_read(pid, &local, 1, &remote, 1);
+
+	if (got == (ssize_t)bytes)
+		return 0;
+	return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "process_vm_%s: %s",
+			     push ? "writev" : "readv",
+			     got < 0 ? strerror((int)-got) : "fewer bytes than asked for");
 }
 
 static uint8_t *pool_turn(const struct pool *pool, size_t bytes, uint64_t turn)
@@ -167,20 +193,10 @@ static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
 static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8_t *mine,
 		     const uint8_t *other, size_t bytes, uint64_t *turns)
 {
-	struct iovec local = { mine, bytes }, remote = { (void *)(uintptr_t)other, bytes };
-	pid_t pid = me->shared->rank[1].pid;
-	ssize_t got;
-
 	switch (kind) {
 	case OCI_MEASURE_CMA:
 	case OCI_MEASURE_PUSH:
-		got = kind == OCI_MEASURE_PUSH ? oci_os_vm_write(pid, &local, 1, &remote, 1) :
-						 oci_os_vm_read(pid, &local, 1, &remote, 1);
-		if (got == (ssize_t)bytes)
-			return 0;
-		return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "process_vm_%s: %s",
-				     kind == OCI_MEASURE_PUSH ? "writev" : "readv",
-				     got < 0 ? strerror((int)-got) : "fewer bytes than asked for");
+		return copy_single(me, 1, kind == OCI_MEASURE_PUSH, mine, other, bytes);
 	case OCI_MEASURE_SHM:
 		empty_halves(me, mine, bytes, turns);
 		return 0;
@@ -279,11 +295,9 @@ int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 {
 	const struct copy_arg arg = { kind, *sizes };
 	uint32_t ranks = kind == OCI_MEASURE_MEMCPY ? 1 : 2;
-	int error = oci_tune_run(world, ranks, pool_bytes(sizes), copy_body, &arg, why, n);
 
-	if (!error)
-		memcpy(point, world->shared->rank[0].point, sizes->count * sizeof(*point));
-	return error;
+	return oci_tune_take(world, ranks, pool_bytes(sizes), copy_body, &arg, point, sizes->count,
+			     why, n);
 }
 
 /* One after the other in turns, so that whatever drifts meets all of them alike. */
@@ -333,9 +347,110 @@ static int pages_body(struct oci_tune_rank *me)
 int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
 		      char *why, size_t n)
 {
-	int error = oci_tune_run(world, 2, 0, pages_body, NULL, why, n);
+	return oci_tune_take(world, 2, 0, pages_body, NULL, point, OCI_MEASURE_PAGES, why, n);
+}
+
+struct contention_arg {
+	uint32_t copiers;
+	size_t bytes;
+	size_t apart;	/* 0: each copies from a process of its own */
+	bool rewritten; /* sources are, before each copy, and all buffers rotate */
+};
+
+/* The owner of what all copy has no CPU of its own where the copiers take all: it sleeps. */
+static void sleep_to_the_end(struct oci_tune_rank *me)
+{
+	while (!oci_load_acquire(&me->shared->line[LINE_ASK].word))
+		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+}
+
+/* Those of the round before may still be read, but lie elsewhere. */
+static size_t rewrite(const struct contention_arg *arg, uint8_t *source, uint32_t turn)
+{
+	size_t at = turn % (span_of(arg->bytes) / arg->bytes) * arg->bytes;
+
+	memset(source + at, (int)turn, arg->bytes);
+	return at;
+}
+
+static int copy_together(struct oci_tune_rank *me, const struct contention_arg *arg,
+			 uint8_t *source, uint8_t *target)
+{
+	uint32_t owner = arg->apart ? arg->copiers : (me->rank + 1) % arg->copiers;
+	uint32_t samples = 0, turn = 0;
+	const uint8_t *theirs = (const uint8_t *)(uintptr_t)me->shared->rank[owner].address +
+				me->rank % PLACES * arg->apart;
+
+	oci_tune_begin(me);
+	for (;;) {
+		size_t at = arg->rewritten ? rewrite(arg, source, turn++) : 0;
+		double start;
+		int error;
+
+		if (!oci_tune_another(me, arg->copiers, samples))
+			break;
+		start = oci_tune_now_s();
+		error = copy_single(me, owner, false, target + at, theirs + at, arg->bytes);
+		me->sample[samples++] = oci_tune_now_s() - start;
+		if (error)
+			return error;
+	}
+	oci_tune_leave(me, 0, samples, 1);
+	oci_tune_raise(&me->shared->line[LINE_ASK], NO_MORE);
+	return 0;
+}
+
+static int contention_body(struct oci_tune_rank *me)
+{
+	const struct contention_arg *arg = me->arg;
+	size_t own = arg->rewritten ? span_of(arg->bytes) : arg->bytes;
+	bool owner = me->rank == arg->copiers;
+	struct pool source, target;
+	int error = make_pool(me, &source, owner ? PLACES * arg->apart + arg->bytes : own);
 
 	if (!error)
-		memcpy(point, world->shared->rank[0].point, OCI_MEASURE_PAGES * sizeof(*point));
-	return error;
+		error = make_pool(me, &target, own);
+	if (error)
+		return error;
+	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)source.memory;
+	oci_tune_barrier(me);
+	if (!owner)
+		return copy_together(me, arg, source.memory, target.memory);
+	sleep_to_the_end(me);
+	return 0;
+}
+
+static int measure_together(struct oci_tune_world *world, const struct contention_arg *arg,
+			    struct oci_tune_point *point, char *why, size_t n)
+{
+	uint32_t copiers = arg->copiers;
+	int error = oci_tune_run(world, copiers + 1, 0, contention_body, arg, why, n);
+
+	if (error)
+		return error;
+	*point = (struct oci_tune_point){ 0 };
+	for (uint32_t r = 0; r < copiers; r++) {
+		const struct oci_tune_point *one = &world->shared->rank[r].point[0];
+
+		point->value += one->value / copiers;
+		point->residual += one->residual / copiers;
+		point->samples += one->samples;
+	}
+	return 0;
+}
+
+int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+			   size_t apart, struct oci_tune_point *point, char *why, size_t n)
+{
+	const struct contention_arg arg = { .copiers = copiers, .bytes = bytes, .apart = apart };
+
+	return measure_together(world, &arg, point, why, n);
+}
+
+int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
+		     struct oci_tune_point *point, char *why, size_t n)
+{
+	const struct contention_arg arg = { .copiers = copiers, .bytes = bytes, .rewritten = true };
+
+	return measure_together(world, &arg, point, why, n);
 }

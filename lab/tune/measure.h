@@ -55,8 +55,8 @@ int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t byte
 		     struct oci_tune_point *point, char *why, size_t n);
 
 /* One way of a flag between the world's first two CPUs, and each further flag that is up. */
-int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
-		      struct oci_tune_point *more, char *why, size_t n);
+int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
+		      size_t n);
 
 /* Seconds a byte of summing doubles; seconds a page of first touching what is mapped, each page,
  * and once in the 64 KiB around which the kernel brings along. */
@@ -68,7 +68,7 @@ int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[
  * same; their plans have so many operations (tune_test.c asks the closed forms). */
 #define OCI_MEASURE_BARRIER_OPS 2
 #define OCI_MEASURE_SMALL_OPS 5
-int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point *barrier,
-		      struct oci_tune_point *small, char *why, size_t n);
+int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
+		      size_t n);
 
 #endif

@@ -3,6 +3,7 @@
 #include "lab/tune/measure.h"
 
 #include "base/atomic.h"
+#include "lab/harness/meet.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -20,8 +21,7 @@
  * (src/copy/map.c). */
 #define AROUND_BYTES ((size_t)64 << 10)
 
-/* Lines from 0 on are those of the team's bootstrap, too. */
-enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_GO, LINE_ROW = 8 };
+enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_ROW = 8 };
 
 /* There and back, TRIPS times: a way is half of a trip. */
 static double trips(struct oci_tune_rank *me)
@@ -107,16 +107,10 @@ static int flag_body(struct oci_tune_rank *me)
 	return 0;
 }
 
-int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point *flag,
-		      struct oci_tune_point *more, char *why, size_t n)
+int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
+		      size_t n)
 {
-	int error = oci_tune_run(world, 2, 0, flag_body, NULL, why, n);
-
-	if (error)
-		return error;
-	*flag = world->shared->rank[0].point[0];
-	*more = world->shared->rank[0].point[1];
-	return 0;
+	return oci_tune_take(world, 2, 0, flag_body, NULL, point, 2, why, n);
 }
 
 /* As the function of an operation that a program or an MPI hands over (struct oc_op): two sources,
@@ -179,88 +173,12 @@ int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[
 		      char *why, size_t n)
 {
 	const size_t bytes = (size_t)2 * TOUCH_SAMPLES * TOUCH_PAGES * oci_os_page_bytes();
-	int error = oci_tune_run(world, 1, bytes, local_body, NULL, why, n);
 
-	if (!error)
-		memcpy(point, world->shared->rank[0].point, OCI_MEASURE_LOCAL * sizeof(*point));
-	return error;
-}
-
-/* The bootstrap of the team: contributions in the shared memory, a line to count them. */
-struct gathering {
-	struct oci_tune_rank *me;
-	size_t bytes;
-	void *recv;
-	uint64_t round;
-};
-
-#define MOST_CONTRIBUTION ((size_t)16 << 10)
-
-static uint8_t *contribution(const struct gathering *g, uint32_t rank)
-{
-	/* Two rounds' room: a rank writes round n + 2 only when all have read round n. */
-	return g->me->memory + (rank + g->round % 2 * g->me->ranks) * MOST_CONTRIBUTION;
-}
-
-static int gather_start(void *context, const void *send, size_t bytes, void *recv)
-{
-	struct gathering *g = context;
-
-	if (bytes > MOST_CONTRIBUTION)
-		return -EMSGSIZE;
-	g->round++;
-	g->bytes = bytes;
-	g->recv = recv;
-	memcpy(contribution(g, g->me->rank), send, bytes);
-	oci_tune_raise(&g->me->shared->line[g->me->rank], g->round);
-	return 0;
-}
-
-static int gather_test(void *context)
-{
-	struct gathering *g = context;
-
-	/* Acquire: pairs with the release of the member's raise, which follows its bytes. */
-	for (uint32_t r = 0; r < g->me->ranks; r++)
-		if (oci_load_acquire(&g->me->shared->line[r].word) < g->round)
-			return 0;
-	for (uint32_t r = 0; r < g->me->ranks; r++)
-		memcpy((uint8_t *)g->recv + r * g->bytes, contribution(g, r), g->bytes);
-	return 1;
-}
-
-static int create_team(struct oci_tune_rank *me, struct gathering *g, struct oc_team **team)
-{
-	struct oc_bootstrap bootstrap = { .rank = me->rank,
-					  .size = me->ranks,
-					  .context = g,
-					  .allgather_start = gather_start,
-					  .allgather_test = gather_test };
-	int error = oc_team_create(team, &bootstrap), state = 0;
-
-	if (error)
-		return oci_tune_fail(me, error, "a team cannot be created: %s", strerror(-error));
-	while (!state)
-		state = oc_team_progress(*team);
-	return state > 0 ? 0 :
-			   oci_tune_fail(me, state, "a team is refused: %s", oc_team_error(*team));
+	return oci_tune_take(world, 1, bytes, local_body, NULL, point, OCI_MEASURE_LOCAL, why, n);
 }
 
 /* Samples of a batch; of CALLS calls each. */
 #define BATCH 64
-
-/* Both sides make as many: rank 0 says whether there is a further batch. */
-static bool is_further(struct oci_tune_rank *me, uint32_t samples, uint64_t *batch)
-{
-	struct oci_tune_line *go = &me->shared->line[LINE_GO];
-
-	++*batch;
-	if (!me->rank)
-		oci_tune_raise(go, oci_tune_more(me, samples) ? *batch : UINT64_MAX);
-	else
-		oci_tune_await(go, *batch);
-	return oci_load_relaxed(&go->word) != UINT64_MAX;
-}
 
 /* Calls of one, then of the other, in turns. */
 static int call_batch(struct oci_tune_rank *me, struct oc_team *team, double *small,
@@ -288,20 +206,23 @@ static int call_batch(struct oci_tune_rank *me, struct oc_team *team, double *sm
 static int call_body(struct oci_tune_rank *me)
 {
 	static double small[OCI_TUNE_SAMPLES];
-	struct gathering g = { .me = me };
-	struct oc_team *team;
+	struct meet meet = { .place = (struct meet_place *)me->memory,
+			     .rank = me->rank,
+			     .ranks = me->ranks };
+	struct oc_team *team = NULL;
 	uint32_t samples = 0;
-	uint64_t batch = 0;
-	int error = create_team(me, &g, &team);
+	int error = meet_team(&meet, &team);
 
-	if (!error)
-		error = oc_team_force(team, "barrier", "flat");
+	if (error)
+		return oci_tune_fail(me, error, "a team cannot be created: %s",
+				     team ? oc_team_error(team) : strerror(-error));
+	error = oc_team_force(team, "barrier", "flat");
 	if (!error)
 		error = oc_team_force(team, "allgather", "inline");
 	if (error)
 		return error;
 	oci_tune_begin(me);
-	for (; !error && is_further(me, samples, &batch); samples += BATCH)
+	for (; !error && oci_tune_another(me, me->ranks, samples); samples += BATCH)
 		error = call_batch(me, team, small, samples);
 	if (error)
 		return oci_tune_fail(me, error < 0 ? error : -EIO, "a call failed: %s",
@@ -313,14 +234,9 @@ static int call_body(struct oci_tune_rank *me)
 	return 0;
 }
 
-int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point *barrier,
-		      struct oci_tune_point *small, char *why, size_t n)
+int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
+		      size_t n)
 {
-	int error = oci_tune_run(world, 2, 4 * MOST_CONTRIBUTION, call_body, NULL, why, n);
-
-	if (error)
-		return error;
-	*barrier = world->shared->rank[0].point[0];
-	*small = world->shared->rank[0].point[1];
-	return 0;
+	return oci_tune_take(world, 2, 2 * sizeof(struct meet_place), call_body, NULL, point, 2,
+			     why, n);
 }

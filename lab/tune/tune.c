@@ -76,7 +76,8 @@ void oci_tuning_give(struct oci_tuning *t, const char *name, double value, doubl
 #define STEADY 0.25
 
 /* One point of all turns: nobody's best moment, nobody's worst. */
-static struct oci_tune_point combine(struct oci_tuning *t, unsigned int series, unsigned int at)
+static struct oci_tune_point of_all_turns(struct oci_tuning *t, unsigned int series,
+					  unsigned int at)
 {
 	double value[OCI_TUNING_TURNS], residual[OCI_TUNING_TURNS];
 	struct oci_tune_point point = { 0 };
@@ -97,18 +98,6 @@ static struct oci_tune_point combine(struct oci_tuning *t, unsigned int series, 
 	return point;
 }
 
-int oci_tuning_points(struct oci_tuning *t, unsigned int series, const char *what,
-		      oci_tuning_take *take, struct oci_tune_point *point, unsigned int count)
-{
-	if (!oci_tuning_is_over(t)) {
-		oci_tuning_step(t, what);
-		return take(t, series, t->kept[series][t->turn]);
-	}
-	for (unsigned int i = 0; i < count; i++)
-		point[i] = combine(t, series, i);
-	return 0;
-}
-
 static void give_shape(struct oci_tuning *t, const char *name, unsigned int value)
 {
 	if (!value)
@@ -117,29 +106,82 @@ static void give_shape(struct oci_tuning *t, const char *name, unsigned int valu
 	snprintf(oci_term_of(t->model, oci_term_named(name))->source, OCI_TERM_TEXT, "hwloc");
 }
 
+/*
+ * What each of all cores copies at once: beyond private caches, and so much that the sources and
+ * targets of all cores, two of each, are twice what a cache holds that they share, where the memory
+ * allows it: each rank has two of each, and as much as one has stays free.
+ */
+static size_t domain_bytes(const struct oci_tuning *t, size_t cache_bytes, unsigned int cache_cores)
+{
+	size_t bytes = 4 << 20, all = oci_os_memory_left() / (4 * (t->domain_ranks + 1));
+
+	while (4 * bytes * cache_cores < 2 * cache_bytes && 2 * bytes <= all &&
+	       bytes < (size_t)1 << 30)
+		bytes *= 2;
+	return bytes;
+}
+
 static void find_shape(struct oci_tuning *t)
 {
 	const struct oci_topo *topo = oci_topo_local();
-	struct oci_topo_summary s;
+	const struct oci_term *domain = &t->model->domain_cores;
+	struct oci_topo_summary s = { .cores = 0 };
+	unsigned int cache_cores;
+	size_t cache_bytes;
 
-	if (!topo) {
+	if (topo)
+		oci_topo_summary(topo, &s);
+	else
 		oci_tuning_note(
 			t, "hwloc cannot tell the shape of this machine: one package and one cache "
 			   "are assumed");
-		return;
-	}
-	oci_topo_summary(topo, &s);
+	cache_bytes = s.l3_bytes ? s.l3_bytes : s.l2_bytes;
+	cache_cores = s.l3_bytes ? s.cores_per_l3 : s.cores_per_l2;
 	give_shape(t, "machine.packages", s.packages);
 	give_shape(t, "machine.package_cores", s.packages ? s.cores / s.packages : 0);
 	give_shape(t, "machine.cache_cores", s.cores_per_l3 ? s.cores_per_l3 : s.cores_per_l2);
 	give_shape(t, "machine.domain_cores", s.numa_nodes ? s.cores / s.numa_nodes : 0);
-	t->cache_bytes = s.l3_bytes ? s.l3_bytes : s.l2_bytes;
-	t->cache_cores = s.l3_bytes ? s.cores_per_l3 : s.cores_per_l2;
-	if (!t->cache_bytes || t->cache_cores < 2)
-		return;
-	oci_tuning_give(t, "cache.shared", (double)t->cache_bytes, 0, "size of the %s",
-			s.l3_bytes ? "L3" : "L2");
-	snprintf(t->model->cache_shared.source, OCI_TERM_TEXT, "hwloc");
+	if (cache_bytes && cache_cores > 1) {
+		oci_tuning_give(t, "cache.shared", (double)cache_bytes, 0, "size of the %s",
+				s.l3_bytes ? "L3" : "L2");
+		snprintf(t->model->cache_shared.source, OCI_TERM_TEXT, "hwloc");
+	}
+	t->domain_ranks = domain->given && domain->value < t->ranks ? (uint32_t)domain->value :
+								      t->ranks;
+	t->domain_bytes = domain_bytes(t, cache_bytes, cache_cores);
+}
+
+static enum oci_model_distance distance(const struct oci_topo_place *a,
+					const struct oci_topo_place *b)
+{
+	enum oci_topo_level level = oci_topo_common(a, b);
+	bool two_l3 = level == OCI_TOPO_L2 && a->l3 != OCI_TOPO_NOWHERE && a->l3 != b->l3;
+
+	if (level == OCI_TOPO_CORE)
+		return OCI_MODEL_DISTANCES; /* two threads of a core are not two cores */
+	if (level <= OCI_TOPO_L3 && !two_l3)
+		return OCI_MODEL_CACHE;
+	return level <= OCI_TOPO_PACKAGE ? OCI_MODEL_PACKAGE : OCI_MODEL_MACHINE;
+}
+
+static void find_pairs(struct oci_tuning *t)
+{
+	const struct oci_topo *topo = oci_topo_local();
+	uint64_t mask[OCI_TUNING_CPUS / 64];
+	struct oci_topo_place first, other;
+
+	for (uint32_t i = 0; topo && i < t->world.cpu_count; i++) {
+		enum oci_model_distance d;
+
+		memset(mask, 0, sizeof(mask));
+		mask[t->cpus[i] / 64] = (uint64_t)1 << (t->cpus[i] % 64);
+		oci_topo_place(topo, mask, OCI_TUNING_CPUS / 64, i ? &other : &first);
+		d = i ? distance(&first, &other) : OCI_MODEL_DISTANCES;
+		if (d == OCI_MODEL_DISTANCES || t->pair[d][0] != t->pair[d][1])
+			continue;
+		t->pair[d][0] = t->cpus[0];
+		t->pair[d][1] = t->cpus[i];
+	}
 }
 
 /* CPUs in the order in which ranks are placed: that of the mask, threads of a core included. */
@@ -168,58 +210,122 @@ size_t oci_tune_memory_left(void)
 	return oci_os_memory_left();
 }
 
-static void choose_sizes(struct oci_tuning *t)
-{
-	static const size_t kib[] = { 4, 16, 64, 256, 1024, 4096, 16384 };
+/* What an experiment cannot do without. */
+enum { TWO_CPUS = 1, SINGLE_COPIES = 2, TWO_COPIERS = 4 };
 
-	t->sizes.count = t->options->quick ? 6 : 7;
-	for (uint32_t i = 0; i < t->sizes.count; i++)
-		t->sizes.bytes[i] = kib[i] * KIB;
-	t->split = t->sizes.count;
+static const struct experiment {
+	const char *what;
+	unsigned int points; /* 0: one for each size */
+	unsigned int needs;
+} experiments[OCI_TUNING_SERIES] = {
+	[OCI_MEASURE_CMA] = { "cma: copies", 0, SINGLE_COPIES },
+	[OCI_MEASURE_PUSH] = { "cma: writes", 0, SINGLE_COPIES },
+	[OCI_MEASURE_MAP] = { "map: copies", 0, 0 },
+	[OCI_MEASURE_MAP_PUSH] = { "map: writes", 0, TWO_CPUS },
+	[OCI_MEASURE_SHM] = { "shm: copies through a slot", 0, 0 },
+	[OCI_MEASURE_MEMCPY] = { "local copies", 0, 0 },
+	[OCI_MEASURE_FILL] = { "local copies into a slot", OCI_TUNING_SLOTS, TWO_CPUS },
+	[OCI_TUNING_PAGES] = { "cma: start and page locks", OCI_MEASURE_PAGES, SINGLE_COPIES },
+	[OCI_TUNING_DOMAIN] = { "cma: all cores at once", 1, SINGLE_COPIES | TWO_COPIERS },
+	[OCI_TUNING_RING] = { "cma: all cores from each other", 1, SINGLE_COPIES | TWO_COPIERS },
+	[OCI_TUNING_LOCAL] = { "sums and first touches", OCI_MEASURE_LOCAL, 0 },
+	[OCI_TUNING_CALL] = { "small calls", 2, TWO_CPUS },
+	[OCI_TUNING_FLAG + OCI_MODEL_CACHE] = { "flag.cache", 2, 0 },
+	[OCI_TUNING_FLAG + OCI_MODEL_PACKAGE] = { "flag.package", 2, 0 },
+	[OCI_TUNING_FLAG + OCI_MODEL_MACHINE] = { "flag.machine", 2, 0 },
+};
+
+bool oci_tuning_can(const struct oci_tuning *t, unsigned int series)
+{
+	unsigned int needs = experiments[series].needs;
+	const unsigned int *pair = t->pair[series < OCI_TUNING_FLAG ? 0 : series - OCI_TUNING_FLAG];
+
+	return !(needs & TWO_CPUS && t->world.cpu_count < 2) &&
+	       !(needs & SINGLE_COPIES && t->no_cma) &&
+	       !(needs & TWO_COPIERS && t->domain_ranks < 2) &&
+	       !(series == OCI_TUNING_CALL && t->no_call) &&
+	       !(series >= OCI_TUNING_FLAG && pair[0] == pair[1]);
 }
 
-static int tune_cma(struct oci_tuning *t)
+static int measure(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
 {
-	int error;
+	struct oci_tune_world *w = &t->world, pair = *w;
+	size_t n = t->why_bytes;
 
-	if (t->no_cma)
-		return 0;
-	error = oci_tuning_cma(t);
-	if (!error)
-		error = oci_tuning_contention(t);
-	if (!error)
-		error = oci_tuning_domain(t);
-	if (!error)
-		error = oci_tuning_ring(t);
-	/* EPERM and ENOSYS: Yama, seccomp or another kernel; onecopy info says which and what
-	 * helps. */
-	if (error == -EPERM || error == -ENOSYS || error == -ESRCH) {
-		t->no_cma = true;
-		oci_tuning_note(
-			t, "cma cannot be used here and is left out: %s; onecopy info says why",
-			t->why);
-		error = 0;
+	switch (series) {
+	case OCI_TUNING_PAGES:
+		return oci_measure_pages(w, point, t->why, n);
+	case OCI_TUNING_DOMAIN:
+		return oci_measure_ring(w, t->domain_ranks, t->domain_bytes, point, t->why, n);
+	case OCI_TUNING_RING:
+		return oci_measure_ring(w, t->domain_ranks, OCI_TUNING_CONTENTION_BYTES, point,
+					t->why, n);
+	case OCI_TUNING_LOCAL:
+		return oci_measure_local(w, point, t->why, n);
+	case OCI_TUNING_CALL:
+		return oci_measure_calls(w, point, t->why, n);
+	default:
+		if (series < OCI_MEASURE_KINDS)
+			return oci_measure_copies(w, series,
+						  series == OCI_MEASURE_FILL ? &oci_tuning_slots :
+									       &t->sizes,
+						  point, t->why, n);
+		pair.cpus = t->pair[series - OCI_TUNING_FLAG];
+		pair.cpu_count = 2;
+		return oci_measure_flags(&pair, point, t->why, n);
 	}
-	return error;
 }
 
-static int tune_turn(struct oci_tuning *t)
+/* EPERM and ENOSYS: Yama, seccomp or another kernel; onecopy info says which and what helps. */
+bool oci_tuning_refused(struct oci_tuning *t, int error)
 {
-	int error = oci_tuning_memcpy(t); /* first: it tells where the cache ends */
+	if (error != -EPERM && error != -ENOSYS && error != -ESRCH)
+		return false;
+	t->no_cma = true;
+	oci_tuning_note(t, "cma cannot be used here and is left out: %s; onecopy info says why",
+			t->why);
+	return true;
+}
 
-	if (!error)
-		error = tune_cma(t);
-	if (!error)
-		error = oci_tuning_map(t);
-	if (!error)
-		error = oci_tuning_shm(t);
-	if (!error && t->world.cpu_count > 1)
-		error = oci_tuning_slot(t);
-	if (!error)
-		error = oci_tuning_local(t);
-	if (!error)
-		error = oci_tuning_flags(t);
-	return error ? error : oci_tuning_call(t);
+/* Every experiment once. */
+static int make_turn(struct oci_tuning *t, unsigned int turn)
+{
+	for (unsigned int s = 0; s < OCI_TUNING_SERIES; s++) {
+		int error;
+
+		if (!oci_tuning_can(t, s))
+			continue;
+		oci_tuning_step(t, experiments[s].what);
+		error = measure(t, s, t->kept[s][turn]);
+		if (error && s == OCI_TUNING_CALL) {
+			t->no_call = true;
+			oci_tuning_note(t, "what a call costs is left out: %s", t->why);
+		} else if (error && !(experiments[s].needs & SINGLE_COPIES &&
+				      oci_tuning_refused(t, error))) {
+			return error;
+		}
+	}
+	return 0;
+}
+
+static void combine_turns(struct oci_tuning *t)
+{
+	for (unsigned int s = 0; s < OCI_TUNING_SERIES; s++) {
+		unsigned int points = experiments[s].points;
+
+		for (unsigned int i = 0;
+		     oci_tuning_can(t, s) && i < (points ? points : t->sizes.count); i++) {
+			t->point[s][i] = of_all_turns(t, s, i);
+			if (!points && t->point[s][i].residual > OCI_TUNING_CALM)
+				oci_tuning_note(
+					t,
+					"%s of %zu KiB: the quartiles lie %.0f %% around the "
+					"median, so other work was in the way; left out where "
+					"calmer sizes are there",
+					experiments[s].what, t->sizes.bytes[i] / KIB,
+					100 * t->point[s][i].residual);
+		}
+	}
 }
 
 static void note_unsteady(struct oci_tuning *t)
@@ -253,34 +359,40 @@ static int tune_all(struct oci_tuning *t)
 	double seconds = t->world.seconds;
 	int error = 0;
 
-	find_shape(t);
 	t->world.seconds = seconds / t->turns;
-	for (t->turn = 0; t->turn < t->turns && !error; t->turn++)
-		error = tune_turn(t);
+	for (unsigned int turn = 0; turn < t->turns && !error; turn++)
+		error = make_turn(t, turn);
 	if (error)
 		return error;
 	t->world.seconds = seconds; /* of what has turns of its own */
-	error = tune_turn(t);
+	combine_turns(t);
+	error = oci_tuning_terms(t);
 	if (!error && t->unsteady)
 		note_unsteady(t);
 	return error;
 }
 
-static unsigned int count_steps(const struct oci_tuning *t)
+static void choose(struct oci_tuning *t)
 {
-	/* Those of one CPU; of two, without flags. */
-	unsigned int steps = t->world.cpu_count > 1 ? 10 : 7;
+	static const size_t kib[] = { 4, 16, 64, 256, 1024, 4096, 16384 };
+	bool quick = t->options->quick;
 
-	if (t->ranks > 1)
-		steps += 2; /* all cores at once */
-	for (int d = 0; d < OCI_MODEL_DISTANCES; d++)
-		steps += oci_tuning_pair((struct oci_tuning *)t, (enum oci_model_distance)d,
-					 (unsigned int[2]){ 0 });
-	steps *= t->turns;
-	steps += t->ranks > 1; /* how far a lock reaches */
-	for (uint32_t c = 2; c <= t->ranks; c += c < 4 ? 1 : c / 3)
-		steps++;
-	return steps;
+	t->sizes.count = quick ? 6 : 7;
+	for (uint32_t i = 0; i < t->sizes.count; i++)
+		t->sizes.bytes[i] = kib[i] * KIB;
+	t->split = t->sizes.count;
+	t->turns = quick ? OCI_TUNING_TURNS / 2 : OCI_TUNING_TURNS;
+	/* Processes that share a CPU do not meet at a lock. */
+	t->ranks = t->world.cpu_count;
+	if (t->options->ranks && t->options->ranks < t->ranks)
+		t->ranks = t->options->ranks;
+	if (t->ranks > OCI_TUNE_MOST_RANKS)
+		t->ranks = OCI_TUNE_MOST_RANKS;
+	find_shape(t);
+	find_pairs(t);
+	t->steps = oci_tuning_contention_steps(t);
+	for (unsigned int s = 0; s < OCI_TUNING_SERIES; s++)
+		t->steps += oci_tuning_can(t, s) * t->turns;
 }
 
 int oci_tune(const struct oci_tune_options *options, const struct oci_tune_listener *listener,
@@ -306,15 +418,7 @@ int oci_tune(const struct oci_tune_options *options, const struct oci_tune_liste
 	oci_machine_self(&model->machine);
 	strftime(t->date, sizeof(t->date), "%Y-%m-%d", gmtime_r(&now, &utc));
 	t->world.cpu_count = list_cpus(t->cpus);
-	/* Processes that share a CPU do not meet at a lock. */
-	t->ranks = t->world.cpu_count;
-	if (options->ranks && options->ranks < t->ranks)
-		t->ranks = options->ranks;
-	if (t->ranks > OCI_TUNE_MOST_RANKS)
-		t->ranks = OCI_TUNE_MOST_RANKS;
-	t->turns = options->quick ? OCI_TUNING_TURNS / 2 : OCI_TUNING_TURNS;
-	choose_sizes(t);
-	t->steps = count_steps(t);
+	choose(t);
 	/* Some 45 points and two for each number of copiers: a minute, or some 15 seconds, and up
 	 * to three times as long where the state that is measured in comes and goes. */
 	seconds = options->seconds > 0 ? options->seconds : options->quick ? 0.2 : 1.0;
@@ -322,13 +426,12 @@ int oci_tune(const struct oci_tune_options *options, const struct oci_tune_liste
 				      t->ranks + 1);
 	if (error) {
 		snprintf(why, n, "no shared memory for the measuring ranks: %s", strerror(-error));
-		goto free_tuning;
+	} else {
+		error = tune_all(t);
+		oci_tune_world_destroy(&t->world);
 	}
-	error = tune_all(t);
-	oci_tune_world_destroy(&t->world);
 	if (!error && listener && listener->step)
 		listener->step(listener->context, "done", 1);
-free_tuning:
 	free(t);
 	return error;
 }

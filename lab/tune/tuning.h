@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of a tuning run share. Each part is called in each turn, when it makes its
- * experiments, and once more when it gives terms; 0 or -errno, with the sentence in t->why. */
+/* What the parts of a tuning run share: experiments are made in turns (tune.c), and when all turns
+ * are over terms are made of their points (terms.c). */
 #ifndef OC_TUNE_TUNING_H
 #define OC_TUNE_TUNING_H
 
@@ -14,6 +14,20 @@
  * every second, meets all terms alike. */
 #define OCI_TUNING_TURNS 8 /* of a quick run half as many */
 #define OCI_TUNING_POINTS 8
+
+/* Copies of the contention experiment: long beside a system call, short enough for private caches.
+ */
+#define OCI_TUNING_CONTENTION_BYTES ((size_t)256 << 10)
+
+/* Points whose quartiles lie further around the median say more about the machine's other work. */
+#define OCI_TUNING_CALM 0.25
+
+/* Of local copies into a slot. */
+#define OCI_TUNING_SLOTS 2
+static const struct oci_measure_sizes oci_tuning_slots = {
+	.bytes = { OCI_MEASURE_SLOT_BYTES / 4, OCI_MEASURE_SLOT_BYTES },
+	.count = OCI_TUNING_SLOTS,
+};
 
 /* Experiments by name: the kinds of copies (measure.h), and these. */
 enum oci_tuning_series {
@@ -32,15 +46,18 @@ struct oci_tuning {
 	struct oci_model *model;
 	struct oci_tune_world world;
 	unsigned int cpus[OCI_TUNING_CPUS];
-	uint32_t ranks; /* most copiers at a time */
+	/* Two CPUs at each distance: the first that may be used and the first that is so far from
+	 * it; alike where there is none. */
+	unsigned int pair[OCI_MODEL_DISTANCES][2];
+	uint32_t ranks;	       /* most copiers at a time */
+	uint32_t domain_ranks; /* of these, under one memory domain */
+	size_t domain_bytes;   /* that each of them copies */
 	struct oci_measure_sizes sizes;
 	size_t split; /* sizes that are in cache */
 	unsigned int turns;
-	unsigned int turn; /* turns: all are over, and terms are made of them */
 	struct oci_tune_point kept[OCI_TUNING_SERIES][OCI_TUNING_TURNS][OCI_TUNING_POINTS];
-	unsigned int points, unsteady; /* of those made of turns: how many differed between them */
-	size_t cache_bytes;	       /* of the last level; 0: not known */
-	unsigned int cache_cores;      /* that share it */
+	struct oci_tune_point point[OCI_TUNING_SERIES][OCI_TUNING_POINTS]; /* of all turns */
+	unsigned int points, unsteady; /* of these: how many differed between the turns */
 	bool no_cma, no_call;	       /* cannot be measured here */
 	unsigned int step, steps;
 	char date[24];
@@ -55,35 +72,17 @@ void oci_tuning_note(struct oci_tuning *t, const char *format, ...)
 /* Sets a term, kept within its bounds; the format is its method. */
 void oci_tuning_give(struct oci_tuning *t, const char *name, double value, double residual,
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Can this experiment be made here? Its points are true only then. */
+bool oci_tuning_can(const struct oci_tuning *t, unsigned int series);
 
-typedef int oci_tuning_take(struct oci_tuning *t, unsigned int series,
-			    struct oci_tune_point *point);
-/*
- * An experiment of `count` points. In a turn: makes it and keeps its points, nothing is in `point`.
- * When all turns are over: the means of their middle halves. 0, or what `take` returned.
+/* Leaves out, and notes, single copies that an error says are not permitted; false: it is another.
  */
-int oci_tuning_points(struct oci_tuning *t, unsigned int series, const char *what,
-		      oci_tuning_take *take, struct oci_tune_point *point, unsigned int count);
-static inline bool oci_tuning_is_over(const struct oci_tuning *t)
-{
-	return t->turn == t->turns;
-}
+bool oci_tuning_refused(struct oci_tuning *t, int error);
 
-/* tune_copies.c, in this order: later ones use terms of earlier ones */
-int oci_tuning_memcpy(struct oci_tuning *t);
-int oci_tuning_cma(struct oci_tuning *t);
-int oci_tuning_contention(struct oci_tuning *t);
-int oci_tuning_domain(struct oci_tuning *t);
-int oci_tuning_ring(struct oci_tuning *t);
-int oci_tuning_map(struct oci_tuning *t);
-int oci_tuning_shm(struct oci_tuning *t);
-int oci_tuning_slot(struct oci_tuning *t);
-
-/* tune_signals.c */
-int oci_tuning_local(struct oci_tuning *t);
-int oci_tuning_flags(struct oci_tuning *t);
-int oci_tuning_call(struct oci_tuning *t);
-/* Two CPUs at a distance: the first that may be used and the first that is so far from it. */
-bool oci_tuning_pair(struct oci_tuning *t, enum oci_model_distance distance, unsigned int pair[2]);
+/* terms.c: terms of the points of all turns. Measures contention, which goes by terms of the others
+ * and has turns of its own. 0 or -errno, with the sentence in t->why. */
+int oci_tuning_terms(struct oci_tuning *t);
+/* How many measurements that takes. */
+unsigned int oci_tuning_contention_steps(const struct oci_tuning *t);
 
 #endif

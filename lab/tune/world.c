@@ -185,6 +185,17 @@ free_pids:
 	return error;
 }
 
+int oci_tune_take(struct oci_tune_world *world, uint32_t ranks, size_t memory_bytes,
+		  int (*body)(struct oci_tune_rank *me), const void *arg,
+		  struct oci_tune_point *point, unsigned int count, char *why, size_t n)
+{
+	int error = oci_tune_run(world, ranks, memory_bytes, body, arg, why, n);
+
+	if (!error)
+		memcpy(point, world->shared->rank[0].point, count * sizeof(*point));
+	return error;
+}
+
 void oci_tune_raise(struct oci_tune_line *line, uint64_t value)
 {
 	/* Release: what this rank wrote before is seen by whoever sees the value (await). */
@@ -202,21 +213,33 @@ void oci_tune_await(const struct oci_tune_line *line, uint64_t value)
 	}
 }
 
-void oci_tune_meet(struct oci_tune_line *arrived, struct oci_tune_line *released, uint32_t ranks,
-		   uint64_t *round)
+static void meet(struct oci_tune_line *arrived, struct oci_tune_line *released, uint32_t ranks,
+		 uint64_t round)
 {
-	(*round)++;
 	/* Acquire and release: the last one has seen what all wrote before, and passes it on by the
 	 * release of `released`. */
-	if (__atomic_add_fetch(&arrived->word, 1, __ATOMIC_ACQ_REL) == *round * ranks)
-		oci_tune_raise(released, *round);
+	if (__atomic_add_fetch(&arrived->word, 1, __ATOMIC_ACQ_REL) == round * ranks)
+		oci_tune_raise(released, round);
 	else
-		oci_tune_await(released, *round);
+		oci_tune_await(released, round);
 }
 
 void oci_tune_barrier(struct oci_tune_rank *me)
 {
-	oci_tune_meet(&me->shared->arrived, &me->shared->released, me->ranks, &me->barriers);
+	meet(&me->shared->arrived, &me->shared->released, me->ranks, ++me->barriers);
+}
+
+bool oci_tune_another(struct oci_tune_rank *me, uint32_t ranks, uint32_t samples)
+{
+	/* By parity: rank 0 writes a word again only behind the next meeting, to which each rank
+	 * comes when it has read it. */
+	uint64_t *word = &me->shared->another[++me->rounds % 2].word;
+
+	/* Relaxed: the meeting orders it. */
+	if (!me->rank)
+		oci_store_relaxed(word, oci_tune_more(me, samples));
+	meet(&me->shared->round_arrived, &me->shared->round_released, ranks, me->rounds);
+	return oci_load_relaxed(word);
 }
 
 struct oci_tune_point oci_tune_point_of(double *samples, uint32_t count)

@@ -33,6 +33,7 @@ struct oci_tune_line {
 struct oci_tune_shared {
 	struct oci_tune_line line[OCI_TUNE_LINES]; /* an experiment's own flags */
 	struct oci_tune_line arrived, released;	   /* of the barrier */
+	struct oci_tune_line round_arrived, round_released, another[2]; /* of rounds */
 	/* of each rank */
 	struct {
 		pid_t pid;
@@ -46,7 +47,7 @@ struct oci_tune_shared {
 struct oci_tune_rank {
 	struct oci_tune_shared *shared;
 	uint32_t rank, ranks;
-	uint64_t barriers;
+	uint64_t barriers, rounds;
 	double clock_s; /* what reading the clock adds to a sample */
 	double seconds; /* of an experiment's point: until then samples are taken */
 	const void *arg;
@@ -74,15 +75,16 @@ void oci_tune_world_destroy(struct oci_tune_world *world);
  */
 int oci_tune_run(struct oci_tune_world *world, uint32_t ranks, size_t memory_bytes,
 		 int (*body)(struct oci_tune_rank *me), const void *arg, char *why, size_t n);
+/* The same, and takes the `count` points that rank 0 has left. */
+int oci_tune_take(struct oci_tune_world *world, uint32_t ranks, size_t memory_bytes,
+		  int (*body)(struct oci_tune_rank *me), const void *arg,
+		  struct oci_tune_point *point, unsigned int count, char *why, size_t n);
 
 /* ---- in a child -------------------------------------------------------------------------------
  */
 
 /* All ranks; spins, then yields, so that ranks that share a CPU get on. */
 void oci_tune_barrier(struct oci_tune_rank *me);
-/* The same of `ranks` ranks over lines of their own; *round counts, from 0. */
-void oci_tune_meet(struct oci_tune_line *arrived, struct oci_tune_line *released, uint32_t ranks,
-		   uint64_t *round);
 /* Raises a line; waits for one. Release and acquire pair with each other. */
 void oci_tune_raise(struct oci_tune_line *line, uint64_t value);
 void oci_tune_await(const struct oci_tune_line *line, uint64_t value);
@@ -90,6 +92,9 @@ void oci_tune_await(const struct oci_tune_line *line, uint64_t value);
 /* The samples of a point: begin, then as long as there are more to take, sample[n++]. */
 void oci_tune_begin(struct oci_tune_rank *me);
 bool oci_tune_more(const struct oci_tune_rank *me, uint32_t n);
+/* Is there another round of the ranks from 0 to `ranks` - 1? Rank 0 decides for all, by its
+ * samples; they begin it together. */
+bool oci_tune_another(struct oci_tune_rank *me, uint32_t ranks, uint32_t samples);
 double oci_tune_now_s(void);
 /* Leaves the samples as point `index` of this rank, each less the clock's part and divided by how
  * many things it timed. */

@@ -123,35 +123,26 @@ static int make_directories(const char *path)
 	return 0;
 }
 
-static int write_all(int fd, const char *text, size_t length)
+/* Beside the target, so that the rename stays within one file system. A descriptor or -errno. */
+static int open_beside(const char *path, char beside[PATH_MAX])
 {
-	while (length) {
-		ssize_t done = write(fd, text, length);
+	int fd;
 
-		if (done < 0 && errno != EINTR)
-			return -errno;
-		if (done > 0) {
-			text += done;
-			length -= (size_t)done;
-		}
-	}
-	return 0;
+	if ((size_t)snprintf(beside, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	fd = mkostemp(beside, O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
-/* Beside the target, so that the rename stays within one file system. */
 static int write_beside(const char *path, const char *text)
 {
 	char beside[PATH_MAX];
-	int fd, error;
+	int fd = open_beside(path, beside), error = 0;
 
-	if ((size_t)snprintf(beside, sizeof(beside), "%s.XXXXXX", path) >= sizeof(beside))
-		return -ENAMETOOLONG;
-	fd = mkostemp(beside, O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	error = write_all(fd, text, strlen(text));
+		return fd;
 	/* mkostemp's mode would keep a file of root's from everyone else's jobs. */
-	if (!error && (write_all(fd, "\n", 1) || fchmod(fd, 0644) || fsync(fd)))
+	if (dprintf(fd, "%s\n", text) < 0 || fchmod(fd, 0644) || fsync(fd))
 		error = -errno;
 	if (close(fd) && !error)
 		error = -errno;
@@ -176,11 +167,9 @@ int oci_model_write_check(const char *path)
 	error = make_directories(path);
 	if (error)
 		return error;
-	if ((size_t)snprintf(beside, sizeof(beside), "%s.XXXXXX", path) >= sizeof(beside))
-		return -ENAMETOOLONG;
-	fd = mkostemp(beside, O_CLOEXEC);
+	fd = open_beside(path, beside);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	close(fd);
 	return unlink(beside) ? -errno : 0;
 }

@@ -6,19 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void plans_free(struct oci_plan **plans, uint32_t size)
+void oci_predict_forget(struct oci_plan **plans, uint32_t size)
 {
-	for (uint32_t v = 0; plans && v < size; v++)
+	for (uint32_t v = 0; v < size; v++)
 		free(plans[v]);
 	free(plans);
 }
 
-static int plans_build(struct oci_plan **plans, const struct oci_shape *shape,
-		       struct oci_choice choice, char *why, size_t n)
+int oci_predict_plans(const struct oci_shape *shape, struct oci_choice choice,
+		      struct oci_plan ***plans)
 {
-	int error = 0;
+	const struct oci_algorithm *a = oci_algorithm(shape->collective, choice.algorithm);
+	struct oci_plan **list = calloc(shape->size, sizeof(*list));
+	int error = list ? 0 : -ENOMEM;
 
-	for (uint32_t v = 0; v < shape->size; v++) {
+	for (uint32_t v = 0; v < shape->size && !error; v++) {
 		struct oci_plan_key key = { .collective = (uint8_t)shape->collective,
 					    .algorithm = choice.algorithm,
 					    .commutative = 1,
@@ -26,16 +28,15 @@ static int plans_build(struct oci_plan **plans, const struct oci_shape *shape,
 					    .v = v,
 					    .size = shape->size };
 
-		if (shape->hierarchy &&
-		    oci_algorithm(shape->collective, choice.algorithm)->by_hierarchy)
+		if (shape->hierarchy && a->by_hierarchy)
 			key.hierarchy = shape->hierarchy->id;
-		plans[v] = oci_plan_build(&key, &error);
-		if (plans[v])
-			continue;
-		snprintf(why, n, "no plan for rank %u: %s", v, strerror(-error));
-		return error;
+		list[v] = oci_plan_build(&key, &error);
 	}
-	return 0;
+	if (!error)
+		*plans = list;
+	else if (list)
+		oci_predict_forget(list, shape->size);
+	return error;
 }
 
 int oci_predict_hierarchy(const struct oci_model *model, uint32_t size,
@@ -86,15 +87,13 @@ int oci_predict(const struct oci_model *model, const struct oci_shape *shape,
 			 oci_collective_name(shape->collective), shape->bytes, shape->size);
 		return -EINVAL;
 	}
-	plans = calloc(shape->size, sizeof(*plans));
-	if (!plans) {
-		snprintf(why, n, "no memory for the plans of %u ranks", shape->size);
-		return -ENOMEM;
+	error = oci_predict_plans(shape, choice, &plans);
+	if (error) {
+		snprintf(why, n, "no plans for %u ranks: %s", shape->size, strerror(-error));
+		return error;
 	}
-	error = plans_build(plans, shape, choice, why, n);
 	call.plans = (const struct oci_plan *const *)plans;
-	if (!error)
-		error = oci_virtual_run(&call, result, why, n);
-	plans_free(plans, shape->size);
+	error = oci_virtual_run(&call, result, why, n);
+	oci_predict_forget(plans, shape->size);
 	return error;
 }

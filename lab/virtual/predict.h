@@ -11,6 +11,11 @@
 int oci_predict_hierarchy(const struct oci_model *model, uint32_t size,
 			  const struct oci_hierarchy **hierarchy);
 
+/* The plans of all ranks, by relative rank, to be forgotten: 0 or -errno. */
+int oci_predict_plans(const struct oci_shape *shape, struct oci_choice choice,
+		      struct oci_plan ***plans);
+void oci_predict_forget(struct oci_plan **plans, uint32_t size);
+
 /*
  * Root 0, ranks placed core by core, the operation of a reduction commutes. 0; -EINVAL with a
  * sentence (no such algorithm, or it does not fit), or what oci_virtual_run() says.

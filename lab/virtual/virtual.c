@@ -5,6 +5,75 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* ---- the queue: a binary heap of ranks; equal times go by rank, so that runs are alike everywhere
+ * -- */
+
+static bool before(const struct oci_virtual_world *w, uint32_t a, uint32_t b)
+{
+	if (w->event_s[a] != w->event_s[b])
+		return w->event_s[a] < w->event_s[b];
+	return a < b;
+}
+
+static void put(struct oci_virtual_world *w, uint32_t at, uint32_t rank)
+{
+	w->heap[at] = rank;
+	w->heap_at[rank] = at;
+}
+
+static void rise(struct oci_virtual_world *w, uint32_t at)
+{
+	uint32_t rank = w->heap[at];
+
+	while (at && before(w, rank, w->heap[(at - 1) / 2])) {
+		put(w, at, w->heap[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	put(w, at, rank);
+}
+
+static void sink(struct oci_virtual_world *w, uint32_t at)
+{
+	uint32_t rank = w->heap[at];
+
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+
+		if (child + 1 < w->heap_count && before(w, w->heap[child + 1], w->heap[child]))
+			child++;
+		if (child >= w->heap_count || !before(w, w->heap[child], rank))
+			break;
+		put(w, at, w->heap[child]);
+		at = child;
+	}
+	put(w, at, rank);
+}
+
+void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double at_s)
+{
+	w->event_s[rank] = at_s;
+	if (w->heap_at[rank] == OCI_NOBODY)
+		put(w, w->heap_count++, rank);
+	rise(w, w->heap_at[rank]);
+	sink(w, w->heap_at[rank]);
+}
+
+static bool queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *at_s)
+{
+	if (!w->heap_count)
+		return false;
+	*rank = w->heap[0];
+	*at_s = w->event_s[*rank];
+	w->heap_at[*rank] = OCI_NOBODY;
+	if (--w->heap_count) {
+		put(w, 0, w->heap[w->heap_count]);
+		sink(w, 0);
+	}
+	return true;
+}
+
+/* ---- the world and its events ---------------------------------------------------------------- */
+
 /* Equal blocks one after the other; of a Reduce_scatter `bytes` is all of them. */
 static struct oc_block *equal_blocks(const struct oci_virtual_call *call, uint8_t collective)
 {
@@ -39,14 +108,13 @@ static void rank_init(struct oci_virtual_world *w, uint32_t rank)
 	oci_params_derive(&r->params, r->plan, call->unit);
 	r->now_s = (call->start_s ? call->start_s[rank] : 0) + w->model->call.value;
 	r->next_waiter = OCI_NOBODY;
-	for (int f = 0; f < OCI_VIRTUAL_FLAGS; f++)
-		r->flags[f].waiter = OCI_NOBODY;
-	w->processes[rank].first = OCI_NOBODY;
+	for (int f = 0; f < OCI_FLAGS; f++)
+		r->waiter[f] = OCI_NOBODY;
 	w->heap_at[rank] = OCI_NOBODY;
 	oci_queue_set(w, rank, r->now_s);
 	/* A plan without a POST announces itself when it starts. */
 	if (!r->plan->posts)
-		oci_virtual_raise(w, rank, OCI_VIRTUAL_POST, 0);
+		oci_virtual_raise(w, rank, OCI_FLAG_POST, 0);
 }
 
 static int world_create(struct oci_virtual_world *w, const struct oci_virtual_call *call)
@@ -67,21 +135,17 @@ static int world_create(struct oci_virtual_world *w, const struct oci_virtual_ca
 	for (uint32_t c = 0; w->gamma && c <= p; c++)
 		w->gamma[c] = oci_model_gamma(w->model, call->mechanism, c);
 	w->ranks = calloc(p, sizeof(*w->ranks));
-	w->processes = calloc(p, sizeof(*w->processes));
-	w->domain = calloc(w->domains, sizeof(*w->domain));
-	w->dirty[0] = calloc(p, sizeof(*w->dirty[0]));
-	w->dirty[1] = calloc(w->domains, sizeof(*w->dirty[1]));
+	w->shared = calloc(p + w->domains, sizeof(*w->shared));
+	w->moving = calloc(p, sizeof(*w->moving));
 	w->heap = calloc(p, sizeof(*w->heap));
 	w->heap_at = calloc(p, sizeof(*w->heap_at));
 	w->event_s = calloc(p, sizeof(*w->event_s));
 	w->blocks = equal_blocks(call, call->plans[0]->key.collective);
-	for (int f = 0; f < OCI_VIRTUAL_FLAGS; f++)
+	for (int f = 0; f < OCI_FLAGS; f++)
 		w->seen[f] = calloc((size_t)p * p, sizeof(*w->seen[f]));
-	if (!w->gamma || !w->ranks || !w->processes || !w->domain || !w->dirty[0] || !w->dirty[1] ||
-	    !w->heap || !w->heap_at || !w->event_s || !w->blocks || !w->seen[0] || !w->seen[1])
+	if (!w->gamma || !w->ranks || !w->shared || !w->moving || !w->heap || !w->heap_at ||
+	    !w->event_s || !w->blocks || !w->seen[0] || !w->seen[1])
 		return -ENOMEM;
-	for (uint32_t d = 0; d < w->domains; d++)
-		w->domain[d].first = OCI_NOBODY;
 	for (uint32_t r = 0; r < p; r++)
 		rank_init(w, r);
 	return 0;
@@ -90,15 +154,13 @@ static int world_create(struct oci_virtual_world *w, const struct oci_virtual_ca
 static void world_destroy(struct oci_virtual_world *w)
 {
 	for (uint32_t r = 0; w->ranks && r < w->size; r++) {
-		for (int f = 0; f < OCI_VIRTUAL_FLAGS; f++)
+		for (int f = 0; f < OCI_FLAGS; f++)
 			free(w->ranks[r].flags[f].list);
 	}
 	free(w->gamma);
 	free(w->ranks);
-	free(w->processes);
-	free(w->domain);
-	free(w->dirty[0]);
-	free(w->dirty[1]);
+	free(w->shared);
+	free(w->moving);
 	free(w->heap);
 	free(w->heap_at);
 	free(w->event_s);
@@ -109,20 +171,10 @@ static void world_destroy(struct oci_virtual_world *w)
 
 static void run_event(struct oci_virtual_world *w, uint32_t rank)
 {
-	struct oci_virtual_rank *r = &w->ranks[rank];
-	const struct oci_op *op;
-
-	if (r->task.active) {
-		if (!oci_task_event(w, rank))
-			return;
-		op = &r->plan->ops[r->pc];
-		/* A chunk is not the whole of a SHARE or HELP: these go on by themselves. */
-		if (op->code == OCI_OP_SHARE || op->code == OCI_OP_HELP)
-			oci_virtual_chunk_over(w, rank, op);
-		else
-			oci_virtual_next(r);
-	}
-	oci_virtual_go(w, rank);
+	if (!w->ranks[rank].task.active)
+		oci_virtual_go(w, rank);
+	else if (oci_task_event(w, rank))
+		oci_virtual_go_on(w, rank);
 }
 
 static void finish(struct oci_virtual_world *w, struct oci_virtual_result *result)
@@ -159,13 +211,13 @@ int oci_virtual_run(const struct oci_virtual_call *call, struct oci_virtual_resu
 	uint32_t rank;
 	double at_s;
 
-	while (!error && oci_queue_pop(&w, &rank, &at_s)) {
+	while (!error && queue_pop(&w, &rank, &at_s)) {
 		/* All of one moment first, so that copies which start together share from the
 		 * start, then the rates. */
 		w.now_s = at_s;
 		run_event(&w, rank);
 		while (w.heap_count && w.event_s[w.heap[0]] == at_s) {
-			oci_queue_pop(&w, &rank, &at_s);
+			queue_pop(&w, &rank, &at_s);
 			run_event(&w, rank);
 		}
 		oci_task_settle(&w);

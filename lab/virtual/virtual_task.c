@@ -2,88 +2,43 @@
 /*
  * Tasks: bytes that move while others may slow them down.
  *
- * A task is first its alpha, which nobody disturbs, then `left` of 1 at the rate 1 / whole_s. It
- * is in the list of the process whose pages it locks and in those of the domains it uses; when such
- * a list grows or shrinks, the rates of its tasks are set anew, once a moment.
+ * A task is first its alpha, which nobody disturbs, then `left` of 1 at the rate 1 / whole_s. When
+ * the number of tasks changes that lock the pages of a process, or use a domain, the rates of these
+ * are set anew, once a moment.
  */
 #include "lab/virtual/virtual_world.h"
 
-enum { OF_PROCESS, OF_DOMAIN };
-
-/* List `i` of a task: its process, its first, its second domain. */
-static struct oci_virtual_list *list_of(struct oci_virtual_world *w,
-					const struct oci_virtual_task *t, uint32_t i)
+static void use(struct oci_virtual_world *w, uint32_t shared, int more)
 {
-	uint32_t index = i ? t->domain[i - 1] : t->process;
-
-	if (index == OCI_NOBODY)
-		return NULL;
-	return i ? &w->domain[index] : &w->processes[index];
-}
-
-static void mark(struct oci_virtual_world *w, struct oci_virtual_list *list, uint32_t i)
-{
-	uint32_t of = i ? OF_DOMAIN : OF_PROCESS;
-
-	if (list->dirty)
+	if (shared == OCI_NOBODY)
 		return;
-	list->dirty = true;
-	w->dirty[of][w->dirty_count[of]++] =
-		(uint32_t)(list - (of == OF_DOMAIN ? w->domain : w->processes));
+	w->shared[shared].users += (uint32_t)more;
+	w->shared[shared].changed = w->changed = true;
 }
 
-/* Which of a task's lists leads on in list `index`: a domain may be its first or second. */
-static uint32_t link_of(const struct oci_virtual_task *t, uint32_t of, uint32_t index)
-{
-	if (of == OF_PROCESS)
-		return 0;
-	return t->domain[0] == index ? 1 : 2;
-}
-
-static void enter(struct oci_virtual_world *w, uint32_t rank, uint32_t i)
+static void enter(struct oci_virtual_world *w, uint32_t rank)
 {
 	struct oci_virtual_task *t = &w->ranks[rank].task;
-	struct oci_virtual_list *list = list_of(w, t, i);
 
-	if (!list)
-		return;
-	t->previous[i] = OCI_NOBODY;
-	t->next[i] = list->first;
-	if (list->first != OCI_NOBODY) {
-		struct oci_virtual_task *other = &w->ranks[list->first].task;
-
-		other->previous[link_of(other, i ? OF_DOMAIN : OF_PROCESS,
-					i ? t->domain[i - 1] : t->process)] = rank;
-	}
-	list->first = rank;
-	list->count++;
-	mark(w, list, i);
-	if (!i && list->count > w->result.most_copiers)
-		w->result.most_copiers = list->count;
+	t->at = w->moving_count;
+	w->moving[w->moving_count++] = rank;
+	use(w, t->process, 1);
+	use(w, t->domain[0], 1);
+	use(w, t->domain[1], 1);
+	if (t->process != OCI_NOBODY && w->shared[t->process].users > w->result.most_copiers)
+		w->result.most_copiers = w->shared[t->process].users;
 }
 
-static void leave(struct oci_virtual_world *w, uint32_t rank, uint32_t i)
+static void leave(struct oci_virtual_world *w, uint32_t rank)
 {
 	struct oci_virtual_task *t = &w->ranks[rank].task;
-	struct oci_virtual_list *list = list_of(w, t, i);
-	uint32_t of = i ? OF_DOMAIN : OF_PROCESS, index = i ? t->domain[i - 1] : t->process;
+	uint32_t last = w->moving[--w->moving_count];
 
-	if (!list)
-		return;
-	if (t->previous[i] == OCI_NOBODY) {
-		list->first = t->next[i];
-	} else {
-		struct oci_virtual_task *other = &w->ranks[t->previous[i]].task;
-
-		other->next[link_of(other, of, index)] = t->next[i];
-	}
-	if (t->next[i] != OCI_NOBODY) {
-		struct oci_virtual_task *other = &w->ranks[t->next[i]].task;
-
-		other->previous[link_of(other, of, index)] = t->previous[i];
-	}
-	list->count--;
-	mark(w, list, i);
+	w->moving[t->at] = last;
+	w->ranks[last].task.at = t->at;
+	use(w, t->process, -1);
+	use(w, t->domain[0], -1);
+	use(w, t->domain[1], -1);
 }
 
 /* Time of the whole task at the present number of copiers and users of its domains. */
@@ -96,12 +51,12 @@ static double whole(const struct oci_virtual_world *w, const struct oci_virtual_
 
 		if (t->domain[d] == OCI_NOBODY)
 			continue;
-		least = (double)t->bytes * t->shared_s * w->domain[t->domain[d]].count;
+		least = (double)t->bytes * t->shared_s * w->shared[t->domain[d]].users;
 		if (least > seconds)
 			seconds = least;
 	}
 	if (t->process != OCI_NOBODY)
-		seconds += t->lock_s * w->gamma[w->processes[t->process].count];
+		seconds += t->lock_s * w->gamma[w->shared[t->process].users];
 	return seconds;
 }
 
@@ -121,24 +76,24 @@ static void set_rate(struct oci_virtual_world *w, uint32_t rank)
 	oci_queue_set(w, rank, w->now_s + t->left * seconds);
 }
 
+static bool changed(const struct oci_virtual_world *w, uint32_t shared)
+{
+	return shared != OCI_NOBODY && w->shared[shared].changed;
+}
+
 void oci_task_settle(struct oci_virtual_world *w)
 {
-	for (uint32_t of = 0; of < 2; of++) {
-		for (uint32_t i = 0; i < w->dirty_count[of]; i++) {
-			uint32_t index = w->dirty[of][i], rank;
-			struct oci_virtual_list *list = of == OF_DOMAIN ? &w->domain[index] :
-									  &w->processes[index];
+	if (!w->changed)
+		return;
+	for (uint32_t i = 0; i < w->moving_count; i++) {
+		const struct oci_virtual_task *t = &w->ranks[w->moving[i]].task;
 
-			list->dirty = false;
-			for (rank = list->first; rank != OCI_NOBODY;) {
-				const struct oci_virtual_task *t = &w->ranks[rank].task;
-
-				set_rate(w, rank);
-				rank = t->next[link_of(t, of, index)];
-			}
-		}
-		w->dirty_count[of] = 0;
+		if (changed(w, t->process) || changed(w, t->domain[0]) || changed(w, t->domain[1]))
+			set_rate(w, w->moving[i]);
 	}
+	for (uint32_t i = 0; i < w->size + w->domains; i++)
+		w->shared[i].changed = false;
+	w->changed = false;
 }
 
 uint32_t oci_virtual_core(const struct oci_virtual_world *w, uint32_t rank)
@@ -152,7 +107,7 @@ static void start(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, s
 {
 	struct oci_virtual_rank *r = &w->ranks[rank];
 	struct oci_virtual_task *t = &r->task;
-	uint32_t there = oci_model_domain(w->model, oci_virtual_core(w, remote));
+	uint32_t there = w->size + oci_model_domain(w->model, oci_virtual_core(w, remote));
 
 	t->active = true;
 	t->moving = false;
@@ -162,7 +117,7 @@ static void start(struct oci_virtual_world *w, uint32_t rank, uint32_t remote, s
 	t->domain[0] = t->domain[1] = OCI_NOBODY;
 	t->shared_s = shared_s;
 	if (shared_s > 0) {
-		t->domain[0] = oci_model_domain(w->model, oci_virtual_core(w, rank));
+		t->domain[0] = w->size + oci_model_domain(w->model, oci_virtual_core(w, rank));
 		t->domain[1] = there == t->domain[0] ? OCI_NOBODY : there;
 	}
 	oci_queue_set(w, rank, r->now_s + before_s);
@@ -222,21 +177,18 @@ bool oci_task_event(struct oci_virtual_world *w, uint32_t rank)
 {
 	struct oci_virtual_rank *r = &w->ranks[rank];
 	struct oci_virtual_task *t = &r->task;
-	uint32_t i;
 
 	if (!t->moving) {
 		t->moving = true;
 		t->start_s = t->since_s = w->now_s;
-		for (i = 0; i < 3; i++)
-			enter(w, rank, i);
-		/* In no list, so that nobody sets its rate later. */
+		enter(w, rank);
+		/* It may share nothing, so that nobody sets its rate later. */
 		set_rate(w, rank);
 		if (t->whole_s == 0)
 			oci_queue_set(w, rank, w->now_s);
 		return false;
 	}
-	for (i = 0; i < 3; i++)
-		leave(w, rank, i);
+	leave(w, rank);
 	t->active = false;
 	r->now_s = w->now_s;
 	w->result.delayed_s += w->now_s - t->start_s - t->bytes_s - t->lock_s;

@@ -7,48 +7,33 @@
  * time of their raise, so running ahead changes nothing that others see; tasks start and end in
  * the order of time, by the queue.
  *
- *   virtual.c        create, the loop over events, the end
- *   virtual_queue.c  a heap with one entry a rank
+ *   virtual.c        create, the queue, the loop over events, the end
  *   virtual_task.c   tasks: what slows them, when they end
- *   virtual_flag.c   raise and await
- *   virtual_step.c   operations
- *   virtual_share.c  SHARE and HELP
+ *   virtual_step.c   flags and operations
  */
 #ifndef OC_MODEL_VIRTUAL_WORLD_H
 #define OC_MODEL_VIRTUAL_WORLD_H
 
+#include "lab/check/walk.h"
 #include "lab/virtual/virtual.h"
 
 #define OCI_NOBODY UINT32_MAX
 
-enum oci_virtual_flag { OCI_VIRTUAL_POST, OCI_VIRTUAL_ACK, OCI_VIRTUAL_FLAGS };
-
-struct oci_virtual_event {
-	uint32_t value;
-	double at_s;
-};
-
-/* All values that a flag had, in order, and who waits for the next. */
-struct oci_virtual_events {
-	struct oci_virtual_event *list;
-	uint32_t count, room;
-	uint32_t waiter; /* first of a list through rank.next_waiter */
-};
-
 /* What a rank does with bytes right now. */
 struct oci_virtual_task {
-	bool active;		/* its rate may depend on others */
-	bool moving;		/* through with alpha */
-	uint32_t process;	/* whose pages are locked; OCI_NOBODY: none */
-	uint32_t domain[2];	/* whose bandwidth it shares; OCI_NOBODY: none */
+	bool active; /* its rate may depend on others */
+	bool moving; /* through with alpha */
+	/* What it shares with others, in world.shared: the process whose pages it locks, the
+	 * domains whose bandwidth it uses; OCI_NOBODY: none. */
+	uint32_t process, domain[2];
 	double start_s;		/* when it began to move */
 	double bytes_s, lock_s; /* undisturbed */
 	double shared_s;	/* at least so long a byte, times the users of a domain */
 	size_t bytes;
-	double left;		       /* of 1 */
-	double whole_s;		       /* at the present rate */
-	double since_s;		       /* `left` was true then */
-	uint32_t next[3], previous[3]; /* of the process's and the domains' lists */
+	double left;	/* of 1 */
+	double whole_s; /* at the present rate */
+	double since_s; /* `left` was true then */
+	uint32_t at;	/* in world.moving */
 };
 
 enum oci_virtual_state {
@@ -81,13 +66,14 @@ struct oci_virtual_rank {
 	struct oci_virtual_task task;
 	struct oci_virtual_claim claim;
 	uint32_t helped; /* HELP: whose chunk is being copied */
-	struct oci_virtual_events flags[OCI_VIRTUAL_FLAGS];
+	struct oci_events flags[OCI_FLAGS];
+	uint32_t waiter[OCI_FLAGS]; /* for the next value: first of a list through next_waiter */
 };
 
-/* A list of tasks: of a process (by rank) or a domain. */
-struct oci_virtual_list {
-	uint32_t first, count;
-	bool dirty;
+/* A process (by rank) or, behind these, a domain: how many tasks meet there. */
+struct oci_virtual_shared {
+	uint32_t users;
+	bool changed; /* in this moment */
 };
 
 struct oci_virtual_world {
@@ -96,10 +82,10 @@ struct oci_virtual_world {
 	double *gamma; /* [copiers] */
 	uint32_t size, domains;
 	struct oci_virtual_rank *ranks;
-	struct oci_virtual_list *processes, *domain;
-	uint32_t *dirty[2]; /* processes, domains whose tasks change their rate */
-	uint32_t dirty_count[2];
-	uint32_t *seen[OCI_VIRTUAL_FLAGS]; /* [rank * size + peer]: values seen, a count */
+	struct oci_virtual_shared *shared; /* [size + domains] */
+	bool changed;			   /* some of them */
+	uint32_t *moving, moving_count;	   /* ranks whose tasks move */
+	uint32_t *seen[OCI_FLAGS];	   /* [rank * size + peer]: values seen, a count */
 	struct oc_block *blocks;	   /* of v-variants */
 	/* The queue: heap of ranks by the time of their next event, and where each is in it. */
 	uint32_t *heap, *heap_at, heap_count;
@@ -111,9 +97,8 @@ struct oci_virtual_world {
 	struct oci_virtual_result result;
 };
 
-/* virtual_queue.c */
-void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double at_s); /* adds or moves */
-bool oci_queue_pop(struct oci_virtual_world *w, uint32_t *rank, double *at_s);
+/* virtual.c: the event of a rank is at `at_s` from now on. */
+void oci_queue_set(struct oci_virtual_world *w, uint32_t rank, double at_s);
 
 /* virtual_task.c */
 uint32_t oci_virtual_core(const struct oci_virtual_world *w, uint32_t rank);
@@ -134,28 +119,12 @@ bool oci_task_event(struct oci_virtual_world *w, uint32_t rank);
 /* After all events of a moment: new rates where they changed. */
 void oci_task_settle(struct oci_virtual_world *w);
 
-/* virtual_flag.c */
-void oci_virtual_raise(struct oci_virtual_world *w, uint32_t rank, enum oci_virtual_flag flag,
-		       uint32_t value);
-/* True: the rank has seen it, its clock is where it goes on. False: it waits. */
-bool oci_virtual_await(struct oci_virtual_world *w, uint32_t rank, uint32_t peer,
-		       enum oci_virtual_flag flag, uint32_t value);
-/* When a flag was raised to that value or more; NULL: not yet. */
-const struct oci_virtual_event *oci_virtual_raised(const struct oci_virtual_world *w, uint32_t rank,
-						   enum oci_virtual_flag flag, uint32_t value);
-double oci_virtual_latency(const struct oci_virtual_world *w, uint32_t a, uint32_t b);
-
 /* virtual_step.c */
+void oci_virtual_raise(struct oci_virtual_world *w, uint32_t rank, enum oci_flag flag,
+		       uint64_t value);
 /* Runs a rank on from its clock, until it waits, moves bytes or ends. */
 void oci_virtual_go(struct oci_virtual_world *w, uint32_t rank);
-/* The operation at pc is through. */
-void oci_virtual_next(struct oci_virtual_rank *r);
-uint32_t oci_virtual_peer(const struct oci_virtual_rank *r, uint32_t v);
-
-/* virtual_share.c: true when the operation is through. */
-bool oci_virtual_share(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op);
-bool oci_virtual_help(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op);
-/* The end of a chunk of either. */
-void oci_virtual_chunk_over(struct oci_virtual_world *w, uint32_t rank, const struct oci_op *op);
+/* The same when its task is over. */
+void oci_virtual_go_on(struct oci_virtual_world *w, uint32_t rank);
 
 #endif

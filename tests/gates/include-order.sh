@@ -24,11 +24,11 @@ declare -A may=(
 	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h"
 	[lab/harness]="lab/harness onecopy/onecopy.h"
 	[lab/check]="topo plan coll lab/check"
-	[lab/inspect]="base os heap copy plan coll api lab/check/op_text.h lab/inspect lab/topo lab/virtual onecopy/onecopy.h"
+	[lab/inspect]="base os heap copy model plan coll api lab/check/op_text.h lab/inspect lab/topo lab/virtual onecopy/onecopy.h"
 	[lab/mock]="copy lab/mock"
 	[lab/topo]="base topo lab/topo"
 	[lab/tune]="base os model lab/harness lab/topo lab/tune copy/memcpy.h onecopy/onecopy.h"
-	[lab/virtual]="model plan coll lab/virtual"
+	[lab/virtual]="model plan coll lab/check/walk.h lab/virtual"
 )
 
 # by_table FILE LINE INCLUDED

@@ -77,7 +77,7 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 	predict_model_text(predicted, model, sizeof(model));
 	predict_bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
 	printf("%s of %s on %u ranks: %s, because %s.\n",
-	       oc_collective_name(options->common.call.collective), bytes,
+	       oci_collective_name(options->common.call.collective), bytes,
 	       options->common.call.ranks, predicted->chosen, predicted->why);
 	printf("Model: %s. Microseconds; 'memory' is what a rank copies itself, 'reduce' what it adds up.\n\n",
 	       model);
@@ -94,9 +94,9 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 		else
 			table_add(&table, "%s%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f",
 				  strcmp(p->algorithm, predicted->chosen) ? "" : "* ", p->algorithm,
-				  1e6 * p->total, 1e6 * p->start, 1e6 * p->bytes, 1e6 * p->lock,
-				  1e6 * p->contention, 1e6 * p->memory, 1e6 * p->reduce,
-				  1e6 * p->flags);
+				  1e6 * p->total, 1e6 * p->cost.start, 1e6 * p->cost.bytes,
+				  1e6 * p->cost.lock, 1e6 * p->cost.contention,
+				  1e6 * p->cost.memory, 1e6 * p->cost.reduce, 1e6 * p->cost.flags);
 	}
 	table_print(&table, stdout, 0);
 }
@@ -108,13 +108,12 @@ static int print_json(const struct explain_options *options, const struct oc_pre
 
 	for (unsigned int i = 0; i < predicted->count; i++)
 		json_array_append_new(candidates, predict_json(&list[i]));
-	json = json_pack("{s:s, s:I, s:i, s:{s:o, s:o, s:b}, s:s, s:s, s:o}", "collective",
-			 oc_collective_name(options->common.call.collective), "bytes",
+	json = json_pack("{s:s, s:I, s:i, s:o, s:s, s:s, s:o}", "collective",
+			 oci_collective_name(options->common.call.collective), "bytes",
 			 (json_int_t)options->common.call.bytes, "ranks",
-			 (int)options->common.call.ranks, "model", "name",
-			 json_text(predicted->model), "file", json_text(predicted->path),
-			 "calibrated", predicted->calibrated, "chosen", predicted->chosen, "why",
-			 predicted->why, "candidates", candidates);
+			 (int)options->common.call.ranks, "model", predict_model_json(predicted),
+			 "chosen", predicted->chosen, "why", predicted->why, "candidates",
+			 candidates);
 	return json_text_print(json, 2);
 }
 
@@ -138,9 +137,5 @@ int explain_main(int argc, char **argv)
 		status = print_json(&options, &predicted, list);
 	else
 		print_text(&options, &predicted, list);
-	if (fflush(stdout) || ferror(stdout)) {
-		command_say("standard output: %s", strerror(errno));
-		return 1;
-	}
-	return status;
+	return command_end(status);
 }

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* onecopy info: what works here and why; the option and algorithm tables; plans as graphs. */
+/*
+ * onecopy info: what works here and why; the option and algorithm tables; plans as graphs. What it
+ * tells is JSON first; the tables for people are made of that.
+ */
 #include "command.h"
-#include "info.h"
+#include "json_text.h"
+#include "mpi_found.h"
 #include "names.h"
+#include "parts.h"
 #include "predict.h"
+#include "table.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum { KEY_OPTIONS = 256, KEY_ALGORITHMS, KEY_PLAN };
+enum { INFO_MACHINE = 1, INFO_OPTIONS = 2, INFO_ALGORITHMS = 4 };
+enum { MPIS = 8 };
 
 struct info_options {
 	bool json, plan;
@@ -81,8 +90,7 @@ const struct argp info_argp = {
 static int print_plan(const struct info_options *options)
 {
 	enum oc_collective collective;
-	unsigned long ranks;
-	char *end;
+	uint32_t ranks;
 	int err;
 
 	if (options->count < 3)
@@ -90,16 +98,13 @@ static int print_plan(const struct info_options *options)
 			      "--plan bcast knomial:4 8");
 	collective = name_collective(options->arguments[0]);
 	name_check_algorithm(collective, options->arguments[1]);
-	ranks = strtoul(options->arguments[2], &end, 10);
-	if (*end || end == options->arguments[2] || ranks < 1 || ranks > 1024)
-		command_usage("'%s' is not a number of ranks; valid: 1 to 1024",
-			      options->arguments[2]);
-	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1], (uint32_t)ranks,
+	ranks = predict_ranks(options->arguments[2], 1);
+	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1], ranks,
 				  options->profile);
 	if (!err)
 		return 0;
 	if (err == -EINVAL)
-		command_usage("%s of %s on %lu ranks has no plan to show: auto and mpi are no "
+		command_usage("%s of %s on %u ranks has no plan to show: auto and mpi are no "
 			      "algorithms, and some algorithms need at least 2 ranks",
 			      options->arguments[1], options->arguments[0], ranks);
 	if (err == -ENOENT)
@@ -109,27 +114,408 @@ static int print_plan(const struct info_options *options)
 	return 1;
 }
 
+/* Open MPI keeps its inner layout within 4.1.x; the component checks the same when it is loaded. */
+static bool is_same_minor(const char *a, const char *b)
+{
+	int major[2], minor[2];
+
+	return sscanf(a, "%d.%d", &major[0], &minor[0]) == 2 &&
+	       sscanf(b, "%d.%d", &major[1], &minor[1]) == 2 && major[0] == major[1] &&
+	       minor[0] == minor[1];
+}
+
+/* What there is of our own to be put under programs, found once. */
+struct found {
+	struct part part[PARTS];
+	const char *trouble[PARTS]; /* why it cannot be used; NULL: it can */
+};
+
+static void find_parts(struct found *found)
+{
+	static char text[PARTS][1024];
+
+	for (int i = 0; i < PARTS; i++) {
+		const char *trouble;
+
+		part_find((enum part_kind)i, &found->part[i]);
+		trouble = part_trouble(&found->part[i], true);
+		if (!trouble && i == PART_HEAP)
+			trouble = oc_inspect_heap();
+		if (trouble)
+			snprintf(text[i], sizeof(text[i]), "%s", trouble);
+		found->trouble[i] = trouble ? text[i] : NULL;
+	}
+}
+
+/* Why programs of an MPI would not be served, as a sentence; "": they are. */
+static const char *version_trouble(const struct found *found, const struct mpi_found *mpi)
+{
+	static char text[256];
+	const char *version = mpi->version;
+	const struct part *component = &found->part[PART_OPEN_MPI];
+	int major, minor;
+
+	if (!strcmp(mpi->name, "unknown") && !*version)
+		return "unknown whether served, as it does not answer '--version' here";
+	if (!strcmp(mpi->name, "MPICH")) {
+		if (!found->part[PART_MPICH].found)
+			return "not served: onecopy's library for MPICH was not found";
+		if (found->trouble[PART_MPICH])
+			return "not served: onecopy's library for MPICH cannot be loaded (see "
+			       "above)";
+		/* MPICH and its kin have had one binary interface since 3.1, of 2014. */
+		return sscanf(version, "%d.%d", &major, &minor) == 2 && 100 * major + minor < 301 ?
+			       "not served: MPICH before 3.1 has another binary interface" :
+			       "";
+	}
+	if (strcmp(mpi->name, "Open MPI"))
+		return "not served, unless its programs have MPICH's binary interface";
+	if (!component->found)
+		return "not served: onecopy's component was not found";
+	if (!*component->built_for || is_same_minor(version, component->built_for))
+		return "";
+	snprintf(text, sizeof(text),
+		 "not served: the component was built for Open MPI %s, whose inner layout is "
+		 "another",
+		 component->built_for);
+	return text;
+}
+
+static json_t *mpis_json(const struct found *found)
+{
+	json_t *list = json_array();
+	struct mpi_found mpi[MPIS];
+	int count = mpi_find(mpi, MPIS);
+
+	for (int i = 0; i < count; i++) {
+		const char *why = version_trouble(found, &mpi[i]);
+
+		json_array_append_new(list,
+				      json_pack("{s:s, s:o, s:o, s:b, s:o}", "name", mpi[i].name,
+						"version", json_text(mpi[i].version), "launcher",
+						json_text(mpi[i].launcher), "served", !*why, "why",
+						json_text(why)));
+	}
+	return list;
+}
+
+static json_t *mechanisms_json(void)
+{
+	json_t *list = json_array();
+	const struct oc_mechanism_info *info;
+
+	for (unsigned int i = 0; (info = oc_inspect_mechanism(i)); i++)
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:b, s:o, s:o}", "name", info->name,
+						"what", info->what, "works", info->works,
+						"sentence", json_text(info->sentence), "remedy",
+						json_text(info->remedy)));
+	return list;
+}
+
+static json_t *options_json(void)
+{
+	json_t *list = json_array();
+	const struct oci_option_info *info;
+
+	for (unsigned int i = 0; (info = oci_option_info(i)); i++)
+		json_array_append_new(
+			list, json_pack("{s:s, s:o, s:s, s:s, s:s}", "variable", info->variable,
+					"value", json_text(info->value), "default", info->fallback,
+					"from", info->from, "help", info->help));
+	return list;
+}
+
+static json_t *algorithms_json(void)
+{
+	json_t *object = json_object();
+
+	for (int c = 0; c < OC_COLLECTIVES; c++) {
+		enum oc_collective collective = (enum oc_collective)c;
+		const struct oci_algorithm *a;
+		json_t *list = json_array();
+
+		for (unsigned int i = 0; (a = oci_algorithm(collective, i)); i++) {
+			json_t *one = json_pack("{s:s, s:s}", "name", a->name, "idea", a->idea);
+
+			/* max 0 with a min: no upper end. */
+			if (a->parameter_min || a->parameter_max)
+				json_object_set_new(one, "parameter",
+						    json_pack("{s:I, s:I, s:I}", "default",
+							      (json_int_t)a->parameter_default,
+							      "min", (json_int_t)a->parameter_min,
+							      "max", (json_int_t)a->parameter_max));
+			json_array_append_new(list, one);
+		}
+		json_object_set_new(object, oci_collective_name(collective), list);
+	}
+	return object;
+}
+
+/* Where the parts are in the JSON. */
+static const struct {
+	const char *key, *place, *built_for;
+} part_keys[PARTS] = {
+	[PART_OPEN_MPI] = { "component", "dir", "built_for_open_mpi" },
+	[PART_MPICH] = { "preload", "file", "built_for_mpich" },
+	[PART_HEAP] = { "shared_heap", "file", NULL },
+};
+
+static json_t *part_json(const struct found *found, enum part_kind kind)
+{
+	const struct part *part = &found->part[kind];
+	const char *trouble = found->trouble[kind];
+	json_t *json = json_pack("{s:o, s:b, s:b, s:o}", part_keys[kind].place,
+				 json_text(kind == PART_OPEN_MPI ? part->dir : part->path), "found",
+				 part->found, "usable", !trouble, "why",
+				 json_text(trouble ? trouble : ""));
+
+	if (kind == PART_HEAP)
+		json_object_set_new(json, "large_pages", json_string(oci_large_pages()));
+	else
+		json_object_set_new(json, part_keys[kind].built_for, json_string(part->built_for));
+	return json;
+}
+
+static void add_machine(json_t *json)
+{
+	static struct found found;
+	struct utsname system = { .sysname = "" };
+	json_t *topology = oc_inspect_topology();
+
+	find_parts(&found);
+	uname(&system);
+	json_object_set_new(json, "kernel",
+			    json_pack("{s:s, s:s, s:s}", "name", system.sysname, "release",
+				      system.release, "machine", system.machine));
+	for (int i = 0; i < PARTS; i++)
+		json_object_set_new(json, part_keys[i].key, part_json(&found, (enum part_kind)i));
+	json_object_set_new(json, "mpi", mpis_json(&found));
+	json_object_set_new(json, "mechanisms", mechanisms_json());
+	json_object_set_new(json, "topology",
+			    topology ? topology :
+				       json_pack("{s:s}", "error", "hwloc cannot load it"));
+	json_object_set_new(json, "team_bytes", json_integer((json_int_t)oc_inspect_team_bytes()));
+}
+
+static json_t *info_json(unsigned int sections)
+{
+	json_t *json = json_pack("{s:s}", "onecopy", oc_version());
+
+	if (sections & INFO_MACHINE)
+		add_machine(json);
+	if (sections & INFO_OPTIONS)
+		json_object_set_new(json, "options", options_json());
+	if (sections & INFO_ALGORITHMS)
+		json_object_set_new(json, "algorithms", algorithms_json());
+	return json;
+}
+
+static bool is_set(const json_t *object, const char *key)
+{
+	return json_is_true(json_object_get(object, key));
+}
+
+/* A part of ours: where it is, for which version, and what is the matter with it. */
+static void add_part(struct table *table, enum part_kind kind, const json_t *json)
+{
+	const json_t *object = json_object_get(json, part_keys[kind].key);
+	const char *place = json_text_at(object, part_keys[kind].place),
+		   *version = kind == PART_HEAP ? "" :
+						  json_text_at(object, part_keys[kind].built_for);
+	struct part part;
+
+	part_find(kind, &part);
+	if (!is_set(object, "found"))
+		table_add(table, "%s\tnot found: %s", part.name, place);
+	else if (*version)
+		table_add(table, "%s\t%s, built for %s %s", part.name, place, part.mpi, version);
+	else
+		table_add(table, "%s\t%s", part.name, place);
+	if (!is_set(object, "usable"))
+		table_add(table, "\tIt cannot be used: %s", json_text_at(object, "why"));
+	else if (kind == PART_HEAP)
+		table_add(table, "\tLarge pages for shared memory: %s",
+			  json_text_at(object, "large_pages"));
+}
+
+static void print_versions(const json_t *json)
+{
+	const json_t *kernel = json_object_get(json, "kernel");
+	struct table table = { .align = "ll" };
+
+	table_add(&table, "onecopy\t%s", json_text_at(json, "onecopy"));
+	table_add(&table, "kernel\t%s %s, %s", json_text_at(kernel, "name"),
+		  json_text_at(kernel, "release"), json_text_at(kernel, "machine"));
+	for (int i = 0; i < PARTS; i++)
+		add_part(&table, (enum part_kind)i, json);
+	table_print(&table, stdout, 0);
+}
+
+static void print_mpis(const json_t *mpis)
+{
+	struct table table = { .align = "llll" };
+	size_t i;
+	json_t *mpi;
+
+	puts("\nMPI on PATH");
+	json_array_foreach(mpis, i, mpi)
+		table_add(&table, "%s\t%s\t%s\t%s", json_text_at(mpi, "name"),
+			  json_text_at(mpi, "version"), json_text_at(mpi, "launcher"),
+			  is_set(mpi, "served") ? "served" : json_text_at(mpi, "why"));
+	if (!json_array_size(mpis))
+		table_add(&table, "none: neither mpirun nor mpiexec is there");
+	table_print(&table, stdout, 2);
+}
+
+static void print_mechanisms(const json_t *mechanisms)
+{
+	struct table table = { .align = "lll" };
+	size_t i;
+	json_t *one;
+
+	puts("\nMechanisms, between this process and a child of its own");
+	json_array_foreach(mechanisms, i, one)
+	{
+		table_add(&table, "%s\t%s\t%s", json_text_at(one, "name"),
+			  is_set(one, "works") ? "works" : "refused", json_text_at(one, "what"));
+		table_add(&table, "\t\t%s", json_text_at(one, "sentence"));
+		if (*json_text_at(one, "remedy"))
+			table_add(&table, "\t\tRemedy: %s", json_text_at(one, "remedy"));
+	}
+	table_print(&table, stdout, 2);
+}
+
+static void add_caches(struct table *table, const char *name, json_int_t caches, json_int_t bytes,
+		       json_int_t cores)
+{
+	bool mib = bytes >= 1048576 && bytes % 1048576 == 0;
+
+	table_add(table, "%s caches\t%lld of %lld %s, shared by %lld core%s", name,
+		  (long long)caches, (long long)(bytes >> (mib ? 20 : 10)), mib ? "MiB" : "KiB",
+		  (long long)cores, cores == 1 ? "" : "s");
+}
+
+static void print_topology(const json_t *topology, json_int_t team_bytes)
+{
+	struct table table = { .align = "ll" };
+	long long cpus = json_number_at(topology, "cpus"),
+		  cores = json_number_at(topology, "cores"),
+		  allowed = json_number_at(topology, "cpus_allowed");
+	double limit = json_number_value(json_object_get(topology, "cgroup_cpus"));
+
+	puts("\nTopology");
+	if (*json_text_at(topology, "error")) {
+		printf("  %s\n", json_text_at(topology, "error"));
+		return;
+	}
+	if (cores) {
+		table_add(&table, "packages\t%lld",
+			  (long long)json_number_at(topology, "packages"));
+		table_add(&table, "NUMA nodes\t%lld",
+			  (long long)json_number_at(topology, "numa_nodes"));
+		add_caches(&table, "L3", json_number_at(topology, "l3s"),
+			   json_number_at(topology, "l3_bytes"),
+			   json_number_at(topology, "cores_per_l3"));
+		add_caches(&table, "L2", json_number_at(topology, "l2s"),
+			   json_number_at(topology, "l2_bytes"),
+			   json_number_at(topology, "cores_per_l2"));
+		table_add(&table, "cores\t%lld (%lld CPUs, of which this process may use %lld)",
+			  cores, cpus, allowed);
+	} else {
+		table_add(&table,
+			  "CPUs\t%lld, of which this process may use %lld; which share what is "
+			  "unknown, as /sys/devices/system cannot be read",
+			  cpus, allowed);
+	}
+	if (limit > 0)
+		table_add(&table, "cgroup limit\t%.2f CPUs", limit);
+	table_add(&table, "team memory\t%lld bytes on each rank, for each communicator in use",
+		  (long long)team_bytes);
+	table_print(&table, stdout, 2);
+}
+
+static void print_options(const json_t *options)
+{
+	struct table table = { .align = "lllll" };
+	size_t i;
+	json_t *option;
+
+	table_add(&table, "variable\tvalue\tdefault\tfrom\twhat it does");
+	json_array_foreach(options, i, option)
+	{
+		const char *value = json_text_at(option, "value"),
+			   *fallback = json_text_at(option, "default");
+
+		table_add(&table, "%s\t%s\t%s\t%s\t%s", json_text_at(option, "variable"),
+			  *value ? value : "-", *fallback ? fallback : "-",
+			  json_text_at(option, "from"), json_text_at(option, "help"));
+	}
+	table_print(&table, stdout, 0);
+}
+
+static void print_algorithms(json_t *algorithms)
+{
+	struct table table = { .align = "llll" };
+	const char *collective;
+	json_t *list, *one;
+	size_t i;
+
+	table_add(&table, "collective\talgorithm\tparameter\tidea");
+	json_object_foreach(algorithms, collective, list) json_array_foreach(list, i, one)
+	{
+		const json_t *parameter = json_object_get(one, "parameter");
+		long long least = json_number_at(parameter, "min"),
+			  most = json_number_at(parameter, "max");
+		char range[80] = "-", end[32] = "or more";
+
+		if (most)
+			snprintf(end, sizeof(end), "to %lld", most);
+		if (parameter)
+			snprintf(range, sizeof(range), ":%lld (%lld %s)",
+				 (long long)json_number_at(parameter, "default"), least, end);
+		table_add(&table, "%s\t%s\t%s\t%s", collective, json_text_at(one, "name"), range,
+			  json_text_at(one, "idea"));
+	}
+	table_print(&table, stdout, 0);
+}
+
+static void print_text(const json_t *json, unsigned int sections)
+{
+	if (sections & INFO_MACHINE) {
+		print_versions(json);
+		print_mpis(json_object_get(json, "mpi"));
+		print_mechanisms(json_object_get(json, "mechanisms"));
+		print_topology(json_object_get(json, "topology"),
+			       json_number_at(json, "team_bytes"));
+	}
+	if (sections & INFO_OPTIONS)
+		print_options(json_object_get(json, "options"));
+	if (sections == (INFO_OPTIONS | INFO_ALGORITHMS))
+		putchar('\n');
+	if (sections & INFO_ALGORITHMS)
+		print_algorithms(json_object_get(json, "algorithms"));
+}
+
 int info_main(int argc, char **argv)
 {
 	struct info_options options = { .json = false };
+	int status = 0;
+	json_t *json;
 
 	command_parse(&info_argp, argc, argv, &options);
 	if (options.profile && !options.plan)
 		command_usage("--profile is for --plan COLLECTIVE ALGORITHM RANKS");
 	if (options.plan)
 		return print_plan(&options);
+	if (!options.sections)
+		options.sections = options.json ? ~0u : INFO_MACHINE;
+	json = info_json(options.sections);
 	if (options.json) {
-		json_t *json = info_json(options.sections ? options.sections : ~0u);
-
-		json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-		putchar('\n');
-		json_decref(json);
+		status = json_text_print(json, 2);
 	} else {
-		info_print_text(options.sections ? options.sections : INFO_MACHINE);
+		print_text(json, options.sections);
+		json_decref(json);
 	}
-	if (fflush(stdout) || ferror(stdout)) {
-		command_say("standard output: %s", strerror(errno));
-		return 1;
-	}
-	return 0;
+	return command_end(status);
 }

@@ -121,7 +121,7 @@ static void print_text(const struct model_options *options, const struct model_s
 
 	predict_model_text(&sizes[0].predicted, model, sizeof(model));
 	printf("%s on %u ranks, microseconds. Model: %s.\n\n",
-	       oc_collective_name(options->common.call.collective), options->common.call.ranks,
+	       oci_collective_name(options->common.call.collective), options->common.call.ranks,
 	       model);
 	table_add(&table, "bytes\talgorithm\tplans\tclosed form\t%s",
 		  options->measured ? "measured\t" : "");
@@ -168,12 +168,10 @@ static int print_json(const struct model_options *options, const struct model_si
 
 	for (unsigned int s = 0; s < options->sizes.count; s++)
 		json_array_append_new(list, size_json(&sizes[s], options->measured));
-	json = json_pack("{s:s, s:i, s:{s:o, s:o, s:b}, s:o}", "collective",
-			 oc_collective_name(options->common.call.collective), "ranks",
-			 (int)options->common.call.ranks, "model", "name",
-			 json_text(sizes[0].predicted.model), "file",
-			 json_text(sizes[0].predicted.path), "calibrated",
-			 sizes[0].predicted.calibrated, "sizes", list);
+	json = json_pack("{s:s, s:i, s:o, s:o}", "collective",
+			 oci_collective_name(options->common.call.collective), "ranks",
+			 (int)options->common.call.ranks, "model",
+			 predict_model_json(&sizes[0].predicted), "sizes", list);
 	return json_text_print(json, 2);
 }
 
@@ -224,7 +222,7 @@ int model_main(int argc, char **argv)
 	if (options.measured && !measure_can(options.common.call.collective))
 		command_usage("--measured cannot call %s, whose blocks have sizes of their own; "
 			      "valid: the collectives of equal blocks",
-			      oc_collective_name(options.common.call.collective));
+			      oci_collective_name(options.common.call.collective));
 	if (options.measured)
 		measure_check_sizes(options.common.call.collective, &options.sizes);
 	check_plot(&options);
@@ -242,9 +240,5 @@ int model_main(int argc, char **argv)
 		status |=
 			model_plot(options.plot, &options.common.call, sizes, options.sizes.count);
 	free(sizes);
-	if (fflush(stdout) || ferror(stdout)) {
-		command_say("standard output: %s", strerror(errno));
-		return 1;
-	}
-	return status;
+	return command_end(status);
 }

@@ -6,10 +6,9 @@
  * MPICH, and the library passes through in programs of an MPI that it is not made for.
  */
 #include "command.h"
-#include "component.h"
 #include "foreground.h"
 #include "names.h"
-#include "preload.h"
+#include "parts.h"
 #include "stats.h"
 
 #include <onecopy/onecopy.h>
@@ -129,104 +128,59 @@ const struct argp run_argp = {
 };
 
 /*
- * What programs of one MPI will find: in `words`, for the line that says it. Where they find
- * nothing although it is there, a sentence says why.
+ * Tells programs to load a part: true. In `words`: what they will find, for the line that says it.
+ * Where they find nothing although it is there, or was asked for, a sentence says so, also when
+ * quiet: the job runs on.
  */
-struct part {
-	char words[2 * PATH_MAX];
-	bool set;
-};
-
-static void prepare_component(struct part *part)
+static bool prepare_part(enum part_kind kind, char *words, size_t n)
 {
-	struct component component;
-
-	component_find(&component);
-	if (!component.found) {
-		snprintf(part->words, sizeof(part->words), "no component for Open MPI in %s",
-			 *component.dir ? component.dir : "the place of this executable");
-		return;
-	}
-	snprintf(part->words, sizeof(part->words), "Open MPI component from %s%s%s", component.dir,
-		 *component.built_for ? ", built for Open MPI " : "", component.built_for);
-	part->set = !strchr(component.dir, ':') && !component_export(component.dir);
-	if (part->set)
-		return;
-	command_say("programs of Open MPI run as without onecopy: the component's directory %s "
-		    "cannot be put on Open MPI's path, %s",
-		    component.dir,
-		    strchr(component.dir, ':') ? "as its name has a colon in it" :
-						 "for lack of memory");
-	snprintf(part->words, sizeof(part->words), "nothing for Open MPI");
-}
-
-static void prepare_preload(struct part *part)
-{
-	struct preload preload;
+	bool heap = kind == PART_HEAP;
 	const char *trouble;
+	struct part part;
 
-	preload_find(&preload);
-	if (!preload.found) {
-		snprintf(part->words, sizeof(part->words), "no library for MPICH in %s",
-			 *preload.dir ? preload.dir : "the place of this executable");
-		return;
-	}
-	snprintf(part->words, sizeof(part->words), "MPICH library %s", preload.file);
-	trouble = preload_trouble(&preload);
-	if (!trouble && preload_export(preload.file))
+	part_find(kind, &part);
+	snprintf(words, n, "%s %s%s%s%s%s", part.name, part.path,
+		 *part.built_for ? ", built for " : "", *part.built_for ? part.mpi : "",
+		 *part.built_for ? " " : "", part.built_for);
+	trouble = part_trouble(&part, heap);
+	if (!trouble && part_export(&part))
 		trouble = "there is no memory for the environment";
-	part->set = !trouble;
 	if (!trouble)
-		return;
-	command_say("programs of MPICH run as without onecopy: %s cannot be preloaded: %s",
-		    preload.file, trouble);
-	snprintf(part->words, sizeof(part->words), "nothing for MPICH");
-}
-
-/* Asked for and impossible is said, also when quiet: the job runs on, only slower. */
-static void prepare_heap(struct part *part)
-{
-	struct preload heap;
-	const char *trouble;
-
-	preload_find_heap(&heap);
-	trouble = heap.found ? preload_trouble(&heap) :
-			       "it is not there; build or install it (it needs libmimalloc-dev), "
-			       "or set " HEAP_DIR_VARIABLE;
-	if (!trouble)
-		trouble = preload_load_trouble(&heap);
-	if (!trouble && preload_export(heap.file))
-		trouble = "there is no memory for the environment";
-	part->set = !trouble;
-	if (trouble)
+		return true;
+	if (heap)
 		command_say("the programs run without a shared heap: %s cannot be preloaded: %s",
-			    heap.file, trouble);
+			    part.path, trouble);
+	else if (part.found)
+		command_say("programs of %s run as without onecopy: %s cannot be %s: %s", part.mpi,
+			    part.path, kind == PART_OPEN_MPI ? "loaded" : "preloaded", trouble);
+	if (part.found)
+		snprintf(words, n, "no %s", part.name);
 	else
-		snprintf(part->words, sizeof(part->words), "; shared heap %s", heap.file);
+		snprintf(words, n, "no %s in %s", part.name,
+			 *part.dir ? part.dir : "the place of this executable");
+	return false;
 }
 
 /* One line about what was set; true if there is something to load. */
 static bool prepare(const struct run_options *options)
 {
 	const char *settings = options->settings.text;
-	struct part component = { .set = false }, preload = { .set = false };
-	struct part heap = { .words = "" };
+	char words[PARTS][2 * PATH_MAX];
+	bool component = prepare_part(PART_OPEN_MPI, words[PART_OPEN_MPI], sizeof(words[0]));
+	bool library = prepare_part(PART_MPICH, words[PART_MPICH], sizeof(words[0]));
+	bool heap = options->heap && prepare_part(PART_HEAP, words[PART_HEAP], sizeof(words[0]));
 
-	prepare_component(&component);
-	prepare_preload(&preload);
-	if (options->heap)
-		prepare_heap(&heap);
-	if (!component.set && !preload.set) {
-		command_say(
-			"%s, and %s, so the program runs as without onecopy; build or install "
-			"them (they need libopenmpi-dev and libmpich-dev), or set " COMPONENT_DIR_VARIABLE
-			" and " PRELOAD_DIR_VARIABLE,
-			component.words, preload.words);
+	if (!component && !library) {
+		command_say("%s, and %s, so the program runs as without onecopy; build or install "
+			    "them (they need libopenmpi-dev and libmpich-dev), or set "
+			    "ONECOPY_COMPONENT_DIR and ONECOPY_PRELOAD_DIR",
+			    words[PART_OPEN_MPI], words[PART_MPICH]);
 		return false;
 	}
 	if (!options->quiet)
-		command_say("%s; %s%s%s%s", component.words, preload.words, heap.words,
-			    *settings ? "; " : "", settings);
+		command_say("%s; %s%s%s%s%s", words[PART_OPEN_MPI], words[PART_MPICH],
+			    heap ? "; " : "", heap ? words[PART_HEAP] : "", *settings ? "; " : "",
+			    settings);
 	return true;
 }
 

@@ -22,21 +22,15 @@ struct tune_options {
 
 static uint32_t parse_ranks(const char *text)
 {
-	char *end;
-	unsigned long ranks;
+	uint32_t ranks = command_ranks(text, 1, OCI_TUNE_MOST_RANKS);
 
-	errno = 0;
-	ranks = strtoul(text, &end, 10);
-	if (errno || *end || *text < '0' || *text > '9' || ranks < 1 || ranks > OCI_TUNE_MOST_RANKS)
-		command_usage("'%s' is not a number of ranks; valid: 1 to %d", text,
-			      OCI_TUNE_MOST_RANKS);
 	if (ranks > oci_tune_cpus())
 		command_usage(
-			"--ranks %lu is more than the %u CPUs that may be used here: ranks that "
+			"--ranks %u is more than the %u CPUs that may be used here: ranks that "
 			"share a CPU do not contend for a lock, so nothing would be measured; "
 			"valid: 1 to %u",
 			ranks, oci_tune_cpus(), oci_tune_cpus());
-	return (uint32_t)ranks;
+	return ranks;
 }
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
@@ -233,11 +227,7 @@ static int report(const struct tune_options *options, const char *path,
 	if (!standard_output && !options->json)
 		printf("Written to %s, where jobs find it%s%s\n", path,
 		       options->output ? " with ONECOPY_TUNING=" : "", options->output ? path : "");
-	if (fflush(stdout) || ferror(stdout)) {
-		command_say("standard output: %s", strerror(errno));
-		return 1;
-	}
-	return status;
+	return command_end(status);
 }
 
 int tune_main(int argc, char **argv)

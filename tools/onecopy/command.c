@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,14 @@ void command_say(const char *format, ...)
 	va_end(arguments);
 }
 
+int command_end(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	command_say("standard output: %s", strerror(errno));
+	return 1;
+}
+
 void command_usage(const char *format, ...)
 {
 	va_list arguments;
@@ -33,6 +42,22 @@ void command_usage(const char *format, ...)
 	say(format, arguments);
 	va_end(arguments);
 	exit(EXIT_USAGE);
+}
+
+uint32_t command_ranks(const char *text, uint32_t least, uint32_t most)
+{
+	unsigned long ranks;
+	char *end;
+
+	errno = 0;
+	ranks = strtoul(text, &end, 10);
+	if (errno || *end || *text < '0' || *text > '9' || ranks < 1 || ranks > most)
+		command_usage("'%s' is not a number of ranks; valid: %u to %u", text, least, most);
+	if (ranks < least)
+		command_usage("--ranks %lu: a collective of one rank moves nothing; valid: %u and "
+			      "more",
+			      ranks, least);
+	return (uint32_t)ranks;
 }
 
 void word_list_add(struct word_list *list, const char *word)

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { EXIT_USAGE = 2, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
@@ -32,8 +33,14 @@ int explain_main(int argc, char **argv);
 
 /* "onecopy: sentence" on standard error. */
 void command_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same, and exit(EXIT_USAGE). */
+/* The exit status of a command that has printed all it has to say: 1, and a sentence, where that
+ * could not be written. */
+int command_end(int status);
+/* command_say(), and exit(EXIT_USAGE). */
 void command_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* A number of ranks, from `least` to `most`; else command_usage(). */
+uint32_t command_ranks(const char *text, uint32_t least, uint32_t most);
 
 #define COMMAND_HELP_OPTION                                 \
 	{                                                   \

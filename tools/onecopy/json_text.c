@@ -3,58 +3,34 @@
 
 #include "command.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* By jansson's own check, which is the one that counts. */
-static bool is_utf8(const char *text, size_t bytes)
-{
-	json_t *json = json_stringn(text, bytes);
-
-	json_decref(json);
-	return json != NULL;
-}
-
-/* Bytes of the character at `text`; 0: it is none. */
-static size_t character(const char *text)
-{
-	size_t left = strnlen(text, 4);
-
-	for (size_t bytes = 1; bytes <= left; bytes++) {
-		if (is_utf8(text, bytes))
-			return bytes;
-	}
-	return 0;
-}
 
 json_t *json_text(const char *text)
 {
 	static const char unknown[] = "\xef\xbf\xbd";
 	json_t *json = json_string(text);
-	size_t length = 0;
+	size_t length = 0, bytes;
 	char *copy;
 
 	if (json)
 		return json;
 	copy = malloc((sizeof(unknown) - 1) * strlen(text) + 1);
-	if (!copy)
-		return NULL;
-	while (*text) {
-		size_t bytes = character(text);
+	for (; copy && *text; text += bytes) {
+		/* The character's bytes, by jansson's own check, which is the one that counts. */
+		json_t *character = NULL;
 
-		if (bytes) {
-			memcpy(copy + length, text, bytes);
-			length += bytes;
-			text += bytes;
-		} else {
-			memcpy(copy + length, unknown, sizeof(unknown) - 1);
-			length += sizeof(unknown) - 1;
-			text++;
-		}
+		for (bytes = 0; !character && bytes < strnlen(text, 4);)
+			character = json_stringn(text, ++bytes);
+		if (!character)
+			bytes = 1;
+		length = (size_t)(stpcpy(copy + length,
+					 character ? json_string_value(character) : unknown) -
+				  copy);
+		json_decref(character);
 	}
-	json = json_stringn(copy, length);
+	json = copy ? json_stringn(copy, length) : NULL;
 	free(copy);
 	return json;
 }
@@ -74,4 +50,16 @@ int json_text_print(json_t *json, size_t indent)
 	if (failed && !ferror(stdout))
 		command_say("the JSON cannot be printed: no memory");
 	return failed ? 1 : 0;
+}
+
+const char *json_text_at(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+json_int_t json_number_at(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
 }

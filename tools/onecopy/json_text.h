@@ -11,4 +11,8 @@ json_t *json_text(const char *text);
  * made. 0 or 1; says why not, unless ferror(stdout) does, which the command looks at in the end. */
 int json_text_print(json_t *json, size_t indent);
 
+/* What an object has under a key: its string, its integer; "" and 0 where it has none. */
+const char *json_text_at(const json_t *object, const char *key);
+json_int_t json_number_at(const json_t *object, const char *key);
+
 #endif

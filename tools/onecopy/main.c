@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "command.h"
-#include "component.h"
-#include "preload.h"
+#include "parts.h"
 
 #include <onecopy/onecopy.h>
 
@@ -103,8 +102,7 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return EXIT_USAGE;
 	}
-	component_take_variable();
-	preload_take_variable();
+	parts_take_variables();
 	if (is(argv[1], "--version", "-V")) {
 		refuse_more(argc, argv, 2);
 		printf("onecopy %s\n", oc_version());

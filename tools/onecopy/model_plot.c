@@ -109,7 +109,7 @@ static void write_figure(const struct plot *plot, const struct oc_predict_call *
 		"set logscale x 2\nset logscale y 10\nset format y '%%g'\nset grid\n"
 		"set tics nomirror out\nset key outside right noenhanced\n"
 		"set xlabel 'bytes of a block'\nset ylabel 'us'\nset xtics (",
-		oc_collective_name(call->collective), call->ranks, model,
+		oci_collective_name(call->collective), call->ranks, model,
 		measured ? "; points are measured" : "");
 	for (unsigned int s = 0; s < plot->count; s++) {
 		char text[32];
@@ -156,7 +156,7 @@ int model_plot(const char *directory, const struct oc_predict_call *call,
 		command_say("'%s' cannot be made: %s", directory, strerror(errno));
 		return 1;
 	}
-	snprintf(plot.stem, sizeof(plot.stem), "%s-%u-%s", oc_collective_name(call->collective),
+	snprintf(plot.stem, sizeof(plot.stem), "%s-%u-%s", oci_collective_name(call->collective),
 		 call->ranks, sizes[0].predicted.model);
 	collect_names(&plot);
 	if (!write_data(&plot))

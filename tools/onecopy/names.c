@@ -13,7 +13,7 @@ enum oc_collective name_collective(const char *name)
 	struct word_list valid = { "" };
 
 	for (int i = 0; i < OC_COLLECTIVES; i++) {
-		const char *known = oc_collective_name((enum oc_collective)i);
+		const char *known = oci_collective_name((enum oc_collective)i);
 
 		if (!strcasecmp(name, known))
 			return (enum oc_collective)i;
@@ -25,10 +25,11 @@ enum oc_collective name_collective(const char *name)
 void name_check_algorithm(enum oc_collective collective, const char *words)
 {
 	const char *expected = "";
+	struct oci_forced forced;
 
-	if (oc_inspect_check_algorithm(collective, words, &expected))
+	if (oci_forced_parse(collective, words, &forced, &expected))
 		command_usage("'%s' is not an algorithm of %s; valid: %s", words,
-			      oc_collective_name(collective), expected);
+			      oci_collective_name(collective), expected);
 }
 
 void name_check_mechanism(const char *name)
@@ -58,7 +59,7 @@ void name_check_log_level(const char *name)
 
 void name_variable(enum oc_collective collective, char *variable, size_t bytes)
 {
-	snprintf(variable, bytes, "ONECOPY_%s", oc_collective_name(collective));
+	snprintf(variable, bytes, "ONECOPY_%s", oci_collective_name(collective));
 	for (char *c = variable; *c; c++)
 		*c = (char)toupper((unsigned char)*c);
 }

@@ -2,9 +2,9 @@
 #include "predict.h"
 
 #include "command.h"
+#include "json_text.h"
 #include "names.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ size_t predict_bytes(const char *option, const char *text)
 {
 	size_t bytes;
 
-	if (oc_inspect_bytes(text, &bytes) || bytes > (size_t)1 << 40)
+	if (!oci_option_bytes(text, &bytes) || bytes > (size_t)1 << 40)
 		command_usage("'%s' is not a number of bytes for %s; valid: 0 to 1024G, such as "
 			      "65536, 64K or 1M",
 			      text, option);
@@ -59,19 +59,7 @@ void predict_sizes(const char *option, const char *text, struct size_list *sizes
 
 uint32_t predict_ranks(const char *text, uint32_t least)
 {
-	char *end;
-	unsigned long ranks;
-
-	errno = 0;
-	ranks = strtoul(text, &end, 10);
-	if (errno || *end || *text < '0' || *text > '9' || ranks < 1 || ranks > RANKS_MOST)
-		command_usage("'%s' is not a number of ranks; valid: %u to %d", text, least,
-			      RANKS_MOST);
-	if (ranks < least)
-		command_usage("--ranks %lu: a collective of one rank moves nothing; valid: %u and "
-			      "more",
-			      ranks, least);
-	return (uint32_t)ranks;
+	return command_ranks(text, least, RANKS_MOST);
 }
 
 const char *predict_profile(const char *text)
@@ -81,7 +69,7 @@ const char *predict_profile(const char *text)
 
 	if (strchr(text, '/'))
 		return text;
-	for (unsigned int i = 0; (name = oc_inspect_profile(i)) != NULL; i++) {
+	for (unsigned int i = 0; (name = oci_model_profile_name(i)) != NULL; i++) {
 		if (!strcmp(text, name))
 			return text;
 		word_list_add(&valid, name);
@@ -158,6 +146,12 @@ void predict_bytes_text(size_t bytes, char *text, size_t n)
 		snprintf(text, n, "%zu", bytes);
 }
 
+json_t *predict_model_json(const struct oc_predicted *predicted)
+{
+	return json_pack("{s:o, s:o, s:b}", "name", json_text(predicted->model), "file",
+			 json_text(predicted->path), "calibrated", predicted->calibrated);
+}
+
 json_t *predict_json(const struct oc_prediction *p)
 {
 	json_t *json = json_pack("{s:s}", "algorithm", p->algorithm);
@@ -165,10 +159,11 @@ json_t *predict_json(const struct oc_prediction *p)
 	if (p->closed)
 		json_object_set_new(json, "closed_form",
 				    json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total_s",
-					      p->total, "start_s", p->start, "bytes_s", p->bytes,
-					      "lock_s", p->lock, "contention_s", p->contention,
-					      "memory_s", p->memory, "reduce_s", p->reduce,
-					      "flags_s", p->flags));
+					      p->total, "start_s", p->cost.start, "bytes_s",
+					      p->cost.bytes, "lock_s", p->cost.lock, "contention_s",
+					      p->cost.contention, "memory_s", p->cost.memory,
+					      "reduce_s", p->cost.reduce, "flags_s",
+					      p->cost.flags));
 	if (p->virtual_s >= 0)
 		json_object_set_new(json, "virtual_time",
 				    json_pack("{s:f, s:i}", "total_s", p->virtual_s, "most_copiers",

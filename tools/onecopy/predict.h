@@ -71,6 +71,7 @@ enum { MODEL_TEXT = 640 };
 void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n);
 /* "64K", "1M", "1000". */
 void predict_bytes_text(size_t bytes, char *text, size_t n);
+json_t *predict_model_json(const struct oc_predicted *predicted);
 json_t *predict_json(const struct oc_prediction *p);
 /* "knomial" of "knomial:4". */
 bool predict_same_name(const char *a, const char *b);

@@ -2,199 +2,149 @@
 #include "stats.h"
 
 #include "command.h"
+#include "json_text.h"
 
 #include <onecopy/onecopy.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Entries with the same words are one row; their numbers are added. */
-static const char *const served_words[] = { "collective", "algorithm", "mechanism", NULL };
-static const char *const served_numbers[] = { "calls", "bytes", "recovered", NULL };
-static const char *const front_words[] = { "library", NULL };
-static const char *const front_numbers[] = { "ranks", NULL };
-static const char *const mapped_numbers[] = { "peers", "address_space", "bytes", NULL };
-static const char *const kernel_words[] = { "reason", NULL };
-static const char *const kernel_numbers[] = { "copies", "bytes", NULL };
-static const char *const heap_numbers[] = {
-	"heaps", "bytes_in_use", "most_bytes_in_use", "bytes_given_back", "bytes_in_large_pages",
-	NULL
+/* The numbers of entries are added: of a list by rows, one for entries with the same words. */
+struct form {
+	const char *words[4], *numbers[6]; /* each up to the first NULL */
 };
-static const char *const handed_words[] = { "collective", "reason", NULL };
-static const char *const handed_numbers[] = { "calls", NULL };
+
+static const struct form front_form = { { "library" }, { "ranks" } };
+static const struct form served_form = { { "collective", "algorithm", "mechanism" },
+					 { "calls", "bytes", "recovered" } };
+static const struct form handed_form = { { "collective", "reason" }, { "calls" } };
+static const struct form mapped_form = { { NULL }, { "peers", "address_space", "bytes" } };
+static const struct form kernel_form = { { "reason" }, { "copies", "bytes" } };
+static const struct form heap_form = { { NULL },
+				       { "heaps", "bytes_in_use", "most_bytes_in_use",
+					 "bytes_given_back", "bytes_in_large_pages" } };
 
 /* "recovered" is left out by a process that never had to. */
-static int is_entry(const json_t *entry, const char *const *words, const char *const *numbers)
-{
-	for (; *words; words++)
-		if (!json_is_string(json_object_get(entry, *words)))
-			return 0;
-	for (; *numbers; numbers++) {
-		const json_t *number = json_object_get(entry, *numbers);
-
-		if (number ? !json_is_integer(number) : !!strcmp(*numbers, "recovered"))
-			return 0;
-	}
-	return 1;
-}
-
-static int is_list(const json_t *list, const char *const *words, const char *const *numbers)
+static bool is_list(const json_t *list, const struct form *form)
 {
 	size_t i;
 	json_t *entry;
 
 	if (!json_is_array(list))
-		return 0;
-	json_array_foreach(list, i, entry) if (!is_entry(entry, words, numbers)) return 0;
-	return 1;
+		return false;
+	json_array_foreach(list, i, entry)
+	{
+		for (const char *const *word = form->words; *word; word++)
+			if (!json_is_string(json_object_get(entry, *word)))
+				return false;
+		for (const char *const *number = form->numbers; *number; number++) {
+			const json_t *value = json_object_get(entry, *number);
+
+			if (value ? !json_is_integer(value) : strcmp(*number, "recovered") != 0)
+				return false;
+		}
+	}
+	return true;
 }
 
-static int is_ours(const json_t *file)
+static bool is_ours(const json_t *file)
 {
 	return json_is_string(json_object_get(file, "onecopy")) &&
-	       is_list(json_object_get(file, "collectives"), served_words, served_numbers) &&
-	       is_list(json_object_get(file, "handed_back"), handed_words, handed_numbers);
+	       is_list(json_object_get(file, "collectives"), &served_form) &&
+	       is_list(json_object_get(file, "handed_back"), &handed_form);
 }
 
-static json_t *find_row(const json_t *rows, const json_t *entry, const char *const *words)
+/* What a process of an older version has not written is 0. */
+static void add_numbers(json_t *sums, const json_t *entry, const struct form *form)
 {
-	size_t i;
-	json_t *row;
-
-	json_array_foreach(rows, i, row)
-	{
-		const char *const *word = words;
-
-		while (*word &&
-		       json_equal(json_object_get(row, *word), json_object_get(entry, *word)))
-			word++;
-		if (!*word)
-			return row;
-	}
-	return NULL;
+	for (const char *const *number = form->numbers; *number; number++)
+		json_object_set_new(sums, *number,
+				    json_integer(json_number_at(sums, *number) +
+						 json_number_at(entry, *number)));
 }
 
-static void add_entries(json_t *rows, const json_t *entries, const char *const *words,
-			const char *const *numbers)
+static int compare_words(const json_t *a, const json_t *b, const struct form *form)
+{
+	int difference = 0;
+
+	for (const char *const *word = form->words; *word && !difference; word++)
+		difference = strcmp(json_text_at(a, *word), json_text_at(b, *word));
+	return difference;
+}
+
+/* Rows are in the order of their words, as that of the directory is none. */
+static void add_entries(json_t *rows, const json_t *entries, const struct form *form)
 {
 	size_t i;
 	json_t *entry;
 
 	json_array_foreach(entries, i, entry)
 	{
-		json_t *row = find_row(rows, entry, words);
+		size_t at = 0, count = json_array_size(rows);
+		int difference = 1;
+		json_t *row;
 
-		if (!row) {
+		while (at < count &&
+		       (difference = compare_words(json_array_get(rows, at), entry, form)) < 0)
+			at++;
+		if (at == count || difference) {
 			row = json_object();
-			for (const char *const *word = words; *word; word++)
+			for (const char *const *word = form->words; *word; word++)
 				json_object_set(row, *word, json_object_get(entry, *word));
-			json_array_append_new(rows, row);
+			json_array_insert_new(rows, at, row);
 		}
-		for (const char *const *number = numbers; *number; number++) {
-			json_int_t sum = json_integer_value(json_object_get(row, *number)) +
-					 json_integer_value(json_object_get(entry, *number));
-
-			json_object_set_new(row, *number, json_integer(sum));
-		}
+		add_numbers(json_array_get(rows, at), entry, form);
 	}
 }
 
-/* Directory order is no order; that of MPI's own list of collectives is not worth a table. */
-static int by_words(const void *a, const void *b)
+/* A process's file says which library served it; a library's row counts its processes. */
+static void add_file(json_t *sum, const json_t *file)
 {
-	const json_t *left = *(json_t *const *)a, *right = *(json_t *const *)b;
-	static const char *const order[] = { "library", "collective", "algorithm", "mechanism",
-					     "reason" };
+	const json_t *mapped = json_object_get(file, "mapped"),
+		     *by_kernel = json_object_get(mapped, "by_kernel");
+	const char *library = json_text_at(file, "library");
+	json_t *front = json_pack("[{s:s, s:i}]", "library", *library ? library : "?", "ranks", 1);
+	json_t *mapped_sum = json_object_get(sum, "mapped");
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		const char *l = json_string_value(json_object_get(left, order[i]));
-		const char *r = json_string_value(json_object_get(right, order[i]));
-		int difference = l && r ? strcmp(l, r) : 0;
-
-		if (difference)
-			return difference;
-	}
-	return 0;
+	json_object_set_new(sum, "ranks", json_integer(json_number_at(sum, "ranks") + 1));
+	add_entries(json_object_get(sum, "front_ends"), front, &front_form);
+	add_entries(json_object_get(sum, "collectives"), json_object_get(file, "collectives"),
+		    &served_form);
+	add_entries(json_object_get(sum, "handed_back"), json_object_get(file, "handed_back"),
+		    &handed_form);
+	add_numbers(mapped_sum, mapped, &mapped_form);
+	if (is_list(by_kernel, &kernel_form))
+		add_entries(json_object_get(mapped_sum, "by_kernel"), by_kernel, &kernel_form);
+	add_numbers(json_object_get(sum, "heap"), json_object_get(file, "heap"), &heap_form);
+	json_decref(front);
 }
 
-static json_t *sorted(json_t *rows)
-{
-	size_t count = json_array_size(rows);
-	json_t **row = malloc((count + 1) * sizeof(json_t *));
-	json_t *result = json_array();
-
-	if (!row) {
-		json_decref(result);
-		return rows;
-	}
-	for (size_t i = 0; i < count; i++)
-		row[i] = json_array_get(rows, i);
-	qsort(row, count, sizeof(json_t *), by_words);
-	for (size_t i = 0; i < count; i++)
-		json_array_append(result, row[i]);
-	free(row);
-	json_decref(rows);
-	return result;
-}
-
-/* What a process of an older version has not written is 0. */
-static void add_numbers(json_t *sums, const json_t *entry, const char *const *numbers)
-{
-	for (; *numbers; numbers++)
-		json_object_set_new(
-			sums, *numbers,
-			json_integer(json_integer_value(json_object_get(sums, *numbers)) +
-				     json_integer_value(json_object_get(entry, *numbers))));
-}
-
-static void add_mapped(json_t *sums, json_t *by_kernel, const json_t *file)
-{
-	const json_t *mapped = json_object_get(file, "mapped");
-	const json_t *other = json_object_get(mapped, "by_kernel");
-
-	add_numbers(sums, mapped, mapped_numbers);
-	if (is_list(other, kernel_words, kernel_numbers))
-		add_entries(by_kernel, other, kernel_words, kernel_numbers);
-}
-
-static int is_json_name(const char *name)
+static bool is_json_name(const char *name)
 {
 	size_t length = strlen(name);
 
 	return length > 5 && !strcmp(name + length - 5, ".json");
 }
 
-/* A process's file says which library served it; a library's row counts its processes. */
-static void add_front_end(json_t *rows, const json_t *file)
-{
-	const char *library = json_string_value(json_object_get(file, "library"));
-	json_t *entries = json_pack("[{s:s, s:i}]", "library", library ? library : "?", "ranks", 1);
-
-	add_entries(rows, entries, front_words, front_numbers);
-	json_decref(entries);
-}
-
 json_t *stats_collect(const char *dir)
 {
-	json_t *served = json_array(), *handed = json_array(), *fronts = json_array();
-	json_t *mapped = json_object(), *by_kernel = json_array(), *heap = json_object();
 	DIR *stream = opendir(dir);
 	struct dirent *entry;
-	int ranks = 0;
+	json_t *sum;
 
 	if (!stream) {
 		command_say("the statistics in %s cannot be read: %s", dir, strerror(errno));
-		json_decref(served);
-		json_decref(handed);
-		json_decref(fronts);
-		json_decref(mapped);
-		json_decref(by_kernel);
-		json_decref(heap);
 		return NULL;
 	}
+	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}}", "onecopy", oc_version(),
+			"ranks", 0, "front_ends", "collectives", "handed_back", "mapped", "heap");
+	/* Nothing yet: names the numbers, in this order. */
+	add_numbers(json_object_get(sum, "mapped"), NULL, &mapped_form);
+	add_numbers(json_object_get(sum, "heap"), NULL, &heap_form);
+	json_object_set_new(json_object_get(sum, "mapped"), "by_kernel", json_array());
 	while ((entry = readdir(stream))) {
 		char path[4096];
 		json_error_t error;
@@ -211,23 +161,12 @@ json_t *stats_collect(const char *dir)
 			command_say("%s: left out of the statistics: not a file of onecopy's "
 				    "counters",
 				    path);
-		else {
-			ranks++;
-			add_front_end(fronts, file);
-			add_mapped(mapped, by_kernel, file);
-			add_numbers(heap, json_object_get(file, "heap"), heap_numbers);
-			add_entries(served, json_object_get(file, "collectives"), served_words,
-				    served_numbers);
-			add_entries(handed, json_object_get(file, "handed_back"), handed_words,
-				    handed_numbers);
-		}
+		else
+			add_file(sum, file);
 		json_decref(file);
 	}
 	closedir(stream);
-	json_object_set_new(mapped, "by_kernel", sorted(by_kernel));
-	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "onecopy", oc_version(), "ranks",
-			 ranks, "front_ends", sorted(fronts), "collectives", sorted(served),
-			 "handed_back", sorted(handed), "mapped", mapped, "heap", heap);
+	return sum;
 }
 
 void stats_remove(const char *dir)

@@ -6,8 +6,9 @@
  *   {"onecopy": VERSION, "ranks": N, "front_ends": [{"library", "ranks"}...],
  *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes", "recovered"}...],
  *    "handed_back": [{"collective", "reason", "calls"}...],
- *    "mapped": {"peers", "address_space", "bytes", "by_kernel": [{"reason", "copies",
- * "bytes"}...]}, "heap": {"heaps", "bytes_in_use", "most_bytes_in_use", "bytes_given_back",
+ *    "mapped": {"peers", "address_space", "bytes",
+ *               "by_kernel": [{"reason", "copies", "bytes"}...]},
+ *    "heap": {"heaps", "bytes_in_use", "most_bytes_in_use", "bytes_given_back",
  *             "bytes_in_large_pages"}}
  * where a process's file has "rank", "pid" and "host" instead of "ranks", and "library" (the file
  * that served it: the component for Open MPI, the preload library) instead of "front_ends".

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stats.h"
 
-#include "component.h"
-#include "preload.h"
 #include "table.h"
 
 #include <string.h>
@@ -39,8 +37,8 @@ static void print_front_ends(const json_t *rows, FILE *stream)
 	static const struct {
 		const char *library, *name;
 	} known[] = {
-		{ COMPONENT_FILE, "the component for Open MPI" },
-		{ PRELOAD_FILE, "the library for MPICH" },
+		{ "mca_coll_onecopy.so", "the component for Open MPI" },
+		{ "libonecopy-pmpi.so", "the library for MPICH" },
 	};
 	size_t i;
 	json_t *row;
