@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the `onecopy` command shows: no state of a job, only of this process and machine. */
 #include "lab/inspect/inspect.h"
-#include "lab/inspect/large.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "base/options.h"
 #include "coll/coll.h"
 #include "coll/cost.h"
-#include "heap/large.h"
+#include "lab/inspect/large.h"
 #include "model/model.h"
 
 #include <jansson.h>
