@@ -53,28 +53,24 @@ int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_ad
 {
 	uint8_t seen[16] = { 0 };
 	struct iovec local = { .iov_base = seen, .iov_len = 16 };
+	struct iovec sent = { .iov_base = (void *)(uintptr_t)nonce, .iov_len = 16 };
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)nonce_address, .iov_len = 16 };
-	ssize_t moved;
+	const char *call = "process_vm_readv";
+	ssize_t moved = copy->pull(pid, &local, 1, &remote, 1);
 
-	moved = copy->pull(pid, &local, 1, &remote, 1);
-	if (moved != 16 || memcmp(seen, nonce, 16)) {
-		explain(moved < 0 ? (int)-moved : EPROTO, "process_vm_readv", why, why_bytes);
-		return moved < 0 ? (int)moved : -EPROTO;
+	if (moved == 16 && !memcmp(seen, nonce, 16)) {
+		call = "process_vm_writev";
+		/* Others may be writing the same. */
+		memset(seen, 0, sizeof(seen));
+		remote.iov_base = (void *)(uintptr_t)cell_address;
+		moved = copy->push(pid, &sent, 1, &remote, 1);
+		if (moved == 16)
+			moved = copy->pull(pid, &local, 1, &remote, 1);
+		if (moved == 16 && !memcmp(seen, nonce, 16))
+			return 0;
 	}
-	/* Others may be writing the same. */
-	memset(seen, 0, sizeof(seen));
-	local.iov_base = (void *)(uintptr_t)nonce;
-	remote.iov_base = (void *)(uintptr_t)cell_address;
-	moved = copy->push(pid, &local, 1, &remote, 1);
-	if (moved == 16) {
-		local.iov_base = seen;
-		moved = copy->pull(pid, &local, 1, &remote, 1);
-	}
-	if (moved != 16 || memcmp(seen, nonce, 16)) {
-		explain(moved < 0 ? (int)-moved : EPROTO, "process_vm_writev", why, why_bytes);
-		return moved < 0 ? (int)moved : -EPROTO;
-	}
-	return 0;
+	explain(moved < 0 ? (int)-moved : EPROTO, call, why, why_bytes);
+	return moved < 0 ? (int)moved : -EPROTO;
 }
 
 uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],

@@ -31,21 +31,9 @@ const struct oci_copy oci_copy_shm = {
 	.what = "copy in, copy out through shared memory; needs no permission",
 };
 
-static size_t turn_bytes(size_t bytes, uint64_t turn)
-{
-	size_t rest = bytes - turn * TURN_BYTES;
-
-	return rest < TURN_BYTES ? rest : TURN_BYTES;
-}
-
 static uint64_t turns_of(size_t bytes)
 {
 	return (bytes + TURN_BYTES - 1) / TURN_BYTES;
-}
-
-static uint8_t *slot_half(uint8_t *base, uint64_t offset, uint64_t turn)
-{
-	return base + offset + turn % 2 * TURN_BYTES;
 }
 
 uint64_t oci_shm_served(const struct oci_transfer *t, uint64_t turns)
@@ -94,34 +82,44 @@ int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
 	return 0;
 }
 
+/* One turn of `bytes` in all, between a place of mine and a half of the slot. */
+static void copy_turn(const struct oci_team *team, uint64_t seq, uint64_t place, uint8_t *slot,
+		      size_t bytes, uint64_t turn, bool into_slot)
+{
+	uint64_t mine = place + turn * TURN_BYTES;
+	uint64_t half = (uintptr_t)(slot + turn % 2 * TURN_BYTES);
+	size_t rest = bytes - turn * TURN_BYTES;
+
+	oci_place_copy(team, seq, into_slot ? half : mine, into_slot ? mine : half,
+		       rest < TURN_BYTES ? rest : TURN_BYTES);
+}
+
+/* May the side that fills the slot, or the one that empties it, begin this turn, when the other has
+ * done so many? */
+static bool has_turn(uint64_t turn, uint64_t others, bool fills)
+{
+	return turn < others + (fills ? 2 : 0);
+}
+
 /* My side of a helped transfer, as far as it goes. True when it is complete. */
 bool oci_shm_step(struct oci_team *team, struct oci_transfer *t)
 {
 	struct oci_lane *lane = oci_team_lane(team, team->rank, t->seq);
-	uint8_t *base = oci_segment_base();
+	uint8_t *slot = (uint8_t *)oci_segment_base() + lane->ack.request_slot;
+	bool fills = t->direction == OCI_PUSH;
 	/* Acquire: the peer's copy of those turns is done. Pairs with serve_peer()'s release. */
 	uint64_t word = oci_load_acquire(&lane->aux.served);
 	uint64_t none = oci_shm_served(t, 0);
 	uint64_t served = word >> SERVED_SHIFT == none >> SERVED_SHIFT ? word - none : 0;
 
 	for (; t->turn < t->turns; t->turn++) {
-		size_t bytes = turn_bytes(t->bytes, t->turn);
-		uint8_t *half = slot_half(base, lane->ack.request_slot, t->turn);
-		uint64_t mine = t->local + t->turn * TURN_BYTES;
-
-		if (t->direction == OCI_PULL) {
-			if (t->turn >= served)
-				return false;
-			oci_place_copy(team, t->seq, mine, (uintptr_t)half, bytes);
-		} else {
-			if (t->turn >= served + 2)
-				return false;
-			oci_place_copy(team, t->seq, (uintptr_t)half, mine, bytes);
-		}
+		if (!has_turn(t->turn, served, fills))
+			return false;
+		copy_turn(team, t->seq, t->local, slot, t->bytes, t->turn, fills);
 		/* Release: the half is emptied (or filled). Pairs with serve_peer()'s acquire. */
 		oci_store_release(&lane->ack.request_turns, t->turn + 1);
 	}
-	return t->direction == OCI_PULL || served == t->turns;
+	return !fills || served == t->turns;
 }
 
 /* A peer's request as it stands: a consistent copy of its terms and of what is served of it. */
@@ -159,14 +157,14 @@ static bool request_read(const struct oci_lane *lane, uint64_t seq, struct reque
 static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
 {
 	struct oci_lane *lane = oci_team_lane(team, rank, seq);
-	uint8_t *base = team->member[rank].peer->base;
 	uint64_t none, turn, turns, their_turns;
-	bool moved = false;
+	bool moved = false, fills;
 	struct request r;
 
 	if (!request_read(lane, seq, &r) || r.whom >> 1 != team->rank)
 		return false;
 	turns = turns_of(r.bytes);
+	fills = !(r.whom & 1); /* a pull of theirs */
 	none = (r.number & (OCI_STEPS - 1)) << SERVED_SHIFT;
 	/* Our own last value, or another request's: then none of this one is served. */
 	turn = r.served >> SERVED_SHIFT == none >> SERVED_SHIFT ? r.served - none : 0;
@@ -174,20 +172,9 @@ static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
 		return false; /* what follows may be about another request by now */
 	/* Acquire: pairs with the release in oci_shm_step(). */
 	their_turns = oci_load_acquire(&lane->ack.request_turns);
-	for (; turn < turns; turn++) {
-		uint8_t *half = slot_half(base, r.slot, turn);
-		uint64_t mine = r.address + turn * TURN_BYTES;
-		size_t bytes = turn_bytes(r.bytes, turn);
-
-		if (r.whom & 1) {
-			if (turn >= their_turns)
-				break;
-			oci_place_copy(team, seq, mine, (uintptr_t)half, bytes);
-		} else {
-			if (turn >= their_turns + 2)
-				break;
-			oci_place_copy(team, seq, (uintptr_t)half, mine, bytes);
-		}
+	for (; turn < turns && has_turn(turn, their_turns, fills); turn++) {
+		copy_turn(team, seq, r.address, team->member[rank].peer->base + r.slot, r.bytes,
+			  turn, fills);
 		/* Release: the copy comes first. Pairs with the acquires in oci_shm_step() and
 		 * request_read(). */
 		oci_store_release(&lane->aux.served, none + turn + 1);

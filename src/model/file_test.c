@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tuning files: what is read back, and what is refused, where and in which words. */
 #include "lab/tune/write.h"
-#include "model/machine.h"
 #include "model/model.h"
 #include "model/place.h"
 

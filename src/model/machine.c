@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a tuning file belongs to: host, processor, number of CPUs, page size. */
-#include "model/machine.h"
+#include "model/model.h"
 
 #include <fcntl.h>
 #include <fnmatch.h>

@@ -264,6 +264,15 @@ int oci_model_parse(const char *name, const char *text, size_t length, unsigned 
 		    struct oci_model_error *error);
 /* This machine. What cannot be found out is empty or 0. */
 void oci_machine_self(struct oci_machine *machine);
+/* The model name in the text of /proc/cpuinfo; empty when there is none. */
+void oci_machine_cpu_name(const char *cpuinfo, char *name, size_t bytes);
+/*
+ * The first thing in which `here` is not what a file was made on: its key in the file ("cpu"), and
+ * both as text. NULL: the file is for this machine.
+ */
+const char *oci_machine_differs(const struct oci_machine *file, const struct oci_machine *here,
+				char *expected, size_t expected_bytes, char *found,
+				size_t found_bytes);
 
 /* Where files are looked for, in this order; false: there is no such place (no home directory). */
 enum oci_model_place {

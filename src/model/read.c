@@ -7,7 +7,6 @@
  */
 #include "base/options.h"
 #include "model/embedded.h"
-#include "model/machine.h"
 #include "model/model.h"
 #include "model/place.h"
 

@@ -232,21 +232,18 @@ static void make(void)
 	    getrandom(arena.nonce, sizeof(arena.nonce), GRND_NONBLOCK) != sizeof(arena.nonce)) {
 		arena.why = "the file of the shared heap could not be made as long as it has to "
 			    "be; set ONECOPY_HEAP_BYTES to less";
-		close(fd);
-		return;
+		goto close_fd;
 	}
 	mi_process_init();
 	bound = heap_bind();
+	arena.why = "there is no address space left for the shared heap; set ONECOPY_HEAP_BYTES to "
+		    "less";
 	/* Nothing may fill what is not in use, as mlockall() does: mimalloc opens what it uses. */
 	base = map_aligned(fd, bytes, bound ? PROT_NONE : PROT_READ | PROT_WRITE);
-	if (!base || raw_mprotect(base, HEADER, PROT_READ | PROT_WRITE)) {
-		arena.why = "there is no address space left for the shared heap; set "
-			    "ONECOPY_HEAP_BYTES to less";
-		if (base)
-			raw_munmap(base, bytes);
-		close(fd);
-		return;
-	}
+	if (!base)
+		goto close_fd;
+	if (raw_mprotect(base, HEADER, PROT_READ | PROT_WRITE))
+		goto unmap;
 	/* Dumping it would fault in every hole of it. */
 	raw_madvise(base, bytes, MADV_DONTDUMP);
 	memcpy(base, arena.nonce, sizeof(arena.nonce));
@@ -258,9 +255,7 @@ static void make(void)
 		arena.why = "mimalloc refused the memory of the shared heap (it has too many "
 			    "arenas)";
 		set_place(NULL, 0, 0);
-		raw_munmap(base, bytes);
-		close(fd);
-		return;
+		goto unmap;
 	}
 	file_device = status.st_dev;
 	file_inode = status.st_ino;
@@ -269,6 +264,11 @@ static void make(void)
 	arena.bytes = bytes;
 	arena.why = "";
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+	return;
+unmap:
+	raw_munmap(base, bytes);
+close_fd:
+	close(fd);
 }
 
 OC_COLD void heap_make(void)
