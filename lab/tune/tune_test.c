@@ -117,15 +117,15 @@ static void the_calls_that_are_timed_have_as_many_operations(void **state)
 					   .unit = 1,
 					   .size = 2 };
 		struct oci_forced forced;
-		struct oci_costing c;
+		struct oci_cost cost;
 		const char *expected;
 
 		assert_int_equal(
 			oci_forced_parse(shape.collective, call[i].algorithm, &forced, &expected),
 			0);
-		oci_costing_init(&c, &model, &shape, forced.choice.parameter);
-		oci_algorithm(shape.collective, forced.choice.algorithm)->cost(&c);
-		assert_true(oci_cost_total(&c.cost) == call[i].ops);
+		cost = oci_cost_of(oci_algorithm(shape.collective, forced.choice.algorithm), &model,
+				   &shape, forced.choice.parameter);
+		assert_true(oci_cost_total(&cost) == call[i].ops);
 	}
 }
 

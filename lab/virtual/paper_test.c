@@ -50,7 +50,7 @@ static double seconds(enum oc_collective collective, const char *words, uint32_t
 				   .single_copy = true };
 	struct oci_virtual_result result;
 	struct oci_forced forced;
-	struct oci_costing costing;
+	struct oci_cost cost;
 	const char *expected = "";
 	char why[256] = "";
 	double closed;
@@ -58,9 +58,9 @@ static double seconds(enum oc_collective collective, const char *words, uint32_t
 	if (oci_forced_parse(collective, words, &forced, &expected) ||
 	    oci_predict(&model, &shape, forced.choice, &result, why, sizeof(why)))
 		fail_msg("%s: %s%s", words, expected, why);
-	oci_costing_init(&costing, &model, &shape, forced.choice.parameter);
-	oci_algorithm(collective, forced.choice.algorithm)->cost(&costing);
-	closed = oci_cost_total(&costing.cost);
+	cost = oci_cost_of(oci_algorithm(collective, forced.choice.algorithm), &model, &shape,
+			   forced.choice.parameter);
+	closed = oci_cost_total(&cost);
 	if (fabs(closed / result.end_s - 1) > 0.25)
 		fail_msg("%s, %u ranks, %zu bytes: closed form %g, plans %g", words, p, bytes,
 			 closed, result.end_s);

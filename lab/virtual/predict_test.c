@@ -223,7 +223,7 @@ static void closed_forms_and_plans_agree(void **state)
 					   .size = size[i / 16 / OC_COLLECTIVES / COUNT(bytes)],
 					   .single_copy = true };
 		struct oci_virtual_result result;
-		struct oci_costing costing;
+		struct oci_cost cost;
 		char why[256];
 		double ratio;
 
@@ -237,16 +237,15 @@ static void closed_forms_and_plans_agree(void **state)
 				    (struct oci_choice){ (uint8_t)index, a->parameter_default },
 				    &result, why, sizeof(why)),
 			0);
-		oci_costing_init(&costing, &model, &shape, a->parameter_default);
-		a->cost(&costing);
-		if (result.end_s == 0 && oci_cost_total(&costing.cost) == 0)
+		cost = oci_cost_of(a, &model, &shape, a->parameter_default);
+		if (result.end_s == 0 && oci_cost_total(&cost) == 0)
 			continue; /* nothing but signals, which this model has for nothing */
-		ratio = oci_cost_total(&costing.cost) / result.end_s;
+		ratio = oci_cost_total(&cost) / result.end_s;
 		if (ratio < 0.6 || ratio > 1.65)
 			fail_msg("%s %s, %u ranks, %zu bytes: %.3g us by its closed form, %.3g in "
 				 "virtual time",
 				 oci_collective_name(c), a->name, shape.size, shape.bytes,
-				 oci_cost_total(&costing.cost) * 1e6, result.end_s * 1e6);
+				 oci_cost_total(&cost) * 1e6, result.end_s * 1e6);
 		distance += fabs(log(ratio));
 		compared++;
 	}
@@ -265,17 +264,16 @@ static void terms_add_up_where_they_belong(void **state)
 				   .unit = 1,
 				   .size = 17,
 				   .single_copy = true };
-	struct oci_costing c;
+	struct oci_cost cost;
 	struct oci_choice choice = named(OC_SCATTER, "throttled-read:4");
 
 	(void)state;
-	oci_costing_init(&c, &model, &shape, 4);
-	oci_algorithm(OC_SCATTER, choice.algorithm)->cost(&c);
-	assert_true(fabs(c.cost.start - 4 * 1.43e-6) < 1e-15);
-	assert_true(fabs(c.cost.bytes - 4 * 65536 / 3.29e9) < 1e-15);
-	assert_true(fabs(c.cost.lock - 4 * 16 * 0.25e-6) < 1e-15);
-	assert_true(fabs(c.cost.contention - 4 * 16 * 0.25e-6 * (0.11 * 16 + 1.6 * 4 - 1)) < 1e-15);
-	assert_true(c.cost.memory == 0 && c.cost.reduce == 0 && c.cost.flags == 0);
+	cost = oci_cost_of(oci_algorithm(OC_SCATTER, choice.algorithm), &model, &shape, 4);
+	assert_true(fabs(cost.start - 4 * 1.43e-6) < 1e-15);
+	assert_true(fabs(cost.bytes - 4 * 65536 / 3.29e9) < 1e-15);
+	assert_true(fabs(cost.lock - 4 * 16 * 0.25e-6) < 1e-15);
+	assert_true(fabs(cost.contention - 4 * 16 * 0.25e-6 * (0.11 * 16 + 1.6 * 4 - 1)) < 1e-15);
+	assert_true(cost.memory == 0 && cost.reduce == 0 && cost.flags == 0);
 }
 
 /* What all ranks of a cache touch decides how much of a copy it holds. */
@@ -287,7 +285,7 @@ static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_t
 				   .size = 2,
 				   .single_copy = true };
 	struct oci_choice choice = named(OC_ALLTOALL, "pairwise");
-	struct oci_costing c;
+	struct oci_cost cost;
 
 	(void)state;
 	give("cache.bytes", 32 << 20);
@@ -299,12 +297,12 @@ static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_t
 
 		shape.bytes = mib << 20;
 		assert_int_equal(oci_cost_working(&shape, &model), 8 * shape.bytes);
-		oci_costing_init(&c, &model, &shape, choice.parameter);
-		oci_algorithm(OC_ALLTOALL, choice.algorithm)->cost(&c);
+		cost = oci_cost_of(oci_algorithm(OC_ALLTOALL, choice.algorithm), &model, &shape,
+				   choice.parameter);
 		plans = predicted(OC_ALLTOALL, "pairwise", 2, shape.bytes).end_s;
-		assert_true(fabs(c.cost.bytes * 3.29e9 / (double)shape.bytes - (1 + 3 * part)) <
+		assert_true(fabs(cost.bytes * 3.29e9 / (double)shape.bytes - (1 + 3 * part)) <
 			    1e-9);
-		assert_true(fabs(plans / oci_cost_total(&c.cost) - 1) < 1e-9);
+		assert_true(fabs(plans / oci_cost_total(&cost) - 1) < 1e-9);
 	}
 	/* One buffer a rank, whatever it does to it; one and p blocks; v-variants tell no sizes. */
 	shape.collective = OC_BCAST;

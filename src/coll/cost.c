@@ -44,29 +44,41 @@ size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *m
 			(ranks - 1) * blocks_of(shape->collective, p, false));
 }
 
-void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
-		      const struct oci_shape *shape, uint32_t parameter)
+static struct oci_costing costing_of(const struct oci_algorithm *algorithm,
+				     const struct oci_model *model, const struct oci_shape *shape,
+				     uint32_t parameter)
 {
 	uint32_t p = shape->size, count[OCI_MODEL_DISTANCES] = { 0 };
+	struct oci_costing c = { .model = model,
+				 .mechanism = oci_cost_mechanism(shape, model),
+				 .shape = shape,
+				 .parameter = parameter,
+				 .piece = algorithm->piece,
+				 .working = oci_cost_working(shape, model),
+				 .domains = 1 };
 
-	*c = (struct oci_costing){ .model = model,
-				   .mechanism = oci_cost_mechanism(shape, model),
-				   .shape = shape,
-				   .parameter = parameter,
-				   .working = oci_cost_working(shape, model),
-				   .domains = 1 };
-	c->cost.start = model->call.value;
+	c.cost.start = model->call.value;
 	for (uint32_t r = 1; r < p; r++) {
 		uint32_t domain = oci_model_domain(model, r);
 
 		count[oci_model_distance(model, 0, r)]++;
-		if (domain >= c->domains)
-			c->domains = domain + 1;
+		if (domain >= c.domains)
+			c.domains = domain + 1;
 	}
 	if (p > 1) {
-		c->near = (double)count[OCI_MODEL_PACKAGE] / (p - 1);
-		c->far = (double)count[OCI_MODEL_MACHINE] / (p - 1);
+		c.near = (double)count[OCI_MODEL_PACKAGE] / (p - 1);
+		c.far = (double)count[OCI_MODEL_MACHINE] / (p - 1);
 	}
+	return c;
+}
+
+struct oci_cost oci_cost_of(const struct oci_algorithm *algorithm, const struct oci_model *model,
+			    const struct oci_shape *shape, uint32_t parameter)
+{
+	struct oci_costing c = costing_of(algorithm, model, shape, parameter);
+
+	algorithm->cost(&c);
+	return c.cost;
 }
 
 /* At a mix of distances, and not faster than the memory domain, of which `users` have each a part.
@@ -187,6 +199,27 @@ void oci_cost_fill_ahead(struct oci_costing *c, size_t bytes, size_t piece, doub
 	double late = touch_s(c, bytes, bytes, TOUCH_SLOT) - one - follow * (1 - 1 / pieces);
 
 	c->cost.memory += one + (late > 0 ? late : 0);
+}
+
+void oci_cost_stage(struct oci_costing *c, double times, size_t bytes)
+{
+	if (c->piece)
+		oci_cost_fill(c, times, bytes, bytes);
+	else
+		oci_cost_memcpy(c, times, bytes, bytes);
+}
+
+void oci_cost_stage_ahead(struct oci_costing *c, double before)
+{
+	if (c->piece)
+		oci_cost_fill_ahead(c, c->shape->bytes, c->piece, before);
+	else
+		oci_cost_stage(c, 1, c->shape->bytes);
+}
+
+double oci_cost_stage_pieces(const struct oci_costing *c)
+{
+	return c->piece ? oci_cost_pieces(c->shape->bytes, c->piece) : 1;
 }
 
 void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent)

@@ -30,14 +30,15 @@ struct oci_costing {
 	enum oci_model_mechanism mechanism; /* of single copies */
 	const struct oci_shape *shape;
 	uint32_t parameter;
-	/* By oci_costing_init(): shares of a rank's peers that sit in its package but not under its
+	uint32_t piece; /* of the algorithm, as in struct oci_algorithm */
+	/* By oci_cost_of(): shares of a rank's peers that sit in its package but not under its
 	 * cache, and in other packages; memory domains in use. */
 	double near, far;
 	uint32_t domains;
 	/* While pieces are copied one after the other: of how many bytes they are, which is what a
 	 * cache holds or not. 0: a copy is a whole of its own. */
 	size_t whole;
-	/* By oci_costing_init(): what the ranks under one cache read and write in the call. */
+	/* By oci_cost_of(): what the ranks under one cache read and write in the call. */
 	size_t working;
 	/* Added up. */
 	struct oci_cost cost;
@@ -56,9 +57,10 @@ enum oci_model_mechanism oci_cost_mechanism(const struct oci_shape *shape,
 /* Bytes of all buffers of the call that belong to ranks under the root's cache; 0 of a v-variant,
  * whose sizes nobody knows. */
 size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *model);
-/* For ranks placed core by core; a call costs `call` to begin with. */
-void oci_costing_init(struct oci_costing *c, const struct oci_model *model,
-		      const struct oci_shape *shape, uint32_t parameter);
+/* What a call costs with an algorithm that has a closed form, for ranks placed core by core; a call
+ * costs `call` to begin with. */
+struct oci_cost oci_cost_of(const struct oci_algorithm *algorithm, const struct oci_model *model,
+			    const struct oci_shape *shape, uint32_t parameter);
 
 /* `times` copies one after the other, reads or writes, each with `copiers` at a time on one
  * process.
@@ -81,6 +83,11 @@ void oci_cost_fill_all(struct oci_costing *c, double times, size_t bytes, size_t
 /* A slot is filled with `bytes` in pieces while its reader follows, whose part, added up since the
  * total was `before`, it adds to: the slower of the two sets the pace. */
 void oci_cost_fill_ahead(struct oci_costing *c, size_t bytes, size_t piece, double before);
+/* Into my stage (coll/build.h), a payload or slot; the same while its reader follows; in how many
+ * pieces a message goes through. */
+void oci_cost_stage(struct oci_costing *c, double times, size_t bytes);
+void oci_cost_stage_ahead(struct oci_costing *c, double before);
+double oci_cost_stage_pieces(const struct oci_costing *c);
 /* The same as a memcpy out of a peer's slot or payload, which he has just written. */
 void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent);

@@ -31,12 +31,9 @@ struct row {
 #define CROWD OCI_CROWD
 #define KINDS OCI_KINDS
 
+/* Where TEAM and CROWD are missing, PAIR is for all. */
 static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
-	[OC_BARRIER] = {
-		[PAIR] = { { ANY, "flat", 0 } },
-		[TEAM] = { { ANY, "flat", 0 } },
-		[CROWD] = { { ANY, "flat", 0 } },
-	},
+	[OC_BARRIER] = { [PAIR] = { { ANY, "flat", 0 } } },
 	[OC_BCAST] = {
 		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
@@ -78,26 +75,10 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	/* By each block's own size: the thresholds are those of offers, src/plan/offer.c. */
-	[OC_SCATTERV] = {
-		[PAIR] = { { ANY, "throttled-read", 8 } },
-		[TEAM] = { { ANY, "throttled-read", 8 } },
-		[CROWD] = { { ANY, "throttled-read", 8 } },
-	},
-	[OC_GATHERV] = {
-		[PAIR] = { { ANY, "throttled-write", 8 } },
-		[TEAM] = { { ANY, "throttled-write", 8 } },
-		[CROWD] = { { ANY, "throttled-write", 8 } },
-	},
-	[OC_ALLGATHERV] = {
-		[PAIR] = { { ANY, "ring-source-read", 0 } },
-		[TEAM] = { { ANY, "ring-source-read", 0 } },
-		[CROWD] = { { ANY, "ring-source-read", 0 } },
-	},
-	[OC_ALLTOALLV] = {
-		[PAIR] = { { ANY, "pairwise", 0 } },
-		[TEAM] = { { ANY, "pairwise", 0 } },
-		[CROWD] = { { ANY, "pairwise", 0 } },
-	},
+	[OC_SCATTERV] = { [PAIR] = { { ANY, "throttled-read", 8 } } },
+	[OC_GATHERV] = { [PAIR] = { { ANY, "throttled-write", 8 } } },
+	[OC_ALLGATHERV] = { [PAIR] = { { ANY, "ring-source-read", 0 } } },
+	[OC_ALLTOALLV] = { [PAIR] = { { ANY, "pairwise", 0 } } },
 	[OC_REDUCE_SCATTER_BLOCK] = {
 		[PAIR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
@@ -238,6 +219,8 @@ struct oci_choice oci_by_rows(const struct oci_shape *shape)
 		near = choice_of(shape->collective, &near_row);
 	if (near.algorithm != OCI_CHOICE_MPI && oci_choice_fits(shape, &near))
 		return near;
+	if (!row->name)
+		row = table[shape->collective][PAIR];
 	for (end = row + ROWS; row < end && row->name; row++) {
 		struct oci_choice choice = choice_of(shape->collective, row);
 

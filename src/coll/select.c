@@ -44,7 +44,6 @@ static unsigned int add_candidates(const struct oci_shape *shape, const struct o
 	const uint32_t given[] = { a->parameter_default, 0 };
 	const uint32_t *tries = a->tries ? a->tries : a->parameter_default ? given : none;
 	unsigned int count = 0;
-	struct oci_costing costing;
 
 	if (!a->cost)
 		return 0;
@@ -56,9 +55,10 @@ static unsigned int add_candidates(const struct oci_shape *shape, const struct o
 			break;
 		if (!oci_choice_fits(shape, &choice))
 			continue;
-		oci_costing_init(&costing, model, shape, choice.parameter);
-		a->cost(&costing);
-		list[count++] = (struct oci_candidate){ .choice = choice, .cost = costing.cost };
+		list[count++] = (struct oci_candidate){
+			.choice = choice,
+			.cost = oci_cost_of(a, model, shape, choice.parameter),
+		};
 	} while (*tries && count < OCI_TRIES_MOST);
 	return count;
 }

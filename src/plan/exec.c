@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The executor of a rank: begins an operation, takes its steps, polls and waits. A little over 500
- * lines in one file, so that the compiler can put the steps into their loop.
+ * The executor of a rank: begins an operation, takes its steps, polls and waits. In one file, so
+ * that the compiler can put the steps into their loop.
  */
 #include "plan/exec.h"
 

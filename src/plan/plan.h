@@ -21,9 +21,6 @@
  *     the two ends of a SHARE are one writer;
  *   - a rank ends only after every access to a buffer whose ADDRESS it posted is over: what it
  *     posted inline or in its slot it need not wait for, the lane protects that.
- *
- * A little over 500 lines, as whoever writes an algorithm needs the operations and their builder
- * side by side.
  */
 #ifndef OC_PLAN_PLAN_H
 #define OC_PLAN_PLAN_H

@@ -30,35 +30,24 @@ static void build(struct oci_builder *b)
 	}
 }
 
-static void cost_inline(struct oci_costing *c)
+static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 2, n, n);
-	oci_cost_fetch(c, others, n, n);
-	oci_cost_flags(c, others);
-	oci_cost_ops(c, 3 + 2 * others);
-}
-
-static void cost_cico(struct oci_costing *c)
-{
-	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
-
-	oci_cost_fill(c, 1, n, n);
+	oci_cost_stage(c, 1, n);
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_fetch(c, others, n, n);
 	/* A peer's pieces were all there when its first was awaited. */
 	oci_cost_flags(c, others);
-	oci_cost_ops(c, pieces * (3 + 2 * others));
+	oci_cost_ops(c, oci_cost_stage_pieces(c) * (3 + 2 * others));
 }
 
 const struct oci_algorithm oci_allgather_inline = {
 	.name = "inline",
 	.idea = "each block rides in its rank's flag lines",
 	.build = build,
-	.cost = cost_inline,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };
 
@@ -66,7 +55,7 @@ const struct oci_algorithm oci_allgather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory",
 	.build = build,
-	.cost = cost_cico,
+	.cost = cost,
 	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };

@@ -23,23 +23,12 @@ static void build(struct oci_builder *b)
 	oci_stage_end(b);
 }
 
-static void cost_inline(struct oci_costing *c)
+static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
-	double others = c->shape->size - 1.0;
+	double pieces = oci_cost_stage_pieces(c), others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 2, n, n);
-	oci_cost_flags(c, others);
-	oci_cost_reduce_from(c, others, n, n);
-	oci_cost_ops(c, 3 + 2 * others);
-}
-
-static void cost_cico(struct oci_costing *c)
-{
-	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
-
-	oci_cost_fill(c, 1, n, n);
+	oci_cost_stage(c, 1, n);
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, pieces * others);
 	oci_cost_reduce_from(c, others, n, n);
@@ -50,7 +39,7 @@ const struct oci_algorithm oci_allreduce_inline = {
 	.name = "inline",
 	.idea = "operands ride in the flags' cache lines",
 	.build = build,
-	.cost = cost_inline,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };
 
@@ -58,7 +47,7 @@ const struct oci_algorithm oci_allreduce_cico = {
 	.name = "cico",
 	.idea = "everyone combines what lies in the ranks' slots",
 	.build = build,
-	.cost = cost_cico,
+	.cost = cost,
 	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };

@@ -16,7 +16,7 @@ static void build_pair(struct oci_builder *b)
 	struct oci_range slot = oci_segmented(oci_block(OCI_BUF_SLOT, 0));
 	uint32_t other = oci_next(key, 1);
 
-	oci_build_segment(b, OCI_PIPELINE_BYTES);
+	oci_build_segment(b, oci_building(b)->piece);
 	oci_build_loop(b, oci_block(OCI_BUF_SEND, other));
 	oci_build_copy(b, oci_segmented(oci_block(OCI_BUF_SEND, other)), slot);
 	oci_build_post(b, OCI_POST_SLOT, 1, 1);

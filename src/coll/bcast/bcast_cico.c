@@ -27,23 +27,13 @@ static void build(struct oci_builder *b)
 	oci_stage_end(b);
 }
 
-static void cost_inline(struct oci_costing *c)
+static void cost(struct oci_costing *c)
 {
-	oci_cost_memcpy(c, 1, c->shape->bytes, c->shape->bytes);
-	oci_cost_fetch(c, 1, c->shape->bytes, c->shape->bytes);
-	oci_cost_flags(c, 1);
-	oci_cost_ops(c, 4);
-}
-
-static void cost_cico(struct oci_costing *c)
-{
-	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES),
-	       before = oci_cost_total(&c->cost);
+	double pieces = oci_cost_stage_pieces(c), before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces);
-	oci_cost_fetch(c, 1, n, n);
-	oci_cost_fill_ahead(c, n, OCI_PIPELINE_ROOT_BYTES, before);
+	oci_cost_fetch(c, 1, c->shape->bytes, c->shape->bytes);
+	oci_cost_stage_ahead(c, before);
 	oci_cost_ops(c, 2 + 2 * pieces);
 }
 
@@ -51,7 +41,7 @@ const struct oci_algorithm oci_bcast_inline = {
 	.name = "inline",
 	.idea = "the message rides in the flag's cache lines",
 	.build = build,
-	.cost = cost_inline,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };
 
@@ -59,7 +49,7 @@ const struct oci_algorithm oci_bcast_cico = {
 	.name = "cico",
 	.idea = "through the root's slot in shared memory, pipelined",
 	.build = build,
-	.cost = cost_cico,
+	.cost = cost,
 	.piece = OCI_PIPELINE_ROOT_BYTES,
 	.fits = oci_fits_slot_one,
 };

@@ -34,36 +34,26 @@ static void build(struct oci_builder *b)
 	}
 }
 
-static void cost_inline(struct oci_costing *c)
+static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
-
-	oci_cost_memcpy(c, 1, n, n);
-	oci_cost_flags(c, c->shape->size - 1.0);
-	oci_cost_fetch(c, c->shape->size - 1.0, n, n);
-	oci_cost_ops(c, 2.0 * c->shape->size);
-}
-
-static void cost_cico(struct oci_costing *c)
-{
-	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES), others = c->shape->size - 1.0;
+	double pieces = oci_cost_stage_pieces(c), others = c->shape->size - 1.0;
 	double before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces);
 	oci_cost_fetch(c, 1, n, n);
-	oci_cost_fill_ahead(c, n, OCI_PIPELINE_ROOT_BYTES, before);
-	/* The others' slots are full by then. */
+	oci_cost_stage_ahead(c, before);
+	/* The others' stages are full by then. */
 	oci_cost_flags(c, others - 1);
 	oci_cost_fetch(c, others - 1, n, n);
-	oci_cost_ops(c, 3 + 2 * pieces * others);
+	oci_cost_ops(c, (c->piece ? 3 : 2) + 2 * pieces * others);
 }
 
 const struct oci_algorithm oci_gather_inline = {
 	.name = "inline",
 	.idea = "each block rides in its rank's flag lines",
 	.build = build,
-	.cost = cost_inline,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };
 
@@ -71,7 +61,7 @@ const struct oci_algorithm oci_gather_cico = {
 	.name = "cico",
 	.idea = "through each rank's slot in shared memory, pipelined",
 	.build = build,
-	.cost = cost_cico,
+	.cost = cost,
 	.piece = OCI_PIPELINE_ROOT_BYTES,
 	.fits = oci_fits_slot_one,
 };

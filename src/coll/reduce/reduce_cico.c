@@ -27,34 +27,23 @@ static void build(struct oci_builder *b)
 	oci_stage_end(b);
 }
 
-static void cost_inline(struct oci_costing *c)
+static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
-	double others = c->shape->size - 1.0;
-
-	oci_cost_memcpy(c, 1, n, n);
-	oci_cost_flags(c, others);
-	oci_cost_reduce_from(c, others, n, n);
-	oci_cost_ops(c, 3 + 2 * others);
-}
-
-static void cost_cico(struct oci_costing *c)
-{
-	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_ROOT_BYTES), others = c->shape->size - 1.0;
+	double pieces = oci_cost_stage_pieces(c), others = c->shape->size - 1.0;
 	double before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces * others);
 	oci_cost_reduce_from(c, others, n, n);
-	oci_cost_fill_ahead(c, n, OCI_PIPELINE_ROOT_BYTES, before);
-	oci_cost_ops(c, 2 + 2 * pieces * others);
+	oci_cost_stage_ahead(c, before);
+	oci_cost_ops(c, (c->piece ? 2 : 3) + 2 * pieces * others);
 }
 
 const struct oci_algorithm oci_reduce_inline = {
 	.name = "inline",
 	.idea = "operands ride in the flags' cache lines",
 	.build = build,
-	.cost = cost_inline,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };
 
@@ -62,7 +51,7 @@ const struct oci_algorithm oci_reduce_cico = {
 	.name = "cico",
 	.idea = "the root combines what lies in the ranks' slots, pipelined",
 	.build = build,
-	.cost = cost_cico,
+	.cost = cost,
 	.piece = OCI_PIPELINE_ROOT_BYTES,
 	.fits = oci_fits_slot_one,
 };

@@ -52,7 +52,7 @@ static void build_pair(struct oci_builder *b)
 		.rotated = true,
 	};
 
-	oci_build_segment(b, OCI_PIPELINE_BYTES);
+	oci_build_segment(b, oci_building(b)->piece);
 	oci_build_loop(b, oci_reduce_scatter_input(key, OCI_BUF_SEND, other, 1));
 	oci_build_copy(b, oci_segmented(oci_reduce_scatter_input(key, OCI_BUF_SEND, other, 1)),
 		       oci_segmented(oci_reduce_scatter_input(key, OCI_BUF_SLOT, other, 1)));
@@ -101,23 +101,12 @@ static bool fits_slot(const struct oci_shape *shape, uint32_t parameter)
 	return oci_reduce_scatter_bytes(shape) <= OCI_SLOT_BYTES && shape->size <= OCI_STEPS;
 }
 
-static void cost_inline(struct oci_costing *c)
+static void cost(struct oci_costing *c)
 {
 	size_t n = oci_reduce_scatter_block(c->shape);
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, c->shape->size, n, n);
-	oci_cost_flags(c, others);
-	oci_cost_reduce_from(c, others, n, n);
-	oci_cost_ops(c, 3 + 2 * others);
-}
-
-static void cost_cico(struct oci_costing *c)
-{
-	size_t n = oci_reduce_scatter_block(c->shape);
-	double others = c->shape->size - 1.0;
-
-	oci_cost_fill(c, others, n, n);
+	oci_cost_stage(c, others, n);
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, others);
 	oci_cost_reduce_from(c, others, n, n);
@@ -128,7 +117,7 @@ const struct oci_algorithm oci_reduce_scatter_inline = {
 	.name = "inline",
 	.idea = "blocks ride in the flags' cache lines",
 	.build = build_inline,
-	.cost = cost_inline,
+	.cost = cost,
 	.fits = fits_inline,
 };
 
@@ -136,6 +125,7 @@ const struct oci_algorithm oci_reduce_scatter_cico = {
 	.name = "cico",
 	.idea = "each rank combines its block out of the ranks' slots",
 	.build = build_cico,
-	.cost = cost_cico,
+	.cost = cost,
+	.piece = OCI_PIPELINE_BYTES,
 	.fits = fits_slot,
 };

@@ -37,38 +37,25 @@ static void build(struct oci_builder *b)
 	oci_stage_end(b);
 }
 
-static void cost_inline(struct oci_costing *c)
+static void cost(struct oci_costing *c)
 {
 	/* The last rank combines all the others' operands. */
 	size_t n = c->shape->bytes;
-	double others = c->shape->size - 1.0;
+	double pieces = oci_cost_stage_pieces(c), others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 2, n, n);
-	oci_cost_flags(c, others);
-	/* An Exscan leaves out its own. */
-	oci_cost_reduce_from(c, c->shape->collective == OC_SCAN ? others : others - 1, n, n);
-	oci_cost_ops(c, 4 + 2 * others);
-}
-
-static void cost_cico(struct oci_costing *c)
-{
-	/* The last rank combines all the others' operands. */
-	size_t n = c->shape->bytes;
-	double pieces = oci_cost_pieces(n, OCI_PIPELINE_BYTES), others = c->shape->size - 1.0;
-
-	oci_cost_fill(c, 1, n, n);
+	oci_cost_stage(c, 1, n);
 	oci_cost_memcpy(c, 1, n, n);
 	oci_cost_flags(c, pieces * others);
 	/* An Exscan leaves out its own. */
 	oci_cost_reduce_from(c, c->shape->collective == OC_SCAN ? others : others - 1, n, n);
-	oci_cost_ops(c, pieces * (3 + 2 * others));
+	oci_cost_ops(c, !c->piece + pieces * (3 + 2 * others));
 }
 
 const struct oci_algorithm oci_scan_inline = {
 	.name = "inline",
 	.idea = "operands ride in the flags' cache lines",
 	.build = build,
-	.cost = cost_inline,
+	.cost = cost,
 	.fits = oci_fits_inline_one,
 };
 
@@ -76,7 +63,7 @@ const struct oci_algorithm oci_scan_cico = {
 	.name = "cico",
 	.idea = "each rank combines what lies in the slots of those before it",
 	.build = build,
-	.cost = cost_cico,
+	.cost = cost,
 	.piece = OCI_PIPELINE_BYTES,
 	.fits = oci_fits_slot_one,
 };
