@@ -3,12 +3,6 @@
  * Every collective x every algorithm x sizes x roots, on real processes, byte by byte; the library
  * is driven through its public API alone.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +15,7 @@
 #include "support/blocks.h"
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define GUARD 64
 
@@ -242,41 +237,27 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void every_collective_algorithm_size_and_root_on_1_2_3_5_ranks(void **state)
+TEST(every_collective_algorithm_size_and_root_on_1_2_3_5_ranks)
 {
 	static const uint32_t ranks[] = { 1, 2, 3, 5 };
 
 	enum where where = NOBODY;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
 		assert_int_equal(oct_fork_team(ranks[i], -1, every_algorithm, &where), 0);
 }
 
-static void the_same_in_mapped_memory_on_2_and_5_ranks(void **state)
+TEST(the_same_in_mapped_memory_on_2_and_5_ranks)
 {
 	enum where where = EVERYBODY;
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, every_algorithm, &where), 0);
 	assert_int_equal(oct_fork_team(5, -1, every_algorithm, &where), 0);
 }
 
-static void the_same_where_some_ranks_have_mapped_memory_and_some_not(void **state)
+TEST(the_same_where_some_ranks_have_mapped_memory_and_some_not)
 {
 	enum where where = ODD_RANKS;
 
-	(void)state;
 	assert_int_equal(oct_fork_team(3, -1, every_algorithm, &where), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_collective_algorithm_size_and_root_on_1_2_3_5_ranks),
-		cmocka_unit_test(the_same_in_mapped_memory_on_2_and_5_ranks),
-		cmocka_unit_test(the_same_where_some_ranks_have_mapped_memory_and_some_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

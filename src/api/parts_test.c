@@ -3,12 +3,6 @@
  * Reduce_scatter with parts of different sizes, on real processes, byte by byte: by every
  * algorithm, blocking and as a request, in place and not; and the tables that are refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 
 #include "coll/coll.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define MOST_RANKS 5
 
@@ -146,11 +141,10 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void parts_of_all_sizes_by_every_algorithm(void **state)
+TEST(parts_of_all_sizes_by_every_algorithm)
 {
 	static const uint32_t ranks[] = { 1, 2, 3, 5 };
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++)
 		assert_int_equal(oct_fork_team(ranks[i], -1, every_algorithm, NULL), 0);
 }
@@ -178,18 +172,7 @@ static int wrong_tables(struct oc_team *team, void *arg)
 	return oc_collective(team, &call) != 0;
 }
 
-static void tables_with_gaps_or_halves_of_elements_are_refused(void **state)
+TEST(tables_with_gaps_or_halves_of_elements_are_refused)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, wrong_tables, NULL), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_of_all_sizes_by_every_algorithm),
-		cmocka_unit_test(tables_with_gaps_or_halves_of_elements_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every algorithm by ranks that are threads of one process: for ThreadSanitizer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "coll/coll.h"
 #include "support/blocks.h"
 #include "support/call_bytes.h"
+#include "support/test.h"
 #include "support/thread_team.h"
 
 #define RANKS 3
@@ -109,24 +104,12 @@ static int run(struct oc_team *team)
 	return 0;
 }
 
-static void no_access_is_unordered_in_any_algorithm(void **state)
+TEST(no_access_is_unordered_in_any_algorithm)
 {
-	(void)state;
 	assert_int_equal(oct_thread_team(RANKS, 0, run), 0);
 }
 
-static void nor_when_copies_fail_and_are_recovered(void **state)
+TEST(nor_when_copies_fail_and_are_recovered)
 {
-	(void)state;
 	assert_int_equal(oct_thread_team(RANKS, 4, run), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_access_is_unordered_in_any_algorithm),
-		cmocka_unit_test(nor_when_copies_fail_and_are_recovered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

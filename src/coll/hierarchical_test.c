@@ -3,20 +3,15 @@
  * Algorithms by hierarchy on real processes, which bind themselves to one of this machine's first
  * two CPUs or to none. Every root; right bytes; and the ranks did see a hierarchy.
  */
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define MOST_INTS 50000
 
@@ -179,25 +174,18 @@ static void run(const char *mechanism)
 	}
 }
 
-static void ranks_of_two_cpus_by_single_copies(void **state)
+TEST(ranks_of_two_cpus_by_single_copies)
 {
-	(void)state;
 	run("auto");
 }
 
-static void ranks_of_two_cpus_through_shared_memory(void **state)
+TEST(ranks_of_two_cpus_through_shared_memory)
 {
-	(void)state;
 	run("shm");
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_of_two_cpus_by_single_copies),
-		cmocka_unit_test(ranks_of_two_cpus_through_shared_memory),
-	};
-
 	pthread_atfork(before_fork, NULL, bind_child);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

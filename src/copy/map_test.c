@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mapped memory where things go wrong: reuse, death, limits, fork, refusal. On real processes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +15,7 @@
 #include "heap/arena.h"
 #include "support/arena.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 #include "team/arena.h"
 
 #define BYTES ((size_t)300 << 10)
@@ -80,9 +75,8 @@ static int buffers_vanish_between_calls(struct oc_team *team, void *arg)
 	return buffer && oci_map_moved_bytes() ? 0 : 3;
 }
 
-static void memory_that_was_freed_and_reused_is_never_read_stale(void **state)
+TEST(memory_that_was_freed_and_reused_is_never_read_stale)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, buffers_vanish_between_calls, NULL), 0);
 	assert_int_equal(oct_fork_team(4, -1, buffers_vanish_between_calls, NULL), 0);
 }
@@ -105,9 +99,8 @@ static int rank_1_dies(struct oc_team *team, void *arg)
 	return *(volatile uint8_t *)oci_map_reach(&team->team, 1, base, 1) + 1 ? 0 : 3;
 }
 
-static void a_rank_that_dies_while_it_is_mapped_is_named(void **state)
+TEST(a_rank_that_dies_while_it_is_mapped_is_named)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(3, 1, rank_1_dies, NULL), 0);
 }
 
@@ -149,11 +142,10 @@ static int nothing_is_mapped(struct oc_team *team, void *arg)
 	return !oci_map_moved_bytes() && !oci_mapping_counts().made ? 0 : 4;
 }
 
-static void without_address_space_the_bytes_go_another_way(void **state)
+TEST(without_address_space_the_bytes_go_another_way)
 {
 	size_t limits[] = { ARENA_BYTES, ARENA_BYTES * 3 / 2 };
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, nothing_is_mapped, &limits[0]), 0);
 	assert_int_equal(oct_fork_team(2, -1, nothing_is_mapped, &limits[1]), 0);
 	setenv("ONECOPY_MAP_BYTES", "63M", 1);
@@ -176,11 +168,10 @@ static int only_mapped(struct oc_team *team, void *arg)
 	return round_of(team, stack, 10, 0);
 }
 
-static void without_single_copies_the_arena_is_still_mapped(void **state)
+TEST(without_single_copies_the_arena_is_still_mapped)
 {
 	bool shared = true;
 
-	(void)state;
 	setenv("ONECOPY_MECHANISM", "map", 1);
 	setenv("ONECOPY_BCAST", "direct-read", 1);
 	assert_int_equal(oct_fork_team(3, -1, only_mapped, NULL), 0);
@@ -214,9 +205,8 @@ static int a_child_looks(struct oc_team *team, void *arg)
 	return round_of(team, buffer, 10, 1);
 }
 
-static void a_child_has_no_mapping_of_the_peers(void **state)
+TEST(a_child_has_no_mapping_of_the_peers)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, a_child_looks, NULL), 0);
 }
 
@@ -241,11 +231,10 @@ static int the_file_is_another(struct oc_team *team, void *arg)
 	return oci_map_moved_bytes() ? 5 : 0;
 }
 
-static void what_is_not_the_arena_is_not_used(void **state)
+TEST(what_is_not_the_arena_is_not_used)
 {
 	bool short_file = true;
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, the_file_is_another, NULL), 0);
 	assert_int_equal(oct_fork_team(2, -1, the_file_is_another, &short_file), 0);
 }
@@ -282,11 +271,10 @@ static int pieces_lie_here_and_there(struct oc_team *team, void *arg)
 	return oc_team_rank(team) && !arg && !oci_map_moved_bytes() ? 4 : 0;
 }
 
-static void pieces_of_a_layout_go_each_its_way(void **state)
+TEST(pieces_of_a_layout_go_each_its_way)
 {
 	bool no_cma = true;
 
-	(void)state;
 	setenv("ONECOPY_BCAST", "direct-read", 1);
 	assert_int_equal(oct_fork_team(3, -1, pieces_lie_here_and_there, NULL), 0);
 	setenv("ONECOPY_MECHANISM", "map", 1);
@@ -316,29 +304,12 @@ static int mapping_goes_with_the_last_team(struct oc_team *team, void *arg)
 	return oci_mapping_counts().bytes == ARENA_BYTES && oci_mapping_counts().made == 1 ? 0 : 4;
 }
 
-static void a_peer_is_mapped_once_for_all_teams(void **state)
+TEST(a_peer_is_mapped_once_for_all_teams)
 {
 	struct oct_board *board = oct_board_create(2);
 
-	(void)state;
 	setenv("ONECOPY_BCAST", "direct-read", 1);
 	assert_int_equal(oct_fork_team(2, -1, mapping_goes_with_the_last_team, board), 0);
 	unsetenv("ONECOPY_BCAST");
 	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_that_was_freed_and_reused_is_never_read_stale),
-		cmocka_unit_test(a_rank_that_dies_while_it_is_mapped_is_named),
-		cmocka_unit_test(without_address_space_the_bytes_go_another_way),
-		cmocka_unit_test(without_single_copies_the_arena_is_still_mapped),
-		cmocka_unit_test(a_child_has_no_mapping_of_the_peers),
-		cmocka_unit_test(what_is_not_the_arena_is_not_used),
-		cmocka_unit_test(pieces_of_a_layout_go_each_its_way),
-		cmocka_unit_test(a_peer_is_mapped_once_for_all_teams),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * oc_alloc() of ranks that have been a team for a while: the first one makes the arena, and peers
  * find it. With ONECOPY_MECHANISM=map there are no other single copies.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +13,7 @@
 #include "copy/map.h"
 #include "heap/heap.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define BYTES ((size_t)300000)
 
@@ -79,9 +74,8 @@ static int alloc_in_a_team(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void peers_map_what_is_allocated_in_a_team(void **state)
+TEST(peers_map_what_is_allocated_in_a_team)
 {
-	(void)state;
 	setenv("ONECOPY_MECHANISM", "map", 1);
 	setenv("ONECOPY_BCAST", "direct-read", 1);
 	assert_int_equal(oct_fork_team(2, -1, alloc_in_a_team, NULL), 0);
@@ -103,13 +97,9 @@ static bool is_there(void)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peers_map_what_is_allocated_in_a_team),
-	};
-
 	if (!is_there()) {
 		fprintf(stderr, "skipped: libonecopy-heap.so was not built (libmimalloc-dev)\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

@@ -4,12 +4,6 @@
  * process, so ThreadSanitizer sees what one does to another's team. And teams that end: progress
  * must not look at them any more, as AddressSanitizer sees.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +15,7 @@
 #include "api/engine.h"
 #include "lab/mock/mock.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 #include "support/thread_team.h"
 
 #define ROUNDS 3000
@@ -106,25 +101,23 @@ static int all_rounds(struct oc_team *team)
 	return oc_team_rank(team) ? receive_rounds(team) : send_rounds(team);
 }
 
-static void progress_of_another_thread_touches_no_team_without_requests(void **state)
+TEST(progress_of_another_thread_touches_no_team_without_requests)
 {
 	pthread_t driver;
 
-	(void)state;
 	assert_int_equal(pthread_create(&driver, NULL, drive, NULL), 0);
 	assert_int_equal(oct_thread_team(2, 0, all_rounds), 0);
 	__atomic_store_n(&all_over, true, __ATOMIC_RELEASE);
 	pthread_join(driver, NULL);
 }
 
-static void a_team_that_ended_is_not_driven(void **state)
+TEST(a_team_that_ended_is_not_driven)
 {
 	struct oct_board *boards[2] = { oct_board_create(1), oct_board_create(1) };
 	struct oc_team *teams[2];
 	struct oc_request *request;
 	int sent = 7, got = 0, other = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(oct_local_teams(boards[i], 1, &teams[i]), 0);
 	/* A blocking call ends the request, so progress does not. */
@@ -185,11 +178,10 @@ static int wait_by_tests(struct oc_request *request)
 
 /* The sender helps to copy a large message. It must not write to a buffer that the receiver's error
  * has given back. */
-static void nobody_writes_to_the_receive_of_a_failed_team(void **state)
+TEST(nobody_writes_to_the_receive_of_a_failed_team)
 {
 	struct transfer *t = begin_transfer();
 
-	(void)state;
 	assert_int_equal(oc_peek(t->received), 0);
 	oci_team_fail(&t->teams[1]->team, -EPROTO, -1, "as if another rank had called differently");
 	assert_int_equal(wait_by_tests(t->received), -EPROTO);
@@ -201,26 +193,13 @@ static void nobody_writes_to_the_receive_of_a_failed_team(void **state)
 }
 
 /* A sender whose call has failed may change its buffer, while the receiver still copies. */
-static void a_receive_from_a_failed_team_is_no_success(void **state)
+TEST(a_receive_from_a_failed_team_is_no_success)
 {
 	struct transfer *t = begin_transfer();
 
-	(void)state;
 	oci_team_fail(&t->teams[0]->team, -EPROTO, -1, "as if another rank had called differently");
 	assert_int_equal(wait_by_tests(t->sent), -EPROTO);
 	memset(t->from, 0xee, MOST);
 	assert_int_equal(wait_by_tests(t->received), -EPROTO);
 	end_transfer(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(progress_of_another_thread_touches_no_team_without_requests),
-		cmocka_unit_test(a_team_that_ended_is_not_driven),
-		cmocka_unit_test(nobody_writes_to_the_receive_of_a_failed_team),
-		cmocka_unit_test(a_receive_from_a_failed_team_is_no_success),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How messages end other than well: peers that die or leave, messages that are too long, arguments
  * that are wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +10,7 @@
 #include <unistd.h>
 
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define LARGE 300000
 
@@ -60,11 +55,10 @@ static int probe_who_dies(struct oc_team *team, void *arg)
 	       expect("dead rank", oc_team_dead_rank(team), 1);
 }
 
-static void a_probe_for_messages_of_a_dead_rank_fails(void **state)
+TEST(a_probe_for_messages_of_a_dead_rank_fails)
 {
 	uint32_t sources[] = { 1, OC_ANY_SOURCE };
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(oct_fork_team(2, 1, probe_who_dies, &sources[i]), 0);
 }
@@ -89,11 +83,10 @@ static int all_leave(struct oc_team *team, void *arg)
 	return expect("nobody is left", oc_recv(team, source, 0, &got, sizeof(got), NULL), -EPIPE);
 }
 
-static void a_receive_from_who_has_left_fails(void **state)
+TEST(a_receive_from_who_has_left_fails)
 {
 	uint32_t sources[] = { 1, OC_ANY_SOURCE };
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(oct_fork_team(2, -1, all_leave, &sources[i]), 0);
 		assert_int_equal(oct_fork_team(4, -1, all_leave, &sources[i]), 0);
@@ -140,9 +133,8 @@ static int truncated(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void a_message_that_is_too_long_gives_what_fits_and_no_more(void **state)
+TEST(a_message_that_is_too_long_gives_what_fits_and_no_more)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, truncated, NULL), 0);
 	setenv("ONECOPY_MECHANISM", "shm", 1);
 	assert_int_equal(oct_fork_team(2, -1, truncated, NULL), 0);
@@ -151,7 +143,7 @@ static void a_message_that_is_too_long_gives_what_fits_and_no_more(void **state)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
 	struct oct_board *board = oct_board_create(1);
 	struct oc_piece nothing = { .at = 0 }, lost = { .at = 8 };
@@ -160,7 +152,6 @@ static void wrong_arguments_are_refused(void **state)
 	struct oc_team *team;
 	uint8_t byte = 1;
 
-	(void)state;
 	assert_int_equal(oct_local_teams(board, 1, &team), 0);
 	assert_int_equal(oc_isend(team, 1, 0, &byte, 1, &request), -EINVAL);
 	assert_int_equal(oc_isend(team, OC_ANY_SOURCE, 0, &byte, 1, &request), -EINVAL);
@@ -179,16 +170,4 @@ static void wrong_arguments_are_refused(void **state)
 	assert_int_equal(oc_recvv(team, 0, 0, &empty, NULL), 0);
 	assert_int_equal(oc_team_destroy(team), 0);
 	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_probe_for_messages_of_a_dead_rank_fails),
-		cmocka_unit_test(a_receive_from_who_has_left_fails),
-		cmocka_unit_test(a_message_that_is_too_long_gives_what_fits_and_no_more),
-		cmocka_unit_test(wrong_arguments_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages through pipes, forced: what happens around them. The bytes of random messages are
  * message_random_test's affair, which runs with each way forced. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -18,6 +13,7 @@
 #include <unistd.h>
 
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define BYTES ((size_t)1000003)
 
@@ -102,9 +98,8 @@ static int without_descriptors(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void without_descriptors_messages_go_another_way(void **state)
+TEST(without_descriptors_messages_go_another_way)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, without_descriptors, NULL), 0);
 }
 
@@ -147,9 +142,8 @@ static int several_at_once(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void several_messages_follow_one_another_in_a_pipe(void **state)
+TEST(several_messages_follow_one_another_in_a_pipe)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, several_at_once, NULL), 0);
 }
 
@@ -177,20 +171,13 @@ static int dies(struct oc_team *team, void *arg)
 	return error == -EOWNERDEAD ? 0 : 2;
 }
 
-static void a_receiver_that_dies_is_an_error_and_no_signal(void **state)
+TEST(a_receiver_that_dies_is_an_error_and_no_signal)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, dies, NULL), 0);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_descriptors_messages_go_another_way),
-		cmocka_unit_test(several_messages_follow_one_another_in_a_pipe),
-		cmocka_unit_test(a_receiver_that_dies_is_an_error_and_no_signal),
-	};
-
 	setenv("ONECOPY_P2P", "vmsplice", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages one by one: what is promised of them in onecopy.h, and what goes wrong with them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 #include "support/waited.h"
 
 #define CHECK(condition)                                                                       \
@@ -63,9 +58,8 @@ static int cut(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_message_that_does_not_fit_is_cut_and_consumed(void **state)
+TEST(a_message_that_does_not_fit_is_cut_and_consumed)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, cut, NULL), 0);
 }
 
@@ -97,11 +91,10 @@ static int fill_both_ways(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void full_channels_in_both_directions_block_nobody(void **state)
+TEST(full_channels_in_both_directions_block_nobody)
 {
 	size_t bytes[] = { 1, 700 };
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, fill_both_ways, &bytes[0]), 0);
 	assert_int_equal(oct_fork_team(2, -1, fill_both_ways, &bytes[1]), 0);
 }
@@ -135,9 +128,8 @@ static int flood(struct oc_team *team, void *arg)
 	return oc_collective(team, &barrier);
 }
 
-static void a_flood_of_small_messages_is_held_back(void **state)
+TEST(a_flood_of_small_messages_is_held_back)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, flood, NULL), 0);
 }
 
@@ -165,9 +157,8 @@ static int overtake(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_large_message_does_not_hold_up_a_small_one(void **state)
+TEST(a_large_message_does_not_hold_up_a_small_one)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, overtake, NULL), 0);
 }
 
@@ -200,9 +191,8 @@ static int errors_of_ones_own(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_rank_by_itself_gets_messages_or_an_error_but_never_waits(void **state)
+TEST(a_rank_by_itself_gets_messages_or_an_error_but_never_waits)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(1, -1, errors_of_ones_own, NULL), 0);
 	assert_int_equal(oct_fork_team(2, -1, errors_of_ones_own, NULL), 0);
 }
@@ -238,9 +228,8 @@ static int lose_a_rank(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_rank_that_dies_ends_the_messages_to_and_from_it(void **state)
+TEST(a_rank_that_dies_ends_the_messages_to_and_from_it)
 {
-	(void)state;
 	for (int mode = 0; mode < 4; mode++)
 		assert_int_equal(oct_fork_team(3, 1, lose_a_rank, &mode), 0);
 }
@@ -259,9 +248,8 @@ static int leave_early(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_rank_that_has_left_sends_no_more(void **state)
+TEST(a_rank_that_has_left_sends_no_more)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, leave_early, NULL), 0);
 }
 
@@ -285,11 +273,10 @@ static int before_the_team_is_ready(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void messages_may_be_the_first_use_of_a_team(void **state)
+TEST(messages_may_be_the_first_use_of_a_team)
 {
 	static const uint32_t sizes[] = { 1, 2, 5, 33 };
 
-	(void)state;
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(oct_fork_team(sizes[i], -1, before_the_team_is_ready, NULL), 0);
 }
@@ -320,9 +307,8 @@ static int more_than_4_gib(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_message_may_be_longer_than_4_gib(void **state)
+TEST(a_message_may_be_longer_than_4_gib)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, more_than_4_gib, NULL), 0);
 }
 
@@ -355,29 +341,10 @@ static int all_memory_comes_back(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void memory_of_messages_comes_back_with_their_team(void **state)
+TEST(memory_of_messages_comes_back_with_their_team)
 {
 	struct oct_board *board = oct_board_create(2);
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, all_memory_comes_back, board), 0);
 	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_message_that_does_not_fit_is_cut_and_consumed),
-		cmocka_unit_test(full_channels_in_both_directions_block_nobody),
-		cmocka_unit_test(a_flood_of_small_messages_is_held_back),
-		cmocka_unit_test(a_large_message_does_not_hold_up_a_small_one),
-		cmocka_unit_test(a_rank_by_itself_gets_messages_or_an_error_but_never_waits),
-		cmocka_unit_test(a_rank_that_dies_ends_the_messages_to_and_from_it),
-		cmocka_unit_test(a_rank_that_has_left_sends_no_more),
-		cmocka_unit_test(messages_may_be_the_first_use_of_a_team),
-		cmocka_unit_test(a_message_may_be_longer_than_4_gib),
-		cmocka_unit_test(memory_of_messages_comes_back_with_their_team),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ONECOPY_P2P=cma and map: what a rank copies itself goes that way alone, whatever its peer's does.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +12,7 @@
 #include "copy/map.h"
 #include "support/arena.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define ARENA_BYTES ((size_t)64 << 20)
 #define BYTES ((size_t)3000001)
@@ -99,35 +94,31 @@ static struct seen run(const char *sender, const char *receiver, bool in_heap)
 	return run_bytes(sender, receiver, in_heap, BYTES);
 }
 
-static void map_moves_all_of_it_by_mapped_memory(void **state)
+TEST(map_moves_all_of_it_by_mapped_memory)
 {
 	struct seen seen = run("map", "map", true);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], ROUNDS * BYTES);
 }
 
-static void cma_maps_nothing(void **state)
+TEST(cma_maps_nothing)
 {
 	struct seen seen = run("cma", "cma", true);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 }
 
-static void what_is_not_in_a_heap_is_sent_with_map(void **state)
+TEST(what_is_not_in_a_heap_is_sent_with_map)
 {
 	struct seen seen = run("map", "map", false);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 }
 
-static void ranks_that_disagree_copy_each_its_way(void **state)
+TEST(ranks_that_disagree_copy_each_its_way)
 {
 	struct seen seen = run("cma", "map", true);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0], 0);
 	if (!seen.single_copy) /* the sender cannot help, or both could not */
 		assert_int_equal(seen.mapped[1], ROUNDS * BYTES);
@@ -140,11 +131,10 @@ static void ranks_that_disagree_copy_each_its_way(void **state)
 }
 
 /* Out of a heap the eager limit is lower: nothing has to be copied twice, or by the kernel. */
-static void little_of_a_heap_is_read_there(void **state)
+TEST(little_of_a_heap_is_read_there)
 {
 	struct seen seen = run_bytes("auto", "auto", true, 2048);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0], 0);
 	assert_true(seen.mapped[1] > 0);
 	seen = run_bytes("auto", "auto", true, 1024);
@@ -155,17 +145,4 @@ static void little_of_a_heap_is_read_there(void **state)
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 	seen = run_bytes("cma", "cma", true, 2048);
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(map_moves_all_of_it_by_mapped_memory),
-		cmocka_unit_test(cma_maps_nothing),
-		cmocka_unit_test(what_is_not_in_a_heap_is_sent_with_map),
-		cmocka_unit_test(ranks_that_disagree_copy_each_its_way),
-		cmocka_unit_test(little_of_a_heap_is_read_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Alltoall and Alltoallv in place where less address space is left than their blocks have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 enum { BLOCK = 4 << 20, LEFT = 3 << 20, WORDS = BLOCK / 8, MOST = 4 };
 
@@ -79,23 +74,18 @@ static int with_little_left(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void in_place_needs_no_second_buffer(void **state)
+TEST(in_place_needs_no_second_buffer)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= MOST; size++)
 		assert_int_equal(oct_fork_team(size, -1, with_little_left, NULL), 0);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_place_needs_no_second_buffer),
-	};
-
 #ifdef __SANITIZE_ADDRESS__
 	fprintf(stderr,
 		"skipped: AddressSanitizer's shadow is address space, which is limited here\n");
 	return 77;
 #endif
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

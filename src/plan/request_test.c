@@ -3,12 +3,6 @@
  * The user executor, polled: all ranks of a team in one process, many operations outstanding,
  * stepped in random order; copies by the mock mechanism, with and without dictated failures.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,6 +15,7 @@
 #include "support/blocks.h"
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define RANKS 4
 #define CALLS (3 * OCI_LANES) /* more than lanes at once */
@@ -225,38 +220,33 @@ static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int 
 	oci_mock = (struct oci_mock){ 0 };
 }
 
-static void outstanding_operations_in_random_order(void **state)
+TEST(outstanding_operations_in_random_order)
 {
-	(void)state;
 	with_mock(0, 0, 8);
 }
 
-static void every_third_copy_fails_and_is_recovered(void **state)
+TEST(every_third_copy_fails_and_is_recovered)
 {
-	(void)state;
 	with_mock(3, 0, 6);
 }
 
-static void every_copy_fails_and_is_recovered(void **state)
+TEST(every_copy_fails_and_is_recovered)
 {
-	(void)state;
 	with_mock(1, 0, 3);
 }
 
-static void short_copies_are_continued(void **state)
+TEST(short_copies_are_continued)
 {
-	(void)state;
 	with_mock(0, 777, 3);
 }
 
-static void a_team_with_outstanding_operations_is_not_destroyed(void **state)
+TEST(a_team_with_outstanding_operations_is_not_destroyed)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	struct oc_request *request[2];
 	struct oc_call barrier = { .collective = OC_BARRIER };
 
-	(void)state;
 	assert_int_equal(oct_local_teams(board, 2, teams), 0);
 	assert_int_equal(oc_start(teams[0], &barrier, &request[0]), 0);
 	assert_int_equal(oc_test(request[0]), 0);
@@ -285,13 +275,12 @@ static void *start_and_wait(void *argument)
 	return NULL;
 }
 
-static void requests_of_several_threads(void **state)
+TEST(requests_of_several_threads)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	pthread_t threads[2];
 
-	(void)state;
 	assert_int_equal(oct_local_teams(board, 2, teams), 0);
 	for (int r = 0; r < 2; r++)
 		assert_int_equal(pthread_create(&threads[r], NULL, start_and_wait, teams[r]), 0);
@@ -322,13 +311,12 @@ static void *first_calls(void *arg)
 	return NULL;
 }
 
-static void a_first_nonblocking_call_brings_the_team_up(void **state)
+TEST(a_first_nonblocking_call_brings_the_team_up)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	pthread_t threads[2];
 
-	(void)state;
 	for (uint32_t r = 0; r < 2; r++) {
 		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
 
@@ -349,7 +337,7 @@ static int fails(void *context)
 	return -EIO;
 }
 
-static void a_call_on_a_team_that_is_refused_is_handed_back(void **state)
+TEST(a_call_on_a_team_that_is_refused_is_handed_back)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
@@ -357,7 +345,6 @@ static void a_call_on_a_team_that_is_refused_is_handed_back(void **state)
 	struct oc_request *request;
 	struct oc_team *team;
 
-	(void)state;
 	bootstrap.allgather_test = fails;
 	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
 	assert_int_equal(oc_team_progress(team), 0);
@@ -368,20 +355,4 @@ static void a_call_on_a_team_that_is_refused_is_handed_back(void **state)
 	assert_int_equal(oc_team_destroy(team), 0);
 	assert_int_equal(oci_engine.pending, 0);
 	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_of_several_threads),
-		cmocka_unit_test(outstanding_operations_in_random_order),
-		cmocka_unit_test(every_third_copy_fails_and_is_recovered),
-		cmocka_unit_test(every_copy_fails_and_is_recovered),
-		cmocka_unit_test(short_copies_are_continued),
-		cmocka_unit_test(a_team_with_outstanding_operations_is_not_destroyed),
-		cmocka_unit_test(a_first_nonblocking_call_brings_the_team_up),
-		cmocka_unit_test(a_call_on_a_team_that_is_refused_is_handed_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

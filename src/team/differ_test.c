@@ -4,12 +4,6 @@
  * some have a shared heap, early, late or never. All results must be right and nobody may hang.
  * Options that must be alike and are not: all ranks say so, and hand their calls back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +18,7 @@
 #include "support/blocks.h"
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define RANKS 4
 #define MOST ((size_t)300000)
@@ -262,9 +257,8 @@ static int run_ranks(int (*body)(struct oct_board *board, uint32_t rank, const s
 	return failed;
 }
 
-static void options_of_its_own_change_no_result(void **state)
+TEST(options_of_its_own_change_no_result)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++)
 		if (run_ranks(rank_of_world, &worlds[i]))
 			fail_msg("%s differs, ONECOPY_MECHANISM=%s", worlds[i].variable,
@@ -285,7 +279,7 @@ static int rank_is_refused(struct oct_board *board, uint32_t rank, const struct 
 	return 0;
 }
 
-static void options_that_must_be_alike_are_compared(void **state)
+TEST(options_that_must_be_alike_are_compared)
 {
 	static const struct world alike[] = {
 		{ NULL, "ONECOPY_MECHANISM", { "auto", "auto", "shm", "auto" }, { 0 } },
@@ -296,18 +290,7 @@ static void options_that_must_be_alike_are_compared(void **state)
 		{ NULL, "ONECOPY_SEGMENT_BYTES", { "64M", "65536K", "65M", "64m" }, { 0 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
 		if (run_ranks(rank_is_refused, &alike[i]))
 			fail_msg("%s differs and nobody said so", alike[i].variable);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_of_its_own_change_no_result),
-		cmocka_unit_test(options_that_must_be_alike_are_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The segment is full: new teams are refused, on all ranks alike, and those that are ready work. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "api/engine.h"
 #include "support/blocks.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define TEAMS 400
 
@@ -58,11 +53,10 @@ static int fill(struct oc_team *first, void *arg)
 	return 0;
 }
 
-static void a_full_segment_refuses_teams_and_hangs_none(void **state)
+TEST(a_full_segment_refuses_teams_and_hangs_none)
 {
 	struct oct_board *board = oct_board_create(3);
 
-	(void)state;
 	assert_int_equal(oct_fork_team(3, -1, fill, board), 0);
 	oct_board_destroy(board);
 }
@@ -86,9 +80,8 @@ static int slots_of_the_dead(struct oc_team *team, void *arg)
 	return result == -EOWNERDEAD && oc_team_dead_rank(team) == 1 ? 0 : 2;
 }
 
-static void slots_that_a_dead_rank_holds_hang_nobody(void **state)
+TEST(slots_that_a_dead_rank_holds_hang_nobody)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, NULL), 0);
 }
 
@@ -128,9 +121,8 @@ static int large_by_turns(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void what_no_slot_holds_goes_through_one(void **state)
+TEST(what_no_slot_holds_goes_through_one)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(3, -1, large_by_turns, NULL), 0);
 }
 
@@ -198,9 +190,8 @@ static int larger_slots(struct oc_team *team, void *arg)
 	return failed ?: near_calls(team, 100) ?: team->team.large_slots != !full;
 }
 
-static void near_ranks_take_larger_slots_where_both_have_room(void **state)
+TEST(near_ranks_take_larger_slots_where_both_have_room)
 {
-	(void)state;
 	for (unsigned int full = 0; full < 4; full++)
 		assert_int_equal(oct_fork_team(2, -1, larger_slots, &full), 0);
 }
@@ -250,11 +241,10 @@ static int near_crosswise(struct oc_team *first, void *arg)
 	return failed;
 }
 
-static void near_teams_with_larger_slots_never_wait_for_each_other(void **state)
+TEST(near_teams_with_larger_slots_never_wait_for_each_other)
 {
 	struct oct_board *board = oct_board_create(2);
 
-	(void)state;
 	setenv("ONECOPY_SEGMENT_BYTES", "64M", 1);
 	assert_int_equal(oct_fork_team(2, -1, near_crosswise, board), 0);
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
@@ -389,9 +379,8 @@ static int crosswise(struct oc_team *first, void *arg)
 	return run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first)) ? 5 : 0;
 }
 
-static void no_order_of_operations_makes_teams_wait_for_each_other(void **state)
+TEST(no_order_of_operations_makes_teams_wait_for_each_other)
 {
-	(void)state;
 	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
 		for (int shm = 0; shm < 2; shm++) {
 			struct oct_board *board = oct_board_create(ranks);
@@ -423,11 +412,10 @@ static int refused_memory(struct oc_team *first, void *arg)
 	return failed > 0 ? 0 : 2;
 }
 
-static void memory_that_is_refused_is_an_error(void **state)
+TEST(memory_that_is_refused_is_an_error)
 {
 	struct oct_board *board = oct_board_create(2);
 
-	(void)state;
 	/* More than the kernel has granted when it begins. */
 	setenv("ONECOPY_SEGMENT_BYTES", "4M", 1);
 	assert_int_equal(oct_fork_team(2, -1, refused_memory, board), 0);
@@ -437,18 +425,8 @@ static void memory_that_is_refused_is_an_error(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_segment_refuses_teams_and_hangs_none),
-		cmocka_unit_test(slots_that_a_dead_rank_holds_hang_nobody),
-		cmocka_unit_test(what_no_slot_holds_goes_through_one),
-		cmocka_unit_test(near_ranks_take_larger_slots_where_both_have_room),
-		cmocka_unit_test(near_teams_with_larger_slots_never_wait_for_each_other),
-		cmocka_unit_test(no_order_of_operations_makes_teams_wait_for_each_other),
-		cmocka_unit_test(memory_that_is_refused_is_an_error),
-	};
-
 	/* The smallest segment; before anything reads the options. */
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
 	setenv("ONECOPY_LOG", "error", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

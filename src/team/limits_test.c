@@ -3,12 +3,6 @@
  * Under limits of a process (setrlimit): few descriptors and many ranks, little address space.
  * Teams are made, or refused on all ranks alike; what is left is the program's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +14,7 @@
 #include "api/engine.h"
 #include "os/os.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -69,9 +64,8 @@ static int few_descriptors(void)
 	return oct_fork_team(100, -1, keeps_few_descriptors, &before);
 }
 
-static void a_hundred_ranks_need_no_hundred_descriptors(void **state)
+TEST(a_hundred_ranks_need_no_hundred_descriptors)
 {
-	(void)state;
 	assert_int_equal(oct_apart(few_descriptors), 0);
 }
 
@@ -119,9 +113,8 @@ static int limited_to_2560_mib(void)
 	return oct_fork_team(8, -1, program_has_its_share, NULL);
 }
 
-static void a_limit_of_address_space_leaves_the_program_its_own(void **state)
+TEST(a_limit_of_address_space_leaves_the_program_its_own)
 {
-	(void)state;
 	assert_int_equal(oct_apart(limited_to_2560_mib), 0);
 }
 
@@ -138,9 +131,8 @@ static int limited_to_96_mib(void)
 	return oct_fork_team(8, -1, is_handed_back, &most);
 }
 
-static void too_little_address_space_refuses_the_team_on_all_ranks(void **state)
+TEST(too_little_address_space_refuses_the_team_on_all_ranks)
 {
-	(void)state;
 	assert_int_equal(oct_apart(limited_to_96_mib), 0);
 }
 
@@ -164,23 +156,10 @@ static int one_is_limited(struct oc_team *alone, void *arg)
 	return strstr(oc_team_error(all), "rank 2") && can_have(384 * MIB) ? 0 : WRONG + 1;
 }
 
-static void one_rank_with_too_little_refuses_the_team_on_all(void **state)
+TEST(one_rank_with_too_little_refuses_the_team_on_all)
 {
 	struct oct_board *board = oct_board_create(4);
 
-	(void)state;
 	assert_int_equal(oct_fork_team(4, -1, one_is_limited, board), 0);
 	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hundred_ranks_need_no_hundred_descriptors),
-		cmocka_unit_test(a_limit_of_address_space_leaves_the_program_its_own),
-		cmocka_unit_test(too_little_address_space_refuses_the_team_on_all_ranks),
-		cmocka_unit_test(one_rank_with_too_little_refuses_the_team_on_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,6 @@
  * the kernel gives none: who lives is not taken for dead, who is dead holds up nobody, and nothing
  * is copied into a process that has its number since.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -29,6 +23,7 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -125,9 +120,8 @@ static int main_thread_leaves(struct oc_team *team, void *arg)
 	pthread_exit(NULL);
 }
 
-static void a_rank_whose_main_thread_has_left_lives_and_copies(void **state)
+TEST(a_rank_whose_main_thread_has_left_lives_and_copies)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, main_thread_leaves, NULL), 0);
 	assert_int_equal(oct_fork_team(4, -1, main_thread_leaves, NULL), 0);
 }
@@ -161,9 +155,8 @@ static int without_pidfds(void)
 	return forbid_pidfd_open() ? oct_fork_team(3, -1, no_descriptors, NULL) : 0;
 }
 
-static void without_pidfds_and_descriptors_ranks_live(void **state)
+TEST(without_pidfds_and_descriptors_ranks_live)
 {
-	(void)state;
 	assert_int_equal(oct_apart(without_pidfds), 0);
 }
 
@@ -206,33 +199,28 @@ static int by_shm(void)
 	return ends(CLOSED) + ends(NONE_LEFT) + ends(OTHER_PROGRAM);
 }
 
-static void the_dead_are_noticed_when_the_program_closed_every_descriptor(void **state)
+TEST(the_dead_are_noticed_when_the_program_closed_every_descriptor)
 {
-	(void)state;
 	assert_int_equal(ends(CLOSED), 0);
 }
 
-static void the_dead_are_noticed_when_every_descriptor_became_a_pipe(void **state)
+TEST(the_dead_are_noticed_when_every_descriptor_became_a_pipe)
 {
-	(void)state;
 	assert_int_equal(ends(PIPES), 0);
 }
 
-static void the_dead_are_noticed_when_no_descriptor_is_left(void **state)
+TEST(the_dead_are_noticed_when_no_descriptor_is_left)
 {
-	(void)state;
 	assert_int_equal(ends(NONE_LEFT), 0);
 }
 
-static void who_becomes_another_program_is_dead(void **state)
+TEST(who_becomes_another_program_is_dead)
 {
-	(void)state;
 	assert_int_equal(ends(OTHER_PROGRAM), 0);
 }
 
-static void the_dead_are_noticed_without_single_copies(void **state)
+TEST(the_dead_are_noticed_without_single_copies)
 {
-	(void)state;
 	assert_int_equal(oct_apart(by_shm), 0);
 }
 
@@ -295,31 +283,14 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 	return status || strcmp(mine, "overrun") ? WRONG + 1 : 0;
 }
 
-static void nothing_is_copied_into_a_later_process_with_the_number(void **state)
+TEST(nothing_is_copied_into_a_later_process_with_the_number)
 {
 	bool *skipped = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	bool no;
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, copies_to_the_next, skipped), 0);
 	no = *skipped;
 	munmap(skipped, 1);
 	if (no)
 		skip(); /* to choose a process's number takes CAP_CHECKPOINT_RESTORE */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rank_whose_main_thread_has_left_lives_and_copies),
-		cmocka_unit_test(without_pidfds_and_descriptors_ranks_live),
-		cmocka_unit_test(the_dead_are_noticed_when_the_program_closed_every_descriptor),
-		cmocka_unit_test(the_dead_are_noticed_when_every_descriptor_became_a_pipe),
-		cmocka_unit_test(the_dead_are_noticed_when_no_descriptor_is_left),
-		cmocka_unit_test(who_becomes_another_program_is_dead),
-		cmocka_unit_test(the_dead_are_noticed_without_single_copies),
-		cmocka_unit_test(nothing_is_copied_into_a_later_process_with_the_number),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

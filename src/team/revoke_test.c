@@ -3,12 +3,6 @@
  * A collective that fails on one rank gives the program its buffers back, while the other ranks may
  * not know yet: none of them writes there any more, and none believes what it reads there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,6 +15,7 @@
 #include "lab/mock/mock.h"
 #include "os/os.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define BYTES ((size_t)200000)
 
@@ -136,9 +131,8 @@ static int other_after(const struct collective *c, struct part part[2])
 	return result;
 }
 
-static void nobody_writes_to_the_buffers_of_a_failed_call(void **state)
+TEST(nobody_writes_to_the_buffers_of_a_failed_call)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(writing) / sizeof(writing[0]); i++) {
 		struct part part[2];
 		int result = other_after(&writing[i], part);
@@ -151,9 +145,8 @@ static void nobody_writes_to_the_buffers_of_a_failed_call(void **state)
 	}
 }
 
-static void what_is_read_of_a_failed_call_is_no_success(void **state)
+TEST(what_is_read_of_a_failed_call_is_no_success)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(reading) / sizeof(reading[0]); i++) {
 		struct part part[2];
 		int result = other_after(&reading[i], part);
@@ -166,7 +159,7 @@ static void what_is_read_of_a_failed_call_is_no_success(void **state)
 }
 
 /* A list of pieces is read as the buffers are: one that has changed must not be followed. */
-static void a_list_of_pieces_of_a_failed_call_is_not_followed(void **state)
+TEST(a_list_of_pieces_of_a_failed_call_is_not_followed)
 {
 	struct oct_board *board = oct_board_create(2);
 	uint8_t *from = calloc(1, BYTES), *to = calloc(1, BYTES);
@@ -177,7 +170,6 @@ static void a_list_of_pieces_of_a_failed_call_is_not_followed(void **state)
 	struct oc_team *teams[2];
 	int result;
 
-	(void)state;
 	oci_mock = (struct oci_mock){ .enabled = true };
 	assert_int_equal(oct_local_teams(board, 2, teams), 0);
 	for (unsigned int i = 0; i < 2; i++)
@@ -224,14 +216,13 @@ static void *writes(void *arg)
 	return NULL;
 }
 
-static void a_failed_call_waits_for_who_writes(void **state)
+TEST(a_failed_call_waits_for_who_writes)
 {
 	struct oct_board *board = oct_board_create(3);
 	uint8_t *from = calloc(1, BYTES), *to = calloc(3, BYTES);
 	struct oc_call call = { .collective = OC_GATHER, .send = from, .recv = to, .bytes = BYTES };
 	pthread_t thread;
 
-	(void)state;
 	oci_mock = (struct oci_mock){ .enabled = true };
 	assert_int_equal(oct_local_teams(board, 3, under_way), 0);
 	oci_mock.hook = wait_for_the_return;
@@ -269,21 +260,7 @@ static int dies_writing(struct oc_team *team, void *arg)
 	return oc_collective(team, &call) == -EOWNERDEAD || oc_team_rank(team) == 1 ? 0 : 2;
 }
 
-static void a_failed_call_does_not_wait_for_the_dead(void **state)
+TEST(a_failed_call_does_not_wait_for_the_dead)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(3, 2, dies_writing, NULL), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_writes_to_the_buffers_of_a_failed_call),
-		cmocka_unit_test(what_is_read_of_a_failed_call_is_no_success),
-		cmocka_unit_test(a_list_of_pieces_of_a_failed_call_is_not_followed),
-		cmocka_unit_test(a_failed_call_waits_for_who_writes),
-		cmocka_unit_test(a_failed_call_does_not_wait_for_the_dead),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

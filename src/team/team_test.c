@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams of real processes: death, disagreement, refusal, thousands of them, wrong arguments. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +12,7 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 #include "support/waited.h"
 
 static int barrier(struct oc_team *team)
@@ -56,11 +51,10 @@ static int rank_1_dies(struct oc_team *team, void *arg)
 	return barrier(team) == -EOWNERDEAD && strstr(oc_team_error(team), "rank 1") ? 0 : 4;
 }
 
-static void a_dead_rank_is_named_by_all_survivors(void **state)
+TEST(a_dead_rank_is_named_by_all_survivors)
 {
 	double *death = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, rank_1_dies, death), 0);
 	assert_int_equal(oct_fork_team(5, 1, rank_1_dies, death), 0);
 	munmap(death, 4096);
@@ -113,7 +107,7 @@ static int rank_1_dies_in_creation(struct oc_team *first, void *arg)
 	return result;
 }
 
-static void a_rank_that_dies_in_creation_is_named_by_all(void **state)
+TEST(a_rank_that_dies_in_creation_is_named_by_all)
 {
 	static const struct {
 		enum oci_team_state last;
@@ -122,7 +116,6 @@ static void a_rank_that_dies_in_creation_is_named_by_all(void **state)
 		      { OCI_TEAM_HERE, false },
 		      { OCI_TEAM_HERE, true } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct doomed *d = mmap(NULL, sizeof(*d), PROT_READ | PROT_WRITE,
 					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -156,9 +149,8 @@ static int rank_0_calls_another_root(struct oc_team *team, void *arg)
 	return result == -EPROTO && strstr(oc_team_error(team), "root 2") ? 0 : 2;
 }
 
-static void mismatched_roots_are_an_error_not_a_hang(void **state)
+TEST(mismatched_roots_are_an_error_not_a_hang)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(3, -1, rank_0_calls_another_root, NULL), 0);
 }
 
@@ -180,9 +172,8 @@ static int steps_of_2_do_not_lead_through_4_ranks(struct oc_team *team, void *ar
 	return all[0] == 0 && all[1] == 1 && all[2] == 2 && all[3] == 3 ? 0 : 3;
 }
 
-static void algorithm_that_cannot_run_on_so_many_ranks_is_refused(void **state)
+TEST(algorithm_that_cannot_run_on_so_many_ranks_is_refused)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(4, -1, steps_of_2_do_not_lead_through_4_ranks, NULL), 0);
 }
 
@@ -203,9 +194,8 @@ static int rank_0_calls_a_barrier(struct oc_team *team, void *arg)
 		       2;
 }
 
-static void different_collectives_are_an_error_that_names_both(void **state)
+TEST(different_collectives_are_an_error_that_names_both)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, rank_0_calls_a_barrier, NULL), 0);
 }
 
@@ -230,9 +220,8 @@ static int rank_1_leaves(struct oc_team *first, void *arg)
 	return barrier(first) ? 4 : result;
 }
 
-static void a_rank_that_has_left_is_an_error_not_a_hang(void **state)
+TEST(a_rank_that_has_left_is_an_error_not_a_hang)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= 3; size++) {
 		struct oct_board *board = oct_board_create(size);
 
@@ -288,9 +277,8 @@ static int near_ranks_are_both_roots(struct oc_team *team, void *arg)
 	return 3;
 }
 
-static void two_roots_of_one_bcast_are_an_error_soon(void **state)
+TEST(two_roots_of_one_bcast_are_an_error_soon)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, both_are_roots, NULL), 0);
 	assert_int_equal(oct_fork_team(2, -1, near_ranks_are_both_roots, NULL), 0);
 }
@@ -336,11 +324,10 @@ static int many_teams(struct oc_team *first, void *arg)
 	return open_files() == files ? 0 : 4;
 }
 
-static void memory_and_files_of_left_teams_come_back(void **state)
+TEST(memory_and_files_of_left_teams_come_back)
 {
 	struct oct_board *board = oct_board_create(3);
 
-	(void)state;
 	assert_int_equal(oct_fork_team(3, -1, many_teams, board), 0);
 	oct_board_destroy(board);
 }
@@ -369,11 +356,10 @@ static int many_alive(struct oc_team *first, void *arg)
 	return 0;
 }
 
-static void a_thousand_teams_live_at_once_and_share_slots(void **state)
+TEST(a_thousand_teams_live_at_once_and_share_slots)
 {
 	struct oct_board *board = oct_board_create(2);
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, many_alive, board), 0);
 	oct_board_destroy(board);
 }
@@ -403,13 +389,12 @@ static int add_ranks(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void children_of_a_process_with_teams_make_their_own(void **state)
+TEST(children_of_a_process_with_teams_make_their_own)
 {
 	struct oct_board *board = oct_board_create(1);
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
 	struct oc_team *team;
 
-	(void)state;
 	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
 	assert_int_equal(barrier(team), 0);
 	/* Forked from here: the segment, slots and peers of this process are not theirs. */
@@ -428,12 +413,11 @@ static void count_release(void *context)
 }
 
 /* The others need its message, and its card. */
-static void a_team_under_creation_is_not_destroyed(void **state)
+TEST(a_team_under_creation_is_not_destroyed)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 
-	(void)state;
 	for (uint32_t r = 0; r < 2; r++) {
 		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
 
@@ -453,7 +437,7 @@ static void a_team_under_creation_is_not_destroyed(void **state)
 	oct_board_destroy(board);
 }
 
-static void wrong_arguments_are_refused_and_change_nothing(void **state)
+TEST(wrong_arguments_are_refused_and_change_nothing)
 {
 	struct oct_board *board = oct_board_create(1);
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0), bad = bootstrap;
@@ -461,7 +445,6 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
 	struct oc_team *team = NULL;
 	int value = 7;
 
-	(void)state;
 	bad.size = 0;
 	assert_int_equal(oc_team_create(&team, &bad), -EINVAL);
 	bad = bootstrap;
@@ -498,13 +481,12 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
 }
 
 /* Ranks with different tuning files would choose differently: no team, and all are told why. */
-static void ranks_that_go_by_different_models_form_no_team(void **state)
+TEST(ranks_that_go_by_different_models_form_no_team)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	int result[2] = { 0, 0 };
 
-	(void)state;
 	for (uint32_t r = 0; r < 2; r++) {
 		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
 
@@ -525,25 +507,4 @@ static void ranks_that_go_by_different_models_form_no_team(void **state)
 		assert_int_equal(oc_team_destroy(teams[r]), 0);
 	}
 	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_that_go_by_different_models_form_no_team),
-		cmocka_unit_test(a_dead_rank_is_named_by_all_survivors),
-		cmocka_unit_test(a_rank_that_dies_in_creation_is_named_by_all),
-		cmocka_unit_test(mismatched_roots_are_an_error_not_a_hang),
-		cmocka_unit_test(algorithm_that_cannot_run_on_so_many_ranks_is_refused),
-		cmocka_unit_test(different_collectives_are_an_error_that_names_both),
-		cmocka_unit_test(a_rank_that_has_left_is_an_error_not_a_hang),
-		cmocka_unit_test(two_roots_of_one_bcast_are_an_error_soon),
-		cmocka_unit_test(memory_and_files_of_left_teams_come_back),
-		cmocka_unit_test(a_thousand_teams_live_at_once_and_share_slots),
-		cmocka_unit_test(children_of_a_process_with_teams_make_their_own),
-		cmocka_unit_test(a_team_under_creation_is_not_destroyed),
-		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
