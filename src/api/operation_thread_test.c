@@ -12,21 +12,17 @@
 #include "support/test.h"
 
 struct pair {
-	struct oct_board *board;
 	struct oc_team *team[2];
 };
 
 static void pair_open(struct pair *pair)
 {
-	pair->board = oct_board_create(2);
-	assert_int_equal(oct_local_teams(pair->board, 2, pair->team), 0);
+	assert_int_equal(oct_local_teams(2, pair->team), 0);
 }
 
 static void pair_close(struct pair *pair)
 {
-	for (int r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(pair->team[r]), 0);
-	oct_board_destroy(pair->board);
+	assert_int_equal(oct_local_end(2, pair->team), 0);
 }
 
 /* An Allreduce of both ranks to its end: what it came to, or -1. */

@@ -14,6 +14,7 @@
 
 #include "api/engine.h"
 #include "lab/mock/mock.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
 #include "support/test.h"
 #include "support/thread_team.h"
@@ -43,15 +44,6 @@ static int await(struct oc_request *request)
 	return result == 1 ? 0 : result;
 }
 
-static bool is_all(const uint8_t *bytes, size_t count, unsigned int value)
-{
-	size_t same = 0;
-
-	while (same < count && bytes[same] == (uint8_t)value)
-		same++;
-	return same == count;
-}
-
 /* A started receive, which another thread may find complete while blocking calls find that nothing
  * else is under way. All carry their number, so one that is taken twice is seen. */
 static int receive_rounds(struct oc_team *team)
@@ -68,7 +60,7 @@ static int receive_rounds(struct oc_team *team)
 			 oc_recv(team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
 			 number != i ||
 			 oc_recv(team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
-			 number != i + 1 || await(request) || !is_all(large, bytes, i);
+			 number != i + 1 || await(request) || !oct_all(large, (uint8_t)i, bytes);
 		if (failed)
 			fprintf(stderr, "round %u: %u\n", i, number);
 		failed |= oc_send(team, 0, 0, &i, sizeof(i));
@@ -113,13 +105,12 @@ TEST(progress_of_another_thread_touches_no_team_without_requests)
 
 TEST(a_team_that_ended_is_not_driven)
 {
-	struct oct_board *boards[2] = { oct_board_create(1), oct_board_create(1) };
 	struct oc_team *teams[2];
 	struct oc_request *request;
 	int sent = 7, got = 0, other = 0;
 
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oct_local_teams(boards[i], 1, &teams[i]), 0);
+		assert_int_equal(oct_local_teams(1, &teams[i]), 0);
 	/* A blocking call ends the request, so progress does not. */
 	assert_int_equal(oc_irecv(teams[0], 0, 0, &got, sizeof(got), NULL, &request), 0);
 	assert_int_equal(oc_send(teams[0], 0, 0, &sent, sizeof(sent)), 0);
@@ -132,13 +123,10 @@ TEST(a_team_that_ended_is_not_driven)
 	assert_int_equal(oc_wait(request), 0);
 	assert_int_equal(other, 7);
 	assert_int_equal(oc_team_destroy(teams[1]), 0);
-	for (unsigned int i = 0; i < 2; i++)
-		oct_board_destroy(boards[i]);
 }
 
 /* A large message of rank 0 to rank 1, half way. */
 struct transfer {
-	struct oct_board *board;
 	struct oc_team *teams[2];
 	struct oc_request *sent, *received;
 	uint8_t from[MOST], to[MOST];
@@ -149,9 +137,8 @@ static struct transfer *begin_transfer(void)
 	struct transfer *t = calloc(1, sizeof(*t));
 
 	assert_non_null(t);
-	t->board = oct_board_create(2);
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(t->board, 2, t->teams), 0);
+	assert_int_equal(oct_local_teams(2, t->teams), 0);
 	assert_int_equal(oc_isend(t->teams[0], 1, 0, t->from, MOST, &t->sent), 0);
 	assert_int_equal(oc_irecv(t->teams[1], 0, 0, t->to, MOST, NULL, &t->received), 0);
 	oc_progress();
@@ -160,9 +147,7 @@ static struct transfer *begin_transfer(void)
 
 static void end_transfer(struct transfer *t)
 {
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(t->teams[i]), 0);
-	oct_board_destroy(t->board);
+	assert_int_equal(oct_local_end(2, t->teams), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	free(t);
 }
@@ -188,7 +173,7 @@ TEST(nobody_writes_to_the_receive_of_a_failed_team)
 	memset(t->to, 0xee, MOST);
 	/* The sender learns of it when it looks, some milliseconds later. */
 	assert_int_equal(wait_by_tests(t->sent), -EPROTO);
-	assert_true(is_all(t->to, MOST, 0xee));
+	assert_true(oct_all(t->to, 0xee, MOST));
 	end_transfer(t);
 }
 

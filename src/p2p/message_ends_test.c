@@ -21,13 +21,6 @@ static int expect(const char *what, int got, int want)
 	return got != want;
 }
 
-static int barrier(struct oc_team *team)
-{
-	struct oc_call call = { .collective = OC_BARRIER };
-
-	return oc_collective(team, &call);
-}
-
 /* ---- peers that die -------------------------------------------------------------------------- */
 
 static int probe_who_dies(struct oc_team *team, void *arg)
@@ -37,11 +30,11 @@ static int probe_who_dies(struct oc_team *team, void *arg)
 	int result, sent = 5, got = 0;
 
 	if (oc_team_rank(team)) {
-		if (!barrier(team) && !oc_send(team, 0, 3, &sent, sizeof(sent)))
+		if (!oct_barrier(team) && !oc_send(team, 0, 3, &sent, sizeof(sent)))
 			kill(getpid(), SIGKILL);
 		return 1;
 	}
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
 	while (!(result = oc_iprobe(team, source, 3, &status)))
 		;
@@ -145,14 +138,13 @@ TEST(a_message_that_is_too_long_gives_what_fits_and_no_more)
 
 TEST(wrong_arguments_are_refused)
 {
-	struct oct_board *board = oct_board_create(1);
 	struct oc_piece nothing = { .at = 0 }, lost = { .at = 8 };
 	struct oc_layout none = { NULL, 1 }, empty = { &nothing, 0 }, without = { &lost, 0 };
 	struct oc_request *request;
 	struct oc_team *team;
 	uint8_t byte = 1;
 
-	assert_int_equal(oct_local_teams(board, 1, &team), 0);
+	assert_int_equal(oct_local_teams(1, &team), 0);
 	assert_int_equal(oc_isend(team, 1, 0, &byte, 1, &request), -EINVAL);
 	assert_int_equal(oc_isend(team, OC_ANY_SOURCE, 0, &byte, 1, &request), -EINVAL);
 	assert_int_equal(oc_isend(team, 0, -1, &byte, 1, &request), -EINVAL);
@@ -169,5 +161,4 @@ TEST(wrong_arguments_are_refused)
 	assert_int_equal(oc_iprobe(team, 0, 0, NULL), 1);
 	assert_int_equal(oc_recvv(team, 0, 0, &empty, NULL), 0);
 	assert_int_equal(oc_team_destroy(team), 0);
-	oct_board_destroy(board);
 }

@@ -80,14 +80,12 @@ static int pass(struct oc_team *team, int me, int starved, unsigned int seed, in
 	return failed;
 }
 
-static int without_descriptors(struct oc_team *team, void *arg)
+TEST_ON_RANKS(without_descriptors_messages_go_another_way, 2)
 {
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	int me = oc_team_rank(team) != 0, piped;
 
-	(void)arg;
 	/* What is opened at a first message for other reasons is open. */
-	if (oc_collective(team, &barrier))
+	if (oct_barrier(team))
 		return 1;
 	if (pass(team, me, 0, 1, &piped) || piped)
 		return 2; /* the sender cannot make one */
@@ -98,20 +96,14 @@ static int without_descriptors(struct oc_team *team, void *arg)
 	return 0;
 }
 
-TEST(without_descriptors_messages_go_another_way)
-{
-	assert_int_equal(oct_fork_team(2, -1, without_descriptors, NULL), 0);
-}
-
 /* Asked for in another order than they were sent, one of them cut short. */
-static int several_at_once(struct oc_team *team, void *arg)
+TEST_ON_RANKS(several_messages_follow_one_another_in_a_pipe, 2)
 {
 	uint8_t *bytes[4];
 	struct oc_request *requests[4];
 	struct oc_status status[4];
 	int failed = 0;
 
-	(void)arg;
 	for (int i = 0; i < 4; i++) {
 		bytes[i] = malloc(BYTES);
 		fill(bytes[i], oc_team_rank(team) ? 0 : 10 + (unsigned int)i);
@@ -140,11 +132,6 @@ static int several_at_once(struct oc_team *team, void *arg)
 	for (int i = 0; i < 4; i++)
 		free(bytes[i]);
 	return failed;
-}
-
-TEST(several_messages_follow_one_another_in_a_pipe)
-{
-	assert_int_equal(oct_fork_team(2, -1, several_at_once, NULL), 0);
 }
 
 /* Rank 1 dies while rank 0's bytes are in the pipe. */

@@ -221,7 +221,6 @@ static int phase(struct oc_team *team, const struct traffic *t, unsigned int num
 	struct sent *list = calloc((size_t)size * messages, sizeof(*list));
 	bool *got = calloc((size_t)size * messages, sizeof(*got));
 	struct receive *receives = calloc((size_t)size * messages, sizeof(*receives));
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	size_t count = 0;
 	int failed = 0;
 
@@ -249,7 +248,7 @@ static int phase(struct oc_team *team, const struct traffic *t, unsigned int num
 	for (size_t i = 0; late && i < count; i++)
 		failed |= start_receive(team, &receives[i], blocking);
 	if (number % 3 == 0)
-		failed |= oc_collective(team, &barrier);
+		failed |= oct_barrier(team);
 	failed |= finish(sends, messages, receives, count);
 	if (failed)
 		fprintf(stderr, "rank %u phase %u: %d %s\n", me, number, failed,
@@ -276,11 +275,9 @@ static int traffic(struct oc_team *team, void *arg)
 {
 	const struct traffic *t = arg;
 
-	struct oc_call barrier = { .collective = OC_BARRIER };
-
 	for (unsigned int i = 0; i < t->phases; i++) {
 		/* A rank that is a phase ahead would send to receives that take any. */
-		if (phase(team, t, i) || oc_collective(team, &barrier))
+		if (phase(team, t, i) || oct_barrier(team))
 			return 1;
 	}
 	return 0;

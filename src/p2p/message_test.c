@@ -10,8 +10,8 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/process.h"
 #include "support/test.h"
-#include "support/waited.h"
 
 #define CHECK(condition)                                                                       \
 	do {                                                                                   \
@@ -24,21 +24,12 @@
 
 #define BIG ((size_t)1 << 20)
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int cut(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_message_that_does_not_fit_is_cut_and_consumed, 2)
 {
 	static const size_t sizes[] = { 100, 5000, 20000, BIG };
 	static uint8_t buffer[BIG];
 	struct oc_status status;
 
-	(void)arg;
 	for (unsigned int i = 0; i < 4; i++) {
 		size_t room = sizes[i] / 2;
 
@@ -56,11 +47,6 @@ static int cut(struct oc_team *team, void *arg)
 		CHECK(status.bytes == 1 && status.tag == 6);
 	}
 	return 0;
-}
-
-TEST(a_message_that_does_not_fit_is_cut_and_consumed)
-{
-	assert_int_equal(oct_fork_team(2, -1, cut, NULL), 0);
 }
 
 /* Both fill the channel between them, several times over, before either receives. */
@@ -100,16 +86,14 @@ TEST(full_channels_in_both_directions_block_nobody)
 }
 
 /* What is kept for a rank that does not receive is bounded: the sender waits at last. */
-static int flood(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_flood_of_small_messages_is_held_back, 2)
 {
 	enum { MESSAGES = 20000 };
 	static struct oc_request *requests[MESSAGES];
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	unsigned int over = 0;
 	uint64_t value = 0;
 
-	(void)arg;
-	CHECK(oc_collective(team, &barrier) == 0);
+	CHECK(oct_barrier(team) == 0);
 	for (uint64_t i = 0; oc_team_rank(team) == 0 && i < MESSAGES; i++) {
 		CHECK(oc_isend(team, 1, 0, &value, sizeof(value), &requests[i]) == 0);
 		over += oc_peek(requests[i]) == 1 ? (requests[i] = NULL, 1) : 0;
@@ -125,22 +109,16 @@ static int flood(struct oc_team *team, void *arg)
 		CHECK(oc_recv(team, 0, 0, &value, sizeof(value), NULL) == 0);
 	for (unsigned int i = 0; oc_team_rank(team) == 0 && i < MESSAGES; i++)
 		CHECK(!requests[i] || oc_wait(requests[i]) == 0);
-	return oc_collective(team, &barrier);
-}
-
-TEST(a_flood_of_small_messages_is_held_back)
-{
-	assert_int_equal(oct_fork_team(2, -1, flood, NULL), 0);
+	return oct_barrier(team);
 }
 
 /* A small message overtakes a large one that nobody has asked for, or that is on its way. */
-static int overtake(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_large_message_does_not_hold_up_a_small_one, 2)
 {
 	static uint8_t large[8 * BIG];
 	struct oc_request *request;
 	uint32_t value = 7;
 
-	(void)arg;
 	if (oc_team_rank(team) == 0) {
 		CHECK(oc_isend(team, 1, 1, large, sizeof(large), &request) == 0);
 		CHECK(oc_send(team, 1, 2, &value, sizeof(value)) == 0);
@@ -157,12 +135,7 @@ static int overtake(struct oc_team *team, void *arg)
 	return 0;
 }
 
-TEST(a_large_message_does_not_hold_up_a_small_one)
-{
-	assert_int_equal(oct_fork_team(2, -1, overtake, NULL), 0);
-}
-
-static int errors_of_ones_own(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_rank_by_itself_gets_messages_or_an_error_but_never_waits, 1, 2)
 {
 	uint32_t me = oc_team_rank(team);
 	struct oc_request *request = NULL, *other = NULL;
@@ -170,7 +143,6 @@ static int errors_of_ones_own(struct oc_team *team, void *arg)
 	struct oc_status status;
 	int value = 3, got = 0;
 
-	(void)arg;
 	CHECK(oc_send(team, 9, 0, &value, 4) == -EINVAL && strstr(oc_team_error(team), "rank 9"));
 	CHECK(oc_send(team, OC_ANY_SOURCE, 0, &value, 4) == -EINVAL);
 	CHECK(oc_send(team, me, -1, &value, 4) == -EINVAL);
@@ -191,27 +163,20 @@ static int errors_of_ones_own(struct oc_team *team, void *arg)
 	return 0;
 }
 
-TEST(a_rank_by_itself_gets_messages_or_an_error_but_never_waits)
-{
-	assert_int_equal(oct_fork_team(1, -1, errors_of_ones_own, NULL), 0);
-	assert_int_equal(oct_fork_team(2, -1, errors_of_ones_own, NULL), 0);
-}
-
 /* mode 0: receives from the dead; 1: from any; 2: sends to it; 3: polls a request. */
 static int lose_a_rank(struct oc_team *team, void *arg)
 {
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	static uint8_t large[BIG];
 	struct oc_request *request;
 	double start, waited;
 	int result, value;
 
-	CHECK(oc_collective(team, &barrier) == 0);
+	CHECK(oct_barrier(team) == 0);
 	if (oc_team_rank(team) == 1) {
 		usleep(20000);
 		raise(SIGKILL);
 	}
-	start = now_s();
+	start = oct_now_s();
 	waited = oct_waited_s();
 	if (*(const int *)arg == 0)
 		result = oc_recv(team, 1, 0, &value, sizeof(value), NULL);
@@ -223,7 +188,7 @@ static int lose_a_rank(struct oc_team *team, void *arg)
 		result = oc_irecv(team, 1, 0, large, 4, NULL, &request) ?: oc_wait(request);
 	CHECK(result == -EOWNERDEAD && oc_team_dead_rank(team) == 1);
 	/* 100 ms are promised from when it dies, which takes it a CPU. */
-	CHECK(now_s() - start - (oct_waited_s() - waited) < 5);
+	CHECK(oct_now_s() - start - (oct_waited_s() - waited) < 5);
 	CHECK(oc_send(team, 0, 0, &value, 4) == -EOWNERDEAD);
 	return 0;
 }
@@ -234,11 +199,10 @@ TEST(a_rank_that_dies_ends_the_messages_to_and_from_it)
 		assert_int_equal(oct_fork_team(3, 1, lose_a_rank, &mode), 0);
 }
 
-static int leave_early(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_rank_that_has_left_sends_no_more, 2)
 {
 	int value = 5;
 
-	(void)arg;
 	if (oc_team_rank(team) == 1)
 		return oc_send(team, 0, 1, &value, sizeof(value));
 	/* What it sent before it left arrives all the same. */
@@ -246,11 +210,6 @@ static int leave_early(struct oc_team *team, void *arg)
 	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == 0 && value == 5);
 	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == -EPIPE);
 	return 0;
-}
-
-TEST(a_rank_that_has_left_sends_no_more)
-{
-	assert_int_equal(oct_fork_team(2, -1, leave_early, NULL), 0);
 }
 
 /* Calls that come before the team is there are queued, in order. */
@@ -282,7 +241,7 @@ TEST(messages_may_be_the_first_use_of_a_team)
 }
 
 /* 4 GiB and a little, out of and into the same 8 MiB again and again. */
-static int more_than_4_gib(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_message_may_be_longer_than_4_gib, 2)
 {
 	enum { TIMES = 520 };
 	static struct oc_piece pieces[TIMES + 1];
@@ -291,7 +250,6 @@ static int more_than_4_gib(struct oc_team *team, void *arg)
 	uint8_t *memory = malloc(piece);
 	struct oc_status status;
 
-	(void)arg;
 	CHECK(memory);
 	memset(memory, oc_team_rank(team) ? 0 : 0x5a, piece);
 	for (size_t i = 0; i <= TIMES; i++)
@@ -307,20 +265,13 @@ static int more_than_4_gib(struct oc_team *team, void *arg)
 	return 0;
 }
 
-TEST(a_message_may_be_longer_than_4_gib)
-{
-	assert_int_equal(oct_fork_team(2, -1, more_than_4_gib, NULL), 0);
-}
-
 /* Memory of channels and lines comes back when all have left. */
-static int all_memory_comes_back(struct oc_team *team, void *arg)
+TEST_ON_RANKS(memory_of_messages_comes_back_with_their_team, 2)
 {
-	struct oct_board *board = arg;
 	size_t before = 0;
 
 	for (unsigned int round = 0; round < 20; round++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(team));
-		struct oc_call barrier = { .collective = OC_BARRIER };
+		struct oc_bootstrap bootstrap = oct_again(team);
 		static uint8_t large[BIG];
 		struct oc_request *request;
 		struct oc_team *next;
@@ -332,19 +283,11 @@ static int all_memory_comes_back(struct oc_team *team, void *arg)
 		CHECK(oc_wait(request) == 0);
 		CHECK(oc_team_destroy(next) == 0);
 		/* Both have left. */
-		CHECK(oc_collective(team, &barrier) == 0);
+		CHECK(oct_barrier(team) == 0);
 		oci_team_collect();
 		if (!round)
 			before = oci_segment_live_bytes();
 		CHECK(oci_segment_live_bytes() == before);
 	}
 	return 0;
-}
-
-TEST(memory_of_messages_comes_back_with_their_team)
-{
-	struct oct_board *board = oct_board_create(2);
-
-	assert_int_equal(oct_fork_team(2, -1, all_memory_comes_back, board), 0);
-	oct_board_destroy(board);
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "api/engine.h"
 #include "copy/map.h"
@@ -19,8 +17,11 @@
 
 enum { ROUNDS = 8 };
 
-/* What a rank saw: bytes that it copied in mapped memory. */
+/* Two ranks' ways, and what they saw: bytes that each copied in mapped memory. */
 struct seen {
+	const char *way[2];
+	bool in_heap;
+	size_t bytes;
 	uint64_t mapped[2];
 	bool single_copy;
 };
@@ -31,18 +32,20 @@ static uint8_t byte_of(size_t i, int round)
 }
 
 /* Rank 0 sends, rank 1 receives: 0, or what went wrong. */
-static int rank_of(struct oct_board *board, uint32_t rank, struct seen *seen, bool in_heap,
-		   size_t bytes)
+static int rank_of(const struct oc_bootstrap *bootstrap, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	struct seen *seen = arg;
+	uint32_t rank = bootstrap->rank;
+	size_t bytes = seen->bytes;
 	struct oct_arena arena;
 	struct oc_team *team;
 	struct oc_status status;
 	uint8_t *buffer;
 
-	if (oct_arena_create(&arena, ARENA_BYTES) || oc_team_create(&team, &bootstrap))
+	setenv("ONECOPY_P2P", seen->way[rank], 1);
+	if (oct_arena_create(&arena, ARENA_BYTES) || oc_team_create(&team, bootstrap))
 		return 1;
-	buffer = in_heap ? oct_arena_take(&arena, bytes) : malloc(bytes);
+	buffer = seen->in_heap ? oct_arena_take(&arena, bytes) : malloc(bytes);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (size_t i = 0; i < bytes; i++)
 			buffer[i] = rank ? 0xff : byte_of(i, round);
@@ -61,31 +64,14 @@ static int rank_of(struct oct_board *board, uint32_t rank, struct seen *seen, bo
 
 static struct seen run_bytes(const char *sender, const char *receiver, bool in_heap, size_t bytes)
 {
-	const char *way[] = { sender, receiver };
-	struct oct_board *board = oct_board_create(2);
-	struct seen *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-		    result;
-	pid_t pid[2];
+	struct seen result, *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(seen != MAP_FAILED);
-	for (uint32_t rank = 0; rank < 2; rank++) {
-		pid[rank] = fork();
-		assert_true(pid[rank] >= 0);
-		if (!pid[rank]) {
-			setenv("ONECOPY_P2P", way[rank], 1);
-			_exit(rank_of(board, rank, seen, in_heap, bytes));
-		}
-	}
-	for (int rank = 0; rank < 2; rank++) {
-		int status = -1;
-
-		assert_int_equal(waitpid(pid[rank], &status, 0), pid[rank]);
-		assert_int_equal(status, 0);
-	}
+	*seen = (struct seen){ .way = { sender, receiver }, .in_heap = in_heap, .bytes = bytes };
+	assert_int_equal(oct_fork_ranks(2, -1, rank_of, seen), 0);
 	result = *seen;
 	munmap(seen, sizeof(*seen));
-	oct_board_destroy(board);
 	return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/process.h"
 #include "support/test.h"
 
 enum { BLOCK = 4 << 20, LEFT = 3 << 20, WORDS = BLOCK / 8, MOST = 4 };
@@ -42,32 +43,16 @@ static int exchange(struct oc_team *team, uint64_t *words, bool v)
 	return 0;
 }
 
-static size_t address_space(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%lu", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages * 4096;
-}
-
 static int with_little_left(struct oc_team *team, void *arg)
 {
 	uint64_t *words = malloc((size_t)oc_team_size(team) * BLOCK);
-	struct oc_call barrier = { .collective = OC_BARRIER };
-	struct rlimit limit = { 0, RLIM_INFINITY };
 	int failed;
 
 	(void)arg;
 	/* The team comes up before there is a limit. */
-	if (!words || oc_collective(team, &barrier))
+	if (!words || oct_barrier(team))
 		return 1;
-	limit.rlim_cur = address_space() + LEFT;
-	if (setrlimit(RLIMIT_AS, &limit))
+	if (oct_limit_address_space(LEFT))
 		return 1;
 	failed = exchange(team, words, false) || exchange(team, words, true);
 	free(words);

@@ -194,13 +194,12 @@ static uint64_t recovered(struct oc_team **teams)
 
 static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int rounds)
 {
-	struct oct_board *board = oct_board_create(RANKS);
 	struct planned planned[CALLS];
 	struct oc_team *teams[RANKS];
 	size_t before = oci_segment_live_bytes() - oci_slots_bytes();
 
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, RANKS, teams), 0);
+	assert_int_equal(oct_local_teams(RANKS, teams), 0);
 	oci_mock.fail_every = fail_every;
 	oci_mock.fail_with = EFAULT;
 	oci_mock.short_bytes = short_bytes;
@@ -212,11 +211,9 @@ static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int 
 		assert_true(recovered(teams) > 0);
 	else
 		assert_int_equal(recovered(teams), 0);
-	for (unsigned int r = 0; r < RANKS; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	assert_int_equal(oct_local_end(RANKS, teams), 0);
 	/* What the teams had is given back; slots stay in the pool. */
 	assert_int_equal(oci_segment_live_bytes() - oci_slots_bytes(), before);
-	oct_board_destroy(board);
 	oci_mock = (struct oci_mock){ 0 };
 }
 
@@ -242,12 +239,11 @@ TEST(short_copies_are_continued)
 
 TEST(a_team_with_outstanding_operations_is_not_destroyed)
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	struct oc_request *request[2];
 	struct oc_call barrier = { .collective = OC_BARRIER };
 
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	assert_int_equal(oc_start(teams[0], &barrier, &request[0]), 0);
 	assert_int_equal(oc_test(request[0]), 0);
 	assert_int_equal(oc_team_destroy(teams[0]), -EBUSY);
@@ -256,7 +252,6 @@ TEST(a_team_with_outstanding_operations_is_not_destroyed)
 	assert_int_equal(oc_wait(request[1]), 0);
 	assert_int_equal(oc_team_destroy(teams[0]), 0);
 	assert_int_equal(oc_team_destroy(teams[1]), 0);
-	oct_board_destroy(board);
 }
 
 static void *start_and_wait(void *argument)
@@ -277,18 +272,15 @@ static void *start_and_wait(void *argument)
 
 TEST(requests_of_several_threads)
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	pthread_t threads[2];
 
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	for (int r = 0; r < 2; r++)
 		assert_int_equal(pthread_create(&threads[r], NULL, start_and_wait, teams[r]), 0);
 	for (int r = 0; r < 2; r++)
 		pthread_join(threads[r], NULL);
-	for (int r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 }
 
 /* A nonblocking call that is the first use of a team waits for it, here for another thread. */
@@ -313,22 +305,15 @@ static void *first_calls(void *arg)
 
 TEST(a_first_nonblocking_call_brings_the_team_up)
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	pthread_t threads[2];
 
-	for (uint32_t r = 0; r < 2; r++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
-
-		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
-	}
+	assert_int_equal(oct_local_begin(2, teams), 0);
 	for (int r = 0; r < 2; r++)
 		assert_int_equal(pthread_create(&threads[r], NULL, first_calls, teams[r]), 0);
 	for (int r = 0; r < 2; r++)
 		pthread_join(threads[r], NULL);
-	for (uint32_t r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 }
 
 static int fails(void *context)
@@ -350,7 +335,7 @@ TEST(a_call_on_a_team_that_is_refused_is_handed_back)
 	assert_int_equal(oc_team_progress(team), 0);
 	assert_int_equal(oc_team_destroy(team), -EBUSY);
 	assert_int_equal(oc_start(team, &barrier, &request), OC_HAND_BACK);
-	assert_int_equal(oc_collective(team, &barrier), OC_HAND_BACK);
+	assert_int_equal(oct_barrier(team), OC_HAND_BACK);
 	assert_int_equal(oc_team_progress(team), -EIO);
 	assert_int_equal(oc_team_destroy(team), 0);
 	assert_int_equal(oci_engine.pending, 0);

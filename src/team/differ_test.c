@@ -5,13 +5,9 @@
  * Options that must be alike and are not: all ranks say so, and hand their calls back.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "api/engine.h"
 #include "support/arena.h"
@@ -210,17 +206,18 @@ static int everything(struct oc_team *team, const struct memory *m)
 
 /* ---- ranks, each with its environment -------------------------------------------------------- */
 
-static int rank_of_world(struct oct_board *board, uint32_t rank, const struct world *w)
+static int rank_of_world(const struct oc_bootstrap *bootstrap, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	const struct world *w = arg;
+	uint32_t rank = bootstrap->rank;
 	struct memory m = { 0 };
 	struct oc_team *team;
 	int result;
 
 	setenv("ONECOPY_MECHANISM", w->mechanism, 1);
 	setenv(w->variable, w->value[rank], 1);
-	if ((w->heap[rank] == BEFORE && heap_make(&m, true)) || oc_team_create(&team, &bootstrap) ||
-	    oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }))
+	if ((w->heap[rank] == BEFORE && heap_make(&m, true)) || oc_team_create(&team, bootstrap) ||
+	    oct_barrier(team))
 		return 1;
 	if (w->heap[rank] != BEFORE && heap_make(&m, w->heap[rank] == AFTER))
 		return 2;
@@ -229,50 +226,21 @@ static int rank_of_world(struct oct_board *board, uint32_t rank, const struct wo
 	return result ? 3 : 0;
 }
 
-/* 0 when all ranks did, before the time is over. */
-static int run_ranks(int (*body)(struct oct_board *board, uint32_t rank, const struct world *w),
-		     const struct world *w)
-{
-	struct oct_board *board = oct_board_create(RANKS);
-	time_t end = time(NULL) + 60;
-	pid_t pids[RANKS];
-	int failed = 0, status;
-
-	fflush(NULL);
-	for (uint32_t r = 0; r < RANKS; r++) {
-		pids[r] = fork();
-		if (!pids[r])
-			_exit(body(board, r, w));
-	}
-	for (uint32_t r = 0; r < RANKS; r++) {
-		while (!waitpid(pids[r], &status, WNOHANG) && time(NULL) < end)
-			usleep(1000);
-		if (time(NULL) >= end) {
-			kill(pids[r], SIGKILL);
-			waitpid(pids[r], &status, 0);
-		}
-		failed += status != 0;
-	}
-	oct_board_destroy(board);
-	return failed;
-}
-
 TEST(options_of_its_own_change_no_result)
 {
 	for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++)
-		if (run_ranks(rank_of_world, &worlds[i]))
+		if (oct_fork_ranks(RANKS, -1, rank_of_world, (void *)&worlds[i]))
 			fail_msg("%s differs, ONECOPY_MECHANISM=%s", worlds[i].variable,
 				 worlds[i].mechanism);
 }
 
-static int rank_is_refused(struct oct_board *board, uint32_t rank, const struct world *w)
+static int rank_is_refused(const struct oc_bootstrap *bootstrap, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	const struct world *w = arg;
 	struct oc_team *team;
 
-	setenv(w->variable, w->value[rank], 1);
-	if (oc_team_create(&team, &bootstrap) ||
-	    oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }) != OC_HAND_BACK ||
+	setenv(w->variable, w->value[bootstrap->rank], 1);
+	if (oc_team_create(&team, bootstrap) || oct_barrier(team) != OC_HAND_BACK ||
 	    !strstr(oc_team_error(team), "rank 2 has other ONECOPY_ options than rank 0"))
 		return 1;
 	oc_team_destroy(team);
@@ -291,6 +259,6 @@ TEST(options_that_must_be_alike_are_compared)
 	};
 
 	for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
-		if (run_ranks(rank_is_refused, &alike[i]))
+		if (oct_fork_ranks(RANKS, -1, rank_is_refused, (void *)&alike[i]))
 			fail_msg("%s differs and nobody said so", alike[i].variable);
 }

@@ -12,15 +12,14 @@
 
 #define TEAMS 400
 
-static int fill(struct oc_team *first, void *arg)
+TEST_ON_RANKS(a_full_segment_refuses_teams_and_hangs_none, 3)
 {
 	static struct oc_team *teams[TEAMS];
-	struct oct_board *board = arg;
 	unsigned int ready = 0, refused = 0;
 	static char block[200000];
 
 	for (unsigned int i = 0; i < TEAMS; i++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
+		struct oc_bootstrap bootstrap = oct_again(team);
 		int state;
 
 		if (oc_team_create(&teams[i], &bootstrap))
@@ -44,21 +43,13 @@ static int fill(struct oc_team *first, void *arg)
 					.root = i % 3 };
 		int result;
 
-		memset(block, oc_team_rank(first) == i % 3 ? (int)i : 0xee, bytes);
+		memset(block, oc_team_rank(team) == i % 3 ? (int)i : 0xee, bytes);
 		result = oc_collective(teams[i], &call);
 		if (i >= ready ? result != OC_HAND_BACK :
 				 result || block[0] != (char)i || block[bytes - 1] != (char)i)
 			return 4;
 	}
 	return 0;
-}
-
-TEST(a_full_segment_refuses_teams_and_hangs_none)
-{
-	struct oct_board *board = oct_board_create(3);
-
-	assert_int_equal(oct_fork_team(3, -1, fill, board), 0);
-	oct_board_destroy(board);
 }
 
 /* Rank 1 dies with what it has not read in all slots of the root, which can make no more. */
@@ -94,7 +85,7 @@ static void fill_segment(void)
 }
 
 /* Blocks that no slot holds, by turns of one: a team has what that needs. */
-static int large_by_turns(struct oc_team *team, void *arg)
+TEST_ON_RANKS(what_no_slot_holds_goes_through_one, 3)
 {
 	enum { RANKS = 3, BYTES = 200000 };
 	static uint8_t send[RANKS][BYTES], recv[RANKS][BYTES];
@@ -104,7 +95,6 @@ static int large_by_turns(struct oc_team *team, void *arg)
 				.recv = recv,
 				.bytes = BYTES };
 
-	(void)arg;
 	while (oc_team_progress(team) == 0)
 		;
 	fill_segment();
@@ -119,11 +109,6 @@ static int large_by_turns(struct oc_team *team, void *arg)
 			return 2;
 	}
 	return 0;
-}
-
-TEST(what_no_slot_holds_goes_through_one)
-{
-	assert_int_equal(oct_fork_team(3, -1, large_by_turns, NULL), 0);
 }
 
 #define NEAR_BYTES 70000
@@ -224,10 +209,11 @@ static int near_round(struct oc_team **teams, unsigned int called, uint32_t rank
 
 static int near_crosswise(struct oc_team *first, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(arg, oc_team_rank(first));
+	struct oc_bootstrap bootstrap = oct_again(first);
 	struct oc_team *teams[NEAR_TEAMS];
 	int failed = 0;
 
+	(void)arg;
 	for (unsigned int i = 0; i < NEAR_TEAMS && !failed; i++) {
 		if (oc_team_create(&teams[i], &bootstrap))
 			return 1;
@@ -243,12 +229,9 @@ static int near_crosswise(struct oc_team *first, void *arg)
 
 TEST(near_teams_with_larger_slots_never_wait_for_each_other)
 {
-	struct oct_board *board = oct_board_create(2);
-
 	setenv("ONECOPY_SEGMENT_BYTES", "64M", 1);
-	assert_int_equal(oct_fork_team(2, -1, near_crosswise, board), 0);
+	assert_int_equal(oct_fork_team(2, -1, near_crosswise, NULL), 0);
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
-	oct_board_destroy(board);
 }
 
 #define CROSSED_TEAMS 40
@@ -335,13 +318,12 @@ static int run_crossed(struct crossed *crossed, unsigned int count, uint32_t ran
 }
 
 /* So many teams as there is room for. */
-static unsigned int create_crossed(struct crossed *crossed, struct oc_team *first,
-				   struct oct_board *board)
+static unsigned int create_crossed(struct crossed *crossed, struct oc_team *first)
 {
 	unsigned int count = 0;
 
 	for (; count < CROSSED_TEAMS; count++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
+		struct oc_bootstrap bootstrap = oct_again(first);
 		struct oc_team *team;
 		int state;
 
@@ -360,8 +342,9 @@ static unsigned int create_crossed(struct crossed *crossed, struct oc_team *firs
 static int crosswise(struct oc_team *first, void *arg)
 {
 	static struct crossed crossed[CROSSED_TEAMS];
-	unsigned int count = create_crossed(crossed, first, arg);
+	unsigned int count = create_crossed(crossed, first);
 
+	(void)arg;
 	if (count < 5)
 		return 1;
 	for (unsigned int round = 0; round < 3; round++) {
@@ -374,7 +357,7 @@ static int crosswise(struct oc_team *first, void *arg)
 			return 3;
 	}
 	oct_meet();
-	if (create_crossed(crossed, first, arg) != count)
+	if (create_crossed(crossed, first) != count)
 		return 4;
 	return run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first)) ? 5 : 0;
 }
@@ -383,14 +366,11 @@ TEST(no_order_of_operations_makes_teams_wait_for_each_other)
 {
 	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
 		for (int shm = 0; shm < 2; shm++) {
-			struct oct_board *board = oct_board_create(ranks);
-
 			/* The ranks read it. */
 			if (shm)
 				setenv("ONECOPY_MECHANISM", "shm", 1);
-			assert_int_equal(oct_fork_team(ranks, -1, crosswise, board), 0);
+			assert_int_equal(oct_fork_team(ranks, -1, crosswise, NULL), 0);
 			unsetenv("ONECOPY_MECHANISM");
-			oct_board_destroy(board);
 		}
 	}
 }
@@ -399,10 +379,11 @@ TEST(no_order_of_operations_makes_teams_wait_for_each_other)
 static int refused_memory(struct oc_team *first, void *arg)
 {
 	static struct crossed crossed[CROSSED_TEAMS];
-	unsigned int count = create_crossed(crossed, first, arg);
+	unsigned int count = create_crossed(crossed, first);
 	struct oci_segment_id id;
 	int failed;
 
+	(void)arg;
 	if (count < 20 || oci_segment_self(&id, 1) || close(id.fd))
 		return 1;
 	oct_meet();
@@ -414,13 +395,10 @@ static int refused_memory(struct oc_team *first, void *arg)
 
 TEST(memory_that_is_refused_is_an_error)
 {
-	struct oct_board *board = oct_board_create(2);
-
 	/* More than the kernel has granted when it begins. */
 	setenv("ONECOPY_SEGMENT_BYTES", "4M", 1);
-	assert_int_equal(oct_fork_team(2, -1, refused_memory, board), 0);
+	assert_int_equal(oct_fork_team(2, -1, refused_memory, NULL), 0);
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
-	oct_board_destroy(board);
 }
 
 int main(void)

@@ -23,6 +23,7 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/process.h"
 #include "support/test.h"
 
 #ifndef SYS_pidfd_open
@@ -30,21 +31,6 @@
 #endif
 
 enum { WRONG = 2, LARGE = 1 << 20 };
-
-static int barrier(struct oc_team *team)
-{
-	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
-}
-
-/* No descriptor can be opened any more, but for 0 to 2, which are; those that are open stay. */
-static void use_up_descriptors(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = 3;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 /* What a program does that thinks that all descriptors are its own: closes them, or has pipes
  * there, empty ones or with something in them. */
@@ -88,7 +74,7 @@ static int blocks_arrive(struct oc_team *team)
 			if (block[i] != turn + 1)
 				return WRONG + 1;
 	}
-	return barrier(team);
+	return oct_barrier(team);
 }
 
 static void *goes_on(void *team)
@@ -102,17 +88,16 @@ static void *leaves(void *nothing)
 }
 
 /* Rank 1 has another thread go on, and its main thread leaves. */
-static int main_thread_leaves(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_rank_whose_main_thread_has_left_lives_and_copies, 2, 4)
 {
 	pthread_t thread;
 
-	(void)arg;
 	/* The first pthread_exit() opens libgcc_s, for which there is no descriptor later. */
-	if (barrier(team) || pthread_create(&thread, NULL, leaves, NULL) ||
+	if (oct_barrier(team) || pthread_create(&thread, NULL, leaves, NULL) ||
 	    pthread_join(thread, NULL))
 		return 1;
 	take_descriptors(TAKE_READABLE);
-	use_up_descriptors();
+	oct_use_up_descriptors();
 	if (oc_team_rank(team) != 1)
 		return blocks_arrive(team);
 	if (pthread_create(&thread, NULL, goes_on, team))
@@ -120,18 +105,12 @@ static int main_thread_leaves(struct oc_team *team, void *arg)
 	pthread_exit(NULL);
 }
 
-TEST(a_rank_whose_main_thread_has_left_lives_and_copies)
-{
-	assert_int_equal(oct_fork_team(2, -1, main_thread_leaves, NULL), 0);
-	assert_int_equal(oct_fork_team(4, -1, main_thread_leaves, NULL), 0);
-}
-
 static int no_descriptors(struct oc_team *team, void *arg)
 {
 	(void)arg;
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
-	use_up_descriptors();
+	oct_use_up_descriptors();
 	return blocks_arrive(team);
 }
 
@@ -168,24 +147,24 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 {
 	enum end end = *(enum end *)arg;
 
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
 	if (end == CLOSED || end == PIPES)
 		take_descriptors(end == PIPES ? TAKE_PIPES : TAKE_CLOSE);
 	else if (end == NONE_LEFT)
-		use_up_descriptors();
+		oct_use_up_descriptors();
 	if (oc_team_rank(team) == 1) {
 		usleep(20000);
 		if (end == OTHER_PROGRAM)
 			execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		raise(SIGKILL);
 	}
-	if (barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
 		return WRONG;
 	/* The one that runs on as another program is no rank any more. */
 	if (end == OTHER_PROGRAM)
 		kill(team->team.member[1].pid, SIGKILL);
-	return barrier(team) == -EOWNERDEAD ? 0 : WRONG + 1;
+	return oct_barrier(team) == -EOWNERDEAD ? 0 : WRONG + 1;
 }
 
 static int ends(enum end end)
@@ -262,7 +241,7 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 	pid_t next;
 	int status;
 
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
 	if (oc_team_rank(team) == 1)
 		raise(SIGKILL);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "lab/mock/mock.h"
 #include "os/os.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
 #include "support/test.h"
 
@@ -96,25 +97,16 @@ static void part_free(struct part *part)
 	free(part->recv);
 }
 
-static bool is_all(const uint8_t *bytes, uint8_t value)
-{
-	for (size_t i = 0; i < 2 * BYTES; i++)
-		if (bytes[i] != value)
-			return false;
-	return true;
-}
-
 /* The call fails on one rank, which changes its buffers, before the other one comes. What the other
  * one gets. */
 static int other_after(const struct collective *c, struct part part[2])
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	uint32_t fails = c->fails, other = !fails;
 	int result;
 
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	part_start(&part[fails], teams[fails], c);
 	oc_progress();
 	assert_int_equal(oc_peek(part[fails].request), 0);
@@ -124,9 +116,7 @@ static int other_after(const struct collective *c, struct part part[2])
 	memset(part[fails].recv, 0xee, 2 * BYTES);
 	part_start(&part[other], teams[other], c);
 	result = part_end(&part[other]);
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(teams[i]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	return result;
 }
@@ -137,7 +127,7 @@ TEST(nobody_writes_to_the_buffers_of_a_failed_call)
 		struct part part[2];
 		int result = other_after(&writing[i], part);
 
-		if (result != -EOWNERDEAD || !is_all(part[writing[i].fails].recv, 0xee))
+		if (result != -EOWNERDEAD || !oct_all(part[writing[i].fails].recv, 0xee, 2 * BYTES))
 			fail_msg("%s:%s: result %d, or the buffer has changed", writing[i].name,
 				 writing[i].algorithm, result);
 		part_free(&part[0]);
@@ -161,7 +151,6 @@ TEST(what_is_read_of_a_failed_call_is_no_success)
 /* A list of pieces is read as the buffers are: one that has changed must not be followed. */
 TEST(a_list_of_pieces_of_a_failed_call_is_not_followed)
 {
-	struct oct_board *board = oct_board_create(2);
 	uint8_t *from = calloc(1, BYTES), *to = calloc(1, BYTES);
 	struct oc_piece pieces[3] = { { 0, from }, { 90000, from + 90000 }, { BYTES, NULL } };
 	struct oc_layout layout = { pieces, 2 };
@@ -171,7 +160,7 @@ TEST(a_list_of_pieces_of_a_failed_call_is_not_followed)
 	int result;
 
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(oc_team_force(teams[i], "bcast", "direct-read"), 0);
 	assert_int_equal(oc_start(teams[0], &call, &requests[0]), 0);
@@ -184,9 +173,7 @@ TEST(a_list_of_pieces_of_a_failed_call_is_not_followed)
 	while (!(result = oc_test(requests[1])))
 		;
 	assert_int_equal(result, -EOWNERDEAD);
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(teams[i]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	free(from);
 	free(to);
@@ -218,13 +205,12 @@ static void *writes(void *arg)
 
 TEST(a_failed_call_waits_for_who_writes)
 {
-	struct oct_board *board = oct_board_create(3);
 	uint8_t *from = calloc(1, BYTES), *to = calloc(3, BYTES);
 	struct oc_call call = { .collective = OC_GATHER, .send = from, .recv = to, .bytes = BYTES };
 	pthread_t thread;
 
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 3, under_way), 0);
+	assert_int_equal(oct_local_teams(3, under_way), 0);
 	oci_mock.hook = wait_for_the_return;
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(oc_team_force(under_way[i], "gather", "parallel-write"), 0);
@@ -233,10 +219,8 @@ TEST(a_failed_call_waits_for_who_writes)
 	memset(to + BYTES, 0xee, 2 * BYTES);
 	__atomic_store_n(&has_returned, true, __ATOMIC_RELEASE);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_true(is_all(to + BYTES, 0xee));
-	for (unsigned int i = 0; i < 3; i++)
-		assert_int_equal(oc_team_destroy(under_way[i]), 0);
-	oct_board_destroy(board);
+	assert_true(oct_all(to + BYTES, 0xee, 2 * BYTES));
+	assert_int_equal(oct_local_end(3, under_way), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	free(from);
 	free(to);

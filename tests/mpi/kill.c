@@ -12,7 +12,7 @@
  */
 #include "case.h"
 
-#include "../support/waited.h"
+#include "support/process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -64,13 +64,7 @@ static void take_pidfds(void)
 
 	if (pipe(ends))
 		case_fail("no pipe");
-	for (int fd = 3; fd < 1024; fd++) {
-		char path[48], link[64] = "";
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		if (readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, "[pidfd]"))
-			dup2(ends[0], fd);
-	}
+	oct_replace_pidfds(ends[0]);
 }
 
 static void die(int signal)

@@ -5,7 +5,7 @@
  */
 #include "case.h"
 
-#include "../support/waited.h"
+#include "support/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

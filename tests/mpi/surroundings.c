@@ -9,6 +9,7 @@
  * surroundings daemon FILE      rank 0 leaves a process behind, which outlives the job
  */
 #include "case.h"
+#include "support/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,13 +50,9 @@ static int taken[MOST_FILES], taken_files;
 
 static void use_up_descriptors(void)
 {
-	struct rlimit limit;
 	int fd;
 
-	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur > MOST_FILES)
-		limit.rlim_cur = MOST_FILES;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	oct_limit(RLIMIT_NOFILE, MOST_FILES);
 	while (taken_files < MOST_FILES && (fd = open("/dev/null", O_RDONLY)) >= 0)
 		taken[taken_files++] = fd;
 	if (errno != EMFILE)
