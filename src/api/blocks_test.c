@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "api/engine.h"
-#include "support/blocks.h"
+#include "support/call.h"
 #include "support/fork_team.h"
 #include "support/test.h"
 
@@ -18,20 +18,12 @@ static const enum oc_collective all[] = { OC_SCATTERV, OC_GATHERV, OC_ALLGATHERV
 
 static int one_call(struct oc_team *team, unsigned int n, bool in_place)
 {
-	uint32_t size = oc_team_size(team);
-	struct oct_blocks b;
-	int result;
-	bool right;
+	struct oct_spec spec = { .collective = all[n % 4],
+				 .n = n,
+				 .root = n / 4 % oc_team_size(team),
+				 .in_place = in_place };
 
-	oct_blocks_make(&b, all[n % 4], n, oc_team_rank(team), size, n / 4 % size, in_place);
-	result = oc_collective(team, &b.call);
-	right = !result && oct_blocks_right(&b);
-	if (!right)
-		fprintf(stderr, "rank %u of %u: %s number %u%s: %s (%s)\n", b.rank, size,
-			oci_collective_name(b.call.collective), n, in_place ? " in place" : "",
-			result ? strerror(-result) : "wrong bytes", oc_team_error(team));
-	oct_blocks_free(&b);
-	return right ? 0 : 1;
+	return oct_call_run(team, NULL, &spec);
 }
 
 /* Every algorithm in turn, and with other roots than the time before. */

@@ -12,8 +12,7 @@
 #include "api/engine.h"
 #include "coll/coll.h"
 #include "lab/mock/mock.h"
-#include "support/blocks.h"
-#include "support/call_bytes.h"
+#include "support/call.h"
 #include "support/fork_team.h"
 #include "support/test.h"
 
@@ -28,127 +27,41 @@ static unsigned int draw(unsigned int below)
 	return (seed >> 8) % below;
 }
 
-static const struct oc_op sum = { .apply = oct_add, .bytes = 1, .commutative = 1, .id = 1 };
-
 struct planned {
-	struct oc_call call[RANKS];
-	uint8_t *send[RANKS], *recv[RANKS];
+	struct oct_call of[RANKS];
+	struct oct_memory memory[RANKS];
 	struct oc_request *request[RANKS];
 	int result[RANKS];
-	struct oc_block parts[RANKS]; /* of a Reduce_scatter: as of a Reduce_scatter_block */
-	size_t send_bytes, recv_bytes;
-	struct oct_blocks blocks[RANKS]; /* of a v-variant */
 };
 
-/* The same random call for all ranks, with buffers of the largest kind for each. */
+/* The same random call for all ranks. */
 static void plan_call(struct planned *p, unsigned int n)
 {
-	enum oc_collective c;
-	unsigned int seed_of_blocks = draw(1000000);
 	static const size_t sizes[] = { 0, 3, 100, 1000, 20000, 70000, 150001 };
-	size_t bytes = sizes[draw(7)];
-	uint32_t root;
+	struct oct_spec spec = { .n = n + draw(1000000), .bytes = sizes[draw(7)], .op = &oct_sum };
 
 	do
-		c = draw(OC_COLLECTIVES);
-	while (!oci_algorithm(c, 0));
-	root = c == OC_BARRIER ? 0 : draw(RANKS);
-	p->send_bytes = RANKS * bytes;
-	p->recv_bytes = RANKS * bytes;
-	for (unsigned int r = 0; r < RANKS; r++)
-		p->parts[r] = (struct oc_block){ r * bytes, bytes };
-	for (unsigned int r = 0; r < RANKS; r++) {
-		p->result[r] = 0;
-		p->send[r] = p->recv[r] = NULL;
-		if (oci_is_v((enum oc_collective)c)) {
-			oct_blocks_make(&p->blocks[r], (enum oc_collective)c, seed_of_blocks + n, r,
-					RANKS, root, bytes & 1);
-			p->call[r] = p->blocks[r].call;
-			continue;
-		}
-		p->send[r] = malloc(p->send_bytes + 1);
-		p->recv[r] = malloc(p->recv_bytes + 1);
-		oct_fill(p->send[r], n, r, 0, p->send_bytes);
-		memset(p->recv[r], 0xee, p->recv_bytes);
-		p->call[r] = (struct oc_call){ .collective = (enum oc_collective)c,
-					       .send = p->send[r],
-					       .recv = p->recv[r],
-					       .bytes = c == OC_BARRIER ? 0 : bytes,
-					       .root = root,
-					       .op = &sum,
-					       .recv_blocks = p->parts };
-	}
-}
-
-/* What `rank` must have got, to `want`, which has room for what a rank may send. */
-static void expect(const struct planned *p, unsigned int n, unsigned int rank, uint8_t *want)
-{
-	const struct oc_call *call = &p->call[rank];
-	size_t bytes = call->bytes;
-	unsigned int operands = RANKS;
-	uint8_t *one = malloc(p->send_bytes + 1);
-	bool own = false;
-
-	switch (call->collective) {
-	case OC_SCATTER:
-		oct_fill(one, n, call->root, 0, p->send_bytes);
-		memcpy(want, one + rank * bytes, bytes);
-		break;
-	case OC_ALLTOALL:
-		for (unsigned int r = 0; r < RANKS; r++) {
-			oct_fill(one, n, r, 0, p->send_bytes);
-			memcpy(want + r * bytes, one + rank * bytes, bytes);
-		}
-		break;
-	case OC_EXSCAN:
-	case OC_SCAN:
-		operands = rank + (call->collective == OC_SCAN);
-		/* fall through */
-	case OC_REDUCE:
-	case OC_ALLREDUCE:
-	case OC_REDUCE_SCATTER_BLOCK:
-	case OC_REDUCE_SCATTER:
-		own = oci_sends_each(call->collective);
-		memset(want, operands ? 0 : 0xee, bytes); /* rank 0 of an Exscan gets nothing */
-		for (unsigned int r = 0; r < operands; r++) {
-			oct_fill(one, n, r, 0, p->send_bytes);
-			oct_add(NULL, one + (own ? rank * bytes : 0), want, bytes);
-		}
-		break;
-	case OC_BCAST:
-		oct_fill(want, n, call->root, 0, bytes);
-		break;
-	default: /* Gather, Allgather */
-		for (unsigned int r = 0; r < RANKS; r++)
-			oct_fill(want + r * bytes, n, r, 0, bytes);
-	}
-	free(one);
+		spec.collective = draw(OC_COLLECTIVES);
+	while (!oci_algorithm(spec.collective, 0));
+	spec.root = oci_is_rooted(spec.collective) ? draw(RANKS) : 0;
+	spec.in_place = spec.bytes & 1;
+	*p = (struct planned){ .result = { 0 } };
+	for (uint32_t r = 0; r < RANKS; r++)
+		oct_call_make(&p->of[r], &p->memory[r], &spec, r, RANKS);
 }
 
 static void check_call(struct planned *p, unsigned int n)
 {
 	for (unsigned int r = 0; r < RANKS; r++) {
-		const struct oc_call *call = &p->call[r];
-		const uint8_t *got = call->collective == OC_BCAST ? p->send[r] : p->recv[r];
-		size_t bytes =
-			oct_recv_bytes(call->collective, call->bytes, RANKS, r == call->root);
-		uint8_t *want;
+		const struct oct_spec *spec = &p->of[r].spec;
 
 		assert_int_equal(p->result[r], 1);
-		if (oci_is_v(call->collective)) {
-			if (!oct_blocks_right(&p->blocks[r]))
-				fail_msg("call %u (%s%s, root %u): rank %u has wrong bytes", n,
-					 oci_collective_name(call->collective),
-					 p->blocks[r].in_place ? " in place" : "", call->root, r);
-			oct_blocks_free(&p->blocks[r]);
-			continue;
-		}
-		want = malloc(p->recv_bytes + 1);
-		expect(p, n, r, want);
-		if (memcmp(got, want, bytes))
-			fail_msg("call %u (%s, %zu bytes, root %u): rank %u has wrong bytes", n,
-				 oci_collective_name(call->collective), call->bytes, call->root, r);
-		free(want);
+		if (!oct_call_right(&p->of[r]))
+			fail_msg("call %u (%s%s, %zu bytes, root %u): rank %u has wrong bytes", n,
+				 oci_collective_name(spec->collective),
+				 spec->in_place ? " in place" : "", spec->bytes, spec->root, r);
+		oct_call_free(&p->of[r]);
+		oct_memory_free(&p->memory[r]);
 	}
 }
 
@@ -165,20 +78,15 @@ static void run_calls(struct oc_team **teams, struct planned *planned)
 		if (started[r] < CALLS && draw(3) == 0) {
 			struct planned *p = &planned[started[r]++];
 
-			assert_int_equal(oc_start(teams[r], &p->call[r], &p->request[r]), 0);
+			assert_int_equal(oc_start(teams[r], &p->of[r].call, &p->request[r]), 0);
 		}
 		if (n < started[r] && !planned[n].result[r]) {
 			planned[n].result[r] = oc_test(planned[n].request[r]);
 			left -= planned[n].result[r] != 0;
 		}
 	}
-	for (unsigned int n = 0; n < CALLS; n++) {
+	for (unsigned int n = 0; n < CALLS; n++)
 		check_call(&planned[n], n);
-		for (unsigned int r = 0; r < RANKS; r++) {
-			free(planned[n].send[r]);
-			free(planned[n].recv[r]);
-		}
-	}
 }
 
 static uint64_t recovered(struct oc_team **teams)
@@ -194,7 +102,7 @@ static uint64_t recovered(struct oc_team **teams)
 
 static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int rounds)
 {
-	struct planned planned[CALLS];
+	static struct planned planned[CALLS];
 	struct oc_team *teams[RANKS];
 	size_t before = oci_segment_live_bytes() - oci_slots_bytes();
 
