@@ -137,9 +137,7 @@ int main(int argc, char **argv)
 {
 	unsigned int fds = 0, mappings = 0;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	for (int round = 0; round < ROUNDS; round++) {
 		/* What is made once is there after the first few. */
 		if (round == 5) {

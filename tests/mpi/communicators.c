@@ -144,11 +144,9 @@ int main(int argc, char **argv)
 	int ranks, rank, descriptors, mappings, later, part, count = MOST_CYCLES;
 	long bytes, resident_kib;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc > 1)
 		count = atoi(argv[1]);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	/* A team that stays keeps the peers known; without one they are forgotten in between. */
 	use(MPI_COMM_WORLD, ranks);
 	cycles(WARM_UP, ranks);
@@ -177,12 +175,9 @@ int main(int argc, char **argv)
 		case_fail("%d file descriptors, %d after %d were alive:%s", descriptors, later,
 			  ALIVE, last_descriptors());
 	made_meanwhile(ranks, rank);
-	case_report();
-	if (!rank)
-		printf("communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "
-		       "%d mappings (%d before), %d leave %ld B on the heap, the last half %ld KiB resident\n",
-		       WARM_UP + count, ALIVE, ranks, later, (int)oct_mappings(), mappings, part,
-		       bytes, resident_kib);
-	MPI_Finalize();
-	return 0;
+	return case_end(
+		"communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "
+		"%d mappings (%d before), %d leave %ld B on the heap, the last half %ld KiB resident\n",
+		WARM_UP + count, ALIVE, ranks, later, (int)oct_mappings(), mappings, part, bytes,
+		resident_kib);
 }

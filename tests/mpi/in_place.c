@@ -67,9 +67,7 @@ static void all(void)
 
 int main(int argc, char **argv)
 {
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (ranks < 3 || ranks > MOST_RANKS)
 		case_fail("this test needs 3 to %d ranks", MOST_RANKS);
 	words = malloc((size_t)ranks * BLOCK);
@@ -82,10 +80,6 @@ int main(int argc, char **argv)
 		case_fail("no limit");
 	all();
 	oct_limit(RLIMIT_AS, RLIM_INFINITY);
-	case_report();
-	if (!rank)
-		printf("in_place: blocks of %d bytes with %d bytes of address space left\n", BLOCK,
-		       LEFT);
-	MPI_Finalize();
-	return 0;
+	return case_end("in_place: blocks of %d bytes with %d bytes of address space left\n", BLOCK,
+			LEFT);
 }

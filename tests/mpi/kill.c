@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	struct plan plan = { .seed = 0 };
 	double waited_s = 0;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc != 5)
 		case_fail("usage: kill COLLECTIVE|SEED VICTIM "
 			  "inside|outside|pipes|random|finalize NAME");
@@ -175,8 +175,6 @@ int main(int argc, char **argv)
 		plan.collective = case_parse(argv[1], strlen(argv[1]));
 	victim = atoi(argv[2]);
 	inside = strcmp(argv[3], "outside") != 0;
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	open_board(argv[4]);
 	for (unsigned int i = 0; i < WARM_UP; i++)

@@ -68,8 +68,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	int provided, rank;
 
-	case_begin_threads(&argc, &argv, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin_threads(&argc, &argv, &provided, &rank, NULL);
 	calls(0, WARM_UP);
 	take_descriptors();
 	if (rank != 1)

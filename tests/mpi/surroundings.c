@@ -179,9 +179,7 @@ int main(int argc, char **argv)
 		make_helper(stop_now_and_then);
 	if (!strcmp(mode, "traced") && is_last())
 		make_helper(trace_now_and_then);
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	all_collectives(MPI_COMM_WORLD);
 	if (!strcmp(mode, "descriptors"))
 		use_up_descriptors();
@@ -196,9 +194,5 @@ int main(int argc, char **argv)
 	all_collectives(MPI_COMM_WORLD);
 	while (taken_files) /* for the statistics' file */
 		close(taken[--taken_files]);
-	case_report();
-	if (!rank)
-		printf("surroundings: %d ranks, %s: every byte right\n", ranks, mode);
-	MPI_Finalize();
-	return 0;
+	return case_end("surroundings: %d ranks, %s: every byte right\n", ranks, mode);
 }
