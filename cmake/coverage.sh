@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Line coverage of src/ and mpi/ by the unit tests and those under the MPIs: coverage.sh
-# [CTEST-ARGUMENT...], `-L unit` for example. Lists the files, least covered first; the last line is
+# [CTEST-ARGUMENT...], `-L unit` for example. Lists the files, least covered last; the last line is
 # the figure of all. Tests that fail are named, and counted as far as they came.
 set -eu
 cd "$(dirname "$0")/.."
