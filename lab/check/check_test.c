@@ -49,21 +49,28 @@ static struct oci_check_call call_of(const struct plans *plans, uint32_t root, s
 					.unit = reduction ? 4 : 1 };
 }
 
+static struct oci_check check_of(uint32_t size, struct oci_check_call *calls, uint32_t count,
+				 struct set *set)
+{
+	return (struct oci_check){ .size = size,
+				   .lanes = LANES,
+				   .count = count,
+				   .calls = calls,
+				   .plan = plan_of,
+				   .context = set };
+}
+
 static void assert_right(const struct plans *even, const struct plans *odd, uint32_t size,
 			 bool in_place)
 {
 	struct oci_check_call calls[6];
 	struct set set = { 0 };
-	struct oci_check c = { .size = size,
-			       .lanes = LANES,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set,
-			       .slot_bytes = 64 };
+	struct oci_check c = check_of(size, calls, 0, &set);
 	struct oci_check_result result;
 	char why[1024] = "";
 	uint64_t digest = 0;
 
+	c.slot_bytes = 64;
 	make_plans(&set, 0, even, size, NONE);
 	make_plans(&set, 1, odd, size, NONE);
 	for (uint32_t i = 0; i < 6; i++) {
@@ -93,12 +100,7 @@ static void assert_found(const struct plans *plans, enum fault fault, const char
 {
 	struct oci_check_call calls[2];
 	struct set set = { 0 };
-	struct oci_check c = { .size = 3,
-			       .lanes = LANES,
-			       .count = 2,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(3, calls, 2, &set);
 	char why[1024];
 
 	make_plans(&set, 0, plans, 3, NONE);
@@ -250,12 +252,7 @@ TEST(check_help_without_a_share_is_found)
 {
 	struct oci_check_call calls[1] = { call_of(&share, 0, 48) };
 	struct set set = { 0 };
-	struct oci_check c = { .size = 3,
-			       .lanes = LANES,
-			       .count = 1,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(3, calls, 1, &set);
 	char why[1024];
 
 	make_plans(&set, 0, &share, 3, NO_SHARE);
@@ -274,12 +271,7 @@ TEST(check_lane_reuse_without_the_gate_is_a_race)
 {
 	struct oci_check_call calls[4];
 	struct set set = { 0 };
-	struct oci_check c = { .size = 3,
-			       .lanes = LANES,
-			       .count = 4,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(3, calls, 4, &set);
 	char why[1024];
 
 	make_plans(&set, 0, &in_line, 3, NONE);
@@ -302,16 +294,11 @@ TEST(check_exhaustive_search_visits_every_state_and_keeps_its_limit)
 {
 	struct oci_check_call calls[1] = { call_of(&in_line, 0, 4) };
 	struct set set = { 0 };
-	struct oci_check c = { .size = 2,
-			       .lanes = LANES,
-			       .count = 1,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set,
-			       .schedule = OCI_CHECK_EXHAUSTIVE };
+	struct oci_check c = check_of(2, calls, 1, &set);
 	struct oci_check_result result;
 	char why[256];
 
+	c.schedule = OCI_CHECK_EXHAUSTIVE;
 	make_plans(&set, 0, &in_line, 2, NONE);
 	assert_int_equal(oci_check_sequence(&c, &result, why, sizeof(why)), 0);
 	/* Rank 0 stands at one of 5 places (before, COPY, POST, END, after), rank 1 at one of 5,
@@ -327,12 +314,7 @@ TEST(check_impossible_descriptions_are_refused)
 {
 	struct oci_check_call calls[1] = { call_of(&bcast, 0, 4) };
 	struct set set = { 0 };
-	struct oci_check c = { .size = 2,
-			       .lanes = LANES,
-			       .count = 1,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(2, calls, 1, &set);
 	char why[256];
 
 	assert_int_equal(oci_check_sequence(&c, NULL, why, sizeof(why)), -EINVAL);

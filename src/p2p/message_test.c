@@ -24,31 +24,6 @@
 
 #define BIG ((size_t)1 << 20)
 
-TEST_ON_RANKS(a_message_that_does_not_fit_is_cut_and_consumed, 2)
-{
-	static const size_t sizes[] = { 100, 5000, 20000, BIG };
-	static uint8_t buffer[BIG];
-	struct oc_status status;
-
-	for (unsigned int i = 0; i < 4; i++) {
-		size_t room = sizes[i] / 2;
-
-		memset(buffer, oc_team_rank(team) ? 0xee : (int)i, sizes[i]);
-		if (oc_team_rank(team) == 0) {
-			CHECK(oc_send(team, 1, 5, buffer, sizes[i]) == 0);
-			CHECK(oc_send(team, 1, 6, buffer, 1) == 0);
-			continue;
-		}
-		CHECK(oc_recv(team, 0, OC_ANY_TAG, buffer, room, &status) == -EMSGSIZE);
-		CHECK(status.bytes == sizes[i] && status.tag == 5 && status.source == 0);
-		CHECK(buffer[0] == i && buffer[room - 1] == i && buffer[room] == 0xee);
-		/* It is gone: the next one is the next one. */
-		CHECK(oc_recv(team, 0, OC_ANY_TAG, buffer, room, &status) == 0);
-		CHECK(status.bytes == 1 && status.tag == 6);
-	}
-	return 0;
-}
-
 /* Both fill the channel between them, several times over, before either receives. */
 static int fill_both_ways(struct oc_team *team, void *arg)
 {
@@ -144,13 +119,8 @@ TEST_ON_RANKS(a_rank_by_itself_gets_messages_or_an_error_but_never_waits, 1, 2)
 	int value = 3, got = 0;
 
 	CHECK(oc_send(team, 9, 0, &value, 4) == -EINVAL && strstr(oc_team_error(team), "rank 9"));
-	CHECK(oc_send(team, OC_ANY_SOURCE, 0, &value, 4) == -EINVAL);
-	CHECK(oc_send(team, me, -1, &value, 4) == -EINVAL);
-	CHECK(oc_recv(team, me, -2, &got, 4, NULL) == -EINVAL);
 	CHECK(oc_isend(team, me, 0, NULL, 4, &request) == -EINVAL && !request);
-	CHECK(oc_recv(team, me, 0, &got, 4, NULL) == -EDEADLK);
 	CHECK(oc_send(team, me, 0, large, sizeof(large)) == -EDEADLK);
-	CHECK(oc_iprobe(team, me, OC_ANY_TAG, &status) == 0);
 	/* A small one is kept. */
 	CHECK(oc_send(team, me, 4, &value, 4) == 0);
 	CHECK(oc_iprobe(team, OC_ANY_SOURCE, OC_ANY_TAG, &status) == 1 && status.tag == 4);
@@ -197,19 +167,6 @@ TEST(a_rank_that_dies_ends_the_messages_to_and_from_it)
 {
 	for (int mode = 0; mode < 4; mode++)
 		assert_int_equal(oct_fork_team(3, 1, lose_a_rank, &mode), 0);
-}
-
-TEST_ON_RANKS(a_rank_that_has_left_sends_no_more, 2)
-{
-	int value = 5;
-
-	if (oc_team_rank(team) == 1)
-		return oc_send(team, 0, 1, &value, sizeof(value));
-	/* What it sent before it left arrives all the same. */
-	usleep(20000);
-	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == 0 && value == 5);
-	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == -EPIPE);
-	return 0;
 }
 
 /* Calls that come before the team is there are queued, in order. */
