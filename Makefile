@@ -7,6 +7,7 @@
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
 #   make soak       random mixes of everything under both MPIs, 10 minutes (SOAK_SECONDS=600, SEED=)
 #   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")
+#   make coverage   which lines of src/ and mpi/ the tests run; needs gcovr (COVERAGE_ARGS="-L unit")
 #   make lint       the gates of tests/gates
 #   make fmt        format the sources with clang-format (FILES="...": only those)
 #   make install    install build/release (PREFIX=/usr/local, DESTDIR=)
@@ -14,13 +15,14 @@
 #   make help       this list
 
 BENCH_ARGS ?=
+COVERAGE_ARGS ?=
 SOAK_SECONDS ?= 600
 SEED ?=
 FILES ?=
 PREFIX ?= /usr/local
 release := build/release
 
-.PHONY: all setup demo check soak bench lint fmt install clean help
+.PHONY: all setup demo check coverage soak bench lint fmt install clean help
 all: $(release)/build.ninja
 	@cmake --build $(release)
 
@@ -43,6 +45,9 @@ demo: setup
 
 check: setup
 	@cmake/check.sh
+
+coverage: setup
+	@cmake/coverage.sh $(COVERAGE_ARGS)
 
 # Each prints its seed and takes its share of the time; the first that fails ends it.
 soak_jobs := "soak 2" "soak 4" "--mpich soak 2" "--mpich soak 3"

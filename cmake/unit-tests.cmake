@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# unit_tests(FILE...): each a cmocka program of its own, called as the file is, with the library, what
-# starts ranks without an MPI (tests/support) and the laboratory (lab).
+# unit_tests(FILE...): each a program of its own, called as the file is, that runs the TEST()s in it
+# (tests/support/test.h), with the library, what starts ranks without an MPI (tests/support) and the
+# laboratory (lab).
 
 # ThreadSanitizer sees the threads of one process, so only tests that start threads tell it
 # anything; they carry the label "thread" and can be built alone.
@@ -11,8 +12,7 @@ function(unit_tests)
 	foreach(test IN LISTS ARGN)
 		get_filename_component(name ${test} NAME_WE)
 		add_executable(${name} ${test})
-		target_link_libraries(${name} PRIVATE onecopy_testing onecopy_tune onecopy_mock
-			PkgConfig::CMOCKA)
+		target_link_libraries(${name} PRIVATE onecopy_testing onecopy_unit onecopy_tune onecopy_mock)
 		target_compile_definitions(${name} PRIVATE OC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 		watched_test(${name} ${name})
 		set(labels unit)
@@ -23,7 +23,8 @@ function(unit_tests)
 			add_dependencies(thread_tests ${name})
 		endif()
 		# Ranks that wait for each other take more than one CPU.
-		file(STRINGS ${test} ranks REGEX "oct_fork_team" LIMIT_COUNT 1)
+		file(STRINGS ${test} ranks REGEX "oct_fork_|TEST_ON_RANKS"
+			LIMIT_COUNT 1)
 		if(ranks)
 			set_tests_properties(${name} PROPERTIES PROCESSORS 2)
 		endif()

@@ -4,14 +4,11 @@
  * one is found. A small model delivers; no MPI is needed.
  */
 #include "collective.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { RANKS = 3, ROOT = 1, MAX_BYTES = 64 };
 
@@ -66,7 +63,7 @@ static void deliver(enum oc_collective c, int rank, size_t bytes, uint64_t seed,
 	}
 }
 
-static void right_bytes_pass_for_every_collective_and_rank(void **state)
+TEST(right_bytes_pass_for_every_collective_and_rank)
 {
 	static const size_t sizes[] = { 4, 8, 12, 60, 64 };
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
@@ -74,7 +71,6 @@ static void right_bytes_pass_for_every_collective_and_rank(void **state)
 	size_t i;
 	int c, rank;
 
-	(void)state;
 	FOR_EACH_COLLECTIVE(c)
 	{
 		for (rank = 0; rank < RANKS; rank++) {
@@ -89,14 +85,13 @@ static void right_bytes_pass_for_every_collective_and_rank(void **state)
 	}
 }
 
-static void every_single_wrong_byte_is_found_and_located(void **state)
+TEST(every_single_wrong_byte_is_found_and_located)
 {
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
 	struct collective_error error;
 	size_t at;
 	int c, rank;
 
-	(void)state;
 	FOR_EACH_COLLECTIVE(c)
 	{
 		for (rank = 0; rank < RANKS; rank++) {
@@ -114,13 +109,12 @@ static void every_single_wrong_byte_is_found_and_located(void **state)
 	}
 }
 
-static void bytes_of_the_call_before_are_wrong(void **state)
+TEST(bytes_of_the_call_before_are_wrong)
 {
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
 	struct collective_error error;
 	int c;
 
-	(void)state;
 	FOR_EACH_COLLECTIVE(c)
 	{
 		/* Rank 2 gets nothing in gather and reduce; their root does. */
@@ -132,7 +126,7 @@ static void bytes_of_the_call_before_are_wrong(void **state)
 	}
 }
 
-static void blocks_in_another_order_are_wrong(void **state)
+TEST(blocks_in_another_order_are_wrong)
 {
 	static const enum oc_collective with_blocks[] = { OC_GATHER,  OC_ALLGATHER,  OC_ALLTOALL,
 							  OC_GATHERV, OC_ALLGATHERV, OC_ALLTOALLV };
@@ -141,7 +135,6 @@ static void blocks_in_another_order_are_wrong(void **state)
 	char block[16];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(with_blocks) / sizeof(with_blocks[0]); i++) {
 		struct collective_call me = call_of(with_blocks[i], ROOT, 16, 7);
 
@@ -154,13 +147,12 @@ static void blocks_in_another_order_are_wrong(void **state)
 	}
 }
 
-static void a_block_of_another_rank_is_wrong(void **state)
+TEST(a_block_of_another_rank_is_wrong)
 {
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
 	struct collective_call me = call_of(OC_SCATTER, 2, 16, 7);
 	struct collective_error error;
 
-	(void)state;
 	deliver(OC_SCATTER, 0, 16, 7, recv);
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
 	deliver(OC_ALLTOALL, 0, 16, 7, recv);
@@ -168,7 +160,7 @@ static void a_block_of_another_rank_is_wrong(void **state)
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
 }
 
-static void ranks_without_a_receive_buffer_pass(void **state)
+TEST(ranks_without_a_receive_buffer_pass)
 {
 	struct collective_error error;
 	struct collective_call gather = call_of(OC_GATHER, 0, 16, 7);
@@ -176,19 +168,17 @@ static void ranks_without_a_receive_buffer_pass(void **state)
 	struct collective_call exscan = call_of(OC_EXSCAN, 0, 16, 7);
 	struct collective_call bcast = call_of(OC_BCAST, ROOT, 16, 7);
 
-	(void)state;
 	assert_int_equal(collective_verify(&gather, NULL, &error), 0);
 	assert_int_equal(collective_verify(&reduce, NULL, &error), 0);
 	assert_int_equal(collective_verify(&bcast, NULL, &error), 0);
 	assert_int_equal(collective_verify(&exscan, NULL, &error), 0);
 }
 
-static void unknown_collective_is_refused_with_the_valid_names(void **state)
+TEST(unknown_collective_is_refused_with_the_valid_names)
 {
 	char error[TEXT_ERROR_CHARS];
 	struct collective_list list = { .n = 0 };
 
-	(void)state;
 	assert_int_equal(collective_list_parse("bcast,nothing", &list, error), -EINVAL);
 	assert_int_equal(list.n, 0);
 	assert_non_null(strstr(error, "'nothing'"));
@@ -199,11 +189,10 @@ static void unknown_collective_is_refused_with_the_valid_names(void **state)
 	assert_int_equal(list.at[0], OC_GATHER);
 }
 
-static void what_is_measured_by_default_ends_with_the_barrier(void **state)
+TEST(what_is_measured_by_default_ends_with_the_barrier)
 {
 	struct collective_list list;
 
-	(void)state;
 	collective_list_default(&list);
 	assert_int_equal(list.n, 8);
 	assert_int_equal(list.at[0], OC_BCAST);
@@ -211,13 +200,12 @@ static void what_is_measured_by_default_ends_with_the_barrier(void **state)
 }
 
 /* A sum over the wrong ranks, or of the wrong block, has wrong bytes. */
-static void sums_over_other_ranks_or_blocks_are_wrong(void **state)
+TEST(sums_over_other_ranks_or_blocks_are_wrong)
 {
 	_Alignas(8) char recv[MAX_BYTES * RANKS];
 	struct collective_call me = call_of(OC_SCAN, 2, 16, 7);
 	struct collective_error error;
 
-	(void)state;
 	deliver(OC_SCAN, 1, 16, 7, recv);
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
 	me.collective = OC_EXSCAN;
@@ -226,21 +214,4 @@ static void sums_over_other_ranks_or_blocks_are_wrong(void **state)
 	me.collective = OC_REDUCE_SCATTER;
 	deliver(OC_REDUCE_SCATTER, 1, 16, 7, recv);
 	assert_int_equal(collective_verify(&me, recv, &error), -EBADMSG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(right_bytes_pass_for_every_collective_and_rank),
-		cmocka_unit_test(every_single_wrong_byte_is_found_and_located),
-		cmocka_unit_test(bytes_of_the_call_before_are_wrong),
-		cmocka_unit_test(blocks_in_another_order_are_wrong),
-		cmocka_unit_test(a_block_of_another_rank_is_wrong),
-		cmocka_unit_test(ranks_without_a_receive_buffer_pass),
-		cmocka_unit_test(what_is_measured_by_default_ends_with_the_barrier),
-		cmocka_unit_test(sums_over_other_ranks_or_blocks_are_wrong),
-		cmocka_unit_test(unknown_collective_is_refused_with_the_valid_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,7 +242,6 @@ int main(int argc, char **argv)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 
 	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--quick"))) {
@@ -254,7 +253,7 @@ int main(int argc, char **argv)
 		calls = 200;
 	if (shared == MAP_FAILED || oct_fork_team(2, -1, pair, shared))
 		return 1;
-	if (oct_local_teams(board, 2, teams))
+	if (oct_local_teams(2, teams))
 		return 1;
 	print(shared, teams);
 	return 0;

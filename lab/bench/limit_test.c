@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The bytes that a collective has to move: those of two ranks by hand, and laws for all. */
 #include "limit.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static size_t share(enum oc_collective c, int rank, int ranks, int cpus, size_t bytes)
 {
@@ -16,7 +13,7 @@ static size_t share(enum oc_collective c, int rank, int ranks, int cpus, size_t 
 }
 
 /* Each of two ranks moves so many quarters of the size. */
-static void two_ranks_move_what_one_counts(void **state)
+TEST(two_ranks_move_what_one_counts)
 {
 	static const struct {
 		enum oc_collective collective;
@@ -29,7 +26,6 @@ static void two_ranks_move_what_one_counts(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		assert_int_equal(share(known[i].collective, 0, 2, 2, 4096),
 				 known[i].quarters * 1024);
@@ -39,11 +35,10 @@ static void two_ranks_move_what_one_counts(void **state)
 }
 
 /* Ranks beyond the CPUs do not help; what all copy is the same, but for what is rounded up. */
-static void fewer_cpus_move_the_same_bytes(void **state)
+TEST(fewer_cpus_move_the_same_bytes)
 {
 	int c, cpus, rank;
 
-	(void)state;
 	for (c = 0; c < OC_COLLECTIVES; c++) {
 		size_t alone = share((enum oc_collective)c, 0, 7, 1, 1000), sum;
 
@@ -59,22 +54,10 @@ static void fewer_cpus_move_the_same_bytes(void **state)
 	}
 }
 
-static void one_rank_copies_its_own_block(void **state)
+TEST(one_rank_copies_its_own_block)
 {
-	(void)state;
 	assert_int_equal(share(OC_BCAST, 0, 1, 4, 64), 0);
 	assert_int_equal(share(OC_EXSCAN, 0, 1, 4, 64), 0);
 	assert_int_equal(share(OC_ALLTOALL, 0, 1, 4, 64), 64);
 	assert_int_equal(share(OC_ALLREDUCE, 0, 1, 4, 64), 64);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_ranks_move_what_one_counts),
-		cmocka_unit_test(fewer_cpus_move_the_same_bytes),
-		cmocka_unit_test(one_rank_copies_its_own_block),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "support/test.h"
 #include "text.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void sizes_are_read_with_and_without_units(void **state)
+TEST(sizes_are_read_with_and_without_units)
 {
 	static const struct {
 		const char *text;
@@ -23,7 +19,6 @@ static void sizes_are_read_with_and_without_units(void **state)
 	};
 	size_t bytes, i;
 
-	(void)state;
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		assert_int_equal(size_parse(good[i].text, &bytes), 0);
 		assert_int_equal(bytes, good[i].bytes);
@@ -35,23 +30,21 @@ static void sizes_are_read_with_and_without_units(void **state)
 	}
 }
 
-static void sizes_are_printed_exactly(void **state)
+TEST(sizes_are_printed_exactly)
 {
 	char out[TEXT_SIZE_CHARS];
 
-	(void)state;
 	assert_string_equal(size_format(4, out), "4 B");
 	assert_string_equal(size_format(1025, out), "1025 B");
 	assert_string_equal(size_format(65536, out), "64 KiB");
 	assert_string_equal(size_format(4 << 20, out), "4 MiB");
 }
 
-static void a_bad_size_in_a_list_is_named(void **state)
+TEST(a_bad_size_in_a_list_is_named)
 {
 	char error[TEXT_ERROR_CHARS];
 	struct size_list list = { .n = 0 };
 
-	(void)state;
 	assert_int_equal(size_list_parse("4,huge,1M", &list, error), -EINVAL);
 	assert_non_null(strstr(error, "'huge'"));
 	assert_int_equal(list.n, 0);
@@ -60,11 +53,10 @@ static void a_bad_size_in_a_list_is_named(void **state)
 	assert_int_equal(list.bytes[1], 1 << 20);
 }
 
-static void default_sizes_are_the_powers_of_four(void **state)
+TEST(default_sizes_are_the_powers_of_four)
 {
 	struct size_list list;
 
-	(void)state;
 	size_list_powers_of_4(&list, 4, 4 << 20);
 	assert_int_equal(list.n, 11);
 	assert_int_equal(list.bytes[0], 4);
@@ -73,12 +65,11 @@ static void default_sizes_are_the_powers_of_four(void **state)
 	assert_int_equal(list.n, 0);
 }
 
-static void numbers_out_of_range_or_with_rubbish_are_refused(void **state)
+TEST(numbers_out_of_range_or_with_rubbish_are_refused)
 {
 	double d;
 	long l;
 
-	(void)state;
 	assert_int_equal(long_parse("7", 1, 9, &l), 0);
 	assert_int_equal(l, 7);
 	assert_int_equal(long_parse("10", 1, 9, &l), -EINVAL);
@@ -86,17 +77,4 @@ static void numbers_out_of_range_or_with_rubbish_are_refused(void **state)
 	assert_int_equal(double_parse("0.95", 0, 1, &d), 0);
 	assert_int_equal(double_parse("nan", 0, 1, &d), -EINVAL);
 	assert_int_equal(double_parse("", 0, 1, &d), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_read_with_and_without_units),
-		cmocka_unit_test(sizes_are_printed_exactly),
-		cmocka_unit_test(a_bad_size_in_a_list_is_named),
-		cmocka_unit_test(default_sizes_are_the_powers_of_four),
-		cmocka_unit_test(numbers_out_of_range_or_with_rubbish_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,12 @@
  * and every fault put into them is found under every schedule, by its own sentence.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lab/check/check.h"
 #include "lab/check/check_test_plans.h"
+#include "support/test.h"
 
 /* ---- schedules ----------------------------------------------------------------------------- */
 
@@ -52,21 +49,28 @@ static struct oci_check_call call_of(const struct plans *plans, uint32_t root, s
 					.unit = reduction ? 4 : 1 };
 }
 
+static struct oci_check check_of(uint32_t size, struct oci_check_call *calls, uint32_t count,
+				 struct set *set)
+{
+	return (struct oci_check){ .size = size,
+				   .lanes = LANES,
+				   .count = count,
+				   .calls = calls,
+				   .plan = plan_of,
+				   .context = set };
+}
+
 static void assert_right(const struct plans *even, const struct plans *odd, uint32_t size,
 			 bool in_place)
 {
 	struct oci_check_call calls[6];
 	struct set set = { 0 };
-	struct oci_check c = { .size = size,
-			       .lanes = LANES,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set,
-			       .slot_bytes = 64 };
+	struct oci_check c = check_of(size, calls, 0, &set);
 	struct oci_check_result result;
 	char why[1024] = "";
 	uint64_t digest = 0;
 
+	c.slot_bytes = 64;
 	make_plans(&set, 0, even, size, NONE);
 	make_plans(&set, 1, odd, size, NONE);
 	for (uint32_t i = 0; i < 6; i++) {
@@ -96,12 +100,7 @@ static void assert_found(const struct plans *plans, enum fault fault, const char
 {
 	struct oci_check_call calls[2];
 	struct set set = { 0 };
-	struct oci_check c = { .size = 3,
-			       .lanes = LANES,
-			       .count = 2,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(3, calls, 2, &set);
 	char why[1024];
 
 	make_plans(&set, 0, plans, 3, NONE);
@@ -121,9 +120,8 @@ static void assert_found(const struct plans *plans, enum fault fault, const char
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
-static void check_right_plans_pass_under_every_schedule(void **state)
+TEST(check_right_plans_pass_under_every_schedule)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= MOST_RANKS; size++) {
 		assert_right(&bcast, &gather, size, false);
 		assert_right(&chain, &in_line, size, false);
@@ -136,9 +134,8 @@ static void check_right_plans_pass_under_every_schedule(void **state)
 	assert_right(&in_line, &in_line, 1, false);
 }
 
-static void check_in_place_plans_pass_under_every_schedule(void **state)
+TEST(check_in_place_plans_pass_under_every_schedule)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= MOST_RANKS; size++) {
 		assert_right(&scatter, &gather, size, true);
 		assert_right(&share, &share_push, size, true);
@@ -146,16 +143,14 @@ static void check_in_place_plans_pass_under_every_schedule(void **state)
 	}
 }
 
-static void check_missing_signal_is_a_deadlock(void **state)
+TEST(check_missing_signal_is_a_deadlock)
 {
-	(void)state;
 	assert_found(&bcast, NO_SIGNAL, "deadlock: rank 0 (v0) in call 1 op 1 WAIT_ACK",
 		     "waits for step 1 of rank 2's ACK flag, which stands at 0", NULL);
 }
 
-static void check_handle_must_be_awaited(void **state)
+TEST(check_handle_must_be_awaited)
 {
-	(void)state;
 	assert_found(&bcast, NO_WAIT_POST, "op 0 PULL RECV[0] <- v0 SEND[0]",
 		     "uses a handle it did not await: SEND of rank 0", NULL);
 	assert_found(&share, LATE_PUBLICATION, "HELP",
@@ -163,25 +158,22 @@ static void check_handle_must_be_awaited(void **state)
 	assert_found(&work, NO_WAIT_POST, "PULL RECV[", "it did not await: WORK of rank", NULL);
 }
 
-static void check_leaving_before_the_readers_is_a_race(void **state)
+TEST(check_leaving_before_the_readers_is_a_race)
 {
-	(void)state;
 	assert_found(&bcast, NO_WAIT_ACK, "race: ", "rank 0", NULL);
 	assert_found(&share, NO_WAIT_ACK, "race: ", "SEND of rank 0", NULL);
 	assert_found(&share_push, NO_WAIT_ACK, "race: ", "RECV of rank 0", NULL);
 	assert_found(&work, NO_WAIT_ACK, "race: ", "WORK of rank ", NULL);
 }
 
-static void check_half_of_a_slot_must_be_empty_when_it_is_filled(void **state)
+TEST(check_half_of_a_slot_must_be_empty_when_it_is_filled)
 {
-	(void)state;
 	assert_found(&halves, NO_WAIT_ACK, "race: ", "SLOT of rank 0", NULL);
 	assert_found(&halves, EARLY_STEP, "race: ", "SLOT of rank 0", NULL);
 }
 
-static void check_access_outside_of_a_buffer_is_found(void **state)
+TEST(check_access_outside_of_a_buffer_is_found)
 {
-	(void)state;
 	assert_found(&gather, OUT_OF_BOUNDS, "op 1 PUSH SEND[0] -> v0 RECV[3]",
 		     "out of bounds: bytes [144, 192) of RECV of rank 0, which has 144", NULL);
 	assert_found(&bcast, TOO_LONG, "PULL", "out of bounds: bytes [0, 96) of RECV", NULL);
@@ -190,95 +182,79 @@ static void check_access_outside_of_a_buffer_is_found(void **state)
 		     "wrong byte: RECV[48]");
 }
 
-static void check_unordered_writers_are_a_race(void **state)
+TEST(check_unordered_writers_are_a_race)
 {
-	(void)state;
 	assert_found(&gather, SAME_TARGET, "race: write of bytes [48, 96) of RECV of rank 0",
 		     "is not ordered with the write by rank", NULL);
 }
 
-static void check_wrong_byte_is_found(void **state)
+TEST(check_wrong_byte_is_found)
 {
-	(void)state;
 	assert_found(&scatter, WRONG_BLOCK, "wrong byte: RECV[0] should be byte ",
 		     "of rank 0's SEND", NULL);
 	assert_found(&scatter, SEND_WRITTEN, "rank 0 (v0)", "SEND[0] was changed", NULL);
 }
 
-static void check_barrier_must_hold_until_all_are_in(void **state)
+TEST(check_barrier_must_hold_until_all_are_in)
 {
-	(void)state;
 	assert_found(&barrier, NO_WAIT_POST, "rank 1 (v1), op 1 END: leaves the barrier without",
 		     "knowing that rank", NULL);
 }
 
-static void check_reduction_must_keep_rank_order(void **state)
+TEST(check_reduction_must_keep_rank_order)
 {
-	(void)state;
 	assert_found(&allreduce, WRONG_ORDER, "wrong byte: RECV[0]",
 		     "should be the reduction in rank order", NULL);
 }
 
-static void check_lost_and_doubled_contributions_are_found(void **state)
+TEST(check_lost_and_doubled_contributions_are_found)
 {
-	(void)state;
 	assert_found(&sum, TWICE, "wrong byte: RECV[0]", "should be the sum over all ranks", NULL);
 	assert_found(&sum, LEFT_OUT, "wrong byte: RECV[0]", "should be the sum", NULL);
 	assert_found(&sum, OVERLAP, "op 0 REDUCE", "the operands overlap", NULL);
 }
 
-static void check_ranks_of_an_allreduce_must_associate_alike(void **state)
+TEST(check_ranks_of_an_allreduce_must_associate_alike)
 {
-	(void)state;
 	assert_found(&sum, OTHER_TREE, "association: RECV[0]", "in another order than on", NULL);
 }
 
 /* A flag that stands far does not help a WAIT that asks for too little. */
-static void check_wait_for_too_small_a_step_is_a_race(void **state)
+TEST(check_wait_for_too_small_a_step_is_a_race)
 {
-	(void)state;
 	assert_found(&in_line, EARLY_STEP, "race: ", "INLINE of rank 0", "wrong byte: RECV[0]");
 	assert_found(&chain, EARLY_STEP, "race: ", "RECV of rank", "wrong byte: RECV[0]");
 }
 
-static void check_flags_grow_within_their_steps(void **state)
+TEST(check_flags_grow_within_their_steps)
 {
-	(void)state;
 	assert_found(&bcast, SAME_STEP, "op 1 POST step 1",
 		     "the flag does not grow: it stands at step 1", NULL);
 	assert_found(&chain, STEP_RANGE, "SIGNAL", "is not one of an operation", NULL);
 }
 
-static void check_both_ends_of_a_share_must_exist_and_agree(void **state)
+TEST(check_both_ends_of_a_share_must_exist_and_agree)
 {
-	(void)state;
 	assert_found(&share, NO_HELP, "the SHARE of rank 2", "has no HELP by rank 0", NULL);
 	assert_found(&share, OTHER_BYTES, "SHARE of rank 2", "mean different bytes",
 		     "wrong byte: RECV[0]");
 	assert_found(&share, SECOND_SHARE, "op 3 SHARE", "second SHARE of this rank", NULL);
 }
 
-static void check_lengths_must_match(void **state)
+TEST(check_lengths_must_match)
 {
-	(void)state;
 	assert_found(&gather, LENGTHS, "op 1 COPY SEND[0] -> RECV[0..3)",
 		     "the lengths differ: 48 and 144 bytes", NULL);
 }
 
 /* A HELP alone copies behind its peer's back: whichever shows first. */
-static void check_help_without_a_share_is_found(void **state)
+TEST(check_help_without_a_share_is_found)
 {
 	struct oci_check_call calls[1] = { call_of(&share, 0, 48) };
 	struct set set = { 0 };
-	struct oci_check c = { .size = 3,
-			       .lanes = LANES,
-			       .count = 1,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(3, calls, 1, &set);
 	char why[1024];
 
-	(void)state;
 	make_plans(&set, 0, &share, 3, NO_SHARE);
 	for (uint32_t n = 0; set_schedule(&c, n); n++) {
 		assert_int_equal(oci_check_sequence(&c, NULL, why, sizeof(why)), -EPROTO);
@@ -291,19 +267,13 @@ static void check_help_without_a_share_is_found(void **state)
 }
 
 /* The payload of call n is overwritten by call n + L: only the gate keeps them apart. */
-static void check_lane_reuse_without_the_gate_is_a_race(void **state)
+TEST(check_lane_reuse_without_the_gate_is_a_race)
 {
 	struct oci_check_call calls[4];
 	struct set set = { 0 };
-	struct oci_check c = { .size = 3,
-			       .lanes = LANES,
-			       .count = 4,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(3, calls, 4, &set);
 	char why[1024];
 
-	(void)state;
 	make_plans(&set, 0, &in_line, 3, NONE);
 	make_plans(&set, 1, &in_line, 3, NONE);
 	for (uint32_t i = 0; i < 4; i++)
@@ -320,21 +290,15 @@ static void check_lane_reuse_without_the_gate_is_a_race(void **state)
 	free_plans(&set);
 }
 
-static void check_exhaustive_search_visits_every_state_and_keeps_its_limit(void **state)
+TEST(check_exhaustive_search_visits_every_state_and_keeps_its_limit)
 {
 	struct oci_check_call calls[1] = { call_of(&in_line, 0, 4) };
 	struct set set = { 0 };
-	struct oci_check c = { .size = 2,
-			       .lanes = LANES,
-			       .count = 1,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set,
-			       .schedule = OCI_CHECK_EXHAUSTIVE };
+	struct oci_check c = check_of(2, calls, 1, &set);
 	struct oci_check_result result;
 	char why[256];
 
-	(void)state;
+	c.schedule = OCI_CHECK_EXHAUSTIVE;
 	make_plans(&set, 0, &in_line, 2, NONE);
 	assert_int_equal(oci_check_sequence(&c, &result, why, sizeof(why)), 0);
 	/* Rank 0 stands at one of 5 places (before, COPY, POST, END, after), rank 1 at one of 5,
@@ -346,19 +310,13 @@ static void check_exhaustive_search_visits_every_state_and_keeps_its_limit(void 
 	free_plans(&set);
 }
 
-static void check_impossible_descriptions_are_refused(void **state)
+TEST(check_impossible_descriptions_are_refused)
 {
 	struct oci_check_call calls[1] = { call_of(&bcast, 0, 4) };
 	struct set set = { 0 };
-	struct oci_check c = { .size = 2,
-			       .lanes = LANES,
-			       .count = 1,
-			       .calls = calls,
-			       .plan = plan_of,
-			       .context = &set };
+	struct oci_check c = check_of(2, calls, 1, &set);
 	char why[256];
 
-	(void)state;
 	assert_int_equal(oci_check_sequence(&c, NULL, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "there is no plan"));
 	make_plans(&set, 0, &bcast, 2, NONE);
@@ -383,33 +341,4 @@ static void check_impossible_descriptions_are_refused(void **state)
 	c.size = 5;
 	assert_int_equal(oci_check_sequence(&c, NULL, why, sizeof(why)), -EINVAL);
 	free_plans(&set);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(check_right_plans_pass_under_every_schedule),
-		cmocka_unit_test(check_in_place_plans_pass_under_every_schedule),
-		cmocka_unit_test(check_missing_signal_is_a_deadlock),
-		cmocka_unit_test(check_handle_must_be_awaited),
-		cmocka_unit_test(check_leaving_before_the_readers_is_a_race),
-		cmocka_unit_test(check_half_of_a_slot_must_be_empty_when_it_is_filled),
-		cmocka_unit_test(check_access_outside_of_a_buffer_is_found),
-		cmocka_unit_test(check_unordered_writers_are_a_race),
-		cmocka_unit_test(check_wrong_byte_is_found),
-		cmocka_unit_test(check_barrier_must_hold_until_all_are_in),
-		cmocka_unit_test(check_reduction_must_keep_rank_order),
-		cmocka_unit_test(check_lost_and_doubled_contributions_are_found),
-		cmocka_unit_test(check_ranks_of_an_allreduce_must_associate_alike),
-		cmocka_unit_test(check_wait_for_too_small_a_step_is_a_race),
-		cmocka_unit_test(check_flags_grow_within_their_steps),
-		cmocka_unit_test(check_both_ends_of_a_share_must_exist_and_agree),
-		cmocka_unit_test(check_lengths_must_match),
-		cmocka_unit_test(check_help_without_a_share_is_found),
-		cmocka_unit_test(check_lane_reuse_without_the_gate_is_a_race),
-		cmocka_unit_test(check_exhaustive_search_visits_every_state_and_keeps_its_limit),
-		cmocka_unit_test(check_impossible_descriptions_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

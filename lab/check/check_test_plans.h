@@ -3,13 +3,10 @@
 #ifndef OC_PLAN_CHECK_TEST_PLANS_H
 #define OC_PLAN_CHECK_TEST_PLANS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "lab/check/check.h"
+#include "support/test.h"
 
 #define MOST_RANKS 6
 #define LANES 2

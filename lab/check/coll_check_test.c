@@ -8,16 +8,13 @@
  * ONECOPY_CHECK_FULL=1 takes more ranks and sequences: minutes.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "coll/coll.h"
 #include "lab/check/check.h"
 #include "lab/check/coll_check_test.h"
+#include "support/test.h"
 
 /* ---- limits -------------------------------------------------------------------------------- */
 
@@ -62,11 +59,10 @@ static void check_largest_near(const struct subject *subject)
 	both_orders(&near, check_largest);
 }
 
-static void coll_largest_size_that_fits_stays_in_bounds(void **state)
+TEST(coll_largest_size_that_fits_stays_in_bounds)
 {
 	static const uint32_t some[] = { 2, 3, 5, 8 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(some); i++)
 		for_each_subject(some[i], check_largest_in_both_orders);
 	for_each_subject(2, check_largest_near);
@@ -125,12 +121,11 @@ static void check_steps_of_halves(const struct subject *subject)
 	free(set);
 }
 
-static void coll_halves_of_a_slot_have_steps_for_the_largest_size(void **state)
+TEST(coll_halves_of_a_slot_have_steps_for_the_largest_size)
 {
 	static const uint32_t some[] = { 2, 3, 8, MOST_RANKS, MOST_PLANS };
 	struct subject subject = { .collective = OC_ALLTOALL };
 
-	(void)state;
 	while (strcmp(oci_algorithm(OC_ALLTOALL, subject.algorithm)->name, "shm"))
 		subject.algorithm++;
 	for (size_t i = 0; i < COUNT(some); i++) {
@@ -172,11 +167,10 @@ static void check_offers(const struct subject *subject)
 	}
 }
 
-static void coll_offers_at_their_own_thresholds(void **state)
+TEST(coll_offers_at_their_own_thresholds)
 {
 	static const uint32_t some[] = { 2, 3, 5, 31, 32, MOST_RANKS, 66 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(some); i++)
 		for_each_subject(some[i], check_offers);
 }
@@ -209,9 +203,8 @@ static void check_exhaustively_in_both_orders(const struct subject *subject)
 	both_orders(subject, check_exhaustively);
 }
 
-static void coll_every_interleaving_of_2_and_3_ranks(void **state)
+TEST(coll_every_interleaving_of_2_and_3_ranks)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= 3; size++)
 		for_each_subject(size, check_exhaustively_in_both_orders);
 }
@@ -301,9 +294,8 @@ static void check_mutants_in_both_orders(const struct subject *subject)
 }
 
 /* A plan that passes proves nothing if a plan that lacks a copy passes too. */
-static void coll_no_copy_can_be_left_out(void **state)
+TEST(coll_no_copy_can_be_left_out)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= 8; size++)
 		for_each_subject(size, check_mutants_in_both_orders);
 }
@@ -349,11 +341,10 @@ static void add_random_call(struct sequence *s, uint32_t size)
 	add_call(s, &subject, root, bytes - bytes % unit, unit, in_place);
 }
 
-static void coll_random_sequences_of_mixed_collectives(void **state)
+TEST(coll_random_sequences_of_mixed_collectives)
 {
 	unsigned int sequences = full() ? 20000 : 1500;
 
-	(void)state;
 	for (unsigned int i = 0; i < sequences; i++) {
 		uint32_t size = 2 + pick(i % 16 ? 8 : MOST_RANKS - 1);
 		struct sequence s = { 0 };
@@ -369,14 +360,5 @@ static void coll_random_sequences_of_mixed_collectives(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(coll_largest_size_that_fits_stays_in_bounds),
-		cmocka_unit_test(coll_halves_of_a_slot_have_steps_for_the_largest_size),
-		cmocka_unit_test(coll_offers_at_their_own_thresholds),
-		cmocka_unit_test(coll_every_interleaving_of_2_and_3_ranks),
-		cmocka_unit_test(coll_no_copy_can_be_left_out),
-		cmocka_unit_test(coll_random_sequences_of_mixed_collectives),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, print_totals);
+	return oct_test_run(NULL, print_totals);
 }

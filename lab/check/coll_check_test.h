@@ -6,14 +6,11 @@
 #ifndef OC_COLL_CHECK_TEST_H
 #define OC_COLL_CHECK_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "coll/coll.h"
 #include "lab/check/check.h"
+#include "support/test.h"
 
 #define MOST_RANKS 33
 #define MOST_PLANS 128 /* ranks, in tests of a few algorithms */

@@ -6,6 +6,7 @@
  * ONECOPY_CHECK_FULL=1 takes all roots, sizes and schedules for all numbers of ranks: minutes.
  */
 #include "lab/check/coll_check_test.h"
+#include "support/test.h"
 
 /* The roots that are tried with every size, and whether a size is tried at all. */
 static bool root_counts(uint32_t root, uint32_t size)
@@ -67,18 +68,13 @@ static void check_grid_in_both_orders(const struct subject *subject)
 	both_orders(subject, check_grid_of);
 }
 
-static void coll_every_algorithm_for_2_to_33_ranks(void **state)
+TEST(coll_every_algorithm_for_2_to_33_ranks)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= MOST_RANKS; size++)
 		for_each_subject(size, check_grid_in_both_orders);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(coll_every_algorithm_for_2_to_33_ranks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, print_totals);
+	return oct_test_run(NULL, print_totals);
 }

@@ -4,16 +4,13 @@
  * them the 48 cores of paper 000: ranks placed core by core, over the NUMA nodes in turn, and at
  * random with some of them bound to a package or to nothing. Any rank is the root.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "coll/tree.h"
 #include "lab/check/coll_check_test.h"
 #include "lab/topo/machine.h"
+#include "support/test.h"
 #include "topo/hierarchy.h"
 
 static const struct machine {
@@ -115,9 +112,8 @@ static void check_in_both_orders(const struct subject *subject)
 	both_orders(subject, check_calls);
 }
 
-static void plans_by_hierarchy_are_right_on_every_machine(void **state)
+TEST(plans_by_hierarchy_are_right_on_every_machine)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(machines); i++)
 		for (enum placement p = 0; p < PLACEMENTS; p++)
 			for (uint32_t ranks = machines[i].ranks; ranks > 2; ranks /= 2) {
@@ -181,9 +177,8 @@ static void check_tree(const struct oci_tree *t)
 	assert_int_equal(edges, t->size - 1);
 }
 
-static void each_package_is_entered_once(void **state)
+TEST(each_package_is_entered_once)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(machines); i++)
 		for (enum placement p = 0; p < PLACEMENTS; p++) {
 			current = hierarchy_of(&machines[i], p, machines[i].ranks);
@@ -207,13 +202,12 @@ static void each_package_is_entered_once(void **state)
 /* Paper 000, Figure 1: the root reaches the leaders of the 7 other nodes and the 5 ranks of its
  * own.
  */
-static void the_48_cores_of_the_paper_are_8_groups_of_6(void **state)
+TEST(the_48_cores_of_the_paper_are_8_groups_of_6)
 {
 	struct oci_plan_key key;
 	struct oci_tree t;
 	uint32_t child = 0, children = 0;
 
-	(void)state;
 	current = hierarchy_of(&machines[0], IN_ORDER, 48);
 	key = key_of(20);
 	t = oci_tree_by_hierarchy(&key, false);
@@ -229,11 +223,5 @@ static void the_48_cores_of_the_paper_are_8_groups_of_6(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plans_by_hierarchy_are_right_on_every_machine),
-		cmocka_unit_test(each_package_is_entered_once),
-		cmocka_unit_test(the_48_cores_of_the_paper_are_8_groups_of_6),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, print_totals);
+	return oct_test_run(NULL, print_totals);
 }

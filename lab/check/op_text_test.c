@@ -2,18 +2,14 @@
 #include "plan/plan.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lab/check/op_text.h"
+#include "support/test.h"
 
-static void plan_names_are_known_and_never_null(void **state)
+TEST(plan_names_are_known_and_never_null)
 {
-	(void)state;
 	for (unsigned int i = 0; i <= OC_COLLECTIVES; i++)
 		assert_int_equal(!strcmp(oci_collective_name(i), "?"), i == OC_COLLECTIVES);
 	for (unsigned int i = 0; i <= OCI_BUF_COUNT; i++)
@@ -22,7 +18,7 @@ static void plan_names_are_known_and_never_null(void **state)
 		assert_int_equal(!strcmp(oci_opcode_name(i), "?"), i == OCI_OP_COUNT);
 }
 
-static void op_text_says_what_is_where(void **state)
+TEST(op_text_says_what_is_where)
 {
 	struct oci_op op = { .code = OCI_OP_PULL,
 			     .peer = 3,
@@ -30,7 +26,6 @@ static void op_text_says_what_is_where(void **state)
 			     .remote = oci_segmented(oci_part(OCI_BUF_SEND, 2, 1)) };
 	char text[OCI_OP_TEXT];
 
-	(void)state;
 	assert_string_equal(oci_op_text(text, sizeof(text), &op),
 			    "PULL RECV[1..5) <- v3 SEND[0]{2..3)/seg");
 	op = (struct oci_op){ .code = OCI_OP_WAIT_ACK,
@@ -53,14 +48,4 @@ static void op_text_says_what_is_where(void **state)
 			      .second = oci_slot_half() };
 	assert_string_equal(oci_op_text(text, sizeof(text), &op),
 			    "COPY WORK[1..3) -> SLOT[0]/half");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plan_names_are_known_and_never_null),
-		cmocka_unit_test(op_text_says_what_is_where),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

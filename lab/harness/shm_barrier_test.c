@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lab/harness/shm_barrier.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { RANKS = 5, ROUNDS = 2000 };
 
@@ -43,13 +40,12 @@ static int rank_main(struct shm_barrier *barrier)
 	return round == ROUNDS / 2 + 1 ? 0 : 2;
 }
 
-static void five_processes_meet_in_every_round_and_stop_in_the_same_one(void **state)
+TEST(five_processes_meet_in_every_round_and_stop_in_the_same_one)
 {
 	char name[SHM_BARRIER_NAME_CHARS];
 	struct shm_barrier barrier = { 0 };
 	int rank, status;
 
-	(void)state;
 	assert_int_equal(shm_barrier_create(&barrier, RANKS, 10, name), 0);
 	for (rank = 1; rank < RANKS; rank++) {
 		if (fork() == 0) {
@@ -68,13 +64,12 @@ static void five_processes_meet_in_every_round_and_stop_in_the_same_one(void **s
 	shm_barrier_close(&barrier);
 }
 
-static void a_token_goes_round_and_comes_back_every_time(void **state)
+TEST(a_token_goes_round_and_comes_back_every_time)
 {
 	char name[SHM_BARRIER_NAME_CHARS];
 	struct shm_barrier barrier = { 0 };
 	int status, i;
 
-	(void)state;
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		skip();
 	}
@@ -104,12 +99,11 @@ static void a_token_goes_round_and_comes_back_every_time(void **state)
 	shm_barrier_close(&barrier);
 }
 
-static void a_rank_that_did_not_enter_is_named(void **state)
+TEST(a_rank_that_did_not_enter_is_named)
 {
 	char name[SHM_BARRIER_NAME_CHARS];
 	struct shm_barrier first = { 0 }, second = { 0 };
 
-	(void)state;
 	assert_int_equal(shm_barrier_create(&first, 2, 1, name), 0);
 	assert_int_equal(shm_barrier_open(&second, name, 1), 0);
 	shm_barrier_unlink(name);
@@ -122,15 +116,4 @@ static void a_rank_that_did_not_enter_is_named(void **state)
 	assert_true(shm_barrier_failed(&first));
 	shm_barrier_close(&second);
 	shm_barrier_close(&first);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(five_processes_meet_in_every_round_and_stop_in_the_same_one),
-		cmocka_unit_test(a_token_goes_round_and_comes_back_every_time),
-		cmocka_unit_test(a_rank_that_did_not_enter_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,46 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lab/harness/stats.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-static void median_of_odd_and_even_counts(void **state)
+TEST(median_of_odd_and_even_counts)
 {
 	double odd[] = { 9, 1, 5 }, even[] = { 4, 1, 3, 2 };
 
-	(void)state;
 	assert_float_equal(stats_median(odd, 3), 5, 0);
 	assert_float_equal(stats_median(even, 4), 2.5, 0);
 	assert_true(isnan(stats_median(odd, 0)));
 }
 
-static void quantile_interpolates_between_neighbours(void **state)
+TEST(quantile_interpolates_between_neighbours)
 {
 	const double v[] = { 0, 10, 20, 30 };
 
-	(void)state;
 	assert_float_equal(stats_quantile(v, 4, 0), 0, 0);
 	assert_float_equal(stats_quantile(v, 4, 0.5), 15, 1e-12);
 	assert_float_equal(stats_quantile(v, 4, 1), 30, 0);
 	assert_float_equal(stats_quantile(v, 1, 0.9), 0, 0);
 }
 
-static void geomean_of_reciprocals_is_one(void **state)
+TEST(geomean_of_reciprocals_is_one)
 {
 	const double v[] = { 4, 0.25, 10, 0.1 };
 
-	(void)state;
 	assert_float_equal(stats_geomean(v, 4), 1, 1e-12);
 	assert_true(isnan(stats_geomean(v, 0)));
 }
 
 /* The ranks of the classic table of confidence intervals for the median. */
-static void interval_rank_matches_the_published_table(void **state)
+TEST(interval_rank_matches_the_published_table)
 {
 	static const struct {
 		size_t n, rank;
@@ -52,18 +45,16 @@ static void interval_rank_matches_the_published_table(void **state)
 	double coverage;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		assert_int_equal(stats_interval_rank(table[i].n, &coverage), table[i].rank);
 		assert_float_equal(coverage, table[i].coverage, 1e-4);
 	}
 }
 
-static void few_values_give_their_range_and_its_true_coverage(void **state)
+TEST(few_values_give_their_range_and_its_true_coverage)
 {
 	double coverage;
 
-	(void)state;
 	assert_int_equal(stats_interval_rank(3, &coverage), 1);
 	assert_float_equal(coverage, 0.75, 1e-12);
 	assert_int_equal(stats_interval_rank(1, &coverage), 1);
@@ -73,12 +64,11 @@ static void few_values_give_their_range_and_its_true_coverage(void **state)
 	assert_int_equal(STATS_MIN_RUNS, 6);
 }
 
-static void estimate_of_nine_drops_one_outlier_at_each_end(void **state)
+TEST(estimate_of_nine_drops_one_outlier_at_each_end)
 {
 	const double v[] = { 1.4, 100, 1.1, 1.2, 0.001, 1.3, 1.5, 1.6, 1.7 };
 	struct stats_estimate e;
 
-	(void)state;
 	assert_int_equal(stats_estimate(v, 9, &e), 0);
 	assert_float_equal(e.median, 1.4, 0);
 	assert_float_equal(e.low, 1.1, 0);
@@ -89,13 +79,12 @@ static void estimate_of_nine_drops_one_outlier_at_each_end(void **state)
 }
 
 /* The promise itself: of many samples of a skewed distribution, 95 % or more cover its median. */
-static void interval_covers_the_true_median_as_often_as_it_says(void **state)
+TEST(interval_covers_the_true_median_as_often_as_it_says)
 {
 	enum { SAMPLES = 20000, RUNS = 9 };
 	uint64_t random = 1;
 	int covered = 0, i, j;
 
-	(void)state;
 	for (i = 0; i < SAMPLES; i++) {
 		struct stats_estimate e;
 		double v[RUNS];
@@ -109,19 +98,4 @@ static void interval_covers_the_true_median_as_often_as_it_says(void **state)
 		covered += e.low <= 1 && 1 <= e.high;
 	}
 	assert_float_equal((double)covered / SAMPLES, 0.9609375, 0.006);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(median_of_odd_and_even_counts),
-		cmocka_unit_test(quantile_interpolates_between_neighbours),
-		cmocka_unit_test(geomean_of_reciprocals_is_one),
-		cmocka_unit_test(interval_rank_matches_the_published_table),
-		cmocka_unit_test(few_values_give_their_range_and_its_true_coverage),
-		cmocka_unit_test(estimate_of_nine_drops_one_outlier_at_each_end),
-		cmocka_unit_test(interval_covers_the_true_median_as_often_as_it_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/inspect/dump.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* Two ranks: one posts, the other awaits it. */
-static void plan_dump_joins_flags_across_ranks(void **state)
+TEST(plan_dump_joins_flags_across_ranks)
 {
 	const struct oci_plan *plans[2];
 	char *text = NULL;
 	size_t bytes;
 	FILE *out;
 
-	(void)state;
 	for (uint32_t v = 0; v < 2; v++) {
 		struct oci_plan_key key = { .collective = OC_BARRIER, .v = v, .size = 2 };
 		struct oci_builder *b = oci_builder_create(&key);
@@ -40,13 +36,4 @@ static void plan_dump_joins_flags_across_ranks(void **state)
 	free(text);
 	free((void *)plans[0]);
 	free((void *)plans[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plan_dump_joins_flags_across_ranks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

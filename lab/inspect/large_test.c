@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
 #include "lab/inspect/large.h"
+#include "support/test.h"
 
 static const struct oci_large_settings usual = {
 	.enabled = "always [madvise] never\n",
@@ -27,11 +22,10 @@ static void says(const struct oci_large_settings *settings, const char *words, c
 		assert_null(strstr(text, "write "));
 }
 
-static void each_obstacle_has_its_remedy(void **state)
+TEST(each_obstacle_has_its_remedy)
 {
 	struct oci_large_settings s = usual;
 
-	(void)state;
 	says(&s, "4 MiB and more", NULL);
 	s.collapse = false;
 	says(&s, "MADV_COLLAPSE", "always to /sys/kernel/mm/transparent_hugepage/shmem_enabled");
@@ -46,14 +40,13 @@ static void each_obstacle_has_its_remedy(void **state)
 	says(&s, "this kernel has no", NULL);
 }
 
-static void the_kernels_own_large_pages_need_nothing(void **state)
+TEST(the_kernels_own_large_pages_need_nothing)
 {
 	static const char *const set[] = { "[always] within_size advise never deny force\n",
 					   "always [within_size] advise never deny force\n",
 					   "always within_size advise never deny [force]\n" };
 	struct oci_large_settings s = usual;
 
-	(void)state;
 	s.nodes = "0-3\n";
 	s.collapse = false;
 	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {
@@ -62,19 +55,7 @@ static void the_kernels_own_large_pages_need_nothing(void **state)
 	}
 }
 
-static void this_machine_has_an_answer(void **state)
+TEST(this_machine_has_an_answer)
 {
-	(void)state;
 	assert_true(strlen(oci_large_pages()) > 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_obstacle_has_its_remedy),
-		cmocka_unit_test(the_kernels_own_large_pages_need_nothing),
-		cmocka_unit_test(this_machine_has_an_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,11 @@
 #include "lab/harness/stats.h"
 #include "lab/tune/fit.h"
 #include "lab/tune/world.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static void near_to(double got, double want, double within)
 {
@@ -20,11 +15,10 @@ static void near_to(double got, double want, double within)
 		fail_msg("got %.9g, want %.9g", got, want);
 }
 
-static void gamma_of_the_papers_machines_is_found_again(void **state)
+TEST(gamma_of_the_papers_machines_is_found_again)
 {
 	static const double term[][2] = { { 0.11, 1.6 }, { 0.18, 0.83 }, { 0.04, 1.95 } };
 
-	(void)state;
 	for (size_t m = 0; m < 3; m++) {
 		double copiers[63], gamma[63];
 		struct oci_fit_gamma fit;
@@ -46,12 +40,11 @@ static void gamma_of_the_papers_machines_is_found_again(void **state)
 	}
 }
 
-static void gamma_is_never_negative_and_one_point_is_enough(void **state)
+TEST(gamma_is_never_negative_and_one_point_is_enough)
 {
 	const double copiers[] = { 2, 4, 8, 16 }, falling[] = { 4, 4.5, 5, 5.5 };
 	struct oci_fit_gamma fit;
 
-	(void)state;
 	assert_int_equal(oci_fit_gamma(copiers, falling, 4, &fit), 0);
 	assert_true(fit.gamma1 >= 0 && fit.gamma2 >= 0);
 	assert_true(fit.residual > 0.1); /* the form does not hold, and it is said */
@@ -61,13 +54,12 @@ static void gamma_is_never_negative_and_one_point_is_enough(void **state)
 	assert_int_equal(oci_fit_gamma(copiers, falling, 0, &fit), -EINVAL);
 }
 
-static void lines_are_found_and_stay_above_zero(void **state)
+TEST(lines_are_found_and_stay_above_zero)
 {
 	const double x[] = { 1e3, 1e4, 1e5, 1e6 };
 	double y[4];
 	struct oci_fit_line line;
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		y[i] = 5e-7 + 1e-10 * x[i];
 	line = oci_fit_line(x, y, 4);
@@ -86,12 +78,11 @@ static void lines_are_found_and_stay_above_zero(void **state)
 	near_to(line.slope, 1e-9, 1e-9);
 }
 
-static void the_end_of_the_cache_is_found(void **state)
+TEST(the_end_of_the_cache_is_found)
 {
 	const double x[] = { 1e4, 1e5, 1e6, 1e7, 1e8 };
 	double y[5];
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		y[i] = x[i] * (i < 3 ? 1e-10 : 3e-10);
 	assert_int_equal(oci_fit_split(x, y, 5), 3);
@@ -106,31 +97,28 @@ static void the_end_of_the_cache_is_found(void **state)
 	assert_int_equal(oci_fit_split(x, y, 5), 5);
 }
 
-static void medians_are_in_the_middle(void **state)
+TEST(medians_are_in_the_middle)
 {
 	double odd[] = { 3, 1, 2 }, even[] = { 4, 1, 3, 2 };
 
-	(void)state;
 	near_to(stats_median(odd, 3), 2, 0);
 	near_to(stats_median(even, 4), 2.5, 0);
 }
 
-static void the_mean_of_the_middle_half_forgets_the_extremes(void **state)
+TEST(the_mean_of_the_middle_half_forgets_the_extremes)
 {
 	double eight[] = { 2, 1000, 1, 3, 0, 4, 900, 6 }, one[] = { 5 }, two[] = { 1, 2 };
 
-	(void)state;
 	near_to(oci_fit_midmean(eight, 8), (2.0 + 3 + 4 + 6) / 4, 1e-12);
 	near_to(oci_fit_midmean(one, 1), 5, 0);
 	near_to(oci_fit_midmean(two, 2), 1.5, 1e-12);
 }
 
-static void a_point_is_the_first_quartile(void **state)
+TEST(a_point_is_the_first_quartile)
 {
 	double samples[] = { 9, 1, 8, 2, 7, 3, 6, 4 };
 	struct oci_tune_point point = oci_tune_point_of(samples, 8);
 
-	(void)state;
 	near_to(point.value, 3, 0);
 	near_to(point.residual, (8.0 - 3.0) / 2 / 6, 1e-12);
 	assert_int_equal(point.samples, 8);
@@ -168,13 +156,12 @@ static int die_in_one(struct oci_tune_rank *me)
 	return 0;
 }
 
-static void ranks_run_together_and_a_failure_ends_them_all(void **state)
+TEST(ranks_run_together_and_a_failure_ends_them_all)
 {
 	const unsigned int cpus[] = { 0 };
 	struct oci_tune_world world;
 	char why[256] = "";
 
-	(void)state;
 	assert_int_equal(oci_tune_world_create(&world, cpus, 1, 0.01, 3), 0);
 	assert_int_equal(oci_tune_run(&world, 3, 4096, count_together, NULL, why, sizeof(why)), 0);
 	for (int r = 0; r < 3; r++)
@@ -185,20 +172,4 @@ static void ranks_run_together_and_a_failure_ends_them_all(void **state)
 	assert_string_equal(why, "measuring rank 2 was ended by signal 6");
 	assert_int_equal(oci_tune_run(&world, 4, 0, die_in_one, NULL, why, sizeof(why)), -EINVAL);
 	oci_tune_world_destroy(&world);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gamma_of_the_papers_machines_is_found_again),
-		cmocka_unit_test(gamma_is_never_negative_and_one_point_is_enough),
-		cmocka_unit_test(lines_are_found_and_stay_above_zero),
-		cmocka_unit_test(the_end_of_the_cache_is_found),
-		cmocka_unit_test(medians_are_in_the_middle),
-		cmocka_unit_test(the_mean_of_the_middle_half_forgets_the_extremes),
-		cmocka_unit_test(a_point_is_the_first_quartile),
-		cmocka_unit_test(ranks_run_together_and_a_failure_ends_them_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,14 +6,10 @@
 #include "lab/tune/tune.h"
 #include "lab/tune/write.h"
 #include "os/os.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct seen {
 	unsigned int steps, notes;
@@ -51,7 +47,7 @@ static void check_given(const struct oci_model *model, const char *name)
 	assert_true(*term->source && *term->method && *term->host && *term->date);
 }
 
-static void a_run_gives_every_term_of_this_machine(void **state)
+TEST(a_run_gives_every_term_of_this_machine)
 {
 	static const char *const always[] = { "shm.alpha", "shm.beta",	   "map.beta",
 					      "reduce",	   "memcpy.cache", "touch" };
@@ -69,7 +65,6 @@ static void a_run_gives_every_term_of_this_machine(void **state)
 	char why[512] = "", *text;
 	bool cma;
 
-	(void)state;
 	if (oci_tune(&options, &listener, &model, why, sizeof(why)))
 		fail_msg("measuring failed: %s", why);
 	assert_true(model.calibrated);
@@ -98,7 +93,7 @@ static void a_run_gives_every_term_of_this_machine(void **state)
 }
 
 /* `op` is the difference of two calls over that of their operations. */
-static void the_calls_that_are_timed_have_as_many_operations(void **state)
+TEST(the_calls_that_are_timed_have_as_many_operations)
 {
 	static const struct {
 		enum oc_collective collective;
@@ -108,7 +103,6 @@ static void the_calls_that_are_timed_have_as_many_operations(void **state)
 		     { OC_ALLGATHER, "inline", OCI_MEASURE_SMALL_OPS } };
 	struct oci_model model;
 
-	(void)state;
 	oci_model_init(&model);
 	model.op.value = 1;
 	for (size_t i = 0; i < 2; i++) {
@@ -127,14 +121,4 @@ static void the_calls_that_are_timed_have_as_many_operations(void **state)
 				   &shape, forced.choice.parameter);
 		assert_true(oci_cost_total(&cost) == call[i].ops);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_calls_that_are_timed_have_as_many_operations),
-		cmocka_unit_test(a_run_gives_every_term_of_this_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

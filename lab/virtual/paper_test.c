@@ -7,18 +7,13 @@
  * The last tests are about what Table IV does not imply: which value of which further term gives
  * the paper's finding, and that without it the model says something else (docs/results.md).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
 #include "coll/cost.h"
 #include "lab/virtual/predict.h"
 #include "model/terms_test.h"
+#include "support/test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -96,9 +91,8 @@ static const char *const gathers[] = { "parallel-write",     "sequential-read",
 				       "throttled-write:32" };
 
 /* IV-A4 and IV-B4. */
-static void eight_at_a_time_are_best_on_knl(void **state)
+TEST(eight_at_a_time_are_best_on_knl)
 {
-	(void)state;
 	load("knl");
 	for (size_t bytes = 16384; bytes <= 8 << 20; bytes *= 2) {
 		best_is(OC_SCATTER, "throttled-read:8", scatters, COUNT(scatters), 64, bytes);
@@ -106,9 +100,8 @@ static void eight_at_a_time_are_best_on_knl(void **state)
 	}
 }
 
-static void four_at_a_time_are_best_on_broadwell(void **state)
+TEST(four_at_a_time_are_best_on_broadwell)
 {
-	(void)state;
 	load("broadwell");
 	for (size_t bytes = 16384; bytes <= 8 << 20; bytes *= 2) {
 		best_is(OC_SCATTER, "throttled-read:4", scatters, COUNT(scatters), 28, bytes);
@@ -117,13 +110,12 @@ static void four_at_a_time_are_best_on_broadwell(void **state)
 }
 
 /* V-B4: among the paper's. */
-static void bcast_on_knl_is_a_tree_and_then_scatter_allgather(void **state)
+TEST(bcast_on_knl_is_a_tree_and_then_scatter_allgather)
 {
 	static const char *const bcasts[] = { "direct-read", "direct-write", "knomial:2",
 					      "knomial:4",   "knomial:8",    "scatter-allgather" };
 	bool tree = false, parts = false;
 
-	(void)state;
 	load("knl");
 	for (size_t bytes = 1024; bytes <= 8 << 20; bytes *= 2) {
 		double least = INFINITY;
@@ -149,12 +141,11 @@ static void bcast_on_knl_is_a_tree_and_then_scatter_allgather(void **state)
 }
 
 /* IV-C1. */
-static void pairwise_is_free_of_contention(void **state)
+TEST(pairwise_is_free_of_contention)
 {
 	static const char *const machines[] = { "knl", "broadwell", "power8" };
 	static const uint32_t ranks[] = { 64, 28, 160 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(machines); i++) {
 		struct oci_shape shape = { .collective = OC_ALLTOALL,
 					   .bytes = 65536,
@@ -176,11 +167,10 @@ static void pairwise_is_free_of_contention(void **state)
 }
 
 /* V-A5, on KNL: logarithmic for small blocks, then the ring and doubling alike. */
-static void few_steps_win_for_small_allgathers(void **state)
+TEST(few_steps_win_for_small_allgathers)
 {
 	double ring, doubling, bruck;
 
-	(void)state;
 	load("knl");
 	ring = seconds(OC_ALLGATHER, "ring-source-read", 64, 1024);
 	doubling = seconds(OC_ALLGATHER, "recursive-doubling", 64, 1024);
@@ -212,12 +202,11 @@ static uint32_t best_factor(uint32_t p, size_t bytes)
 }
 
 /* IV-A4: 10 on POWER8, the cores of a socket, which its polynomial does not know of. */
-static void ten_on_power8_needs_the_step_at_the_socket(void **state)
+TEST(ten_on_power8_needs_the_step_at_the_socket)
 {
 	uint32_t without;
 	double step = 1;
 
-	(void)state;
 	load("power8");
 	give("cma.gamma_across", 1);
 	without = best_factor(160, 1 << 20);
@@ -232,12 +221,11 @@ static void ten_on_power8_needs_the_step_at_the_socket(void **state)
 }
 
 /* IV-A4: all at once for the smallest messages, where each turn of a chain waits for a signal. */
-static void parallel_read_of_small_blocks_needs_the_cost_of_a_signal(void **state)
+TEST(parallel_read_of_small_blocks_needs_the_cost_of_a_signal)
 {
 	static const char *const few[] = { "parallel-read", "throttled-read:2", "throttled-read:4",
 					   "throttled-read:8", "throttled-read:16" };
 
-	(void)state;
 	load("knl");
 	assert_true(seconds(OC_SCATTER, "parallel-read", 64, 1024) >
 		    seconds(OC_SCATTER, "throttled-read:8", 64, 1024));
@@ -257,16 +245,7 @@ static void parallel_read_of_small_blocks_needs_the_cost_of_a_signal(void **stat
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(eight_at_a_time_are_best_on_knl),
-		cmocka_unit_test(four_at_a_time_are_best_on_broadwell),
-		cmocka_unit_test(bcast_on_knl_is_a_tree_and_then_scatter_allgather),
-		cmocka_unit_test(pairwise_is_free_of_contention),
-		cmocka_unit_test(few_steps_win_for_small_allgathers),
-		cmocka_unit_test(ten_on_power8_needs_the_step_at_the_socket),
-		cmocka_unit_test(parallel_read_of_small_blocks_needs_the_cost_of_a_signal),
-	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = oct_test_run(NULL, NULL);
 
 	oci_model_destroy(&model);
 	return failed;

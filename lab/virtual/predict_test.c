@@ -6,12 +6,6 @@
  * Where the paper counts p readers or writers of one process there are p - 1: the root's own block
  * is not copied by them. Its formulas are written here with p - 1.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -19,6 +13,7 @@
 #include "coll/cost.h"
 #include "lab/virtual/predict.h"
 #include "model/terms_test.h"
+#include "support/test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -112,9 +107,8 @@ static const size_t sizes[] = { 1, 4096, 65536, 100000, 1 << 20, 8 << 20 };
 static const uint32_t teams[] = { 2, 5, 16, 28, 64, 65 };
 
 /* IV-A1 to A3 and IV-B1 to B3. */
-static void scatter_and_gather_are_the_papers(void **state)
+TEST_WITH(scatter_and_gather_are_the_papers, table_iv, NULL)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		for (size_t t = 0; t < COUNT(teams); t++) {
 			uint32_t p = teams[t];
@@ -140,9 +134,8 @@ static void scatter_and_gather_are_the_papers(void **state)
 }
 
 /* IV-C1 and V-A2. */
-static void alltoall_and_allgather_are_the_papers_and_free_of_contention(void **state)
+TEST_WITH(alltoall_and_allgather_are_the_papers_and_free_of_contention, table_iv, NULL)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		for (size_t t = 0; t < COUNT(teams); t++) {
 			double want = (teams[t] - 1) * copy(sizes[i], 1);
@@ -166,9 +159,8 @@ static void alltoall_and_allgather_are_the_papers_and_free_of_contention(void **
  * are copied together share pages; 4096-byte blocks do not. Bruck's has another (p - 1) n beta for
  * the final shift, which ours does without (allgather_bruck.c), and ours reads in two pieces where
  * a range goes beyond the last block: rank p - 1 from its second step on. */
-static void doubling_and_bruck_are_the_papers(void **state)
+TEST_WITH(doubling_and_bruck_are_the_papers, table_iv, NULL)
 {
-	(void)state;
 	for (uint32_t p = 2; p <= 64; p *= 2) {
 		double steps = log2(p);
 		double want = steps * 1.43e-6 + (p - 1) * (copy(4096, 1) - 1.43e-6);
@@ -179,9 +171,8 @@ static void doubling_and_bruck_are_the_papers(void **state)
 }
 
 /* V-B1 to B3. */
-static void bcast_is_the_papers(void **state)
+TEST_WITH(bcast_is_the_papers, table_iv, NULL)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		size_t n = sizes[i];
 
@@ -203,7 +194,7 @@ static void bcast_is_the_papers(void **state)
 }
 
 /* Every algorithm with a closed form: it and the executor tell nearly the same. */
-static void closed_forms_and_plans_agree(void **state)
+static void expect_that_closed_forms_and_plans_agree(void)
 {
 	static const size_t bytes[] = { 64, 1024, 16384, 131072, 1 << 20 };
 	static const uint32_t size[] = { 2, 3, 4, 8, 16, 28, 64 };
@@ -212,7 +203,6 @@ static void closed_forms_and_plans_agree(void **state)
 	unsigned int compared = 0;
 	double distance = 0;
 
-	(void)state;
 	for (size_t t = 0; t < COUNT(size); t++)
 		assert_int_equal(oci_predict_hierarchy(&model, size[t], &hierarchy[t]), 0);
 	for (unsigned int i = 0; i < OC_COLLECTIVES * COUNT(bytes) * COUNT(size) * 16; i++) {
@@ -257,7 +247,17 @@ static void closed_forms_and_plans_agree(void **state)
 	assert_true(distance / compared < log(1.08));
 }
 
-static void terms_add_up_where_they_belong(void **state)
+TEST_WITH(closed_forms_and_plans_agree, table_iv, NULL)
+{
+	expect_that_closed_forms_and_plans_agree();
+}
+
+TEST_WITH(closed_forms_and_plans_agree_with_every_term, every_term, NULL)
+{
+	expect_that_closed_forms_and_plans_agree();
+}
+
+TEST_WITH(terms_add_up_where_they_belong, table_iv, NULL)
 {
 	struct oci_shape shape = { .collective = OC_SCATTER,
 				   .bytes = 65536,
@@ -267,7 +267,6 @@ static void terms_add_up_where_they_belong(void **state)
 	struct oci_cost cost;
 	struct oci_choice choice = named(OC_SCATTER, "throttled-read:4");
 
-	(void)state;
 	cost = oci_cost_of(oci_algorithm(OC_SCATTER, choice.algorithm), &model, &shape, 4);
 	assert_true(fabs(cost.start - 4 * 1.43e-6) < 1e-15);
 	assert_true(fabs(cost.bytes - 4 * 65536 / 3.29e9) < 1e-15);
@@ -277,8 +276,8 @@ static void terms_add_up_where_they_belong(void **state)
 }
 
 /* What all ranks of a cache touch decides how much of a copy it holds. */
-static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on(
-	void **state)
+TEST_WITH(ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on, table_iv,
+	  NULL)
 {
 	struct oci_shape shape = { .collective = OC_ALLTOALL,
 				   .unit = 1,
@@ -287,7 +286,6 @@ static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_t
 	struct oci_choice choice = named(OC_ALLTOALL, "pairwise");
 	struct oci_cost cost;
 
-	(void)state;
 	give("cache.bytes", 32 << 20);
 	give("cache.shared", 64 << 20);
 	give("cma.beta_memory", 4 / 3.29e9);
@@ -317,43 +315,20 @@ static void ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_t
 	assert_int_equal(oci_cost_working(&shape, &model), 4 * shape.bytes);
 }
 
-static void large_teams_are_modelled_in_seconds(void **state)
+TEST_WITH(large_teams_are_modelled_in_seconds, table_iv, NULL)
 {
-	(void)state;
 	takes(OC_ALLTOALL, "pairwise", 512, 65536, 511 * copy(65536, 1));
 	takes(OC_SCATTER, "throttled-read:7", 512, 65536, 73 * copy(65536, 7));
 }
 
-static void what_does_not_fit_is_refused_in_words(void **state)
+TEST_WITH(what_does_not_fit_is_refused_in_words, table_iv, NULL)
 {
 	struct oci_shape shape = { .collective = OC_BCAST, .bytes = 497, .unit = 1, .size = 4 };
 	struct oci_virtual_result result;
 	char why[256] = "";
 
-	(void)state;
 	assert_int_equal(
 		oci_predict(&model, &shape, named(OC_BCAST, "inline"), &result, why, sizeof(why)),
 		-EINVAL);
 	assert_string_equal(why, "inline cannot run bcast of 497 bytes on 4 ranks");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(scatter_and_gather_are_the_papers, table_iv),
-		cmocka_unit_test_setup(alltoall_and_allgather_are_the_papers_and_free_of_contention,
-				       table_iv),
-		cmocka_unit_test_setup(doubling_and_bruck_are_the_papers, table_iv),
-		cmocka_unit_test_setup(bcast_is_the_papers, table_iv),
-		cmocka_unit_test_setup(closed_forms_and_plans_agree, table_iv),
-		cmocka_unit_test_setup(closed_forms_and_plans_agree, every_term),
-		cmocka_unit_test_setup(terms_add_up_where_they_belong, table_iv),
-		cmocka_unit_test_setup(
-			ranks_that_share_a_cache_copy_at_the_rate_of_memory_from_the_right_total_on,
-			table_iv),
-		cmocka_unit_test_setup(large_teams_are_modelled_in_seconds, table_iv),
-		cmocka_unit_test_setup(what_does_not_fit_is_refused_in_words, table_iv),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,12 @@
 /* The `model` executor against times computed by hand, with plans of a few operations. */
 #include "lab/virtual/virtual.h"
 #include "model/terms_test.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define RANKS 8
 
@@ -93,11 +90,10 @@ static void readers(uint32_t size, bool root_waits)
 	}
 }
 
-static void one_reader_takes_alpha_bytes_and_pages(void **state)
+TEST_WITH(one_reader_takes_alpha_bytes_and_pages, simple_model, NULL)
 {
 	struct oci_virtual_result r;
 
-	(void)state;
 	readers(2, true);
 	r = run_at(250, NULL, NULL);
 	is(r.end_s, 10 + 250 + 3 * 5);
@@ -108,9 +104,8 @@ static void one_reader_takes_alpha_bytes_and_pages(void **state)
 	is(run_at(0, NULL, NULL).end_s, 0); /* no byte, no copy */
 }
 
-static void calls_operations_and_flags_take_their_terms(void **state)
+TEST_WITH(calls_operations_and_flags_take_their_terms, simple_model, NULL)
 {
-	(void)state;
 	give("call", 1000);
 	give("op", 100);
 	give("flag.cache", 7);
@@ -121,9 +116,8 @@ static void calls_operations_and_flags_take_their_terms(void **state)
 	assert_true(run_at(250, NULL, NULL).first_s < 1000 + 100 + 7 + 100 + 275 + 100 + 7);
 }
 
-static void a_row_of_flags_is_looked_at_one_after_the_other(void **state)
+TEST_WITH(a_row_of_flags_is_looked_at_one_after_the_other, simple_model, NULL)
 {
-	(void)state;
 	give("flag.cache", 7);
 	readers(4, true);
 	/* All three read at once: gamma(3) = 3; then the root looks at three flags. */
@@ -133,11 +127,10 @@ static void a_row_of_flags_is_looked_at_one_after_the_other(void **state)
 	is(run_at(100, NULL, NULL).end_s, 7 + 10 + 100 + 5 * 3 + 7 + 2 * 2);
 }
 
-static void flags_take_longer_from_farther_away(void **state)
+TEST_WITH(flags_take_longer_from_farther_away, simple_model, NULL)
 {
 	const uint32_t near[] = { 0, 1 }, package[] = { 0, 2 }, far[] = { 0, 4 };
 
-	(void)state;
 	give("flag.cache", 1);
 	give("flag.package", 20);
 	give("flag.machine", 300);
@@ -151,11 +144,10 @@ static void flags_take_longer_from_farther_away(void **state)
 	is(run_at(100, NULL, far).end_s, 300 + 215); /* and every byte twice as long */
 }
 
-static void readers_of_one_process_delay_each_other(void **state)
+TEST_WITH(readers_of_one_process_delay_each_other, simple_model, NULL)
 {
 	struct oci_virtual_result r;
 
-	(void)state;
 	readers(6, false);
 	r = run_at(200, NULL, NULL);
 	is(r.end_s, 10 + 200 + 2 * 5 * 5);
@@ -163,7 +155,7 @@ static void readers_of_one_process_delay_each_other(void **state)
 	is(r.delayed_s, 5 * 2 * 5 * 4);
 }
 
-static void the_rate_changes_when_a_reader_joins_or_leaves(void **state)
+TEST_WITH(the_rate_changes_when_a_reader_joins_or_leaves, simple_model, NULL)
 {
 	/* Without alpha and bytes, to count locks: 8 pages alone are 40, with company 80. The first
 	 * is alone until 20 (half of it), both share until 60 (half of the second's), then the
@@ -171,7 +163,6 @@ static void the_rate_changes_when_a_reader_joins_or_leaves(void **state)
 	const double start[] = { 0, 0, 20 };
 	struct oci_virtual_result r;
 
-	(void)state;
 	give("cma.alpha", 0);
 	give("cma.beta", 0);
 	readers(3, false);
@@ -180,11 +171,10 @@ static void the_rate_changes_when_a_reader_joins_or_leaves(void **state)
 	is(r.delayed_s, 40);
 }
 
-static void readers_of_different_processes_do_not_meet(void **state)
+TEST_WITH(readers_of_different_processes_do_not_meet, simple_model, NULL)
 {
 	struct oci_virtual_result r;
 
-	(void)state;
 	for (uint32_t v = 0; v < 4; v++) {
 		begin(OC_ALLTOALL, v, 4);
 		oci_build_post(builder, OCI_POST_ADDRESS, 1, 0);
@@ -198,11 +188,10 @@ static void readers_of_different_processes_do_not_meet(void **state)
 	assert_int_equal(r.most_copiers, 1);
 }
 
-static void a_memory_domain_is_shared(void **state)
+TEST_WITH(a_memory_domain_is_shared, simple_model, NULL)
 {
 	const uint32_t apart[] = { 0, 2, 1, 3 };
 
-	(void)state;
 	give("cma.lock", 0);
 	give("domain", 0.75);
 	readers(4, false);
@@ -225,9 +214,8 @@ static void a_memory_domain_is_shared(void **state)
 	is(run_at(101, NULL, NULL).end_s, 10 + 101 * 3 * 0.75);
 }
 
-static void local_copies_go_by_what_the_cache_holds(void **state)
+TEST_WITH(local_copies_go_by_what_the_cache_holds, simple_model, NULL)
 {
-	(void)state;
 	give("memcpy.cache", 2);
 	give("memcpy.memory", 3);
 	give("cache.bytes", 200);
@@ -247,11 +235,10 @@ static void local_copies_go_by_what_the_cache_holds(void **state)
 	is(run_at(101, NULL, NULL).end_s, 303);
 }
 
-static void a_pipeline_fills_and_drains(void **state)
+TEST_WITH(a_pipeline_fills_and_drains, simple_model, NULL)
 {
 	struct oci_range slot = oci_segmented(oci_block(OCI_BUF_SLOT, 0));
 
-	(void)state;
 	give("memcpy.cache", 1);
 	give("flag.cache", 4);
 	for (uint32_t v = 0; v < 2; v++) {
@@ -275,12 +262,11 @@ static void a_pipeline_fills_and_drains(void **state)
 	is(run_at(100, NULL, NULL).end_s, 204);
 }
 
-static void both_ends_meet_in_the_middle(void **state)
+TEST_WITH(both_ends_meet_in_the_middle, simple_model, NULL)
 {
 	struct oci_virtual_result r;
 	size_t chunk = 32 << 10;
 
-	(void)state;
 	give("cma.alpha", 0);
 	give("cma.lock", 0);
 	give("flag.cache", 100);
@@ -315,7 +301,7 @@ static void both_ends_meet_in_the_middle(void **state)
 	is(r.end_s, 1e9 + 100 + 2.0 * (double)chunk + 100);
 }
 
-static void a_write_goes_by_the_terms_of_writes(void **state)
+TEST_WITH(a_write_goes_by_the_terms_of_writes, simple_model, NULL)
 {
 	size_t chunk = 32 << 10;
 
@@ -337,7 +323,7 @@ static void a_write_goes_by_the_terms_of_writes(void **state)
 	is(run_at(400, NULL, NULL).end_s, 8 + 100);
 }
 
-static void a_late_helper_takes_what_is_left(void **state)
+TEST_WITH(a_late_helper_takes_what_is_left, simple_model, NULL)
 {
 	size_t chunk = 32 << 10;
 	double start[2] = { 0, 0 };
@@ -360,13 +346,12 @@ static void a_late_helper_takes_what_is_left(void **state)
 	assert_int_equal(r.copies, 5);
 }
 
-static void blocks_of_an_offer_go_by_their_size(void **state)
+TEST_WITH(blocks_of_an_offer_go_by_their_size, simple_model, NULL)
 {
 	struct oci_range block = oci_tabled(OCI_TABLE_SEND, oci_block(OCI_BUF_SEND, 1));
 	uint32_t most = oci_offer_most(1);
 	struct oci_virtual_result r;
 
-	(void)state;
 	give("memcpy.cache", 1);
 	for (uint32_t v = 0; v < 2; v++) {
 		begin(OC_SCATTERV, v, 2);
@@ -392,7 +377,7 @@ static void blocks_of_an_offer_go_by_their_size(void **state)
 	assert_int_equal(r.copies, 1);
 }
 
-static void plans_that_wait_for_ever_are_told(void **state)
+TEST_WITH(plans_that_wait_for_ever_are_told, simple_model, NULL)
 {
 	struct oci_virtual_call call = { .plans = (const struct oci_plan *const *)plans,
 					 .size = 2,
@@ -402,7 +387,6 @@ static void plans_that_wait_for_ever_are_told(void **state)
 	struct oci_virtual_result result;
 	char why[256] = "";
 
-	(void)state;
 	for (uint32_t v = 0; v < 2; v++) {
 		begin(OC_BARRIER, v, 2);
 		oci_build_wait_post(builder, !v, 1, 1, 0);
@@ -415,26 +399,7 @@ static void plans_that_wait_for_ever_are_told(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(one_reader_takes_alpha_bytes_and_pages, simple_model),
-		cmocka_unit_test_setup(calls_operations_and_flags_take_their_terms, simple_model),
-		cmocka_unit_test_setup(a_row_of_flags_is_looked_at_one_after_the_other,
-				       simple_model),
-		cmocka_unit_test_setup(flags_take_longer_from_farther_away, simple_model),
-		cmocka_unit_test_setup(readers_of_one_process_delay_each_other, simple_model),
-		cmocka_unit_test_setup(the_rate_changes_when_a_reader_joins_or_leaves,
-				       simple_model),
-		cmocka_unit_test_setup(readers_of_different_processes_do_not_meet, simple_model),
-		cmocka_unit_test_setup(a_memory_domain_is_shared, simple_model),
-		cmocka_unit_test_setup(local_copies_go_by_what_the_cache_holds, simple_model),
-		cmocka_unit_test_setup(a_pipeline_fills_and_drains, simple_model),
-		cmocka_unit_test_setup(both_ends_meet_in_the_middle, simple_model),
-		cmocka_unit_test_setup(a_write_goes_by_the_terms_of_writes, simple_model),
-		cmocka_unit_test_setup(a_late_helper_takes_what_is_left, simple_model),
-		cmocka_unit_test_setup(blocks_of_an_offer_go_by_their_size, simple_model),
-		cmocka_unit_test_setup(plans_that_wait_for_ever_are_told, simple_model),
-	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = oct_test_run(NULL, NULL);
 
 	for (uint32_t v = 0; v < RANKS; v++)
 		free(plans[v]);

@@ -3,12 +3,6 @@
  * The v-variants on real processes, byte by byte: sizes around all thresholds, different for each
  * pair, with single copies and without; and calls whose ranks disagree.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,27 +10,20 @@
 #include <unistd.h>
 
 #include "api/engine.h"
-#include "support/blocks.h"
+#include "support/call.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 static const enum oc_collective all[] = { OC_SCATTERV, OC_GATHERV, OC_ALLGATHERV, OC_ALLTOALLV };
 
 static int one_call(struct oc_team *team, unsigned int n, bool in_place)
 {
-	uint32_t size = oc_team_size(team);
-	struct oct_blocks b;
-	int result;
-	bool right;
+	struct oct_spec spec = { .collective = all[n % 4],
+				 .n = n,
+				 .root = n / 4 % oc_team_size(team),
+				 .in_place = in_place };
 
-	oct_blocks_make(&b, all[n % 4], n, oc_team_rank(team), size, n / 4 % size, in_place);
-	result = oc_collective(team, &b.call);
-	right = !result && oct_blocks_right(&b);
-	if (!right)
-		fprintf(stderr, "rank %u of %u: %s number %u%s: %s (%s)\n", b.rank, size,
-			oci_collective_name(b.call.collective), n, in_place ? " in place" : "",
-			result ? strerror(-result) : "wrong bytes", oc_team_error(team));
-	oct_blocks_free(&b);
-	return right ? 0 : 1;
+	return oct_call_run(team, NULL, &spec);
 }
 
 /* Every algorithm in turn, and with other roots than the time before. */
@@ -78,15 +65,13 @@ static void run_all(const char *mechanism)
 	}
 }
 
-static void v_variants_on_1_2_3_5_33_ranks(void **state)
+TEST(v_variants_on_1_2_3_5_33_ranks)
 {
-	(void)state;
 	run_all("auto");
 }
 
-static void v_variants_without_single_copies(void **state)
+TEST(v_variants_without_single_copies)
 {
-	(void)state;
 	run_all("shm");
 }
 
@@ -119,26 +104,23 @@ static int disagree(struct oc_team *team, void *arg)
 	return !me || result == -EPROTO ? 0 : 2;
 }
 
-static void blocks_of_different_sizes_are_an_error_not_a_crash(void **state)
+TEST(blocks_of_different_sizes_are_an_error_not_a_crash)
 {
 	/* Each end thinks of another way; both of a single copy. */
 	static const size_t cases[][2] = { { 100, 20000 }, { 30000, 40000 } };
 
-	(void)state;
 	setenv("ONECOPY_MECHANISM", "auto", 1);
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(oct_fork_team(2, -1, disagree, (void *)cases[i]), 0);
 }
 
-static void calls_without_their_tables_are_refused(void **state)
+TEST(calls_without_their_tables_are_refused)
 {
-	struct oct_board *board = oct_board_create(1);
 	struct oc_team *team;
 	uint8_t byte = 0;
 	struct oc_block block = { 0, 1 };
 
-	(void)state;
-	assert_int_equal(oct_local_teams(board, 1, &team), 0);
+	assert_int_equal(oct_local_teams(1, &team), 0);
 	for (unsigned int i = 0; i < 4; i++) {
 		struct oc_call call = { .collective = all[i],
 					.send = &byte,
@@ -151,17 +133,4 @@ static void calls_without_their_tables_are_refused(void **state)
 		assert_int_equal(oc_collective(team, &call), -EINVAL);
 	}
 	assert_int_equal(oc_team_destroy(team), 0);
-	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(v_variants_on_1_2_3_5_33_ranks),
-		cmocka_unit_test(v_variants_without_single_copies),
-		cmocka_unit_test(blocks_of_different_sizes_are_an_error_not_a_crash),
-		cmocka_unit_test(calls_without_their_tables_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What two near ranks choose: alike in blocking calls and requests, which go on in any mixture. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "api/engine.h"
 #include "support/fork_team.h"
 #include "support/mix.h"
+#include "support/test.h"
 
 #define CALLS 1200
 /* Where near ranks take another algorithm; the larger one in larger slots. */
@@ -132,9 +127,8 @@ static int mixture(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void calls_of_both_kinds_go_by_it(void **state)
+TEST(calls_of_both_kinds_go_by_it)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 8; i++) {
 		struct run run = { i % 4 != 0, i << 16 };
 
@@ -172,7 +166,7 @@ static int compare_bits(struct oc_team *team, struct oc_call *call, uint8_t *out
 	return algorithm[0] != algorithm[1];
 }
 
-static int reductions(struct oc_team *team, void *arg)
+TEST_ON_RANKS(results_do_not_depend_on_it, 2)
 {
 	static const enum oc_collective all[] = { OC_REDUCE, OC_ALLREDUCE, OC_SCAN, OC_EXSCAN };
 	static const size_t sizes[] = { 8,     600,   8192,  12000,  16384,
@@ -181,7 +175,6 @@ static int reductions(struct oc_team *team, void *arg)
 	uint8_t *in = malloc(200000), *out[2] = { malloc(200000), malloc(200000) };
 	int differ = 0, found = 0;
 
-	(void)arg;
 	oci_near_source.by_places = false;
 	oci_near_source.line_ns = dictated;
 	while (oc_team_progress(team) == 0)
@@ -210,19 +203,8 @@ static int reductions(struct oc_team *team, void *arg)
 	return found < 0 || !differ;
 }
 
-static void results_do_not_depend_on_it(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, reductions, NULL), 0);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_of_both_kinds_go_by_it),
-		cmocka_unit_test(results_do_not_depend_on_it),
-	};
-
 	setenv("ONECOPY_CHECK", "on", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

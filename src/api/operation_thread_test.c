@@ -3,35 +3,26 @@
  * A reduction's operation is the program's: it may wait for what another thread holds, and call us.
  * Ranks are two teams of one process, driven by requests.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 struct pair {
-	struct oct_board *board;
 	struct oc_team *team[2];
 };
 
 static void pair_open(struct pair *pair)
 {
-	pair->board = oct_board_create(2);
-	assert_int_equal(oct_local_teams(pair->board, 2, pair->team), 0);
+	assert_int_equal(oct_local_teams(2, pair->team), 0);
 }
 
 static void pair_close(struct pair *pair)
 {
-	for (int r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(pair->team[r]), 0);
-	oct_board_destroy(pair->board);
+	assert_int_equal(oct_local_end(2, pair->team), 0);
 }
 
 /* An Allreduce of both ranks to its end: what it came to, or -1. */
@@ -94,12 +85,11 @@ static void *reduces(void *result)
 }
 
 /* The thread that holds what an operation waits for starts, drives and ends its own calls. */
-static void an_operation_that_waits_holds_up_no_other_thread(void **state)
+TEST(an_operation_that_waits_holds_up_no_other_thread)
 {
 	int64_t sum = 0;
 	pthread_t thread;
 
-	(void)state;
 	pair_open(&shared.pair);
 	pair_open(&shared.other);
 	pthread_mutex_lock(&shared.lock);
@@ -135,9 +125,8 @@ static void nested(void)
 	pair_close(&shared.other);
 }
 
-static void an_operation_may_call_the_engine(void **state)
+TEST(an_operation_may_call_the_engine)
 {
-	(void)state;
 	nested();
 	oc_set_threads(0);
 	nested();
@@ -155,12 +144,11 @@ static void *sums(void *pair)
 }
 
 /* Each thread meets the requests of the others while they run. */
-static void reductions_of_several_threads(void **state)
+TEST(reductions_of_several_threads)
 {
 	enum { THREADS = sizeof(several) / sizeof(several[0]) };
 	pthread_t thread[THREADS];
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		pair_open(&several[i]);
 	for (int i = 0; i < THREADS; i++)
@@ -171,15 +159,4 @@ static void reductions_of_several_threads(void **state)
 		pair_close(&several[i]);
 	assert_null(oci_engine.first);
 	assert_int_equal(oci_engine.pending, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reductions_of_several_threads),
-		cmocka_unit_test(an_operation_that_waits_holds_up_no_other_thread),
-		cmocka_unit_test(an_operation_may_call_the_engine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file of statistics, in a directory where others may put what they like. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +14,8 @@
 #include <unistd.h>
 
 #include <onecopy/onecopy.h>
+
+#include "support/test.h"
 
 static char directory[] = "/tmp/onecopy-stats-XXXXXX";
 static char own[256 + 64], victim[64];
@@ -67,9 +63,8 @@ static int written_rank(void)
 	return rank;
 }
 
-static void a_later_run_with_the_number_writes_anew(void **state)
+TEST(a_later_run_with_the_number_writes_anew)
 {
-	(void)state;
 	assert_int_equal(oc_stats_write(3), 0);
 	assert_int_equal(written_rank(), 3);
 	assert_int_equal(oc_stats_write(4), 0);
@@ -77,13 +72,12 @@ static void a_later_run_with_the_number_writes_anew(void **state)
 	assert_int_equal(entries(), 1);
 }
 
-static void a_link_in_its_place_is_not_written_through(void **state)
+TEST(a_link_in_its_place_is_not_written_through)
 {
 	char text[16] = "";
 	struct stat status;
 	FILE *file = fopen(victim, "w");
 
-	(void)state;
 	assert_non_null(file);
 	fputs("precious", file);
 	fclose(file);
@@ -99,11 +93,10 @@ static void a_link_in_its_place_is_not_written_through(void **state)
 	assert_int_equal(written_rank(), 5);
 }
 
-static void what_cannot_be_replaced_is_an_error_and_leaves_nothing(void **state)
+TEST(what_cannot_be_replaced_is_an_error_and_leaves_nothing)
 {
 	unsigned int before;
 
-	(void)state;
 	unlink(own);
 	assert_int_equal(mkdir(own, 0700), 0);
 	before = entries();
@@ -120,12 +113,11 @@ static int secure(void)
 	return oc_stats_write(7);
 }
 
-static void a_set_uid_program_does_not_go_by_the_environment(void **state)
+TEST(a_set_uid_program_does_not_go_by_the_environment)
 {
 	char copy[PATH_MAX], command[2 * PATH_MAX];
 	int status;
 
-	(void)state;
 	if (geteuid())
 		skip(); /* only root can make a program of another user */
 	snprintf(copy, sizeof(copy), "%s/program", directory);
@@ -145,14 +137,7 @@ static void a_set_uid_program_does_not_go_by_the_environment(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_later_run_with_the_number_writes_anew),
-		cmocka_unit_test(a_link_in_its_place_is_not_written_through),
-		cmocka_unit_test(what_cannot_be_replaced_is_an_error_and_leaves_nothing),
-		cmocka_unit_test(a_set_uid_program_does_not_go_by_the_environment),
-	};
-
 	if (argc == 2 && !strcmp(argv[1], "secure"))
 		_exit(secure()); /* the leak check of a sanitizer cannot run there */
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return oct_test_run(make_directory, remove_directory);
 }

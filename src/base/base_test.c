@@ -4,18 +4,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define CHECK(condition)                                                                     \
 	do {                                                                                 \
@@ -77,11 +74,10 @@ static void log_at_default(void)
 	CHECK(errno == EXDEV);
 }
 
-static void log_prints_warnings_by_default_and_keeps_errno(void **state)
+TEST(log_prints_warnings_by_default_and_keeps_errno)
 {
 	char expected[64];
 
-	(void)state;
 	assert_int_equal(in_child(log_at_default, said, sizeof(said)), 0);
 	assert_int_equal(lines_in(said), 2);
 	assert_true(!strncmp(said, "onecopy: [", 10));
@@ -98,9 +94,8 @@ static void log_at_debug(void)
 	oci_warn("unseen");
 }
 
-static void log_level_comes_from_the_environment_and_can_be_set(void **state)
+TEST(log_level_comes_from_the_environment_and_can_be_set)
 {
-	(void)state;
 	assert_int_equal(in_child(log_at_debug, said, sizeof(said)), 0);
 	assert_int_equal(lines_in(said), 1);
 	assert_non_null(strstr(said, "] debug: fourth\n"));
@@ -117,9 +112,8 @@ static void log_long(void)
 	oci_error("into nowhere");
 }
 
-static void log_cuts_a_long_line_and_survives_a_closed_stderr(void **state)
+TEST(log_cuts_a_long_line_and_survives_a_closed_stderr)
 {
-	(void)state;
 	assert_int_equal(in_child(log_long, said, sizeof(said)), 0);
 	assert_int_equal(strlen(said), 1023);
 	assert_string_equal(said + 1015, "xxxx...\n");
@@ -145,12 +139,11 @@ static void log_from_threads(void)
 		pthread_join(thread[i], NULL);
 }
 
-static void log_lines_of_threads_do_not_mix(void **state)
+TEST(log_lines_of_threads_do_not_mix)
 {
 	char *line, *rest = NULL;
 	unsigned int lines = 0;
 
-	(void)state;
 	assert_int_equal(in_child(log_from_threads, said, sizeof(said)), 0);
 	for (line = strtok_r(said, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		const char *text = strstr(line, "error: ");
@@ -200,9 +193,8 @@ static void read_defaults(void)
 	}
 }
 
-static void options_have_silent_defaults(void **state)
+TEST(options_have_silent_defaults)
 {
-	(void)state;
 	assert_int_equal(in_child(read_defaults, said, sizeof(said)), 0);
 	assert_string_equal(said, "");
 }
@@ -237,9 +229,8 @@ static void read_settings(void)
 	CHECK(!strcmp(find_info("ONECOPY_BCAST")->from, "environment"));
 }
 
-static void options_come_from_the_environment(void **state)
+TEST(options_come_from_the_environment)
 {
-	(void)state;
 	assert_int_equal(in_child(read_settings, said, sizeof(said)), 0);
 	assert_string_equal(said, "");
 }
@@ -264,9 +255,8 @@ static void read_bad_values(void)
 	}
 }
 
-static void a_bad_value_gives_one_warning_and_the_default(void **state)
+TEST(a_bad_value_gives_one_warning_and_the_default)
 {
-	(void)state;
 	assert_int_equal(in_child(read_bad_values, said, sizeof(said)), 0);
 	assert_int_equal(lines_in(said), 9);
 	assert_non_null(strstr(said,
@@ -282,9 +272,8 @@ static void read_misspelt(void)
 	oci_options();
 }
 
-static void a_misspelt_variable_is_named(void **state)
+TEST(a_misspelt_variable_is_named)
 {
-	(void)state;
 	assert_int_equal(in_child(read_misspelt, said, sizeof(said)), 0);
 	assert_int_equal(lines_in(said), 1);
 	assert_non_null(strstr(said, "ONECOPY_BCST is not an option"));
@@ -298,9 +287,8 @@ static void read_as_rank_one(void)
 	oci_options();
 }
 
-static void only_the_first_rank_of_a_job_warns(void **state)
+TEST(only_the_first_rank_of_a_job_warns)
 {
-	(void)state;
 	assert_int_equal(in_child(read_as_rank_one, said, sizeof(said)), 0);
 	assert_string_equal(said, "");
 }
@@ -328,7 +316,7 @@ static void hash_under(const char *variable, const char *value, char text[32])
 	assert_int_equal(strlen(text), 16);
 }
 
-static void the_hash_covers_what_ranks_must_share_and_nothing_else(void **state)
+TEST(the_hash_covers_what_ranks_must_share_and_nothing_else)
 {
 	static const char *const same[][2] = {
 		{ "ONECOPY", "1" },
@@ -346,7 +334,6 @@ static void the_hash_covers_what_ranks_must_share_and_nothing_else(void **state)
 	};
 	char base[32], text[32];
 
-	(void)state;
 	hash_under(NULL, NULL, base);
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
 		hash_under(same[i][0], same[i][1], text);
@@ -358,7 +345,7 @@ static void the_hash_covers_what_ranks_must_share_and_nothing_else(void **state)
 	}
 }
 
-static void bytes_take_a_suffix_and_refuse_what_does_not_fit(void **state)
+TEST(bytes_take_a_suffix_and_refuse_what_does_not_fit)
 {
 	static const char *const bad[] = { "",
 					   "K",
@@ -371,7 +358,6 @@ static void bytes_take_a_suffix_and_refuse_what_does_not_fit(void **state)
 					   "18014398509481984K" };
 	size_t bytes = 7;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_false(oci_option_bytes(bad[i], &bytes));
 	assert_int_equal(bytes, 7);
@@ -381,11 +367,10 @@ static void bytes_take_a_suffix_and_refuse_what_does_not_fit(void **state)
 	assert_true(oci_option_bytes("2G", &bytes) && bytes == (size_t)2 << 30);
 }
 
-static void the_clock_runs_forward_and_words_exchange(void **state)
+TEST(the_clock_runs_forward_and_words_exchange)
 {
 	uint64_t before = oci_clock_ns(), word = 1, expected = 2;
 
-	(void)state;
 	usleep(2000);
 	assert_true(oci_clock_ns() - before >= 2000000);
 	assert_false(oci_compare_exchange(&word, &expected, 3));
@@ -393,24 +378,4 @@ static void the_clock_runs_forward_and_words_exchange(void **state)
 	assert_true(oci_compare_exchange(&word, &expected, 3));
 	oci_store_release(&word, 4);
 	assert_int_equal(oci_load_acquire(&word), 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(log_prints_warnings_by_default_and_keeps_errno),
-		cmocka_unit_test(log_level_comes_from_the_environment_and_can_be_set),
-		cmocka_unit_test(log_cuts_a_long_line_and_survives_a_closed_stderr),
-		cmocka_unit_test(log_lines_of_threads_do_not_mix),
-		cmocka_unit_test(options_have_silent_defaults),
-		cmocka_unit_test(options_come_from_the_environment),
-		cmocka_unit_test(a_bad_value_gives_one_warning_and_the_default),
-		cmocka_unit_test(a_misspelt_variable_is_named),
-		cmocka_unit_test(only_the_first_rank_of_a_job_warns),
-		cmocka_unit_test(the_hash_covers_what_ranks_must_share_and_nothing_else),
-		cmocka_unit_test(bytes_take_a_suffix_and_refuse_what_does_not_fit),
-		cmocka_unit_test(the_clock_runs_forward_and_words_exchange),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

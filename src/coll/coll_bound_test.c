@@ -5,15 +5,11 @@
  * with the same ranks, bytes and places, and there is no other step. What the checker proves of
  * the plans is so true of their bound forms.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "coll/coll.h"
 #include "plan/exec.h"
+#include "support/test.h"
 
 #define MOST_RANKS 33
 
@@ -312,9 +308,8 @@ static void check_algorithm(enum oc_collective c, unsigned int index, uint32_t s
 	}
 }
 
-static void bound_forms_are_their_plans(void **state)
+TEST(bound_forms_are_their_plans)
 {
-	(void)state;
 	team.member = members;
 	for (uint32_t rank = 0; rank < MOST_RANKS; rank++)
 		members[rank].region = region_of(rank);
@@ -334,13 +329,4 @@ static void bound_forms_are_their_plans(void **state)
 	}
 	for (int c = 0; c <= OC_ALLTOALLV; c++)
 		assert_true(bound_plans[c] > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bound_forms_are_their_plans),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

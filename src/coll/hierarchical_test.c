@@ -3,22 +3,14 @@
  * Algorithms by hierarchy on real processes, which bind themselves to one of this machine's first
  * two CPUs or to none. Every root; right bytes; and the ranks did see a hierarchy.
  */
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
-#include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/engine.h"
+#include "support/call.h"
 #include "support/fork_team.h"
-
-#define MOST_INTS 50000
+#include "support/test.h"
 
 /* Of the next child: its rank, as ranks are forked in order. */
 static unsigned int next_rank;
@@ -42,128 +34,39 @@ static void bind_child(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static void compose(void *context, const void *in, void *inout, size_t count)
-{
-	const uint32_t *left = in;
-	uint32_t *right = inout;
-
-	/* Affine maps x -> a x + b in 16 bits each: associative, not commutative. */
-	for (size_t i = 0; i < count; i++) {
-		uint32_t a = left[i] & 0xffff, b = left[i] >> 16;
-		uint32_t c = right[i] & 0xffff, d = right[i] >> 16;
-
-		right[i] = (a * c & 0xffff) | (a * d + b) << 16;
-	}
-	(void)context;
-}
-
-static void add(void *context, const void *in, void *inout, size_t count)
-{
-	const uint32_t *more = in;
-	uint32_t *sum = inout;
-
-	(void)context;
-	for (size_t i = 0; i < count; i++)
-		sum[i] += more[i];
-}
-
-static uint32_t operand(unsigned int n, uint32_t rank, size_t i)
-{
-	return n * 77731 + rank * 40503 + (uint32_t)i * 2654435761u;
-}
-
-static void expect(const struct oc_op *op, unsigned int n, uint32_t ranks, size_t i, uint32_t *want)
-{
-	*want = operand(n, ranks - 1, i);
-	for (uint32_t rank = ranks - 1; rank-- > 0;) {
-		uint32_t left = operand(n, rank, i);
-
-		op->apply(NULL, &left, want, 1);
-	}
-}
-
-struct buffers {
-	uint32_t send[MOST_INTS], recv[MOST_INTS];
-};
-
-static bool is_right(const struct oc_call *call, unsigned int n, uint32_t rank, uint32_t ranks,
-		     const uint32_t *got)
-{
-	for (size_t i = 0; i < call->bytes / 4; i++) {
-		uint32_t want = operand(n, call->root, i);
-
-		if (call->op)
-			expect(call->op, n, ranks, i, &want);
-		if (got[i] == want)
-			continue;
-		fprintf(stderr, "rank %u: call %u of %zu bytes, root %u: element %zu is wrong\n",
-			rank, n, call->bytes, call->root, i);
-		return false;
-	}
-	return true;
-}
-
-static int one_call(struct oc_team *team, struct buffers *b, struct oc_call *call, unsigned int n)
-{
-	uint32_t rank = oc_team_rank(team), ranks = oc_team_size(team);
-	bool has_result = call->collective != OC_REDUCE || rank == call->root;
-	bool in_place = n % 2 && call->op && has_result;
-	const uint32_t *result = call->collective == OC_BCAST ? b->send : b->recv;
-
-	for (size_t i = 0; i < call->bytes / 4; i++) {
-		b->send[i] = operand(n, rank, i);
-		b->recv[i] = in_place ? b->send[i] : ~0u;
-	}
-	call->send = in_place ? OC_IN_PLACE : b->send;
-	call->recv = call->op && has_result ? b->recv : NULL;
-	if (oc_collective(team, call)) {
-		fprintf(stderr, "rank %u: call %u: %s\n", rank, n, oc_team_error(team));
-		return 1;
-	}
-	return !has_result || call->collective == OC_BARRIER ||
-			       is_right(call, n, rank, ranks, result) ?
-		       0 :
-		       1;
-}
-
 static int every_root(struct oc_team *team, void *arg)
 {
 	static const enum oc_collective all[] = { OC_BARRIER, OC_BCAST, OC_REDUCE, OC_ALLREDUCE };
-	static const struct oc_op ops[] = {
-		{ .apply = add, .bytes = 4, .commutative = 1, .id = 1 },
-		{ .apply = compose, .bytes = 4, .id = 2 },
-	};
-	static const size_t sizes[] = { 4, 0, 4 * 3000, 4 * MOST_INTS };
-	struct buffers *b = malloc(sizeof(*b));
-	int failed = b ? 0 : 1;
+	static const size_t sizes[] = { 4, 0, 12000, 200000 };
+	struct oct_memory memory = { 0 };
+	uint32_t size = oc_team_size(team);
 	unsigned int n = 0;
 
 	(void)arg;
-	for (unsigned int c = 0; c < sizeof(all) / sizeof(all[0]) && !failed; c++) {
-		unsigned int kinds = oci_is_reduction(all[c]) ? 2 : 1;
+	for (unsigned int c = 0; c < sizeof(all) / sizeof(all[0]); c++) {
+		bool reduces = oci_is_reduction(all[c]);
+		unsigned int kinds = reduces ? 2 : 1;
 
-		failed = oc_team_force(team, oci_collective_name(all[c]),
-				       all[c] == OC_BARRIER ? "tree" : "hierarchical:4096") ?
-				 3 :
-				 0;
-		for (unsigned int i = 0; i < 4 * 2 * kinds * oc_team_size(team) && !failed; i++) {
-			struct oc_call call = {
+		if (oc_team_force(team, oci_collective_name(all[c]),
+				  all[c] == OC_BARRIER ? "tree" : "hierarchical:4096"))
+			return 3;
+		for (unsigned int i = 0; i < 4 * 2 * kinds * size; i++, n++) {
+			struct oct_spec spec = {
 				.collective = all[c],
-				.bytes = all[c] == OC_BARRIER ? 0 : sizes[i % 4],
-				.op = kinds == 2 ? &ops[i / 8 % 2] : NULL,
-				.root = i / 8 / kinds % oc_team_size(team),
+				.n = n,
+				.bytes = sizes[i % 4],
+				.op = i / 8 % 2 ? &oct_composition : &oct_sum,
+				.root = oci_is_rooted(all[c]) ? i / 8 / kinds % size : 0,
+				.in_place = reduces && n % 2,
 			};
 
-			if (all[c] != OC_BCAST && all[c] != OC_REDUCE)
-				call.root = 0;
-			failed = one_call(team, b, &call, n++);
+			if (oct_call_run(team, &memory, &spec))
+				return 1;
 		}
 	}
+	oct_memory_free(&memory);
 	/* Is it what the test is about? */
-	if (!failed && (!team->team.hierarchy || team->team.hierarchy->in_order))
-		failed = 2;
-	free(b);
-	return failed;
+	return !team->team.hierarchy || team->team.hierarchy->in_order ? 2 : 0;
 }
 
 static void run(const char *mechanism)
@@ -179,25 +82,18 @@ static void run(const char *mechanism)
 	}
 }
 
-static void ranks_of_two_cpus_by_single_copies(void **state)
+TEST(ranks_of_two_cpus_by_single_copies)
 {
-	(void)state;
 	run("auto");
 }
 
-static void ranks_of_two_cpus_through_shared_memory(void **state)
+TEST(ranks_of_two_cpus_through_shared_memory)
 {
-	(void)state;
 	run("shm");
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_of_two_cpus_by_single_copies),
-		cmocka_unit_test(ranks_of_two_cpus_through_shared_memory),
-	};
-
 	pthread_atfork(before_fork, NULL, bind_child);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

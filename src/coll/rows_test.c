@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "coll/dictated_test.h"
 #include "coll/rows.h"
+#include "support/test.h"
 
 /* Where all ranks have shared heaps, neither a calibrated model nor the rows for system calls. */
-static void shared_heaps_bring_single_copies_of_small_messages(void **state)
+TEST_WITH(shared_heaps_bring_single_copies_of_small_messages, dictated, NULL)
 {
 	static const enum oc_collective all[] = { OC_BCAST,	OC_SCATTER,  OC_GATHER,
 						  OC_ALLGATHER, OC_ALLTOALL, OC_REDUCE,
 						  OC_ALLREDUCE };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		for (uint32_t p = 2; p < 40; p = p * 2 + 1) {
 			struct oci_shape shape = shape_of(all[i], p, 4096);
@@ -36,13 +30,12 @@ static void shared_heaps_bring_single_copies_of_small_messages(void **state)
 
 /* Whose choices were measured to be better; what a call costs there the model tells all the same.
  */
-static void shared_heaps_go_by_rows_however_well_the_machine_is_known(void **state)
+TEST_WITH(shared_heaps_go_by_rows_however_well_the_machine_is_known, dictated, NULL)
 {
 	struct oci_shape pair = shape_of(OC_BCAST, 2, 1 << 20);
 	struct oci_candidate list[OCI_CANDIDATES_MOST];
 	enum oci_decided decided;
 
-	(void)state;
 	pair.mapped = true;
 	model.calibrated = true;
 	give("map.beta", 3e-11);
@@ -57,13 +50,12 @@ static void shared_heaps_go_by_rows_however_well_the_machine_is_known(void **sta
 }
 
 /* Slots between cores that share a cache; of teams of other kinds nobody asked. */
-static void near_ranks_take_slots_for_longer(void **state)
+TEST_WITH(near_ranks_take_slots_for_longer, dictated, NULL)
 {
 	static const enum oc_collective all[] = { OC_BCAST,	OC_SCATTER,  OC_GATHER,
 						  OC_ALLGATHER, OC_ALLTOALL, OC_REDUCE };
 	static const size_t up_to[] = { 262144, 32768, 262144, 262144, 262144, 65536 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct oci_shape shape = shape_of(all[i], 2, 20000);
 		struct oci_choice far = oci_select(&shape, &model, NULL, NULL, NULL), near;
@@ -103,9 +95,8 @@ static void near_ranks_take_slots_for_longer(void **state)
 	}
 }
 
-static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
+static void expect_algorithms_that_fit(void)
 {
-	(void)state;
 	for (unsigned int i = 0; i < OC_COLLECTIVES * 2 * 2 * 2; i++) {
 		unsigned int c = i / 8;
 
@@ -135,9 +126,18 @@ static void every_size_and_team_gets_an_algorithm_that_fits(void **state)
 	}
 }
 
-static void the_largest_messages_never_go_through_slots(void **state)
+TEST_WITH(every_size_and_team_gets_an_algorithm_that_fits, dictated, NULL)
 {
-	(void)state;
+	expect_algorithms_that_fit();
+}
+
+TEST_WITH(every_size_and_team_gets_an_algorithm_that_fits_without_terms, without_terms, NULL)
+{
+	expect_algorithms_that_fit();
+}
+
+static void expect_no_slots_for_the_largest(void)
+{
 	for (unsigned int c = OC_BCAST; c < OC_COLLECTIVES; c++) {
 		struct oci_shape shape = shape_of(c, 4, (size_t)1 << 30);
 		struct oci_choice choice = oci_select(&shape, &model, NULL, NULL, NULL);
@@ -147,20 +147,12 @@ static void the_largest_messages_never_go_through_slots(void **state)
 	}
 }
 
-int main(void)
+TEST_WITH(the_largest_messages_never_go_through_slots, dictated, NULL)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(shared_heaps_bring_single_copies_of_small_messages,
-				       dictated),
-		cmocka_unit_test_setup(shared_heaps_go_by_rows_however_well_the_machine_is_known,
-				       dictated),
-		cmocka_unit_test_setup(near_ranks_take_slots_for_longer, dictated),
-		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits, dictated),
-		cmocka_unit_test_setup(every_size_and_team_gets_an_algorithm_that_fits,
-				       without_terms),
-		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, dictated),
-		cmocka_unit_test_setup(the_largest_messages_never_go_through_slots, without_terms),
-	};
+	expect_no_slots_for_the_largest();
+}
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+TEST_WITH(the_largest_messages_never_go_through_slots_without_terms, without_terms, NULL)
+{
+	expect_no_slots_for_the_largest();
 }

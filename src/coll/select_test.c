@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +7,14 @@
 #include "coll/select.h"
 #include "lab/virtual/predict.h"
 #include "pattern/knomial.h"
+#include "support/test.h"
 
-static void the_cheapest_by_the_model_is_taken(void **state)
+TEST_WITH(the_cheapest_by_the_model_is_taken, dictated, NULL)
 {
 	enum oci_decided decided;
 	struct oci_shape shape = shape_of(OC_SCATTER, 9, 16 << 20);
 	struct oci_choice choice;
 
-	(void)state;
 	/* Free locks: all at once; and the root, soon through with its own block, helps. */
 	give("cma.lock", 0);
 	give("memcpy.cache", 1e-11);
@@ -39,13 +33,12 @@ static void the_cheapest_by_the_model_is_taken(void **state)
 	assert_string_equal(name_of(OC_SCATTER, choice), "cico");
 }
 
-static void measured_rows_overrule_a_model_that_nobody_calibrated(void **state)
+TEST_WITH(measured_rows_overrule_a_model_that_nobody_calibrated, dictated, NULL)
 {
 	struct oci_shape pair = shape_of(OC_BCAST, 2, 1 << 20),
 			 crowd = shape_of(OC_BCAST, 8, 1 << 20);
 	enum oci_decided decided;
 
-	(void)state;
 	crowd.oversubscribed = true;
 	assert_string_equal(name_of(OC_BCAST, oci_select(&pair, &model, NULL, NULL, &decided)),
 			    "cooperative");
@@ -61,18 +54,17 @@ static void measured_rows_overrule_a_model_that_nobody_calibrated(void **state)
 	assert_int_equal(decided, OCI_BY_MEASURED);
 }
 
-static void a_model_that_knows_nothing_leaves_it_to_the_rows(void **state)
+TEST_WITH(a_model_that_knows_nothing_leaves_it_to_the_rows, without_terms, NULL)
 {
 	struct oci_shape shape = shape_of(OC_BCAST, 16, 1 << 20);
 	enum oci_decided decided;
 
-	(void)state;
 	assert_string_equal(name_of(OC_BCAST, oci_select(&shape, &model, NULL, NULL, &decided)),
 			    "knomial");
 	assert_int_equal(decided, OCI_BY_RULE);
 }
 
-static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
+TEST_WITH(cells_of_the_file_overrule_the_model_and_are_overruled, dictated, NULL)
 {
 	struct oci_model_cell cells[] = {
 		{ "bcast", "knomial:7", 8, 8, 1000, 2000 },
@@ -84,7 +76,6 @@ static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
 	const char *expected = "";
 	enum oci_decided decided;
 
-	(void)state;
 	model.cells = cells;
 	model.cell_count = 3;
 	assert_int_equal(oci_select(&shape, &model, NULL, NULL, &decided).parameter, 7);
@@ -105,12 +96,11 @@ static void cells_of_the_file_overrule_the_model_and_are_overruled(void **state)
 	assert_int_equal(decided, OCI_BY_MODEL);
 }
 
-static void every_algorithm_with_a_closed_form_is_a_candidate(void **state)
+TEST_WITH(every_algorithm_with_a_closed_form_is_a_candidate, dictated, NULL)
 {
 	static struct oci_candidate list[OCI_CANDIDATES_MOST];
 	const struct oci_algorithm *a;
 
-	(void)state;
 	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		struct oci_shape shape = shape_of(c, 1024, 65536);
 		unsigned int count = oci_candidates(&shape, &model, list);
@@ -126,12 +116,11 @@ static void every_algorithm_with_a_closed_form_is_a_candidate(void **state)
 	}
 }
 
-static void what_was_asked_before_changes_nothing(void **state)
+TEST_WITH(what_was_asked_before_changes_nothing, dictated, NULL)
 {
 	struct oci_choices kept = { 0 };
 	uint64_t random = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < 20000; i++) {
 		struct oci_shape shape;
 		struct oci_choice a, b;
@@ -147,11 +136,10 @@ static void what_was_asked_before_changes_nothing(void **state)
 }
 
 /* Sizes apart by a power of two are the ones that a program alternates. */
-static void kept_choices_of_one_collective_do_not_push_each_other_out(void **state)
+TEST_WITH(kept_choices_of_one_collective_do_not_push_each_other_out, dictated, NULL)
 {
 	struct oci_choices kept = { 0 };
 
-	(void)state;
 	for (unsigned int first = 2; first < 30; first++) {
 		for (unsigned int second = first + 1; second < 30; second++) {
 			struct oci_shape a = shape_of(OC_BCAST, 16, (size_t)1 << first), b = a;
@@ -175,14 +163,13 @@ static int built_in(void **state)
 }
 
 /* The closed forms that choose, held against all plans in virtual time. */
-static void what_is_chosen_is_near_the_best_of_the_plans(void **state)
+TEST_WITH(what_is_chosen_is_near_the_best_of_the_plans, built_in, NULL)
 {
 	static struct oci_candidate list[OCI_CANDIDATES_MOST];
 	static const enum oc_collective collectives[] = { OC_BCAST, OC_ALLGATHER, OC_ALLTOALL,
 							  OC_REDUCE, OC_ALLREDUCE };
 	static const size_t sizes[] = { 65536, 1 << 20, 16 << 20 };
 
-	(void)state;
 	for (unsigned int i = 0; i < 5 * 3 * 2; i++) {
 		struct oci_shape shape =
 			shape_of(collectives[i % 5], i < 15 ? 8 : 24, sizes[i / 5 % 3]);
@@ -214,11 +201,10 @@ static void what_is_chosen_is_near_the_best_of_the_plans(void **state)
 	}
 }
 
-static void cells_are_checked_by_the_names_that_exist(void **state)
+TEST(cells_are_checked_by_the_names_that_exist)
 {
 	const char *expected = "";
 
-	(void)state;
 	assert_int_equal(oci_cell_check("bcast", "knomial:4", &expected), 0);
 	assert_int_equal(oci_cell_check("bcast", "pairwise", &expected), -EINVAL);
 	assert_non_null(strstr(expected, "knomial[:N]"));
@@ -226,13 +212,12 @@ static void cells_are_checked_by_the_names_that_exist(void **state)
 	assert_non_null(strstr(expected, "bcast, scatter"));
 }
 
-static void a_forced_algorithm_is_taken_where_it_fits(void **state)
+TEST_WITH(a_forced_algorithm_is_taken_where_it_fits, dictated, NULL)
 {
 	struct oci_shape shape = { .collective = OC_BCAST, .bytes = 100, .unit = 1, .size = 4 };
 	struct oci_forced forced;
 	const char *expected = "";
 
-	(void)state;
 	assert_int_equal(oci_forced_parse(OC_BCAST, "inline", &forced, &expected), 0);
 	assert_string_equal(
 		oci_algorithm(OC_BCAST, oci_select(&shape, &model, &forced, NULL, NULL).algorithm)
@@ -249,7 +234,7 @@ static void a_forced_algorithm_is_taken_where_it_fits(void **state)
 	assert_int_equal(oci_select(&shape, &model, &forced, NULL, NULL).algorithm, OCI_CHOICE_MPI);
 }
 
-static void wrong_names_are_refused_with_the_valid_ones(void **state)
+TEST(wrong_names_are_refused_with_the_valid_ones)
 {
 	static const char *const wrong[] = { "",	  "knomial:0",	"knomial:",
 					     "knomial:x", "Inline",	"knomial:99999999999",
@@ -257,7 +242,6 @@ static void wrong_names_are_refused_with_the_valid_ones(void **state)
 	struct oci_forced forced = { .forced = true, .choice = { 3, 4 } };
 	const char *expected;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		expected = "";
 		assert_int_equal(oci_forced_parse(OC_BCAST, wrong[i], &forced, &expected), -EINVAL);
@@ -266,9 +250,8 @@ static void wrong_names_are_refused_with_the_valid_ones(void **state)
 	}
 }
 
-static void knomial_children_and_parents_agree(void **state)
+TEST(knomial_children_and_parents_agree)
 {
-	(void)state;
 	for (uint32_t p = 1; p <= 130; p++) {
 		for (uint32_t k = 1; k <= 9; k++) {
 			uint32_t found = 0, child;
@@ -283,28 +266,4 @@ static void knomial_children_and_parents_agree(void **state)
 			assert_int_equal(found, p - 1);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_cheapest_by_the_model_is_taken, dictated),
-		cmocka_unit_test_setup(kept_choices_of_one_collective_do_not_push_each_other_out,
-				       dictated),
-		cmocka_unit_test_setup(what_is_chosen_is_near_the_best_of_the_plans, built_in),
-		cmocka_unit_test_setup(measured_rows_overrule_a_model_that_nobody_calibrated,
-				       dictated),
-		cmocka_unit_test_setup(a_model_that_knows_nothing_leaves_it_to_the_rows,
-				       without_terms),
-		cmocka_unit_test_setup(cells_of_the_file_overrule_the_model_and_are_overruled,
-				       dictated),
-		cmocka_unit_test_setup(every_algorithm_with_a_closed_form_is_a_candidate, dictated),
-		cmocka_unit_test_setup(what_was_asked_before_changes_nothing, dictated),
-		cmocka_unit_test(cells_are_checked_by_the_names_that_exist),
-		cmocka_unit_test_setup(a_forced_algorithm_is_taken_where_it_fits, dictated),
-		cmocka_unit_test(wrong_names_are_refused_with_the_valid_ones),
-		cmocka_unit_test(knomial_children_and_parents_agree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

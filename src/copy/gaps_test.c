@@ -3,20 +3,14 @@
  * Buffers with gaps: every collective that moves bytes x every algorithm x sizes x mechanisms, with
  * layouts that differ from rank to rank, on real processes, byte by byte.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "coll/coll.h"
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define MOST_BYTES ((size_t)400000)
 #define GAP 0x77
@@ -214,34 +208,20 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void layouts_of_any_rank_by_every_algorithm_on_2_3_5_ranks(void **state)
+static void run(const char *mechanism, uint32_t ranks)
 {
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, every_algorithm, NULL), 0);
-	assert_int_equal(oct_fork_team(3, -1, every_algorithm, NULL), 0);
-	assert_int_equal(oct_fork_team(5, -1, every_algorithm, NULL), 0);
+	setenv("ONECOPY_MECHANISM", mechanism, 1);
+	assert_int_equal(oct_fork_team(ranks, -1, every_algorithm, NULL), 0);
 }
 
-static void layouts_through_shared_memory_alone(void **state)
+TEST(layouts_of_any_rank_by_every_algorithm_on_2_3_5_ranks)
 {
-	(void)state;
-	assert_int_equal(oct_fork_team(3, -1, every_algorithm, NULL), 0);
+	run("auto", 2);
+	run("auto", 3);
+	run("auto", 5);
 }
 
-int main(int argc, char **argv)
+TEST(layouts_through_shared_memory_alone)
 {
-	const struct CMUnitTest by_default[] = {
-		cmocka_unit_test(layouts_of_any_rank_by_every_algorithm_on_2_3_5_ranks),
-	};
-	const struct CMUnitTest by_shm[] = {
-		cmocka_unit_test(layouts_through_shared_memory_alone),
-	};
-
-	/* Options are read once in a process, so shm has a process of its own. */
-	if (argc > 1)
-		return cmocka_run_group_tests(by_shm, NULL, NULL);
-	if (cmocka_run_group_tests(by_default, NULL, NULL))
-		return 1;
-	setenv("ONECOPY_MECHANISM", "shm", 1);
-	return execl("/proc/self/exe", argv[0], "shm", (char *)NULL);
+	run("shm", 3);
 }

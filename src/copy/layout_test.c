@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Places and layouts, against a byte-by-byte model; peers' layouts through the mock mechanism. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "copy/copy.h"
 #include "copy/layout.h"
 #include "lab/mock/mock.h"
+#include "support/test.h"
 
 #define ROOM 4096
 #define SEQ 11
@@ -53,11 +50,10 @@ static void sample_make(struct sample *s)
 		s->memory[i] = (uint8_t)draw(256);
 }
 
-static void pieces_of_any_range_are_its_bytes(void **unused)
+TEST(pieces_of_any_range_are_its_bytes)
 {
 	static struct sample s;
 
-	(void)unused;
 	for (int round = 0; round < 2000; round++) {
 		struct iovec cut[OCI_LAYOUT_CUT];
 		size_t at, bytes, seen = 0;
@@ -82,13 +78,12 @@ static void pieces_of_any_range_are_its_bytes(void **unused)
 	}
 }
 
-static void places_copy_between_layouts_and_addresses(void **unused)
+TEST(places_copy_between_layouts_and_addresses)
 {
 	static struct sample from, to;
 	static uint8_t dense[ROOM];
 	static struct oci_team team;
 
-	(void)unused;
 	for (int round = 0; round < 2000; round++) {
 		size_t bytes, a, b;
 
@@ -145,12 +140,11 @@ static void pair_close(struct pair *pair)
 	free(pair->region[1]);
 }
 
-static void transfers_cross_layouts_of_both_ends(void **unused)
+TEST(transfers_cross_layouts_of_both_ends)
 {
 	static struct sample mine, theirs;
 	static struct pair pair;
 
-	(void)unused;
 	oci_mock = (struct oci_mock){ .enabled = true };
 	for (int round = 0; round < 1000; round++) {
 		struct oci_foreign foreign = { 0 };
@@ -177,14 +171,13 @@ static void transfers_cross_layouts_of_both_ends(void **unused)
 	oci_mock = (struct oci_mock){ 0 };
 }
 
-static void a_layout_that_cannot_be_read_is_an_error(void **unused)
+TEST(a_layout_that_cannot_be_read_is_an_error)
 {
 	static struct sample theirs;
 	static struct pair pair;
 	struct oci_foreign foreign = { 0 };
 	const struct oc_layout *layout;
 
-	(void)unused;
 	sample_make(&theirs);
 	pair_open(&pair, &theirs);
 	oci_mock = (struct oci_mock){ .enabled = true, .fail_every = 2, .fail_with = EPERM };
@@ -196,16 +189,4 @@ static void a_layout_that_cannot_be_read_is_an_error(void **unused)
 	assert_int_equal(layout->pieces[layout->count].at, theirs.bytes);
 	oci_foreign_free(&foreign);
 	pair_close(&pair);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_of_any_range_are_its_bytes),
-		cmocka_unit_test(places_copy_between_layouts_and_addresses),
-		cmocka_unit_test(transfers_cross_layouts_of_both_ends),
-		cmocka_unit_test(a_layout_that_cannot_be_read_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

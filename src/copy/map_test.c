@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mapped memory where things go wrong: reuse, death, limits, fork, refusal. On real processes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,15 +15,12 @@
 #include "heap/arena.h"
 #include "support/arena.h"
 #include "support/fork_team.h"
+#include "support/process.h"
+#include "support/test.h"
 #include "team/arena.h"
 
 #define BYTES ((size_t)300 << 10)
 #define ARENA_BYTES ((size_t)64 << 20)
-
-static int barrier(struct oc_team *team)
-{
-	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
-}
 
 static int bcast(struct oc_team *team, uint8_t *buffer, size_t bytes, uint32_t root)
 {
@@ -50,7 +41,7 @@ static bool is_filled(const uint8_t *buffer, uint8_t value, size_t bytes)
 /* An arena of each rank that all know of, and a buffer in it. */
 static uint8_t *begin(struct oc_team *team, struct oct_arena *arena)
 {
-	if (oct_arena_create(arena, ARENA_BYTES) || barrier(team))
+	if (oct_arena_create(arena, ARENA_BYTES) || oct_barrier(team))
 		return NULL;
 	return oct_arena_take(arena, BYTES);
 }
@@ -64,12 +55,11 @@ static int round_of(struct oc_team *team, uint8_t *buffer, uint8_t value, uint32
 	return is_filled(buffer, value, BYTES) ? 0 : 2;
 }
 
-static int buffers_vanish_between_calls(struct oc_team *team, void *arg)
+TEST_ON_RANKS(memory_that_was_freed_and_reused_is_never_read_stale, 2, 4)
 {
 	struct oct_arena arena;
 	uint8_t *buffer = begin(team, &arena);
 
-	(void)arg;
 	for (uint8_t i = 0; buffer && i < 20; i++) {
 		if (round_of(team, buffer, i, i % oc_team_size(team)))
 			return 1;
@@ -78,13 +68,6 @@ static int buffers_vanish_between_calls(struct oc_team *team, void *arg)
 			return 2;
 	}
 	return buffer && oci_map_moved_bytes() ? 0 : 3;
-}
-
-static void memory_that_was_freed_and_reused_is_never_read_stale(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, buffers_vanish_between_calls, NULL), 0);
-	assert_int_equal(oct_fork_team(4, -1, buffers_vanish_between_calls, NULL), 0);
 }
 
 static int rank_1_dies(struct oc_team *team, void *arg)
@@ -105,28 +88,14 @@ static int rank_1_dies(struct oc_team *team, void *arg)
 	return *(volatile uint8_t *)oci_map_reach(&team->team, 1, base, 1) + 1 ? 0 : 3;
 }
 
-static void a_rank_that_dies_while_it_is_mapped_is_named(void **state)
+TEST(a_rank_that_dies_while_it_is_mapped_is_named)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(3, 1, rank_1_dies, NULL), 0);
-}
-
-static size_t address_space_used(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	size_t pages = 0;
-
-	if (file && fscanf(file, "%zu", &pages) != 1)
-		pages = 0;
-	if (file)
-		fclose(file);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static int nothing_is_mapped(struct oc_team *team, void *arg)
 {
 	static uint8_t elsewhere[BYTES];
-	struct rlimit limit = { 0, 0 };
 	struct oct_arena arena;
 	uint8_t *buffer;
 
@@ -138,10 +107,9 @@ static int nothing_is_mapped(struct oc_team *team, void *arg)
 		return 1;
 	if (arg) {
 		/* Room for what is there and no more, or for little beside the peer's. */
-		limit.rlim_cur = limit.rlim_max = *(size_t *)arg;
-		if (*(size_t *)arg > ARENA_BYTES)
-			limit.rlim_cur = limit.rlim_max = address_space_used() + *(size_t *)arg;
-		if (setrlimit(RLIMIT_AS, &limit))
+		size_t most = *(size_t *)arg;
+
+		if (most > ARENA_BYTES ? oct_limit_address_space(most) : oct_limit(RLIMIT_AS, most))
 			return 2;
 	}
 	if (round_of(team, buffer, 9, 0) || round_of(team, buffer, 10, 1))
@@ -149,11 +117,10 @@ static int nothing_is_mapped(struct oc_team *team, void *arg)
 	return !oci_map_moved_bytes() && !oci_mapping_counts().made ? 0 : 4;
 }
 
-static void without_address_space_the_bytes_go_another_way(void **state)
+TEST(without_address_space_the_bytes_go_another_way)
 {
 	size_t limits[] = { ARENA_BYTES, ARENA_BYTES * 3 / 2 };
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, nothing_is_mapped, &limits[0]), 0);
 	assert_int_equal(oct_fork_team(2, -1, nothing_is_mapped, &limits[1]), 0);
 	setenv("ONECOPY_MAP_BYTES", "63M", 1);
@@ -176,11 +143,10 @@ static int only_mapped(struct oc_team *team, void *arg)
 	return round_of(team, stack, 10, 0);
 }
 
-static void without_single_copies_the_arena_is_still_mapped(void **state)
+TEST(without_single_copies_the_arena_is_still_mapped)
 {
 	bool shared = true;
 
-	(void)state;
 	setenv("ONECOPY_MECHANISM", "map", 1);
 	setenv("ONECOPY_BCAST", "direct-read", 1);
 	assert_int_equal(oct_fork_team(3, -1, only_mapped, NULL), 0);
@@ -191,7 +157,7 @@ static void without_single_copies_the_arena_is_still_mapped(void **state)
 	unsetenv("ONECOPY_MECHANISM");
 }
 
-static int a_child_looks(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_child_has_no_mapping_of_the_peers, 2)
 {
 	struct oct_arena arena;
 	uint8_t *buffer = begin(team, &arena), *theirs;
@@ -199,7 +165,6 @@ static int a_child_looks(struct oc_team *team, void *arg)
 	int status;
 	pid_t pid;
 
-	(void)arg;
 	if (!buffer || round_of(team, buffer, 9, 0))
 		return 1;
 	theirs = oci_mapping_get(team->team.member[!oc_team_rank(team)].peer)->at;
@@ -214,12 +179,6 @@ static int a_child_looks(struct oc_team *team, void *arg)
 	return round_of(team, buffer, 10, 1);
 }
 
-static void a_child_has_no_mapping_of_the_peers(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, a_child_looks, NULL), 0);
-}
-
 static int the_file_is_another(struct oc_team *team, void *arg)
 {
 	struct oct_arena arena;
@@ -232,7 +191,7 @@ static int the_file_is_another(struct oc_team *team, void *arg)
 	if (arg && ftruncate(arena.fd, 4096))
 		return 2;
 	buffer = arg ? malloc(BYTES) : oct_arena_take(&arena, BYTES);
-	if (barrier(team) || round_of(team, buffer, 9, 0) || round_of(team, buffer, 10, 1))
+	if (oct_barrier(team) || round_of(team, buffer, 9, 0) || round_of(team, buffer, 10, 1))
 		return 3;
 	for (uint32_t r = 0; r < oc_team_size(team); r++)
 		if (r != oc_team_rank(team) &&
@@ -241,11 +200,10 @@ static int the_file_is_another(struct oc_team *team, void *arg)
 	return oci_map_moved_bytes() ? 5 : 0;
 }
 
-static void what_is_not_the_arena_is_not_used(void **state)
+TEST(what_is_not_the_arena_is_not_used)
 {
 	bool short_file = true;
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, the_file_is_another, NULL), 0);
 	assert_int_equal(oct_fork_team(2, -1, the_file_is_another, &short_file), 0);
 }
@@ -282,11 +240,10 @@ static int pieces_lie_here_and_there(struct oc_team *team, void *arg)
 	return oc_team_rank(team) && !arg && !oci_map_moved_bytes() ? 4 : 0;
 }
 
-static void pieces_of_a_layout_go_each_its_way(void **state)
+TEST(pieces_of_a_layout_go_each_its_way)
 {
 	bool no_cma = true;
 
-	(void)state;
 	setenv("ONECOPY_BCAST", "direct-read", 1);
 	assert_int_equal(oct_fork_team(3, -1, pieces_lie_here_and_there, NULL), 0);
 	setenv("ONECOPY_MECHANISM", "map", 1);
@@ -297,17 +254,17 @@ static void pieces_of_a_layout_go_each_its_way(void **state)
 
 static int mapping_goes_with_the_last_team(struct oc_team *team, void *arg)
 {
-	struct oct_board *board = arg;
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(team));
+	struct oc_bootstrap bootstrap = oct_again(team);
 	struct oct_arena arena;
 	struct oc_team *second;
 	uint8_t *buffer;
 
-	if (oct_arena_create(&arena, ARENA_BYTES) || barrier(team) ||
-	    oc_team_create(&second, &bootstrap) || barrier(second))
+	(void)arg;
+	if (oct_arena_create(&arena, ARENA_BYTES) || oct_barrier(team) ||
+	    oc_team_create(&second, &bootstrap) || oct_barrier(second))
 		return 1;
 	buffer = oct_arena_take(&arena, BYTES);
-	if (round_of(second, buffer, 3, 0) || round_of(second, buffer, 4, 1) || barrier(second))
+	if (round_of(second, buffer, 3, 0) || round_of(second, buffer, 4, 1) || oct_barrier(second))
 		return 2;
 	oc_team_destroy(second);
 	/* The first team has the same peers, which stay mapped. */
@@ -316,29 +273,9 @@ static int mapping_goes_with_the_last_team(struct oc_team *team, void *arg)
 	return oci_mapping_counts().bytes == ARENA_BYTES && oci_mapping_counts().made == 1 ? 0 : 4;
 }
 
-static void a_peer_is_mapped_once_for_all_teams(void **state)
+TEST(a_peer_is_mapped_once_for_all_teams)
 {
-	struct oct_board *board = oct_board_create(2);
-
-	(void)state;
 	setenv("ONECOPY_BCAST", "direct-read", 1);
-	assert_int_equal(oct_fork_team(2, -1, mapping_goes_with_the_last_team, board), 0);
+	assert_int_equal(oct_fork_team(2, -1, mapping_goes_with_the_last_team, NULL), 0);
 	unsetenv("ONECOPY_BCAST");
-	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_that_was_freed_and_reused_is_never_read_stale),
-		cmocka_unit_test(a_rank_that_dies_while_it_is_mapped_is_named),
-		cmocka_unit_test(without_address_space_the_bytes_go_another_way),
-		cmocka_unit_test(without_single_copies_the_arena_is_still_mapped),
-		cmocka_unit_test(a_child_has_no_mapping_of_the_peers),
-		cmocka_unit_test(what_is_not_the_arena_is_not_used),
-		cmocka_unit_test(pieces_of_a_layout_go_each_its_way),
-		cmocka_unit_test(a_peer_is_mapped_once_for_all_teams),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

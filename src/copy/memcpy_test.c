@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "copy/memcpy.h"
 #include "lab/topo/machine.h"
+#include "support/test.h"
 
 #define ROOM 8192
 #define EDGE 192
 
-static void every_alignment_and_length_arrives_and_nothing_beside_it(void **state)
+TEST(every_alignment_and_length_arrives_and_nothing_beside_it)
 {
 	static const size_t lengths[] = { 0,	1,    63,   64,	  65,	127,  128,  129,  191, 255,
 					  4095, 4096, 4097, 4160, 4223, 4224, 4351, 5003, 7777 };
 	uint8_t *from = malloc(ROOM), *to = malloc(ROOM), *expected = malloc(ROOM);
 
-	(void)state;
 	for (size_t i = 0; i < ROOM; i++)
 		from[i] = (uint8_t)(i * 31 + i / 251);
 	for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
@@ -43,26 +37,15 @@ static void every_alignment_and_length_arrives_and_nothing_beside_it(void **stat
 	free(expected);
 }
 
-static void the_threshold_is_a_share_of_the_largest_cache(void **state)
+TEST(the_threshold_is_a_share_of_the_largest_cache)
 {
 	const struct oci_topo *topo = oci_topo_local();
 	struct oci_topo_summary s = { 0 };
 
-	(void)state;
 	if (!topo)
 		skip();
 	oci_topo_summary(topo, &s);
 	if (!s.l3_bytes || !s.cores_per_l3 || oci_memcpy_streams_above() == SIZE_MAX)
 		skip();
 	assert_int_equal(oci_memcpy_streams_above(), s.l3_bytes / (2 * s.cores_per_l3));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_alignment_and_length_arrives_and_nothing_beside_it),
-		cmocka_unit_test(the_threshold_is_a_share_of_the_largest_cache),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

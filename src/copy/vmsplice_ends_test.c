@@ -2,13 +2,12 @@
 /* The ends of a pipe: dead peers, descriptors that others took, handles, and what runs short. */
 #include "copy/vmsplice.h"
 #include "os/os.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,9 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void a_receiver_that_died_raises_no_signal(void **state)
+TEST(a_receiver_that_died_raises_no_signal)
 {
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	uint8_t *bytes = calloc(1, 1 << 20);
@@ -27,7 +24,6 @@ static void a_receiver_that_died_raises_no_signal(void **state)
 	uint64_t handle;
 	ssize_t moved = 1;
 
-	(void)state;
 	assert_int_equal(oci_splice_create(&out), 0);
 	assert_int_equal(oci_splice_handle(&out, &handle), 0);
 	pid = fork();
@@ -51,7 +47,7 @@ struct board {
 	uint64_t handle, go; /* by the sender, by the receiver */
 };
 
-static void a_sender_that_died_is_told_behind_its_last_bytes(void **state)
+TEST(a_sender_that_died_is_told_behind_its_last_bytes)
 {
 	struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -61,7 +57,6 @@ static void a_sender_that_died_is_told_behind_its_last_bytes(void **state)
 	pid_t pid;
 	int error;
 
-	(void)state;
 	assert_ptr_not_equal(board, MAP_FAILED);
 	pid = fork();
 	if (!pid) {
@@ -93,14 +88,13 @@ static void a_sender_that_died_is_told_behind_its_last_bytes(void **state)
 }
 
 /* A program that closes all descriptors and opens its own files in their place. */
-static void a_descriptor_of_the_program_in_our_place_is_not_written_to(void **state)
+TEST(a_descriptor_of_the_program_in_our_place_is_not_written_to)
 {
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	struct oci_splice_in in = OCI_SPLICE_IN_CLOSED;
 	int write_fd, read_fd, null = open("/dev/null", O_RDWR | O_CLOEXEC), other[2];
 	uint64_t handle;
 
-	(void)state;
 	assert_int_equal(oci_splice_create(&out), 0);
 	assert_int_equal(oci_splice_handle(&out, &handle), 0);
 	write_fd = out.write_fd;
@@ -123,7 +117,7 @@ static void a_descriptor_of_the_program_in_our_place_is_not_written_to(void **st
 	close(null);
 }
 
-static void a_new_handle_takes_the_place_of_the_old_end(void **state)
+TEST(a_new_handle_takes_the_place_of_the_old_end)
 {
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	struct oci_splice_in in = OCI_SPLICE_IN_CLOSED;
@@ -131,7 +125,6 @@ static void a_new_handle_takes_the_place_of_the_old_end(void **state)
 	struct iovec piece = { text, 5 }, to = { got, 5 };
 	uint64_t handle, again;
 
-	(void)state;
 	assert_int_equal(oci_splice_create(&out), 0);
 	assert_int_equal(oci_splice_handle(&out, &handle), 0);
 	assert_int_equal(oci_splice_open(&in, getpid(), handle), 0);
@@ -149,11 +142,10 @@ static void a_new_handle_takes_the_place_of_the_old_end(void **state)
 	oci_splice_out_close(&out);
 }
 
-static void pipes_are_bounded_and_given_back(void **state)
+TEST(pipes_are_bounded_and_given_back)
 {
 	struct oci_splice_out outs[OCI_SPLICE_PIPES + 1];
 
-	(void)state;
 	for (int turn = 0; turn < 2; turn++) {
 		for (int i = 0; i < OCI_SPLICE_PIPES; i++)
 			assert_int_equal(oci_splice_create(&outs[i]), 0);
@@ -163,13 +155,12 @@ static void pipes_are_bounded_and_given_back(void **state)
 	}
 }
 
-static void no_descriptor_left_is_an_error(void **state)
+TEST(no_descriptor_left_is_an_error)
 {
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	struct rlimit before, none;
 	int error;
 
-	(void)state;
 	getrlimit(RLIMIT_NOFILE, &before);
 	none = before;
 	none.rlim_cur = 4;
@@ -178,18 +169,4 @@ static void no_descriptor_left_is_an_error(void **state)
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(error, -EMFILE);
 	assert_int_equal(out.write_fd, -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_receiver_that_died_raises_no_signal),
-		cmocka_unit_test(a_sender_that_died_is_told_behind_its_last_bytes),
-		cmocka_unit_test(a_descriptor_of_the_program_in_our_place_is_not_written_to),
-		cmocka_unit_test(a_new_handle_takes_the_place_of_the_old_end),
-		cmocka_unit_test(pipes_are_bounded_and_given_back),
-		cmocka_unit_test(no_descriptor_left_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

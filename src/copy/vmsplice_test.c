@@ -2,13 +2,12 @@
 /* Bytes through a pipe: the parent sends, a forked child opens the pipe by its handle. */
 #include "copy/vmsplice.h"
 #include "os/os.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,8 +15,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PIECES_MOST = 512 };
 
@@ -219,20 +216,18 @@ static void move_shapes(bool attach)
 	munmap(received, sizeof(*received));
 }
 
-static void attached_pages_arrive_with_pieces_on_both_sides(void **state)
+TEST(attached_pages_arrive_with_pieces_on_both_sides)
 {
-	(void)state;
 	move_shapes(true);
 }
 
-static void copied_bytes_arrive_with_pieces_on_both_sides(void **state)
+TEST(copied_bytes_arrive_with_pieces_on_both_sides)
 {
-	(void)state;
 	move_shapes(false);
 }
 
 /* What tells one copy from two, and why a sender waits for the receiver's word. */
-static void attached_pages_are_the_senders_own_and_copied_ones_are_not(void **state)
+TEST(attached_pages_are_the_senders_own_and_copied_ones_are_not)
 {
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	struct oci_splice_in in = OCI_SPLICE_IN_CLOSED;
@@ -240,7 +235,6 @@ static void attached_pages_are_the_senders_own_and_copied_ones_are_not(void **st
 	struct iovec from = { page, 4096 }, to = { seen, 4096 };
 	uint64_t handle;
 
-	(void)state;
 	assert_int_equal(oci_splice_create(&out), 0);
 	assert_int_equal(oci_splice_handle(&out, &handle), 0);
 	assert_int_equal(oci_splice_open(&in, getpid(), handle), 0);
@@ -256,7 +250,7 @@ static void attached_pages_are_the_senders_own_and_copied_ones_are_not(void **st
 	free(page);
 }
 
-static void a_full_pipe_and_an_empty_one_do_not_block(void **state)
+TEST(a_full_pipe_and_an_empty_one_do_not_block)
 {
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	struct oci_splice_in in = OCI_SPLICE_IN_CLOSED;
@@ -266,7 +260,6 @@ static void a_full_pipe_and_an_empty_one_do_not_block(void **state)
 	uint64_t handle;
 	ssize_t moved;
 
-	(void)state;
 	for (size_t i = 0; i < bytes; i++)
 		from[i] = byte_at(i, 9);
 	assert_int_equal(oci_splice_create(&out), 0);
@@ -298,7 +291,7 @@ static void a_full_pipe_and_an_empty_one_do_not_block(void **state)
 	free(to);
 }
 
-static void bytes_before_a_hole_are_sent_and_the_hole_is_efault(void **state)
+TEST(bytes_before_a_hole_are_sent_and_the_hole_is_efault)
 {
 	size_t page = oci_os_page_bytes();
 	uint8_t *pages =
@@ -306,7 +299,6 @@ static void bytes_before_a_hole_are_sent_and_the_hole_is_efault(void **state)
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	struct iovec piece = { pages, 2 * page };
 
-	(void)state;
 	memset(pages, 3, page);
 	munmap(pages + page, page);
 	assert_int_equal(oci_splice_create(&out), 0);
@@ -365,12 +357,11 @@ static int send_through_a_small_pipe(void)
 	return buffer_holds(&to, 3) ? 0 : 4;
 }
 
-static void beyond_the_users_pages_a_pipe_is_small_and_right(void **state)
+TEST(beyond_the_users_pages_a_pipe_is_small_and_right)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (!pid)
 		_exit(send_through_a_small_pipe());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -378,18 +369,4 @@ static void beyond_the_users_pages_a_pipe_is_small_and_right(void **state)
 	if (WEXITSTATUS(status) == 77)
 		skip(); /* no right to become another user, or no limit on this machine */
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(attached_pages_arrive_with_pieces_on_both_sides),
-		cmocka_unit_test(copied_bytes_arrive_with_pieces_on_both_sides),
-		cmocka_unit_test(attached_pages_are_the_senders_own_and_copied_ones_are_not),
-		cmocka_unit_test(a_full_pipe_and_an_empty_one_do_not_block),
-		cmocka_unit_test(bytes_before_a_hole_are_sent_and_the_hole_is_efault),
-		cmocka_unit_test(beyond_the_users_pages_a_pipe_is_small_and_right),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

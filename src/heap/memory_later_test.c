@@ -3,12 +3,6 @@
  * oc_alloc() of ranks that have been a team for a while: the first one makes the arena, and peers
  * find it. With ONECOPY_MECHANISM=map there are no other single copies.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +12,9 @@
 #include "api/engine.h"
 #include "copy/map.h"
 #include "heap/heap.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define BYTES ((size_t)300000)
 
@@ -28,27 +24,19 @@ static int bcast(struct oc_team *team, uint8_t *buffer)
 		team, &(struct oc_call){ .collective = OC_BCAST, .send = buffer, .bytes = BYTES });
 }
 
-static bool is_all(const uint8_t *bytes, uint8_t value)
-{
-	for (size_t i = 0; i < BYTES; i++)
-		if (bytes[i] != value)
-			return false;
-	return true;
-}
-
 /* From rank 0 to the others, by a collective and by a message each. 0 when the bytes came. */
 static int move(struct oc_team *team, uint8_t *buffer, uint8_t value)
 {
 	uint32_t me = oc_team_rank(team);
 
 	memset(buffer, me ? 0xff : value, BYTES);
-	if (bcast(team, buffer) || !is_all(buffer, value))
+	if (bcast(team, buffer) || !oct_all(buffer, value, BYTES))
 		return 1;
 	for (uint32_t r = 1; !me && r < oc_team_size(team); r++)
 		if (oc_send(team, r, value, buffer, BYTES))
 			return 2;
 	memset(buffer, me ? 0xff : value, BYTES);
-	if (me && (oc_recv(team, 0, value, buffer, BYTES, NULL) || !is_all(buffer, value)))
+	if (me && (oc_recv(team, 0, value, buffer, BYTES, NULL) || !oct_all(buffer, value, BYTES)))
 		return 3;
 	return 0;
 }
@@ -68,8 +56,7 @@ static int alloc_in_a_team(struct oc_team *team, void *arg)
 		if (!oc_is_shared(shared))
 			return 2;
 	}
-	if (oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }) ||
-	    move(team, is_root ? shared : private, 2))
+	if (oct_barrier(team) || move(team, is_root ? shared : private, 2))
 		return 3;
 	/* Once by the collective, once by the message. */
 	if (!is_root && oci_map_moved_bytes() != 2 * BYTES)
@@ -79,9 +66,8 @@ static int alloc_in_a_team(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void peers_map_what_is_allocated_in_a_team(void **state)
+TEST(peers_map_what_is_allocated_in_a_team)
 {
-	(void)state;
 	setenv("ONECOPY_MECHANISM", "map", 1);
 	setenv("ONECOPY_BCAST", "direct-read", 1);
 	assert_int_equal(oct_fork_team(2, -1, alloc_in_a_team, NULL), 0);
@@ -103,13 +89,9 @@ static bool is_there(void)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peers_map_what_is_allocated_in_a_team),
-	};
-
 	if (!is_there()) {
 		fprintf(stderr, "skipped: libonecopy-heap.so was not built (libmimalloc-dev)\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

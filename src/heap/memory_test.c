@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* oc_alloc() where libonecopy-heap.so is not preloaded: malloc stays what it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <onecopy/onecopy.h>
 #include <pthread.h>
 
 #include "heap/heap.h"
+#include "support/test.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -26,11 +23,10 @@ static bool in_arena(const void *memory, size_t bytes)
 	       bytes <= arena->bytes - offset;
 }
 
-static void malloc_stays_what_it_is(void **state)
+TEST(malloc_stays_what_it_is)
 {
 	void *before = malloc(1000), *after;
 
-	(void)state;
 	assert_non_null(oci_arena_self(true));
 	assert_true(oci_arena_self(false) == oci_arena_self(true));
 	after = malloc(1000);
@@ -40,12 +36,11 @@ static void malloc_stays_what_it_is(void **state)
 	free(after);
 }
 
-static void blocks_are_shared_aligned_and_apart(void **state)
+TEST(blocks_are_shared_aligned_and_apart)
 {
 	enum { BLOCKS = 200 };
 	uint8_t *block[BLOCKS];
 
-	(void)state;
 	for (size_t bytes = 0; bytes <= 100 * MIB; bytes = bytes * 5 + 1) {
 		block[0] = oc_alloc(bytes);
 		assert_true(in_arena(block[0], bytes));
@@ -68,13 +63,12 @@ static void blocks_are_shared_aligned_and_apart(void **state)
 }
 
 /* 64 MiB stay in the file, besides what mimalloc has begun to use. */
-static void large_blocks_are_given_back(void **state)
+TEST(large_blocks_are_given_back)
 {
 	const struct oci_arena *arena = oci_arena_self(true);
 	uint64_t before = arena->counts().used;
 	uint8_t *big = oc_alloc(300 * MIB), *some[100];
 
-	(void)state;
 	memset(big, 1, 300 * MIB);
 	assert_true(arena->counts().used >= before + 300 * MIB);
 	oc_free(big);
@@ -97,12 +91,11 @@ const char *__asan_default_options(void)
 }
 #endif
 
-static void what_is_too_large_is_private(void **state)
+TEST(what_is_too_large_is_private)
 {
 	size_t bytes = oci_arena_self(true)->bytes;
 	void *memory = oc_alloc(bytes);
 
-	(void)state;
 	/* NULL where the machine does not overcommit that much. */
 	if (memory)
 		assert_false(in_arena(memory, bytes));
@@ -119,9 +112,8 @@ static void *give(void *argument)
 	return NULL;
 }
 
-static void blocks_outlive_their_thread(void **state)
+TEST(blocks_outlive_their_thread)
 {
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		uint8_t *block = oc_alloc(5000);
 		pthread_t thread;
@@ -151,13 +143,12 @@ static int in_child(uint8_t *block, uint8_t *large)
 	return 0;
 }
 
-static void a_forked_child_has_a_copy_and_an_arena_of_its_own(void **state)
+TEST(a_forked_child_has_a_copy_and_an_arena_of_its_own)
 {
 	uint8_t *block = oc_alloc(100), *large = oc_alloc(5 * MIB);
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	memset(block, 1, 100);
 	memset(large, 2, 5 * MIB);
 	child = fork();
@@ -172,18 +163,9 @@ static void a_forked_child_has_a_copy_and_an_arena_of_its_own(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(malloc_stays_what_it_is),
-		cmocka_unit_test(blocks_are_shared_aligned_and_apart),
-		cmocka_unit_test(large_blocks_are_given_back),
-		cmocka_unit_test(what_is_too_large_is_private),
-		cmocka_unit_test(blocks_outlive_their_thread),
-		cmocka_unit_test(a_forked_child_has_a_copy_and_an_arena_of_its_own),
-	};
-
 	if (!oci_arena_self(true)) {
 		fprintf(stderr, "skipped: libonecopy-heap.so was not built (libmimalloc-dev)\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

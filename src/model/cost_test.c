@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Costs against sums by hand, and what the hash sees. */
 #include "model/terms_test.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* KNL's row of paper 002, Table IV, with one package of 68 cores. */
 /* Copies by themselves. */
@@ -47,11 +43,10 @@ static void close_to(double got, double want)
 		fail_msg("got %.17g, want %.17g", got, want);
 }
 
-static void a_copy_is_start_bytes_and_locks(void **state)
+TEST(a_copy_is_start_bytes_and_locks)
 {
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 65536, 1),
 		 1.43e-6 + 65536 / 3.29e9 + 16 * 0.25e-6);
@@ -61,11 +56,10 @@ static void a_copy_is_start_bytes_and_locks(void **state)
 	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 0, 8), 1.43e-6);
 }
 
-static void gamma_is_1_alone_and_steps_behind_a_package(void **state)
+TEST(gamma_is_1_alone_and_steps_behind_a_package)
 {
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 0), 1);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 1), 1);
@@ -79,11 +73,10 @@ static void gamma_is_1_alone_and_steps_behind_a_package(void **state)
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 1);
 }
 
-static void copiers_of_blocks_far_apart_do_not_meet(void **state)
+TEST(copiers_of_blocks_far_apart_do_not_meet)
 {
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 16 << 20), 64);
 	give_to(&model, "cma.lock_span", 2 << 20);
@@ -93,11 +86,10 @@ static void copiers_of_blocks_far_apart_do_not_meet(void **state)
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 0), 64);
 }
 
-static void a_term_that_is_not_given_is_left_out(void **state)
+TEST(a_term_that_is_not_given_is_left_out)
 {
 	struct oci_model model;
 
-	(void)state;
 	oci_model_init(&model);
 	for (unsigned int i = 0; i < OCI_MODEL_MECHANISMS; i++) {
 		assert_false(oci_model_knows(&model, (enum oci_model_mechanism)i));
@@ -123,11 +115,10 @@ static void a_term_that_is_not_given_is_left_out(void **state)
 	close_to(oci_model_flag_more_s(&model, OCI_MODEL_CACHE), 1e-7);
 }
 
-static void rates_change_beyond_the_cache_and_between_packages(void **state)
+TEST(rates_change_beyond_the_cache_and_between_packages)
 {
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	give_to(&model, "cache.bytes", 1 << 20);
 	give_to(&model, "cma.beta", 1e-10);
@@ -143,12 +134,11 @@ static void rates_change_beyond_the_cache_and_between_packages(void **state)
 	close_to(memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
 }
 
-static void ranks_that_share_a_cache_get_less_of_it_each(void **state)
+TEST(ranks_that_share_a_cache_get_less_of_it_each)
 {
 	const size_t mib = 1 << 20;
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	give_to(&model, "cache.bytes", 8 << 20);
 	close_to(oci_model_beyond(&model, 4 * mib, 0), 0);
@@ -176,11 +166,10 @@ static void ranks_that_share_a_cache_get_less_of_it_each(void **state)
 	close_to(oci_model_fill_of_s(&model, 4096, 0), 4096 * 5e-11);
 }
 
-static void what_caches_hold_has_a_limit_of_its_own(void **state)
+TEST(what_caches_hold_has_a_limit_of_its_own)
 {
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	give_to(&model, "domain", 2e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 0), 4 * 2e-11);
@@ -192,11 +181,10 @@ static void what_caches_hold_has_a_limit_of_its_own(void **state)
 	close_to(oci_model_domain_of_s(&model, 4, 0.5), 4 * 1.5e-11);
 }
 
-static void filling_a_slot_is_never_less_than_a_local_copy(void **state)
+TEST(filling_a_slot_is_never_less_than_a_local_copy)
 {
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	give_to(&model, "memcpy.cache", 3e-11);
 	close_to(fill_s(&model, 4096), 4096 * 3e-11);
@@ -213,11 +201,10 @@ static double write_s(const struct oci_model *model, size_t bytes)
 	       cma_s(model, OCI_MODEL_PUSH, bytes, OCI_MODEL_CACHE);
 }
 
-static void writes_are_as_reads_until_they_have_terms_of_their_own(void **state)
+TEST(writes_are_as_reads_until_they_have_terms_of_their_own)
 {
 	struct oci_model model;
 
-	(void)state;
 	knl(&model);
 	give_to(&model, "cache.bytes", 1 << 20);
 	give_to(&model, "cma.beta_memory", 2e-9);
@@ -234,11 +221,10 @@ static void writes_are_as_reads_until_they_have_terms_of_their_own(void **state)
 		 1.43e-6 + 4096 / 3.29e9 + 0.25e-6);
 }
 
-static void ranks_fill_the_machine_core_by_core(void **state)
+TEST(ranks_fill_the_machine_core_by_core)
 {
 	struct oci_model model;
 
-	(void)state;
 	oci_model_init(&model);
 	give_to(&model, "machine.packages", 2);
 	give_to(&model, "machine.package_cores", 16);
@@ -254,7 +240,7 @@ static void ranks_fill_the_machine_core_by_core(void **state)
 	assert_int_equal(oci_model_domain(&model, 33), 0);
 }
 
-static void the_first_cell_that_fits_counts(void **state)
+TEST(the_first_cell_that_fits_counts)
 {
 	struct oci_model_cell cell[] = {
 		{ "bcast", "knomial:4", 4, 8, 1024, 2048 },
@@ -262,7 +248,6 @@ static void the_first_cell_that_fits_counts(void **state)
 	};
 	struct oci_model model;
 
-	(void)state;
 	oci_model_init(&model);
 	model.cells = cell;
 	model.cell_count = 2;
@@ -275,14 +260,13 @@ static void the_first_cell_that_fits_counts(void **state)
 	assert_null(oci_model_cell(&model, "scatter", 4, 1024));
 }
 
-static void the_hash_sees_every_term_and_cell_and_nothing_else(void **state)
+TEST(the_hash_sees_every_term_and_cell_and_nothing_else)
 {
 	struct oci_model_cell cell[2] = { { "bcast", "knomial:4", 4, 8, 1024, 2048 } };
 	const struct oci_term_info *info;
 	struct oci_model model, other;
 	uint64_t hash, before;
 
-	(void)state;
 	knl(&model);
 	hash = oci_model_hash(&model);
 	other = model;
@@ -314,12 +298,11 @@ static void the_hash_sees_every_term_and_cell_and_nothing_else(void **state)
 	assert_int_not_equal(oci_model_hash(&other), before);
 }
 
-static void terms_have_names_and_bounds_that_hold_their_default(void **state)
+TEST(terms_have_names_and_bounds_that_hold_their_default)
 {
 	const struct oci_term_info *info;
 	unsigned int count = 0;
 
-	(void)state;
 	for (; (info = oci_term_info(count)) != NULL; count++) {
 		assert_ptr_equal(oci_term_named(info->name), info);
 		assert_true(info->least < info->most);
@@ -331,7 +314,7 @@ static void terms_have_names_and_bounds_that_hold_their_default(void **state)
 }
 
 /* Value by value, so that a slip in a profile shows. */
-static void profiles_say_what_the_paper_says(void **state)
+TEST(profiles_say_what_the_paper_says)
 {
 	static const struct {
 		const char *name;
@@ -342,7 +325,6 @@ static void profiles_say_what_the_paper_says(void **state)
 		{ "power8", 0.75e-6, 3.17e9, 0.53e-6, 65536, 0.04, 1.95, 2, 10 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const struct oci_term_info *info;
 		struct oci_model_copy *cma;
@@ -369,26 +351,4 @@ static void profiles_say_what_the_paper_says(void **state)
 		}
 		oci_model_destroy(&model);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_copy_is_start_bytes_and_locks),
-		cmocka_unit_test(gamma_is_1_alone_and_steps_behind_a_package),
-		cmocka_unit_test(copiers_of_blocks_far_apart_do_not_meet),
-		cmocka_unit_test(a_term_that_is_not_given_is_left_out),
-		cmocka_unit_test(rates_change_beyond_the_cache_and_between_packages),
-		cmocka_unit_test(ranks_that_share_a_cache_get_less_of_it_each),
-		cmocka_unit_test(what_caches_hold_has_a_limit_of_its_own),
-		cmocka_unit_test(filling_a_slot_is_never_less_than_a_local_copy),
-		cmocka_unit_test(ranks_fill_the_machine_core_by_core),
-		cmocka_unit_test(the_first_cell_that_fits_counts),
-		cmocka_unit_test(the_hash_sees_every_term_and_cell_and_nothing_else),
-		cmocka_unit_test(profiles_say_what_the_paper_says),
-		cmocka_unit_test(writes_are_as_reads_until_they_have_terms_of_their_own),
-		cmocka_unit_test(terms_have_names_and_bounds_that_hold_their_default),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

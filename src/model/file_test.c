@@ -3,19 +3,16 @@
 #include "lab/tune/write.h"
 #include "model/model.h"
 #include "model/place.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/onecopy-file-test-XXXXXX";
 
@@ -61,9 +58,8 @@ static void refused(const char *text, unsigned int line, unsigned int column, co
 #define CELL(members) HEAD MACHINE "\"terms\": {},\n\"cells\": [{" members "}]}"
 #define BCAST "\"collective\": \"bcast\", \"algorithm\": \"knomial:4\""
 
-static void what_is_no_tuning_file_is_refused_with_its_place(void **state)
+TEST(what_is_no_tuning_file_is_refused_with_its_place)
 {
-	(void)state;
 	refused("", 1, 1, "expected a tuning file in JSON");
 	refused("[]", 1, 1, "expected an object, found an array");
 	refused("nonsense", 1, 1, "expected a tuning file in JSON");
@@ -81,9 +77,8 @@ static void what_is_no_tuning_file_is_refused_with_its_place(void **state)
 	refused(HEAD "\"name\": \"y\"}", 2, 6, "duplicate");
 }
 
-static void a_bad_term_is_refused_with_its_place(void **state)
+TEST(a_bad_term_is_refused_with_its_place)
 {
-	(void)state;
 	refused(HEAD MACHINE "\"terms\": {\"cma.alhpa\": 1}}", 3, 11, "found \"cma.alhpa\"");
 	refused(HEAD MACHINE "\"terms\": {\"cma.alpha\": 1}}", 3, 24, "found a number");
 	refused(TERM("\"unit\": \"s\", \"source\": \"\""), 3, 24, "\"value\": a number");
@@ -102,9 +97,8 @@ static void a_bad_term_is_refused_with_its_place(void **state)
 		"found -1");
 }
 
-static void a_bad_cell_is_refused_with_its_place(void **state)
+TEST(a_bad_cell_is_refused_with_its_place)
 {
-	(void)state;
 	refused(CELL(""), 4, 11, "\"collective\"");
 	refused(CELL("\"collective\": \"bcast\", \"algorithm\": \"knomail\""), 4, 11,
 		"expected bcast with knomial:4, found \"bcast\" with \"knomail\"");
@@ -117,11 +111,10 @@ static void a_bad_cell_is_refused_with_its_place(void **state)
 	refused(HEAD MACHINE "\"terms\": {}, \"cells\": {}}", 3, 23, "expected an array");
 }
 
-static void deep_nesting_is_refused_before_anyone_recurses(void **state)
+TEST(deep_nesting_is_refused_before_anyone_recurses)
 {
 	static char deep[100001];
 
-	(void)state;
 	memset(deep, '[', sizeof(deep) - 1);
 	refused(deep, 1, 9, "at most 8 brackets");
 	for (size_t i = 0; i + 5 < sizeof(deep); i += 5)
@@ -130,12 +123,11 @@ static void deep_nesting_is_refused_before_anyone_recurses(void **state)
 	refused("{\"onecopy\": \"[[[[[[[[[[[[[[[[\"}", 1, 13, "at most 15 bytes");
 }
 
-static void a_sentence_holds_no_control_characters(void **state)
+TEST(a_sentence_holds_no_control_characters)
 {
 	struct oci_model_error error;
 	struct oci_model model;
 
-	(void)state;
 	assert_int_equal(parse("{\"\\u001b[31m\": 1, \"onecopy\": \"tuning\", \"version\": 1}", 0,
 			       &model, &error),
 			 -EINVAL);
@@ -147,12 +139,11 @@ static void a_sentence_holds_no_control_characters(void **state)
 	assert_int_equal(oci_model_parse("t", "{}\0{}", 5, 0, NULL, &model, &error), -EINVAL);
 }
 
-static void cells_take_numbers_ranges_and_suffixes(void **state)
+TEST(cells_take_numbers_ranges_and_suffixes)
 {
 	struct oci_model_error error;
 	struct oci_model model;
 
-	(void)state;
 	assert_int_equal(parse(HEAD MACHINE "\"terms\": {}, \"cells\": ["
 					    "{" BCAST ", \"ranks\": 8, \"bytes\": [0, \"64K\"]},"
 					    "{" BCAST ", \"comment\": \"all\"}]}",
@@ -169,7 +160,7 @@ static void cells_take_numbers_ranges_and_suffixes(void **state)
 }
 
 /* As `onecopy tune` of 0.2.0 wrote it: the state of the machine in which it measured. */
-static void what_an_older_file_says_of_a_distance_is_ignored(void **state)
+TEST(what_an_older_file_says_of_a_distance_is_ignored)
 {
 	static const char *const distance[] = {
 		"",
@@ -179,7 +170,6 @@ static void what_an_older_file_says_of_a_distance_is_ignored(void **state)
 	};
 	uint64_t hash[3];
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct oci_model_error error;
 		struct oci_model model;
@@ -198,14 +188,13 @@ static void what_an_older_file_says_of_a_distance_is_ignored(void **state)
 	assert_true(hash[0] == hash[1] && hash[1] == hash[2]);
 }
 
-static void what_is_written_is_read_back_the_same(void **state)
+TEST(what_is_written_is_read_back_the_same)
 {
 	struct oci_model_error error;
 	struct oci_model model, again;
 	struct stat status;
 	const char *name;
 
-	(void)state;
 	for (unsigned int i = 0; (name = oci_model_profile_name(i)) != NULL; i++) {
 		assert_int_equal(oci_model_profile(name, &model), 0);
 		assert_string_equal(model.name, name);
@@ -240,12 +229,11 @@ static void what_is_written_is_read_back_the_same(void **state)
 	oci_model_destroy(&model);
 }
 
-static void a_file_of_another_machine_is_refused_by_what_differs(void **state)
+TEST(a_file_of_another_machine_is_refused_by_what_differs)
 {
 	static const char *const part[] = { "\"cpu\"", "\"cpus\"", "\"page_bytes\"", "\"host\"" };
 	struct oci_machine self;
 
-	(void)state;
 	oci_machine_self(&self);
 	assert_true(*self.host && *self.cpu && self.cpus && self.page_bytes);
 	for (int i = 0; i < 5; i++) {
@@ -292,13 +280,12 @@ static void put(const char *path, const char *text, mode_t mode)
 	chmod(path, mode);
 }
 
-static void what_is_not_to_be_trusted_is_refused(void **state)
+TEST(what_is_not_to_be_trusted_is_refused)
 {
 	struct oci_model_error error;
 	struct oci_model model;
 	const char *path = in_folder("t.json");
 
-	(void)state;
 	assert_int_equal(oci_model_read(path, 0, NULL, &model, &error), -ENOENT);
 	assert_non_null(strstr(error.text, path));
 	assert_int_equal(oci_model_read(folder, 0, NULL, &model, &error), -EINVAL);
@@ -323,11 +310,10 @@ static void what_is_not_to_be_trusted_is_refused(void **state)
 	unlink(path);
 }
 
-static void processors_have_names_on_each_architecture(void **state)
+TEST(processors_have_names_on_each_architecture)
 {
 	char name[64];
 
-	(void)state;
 	oci_machine_cpu_name("processor\t: 0\nmodel name\t: Xeon 9\nflags: x\n", name, 64);
 	assert_string_equal(name, "Xeon 9");
 	oci_machine_cpu_name("processor\t: 0\ncpu\t\t: POWER8 (raw)\n", name, 64);
@@ -340,7 +326,7 @@ static void processors_have_names_on_each_architecture(void **state)
 	assert_string_equal(name, "0123");
 }
 
-static void places_are_found_in_text_that_nobody_checked(void **state)
+TEST(places_are_found_in_text_that_nobody_checked)
 {
 	static const char *const broken[] = {
 		"",    "{", "{\"a",	      "{\"a\"", "{\"a\":", "[", "[1,", "{\"a\": \"\\",
@@ -348,7 +334,6 @@ static void places_are_found_in_text_that_nobody_checked(void **state)
 	};
 	const struct oci_json_step steps[] = { { "a", 0 }, { NULL, 1 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		size_t length = strlen(broken[i]);
 
@@ -409,13 +394,12 @@ static void has(const char *text, const char *part)
 		fail_msg("'%s' does not say '%s'", text, part);
 }
 
-static void a_home_that_may_not_be_searched_is_no_file(void **state)
+TEST(a_home_that_may_not_be_searched_is_no_file)
 {
 	char closed[256], place[512], named[700], info[700];
 	struct oci_machine machine;
 	const char *text;
 
-	(void)state;
 	oci_machine_self(&machine);
 	snprintf(closed, sizeof(closed), "%s", in_folder("closed"));
 	snprintf(place, sizeof(place), "%s/onecopy/%s.json", closed, machine.host);
@@ -434,14 +418,13 @@ static void a_home_that_may_not_be_searched_is_no_file(void **state)
 	rmdir(closed);
 }
 
-static void a_path_that_is_too_long_is_said_and_ends_the_search(void **state)
+TEST(a_path_that_is_too_long_is_said_and_ends_the_search)
 {
 	static struct oci_model refused_model;
 	char path[sizeof(((struct oci_model *)NULL)->path) + 1];
 	struct oci_model_error error;
 	const char *text;
 
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	path[0] = '/';
 	path[sizeof(path) - 1] = '\0';
@@ -457,14 +440,13 @@ static void a_path_that_is_too_long_is_said_and_ends_the_search(void **state)
 }
 
 /* Last, and once: what is found stays. */
-static void the_model_of_a_process_is_found_once_and_a_bad_file_leaves_the_default(void **state)
+TEST(the_model_of_a_process_is_found_once_and_a_bad_file_leaves_the_default)
 {
 	const struct oci_model *model[2];
 	struct oci_model fallback;
 	pthread_t thread[2];
 	char path[512];
 
-	(void)state;
 	put(in_folder("bad.json"), "{\"onecopy\": \"tuning\", \"version\": 7}", 0644);
 	setenv("ONECOPY_TUNING", in_folder("bad.json"), 1);
 	setenv("XDG_CONFIG_HOME", folder, 1);
@@ -502,24 +484,5 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_tuning_file_is_refused_with_its_place),
-		cmocka_unit_test(a_bad_term_is_refused_with_its_place),
-		cmocka_unit_test(a_bad_cell_is_refused_with_its_place),
-		cmocka_unit_test(deep_nesting_is_refused_before_anyone_recurses),
-		cmocka_unit_test(a_sentence_holds_no_control_characters),
-		cmocka_unit_test(cells_take_numbers_ranges_and_suffixes),
-		cmocka_unit_test(what_an_older_file_says_of_a_distance_is_ignored),
-		cmocka_unit_test(what_is_written_is_read_back_the_same),
-		cmocka_unit_test(a_file_of_another_machine_is_refused_by_what_differs),
-		cmocka_unit_test(what_is_not_to_be_trusted_is_refused),
-		cmocka_unit_test(processors_have_names_on_each_architecture),
-		cmocka_unit_test(places_are_found_in_text_that_nobody_checked),
-		cmocka_unit_test(a_home_that_may_not_be_searched_is_no_file),
-		cmocka_unit_test(a_path_that_is_too_long_is_said_and_ends_the_search),
-		cmocka_unit_test(
-			the_model_of_a_process_is_found_once_and_a_bad_file_leaves_the_default),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return oct_test_run(make_folder, remove_folder);
 }

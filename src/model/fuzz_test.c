@@ -6,17 +6,13 @@
  */
 #include "lab/tune/write.h"
 #include "model/model.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static unsigned long count = 10000;
 static uint64_t seed = 20261120;
@@ -223,12 +219,11 @@ static void check(const struct buffer *b, unsigned long *accepted)
 	oci_model_destroy(&again);
 }
 
-static void mutated_files_are_read_or_refused_with_their_place(void **state)
+TEST(mutated_files_are_read_or_refused_with_their_place)
 {
 	static const char *const profile[] = { "knl", "default", "tuned" };
 	unsigned long accepted = 0;
 
-	(void)state;
 	for (int p = 0; p < 3; p++) {
 		char *valid = valid_text(profile[p]);
 		size_t length = strlen(valid);
@@ -249,13 +244,12 @@ static void mutated_files_are_read_or_refused_with_their_place(void **state)
 	assert_true(accepted > count / 100 && accepted < count);
 }
 
-static void every_prefix_of_a_file_is_refused(void **state)
+TEST(every_prefix_of_a_file_is_refused)
 {
 	char *valid = valid_text("tuned");
 	size_t length = strlen(valid);
 	unsigned long accepted = 0;
 
-	(void)state;
 	for (size_t i = 0; i < length; i++)
 		check(&(struct buffer){ valid, i, length }, &accepted);
 	assert_int_equal(accepted, 0);
@@ -265,13 +259,12 @@ static void every_prefix_of_a_file_is_refused(void **state)
 }
 
 /* Each term, and each number of the state, by what no machine has: refused where it stands. */
-static void values_out_of_bounds_are_refused_at_their_place(void **state)
+TEST(values_out_of_bounds_are_refused_at_their_place)
 {
 	static const char *const wrong[] = { "-1.0", "1e300", "\"1\"", "null", "[]" };
 	char *valid = valid_text("tuned"), *text = malloc(strlen(valid) + 32);
 	unsigned int refused = 0;
 
-	(void)state;
 	assert_non_null(text);
 	for (const char *at = valid; (at = strstr(at, "\": ")) != NULL; at += 3) {
 		const char *end = at + 3 + strspn(at + 3, "0123456789.e+-");
@@ -307,15 +300,9 @@ static void values_out_of_bounds_are_refused_at_their_place(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mutated_files_are_read_or_refused_with_their_place),
-		cmocka_unit_test(every_prefix_of_a_file_is_refused),
-		cmocka_unit_test(values_out_of_bounds_are_refused_at_their_place),
-	};
-
 	if (argc > 1)
 		count = strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		seed = strtoull(argv[2], NULL, 10) | 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

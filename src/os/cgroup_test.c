@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Control groups as files of a temporary folder, because no test may change the real ones. */
 #include "os/cgroup.h"
+#include "support/test.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char root[64], membership[128];
 
@@ -61,18 +57,16 @@ static void assert_cpus(double expected)
 	assert_true(found > expected - 1e-9 && found < expected + 1e-9);
 }
 
-static void no_group_is_no_limit(void **state)
+TEST_WITH(no_group_is_no_limit, make_root, remove_root)
 {
-	(void)state;
 	assert_cpus(0);
 	assert_true(oci_cgroup_memory_left(root, membership) == SIZE_MAX);
 	put("membership", "nonsense\n0:\n:\n");
 	assert_cpus(0);
 }
 
-static void v2_takes_the_tightest_limit_up_to_the_root(void **state)
+TEST_WITH(v2_takes_the_tightest_limit_up_to_the_root, make_root, remove_root)
 {
-	(void)state;
 	put("membership", "0::/slice/job\n");
 	put("slice/job/cpu.max", "max 100000\n");
 	assert_cpus(0);
@@ -84,17 +78,15 @@ static void v2_takes_the_tightest_limit_up_to_the_root(void **state)
 	assert_cpus(0.5);
 }
 
-static void v2_path_of_the_host_still_finds_the_containers_root(void **state)
+TEST_WITH(v2_path_of_the_host_still_finds_the_containers_root, make_root, remove_root)
 {
-	(void)state;
 	put("membership", "0::/docker/0123456789\n");
 	put("cpu.max", "200000 100000\n");
 	assert_cpus(2);
 }
 
-static void v1_reads_the_quota_of_its_controller(void **state)
+TEST_WITH(v1_reads_the_quota_of_its_controller, make_root, remove_root)
 {
-	(void)state;
 	put("membership", "9:name=systemd:/\n3:cpuset:/other\n2:cpuacct,cpu:/a/b\n4:memory:/a\n");
 	put("cpu/a/b/cpu.cfs_quota_us", "-1\n");
 	put("cpu/a/b/cpu.cfs_period_us", "100000\n");
@@ -110,9 +102,8 @@ static void v1_reads_the_quota_of_its_controller(void **state)
 	assert_int_equal(oci_cgroup_memory_left(root, membership), 4600);
 }
 
-static void v2_memory_counts_what_can_be_dropped(void **state)
+TEST_WITH(v2_memory_counts_what_can_be_dropped, make_root, remove_root)
 {
-	(void)state;
 	put("membership", "0::/job\n");
 	put("job/memory.max", "max\n");
 	put("job/memory.current", "700\n");
@@ -123,21 +114,4 @@ static void v2_memory_counts_what_can_be_dropped(void **state)
 	assert_int_equal(oci_cgroup_memory_left(root, membership), 400);
 	put("job/memory.current", "2000\n"); /* lowered below what is in use */
 	assert_int_equal(oci_cgroup_memory_left(root, membership), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_group_is_no_limit, make_root, remove_root),
-		cmocka_unit_test_setup_teardown(v2_takes_the_tightest_limit_up_to_the_root,
-						make_root, remove_root),
-		cmocka_unit_test_setup_teardown(v2_path_of_the_host_still_finds_the_containers_root,
-						make_root, remove_root),
-		cmocka_unit_test_setup_teardown(v1_reads_the_quota_of_its_controller, make_root,
-						remove_root),
-		cmocka_unit_test_setup_teardown(v2_memory_counts_what_can_be_dropped, make_root,
-						remove_root),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,25 +2,21 @@
 /* Waiting on a word of shared memory, against the running kernel. */
 #include "base/clock.h"
 #include "os/os.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void futex_wait_times_out_and_sees_a_changed_word(void **state)
+TEST(futex_wait_times_out_and_sees_a_changed_word)
 {
 	uint32_t word = 5;
 	uint64_t before = oci_clock_ns();
 
-	(void)state;
 	assert_int_equal(oci_os_futex_wait(&word, 5, 5000000), -ETIMEDOUT);
 	assert_true(oci_clock_ns() - before >= 5000000);
 	assert_int_equal(oci_os_futex_wait(&word, 4, 5000000), -EAGAIN);
@@ -38,13 +34,12 @@ static void await_sleep(pid_t pid)
 	} while (!state || state[2] != 'S');
 }
 
-static void futex_wakes_another_process(void **state)
+TEST(futex_wakes_another_process)
 {
 	int error = 0, status, fd = oci_os_shared_file("onecopy-test", 4096);
 	uint32_t *word = oci_os_map_shared(fd, 4096, true, &error);
 	pid_t pid;
 
-	(void)state;
 	assert_non_null(word);
 	/* As it is not there in a child otherwise. */
 	assert_int_equal(madvise(word, 4096, MADV_DOFORK), 0);
@@ -61,14 +56,4 @@ static void futex_wakes_another_process(void **state)
 	assert_int_equal(status, 0);
 	oci_os_unmap(word, 4096);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(futex_wait_times_out_and_sees_a_changed_word),
-		cmocka_unit_test(futex_wakes_another_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

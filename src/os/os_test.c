@@ -2,14 +2,13 @@
 /* The wrappers against the running kernel: two processes wherever two matter. */
 #include "base/clock.h"
 #include "os/os.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,6 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A child that sleeps until it is killed. It leaves with its parent in any case. */
 static pid_t sleeping_child(void)
@@ -42,14 +39,13 @@ static void kill_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void shared_file_is_seen_by_a_peer_through_proc(void **state)
+TEST(shared_file_is_seen_by_a_peer_through_proc)
 {
 	size_t bytes = 3 * oci_os_page_bytes();
 	int error = 0, status, fd = oci_os_shared_file("onecopy-test", bytes);
 	pid_t parent = getpid(), pid;
 	char *mine;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(lseek(fd, 0, SEEK_END), bytes);
@@ -76,14 +72,13 @@ static void shared_file_is_seen_by_a_peer_through_proc(void **state)
 	close(fd);
 }
 
-static void shared_file_grows_and_keeps_its_bytes(void **state)
+TEST(shared_file_grows_and_keeps_its_bytes)
 {
 	size_t page = oci_os_page_bytes();
 	int error = 0, fd = oci_os_shared_file("onecopy-test", page);
 	char byte = 7;
 	char *map;
 
-	(void)state;
 	assert_int_equal(pwrite(fd, &byte, 1, 0), 1);
 	assert_int_equal(oci_os_shared_file_grow(fd, page, 5 << 20), 0);
 	map = oci_os_map_shared(fd, page + (5 << 20), false, &error);
@@ -94,12 +89,11 @@ static void shared_file_grows_and_keeps_its_bytes(void **state)
 	close(fd);
 }
 
-static void no_room_is_an_error_and_not_a_signal(void **state)
+TEST(no_room_is_an_error_and_not_a_signal)
 {
 	struct rlimit before, small;
 	int error = 0;
 
-	(void)state;
 	assert_int_equal(oci_os_shared_file("onecopy-test", 0), -EINVAL);
 	assert_int_equal(oci_os_shared_file("onecopy-test", SIZE_MAX), -EFBIG);
 	/* More than the machine has: memfd would take it, page by page, until the OOM killer. */
@@ -118,13 +112,12 @@ static void ignore_signal(int number)
 	(void)number;
 }
 
-static void a_fast_timer_does_not_stop_the_growth(void **state)
+TEST(a_fast_timer_does_not_stop_the_growth)
 {
 	struct itimerval fast = { { 0, 500 }, { 0, 500 } }, off = { 0 };
 	struct sigaction action = { .sa_handler = ignore_signal }, before;
 	int fd;
 
-	(void)state;
 	sigaction(SIGALRM, &action, &before);
 	setitimer(ITIMER_REAL, &fast, NULL);
 	fd = oci_os_shared_file("onecopy-test", 32 << 20);
@@ -134,11 +127,10 @@ static void a_fast_timer_does_not_stop_the_growth(void **state)
 	close(fd);
 }
 
-static void bad_descriptors_and_addresses_are_errno(void **state)
+TEST(bad_descriptors_and_addresses_are_errno)
 {
 	int error = 0;
 
-	(void)state;
 	assert_int_equal(oci_os_open_peer_fd(getpid(), 1 << 20), -ENOENT);
 	assert_int_equal(oci_os_open_peer_fd(-1, 0), -EINVAL);
 	assert_null(oci_os_map_shared(-1, 4096, false, &error));
@@ -146,7 +138,7 @@ static void bad_descriptors_and_addresses_are_errno(void **state)
 	assert_int_equal(oci_os_unmap((void *)1, 4096), -EINVAL);
 }
 
-static void vm_read_and_write_move_vectors_to_and_from_a_child(void **state)
+TEST(vm_read_and_write_move_vectors_to_and_from_a_child)
 {
 	/* The child inherits these at the same addresses, with these bytes. */
 	char source[10] = "abcdefghi", target[10] = { 0 }, kept[10] = { 0 };
@@ -154,7 +146,6 @@ static void vm_read_and_write_move_vectors_to_and_from_a_child(void **state)
 	struct iovec remote[2] = { { source + 3, 6 }, { source, 3 } };
 	pid_t pid = sleeping_child();
 
-	(void)state;
 	memset(source, '.', 9); /* ours only */
 	assert_int_equal(oci_os_vm_read(pid, local, 2, remote, 2), 9);
 	assert_string_equal(target, "defghiabc");
@@ -169,7 +160,7 @@ static void vm_read_and_write_move_vectors_to_and_from_a_child(void **state)
 	assert_int_equal(oci_os_vm_read(pid, local, 1, remote, 1), -ESRCH);
 }
 
-static void vm_read_stops_short_at_a_hole(void **state)
+TEST(vm_read_stops_short_at_a_hole)
 {
 	size_t page = oci_os_page_bytes();
 	char *pages =
@@ -178,7 +169,6 @@ static void vm_read_stops_short_at_a_hole(void **state)
 	struct iovec local = { target, 2 * page }, remote = { pages, 2 * page };
 	pid_t pid;
 
-	(void)state;
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	memset(pages, 1, page);
 	munmap(pages + page, page);
@@ -191,14 +181,13 @@ static void vm_read_stops_short_at_a_hole(void **state)
 	free(target);
 }
 
-static void vm_read_of_a_very_long_vector_is_short(void **state)
+TEST(vm_read_of_a_very_long_vector_is_short)
 {
 	enum { COUNT = 1500 };
 	static char bytes[COUNT], target[COUNT];
 	static struct iovec remote[COUNT];
 	struct iovec local = { target, COUNT };
 
-	(void)state;
 	for (int i = 0; i < COUNT; i++)
 		remote[i] = (struct iovec){ bytes + i, 1 };
 	assert_int_equal(oci_os_vm_read(getpid(), &local, 1, remote, COUNT), 1024);
@@ -231,15 +220,13 @@ static void end_is_told(bool descriptors)
 	setrlimit(RLIMIT_NOFILE, &before);
 }
 
-static void the_end_of_a_process_is_told_reaped_or_not(void **state)
+TEST(the_end_of_a_process_is_told_reaped_or_not)
 {
-	(void)state;
 	end_is_told(true);
 }
 
-static void the_end_of_a_process_is_told_without_a_descriptor(void **state)
+TEST(the_end_of_a_process_is_told_without_a_descriptor)
 {
-	(void)state;
 	end_is_told(false);
 }
 
@@ -249,14 +236,13 @@ static void *sleeps(void *arg)
 	return arg;
 }
 
-static void a_process_whose_main_thread_has_left_lives(void **state)
+TEST(a_process_whose_main_thread_has_left_lives)
 {
 	struct rlimit before, none;
 	struct oci_os_image image;
 	pid_t pid = fork();
 	char path[48], text[1];
 
-	(void)state;
 	if (!pid) {
 		pthread_t thread;
 
@@ -280,12 +266,11 @@ static void a_process_whose_main_thread_has_left_lives(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void a_later_process_and_another_program_are_told_apart(void **state)
+TEST(a_later_process_and_another_program_are_told_apart)
 {
 	pid_t pid = sleeping_child();
 	struct oci_os_image image = oci_os_image(pid), other = image, nothing = { 0 };
 
-	(void)state;
 	assert_true(image.start && image.stack);
 	other.start++;
 	assert_true(oci_os_process_ended(pid, &other));
@@ -300,11 +285,10 @@ static void a_later_process_and_another_program_are_told_apart(void **state)
 	assert_true(!nothing.start && !nothing.stack);
 }
 
-static void what_is_no_file_of_a_peer_is_not_opened(void **state)
+TEST(what_is_no_file_of_a_peer_is_not_opened)
 {
 	int pipes[2], null = open("/dev/null", O_RDWR), folder = open("/tmp", O_RDONLY);
 
-	(void)state;
 	assert_int_equal(pipe(pipes), 0);
 	assert_true(null >= 0 && folder >= 0);
 	assert_int_equal(oci_os_open_peer_fd(getpid(), pipes[0]), -EBADF);
@@ -316,12 +300,11 @@ static void what_is_no_file_of_a_peer_is_not_opened(void **state)
 	close(folder);
 }
 
-static void proc_stat_is_read_past_a_hostile_name(void **state)
+TEST(proc_stat_is_read_past_a_hostile_name)
 {
 	char before[16];
 	struct oci_os_image image = oci_os_image(getpid()), same;
 
-	(void)state;
 	prctl(PR_GET_NAME, before);
 	prctl(PR_SET_NAME, "a) S 1 (b");
 	same = oci_os_image(getpid());
@@ -335,32 +318,29 @@ static void proc_stat_is_read_past_a_hostile_name(void **state)
 	assert_int_equal(oci_os_parent(-1), 0);
 }
 
-static void dumpable_is_what_prctl_set(void **state)
+TEST(dumpable_is_what_prctl_set)
 {
-	(void)state;
 	assert_true(oci_os_dumpable());
 	prctl(PR_SET_DUMPABLE, 0);
 	assert_false(oci_os_dumpable());
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
-static void ptracer_and_yama_agree(void **state)
+TEST(ptracer_and_yama_agree)
 {
 	int scope = oci_os_yama_scope();
 
-	(void)state;
 	if (scope == -ENOENT)
 		assert_int_equal(oci_os_set_ptracer(getppid()), -EINVAL);
 	else
 		assert_true(scope >= 0 && scope <= 3 && !oci_os_set_ptracer(getppid()));
 }
 
-static void identities_are_stable_and_random_is_not(void **state)
+TEST(identities_are_stable_and_random_is_not)
 {
 	uint8_t first[16], second[16], zero[16] = { 0 };
 	char text[64];
 
-	(void)state;
 	assert_int_equal(oci_os_boot_id(first), 0);
 	assert_int_equal(oci_os_boot_id(second), 0);
 	assert_memory_equal(first, second, 16);
@@ -395,12 +375,11 @@ static void *narrow_affinity(void *argument)
 	return NULL;
 }
 
-static void affinity_is_the_threads_mask(void **state)
+TEST(affinity_is_the_threads_mask)
 {
 	unsigned int before = oci_os_cpus_allowed();
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, narrow_affinity, NULL), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(oci_os_cpus_allowed(), before);
@@ -410,13 +389,12 @@ static void affinity_is_the_threads_mask(void **state)
 }
 
 /* Flags at the same offset of two segments are used at the same time. */
-static void large_mappings_do_not_share_a_hash_of_lines(void **state)
+TEST(large_mappings_do_not_share_a_hash_of_lines)
 {
 	const size_t bytes = (size_t)256 << 20;
 	int fd = memfd_create("mappings", MFD_CLOEXEC), error = 0;
 	uintptr_t seen[4];
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	for (int i = 0; i < 4; i++) {
@@ -434,31 +412,4 @@ static void large_mappings_do_not_share_a_hash_of_lines(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(oci_os_unmap((void *)seen[i], bytes), 0);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(large_mappings_do_not_share_a_hash_of_lines),
-		cmocka_unit_test(shared_file_is_seen_by_a_peer_through_proc),
-		cmocka_unit_test(shared_file_grows_and_keeps_its_bytes),
-		cmocka_unit_test(no_room_is_an_error_and_not_a_signal),
-		cmocka_unit_test(a_fast_timer_does_not_stop_the_growth),
-		cmocka_unit_test(bad_descriptors_and_addresses_are_errno),
-		cmocka_unit_test(vm_read_and_write_move_vectors_to_and_from_a_child),
-		cmocka_unit_test(vm_read_stops_short_at_a_hole),
-		cmocka_unit_test(vm_read_of_a_very_long_vector_is_short),
-		cmocka_unit_test(the_end_of_a_process_is_told_reaped_or_not),
-		cmocka_unit_test(the_end_of_a_process_is_told_without_a_descriptor),
-		cmocka_unit_test(a_process_whose_main_thread_has_left_lives),
-		cmocka_unit_test(a_later_process_and_another_program_are_told_apart),
-		cmocka_unit_test(what_is_no_file_of_a_peer_is_not_opened),
-		cmocka_unit_test(proc_stat_is_read_past_a_hostile_name),
-		cmocka_unit_test(dumpable_is_what_prctl_set),
-		cmocka_unit_test(ptracer_and_yama_agree),
-		cmocka_unit_test(identities_are_stable_and_random_is_not),
-		cmocka_unit_test(affinity_is_the_threads_mask),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

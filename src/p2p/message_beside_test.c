@@ -4,12 +4,6 @@
  * process, so ThreadSanitizer sees what one does to another's team. And teams that end: progress
  * must not look at them any more, as AddressSanitizer sees.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +14,9 @@
 
 #include "api/engine.h"
 #include "lab/mock/mock.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 #include "support/thread_team.h"
 
 #define ROUNDS 3000
@@ -48,15 +44,6 @@ static int await(struct oc_request *request)
 	return result == 1 ? 0 : result;
 }
 
-static bool is_all(const uint8_t *bytes, size_t count, unsigned int value)
-{
-	size_t same = 0;
-
-	while (same < count && bytes[same] == (uint8_t)value)
-		same++;
-	return same == count;
-}
-
 /* A started receive, which another thread may find complete while blocking calls find that nothing
  * else is under way. All carry their number, so one that is taken twice is seen. */
 static int receive_rounds(struct oc_team *team)
@@ -73,7 +60,7 @@ static int receive_rounds(struct oc_team *team)
 			 oc_recv(team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
 			 number != i ||
 			 oc_recv(team, 0, OC_ANY_TAG, &number, sizeof(number), NULL) ||
-			 number != i + 1 || await(request) || !is_all(large, bytes, i);
+			 number != i + 1 || await(request) || !oct_all(large, (uint8_t)i, bytes);
 		if (failed)
 			fprintf(stderr, "round %u: %u\n", i, number);
 		failed |= oc_send(team, 0, 0, &i, sizeof(i));
@@ -106,27 +93,24 @@ static int all_rounds(struct oc_team *team)
 	return oc_team_rank(team) ? receive_rounds(team) : send_rounds(team);
 }
 
-static void progress_of_another_thread_touches_no_team_without_requests(void **state)
+TEST(progress_of_another_thread_touches_no_team_without_requests)
 {
 	pthread_t driver;
 
-	(void)state;
 	assert_int_equal(pthread_create(&driver, NULL, drive, NULL), 0);
 	assert_int_equal(oct_thread_team(2, 0, all_rounds), 0);
 	__atomic_store_n(&all_over, true, __ATOMIC_RELEASE);
 	pthread_join(driver, NULL);
 }
 
-static void a_team_that_ended_is_not_driven(void **state)
+TEST(a_team_that_ended_is_not_driven)
 {
-	struct oct_board *boards[2] = { oct_board_create(1), oct_board_create(1) };
 	struct oc_team *teams[2];
 	struct oc_request *request;
 	int sent = 7, got = 0, other = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oct_local_teams(boards[i], 1, &teams[i]), 0);
+		assert_int_equal(oct_local_teams(1, &teams[i]), 0);
 	/* A blocking call ends the request, so progress does not. */
 	assert_int_equal(oc_irecv(teams[0], 0, 0, &got, sizeof(got), NULL, &request), 0);
 	assert_int_equal(oc_send(teams[0], 0, 0, &sent, sizeof(sent)), 0);
@@ -139,13 +123,10 @@ static void a_team_that_ended_is_not_driven(void **state)
 	assert_int_equal(oc_wait(request), 0);
 	assert_int_equal(other, 7);
 	assert_int_equal(oc_team_destroy(teams[1]), 0);
-	for (unsigned int i = 0; i < 2; i++)
-		oct_board_destroy(boards[i]);
 }
 
 /* A large message of rank 0 to rank 1, half way. */
 struct transfer {
-	struct oct_board *board;
 	struct oc_team *teams[2];
 	struct oc_request *sent, *received;
 	uint8_t from[MOST], to[MOST];
@@ -156,9 +137,8 @@ static struct transfer *begin_transfer(void)
 	struct transfer *t = calloc(1, sizeof(*t));
 
 	assert_non_null(t);
-	t->board = oct_board_create(2);
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(t->board, 2, t->teams), 0);
+	assert_int_equal(oct_local_teams(2, t->teams), 0);
 	assert_int_equal(oc_isend(t->teams[0], 1, 0, t->from, MOST, &t->sent), 0);
 	assert_int_equal(oc_irecv(t->teams[1], 0, 0, t->to, MOST, NULL, &t->received), 0);
 	oc_progress();
@@ -167,9 +147,7 @@ static struct transfer *begin_transfer(void)
 
 static void end_transfer(struct transfer *t)
 {
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(t->teams[i]), 0);
-	oct_board_destroy(t->board);
+	assert_int_equal(oct_local_end(2, t->teams), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	free(t);
 }
@@ -185,42 +163,28 @@ static int wait_by_tests(struct oc_request *request)
 
 /* The sender helps to copy a large message. It must not write to a buffer that the receiver's error
  * has given back. */
-static void nobody_writes_to_the_receive_of_a_failed_team(void **state)
+TEST(nobody_writes_to_the_receive_of_a_failed_team)
 {
 	struct transfer *t = begin_transfer();
 
-	(void)state;
 	assert_int_equal(oc_peek(t->received), 0);
 	oci_team_fail(&t->teams[1]->team, -EPROTO, -1, "as if another rank had called differently");
 	assert_int_equal(wait_by_tests(t->received), -EPROTO);
 	memset(t->to, 0xee, MOST);
 	/* The sender learns of it when it looks, some milliseconds later. */
 	assert_int_equal(wait_by_tests(t->sent), -EPROTO);
-	assert_true(is_all(t->to, MOST, 0xee));
+	assert_true(oct_all(t->to, 0xee, MOST));
 	end_transfer(t);
 }
 
 /* A sender whose call has failed may change its buffer, while the receiver still copies. */
-static void a_receive_from_a_failed_team_is_no_success(void **state)
+TEST(a_receive_from_a_failed_team_is_no_success)
 {
 	struct transfer *t = begin_transfer();
 
-	(void)state;
 	oci_team_fail(&t->teams[0]->team, -EPROTO, -1, "as if another rank had called differently");
 	assert_int_equal(wait_by_tests(t->sent), -EPROTO);
 	memset(t->from, 0xee, MOST);
 	assert_int_equal(wait_by_tests(t->received), -EPROTO);
 	end_transfer(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(progress_of_another_thread_touches_no_team_without_requests),
-		cmocka_unit_test(a_team_that_ended_is_not_driven),
-		cmocka_unit_test(nobody_writes_to_the_receive_of_a_failed_team),
-		cmocka_unit_test(a_receive_from_a_failed_team_is_no_success),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

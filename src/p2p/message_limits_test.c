@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The eager limit follows the model's terms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "p2p/p2p.h"
+#include "support/test.h"
 
 static size_t limit_of(const struct oci_model *model)
 {
@@ -20,12 +15,11 @@ static size_t limit_of(const struct oci_model *model)
 	return limits.near_eager_bytes;
 }
 
-static void the_eager_limit_rises_with_the_start_of_a_single_copy(void **state)
+TEST(the_eager_limit_rises_with_the_start_of_a_single_copy)
 {
 	struct oci_model model;
 	size_t before, slower, faster;
 
-	(void)state;
 	assert_int_equal(oci_model_profile("default", &model), 0);
 	/* A ring so slow that the limit lies between the least and the most. */
 	model.copy[OCI_MODEL_SHM].beta.value = 1.25 * model.copy[OCI_MODEL_CMA].beta.value;
@@ -39,11 +33,10 @@ static void the_eager_limit_rises_with_the_start_of_a_single_copy(void **state)
 	assert_true(faster < before && before < slower);
 }
 
-static void every_profile_has_an_eager_limit(void **state)
+TEST(every_profile_has_an_eager_limit)
 {
 	const char *name;
 
-	(void)state;
 	for (unsigned int i = 0; (name = oci_model_profile_name(i)); i++) {
 		struct oci_model model;
 
@@ -51,14 +44,4 @@ static void every_profile_has_an_eager_limit(void **state)
 		assert_in_range(limit_of(&model), 1024, 16384);
 		oci_model_destroy(&model);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_eager_limit_rises_with_the_start_of_a_single_copy),
-		cmocka_unit_test(every_profile_has_an_eager_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

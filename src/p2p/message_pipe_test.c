@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages through pipes, forced: what happens around them. The bytes of random messages are
  * message_random_test's affair, which runs with each way forced. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -18,6 +13,7 @@
 #include <unistd.h>
 
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define BYTES ((size_t)1000003)
 
@@ -84,14 +80,12 @@ static int pass(struct oc_team *team, int me, int starved, unsigned int seed, in
 	return failed;
 }
 
-static int without_descriptors(struct oc_team *team, void *arg)
+TEST_ON_RANKS(without_descriptors_messages_go_another_way, 2)
 {
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	int me = oc_team_rank(team) != 0, piped;
 
-	(void)arg;
 	/* What is opened at a first message for other reasons is open. */
-	if (oc_collective(team, &barrier))
+	if (oct_barrier(team))
 		return 1;
 	if (pass(team, me, 0, 1, &piped) || piped)
 		return 2; /* the sender cannot make one */
@@ -102,21 +96,14 @@ static int without_descriptors(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void without_descriptors_messages_go_another_way(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, without_descriptors, NULL), 0);
-}
-
 /* Asked for in another order than they were sent, one of them cut short. */
-static int several_at_once(struct oc_team *team, void *arg)
+TEST_ON_RANKS(several_messages_follow_one_another_in_a_pipe, 2)
 {
 	uint8_t *bytes[4];
 	struct oc_request *requests[4];
 	struct oc_status status[4];
 	int failed = 0;
 
-	(void)arg;
 	for (int i = 0; i < 4; i++) {
 		bytes[i] = malloc(BYTES);
 		fill(bytes[i], oc_team_rank(team) ? 0 : 10 + (unsigned int)i);
@@ -147,12 +134,6 @@ static int several_at_once(struct oc_team *team, void *arg)
 	return failed;
 }
 
-static void several_messages_follow_one_another_in_a_pipe(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, several_at_once, NULL), 0);
-}
-
 /* Rank 1 dies while rank 0's bytes are in the pipe. */
 static int dies(struct oc_team *team, void *arg)
 {
@@ -177,20 +158,13 @@ static int dies(struct oc_team *team, void *arg)
 	return error == -EOWNERDEAD ? 0 : 2;
 }
 
-static void a_receiver_that_dies_is_an_error_and_no_signal(void **state)
+TEST(a_receiver_that_dies_is_an_error_and_no_signal)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, dies, NULL), 0);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_descriptors_messages_go_another_way),
-		cmocka_unit_test(several_messages_follow_one_another_in_a_pipe),
-		cmocka_unit_test(a_receiver_that_dies_is_an_error_and_no_signal),
-	};
-
 	setenv("ONECOPY_P2P", "vmsplice", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

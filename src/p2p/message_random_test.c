@@ -3,12 +3,6 @@
  * Random messages between random ranks, against what matching must give: every rank knows from the
  * seed what all send, so a receive's bytes tell whether it got the message that it had to.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
 #include "support/mix.h"
+#include "support/test.h"
 
 #define MOST_RANKS 33
 #define TAGS 3
@@ -226,7 +221,6 @@ static int phase(struct oc_team *team, const struct traffic *t, unsigned int num
 	struct sent *list = calloc((size_t)size * messages, sizeof(*list));
 	bool *got = calloc((size_t)size * messages, sizeof(*got));
 	struct receive *receives = calloc((size_t)size * messages, sizeof(*receives));
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	size_t count = 0;
 	int failed = 0;
 
@@ -254,7 +248,7 @@ static int phase(struct oc_team *team, const struct traffic *t, unsigned int num
 	for (size_t i = 0; late && i < count; i++)
 		failed |= start_receive(team, &receives[i], blocking);
 	if (number % 3 == 0)
-		failed |= oc_collective(team, &barrier);
+		failed |= oct_barrier(team);
 	failed |= finish(sends, messages, receives, count);
 	if (failed)
 		fprintf(stderr, "rank %u phase %u: %d %s\n", me, number, failed,
@@ -281,11 +275,9 @@ static int traffic(struct oc_team *team, void *arg)
 {
 	const struct traffic *t = arg;
 
-	struct oc_call barrier = { .collective = OC_BARRIER };
-
 	for (unsigned int i = 0; i < t->phases; i++) {
 		/* A rank that is a phase ahead would send to receives that take any. */
-		if (phase(team, t, i) || oc_collective(team, &barrier))
+		if (phase(team, t, i) || oct_barrier(team))
 			return 1;
 	}
 	return 0;
@@ -299,52 +291,32 @@ static void random_messages(uint32_t ranks, unsigned int phases, unsigned int me
 	assert_int_equal(oct_fork_team(ranks, -1, traffic, &t), 0);
 }
 
-static void messages_of_one_rank_to_itself(void **state)
+TEST(messages_of_one_rank_to_itself)
 {
-	(void)state;
 	random_messages(1, 16, 20, 1500000);
 }
 
-static void messages_of_two_ranks(void **state)
+TEST(messages_of_two_ranks)
 {
-	(void)state;
 	random_messages(2, 16, 30, 1500000);
 }
 
-static void messages_of_three_ranks(void **state)
+TEST(messages_of_three_ranks)
 {
-	(void)state;
 	random_messages(3, 16, 20, 300000);
 }
 
-static void messages_of_five_ranks(void **state)
+TEST(messages_of_five_ranks)
 {
-	(void)state;
 	random_messages(5, 16, 12, 100000);
 }
 
-static void messages_of_eight_ranks(void **state)
+TEST(messages_of_eight_ranks)
 {
-	(void)state;
 	random_messages(8, 16, 12, 100000);
 }
 
-static void messages_of_thirty_three_ranks(void **state)
+TEST(messages_of_thirty_three_ranks)
 {
-	(void)state;
 	random_messages(33, 16, 6, 40000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_of_one_rank_to_itself),
-		cmocka_unit_test(messages_of_two_ranks),
-		cmocka_unit_test(messages_of_three_ranks),
-		cmocka_unit_test(messages_of_five_ranks),
-		cmocka_unit_test(messages_of_eight_ranks),
-		cmocka_unit_test(messages_of_thirty_three_ranks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

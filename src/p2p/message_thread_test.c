@@ -3,12 +3,6 @@
  * Messages of ranks that are threads of one process: for ThreadSanitizer. A further thread drives
  * requests all the while.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 
 #include "api/engine.h"
 #include "os/os.h"
+#include "support/test.h"
 #include "support/thread_team.h"
 
 #define RANKS 3
@@ -95,25 +90,13 @@ static void run_ranks(unsigned int fail_every)
 	pthread_join(driver, NULL);
 }
 
-static void no_access_of_a_message_is_unordered(void **state)
+TEST(no_access_of_a_message_is_unordered)
 {
-	(void)state;
 	run_ranks(0);
 }
 
 /* Every third copy fails, of the receiver and of the sender that helps. */
-static void nor_when_copies_fail_and_the_rest_is_sent(void **state)
+TEST(nor_when_copies_fail_and_the_rest_is_sent)
 {
-	(void)state;
 	run_ranks(3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_access_of_a_message_is_unordered),
-		cmocka_unit_test(nor_when_copies_fail_and_the_rest_is_sent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ONECOPY_P2P=cma and map: what a rank copies itself goes that way alone, whatever its peer's does.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "api/engine.h"
 #include "copy/map.h"
 #include "support/arena.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define ARENA_BYTES ((size_t)64 << 20)
 #define BYTES ((size_t)3000001)
 
 enum { ROUNDS = 8 };
 
-/* What a rank saw: bytes that it copied in mapped memory. */
+/* Two ranks' ways, and what they saw: bytes that each copied in mapped memory. */
 struct seen {
+	const char *way[2];
+	bool in_heap;
+	size_t bytes;
 	uint64_t mapped[2];
 	bool single_copy;
 };
@@ -36,18 +32,20 @@ static uint8_t byte_of(size_t i, int round)
 }
 
 /* Rank 0 sends, rank 1 receives: 0, or what went wrong. */
-static int rank_of(struct oct_board *board, uint32_t rank, struct seen *seen, bool in_heap,
-		   size_t bytes)
+static int rank_of(const struct oc_bootstrap *bootstrap, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	struct seen *seen = arg;
+	uint32_t rank = bootstrap->rank;
+	size_t bytes = seen->bytes;
 	struct oct_arena arena;
 	struct oc_team *team;
 	struct oc_status status;
 	uint8_t *buffer;
 
-	if (oct_arena_create(&arena, ARENA_BYTES) || oc_team_create(&team, &bootstrap))
+	setenv("ONECOPY_P2P", seen->way[rank], 1);
+	if (oct_arena_create(&arena, ARENA_BYTES) || oc_team_create(&team, bootstrap))
 		return 1;
-	buffer = in_heap ? oct_arena_take(&arena, bytes) : malloc(bytes);
+	buffer = seen->in_heap ? oct_arena_take(&arena, bytes) : malloc(bytes);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (size_t i = 0; i < bytes; i++)
 			buffer[i] = rank ? 0xff : byte_of(i, round);
@@ -66,31 +64,14 @@ static int rank_of(struct oct_board *board, uint32_t rank, struct seen *seen, bo
 
 static struct seen run_bytes(const char *sender, const char *receiver, bool in_heap, size_t bytes)
 {
-	const char *way[] = { sender, receiver };
-	struct oct_board *board = oct_board_create(2);
-	struct seen *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-		    result;
-	pid_t pid[2];
+	struct seen result, *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(seen != MAP_FAILED);
-	for (uint32_t rank = 0; rank < 2; rank++) {
-		pid[rank] = fork();
-		assert_true(pid[rank] >= 0);
-		if (!pid[rank]) {
-			setenv("ONECOPY_P2P", way[rank], 1);
-			_exit(rank_of(board, rank, seen, in_heap, bytes));
-		}
-	}
-	for (int rank = 0; rank < 2; rank++) {
-		int status = -1;
-
-		assert_int_equal(waitpid(pid[rank], &status, 0), pid[rank]);
-		assert_int_equal(status, 0);
-	}
+	*seen = (struct seen){ .way = { sender, receiver }, .in_heap = in_heap, .bytes = bytes };
+	assert_int_equal(oct_fork_ranks(2, -1, rank_of, seen), 0);
 	result = *seen;
 	munmap(seen, sizeof(*seen));
-	oct_board_destroy(board);
 	return result;
 }
 
@@ -99,35 +80,31 @@ static struct seen run(const char *sender, const char *receiver, bool in_heap)
 	return run_bytes(sender, receiver, in_heap, BYTES);
 }
 
-static void map_moves_all_of_it_by_mapped_memory(void **state)
+TEST(map_moves_all_of_it_by_mapped_memory)
 {
 	struct seen seen = run("map", "map", true);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], ROUNDS * BYTES);
 }
 
-static void cma_maps_nothing(void **state)
+TEST(cma_maps_nothing)
 {
 	struct seen seen = run("cma", "cma", true);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 }
 
-static void what_is_not_in_a_heap_is_sent_with_map(void **state)
+TEST(what_is_not_in_a_heap_is_sent_with_map)
 {
 	struct seen seen = run("map", "map", false);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 }
 
-static void ranks_that_disagree_copy_each_its_way(void **state)
+TEST(ranks_that_disagree_copy_each_its_way)
 {
 	struct seen seen = run("cma", "map", true);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0], 0);
 	if (!seen.single_copy) /* the sender cannot help, or both could not */
 		assert_int_equal(seen.mapped[1], ROUNDS * BYTES);
@@ -140,11 +117,10 @@ static void ranks_that_disagree_copy_each_its_way(void **state)
 }
 
 /* Out of a heap the eager limit is lower: nothing has to be copied twice, or by the kernel. */
-static void little_of_a_heap_is_read_there(void **state)
+TEST(little_of_a_heap_is_read_there)
 {
 	struct seen seen = run_bytes("auto", "auto", true, 2048);
 
-	(void)state;
 	assert_int_equal(seen.mapped[0], 0);
 	assert_true(seen.mapped[1] > 0);
 	seen = run_bytes("auto", "auto", true, 1024);
@@ -155,17 +131,4 @@ static void little_of_a_heap_is_read_there(void **state)
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
 	seen = run_bytes("cma", "cma", true, 2048);
 	assert_int_equal(seen.mapped[0] + seen.mapped[1], 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(map_moves_all_of_it_by_mapped_memory),
-		cmocka_unit_test(cma_maps_nothing),
-		cmocka_unit_test(what_is_not_in_a_heap_is_sent_with_map),
-		cmocka_unit_test(ranks_that_disagree_copy_each_its_way),
-		cmocka_unit_test(little_of_a_heap_is_read_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

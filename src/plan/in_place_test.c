@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Alltoall and Alltoallv in place where less address space is left than their blocks have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/process.h"
+#include "support/test.h"
 
 enum { BLOCK = 4 << 20, LEFT = 3 << 20, WORDS = BLOCK / 8, MOST = 4 };
 
@@ -47,55 +43,34 @@ static int exchange(struct oc_team *team, uint64_t *words, bool v)
 	return 0;
 }
 
-static size_t address_space(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%lu", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages * 4096;
-}
-
 static int with_little_left(struct oc_team *team, void *arg)
 {
 	uint64_t *words = malloc((size_t)oc_team_size(team) * BLOCK);
-	struct oc_call barrier = { .collective = OC_BARRIER };
-	struct rlimit limit = { 0, RLIM_INFINITY };
 	int failed;
 
 	(void)arg;
 	/* The team comes up before there is a limit. */
-	if (!words || oc_collective(team, &barrier))
+	if (!words || oct_barrier(team))
 		return 1;
-	limit.rlim_cur = address_space() + LEFT;
-	if (setrlimit(RLIMIT_AS, &limit))
+	if (oct_limit_address_space(LEFT))
 		return 1;
 	failed = exchange(team, words, false) || exchange(team, words, true);
 	free(words);
 	return failed;
 }
 
-static void in_place_needs_no_second_buffer(void **state)
+TEST(in_place_needs_no_second_buffer)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= MOST; size++)
 		assert_int_equal(oct_fork_team(size, -1, with_little_left, NULL), 0);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_place_needs_no_second_buffer),
-	};
-
 #ifdef __SANITIZE_ADDRESS__
 	fprintf(stderr,
 		"skipped: AddressSanitizer's shadow is address space, which is limited here\n");
 	return 77;
 #endif
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plan/plan.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define RANKS 5
 #define ME 1
@@ -28,13 +25,12 @@ static struct oci_range recv_block(void)
 
 /* ---- what a plan becomes ------------------------------------------------------------------- */
 
-static void plan_is_packed_with_end_jumps_and_uses(void **state)
+TEST(plan_is_packed_with_end_jumps_and_uses)
 {
 	struct oci_builder *b = builder();
 	struct oci_plan *plan;
 	int error = 1;
 
-	(void)state;
 	assert_int_equal(oci_builder_key(b)->v, ME);
 	oci_build_parts(b, 3);
 	oci_build_segment(b, 4096);
@@ -62,12 +58,11 @@ static void plan_is_packed_with_end_jumps_and_uses(void **state)
 	free(plan);
 }
 
-static void plan_empty_is_end_alone(void **state)
+TEST(plan_empty_is_end_alone)
 {
 	int error = 0;
 	struct oci_plan *plan = oci_builder_finish(builder(), &error);
 
-	(void)state;
 	assert_non_null(plan);
 	assert_int_equal(plan->count, 1);
 	assert_int_equal(plan->ops[0].code, OCI_OP_END);
@@ -242,7 +237,7 @@ static void no_such_buffer(struct oci_builder *b)
 	oci_build_copy(b, (struct oci_range){ .buf = OCI_BUF_COUNT, .blocks = 1 }, recv_block());
 }
 
-static void plan_malformed_is_refused(void **state)
+TEST(plan_malformed_is_refused)
 {
 	static void (*const malformed[])(struct oci_builder *) = {
 		nested_loops,
@@ -275,7 +270,6 @@ static void plan_malformed_is_refused(void **state)
 		no_such_buffer,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(*malformed); i++) {
 		struct oci_builder *b = builder();
 		int error = 0;
@@ -288,12 +282,11 @@ static void plan_malformed_is_refused(void **state)
 	}
 }
 
-static void plan_for_a_rank_outside_of_the_team_is_refused(void **state)
+TEST(plan_for_a_rank_outside_of_the_team_is_refused)
 {
 	struct oci_plan_key key = { .v = 2, .size = 2 };
 	int error = 0;
 
-	(void)state;
 	assert_null(oci_builder_finish(oci_builder_create(&key), &error));
 	assert_int_equal(error, -EINVAL);
 }
@@ -309,9 +302,8 @@ static struct oci_params derive(size_t bytes, uint32_t nparts, uint32_t segment_
 	return params;
 }
 
-static void params_parts_are_whole_units_and_lines(void **state)
+TEST(params_parts_are_whole_units_and_lines)
 {
-	(void)state;
 	assert_int_equal(derive(100, 0, 0, 1).part_bytes, 0);
 	assert_int_equal(derive(0, 4, 0, 1).part_bytes, 0);
 	assert_int_equal(derive(1, 4, 0, 1).part_bytes, 1);
@@ -328,18 +320,16 @@ static void params_parts_are_whole_units_and_lines(void **state)
 	assert_int_equal(derive(600, 2, 0, 200).part_bytes, 400);
 }
 
-static void params_parts_cover_the_largest_sizes(void **state)
+TEST(params_parts_cover_the_largest_sizes)
 {
 	size_t part = derive(SIZE_MAX, 2, 0, 1).part_bytes;
 
-	(void)state;
 	assert_true(part >= SIZE_MAX / 2 && part % 64 == 0);
 	assert_true(derive(SIZE_MAX, 1, 0, 1).part_bytes >= SIZE_MAX - 64);
 }
 
-static void params_segments_are_whole_units(void **state)
+TEST(params_segments_are_whole_units)
 {
-	(void)state;
 	assert_int_equal(derive(100, 0, 4096, 1).segment_bytes, 4096);
 	assert_int_equal(derive(100, 0, 4096, 12).segment_bytes, 4092);
 	assert_int_equal(derive(100, 0, 8, 16).segment_bytes, 16);
@@ -348,12 +338,11 @@ static void params_segments_are_whole_units(void **state)
 }
 
 /* A chain of the largest messages: the last step of its loop is one of an operation. */
-static void params_segments_grow_before_steps_overflow(void **state)
+TEST(params_segments_grow_before_steps_overflow)
 {
 	static const size_t units[] = { 1, 8, 12, 4096 };
 	static const uint16_t loops[] = { 1, 2, 40000 };
 
-	(void)state;
 	for (unsigned int i = 0; i < 4 * 3; i++) {
 		struct oci_builder *b = builder();
 		uint16_t loop = loops[i % 3];
@@ -385,12 +374,11 @@ static void params_segments_grow_before_steps_overflow(void **state)
 	}
 }
 
-static void range_segments_count_the_trips_of_a_loop(void **state)
+TEST(range_segments_count_the_trips_of_a_loop)
 {
 	struct oci_params params = derive(100, 3, 16, 1);
 	struct oci_range part = oci_part(OCI_BUF_SEND, 2, 1);
 
-	(void)state;
 	/* Parts of 34: the last has 32 bytes. */
 	assert_int_equal(oci_range_segments(&part, &params), 2);
 	part.part = 0;
@@ -401,21 +389,4 @@ static void range_segments_count_the_trips_of_a_loop(void **state)
 	assert_int_equal(oci_range_segments(&part, &params), 13);
 	params.bytes = 0;
 	assert_int_equal(oci_range_segments(&part, &params), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plan_is_packed_with_end_jumps_and_uses),
-		cmocka_unit_test(plan_empty_is_end_alone),
-		cmocka_unit_test(plan_malformed_is_refused),
-		cmocka_unit_test(plan_for_a_rank_outside_of_the_team_is_refused),
-		cmocka_unit_test(params_parts_are_whole_units_and_lines),
-		cmocka_unit_test(params_parts_cover_the_largest_sizes),
-		cmocka_unit_test(params_segments_are_whole_units),
-		cmocka_unit_test(params_segments_grow_before_steps_overflow),
-		cmocka_unit_test(range_segments_count_the_trips_of_a_loop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * The user executor, polled: all ranks of a team in one process, many operations outstanding,
  * stepped in random order; copies by the mock mechanism, with and without dictated failures.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,9 +12,9 @@
 #include "api/engine.h"
 #include "coll/coll.h"
 #include "lab/mock/mock.h"
-#include "support/blocks.h"
-#include "support/call_bytes.h"
+#include "support/call.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define RANKS 4
 #define CALLS (3 * OCI_LANES) /* more than lanes at once */
@@ -33,127 +27,41 @@ static unsigned int draw(unsigned int below)
 	return (seed >> 8) % below;
 }
 
-static const struct oc_op sum = { .apply = oct_add, .bytes = 1, .commutative = 1, .id = 1 };
-
 struct planned {
-	struct oc_call call[RANKS];
-	uint8_t *send[RANKS], *recv[RANKS];
+	struct oct_call of[RANKS];
+	struct oct_memory memory[RANKS];
 	struct oc_request *request[RANKS];
 	int result[RANKS];
-	struct oc_block parts[RANKS]; /* of a Reduce_scatter: as of a Reduce_scatter_block */
-	size_t send_bytes, recv_bytes;
-	struct oct_blocks blocks[RANKS]; /* of a v-variant */
 };
 
-/* The same random call for all ranks, with buffers of the largest kind for each. */
+/* The same random call for all ranks. */
 static void plan_call(struct planned *p, unsigned int n)
 {
-	enum oc_collective c;
-	unsigned int seed_of_blocks = draw(1000000);
 	static const size_t sizes[] = { 0, 3, 100, 1000, 20000, 70000, 150001 };
-	size_t bytes = sizes[draw(7)];
-	uint32_t root;
+	struct oct_spec spec = { .n = n + draw(1000000), .bytes = sizes[draw(7)], .op = &oct_sum };
 
 	do
-		c = draw(OC_COLLECTIVES);
-	while (!oci_algorithm(c, 0));
-	root = c == OC_BARRIER ? 0 : draw(RANKS);
-	p->send_bytes = RANKS * bytes;
-	p->recv_bytes = RANKS * bytes;
-	for (unsigned int r = 0; r < RANKS; r++)
-		p->parts[r] = (struct oc_block){ r * bytes, bytes };
-	for (unsigned int r = 0; r < RANKS; r++) {
-		p->result[r] = 0;
-		p->send[r] = p->recv[r] = NULL;
-		if (oci_is_v((enum oc_collective)c)) {
-			oct_blocks_make(&p->blocks[r], (enum oc_collective)c, seed_of_blocks + n, r,
-					RANKS, root, bytes & 1);
-			p->call[r] = p->blocks[r].call;
-			continue;
-		}
-		p->send[r] = malloc(p->send_bytes + 1);
-		p->recv[r] = malloc(p->recv_bytes + 1);
-		oct_fill(p->send[r], n, r, 0, p->send_bytes);
-		memset(p->recv[r], 0xee, p->recv_bytes);
-		p->call[r] = (struct oc_call){ .collective = (enum oc_collective)c,
-					       .send = p->send[r],
-					       .recv = p->recv[r],
-					       .bytes = c == OC_BARRIER ? 0 : bytes,
-					       .root = root,
-					       .op = &sum,
-					       .recv_blocks = p->parts };
-	}
-}
-
-/* What `rank` must have got, to `want`, which has room for what a rank may send. */
-static void expect(const struct planned *p, unsigned int n, unsigned int rank, uint8_t *want)
-{
-	const struct oc_call *call = &p->call[rank];
-	size_t bytes = call->bytes;
-	unsigned int operands = RANKS;
-	uint8_t *one = malloc(p->send_bytes + 1);
-	bool own = false;
-
-	switch (call->collective) {
-	case OC_SCATTER:
-		oct_fill(one, n, call->root, 0, p->send_bytes);
-		memcpy(want, one + rank * bytes, bytes);
-		break;
-	case OC_ALLTOALL:
-		for (unsigned int r = 0; r < RANKS; r++) {
-			oct_fill(one, n, r, 0, p->send_bytes);
-			memcpy(want + r * bytes, one + rank * bytes, bytes);
-		}
-		break;
-	case OC_EXSCAN:
-	case OC_SCAN:
-		operands = rank + (call->collective == OC_SCAN);
-		/* fall through */
-	case OC_REDUCE:
-	case OC_ALLREDUCE:
-	case OC_REDUCE_SCATTER_BLOCK:
-	case OC_REDUCE_SCATTER:
-		own = oci_sends_each(call->collective);
-		memset(want, operands ? 0 : 0xee, bytes); /* rank 0 of an Exscan gets nothing */
-		for (unsigned int r = 0; r < operands; r++) {
-			oct_fill(one, n, r, 0, p->send_bytes);
-			oct_add(NULL, one + (own ? rank * bytes : 0), want, bytes);
-		}
-		break;
-	case OC_BCAST:
-		oct_fill(want, n, call->root, 0, bytes);
-		break;
-	default: /* Gather, Allgather */
-		for (unsigned int r = 0; r < RANKS; r++)
-			oct_fill(want + r * bytes, n, r, 0, bytes);
-	}
-	free(one);
+		spec.collective = draw(OC_COLLECTIVES);
+	while (!oci_algorithm(spec.collective, 0));
+	spec.root = oci_is_rooted(spec.collective) ? draw(RANKS) : 0;
+	spec.in_place = spec.bytes & 1;
+	*p = (struct planned){ .result = { 0 } };
+	for (uint32_t r = 0; r < RANKS; r++)
+		oct_call_make(&p->of[r], &p->memory[r], &spec, r, RANKS);
 }
 
 static void check_call(struct planned *p, unsigned int n)
 {
 	for (unsigned int r = 0; r < RANKS; r++) {
-		const struct oc_call *call = &p->call[r];
-		const uint8_t *got = call->collective == OC_BCAST ? p->send[r] : p->recv[r];
-		size_t bytes =
-			oct_recv_bytes(call->collective, call->bytes, RANKS, r == call->root);
-		uint8_t *want;
+		const struct oct_spec *spec = &p->of[r].spec;
 
 		assert_int_equal(p->result[r], 1);
-		if (oci_is_v(call->collective)) {
-			if (!oct_blocks_right(&p->blocks[r]))
-				fail_msg("call %u (%s%s, root %u): rank %u has wrong bytes", n,
-					 oci_collective_name(call->collective),
-					 p->blocks[r].in_place ? " in place" : "", call->root, r);
-			oct_blocks_free(&p->blocks[r]);
-			continue;
-		}
-		want = malloc(p->recv_bytes + 1);
-		expect(p, n, r, want);
-		if (memcmp(got, want, bytes))
-			fail_msg("call %u (%s, %zu bytes, root %u): rank %u has wrong bytes", n,
-				 oci_collective_name(call->collective), call->bytes, call->root, r);
-		free(want);
+		if (!oct_call_right(&p->of[r]))
+			fail_msg("call %u (%s%s, %zu bytes, root %u): rank %u has wrong bytes", n,
+				 oci_collective_name(spec->collective),
+				 spec->in_place ? " in place" : "", spec->bytes, spec->root, r);
+		oct_call_free(&p->of[r]);
+		oct_memory_free(&p->memory[r]);
 	}
 }
 
@@ -170,20 +78,15 @@ static void run_calls(struct oc_team **teams, struct planned *planned)
 		if (started[r] < CALLS && draw(3) == 0) {
 			struct planned *p = &planned[started[r]++];
 
-			assert_int_equal(oc_start(teams[r], &p->call[r], &p->request[r]), 0);
+			assert_int_equal(oc_start(teams[r], &p->of[r].call, &p->request[r]), 0);
 		}
 		if (n < started[r] && !planned[n].result[r]) {
 			planned[n].result[r] = oc_test(planned[n].request[r]);
 			left -= planned[n].result[r] != 0;
 		}
 	}
-	for (unsigned int n = 0; n < CALLS; n++) {
+	for (unsigned int n = 0; n < CALLS; n++)
 		check_call(&planned[n], n);
-		for (unsigned int r = 0; r < RANKS; r++) {
-			free(planned[n].send[r]);
-			free(planned[n].recv[r]);
-		}
-	}
 }
 
 static uint64_t recovered(struct oc_team **teams)
@@ -199,13 +102,12 @@ static uint64_t recovered(struct oc_team **teams)
 
 static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int rounds)
 {
-	struct oct_board *board = oct_board_create(RANKS);
-	struct planned planned[CALLS];
+	static struct planned planned[CALLS];
 	struct oc_team *teams[RANKS];
 	size_t before = oci_segment_live_bytes() - oci_slots_bytes();
 
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, RANKS, teams), 0);
+	assert_int_equal(oct_local_teams(RANKS, teams), 0);
 	oci_mock.fail_every = fail_every;
 	oci_mock.fail_with = EFAULT;
 	oci_mock.short_bytes = short_bytes;
@@ -217,47 +119,39 @@ static void with_mock(unsigned int fail_every, size_t short_bytes, unsigned int 
 		assert_true(recovered(teams) > 0);
 	else
 		assert_int_equal(recovered(teams), 0);
-	for (unsigned int r = 0; r < RANKS; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
+	assert_int_equal(oct_local_end(RANKS, teams), 0);
 	/* What the teams had is given back; slots stay in the pool. */
 	assert_int_equal(oci_segment_live_bytes() - oci_slots_bytes(), before);
-	oct_board_destroy(board);
 	oci_mock = (struct oci_mock){ 0 };
 }
 
-static void outstanding_operations_in_random_order(void **state)
+TEST(outstanding_operations_in_random_order)
 {
-	(void)state;
 	with_mock(0, 0, 8);
 }
 
-static void every_third_copy_fails_and_is_recovered(void **state)
+TEST(every_third_copy_fails_and_is_recovered)
 {
-	(void)state;
 	with_mock(3, 0, 6);
 }
 
-static void every_copy_fails_and_is_recovered(void **state)
+TEST(every_copy_fails_and_is_recovered)
 {
-	(void)state;
 	with_mock(1, 0, 3);
 }
 
-static void short_copies_are_continued(void **state)
+TEST(short_copies_are_continued)
 {
-	(void)state;
 	with_mock(0, 777, 3);
 }
 
-static void a_team_with_outstanding_operations_is_not_destroyed(void **state)
+TEST(a_team_with_outstanding_operations_is_not_destroyed)
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	struct oc_request *request[2];
 	struct oc_call barrier = { .collective = OC_BARRIER };
 
-	(void)state;
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	assert_int_equal(oc_start(teams[0], &barrier, &request[0]), 0);
 	assert_int_equal(oc_test(request[0]), 0);
 	assert_int_equal(oc_team_destroy(teams[0]), -EBUSY);
@@ -266,7 +160,6 @@ static void a_team_with_outstanding_operations_is_not_destroyed(void **state)
 	assert_int_equal(oc_wait(request[1]), 0);
 	assert_int_equal(oc_team_destroy(teams[0]), 0);
 	assert_int_equal(oc_team_destroy(teams[1]), 0);
-	oct_board_destroy(board);
 }
 
 static void *start_and_wait(void *argument)
@@ -285,21 +178,17 @@ static void *start_and_wait(void *argument)
 	return NULL;
 }
 
-static void requests_of_several_threads(void **state)
+TEST(requests_of_several_threads)
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	pthread_t threads[2];
 
-	(void)state;
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	for (int r = 0; r < 2; r++)
 		assert_int_equal(pthread_create(&threads[r], NULL, start_and_wait, teams[r]), 0);
 	for (int r = 0; r < 2; r++)
 		pthread_join(threads[r], NULL);
-	for (int r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 }
 
 /* A nonblocking call that is the first use of a team waits for it, here for another thread. */
@@ -322,25 +211,17 @@ static void *first_calls(void *arg)
 	return NULL;
 }
 
-static void a_first_nonblocking_call_brings_the_team_up(void **state)
+TEST(a_first_nonblocking_call_brings_the_team_up)
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	pthread_t threads[2];
 
-	(void)state;
-	for (uint32_t r = 0; r < 2; r++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
-
-		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
-	}
+	assert_int_equal(oct_local_begin(2, teams), 0);
 	for (int r = 0; r < 2; r++)
 		assert_int_equal(pthread_create(&threads[r], NULL, first_calls, teams[r]), 0);
 	for (int r = 0; r < 2; r++)
 		pthread_join(threads[r], NULL);
-	for (uint32_t r = 0; r < 2; r++)
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 }
 
 static int fails(void *context)
@@ -349,7 +230,7 @@ static int fails(void *context)
 	return -EIO;
 }
 
-static void a_call_on_a_team_that_is_refused_is_handed_back(void **state)
+TEST(a_call_on_a_team_that_is_refused_is_handed_back)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
@@ -357,31 +238,14 @@ static void a_call_on_a_team_that_is_refused_is_handed_back(void **state)
 	struct oc_request *request;
 	struct oc_team *team;
 
-	(void)state;
 	bootstrap.allgather_test = fails;
 	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
 	assert_int_equal(oc_team_progress(team), 0);
 	assert_int_equal(oc_team_destroy(team), -EBUSY);
 	assert_int_equal(oc_start(team, &barrier, &request), OC_HAND_BACK);
-	assert_int_equal(oc_collective(team, &barrier), OC_HAND_BACK);
+	assert_int_equal(oct_barrier(team), OC_HAND_BACK);
 	assert_int_equal(oc_team_progress(team), -EIO);
 	assert_int_equal(oc_team_destroy(team), 0);
 	assert_int_equal(oci_engine.pending, 0);
 	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_of_several_threads),
-		cmocka_unit_test(outstanding_operations_in_random_order),
-		cmocka_unit_test(every_third_copy_fails_and_is_recovered),
-		cmocka_unit_test(every_copy_fails_and_is_recovered),
-		cmocka_unit_test(short_copies_are_continued),
-		cmocka_unit_test(a_team_with_outstanding_operations_is_not_destroyed),
-		cmocka_unit_test(a_first_nonblocking_call_brings_the_team_up),
-		cmocka_unit_test(a_call_on_a_team_that_is_refused_is_handed_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,12 @@
  * Creations within this process, whose steps come in random order. Teams that one rank must refuse
  * are refused by all, and whoever comes late finds the refused one's region used for another team.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 #include "team/creation.h"
 
 enum { RANKS = 5, TEAMS = 6, RUNS = 400 };
@@ -129,9 +124,8 @@ static void run(uint32_t ranks)
 	oct_board_destroy(board);
 }
 
-static void all_ranks_come_to_the_same_end(void **state)
+TEST(all_ranks_come_to_the_same_end)
 {
-	(void)state;
 	for (seed = 1; seed <= RUNS; seed += 7)
 		for (uint32_t ranks = 2; ranks <= RANKS; ranks++) {
 			unsigned int before = seed;
@@ -142,25 +136,14 @@ static void all_ranks_come_to_the_same_end(void **state)
 }
 
 /* Regions and slots come back, of refused teams too. */
-static void memory_comes_back(void **state)
+TEST(memory_comes_back)
 {
 	size_t bytes;
 
-	(void)state;
 	seed = 1;
 	run(RANKS);
 	bytes = oci_segment_live_bytes();
 	for (int i = 0; i < 50; i++)
 		run(RANKS);
 	assert_in_range(oci_segment_live_bytes(), 0, bytes + RANKS * oci_region_bytes(RANKS));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_ranks_come_to_the_same_end),
-		cmocka_unit_test(memory_comes_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,26 +4,16 @@
  * some have a shared heap, early, late or never. All results must be right and nobody may hang.
  * Options that must be alike and are not: all ranks say so, and hand their calls back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "api/engine.h"
 #include "support/arena.h"
-#include "support/blocks.h"
-#include "support/call_bytes.h"
+#include "support/call.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define RANKS 4
 #define MOST ((size_t)300000)
@@ -54,113 +44,20 @@ static const struct world {
 	{ "map", "ONECOPY_P2P_EAGER", { "1G", "0", "auto", "1" }, { NO_HEAP, BEFORE, AFTER } },
 };
 
-/* Memory of a rank: in its heap, where it has one. */
-struct memory {
-	uint8_t *send, *recv; /* RANKS * MOST each */
-	struct oct_arena arena;
-};
-
-static int heap_make(struct memory *m, bool now)
+static int heap_make(struct oct_memory *m, bool now)
 {
-	if (now && oct_arena_create(&m->arena, ARENA_BYTES))
+	struct oct_arena arena;
+
+	m->bytes = oct_memory_bytes(MOST, RANKS);
+	if (now && oct_arena_create(&arena, ARENA_BYTES))
 		return -1;
-	m->send = now ? oct_arena_take(&m->arena, RANKS * MOST) : malloc(RANKS * MOST);
-	m->recv = now ? oct_arena_take(&m->arena, RANKS * MOST) : malloc(RANKS * MOST);
+	m->send = now ? oct_arena_take(&arena, m->bytes) : malloc(m->bytes);
+	m->recv = now ? oct_arena_take(&arena, m->bytes) : malloc(m->bytes);
 	return m->send && m->recv ? 0 : -1;
 }
 
-/* Bcast's buffer is recv; else rank `me` sends to j what oct_byte() says. */
-static void fill(const struct memory *m, enum oc_collective c, unsigned int n, uint32_t me,
-		 uint32_t root, size_t bytes)
-{
-	memset(m->recv, 0xee, RANKS * bytes);
-	for (uint32_t j = 0; j < RANKS; j++)
-		oct_fill(m->send + j * bytes, n, me, c == OC_ALLTOALL ? j : 0, bytes);
-	for (uint32_t j = 0; c == OC_SCATTER && j < RANKS; j++)
-		oct_fill(m->send + j * bytes, n, root, j, bytes);
-	if (c == OC_BCAST && me == root)
-		memcpy(m->recv, m->send, bytes);
-}
-
-static bool is_sum(const uint8_t *got, unsigned int n, size_t bytes)
-{
-	uint8_t *all = calloc(1, bytes + 1), *one = malloc(bytes + 1);
-	bool right;
-
-	for (uint32_t r = 0; r < RANKS; r++) {
-		oct_fill(one, n, r, 0, bytes);
-		oct_add(NULL, one, all, bytes);
-	}
-	right = !memcmp(got, all, bytes);
-	free(all);
-	free(one);
-	return right;
-}
-
-static bool is_right(enum oc_collective c, unsigned int n, uint32_t me, uint32_t root,
-		     uint32_t block, const uint8_t *got, size_t bytes)
-{
-	switch (c) {
-	case OC_BCAST:
-		return oct_filled(got, n, root, 0, bytes);
-	case OC_SCATTER:
-		return oct_filled(got, n, root, me, bytes);
-	case OC_GATHER:
-	case OC_ALLGATHER:
-		return oct_filled(got, n, block, 0, bytes);
-	case OC_ALLTOALL:
-		return oct_filled(got, n, block, me, bytes);
-	default:
-		return is_sum(got, n, bytes);
-	}
-}
-
-static int one_collective(struct oc_team *team, const struct memory *m, enum oc_collective c,
-			  unsigned int n, size_t bytes)
-{
-	static const struct oc_op op = { .apply = oct_add, .bytes = 1, .commutative = 1 };
-	uint32_t me = oc_team_rank(team), root = n % RANKS, blocks = 1;
-	struct oc_call call = { .collective = c,
-				.send = c == OC_BCAST ? m->recv : m->send,
-				.recv = m->recv,
-				.bytes = bytes,
-				.root = root,
-				.op = c == OC_REDUCE || c == OC_ALLREDUCE ? &op : NULL };
-	int result;
-
-	fill(m, c, n, me, root, bytes);
-	result = oc_collective(team, &call);
-	if (c == OC_GATHER || c == OC_ALLGATHER || c == OC_ALLTOALL)
-		blocks = RANKS;
-	if ((c == OC_GATHER || c == OC_REDUCE) && me != root)
-		blocks = 0;
-	for (uint32_t b = 0; !result && b < blocks; b++)
-		if (!is_right(c, n, me, root, b, m->recv + b * bytes, bytes))
-			result = -EIO;
-	if (result)
-		fprintf(stderr, "rank %u: %s of %zu bytes, root %u: %s (%s)\n", me,
-			oci_collective_name(c), bytes, root, strerror(-result),
-			oc_team_error(team));
-	return result;
-}
-
-static int one_of_blocks(struct oc_team *team, unsigned int n)
-{
-	static const enum oc_collective all[] = { OC_SCATTERV, OC_GATHERV, OC_ALLGATHERV,
-						  OC_ALLTOALLV };
-	struct oct_blocks b;
-	int result;
-
-	oct_blocks_make(&b, all[n % 4], n, oc_team_rank(team), RANKS, n / 4 % RANKS, false);
-	result = oc_collective(team, &b.call);
-	if (!result && !oct_blocks_right(&b))
-		result = -EIO;
-	oct_blocks_free(&b);
-	return result;
-}
-
 /* Each rank sends two messages to each, itself too; the second one is received by any source. */
-static int messages(struct oc_team *team, const struct memory *m, unsigned int n, size_t bytes)
+static int messages(struct oc_team *team, struct oct_memory *m, unsigned int n, size_t bytes)
 {
 	uint32_t me = oc_team_rank(team);
 	struct oc_request *request[3 * RANKS];
@@ -168,7 +65,9 @@ static int messages(struct oc_team *team, const struct memory *m, unsigned int n
 	struct oc_status status;
 	int result = 0;
 
-	fill(m, OC_ALLTOALL, n, me, 0, bytes);
+	memset(m->recv, 0xee, RANKS * bytes);
+	for (uint32_t r = 0; r < RANKS; r++)
+		oct_fill(m->send + r * bytes, n, me, r, bytes);
 	for (uint32_t r = 0; r < RANKS && !result; r++) {
 		result = oc_irecv(team, r, 1, m->recv + r * bytes, bytes, NULL, &request[count++]);
 		if (!result)
@@ -197,35 +96,44 @@ static int messages(struct oc_team *team, const struct memory *m, unsigned int n
 	return result;
 }
 
-static int everything(struct oc_team *team, const struct memory *m)
+static int everything(struct oc_team *team, struct oct_memory *m)
 {
+	static const enum oc_collective blocks[] = { OC_SCATTERV, OC_GATHERV, OC_ALLGATHERV,
+						     OC_ALLTOALLV };
 	static const size_t sizes[] = { 8, 600, 3000, 20000, 70000, MOST };
 	int result = 0;
 
 	for (unsigned int n = 0; n < 24 && !result; n++) {
-		size_t bytes = sizes[n % 6];
+		struct oct_spec spec = { .n = n,
+					 .bytes = sizes[n % 6],
+					 .root = n % RANKS,
+					 .op = &oct_sum };
 
-		for (int c = OC_BCAST; c <= OC_ALLREDUCE && !result; c++)
-			result = one_collective(team, m, (enum oc_collective)c, n, bytes);
-		result = result ? result : one_of_blocks(team, n);
-		result = result ? result : messages(team, m, n, bytes);
+		for (int c = OC_BCAST; c <= OC_ALLREDUCE && !result; c++) {
+			spec.collective = (enum oc_collective)c;
+			result = oct_call_run(team, m, &spec);
+		}
+		spec.collective = blocks[n % 4];
+		spec.root = n / 4 % RANKS;
+		result = result ?: oct_call_run(team, m, &spec) ?: messages(team, m, n, spec.bytes);
 	}
 	return result;
 }
 
 /* ---- ranks, each with its environment -------------------------------------------------------- */
 
-static int rank_of_world(struct oct_board *board, uint32_t rank, const struct world *w)
+static int rank_of_world(const struct oc_bootstrap *bootstrap, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
-	struct memory m = { 0 };
+	const struct world *w = arg;
+	uint32_t rank = bootstrap->rank;
+	struct oct_memory m = { 0 };
 	struct oc_team *team;
 	int result;
 
 	setenv("ONECOPY_MECHANISM", w->mechanism, 1);
 	setenv(w->variable, w->value[rank], 1);
-	if ((w->heap[rank] == BEFORE && heap_make(&m, true)) || oc_team_create(&team, &bootstrap) ||
-	    oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }))
+	if ((w->heap[rank] == BEFORE && heap_make(&m, true)) || oc_team_create(&team, bootstrap) ||
+	    oct_barrier(team))
 		return 1;
 	if (w->heap[rank] != BEFORE && heap_make(&m, w->heap[rank] == AFTER))
 		return 2;
@@ -234,58 +142,28 @@ static int rank_of_world(struct oct_board *board, uint32_t rank, const struct wo
 	return result ? 3 : 0;
 }
 
-/* 0 when all ranks did, before the time is over. */
-static int run_ranks(int (*body)(struct oct_board *board, uint32_t rank, const struct world *w),
-		     const struct world *w)
+TEST(options_of_its_own_change_no_result)
 {
-	struct oct_board *board = oct_board_create(RANKS);
-	time_t end = time(NULL) + 60;
-	pid_t pids[RANKS];
-	int failed = 0, status;
-
-	fflush(NULL);
-	for (uint32_t r = 0; r < RANKS; r++) {
-		pids[r] = fork();
-		if (!pids[r])
-			_exit(body(board, r, w));
-	}
-	for (uint32_t r = 0; r < RANKS; r++) {
-		while (!waitpid(pids[r], &status, WNOHANG) && time(NULL) < end)
-			usleep(1000);
-		if (time(NULL) >= end) {
-			kill(pids[r], SIGKILL);
-			waitpid(pids[r], &status, 0);
-		}
-		failed += status != 0;
-	}
-	oct_board_destroy(board);
-	return failed;
-}
-
-static void options_of_its_own_change_no_result(void **state)
-{
-	(void)state;
 	for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++)
-		if (run_ranks(rank_of_world, &worlds[i]))
+		if (oct_fork_ranks(RANKS, -1, rank_of_world, (void *)&worlds[i]))
 			fail_msg("%s differs, ONECOPY_MECHANISM=%s", worlds[i].variable,
 				 worlds[i].mechanism);
 }
 
-static int rank_is_refused(struct oct_board *board, uint32_t rank, const struct world *w)
+static int rank_is_refused(const struct oc_bootstrap *bootstrap, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
+	const struct world *w = arg;
 	struct oc_team *team;
 
-	setenv(w->variable, w->value[rank], 1);
-	if (oc_team_create(&team, &bootstrap) ||
-	    oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER }) != OC_HAND_BACK ||
+	setenv(w->variable, w->value[bootstrap->rank], 1);
+	if (oc_team_create(&team, bootstrap) || oct_barrier(team) != OC_HAND_BACK ||
 	    !strstr(oc_team_error(team), "rank 2 has other ONECOPY_ options than rank 0"))
 		return 1;
 	oc_team_destroy(team);
 	return 0;
 }
 
-static void options_that_must_be_alike_are_compared(void **state)
+TEST(options_that_must_be_alike_are_compared)
 {
 	static const struct world alike[] = {
 		{ NULL, "ONECOPY_MECHANISM", { "auto", "auto", "shm", "auto" }, { 0 } },
@@ -296,18 +174,7 @@ static void options_that_must_be_alike_are_compared(void **state)
 		{ NULL, "ONECOPY_SEGMENT_BYTES", { "64M", "65536K", "65M", "64m" }, { 0 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
-		if (run_ranks(rank_is_refused, &alike[i]))
+		if (oct_fork_ranks(RANKS, -1, rank_is_refused, (void *)&alike[i]))
 			fail_msg("%s differs and nobody said so", alike[i].variable);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_of_its_own_change_no_result),
-		cmocka_unit_test(options_that_must_be_alike_are_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

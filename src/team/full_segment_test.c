@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The segment is full: new teams are refused, on all ranks alike, and those that are ready work. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +8,18 @@
 #include "api/engine.h"
 #include "support/blocks.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define TEAMS 400
 
-static int fill(struct oc_team *first, void *arg)
+TEST_ON_RANKS(a_full_segment_refuses_teams_and_hangs_none, 3)
 {
 	static struct oc_team *teams[TEAMS];
-	struct oct_board *board = arg;
 	unsigned int ready = 0, refused = 0;
 	static char block[200000];
 
 	for (unsigned int i = 0; i < TEAMS; i++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
+		struct oc_bootstrap bootstrap = oct_again(team);
 		int state;
 
 		if (oc_team_create(&teams[i], &bootstrap))
@@ -49,22 +43,13 @@ static int fill(struct oc_team *first, void *arg)
 					.root = i % 3 };
 		int result;
 
-		memset(block, oc_team_rank(first) == i % 3 ? (int)i : 0xee, bytes);
+		memset(block, oc_team_rank(team) == i % 3 ? (int)i : 0xee, bytes);
 		result = oc_collective(teams[i], &call);
 		if (i >= ready ? result != OC_HAND_BACK :
 				 result || block[0] != (char)i || block[bytes - 1] != (char)i)
 			return 4;
 	}
 	return 0;
-}
-
-static void a_full_segment_refuses_teams_and_hangs_none(void **state)
-{
-	struct oct_board *board = oct_board_create(3);
-
-	(void)state;
-	assert_int_equal(oct_fork_team(3, -1, fill, board), 0);
-	oct_board_destroy(board);
 }
 
 /* Rank 1 dies with what it has not read in all slots of the root, which can make no more. */
@@ -86,9 +71,8 @@ static int slots_of_the_dead(struct oc_team *team, void *arg)
 	return result == -EOWNERDEAD && oc_team_dead_rank(team) == 1 ? 0 : 2;
 }
 
-static void slots_that_a_dead_rank_holds_hang_nobody(void **state)
+TEST(slots_that_a_dead_rank_holds_hang_nobody)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, NULL), 0);
 }
 
@@ -101,7 +85,7 @@ static void fill_segment(void)
 }
 
 /* Blocks that no slot holds, by turns of one: a team has what that needs. */
-static int large_by_turns(struct oc_team *team, void *arg)
+TEST_ON_RANKS(what_no_slot_holds_goes_through_one, 3)
 {
 	enum { RANKS = 3, BYTES = 200000 };
 	static uint8_t send[RANKS][BYTES], recv[RANKS][BYTES];
@@ -111,7 +95,6 @@ static int large_by_turns(struct oc_team *team, void *arg)
 				.recv = recv,
 				.bytes = BYTES };
 
-	(void)arg;
 	while (oc_team_progress(team) == 0)
 		;
 	fill_segment();
@@ -126,12 +109,6 @@ static int large_by_turns(struct oc_team *team, void *arg)
 			return 2;
 	}
 	return 0;
-}
-
-static void what_no_slot_holds_goes_through_one(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(3, -1, large_by_turns, NULL), 0);
 }
 
 #define NEAR_BYTES 70000
@@ -198,9 +175,8 @@ static int larger_slots(struct oc_team *team, void *arg)
 	return failed ?: near_calls(team, 100) ?: team->team.large_slots != !full;
 }
 
-static void near_ranks_take_larger_slots_where_both_have_room(void **state)
+TEST(near_ranks_take_larger_slots_where_both_have_room)
 {
-	(void)state;
 	for (unsigned int full = 0; full < 4; full++)
 		assert_int_equal(oct_fork_team(2, -1, larger_slots, &full), 0);
 }
@@ -233,10 +209,11 @@ static int near_round(struct oc_team **teams, unsigned int called, uint32_t rank
 
 static int near_crosswise(struct oc_team *first, void *arg)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(arg, oc_team_rank(first));
+	struct oc_bootstrap bootstrap = oct_again(first);
 	struct oc_team *teams[NEAR_TEAMS];
 	int failed = 0;
 
+	(void)arg;
 	for (unsigned int i = 0; i < NEAR_TEAMS && !failed; i++) {
 		if (oc_team_create(&teams[i], &bootstrap))
 			return 1;
@@ -250,15 +227,11 @@ static int near_crosswise(struct oc_team *first, void *arg)
 	return failed;
 }
 
-static void near_teams_with_larger_slots_never_wait_for_each_other(void **state)
+TEST(near_teams_with_larger_slots_never_wait_for_each_other)
 {
-	struct oct_board *board = oct_board_create(2);
-
-	(void)state;
 	setenv("ONECOPY_SEGMENT_BYTES", "64M", 1);
-	assert_int_equal(oct_fork_team(2, -1, near_crosswise, board), 0);
+	assert_int_equal(oct_fork_team(2, -1, near_crosswise, NULL), 0);
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
-	oct_board_destroy(board);
 }
 
 #define CROSSED_TEAMS 40
@@ -345,13 +318,12 @@ static int run_crossed(struct crossed *crossed, unsigned int count, uint32_t ran
 }
 
 /* So many teams as there is room for. */
-static unsigned int create_crossed(struct crossed *crossed, struct oc_team *first,
-				   struct oct_board *board)
+static unsigned int create_crossed(struct crossed *crossed, struct oc_team *first)
 {
 	unsigned int count = 0;
 
 	for (; count < CROSSED_TEAMS; count++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
+		struct oc_bootstrap bootstrap = oct_again(first);
 		struct oc_team *team;
 		int state;
 
@@ -370,8 +342,9 @@ static unsigned int create_crossed(struct crossed *crossed, struct oc_team *firs
 static int crosswise(struct oc_team *first, void *arg)
 {
 	static struct crossed crossed[CROSSED_TEAMS];
-	unsigned int count = create_crossed(crossed, first, arg);
+	unsigned int count = create_crossed(crossed, first);
 
+	(void)arg;
 	if (count < 5)
 		return 1;
 	for (unsigned int round = 0; round < 3; round++) {
@@ -384,24 +357,20 @@ static int crosswise(struct oc_team *first, void *arg)
 			return 3;
 	}
 	oct_meet();
-	if (create_crossed(crossed, first, arg) != count)
+	if (create_crossed(crossed, first) != count)
 		return 4;
 	return run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first)) ? 5 : 0;
 }
 
-static void no_order_of_operations_makes_teams_wait_for_each_other(void **state)
+TEST(no_order_of_operations_makes_teams_wait_for_each_other)
 {
-	(void)state;
 	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
 		for (int shm = 0; shm < 2; shm++) {
-			struct oct_board *board = oct_board_create(ranks);
-
 			/* The ranks read it. */
 			if (shm)
 				setenv("ONECOPY_MECHANISM", "shm", 1);
-			assert_int_equal(oct_fork_team(ranks, -1, crosswise, board), 0);
+			assert_int_equal(oct_fork_team(ranks, -1, crosswise, NULL), 0);
 			unsetenv("ONECOPY_MECHANISM");
-			oct_board_destroy(board);
 		}
 	}
 }
@@ -410,10 +379,11 @@ static void no_order_of_operations_makes_teams_wait_for_each_other(void **state)
 static int refused_memory(struct oc_team *first, void *arg)
 {
 	static struct crossed crossed[CROSSED_TEAMS];
-	unsigned int count = create_crossed(crossed, first, arg);
+	unsigned int count = create_crossed(crossed, first);
 	struct oci_segment_id id;
 	int failed;
 
+	(void)arg;
 	if (count < 20 || oci_segment_self(&id, 1) || close(id.fd))
 		return 1;
 	oct_meet();
@@ -423,32 +393,18 @@ static int refused_memory(struct oc_team *first, void *arg)
 	return failed > 0 ? 0 : 2;
 }
 
-static void memory_that_is_refused_is_an_error(void **state)
+TEST(memory_that_is_refused_is_an_error)
 {
-	struct oct_board *board = oct_board_create(2);
-
-	(void)state;
 	/* More than the kernel has granted when it begins. */
 	setenv("ONECOPY_SEGMENT_BYTES", "4M", 1);
-	assert_int_equal(oct_fork_team(2, -1, refused_memory, board), 0);
+	assert_int_equal(oct_fork_team(2, -1, refused_memory, NULL), 0);
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
-	oct_board_destroy(board);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_segment_refuses_teams_and_hangs_none),
-		cmocka_unit_test(slots_that_a_dead_rank_holds_hang_nobody),
-		cmocka_unit_test(what_no_slot_holds_goes_through_one),
-		cmocka_unit_test(near_ranks_take_larger_slots_where_both_have_room),
-		cmocka_unit_test(near_teams_with_larger_slots_never_wait_for_each_other),
-		cmocka_unit_test(no_order_of_operations_makes_teams_wait_for_each_other),
-		cmocka_unit_test(memory_that_is_refused_is_an_error),
-	};
-
 	/* The smallest segment; before anything reads the options. */
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
 	setenv("ONECOPY_LOG", "error", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return oct_test_run(NULL, NULL);
 }

@@ -4,12 +4,6 @@
  * the kernel gives none: who lives is not taken for dead, who is dead holds up nobody, and nothing
  * is copied into a process that has its number since.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -29,27 +23,14 @@
 
 #include "api/engine.h"
 #include "support/fork_team.h"
+#include "support/process.h"
+#include "support/test.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
 
 enum { WRONG = 2, LARGE = 1 << 20 };
-
-static int barrier(struct oc_team *team)
-{
-	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
-}
-
-/* No descriptor can be opened any more, but for 0 to 2, which are; those that are open stay. */
-static void use_up_descriptors(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = 3;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 /* What a program does that thinks that all descriptors are its own: closes them, or has pipes
  * there, empty ones or with something in them. */
@@ -93,7 +74,7 @@ static int blocks_arrive(struct oc_team *team)
 			if (block[i] != turn + 1)
 				return WRONG + 1;
 	}
-	return barrier(team);
+	return oct_barrier(team);
 }
 
 static void *goes_on(void *team)
@@ -107,17 +88,16 @@ static void *leaves(void *nothing)
 }
 
 /* Rank 1 has another thread go on, and its main thread leaves. */
-static int main_thread_leaves(struct oc_team *team, void *arg)
+TEST_ON_RANKS(a_rank_whose_main_thread_has_left_lives_and_copies, 2, 4)
 {
 	pthread_t thread;
 
-	(void)arg;
 	/* The first pthread_exit() opens libgcc_s, for which there is no descriptor later. */
-	if (barrier(team) || pthread_create(&thread, NULL, leaves, NULL) ||
+	if (oct_barrier(team) || pthread_create(&thread, NULL, leaves, NULL) ||
 	    pthread_join(thread, NULL))
 		return 1;
 	take_descriptors(TAKE_READABLE);
-	use_up_descriptors();
+	oct_use_up_descriptors();
 	if (oc_team_rank(team) != 1)
 		return blocks_arrive(team);
 	if (pthread_create(&thread, NULL, goes_on, team))
@@ -125,19 +105,12 @@ static int main_thread_leaves(struct oc_team *team, void *arg)
 	pthread_exit(NULL);
 }
 
-static void a_rank_whose_main_thread_has_left_lives_and_copies(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, main_thread_leaves, NULL), 0);
-	assert_int_equal(oct_fork_team(4, -1, main_thread_leaves, NULL), 0);
-}
-
 static int no_descriptors(struct oc_team *team, void *arg)
 {
 	(void)arg;
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
-	use_up_descriptors();
+	oct_use_up_descriptors();
 	return blocks_arrive(team);
 }
 
@@ -161,9 +134,8 @@ static int without_pidfds(void)
 	return forbid_pidfd_open() ? oct_fork_team(3, -1, no_descriptors, NULL) : 0;
 }
 
-static void without_pidfds_and_descriptors_ranks_live(void **state)
+TEST(without_pidfds_and_descriptors_ranks_live)
 {
-	(void)state;
 	assert_int_equal(oct_apart(without_pidfds), 0);
 }
 
@@ -175,24 +147,24 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 {
 	enum end end = *(enum end *)arg;
 
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
 	if (end == CLOSED || end == PIPES)
 		take_descriptors(end == PIPES ? TAKE_PIPES : TAKE_CLOSE);
 	else if (end == NONE_LEFT)
-		use_up_descriptors();
+		oct_use_up_descriptors();
 	if (oc_team_rank(team) == 1) {
 		usleep(20000);
 		if (end == OTHER_PROGRAM)
 			execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		raise(SIGKILL);
 	}
-	if (barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
 		return WRONG;
 	/* The one that runs on as another program is no rank any more. */
 	if (end == OTHER_PROGRAM)
 		kill(team->team.member[1].pid, SIGKILL);
-	return barrier(team) == -EOWNERDEAD ? 0 : WRONG + 1;
+	return oct_barrier(team) == -EOWNERDEAD ? 0 : WRONG + 1;
 }
 
 static int ends(enum end end)
@@ -206,33 +178,28 @@ static int by_shm(void)
 	return ends(CLOSED) + ends(NONE_LEFT) + ends(OTHER_PROGRAM);
 }
 
-static void the_dead_are_noticed_when_the_program_closed_every_descriptor(void **state)
+TEST(the_dead_are_noticed_when_the_program_closed_every_descriptor)
 {
-	(void)state;
 	assert_int_equal(ends(CLOSED), 0);
 }
 
-static void the_dead_are_noticed_when_every_descriptor_became_a_pipe(void **state)
+TEST(the_dead_are_noticed_when_every_descriptor_became_a_pipe)
 {
-	(void)state;
 	assert_int_equal(ends(PIPES), 0);
 }
 
-static void the_dead_are_noticed_when_no_descriptor_is_left(void **state)
+TEST(the_dead_are_noticed_when_no_descriptor_is_left)
 {
-	(void)state;
 	assert_int_equal(ends(NONE_LEFT), 0);
 }
 
-static void who_becomes_another_program_is_dead(void **state)
+TEST(who_becomes_another_program_is_dead)
 {
-	(void)state;
 	assert_int_equal(ends(OTHER_PROGRAM), 0);
 }
 
-static void the_dead_are_noticed_without_single_copies(void **state)
+TEST(the_dead_are_noticed_without_single_copies)
 {
-	(void)state;
 	assert_int_equal(oct_apart(by_shm), 0);
 }
 
@@ -274,7 +241,7 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 	pid_t next;
 	int status;
 
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
 	if (oc_team_rank(team) == 1)
 		raise(SIGKILL);
@@ -295,31 +262,14 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 	return status || strcmp(mine, "overrun") ? WRONG + 1 : 0;
 }
 
-static void nothing_is_copied_into_a_later_process_with_the_number(void **state)
+TEST(nothing_is_copied_into_a_later_process_with_the_number)
 {
 	bool *skipped = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	bool no;
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, copies_to_the_next, skipped), 0);
 	no = *skipped;
 	munmap(skipped, 1);
 	if (no)
 		skip(); /* to choose a process's number takes CAP_CHECKPOINT_RESTORE */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rank_whose_main_thread_has_left_lives_and_copies),
-		cmocka_unit_test(without_pidfds_and_descriptors_ranks_live),
-		cmocka_unit_test(the_dead_are_noticed_when_the_program_closed_every_descriptor),
-		cmocka_unit_test(the_dead_are_noticed_when_every_descriptor_became_a_pipe),
-		cmocka_unit_test(the_dead_are_noticed_when_no_descriptor_is_left),
-		cmocka_unit_test(who_becomes_another_program_is_dead),
-		cmocka_unit_test(the_dead_are_noticed_without_single_copies),
-		cmocka_unit_test(nothing_is_copied_into_a_later_process_with_the_number),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,13 @@
  * What ranks find that they share: by their places on the machines of tests/topologies; where these
  * tell nothing, by dictated times of lines, of which all ranks make the same.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/engine.h"
 #include "lab/topo/machine.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 #include "team/creation.h"
 
 #define MOST 160
@@ -61,6 +56,19 @@ static enum oci_topo_level on_machine(const char *name, uint32_t ranks, unsigned
 	return team.common;
 }
 
+/* The clock's own part is left out: a line of our own cache takes less than one of another's. */
+TEST(a_line_that_is_here_takes_no_time)
+{
+	uint64_t word = 0, least = UINT64_MAX;
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t ns = oci_near_source.line_ns(&word);
+
+		least = ns < least ? ns : least;
+	}
+	assert_true(least < OCI_NEAR_NS);
+}
+
 static uint64_t far_line(const uint64_t *word)
 {
 	(void)word;
@@ -75,7 +83,7 @@ static uint64_t near_line(const uint64_t *word)
 	return ++looks % OCI_LANES < 3 ? 5000 : 20;
 }
 
-static void places_say_what_all_ranks_share(void **state)
+TEST(places_say_what_all_ranks_share)
 {
 	static const struct {
 		const char *name;
@@ -96,7 +104,6 @@ static void places_say_what_all_ranks_share(void **state)
 		{ "epyc-nps4-2x64", 1, 1, OCI_TOPO_CORE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		oci_near_source.line_ns = near_line;
 		assert_int_equal(on_machine(row[i].name, row[i].ranks, row[i].apart, false),
@@ -125,9 +132,8 @@ static int agree(struct oc_team *team, void *arg)
 	       oci_near_peer(&team->team, 0) != (near == all);
 }
 
-static void one_rank_that_is_far_is_enough(void **state)
+TEST(one_rank_that_is_far_is_enough)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= 5; size++) {
 		for (unsigned int near = 0; near < 1u << size; near += size == 5 ? 5 : 1)
 			assert_int_equal(oct_fork_team(size, -1, agree, &near), 0);
@@ -157,9 +163,8 @@ static bool may_part(uint64_t first, uint64_t second, bool bound)
 	return team.may_part;
 }
 
-static void ranks_that_may_part_are_not_measured(void **state)
+TEST(ranks_that_may_part_are_not_measured)
 {
-	(void)state;
 	assert_false(may_part(1, 2, false));
 	assert_false(may_part(3, 3, false)); /* a CPU for each, whichever it is */
 	assert_false(may_part(3, 12, true)); /* two threads of a core each */
@@ -167,31 +172,4 @@ static void ranks_that_may_part_are_not_measured(void **state)
 	assert_true(may_part(15, 15, false));
 	assert_false(may_part(1, 1, false));
 	assert_true(may_part(1, 14, false));
-}
-
-/* The clock's own part is left out: a line of our own cache takes less than one of another's. */
-static void a_line_that_is_here_takes_no_time(void **state)
-{
-	uint64_t (*line_ns)(const uint64_t *word) = *state;
-	uint64_t word = 0, least = UINT64_MAX;
-
-	for (int i = 0; i < 1000; i++) {
-		uint64_t ns = line_ns(&word);
-
-		least = ns < least ? ns : least;
-	}
-	assert_true(least < OCI_NEAR_NS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_prestate(a_line_that_is_here_takes_no_time,
-					  (void *)(uintptr_t)oci_near_source.line_ns),
-		cmocka_unit_test(places_say_what_all_ranks_share),
-		cmocka_unit_test(one_rank_that_is_far_is_enough),
-		cmocka_unit_test(ranks_that_may_part_are_not_measured),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

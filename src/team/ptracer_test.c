@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who is declared as tracer of the ranks. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "team/ptracer.h"
 #include "team/team.h"
 
-static void the_common_ancestor_of_siblings_is_their_parent(void **state)
+TEST(the_common_ancestor_of_siblings_is_their_parent)
 {
 	pid_t children[2], all[3];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		children[i] = fork();
 		if (!children[i]) {
@@ -38,21 +32,10 @@ static void the_common_ancestor_of_siblings_is_their_parent(void **state)
 }
 
 /* Whoever descends from init may be any process of this user. */
-static void init_is_not_declared_as_tracer(void **state)
+TEST(init_is_not_declared_as_tracer)
 {
 	struct oci_member member[2] = { { .pid = getpid() }, { .pid = 1 } };
 	struct oci_team team = { .size = 2, .member = member };
 
-	(void)state;
 	assert_int_equal(oci_ptracer_declare(&team), -ESRCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_common_ancestor_of_siblings_is_their_parent),
-		cmocka_unit_test(init_is_not_declared_as_tracer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

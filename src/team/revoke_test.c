@@ -3,12 +3,6 @@
  * A collective that fails on one rank gives the program its buffers back, while the other ranks may
  * not know yet: none of them writes there any more, and none believes what it reads there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +14,9 @@
 #include "base/clock.h"
 #include "lab/mock/mock.h"
 #include "os/os.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 #define BYTES ((size_t)200000)
 
@@ -101,25 +97,16 @@ static void part_free(struct part *part)
 	free(part->recv);
 }
 
-static bool is_all(const uint8_t *bytes, uint8_t value)
-{
-	for (size_t i = 0; i < 2 * BYTES; i++)
-		if (bytes[i] != value)
-			return false;
-	return true;
-}
-
 /* The call fails on one rank, which changes its buffers, before the other one comes. What the other
  * one gets. */
 static int other_after(const struct collective *c, struct part part[2])
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	uint32_t fails = c->fails, other = !fails;
 	int result;
 
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	part_start(&part[fails], teams[fails], c);
 	oc_progress();
 	assert_int_equal(oc_peek(part[fails].request), 0);
@@ -129,21 +116,18 @@ static int other_after(const struct collective *c, struct part part[2])
 	memset(part[fails].recv, 0xee, 2 * BYTES);
 	part_start(&part[other], teams[other], c);
 	result = part_end(&part[other]);
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(teams[i]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	return result;
 }
 
-static void nobody_writes_to_the_buffers_of_a_failed_call(void **state)
+TEST(nobody_writes_to_the_buffers_of_a_failed_call)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(writing) / sizeof(writing[0]); i++) {
 		struct part part[2];
 		int result = other_after(&writing[i], part);
 
-		if (result != -EOWNERDEAD || !is_all(part[writing[i].fails].recv, 0xee))
+		if (result != -EOWNERDEAD || !oct_all(part[writing[i].fails].recv, 0xee, 2 * BYTES))
 			fail_msg("%s:%s: result %d, or the buffer has changed", writing[i].name,
 				 writing[i].algorithm, result);
 		part_free(&part[0]);
@@ -151,9 +135,8 @@ static void nobody_writes_to_the_buffers_of_a_failed_call(void **state)
 	}
 }
 
-static void what_is_read_of_a_failed_call_is_no_success(void **state)
+TEST(what_is_read_of_a_failed_call_is_no_success)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(reading) / sizeof(reading[0]); i++) {
 		struct part part[2];
 		int result = other_after(&reading[i], part);
@@ -166,9 +149,8 @@ static void what_is_read_of_a_failed_call_is_no_success(void **state)
 }
 
 /* A list of pieces is read as the buffers are: one that has changed must not be followed. */
-static void a_list_of_pieces_of_a_failed_call_is_not_followed(void **state)
+TEST(a_list_of_pieces_of_a_failed_call_is_not_followed)
 {
-	struct oct_board *board = oct_board_create(2);
 	uint8_t *from = calloc(1, BYTES), *to = calloc(1, BYTES);
 	struct oc_piece pieces[3] = { { 0, from }, { 90000, from + 90000 }, { BYTES, NULL } };
 	struct oc_layout layout = { pieces, 2 };
@@ -177,9 +159,8 @@ static void a_list_of_pieces_of_a_failed_call_is_not_followed(void **state)
 	struct oc_team *teams[2];
 	int result;
 
-	(void)state;
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 2, teams), 0);
+	assert_int_equal(oct_local_teams(2, teams), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(oc_team_force(teams[i], "bcast", "direct-read"), 0);
 	assert_int_equal(oc_start(teams[0], &call, &requests[0]), 0);
@@ -192,9 +173,7 @@ static void a_list_of_pieces_of_a_failed_call_is_not_followed(void **state)
 	while (!(result = oc_test(requests[1])))
 		;
 	assert_int_equal(result, -EOWNERDEAD);
-	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(oc_team_destroy(teams[i]), 0);
-	oct_board_destroy(board);
+	assert_int_equal(oct_local_end(2, teams), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	free(from);
 	free(to);
@@ -224,16 +203,14 @@ static void *writes(void *arg)
 	return NULL;
 }
 
-static void a_failed_call_waits_for_who_writes(void **state)
+TEST(a_failed_call_waits_for_who_writes)
 {
-	struct oct_board *board = oct_board_create(3);
 	uint8_t *from = calloc(1, BYTES), *to = calloc(3, BYTES);
 	struct oc_call call = { .collective = OC_GATHER, .send = from, .recv = to, .bytes = BYTES };
 	pthread_t thread;
 
-	(void)state;
 	oci_mock = (struct oci_mock){ .enabled = true };
-	assert_int_equal(oct_local_teams(board, 3, under_way), 0);
+	assert_int_equal(oct_local_teams(3, under_way), 0);
 	oci_mock.hook = wait_for_the_return;
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(oc_team_force(under_way[i], "gather", "parallel-write"), 0);
@@ -242,10 +219,8 @@ static void a_failed_call_waits_for_who_writes(void **state)
 	memset(to + BYTES, 0xee, 2 * BYTES);
 	__atomic_store_n(&has_returned, true, __ATOMIC_RELEASE);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_true(is_all(to + BYTES, 0xee));
-	for (unsigned int i = 0; i < 3; i++)
-		assert_int_equal(oc_team_destroy(under_way[i]), 0);
-	oct_board_destroy(board);
+	assert_true(oct_all(to + BYTES, 0xee, 2 * BYTES));
+	assert_int_equal(oct_local_end(3, under_way), 0);
 	oci_mock = (struct oci_mock){ 0 };
 	free(from);
 	free(to);
@@ -269,21 +244,7 @@ static int dies_writing(struct oc_team *team, void *arg)
 	return oc_collective(team, &call) == -EOWNERDEAD || oc_team_rank(team) == 1 ? 0 : 2;
 }
 
-static void a_failed_call_does_not_wait_for_the_dead(void **state)
+TEST(a_failed_call_does_not_wait_for_the_dead)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(3, 2, dies_writing, NULL), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_writes_to_the_buffers_of_a_failed_call),
-		cmocka_unit_test(what_is_read_of_a_failed_call_is_no_success),
-		cmocka_unit_test(a_list_of_pieces_of_a_failed_call_is_not_followed),
-		cmocka_unit_test(a_failed_call_waits_for_who_writes),
-		cmocka_unit_test(a_failed_call_does_not_wait_for_the_dead),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

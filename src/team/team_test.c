@@ -1,73 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams of real processes: death, disagreement, refusal, thousands of them, wrong arguments. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"
-#include "support/waited.h"
-
-static int barrier(struct oc_team *team)
-{
-	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "support/process.h"
+#include "support/test.h"
 
 static int rank_1_dies(struct oc_team *team, void *arg)
 {
 	double *death = arg, late, waited;
 
 	for (int i = 0; i < 100; i++) {
-		if (barrier(team))
+		if (oct_barrier(team))
 			return 1;
 	}
 	if (oc_team_rank(team) == 1) {
-		*death = now();
+		*death = oct_now_s();
 		raise(SIGKILL);
 	}
 	waited = oct_waited_s();
-	if (barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
 		return 2;
-	late = now() - *death - (oct_waited_s() - waited);
+	late = oct_now_s() - *death - (oct_waited_s() - waited);
 	/* 100 ms are promised; the dead rank too had to wait for a CPU, to die. */
 	if (late > 1.0)
 		return 3;
 	/* Poisoned: the same error at once. */
-	return barrier(team) == -EOWNERDEAD && strstr(oc_team_error(team), "rank 1") ? 0 : 4;
+	return oct_barrier(team) == -EOWNERDEAD && strstr(oc_team_error(team), "rank 1") ? 0 : 4;
 }
 
-static void a_dead_rank_is_named_by_all_survivors(void **state)
+TEST(a_dead_rank_is_named_by_all_survivors)
 {
 	double *death = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_int_equal(oct_fork_team(2, 1, rank_1_dies, death), 0);
 	assert_int_equal(oct_fork_team(5, 1, rank_1_dies, death), 0);
 	munmap(death, 4096);
 }
 
 struct doomed {
-	struct oct_board *board;
 	enum oci_team_state last; /* rank 1 dies in this state */
 	bool is_late;		  /* when the others have heard it; else rank 0 comes after that */
 	uint32_t gone, over;	  /* shared */
@@ -83,7 +61,7 @@ static void await(const uint32_t *word, uint32_t value)
 static int rank_1_dies_in_creation(struct oc_team *first, void *arg)
 {
 	struct doomed *d = arg;
-	struct oc_bootstrap bootstrap = oct_bootstrap(d->board, oc_team_rank(first));
+	struct oc_bootstrap bootstrap = oct_again(first);
 	struct oc_team *second;
 	int result = 0;
 
@@ -106,14 +84,15 @@ static int rank_1_dies_in_creation(struct oc_team *first, void *arg)
 	while (!(result = oc_team_progress(second)))
 		;
 	if (result == 1)
-		result = barrier(second) == -EOWNERDEAD && oc_team_dead_rank(second) == 1 ? 0 : 2;
+		result = oct_barrier(second) == -EOWNERDEAD && oc_team_dead_rank(second) == 1 ? 0 :
+												2;
 	/* The others read this rank's card and its region until then. */
 	__atomic_add_fetch(&d->over, 1, __ATOMIC_ACQ_REL);
 	await(&d->over, 2);
 	return result;
 }
 
-static void a_rank_that_dies_in_creation_is_named_by_all(void **state)
+TEST(a_rank_that_dies_in_creation_is_named_by_all)
 {
 	static const struct {
 		enum oci_team_state last;
@@ -122,21 +101,18 @@ static void a_rank_that_dies_in_creation_is_named_by_all(void **state)
 		      { OCI_TEAM_HERE, false },
 		      { OCI_TEAM_HERE, true } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct doomed *d = mmap(NULL, sizeof(*d), PROT_READ | PROT_WRITE,
 					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-		d->board = oct_board_create(3);
 		d->last = cases[i].last;
 		d->is_late = cases[i].is_late;
 		assert_int_equal(oct_fork_team(3, 1, rank_1_dies_in_creation, d), 0);
-		oct_board_destroy(d->board);
 		munmap(d, sizeof(*d));
 	}
 }
 
-static int rank_0_calls_another_root(struct oc_team *team, void *arg)
+TEST_ON_RANKS(mismatched_roots_are_an_error_not_a_hang, 3)
 {
 	char buffer[200] = { 0 };
 	struct oc_call call = { .collective = OC_BCAST,
@@ -145,8 +121,7 @@ static int rank_0_calls_another_root(struct oc_team *team, void *arg)
 				.root = oc_team_rank(team) == 0 ? 2 : 1 };
 	int result;
 
-	(void)arg;
-	if (barrier(team))
+	if (oct_barrier(team))
 		return 1;
 	result = oc_collective(team, &call);
 	/* Ranks 1 and 2 agree, and nobody needs rank 0 for that; they live on, as MPI ranks do. */
@@ -156,13 +131,7 @@ static int rank_0_calls_another_root(struct oc_team *team, void *arg)
 	return result == -EPROTO && strstr(oc_team_error(team), "root 2") ? 0 : 2;
 }
 
-static void mismatched_roots_are_an_error_not_a_hang(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(3, -1, rank_0_calls_another_root, NULL), 0);
-}
-
-static int steps_of_2_do_not_lead_through_4_ranks(struct oc_team *team, void *arg)
+TEST_ON_RANKS(algorithm_that_cannot_run_on_so_many_ranks_is_refused, 4)
 {
 	int value = (int)oc_team_rank(team), all[4] = { 0 };
 	struct oc_call call = { .collective = OC_ALLGATHER,
@@ -170,32 +139,24 @@ static int steps_of_2_do_not_lead_through_4_ranks(struct oc_team *team, void *ar
 				.recv = all,
 				.bytes = sizeof(value) };
 
-	(void)arg;
 	if (oc_team_force(team, "allgather", "ring-neighbor:2") != -EINVAL ||
 	    !strstr(oc_team_error(team), "no divisor in common with the number of ranks"))
 		return 1;
-	if (oc_team_force(team, "allgather", "ring-neighbor:3") || barrier(team) ||
+	if (oc_team_force(team, "allgather", "ring-neighbor:3") || oct_barrier(team) ||
 	    oc_collective(team, &call))
 		return 2;
 	return all[0] == 0 && all[1] == 1 && all[2] == 2 && all[3] == 3 ? 0 : 3;
 }
 
-static void algorithm_that_cannot_run_on_so_many_ranks_is_refused(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(4, -1, steps_of_2_do_not_lead_through_4_ranks, NULL), 0);
-}
-
-static int rank_0_calls_a_barrier(struct oc_team *team, void *arg)
+TEST_ON_RANKS(different_collectives_are_an_error_that_names_both, 2)
 {
 	int value = 0;
 	struct oc_call call = { .collective = OC_ALLGATHER,
 				.send = &value,
 				.recv = (int[2]){ 0 },
 				.bytes = sizeof(value) };
-	int result = oc_team_rank(team) == 0 ? barrier(team) : oc_collective(team, &call);
+	int result = oc_team_rank(team) == 0 ? oct_barrier(team) : oc_collective(team, &call);
 
-	(void)arg;
 	if (result != -EPROTO)
 		return 1;
 	return strstr(oc_team_error(team), "barrier") || strstr(oc_team_error(team), "gave up") ?
@@ -203,42 +164,25 @@ static int rank_0_calls_a_barrier(struct oc_team *team, void *arg)
 		       2;
 }
 
-static void different_collectives_are_an_error_that_names_both(void **state)
-{
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, rank_0_calls_a_barrier, NULL), 0);
-}
-
 /* Rank 1 destroys its second team and lives on; the others call once more. */
-static int rank_1_leaves(struct oc_team *first, void *arg)
+TEST_ON_RANKS(a_rank_that_has_left_is_an_error_not_a_hang, 2, 3)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(arg, oc_team_rank(first));
+	struct oc_bootstrap bootstrap = oct_again(team);
 	struct oc_team *second;
 	int result = 0;
 
-	if (oc_team_create(&second, &bootstrap) || barrier(second))
+	if (oc_team_create(&second, &bootstrap) || oct_barrier(second))
 		return 1;
-	if (oc_team_rank(first) != 1) {
+	if (oc_team_rank(team) != 1) {
 		/* Who hears of it from another rank says whose calls differ. */
-		if (barrier(second) != -EPROTO)
+		if (oct_barrier(second) != -EPROTO)
 			result = 2;
 		else if (!strstr(oc_team_error(second), "rank 1 has left the team") &&
 			 !strstr(oc_team_error(second), "the calls of ranks"))
 			result = 3;
 	}
 	oc_team_destroy(second);
-	return barrier(first) ? 4 : result;
-}
-
-static void a_rank_that_has_left_is_an_error_not_a_hang(void **state)
-{
-	(void)state;
-	for (uint32_t size = 2; size <= 3; size++) {
-		struct oct_board *board = oct_board_create(size);
-
-		assert_int_equal(oct_fork_team(size, -1, rank_1_leaves, board), 0);
-		oct_board_destroy(board);
-	}
+	return oct_barrier(team) ? 4 : result;
 }
 
 /* Both only post and look at nobody; the histories of their calls tell a few calls later. */
@@ -252,10 +196,10 @@ static int both_are_roots(struct oc_team *team, void *arg)
 	int result;
 
 	(void)arg;
-	if (barrier(team) || oc_collective(team, &call))
+	if (oct_barrier(team) || oc_collective(team, &call))
 		return 1;
 	for (int i = 0; i < 3 * OCI_LANES; i++) {
-		result = barrier(team);
+		result = oct_barrier(team);
 		if (!result)
 			continue;
 		oct_meet();
@@ -278,7 +222,7 @@ static int near_ranks_are_both_roots(struct oc_team *team, void *arg)
 		;
 	team->team.common = OCI_TOPO_L3;
 	for (int i = 0; i < 4 * OCI_LANES; i++) {
-		int result = oc_collective(team, &call) ?: barrier(team);
+		int result = oc_collective(team, &call) ?: oct_barrier(team);
 
 		if (!result)
 			continue;
@@ -288,72 +232,51 @@ static int near_ranks_are_both_roots(struct oc_team *team, void *arg)
 	return 3;
 }
 
-static void two_roots_of_one_bcast_are_an_error_soon(void **state)
+TEST(two_roots_of_one_bcast_are_an_error_soon)
 {
-	(void)state;
 	assert_int_equal(oct_fork_team(2, -1, both_are_roots, NULL), 0);
 	assert_int_equal(oct_fork_team(2, -1, near_ranks_are_both_roots, NULL), 0);
 }
 
-static unsigned int open_files(void)
-{
-	unsigned int count = 0;
-
-	for (int fd = 0; fd < 4096; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
-}
-
 /* Made and left in a loop, with a collective in each; memory and descriptors come back. */
-static int many_teams(struct oc_team *first, void *arg)
+TEST_ON_RANKS(memory_and_files_of_left_teams_come_back, 3)
 {
-	struct oct_board *board = arg;
 	unsigned int files = 0;
 	size_t bytes = 0;
 
 	/* Brings it up: what it maps and keeps is there from now on. */
-	if (barrier(first))
+	if (oct_barrier(team))
 		return 1;
 	for (int i = 0; i < 500; i++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
-		struct oc_team *team;
+		struct oc_bootstrap bootstrap = oct_again(team);
+		struct oc_team *next;
 
-		if (oc_team_create(&team, &bootstrap) || barrier(team) || oc_team_destroy(team))
+		if (oc_team_create(&next, &bootstrap) || oct_barrier(next) || oc_team_destroy(next))
 			return 1;
-		/* The others may be one team behind, never more: their barrier was needed. */
+		/* The others may be one next behind, never more: their barrier was needed. */
 		if (i == 10) {
-			files = open_files();
+			files = oct_descriptors();
 			bytes = oci_segment_live_bytes();
 		}
 	}
-	if (barrier(first))
+	if (oct_barrier(team))
 		return 2;
 	oci_team_collect();
 	if (oci_segment_live_bytes() > bytes + sizeof(struct oci_region)) {
 		fprintf(stderr, "%zu bytes, were %zu\n", oci_segment_live_bytes(), bytes);
 		return 3;
 	}
-	return open_files() == files ? 0 : 4;
+	return oct_descriptors() == files ? 0 : 4;
 }
 
-static void memory_and_files_of_left_teams_come_back(void **state)
-{
-	struct oct_board *board = oct_board_create(3);
-
-	(void)state;
-	assert_int_equal(oct_fork_team(3, -1, many_teams, board), 0);
-	oct_board_destroy(board);
-}
-
-static int many_alive(struct oc_team *first, void *arg)
+TEST_ON_RANKS(a_thousand_teams_live_at_once_and_share_slots, 2)
 {
 	static struct oc_team *teams[1000];
-	struct oct_board *board = arg;
 
 	for (unsigned int i = 0; i < 1000; i++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, oc_team_rank(first));
+		struct oc_bootstrap bootstrap = oct_again(team);
 
-		if (oc_team_create(&teams[i], &bootstrap) || barrier(teams[i]))
+		if (oc_team_create(&teams[i], &bootstrap) || oct_barrier(teams[i]))
 			return 1;
 	}
 	for (unsigned int i = 0; i < 1000; i++) {
@@ -367,15 +290,6 @@ static int many_alive(struct oc_team *first, void *arg)
 			return 2;
 	}
 	return 0;
-}
-
-static void a_thousand_teams_live_at_once_and_share_slots(void **state)
-{
-	struct oct_board *board = oct_board_create(2);
-
-	(void)state;
-	assert_int_equal(oct_fork_team(2, -1, many_alive, board), 0);
-	oct_board_destroy(board);
 }
 
 static void add_int(void *context, const void *in, void *inout, size_t count)
@@ -403,20 +317,15 @@ static int add_ranks(struct oc_team *team, void *arg)
 	return 0;
 }
 
-static void children_of_a_process_with_teams_make_their_own(void **state)
+TEST(children_of_a_process_with_teams_make_their_own)
 {
-	struct oct_board *board = oct_board_create(1);
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0);
 	struct oc_team *team;
 
-	(void)state;
-	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
-	assert_int_equal(barrier(team), 0);
+	assert_int_equal(oct_local_teams(1, &team), 0);
 	/* Forked from here: the segment, slots and peers of this process are not theirs. */
 	assert_int_equal(oct_fork_team(3, -1, add_ranks, NULL), 0);
-	assert_int_equal(barrier(team), 0);
+	assert_int_equal(oct_barrier(team), 0);
 	assert_int_equal(oc_team_destroy(team), 0);
-	oct_board_destroy(board);
 }
 
 static unsigned int released;
@@ -428,12 +337,11 @@ static void count_release(void *context)
 }
 
 /* The others need its message, and its card. */
-static void a_team_under_creation_is_not_destroyed(void **state)
+TEST(a_team_under_creation_is_not_destroyed)
 {
 	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 
-	(void)state;
 	for (uint32_t r = 0; r < 2; r++) {
 		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
 
@@ -453,7 +361,7 @@ static void a_team_under_creation_is_not_destroyed(void **state)
 	oct_board_destroy(board);
 }
 
-static void wrong_arguments_are_refused_and_change_nothing(void **state)
+TEST(wrong_arguments_are_refused_and_change_nothing)
 {
 	struct oct_board *board = oct_board_create(1);
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0), bad = bootstrap;
@@ -461,7 +369,6 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
 	struct oc_team *team = NULL;
 	int value = 7;
 
-	(void)state;
 	bad.size = 0;
 	assert_int_equal(oc_team_create(&team, &bad), -EINVAL);
 	bad = bootstrap;
@@ -492,24 +399,18 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
 	assert_int_equal(oc_team_force(team, "scattergather", "auto"), -EINVAL);
 	assert_int_equal(oc_team_force(team, "bcast", "knomial:3"), 0);
 	assert_int_equal(value, 7);
-	assert_int_equal(barrier(team), 0);
+	assert_int_equal(oct_barrier(team), 0);
 	assert_int_equal(oc_team_destroy(team), 0);
 	oct_board_destroy(board);
 }
 
 /* Ranks with different tuning files would choose differently: no team, and all are told why. */
-static void ranks_that_go_by_different_models_form_no_team(void **state)
+TEST(ranks_that_go_by_different_models_form_no_team)
 {
-	struct oct_board *board = oct_board_create(2);
 	struct oc_team *teams[2];
 	int result[2] = { 0, 0 };
 
-	(void)state;
-	for (uint32_t r = 0; r < 2; r++) {
-		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
-
-		assert_int_equal(oc_team_create(&teams[r], &bootstrap), 0);
-	}
+	assert_int_equal(oct_local_begin(2, teams), 0);
 	assert_int_equal(teams[0]->team.model_hash, teams[1]->team.model_hash);
 	teams[1]->team.model_hash++;
 	for (int turn = 0; turn < 100 && !(result[0] && result[1]); turn++) {
@@ -522,28 +423,6 @@ static void ranks_that_go_by_different_models_form_no_team(void **state)
 		assert_int_equal(result[r], -EPROTO);
 		assert_non_null(strstr(oc_team_error(teams[r]),
 				       "rank 1 goes by another cost model than rank 0"));
-		assert_int_equal(oc_team_destroy(teams[r]), 0);
 	}
-	oct_board_destroy(board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_that_go_by_different_models_form_no_team),
-		cmocka_unit_test(a_dead_rank_is_named_by_all_survivors),
-		cmocka_unit_test(a_rank_that_dies_in_creation_is_named_by_all),
-		cmocka_unit_test(mismatched_roots_are_an_error_not_a_hang),
-		cmocka_unit_test(algorithm_that_cannot_run_on_so_many_ranks_is_refused),
-		cmocka_unit_test(different_collectives_are_an_error_that_names_both),
-		cmocka_unit_test(a_rank_that_has_left_is_an_error_not_a_hang),
-		cmocka_unit_test(two_roots_of_one_bcast_are_an_error_soon),
-		cmocka_unit_test(memory_and_files_of_left_teams_come_back),
-		cmocka_unit_test(a_thousand_teams_live_at_once_and_share_slots),
-		cmocka_unit_test(children_of_a_process_with_teams_make_their_own),
-		cmocka_unit_test(a_team_under_creation_is_not_destroyed),
-		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_int_equal(oct_local_end(2, teams), 0);
 }

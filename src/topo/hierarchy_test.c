@@ -2,14 +2,11 @@
 /* Hierarchies of places that were written by hand, and on the machines of tests/topologies. */
 #include "topo/hierarchy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lab/topo/machine.h"
+#include "support/test.h"
 
 #define N OCI_TOPO_NOWHERE
 #define MOST 272
@@ -35,7 +32,7 @@ static const struct oci_hierarchy *on_machine(const char *name, unsigned int ran
 	return h;
 }
 
-static void levels_that_tell_nothing_are_left_out(void **state)
+TEST(levels_that_tell_nothing_are_left_out)
 {
 	static const struct {
 		const char *name;
@@ -53,7 +50,6 @@ static void levels_that_tell_nothing_are_left_out(void **state)
 		{ "epyc-nps4-2x64", 16, 8, 2, { OCI_TOPO_PACKAGE, OCI_TOPO_NUMA } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const struct oci_hierarchy *h = on_machine(row[i].name, row[i].ranks, row[i].apart);
 
@@ -65,7 +61,7 @@ static void levels_that_tell_nothing_are_left_out(void **state)
 	}
 }
 
-static void groups_lie_within_groups(void **state)
+TEST(groups_lie_within_groups)
 {
 	/* A cache that spans the two NUMA nodes of a package, and one that is half a node. */
 	static const struct oci_topo_place places[] = {
@@ -78,7 +74,6 @@ static void groups_lie_within_groups(void **state)
 					     { 0, 0, 2, 3, 3, 5, 6, 7, 8 } };
 	const struct oci_hierarchy *h;
 
-	(void)state;
 	assert_int_equal(oci_hierarchy_get(places, 9, &h), 0);
 	assert_non_null(h);
 	assert_int_equal(h->levels, 3);
@@ -89,7 +84,7 @@ static void groups_lie_within_groups(void **state)
 	oci_hierarchy_put(h);
 }
 
-static void equal_places_are_one_hierarchy(void **state)
+TEST(equal_places_are_one_hierarchy)
 {
 	struct oci_topo_place places[4] = { { 0, 0, 0, 0, 0, 1 },
 					    { 1, 1, 1, 1, 1, 1 },
@@ -98,7 +93,6 @@ static void equal_places_are_one_hierarchy(void **state)
 	const struct oci_hierarchy *a, *b, *other;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(oci_hierarchy_get(places, 4, &a), 0);
 	/* Another core of the same cache: nothing that a plan could see. */
 	places[3].core = 9;
@@ -123,29 +117,16 @@ static void equal_places_are_one_hierarchy(void **state)
 	assert_null(oci_hierarchy_find(0));
 }
 
-static void unbound_ranks_are_flat(void **state)
+TEST(unbound_ranks_are_flat)
 {
 	static const struct oci_topo_place places[3] = { { N, N, N, N, N, 4 },
 							 { N, N, N, N, N, 4 },
 							 { N, N, N, N, N, 4 } };
 	const struct oci_hierarchy *h = (const struct oci_hierarchy *)1;
 
-	(void)state;
 	assert_int_equal(oci_hierarchy_get(places, 3, &h), 0);
 	assert_null(h);
 	h = (const struct oci_hierarchy *)1;
 	assert_int_equal(oci_hierarchy_get(places, 1, &h), 0);
 	assert_null(h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(levels_that_tell_nothing_are_left_out),
-		cmocka_unit_test(groups_lie_within_groups),
-		cmocka_unit_test(equal_places_are_one_hierarchy),
-		cmocka_unit_test(unbound_ranks_are_flat),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,18 +8,16 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
 #include <hwloc.h>
 
 #include "lab/topo/machine.h"
+#include "support/test.h"
 
 enum { WORDS = 8, MOST_MASKS = 4 * 64 * WORDS };
 
@@ -192,12 +190,11 @@ static void check_share(const char *folder, const struct oci_topo *topo)
 	assert_int_equal(oci_sysfs_cache_share(folder), share);
 }
 
-static void recorded_machines_look_as_to_hwloc(void **state)
+TEST(recorded_machines_look_as_to_hwloc)
 {
 	static const char *const machines[] = { "ig-8x6", "broadwell-2x14", "knl-68", "power8-2x10",
 						"epyc-nps4-2x64" };
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(machines) / sizeof(*machines); i++) {
 		hwloc_topology_t hwloc;
 		struct oci_topo *topo;
@@ -221,14 +218,13 @@ static void recorded_machines_look_as_to_hwloc(void **state)
 	}
 }
 
-static void this_machine_looks_as_to_hwloc(void **state)
+TEST(this_machine_looks_as_to_hwloc)
 {
 	const struct oci_topo *topo = oci_topo_local();
 	struct oci_topo_place place;
 	struct oci_topo_summary s;
 	uint64_t mask[WORDS];
 
-	(void)state;
 	if (!topo || oci_os_affinity(mask, WORDS) > WORDS ||
 	    oci_sysfs_place(OCI_SYSFS, mask, WORDS, &place)) {
 		print_message("skipped: " OCI_SYSFS " or hwloc says nothing of this machine\n");
@@ -240,14 +236,13 @@ static void this_machine_looks_as_to_hwloc(void **state)
 	check_share(OCI_SYSFS, topo);
 }
 
-static void what_is_missing_or_broken_is_not_known(void **state)
+TEST(what_is_missing_or_broken_is_not_known)
 {
 	static const char *const broken[] = { "1-", "x", "3-1", "0,9000", "0 1", "-1" };
 	static char longest[10000];
 	struct oci_topo_place place;
 	uint64_t one = 1, none = 0;
 
-	(void)state;
 	begin_folder();
 	assert_int_equal(oci_sysfs_place(root, &one, 1, &place), -ENOENT);
 	assert_int_equal(oci_sysfs_cache_share(root), 0);
@@ -274,15 +269,4 @@ static void what_is_missing_or_broken_is_not_known(void **state)
 	assert_int_equal(oci_sysfs_place(root, &one, 1, &place), 0);
 	assert_int_equal(place.package, OCI_TOPO_NOWHERE);
 	end_folder();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(recorded_machines_look_as_to_hwloc),
-		cmocka_unit_test(this_machine_looks_as_to_hwloc),
-		cmocka_unit_test(what_is_missing_or_broken_is_not_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

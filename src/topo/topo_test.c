@@ -2,15 +2,12 @@
 /* Places and groups on recorded machines, and on the one that the test runs on. */
 #include "lab/topo/machine.h"
 #include "os/os.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct oci_topo *load(const char *name)
 {
@@ -35,7 +32,7 @@ static struct oci_topo_place bound(const struct oci_topo *topo, unsigned int fir
 	return place;
 }
 
-static void summaries_match_the_machines(void **state)
+TEST(summaries_match_the_machines)
 {
 	static const struct {
 		const char *name;
@@ -48,7 +45,6 @@ static void summaries_match_the_machines(void **state)
 		{ "epyc-nps4-2x64", { 2, 8, 16, 128, 128, 128, 512 << 10, 32 << 20, 1, 8 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(machine) / sizeof(machine[0]); i++) {
 		struct oci_topo *topo = load(machine[i].name);
 		struct oci_topo_summary got;
@@ -69,12 +65,11 @@ static void summaries_match_the_machines(void **state)
 	}
 }
 
-static void a_bound_rank_has_a_place_at_every_level(void **state)
+TEST(a_bound_rank_has_a_place_at_every_level)
 {
 	struct oci_topo *topo = load("ig-8x6");
 	struct oci_topo_place place = bound(topo, 47, 1);
 
-	(void)state;
 	assert_int_equal(place.core, 47);
 	assert_int_equal(place.l2, 47);
 	assert_int_equal(place.l3, 7);
@@ -84,14 +79,13 @@ static void a_bound_rank_has_a_place_at_every_level(void **state)
 	oci_topo_destroy(topo);
 }
 
-static void a_wide_mask_is_nowhere_below_what_holds_it(void **state)
+TEST(a_wide_mask_is_nowhere_below_what_holds_it)
 {
 	struct oci_topo *topo = load("epyc-nps4-2x64");
 	struct oci_topo_place l3 = bound(topo, 8, 8), numa = bound(topo, 4, 8);
 	struct oci_topo_place package = bound(topo, 10, 40), machine = bound(topo, 0, 128);
 	struct oci_topo_place none = bound(topo, 0, 0);
 
-	(void)state;
 	assert_int_equal(l3.core, OCI_TOPO_NOWHERE);
 	assert_int_equal(l3.l3, 1);
 	assert_int_equal(numa.l3, OCI_TOPO_NOWHERE);
@@ -105,12 +99,11 @@ static void a_wide_mask_is_nowhere_below_what_holds_it(void **state)
 	oci_topo_destroy(topo);
 }
 
-static void the_common_level_is_the_closest(void **state)
+TEST(the_common_level_is_the_closest)
 {
 	struct oci_topo *epyc = load("epyc-nps4-2x64"), *knl = load("knl-68");
 	struct oci_topo_place first = bound(epyc, 0, 1), thread, wide;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		static const unsigned int cpu[] = { 0, 1, 8, 16, 64 };
 		static const enum oci_topo_level want[] = { OCI_TOPO_CORE, OCI_TOPO_L3,
@@ -136,13 +129,12 @@ static void the_common_level_is_the_closest(void **state)
 	oci_topo_destroy(knl);
 }
 
-static void groups_name_their_first_member(void **state)
+TEST(groups_name_their_first_member)
 {
 	struct oci_topo *topo = load("ig-8x6");
 	struct oci_topo_place places[48];
 	uint32_t group[48];
 
-	(void)state;
 	/* Round robin over the NUMA nodes, as `mpirun --map-by numa` places ranks. */
 	for (unsigned int rank = 0; rank < 48; rank++)
 		places[rank] = bound(topo, rank % 8 * 6 + rank / 8, 1);
@@ -165,14 +157,13 @@ static void *load_in_thread(void *argument)
 	return (void *)oci_topo_local();
 }
 
-static void this_machine_is_loaded_once(void **state)
+TEST(this_machine_is_loaded_once)
 {
 	struct oci_topo_summary summary;
 	struct oci_topo_place self;
 	pthread_t thread[2];
 	void *seen[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, load_in_thread, NULL), 0);
 	for (int i = 0; i < 2; i++)
@@ -186,28 +177,12 @@ static void this_machine_is_loaded_once(void **state)
 	assert_true(summary.cpus >= self.cpus);
 }
 
-static void a_bad_file_is_an_error(void **state)
+TEST(a_bad_file_is_an_error)
 {
 	struct oci_topo *topo = (struct oci_topo *)1;
 
-	(void)state;
 	assert_int_equal(oci_topo_load(&topo, "/nonexistent.xml"), -ENOENT);
 	assert_true(oci_topo_load(&topo, OC_SOURCE_DIR "/LICENSE") < 0);
 	assert_ptr_equal(topo, (struct oci_topo *)1);
 	oci_topo_destroy(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(summaries_match_the_machines),
-		cmocka_unit_test(a_bound_rank_has_a_place_at_every_level),
-		cmocka_unit_test(a_wide_mask_is_nowhere_below_what_holds_it),
-		cmocka_unit_test(the_common_level_is_the_closest),
-		cmocka_unit_test(groups_name_their_first_member),
-		cmocka_unit_test(this_machine_is_loaded_once),
-		cmocka_unit_test(a_bad_file_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,8 @@
  * all of it given back, and the MPI's own errors.
  */
 #include "case.h"
+#include "support/process.h"
 
-#include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,29 +79,6 @@ static void apart(void)
 	}
 }
 
-static long count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	long count = 0;
-
-	while (dir && readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-static long count_mappings(void)
-{
-	FILE *file = fopen("/proc/self/maps", "re");
-	long count = 0;
-	int c;
-
-	while (file && (c = getc(file)) != EOF)
-		count += c == '\n';
-	fclose(file);
-	return count;
-}
-
 static int class_of(int error)
 {
 	int class = MPI_SUCCESS;
@@ -158,22 +135,20 @@ static void errors(void)
 
 int main(int argc, char **argv)
 {
-	long fds = 0, mappings = 0;
+	unsigned int fds = 0, mappings = 0;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	for (int round = 0; round < ROUNDS; round++) {
 		/* What is made once is there after the first few. */
 		if (round == 5) {
-			fds = count_fds();
-			mappings = count_mappings();
+			fds = oct_descriptors();
+			mappings = oct_mappings();
 		}
 		collectives(round);
 	}
-	if (count_fds() > fds || count_mappings() > mappings + 8)
-		case_fail("%ld descriptors became %ld, %ld mappings %ld", fds, count_fds(),
-			  mappings, count_mappings());
+	if (oct_descriptors() > fds || oct_mappings() > mappings + 8)
+		case_fail("%u descriptors became %u, %u mappings %u", fds, oct_descriptors(),
+			  mappings, oct_mappings());
 	apart();
 	with_info();
 	errors();

@@ -208,9 +208,7 @@ int main(int argc, char **argv)
 {
 	int all;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	all = argc > 1 && !strcmp(argv[1], "all");
 	for (int i = 0; i < MESSAGES; i++)
 		message[i] = calloc(1, MESSAGE);

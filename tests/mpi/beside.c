@@ -227,9 +227,7 @@ int main(int argc, char **argv)
 {
 	MPI_Comm warm;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin(&argc, &argv, &rank, &ranks);
 	MPI_Comm_get_parent(&inter);
 	child = inter != MPI_COMM_NULL;
 	if (!child)

@@ -72,16 +72,10 @@ int main(int argc, char **argv)
 {
 	int ranks, rank;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	for (int i = 1; i < argc; i++)
 		run_word(argv[i], ranks);
 	for (int i = 0; i < CASE_COLLECTIVES && argc == 1; i++)
 		run_sizes(MPI_COMM_WORLD, (enum case_collective)i, LARGEST, ranks);
-	case_report();
-	if (!rank)
-		printf("bytes: %lu calls on %d ranks, every byte right\n", calls, ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("bytes: %lu calls on %d ranks, every byte right\n", calls, ranks);
 }

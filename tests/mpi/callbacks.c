@@ -80,9 +80,7 @@ int main(int argc, char **argv)
 	static struct reduction waits, starts = { .op = MPI_SUM };
 	int provided, rank, ranks;
 
-	case_begin_threads(&argc, &argv, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
 	if (provided != MPI_THREAD_MULTIPLE)
 		case_fail("this test needs MPI_THREAD_MULTIPLE");
 	MPI_Comm_dup(MPI_COMM_WORLD, &waits.comm);
@@ -98,9 +96,5 @@ int main(int argc, char **argv)
 	MPI_Op_free(&waits.op);
 	MPI_Comm_free(&waits.comm);
 	MPI_Comm_free(&starts.comm);
-	case_report();
-	if (!rank)
-		printf("callbacks: %d rounds\n", ROUNDS);
-	MPI_Finalize();
-	return 0;
+	return case_end("callbacks: %d rounds\n", ROUNDS);
 }

@@ -69,18 +69,39 @@ enum case_collective case_parse(const char *name, size_t length)
 	case_fail("no collective is called %.*s", (int)length, name);
 }
 
-void case_begin_threads(int *argc, char ***argv, int *provided)
+static void tell_ranks(int *rank, int *ranks)
 {
-	MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+	if (rank)
+		*rank = world_rank;
+	if (ranks)
+		*ranks = world_size;
 }
 
-void case_begin(int *argc, char ***argv)
+void case_begin_threads(int *argc, char ***argv, int *provided, int *rank, int *ranks)
+{
+	MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
+	tell_ranks(rank, ranks);
+}
+
+void case_begin(int *argc, char ***argv, int *rank, int *ranks)
 {
 	MPI_Init(argc, argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+	tell_ranks(rank, ranks);
+}
+
+int case_end(const char *format, ...)
+{
+	va_list arguments;
+
+	case_report();
+	va_start(arguments, format);
+	if (!world_rank)
+		vprintf(format, arguments);
+	va_end(arguments);
+	MPI_Finalize();
+	return 0;
 }
 
 int case_has_in_place(enum case_collective collective)

@@ -42,9 +42,12 @@ struct case_call {
 	uint64_t salt; /* other bytes for other values; alike on all ranks of the call */
 };
 
-void case_begin(int *argc, char ***argv);
+/* MPI_Init(), and this rank's number and how many there are; or NULL. */
+void case_begin(int *argc, char ***argv, int *rank, int *ranks);
 /* With MPI_THREAD_MULTIPLE. */
-void case_begin_threads(int *argc, char ***argv, int *provided);
+void case_begin_threads(int *argc, char ***argv, int *provided, int *rank, int *ranks);
+/* case_report(), the one line of what was done, by rank 0, and MPI_Finalize(): 0. */
+int case_end(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* MPI's return code when the communicator returns errors; what was delivered is checked only on
  * MPI_SUCCESS. */
 int case_run(MPI_Comm comm, const struct case_call *call);

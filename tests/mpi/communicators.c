@@ -5,8 +5,8 @@
  * And 500 alive at once.
  */
 #include "case.h"
+#include "support/process.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +21,6 @@ enum { MAPPING_SLACK = 24 };
 enum { PARTS = 5, HEAP_SLACK = 16 << 10, MOST_BYTES_A_CYCLE = 32 };
 
 static unsigned int calls;
-
-static int count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	if (!dir)
-		case_fail("/proc/self/fd cannot be read");
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
 
 /* For the sentence: what the last ones are. */
 static const char *last_descriptors(void)
@@ -54,19 +41,6 @@ static const char *last_descriptors(void)
 	return text;
 }
 
-static int count_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	int count = 0, c;
-
-	if (!maps)
-		case_fail("/proc/self/maps cannot be read");
-	while ((c = getc(maps)) != EOF)
-		count += c == '\n';
-	fclose(maps);
-	return count;
-}
-
 /* What is allocated now, of anyone's in this process. */
 static long count_bytes(void)
 {
@@ -77,13 +51,10 @@ static long count_bytes(void)
 
 static long count_resident_kib(void)
 {
-	FILE *statm = fopen("/proc/self/statm", "re");
-	long pages = 0;
+	size_t address_space, resident;
 
-	if (!statm || fscanf(statm, "%*d %ld", &pages) != 1)
-		case_fail("/proc/self/statm cannot be read");
-	fclose(statm);
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+	oct_memory(&address_space, &resident);
+	return (long)resident / 1024;
 }
 
 static void use(MPI_Comm comm, int ranks)
@@ -173,16 +144,14 @@ int main(int argc, char **argv)
 	int ranks, rank, descriptors, mappings, later, part, count = MOST_CYCLES;
 	long bytes, resident_kib;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc > 1)
 		count = atoi(argv[1]);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	/* A team that stays keeps the peers known; without one they are forgotten in between. */
 	use(MPI_COMM_WORLD, ranks);
 	cycles(WARM_UP, ranks);
-	descriptors = count_descriptors();
-	mappings = count_mappings();
+	descriptors = (int)oct_descriptors();
+	mappings = (int)oct_mappings();
 	/* Caches and buffers have nearly their sizes after the first half. */
 	cycles(count / 2, ranks);
 	resident_kib = count_resident_kib();
@@ -192,26 +161,23 @@ int main(int argc, char **argv)
 	if (bytes > HEAP_SLACK + (long)part * MOST_BYTES_A_CYCLE)
 		case_fail("%d communicators leave %ld bytes allocated, in the median of %d times",
 			  part, bytes, PARTS);
-	later = count_descriptors();
+	later = (int)oct_descriptors();
 	if (later != descriptors)
 		case_fail("%d file descriptors, %d after %d communicators:%s", descriptors, later,
 			  count, last_descriptors());
-	later = count_mappings();
+	later = (int)oct_mappings();
 	if (later > mappings + MAPPING_SLACK)
 		case_fail("%d mappings, %d after %d communicators", mappings, later, count);
 	alive_at_once(ranks);
 	MPI_Barrier(MPI_COMM_WORLD); /* all have left the freed ones */
-	later = count_descriptors();
+	later = (int)oct_descriptors();
 	if (later != descriptors)
 		case_fail("%d file descriptors, %d after %d were alive:%s", descriptors, later,
 			  ALIVE, last_descriptors());
 	made_meanwhile(ranks, rank);
-	case_report();
-	if (!rank)
-		printf("communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "
-		       "%d mappings (%d before), %d leave %ld B on the heap, the last half %ld KiB resident\n",
-		       WARM_UP + count, ALIVE, ranks, later, count_mappings(), mappings, part,
-		       bytes, resident_kib);
-	MPI_Finalize();
-	return 0;
+	return case_end(
+		"communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "
+		"%d mappings (%d before), %d leave %ld B on the heap, the last half %ld KiB resident\n",
+		WARM_UP + count, ALIVE, ranks, later, (int)oct_mappings(), mappings, part, bytes,
+		resident_kib);
 }

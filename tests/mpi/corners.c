@@ -355,9 +355,7 @@ int main(int argc, char **argv)
 	const char *directory = getenv("TMPDIR");
 	char path[512];
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	snprintf(path, sizeof(path), "%s/onecopy-corners", directory ? directory : "/tmp");
 	case_run(MPI_COMM_WORLD, &first);
 	nested_types();
@@ -369,9 +367,5 @@ int main(int argc, char **argv)
 	called_back();
 	intercommunicator();
 	refused();
-	case_report();
-	if (!rank)
-		printf("corners: all as it should be on %d ranks\n", ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("corners: all as it should be on %d ranks\n", ranks);
 }

@@ -52,9 +52,7 @@ int main(int argc, char **argv)
 
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
 	setenv("ONECOPY_ALLGATHER", "cico", 1);
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (ranks > MOST_RANKS)
 		case_fail("this needs at most %d ranks", MOST_RANKS);
 	for (int c = 0; c < COMMS; c++) {

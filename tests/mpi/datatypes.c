@@ -350,8 +350,7 @@ int main(int argc, char **argv)
 {
 	MPI_Comm other;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+	case_begin(&argc, &argv, &world_rank, NULL);
 	layouts_make();
 	test_comm(MPI_COMM_WORLD, "MPI_COMM_WORLD", true);
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -364,9 +363,5 @@ int main(int argc, char **argv)
 	test_comm(other, "the even or odd ranks", false);
 	MPI_Comm_free(&other);
 	layouts_free();
-	case_report();
-	if (world_rank == 0)
-		printf("datatypes: %ld buffers right\n", checks);
-	MPI_Finalize();
-	return 0;
+	return case_end("datatypes: %ld buffers right\n", checks);
 }

@@ -46,9 +46,7 @@ int main(int argc, char **argv)
 	int rank, ranks;
 	MPI_Comm comm;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin(&argc, &argv, &rank, &ranks);
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	for (int collective = 0; collective < CASE_COLLECTIVES; collective++)
 		for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)

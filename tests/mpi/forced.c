@@ -54,14 +54,8 @@ int main(int argc, char **argv)
 {
 	int ranks, rank, calls = 0;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	for (int i = 1; i < argc; i++)
 		run_forced(argv[i], ranks, &calls);
-	case_report();
-	if (!rank)
-		printf("forced: %d calls on %d ranks, every byte right\n", calls, ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("forced: %d calls on %d ranks, every byte right\n", calls, ranks);
 }

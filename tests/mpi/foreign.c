@@ -207,11 +207,9 @@ int main(int argc, char **argv)
 {
 	MPI_Comm parent;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc != 2)
 		case_fail("usage: foreign intercomm|spawn|connect|spawn_multiple");
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_get_parent(&parent);
 	checked_run(MPI_COMM_WORLD, &(struct checked_spec){ .collective = CASE_BARRIER },
 		    FORM_BLOCKING);

@@ -121,9 +121,7 @@ int main(int argc, char **argv)
 {
 	int provided;
 
-	case_begin_threads(&argc, &argv, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
 	memory = malloc(BYTES);
 	if (!memory)
 		case_fail("no memory");

@@ -27,13 +27,12 @@ int main(int argc, char **argv)
 	char line[32];
 	int rank, fd;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, NULL);
 	if (argc != 2 || (fd = open(argv[1], O_WRONLY | O_CREAT | O_APPEND, 0600)) < 0)
 		case_fail("usage: hang FILE");
 	snprintf(line, sizeof(line), "%d\n", (int)getpid());
 	if (write(fd, line, strlen(line)) < 0)
 		case_fail("%s cannot be written", argv[1]);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 0; i < 10; i++)
 		MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == 1)

@@ -32,8 +32,7 @@ int main(int argc, char **argv)
 	uint8_t *memory;
 	int rank;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, NULL);
 	memory = malloc(BLOCK);
 	large = malloc(LARGE);
 	if (!memory || !large)

@@ -4,6 +4,7 @@
  * the blocks have: a rank needs no second buffer.
  */
 #include "case.h"
+#include "support/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,18 +38,6 @@ static void check(const char *what)
 				case_fail("%s: word %d of rank %d's is wrong", what, i, from);
 }
 
-/* Bytes of address space of this process. */
-static size_t address_space(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (!file || fscanf(file, "%lu", &pages) != 1)
-		case_fail("no /proc/self/statm");
-	fclose(file);
-	return pages * 4096;
-}
-
 static void all(void)
 {
 	for (int r = 0; r < ranks; r++) {
@@ -78,11 +67,7 @@ static void all(void)
 
 int main(int argc, char **argv)
 {
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (ranks < 3 || ranks > MOST_RANKS)
 		case_fail("this test needs 3 to %d ranks", MOST_RANKS);
 	words = malloc((size_t)ranks * BLOCK);
@@ -91,16 +76,10 @@ int main(int argc, char **argv)
 	/* The team comes up before there is a limit. */
 	MPI_Barrier(MPI_COMM_WORLD);
 	case_count(CASE_BARRIER, 1);
-	limit.rlim_cur = address_space() + LEFT;
-	if (setrlimit(RLIMIT_AS, &limit))
+	if (oct_limit_address_space(LEFT))
 		case_fail("no limit");
 	all();
-	limit.rlim_cur = RLIM_INFINITY;
-	setrlimit(RLIMIT_AS, &limit);
-	case_report();
-	if (!rank)
-		printf("in_place: blocks of %d bytes with %d bytes of address space left\n", BLOCK,
-		       LEFT);
-	MPI_Finalize();
-	return 0;
+	oct_limit(RLIMIT_AS, RLIM_INFINITY);
+	return case_end("in_place: blocks of %d bytes with %d bytes of address space left\n", BLOCK,
+			LEFT);
 }

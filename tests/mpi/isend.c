@@ -57,9 +57,7 @@ int main(int argc, char **argv)
 	static const size_t sizes[] = { 8, 200000 };
 	int ranks, rank;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	message = malloc(MESSAGE_BYTES);
 	received = malloc(MESSAGE_BYTES);
 	if (!message || !received)
@@ -79,9 +77,5 @@ int main(int argc, char **argv)
 			}
 		}
 	}
-	case_report();
-	if (!rank)
-		printf("isend: %u rounds on %d ranks, every byte right\n", round_number, ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("isend: %u rounds on %d ranks, every byte right\n", round_number, ranks);
 }

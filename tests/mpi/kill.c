@@ -12,7 +12,7 @@
  */
 #include "case.h"
 
-#include "../support/waited.h"
+#include "support/process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -64,13 +64,7 @@ static void take_pidfds(void)
 
 	if (pipe(ends))
 		case_fail("no pipe");
-	for (int fd = 3; fd < 1024; fd++) {
-		char path[48], link[64] = "";
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		if (readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, "[pidfd]"))
-			dup2(ends[0], fd);
-	}
+	oct_replace_pidfds(ends[0]);
 }
 
 static void die(int signal)
@@ -171,7 +165,7 @@ int main(int argc, char **argv)
 	struct plan plan = { .seed = 0 };
 	double waited_s = 0;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc != 5)
 		case_fail("usage: kill COLLECTIVE|SEED VICTIM "
 			  "inside|outside|pipes|random|finalize NAME");
@@ -181,8 +175,6 @@ int main(int argc, char **argv)
 		plan.collective = case_parse(argv[1], strlen(argv[1]));
 	victim = atoi(argv[2]);
 	inside = strcmp(argv[3], "outside") != 0;
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	open_board(argv[4]);
 	for (unsigned int i = 0; i < WARM_UP; i++)

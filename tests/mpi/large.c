@@ -249,9 +249,7 @@ int main(int argc, char **argv)
 {
 	int calls, moved = 0, stock = getenv("OC_TEST_STOCK") != NULL;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (ranks > MOST_RANKS)
 		case_fail("this needs at most %d ranks", MOST_RANKS);
 	if (argc > 1) {

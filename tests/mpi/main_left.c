@@ -5,6 +5,7 @@
  * did not open, do not take it for dead. What they call arrives.
  */
 #include "case.h"
+#include "support/process.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,22 +39,12 @@ static void calls(unsigned int first, unsigned int count)
 /* Readable pipes in place of pidfds, and then no descriptor any more. */
 static void take_descriptors(void)
 {
-	struct rlimit limit;
 	int ends[2];
 
 	if (pipe(ends) || write(ends[1], "x", 1) != 1)
 		case_fail("no pipe");
-	for (int fd = 3; fd < FILES; fd++) {
-		char path[48], link[64] = "";
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		if (readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, "[pidfd]"))
-			dup2(ends[0], fd);
-	}
-	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur > FILES)
-		limit.rlim_cur = FILES;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	oct_replace_pidfds(ends[0]);
+	oct_limit(RLIMIT_NOFILE, FILES);
 	while (files < FILES && (file[files] = open("/dev/null", O_RDONLY)) >= 0)
 		files++;
 }
@@ -77,8 +68,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	int provided, rank;
 
-	case_begin_threads(&argc, &argv, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin_threads(&argc, &argv, &provided, &rank, NULL);
 	calls(0, WARM_UP);
 	take_descriptors();
 	if (rank != 1)

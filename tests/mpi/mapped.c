@@ -145,9 +145,7 @@ static void check_locked(int flags, const char *name)
 
 int main(int argc, char **argv)
 {
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin(&argc, &argv, &rank, &ranks);
 	use_memory();
 	check_dumps();
 	check_child();

@@ -175,9 +175,7 @@ int main(int argc, char **argv)
 {
 	int ranks, rank, nth, total = 0;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	for (int form = 0; form < FORMS; form++) {
 		for (nth = 0; without_team(form, nth, rank, ranks); nth++)
 			total++;

@@ -5,7 +5,7 @@
  */
 #include "case.h"
 
-#include "../support/waited.h"
+#include "support/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,9 +147,7 @@ int main(int argc, char **argv)
 {
 	int ranks, rank;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	for (int i = 0; i < MISMATCHES; i++)
 		run(&mismatches[i], rank, ranks);
 	if (!rank)

@@ -321,10 +321,8 @@ int main(int argc, char **argv)
 {
 	MPI_Comm warm;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	only = argv + 1;
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_dup(MPI_COMM_WORLD, &warm);
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
 	checked_run(warm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);

@@ -73,12 +73,11 @@ int main(int argc, char **argv)
 	MPI_Comm comm[COMMS];
 	int steps, rank;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, NULL);
 	if (argc != 3)
 		case_fail("usage: random SEED STEPS");
 	state = strtoull(argv[1], NULL, 10);
 	steps = atoi(argv[2]);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	if (!rank)
 		printf("seed %s, %d steps\n", argv[1], steps);
 	create(comm, rank);

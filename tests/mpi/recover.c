@@ -35,16 +35,10 @@ int main(int argc, char **argv)
 {
 	int ranks, rank, err;
 
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	all_collectives(ranks);
 	if (rank == ranks - 1 && (err = filter_install(FILTER_COPIES, EPERM)))
 		case_fail("the filter cannot be installed: %s", strerror(-err));
 	all_collectives(ranks);
-	case_report();
-	if (!rank)
-		printf("recover: %d ranks, every byte right before and after\n", ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("recover: %d ranks, every byte right before and after\n", ranks);
 }

@@ -365,17 +365,11 @@ int main(int argc, char **argv)
 
 	if (argc < 2 && number && !strcmp(number, "0"))
 		setenv("ONECOPY_SEGMENT_BYTES", "64M", 1);
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	/* With two, both neighbours are the same, and whose block is first is the MPI's affair. */
 	if (ranks < 3 || ranks > MOST_RANKS)
 		case_fail("this needs 3 to %d ranks", MOST_RANKS);
 	for (int k = 0; k < KINDS; k++)
 		between_others(&kinds[k]);
-	case_report();
-	if (!rank)
-		printf("refused: %d calls between nonblocking ones, each in its place\n", KINDS);
-	MPI_Finalize();
-	return 0;
+	return case_end("refused: %d calls between nonblocking ones, each in its place\n", KINDS);
 }

@@ -106,9 +106,7 @@ int main(int argc, char **argv)
 {
 	MPI_Comm comms[2] = { MPI_COMM_WORLD };
 
-	case_begin(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin(&argc, &argv, &rank, &ranks);
 	MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
 	srand((unsigned int)getpid());
 	for (int i = 0; i < 2; i++)
@@ -120,9 +118,5 @@ int main(int argc, char **argv)
 	}
 	MPI_Comm_free(&comms[1]);
 	case_add_checksum(&checksum, sizeof(checksum));
-	case_report();
-	if (!rank)
-		printf("reproducible: %d reductions with equal bits\n", calls);
-	MPI_Finalize();
-	return 0;
+	return case_end("reproducible: %d reductions with equal bits\n", calls);
 }

@@ -326,9 +326,7 @@ static void recycle_handles(void)
 
 int main(int argc, char **argv)
 {
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	layouts_make();
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	checked_run(comm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
@@ -343,10 +341,6 @@ int main(int argc, char **argv)
 		free_communicator();
 	recycle_handles();
 	MPI_Comm_free(&comm);
-	case_report();
-	if (!rank)
-		printf("requests: %lu calls a rank on %d ranks, completed in nine ways\n",
-		       (unsigned long)salt, ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("requests: %lu calls a rank on %d ranks, completed in nine ways\n",
+			(unsigned long)salt, ranks);
 }

@@ -281,13 +281,11 @@ int main(int argc, char **argv)
 {
 	double end;
 
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc != 3)
 		case_fail("usage: soak SEED SECONDS");
 	state = strtoull(argv[1], NULL, 10);
 	end = case_seconds() + atof(argv[2]);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	if (!rank) {
 		printf("seed %s on %d ranks, %s s\n", argv[1], ranks, argv[2]);
 		fflush(stdout);
@@ -303,10 +301,6 @@ int main(int argc, char **argv)
 	flush_all();
 	for (int i = DUPLICATE; i < COMMS; i++)
 		MPI_Comm_free(&comm[i]);
-	case_report();
-	if (!rank)
-		printf("soak: seed %s, %d ranks: %lu steps, %lu calls a rank, every byte right\n",
-		       argv[1], ranks, steps, calls);
-	MPI_Finalize();
-	return 0;
+	return case_end("soak: seed %s, %d ranks: %lu steps, %lu calls a rank, every byte right\n",
+			argv[1], ranks, steps, calls);
 }

@@ -9,6 +9,7 @@
  * surroundings daemon FILE      rank 0 leaves a process behind, which outlives the job
  */
 #include "case.h"
+#include "support/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,13 +50,9 @@ static int taken[MOST_FILES], taken_files;
 
 static void use_up_descriptors(void)
 {
-	struct rlimit limit;
 	int fd;
 
-	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur > MOST_FILES)
-		limit.rlim_cur = MOST_FILES;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	oct_limit(RLIMIT_NOFILE, MOST_FILES);
 	while (taken_files < MOST_FILES && (fd = open("/dev/null", O_RDONLY)) >= 0)
 		taken[taken_files++] = fd;
 	if (errno != EMFILE)
@@ -182,9 +179,7 @@ int main(int argc, char **argv)
 		make_helper(stop_now_and_then);
 	if (!strcmp(mode, "traced") && is_last())
 		make_helper(trace_now_and_then);
-	case_begin(&argc, &argv);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	case_begin(&argc, &argv, &rank, &ranks);
 	all_collectives(MPI_COMM_WORLD);
 	if (!strcmp(mode, "descriptors"))
 		use_up_descriptors();
@@ -199,9 +194,5 @@ int main(int argc, char **argv)
 	all_collectives(MPI_COMM_WORLD);
 	while (taken_files) /* for the statistics' file */
 		close(taken[--taken_files]);
-	case_report();
-	if (!rank)
-		printf("surroundings: %d ranks, %s: every byte right\n", ranks, mode);
-	MPI_Finalize();
-	return 0;
+	return case_end("surroundings: %d ranks, %s: every byte right\n", ranks, mode);
 }

@@ -170,11 +170,9 @@ static void run_forced(const char *word)
 
 int main(int argc, char **argv)
 {
-	case_begin(&argc, &argv);
+	case_begin(&argc, &argv, &rank, &ranks);
 	case_stop_counting();
 	layouts_make();
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 1; i < argc; i++)
 		run_forced(argv[i]);
 	if (!rank)

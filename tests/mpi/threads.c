@@ -89,9 +89,7 @@ int main(int argc, char **argv)
 {
 	int provided;
 
-	case_begin_threads(&argc, &argv, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
 	if (provided != MPI_THREAD_MULTIPLE || ranks > MOST_RANKS)
 		case_fail("this test needs MPI_THREAD_MULTIPLE and at most %d ranks", MOST_RANKS);
 	for (int i = 0; i < THREADS; i++) {
@@ -105,9 +103,5 @@ int main(int argc, char **argv)
 		pthread_join(threads[i].id, NULL);
 		MPI_Comm_free(&threads[i].comm);
 	}
-	case_report();
-	if (!rank)
-		printf("threads: %d threads, %d rounds of 7 calls each\n", THREADS, ROUNDS);
-	MPI_Finalize();
-	return 0;
+	return case_end("threads: %d threads, %d rounds of 7 calls each\n", THREADS, ROUNDS);
 }

@@ -20,7 +20,7 @@ size_t oct_recv_bytes(enum oc_collective collective, size_t bytes, uint32_t size
  * which look at each access: so it is done in runs, whose ends memcpy() and memcmp() look at.
  */
 #define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
-#define RUN 256
+#define RUN OCT_RUN
 
 UNCHECKED uint8_t oct_byte(unsigned int n, uint32_t from, uint32_t to, size_t i)
 {
@@ -41,10 +41,16 @@ static size_t run_at(size_t at, size_t bytes)
 	return bytes - at < RUN ? bytes - at : RUN;
 }
 
-void oct_fill(uint8_t *out, unsigned int n, uint32_t from, uint32_t to, size_t bytes)
+void oct_fill_from(uint8_t *out, unsigned int n, uint32_t from, uint32_t to, size_t first,
+		   size_t bytes)
 {
 	for (size_t at = 0; at < bytes; at += RUN)
-		memcpy(out + at, rising + oct_byte(n, from, to, at), run_at(at, bytes));
+		memcpy(out + at, rising + oct_byte(n, from, to, first + at), run_at(at, bytes));
+}
+
+void oct_fill(uint8_t *out, unsigned int n, uint32_t from, uint32_t to, size_t bytes)
+{
+	oct_fill_from(out, n, from, to, 0, bytes);
 }
 
 bool oct_filled(const uint8_t *in, unsigned int n, uint32_t from, uint32_t to, size_t bytes)
@@ -102,3 +108,6 @@ void oct_compose(void *context, const void *in, void *inout, size_t count)
 	(void)context;
 	by_runs(compose_run, in, inout, 2 * count);
 }
+
+const struct oc_op oct_sum = { .apply = oct_add, .bytes = 1, .commutative = 1, .id = 1 };
+const struct oc_op oct_composition = { .apply = oct_compose, .bytes = 2, .id = 2 };

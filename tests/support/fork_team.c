@@ -10,9 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+struct seat {
+	struct meet meet; /* first: the bootstrap's context */
+	struct oct_board *board;
+};
+
 struct oct_board {
-	uint32_t size;
-	struct meet *ranks;	  /* [size], private to each process after fork */
+	uint32_t size, released;
+	struct seat *seat;	  /* [size], private to each process after fork */
 	struct meet_place *place; /* [size], shared */
 };
 
@@ -21,7 +26,7 @@ struct oct_board *oct_board_create(uint32_t size)
 	struct oct_board *board = calloc(1, sizeof(*board));
 
 	board->size = size;
-	board->ranks = calloc(size, sizeof(*board->ranks));
+	board->seat = calloc(size, sizeof(*board->seat));
 	board->place = mmap(NULL, size * sizeof(*board->place), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return board;
@@ -30,37 +35,26 @@ struct oct_board *oct_board_create(uint32_t size)
 void oct_board_destroy(struct oct_board *board)
 {
 	munmap(board->place, board->size * sizeof(*board->place));
-	free(board->ranks);
+	free(board->seat);
 	free(board);
 }
 
 struct oc_bootstrap oct_bootstrap(struct oct_board *board, uint32_t rank)
 {
-	struct meet *me = &board->ranks[rank];
+	struct seat *seat = &board->seat[rank];
 
 	/* A rank goes on behind what it has gathered for an earlier team. */
-	*me = (struct meet){ .place = board->place,
-			     .rank = rank,
-			     .ranks = board->size,
-			     .round = board->place[rank].round };
-	return meet_bootstrap(me);
+	seat->board = board;
+	seat->meet = (struct meet){ .place = board->place,
+				    .rank = rank,
+				    .ranks = board->size,
+				    .round = board->place[rank].round };
+	return meet_bootstrap(&seat->meet);
 }
 
-static int run_rank(struct oct_board *board, uint32_t rank,
-		    int (*body)(struct oc_team *team, void *arg), void *arg)
+int oct_barrier(struct oc_team *team)
 {
-	struct oc_bootstrap bootstrap = oct_bootstrap(board, rank);
-	struct oc_team *team;
-	char name[16];
-	int result;
-
-	snprintf(name, sizeof(name), "rank %u", rank);
-	prctl(PR_SET_NAME, name);
-	if (oc_team_create(&team, &bootstrap))
-		return 1;
-	result = body(team, arg);
-	oc_team_destroy(team);
-	return result;
+	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
 }
 
 static int reap(const pid_t *pids, uint32_t size, int expect_dead)
@@ -86,58 +80,115 @@ static int reap(const pid_t *pids, uint32_t size, int expect_dead)
 	return failed;
 }
 
+/* Of the ranks that oct_fork_team() has forked. */
 static struct {
 	uint32_t size;
 	uint64_t *arrived; /* shared: how often a rank has come to oct_meet() */
-} meeting;
+	struct oct_board *again;
+} forked;
 
 void oct_meet(void)
 {
-	uint64_t mine = __atomic_fetch_add(meeting.arrived, 1, __ATOMIC_ACQ_REL);
-	uint64_t all = (mine / meeting.size + 1) * meeting.size;
+	uint64_t mine = __atomic_fetch_add(forked.arrived, 1, __ATOMIC_ACQ_REL);
+	uint64_t all = (mine / forked.size + 1) * forked.size;
 
-	while (__atomic_load_n(meeting.arrived, __ATOMIC_ACQUIRE) < all)
+	while (__atomic_load_n(forked.arrived, __ATOMIC_ACQUIRE) < all)
 		usleep(200);
 }
 
-int oct_fork_team(uint32_t size, int expect_dead, int (*body)(struct oc_team *team, void *arg),
-		  void *arg)
+struct oc_bootstrap oct_again(const struct oc_team *first)
+{
+	return oct_bootstrap(forked.again, oc_team_rank(first));
+}
+
+int oct_fork_ranks(uint32_t size, int expect_dead,
+		   int (*body)(const struct oc_bootstrap *bootstrap, void *arg), void *arg)
 {
 	struct oct_board *board = oct_board_create(size);
 	pid_t *pids = calloc(size, sizeof(*pids));
 	int failed;
 
-	meeting.size = size;
-	meeting.arrived = mmap(NULL, sizeof(*meeting.arrived), PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	forked.size = size;
+	forked.arrived = mmap(NULL, sizeof(*forked.arrived), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	forked.again = oct_board_create(size);
 	fflush(NULL);
 	for (uint32_t r = 0; r < size; r++) {
 		pids[r] = fork();
 		if (pids[r] == 0) {
-			int result = run_rank(board, r, body, arg);
+			struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
+			char name[16];
+			int result;
 
+			snprintf(name, sizeof(name), "rank %u", r);
+			prctl(PR_SET_NAME, name);
+			result = body(&bootstrap, arg);
 			fflush(NULL);
 			_exit(result);
 		}
 	}
 	failed = reap(pids, size, expect_dead);
-	munmap(meeting.arrived, sizeof(*meeting.arrived));
+	munmap(forked.arrived, sizeof(*forked.arrived));
 	free(pids);
+	oct_board_destroy(forked.again);
 	oct_board_destroy(board);
 	return failed;
 }
 
-int oct_local_teams(struct oct_board *board, uint32_t size, struct oc_team **teams)
-{
-	uint32_t ready = 0;
+struct with_team {
+	int (*body)(struct oc_team *team, void *arg);
+	void *arg;
+};
 
-	for (uint32_t r = 0; r < size; r++) {
+static int run_with_team(const struct oc_bootstrap *bootstrap, void *arg)
+{
+	const struct with_team *with = arg;
+	struct oc_team *team;
+	int result;
+
+	if (oc_team_create(&team, bootstrap))
+		return 1;
+	result = with->body(team, with->arg);
+	oc_team_destroy(team);
+	return result;
+}
+
+int oct_fork_team(uint32_t size, int expect_dead, int (*body)(struct oc_team *team, void *arg),
+		  void *arg)
+{
+	struct with_team with = { body, arg };
+
+	return oct_fork_ranks(size, expect_dead, run_with_team, &with);
+}
+
+static void release_seat(void *context)
+{
+	struct oct_board *board = ((struct seat *)context)->board;
+
+	if (++board->released == board->size)
+		oct_board_destroy(board);
+}
+
+int oct_local_begin(uint32_t size, struct oc_team **teams)
+{
+	struct oct_board *board = oct_board_create(size);
+	int error = 0;
+
+	for (uint32_t r = 0; r < size && !error; r++) {
 		struct oc_bootstrap bootstrap = oct_bootstrap(board, r);
 
-		if (oc_team_create(&teams[r], &bootstrap))
-			return -1;
+		bootstrap.release = release_seat;
+		error = oc_team_create(&teams[r], &bootstrap);
 	}
-	while (ready < size) {
+	return error;
+}
+
+int oct_local_teams(uint32_t size, struct oc_team **teams)
+{
+	uint32_t ready = 0;
+	int error = oct_local_begin(size, teams);
+
+	while (!error && ready < size) {
 		ready = 0;
 		for (uint32_t r = 0; r < size; r++) {
 			int state = oc_team_progress(teams[r]);
@@ -147,7 +198,19 @@ int oct_local_teams(struct oct_board *board, uint32_t size, struct oc_team **tea
 			ready += (uint32_t)state;
 		}
 	}
-	return 0;
+	return error;
+}
+
+int oct_local_end(uint32_t size, struct oc_team **teams)
+{
+	int error = 0;
+
+	for (uint32_t r = 0; r < size; r++) {
+		int result = oc_team_destroy(teams[r]);
+
+		error = error ?: result;
+	}
+	return error;
 }
 
 int oct_apart(int (*run)(void))

@@ -33,10 +33,8 @@ static __attribute__((noinline)) int comes_alone(struct oc_team *team)
 
 static int hang(struct oc_team *team)
 {
-	struct oc_call barrier = { .collective = OC_BARRIER };
-
 	for (int i = 0; i < 10; i++) {
-		if (oc_collective(team, &barrier))
+		if (oct_barrier(team))
 			return 1;
 	}
 	if (oc_team_rank(team) == 1)
@@ -52,13 +50,12 @@ static int rank_hangs(struct oc_team *team, void *arg)
 
 static int rank_is_slow(struct oc_team *team, void *arg)
 {
-	struct oc_call barrier = { .collective = OC_BARRIER };
 	int failed = 0;
 
 	(void)arg;
 	for (int i = 0; i < 20 && !failed; i++) {
 		usleep(200000);
-		failed = oc_collective(team, &barrier);
+		failed = oct_barrier(team);
 	}
 	return failed;
 }

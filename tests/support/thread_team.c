@@ -31,13 +31,12 @@ static void *run(void *arg)
 
 int oct_thread_team(uint32_t size, unsigned int fail_every, int (*body)(struct oc_team *team))
 {
-	struct oct_board *board = oct_board_create(size);
 	struct oc_team **teams = calloc(size, sizeof(struct oc_team *));
 	struct rank *ranks = calloc(size, sizeof(*ranks));
 	int failed = 0;
 
 	oci_mock = (struct oci_mock){ .enabled = true };
-	if (oct_local_teams(board, size, teams)) {
+	if (oct_local_teams(size, teams)) {
 		fprintf(stderr, "no team of %u ranks in one process\n", size);
 		abort();
 	}
@@ -52,7 +51,6 @@ int oct_thread_team(uint32_t size, unsigned int fail_every, int (*body)(struct o
 		pthread_join(ranks[r].thread, NULL);
 	for (uint32_t r = 0; r < size; r++)
 		failed += ranks[r].failed || oc_team_destroy(teams[r]);
-	oct_board_destroy(board);
 	oci_mock = (struct oci_mock){ 0 };
 	free(teams);
 	free(ranks);

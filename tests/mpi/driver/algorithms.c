@@ -58,10 +58,7 @@ static void load(int ranks)
 	json_t *json, *list, *algorithm;
 	size_t i;
 
-	job_add(&job, job_onecopy);
-	job_add(&job, "info");
-	job_add(&job, "--algorithms");
-	job_add(&job, "--json");
+	job_add(&job, job_onecopy, "info", "--algorithms", "--json");
 	job_run(&job, &result);
 	json = json_loads(result.output, 0, NULL);
 	for (int c = 0; c < COLLECTIVES; c++) {
@@ -213,10 +210,9 @@ static void run(const char *program, char **words)
 
 	driver_need_mechanism(mechanism);
 	job_shares_heaps = !strcmp(mechanism, "map");
-	job = job_mpi(ranks);
+	job = job_mpi(ranks, program);
 	load(ranks);
 	job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
-	job_add_program(&job, program);
 	for (int c = 0; c < COLLECTIVES; c++) {
 		for (int i = 0; words_of[c][i]; i++) {
 			const char *word = words_of[c][i];
@@ -227,8 +223,7 @@ static void run(const char *program, char **words)
 				       job_text("%s=%s", collective_names[c], word));
 		}
 	}
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, job_text("%s failed", program))) {
+	if (verdict_run(&job, &result, job_text("%s failed", program))) {
 		if (ranks == 1)
 			check_alone(&result, program);
 		for (int c = 0; c < COLLECTIVES && ranks > 1; c++)
@@ -239,12 +234,12 @@ static void run(const char *program, char **words)
 	job_free(&result);
 }
 
-void bytes_scenario(char **words)
+SCENARIO(bytes)
 {
 	run("bytes", words);
 }
 
-void table_scenario(char **words)
+SCENARIO(table)
 {
 	run("table", words);
 }

@@ -22,8 +22,8 @@ static void check_driver_ends_its_job(void)
 	struct job_result result;
 
 	job_add_shell(&job, script);
-	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
-	job_add(&job, job_text("/tmp/onecopy-test-hang-%d", (int)getpid()));
+	job_add(&job, job_text("/proc/%d/exe", (int)getpid()),
+		job_text("/tmp/onecopy-test-hang-%d", (int)getpid()));
 	job_run(&job, &result);
 	if (result.hung || !strstr(result.output, "HUP: 129\n") ||
 	    !strstr(result.output, "INT: 130\n") || !strstr(result.output, "TERM: 143\n"))
@@ -34,7 +34,7 @@ static void check_driver_ends_its_job(void)
 }
 
 /* A signal to the command reaches what it runs, and the status says how that ended. */
-void signals_scenario(char **words)
+SCENARIO(signals)
 {
 	static const char *const script =
 		"trap 'echo got it; exit 5' TERM; kill -TERM $PPID; sleep 5 >/dev/null 2>&1 & wait $!; exit 1";
@@ -51,10 +51,7 @@ void signals_scenario(char **words)
 	struct job job = { 0 };
 	struct job_result result;
 
-	(void)words;
-	job_add(&job, job_onecopy);
-	job_add(&job, "run");
-	job_add(&job, "--stats");
+	job_add(&job, job_onecopy, "run", "--stats");
 	job_add_shell(&job, script);
 	job_run(&job, &result);
 	if (result.status != 5 || !strstr(result.output, "got it"))
@@ -75,13 +72,12 @@ void signals_scenario(char **words)
 }
 
 /* hung RANKS FILE: a job of which one rank stays out of a collective. For `report`. */
-void hung_scenario(char **words)
+SCENARIO(hung)
 {
-	struct job job = job_mpi(driver_ranks(words[0]));
+	struct job job = job_mpi(driver_ranks(words[0]), "hang");
 	struct job_result result;
 
 	job.silence_s = 1;
-	job_add_program(&job, "hang");
 	job_add(&job, words[1] ? words[1] : "/dev/null");
 	job_run(&job, &result);
 	verdict_fail(&result, "the job hung");
@@ -92,7 +88,7 @@ void hung_scenario(char **words)
  * report RANKS: of a job that hangs every rank's stack and state are told, and nothing is left of
  * it, though mpirun's ranks have sessions of their own.
  */
-void report_scenario(char **words)
+SCENARIO(report)
 {
 	const char *file = job_text("/tmp/onecopy-test-hung-%d", (int)getpid());
 	int ranks = driver_ranks(words[0]);
@@ -104,9 +100,7 @@ void report_scenario(char **words)
 	job_add(&job, job_text("/proc/%d/exe", (int)getpid()));
 	if (job_is_mpich)
 		job_add(&job, "--mpich");
-	job_add(&job, "hung");
-	job_add(&job, words[0]);
-	job_add(&job, file);
+	job_add(&job, "hung", words[0], file);
 	job_run(&job, &result);
 	if (!strstr(result.output, "FAILED: the job hung"))
 		verdict_fail(&result, "a job that hangs was not ended");

@@ -20,14 +20,13 @@
 
 static void run_bytes(int ranks, bool denied, const char *mechanism)
 {
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
 
 	job_set(&job, NO_CMA_IN_MPI);
 	if (denied) {
 		job_add_program(&job, "deny");
-		job_add(&job, "process_vm_readv,process_vm_writev");
-		job_add(&job, "EPERM");
+		job_add(&job, "process_vm_readv,process_vm_writev", "EPERM");
 	}
 	job_add_program(&job, "bytes");
 	job_run(&job, &result);
@@ -46,7 +45,7 @@ static void run_bytes(int ranks, bool denied, const char *mechanism)
 }
 
 /* denied RANKS: cma without the filter, so that the run with it means something. */
-void denied_scenario(char **words)
+SCENARIO(denied)
 {
 	int ranks = driver_ranks(words[0]);
 
@@ -55,17 +54,15 @@ void denied_scenario(char **words)
 	run_bytes(ranks, true, "shm");
 }
 
-void recover_scenario(char **words)
+SCENARIO(recover)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, "recover");
 	struct job_result result;
 
 	driver_need_mechanism("cma");
 	job_set(&job, NO_CMA_IN_MPI);
-	job_add_program(&job, "recover");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "recover failed")) {
+	if (verdict_run(&job, &result, "recover failed")) {
 		verdict_served_all(&result, "cma");
 		if (verdict_recovered(&result, NULL) <= 0)
 			verdict_fail(&result, "no transfer was recovered");
@@ -78,16 +75,14 @@ void recover_scenario(char **words)
 }
 
 /* refused RANKS: the same calls where all teams are refused, and where they are made. */
-void refused_scenario(char **words)
+SCENARIO(refused)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job refused = job_mpi(ranks), made = job_mpi(ranks);
+	struct job refused = job_mpi(ranks, "refused"), made = job_mpi(ranks, "refused");
 	struct job_result result;
 	char line[128] = "";
 
-	job_add_program(&refused, "refused");
-	job_run(&refused, &result);
-	if (verdict_ended_well(&result, "refused failed")) {
+	if (verdict_run(&refused, &result, "refused failed")) {
 		long expected = verdict_expected(&result, "bcast");
 
 		if (!expected || verdict_handed_back(&result, "bcast") < expected)
@@ -98,10 +93,8 @@ void refused_scenario(char **words)
 	}
 	verdict_word(&result, "refused:", line, sizeof(line));
 	job_free(&result);
-	job_add_program(&made, "refused");
 	job_add(&made, "team");
-	job_run(&made, &result);
-	if (verdict_ended_well(&result, "refused failed with a team"))
+	if (verdict_run(&made, &result, "refused failed with a team"))
 		verdict_served_at_least(&result, NULL);
 	verdict_done("refused: %d ranks, without a team and with one: %s\n", ranks, line);
 	job_free(&result);
@@ -142,7 +135,7 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 {
 	int said = verdict_failures;
 	const char *board = job_text("/onecopy-kill-%d", (int)getpid());
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
 
 	job.leaves_nothing = true;
@@ -155,10 +148,7 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 		job_add(&job, "--enable-recovery");
 	}
 	job_add_program(&job, "kill");
-	job_add(&job, what);
-	job_add(&job, job_text("%d", victim));
-	job_add(&job, how);
-	job_add(&job, board);
+	job_add(&job, what, job_text("%d", victim), how, board);
 	job_run(&job, &result);
 	shm_unlink(board);
 	if (result.hung)
@@ -175,7 +165,7 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 }
 
 /* kill RANKS COLLECTIVE VICTIM inside|outside|pipes */
-void kill_scenario(char **words)
+SCENARIO(kill)
 {
 	int ranks = driver_ranks(words[0]), victim = atoi(words[2]);
 
@@ -197,10 +187,7 @@ static bool survivors_end(struct job job, int victim)
 	job_add_shell(&job, "\"$@\" || true");
 	job_add(&job, "sh");
 	job_add_program(&job, "kill");
-	job_add(&job, "allreduce");
-	job_add(&job, job_text("%d", victim));
-	job_add(&job, "finalize");
-	job_add(&job, board);
+	job_add(&job, "allreduce", job_text("%d", victim), "finalize", board);
 	job_run(&job, &result);
 	shm_unlink(board);
 	if (!strstr(result.output, "finalizes"))
@@ -211,29 +198,29 @@ static bool survivors_end(struct job job, int victim)
 }
 
 /*
- * kill-finalize RANKS VICTIM: MPICH, told to let the others of a dead rank live. Its mpirun kills
+ * kill_finalize RANKS VICTIM: MPICH, told to let the others of a dead rank live. Its mpirun kills
  * them at times all the same, so one job whose survivors wait is enough to know that they may.
  */
-void kill_finalize_scenario(char **words)
+SCENARIO(kill_finalize)
 {
 	int ranks = driver_ranks(words[0]), victim = atoi(words[1]);
 	bool stock = true, ours = true;
 
 	for (int i = 0; i < 3 && stock && !verdict_failures; i++)
-		stock = survivors_end(job_stock(ranks), victim);
+		stock = survivors_end(job_stock(ranks, NULL), victim);
 	if (stock)
-		ours = survivors_end(job_mpi(ranks), victim);
+		ours = survivors_end(job_mpi(ranks, NULL), victim);
 	if (!ours)
 		verdict_fail(NULL,
 			     "after a death the survivors' MPI_Finalize waits, and ends without "
 			     "onecopy");
-	verdict_done("kill-finalize: after a death the survivors' MPI_Finalize %s\n",
+	verdict_done("kill_finalize: after a death the survivors' MPI_Finalize %s\n",
 		     stock ? "ends, with onecopy and without" :
 			     "waits in MPICH itself: onecopy has nothing to lose there");
 }
 
-/* kill-random TIMES SEED: 2 to 5 ranks, any of them, with and without the shared heap. */
-void kill_random_scenario(char **words)
+/* kill_random TIMES SEED: 2 to 5 ranks, any of them, with and without the shared heap. */
+SCENARIO(kill_random)
 {
 	int times = driver_ranks(words[0]), seed = driver_ranks(words[1]);
 
@@ -243,21 +230,19 @@ void kill_random_scenario(char **words)
 		job_shares_heaps = i % 2;
 		kill_one(ranks, i * 7 % ranks, job_text("%d", i), "random");
 	}
-	verdict_done("kill-random: %d ranks killed, seeds from %d: named by each survivor within a "
+	verdict_done("kill_random: %d ranks killed, seeds from %d: named by each survivor within a "
 		     "second, nothing left behind\n",
 		     times, seed);
 }
 
-void mismatch_scenario(char **words)
+SCENARIO(mismatch)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, "mismatch");
 	struct job_result result;
 	char line[256] = "";
 
-	job_add_program(&job, "mismatch");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "mismatch failed") && strstr(result.output, "WRONG"))
+	if (verdict_run(&job, &result, "mismatch failed") && strstr(result.output, "WRONG"))
 		verdict_fail(&result, "a sentence is not as it should be");
 	verdict_word(&result, "mismatch:", line, sizeof(line));
 	verdict_done("mismatch: %s\n", line);
@@ -266,7 +251,7 @@ void mismatch_scenario(char **words)
 
 /* hang FILE: a job that goes on for ever and has one process elsewhere, as mpirun's ranks are. For
  * `signals`. */
-void hang_scenario(char **words)
+SCENARIO(hang)
 {
 	struct job job = { 0 };
 	struct job_result result;

@@ -61,62 +61,70 @@ const char *job_text(const char *format, ...)
 	return text;
 }
 
-void job_add(struct job *job, const char *word)
+void job_add_words(struct job *job, const char *const *words)
 {
-	if (job->words + 1 >= JOB_WORDS) {
-		errno = E2BIG;
-		die(word);
+	for (; *words; words++) {
+		if (job->words + 1 >= JOB_WORDS) {
+			errno = E2BIG;
+			die(*words);
+		}
+		job->word[job->words++] = *words;
 	}
-	job->word[job->words++] = word;
 }
 
 void job_add_shell(struct job *job, const char *script)
 {
-	job_add(job, "sh");
-	job_add(job, "-c");
-	job_add(job, script);
+	job_add(job, "sh", "-c", script);
 }
 
-void job_set(struct job *job, const char *name_is_value)
+void job_set_variables(struct job *job, const char *const *names_are_values)
 {
-	if (job->variables >= (int)(sizeof(job->environment) / sizeof(job->environment[0]))) {
-		errno = E2BIG;
-		die(name_is_value);
+	enum { MOST = sizeof(job->environment) / sizeof(job->environment[0]) };
+
+	for (; *names_are_values; names_are_values++) {
+		if (job->variables >= MOST) {
+			errno = E2BIG;
+			die(*names_are_values);
+		}
+		job->environment[job->variables++] = *names_are_values;
 	}
-	job->environment[job->variables++] = name_is_value;
 }
 
-struct job job_stock(int ranks)
+static void add_mpirun(struct job *job, int ranks, const char *program)
+{
+	if (job_is_mpich)
+		job_add(job, "mpirun.mpich");
+	else
+		job_add(job, "mpirun", "--oversubscribe", "--bind-to", "none");
+	job_add(job, "-n", job_text("%d", ranks));
+	if (program)
+		job_add_program(job, program);
+}
+
+struct job job_stock(int ranks, const char *program)
 {
 	struct job job = { 0 };
 
-	if (job_is_mpich) {
-		job_add(&job, "mpirun.mpich");
-	} else {
-		job_add(&job, "mpirun");
-		job_add(&job, "--oversubscribe");
-		job_add(&job, "--bind-to");
-		job_add(&job, "none");
-	}
-	job_add(&job, "-n");
-	job_add(&job, job_text("%d", ranks));
+	add_mpirun(&job, ranks, program);
 	return job;
 }
 
-struct job job_mpi(int ranks)
+struct job job_under_onecopy(void)
 {
 	struct job job = { .wants_stats = true };
-	struct job stock = job_stock(ranks);
 
-	job_add(&job, job_onecopy);
-	job_add(&job, "run");
-	job_add(&job, "--quiet");
-	job_add(&job, "--stats-json");
-	job_add(&job, NULL); /* job_run() names the file */
+	job_add(&job, job_onecopy, "run", "--quiet", "--stats-json");
+	job_add(&job, ""); /* job_run() names the file */
 	if (job_shares_heaps)
 		job_add(&job, "--shared-heap");
-	for (int i = 0; i < stock.words; i++)
-		job_add(&job, stock.word[i]);
+	return job;
+}
+
+struct job job_mpi(int ranks, const char *program)
+{
+	struct job job = job_under_onecopy();
+
+	add_mpirun(&job, ranks, program);
 	return job;
 }
 

@@ -34,19 +34,24 @@ extern bool job_is_mpich;
 /* `onecopy run --shared-heap`: of the jobs that job_mpi() makes from then on. */
 extern bool job_shares_heaps;
 
-void job_add(struct job *job, const char *word);
+/* Words of the command: job_add(&job, "a", "b"). */
+#define job_add(job, ...) job_add_words(job, (const char *const[]){ __VA_ARGS__, NULL })
+void job_add_words(struct job *job, const char *const *words);
 /* "sh -c SCRIPT". */
 void job_add_shell(struct job *job, const char *script);
 /* Kept until the process ends, like all words of a job. */
 const char *job_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void job_set(struct job *job, const char *name_is_value);
+#define job_set(job, ...) job_set_variables(job, (const char *const[]){ __VA_ARGS__, NULL })
+void job_set_variables(struct job *job, const char *const *names_are_values);
+/* `onecopy run` with statistics, behind which the caller adds the command. */
+struct job job_under_onecopy(void);
 /*
- * `onecopy run mpirun -n RANKS` (mpirun.mpich), behind which the caller adds the program; with
- * statistics. Ranks are not bound, as there are more of them than cores.
+ * `onecopy run mpirun -n RANKS PROGRAM` (mpirun.mpich), with statistics. Ranks are not bound, as
+ * there are more of them than cores. NULL: the caller adds the program.
  */
-struct job job_mpi(int ranks);
+struct job job_mpi(int ranks, const char *program);
 /* The same without onecopy. */
-struct job job_stock(int ranks);
+struct job job_stock(int ranks, const char *program);
 /* Adds a test program by its name. */
 void job_add_program(struct job *job, const char *name);
 

@@ -7,48 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct scenario {
-	const char *name;
-	void (*run)(char **words);
-} scenarios[] = {
-	{ "bytes", bytes_scenario },
-	{ "random", random_scenario },
-	{ "program", program_scenario },
-	{ "alloc", alloc_scenario },
-	{ "heap", heap_scenario },
-	{ "asked", asked_scenario },
-	{ "reproducible", reproducible_scenario },
-	{ "switched-off", switched_off_scenario },
-	{ "device", device_scenario },
-	{ "forced", forced_scenario },
-	{ "communicators", communicators_scenario },
-	{ "denied", denied_scenario },
-	{ "recover", recover_scenario },
-	{ "refused", refused_scenario },
-	{ "kill", kill_scenario },
-	{ "kill-random", kill_random_scenario },
-	{ "kill-finalize", kill_finalize_scenario },
-	{ "mismatch", mismatch_scenario },
-	{ "surroundings", surroundings_scenario },
-	{ "refused-calls", refused_calls_scenario },
-	{ "memory-group", memory_group_scenario },
-	{ "files", files_scenario },
-	{ "table", table_scenario },
-	{ "soak", soak_scenario },
-	{ "large", large_scenario },
-	{ "beside", beside_scenario },
-	{ "foreign", foreign_scenario },
-	{ "both", both_scenario },
-	{ "command", command_scenario },
-	{ "environment", environment_scenario },
-	{ "manual", manual_scenario },
-	{ "stock", stock_scenario },
-	{ "hung", hung_scenario },
-	{ "report", report_scenario },
-	{ "signals", signals_scenario },
-	{ "hang", hang_scenario },
-	{ "foreign-stats", foreign_stats_scenario },
-};
+static struct scenario *scenarios;
+
+void driver_add(struct scenario *scenario)
+{
+	scenario->next = scenarios;
+	scenarios = scenario;
+}
 
 int driver_ranks(const char *word)
 {
@@ -69,9 +34,7 @@ void driver_need_mechanism(const char *name)
 	size_t i;
 	json_t *json, *row;
 
-	job_add(&job, job_onecopy);
-	job_add(&job, "info");
-	job_add(&job, "--json");
+	job_add(&job, job_onecopy, "info", "--json");
 	job_run(&job, &result);
 	json = json_loads(result.output, 0, NULL);
 	json_array_foreach(json_object_get(json, "mechanisms"), i, row)
@@ -108,15 +71,15 @@ int main(int argc, char **argv)
 		argc--;
 		argv++;
 	}
-	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
-		if (strcmp(argv[1], scenarios[i].name))
+	for (const struct scenario *s = scenarios; argc > 1 && s; s = s->next) {
+		if (strcmp(argv[1], s->name))
 			continue;
-		scenarios[i].run(argv + 2);
+		s->run(argv + 2);
 		return verdict_failures != 0;
 	}
 	fprintf(stderr, "usage: oc_mpi_driver [--mpich] SCENARIO [WORD...]; scenarios:");
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
-		fprintf(stderr, " %s", scenarios[i].name);
+	for (const struct scenario *s = scenarios; s; s = s->next)
+		fprintf(stderr, " %s", s->name);
 	fputc('\n', stderr);
 	return 2;
 }

@@ -9,28 +9,23 @@
 #include <string.h>
 
 /* random RANKS: every received byte as under the MPI alone. */
-void random_scenario(char **words)
+SCENARIO(random)
 {
 	int ranks = driver_ranks(words[0]);
 	const char *seed = "20260101";
 	/* Where there are more ranks than CPUs a call of MPICH's own takes 10 ms and more. */
 	const char *steps = job_is_mpich && ranks > 2 ? "150" : "1000";
 	char ours[64] = "none", stock[64] = "none";
-	struct job job = job_mpi(ranks), plain = job_stock(ranks);
+	struct job job = job_mpi(ranks, "random"), plain = job_stock(ranks, "random");
 	struct job_result result, reference;
 
-	job_add_program(&job, "random");
-	job_add(&job, seed);
-	job_add(&job, steps);
+	job_add(&job, seed, steps);
 	/* Both leave out what the MPI by itself gets wrong, to be compared. */
 	job_set(&job, "OC_TEST_STOCK=1");
 	job_set(&plain, "OC_TEST_STOCK=1");
-	job_add_program(&plain, "random");
-	job_add(&plain, seed);
-	job_add(&plain, steps);
+	job_add(&plain, seed, steps);
 	job_run(&job, &result);
-	job_run(&plain, &reference);
-	if (verdict_ended_well(&reference, "random failed under the MPI alone") &&
+	if (verdict_run(&plain, &reference, "random failed under the MPI alone") &&
 	    verdict_ended_well(&result, "random failed")) {
 		verdict_served_all(&result, NULL);
 		verdict_word(&result, "checksum", ours, sizeof(ours));
@@ -56,12 +51,11 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 	struct job job;
 
 	job_shares_heaps = mechanism && !strcmp(mechanism, "map");
-	job = job_mpi(ranks);
+	job = job_mpi(ranks, name);
 	if (job_shares_heaps)
 		driver_need_mechanism("map");
 	else if (mechanism)
 		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
-	job_add_program(&job, name);
 	if (word)
 		job_add(&job, word);
 	job_run(&job, &result);
@@ -88,7 +82,7 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 }
 
 /* program NAME RANKS [MECHANISM]; with map the ranks have shared heaps, and all mechanisms. */
-void program_scenario(char **words)
+SCENARIO(program)
 {
 	int ranks = driver_ranks(words[0] ? words[1] : NULL);
 
@@ -97,21 +91,19 @@ void program_scenario(char **words)
 
 /* alloc RANKS: memory of MPI_Alloc_mem is mapped by the others, and by nobody where that is
  * forbidden. */
-void alloc_scenario(char **words)
+SCENARIO(alloc)
 {
 	static const char *const mechanisms[] = { "map", "shm" };
 	int ranks = driver_ranks(words[0]);
 
 	driver_need_mechanism("map");
 	for (int i = 0; i < 2; i++) {
-		struct job job = job_mpi(ranks);
+		struct job job = job_mpi(ranks, "alloc");
 		struct job_result result;
 
 		if (i)
 			job_set(&job, "ONECOPY_MECHANISM=shm");
-		job_add_program(&job, "alloc");
-		job_run(&job, &result);
-		if (verdict_ended_well(&result, "alloc failed")) {
+		if (verdict_run(&job, &result, "alloc failed")) {
 			verdict_served_exactly(&result, "bcast", NULL, mechanisms[i]);
 			verdict_served_exactly(&result, "alltoall", NULL, mechanisms[i]);
 		}
@@ -152,17 +144,15 @@ static void check_heaps(const struct job_result *result)
 }
 
 /* large RANKS: once more where all calls are the MPI's. */
-void large_scenario(char **words)
+SCENARIO(large)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, "large");
 	struct job_result result;
 
 	run_program("large", NULL, ranks, NULL, false);
-	job_add_program(&job, "large");
 	job_add(&job, "mpi");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "large failed with algorithms that are the MPI's") &&
+	if (verdict_run(&job, &result, "large failed with algorithms that are the MPI's") &&
 	    verdict_handed_back(&result, "bcast") <= 0)
 		verdict_fail(&result, "no Bcast was handed back");
 	verdict_done("large: %d ranks, %ld Bcasts handed back\n", ranks,
@@ -171,20 +161,17 @@ void large_scenario(char **words)
 }
 
 /* heap: what the statistics say of shared heaps. */
-void heap_scenario(char **words)
+SCENARIO(heap)
 {
 	struct job job;
 	struct job_result result;
 
-	(void)words;
 	driver_need_mechanism("map");
 	driver_need_mechanism("cma");
 	job_shares_heaps = true;
-	job = job_mpi(2);
+	job = job_mpi(2, "heap");
 	job_set(&job, "ONECOPY_BCAST=direct-read");
-	job_add_program(&job, "heap");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "heap failed")) {
+	if (verdict_run(&job, &result, "heap failed")) {
 		verdict_served_at_least(&result, NULL);
 		check_heaps(&result);
 	}
@@ -199,12 +186,11 @@ static const char *const asked_kinds[ASKED_KINDS] = { "atomics", "atomics-of-cre
 /* One run with onecopy or without; the shortest times so far. False: it failed. */
 static bool run_asked(int ranks, bool ours, double shortest[ASKED_KINDS])
 {
-	struct job job = ours ? job_mpi(ranks) : job_stock(ranks);
+	struct job job = ours ? job_mpi(ranks, "asked") : job_stock(ranks, "asked");
 	struct job_result result;
 	char word[64];
 	bool well;
 
-	job_add_program(&job, "asked");
 	job_run(&job, &result);
 	well = verdict_ended_well(&result, ours ? "asked failed" : "asked failed without onecopy");
 	if (well && ours)
@@ -228,7 +214,7 @@ static bool run_asked(int ranks, bool ours, double shortest[ASKED_KINDS])
  * any of them long, but a rank that sleeps while it is asked is late each time, 10 to 100 times as
  * long.
  */
-void asked_scenario(char **words)
+SCENARIO(asked)
 {
 	const double limit = 2, least = 0.005; /* and what is over at once may take that long */
 	double ours[ASKED_KINDS] = { 0 }, stock[ASKED_KINDS] = { 0 };
@@ -257,7 +243,7 @@ void asked_scenario(char **words)
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
-void reproducible_scenario(char **words)
+SCENARIO(reproducible)
 {
 	static const char *const mechanisms[] = { "shm", "cma", "cma" };
 	int ranks = driver_ranks(words[0]);
@@ -265,19 +251,14 @@ void reproducible_scenario(char **words)
 
 	driver_need_mechanism("cma");
 	for (int i = 0; i < 3; i++) {
-		struct job job = job_mpi(ranks);
+		struct job job = job_mpi(ranks, "reproducible");
 		struct job_result result;
 
-		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanisms[i]));
-		job_set(&job, "ONECOPY_ALLREDUCE=sliced");
-		job_set(&job, "ONECOPY_REDUCE=sliced");
-		job_set(&job, "ONECOPY_REDUCE_SCATTER_BLOCK=sliced");
-		job_set(&job, "ONECOPY_REDUCE_SCATTER=sliced");
-		job_set(&job, "ONECOPY_SCAN=chain");
-		job_set(&job, "ONECOPY_EXSCAN=chain");
-		job_add_program(&job, "reproducible");
-		job_run(&job, &result);
-		if (verdict_ended_well(&result, "reproducible failed")) {
+		job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanisms[i]),
+			"ONECOPY_ALLREDUCE=sliced", "ONECOPY_REDUCE=sliced",
+			"ONECOPY_REDUCE_SCATTER_BLOCK=sliced", "ONECOPY_REDUCE_SCATTER=sliced",
+			"ONECOPY_SCAN=chain", "ONECOPY_EXSCAN=chain");
+		if (verdict_run(&job, &result, "reproducible failed")) {
 			verdict_served_all(&result, mechanisms[i]);
 			verdict_word(&result, "checksum", checksum[i], sizeof(checksum[i]));
 			if (strcmp(checksum[i], checksum[0]) || !strcmp(checksum[i], "none"))
@@ -293,21 +274,16 @@ void reproducible_scenario(char **words)
 /* Three ranks, of which one alone has the variable. */
 static struct job one_of_three(const char *program, const char *name_is_value)
 {
-	struct job job = job_mpi(2);
+	struct job job = job_mpi(2, program);
 
-	job_add_program(&job, program);
-	job_add(&job, ":");
-	job_add(&job, "-n");
-	job_add(&job, "1");
+	job_add(&job, ":", "-n", "1");
 	if (job_is_mpich) {
 		const char *is = strchr(name_is_value, '=');
 
-		job_add(&job, "-env");
-		job_add(&job, job_text("%.*s", (int)(is - name_is_value), name_is_value));
-		job_add(&job, is + 1);
+		job_add(&job, "-env", job_text("%.*s", (int)(is - name_is_value), name_is_value),
+			is + 1);
 	} else {
-		job_add(&job, "-x");
-		job_add(&job, name_is_value);
+		job_add(&job, "-x", name_is_value);
 	}
 	job_add_program(&job, program);
 	return job;
@@ -318,45 +294,39 @@ static void expect_none_served(const struct job *job, const char *what, const ch
 {
 	struct job_result result;
 
-	job_run(job, &result);
-	if (verdict_ended_well(&result, what) && verdict_served(&result, NULL, NULL, NULL))
+	if (verdict_run(job, &result, what) && verdict_served(&result, NULL, NULL, NULL))
 		verdict_fail(&result, "%s: calls were served", what);
 	else if (sentence && !strstr(result.output, sentence))
 		verdict_fail(&result, "%s: nothing says '%s'", what, sentence);
 	job_free(&result);
 }
 
-/* switched-off HOW: for one rank of three only; none may be served, none may wait. */
-void switched_off_scenario(char **words)
+/* switched_off HOW: for one rank of three only; none may be served, none may wait. */
+SCENARIO(switched_off)
 {
 	struct job job = one_of_three("threads", words[0]);
 
 	expect_none_served(&job, words[0], NULL);
-	verdict_done("switched-off: %s for one rank of three: nothing served\n", words[0]);
+	verdict_done("switched_off: %s for one rank of three: nothing served\n", words[0]);
 }
 
 /* device: the MPI of one rank, or of all, says that it moves device memory (device.c). */
-void device_scenario(char **words)
+SCENARIO(device)
 {
 	static const char device[] = "OC_TEST_DEVICE=1";
-	struct job one = one_of_three("device", device), all = job_mpi(3), told = job_mpi(3);
+	struct job one = one_of_three("device", device), all = job_mpi(3, "device"),
+		   told = job_mpi(3, "device");
 	struct job_result result;
 
-	(void)words;
 	job_set(&one, "ONECOPY_LOG=info");
 	expect_none_served(&one, "one rank", "moves device memory");
-	job_add_program(&all, "device");
-	job_set(&all, device);
-	job_set(&all, "ONECOPY_LOG=info");
+	job_set(&all, device, "ONECOPY_LOG=info");
 	expect_none_served(&all, "all ranks",
 			   job_is_mpich ? "MPIR_CVAR_ENABLE_GPU=0" : "--mca opal_cuda_support 0");
 	/* A parameter of Open MPI's, which decides; MPICH's would be asked by the function. */
 	if (!job_is_mpich) {
-		job_add_program(&told, "device");
-		job_set(&told, device);
-		job_set(&told, "OMPI_MCA_opal_cuda_support=0");
-		job_run(&told, &result);
-		if (verdict_ended_well(&result, "opal_cuda_support=0"))
+		job_set(&told, device, "OMPI_MCA_opal_cuda_support=0");
+		if (verdict_run(&told, &result, "opal_cuda_support=0"))
 			verdict_served_all(&result, NULL);
 		job_free(&result);
 	}
@@ -365,7 +335,7 @@ void device_scenario(char **words)
 }
 
 /* communicators RANKS [CYCLES] */
-void communicators_scenario(char **words)
+SCENARIO(communicators)
 {
 	int ranks = driver_ranks(words[0]);
 
@@ -381,16 +351,14 @@ static void force_by_environment(int ranks)
 		{ "gather", "ONECOPY_GATHER=throttled-write:2", "throttled-write" },
 	};
 	enum { FORCED = sizeof(forced) / sizeof(forced[0]) };
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, "bytes");
 	struct job_result result;
 
 	for (int i = 0; i < FORCED; i++)
 		job_set(&job, forced[i][1]);
-	job_add_program(&job, "bytes");
 	for (int i = 0; i < FORCED; i++)
 		job_add(&job, forced[i][0]);
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "bytes failed"))
+	if (verdict_run(&job, &result, "bytes failed"))
 		for (int i = 0; i < FORCED; i++)
 			verdict_served_exactly(&result, forced[i][0], forced[i][2], NULL);
 	job_free(&result);
@@ -398,21 +366,19 @@ static void force_by_environment(int ranks)
 
 /* forced RANKS: by the environment, and by the info key of a communicator; the last is not valid.
  */
-void forced_scenario(char **words)
+SCENARIO(forced)
 {
 	int ranks = driver_ranks(words[0]);
 	static const char *const forced[] = { "bcast=knomial:3", "bcast=cooperative",
 					      "allreduce=sliced", "gather=throttled-write:2" };
 	enum { FORCED = sizeof(forced) / sizeof(forced[0]), CALLS = 10 };
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, "forced");
 	struct job_result result;
 
-	job_add_program(&job, "forced");
 	for (int i = 0; i < FORCED; i++)
 		job_add(&job, forced[i]);
 	job_add(&job, "scatter=nonsense");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "forced failed")) {
+	if (verdict_run(&job, &result, "forced failed")) {
 		for (int i = 0; i < FORCED; i++) {
 			char collective[32], algorithm[64];
 

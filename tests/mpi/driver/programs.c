@@ -12,7 +12,7 @@
  * soak RANKS SECONDS [SEED [map]]: without a seed, another in every run; it is printed. With map,
  * the ranks have shared heaps.
  */
-void soak_scenario(char **words)
+SCENARIO(soak)
 {
 	int ranks = driver_ranks(words[0]);
 	const char *seconds = words[0] && words[1] ? words[1] : "20";
@@ -22,13 +22,10 @@ void soak_scenario(char **words)
 	struct job job;
 
 	job_shares_heaps = words[0] && words[1] && words[2] && words[3];
-	job = job_mpi(ranks);
-	job_add_program(&job, "soak");
-	job_add(&job, seed);
-	job_add(&job, seconds);
+	job = job_mpi(ranks, "soak");
+	job_add(&job, seed, seconds);
 	printf("soak: seed %s\n", seed);
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "soak failed")) {
+	if (verdict_run(&job, &result, "soak failed")) {
 		long served = verdict_served(&result, NULL, NULL, NULL), expected = 0;
 
 		/* A new communicator's first calls may be nonblocking ones. */
@@ -52,10 +49,9 @@ void soak_scenario(char **words)
 /* Ends the test where the MPI by itself cannot do it. */
 static void need_foreign(int ranks, const char *program, const char *word)
 {
-	struct job plain = job_stock(ranks);
+	struct job plain = job_stock(ranks, program);
 	struct job_result result;
 
-	job_add_program(&plain, program);
 	job_add(&plain, word);
 	job_run(&plain, &result);
 	if (result.status || result.hung) {
@@ -67,17 +63,15 @@ static void need_foreign(int ranks, const char *program, const char *word)
 }
 
 /* beside RANKS: nonblocking collectives beside blocking calls with a spawned job. */
-void beside_scenario(char **words)
+SCENARIO(beside)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, "beside");
 	struct job_result result;
 	char line[128] = "";
 
 	need_foreign(ranks, "beside", "spawn");
-	job_add_program(&job, "beside");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "beside failed") &&
+	if (verdict_run(&job, &result, "beside failed") &&
 	    verdict_served(&result, NULL, NULL, NULL) <= 0)
 		verdict_fail(&result, "no collective of the job was served");
 	verdict_word(&result, "beside:", line, sizeof(line));
@@ -86,17 +80,15 @@ void beside_scenario(char **words)
 }
 
 /* foreign RANKS KIND */
-void foreign_scenario(char **words)
+SCENARIO(foreign)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, "foreign");
 	struct job_result result;
 
 	need_foreign(ranks, "foreign", words[1]);
-	job_add_program(&job, "foreign");
 	job_add(&job, words[1]);
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "foreign failed")) {
+	if (verdict_run(&job, &result, "foreign failed")) {
 		long expected = verdict_expected(&result, "alltoall");
 		long served = verdict_served(&result, "alltoall", NULL, NULL);
 
@@ -118,24 +110,17 @@ void foreign_scenario(char **words)
 }
 
 /* both: one script under `onecopy run` that starts an Open MPI and an MPICH program. */
-void both_scenario(char **words)
+SCENARIO(both)
 {
-	struct job job = { .wants_stats = true };
+	struct job job = job_under_onecopy();
 	struct job_result result;
 
-	(void)words;
-	job_add(&job, job_onecopy);
-	job_add(&job, "run");
-	job_add(&job, "--quiet");
-	job_add(&job, "--stats-json");
-	job_add(&job, NULL); /* job_run() names the file */
 	job_add_shell(&job, job_text("mpirun --oversubscribe -n 2 %s/oc_mpi_bytes bcast && "
 				     "mpirun.mpich -n 3 %s/oc_mpich_bytes scan && "
 				     "mpirun --oversubscribe -n 2 %s/oc_mpi_bytes gather && "
 				     "echo all four && mpirun.mpich -n 2 %s/oc_mpich_bytes reduce",
 				     job_programs, job_programs, job_programs, job_programs));
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "the script failed")) {
+	if (verdict_run(&job, &result, "the script failed")) {
 		static const char *const served[] = { "bcast", "scan", "gather", "reduce" };
 
 		for (int i = 0; i < 4; i++)

@@ -30,7 +30,7 @@ static void check_served(const struct job_result *result, bool served, const cha
  * Whatever is refused, the bytes are right. `served`: by us all the same; else a sentence says why
  * not.
  */
-void refused_calls_scenario(char **words)
+SCENARIO(refused_calls)
 {
 	static const struct {
 		const char *calls, *error;
@@ -47,36 +47,31 @@ void refused_calls_scenario(char **words)
 	};
 	enum { ROWS = sizeof(row) / sizeof(row[0]) };
 
-	(void)words;
 	for (int i = 0; i < ROWS; i++) {
-		struct job job = job_mpi(2);
+		struct job job = job_mpi(2, NULL);
 		struct job_result result;
 
 		leave_cma_to_us(&job);
 		job_set(&job, "OC_TEST_STOCK=1"); /* what the MPI gets wrong by itself */
 		job_add_program(&job, "deny");
-		job_add(&job, row[i].calls);
-		job_add(&job, row[i].error);
+		job_add(&job, row[i].calls, row[i].error);
 		job_add_program(&job, "surroundings");
 		job_add(&job, job_text("%s of %s", row[i].error, row[i].calls));
-		job_run(&job, &result);
-		if (verdict_ended_well(&result, row[i].calls))
+		if (verdict_run(&job, &result, row[i].calls))
 			check_served(&result, row[i].served, "stay with the MPI");
 		job_free(&result);
 	}
-	verdict_done("refused-calls: %d refusals, every byte right\n", ROWS);
+	verdict_done("refused_calls: %d refusals, every byte right\n", ROWS);
 }
 
 /* Runs `script` in a shell under onecopy, with mpirun, its arguments and what is added as "$@". */
 static struct job job_scripted(int ranks, const char *script)
 {
-	struct job job = job_mpi(0), stock = job_stock(ranks);
+	struct job job = job_under_onecopy(), stock = job_stock(ranks, NULL);
 
-	job.words -= stock.words;
 	job_add_shell(&job, script);
 	job_add(&job, "sh");
-	for (int i = 0; i < stock.words; i++)
-		job_add(&job, stock.word[i]);
+	job_add_words(&job, stock.word);
 	return job;
 }
 
@@ -85,8 +80,7 @@ static void run_daemon(struct job *job, struct job_result *result)
 	const char *file = job_text("/tmp/onecopy-test-daemon-%d", (int)getpid());
 
 	job_add_program(job, "surroundings");
-	job_add(job, "daemon");
-	job_add(job, file);
+	job_add(job, "daemon", file);
 	job_set(job, job_text("FILE=%s", file));
 	unlink(file);
 	job_run(job, result);
@@ -96,7 +90,7 @@ static void run_daemon(struct job *job, struct job_result *result)
 }
 
 /* surroundings MODE RANKS [map]: see surroundings.c */
-void surroundings_scenario(char **words)
+SCENARIO(surroundings)
 {
 	static const char *const wait_for_daemon =
 		"\"$@\" || exit; for i in $(seq 100); do [ -s $FILE ] && break; sleep 0.1; done; "
@@ -107,7 +101,7 @@ void surroundings_scenario(char **words)
 	struct job job;
 
 	job_shares_heaps = words[2] && !strcmp(words[2], "map");
-	job = is_daemon ? job_scripted(ranks, wait_for_daemon) : job_mpi(ranks);
+	job = is_daemon ? job_scripted(ranks, wait_for_daemon) : job_mpi(ranks, NULL);
 	if (is_daemon) {
 		run_daemon(&job, &result);
 	} else {
@@ -137,11 +131,11 @@ static const char *unshare_words(void)
 }
 
 /*
- * memory-group: what the files of the memory group say is left, in both versions' files, as its
+ * memory_group: what the files of the memory group say is left, in both versions' files, as its
  * limit cannot be set everywhere: enough, no room to grow in, none for a segment. Pages that are
  * taken in spite of that would wake the OOM killer, which the MPI alone would not have.
  */
-void memory_group_scenario(char **words)
+SCENARIO(memory_group)
 {
 	static const struct {
 		const char *kib;
@@ -154,7 +148,6 @@ void memory_group_scenario(char **words)
 		"tee memory.current >memory/memory.usage_in_bytes && cd / && exec \"$@\"";
 	const char *unshare = unshare_words();
 
-	(void)words;
 	if (!unshare) {
 		printf("skipped: nothing can be mounted over /sys/fs/cgroup here\n");
 		exit(TEST_SKIPPED);
@@ -164,24 +157,22 @@ void memory_group_scenario(char **words)
 			job_scripted(2, job_text("exec %s sh -c '%s' sh \"$@\"", unshare, pretend));
 		struct job_result result;
 
-		job_set(&job, "OC_TEST_STOCK=1");
-		job_set(&job, job_text("LEFT_KIB=%s", row[i].kib));
+		job_set(&job, "OC_TEST_STOCK=1", job_text("LEFT_KIB=%s", row[i].kib));
 		job_add_program(&job, "surroundings");
 		job_add(&job, job_text("%s KiB left in the memory group", row[i].kib));
-		job_run(&job, &result);
-		if (verdict_ended_well(&result, row[i].kib))
+		if (verdict_run(&job, &result, row[i].kib))
 			check_served(&result, row[i].served, "Give the job more memory");
 		job_free(&result);
 	}
-	verdict_done("memory-group: at the limit of its memory group a job is right, and takes "
+	verdict_done("memory_group: at the limit of its memory group a job is right, and takes "
 		     "nothing that is not there\n");
 }
 
 /* files RANKS LIMIT: each rank has so few descriptors. */
-void files_scenario(char **words)
+SCENARIO(files)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job job = job_mpi(ranks);
+	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
 
 	job_set(&job, "OC_TEST_STOCK=1");
@@ -189,8 +180,7 @@ void files_scenario(char **words)
 	job_add(&job, "sh");
 	job_add_program(&job, "surroundings");
 	job_add(&job, "few descriptors");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result, "few descriptors"))
+	if (verdict_run(&job, &result, "few descriptors"))
 		check_served(&result, verdict_served(&result, NULL, NULL, NULL),
 			     "Too many open files");
 	verdict_done("files: %d ranks with %s descriptors each: every byte right\n", ranks,

@@ -58,6 +58,12 @@ bool verdict_ended_well(const struct job_result *result, const char *what)
 	return false;
 }
 
+bool verdict_run(const struct job *job, struct job_result *result, const char *what)
+{
+	job_run(job, result);
+	return verdict_ended_well(result, what);
+}
+
 bool verdict_word(const struct job_result *result, const char *key, char *word, size_t bytes)
 {
 	size_t length = strlen(key);

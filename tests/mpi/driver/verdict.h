@@ -23,6 +23,8 @@ void verdict_done(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /* Ended by itself with status 0. Everything else is a failure. */
 bool verdict_ended_well(const struct job_result *result, const char *what);
+/* Runs the job: has it ended well? */
+bool verdict_run(const struct job *job, struct job_result *result, const char *what);
 
 /* How often `word` is in its output. */
 int verdict_count(const struct job_result *result, const char *word);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* This process, as the kernel sees it: its time, memory, descriptors and limits. For programs of an
+ * MPI, too. What cannot be read is 0. */
+#ifndef OC_TESTS_PROCESS_H
+#define OC_TESTS_PROCESS_H
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* One clock for all processes of the machine. */
+static inline double oct_now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/*
+ * What this thread had to wait for a CPU so far, in seconds. A test of how soon something happens
+ * takes it off: then a machine that others use is as good as a quiet one.
+ */
+static inline double oct_waited_s(void)
+{
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+	unsigned long long ran, waited = 0;
+
+	if (file && fscanf(file, "%llu %llu", &ran, &waited) != 2)
+		waited = 0;
+	if (file)
+		fclose(file);
+	return 1e-9 * (double)waited;
+}
+
+static inline void oct_memory(size_t *address_space, size_t *resident)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!file || fscanf(file, "%zu %zu", address_space, resident) != 2)
+		*address_space = *resident = 0;
+	if (file)
+		fclose(file);
+	*address_space *= page;
+	*resident *= page;
+}
+
+static inline unsigned int oct_mappings(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	unsigned int count = 0;
+	int c;
+
+	while (file && (c = getc(file)) != EOF)
+		count += c == '\n';
+	if (file)
+		fclose(file);
+	return count;
+}
+
+static inline unsigned int oct_descriptors(void)
+{
+	unsigned int count = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static inline void oct_replace_pidfds(int by)
+{
+	for (int fd = 3; fd < 1024; fd++) {
+		char path[48], link[64] = "";
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, "[pidfd]"))
+			dup2(by, fd);
+	}
+}
+
+/* The soft limit; not above the hard one. 0, or -1 with errno. */
+static inline int oct_limit(int resource, size_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)resource, &limit))
+		return -1;
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	return setrlimit((__rlimit_resource_t)resource, &limit);
+}
+
+/* No descriptor can be opened any more, but for 0 to 2; those that are open stay. */
+static inline int oct_use_up_descriptors(void)
+{
+	return oct_limit(RLIMIT_NOFILE, 3);
+}
+
+/* So much more than is in use. */
+static inline int oct_limit_address_space(size_t more)
+{
+	size_t address_space, resident;
+
+	oct_memory(&address_space, &resident);
+	return oct_limit(RLIMIT_AS, address_space + more);
+}
+
+#endif

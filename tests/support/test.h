@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unit tests, by cmocka: a file has its TEST()s and nothing else, and its program runs them in the
+ * order in which they stand.
+ *
+ *	TEST(a_sum_of_nothing_is_zero)
+ *	{
+ *		assert_int_equal(sum(NULL, 0), 0);
+ *	}
+ */
+#ifndef OC_TESTS_TEST_H
+#define OC_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+/* Functions of cmocka that run before and after it; NULL: none. */
+#define TEST_WITH(name, setup, teardown)                                                 \
+	static void name(void **state);                                                  \
+	__attribute__((constructor)) static void oct_add_##name(void)                    \
+	{                                                                                \
+		oct_test_add((struct CMUnitTest){ #name, name, setup, teardown, NULL }); \
+	}                                                                                \
+	static void name(__attribute__((unused)) void **state)
+
+void oct_test_add(struct CMUnitTest test);
+
+/* For a file that has a main() of its own, which prepares something: the status to leave with. The
+ * functions run before the first test and after the last one; NULL: none. */
+int oct_test_run(CMFixtureFunction setup, CMFixtureFunction teardown);
+
+#endif
