@@ -352,3 +352,28 @@ struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
 		oci_pmpi_forced_apply(state);
 	return state->team;
 }
+
+int oci_pmpi_Comm_free(MPI_Comm *comm)
+{
+	int error = PMPI(Comm_free)(comm);
+
+	oci_pmpi_comm_reap();
+	return error;
+}
+
+/* It waits until all that is outstanding on the communicator is over, ours too. */
+int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
+{
+	struct oci_pmpi_comm *state = comm ? oci_pmpi_comm_get(*comm) : NULL;
+	uint32_t turns = 0;
+	int error;
+
+	while (state && __atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE)) {
+		oci_pmpi_drive_from_engine();
+		oci_pmpi_drive();
+		oci_pmpi_pause(&turns);
+	}
+	error = OCI_HELPED(PMPI(Comm_disconnect)(comm));
+	oci_pmpi_comm_reap();
+	return error;
+}

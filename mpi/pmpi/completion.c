@@ -299,13 +299,6 @@ int oci_pmpi_Testsome(int count, MPI_Request requests[], int *done, int indices[
 	return some(count, requests, done, indices, statuses, false);
 }
 
-int oci_pmpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-	if (oci_pmpi_attention())
-		oci_pmpi_drive();
-	return PMPI(Request_get_status)(request, flag, status);
-}
-
 /*
  * MPI forbids it of a nonblocking collective that is under way, and MPICH refuses it. An active
  * persistent one goes on; its record and its carrier are given back at its end, as MPICH 4.0.2 is

@@ -53,3 +53,36 @@ void oci_pmpi_forced_copy(const struct oci_pmpi_comm *state, struct oc_team *tea
 		if (*state->forced[i])
 			oc_team_force(team, oci_collective_name(i), state->forced[i]);
 }
+
+/* The info keys of a communicator, which are there from its first call on. */
+static int take_info(int error, const MPI_Comm *comm, MPI_Info info)
+{
+	struct oci_pmpi_comm *state = error ? NULL : oci_pmpi_comm_get(*comm);
+
+	if (state)
+		oci_pmpi_forced_take(state, info);
+	return error;
+}
+
+int oci_pmpi_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
+{
+	return take_info(OCI_HELPED(PMPI(Comm_dup_with_info)(comm, info, made)), made, info);
+}
+
+int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
+{
+	return take_info(OCI_HELPED(PMPI(Comm_split_type)(comm, type, key, info, made)), made,
+			 info);
+}
+
+/* The MPI names the communicator at once, and its object needs nothing of what is still to be
+ * agreed on. */
+int oci_pmpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
+{
+	return take_info(PMPI(Comm_idup_with_info)(comm, info, made, request), made, info);
+}
+
+int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
+{
+	return take_info(PMPI(Comm_set_info)(comm, info), &comm, info);
+}

@@ -16,10 +16,10 @@
  *   twin.c         blocking point-to-point calls as nonblocking ones
  *   neighbor.c     neighbourhood collectives, which are not served
  *   helper.c       a thread that drives the engine while the program's is inside the MPI
- *   helped.c       calls without a nonblocking form: communicators, windows, files, buffers
+ *   passed_on.c    calls inside of which it drives: of communicators, windows, files
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
  *   port.c, kept.c what mpi/common asks of the MPI
- *   forced.c       algorithms that info keys ask for
+ *   forced.c       algorithms that info keys ask for, and the functions that bring such keys
  *   failure.c      an engine's error as an MPI error code with the sentence
  *
  * Two rules keep programs from waiting for ever:
@@ -43,10 +43,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Our functions have the MPI's own prototypes. */
+/* Our functions have the MPI's own prototypes, but for those that only pass arguments on. */
+typedef int oci_pmpi_any(long, long, long, long, long, long, long, long, long, long);
 #define OCI_DECLARE(name) extern __typeof__(MPI_##name) oci_pmpi_##name;
-OCI_WRAPPED(OCI_DECLARE)
+#define OCI_DECLARE_ANY(name) extern oci_pmpi_any oci_pmpi_##name;
+OCI_TYPED(OCI_DECLARE)
+OCI_PASSED_ON(OCI_DECLARE_ANY)
 #undef OCI_DECLARE
+#undef OCI_DECLARE_ANY
 
 /* Those that there are for each kind of count: OCI_NAME(Bcast) is Bcast or Bcast_c. */
 #define OCI_LIST(...) __VA_ARGS__
@@ -238,7 +242,7 @@ int oci_pmpi_failure_take(MPI_Request request, MPI_Comm *comm);
 extern uint32_t oci_pmpi_failures; /* how many wait to be told; atomic */
 void oci_pmpi_failure_comm_gone(MPI_Comm comm);
 
-/* ---- helper.c, helped.c -----------------------------------------------------------------------
+/* ---- helper.c, passed_on.c -------------------------------------------------------------------
  */
 
 /* A call that may wait for others and has no nonblocking form: its error. */

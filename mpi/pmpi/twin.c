@@ -5,7 +5,7 @@
  *
  * Point-to-point calls match each other in all forms, so each rank decides by itself.
  *
- * MPI_Bsend does not wait for anybody. MPI_Buffer_detach does, but has no twin; see README.md.
+ * MPI_Bsend does not wait for anybody. MPI_Buffer_detach does, but has no twin (passed_on.c).
  */
 #include "pmpi.h"
 
@@ -19,49 +19,25 @@
 #define OCI_NAME(name) name##_c
 #include "twin.h"
 
-int oci_pmpi_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
-{
-	uint32_t turns = 0;
-	int found = 0, error;
-
-	if (!oci_pmpi_attention())
-		return PMPI(Probe)(from, tag, comm, status);
-	for (;;) {
-		oci_pmpi_drive();
-		error = PMPI(Iprobe)(from, tag, comm, &found, status);
-		if (error || found)
-			return error;
-		oci_pmpi_pause(&turns);
+/* A loop around the nonblocking probe, until it has found something. */
+#define PROBE(name, twin, parameters, arguments, begun) \
+	int oci_pmpi_##name parameters                  \
+	{                                               \
+		uint32_t turns = 0;                     \
+		int found = 0, error;                   \
+                                                        \
+		if (!oci_pmpi_attention())              \
+			return PMPI(name) arguments;    \
+		for (;;) {                              \
+			oci_pmpi_drive();               \
+			error = PMPI(twin) begun;       \
+			if (error || found)             \
+				return error;           \
+			oci_pmpi_pause(&turns);         \
+		}                                       \
 	}
-}
 
-int oci_pmpi_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
-{
-	if (oci_pmpi_attention())
-		oci_pmpi_drive();
-	return PMPI(Iprobe)(from, tag, comm, flag, status);
-}
-
-int oci_pmpi_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
-{
-	uint32_t turns = 0;
-	int found = 0, error;
-
-	if (!oci_pmpi_attention())
-		return PMPI(Mprobe)(from, tag, comm, message, status);
-	for (;;) {
-		oci_pmpi_drive();
-		error = PMPI(Improbe)(from, tag, comm, &found, message, status);
-		if (error || found)
-			return error;
-		oci_pmpi_pause(&turns);
-	}
-}
-
-int oci_pmpi_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
-		     MPI_Status *status)
-{
-	if (oci_pmpi_attention())
-		oci_pmpi_drive();
-	return PMPI(Improbe)(from, tag, comm, flag, message, status);
-}
+PROBE(Probe, Iprobe, (int from, int tag, MPI_Comm comm, MPI_Status *status),
+      (from, tag, comm, status), (from, tag, comm, &found, status))
+PROBE(Mprobe, Improbe, (int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
+      (from, tag, comm, message, status), (from, tag, comm, &found, message, status))

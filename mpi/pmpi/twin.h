@@ -3,46 +3,42 @@
  * Sends and receives, with counts of OCI_COUNT and names as OCI_NAME makes them; included once for
  * each kind of count.
  */
-#define SEND(name, twin)                                                                     \
-	int OCI_OURS(name)(const void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, \
-			   int tag, MPI_Comm comm)                                           \
-	{                                                                                    \
-		MPI_Request request;                                                         \
-		int error;                                                                   \
-                                                                                             \
-		if (!oci_pmpi_attention())                                                   \
-			return OCI_THEIRS(name)(buffer, count, type, peer, tag, comm);       \
-		error = OCI_THEIRS(twin)(buffer, count, type, peer, tag, comm, &request);    \
-		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);          \
+#define TWIN(name, parameters, arguments, begin, status)                 \
+	int OCI_OURS(name)(OCI_LIST parameters)                          \
+	{                                                                \
+		MPI_Request request;                                     \
+		int error;                                               \
+                                                                         \
+		if (!oci_pmpi_attention())                               \
+			return OCI_THEIRS(name)(OCI_LIST arguments);     \
+		error = begin;                                           \
+		return error ? error : oci_pmpi_await(&request, status); \
 	}
+#define SEND(name, twin)                                                                 \
+	TWIN(name,                                                                       \
+	     (const void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag, \
+	      MPI_Comm comm),                                                            \
+	     (buffer, count, type, peer, tag, comm),                                     \
+	     OCI_THEIRS(twin)(buffer, count, type, peer, tag, comm, &request), MPI_STATUS_IGNORE)
 
 SEND(Send, Isend)
 SEND(Ssend, Issend)
 SEND(Rsend, Irsend)
-
-int OCI_OURS(Recv)(void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag,
-		   MPI_Comm comm, MPI_Status *status)
-{
-	MPI_Request request;
-	int error;
-
-	if (!oci_pmpi_attention())
-		return OCI_THEIRS(Recv)(buffer, count, type, peer, tag, comm, status);
-	error = OCI_THEIRS(Irecv)(buffer, count, type, peer, tag, comm, &request);
-	return error ? error : oci_pmpi_await(&request, status);
-}
-
-int OCI_OURS(Mrecv)(void *buffer, OCI_COUNT count, MPI_Datatype type, MPI_Message *message,
-		    MPI_Status *status)
-{
-	MPI_Request request;
-	int error;
-
-	if (!oci_pmpi_attention())
-		return OCI_THEIRS(Mrecv)(buffer, count, type, message, status);
-	error = OCI_THEIRS(Imrecv)(buffer, count, type, message, &request);
-	return error ? error : oci_pmpi_await(&request, status);
-}
+TWIN(Recv,
+     (void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+      MPI_Status *status),
+     (buffer, count, type, peer, tag, comm, status),
+     OCI_THEIRS(Irecv)(buffer, count, type, peer, tag, comm, &request), status)
+TWIN(Mrecv,
+     (void *buffer, OCI_COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
+     (buffer, count, type, message, status),
+     OCI_THEIRS(Imrecv)(buffer, count, type, message, &request), status)
+TWIN(Sendrecv_replace,
+     (void *buffer, OCI_COUNT count, MPI_Datatype type, int to, int stag, int from, int rtag,
+      MPI_Comm comm, MPI_Status *status),
+     (buffer, count, type, to, stag, from, rtag, comm, status),
+     OCI_THEIRS(Isendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm, &request),
+     status)
 
 int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, int to, int stag,
 		       void *rbuf, OCI_COUNT rcount, MPI_Datatype rtype, int from, int rtag,
@@ -68,18 +64,5 @@ int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, i
 	return error ? error : also;
 }
 
-int OCI_OURS(Sendrecv_replace)(void *buffer, OCI_COUNT count, MPI_Datatype type, int to, int stag,
-			       int from, int rtag, MPI_Comm comm, MPI_Status *status)
-{
-	MPI_Request request;
-	int error;
-
-	if (!oci_pmpi_attention())
-		return OCI_THEIRS(Sendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm,
-						    status);
-	error = OCI_THEIRS(Isendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm,
-					      &request);
-	return error ? error : oci_pmpi_await(&request, status);
-}
-
+#undef TWIN
 #undef SEND
