@@ -92,8 +92,7 @@ static int exchange(struct oci_pmpi_job *job)
 	int error;
 
 	job->here = calloc((size_t)job->size, sizeof(*job->here));
-	job->ascending = calloc((size_t)job->size, sizeof(*job->ascending));
-	if (!all || !job->here || !job->ascending) {
+	if (!all || !job->here) {
 		free(all);
 		return MPI_ERR_NO_MEM;
 	}
@@ -103,7 +102,6 @@ static int exchange(struct oci_pmpi_job *job)
 	job->together = !error;
 	job->node_ranks = 0;
 	for (int r = 0; r < job->size && !error; r++) {
-		job->ascending[r] = r;
 		job->here[r] = alike(&me, &all[r]);
 		job->node_ranks += job->here[r];
 		job->together = job->together && alike(&all[0], &all[r]);
@@ -204,9 +202,7 @@ static void end(struct oci_pmpi_job *job)
 	PMPI(Comm_free)(&job->self);
 	PMPI(Comm_free)(&job->world);
 	free(job->here);
-	free(job->ascending);
 	job->here = NULL;
-	job->ascending = NULL;
 }
 
 int oci_pmpi_Finalize(void)

@@ -18,7 +18,7 @@
  *   helper.c       a thread that drives the engine while the program's is inside the MPI
  *   passed_on.c    calls inside of which it drives: of communicators, windows, files
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
- *   port.c, kept.c what mpi/common asks of the MPI
+ *   port.c, refcount.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for, and the functions that bring such keys
  *   failure.c      an engine's error as an MPI error code with the sentence
  *
@@ -42,6 +42,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* Our functions have the MPI's own prototypes, but for those that only pass arguments on. */
 typedef int oci_pmpi_any(long, long, long, long, long, long, long, long, long, long);
@@ -85,8 +86,7 @@ struct oci_pmpi_job {
 	MPI_Comm self;
 	MPI_Group group; /* of world */
 	int rank, size;
-	bool *here;	/* size: on this node, switched on, of our version */
-	int *ascending; /* size: 0, 1, 2, ... */
+	bool *here; /* size: on this node, switched on, of our version */
 	uint32_t node_ranks;
 	int tags; /* MPI_TAG_UB + 1 */
 };
@@ -105,8 +105,8 @@ struct oci_pmpi_comm {
 	struct oc_team *team;			       /* ready; NULL: see oci_pmpi_team() */
 	uint32_t outstanding;			       /* operations; atomic */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
-	struct oci_pmpi_comm *alive_next, **alive_link;
-	struct oci_pmpi_comm *next; /* among the freed ones */
+	LIST_ENTRY(oci_pmpi_comm) alive;	       /* among those that are */
+	struct oci_pmpi_comm *next;		       /* among the freed ones */
 };
 
 /* Finds the object of a communicator by its handle, which the MPI recycles: see comm.c. */
@@ -143,8 +143,6 @@ void oci_pmpi_comm_reap(void); /* destroys teams of communicators that were free
  * at state->team, which is there or not on all members alike, at one place of their collectives.
  */
 struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state);
-/* World ranks of a group's members; MPI_UNDEFINED: not of our job. False: no memory. */
-bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks);
 
 /* ---- bootstrap.c ------------------------------------------------------------------------------
  */
