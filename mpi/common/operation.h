@@ -17,12 +17,6 @@
 #include <onecopy/collectives.h>
 
 /*
- * Room for the words of an info key that forces an algorithm, kept without any allocation, as a
- * rank that lacks them would go another way than the others. All that are valid fit.
- */
-#define OCI_FORCED_BYTES 48
-
-/*
  * The arguments as the program gave them, under the names of onecopy/collectives.h; those that a
  * collective has not, or that mean nothing on this rank, are ignored. An Alltoallw is an
  * OC_ALLTOALLV with stypes, rtypes; its displacements are bytes.

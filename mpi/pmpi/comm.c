@@ -57,7 +57,7 @@ static int comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
 	(void)extra;
 	oci_pmpi_failure_comm_gone(comm);
 	list_remove(state);
-	state->comm = MPI_COMM_NULL;
+	state->mpi.comm = MPI_COMM_NULL;
 	/* Release: who sees the new generation does not use the old object. */
 	__atomic_fetch_add(&oci_comm_generation, 1, __ATOMIC_RELEASE);
 	oci_pmpi_attend(1);
@@ -104,7 +104,7 @@ static void state_free(struct oci_pmpi_comm *state)
 static bool destroy(struct oci_pmpi_comm *state)
 {
 	if (__atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE) ||
-	    (state->team && oc_team_destroy(state->team) == -EBUSY))
+	    (state->mpi.team && oc_team_destroy(state->mpi.team) == -EBUSY))
 		return false;
 	state_free(state);
 	oci_pmpi_attend(-1);
@@ -137,7 +137,7 @@ int oci_pmpi_comm_start(void)
 void oci_pmpi_comm_stop(void)
 {
 	while (!LIST_EMPTY(&alive))
-		if (PMPI(Comm_delete_attr)(LIST_FIRST(&alive)->comm, key) != MPI_SUCCESS)
+		if (PMPI(Comm_delete_attr)(LIST_FIRST(&alive)->mpi.comm, key) != MPI_SUCCESS)
 			break;
 	oci_pmpi_comm_reap();
 	PMPI(Comm_free_keyval)(&key);
@@ -173,13 +173,13 @@ static bool look_at_members(struct oci_pmpi_comm *state, bool *here)
 	bool done;
 
 	state->known = *here = true;
-	if (PMPI(Comm_group)(state->comm, &group) != MPI_SUCCESS)
+	if (PMPI(Comm_group)(state->mpi.comm, &group) != MPI_SUCCESS)
 		return false;
 	done = look_at(group, state, here);
 	PMPI(Group_free)(&group);
 	if (!done || !state->inter)
 		return done;
-	if (PMPI(Comm_remote_group)(state->comm, &group) != MPI_SUCCESS)
+	if (PMPI(Comm_remote_group)(state->mpi.comm, &group) != MPI_SUCCESS)
 		return false;
 	done = look_at(group, state, here);
 	PMPI(Group_free)(&group);
@@ -192,12 +192,12 @@ static bool evaluate(struct oci_pmpi_comm *state)
 	int inter = 0, rank = 0, size = 0;
 	bool here;
 
-	PMPI(Comm_test_inter)(state->comm, &inter);
-	PMPI(Comm_rank)(state->comm, &rank);
-	PMPI(Comm_size)(state->comm, &size);
+	PMPI(Comm_test_inter)(state->mpi.comm, &inter);
+	PMPI(Comm_rank)(state->mpi.comm, &rank);
+	PMPI(Comm_size)(state->mpi.comm, &size);
 	state->inter = inter;
-	state->rank = (uint32_t)rank;
-	state->size = (uint32_t)size;
+	state->mpi.rank = (uint32_t)rank;
+	state->mpi.size = (uint32_t)size;
 	if (!look_at_members(state, &here))
 		return false;
 	if (inter)
@@ -239,7 +239,7 @@ static struct oci_pmpi_comm *create(MPI_Comm comm)
 
 	if (!state)
 		return NULL;
-	state->comm = comm;
+	state->mpi.comm = comm;
 	if (!evaluate(state)) {
 		state_free(state);
 		return NULL;
@@ -277,19 +277,6 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	c = &oci_comm_cache[(handle ^ handle >> 26) % OCI_CACHE_SLOTS];
 	*c = (struct oci_comm_cache){ .comm = comm, .generation = generation, .state = state };
 	return state;
-}
-
-struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
-{
-	if (OCI_LIKELY(state->team))
-		return state->team;
-	if (state->refused)
-		return NULL;
-	state->team = oci_pmpi_team_create(state);
-	state->refused = !state->team;
-	if (state->team)
-		oci_pmpi_forced_apply(state);
-	return state->team;
 }
 
 int oci_pmpi_Comm_free(MPI_Comm *comm)

@@ -11,6 +11,75 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- failures ---------------------------------------------------------------------------------
+ */
+
+/* A request whose operation failed, until the program has completed it. */
+struct failed {
+	struct failed *next;
+	MPI_Request request;
+	MPI_Comm comm;
+	int code;
+};
+
+static struct failed *list;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t failures; /* how many; atomic */
+
+int oci_pmpi_raise(MPI_Comm comm, int code)
+{
+	PMPI(Comm_call_errhandler)(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
+	return code;
+}
+
+void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code)
+{
+	struct failed *failed = malloc(sizeof(*failed));
+
+	if (!failed) /* the communicator's next call tells it */
+		return;
+	pthread_mutex_lock(&list_lock);
+	*failed = (struct failed){ list, request, comm, code };
+	list = failed;
+	pthread_mutex_unlock(&list_lock);
+	oci_pmpi_attend(1);
+	/* Release: pairs with the acquire of whoever sees the request complete. */
+	__atomic_fetch_add(&failures, 1, __ATOMIC_RELEASE);
+}
+
+/* Takes the failure of a request that was completed: its code, or MPI_SUCCESS. */
+static int take(MPI_Request request, MPI_Comm *comm)
+{
+	int code = MPI_SUCCESS;
+
+	pthread_mutex_lock(&list_lock);
+	for (struct failed **at = &list, *failed; (failed = *at) != NULL; at = &failed->next) {
+		if (failed->request != request)
+			continue;
+		code = failed->code;
+		*comm = failed->comm;
+		*at = failed->next;
+		free(failed);
+		__atomic_fetch_sub(&failures, 1, __ATOMIC_RELAXED);
+		oci_pmpi_attend(-1);
+		break;
+	}
+	pthread_mutex_unlock(&list_lock);
+	return code;
+}
+
+void oci_pmpi_failure_comm_gone(MPI_Comm comm)
+{
+	pthread_mutex_lock(&list_lock);
+	for (struct failed *failed = list; failed; failed = failed->next)
+		if (failed->comm == comm)
+			failed->comm = MPI_COMM_NULL;
+	pthread_mutex_unlock(&list_lock);
+}
+
+/* ---- Wait and Test ----------------------------------------------------------------------------
+ */
+
 /* Handles as they were before the MPI replaced those that have completed. */
 struct before {
 	MPI_Request few[64], *all;
@@ -38,7 +107,7 @@ static void forget(struct before *before)
 
 static bool any_failed(void)
 {
-	return OCI_UNLIKELY(__atomic_load_n(&oci_pmpi_failures, __ATOMIC_ACQUIRE) != 0);
+	return OCI_UNLIKELY(__atomic_load_n(&failures, __ATOMIC_ACQUIRE) != 0);
 }
 
 /* A single request has completed. */
@@ -49,7 +118,7 @@ static int tell(MPI_Request request, MPI_Status *status)
 
 	if (!any_failed())
 		return MPI_SUCCESS;
-	code = oci_pmpi_failure_take(request, &comm);
+	code = take(request, &comm);
 	if (!code)
 		return MPI_SUCCESS;
 	if (status != MPI_STATUS_IGNORE)
@@ -70,7 +139,7 @@ static int tell_some(const struct before *before, int done, const int *indices,
 	if (!any_failed() || (error && error != MPI_ERR_IN_STATUS))
 		return error;
 	for (int i = 0; i < done; i++) {
-		code = oci_pmpi_failure_take(before->all[indices ? indices[i] : i], &of);
+		code = take(before->all[indices ? indices[i] : i], &of);
 		if (statuses != MPI_STATUSES_IGNORE && (code || !error))
 			statuses[i].MPI_ERROR = code;
 		if (code) {
@@ -301,21 +370,21 @@ int oci_pmpi_Testsome(int count, MPI_Request requests[], int *done, int indices[
 
 /*
  * MPI forbids it of a nonblocking collective that is under way, and MPICH refuses it. An active
- * persistent one goes on; its record and its carrier are given back at its end, as MPICH 4.0.2 is
+ * persistent one goes on; its object and its carrier are given back at its end, as MPICH 4.0.2 is
  * lost when a thread frees a receive that another one completes.
  */
 int oci_pmpi_Request_free(MPI_Request *request)
 {
-	struct oci_record *record = request ? oci_record_of(*request) : NULL;
+	struct oci_pmpi_request *self = request ? oci_pmpi_request_of(*request) : NULL;
 	MPI_Comm comm;
 
-	if (request && !record && oci_pmpi_attention() && oci_record_is_active(*request, &comm))
+	if (request && !self && oci_pmpi_attention() && oci_pmpi_request_is_active(*request, &comm))
 		return oci_pmpi_raise(comm, MPI_ERR_REQUEST);
 	if (request && any_failed())
-		oci_pmpi_failure_take(*request, &comm);
-	if (!record)
+		take(*request, &comm);
+	if (!self)
 		return PMPI(Request_free)(request);
-	oci_record_free(record);
+	oci_pmpi_request_free(self);
 	*request = MPI_REQUEST_NULL;
 	return MPI_SUCCESS;
 }
@@ -323,12 +392,12 @@ int oci_pmpi_Request_free(MPI_Request *request)
 /* MPI forbids it of collectives, and MPICH refuses it; our carrier would be cancelled instead. */
 int oci_pmpi_Cancel(MPI_Request *request)
 {
-	struct oci_record *record = request ? oci_record_of(*request) : NULL;
+	struct oci_pmpi_request *self = request ? oci_pmpi_request_of(*request) : NULL;
 	MPI_Comm comm;
 
-	if (record)
-		return oci_pmpi_raise(record->state->comm, MPI_ERR_REQUEST);
-	if (request && oci_pmpi_attention() && oci_record_is_active(*request, &comm))
+	if (self)
+		return oci_pmpi_raise(self->mpi.comm->comm, MPI_ERR_REQUEST);
+	if (request && oci_pmpi_attention() && oci_pmpi_request_is_active(*request, &comm))
 		return oci_pmpi_raise(comm, MPI_ERR_REQUEST);
 	return PMPI(Cancel)(request);
 }

@@ -287,3 +287,55 @@ int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_
 {
 	return PMPI(Reduce_local_c)(in, inout, (MPI_Count)count, type, op);
 }
+
+/* ---- communicators and errors -----------------------------------------------------------------
+ *
+ * Nonblocking collectives on all members, as blocking ones do not match these, and as this process
+ * may be needed meanwhile for something else of ours. On the program's communicator: a duplicate
+ * would be one of MPICH's 2048 context ids.
+ */
+
+int oci_port_least(struct oci_mpi_comm *comm, const long own[2], long least[2])
+{
+	MPI_Request request;
+	int error = PMPI(Iallreduce)(own, least, 2, MPI_LONG, MPI_MIN, comm->comm, &request);
+
+	return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
+}
+
+int oci_port_allgather(struct oci_mpi_comm *comm, const void *send, size_t bytes, void *receive)
+{
+	MPI_Request request;
+	int error = PMPI(Iallgather)(send, (int)bytes, MPI_BYTE, receive, (int)bytes, MPI_BYTE,
+				     comm->comm, &request);
+
+	return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
+}
+
+void oci_port_turn(struct oci_mpi_comm *comm, uint32_t *turns)
+{
+	(void)comm;
+	oci_pmpi_drive_from_engine();
+	oci_pmpi_drive();
+	oci_pmpi_pause(turns);
+}
+
+uint32_t oci_port_node_ranks(void)
+{
+	return oci_pmpi_job.node_ranks;
+}
+
+/* Of a class of our own: MPICH makes no codes of a predefined one. */
+int oci_port_error_add(const char *sentence, int *code)
+{
+	static int class = MPI_ERR_OTHER;
+	int error = MPI_SUCCESS;
+
+	if (class == MPI_ERR_OTHER)
+		error = PMPI(Add_error_class)(&class);
+	if (!error)
+		error = PMPI(Add_error_string)(class, "onecopy: a collective failed");
+	if (!error)
+		error = PMPI(Add_error_code)(class, code);
+	return error ? error : PMPI(Add_error_string)(*code, sentence);
+}

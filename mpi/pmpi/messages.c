@@ -11,13 +11,13 @@
 
 #define OCI_COUNT int
 #define OCI_NAME(name) name
-#include "twin.h"
+#include "messages.h"
 
 #undef OCI_COUNT
 #undef OCI_NAME
 #define OCI_COUNT MPI_Count
 #define OCI_NAME(name) name##_c
-#include "twin.h"
+#include "messages.h"
 
 /* A loop around the nonblocking probe, until it has found something. */
 #define PROBE(name, twin, parameters, arguments, begun) \
