@@ -176,99 +176,51 @@ int oci_pmpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 }
 
 /*
- * A Waitall waits for each request without completing any, so that PMPI_Waitall() does that, with
- * all that MPI says of errors. (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
- *
- * But MPICH moves some requests, such as those of MPI_File_iwrite(), in calls that complete them
- * and not in MPI_Request_get_status(). So one that does not come is now and then tried with
- * Testsome, which tells errors as Waitall does. PMPI_Waitall() then takes it for an empty one: its
- * status is put aside.
+ * By Testsome, which tells errors as Waitall does. Request_get_status would not do: MPICH moves
+ * some requests, such as those of MPI_File_iwrite(), only in calls that complete them.
+ * (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
  */
-struct aside {
-	struct aside *next;
-	int index;
-	MPI_Status status; /* with its error code */
-};
-
-struct waiting {
-	struct aside *aside, *room; /* room: for the next one */
-	int error;
-};
-
-enum { TRY_AFTER = 1024, TRY_EVERY = 64 };
-
-static bool try(struct waiting *w, int index, MPI_Request *request)
-{
-	struct aside *aside = w->room ? w->room : malloc(sizeof(*aside));
-	int done = 0, place, error;
-
-	if (!aside) /* another time */
-		return false;
-	w->room = aside;
-	aside->status.MPI_ERROR = MPI_SUCCESS;
-	error = PMPI(Testsome)(1, request, &done, &place, &aside->status);
-	if (error && error != MPI_ERR_IN_STATUS)
-		return true; /* nor will PMPI_Waitall() like it */
-	if (done != 1)
-		return done == MPI_UNDEFINED;
-	if (error)
-		w->error = error;
-	else
-		aside->status.MPI_ERROR = MPI_SUCCESS;
-	aside->index = index;
-	aside->next = w->aside;
-	w->aside = aside;
-	w->room = NULL;
-	return true;
-}
-
-static void await_one(struct waiting *w, int index, MPI_Request *request)
+static int await_one(MPI_Request *request, MPI_Status *status)
 {
 	uint32_t turns = 0;
-	int done;
+	int done, place, error;
 
 	for (;;) {
 		oci_pmpi_drive();
-		if (*request == MPI_REQUEST_NULL ||
-		    PMPI(Request_get_status)(*request, &done, MPI_STATUS_IGNORE) || done)
-			return;
+		error = PMPI(Testsome)(1, request, &done, &place, status);
+		if (error || done)
+			break;
 		oci_pmpi_pause(&turns);
-		if (turns >= TRY_AFTER && turns % TRY_EVERY == 0 && try(w, index, request))
-			return;
 	}
-}
-
-/* What was put aside comes to its place. The error of both. */
-static int bring_back(struct waiting *w, int error, int count, MPI_Status *statuses)
-{
-	bool ignored = statuses == MPI_STATUSES_IGNORE;
-
-	for (int i = 0; i < count && w->error && !error && !ignored; i++)
-		statuses[i].MPI_ERROR = MPI_SUCCESS;
-	for (struct aside *aside; (aside = w->aside) != NULL;) {
-		w->aside = aside->next;
-		if (!ignored)
-			statuses[aside->index] = aside->status;
-		free(aside);
-	}
-	free(w->room);
-	return error ? error : w->error;
+	/* Null or inactive: its status is empty. */
+	if (!error && done == MPI_UNDEFINED)
+		PMPI(Request_get_status)(MPI_REQUEST_NULL, &place, status);
+	return error;
 }
 
 int oci_pmpi_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	struct waiting waiting = { 0 };
+	bool ignored = statuses == MPI_STATUSES_IGNORE;
+	int error = MPI_SUCCESS, here;
 	struct before before;
-	int error;
+	MPI_Status own;
 
 	if (!oci_pmpi_attention() || count <= 0 || !requests)
 		return PMPI(Waitall)(count, requests, statuses);
 	if (!remember(&before, count, requests))
 		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-	for (int i = 0; i < count; i++)
-		await_one(&waiting, i, &requests[i]);
-	error = PMPI(Waitall)(count, requests, statuses);
-	error = bring_back(&waiting, error, count, statuses);
+	for (int i = 0; i < count; i++) {
+		here = await_one(&requests[i], ignored ? &own : &statuses[i]);
+		/* With an error in one status there is one in each. */
+		for (int j = 0; here && !error && !ignored && j < i; j++)
+			statuses[j].MPI_ERROR = MPI_SUCCESS;
+		if (here)
+			error = here;
+		else if (error && !ignored)
+			statuses[i].MPI_ERROR = MPI_SUCCESS;
+		if (here && here != MPI_ERR_IN_STATUS)
+			break;
+	}
 	error = tell_some(&before, count, NULL, statuses, error);
 	forget(&before);
 	return error;
