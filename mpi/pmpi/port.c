@@ -124,19 +124,12 @@ static struct known *keep(MPI_Datatype type, const struct known *looked)
 	return known;
 }
 
-/* Good until this thread asks for another one. */
-static struct known *known_of(MPI_Datatype type)
+/* Not in this thread's cache, or not any more. */
+static __attribute__((noinline)) struct known *find(MPI_Datatype type, uint32_t now, size_t slot)
 {
-	/* Acquire: pairs with the release of type_gone(). */
-	uint32_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE), handle = (uint32_t)type;
-	unsigned int i = (handle ^ handle >> 8) % CACHED;
 	static OCI_TLS struct known spare;
-	struct known looked, *known;
+	struct known looked, *known = recall(type);
 
-	if (OCI_LIKELY(cache[i].type == type &&
-		       (cache[i].generation == FOR_EVER || cache[i].generation == now)))
-		return cache[i].known;
-	known = recall(type);
 	if (!known) {
 		/* Comes back here for the types that this one is made of. */
 		look_at(type, &looked);
@@ -146,10 +139,23 @@ static struct known *known_of(MPI_Datatype type)
 		spare = looked;
 		return &spare;
 	}
-	cache[i].type = type;
-	cache[i].generation = known->predefined ? FOR_EVER : now;
-	cache[i].known = known;
+	cache[slot].type = type;
+	cache[slot].generation = known->predefined ? FOR_EVER : now;
+	cache[slot].known = known;
 	return known;
+}
+
+/* Good until this thread asks for another one. */
+static inline struct known *known_of(MPI_Datatype type)
+{
+	/* Acquire: pairs with the release of type_gone(). */
+	uint32_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE), handle = (uint32_t)type;
+	size_t slot = (handle ^ handle >> 8) % CACHED;
+
+	if (OCI_LIKELY(cache[slot].type == type &&
+		       (cache[slot].generation == FOR_EVER || cache[slot].generation == now)))
+		return cache[slot].known;
+	return find(type, now, slot);
 }
 
 void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
