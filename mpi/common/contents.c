@@ -9,27 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-int oci_mpi_combiner(MPI_Datatype type)
+bool oci_mpi_is_predefined(MPI_Datatype type)
 {
 	struct oci_port_envelope e;
 
-	return oci_port_type_envelope(type, &e) == MPI_SUCCESS ? e.combiner : MPI_COMBINER_NAMED;
-}
-
-/* Those of MPI_Type_create_f90_real() and its like are predefined too, though without a name. */
-static bool is_predefined(MPI_Datatype type)
-{
-	int combiner = oci_mpi_combiner(type);
-
-	return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+	if (oci_port_type_envelope(type, &e) != MPI_SUCCESS)
+		return true;
+	return e.combiner == MPI_COMBINER_NAMED || e.combiner == MPI_COMBINER_F90_REAL ||
+	       e.combiner == MPI_COMBINER_F90_COMPLEX || e.combiner == MPI_COMBINER_F90_INTEGER;
 }
 
 void oci_mpi_contents_close(struct oci_mpi_contents *c)
 {
 	/* Derived types are handed out to be freed; to free a predefined one is an error. */
 	for (size_t i = 0; i < c->types; i++)
-		if (!is_predefined(c->type[i]))
+		if (!oci_mpi_is_predefined(c->type[i]))
 			oci_port_type_free(&c->type[i]);
 	free(c->memory);
 }

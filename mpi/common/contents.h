@@ -20,7 +20,8 @@ struct oci_mpi_contents {
 	void *memory;
 };
 
-int oci_mpi_combiner(MPI_Datatype type);
+/* Those of MPI_Type_create_f90_real() and its like are predefined too, though without a name. */
+bool oci_mpi_is_predefined(MPI_Datatype type);
 /* False, and nothing to close: it has no contents (a predefined type), or there is no memory. */
 bool oci_mpi_contents_open(struct oci_mpi_contents *contents, MPI_Datatype type);
 void oci_mpi_contents_close(struct oci_mpi_contents *contents);

@@ -66,6 +66,8 @@ static ptrdiff_t extent_of(MPI_Datatype type)
 static bool add_strided(struct oci_mpi_pieces *pieces, uintptr_t base, MPI_Count count,
 			MPI_Count length, MPI_Count stride, MPI_Datatype type)
 {
+	if (stride == length * extent_of(type))
+		return add_elements(pieces, base, (size_t)(count * length), type);
 	for (MPI_Count i = 0; i < count; i++)
 		if (!add_elements(pieces, base + (uintptr_t)stride * (uintptr_t)i, (size_t)length,
 				  type))
@@ -201,4 +203,19 @@ bool oci_mpi_pieces_add_typed(struct oci_mpi_pieces *pieces, const void *user, s
 			      MPI_Datatype type)
 {
 	return add_elements(pieces, (uintptr_t)user, count, type);
+}
+
+bool oci_mpi_lies_together(MPI_Datatype type)
+{
+	struct oc_piece few[2];
+	/* Room for more than the one, so that nothing is allocated. */
+	struct oci_mpi_pieces pieces = { .piece = few, .room = 2, .most = 1 };
+	struct oci_mpi_contents contents;
+	bool together;
+
+	if (!oci_mpi_contents_open(&contents, type))
+		return false;
+	together = add_one(&pieces, 0, &contents);
+	oci_mpi_contents_close(&contents);
+	return together;
 }

@@ -36,6 +36,9 @@ void oci_mpi_pieces_close(struct oci_mpi_pieces *pieces);
  */
 bool oci_mpi_pieces_add_typed(struct oci_mpi_pieces *pieces, const void *user, size_t count,
 			      MPI_Datatype type);
+/* Are the bytes of one element of a derived type a single piece, in order? Its own shape is not
+ * asked for. False also of types that are not taken apart, and where there is no memory. */
+bool oci_mpi_lies_together(MPI_Datatype type);
 /* The list as the engine takes it; it lives as long as `pieces` and no longer than the next add. */
 struct oc_layout oci_mpi_pieces_layout(struct oci_mpi_pieces *pieces);
 

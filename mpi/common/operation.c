@@ -227,7 +227,7 @@ enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi
 		}
 	}
 	if (retain)
-		o->status = oci_mpi_keep(o);
+		o->status = oci_mpi_retain(o);
 	if (!o->status && o->reduces)
 		o->status = oci_mpi_reduction_open(&o->reduction, o->mpi.op, o->mpi.stype, &shape);
 	if (o->reduces)
@@ -293,5 +293,5 @@ void oci_mpi_close(struct oci_mpi_operation *o)
 	if (o->parts != o->few[0])
 		free(o->parts);
 	o->parts = NULL;
-	oci_mpi_unkeep(o);
+	oci_mpi_release(o);
 }

@@ -17,12 +17,6 @@
 #include <onecopy/collectives.h>
 
 /*
- * Room for the words of an info key that forces an algorithm, kept without any allocation, as a
- * rank that lacks them would go another way than the others. All that are valid fit.
- */
-#define OCI_FORCED_BYTES 48
-
-/*
  * The arguments as the program gave them, under the names of onecopy/collectives.h; those that a
  * collective has not, or that mean nothing on this rank, are ignored. An Alltoallw is an
  * OC_ALLTOALLV with stypes, rtypes; its displacements are bytes.
@@ -62,14 +56,14 @@ struct oci_mpi_operation {
 	int status;
 	/*
 	 * The call as it may be given to the MPI while the operation is open: the program's, or,
-	 * where it was opened with `retain`, with the kept types, operation, counts and
+	 * where it was opened with `retain`, with the retained types, operation, counts and
 	 * displacements in place of the program's.
 	 */
 	struct oci_mpi_call mpi;
 	/* The rest is private to mpi/common. */
 	uint32_t rank, size;
-	bool kept;	   /* mpi has what close gives back */
-	void *kept_memory; /* the copies of counts, displacements and types */
+	bool retained; /* mpi has what close gives back */
+	void *copies;  /* of counts, displacements and types */
 	bool reduces;
 	struct oci_mpi_data send, recv;
 	struct oc_block *parts; /* of a Reduce_scatter */
@@ -96,9 +90,9 @@ void oci_mpi_load(struct oci_mpi_operation *operation);
 int oci_mpi_store(struct oci_mpi_operation *operation);
 void oci_mpi_close(struct oci_mpi_operation *operation);
 
-/* kept.c: the part of `retain`. 0 or -ENOMEM. */
-int oci_mpi_keep(struct oci_mpi_operation *operation);
-void oci_mpi_unkeep(struct oci_mpi_operation *operation);
+/* retain.c: the part of `retain`. 0 or -ENOMEM. */
+int oci_mpi_retain(struct oci_mpi_operation *operation);
+void oci_mpi_release(struct oci_mpi_operation *operation);
 /* Whether this rank's send and receive arguments mean anything. */
 bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank);
 bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank);

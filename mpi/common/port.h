@@ -25,6 +25,11 @@ struct oci_port_type {
 			  */
 };
 
+#define OCI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define OCI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* The struct whose member that is. */
+#define OCI_CONTAINER(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
 void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape);
 
 /* How a derived type was made: MPI_Type_get_envelope and MPI_Type_get_contents, with large counts
@@ -61,5 +66,22 @@ typedef void oci_port_function(void *context, const void *in, void *inout, size_
 oci_port_function *oci_port_op_function(MPI_Op op, MPI_Datatype type, size_t size);
 /* inout[i] = in[i] (op) inout[i], typed elements. */
 int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type);
+
+/* ---- communicators: how a team is made (team.c) ----------------------------------------------
+ *
+ * Collectives of the MPI on a communicator of ours, at one place among those of all members, inside
+ * a call that may wait. What else is outstanding in this process goes on meanwhile.
+ */
+struct oci_mpi_comm;
+/* The least of all members' two numbers. */
+int oci_port_least(struct oci_mpi_comm *comm, const long own[2], long least[2]);
+int oci_port_allgather(struct oci_mpi_comm *comm, const void *send, size_t bytes, void *receive);
+/* A turn of a wait for the others, who have nothing to say to the MPI. */
+void oci_port_turn(struct oci_mpi_comm *comm, uint32_t *turns);
+/* Processes of this job on this node. */
+uint32_t oci_port_node_ranks(void);
+
+/* A new error code that stands for this sentence (failure.c). */
+int oci_port_error_add(const char *sentence, int *code);
 
 #endif

@@ -51,3 +51,15 @@ void oci_mpi_warn(const char *format, ...)
 	say("warning", format, arguments);
 	va_end(arguments);
 }
+
+/* The values are those of the option table. */
+bool oci_mpi_switched_off(void)
+{
+	static const char *const off[] = { "off", "0", "no", "false" };
+	const char *text = getenv("ONECOPY");
+
+	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
+		if (!strcmp(text, off[i]))
+			return true;
+	return false;
+}

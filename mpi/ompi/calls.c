@@ -3,7 +3,7 @@
  * The functions that Open MPI calls: each collective, blocking, nonblocking and persistent, as one
  * description of the call (mpi/common) for whoever runs it.
  */
-#include "quick.h"
+#include "fastpath.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -12,7 +12,10 @@
 
 static struct oci_ompi_module *module_of(mca_coll_base_module_t *module)
 {
-	return (struct oci_ompi_module *)module;
+	struct oci_ompi_module *self = (struct oci_ompi_module *)module;
+
+	oci_ompi_forced_update(self);
+	return self;
 }
 
 /*
@@ -48,6 +51,17 @@ static bool called_by_program(const void *place)
 	return known & 1;
 }
 
+/*
+ * One that Open MPI makes for itself when it creates a communicator, from inside its progress and
+ * not at the same place among the program's calls on all members: never the engine's.
+ */
+static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *call,
+		     ompi_request_t **request)
+{
+	oci_mpi_count_back(call, "Open MPI's own call, for the creation of a communicator");
+	return oci_ompi_underlying_start((struct oci_ompi_module *)module, call, request);
+}
+
 /* clang-format off */
 /*
  * The description of the call is written down out of line, where the short way does not do. Those
@@ -55,32 +69,30 @@ static bool called_by_program(const void *place)
  */
 #define BLOCKING(X, ID, name, Name, key, first, second, root, ...)                             \
 	static __attribute__((noinline)) int general_##name(OCI_PARAMETERS(first, second, root) \
-		oci_ompi_comm *comm, mca_coll_base_module_t *module)                           \
+		struct oci_ompi_module *self, int status)                                      \
 	{                                                                                      \
-		return oci_ompi_blocking(module_of(module), comm,                              \
-					 &CALL(ID, first, second, root));                      \
-	}                                                                                      \
-	static __attribute__((noinline)) int back_##name(OCI_PARAMETERS(first, second, root)   \
-		oci_ompi_comm *comm, mca_coll_base_module_t *module)                           \
-	{                                                                                      \
-		return oci_ompi_previous(module_of(module), comm,                              \
-					 &CALL(ID, first, second, root));                      \
+		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
+                                                                                               \
+		if (status != OC_HAND_BACK)                                                    \
+			status = oci_mpi_run(&self->comm, &call);                              \
+		return status == OC_HAND_BACK ? oci_ompi_underlying(self, &call) : status;     \
 	}                                                                                      \
 	static int name(OCI_PARAMETERS(first, second, root) oci_ompi_comm *comm,               \
 			mca_coll_base_module_t *module)                                        \
 	{                                                                                      \
 		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
+		struct oci_ompi_module *self = module_of(module);                              \
 		struct oci_mpi_reduction reduction;                                            \
 		struct oc_call engine;                                                         \
-		int status;                                                                    \
+		int status = MPI_SUCCESS;                                                      \
                                                                                                \
 		if (!oci_ompi_quick(&call, comm, &engine, &reduction))                         \
-			return general_##name(OCI_NAMES(first, second, root) comm, module);    \
+			return general_##name(OCI_NAMES(first, second, root) self, status);    \
 		if (OC_##ID != OC_BARRIER && !engine.bytes)                                    \
 			return MPI_SUCCESS;                                                    \
-		status = oci_ompi_run(module_of(module), comm, &engine, 0);                    \
+		status = oci_mpi_run_engine(&self->comm, &engine, 0);                          \
 		return status == OC_HAND_BACK ?                                                \
-			       back_##name(OCI_NAMES(first, second, root) comm, module) :      \
+			       general_##name(OCI_NAMES(first, second, root) self, status) :   \
 			       status;                                                         \
 	}
 
@@ -94,16 +106,18 @@ static bool called_by_program(const void *place)
 	{                                                                                      \
 		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
                                                                                                \
+		(void)comm;                                                                    \
 		if (IS_OWN(ID) && !called_by_program(__builtin_return_address(0)))             \
-			return oci_ompi_start_own(module_of(module), comm, &call, request);    \
-		return oci_ompi_start(module_of(module), comm, &call, request);                \
+			return start_own(module, &call, request);                              \
+		return oci_ompi_start(module_of(module), &call, request);                      \
 	}                                                                                      \
 	static int name##_init(OCI_PARAMETERS(first, second, root) oci_ompi_comm *comm,        \
 			       struct ompi_info_t *info, ompi_request_t **request,             \
 			       mca_coll_base_module_t *module)                                 \
 	{                                                                                      \
-		return oci_ompi_init(module_of(module), comm, &CALL(ID, first, second, root),  \
-				     info, request);                                           \
+		(void)comm;                                                                    \
+		return oci_ompi_init(module_of(module), &CALL(ID, first, second, root), info,  \
+				     request);                                                 \
 	}
 
 OC_FUNCTION_ROWS(BLOCKING, )

@@ -7,8 +7,8 @@
  * and that a predefined datatype, read with these headers, is what it must be (a debug build of the
  * same version lays out its objects otherwise).
  */
+#include "component.h"
 #include "memory.h"
-#include "request.h"
 
 #include "ompi/mca/rte/rte.h"
 #include "ompi/win/win.h"
@@ -83,16 +83,14 @@ static int drive_engine(void)
 	entered = true;
 	moved = oc_progress();
 	entered = false;
-	moved += oci_ompi_outstanding_progress();
-	oci_ompi_request_reap();
-	return moved;
+	return moved + oci_mpi_requests_progress();
 }
 
 void oci_ompi_progress_start(void)
 {
 	opal_mutex_lock(&drive_lock);
 	if (!driving) {
-		oc_set_threads(opal_using_threads());
+		oci_mpi_set_threads(opal_using_threads());
 		oc_set_progress(drive_mpi);
 		driving = opal_progress_register(drive_engine) == OPAL_SUCCESS;
 	}
@@ -162,18 +160,6 @@ static bool layout_fits(void)
 	return false;
 }
 
-/* The values are those of the option table. */
-static bool switched_off(void)
-{
-	static const char *const off[] = { "off", "0", "no", "false" };
-	const char *text = getenv("ONECOPY");
-
-	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
-		if (!strcmp(text, off[i]))
-			return true;
-	return oci_ompi_priority < 0;
-}
-
 /*
  * With CUDA, any buffer may be memory of a device, which only the MPI can read and write; to ask of
  * each would cost every call. Open MPI sets the second from the first, unless it is told otherwise;
@@ -196,8 +182,8 @@ static bool moves_device_memory(void)
  */
 static int component_open(void)
 {
-	if (switched_off() || !layout_fits() || moves_device_memory() ||
-	    !oci_ompi_presence_publish())
+	if (oci_mpi_switched_off() || oci_ompi_priority < 0 || !layout_fits() ||
+	    moves_device_memory() || !oci_ompi_modex_publish())
 		return OPAL_ERR_NOT_AVAILABLE;
 	return OPAL_SUCCESS;
 }
@@ -222,7 +208,7 @@ __attribute__((visibility("default"))) const struct oci_ompi_memory *oci_ompi_me
 static int component_close(void)
 {
 	progress_stop();
-	oci_ompi_request_drain();
+	oci_ompi_requests_drain();
 	if (initialized)
 		oc_stats_write((int)OMPI_PROC_MY_NAME->vpid);
 	initialized = false;

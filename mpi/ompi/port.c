@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datatypes and operations of Open MPI, through its internal objects. */
+/* What mpi/common asks of Open MPI: datatypes and operations, through its internal objects;
+ * collectives of the modules below us; error codes. */
 #include "component.h"
 
 #include "common/port.h"
 #include "opal/datatype/opal_convertor.h"
+#include "opal/runtime/opal_progress.h"
+
+#include <sched.h>
+#include <stdio.h>
 
 void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
 {
@@ -131,4 +136,58 @@ int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_
 	/* Not const in Open MPI, but only read. */
 	ompi_op_reduce(op, (void *)(uintptr_t)in, inout, count, type);
 	return MPI_SUCCESS;
+}
+
+/* ---- communicators ----------------------------------------------------------------------------
+ */
+
+static const mca_coll_base_comm_coll_t *underlying(struct oci_mpi_comm *comm)
+{
+	return &OCI_CONTAINER(comm, struct oci_ompi_module, comm)->underlying;
+}
+
+int oci_port_least(struct oci_mpi_comm *comm, const long own[2], long least[2])
+{
+	const mca_coll_base_comm_coll_t *below = underlying(comm);
+
+	return below->coll_allreduce(own, least, 2, MPI_LONG, MPI_MIN, comm->comm,
+				     below->coll_allreduce_module);
+}
+
+int oci_port_allgather(struct oci_mpi_comm *comm, const void *send, size_t bytes, void *receive)
+{
+	const mca_coll_base_comm_coll_t *below = underlying(comm);
+
+	return below->coll_allgather(send, (int)bytes, MPI_BYTE, receive, (int)bytes, MPI_BYTE,
+				     comm->comm, below->coll_allgather_module);
+}
+
+/* Looks at the others before this rank gives its CPU away, by their number: their steps take some
+ * microseconds. */
+enum { SPINS = 2000 };
+
+void oci_port_turn(struct oci_mpi_comm *comm, uint32_t *turns)
+{
+	opal_progress();
+	if (++*turns > SPINS / comm->size)
+		sched_yield();
+}
+
+uint32_t oci_port_node_ranks(void)
+{
+	/* num_local_peers does not count this process */
+	return (uint32_t)ompi_process_info.num_local_peers + 1;
+}
+
+/*
+ * Open MPI 4.1 has no error class for a dead process (MPI_ERR_PROC_FAILED came with ULFM, in 5.0).
+ * So codes of ours are of the class MPI_ERR_OTHER, and its strings begin with their class.
+ */
+int oci_port_error_add(const char *sentence, int *code)
+{
+	char text[MPI_MAX_ERROR_STRING];
+	int error = PMPI_Add_error_code(MPI_ERR_OTHER, code);
+
+	snprintf(text, sizeof(text), "MPI_ERR_OTHER: %s", sentence);
+	return error == MPI_SUCCESS ? PMPI_Add_error_string(*code, text) : error;
 }

@@ -1,28 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects. What a program may do with them is what Open MPI's Wait and Test functions, Start
- * and Request_free ask of any request.
+ * Nonblocking and persistent calls that the engine runs: our own requests of Open MPI. What a
+ * program may do with them is what Open MPI's Wait and Test functions, Start and Request_free ask
+ * of any request.
  *
  * Open MPI 4.1 looks at a request once more after its req_free() has returned (at what it retained
  * for it: complete_objs_callback() and its like in coll_base_util.c), also at the communicator. So
- * a freed one keeps both for some rounds among the dead, and its memory waits behind others for its
- * next use.
+ * a freed one keeps both for some rounds, and its memory waits behind others for its next use.
  */
-#include "request.h"
+#include "component.h"
 
+#include "ompi/mca/coll/base/coll_base_util.h"
 #include "opal/threads/mutex.h"
 
-/* Requests that lie free before the first of them is used again; rounds among the dead. */
-enum { REST = 64, ROUNDS = 2 };
+#include <errno.h>
+
+struct oci_ompi_request {
+	/* MPI_Ixxx and MPIX_xxx_init keep what they retain in it, whosever the request is. */
+	ompi_coll_base_nbc_request_t super;
+	struct oci_mpi_request mpi;    /* its comm is a communicator with a reference from here */
+	struct oci_ompi_request *next; /* of those to be reused */
+	oci_ompi_comm *comm;
+	unsigned int rounds; /* spent since it was freed */
+};
+typedef struct oci_ompi_request oci_ompi_request;
+OBJ_CLASS_DECLARATION(oci_ompi_request);
+OBJ_CLASS_INSTANCE(oci_ompi_request, ompi_coll_base_nbc_request_t, NULL, NULL);
+
+/* Requests that lie free before the first of them is used again; rounds of a freed one. */
+enum { REST = 64, ROUNDS = 3 };
 
 static opal_mutex_t lock = OPAL_MUTEX_STATIC_INIT;
-/* With the lock held; `buried` is also read without it. */
+/* With the lock held. */
 static struct oci_ompi_request *resting, **resting_end = &resting;
 static unsigned int rested;
-static struct oci_ompi_request *dead;
-static unsigned int buried;
 
-OBJ_CLASS_INSTANCE(oci_ompi_request, ompi_coll_base_nbc_request_t, NULL, NULL);
+static struct oci_ompi_request *of(struct oci_mpi_request *request)
+{
+	return OCI_CONTAINER(request, struct oci_ompi_request, mpi);
+}
 
 static void rest(struct oci_ompi_request *self)
 {
@@ -45,53 +61,10 @@ static struct oci_ompi_request *rise(void)
 		rested--;
 	}
 	OPAL_THREAD_UNLOCK(&lock);
-	return self;
+	return self ? self : OBJ_NEW(oci_ompi_request);
 }
 
-static void bury(struct oci_ompi_request *self)
-{
-	self->rounds = 0;
-	OPAL_THREAD_LOCK(&lock);
-	self->next = dead;
-	dead = self;
-	__atomic_add_fetch(&buried, 1, __ATOMIC_RELAXED);
-	OPAL_THREAD_UNLOCK(&lock);
-}
-
-static void dispose(struct oci_ompi_request *self)
-{
-	oci_mpi_close(&self->operation);
-	if (self->super.super.req_persistent && self->team)
-		oc_team_destroy(self->team); /* its one request is not under way */
-	OBJ_RELEASE(self->comm);
-	rest(self);
-}
-
-void oci_ompi_request_reap(void)
-{
-	struct oci_ompi_request *list = NULL, **at, *self;
-
-	if (!__atomic_load_n(&buried, __ATOMIC_RELAXED))
-		return;
-	OPAL_THREAD_LOCK(&lock);
-	for (at = &dead; (self = *at);) {
-		if (self->rounds++ < ROUNDS) {
-			at = &self->next;
-			continue;
-		}
-		*at = self->next;
-		self->next = list;
-		list = self;
-		__atomic_sub_fetch(&buried, 1, __ATOMIC_RELAXED);
-	}
-	OPAL_THREAD_UNLOCK(&lock);
-	for (; (self = list);) {
-		list = self->next;
-		dispose(self);
-	}
-}
-
-void oci_ompi_request_drain(void)
+void oci_ompi_requests_drain(void)
 {
 	struct oci_ompi_request *self;
 
@@ -103,24 +76,60 @@ void oci_ompi_request_drain(void)
 	rested = 0;
 }
 
-/* A free request is told from one under way by `settled`, which changes with the lock held. */
+static void dispose(struct oci_ompi_request *self)
+{
+	oci_mpi_close(&self->mpi.operation);
+	if (self->mpi.persistent && self->mpi.team)
+		oc_team_destroy(self->mpi.team); /* its one request is not under way */
+	OBJ_RELEASE(self->comm);
+	rest(self);
+}
+
+/* Instead of giving it to the program. */
+static void discard(struct oci_ompi_request *self)
+{
+	OMPI_REQUEST_FINI(&self->super.super);
+	dispose(self);
+}
+
+bool oci_port_request_end(struct oci_mpi_request *request)
+{
+	if (++of(request)->rounds <= ROUNDS)
+		return false;
+	dispose(of(request));
+	return true;
+}
+
+void oci_port_request_complete(struct oci_mpi_request *request, int error, bool freed)
+{
+	ompi_request_t *base = &of(request)->super.super;
+
+	(void)freed;
+	base->req_status.MPI_ERROR = error;
+	/*
+	 * 4.1 calls the communicator's error handler for the requests of point-to-point messages
+	 * only, and that of MPI_COMM_WORLD for all others.
+	 */
+	if (error != MPI_SUCCESS)
+		base->req_type = OMPI_REQUEST_PML;
+	ompi_request_complete(base, true);
+}
+
+/* A module lives as long as its communicator, to which each request has a reference. */
+void oci_port_outstanding(struct oci_mpi_comm *comm, int change)
+{
+	(void)comm;
+	(void)change;
+}
+
 static int request_free(ompi_request_t **request)
 {
 	struct oci_ompi_request *self = (struct oci_ompi_request *)*request;
-	bool over;
 
-	OPAL_THREAD_LOCK(&lock);
-	over = self->settled;
-	self->freed = true;
-	OPAL_THREAD_UNLOCK(&lock);
-	/* Settled by another thread, which completes it now. */
-	while (over && !REQUEST_COMPLETE(*request))
-		;
 	opal_atomic_rmb(); /* pairs with the write barrier of ompi_request_complete() */
 	OMPI_REQUEST_FINI(*request);
 	*request = MPI_REQUEST_NULL;
-	if (over)
-		bury(self);
+	oci_mpi_request_free(&self->mpi);
 	return OMPI_SUCCESS;
 }
 
@@ -132,14 +141,39 @@ static int request_cancel(ompi_request_t *request, int flag)
 	return MPI_ERR_REQUEST;
 }
 
-struct oci_ompi_request *oci_ompi_request_new(oci_ompi_comm *comm, struct oc_team *team,
-					      bool persistent)
+/* A run of one request; what fails is in its status. */
+static void start_one(struct oci_ompi_request *self)
+{
+	ompi_request_t *base = &self->super.super;
+	int error;
+
+	base->req_type = OMPI_REQUEST_COLL;
+	base->req_status = ompi_status_empty;
+	base->req_complete = REQUEST_PENDING;
+	base->req_state = OMPI_REQUEST_ACTIVE;
+	if (oci_mpi_request_start(&self->mpi, &error))
+		oci_mpi_request_finish(&self->mpi, error);
+	else
+		oci_mpi_request_add(&self->mpi);
+}
+
+static int request_start(size_t count, ompi_request_t **requests)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (requests[i]->req_state != OMPI_REQUEST_INACTIVE)
+			return MPI_ERR_REQUEST;
+		start_one((struct oci_ompi_request *)requests[i]);
+	}
+	return OMPI_SUCCESS;
+}
+
+/* NULL: no memory. */
+static struct oci_ompi_request *request_new(struct oci_ompi_module *module, bool persistent)
 {
 	struct oci_ompi_request *self = rise();
+	oci_ompi_comm *comm = module->comm.comm;
 	ompi_request_t *base;
 
-	if (!self)
-		self = OBJ_NEW(oci_ompi_request);
 	if (!self)
 		return NULL;
 	base = &self->super.super;
@@ -149,46 +183,67 @@ struct oci_ompi_request *oci_ompi_request_new(oci_ompi_comm *comm, struct oc_tea
 	base->req_status = ompi_status_empty;
 	base->req_free = request_free;
 	base->req_cancel = request_cancel;
-	base->req_start = NULL;
+	base->req_start = persistent ? request_start : NULL;
 	base->req_mpi_object.comm = comm;
 	self->super.cb.req_complete_cb = NULL;
 	self->super.req_complete_cb_data = NULL;
 	self->super.data.objs.objs[0] = self->super.data.objs.objs[1] = NULL;
 	OBJ_RETAIN(comm);
 	self->comm = comm;
-	self->team = team;
-	self->operation = (struct oci_mpi_operation){ 0 };
-	self->engine = NULL;
-	self->freed = false;
-	self->settled = persistent; /* until it is started */
+	self->rounds = 0;
+	oci_mpi_request_open(&self->mpi, &module->comm, persistent);
 	return self;
 }
 
-void oci_ompi_request_discard(struct oci_ompi_request *self)
+static const char *reason_without_team(const struct oci_ompi_module *module)
 {
-	OMPI_REQUEST_FINI(&self->super.super);
-	dispose(self);
+	return module->comm.refused ? OCI_MPI_REFUSED :
+				      "no team yet: the communicator's first blocking collective "
+				      "makes it";
 }
 
-void oci_ompi_request_complete(struct oci_ompi_request *self, int error)
+int oci_ompi_start(struct oci_ompi_module *module, const struct oci_mpi_call *call,
+		   ompi_request_t **request)
 {
-	ompi_request_t *base = &self->super.super;
-	bool freed;
+	struct oci_ompi_request *self;
+	int result, error;
 
-	if (!base->req_persistent)
-		oci_mpi_close(&self->operation);
-	base->req_status.MPI_ERROR = error;
-	/*
-	 * 4.1 calls the communicator's error handler for the requests of point-to-point messages
-	 * only, and that of MPI_COMM_WORLD for all others.
-	 */
-	if (error != MPI_SUCCESS)
-		base->req_type = OMPI_REQUEST_PML;
-	OPAL_THREAD_LOCK(&lock);
-	self->settled = true;
-	freed = self->freed;
-	OPAL_THREAD_UNLOCK(&lock);
-	ompi_request_complete(base, true);
-	if (freed)
-		bury(self);
+	if (!module->comm.team) {
+		oci_mpi_count_back(call, reason_without_team(module));
+		return oci_ompi_underlying_start(module, call, request);
+	}
+	self = request_new(module, false);
+	result = oci_mpi_start(&module->comm, self ? &self->mpi : NULL, call, &error);
+	if (result == OC_HAND_BACK) {
+		if (self)
+			discard(self);
+		return oci_ompi_underlying_start(module, call, request);
+	}
+	if (!self) {
+		*request = &ompi_request_empty;
+		return error;
+	}
+	*request = &self->super.super;
+	if (result)
+		oci_mpi_request_finish(&self->mpi, error);
+	else
+		oci_mpi_request_add(&self->mpi);
+	return MPI_SUCCESS;
+}
+
+int oci_ompi_init(struct oci_ompi_module *module, const struct oci_mpi_call *call,
+		  struct ompi_info_t *info, ompi_request_t **request)
+{
+	struct oci_ompi_request *self = request_new(module, true);
+	int result = oci_mpi_init(&module->comm, self ? &self->mpi : NULL, call);
+
+	if (!result) {
+		*request = &self->super.super;
+		return MPI_SUCCESS;
+	}
+	if (self)
+		discard(self);
+	if (result == -ENOMEM)
+		return OMPI_ERR_OUT_OF_RESOURCE;
+	return oci_ompi_underlying_init(module, call, info, request);
 }

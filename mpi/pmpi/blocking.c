@@ -12,7 +12,8 @@
  * job across nodes nothing is ever outstanding (life.c), and the call goes through as it is; and so
  * it does with processes of another job, who may not have this library, while a helper drives.
  */
-#include "calls.h"
+#include "pmpi.h"
+
 #include "common/signature.h"
 
 static bool positive(const void *counts, bool is_long, uint32_t size)
@@ -67,103 +68,61 @@ bool oci_pmpi_sane(const struct oci_mpi_call *c, const struct oci_pmpi_comm *sta
 {
 	if (state->reason)
 		return true;
-	if (c->root < 0 || (uint32_t)c->root >= state->size)
+	if (c->root < 0 || (uint32_t)c->root >= state->mpi.size)
 		return false;
 	if (c->collective == OC_BARRIER)
 		return true;
 	if (oci_is_reduction(c->collective))
-		return reduction_sane(c, state->rank, state->size);
-	if (oci_mpi_sends(c, state->rank) && c->sbuf != MPI_IN_PLACE &&
+		return reduction_sane(c, state->mpi.rank, state->mpi.size);
+	if (oci_mpi_sends(c, state->mpi.rank) && c->sbuf != MPI_IN_PLACE &&
 	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
-		       oci_counts_sent(c->collective), state->size))
+		       oci_counts_sent(c->collective), state->mpi.size))
 		return false;
-	return !oci_mpi_receives(c, state->rank) || c->rbuf == MPI_IN_PLACE ||
+	return !oci_mpi_receives(c, state->mpi.rank) || c->rbuf == MPI_IN_PLACE ||
 	       side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
-			 oci_counts_received(c->collective), state->size);
+			 oci_counts_received(c->collective), state->mpi.size);
 }
 
-/* MPI_SUCCESS, OC_HAND_BACK as *result, or an MPI error that was raised. */
-static int run(const struct oci_mpi_call *call, const char *name, struct oci_pmpi_comm *state,
-	       int *result)
-{
-	struct oci_mpi_operation o;
-	const char *reason = OCI_NO_TEAM;
-	enum oci_mpi_path path = oci_mpi_open(&o, call, state->rank, state->size, false, &reason);
-	int error = MPI_SUCCESS;
-
-	*result = path == OCI_MPI_NOTHING ? 0 : OC_HAND_BACK;
-	if (OCI_LIKELY(path == OCI_MPI_ENGINE && oci_pmpi_team(state))) {
-		oci_mpi_load(&o);
-		*result = OCI_LIKELY(!o.status) ? oc_collective(state->team, &o.call) :
-						  oc_team_abandon(state->team, &o.call, o.status);
-	} else if (path != OCI_MPI_NOTHING) {
-		oc_count_handed_back(name, reason);
-	}
-	if (OCI_UNLIKELY(*result < 0))
-		error = oci_pmpi_failure(state->team, *result);
-	else if (OCI_LIKELY(*result == 0 && path == OCI_MPI_ENGINE))
-		error = oci_mpi_store(&o);
-	oci_mpi_close(&o);
-	return OCI_UNLIKELY(error) ? oci_pmpi_raise(state->comm, error) : MPI_SUCCESS;
-}
-
-/* How a blocking collective that is not served reaches the MPI, on all members alike. */
-enum back {
-	BACK_BLOCKING, /* as it is: all members are inside, or none can have anything outstanding */
-	BACK_TWIN,     /* as its nonblocking form, in oci_pmpi_await() */
-};
-
-/* *error: MPI_SUCCESS, or an error that was raised. */
-static enum back meet(struct oci_pmpi_comm *state, int *error)
-{
-	struct oc_call barrier = { .collective = OC_BARRIER };
-	int result = OC_HAND_BACK;
-
-	*error = MPI_SUCCESS;
-	if (!oci_pmpi_job.together || !state->known || (state->size == 1 && !state->inter))
-		return BACK_BLOCKING;
-	if (!state->reason && oci_pmpi_team(state))
-		result = oc_collective(state->team, &barrier);
-	if (result < 0)
-		*error = oci_pmpi_raise(state->comm, oci_pmpi_failure(state->team, result));
-	return result == OC_HAND_BACK ? BACK_TWIN : BACK_BLOCKING;
-}
-
-static int twin(const struct oci_mpi_call *call, MPI_Comm comm, oci_native *native)
-{
-	MPI_Request request;
-	int error = native(call, comm, &request);
-
-	return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
-}
-
+/* What is not served, alike on all members. */
 static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *state,
 		     oci_native *native, oci_native_blocking *blocking)
 {
-	int error;
-	enum back back = meet(state, &error);
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	MPI_Comm comm = state->mpi.comm;
+	MPI_Request request;
+	int status;
 
-	if (error)
-		return error;
-	if (back == BACK_TWIN)
-		return twin(call, state->comm, native);
-	return state->known ? blocking(call, state->comm) : OCI_HELPED(blocking(call, state->comm));
+	if (!state->known)
+		return OCI_HELPED(blocking(call, comm));
+	if (!oci_pmpi_job.together || (state->mpi.size == 1 && !state->inter))
+		return blocking(call, comm);
+	if (!state->reason && oci_mpi_team(&state->mpi)) {
+		status = oci_mpi_run_engine(&state->mpi, &barrier, 0);
+		if (status == MPI_SUCCESS)
+			return blocking(call, comm);
+		if (status != OC_HAND_BACK)
+			return oci_pmpi_raise(comm, status);
+	}
+	status = native(call, comm, &request);
+	return status ? status : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
 }
 
-static int collective(const struct oci_mpi_call *call, const char *name, oci_native *native,
+static int collective(const struct oci_mpi_call *call, oci_native *native,
 		      oci_native_blocking *blocking, MPI_Comm comm)
 {
 	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
-	int error, result = OC_HAND_BACK;
+	int status;
 
 	if (OCI_UNLIKELY(!state || !oci_pmpi_sane(call, state)))
 		return blocking(call, comm);
 	if (OCI_LIKELY(!state->reason)) {
-		error = run(call, name, state, &result);
-		if (OCI_LIKELY(result != OC_HAND_BACK))
-			return error;
-	} else if (state->size > 1 || state->inter) {
-		oc_count_handed_back(name, state->reason);
+		status = oci_mpi_run(&state->mpi, call);
+		if (OCI_LIKELY(status == MPI_SUCCESS))
+			return MPI_SUCCESS;
+		if (status != OC_HAND_BACK)
+			return oci_pmpi_raise(comm, status);
+	} else if (state->mpi.size > 1 || state->inter) {
+		oci_mpi_count_back(call, state->reason);
 	}
 	return hand_back(call, state, native, blocking);
 }
@@ -194,21 +153,20 @@ static int collective(const struct oci_mpi_call *call, const char *name, oci_nat
 	{ \
 		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
 \
-		return collective(&call, #name, OCI_NAME(native_##name), OCI_NAME(blocking_##name), \
-				  comm); \
+		return collective(&call, OCI_NAME(native_##name), OCI_NAME(blocking_##name), comm); \
 	} \
 	int OCI_OURS(I##name)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Request *request) \
 	{ \
 		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
 \
-		return oci_pmpi_start(&call, #name, OCI_NAME(native_##name), comm, request); \
+		return oci_pmpi_start(&call, OCI_NAME(native_##name), comm, request); \
 	} \
 	int OCI_OURS(Name##_init)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Info info, \
 				  MPI_Request *request) \
 	{ \
 		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
 \
-		return oci_pmpi_persist(&call, #name, OCI_NAME(init_##name), comm, info, request); \
+		return oci_pmpi_persist(&call, OCI_NAME(init_##name), comm, info, request); \
 	}
 /* clang-format on */
 

@@ -22,34 +22,31 @@ uint32_t oci_comm_generation = 1; /* the empty cache's is 0 */
 
 static int key = MPI_KEYVAL_INVALID;
 
-/* Pushed by any thread, emptied by reap. */
-static struct oci_pmpi_comm *freed;
-/* Of reap alone, with the lock: operations are still outstanding on these teams. */
-static struct oci_pmpi_comm *busy;
-static pthread_mutex_t reap_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* All that are alive, for MPI_Finalize. */
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct oci_pmpi_comm *list;
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER;	 /* of both lists; nothing is called with it */
+static LIST_HEAD(, oci_pmpi_comm) alive; /* for MPI_Finalize */
+static struct oci_pmpi_comm *freed;	 /* changed with the lock, looked at without */
 
 static void list_add(struct oci_pmpi_comm *state)
 {
-	pthread_mutex_lock(&list_lock);
-	state->alive_next = list;
-	state->alive_link = &list;
-	if (list)
-		list->alive_link = &state->alive_next;
-	list = state;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_lock(&lock);
+	LIST_INSERT_HEAD(&alive, state, alive);
+	pthread_mutex_unlock(&lock);
 }
 
 static void list_remove(struct oci_pmpi_comm *state)
 {
-	pthread_mutex_lock(&list_lock);
-	*state->alive_link = state->alive_next;
-	if (state->alive_next)
-		state->alive_next->alive_link = state->alive_link;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_lock(&lock);
+	LIST_REMOVE(state, alive);
+	pthread_mutex_unlock(&lock);
+}
+
+static void push_freed(struct oci_pmpi_comm *state)
+{
+	pthread_mutex_lock(&lock);
+	state->next = freed;
+	__atomic_store_n(&freed, state, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
 }
 
 static int comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -60,24 +57,54 @@ static int comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
 	(void)extra;
 	oci_pmpi_failure_comm_gone(comm);
 	list_remove(state);
-	state->comm = MPI_COMM_NULL;
+	state->mpi.comm = MPI_COMM_NULL;
 	/* Release: who sees the new generation does not use the old object. */
 	__atomic_fetch_add(&oci_comm_generation, 1, __ATOMIC_RELEASE);
 	oci_pmpi_attend(1);
-	state->next = __atomic_load_n(&freed, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&freed, &state->next, state, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED))
-		;
+	push_freed(state);
 	return MPI_SUCCESS;
 }
 
-static void state_free(struct oci_pmpi_comm *state);
+/*
+ * Objects for a process that has no memory for another one: a communicator whose members disagree
+ * on whether it has a team would be worse than one that is refused by all.
+ */
+#define RESERVED 16
+static struct oci_pmpi_comm reserve[RESERVED];
+static bool reserved[RESERVED];
+
+static struct oci_pmpi_comm *state_allocate(void)
+{
+	struct oci_pmpi_comm *state = calloc(1, sizeof(*state));
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; !state && i < RESERVED; i++) {
+		if (reserved[i])
+			continue;
+		reserved[i] = true;
+		state = &reserve[i];
+		*state = (struct oci_pmpi_comm){ 0 };
+	}
+	pthread_mutex_unlock(&lock);
+	return state;
+}
+
+static void state_free(struct oci_pmpi_comm *state)
+{
+	if (state < reserve || state >= reserve + RESERVED) {
+		free(state);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	reserved[state - reserve] = false;
+	pthread_mutex_unlock(&lock);
+}
 
 /* False: its team has an operation outstanding. */
 static bool destroy(struct oci_pmpi_comm *state)
 {
 	if (__atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE) ||
-	    (state->team && oc_team_destroy(state->team) == -EBUSY))
+	    (state->mpi.team && oc_team_destroy(state->mpi.team) == -EBUSY))
 		return false;
 	state_free(state);
 	oci_pmpi_attend(-1);
@@ -88,186 +115,98 @@ void oci_pmpi_comm_reap(void)
 {
 	struct oci_pmpi_comm *state, *next;
 
-	if (!__atomic_load_n(&freed, __ATOMIC_RELAXED) && !__atomic_load_n(&busy, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&freed, __ATOMIC_RELAXED))
 		return;
-	if (pthread_mutex_trylock(&reap_lock))
-		return;
-	state = busy;
-	__atomic_store_n(&busy, NULL, __ATOMIC_RELAXED);
-	for (int turn = 0; turn < 2; turn++) {
-		for (; state; state = next) {
-			next = state->next;
-			if (destroy(state))
-				continue;
-			state->next = busy;
-			__atomic_store_n(&busy, state, __ATOMIC_RELAXED);
-		}
-		/* Acquire: pairs with the release of the pushes. */
-		state = __atomic_exchange_n(&freed, NULL, __ATOMIC_ACQUIRE);
-	}
+	pthread_mutex_lock(&lock);
+	state = freed;
+	__atomic_store_n(&freed, NULL, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
 	for (; state; state = next) {
 		next = state->next;
-		state->next = busy;
-		__atomic_store_n(&busy, state, __ATOMIC_RELAXED);
+		if (!destroy(state))
+			push_freed(state);
 	}
-	pthread_mutex_unlock(&reap_lock);
 }
-
-/* Of MPI_COMM_WORLD's size. The lock is not list_lock, which is taken inside the MPI too. */
-static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
-static int *reserve_ranks;
 
 int oci_pmpi_comm_start(void)
 {
-	reserve_ranks = malloc((size_t)oci_pmpi_job.size * sizeof(*reserve_ranks));
-	if (!reserve_ranks)
-		return MPI_ERR_NO_MEM;
 	return PMPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, comm_gone, &key, NULL);
 }
 
 /* Whoever looks later finds no key: oci_pmpi_job.active is cleared before the MPI goes on. */
 void oci_pmpi_comm_stop(void)
 {
-	while (list) {
-		struct oci_pmpi_comm *state = list;
-
-		if (PMPI(Comm_delete_attr)(state->comm, key) != MPI_SUCCESS)
+	while (!LIST_EMPTY(&alive))
+		if (PMPI(Comm_delete_attr)(LIST_FIRST(&alive)->mpi.comm, key) != MPI_SUCCESS)
 			break;
-	}
 	oci_pmpi_comm_reap();
 	PMPI(Comm_free_keyval)(&key);
-	free(reserve_ranks);
-	reserve_ranks = NULL;
 }
 
-bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks)
+/* In pieces, as a rank that has no memory must not see its members otherwise than its peers. */
+static bool look_at(MPI_Group group, struct oci_pmpi_comm *state, bool *here)
 {
-	int *own = NULL, error;
+	enum { PIECE = 256 };
+	int size = 0, own[PIECE], world[PIECE], count;
 
-	if (size > oci_pmpi_job.size) { /* a group with processes of other jobs */
-		own = malloc((size_t)size * sizeof(*own));
-		if (!own)
+	PMPI(Group_size)(group, &size);
+	for (int first = 0; first < size; first += count) {
+		count = size - first < PIECE ? size - first : PIECE;
+		for (int i = 0; i < count; i++)
+			own[i] = first + i;
+		if (PMPI(Group_translate_ranks)(group, count, own, oci_pmpi_job.group, world) !=
+		    MPI_SUCCESS)
 			return false;
-		for (int r = 0; r < size; r++)
-			own[r] = r;
-	}
-	error = PMPI(Group_translate_ranks)(group, size, own ? own : oci_pmpi_job.ascending,
-					    oci_pmpi_job.group, ranks);
-	free(own);
-	return error == MPI_SUCCESS;
-}
+		for (int i = 0; i < count; i++) {
+			bool known = world[i] != MPI_UNDEFINED; /* else of another job */
 
-/*
- * Objects and memory for a process that has no other: a communicator whose members disagree on
- * whether it has a team would be worse than one that is refused by all.
- */
-#define RESERVED 16
-static struct oci_pmpi_comm reserve[RESERVED];
-static bool reserved[RESERVED];
-
-static struct oci_pmpi_comm *state_allocate(void)
-{
-	struct oci_pmpi_comm *state = calloc(1, sizeof(*state));
-
-	pthread_mutex_lock(&list_lock);
-	for (int i = 0; !state && i < RESERVED; i++) {
-		if (reserved[i])
-			continue;
-		reserved[i] = true;
-		state = &reserve[i];
-		*state = (struct oci_pmpi_comm){ 0 };
-	}
-	pthread_mutex_unlock(&list_lock);
-	return state;
-}
-
-static void state_free(struct oci_pmpi_comm *state)
-{
-	if (state < reserve || state >= reserve + RESERVED) {
-		free(state);
-		return;
-	}
-	pthread_mutex_lock(&list_lock);
-	reserved[state - reserve] = false;
-	pthread_mutex_unlock(&list_lock);
-}
-
-struct members {
-	bool known, here;
-};
-
-static bool look_through(MPI_Group group, int size, int *ranks, struct members *members)
-{
-	if (!oci_pmpi_world_ranks(group, size, ranks))
-		return false;
-	for (int r = 0; r < size; r++) {
-		if (ranks[r] == MPI_UNDEFINED)
-			members->known = members->here = false;
-		else if (!oci_pmpi_job.here[ranks[r]])
-			members->here = false;
+			state->known = state->known && known;
+			*here = *here && known && oci_pmpi_job.here[world[i]];
+		}
 	}
 	return true;
 }
 
-static bool look_at(MPI_Group group, struct members *members)
-{
-	int size = 0, *ranks;
-	bool done = false;
-
-	PMPI(Group_size)(group, &size);
-	ranks = malloc((size_t)size * sizeof(*ranks));
-	if (ranks) {
-		done = look_through(group, size, ranks, members);
-	} else if (size <= oci_pmpi_job.size) {
-		pthread_mutex_lock(&reserve_lock);
-		done = look_through(group, size, reserve_ranks, members);
-		pthread_mutex_unlock(&reserve_lock);
-	}
-	free(ranks);
-	return done;
-}
-
-static bool members_of(const struct oci_pmpi_comm *state, struct members *members)
+static bool look_at_members(struct oci_pmpi_comm *state, bool *here)
 {
 	MPI_Group group;
 	bool done;
 
-	*members = (struct members){ .known = true, .here = true };
-	if (PMPI(Comm_group)(state->comm, &group) != MPI_SUCCESS)
+	state->known = *here = true;
+	if (PMPI(Comm_group)(state->mpi.comm, &group) != MPI_SUCCESS)
 		return false;
-	done = look_at(group, members);
+	done = look_at(group, state, here);
 	PMPI(Group_free)(&group);
 	if (!done || !state->inter)
 		return done;
-	if (PMPI(Comm_remote_group)(state->comm, &group) != MPI_SUCCESS)
+	if (PMPI(Comm_remote_group)(state->mpi.comm, &group) != MPI_SUCCESS)
 		return false;
-	done = look_at(group, members);
+	done = look_at(group, state, here);
 	PMPI(Group_free)(&group);
 	return done;
 }
 
-/* Decided from what all members see alike. False: no memory to look. */
+/* Decided from what all members see alike. False: the MPI does not tell. */
 static bool evaluate(struct oci_pmpi_comm *state)
 {
-	struct members members;
 	int inter = 0, rank = 0, size = 0;
+	bool here;
 
-	PMPI(Comm_test_inter)(state->comm, &inter);
-	PMPI(Comm_rank)(state->comm, &rank);
-	PMPI(Comm_size)(state->comm, &size);
+	PMPI(Comm_test_inter)(state->mpi.comm, &inter);
+	PMPI(Comm_rank)(state->mpi.comm, &rank);
+	PMPI(Comm_size)(state->mpi.comm, &size);
 	state->inter = inter;
-	state->rank = (uint32_t)rank;
-	state->size = (uint32_t)size;
-	if (!members_of(state, &members))
+	state->mpi.rank = (uint32_t)rank;
+	state->mpi.size = (uint32_t)size;
+	if (!look_at_members(state, &here))
 		return false;
-	state->known = members.known;
 	if (inter)
 		state->reason = "it is an intercommunicator";
 	else if (size < 2)
 		state->reason = "it has one process";
-	else if (!members.known)
+	else if (!state->known)
 		state->reason = "it joins processes of several jobs";
-	else if (!members.here)
+	else if (!here)
 		state->reason = "it spans nodes, or onecopy is switched off or of another version "
 				"in one of its processes";
 	return true;
@@ -300,7 +239,7 @@ static struct oci_pmpi_comm *create(MPI_Comm comm)
 
 	if (!state)
 		return NULL;
-	state->comm = comm;
+	state->mpi.comm = comm;
 	if (!evaluate(state)) {
 		state_free(state);
 		return NULL;
@@ -340,15 +279,27 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	return state;
 }
 
-struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state)
+int oci_pmpi_Comm_free(MPI_Comm *comm)
 {
-	if (OCI_LIKELY(state->team))
-		return state->team;
-	if (state->refused)
-		return NULL;
-	state->team = oci_pmpi_team_create(state);
-	state->refused = !state->team;
-	if (state->team)
-		oci_pmpi_forced_apply(state);
-	return state->team;
+	int error = PMPI(Comm_free)(comm);
+
+	oci_pmpi_comm_reap();
+	return error;
+}
+
+/* It waits until all that is outstanding on the communicator is over, ours too. */
+int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
+{
+	struct oci_pmpi_comm *state = comm ? oci_pmpi_comm_get(*comm) : NULL;
+	uint32_t turns = 0;
+	int error;
+
+	while (state && __atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE)) {
+		oci_pmpi_drive_from_engine();
+		oci_pmpi_drive();
+		oci_pmpi_pause(&turns);
+	}
+	error = OCI_HELPED(PMPI(Comm_disconnect)(comm));
+	oci_pmpi_comm_reap();
+	return error;
 }

@@ -11,6 +11,75 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- failures ---------------------------------------------------------------------------------
+ */
+
+/* A request whose operation failed, until the program has completed it. */
+struct failed {
+	struct failed *next;
+	MPI_Request request;
+	MPI_Comm comm;
+	int code;
+};
+
+static struct failed *list;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t failures; /* how many; atomic */
+
+int oci_pmpi_raise(MPI_Comm comm, int code)
+{
+	PMPI(Comm_call_errhandler)(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
+	return code;
+}
+
+void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code)
+{
+	struct failed *failed = malloc(sizeof(*failed));
+
+	if (!failed) /* the communicator's next call tells it */
+		return;
+	pthread_mutex_lock(&list_lock);
+	*failed = (struct failed){ list, request, comm, code };
+	list = failed;
+	pthread_mutex_unlock(&list_lock);
+	oci_pmpi_attend(1);
+	/* Release: pairs with the acquire of whoever sees the request complete. */
+	__atomic_fetch_add(&failures, 1, __ATOMIC_RELEASE);
+}
+
+/* Takes the failure of a request that was completed: its code, or MPI_SUCCESS. */
+static int take(MPI_Request request, MPI_Comm *comm)
+{
+	int code = MPI_SUCCESS;
+
+	pthread_mutex_lock(&list_lock);
+	for (struct failed **at = &list, *failed; (failed = *at) != NULL; at = &failed->next) {
+		if (failed->request != request)
+			continue;
+		code = failed->code;
+		*comm = failed->comm;
+		*at = failed->next;
+		free(failed);
+		__atomic_fetch_sub(&failures, 1, __ATOMIC_RELAXED);
+		oci_pmpi_attend(-1);
+		break;
+	}
+	pthread_mutex_unlock(&list_lock);
+	return code;
+}
+
+void oci_pmpi_failure_comm_gone(MPI_Comm comm)
+{
+	pthread_mutex_lock(&list_lock);
+	for (struct failed *failed = list; failed; failed = failed->next)
+		if (failed->comm == comm)
+			failed->comm = MPI_COMM_NULL;
+	pthread_mutex_unlock(&list_lock);
+}
+
+/* ---- Wait and Test ----------------------------------------------------------------------------
+ */
+
 /* Handles as they were before the MPI replaced those that have completed. */
 struct before {
 	MPI_Request few[64], *all;
@@ -38,7 +107,7 @@ static void forget(struct before *before)
 
 static bool any_failed(void)
 {
-	return OCI_UNLIKELY(__atomic_load_n(&oci_pmpi_failures, __ATOMIC_ACQUIRE) != 0);
+	return OCI_UNLIKELY(__atomic_load_n(&failures, __ATOMIC_ACQUIRE) != 0);
 }
 
 /* A single request has completed. */
@@ -49,7 +118,7 @@ static int tell(MPI_Request request, MPI_Status *status)
 
 	if (!any_failed())
 		return MPI_SUCCESS;
-	code = oci_pmpi_failure_take(request, &comm);
+	code = take(request, &comm);
 	if (!code)
 		return MPI_SUCCESS;
 	if (status != MPI_STATUS_IGNORE)
@@ -70,7 +139,7 @@ static int tell_some(const struct before *before, int done, const int *indices,
 	if (!any_failed() || (error && error != MPI_ERR_IN_STATUS))
 		return error;
 	for (int i = 0; i < done; i++) {
-		code = oci_pmpi_failure_take(before->all[indices ? indices[i] : i], &of);
+		code = take(before->all[indices ? indices[i] : i], &of);
 		if (statuses != MPI_STATUSES_IGNORE && (code || !error))
 			statuses[i].MPI_ERROR = code;
 		if (code) {
@@ -107,99 +176,51 @@ int oci_pmpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 }
 
 /*
- * A Waitall waits for each request without completing any, so that PMPI_Waitall() does that, with
- * all that MPI says of errors. (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
- *
- * But MPICH moves some requests, such as those of MPI_File_iwrite(), in calls that complete them
- * and not in MPI_Request_get_status(). So one that does not come is now and then tried with
- * Testsome, which tells errors as Waitall does. PMPI_Waitall() then takes it for an empty one: its
- * status is put aside.
+ * By Testsome, which tells errors as Waitall does. Request_get_status would not do: MPICH moves
+ * some requests, such as those of MPI_File_iwrite(), only in calls that complete them.
+ * (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
  */
-struct aside {
-	struct aside *next;
-	int index;
-	MPI_Status status; /* with its error code */
-};
-
-struct waiting {
-	struct aside *aside, *room; /* room: for the next one */
-	int error;
-};
-
-enum { TRY_AFTER = 1024, TRY_EVERY = 64 };
-
-static bool try(struct waiting *w, int index, MPI_Request *request)
-{
-	struct aside *aside = w->room ? w->room : malloc(sizeof(*aside));
-	int done = 0, place, error;
-
-	if (!aside) /* another time */
-		return false;
-	w->room = aside;
-	aside->status.MPI_ERROR = MPI_SUCCESS;
-	error = PMPI(Testsome)(1, request, &done, &place, &aside->status);
-	if (error && error != MPI_ERR_IN_STATUS)
-		return true; /* nor will PMPI_Waitall() like it */
-	if (done != 1)
-		return done == MPI_UNDEFINED;
-	if (error)
-		w->error = error;
-	else
-		aside->status.MPI_ERROR = MPI_SUCCESS;
-	aside->index = index;
-	aside->next = w->aside;
-	w->aside = aside;
-	w->room = NULL;
-	return true;
-}
-
-static void await_one(struct waiting *w, int index, MPI_Request *request)
+static int await_one(MPI_Request *request, MPI_Status *status)
 {
 	uint32_t turns = 0;
-	int done;
+	int done, place, error;
 
 	for (;;) {
 		oci_pmpi_drive();
-		if (*request == MPI_REQUEST_NULL ||
-		    PMPI(Request_get_status)(*request, &done, MPI_STATUS_IGNORE) || done)
-			return;
+		error = PMPI(Testsome)(1, request, &done, &place, status);
+		if (error || done)
+			break;
 		oci_pmpi_pause(&turns);
-		if (turns >= TRY_AFTER && turns % TRY_EVERY == 0 && try(w, index, request))
-			return;
 	}
-}
-
-/* What was put aside comes to its place. The error of both. */
-static int bring_back(struct waiting *w, int error, int count, MPI_Status *statuses)
-{
-	bool ignored = statuses == MPI_STATUSES_IGNORE;
-
-	for (int i = 0; i < count && w->error && !error && !ignored; i++)
-		statuses[i].MPI_ERROR = MPI_SUCCESS;
-	for (struct aside *aside; (aside = w->aside) != NULL;) {
-		w->aside = aside->next;
-		if (!ignored)
-			statuses[aside->index] = aside->status;
-		free(aside);
-	}
-	free(w->room);
-	return error ? error : w->error;
+	/* Null or inactive: its status is empty. */
+	if (!error && done == MPI_UNDEFINED)
+		PMPI(Request_get_status)(MPI_REQUEST_NULL, &place, status);
+	return error;
 }
 
 int oci_pmpi_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	struct waiting waiting = { 0 };
+	bool ignored = statuses == MPI_STATUSES_IGNORE;
+	int error = MPI_SUCCESS, here;
 	struct before before;
-	int error;
+	MPI_Status own;
 
 	if (!oci_pmpi_attention() || count <= 0 || !requests)
 		return PMPI(Waitall)(count, requests, statuses);
 	if (!remember(&before, count, requests))
 		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-	for (int i = 0; i < count; i++)
-		await_one(&waiting, i, &requests[i]);
-	error = PMPI(Waitall)(count, requests, statuses);
-	error = bring_back(&waiting, error, count, statuses);
+	for (int i = 0; i < count; i++) {
+		here = await_one(&requests[i], ignored ? &own : &statuses[i]);
+		/* With an error in one status there is one in each. */
+		for (int j = 0; here && !error && !ignored && j < i; j++)
+			statuses[j].MPI_ERROR = MPI_SUCCESS;
+		if (here)
+			error = here;
+		else if (error && !ignored)
+			statuses[i].MPI_ERROR = MPI_SUCCESS;
+		if (here && here != MPI_ERR_IN_STATUS)
+			break;
+	}
 	error = tell_some(&before, count, NULL, statuses, error);
 	forget(&before);
 	return error;
@@ -299,30 +320,23 @@ int oci_pmpi_Testsome(int count, MPI_Request requests[], int *done, int indices[
 	return some(count, requests, done, indices, statuses, false);
 }
 
-int oci_pmpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-	if (oci_pmpi_attention())
-		oci_pmpi_drive();
-	return PMPI(Request_get_status)(request, flag, status);
-}
-
 /*
  * MPI forbids it of a nonblocking collective that is under way, and MPICH refuses it. An active
- * persistent one goes on; its record and its carrier are given back at its end, as MPICH 4.0.2 is
+ * persistent one goes on; its object and its carrier are given back at its end, as MPICH 4.0.2 is
  * lost when a thread frees a receive that another one completes.
  */
 int oci_pmpi_Request_free(MPI_Request *request)
 {
-	struct oci_record *record = request ? oci_record_of(*request) : NULL;
+	struct oci_pmpi_request *self = request ? oci_pmpi_request_of(*request) : NULL;
 	MPI_Comm comm;
 
-	if (request && !record && oci_pmpi_attention() && oci_record_is_active(*request, &comm))
+	if (request && !self && oci_pmpi_attention() && oci_pmpi_request_is_active(*request, &comm))
 		return oci_pmpi_raise(comm, MPI_ERR_REQUEST);
 	if (request && any_failed())
-		oci_pmpi_failure_take(*request, &comm);
-	if (!record)
+		take(*request, &comm);
+	if (!self)
 		return PMPI(Request_free)(request);
-	oci_record_free(record);
+	oci_pmpi_request_free(self);
 	*request = MPI_REQUEST_NULL;
 	return MPI_SUCCESS;
 }
@@ -330,12 +344,12 @@ int oci_pmpi_Request_free(MPI_Request *request)
 /* MPI forbids it of collectives, and MPICH refuses it; our carrier would be cancelled instead. */
 int oci_pmpi_Cancel(MPI_Request *request)
 {
-	struct oci_record *record = request ? oci_record_of(*request) : NULL;
+	struct oci_pmpi_request *self = request ? oci_pmpi_request_of(*request) : NULL;
 	MPI_Comm comm;
 
-	if (record)
-		return oci_pmpi_raise(record->state->comm, MPI_ERR_REQUEST);
-	if (request && oci_pmpi_attention() && oci_record_is_active(*request, &comm))
+	if (self)
+		return oci_pmpi_raise(self->mpi.comm->comm, MPI_ERR_REQUEST);
+	if (request && oci_pmpi_attention() && oci_pmpi_request_is_active(*request, &comm))
 		return oci_pmpi_raise(comm, MPI_ERR_REQUEST);
 	return PMPI(Cancel)(request);
 }

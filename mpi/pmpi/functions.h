@@ -26,13 +26,12 @@
 	X(Neighbor_##name) X(Ineighbor_##name) X(Neighbor_##name##_init) \
 	X(Neighbor_##name##_c) X(Ineighbor_##name##_c) X(Neighbor_##name##_init_c)
 
-#define OCI_POINT_TO_POINT(X) \
-	X(Send) X(Ssend) X(Rsend) X(Recv) X(Sendrecv) X(Sendrecv_replace) X(Probe) X(Iprobe) \
-	X(Mprobe) X(Improbe) X(Mrecv)
+#define OCI_MESSAGES(X) \
+	X(Send) X(Ssend) X(Rsend) X(Recv) X(Sendrecv) X(Sendrecv_replace) X(Mrecv) X(Probe) X(Mprobe)
 
 #define OCI_COMPLETION(X) \
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) \
-	X(Request_get_status) X(Request_free) X(Cancel) X(Start) X(Startall)
+	X(Request_free) X(Cancel) X(Start) X(Startall)
 
 /* With large counts: MPI_name_c, MPI_Iname_c and MPI_name_init_c of collectives, and messages. */
 #define OCI_ROW_LARGE(X, ID, name, Name, ...) X(Name##_c) X(I##name##_c) X(Name##_init_c)
@@ -40,28 +39,28 @@
 	OC_FUNCTION_ROWS_WITH_COUNTS(OCI_ROW_LARGE, X) \
 	X(Send_c) X(Ssend_c) X(Rsend_c) X(Recv_c) X(Mrecv_c) X(Sendrecv_c) X(Sendrecv_replace_c)
 
-/* They make or end something that is common to the ranks, and may wait for them. */
-#define OCI_CONSTRUCTION(X) \
-	X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup_with_info) X(Comm_split) \
-	X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
-	X(Intercomm_create) X(Intercomm_create_from_groups) \
-	X(Intercomm_merge) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
-	X(Dist_graph_create_adjacent) X(Comm_free) X(Comm_disconnect) X(Comm_set_info) \
-	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect) \
-	X(Comm_join)
+/* After them something is to be done. */
+#define OCI_COMMUNICATORS(X) \
+	X(Comm_dup_with_info) X(Comm_idup_with_info) X(Comm_split_type) X(Comm_set_info) \
+	X(Comm_free) X(Comm_disconnect) X(Win_free)
 
-#define OCI_WINDOW(X) \
-	X(Win_create) X(Win_create_c) X(Win_create_dynamic) X(Win_allocate) X(Win_allocate_c) \
-	X(Win_allocate_shared) X(Win_allocate_shared_c) X(Win_free) \
-	X(Win_fence) X(Win_post) X(Win_start) X(Win_wait) X(Win_test) X(Win_set_info) \
+#define OCI_MEMORY(X) X(Alloc_mem) X(Free_mem)
+
+#define OCI_LIFE(X) X(Init) X(Init_thread) X(Finalize) X(Type_free) X(Op_free)
+
+/* ---- those that differ in nothing but their names (passed_on.c) ---- */
+
+/* They make or end something that is common to the ranks, synchronise windows, are collective on a
+ * file, or wait until buffered messages have been taken. */
+#define OCI_MAY_WAIT(X) \
+	X(Comm_dup) X(Comm_split) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
+	X(Intercomm_create) X(Intercomm_create_from_groups) X(Intercomm_merge) \
+	X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
+	X(Dist_graph_create_adjacent) \
+	X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept) X(Comm_connect) X(Comm_join) \
+	X(Win_fence) X(Win_post) X(Win_start) X(Win_wait) X(Win_set_info) \
 	X(Win_complete) X(Win_lock) X(Win_lock_all) X(Win_unlock) X(Win_unlock_all) \
-	X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) X(Win_sync)
-
-/* Asked again and again. */
-#define OCI_POLLED(X) X(Parrived)
-
-/* Collective on a file. */
-#define OCI_FILE(X) \
+	X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) \
 	X(File_open) X(File_close) X(File_set_size) X(File_preallocate) X(File_set_view) \
 	X(File_set_info) X(File_set_atomicity) X(File_seek_shared) X(File_sync) \
 	X(File_read_all) X(File_write_all) X(File_read_at_all) X(File_write_at_all) \
@@ -71,19 +70,24 @@
 	X(File_read_all_c) X(File_write_all_c) X(File_read_at_all_c) X(File_write_at_all_c) \
 	X(File_read_ordered_c) X(File_write_ordered_c) \
 	X(File_read_all_begin_c) X(File_write_all_begin_c) X(File_read_at_all_begin_c) \
-	X(File_write_at_all_begin_c) X(File_read_ordered_begin_c) X(File_write_ordered_begin_c)
-
-#define OCI_BUFFER(X) \
+	X(File_write_at_all_begin_c) X(File_read_ordered_begin_c) X(File_write_ordered_begin_c) \
 	X(Buffer_detach) X(Buffer_detach_c)
 
-#define OCI_MEMORY(X) X(Alloc_mem) X(Free_mem)
+/* Likewise, and there is a window more. */
+#define OCI_MAKES_WINDOW(X) \
+	X(Win_create) X(Win_create_c) X(Win_create_dynamic) X(Win_allocate) X(Win_allocate_c) \
+	X(Win_allocate_shared) X(Win_allocate_shared_c)
 
-#define OCI_LIFE(X) X(Init) X(Init_thread) X(Finalize) X(Type_free) X(Op_free)
+/* Programs call them again and again until a peer has done something. */
+#define OCI_POLLED(X) \
+	X(Iprobe) X(Improbe) X(Request_get_status) X(Win_test) X(Win_sync) X(Parrived)
 
-#define OCI_WRAPPED(X) \
-	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) \
-	OCI_POINT_TO_POINT(X) OCI_COMPLETION(X) OCI_CONSTRUCTION(X) OCI_WINDOW(X) OCI_FILE(X) \
-	OCI_BUFFER(X) OCI_POLLED(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
+/* Functions of ours with the prototypes of the MPI's, and those without any. */
+#define OCI_TYPED(X) \
+	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) OCI_MESSAGES(X) \
+	OCI_COMPLETION(X) OCI_COMMUNICATORS(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
+#define OCI_PASSED_ON(X) OCI_MAY_WAIT(X) OCI_MAKES_WINDOW(X) OCI_POLLED(X)
+#define OCI_WRAPPED(X) OCI_TYPED(X) OCI_PASSED_ON(X)
 
 /* Called, but not stood in front of. */
 #define OCI_CALLED(X) \

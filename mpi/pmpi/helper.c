@@ -42,7 +42,7 @@ OCI_TLS bool oci_pmpi_is_helper;
 
 static bool is_needed(void)
 {
-	return (uint32_t)__atomic_load_n(&calls, __ATOMIC_SEQ_CST) && oci_pmpi_outstanding();
+	return (uint32_t)__atomic_load_n(&calls, __ATOMIC_SEQ_CST) && oci_mpi_outstanding();
 }
 
 static int64_t now_ns(void)
@@ -126,7 +126,7 @@ static bool begin(void)
 
 	if (runs)
 		return true;
-	oc_set_threads(1);
+	oci_mpi_set_threads(true);
 	sigfillset(&others);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		sigdelset(&others, own[i]);
@@ -164,7 +164,7 @@ static bool insist(void)
 
 	oci_mpi_info("no thread could be started: before it waits for others, this process waits "
 		     "for its nonblocking collectives, or for a thread");
-	while (oci_pmpi_outstanding()) {
+	while (oci_mpi_outstanding()) {
 		oci_pmpi_drive_from_engine();
 		oci_pmpi_drive();
 		oci_pmpi_pause(&turns);
@@ -189,7 +189,7 @@ static bool ends_soon(void)
 		moved = drive_once();
 		worth |= moved;
 		turn += !moved;
-		over = !oci_pmpi_outstanding();
+		over = !oci_mpi_outstanding();
 	} while (!over && turn <= most);
 	most = over || worth ? 2 * most + 1 : most / 2;
 	__atomic_store_n(&patience, most < MOST_TURNS ? most : MOST_TURNS, __ATOMIC_RELAXED);

@@ -24,18 +24,6 @@ struct presence {
 	uint32_t on;
 };
 
-/* The values are those of the option table. */
-static bool switched_off(void)
-{
-	static const char *const off[] = { "off", "0", "no", "false" };
-	const char *text = getenv("ONECOPY");
-
-	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
-		if (!strcmp(text, off[i]))
-			return true;
-	return false;
-}
-
 /*
  * Where the MPI is built for devices (GPUs), any buffer may be memory of one, which only the MPI
  * can read and write; to ask of each would cost every call. MPICH 4.0 has this function with all
@@ -68,7 +56,7 @@ static void describe(struct presence *me)
 
 	memset(me, 0, sizeof(*me));
 	snprintf(me->version, sizeof(me->version), "%s", oc_version());
-	me->on = !switched_off() && !moves_device_memory();
+	me->on = !oci_mpi_switched_off() && !moves_device_memory();
 	if (!file || !fgets(me->boot_id, sizeof(me->boot_id), file) ||
 	    stat("/proc/self/ns/pid", &namespace))
 		me->on = 0;
@@ -92,8 +80,7 @@ static int exchange(struct oci_pmpi_job *job)
 	int error;
 
 	job->here = calloc((size_t)job->size, sizeof(*job->here));
-	job->ascending = calloc((size_t)job->size, sizeof(*job->ascending));
-	if (!all || !job->here || !job->ascending) {
+	if (!all || !job->here) {
 		free(all);
 		return MPI_ERR_NO_MEM;
 	}
@@ -103,7 +90,6 @@ static int exchange(struct oci_pmpi_job *job)
 	job->together = !error;
 	job->node_ranks = 0;
 	for (int r = 0; r < job->size && !error; r++) {
-		job->ascending[r] = r;
 		job->here[r] = alike(&me, &all[r]);
 		job->node_ranks += job->here[r];
 		job->together = job->together && alike(&all[0], &all[r]);
@@ -137,7 +123,7 @@ static int set_up(struct oci_pmpi_job *job)
 	job->tags = found ? *most : 32767; /* what MPI promises at least */
 	PMPI(Query_thread)(&level);
 	job->threads = level == MPI_THREAD_MULTIPLE;
-	oc_set_threads(job->threads);
+	oci_mpi_set_threads(job->threads);
 	if (!error)
 		error = oci_pmpi_comm_start();
 	if (!error)
@@ -194,7 +180,7 @@ static void end(struct oci_pmpi_job *job)
 	wait_for_all(job);
 	oci_pmpi_helper_stop();
 	oci_pmpi_comm_stop();
-	oci_record_stop();
+	oci_pmpi_requests_stop();
 	oci_pmpi_port_stop();
 	oc_set_progress(NULL);
 	oc_stats_write(job->rank);
@@ -204,9 +190,7 @@ static void end(struct oci_pmpi_job *job)
 	PMPI(Comm_free)(&job->self);
 	PMPI(Comm_free)(&job->world);
 	free(job->here);
-	free(job->ascending);
 	job->here = NULL;
-	job->ascending = NULL;
 }
 
 int oci_pmpi_Finalize(void)

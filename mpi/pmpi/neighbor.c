@@ -6,6 +6,8 @@
  */
 #include "pmpi.h"
 
+#include "common/signature.h"
+
 /* Also counts it. NULL: leave it alone. */
 static struct oci_pmpi_comm *counted(MPI_Comm comm, const char *name)
 {

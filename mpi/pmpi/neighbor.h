@@ -4,54 +4,39 @@
  * of OCI_DISPL and names as OCI_NAME makes them; included once for each kind of count.
  */
 /* clang-format off */
-#define SEND_P const void *sbuf, OCI_COUNT scount, MPI_Datatype stype
-#define SENDV_P const void *sbuf, const OCI_COUNT scounts[], const OCI_DISPL sdispls[], \
-	MPI_Datatype stype
-#define SENDW_P const void *sbuf, const OCI_COUNT scounts[], const MPI_Aint sdispls[], \
-	const MPI_Datatype stypes[]
-#define RECV_P void *rbuf, OCI_COUNT rcount, MPI_Datatype rtype
-#define RECVV_P void *rbuf, const OCI_COUNT rcounts[], const OCI_DISPL rdispls[], \
-	MPI_Datatype rtype
-#define RECVW_P void *rbuf, const OCI_COUNT rcounts[], const MPI_Aint rdispls[], \
-	const MPI_Datatype rtypes[]
-
-#define SEND_A sbuf, scount, stype
-#define SENDV_A sbuf, scounts, sdispls, stype
-#define SENDW_A sbuf, scounts, sdispls, stypes
-#define RECV_A rbuf, rcount, rtype
-#define RECVV_A rbuf, rcounts, rdispls, rtype
-#define RECVW_A rbuf, rcounts, rdispls, rtypes
-
-#define NEIGHBOR(Name, Iname, Init, name, parameters, arguments) \
-	int OCI_OURS(Name)(OCI_LIST parameters, MPI_Comm comm) \
+#define NEIGHBOR(name, first, second) \
+	int OCI_OURS(Neighbor_##name)(OCI_PARAMETERS(first, second, NIL) MPI_Comm comm) \
 	{ \
 		MPI_Request request; \
 		int error; \
 \
-		if (!twin(counted(comm, name))) \
-			return OCI_HELPED(OCI_THEIRS(Name)(OCI_LIST arguments, comm)); \
-		error = OCI_THEIRS(Iname)(OCI_LIST arguments, comm, &request); \
+		if (!twin(counted(comm, "neighbor_" #name))) \
+			return OCI_HELPED(OCI_THEIRS(Neighbor_##name)( \
+				OCI_NAMES(first, second, NIL) comm)); \
+		error = OCI_THEIRS(Ineighbor_##name)(OCI_NAMES(first, second, NIL) comm, &request); \
 		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE); \
 	} \
-	int OCI_OURS(Iname)(OCI_LIST parameters, MPI_Comm comm, MPI_Request *request) \
+	int OCI_OURS(Ineighbor_##name)(OCI_PARAMETERS(first, second, NIL) MPI_Comm comm, \
+				       MPI_Request *request) \
 	{ \
-		counted(comm, name); \
-		return OCI_THEIRS(Iname)(OCI_LIST arguments, comm, request); \
+		counted(comm, "neighbor_" #name); \
+		return OCI_THEIRS(Ineighbor_##name)(OCI_NAMES(first, second, NIL) comm, request); \
 	} \
-	int OCI_OURS(Init)(OCI_LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request *request) \
+	int OCI_OURS(Neighbor_##name##_init)(OCI_PARAMETERS(first, second, NIL) MPI_Comm comm, \
+					     MPI_Info info, MPI_Request *request) \
 	{ \
-		counted(comm, name); \
-		return OCI_THEIRS(Init)(OCI_LIST arguments, comm, info, request); \
+		counted(comm, "neighbor_" #name); \
+		return OCI_THEIRS(Neighbor_##name##_init)(OCI_NAMES(first, second, NIL) comm, info, \
+							  request); \
 	}
 
-NEIGHBOR(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, "neighbor_allgather",
-	 (SEND_P, RECV_P), (SEND_A, RECV_A))
-NEIGHBOR(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init,
-	 "neighbor_allgatherv", (SEND_P, RECVV_P), (SEND_A, RECVV_A))
-NEIGHBOR(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, "neighbor_alltoall",
-	 (SEND_P, RECV_P), (SEND_A, RECV_A))
-NEIGHBOR(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, "neighbor_alltoallv",
-	 (SENDV_P, RECVV_P), (SENDV_A, RECVV_A))
-NEIGHBOR(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, "neighbor_alltoallw",
-	 (SENDW_P, RECVW_P), (SENDW_A, RECVW_A))
+NEIGHBOR(allgather, SEND, RECV)
+NEIGHBOR(allgatherv, SEND, RECVV)
+NEIGHBOR(alltoall, SEND, RECV)
+NEIGHBOR(alltoallv, SENDV, RECVV)
+/* Displacements of bytes, of either kind of count. */
+#undef OCI_DISPL
+#define OCI_DISPL MPI_Aint
+NEIGHBOR(alltoallw, SENDW, RECVW)
 /* clang-format on */
+#undef NEIGHBOR

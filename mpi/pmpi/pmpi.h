@@ -5,22 +5,18 @@
  *   entry.S        the exported symbols: jumps that decide nothing and touch nothing
  *   resolve.c      which MPI this process has, and its functions
  *   life.c         MPI_Init, MPI_Finalize, messages to the user
- *   comm.c         one object per communicator: is it served, its team
- *   bootstrap.c    creates a team: its members reach each other by collectives of the MPI
- *   calls.h        each collective's parameters, and how they become a struct oci_mpi_call
- *   blocking.c     blocking collectives
- *   request.c      outstanding operations: records, carriers, drive
- *   started.c      nonblocking collectives
- *   persistent.c   persistent collectives, each with a team of its own; MPI_Start
+ *   comm.c         one object per communicator: is it served
+ *   blocking.c     blocking collectives, and the functions of all three forms
+ *   nonblocking.c  nonblocking and persistent ones; MPI_Start
+ *   request.c      what the program holds for outstanding operations: carriers; drive
  *   completion.c   Wait, Test, Request_free
- *   twin.c         blocking point-to-point calls as nonblocking ones
+ *   messages.c     blocking point-to-point calls as nonblocking ones
  *   neighbor.c     neighbourhood collectives, which are not served
  *   helper.c       a thread that drives the engine while the program's is inside the MPI
- *   helped.c       calls without a nonblocking form: communicators, windows, files, buffers
+ *   passed_on.c    calls inside of which it drives: of communicators, windows, files
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
- *   port.c, kept.c what mpi/common asks of the MPI
- *   forced.c       algorithms that info keys ask for
- *   failure.c      an engine's error as an MPI error code with the sentence
+ *   port.c, refcount.c what mpi/common asks of the MPI
+ *   forced.c       algorithms that info keys ask for, and the functions that bring such keys
  *
  * Two rules keep programs from waiting for ever:
  *   - While an operation of ours is outstanding here (oci_pmpi_attention), it is driven in every
@@ -34,7 +30,7 @@
 
 #include "real.h"
 
-#include "common/operation.h"
+#include "common/request.h"
 #include "common/say.h"
 
 #include <onecopy/onecopy.h>
@@ -42,11 +38,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
-/* Our functions have the MPI's own prototypes. */
+/* Our functions have the MPI's own prototypes, but for those that only pass arguments on. */
+typedef int oci_pmpi_any(long, long, long, long, long, long, long, long, long, long);
 #define OCI_DECLARE(name) extern __typeof__(MPI_##name) oci_pmpi_##name;
-OCI_WRAPPED(OCI_DECLARE)
+#define OCI_DECLARE_ANY(name) extern oci_pmpi_any oci_pmpi_##name;
+OCI_TYPED(OCI_DECLARE)
+OCI_PASSED_ON(OCI_DECLARE_ANY)
 #undef OCI_DECLARE
+#undef OCI_DECLARE_ANY
 
 /* Those that there are for each kind of count: OCI_NAME(Bcast) is Bcast or Bcast_c. */
 #define OCI_LIST(...) __VA_ARGS__
@@ -55,8 +56,6 @@ OCI_WRAPPED(OCI_DECLARE)
 #define OCI_OURS(name) OCI_OURS_OF(OCI_NAME(name))
 #define OCI_THEIRS(name) PMPI(OCI_NAME(name))
 
-#define OCI_LIKELY(x) __builtin_expect(!!(x), 1)
-#define OCI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define OCI_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* ---- resolve.c --------------------------------------------------------------------------------
@@ -81,8 +80,7 @@ struct oci_pmpi_job {
 	MPI_Comm self;
 	MPI_Group group; /* of world */
 	int rank, size;
-	bool *here;	/* size: on this node, switched on, of our version */
-	int *ascending; /* size: 0, 1, 2, ... */
+	bool *here; /* size: on this node, switched on, of our version */
 	uint32_t node_ranks;
 	int tags; /* MPI_TAG_UB + 1 */
 };
@@ -92,17 +90,13 @@ extern struct oci_pmpi_job oci_pmpi_job;
  */
 
 struct oci_pmpi_comm {
-	MPI_Comm comm;	    /* MPI_COMM_NULL once it has been freed */
-	const char *reason; /* why it stays with the MPI; NULL: it is served */
-	bool known;	    /* all its processes are of MPI_COMM_WORLD, so they have this library */
+	struct oci_mpi_comm mpi; /* mpi.comm: MPI_COMM_NULL once it has been freed */
+	const char *reason;	 /* why it stays with the MPI; NULL: it is served */
+	bool known; /* all its processes are of MPI_COMM_WORLD, so they have this library */
 	bool inter;
-	bool refused; /* its team was: there will be none */
-	uint32_t rank, size;
-	struct oc_team *team;			       /* ready; NULL: see oci_pmpi_team() */
-	uint32_t outstanding;			       /* operations; atomic */
-	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
-	struct oci_pmpi_comm *alive_next, **alive_link;
-	struct oci_pmpi_comm *next; /* among the freed ones */
+	uint32_t outstanding;		 /* operations; atomic */
+	LIST_ENTRY(oci_pmpi_comm) alive; /* among those that are */
+	struct oci_pmpi_comm *next;	 /* among the freed ones */
 };
 
 /* Finds the object of a communicator by its handle, which the MPI recycles: see comm.c. */
@@ -133,48 +127,35 @@ static inline struct oci_pmpi_comm *oci_pmpi_comm_get(MPI_Comm comm)
 int oci_pmpi_comm_start(void); /* in MPI_Init: the key of the attribute */
 void oci_pmpi_comm_stop(void); /* in MPI_Finalize: frees what is left */
 void oci_pmpi_comm_reap(void); /* destroys teams of communicators that were freed */
-/*
- * The team, which the first call makes: so only from what may wait for all members (a blocking
- * collective, the _init call of a persistent one). NULL: it was refused, on all alike. Others look
- * at state->team, which is there or not on all members alike, at one place of their collectives.
- */
-struct oc_team *oci_pmpi_team(struct oci_pmpi_comm *state);
-/* World ranks of a group's members; MPI_UNDEFINED: not of our job. False: no memory. */
-bool oci_pmpi_world_ranks(MPI_Group group, int size, int *ranks);
-
-/* ---- bootstrap.c ------------------------------------------------------------------------------
+/* ---- blocking.c, nonblocking.c ----------------------------------------------------------------
  */
 
-/* A new team of its members, that is ready; by all of them. NULL: refused, on all alike. */
-struct oc_team *oci_pmpi_team_create(struct oci_pmpi_comm *state);
-/* Instead, where there is no memory for what the team is for. */
-void oci_pmpi_team_abstain(struct oci_pmpi_comm *state);
-
-/* ---- request.c, started.c, persistent.c -------------------------------------------------------
- */
-
-/* Where there is no engine that could count it. */
-#define OCI_NO_TEAM "the ranks could not form a team"
-
+/* The MPI's own function of the same call. */
+typedef int oci_native_blocking(const struct oci_mpi_call *call, MPI_Comm comm);
 typedef int oci_native(const struct oci_mpi_call *call, MPI_Comm comm, MPI_Request *request);
+typedef int oci_native_init(const struct oci_mpi_call *call, MPI_Comm comm, MPI_Info info,
+			    MPI_Request *request);
+
+int oci_pmpi_start(const struct oci_mpi_call *call, oci_native *native, MPI_Comm comm,
+		   MPI_Request *request);
+int oci_pmpi_persist(const struct oci_mpi_call *call, oci_native_init *native_init, MPI_Comm comm,
+		     MPI_Info info, MPI_Request *request);
+/* Is the call one that the engine can take at its word? Else the MPI says what is wrong with it. */
+bool oci_pmpi_sane(const struct oci_mpi_call *call, const struct oci_pmpi_comm *state);
+
+/* ---- request.c --------------------------------------------------------------------------------
+ */
 
 /* An operation of the engine, seen by the program as its carrier. */
-struct oci_record {
-	/* Among the active ones, in the order of their starts, then among those to be told. */
-	struct oci_record *next, **link;
-	struct oci_record *bucket; /* of the persistent ones with this hash */
-	struct oci_record *made;   /* of all that there are */
-	int tag;		   /* of the carrier's message; this record's for ever */
+struct oci_pmpi_request {
+	struct oci_mpi_request mpi;
+	struct oci_pmpi_request *next;	 /* of those to be used again */
+	struct oci_pmpi_request *bucket; /* of the persistent ones with this hash */
+	struct oci_pmpi_request *made;	 /* of all that there are */
+	int tag;			 /* of the carrier's message; this request's for ever */
 	MPI_Request carrier;
 	MPI_Request anchor; /* of a persistent one: keeps the communicator */
-	struct oci_pmpi_comm *state;
-	struct oc_request *engine;
-	struct oc_team *team; /* a persistent operation's own, or the communicator's */
-	bool persistent, active, freed;
-	bool nothing;	  /* to do: no rank has any bytes */
-	int error;	  /* of the operation that has ended */
-	uint32_t telling; /* how many are telling the carrier of an end, with request.c's lock */
-	struct oci_mpi_operation operation;
+	bool ending;	    /* its team is still to be destroyed */
 };
 
 /*
@@ -194,8 +175,6 @@ static inline void oci_pmpi_attend(int change)
 	__atomic_fetch_add(&oci_pmpi_attention_count, (uint32_t)change, __ATOMIC_RELAXED);
 }
 
-/* Operations have begun here whose requests have not been told yet that they are over. */
-bool oci_pmpi_outstanding(void);
 /* Moves everything of ours that is outstanding. Not from inside the engine. */
 void oci_pmpi_drive(void);
 /* What the engine calls while it waits. Not 0: others may need this process at any moment. */
@@ -205,40 +184,31 @@ void oci_pmpi_pause(uint32_t *turns);
 /* PMPI_Wait() that drives us too. */
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status);
 
-struct oci_record *oci_record_get(void);
-void oci_record_put(struct oci_record *record);
-void oci_record_activate(struct oci_record *record);
-/* The record of a persistent operation of ours, or NULL. */
-struct oci_record *oci_record_of(MPI_Request request);
-void oci_record_keep(struct oci_record *record);
-/* Persistent and inactive: gives back what it has; its team goes later. */
-void oci_record_end(struct oci_record *record);
-/* Its request is freed: it is over with it now, or when the operation ends. */
-void oci_record_free(struct oci_record *record);
-extern uint32_t oci_record_persistents; /* how many there are; atomic */
+/* NULL: no memory. */
+struct oci_pmpi_request *oci_pmpi_request_get(struct oci_pmpi_comm *state, bool persistent);
+/* Instead of giving it to the program. */
+void oci_pmpi_request_discard(struct oci_pmpi_request *request);
+/* From now on the program has it: a persistent one. */
+void oci_pmpi_request_keep(struct oci_pmpi_request *request);
+/* The persistent operation of ours of a handle, or NULL. */
+struct oci_pmpi_request *oci_pmpi_request_of(MPI_Request handle);
+/* The program has freed it. */
+void oci_pmpi_request_free(struct oci_pmpi_request *request);
+extern uint32_t oci_pmpi_persistents; /* how many there are; atomic */
 /* Is it the carrier of an operation under way, and on which communicator? */
-bool oci_record_is_active(MPI_Request request, MPI_Comm *comm);
-/* The operation has ended here: tells the carrier. error: MPI_SUCCESS or a code. */
-void oci_record_finish(struct oci_record *record, int error);
-/* Starts (again) what is open. 1 over, 0 outstanding, OC_HAND_BACK, or *code is an MPI error. */
-int oci_record_launch(struct oci_record *record, int *code);
-void oci_record_stop(void); /* in MPI_Finalize */
+bool oci_pmpi_request_is_active(MPI_Request handle, MPI_Comm *comm);
+void oci_pmpi_requests_stop(void); /* in MPI_Finalize */
 
-/* ---- failure.c --------------------------------------------------------------------------------
+/* ---- completion.c -----------------------------------------------------------------------------
  */
 
-/* -errno of the engine as an MPI error code. */
-int oci_pmpi_failure(const struct oc_team *team, int error);
 /* Calls the communicator's error handler; the code. */
 int oci_pmpi_raise(MPI_Comm comm, int code);
 /* An operation has failed; whoever completes its request is to be told. */
-void oci_pmpi_failed(MPI_Request request, struct oci_pmpi_comm *state, int code);
-/* Takes the failure of a request that was completed: its code, or MPI_SUCCESS. */
-int oci_pmpi_failure_take(MPI_Request request, MPI_Comm *comm);
-extern uint32_t oci_pmpi_failures; /* how many wait to be told; atomic */
+void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code);
 void oci_pmpi_failure_comm_gone(MPI_Comm comm);
 
-/* ---- helper.c, helped.c -----------------------------------------------------------------------
+/* ---- helper.c, passed_on.c -------------------------------------------------------------------
  */
 
 /* A call that may wait for others and has no nonblocking form: its error. */
@@ -266,13 +236,6 @@ extern uint32_t oci_pmpi_windows; /* how many there are; atomic */
 
 /* ---- the others -------------------------------------------------------------------------------
  */
-
-/* Is the call one that the engine can take at its word? Else the MPI says what is wrong with it. */
-bool oci_pmpi_sane(const struct oci_mpi_call *call, const struct oci_pmpi_comm *state);
-
-void oci_pmpi_forced_take(struct oci_pmpi_comm *state, MPI_Info info);
-void oci_pmpi_forced_apply(struct oci_pmpi_comm *state);
-void oci_pmpi_forced_copy(const struct oci_pmpi_comm *state, struct oc_team *team);
 
 int oci_pmpi_port_start(void);
 void oci_pmpi_port_stop(void);

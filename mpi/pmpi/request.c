@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Outstanding operations and the requests that the program holds for them.
+ * The requests that the program holds for outstanding operations.
  *
  * The program's request is a carrier: a receive of no bytes from ourselves, on a private duplicate
  * of MPI_COMM_SELF, with a tag of its own. When the operation is over we send that message. So it
  * completes in each form of Wait and Test, beside any other requests, and a persistent one keeps
  * its handle. (MPICH's generalized requests are not polled while the program sits in other calls,
  * and cannot be persistent.)
- *
- * Operations start and end in any thread. One thread at a time drives them, without waiting for
- * that: who does not become the driver leaves the work to it. What has ended is told from our own
- * functions alone, not from inside the engine, by whoever comes, and with nothing held: to give
- * back a type may call functions of the program, which may call us.
  */
 #include "pmpi.h"
 
@@ -21,339 +16,200 @@
 #include <string.h>
 
 uint32_t oci_pmpi_attention_count;
-uint32_t oci_record_persistents;
+uint32_t oci_pmpi_persistents;
 
-static pthread_mutex_t driver = PTHREAD_MUTEX_INITIALIZER; /* trylock alone */
-/* Of the lists; nothing is called with it. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct oci_record *first, **last = &first;
-static struct oci_record *over, **over_last = &over; /* to be told, in the order of their ends */
-
-/* Records are never given back before MPI_Finalize: each keeps its tag. */
+/* They are never given back before MPI_Finalize: each keeps its tag. */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct oci_record *pool, *made;
-static struct oci_record *ending; /* their teams are to be destroyed, not from inside the engine */
+static struct oci_pmpi_request *pool, *made;
 static int next_tag;
 
 #define BUCKETS 256
 static pthread_mutex_t bucket_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct oci_record *buckets[BUCKETS];
+static struct oci_pmpi_request *buckets[BUCKETS];
 
-/* ---- records ----------------------------------------------------------------------------------
+static struct oci_pmpi_request *of(struct oci_mpi_request *request)
+{
+	return OCI_CONTAINER(request, struct oci_pmpi_request, mpi);
+}
+
+struct oci_pmpi_request *oci_pmpi_request_get(struct oci_pmpi_comm *state, bool persistent)
+{
+	struct oci_pmpi_request *self;
+
+	pthread_mutex_lock(&pool_lock);
+	self = pool;
+	if (self) {
+		pool = self->next;
+	} else if (next_tag < oci_pmpi_job.tags - 1) { /* the last one is nobody's */
+		self = calloc(1, sizeof(*self));
+		if (self) {
+			self->tag = next_tag++;
+			self->made = made;
+			made = self;
+		}
+	}
+	pthread_mutex_unlock(&pool_lock);
+	if (!self)
+		return NULL;
+	self->carrier = self->anchor = MPI_REQUEST_NULL;
+	self->ending = false;
+	oci_mpi_request_open(&self->mpi, &state->mpi, persistent);
+	/* Its carrier is the MPI's to free. */
+	self->mpi.freed = !persistent;
+	return self;
+}
+
+static void put(struct oci_pmpi_request *self)
+{
+	pthread_mutex_lock(&pool_lock);
+	self->next = pool;
+	pool = self;
+	pthread_mutex_unlock(&pool_lock);
+}
+
+static void give_back(struct oci_pmpi_request *self)
+{
+	oci_mpi_close(&self->mpi.operation);
+	if (self->mpi.persistent && self->carrier != MPI_REQUEST_NULL)
+		PMPI(Request_free)(&self->carrier);
+	if (self->anchor != MPI_REQUEST_NULL)
+		PMPI(Request_free)(&self->anchor);
+}
+
+void oci_pmpi_request_discard(struct oci_pmpi_request *self)
+{
+	give_back(self);
+	put(self);
+}
+
+/* The first time, we may be inside the engine: its team goes when this is asked again. */
+bool oci_port_request_end(struct oci_mpi_request *request)
+{
+	struct oci_pmpi_request *self = of(request);
+
+	if (request->persistent && !self->ending) {
+		give_back(self);
+		self->ending = request->team;
+		if (self->ending) {
+			oci_pmpi_attend(1);
+			return false;
+		}
+	}
+	if (self->ending && oc_team_destroy(request->team) == -EBUSY)
+		return false;
+	if (self->ending)
+		oci_pmpi_attend(-1);
+	request->team = NULL;
+	put(self);
+	return true;
+}
+
+/* The carrier's receive is posted, so the send completes at once. A persistent request that was
+ * freed tells nobody of an error, and its handle comes back as another's. */
+void oci_port_request_complete(struct oci_mpi_request *request, int error, bool freed)
+{
+	struct oci_pmpi_request *self = of(request);
+
+	if (error && !(request->persistent && freed))
+		oci_pmpi_failed(self->carrier, request->comm->comm, error);
+	PMPI(Send)(NULL, 0, MPI_BYTE, 0, self->tag, oci_pmpi_job.self);
+}
+
+void oci_port_outstanding(struct oci_mpi_comm *comm, int change)
+{
+	oci_pmpi_attend(change);
+	/* Release: pairs with the acquire of whoever destroys the communicator's object. */
+	__atomic_fetch_add(&OCI_CONTAINER(comm, struct oci_pmpi_comm, mpi)->outstanding,
+			   (uint32_t)change, __ATOMIC_RELEASE);
+}
+
+bool oci_pmpi_request_is_active(MPI_Request handle, MPI_Comm *comm)
+{
+	struct oci_pmpi_request *self;
+
+	pthread_mutex_lock(&pool_lock);
+	self = made;
+	while (self && !(oci_mpi_request_is_active(&self->mpi) && self->carrier == handle))
+		self = self->made;
+	if (self)
+		*comm = self->mpi.comm->comm;
+	pthread_mutex_unlock(&pool_lock);
+	return self;
+}
+
+void oci_pmpi_requests_stop(void)
+{
+	struct oci_pmpi_request *self, *next;
+
+	for (self = made; self; self = next) {
+		next = self->made;
+		/* Of requests that the program has not freed. */
+		if (self->mpi.persistent && self->mpi.team)
+			oc_team_destroy(self->mpi.team);
+		free(self);
+	}
+	made = pool = NULL;
+	next_tag = 0;
+	memset(buckets, 0, sizeof(buckets));
+	oci_pmpi_persistents = 0;
+	oci_mpi_requests_stop();
+}
+
+/* ---- persistent ones, by their handles --------------------------------------------------------
  */
 
-struct oci_record *oci_record_get(void)
-{
-	struct oci_record *record;
-
-	pthread_mutex_lock(&pool_lock);
-	record = pool;
-	if (record) {
-		pool = record->next;
-	} else if (next_tag < oci_pmpi_job.tags - 1) { /* the last one is nobody's */
-		record = calloc(1, sizeof(*record));
-		if (record) {
-			record->tag = next_tag++;
-			record->made = made;
-			made = record;
-		}
-	}
-	pthread_mutex_unlock(&pool_lock);
-	if (!record)
-		return NULL;
-	record->next = NULL;
-	record->carrier = record->anchor = MPI_REQUEST_NULL;
-	record->engine = NULL;
-	record->team = NULL;
-	record->persistent = record->active = record->freed = false;
-	record->telling = 0;
-	return record;
-}
-
-void oci_record_put(struct oci_record *record)
-{
-	pthread_mutex_lock(&pool_lock);
-	record->next = pool;
-	pool = record;
-	pthread_mutex_unlock(&pool_lock);
-}
-
-static void push_ending(struct oci_record *record)
-{
-	pthread_mutex_lock(&pool_lock);
-	record->next = ending;
-	__atomic_store_n(&ending, record, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&pool_lock);
-}
-
-void oci_record_end(struct oci_record *record)
-{
-	PMPI(Request_free)(&record->carrier);
-	oci_mpi_close(&record->operation);
-	if (record->anchor != MPI_REQUEST_NULL)
-		PMPI(Request_free)(&record->anchor);
-	if (!record->team) {
-		oci_record_put(record);
-		return;
-	}
-	oci_pmpi_attend(1);
-	push_ending(record);
-}
-
-static void reap_records(void)
-{
-	struct oci_record *record, *next;
-
-	if (!__atomic_load_n(&ending, __ATOMIC_RELAXED))
-		return;
-	pthread_mutex_lock(&pool_lock);
-	record = ending;
-	__atomic_store_n(&ending, NULL, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&pool_lock);
-	for (; record; record = next) {
-		next = record->next;
-		if (oc_team_destroy(record->team) == -EBUSY) {
-			push_ending(record);
-			continue;
-		}
-		record->team = NULL;
-		oci_record_put(record);
-		oci_pmpi_attend(-1);
-	}
-}
-
-void oci_record_stop(void)
-{
-	struct oci_record *record, *next;
-
-	for (record = made; record; record = next) {
-		next = record->made;
-		/* Of requests that the program has not freed. */
-		if (record->persistent && record->team)
-			oc_team_destroy(record->team);
-		free(record);
-	}
-	made = pool = ending = NULL;
-	next_tag = 0;
-	first = over = NULL;
-	last = &first;
-	over_last = &over;
-	memset(buckets, 0, sizeof(buckets));
-	oci_record_persistents = 0;
-}
-
-void oci_record_activate(struct oci_record *record)
-{
-	oci_pmpi_attend(1);
-	__atomic_fetch_add(&record->state->outstanding, 1, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&lock);
-	record->next = NULL;
-	record->link = last;
-	/* Release: pairs with the acquires of the driver, who walks the list without the lock. */
-	__atomic_store_n(last, record, __ATOMIC_RELEASE);
-	last = &record->next;
-	pthread_mutex_unlock(&lock);
-	if (oci_pmpi_job.threads)
-		oci_pmpi_helper_wake();
-}
-
-bool oci_pmpi_outstanding(void)
-{
-	return __atomic_load_n(&first, __ATOMIC_RELAXED);
-}
-
-static struct oci_record *find_carrier(struct oci_record *list, MPI_Request request)
-{
-	while (list && list->carrier != request)
-		list = list->next;
-	return list;
-}
-
-bool oci_record_is_active(MPI_Request request, MPI_Comm *comm)
-{
-	struct oci_record *record;
-
-	pthread_mutex_lock(&lock);
-	record = find_carrier(first, request);
-	if (!record)
-		record = find_carrier(over, request);
-	if (record)
-		*comm = record->state->comm;
-	pthread_mutex_unlock(&lock);
-	return record;
-}
-
-static struct oci_record **bucket_of(MPI_Request request)
+static struct oci_pmpi_request **bucket_of(MPI_Request request)
 {
 	uintptr_t handle = (uintptr_t)request;
 
 	return &buckets[(handle ^ handle >> 8) % BUCKETS];
 }
 
-struct oci_record *oci_record_of(MPI_Request request)
+struct oci_pmpi_request *oci_pmpi_request_of(MPI_Request handle)
 {
-	struct oci_record *record;
+	struct oci_pmpi_request *self;
 
-	if (!__atomic_load_n(&oci_record_persistents, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&oci_pmpi_persistents, __ATOMIC_RELAXED))
 		return NULL;
 	pthread_mutex_lock(&bucket_lock);
-	record = *bucket_of(request);
-	while (record && record->carrier != request)
-		record = record->bucket;
+	self = *bucket_of(handle);
+	while (self && self->carrier != handle)
+		self = self->bucket;
 	pthread_mutex_unlock(&bucket_lock);
-	return record;
+	return self;
 }
 
-void oci_record_keep(struct oci_record *record)
+void oci_pmpi_request_keep(struct oci_pmpi_request *self)
 {
-	struct oci_record **bucket = bucket_of(record->carrier);
+	struct oci_pmpi_request **bucket = bucket_of(self->carrier);
 
 	pthread_mutex_lock(&bucket_lock);
-	record->bucket = *bucket;
-	*bucket = record;
+	self->bucket = *bucket;
+	*bucket = self;
 	pthread_mutex_unlock(&bucket_lock);
-	__atomic_fetch_add(&oci_record_persistents, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&oci_pmpi_persistents, 1, __ATOMIC_RELAXED);
 }
 
-static void unlist(struct oci_record *record)
+void oci_pmpi_request_free(struct oci_pmpi_request *self)
 {
-	struct oci_record **at = bucket_of(record->carrier);
+	struct oci_pmpi_request **at = bucket_of(self->carrier);
 
 	pthread_mutex_lock(&bucket_lock);
-	while (*at != record)
+	while (*at != self)
 		at = &(*at)->bucket;
-	*at = record->bucket;
+	*at = self->bucket;
 	pthread_mutex_unlock(&bucket_lock);
-	__atomic_fetch_sub(&oci_record_persistents, 1, __ATOMIC_RELAXED);
-}
-
-/* With the lock: nobody else comes to it any more. */
-static bool is_ours_to_end(const struct oci_record *record)
-{
-	return record->freed && !record->active && !record->telling;
-}
-
-void oci_record_free(struct oci_record *record)
-{
-	bool ends;
-
-	unlist(record);
-	/* The lock: the operation may be ending in another thread. */
-	pthread_mutex_lock(&lock);
-	record->freed = true;
-	ends = is_ours_to_end(record);
-	pthread_mutex_unlock(&lock);
-	if (ends)
-		oci_record_end(record);
+	__atomic_fetch_sub(&oci_pmpi_persistents, 1, __ATOMIC_RELAXED);
+	oci_mpi_request_free(&self->mpi);
 }
 
 /* ---- driving ----------------------------------------------------------------------------------
  */
 
-/*
- * The carrier's receive is posted, so the send completes at once. Behind it a persistent record may
- * be started again, or freed: whoever is the last to leave a freed one ends it.
- */
-void oci_record_finish(struct oci_record *record, int error)
-{
-	bool persistent = record->persistent, freed, ends;
-
-	if (!persistent)
-		oci_mpi_close(&record->operation);
-	pthread_mutex_lock(&lock);
-	record->active = false;
-	record->telling++;
-	freed = record->freed;
-	pthread_mutex_unlock(&lock);
-	/* A request that was freed tells nobody, and its handle comes back as another's. */
-	if (error && !freed)
-		oci_pmpi_failed(record->carrier, record->state, error);
-	PMPI(Send)(NULL, 0, MPI_BYTE, 0, record->tag, oci_pmpi_job.self);
-	pthread_mutex_lock(&lock);
-	record->telling--;
-	ends = is_ours_to_end(record);
-	pthread_mutex_unlock(&lock);
-	if (ends)
-		oci_record_end(record);
-	else if (!persistent)
-		oci_record_put(record);
-}
-
-/* True: over, *error is what came of it. */
-static bool step(struct oci_record *record, int *error)
-{
-	int result = oc_peek(record->engine);
-
-	if (!result)
-		return false;
-	record->engine = NULL;
-	*error = result < 0 ? oci_pmpi_failure(record->team, result) :
-			      oci_mpi_store(&record->operation);
-	return true;
-}
-
-static void move_to_over(struct oci_record *record)
-{
-	pthread_mutex_lock(&lock);
-	__atomic_store_n(record->link, record->next, __ATOMIC_RELAXED);
-	if (record->next)
-		record->next->link = record->link;
-	else
-		last = record->link;
-	record->next = NULL;
-	__atomic_store_n(over_last, record, __ATOMIC_RELAXED);
-	over_last = &record->next;
-	pthread_mutex_unlock(&lock);
-}
-
-/* The driver that is called again, by the engine or the MPI that it drives, leaves at once. */
-static void step_records(void)
-{
-	struct oci_record *record, *next;
-
-	if (!__atomic_load_n(&first, __ATOMIC_RELAXED) || pthread_mutex_trylock(&driver))
-		return;
-	/* Acquire: pairs with the release of oci_record_activate(). Nobody else takes records off.
-	 */
-	for (record = __atomic_load_n(&first, __ATOMIC_ACQUIRE); record; record = next) {
-		bool ended = step(record, &record->error);
-
-		next = __atomic_load_n(&record->next, __ATOMIC_ACQUIRE);
-		if (ended)
-			move_to_over(record);
-	}
-	pthread_mutex_unlock(&driver);
-}
-
-static void tell_records(void)
-{
-	struct oci_pmpi_comm *state;
-	struct oci_record *record;
-
-	while (__atomic_load_n(&over, __ATOMIC_RELAXED)) {
-		pthread_mutex_lock(&lock);
-		record = over;
-		if (record)
-			__atomic_store_n(&over, record->next, __ATOMIC_RELAXED);
-		if (!over)
-			over_last = &over;
-		pthread_mutex_unlock(&lock);
-		if (!record)
-			return;
-		state = record->state;
-		oci_record_finish(record, record->error);
-		/* Release: pairs with the acquire of whoever destroys the communicator's object. */
-		__atomic_fetch_sub(&state->outstanding, 1, __ATOMIC_RELEASE);
-		oci_pmpi_attend(-1);
-	}
-}
-
 void oci_pmpi_drive(void)
 {
 	oc_progress();
-	step_records();
-	tell_records();
-	reap_records();
+	oci_mpi_requests_progress();
 	oci_pmpi_comm_reap();
 }
 
@@ -370,7 +226,7 @@ int oci_pmpi_drive_from_engine(void)
 	PMPI(Iprobe)
 	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
 	if (oci_pmpi_attention())
-		step_records();
+		oci_mpi_requests_step();
 	return __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) != 0;
 }
 

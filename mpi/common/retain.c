@@ -83,77 +83,66 @@ static bool copy_arrays(struct oci_mpi_call *c, uint32_t size, void **memory)
 	return true;
 }
 
-static void release_types(const MPI_Datatype *types, uint32_t count)
+/* One after the other, all types that the call has; NULL: no more. The arrays are the copies. */
+static MPI_Datatype *type_at(const struct oci_mpi_call *c, uint32_t size, size_t i)
 {
-	for (uint32_t i = 0; types && i < count; i++)
-		oci_port_type_release(types[i]);
+	if (i < 2)
+		return (MPI_Datatype *)(i ? &c->rtype : &c->stype);
+	i -= 2;
+	if (c->stypes && i < size)
+		return (MPI_Datatype *)&c->stypes[i];
+	if (c->stypes)
+		i -= size;
+	return c->rtypes && i < size ? (MPI_Datatype *)&c->rtypes[i] : NULL;
 }
 
-/* False: nothing is kept. */
-static bool keep_types(MPI_Datatype *types, uint32_t count)
+/* The operation, and the first `count` types. */
+static void release_handles(const struct oci_mpi_call *c, uint32_t size, size_t count)
 {
-	for (uint32_t i = 0; types && i < count; i++) {
-		if (oci_port_type_retain(&types[i]) == MPI_SUCCESS)
-			continue;
-		release_types(types, i);
+	MPI_Datatype *type;
+
+	for (size_t i = 0; i < count && (type = type_at(c, size, i)); i++)
+		oci_port_type_release(*type);
+	if (oci_is_reduction(c->collective))
+		oci_port_op_release(c->op);
+}
+
+/* False: nothing is retained. */
+static bool retain_handles(struct oci_mpi_call *c, uint32_t size)
+{
+	MPI_Datatype *type;
+	size_t count = 0;
+
+	if (oci_is_reduction(c->collective) && oci_port_op_retain(&c->op) != MPI_SUCCESS)
 		return false;
-	}
-	return true;
+	while ((type = type_at(c, size, count)) && oci_port_type_retain(type) == MPI_SUCCESS)
+		count++;
+	if (type)
+		release_handles(c, size, count);
+	return !type;
 }
 
-/* The arrays of types are the copies. False: nothing is kept. */
-static bool keep_handles(struct oci_mpi_call *mpi, uint32_t size)
-{
-	MPI_Datatype *stypes = (MPI_Datatype *)(uintptr_t)mpi->stypes;
-	MPI_Datatype *rtypes = (MPI_Datatype *)(uintptr_t)mpi->rtypes;
-
-	if (oci_is_reduction(mpi->collective) && oci_port_op_retain(&mpi->op) != MPI_SUCCESS)
-		return false;
-	if (!keep_types(&mpi->stype, 1))
-		goto release_op;
-	if (!keep_types(&mpi->rtype, 1))
-		goto release_stype;
-	if (!keep_types(stypes, size))
-		goto release_rtype;
-	if (keep_types(rtypes, size))
-		return true;
-	release_types(stypes, size);
-release_rtype:
-	release_types(&mpi->rtype, 1);
-release_stype:
-	release_types(&mpi->stype, 1);
-release_op:
-	if (oci_is_reduction(mpi->collective))
-		oci_port_op_release(mpi->op);
-	return false;
-}
-
-int oci_mpi_keep(struct oci_mpi_operation *o)
+int oci_mpi_retain(struct oci_mpi_operation *o)
 {
 	struct oci_mpi_call c = o->mpi;
 
 	forget_the_rest(&c, o->rank);
-	if (!copy_arrays(&c, o->size, &o->kept_memory))
+	if (!copy_arrays(&c, o->size, &o->copies))
 		return -ENOMEM;
-	if (!keep_handles(&c, o->size)) {
-		free(o->kept_memory);
+	if (!retain_handles(&c, o->size)) {
+		free(o->copies);
 		return -ENOMEM;
 	}
 	o->mpi = c;
-	o->kept = true;
+	o->retained = true;
 	return 0;
 }
 
-void oci_mpi_unkeep(struct oci_mpi_operation *o)
+void oci_mpi_release(struct oci_mpi_operation *o)
 {
-	if (!o->kept)
+	if (!o->retained)
 		return;
-	release_types(&o->mpi.stype, 1);
-	release_types(&o->mpi.rtype, 1);
-	release_types(o->mpi.stypes, o->size);
-	release_types(o->mpi.rtypes, o->size);
-	if (oci_is_reduction(o->mpi.collective))
-		oci_port_op_release(o->mpi.op);
-	free(o->kept_memory);
-	o->kept = false;
+	release_handles(&o->mpi, o->size, SIZE_MAX);
+	free(o->copies);
+	o->retained = false;
 }

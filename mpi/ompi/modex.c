@@ -25,7 +25,7 @@ enum { PUBLISHED = 2 };
 enum { UNKNOWN, PRESENT, ABSENT };
 static uint8_t *known;
 
-bool oci_ompi_presence_publish(void)
+bool oci_ompi_modex_publish(void)
 {
 	uint8_t value = PUBLISHED;
 	int error = OPAL_ERR_NOT_AVAILABLE;
@@ -67,7 +67,7 @@ static bool present(opal_process_name_t name)
 	return presence == PRESENT;
 }
 
-bool oci_ompi_presence_everywhere(oci_ompi_comm *comm)
+bool oci_ompi_modex_all(oci_ompi_comm *comm)
 {
 	ompi_group_t *group = comm->c_local_group;
 

@@ -6,8 +6,8 @@
  *
  * Inlined where the collective is a constant, so that only its own case is left.
  */
-#ifndef OC_OMPI_QUICK_H
-#define OC_OMPI_QUICK_H
+#ifndef OC_OMPI_FASTPATH_H
+#define OC_OMPI_FASTPATH_H
 
 #include "component.h"
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls of a communicator, in all three forms: opened for the engine, loaded, run, stored, closed.
+ * Whether one is the engine's is known when it is made, alike on all members; what is not goes to
+ * the MPI at once, so that calls reach it in the order of the program.
+ */
+#include "common/request.h"
+
+#include <errno.h>
+
+void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason)
+{
+	oc_count_handed_back(call->rtypes ? "alltoallw" : oci_collective_name(call->collective),
+			     reason);
+}
+
+int oci_mpi_run_engine(struct oci_mpi_comm *self, const struct oc_call *call, int prepared)
+{
+	int error;
+
+	if (OCI_UNLIKELY(!oci_mpi_team(self))) {
+		if (self->refused)
+			oc_count_handed_back(oci_collective_name(call->collective),
+					     OCI_MPI_REFUSED);
+		return OC_HAND_BACK;
+	}
+	error = OCI_LIKELY(!prepared) ? oc_collective(self->team, call) :
+					oc_team_abandon(self->team, call, prepared);
+	return OCI_LIKELY(error >= 0) ? error : oci_mpi_failure(self->team, error);
+}
+
+int oci_mpi_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
+{
+	struct oci_mpi_operation o;
+	const char *reason = "";
+	int status = OC_HAND_BACK;
+
+	switch (oci_mpi_open(&o, call, self->rank, self->size, false, &reason)) {
+	case OCI_MPI_NOTHING:
+		status = MPI_SUCCESS;
+		break;
+	case OCI_MPI_BACK:
+		oci_mpi_count_back(call, reason);
+		break;
+	case OCI_MPI_ENGINE:
+		if (OCI_LIKELY(oci_mpi_team(self)))
+			oci_mpi_load(&o);
+		status = oci_mpi_run_engine(self, &o.call, o.status);
+		if (OCI_LIKELY(status == MPI_SUCCESS))
+			status = oci_mpi_store(&o);
+	}
+	oci_mpi_close(&o);
+	return status;
+}
+
+/* ---- calls that return before they are over ---------------------------------------------------
+ */
+
+int oci_mpi_outcome(struct oci_mpi_request *request, int result)
+{
+	return OCI_LIKELY(result == 1) ? oci_mpi_store(&request->operation) :
+					 oci_mpi_failure(request->team, result);
+}
+
+int oci_mpi_request_start(struct oci_mpi_request *request, int *error)
+{
+	struct oci_mpi_operation *o = &request->operation;
+	int result;
+
+	*error = MPI_SUCCESS;
+	if (!request->team)
+		return 1;
+	oci_mpi_load(o);
+	if (OCI_UNLIKELY(o->status))
+		result = oc_team_abandon(request->team, &o->call, o->status);
+	else
+		result = oc_start(request->team, &o->call, &request->engine);
+	/* Small operations are often over already. */
+	if (!result)
+		result = oc_peek(request->engine);
+	if (!result || result == OC_HAND_BACK)
+		return result;
+	*error = oci_mpi_outcome(request, result);
+	return 1;
+}
+
+/* The others must not wait for a rank without memory for a request. */
+static int abandon(struct oci_mpi_comm *self, const struct oc_call *call, int *error)
+{
+	int result = oc_team_abandon(self->team, call, -ENOMEM);
+
+	if (result == OC_HAND_BACK)
+		return result;
+	*error = oci_mpi_failure(self->team, result);
+	return 1;
+}
+
+int oci_mpi_start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+		  const struct oci_mpi_call *call, int *error)
+{
+	struct oci_mpi_operation own, *o = request ? &request->operation : &own;
+	const char *reason = "";
+	int result = 1;
+
+	*error = MPI_SUCCESS;
+	switch (oci_mpi_open(o, call, self->rank, self->size, request, &reason)) {
+	case OCI_MPI_NOTHING:
+		break;
+	case OCI_MPI_BACK:
+		oci_mpi_count_back(call, reason);
+		result = OC_HAND_BACK;
+		break;
+	case OCI_MPI_ENGINE:
+		result = request ? oci_mpi_request_start(request, error) :
+				   abandon(self, &o->call, error);
+	}
+	if (!request)
+		oci_mpi_close(o);
+	return result;
+}
+
+/* The team of a persistent call; NULL, with the reason: none, on all members alike. */
+static struct oc_team *make_team(struct oci_mpi_comm *self, bool able, const struct oc_call *call,
+				 const char **reason)
+{
+	struct oc_team *team;
+
+	*reason = OCI_MPI_REFUSED;
+	if (!oci_mpi_team(self))
+		return NULL;
+	team = oci_mpi_team_make(self, able);
+	if (!team)
+		return NULL;
+	/* What is wrong with a word was said when the communicator got it. */
+	oci_mpi_force_team(self, team, false);
+	if (oc_team_serves(team, call))
+		return team;
+	*reason = "the MPI's own algorithm was chosen for this size";
+	oc_team_destroy(team);
+	return NULL;
+}
+
+int oci_mpi_init(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+		 const struct oci_mpi_call *call)
+{
+	struct oci_mpi_operation own, *o = request ? &request->operation : &own;
+	struct oc_team *team = NULL;
+	const char *reason = "";
+	enum oci_mpi_path path;
+
+	path = oci_mpi_open(o, call, self->rank, self->size, request, &reason);
+	if (path == OCI_MPI_ENGINE)
+		team = make_team(self, request && !o->status, &o->call, &reason);
+	if (request)
+		request->team = team;
+	else
+		oci_mpi_close(o);
+	if (path == OCI_MPI_NOTHING)
+		return request ? 0 : -ENOMEM;
+	if (team)
+		return 0;
+	oci_mpi_count_back(call, reason);
+	return OC_HAND_BACK;
+}

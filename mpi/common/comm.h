@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A communicator whose collectives the engine may serve: its team, and its calls in all three
+ * forms. Each front end has one of these in its own object of a communicator.
+ */
+#ifndef OC_MPI_COMM_H
+#define OC_MPI_COMM_H
+
+#include "common/operation.h"
+
+/* Why calls of a refused communicator are handed back; as the engine says it. */
+#define OCI_MPI_REFUSED "the ranks could not form a team"
+
+/*
+ * Room for the words of an info key that forces an algorithm, kept without any allocation, as a
+ * rank that lacks them would go another way than the others. All that are valid fit.
+ */
+#define OCI_FORCED_BYTES 48
+
+struct oci_mpi_comm {
+	MPI_Comm comm;
+	uint32_t rank, size;
+	struct oc_team *team;			       /* ready; NULL: not made yet, or refused */
+	bool making;				       /* under way, in a call of this rank */
+	bool refused;				       /* there will be none, on any member */
+	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
+};
+
+/* ---- team.c -----------------------------------------------------------------------------------
+ *
+ * Under docs/adr/0020: the team is made in the first call that may wait for all members, a blocking
+ * collective or the _init call of a persistent one, which all of them are in.
+ */
+
+/* A new team of the members, that is ready; by all of them. NULL: refused, on all alike. `able`:
+ * this rank has memory for what the team is for. */
+struct oc_team *oci_mpi_team_make(struct oci_mpi_comm *self, bool able);
+struct oc_team *oci_mpi_team_first(struct oci_mpi_comm *self);
+
+/* The communicator's team, for a call that may wait; NULL: there is none, on all members alike. */
+static inline struct oc_team *oci_mpi_team(struct oci_mpi_comm *self)
+{
+	return OCI_LIKELY(self->team) ? self->team : oci_mpi_team_first(self);
+}
+
+/* ---- forced.c ---------------------------------------------------------------------------------
+ *
+ * Algorithms forced on one communicator by its info keys onecopy_NAME, with the same words at the
+ * same place among the collectives of all members.
+ */
+extern char oci_mpi_info_keys[OC_COLLECTIVES][32]; /* not const, as Open MPI takes them so */
+
+/* The communicator has been given words for a collective, now or before. */
+void oci_mpi_force(struct oci_mpi_comm *self, int collective, const char *words);
+/* All of them, on a team of the communicator. `warn`: of wrong ones. */
+void oci_mpi_force_team(const struct oci_mpi_comm *self, struct oc_team *team, bool warn);
+
+/* ---- calls.c ----------------------------------------------------------------------------------
+ */
+
+/*
+ * A blocking call, which every member makes: MPI_SUCCESS; OC_HAND_BACK: it is the MPI's, which has
+ * been counted; or an MPI error code.
+ */
+int oci_mpi_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call);
+/* The same of a call that is ready. `prepared`: what readying this rank's buffers came to, 0 or
+ * -errno; where that failed, the others are told. */
+int oci_mpi_run_engine(struct oci_mpi_comm *self, const struct oc_call *call, int prepared);
+/* In the statistics, as handed back. The reason: a literal. */
+void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason);
+
+/* ---- failure.c --------------------------------------------------------------------------------
+ */
+
+/* -errno of the engine as an MPI error code, whose string is the engine's sentence. */
+int oci_mpi_failure(const struct oc_team *team, int error);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A call to the functions that were selected before ours, in each of the three forms. */
+#include "component.h"
+
+/* clang-format off */
+#define CASE(CALL, ID, name, Name, key, first, second, root, ...) \
+	case OC_##ID: return CALL(name, OCI_FROM_CALL(first, second, root));
+#define IF_TYPES(CALL, ID, name, Name, key, first, second, root, ...) \
+	if (c->rtypes) \
+		return CALL(name, OCI_FROM_CALL(first, second, root));
+#define DISPATCH(CALL) \
+	OC_ALLTOALLW_ROW(IF_TYPES, CALL) \
+	switch (c->collective) { \
+		OC_COLLECTIVE_ROWS(CASE, CALL) \
+	default: return OMPI_ERR_NOT_SUPPORTED; \
+	}
+/* clang-format on */
+
+int oci_ompi_underlying(struct oci_ompi_module *self, const struct oci_mpi_call *c)
+{
+	const mca_coll_base_comm_coll_t *p = &self->underlying;
+
+#define BLOCKING(name, ...) p->coll_##name(__VA_ARGS__ self->comm.comm, p->coll_##name##_module)
+	DISPATCH(BLOCKING)
+}
+
+int oci_ompi_underlying_start(struct oci_ompi_module *self, const struct oci_mpi_call *c,
+			      ompi_request_t **request)
+{
+	const mca_coll_base_comm_coll_t *p = &self->underlying;
+
+#define START(name, ...) \
+	p->coll_i##name(__VA_ARGS__ self->comm.comm, request, p->coll_i##name##_module)
+	DISPATCH(START)
+}
+
+int oci_ompi_underlying_init(struct oci_ompi_module *self, const struct oci_mpi_call *c,
+			     struct ompi_info_t *info, ompi_request_t **request)
+{
+	const mca_coll_base_comm_coll_t *p = &self->underlying;
+
+#define INIT(name, ...)                                                   \
+	p->coll_##name##_init(__VA_ARGS__ self->comm.comm, info, request, \
+			      p->coll_##name##_init_module)
+	DISPATCH(INIT)
+}
