@@ -6,7 +6,7 @@
  * anyone has to know how the arguments look: handles are int in MPICH and pointers in Open MPI, so
  * that a C function in between would cut them. Until the first call all slots lead to
  * oci_entry_resolve() (resolve.c), which fills them in: with our functions when the process's MPI
- * is the one that we are built for, else with whatever comes behind us.
+ * is the one that we are built for, else one at a time with whatever comes behind us.
  *
  * PMPI_ entries exist for those who stand in front of us: profiling tools, and MPICH's module
  * mpi_f08, whose procedures call PMPI_ names directly. MPICH calls such names from inside, too:

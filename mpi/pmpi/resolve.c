@@ -32,7 +32,7 @@ void *oci_entry_resolve(struct oci_entry_slot *slot, int pmpi);
 struct oci_real oci_real;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool resolved;
+static bool resolved, ours; /* ours: of the ABI that we are built for */
 static void *library; /* with the MPI in it, where the program loaded it behind the linker's back */
 
 struct name {
@@ -176,31 +176,37 @@ static int no_mpi(void)
 	return 1;
 }
 
+/*
+ * Where a call goes, once the process's MPI is known. Another thread may be jumping through the
+ * slot meanwhile: either way it comes out right.
+ */
+static void fill(struct oci_entry_slot *slot)
+{
+	const struct name *name = &names[slot - oci_entry_slots];
+	void *mpi = ours ? name->ours : find("MPI_", name->name);
+	void *pmpi = ours ? name->ours : find("PMPI_", name->name);
+
+	__atomic_store_n(&slot->direct, ours ? *name->real : pmpi, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->pmpi, pmpi ? pmpi : (void *)no_mpi, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->mpi, mpi ? mpi : (void *)no_mpi, __ATOMIC_RELEASE);
+}
+
 /* With the lock. False: there is no MPI yet. */
 static bool resolve(void)
 {
-	size_t slots = (size_t)(oci_entry_slots_end - oci_entry_slots);
 	uintptr_t inside;
-	bool ours;
 
 	if (!dlsym(RTLD_NEXT, "PMPI_Get_library_version"))
 		find_library();
 	if (!find("PMPI_", "Get_library_version"))
 		return false;
 	ours = abi_fits();
+	if (!ours)
+		return true;
 	inside = (uintptr_t)oci_real.Send;
-	if (ours)
-		dl_iterate_phdr(note_inside, &inside);
-	for (size_t i = 0; i < slots; i++) {
-		struct oci_entry_slot *slot = &oci_entry_slots[i];
-		void *mpi = ours ? names[i].ours : find("MPI_", names[i].name);
-		void *pmpi = ours ? names[i].ours : find("PMPI_", names[i].name);
-
-		/* Another thread may be jumping through it: either way it comes out right. */
-		__atomic_store_n(&slot->direct, ours ? *names[i].real : pmpi, __ATOMIC_RELEASE);
-		__atomic_store_n(&slot->pmpi, pmpi ? pmpi : (void *)no_mpi, __ATOMIC_RELEASE);
-		__atomic_store_n(&slot->mpi, mpi ? mpi : (void *)no_mpi, __ATOMIC_RELEASE);
-	}
+	dl_iterate_phdr(note_inside, &inside);
+	for (struct oci_entry_slot *slot = oci_entry_slots; slot < oci_entry_slots_end; slot++)
+		fill(slot);
 	return true;
 }
 
@@ -211,8 +217,12 @@ __attribute__((used)) void *oci_entry_resolve(struct oci_entry_slot *slot, int p
 	pthread_mutex_lock(&lock);
 	if (!resolved)
 		resolved = resolve();
-	if (resolved)
+	if (resolved) {
+		/* Of another MPI one by one, as they are called: it has twice as many names as we
+		 * have entries, and a program calls a few of them. */
+		fill(slot);
 		target = pmpi ? slot->pmpi : slot->mpi;
+	}
 	pthread_mutex_unlock(&lock);
 	return target;
 }

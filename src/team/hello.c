@@ -17,7 +17,6 @@ static struct {
 	uint64_t pid_namespace;
 	uint32_t yama_scope;
 	double cgroup_cpus;
-	uint32_t cpus_online;
 } constants;
 
 static void read_constants(void)
@@ -28,7 +27,6 @@ static void read_constants(void)
 	constants.pid_namespace = oci_os_pid_namespace();
 	constants.yama_scope = scope > 0 ? (uint32_t)scope : 0;
 	constants.cgroup_cpus = oci_os_cgroup_cpus();
-	constants.cpus_online = oci_os_cpus_online();
 }
 
 /* Where this rank runs; the place only when the mask is not the last one's. */
@@ -50,13 +48,26 @@ static void card_place(struct oci_card *card)
 	pthread_mutex_unlock(&lock);
 }
 
+/* It takes reading a file. */
+static uint32_t cpus_online(void)
+{
+	static uint32_t online;
+	uint32_t known = __atomic_load_n(&online, __ATOMIC_RELAXED);
+
+	if (!known) {
+		known = oci_os_cpus_online();
+		__atomic_store_n(&online, known, __ATOMIC_RELAXED);
+	}
+	return known;
+}
+
 static void card_fill(const struct oci_team *team, struct oci_card *card)
 {
 	card->options = oci_options_hash();
 	card->model = team->model_hash;
 	card->cgroup_cpus = constants.cgroup_cpus;
-	card->cpus_online = constants.cpus_online;
 	card->node_ranks = team->bootstrap.node_ranks;
+	card->cpus_online = card->node_ranks > team->size ? cpus_online() : 0;
 	card->has_arena = oci_arena_published();
 	card_place(card);
 }
@@ -142,7 +153,7 @@ static const struct oci_card *card_of(const struct oci_team *team, uint32_t rank
 
 void oci_cards_count_cpus(struct oci_team *team)
 {
-	uint32_t ranks = team->size, node_ranks = 0;
+	uint32_t ranks = team->size, node_ranks = 0, online = card_of(team, 0)->cpus_online;
 	uint64_t all[OCI_CPU_WORDS] = { 0 };
 	bool bound = true;
 	double cpus = 0, granted = 0, share;
@@ -163,7 +174,7 @@ void oci_cards_count_cpus(struct oci_team *team)
 	team->may_part = !bound && cpus > team->size;
 	/* Of the node's ranks outside of the team, those compete that fall on our CPUs: all when
 	 * the ranks are not bound, none when each is bound to its own. */
-	share = node_ranks * cpus / card_of(team, 0)->cpus_online;
+	share = online ? node_ranks * cpus / online : 0;
 	if (share > ranks)
 		ranks = (uint32_t)share;
 	if (granted > 0 && granted < cpus)

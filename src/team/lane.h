@@ -132,12 +132,12 @@ struct oci_card {
 	uint64_t options, model; /* hashes of what must be alike */
 	struct oci_topo_place place;
 	double cgroup_cpus;
-	uint32_t node_ranks; /* as the front end of this rank counts them */
-	uint32_t cpus_online;
-	uint32_t has_arena; /* peers may map the shared heap of this rank */
-	uint32_t is_told;   /* the place says who shares caches */
-	uint32_t common;    /* enum oci_topo_level, with the verdict: team/near.c */
-	uint32_t has_large; /* a large slot, some operations later: oci_near_count_large() */
+	uint32_t node_ranks;  /* as the front end of this rank counts them */
+	uint32_t cpus_online; /* 0: not asked for, as the node has no other ranks */
+	uint32_t has_arena;   /* peers may map the shared heap of this rank */
+	uint32_t is_told;     /* the place says who shares caches */
+	uint32_t common;      /* enum oci_topo_level, with the verdict: team/near.c */
+	uint32_t has_large;   /* a large slot, some operations later: oci_near_count_large() */
 	uint64_t cpus[OCI_CPU_WORDS];
 };
 

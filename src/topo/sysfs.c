@@ -24,6 +24,23 @@ static bool holds(const struct set *set, unsigned long n)
 	return n < 64 * MASK_WORDS && set->word[n / 64] >> (n % 64) & 1;
 }
 
+static uint32_t lowest(const uint64_t *mask, unsigned int words)
+{
+	for (unsigned int i = 0; i < words; i++)
+		if (mask[i])
+			return 64 * i + (uint32_t)__builtin_ctzll(mask[i]);
+	return OCI_TOPO_NOWHERE;
+}
+
+static unsigned int count(const uint64_t *mask, unsigned int words)
+{
+	unsigned int cpus = 0;
+
+	for (unsigned int i = 0; i < words; i++)
+		cpus += (unsigned int)__builtin_popcountll(mask[i]);
+	return cpus;
+}
+
 /* "0-3,8"; false: it is something else. */
 static bool parse(const char *text, struct set *set)
 {
@@ -84,23 +101,20 @@ struct cache {
 	struct set cpus;    /* that share it */
 };
 
-/* Of levels 2 and 3, in this order: each file takes the kernel some 10 us. */
-static void read_caches(const char *root, unsigned int cpu, struct cache caches[2])
+/* The caches in folders i up to end. Of a level with two of them the first counts: the kernel puts
+ * that of instructions behind that of data. */
+static void read_caches_in(const char *root, unsigned int cpu, unsigned int i, unsigned int end,
+			   struct cache caches[2])
 {
 	char text[LIST_BYTES];
 
-	caches[0].known = caches[1].known = false;
-	for (unsigned int i = 0;
-	     !caches[1].known &&
-	     read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/level", root, cpu, i);
+	for (; i < end && !caches[1].known &&
+	       read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/level", root, cpu, i);
 	     i++) {
 		unsigned long level = strtoul(text, NULL, 10);
 		struct cache *cache = &caches[level == 3];
 
-		if (level < 2 || level > 3 || cache->known ||
-		    !read_text(text, sizeof(text), "%s/cpu/cpu%u/cache/index%u/type", root, cpu,
-			       i) ||
-		    !strncmp(text, "Instruction", strlen("Instruction")))
+		if (level < 2 || level > 3 || cache->known)
 			continue;
 		cache->index = i;
 		cache->known = read_text(text, sizeof(text),
@@ -108,6 +122,22 @@ static void read_caches(const char *root, unsigned int cpu, struct cache caches[
 					 i) &&
 			       parse(text, &cache->cpus);
 	}
+}
+
+/* Of levels 2 and 3. Folders 0 and 1 are of level 1 almost everywhere, and each file takes the
+ * kernel some 7 us: they are read where no other is of level 2. */
+static void read_caches(const char *root, unsigned int cpu, struct cache caches[2])
+{
+	struct cache first[2] = { 0 };
+
+	caches[0].known = caches[1].known = false;
+	read_caches_in(root, cpu, 2, UINT_MAX, caches);
+	if (caches[0].known)
+		return;
+	read_caches_in(root, cpu, 0, 2, first);
+	for (int level = 0; level < 2; level++)
+		if (first[level].known)
+			caches[level] = first[level];
 }
 
 /* The smallest node of memory that the CPU is at; of two at the same CPUs (KNL) the first. */
@@ -118,22 +148,18 @@ static uint32_t read_node(const char *root, unsigned int cpu, struct set *set)
 	uint32_t best = OCI_TOPO_NOWHERE;
 	unsigned int least = UINT_MAX;
 
-	if (!read_text(text, sizeof(text), "%s/node/online", root) || !parse(text, &nodes)) {
-		memset(set, 0xff, sizeof(*set)); /* a kernel that knows of none has one */
-		return 0;
-	}
+	memset(set, 0xff, sizeof(*set));
+	if (!read_text(text, sizeof(text), "%s/node/online", root) || !parse(text, &nodes))
+		return 0; /* a kernel that knows of none has one */
+	if (count(nodes.word, MASK_WORDS) == 1)
+		return lowest(nodes.word, MASK_WORDS);
 	for (unsigned int node = 0; node < 64 * MASK_WORDS; node++) {
-		unsigned int count = 0;
-
 		if (!holds(&nodes, node) ||
 		    !read_text(text, sizeof(text), "%s/node/node%u/cpulist", root, node) ||
-		    !parse(text, &cpus) || !holds(&cpus, cpu))
+		    !parse(text, &cpus) || !holds(&cpus, cpu) ||
+		    count(cpus.word, MASK_WORDS) >= least)
 			continue;
-		for (unsigned int i = 0; i < MASK_WORDS; i++)
-			count += (unsigned int)__builtin_popcountll(cpus.word[i]);
-		if (count >= least)
-			continue;
-		least = count;
+		least = count(cpus.word, MASK_WORDS);
 		best = node;
 		*set = cpus;
 	}
@@ -146,14 +172,6 @@ static bool includes(const struct set *set, const uint64_t *mask, unsigned int w
 		if (mask[i] & ~(i < MASK_WORDS ? set->word[i] : 0))
 			return false;
 	return true;
-}
-
-static uint32_t lowest(const uint64_t *mask, unsigned int words)
-{
-	for (unsigned int i = 0; i < words; i++)
-		if (mask[i])
-			return 64 * i + (uint32_t)__builtin_ctzll(mask[i]);
-	return OCI_TOPO_NOWHERE;
 }
 
 static uint32_t number(bool known, const struct set *set, const uint64_t *mask, unsigned int words)
@@ -181,9 +199,7 @@ int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words,
 	node = read_node(root, cpu, &set);
 	place->numa = node != OCI_TOPO_NOWHERE && includes(&set, mask, words) ? node :
 										OCI_TOPO_NOWHERE;
-	place->cpus = 0;
-	for (unsigned int i = 0; i < words; i++)
-		place->cpus += (uint32_t)__builtin_popcountll(mask[i]);
+	place->cpus = count(mask, words);
 	return 0;
 }
 
@@ -191,7 +207,7 @@ size_t oci_sysfs_cache_share(const char *root)
 {
 	struct cache caches[2], *last = &caches[1];
 	struct set core;
-	unsigned int threads = 0, cpus = 0;
+	unsigned int threads, cpus;
 	size_t bytes = 0;
 	char text[64];
 
@@ -202,10 +218,8 @@ size_t oci_sysfs_cache_share(const char *root)
 		return 0;
 	if (read_text(text, sizeof(text), "%s/cpu/cpu0/cache/index%u/size", root, last->index))
 		bytes = (size_t)strtoul(text, NULL, 10) << 10; /* "32768K" */
-	for (unsigned int i = 0; i < MASK_WORDS; i++) {
-		threads += (unsigned int)__builtin_popcountll(core.word[i]);
-		cpus += (unsigned int)__builtin_popcountll(last->cpus.word[i]);
-	}
+	threads = count(core.word, MASK_WORDS);
+	cpus = count(last->cpus.word, MASK_WORDS);
 	/* Cores of two kinds differ in their threads: CPU 0's counts. */
 	return cpus >= threads ? bytes / (cpus / threads) : bytes;
 }

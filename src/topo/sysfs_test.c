@@ -84,12 +84,13 @@ static void put_cpu(hwloc_topology_t hwloc, hwloc_obj_t pu, bool old)
 
 		if (!cache)
 			continue;
-		/* One of instructions first: it is not the one that is asked for. */
+		snprintf(index, sizeof(index), "%s/cache/index%u", folder, count++);
+		put_cache(cache, index, i == 2 ? "Unified" : "Data");
+		/* One of instructions behind it, as the kernel has them: not the one that is asked
+		 * for. */
 		snprintf(index, sizeof(index), "%s/cache/index%u", folder, count++);
 		put_cache(cache, index, "Instruction");
 		put_set(pu->cpuset, index, "shared_cpu_list");
-		snprintf(index, sizeof(index), "%s/cache/index%u", folder, count++);
-		put_cache(cache, index, i ? "Unified" : "Data");
 	}
 }
 
