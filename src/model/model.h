@@ -210,8 +210,8 @@ struct oci_term_info {
 	const char *unit;
 	const char *what;
 	double least, most; /* a value outside of these is refused */
-	size_t offset;	    /* of its struct oci_term in a struct oci_model */
 	double absent;	    /* its value when not given */
+	size_t offset;	    /* of its struct oci_term in a struct oci_model */
 };
 /* NULL past the end. */
 const struct oci_term_info *oci_term_info(unsigned int index);

@@ -17,72 +17,61 @@
 #define COUNT 1.0, 65536.0
 #define AT(field) offsetof(struct oci_model, field)
 
-#define MECHANISM(text, id)                                                                             \
-	{ text ".alpha", "s", "start of a copy", SECONDS, AT(copy[id].alpha), 0 },                      \
-		{ text ".beta", "s/B", "copying, buffers in cache", PER_BYTE, AT(copy[id].beta), 0 },   \
-		{ text ".beta_memory",	    "s/B", "copying, buffers in memory", PER_BYTE,              \
-		  AT(copy[id].beta_memory), 0 },                                                        \
-		{ text ".push_alpha", "s", "start of a write", SECONDS, AT(copy[id].push_alpha), 0 },   \
-		{ text ".push_beta",	  "s/B", "writing, buffers in cache", PER_BYTE,                 \
-		  AT(copy[id].push_beta), 0 },                                                          \
-		{ text ".push_beta_memory",	 "s/B", "writing, buffers in memory", PER_BYTE,         \
-		  AT(copy[id].push_beta_memory), 0 },                                                   \
-		{ text ".beta_across",	    "1", "factor on copying between packages", FACTOR,          \
-		  AT(copy[id].beta_across), 1 },                                                        \
-		{ text ".lock", "s/page",	   "locking and pinning a page alone",                  \
-		  SECONDS,	AT(copy[id].lock), 0 },                                                 \
-		{ text ".page",	     "B", "bytes that one lock covers", 1.0, 1099511627776.0,           \
-		  AT(copy[id].page), 4096 },                                                            \
-		{ text ".lock_span",	  "B", "address space under one lock", 1.0, 1e15,               \
-		  AT(copy[id].lock_span), 1e15 },                                                       \
-		{ text ".gamma1", "1", "contention: factor of c", 0.0, 1e6, AT(copy[id].gamma1), 0 },   \
-		{ text ".gamma2", "1", "contention: factor of c^2", 0.0, 1e6, AT(copy[id].gamma2), 0 }, \
-		{ text ".gamma_across",                                                                 \
-		  "1",                                                                                  \
-		  "factor on contention beyond a package's cores",                                      \
-		  FACTOR,                                                                               \
-		  AT(copy[id].gamma_across),                                                            \
-		  1 },                                                                                  \
-	{                                                                                               \
-		text ".gamma_range", "copiers", "contention was measured up to here", COUNT,            \
-			AT(copy[id].gamma_range), 1                                                     \
-	}
+/* clang-format off */
+/* A term of each mechanism, by its field; a row a term. */
+#define OF_COPY(name, id, field, ...) { name "." #field, __VA_ARGS__, AT(copy[id].field) }
+#define MECHANISM(name, id) \
+	OF_COPY(name, id, alpha, "s", "start of a copy", SECONDS, 0), \
+	OF_COPY(name, id, beta, "s/B", "copying, buffers in cache", PER_BYTE, 0), \
+	OF_COPY(name, id, beta_memory, "s/B", "copying, buffers in memory", PER_BYTE, 0), \
+	OF_COPY(name, id, push_alpha, "s", "start of a write", SECONDS, 0), \
+	OF_COPY(name, id, push_beta, "s/B", "writing, buffers in cache", PER_BYTE, 0), \
+	OF_COPY(name, id, push_beta_memory, "s/B", "writing, buffers in memory", PER_BYTE, 0), \
+	OF_COPY(name, id, beta_across, "1", "factor on copying between packages", FACTOR, 1), \
+	OF_COPY(name, id, lock, "s/page", "locking and pinning a page alone", SECONDS, 0), \
+	OF_COPY(name, id, page, "B", "bytes that one lock covers", 1.0, 1099511627776.0, 4096), \
+	OF_COPY(name, id, lock_span, "B", "address space under one lock", 1.0, 1e15, 1e15), \
+	OF_COPY(name, id, gamma1, "1", "contention: factor of c", 0.0, 1e6, 0), \
+	OF_COPY(name, id, gamma2, "1", "contention: factor of c^2", 0.0, 1e6, 0), \
+	OF_COPY(name, id, gamma_across, "1", "factor on contention beyond a package's cores", FACTOR, 1), \
+	OF_COPY(name, id, gamma_range, "copiers", "contention was measured up to here", COUNT, 1)
+/* clang-format on */
 
 static const struct oci_term_info table[] = {
 	MECHANISM("shm", OCI_MODEL_SHM),
 	MECHANISM("cma", OCI_MODEL_CMA),
 	MECHANISM("map", OCI_MODEL_MAP),
 	MECHANISM("kmod", OCI_MODEL_KMOD),
-	{ "flag.cache", "s", "a flag, under one cache", SECONDS, AT(flag[OCI_MODEL_CACHE]), 0 },
-	{ "flag.package", "s", "a flag, in one package", SECONDS, AT(flag[OCI_MODEL_PACKAGE]), 0 },
-	{ "flag.machine", "s", "a flag, between packages", SECONDS, AT(flag[OCI_MODEL_MACHINE]),
-	  0 },
-	{ "flag.more", "s", "each further flag of a row that is up", SECONDS, AT(flag_more), 0 },
-	{ "memcpy.cache", "s/B", "local copy, in cache", PER_BYTE, AT(memcpy_cache), 0 },
-	{ "memcpy.memory", "s/B", "local copy, in memory", PER_BYTE, AT(memcpy_memory), 0 },
-	{ "memcpy.slot", "s/B", "local copy into a slot that a peer has read", PER_BYTE,
-	  AT(memcpy_slot), 0 },
-	{ "cache.bytes", "B", "source and target together that stay in cache", 1.0, 1e12,
-	  AT(cache_bytes), 1e12 },
-	{ "cache.shared", "B", "size of a cache that cores share", 1.0, 1e15, AT(cache_shared),
-	  1e15 },
-	{ "reduce", "s/B", "sum of doubles into others, per byte of these", PER_BYTE, AT(reduce),
-	  0 },
-	{ "domain", "s/B", "copying of all cores of a memory domain together", PER_BYTE, AT(domain),
-	  0 },
-	{ "domain.cache", "s/B", "single copies of all cores together, in cache", PER_BYTE,
-	  AT(domain_cache), 0 },
-	{ "call", "s", "a collective call besides its copies and flags", SECONDS, AT(call), 0 },
-	{ "op", "s", "an operation of a plan besides its copy or wait", SECONDS, AT(op), 0 },
-	{ "touch", "s/page", "first touch of a mapped page", SECONDS, AT(touch), 0 },
-	{ "map.first", "s/page", "a mapped peer's page before its first copy", SECONDS,
-	  AT(map_first), 0 },
-	{ "machine.packages", "packages", "processor packages", COUNT, AT(packages), 1 },
-	{ "machine.package_cores", "cores", "cores of a package", COUNT, AT(package_cores), 65536 },
-	{ "machine.cache_cores", "cores", "cores under one last-level cache", COUNT,
-	  AT(cache_cores), 65536 },
-	{ "machine.domain_cores", "cores", "cores with one memory domain", COUNT, AT(domain_cores),
-	  65536 },
+	{ "flag.cache", "s", "a flag, under one cache", SECONDS, 0, AT(flag[OCI_MODEL_CACHE]) },
+	{ "flag.package", "s", "a flag, in one package", SECONDS, 0, AT(flag[OCI_MODEL_PACKAGE]) },
+	{ "flag.machine", "s", "a flag, between packages", SECONDS, 0,
+	  AT(flag[OCI_MODEL_MACHINE]) },
+	{ "flag.more", "s", "each further flag of a row that is up", SECONDS, 0, AT(flag_more) },
+	{ "memcpy.cache", "s/B", "local copy, in cache", PER_BYTE, 0, AT(memcpy_cache) },
+	{ "memcpy.memory", "s/B", "local copy, in memory", PER_BYTE, 0, AT(memcpy_memory) },
+	{ "memcpy.slot", "s/B", "local copy into a slot that a peer has read", PER_BYTE, 0,
+	  AT(memcpy_slot) },
+	{ "cache.bytes", "B", "source and target together that stay in cache", 1.0, 1e12, 1e12,
+	  AT(cache_bytes) },
+	{ "cache.shared", "B", "size of a cache that cores share", 1.0, 1e15, 1e15,
+	  AT(cache_shared) },
+	{ "reduce", "s/B", "sum of doubles into others, per byte of these", PER_BYTE, 0,
+	  AT(reduce) },
+	{ "domain", "s/B", "copying of all cores of a memory domain together", PER_BYTE, 0,
+	  AT(domain) },
+	{ "domain.cache", "s/B", "single copies of all cores together, in cache", PER_BYTE, 0,
+	  AT(domain_cache) },
+	{ "call", "s", "a collective call besides its copies and flags", SECONDS, 0, AT(call) },
+	{ "op", "s", "an operation of a plan besides its copy or wait", SECONDS, 0, AT(op) },
+	{ "touch", "s/page", "first touch of a mapped page", SECONDS, 0, AT(touch) },
+	{ "map.first", "s/page", "a mapped peer's page before its first copy", SECONDS, 0,
+	  AT(map_first) },
+	{ "machine.packages", "packages", "processor packages", COUNT, 1, AT(packages) },
+	{ "machine.package_cores", "cores", "cores of a package", COUNT, 65536, AT(package_cores) },
+	{ "machine.cache_cores", "cores", "cores under one last-level cache", COUNT, 65536,
+	  AT(cache_cores) },
+	{ "machine.domain_cores", "cores", "cores with one memory domain", COUNT, 65536,
+	  AT(domain_cores) },
 };
 
 #define TERMS (sizeof(table) / sizeof(table[0]))
