@@ -382,15 +382,33 @@ void oci_cost_all_bytes(struct oci_costing *c, double before, double times)
 		c->cost.bytes = before + least;
 }
 
+void oci_cost_piecewise(struct oci_costing *c, double times, size_t piece, double copiers)
+{
+	c->whole = c->shape->bytes;
+	oci_cost_copies(c, OCI_MODEL_PULL, times, piece, copiers);
+	c->whole = 0;
+}
+
+double oci_cost_slice(struct oci_costing *c, size_t part)
+{
+	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(part, OCI_REDUCE_BYTES);
+
+	c->whole = c->shape->bytes;
+	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces,
+			    part < OCI_REDUCE_BYTES ? part : OCI_REDUCE_BYTES);
+	c->whole = 0;
+	oci_cost_reduce(c, others, part, part);
+	oci_cost_ops(c, 3 * pieces * others);
+	return pieces;
+}
+
 void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
 {
 	size_t n = c->shape->bytes, extent = piece < n ? piece : n;
 	double pieces = oci_cost_pieces(n, piece), before = c->cost.bytes;
 
 	oci_cost_flags(c, pieces * children);
-	c->whole = n;
-	oci_cost_copies(c, OCI_MODEL_PULL, pieces * children, extent, 1);
-	c->whole = 0;
+	oci_cost_piecewise(c, pieces * children, extent, 1);
 	/* Inner ranks do so at the same time, piece by piece. */
 	oci_cost_all_bytes(c, before, c->shape->size - 1.0);
 	oci_cost_reduce(c, pieces * children, extent, extent);
@@ -403,10 +421,8 @@ void oci_cost_result(struct oci_costing *c, size_t piece, uint32_t children, uin
 	double pieces = oci_cost_pieces(n, piece);
 
 	oci_cost_flags(c, levels);
-	c->whole = n;
-	oci_cost_copies(c, OCI_MODEL_PULL, 1, extent, children);
-	oci_cost_copies(c, OCI_MODEL_PULL, levels - 1.0, extent, 1);
-	c->whole = 0;
+	oci_cost_piecewise(c, 1, extent, children);
+	oci_cost_piecewise(c, levels - 1.0, extent, 1);
 	/* Up and down at the same time, piece by piece. */
 	oci_cost_all_bytes(c, 0, 2 * (c->shape->size - 1.0));
 	oci_cost_flag_row(c, children);

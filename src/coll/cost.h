@@ -73,6 +73,8 @@ void oci_cost_blocks(struct oci_costing *c, enum oci_model_direction direction, 
 /* The same where all ranks copy at once, each from or to another. */
 void oci_cost_copies_all(struct oci_costing *c, enum oci_model_direction direction, double times,
 			 size_t bytes);
+/* `times` reads of pieces of a message: how long one takes depends on the whole. */
+void oci_cost_piecewise(struct oci_costing *c, double times, size_t piece, double copiers);
 /* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not; the second
  * form by all ranks at once, who share their memory domains beyond the cache. */
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);
@@ -116,6 +118,9 @@ size_t oci_cost_parts(const struct oci_shape *shape, uint32_t of, uint32_t parts
 uint32_t oci_cost_tree(const struct oci_shape *shape, uint32_t *children);
 /* Children of the root of a k-nomial tree, k being the parameter. */
 uint32_t oci_cost_fanin(const struct oci_costing *c);
+/* A rank's way to the end of its part of a sum: it pulls that of all others piece by piece, and
+ * adds it. Returns the pieces. */
+double oci_cost_slice(struct oci_costing *c, size_t part);
 /* A root's part of a sum over a tree: it pulls each piece from so many children, and adds it. */
 void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children);
 /* After that the result's last piece comes down so many levels; acknowledgements. */

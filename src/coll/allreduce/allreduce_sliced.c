@@ -46,18 +46,14 @@ static void build(struct oci_builder *b)
 static void cost(struct oci_costing *c)
 {
 	size_t part = oci_cost_part(c->shape);
-	size_t piece = part < OCI_REDUCE_BYTES ? part : OCI_REDUCE_BYTES;
-	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(part, OCI_REDUCE_BYTES);
+	double others = c->shape->size - 1.0;
 
 	oci_cost_flag_row(c, others);
-	c->whole = c->shape->bytes;
-	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces, piece);
-	c->whole = 0;
-	oci_cost_reduce(c, others, part, part);
+	oci_cost_slice(c, part);
 	oci_cost_flags(c, others);
 	oci_cost_copies_all(c, OCI_MODEL_PULL, others, part);
 	oci_cost_flag_row(c, others);
-	oci_cost_ops(c, 5 + pieces * 3 * others + 2 * others);
+	oci_cost_ops(c, 5 + 2 * others);
 }
 
 const struct oci_algorithm oci_allreduce_sliced = {

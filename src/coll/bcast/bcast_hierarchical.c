@@ -67,9 +67,7 @@ static void cost(struct oci_costing *c)
 		oci_cost_copies(c, OCI_MODEL_PULL, 1, n, children);
 	} else {
 		oci_cost_flags(c, segments + levels - 1);
-		c->whole = n;
-		oci_cost_copies(c, OCI_MODEL_PULL, segments + levels - 1, segment, children);
-		c->whole = 0;
+		oci_cost_piecewise(c, segments + levels - 1, segment, children);
 	}
 	oci_cost_flag_row(c, children);
 	oci_cost_ops(c, 3 + 3 * segments + levels);

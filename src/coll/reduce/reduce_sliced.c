@@ -70,15 +70,11 @@ static void build(struct oci_builder *b)
 static void cost_of(struct oci_costing *c, size_t part, bool pushes)
 {
 	size_t piece = part < OCI_REDUCE_BYTES ? part : OCI_REDUCE_BYTES;
-	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(part, OCI_REDUCE_BYTES);
+	double pieces = oci_cost_slice(c, part);
 
-	c->whole = c->shape->bytes;
-	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces, piece);
-	c->whole = 0;
-	oci_cost_reduce(c, others, part, part);
 	if (pushes)
-		oci_cost_copies(c, OCI_MODEL_PUSH, pieces, piece, others);
-	oci_cost_ops(c, pieces * (1 + 3 * others));
+		oci_cost_copies(c, OCI_MODEL_PUSH, pieces, piece, c->shape->size - 1.0);
+	oci_cost_ops(c, pieces);
 }
 
 static void cost(struct oci_costing *c)

@@ -34,16 +34,12 @@ static void build(struct oci_builder *b)
 static void cost(struct oci_costing *c)
 {
 	size_t n = oci_reduce_scatter_block(c->shape);
-	size_t piece = n < OCI_REDUCE_BYTES ? n : OCI_REDUCE_BYTES;
-	double others = c->shape->size - 1.0, pieces = oci_cost_pieces(n, OCI_REDUCE_BYTES);
+	double others = c->shape->size - 1.0;
 
 	oci_cost_flags(c, others);
-	c->whole = c->shape->bytes;
-	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces, piece);
-	c->whole = 0;
-	oci_cost_reduce(c, others, n, n);
+	oci_cost_slice(c, n);
 	oci_cost_flag_row(c, others);
-	oci_cost_ops(c, 3 + 3 * pieces * others);
+	oci_cost_ops(c, 3);
 }
 
 const struct oci_algorithm oci_reduce_scatter_sliced = {

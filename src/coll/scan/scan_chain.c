@@ -100,9 +100,7 @@ static void cost_scan(struct oci_costing *c)
 	double steps = oci_cost_pieces(n, OCI_CHAIN_BYTES) + c->shape->size - 2;
 
 	oci_cost_flags(c, steps);
-	c->whole = n;
-	oci_cost_copies(c, OCI_MODEL_PULL, steps, piece, 1);
-	c->whole = 0;
+	oci_cost_piecewise(c, steps, piece, 1);
 	oci_cost_reduce(c, steps, piece, piece);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 5 * steps);
@@ -123,9 +121,7 @@ static void cost_exscan(struct oci_costing *c)
 	/* While the pipeline fills, the operand comes before the result is there; then both are
 	 * copied one after the other. */
 	oci_cost_flags(c, pieces + fill + 1);
-	c->whole = n;
-	oci_cost_copies(c, OCI_MODEL_PULL, fill + 2 * pieces, piece, 1);
-	c->whole = 0;
+	oci_cost_piecewise(c, fill + 2 * pieces, piece, 1);
 	oci_cost_reduce(c, pieces + fill, piece, piece);
 	oci_cost_ops(c, 6 * (pieces + fill));
 }
