@@ -14,6 +14,7 @@
 #include "copy/map.h"
 #include "heap/arena.h"
 #include "support/arena.h"
+#include "support/call_bytes.h"
 #include "support/fork_team.h"
 #include "support/process.h"
 #include "support/test.h"
@@ -21,22 +22,6 @@
 
 #define BYTES ((size_t)300 << 10)
 #define ARENA_BYTES ((size_t)64 << 20)
-
-static int bcast(struct oc_team *team, uint8_t *buffer, size_t bytes, uint32_t root)
-{
-	return oc_collective(team, &(struct oc_call){ .collective = OC_BCAST,
-						      .send = buffer,
-						      .bytes = bytes,
-						      .root = root });
-}
-
-static bool is_filled(const uint8_t *buffer, uint8_t value, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (buffer[i] != value)
-			return false;
-	return true;
-}
 
 /* An arena of each rank that all know of, and a buffer in it. */
 static uint8_t *begin(struct oc_team *team, struct oct_arena *arena)
@@ -50,9 +35,9 @@ static uint8_t *begin(struct oc_team *team, struct oct_arena *arena)
 static int round_of(struct oc_team *team, uint8_t *buffer, uint8_t value, uint32_t root)
 {
 	memset(buffer, oc_team_rank(team) == root ? value : 0xff, BYTES);
-	if (bcast(team, buffer, BYTES, root))
+	if (oct_bcast(team, buffer, BYTES, root))
 		return 1;
-	return is_filled(buffer, value, BYTES) ? 0 : 2;
+	return oct_all(buffer, value, BYTES) ? 0 : 2;
 }
 
 TEST_ON_RANKS(memory_that_was_freed_and_reused_is_never_read_stale, 2, 4)
@@ -81,7 +66,7 @@ static int rank_1_dies(struct oc_team *team, void *arg)
 		return 1;
 	if (oc_team_rank(team) == 1)
 		raise(SIGKILL);
-	if (bcast(team, buffer, BYTES, 1) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+	if (oct_bcast(team, buffer, BYTES, 1) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
 		return 2;
 	/* What is mapped outlives its owner: this must not be a fault. */
 	base = oci_mapping_get(team->team.member[1].peer)->base;
@@ -233,7 +218,7 @@ static int pieces_lie_here_and_there(struct oc_team *team, void *arg)
 	if (oc_collective(team, &call))
 		return 2;
 	for (size_t i = 0; i < PIECES; i++)
-		if (!is_filled(pieces[i].address, (uint8_t)(i % 250), PIECE))
+		if (!oct_all(pieces[i].address, (uint8_t)(i % 250), PIECE))
 			return 3;
 	free(private);
 	/* Where single copies are forbidden, the list itself is out of reach: it is private. */

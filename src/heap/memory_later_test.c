@@ -18,19 +18,13 @@
 
 #define BYTES ((size_t)300000)
 
-static int bcast(struct oc_team *team, uint8_t *buffer)
-{
-	return oc_collective(
-		team, &(struct oc_call){ .collective = OC_BCAST, .send = buffer, .bytes = BYTES });
-}
-
 /* From rank 0 to the others, by a collective and by a message each. 0 when the bytes came. */
 static int move(struct oc_team *team, uint8_t *buffer, uint8_t value)
 {
 	uint32_t me = oc_team_rank(team);
 
 	memset(buffer, me ? 0xff : value, BYTES);
-	if (bcast(team, buffer) || !oct_all(buffer, value, BYTES))
+	if (oct_bcast(team, buffer, BYTES, 0) || !oct_all(buffer, value, BYTES))
 		return 1;
 	for (uint32_t r = 1; !me && r < oc_team_size(team); r++)
 		if (oc_send(team, r, value, buffer, BYTES))

@@ -24,8 +24,7 @@ TEST_ON_RANKS(a_full_segment_refuses_teams_and_hangs_none, 3)
 
 		if (oc_team_create(&teams[i], &bootstrap))
 			return 1;
-		while ((state = oc_team_progress(teams[i])) == 0)
-			;
+		state = oct_made(teams[i]);
 		if (state == 1)
 			ready++;
 		else
@@ -37,14 +36,10 @@ TEST_ON_RANKS(a_full_segment_refuses_teams_and_hangs_none, 3)
 		return 3;
 	for (unsigned int i = 0; i < TEAMS; i++) {
 		size_t bytes = i % 2 ? 2000 : sizeof(block);
-		struct oc_call call = { .collective = OC_BCAST,
-					.send = block,
-					.bytes = bytes,
-					.root = i % 3 };
 		int result;
 
 		memset(block, oc_team_rank(team) == i % 3 ? (int)i : 0xee, bytes);
-		result = oc_collective(teams[i], &call);
+		result = oct_bcast(teams[i], block, bytes, i % 3);
 		if (i >= ready ? result != OC_HAND_BACK :
 				 result || block[0] != (char)i || block[bytes - 1] != (char)i)
 			return 4;
@@ -56,18 +51,17 @@ TEST_ON_RANKS(a_full_segment_refuses_teams_and_hangs_none, 3)
 static int slots_of_the_dead(struct oc_team *team, void *arg)
 {
 	char block[2000] = { 0 };
-	struct oc_call call = { .collective = OC_BCAST, .send = block, .bytes = sizeof(block) };
 	int result = 0;
 
 	(void)arg;
-	if (oc_team_force(team, "bcast", "cico") || oc_collective(team, &call))
+	if (oc_team_force(team, "bcast", "cico") || oct_bcast(team, block, sizeof(block), 0))
 		return 1;
 	while (oci_segment_alloc(OCI_SLOT_BYTES) >= 0)
 		;
 	if (oc_team_rank(team) == 1)
 		_exit(1);
 	for (unsigned int i = 0; i < OCI_LANES - 1 && !result; i++)
-		result = oc_collective(team, &call);
+		result = oct_bcast(team, block, sizeof(block), 0);
 	return result == -EOWNERDEAD && oc_team_dead_rank(team) == 1 ? 0 : 2;
 }
 
@@ -95,8 +89,7 @@ TEST_ON_RANKS(what_no_slot_holds_goes_through_one, 3)
 				.recv = recv,
 				.bytes = BYTES };
 
-	while (oc_team_progress(team) == 0)
-		;
+	oct_made(team);
 	fill_segment();
 	for (uint32_t r = 0; r < RANKS; r++)
 		memset(send[r], (int)(10 * rank + r + 1), BYTES);
@@ -120,8 +113,7 @@ TEST_ON_RANKS(what_no_slot_holds_goes_through_one, 3)
 /* As two ranks that share a cache and have a CPU each, on any machine. */
 static struct oc_team *near_team(struct oc_team *team)
 {
-	while (oc_team_progress(team) == 0)
-		;
+	oct_made(team);
 	team->team.oversubscribed = team->team.mapped = false;
 	team->team.common = OCI_TOPO_L3;
 	return team;
@@ -329,8 +321,7 @@ static unsigned int create_crossed(struct crossed *crossed, struct oc_team *firs
 
 		if (oc_team_create(&team, &bootstrap))
 			return 0;
-		while ((state = oc_team_progress(team)) == 0)
-			;
+		state = oct_made(team);
 		crossed[count].team = team;
 		if (state != 1 || oc_team_force(team, "allgather", "cico") ||
 		    oc_team_force(team, "alltoallv", "pairwise"))

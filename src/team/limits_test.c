@@ -24,13 +24,10 @@ static int keeps_few_descriptors(struct oc_team *team, void *arg)
 {
 	uint32_t rank = oc_team_rank(team), size = oc_team_size(team);
 	static char block[200000];
-	struct oc_call call = { .collective = OC_BCAST,
-				.send = block,
-				.bytes = sizeof(block),
-				.root = size - 1 };
 
 	memset(block, rank == size - 1 ? 5 : 0, sizeof(block));
-	if (oct_barrier(team) || oc_collective(team, &call) || oct_barrier(team))
+	if (oct_barrier(team) || oct_bcast(team, block, sizeof(block), size - 1) ||
+	    oct_barrier(team))
 		return 1;
 	if (block[0] != 5 || block[sizeof(block) - 1] != 5)
 		return WRONG;
@@ -110,8 +107,7 @@ TEST_ON_RANKS(one_rank_with_too_little_refuses_the_team_on_all, 4)
 		oct_limit_address_space(512 * MIB);
 	if (oc_team_create(&all, &bootstrap))
 		return 1;
-	while ((state = oc_team_progress(all)) == 0)
-		;
+	state = oct_made(all);
 	result = oct_barrier(all);
 	oct_meet(); /* a process that has gone is another error */
 	if (state == 1 || result != OC_HAND_BACK)

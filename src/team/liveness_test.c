@@ -59,16 +59,11 @@ static int blocks_arrive(struct oc_team *team)
 	uint32_t rank = oc_team_rank(team);
 
 	for (uint32_t turn = 0; turn < 4; turn++) {
-		struct oc_call call = { .collective = OC_BCAST,
-					.send = block,
-					.bytes = LARGE,
-					.root = turn % 2 };
-
-		memset(block, rank == call.root ? (int)turn + 1 : 0xee, LARGE);
+		memset(block, rank == turn % 2 ? (int)turn + 1 : 0xee, LARGE);
 		/* The others look whether it lives. */
 		if (rank == 1)
 			usleep(50000);
-		if (oc_collective(team, &call))
+		if (oct_bcast(team, block, LARGE, turn % 2))
 			return WRONG;
 		for (size_t i = 0; i < LARGE; i++)
 			if (block[i] != turn + 1)

@@ -126,8 +126,7 @@ static int agree(struct oc_team *team, void *arg)
 
 	oci_near_source.by_places = oci_near_source.by_cpus = false;
 	oci_near_source.line_ns = near >> team->team.rank & 1 ? near_line : far_line;
-	while (oc_team_progress(team) == 0)
-		;
+	oct_made(team);
 	return team->team.common != (near == all ? OCI_TOPO_L3 : OCI_TOPO_MACHINE) ||
 	       oci_near_peer(&team->team, 0) != (near == all);
 }

@@ -115,15 +115,11 @@ TEST(a_rank_that_dies_in_creation_is_named_by_all)
 TEST_ON_RANKS(mismatched_roots_are_an_error_not_a_hang, 3)
 {
 	char buffer[200] = { 0 };
-	struct oc_call call = { .collective = OC_BCAST,
-				.send = buffer,
-				.bytes = sizeof(buffer),
-				.root = oc_team_rank(team) == 0 ? 2 : 1 };
 	int result;
 
 	if (oct_barrier(team))
 		return 1;
-	result = oc_collective(team, &call);
+	result = oct_bcast(team, buffer, sizeof(buffer), oc_team_rank(team) == 0 ? 2 : 1);
 	/* Ranks 1 and 2 agree, and nobody needs rank 0 for that; they live on, as MPI ranks do. */
 	oct_meet();
 	if (oc_team_rank(team) != 0)
@@ -186,17 +182,12 @@ TEST_ON_RANKS(a_rank_that_has_left_is_an_error_not_a_hang, 2, 3)
 }
 
 /* Both only post and look at nobody; the histories of their calls tell a few calls later. */
-static int both_are_roots(struct oc_team *team, void *arg)
+TEST_ON_RANKS(two_roots_of_one_bcast_are_an_error_soon, 2)
 {
 	char buffer[200] = { 0 };
-	struct oc_call call = { .collective = OC_BCAST,
-				.send = buffer,
-				.bytes = sizeof(buffer),
-				.root = oc_team_rank(team) };
 	int result;
 
-	(void)arg;
-	if (oct_barrier(team) || oc_collective(team, &call))
+	if (oct_barrier(team) || oct_bcast(team, buffer, sizeof(buffer), oc_team_rank(team)))
 		return 1;
 	for (int i = 0; i < 3 * OCI_LANES; i++) {
 		result = oct_barrier(team);
@@ -209,20 +200,15 @@ static int both_are_roots(struct oc_team *team, void *arg)
 }
 
 /* Again and again, through slots that near ranks reuse early. */
-static int near_ranks_are_both_roots(struct oc_team *team, void *arg)
+TEST_ON_RANKS(two_roots_among_near_ranks_are_an_error_soon, 2)
 {
 	static char buffer[1000];
-	struct oc_call call = { .collective = OC_BCAST,
-				.send = buffer,
-				.bytes = sizeof(buffer),
-				.root = oc_team_rank(team) };
 
-	(void)arg;
-	while (oc_team_progress(team) == 0)
-		;
+	oct_made(team);
 	team->team.common = OCI_TOPO_L3;
 	for (int i = 0; i < 4 * OCI_LANES; i++) {
-		int result = oc_collective(team, &call) ?: oct_barrier(team);
+		int result = oct_bcast(team, buffer, sizeof(buffer), oc_team_rank(team)) ?:
+				     oct_barrier(team);
 
 		if (!result)
 			continue;
@@ -230,12 +216,6 @@ static int near_ranks_are_both_roots(struct oc_team *team, void *arg)
 		return result == -EPROTO ? 0 : 2;
 	}
 	return 3;
-}
-
-TEST(two_roots_of_one_bcast_are_an_error_soon)
-{
-	assert_int_equal(oct_fork_team(2, -1, both_are_roots, NULL), 0);
-	assert_int_equal(oct_fork_team(2, -1, near_ranks_are_both_roots, NULL), 0);
 }
 
 /* Made and left in a loop, with a collective in each; memory and descriptors come back. */
@@ -281,12 +261,8 @@ TEST_ON_RANKS(a_thousand_teams_live_at_once_and_share_slots, 2)
 	}
 	for (unsigned int i = 0; i < 1000; i++) {
 		char block[8192] = { 0 };
-		struct oc_call call = { .collective = OC_BCAST,
-					.send = block,
-					.bytes = sizeof(block),
-					.root = i % 2 };
 
-		if (oc_collective(teams[i], &call))
+		if (oct_bcast(teams[i], block, sizeof(block), i % 2))
 			return 2;
 	}
 	return 0;

@@ -57,6 +57,23 @@ int oct_barrier(struct oc_team *team)
 	return oc_collective(team, &(struct oc_call){ .collective = OC_BARRIER });
 }
 
+int oct_bcast(struct oc_team *team, void *buffer, size_t bytes, uint32_t root)
+{
+	return oc_collective(team, &(struct oc_call){ .collective = OC_BCAST,
+						      .send = buffer,
+						      .bytes = bytes,
+						      .root = root });
+}
+
+int oct_made(struct oc_team *team)
+{
+	int state;
+
+	while ((state = oc_team_progress(team)) == 0)
+		;
+	return state;
+}
+
 static int reap(const pid_t *pids, uint32_t size, int expect_dead)
 {
 	uint32_t left = size;

@@ -65,6 +65,10 @@ int oct_local_teams(uint32_t size, struct oc_team **teams);
 int oct_local_begin(uint32_t size, struct oc_team **teams);
 int oct_local_end(uint32_t size, struct oc_team **teams);
 
+/* What the engine's functions return. */
 int oct_barrier(struct oc_team *team);
+int oct_bcast(struct oc_team *team, void *buffer, size_t bytes, uint32_t root);
+/* Until the team is made, or refused. */
+int oct_made(struct oc_team *team);
 
 #endif
