@@ -21,9 +21,7 @@ struct coll_options {
 	enum buffer_mode mode;
 	bool check;
 	bool memcpy; /* of the bytes that the collective has to move, instead of it */
-	bool samples;
 	long root;
-	const char *json;
 };
 
 /* Returns -1 to go on, or the status to exit with; see args_parse. One rank alone says why. */

@@ -281,7 +281,7 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 }
 
 /* On rank 0: each call's slowest rank, from the times that all ranks left in the segment. */
-static void collect(struct bench *b, struct cell_run *run, size_t n, struct coll_cell *cell)
+static void print(struct bench *b, struct cell_run *run, size_t n)
 {
 	double *us = malloc(n * sizeof(*us));
 	size_t i;
@@ -292,22 +292,20 @@ static void collect(struct bench *b, struct cell_run *run, size_t n, struct coll
 		return;
 	}
 	memcpy(us, shm_barrier_times(&b->barrier, 0), n * sizeof(*us));
-	for (rank = 1; rank < b->job.ranks; rank++) {
+	for (rank = 1; rank < b->ranks; rank++) {
 		const double *theirs = shm_barrier_times(&b->barrier, rank);
 
 		for (i = 0; i < n; i++) {
 			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
 		}
 	}
-	cell->samples_us = NULL;
-	if (b->options.samples) {
-		cell->samples_us = malloc(n * sizeof(*us));
-		if (cell->samples_us) {
-			memcpy(cell->samples_us, us, n * sizeof(*us));
-		}
-	}
-	coll_cell_summarise(cell, us, n);
-	cell->token_ns = stats_median(run->tokens_ns, run->tokens);
+	stats_sort(us, n);
+	printf("= %s %zu %.6g %.6g %.6g\n", oci_collective_name(run->call.collective),
+	       run->call.bytes, stats_quantile(us, n, 0.5), stats_quantile(us, n, 0.1),
+	       stats_quantile(us, n, 0.9));
+	/* A cell can take a while; a pipe shows it at once too. */
+	fflush(stdout);
+	b->tokens_ns[b->cells++] = stats_median(run->tokens_ns, run->tokens);
 	free(us);
 }
 
@@ -324,15 +322,15 @@ static int create_buffers(const struct bench *b, struct cell_run *run)
 	return err ? err : buffers_create(&run->recv, b->options.mode, recv);
 }
 
-void run_cell(struct bench *b, struct coll_cell *cell)
+void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
 {
 	struct cell_run run = {
 		.call = {
-			.collective = cell->collective,
+			.collective = collective,
 			.rank = b->rank,
-			.ranks = b->job.ranks,
+			.ranks = b->ranks,
 			.root = (int)b->options.root,
-			.bytes = cell->bytes,
+			.bytes = bytes,
 		},
 		.times = shm_barrier_times(&b->barrier, b->rank),
 	};
@@ -352,8 +350,8 @@ void run_cell(struct bench *b, struct coll_cell *cell)
 	buffers_destroy(&run.send);
 	buffers_destroy(&run.recv);
 	mpi_call_destroy(&run.mpi);
-	if (b->rank == 0 && n > 0) {
-		collect(b, &run, n, cell);
+	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier)) {
+		print(b, &run, n);
 	}
 	/* The times may be overwritten from here on, and failures are known to all. */
 	shm_barrier_wait(&b->barrier);

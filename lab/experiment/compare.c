@@ -82,7 +82,8 @@ static void compare_cell(const struct results *results, const struct comparison 
 	const struct figure_cell *other = there(figure_cell_of(figure, comparison->other, x));
 
 	out->subject = there(figure_cell_of(figure, comparison->subject, x));
-	out->limit = there(figure_cell_of(figure, comparison->limit, x));
+	/* Of nothing that moves there is no limit. */
+	out->limit = figure->x[x] ? there(figure_cell_of(figure, comparison->limit, x)) : NULL;
 	estimate_ratio(results, figure, stock, figure_cell_of(figure, comparison->control, x),
 		       scratch, &out->control);
 	out->other = other && (!stock || (figure->more_is_better ?

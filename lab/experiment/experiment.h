@@ -146,7 +146,8 @@ struct comparison *results_compare(struct results *results, unsigned int group);
 
 /* Whether results can be put there: a measurement is not to be lost to it. 0, or 1 and says why. */
 int results_check_places(const char *json, const char *out);
-/* The folder: index.html, plots, tables, JSON. 0, or 1 and says why. */
+/* The folder: index.html, plots, tables, JSON. 0; or says why and 1, or 2: only plots are lacking.
+ */
 int results_write_folder(const struct results *results, const char *out, bool plots);
 
 /* ---- figure.c ---------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/experiment/progress.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ void progress_show(struct progress *progress, const char *what, double done)
 	char time[48] = "";
 
 	if (!progress->bar) {
-		fprintf(stderr, "onecopy: %3.0f%% %s\n", 100 * done, what);
+		fprintf(stderr, "%s: %3.0f%% %s\n", program_invocation_short_name, 100 * done,
+			what);
 		return;
 	}
 	/* Sooner it would be a guess. */

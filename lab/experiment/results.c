@@ -244,5 +244,5 @@ int results_write_folder(const struct results *results, const char *out, bool pl
 	failed |= write_tables(results, TABLE_TEXT, out, "table.txt");
 	if (!failed)
 		say("all of it, with %s: %s/index.html", unplotted ? "no plots" : "the plots", out);
-	return failed | (plots && unplotted);
+	return failed ? 1 : plots && unplotted ? 2 : 0;
 }

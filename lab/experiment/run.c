@@ -168,7 +168,8 @@ static int take_counters(struct run *run, const char *dir, char *why, size_t n)
 	counters_remove(dir);
 	if (!json_integer_value(json_object_get(counters, "ranks"))) {
 		json_decref(counters);
-		return 0;
+		snprintf(why, n, "onecopy left no counters, so it was not under the run");
+		return run->may_lack_counters ? 0 : -ENOTSUP;
 	}
 	run->counters = counters;
 	if (run->ranks == 1 || json_array_size(json_object_get(counters, "collectives")))

@@ -39,6 +39,7 @@ struct run {
 	const char *out, *err; /* files, as child_args has them; NULL: lines are read */
 	long timeout_s;
 	bool counted; /* the ranks' counters of a run with onecopy are read, and have to be there */
+	bool may_lack_counters;
 	/* What came of it. */
 	unsigned int values; /* lines that were samples */
 	double wall_s;

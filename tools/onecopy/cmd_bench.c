@@ -281,7 +281,7 @@ int bench_main(int argc, char **argv)
 	if (options->json)
 		failed |= results_write_json(results, options->json);
 	if (options->out)
-		failed |= results_write_folder(results, options->out, true);
+		failed |= results_write_folder(results, options->out, true) != 0;
 	for (unsigned int f = 0; f < results->figure_count; f++)
 		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
 	results_end(results);
