@@ -269,7 +269,8 @@ static void put_ratio_axis(const struct results *results, const struct compariso
 		}
 	}
 	/* Twice as fast and twice as slow are equally far from 1 only on a logarithmic scale. */
-	fprintf(out, "set ylabel 'ratio' offset 1.5\nset logscale y 2\nset yrange [%g:%g]\nset ytics (%s)\n",
+	fprintf(out,
+		"set ylabel 'ratio' offset 1.5\nset logscale y 2\nset yrange [%g:%g]\nset ytics (%s)\n",
 		low / 1.05, high * 1.05,
 		high / low > 5 ? "0.03, 0.06, 0.12, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64" :
 				 "0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 2.5, 3, 4");
