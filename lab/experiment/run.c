@@ -138,6 +138,8 @@ static void read_line(void *context, const char *line)
 		snprintf(reader->run->said, sizeof(reader->run->said), "%s", line + 2);
 	else if (!reader->other[0] && line[0] && line[0] != '-')
 		snprintf(reader->other, sizeof(reader->other), "%s", line);
+	if (reader->run->line && line[0] != '=' && line[0] != '#')
+		reader->run->line(reader->run->context, line);
 }
 
 static void explain(const struct reader *reader, int err, const struct child_result *result,
@@ -187,7 +189,7 @@ static int take_counters(struct run *run, const char *dir, char *why, size_t n)
 int run_program(struct results *results, struct run *run, unsigned int round, char *why, size_t n)
 {
 	struct reader reader = { .results = results, .run = run, .round = round };
-	struct child_args args = { .out = run->out, .err = run->err };
+	struct child_args args = { .line = read_line, .context = &reader };
 	const char *tmp = getenv("TMPDIR");
 	struct child_result result = { 0 };
 	char dir[PATH_MAX];
@@ -200,10 +202,6 @@ int run_program(struct results *results, struct run *run, unsigned int round, ch
 	if (err)
 		goto out;
 	snprintf(run->command, sizeof(run->command), "%s", child_args_text(&args));
-	if (results) {
-		args.line = read_line;
-		args.context = &reader;
-	}
 	snprintf(dir, sizeof(dir), "%s/onecopy-run-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (run->counted && run->variant->onecopy) {
 		if (!mkdtemp(dir)) {

@@ -36,7 +36,9 @@ struct run {
 	const char *program, *arguments; /* its path; words, NULL: none */
 	const char *folder;		 /* where the ranks run; NULL: here */
 	const char *stem; /* of the figures' names, which its lines leave out; NULL: they don't */
-	const char *out, *err; /* files, as child_args has them; NULL: lines are read */
+	/* Gets the lines that are neither; NULL: nobody does. */
+	void (*line)(void *context, const char *line);
+	void *context;
 	long timeout_s;
 	bool counted; /* the ranks' counters of a run with onecopy are read, and have to be there */
 	bool may_lack_counters;
@@ -55,8 +57,8 @@ struct run {
  */
 void run_begin(void);
 /*
- * Samples go to the results' figures, into the variant's series; results NULL: lines are left
- * alone. 0, or -errno and why, a sentence without its full stop; -EINTR: it was interrupted.
+ * Samples go to the results' figures, into the variant's series. 0, or -errno and why, a sentence
+ * without its full stop; -EINTR: it was interrupted.
  */
 int run_program(struct results *results, struct run *run, unsigned int round, char *why, size_t n);
 /* Says why a run failed, how to repeat it, and what it said last. */
