@@ -16,6 +16,9 @@ struct coll_options {
 	size_t max_bytes;
 	bool sizes_given;
 	long iterations; /* 0: by size */
+	long first;	 /* so many calls, the first of their cell, and nothing before; 0: steady */
+	bool osu;	 /* MPI_Barrier behind each call, instead of our barrier around it */
+	int form;	 /* enum mpi_form */
 	double cell_seconds;
 	struct range token_ns; /* of the calls that count; high 0: all do */
 	enum buffer_mode mode;
