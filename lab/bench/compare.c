@@ -16,23 +16,26 @@
 enum { CONFIG_STOCK, CONFIG_ONECOPY, CONFIG_CONTROL, CONFIG_HEAP, CONFIG_OTHER, CONFIG_LIMIT };
 enum { CONFIGS = CONFIG_LIMIT + 1, LARGE_BYTES = 64 << 10 };
 
-/* So many ranks: all configurations take turns on them. */
+/* So many ranks of an MPI, measured in one way: all configurations take turns on them. */
 struct place {
+	enum launcher mpi;
+	const struct compare_way *way;
 	size_t ranks;
 	bool oversubscribed;
-	char stem[16];
+	char stem[32];
 	struct figure *token; /* what one took from rank to rank in a run: median, least, most */
-	unsigned int first;   /* of its figures in the results, one for each collective */
 };
 
 static struct compare {
 	struct compare_options options;
 	struct results results;
-	struct variant variants[CONFIGS];
-	struct place places[COMPARE_MAX_RANKS];
+	struct variant variants[LAUNCHERS][CONFIGS];
+	struct place places[COMPARE_MAX_RANKS * LAUNCHERS * COMPARE_WAYS];
+	unsigned int place_count;
+	double cell_seconds; /* 0: as the benchmark has it */
 	char with[PATH_MAX + 32], arguments[4096];
-	char mpi[2][128];   /* what they call themselves; the second is CONFIG_OTHER's */
-	unsigned int cells; /* values of a run */
+	char mpi[LAUNCHERS][128];	/* what they call themselves */
+	unsigned int cells;		/* values of a run */
 	json_int_t served, handed_back; /* calls, over all runs with onecopy and their ranks */
 	bool unverified;
 } compare;
@@ -81,7 +84,7 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 {
 	const struct compare_options *o = &compare.options;
 	const struct place *place = step->context;
-	const struct variant *variant = &compare.variants[step->at];
+	const struct variant *variant = &compare.variants[place->mpi][step->at];
 	char arguments[sizeof(compare.arguments) + 128], why[512];
 	struct run run = { .variant = variant,
 			   .with = compare.with,
@@ -96,8 +99,8 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 			   .may_lack_counters = o->with };
 	int err;
 
-	snprintf(arguments, sizeof(arguments), "%s%s%s%s", compare.arguments,
-		 step->at == CONFIG_LIMIT ? " --memcpy" : "",
+	snprintf(arguments, sizeof(arguments), "%s %s%s%s%s", compare.arguments,
+		 place->way->arguments, step->at == CONFIG_LIMIT ? " --memcpy" : "",
 		 o->token && !place->oversubscribed ? " --token-ns " : "",
 		 o->token && !place->oversubscribed ? o->token : "");
 	err = run_program(results, &run, round, why, sizeof(why));
@@ -106,7 +109,7 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 			 run.values, compare.cells);
 		err = -EBADMSG;
 	}
-	snprintf(compare.mpi[step->at == CONFIG_OTHER], sizeof(compare.mpi[0]), "%.100s", run.said);
+	snprintf(compare.mpi[variant->launcher], sizeof(compare.mpi[0]), "%.100s", run.said);
 	if (err) {
 		progress_end(&results->progress);
 		run_explain(&run, why);
@@ -127,23 +130,22 @@ static bool takes_turns(int config)
 	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
 }
 
-static void name_variants(void)
+static void name_variants(enum launcher mpi)
 {
-	const struct compare_options *o = &compare.options;
-	enum launcher other = o->mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
+	enum launcher other = mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
 	const struct variant variants[CONFIGS] = {
-		[CONFIG_STOCK] = { .name = "stock", .launcher = o->mpi },
-		[CONFIG_ONECOPY] = { .name = "onecopy", .launcher = o->mpi, .onecopy = true },
-		[CONFIG_CONTROL] = { .name = "control", .launcher = o->mpi },
+		[CONFIG_STOCK] = { .name = "stock", .launcher = mpi },
+		[CONFIG_ONECOPY] = { .name = "onecopy", .launcher = mpi, .onecopy = true },
+		[CONFIG_CONTROL] = { .name = "control", .launcher = mpi },
 		[CONFIG_HEAP] = { .name = "shared heap",
-				  .launcher = o->mpi,
+				  .launcher = mpi,
 				  .onecopy = true,
 				  .shared_heap = true },
 		[CONFIG_OTHER] = { .name = "other stock", .launcher = other },
-		[CONFIG_LIMIT] = { .name = "memcpy", .launcher = o->mpi },
+		[CONFIG_LIMIT] = { .name = "memcpy", .launcher = mpi },
 	};
 
-	memcpy(compare.variants, variants, sizeof(variants));
+	memcpy(compare.variants[mpi], variants, sizeof(variants));
 }
 
 /* What all runs have in common. */
@@ -162,19 +164,34 @@ static void write_arguments(void)
 		fprintf(out, " --%s", buffer_mode_name(o->mode));
 	if (o->iterations)
 		fprintf(out, " --iterations %ld", o->iterations);
+	if (compare.cell_seconds > 0)
+		fprintf(out, " --cell-seconds %.4f", compare.cell_seconds);
 	fputs(o->no_check ? " --no-check" : "", out);
 	fclose(out);
 }
 
-static void plan_place(struct place *place, size_t ranks)
+/* Whether there is more to tell places apart by than their ranks. */
+static bool has_several(const bool *chosen, int n)
+{
+	int count = 0;
+
+	while (n--)
+		count += chosen[n];
+	return count > 1;
+}
+
+static void plan_place(struct place *place)
 {
 	const struct compare_options *o = &compare.options;
 	struct results *results = &compare.results;
 	unsigned int group = (unsigned int)(place - compare.places) + 1;
+	size_t ranks = place->ranks;
 
-	place->ranks = ranks;
-	place->oversubscribed = ranks > (size_t)results->host.cores;
-	snprintf(place->stem, sizeof(place->stem), "%zu", ranks);
+	snprintf(place->stem, sizeof(place->stem), "%s%s%zu%s%s",
+		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->word : "",
+		 has_several(o->mpis, LAUNCHERS) ? "-" : "", ranks,
+		 has_several(o->ways, COMPARE_WAYS) ? "-" : "",
+		 has_several(o->ways, COMPARE_WAYS) ? place->way->name : "");
 	for (int i = 0; i < o->collectives.n; i++) {
 		enum oc_collective collective = o->collectives.at[i];
 		bool barrier = collective == OC_BARRIER;
@@ -199,9 +216,45 @@ static void plan_place(struct place *place, size_t ranks)
 	results_turn(results);
 	for (unsigned int config = 0; config < CONFIGS; config++) {
 		if (takes_turns((int)config))
-			results_step(results, run_config, place, config, "%zu ranks, %s", ranks,
-				     compare.variants[config].name);
+			results_step(results, run_config, place, config, "%s, %zu ranks, %s, %s",
+				     launcher_info(place->mpi)->name, ranks, place->way->name,
+				     compare.variants[place->mpi][config].name);
 	}
+}
+
+/* MPICH's ranks do not yield: where there are several MPIs, its places with shared cores are left
+ * out. */
+static void list_places(void)
+{
+	const struct compare_options *o = &compare.options;
+
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+		name_variants((enum launcher)mpi);
+		for (int i = 0; i < o->ranks_n * COMPARE_WAYS; i++) {
+			struct place *place = &compare.places[compare.place_count];
+
+			*place = (struct place){ .mpi = (enum launcher)mpi,
+						 .way = &compare_ways[i % COMPARE_WAYS],
+						 .ranks = o->ranks[i / COMPARE_WAYS] };
+			place->oversubscribed = place->ranks > (size_t)compare.results.host.cores;
+			compare.place_count += o->mpis[mpi] && o->ways[i % COMPARE_WAYS] &&
+					       !(mpi == LAUNCH_MPICH && place->oversubscribed &&
+						 has_several(o->mpis, LAUNCHERS));
+		}
+	}
+}
+
+/* --everything: what is left of its time for each cell, a start of a job taken off. */
+static void share_time(void)
+{
+	const double all_s = 900, start_s = 0.7;
+	unsigned int configs = 0;
+	double each;
+
+	for (int config = 0; config < CONFIGS; config++)
+		configs += takes_turns(config);
+	each = all_s / (compare.place_count * configs * (double)compare.options.runs) - start_s;
+	compare.cell_seconds = fmax(0.002, each / compare.cells);
 }
 
 /* ---- what came of it ------------------------------------------------------------------------- */
@@ -248,6 +301,7 @@ static void compare_place(const struct place *place, int config)
 	const struct compare_options *o = &compare.options;
 	const struct compare_demands *d = &o->demands;
 	bool heap = config == CONFIG_HEAP, over = place->oversubscribed;
+	const struct variant *variants = compare.variants[place->mpi];
 	struct comparison *c =
 		results_compare(&compare.results, (unsigned int)(place - compare.places) + 1);
 	const struct group groups[] = {
@@ -265,27 +319,66 @@ static void compare_place(const struct place *place, int config)
 		{ .name = "barrier", .has = is_barrier, .least = over ? 0 : d->barrier },
 	};
 
-	snprintf(c->title, sizeof(c->title), "%zu ranks, %s%s", place->ranks,
-		 over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "");
-	snprintf(
-		c->about, sizeof(c->about), "%s, %s buffers.%s%s%s%s", compare.mpi[0],
-		buffer_mode_name(o->mode), o->better ? "\nstock is the faster of this and " : "",
-		o->better ? compare.mpi[1] : "",
-		o->better ? " in each cell; * marks the latter." : "",
-		"\nus: median call of the slowest rank. ratio: stock/onecopy, control: stock/stock.");
+	snprintf(c->title, sizeof(c->title), "%zu ranks, %s%s%s%s%s%s", place->ranks,
+		 over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
+		 has_several(o->mpis, LAUNCHERS) ? ", " : "",
+		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
+		 *place->way->arguments ? ", " : "",
+		 *place->way->arguments ? place->way->name : "");
+	snprintf(c->about, sizeof(c->about),
+		 "%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.",
+		 compare.mpi[place->mpi],
+		 place->way->cached ? "the same" : buffer_mode_name(o->mode),
+		 o->better ? "\nstock is the faster of this and " : "",
+		 o->better ? compare.mpi[variants[CONFIG_OTHER].launcher] : "",
+		 o->better ? " in each cell; * marks the latter." : "", place->way->about);
 	if (o->limit)
 		strcat(c->about, "\nmemcpy: what the bytes that have to move take without any "
 				 "waiting, and that in % of the time before it.");
 	snprintf(c->stem, sizeof(c->stem), "%s", place->stem);
-	c->subject = compare.variants[config].name;
-	c->stock = compare.variants[CONFIG_STOCK].name;
-	c->control = compare.variants[CONFIG_CONTROL].name;
-	c->other = o->better ? compare.variants[CONFIG_OTHER].name : NULL;
-	c->limit = o->limit ? compare.variants[CONFIG_LIMIT].name : NULL;
+	c->subject = variants[config].name;
+	c->stock = variants[CONFIG_STOCK].name;
+	c->control = variants[CONFIG_CONTROL].name;
+	c->other = o->better ? variants[CONFIG_OTHER].name : NULL;
+	c->limit = o->limit ? variants[CONFIG_LIMIT].name : NULL;
 	c->floor = over ? d->floor_oversubscribed : d->floor;
 	memcpy(c->groups, groups, sizeof(groups));
 	c->group_count = sizeof(groups) / sizeof(groups[0]);
 	note_token(place, c);
+}
+
+/* Of many tables the losses are said once more, together. */
+static void list_lost(void)
+{
+	const struct results *results = &compare.results;
+	unsigned int lost = 0, cells = 0;
+
+	if (compare.place_count < 2 || results->complete < STATS_MIN_RUNS)
+		return;
+	for (unsigned int i = 0; i < results->comparison_count; i++) {
+		const struct comparison *c = results->comparisons[i];
+		const struct compared *cell = c->cells;
+
+		lost += c->lost;
+		cells += c->cell_count;
+		for (struct figure *f = comparison_figure(results, c, NULL); f;
+		     f = comparison_figure(results, c, f)) {
+			for (unsigned int x = 0; x < f->x_count; x++, cell++) {
+				char at[32];
+
+				if (cell->verdict != VERDICT_LOST)
+					continue;
+				figure_x_text(f, x, at, sizeof(at));
+				results_say(&compare.results,
+					    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, "
+					    "%.2f].",
+					    c->title, f->row, at, cell->ratio.median,
+					    cell->ratio.low, cell->ratio.high, cell->control.low,
+					    cell->control.high);
+			}
+		}
+	}
+	results_say(&compare.results, "Of %u cells %u are lost.", cells, lost);
 }
 
 static json_t *settings(void)
@@ -293,7 +386,7 @@ static json_t *settings(void)
 	const struct compare_options *o = &compare.options;
 
 	return json_pack("{s:s, s:s, s:s, s:b, s:I, s:s*, s:s, s:s*, s:I, s:b, s:I, s:I}", "mpi",
-			 launcher_info(o->mpi)->word, "version", compare.mpi[0], "buffers",
+			 launcher_info(o->mpi)->word, "version", compare.mpi[o->mpi], "buffers",
 			 buffer_mode_name(o->mode), "checked", !o->no_check, "iterations",
 			 (json_int_t)o->iterations, "token_ns", o->token, "with", compare.with,
 			 "mpirun", o->mpirun, "timeout_s", (json_int_t)o->timeout_s,
@@ -310,11 +403,13 @@ static int report(const char *out)
 	int failed;
 
 	results->settings = settings();
-	for (int config = CONFIG_ONECOPY; config <= CONFIG_HEAP; config += 2) {
-		for (int i = 0; i < o->ranks_n && takes_turns(config); i++)
-			compare_place(&compare.places[i], config);
+	for (unsigned int i = 0; i < compare.place_count; i++) {
+		compare_place(&compare.places[i], CONFIG_ONECOPY);
+		if (o->shared_heap)
+			compare_place(&compare.places[i], CONFIG_HEAP);
 	}
 	results_finish(results);
+	list_lost();
 	results_print(results, TABLE_TEXT, stdout);
 	/* No plots, no harm: the reason was said, and the numbers are there. */
 	failed = results_write_folder(results, out, !o->no_plots) == 1;
@@ -366,12 +461,14 @@ int main(int argc, char **argv)
 	if (results_check_places(o->json, o->out ? o->out : out))
 		return STATUS_FAILED;
 	run_begin();
-	name_variants();
-	write_arguments();
-	for (int i = 0; i < o->ranks_n; i++)
-		plan_place(&compare.places[i], o->ranks[i]);
+	list_places();
 	for (int i = 0; i < o->collectives.n; i++)
 		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : (unsigned int)o->sizes.n;
+	if (o->everything)
+		share_time();
+	write_arguments();
+	for (unsigned int i = 0; i < compare.place_count; i++)
+		plan_place(&compare.places[i]);
 	err = results_run(results);
 	/* What was measured before a failure is still worth a table. */
 	status = results->complete ? report(o->out ? o->out : out) : STATUS_FAILED;

@@ -11,7 +11,15 @@
 #include "lab/experiment/mpi_found.h"
 #include "text.h"
 
-enum { COMPARE_MAX_RANKS = 8 };
+enum { COMPARE_MAX_RANKS = 8, COMPARE_WAYS = 6 };
+
+/* A way in which users measure. */
+struct compare_way {
+	const char *name, *arguments; /* of the benchmark */
+	const char *about;	      /* what a value is */
+	bool cached;		      /* the same buffers each time */
+};
+extern const struct compare_way compare_ways[COMPARE_WAYS];
 
 /* What the gate asks; 0 asks for nothing. */
 struct compare_demands {
@@ -22,7 +30,9 @@ struct compare_demands {
 };
 
 struct compare_options {
-	enum launcher mpi;
+	enum launcher mpi; /* the first, or the only one */
+	bool mpis[LAUNCHERS];
+	bool ways[COMPARE_WAYS];
 	size_t ranks[COMPARE_MAX_RANKS];
 	int ranks_n;
 	long runs, timeout_s;
@@ -32,6 +42,7 @@ struct compare_options {
 	enum buffer_mode mode;
 	const char *token; /* --token-ns, passed on; NULL: all calls count */
 	bool no_check, quick, no_plots, gate;
+	bool everything;		 /* as much of it as fits a quarter of an hour */
 	bool shared_heap, better, limit; /* what else takes turns */
 	const char *with;		 /* NULL: this build's onecopy run */
 	const char *mpirun;		 /* NULL: what is on PATH */

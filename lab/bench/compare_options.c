@@ -15,6 +15,8 @@ enum {
 	KEY_SIZES,
 	KEY_ITERATIONS,
 	KEY_TOKEN,
+	KEY_WAYS,
+	KEY_EVERYTHING,
 	KEY_CACHED,
 	KEY_COLD,
 	KEY_NO_CHECK,
@@ -61,6 +63,14 @@ static const struct argp_option option_table[] = {
 	{ "cached", KEY_CACHED, NULL, 0, "The same buffers for each call, as OSU does", 1 },
 	{ "cold", KEY_COLD, NULL, 0, "Buffers allocated for each call and freed after it", 1 },
 	{ "no-check", KEY_NO_CHECK, NULL, 0, "Do not verify the delivered bytes", 1 },
+	{ "ways", KEY_WAYS, "LIST", 0,
+	  "Ways to measure, some of aligned (the default), osu, nonblocking, persistent, first-10 "
+	  "and first-1000, with commas between them, or all: a table each",
+	  1 },
+	{ "everything", KEY_EVERYTHING, NULL, 0,
+	  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs, with shared heaps, too, in "
+	  "about a quarter of an hour; the end lists the cells lost",
+	  1 },
 	{ "quick", KEY_QUICK, NULL, 0, "A look in about a minute: 3 runs, 4 sizes", 1 },
 	{ NULL, 0, NULL, 0, "How it is run:", 2 },
 	{ "with", KEY_WITH, "CMD", 0,
@@ -77,7 +87,7 @@ static const struct argp_option option_table[] = {
 	  "memcpy takes turns, too, of the bytes that each collective has to move, by all cores that "
 	  "can help: how far each cell is from the physical limit",
 	  2 },
-	{ "mpi", KEY_MPI, "NAME", 0, "openmpi (the default) or mpich", 2 },
+	{ "mpi", KEY_MPI, "NAME", 0, "openmpi (the default), mpich, or both", 2 },
 	{ "mpirun", KEY_MPIRUN, "CMD", 0,
 	  "That MPI's launcher and its options (default: mpirun; with --mpi mpich: mpirun.mpich)",
 	  2 },
@@ -119,6 +129,18 @@ static const struct argp_option option_table[] = {
 	{ 0 },
 };
 
+#define SLOWEST "median call of the slowest rank"
+
+const struct compare_way compare_ways[COMPARE_WAYS] = {
+	{ "aligned", "", SLOWEST, false },
+	{ "osu", "--loop osu", "median call, of the ranks' mean, with MPI_Barrier behind each",
+	  true },
+	{ "nonblocking", "--form nonblocking", SLOWEST ", begun and waited for at once", false },
+	{ "persistent", "--form persistent", SLOWEST ", of a kept request", true },
+	{ "first-10", "--first 10", "mean of the first 10 calls, slowest rank", false },
+	{ "first-1000", "--first 1000", "mean of the first 1000 calls, slowest rank", false },
+};
+
 /* A threshold that was not given, which no one can give. */
 #define UNSET (-1.0)
 
@@ -152,6 +174,7 @@ static const struct plain {
 	{ KEY_SHARED_HEAP, FLAG, PLACE(shared_heap), NULL, 0 },
 	{ KEY_BETTER, FLAG, PLACE(better), NULL, 0 },
 	{ KEY_LIMIT, FLAG, PLACE(limit), NULL, 0 },
+	{ KEY_EVERYTHING, FLAG, PLACE(everything), NULL, 0 },
 	{ KEY_QUICK, FLAG, PLACE(quick), NULL, 0 },
 	{ KEY_NO_PLOTS, FLAG, PLACE(no_plots), NULL, 0 },
 	{ KEY_GATE, FLAG, PLACE(gate), NULL, 0 },
@@ -222,6 +245,69 @@ static error_t parse_ranks(const char *arg, struct argp_state *state, struct com
 	return err;
 }
 
+static error_t parse_mpi(const char *arg, struct argp_state *state, struct compare_options *o)
+{
+	bool both = strcmp(arg, "both") == 0;
+	enum launcher mpi = launcher_of(arg);
+	int l;
+
+	if (!both && mpi == LAUNCH_NONE) {
+		return fail(state, "--mpi takes openmpi, mpich or both.");
+	}
+	for (l = 1; l < LAUNCHERS; l++) {
+		o->mpis[l] = both || l == (int)mpi;
+	}
+	o->mpi = both ? LAUNCH_OPENMPI : mpi;
+	return 0;
+}
+
+static error_t parse_ways(const char *arg, struct argp_state *state, struct compare_options *o)
+{
+	char *copy = strdup(arg), *rest = copy, *word;
+	error_t err = copy ? 0 : ENOMEM;
+	int w, found;
+
+	memset(o->ways, 0, sizeof(o->ways));
+	while (!err && (word = strsep(&rest, ","))) {
+		for (found = w = 0; w < COMPARE_WAYS; w++) {
+			if (!strcmp(word, "all") || !strcmp(word, compare_ways[w].name)) {
+				o->ways[w] = true;
+				found = 1;
+			}
+		}
+		if (!found) {
+			err = fail(state, "--ways takes some of aligned, osu, nonblocking, "
+					  "persistent, first-10 and first-1000, or all.");
+		}
+	}
+	free(copy);
+	return err;
+}
+
+/* What was not asked for otherwise. */
+static void take_everything(struct argp_state *state, struct compare_options *o)
+{
+	char error[TEXT_ERROR_CHARS];
+	int c;
+
+	parse_mpi("both", state, o);
+	parse_ways("all", state, o);
+	o->shared_heap = true;
+	if (o->ranks_n == 0) {
+		parse_ranks("2,4,8", state, o);
+	}
+	if (o->runs == 0) {
+		o->runs = STATS_MIN_RUNS;
+	}
+	if (o->sizes.n == 0) {
+		size_list_parse("4,1K,64K,1M", &o->sizes, error);
+	}
+	o->collectives.n = OC_COLLECTIVES;
+	for (c = 0; c < OC_COLLECTIVES; c++) {
+		o->collectives.at[c] = (enum oc_collective)c;
+	}
+}
+
 static void set_default(double *ratio, double value)
 {
 	*ratio = *ratio == UNSET ? value : *ratio;
@@ -232,6 +318,13 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 {
 	char error[TEXT_ERROR_CHARS];
 
+	if (o->everything) {
+		take_everything(state, o);
+	}
+	if (o->better && o->mpis[LAUNCH_OPENMPI] && o->mpis[LAUNCH_MPICH]) {
+		return fail(state, "--better takes the faster of both MPIs already: give --mpi one "
+				   "of them.");
+	}
 	if (o->ranks_n == 0) {
 		o->ranks_n = mpis[o->mpi].ranks_n;
 	}
@@ -268,8 +361,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 	switch (key) {
 	case KEY_MPI:
-		o->mpi = launcher_of(arg);
-		return o->mpi == LAUNCH_NONE ? fail(state, "--mpi takes openmpi or mpich.") : 0;
+		return parse_mpi(arg, state, o);
+	case KEY_WAYS:
+		return parse_ways(arg, state, o);
 	case KEY_RANKS:
 		return parse_ranks(arg, state, o);
 	case KEY_COLLECTIVES:
@@ -317,6 +411,8 @@ int compare_options_parse(int argc, char **argv, struct compare_options *options
 		.ranks = { 2, 4 },
 		.timeout_s = 300,
 		.mpi = LAUNCH_OPENMPI,
+		.mpis = { [LAUNCH_OPENMPI] = true },
+		.ways = { true },
 		.demands = { .floor = 0.95,
 			     .floor_oversubscribed = 0.5,
 			     .geomean = UNSET,
