@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi_call.h"
+
 enum {
 	KEY_COLLECTIVES = 256,
 	KEY_SIZES,
@@ -19,9 +21,10 @@ enum {
 	KEY_CHECK,
 	KEY_NO_CHECK,
 	KEY_MEMCPY,
-	KEY_SAMPLES,
 	KEY_ROOT,
-	KEY_JSON,
+	KEY_LOOP,
+	KEY_FORM,
+	KEY_FIRST,
 };
 
 static const struct argp_option option_table[] = {
@@ -54,11 +57,18 @@ static const struct argp_option option_table[] = {
 	  "Time memcpy instead, of the bytes that the collective has to move, each rank its share, "
 	  "with no waiting: the physical limit",
 	  2 },
+	{ "loop", KEY_LOOP, "NAME", 0,
+	  "aligned: all ranks begin a call at one instant, by our own barrier (default); osu: the "
+	  "same buffers and MPI_Barrier behind each call, and the mean of the ranks counts",
+	  1 },
+	{ "form", KEY_FORM, "NAME", 0,
+	  "blocking (default); nonblocking: begun and waited for at once; persistent: a kept "
+	  "request is started, the same buffers each time",
+	  1 },
+	{ "first", KEY_FIRST, "N", 0,
+	  "The mean of the first N calls of each cell, with nothing before them", 1 },
 	{ "root", KEY_ROOT, "RANK", 0, "Root of bcast, scatter, gather and reduce (default: 0)",
 	  3 },
-	{ "json", KEY_JSON, "FILE", 0,
-	  "Write the results here too; '-' writes only that, to stdout", 4 },
-	{ "samples", KEY_SAMPLES, NULL, 0, "Put the time of every call into the JSON file", 4 },
 	{ 0 },
 };
 
@@ -120,6 +130,10 @@ static error_t check_all(struct argp_state *state, struct coll_options *o)
 {
 	int c, i;
 
+	/* A kept request has kept buffers, and so has OSU's loop. */
+	if (o->osu || o->form == FORM_PERSISTENT) {
+		o->mode = BUFFERS_CACHED;
+	}
 	/* Then nothing is delivered. */
 	o->check = o->check && !o->memcpy;
 	if (!o->sizes_given) {
@@ -143,6 +157,47 @@ static error_t check_all(struct argp_state *state, struct coll_options *o)
 					    "2 GiB.");
 			}
 		}
+	}
+	return 0;
+}
+
+/* Which of the words it is, or -1 after saying what is valid. */
+static int word_of(struct argp_state *state, const char *arg, const char *const words[3],
+		   const char *sentence)
+{
+	int i = 0;
+
+	while (words[i] && strcmp(arg, words[i]) != 0) {
+		i++;
+	}
+	if (!words[i]) {
+		fail(state, sentence);
+		return -1;
+	}
+	return i;
+}
+
+static error_t parse_way(int key, const char *arg, struct argp_state *state, struct coll_options *o)
+{
+	static const char *const loops[] = { "aligned", "osu", NULL };
+	static const char *const forms[] = { "blocking", "nonblocking", "persistent", NULL };
+	int word;
+
+	if (key == KEY_FIRST) {
+		return long_parse(arg, 1, 10000000, &o->first) ?
+			       fail(state, "--first takes a whole number from 1 to 10000000.") :
+			       0;
+	}
+	word = key == KEY_LOOP ? word_of(state, arg, loops, "--loop takes aligned or osu.") :
+				 word_of(state, arg, forms,
+					 "--form takes blocking, nonblocking or persistent.");
+	if (word < 0) {
+		return EINVAL;
+	}
+	if (key == KEY_LOOP) {
+		o->osu = word;
+	} else {
+		o->form = word;
 	}
 	return 0;
 }
@@ -173,14 +228,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_NO_CHECK:
 		o->check = key == KEY_CHECK;
 		return 0;
+	case KEY_LOOP:
+	case KEY_FORM:
+	case KEY_FIRST:
+		return parse_way(key, arg, state, o);
 	case KEY_MEMCPY:
 		o->memcpy = true;
-		return 0;
-	case KEY_SAMPLES:
-		o->samples = true;
-		return 0;
-	case KEY_JSON:
-		o->json = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is not an option; this program takes no other arguments.",
@@ -216,8 +269,9 @@ int coll_options_parse(int argc, char **argv, struct coll_options *options)
 		.options = option_table,
 		.parser = parse_option,
 		.doc = "Time MPI collectives between the ranks of one node.\v"
-		       "Run it under mpirun. Printed is the median over calls of the slowest rank's "
-		       "time, in microseconds. Calls are aligned by this program's own barrier in "
+		       "Run it under mpirun. Printed is, behind '=', collective and bytes, the median "
+		       "over calls of the slowest rank's time in microseconds, and their 10 % and "
+		       "90 % quantiles; last, what a token took from rank to rank in ns. Calls are aligned by this program's own barrier in "
 		       "shared memory, never by MPI_Barrier.\n\nExit status: 0 done, 1 wrong bytes or "
 		       "a failure, 2 wrong options.",
 	};
@@ -248,8 +302,8 @@ long coll_options_iterations(const struct coll_options *options, size_t bytes)
 {
 	size_t i = 0;
 
-	if (options->iterations) {
-		return options->iterations;
+	if (options->first || options->iterations) {
+		return options->first ? options->first : options->iterations;
 	}
 	while (bytes > iteration_table[i].up_to_bytes) {
 		i++;
@@ -259,5 +313,7 @@ long coll_options_iterations(const struct coll_options *options, size_t bytes)
 
 long coll_options_max_iterations(const struct coll_options *options)
 {
-	return options->iterations ? options->iterations : iteration_table[0].iterations;
+	return options->first	   ? options->first :
+	       options->iterations ? options->iterations :
+				     iteration_table[0].iterations;
 }

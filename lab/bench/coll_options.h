@@ -16,14 +16,15 @@ struct coll_options {
 	size_t max_bytes;
 	bool sizes_given;
 	long iterations; /* 0: by size */
+	long first;	 /* so many calls, the first of their cell, and nothing before; 0: steady */
+	bool osu;	 /* MPI_Barrier behind each call, instead of our barrier around it */
+	int form;	 /* enum mpi_form */
 	double cell_seconds;
 	struct range token_ns; /* of the calls that count; high 0: all do */
 	enum buffer_mode mode;
 	bool check;
 	bool memcpy; /* of the bytes that the collective has to move, instead of it */
-	bool samples;
 	long root;
-	const char *json;
 };
 
 /* Returns -1 to go on, or the status to exit with; see args_parse. One rank alone says why. */

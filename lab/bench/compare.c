@@ -4,286 +4,474 @@
  * is worth. `make bench` runs it.
  */
 #include "compare.h"
-#include "lab/harness/descendants.h"
-#include "lab/harness/stock_environment.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <signal.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-const char *config_name(enum config config)
+#include "lab/experiment/run.h"
+
+enum { CONFIG_STOCK, CONFIG_ONECOPY, CONFIG_CONTROL, CONFIG_HEAP, CONFIG_OTHER, CONFIG_LIMIT };
+enum { CONFIGS = CONFIG_LIMIT + 1, LARGE_BYTES = 64 << 10 };
+
+/* So many ranks of an MPI, measured in one way: all configurations take turns on them. */
+struct place {
+	enum launcher mpi;
+	const struct compare_way *way;
+	size_t ranks;
+	bool oversubscribed;
+	char stem[32];
+	struct figure *token; /* what one took from rank to rank in a run: median, least, most */
+};
+
+static struct compare {
+	struct compare_options options;
+	struct results results;
+	struct variant variants[LAUNCHERS][CONFIGS];
+	struct place places[COMPARE_MAX_RANKS * LAUNCHERS * COMPARE_WAYS];
+	unsigned int place_count;
+	double cell_seconds; /* 0: as the benchmark has it */
+	char with[PATH_MAX + 32], arguments[4096];
+	char mpi[LAUNCHERS][128];	/* what they call themselves */
+	unsigned int cells;		/* values of a run */
+	json_int_t served, handed_back; /* calls, over all runs with onecopy and their ranks */
+	bool unverified;
+} compare;
+
+static const size_t no_bytes;
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static json_int_t sum_calls(const json_t *rows)
 {
-	static const char *const names[CONFIG_COUNT] = {
-		[CONFIG_STOCK] = "stock",	[CONFIG_ONECOPY] = "onecopy",
-		[CONFIG_CONTROL] = "control",	[CONFIG_HEAP] = "shared heap",
-		[CONFIG_OTHER] = "other stock", [CONFIG_LIMIT] = "memcpy",
-	};
-
-	return names[config];
-}
-
-double *compare_quantile(const struct compare *compare, enum quantile quantile, int ranks_index,
-			 enum config config, int cell)
-{
-	size_t table = (size_t)quantile * (size_t)compare->options.ranks_n;
-	size_t row =
-		((table + (size_t)ranks_index) * CONFIG_COUNT + config) * (size_t)compare->cells_n;
-
-	return compare->us + (row + (size_t)cell) * (size_t)compare->options.runs;
-}
-
-double *compare_us(const struct compare *compare, int ranks_index, enum config config, int cell)
-{
-	return compare_quantile(compare, QUANTILE_50, ranks_index, config, cell);
-}
-
-bool compare_oversubscribed(const struct compare *compare, int ranks_index)
-{
-	return compare->options.ranks[ranks_index] > compare->host.cores;
-}
-
-bool compare_has(const struct compare *compare, enum config config)
-{
-	switch (config) {
-	case CONFIG_HEAP:
-		return compare->options.shared_heap;
-	case CONFIG_OTHER:
-		return compare->options.better;
-	case CONFIG_LIMIT:
-		return compare->options.limit;
-	default:
-		return true;
-	}
-}
-
-const struct compare_mpi *compare_mpi(const struct compare *compare, enum config config)
-{
-	return config == CONFIG_OTHER ? compare->options.other : compare->options.mpi;
-}
-
-static void list_cells(struct compare *compare)
-{
-	const struct compare_options *o = &compare->options;
-	int c, i;
-
-	for (c = 0; c < o->collectives.n; c++) {
-		bool barrier = o->collectives.at[c] == OC_BARRIER;
-
-		for (i = 0; i < (barrier ? 1 : o->sizes.n); i++) {
-			compare->cells[compare->cells_n++] =
-				(struct compare_cell){ o->collectives.at[c],
-						       barrier ? 0 : o->sizes.bytes[i] };
-		}
-	}
-}
-
-/* mkdir -p. Returns 0 or -errno. */
-static int make_folders(const char *path)
-{
-	char part[COMPARE_PATH_CHARS];
-	struct stat status;
+	json_int_t calls = 0;
+	const json_t *row;
 	size_t i;
 
-	for (i = 1; path[i - 1] && i < sizeof(part); i++) {
-		if (path[i] == '/' || path[i] == '\0') {
-			memcpy(part, path, i);
-			part[i] = '\0';
-			if (mkdir(part, 0777) && errno != EEXIST) {
-				return -errno;
-			}
-		}
-	}
-	/* What was there already may be a file. */
-	if (stat(path, &status)) {
-		return -errno;
-	}
-	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+	json_array_foreach(rows, i, row) calls += json_integer_value(json_object_get(row, "calls"));
+	return calls;
 }
 
-static int prepare_out(struct compare *compare)
+static void count_service(struct run *run)
 {
-	const char *out = compare->options.out;
-	char date[32], folder[PATH_MAX], *colon;
+	compare.served += sum_calls(json_object_get(run->counters, "collectives"));
+	compare.handed_back += sum_calls(json_object_get(run->counters, "handed_back"));
+	if (run->variant->onecopy && !run->counters && !compare.unverified) {
+		say("'%s' (--with) left no counters in ONECOPY_STATS_DIR, so it is not verified "
+		    "that onecopy served anything.",
+		    compare.with);
+		compare.unverified = true;
+	}
+	json_decref(run->counters);
+}
+
+static const char *program_of(enum launcher mpi)
+{
+	static char path[PATH_MAX + 64];
+	char folder[PATH_MAX];
+
+	if (compare.options.program && mpi == compare.options.mpi)
+		return compare.options.program;
+	host_program_folder(folder, sizeof(folder));
+	snprintf(path, sizeof(path), "%s/oc_bench_coll%s", folder,
+		 mpi == LAUNCH_MPICH ? "_mpich" : "");
+	return path;
+}
+
+static int run_config(struct results *results, struct step *step, unsigned int round)
+{
+	const struct compare_options *o = &compare.options;
+	const struct place *place = step->context;
+	const struct variant *variant = &compare.variants[place->mpi][step->at];
+	char arguments[sizeof(compare.arguments) + 128], why[512];
+	struct run run = { .variant = variant,
+			   .with = compare.with,
+			   .mpirun = variant->launcher == o->mpi ? o->mpirun : NULL,
+			   .ranks = (uint32_t)place->ranks,
+			   .binding = place->oversubscribed ? BIND_NONE : BIND_CORES,
+			   .program = program_of(variant->launcher),
+			   .arguments = arguments,
+			   .stem = place->stem,
+			   .timeout_s = o->timeout_s,
+			   .counted = true,
+			   .may_lack_counters = o->with };
 	int err;
 
-	snprintf(date, sizeof(date), "%s", compare->host.date);
-	/* A colon in a file name troubles make, scp and Windows. */
-	while ((colon = strchr(date, ':'))) {
-		memmove(colon, colon + 1, strlen(colon));
+	snprintf(arguments, sizeof(arguments), "%s %s%s%s%s", compare.arguments,
+		 place->way->arguments, step->at == CONFIG_LIMIT ? " --memcpy" : "",
+		 o->token && !place->oversubscribed ? " --token-ns " : "",
+		 o->token && !place->oversubscribed ? o->token : "");
+	err = run_program(results, &run, round, why, sizeof(why));
+	if (!err && run.values < compare.cells) {
+		snprintf(why, sizeof(why), "it gave %u of %u values; is --program another version?",
+			 run.values, compare.cells);
+		err = -EBADMSG;
 	}
-	if (out) {
-		snprintf(compare->out, sizeof(compare->out), "%s", out);
-	} else {
-		snprintf(compare->out, sizeof(compare->out), "bench-out/%s", date);
-	}
-	err = make_folders(compare->out);
+	snprintf(compare.mpi[variant->launcher], sizeof(compare.mpi[0]), "%.100s", run.said);
 	if (err) {
-		fprintf(stderr,
-			"oc_bench_compare: The folder '%s' cannot be made: %s. Choose "
-			"another with --out.\n",
-			compare->out, strerror(-err));
+		progress_end(&results->progress);
+		run_explain(&run, why);
+		json_decref(run.counters);
 		return err;
 	}
-	/* Absolute, as the ranks may start elsewhere; this folder was made a moment ago. */
-	snprintf(compare->stats, sizeof(compare->stats), "%.*s/.stats", COMPARE_PATH_CHARS - 16,
-		 realpath(compare->out, folder) ? folder : compare->out);
+	count_service(&run);
 	return 0;
 }
 
-/*
- * The stock runs must be stock. If this program itself was started under onecopy, what that left in
- * the environment goes; the onecopy runs get it anew from --with.
- */
-static void clean_environment(void)
-{
-	char dropped[1024];
+/* ---- plan ------------------------------------------------------------------------------------ */
 
-	if (stock_environment(dropped, sizeof(dropped))) {
-		fprintf(stderr,
-			"oc_bench_compare: Dropped from the environment, since the stock runs "
-			"must be without onecopy: %s. Only --with decides what the onecopy runs "
-			"get.\n",
-			dropped);
+static bool takes_turns(int config)
+{
+	const struct compare_options *o = &compare.options;
+
+	return config < CONFIG_HEAP || (config == CONFIG_HEAP && o->shared_heap) ||
+	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
+}
+
+static void name_variants(enum launcher mpi)
+{
+	enum launcher other = mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
+	const struct variant variants[CONFIGS] = {
+		[CONFIG_STOCK] = { .name = "stock", .launcher = mpi },
+		[CONFIG_ONECOPY] = { .name = "onecopy", .launcher = mpi, .onecopy = true },
+		[CONFIG_CONTROL] = { .name = "control", .launcher = mpi },
+		[CONFIG_HEAP] = { .name = "shared heap",
+				  .launcher = mpi,
+				  .onecopy = true,
+				  .shared_heap = true },
+		[CONFIG_OTHER] = { .name = "other stock", .launcher = other },
+		[CONFIG_LIMIT] = { .name = "memcpy", .launcher = mpi },
+	};
+
+	memcpy(compare.variants[mpi], variants, sizeof(variants));
+}
+
+/* What all runs have in common. */
+static void write_arguments(void)
+{
+	const struct compare_options *o = &compare.options;
+	FILE *out = fmemopen(compare.arguments, sizeof(compare.arguments), "w");
+	int i;
+
+	for (i = 0; i < o->collectives.n; i++)
+		fprintf(out, "%s%s", i ? "," : "--collectives ",
+			oci_collective_name(o->collectives.at[i]));
+	for (i = 0; i < o->sizes.n; i++)
+		fprintf(out, "%s%zu", i ? "," : " --sizes ", o->sizes.bytes[i]);
+	if (o->mode != BUFFERS_ROTATED)
+		fprintf(out, " --%s", buffer_mode_name(o->mode));
+	if (o->iterations)
+		fprintf(out, " --iterations %ld", o->iterations);
+	if (compare.cell_seconds > 0)
+		fprintf(out, " --cell-seconds %.4f", compare.cell_seconds);
+	fputs(o->no_check ? " --no-check" : "", out);
+	fclose(out);
+}
+
+/* Whether there is more to tell places apart by than their ranks. */
+static bool has_several(const bool *chosen, int n)
+{
+	int count = 0;
+
+	while (n--)
+		count += chosen[n];
+	return count > 1;
+}
+
+static void plan_place(struct place *place)
+{
+	const struct compare_options *o = &compare.options;
+	struct results *results = &compare.results;
+	unsigned int group = (unsigned int)(place - compare.places) + 1;
+	size_t ranks = place->ranks;
+
+	snprintf(place->stem, sizeof(place->stem), "%s%s%zu%s%s",
+		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->word : "",
+		 has_several(o->mpis, LAUNCHERS) ? "-" : "", ranks,
+		 has_several(o->ways, COMPARE_WAYS) ? "-" : "",
+		 has_several(o->ways, COMPARE_WAYS) ? place->way->name : "");
+	for (int i = 0; i < o->collectives.n; i++) {
+		enum oc_collective collective = o->collectives.at[i];
+		bool barrier = collective == OC_BARRIER;
+		const char *name = oci_collective_name(collective);
+		struct figure *figure = figure_new(results, barrier ? &no_bytes : o->sizes.bytes,
+						   barrier ? 1 : (unsigned int)o->sizes.n, "us",
+						   "%s-%s", place->stem, name);
+
+		snprintf(figure->title, sizeof(figure->title), "%s, %zu ranks", name, ranks);
+		snprintf(
+			figure->about, sizeof(figure->about),
+			"Median call of the slowest rank; the spread of a run is 10 %% and 90 %%.");
+		snprintf(figure->row, sizeof(figure->row), "%s", name);
+		figure->log_y = figure->folded = true;
+		figure->group = group;
 	}
-	if (geteuid() == 0) {
-		/* mpirun refuses root otherwise; in a container there is often nobody else. */
-		setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
-		setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+	place->token = figure_new(results, &place->ranks, 1, "ns", "%s-token", place->stem);
+	snprintf(place->token->title, sizeof(place->token->title),
+		 "A token from rank to rank, %zu ranks", ranks);
+	place->token->folded = true;
+	place->token->x_name = "ranks";
+	results_turn(results);
+	for (unsigned int config = 0; config < CONFIGS; config++) {
+		if (takes_turns((int)config))
+			results_step(results, run_config, place, config, "%s, %zu ranks, %s, %s",
+				     launcher_info(place->mpi)->name, ranks, place->way->name,
+				     compare.variants[place->mpi][config].name);
 	}
 }
 
+/* MPICH's ranks do not yield: where there are several MPIs, its places with shared cores are left
+ * out. */
+static void list_places(void)
+{
+	const struct compare_options *o = &compare.options;
+
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+		name_variants((enum launcher)mpi);
+		for (int i = 0; i < o->ranks_n * COMPARE_WAYS; i++) {
+			struct place *place = &compare.places[compare.place_count];
+
+			*place = (struct place){ .mpi = (enum launcher)mpi,
+						 .way = &compare_ways[i % COMPARE_WAYS],
+						 .ranks = o->ranks[i / COMPARE_WAYS] };
+			place->oversubscribed = place->ranks > (size_t)compare.results.host.cores;
+			compare.place_count += o->mpis[mpi] && o->ways[i % COMPARE_WAYS] &&
+					       !(mpi == LAUNCH_MPICH && place->oversubscribed &&
+						 has_several(o->mpis, LAUNCHERS));
+		}
+	}
+}
+
+/* --everything: what is left of its time for each cell, a start of a job taken off. */
+static void share_time(void)
+{
+	const double all_s = 900, start_s = 0.7;
+	unsigned int configs = 0;
+	double each;
+
+	for (int config = 0; config < CONFIGS; config++)
+		configs += takes_turns(config);
+	each = all_s / (compare.place_count * configs * (double)compare.options.runs) - start_s;
+	compare.cell_seconds = fmax(0.002, each / compare.cells);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+static bool moves_bytes(const struct figure *figure, unsigned int x)
+{
+	return figure->x[x] != 0;
+}
+
+static bool is_large(const struct figure *figure, unsigned int x)
+{
+	return figure->x[x] >= LARGE_BYTES;
+}
+
+static bool is_barrier(const struct figure *figure, unsigned int x)
+{
+	return figure->x[x] == 0;
+}
+
+/* Where it varies, so does what is measured. */
+static void note_token(const struct place *place, struct comparison *comparison)
+{
+	const struct figure *token = place->token;
+	double least = INFINITY, most = 0;
+
+	for (unsigned int s = 0; s < token->series_count; s++) {
+		const struct figure_cell *cell = figure_cell(token, s, 0);
+
+		for (unsigned int r = 0; r < compare.results.complete && cell->spread; r++) {
+			least = fmin(least, cell->spread[r][0]);
+			most = fmax(most, cell->spread[r][1]);
+		}
+	}
+	if (most > 0)
+		snprintf(
+			comparison->note, sizeof(comparison->note),
+			"A token took %.0f to %.0f ns from rank to rank (medians of the cells)%s%s.",
+			least, most, compare.options.token ? "; counted are calls with " : "",
+			compare.options.token ? compare.options.token : "");
+}
+
+static void compare_place(const struct place *place, int config)
+{
+	const struct compare_options *o = &compare.options;
+	const struct compare_demands *d = &o->demands;
+	bool heap = config == CONFIG_HEAP, over = place->oversubscribed;
+	const struct variant *variants = compare.variants[place->mpi];
+	struct comparison *c =
+		results_compare(&compare.results, (unsigned int)(place - compare.places) + 1);
+	const struct group groups[] = {
+		{ .name = "all cells but barrier",
+		  .has = moves_bytes,
+		  .least = heap && over ? d->geomean_heap_oversubscribed :
+			   heap		? d->geomean_heap :
+			   over		? d->geomean_oversubscribed :
+					  d->geomean },
+		{ .name = "cells of 64 KiB and more",
+		  .has = is_large,
+		  .least = over ? 0 :
+			   heap ? d->geomean_heap_large :
+				  d->geomean_large },
+		{ .name = "barrier", .has = is_barrier, .least = over ? 0 : d->barrier },
+	};
+
+	snprintf(c->title, sizeof(c->title), "%zu ranks, %s%s%s%s%s%s", place->ranks,
+		 over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
+		 has_several(o->mpis, LAUNCHERS) ? ", " : "",
+		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
+		 *place->way->arguments ? ", " : "",
+		 *place->way->arguments ? place->way->name : "");
+	snprintf(c->about, sizeof(c->about),
+		 "%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.",
+		 compare.mpi[place->mpi],
+		 place->way->cached ? "the same" : buffer_mode_name(o->mode),
+		 o->better ? "\nstock is the faster of this and " : "",
+		 o->better ? compare.mpi[variants[CONFIG_OTHER].launcher] : "",
+		 o->better ? " in each cell; * marks the latter." : "", place->way->about);
+	if (o->limit)
+		strcat(c->about, "\nmemcpy: what the bytes that have to move take without any "
+				 "waiting, and that in % of the time before it.");
+	snprintf(c->stem, sizeof(c->stem), "%s", place->stem);
+	c->subject = variants[config].name;
+	c->stock = variants[CONFIG_STOCK].name;
+	c->control = variants[CONFIG_CONTROL].name;
+	c->other = o->better ? variants[CONFIG_OTHER].name : NULL;
+	c->limit = o->limit ? variants[CONFIG_LIMIT].name : NULL;
+	c->floor = over ? d->floor_oversubscribed : d->floor;
+	memcpy(c->groups, groups, sizeof(groups));
+	c->group_count = sizeof(groups) / sizeof(groups[0]);
+	note_token(place, c);
+}
+
+/* Of many tables the losses are said once more, together. */
+static void list_lost(void)
+{
+	const struct results *results = &compare.results;
+	unsigned int lost = 0, cells = 0;
+
+	if (compare.place_count < 2 || results->complete < STATS_MIN_RUNS)
+		return;
+	for (unsigned int i = 0; i < results->comparison_count; i++) {
+		const struct comparison *c = results->comparisons[i];
+		const struct compared *cell = c->cells;
+
+		lost += c->lost;
+		cells += c->cell_count;
+		for (struct figure *f = comparison_figure(results, c, NULL); f;
+		     f = comparison_figure(results, c, f)) {
+			for (unsigned int x = 0; x < f->x_count; x++, cell++) {
+				char at[32];
+
+				if (cell->verdict != VERDICT_LOST)
+					continue;
+				figure_x_text(f, x, at, sizeof(at));
+				results_say(&compare.results,
+					    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, "
+					    "%.2f].",
+					    c->title, f->row, at, cell->ratio.median,
+					    cell->ratio.low, cell->ratio.high, cell->control.low,
+					    cell->control.high);
+			}
+		}
+	}
+	results_say(&compare.results, "Of %u cells %u are lost.", cells, lost);
+}
+
+static json_t *settings(void)
+{
+	const struct compare_options *o = &compare.options;
+
+	return json_pack("{s:s, s:s, s:s, s:b, s:I, s:s*, s:s, s:s*, s:I, s:b, s:I, s:I}", "mpi",
+			 launcher_info(o->mpi)->word, "version", compare.mpi[o->mpi], "buffers",
+			 buffer_mode_name(o->mode), "checked", !o->no_check, "iterations",
+			 (json_int_t)o->iterations, "token_ns", o->token, "with", compare.with,
+			 "mpirun", o->mpirun, "timeout_s", (json_int_t)o->timeout_s,
+			 "service_verified", !compare.unverified, "calls_served", compare.served,
+			 "calls_handed_back", compare.handed_back);
+}
+
+/* Tables, files and plots of the rounds that are complete. Returns the exit status. */
+static int report(const char *out)
+{
+	const struct compare_options *o = &compare.options;
+	struct results *results = &compare.results;
+	bool pass = true;
+	int failed;
+
+	results->settings = settings();
+	for (unsigned int i = 0; i < compare.place_count; i++) {
+		compare_place(&compare.places[i], CONFIG_ONECOPY);
+		if (o->shared_heap)
+			compare_place(&compare.places[i], CONFIG_HEAP);
+	}
+	results_finish(results);
+	list_lost();
+	results_print(results, TABLE_TEXT, stdout);
+	/* No plots, no harm: the reason was said, and the numbers are there. */
+	failed = results_write_folder(results, out, !o->no_plots) == 1;
+	if (o->json)
+		failed |= results_write_json(results, o->json);
+	for (unsigned int c = 0; c < results->comparison_count && o->gate; c++)
+		pass &= comparison_passes(results->comparisons[c], stdout);
+	return failed ? STATUS_FAILED : pass ? STATUS_OK : STATUS_GATE;
+}
+
 /* Better said now than after the first stock run. */
-static int check_with(const char *with)
+static int check_with(void)
 {
 	struct child_args args = { .n = 0 };
 	int err = 0;
 
-	if (child_args_add_words(&args, with) || args.n == 0) {
-		fprintf(stderr, "oc_bench_compare: --with takes a command, as in 'onecopy run'.\n");
+	if (child_args_add_words(&args, compare.with) || args.n == 0) {
+		say("--with takes a command, as in 'onecopy run'.");
 		err = -EINVAL;
 	} else if (strchr(args.argv[0], '/') && access(args.argv[0], X_OK)) {
-		fprintf(stderr,
-			"oc_bench_compare: '%s', to run under onecopy, cannot be executed: "
-			"%s. Build it with 'make', or name it with --with.\n",
-			args.argv[0], strerror(errno));
+		say("'%s', to run under onecopy, cannot be executed: %s. Build it with 'make', or "
+		    "name it with --with.",
+		    args.argv[0], strerror(errno));
 		err = -ENOENT;
 	}
 	child_args_destroy(&args);
 	return err;
 }
 
-/* Better said now than after a quarter of an hour. */
-static int check_json(const char *path)
-{
-	FILE *file = path ? fopen(path, "a") : NULL;
-
-	if (path && !file) {
-		fprintf(stderr,
-			"oc_bench_compare: '%s' (--json) cannot be written: %s. Choose another "
-			"place.\n",
-			path, strerror(errno));
-		return -errno;
-	}
-	if (file) {
-		fclose(file);
-	}
-	return 0;
-}
-
-static void on_signal(int number)
-{
-	(void)number;
-	child_interrupt();
-}
-
-static void print_to_file(const struct compare *compare, const struct ranks_summary *summaries)
-{
-	char path[COMPARE_PATH_CHARS + 16];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/table.txt", compare->out);
-	file = fopen(path, "w");
-	if (!file) {
-		fprintf(stderr, "oc_bench_compare: '%s' cannot be written: %s.\n", path,
-			strerror(errno));
-		return;
-	}
-	compare_print(compare, summaries, file);
-	fclose(file);
-}
-
-/* Tables, files and plots of the rounds that are complete. Returns the exit status. */
-static int report(const struct compare *compare)
-{
-	const struct compare_options *o = &compare->options;
-	char path[COMPARE_PATH_CHARS + 16];
-	struct ranks_summary *summaries =
-		calloc((size_t)compare_summaries(compare), sizeof(*summaries));
-	int status = STATUS_FAILED;
-	bool plotted;
-
-	if (!summaries || compare_summarise(compare, summaries)) {
-		fprintf(stderr, "oc_bench_compare: Out of memory while summing up.\n");
-		goto out;
-	}
-	compare_print(compare, summaries, stdout);
-	print_to_file(compare, summaries);
-	snprintf(path, sizeof(path), "%s/results.json", compare->out);
-	if (compare_write_json(compare, summaries, o->json ? o->json : path)) {
-		goto out;
-	}
-	/* No plots, no harm: the reason was said, and the numbers are there. */
-	plotted = o->plots && compare_plot(compare, summaries) == 0;
-	printf("\nWritten to %s: table.txt%s%s\n", compare->out, o->json ? "" : ", results.json",
-	       plotted ? ", plots" : "");
-	status = STATUS_OK;
-	if (o->gate && !compare_gate_passes(compare, summaries, stdout)) {
-		status = STATUS_GATE;
-	}
-out:
-	free(summaries);
-	return status;
-}
-
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_signal };
-	static struct compare compare;
-	int status, err, i, config;
-	size_t values;
+	const struct compare_options *o = &compare.options;
+	struct results *results = &compare.results;
+	char out[PATH_MAX], folder[PATH_MAX];
+	int status = compare_options_parse(argc, argv, &compare.options), err;
 
-	status = compare_options_parse(argc, argv, &compare.options);
-	if (status >= 0) {
+	if (status >= 0)
 		return status;
-	}
-	if (check_with(compare.options.with) || check_json(compare.options.json)) {
+	host_program_folder(folder, sizeof(folder));
+	snprintf(compare.with, sizeof(compare.with),
+		 o->with ? "%s" : "'%s/../tools/onecopy/onecopy' run", o->with ? o->with : folder);
+	results_begin(results, argc, argv, (unsigned int)o->runs);
+	snprintf(out, sizeof(out), "bench-out/%s", results->host.date);
+	/* A colon in a file name troubles make, scp and Windows. */
+	for (char *colon; (colon = strchr(out, ':'));)
+		memmove(colon, colon + 1, strlen(colon));
+	if (check_with())
 		return STATUS_USAGE;
-	}
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	clean_environment();
-	descendants_adopt();
-	host_describe(&compare.host);
-	list_cells(&compare);
-	values = QUANTILE_COUNT * (size_t)compare.options.ranks_n * CONFIG_COUNT *
-		 (size_t)compare.cells_n * (size_t)compare.options.runs;
-	compare.us = calloc(values, sizeof(*compare.us));
-	if (!compare.us || prepare_out(&compare)) {
-		free(compare.us);
+	if (results_check_places(o->json, o->out ? o->out : out))
 		return STATUS_FAILED;
-	}
-	err = compare_run(&compare);
+	run_begin();
+	list_places();
+	for (int i = 0; i < o->collectives.n; i++)
+		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : (unsigned int)o->sizes.n;
+	if (o->everything)
+		share_time();
+	write_arguments();
+	for (unsigned int i = 0; i < compare.place_count; i++)
+		plan_place(&compare.places[i]);
+	err = results_run(results);
 	/* What was measured before a failure is still worth a table. */
-	status = compare.rounds ? report(&compare) : STATUS_FAILED;
-	for (i = 0; i < compare.options.ranks_n; i++) {
-		for (config = 0; config < CONFIG_COUNT; config++) {
-			free(compare.commands[i][config]);
-		}
-	}
-	free(compare.us);
+	status = results->complete ? report(o->out ? o->out : out) : STATUS_FAILED;
+	results_end(results);
 	return err ? STATUS_FAILED : status;
 }

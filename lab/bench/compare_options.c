@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <errno.h>
-#include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare.h"
+#include "lab/harness/stats.h"
 
 enum {
 	KEY_RANKS = 256,
@@ -14,6 +15,8 @@ enum {
 	KEY_SIZES,
 	KEY_ITERATIONS,
 	KEY_TOKEN,
+	KEY_WAYS,
+	KEY_EVERYTHING,
 	KEY_CACHED,
 	KEY_COLD,
 	KEY_NO_CHECK,
@@ -60,6 +63,14 @@ static const struct argp_option option_table[] = {
 	{ "cached", KEY_CACHED, NULL, 0, "The same buffers for each call, as OSU does", 1 },
 	{ "cold", KEY_COLD, NULL, 0, "Buffers allocated for each call and freed after it", 1 },
 	{ "no-check", KEY_NO_CHECK, NULL, 0, "Do not verify the delivered bytes", 1 },
+	{ "ways", KEY_WAYS, "LIST", 0,
+	  "Ways to measure, some of aligned (the default), osu, nonblocking, persistent, first-10 "
+	  "and first-1000, with commas between them, or all: a table each",
+	  1 },
+	{ "everything", KEY_EVERYTHING, NULL, 0,
+	  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs, with shared heaps, too, in "
+	  "about a quarter of an hour; the end lists the cells lost",
+	  1 },
 	{ "quick", KEY_QUICK, NULL, 0, "A look in about a minute: 3 runs, 4 sizes", 1 },
 	{ NULL, 0, NULL, 0, "How it is run:", 2 },
 	{ "with", KEY_WITH, "CMD", 0,
@@ -76,7 +87,7 @@ static const struct argp_option option_table[] = {
 	  "memcpy takes turns, too, of the bytes that each collective has to move, by all cores that "
 	  "can help: how far each cell is from the physical limit",
 	  2 },
-	{ "mpi", KEY_MPI, "NAME", 0, "openmpi (the default) or mpich", 2 },
+	{ "mpi", KEY_MPI, "NAME", 0, "openmpi (the default), mpich, or both", 2 },
 	{ "mpirun", KEY_MPIRUN, "CMD", 0,
 	  "That MPI's launcher and its options (default: mpirun; with --mpi mpich: mpirun.mpich)",
 	  2 },
@@ -89,13 +100,13 @@ static const struct argp_option option_table[] = {
 	{ NULL, 0, NULL, 0, "What is written:", 3 },
 	{ "out", KEY_OUT, "DIR", 0,
 	  "Folder for results.json, table.txt and the plots (default: bench-out/<date>)", 3 },
-	{ "json", KEY_JSON, "FILE", 0, "Another place for results.json", 3 },
+	{ "json", KEY_JSON, "FILE", 0, "Write results.json there, too", 3 },
 	{ "no-plots", KEY_NO_PLOTS, NULL, 0, "Draw nothing", 3 },
 	{ NULL, 0, NULL, 0, "What is asked of the result:", 4 },
 	{ "gate", KEY_GATE, NULL, 0, "Exit with status 3 when a cell is lost or a mean too low",
 	  4 },
 	{ "floor", KEY_FLOOR, "R", 0,
-	  "A cell is lost when the whole interval of its ratio lies below this (default: 0.95)",
+	  "A cell is lost when the whole interval of its ratio lies below this and the control's (default: 0.95)",
 	  4 },
 	{ "floor-oversubscribed", KEY_FLOOR_OVERSUBSCRIBED, "R", 0,
 	  "The same where ranks outnumber cores (default: 0.5)", 4 },
@@ -118,30 +129,101 @@ static const struct argp_option option_table[] = {
 	{ 0 },
 };
 
-/* The means are those that the issues ask for; 0 asks for none. */
-static const struct compare_mpi mpis[] = {
-	{ .name = "openmpi",
-	  .mpirun = "mpirun",
-	  .program = "oc_bench_coll",
-	  .bound = "--bind-to core --map-by core",
-	  .unbound = "--oversubscribe --bind-to none",
-	  .ranks_n = 2,
-	  .geomean = 1.3,
-	  .geomean_large = 1.5,
-	  .barrier = 1.3 },
-	{ .name = "mpich",
-	  .mpirun = "mpirun.mpich",
-	  .program = "oc_bench_coll_mpich",
-	  .bound = "-bind-to core -map-by core",
-	  .unbound = "-bind-to none",
-	  .ranks_n = 1, /* it does not yield: 4 ranks on 2 cores took 30 ms a call */
-	  .geomean = 1.5 },
+#define SLOWEST "median call of the slowest rank"
+
+const struct compare_way compare_ways[COMPARE_WAYS] = {
+	{ "aligned", "", SLOWEST, false },
+	{ "osu", "--loop osu", "median call, of the ranks' mean, with MPI_Barrier behind each",
+	  true },
+	{ "nonblocking", "--form nonblocking", SLOWEST ", begun and waited for at once", false },
+	{ "persistent", "--form persistent", SLOWEST ", of a kept request", true },
+	{ "first-10", "--first 10", "mean of the first 10 calls, slowest rank", false },
+	{ "first-1000", "--first 1000", "mean of the first 1000 calls, slowest rank", false },
+};
+
+/* A threshold that was not given, which no one can give. */
+#define UNSET (-1.0)
+
+/* What depends on the MPI. The means are those that the issues ask for. */
+static const struct {
+	const char *program;
+	int ranks_n; /* of the ranks 2 and 4, unless --ranks names others */
+	double geomean, geomean_large, barrier;
+} mpis[LAUNCHERS] = {
+	[LAUNCH_OPENMPI] = { "oc_bench_coll", 2, 1.3, 1.5, 1.3 },
+	/* It does not yield: 4 ranks on 2 cores took 30 ms a call. */
+	[LAUNCH_MPICH] = { "oc_bench_coll_mpich", 1, 1.5, 0, 0 },
+};
+
+enum kind { FLAG, TEXT, RATIO, COUNT };
+
+#define PLACE(member) offsetof(struct compare_options, member)
+
+/* The options that are no more than a value. */
+static const struct plain {
+	int key;
+	enum kind kind;
+	size_t place;
+	const char *name; /* of a count, with its most */
+	long most;
+} plain[] = {
+	{ KEY_RUNS, COUNT, PLACE(runs), "--runs", 10000 },
+	{ KEY_TIMEOUT, COUNT, PLACE(timeout_s), "--timeout", 86400 },
+	{ KEY_ITERATIONS, COUNT, PLACE(iterations), "--iterations", 10000000 },
+	{ KEY_NO_CHECK, FLAG, PLACE(no_check), NULL, 0 },
+	{ KEY_SHARED_HEAP, FLAG, PLACE(shared_heap), NULL, 0 },
+	{ KEY_BETTER, FLAG, PLACE(better), NULL, 0 },
+	{ KEY_LIMIT, FLAG, PLACE(limit), NULL, 0 },
+	{ KEY_EVERYTHING, FLAG, PLACE(everything), NULL, 0 },
+	{ KEY_QUICK, FLAG, PLACE(quick), NULL, 0 },
+	{ KEY_NO_PLOTS, FLAG, PLACE(no_plots), NULL, 0 },
+	{ KEY_GATE, FLAG, PLACE(gate), NULL, 0 },
+	{ KEY_WITH, TEXT, PLACE(with), NULL, 0 },
+	{ KEY_MPIRUN, TEXT, PLACE(mpirun), NULL, 0 },
+	{ KEY_PROGRAM, TEXT, PLACE(program), NULL, 0 },
+	{ KEY_JSON, TEXT, PLACE(json), NULL, 0 },
+	{ KEY_OUT, TEXT, PLACE(out), NULL, 0 },
+	{ KEY_FLOOR, RATIO, PLACE(demands.floor), NULL, 0 },
+	{ KEY_FLOOR_OVERSUBSCRIBED, RATIO, PLACE(demands.floor_oversubscribed), NULL, 0 },
+	{ KEY_GEOMEAN, RATIO, PLACE(demands.geomean), NULL, 0 },
+	{ KEY_GEOMEAN_LARGE, RATIO, PLACE(demands.geomean_large), NULL, 0 },
+	{ KEY_GEOMEAN_OVERSUBSCRIBED, RATIO, PLACE(demands.geomean_oversubscribed), NULL, 0 },
+	{ KEY_BARRIER, RATIO, PLACE(demands.barrier), NULL, 0 },
+	{ KEY_GEOMEAN_HEAP, RATIO, PLACE(demands.geomean_heap), NULL, 0 },
+	{ KEY_GEOMEAN_HEAP_LARGE, RATIO, PLACE(demands.geomean_heap_large), NULL, 0 },
+	{ KEY_GEOMEAN_HEAP_OVERSUBSCRIBED, RATIO, PLACE(demands.geomean_heap_oversubscribed), NULL,
+	  0 },
 };
 
 static error_t fail(struct argp_state *state, const char *sentence)
 {
 	argp_error(state, "%s", sentence);
 	return EINVAL;
+}
+
+static error_t parse_plain(const struct plain *p, char *arg, struct argp_state *state)
+{
+	char *place = (char *)state->input + p->place;
+
+	switch (p->kind) {
+	case FLAG:
+		*(bool *)place = true;
+		return 0;
+	case TEXT:
+		*(const char **)place = arg;
+		return 0;
+	case RATIO:
+		return double_parse(arg, 0, 1000, (double *)place) ?
+			       fail(state,
+				    "Floors and means are ratios stock/onecopy from 0 to 1000, "
+				    "as in 1.3.") :
+			       0;
+	default:
+		if (!long_parse(arg, 1, p->most, (long *)place))
+			return 0;
+		argp_error(state, "%s takes a whole number from 1 to %ld.", p->name, p->most);
+		return EINVAL;
+	}
 }
 
 static error_t parse_ranks(const char *arg, struct argp_state *state, struct compare_options *o)
@@ -156,7 +238,7 @@ static error_t parse_ranks(const char *arg, struct argp_state *state, struct com
 			err = fail(state,
 				   "--ranks takes up to 8 numbers from 2 to 4096, as in 2,4.");
 		} else {
-			o->ranks[o->ranks_n++] = (int)ranks;
+			o->ranks[o->ranks_n++] = (size_t)ranks;
 		}
 	}
 	free(copy);
@@ -165,108 +247,66 @@ static error_t parse_ranks(const char *arg, struct argp_state *state, struct com
 
 static error_t parse_mpi(const char *arg, struct argp_state *state, struct compare_options *o)
 {
-	size_t i;
+	bool both = strcmp(arg, "both") == 0;
+	enum launcher mpi = launcher_of(arg);
+	int l;
 
-	for (i = 0; i < sizeof(mpis) / sizeof(mpis[0]); i++) {
-		if (strcmp(arg, mpis[i].name) == 0) {
-			o->mpi = &mpis[i];
-			return 0;
-		}
+	if (!both && mpi == LAUNCH_NONE) {
+		return fail(state, "--mpi takes openmpi, mpich or both.");
 	}
-	return fail(state, "--mpi takes openmpi or mpich.");
-}
-
-static error_t parse_count(const char *arg, struct argp_state *state, const char *name, long max,
-			   long *value)
-{
-	if (long_parse(arg, 1, max, value)) {
-		argp_error(state, "%s takes a whole number from 1 to %ld.", name, max);
-		return EINVAL;
+	for (l = 1; l < LAUNCHERS; l++) {
+		o->mpis[l] = both || l == (int)mpi;
 	}
+	o->mpi = both ? LAUNCH_OPENMPI : mpi;
 	return 0;
 }
 
-/* The thresholds: each key's place in the options. */
-static double *ratio_of(int key, struct compare_options *o)
+static error_t parse_ways(const char *arg, struct argp_state *state, struct compare_options *o)
 {
-	switch (key) {
-	case KEY_FLOOR:
-		return &o->floor;
-	case KEY_FLOOR_OVERSUBSCRIBED:
-		return &o->floor_oversubscribed;
-	case KEY_GEOMEAN:
-		return &o->geomean;
-	case KEY_GEOMEAN_LARGE:
-		return &o->geomean_large;
-	case KEY_GEOMEAN_OVERSUBSCRIBED:
-		return &o->geomean_oversubscribed;
-	case KEY_BARRIER:
-		return &o->barrier;
-	case KEY_GEOMEAN_HEAP:
-		return &o->geomean_heap;
-	case KEY_GEOMEAN_HEAP_LARGE:
-		return &o->geomean_heap_large;
-	case KEY_GEOMEAN_HEAP_OVERSUBSCRIBED:
-		return &o->geomean_heap_oversubscribed;
-	default:
-		return NULL;
+	char *copy = strdup(arg), *rest = copy, *word;
+	error_t err = copy ? 0 : ENOMEM;
+	int w, found;
+
+	memset(o->ways, 0, sizeof(o->ways));
+	while (!err && (word = strsep(&rest, ","))) {
+		for (found = w = 0; w < COMPARE_WAYS; w++) {
+			if (!strcmp(word, "all") || !strcmp(word, compare_ways[w].name)) {
+				o->ways[w] = true;
+				found = 1;
+			}
+		}
+		if (!found) {
+			err = fail(state, "--ways takes some of aligned, osu, nonblocking, "
+					  "persistent, first-10 and first-1000, or all.");
+		}
 	}
+	free(copy);
+	return err;
 }
 
-static const char **text_of(int key, struct compare_options *o)
-{
-	switch (key) {
-	case KEY_WITH:
-		return &o->with;
-	case KEY_MPIRUN:
-		return &o->mpirun;
-	case KEY_PROGRAM:
-		return &o->program;
-	case KEY_JSON:
-		return &o->json;
-	case KEY_OUT:
-		return &o->out;
-	case KEY_TOKEN:
-		return &o->token;
-	default:
-		return NULL;
-	}
-}
-
-static error_t parse_measured(int key, char *arg, struct argp_state *state,
-			      struct compare_options *o)
+/* What was not asked for otherwise. */
+static void take_everything(struct argp_state *state, struct compare_options *o)
 {
 	char error[TEXT_ERROR_CHARS];
+	int c;
 
-	switch (key) {
-	case KEY_MPI:
-		return parse_mpi(arg, state, o);
-	case KEY_RANKS:
-		return parse_ranks(arg, state, o);
-	case KEY_RUNS:
-		return parse_count(arg, state, "--runs", 10000, &o->runs);
-	case KEY_TIMEOUT:
-		return parse_count(arg, state, "--timeout", 86400, &o->timeout_s);
-	case KEY_ITERATIONS:
-		return parse_count(arg, state, "--iterations", 10000000, &o->iterations);
-	case KEY_COLLECTIVES:
-		return collective_list_parse(arg, &o->collectives, error) ? fail(state, error) : 0;
-	case KEY_SIZES:
-		return size_list_parse(arg, &o->sizes, error) ? fail(state, error) : 0;
-	case KEY_CACHED:
-	case KEY_COLD:
-		if (o->mode != BUFFERS_ROTATED) {
-			return fail(state, "--cached and --cold exclude each other: give one.");
-		}
-		o->mode = key == KEY_CACHED ? BUFFERS_CACHED : BUFFERS_COLD;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	parse_mpi("both", state, o);
+	parse_ways("all", state, o);
+	o->shared_heap = true;
+	if (o->ranks_n == 0) {
+		parse_ranks("2,4,8", state, o);
+	}
+	if (o->runs == 0) {
+		o->runs = STATS_MIN_RUNS;
+	}
+	if (o->sizes.n == 0) {
+		size_list_parse("4,1K,64K,1M", &o->sizes, error);
+	}
+	o->collectives.n = OC_COLLECTIVES;
+	for (c = 0; c < OC_COLLECTIVES; c++) {
+		o->collectives.at[c] = (enum oc_collective)c;
 	}
 }
-
-/* A threshold that was not given, which no one can give. */
-#define UNSET (-1.0)
 
 static void set_default(double *ratio, double value)
 {
@@ -278,14 +318,19 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 {
 	char error[TEXT_ERROR_CHARS];
 
-	if (o->ranks_n == 0) {
-		o->ranks_n = o->mpi->ranks_n;
+	if (o->everything) {
+		take_everything(state, o);
 	}
-	o->other = o->mpi == &mpis[0] ? &mpis[1] : &mpis[0];
-	o->mpirun = o->mpirun ? o->mpirun : o->mpi->mpirun;
-	set_default(&o->geomean, o->mpi->geomean);
-	set_default(&o->geomean_large, o->mpi->geomean_large);
-	set_default(&o->barrier, o->mpi->barrier);
+	if (o->better && o->mpis[LAUNCH_OPENMPI] && o->mpis[LAUNCH_MPICH]) {
+		return fail(state, "--better takes the faster of both MPIs already: give --mpi one "
+				   "of them.");
+	}
+	if (o->ranks_n == 0) {
+		o->ranks_n = mpis[o->mpi].ranks_n;
+	}
+	set_default(&o->demands.geomean, mpis[o->mpi].geomean);
+	set_default(&o->demands.geomean_large, mpis[o->mpi].geomean_large);
+	set_default(&o->demands.barrier, mpis[o->mpi].barrier);
 	if (o->runs == 0) {
 		o->runs = o->quick ? 3 : 9;
 	}
@@ -305,49 +350,40 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct compare_options *o = state->input;
-	double *ratio = ratio_of(key, o);
-	const char **text = text_of(key, o);
+	char error[TEXT_ERROR_CHARS];
 	struct range range;
+	size_t i;
 
-	if (ratio) {
-		return double_parse(arg, 0, 1000, ratio) ?
-			       fail(state,
-				    "Floors and means are ratios stock/onecopy from 0 to 1000, "
-				    "as in 1.3.") :
-			       0;
-	}
-	if (text) {
-		if (key == KEY_TOKEN && range_parse(arg, 1e6, &range)) {
-			return fail(state,
-				    "--token-ns takes the least and the most time of a token from "
-				    "rank to rank in ns, as in 0:140.");
+	for (i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		if (plain[i].key == key) {
+			return parse_plain(&plain[i], arg, state);
 		}
-		*text = arg;
-		o->with_given |= key == KEY_WITH;
-		return 0;
 	}
 	switch (key) {
-	case KEY_NO_CHECK:
-		o->check = false;
+	case KEY_MPI:
+		return parse_mpi(arg, state, o);
+	case KEY_WAYS:
+		return parse_ways(arg, state, o);
+	case KEY_RANKS:
+		return parse_ranks(arg, state, o);
+	case KEY_COLLECTIVES:
+		return collective_list_parse(arg, &o->collectives, error) ? fail(state, error) : 0;
+	case KEY_SIZES:
+		return size_list_parse(arg, &o->sizes, error) ? fail(state, error) : 0;
+	case KEY_CACHED:
+	case KEY_COLD:
+		if (o->mode != BUFFERS_ROTATED) {
+			return fail(state, "--cached and --cold exclude each other: give one.");
+		}
+		o->mode = key == KEY_CACHED ? BUFFERS_CACHED : BUFFERS_COLD;
 		return 0;
-	case KEY_SHARED_HEAP:
-		o->shared_heap = true;
-		return 0;
-	case KEY_BETTER:
-		o->better = true;
-		return 0;
-	case KEY_LIMIT:
-		o->limit = true;
-		return 0;
-	case KEY_QUICK:
-		o->quick = true;
-		return 0;
-	case KEY_NO_PLOTS:
-		o->plots = false;
-		return 0;
-	case KEY_GATE:
-		o->gate = true;
-		return 0;
+	case KEY_TOKEN:
+		o->token = arg;
+		return range_parse(arg, 1e6, &range) ?
+			       fail(state,
+				    "--token-ns takes the least and the most time of a token from "
+				    "rank to rank in ns, as in 0:140.") :
+			       0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is not an option; this program takes no other arguments.",
 			   arg);
@@ -355,19 +391,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		return finish(state, o);
 	default:
-		return parse_measured(key, arg, state, o);
+		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-/* 'onecopy run' of this build, quoted for child_args_add_words(). */
-static const char *own_command(void)
-{
-	static char command[COMPARE_PATH_CHARS + 64];
-	char folder[COMPARE_PATH_CHARS];
-
-	host_program_folder(folder, sizeof(folder));
-	snprintf(command, sizeof(command), "'%s/../tools/onecopy/onecopy' run", folder);
-	return command;
 }
 
 int compare_options_parse(int argc, char **argv, struct compare_options *options)
@@ -385,19 +410,18 @@ int compare_options_parse(int argc, char **argv, struct compare_options *options
 	*options = (struct compare_options){
 		.ranks = { 2, 4 },
 		.timeout_s = 300,
-		.check = true,
-		.plots = true,
-		.with = own_command(),
-		.mpi = &mpis[0],
-		.floor = 0.95,
-		.floor_oversubscribed = 0.5,
-		.geomean = UNSET,
-		.geomean_large = UNSET,
-		.geomean_oversubscribed = 1.1,
-		.geomean_heap = 1.6,
-		.geomean_heap_large = 2.0,
-		.geomean_heap_oversubscribed = 1.5,
-		.barrier = UNSET,
+		.mpi = LAUNCH_OPENMPI,
+		.mpis = { [LAUNCH_OPENMPI] = true },
+		.ways = { true },
+		.demands = { .floor = 0.95,
+			     .floor_oversubscribed = 0.5,
+			     .geomean = UNSET,
+			     .geomean_large = UNSET,
+			     .geomean_oversubscribed = 1.1,
+			     .geomean_heap = 1.6,
+			     .geomean_heap_large = 2.0,
+			     .geomean_heap_oversubscribed = 1.5,
+			     .barrier = UNSET },
 	};
 	collective_list_default(&options->collectives);
 	return args_parse(&argp, argc, argv, options, false);

@@ -2,8 +2,9 @@
 /*
  * oc_bench_heap: what the shared heap costs a program, against the same mimalloc without it.
  *
- * Each measurement is a process of its own with one library preloaded; both take turns, and the
- * table has medians. Preloads are by environment alone, so any other malloc can be compared.
+ * Each measurement is a process of its own with one library preloaded; both take turns, and that
+ * without it a second time as the control. Preloads are by environment alone, so any other malloc
+ * can be compared.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lab/harness/stats.h"
+#include "lab/experiment/run.h"
 
-enum { THREADS = 2, SLOTS = 1000, MOST_ROUNDS = 99, PROCESSES = 8 };
+enum { THREADS = 2, SLOTS = 1000, MOST_ROUNDS = 99, PROCESSES = 8, RUN_SECONDS = 600 };
 #define MIB ((size_t)1 << 20)
 
 static double now(void)
@@ -210,60 +211,10 @@ static const struct work {
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 
-/* The seconds that a process with this preload says. */
-static double measure(const char *work, const char *preload)
-{
-	double seconds = -1;
-	int out[2], status = 1;
-	char text[64] = "";
-	pid_t child;
-
-	if (pipe(out) || (child = fork()) < 0) {
-		fprintf(stderr, "oc_bench_heap: no process: %s\n", strerror(errno));
-		exit(1);
-	}
-	if (!child) {
-		dup2(out[1], STDOUT_FILENO);
-		close(out[0]);
-		close(out[1]);
-		if (*preload)
-			setenv("LD_PRELOAD", preload, 1);
-		execl("/proc/self/exe", "oc_bench_heap", "--work", work, (char *)NULL);
-		_exit(127);
-	}
-	close(out[1]);
-	if (read(out[0], text, sizeof(text) - 1) > 0)
-		seconds = strtod(text, NULL);
-	close(out[0]);
-	if (waitpid(child, &status, 0) != child || status || seconds < 0) {
-		fprintf(stderr, "oc_bench_heap: %s failed with LD_PRELOAD=%s\n", work, preload);
-		exit(1);
-	}
-	return seconds;
-}
-
-static void compare(const struct work *work, const char *base, const char *heap, int rounds)
-{
-	double time[2][MOST_ROUNDS], ratio[MOST_ROUNDS];
-
-	for (int round = 0; round < rounds; round++) {
-		for (int turn = 0; turn < 2; turn++) {
-			int side = (turn + round) % 2;
-
-			time[side][round] = measure(work->name, side ? heap : base);
-		}
-		ratio[round] = time[1][round] / time[0][round];
-	}
-	printf("%-32s %10.1f %10.1f %8.3f\n", work->what,
-	       stats_median(time[0], (size_t)rounds) * 1e3,
-	       stats_median(time[1], (size_t)rounds) * 1e3, stats_median(ratio, (size_t)rounds));
-	fflush(stdout);
-}
-
 /* Part of another one's measurement: says nothing. */
-static int say(double seconds, const char *what)
+static int print(const struct work *work, double seconds)
 {
-	return what && printf("%.9f\n", seconds) < 0;
+	return work->what && printf("= %s 1 %.6f\n", work->name, seconds * 1e3) < 0;
 }
 
 static const struct work *find_work(const char *name)
@@ -286,13 +237,51 @@ static int run_work(const char *name)
 			preload);
 		return 1;
 	}
-	return work ? say(work->run(), work->what) : 2;
+	return work ? print(work, work->run()) : 2;
+}
+
+static int measure(struct results *results, struct step *step, unsigned int round)
+{
+	char arguments[64], program[PATH_MAX], why[512];
+	struct run run = { .variant = step->context,
+			   .program = realpath("/proc/self/exe", program),
+			   .arguments = arguments,
+			   .timeout_s = RUN_SECONDS };
+	int err;
+
+	snprintf(arguments, sizeof(arguments), "--work %s", works[step->at].name);
+	err = run_program(results, &run, round, why, sizeof(why));
+	if (err)
+		run_explain(&run, why);
+	return err;
+}
+
+static void plan(struct results *results, struct variant variants[3], unsigned int w)
+{
+	static const size_t once = 1;
+	struct figure *figure = figure_new(results, &once, 1, "ms", "%s", works[w].name);
+
+	snprintf(figure->row, sizeof(figure->row), "%s", works[w].what);
+	figure->x_name = "run";
+	figure->x_is_bytes = false;
+	figure->folded = true;
+	figure->group = 1;
+	results_turn(results);
+	for (int v = 0; v < 3; v++)
+		results_step(results, measure, &variants[v], w, "%s, %s", works[w].what,
+			     variants[v].name);
 }
 
 int main(int argc, char **argv)
 {
+	static char settings[2][PATH_MAX];
+	struct variant variants[] = { { .name = "base" },
+				      { .name = "heap" },
+				      { .name = "control" } };
 	const char *only = argc > 4 ? argv[4] : "";
-	int rounds = argc > 3 ? atoi(argv[3]) : 7;
+	int rounds = argc > 3 ? atoi(argv[3]) : 7, err;
+	struct comparison *comparison;
+	struct results results;
 
 	if (argc == 3 && !strcmp(argv[1], "--work"))
 		return run_work(argv[2]);
@@ -306,9 +295,26 @@ int main(int argc, char **argv)
 			MOST_ROUNDS);
 		return 2;
 	}
-	printf("%-32s %10s %10s %8s\n", "", "base ms", "heap ms", "heap/base");
-	for (int i = 0; i < WORKS; i++)
-		if (works[i].what && (!*only || !strcmp(only, works[i].name)))
-			compare(&works[i], argv[1], argv[2], rounds);
-	return 0;
+	results_begin(&results, argc, argv, (unsigned int)rounds);
+	run_begin();
+	for (int v = 0; v < 3; v++) {
+		snprintf(settings[v % 2], PATH_MAX, "LD_PRELOAD=%s", argv[1 + v % 2]);
+		variants[v].setting = *argv[1 + v % 2] ? settings[v % 2] : NULL;
+	}
+	for (unsigned int w = 0; w < WORKS; w++) {
+		if (works[w].what && (!*only || !strcmp(only, works[w].name)))
+			plan(&results, variants, w);
+	}
+	comparison = results_compare(&results, 1);
+	snprintf(comparison->title, sizeof(comparison->title), "ms with each; ratio: base/heap");
+	comparison->stock = "base";
+	comparison->subject = "heap";
+	comparison->control = "control";
+	comparison->floor = 0.95;
+	err = results_run(&results);
+	results_finish(&results);
+	if (results.complete)
+		results_print(&results, TABLE_TEXT, stdout);
+	results_end(&results);
+	return err != 0;
 }

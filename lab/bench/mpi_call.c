@@ -3,8 +3,15 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <mpi.h>
 #include <stdlib.h>
+
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+/* Open MPI 4.1 has the persistent forms as extensions. */
+#define PERSISTENT(name) MPIX_##name
+#else
+#define PERSISTENT(name) MPI_##name
+#endif
 
 /* Elements of one rank's block, or of the message: floats where they are added, else bytes. */
 static int elements(const struct collective_call *call)
@@ -14,11 +21,11 @@ static int elements(const struct collective_call *call)
 	return (int)(call->bytes / each);
 }
 
-int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call)
+int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form)
 {
 	int n = elements(call), rank;
 
-	*mpi = (struct mpi_call){ .call = call };
+	*mpi = (struct mpi_call){ .call = call, .form = form, .kept = MPI_REQUEST_NULL };
 	if (!oci_has_counts(call->collective)) {
 		return 0;
 	}
@@ -39,6 +46,9 @@ int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call)
 
 void mpi_call_destroy(struct mpi_call *mpi)
 {
+	if (mpi->kept != MPI_REQUEST_NULL) {
+		MPI_Request_free(&mpi->kept);
+	}
 	free(mpi->counts);
 	free(mpi->displs);
 }
@@ -61,25 +71,49 @@ void mpi_call_destroy(struct mpi_call *mpi)
 #define GIVEN_root call->root
 #define GIVEN(name) GIVEN_##name,
 
-#define CALL_CASE(X, ID, name, Name, key, first, second, root, ...)                  \
-	case OC_##ID:                                                                \
-		MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD); \
+#define CALL_CASE(form, ID, name, Name, key, first, second, root, ...) \
+	case OC_##ID:                                                  \
+		CALL_##form(name, Name, first, second, root);          \
 		break;
+#define CALL_BLOCKING(name, Name, first, second, root) \
+	MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD)
+#define CALL_NONBLOCKING(name, Name, first, second, root) \
+	MPI_I##name(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD, &request)
+#define CALL_PERSISTENT(name, Name, first, second, root) \
+	PERSISTENT(Name##_init)                          \
+	(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD, MPI_INFO_NULL, &mpi->kept)
+#define CALL_ALL(form)                              \
+	switch (call->collective) {                 \
+		OC_COLLECTIVE_ROWS(CALL_CASE, form) \
+	default:                                    \
+		break;                              \
+	}
 
-void mpi_call_run(const struct mpi_call *mpi, void *send, void *recv)
+void mpi_call_run(struct mpi_call *mpi, void *send, void *recv)
 {
 	static float nothing;
 	const struct collective_call *call = mpi->call;
 	MPI_Datatype type = oci_is_reduction(call->collective) ? MPI_FLOAT : MPI_BYTE;
+	MPI_Request request = MPI_REQUEST_NULL;
 	int n = elements(call);
 
 	/* Rank 0 gets nothing, but MPICH wants an address of it. */
 	if (oci_is_exclusive(call->collective) && !recv) {
 		recv = &nothing;
 	}
-	switch (call->collective) {
-		OC_COLLECTIVE_ROWS(CALL_CASE, )
-	default:
+	switch (mpi->form) {
+	case FORM_BLOCKING:
+		CALL_ALL(BLOCKING)
 		break;
+	case FORM_NONBLOCKING:
+		CALL_ALL(NONBLOCKING)
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		break;
+	default:
+		if (mpi->kept == MPI_REQUEST_NULL) {
+			CALL_ALL(PERSISTENT)
+		}
+		MPI_Start(&mpi->kept);
+		MPI_Wait(&mpi->kept, MPI_STATUS_IGNORE);
 	}
 }

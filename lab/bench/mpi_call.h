@@ -3,12 +3,19 @@
 #ifndef BENCH_MPI_CALL_H
 #define BENCH_MPI_CALL_H
 
+#include <mpi.h>
+
 #include "collective.h"
+
+/* How MPI is called: at once, begun and waited for, or as a kept request that is started. */
+enum mpi_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
 
 struct mpi_call {
 	const struct collective_call *call;
 	int *counts; /* of a v-variant, else NULL: elements of each rank's block */
 	int *displs; /* and where it begins */
+	enum mpi_form form;
+	MPI_Request kept; /* of FORM_PERSISTENT, made in the first call, whose buffers it keeps */
 };
 
 /*
@@ -16,9 +23,9 @@ struct mpi_call {
  * or -EOVERFLOW where MPI's ints cannot say where the last block begins. Undone by
  * mpi_call_destroy, also after a failure.
  */
-int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call);
+int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form);
 void mpi_call_destroy(struct mpi_call *mpi);
 
-void mpi_call_run(const struct mpi_call *mpi, void *send, void *recv);
+void mpi_call_run(struct mpi_call *mpi, void *send, void *recv);
 
 #endif

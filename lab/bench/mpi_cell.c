@@ -107,6 +107,20 @@ static void fill(const struct bench *b, const struct cell_run *run, void *send)
 	}
 }
 
+/* As OSU's benchmarks do it: the next call begins when MPI_Barrier lets go of a rank. */
+static void run_osu_call(struct cell_run *run, double *time_us)
+{
+	void *send, *recv;
+	double start;
+
+	buffers_get(&run->send, &send);
+	buffers_get(&run->recv, &recv);
+	start = now_us();
+	mpi_call_run(&run->mpi, send, recv);
+	*time_us = now_us() - start;
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /*
  * One call. Its time goes to @time_us, unless NULL. A checked call is always a rewritten one.
  * Returns whether rank 0 had raised the stop flag before it, the same on every rank.
@@ -195,7 +209,10 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 	long check_every = coll_options_iterations(o, run->call.bytes) / CHECKS_PER_CELL + 1, i;
 	bool rewrite = o->mode != BUFFERS_CACHED;
 
-	for (i = first; i < first + n; i++) {
+	for (i = first; i < first + n && o->osu; i++) {
+		run_osu_call(run, &run->times[i]);
+	}
+	for (i = first; i < first + n && !o->osu; i++) {
 		bool check = o->check && rewrite && i % check_every == 0;
 
 		/* Rank 0 alone looks at the clock; run_call tells the others. */
@@ -256,7 +273,7 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 	bool stop = false, counts;
 
 	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
-	for (i = 0; i < warmup; i++) {
+	for (i = 0; i < warmup && !o->first; i++) {
 		run_call(b, run, true, o->check, NULL);
 	}
 	start = now_us();
@@ -281,9 +298,9 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 }
 
 /* On rank 0: each call's slowest rank, from the times that all ranks left in the segment. */
-static void collect(struct bench *b, struct cell_run *run, size_t n, struct coll_cell *cell)
+static void print(struct bench *b, struct cell_run *run, size_t n)
 {
-	double *us = malloc(n * sizeof(*us));
+	double *us = malloc(n * sizeof(*us)), sum = 0;
 	size_t i;
 	int rank;
 
@@ -292,22 +309,28 @@ static void collect(struct bench *b, struct cell_run *run, size_t n, struct coll
 		return;
 	}
 	memcpy(us, shm_barrier_times(&b->barrier, 0), n * sizeof(*us));
-	for (rank = 1; rank < b->job.ranks; rank++) {
+	for (rank = 1; rank < b->ranks; rank++) {
 		const double *theirs = shm_barrier_times(&b->barrier, rank);
 
-		for (i = 0; i < n; i++) {
+		for (i = 0; i < n && b->options.osu; i++) {
+			us[i] += theirs[i];
+		}
+		for (i = 0; i < n && !b->options.osu; i++) {
 			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
 		}
 	}
-	cell->samples_us = NULL;
-	if (b->options.samples) {
-		cell->samples_us = malloc(n * sizeof(*us));
-		if (cell->samples_us) {
-			memcpy(cell->samples_us, us, n * sizeof(*us));
-		}
+	for (i = 0; i < n; i++) {
+		us[i] /= b->options.osu ? b->ranks : 1;
+		sum += us[i];
 	}
-	coll_cell_summarise(cell, us, n);
-	cell->token_ns = stats_median(run->tokens_ns, run->tokens);
+	stats_sort(us, n);
+	/* The first calls differ from each other: what they take together is what a job pays. */
+	printf("= %s %zu %.6g %.6g %.6g\n", oci_collective_name(run->call.collective),
+	       run->call.bytes, b->options.first ? sum / (double)n : stats_quantile(us, n, 0.5),
+	       stats_quantile(us, n, 0.1), stats_quantile(us, n, 0.9));
+	/* A cell can take a while; a pipe shows it at once too. */
+	fflush(stdout);
+	b->tokens_ns[b->cells++] = stats_median(run->tokens_ns, run->tokens);
 	free(us);
 }
 
@@ -324,22 +347,22 @@ static int create_buffers(const struct bench *b, struct cell_run *run)
 	return err ? err : buffers_create(&run->recv, b->options.mode, recv);
 }
 
-void run_cell(struct bench *b, struct coll_cell *cell)
+void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
 {
 	struct cell_run run = {
 		.call = {
-			.collective = cell->collective,
+			.collective = collective,
 			.rank = b->rank,
-			.ranks = b->job.ranks,
+			.ranks = b->ranks,
 			.root = (int)b->options.root,
-			.bytes = cell->bytes,
+			.bytes = bytes,
 		},
 		.times = shm_barrier_times(&b->barrier, b->rank),
 	};
 	size_t n;
 	int err;
 
-	err = mpi_call_create(&run.mpi, &run.call);
+	err = mpi_call_create(&run.mpi, &run.call, (enum mpi_form)b->options.form);
 	if (err == -EOVERFLOW) {
 		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
 		    err);
@@ -352,8 +375,8 @@ void run_cell(struct bench *b, struct coll_cell *cell)
 	buffers_destroy(&run.send);
 	buffers_destroy(&run.recv);
 	mpi_call_destroy(&run.mpi);
-	if (b->rank == 0 && n > 0) {
-		collect(b, &run, n, cell);
+	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier)) {
+		print(b, &run, n);
 	}
 	/* The times may be overwritten from here on, and failures are known to all. */
 	shm_barrier_wait(&b->barrier);

@@ -4,19 +4,20 @@
 #define BENCH_MPI_CELL_H
 
 #include "coll_options.h"
-#include "coll_result.h"
 #include "lab/harness/shm_barrier.h"
 
 struct bench {
 	struct coll_options options;
-	struct coll_job job;
+	int ranks;
 	struct shm_barrier barrier;
 	int rank;
+	double tokens_ns[OC_COLLECTIVES * TEXT_MAX_SIZES]; /* on rank 0: a cell's median */
+	size_t cells;
 	uint64_t calls; /* of the whole program: the seed, so that no two calls send the same */
 };
 
-/* Measure one cell on all ranks; @cell is filled on rank 0 only. */
-void run_cell(struct bench *b, struct coll_cell *cell);
+/* Measure one cell on all ranks; rank 0 prints it, and keeps the median of its tokens. */
+void run_cell(struct bench *b, enum oc_collective collective, size_t bytes);
 
 /* Say what failed, with -@err's text, and end the job. */
 void die(const struct bench *b, const char *what, int err);

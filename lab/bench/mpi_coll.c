@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "lab/harness/stats.h"
 #include "mpi_cell.h"
 
 /* A rank that waits long in our barrier drives its MPI all the same; see shm_barrier.h. */
@@ -19,40 +19,26 @@ static void drive_mpi(void)
 static int run_all(struct bench *b)
 {
 	const struct coll_options *o = &b->options;
-	bool print = b->rank == 0 && (!o->json || strcmp(o->json, "-") != 0);
-	struct coll_cell cells[OC_COLLECTIVES * TEXT_MAX_SIZES];
-	size_t n = 0, j;
-	int c, i, status = STATUS_OK;
+	int c, i;
 
-	if (print) {
-		coll_result_print_header(o, &b->job);
-	}
-	for (c = 0; c < o->collectives.n && status == STATUS_OK; c++) {
+	for (c = 0; c < o->collectives.n; c++) {
 		enum oc_collective collective = o->collectives.at[c];
 		int sizes = collective == OC_BARRIER ? 1 : o->sizes.n;
 
-		for (i = 0; i < sizes && status == STATUS_OK; i++) {
-			cells[n].collective = collective;
-			cells[n].bytes = collective == OC_BARRIER ? 0 : o->sizes.bytes[i];
-			run_cell(b, &cells[n]);
+		for (i = 0; i < sizes; i++) {
+			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.bytes[i]);
 			if (shm_barrier_failed(&b->barrier)) {
-				status = STATUS_FAILED;
-			} else if (print) {
-				coll_result_print_cell(o, &cells[n]);
+				return STATUS_FAILED;
 			}
-			n++;
 		}
 	}
 	if (b->rank == 0) {
-		if (status == STATUS_OK && o->json &&
-		    coll_result_write_json(o, &b->job, cells, n)) {
-			status = STATUS_FAILED;
-		}
-		for (j = 0; o->samples && j < n; j++) {
-			free(cells[j].samples_us);
-		}
+		stats_sort(b->tokens_ns, b->cells);
+		printf("= token %d %.1f %.1f %.1f\n", b->ranks,
+		       stats_quantile(b->tokens_ns, b->cells, 0.5), b->tokens_ns[0],
+		       b->tokens_ns[b->cells - 1]);
 	}
-	return status;
+	return STATUS_OK;
 }
 
 /* Give every rank the shared segment. The only use of MPI outside of what is measured. */
@@ -63,7 +49,7 @@ static void join_segment(struct bench *b)
 	int err;
 
 	if (b->rank == 0) {
-		err = shm_barrier_create(&b->barrier, b->job.ranks, samples, name);
+		err = shm_barrier_create(&b->barrier, b->ranks, samples, name);
 		if (err) {
 			die(b,
 			    "Shared memory for the barrier could not be created; is /dev/shm "
@@ -86,7 +72,6 @@ static void join_segment(struct bench *b)
 		shm_barrier_unlink(name);
 	}
 	b->barrier.idle = drive_mpi;
-	b->job.oversubscribed = b->barrier.yield;
 }
 
 /* What can be asked only of a running MPI. Returns 0, or 2 after rank 0 said what is wrong. */
@@ -98,21 +83,21 @@ static int check_job(const struct bench *b)
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	MPI_Comm_size(node, &on_node);
 	MPI_Comm_free(&node);
-	if (on_node != b->job.ranks) {
+	if (on_node != b->ranks) {
 		if (b->rank == 0) {
 			fprintf(stderr,
 				"oc_bench_coll: Only %d of %d ranks are on this node; all "
 				"must be, because it times collectives inside one node. Run "
 				"it on one host.\n",
-				on_node, b->job.ranks);
+				on_node, b->ranks);
 		}
 		return STATUS_USAGE;
 	}
-	if (b->options.root >= b->job.ranks) {
+	if (b->options.root >= b->ranks) {
 		if (b->rank == 0) {
 			fprintf(stderr,
 				"oc_bench_coll: --root is %ld, but the ranks are 0 to %d.\n",
-				b->options.root, b->job.ranks - 1);
+				b->options.root, b->ranks - 1);
 		}
 		return STATUS_USAGE;
 	}
@@ -122,7 +107,7 @@ static int check_job(const struct bench *b)
 int main(int argc, char **argv)
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
-	struct bench b = { 0 };
+	static struct bench b;
 	int length, status;
 	char *tab;
 
@@ -133,13 +118,15 @@ int main(int argc, char **argv)
 	}
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &b.job.ranks);
+	MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
 	MPI_Get_library_version(version, &length);
 	version[strcspn(version, "\n,")] = '\0';
 	/* MPICH has a tab behind its name. */
 	for (tab = version; (tab = strchr(tab, '\t')); *tab = ' ') {
 	}
-	b.job.mpi = version;
+	if (b.rank == 0) {
+		printf("# %s\n", version);
+	}
 	status = check_job(&b);
 	if (status == STATUS_OK) {
 		join_segment(&b);

@@ -137,8 +137,25 @@ static void become(const struct child_args *args, int tail)
 	_exit(CHILD_NOT_FOUND);
 }
 
+/* Hands on the lines that end in what was read; what is longer than a line may be is cut. */
+static void hand_on(const struct child_args *args, struct child_result *result, const char *text)
+{
+	size_t used = strlen(result->line);
+
+	for (; args->line && *text; text++) {
+		if (*text != '\n' && used + 1 < sizeof(result->line)) {
+			result->line[used++] = *text;
+		} else if (*text == '\n') {
+			result->line[used] = '\0';
+			args->line(args->context, result->line);
+			used = 0;
+		}
+	}
+	result->line[used] = '\0';
+}
+
 /* Append to the tail what is there to read. Returns false at the end of the output. */
-static bool read_output(int fd, struct child_result *result)
+static bool read_output(int fd, const struct child_args *args, struct child_result *result)
 {
 	size_t used = strlen(result->tail), keep;
 	char chunk[1024];
@@ -154,12 +171,13 @@ static bool read_output(int fd, struct child_result *result)
 	}
 	memcpy(result->tail + used, chunk, (size_t)n);
 	result->tail[used + (size_t)n] = '\0';
+	hand_on(args, result, result->tail + used);
 	return true;
 }
 
 /* Read and wait until it has ended or @until. Returns whether it has ended. */
-static bool watch(pid_t pid, struct pollfd ready[2], double until, bool heed_interrupt,
-		  struct child_result *result)
+static bool watch(const struct child_args *args, pid_t pid, struct pollfd ready[2], double until,
+		  bool heed_interrupt, struct child_result *result)
 {
 	double left_ms;
 
@@ -169,13 +187,16 @@ static bool watch(pid_t pid, struct pollfd ready[2], double until, bool heed_int
 		}
 		if (ready[0].revents) {
 			/* At the end of the output: not to be looked at any more. */
-			if (!read_output(ready[0].fd, result)) {
+			if (!read_output(ready[0].fd, args, result)) {
 				ready[0].fd = -1;
 			}
 			continue;
 		}
 		/* Its children may hold the pipe open longer than it lives. */
 		if (waitpid(pid, &result->status, WNOHANG) == pid) {
+			/* What it said between the two looks of one poll(). */
+			while (ready[0].fd >= 0 && read_output(ready[0].fd, args, result)) {
+			}
 			return true;
 		}
 	}
@@ -183,17 +204,18 @@ static bool watch(pid_t pid, struct pollfd ready[2], double until, bool heed_int
 }
 
 /* Until it has ended or has been ended; 0 or as child_run. */
-static int supervise(pid_t pid, int pidfd, int fd, long timeout_s, struct child_result *result)
+static int supervise(const struct child_args *args, pid_t pid, int pidfd, int fd, long timeout_s,
+		     struct child_result *result)
 {
 	struct pollfd ready[2] = { { .fd = fd, .events = POLLIN },
 				   { .fd = pidfd, .events = POLLIN } };
 
-	if (watch(pid, ready, now_s() + (double)timeout_s, true, result)) {
+	if (watch(args, pid, ready, now_s() + (double)timeout_s, true, result)) {
 		return WIFEXITED(result->status) && WEXITSTATUS(result->status) == 0 ? 0 : -ECHILD;
 	}
 	result->timed_out = !interrupted;
 	kill(-pid, SIGTERM);
-	if (!watch(pid, ready, now_s() + KILL_AFTER_S, false, result)) {
+	if (!watch(args, pid, ready, now_s() + KILL_AFTER_S, false, result)) {
 		kill(-pid, SIGKILL);
 		waitpid(pid, &result->status, 0);
 	}
@@ -213,6 +235,7 @@ int child_run(const struct child_args *args, long timeout_s, struct child_result
 	if (pipe2(fds, O_CLOEXEC)) {
 		return -errno;
 	}
+	fcntl(fds[0], F_SETFL, O_NONBLOCK); /* what is there, however long its children hold it */
 	pid = fork();
 	if (pid == 0) {
 		become(args, fds[1]);
@@ -226,7 +249,7 @@ int child_run(const struct child_args *args, long timeout_s, struct child_result
 	setpgid(pid, pid);
 	pidfd = pidfd_open(pid, 0);
 	if (pidfd >= 0) {
-		err = supervise(pid, pidfd, fds[0], timeout_s, result);
+		err = supervise(args, pid, pidfd, fds[0], timeout_s, result);
 		close(pidfd);
 	} else {
 		err = -errno;

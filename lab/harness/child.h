@@ -19,12 +19,16 @@ struct child_args {
 	char *argv[CHILD_MAX_ARGS + 1];
 	int n;
 	const char *out, *err; /* files for its stdout and stderr; NULL: kept as the tail */
+	/* Gets each line of that, without its end; NULL: nobody does. */
+	void (*line)(void *context, const char *line);
+	void *context;
 };
 
 struct child_result {
 	int status; /* as waitpid has it */
 	bool timed_out;
 	double seconds;
+	char line[1024];	     /* its last line so far, when it has no end yet */
 	char tail[CHILD_TAIL_CHARS]; /* the end of its stdout and stderr together, without files */
 };
 

@@ -95,6 +95,13 @@ static bool git(const char *folder, const char *words, struct child_result *resu
 	return done;
 }
 
+/* Not of whatever other repository an installed program happens to lie in. */
+static bool is_ours(const char *folder, struct child_result *result)
+{
+	return git(folder, "ls-tree --name-only --full-tree HEAD lab/harness/host.c", result) &&
+	       result->tail[0] && git(folder, "rev-parse HEAD", result);
+}
+
 static void read_commit(struct host *host)
 {
 	struct child_result result;
@@ -102,10 +109,10 @@ static void read_commit(struct host *host)
 
 	host_program_folder(folder, sizeof(folder));
 	snprintf(host->commit, sizeof(host->commit), "unknown");
-	if (!git(folder, "rev-parse HEAD", &result)) {
+	if (!is_ours(folder, &result)) {
 		/* Built outside of the repository: then perhaps called from inside of it. */
 		snprintf(folder, sizeof(folder), ".");
-		if (!git(folder, "rev-parse HEAD", &result)) {
+		if (!is_ours(folder, &result)) {
 			return;
 		}
 	}

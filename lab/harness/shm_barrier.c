@@ -20,6 +20,8 @@ enum { TOKEN_WARMUP = 4, TOKEN_ROUNDS = 16 };
 static const int64_t idle_after_ns = 1000000;
 /* Above the time a release takes to reach all waiting ranks: two cache-line transfers. */
 static const int64_t start_delay_ns = 400;
+/* A rank may come so much later than another from MPI_Init. */
+static const int64_t meet_within_ns = 60000000000;
 
 struct shm_segment {
 	alignas(APART) _Atomic uint32_t arrived;
@@ -31,7 +33,7 @@ struct shm_segment {
 	alignas(APART)
 		int64_t start_ns; /* written by the last arrival, ordered as the generation is */
 	size_t samples;
-	int ranks;
+	_Atomic int ranks; /* 0: not made yet */
 };
 
 /* What one rank owns: it alone writes here. @samples times follow it. */
@@ -39,6 +41,14 @@ struct shm_rank {
 	alignas(APART) _Atomic uint64_t entered;
 	alignas(APART) cpu_set_t cpus;
 };
+
+static int64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 static size_t rank_bytes(size_t samples)
 {
@@ -66,17 +76,11 @@ static int segment_map(struct shm_barrier *barrier, int fd, size_t bytes)
 	return 0;
 }
 
-int shm_barrier_create(struct shm_barrier *barrier, int ranks, size_t samples,
-		       char name[SHM_BARRIER_NAME_CHARS])
+static int create(struct shm_barrier *barrier, int ranks, size_t samples, const char *name)
 {
 	size_t bytes = sizeof(struct shm_segment) + (size_t)ranks * rank_bytes(samples);
-	struct timespec now;
-	int fd, err;
+	int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), err;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	snprintf(name, SHM_BARRIER_NAME_CHARS, "/onecopy-bench-%d-%ld%09ld", (int)getpid(),
-		 (long)now.tv_sec, now.tv_nsec);
-	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		return -errno;
 	}
@@ -90,12 +94,24 @@ int shm_barrier_create(struct shm_barrier *barrier, int ranks, size_t samples,
 		shm_unlink(name);
 		return err;
 	}
-	/* The name is told to the others only after this, by the MPI, which orders it. */
 	barrier->segment->samples = samples;
-	barrier->segment->ranks = ranks;
+	/* Release: whoever reads a number of ranks has the samples, too. Pairs with the acquire in
+	 * shm_barrier_meet; the MPI that tells a name orders it, too. */
+	atomic_store_explicit(&barrier->segment->ranks, ranks, memory_order_release);
 	barrier->rank = 0;
 	barrier->ranks = ranks;
 	return 0;
+}
+
+int shm_barrier_create(struct shm_barrier *barrier, int ranks, size_t samples,
+		       char name[SHM_BARRIER_NAME_CHARS])
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(name, SHM_BARRIER_NAME_CHARS, "/onecopy-bench-%d-%ld%09ld", (int)getpid(),
+		 (long)now.tv_sec, now.tv_nsec);
+	return create(barrier, ranks, samples, name);
 }
 
 int shm_barrier_open(struct shm_barrier *barrier, const char *name, int rank)
@@ -113,6 +129,35 @@ int shm_barrier_open(struct shm_barrier *barrier, const char *name, int rank)
 	}
 	barrier->rank = rank;
 	barrier->ranks = barrier->segment->ranks;
+	return 0;
+}
+
+int shm_barrier_meet(struct shm_barrier *barrier, const char *name, int rank, int ranks,
+		     size_t samples)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	int64_t give_up = clock_ns() + meet_within_ns;
+	int err = rank ? -ENOENT : create(barrier, ranks, samples, name);
+
+	while (rank && err && clock_ns() < give_up) {
+		err = shm_barrier_open(barrier, name, rank);
+		/* Acquire: pairs with the release in create(). */
+		if (!err && !atomic_load_explicit(&barrier->segment->ranks, memory_order_acquire)) {
+			shm_barrier_close(barrier);
+			err = -ENOENT;
+		}
+		if (err) {
+			nanosleep(&pause, NULL);
+		}
+	}
+	if (err) {
+		return err == -ENOENT ? -ETIMEDOUT : err;
+	}
+	barrier->ranks = ranks;
+	shm_barrier_join(barrier);
+	if (!rank) {
+		shm_unlink(name);
+	}
 	return 0;
 }
 
@@ -152,14 +197,6 @@ static void cpu_relax(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
-}
-
-static int64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void wait_for_change(struct shm_barrier *barrier, uint32_t generation)

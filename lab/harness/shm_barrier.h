@@ -38,6 +38,12 @@ int shm_barrier_create(struct shm_barrier *barrier, int ranks, size_t samples,
 		       char name[SHM_BARRIER_NAME_CHARS]);
 int shm_barrier_open(struct shm_barrier *barrier, const char *name, int rank);
 void shm_barrier_unlink(const char *name);
+/*
+ * For ranks that can tell each other no name: all call it with the same one, and have joined when
+ * it returns. The name is gone then. 0 or -errno, -ETIMEDOUT when the first rank does not come.
+ */
+int shm_barrier_meet(struct shm_barrier *barrier, const char *name, int rank, int ranks,
+		     size_t samples);
 void shm_barrier_close(struct shm_barrier *barrier);
 
 /*

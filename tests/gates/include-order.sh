@@ -22,6 +22,7 @@ declare -A may=(
 	[p2p]="base os heap topo team copy model p2p onecopy/onecopy.h"
 	[coll]="base os topo team copy pattern model plan coll onecopy/onecopy.h"
 	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h"
+	[lab/experiment]="lab/experiment lab/harness"
 	[lab/harness]="lab/harness onecopy/onecopy.h"
 	[lab/check]="topo plan coll lab/check"
 	[lab/inspect]="base os heap copy model plan coll api lab/check/op_text.h lab/inspect lab/topo lab/virtual onecopy/onecopy.h"

@@ -30,7 +30,7 @@ expect 1 "/no/such.so was not preloaded" "path" bench/oc_bench_heap /no/such.so 
 expect 2 "'0' is not a size" "above 0" bench/oc_bench_compare --sizes 0
 expect 2 "--ranks takes" "2 to 4096" bench/oc_bench_compare --ranks 0
 expect 2 "--runs takes" "1 to" bench/oc_bench_compare --runs 0
-expect 1 "/etc/passwd" "Choose another with --out" bench/oc_bench_compare --out /etc/passwd
+expect 1 "/etc/passwd" "--out DIR writes elsewhere" bench/oc_bench_compare --out /etc/passwd
 expect 2 "'--slow'" "--quick" bench/oc_bench_engine --slow
 expect 2 "usage" "--bytes N,N" tools/onecopy/onecopy-pingpong
 expect 2 "'8k' is nothing for --bytes" "valid: 0 to" tools/onecopy/onecopy-pingpong --bytes 8k

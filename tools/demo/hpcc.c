@@ -21,10 +21,26 @@
 /* hpcc's own bound on the FFT's error over eps * log(n): the input's threshold. */
 #define FFT_THRESHOLD 16.0
 
+/* Whole text of a file, to be freed; NULL if it cannot be read. */
+static char *read_text(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = NULL;
+	size_t len = 0;
+
+	if (file && getdelim(&text, &len, '\0', file) < 0) {
+		free(text);
+		text = NULL;
+	}
+	if (file)
+		fclose(file);
+	return text;
+}
+
 /* Copies our input with a process grid of p x q ranks, as square as it gets. */
 int demo_hpcc_prepare(const struct demo *demo)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], in[PATH_MAX], out[PATH_MAX];
 	char *line = NULL;
 	size_t capacity = 0;
 	int p = 1;
@@ -34,13 +50,14 @@ int demo_hpcc_prepare(const struct demo *demo)
 			p = d;
 
 	snprintf(path, sizeof(path), "%s/hpcc/hpccinf.txt", demo->opt.examples);
+	snprintf(in, sizeof(in), "%s/hpccinf.txt", demo->folder);
+	snprintf(out, sizeof(out), "%s/hpccoutf.txt", demo->folder);
 
 	FILE *from = fopen(path, "r");
-	FILE *to = from ? fopen(demo->files.hpcc_in, "w") : NULL;
+	FILE *to = from ? fopen(in, "w") : NULL;
 
 	if (!to) {
-		fprintf(stderr, "onecopy-demo: %s: %s\n", from ? demo->files.hpcc_in : path,
-			strerror(errno));
+		say("%s: %s", from ? in : path, strerror(errno));
 		if (from)
 			fclose(from);
 		return -1;
@@ -55,9 +72,9 @@ int demo_hpcc_prepare(const struct demo *demo)
 	}
 	free(line);
 	fclose(from);
-	unlink(demo->files.hpcc_out);
+	unlink(out);
 	if (fclose(to)) {
-		fprintf(stderr, "onecopy-demo: %s: %s\n", demo->files.hpcc_in, strerror(errno));
+		say("%s: %s", in, strerror(errno));
 		return -1;
 	}
 	return 0;
@@ -144,23 +161,26 @@ static const char *first_failed_check(const char *text)
 	return NULL;
 }
 
-int demo_hpcc_read(const struct demo *demo, struct demo_result *result)
+int demo_hpcc_read(const struct demo *demo, double wall_s, double *values)
 {
-	char *text = demo_read_text(demo->files.hpcc_out);
-	const char *failed = text ? first_failed_check(text) : "hpcc wrote no hpccoutf.txt";
+	char path[PATH_MAX];
+	const char *failed;
+	char *text;
 
+	snprintf(path, sizeof(path), "%s/hpccoutf.txt", demo->folder);
+	text = read_text(path);
+	failed = text ? first_failed_check(text) : "hpcc wrote no hpccoutf.txt";
 	if (failed) {
-		fprintf(stderr, "\nonecopy-demo: hpcc: not verified: %s (%s)\n", failed,
-			demo->files.hpcc_out);
+		say("hpcc: not verified: %s (%s)", failed, path);
 		free(text);
 		return -1;
 	}
-	result->values[0] = result->wall_s;
-	result->values[1] = value_of(text, "MPIFFT_Gflops");
-	result->values[2] = value_of(text, "MPIRandomAccess_CheckTime") +
-			    value_of(text, "MPIRandomAccess_LCG_CheckTime");
-	result->values[3] = value_of(text, "MPIRandomAccess_GUPs");
-	result->values[4] = value_of(text, "PTRANS_GBs");
+	values[0] = wall_s;
+	values[1] = value_of(text, "MPIFFT_Gflops");
+	values[2] = value_of(text, "MPIRandomAccess_CheckTime") +
+		    value_of(text, "MPIRandomAccess_LCG_CheckTime");
+	values[3] = value_of(text, "MPIRandomAccess_GUPs");
+	values[4] = value_of(text, "PTRANS_GBs");
 	free(text);
 	return 0;
 }

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/experiment/counters.h"
+
+/* Load average above which a warning is printed, before anything of ours runs. */
+#define BUSY_LOAD 0.7
+
 enum option_key {
 	KEY_WITH = 256,
 	KEY_MPI,
@@ -34,8 +39,8 @@ static const struct argp_option options[] = {
 	{ "json", KEY_JSON, "FILE", 0, "write all samples and statistics to FILE", 1 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "kill a run that takes longer (default 300)", 1 },
 	{ "with", KEY_WITH, "CMD", 0,
-	  "command put before mpirun on the side with onecopy; '--stats-json FILE' is appended "
-	  "to it and FILE read afterwards (default: 'onecopy run' of this build)",
+	  "command put before mpirun on the side with onecopy (default: 'onecopy run' of this "
+	  "build)",
 	  2 },
 	{ "asp-size", KEY_ASP_SIZE, "N", 0, "vertices of asp's graph (default 3072)", 2 },
 	{ "mpirun", KEY_MPIRUN, "PATH", 0, "Open MPI's launcher (default mpirun)", 2 },
@@ -77,10 +82,8 @@ static void check_program_name(struct argp_state *state, const char *name)
 
 static void check_mpi_name(struct argp_state *state, const char *name)
 {
-	for (int mpi = 0; mpi < DEMO_MPIS; mpi++)
-		if (strcmp(demo_mpis[mpi].option, name) == 0)
-			return;
-	argp_error(state, "--mpi: '%s' is neither openmpi nor mpich", name);
+	if (launcher_of(name) == LAUNCH_NONE)
+		argp_error(state, "--mpi: '%s' is neither openmpi nor mpich", name);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -96,10 +99,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		opt->only_mpi = arg;
 		return 0;
 	case KEY_MPIRUN:
-		opt->mpirun[DEMO_OPENMPI] = arg;
+		opt->mpirun[LAUNCH_OPENMPI] = arg;
 		return 0;
 	case KEY_MPIRUN_MPICH:
-		opt->mpirun[DEMO_MPICH] = arg;
+		opt->mpirun[LAUNCH_MPICH] = arg;
 		return 0;
 	case KEY_MPI4PY:
 		opt->mpi4py = arg;
@@ -140,114 +143,377 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Folder of the running program's build: it lies in BUILD/tools/demo. */
-static int find_build(char *build)
+static const char *with_onecopy(bool with)
 {
-	ssize_t len = readlink("/proc/self/exe", build, PATH_MAX - 1);
+	return with ? "with" : "without";
+}
 
-	if (len < 0) {
-		fprintf(stderr, "onecopy-demo: /proc/self/exe: %s\n", strerror(errno));
-		return -1;
-	}
-	build[len] = '\0';
-	for (int up = 0; up < 3; up++) {
+/* ---- what can be run ------------------------------------------------------------------------- */
+
+/* Folder of the running program's build: it lies in BUILD/tools/demo. */
+static void find_build(char *build)
+{
+	host_program_folder(build, PATH_MAX);
+	for (int up = 0; up < 2; up++) {
 		char *slash = strrchr(build, '/');
 
 		if (slash)
 			*slash = '\0';
 	}
-	return 0;
+}
+
+/* Whether /usr/bin/python3 finds an mpi4py for MPICH. */
+static bool has_mpi4py(const struct demo *demo)
+{
+	const char *path = demo->opt.mpi4py;
+	char command[PATH_MAX + 256], line[64] = "";
+	FILE *pipe;
+
+	snprintf(command, sizeof(command),
+		 "%s%s%s /usr/bin/python3 -c 'import mpi4py; mpi4py.rc.initialize = False; "
+		 "from mpi4py import MPI; print(MPI.get_vendor()[0])' 2>/dev/null",
+		 path ? "PYTHONPATH='" : "", path ? path : "", path ? "'" : "");
+	pipe = popen(command, "r");
+	if (!pipe)
+		return false;
+	if (fgets(line, sizeof(line), pipe))
+		line[strcspn(line, "\n")] = '\0';
+	pclose(pipe);
+	return *line && strcmp(line, "Open MPI") != 0;
+}
+
+/* Why this program cannot be run under an MPI; NULL: it can. */
+static const char *trouble(const struct demo *demo, const struct demo_program *program,
+			   enum launcher mpi)
+{
+	if (!demo->opt.mpirun[mpi] && !*launcher_info(mpi)->command)
+		return "no launcher of it is on PATH; install it (mpich, openmpi-bin), or name it "
+		       "by --mpirun or --mpirun-mpich";
+	if (mpi != LAUNCH_MPICH)
+		return NULL;
+	if (demo->opt.ranks > demo->results.host.cpus)
+		return "its ranks do not yield: with more of them than CPUs each call takes "
+		       "tens of milliseconds";
+	if (program->kind == DEMO_HPCC)
+		return "Debian's hpcc is a program of Open MPI";
+	if (program->kind == DEMO_SCRIPT && !has_mpi4py(demo))
+		return "Debian's mpi4py is for Open MPI; name the folder of one for MPICH by "
+		       "--mpi4py-mpich";
+	return NULL;
+}
+
+static void program_path(const struct demo *demo, const struct demo_case *one, char *path)
+{
+	switch (one->program->kind) {
+	case DEMO_BINARY:
+		snprintf(path, PATH_MAX, "%s/%s%s", demo->opt.programs,
+			 one->mpi == LAUNCH_MPICH ? "mpich/" : "", one->program->name);
+		break;
+	case DEMO_SCRIPT:
+		snprintf(path, PATH_MAX, "%s/%s.py", demo->opt.examples, one->program->name);
+		break;
+	default:
+		snprintf(path, PATH_MAX, "%s", demo->opt.hpcc);
+	}
+}
+
+static const char *remedy(const struct demo_program *program)
+{
+	switch (program->kind) {
+	case DEMO_BINARY:
+		return "build it (make), with libopenmpi-dev, libmpich-dev and gfortran installed";
+	case DEMO_SCRIPT:
+		return "name the examples folder by --examples";
+	default:
+		return "install the package hpcc or name it by --hpcc";
+	}
 }
 
 /* A path that does not exist gets its sentence here, before the first run. */
 static int check_needs(const struct demo *demo)
 {
-	const char *end = strchrnul(demo->opt.with, ' ');
-	char first[PATH_MAX];
 	int runs = 0;
 
-	snprintf(first, sizeof(first), "%.*s", (int)(end - demo->opt.with), demo->opt.with);
-	if (strchr(first, '/') && !strpbrk(first, "'\"\\$~") && access(first, X_OK)) {
-		fprintf(stderr, "onecopy-demo: %s: %s; build onecopy (make) or give --with\n",
-			first, strerror(errno));
-		return -1;
-	}
 	for (int i = 0; i < demo->num_cases; i++) {
 		const struct demo_case *one = &demo->cases[i];
-		const char *path = demo_program_path(demo, one->program, one->mpi);
+		char path[PATH_MAX];
 
-		if (*one->skipped)
+		if (one->skipped)
 			continue;
+		program_path(demo, one, path);
 		if (access(path, R_OK)) {
-			fprintf(stderr, "onecopy-demo: %s: %s: %s; %s\n", one->program->name, path,
-				strerror(errno), demo_program_remedy(one->program));
+			say("%s: %s: %s; %s", one->program->name, path, strerror(errno),
+			    remedy(one->program));
 			return -1;
 		}
 		runs++;
 	}
 	if (!runs && demo->num_cases)
-		fprintf(stderr, "onecopy-demo: nothing can be run: %s\n", demo->cases[0].skipped);
+		say("nothing can be run: %s", demo->cases[0].skipped);
 	return runs ? 0 : -1;
 }
 
-/* Better said now than after all runs. */
-static int check_json(const char *path)
-{
-	FILE *file = path ? fopen(path, "a") : NULL;
+/* ---- runs ------------------------------------------------------------------------------------ */
 
-	if (path && !file) {
-		fprintf(stderr, "onecopy-demo: --json: %s: %s\n", path, strerror(errno));
-		return -1;
-	}
-	if (file)
-		fclose(file);
-	return 0;
+/* Our own programs print one line of JSON; a launcher's chatter may stand around it. */
+static void keep_json(void *context, const char *line)
+{
+	json_t **found = context, *parsed = line[0] == '{' ? json_loads(line, 0, NULL) : NULL;
+
+	if (!*found && json_is_string(json_object_get(parsed, "program")))
+		*found = parsed;
+	else
+		json_decref(parsed);
 }
 
-static int create_scratch(struct demo_files *files)
+/* Takes the metrics' numbers in order, and what has to be the same in all runs. */
+static int read_result(struct demo_case *one, const json_t *line, double *values)
+{
+	const struct demo_program *program = one->program;
+	const char *checksum = json_string_value(json_object_get(line, "checksum"));
+
+	if (!line || strcmp(json_string_value(json_object_get(line, "program")), program->name)) {
+		say("%s printed no result", program->name);
+		return -1;
+	}
+	if (!json_is_true(json_object_get(line, "verified"))) {
+		say("%s: not verified: it says so itself", program->name);
+		return -1;
+	}
+	for (size_t i = 0; i < program->num_metrics; i++) {
+		const json_t *number = json_object_get(line, program->metrics[i].id);
+
+		if (!json_is_number(number)) {
+			say("%s: '%s' is missing from its result", program->name,
+			    program->metrics[i].id);
+			return -1;
+		}
+		values[i] = json_number_value(number);
+	}
+	checksum = checksum ? checksum : "none";
+	if (!one->checksum[0])
+		snprintf(one->checksum, sizeof(one->checksum), "%s", checksum);
+	if (!strcmp(one->checksum, checksum))
+		return 0;
+	say("%s: not verified: its result has checksum %s, the first run's has %s", program->name,
+	    checksum, one->checksum);
+	return -1;
+}
+
+/* The program and its arguments, quoted as a shell takes them. */
+static void write_command(const struct demo *demo, const struct demo_case *one, char *program,
+			  char *arguments, size_t n)
+{
+	const char *more = one->program->arguments ? one->program->arguments : "";
+	bool python = one->program->kind == DEMO_SCRIPT;
+	bool path = python && one->mpi == LAUNCH_MPICH && demo->opt.mpi4py;
+	char file[PATH_MAX];
+
+	program_path(demo, one, file);
+	/* Debian's interpreter by its path: mpi4py is built for it, and another may come first in
+	 * PATH. */
+	snprintf(program, PATH_MAX, "%s", path ? "env" : python ? "/usr/bin/python3" : file);
+	if (path)
+		snprintf(arguments, n, "'PYTHONPATH=%s' /usr/bin/python3 '%s' %s", demo->opt.mpi4py,
+			 file, more);
+	else if (python)
+		snprintf(arguments, n, "'%s' %s", file, more);
+	else if (!strcmp(one->program->name, "asp"))
+		snprintf(arguments, n, "--size %d %s", demo->opt.asp_size, more);
+	else
+		snprintf(arguments, n, "%s", more);
+}
+
+static void add_values(struct demo_case *one, const char *series, unsigned int round,
+		       const double *values)
+{
+	for (size_t m = 0; m < one->program->num_metrics; m++) {
+		struct figure *figure = one->figures[m];
+
+		figure_add(figure, figure_cell(figure, figure_series(figure, series), 0), round,
+			   values[m]);
+	}
+}
+
+/* step->at: 0 without onecopy, 1 with it. */
+static int run_case(struct results *results, struct step *step, unsigned int round)
+{
+	struct demo_case *one = step->context;
+	struct demo *demo = one->demo;
+	const struct variant variant = { .name = with_onecopy(step->at),
+					 .launcher = one->mpi,
+					 .onecopy = step->at };
+	char program[PATH_MAX], arguments[3 * PATH_MAX], why[512];
+	bool hpcc = one->program->kind == DEMO_HPCC;
+	double values[DEMO_METRICS_MAX];
+	json_t *line = NULL;
+	struct run run = { .variant = &variant,
+			   .with = demo->opt.with,
+			   .mpirun = demo->opt.mpirun[one->mpi],
+			   .ranks = (uint32_t)demo->opt.ranks,
+			   .binding = demo->binding,
+			   .program = program,
+			   .arguments = arguments,
+			   .folder = hpcc ? demo->folder : NULL,
+			   .timeout_s = demo->opt.timeout_s,
+			   .counted = true,
+			   .line = keep_json,
+			   .context = &line };
+	int err;
+
+	if (hpcc && demo_hpcc_prepare(demo))
+		return -EIO;
+	write_command(demo, one, program, arguments, sizeof(arguments));
+	err = run_program(results, &run, round, why, sizeof(why));
+	if (err) {
+		run_explain(&run, why);
+	} else {
+		err = hpcc ? demo_hpcc_read(demo, run.wall_s, values) :
+			     read_result(one, line, values);
+		if (err)
+			say("The command was: %s", run.command);
+		else
+			add_values(one, variant.name, round, values);
+	}
+	if (run.counters) {
+		json_decref(one->counters);
+		one->counters = run.counters;
+	}
+	json_decref(line);
+	return err;
+}
+
+/* ---- plan and report ------------------------------------------------------------------------- */
+
+static void plan_case(struct demo *demo, struct demo_case *one)
+{
+	const struct launcher_info *info = launcher_info(one->mpi);
+
+	for (size_t m = 0; m < one->program->num_metrics; m++) {
+		const struct demo_metric *metric = &one->program->metrics[m];
+		struct figure *figure = figure_new(&demo->results, &demo->x, 1, "", "%s-%s-%s",
+						   info->word, one->program->name, metric->id);
+
+		snprintf(figure->title, sizeof(figure->title), "%s, %s: %s", one->program->name,
+			 info->name, metric->label);
+		snprintf(figure->about, sizeof(figure->about), "%s", one->program->what);
+		snprintf(figure->row, sizeof(figure->row), "%-9s %.50s",
+			 m ? "" : one->program->name, metric->label);
+		figure->x_name = "ranks";
+		figure->x_is_bytes = false;
+		figure->more_is_better = metric->is_rate;
+		figure->folded = true;
+		figure->group = (unsigned int)one->mpi;
+		one->figures[m] = figure;
+	}
+	results_turn(&demo->results);
+	for (unsigned int side = 0; side < 2; side++)
+		results_step(&demo->results, run_case, one, side, "%s, %s, %s onecopy",
+			     one->program->name, info->name, with_onecopy(side));
+}
+
+static void list_cases(struct demo *demo)
+{
+	const struct demo_options *opt = &demo->opt;
+
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+		if (opt->only_mpi && mpi != (int)launcher_of(opt->only_mpi))
+			continue;
+		for (size_t p = 0; p < demo_num_programs; p++) {
+			struct demo_case *one = &demo->cases[demo->num_cases];
+
+			if (opt->only && strcmp(opt->only, demo_programs[p]->name) != 0)
+				continue;
+			*one = (struct demo_case){ .demo = demo,
+						   .program = demo_programs[p],
+						   .mpi = (enum launcher)mpi };
+			one->skipped = trouble(demo, one->program, one->mpi);
+			demo->num_cases++;
+		}
+	}
+}
+
+/* One after the other, what cannot be run for the same reason together. */
+static void say_skipped(struct demo *demo)
+{
+	const char *before = NULL;
+
+	for (int i = 0; i < demo->num_cases; i++) {
+		const struct demo_case *one = &demo->cases[i];
+
+		if (one->skipped && one->skipped == before)
+			printf(", %s", one->program->name);
+		else if (one->skipped)
+			printf("\nNot run under %s (%s): %s", launcher_info(one->mpi)->name,
+			       one->skipped, one->program->name);
+		before = one->skipped ? one->skipped : before;
+	}
+	printf("%s", before ? "\n" : "");
+}
+
+static void compare_mpi(struct demo *demo, enum launcher mpi)
+{
+	static const char *const bound[] = { "more than CPUs", "bound to cores",
+					     "bound to hardware threads" };
+	struct comparison *c = results_compare(&demo->results, (unsigned int)mpi);
+
+	snprintf(c->title, sizeof(c->title), "%.30s %.30s", launcher_info(mpi)->name,
+		 launcher_info(mpi)->version);
+	snprintf(c->about, sizeof(c->about),
+		 "%d ranks, %s. Every run was verified. ratio: how many times better with onecopy, "
+		 "times and rates alike.",
+		 demo->opt.ranks, bound[demo->binding]);
+	c->stock = with_onecopy(false);
+	c->subject = with_onecopy(true);
+}
+
+static void report(struct demo *demo)
+{
+	json_t *statistics = json_array(), *skipped = json_array();
+
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++)
+		compare_mpi(demo, (enum launcher)mpi);
+	results_finish(&demo->results);
+	results_print(&demo->results, TABLE_TEXT, stdout);
+	say_skipped(demo);
+	printf("\nverified means\n");
+	for (size_t p = 0; p < demo_num_programs; p++)
+		if (!demo->opt.only || strcmp(demo->opt.only, demo_programs[p]->name) == 0)
+			printf("  %-10s %s\n", demo_programs[p]->name, demo_programs[p]->checks);
+	printf("\nWhat onecopy served in the last run of each; calls and bytes are sums over the "
+	       "ranks.\n");
+	for (int i = 0; i < demo->num_cases; i++) {
+		const struct demo_case *one = &demo->cases[i];
+
+		if (one->skipped)
+			json_array_append_new(skipped, json_pack("{s:s, s:s, s:s}", "program",
+								 one->program->name, "mpi",
+								 launcher_info(one->mpi)->word,
+								 "why", one->skipped));
+		if (!one->counters)
+			continue;
+		printf("\n%s, %s\n", one->program->name, launcher_info(one->mpi)->name);
+		counters_print(one->counters, stdout, "");
+		json_array_append_new(statistics,
+				      json_pack("{s:s, s:s, s:O}", "program", one->program->name,
+						"mpi", launcher_info(one->mpi)->word, "statistics",
+						one->counters));
+	}
+	demo->results.settings = json_pack("{s:i, s:s, s:o, s:o}", "ranks", demo->opt.ranks, "with",
+					   demo->opt.with, "statistics", statistics, "not_run",
+					   skipped);
+}
+
+static int create_scratch(char *folder)
 {
 	const char *tmp = getenv("TMPDIR");
-	struct {
-		char *path;
-		const char *name;
-	} in_folder[] = {
-		{ files->out, "out.txt" },	     { files->err, "err.txt" },
-		{ files->stats, "stats.json" },	     { files->hpcc_in, "hpccinf.txt" },
-		{ files->hpcc_out, "hpccoutf.txt" },
-	};
 
-	snprintf(files->folder, sizeof(files->folder), "%s/onecopy-demo-XXXXXX",
+	snprintf(folder, sizeof(((struct demo *)0)->folder), "%s/onecopy-demo-XXXXXX",
 		 tmp && *tmp ? tmp : "/tmp");
-	if (strlen(files->folder) > PATH_MAX - 32 || !mkdtemp(files->folder)) {
-		fprintf(stderr, "onecopy-demo: cannot create the folder %s: %s\n", files->folder,
-			strerror(errno));
-		return -1;
-	}
-	for (size_t i = 0; i < sizeof(in_folder) / sizeof(in_folder[0]); i++) {
-		stpcpy(stpcpy(stpcpy(in_folder[i].path, files->folder), "/"), in_folder[i].name);
-	}
-	return 0;
-}
-
-static void remove_scratch(const struct demo_files *files)
-{
-	unlink(files->out);
-	unlink(files->err);
-	unlink(files->stats);
-	unlink(files->hpcc_in);
-	unlink(files->hpcc_out);
-	rmdir(files->folder);
-}
-
-static void free_results(struct demo *demo)
-{
-	for (int c = 0; c < demo->num_cases; c++) {
-		struct demo_result *results = demo->cases[c].results;
-
-		for (int i = 0; results && i < DEMO_SIDES * demo->opt.rounds; i++)
-			json_decref(results[i].stats);
-		free(results);
-	}
+	if (mkdtemp(folder))
+		return 0;
+	say("the folder %s cannot be made: %s", folder, strerror(errno));
+	return -1;
 }
 
 int main(int argc, char **argv)
@@ -259,10 +525,9 @@ int main(int argc, char **argv)
 		       "prints what changed and what onecopy served.\vExit status: 0 if every run "
 		       "was verified, 1 if not, 2 for a bad option.",
 	};
-	static char build[PATH_MAX], with[PATH_MAX + 32], programs[PATH_MAX + 32];
+	static char build[PATH_MAX], with[PATH_MAX + 64], programs[PATH_MAX + 32];
 	static struct demo demo = {
-		.opt = { .mpirun = { "mpirun", "mpirun.mpich" },
-			 .hpcc = "/usr/bin/hpcc",
+		.opt = { .hpcc = "/usr/bin/hpcc",
 			 .examples = OC_EXAMPLES_DIR,
 			 .with = with,
 			 .programs = programs,
@@ -271,31 +536,42 @@ int main(int argc, char **argv)
 			 .timeout_s = 300,
 			 .asp_size = 3072 },
 	};
-	int ret = 0;
+	struct results *results = &demo.results;
+	int err = 0;
+	double load;
 
-	if (find_build(build))
-		return 1;
-	snprintf(with, sizeof(with), "%s/tools/onecopy/onecopy run", build);
+	find_build(build);
+	snprintf(with, sizeof(with), "'%s/tools/onecopy/onecopy' run --quiet", build);
 	snprintf(programs, sizeof(programs), "%s/examples", build);
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &demo.opt);
 
-	demo_run_setup();
-	host_machine(&demo.host);
-	demo_cases_list(&demo);
-	if (check_needs(&demo) || check_json(demo.opt.json) || create_scratch(&demo.files))
+	results_begin(results, argc, argv, (unsigned int)demo.opt.rounds);
+	demo.x = (size_t)demo.opt.ranks;
+	demo.binding = demo.opt.ranks <= results->host.cores ? BIND_CORES :
+		       demo.opt.ranks <= results->host.cpus  ? BIND_THREADS :
+							       BIND_NONE;
+	run_begin();
+	list_cases(&demo);
+	if (check_needs(&demo) || results_check_places(demo.opt.json, NULL) ||
+	    create_scratch(demo.folder))
 		return 1;
-
-	demo_report_head(&demo);
-	for (int i = 0; i < demo.num_cases && !ret; i++)
-		if (!*demo.cases[i].skipped)
-			ret = demo_case_run(&demo, &demo.cases[i]);
-	if (!ret) {
-		demo_report_table(&demo);
-		remove_scratch(&demo.files);
+	if (getloadavg(&load, 1) == 1 && load > BUSY_LOAD)
+		printf("NOTE: the load average is %.1f: other programs blur the times\n", load);
+	for (int i = 0; i < demo.num_cases; i++)
+		if (!demo.cases[i].skipped)
+			plan_case(&demo, &demo.cases[i]);
+	err = results_run(results);
+	if (!err) {
+		report(&demo);
+		counters_remove(demo.folder);
 		if (demo.opt.json)
-			ret = demo_report_json(&demo);
+			err = results_write_json(results, demo.opt.json);
+	} else {
+		say("files of the last run are kept in %s", demo.folder);
 	}
-	free_results(&demo);
-	return ret ? 1 : 0;
+	for (int i = 0; i < demo.num_cases; i++)
+		json_decref(demo.cases[i].counters);
+	results_end(results);
+	return err ? 1 : 0;
 }

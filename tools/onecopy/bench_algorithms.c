@@ -2,7 +2,6 @@
 /* The algorithms of one collective against each other, and the model against them. */
 #include "bench.h"
 #include "command.h"
-#include "lab/harness/stats.h"
 #include "measure.h"
 
 #include <math.h>
@@ -24,11 +23,13 @@ struct totals {
 	unsigned int worst_x;
 };
 
-static struct {
-	struct figure *figure[OC_COLLECTIVES];
-	enum oc_collective collective[OC_COLLECTIVES];
-	unsigned int count;
-} jobs;
+/* A collective's figure; its steps have it as their context, and a size each. */
+static struct job {
+	const struct bench *bench;
+	struct figure *figure;
+	enum oc_collective collective;
+} jobs[OC_COLLECTIVES];
+static unsigned int job_count;
 
 static const size_t no_bytes;
 
@@ -118,21 +119,24 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 		return;
 	}
 	predict_call(&call, &predicted, list);
-	predict_model_text(&predicted, bench->model, sizeof(bench->model));
+	predict_model_text(&predicted, bench->results.model, sizeof(bench->results.model));
 	for (unsigned int i = 0; i < predicted.count; i++)
 		want(bench, figure, x, &predicted, list, i);
 	want_chosen(figure, x, predicted.chosen);
 }
 
+static int measure_size(struct results *results, struct step *step, unsigned int round);
+
 static void plan_collective(struct bench *bench, enum oc_collective collective)
 {
 	const struct size_list *sizes = &bench->options.sizes;
 	bool barrier = collective == OC_BARRIER;
-	struct figure *figure =
-		figure_new(bench, barrier ? &no_bytes : sizes->at, barrier ? 1 : sizes->count);
-	const char *name = oc_collective_name(collective);
+	const char *name = oci_collective_name(collective);
+	struct figure *figure = figure_new(&bench->results, barrier ? &no_bytes : sizes->at,
+					   barrier ? 1 : sizes->count, "us", "%s-%u", name,
+					   bench->options.ranks);
+	struct job *job = &jobs[job_count++];
 
-	snprintf(figure->name, sizeof(figure->name), "%s-%u", name, bench->options.ranks);
 	snprintf(figure->title, sizeof(figure->title), "Algorithms of %s on %u ranks", name,
 		 bench->options.ranks);
 	snprintf(figure->about, sizeof(figure->about),
@@ -143,15 +147,18 @@ static void plan_collective(struct bench *bench, enum oc_collective collective)
 		 bench->options.ranks > bench->cpus ?
 			 "The ranks share CPUs, so the scheduler is part of every number." :
 			 "Each rank has a CPU of its own.");
-	figure->unit = "us";
 	figure->log_y = figure->compared = true;
 	figure->measured = (bench->options.what & BENCH_ALGORITHMS) != 0;
 	figure->predicted = (bench->options.what & BENCH_MODEL) != 0;
-	jobs.figure[jobs.count] = figure;
-	jobs.collective[jobs.count++] = collective;
-	for (unsigned int x = 0; x < figure->x_count; x++)
+	*job = (struct job){ bench, figure, collective };
+	for (unsigned int x = 0; x < figure->x_count; x++) {
+		char at[32];
+
 		plan_size(bench, collective, figure, x);
-	bench->steps += figure->x_count * bench->options.rounds;
+		figure_x_text(figure, x, at, sizeof(at));
+		results_turn(&bench->results);
+		results_step(&bench->results, measure_size, job, x, "%s %s", name, at);
+	}
 }
 
 void bench_algorithms_plan(struct bench *bench)
@@ -172,13 +179,16 @@ static void leave_out(struct figure *figure, struct figure_cell *cell, unsigned 
 	cell->wanted = false;
 }
 
-static void measure_size(const struct bench *bench, enum oc_collective collective,
-			 struct figure *figure, unsigned int x, unsigned int round)
+static int measure_size(struct results *results, struct step *step, unsigned int round)
 {
+	const struct job *job = step->context;
+	const struct bench *bench = job->bench;
+	struct figure *figure = job->figure;
+	unsigned int x = step->at;
 	struct figure_cell *cells[OC_PREDICTIONS_MOST];
 	const char *names[OC_PREDICTIONS_MOST];
 	double seconds[OC_PREDICTIONS_MOST];
-	struct measure m = { .collective = collective,
+	struct measure m = { .collective = job->collective,
 			     .ranks = bench->options.ranks,
 			     .bytes = figure->x[x],
 			     .mapped = bench->options.mapped,
@@ -197,30 +207,16 @@ static void measure_size(const struct bench *bench, enum oc_collective collectiv
 		cells[m.count] = cell;
 		names[m.count++] = cell->label;
 	}
+	(void)results;
 	if (!m.count)
-		return;
+		return 0;
 	measure_run(&m, error, sizeof(error));
 	for (unsigned int i = 0; i < m.count; i++) {
 		if (seconds[i] < 0) {
 			leave_out(figure, cells[i], x, error);
-			return;
+			return 0;
 		}
-		figure_add(figure, cells[i], 1e6 * seconds[i]);
-	}
-}
-
-int bench_algorithms_round(struct bench *bench, unsigned int round)
-{
-	for (unsigned int j = 0; j < jobs.count; j++) {
-		for (unsigned int x = 0; x < jobs.figure[j]->x_count; x++) {
-			char what[96], at[32];
-
-			figure_x_text(jobs.figure[j], x, at, sizeof(at));
-			snprintf(what, sizeof(what), "%s %s, round %u",
-				 oc_collective_name(jobs.collective[j]), at, round + 1);
-			bench_step(bench, what);
-			measure_size(bench, jobs.collective[j], jobs.figure[j], x, round);
-		}
+		figure_add(figure, cells[i], round, 1e6 * seconds[i]);
 	}
 	return 0;
 }
@@ -233,16 +229,14 @@ static void note_error(double *errors, unsigned int *count, double predicted, do
 
 /* Of the rounds: the mean of their middle half, as `onecopy tune` has it of its turns. On a machine
  * that changes it is what a call takes on average, where the median is one of its states. */
-static double usual_of(const struct figure_cell *cell)
+static double usual_of(const struct figure *figure, const struct figure_cell *cell)
 {
-	unsigned int quarter = cell->count / 4;
 	double sorted[ROUNDS_MOST], sum = 0;
+	unsigned int count = figure_sorted(figure, cell, sorted), quarter = count / 4;
 
-	memcpy(sorted, cell->samples, cell->count * sizeof(double));
-	stats_median(sorted, cell->count); /* puts them in order */
-	for (unsigned int i = quarter; i < cell->count - quarter; i++)
+	for (unsigned int i = quarter; i < count - quarter; i++)
 		sum += sorted[i];
-	return sum / (cell->count - 2 * quarter);
+	return sum / (count - 2 * quarter);
 }
 
 static void sum_up_size(struct figure *figure, unsigned int x, struct totals *t)
@@ -257,7 +251,7 @@ static void sum_up_size(struct figure *figure, unsigned int x, struct totals *t)
 
 		if (!cell->count)
 			continue;
-		usual = usual_of(cell);
+		usual = usual_of(figure, cell);
 		best = fmin(best, usual);
 		note_error(t->error[0], &t->errors[0], cell->plans, usual);
 		note_error(t->error[1], &t->errors[1], cell->closed, usual);
@@ -282,15 +276,16 @@ static void say_errors(struct bench *bench, struct totals *t)
 {
 	if (!t->errors[0] || !t->errors[1])
 		return;
-	bench_say(
-		bench, 1,
+	results_say(
+		&bench->results,
 		"Predicted against measured, |predicted / measured - 1| in the median: %.0f %% by "
 		"plans in virtual time (%u values), %.0f %% by closed form (%u).",
 		100 * stats_median(t->error[0], t->errors[0]), t->errors[0],
 		100 * stats_median(t->error[1], t->errors[1]), t->errors[1]);
 	if (t->chosen_errors)
-		bench_say(bench, 2, "Of what jobs take: %.0f %% by plans (%u).",
-			  100 * stats_median(t->chosen_error, t->chosen_errors), t->chosen_errors);
+		results_say(&bench->results, "Of what jobs take: %.0f %% by plans (%u).",
+			    100 * stats_median(t->chosen_error, t->chosen_errors),
+			    t->chosen_errors);
 }
 
 void bench_algorithms_sum_up(struct bench *bench)
@@ -298,23 +293,23 @@ void bench_algorithms_sum_up(struct bench *bench)
 	struct totals t = { .worst = 0 };
 	size_t cells = 1;
 
-	for (unsigned int j = 0; j < jobs.count; j++)
-		cells += (size_t)jobs.figure[j]->series_count * jobs.figure[j]->x_count;
+	for (unsigned int j = 0; j < job_count; j++)
+		cells += (size_t)jobs[j].figure->series_count * jobs[j].figure->x_count;
 	t.error[0] = calloc(3 * cells, sizeof(double));
 	if (!t.error[0])
 		return;
 	t.error[1] = t.error[0] + cells;
 	t.chosen_error = t.error[1] + cells;
-	for (unsigned int j = 0; j < jobs.count; j++) {
-		for (unsigned int x = 0; x < jobs.figure[j]->x_count; x++)
-			sum_up_size(jobs.figure[j], x, &t);
+	for (unsigned int j = 0; j < job_count; j++) {
+		for (unsigned int x = 0; x < jobs[j].figure->x_count; x++)
+			sum_up_size(jobs[j].figure, x, &t);
 	}
 	if (t.worst_at) {
 		char at[32];
 
 		figure_x_text(t.worst_at, t.worst_x, at, sizeof(at));
-		bench_say(
-			bench, 0,
+		results_say(
+			&bench->results,
 			"What jobs take is at most 10 %% slower than the fastest measured in %u of "
 			"%u cells; at worst %.2f times as slow (%s, %s). Of rounds the mean of the "
 			"middle half counts.",

@@ -38,7 +38,6 @@ static struct {
 	struct oci_tune_world world;
 	unsigned int cpus[CPU_SETSIZE];
 	struct figure *rates;
-	bool refused[KINDS];
 	struct figure *latency, *throughput, *gamma;
 	size_t copiers[COPIERS_MOST];
 	unsigned int copiers_count;
@@ -68,16 +67,18 @@ static void open_world(struct bench *bench, uint32_t most_ranks)
 static struct figure *new_figure(struct bench *bench, const char *name, const char *title,
 				 const char *unit, const char *about)
 {
-	struct figure *figure = figure_new(bench, copies.copiers, copies.copiers_count);
+	struct figure *figure =
+		figure_new(&bench->results, copies.copiers, copies.copiers_count, unit, "%s", name);
 
-	snprintf(figure->name, sizeof(figure->name), "%s", name);
 	snprintf(figure->title, sizeof(figure->title), "%s", title);
 	snprintf(figure->about, sizeof(figure->about), "%s", about);
-	figure->unit = unit;
 	figure->x_name = "copiers";
 	figure->x_is_bytes = false;
 	return figure;
 }
+
+static int measure_kind(struct results *results, struct step *step, unsigned int round);
+static int measure_contention(struct results *results, struct step *step, unsigned int round);
 
 static void plan_mechanisms(struct bench *bench)
 {
@@ -90,7 +91,8 @@ static void plan_mechanisms(struct bench *bench)
 	copies.rates->x_name = "bytes";
 	copies.rates->x_is_bytes = true;
 	copies.rates->more_is_better = copies.rates->compared = true;
-	bench->steps += KINDS * bench->options.rounds;
+	for (unsigned int kind = 0; kind < KINDS; kind++)
+		results_step(&bench->results, measure_kind, NULL, kind, "%s", kinds[kind].name);
 }
 
 /* All numbers up to 8, then about every 1.4th. */
@@ -125,8 +127,14 @@ static void plan_contention(struct bench *bench, uint32_t most)
 		"gamma",
 		"1 + (time from one process - time from a process each) / (lock time of the pages "
 		"alone, by this machine's model). 1: the copiers do not hold each other up.");
-	for (unsigned int i = 0; i < copies.copiers_count; i++)
-		bench->steps += CONTENTION_SIZES * bench->options.rounds;
+	results_turn(&bench->results);
+	for (unsigned int i = 0; i < CONTENTION_SIZES; i++) {
+		char size[32];
+
+		bytes_text(contention_sizes[i], size, sizeof(size));
+		results_step(&bench->results, measure_contention, NULL, i,
+			     "contention, up to %u copiers, %s", most, size);
+	}
 	if (most < bench->options.ranks)
 		figure_note(copies.latency,
 			    "Up to %u copiers, not %u: those that share a CPU do not contend.",
@@ -140,15 +148,17 @@ void bench_copies_plan(struct bench *bench)
 	uint32_t most = bench->options.ranks < bench->cpus ? bench->options.ranks : bench->cpus;
 
 	open_world(bench, most + 2);
+	results_turn(&bench->results);
 	if (bench->options.what & BENCH_MECHANISMS)
 		plan_mechanisms(bench);
 	if (bench->options.what & BENCH_CONTENTION)
 		plan_contention(bench, most);
 }
 
-static void measure_kind(struct bench *bench, unsigned int kind)
+static int measure_kind(struct results *results, struct step *step, unsigned int round)
 {
 	struct figure *figure = copies.rates;
+	unsigned int kind = step->at;
 	unsigned int series = figure_series(figure, kinds[kind].name);
 
 	for (unsigned int first = 0; first < figure->x_count; first += SIZES_A_TURN) {
@@ -162,15 +172,15 @@ static void measure_kind(struct bench *bench, unsigned int kind)
 		}
 		if (oci_measure_copies(&copies.world, kinds[kind].kind, &sizes, point, why,
 				       sizeof(why))) {
-			copies.refused[kind] = true;
-			figure_note(figure, "%s is left out: %s.", kinds[kind].name, why);
-			return;
+			bench_leave_out(step, figure, kinds[kind].name, why);
+			return 0;
 		}
 		for (unsigned int i = 0; i < sizes.count; i++)
-			figure_add(figure, figure_cell(figure, series, first + i),
+			figure_add(figure, figure_cell(figure, series, first + i), round,
 				   1e-9 * (double)sizes.bytes[i] / point[i].value);
 	}
-	(void)bench;
+	(void)results;
+	return 0;
 }
 
 /* Seconds of a copy; NaN, and no more contention, when it cannot be measured. */
@@ -189,16 +199,16 @@ static double contention_s(uint32_t copiers, size_t bytes, size_t apart)
 }
 
 static void add(struct figure *figure, size_t bytes, const char *where, unsigned int x,
-		double value)
+		unsigned int round, double value)
 {
 	char size[32], name[64];
 
-	predict_bytes_text(bytes, size, sizeof(size));
+	bytes_text(bytes, size, sizeof(size));
 	snprintf(name, sizeof(name), "%s, %s", size, where);
-	figure_add(figure, figure_cell(figure, figure_series(figure, name), x), value);
+	figure_add(figure, figure_cell(figure, figure_series(figure, name), x), round, value);
 }
 
-static void measure_copiers(struct bench *bench, size_t bytes, unsigned int x, double *single)
+static void measure_copiers(size_t bytes, unsigned int x, unsigned int round, double *single)
 {
 	static const struct {
 		const char *name;
@@ -207,11 +217,7 @@ static void measure_copiers(struct bench *bench, size_t bytes, unsigned int x, d
 	uint32_t copiers = (uint32_t)copies.copiers[x];
 	double lock = oci_model_lock_s(oci_model_current(NULL), OCI_MODEL_CMA, bytes, 1);
 	double each = NAN;
-	char what[96], size[32];
 
-	predict_bytes_text(bytes, size, sizeof(size));
-	snprintf(what, sizeof(what), "contention: %u copiers, %s", copiers, size);
-	bench_step(bench, what);
 	if (copiers > 1)
 		each = contention_s(copiers, bytes, 0);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
@@ -222,40 +228,27 @@ static void measure_copiers(struct bench *bench, size_t bytes, unsigned int x, d
 			return;
 		if (copiers == 1 && !i)
 			*single = one;
-		add(copies.latency, bytes, places[i].name, x, 1e6 * one);
-		add(copies.throughput, bytes, places[i].name, x, copiers * *single / one);
+		add(copies.latency, bytes, places[i].name, x, round, 1e6 * one);
+		add(copies.throughput, bytes, places[i].name, x, round, copiers * *single / one);
 		if (copiers > 1 && lock > 0)
-			add(copies.gamma, bytes, places[i].name, x, 1 + (one - each) / lock);
+			add(copies.gamma, bytes, places[i].name, x, round, 1 + (one - each) / lock);
 	}
 	if (copiers > 1)
-		add(copies.latency, bytes, "a process each", x, 1e6 * each);
+		add(copies.latency, bytes, "a process each", x, round, 1e6 * each);
 }
 
-static void measure_contention(struct bench *bench, size_t bytes)
+static int measure_contention(struct results *results, struct step *step, unsigned int round)
 {
 	double single = NAN;
 
 	for (unsigned int x = 0; x < copies.copiers_count && !copies.contention_refused; x++)
-		measure_copiers(bench, bytes, x, &single);
-}
-
-int bench_copies_round(struct bench *bench, unsigned int round)
-{
-	for (unsigned int i = 0; copies.rates && i < KINDS; i++) {
-		unsigned int kind = (i + round) % KINDS;
-
-		bench_step(bench, kinds[kind].name);
-		if (!copies.refused[kind])
-			measure_kind(bench, kind);
-	}
-	for (unsigned int i = 0; copies.latency && i < CONTENTION_SIZES; i++)
-		measure_contention(bench, contention_sizes[(i + round) % CONTENTION_SIZES]);
+		measure_copiers(contention_sizes[step->at], x, round, &single);
+	(void)results;
 	return 0;
 }
 
-void bench_copies_end(struct bench *bench)
+void bench_copies_end(void)
 {
-	(void)bench;
 	if (copies.world.shared)
 		oci_tune_world_destroy(&copies.world);
 }

@@ -3,51 +3,46 @@
  * Point-to-point: the ping-pong of papers 001 and 004 over the C API, mechanism by mechanism, and
  * over the MPIs that are installed; their Alltoall with and without onecopy.
  */
-#include "bench_p2p.h"
-
 #include "bench.h"
 #include "command.h"
 #include "lab/topo/machine.h"
 
+#include <errno.h>
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Seconds of a size. */
 #define POINT_S 0.02
 #define POINT_QUICK_S 0.004
+/* More than any run takes; a launcher that hangs must not make us hang. */
+#define RUN_SECONDS 300
 /* What an Alltoall is measured at, of the sizes asked for: Figure 7 of paper 001, and around. */
 #define ALLTOALL_LEAST ((size_t)1 << 10)
 #define ALLTOALL_MOST ((size_t)4 << 20)
 
-enum { VIEWS_MOST = 4, SERIES_MOST = 16, ALLTOALLS_MOST = 3 };
-
-struct series {
-	const char *name;
-	enum p2p_launcher launcher;
-	const char *setting;
-	bool onecopy, shared;
-};
+enum { VIEWS_MOST = 4, ALLTOALLS_MOST = 3 };
 
 /* In the papers' order: two copies, then one. */
-static const struct series pingpongs[] = {
-	{ "C API", P2P_NONE, NULL, false, false },
-	{ "shm: double buffer", P2P_NONE, "ONECOPY_MECHANISM=shm", false, false },
-	{ "writev", P2P_NONE, "ONECOPY_P2P=writev", false, false },
-	{ "vmsplice", P2P_NONE, "ONECOPY_P2P=vmsplice", false, false },
-	{ "cma", P2P_NONE, "ONECOPY_MECHANISM=cma", false, false },
-	{ "map", P2P_NONE, "ONECOPY_MECHANISM=map", false, true },
-	{ "Open MPI", P2P_OPENMPI, NULL, false, false },
-	{ "MPICH", P2P_MPICH, NULL, false, false },
+static const struct variant pingpongs[] = {
+	{ .name = "C API" },
+	{ .name = "shm: double buffer", .setting = "ONECOPY_MECHANISM=shm" },
+	{ .name = "writev", .setting = "ONECOPY_P2P=writev" },
+	{ .name = "vmsplice", .setting = "ONECOPY_P2P=vmsplice" },
+	{ .name = "cma", .setting = "ONECOPY_MECHANISM=cma" },
+	{ .name = "map", .setting = "ONECOPY_MECHANISM=map", .shared_heap = true },
+	{ .name = "Open MPI", .launcher = LAUNCH_OPENMPI },
+	{ .name = "MPICH", .launcher = LAUNCH_MPICH },
 };
 
-static const struct series alltoalls[] = {
-	{ "Open MPI", P2P_OPENMPI, NULL, false, false },
-	{ "Open MPI, onecopy", P2P_OPENMPI, NULL, true, false },
-	{ "Open MPI, onecopy, shared heap", P2P_OPENMPI, NULL, true, true },
-	{ "MPICH", P2P_MPICH, NULL, false, false },
-	{ "MPICH, onecopy", P2P_MPICH, NULL, true, false },
-	{ "MPICH, onecopy, shared heap", P2P_MPICH, NULL, true, true },
+static const struct variant alltoalls[] = {
+	{ "Open MPI", LAUNCH_OPENMPI, false, false, NULL },
+	{ "Open MPI, onecopy", LAUNCH_OPENMPI, true, false, NULL },
+	{ "Open MPI, onecopy, shared heap", LAUNCH_OPENMPI, true, true, NULL },
+	{ "MPICH", LAUNCH_MPICH, false, false, NULL },
+	{ "MPICH, onecopy", LAUNCH_MPICH, true, false, NULL },
+	{ "MPICH, onecopy, shared heap", LAUNCH_MPICH, true, true, NULL },
 };
 
 enum {
@@ -55,20 +50,22 @@ enum {
 	ALLTOALLS = sizeof(alltoalls) / sizeof(alltoalls[0])
 };
 
-/* One experiment: all series, from the same CPUs. */
+/* One experiment: all variants, from the same CPUs. */
 struct view {
-	const struct series *series;
-	unsigned int series_count;
-	struct p2p_run run; /* what all have in common */
-	char stem[32];	    /* of its figures' names */
-	struct figure *rate, *time, *gain, *misses;
-	bool left_out[SERIES_MOST];
+	const struct variant *variants;
+	uint32_t ranks;
+	const struct size_list *sizes;
+	char stem[32];	 /* of its figures' names */
+	char more[2048]; /* what all runs of it have as arguments */
+	struct figure *rate;
+	bool not_counted; /* no cache misses, which a note says */
 };
 
 static struct {
 	struct view views[VIEWS_MOST + ALLTOALLS_MOST];
 	unsigned int count;
 	struct size_list alltoall_sizes;
+	struct comparison *compared; /* of the first view */
 } p2p;
 
 /* ---- where the ranks sit --------------------------------------------------------------------- */
@@ -114,33 +111,88 @@ static bool find_pair(bool sharing, unsigned int pair[2])
 	return best <= OCI_TOPO_MACHINE;
 }
 
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static int run_variant(struct results *results, struct step *step, unsigned int round)
+{
+	struct view *view = step->context;
+	const struct variant *variant = &view->variants[step->at];
+	char why[512], arguments[sizeof(view->more) + 32];
+	struct run run = { .variant = variant,
+			   .with = bench_with(),
+			   .ranks = view->ranks,
+			   .program =
+				   bench_program("pingpong", variant->launcher, why, sizeof(why)),
+			   .arguments = arguments,
+			   .stem = view->stem,
+			   .timeout_s = RUN_SECONDS,
+			   .counted = true };
+	int err;
+
+	snprintf(arguments, sizeof(arguments), "%s%s", view->more,
+		 variant->shared_heap && variant->launcher == LAUNCH_NONE ? " --shared" : "");
+	err = run.program ? run_program(results, &run, round, why, sizeof(why)) : -ENOENT;
+	json_decref(run.counters);
+	if (err == -EINTR)
+		return err;
+	if (err)
+		bench_leave_out(step, view->rate, variant->name, why);
+	else if (*run.said && !view->not_counted)
+		figure_note(view->rate, "%s", run.said);
+	view->not_counted |= *run.said && !err;
+	return 0;
+}
+
 /* ---- plan ------------------------------------------------------------------------------------ */
 
 static struct figure *new_figure(struct bench *bench, const struct view *view, const char *what,
 				 const char *title, const char *unit)
 {
-	struct figure *figure = figure_new(bench, view->run.sizes->at, view->run.sizes->count);
+	struct figure *figure = figure_new(&bench->results, view->sizes->at, view->sizes->count,
+					   unit, "%s-%s", view->stem, what);
 
-	snprintf(figure->name, sizeof(figure->name), "%s-%s", view->stem, what);
 	snprintf(figure->title, sizeof(figure->title), "%s", title);
-	figure->unit = unit;
+	figure->compared = true;
 	return figure;
+}
+
+/* The steps of a view, and what its runs have in common. */
+static void plan_runs(struct bench *bench, struct view *view, unsigned int variants,
+		      const char *options)
+{
+	const struct size_list *sizes = view->sizes;
+	int length = snprintf(view->more, sizeof(view->more), "--ranks %u --seconds %g %s",
+			      view->ranks, bench->options.quick ? POINT_QUICK_S : POINT_S, options);
+
+	for (unsigned int i = 0; i < sizes->count; i++)
+		length += snprintf(view->more + length, sizeof(view->more) - (size_t)length,
+				   "%s%zu", i ? "," : " --bytes ", sizes->at[i]);
+	if (bench->options.token_ns)
+		snprintf(view->more + length, sizeof(view->more) - (size_t)length, " --token-ns %s",
+			 bench->options.token_ns);
+	results_turn(&bench->results);
+	for (unsigned int v = 0; v < variants; v++) {
+		struct step *step = results_step(&bench->results, run_variant, view, v, "%s: %s",
+						 view->stem, view->variants[v].name);
+
+		/* Who spins without yielding, where others wait for the CPU, is not measured but
+		 * waited for. */
+		step->left_out = view->ranks > bench->cpus && view->ranks > 2 &&
+				 view->variants[v].launcher == LAUNCH_MPICH;
+	}
 }
 
 static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int *pair, bool touch)
 {
 	struct view *view = &p2p.views[p2p.count++];
 	const char *where = !pair ? "on one CPU" : sharing ? "sharing a cache" : "sharing no cache";
-	char title[128];
+	struct comparison *comparison;
+	char title[128], options[128] = "";
+	struct figure *time;
 
-	view->series = pingpongs;
-	view->series_count = PINGPONGS;
-	view->run = (struct p2p_run){ .ranks = 2,
-				      .touch = touch,
-				      .misses = true,
-				      .sizes = &bench->options.sizes,
-				      .cpus = { pair ? pair[0] : 0, pair ? pair[1] : 0 },
-				      .cpu_count = pair ? 2 : 0 };
+	view->variants = pingpongs;
+	view->ranks = 2;
+	view->sizes = &bench->options.sizes;
 	snprintf(view->stem, sizeof(view->stem), "pingpong%s%s",
 		 !pair	 ? "-one" :
 		 sharing ? "" :
@@ -149,7 +201,7 @@ static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int 
 	snprintf(title, sizeof(title), "Ping-pong, 2 ranks %s%s: throughput", where,
 		 touch ? ", data read and written" : "");
 	view->rate = new_figure(bench, view, "throughput", title, "GB/s");
-	view->rate->more_is_better = view->rate->compared = true;
+	view->rate->more_is_better = true;
 	snprintf(
 		view->rate->about, sizeof(view->rate->about),
 		"Bytes of a message over half a round trip's time, as IMB counts: blocking send and "
@@ -160,10 +212,31 @@ static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int 
 			", which nobody reads or writes");
 	snprintf(title, sizeof(title), "Ping-pong, 2 ranks %s%s: half a round trip", where,
 		 touch ? ", data read and written" : "");
-	view->time = new_figure(bench, view, "time", title, "us");
-	view->time->log_y = view->time->compared = true;
-	snprintf(view->time->about, sizeof(view->time->about), "The same as times.");
-	bench->steps += PINGPONGS * bench->options.rounds;
+	time = new_figure(bench, view, "time", title, "us");
+	time->log_y = true;
+	snprintf(time->about, sizeof(time->about), "The same as times.");
+	snprintf(time->row, sizeof(time->row), "ping-pong");
+	time->group = p2p.count;
+	comparison = results_compare(&bench->results, p2p.count);
+	snprintf(comparison->title, sizeof(comparison->title), "Ping-pong %s%s: C API and MPIs",
+		 where, touch ? ", touched" : "");
+	snprintf(comparison->about, sizeof(comparison->about),
+		 "us; of the MPIs, Open MPI and MPICH, the faster one of each size counts, * marks "
+		 "MPICH. ratio: its time over that of the C API, within each round.");
+	comparison->subject = "C API";
+	comparison->stock = "Open MPI";
+	comparison->other = "MPICH";
+	if (p2p.count == 1)
+		p2p.compared = comparison;
+	snprintf(new_figure(bench, view, "misses", "Ping-pong: cache misses", "misses a message")
+			 ->about,
+		 sizeof(time->about),
+		 "Last-level cache misses of both ranks, the kernel's part too, by the processor's "
+		 "counter.");
+	if (pair)
+		snprintf(options, sizeof(options), "--cpus %u,%u", pair[0], pair[1]);
+	strcat(options, touch ? " --misses --touch" : " --misses");
+	plan_runs(bench, view, PINGPONGS, options);
 }
 
 static void plan_alltoall(struct bench *bench, uint32_t ranks)
@@ -171,29 +244,24 @@ static void plan_alltoall(struct bench *bench, uint32_t ranks)
 	struct view *view = &p2p.views[p2p.count++];
 	char title[128];
 
-	view->series = alltoalls;
-	view->series_count = ALLTOALLS;
-	view->run =
-		(struct p2p_run){ .ranks = ranks, .alltoall = true, .sizes = &p2p.alltoall_sizes };
+	view->variants = alltoalls;
+	view->ranks = ranks;
+	view->sizes = &p2p.alltoall_sizes;
 	snprintf(view->stem, sizeof(view->stem), "alltoall-%u", ranks);
 	snprintf(title, sizeof(title), "MPI_Alltoall, %u ranks: aggregate throughput", ranks);
 	view->rate = new_figure(bench, view, "throughput", title, "GB/s");
-	view->rate->more_is_better = view->rate->compared = true;
+	view->rate->more_is_better = true;
 	snprintf(
 		view->rate->about, sizeof(view->rate->about),
 		"Bytes that all ranks send to others in a call over the time of a call, in a loop of "
 		"calls with the same buffers; bytes: of a block.");
-	/* Who spins without yielding, where others wait for the CPU, is not measured but waited
-	 * for. */
-	for (unsigned int s = 0; s < ALLTOALLS && ranks > bench->cpus; s++)
-		view->left_out[s] = alltoalls[s].launcher == P2P_MPICH;
 	if (ranks > bench->cpus)
 		figure_note(
 			view->rate,
 			"%u ranks share %u CPUs, and the scheduler is measured with them. MPICH, "
 			"whose ranks do not yield, is left out.",
 			ranks, bench->cpus);
-	bench->steps += ALLTOALLS * bench->options.rounds;
+	plan_runs(bench, view, ALLTOALLS, "--alltoall");
 }
 
 static void plan_places(struct bench *bench)
@@ -228,7 +296,7 @@ void bench_p2p_plan(struct bench *bench)
 		if (options->sizes.at[i] >= ALLTOALL_LEAST && options->sizes.at[i] <= ALLTOALL_MOST)
 			p2p.alltoall_sizes.at[p2p.alltoall_sizes.count++] = options->sizes.at[i];
 	}
-	p2p_find(P2P_PINGPONG);
+	run_begin();
 	plan_places(bench);
 	for (uint32_t ranks = 2; ranks <= 8 && p2p.alltoall_sizes.count; ranks *= 2) {
 		if (ranks <= options->ranks)
@@ -236,208 +304,34 @@ void bench_p2p_plan(struct bench *bench)
 	}
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------- */
-
-static void leave_out(struct view *view, unsigned int s, const char *why)
-{
-	view->left_out[s] = true;
-	figure_note(view->rate, "%s is left out: %s.", view->series[s].name, why);
-}
-
-/* Made when something was counted: most virtual machines cannot. */
-static void add_misses(struct bench *bench, struct view *view, const char *name,
-		       const struct p2p_value *values)
-{
-	struct figure *figure = view->misses;
-
-	if (!figure) {
-		figure = view->misses = new_figure(bench, view, "misses", "Ping-pong: cache misses",
-						   "misses a message");
-		figure->compared = true;
-		snprintf(figure->about, sizeof(figure->about),
-			 "Last-level cache misses of both ranks, the kernel's part too, by the "
-			 "processor's counter.");
-	}
-	for (unsigned int x = 0; x < view->run.sizes->count; x++)
-		figure_add(figure, figure_cell(figure, figure_series(figure, name), x),
-			   values[x].misses);
-}
-
-static void add_values(struct bench *bench, struct view *view, const char *name,
-		       const struct p2p_value *values)
-{
-	double moved = 1;
-
-	if (view->run.alltoall)
-		moved = view->run.ranks * (view->run.ranks - 1.0);
-	for (unsigned int x = 0; x < view->run.sizes->count; x++) {
-		struct figure *rate = view->rate;
-		double bytes = moved * (double)view->run.sizes->at[x];
-
-		figure_add(rate, figure_cell(rate, figure_series(rate, name), x),
-			   1e-9 * bytes / values[x].s);
-		if (view->time)
-			figure_add(view->time,
-				   figure_cell(view->time, figure_series(view->time, name), x),
-				   1e6 * values[x].s);
-	}
-	if (view->run.misses && values[0].misses >= 0)
-		add_misses(bench, view, name, values);
-}
-
-static void run_series(struct bench *bench, struct view *view, unsigned int s)
-{
-	const struct series *series = &view->series[s];
-	struct p2p_value values[SIZES_MOST];
-	struct p2p_run run = view->run;
-	char what[96], why[512], said[512];
-
-	snprintf(what, sizeof(what), "%s: %s", run.alltoall ? "alltoall" : "ping-pong",
-		 series->name);
-	bench_step(bench, what);
-	if (view->left_out[s])
-		return;
-	run.launcher = series->launcher;
-	run.setting = series->setting;
-	run.onecopy = series->onecopy;
-	run.shared = series->shared;
-	run.seconds = bench->options.quick ? POINT_QUICK_S : POINT_S;
-	memcpy(run.token_ns, bench->options.token_ns, sizeof(run.token_ns));
-	if (p2p_missing(&run)) {
-		leave_out(view, s, p2p_missing(&run));
-		return;
-	}
-	if (p2p_execute(&run, values, why, sizeof(why), said, sizeof(said))) {
-		leave_out(view, s, why);
-		return;
-	}
-	if (*said && view->run.misses) {
-		view->run.misses = false;
-		figure_note(view->rate, "%s", said);
-	}
-	add_values(bench, view, series->name, values);
-}
-
-int bench_p2p_round(struct bench *bench, unsigned int round)
-{
-	for (unsigned int v = 0; v < p2p.count; v++) {
-		struct view *view = &p2p.views[v];
-
-		/* In file order at first, so that figures list them so. */
-		for (unsigned int i = 0; i < view->series_count; i++)
-			run_series(bench, view, (i + round) % view->series_count);
-	}
-	return 0;
-}
-
-/* ---- what it comes to ------------------------------------------------------------------------ */
-
-static const struct figure_cell *cell_of(const struct figure *figure, const char *name,
-					 unsigned int x)
-{
-	for (unsigned int s = 0; s < figure->series_count; s++) {
-		if (!strcmp(figure->series[s], name))
-			return figure_cell(figure, s, x);
-	}
-	return NULL;
-}
-
-/* The best time of any MPI in a round; NaN when none was measured. */
-static double mpi_time(const struct view *view, unsigned int x, unsigned int round)
-{
-	double best = NAN;
-
-	for (unsigned int s = 0; s < view->series_count; s++) {
-		const struct figure_cell *cell = cell_of(view->time, view->series[s].name, x);
-
-		if (view->series[s].launcher == P2P_NONE || !cell || round >= cell->count)
-			continue;
-		if (isnan(best) || cell->samples[round] < best)
-			best = cell->samples[round];
-	}
-	return best;
-}
-
-static struct figure *gain_figure(struct bench *bench, const struct view *view)
-{
-	char title[128];
-	struct figure *figure;
-
-	snprintf(title, sizeof(title), "%.*s: gain over the MPIs",
-		 (int)strcspn(view->rate->title, ":"), view->rate->title);
-	figure = new_figure(bench, view, "gain", title, "times");
-	figure->more_is_better = true;
-	snprintf(
-		figure->about, sizeof(figure->about),
-		"The time of the faster MPI over that of the C API, taken within each round: above 1 "
-		"the C API is faster.");
-	return figure;
-}
-
-static void compare(struct bench *bench, struct view *view)
-{
-	for (unsigned int s = 0; s < view->series_count; s++) {
-		const char *name = view->series[s].name;
-
-		if (view->series[s].launcher != P2P_NONE || !cell_of(view->time, name, 0))
-			continue;
-		for (unsigned int x = 0; x < view->run.sizes->count; x++) {
-			const struct figure_cell *cell = cell_of(view->time, name, x);
-
-			for (unsigned int r = 0; r < cell->count; r++) {
-				double best = mpi_time(view, x, r);
-
-				if (isnan(best))
-					continue;
-				if (!view->gain)
-					view->gain = gain_figure(bench, view);
-				figure_add(
-					view->gain,
-					figure_cell(view->gain, figure_series(view->gain, name), x),
-					best / cell->samples[r]);
-			}
-		}
-	}
-}
-
-void bench_p2p_end(struct bench *bench)
-{
-	for (unsigned int v = 0; v < p2p.count; v++) {
-		if (p2p.views[v].time)
-			compare(bench, &p2p.views[v]);
-	}
-}
-
 void bench_p2p_sum_up(struct bench *bench)
 {
-	const struct figure *gain = p2p.count ? p2p.views[0].gain : NULL;
-	double least = INFINITY, large = INFINITY;
-	size_t least_at = 0, large_at = 0;
-	char at[2][32];
+	double least[2] = { INFINITY, INFINITY }; /* of all sizes, of the large ones */
+	size_t at[2] = { 0, 0 };
+	char text[2][32];
 
-	for (unsigned int x = 0; gain && x < gain->x_count; x++) {
-		const struct figure_cell *cell = cell_of(gain, "C API", x);
+	for (unsigned int x = 0; p2p.compared && x < p2p.compared->cell_count; x++) {
+		double ratio = p2p.compared->cells[x].ratio.median;
+		size_t bytes = bench->options.sizes.at[x];
 
-		if (!cell || !cell->count)
-			continue;
-		if (cell->median < least) {
-			least = cell->median;
-			least_at = gain->x[x];
-		}
-		if (gain->x[x] >= (size_t)256 << 10 && cell->median < large) {
-			large = cell->median;
-			large_at = gain->x[x];
+		for (int large = 0; large < 2; large++) {
+			if (!(ratio < least[large]) || (large && bytes < (size_t)256 << 10))
+				continue;
+			least[large] = ratio;
+			at[large] = bytes;
 		}
 	}
-	if (isinf(least))
+	if (isinf(least[0]))
 		return;
-	predict_bytes_text(least_at, at[0], sizeof(at[0]));
-	bench_say(bench, 0,
-		  "The C API's ping-pong against the faster of the MPIs, Open MPI %s and MPICH %s: "
-		  "least %.2f times as fast, at %s.",
-		  p2p_version(P2P_OPENMPI), p2p_version(P2P_MPICH), least, at[0]);
-	if (isinf(large))
+	bytes_text(at[0], text[0], sizeof(text[0]));
+	results_say(&bench->results,
+		    "The C API's ping-pong against the faster of the MPIs, Open MPI %s and MPICH "
+		    "%s: least %.2f times as fast, at %s.",
+		    launcher_info(LAUNCH_OPENMPI)->version, launcher_info(LAUNCH_MPICH)->version,
+		    least[0], text[0]);
+	if (isinf(least[1]))
 		return;
-	predict_bytes_text(large_at, at[1], sizeof(at[1]));
-	bench_say(bench, 1, "Of 256K and more: least %.2f times, at %s.", large, at[1]);
+	bytes_text(at[1], text[1], sizeof(text[1]));
+	results_say(&bench->results, "Of 256K and more: least %.2f times, at %s.", least[1],
+		    text[1]);
 }

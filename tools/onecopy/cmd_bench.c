@@ -3,15 +3,11 @@
 #include "bench.h"
 #include "command.h"
 #include "lab/tune/tune.h"
-#include "measure.h"
 #include "names.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT, KEY_TOUCH, KEY_TOKEN, KEY_MAPPED };
 
@@ -45,20 +41,16 @@ static unsigned int parse_rounds(const char *text)
 	return (unsigned int)rounds;
 }
 
-static void parse_token(const char *text, double ns[2])
+/* As the program reads it that gets it. */
+static const char *parse_token(const char *text)
 {
-	char *end;
+	double low, high;
+	char rest;
 
-	ns[0] = strtod(text, &end);
-	if (end != text && *end == ':') {
-		const char *high = end + 1;
-
-		ns[1] = strtod(high, &end);
-		if (end != high && !*end && ns[0] >= 0 && ns[1] >= ns[0] && ns[1] > 0 &&
-		    ns[1] <= 1e6)
-			return;
-	}
-	command_usage("--token-ns '%s': valid: LOW:HIGH, in ns, as in 0:140", text);
+	if (sscanf(text, "%lf:%lf%c", &low, &high, &rest) != 2 || !(low >= 0 && high >= low) ||
+	    !(high > 0 && high <= 1e6) || strspn(text, "0123456789.:e+-") != strlen(text))
+		command_usage("--token-ns '%s': valid: LOW:HIGH, in ns, as in 0:140", text);
+	return text;
 }
 
 static unsigned int parse_word(const char *text)
@@ -124,7 +116,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		options->touch = true;
 		return 0;
 	case KEY_TOKEN:
-		parse_token(arg, options->token_ns);
+		options->token_ns = parse_token(arg);
 		return 0;
 	case KEY_MAPPED:
 		options->mapped = true;
@@ -199,7 +191,7 @@ static void check_p2p(const struct bench_options *options)
 {
 	if (options->touch && options->what != BENCH_P2P)
 		command_usage("--touch: only 'p2p' takes it");
-	if (options->token_ns[1] > 0 && options->what != BENCH_P2P)
+	if (options->token_ns && options->what != BENCH_P2P)
 		command_usage("--token-ns: only 'p2p' takes it");
 	for (unsigned int s = 0; s < options->sizes.count && options->what == BENCH_P2P; s++) {
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
@@ -243,137 +235,56 @@ static void fill_defaults(struct bench *bench)
 		measure_check_sizes(options->collectives[c], &options->sizes);
 }
 
-static void describe(struct bench *bench, int argc, char **argv)
-{
-	time_t now = time(NULL);
-	struct tm utc;
-	size_t length = 0;
-
-	for (int i = 0; i < argc && length < sizeof(bench->command); i++)
-		length += (size_t)snprintf(bench->command + length, sizeof(bench->command) - length,
-					   "%s%s", i ? " " : "", argv[i]);
-	gmtime_r(&now, &utc);
-	strftime(bench->date, sizeof(bench->date), "%Y-%m-%d %H:%M UTC", &utc);
-	oci_machine_self(&bench->machine);
-}
-
-/* Minutes of measuring are not to be lost to a place that cannot be written. */
-static int check_places(const struct bench_options *options)
-{
-	char probe[PATH_MAX];
-	FILE *file;
-
-	if (options->out) {
-		if (mkdir(options->out, 0777) && errno != EEXIST) {
-			command_say("%s cannot be made: %s; --out DIR writes elsewhere",
-				    options->out, strerror(errno));
-			return 1;
-		}
-		snprintf(probe, sizeof(probe), "%s/index.html", options->out);
-	} else if (options->json && strcmp(options->json, "-") != 0) {
-		snprintf(probe, sizeof(probe), "%s", options->json);
-	} else {
-		return 0;
-	}
-	file = fopen(probe, "a");
-	if (!file) {
-		command_say("%s cannot be written: %s; %s writes elsewhere", probe, strerror(errno),
-			    options->out ? "--out DIR" : "--json FILE");
-		return 1;
-	}
-	fclose(file);
-	return 0;
-}
-
-void bench_step(struct bench *bench, const char *what)
-{
-	progress_show(&bench->progress, what, (double)bench->step++ / (double)bench->steps);
-}
-
 static int run(struct bench *bench)
 {
-	bool collectives = bench->options.what & (BENCH_ALGORITHMS | BENCH_MODEL);
-	bool plain = bench->options.what & (BENCH_MECHANISMS | BENCH_CONTENTION);
-	int failed = 0;
+	struct results *results = &bench->results;
+	int failed;
 
-	if (collectives)
+	if (bench->options.what & (BENCH_ALGORITHMS | BENCH_MODEL))
 		bench_algorithms_plan(bench);
-	if (plain)
+	if (bench->options.what & (BENCH_MECHANISMS | BENCH_CONTENTION))
 		bench_copies_plan(bench);
 	if (bench->options.what == BENCH_P2P)
 		bench_p2p_plan(bench);
 	if (bench->options.what == BENCH_START)
 		bench_start_plan(bench);
-	for (unsigned int round = 0; round < bench->options.rounds && !failed; round++) {
-		if (collectives)
-			failed = bench_algorithms_round(bench, round);
-		if (plain && !failed)
-			failed = bench_copies_round(bench, round);
-		if (bench->options.what == BENCH_P2P)
-			failed = bench_p2p_round(bench, round);
-		if (bench->options.what == BENCH_START)
-			failed = bench_start_round(bench, round);
-	}
-	progress_end(&bench->progress);
-	bench_copies_end(bench);
-	bench_p2p_end(bench);
-	bench_start_end();
-	for (unsigned int f = 0; f < bench->figure_count; f++)
-		figure_finish(bench->figures[f]);
+	failed = results_run(results);
+	bench_copies_end();
+	bench_start_end(bench);
+	results_finish(results);
 	bench_algorithms_sum_up(bench);
 	bench_p2p_sum_up(bench);
 	bench_start_sum_up(bench);
-	return failed;
-}
-
-static int write_folder(const struct bench *bench)
-{
-	char path[PATH_MAX];
-	int unplotted = bench_plot(bench), failed = bench_write_page(bench, !unplotted);
-	FILE *out;
-
-	snprintf(path, sizeof(path), "%s/results.json", bench->options.out);
-	failed |= bench_write_json(bench, path);
-	snprintf(path, sizeof(path), "%s/tables.md", bench->options.out);
-	failed |= bench_write_markdown(bench, path);
-	snprintf(path, sizeof(path), "%s/table.txt", bench->options.out);
-	out = fopen(path, "w");
-	if (out)
-		bench_print(bench, out);
-	if (!out || fclose(out)) {
-		command_say("%s cannot be written: %s", path, strerror(errno));
-		failed = 1;
-	}
-	if (!failed)
-		command_say("all of it, with %s: %s/index.html",
-			    unplotted ? "no plots" : "the plots", bench->options.out);
-	return failed | unplotted;
+	return failed != 0;
 }
 
 int bench_main(int argc, char **argv)
 {
 	static struct bench bench;
+	struct bench_options *options = &bench.options;
+	struct results *results = &bench.results;
 	int failed;
 
-	progress_begin(&bench.progress);
-	command_parse(&bench_argp, argc, argv, &bench.options);
+	command_parse(&bench_argp, argc, argv, options);
 	fill_defaults(&bench);
-	describe(&bench, argc, argv);
-	if (check_places(&bench.options))
+	if (results_check_places(options->json, options->out))
 		return 1;
+	results_begin(results, argc, argv, options->rounds);
+	if (options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
+		snprintf(results->about, sizeof(results->about), "'*': what jobs take.");
+	results->settings = json_pack("{s:i, s:b, s:b, s:s*}", "ranks", (int)options->ranks,
+				      "quick", options->quick, "mapped", options->mapped,
+				      "token_ns", options->token_ns);
 	failed = run(&bench);
-	if (!bench.options.json || strcmp(bench.options.json, "-") != 0)
-		bench_print(&bench, stdout);
-	if (bench.options.json)
-		failed |= bench_write_json(&bench, bench.options.json);
-	if (bench.options.out)
-		failed |= write_folder(&bench);
-	for (unsigned int f = 0; f < bench.figure_count; f++) {
-		failed |= bench.figures[f]->note_count && !bench.figures[f]->series_count;
-		figure_free(bench.figures[f]);
-	}
-	for (size_t i = 0; i < sizeof(bench.summary) / sizeof(bench.summary[0]); i++)
-		free(bench.summary[i]);
+	if (!options->json || strcmp(options->json, "-") != 0)
+		results_print(results, TABLE_TEXT, stdout);
+	if (options->json)
+		failed |= results_write_json(results, options->json);
+	if (options->out)
+		failed |= results_write_folder(results, options->out, true) != 0;
+	for (unsigned int f = 0; f < results->figure_count; f++)
+		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
+	results_end(results);
 	if (fflush(stdout) || ferror(stdout)) {
 		command_say("standard output: %s", strerror(errno));
 		return 1;

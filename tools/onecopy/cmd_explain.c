@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onecopy explain: what is chosen for a call and why, term by term. */
 #include "command.h"
-#include "json_text.h"
+#include "lab/experiment/json_text.h"
+#include "lab/experiment/table.h"
 #include "names.h"
 #include "predict.h"
-#include "table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 	char model[MODEL_TEXT], bytes[32];
 
 	predict_model_text(predicted, model, sizeof(model));
-	predict_bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
+	bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
 	printf("%s of %s on %u ranks: %s, because %s.\n",
 	       oci_collective_name(options->common.call.collective), bytes,
 	       options->common.call.ranks, predicted->chosen, predicted->why);

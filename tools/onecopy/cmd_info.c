@@ -4,12 +4,12 @@
  * tells is JSON first; the tables for people are made of that.
  */
 #include "command.h"
-#include "json_text.h"
-#include "mpi_found.h"
+#include "lab/experiment/json_text.h"
+#include "lab/experiment/mpi_found.h"
+#include "lab/experiment/table.h"
 #include "names.h"
 #include "parts.h"
 #include "predict.h"
-#include "table.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onecopy model: every algorithm of a collective against size, as predicted and as measured. */
-#include "bench.h"
 #include "command.h"
-#include "json_text.h"
+#include "lab/experiment/json_text.h"
+#include "lab/experiment/table.h"
 #include "measure.h"
-#include "model.h"
 #include "names.h"
-#include "table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +12,16 @@
 #include <string.h>
 
 enum { KEY_MEASURED = 256, KEY_PLOT };
+
+enum { MODEL_ALGORITHMS = 32 };
+
+struct model_size {
+	size_t bytes;
+	struct oc_predicted predicted;
+	unsigned int count;
+	struct oc_prediction at[MODEL_ALGORITHMS];
+	double measured[MODEL_ALGORITHMS]; /* seconds; negative: not */
+};
 
 struct model_options {
 	struct predict_options common;
@@ -133,7 +141,7 @@ static void print_text(const struct model_options *options, const struct model_s
 			char bytes[32], plans[32], closed[32], measured[32];
 			bool chosen = !strcmp(p->algorithm, size->predicted.chosen);
 
-			predict_bytes_text(size->bytes, bytes, sizeof(bytes));
+			bytes_text(size->bytes, bytes, sizeof(bytes));
 			microseconds(plans, sizeof(plans), p->virtual_s, true);
 			microseconds(closed, sizeof(closed), p->total, p->closed);
 			microseconds(measured, sizeof(measured), size->measured[i],
@@ -206,6 +214,55 @@ static void check_plot(const struct model_options *options)
 			      "--bytes: 1 and more");
 }
 
+/* An algorithm's cell, whatever its parameter there. */
+static void add_prediction(struct figure *figure, unsigned int x, const struct oc_prediction *p,
+			   double measured_s)
+{
+	char name[64];
+	struct figure_cell *cell;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(p->algorithm, ":"), p->algorithm);
+	cell = figure_cell(figure, figure_series(figure, name), x);
+	cell->plans = 1e6 * p->virtual_s;
+	if (p->closed)
+		cell->closed = 1e6 * p->total;
+	if (measured_s >= 0)
+		figure_add(figure, cell, 0, 1e6 * measured_s);
+}
+
+/* COLLECTIVE-RANKS-MODEL.svg and .png in the directory, with script and data beside them. */
+static int plot(const struct model_options *options, const struct model_size *sizes)
+{
+	const struct size_list *list = &options->sizes;
+	/* 0 bytes have no place on a logarithmic axis; sizes are in order. */
+	unsigned int first = list->at[0] ? 0 : 1;
+	const char *name = oci_collective_name(options->common.call.collective);
+	struct results results;
+	struct figure *figure;
+	char model[MODEL_TEXT];
+	int failed;
+
+	if (results_check_places(NULL, options->plot))
+		return 1;
+	results_begin(&results, 0, NULL, 1);
+	figure = figure_new(&results, list->at + first, list->count - first, "us", "%s-%u-%s", name,
+			    options->common.call.ranks, sizes[0].predicted.model);
+	predict_model_text(&sizes[0].predicted, model, sizeof(model));
+	snprintf(figure->title, sizeof(figure->title), "%s, %u ranks, %.80s", name,
+		 options->common.call.ranks, model);
+	figure->measured = false;
+	figure->predicted = figure->log_y = true;
+	for (unsigned int s = first; s < list->count; s++) {
+		for (unsigned int i = 0; i < sizes[s].count; i++)
+			add_prediction(figure, s - first, &sizes[s].at[i], sizes[s].measured[i]);
+	}
+	results.complete = 1;
+	results_finish(&results);
+	failed = results_plot(&results, options->plot);
+	results_end(&results);
+	return failed;
+}
+
 int model_main(int argc, char **argv)
 {
 	struct model_options options = {
@@ -237,8 +294,7 @@ int model_main(int argc, char **argv)
 	else
 		print_text(&options, sizes);
 	if (options.plot)
-		status |=
-			model_plot(options.plot, &options.common.call, sizes, options.sizes.count);
+		status |= plot(&options, sizes);
 	free(sizes);
 	return command_end(status);
 }

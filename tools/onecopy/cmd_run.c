@@ -7,9 +7,9 @@
  */
 #include "command.h"
 #include "foreground.h"
+#include "lab/experiment/counters.h"
 #include "names.h"
 #include "parts.h"
-#include "stats.h"
 
 #include <onecopy/onecopy.h>
 
@@ -216,13 +216,13 @@ static bool make_directory(char *dir, size_t bytes)
 
 static void report(const struct run_options *options, const char *dir, bool loaded)
 {
-	json_t *stats = stats_collect(dir);
+	json_t *stats = counters_collect(dir);
 
-	stats_remove(dir);
+	counters_remove(dir);
 	if (!stats)
 		return;
 	if (options->stats)
-		stats_print(stats, stderr, why_none(loaded));
+		counters_print(stats, stderr, why_none(loaded));
 	if (options->json && json_dumpf(stats, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
 		command_say("the statistics cannot be printed: %s", strerror(errno));
 	if (options->json)
@@ -261,6 +261,6 @@ int run_main(int argc, char **argv)
 	if (started)
 		report(&options, dir, loaded);
 	else
-		stats_remove(dir);
+		counters_remove(dir);
 	return status;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onecopy tune: measures this machine and writes the tuning file that jobs find by themselves. */
 #include "command.h"
-#include "json_text.h"
+#include "lab/experiment/json_text.h"
+#include "lab/experiment/progress.h"
 #include "lab/tune/tune.h"
 #include "lab/tune/write.h"
-#include "progress.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "predict.h"
 
 #include "command.h"
-#include "json_text.h"
+#include "lab/experiment/json_text.h"
 #include "names.h"
 
 #include <stdio.h>
@@ -134,16 +134,6 @@ void predict_model_text(const struct oc_predicted *predicted, char *text, size_t
 		snprintf(text, n, "%s", predicted->model);
 	if (!predicted->calibrated)
 		snprintf(text + strlen(text), n - strlen(text), " (uncalibrated)");
-}
-
-void predict_bytes_text(size_t bytes, char *text, size_t n)
-{
-	if (bytes && bytes % (1 << 20) == 0)
-		snprintf(text, n, "%zuM", bytes >> 20);
-	else if (bytes && bytes % (1 << 10) == 0)
-		snprintf(text, n, "%zuK", bytes >> 10);
-	else
-		snprintf(text, n, "%zu", bytes);
 }
 
 json_t *predict_model_json(const struct oc_predicted *predicted)

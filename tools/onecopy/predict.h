@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "lab/experiment/experiment.h"
 #include "lab/inspect/inspect.h"
 
 enum { SIZES_MOST = 64 };
@@ -69,8 +70,6 @@ void predict_call(const struct oc_predict_call *call, struct oc_predicted *predi
 /* "default (uncalibrated)", "tuned, from /home/...", in MODEL_TEXT bytes. */
 enum { MODEL_TEXT = 640 };
 void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n);
-/* "64K", "1M", "1000". */
-void predict_bytes_text(size_t bytes, char *text, size_t n);
 json_t *predict_model_json(const struct oc_predicted *predicted);
 json_t *predict_json(const struct oc_prediction *p);
 /* "knomial" of "knomial:4". */

@@ -4,8 +4,8 @@
  * buffers each time. With --touch the ranks of a ping-pong behave as a program that communicates:
  * they read what they received and write what they send next, inside the timed part.
  *
- * Rank 0 prints a line a size: "bytes seconds misses", of one message or call; misses -1: not
- * counted. A line that begins with '#' is a sentence. Every size is verified before it is timed.
+ * Rank 0 prints lines as lab/experiment/run.h has them: the throughput of each size, the time of a
+ * message, its cache misses. Every size is verified before it is timed.
  */
 #include "pingpong.h"
 #include "lab/harness/stats.h"
@@ -171,6 +171,20 @@ static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int bat
 	return made;
 }
 
+static void print(const struct bench *b, size_t bytes, double s, double misses)
+{
+	double moved = (double)bytes;
+
+	if (b->options->alltoall)
+		moved *= b->me.ranks * (b->me.ranks - 1.0);
+	printf("= throughput %zu %.6g\n", bytes, 1e-9 * moved / s);
+	if (!b->options->alltoall)
+		printf("= time %zu %.6g\n", bytes, 1e6 * s);
+	if (b->counts)
+		printf("= misses %zu %.6g\n", bytes, misses);
+	fflush(stdout);
+}
+
 static void measure(struct bench *b, size_t bytes)
 {
 	void (*go)(struct bench *, size_t, unsigned int) = b->options->alltoall ? calls :
@@ -196,9 +210,8 @@ static void measure(struct bench *b, size_t bytes)
 	misses = add_up(b, b->counts ? misses_read() - misses : 0);
 	if (b->me.rank)
 		return;
-	printf("%zu %.9g %.6g\n", bytes, stats_median(samples, count),
-	       b->counts ? (double)misses / ((double)made * batch * messages) : -1.0);
-	fflush(stdout);
+	print(b, bytes, stats_median(samples, count),
+	      (double)misses / ((double)made * batch * messages));
 }
 
 static void bind_rank(const struct options *options, uint32_t rank)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `onecopy bench start` runs: a small MPI program from its exec(2) to the end of MPI_Finalize.
- * It makes calls of MPI_Allreduce of one double, each begun by all ranks at once, and then some
+ * onecopy-start-MPI CALLS NAME: a small MPI program from its exec(2) to the end of MPI_Finalize. It
+ * makes calls of MPI_Allreduce of one double, each begun by all ranks at once, and then some
  * duplicates of MPI_COMM_WORLD with a call on each. With 0 calls there is no collective at all.
  *
- * Ranks meet and leave their values in shared memory that the command made. Nothing is sent over
- * the MPI before the first call, so that all of its set-up is in that call's time.
+ * Ranks meet and leave their values in shared memory of that name. Nothing is sent over the MPI
+ * before the first call, so that all of its set-up is in that call's time. Rank 0 prints them.
  */
-#include "start.h"
-
-#include "lab/harness/shm_barrier.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <mpi.h>
@@ -20,6 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lab/harness/shm_barrier.h"
+#include "lab/harness/stats.h"
+
+/* What each rank leaves; behind them its time of each call in us. 0: not measured. */
+enum value { INIT, LOADED, ENDED, DUP, NEW, DESCRIPTORS, MEMORY, VALUES };
+
+/* Communicators of a run, whose median counts. */
+enum { CALLS_MOST = 2000, COMMS = 21 };
 /* Ranks that outnumber the CPUs may take milliseconds a call. */
 #define CALLS_US 10e6
 
@@ -99,18 +103,11 @@ static void measure_calls(struct shm_barrier *barrier, long calls, double *us)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure_communicators(struct shm_barrier *barrier, double *values)
 {
-	double dup_us[START_COMMS], new_us[START_COMMS];
+	double dup_us[COMMS], new_us[COMMS];
 
-	for (int i = 0; i < START_COMMS; i++) {
+	for (int i = 0; i < COMMS; i++) {
 		MPI_Comm comm;
 		double begin;
 
@@ -121,15 +118,13 @@ static void measure_communicators(struct shm_barrier *barrier, double *values)
 		new_us[i] = allreduce_us(barrier, comm);
 		MPI_Comm_free(&comm);
 	}
-	qsort(dup_us, START_COMMS, sizeof(double), by_value);
-	qsort(new_us, START_COMMS, sizeof(double), by_value);
-	values[START_DUP_US] = dup_us[START_COMMS / 2];
-	values[START_NEW_US] = new_us[START_COMMS / 2];
+	values[DUP] = stats_median(dup_us, COMMS);
+	values[NEW] = stats_median(new_us, COMMS);
 }
 
-static void open_barrier(struct shm_barrier *barrier, const char *name, int rank)
+static void meet(struct shm_barrier *barrier, const char *name, int rank, int ranks, long calls)
 {
-	int error = shm_barrier_open(barrier, name, rank);
+	int error = shm_barrier_meet(barrier, name, rank, ranks, VALUES + (size_t)calls);
 
 	if (!error)
 		return;
@@ -137,41 +132,84 @@ static void open_barrier(struct shm_barrier *barrier, const char *name, int rank
 	exit(1);
 }
 
+/* The slowest rank's, or the sum over all. */
+static double of_all(const struct shm_barrier *barrier, long at, int sum)
+{
+	double all = 0, one;
+
+	for (int rank = 0; rank < barrier->ranks; rank++) {
+		one = shm_barrier_times(barrier, rank)[at];
+		all = sum ? all + one : one > all ? one : all;
+	}
+	return all;
+}
+
+static void print(const struct shm_barrier *barrier, long calls)
+{
+	static const char *const names[] = {
+		"init", "loaded", "none", "dup", "new", "descriptors"
+	};
+	double first = of_all(barrier, VALUES, 0), us;
+	int ranks = barrier->ranks;
+
+	if (!calls) {
+		printf("= none %d %.3f\n", ranks, of_all(barrier, ENDED, 0));
+		return;
+	}
+	for (int v = 0; v <= DESCRIPTORS; v++) {
+		if (v != ENDED)
+			printf("= %s %d %.3f\n", names[v], ranks, of_all(barrier, v, 0));
+	}
+	printf("= memory %d %.1f\n", ranks, of_all(barrier, MEMORY, 1) / ranks);
+	printf("= first %d %.3f\n", ranks, first);
+	printf("= job %d %.3f\n", ranks, of_all(barrier, LOADED, 0) + first);
+	for (long i = 0; i < calls && (us = of_all(barrier, VALUES + i, 0)) > 0; i++)
+		printf("= calls-%d %ld %.3f\n", ranks, i + 1, us);
+}
+
 int main(int argc, char **argv)
 {
-	double since, begin, init_us, loaded_us, fds, pss, *values;
+	double since, begin, init_us, fds, memory, ended, *values;
 	struct shm_barrier barrier = { 0 };
+	const char *name = argc > 2 ? argv[2] : "";
+	int rank, ranks;
 	long calls;
-	int rank;
 
-	if (argc < 3 || argc > 4 || strtol(argv[2], NULL, 10) > START_CALLS_MOST) {
-		fprintf(stderr, "usage: %s NAME CALLS\nRun by onecopy bench start.\n", argv[0]);
+	if (argc < 3 || argc > 4 || strtol(argv[1], NULL, 10) > CALLS_MOST) {
+		fprintf(stderr, "usage: %s CALLS NAME\nRun by onecopy bench start.\n", argv[0]);
 		return 2;
 	}
 	if (argc == 3)
 		begin_again(argv);
+	calls = strtol(argv[1], NULL, 10);
 	since = strtod(argv[3], NULL);
-	calls = strtol(argv[2], NULL, 10);
 	begin = now_us();
 	MPI_Init(&argc, &argv);
 	init_us = now_us() - begin;
-	loaded_us = begin + init_us - since;
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	open_barrier(&barrier, argv[1], rank);
-	values = shm_barrier_times(&barrier, rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (calls) {
-		shm_barrier_join(&barrier);
-		measure_calls(&barrier, calls, values + START_VALUES);
+		meet(&barrier, name, rank, ranks, calls);
+		values = shm_barrier_times(&barrier, rank);
+		measure_calls(&barrier, calls, values + VALUES);
 		measure_communicators(&barrier, values);
 	}
 	fds = descriptors();
-	pss = proportional_k();
+	memory = proportional_k();
 	MPI_Finalize();
-	values[START_ENDED_US] = now_us() - since;
-	values[START_INIT_US] = init_us;
-	values[START_LOADED_US] = loaded_us;
-	values[START_DESCRIPTORS] = fds;
-	values[START_PROPORTIONAL_K] = pss;
+	ended = now_us() - since;
+	/* Its memory is no part of what a program without a collective takes. */
+	if (!calls)
+		meet(&barrier, name, rank, ranks, calls);
+	values = shm_barrier_times(&barrier, rank);
+	values[INIT] = init_us;
+	values[LOADED] = begin + init_us - since;
+	values[ENDED] = ended;
+	values[DESCRIPTORS] = fds;
+	values[MEMORY] = memory;
+	shm_barrier_wait(&barrier);
+	if (!rank)
+		print(&barrier, calls);
 	shm_barrier_close(&barrier);
 	return 0;
 }

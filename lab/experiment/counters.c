@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "stats.h"
+#include "lab/experiment/counters.h"
 
-#include "command.h"
-#include "json_text.h"
-
-#include <onecopy/onecopy.h>
+#include "lab/experiment/experiment.h"
+#include "lab/experiment/json_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -129,18 +127,18 @@ static bool is_json_name(const char *name)
 	return length > 5 && !strcmp(name + length - 5, ".json");
 }
 
-json_t *stats_collect(const char *dir)
+json_t *counters_collect(const char *dir)
 {
 	DIR *stream = opendir(dir);
 	struct dirent *entry;
 	json_t *sum;
 
 	if (!stream) {
-		command_say("the statistics in %s cannot be read: %s", dir, strerror(errno));
+		say("the statistics in %s cannot be read: %s", dir, strerror(errno));
 		return NULL;
 	}
-	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}}", "onecopy", oc_version(),
-			"ranks", 0, "front_ends", "collectives", "handed_back", "mapped", "heap");
+	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}}", "onecopy", OC_VERSION, "ranks",
+			0, "front_ends", "collectives", "handed_back", "mapped", "heap");
 	/* Nothing yet: names the numbers, in this order. */
 	add_numbers(json_object_get(sum, "mapped"), NULL, &mapped_form);
 	add_numbers(json_object_get(sum, "heap"), NULL, &heap_form);
@@ -155,12 +153,11 @@ json_t *stats_collect(const char *dir)
 		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
 		file = json_load_file(path, 0, &error);
 		if (!file)
-			command_say("%s:%d: left out of the statistics: %s", path, error.line,
-				    error.text);
+			say("%s:%d: left out of the statistics: %s", path, error.line, error.text);
 		else if (!is_ours(file))
-			command_say("%s: left out of the statistics: not a file of onecopy's "
-				    "counters",
-				    path);
+			say("%s: left out of the statistics: not a file of onecopy's "
+			    "counters",
+			    path);
 		else
 			add_file(sum, file);
 		json_decref(file);
@@ -169,7 +166,7 @@ json_t *stats_collect(const char *dir)
 	return sum;
 }
 
-void stats_remove(const char *dir)
+void counters_remove(const char *dir)
 {
 	DIR *stream = opendir(dir);
 	struct dirent *entry;

@@ -13,8 +13,8 @@
  * where a process's file has "rank", "pid" and "host" instead of "ranks", and "library" (the file
  * that served it: the component for Open MPI, the preload library) instead of "front_ends".
  */
-#ifndef ONECOPY_STATS_H
-#define ONECOPY_STATS_H
+#ifndef EXPERIMENT_COUNTERS_H
+#define EXPERIMENT_COUNTERS_H
 
 #include <jansson.h>
 #include <stdio.h>
@@ -23,12 +23,12 @@
  * The sum over all *.json files in dir; a file that is truncated or not ours is named on standard
  * error and left out. NULL: the directory cannot be read (said).
  */
-json_t *stats_collect(const char *dir);
+json_t *counters_collect(const char *dir);
 
 /* As tables for people; `why_none` is the sentence for a job that left no file at all. */
-void stats_print(const json_t *stats, FILE *stream, const char *why_none);
+void counters_print(const json_t *counters, FILE *stream, const char *why_none);
 
 /* Removes the directory with the files that are in it. */
-void stats_remove(const char *dir);
+void counters_remove(const char *dir);
 
 #endif

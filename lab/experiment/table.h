@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of text in aligned columns; the last column is never padded, so it may be a sentence. */
-#ifndef ONECOPY_TABLE_H
-#define ONECOPY_TABLE_H
+/* Rows of text in columns, as text, Markdown or HTML. The first row is the head. */
+#ifndef EXPERIMENT_TABLE_H
+#define EXPERIMENT_TABLE_H
 
 #include <stdio.h>
 
@@ -15,7 +15,14 @@ struct table {
 
 /* Adds a row from the printf format, whose result is cut into cells at each '\t'. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints with `indent` blanks in front, and frees the rows. */
+/*
+ * Each frees the rows. As text: `indent` blanks in front, columns aligned but the last one, which
+ * may be a sentence.
+ */
 void table_print(struct table *table, FILE *stream, int indent);
+void table_markdown(struct table *table, FILE *stream);
+void table_html(struct table *table, FILE *stream);
+/* Text as HTML has it. */
+void html_put(FILE *stream, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "json_text.h"
+#include "lab/experiment/json_text.h"
 
-#include "command.h"
+#include "lab/experiment/experiment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ int json_text_print(json_t *json, size_t indent)
 	int failed;
 
 	if (!json) {
-		command_say("the JSON cannot be made: no memory");
+		say("the JSON cannot be made: no memory");
 		return 1;
 	}
 	failed = json_dumpf(json, stdout, JSON_INDENT(indent) | JSON_PRESERVE_ORDER) ||
@@ -48,7 +48,7 @@ int json_text_print(json_t *json, size_t indent)
 	json_decref(json);
 	/* Of a write that failed the command speaks at its end, of text and JSON alike. */
 	if (failed && !ferror(stdout))
-		command_say("the JSON cannot be printed: no memory");
+		say("the JSON cannot be printed: no memory");
 	return failed ? 1 : 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "stats.h"
-
-#include "table.h"
+#include "lab/experiment/counters.h"
+#include "lab/experiment/table.h"
 
 #include <string.h>
 
@@ -149,7 +148,7 @@ static void print_mapped(const json_t *mapped, FILE *stream)
 		(long long)number(mapped, "peers"), space, bytes);
 }
 
-void stats_print(const json_t *stats, FILE *stream, const char *why_none)
+void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 {
 	const json_t *served = json_object_get(stats, "collectives");
 	const json_t *handed = json_object_get(stats, "handed_back");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi_found.h"
+#include "lab/experiment/mpi_found.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -93,4 +93,45 @@ int mpi_find(struct mpi_found *found, int room)
 		count++;
 	}
 	return count;
+}
+
+static struct launcher_info infos[LAUNCHERS] = {
+	[LAUNCH_OPENMPI] = { .name = "Open MPI",
+			     .word = "openmpi",
+			     .bind = { "--bind-to none --oversubscribe",
+				       "--bind-to core --map-by core",
+				       "--use-hwthread-cpus --bind-to hwthread" } },
+	[LAUNCH_MPICH] = { .name = "MPICH",
+			   .word = "mpich",
+			   .bind = { "-bind-to none", "-bind-to core -map-by core",
+				     "-bind-to hwthread" } },
+};
+
+void launchers_find(void)
+{
+	struct mpi_found found[8];
+	int count = mpi_find(found, 8);
+
+	for (int l = 1; l < LAUNCHERS; l++) {
+		for (int i = count - 1; i >= 0; i--) {
+			if (strcmp(found[i].name, infos[l].name) != 0)
+				continue;
+			memcpy(infos[l].command, found[i].launcher, sizeof(infos[l].command));
+			memcpy(infos[l].version, found[i].version, sizeof(infos[l].version));
+		}
+	}
+}
+
+const struct launcher_info *launcher_info(enum launcher launcher)
+{
+	return launcher == LAUNCH_NONE ? NULL : &infos[launcher];
+}
+
+enum launcher launcher_of(const char *word)
+{
+	for (int l = 1; l < LAUNCHERS; l++) {
+		if (!strcmp(word, infos[l].word))
+			return (enum launcher)l;
+	}
+	return LAUNCH_NONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* JSON of what others named: paths and host names are bytes, JSON's strings are UTF-8. */
-#ifndef ONECOPY_JSON_TEXT_H
-#define ONECOPY_JSON_TEXT_H
+#ifndef EXPERIMENT_JSON_TEXT_H
+#define EXPERIMENT_JSON_TEXT_H
 
 #include <jansson.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How far a command is that takes a while, on standard error. */
-#ifndef ONECOPY_PROGRESS_H
-#define ONECOPY_PROGRESS_H
+#ifndef EXPERIMENT_PROGRESS_H
+#define EXPERIMENT_PROGRESS_H
 
 #include <stdbool.h>
 
 struct progress {
 	bool bar; /* standard error is a terminal: one line, rewritten; else a line for each step */
 	bool drawn;
+	double start_s; /* of the clock that only goes on */
 };
 
 void progress_begin(struct progress *progress);

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lab/experiment/experiment.h"
+#include "lab/experiment/run.h"
+#include "support/test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { ROUNDS = 6 };
+
+static const size_t places[] = { 4, 65536 };
+
+struct setup {
+	struct results results;
+	struct figure *figure;
+	struct comparison *comparison;
+};
+
+static bool always(const struct figure *figure, unsigned int x)
+{
+	return figure->x[x] > 0;
+}
+
+static void set_up(struct setup *s)
+{
+	results_begin(&s->results, 0, NULL, ROUNDS);
+	s->figure = figure_new(&s->results, places, 2, "us", "%s", "bcast");
+	s->figure->group = 1;
+	s->comparison = results_compare(&s->results, 1);
+	s->comparison->stock = "stock";
+	s->comparison->subject = "onecopy";
+	s->comparison->control = "control";
+	s->comparison->floor = 0.95;
+	s->comparison->groups[0] = (struct group){ .name = "all", .has = always, .least = 1.5 };
+	s->comparison->group_count = 1;
+}
+
+/* Each round is a little slower than the one before, for all alike. */
+static void add(struct setup *s, const char *series, unsigned int x, double value)
+{
+	for (unsigned int r = 0; r < ROUNDS; r++) {
+		struct figure_cell *cell =
+			figure_cell(s->figure, figure_series(s->figure, series), x);
+
+		figure_add(s->figure, cell, r, value * (1 + 0.1 * r));
+	}
+}
+
+static void finish(struct setup *s)
+{
+	s->results.complete = ROUNDS;
+	results_finish(&s->results);
+}
+
+TEST(ratios_are_taken_within_a_round)
+{
+	struct setup s;
+
+	set_up(&s);
+	add(&s, "stock", 0, 4);
+	add(&s, "onecopy", 0, 2);
+	add(&s, "control", 0, 4);
+	add(&s, "stock", 1, 9);
+	add(&s, "onecopy", 1, 18);
+	add(&s, "control", 1, 9);
+	finish(&s);
+	/* What drifts meets both sides: the intervals are points. */
+	assert_float_equal(s.comparison->cells[0].ratio.low, 2, 1e-9);
+	assert_float_equal(s.comparison->cells[0].ratio.high, 2, 1e-9);
+	assert_float_equal(s.comparison->cells[1].control.median, 1, 1e-9);
+	assert_int_equal(s.comparison->cells[0].verdict, VERDICT_WON);
+	assert_int_equal(s.comparison->cells[1].verdict, VERDICT_LOST);
+	assert_int_equal(s.comparison->lost, 1);
+	assert_float_equal(s.comparison->groups[0].ratio.median, 1, 1e-9);
+	assert_int_equal(s.comparison->groups[0].cells, 2);
+	results_end(&s.results);
+}
+
+TEST(what_the_control_does_too_is_no_loss)
+{
+	struct setup s;
+
+	set_up(&s);
+	add(&s, "stock", 0, 4);
+	add(&s, "onecopy", 0, 5);
+	add(&s, "control", 0, 6); /* slower still */
+	finish(&s);
+	assert_true(s.comparison->cells[0].ratio.high < s.comparison->floor);
+	assert_int_equal(s.comparison->cells[0].verdict, VERDICT_NONE);
+	results_end(&s.results);
+}
+
+TEST(of_two_stocks_the_faster_one_of_a_cell_counts)
+{
+	struct setup s;
+
+	set_up(&s);
+	s.comparison->other = "other";
+	add(&s, "stock", 0, 4);
+	add(&s, "other", 0, 3);
+	add(&s, "onecopy", 0, 2);
+	add(&s, "stock", 1, 4);
+	add(&s, "other", 1, 5);
+	add(&s, "onecopy", 1, 2);
+	finish(&s);
+	assert_true(s.comparison->cells[0].other);
+	assert_float_equal(s.comparison->cells[0].ratio.median, 1.5, 1e-9);
+	assert_false(s.comparison->cells[1].other);
+	assert_float_equal(s.comparison->cells[1].ratio.median, 2, 1e-9);
+	results_end(&s.results);
+}
+
+TEST(the_gate_asks_for_means_and_no_loss)
+{
+	FILE *nowhere = fopen("/dev/null", "w");
+	struct setup s;
+
+	set_up(&s);
+	add(&s, "stock", 0, 4);
+	add(&s, "onecopy", 0, 2);
+	finish(&s);
+	assert_true(comparison_passes(s.comparison, nowhere));
+	s.comparison->groups[0].least = 2.5;
+	assert_false(comparison_passes(s.comparison, nowhere));
+	results_end(&s.results);
+	fclose(nowhere);
+}
+
+TEST(of_few_rounds_nothing_is_judged)
+{
+	struct setup s;
+
+	set_up(&s);
+	add(&s, "stock", 0, 4);
+	add(&s, "onecopy", 0, 40);
+	s.results.complete = ROUNDS - 1;
+	results_finish(&s.results);
+	assert_int_equal(s.comparison->cells[0].verdict, VERDICT_NONE);
+	results_end(&s.results);
+}
+
+static int run_shell(struct setup *s, const char *script, char *said, char *why, size_t n)
+{
+	static const struct variant variant = { .name = "stock" };
+	struct run run = { .variant = &variant,
+			   .program = "/bin/sh",
+			   .arguments = script,
+			   .timeout_s = 60 };
+	int err = run_program(&s->results, &run, 2, why, n);
+
+	strcpy(said, run.said);
+	return err;
+}
+
+TEST(lines_of_a_program_are_samples)
+{
+	char said[512], why[512];
+	struct figure_cell *cell;
+	struct setup s;
+
+	set_up(&s);
+	assert_int_equal(run_shell(&s, "-c 'echo \"# it says\"; echo \"= bcast 65536 2.5 2 3\"'",
+				   said, why, sizeof(why)),
+			 0);
+	cell = figure_cell_of(s.figure, "stock", 1);
+	assert_string_equal(said, "it says");
+	assert_non_null(cell);
+	assert_float_equal(cell->samples[2], 2.5, 0);
+	assert_true(isnan(cell->samples[1]));
+	assert_float_equal(cell->spread[2][1], 3, 0);
+	results_end(&s.results);
+}
+
+TEST(a_run_that_fails_is_explained)
+{
+	char said[512], why[512];
+	struct setup s;
+
+	set_up(&s);
+	assert_int_equal(run_shell(&s, "-c 'echo no memory; exit 3'", said, why, sizeof(why)),
+			 -ECHILD);
+	assert_string_equal(why, "it ended with status 3: no memory");
+	assert_int_equal(run_shell(&s, "-c 'echo = gather 4 1'", said, why, sizeof(why)), -EBADMSG);
+	assert_non_null(strstr(why, "gather"));
+	assert_int_equal(run_shell(&s, "-c 'unfinished", said, why, sizeof(why)), -EINVAL);
+	results_end(&s.results);
+}

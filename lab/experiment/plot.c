@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The plots, by gnuplot. Scripts and data stay beside the pictures, so that anyone can draw them
+ * again in another way. A figure of its own has a picture; those of a comparison share two, with a
+ * panel each: their values, and their ratios.
+ */
+#include "lab/experiment/experiment.h"
+#include "lab/harness/child.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { TIMEOUT_S = 120 };
+enum {
+	TICS_LEVEL = 10, /* so many names of places stand side by side; more are turned */
+	PANEL_TICS = 6,
+	PANEL_COLUMNS = 4,
+	PANEL_WIDTH = 400,
+	PANEL_HEIGHT = 360,
+	TITLE_HEIGHT = 98,  /* of all panels and of the first row's */
+	LABELS_HEIGHT = 68, /* below the last row */
+};
+
+bool figure_is_drawn(const struct figure *figure)
+{
+	return figure->series_count && figure->x[0];
+}
+
+void figure_stem(const struct figure *figure, bool predicted, char *stem, size_t n)
+{
+	snprintf(stem, n, "%s%s", figure->name, predicted && figure->measured ? "-model" : "");
+}
+
+static int run_gnuplot(const char *directory, const char *script)
+{
+	struct child_args args = { .n = 0 };
+	struct child_result result;
+	int err;
+
+	/* env -C, so that the script's relative names lie beside it. */
+	child_args_add_words(&args, "env -C");
+	child_args_add(&args, directory);
+	child_args_add(&args, "gnuplot");
+	child_args_add(&args, script);
+	err = child_run(&args, TIMEOUT_S, &result);
+	if (err == -ECHILD && WIFEXITED(result.status) &&
+	    WEXITSTATUS(result.status) == CHILD_NOT_FOUND)
+		say("there are no plots, because gnuplot is not installed (Debian: gnuplot-nox); "
+		    "with it, run 'gnuplot %s' in %s",
+		    script, directory);
+	else if (err)
+		say("gnuplot failed on %s/%s: %s", directory, script, result.tail);
+	child_args_destroy(&args);
+	return err ? 1 : 0;
+}
+
+static FILE *open_file(const char *directory, const char *stem, const char *end, char *path)
+{
+	FILE *file;
+
+	snprintf(path, PATH_MAX, "%s/%s.%s", directory, stem, end);
+	file = fopen(path, "w");
+	if (!file)
+		say("%s cannot be written: %s; there will be no plots", path, strerror(errno));
+	return file;
+}
+
+static int close_file(FILE *file, const char *path)
+{
+	bool failed = ferror(file);
+
+	if (!fclose(file) && !failed)
+		return 0;
+	say("%s cannot be written: %s", path, strerror(errno));
+	return 1;
+}
+
+static void put_numbers(FILE *out, unsigned int count, const double *numbers)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		if (isnan(numbers[i]))
+			fputs(" NaN", out);
+		else
+			fprintf(out, " %g", numbers[i]);
+	}
+	fputc('\n', out);
+}
+
+static void put_ratios(const struct results *results, const struct comparison *comparison,
+		       const struct figure *figure, FILE *out)
+{
+	const struct compared *cell = comparison->cells;
+
+	for (struct figure *f = comparison_figure(results, comparison, NULL); f != figure;
+	     f = comparison_figure(results, comparison, f))
+		cell += f->x_count;
+	fprintf(out, "\n\n# %s against %s\n", comparison->subject, comparison->stock);
+	for (unsigned int x = 0; x < figure->x_count; x++, cell++) {
+		fprintf(out, "%zu", figure->x[x]);
+		put_numbers(out, 5,
+			    (double[]){ cell->ratio.median, cell->ratio.low, cell->ratio.high,
+					cell->control.low, cell->control.high });
+	}
+}
+
+/*
+ * One block a series, as gnuplot's `index` counts them; a series without values has its block, too.
+ * Behind them one for each comparison of the figure.
+ */
+static int write_data(const struct results *results, const struct figure *figure,
+		      const char *directory)
+{
+	char path[PATH_MAX];
+	FILE *out = open_file(directory, figure->name, "dat", path);
+
+	if (!out)
+		return 1;
+	fprintf(out,
+		"# %s median low high plans closed (%s); of a comparison ratio low high and the "
+		"control's low high\n",
+		figure->x_name, figure->unit);
+	for (unsigned int s = 0; s < figure->series_count; s++) {
+		fprintf(out, "%s# %s\n", s ? "\n\n" : "", figure->series[s]);
+		for (unsigned int x = 0; x < figure->x_count; x++) {
+			const struct figure_cell *cell = figure_cell(figure, s, x);
+			bool there = cell->count && figure_shows(figure, x);
+
+			fprintf(out, "%zu", figure->x[x]);
+			put_numbers(out, 5,
+				    (double[]){ there ? cell->value.median : NAN,
+						there ? cell->value.low : NAN,
+						there ? cell->value.high : NAN, cell->plans,
+						cell->closed });
+		}
+	}
+	for (unsigned int c = 0; c < results->comparison_count; c++) {
+		if (figure->group && results->comparisons[c]->group == figure->group)
+			put_ratios(results, results->comparisons[c], figure, out);
+	}
+	return close_file(out, path);
+}
+
+/* ---- what is drawn --------------------------------------------------------------------------- */
+
+static void begin(FILE *out, bool png, const char *stem, int width, int height, int font_points)
+{
+	fprintf(out,
+		"reset\nset terminal %s size %d,%d font 'DejaVu Sans,%d' background rgb 'white'\n"
+		"set output '%s.%s'\nset grid\nset tics nomirror out\n",
+		png ? "pngcairo" : "svg dynamic", width, height, font_points, stem,
+		png ? "png" : "svg");
+}
+
+/* `most` labels on the axis. */
+static void put_x_axis(const struct figure *figure, unsigned int most, FILE *out)
+{
+	/* Room at both ends, so that no error bar hides in the frame. */
+	const double room = figure->x_is_bytes ? 1.6 : 1.2;
+	const char *comma = "";
+	unsigned int shown = 0, at = 0;
+
+	for (unsigned int x = 0; x < figure->x_count; x++)
+		shown += figure_shows(figure, x);
+	fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xlabel '%s'\nset xtics %s(",
+		(double)figure->x[0] / room, (double)figure->x[figure->x_count - 1] * room,
+		figure->x_name, most > TICS_LEVEL && shown > TICS_LEVEL ? "rotate by -60 " : "");
+	for (unsigned int x = 0; x < figure->x_count; x++) {
+		char text[32];
+
+		if (!figure_shows(figure, x) || at++ % ((shown + most - 1) / most))
+			continue;
+		figure_x_text(figure, x, text, sizeof(text));
+		fprintf(out, "%s'%s' %zu", comma, text, figure->x[x]);
+		comma = ", ";
+	}
+	fputs(")\n", out);
+}
+
+static void put_y_axis(const struct figure *figure, FILE *out)
+{
+	/* Plain numbers, one a decade: no powers to decode. */
+	fprintf(out, "set ylabel '%s' offset 1.5\n%s\n", figure->unit,
+		figure->log_y ? "set logscale y 10\nset format y '%g'\nset yrange [*:*]" :
+				"set yrange [0:*]");
+}
+
+/* A series' colours and marks; gnuplot's colours begin again after 8. */
+static void put_style(unsigned int s, FILE *out)
+{
+	static const int points[] = { 7, 5, 9, 13, 3 };
+
+	fprintf(out, "lw 2 pt %d ps 0.6 lc %u dt %u", points[s / 8 % 5], s + 1, s / 8 % 5 + 1);
+}
+
+/* The intervals as bars: what the rounds differ by. */
+static void put_curves(const struct figure *figure, bool predicted, bool titles, FILE *out)
+{
+	fputs("plot ", out);
+	for (unsigned int s = 0; s < figure->series_count; s++) {
+		fprintf(out, "%s'%s.dat' index %u using %s with %s ", s ? ", " : "", figure->name,
+			s, predicted ? "1:5" : "1:2:3:4", predicted ? "lines" : "yerrorlines");
+		put_style(s, out);
+		if (titles)
+			fprintf(out, " title '%s'", figure->series[s]);
+		if (!predicted)
+			continue;
+		fprintf(out, ", '' index %u using 1:2:3:4 with yerrorbars ", s);
+		put_style(s, out);
+		fputs(" notitle", out);
+	}
+	fputc('\n', out);
+}
+
+static void put_picture(const struct results *results, const struct figure *figure, bool predicted,
+			const char *stem, FILE *out)
+{
+	for (int png = 0; png < 2; png++) {
+		begin(out, png, stem, 900, 560, 12);
+		fprintf(out,
+			"set title \"%s%s\\n%s, Linux %s, %s\" noenhanced\n"
+			"set key outside right noenhanced\n",
+			figure->title, predicted ? ": predicted (lines), measured (points)" : "",
+			results->host.cpu, results->host.kernel, results->host.date);
+		put_x_axis(figure, figure->x_count, out);
+		put_y_axis(figure, out);
+		put_curves(figure, predicted, true, out);
+	}
+}
+
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+/* The comparisons that share a picture are those of one group. */
+static void put_ratio_curves(const struct results *results, const struct comparison *first,
+			     const struct figure *figure, FILE *out)
+{
+	unsigned int block = figure->series_count;
+
+	fprintf(out,
+		"plot '%s.dat' index %u using 1:5:6 with filledcurves fc rgb '#cccccc', "
+		"1 with lines lw 1 lc rgb '#000000', %g with lines lw 1.5 dt 2 lc rgb '#c0392b'",
+		figure->name, block, first->floor);
+	for (unsigned int c = 0; c < results->comparison_count; c++) {
+		if (results->comparisons[c]->group != first->group)
+			continue;
+		fprintf(out, ", '' index %u using 1:2:3:4 with yerrorlines ", block);
+		put_style(block++ - figure->series_count + 1, out);
+	}
+	fputc('\n', out);
+}
+
+/* One range for all panels, so that they can be compared at a glance. */
+static void put_ratio_axis(const struct results *results, const struct comparison *first, FILE *out)
+{
+	double low = first->floor, high = 1.1;
+
+	for (unsigned int c = 0; c < results->comparison_count; c++) {
+		const struct comparison *comparison = results->comparisons[c];
+
+		for (unsigned int i = 0; i < comparison->cell_count; i++) {
+			const struct compared *cell = &comparison->cells[i];
+
+			if (comparison->group != first->group)
+				continue;
+			low = fmin(low, fmin(cell->ratio.low, cell->control.low));
+			high = fmax(high, fmax(cell->ratio.high, cell->control.high));
+		}
+	}
+	/* Twice as fast and twice as slow are equally far from 1 only on a logarithmic scale. */
+	fprintf(out,
+		"set ylabel 'ratio' offset 1.5\nset logscale y 2\nset yrange [%g:%g]\nset ytics (%s)\n",
+		low / 1.05, high * 1.05,
+		high / low > 5 ? "0.03, 0.06, 0.12, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64" :
+				 "0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 2.5, 3, 4");
+}
+
+static void put_legend(const struct results *results, const struct comparison *first, bool ratios,
+		       FILE *out)
+{
+	const struct figure *figure = comparison_figure(results, first, NULL);
+	unsigned int s = 0;
+
+	fputs("unset title\nunset xlabel\nunset ylabel\nunset tics\nunset border\nunset grid\n"
+	      "set key center center spacing 1.6 noenhanced\nset xrange [1:2]\nset yrange [1:2]\n"
+	      "plot ",
+	      out);
+	if (ratios)
+		fprintf(out,
+			"NaN with filledcurves fc rgb '#cccccc' title '%s/%s, interval', "
+			"NaN with lines lw 1 lc rgb '#000000' title 'equal', "
+			"NaN with lines lw 1.5 dt 2 lc rgb '#c0392b' title 'floor %g'",
+			first->stock, first->control ? first->control : "", first->floor);
+	for (unsigned int c = 0; c < results->comparison_count && ratios; c++) {
+		if (results->comparisons[c]->group != first->group)
+			continue;
+		fputs(", NaN with linespoints ", out);
+		put_style(++s, out);
+		fprintf(out, " title '%s/%s, interval'", first->stock,
+			results->comparisons[c]->subject);
+	}
+	for (; s < figure->series_count && !ratios; s++) {
+		fprintf(out, "%sNaN with linespoints ", s ? ", " : "");
+		put_style(s, out);
+		fprintf(out, " title '%s'", figure->series[s]);
+	}
+	fputc('\n', out);
+}
+
+static void put_panels(const struct results *results, const struct comparison *first, bool ratios,
+		       const char *stem, FILE *out)
+{
+	unsigned int panels = 1, columns, rows; /* one for the legend */
+	struct figure *f = NULL;
+	int height;
+
+	while ((f = comparison_figure(results, first, f)))
+		panels += figure_is_drawn(f);
+	columns = panels < PANEL_COLUMNS ? panels : PANEL_COLUMNS;
+	rows = (panels + columns - 1) / columns;
+	height = (int)rows * PANEL_HEIGHT + 40;
+	for (int png = 0; png < 2; png++) {
+		begin(out, png, stem, (int)columns * PANEL_WIDTH, height, 11);
+		fprintf(out,
+			"set multiplot layout %u,%u margins 0.055,0.985,%.3f,%.3f spacing "
+			"0.055,0.13 title \"%s: %s\\n%s, %s\" noenhanced\nunset key\n",
+			rows, columns, (double)LABELS_HEIGHT / height,
+			1 - (double)TITLE_HEIGHT / height, first->title,
+			ratios ? "ratios, above 1 faster" : "times", results->host.cpu,
+			results->host.date);
+		while ((f = comparison_figure(results, first, f))) {
+			if (!figure_is_drawn(f))
+				continue;
+			fprintf(out, "set title '%s' offset 0,-0.5 noenhanced\n", f->row);
+			put_x_axis(f, PANEL_TICS, out);
+			if (ratios) {
+				put_ratio_axis(results, first, out);
+				put_ratio_curves(results, first, f, out);
+			} else {
+				put_y_axis(f, out);
+				put_curves(f, false, false, out);
+			}
+		}
+		put_legend(results, first, ratios, out);
+		fprintf(out, "unset multiplot\n");
+	}
+}
+
+/* A script, and the picture that it draws: of a figure, or of a comparison's group. */
+static int draw(const struct results *results, const char *directory, const char *stem,
+		const struct figure *figure, const struct comparison *comparison, bool second)
+{
+	char path[PATH_MAX], script[160];
+	FILE *out = open_file(directory, stem, "gp", path);
+
+	if (!out)
+		return 1;
+	if (figure)
+		put_picture(results, figure, second, stem, out);
+	else
+		put_panels(results, comparison, second, stem, out);
+	if (close_file(out, path))
+		return 1;
+	snprintf(script, sizeof(script), "%s.gp", stem);
+	return run_gnuplot(directory, script);
+}
+
+static int draw_figure(const struct results *results, const struct figure *figure,
+		       const char *directory)
+{
+	char stem[96];
+	int failed = write_data(results, figure, directory);
+
+	if (!failed && figure->measured && !figure->folded)
+		failed = draw(results, directory, figure->name, figure, NULL, false);
+	figure_stem(figure, true, stem, sizeof(stem));
+	if (!failed && figure->predicted)
+		failed = draw(results, directory, stem, figure, NULL, true);
+	return failed;
+}
+
+static int draw_comparison(const struct results *results, const struct comparison *comparison,
+			   const char *directory)
+{
+	static const char *const names[] = { "latency", "ratio" };
+	struct figure *f = NULL;
+	int failed = 0;
+	char stem[64];
+
+	while ((f = comparison_figure(results, comparison, f)) && !figure_is_drawn(f))
+		;
+	for (int ratios = 0; f && ratios < 2 && !failed; ratios++) {
+		snprintf(stem, sizeof(stem), "%s-%s", names[ratios], comparison->stem);
+		failed = draw(results, directory, stem, NULL, comparison, ratios);
+	}
+	return failed;
+}
+
+/* The first plot that cannot be drawn is the last: the reason is that of all. */
+int results_plot(const struct results *results, const char *out)
+{
+	const char *before = "";
+	int failed = 0;
+
+	for (unsigned int f = 0; f < results->figure_count && !failed; f++) {
+		if (figure_is_drawn(results->figures[f]))
+			failed = draw_figure(results, results->figures[f], out);
+	}
+	for (unsigned int c = 0; c < results->comparison_count && !failed; c++) {
+		const struct comparison *comparison = results->comparisons[c];
+
+		if (!comparison->stem[0] || !strcmp(before, comparison->stem))
+			continue;
+		before = comparison->stem;
+		failed = draw_comparison(results, comparison, out);
+	}
+	return failed;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lab/experiment/experiment.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void say(const char *format, ...)
+{
+	char line[4096];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	fflush(stdout); /* so that the two streams stay in order in a log */
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
+}
+
+void *must(void *memory)
+{
+	if (!memory) {
+		say("no memory for the results");
+		exit(1);
+	}
+	return memory;
+}
+
+void results_begin(struct results *results, int argc, char **argv, unsigned int rounds)
+{
+	size_t length = 0;
+
+	*results = (struct results){ .rounds = rounds };
+	for (int i = 0; i < argc && length < sizeof(results->command); i++)
+		length += (size_t)snprintf(results->command + length,
+					   sizeof(results->command) - length, "%s%s", i ? " " : "",
+					   argv[i]);
+	host_describe(&results->host);
+	progress_begin(&results->progress);
+}
+
+void results_end(struct results *results)
+{
+	for (unsigned int i = 0; i < results->figure_count; i++)
+		figure_free(results->figures[i]);
+	for (unsigned int i = 0; i < results->comparison_count; i++) {
+		free(results->comparisons[i]->cells);
+		free(results->comparisons[i]);
+	}
+	for (unsigned int i = 0; i < results->step_count; i++)
+		free(results->steps[i]);
+	for (unsigned int i = 0; i < results->summary_count; i++)
+		free(results->summary[i]);
+	free(results->figures);
+	free(results->comparisons);
+	free(results->steps);
+	free(results->summary);
+	json_decref(results->settings);
+}
+
+void results_turn(struct results *results)
+{
+	results->turn++;
+}
+
+struct step *results_step(struct results *results,
+			  int (*run)(struct results *, struct step *, unsigned int), void *context,
+			  unsigned int at, const char *what, ...)
+{
+	struct step *step = must(malloc(sizeof(*step)));
+	va_list arguments;
+
+	*step = (struct step){ .turn = results->turn, .run = run, .context = context, .at = at };
+	va_start(arguments, what);
+	vsnprintf(step->what, sizeof(step->what), what, arguments);
+	va_end(arguments);
+	results->steps =
+		must(realloc(results->steps, (results->step_count + 1) * sizeof(*results->steps)));
+	results->steps[results->step_count++] = step;
+	return step;
+}
+
+/* The steps from `first` on that belong to its turn. */
+static unsigned int steps_of_turn(const struct results *results, unsigned int first)
+{
+	unsigned int n = 1;
+
+	while (first + n < results->step_count &&
+	       results->steps[first + n]->turn == results->steps[first]->turn)
+		n++;
+	return n;
+}
+
+static int run_round(struct results *results, unsigned int round)
+{
+	double all = (double)results->step_count * results->rounds;
+
+	for (unsigned int first = 0, n; first < results->step_count; first += n) {
+		n = steps_of_turn(results, first);
+		for (unsigned int i = 0; i < n; i++) {
+			/* In their order at first, so that figures list them so. */
+			struct step *step = results->steps[first + (i + round) % n];
+			unsigned int done = round * results->step_count + first + i;
+			int failed;
+
+			if (step->left_out)
+				continue;
+			progress_show(&results->progress, step->what, done / all);
+			failed = step->run(results, step, round);
+			if (failed)
+				return failed;
+		}
+	}
+	return 0;
+}
+
+int results_run(struct results *results)
+{
+	int failed = 0;
+
+	while (results->complete < results->rounds && !failed) {
+		failed = run_round(results, results->complete);
+		results->complete += !failed;
+	}
+	progress_end(&results->progress);
+	return failed;
+}
+
+void results_finish(struct results *results)
+{
+	for (unsigned int i = 0; i < results->figure_count; i++) {
+		/* What a round that was broken off has left is no part of the results. */
+		results->figures[i]->rounds = results->complete;
+		figure_finish(results->figures[i]);
+	}
+	for (unsigned int i = 0; i < results->comparison_count; i++)
+		comparison_finish(results, results->comparisons[i]);
+}
+
+void results_say(struct results *results, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = must(NULL);
+	va_end(arguments);
+	results->summary = must(realloc(results->summary,
+					(results->summary_count + 1) * sizeof(*results->summary)));
+	results->summary[results->summary_count++] = text;
+}
+
+struct comparison *results_compare(struct results *results, unsigned int group)
+{
+	struct comparison *comparison = must(calloc(1, sizeof(*comparison)));
+
+	comparison->group = group;
+	comparison->floor = 1;
+	results->comparisons =
+		must(realloc(results->comparisons,
+			     (results->comparison_count + 1) * sizeof(*results->comparisons)));
+	results->comparisons[results->comparison_count++] = comparison;
+	return comparison;
+}
+
+/* mkdir -p. 0 or -errno. */
+static int make_folders(const char *path)
+{
+	char part[PATH_MAX];
+	struct stat status;
+
+	for (size_t i = 1; path[i - 1] && i < sizeof(part); i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, 0777) && errno != EEXIST)
+			return -errno;
+	}
+	/* What was there already may be a file. */
+	if (stat(path, &status))
+		return -errno;
+	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+}
+
+static int check_file(const char *path, const char *elsewhere)
+{
+	FILE *file = fopen(path, "a");
+
+	if (file) {
+		fclose(file);
+		return 0;
+	}
+	say("%s cannot be written: %s; %s writes elsewhere", path, strerror(errno), elsewhere);
+	return 1;
+}
+
+int results_check_places(const char *json, const char *out)
+{
+	char probe[PATH_MAX];
+	int error = out ? make_folders(out) : 0;
+
+	if (error) {
+		say("%s cannot be made: %s; --out DIR writes elsewhere", out, strerror(-error));
+		return 1;
+	}
+	if (out) {
+		snprintf(probe, sizeof(probe), "%s/table.txt", out);
+		if (check_file(probe, "--out DIR"))
+			return 1;
+	}
+	return json && strcmp(json, "-") != 0 ? check_file(json, "--json FILE") : 0;
+}
+
+static int write_tables(const struct results *results, enum table_form form, const char *out,
+			const char *name)
+{
+	char path[PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", out, name);
+	file = fopen(path, "w");
+	if (file)
+		results_print(results, form, file);
+	if (file && !fclose(file))
+		return 0;
+	say("%s cannot be written: %s", path, strerror(errno));
+	return 1;
+}
+
+int results_write_folder(const struct results *results, const char *out, bool plots)
+{
+	char path[PATH_MAX];
+	int unplotted = plots ? results_plot(results, out) : 1, failed;
+
+	snprintf(path, sizeof(path), "%s/results.json", out);
+	failed = results_write_page(results, out, !unplotted);
+	failed |= results_write_json(results, path);
+	failed |= write_tables(results, TABLE_MARKDOWN, out, "tables.md");
+	failed |= write_tables(results, TABLE_TEXT, out, "table.txt");
+	if (!failed)
+		say("all of it, with %s: %s/index.html", unplotted ? "no plots" : "the plots", out);
+	return failed ? 1 : plots && unplotted ? 2 : 0;
+}

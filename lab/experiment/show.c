@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results as tables for people, and as JSON for programs. */
+#include "lab/experiment/experiment.h"
+#include "lab/experiment/json_text.h"
+#include "lab/experiment/table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void put_table(struct table *table, enum table_form form, FILE *out)
+{
+	switch (form) {
+	case TABLE_TEXT:
+		fputc('\n', out);
+		table_print(table, out, 2);
+		break;
+	case TABLE_MARKDOWN:
+		fputc('\n', out);
+		table_markdown(table, out);
+		break;
+	case TABLE_HTML:
+		table_html(table, out);
+	}
+}
+
+/* A sentence, or lines of them. */
+static void put_text(const char *text, enum table_form form, FILE *out)
+{
+	if (!*text)
+		return;
+	if (form != TABLE_HTML) {
+		fprintf(out, "%s%s\n", form == TABLE_MARKDOWN ? "\n" : "", text);
+		return;
+	}
+	fputs("<p class=\"about\">", out);
+	html_put(out, text);
+	fputs("</p>\n", out);
+}
+
+static void put_title(const char *title, const char *id, enum table_form form, FILE *out)
+{
+	if (form == TABLE_TEXT) {
+		fprintf(out, "\n%s\n", title);
+	} else if (form == TABLE_MARKDOWN) {
+		fprintf(out, "\n**%s**\n", title);
+	} else {
+		fprintf(out, "<h2 id=\"%s\">", id);
+		html_put(out, title);
+		fputs("</h2>\n", out);
+	}
+}
+
+static void add_row(struct table *table, const struct figure *figure,
+		    const struct figure_cell *cell, const char *at, double best)
+{
+	char median[32], low[32], high[32], more[128] = "", plans[32], closed[32];
+
+	figure_value_text(cell->value.median, median, sizeof(median));
+	figure_value_text(cell->value.low, low, sizeof(low));
+	figure_value_text(cell->value.high, high, sizeof(high));
+	if (figure->compared)
+		snprintf(more, sizeof(more), "\t%.2f", cell->value.median / best);
+	if (figure->predicted) {
+		figure_value_text(cell->plans, plans, sizeof(plans));
+		figure_value_text(cell->closed, closed, sizeof(closed));
+		snprintf(more + strlen(more), sizeof(more) - strlen(more), "\t%s\t%s", plans,
+			 closed);
+	}
+	table_add(table, "%s\t%s%s\t%s\t%s\t%s%s", at, cell->chosen ? "* " : "", cell->label,
+		  median, low, high, more);
+}
+
+void figure_print(const struct figure *figure, enum table_form form, FILE *out)
+{
+	struct table table = { .align = figure->compared && figure->predicted ? "rlrrrrrr" :
+					figure->predicted		      ? "rlrrrrr" :
+					figure->compared		      ? "rlrrrr" :
+										"rlrrr" };
+	unsigned int *order = must(calloc(figure->series_count + 1, sizeof(*order)));
+
+	table_add(&table, "%s\t\t%s\tlow\thigh%s%s", figure->x_name, figure->unit,
+		  figure->compared ? "\tbest=1" : "", figure->predicted ? "\tplans\tclosed" : "");
+	for (unsigned int x = 0; x < figure->x_count; x++) {
+		unsigned int count = figure_shows(figure, x) ? figure_order(figure, x, order) : 0;
+
+		for (unsigned int i = 0; i < count; i++) {
+			char at[32];
+
+			figure_x_text(figure, x, at, sizeof(at));
+			add_row(&table, figure, figure_cell(figure, order[i], x), i ? "" : at,
+				figure_cell(figure, order[0], x)->value.median);
+		}
+	}
+	put_table(&table, form, out);
+	for (unsigned int i = 0; i < figure->note_count; i++)
+		put_text(figure->notes[i], form, out);
+	free(order);
+}
+
+static void interval_text(const struct stats_estimate *e, char text[40])
+{
+	if (isnan(e->median))
+		snprintf(text, 40, "\t");
+	else
+		snprintf(text, 40, "%.2f\t[%.2f, %.2f]", e->median, e->low, e->high);
+}
+
+static void compared_text(const struct compared *cell, char text[64])
+{
+	if (!cell->limit)
+		snprintf(text, 64, "\t");
+	else
+		snprintf(text, 64, "%.2f\t%.0f", cell->limit->value.median,
+			 100 * cell->limit->value.median / cell->subject->value.median);
+}
+
+static void add_compared(struct table *table, const struct comparison *comparison,
+			 const struct figure *figure, unsigned int x, const struct compared *cell)
+{
+	static const char *const verdicts[] = { "", "won", "LOST" };
+	char at[32] = "-", stock[32], subject[32], ratio[40], control[40], limit[64] = "";
+
+	if (!cell->stock || !cell->subject)
+		return;
+	if (figure->x[x])
+		figure_x_text(figure, x, at, sizeof(at));
+	figure_value_text(cell->stock->value.median, stock, sizeof(stock));
+	figure_value_text(cell->subject->value.median, subject, sizeof(subject));
+	interval_text(&cell->ratio, ratio);
+	interval_text(&cell->control, control);
+	if (comparison->limit)
+		compared_text(cell, limit);
+	table_add(table, "%s\t%s\t%s%s\t%s\t%s%s%s%s%s\t%s", figure->row, at, stock,
+		  cell->other ? "*" : "", subject, ratio, comparison->control ? "\t" : "",
+		  comparison->control ? control : "", comparison->limit ? "\t" : "", limit,
+		  verdicts[cell->verdict]);
+}
+
+static void put_groups(const struct comparison *comparison, enum table_form form, FILE *out)
+{
+	struct table table = { .align = "lrrlrl" };
+
+	table_add(&table, "geometric mean over\tcells\tratio\t\tcontrol\t");
+	for (unsigned int g = 0; g < comparison->group_count; g++) {
+		const struct group *group = &comparison->groups[g];
+		char ratio[40], control[40];
+
+		if (!group->cells)
+			continue;
+		interval_text(&group->ratio, ratio);
+		interval_text(&group->control, control);
+		table_add(&table, "%s\t%u\t%s\t%s", group->name, group->cells, ratio, control);
+	}
+	if (comparison->group_count)
+		put_table(&table, form, out);
+}
+
+static void put_lost(const struct results *results, const struct comparison *comparison,
+		     enum table_form form, FILE *out)
+{
+	const struct compared *cell = comparison->cells;
+	char *text = NULL;
+	size_t length;
+	FILE *line = must(open_memstream(&text, &length));
+	const char *separator = ": ";
+
+	if (results->complete >= STATS_MIN_RUNS)
+		fprintf(line, "Cells lost (the whole interval below %.2f and the control's): %u",
+			comparison->floor, comparison->lost);
+	else
+		fprintf(line,
+			"Of %u rounds no interval holds the median with 95 %%, so nothing is "
+			"judged: those shown are ranges",
+			results->complete);
+	for (struct figure *f = comparison_figure(results, comparison, NULL); f;
+	     f = comparison_figure(results, comparison, f)) {
+		for (unsigned int x = 0; x < f->x_count; x++, cell++) {
+			char at[32];
+
+			if (cell->verdict != VERDICT_LOST)
+				continue;
+			figure_x_text(f, x, at, sizeof(at));
+			fprintf(line, "%s%s %s", separator, f->row, at);
+			separator = ", ";
+		}
+	}
+	fputc('.', line);
+	fclose(line);
+	put_text(text, form, out);
+	free(text);
+}
+
+void comparison_print(const struct results *results, const struct comparison *comparison,
+		      enum table_form form, FILE *out)
+{
+	const char *const control = comparison->control ? "\tcontrol\t[interval]" : "";
+	struct table table = { .align = comparison->limit   ? "lrrrrlrlrrl" :
+					comparison->control ? "lrrrrlrll" :
+							      "lrrrrll" };
+	const struct compared *cell = comparison->cells;
+	const struct figure *first = comparison_figure(results, comparison, NULL);
+
+	if (!first)
+		return;
+	table_add(&table, "\t%s\t%s\t%s\tratio\t[interval]%s%s\t", first->x_name, comparison->stock,
+		  comparison->subject, control, comparison->limit ? "\tmemcpy\t%" : "");
+	for (struct figure *f = comparison_figure(results, comparison, NULL); f;
+	     f = comparison_figure(results, comparison, f)) {
+		for (unsigned int x = 0; x < f->x_count; x++, cell++)
+			add_compared(&table, comparison, f, x, cell);
+	}
+	put_table(&table, form, out);
+	put_groups(comparison, form, out);
+	put_lost(results, comparison, form, out);
+	put_text(comparison->note, form, out);
+}
+
+static void put_head(const struct results *results, enum table_form form, FILE *out)
+{
+	const struct host *host = &results->host;
+	char text[2048];
+
+	snprintf(text, sizeof(text), form == TABLE_MARKDOWN ? "`%s`" : "%s", results->command);
+	if (form != TABLE_HTML)
+		put_text(text, form, out);
+	snprintf(text, sizeof(text),
+		 "%s, %s, %d CPUs (%d cores), Linux %s, %s, onecopy %s (%.12s%s).", host->name,
+		 host->cpu, host->cpus, host->cores, host->kernel, host->date, OC_VERSION,
+		 host->commit, host->dirty ? " with changes" : "");
+	put_text(text, form, out);
+	snprintf(text, sizeof(text),
+		 "Medians of %u rounds, in which everything takes turns; low and "
+		 "high, or []: %s. %s",
+		 results->complete,
+		 results->complete >= STATS_MIN_RUNS ? "the 95 % interval of the median" :
+						       "the least and the most",
+		 results->about);
+	put_text(text, form, out);
+	if (results->model[0]) {
+		snprintf(text, sizeof(text), "Model: %s.", results->model);
+		put_text(text, form, out);
+	}
+}
+
+void results_print(const struct results *results, enum table_form form, FILE *out)
+{
+	put_head(results, form, out);
+	for (unsigned int i = 0; i < results->summary_count && form == TABLE_HTML; i++)
+		put_text(results->summary[i], form, out);
+	for (unsigned int c = 0; c < results->comparison_count; c++) {
+		const struct comparison *comparison = results->comparisons[c];
+
+		if (!comparison_figure(results, comparison, NULL))
+			continue;
+		put_title(comparison->title, comparison->title, form, out);
+		put_text(comparison->about, form, out);
+		comparison_print(results, comparison, form, out);
+	}
+	for (unsigned int f = 0; f < results->figure_count; f++) {
+		const struct figure *figure = results->figures[f];
+
+		if (figure->folded || (!figure->series_count && !figure->note_count))
+			continue;
+		put_title(figure->title, figure->name, form, out);
+		put_text(figure->about, form, out);
+		figure_print(figure, form, out);
+	}
+	if (form == TABLE_TEXT && results->summary_count)
+		fputc('\n', out);
+	for (unsigned int i = 0; i < results->summary_count && form != TABLE_HTML; i++)
+		put_text(results->summary[i], form, out);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static json_t *real(double value)
+{
+	return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *estimate_json(const struct stats_estimate *e)
+{
+	return json_pack("{s:o, s:o, s:o, s:f}", "median", real(e->median), "low", real(e->low),
+			 "high", real(e->high), "coverage", e->coverage);
+}
+
+static json_t *cell_json(const struct figure *figure, unsigned int series, unsigned int x)
+{
+	const struct figure_cell *cell = figure_cell(figure, series, x);
+	json_t *samples = json_array(), *spread = json_array();
+	json_t *json = json_pack("{s:I, s:s, s:s, s:f, s:f, s:f, s:b, s:o}", figure->x_name,
+				 (json_int_t)figure->x[x], "series", figure->series[series],
+				 "label", cell->label, "median", cell->value.median, "low",
+				 cell->value.low, "high", cell->value.high, "chosen", cell->chosen,
+				 "samples", samples);
+
+	for (unsigned int r = 0; r < figure->rounds; r++) {
+		json_array_append_new(samples, real(cell->samples[r]));
+		if (cell->spread)
+			json_array_append_new(spread, json_pack("[o, o]", real(cell->spread[r][0]),
+								real(cell->spread[r][1])));
+	}
+	if (cell->spread)
+		json_object_set(json, "spread", spread);
+	json_decref(spread);
+	if (!isnan(cell->plans))
+		json_object_set_new(json, "plans", json_real(cell->plans));
+	if (!isnan(cell->closed))
+		json_object_set_new(json, "closed_form", json_real(cell->closed));
+	return json;
+}
+
+static json_t *figure_json(const struct figure *figure)
+{
+	json_t *cells = json_array(), *notes = json_array();
+
+	for (unsigned int x = 0; x < figure->x_count; x++) {
+		for (unsigned int s = 0; s < figure->series_count; s++) {
+			if (figure_shows(figure, x) && figure_cell(figure, s, x)->count)
+				json_array_append_new(cells, cell_json(figure, s, x));
+		}
+	}
+	for (unsigned int i = 0; i < figure->note_count; i++)
+		json_array_append_new(notes, json_text(figure->notes[i]));
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "name", figure->name, "title",
+			 figure->title, "method", figure->about, "unit", figure->unit, "cells",
+			 cells, "notes", notes);
+}
+
+static json_t *comparison_json(const struct results *results, const struct comparison *comparison)
+{
+	static const char *const verdicts[] = { "no difference", "won", "lost" };
+	json_t *cells = json_array(), *groups = json_array();
+	const struct compared *cell = comparison->cells;
+
+	for (struct figure *f = comparison_figure(results, comparison, NULL); f;
+	     f = comparison_figure(results, comparison, f)) {
+		for (unsigned int x = 0; x < f->x_count; x++, cell++) {
+			if (!cell->stock || !cell->subject)
+				continue;
+			json_array_append_new(
+				cells,
+				json_pack("{s:s, s:I, s:s, s:f, s:f, s:o, s:o, s:s}", "figure",
+					  f->name, f->x_name, (json_int_t)f->x[x], "against",
+					  cell->other ? comparison->other : comparison->stock,
+					  "stock", cell->stock->value.median, "median",
+					  cell->subject->value.median, "ratio",
+					  estimate_json(&cell->ratio), "control",
+					  estimate_json(&cell->control), "verdict",
+					  verdicts[cell->verdict]));
+		}
+	}
+	for (unsigned int g = 0; g < comparison->group_count; g++) {
+		const struct group *group = &comparison->groups[g];
+
+		if (group->cells)
+			json_array_append_new(groups,
+					      json_pack("{s:s, s:i, s:o, s:o}", "name", group->name,
+							"cells", (int)group->cells, "ratio",
+							estimate_json(&group->ratio), "control",
+							estimate_json(&group->control)));
+	}
+	return json_pack("{s:s, s:s, s:s, s:f, s:i, s:o, s:o}", "title", comparison->title, "stock",
+			 comparison->stock, "subject", comparison->subject, "floor",
+			 comparison->floor, "lost", (int)comparison->lost, "geometric_means",
+			 groups, "cells", cells);
+}
+
+static json_t *results_json(const struct results *results)
+{
+	const struct host *host = &results->host;
+	json_t *figures = json_array(), *comparisons = json_array(), *summary = json_array();
+
+	for (unsigned int f = 0; f < results->figure_count; f++)
+		json_array_append_new(figures, figure_json(results->figures[f]));
+	for (unsigned int c = 0; c < results->comparison_count; c++)
+		json_array_append_new(comparisons,
+				      comparison_json(results, results->comparisons[c]));
+	for (unsigned int i = 0; i < results->summary_count; i++)
+		json_array_append_new(summary, json_text(results->summary[i]));
+	return json_pack(
+		"{s:o, s:s, s:s, s:s, s:b, s:{s:o, s:o, s:o, s:i, s:i, s:s}, s:o, s:O*, s:i, "
+		"s:o, s:o, s:o}",
+		"command", json_text(results->command), "date", host->date, "onecopy", OC_VERSION,
+		"commit", host->commit, "dirty", host->dirty, "machine", "host",
+		json_text(host->name), "cpu", json_text(host->cpu), "kernel",
+		json_text(host->kernel), "cpus", host->cpus, "cores", host->cores,
+		"transparent_hugepage", host->huge_pages, "model", json_text(results->model),
+		"settings", results->settings, "rounds", (int)results->complete, "figures", figures,
+		"comparisons", comparisons, "summary", summary);
+}
+
+int results_write_json(const struct results *results, const char *path)
+{
+	bool printed = !strcmp(path, "-");
+	json_t *json = must(results_json(results));
+	FILE *out = printed ? stdout : fopen(path, "w");
+	bool failed = !out || json_dumpf(json, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER) ||
+		      fputc('\n', out) < 0;
+
+	json_decref(json);
+	if (out && !printed)
+		failed |= fclose(out) != 0;
+	/* Of standard output who prints there speaks at its end. */
+	if (failed && !printed)
+		say("%s cannot be written: %s", path, strerror(errno));
+	return failed ? 1 : 0;
+}

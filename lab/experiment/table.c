@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lab/experiment/table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void table_add(struct table *table, const char *format, ...)
+{
+	char *text, *rest, *cell;
+	va_list arguments;
+	int length;
+
+	if (table->count == table->room) {
+		size_t room = table->room ? 2 * table->room : 16;
+		void *rows = realloc(table->rows, room * sizeof(table->rows[0]));
+
+		if (!rows)
+			return;
+		table->rows = rows;
+		table->room = room;
+	}
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return;
+	memset(table->rows[table->count], 0, sizeof(table->rows[0]));
+	rest = text;
+	for (int i = 0; i < TABLE_COLUMNS && (cell = strsep(&rest, "\t")); i++)
+		table->rows[table->count][i] = strdup(cell);
+	free(text);
+	table->count++;
+}
+
+static int width_of(const struct table *table, int column)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const char *cell = table->rows[i][column];
+
+		if (cell && (int)strlen(cell) > width)
+			width = (int)strlen(cell);
+	}
+	return width;
+}
+
+static void clear(struct table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		for (int c = 0; c < TABLE_COLUMNS; c++)
+			free(table->rows[i][c]);
+	}
+	free(table->rows);
+	*table = (struct table){ .align = table->align };
+}
+
+static int columns_of(const struct table *table)
+{
+	return (int)strnlen(table->align, TABLE_COLUMNS);
+}
+
+void table_print(struct table *table, FILE *stream, int indent)
+{
+	int columns = columns_of(table);
+	int width[TABLE_COLUMNS];
+
+	for (int c = 0; c < columns; c++)
+		width[c] = width_of(table, c);
+	for (size_t i = 0; i < table->count; i++) {
+		fprintf(stream, "%*s", indent, "");
+		for (int c = 0; c < columns; c++) {
+			const char *cell = table->rows[i][c] ? table->rows[i][c] : "";
+			int last = c + 1 == columns || !table->rows[i][c + 1];
+
+			if (table->align[c] == 'r')
+				fprintf(stream, "%*s", width[c], cell);
+			else
+				fprintf(stream, "%-*s", last ? 0 : width[c], cell);
+			if (last)
+				break;
+			fputs("  ", stream);
+		}
+		fputc('\n', stream);
+	}
+	clear(table);
+}
+
+void table_markdown(struct table *table, FILE *stream)
+{
+	int columns = columns_of(table);
+
+	for (size_t i = 0; i < table->count; i++) {
+		for (int c = 0; c < columns; c++)
+			fprintf(stream, "| %s ", table->rows[i][c] ? table->rows[i][c] : "");
+		fputs("|\n", stream);
+		for (int c = 0; c < columns && !i; c++)
+			fputs(table->align[c] == 'r' ? "| ---: " : "| --- ", stream);
+		if (!i)
+			fputs("|\n", stream);
+	}
+	clear(table);
+}
+
+void html_put(FILE *stream, const char *text)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '&':
+			fputs("&amp;", stream);
+			break;
+		case '<':
+			fputs("&lt;", stream);
+			break;
+		case '>':
+			fputs("&gt;", stream);
+			break;
+		case '"':
+			fputs("&quot;", stream);
+			break;
+		default:
+			fputc(*text, stream);
+		}
+	}
+}
+
+void table_html(struct table *table, FILE *stream)
+{
+	int columns = columns_of(table);
+
+	fputs("<table>\n", stream);
+	for (size_t i = 0; i < table->count; i++) {
+		const char *first = table->rows[i][0];
+
+		/* A row that names its place begins a part of the table. */
+		fprintf(stream, "<tr%s>", first && *first ? " class=\"first\"" : "");
+		for (int c = 0; c < columns; c++) {
+			fprintf(stream, "<%s%s>", i ? "td" : "th",
+				table->align[c] == 'l' ? " class=\"name\"" : "");
+			html_put(stream, table->rows[i][c] ? table->rows[i][c] : "");
+			fprintf(stream, "</%s>", i ? "td" : "th");
+		}
+		fputs("</tr>\n", stream);
+	}
+	fputs("</table>\n", stream);
+	clear(table);
+}
