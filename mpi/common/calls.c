@@ -14,19 +14,11 @@ void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason)
 			     reason);
 }
 
-int oci_mpi_run_engine(struct oci_mpi_comm *self, const struct oc_call *call, int prepared)
+int oci_mpi_refuse(const struct oci_mpi_comm *self, enum oc_collective collective)
 {
-	int error;
-
-	if (OCI_UNLIKELY(!oci_mpi_team(self))) {
-		if (self->refused)
-			oc_count_handed_back(oci_collective_name(call->collective),
-					     OCI_MPI_REFUSED);
-		return OC_HAND_BACK;
-	}
-	error = OCI_LIKELY(!prepared) ? oc_collective(self->team, call) :
-					oc_team_abandon(self->team, call, prepared);
-	return OCI_LIKELY(error >= 0) ? error : oci_mpi_failure(self->team, error);
+	if (self->refused)
+		oc_count_handed_back(oci_collective_name(collective), OCI_MPI_REFUSED);
+	return OC_HAND_BACK;
 }
 
 int oci_mpi_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call)

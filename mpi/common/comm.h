@@ -63,9 +63,6 @@ void oci_mpi_force_team(const struct oci_mpi_comm *self, struct oc_team *team, b
  * been counted; or an MPI error code.
  */
 int oci_mpi_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call);
-/* The same of a call that is ready. `prepared`: what readying this rank's buffers came to, 0 or
- * -errno; where that failed, the others are told. */
-int oci_mpi_run_engine(struct oci_mpi_comm *self, const struct oc_call *call, int prepared);
 /* In the statistics, as handed back. The reason: a literal. */
 void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason);
 
@@ -74,5 +71,27 @@ void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason);
 
 /* -errno of the engine as an MPI error code, whose string is the engine's sentence. */
 int oci_mpi_failure(const struct oc_team *team, int error);
+
+/* ---- the way of every blocking call -----------------------------------------------------------
+ */
+
+/* What is handed back as there is no team: counted; OC_HAND_BACK. */
+int oci_mpi_refuse(const struct oci_mpi_comm *self, enum oc_collective collective);
+
+/*
+ * As oci_mpi_run(), of a call that is ready. `prepared`: what readying this rank's buffers came to,
+ * 0 or -errno; where that failed, the others are told.
+ */
+static inline int oci_mpi_run_engine(struct oci_mpi_comm *self, const struct oc_call *call,
+				     int prepared)
+{
+	int error;
+
+	if (OCI_UNLIKELY(!oci_mpi_team(self)))
+		return oci_mpi_refuse(self, call->collective);
+	error = OCI_LIKELY(!prepared) ? oc_collective(self->team, call) :
+					oc_team_abandon(self->team, call, prepared);
+	return OCI_LIKELY(error >= 0) ? error : oci_mpi_failure(self->team, error);
+}
 
 #endif
