@@ -226,7 +226,8 @@ static int member_attach(struct oci_team *team, uint32_t r)
 			 team->rank, r, hello->segment.pid, strerror(-error));
 		return error;
 	}
-	member->region = (struct oci_region *)(member->peer->base + hello->region_offset);
+	member->region = (struct oci_region *)oci_peer_region(member->peer, hello->region_offset,
+							      oci_region_bytes(team->size));
 	member->tag = hello->tag;
 	member->region_offset = hello->region_offset;
 	member->pid = hello->segment.pid;
