@@ -119,7 +119,7 @@ static void pair_open(struct pair *pair, const struct sample *theirs)
 
 	memset(pair, 0, sizeof(*pair));
 	assert_int_equal(oci_segment_self(&id, 1), 0);
-	pair->process.base = oci_segment_base();
+	pair->process.base = pair->process.front = oci_segment_base();
 	for (int i = 0; i < 2; i++) {
 		pair->region[i] = aligned_alloc(128, sizeof(struct oci_region));
 		memset(pair->region[i], 0, sizeof(struct oci_region));

@@ -23,7 +23,7 @@
 /* A pair has a mechanism beside shm if each rank reaches all others by one. */
 _Static_assert(OCI_MECH_SHM == 1, "ranks that reach all others do so by the same mechanism");
 
-static void creation_free(struct oci_team *team)
+void oci_creation_free(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
 
@@ -34,11 +34,6 @@ static void creation_free(struct oci_team *team)
 	free(c->hellos);
 	free(c);
 	team->creation = NULL;
-}
-
-void oci_team_never_begun(struct oci_team *team)
-{
-	creation_free(team);
 }
 
 int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, oci_probe_fn probe)
@@ -73,11 +68,6 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 	return -ENOMEM;
 }
 
-static struct oci_card *card_of(const struct oci_team *team, uint32_t rank)
-{
-	return &team->member[rank].region->card;
-}
-
 /* Release: what is on the card comes first. Pairs with the acquire in hear(). */
 static void say(struct oci_team *team, enum oci_said said)
 {
@@ -98,7 +88,7 @@ static void put_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int 
 
 static void set_ready(struct oci_team *team)
 {
-	creation_free(team);
+	oci_creation_free(team);
 	/* Release: all that calls go by comes first. Pairs with the acquire in oci_team_state(), of
 	 * a thread that finds out by itself that the team is ready. */
 	__atomic_store_n(&team->state, OCI_TEAM_READY, __ATOMIC_RELEASE);
@@ -143,7 +133,7 @@ static int say_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int e
 static int hear(struct oci_team *team, uint32_t rank, enum oci_said said)
 {
 	const struct oci_member *member = &team->member[rank];
-	const struct oci_card *card = card_of(team, rank);
+	const struct oci_card *card = oci_card_of(team, rank);
 	/* Acquire: pairs with the release in say(). */
 	uint64_t heard = oci_load_acquire(&card->said);
 	/* Acquire: the tag is read behind them. Without it, which team_give_back() takes off first,
@@ -188,7 +178,7 @@ static int refuse(struct oci_team *team, int error)
 	team->state = OCI_TEAM_REFUSED;
 	team->error = error;
 	oci_slots_forget(team); /* it has no operations */
-	creation_free(team);
+	oci_creation_free(team);
 	/* One line for the job: every rank knows the same sentence, and the next communicator will
 	 * most likely be refused for the same reason. */
 	oci_log(team->rank == 0 && !__atomic_test_and_set(&warned, __ATOMIC_RELAXED) ?
@@ -226,9 +216,9 @@ static int member_attach(struct oci_team *team, uint32_t r)
 			 team->rank, r, hello->segment.pid, strerror(-error));
 		return error;
 	}
-	member->region = (struct oci_region *)(member->peer->base + hello->region_offset);
+	member->region = (struct oci_region *)oci_peer_region(member->peer, hello->region_offset,
+							      oci_region_bytes(team->size));
 	member->tag = hello->tag;
-	member->region_offset = hello->region_offset;
 	member->pid = hello->segment.pid;
 	return 0;
 }
@@ -324,15 +314,36 @@ static uint32_t probe(const struct oci_team *team, uint32_t r)
 /* What must be alike on all ranks. 0, or this rank says no. */
 static int compare_cards(struct oci_team *team)
 {
-	const struct oci_card *first = card_of(team, 0);
+	const struct oci_card *first = oci_card_of(team, 0);
 
 	for (uint32_t r = 1; r < team->size; r++) {
-		if (card_of(team, r)->options != first->options)
+		if (oci_card_of(team, r)->options != first->options)
 			return say_no(team, OCI_NO_OPTIONS, r, -EPROTO);
-		if (card_of(team, r)->model != first->model)
+		if (oci_card_of(team, r)->model != first->model)
 			return say_no(team, OCI_NO_MODEL, r, -EPROTO);
 	}
 	return 0;
+}
+
+/* Takes over what the cards say, and groups the ranks by their places. 0 or -ENOMEM. */
+static int take_cards(struct oci_team *team)
+{
+	struct oci_topo_place *places = calloc(team->size, sizeof(*places));
+	int error;
+
+	if (!places)
+		return -ENOMEM;
+	team->mapped = true;
+	for (uint32_t r = 0; r < team->size; r++) {
+		const struct oci_card *card = oci_card_of(team, r);
+
+		team->mapped &= card->has_arena != 0;
+		team->member[r].place = places[r] = card->place;
+		team->member[r].is_told = card->is_told;
+	}
+	error = oci_hierarchy_get(places, team->size, &team->hierarchy);
+	free(places);
+	return error;
 }
 
 /* Everyone is here. */
@@ -345,19 +356,15 @@ static int team_probe(struct oci_team *team)
 	if (error)
 		return error;
 	oci_cards_count_cpus(team);
-	team->mapped = true;
+	error = take_cards(team);
+	if (error)
+		return say_no(team, OCI_NO_PART, team->rank, error);
 	for (uint32_t r = 0; r < team->size; r++) {
-		team->mapped &= card_of(team, r)->has_arena != 0;
-		team->member[r].place = card_of(team, r)->place;
-		team->member[r].is_told = card_of(team, r)->is_told;
 		if (r == team->rank)
 			continue;
 		can[r] = (uint8_t)probe(team, r);
 		reaches &= can[r];
 	}
-	error = oci_team_places(team);
-	if (error)
-		return say_no(team, OCI_NO_PART, team->rank, error);
 	team->own->card.reaches = reaches;
 	team->own->card.common = oci_near_find(team);
 	say(team, OCI_SAID_VERDICT);
@@ -379,7 +386,7 @@ static int team_agree(struct oci_team *team)
 {
 	team->single_copy = true;
 	for (uint32_t r = 0; r < team->size; r++) {
-		const struct oci_card *card = card_of(team, r);
+		const struct oci_card *card = oci_card_of(team, r);
 
 		team->single_copy &= card->reaches != 0;
 		if (card->common > team->common)

@@ -28,6 +28,14 @@ struct oci_creation {
 	uint32_t heard; /* ranks below have said what the present state waits for */
 };
 
+/* Gives back what creation had: it is over, or never began. */
+void oci_creation_free(struct oci_team *team);
+
+static inline struct oci_card *oci_card_of(const struct oci_team *team, uint32_t rank)
+{
+	return &team->member[rank].region->card;
+}
+
 /* Everything that this rank brings; an error is told to the others, not returned. */
 int oci_hello_fill(struct oci_team *team, struct oci_hello *hello);
 /* 0 when the ranks can reach each other's segments; otherwise a sentence, the same on all ranks. */

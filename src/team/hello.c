@@ -146,20 +146,15 @@ bool oci_hello_declares(void)
 	return constants.yama_scope == 1;
 }
 
-static const struct oci_card *card_of(const struct oci_team *team, uint32_t rank)
-{
-	return &team->member[rank].region->card;
-}
-
 void oci_cards_count_cpus(struct oci_team *team)
 {
-	uint32_t ranks = team->size, node_ranks = 0, online = card_of(team, 0)->cpus_online;
+	uint32_t ranks = team->size, node_ranks = 0, online = oci_card_of(team, 0)->cpus_online;
 	uint64_t all[OCI_CPU_WORDS] = { 0 };
 	bool bound = true;
 	double cpus = 0, granted = 0, share;
 
 	for (uint32_t r = 0; r < team->size; r++) {
-		const struct oci_card *card = card_of(team, r);
+		const struct oci_card *card = oci_card_of(team, r);
 
 		for (unsigned int w = 0; w < OCI_CPU_WORDS; w++)
 			all[w] |= card->cpus[w];

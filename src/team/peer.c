@@ -10,11 +10,30 @@
 #include "os/os.h"
 #include "team/team.h"
 
+/*
+ * A page of a mapping takes two pages of page tables, 8 KiB, when it is touched, as mappings that
+ * may grow lie far from each other; and every rank looks at a page of every other. On a node of p
+ * ranks that is p * p * 8 KiB, 2 GiB for 512. So beyond this number of peers their fronts are
+ * mapped once more, side by side, where 10 of them share a page of page tables. The first ones are
+ * looked at where oci_os_map_shared() puts them, which is quicker (the way of a line in the cache).
+ */
+#define FAR_PEERS 16
+
 static struct {
 	pthread_mutex_t lock;
 	struct oci_peer *first;
+	unsigned int mapped;
 } peers = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static void peer_unmap(struct oci_peer *peer)
+{
+	if (peer->front != peer->base)
+		oci_os_unmap(peer->front, OCI_SEGMENT_FRONT);
+	oci_os_unmap(peer->base, peer->id.bytes);
+	peers.mapped--;
+}
+
+/* The caller holds the lock. */
 static int peer_map(struct oci_peer *peer)
 {
 	struct stat file;
@@ -29,12 +48,17 @@ static int peer_map(struct oci_peer *peer)
 		return -EPROTO;
 	}
 	peer->base = oci_os_map_shared(fd, peer->id.bytes, false, &error);
+	if (peer->base && peers.mapped >= FAR_PEERS)
+		peer->front = oci_os_map_shared(fd, OCI_SEGMENT_FRONT, false, &error);
 	close(fd);
 	if (!peer->base)
 		return error;
+	if (!peer->front)
+		peer->front = peer->base;
+	peers.mapped++;
 	/* The number may by now be another process's, in our or in another PID namespace. */
-	if (!oci_segment_nonce_matches(peer->base, peer->id.nonce)) {
-		oci_os_unmap(peer->base, peer->id.bytes);
+	if (!oci_segment_nonce_matches(peer->front, peer->id.nonce)) {
+		peer_unmap(peer);
 		return -EPROTO;
 	}
 	return 0;
@@ -51,7 +75,7 @@ static int peer_create(struct oci_peer **created, const struct oci_segment_id *i
 	peer->users = 1;
 	if (id->pid == getpid() && oci_segment_base() &&
 	    oci_segment_nonce_matches(oci_segment_base(), id->nonce)) {
-		peer->base = oci_segment_base();
+		peer->base = peer->front = oci_segment_base();
 		*created = peer;
 		return 0;
 	}
@@ -118,7 +142,7 @@ void oci_peer_put(struct oci_peer *peer)
 		*at = peer->next;
 		oci_mapping_free(peer->mapping);
 		if (peer->base != oci_segment_base())
-			oci_os_unmap(peer->base, peer->id.bytes);
+			peer_unmap(peer);
 		free(peer);
 	}
 	pthread_mutex_unlock(&peers.lock);
@@ -128,6 +152,7 @@ void oci_peers_fork_child(void)
 {
 	pthread_mutex_init(&peers.lock, NULL);
 	peers.first = NULL;
+	peers.mapped = 0;
 }
 
 /*

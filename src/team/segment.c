@@ -18,12 +18,8 @@
 #define OCI_SEGMENT_ALIGN 128
 #define OCI_SEGMENT_SHARE 8 /* of the address space that a limit leaves, for all segments */
 #define OCI_SEGMENT_LEAST ((size_t)2 << 20) /* slots and regions of a dozen teams */
-/*
- * Room is asked of the kernel in pieces, each as large as what there is, up to this. The first has
- * what the first teams need: a page of it takes the kernel up to 2 us (AMD EPYC guest, 2026-11-23).
- */
+/* Room is asked of the kernel in pieces, each as large as what there is, up to this. */
 #define OCI_SEGMENT_CHUNK ((size_t)1 << 20)
-#define OCI_SEGMENT_FIRST ((size_t)192 << 10)
 
 struct oci_segment_header {
 	uint64_t magic;
@@ -96,11 +92,11 @@ static int segment_create(uint32_t node_ranks)
 	error = oci_os_random(segment.id.nonce, sizeof(segment.id.nonce));
 	if (error)
 		return error;
-	fd = oci_os_shared_file("onecopy", OCI_SEGMENT_FIRST);
+	fd = oci_os_shared_file("onecopy", OCI_SEGMENT_FRONT);
 	if (fd < 0) {
 		oci_warn("no shared memory for the segment (%zu bytes): %s; collectives stay with "
 			 "the MPI. Give the job more memory, or a larger /dev/shm",
-			 OCI_SEGMENT_FIRST, strerror(-fd));
+			 OCI_SEGMENT_FRONT, strerror(-fd));
 		return fd;
 	}
 	/* The mapping is larger than the file; pages behind its end are never touched before
@@ -121,7 +117,7 @@ static int segment_create(uint32_t node_ranks)
 	segment.id.bytes = bytes;
 	segment.id.pid = getpid();
 	segment.id.fd = fd;
-	segment.room = OCI_SEGMENT_FIRST;
+	segment.room = OCI_SEGMENT_FRONT;
 	segment.used = page;
 	header = (struct oci_segment_header *)segment.base;
 	header->magic = OCI_SEGMENT_MAGIC;
@@ -162,7 +158,7 @@ void oci_segment_tell_arena(void)
 
 const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer)
 {
-	const struct oci_segment_header *header = (const struct oci_segment_header *)peer->base;
+	const struct oci_segment_header *header = (const struct oci_segment_header *)peer->front;
 
 	/* Acquire: pairs with the release in oci_segment_tell_arena(). */
 	return oci_load_acquire(&header->arena_told) ? &header->arena : NULL;

@@ -19,6 +19,10 @@
 #include "os/os.h"
 #include "team/arena.h"
 
+/* What each segment has from the start: its header, and room for what the first teams need. A page
+ * of it takes the kernel up to 2 us (AMD EPYC guest, 2026-11-23). */
+#define OCI_SEGMENT_FRONT ((size_t)192 << 10)
+
 /* How a peer finds and recognises a segment; travels in the bootstrap. */
 struct oci_segment_id {
 	uint8_t nonce[16];
@@ -74,6 +78,7 @@ struct oci_peer {
 	struct oci_os_image image;
 	uint64_t seen; /* oci_peer_check() found it there then. Atomic. */
 	uint8_t *base;
+	uint8_t *front; /* the same memory, of its first OCI_SEGMENT_FRONT bytes: peer.c */
 	/* What a probe without any refusal found, kept for the next teams; 0: none yet. Atomic. */
 	uint32_t can;
 	struct oci_mapping *mapping; /* of its arena, see oci_mapping_get(). Atomic. */
@@ -84,6 +89,11 @@ struct oci_peer {
  * it is the one in the id. -errno: see oci_os_open_peer_fd; -EPROTO: another segment lies there.
  */
 int oci_peer_get(struct oci_peer **peer, const struct oci_segment_id *id);
+/* Where a region of a peer lies here. */
+static inline void *oci_peer_region(const struct oci_peer *peer, int64_t offset, size_t bytes)
+{
+	return ((size_t)offset + bytes <= OCI_SEGMENT_FRONT ? peer->front : peer->base) + offset;
+}
 /* Is it mapped here already? */
 bool oci_peer_known(const struct oci_segment_id *id);
 void oci_peer_put(struct oci_peer *peer);

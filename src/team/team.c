@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "os/os.h"
+#include "team/creation.h"
 
 /* Mixes the signatures of a history: 2^64 divided by the golden ratio. */
 #define OCI_HASH 0x9e3779b97f4a7c15ull
@@ -20,17 +21,12 @@ static struct {
 	struct oci_team *first;
 } leaving = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static int team_vsay(struct oci_team *team, const char *format, va_list args)
-{
-	return vsnprintf(team->sentence, sizeof(team->sentence), format, args);
-}
-
 void oci_team_say(struct oci_team *team, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	team_vsay(team, format, args);
+	vsnprintf(team->sentence, sizeof(team->sentence), format, args);
 	va_end(args);
 }
 
@@ -51,7 +47,7 @@ int oci_team_fail(struct oci_team *team, int error, int culprit, const char *for
 		return first;
 	}
 	va_start(args, format);
-	team_vsay(team, format, args);
+	vsnprintf(team->sentence, sizeof(team->sentence), format, args);
 	va_end(args);
 	/* Pairs with the acquire in oci_team_look(): a peer that waits for us learns why in vain.
 	 * Sequentially consistent for oci_write_begin(), and before the error, as whoever sees that
@@ -106,20 +102,6 @@ static void refresh(struct oci_team *team, bool compare)
 void oci_team_refresh(struct oci_team *team)
 {
 	refresh(team, false);
-}
-
-int oci_team_places(struct oci_team *team)
-{
-	struct oci_topo_place *places = calloc(team->size, sizeof(*places));
-	int error;
-
-	if (!places)
-		return -ENOMEM;
-	for (uint32_t rank = 0; rank < team->size; rank++)
-		places[rank] = team->member[rank].place;
-	error = oci_hierarchy_get(places, team->size, &team->hierarchy);
-	free(places);
-	return error;
 }
 
 bool oci_team_all_done(struct oci_team *team, uint64_t below)
@@ -213,7 +195,7 @@ void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team
 	if (team->own)
 		oci_store_release(&team->own->progress.left, 1);
 	if (team->state == OCI_TEAM_START)
-		oci_team_never_begun(team);
+		oci_creation_free(team);
 	if (!shared) {
 		team_give_back(team);
 		release(team);

@@ -31,7 +31,6 @@ struct oci_member {
 	struct oci_peer *peer;
 	struct oci_region *region;
 	uint64_t tag; /* of the region when the team was created */
-	int64_t region_offset;
 	pid_t pid;
 	uint8_t mechanism; /* enum oci_mechanism, agreed by both ends */
 	bool is_told;	   /* its place says who shares its caches */
@@ -108,8 +107,6 @@ struct oci_team {
 /* ---- life (team.c, create.c) ---------------------------------------------------------------- */
 
 int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, oci_probe_fn probe);
-/* Gives back what creation had, where it has not begun. */
-void oci_team_never_begun(struct oci_team *team);
 /* One look at the state machine. 1 ready, 0 under way, -errno refused. Never blocks. */
 int oci_team_step(struct oci_team *team);
 /*
@@ -117,8 +114,6 @@ int oci_team_step(struct oci_team *team);
  * from a later oci_team_collect()), in whatever thread collects.
  */
 void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team));
-/* The hierarchy of the places of all members, which are there. 0 or -ENOMEM. */
-int oci_team_places(struct oci_team *team);
 /* In a child of fork(2): the parent's segment, mappings, slots and teams are not ours. */
 void oci_team_fork_child(void);
 /* Gives back what all members have left. Called by oci_team_init() too. */

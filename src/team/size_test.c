@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a team of many ranks takes: shared memory, own memory, page tables, mappings, descriptors
+ * and time. With numbers of ranks as arguments the program prints the table of
+ * docs/results/ranks.csv.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "api/engine.h"
+#include "base/clock.h"
+#include "os/os.h"
+#include "support/fork_team.h"
+
+enum quantity { SHARED, USED, HEAP, TABLES, MAPPINGS, DESCRIPTORS, CPU_US, US, QUANTITIES };
+
+/* Of a process, or what it has more than before. */
+struct taken {
+	long of[QUANTITIES];
+};
+
+static long descriptors(void)
+{
+	DIR *open_ones = opendir("/proc/self/fd");
+	long count = 0;
+
+	while (open_ones && readdir(open_ones))
+		count++;
+	closedir(open_ones);
+	return count;
+}
+
+static long mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	long count = 0;
+
+	for (int c; maps && (c = getc(maps)) != EOF;)
+		count += c == '\n';
+	if (maps)
+		fclose(maps);
+	return count;
+}
+
+static long page_table_bytes(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[128];
+	long kib = 0;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmPTE: %ld kB", &kib) == 1)
+			break;
+	if (status)
+		fclose(status);
+	return kib << 10;
+}
+
+static long cpu_us(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return 1000000 * (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + usage.ru_utime.tv_usec +
+	       usage.ru_stime.tv_usec;
+}
+
+static struct taken now(void)
+{
+	struct taken taken = { { 0 } };
+	struct oci_segment_id segment;
+	struct stat file;
+
+	if (oci_segment_base() && !oci_segment_self(&segment, 1) && !fstat(segment.fd, &file))
+		taken.of[SHARED] = 512 * (long)file.st_blocks;
+	taken.of[USED] = (long)oci_segment_live_bytes();
+	taken.of[HEAP] = (long)mallinfo2().uordblks;
+	taken.of[TABLES] = page_table_bytes();
+	taken.of[MAPPINGS] = mappings();
+	taken.of[DESCRIPTORS] = descriptors();
+	taken.of[CPU_US] = cpu_us();
+	taken.of[US] = (long)(oci_clock_ns() / 1000);
+	return taken;
+}
+
+struct measured {
+	struct taken before; /* the ranks are forked */
+	struct taken *of_rank;
+};
+
+static int measure(struct oc_team *team, void *arg)
+{
+	struct measured *measured = arg;
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	struct taken *mine = &measured->of_rank[oc_team_rank(team)];
+
+	if (oc_collective(team, &barrier))
+		return 1;
+	*mine = now();
+	for (int q = 0; q < QUANTITIES; q++)
+		mine->of[q] -= q == CPU_US ? 0 :
+					     measured->before.of[q]; /* it began with the rank */
+	oct_meet();
+	return 0;
+}
+
+/* The most that a rank takes for the team. */
+static int most(uint32_t ranks, struct taken *most)
+{
+	size_t bytes = ranks * sizeof(struct taken);
+	struct measured measured = { .of_rank = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+						     MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
+	int failed;
+
+	measured.before = now();
+	failed = oct_fork_team(ranks, -1, measure, &measured);
+	*most = measured.of_rank[0];
+	for (uint32_t r = 1; r < ranks; r++)
+		for (int q = 0; q < QUANTITIES; q++)
+			if (measured.of_rank[r].of[q] > most->of[q])
+				most->of[q] = measured.of_rank[r].of[q];
+	munmap(measured.of_rank, bytes);
+	return failed;
+}
+
+static void what_a_rank_takes_is_linear_in_the_ranks(void **state)
+{
+	struct taken few, many;
+
+	(void)state;
+	assert_int_equal(most(33, &few), 0);
+	assert_int_equal(most(64, &many), 0);
+	assert_int_equal(few.of[DESCRIPTORS], many.of[DESCRIPTORS]);
+	assert_in_range(many.of[DESCRIPTORS], 1, 2);
+	assert_in_range(many.of[MAPPINGS] - few.of[MAPPINGS], 0, 2 * 31);
+	/* Two slots for all teams, and a region, whose bytes lane.h tells. */
+	assert_in_range(few.of[USED], 2 * OCI_SLOT_BYTES,
+			2 * OCI_SLOT_BYTES + oci_region_bytes(33) + 128);
+	assert_int_equal(few.of[SHARED], many.of[SHARED]);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_in_range(many.of[HEAP] - few.of[HEAP], 0, 31 * 512);
+	/* A page of them for each ten, and what the fronts of 16 peers take. */
+	assert_in_range(many.of[TABLES] - few.of[TABLES], 0, 31 * 1024);
+#endif
+}
+
+static int print(int argc, char **argv)
+{
+	printf("ranks,shared_bytes_rank,shared_bytes_node,used_bytes_rank,heap_bytes_rank,"
+	       "page_table_bytes_rank,page_table_bytes_node,mappings_rank,descriptors_rank,"
+	       "cpu_ms_rank,setup_ms\n");
+	for (int i = 1; i < argc; i++) {
+		uint32_t ranks = (uint32_t)strtoul(argv[i], NULL, 10);
+		struct taken taken;
+
+		if (!ranks || most(ranks, &taken))
+			return 1;
+		printf("%u,%ld,%ld,%ld,%ld,%ld,%ld,%ld,%ld,%.1f,%.1f\n", ranks, taken.of[SHARED],
+		       taken.of[SHARED] * ranks, taken.of[USED], taken.of[HEAP], taken.of[TABLES],
+		       taken.of[TABLES] * ranks, taken.of[MAPPINGS], taken.of[DESCRIPTORS],
+		       1e-3 * (double)taken.of[CPU_US], 1e-3 * (double)taken.of[US]);
+		fflush(stdout);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_rank_takes_is_linear_in_the_ranks),
+	};
+
+	return argc > 1 ? print(argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
+}
