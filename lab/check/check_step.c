@@ -4,6 +4,12 @@
 
 #include <errno.h>
 
+/* The rank at v, which counts on from 0 past the last one. */
+static uint32_t peer_of(const struct oci_actor *a, uint32_t v)
+{
+	return oci_rank_of(&a->params, v % a->params.size);
+}
+
 /*
  * Flags. A flag keeps each of its values with the clock of that moment, so that a WAIT can acquire
  * the least it is entitled to (see check.h).
@@ -87,14 +93,14 @@ static int wait_flags(struct oci_world *w, struct oci_actor *a, const struct oci
 	uint64_t value = value_of(a, op);
 
 	for (; a->cursor < op->peers; a->cursor++) {
-		uint32_t rank = oci_actor_peer(w, a, op->peer + a->cursor);
+		uint32_t rank = peer_of(a, op->peer + a->cursor);
 
 		if (counts(w, a, op, rank) && !oci_events_reached(events_of(w, a, rank, op), value))
 			return OCI_BLOCKED;
 	}
 	a->cursor = 0;
 	for (uint32_t i = 0; i < op->peers; i++) {
-		uint32_t rank = oci_actor_peer(w, a, op->peer + i);
+		uint32_t rank = peer_of(a, op->peer + i);
 		const struct oci_event *event;
 
 		if (!counts(w, a, op, rank))
@@ -110,7 +116,7 @@ static int wait_flags(struct oci_world *w, struct oci_actor *a, const struct oci
 static void missing_flag(const struct oci_world *w, const struct oci_actor *a,
 			 const struct oci_op *op, char *text, size_t n)
 {
-	uint32_t rank = oci_actor_peer(w, a, op->peer + a->cursor);
+	uint32_t rank = peer_of(a, op->peer + a->cursor);
 	const struct oci_events *events = events_of(w, a, rank, op);
 	const struct oci_event *last = events->count ? &events->list[events->count - 1] : NULL;
 	unsigned long long step = 0;
@@ -229,7 +235,7 @@ static int reduce_spans(struct oci_world *w, const struct oci_actor *a, const st
 /* PULL, PUSH, REDUCE_FROM and TRADE. */
 static int transfer(struct oci_world *w, const struct oci_actor *a, const struct oci_op *op)
 {
-	uint32_t peer = oci_actor_peer(w, a, op->peer);
+	uint32_t peer = peer_of(a, op->peer);
 	struct oci_span local, remote;
 	int rc = needs(w, a, peer, op->remote.buf);
 
@@ -342,7 +348,7 @@ static int copy_chunk(struct oci_world *w, struct oci_actor *a, struct oci_claim
 static int share(struct oci_world *w, struct oci_actor *a, const struct oci_op *op, bool *ended)
 {
 	struct oci_claim *claim = &oci_world_place(w, a->call, a->rank)->claim;
-	uint32_t peer = oci_actor_peer(w, a, op->peer);
+	uint32_t peer = peer_of(a, op->peer);
 	struct oci_span local, remote;
 	int rc = needs(w, a, peer, op->remote.buf);
 
@@ -412,7 +418,7 @@ static uint32_t help_choices(const struct oci_world *w, const struct oci_actor *
 	uint32_t choices = 0;
 
 	for (uint32_t i = 0; i < op->peers; i++) {
-		uint32_t rank = oci_actor_peer(w, a, op->peer + i);
+		uint32_t rank = peer_of(a, op->peer + i);
 
 		choices += first_post(w, a, rank) && is_left(w, a, rank);
 	}
@@ -426,7 +432,7 @@ static int help(struct oci_world *w, struct oci_actor *a, const struct oci_op *o
 	int rc;
 
 	for (uint32_t i = 0; i < op->peers; i++) {
-		uint32_t rank = oci_actor_peer(w, a, op->peer + i);
+		uint32_t rank = peer_of(a, op->peer + i);
 		const struct oci_event *event = first_post(w, a, rank);
 
 		if (!event)
@@ -444,7 +450,7 @@ static int help(struct oci_world *w, struct oci_actor *a, const struct oci_op *o
 		return posted < op->peers ? OCI_BLOCKED : 0;
 	choice %= choices;
 	for (uint32_t i = 0; i < op->peers; i++) {
-		uint32_t rank = oci_actor_peer(w, a, op->peer + i);
+		uint32_t rank = peer_of(a, op->peer + i);
 		struct oci_claim *claim = &oci_world_place(w, a->call, rank)->claim;
 
 		if (first_post(w, a, rank) && is_left(w, a, rank) && !choice--)
@@ -521,7 +527,7 @@ static int offer_cell(struct oci_world *w, struct oci_actor *a, const struct oci
 		      uint32_t cell)
 {
 	struct oci_place *place = oci_world_place(w, a->call, a->rank);
-	struct oci_range range = oci_walk_range(op, oci_actor_peer(w, a, op->peer + cell));
+	struct oci_range range = oci_walk_range(op, peer_of(a, op->peer + cell));
 	struct oci_check_cell *kept = &place->cells[cell];
 	struct oci_span block, span;
 	int rc = oci_span_resolve(w, a, a->rank, &range, &block);
@@ -562,14 +568,14 @@ static int move_large(struct oci_world *w, const struct oci_actor *a, const stru
 	if (op->code == OCI_OP_GIVE)
 		return move(w, a, local, &cell->span);
 	if (op->code == OCI_OP_TRADE)
-		return trade(w, a, oci_actor_peer(w, a, op->peer), local, &cell->span);
+		return trade(w, a, peer_of(a, op->peer), local, &cell->span);
 	return move(w, a, &cell->span, local);
 }
 
 /* TAKE, GIVE and TRADE. */
 static int offered(struct oci_world *w, const struct oci_actor *a, const struct oci_op *op)
 {
-	uint32_t peer = oci_actor_peer(w, a, op->peer);
+	uint32_t peer = peer_of(a, op->peer);
 	struct oci_place *place = oci_world_place(w, a->call, peer);
 	const struct oci_check_cell *cell = &place->cells[op->offer.cell];
 	struct oci_span local, span;

@@ -153,12 +153,6 @@ static inline struct oci_place *oci_world_place(const struct oci_world *w, uint3
 	return &w->places[(size_t)(call % w->check->lanes) * w->check->size + rank];
 }
 
-static inline uint32_t oci_actor_peer(const struct oci_world *w, const struct oci_actor *a,
-				      uint32_t v)
-{
-	return (v % w->check->size + a->params.root) % w->check->size;
-}
-
 static inline const struct oci_op *oci_actor_op(const struct oci_actor *a)
 {
 	return &a->plan->ops[a->pc];
