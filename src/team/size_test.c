@@ -4,12 +4,6 @@
  * and time. With numbers of ranks as arguments the program prints the table of
  * docs/results/ranks.csv.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -23,6 +17,7 @@
 #include "base/clock.h"
 #include "os/os.h"
 #include "support/fork_team.h"
+#include "support/test.h"
 
 enum quantity { SHARED, USED, HEAP, TABLES, MAPPINGS, DESCRIPTORS, CPU_US, US, QUANTITIES };
 
@@ -135,11 +130,10 @@ static int most(uint32_t ranks, struct taken *most)
 	return failed;
 }
 
-static void what_a_rank_takes_is_linear_in_the_ranks(void **state)
+TEST(what_a_rank_takes_is_linear_in_the_ranks)
 {
 	struct taken few, many;
 
-	(void)state;
 	assert_int_equal(most(33, &few), 0);
 	assert_int_equal(most(64, &many), 0);
 	assert_int_equal(few.of[DESCRIPTORS], many.of[DESCRIPTORS]);
@@ -178,9 +172,5 @@ static int print(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_rank_takes_is_linear_in_the_ranks),
-	};
-
-	return argc > 1 ? print(argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
+	return argc > 1 ? print(argc, argv) : oct_test_run(NULL, NULL);
 }
