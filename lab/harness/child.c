@@ -113,24 +113,17 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static int open_output(const char *path)
-{
-	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-}
-
 /* In the child. Does not return. */
 static void become(const struct child_args *args, int tail)
 {
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	int out = args->out ? open_output(args->out) : tail;
-	int err = args->err ? open_output(args->err) : tail;
 
 	/* Its own group, so that all it starts can be ended with it; and it ends when we do. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-	    dup2(err, STDERR_FILENO) < 0) {
-		_exit(CHILD_NO_FILES);
+	if (dup2(nothing, STDIN_FILENO) < 0 || dup2(tail, STDOUT_FILENO) < 0 ||
+	    dup2(tail, STDERR_FILENO) < 0) {
+		_exit(CHILD_NO_OUTPUT);
 	}
 	execvp(args->argv[0], args->argv);
 	dprintf(STDERR_FILENO, "'%s' cannot be executed: %s.\n", args->argv[0], strerror(errno));

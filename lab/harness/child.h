@@ -11,15 +11,14 @@
 enum {
 	CHILD_TAIL_CHARS = 4096,
 	CHILD_MAX_ARGS = 64,
-	CHILD_NO_FILES = 126,  /* the exit status where out or err could not be opened */
+	CHILD_NO_OUTPUT = 126, /* the exit status where its streams could not be set */
 	CHILD_NOT_FOUND = 127, /* the exit status of a command that could not be executed */
 };
 
 struct child_args {
 	char *argv[CHILD_MAX_ARGS + 1];
 	int n;
-	const char *out, *err; /* files for its stdout and stderr; NULL: kept as the tail */
-	/* Gets each line of that, without its end; NULL: nobody does. */
+	/* Gets each line of its stdout and stderr, without its end; NULL: nobody does. */
 	void (*line)(void *context, const char *line);
 	void *context;
 };
@@ -29,7 +28,7 @@ struct child_result {
 	bool timed_out;
 	double seconds;
 	char line[1024];	     /* its last line so far, when it has no end yet */
-	char tail[CHILD_TAIL_CHARS]; /* the end of its stdout and stderr together, without files */
+	char tail[CHILD_TAIL_CHARS]; /* the end of its stdout and stderr together */
 };
 
 /* Append one argument. Beyond CHILD_MAX_ARGS it is dropped, and child_run refuses the command. */

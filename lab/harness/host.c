@@ -137,9 +137,11 @@ void host_program_folder(char *out, int chars)
 	}
 }
 
-void host_machine(struct host *host)
+void host_describe(struct host *host)
 {
+	time_t now = time(NULL);
 	struct utsname names;
+	struct tm utc;
 
 	memset(host, 0, sizeof(*host));
 	uname(&names);
@@ -149,14 +151,6 @@ void host_machine(struct host *host)
 	read_line("/sys/kernel/mm/transparent_hugepage/enabled", host->huge_pages,
 		  sizeof(host->huge_pages));
 	count_cpus(host);
-}
-
-void host_describe(struct host *host)
-{
-	time_t now = time(NULL);
-	struct tm utc;
-
-	host_machine(host);
 	gmtime_r(&now, &utc);
 	strftime(host->date, sizeof(host->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	read_commit(host);

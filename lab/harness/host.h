@@ -17,9 +17,7 @@ struct host {
 	int cpus;  /* their hardware threads that it may use */
 };
 
-/* All of it; the machine alone, without date and commit. */
 void host_describe(struct host *host);
-void host_machine(struct host *host);
 
 /* The folder this program lies in, without the last slash. */
 void host_program_folder(char *out, int chars);
