@@ -12,10 +12,10 @@
  *   Name      MPI_<Name>, MPI_<Name>_init, and those with _c
  *   key       the info key is onecopy_<key>: Open MPI takes no key of more than 27 characters
  *   first, second, root   the arguments of the MPI functions, before the communicator, as words for
- *             the lists below: OC_SIGNATURE_<word>
- *   sends, receives   what a rank's buffers are, as in struct oc_call: NOTHING, ONE block or
- *             message, EACH: a block for each rank; ROOT_ONE, ROOT_EACH: on the root alone. A Bcast
- *             has one buffer, which counts as sent.
+ *             the lists below: OC_SIGNATURE_<word>. In the place of a root, GRAPH: the blocks are
+ * not for all ranks but for those that the communicator's topology makes neighbors sends, receives
+ * what a rank's buffers are, as in struct oc_call: NOTHING, ONE block or message, EACH: a block for
+ * each rank; ROOT_ONE, ROOT_EACH: on the root alone. A Bcast has one buffer, which counts as sent.
  *   in_place  where OC_IN_PLACE may stand: NEVER; ROOT_SEND, ROOT_RECV: for that buffer of the
  *             root; SEND: for the send buffer of any rank; TRADE: of all ranks or of none, and
  *             there are plans of its own for it; APART: as SEND, and as peers read the input until
@@ -29,8 +29,9 @@
 /* clang-format off */
 /*
  * Arguments, each as A(argument). Buffers, counts and types have s in front where they are sent, r
- * where received, and none where one serves for both; plurals have an element for each rank, whose
- * blocks then have their own sizes. `count` is of the message, `rcount` of one rank's block.
+ * where received, and none where one serves for both; plurals have an element for each rank or
+ * neighbor, whose blocks then have their own sizes. `count` is of the message, `rcount` of one rank's
+ * block; `sadispls` are MPI_Aint whatever a displacement is elsewhere.
  */
 #define OC_SIGNATURE(A, first, second, root) \
 	OC_SIGNATURE_##first(A) OC_SIGNATURE_##second(A) OC_SIGNATURE_##root(A)
@@ -39,18 +40,23 @@
 #define OC_SIGNATURE_SEND(A) A(sbuf) A(scount) A(stype)
 #define OC_SIGNATURE_SENDV(A) A(sbuf) A(scounts) A(sdispls) A(stype)
 #define OC_SIGNATURE_SENDW(A) A(sbuf) A(scounts) A(sdispls) A(stypes)
+#define OC_SIGNATURE_SENDA(A) A(sbuf) A(scounts) A(sadispls) A(stypes)
 #define OC_SIGNATURE_RECV(A) A(rbuf) A(rcount) A(rtype)
 #define OC_SIGNATURE_RECVV(A) A(rbuf) A(rcounts) A(rdispls) A(rtype)
 #define OC_SIGNATURE_RECVW(A) A(rbuf) A(rcounts) A(rdispls) A(rtypes)
+#define OC_SIGNATURE_RECVA(A) A(rbuf) A(rcounts) A(radispls) A(rtypes)
 #define OC_SIGNATURE_REDUCE(A) A(sbuf) A(rbuf) A(count) A(type) A(op)
 #define OC_SIGNATURE_REDUCE_BLOCK(A) A(sbuf) A(rbuf) A(rcount) A(type) A(op)
 #define OC_SIGNATURE_REDUCEV(A) A(sbuf) A(rbuf) A(rcounts) A(type) A(op)
 #define OC_SIGNATURE_ROOT(A) A(root)
+#define OC_SIGNATURE_GRAPH(A)
 
-#define OC_COLLECTIVE_ROWS(ROW, X) \
+#define OC_COLLECTIVE_ROWS(ROW, X) OC_WHOLE_ROWS(ROW, X) OC_NEIGHBOR_ROW(ROW, X)
+/* Between all ranks. */
+#define OC_WHOLE_ROWS(ROW, X) \
 	ROW(X, BARRIER, barrier, Barrier, barrier, NIL, NIL, NIL, NOTHING, NOTHING, NEVER, MOVES) \
-	OC_COLLECTIVE_ROWS_WITH_COUNTS(ROW, X)
-#define OC_COLLECTIVE_ROWS_WITH_COUNTS(ROW, X) \
+	OC_WHOLE_ROWS_WITH_COUNTS(ROW, X)
+#define OC_WHOLE_ROWS_WITH_COUNTS(ROW, X) \
 	ROW(X, BCAST, bcast, Bcast, bcast, BUFFER, NIL, ROOT, ONE, NOTHING, NEVER, MOVES) \
 	ROW(X, SCATTER, scatter, Scatter, scatter, SEND, RECV, ROOT, ROOT_EACH, ONE, ROOT_RECV, MOVES) \
 	ROW(X, GATHER, gather, Gather, gather, SEND, RECV, ROOT, ONE, ROOT_EACH, ROOT_SEND, MOVES) \
@@ -69,12 +75,32 @@
 	ROW(X, SCAN, scan, Scan, scan, REDUCE, NIL, NIL, ONE, ONE, SEND, UP_TO) \
 	ROW(X, EXSCAN, exscan, Exscan, exscan, REDUCE, NIL, NIL, ONE, ONE, APART, BELOW)
 
-/* MPI's functions: a row for each collective, and that of MPI_Alltoallw, which is an Alltoallv. */
-#define OC_FUNCTION_ROWS(ROW, X) OC_COLLECTIVE_ROWS(ROW, X) OC_ALLTOALLW_ROW(ROW, X)
+/* Between neighbors. The engine has one for all. */
+#define OC_NEIGHBOR_ROW(ROW, X) \
+	ROW(X, NEIGHBOR_ALLTOALLV, neighbor_alltoallv, Neighbor_alltoallv, neighbor_alltoallv, \
+	    SENDV, RECVV, GRAPH, EACH, EACH, NEVER, MOVES)
+
+/*
+ * MPI's functions: a row for each collective, and those that the engine has as another one: an
+ * Alltoallw is an Alltoallv, and all of the neighborhood are a Neighbor_alltoallv. `sends` is
+ * ONE where all neighbors get the same block.
+ */
+#define OC_FUNCTION_ROWS(ROW, X) \
+	OC_WHOLE_ROWS(ROW, X) OC_ALLTOALLW_ROW(ROW, X) OC_NEIGHBOR_FUNCTION_ROWS(ROW, X)
 #define OC_FUNCTION_ROWS_WITH_COUNTS(ROW, X) \
-	OC_COLLECTIVE_ROWS_WITH_COUNTS(ROW, X) OC_ALLTOALLW_ROW(ROW, X)
+	OC_WHOLE_ROWS_WITH_COUNTS(ROW, X) OC_ALLTOALLW_ROW(ROW, X) OC_NEIGHBOR_FUNCTION_ROWS(ROW, X)
 #define OC_ALLTOALLW_ROW(ROW, X) \
 	ROW(X, ALLTOALLV, alltoallw, Alltoallw, alltoallv, SENDW, RECVW, NIL, EACH, EACH, TRADE, MOVES)
+#define OC_NEIGHBOR_FUNCTION_ROWS(ROW, X) \
+	OC_NEIGHBOR_ROW(ROW, X) \
+	ROW(X, NEIGHBOR_ALLTOALLV, neighbor_alltoallw, Neighbor_alltoallw, neighbor_alltoallv, \
+	    SENDA, RECVA, GRAPH, EACH, EACH, NEVER, MOVES) \
+	ROW(X, NEIGHBOR_ALLTOALLV, neighbor_alltoall, Neighbor_alltoall, neighbor_alltoallv, \
+	    SEND, RECV, GRAPH, EACH, EACH, NEVER, MOVES) \
+	ROW(X, NEIGHBOR_ALLTOALLV, neighbor_allgather, Neighbor_allgather, neighbor_alltoallv, \
+	    SEND, RECV, GRAPH, ONE, EACH, NEVER, MOVES) \
+	ROW(X, NEIGHBOR_ALLTOALLV, neighbor_allgatherv, Neighbor_allgatherv, neighbor_alltoallv, \
+	    SEND, RECVV, GRAPH, ONE, EACH, NEVER, MOVES)
 /* clang-format on */
 
 #ifndef __ASSEMBLER__
@@ -104,6 +130,20 @@ static inline const char *oci_collective_name(enum oc_collective collective)
 	return (unsigned int)collective < OC_COLLECTIVES ? names[collective] : "?";
 }
 
+/* MPI's functions, by number and by name. */
+#define OCI_ROW_FUNCTION(X, ID, name, ...) OCI_FUNCTION_##name,
+enum oci_function { OC_FUNCTION_ROWS(OCI_ROW_FUNCTION, ) OCI_FUNCTIONS };
+#undef OCI_ROW_FUNCTION
+
+static inline const char *oci_function_name(enum oci_function function)
+{
+#define OCI_ROW_NAME(X, ID, name, ...) #name,
+	static const char *const names[] = { OC_FUNCTION_ROWS(OCI_ROW_NAME, ) };
+#undef OCI_ROW_NAME
+
+	return names[function];
+}
+
 /* "onecopy_bcast": the info key of a communicator that forces its algorithm. */
 #define OCI_ROW_KEY(X, ID, name, Name, key, ...) "onecopy_" #key,
 #define OCI_INFO_KEYS                             \
@@ -122,13 +162,16 @@ enum oci_arguments {
 	OCI_ARGUMENTS_SEND,
 	OCI_ARGUMENTS_SENDV,
 	OCI_ARGUMENTS_SENDW,
+	OCI_ARGUMENTS_SENDA,
 	OCI_ARGUMENTS_RECV,
 	OCI_ARGUMENTS_RECVV,
 	OCI_ARGUMENTS_RECVW,
+	OCI_ARGUMENTS_RECVA,
 	OCI_ARGUMENTS_REDUCE,
 	OCI_ARGUMENTS_REDUCE_BLOCK,
 	OCI_ARGUMENTS_REDUCEV,
 	OCI_ARGUMENTS_ROOT,
+	OCI_ARGUMENTS_GRAPH,
 };
 enum oci_side {
 	OCI_SIDE_NOTHING,
@@ -156,13 +199,31 @@ enum oci_operands { OCI_OPERANDS_MOVES, OCI_OPERANDS_ALL, OCI_OPERANDS_UP_TO, OC
 		return OCI_ROWS_WITH(ASK) >> (unsigned)collective & 1; \
 	}
 
+/* The same of functions. */
+#define OCI_FUNCTION_BIT(ASK, ID, name, Name, key, ...) \
+	| (uint32_t)(ASK(__VA_ARGS__)) << OCI_FUNCTION_##name
+#define OCI_FUNCTION_PREDICATE(name, ASK)                                                      \
+	static inline bool name(enum oci_function function)                                    \
+	{                                                                                      \
+		return (0u OC_FUNCTION_ROWS(OCI_FUNCTION_BIT, ASK)) >> (unsigned)function & 1; \
+	}
+
 #define OCI_ASK_ROOTED(a, b, root, ...) OCI_ARGUMENTS_##root == OCI_ARGUMENTS_ROOT
+#define OCI_ASK_NEIGHBOR(a, b, root, ...) OCI_ARGUMENTS_##root == OCI_ARGUMENTS_GRAPH
 #define OCI_ASK_COUNTS_SENT(first, ...) OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDV
 #define OCI_ASK_COUNTS_RECEIVED(a, second, ...) OCI_ARGUMENTS_##second == OCI_ARGUMENTS_RECVV
-#define OCI_ASK_COUNTS(first, second, ...) \
-	OCI_ASK_V(first, second) || OCI_ARGUMENTS_##first == OCI_ARGUMENTS_REDUCEV
+#define OCI_ASK_COUNTS(first, second, ...) OCI_ASK_V(first, second) || OCI_ASK_PARTS(first)
+#define OCI_ASK_PARTS(first, ...) OCI_ARGUMENTS_##first == OCI_ARGUMENTS_REDUCEV
+#define OCI_ASK_ONE_BUFFER(first, ...) OCI_ARGUMENTS_##first == OCI_ARGUMENTS_BUFFER
 #define OCI_ASK_V(first, second, ...) \
 	OCI_ASK_COUNTS_SENT(first) || OCI_ASK_COUNTS_RECEIVED(first, second)
+#define OCI_ASK_UNIFORM(first, second, ...) \
+	OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SEND &&OCI_ARGUMENTS_##second == OCI_ARGUMENTS_RECV
+#define OCI_ASK_ARRAY_SENT(first, ...) \
+	OCI_ARGUMENTS_##first >= OCI_ARGUMENTS_SENDV &&OCI_ARGUMENTS_##first <= OCI_ARGUMENTS_SENDA
+#define OCI_ASK_ARRAY_RECEIVED(a, second, ...)                                    \
+	OCI_ARGUMENTS_##second >= OCI_ARGUMENTS_RECVV &&OCI_ARGUMENTS_##second <= \
+		OCI_ARGUMENTS_RECVA
 #define OCI_ASK_SENDS(a, b, c, sends, ...) OCI_SIDE_##sends != OCI_SIDE_NOTHING
 #define OCI_ASK_ALL_SEND(a, b, c, sends, ...) \
 	OCI_SIDE_##sends == OCI_SIDE_ONE || OCI_SIDE_##sends == OCI_SIDE_EACH
@@ -186,6 +247,8 @@ enum oci_operands { OCI_OPERANDS_MOVES, OCI_OPERANDS_ALL, OCI_OPERANDS_UP_TO, OC
 #define OCI_ASK_BELOW(a, b, c, d, e, f, operands) OCI_OPERANDS_##operands == OCI_OPERANDS_BELOW
 
 OCI_PREDICATE(oci_is_rooted, OCI_ASK_ROOTED)
+/* Is it between neighbors? */
+OCI_PREDICATE(oci_is_neighbor, OCI_ASK_NEIGHBOR)
 /* Has the call an operation on elements? */
 OCI_PREDICATE(oci_is_reduction, OCI_ASK_REDUCES)
 /* Does a rank get the reduction over the ranks before it alone? */
@@ -196,6 +259,10 @@ OCI_PREDICATE(oci_is_exclusive, OCI_ASK_BELOW)
 OCI_PREDICATE(oci_is_v, OCI_ASK_V)
 /* The same or a reduction's: does it take a count for each rank? */
 OCI_PREDICATE(oci_has_counts, OCI_ASK_COUNTS)
+/* Of a reduction: is `bytes` the whole input, and does recv_blocks say whose part is where? */
+OCI_PREDICATE(oci_has_parts, OCI_ASK_PARTS)
+/* Is there one buffer, which the root sends and the others receive? */
+OCI_PREDICATE(oci_has_one_buffer, OCI_ASK_ONE_BUFFER)
 OCI_PREDICATE(oci_counts_sent, OCI_ASK_COUNTS_SENT)
 OCI_PREDICATE(oci_counts_received, OCI_ASK_COUNTS_RECEIVED)
 /* Has a buffer, of the root at least, a block for each rank? */
@@ -207,6 +274,7 @@ OCI_PREDICATE(oci_has_in_place, OCI_ASK_IN_PLACE)
 OCI_PREDICATE(oci_trades, OCI_ASK_TRADES)
 /* Must a result in place be made elsewhere? */
 OCI_PREDICATE(oci_is_apart, OCI_ASK_APART)
+/* Does any rank send? Not in a Barrier. */
 OCI_PREDICATE(oci_row_sends, OCI_ASK_SENDS)
 OCI_PREDICATE(oci_row_all_send, OCI_ASK_ALL_SEND)
 OCI_PREDICATE(oci_row_receives, OCI_ASK_RECEIVES)
@@ -214,6 +282,14 @@ OCI_PREDICATE(oci_row_all_receive, OCI_ASK_ALL_RECEIVE)
 OCI_PREDICATE(oci_row_root_in_place, OCI_ASK_ROOT_IN_PLACE)
 OCI_PREDICATE(oci_row_all_in_place, OCI_ASK_ALL_IN_PLACE)
 OCI_PREDICATE(oci_row_recv_in_place, OCI_ASK_RECV_IN_PLACE)
+
+/* Has a function one count for all blocks of a side? Arrays of counts for the sent, the received?
+ */
+OCI_FUNCTION_PREDICATE(oci_function_is_uniform, OCI_ASK_UNIFORM)
+OCI_FUNCTION_PREDICATE(oci_function_array_sent, OCI_ASK_ARRAY_SENT)
+OCI_FUNCTION_PREDICATE(oci_function_array_received, OCI_ASK_ARRAY_RECEIVED)
+/* Is what a rank sends, the root at least, a block for each of the others? */
+OCI_FUNCTION_PREDICATE(oci_function_sends_each, OCI_ASK_SENDS_EACH)
 
 /* Has a rank a send buffer, a receive buffer? Rank 0 of an Exscan has one that is not used. */
 static inline bool oci_sends(enum oc_collective collective, bool is_root)

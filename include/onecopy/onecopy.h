@@ -152,6 +152,7 @@ enum oc_collective {
 	OC_REDUCE_SCATTER,
 	OC_SCAN,
 	OC_EXSCAN,
+	OC_NEIGHBOR_ALLTOALLV,
 	OC_COLLECTIVES
 };
 
@@ -208,6 +209,8 @@ struct oc_layout {
  *                  bytes of each part in send, alike on all members. OC_IN_PLACE: the input is in
  *                  recv.
  *   Scan, Exscan   as Allreduce; rank 0 gets nothing from Exscan: its recv is not touched.
+ *   Neighbor_alltoallv   as Alltoallv, without OC_IN_PLACE. Blocks of no bytes stand where there is
+ *                  no neighbor; no member waits for one from whom it gets no bytes.
  */
 struct oc_call {
 	enum oc_collective collective;

@@ -52,7 +52,8 @@ static void deliver(enum oc_collective c, int rank, size_t bytes, uint64_t seed,
 			}
 			continue;
 		}
-		if (is(c, OC_SCATTER, OC_SCATTERV) || is(c, OC_ALLTOALL, OC_ALLTOALLV)) {
+		if (is(c, OC_SCATTER, OC_SCATTERV) || is(c, OC_ALLTOALL, OC_ALLTOALLV) ||
+		    c == OC_NEIGHBOR_ALLTOALLV) {
 			at = (size_t)rank * bytes;
 		}
 		if (blocks == RANKS) {
@@ -183,7 +184,7 @@ TEST(unknown_collective_is_refused_with_the_valid_names)
 	assert_int_equal(list.n, 0);
 	assert_non_null(strstr(error, "'nothing'"));
 	assert_non_null(strstr(error, "reduce, allreduce, scatterv"));
-	assert_non_null(strstr(error, "exscan, separated"));
+	assert_non_null(strstr(error, "neighbor_alltoallv, separated"));
 	assert_int_equal(collective_list_parse("gather,bcast,gather", &list, error), 0);
 	assert_int_equal(list.n, 2);
 	assert_int_equal(list.at[0], OC_GATHER);

@@ -1,40 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "limit.h"
 
+/* The same of a reduction: whoever computes a part reads what all give to it. */
+static size_t blocks_reduced(enum oc_collective c, size_t p)
+{
+	/* The first rank copies; each other reads the sum before it and its own. */
+	if (oci_is_exclusive(c)) {
+		return p > 1 ? 2 + 3 * (p - 2) : 0;
+	}
+	if (oci_is_prefix(c)) {
+		return 2 + 3 * (p - 1);
+	}
+	if (oci_sends_each(c)) {
+		return p * (p + 1);
+	}
+	/* Of an Allreduce, the result to the others as well. */
+	return p + 1 + (oci_row_all_receive(c) ? 2 * (p - 1) : 0);
+}
+
 /* Blocks read and written by all ranks together, of call->bytes each. */
 static size_t blocks_touched(const struct collective_call *call)
 {
+	enum oc_collective c = call->collective;
 	size_t p = (size_t)call->ranks;
 
-	switch (call->collective) {
-	case OC_BCAST:
-		return 2 * (p - 1);
-	case OC_SCATTER:
-	case OC_SCATTERV:
-	case OC_GATHER:
-	case OC_GATHERV:
-		return 2 * p;
-	case OC_ALLGATHER:
-	case OC_ALLGATHERV:
-	case OC_ALLTOALL:
-	case OC_ALLTOALLV:
-		return 2 * p * p;
-	case OC_REDUCE:
-		return p + 1;
-	case OC_ALLREDUCE:
-		/* A Reduce, and the result to the others. */
-		return p + 1 + 2 * (p - 1);
-	case OC_REDUCE_SCATTER:
-	case OC_REDUCE_SCATTER_BLOCK:
-		return p * (p + 1);
-	case OC_SCAN:
-		/* The first rank copies; each other reads the sum before it and its own. */
-		return 2 + 3 * (p - 1);
-	case OC_EXSCAN:
-		return p > 1 ? 2 + 3 * (p - 2) : 0;
-	default:
-		return 0;
+	if (oci_is_reduction(c)) {
+		return blocks_reduced(c, p);
 	}
+	if (!oci_is_rooted(c)) {
+		return oci_receives_each(c) ? 2 * p * p : 0;
+	}
+	/* The root of a Bcast has its block already. */
+	return 2 * (oci_sends_each(c) || oci_receives_each(c) ? p : p - 1);
 }
 
 size_t limit_share(const struct collective_call *call, int cpus)

@@ -22,7 +22,7 @@ TEST(two_ranks_move_what_one_counts)
 		{ OC_BCAST, 2 },     { OC_SCATTER, 4 },	       { OC_GATHERV, 4 },
 		{ OC_ALLGATHER, 8 }, { OC_ALLTOALLV, 8 },      { OC_REDUCE, 3 },
 		{ OC_ALLREDUCE, 5 }, { OC_REDUCE_SCATTER, 6 }, { OC_SCAN, 5 },
-		{ OC_EXSCAN, 2 },    { OC_BARRIER, 0 },
+		{ OC_EXSCAN, 2 },    { OC_BARRIER, 0 },	       { OC_NEIGHBOR_ALLTOALLV, 8 },
 	};
 	size_t i;
 

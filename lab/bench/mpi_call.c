@@ -21,11 +21,32 @@ static int elements(const struct collective_call *call)
 	return (int)(call->bytes / each);
 }
 
+static int make_neighbors(struct mpi_call *mpi)
+{
+	int ranks = mpi->call->ranks, rank;
+	int *all = malloc(2 * (size_t)ranks * sizeof(*all));
+
+	if (!all) {
+		return -ENOMEM;
+	}
+	for (rank = 0; rank < ranks; rank++) {
+		all[rank] = rank;
+		all[ranks + rank] = 1; /* weights: not looked at */
+	}
+	MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, ranks, all, all + ranks, ranks, all,
+				       all + ranks, MPI_INFO_NULL, 0, &mpi->comm);
+	free(all);
+	return 0;
+}
+
 int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form)
 {
 	int n = elements(call), rank;
 
-	*mpi = (struct mpi_call){ .call = call, .form = form, .kept = MPI_REQUEST_NULL };
+	*mpi = (struct mpi_call){ .call = call,
+				  .form = form,
+				  .comm = MPI_COMM_WORLD,
+				  .kept = MPI_REQUEST_NULL };
 	if (!oci_has_counts(call->collective)) {
 		return 0;
 	}
@@ -41,7 +62,7 @@ int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, en
 		mpi->counts[rank] = n;
 		mpi->displs[rank] = rank * n;
 	}
-	return 0;
+	return oci_is_neighbor(call->collective) ? make_neighbors(mpi) : 0;
 }
 
 void mpi_call_destroy(struct mpi_call *mpi)
@@ -51,6 +72,9 @@ void mpi_call_destroy(struct mpi_call *mpi)
 	}
 	free(mpi->counts);
 	free(mpi->displs);
+	if (mpi->comm != MPI_COMM_WORLD) {
+		MPI_Comm_free(&mpi->comm);
+	}
 }
 
 /* What the arguments of MPI's functions are here. */
@@ -76,12 +100,12 @@ void mpi_call_destroy(struct mpi_call *mpi)
 		CALL_##form(name, Name, first, second, root);          \
 		break;
 #define CALL_BLOCKING(name, Name, first, second, root) \
-	MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD)
+	MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) mpi->comm)
 #define CALL_NONBLOCKING(name, Name, first, second, root) \
-	MPI_I##name(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD, &request)
+	MPI_I##name(OC_SIGNATURE(GIVEN, first, second, root) mpi->comm, &request)
 #define CALL_PERSISTENT(name, Name, first, second, root) \
 	PERSISTENT(Name##_init)                          \
-	(OC_SIGNATURE(GIVEN, first, second, root) MPI_COMM_WORLD, MPI_INFO_NULL, &mpi->kept)
+	(OC_SIGNATURE(GIVEN, first, second, root) mpi->comm, MPI_INFO_NULL, &mpi->kept)
 #define CALL_ALL(form)                              \
 	switch (call->collective) {                 \
 		OC_COLLECTIVE_ROWS(CALL_CASE, form) \

@@ -16,6 +16,7 @@ struct mpi_call {
 	int *displs; /* and where it begins */
 	enum mpi_form form;
 	MPI_Request kept; /* of FORM_PERSISTENT, made in the first call, whose buffers it keeps */
+	MPI_Comm comm;	  /* of the neighborhood, one where all are neighbors, in their order */
 };
 
 /*

@@ -21,7 +21,7 @@ static const char *call_fault(const struct oci_check *c, const struct oci_check_
 	if (!call->unit || call->bytes % call->unit ||
 	    (!oci_is_reduction(call->collective) && call->unit != 1))
 		return "bytes are not whole units, or this collective has none";
-	if ((call->blocks != NULL) != (call->collective == OC_REDUCE_SCATTER))
+	if ((call->blocks != NULL) != oci_has_parts(call->collective))
 		return "a Reduce_scatter, and only it, has a table of blocks";
 	for (uint32_t r = 0; call->blocks && r < c->size; r++) {
 		if (call->blocks[r].offset != end || call->blocks[r].bytes % call->unit)

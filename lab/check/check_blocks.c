@@ -6,7 +6,8 @@
 static size_t bytes_of(const struct oci_world *w, const struct oci_check_call *call, uint32_t from,
 		       uint32_t to)
 {
-	if (call->collective == OC_ALLGATHERV)
+	/* All get the same block of a rank. */
+	if (!oci_sends_each(call->collective) && !oci_is_rooted(call->collective))
 		to = 0;
 	if (call->in_place && oci_trades(call->collective) && from > to)
 		return bytes_of(w, call, to, from);

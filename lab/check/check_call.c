@@ -29,29 +29,44 @@ static struct oci_view window(struct oci_memory *region, size_t base, size_t byt
 	return (struct oci_view){ .region = region, .base = base, .bytes = bytes };
 }
 
-/* The same as below, for the v-variants. */
-static void set_views_v(const struct oci_world *w, const struct oci_actor *a,
-			struct oci_place *place, struct oci_view *send, struct oci_view *recv)
+/* Bytes of each side, and where in the other buffer it lies when it is in place. */
+struct extent {
+	size_t send, recv, at;
+};
+
+static struct extent extent_v(const struct oci_world *w, const struct oci_actor *a,
+			      struct oci_place *place)
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
-	struct oci_memory *first = &place->user[0], *second = &place->user[1];
+	size_t mine = oci_blocks_mine(w, c, a->rank);
 	size_t sent = oci_blocks_send(w, c, a->rank, place->send_blocks);
 	size_t received = oci_blocks_recv(w, c, a->rank, place->recv_blocks);
-	size_t mine = oci_blocks_mine(w, c, a->rank);
-	bool root = a->rank == c->root;
+	bool by_root = oci_counts_sent(c->collective);
 
-	if (oci_sends(c->collective, root))
-		*send = window(first, 0, oci_counts_sent(c->collective) ? sent : mine);
-	if (oci_receives(c->collective, root))
-		*recv = window(second, 0, oci_counts_received(c->collective) ? received : mine);
-	if (!c->in_place)
-		return;
-	if (oci_trades(c->collective))
-		*recv = *send;
-	else if (oci_may_receive_in_place(c->collective, root))
-		*recv = window(first, place->send_blocks[a->rank].offset, mine);
-	else if (oci_may_send_in_place(c->collective, root))
-		*send = window(second, place->recv_blocks[a->rank].offset, mine);
+	return (struct extent){
+		.send = by_root ? sent : mine,
+		.recv = oci_counts_received(c->collective) ? received : mine,
+		.at = (by_root ? place->send_blocks : place->recv_blocks)[a->rank].offset,
+	};
+}
+
+static struct extent extent_of(const struct oci_world *w, const struct oci_actor *a,
+			       struct oci_place *place)
+{
+	const struct oci_check_call *c = oci_world_call(w, a->call);
+	enum oc_collective collective = c->collective;
+	size_t all = c->bytes * w->check->size;
+
+	if (oci_is_v(collective))
+		return extent_v(w, a, place);
+	/* A Reduce_scatter has the bytes of its whole input. */
+	if (c->blocks)
+		return (struct extent){ c->bytes, c->blocks[a->rank].bytes, 0 };
+	return (struct extent){
+		.send = oci_sends_each(collective) ? all : c->bytes,
+		.recv = oci_receives_each(collective) ? all : c->bytes,
+		.at = a->rank * c->bytes,
+	};
 }
 
 /* Which buffers this rank has in the call, how large they are, and which lie in each other. */
@@ -60,55 +75,23 @@ static void set_views(const struct oci_world *w, const struct oci_actor *a, stru
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	struct oci_memory *first = &place->user[0], *second = &place->user[1];
 	bool root = a->rank == c->root;
-	size_t one = c->bytes, all = c->bytes * w->check->size;
-	size_t mine = a->rank * c->bytes;
+	struct extent bytes = extent_of(w, a, place);
 	struct oci_view send = { 0 }, recv = { 0 };
 
-	if (oci_is_v(c->collective))
-		set_views_v(w, a, place, &send, &recv);
-	switch (c->collective) {
-	case OC_BCAST:
-		send = recv = window(first, 0, one);
-		break;
-	case OC_SCATTER:
-		if (root)
-			send = window(first, 0, all);
-		recv = root && c->in_place ? window(first, mine, one) : window(second, 0, one);
-		break;
-	case OC_GATHER:
-	case OC_ALLGATHER:
-		if (root || c->collective == OC_ALLGATHER)
-			recv = window(second, 0, all);
-		send = recv.region && c->in_place ? window(second, mine, one) :
-						    window(first, 0, one);
-		break;
-	case OC_ALLTOALL:
-		send = window(first, 0, all);
-		recv = c->in_place ? send : window(second, 0, all);
-		break;
-	case OC_REDUCE_SCATTER_BLOCK:
-		send = window(first, 0, all);
-		recv = window(second, 0, one);
-		break;
-	case OC_REDUCE_SCATTER:
-		send = window(first, 0, one);
-		recv = window(second, 0, c->blocks[a->rank].bytes);
-		break;
-	case OC_EXSCAN:
-		send = window(first, 0, one);
-		if (a->rank)
-			recv = window(second, 0, one);
-		break;
-	case OC_REDUCE:
-	case OC_ALLREDUCE:
-	case OC_SCAN:
-		send = window(first, 0, one);
-		if (root || c->collective != OC_REDUCE)
-			recv = c->in_place ? send : window(second, 0, one);
-		break;
-	default:
-		break;
-	}
+	if (oci_has_one_buffer(c->collective) || oci_sends(c->collective, root))
+		send = window(first, 0, bytes.send);
+	if (oci_has_one_buffer(c->collective))
+		recv = send;
+	else if (oci_receives(c->collective, root) && (a->rank || !oci_is_exclusive(c->collective)))
+		recv = window(second, 0, bytes.recv);
+	/* What lies in the other one is the side that has one block, if one has. */
+	if (c->in_place && oci_may_receive_in_place(c->collective, root))
+		recv = window(first, bytes.at, bytes.recv);
+	else if (c->in_place && oci_may_send_in_place(c->collective, root) &&
+		 oci_receives_each(c->collective) && !oci_trades(c->collective))
+		send = window(second, bytes.at, bytes.send);
+	else if (c->in_place && oci_may_send_in_place(c->collective, root))
+		recv = send;
 	place->send = send;
 	place->recv = recv;
 	first->name = recv.region == first ? "SEND and RECV" : "SEND";
@@ -141,7 +124,7 @@ static int fill(struct oci_world *w, struct oci_actor *a, struct oci_place *plac
 		if (write_whole(w, a, &place->user[i]))
 			return -ENOMEM;
 	}
-	if (!send->region || (c->collective == OC_BCAST && a->rank != c->root))
+	if (!send->region || (oci_has_one_buffer(c->collective) && a->rank != c->root))
 		return 0;
 	for (size_t i = 0; i < send->bytes; i++) {
 		uint64_t value = oci_symbol_user(owner, i);
@@ -277,7 +260,7 @@ int oci_call_end(struct oci_world *w, struct oci_actor *a)
 	a->pc = pc;
 	if (!rc)
 		rc = oci_symbol_check(w, a);
-	if (!rc && oci_world_call(w, call)->collective == OC_BARRIER)
+	if (!rc && !oci_row_sends(oci_world_call(w, call)->collective))
 		rc = check_barrier(w, a);
 	if (rc)
 		return rc;

@@ -61,10 +61,10 @@ static struct part part_of(const struct oci_check_call *c, uint32_t rank)
 {
 	size_t place = rank * c->bytes;
 
-	if (c->collective == OC_REDUCE_SCATTER)
+	if (c->blocks)
 		return (struct part){ c->blocks[rank].offset, c->blocks[rank].offset,
 				      c->blocks[rank].bytes };
-	if (c->collective == OC_REDUCE_SCATTER_BLOCK)
+	if (oci_sends_each(c->collective))
 		return (struct part){ place, place, c->bytes };
 	return (struct part){ 0, differ(c) ? place : 0, c->bytes };
 }
@@ -127,25 +127,8 @@ static void origin(const struct oci_world *w, const struct oci_actor *a, size_t 
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 
-	switch (c->collective) {
-	case OC_SCATTER:
-		*rank = c->root;
-		*from = a->rank * c->bytes;
-		break;
-	case OC_GATHER:
-	case OC_ALLGATHER:
-		*rank = (uint32_t)n;
-		*from = 0;
-		break;
-	case OC_ALLTOALL:
-		*rank = (uint32_t)n;
-		*from = a->rank * c->bytes;
-		break;
-	default:
-		*rank = c->root;
-		*from = 0;
-		break;
-	}
+	*rank = oci_receives_each(c->collective) ? (uint32_t)n : c->root;
+	*from = oci_sends_each(c->collective) ? a->rank * c->bytes : 0;
 }
 
 /* Where a wrong symbol comes from, if a rank had it in its SEND; garbage, a stale or a partial
@@ -271,7 +254,7 @@ int oci_symbol_check(struct oci_world *w, const struct oci_actor *a)
 	    (place->send.region != place->recv.region ||
 	     (!oci_is_reduction(oci_world_call(w, a->call)->collective) &&
 	      !a->plan->key.in_place)) &&
-	    oci_world_call(w, a->call)->collective != OC_BCAST)
+	    !oci_has_one_buffer(oci_world_call(w, a->call)->collective))
 		rc = check_send(w, a, &place->send);
 	if (!rc && place->recv.region)
 		rc = oci_is_reduction(oci_world_call(w, a->call)->collective) ?

@@ -189,6 +189,13 @@ static size_t block_bytes(enum pattern pattern, size_t tiny, size_t small, uint6
 	}
 }
 
+/* Of a random graph, in which a rank has some three neighbors on either side. Few ranks are all
+ * neighbors: of those no copy can be left out. */
+static bool is_edge(uint32_t size, uint64_t random)
+{
+	return size <= 8 || random % size < 3;
+}
+
 static void add_blocks(struct sequence *s, uint32_t size, uint32_t pattern)
 {
 	static uint64_t random = 1;
@@ -202,6 +209,8 @@ static void add_blocks(struct sequence *s, uint32_t size, uint32_t pattern)
 	for (uint32_t i = 0; i < size * size; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		from_to[i] = block_bytes(pattern, tiny, small, random >> 33);
+		if (oci_is_neighbor(call->collective) && !is_edge(size, random >> 40))
+			from_to[i] = 0;
 	}
 	if (pattern == ONE_LARGE)
 		from_to[(random >> 33) % (size * size)] = small + 1;
@@ -215,11 +224,11 @@ static void add_blocks(struct sequence *s, uint32_t size, uint32_t pattern)
 static bool add_call(struct sequence *s, const struct subject *subject, uint32_t root, size_t bytes,
 		     size_t unit, bool in_place)
 {
-	bool ranks_matter = (subject->collective == OC_REDUCE && !subject->commutative) ||
-			    (oci_is_rooted(subject->collective) && subject->hierarchy);
+	bool ranks_matter = oci_is_rooted(subject->collective) &&
+			    ((oci_is_reduction(subject->collective) && !subject->commutative) ||
+			     subject->hierarchy);
 	uint32_t key_root = ranks_matter ? root : 0;
-	bool trades = in_place &&
-		      (subject->collective == OC_ALLTOALL || subject->collective == OC_ALLTOALLV);
+	bool trades = in_place && oci_trades(subject->collective);
 	struct plan_set *set = NULL;
 
 	if (s->check.count == MOST_CALLS || !fits(subject, bytes, unit))

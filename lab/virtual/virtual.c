@@ -81,7 +81,7 @@ static struct oc_block *equal_blocks(const struct oci_virtual_call *call, uint8_
 	size_t bytes = call->bytes, at = 0;
 
 	for (uint32_t i = 0; blocks && i < call->size; i++) {
-		if (collective == OC_REDUCE_SCATTER) {
+		if (oci_has_parts(collective)) {
 			bytes = (call->bytes - at) / call->unit / (call->size - i) * call->unit;
 			if (i + 1 == call->size)
 				bytes = call->bytes - at;

@@ -10,9 +10,39 @@
 
 void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason)
 {
-	oc_count_handed_back(call->rtypes ? "alltoallw" : oci_collective_name(call->collective),
-			     reason);
+	oc_count_handed_back(oci_function_name(call->function), reason);
 }
+
+static enum oci_mpi_path open_call(struct oci_mpi_comm *self, struct oci_mpi_operation *o,
+				   const struct oci_mpi_call *call, bool retain,
+				   const char **reason)
+{
+	const struct oci_mpi_graph *graph = NULL;
+
+	if (OCI_UNLIKELY(oci_is_neighbor(call->collective)))
+		graph = oci_mpi_graph(self);
+	return oci_mpi_open(o, call, self->rank, self->size, graph, retain, reason);
+}
+
+#ifdef OPEN_MPI
+/*
+ * MPI_Neighbor_allgather and MPI_Neighbor_alltoall return at once on a rank that gives and gets
+ * nothing. In a graph others may have something all the same, and could not tell who is missing.
+ */
+static bool may_be_ended_by_some(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
+{
+	return OCI_UNLIKELY(oci_is_neighbor(call->collective)) &&
+	       oci_function_is_uniform(call->function) && oci_mpi_graph(self) &&
+	       !self->graph->connected;
+}
+#else
+static bool may_be_ended_by_some(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
+{
+	(void)self;
+	(void)call;
+	return false;
+}
+#endif
 
 int oci_mpi_refuse(const struct oci_mpi_comm *self, enum oc_collective collective)
 {
@@ -27,7 +57,12 @@ int oci_mpi_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
 	const char *reason = "";
 	int status = OC_HAND_BACK;
 
-	switch (oci_mpi_open(&o, call, self->rank, self->size, false, &reason)) {
+	if (may_be_ended_by_some(self, call)) {
+		oci_mpi_count_back(call, "in a graph, Open MPI itself ends such a call on ranks "
+					 "that have nothing to do");
+		return OC_HAND_BACK;
+	}
+	switch (open_call(self, &o, call, false, &reason)) {
 	case OCI_MPI_NOTHING:
 		status = MPI_SUCCESS;
 		break;
@@ -95,7 +130,7 @@ int oci_mpi_start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
 	int result = 1;
 
 	*error = MPI_SUCCESS;
-	switch (oci_mpi_open(o, call, self->rank, self->size, request, &reason)) {
+	switch (open_call(self, o, call, request, &reason)) {
 	case OCI_MPI_NOTHING:
 		break;
 	case OCI_MPI_BACK:
@@ -140,7 +175,7 @@ int oci_mpi_init(struct oci_mpi_comm *self, struct oci_mpi_request *request,
 	const char *reason = "";
 	enum oci_mpi_path path;
 
-	path = oci_mpi_open(o, call, self->rank, self->size, request, &reason);
+	path = open_call(self, o, call, request, &reason);
 	if (path == OCI_MPI_ENGINE)
 		team = make_team(self, request && !o->status, &o->call, &reason);
 	if (request)

@@ -20,11 +20,20 @@
 struct oci_mpi_comm {
 	MPI_Comm comm;
 	uint32_t rank, size;
-	struct oc_team *team;			       /* ready; NULL: not made yet, or refused */
-	bool making;				       /* under way, in a call of this rank */
-	bool refused;				       /* there will be none, on any member */
+	struct oc_team *team;	     /* ready; NULL: not made yet, or refused */
+	bool making;		     /* under way, in a call of this rank */
+	bool refused;		     /* there will be none, on any member */
+	struct oci_mpi_graph *graph; /* NULL: not asked for yet, or there is none */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
 };
+
+/* Of one with a topology: who is whose neighbor. NULL: no memory to know it. */
+static inline const struct oci_mpi_graph *oci_mpi_graph(struct oci_mpi_comm *self)
+{
+	if (!self->graph)
+		oci_mpi_graph_create(&self->graph, self->comm);
+	return self->graph;
+}
 
 /* ---- team.c -----------------------------------------------------------------------------------
  *

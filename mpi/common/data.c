@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * What an empty buffer points to, as the engine takes NULL for a missing one; and where the offsets
@@ -73,15 +74,24 @@ int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count,
 	return 0;
 }
 
-/* The elements of one block, and their shape. */
-static struct oci_mpi_part part_of(const struct oci_mpi_blocks *blocks, uint32_t i,
-				   struct oci_port_type *shape)
+/*
+ * The elements of the n-th of the blocks, in the order of the ranks, and their shape. `edges` are
+ * those of `blocks`: where it is known that there are none, nothing here asks for them.
+ */
+static inline struct oci_mpi_part part_of(const struct oci_mpi_blocks *blocks,
+					  const struct oci_mpi_edges *edges, uint32_t n,
+					  struct oci_port_type *shape)
 {
-	MPI_Count count = oci_mpi_number(blocks->counts, blocks->long_counts, i);
-	ptrdiff_t displacement = oci_mpi_number(blocks->displs, blocks->long_displs, i);
+	uint32_t i = edges ? edges->edge[n].block : n;
+	MPI_Count count = edges && !blocks->counts ?
+				  (MPI_Count)blocks->count :
+				  oci_mpi_number(blocks->counts, blocks->long_counts, i);
+	ptrdiff_t displacement = edges && !blocks->displs ?
+					 (blocks->shared ? 0 : (ptrdiff_t)(i * blocks->count)) :
+					 oci_mpi_number(blocks->displs, blocks->long_displs, i);
 	struct oci_mpi_part part = { .type = blocks->types ? blocks->types[i] : blocks->type,
 				     .count = count > 0 ? (size_t)count : 0,
-				     .block = i };
+				     .block = edges ? edges->edge[n].rank : n };
 
 	if (blocks->types && part.count)
 		oci_port_type_get(part.type, shape); /* of no elements, any handle may be there */
@@ -89,39 +99,81 @@ static struct oci_mpi_part part_of(const struct oci_mpi_blocks *blocks, uint32_t
 	return part;
 }
 
+/* Do the blocks between this rank and the one of the n-th edge follow each other in memory? */
+static bool lie_together(const struct oci_mpi_blocks *blocks, const struct oci_mpi_edges *edges,
+			 uint32_t n, struct oci_port_type shape)
+{
+	uint32_t rank = edges->edge[n].rank;
+	char *end = NULL;
+
+	for (; n < edges->count && edges->edge[n].rank == rank; n++) {
+		struct oci_mpi_part part = part_of(blocks, edges, n, &shape);
+		char *place = at(part.user, shape.true_lb);
+		size_t bytes;
+
+		if (__builtin_mul_overflow(part.count, shape.size, &bytes) ||
+		    !lies_dense(&shape, part.count) || (bytes && end && place != end))
+			return false;
+		if (bytes)
+			end = at(place, (ptrdiff_t)bytes);
+	}
+	return true;
+}
+
 /* Fills in all blocks; those to be packed get places in the copy. Returns the copy's bytes, or
  * SIZE_MAX where a process cannot have as many. */
-static size_t lay_out(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks, uint32_t size,
-		      struct oci_mpi_part *parts)
+static inline __attribute__((always_inline)) size_t lay_out_by(struct oci_mpi_data *data,
+							       const struct oci_mpi_blocks *blocks,
+							       const struct oci_mpi_edges *edges,
+							       uint32_t count,
+							       struct oci_mpi_part *parts)
 {
 	struct oci_port_type shape = { 0 };
 	size_t total = 0;
+	bool joined = false; /* blocks of one rank that lie apart */
 
-	if (!blocks->types)
+	if (!blocks->types && count)
 		oci_port_type_get(blocks->type, &shape);
 	data->part_count = 0;
-	for (uint32_t i = 0; i < size; i++) {
-		struct oci_mpi_part part = part_of(blocks, i, &shape);
+	for (uint32_t n = 0; n < count; n++) {
+		struct oci_mpi_part part;
+		struct oc_block *block;
 		char *place = &nothing;
 		size_t bytes;
 
+		if (edges && !edges->edge[n].place)
+			joined = oci_mpi_edge_is_joined(edges, n) &&
+				 !lie_together(blocks, edges, n, shape);
+		part = part_of(blocks, edges, n, &shape);
+		block = &data->blocks[part.block];
 		if (__builtin_mul_overflow(part.count, shape.size, &bytes) || bytes > PTRDIFF_MAX)
 			return SIZE_MAX;
-		if (bytes)
-			place = at(part.user, shape.true_lb);
-
-		if (!lies_dense(&shape, part.count)) {
+		if (joined || !lies_dense(&shape, part.count)) {
 			place = part.packed = at(data->packed, (ptrdiff_t)total);
-			if (parts)
+			if (parts && bytes)
 				parts[data->part_count] = part;
-			data->part_count++;
+			data->part_count += bytes > 0;
 			if (__builtin_add_overflow(total, bytes, &total))
 				return SIZE_MAX;
+		} else if (bytes) {
+			place = at(part.user, shape.true_lb);
 		}
-		data->blocks[i] =
-			(struct oc_block){ (uintptr_t)place - (uintptr_t)&nothing, bytes };
+		/* Those of one rank follow each other, in the copy or where they are. */
+		if (edges && edges->edge[n].place && block->bytes)
+			block->bytes += bytes;
+		else
+			*block = (struct oc_block){ (uintptr_t)place - (uintptr_t)&nothing, bytes };
 	}
 	return total;
+}
+
+static size_t lay_out(struct oci_mpi_data *data, const struct oci_mpi_blocks *blocks, uint32_t size,
+		      struct oci_mpi_part *parts)
+{
+	if (!blocks->edges)
+		return lay_out_by(data, blocks, NULL, size, parts);
+	memset(data->blocks, 0, size * sizeof(data->blocks[0]));
+	return lay_out_by(data, blocks, blocks->edges, blocks->edges->count, parts);
 }
 
 /* The same of blocks, some of which have gaps; blocks then count from the front of the list. */
@@ -139,8 +191,8 @@ static bool flatten_blocks(struct oci_mpi_data *data, const struct oci_mpi_block
 	oci_mpi_pieces_open(&data->pieces, total);
 	if (!blocks->types)
 		oci_port_type_get(blocks->type, &shape);
-	for (uint32_t i = 0; i < size && complete; i++) {
-		struct oci_mpi_part part = part_of(blocks, i, &shape);
+	for (uint32_t n = 0; n < (blocks->edges ? blocks->edges->count : size) && complete; n++) {
+		struct oci_mpi_part part = part_of(blocks, blocks->edges, n, &shape);
 
 		if (part.count)
 			complete = oci_mpi_pieces_add_typed(&data->pieces, part.user, part.count,

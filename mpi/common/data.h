@@ -13,6 +13,7 @@
 #define OC_MPI_DATA_H
 
 #include "common/flatten.h"
+#include "common/graph.h"
 #include "common/port.h"
 
 #include <onecopy/onecopy.h>
@@ -39,13 +40,19 @@ struct oci_mpi_data {
 	struct oci_mpi_pieces pieces; /* of the layout */
 };
 
-/* One argument triple of a v-variant; `types`, of an Alltoallw: displacements are bytes. */
+/* One argument triple of a v-variant; `types`, of those with a w: displacements are bytes. */
 struct oci_mpi_blocks {
 	const void *user;
+	/* NULL: each block has `count` elements, and they follow each other, or (`shared`) all are
+	 * the same. */
 	const void *counts, *displs;
 	bool long_counts, long_displs; /* of MPI_Count and MPI_Aint; else of int */
 	MPI_Datatype type;
 	const MPI_Datatype *types;
+	/* Whose blocks they are; NULL: there is one for each rank. */
+	const struct oci_mpi_edges *edges;
+	size_t count;
+	bool shared;
 };
 
 static inline MPI_Count oci_mpi_number(const void *array, bool is_long, size_t i)

@@ -59,6 +59,16 @@ bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank)
 	       (call->rbuf != MPI_IN_PLACE || !oci_receives(call->collective, false));
 }
 
+uint32_t oci_mpi_send_blocks(const struct oci_mpi_call *call, uint32_t size)
+{
+	return call->graph ? call->graph->out.blocks : size;
+}
+
+uint32_t oci_mpi_recv_blocks(const struct oci_mpi_call *call, uint32_t size)
+{
+	return call->graph ? call->graph->in.blocks : size;
+}
+
 static size_t send_count(const struct oci_mpi_call *c, uint32_t of)
 {
 	return (size_t)oci_mpi_number(c->scounts, c->long_counts, of);
@@ -102,9 +112,11 @@ static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 	enum oc_collective collective = c->collective;
 
 	*known = SIZE_MAX;
-	if (collective == OC_BARRIER ||
+	if (!oci_row_sends(collective) ||
 	    (oci_counts_sent(collective) && oci_counts_received(collective))) {
 		*bytes = 0;
+		if (c->graph && c->graph->connected && oci_function_is_uniform(c->function))
+			*known = type_bytes(c->stype, (size_t)c->scount);
 		return;
 	}
 	if (oci_is_reduction(collective)) {
@@ -127,15 +139,32 @@ static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 		*known = type_bytes(c->rtype, all_recv_counts(c, o->size));
 }
 
+static int open_sent_blocks(struct oci_mpi_operation *o)
+{
+	const struct oci_mpi_call *c = &o->mpi;
+	struct oci_mpi_blocks blocks = {
+		.user = c->sbuf,
+		.counts = c->scounts,
+		.displs = c->sdispls,
+		.long_counts = c->long_counts,
+		.long_displs = c->long_displs,
+		.type = c->stype,
+		.types = c->stypes,
+		.edges = c->graph ? &c->graph->out : NULL,
+		.count = (size_t)c->scount,
+		.shared = !oci_function_sends_each(c->function),
+	};
+
+	return oci_mpi_data_open_blocks(&o->send, &blocks, o->size, o->few[0]);
+}
+
 static int open_send(struct oci_mpi_operation *o)
 {
 	const struct oci_mpi_call *c = &o->mpi;
-	struct oci_mpi_blocks blocks = { c->sbuf,	 c->scounts, c->sdispls, c->long_counts,
-					 c->long_displs, c->stype,   c->stypes };
 	size_t count = (size_t)c->scount;
 
 	if (oci_counts_sent(c->collective))
-		return oci_mpi_data_open_blocks(&o->send, &blocks, o->size, o->few[0]);
+		return open_sent_blocks(o);
 	if (o->reduces)
 		count = operand_count(o);
 	else if (oci_sends_each(c->collective))
@@ -154,17 +183,33 @@ static size_t result_count(const struct oci_mpi_operation *o)
 	return oci_is_exclusive(c->collective) && !o->rank ? 0 : reduced_count(c, o->rank);
 }
 
+static int open_received_blocks(struct oci_mpi_operation *o)
+{
+	const struct oci_mpi_call *c = &o->mpi;
+	struct oci_mpi_blocks blocks = {
+		.user = c->rbuf,
+		.counts = c->rcounts,
+		.displs = c->rdispls,
+		.long_counts = c->long_counts,
+		.long_displs = c->long_displs,
+		.type = c->rtype,
+		.types = c->rtypes,
+		.edges = c->graph ? &c->graph->in : NULL,
+		.count = (size_t)c->rcount,
+	};
+
+	return oci_mpi_data_open_blocks(&o->recv, &blocks, o->size, o->few[1]);
+}
+
 static int open_recv(struct oci_mpi_operation *o)
 {
 	const struct oci_mpi_call *c = &o->mpi;
-	struct oci_mpi_blocks blocks = { c->rbuf,	 c->rcounts, c->rdispls, c->long_counts,
-					 c->long_displs, c->rtype,   c->rtypes };
 	size_t count = (size_t)c->rcount;
 
 	if (o->reduces)
 		return oci_mpi_data_open(&o->recv, c->rbuf, result_count(o), c->stype, true);
 	if (oci_counts_received(c->collective))
-		return oci_mpi_data_open_blocks(&o->recv, &blocks, o->size, o->few[1]);
+		return open_received_blocks(o);
 	if (oci_receives_each(c->collective))
 		count = times(count, o->size);
 	return oci_mpi_data_open(&o->recv, c->rbuf, count, c->rtype, false);
@@ -198,26 +243,28 @@ static int open_sides(struct oci_mpi_operation *o)
 		error = open_recv(o);
 	else if (!error && o->mpi.rbuf == MPI_IN_PLACE)
 		o->recv.bytes = OC_IN_PLACE;
-	if (!error && o->mpi.collective == OC_REDUCE_SCATTER)
+	if (!error && oci_has_parts(o->mpi.collective))
 		error = open_parts(o);
 	return error;
 }
 
 enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi_call *call,
-			       uint32_t rank, uint32_t size, bool retain, const char **reason)
+			       uint32_t rank, uint32_t size, const struct oci_mpi_graph *graph,
+			       bool retain, const char **reason)
 {
 	struct oci_port_type shape;
 	size_t known;
 
 	memset(o, 0, offsetof(struct oci_mpi_operation, few));
 	o->mpi = *call;
+	o->mpi.graph = graph;
 	o->rank = rank;
 	o->size = size;
 	o->reduces = oci_is_reduction(call->collective);
 	o->call.collective = call->collective;
 	o->call.root = (uint32_t)call->root;
 	measure(o, &o->call.bytes, &known);
-	if (!known && call->collective != OC_BARRIER)
+	if (!known && oci_row_sends(call->collective))
 		return OCI_MPI_NOTHING;
 	if (o->reduces) {
 		oci_port_type_get(call->stype, &shape);
@@ -226,7 +273,9 @@ enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi
 			return OCI_MPI_BACK;
 		}
 	}
-	if (retain)
+	if (oci_is_neighbor(call->collective) && !graph)
+		o->status = -ENOMEM;
+	if (!o->status && retain)
 		o->status = oci_mpi_retain(o);
 	if (!o->status && o->reduces)
 		o->status = oci_mpi_reduction_open(&o->reduction, o->mpi.op, o->mpi.stype, &shape);
@@ -264,7 +313,7 @@ void oci_mpi_load(struct oci_mpi_operation *o)
 		return;
 	if (o->send.bytes == OC_IN_PLACE)
 		error = load_in_place(o);
-	else if (o->mpi.collective != OC_BCAST || is_root(o))
+	else if (!oci_has_one_buffer(o->mpi.collective) || is_root(o))
 		error = oci_mpi_data_pack(&o->send);
 	if (error != MPI_SUCCESS)
 		o->status = -EIO;
@@ -275,7 +324,7 @@ int oci_mpi_store(struct oci_mpi_operation *o)
 	size_t count = SIZE_MAX;
 	int error;
 
-	if (o->mpi.collective == OC_BCAST)
+	if (oci_has_one_buffer(o->mpi.collective))
 		return is_root(o) ? MPI_SUCCESS : oci_mpi_data_unpack(&o->send, count);
 	if (oci_is_exclusive(o->mpi.collective) && !o->rank)
 		count = 0;

@@ -11,6 +11,7 @@
 #define OC_MPI_OPERATION_H
 
 #include "common/data.h"
+#include "common/graph.h"
 #include "common/port.h"
 #include "common/reduction.h"
 
@@ -19,10 +20,13 @@
 /*
  * The arguments as the program gave them, under the names of onecopy/collectives.h; those that a
  * collective has not, or that mean nothing on this rank, are ignored. An Alltoallw is an
- * OC_ALLTOALLV with stypes, rtypes; its displacements are bytes.
+ * OC_ALLTOALLV with stypes, rtypes; its displacements are bytes. Of a function of the neighborhood
+ * that has no counts, they are NULL.
  */
 struct oci_mpi_call {
 	enum oc_collective collective;
+	enum oci_function function;
+	const struct oci_mpi_graph *graph; /* set by oci_mpi_open() */
 	/* Two names of one argument: collectives.h has either for it. */
 	union {
 		const void *sbuf;
@@ -34,13 +38,19 @@ struct oci_mpi_call {
 	};
 	MPI_Count rcount;
 	/* Of int; or counts of MPI_Count and displacements of MPI_Aint, where that is said. */
-	const void *scounts, *sdispls, *rcounts, *rdispls;
+	const void *scounts, *rcounts;
+	union {
+		const void *sdispls, *sadispls;
+	};
+	union {
+		const void *rdispls, *radispls;
+	};
 	bool long_counts, long_displs;
 	union {
 		MPI_Datatype stype, type;
 	};
 	MPI_Datatype rtype;
-	const MPI_Datatype *stypes, *rtypes; /* of an Alltoallw, else NULL */
+	const MPI_Datatype *stypes, *rtypes; /* of those with a w, else NULL */
 	MPI_Op op;
 	int root;
 };
@@ -81,9 +91,12 @@ enum oci_mpi_path {
  * Makes a call ready; allocates what it needs, for any number of runs (a persistent operation is
  * opened once). `retain`: the call returns before it is over, so types and the operation are kept
  * until oci_mpi_close(), and counts and displacements are copied. To be closed whatever it returns.
+ * `graph`: of a neighborhood collective, who is whose neighbor; it lives as long. NULL: there was
+ * no memory to know it.
  */
 enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *operation, const struct oci_mpi_call *call,
-			       uint32_t rank, uint32_t size, bool retain, const char **reason);
+			       uint32_t rank, uint32_t size, const struct oci_mpi_graph *graph,
+			       bool retain, const char **reason);
 /* Before each run: packs what this rank gives. A failure is in operation->status. */
 void oci_mpi_load(struct oci_mpi_operation *operation);
 /* After each run that the engine served: unpacks what this rank got. An MPI error code. */
@@ -93,6 +106,9 @@ void oci_mpi_close(struct oci_mpi_operation *operation);
 /* retain.c: the part of `retain`. 0 or -ENOMEM. */
 int oci_mpi_retain(struct oci_mpi_operation *operation);
 void oci_mpi_release(struct oci_mpi_operation *operation);
+/* How many elements its arrays have on either side. */
+uint32_t oci_mpi_send_blocks(const struct oci_mpi_call *call, uint32_t size);
+uint32_t oci_mpi_recv_blocks(const struct oci_mpi_call *call, uint32_t size);
 /* Whether this rank's send and receive arguments mean anything. */
 bool oci_mpi_sends(const struct oci_mpi_call *call, uint32_t rank);
 bool oci_mpi_receives(const struct oci_mpi_call *call, uint32_t rank);

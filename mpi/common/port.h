@@ -13,6 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* OCI_PORT_MPI(Topo_test) is the MPI's own MPI_Topo_test, past whoever stands in front of it. */
+#ifdef OPEN_MPI
+#define OCI_PORT_MPI(name) PMPI_##name
+#else
+#include "pmpi/real.h"
+#define OCI_PORT_MPI(name) PMPI(name)
+#endif
+
 /* What a datatype looks like. */
 struct oci_port_type {
 	size_t size;	   /* bytes of data */

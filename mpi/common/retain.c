@@ -23,9 +23,9 @@ static void forget_the_rest(struct oci_mpi_call *c, uint32_t rank)
 		c->rcounts = c->rdispls = NULL;
 		c->rtypes = NULL;
 	}
-	if (c->stypes)
+	if (c->stypes || (c->graph && !c->graph->out.blocks))
 		c->stype = MPI_BYTE;
-	if (c->rtypes || oci_is_reduction(c->collective))
+	if (c->rtypes || (c->graph && !c->graph->in.blocks) || oci_is_reduction(c->collective))
 		c->rtype = MPI_BYTE;
 }
 
@@ -64,22 +64,24 @@ static const void *copy_numbers(char **next, const void *from, bool is_long, uin
 /* False: no memory. */
 static bool copy_arrays(struct oci_mpi_call *c, uint32_t size, void **memory)
 {
+	uint32_t sent = oci_mpi_send_blocks(c, size), received = oci_mpi_recv_blocks(c, size);
 	char *next;
 
 	*memory = NULL;
 	if (!c->scounts && !c->rcounts)
 		return true;
-	*memory = malloc(2 * (size_t)size * (sizeof(MPI_Datatype) + 2 * sizeof(MPI_Count)) +
-			 6 * sizeof(MPI_Count));
+	*memory =
+		malloc(((size_t)sent + received) * (sizeof(MPI_Datatype) + 2 * sizeof(MPI_Count)) +
+		       6 * sizeof(MPI_Count));
 	if (!*memory)
 		return false;
 	next = *memory;
-	c->stypes = copy_types(&next, c->stypes, c->scounts, c->long_counts, size);
-	c->rtypes = copy_types(&next, c->rtypes, c->rcounts, c->long_counts, size);
-	c->sdispls = copy_numbers(&next, c->sdispls, c->long_displs, size);
-	c->rdispls = copy_numbers(&next, c->rdispls, c->long_displs, size);
-	c->scounts = copy_numbers(&next, c->scounts, c->long_counts, size);
-	c->rcounts = copy_numbers(&next, c->rcounts, c->long_counts, size);
+	c->stypes = copy_types(&next, c->stypes, c->scounts, c->long_counts, sent);
+	c->rtypes = copy_types(&next, c->rtypes, c->rcounts, c->long_counts, received);
+	c->sdispls = copy_numbers(&next, c->sdispls, c->long_displs, sent);
+	c->rdispls = copy_numbers(&next, c->rdispls, c->long_displs, received);
+	c->scounts = copy_numbers(&next, c->scounts, c->long_counts, sent);
+	c->rcounts = copy_numbers(&next, c->rcounts, c->long_counts, received);
 	return true;
 }
 
@@ -89,11 +91,11 @@ static MPI_Datatype *type_at(const struct oci_mpi_call *c, uint32_t size, size_t
 	if (i < 2)
 		return (MPI_Datatype *)(i ? &c->rtype : &c->stype);
 	i -= 2;
-	if (c->stypes && i < size)
+	if (c->stypes && i < oci_mpi_send_blocks(c, size))
 		return (MPI_Datatype *)&c->stypes[i];
 	if (c->stypes)
-		i -= size;
-	return c->rtypes && i < size ? (MPI_Datatype *)&c->rtypes[i] : NULL;
+		i -= oci_mpi_send_blocks(c, size);
+	return c->rtypes && i < oci_mpi_recv_blocks(c, size) ? (MPI_Datatype *)&c->rtypes[i] : NULL;
 }
 
 /* The operation, and the first `count` types. */

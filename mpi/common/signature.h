@@ -14,11 +14,13 @@
 #define OCI_PARAMETERS(...) OC_SIGNATURE(OCI_PARAMETER, __VA_ARGS__)
 #define OCI_NAMES(...) OC_SIGNATURE(OCI_ITS_NAME, __VA_ARGS__)
 #define OCI_FROM_CALL(...) OC_SIGNATURE(OCI_MEMBER_OF_CALL, __VA_ARGS__)
-#define OCI_CALL(ID, ...)                                                              \
-	{                                                                              \
-		.collective = OC_##ID, .long_counts = sizeof(OCI_COUNT) > sizeof(int), \
-		.long_displs = sizeof(OCI_DISPL) > sizeof(int),                        \
-		OC_SIGNATURE(OCI_INITIALISER, __VA_ARGS__)                             \
+#define OCI_CALL(ID, name, first, ...)                                       \
+	{                                                                    \
+		.collective = OC_##ID, .function = OCI_FUNCTION_##name,      \
+		.long_counts = sizeof(OCI_COUNT) > sizeof(int),              \
+		.long_displs = sizeof(OCI_DISPL) > sizeof(int) ||            \
+			       OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDA, \
+		OC_SIGNATURE(OCI_INITIALISER, first, __VA_ARGS__)            \
 	}
 
 #define OCI_PARAMETER(name) OCI_TYPE_##name name,
@@ -36,6 +38,8 @@
 #define OCI_TYPE_rcounts const OCI_COUNT *
 #define OCI_TYPE_sdispls const OCI_DISPL *
 #define OCI_TYPE_rdispls const OCI_DISPL *
+#define OCI_TYPE_sadispls const MPI_Aint *
+#define OCI_TYPE_radispls const MPI_Aint *
 #define OCI_TYPE_type MPI_Datatype
 #define OCI_TYPE_stype MPI_Datatype
 #define OCI_TYPE_rtype MPI_Datatype

@@ -71,7 +71,7 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 	static __attribute__((noinline)) int general_##name(OCI_PARAMETERS(first, second, root) \
 		struct oci_ompi_module *self, int status)                                      \
 	{                                                                                      \
-		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
+		const struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root);      \
                                                                                                \
 		if (status != OC_HAND_BACK)                                                    \
 			status = oci_mpi_run(&self->comm, &call);                              \
@@ -80,15 +80,16 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 	static int name(OCI_PARAMETERS(first, second, root) oci_ompi_comm *comm,               \
 			mca_coll_base_module_t *module)                                        \
 	{                                                                                      \
-		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
 		struct oci_ompi_module *self = module_of(module);                              \
 		struct oci_mpi_reduction reduction;                                            \
 		struct oc_call engine;                                                         \
 		int status = MPI_SUCCESS;                                                      \
                                                                                                \
-		if (!oci_ompi_quick(&call, comm, &engine, &reduction))                         \
+		if (oci_has_counts(OC_##ID) ||                                                 \
+		    !oci_ompi_quick(&CALL(ID, name, first, second, root), comm, &engine,       \
+				    &reduction))                                               \
 			return general_##name(OCI_NAMES(first, second, root) self, status);    \
-		if (OC_##ID != OC_BARRIER && !engine.bytes)                                    \
+		if (oci_row_sends(OC_##ID) && !engine.bytes)                                   \
 			return MPI_SUCCESS;                                                    \
 		status = oci_mpi_run_engine(&self->comm, &engine, 0);                          \
 		return status == OC_HAND_BACK ?                                                \
@@ -104,7 +105,7 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 	static __attribute__((noinline)) int i##name(OCI_PARAMETERS(first, second, root)       \
 		oci_ompi_comm *comm, ompi_request_t **request, mca_coll_base_module_t *module) \
 	{                                                                                      \
-		const struct oci_mpi_call call = OCI_CALL(ID, first, second, root);            \
+		const struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root);      \
                                                                                                \
 		(void)comm;                                                                    \
 		if (IS_OWN(ID) && !called_by_program(__builtin_return_address(0)))             \
@@ -116,8 +117,8 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 			       mca_coll_base_module_t *module)                                 \
 	{                                                                                      \
 		(void)comm;                                                                    \
-		return oci_ompi_init(module_of(module), &CALL(ID, first, second, root), info,  \
-				     request);                                                 \
+		return oci_ompi_init(module_of(module), &CALL(ID, name, first, second, root),  \
+				     info, request);                                           \
 	}
 
 OC_FUNCTION_ROWS(BLOCKING, )

@@ -56,7 +56,7 @@ static inline bool oci_ompi_quick_blocks(const struct oci_mpi_call *c, bool send
 	return true;
 }
 
-/* Fills in the engine's call; false: it needs the general way. */
+/* Fills in the engine's call, of a collective without counts; false: it needs the general way. */
 static inline __attribute__((always_inline)) bool oci_ompi_quick(
 	const struct oci_mpi_call *c, oci_ompi_comm *comm, struct oc_call *engine,
 	struct oci_mpi_reduction *reduction)
@@ -64,10 +64,8 @@ static inline __attribute__((always_inline)) bool oci_ompi_quick(
 	bool root = ompi_comm_rank(comm) == c->root, receives = oci_receives(c->collective, root);
 
 	*engine = (struct oc_call){ .collective = c->collective, .root = (uint32_t)c->root };
-	if (c->collective == OC_BARRIER)
+	if (!oci_row_sends(c->collective))
 		return true;
-	if (oci_has_counts(c->collective))
-		return false;
 	if (oci_is_reduction(c->collective)) {
 		/* Rank 0 of an Exscan gets nothing and may have no buffer. */
 		if (oci_is_exclusive(c->collective))

@@ -15,6 +15,7 @@
 #include "ompi/proc/proc.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool one_job(const oci_ompi_comm *comm)
@@ -116,6 +117,7 @@ static void module_destruct(struct oci_ompi_module *self)
 		OBJ_RELEASE(self->underlying.coll_##name##_module);
 	OCI_OMPI_ALL(RELEASE)
 #undef RELEASE
+	free(self->comm.graph);
 }
 
 OBJ_CLASS_INSTANCE(oci_ompi_module, mca_coll_base_module_t, module_construct, module_destruct);

@@ -4,14 +4,10 @@
 
 /* clang-format off */
 #define CASE(CALL, ID, name, Name, key, first, second, root, ...) \
-	case OC_##ID: return CALL(name, OCI_FROM_CALL(first, second, root));
-#define IF_TYPES(CALL, ID, name, Name, key, first, second, root, ...) \
-	if (c->rtypes) \
-		return CALL(name, OCI_FROM_CALL(first, second, root));
+	case OCI_FUNCTION_##name: return CALL(name, OCI_FROM_CALL(first, second, root));
 #define DISPATCH(CALL) \
-	OC_ALLTOALLW_ROW(IF_TYPES, CALL) \
-	switch (c->collective) { \
-		OC_COLLECTIVE_ROWS(CASE, CALL) \
+	switch (c->function) { \
+		OC_FUNCTION_ROWS(CASE, CALL) \
 	default: return OMPI_ERR_NOT_SUPPORTED; \
 	}
 /* clang-format on */

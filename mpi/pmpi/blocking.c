@@ -63,17 +63,41 @@ static bool reduction_sane(const struct oci_mpi_call *c, uint32_t rank, uint32_t
 			 oci_has_counts(c->collective), size);
 }
 
+/* Without memory for the graph, the engine tells the others. */
+static bool neighbors_sane(const struct oci_mpi_call *c, struct oci_mpi_comm *comm)
+{
+	const struct oci_mpi_graph *graph = oci_mpi_graph(comm);
+	int topology = MPI_UNDEFINED;
+
+	if (c->sbuf == MPI_IN_PLACE || c->rbuf == MPI_IN_PLACE)
+		return false;
+	if (!graph) {
+		PMPI(Topo_test)(comm->comm, &topology);
+		return topology != MPI_UNDEFINED;
+	}
+	/* A side without blocks means nothing. */
+	if (graph->out.blocks &&
+	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
+		       oci_function_array_sent(c->function), graph->out.blocks))
+		return false;
+	return !graph->in.blocks ||
+	       side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
+			 oci_function_array_received(c->function), graph->in.blocks);
+}
+
 /* What is wrong on one rank must not reach the engine, where its peers would wait for it. */
-bool oci_pmpi_sane(const struct oci_mpi_call *c, const struct oci_pmpi_comm *state)
+bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 {
 	if (state->reason)
 		return true;
 	if (c->root < 0 || (uint32_t)c->root >= state->mpi.size)
 		return false;
-	if (c->collective == OC_BARRIER)
+	if (!oci_row_sends(c->collective))
 		return true;
 	if (oci_is_reduction(c->collective))
 		return reduction_sane(c, state->mpi.rank, state->mpi.size);
+	if (oci_is_neighbor(c->collective))
+		return neighbors_sane(c, &state->mpi);
 	if (oci_mpi_sends(c, state->mpi.rank) && c->sbuf != MPI_IN_PLACE &&
 	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
 		       oci_counts_sent(c->collective), state->mpi.size))
@@ -151,20 +175,20 @@ static int collective(const struct oci_mpi_call *call, oci_native *native,
 	} \
 	int OCI_OURS(Name)(OCI_PARAMETERS(first, second, root) MPI_Comm comm) \
 	{ \
-		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
+		struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root); \
 \
 		return collective(&call, OCI_NAME(native_##name), OCI_NAME(blocking_##name), comm); \
 	} \
 	int OCI_OURS(I##name)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Request *request) \
 	{ \
-		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
+		struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root); \
 \
 		return oci_pmpi_start(&call, OCI_NAME(native_##name), comm, request); \
 	} \
 	int OCI_OURS(Name##_init)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Info info, \
 				  MPI_Request *request) \
 	{ \
-		struct oci_mpi_call call = OCI_CALL(ID, first, second, root); \
+		struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root); \
 \
 		return oci_pmpi_persist(&call, OCI_NAME(init_##name), comm, info, request); \
 	}

@@ -91,6 +91,7 @@ static struct oci_pmpi_comm *state_allocate(void)
 
 static void state_free(struct oci_pmpi_comm *state)
 {
+	free(state->mpi.graph);
 	if (state < reserve || state >= reserve + RESERVED) {
 		free(state);
 		return;

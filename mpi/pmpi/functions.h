@@ -18,14 +18,6 @@
 #define OCI_ROW_NONBLOCKING(X, ID, name, Name, ...) X(I##name)
 #define OCI_ROW_PERSISTENT(X, ID, name, Name, ...) X(Name##_init)
 
-/* Never served, but they block, and have a place among the communicator's collectives. */
-#define OCI_NEIGHBORHOOD(X) \
-	OCI_NEIGHBOR(X, allgather) OCI_NEIGHBOR(X, allgatherv) OCI_NEIGHBOR(X, alltoall) \
-	OCI_NEIGHBOR(X, alltoallv) OCI_NEIGHBOR(X, alltoallw)
-#define OCI_NEIGHBOR(X, name) \
-	X(Neighbor_##name) X(Ineighbor_##name) X(Neighbor_##name##_init) \
-	X(Neighbor_##name##_c) X(Ineighbor_##name##_c) X(Neighbor_##name##_init_c)
-
 #define OCI_MESSAGES(X) \
 	X(Send) X(Ssend) X(Rsend) X(Recv) X(Sendrecv) X(Sendrecv_replace) X(Mrecv) X(Probe) X(Mprobe)
 
@@ -84,7 +76,7 @@
 
 /* Functions of ours with the prototypes of the MPI's, and those without any. */
 #define OCI_TYPED(X) \
-	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_NEIGHBORHOOD(X) OCI_MESSAGES(X) \
+	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_MESSAGES(X) \
 	OCI_COMPLETION(X) OCI_COMMUNICATORS(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
 #define OCI_PASSED_ON(X) OCI_MAY_WAIT(X) OCI_MAKES_WINDOW(X) OCI_POLLED(X)
 #define OCI_WRAPPED(X) OCI_TYPED(X) OCI_PASSED_ON(X)
@@ -97,6 +89,8 @@
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
+	X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors) \
+	X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) \
 	X(Group_size) X(Group_translate_ranks) X(Group_free) X(Info_get) X(Info_get_nkeys) \
 	X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) \
 	X(Type_set_attr) \

@@ -11,7 +11,6 @@
  *   request.c      what the program holds for outstanding operations: carriers; drive
  *   completion.c   Wait, Test, Request_free
  *   messages.c     blocking point-to-point calls as nonblocking ones
- *   neighbor.c     neighbourhood collectives, which are not served
  *   helper.c       a thread that drives the engine while the program's is inside the MPI
  *   passed_on.c    calls inside of which it drives: of communicators, windows, files
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
@@ -141,7 +140,7 @@ int oci_pmpi_start(const struct oci_mpi_call *call, oci_native *native, MPI_Comm
 int oci_pmpi_persist(const struct oci_mpi_call *call, oci_native_init *native_init, MPI_Comm comm,
 		     MPI_Info info, MPI_Request *request);
 /* Is the call one that the engine can take at its word? Else the MPI says what is wrong with it. */
-bool oci_pmpi_sane(const struct oci_mpi_call *call, const struct oci_pmpi_comm *state);
+bool oci_pmpi_sane(const struct oci_mpi_call *call, struct oci_pmpi_comm *state);
 
 /* ---- request.c --------------------------------------------------------------------------------
  */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "api/engine.h"
@@ -14,13 +15,21 @@
 #include "support/fork_team.h"
 #include "support/test.h"
 
-static const enum oc_collective all[] = { OC_SCATTERV, OC_GATHERV, OC_ALLGATHERV, OC_ALLTOALLV };
+static enum oc_collective all[OC_COLLECTIVES];
+static unsigned int count_of_all;
+
+__attribute__((constructor)) static void find_all(void)
+{
+	for (int c = 0; c < OC_COLLECTIVES; c++)
+		if (oci_is_v((enum oc_collective)c))
+			all[count_of_all++] = (enum oc_collective)c;
+}
 
 static int one_call(struct oc_team *team, unsigned int n, bool in_place)
 {
-	struct oct_spec spec = { .collective = all[n % 4],
+	struct oct_spec spec = { .collective = all[n % count_of_all],
 				 .n = n,
-				 .root = n / 4 % oc_team_size(team),
+				 .root = n / count_of_all % oc_team_size(team),
 				 .in_place = in_place };
 
 	return oct_call_run(team, NULL, &spec);
@@ -29,13 +38,14 @@ static int one_call(struct oc_team *team, unsigned int n, bool in_place)
 /* Every algorithm in turn, and with other roots than the time before. */
 static int force_one(struct oc_team *team, unsigned int n)
 {
-	enum oc_collective c = all[n % 4];
+	enum oc_collective c = all[n % count_of_all];
 	unsigned int count = 0;
 
 	while (oci_algorithm(c, count))
 		count++;
-	return oc_team_force(team, oci_collective_name(c),
-			     oci_algorithm(c, (n / 4 + n / 16) % count)->name);
+	return oc_team_force(
+		team, oci_collective_name(c),
+		oci_algorithm(c, (n / count_of_all + n / (count_of_all * 4)) % count)->name);
 }
 
 static int many_calls(struct oc_team *team, void *arg)
@@ -59,7 +69,7 @@ static void run_all(const char *mechanism)
 
 	setenv("ONECOPY_MECHANISM", mechanism, 1);
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
-		unsigned int calls = ranks[i] > 5 ? 24 : 240;
+		unsigned int calls = ranks[i] > 5 ? 30 : 300;
 
 		assert_int_equal(oct_fork_team(ranks[i], -1, many_calls, &calls), 0);
 	}
@@ -121,7 +131,7 @@ TEST(calls_without_their_tables_are_refused)
 	struct oc_block block = { 0, 1 };
 
 	assert_int_equal(oct_local_teams(1, &team), 0);
-	for (unsigned int i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < count_of_all; i++) {
 		struct oc_call call = { .collective = all[i],
 					.send = &byte,
 					.recv = &byte + 1,
@@ -133,4 +143,49 @@ TEST(calls_without_their_tables_are_refused)
 		assert_int_equal(oc_collective(team, &call), -EINVAL);
 	}
 	assert_int_equal(oc_team_destroy(team), 0);
+}
+
+/*
+ * Ranks 0 and 1 are neighbors, and 2 is nobody's: they make as many calls as there are lanes before
+ * it makes its first, and take what each other gives, whichever way the blocks go.
+ */
+static int neighbors_alone(struct oc_team *team, void *arg)
+{
+	volatile unsigned int *over = arg; /* ranks 0 and 1 are through; shared */
+	uint32_t me = oc_team_rank(team);
+	uint8_t *send = malloc(100000), *recv = malloc(100000);
+	struct oc_block none[3] = { { 0, 0 } }, blocks[3] = { { 0, 0 } };
+	struct oc_call call = { .collective = OC_BARRIER };
+	int failed = oc_collective(team, &call);
+
+	call = (struct oc_call){ .collective = OC_NEIGHBOR_ALLTOALLV,
+				 .send = send,
+				 .recv = recv,
+				 .send_blocks = me < 2 ? blocks : none,
+				 .recv_blocks = me < 2 ? blocks : none };
+	while (me == 2 && __atomic_load_n(over, __ATOMIC_ACQUIRE) < 2)
+		usleep(100);
+	for (unsigned int n = 0; n < OCI_LANES - 1 && !failed; n++) {
+		blocks[1 - me % 2].bytes = (size_t[]){ 8, 3000, 90000 }[n % 3];
+		memset(send, (int)(16 * n + me), 100000);
+		failed = oc_collective(team, &call) ||
+			 (me < 2 &&
+			  !oct_all(recv, (uint8_t)(16 * n + 1 - me), blocks[1 - me].bytes));
+	}
+	if (me < 2)
+		__atomic_fetch_add(over, 1, __ATOMIC_RELEASE);
+	oct_meet();
+	free(send);
+	free(recv);
+	return failed;
+}
+
+TEST(neighbors_do_not_wait_for_who_is_none)
+{
+	unsigned int *over =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	setenv("ONECOPY_MECHANISM", "auto", 1);
+	assert_int_equal(oct_fork_team(3, -1, neighbors_alone, over), 0);
+	munmap(over, 4096);
 }

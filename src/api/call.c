@@ -61,7 +61,7 @@ static bool has_buffers(const struct oc_team *team, const struct oc_call *call)
 	enum oc_collective c = call->collective;
 	bool root = call->root == team->team.rank, receives = oci_receives(c, root);
 
-	if (c == OC_REDUCE_SCATTER)
+	if (oci_has_parts(c))
 		return has_parts(team, call);
 	/* Rank 0 receives nothing, but in place its input lies there. */
 	if (oci_is_exclusive(c) && !team->team.rank)
@@ -112,7 +112,7 @@ const struct oc_call *oci_call_inside(const struct oc_team *team, const struct o
 				      struct oc_call *room)
 {
 	bool placed = call->send_layout || call->recv_layout;
-	bool whole = call->collective == OC_REDUCE_SCATTER && call->recv_blocks;
+	bool whole = oci_has_parts(call->collective) && call->recv_blocks;
 
 	if (__builtin_expect(!placed && !whole, 1))
 		return call;
@@ -209,7 +209,7 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 		resolve_blocks(team, call, o);
 		return 0;
 	}
-	if (c == OC_REDUCE_SCATTER) {
+	if (oci_has_parts(c)) {
 		o->x.params.recv_blocks = call->recv_blocks;
 		result = call->recv_blocks[team->team.rank].bytes;
 	}
@@ -219,7 +219,7 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 		recv = send + mine;
 	if (!oci_sends(c, root))
 		send = NULL;
-	if (c == OC_BCAST)
+	if (oci_has_one_buffer(c))
 		recv = send;
 	else if (!oci_receives(c, root) || (oci_is_exclusive(c) && !team->team.rank))
 		recv = NULL;

@@ -32,7 +32,7 @@ size_t oci_cost_working(const struct oci_shape *shape, const struct oci_model *m
 	size_t p = shape->size, bytes = shape->bytes, caches, ranks;
 
 	/* Those are of all blocks. */
-	if (shape->collective == OC_REDUCE_SCATTER)
+	if (oci_has_parts(shape->collective))
 		bytes /= p;
 	/* The root's cache: with rank 0 on the first core it is as full as any. */
 	caches = (size_t)(model->packages.value * model->package_cores.value /

@@ -40,6 +40,8 @@
 	A(allgatherv_ring_source_read) A(allgatherv_ring_neighbor) \
 	A(allgatherv_ring_source_write) A(allgatherv_gather_bcast)
 #define OCI_ALGORITHMS_ALLTOALLV(A) A(alltoallv_pairwise) A(alltoallv_point_to_point)
+/* An Alltoallv waits for nobody who gives nothing. */
+#define OCI_ALGORITHMS_NEIGHBOR_ALLTOALLV(A) OCI_ALGORITHMS_ALLTOALLV(A)
 #define OCI_ALGORITHMS_REDUCE_SCATTER_BLOCK(A) \
 	A(reduce_scatter_inline) A(reduce_scatter_cico) A(reduce_scatter_sliced)
 #define OCI_ALGORITHMS_REDUCE_SCATTER(A) \

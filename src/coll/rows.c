@@ -79,6 +79,7 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 	[OC_GATHERV] = { [PAIR] = { { ANY, "throttled-write", 8 } } },
 	[OC_ALLGATHERV] = { [PAIR] = { { ANY, "ring-source-read", 0 } } },
 	[OC_ALLTOALLV] = { [PAIR] = { { ANY, "pairwise", 0 } } },
+	[OC_NEIGHBOR_ALLTOALLV] = { [PAIR] = { { ANY, "pairwise", 0 } } },
 	[OC_REDUCE_SCATTER_BLOCK] = {
 		[PAIR] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },

@@ -16,11 +16,11 @@ enum { GUARD = 64 };
 #define STALE_BYTE 0x5a /* what a receive buffer holds before the call */
 
 #define NAME(X, ID, name, ...) #name,
-const char *const case_names[CASE_COLLECTIVES] = { OC_FUNCTION_ROWS(NAME, ) };
+const char *const case_names[CASE_FUNCTIONS] = { OC_FUNCTION_ROWS(NAME, ) };
 
 static int world_rank, world_size;
 /* Calls of this rank that onecopy must serve, and then those that it can serve. */
-static unsigned long served[2 * CASE_COLLECTIVES];
+static unsigned long served[2 * CASE_FUNCTIONS];
 static int counting = 1;
 static uint64_t checksum;
 
@@ -58,12 +58,12 @@ void case_info_key(char *key, size_t bytes, enum case_collective collective)
 {
 	static const char *const keys[OC_COLLECTIVES] = OCI_INFO_KEYS;
 
-	snprintf(key, bytes, "%s", keys[collective]);
+	snprintf(key, bytes, "%s", keys[case_of(collective)]);
 }
 
 enum case_collective case_parse(const char *name, size_t length)
 {
-	for (int i = 0; i < CASE_COLLECTIVES; i++)
+	for (int i = 0; i < CASE_FUNCTIONS; i++)
 		if (strlen(case_names[i]) == length && !memcmp(case_names[i], name, length))
 			return (enum case_collective)i;
 	case_fail("no collective is called %.*s", (int)length, name);
@@ -365,7 +365,7 @@ void case_count(enum case_collective collective, int must)
 {
 	/* Threads count, too. */
 	if (counting)
-		__atomic_fetch_add(&served[collective + (must ? 0 : CASE_COLLECTIVES)], 1,
+		__atomic_fetch_add(&served[collective + (must ? 0 : CASE_FUNCTIONS)], 1,
 				   __ATOMIC_RELAXED);
 }
 
@@ -448,16 +448,24 @@ void case_start_counting(void)
 	memset(served, 0, sizeof(served));
 }
 
+/* Of all functions that are one collective to onecopy. */
+static unsigned long add_functions(const unsigned long *of, enum oc_collective collective)
+{
+	unsigned long sum = 0;
+
+	for (int f = 0; f < CASE_FUNCTIONS; f++)
+		sum += case_of((enum case_collective)f) == collective ? of[f] : 0;
+	return sum;
+}
+
 unsigned long case_counted(enum case_collective collective, int must)
 {
-	const unsigned long *of = served + (must ? 0 : CASE_COLLECTIVES);
-
-	return of[collective] + (collective == CASE_ALLTOALLV ? of[CASE_ALLTOALLW] : 0);
+	return add_functions(served + (must ? 0 : CASE_FUNCTIONS), case_of(collective));
 }
 
 void case_report(void)
 {
-	enum { COUNTS = 2 * CASE_COLLECTIVES };
+	enum { COUNTS = 2 * CASE_FUNCTIONS };
 	unsigned long sum[COUNTS + 1], other[COUNTS + 1];
 
 	memcpy(sum, served, sizeof(served));
@@ -473,13 +481,34 @@ void case_report(void)
 			sum[i] += other[i];
 		sum[COUNTS] = data_hash(sum[COUNTS], &other[COUNTS], sizeof(other[0]));
 	}
-	for (int i = 0; i < 2; i++) {
-		unsigned long *of = sum + (size_t)i * CASE_COLLECTIVES;
-
-		of[CASE_ALLTOALLV] += of[CASE_ALLTOALLW];
-		for (int c = 0; c < CASE_ALLTOALLW; c++)
-			printf("%s %s %lu\n", i ? "besides" : "expect", case_names[c], of[c]);
-	}
+	for (int i = 0; i < 2; i++)
+		for (int c = 0; c < OC_COLLECTIVES; c++)
+			printf("%s %s %lu\n", i ? "besides" : "expect",
+			       oci_collective_name((enum oc_collective)c),
+			       add_functions(sum + (size_t)i * CASE_FUNCTIONS,
+					     (enum oc_collective)c));
 	printf("checksum %lx\n", sum[COUNTS]);
 	fflush(stdout);
+}
+
+void case_all_neighbors(MPI_Comm comm, MPI_Info info, MPI_Comm *graph)
+{
+	MPI_Comm made;
+	int size, *all, *weights;
+
+	MPI_Comm_size(comm, &size);
+	all = malloc((size_t)size * sizeof(*all));
+	weights = malloc((size_t)size * sizeof(*weights));
+	if (!all || !weights)
+		case_fail("no memory for a graph");
+	for (int r = 0; r < size; r++) {
+		all[r] = r;
+		weights[r] = 1;
+	}
+	MPI_Dist_graph_create_adjacent(comm, size, all, weights, size, all, weights, MPI_INFO_NULL,
+				       0, &made);
+	MPI_Comm_dup_with_info(made, info, graph);
+	MPI_Comm_free(&made);
+	free(all);
+	free(weights);
 }

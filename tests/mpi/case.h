@@ -17,14 +17,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CASE_ID(X, ID, ...) CASE_##ID,
+/* MPI's functions; those of the neighborhood come last, as they need a topology. */
+#define CASE_FUNCTION(X, ID, name, ...) CASE_##name,
+#define CASE_ID(X, ID, name, ...) CASE_##ID = CASE_##name,
 enum case_collective {
-	OC_COLLECTIVE_ROWS(CASE_ID, ) CASE_ALLTOALLW, /* onecopy counts it as Alltoallv */
-	CASE_COLLECTIVES
+	OC_FUNCTION_ROWS(CASE_FUNCTION, ) CASE_FUNCTIONS,
+	OC_WHOLE_ROWS(CASE_ID, ) CASE_ALLTOALLW = CASE_alltoallw,
+	CASE_COLLECTIVES = CASE_neighbor_alltoallv
 };
+#undef CASE_FUNCTION
 #undef CASE_ID
 
-extern const char *const case_names[CASE_COLLECTIVES];
+extern const char *const case_names[CASE_FUNCTIONS];
 /* The info key that forces its algorithm on a communicator. */
 void case_info_key(char *key, size_t bytes, enum case_collective collective);
 /* The collective of that name; ends the job if there is none. */
@@ -54,8 +58,19 @@ int case_run(MPI_Comm comm, const struct case_call *call);
 /* As onecopy has it: an Alltoallw is an Alltoallv. */
 static inline enum oc_collective case_of(enum case_collective collective)
 {
-	return collective == CASE_ALLTOALLW ? OC_ALLTOALLV : (enum oc_collective)collective;
+#define CASE_IS(X, ID, ...) OC_##ID,
+	static const enum oc_collective is[] = { OC_FUNCTION_ROWS(CASE_IS, ) };
+#undef CASE_IS
+
+	return is[collective];
 }
+static inline enum oci_function case_function(enum case_collective collective)
+{
+	return (enum oci_function)collective;
+}
+/* A duplicate in which all ranks are neighbors, in their order: there, those of the neighborhood
+ * do what the others do. */
+void case_all_neighbors(MPI_Comm comm, MPI_Info info, MPI_Comm *graph);
 /* Whether MPI_IN_PLACE or a root make a difference in this collective. */
 int case_has_in_place(enum case_collective collective);
 int case_has_root(enum case_collective collective);
@@ -73,8 +88,7 @@ void case_add_checksum(const void *bytes, size_t length);
 /* From here on calls are not counted; from here on they are, from 0. */
 void case_stop_counting(void);
 void case_start_counting(void);
-/* Calls of this rank that onecopy must serve, or those that it can; an Alltoallw is an Alltoallv.
- */
+/* Calls of this rank that onecopy must serve, or those that it can, of whatever function. */
 unsigned long case_counted(enum case_collective collective, int must);
 
 /* What a word like "bcast=knomial:2@496" says: an algorithm, forced on a communicator of its own.

@@ -9,6 +9,7 @@ static void fill_arguments(struct checked *c)
 {
 	struct checked_side *send = &c->send, *recv = &c->recv;
 	enum case_collective collective = c->spec.collective;
+	enum oc_collective row = case_of(collective);
 	int is_root = c->rank == c->spec.root;
 	const struct layout *layout = recv->layout[0];
 	int in_place = c->spec.in_place;
@@ -23,6 +24,8 @@ static void fill_arguments(struct checked *c)
 		.send_places = send->places,
 		.recv_counts = recv->counts,
 		.recv_places = recv->places,
+		.send_addresses = send->addresses,
+		.recv_addresses = recv->addresses,
 		.send_type = send->types[0],
 		.recv_type = recv->types[0],
 		.send_types = send->types,
@@ -31,21 +34,20 @@ static void fill_arguments(struct checked *c)
 		.root = c->spec.root,
 		.comm = c->comm,
 	};
-	/* What means nothing on a rank is not there. */
-	if (checked_is_scatter(collective) && !is_root) {
+	/* What means nothing on a rank is not there. A Bcast's buffer is `recv`. */
+	if (collective == CASE_BCAST)
+		return;
+	if (!oci_sends(row, is_root)) {
 		c->arguments.send = NULL;
 		c->arguments.send_counts = c->arguments.send_places = NULL;
 	}
-	if ((checked_is_gather(collective) || collective == CASE_REDUCE) && !is_root)
+	if (!oci_receives(row, is_root)) {
 		c->arguments.recv = NULL;
-	if (checked_is_gather(collective) && !is_root)
 		c->arguments.recv_counts = c->arguments.recv_places = NULL;
-	if (checked_is_scatter(collective) && is_root && in_place)
+	}
+	if (in_place && oci_may_receive_in_place(row, is_root))
 		c->arguments.recv = MPI_IN_PLACE;
-	else if ((checked_is_gather(collective) || collective == CASE_REDUCE ?
-			  is_root :
-			  collective != CASE_BCAST && !checked_is_scatter(collective)) &&
-		 in_place)
+	else if (in_place && oci_may_send_in_place(row, is_root))
 		c->arguments.send = MPI_IN_PLACE;
 }
 
@@ -124,12 +126,13 @@ static void absolute(struct checked_side *side, int block)
 	MPI_Type_free(&type);
 	side->counts[block] = 1;
 	side->places[block] = 0;
+	side->addresses[block] = 0;
 }
 
 /* For a side of one block, and for those of an Alltoallw; the others keep their address. */
 static void use_bottom(struct checked *c)
 {
-	int is_w = c->spec.collective == CASE_ALLTOALLW;
+	int is_w = checked_has_types(c->spec.collective);
 	struct arguments *a = &c->arguments;
 
 	if (checked_is_reduction(c->spec.collective))
@@ -182,9 +185,24 @@ void checked_open(struct checked *c, MPI_Comm comm, const struct checked_spec *s
 	checked_fill(c, spec->salt);
 }
 
+/* Those are Open MPI's own (mpi/ompi/README.md): all neighbors here make a graph. */
+static int is_given_back(const struct checked *c)
+{
+#ifdef OPEN_MPI
+	return c->form == FORM_BLOCKING && oci_is_neighbor(case_of(c->spec.collective)) &&
+	       oci_function_is_uniform(case_function(c->spec.collective));
+#else
+	(void)c;
+	return 0;
+#endif
+}
+
 void checked_count(const struct checked *c)
 {
 	int must = c->ranks > 1;
+
+	if (is_given_back(c))
+		return;
 
 	/* What the MPI itself may end at once, having nothing to do on any rank. */
 	if (c->spec.collective != CASE_BARRIER && !c->spec.elements)
@@ -213,8 +231,8 @@ static const char *describe(const struct checked *c)
 
 int checked_call(struct checked *c)
 {
-	checked_count(c);
 	c->form = FORM_BLOCKING;
+	checked_count(c);
 	return form_call(&c->arguments);
 }
 
@@ -231,8 +249,8 @@ static void must_succeed(const struct checked *c, int error, const char *what)
 
 void checked_start(struct checked *c)
 {
-	checked_count(c);
 	c->form = FORM_NONBLOCKING;
+	checked_count(c);
 	must_succeed(c, form_start(&c->arguments, &c->request), "nonblocking");
 }
 

@@ -35,6 +35,7 @@ struct checked_side {
 	int blocks, elements[CHECKED_RANKS];
 	size_t offset[CHECKED_RANKS]; /* bytes behind the origin */
 	int counts[CHECKED_RANKS], places[CHECKED_RANKS];
+	MPI_Aint addresses[CHECKED_RANKS]; /* the same as places */
 	MPI_Datatype types[CHECKED_RANKS];
 	unsigned char *memory, *expected; /* margin, the buffer, margin */
 	size_t bytes;			  /* with the margins */

@@ -21,12 +21,13 @@ int checked_block_elements(const struct checked *c, int from, int to)
 
 	if (!checked_has_table(spec->collective))
 		return spec->elements;
-	if (spec->collective == CASE_ALLGATHERV)
+	if (!checked_gives_each(spec->collective) && !checked_is_gather(spec->collective) &&
+	    !checked_is_reduce_scatter(spec->collective))
 		high = 0;
 	if (spec->collective == CASE_REDUCE_SCATTER)
 		low = 0;
 	/* In place, what comes in the stead of a block has its size. */
-	if (checked_is_alltoall(spec->collective) && spec->in_place && low > high) {
+	if (oci_trades(case_of(spec->collective)) && spec->in_place && low > high) {
 		low = (unsigned int)to;
 		high = (unsigned int)from;
 	}
@@ -59,7 +60,7 @@ static int differs(const struct checked *c)
 /* Blocks of `elements` each: one behind the other, or, with a table, in any order, with gaps. */
 static void place_side(const struct checked *c, struct checked_side *side, int layout)
 {
-	int is_w = c->spec.collective == CASE_ALLTOALLW, at = 0;
+	int is_w = checked_has_types(c->spec.collective), at = 0;
 	int tabled = checked_has_table(c->spec.collective) && side->many;
 	/* The two buffers of a reduction have one type. */
 	int total = checked_is_reduction(c->spec.collective) ? c->ranks * c->spec.elements : 0;
@@ -87,6 +88,8 @@ static void place_side(const struct checked *c, struct checked_side *side, int l
 			behind = layout_bytes(is, at);
 		}
 	}
+	for (int b = 0; b < side->blocks; b++)
+		side->addresses[b] = side->places[b];
 	side->bytes = behind + 2 * LAYOUT_MARGIN;
 	side->memory = malloc(side->bytes);
 	side->expected = malloc(side->bytes);
@@ -100,9 +103,8 @@ static void size_blocks(struct checked *c)
 	int own = checked_block_elements(c, c->rank, c->rank), root = c->spec.root;
 	struct checked_side *send = &c->send, *recv = &c->recv;
 
-	send->many = checked_is_alltoall(collective) || checked_is_scatter(collective);
-	recv->many = checked_is_alltoall(collective) || checked_is_gather(collective) ||
-		     collective == CASE_ALLGATHER || collective == CASE_ALLGATHERV;
+	send->many = checked_gives_each(collective);
+	recv->many = oci_receives_each(case_of(collective));
 	send->blocks = send->many ? c->ranks : 1;
 	recv->blocks = recv->many ? c->ranks : 1;
 	send->elements[0] = own;
@@ -188,28 +190,16 @@ static void expect_reduction(struct checked *c)
 {
 	int last = c->ranks - 1, first = 0,
 	    count = checked_block_elements(c, 0, c->rank) * LAYOUT_INTS;
+	enum oc_collective collective = case_of(c->spec.collective);
 
-	switch (c->spec.collective) {
-	case CASE_REDUCE:
-		if (c->rank != c->spec.root)
-			return;
-		break;
-	case CASE_SCAN:
-		last = c->rank;
-		break;
-	case CASE_EXSCAN:
-		last = c->rank - 1;
-		if (!c->rank)
-			return; /* not significant there */
-		break;
-	case CASE_REDUCE_SCATTER:
-	case CASE_REDUCE_SCATTER_BLOCK:
-		for (int b = 0; b < c->rank; b++)
-			first += checked_block_elements(c, 0, b) * LAYOUT_INTS;
-		break;
-	default:
-		break;
-	}
+	if (!oci_receives(collective, c->rank == c->spec.root))
+		return;
+	if (oci_is_prefix(collective))
+		last = oci_is_exclusive(collective) ? c->rank - 1 : c->rank;
+	if (last < 0)
+		return; /* not significant there */
+	for (int b = 0; oci_sends_each(collective) && b < c->rank; b++)
+		first += checked_block_elements(c, 0, b) * LAYOUT_INTS;
 	put_result(c, first, count, last);
 }
 
@@ -227,9 +217,9 @@ static void expect_movement(struct checked *c)
 		return;
 	for (int b = 0; c->recv.many && b < c->ranks; b++)
 		put_block(c->recv.expected, &c->recv, b, b,
-			  checked_is_alltoall(collective) ? c->rank :
-			  checked_is_gather(collective)	  ? root :
-							    0,
+			  checked_gives_each(collective) ? c->rank :
+			  checked_is_gather(collective)	 ? root :
+							   0,
 			  salt);
 }
 
@@ -241,15 +231,15 @@ static void fill_input(struct checked *c)
 	struct checked_side *side = in_place || collective == CASE_BCAST ? &c->recv : &c->send;
 	uint64_t salt = c->spec.salt;
 
-	if (checked_is_alltoall(collective) || checked_is_scatter(collective)) {
-		for (int b = 0;
-		     (checked_is_alltoall(collective) || c->rank == c->spec.root) && b < c->ranks;
-		     b++)
+	/* Of a Bcast only the root gives. */
+	if (collective == CASE_BCAST ? c->rank != c->spec.root :
+				       !oci_sends(case_of(collective), c->rank == c->spec.root))
+		return;
+	if (checked_gives_each(collective)) {
+		for (int b = 0; b < c->ranks; b++)
 			put_block(side->memory, side, b, c->rank, b, salt);
 		return;
 	}
-	if (collective == CASE_BCAST && c->rank != c->spec.root)
-		return;
 	put_block(side->memory, side, side->many ? c->rank : 0, c->rank,
 		  checked_is_gather(collective) ? c->spec.root : 0, salt);
 }

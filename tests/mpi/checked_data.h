@@ -5,30 +5,40 @@
 
 #include "checked.h"
 
+/* Has each block its own size? */
 static inline int checked_has_table(enum case_collective collective)
 {
-	return oci_has_counts(case_of(collective));
+	return oci_function_array_sent(case_function(collective)) ||
+	       oci_function_array_received(case_function(collective)) ||
+	       collective == CASE_REDUCE_SCATTER;
 }
 
-static inline int checked_is_alltoall(enum case_collective collective)
+/* And its own type? */
+static inline int checked_has_types(enum case_collective collective)
 {
-	return collective == CASE_ALLTOALL || collective == CASE_ALLTOALLV ||
-	       collective == CASE_ALLTOALLW;
+	return collective == CASE_ALLTOALLW || collective == CASE_neighbor_alltoallw;
 }
 
 static inline int checked_is_scatter(enum case_collective collective)
 {
-	return collective == CASE_SCATTER || collective == CASE_SCATTERV;
+	return oci_is_rooted(case_of(collective)) && oci_sends_each(case_of(collective));
 }
 
 static inline int checked_is_gather(enum case_collective collective)
 {
-	return collective == CASE_GATHER || collective == CASE_GATHERV;
+	return oci_is_rooted(case_of(collective)) && oci_receives_each(case_of(collective));
 }
 
 static inline int checked_is_reduce_scatter(enum case_collective collective)
 {
-	return collective == CASE_REDUCE_SCATTER_BLOCK || collective == CASE_REDUCE_SCATTER;
+	return oci_is_reduction(case_of(collective)) && oci_sends_each(case_of(collective));
+}
+
+/* Is the block that a rank gives for one rank alone? */
+static inline int checked_gives_each(enum case_collective collective)
+{
+	return oci_function_sends_each(case_function(collective)) &&
+	       !checked_is_reduce_scatter(collective);
 }
 
 /* Elements of the block that `from` gives to `to`: both know it without talking. */

@@ -32,7 +32,8 @@ void case_force(const char *word, struct case_forced *forced)
 	snprintf(forced->algorithm, sizeof(forced->algorithm), "%.*s", (int)strcspn(algorithm, "@"),
 		 algorithm);
 	if (comm == MPI_COMM_NULL) {
-		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		/* Whatever is forced, neighborhood collectives too. */
+		case_all_neighbors(MPI_COMM_WORLD, MPI_INFO_NULL, &comm);
 		/* A nonblocking call would be the MPI's until the communicator is known. */
 		MPI_Barrier(comm);
 	}

@@ -19,6 +19,8 @@ const char *const form_names[FORMS] = { "blocking", "nonblocking", "persistent" 
 #define GIVEN_scount a->send_count
 #define GIVEN_scounts a->send_counts
 #define GIVEN_sdispls a->send_places
+#define GIVEN_sadispls a->send_addresses
+#define GIVEN_radispls a->recv_addresses
 #define GIVEN_stype a->send_type
 #define GIVEN_stypes a->send_types
 #define GIVEN_rbuf a->recv
@@ -32,22 +34,19 @@ const char *const form_names[FORMS] = { "blocking", "nonblocking", "persistent" 
 #define GIVEN(name) GIVEN_##name,
 
 #define CALL_CASE(X, ID, name, Name, key, first, second, root, ...) \
-	case CASE_##ID:                                             \
+	case CASE_##name:                                           \
 		return MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) a->comm);
 #define START_CASE(X, ID, name, Name, key, first, second, root, ...) \
-	case CASE_##ID:                                              \
+	case CASE_##name:                                            \
 		return MPI_I##name(OC_SIGNATURE(GIVEN, first, second, root) a->comm, request);
 #define INIT_CASE(X, ID, name, Name, key, first, second, root, ...)                              \
-	case CASE_##ID:                                                                          \
+	case CASE_##name:                                                                        \
 		return PERSISTENT(Name##_init)(OC_SIGNATURE(GIVEN, first, second, root) a->comm, \
 					       MPI_INFO_NULL, request);
-#define ALL_CASES(CASE) OC_COLLECTIVE_ROWS(CASE, ) OC_ALLTOALLW_ROW(AS_ALLTOALLW, CASE)
-#define AS_ALLTOALLW(CASE, ID, ...) CASE(, ALLTOALLW, __VA_ARGS__)
-
 int form_call(const struct arguments *a)
 {
 	switch (a->collective) {
-		ALL_CASES(CALL_CASE)
+		OC_FUNCTION_ROWS(CALL_CASE, )
 	default:
 		case_fail("no collective has number %d", a->collective);
 	}
@@ -56,7 +55,7 @@ int form_call(const struct arguments *a)
 int form_start(const struct arguments *a, MPI_Request *request)
 {
 	switch (a->collective) {
-		ALL_CASES(START_CASE)
+		OC_FUNCTION_ROWS(START_CASE, )
 	default:
 		case_fail("no collective has number %d", a->collective);
 	}
@@ -65,7 +64,7 @@ int form_start(const struct arguments *a, MPI_Request *request)
 int form_init(const struct arguments *a, MPI_Request *request)
 {
 	switch (a->collective) {
-		ALL_CASES(INIT_CASE)
+		OC_FUNCTION_ROWS(INIT_CASE, )
 	default:
 		case_fail("no collective has number %d", a->collective);
 	}

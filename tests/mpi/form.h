@@ -14,8 +14,9 @@ struct arguments {
 	void *recv;
 	int send_count, recv_count; /* of one block; of a reduction recv_count */
 	const int *send_counts, *send_places, *recv_counts, *recv_places;
-	MPI_Datatype send_type, recv_type;	     /* of a reduction recv_type */
-	const MPI_Datatype *send_types, *recv_types; /* of an Alltoallw */
+	const MPI_Aint *send_addresses, *recv_addresses; /* the places, of a Neighbor_alltoallw */
+	MPI_Datatype send_type, recv_type;		 /* of a reduction recv_type */
+	const MPI_Datatype *send_types, *recv_types;	 /* of those with a w */
 	MPI_Op op;
 	int root;
 	MPI_Comm comm;

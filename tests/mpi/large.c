@@ -15,7 +15,7 @@ enum { MOST_RANKS = 8, MOST_BLOCK = 9000, INTS = MOST_RANKS * MOST_BLOCK };
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 
 static int rank, ranks, block;
-static MPI_Comm comm;
+static MPI_Comm comm, graph; /* what is called now; in that one all are neighbors */
 
 static int in[INTS], out[INTS], wanted[INTS];
 static int counts[MOST_RANKS], places[MOST_RANKS];
@@ -61,9 +61,10 @@ static void want_sums(int end, int from)
 }
 
 /* MPI_IN_PLACE is for no call here, and rank 0 is the root. */
-static void want_result(enum oc_collective collective)
+static void want_result(enum case_collective function)
 {
-	int from = oci_sends_each(collective) ? rank : 0;
+	enum oc_collective collective = case_of(function);
+	int from = oci_function_sends_each(case_function(function)) ? rank : 0;
 
 	if (collective == OC_BCAST) {
 		if (rank)
@@ -93,6 +94,8 @@ static void want_result(enum oc_collective collective)
 #define GIVEN_rcounts NAME(counts)
 #define GIVEN_sdispls NAME(places)
 #define GIVEN_rdispls NAME(places)
+#define GIVEN_sadispls places_c
+#define GIVEN_radispls places_c
 #define GIVEN_type MPI_INT
 #define GIVEN_stype MPI_INT
 #define GIVEN_rtype MPI_INT
@@ -121,14 +124,15 @@ OC_FUNCTION_ROWS_WITH_COUNTS(FUNCTION, )
 
 static const struct kind {
 	const char *name;
-	enum oc_collective collective;
+	enum case_collective function;
 	int places_are_bytes;
 	void (*calls[2])(enum form form, MPI_Request *request); /* with int and large counts */
 } kinds[] = {
-#define ENTRY(X, ID, name, Name, key, first, ...)       \
-	{ #name,                                        \
-	  OC_##ID,                                      \
-	  OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDW, \
+#define ENTRY(X, ID, name, Name, key, first, ...)               \
+	{ #name,                                                \
+	  CASE_##name,                                          \
+	  OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDW ||       \
+		  OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDA, \
 	  { call_##name, call_##name##_c } },
 	OC_FUNCTION_ROWS_WITH_COUNTS(ENTRY, )
 };
@@ -157,13 +161,15 @@ static void check(const struct kind *kind, enum form form, int with_large)
 }
 
 /* `which`: the ranks that have large counts, a bit each. */
-static void one_call(const struct kind *kind, enum form form, unsigned int which, int served)
+static void one_call(const struct kind *kind, enum form form, unsigned int which, MPI_Comm on,
+		     int served)
 {
 	int with_large = which >> rank & 1;
 	MPI_Request request = MPI_REQUEST_NULL;
 
 	prepare(kind->places_are_bytes);
-	want_result(kind->collective);
+	want_result(kind->function);
+	comm = oci_is_neighbor(case_of(kind->function)) ? graph : on;
 	kind->calls[with_large](form, &request);
 	for (int run = 0; run < (form == PERSISTENT ? 2 : 1); run++) {
 		if (run)
@@ -173,13 +179,13 @@ static void one_call(const struct kind *kind, enum form form, unsigned int which
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		check(kind, form, with_large);
 		if (served)
-			case_count((enum case_collective)kind->collective, 1);
+			case_count(kind->function, 1);
 	}
 	if (form == PERSISTENT)
 		MPI_Request_free(&request);
 }
 
-static int all_calls(int served)
+static int all_calls(MPI_Comm on, int served)
 {
 	static const unsigned int masks[] = { 0x1, 0x2, 0xfe, 0xff };
 	static const int blocks[] = { 3, MOST_BLOCK };
@@ -191,23 +197,24 @@ static int all_calls(int served)
 			/* MPICH 4.0.2 by itself fails in persistent ones. */
 			for (int form = 0; form < (served ? FORMS : PERSISTENT); form++, calls++)
 				one_call(&kinds[k], (enum form)form, masks[(unsigned int)calls % 4],
-					 served);
+					 on, served);
 	}
 	return calls;
 }
 
-/* A communicator whose collectives are all the MPI's. */
-static void forced_to_the_mpi(void)
+/* Communicators whose collectives are all the MPI's. */
+static void forced_to_the_mpi(MPI_Comm *on)
 {
 	MPI_Info info;
 	char key[64];
 
 	MPI_Info_create(&info);
-	for (int c = CASE_BARRIER; c <= CASE_EXSCAN; c++) {
-		case_info_key(key, sizeof(key), (enum case_collective)c);
+	for (int f = 0; f < CASE_FUNCTIONS; f++) {
+		case_info_key(key, sizeof(key), (enum case_collective)f);
 		MPI_Info_set(info, key, "mpi");
 	}
-	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, on);
+	case_all_neighbors(MPI_COMM_WORLD, info, &graph);
 	MPI_Info_free(&info);
 }
 
@@ -247,25 +254,30 @@ static void beyond_all_memory(void)
 
 int main(int argc, char **argv)
 {
+	MPI_Comm on = MPI_COMM_WORLD;
 	int calls, moved = 0, stock = getenv("OC_TEST_STOCK") != NULL;
 
 	case_begin(&argc, &argv, &rank, &ranks);
 	if (ranks > MOST_RANKS)
 		case_fail("this needs at most %d ranks", MOST_RANKS);
 	if (argc > 1) {
-		forced_to_the_mpi();
-		calls = all_calls(0);
-		MPI_Comm_free(&comm);
+		forced_to_the_mpi(&on);
+		calls = all_calls(on, 0);
+		MPI_Comm_free(&on);
 	} else {
-		comm = MPI_COMM_WORLD;
+		case_all_neighbors(MPI_COMM_WORLD, MPI_INFO_NULL, &graph);
+		/* A nonblocking call would be the MPI's until the communicator is known. */
+		MPI_Barrier(graph);
+		case_count(CASE_BARRIER, 1);
 		moved = large_types();
-		calls = all_calls(!stock);
+		calls = all_calls(on, !stock);
 		decided_by_each();
 		case_report();
 		case_stop_counting();
 		if (!stock)
 			beyond_all_memory();
 	}
+	MPI_Comm_free(&graph);
 	if (!rank)
 		printf("large: %d layouts, %d calls of ranks with large and with int counts\n",
 		       moved, calls);

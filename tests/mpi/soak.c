@@ -3,7 +3,7 @@
  * soak SEED SECONDS: random mixes of everything until the time is over. The seed says all that
  * happens, except when which rank comes.
  *
- * Every collective, layout, form and size, up to 40 calls outstanding over seven communicators, one
+ * Every collective, layout, form and size, up to 40 calls outstanding over eight communicators, one
  * of which comes and goes; large messages beside them; requests completed in all ways; ranks that
  * are late.
  */
@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WORLD, DUPLICATE, HALF, REVERSED, CART, GRANDCHILD, SHORT_LIVED, COMMS };
-static const char *const names[COMMS] = { "world", "duplicate",	 "half",       "reversed",
-					  "cart",  "grandchild", "short-lived" };
+enum { WORLD, DUPLICATE, HALF, REVERSED, CART, GRAPH, GRANDCHILD, SHORT_LIVED, COMMS };
+static const char *const names[COMMS] = { "world", "duplicate", "half",	      "reversed",
+					  "cart",  "graph",	"grandchild", "short-lived" };
 enum { MOST_PENDING = 40, MOST_REQUESTS = MOST_PENDING + 2, MESSAGE = 1 << 18, LOOK_EVERY = 50 };
 
 static uint64_t state;
@@ -46,6 +46,7 @@ static void create(void)
 	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm[HALF]);
 	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm[REVERSED]);
 	MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &comm[CART]);
+	case_all_neighbors(comm[REVERSED], MPI_INFO_NULL, &comm[GRAPH]);
 	MPI_Comm_dup(comm[HALF], &comm[GRANDCHILD]);
 	MPI_Comm_dup(comm[REVERSED], &comm[SHORT_LIVED]);
 	for (int i = 0; i < COMMS; i++)
@@ -93,7 +94,8 @@ static int next_elements(enum case_collective collective)
 
 static struct checked_spec next_spec(int which)
 {
-	enum case_collective collective = (enum case_collective)next(CASE_COLLECTIVES);
+	enum case_collective collective =
+		(enum case_collective)next(which == GRAPH ? CASE_FUNCTIONS : CASE_COLLECTIVES);
 	int size;
 	struct checked_spec spec;
 

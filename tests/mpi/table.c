@@ -3,7 +3,8 @@
  * table COLLECTIVE=ALGORITHM[@BYTES]...: each algorithm forced on a communicator of its own, and
  * its collective called with every layout, in every form, with and without MPI_IN_PLACE, with
  * blocks from nothing to what is copied singly; BYTES is the largest buffer that it serves.
- * Alltoallw has the algorithms of Alltoallv.
+ * All functions that are one collective to onecopy, such as Alltoallw and Alltoallv, have its
+ * algorithms.
  *
  * The nonblocking and persistent calls of a size are all outstanding at once.
  */
@@ -162,9 +163,9 @@ static void run_forced(const char *word)
 
 	case_force(word, &forced);
 	comm = forced.comm;
-	run_collective(forced.collective, forced.most);
-	if (forced.collective == CASE_ALLTOALLV)
-		run_collective(CASE_ALLTOALLW, forced.most);
+	for (int f = 0; f < CASE_FUNCTIONS; f++)
+		if (case_of((enum case_collective)f) == case_of(forced.collective))
+			run_collective((enum case_collective)f, forced.most);
 	case_forced_end(&forced);
 }
 

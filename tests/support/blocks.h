@@ -27,6 +27,12 @@ struct oct_blocks {
 	size_t send_bytes, recv_bytes;
 };
 
+/* Does each rank give the same block to all? */
+static inline bool oct_blocks_shared(const struct oct_blocks *b)
+{
+	return !oci_sends_each(b->call.collective) && !oci_is_rooted(b->call.collective);
+}
+
 /* Bytes from one rank to another in call n. */
 static inline size_t oct_blocks_bytes(const struct oct_blocks *b, uint32_t from, uint32_t to)
 {
@@ -34,10 +40,10 @@ static inline size_t oct_blocks_bytes(const struct oct_blocks *b, uint32_t from,
 					0, 1000, 9000, 16384, 16385, 21824, 21825, 33333, 70001 };
 	uint32_t x = b->n * 2654435761u + 17;
 
-	if (b->call.collective == OC_ALLGATHERV)
+	if (oct_blocks_shared(b))
 		to = 0;
 	/* In place, what I send to a rank is as long as what I get from it. */
-	if (b->call.collective == OC_ALLTOALLV && b->in_place && from > to)
+	if (oci_trades(b->call.collective) && b->in_place && from > to)
 		return oct_blocks_bytes(b, to, from);
 	x = (x ^ (x >> 15) ^ from * 40503u) * 2246822519u;
 	x = (x ^ (x >> 13) ^ to * 30011u) * 3266489917u;
@@ -64,7 +70,7 @@ static inline size_t oct_blocks_lay(const struct oct_blocks *b, bool sends, size
 static inline void oct_blocks_fill(const struct oct_blocks *b, uint8_t *to, uint32_t from,
 				   uint32_t target)
 {
-	oct_fill(to, b->n, from, b->call.collective == OC_ALLGATHERV ? 0 : target,
+	oct_fill(to, b->n, from, oct_blocks_shared(b) ? 0 : target,
 		 oct_blocks_bytes(b, from, target));
 }
 
@@ -73,15 +79,17 @@ static inline void oct_blocks_make(struct oct_blocks *b, enum oc_collective c, u
 				   uint32_t rank, uint32_t size, uint32_t root, bool in_place)
 {
 	const size_t base = 1000; /* beyond some blocks, so that their offsets wrap */
-	bool one_sends = c == OC_GATHERV || c == OC_ALLGATHERV;
+	bool one_sends = !oci_sends_each(c), one_receives = !oci_receives_each(c);
+	bool aside = oci_is_rooted(c) && rank != root;
 	struct oc_call *call = &b->call;
 
-	*b = (struct oct_blocks){ .n = n, .rank = rank, .size = size, .in_place = in_place };
+	*b = (struct oct_blocks){ .n = n, .rank = rank, .size = size };
+	b->in_place = in_place && oci_has_in_place(c) && !aside;
 	*call = (struct oc_call){ .collective = c };
-	call->root = c == OC_SCATTERV || c == OC_GATHERV ? root : 0;
+	call->root = oci_is_rooted(c) ? root : 0;
 	b->send_bytes = oct_blocks_lay(b, true, base, b->send);
 	b->recv_bytes = oct_blocks_lay(b, false, base, b->recv);
-	if (c == OC_SCATTERV)
+	if (one_receives)
 		call->bytes = oct_blocks_bytes(b, root, rank);
 	else if (one_sends)
 		call->bytes = oct_blocks_bytes(b, rank, call->root);
@@ -93,41 +101,39 @@ static inline void oct_blocks_make(struct oct_blocks *b, enum oc_collective c, u
 	if (one_sends)
 		oct_blocks_fill(b, b->send_memory, rank, call->root);
 	call->send = b->send_memory + (one_sends ? 0 : base);
-	call->recv = b->recv_memory + (c == OC_SCATTERV ? 0 : base);
-	call->send_blocks = one_sends || (c == OC_SCATTERV && rank != root) ? NULL : b->send;
-	call->recv_blocks = c == OC_SCATTERV || (c == OC_GATHERV && rank != root) ? NULL : b->recv;
-	if ((c == OC_SCATTERV || c == OC_GATHERV) && rank != root)
-		b->in_place = false;
+	call->recv = b->recv_memory + (one_receives ? 0 : base);
+	call->send_blocks = one_sends || (aside && one_receives) ? NULL : b->send;
+	call->recv_blocks = one_receives || (aside && one_sends) ? NULL : b->recv;
 	if (!b->in_place)
 		return;
-	if (c == OC_SCATTERV) {
+	if (one_receives) {
 		call->recv = OC_IN_PLACE;
 		return;
 	}
 	call->send = OC_IN_PLACE;
 	if (one_sends)
 		oct_blocks_fill(b, b->recv_memory + base + b->recv[rank].offset, rank, call->root);
-	for (uint32_t r = 0; r < size && c == OC_ALLTOALLV; r++)
+	for (uint32_t r = 0; r < size && oci_trades(c); r++)
 		oct_blocks_fill(b, b->recv_memory + base + b->recv[r].offset, rank, r);
 }
 
 static inline bool oct_blocks_are(const struct oct_blocks *b, const uint8_t *got, uint32_t from)
 {
-	return oct_filled(got, b->n, from, b->call.collective == OC_ALLGATHERV ? 0 : b->rank,
+	return oct_filled(got, b->n, from, oct_blocks_shared(b) ? 0 : b->rank,
 			  oct_blocks_bytes(b, from, b->rank));
 }
 
 /* Every block is right, what is between them as it was. */
 static inline bool oct_blocks_right(const struct oct_blocks *b)
 {
-	enum oc_collective c = b->call.collective;
+	bool one_receives = !oci_receives_each(b->call.collective);
 	const uint8_t *memory = b->recv_memory;
 	size_t at = 0;
 
-	if (c == OC_SCATTERV && b->in_place)
+	if (one_receives && b->in_place)
 		return oct_blocks_are(b, b->send_memory + 1000 + b->send[b->rank].offset,
 				      b->call.root);
-	if (c == OC_SCATTERV)
+	if (one_receives)
 		return oct_blocks_are(b, memory, b->call.root) &&
 		       memory[b->call.bytes] == OCT_BLOCKS_GARBAGE;
 	for (uint32_t i = 0; i < b->size && b->call.recv_blocks; i++) {

@@ -10,7 +10,7 @@ size_t oct_send_bytes(enum oc_collective collective, size_t bytes, uint32_t size
 
 size_t oct_recv_bytes(enum oc_collective collective, size_t bytes, uint32_t size, bool is_root)
 {
-	if (collective == OC_BCAST) /* what is in its one buffer afterwards */
+	if (oci_has_one_buffer(collective)) /* what is in its one buffer afterwards */
 		return bytes;
 	return oci_recv_blocks(collective, size, is_root) * bytes;
 }

@@ -44,8 +44,7 @@ long verdict_recovered(const struct job_result *result, const char *collective);
 /* Without those that the MPI made itself. */
 long verdict_handed_back(const struct job_result *result, const char *collective);
 /*
- * Fails where calls were handed back for another reason than one that has these words in it;
- * neighborhood collectives always are.
+ * Fails where calls were handed back for another reason than one that has these words in it.
  */
 void verdict_handed_back_only(const struct job_result *result, const char *words);
 
