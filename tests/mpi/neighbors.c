@@ -28,7 +28,7 @@ enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 
 static const char *const forms[FORMS] = { "blocking", "nonblocking", "persistent" };
 static int rank, ranks;
-static unsigned long calls, differences;
+static unsigned long calls;
 static MPI_Datatype gapped; /* an int and a gap */
 
 struct side {
@@ -227,9 +227,9 @@ static int is_given_back(const struct graph *g, const struct call *c)
 /*
  * Where two ranks are neighbors more than once, MPICH 4.0.2 by itself takes the last block for the
  * first in a graph (Neighbor_alltoall), and the first for the first in a grid (Neighbor_alltoallv
- * and Neighbor_alltoallw).
+ * and Neighbor_alltoallw). On 8 ranks it also waits for ever in such a graph, without us too.
  */
-static int mpi_may_differ(const struct graph *g, const struct call *c)
+static int mpi_is_wrong(const struct graph *g, const struct call *c)
 {
 #ifdef MPICH_VERSION
 	return !g->is_simple && gives_each(c);
@@ -246,18 +246,16 @@ static void one_call(const struct graph *g, const struct call *c)
 	run(c, c->form, g->ours, got);
 	/* MPICH 4.0.2 by itself fails in persistent ones, and Open MPI 4.1.4's nonblocking ones
 	 * take the first of several blocks for the first in a grid, too. */
-	run(c, BLOCKING, g->theirs, mpis);
+	if (!mpi_is_wrong(g, c)) {
+		run(c, BLOCKING, g->theirs, mpis);
+		compare(g, c, mpis, "the MPI gives");
+	}
 	calls++;
 	if (!is_given_back(g, c)) {
 		compare(g, c, image, "MPI says");
 		for (int i = 0; i < (c->form == PERSISTENT ? 2 : 1); i++)
 			case_count(c->function, c->most > 0);
 	}
-	if (mpi_may_differ(g, c))
-		differences += c->form == BLOCKING &&
-			       memcmp(image, mpis, (size_t)watched * sizeof(int));
-	else
-		compare(g, c, mpis, "the MPI gives");
 }
 
 static void all_calls(const struct graph *g)
@@ -392,8 +390,5 @@ int main(int argc, char **argv)
 	for (unsigned int salt = 0; salt < 4; salt++)
 		random_graph(salt);
 	MPI_Type_free(&gapped);
-	return case_end(
-		"neighbors: %lu calls on %d ranks, every byte right; in %lu of them the MPI "
-		"by itself mixes up repeated neighbors\n",
-		calls, ranks, differences);
+	return case_end("neighbors: %lu calls on %d ranks, every byte right\n", calls, ranks);
 }
