@@ -112,7 +112,9 @@ const struct oc_call *oci_call_inside(const struct oc_team *team, const struct o
 				      struct oc_call *room)
 {
 	bool placed = call->send_layout || call->recv_layout;
-	bool whole = oci_has_parts(call->collective) && call->recv_blocks;
+	/* The call is checked later, but a row is asked of a collective alone. */
+	bool whole = call->recv_blocks && (unsigned int)call->collective < OC_COLLECTIVES &&
+		     oci_has_parts(call->collective);
 
 	if (__builtin_expect(!placed && !whole, 1))
 		return call;

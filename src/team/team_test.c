@@ -342,6 +342,7 @@ TEST(wrong_arguments_are_refused_and_change_nothing)
 	struct oct_board *board = oct_board_create(1);
 	struct oc_bootstrap bootstrap = oct_bootstrap(board, 0), bad = bootstrap;
 	struct oc_op op = { .bytes = 3, .commutative = 1 };
+	struct oc_block block = { .bytes = 4 };
 	struct oc_team *team = NULL;
 	int value = 7;
 
@@ -354,6 +355,9 @@ TEST(wrong_arguments_are_refused_and_change_nothing)
 	assert_null(team);
 	assert_int_equal(oc_team_create(&team, &bootstrap), 0);
 	assert_int_equal(oc_collective(team, &(struct oc_call){ .collective = 99 }), -EINVAL);
+	assert_int_equal(
+		oc_collective(team, &(struct oc_call){ .collective = 99, .recv_blocks = &block }),
+		-EINVAL);
 	assert_int_equal(oc_collective(team, &(struct oc_call){ .collective = OC_BCAST,
 								.root = 1,
 								.send = &value,
