@@ -18,31 +18,31 @@ static enum oci_mpi_path open_call(struct oci_mpi_comm *self, struct oci_mpi_ope
 				   const char **reason)
 {
 	const struct oci_mpi_graph *graph = NULL;
+	bool grid = false;
 
-	if (OCI_UNLIKELY(oci_is_neighbor(call->collective)))
+	if (OCI_UNLIKELY(oci_is_neighbor(call->collective))) {
 		graph = oci_mpi_graph(self);
-	return oci_mpi_open(o, call, self->rank, self->size, graph, retain, reason);
+		grid = oci_mpi_is_grid(self->comm);
+	}
+	return oci_mpi_open(o, call, self->rank, self->size, graph, grid, retain, reason);
 }
 
-#ifdef OPEN_MPI
 /*
- * MPI_Neighbor_allgather and MPI_Neighbor_alltoall return at once on a rank that gives and gets
- * nothing. In a graph others may have something all the same, and could not tell who is missing.
+ * Open MPI's MPI_Neighbor_allgather and MPI_Neighbor_alltoall return at once on a rank that gives
+ * and gets nothing. In a graph others may have something all the same, and could not tell who is
+ * missing.
  */
-static bool may_be_ended_by_some(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
+static bool may_be_ended_by_some(const struct oci_mpi_comm *self, const struct oci_mpi_call *call)
 {
+#ifdef OPEN_MPI
 	return OCI_UNLIKELY(oci_is_neighbor(call->collective)) &&
-	       oci_function_is_uniform(call->function) && oci_mpi_graph(self) &&
-	       !self->graph->connected;
-}
+	       oci_function_is_uniform(call->function) && !oci_mpi_is_grid(self->comm);
 #else
-static bool may_be_ended_by_some(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
-{
 	(void)self;
 	(void)call;
 	return false;
-}
 #endif
+}
 
 int oci_mpi_refuse(const struct oci_mpi_comm *self, enum oc_collective collective)
 {

@@ -82,6 +82,14 @@ static void sort(struct oci_mpi_edges *edges, const int *ranks, int blocks, bool
 		e[n].place = n && e[n - 1].rank == e[n].rank ? e[n - 1].place + 1 : 0;
 }
 
+bool oci_mpi_is_grid(MPI_Comm comm)
+{
+	int topology = MPI_UNDEFINED;
+
+	OCI_PORT_MPI(Topo_test)(comm, &topology);
+	return topology == MPI_CART;
+}
+
 int oci_mpi_graph_create(struct oci_mpi_graph **graph, MPI_Comm comm)
 {
 	struct lists l = { .topology = MPI_UNDEFINED };
@@ -102,7 +110,6 @@ int oci_mpi_graph_create(struct oci_mpi_graph **graph, MPI_Comm comm)
 	l.targets = l.sources + l.in;
 	l.weights = l.targets + l.out;
 	fill(&l, comm);
-	made->connected = l.topology == MPI_CART;
 	made->out.edge = made->edge;
 	made->in.edge = made->edge + l.out;
 	sort(&made->out, l.targets, l.out, false);

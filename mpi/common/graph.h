@@ -26,12 +26,15 @@ struct oci_mpi_edges {
 };
 
 struct oci_mpi_graph {
-	/* Whoever has a neighbor can be reached from all: where one block is empty all are. */
-	bool connected;
 	struct oci_mpi_edges out, in;
 	struct oci_mpi_edge edge[];
 };
 
+/*
+ * A Cartesian grid, in which all members can be reached from each: where one block of blocks that
+ * are alike is empty, all are. Asked without memory, as members must not differ in the answer.
+ */
+bool oci_mpi_is_grid(MPI_Comm comm);
 /* 0, with the graph, which free() frees, or NULL: the communicator has no topology. -ENOMEM. */
 int oci_mpi_graph_create(struct oci_mpi_graph **graph, MPI_Comm comm);
 

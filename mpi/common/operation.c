@@ -115,7 +115,7 @@ static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 	if (!oci_row_sends(collective) ||
 	    (oci_counts_sent(collective) && oci_counts_received(collective))) {
 		*bytes = 0;
-		if (c->graph && c->graph->connected && oci_function_is_uniform(c->function))
+		if (c->grid && oci_function_is_uniform(c->function))
 			*known = type_bytes(c->stype, (size_t)c->scount);
 		return;
 	}
@@ -250,7 +250,7 @@ static int open_sides(struct oci_mpi_operation *o)
 
 enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi_call *call,
 			       uint32_t rank, uint32_t size, const struct oci_mpi_graph *graph,
-			       bool retain, const char **reason)
+			       bool grid, bool retain, const char **reason)
 {
 	struct oci_port_type shape;
 	size_t known;
@@ -258,6 +258,7 @@ enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi
 	memset(o, 0, offsetof(struct oci_mpi_operation, few));
 	o->mpi = *call;
 	o->mpi.graph = graph;
+	o->mpi.grid = grid;
 	o->rank = rank;
 	o->size = size;
 	o->reduces = oci_is_reduction(call->collective);

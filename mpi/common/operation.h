@@ -26,7 +26,8 @@
 struct oci_mpi_call {
 	enum oc_collective collective;
 	enum oci_function function;
-	const struct oci_mpi_graph *graph; /* set by oci_mpi_open() */
+	const struct oci_mpi_graph *graph; /* this and the next: set by oci_mpi_open() */
+	bool grid;
 	/* Two names of one argument: collectives.h has either for it. */
 	union {
 		const void *sbuf;
@@ -92,11 +93,11 @@ enum oci_mpi_path {
  * opened once). `retain`: the call returns before it is over, so types and the operation are kept
  * until oci_mpi_close(), and counts and displacements are copied. To be closed whatever it returns.
  * `graph`: of a neighborhood collective, who is whose neighbor; it lives as long. NULL: there was
- * no memory to know it.
+ * no memory to know it. `grid`: oci_mpi_is_grid() of the communicator.
  */
 enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *operation, const struct oci_mpi_call *call,
 			       uint32_t rank, uint32_t size, const struct oci_mpi_graph *graph,
-			       bool retain, const char **reason);
+			       bool grid, bool retain, const char **reason);
 /* Before each run: packs what this rank gives. A failure is in operation->status. */
 void oci_mpi_load(struct oci_mpi_operation *operation);
 /* After each run that the engine served: unpacks what this rank got. An MPI error code. */
