@@ -3,7 +3,8 @@
  * Tuning files and profiles: text into a model, or a sentence with the place that is wrong.
  *
  * Whoever wrote the text may mean harm: depth is bounded before jansson recurses, every key and
- * type is checked, and nothing is taken over unless all of it is right.
+ * type is checked, and nothing is taken over unless all of it is right. One file of more than 500
+ * lines: half of it is the tables of what a file may have, which nothing else asks.
  */
 #include "base/options.h"
 #include "model/embedded.h"

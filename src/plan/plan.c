@@ -3,6 +3,9 @@
  * The builder: collects operations, keeps the first error, and refuses a plan that no executor
  * could run. What needs sizes or the other ranks' plans (bounds, deadlock, races) is not looked
  * at here but proven by the checker, lab/check/check.h.
+ *
+ * One file of more than 500 lines: each operation's row in the table and the functions that put,
+ * refuse and name it have to agree.
  */
 #include "plan/plan.h"
 

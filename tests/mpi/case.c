@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One call made, run and checked, and the counts of what was. One file of more than 500 lines: what
+ * is made and what is checked of a call go by the same description of it.
+ */
 #include "case.h"
 
 #include "checked.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * onecopy info: what works here and why; the option and algorithm tables; plans as graphs. What it
- * tells is JSON first; the tables for people are made of that.
+ * tells is JSON first; the tables for people are made of that. One file of more than 500 lines, as
+ * what makes a piece of JSON stands beside what prints it.
  */
 #include "command.h"
 #include "lab/experiment/json_text.h"
