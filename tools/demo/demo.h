@@ -3,7 +3,8 @@
  * onecopy-demo: runs a few unmodified MPI programs under Open MPI and under MPICH, without and with
  * onecopy, in turn, verifies each run and says what changed and what onecopy served.
  *
- *   main.c      command line, what can be run, the runs, the report; lab/experiment does the rest
+ *   main.c      command line, what can be run, the report; lab/experiment does the rest
+ *   runs.c      the runs: commands, results
  *   programs.c  the programs: their commands and metrics
  *   hpcc.c      HPC Challenge's input and its own checks
  */
@@ -80,6 +81,12 @@ struct demo {
 
 extern const struct demo_program *const demo_programs[];
 extern const size_t demo_num_programs;
+
+/* runs.c */
+const char *demo_side(bool with); /* the series of a side: "with" onecopy, or "without" */
+void demo_program_path(const struct demo *demo, const struct demo_case *one, char *path);
+/* Its figures, and a run on each side for every round. */
+void demo_plan_case(struct demo *demo, struct demo_case *one);
 
 /* hpcc.c: 0, or -1 after saying what is wrong. */
 int demo_hpcc_prepare(const struct demo *demo);
