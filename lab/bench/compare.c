@@ -152,7 +152,7 @@ static void name_variants(enum launcher mpi)
 static void write_arguments(void)
 {
 	const struct compare_options *o = &compare.options;
-	FILE *out = fmemopen(compare.arguments, sizeof(compare.arguments), "w");
+	FILE *out = must(fmemopen(compare.arguments, sizeof(compare.arguments), "w"));
 	int i;
 
 	for (i = 0; i < o->collectives.n; i++)

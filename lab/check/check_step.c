@@ -18,7 +18,7 @@ static uint32_t peer_of(const struct oci_actor *a, uint32_t v)
  * the least it is entitled to (see check.h).
  */
 
-/* As executors do it (DESIGN.md 5); the first call is 1, so that 0 is below every value. */
+/* As executors do it; the first call is 1, so that 0 is below every value. */
 static uint64_t flag_value(uint32_t call, uint64_t step)
 {
 	return (uint64_t)(call + 1) * OCI_STEPS + step;

@@ -23,7 +23,6 @@ void progress_show(struct progress *progress, const char *what, double done)
 {
 	int full = (int)(done * 30);
 	double elapsed = now_s() - progress->start_s;
-	long left = (long)(elapsed / done * (1 - done));
 	char time[48] = "";
 
 	if (!progress->bar) {
@@ -32,8 +31,11 @@ void progress_show(struct progress *progress, const char *what, double done)
 		return;
 	}
 	/* Sooner it would be a guess. */
-	if (done > 0.02 && elapsed > 5)
+	if (done > 0.02 && elapsed > 5) {
+		long left = (long)(elapsed / done * (1 - done));
+
 		snprintf(time, sizeof(time), ", about %ld:%02ld left", left / 60, left % 60);
+	}
 	fprintf(stderr, "\r\033[K[%.*s%*s] %3.0f%% %.40s%s", full, "##############################",
 		30 - full, "", 100 * done, what, time);
 	fflush(stderr);

@@ -279,7 +279,7 @@ void results_print(const struct results *results, enum table_form form, FILE *ou
 
 static json_t *real(double value)
 {
-	return isnan(value) ? json_null() : json_real(value);
+	return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *estimate_json(const struct stats_estimate *e)
