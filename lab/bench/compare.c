@@ -201,9 +201,7 @@ static void plan_place(struct place *place)
 						   "%s-%s", place->stem, name);
 
 		snprintf(figure->title, sizeof(figure->title), "%s, %zu ranks", name, ranks);
-		snprintf(
-			figure->about, sizeof(figure->about),
-			"Median call of the slowest rank; the spread of a run is 10 %% and 90 %%.");
+		snprintf(figure->about, sizeof(figure->about), "%s", place->way->about);
 		snprintf(figure->row, sizeof(figure->row), "%s", name);
 		figure->log_y = figure->folded = true;
 		figure->group = group;

@@ -68,7 +68,7 @@ static const struct argp_option option_table[] = {
 	  "and first-1000, with commas between them, or all: a table each",
 	  1 },
 	{ "everything", KEY_EVERYTHING, NULL, 0,
-	  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs, with shared heaps, too, in "
+	  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs (of MPICH up to the cores), with shared heaps, too, in "
 	  "about a quarter of an hour; the end lists the cells lost",
 	  1 },
 	{ "quick", KEY_QUICK, NULL, 0, "A look in about a minute: 3 runs, 4 sizes", 1 },
@@ -284,28 +284,36 @@ static error_t parse_ways(const char *arg, struct argp_state *state, struct comp
 	return err;
 }
 
-/* What was not asked for otherwise. */
-static void take_everything(struct argp_state *state, struct compare_options *o)
+/* Where nothing is asked for otherwise, --everything is all. */
+static void choose(struct argp_state *state, struct compare_options *o)
 {
 	char error[TEXT_ERROR_CHARS];
 	int c;
 
-	parse_mpi("both", state, o);
-	parse_ways("all", state, o);
-	o->shared_heap = true;
-	if (o->ranks_n == 0) {
+	if (o->mpi == LAUNCH_NONE) {
+		parse_mpi(o->everything ? "both" : "openmpi", state, o);
+	}
+	if (!memchr(o->ways, true, sizeof(o->ways))) {
+		parse_ways(o->everything ? "all" : "aligned", state, o);
+	}
+	if (o->ranks_n == 0 && o->everything) {
 		parse_ranks("2,4,8", state, o);
 	}
-	if (o->runs == 0) {
-		o->runs = STATS_MIN_RUNS;
-	}
-	if (o->sizes.n == 0) {
+	if (o->sizes.n == 0 && (o->everything || o->quick)) {
 		size_list_parse("4,1K,64K,1M", &o->sizes, error);
 	}
-	o->collectives.n = OC_COLLECTIVES;
-	for (c = 0; c < OC_COLLECTIVES; c++) {
-		o->collectives.at[c] = (enum oc_collective)c;
+	if (o->runs == 0) {
+		o->runs = o->everything ? STATS_MIN_RUNS : o->quick ? 3 : 9;
 	}
+	if (o->collectives.n == 0 && !o->everything) {
+		collective_list_default(&o->collectives);
+	} else if (o->collectives.n == 0) {
+		for (c = 0; c < OC_COLLECTIVES; c++) {
+			o->collectives.at[c] = (enum oc_collective)c;
+		}
+		o->collectives.n = OC_COLLECTIVES;
+	}
+	o->shared_heap |= o->everything;
 }
 
 static void set_default(double *ratio, double value)
@@ -316,11 +324,7 @@ static void set_default(double *ratio, double value)
 /* What only the options together show, and the defaults that depend on --quick and --mpi. */
 static error_t finish(struct argp_state *state, struct compare_options *o)
 {
-	char error[TEXT_ERROR_CHARS];
-
-	if (o->everything) {
-		take_everything(state, o);
-	}
+	choose(state, o);
 	if (o->better && o->mpis[LAUNCH_OPENMPI] && o->mpis[LAUNCH_MPICH]) {
 		return fail(state, "--better takes the faster of both MPIs already: give --mpi one "
 				   "of them.");
@@ -331,12 +335,7 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 	set_default(&o->demands.geomean, mpis[o->mpi].geomean);
 	set_default(&o->demands.geomean_large, mpis[o->mpi].geomean_large);
 	set_default(&o->demands.barrier, mpis[o->mpi].barrier);
-	if (o->runs == 0) {
-		o->runs = o->quick ? 3 : 9;
-	}
-	if (o->sizes.n == 0 && o->quick) {
-		size_list_parse("4,1K,64K,1M", &o->sizes, error);
-	} else if (o->sizes.n == 0) {
+	if (o->sizes.n == 0) {
 		size_list_powers_of_4(&o->sizes, 4, 4 << 20);
 	}
 	if (o->gate && o->runs < STATS_MIN_RUNS) {
@@ -410,9 +409,6 @@ int compare_options_parse(int argc, char **argv, struct compare_options *options
 	*options = (struct compare_options){
 		.ranks = { 2, 4 },
 		.timeout_s = 300,
-		.mpi = LAUNCH_OPENMPI,
-		.mpis = { [LAUNCH_OPENMPI] = true },
-		.ways = { true },
 		.demands = { .floor = 0.95,
 			     .floor_oversubscribed = 0.5,
 			     .geomean = UNSET,
@@ -423,6 +419,5 @@ int compare_options_parse(int argc, char **argv, struct compare_options *options
 			     .geomean_heap_oversubscribed = 1.5,
 			     .barrier = UNSET },
 	};
-	collective_list_default(&options->collectives);
 	return args_parse(&argp, argc, argv, options, false);
 }

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/experiment/counters.h"
+#include "lab/experiment/json_text.h"
 #include "lab/experiment/table.h"
 
 #include <string.h>
-
-static const char *word(const json_t *row, const char *key)
-{
-	return json_string_value(json_object_get(row, key));
-}
-
-static json_int_t number(const json_t *row, const char *key)
-{
-	return json_integer_value(json_object_get(row, key));
-}
 
 static void size_text(json_int_t bytes, char *text, size_t room)
 {
@@ -44,15 +35,15 @@ static void print_front_ends(const json_t *rows, FILE *stream)
 
 	json_array_foreach(rows, i, row)
 	{
-		const char *name = word(row, "library");
+		const char *name = json_text_at(row, "library");
 
 		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
 			if (!strcmp(name, known[k].library))
 				name = known[k].name;
 		fprintf(stream, "%s%s", i ? ", " : "onecopy: through ", name);
 		if (json_array_size(rows) > 1)
-			fprintf(stream, " on %lld rank%s", (long long)number(row, "ranks"),
-				number(row, "ranks") == 1 ? "" : "s");
+			fprintf(stream, " on %lld rank%s", (long long)json_number_at(row, "ranks"),
+				json_number_at(row, "ranks") == 1 ? "" : "s");
 	}
 	if (json_array_size(rows))
 		fputc('\n', stream);
@@ -67,16 +58,16 @@ static void print_served(const json_t *rows, FILE *stream)
 	table_add(&table, "collective\talgorithm\tmechanism\tcalls\tbytes");
 	json_array_foreach(rows, i, row)
 	{
-		json_int_t recovered = number(row, "recovered");
+		json_int_t recovered = json_number_at(row, "recovered");
 		char size[32], note[80] = "";
 
-		size_text(number(row, "bytes"), size, sizeof(size));
+		size_text(json_number_at(row, "bytes"), size, sizeof(size));
 		if (recovered)
 			snprintf(note, sizeof(note), "\t(%lld recovered through shm)",
 				 (long long)recovered);
-		table_add(&table, "%s\t%s\t%s\t%lld\t%s%s", word(row, "collective"),
-			  word(row, "algorithm"), word(row, "mechanism"),
-			  (long long)number(row, "calls"), size, note);
+		table_add(&table, "%s\t%s\t%s\t%lld\t%s%s", json_text_at(row, "collective"),
+			  json_text_at(row, "algorithm"), json_text_at(row, "mechanism"),
+			  (long long)json_number_at(row, "calls"), size, note);
 	}
 	table_print(&table, stream, 2);
 }
@@ -89,8 +80,8 @@ static void print_handed_back(const json_t *rows, FILE *stream)
 
 	table_add(&table, "collective\tcalls\treason");
 	json_array_foreach(rows, i, row)
-		table_add(&table, "%s\t%lld\t%s", word(row, "collective"),
-			  (long long)number(row, "calls"), word(row, "reason"));
+		table_add(&table, "%s\t%lld\t%s", json_text_at(row, "collective"),
+			  (long long)json_number_at(row, "calls"), json_text_at(row, "reason"));
 	table_print(&table, stream, 2);
 }
 
@@ -99,16 +90,16 @@ static void print_heaps(const json_t *heap, FILE *stream)
 {
 	char now[32], most[32], back[32], large[32];
 
-	if (!number(heap, "heaps"))
+	if (!json_number_at(heap, "heaps"))
 		return;
-	size_text(number(heap, "bytes_in_use"), now, sizeof(now));
-	size_text(number(heap, "most_bytes_in_use"), most, sizeof(most));
-	size_text(number(heap, "bytes_given_back"), back, sizeof(back));
-	size_text(number(heap, "bytes_in_large_pages"), large, sizeof(large));
+	size_text(json_number_at(heap, "bytes_in_use"), now, sizeof(now));
+	size_text(json_number_at(heap, "most_bytes_in_use"), most, sizeof(most));
+	size_text(json_number_at(heap, "bytes_given_back"), back, sizeof(back));
+	size_text(json_number_at(heap, "bytes_in_large_pages"), large, sizeof(large));
 	fprintf(stream,
 		"onecopy: shared heaps: %lld with %s in use at the end, %s at most, %s given back, "
 		"%s allocated in large pages\n",
-		(long long)number(heap, "heaps"), now, most, back, large);
+		(long long)json_number_at(heap, "heaps"), now, most, back, large);
 }
 
 /* And what did not, though there was a shared heap. */
@@ -126,9 +117,9 @@ static void print_by_kernel(const json_t *rows, FILE *stream)
 	{
 		char size[32];
 
-		size_text(number(row, "bytes"), size, sizeof(size));
-		table_add(&table, "%lld\t%s\t%s", (long long)number(row, "copies"), size,
-			  word(row, "reason"));
+		size_text(json_number_at(row, "bytes"), size, sizeof(size));
+		table_add(&table, "%lld\t%s\t%s", (long long)json_number_at(row, "copies"), size,
+			  json_text_at(row, "reason"));
 	}
 	table_print(&table, stream, 2);
 }
@@ -138,14 +129,14 @@ static void print_mapped(const json_t *mapped, FILE *stream)
 {
 	char space[32], bytes[32];
 
-	if (!number(mapped, "peers"))
+	if (!json_number_at(mapped, "peers"))
 		return;
-	size_text(number(mapped, "address_space"), space, sizeof(space));
-	size_text(number(mapped, "bytes"), bytes, sizeof(bytes));
+	size_text(json_number_at(mapped, "address_space"), space, sizeof(space));
+	size_text(json_number_at(mapped, "bytes"), bytes, sizeof(bytes));
 	fprintf(stream,
 		"onecopy: shared heaps: %lld mapped (%s of address space at the end), %s "
 		"read or written there\n",
-		(long long)number(mapped, "peers"), space, bytes);
+		(long long)json_number_at(mapped, "peers"), space, bytes);
 }
 
 void counters_print(const json_t *stats, FILE *stream, const char *why_none)
@@ -153,7 +144,7 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 	const json_t *served = json_object_get(stats, "collectives");
 	const json_t *handed = json_object_get(stats, "handed_back");
 	const json_t *mapped = json_object_get(stats, "mapped");
-	long long ranks = number(stats, "ranks");
+	long long ranks = json_number_at(stats, "ranks");
 
 	if (!ranks) {
 		fprintf(stream, "onecopy: nothing was served: %s\n", why_none);

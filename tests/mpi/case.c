@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * One call made, run and checked, and the counts of what was. One file of more than 500 lines: what
- * is made and what is checked of a call go by the same description of it.
- */
 #include "case.h"
 
 #include "checked.h"
@@ -493,26 +489,4 @@ void case_report(void)
 					     (enum oc_collective)c));
 	printf("checksum %lx\n", sum[COUNTS]);
 	fflush(stdout);
-}
-
-void case_all_neighbors(MPI_Comm comm, MPI_Info info, MPI_Comm *graph)
-{
-	MPI_Comm made;
-	int size, *all, *weights;
-
-	MPI_Comm_size(comm, &size);
-	all = malloc((size_t)size * sizeof(*all));
-	weights = malloc((size_t)size * sizeof(*weights));
-	if (!all || !weights)
-		case_fail("no memory for a graph");
-	for (int r = 0; r < size; r++) {
-		all[r] = r;
-		weights[r] = 1;
-	}
-	MPI_Dist_graph_create_adjacent(comm, size, all, weights, size, all, weights, MPI_INFO_NULL,
-				       0, &made);
-	MPI_Comm_dup_with_info(made, info, graph);
-	MPI_Comm_free(&made);
-	free(all);
-	free(weights);
 }

@@ -56,3 +56,25 @@ void case_forced_end(struct case_forced *forced)
 	       case_counted(forced->collective, 1) * (unsigned long)ranks,
 	       case_counted(forced->collective, 0) * (unsigned long)ranks);
 }
+
+void case_all_neighbors(MPI_Comm comm, MPI_Info info, MPI_Comm *graph)
+{
+	MPI_Comm made;
+	int size, *all, *weights;
+
+	MPI_Comm_size(comm, &size);
+	all = malloc((size_t)size * sizeof(*all));
+	weights = malloc((size_t)size * sizeof(*weights));
+	if (!all || !weights)
+		case_fail("no memory for a graph");
+	for (int r = 0; r < size; r++) {
+		all[r] = r;
+		weights[r] = 1;
+	}
+	MPI_Dist_graph_create_adjacent(comm, size, all, weights, size, all, weights, MPI_INFO_NULL,
+				       0, &made);
+	MPI_Comm_dup_with_info(made, info, graph);
+	MPI_Comm_free(&made);
+	free(all);
+	free(weights);
+}

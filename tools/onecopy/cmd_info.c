@@ -83,9 +83,10 @@ static const struct argp_option info_options[] = {
 const struct argp info_argp = {
 	.options = info_options,
 	.parser = parse_key,
-	.args_doc = "\n--plan COLLECTIVE ALGORITHM RANKS",
+	.args_doc = "\n--plan COLLECTIVE ALGORITHM RANKS [--profile NAME|FILE]",
 	.doc = "Tells which mechanisms work on this machine, which do not, and the sentence that "
-	       "says why.\vExit status: 0, or 2 if the options are wrong.",
+	       "says why.\vExit status: 0; 1 if a plan cannot be made or nothing can be written; "
+	       "2 if the options are wrong.",
 };
 
 static int print_plan(const struct info_options *options)
