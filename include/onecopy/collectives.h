@@ -13,9 +13,10 @@
  *   key       the info key is onecopy_<key>: Open MPI takes no key of more than 27 characters
  *   first, second, root   the arguments of the MPI functions, before the communicator, as words for
  *             the lists below: OC_SIGNATURE_<word>. In the place of a root, GRAPH: the blocks are
- * not for all ranks but for those that the communicator's topology makes neighbors sends, receives
- * what a rank's buffers are, as in struct oc_call: NOTHING, ONE block or message, EACH: a block for
- * each rank; ROOT_ONE, ROOT_EACH: on the root alone. A Bcast has one buffer, which counts as sent.
+ *             for those alone that the communicator's topology makes neighbors
+ *   sends, receives   what a rank's buffers are, as in struct oc_call: NOTHING, ONE block or
+ *             message, EACH: a block for each rank; ROOT_ONE, ROOT_EACH: on the root alone. A Bcast
+ *             has one buffer, which counts as sent.
  *   in_place  where OC_IN_PLACE may stand: NEVER; ROOT_SEND, ROOT_RECV: for that buffer of the
  *             root; SEND: for the send buffer of any rank; TRADE: of all ranks or of none, and
  *             there are plans of its own for it; APART: as SEND, and as peers read the input until

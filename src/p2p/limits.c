@@ -5,8 +5,8 @@
  *   eager       through the ring: bytes at the rate of copies through shared memory, whose two ends
  *               overlap but for the first chunk; one flag
  *   rendezvous  one single copy, between the flags that announce it and that tell the sender; from
- *               OCI_P2P_SHARE_BYTES on each end copies half, for one flag more; or one copy out of
- * mapped memory
+ *               OCI_P2P_SHARE_BYTES on each end copies half, for one flag more; or one copy out
+ *               of mapped memory
  *
  * The largest power of two for which the first costs no more is the eager limit between ranks that
  * share a cache, where the model was calibrated; else the limits below count.

@@ -5,32 +5,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void drop(struct oci_plan_cache *cache, struct oci_cached **at)
+static uint32_t bucket_of(const struct oci_plan_key *key)
 {
-	struct oci_cached *gone = *at;
+	uint32_t hash = key->collective * 31u + key->algorithm;
 
-	*at = gone->next;
-	cache->count--;
-	free(gone->plan);
-	free(gone);
+	hash = (hash * 31u + key->parameter) * 31u + key->v;
+	hash = (hash ^ key->root << 7 ^ key->hierarchy << 3 ^ key->commutative) * 2654435761u;
+	return hash >> 26;
 }
+
+_Static_assert(OCI_CACHE_BUCKETS == 1 << 6, "bucket_of() keeps 6 bits");
 
 /* Lets the least recently used plan go that nobody runs. */
 static void evict(struct oci_plan_cache *cache)
 {
 	struct oci_cached **oldest = NULL;
 
-	for (struct oci_cached **at = &cache->first; *at; at = &(*at)->next)
-		if (!(*at)->users)
-			oldest = at;
-	if (oldest)
-		drop(cache, oldest);
+	for (unsigned int i = 0; i < OCI_CACHE_BUCKETS; i++) {
+		for (struct oci_cached **at = &cache->bucket[i]; *at; at = &(*at)->next) {
+			if (!(*at)->users && (!oldest || (*at)->used < (*oldest)->used))
+				oldest = at;
+		}
+	}
+	if (oldest) {
+		struct oci_cached *gone = *oldest;
+
+		*oldest = gone->next;
+		free(gone->plan);
+		free(gone);
+		cache->count--;
+	}
 }
 
-static struct oci_cached *make(struct oci_plan_cache *cache, const struct oci_plan_key *key,
-			       oci_build_fn build, int *error)
+static struct oci_cached *insert(struct oci_plan_cache *cache, const struct oci_plan_key *key,
+				 oci_build_fn build, int *error)
 {
 	struct oci_cached *made = calloc(1, sizeof(*made));
+	uint32_t bucket = bucket_of(key);
 
 	if (!made) {
 		*error = -ENOMEM;
@@ -43,6 +54,8 @@ static struct oci_cached *make(struct oci_plan_cache *cache, const struct oci_pl
 	}
 	if (cache->count >= OCI_CACHE_PLANS)
 		evict(cache);
+	made->next = cache->bucket[bucket];
+	cache->bucket[bucket] = made;
 	cache->count++;
 	return made;
 }
@@ -50,25 +63,29 @@ static struct oci_cached *make(struct oci_plan_cache *cache, const struct oci_pl
 struct oci_cached *oci_cache_get(struct oci_plan_cache *cache, const struct oci_plan_key *key,
 				 oci_build_fn build, int *error)
 {
-	struct oci_cached **at = &cache->first, *cached;
+	struct oci_cached *cached = cache->bucket[bucket_of(key)];
 
-	while (*at && memcmp(&(*at)->plan->key, key, sizeof(*key)))
-		at = &(*at)->next;
-	cached = *at;
-	if (cached)
-		*at = cached->next;
-	else
-		cached = make(cache, key, build, error);
+	while (cached && memcmp(&cached->plan->key, key, sizeof(*key)))
+		cached = cached->next;
 	if (!cached)
-		return NULL;
-	cached->next = cache->first;
-	cache->first = cached;
-	cached->users++;
+		cached = insert(cache, key, build, error);
+	if (cached) {
+		cached->used = ++cache->tick;
+		cached->users++;
+	}
 	return cached;
 }
 
 void oci_cache_clear(struct oci_plan_cache *cache)
 {
-	while (cache->first)
-		drop(cache, &cache->first);
+	for (unsigned int i = 0; i < OCI_CACHE_BUCKETS; i++) {
+		while (cache->bucket[i]) {
+			struct oci_cached *gone = cache->bucket[i];
+
+			cache->bucket[i] = gone->next;
+			free(gone->plan);
+			free(gone);
+		}
+	}
+	cache->count = 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The plans of a team, kept for reuse: bounded, the least recently used one goes first. One thread
- * at a time, as the team. A call that is like the last one of its collective does not ask here.
+ * at a time, as the team. A call that is like the last one of its collective does not ask here; one
+ * whose root goes round does, with a plan for each root.
  */
 #ifndef OC_PLAN_CACHE_H
 #define OC_PLAN_CACHE_H
@@ -10,15 +11,18 @@
 
 /* Plans kept; more exist only while more are in use by outstanding operations. */
 #define OCI_CACHE_PLANS 64
+#define OCI_CACHE_BUCKETS 64
 
 struct oci_cached {
-	struct oci_cached *next; /* used less recently */
+	struct oci_cached *next; /* in its bucket */
 	struct oci_plan *plan;
+	uint64_t used;	/* tick of the last use */
 	uint32_t users; /* executions under way */
 };
 
 struct oci_plan_cache {
-	struct oci_cached *first;
+	struct oci_cached *bucket[OCI_CACHE_BUCKETS];
+	uint64_t tick;
 	uint32_t count;
 };
 
