@@ -31,8 +31,9 @@ struct oci_mpi_graph {
 };
 
 /*
- * A Cartesian grid, in which all members can be reached from each: where one block of blocks that
- * are alike is empty, all are. Asked without memory, as members must not differ in the answer.
+ * A Cartesian grid, in which all members can be reached from each. So where blocks are alike and a
+ * member neither gives nor gets anything, its neighbors do not, nor do theirs. One that only gives
+ * may lie between such as only get. Asked without memory, as members must not differ in the answer.
  */
 bool oci_mpi_is_grid(MPI_Comm comm);
 /* 0, with the graph, which free() frees, or NULL: the communicator has no topology. -ENOMEM. */

@@ -116,7 +116,8 @@ static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 	    (oci_counts_sent(collective) && oci_counts_received(collective))) {
 		*bytes = 0;
 		if (c->grid && oci_function_is_uniform(c->function))
-			*known = type_bytes(c->stype, (size_t)c->scount);
+			*known = add(type_bytes(c->stype, (size_t)c->scount),
+				     type_bytes(c->rtype, (size_t)c->rcount));
 		return;
 	}
 	if (oci_is_reduction(collective)) {

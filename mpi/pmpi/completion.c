@@ -218,10 +218,15 @@ int oci_pmpi_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 			error = here;
 		else if (error && !ignored)
 			statuses[i].MPI_ERROR = MPI_SUCCESS;
-		if (here && here != MPI_ERR_IN_STATUS)
+		if (here && here != MPI_ERR_IN_STATUS) {
+			/* Those before it have completed, and their failures must not stay. */
+			count = i;
 			break;
+		}
 	}
-	error = tell_some(&before, count, NULL, statuses, error);
+	here = tell_some(&before, count, NULL, statuses,
+			 error && error != MPI_ERR_IN_STATUS ? MPI_ERR_IN_STATUS : error);
+	error = error ? error : here;
 	forget(&before);
 	return error;
 }

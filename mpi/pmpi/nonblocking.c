@@ -75,6 +75,9 @@ int oci_pmpi_start(const struct oci_mpi_call *call, oci_native *native, MPI_Comm
 		return hand_out(self, result, code, request);
 	if (self)
 		oci_pmpi_request_discard(self);
+	/* Of no bytes: over on every member, also on one without memory for a request. */
+	if (result == 1 && !code)
+		return PMPI(Ibarrier)(oci_pmpi_job.self, request);
 	*request = MPI_REQUEST_NULL;
 	return code ? oci_pmpi_raise(comm, code) : native(call, comm, request);
 }

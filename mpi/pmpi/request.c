@@ -129,7 +129,9 @@ bool oci_pmpi_request_is_active(MPI_Request handle, MPI_Comm *comm)
 
 	pthread_mutex_lock(&pool_lock);
 	self = made;
-	while (self && !(oci_mpi_request_is_active(&self->mpi) && self->carrier == handle))
+	/* Who asks has the handle from whoever wrote it; of other requests any value will do. */
+	while (self && !(__atomic_load_n(&self->carrier, __ATOMIC_RELAXED) == handle &&
+			 oci_mpi_request_is_active(&self->mpi)))
 		self = self->made;
 	if (self)
 		*comm = self->mpi.comm->comm;
