@@ -4,6 +4,7 @@
  * Whether one is the engine's is known when it is made, alike on all members; what is not goes to
  * the MPI at once, so that calls reach it in the order of the program.
  */
+#include "common/fastpath.h"
 #include "common/request.h"
 
 #include <errno.h>
@@ -20,6 +21,9 @@ static enum oci_mpi_path open_call(struct oci_mpi_comm *self, struct oci_mpi_ope
 	const struct oci_mpi_graph *graph = NULL;
 	bool grid = false;
 
+	if (OCI_LIKELY(
+		    oci_mpi_open_short(o, call, self->rank, self->size, retain, oci_port_type_get)))
+		return OCI_MPI_ENGINE;
 	if (OCI_UNLIKELY(oci_is_neighbor(call->collective))) {
 		graph = oci_mpi_graph(self);
 		grid = oci_mpi_is_grid(self->comm);

@@ -311,7 +311,7 @@ void oci_mpi_load(struct oci_mpi_operation *o)
 	int error = MPI_SUCCESS;
 
 	o->reduction.failed = 0;
-	if (o->status)
+	if (o->simple || o->status)
 		return;
 	if (o->send.bytes == OC_IN_PLACE)
 		error = load_in_place(o);
@@ -326,6 +326,8 @@ int oci_mpi_store(struct oci_mpi_operation *o)
 	size_t count = SIZE_MAX;
 	int error;
 
+	if (OCI_LIKELY(o->simple))
+		return o->call.op ? o->reduction.failed : MPI_SUCCESS;
 	if (oci_has_one_buffer(o->mpi.collective))
 		return is_root(o) ? MPI_SUCCESS : oci_mpi_data_unpack(&o->send, count);
 	if (oci_is_exclusive(o->mpi.collective) && !o->rank)
@@ -338,6 +340,8 @@ int oci_mpi_store(struct oci_mpi_operation *o)
 
 void oci_mpi_close(struct oci_mpi_operation *o)
 {
+	if (OCI_LIKELY(o->simple))
+		return;
 	oci_mpi_data_close(&o->send);
 	oci_mpi_data_close(&o->recv);
 	oci_mpi_reduction_close(&o->reduction);

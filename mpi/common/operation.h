@@ -65,6 +65,8 @@ struct oci_mpi_operation {
 	 * oc_team_abandon() in place of oc_collective(), so that the others do not wait.
 	 */
 	int status;
+	bool simple; /* opened by the short way (fastpath.h): what follows is not set but for
+		      * reduction, where there is one, and few */
 	/*
 	 * The call as it may be given to the MPI while the operation is open: the program's, or,
 	 * where it was opened with `retain`, with the retained types, operation, counts and

@@ -5,6 +5,7 @@
 #include <string.h>
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER; /* trylock alone */
+static bool inside; /* what the turn is where there is one thread */
 /* Of the lists, and of what is said there; nothing is called with it. */
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 static struct oci_mpi_request *first, **last = &first;
@@ -124,7 +125,7 @@ void oci_mpi_request_finish(struct oci_mpi_request *request, int error)
 		end(request);
 }
 
-static void let_go(void)
+void oci_mpi_requests_let_go(void)
 {
 	struct oci_mpi_request *request, *next;
 
@@ -178,10 +179,15 @@ static void step_all(void)
 /* Who is called again, by the engine or the MPI that it drives, leaves at once. */
 void oci_mpi_requests_step(void)
 {
-	if (!oci_mpi_outstanding() || pthread_mutex_trylock(&turn))
+	bool locks = threads;
+
+	if (!oci_mpi_outstanding() || (locks ? pthread_mutex_trylock(&turn) : inside))
 		return;
+	inside = true;
 	step_all();
-	pthread_mutex_unlock(&turn);
+	inside = false;
+	if (locks)
+		pthread_mutex_unlock(&turn);
 }
 
 static struct oci_mpi_request *take_over(void)
@@ -211,7 +217,7 @@ int oci_mpi_requests_progress(void)
 		oci_port_outstanding(comm, -1);
 		count++;
 	}
-	let_go();
+	oci_mpi_requests_let_go();
 	return count;
 }
 

@@ -81,6 +81,8 @@ void oci_mpi_requests_step(void);
 /* And tells the program, and lets go what has ended; not from inside the engine. How many were
  * over. */
 int oci_mpi_requests_progress(void);
+/* That last part alone, as progress may never be called where all are over as soon as begun. */
+void oci_mpi_requests_let_go(void);
 void oci_mpi_requests_stop(void); /* in MPI_Finalize */
 
 /* ---- what each front end does -----------------------------------------------------------------

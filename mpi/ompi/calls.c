@@ -3,7 +3,9 @@
  * The functions that Open MPI calls: each collective, blocking, nonblocking and persistent, as one
  * description of the call (mpi/common) for whoever runs it.
  */
-#include "fastpath.h"
+#include "component.h"
+
+#include "common/fastpath.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -63,10 +65,7 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 }
 
 /* clang-format off */
-/*
- * The description of the call is written down out of line, where the short way does not do. Those
- * with blocks of their own sizes never go the short way.
- */
+/* The description of the call is written down out of line, where the short way does not do. */
 #define BLOCKING(X, ID, name, Name, key, first, second, root, ...)                             \
 	static __attribute__((noinline)) int general_##name(OCI_PARAMETERS(first, second, root) \
 		struct oci_ompi_module *self, int status)                                      \
@@ -81,17 +80,15 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 			mca_coll_base_module_t *module)                                        \
 	{                                                                                      \
 		struct oci_ompi_module *self = module_of(module);                              \
-		struct oci_mpi_reduction reduction;                                            \
-		struct oc_call engine;                                                         \
+		struct oci_mpi_operation o;                                                    \
 		int status = MPI_SUCCESS;                                                      \
                                                                                                \
-		if (oci_has_counts(OC_##ID) ||                                                 \
-		    !oci_ompi_quick(&CALL(ID, name, first, second, root), comm, &engine,       \
-				    &reduction))                                               \
+		(void)comm;                                                                    \
+		if (!oci_mpi_open_short(&o, &CALL(ID, name, first, second, root),              \
+					self->comm.rank, self->comm.size, false,               \
+					oci_ompi_type_get))                                    \
 			return general_##name(OCI_NAMES(first, second, root) self, status);    \
-		if (oci_row_sends(OC_##ID) && !engine.bytes)                                   \
-			return MPI_SUCCESS;                                                    \
-		status = oci_mpi_run_engine(&self->comm, &engine, 0);                          \
+		status = oci_mpi_run_engine(&self->comm, &o.call, 0);                          \
 		return status == OC_HAND_BACK ?                                                \
 			       general_##name(OCI_NAMES(first, second, root) self, status) :   \
 			       status;                                                         \

@@ -6,7 +6,6 @@
  *   modex.c        which processes of the job have the component in use
  *   module.c       one object per communicator: selection, the functions of the modules below us
  *   calls.c        what Open MPI calls: each collective in its three forms
- *   fastpath.h     blocking calls that need no preparation
  *   request.c      our requests of Open MPI: nonblocking and persistent calls
  *   underlying.c   the same calls of the modules below us
  *   port.c         what mpi/common asks of Open MPI
@@ -117,10 +116,17 @@ int oci_ompi_underlying_start(struct oci_ompi_module *module, const struct oci_m
 int oci_ompi_underlying_init(struct oci_ompi_module *module, const struct oci_mpi_call *call,
 			     struct ompi_info_t *info, ompi_request_t **request);
 
-/* port.c: one element directly follows the other and neither has a gap. */
-static inline bool oci_ompi_dense(const oci_ompi_type *type)
+/* oci_port_type_get(), for who wants it inlined. */
+static inline void oci_ompi_type_get(MPI_Datatype type, struct oci_port_type *shape)
 {
-	return type->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS;
+	const opal_datatype_t *base = &type->super;
+
+	shape->size = base->size;
+	shape->extent = base->ub - base->lb;
+	shape->true_lb = base->true_lb;
+	shape->true_extent = base->true_ub - base->true_lb;
+	shape->dense = (base->flags & OPAL_DATATYPE_FLAG_NO_GAPS) != 0;
+	shape->contiguous = (base->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) != 0;
 }
 
 #endif

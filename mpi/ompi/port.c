@@ -12,14 +12,7 @@
 
 void oci_port_type_get(MPI_Datatype type, struct oci_port_type *shape)
 {
-	ptrdiff_t lower;
-
-	shape->size = type->super.size;
-	shape->true_lb = type->super.true_lb;
-	shape->true_extent = type->super.true_ub - type->super.true_lb;
-	shape->dense = oci_ompi_dense(type);
-	shape->contiguous = (type->super.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) != 0;
-	ompi_datatype_get_extent(type, &lower, &shape->extent);
+	oci_ompi_type_get(type, shape);
 }
 
 /* Open MPI 4.1 has no large counts. */

@@ -61,7 +61,10 @@ static struct oci_ompi_request *rise(void)
 		rested--;
 	}
 	OPAL_THREAD_UNLOCK(&lock);
-	return self ? self : OBJ_NEW(oci_ompi_request);
+	if (self)
+		return self;
+	oci_mpi_requests_let_go();
+	return OBJ_NEW(oci_ompi_request);
 }
 
 void oci_ompi_requests_drain(void)

@@ -50,8 +50,9 @@ void oci_request_add(struct oc_request *r, struct oc_request ***last)
 	r->link = *last;
 	**last = r;
 	*last = &r->next;
-	__atomic_fetch_add(&r->team->outstanding, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+	/* Atomic as they are read without the lock, without which nobody writes them. */
+	__atomic_store_n(&r->team->outstanding, r->team->outstanding + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&oci_engine.pending, oci_engine.pending + 1, __ATOMIC_RELAXED);
 }
 
 void oci_request_unlink(struct oc_request *r, struct oc_request ***last)
@@ -67,8 +68,8 @@ void oci_request_leave(struct oc_request *r)
 {
 	/* Release: what the request did to its team comes first. Pairs with the acquire in
 	 * lock_shared() of message.c and in oc_collective(). */
-	__atomic_fetch_sub(&r->team->outstanding, 1, __ATOMIC_RELEASE);
-	__atomic_fetch_sub(&oci_engine.pending, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->team->outstanding, r->team->outstanding - 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&oci_engine.pending, oci_engine.pending - 1, __ATOMIC_RELAXED);
 	/* Release: what its steps wrote, the result, and the last look at it here. Pairs with the
 	 * acquire in oc_peek(). */
 	__atomic_store_n(&r->left, true, __ATOMIC_RELEASE);
