@@ -157,8 +157,6 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 		return -ENOMEM;
 	}
 	shape->common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
-	shape->large_slots = shape->size == 2 && call->near && !shape->mapped &&
-			     !shape->oversubscribed;
 	decide(call, shape, model, predicted);
 	predicted->count = candidates_of(shape, model, candidates);
 	for (unsigned int i = 0; i < predicted->count && !failed; i++)
