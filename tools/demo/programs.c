@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Sizes are such that stock spends a third and more of a program's time in MPI on 2 ranks, also
- * where their cores share a cache (EPYC of docs/results, 2026-11-24: 35 to 60 %), and that a run
+ * where their cores share a cache (EPYC of docs/results, 2026-11-24: 34 to 60 %), and that a run
  * takes half a second with its start: a rank has as little to compute as one of many. intsort is
  * not here, as at no size more than a quarter of its time is communication.
  */
