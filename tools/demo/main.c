@@ -291,14 +291,15 @@ static int run(struct demo *demo)
 	FILE *table;
 
 	err = err ? err : results_run(results);
-	if (err)
+	/* What an interrupted run has so far is shown, too. */
+	if (err && (err != -EINTR || !results->complete))
 		return 1;
 	demo_judge(demo);
 	results->settings = settings(demo);
-	err = opt->json ? results_write_json(results, opt->json) : 0;
+	err |= opt->json ? results_write_json(results, opt->json) : 0;
 	if (opt->json && !strcmp(opt->json, "-"))
 		return err;
-	if (!results_plot(results, opt->out))
+	if (!err && !results_plot(results, opt->out))
 		printf("Plots: %s/ratio-*.svg and latency-*.svg, and as .png\n", opt->out);
 	demo_report(demo, stdout);
 	snprintf(path, sizeof(path), "%s/table.txt", opt->out);

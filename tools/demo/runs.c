@@ -120,7 +120,9 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 	variant.launcher = one->mpi;
 	write_command(demo, one, program, arguments, sizeof(arguments));
 	err = run_program(results, &run, round, why, sizeof(why));
-	if (err) {
+	if (err == -EINTR) {
+		say("interrupted");
+	} else if (err) {
 		run_explain(&run, why);
 	} else {
 		err = read_result(one, line, values);
