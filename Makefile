@@ -3,7 +3,7 @@
 # The front door. CMake does the work; see CMakePresets.json for the builds.
 #
 #   make            build (build/release)
-#   make demo       install what is missing, build, run programs with and without onecopy
+#   make demo       install what is missing, build, what programs gain, in 2 minutes (DEMO_ARGS="...")
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
 #   make soak       random mixes of everything under both MPIs, 10 minutes (SOAK_SECONDS=600, SEED=)
 #   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")
@@ -15,6 +15,7 @@
 #   make help       this list
 
 BENCH_ARGS ?=
+DEMO_ARGS ?=
 COVERAGE_ARGS ?=
 SOAK_SECONDS ?= 600
 SEED ?=
@@ -41,7 +42,7 @@ setup:
 
 demo: setup
 	@$(MAKE) --no-print-directory all
-	@$(release)/tools/demo/onecopy-demo
+	@$(release)/tools/demo/onecopy-demo $(DEMO_ARGS)
 
 check: setup
 	@cmake/check.sh

@@ -8,6 +8,10 @@
  * assisted collectives in "Kernel Assisted Collective Intra-node MPI Communication Among Multi-Core
  * and Many-Core CPUs", section VI-E; the code is our own.
  *
+ * What a rank of a larger machine has to do between two calls can be had on few ranks: with --rows
+ * the matrix has fewer rows, those of vertices that are spread evenly, and paths go by these only;
+ * with --calls only some of the rows are broadcast, and paths go by those.
+ *
  * The graph is a pure function of (seed, from, to). So each rank makes its own rows, and the result
  * is verified against Dijkstra, which shares nothing with the parallel part but that function.
  * Verdicts, times and checksums travel by MPI_Send: a broken collective cannot vouch for itself.
@@ -43,14 +47,16 @@
 #endif
 
 struct graph {
-	size_t size; /* vertices */
+	size_t size;  /* vertices */
+	size_t rows;  /* of the matrix */
+	size_t calls; /* rows that are broadcast: vertices that paths go by */
 	uint64_t seed;
 	uint64_t edge_below; /* a pair has an edge when the upper half of its hash is below this */
 };
 
 struct options {
-	size_t size;
-	uint64_t seed;
+	uint64_t size, rows, calls; /* 0: all */
+	uint64_t graphs, seed;
 	bool json;
 	bool help;
 };
@@ -63,11 +69,27 @@ struct report {
 	uint64_t rows_wrong;
 };
 
-static void graph_init(struct graph *g, size_t size, uint64_t seed)
+static void graph_init(struct graph *g, const struct options *opt, uint64_t seed)
 {
-	g->size = size;
+	g->size = opt->size;
+	g->rows = opt->rows;
+	g->calls = opt->calls;
 	g->seed = mix(seed + 0x9e3779b97f4a7c15ULL);
-	g->edge_below = size <= OUT_DEGREE ? (1ULL << 32) / 2 : (OUT_DEGREE * (1ULL << 32)) / size;
+	/* As many edges lead to vertices that paths go by, however few these are. */
+	g->edge_below = g->calls <= OUT_DEGREE ? (1ULL << 32) / 2 :
+						 (OUT_DEGREE * (1ULL << 32)) / g->calls;
+}
+
+/* The vertex whose distances a row holds. */
+static size_t vertex_of(const struct graph *g, size_t row)
+{
+	return row * g->size / g->rows;
+}
+
+/* The row that is broadcast by a call. */
+static size_t row_of_call(const struct graph *g, size_t call)
+{
+	return call * g->rows / g->calls;
 }
 
 /* Weights of all edges that leave a vertex, UNREACHABLE where there is none, 0 to itself. */
@@ -82,9 +104,9 @@ static void graph_row(const struct graph *g, size_t from, int *weights)
 }
 
 /* First row of a rank's block; rank == ranks gives the number of rows. */
-static size_t first_row(size_t size, int ranks, int rank)
+static size_t first_row(size_t rows, int ranks, int rank)
 {
-	return size * (size_t)rank / (size_t)ranks;
+	return rows * (size_t)rank / (size_t)ranks;
 }
 
 /* Paths that go by vertex k: head is the distance to k, via the distances from k. */
@@ -99,27 +121,29 @@ static void relax(int *restrict to, const int *restrict via, int head, size_t si
 }
 
 /* Returns the seconds this rank spent in MPI_Bcast, waiting for the owner included. */
-static double floyd_warshall(size_t size, int rank, int ranks, int *rows, int *scratch)
+static double floyd_warshall(const struct graph *g, int rank, int ranks, int *rows, int *scratch)
 {
-	size_t first = first_row(size, ranks, rank);
-	size_t count = first_row(size, ranks, rank + 1) - first;
+	size_t first = first_row(g->rows, ranks, rank);
+	size_t count = first_row(g->rows, ranks, rank + 1) - first;
 	double in_bcast = 0.0;
 	int owner = 0;
 
-	for (size_t k = 0; k < size; k++) {
-		while (k >= first_row(size, ranks, owner + 1))
+	for (size_t call = 0; call < g->calls; call++) {
+		size_t r = row_of_call(g, call), k = vertex_of(g, r);
+
+		while (r >= first_row(g->rows, ranks, owner + 1))
 			owner++;
 
 		/* Row k cannot change in iteration k (its head is 0): sent from where it is. */
-		int *row_k = owner == rank ? rows + (k - first) * size : scratch;
+		int *row_k = owner == rank ? rows + (r - first) * g->size : scratch;
 		double start = MPI_Wtime();
 
-		MPI_Bcast(row_k, (int)size, MPI_INT, owner, MPI_COMM_WORLD);
+		MPI_Bcast(row_k, (int)g->size, MPI_INT, owner, MPI_COMM_WORLD);
 		in_bcast += MPI_Wtime() - start;
 
 		for (size_t i = 0; i < count; i++)
-			if (first + i != k)
-				relax(rows + i * size, row_k, rows[i * size + k], size);
+			if (first + i != r)
+				relax(rows + i * g->size, row_k, rows[i * g->size + k], g->size);
 	}
 	return in_bcast;
 }
@@ -130,7 +154,11 @@ static void dijkstra(const struct graph *g, size_t source, int *distance, int *w
 {
 	for (size_t v = 0; v < g->size; v++)
 		distance[v] = UNREACHABLE;
-	memset(settled, 0, g->size);
+	/* What paths do not go by is never a step of one. */
+	memset(settled, 1, g->size);
+	for (size_t call = 0; call < g->calls; call++)
+		settled[vertex_of(g, row_of_call(g, call))] = 0;
+	settled[source] = 0;
 	distance[source] = 0;
 
 	for (;;) {
@@ -154,19 +182,21 @@ static void dijkstra(const struct graph *g, size_t source, int *distance, int *w
 /* Compares whole rows: all of them for small graphs, else ones spread over the block, both ends
  * included.
  */
-static void verify(const struct graph *g, size_t first, size_t count, const int *rows, int *expect,
-		   int *weights, unsigned char *settled, struct report *report)
+static void verify(const struct graph *g, size_t first, size_t count, size_t sampled,
+		   const int *rows, int *expect, int *weights, unsigned char *settled,
+		   struct report *report)
 {
 	size_t checks = count;
 
-	if (g->size > VERIFY_ALL_UP_TO && count > SAMPLED_ROWS)
-		checks = SAMPLED_ROWS;
+	if (g->size > VERIFY_ALL_UP_TO && count > sampled)
+		checks = sampled;
 
 	for (size_t c = 0; c < checks; c++) {
-		size_t i = checks > 1 ? c * (count - 1) / (checks - 1) : 0;
+		/* One alone is another one in each graph. */
+		size_t i = checks > 1 ? c * (count - 1) / (checks - 1) : g->seed % count;
 		const int *row = rows + i * g->size;
 
-		dijkstra(g, first + i, expect, weights, settled);
+		dijkstra(g, vertex_of(g, first + i), expect, weights, settled);
 		report->rows_checked++;
 		if (memcmp(row, expect, g->size * sizeof(*row)) == 0)
 			continue;
@@ -177,7 +207,7 @@ static void verify(const struct graph *g, size_t first, size_t count, const int 
 			to++;
 		if (report->rows_wrong++ == 0)
 			fprintf(stderr, "asp: distance %zu -> %zu is %d; Dijkstra says %d\n",
-				first + i, to, row[to], expect[to]);
+				vertex_of(g, first + i), to, row[to], expect[to]);
 	}
 }
 
@@ -193,8 +223,8 @@ static uint64_t checksum(size_t size, size_t first, size_t count, const int *row
 
 static void print_report(const struct options *opt, int ranks, const struct report *reports)
 {
-	double total_s = 0.0, max_s = 0.0, min_s = reports[0].bcast_s, sum_s = 0.0;
-	uint64_t sum = 0, checked = 0, wrong = 0;
+	double total_s = 0.0, max_s = 0.0, min_s = reports[0].bcast_s, mean_s = 0.0;
+	uint64_t sum = 0, checked = 0, wrong = 0, calls = opt->calls * opt->graphs;
 
 	for (int r = 0; r < ranks; r++) {
 		const struct report *one = &reports[r];
@@ -202,39 +232,43 @@ static void print_report(const struct options *opt, int ranks, const struct repo
 		total_s = one->total_s > total_s ? one->total_s : total_s;
 		max_s = one->bcast_s > max_s ? one->bcast_s : max_s;
 		min_s = one->bcast_s < min_s ? one->bcast_s : min_s;
-		sum_s += one->bcast_s;
+		mean_s += one->bcast_s / ranks;
 		sum += one->checksum;
 		checked += one->rows_checked;
 		wrong += one->rows_wrong;
 	}
 	if (opt->json) {
-		printf("{\"program\":\"asp\",\"size\":%zu,\"seed\":%llu,\"ranks\":%d,"
-		       "\"total_s\":%.9f,\"bcast_calls\":%zu,\"bcast_bytes\":%zu,"
-		       "\"bcast_s_max\":%.9f,\"bcast_s_min\":%.9f,\"bcast_s_sum\":%.9f,"
+		printf("{\"program\":\"asp\",\"size\":%llu,\"rows\":%llu,\"graphs\":%llu,"
+		       "\"seed\":%llu,\"ranks\":%d,\"total_s\":%.9f,\"mpi_s\":%.9f,"
+		       "\"bcast_calls\":%llu,\"bcast_bytes\":%llu,"
+		       "\"bcast_s_max\":%.9f,\"bcast_s_min\":%.9f,"
 		       "\"checksum\":\"%016llx\",\"rows_checked\":%llu,\"rows_wrong\":%llu,"
 		       "\"verified\":%s}\n",
-		       opt->size, (unsigned long long)opt->seed, ranks, total_s, opt->size,
-		       opt->size * sizeof(int), max_s, min_s, sum_s, (unsigned long long)sum,
-		       (unsigned long long)checked, (unsigned long long)wrong,
-		       wrong ? "false" : "true");
+		       (unsigned long long)opt->size, (unsigned long long)opt->rows,
+		       (unsigned long long)opt->graphs, (unsigned long long)opt->seed, ranks,
+		       total_s, mean_s, (unsigned long long)calls,
+		       (unsigned long long)(opt->size * sizeof(int)), max_s, min_s,
+		       (unsigned long long)sum, (unsigned long long)checked,
+		       (unsigned long long)wrong, wrong ? "false" : "true");
 		return;
 	}
-	printf("asp: all-pairs shortest paths, %zu vertices, seed %llu, %d ranks\n", opt->size,
-	       (unsigned long long)opt->seed, ranks);
+	printf("asp: all-pairs shortest paths, %llu vertices, seed %llu, %d ranks\n",
+	       (unsigned long long)opt->size, (unsigned long long)opt->seed, ranks);
 	printf("total time       %10.4f s\n", total_s);
 	printf("in MPI_Bcast     %10.4f s on the slowest rank, %.4f s on the fastest, "
-	       "%.4f s in sum\n",
-	       max_s, min_s, sum_s);
-	printf("                 %zu calls of %zu bytes, %.1f %% of the time\n", opt->size,
-	       opt->size * sizeof(int), total_s > 0.0 ? 100.0 * max_s / total_s : 0.0);
+	       "%.4f s on average\n",
+	       max_s, min_s, mean_s);
+	printf("                 %llu calls of %llu bytes, %.1f %% of the time\n",
+	       (unsigned long long)calls, (unsigned long long)(opt->size * sizeof(int)),
+	       total_s > 0.0 ? 100.0 * mean_s / total_s : 0.0);
 	printf("checksum         %016llx\n", (unsigned long long)sum);
 	if (wrong)
 		printf("verified: NO, %llu of %llu rows differ from Dijkstra on the same graph\n",
 		       (unsigned long long)wrong, (unsigned long long)checked);
 	else
-		printf("verified: yes, %llu whole rows of %zu agree with Dijkstra on the same "
+		printf("verified: yes, %llu whole rows of %llu agree with Dijkstra on the same "
 		       "graph\n",
-		       (unsigned long long)checked, opt->size);
+		       (unsigned long long)checked, (unsigned long long)(opt->rows * opt->graphs));
 }
 
 /* Collects every rank's report at rank 0, which prints. Returns how many of our rows are wrong, at
@@ -268,13 +302,33 @@ static uint64_t gather_and_print(const struct options *opt, int rank, int ranks,
 	return wrong;
 }
 
+/* One graph: its distances, which take the time that counts, and whether they are right. */
+static void solve(const struct options *opt, const struct graph *g, int rank, int ranks, int *rows,
+		  int *row_k, int *expect, unsigned char *settled, struct report *report)
+{
+	size_t first = first_row(g->rows, ranks, rank);
+	size_t count = first_row(g->rows, ranks, rank + 1) - first;
+
+	for (size_t i = 0; i < count; i++)
+		graph_row(g, vertex_of(g, first + i), rows + i * g->size);
+
+	MPI_Barrier(MPI_COMM_WORLD);
+
+	double start = MPI_Wtime();
+
+	report->bcast_s += floyd_warshall(g, rank, ranks, rows, row_k);
+	report->total_s += MPI_Wtime() - start;
+
+	report->checksum += checksum(g->size, first, count, rows);
+	verify(g, first, count, opt->graphs > 1 ? 1 : SAMPLED_ROWS, rows, expect, row_k, settled,
+	       report);
+}
+
 static int run(const struct options *opt, int rank, int ranks)
 {
 	size_t size = opt->size;
-	size_t first = first_row(size, ranks, rank);
-	size_t count = first_row(size, ranks, rank + 1) - first;
+	size_t count = first_row(opt->rows, ranks, rank + 1) - first_row(opt->rows, ranks, rank);
 	struct report report = { 0 };
-	struct graph graph;
 	int *rows = malloc((count ? count : 1) * size * sizeof(*rows));
 	int *row_k = malloc(size * sizeof(*row_k));
 	int *expect = malloc(size * sizeof(*expect));
@@ -288,19 +342,12 @@ static int run(const struct options *opt, int rank, int ranks)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 		goto out;
 	}
-	graph_init(&graph, size, opt->seed);
-	for (size_t i = 0; i < count; i++)
-		graph_row(&graph, first + i, rows + i * size);
+	for (uint64_t n = 0; n < opt->graphs; n++) {
+		struct graph graph;
 
-	MPI_Barrier(MPI_COMM_WORLD);
-
-	double start = MPI_Wtime();
-
-	report.bcast_s = floyd_warshall(size, rank, ranks, rows, row_k);
-	report.total_s = MPI_Wtime() - start;
-
-	report.checksum = checksum(size, first, count, rows);
-	verify(&graph, first, count, rows, expect, row_k, settled, &report);
+		graph_init(&graph, opt, opt->seed + n);
+		solve(opt, &graph, rank, ranks, rows, row_k, expect, settled, &report);
+	}
 	wrong = gather_and_print(opt, rank, ranks, &report);
 out:
 	free(settled);
@@ -312,12 +359,19 @@ out:
 
 static void usage(FILE *to)
 {
-	fprintf(to, "usage: mpirun -n RANKS asp [--size N] [--seed S] [--json]\n"
-		    "All-pairs shortest paths of a random directed graph by Floyd-Warshall; the\n"
-		    "result is verified. Exit status 1 if it is wrong, 2 for a bad option.\n"
-		    "  --size N  vertices, 1 to 65536 (default 2048)\n"
-		    "  --seed S  the graph's seed (default 1)\n"
-		    "  --json    one line of JSON instead of text\n");
+	fprintf(to,
+		"usage: mpirun -n RANKS asp [--size N] [--rows N] [--calls N] [--graphs N]\n"
+		"                           [--seed S] [--json]\n"
+		"All-pairs shortest paths of a random directed graph by Floyd-Warshall; the\n"
+		"result is verified. Exit status 1 if it is wrong, 2 for a bad option.\n"
+		"  --size N    vertices, 1 to 65536 (default 2048)\n"
+		"  --rows N    rows of the matrix, of vertices spread evenly; paths go by these\n"
+		"              only (default: all)\n"
+		"  --calls N   rows that are broadcast, spread evenly; paths go by these only\n"
+		"              (default: all)\n"
+		"  --graphs N  so many graphs, one after the other, 1 to 10000 (default 1)\n"
+		"  --seed S    the first graph's seed (default 1)\n"
+		"  --json      one line of JSON instead of text\n");
 }
 
 /* Every rank parses alike; only the talkative one complains. */
@@ -325,19 +379,27 @@ static bool parse(int argc, char **argv, bool talk, struct options *opt)
 {
 	static const struct option known[] = {
 		{ "size", required_argument, NULL, 'n' },
+		{ "rows", required_argument, NULL, 'r' },
+		{ "calls", required_argument, NULL, 'c' },
+		{ "graphs", required_argument, NULL, 'g' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	uint64_t size = opt->size;
 	bool right = true;
 	int c;
 
 	opterr = talk;
 	while (right && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		if (c == 'n')
-			right = parse_number("asp: --size", optarg, 1, MAX_SIZE, &size);
+			right = parse_number("asp: --size", optarg, 1, MAX_SIZE, &opt->size);
+		else if (c == 'r')
+			right = parse_number("asp: --rows", optarg, 1, MAX_SIZE, &opt->rows);
+		else if (c == 'c')
+			right = parse_number("asp: --calls", optarg, 1, MAX_SIZE, &opt->calls);
+		else if (c == 'g')
+			right = parse_number("asp: --graphs", optarg, 1, 10000, &opt->graphs);
 		else if (c == 's')
 			right = parse_number("asp: --seed", optarg, 0, UINT32_MAX, &opt->seed);
 		else if (c == 'j')
@@ -347,15 +409,21 @@ static bool parse(int argc, char **argv, bool talk, struct options *opt)
 		else if (c == '?')
 			right = false;
 	}
-	opt->size = size;
 	if (right && optind < argc && talk)
 		fprintf(stderr, "asp: unexpected argument '%s'\n", argv[optind]);
+	opt->rows = opt->rows ? opt->rows : opt->size;
+	opt->calls = opt->calls ? opt->calls : opt->rows;
+	if (right && (opt->rows > opt->size || opt->calls > opt->rows)) {
+		if (talk)
+			fprintf(stderr, "asp: --rows are at most --size, --calls at most --rows\n");
+		right = false;
+	}
 	return right && optind == argc;
 }
 
 int main(int argc, char **argv)
 {
-	struct options opt = { .size = 2048, .seed = 1 };
+	struct options opt = { .size = 2048, .graphs = 1, .seed = 1 };
 	int rank, ranks, status;
 
 	MPI_Init(&argc, &argv);

@@ -353,9 +353,10 @@ contains
       call MPI_Recv(theirs, 3, MPI_DOUBLE_PRECISION, r, 0, MPI_COMM_WORLD, &
         MPI_STATUS_IGNORE, error)
       total_time = max(total_time, theirs(1))
-      comm_time = max(comm_time, theirs(2))
+      comm_time = comm_time + theirs(2)
       right = right .and. theirs(3) < 0.5d0
     end do
+    comm_time = comm_time/ranks
     allocate (must(n, n))
     must = 0
     do w = 1, waves
@@ -379,14 +380,14 @@ contains
     if (as_json) then
       print '(a,i0,a,i0,a,i0,a,es16.9,a,es16.9,a,es10.3,3a)', &
         '{"program":"heat","size":', n, ',"steps":', steps, ',"ranks":', ranks, &
-        ',"total_s":', total_time, ',"comm_s_max":', comm_time, ',"worst_error":', worst, &
+        ',"total_s":', total_time, ',"mpi_s":', comm_time, ',"worst_error":', worst, &
         ',"verified":', trim(verdict), '}'
       return
     end if
     print '(a,i0,a,i0,a,i0,a,i0,a)', 'heat: ', n, ' x ', n, ' points, ', steps, ' steps, ', &
       ranks, ' ranks'
     print '(a,f10.4,a)', 'total time       ', total_time, ' s'
-    print '(a,f10.4,a)', 'in MPI           ', comm_time, ' s on the slowest rank'
+    print '(a,f10.4,a)', 'in MPI           ', comm_time, ' s on average of the ranks'
     if (right) then
       print '(a,es8.1)', 'verified: yes, every point and every sum is right; the worst error is', &
         worst

@@ -18,6 +18,7 @@ struct compare_way {
 	const char *name, *arguments; /* of the benchmark */
 	const char *about;	      /* what a value is */
 	bool cached;		      /* the same buffers each time */
+	bool keeps;		      /* a request of one collective: stock is not verified */
 };
 extern const struct compare_way compare_ways[COMPARE_WAYS];
 

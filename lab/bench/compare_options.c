@@ -132,13 +132,15 @@ static const struct argp_option option_table[] = {
 #define SLOWEST "median call of the slowest rank"
 
 const struct compare_way compare_ways[COMPARE_WAYS] = {
-	{ "aligned", "", SLOWEST, false },
+	{ "aligned", "", SLOWEST, false, false },
 	{ "osu", "--loop osu", "median call, of the ranks' mean, with MPI_Barrier behind each",
-	  true },
-	{ "nonblocking", "--form nonblocking", SLOWEST ", begun and waited for at once", false },
-	{ "persistent", "--form persistent", SLOWEST ", of a kept request", true },
-	{ "first-10", "--first 10", "mean of the first 10 calls, slowest rank", false },
-	{ "first-1000", "--first 1000", "mean of the first 1000 calls, slowest rank", false },
+	  true, false },
+	{ "nonblocking", "--form nonblocking", SLOWEST ", begun and waited for at once", false,
+	  false },
+	{ "persistent", "--form persistent", SLOWEST ", of a kept request", true, true },
+	{ "first-10", "--first 10", "mean of the first 10 calls, slowest rank", false, false },
+	{ "first-1000", "--first 1000", "mean of the first 1000 calls, slowest rank", false,
+	  false },
 };
 
 /* A threshold that was not given, which no one can give. */

@@ -140,6 +140,7 @@ void comparison_finish(const struct results *results, struct comparison *compari
 	while ((f = comparison_figure(results, comparison, f)))
 		comparison->cell_count += f->x_count;
 	scratch = must(malloc((comparison->cell_count + results->rounds + 1) * sizeof(*scratch)));
+	free(comparison->cells);
 	cell = comparison->cells = must(calloc(comparison->cell_count + 1, sizeof(*cell)));
 	while ((f = comparison_figure(results, comparison, f))) {
 		for (unsigned int x = 0; x < f->x_count; x++, cell++) {

@@ -48,7 +48,8 @@ struct figure {
 	unsigned int group;	  /* of the comparisons that it is in; 0: none */
 	bool folded;		  /* they are all that is shown of it */
 	const size_t *x;
-	const bool *hidden; /* [x_count]: not worth a row; NULL: none is */
+	const char *const *x_names; /* of the places, which are 1, 2, ... then; NULL: numbers */
+	const bool *hidden;	    /* [x_count]: not worth a row; NULL: none is */
 	unsigned int x_count, series_count, rounds;
 	char (*series)[64];
 	struct figure_cell *cells; /* [series_count * x_count] */
@@ -110,6 +111,10 @@ struct results {
 	char about[256]; /* of all tables */
 	char model[640]; /* which predicts; "": none */
 	unsigned int rounds, complete;
+	/* The rounds end before they take longer, 0: never; or once they are enough, NULL: never.
+	 */
+	double seconds;
+	bool (*enough)(struct results *results);
 	struct figure **figures;
 	struct comparison **comparisons;
 	struct step **steps;
@@ -135,7 +140,7 @@ struct step *results_step(struct results *results,
 			  int (*run)(struct results *, struct step *, unsigned int), void *context,
 			  unsigned int at, const char *what, ...)
 	__attribute__((format(printf, 5, 6)));
-/* All rounds. Returns what ended them early, else 0. */
+/* All rounds, or as many as there is time for. Returns what broke them off, else 0. */
 int results_run(struct results *results);
 /* Statistics of all cells and comparisons. */
 void results_finish(struct results *results);
@@ -199,6 +204,8 @@ bool comparison_passes(const struct comparison *comparison, FILE *out);
 enum table_form { TABLE_TEXT, TABLE_MARKDOWN, TABLE_HTML };
 
 /* show.c */
+/* The command, the machine, and what the numbers are. */
+void results_print_head(const struct results *results, enum table_form form, FILE *out);
 void results_print(const struct results *results, enum table_form form, FILE *out);
 /* "-": on standard output. 0, or 1 and says why. */
 int results_write_json(const struct results *results, const char *path);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 enum { ROUNDS = 6 };
 
@@ -137,6 +138,57 @@ TEST(of_few_rounds_nothing_is_judged)
 	s.results.complete = ROUNDS - 1;
 	results_finish(&s.results);
 	assert_int_equal(s.comparison->cells[0].verdict, VERDICT_NONE);
+	results_end(&s.results);
+}
+
+static int wait_20_ms(struct results *results, struct step *step, unsigned int round)
+{
+	(void)results;
+	(void)step;
+	(void)round;
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	return 0;
+}
+
+static bool after_three(struct results *results)
+{
+	return results->complete == 3;
+}
+
+TEST(rounds_end_before_their_time_is_up)
+{
+	struct results results;
+
+	results_begin(&results, 0, NULL, ROUNDS);
+	results_step(&results, wait_20_ms, NULL, 0, "waits");
+	results.seconds = 0.05; /* not for a third one */
+	assert_int_equal(results_run(&results), 0);
+	assert_in_range(results.complete, 1, 2);
+	results_end(&results);
+}
+
+TEST(rounds_end_once_they_are_enough)
+{
+	struct results results;
+
+	results_begin(&results, 0, NULL, ROUNDS);
+	results_step(&results, wait_20_ms, NULL, 0, "waits");
+	results.enough = after_three;
+	assert_int_equal(results_run(&results), 0);
+	assert_int_equal(results.complete, 3);
+	results_end(&results);
+}
+
+TEST(places_have_names_where_they_are_no_numbers)
+{
+	static const char *const names[] = { "asp", "cg" };
+	char text[32];
+	struct setup s;
+
+	set_up(&s);
+	s.figure->x_names = names;
+	figure_x_text(s.figure, 1, text, sizeof(text));
+	assert_string_equal(text, "cg");
 	results_end(&s.results);
 }
 

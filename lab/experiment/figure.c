@@ -195,7 +195,9 @@ void bytes_text(size_t bytes, char *text, size_t n)
 
 void figure_x_text(const struct figure *figure, unsigned int x, char *text, size_t n)
 {
-	if (figure->x_is_bytes)
+	if (figure->x_names)
+		snprintf(text, n, "%s", figure->x_names[x]);
+	else if (figure->x_is_bytes)
 		bytes_text(figure->x[x], text, n);
 	else
 		snprintf(text, n, "%zu", figure->x[x]);

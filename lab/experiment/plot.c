@@ -164,9 +164,13 @@ static void put_x_axis(const struct figure *figure, unsigned int most, FILE *out
 
 	for (unsigned int x = 0; x < figure->x_count; x++)
 		shown += figure_shows(figure, x);
-	fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xlabel '%s'\nset xtics %s(",
-		(double)figure->x[0] / room, (double)figure->x[figure->x_count - 1] * room,
-		figure->x_name, most > TICS_LEVEL && shown > TICS_LEVEL ? "rotate by -60 " : "");
+	if (figure->x_names)
+		fprintf(out, "set xrange [0.5:%g]\nset xtics noenhanced (", figure->x_count + 0.5);
+	else
+		fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xlabel '%s'\nset xtics %s(",
+			(double)figure->x[0] / room, (double)figure->x[figure->x_count - 1] * room,
+			figure->x_name,
+			most > TICS_LEVEL && shown > TICS_LEVEL ? "rotate by -60 " : "");
 	for (unsigned int x = 0; x < figure->x_count; x++) {
 		char text[32];
 
@@ -195,13 +199,25 @@ static void put_style(unsigned int s, FILE *out)
 	fprintf(out, "lw 2 pt %d ps 0.6 lc %u dt %u", points[s / 8 % 5], s + 1, s / 8 % 5 + 1);
 }
 
-/* The intervals as bars: what the rounds differ by. */
+/* The intervals as bars: what the rounds differ by. Of named places, which nothing lies between,
+ * series `s` of `count` stand side by side. */
+static void put_bars(const struct figure *figure, unsigned int s, unsigned int count, FILE *out)
+{
+	if (figure->x_names)
+		fprintf(out, "using ($1%+g):2:3:4 with yerrorbars ", 0.15 * (s - (count - 1) / 2.));
+	else
+		fputs("using 1:2:3:4 with yerrorlines ", out);
+}
+
 static void put_curves(const struct figure *figure, bool predicted, bool titles, FILE *out)
 {
 	fputs("plot ", out);
 	for (unsigned int s = 0; s < figure->series_count; s++) {
-		fprintf(out, "%s'%s.dat' index %u using %s with %s ", s ? ", " : "", figure->name,
-			s, predicted ? "1:5" : "1:2:3:4", predicted ? "lines" : "yerrorlines");
+		fprintf(out, "%s'%s.dat' index %u ", s ? ", " : "", figure->name, s);
+		if (predicted)
+			fputs("using 1:5 with lines ", out);
+		else
+			put_bars(figure, s, figure->series_count, out);
 		put_style(s, out);
 		if (titles)
 			fprintf(out, " title '%s'", figure->series[s]);
@@ -236,17 +252,21 @@ static void put_picture(const struct results *results, const struct figure *figu
 static void put_ratio_curves(const struct results *results, const struct comparison *first,
 			     const struct figure *figure, FILE *out)
 {
-	unsigned int block = figure->series_count;
+	unsigned int s = 0, count = 0;
 
-	fprintf(out,
-		"plot '%s.dat' index %u using 1:5:6 with filledcurves fc rgb '#cccccc', "
-		"1 with lines lw 1 lc rgb '#000000', %g with lines lw 1.5 dt 2 lc rgb '#c0392b'",
-		figure->name, block, first->floor);
-	for (unsigned int c = 0; c < results->comparison_count; c++) {
-		if (results->comparisons[c]->group != first->group)
-			continue;
-		fprintf(out, ", '' index %u using 1:2:3:4 with yerrorlines ", block);
-		put_style(block++ - figure->series_count + 1, out);
+	for (unsigned int c = 0; c < results->comparison_count; c++)
+		count += results->comparisons[c]->group == first->group;
+	fputs("plot ", out);
+	if (first->control)
+		fprintf(out,
+			"'%s.dat' index %u using 1:5:6 with filledcurves fc rgb '#cccccc', "
+			"%g with lines lw 1.5 dt 2 lc rgb '#c0392b', ",
+			figure->name, figure->series_count, first->floor);
+	fputs("1 with lines lw 1 lc rgb '#000000'", out);
+	for (; s < count; s++) {
+		fprintf(out, ", '%s.dat' index %u ", figure->name, figure->series_count + s);
+		put_bars(figure, s, count, out);
+		put_style(s + 1, out);
 	}
 	fputc('\n', out);
 }
@@ -287,11 +307,12 @@ static void put_legend(const struct results *results, const struct comparison *f
 	      "plot ",
 	      out);
 	if (ratios)
+		fputs("NaN with lines lw 1 lc rgb '#000000' title 'equal'", out);
+	if (ratios && first->control)
 		fprintf(out,
-			"NaN with filledcurves fc rgb '#cccccc' title '%s/%s, interval', "
-			"NaN with lines lw 1 lc rgb '#000000' title 'equal', "
+			", NaN with filledcurves fc rgb '#cccccc' title '%s/%s, interval', "
 			"NaN with lines lw 1.5 dt 2 lc rgb '#c0392b' title 'floor %g'",
-			first->stock, first->control ? first->control : "", first->floor);
+			first->stock, first->control, first->floor);
 	for (unsigned int c = 0; c < results->comparison_count && ratios; c++) {
 		if (results->comparisons[c]->group != first->group)
 			continue;

@@ -19,10 +19,15 @@ void progress_begin(struct progress *progress)
 	*progress = (struct progress){ .bar = isatty(STDERR_FILENO), .start_s = now_s() };
 }
 
+double progress_seconds(const struct progress *progress)
+{
+	return now_s() - progress->start_s;
+}
+
 void progress_show(struct progress *progress, const char *what, double done)
 {
 	int full = (int)(done * 30);
-	double elapsed = now_s() - progress->start_s;
+	double elapsed = progress_seconds(progress);
 	char time[48] = "";
 
 	if (!progress->bar) {

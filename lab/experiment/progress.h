@@ -14,6 +14,8 @@ struct progress {
 void progress_begin(struct progress *progress);
 /* done: 0 to 1 */
 void progress_show(struct progress *progress, const char *what, double done);
+/* Since it began. */
+double progress_seconds(const struct progress *progress);
 /* Takes the bar away, so that a sentence can be printed. */
 void progress_end(struct progress *progress);
 

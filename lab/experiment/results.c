@@ -94,21 +94,40 @@ static unsigned int steps_of_turn(const struct results *results, unsigned int fi
 	return n;
 }
 
+/* Of a step of a round: of all steps there are, or of the time. */
+static double part_done(const struct results *results, unsigned int round, unsigned int step)
+{
+	double steps = (double)results->step_count * results->rounds;
+	double done = (round * results->step_count + step) / steps;
+	double time =
+		results->seconds > 0 ? progress_seconds(&results->progress) / results->seconds : 0;
+
+	return time < done ? done : time > 1 ? 1 : time;
+}
+
+/* Whether another round, as long as those before, would end too late. */
+static bool time_is_up(const struct results *results)
+{
+	double spent = progress_seconds(&results->progress);
+
+	return results->seconds > 0 && results->complete &&
+	       spent + spent / results->complete > results->seconds;
+}
+
 static int run_round(struct results *results, unsigned int round)
 {
-	double all = (double)results->step_count * results->rounds;
 
 	for (unsigned int first = 0, n; first < results->step_count; first += n) {
 		n = steps_of_turn(results, first);
 		for (unsigned int i = 0; i < n; i++) {
 			/* In their order at first, so that figures list them so. */
 			struct step *step = results->steps[first + (i + round) % n];
-			unsigned int done = round * results->step_count + first + i;
 			int failed;
 
 			if (step->left_out)
 				continue;
-			progress_show(&results->progress, step->what, done / all);
+			progress_show(&results->progress, step->what,
+				      part_done(results, round, first + i));
 			failed = step->run(results, step, round);
 			if (failed)
 				return failed;
@@ -121,7 +140,8 @@ int results_run(struct results *results)
 {
 	int failed = 0;
 
-	while (results->complete < results->rounds && !failed) {
+	while (results->complete < results->rounds && !failed && !time_is_up(results) &&
+	       !(results->enough && results->enough(results))) {
 		failed = run_round(results, results->complete);
 		results->complete += !failed;
 	}

@@ -219,7 +219,7 @@ void comparison_print(const struct results *results, const struct comparison *co
 	put_text(comparison->note, form, out);
 }
 
-static void put_head(const struct results *results, enum table_form form, FILE *out)
+void results_print_head(const struct results *results, enum table_form form, FILE *out)
 {
 	const struct host *host = &results->host;
 	char text[2048];
@@ -248,7 +248,7 @@ static void put_head(const struct results *results, enum table_form form, FILE *
 
 void results_print(const struct results *results, enum table_form form, FILE *out)
 {
-	put_head(results, form, out);
+	results_print_head(results, form, out);
 	for (unsigned int i = 0; i < results->summary_count && form == TABLE_HTML; i++)
 		put_text(results->summary[i], form, out);
 	for (unsigned int c = 0; c < results->comparison_count; c++) {
@@ -288,15 +288,21 @@ static json_t *estimate_json(const struct stats_estimate *e)
 			 "high", real(e->high), "coverage", e->coverage);
 }
 
+static json_t *place_json(const struct figure *figure, unsigned int x)
+{
+	return figure->x_names ? json_string(figure->x_names[x]) :
+				 json_integer((json_int_t)figure->x[x]);
+}
+
 static json_t *cell_json(const struct figure *figure, unsigned int series, unsigned int x)
 {
 	const struct figure_cell *cell = figure_cell(figure, series, x);
 	json_t *samples = json_array(), *spread = json_array();
-	json_t *json = json_pack("{s:I, s:s, s:s, s:f, s:f, s:f, s:b, s:o}", figure->x_name,
-				 (json_int_t)figure->x[x], "series", figure->series[series],
-				 "label", cell->label, "median", cell->value.median, "low",
-				 cell->value.low, "high", cell->value.high, "chosen", cell->chosen,
-				 "samples", samples);
+	json_t *json = json_pack("{s:o, s:s, s:s, s:f, s:f, s:f, s:b, s:o}", figure->x_name,
+				 place_json(figure, x), "series", figure->series[series], "label",
+				 cell->label, "median", cell->value.median, "low", cell->value.low,
+				 "high", cell->value.high, "chosen", cell->chosen, "samples",
+				 samples);
 
 	for (unsigned int r = 0; r < figure->rounds; r++) {
 		json_array_append_new(samples, real(cell->samples[r]));
@@ -344,8 +350,8 @@ static json_t *comparison_json(const struct results *results, const struct compa
 				continue;
 			json_array_append_new(
 				cells,
-				json_pack("{s:s, s:I, s:s, s:f, s:f, s:o, s:o, s:s}", "figure",
-					  f->name, f->x_name, (json_int_t)f->x[x], "against",
+				json_pack("{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:s}", "figure",
+					  f->name, f->x_name, place_json(f, x), "against",
 					  cell->other ? comparison->other : comparison->stock,
 					  "stock", cell->stock->value.median, "median",
 					  cell->subject->value.median, "ratio",

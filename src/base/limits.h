@@ -13,7 +13,7 @@
 
 /* Payload that rides behind a POST flag: eight cache lines less flag and signature. At 256 B,
  * 2 ranks: 0.35 us, against 0.6 us through a slot, whose lines nobody fetches ahead
- * (docs/results.md, "Tried and not kept"). */
+ * (docs/results/experiments.md, "Tried and not kept"). */
 #define OCI_INLINE_BYTES 496
 /* A bounce buffer in shared memory: two turns of 32 KiB, which a level-1 cache holds. */
 #define OCI_SLOT_BYTES 65536

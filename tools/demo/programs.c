@@ -1,111 +1,98 @@
 // SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Sizes are such that stock spends a third and more of a program's time in MPI on 2 ranks, also
+ * where their cores share a cache (EPYC of docs/results, 2026-11-24: 34 to 60 %), and that a run
+ * takes half a second with its start: a rank has as little to compute as one of many. intsort is
+ * not here, as at no size more than a quarter of its time is communication.
+ */
 #include "demo.h"
 
-#define METRICS(list) .metrics = list, .num_metrics = sizeof(list) / sizeof((list)[0])
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static const struct demo_metric asp_metrics[] = {
-	{ .id = "total_s", .label = "total time, s" },
-	{ .id = "bcast_s_max", .label = "communication: MPI_Bcast, slowest rank, s" },
-	{ .id = "bcast_s_min", .label = "communication: MPI_Bcast, fastest rank, s" },
+const char demo_stock[] = "stock";
+
+static const struct demo_program programs[] = {
+	{ .name = "asp",
+	  .checks =
+		  "all-pairs shortest paths, C: a row on each rank in each graph equals Dijkstra's; "
+		  "all runs' matrices have one checksum",
+	  .arguments = "--size 16384 --rows 24 --graphs 50",
+	  .quick = "--size 4096 --rows 24" },
+	{ .name = "cg",
+	  .checks = "conjugate gradients, C: every point of every solve equals the known solution",
+	  .arguments = "--size 16 --solves 800",
+	  .quick = "--size 16 --solves 5" },
+	{ .name = "heat",
+	  .checks = "heat by Fourier transforms, Fortran: every point and every step's sum equal "
+		    "the known solution",
+	  .arguments = "--size 32 --steps 4000",
+	  .quick = "--size 32 --steps 5" },
+	{ .name = "gradients",
+	  .checks = "averaged gradients, Python: every parameter, loss and statistic on every rank "
+		    "is exact",
+	  .script = true,
+	  .arguments = "--steps 60",
+	  .quick = "--floats 65536 --steps 5" },
+	{ .name = "shuffle",
+	  .checks = "shuffled records, Python: every record is whole, there once, and where it "
+		    "belongs",
+	  .script = true,
+	  .arguments = "--epochs 60",
+	  .quick = "--records 100 --epochs 5" },
 };
 
-static const struct demo_program asp = {
-	.name = "asp",
-	.what = "all-pairs shortest paths (Floyd-Warshall), C",
-	.checks = "sampled rows equal Dijkstra's; all runs' matrices have one checksum",
-	.kind = DEMO_BINARY,
-	.arguments = "--json",
-	METRICS(asp_metrics),
+static const struct variant variants[] = {
+	{ .name = demo_stock },
+	{ .name = "onecopy", .onecopy = true },
+	{ .name = "shared heap", .onecopy = true, .shared_heap = true },
 };
 
-static const struct demo_metric cg_metrics[] = {
-	{ .id = "total_s", .label = "total time, s" },
-	{ .id = "wait_s_max", .label = "communication: sums and neighbours, slowest rank, s" },
+const struct demo_set demo_usual = {
+	.programs = programs,
+	.program_count = COUNT(programs),
+	.variants = variants,
+	.variant_count = COUNT(variants),
 };
 
-static const struct demo_program cg = {
-	.name = "cg",
-	.what = "pipelined conjugate gradients, persistent sums and messages, C",
-	.checks = "every point of every solve equals the known solution",
-	.kind = DEMO_BINARY,
-	.arguments = "--size 128 --solves 20 --json",
-	METRICS(cg_metrics),
+/*
+ * Section VI-E and Table I: 16384 vertices on Zoot's 16 cores, 32768 on IG's 48. What a rank does
+ * between two calls is the paper's, as it has as many rows as a core had there.
+ */
+#define PAPER_CHECKS \
+	"8 whole rows of each rank equal Dijkstra's; all runs' matrices have one checksum"
+
+static const struct demo_program papers[] = {
+	{ .name = "64 KiB",
+	  .file = "asp",
+	  .checks = PAPER_CHECKS,
+	  .arguments = "--size 16384 --calls 64",
+	  .quick = "--size 16384 --calls 8",
+	  .rank_bytes = 65536,
+	  .rank_rows = 16384 / 16 },
+	{ .name = "128 KiB",
+	  .file = "asp",
+	  .checks = PAPER_CHECKS,
+	  .arguments = "--size 32768 --calls 64",
+	  .quick = "--size 32768 --calls 8",
+	  .rank_bytes = 131072,
+	  .rank_rows = 32768 / 48 },
 };
 
-static const struct demo_metric heat_metrics[] = {
-	{ .id = "total_s", .label = "total time, s" },
-	{ .id = "comm_s_max", .label = "communication: Alltoallw and sums, slowest rank, s" },
+static const struct variant paper_variants[] = {
+	{ .name = "two copies", .setting = "OMPI_MCA_btl_vader_single_copy_mechanism=none" },
+	{ .name = demo_stock },
+	{ .name = "onecopy", .onecopy = true },
+	{ .name = "shared heap", .onecopy = true, .shared_heap = true },
 };
 
-static const struct demo_program heat = {
-	.name = "heat",
-	.what = "heat by Fourier transforms, Alltoallw of derived types, Fortran",
-	.checks = "every point and every step's sum equal the known solution",
-	.kind = DEMO_BINARY,
-	.arguments = "--size 512 --steps 40 --json",
-	METRICS(heat_metrics),
+const struct demo_set demo_paper = {
+	.programs = papers,
+	.program_count = COUNT(papers),
+	.variants = paper_variants,
+	.variant_count = COUNT(paper_variants),
+	.openmpi_only = true,
+	.about =
+		"ASP of Ma et al., Kernel Assisted Collective Intra-node MPI Communication (ICPP "
+		"2011),\nTable I: rows of 64 KiB (Zoot) and 128 KiB (IG), as many on a rank as on a "
+		"core there;\n64 rows are broadcast, not all. stock: one copy, by CMA.",
 };
-
-static const struct demo_metric intsort_metrics[] = {
-	{ .id = "total_s", .label = "total time, s" },
-	{ .id = "comm_s_max", .label = "communication: all collectives, slowest rank, s" },
-	{ .id = "exchange_s_max", .label = "communication: MPI_Alltoallv, slowest rank, s" },
-};
-
-static const struct demo_program intsort = {
-	.name = "intsort",
-	.what = "integers sorted by buckets as NAS IS does it, C",
-	.checks = "order and multiset of the keys in every iteration; one checksum",
-	.kind = DEMO_BINARY,
-	.arguments = "--class A --json",
-	METRICS(intsort_metrics),
-};
-
-static const struct demo_metric script_metrics[] = {
-	{ .id = "total_s", .label = "total time, s" },
-	{ .id = "comm_s_max", .label = "communication: all collectives, slowest rank, s" },
-};
-
-static const struct demo_program gradients = {
-	.name = "gradients",
-	.what = "gradient averaging, 1 Mi floats, Python (mpi4py)",
-	.checks = "every parameter, loss and statistic on every rank is exact",
-	.kind = DEMO_SCRIPT,
-	.arguments = "--json",
-	METRICS(script_metrics),
-};
-
-static const struct demo_program shuffle = {
-	.name = "shuffle",
-	.what = "shuffled records, Ialltoallw of derived types, Python (mpi4py)",
-	.checks = "every record is whole, there once, and where it belongs",
-	.kind = DEMO_SCRIPT,
-	.arguments = "--json",
-	METRICS(script_metrics),
-};
-
-/* In the order of demo_hpcc_read. What each part calls was counted with a PMPI interposer. */
-static const struct demo_metric hpcc_metrics[] = {
-	{ .id = "wall_s", .label = "total time, mpirun's start included, s" },
-	{ .id = "mpifft_gflops",
-	  .label = "communication: MPIFFT (Alltoall inside), Gflop/s",
-	  .is_rate = true },
-	{ .id = "mpirandomaccess_check_s",
-	  .label = "communication: MPIRandomAccess checks (Alltoall inside), s" },
-	{ .id = "mpirandomaccess_gups",
-	  .label = "point-to-point, not ours: MPIRandomAccess, GUP/s",
-	  .is_rate = true },
-	{ .id = "ptrans_gbs", .label = "point-to-point, not ours: PTRANS, GB/s", .is_rate = true },
-};
-
-static const struct demo_program hpcc = {
-	.name = "hpcc",
-	.what = "HPC Challenge, Debian's binary, small input",
-	.checks = "HPL, PTRANS, RandomAccess, FFT, STREAM and DGEMM pass hpcc's own checks",
-	.kind = DEMO_HPCC,
-	METRICS(hpcc_metrics),
-};
-
-const struct demo_program *const demo_programs[] = { &asp,	 &cg,	   &heat, &intsort,
-						     &gradients, &shuffle, &hpcc };
-const size_t demo_num_programs = sizeof(demo_programs) / sizeof(demo_programs[0]);

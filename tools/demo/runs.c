@@ -1,33 +1,31 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* One run of a program on one side: its command, what it printed, and whether that is right. */
+// SPDX-License-Identifier: BSD-3-Clause
+/* The runs: their commands, what they printed and whether that is right; when they are enough. */
 #include "demo.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+/* An interval is narrow enough if its ends are no further apart than this part of the median. */
+#define NARROW 0.04
+
+static const char *file_of(const struct demo_program *program)
+{
+	return program->file ? program->file : program->name;
+}
+
 void demo_program_path(const struct demo *demo, const struct demo_case *one, char *path)
 {
-	switch (one->program->kind) {
-	case DEMO_BINARY:
-		snprintf(path, PATH_MAX, "%s/%s%s", demo->opt.programs,
-			 one->mpi == LAUNCH_MPICH ? "mpich/" : "", one->program->name);
-		break;
-	case DEMO_SCRIPT:
-		snprintf(path, PATH_MAX, "%s/%s.py", demo->opt.examples, one->program->name);
-		break;
-	default:
-		snprintf(path, PATH_MAX, "%s", demo->opt.hpcc);
-	}
+	if (one->program->script)
+		snprintf(path, PATH_MAX, "%s/%s.py", OC_EXAMPLES_DIR, file_of(one->program));
+	else
+		snprintf(path, PATH_MAX, "%.*s/examples/%s%s", PATH_MAX - 64, demo->build,
+			 one->mpi == LAUNCH_MPICH ? "mpich/" : "", file_of(one->program));
 }
 
-const char *demo_side(bool with)
-{
-	return with ? "with" : "without";
-}
-
-/* Our own programs print one line of JSON; a launcher's chatter may stand around it. */
+/* The programs print one line of JSON; a launcher's chatter may stand around it. */
 static void keep_json(void *context, const char *line)
 {
 	json_t **found = context, *parsed = line[0] == '{' ? json_loads(line, 0, NULL) : NULL;
@@ -38,114 +36,103 @@ static void keep_json(void *context, const char *line)
 		json_decref(parsed);
 }
 
-/* Takes the metrics' numbers in order, and what has to be the same in all runs. */
-static int read_result(struct demo_case *one, const json_t *line, double *values)
+/* Takes the metrics' numbers, and what has to be the same in all runs. */
+static int read_result(struct demo_case *one, const json_t *line, double values[DEMO_METRICS])
 {
-	const struct demo_program *program = one->program;
+	static const char *const keys[DEMO_METRICS] = { "total_s", "mpi_s" };
 	const char *checksum = json_string_value(json_object_get(line, "checksum"));
+	const char *name = one->program->name, *file = file_of(one->program);
 
-	if (!line || strcmp(json_string_value(json_object_get(line, "program")), program->name)) {
-		say("%s printed no result", program->name);
-		return -1;
+	if (!line || strcmp(json_string_value(json_object_get(line, "program")), file)) {
+		say("%s printed no result", name);
+		return -EBADMSG;
 	}
 	if (!json_is_true(json_object_get(line, "verified"))) {
-		say("%s: not verified: it says so itself", program->name);
-		return -1;
+		say("%s: not verified: it says so itself", name);
+		return -EBADMSG;
 	}
-	for (size_t i = 0; i < program->num_metrics; i++) {
-		const json_t *number = json_object_get(line, program->metrics[i].id);
+	for (int m = 0; m < DEMO_METRICS; m++) {
+		const json_t *number = json_object_get(line, keys[m]);
 
 		if (!json_is_number(number)) {
-			say("%s: '%s' is missing from its result", program->name,
-			    program->metrics[i].id);
-			return -1;
+			say("%s: '%s' is missing from its result", name, keys[m]);
+			return -EBADMSG;
 		}
-		values[i] = json_number_value(number);
+		values[m] = 1e3 * json_number_value(number);
 	}
 	checksum = checksum ? checksum : "none";
 	if (!one->checksum[0])
 		snprintf(one->checksum, sizeof(one->checksum), "%s", checksum);
 	if (!strcmp(one->checksum, checksum))
 		return 0;
-	say("%s: not verified: its result has checksum %s, the first run's has %s", program->name,
-	    checksum, one->checksum);
-	return -1;
+	say("%s: not verified: its result has checksum %s, the first run's has %s", name, checksum,
+	    one->checksum);
+	return -EBADMSG;
 }
 
 /* The program and its arguments, quoted as a shell takes them. */
 static void write_command(const struct demo *demo, const struct demo_case *one, char *program,
 			  char *arguments, size_t n)
 {
-	const char *more = one->program->arguments ? one->program->arguments : "";
-	bool python = one->program->kind == DEMO_SCRIPT;
-	bool path = python && one->mpi == LAUNCH_MPICH && demo->opt.mpi4py;
+	const struct demo_program *p = one->program;
+	bool path = p->script && one->mpi == LAUNCH_MPICH && demo->opt.mpi4py;
+	const char *words = demo->opt.quick ? p->quick : p->arguments;
 	char file[PATH_MAX];
 
 	demo_program_path(demo, one, file);
 	/* Debian's interpreter by its path: mpi4py is built for it, and another may come first in
 	 * PATH. */
-	snprintf(program, PATH_MAX, "%s", path ? "env" : python ? "/usr/bin/python3" : file);
+	snprintf(program, PATH_MAX, "%s", path ? "env" : p->script ? "/usr/bin/python3" : file);
 	if (path)
-		snprintf(arguments, n, "'PYTHONPATH=%s' /usr/bin/python3 '%s' %s", demo->opt.mpi4py,
-			 file, more);
-	else if (python)
-		snprintf(arguments, n, "'%s' %s", file, more);
-	else if (!strcmp(one->program->name, "asp"))
-		snprintf(arguments, n, "--size %d %s", demo->opt.asp_size, more);
+		snprintf(arguments, n, "'PYTHONPATH=%s' /usr/bin/python3 '%s' %s --json",
+			 demo->opt.mpi4py, file, words);
+	else if (p->script)
+		snprintf(arguments, n, "'%s' %s --json", file, words);
+	else if (p->rank_rows)
+		snprintf(arguments, n, "%s --rows %zu --json", words,
+			 p->rank_rows * (size_t)demo->opt.ranks);
 	else
-		snprintf(arguments, n, "%s", more);
+		snprintf(arguments, n, "%s --json", words);
 }
 
-static void add_values(struct demo_case *one, const char *series, unsigned int round,
-		       const double *values)
-{
-	for (size_t m = 0; m < one->program->num_metrics; m++) {
-		struct figure *figure = one->figures[m];
-
-		figure_add(figure, figure_cell(figure, figure_series(figure, series), 0), round,
-			   values[m]);
-	}
-}
-
-/* step->at: 0 without onecopy, 1 with it. */
+/* step->at: the variant. */
 static int run_case(struct results *results, struct step *step, unsigned int round)
 {
 	struct demo_case *one = step->context;
 	struct demo *demo = one->demo;
-	const struct variant variant = { .name = demo_side(step->at),
-					 .launcher = one->mpi,
-					 .onecopy = step->at };
+	struct variant variant = demo->set->variants[step->at];
 	char program[PATH_MAX], arguments[3 * PATH_MAX], why[512];
-	bool hpcc = one->program->kind == DEMO_HPCC;
-	double values[DEMO_METRICS_MAX];
+	double values[DEMO_METRICS];
 	json_t *line = NULL;
 	struct run run = { .variant = &variant,
-			   .with = demo->opt.with,
+			   .with = demo->with,
 			   .mpirun = demo->opt.mpirun[one->mpi],
 			   .ranks = (uint32_t)demo->opt.ranks,
 			   .binding = demo->binding,
 			   .program = program,
 			   .arguments = arguments,
-			   .folder = hpcc ? demo->folder : NULL,
 			   .timeout_s = demo->opt.timeout_s,
 			   .counted = true,
 			   .line = keep_json,
 			   .context = &line };
 	int err;
 
-	if (hpcc && demo_hpcc_prepare(demo))
-		return -EIO;
+	variant.launcher = one->mpi;
 	write_command(demo, one, program, arguments, sizeof(arguments));
 	err = run_program(results, &run, round, why, sizeof(why));
-	if (err) {
+	if (err == -EINTR) {
+		say("interrupted");
+	} else if (err) {
 		run_explain(&run, why);
 	} else {
-		err = hpcc ? demo_hpcc_read(demo, run.wall_s, values) :
-			     read_result(one, line, values);
+		err = read_result(one, line, values);
 		if (err)
 			say("The command was: %s", run.command);
-		else
-			add_values(one, variant.name, round, values);
+	}
+	for (int m = 0; m < DEMO_METRICS && !err && !demo->warming; m++) {
+		struct figure *figure = demo->figures[one->mpi][m];
+
+		figure_add(figure, figure_cell_of(figure, variant.name, one->x), round, values[m]);
 	}
 	if (run.counters) {
 		json_decref(one->counters);
@@ -155,29 +142,113 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 	return err;
 }
 
-void demo_plan_case(struct demo *demo, struct demo_case *one)
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static void plan_figures(struct demo *demo, enum launcher mpi, unsigned int count)
 {
-	const struct launcher_info *info = launcher_info(one->mpi);
+	static const size_t places[DEMO_PROGRAMS_MAX] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	static const char *const stems[] = { "total", "in-mpi" };
+	static const char *const rows[] = { "total time", "in MPI" };
+	const struct launcher_info *info = launcher_info(mpi);
+	const struct demo_set *set = demo->set;
 
-	for (size_t m = 0; m < one->program->num_metrics; m++) {
-		const struct demo_metric *metric = &one->program->metrics[m];
-		struct figure *figure = figure_new(&demo->results, &demo->x, 1, "", "%s-%s-%s",
-						   info->word, one->program->name, metric->id);
+	for (int m = 0; m < DEMO_METRICS; m++) {
+		struct figure *figure = figure_new(&demo->results, places, count, "ms", "%s-%s",
+						   info->word, stems[m]);
 
-		snprintf(figure->title, sizeof(figure->title), "%s, %s: %s", one->program->name,
-			 info->name, metric->label);
-		snprintf(figure->about, sizeof(figure->about), "%s", one->program->what);
-		snprintf(figure->row, sizeof(figure->row), "%-9s %.50s",
-			 m ? "" : one->program->name, metric->label);
-		figure->x_name = "ranks";
+		snprintf(figure->title, sizeof(figure->title), "%s: %s", info->name, rows[m]);
+		snprintf(figure->row, sizeof(figure->row), "%s", rows[m]);
+		snprintf(figure->about, sizeof(figure->about), "%s",
+			 m ? "What of the total time a rank is in MPI, on average." :
+			     "By the program's own clock, behind MPI_Init; the slowest rank's.");
+		figure->x_names = demo->names[mpi];
+		figure->x_name = "program";
 		figure->x_is_bytes = false;
-		figure->more_is_better = metric->is_rate;
 		figure->folded = true;
-		figure->group = (unsigned int)one->mpi;
-		one->figures[m] = figure;
+		figure->group = (unsigned int)mpi;
+		for (unsigned int v = 0; v < set->variant_count; v++)
+			figure_series(figure, set->variants[v].name);
+		demo->figures[mpi][m] = figure;
 	}
-	results_turn(&demo->results);
-	for (unsigned int side = 0; side < 2; side++)
-		results_step(&demo->results, run_case, one, side, "%s, %s, %s onecopy",
-			     one->program->name, info->name, demo_side(side));
+	for (unsigned int v = 0; v < set->variant_count; v++) {
+		struct comparison *c;
+
+		if (set->variants[v].name == demo_stock)
+			continue;
+		c = results_compare(&demo->results, (unsigned int)mpi);
+		snprintf(c->title, sizeof(c->title), "%.20s %.20s, %d ranks", info->name,
+			 info->version, demo->opt.ranks);
+		snprintf(c->stem, sizeof(c->stem), "%s", info->word);
+		c->stock = demo_stock;
+		c->subject = set->variants[v].name;
+	}
+}
+
+void demo_plan(struct demo *demo)
+{
+	unsigned int counts[LAUNCHERS] = { 0 };
+
+	for (unsigned int i = 0; i < demo->case_count; i++) {
+		struct demo_case *one = &demo->cases[i];
+
+		if (one->skipped)
+			continue;
+		one->x = counts[one->mpi]++;
+		demo->names[one->mpi][one->x] = one->program->name;
+		results_turn(&demo->results);
+		for (unsigned int v = 0; v < demo->set->variant_count; v++)
+			one->steps[v] = results_step(
+				&demo->results, run_case, one, v, "%s, %s, %s", one->program->name,
+				launcher_info(one->mpi)->name, demo->set->variants[v].name);
+	}
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+		if (counts[mpi])
+			plan_figures(demo, (enum launcher)mpi, counts[mpi]);
+	}
+}
+
+int demo_warm_up(struct demo *demo)
+{
+	struct results *results = &demo->results;
+	int err = 0;
+
+	demo->warming = true;
+	for (unsigned int i = 0; i < demo->case_count && !err; i++) {
+		/* The last one needs all that the others do. */
+		struct step *step = demo->cases[i].steps[demo->set->variant_count - 1];
+
+		if (!step)
+			continue;
+		progress_show(&results->progress, "first runs, which are not counted",
+			      progress_seconds(&results->progress) / results->seconds);
+		err = run_case(results, step, 0);
+	}
+	demo->warming = false;
+	return err;
+}
+
+bool demo_enough(struct results *results)
+{
+	struct demo *demo = (struct demo *)((char *)results - offsetof(struct demo, results));
+	bool enough = results->complete > 0;
+
+	for (unsigned int c = 0; c < results->comparison_count && enough; c++)
+		comparison_finish(results, results->comparisons[c]);
+	for (unsigned int i = 0; i < demo->case_count && results->complete; i++) {
+		const struct demo_case *one = &demo->cases[i];
+		bool narrow = true;
+
+		for (unsigned int c = 0; c < results->comparison_count; c++) {
+			const struct comparison *comparison = results->comparisons[c];
+			const struct stats_estimate *ratio = &comparison->cells[one->x].ratio;
+
+			if (comparison->group == (unsigned int)one->mpi)
+				narrow &= ratio->coverage >= 0.95 &&
+					  ratio->high - ratio->low <= NARROW * ratio->median;
+		}
+		for (unsigned int v = 0; v < demo->set->variant_count && !one->skipped; v++)
+			one->steps[v]->left_out = narrow;
+		enough &= narrow || one->skipped;
+	}
+	return enough;
 }
