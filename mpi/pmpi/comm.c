@@ -213,7 +213,9 @@ static bool evaluate(struct oci_pmpi_comm *state)
 	return true;
 }
 
-/* Another thread may have made one meanwhile, which stays, as it may be in use. NULL: no memory. */
+/* Another thread may have made one meanwhile, which stays, as it may be in use. By MPI's rules none
+ * may: only collective calls come here, one at a time on a communicator. But programs do so on
+ * those of one process. NULL: no memory. */
 static struct oci_pmpi_comm *keep(MPI_Comm comm, struct oci_pmpi_comm *state)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -28,6 +28,10 @@
 /* A sleep is at most this part of the time since we were last asked for something: however slowly
  * they ask, we delay the askers by no more than that. */
 #define OCI_QUIET_PER_SLEEP 8
+/* By this part of it a sleep is longer than the one before, so no longer than the first one and
+ * this part of the time that the wait has lasted: who asks for a first time is delayed by no more.
+ */
+#define OCI_SLEEP_GROWTH 16
 /* How much later than told a sleep may end: what Linux allows itself (PR_SET_TIMERSLACK). */
 #define OCI_SLACK_US 50
 
@@ -117,7 +121,7 @@ static void wait_sleep(struct oci_wait *wait, const struct oci_awaited *awaited,
 		int woken = oci_os_futex_wait(half, (uint32_t)seen, wait->sleep_us * 1000ull);
 
 		if (woken == -ETIMEDOUT && wait->sleep_us < OCI_SLEEP_LAST_US)
-			wait->sleep_us *= 2;
+			wait->sleep_us += wait->sleep_us / OCI_SLEEP_GROWTH;
 	}
 	__atomic_fetch_sub(awaited->waiters, 1, __ATOMIC_SEQ_CST);
 }
@@ -155,8 +159,12 @@ static void turn_of_many(struct oci_wait *wait, const struct oci_awaited *awaite
 {
 	uint64_t quiet_us = 0;
 
-	if (polls >= OCI_YIELDS || polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1 ||
-	    __atomic_load_n(&needed, __ATOMIC_RELAXED))
+	/* Each turn answers one of theirs: clocks would add a tenth to it. */
+	if (__atomic_load_n(&needed, __ATOMIC_RELAXED)) {
+		oci_wait_drive();
+		return;
+	}
+	if (polls >= OCI_YIELDS || polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
 		quiet_us = look_around() / 1000;
 	if (__atomic_load_n(&needed, __ATOMIC_RELAXED))
 		return;

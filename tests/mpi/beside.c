@@ -4,6 +4,11 @@
  * processes of another job, who were spawned: they may come late, and what brings them may be a
  * peer that waits for the collective. Rank 0 starts it and then sits in that call; the other ranks
  * complete theirs first.
+ *
+ * Under Open MPI only: MPICH 4.0.2 as Debian builds it, for UCX, can meet no other job, as its
+ * MPI_Open_port is not supported there, nor is what rests on that (MPI_Comm_spawn, _connect,
+ * _join). What its front end does then, drive by a thread during the call, `progress` tests inside
+ * windows, files and communicators that are made.
  */
 #include "case.h"
 

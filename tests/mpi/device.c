@@ -2,7 +2,8 @@
 /*
  * Every collective with an MPI that says that it moves device memory, as one that was built for
  * GPUs does: where OC_TEST_DEVICE is set. The symbols of a program come before those of its
- * libraries.
+ * libraries. Debian's MPIs have no code for device memory, so nothing would ever ask a CUDA, be it
+ * a real one or one made for a test; all that is ours, to decline, runs here.
  */
 #include "case.h"
 

@@ -12,6 +12,7 @@ lists=testlist,testlist.dtp
 out=mpich-suite-results
 reruns=3
 sides='stock onecopy'
+options=
 
 fail() {
 	echo "run.sh: $*" >&2
@@ -19,10 +20,10 @@ fail() {
 }
 
 usage() {
-	fail "usage: run.sh [-l LIST,...] [-n RERUNS] [-o RESULTS] [-s stock|onecopy|compare] BUILD [FOLDER...]"
+	fail "usage: run.sh [-l LIST,...] [-n RERUNS] [-o RESULTS] [-s stock|onecopy|compare] [-x OPTION]... BUILD [FOLDER...]"
 }
 
-while getopts l:n:o:s: option; do
+while getopts l:n:o:s:x: option; do
 	case $option in
 	l) lists=$OPTARG ;;
 	n) reruns=$OPTARG ;;
@@ -32,6 +33,7 @@ while getopts l:n:o:s: option; do
 		compare) sides= ;;
 		*) usage ;;
 		esac ;;
+	x) options="$options $OPTARG" ;;
 	*) usage ;;
 	esac
 done
@@ -64,7 +66,7 @@ unset LD_PRELOAD OMPI_MCA_mca_base_component_path ONECOPY_STATS_DIR
 run_lists() {
 	local command=$mpiexec
 	if [ "$1" = onecopy ]; then
-		command="$onecopy run -q $mpiexec"
+		command="$onecopy run -q$options $mpiexec"
 		export ONECOPY_STATS_DIR=$4.stats
 		rm -rf "$ONECOPY_STATS_DIR" && mkdir -p "$ONECOPY_STATS_DIR"
 	fi

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a rank of an oversubscribed team waits: who asks it for other things is not held up. */
+#include "base/clock.h"
+#include "support/test.h"
+#include "team/team.h"
+
+/* As the first sleep and the growth of the later ones in wait.c. */
+enum { FIRST_US = 50, GROWTH = 16, LONG_US = 500 };
+
+static uint64_t flag;
+static uint32_t sleepers, looks, looks_that_work;
+static int may_ask;
+static uint64_t asked_ns;
+
+static int look(void)
+{
+	uint64_t begin = oci_clock_ns();
+
+	looks++;
+	if (looks_that_work) {
+		looks_that_work--;
+		while (oci_clock_ns() - begin < 20000)
+			;
+		asked_ns = oci_clock_ns();
+	}
+	return may_ask;
+}
+
+static void turn(struct oci_wait *wait)
+{
+	static struct oci_team team = { .oversubscribed = true };
+	const struct oci_awaited awaited = { .word = &flag, .waiters = &sleepers, .target = 1 };
+
+	oci_wait_turn(&team, wait, &awaited);
+}
+
+static void begin(int needed, uint32_t work)
+{
+	struct oci_wait wait = { 0 };
+
+	oci_progress_hook = look;
+	may_ask = needed;
+	looks_that_work = work;
+	/* What the hook said last, in a test before this one, is still in use in a first turn. */
+	for (looks = 0; !looks;)
+		turn(&wait);
+}
+
+/* The k-th sleep begins when the ones before it are over: it is no longer than the first one and a
+ * part of what they have taken, which is less than the time that the wait has lasted. */
+TEST(a_sleep_is_no_longer_than_a_part_of_the_wait)
+{
+	struct oci_wait wait = { 0 };
+	uint64_t start;
+
+	begin(0, 0);
+	start = oci_clock_ns();
+	while (wait.sleep_us < LONG_US) {
+		turn(&wait);
+		if (wait.sleep_us)
+			assert_true(wait.sleep_us <=
+				    FIRST_US + (oci_clock_ns() - start) / 1000 / GROWTH);
+	}
+	assert_int_equal(sleepers, 0);
+}
+
+TEST(a_rank_that_was_asked_stays_awake)
+{
+	struct oci_wait wait = { 0 };
+
+	begin(0, 1);
+	while (!wait.sleep_us) {
+		turn(&wait);
+		/* Eight times the shortest sleep and the slack of its end. */
+		if (oci_clock_ns() - asked_ns < 800000)
+			assert_int_equal(wait.sleep_us, 0);
+	}
+}
+
+TEST(a_rank_that_may_be_asked_at_any_moment_looks_in_each_turn_and_never_sleeps)
+{
+	struct oci_wait wait = { 0 };
+
+	begin(1, 0);
+	looks = 0;
+	for (uint32_t i = 1; i <= 1000; i++) {
+		turn(&wait);
+		assert_int_equal(looks, i);
+	}
+	assert_int_equal(wait.sleep_us, 0);
+	begin(0, 0);
+	while (!wait.sleep_us)
+		turn(&wait);
+}
