@@ -101,7 +101,7 @@ static int segment_create(uint32_t node_ranks)
 	}
 	/* The mapping is larger than the file; pages behind its end are never touched before
 	 * oci_os_shared_file_grow() has granted them. */
-	segment.base = oci_os_map_shared(fd, bytes, false, &error);
+	segment.base = oci_os_map_shared(fd, bytes, &error);
 	if (!segment.base) {
 		close(fd);
 		oci_warn("cannot map %zu bytes for the segment: %s; collectives stay with the MPI. "
