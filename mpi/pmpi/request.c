@@ -247,14 +247,8 @@ void oci_pmpi_pause(uint32_t *turns)
 
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status)
 {
-	uint32_t turns = 0;
 	int done = 0, error;
 
-	for (;;) {
-		oci_pmpi_drive();
-		error = PMPI(Test)(request, &done, status);
-		if (error || done)
-			return error;
-		oci_pmpi_pause(&turns);
-	}
+	OCI_UNTIL(done, error, PMPI(Test)(request, &done, status));
+	return error;
 }
