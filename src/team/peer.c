@@ -84,7 +84,7 @@ static int peer_create(struct oci_peer **created, const struct oci_segment_id *i
 		free(peer);
 		return error;
 	}
-	peer->image = oci_os_image(id->pid);
+	peer->image = oci_segment_image(peer->front);
 	*created = peer;
 	return 0;
 }
