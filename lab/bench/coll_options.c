@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,11 +73,24 @@ static const struct argp_option option_table[] = {
 	{ 0 },
 };
 
-static error_t fail(struct argp_state *state, const char *sentence)
-{
-	argp_error(state, "%s", sentence);
-	return EINVAL;
-}
+#define PLACE(member) offsetof(struct coll_options, member)
+#define SIZES "--min-bytes and --max-bytes take a size above 0, as in 4, 64K or 1M."
+
+/* The options that are no more than a value. */
+static const struct plain_option plain[] = {
+	{ KEY_MIN_BYTES, PLAIN_SIZE, PLACE(min_bytes), 0, 0, SIZES },
+	{ KEY_MAX_BYTES, PLAIN_SIZE, PLACE(max_bytes), 0, 0, SIZES },
+	{ KEY_ITERATIONS, PLAIN_COUNT, PLACE(iterations), 1, 10000000,
+	  "--iterations takes a whole number from 1 to 10000000." },
+	{ KEY_FIRST, PLAIN_COUNT, PLACE(first), 1, 10000000,
+	  "--first takes a whole number from 1 to 10000000." },
+	{ KEY_CELL_SECONDS, PLAIN_FRACTION, PLACE(cell_seconds), 0.001, 3600,
+	  "--cell-seconds takes seconds from 0.001 to 3600." },
+	{ KEY_ROOT, PLAIN_COUNT, PLACE(root), 0, INT_MAX,
+	  "--root takes the number of a rank, from 0." },
+	{ KEY_MEMCPY, PLAIN_FLAG, PLACE(memcpy), 0, 0, NULL },
+	{ 0 },
+};
 
 static error_t parse_list(int key, const char *arg, struct argp_state *state,
 			  struct coll_options *o)
@@ -90,39 +104,7 @@ static error_t parse_list(int key, const char *arg, struct argp_state *state,
 		err = size_list_parse(arg, &o->sizes, error);
 		o->sizes_given = true;
 	}
-	return err ? fail(state, error) : 0;
-}
-
-static error_t parse_number(int key, const char *arg, struct argp_state *state,
-			    struct coll_options *o)
-{
-	switch (key) {
-	case KEY_TOKEN:
-		return range_parse(arg, 1e6, &o->token_ns) ?
-			       fail(state,
-				    "--token-ns takes the least and the most time of a token from "
-				    "rank to rank in ns, as in 0:140.") :
-			       0;
-	case KEY_MIN_BYTES:
-	case KEY_MAX_BYTES:
-		return size_parse(arg, key == KEY_MIN_BYTES ? &o->min_bytes : &o->max_bytes) ?
-			       fail(state, "--min-bytes and --max-bytes take a size above 0, as in "
-					   "4, 64K or 1M.") :
-			       0;
-	case KEY_ITERATIONS:
-		return long_parse(arg, 1, 10000000, &o->iterations) ?
-			       fail(state,
-				    "--iterations takes a whole number from 1 to 10000000.") :
-			       0;
-	case KEY_CELL_SECONDS:
-		return double_parse(arg, 0.001, 3600, &o->cell_seconds) ?
-			       fail(state, "--cell-seconds takes seconds from 0.001 to 3600.") :
-			       0;
-	default:
-		return long_parse(arg, 0, INT_MAX, &o->root) ?
-			       fail(state, "--root takes the number of a rank, from 0.") :
-			       0;
-	}
+	return err ? args_fail(state, error) : 0;
 }
 
 /* What only the options together show. */
@@ -140,21 +122,21 @@ static error_t check_all(struct argp_state *state, struct coll_options *o)
 		size_list_powers_of_4(&o->sizes, o->min_bytes, o->max_bytes);
 	}
 	if (o->sizes.n == 0) {
-		return fail(state,
-			    "No power of four lies between --min-bytes and --max-bytes: widen "
-			    "them, or name the sizes with --sizes.");
+		return args_fail(state,
+				 "No power of four lies between --min-bytes and --max-bytes: widen "
+				 "them, or name the sizes with --sizes.");
 	}
 	for (c = 0; c < o->collectives.n; c++) {
 		for (i = 0; i < o->sizes.n; i++) {
 			if (oci_is_reduction(o->collectives.at[c]) && o->sizes.bytes[i] % 4) {
-				return fail(state,
-					    "Reductions add floats: their sizes are multiples "
-					    "of 4. Leave them out, or the odd sizes.");
+				return args_fail(state,
+						 "Reductions add floats: their sizes are multiples "
+						 "of 4. Leave them out, or the odd sizes.");
 			}
 			if (o->sizes.bytes[i] > INT_MAX) {
-				return fail(state,
-					    "MPI counts bytes in an int: sizes must stay below "
-					    "2 GiB.");
+				return args_fail(
+					state, "MPI counts bytes in an int: sizes must stay below "
+					       "2 GiB.");
 			}
 		}
 	}
@@ -171,7 +153,7 @@ static int word_of(struct argp_state *state, const char *arg, const char *const 
 		i++;
 	}
 	if (!words[i]) {
-		fail(state, sentence);
+		args_fail(state, sentence);
 		return -1;
 	}
 	return i;
@@ -183,11 +165,6 @@ static error_t parse_way(int key, const char *arg, struct argp_state *state, str
 	static const char *const forms[] = { "blocking", "nonblocking", "persistent", NULL };
 	int word;
 
-	if (key == KEY_FIRST) {
-		return long_parse(arg, 1, 10000000, &o->first) ?
-			       fail(state, "--first takes a whole number from 1 to 10000000.") :
-			       0;
-	}
 	word = key == KEY_LOOP ? word_of(state, arg, loops, "--loop takes aligned or osu.") :
 				 word_of(state, arg, forms,
 					 "--form takes blocking, nonblocking or persistent.");
@@ -210,17 +187,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_COLLECTIVES:
 	case KEY_SIZES:
 		return parse_list(key, arg, state, o);
-	case KEY_MIN_BYTES:
-	case KEY_MAX_BYTES:
-	case KEY_ITERATIONS:
-	case KEY_CELL_SECONDS:
 	case KEY_TOKEN:
-	case KEY_ROOT:
-		return parse_number(key, arg, state, o);
+		return range_parse(arg, 1e6, &o->token_ns) ? args_fail(state, TOKEN_SENTENCE) : 0;
 	case KEY_CACHED:
 	case KEY_COLD:
 		if (o->mode != BUFFERS_ROTATED) {
-			return fail(state, "--cached and --cold exclude each other: give one.");
+			return args_fail(state, CACHED_SENTENCE);
 		}
 		o->mode = key == KEY_CACHED ? BUFFERS_CACHED : BUFFERS_COLD;
 		return 0;
@@ -230,11 +202,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_LOOP:
 	case KEY_FORM:
-	case KEY_FIRST:
 		return parse_way(key, arg, state, o);
-	case KEY_MEMCPY:
-		o->memcpy = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is not an option; this program takes no other arguments.",
 			   arg);
@@ -242,7 +210,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		return check_all(state, o);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return plain_parse(plain, key, arg, state);
 	}
 }
 

@@ -17,18 +17,6 @@ void collective_list_default(struct collective_list *list)
 	memcpy(list->at, by_default, sizeof(by_default));
 }
 
-int collective_list_width(const struct collective_list *list)
-{
-	int i, width = 10;
-
-	for (i = 0; i < list->n; i++) {
-		int length = (int)strlen(oci_collective_name(list->at[i]));
-
-		width = length > width ? length : width;
-	}
-	return width;
-}
-
 static int list_add(struct collective_list *list, const char *word)
 {
 	int c, i;

@@ -43,8 +43,6 @@ int collective_list_parse(const char *text, struct collective_list *list,
 			  char error[TEXT_ERROR_CHARS]);
 /* Those that are measured unless others are named. */
 void collective_list_default(struct collective_list *list);
-/* Columns that the longest name takes, and at least 10. */
-int collective_list_width(const struct collective_list *list);
 
 /* Bytes of this rank's send and receive buffer; 0 where the rank has none. */
 size_t collective_send_bytes(const struct collective_call *call);

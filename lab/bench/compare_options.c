@@ -157,76 +157,54 @@ static const struct {
 	[LAUNCH_MPICH] = { "oc_bench_coll_mpich", 1, 1.5, 0, 0 },
 };
 
-enum kind { FLAG, TEXT, RATIO, COUNT };
-
-#define PLACE(member) offsetof(struct compare_options, member)
+#define FLAG(key, member)                                                             \
+	{                                                                             \
+		key, PLAIN_FLAG, offsetof(struct compare_options, member), 0, 0, NULL \
+	}
+#define TEXT(key, member)                                                             \
+	{                                                                             \
+		key, PLAIN_TEXT, offsetof(struct compare_options, member), 0, 0, NULL \
+	}
+#define COUNT(key, member, option, most)                                             \
+	{                                                                            \
+		key, PLAIN_COUNT, offsetof(struct compare_options, member), 1, most, \
+			option " takes a whole number from 1 to " #most "."          \
+	}
+#define RATIO(key, member)                                                                      \
+	{                                                                                       \
+		key, PLAIN_FRACTION, offsetof(struct compare_options, demands.member), 0, 1000, \
+			"Floors and means are ratios stock/onecopy from 0 to 1000, as in 1.3."  \
+	}
 
 /* The options that are no more than a value. */
-static const struct plain {
-	int key;
-	enum kind kind;
-	size_t place;
-	const char *name; /* of a count, with its most */
-	long most;
-} plain[] = {
-	{ KEY_RUNS, COUNT, PLACE(runs), "--runs", 10000 },
-	{ KEY_TIMEOUT, COUNT, PLACE(timeout_s), "--timeout", 86400 },
-	{ KEY_ITERATIONS, COUNT, PLACE(iterations), "--iterations", 10000000 },
-	{ KEY_NO_CHECK, FLAG, PLACE(no_check), NULL, 0 },
-	{ KEY_SHARED_HEAP, FLAG, PLACE(shared_heap), NULL, 0 },
-	{ KEY_BETTER, FLAG, PLACE(better), NULL, 0 },
-	{ KEY_LIMIT, FLAG, PLACE(limit), NULL, 0 },
-	{ KEY_EVERYTHING, FLAG, PLACE(everything), NULL, 0 },
-	{ KEY_QUICK, FLAG, PLACE(quick), NULL, 0 },
-	{ KEY_NO_PLOTS, FLAG, PLACE(no_plots), NULL, 0 },
-	{ KEY_GATE, FLAG, PLACE(gate), NULL, 0 },
-	{ KEY_WITH, TEXT, PLACE(with), NULL, 0 },
-	{ KEY_MPIRUN, TEXT, PLACE(mpirun), NULL, 0 },
-	{ KEY_PROGRAM, TEXT, PLACE(program), NULL, 0 },
-	{ KEY_JSON, TEXT, PLACE(json), NULL, 0 },
-	{ KEY_OUT, TEXT, PLACE(out), NULL, 0 },
-	{ KEY_FLOOR, RATIO, PLACE(demands.floor), NULL, 0 },
-	{ KEY_FLOOR_OVERSUBSCRIBED, RATIO, PLACE(demands.floor_oversubscribed), NULL, 0 },
-	{ KEY_GEOMEAN, RATIO, PLACE(demands.geomean), NULL, 0 },
-	{ KEY_GEOMEAN_LARGE, RATIO, PLACE(demands.geomean_large), NULL, 0 },
-	{ KEY_GEOMEAN_OVERSUBSCRIBED, RATIO, PLACE(demands.geomean_oversubscribed), NULL, 0 },
-	{ KEY_BARRIER, RATIO, PLACE(demands.barrier), NULL, 0 },
-	{ KEY_GEOMEAN_HEAP, RATIO, PLACE(demands.geomean_heap), NULL, 0 },
-	{ KEY_GEOMEAN_HEAP_LARGE, RATIO, PLACE(demands.geomean_heap_large), NULL, 0 },
-	{ KEY_GEOMEAN_HEAP_OVERSUBSCRIBED, RATIO, PLACE(demands.geomean_heap_oversubscribed), NULL,
-	  0 },
+static const struct plain_option plain[] = {
+	COUNT(KEY_RUNS, runs, "--runs", 10000),
+	COUNT(KEY_TIMEOUT, timeout_s, "--timeout", 86400),
+	COUNT(KEY_ITERATIONS, iterations, "--iterations", 10000000),
+	FLAG(KEY_NO_CHECK, no_check),
+	FLAG(KEY_SHARED_HEAP, shared_heap),
+	FLAG(KEY_BETTER, better),
+	FLAG(KEY_LIMIT, limit),
+	FLAG(KEY_EVERYTHING, everything),
+	FLAG(KEY_QUICK, quick),
+	FLAG(KEY_NO_PLOTS, no_plots),
+	FLAG(KEY_GATE, gate),
+	TEXT(KEY_WITH, with),
+	TEXT(KEY_MPIRUN, mpirun),
+	TEXT(KEY_PROGRAM, program),
+	TEXT(KEY_JSON, json),
+	TEXT(KEY_OUT, out),
+	RATIO(KEY_FLOOR, floor),
+	RATIO(KEY_FLOOR_OVERSUBSCRIBED, floor_oversubscribed),
+	RATIO(KEY_GEOMEAN, geomean),
+	RATIO(KEY_GEOMEAN_LARGE, geomean_large),
+	RATIO(KEY_GEOMEAN_OVERSUBSCRIBED, geomean_oversubscribed),
+	RATIO(KEY_BARRIER, barrier),
+	RATIO(KEY_GEOMEAN_HEAP, geomean_heap),
+	RATIO(KEY_GEOMEAN_HEAP_LARGE, geomean_heap_large),
+	RATIO(KEY_GEOMEAN_HEAP_OVERSUBSCRIBED, geomean_heap_oversubscribed),
+	{ 0 },
 };
-
-static error_t fail(struct argp_state *state, const char *sentence)
-{
-	argp_error(state, "%s", sentence);
-	return EINVAL;
-}
-
-static error_t parse_plain(const struct plain *p, char *arg, struct argp_state *state)
-{
-	char *place = (char *)state->input + p->place;
-
-	switch (p->kind) {
-	case FLAG:
-		*(bool *)place = true;
-		return 0;
-	case TEXT:
-		*(const char **)place = arg;
-		return 0;
-	case RATIO:
-		return double_parse(arg, 0, 1000, (double *)place) ?
-			       fail(state,
-				    "Floors and means are ratios stock/onecopy from 0 to 1000, "
-				    "as in 1.3.") :
-			       0;
-	default:
-		if (!long_parse(arg, 1, p->most, (long *)place))
-			return 0;
-		argp_error(state, "%s takes a whole number from 1 to %ld.", p->name, p->most);
-		return EINVAL;
-	}
-}
 
 static error_t parse_ranks(const char *arg, struct argp_state *state, struct compare_options *o)
 {
@@ -237,8 +215,8 @@ static error_t parse_ranks(const char *arg, struct argp_state *state, struct com
 	o->ranks_n = 0;
 	while (!err && (word = strsep(&rest, ","))) {
 		if (o->ranks_n == COMPARE_MAX_RANKS || long_parse(word, 2, 4096, &ranks)) {
-			err = fail(state,
-				   "--ranks takes up to 8 numbers from 2 to 4096, as in 2,4.");
+			err = args_fail(state,
+					"--ranks takes up to 8 numbers from 2 to 4096, as in 2,4.");
 		} else {
 			o->ranks[o->ranks_n++] = (size_t)ranks;
 		}
@@ -254,7 +232,7 @@ static error_t parse_mpi(const char *arg, struct argp_state *state, struct compa
 	int l;
 
 	if (!both && mpi == LAUNCH_NONE) {
-		return fail(state, "--mpi takes openmpi, mpich or both.");
+		return args_fail(state, "--mpi takes openmpi, mpich or both.");
 	}
 	for (l = 1; l < LAUNCHERS; l++) {
 		o->mpis[l] = both || l == (int)mpi;
@@ -278,8 +256,8 @@ static error_t parse_ways(const char *arg, struct argp_state *state, struct comp
 			}
 		}
 		if (!found) {
-			err = fail(state, "--ways takes some of aligned, osu, nonblocking, "
-					  "persistent, first-10 and first-1000, or all.");
+			err = args_fail(state, "--ways takes some of aligned, osu, nonblocking, "
+					       "persistent, first-10 and first-1000, or all.");
 		}
 	}
 	free(copy);
@@ -328,8 +306,9 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 {
 	choose(state, o);
 	if (o->better && o->mpis[LAUNCH_OPENMPI] && o->mpis[LAUNCH_MPICH]) {
-		return fail(state, "--better takes the faster of both MPIs already: give --mpi one "
-				   "of them.");
+		return args_fail(state,
+				 "--better takes the faster of both MPIs already: give --mpi one "
+				 "of them.");
 	}
 	if (o->ranks_n == 0) {
 		o->ranks_n = mpis[o->mpi].ranks_n;
@@ -341,9 +320,9 @@ static error_t finish(struct argp_state *state, struct compare_options *o)
 		size_list_powers_of_4(&o->sizes, 4, 4 << 20);
 	}
 	if (o->gate && o->runs < STATS_MIN_RUNS) {
-		return fail(state,
-			    "--gate needs at least 6 runs: fewer have no 95 % interval of the "
-			    "median. Give --runs 9.");
+		return args_fail(state,
+				 "--gate needs at least 6 runs: fewer have no 95 % interval of the "
+				 "median. Give --runs 9.");
 	}
 	return 0;
 }
@@ -353,13 +332,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct compare_options *o = state->input;
 	char error[TEXT_ERROR_CHARS];
 	struct range range;
-	size_t i;
-
-	for (i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-		if (plain[i].key == key) {
-			return parse_plain(&plain[i], arg, state);
-		}
-	}
 	switch (key) {
 	case KEY_MPI:
 		return parse_mpi(arg, state, o);
@@ -368,23 +340,21 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_RANKS:
 		return parse_ranks(arg, state, o);
 	case KEY_COLLECTIVES:
-		return collective_list_parse(arg, &o->collectives, error) ? fail(state, error) : 0;
+		return collective_list_parse(arg, &o->collectives, error) ?
+			       args_fail(state, error) :
+			       0;
 	case KEY_SIZES:
-		return size_list_parse(arg, &o->sizes, error) ? fail(state, error) : 0;
+		return size_list_parse(arg, &o->sizes, error) ? args_fail(state, error) : 0;
 	case KEY_CACHED:
 	case KEY_COLD:
 		if (o->mode != BUFFERS_ROTATED) {
-			return fail(state, "--cached and --cold exclude each other: give one.");
+			return args_fail(state, CACHED_SENTENCE);
 		}
 		o->mode = key == KEY_CACHED ? BUFFERS_CACHED : BUFFERS_COLD;
 		return 0;
 	case KEY_TOKEN:
 		o->token = arg;
-		return range_parse(arg, 1e6, &range) ?
-			       fail(state,
-				    "--token-ns takes the least and the most time of a token from "
-				    "rank to rank in ns, as in 0:140.") :
-			       0;
+		return range_parse(arg, 1e6, &range) ? args_fail(state, TOKEN_SENTENCE) : 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is not an option; this program takes no other arguments.",
 			   arg);
@@ -392,7 +362,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		return finish(state, o);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return plain_parse(plain, key, arg, state);
 	}
 }
 

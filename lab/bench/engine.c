@@ -119,9 +119,11 @@ static void stepped_calls(struct oc_team **teams, const struct form *form)
 	}
 }
 
-/* ns a rank; function NULL: the ranks' own, in whatever way they can be called. */
-static double alone(int (*function)(struct oc_team *, const struct oc_call *),
-		    struct oc_team **teams, const struct form *form)
+/* ns a rank; function NULL: the ranks' own, in whatever way they can be called. Not inlined, as
+ * callgrind counts from one call of it to the next (docs/results/instructions.csv). */
+__attribute__((noinline)) static double alone(int (*function)(struct oc_team *,
+							      const struct oc_call *),
+					      struct oc_team **teams, const struct form *form)
 {
 	double samples[BATCHES];
 

@@ -145,6 +145,43 @@ int range_parse(const char *text, double max, struct range *range)
 	return 0;
 }
 
+error_t args_fail(struct argp_state *state, const char *sentence)
+{
+	argp_error(state, "%s", sentence);
+	return EINVAL;
+}
+
+static int plain_set(const struct plain_option *o, const char *arg, void *place)
+{
+	switch (o->kind) {
+	case PLAIN_FLAG:
+		*(bool *)place = true;
+		return 0;
+	case PLAIN_TEXT:
+		*(const char **)place = arg;
+		return 0;
+	case PLAIN_COUNT:
+		return long_parse(arg, (long)o->least, (long)o->most, place);
+	case PLAIN_FRACTION:
+		return double_parse(arg, o->least, o->most, place);
+	default:
+		return size_parse(arg, place);
+	}
+}
+
+error_t plain_parse(const struct plain_option *options, int key, const char *arg,
+		    struct argp_state *state)
+{
+	for (; options->key; options++) {
+		if (options->key == key) {
+			return plain_set(options, arg, (char *)state->input + options->place) ?
+				       args_fail(state, options->sentence) :
+				       0;
+		}
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
 struct args_context {
 	void *options;
 	bool quiet;

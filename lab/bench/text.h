@@ -61,6 +61,28 @@ enum {
  */
 int args_parse(const struct argp *argp, int argc, char **argv, void *options, bool quiet);
 
+/* An option that is no more than a value: its key, where the value lies, what it may be, and the
+ * sentence that says so. */
+struct plain_option {
+	int key;
+	enum plain_kind { PLAIN_FLAG, PLAIN_TEXT, PLAIN_COUNT, PLAIN_FRACTION, PLAIN_SIZE } kind;
+	size_t place;	    /* a bool, const char *, long, double or size_t */
+	double least, most; /* of a count or a fraction */
+	const char *sentence;
+};
+
+/* The table ends with key 0. ARGP_ERR_UNKNOWN: the option is not in it. */
+error_t plain_parse(const struct plain_option *options, int key, const char *arg,
+		    struct argp_state *state);
+/* Says what is wrong with an option: EINVAL. */
+error_t args_fail(struct argp_state *state, const char *sentence);
+
+/* Of options that both programs have. */
+#define TOKEN_SENTENCE                                                                      \
+	"--token-ns takes the least and the most time of a token from rank to rank in ns, " \
+	"as in 0:140."
+#define CACHED_SENTENCE "--cached and --cold exclude each other: give one."
+
 enum { ARGS_KEY_HELP = 'h' };
 #define ARGS_HELP_OPTION                                              \
 	{                                                             \

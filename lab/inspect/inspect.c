@@ -85,7 +85,7 @@ static int probe_map(char *why, size_t bytes)
 	pid_t child = -1;
 
 	if (fd >= 0)
-		mine = oci_os_map_shared(fd, oci_os_page_bytes(), false, &error);
+		mine = oci_os_map_shared(fd, oci_os_page_bytes(), &error);
 	if (fd < 0 || !mine || oci_os_random(mine, 16)) {
 		error = fd < 0 ? fd : error ? error : -EIO;
 		snprintf(why, bytes, "no shared file to probe with: %s; %s", strerror(-error),

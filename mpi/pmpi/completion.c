@@ -182,16 +182,9 @@ int oci_pmpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
  */
 static int await_one(MPI_Request *request, MPI_Status *status)
 {
-	uint32_t turns = 0;
 	int done, place, error;
 
-	for (;;) {
-		oci_pmpi_drive();
-		error = PMPI(Testsome)(1, request, &done, &place, status);
-		if (error || done)
-			break;
-		oci_pmpi_pause(&turns);
-	}
+	OCI_UNTIL(done, error, PMPI(Testsome)(1, request, &done, &place, status));
 	/* Null or inactive: its status is empty. */
 	if (!error && done == MPI_UNDEFINED)
 		PMPI(Request_get_status)(MPI_REQUEST_NULL, &place, status);
@@ -252,18 +245,11 @@ static int any(int count, MPI_Request requests[], int *index, int *flag, MPI_Sta
 	       bool wait)
 {
 	struct before before;
-	uint32_t turns = 0;
 	int error;
 
 	if (!remember(&before, count, requests))
 		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-	for (;;) {
-		oci_pmpi_drive();
-		error = PMPI(Testany)(count, requests, index, flag, status);
-		if (error || *flag || !wait)
-			break;
-		oci_pmpi_pause(&turns);
-	}
+	OCI_UNTIL(*flag || !wait, error, PMPI(Testany)(count, requests, index, flag, status));
 	if (!error && *flag && *index != MPI_UNDEFINED)
 		error = tell(before.all[*index], status);
 	forget(&before);
@@ -290,18 +276,11 @@ static int some(int count, MPI_Request requests[], int *done, int indices[], MPI
 		bool wait)
 {
 	struct before before;
-	uint32_t turns = 0;
 	int error;
 
 	if (!remember(&before, count, requests))
 		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-	for (;;) {
-		oci_pmpi_drive();
-		error = PMPI(Testsome)(count, requests, done, indices, statuses);
-		if (error || *done || !wait)
-			break;
-		oci_pmpi_pause(&turns);
-	}
+	OCI_UNTIL(*done || !wait, error, PMPI(Testsome)(count, requests, done, indices, statuses));
 	if (!error || error == MPI_ERR_IN_STATUS)
 		error = tell_some(&before, *done == MPI_UNDEFINED ? 0 : *done, indices, statuses,
 				  error);

@@ -20,21 +20,15 @@
 #include "messages.h"
 
 /* A loop around the nonblocking probe, until it has found something. */
-#define PROBE(name, twin, parameters, arguments, begun) \
-	int oci_pmpi_##name parameters                  \
-	{                                               \
-		uint32_t turns = 0;                     \
-		int found = 0, error;                   \
-                                                        \
-		if (!oci_pmpi_attention())              \
-			return PMPI(name) arguments;    \
-		for (;;) {                              \
-			oci_pmpi_drive();               \
-			error = PMPI(twin) begun;       \
-			if (error || found)             \
-				return error;           \
-			oci_pmpi_pause(&turns);         \
-		}                                       \
+#define PROBE(name, twin, parameters, arguments, begun)    \
+	int oci_pmpi_##name parameters                     \
+	{                                                  \
+		int found = 0, error;                      \
+                                                           \
+		if (!oci_pmpi_attention())                 \
+			return PMPI(name) arguments;       \
+		OCI_UNTIL(found, error, PMPI(twin) begun); \
+		return error;                              \
 	}
 
 PROBE(Probe, Iprobe, (int from, int tag, MPI_Comm comm, MPI_Status *status),

@@ -74,10 +74,9 @@ struct oci_pmpi_job {
 	 * collectives are served; else a blocking call that is handed back, on a communicator
 	 * across nodes, could leave one of them without progress. */
 	bool together;
-	bool threads;	/* MPI_THREAD_MULTIPLE */
-	MPI_Comm world; /* private duplicates; errors return */
-	MPI_Comm self;
-	MPI_Group group; /* of world */
+	bool threads;	 /* MPI_THREAD_MULTIPLE */
+	MPI_Comm self;	 /* a private duplicate; errors return */
+	MPI_Group group; /* of MPI_COMM_WORLD */
 	int rank, size;
 	bool *here; /* size: on this node, switched on, of our version */
 	uint32_t node_ranks;
@@ -180,6 +179,14 @@ void oci_pmpi_drive(void);
 int oci_pmpi_drive_from_engine(void);
 /* One unsuccessful turn of a loop around oci_pmpi_drive(). */
 void oci_pmpi_pause(uint32_t *turns);
+/* A call of the MPI again and again, until it fails or is done; the engine goes on meanwhile. */
+#define OCI_UNTIL(done, error, call)                          \
+	for (uint32_t turns_ = 0;; oci_pmpi_pause(&turns_)) { \
+		oci_pmpi_drive();                             \
+		(error) = call;                               \
+		if ((error) || (done))                        \
+			break;                                \
+	}
 /* PMPI_Wait() that drives us too. */
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status);
 

@@ -36,27 +36,24 @@ static bool resolved, ours; /* ours: of the ABI that we are built for */
 static void *library; /* with the MPI in it, where the program loaded it behind the linker's back */
 
 struct name {
-	const char *name;
-	void *ours; /* what stands in front; NULL: nothing does */
+	const char *pmpi; /* "PMPI_Send", and from its second letter on "MPI_Send" */
+	void *ours;	  /* what stands in front; NULL: nothing does */
 	void **real;
 };
 
 static const struct name names[] = {
-#define WRAPPED(name) { #name, (void *)oci_pmpi_##name, (void **)&oci_real.name },
-#define CALLED(name) { #name, NULL, (void **)&oci_real.name },
+#define WRAPPED(name) { "PMPI_" #name, (void *)oci_pmpi_##name, (void **)&oci_real.name },
+#define CALLED(name) { "PMPI_" #name, NULL, (void **)&oci_real.name },
 	/* The slots are in this order, too. */
 	OCI_WRAPPED(WRAPPED) OCI_CALLED(CALLED)
 };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 /* The next definition behind ours. */
-static void *find(const char *prefix, const char *name)
+static void *find(const char *symbol)
 {
-	char symbol[64];
-	void *found;
+	void *found = dlsym(RTLD_NEXT, symbol);
 
-	snprintf(symbol, sizeof(symbol), "%s%s", prefix, name);
-	found = dlsym(RTLD_NEXT, symbol);
 	return found || !library ? found : dlsym(library, symbol);
 }
 
@@ -125,7 +122,7 @@ static void refuse(const char *why, const char *version)
 /* An MPICH that we are not built for deserves a word; any other MPI does not. */
 static bool abi_fits(void)
 {
-	int (*get)(char *, int *) = (int (*)(char *, int *))find("PMPI_", "Get_library_version");
+	int (*get)(char *, int *) = (int (*)(char *, int *))find("PMPI_Get_library_version");
 	static char version[VERSION_BYTES];
 	const char *abi;
 	int length = 0, current, revision, age;
@@ -141,7 +138,7 @@ static bool abi_fits(void)
 		return false;
 	}
 	for (size_t i = 0; i < NAMES; i++) {
-		*names[i].real = find("PMPI_", names[i].name);
+		*names[i].real = find(names[i].pmpi);
 		if (!*names[i].real) {
 			refuse("the one that is running lacks functions", version);
 			return false;
@@ -183,8 +180,8 @@ static int no_mpi(void)
 static void fill(struct oci_entry_slot *slot)
 {
 	const struct name *name = &names[slot - oci_entry_slots];
-	void *mpi = ours ? name->ours : find("MPI_", name->name);
-	void *pmpi = ours ? name->ours : find("PMPI_", name->name);
+	void *mpi = ours ? name->ours : find(name->pmpi + 1);
+	void *pmpi = ours ? name->ours : find(name->pmpi);
 
 	__atomic_store_n(&slot->direct, ours ? *name->real : pmpi, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->pmpi, pmpi ? pmpi : (void *)no_mpi, __ATOMIC_RELEASE);
@@ -198,7 +195,7 @@ static bool resolve(void)
 
 	if (!dlsym(RTLD_NEXT, "PMPI_Get_library_version"))
 		find_library();
-	if (!find("PMPI_", "Get_library_version"))
+	if (!find("PMPI_Get_library_version"))
 		return false;
 	ours = abi_fits();
 	if (!ours)

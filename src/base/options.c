@@ -215,12 +215,11 @@ static uint64_t hash_row(uint64_t hash, const struct row *row)
 	return oci_hash(hash, text, strlen(text) + 1);
 }
 
-static void parse_row(size_t index)
+/* text: what the environment says, NULL: nothing. */
+static void parse_row(size_t index, const char *text)
 {
 	const struct row *row = &table[index];
 	void *field = (char *)&options + row->offset;
-	/* A set-uid program goes by its own mind: among these are names of files. */
-	const char *text = secure_getenv(row->variable);
 	/* A copy: the program may change its environment, and these values are for ever. */
 	char *kept = text ? strdup(text) : NULL;
 
@@ -236,37 +235,47 @@ static void parse_row(size_t index)
 	info[index].from = "default";
 }
 
-static bool known(const char *variable, size_t length)
+/* ROWS: there is none. */
+static size_t row_of(const char *variable, size_t length)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		if (strlen(table[i].variable) == length &&
-		    !memcmp(table[i].variable, variable, length))
-			return true;
-	return false;
+	size_t row = 0;
+
+	while (row < ROWS && (strlen(table[row].variable) != length ||
+			      memcmp(table[row].variable, variable, length)))
+		row++;
+	return row;
 }
 
-/* A misspelt variable would otherwise be a setting that silently does nothing. */
-static void warn_unknown(void)
+/* In one pass, as a job's environment has hundreds of variables. What is misspelt would otherwise
+ * be a setting that silently does nothing. */
+static void find_rows(bool set[ROWS])
 {
 	for (char **entry = environ; entry && *entry; entry++) {
-		size_t length = strcspn(*entry, "=");
+		size_t length, row;
 
-		if (strncmp(*entry, "ONECOPY_", 8) || known(*entry, length))
+		if (strncmp(*entry, "ONECOPY", 7))
 			continue;
-		oci_log(oci_option_warning_level(),
-			"%.*s is not an option of onecopy and does nothing; onecopy info --options "
-			"lists them",
-			(int)length, *entry);
+		length = strcspn(*entry, "=");
+		row = row_of(*entry, length);
+		if (row < ROWS)
+			set[row] = true;
+		else if ((*entry)[7] == '_')
+			oci_log(oci_option_warning_level(),
+				"%.*s is not an option of onecopy and does nothing; onecopy info "
+				"--options lists them",
+				(int)length, *entry);
 	}
 }
 
 static void parse_all(void)
 {
 	uint64_t hash = OCI_HASH_START;
+	bool set[ROWS] = { false };
 
+	find_rows(set);
+	/* A set-uid program goes by its own mind: among these are names of files. */
 	for (size_t i = 0; i < ROWS; i++)
-		parse_row(i);
-	warn_unknown();
+		parse_row(i, set[i] ? secure_getenv(table[i].variable) : NULL);
 	for (size_t i = 0; i < ROWS; i++)
 		if (table[i].flags & AGREED)
 			hash = hash_row(hash, &table[i]);

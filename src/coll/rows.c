@@ -17,8 +17,8 @@
 #include <string.h>
 
 struct row {
-	size_t up_to; /* bytes of a block */
-	const char *name;
+	size_t up_to;  /* bytes of a block */
+	char name[20]; /* here, not pointed to: the linker has nothing to write into the tables */
 	uint32_t parameter; /* 0: the algorithm's default */
 };
 
@@ -164,7 +164,7 @@ static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
  */
 static const struct {
 	size_t above, up_to;
-	const char *name;
+	char name[20];
 } near_rows[OC_COLLECTIVES] = {
 	[OC_BCAST] = { 4096, 32768, "cico" },
 	[OC_SCATTER] = { 4096, 32768, "cico" },
@@ -183,13 +183,14 @@ bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *cho
 }
 
 /* What a row says; the tests see to it that every name in the table is an algorithm's. */
-static struct oci_choice choice_of(enum oc_collective collective, const struct row *row)
+static struct oci_choice choice_of(enum oc_collective collective, const char *name,
+				   uint32_t parameter)
 {
-	struct oci_choice choice = { OCI_CHOICE_MPI, row->parameter };
+	struct oci_choice choice = { OCI_CHOICE_MPI, parameter };
 	const struct oci_algorithm *a;
 
 	for (uint8_t i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
-		if (strcmp(a->name, row->name))
+		if (strcmp(a->name, name))
 			continue;
 		choice.algorithm = i;
 		if (!choice.parameter)
@@ -210,21 +211,20 @@ bool oci_near_decides(enum oc_collective collective, size_t bytes)
 
 struct oci_choice oci_by_rows(const struct oci_shape *shape)
 {
-	struct row near_row = { ANY, near_rows[shape->collective].name, 0 };
 	enum oci_team_kind kind = oci_team_kind(shape);
-	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name;
+	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name[0];
 	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
 	struct oci_choice near = { OCI_CHOICE_MPI, 0 };
 
 	if (kind == PAIR && oci_topo_near(shape->common) && !by_heap &&
 	    oci_near_decides(shape->collective, shape->bytes))
-		near = choice_of(shape->collective, &near_row);
+		near = choice_of(shape->collective, near_rows[shape->collective].name, 0);
 	if (near.algorithm != OCI_CHOICE_MPI && oci_choice_fits(shape, &near))
 		return near;
-	if (!row->name)
+	if (!*row->name)
 		row = table[shape->collective][PAIR];
-	for (end = row + ROWS; row < end && row->name; row++) {
-		struct oci_choice choice = choice_of(shape->collective, row);
+	for (end = row + ROWS; row < end && *row->name; row++) {
+		struct oci_choice choice = choice_of(shape->collective, row->name, row->parameter);
 
 		/* A row may end beyond what fits with this many ranks: the next one takes over. */
 		if (shape->bytes <= row->up_to &&

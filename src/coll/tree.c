@@ -4,7 +4,7 @@
 #include "coll/build.h"
 #include "pattern/knomial.h"
 
-struct oci_tree oci_tree_by_radix(const struct oci_plan_key *key, uint32_t k, bool in_order)
+static struct oci_tree by_radix(const struct oci_plan_key *key, uint32_t k, bool in_order)
 {
 	return (struct oci_tree){
 		.size = key->size,
@@ -17,7 +17,7 @@ struct oci_tree oci_tree_by_radix(const struct oci_plan_key *key, uint32_t k, bo
 struct oci_tree oci_tree_by_hierarchy(const struct oci_plan_key *key, bool in_order)
 {
 	const struct oci_hierarchy *hierarchy = oci_hierarchy_find(key->hierarchy);
-	struct oci_tree t = oci_tree_by_radix(key, 0, in_order);
+	struct oci_tree t = by_radix(key, 0, in_order);
 
 	t.hierarchy = hierarchy;
 	if (in_order && hierarchy && !hierarchy->in_order)
@@ -119,7 +119,7 @@ struct oci_tree oci_sum_tree(struct oci_builder *b)
 
 	oci_build_segment(b, by_hierarchy ? key->parameter : OCI_REDUCE_BYTES);
 	return by_hierarchy ? oci_tree_by_hierarchy(key, in_order) :
-			      oci_tree_by_radix(key, key->parameter, in_order);
+			      by_radix(key, key->parameter, in_order);
 }
 
 void oci_build_sum(struct oci_builder *b, const struct oci_tree *t, enum oci_buf partial,

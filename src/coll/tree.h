@@ -26,7 +26,6 @@ struct oci_tree {
 	uint32_t top;	     /* absolute rank of the tree's root */
 };
 
-struct oci_tree oci_tree_by_radix(const struct oci_plan_key *key, uint32_t k, bool in_order);
 struct oci_tree oci_tree_by_hierarchy(const struct oci_plan_key *key, bool in_order);
 
 /* The root of the tree. */

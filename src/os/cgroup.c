@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,24 +70,22 @@ static void walk(const char *root, const char *path, bool v1, visit_fn *visit, v
 	}
 }
 
+/* A controller is in one tree: in that of version 1 that names it, or in version 2's. */
 static void walk_all(const char *mount, const char *membership, const char *controller,
 		     visit_fn *visit, void *context)
 {
-	char text[8192], path[PATH_MAX], root[PATH_MAX];
+	char path[PATH_MAX], root[PATH_MAX];
 
-	if (oci_os_read_file(membership, text, sizeof(text)) < 0)
-		return;
-	if (find_path(text, NULL, path, sizeof(path))) {
-		walk(mount, path, false, visit, context);
-		/* systemd's hybrid layout */
-		snprintf(root, sizeof(root), "%s/unified", mount);
-		walk(root, path, false, visit, context);
-	}
-	if (find_path(text, controller, path, sizeof(path))) {
+	if (find_path(membership, controller, path, sizeof(path))) {
 		/* Where controllers are mounted together, distributions link each name to the
 		 * folder. */
 		snprintf(root, sizeof(root), "%s/%s", mount, controller);
 		walk(root, path, true, visit, context);
+	} else if (find_path(membership, NULL, path, sizeof(path))) {
+		walk(mount, path, false, visit, context);
+		/* systemd's hybrid layout */
+		snprintf(root, sizeof(root), "%s/unified", mount);
+		walk(root, path, false, visit, context);
 	}
 }
 
@@ -172,4 +171,20 @@ size_t oci_cgroup_memory_left(const char *mount, const char *membership)
 
 	walk_all(mount, membership, "memory", visit_memory, &least);
 	return least;
+}
+
+static char self[8192];
+
+static void read_self(void)
+{
+	if (oci_os_read_file("/proc/self/cgroup", self, sizeof(self)) < 0)
+		*self = '\0';
+}
+
+const char *oci_cgroup_self(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_self);
+	return self;
 }

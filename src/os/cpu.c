@@ -75,7 +75,7 @@ bool oci_os_is_virtual(void)
 
 double oci_os_cgroup_cpus(void)
 {
-	return oci_cgroup_cpus("/sys/fs/cgroup", "/proc/self/cgroup");
+	return oci_cgroup_cpus("/sys/fs/cgroup", oci_cgroup_self());
 }
 
 void oci_os_yield(void)

@@ -37,7 +37,7 @@ static void await_sleep(pid_t pid)
 TEST(futex_wakes_another_process)
 {
 	int error = 0, status, fd = oci_os_shared_file("onecopy-test", 4096);
-	uint32_t *word = oci_os_map_shared(fd, 4096, true, &error);
+	uint32_t *word = oci_os_map_shared(fd, 4096, &error);
 	pid_t pid;
 
 	assert_non_null(word);

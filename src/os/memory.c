@@ -16,6 +16,7 @@
 /* Of place_for(): a large page, so that mappings can have them. */
 #define STEP ((uintptr_t)2 << 20)
 #define COLOURS 128
+#define FAR ((uintptr_t)64 << 30)
 
 /* Memory that can be had without swapping, MemAvailable; SIZE_MAX when /proc does not say. */
 static size_t memory_available(void)
@@ -33,7 +34,7 @@ static size_t memory_available(void)
 
 static size_t group_left(void)
 {
-	return oci_cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup");
+	return oci_cgroup_memory_left("/sys/fs/cgroup", oci_cgroup_self());
 }
 
 /* Is there much more free memory than that, by a call that costs less than /proc/meminfo? */
@@ -153,35 +154,29 @@ int oci_os_open_peer_fd(pid_t pid, int fd)
 }
 
 /*
- * Where to map a file of so many bytes; NULL: anywhere. AMD's cores find the way of a line in the
- * nearest cache by a hash of bits 12 to 27 of its address (Lipp et al., "Take A Way", 2020), so two
- * mappings that lie a multiple of 256 MiB apart, as the kernel lays large files of one size side by
- * side, throw each other's lines out: a flag of ours and the peer's flag at the same offset, which
- * are used at the same time. A barrier between far CPUs took 0.58 us so, and 0.46 with other
- * addresses (docs/results.md). So each mapping differs from the 127 before it in bits 21 to 27.
+ * Where to map a file of so many bytes, if there is room; NULL: anywhere. AMD's cores find the way
+ * of a line in the nearest cache by a hash of bits 12 to 27 of its address (Lipp et al., "Take A
+ * Way", 2020), so two mappings that lie a multiple of 256 MiB apart, as the kernel lays large files
+ * of one size side by side, throw each other's lines out: a flag of ours and the peer's flag at the
+ * same offset, which are used at the same time. A barrier between far CPUs took 0.58 us so, and
+ * 0.46 with other addresses (docs/results.md). So each mapping differs from the 127 before it in
+ * bits 21 to 27: they lie side by side, from a place downwards that is far from where the kernel
+ * puts others'. If something is there, the kernel takes another place.
  */
 static void *place_for(size_t bytes)
 {
-	static uint32_t mappings;
-	uintptr_t room, place;
-	uint32_t colour;
+	static uintptr_t last;
+	/* Relaxed, here and below: a place of its own for each is all that is asked. */
+	uintptr_t from, place, before = __atomic_load_n(&last, __ATOMIC_RELAXED);
 
-	if (bytes < STEP || bytes > SIZE_MAX - COLOURS * STEP)
+	if (bytes < STEP || bytes > SIZE_MAX / 2)
 		return NULL;
-	/* Another thread may want some of it at this moment. */
-	if (bytes + COLOURS * STEP > oci_os_address_space_left() / 4)
-		return NULL;
-	room = (uintptr_t)mmap(NULL, bytes + COLOURS * STEP, PROT_NONE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if ((void *)room == MAP_FAILED)
-		return NULL;
-	/* Relaxed: a number of its own for each. */
-	colour = __atomic_fetch_add(&mappings, 1, __ATOMIC_RELAXED);
-	place = (room + STEP - 1) & ~(STEP - 1);
-	place += ((colour - place / STEP) % COLOURS) * STEP;
-	if (place > room)
-		munmap((void *)room, place - room);
-	munmap((void *)(place + bytes), room + COLOURS * STEP - place);
+	do {
+		from = before / 2 > bytes ? before : (uintptr_t)&errno - FAR;
+		place = (from - bytes) & ~(STEP - 1);
+		place -= ((place / STEP - (from / STEP - 1)) % COLOURS) * STEP;
+	} while (!__atomic_compare_exchange_n(&last, &before, place, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	return (void *)place;
 }
 
@@ -196,18 +191,10 @@ static int keep_out(void *address, size_t bytes)
 	return madvise(address, bytes, MADV_DONTFORK) ? -errno : 0;
 }
 
-void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error)
+void *oci_os_map_shared(int fd, size_t bytes, int *error)
 {
-	int flags = MAP_SHARED | (populate ? MAP_POPULATE : 0);
-	void *place = place_for(bytes), *address;
+	void *address = mmap(place_for(bytes), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	/* Over our own reservation alone. */
-	address =
-		mmap(place, bytes, PROT_READ | PROT_WRITE, flags | (place ? MAP_FIXED : 0), fd, 0);
-	if (address == MAP_FAILED && place) {
-		munmap(place, bytes);
-		address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-	}
 	if (address == MAP_FAILED) {
 		*error = -errno;
 		return NULL;

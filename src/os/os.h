@@ -30,10 +30,10 @@ int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes);
  */
 int oci_os_open_peer_fd(pid_t pid, int fd);
 /*
- * Maps [0, bytes) shared, read-write, populated when `populate`; neither in core dumps nor in
- * children of fork(2). NULL and *error = -errno.
+ * Maps [0, bytes) shared, read-write; neither in core dumps nor in children of fork(2). NULL and
+ * *error = -errno.
  */
-void *oci_os_map_shared(int fd, size_t bytes, bool populate, int *error);
+void *oci_os_map_shared(int fd, size_t bytes, int *error);
 /*
  * The same of a peer's file, of which nothing is reserved, and nothing can be accessed before
  * oci_os_open_mapped(): mlockall() would fill it. NULL and *error = -errno.
@@ -106,10 +106,13 @@ int oci_os_set_ptracer(pid_t tracer);
 int oci_os_yama_scope(void);
 /* 16 bytes from the kernel's generator; 0 or -errno. */
 int oci_os_random(void *bytes, size_t count);
-/* 128-bit boot id; 0 or -errno. */
-int oci_os_boot_id(uint8_t id[16]);
-/* Inode of /proc/self/ns/pid; 0 when unreadable. */
-uint64_t oci_os_pid_namespace(void);
+/* Which node this process is on, and in which PID namespace of it: read once. */
+struct oci_os_node {
+	int error; /* 0, or -errno: it cannot be told */
+	uint8_t boot_id[16];
+	uint64_t pid_namespace; /* the inode of /proc/self/ns/pid */
+};
+const struct oci_os_node *oci_os_node(void);
 
 /* cpu.c -------------------------------------------------------------------------------------- */
 /* CPUs that this process may use: the affinity mask, as a count. */

@@ -49,7 +49,7 @@ TEST(shared_file_is_seen_by_a_peer_through_proc)
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(lseek(fd, 0, SEEK_END), bytes);
-	mine = oci_os_map_shared(fd, bytes, true, &error);
+	mine = oci_os_map_shared(fd, bytes, &error);
 	assert_non_null(mine);
 	strcpy(mine, "from the parent");
 	pid = fork();
@@ -59,7 +59,7 @@ TEST(shared_file_is_seen_by_a_peer_through_proc)
 
 		close(fd); /* inherited; the point is to get at it without */
 		peer = oci_os_open_peer_fd(parent, fd);
-		theirs = peer < 0 ? NULL : oci_os_map_shared(peer, bytes, false, &error);
+		theirs = peer < 0 ? NULL : oci_os_map_shared(peer, bytes, &error);
 		if (!theirs || strcmp(theirs, "from the parent"))
 			_exit(1);
 		strcpy(theirs + bytes - 16, "from the child");
@@ -81,7 +81,7 @@ TEST(shared_file_grows_and_keeps_its_bytes)
 
 	assert_int_equal(pwrite(fd, &byte, 1, 0), 1);
 	assert_int_equal(oci_os_shared_file_grow(fd, page, 5 << 20), 0);
-	map = oci_os_map_shared(fd, page + (5 << 20), false, &error);
+	map = oci_os_map_shared(fd, page + (5 << 20), &error);
 	assert_non_null(map);
 	assert_int_equal(map[0], 7);
 	map[page + (5 << 20) - 1] = 1; /* no SIGBUS */
@@ -133,7 +133,7 @@ TEST(bad_descriptors_and_addresses_are_errno)
 
 	assert_int_equal(oci_os_open_peer_fd(getpid(), 1 << 20), -ENOENT);
 	assert_int_equal(oci_os_open_peer_fd(-1, 0), -EINVAL);
-	assert_null(oci_os_map_shared(-1, 4096, false, &error));
+	assert_null(oci_os_map_shared(-1, 4096, &error));
 	assert_int_equal(error, -EBADF);
 	assert_int_equal(oci_os_unmap((void *)1, 4096), -EINVAL);
 }
@@ -338,17 +338,17 @@ TEST(ptracer_and_yama_agree)
 
 TEST(identities_are_stable_and_random_is_not)
 {
+	const struct oci_os_node *node = oci_os_node();
 	uint8_t first[16], second[16], zero[16] = { 0 };
 	char text[64];
 
-	assert_int_equal(oci_os_boot_id(first), 0);
-	assert_int_equal(oci_os_boot_id(second), 0);
-	assert_memory_equal(first, second, 16);
-	assert_memory_not_equal(first, zero, 16);
+	assert_int_equal(node->error, 0);
+	assert_memory_not_equal(node->boot_id, zero, 16);
+	assert_true(node->pid_namespace != 0);
+	assert_ptr_equal(node, oci_os_node());
 	assert_int_equal(oci_os_random(first, 16), 0);
 	assert_int_equal(oci_os_random(second, 16), 0);
 	assert_memory_not_equal(first, second, 16);
-	assert_true(oci_os_pid_namespace() != 0);
 	assert_int_equal(oci_os_read_file("/proc/version", text, 6), 5);
 	assert_string_equal(text, "Linux");
 	assert_int_equal(oci_os_read_file("/nonexistent", text, 6), -ENOENT);
@@ -398,7 +398,7 @@ TEST(large_mappings_do_not_share_a_hash_of_lines)
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	for (int i = 0; i < 4; i++) {
-		uint8_t *at = oci_os_map_shared(fd, bytes, false, &error);
+		uint8_t *at = oci_os_map_shared(fd, bytes, &error);
 
 		assert_non_null(at);
 		at[i] = (uint8_t)(i + 1);

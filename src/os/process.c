@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,9 @@ int oci_os_random(void *bytes, size_t count)
 	return 0;
 }
 
-int oci_os_boot_id(uint8_t id[16])
+static struct oci_os_node node;
+
+static int read_boot_id(uint8_t id[16])
 {
 	char text[64], *next = text;
 	ssize_t done = oci_os_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
@@ -188,9 +191,21 @@ int oci_os_boot_id(uint8_t id[16])
 	return 0;
 }
 
-uint64_t oci_os_pid_namespace(void)
+static void read_node(void)
 {
 	struct stat status;
 
-	return stat("/proc/self/ns/pid", &status) ? 0 : (uint64_t)status.st_ino;
+	node.error = read_boot_id(node.boot_id);
+	if (!node.error && stat("/proc/self/ns/pid", &status))
+		node.error = -errno;
+	else if (!node.error)
+		node.pid_namespace = (uint64_t)status.st_ino;
+}
+
+const struct oci_os_node *oci_os_node(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_node);
+	return &node;
 }

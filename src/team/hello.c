@@ -12,9 +12,6 @@
 
 /* What does not change in the life of a process; reading it costs dozens of system calls. */
 static struct {
-	uint8_t boot_id[16];
-	int boot_id_error;
-	uint64_t pid_namespace;
 	uint32_t yama_scope;
 	double cgroup_cpus;
 } constants;
@@ -23,25 +20,26 @@ static void read_constants(void)
 {
 	int scope = oci_os_yama_scope();
 
-	constants.boot_id_error = oci_os_boot_id(constants.boot_id);
-	constants.pid_namespace = oci_os_pid_namespace();
 	constants.yama_scope = scope > 0 ? (uint32_t)scope : 0;
 	constants.cgroup_cpus = oci_os_cgroup_cpus();
 }
 
-/* Where this rank runs; the place only when the mask is not the last one's. */
-static void card_place(struct oci_card *card)
+/* Where this rank runs; the place only when the mask is not the last one's, or was read for two
+ * ranks. */
+static void card_place(struct oci_card *card, uint32_t ranks)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static uint64_t last[OCI_CPU_WORDS];
 	static struct oci_topo_place place;
+	static uint32_t read_for;
 	static bool is_told;
 
 	oci_os_affinity(card->cpus, OCI_CPU_WORDS);
 	pthread_mutex_lock(&lock);
-	if (memcmp(last, card->cpus, sizeof(last))) {
+	if (memcmp(last, card->cpus, sizeof(last)) || read_for < ranks) {
 		memcpy(last, card->cpus, sizeof(last));
-		is_told = oci_topo_self(&place);
+		is_told = oci_topo_self(&place, ranks);
+		read_for = ranks > 2 ? UINT32_MAX : ranks;
 	}
 	card->place = place;
 	card->is_told = is_told && oci_near_source.by_places;
@@ -69,7 +67,7 @@ static void card_fill(const struct oci_team *team, struct oci_card *card)
 	card->node_ranks = team->bootstrap.node_ranks;
 	card->cpus_online = card->node_ranks > team->size ? cpus_online() : 0;
 	card->has_arena = oci_arena_published();
-	card_place(card);
+	card_place(card, team->size);
 }
 
 int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
@@ -93,7 +91,7 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	team->own = (struct oci_region *)((uint8_t *)oci_segment_base() + hello->region_offset);
 	error = oci_os_random(&hello->tag, sizeof(hello->tag));
 	if (!error)
-		error = constants.boot_id_error;
+		error = oci_os_node()->error;
 	if (error)
 		return error;
 	/* Atomic: a late reader of what the region was before may look for the tag. */
@@ -101,8 +99,8 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	team->own->progress.done = team->done;
 	card_fill(team, &team->own->card);
 	oci_near_offer(team->own);
-	memcpy(hello->boot_id, constants.boot_id, sizeof(hello->boot_id));
-	hello->pid_namespace = constants.pid_namespace;
+	memcpy(hello->boot_id, oci_os_node()->boot_id, sizeof(hello->boot_id));
+	hello->pid_namespace = oci_os_node()->pid_namespace;
 	return 0;
 }
 

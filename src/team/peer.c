@@ -47,9 +47,9 @@ static int peer_map(struct oci_peer *peer)
 		close(fd);
 		return -EPROTO;
 	}
-	peer->base = oci_os_map_shared(fd, peer->id.bytes, false, &error);
+	peer->base = oci_os_map_shared(fd, peer->id.bytes, &error);
 	if (peer->base && peers.mapped >= FAR_PEERS)
-		peer->front = oci_os_map_shared(fd, OCI_SEGMENT_FRONT, false, &error);
+		peer->front = oci_os_map_shared(fd, OCI_SEGMENT_FRONT, &error);
 	close(fd);
 	if (!peer->base)
 		return error;
@@ -84,7 +84,7 @@ static int peer_create(struct oci_peer **created, const struct oci_segment_id *i
 		free(peer);
 		return error;
 	}
-	peer->image = oci_os_image(id->pid);
+	peer->image = oci_segment_image(peer->front);
 	*created = peer;
 	return 0;
 }

@@ -25,6 +25,8 @@ struct oci_segment_header {
 	uint64_t magic;
 	uint8_t nonce[16];
 	uint8_t touched[16]; /* by whoever tries to write here: the nonce again */
+	/* The owner says it, as each of the others would read a file for it. */
+	struct oci_os_image image;
 	uint64_t arena_told; /* 1 once `arena` is filled in, for ever */
 	struct oci_arena_id arena;
 };
@@ -101,7 +103,7 @@ static int segment_create(uint32_t node_ranks)
 	}
 	/* The mapping is larger than the file; pages behind its end are never touched before
 	 * oci_os_shared_file_grow() has granted them. */
-	segment.base = oci_os_map_shared(fd, bytes, false, &error);
+	segment.base = oci_os_map_shared(fd, bytes, &error);
 	if (!segment.base) {
 		close(fd);
 		oci_warn("cannot map %zu bytes for the segment: %s; collectives stay with the MPI. "
@@ -122,6 +124,7 @@ static int segment_create(uint32_t node_ranks)
 	header = (struct oci_segment_header *)segment.base;
 	header->magic = OCI_SEGMENT_MAGIC;
 	memcpy(header->nonce, segment.id.nonce, sizeof(header->nonce));
+	header->image = oci_os_image(segment.id.pid);
 	segment.created = true;
 	return 0;
 }
@@ -335,6 +338,13 @@ void *oci_segment_nonce_at(uint64_t address)
 void *oci_segment_touched_at(uint64_t address)
 {
 	return (void *)(uintptr_t)(address + offsetof(struct oci_segment_header, touched));
+}
+
+struct oci_os_image oci_segment_image(const void *base)
+{
+	const struct oci_segment_header *header = base;
+
+	return header->image;
 }
 
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16])

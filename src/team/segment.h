@@ -66,6 +66,8 @@ void *oci_segment_nonce_at(uint64_t address);
 void *oci_segment_touched_at(uint64_t address);
 /* Is the mapping at `base` the segment with this nonce? */
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16]);
+/* The image of the process whose segment it is. */
+struct oci_os_image oci_segment_image(const void *base);
 
 /* Writes what oci_arena_publish() was given into the segment, when both are there. */
 void oci_segment_tell_arena(void);

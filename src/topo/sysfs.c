@@ -180,7 +180,7 @@ static uint32_t number(bool known, const struct set *set, const uint64_t *mask, 
 						     OCI_TOPO_NOWHERE;
 }
 
-int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words,
+int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words, bool core,
 		    struct oci_topo_place *place)
 {
 	uint32_t cpu = lowest(mask, words), node;
@@ -190,16 +190,22 @@ int oci_sysfs_place(const char *root, const uint64_t *mask, unsigned int words,
 
 	if (cpu == OCI_TOPO_NOWHERE || !read_core(root, cpu, &set))
 		return -ENOENT;
-	place->core = number(true, &set, mask, words);
+	*place = (struct oci_topo_place){ .core = number(true, &set, mask, words),
+					  .l2 = OCI_TOPO_NOWHERE,
+					  .l3 = OCI_TOPO_NOWHERE,
+					  .numa = OCI_TOPO_NOWHERE,
+					  .package = OCI_TOPO_NOWHERE,
+					  .cpus = count(mask, words) };
+	if (core)
+		return 0;
 	known = read_siblings(root, cpu, "package_cpus_list", "core_siblings_list", &set);
 	place->package = number(known, &set, mask, words);
 	read_caches(root, cpu, caches);
 	place->l2 = number(caches[0].known, &caches[0].cpus, mask, words);
 	place->l3 = number(caches[1].known, &caches[1].cpus, mask, words);
 	node = read_node(root, cpu, &set);
-	place->numa = node != OCI_TOPO_NOWHERE && includes(&set, mask, words) ? node :
-										OCI_TOPO_NOWHERE;
-	place->cpus = count(mask, words);
+	if (node != OCI_TOPO_NOWHERE && includes(&set, mask, words))
+		place->numa = node;
 	return 0;
 }
 

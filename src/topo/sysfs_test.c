@@ -166,7 +166,7 @@ static void compare(const char *folder, const struct oci_topo *topo, unsigned in
 	unsigned int count = make_masks(cpus, masks);
 
 	for (unsigned int i = 0; i < count; i++) {
-		assert_int_equal(oci_sysfs_place(folder, masks[i].word, WORDS, &ours[i]), 0);
+		assert_int_equal(oci_sysfs_place(folder, masks[i].word, WORDS, false, &ours[i]), 0);
 		oci_topo_place(topo, masks[i].word, WORDS, &theirs[i]);
 		assert_int_equal(ours[i].cpus, theirs[i].cpus);
 	}
@@ -227,7 +227,7 @@ TEST(this_machine_looks_as_to_hwloc)
 	uint64_t mask[WORDS];
 
 	if (!topo || oci_os_affinity(mask, WORDS) > WORDS ||
-	    oci_sysfs_place(OCI_SYSFS, mask, WORDS, &place)) {
+	    oci_sysfs_place(OCI_SYSFS, mask, WORDS, false, &place)) {
 		print_message("skipped: " OCI_SYSFS " or hwloc says nothing of this machine\n");
 		skip();
 	}
@@ -245,21 +245,25 @@ TEST(what_is_missing_or_broken_is_not_known)
 	uint64_t one = 1, none = 0;
 
 	begin_folder();
-	assert_int_equal(oci_sysfs_place(root, &one, 1, &place), -ENOENT);
+	assert_int_equal(oci_sysfs_place(root, &one, 1, false, &place), -ENOENT);
 	assert_int_equal(oci_sysfs_cache_share(root), 0);
 	put("0-1", "%s/cpu/cpu0/topology/core_cpus_list", root);
-	assert_int_equal(oci_sysfs_place(root, &none, 1, &place), -ENOENT);
-	assert_int_equal(oci_sysfs_place(root, &one, 1, &place), 0);
+	assert_int_equal(oci_sysfs_place(root, &none, 1, false, &place), -ENOENT);
+	assert_int_equal(oci_sysfs_place(root, &one, 1, false, &place), 0);
 	assert_int_equal(place.core, 0);
 	assert_int_equal(place.package, OCI_TOPO_NOWHERE);
 	assert_int_equal(place.l2, OCI_TOPO_NOWHERE);
 	assert_int_equal(place.l3, OCI_TOPO_NOWHERE);
 	assert_int_equal(place.numa, 0);
 	assert_int_equal(place.cpus, 1);
+	assert_int_equal(oci_sysfs_place(root, &one, 1, true, &place), 0);
+	assert_int_equal(place.core, 0);
+	assert_int_equal(place.numa, OCI_TOPO_NOWHERE);
+	assert_int_equal(place.cpus, 1);
 	for (unsigned int i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
 		put(broken[i], "%s/cpu/cpu0/topology/package_cpus_list", root);
 		put(broken[i], "%s/node/online", root);
-		assert_int_equal(oci_sysfs_place(root, &one, 1, &place), 0);
+		assert_int_equal(oci_sysfs_place(root, &one, 1, false, &place), 0);
 		assert_int_equal(place.package, OCI_TOPO_NOWHERE);
 		assert_int_equal(place.numa, 0);
 	}
@@ -267,7 +271,7 @@ TEST(what_is_missing_or_broken_is_not_known)
 	for (size_t i = 0; i + 2 < sizeof(longest); i += 2)
 		memcpy(longest + i, "0,", 2);
 	put(longest, "%s/cpu/cpu0/topology/package_cpus_list", root);
-	assert_int_equal(oci_sysfs_place(root, &one, 1, &place), 0);
+	assert_int_equal(oci_sysfs_place(root, &one, 1, false, &place), 0);
 	assert_int_equal(place.package, OCI_TOPO_NOWHERE);
 	end_folder();
 }

@@ -13,21 +13,22 @@ static void place_nowhere(struct oci_topo_place *place)
 					  OCI_TOPO_NOWHERE, OCI_TOPO_NOWHERE, 0 };
 }
 
-bool oci_topo_self(struct oci_topo_place *place)
+bool oci_topo_self(struct oci_topo_place *place, uint32_t ranks)
 {
 	uint64_t mask[MASK_WORDS];
 	unsigned int words = oci_os_affinity(mask, MASK_WORDS);
+	bool is_virtual = oci_os_is_virtual();
 
-	if (oci_sysfs_place(OCI_SYSFS, mask, words < MASK_WORDS ? words : MASK_WORDS, place)) {
+	words = words < MASK_WORDS ? words : MASK_WORDS;
+	if (oci_sysfs_place(OCI_SYSFS, mask, words, ranks <= 2 && is_virtual, place)) {
 		oci_info("%s does not say where this process's CPUs are: every rank counts as "
 			 "equally far from every other",
 			 OCI_SYSFS);
 		place_nowhere(place);
 		return false;
 	}
-	return !oci_os_is_virtual() &&
-	       (place->l2 != OCI_TOPO_NOWHERE || place->l3 != OCI_TOPO_NOWHERE ||
-		oci_sysfs_cache_share(OCI_SYSFS));
+	return !is_virtual && (place->l2 != OCI_TOPO_NOWHERE || place->l3 != OCI_TOPO_NOWHERE ||
+			       oci_sysfs_cache_share(OCI_SYSFS));
 }
 
 static uint32_t at_level(const struct oci_topo_place *place, enum oci_topo_level level)

@@ -172,7 +172,7 @@ TEST(this_machine_is_loaded_once)
 	assert_ptr_equal(seen[0], seen[1]);
 	assert_ptr_equal(seen[0], oci_topo_local());
 	oci_topo_summary(oci_topo_local(), &summary);
-	oci_topo_self(&self);
+	oci_topo_self(&self, 3);
 	assert_int_equal(self.cpus, oci_os_cpus_allowed());
 	assert_true(summary.cpus >= self.cpus);
 }

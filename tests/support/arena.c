@@ -24,7 +24,7 @@ int oct_arena_create(struct oct_arena *arena, size_t bytes)
 		close(id.fd);
 		return -errno;
 	}
-	arena->base = oci_os_map_shared(id.fd, bytes, false, &error);
+	arena->base = oci_os_map_shared(id.fd, bytes, &error);
 	if (!arena->base) {
 		close(id.fd);
 		return error;
