@@ -332,3 +332,33 @@ TEST_WITH(what_does_not_fit_is_refused_in_words, table_iv, NULL)
 		-EINVAL);
 	assert_string_equal(why, "inline cannot run bcast of 497 bytes on 4 ranks");
 }
+
+/* Of 160 ranks on two packages of ten cores every twenty come round, to the same packages. */
+TEST(ranks_that_wrap_round_the_cores_multiply_no_package)
+{
+	const struct oci_hierarchy *h;
+
+	assert_int_equal(oci_model_profile("power8", &model), 0);
+	assert_int_equal(oci_predict_hierarchy(&model, 160, &h), 0);
+	assert_int_equal(h->levels, 1);
+	for (uint32_t rank = 0; rank < 160; rank++)
+		assert_int_equal(oci_hierarchy_group(h, 0, rank), rank / 10 % 2 * 10);
+	oci_hierarchy_put(h);
+	oci_model_destroy(&model);
+}
+
+/* Twice round a machine with every level: the second time as the first. */
+TEST_WITH(ranks_that_wrap_share_caches_with_those_before, every_term, NULL)
+{
+	const struct oci_hierarchy *h;
+
+	assert_int_equal(oci_predict_hierarchy(&model, 128, &h), 0);
+	assert_int_equal(h->levels, 2);
+	for (uint32_t level = 0; level < 2; level++)
+		for (uint32_t rank = 0; rank < 64; rank++)
+			assert_int_equal(oci_hierarchy_group(h, level, rank + 64),
+					 oci_hierarchy_group(h, level, rank));
+	assert_int_equal(oci_hierarchy_group(h, 0, 33), 32);
+	assert_int_equal(oci_hierarchy_group(h, 1, 66), 0);
+	oci_hierarchy_put(h);
+}
