@@ -159,16 +159,22 @@ static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, 
 	return oci_model_memcpy_of_s(c->model, bytes, beyond);
 }
 
-/* The same where all ranks do so at once. */
-static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent,
-			  enum touch touch)
+/* The same while so many users share a memory domain. */
+static double touch_shared_s(const struct oci_costing *c, size_t bytes, size_t extent,
+			     enum touch touch, double users)
 {
 	double alone = touch_s(c, bytes, extent, touch), least;
 
-	/* Each rank keeps its own domain busy. */
 	least = oci_model_beyond(c->model, extent, c->working) * (double)bytes *
-		oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
+		oci_model_domain_s(c->model, users);
 	return alone > least ? alone : least;
+}
+
+/* The same where all ranks do so at once: each keeps its own domain busy. */
+static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent,
+			  enum touch touch)
+{
+	return touch_shared_s(c, bytes, extent, touch, (double)c->shape->size / c->domains);
 }
 
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent)
@@ -230,6 +236,12 @@ void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t ex
 void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
 	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_PEERS);
+}
+
+void oci_cost_fetch_from_one(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	c->cost.memory +=
+		times * touch_shared_s(c, bytes, extent, TOUCH_PEERS, c->shape->size - 1.0);
 }
 
 static void reduce(struct oci_costing *c, double times, size_t bytes, size_t extent,

@@ -93,6 +93,8 @@ double oci_cost_stage_pieces(const struct oci_costing *c);
 /* The same as a memcpy out of a peer's slot or payload, which he has just written. */
 void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* The same by all others at once, out of one slot. */
+void oci_cost_fetch_from_one(struct oci_costing *c, double times, size_t bytes, size_t extent);
 /* Reductions of my own bytes, and of a peer's slot or payload into mine. */
 void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_reduce_from(struct oci_costing *c, double times, size_t bytes, size_t extent);

@@ -232,8 +232,8 @@ void oci_model_init(struct oci_model *model);
 /* Frees the cells. */
 void oci_model_destroy(struct oci_model *model);
 
-/* Built-in models, as src/model/profiles has them: "default", "knl", "broadwell", "power8". NULL
- * past the end. */
+/* Built-in models, as src/model/profiles has them: "default", "knl", "broadwell", "power8", "ig".
+ * NULL past the end. */
 const char *oci_model_profile_name(unsigned int index);
 /* 0, -ENOENT (no such name), -ENOMEM. The model is the caller's, to be destroyed. */
 int oci_model_profile(const char *name, struct oci_model *model);
