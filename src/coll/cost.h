@@ -73,6 +73,9 @@ void oci_cost_blocks(struct oci_costing *c, enum oci_model_direction direction, 
 /* The same where all ranks copy at once, each from or to another. */
 void oci_cost_copies_all(struct oci_costing *c, enum oci_model_direction direction, double times,
 			 size_t bytes);
+/* `times` steps in which each rank reads `bytes` from the one before it in a ring, awaited: j ranks
+ * away, or (0) the one before in the order of the hierarchy. The longest way sets the pace. */
+void oci_cost_ring(struct oci_costing *c, double times, size_t bytes, uint32_t j);
 /* `times` reads of pieces of a message: how long one takes depends on the whole. */
 void oci_cost_piecewise(struct oci_costing *c, double times, size_t piece, double copiers);
 /* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not; the second

@@ -258,6 +258,40 @@ TEST_WITH(on_a_machine_with_a_hierarchy_a_bcast_goes_by_it, dictated, NULL)
 	oci_hierarchy_put(hierarchy);
 }
 
+/* Ranks that go round three nodes in turn: the ring takes steps of three, where these lead through
+ * all ranks, else it goes by the hierarchy. */
+TEST_WITH(a_ring_goes_by_where_ranks_sit, dictated, NULL)
+{
+	static const struct {
+		uint32_t size;
+		const char *name;
+		uint32_t j;
+	} expected[] = { { 16, "ring-neighbor", 3 }, { 12, "ring-near", 0 } };
+
+	give("machine.packages", 3);
+	give("machine.package_cores", 6);
+	give("machine.domain_cores", 6);
+	give("domain", 1e-10);
+	for (size_t i = 0; i < 2; i++) {
+		struct oci_shape shape = shape_of(OC_ALLGATHER, expected[i].size, 1 << 20);
+		struct oci_topo_place places[16];
+		struct oci_choice choice;
+
+		for (uint32_t r = 0; r < shape.size; r++)
+			places[r] = (struct oci_topo_place){ .core = r,
+							     .l2 = r,
+							     .l3 = r % 3,
+							     .numa = r % 3,
+							     .package = r % 3,
+							     .cpus = 1 };
+		assert_int_equal(oci_hierarchy_get(places, shape.size, &shape.hierarchy), 0);
+		choice = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_string_equal(name_of(OC_ALLGATHER, choice), expected[i].name);
+		assert_int_equal(choice.parameter, expected[i].j);
+		oci_hierarchy_put(shape.hierarchy);
+	}
+}
+
 TEST(cells_are_checked_by_the_names_that_exist)
 {
 	const char *expected = "";
