@@ -199,6 +199,37 @@ TEST(each_package_is_entered_once)
 		}
 }
 
+/* One ring through all ranks, both ways alike, which leaves each group of each level once. */
+static void check_ring(void)
+{
+	uint32_t rank = 0, left[OCI_HIERARCHY_LEVELS] = { 0 }, groups[OCI_HIERARCHY_LEVELS] = { 0 };
+
+	for (uint32_t i = 0; i < current->size; i++) {
+		uint32_t next = oci_ring_behind(current, current->size, rank);
+
+		assert_int_equal(oci_ring_before(current, current->size, next), rank);
+		for (uint32_t level = 0; level < current->levels; level++) {
+			left[level] += oci_hierarchy_group(current, level, rank) !=
+				       oci_hierarchy_group(current, level, next);
+			groups[level] += oci_hierarchy_group(current, level, rank) == rank;
+		}
+		rank = next;
+		assert_true(rank || i == current->size - 1);
+	}
+	for (uint32_t level = 0; level < current->levels; level++)
+		assert_int_equal(left[level], groups[level] > 1 ? groups[level] : 0);
+}
+
+TEST(a_ring_enters_each_group_once)
+{
+	for (size_t i = 0; i < COUNT(machines); i++)
+		for (enum placement p = 0; p < PLACEMENTS; p++) {
+			current = hierarchy_of(&machines[i], p, machines[i].ranks);
+			check_ring();
+			oci_hierarchy_put(current);
+		}
+}
+
 /* Paper 000, Figure 1: the root reaches the leaders of the 7 other nodes and the 5 ranks of its
  * own.
  */

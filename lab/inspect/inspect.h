@@ -44,6 +44,10 @@ struct oc_predict_call {
 	int near;	  /* 1: all ranks share a cache */
 	int forced;	  /* 1: heed ONECOPY_<COLLECTIVE> of this process */
 	int virtual_time; /* 1: run the plans of each algorithm, too, with its best parameter */
+	/* These alone, "knomial:4", of which those are listed that can run the call, each with its
+	 * plans; NULL, 0: all that there are. */
+	const char *const *algorithms;
+	unsigned int algorithm_count;
 };
 
 /* An algorithm that can run the call. Times are seconds. */
@@ -67,9 +71,9 @@ struct oc_predicted {
 
 #define OC_PREDICTIONS_MOST 160
 /*
- * Fills list[] by rising total; those without a closed form come last. 0; -EINVAL (0 ranks, no such
- * collective), -ENOENT (no such profile or file) or what reading the file gave, with a sentence in
- * error[0..n); -ENOMEM.
+ * Fills list[] by rising total, those without a closed form last; or in the call's own order. 0;
+ * -EINVAL (0 ranks, no such collective or algorithm), -ENOENT (no such profile or file) or what
+ * reading the file gave, with a sentence in error[0..n); -ENOMEM.
  */
 int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n);

@@ -109,6 +109,34 @@ static unsigned int candidates_of(const struct oci_shape *shape, const struct oc
 	return count;
 }
 
+/* Those of the call's own list that can run it: 0, or -EINVAL and a sentence. */
+static int named_candidates(const struct oc_predict_call *call, const struct oci_shape *shape,
+			    const struct oci_model *model, struct oci_candidate *list,
+			    unsigned int *count, char *error, size_t n)
+{
+	*count = 0;
+	for (unsigned int i = 0; i < call->algorithm_count && *count < OC_PREDICTIONS_MOST; i++) {
+		const struct oci_algorithm *a;
+		struct oci_forced forced;
+		const char *expected = "";
+
+		if (oci_forced_parse(shape->collective, call->algorithms[i], &forced, &expected) ||
+		    !forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI) {
+			snprintf(error, n, "'%s' is not an algorithm of %s", call->algorithms[i],
+				 oci_collective_name(shape->collective));
+			return -EINVAL;
+		}
+		a = oci_algorithm(shape->collective, forced.choice.algorithm);
+		if (a->fits && !a->fits(shape, forced.choice.parameter))
+			continue;
+		list[*count] = (struct oci_candidate){ .choice = forced.choice };
+		if (a->cost)
+			list[*count].cost = oci_cost_of(a, model, shape, forced.choice.parameter);
+		++*count;
+	}
+	return 0;
+}
+
 /* Plans of the best parameter alone: there may be a dozen of these. */
 static bool is_best(const struct oci_candidate *list, unsigned int i)
 {
@@ -158,10 +186,16 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 	}
 	shape->common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
 	decide(call, shape, model, predicted);
-	predicted->count = candidates_of(shape, model, candidates);
-	for (unsigned int i = 0; i < predicted->count && !failed; i++)
-		failed = add(shape, model, &candidates[i],
-			     call->virtual_time && is_best(candidates, i), &list[i], error, n);
+	if (call->algorithm_count)
+		failed = named_candidates(call, shape, model, candidates, &predicted->count, error,
+					  n);
+	else
+		predicted->count = candidates_of(shape, model, candidates);
+	for (unsigned int i = 0; !failed && i < predicted->count; i++)
+		failed =
+			add(shape, model, &candidates[i],
+			    call->virtual_time && (call->algorithm_count || is_best(candidates, i)),
+			    &list[i], error, n);
 	oci_hierarchy_put(shape->hierarchy);
 	free(candidates);
 	return failed;

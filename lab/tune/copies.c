@@ -351,9 +351,7 @@ int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[
 }
 
 struct contention_arg {
-	uint32_t copiers;
-	size_t bytes;
-	size_t apart;	/* 0: each copies from a process of its own */
+	struct oci_measure_contended of;
 	bool rewritten; /* sources are, before each copy, and all buffers rotate */
 };
 
@@ -367,19 +365,26 @@ static void sleep_to_the_end(struct oci_tune_rank *me)
 /* Those of the round before may still be read, but lie elsewhere. */
 static size_t rewrite(const struct contention_arg *arg, uint8_t *source, uint32_t turn)
 {
-	size_t at = turn % (span_of(arg->bytes) / arg->bytes) * arg->bytes;
+	size_t bytes = arg->of.bytes, at = turn % (span_of(bytes) / bytes) * bytes;
 
-	memset(source + at, (int)turn, arg->bytes);
+	memset(source + at, (int)turn, bytes);
 	return at;
+}
+
+/* Where the k-th copier's place is in the one process's memory. */
+static size_t place_of(const struct oci_measure_contended *of, uint32_t k)
+{
+	return of->where == OCI_MEASURE_APART ? k % PLACES * of->apart : 0;
 }
 
 static int copy_together(struct oci_tune_rank *me, const struct contention_arg *arg,
 			 uint8_t *source, uint8_t *target)
 {
-	uint32_t owner = arg->apart ? arg->copiers : (me->rank + 1) % arg->copiers;
+	const struct oci_measure_contended *of = &arg->of;
+	uint32_t owner = of->where == OCI_MEASURE_EACH ? (me->rank + 1) % of->copiers : of->copiers;
 	uint32_t samples = 0, turn = 0;
 	const uint8_t *theirs = (const uint8_t *)(uintptr_t)me->shared->rank[owner].address +
-				me->rank % PLACES * arg->apart;
+				place_of(of, me->rank);
 
 	oci_tune_begin(me);
 	for (;;) {
@@ -387,10 +392,10 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 		double start;
 		int error;
 
-		if (!oci_tune_another(me, arg->copiers, samples))
+		if (!oci_tune_another(me, of->copiers, samples))
 			break;
 		start = oci_tune_now_s();
-		error = copy_single(me, owner, false, target + at, theirs + at, arg->bytes);
+		error = copy_single(me, owner, of->push, target + at, theirs + at, of->bytes);
 		me->sample[samples++] = oci_tune_now_s() - start;
 		if (error)
 			return error;
@@ -403,10 +408,11 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 static int contention_body(struct oci_tune_rank *me)
 {
 	const struct contention_arg *arg = me->arg;
-	size_t own = arg->rewritten ? span_of(arg->bytes) : arg->bytes;
-	bool owner = me->rank == arg->copiers;
+	size_t own = arg->rewritten ? span_of(arg->of.bytes) : arg->of.bytes;
+	bool owner = me->rank == arg->of.copiers;
+	size_t places = place_of(&arg->of, PLACES - 1) + arg->of.bytes;
 	struct pool source, target;
-	int error = make_pool(me, &source, owner ? PLACES * arg->apart + arg->bytes : own);
+	int error = make_pool(me, &source, owner ? places : own);
 
 	if (!error)
 		error = make_pool(me, &target, own);
@@ -423,7 +429,7 @@ static int contention_body(struct oci_tune_rank *me)
 static int measure_together(struct oci_tune_world *world, const struct contention_arg *arg,
 			    struct oci_tune_point *point, char *why, size_t n)
 {
-	uint32_t copiers = arg->copiers;
+	uint32_t copiers = arg->of.copiers;
 	int error = oci_tune_run(world, copiers + 1, 0, contention_body, arg, why, n);
 
 	if (error)
@@ -439,10 +445,11 @@ static int measure_together(struct oci_tune_world *world, const struct contentio
 	return 0;
 }
 
-int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
-			   size_t apart, struct oci_tune_point *point, char *why, size_t n)
+int oci_measure_contention(struct oci_tune_world *world,
+			   const struct oci_measure_contended *contended,
+			   struct oci_tune_point *point, char *why, size_t n)
 {
-	const struct contention_arg arg = { .copiers = copiers, .bytes = bytes, .apart = apart };
+	const struct contention_arg arg = { .of = *contended };
 
 	return measure_together(world, &arg, point, why, n);
 }
@@ -450,7 +457,10 @@ int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_
 int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
 		     struct oci_tune_point *point, char *why, size_t n)
 {
-	const struct contention_arg arg = { .copiers = copiers, .bytes = bytes, .rewritten = true };
+	const struct contention_arg arg = {
+		.of = { .copiers = copiers, .bytes = bytes, .where = OCI_MEASURE_EACH },
+		.rewritten = true
+	};
 
 	return measure_together(world, &arg, point, why, n);
 }

@@ -135,3 +135,28 @@ int oci_fit_gamma(const double *copiers, const double *gamma, size_t count,
 	fit->residual = enorm((int)count, error) / sqrt((double)count);
 	return 0;
 }
+
+int oci_fit_gamma_across(const double *copiers, const double *gamma, size_t count, double package,
+			 struct oci_fit_gamma *fit, double *across)
+{
+	size_t within = 0;
+	double sum = 0;
+	int error;
+
+	while (within < count && copiers[within] <= package)
+		within++;
+	*across = 0;
+	if (!within || within == count)
+		return oci_fit_gamma(copiers, gamma, count, fit);
+	error = oci_fit_gamma(copiers, gamma, within, fit);
+	if (error)
+		return error;
+	for (size_t i = within; i < count; i++) {
+		double c = copiers[i], curve = (fit->gamma2 * c + fit->gamma1) * c;
+
+		/* As in the model: company never makes a lock cheaper. */
+		sum += log(fmax(gamma[i], 1) / fmax(curve, 1));
+	}
+	*across = fmax(exp(sum / (double)(count - within)), 1);
+	return 0;
+}

@@ -36,4 +36,12 @@ struct oci_fit_gamma {
 int oci_fit_gamma(const double *copiers, const double *gamma, size_t count,
 		  struct oci_fit_gamma *fit);
 
+/*
+ * The same over the points of up to `package` copiers, and by what factor those beyond lie above
+ * that curve: the geometric mean of their ratios, at least 1. Where all points are on one side the
+ * curve is of all, and *across 0: not known. copiers ascend.
+ */
+int oci_fit_gamma_across(const double *copiers, const double *gamma, size_t count, double package,
+			 struct oci_fit_gamma *fit, double *across);
+
 #endif

@@ -54,6 +54,34 @@ TEST(gamma_is_never_negative_and_one_point_is_enough)
 	assert_int_equal(oci_fit_gamma(copiers, falling, 0, &fit), -EINVAL);
 }
 
+/* A step behind the ten cores of a package, as paper 002 shows one in its Figure 5. */
+TEST(what_lies_beyond_a_package_is_a_factor_on_its_curve)
+{
+	double copiers[19], gamma[19], across;
+	struct oci_fit_gamma fit;
+
+	for (int i = 0; i < 19; i++) {
+		copiers[i] = i + 2;
+		gamma[i] = (0.04 * copiers[i] + 1.95) * copiers[i] * (copiers[i] > 10 ? 1.6 : 1);
+	}
+	assert_int_equal(oci_fit_gamma_across(copiers, gamma, 19, 10, &fit, &across), 0);
+	near_to(fit.gamma2, 0.04, 1e-6);
+	near_to(fit.gamma1, 1.95, 1e-6);
+	near_to(across, 1.6, 1e-6);
+	/* Nothing beyond, or nothing within: a curve of all, and no factor. */
+	assert_int_equal(oci_fit_gamma_across(copiers, gamma, 9, 10, &fit, &across), 0);
+	near_to(fit.gamma1, 1.95, 1e-6);
+	assert_true(across == 0);
+	assert_int_equal(oci_fit_gamma_across(copiers + 9, gamma + 9, 10, 10, &fit, &across), 0);
+	near_to(fit.gamma1, 1.6 * 1.95, 1e-6);
+	assert_true(across == 0);
+	/* Less beyond than within is no gain. */
+	for (int i = 9; i < 19; i++)
+		gamma[i] = 1;
+	assert_int_equal(oci_fit_gamma_across(copiers, gamma, 19, 10, &fit, &across), 0);
+	assert_true(across == 1);
+}
+
 TEST(lines_are_found_and_stay_above_zero)
 {
 	const double x[] = { 1e3, 1e4, 1e5, 1e6 };

@@ -41,13 +41,26 @@ int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
 		      char *why, size_t n);
 
-/*
- * `copiers` ranks copy `bytes` each at a time, from places in one process that are so far `apart`,
- * or (0) each from another process. Nothing is rewritten, so that what differs between the two is
- * the lock. The mean over copiers.
- */
-int oci_measure_contention(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
-			   size_t apart, struct oci_tune_point *point, char *why, size_t n);
+/* Where the copies of a contention experiment go or come from, of `copiers` ranks at a time. */
+enum oci_measure_where {
+	OCI_MEASURE_EACH,   /* each another process */
+	OCI_MEASURE_APART,  /* one process, places so far apart that they are given */
+	OCI_MEASURE_SHARED, /* one process, all the same buffer */
+};
+
+struct oci_measure_contended {
+	uint32_t copiers;
+	size_t bytes; /* of each */
+	enum oci_measure_where where;
+	size_t apart; /* APART */
+	bool push;    /* they write there, else they read */
+};
+
+/* Nothing is rewritten, so that what differs between EACH and the others is the lock. The mean over
+ * copiers. */
+int oci_measure_contention(struct oci_tune_world *world,
+			   const struct oci_measure_contended *contended,
+			   struct oci_tune_point *point, char *why, size_t n);
 
 /* `copiers` ranks copy `bytes` each at a time from the next one, in a ring, after all have
  * rewritten theirs: every end is busy itself. */

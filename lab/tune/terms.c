@@ -220,13 +220,17 @@ static int contention_at(struct oci_tuning *t, uint32_t copiers, size_t apart, d
 	double found[TURNS];
 
 	for (int turn = 0; turn < TURNS; turn++) {
+		struct oci_measure_contended of = { .copiers = copiers,
+						    .bytes = CONTENTION_BYTES,
+						    .where = OCI_MEASURE_APART,
+						    .apart = apart };
 		struct oci_tune_point one, spread;
-		int error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, apart,
-						   &one, t->why, t->why_bytes);
+		int error = oci_measure_contention(&t->world, &of, &one, t->why, t->why_bytes);
 
+		of.where = OCI_MEASURE_EACH;
 		if (!error)
-			error = oci_measure_contention(&t->world, copiers, CONTENTION_BYTES, 0,
-						       &spread, t->why, t->why_bytes);
+			error = oci_measure_contention(&t->world, &of, &spread, t->why,
+						       t->why_bytes);
 		if (error)
 			return error;
 		found[turn] = one.value - spread.value;
@@ -276,12 +280,40 @@ unsigned int oci_tuning_contention_steps(const struct oci_tuning *t)
 	return steps;
 }
 
+/* Copies between two packages over those in one: what a byte takes, start and locks taken off. */
+static void give_across(struct oci_tuning *t)
+{
+	const struct oci_model_copy *cma = &t->model->copy[OCI_MODEL_CMA];
+	const unsigned int *pair = t->pair[OCI_MODEL_MACHINE];
+	struct oci_fit_line near, across;
+	struct points p;
+
+	if (!oci_tuning_two_packages(t)) {
+		oci_tuning_note(t, "of the CPUs that may be used no two of one package can be held "
+				   "against two of different ones: what goes between packages, "
+				   "cma.beta_across and cma.gamma_across, is not measured");
+		return;
+	}
+	p = points_of(t, OCI_MEASURE_CMA, 0, t->split, cma->alpha.value, cma->lock.value);
+	near = oci_fit_slope(p.x, p.y, p.count);
+	p = points_of(t, OCI_TUNING_ACROSS, 0, t->split, cma->alpha.value, cma->lock.value);
+	across = oci_fit_slope(p.x, p.y, p.count);
+	oci_tuning_give(t, "cma.beta_across", across.slope / near.slope,
+			fmax(near.residual, across.residual),
+			"process_vm_readv less alpha and locks between CPUs %u and %u, over the "
+			"same between CPUs %u and %u of one package",
+			pair[0], pair[1], t->cpus[0], t->cpus[1]);
+}
+
 static void give_gamma(struct oci_tuning *t, const double *copiers, const double *gamma,
 		       size_t count)
 {
 	struct oci_fit_gamma fit;
+	/* Copiers fill the first package; the model's step is behind all of its cores. */
+	bool whole = t->package_cores == t->model->package_cores.value;
+	double package = whole ? t->package_cores : copiers[count - 1], across;
 
-	if (oci_fit_gamma(copiers, gamma, count, &fit)) {
+	if (oci_fit_gamma_across(copiers, gamma, count, package, &fit, &across)) {
 		oci_tuning_note(
 			t,
 			"no curve of paper 002's form fits the contention of page locks, which is "
@@ -291,8 +323,16 @@ static void give_gamma(struct oci_tuning *t, const double *copiers, const double
 	oci_tuning_give(
 		t, "cma.gamma1", fit.gamma1, fit.residual,
 		"%zu KiB from one process less the same from one each, over the locks; least squares "
-		"over %zu numbers of copiers",
-		CONTENTION_BYTES / KIB, count);
+		"over %zu numbers of copiers%s",
+		CONTENTION_BYTES / KIB, count, across > 0 ? ", those of one package of them" : "");
+	if (across > 0)
+		oci_tuning_give(t, "cma.gamma_across", across, 0,
+				"those of more than %.0f copiers over the curve of up to so many, "
+				"geometric mean",
+				package);
+	else if (oci_tuning_two_packages(t))
+		oci_tuning_note(t, "contention was not measured with more copiers than a package "
+				   "has cores, and with fewer: cma.gamma_across is left out");
 	oci_tuning_give(t, "cma.gamma2", fit.gamma2, fit.residual,
 			count > 1 ? "as gamma1" : "one number of copiers gives gamma1 alone");
 	oci_tuning_give(t, "cma.gamma_range", copiers[count - 1], 0,
@@ -386,6 +426,7 @@ int oci_tuning_terms(struct oci_tuning *t)
 		int error;
 
 		cma_terms(t);
+		give_across(t);
 		error = contention_terms(t);
 		if (error && !oci_tuning_refused(t, error))
 			return error;

@@ -3,6 +3,7 @@
 #include "lab/harness/stats.h"
 #include "lab/topo/machine.h"
 #include "lab/tune/fit.h"
+#include "lab/tune/order.h"
 #include "lab/tune/tuning.h"
 #include "os/os.h"
 
@@ -164,27 +165,39 @@ static enum oci_model_distance distance(const struct oci_topo_place *a,
 	return level <= OCI_TOPO_PACKAGE ? OCI_MODEL_PACKAGE : OCI_MODEL_MACHINE;
 }
 
-static void find_pairs(struct oci_tuning *t)
+/* Puts the CPUs in order, and finds out how far each is from the first one. */
+static int find_pairs(struct oci_tuning *t)
 {
 	const struct oci_topo *topo = oci_topo_local();
+	uint32_t count = t->world.cpu_count;
+	struct oci_topo_place *places = topo ? calloc(count, sizeof(*places)) : NULL;
 	uint64_t mask[OCI_TUNING_CPUS / 64];
-	struct oci_topo_place first, other;
 
-	for (uint32_t i = 0; topo && i < t->world.cpu_count; i++) {
-		enum oci_model_distance d;
-
+	if (!topo)
+		return 0;
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
 		memset(mask, 0, sizeof(mask));
 		mask[t->cpus[i] / 64] = (uint64_t)1 << (t->cpus[i] % 64);
-		oci_topo_place(topo, mask, OCI_TUNING_CPUS / 64, i ? &other : &first);
-		d = i ? distance(&first, &other) : OCI_MODEL_DISTANCES;
+		oci_topo_place(topo, mask, OCI_TUNING_CPUS / 64, &places[i]);
+	}
+	t->package_cores = oci_tune_order(places, t->cpus, count);
+	for (uint32_t i = 1; i < count; i++) {
+		enum oci_model_distance d = distance(&places[0], &places[i]);
+
+		if (i == 1)
+			t->near_pair = d != OCI_MODEL_MACHINE;
 		if (d == OCI_MODEL_DISTANCES || t->pair[d][0] != t->pair[d][1])
 			continue;
 		t->pair[d][0] = t->cpus[0];
 		t->pair[d][1] = t->cpus[i];
 	}
+	free(places);
+	return 0;
 }
 
-/* CPUs in the order in which ranks are placed: that of the mask, threads of a core included. */
+/* CPUs in the order of their numbers, threads of a core included. */
 static unsigned int list_cpus(unsigned int *cpus)
 {
 	static uint64_t mask[OCI_TUNING_CPUS / 64];
@@ -230,10 +243,18 @@ static const struct experiment {
 	[OCI_TUNING_RING] = { "cma: all cores from each other", 1, SINGLE_COPIES | TWO_COPIERS },
 	[OCI_TUNING_LOCAL] = { "sums and first touches", OCI_MEASURE_LOCAL, 0 },
 	[OCI_TUNING_CALL] = { "small calls", 2, TWO_CPUS },
+	[OCI_TUNING_ACROSS] = { "cma: copies between packages", 0, SINGLE_COPIES },
 	[OCI_TUNING_FLAG + OCI_MODEL_CACHE] = { "flag.cache", 2, 0 },
 	[OCI_TUNING_FLAG + OCI_MODEL_PACKAGE] = { "flag.package", 2, 0 },
 	[OCI_TUNING_FLAG + OCI_MODEL_MACHINE] = { "flag.machine", 2, 0 },
 };
+
+bool oci_tuning_two_packages(const struct oci_tuning *t)
+{
+	const unsigned int *pair = t->pair[OCI_MODEL_MACHINE];
+
+	return t->near_pair && pair[0] != pair[1];
+}
 
 bool oci_tuning_can(const struct oci_tuning *t, unsigned int series)
 {
@@ -244,6 +265,7 @@ bool oci_tuning_can(const struct oci_tuning *t, unsigned int series)
 	       !(needs & SINGLE_COPIES && t->no_cma) &&
 	       !(needs & TWO_COPIERS && t->domain_ranks < 2) &&
 	       !(series == OCI_TUNING_CALL && t->no_call) &&
+	       !(series == OCI_TUNING_ACROSS && !oci_tuning_two_packages(t)) &&
 	       !(series >= OCI_TUNING_FLAG && pair[0] == pair[1]);
 }
 
@@ -260,6 +282,10 @@ static int measure(struct oci_tuning *t, unsigned int series, struct oci_tune_po
 	case OCI_TUNING_RING:
 		return oci_measure_ring(w, t->domain_ranks, OCI_TUNING_CONTENTION_BYTES, point,
 					t->why, n);
+	case OCI_TUNING_ACROSS:
+		pair.cpus = t->pair[OCI_MODEL_MACHINE];
+		pair.cpu_count = 2;
+		return oci_measure_copies(&pair, OCI_MEASURE_CMA, &t->sizes, point, t->why, n);
 	case OCI_TUNING_LOCAL:
 		return oci_measure_local(w, point, t->why, n);
 	case OCI_TUNING_CALL:
@@ -372,11 +398,14 @@ static int tune_all(struct oci_tuning *t)
 	return error;
 }
 
-static void choose(struct oci_tuning *t)
+static int choose(struct oci_tuning *t)
 {
 	static const size_t kib[] = { 4, 16, 64, 256, 1024, 4096, 16384 };
 	bool quick = t->options->quick;
+	int error = find_pairs(t);
 
+	if (error)
+		return error;
 	t->sizes.count = quick ? 6 : 7;
 	for (uint32_t i = 0; i < t->sizes.count; i++)
 		t->sizes.bytes[i] = kib[i] * KIB;
@@ -389,10 +418,10 @@ static void choose(struct oci_tuning *t)
 	if (t->ranks > OCI_TUNE_MOST_RANKS)
 		t->ranks = OCI_TUNE_MOST_RANKS;
 	find_shape(t);
-	find_pairs(t);
 	t->steps = oci_tuning_contention_steps(t);
 	for (unsigned int s = 0; s < OCI_TUNING_SERIES; s++)
 		t->steps += oci_tuning_can(t, s) * t->turns;
+	return 0;
 }
 
 int oci_tune(const struct oci_tune_options *options, const struct oci_tune_listener *listener,
@@ -418,7 +447,11 @@ int oci_tune(const struct oci_tune_options *options, const struct oci_tune_liste
 	oci_machine_self(&model->machine);
 	strftime(t->date, sizeof(t->date), "%Y-%m-%d", gmtime_r(&now, &utc));
 	t->world.cpu_count = list_cpus(t->cpus);
-	choose(t);
+	error = choose(t);
+	if (error) {
+		free(t);
+		return error;
+	}
 	/* Some 45 points and two for each number of copiers: a minute, or some 15 seconds, and up
 	 * to three times as long where the state that is measured in comes and goes. */
 	seconds = options->seconds > 0 ? options->seconds : options->quick ? 0.2 : 1.0;

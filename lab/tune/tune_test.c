@@ -15,6 +15,7 @@ struct seen {
 	unsigned int steps, notes;
 	double last;
 	char note[512];
+	bool one_package; /* it was said */
 };
 
 static void see_step(void *context, const char *what, double done)
@@ -31,6 +32,7 @@ static void see_note(void *context, const char *sentence)
 	struct seen *seen = context;
 
 	seen->notes++;
+	seen->one_package |= strstr(sentence, "cma.gamma_across, is not measured") != NULL;
 	strncpy(seen->note, sentence, sizeof(seen->note) - 1);
 }
 
@@ -82,6 +84,14 @@ TEST(a_run_gives_every_term_of_this_machine)
 	     i++)
 		check_given(&model, by_both[i]);
 	assert_true(seen.steps > 5 && seen.last == 1);
+	/* What crosses packages is measured, or said not to be. */
+	if (cma && seen.one_package)
+		assert_false(model.copy[OCI_MODEL_CMA].beta_across.given ||
+			     model.copy[OCI_MODEL_CMA].gamma_across.given);
+	else if (cma)
+		check_given(&model, "cma.beta_across");
+	if (model.packages.given && model.packages.value == 1)
+		assert_true(seen.one_package || !cma);
 	text = oci_model_text(&model);
 	assert_non_null(text);
 	if (oci_model_parse("tuned", text, strlen(text), 0, NULL, &again, &error))

@@ -36,7 +36,8 @@ enum oci_tuning_series {
 	OCI_TUNING_RING,
 	OCI_TUNING_LOCAL,
 	OCI_TUNING_CALL,
-	OCI_TUNING_FLAG, /* one for each distance */
+	OCI_TUNING_ACROSS, /* as copies by cma, between two packages */
+	OCI_TUNING_FLAG,   /* one for each distance */
 	OCI_TUNING_SERIES = OCI_TUNING_FLAG + OCI_MODEL_DISTANCES
 };
 
@@ -45,13 +46,15 @@ struct oci_tuning {
 	const struct oci_tune_listener *listener;
 	struct oci_model *model;
 	struct oci_tune_world world;
-	unsigned int cpus[OCI_TUNING_CPUS];
+	unsigned int cpus[OCI_TUNING_CPUS]; /* in the order of lab/tune/order.h */
 	/* Two CPUs at each distance: the first that may be used and the first that is so far from
 	 * it; alike where there is none. */
 	unsigned int pair[OCI_MODEL_DISTANCES][2];
-	uint32_t ranks;	       /* most copiers at a time */
-	uint32_t domain_ranks; /* of these, under one memory domain */
-	size_t domain_bytes;   /* that each of them copies */
+	bool near_pair; /* the first two CPUs, between which copies are measured, share a package */
+	uint32_t package_cores; /* of the first CPU's package, that may be used; 0: not known */
+	uint32_t ranks;		/* most copiers at a time */
+	uint32_t domain_ranks;	/* of these, under one memory domain */
+	size_t domain_bytes;	/* that each of them copies */
 	struct oci_measure_sizes sizes;
 	size_t split; /* sizes that are in cache */
 	unsigned int turns;
@@ -74,6 +77,9 @@ void oci_tuning_give(struct oci_tuning *t, const char *name, double value, doubl
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Can this experiment be made here? Its points are true only then. */
 bool oci_tuning_can(const struct oci_tuning *t, unsigned int series);
+
+/* Is there a pair of CPUs in one package to hold one in two packages against? */
+bool oci_tuning_two_packages(const struct oci_tuning *t);
 
 /* Leaves out, and notes, single copies that an error says are not permitted; false: it is another.
  */

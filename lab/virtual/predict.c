@@ -43,25 +43,18 @@ int oci_predict_hierarchy(const struct oci_model *model, uint32_t size,
 			  const struct oci_hierarchy **hierarchy)
 {
 	struct oci_topo_place *places = calloc(size, sizeof(*places));
-	uint32_t package = 0, cache = 0;
 	int error;
 
 	if (!places)
 		return -ENOMEM;
-	for (uint32_t r = 0; r < size; r++) {
-		enum oci_model_distance distance = r ? oci_model_distance(model, r - 1, r) :
-						       OCI_MODEL_CACHE;
-
-		/* A machine that begins anew with its first core has no more places than cores. */
-		cache += distance != OCI_MODEL_CACHE;
-		package += distance == OCI_MODEL_MACHINE;
+	/* Private caches are no terms, nor what ranks of one core share: each is alone in them. */
+	for (uint32_t r = 0; r < size; r++)
 		places[r] = (struct oci_topo_place){ .core = r,
 						     .l2 = r,
-						     .l3 = cache,
+						     .l3 = oci_model_cache(model, r),
 						     .numa = oci_model_domain(model, r),
-						     .package = package,
+						     .package = oci_model_package(model, r),
 						     .cpus = 1 };
-	}
 	error = oci_hierarchy_get(places, size, hierarchy);
 	free(places);
 	return error;

@@ -7,7 +7,8 @@
 #include "lab/virtual/virtual.h"
 
 /* The shape's hierarchy is the team's; it may be that of ranks placed core by core on the model's
- * machine: 0 or -ENOMEM, to be put back (topo/hierarchy.h); NULL where they are flat. */
+ * machine, those beyond its last core from the first one on again: 0 or -ENOMEM, to be put back
+ * (topo/hierarchy.h); NULL where they are flat. */
 int oci_predict_hierarchy(const struct oci_model *model, uint32_t size,
 			  const struct oci_hierarchy **hierarchy);
 

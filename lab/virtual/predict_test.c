@@ -187,9 +187,15 @@ TEST_WITH(bcast_is_the_papers, table_iv, NULL)
 		takes(OC_BCAST, "knomial:1", 64, n, 6 * copy(n, 1));
 		/* The Scatter is a parallel read, the Allgather a ring. A rank whose part is there
 		 * goes on, so that the ring begins together: all parts are equally long. */
-		if (n % (64 * 64) == 0)
-			takes(OC_BCAST, "scatter-allgather", 64, n,
-			      copy(n / 64, 63) + 63 * copy(n / 64, 1));
+		if (n % (64 * 64))
+			continue;
+		takes(OC_BCAST, "scatter-allgather", 64, n,
+		      copy(n / 64, 63) + 63 * copy(n / 64, 1));
+		/* VI: the Scatter by sequential writes, for which p is p - 1 here; and throttled.
+		 */
+		takes(OC_BCAST, "scatter-write-allgather", 64, n, 126 * copy(n / 64, 1));
+		takes(OC_BCAST, "scatter-throttled-allgather:7", 64, n,
+		      9 * copy(n / 64, 7) + 63 * copy(n / 64, 1));
 	}
 }
 
@@ -331,4 +337,62 @@ TEST_WITH(what_does_not_fit_is_refused_in_words, table_iv, NULL)
 		oci_predict(&model, &shape, named(OC_BCAST, "inline"), &result, why, sizeof(why)),
 		-EINVAL);
 	assert_string_equal(why, "inline cannot run bcast of 497 bytes on 4 ranks");
+}
+
+/* V-A5: of two rings one stays in its socket but for two ways, of the other nearly all lead to the
+ * other socket, where each is one user more of the memory. */
+TEST_WITH(a_ring_of_neighbors_is_faster_than_one_across_sockets, table_iv, NULL)
+{
+	static const char *const rings[] = { "ring-neighbor:1", "ring-near", "ring-neighbor:15" };
+	double s[3];
+
+	give("machine.packages", 2);
+	give("machine.package_cores", 14);
+	give("machine.domain_cores", 14);
+	give("domain", 1 / 13.2e9);
+	for (int i = 0; i < 3; i++) {
+		struct oci_choice choice = named(OC_ALLGATHER, rings[i]);
+		struct oci_shape shape = { .collective = OC_ALLGATHER,
+					   .bytes = 1 << 20,
+					   .unit = 1,
+					   .size = 28,
+					   .single_copy = true };
+		struct oci_cost cost = oci_cost_of(oci_algorithm(OC_ALLGATHER, choice.algorithm),
+						   &model, &shape, choice.parameter);
+
+		s[i] = predicted(OC_ALLGATHER, rings[i], 28, 1 << 20).end_s;
+		assert_true(fabs(oci_cost_total(&cost) / s[i] - 1) < 0.1);
+	}
+	assert_true(fabs(s[1] / s[0] - 1) < 1e-9);
+	assert_true(s[2] > 1.5 * s[0]);
+}
+
+/* Of 160 ranks on two packages of ten cores every twenty come round, to the same packages. */
+TEST(ranks_that_wrap_round_the_cores_multiply_no_package)
+{
+	const struct oci_hierarchy *h;
+
+	assert_int_equal(oci_model_profile("power8", &model), 0);
+	assert_int_equal(oci_predict_hierarchy(&model, 160, &h), 0);
+	assert_int_equal(h->levels, 1);
+	for (uint32_t rank = 0; rank < 160; rank++)
+		assert_int_equal(oci_hierarchy_group(h, 0, rank), rank / 10 % 2 * 10);
+	oci_hierarchy_put(h);
+	oci_model_destroy(&model);
+}
+
+/* Twice round a machine with every level: the second time as the first. */
+TEST_WITH(ranks_that_wrap_share_caches_with_those_before, every_term, NULL)
+{
+	const struct oci_hierarchy *h;
+
+	assert_int_equal(oci_predict_hierarchy(&model, 128, &h), 0);
+	assert_int_equal(h->levels, 2);
+	for (uint32_t level = 0; level < 2; level++)
+		for (uint32_t rank = 0; rank < 64; rank++)
+			assert_int_equal(oci_hierarchy_group(h, level, rank + 64),
+					 oci_hierarchy_group(h, level, rank));
+	assert_int_equal(oci_hierarchy_group(h, 0, 33), 32);
+	assert_int_equal(oci_hierarchy_group(h, 1, 66), 0);
+	oci_hierarchy_put(h);
 }

@@ -66,6 +66,8 @@ struct oci_algorithm {
 extern const uint32_t oci_tries_fanout[];
 /* Children that a rank of a tree takes in a round: each more is one copy more in a row. */
 extern const uint32_t oci_tries_radix[];
+/* Ranks from one to the next in a ring: of ranks that go round so many sockets. */
+extern const uint32_t oci_tries_ring[];
 /* Segments: what paper 000 found best below 2 MiB and beyond, and one between. */
 extern const uint32_t oci_tries_segment[];
 

@@ -9,6 +9,7 @@
 /* Paper 002 tries 2 to 16; more is all at once or close to it. */
 const uint32_t oci_tries_segment[] = { OCI_SEGMENT_DEFAULT, 65536, 524288, 0 };
 const uint32_t oci_tries_fanout[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 32, 64, 128, 0 };
+const uint32_t oci_tries_ring[] = { 1, 2, 3, 4, 5, 6, 7, 8, 0 };
 const uint32_t oci_tries_radix[] = { 1, 2, 3, 0 };
 
 enum oci_model_mechanism oci_cost_mechanism(const struct oci_shape *shape,
@@ -140,6 +141,51 @@ void oci_cost_copies_all(struct oci_costing *c, enum oci_model_direction directi
 	copies(c, direction, times, bytes, 1, users_all(c));
 }
 
+/* In the ring: are these two apart, by where the team's ranks sit, or else by the model's? */
+static bool apart(const struct oci_costing *c, uint32_t a, uint32_t b, bool packages)
+{
+	const struct oci_hierarchy *h = c->shape->hierarchy;
+
+	if (h && (!packages || h->kind[0] == OCI_TOPO_PACKAGE))
+		return oci_hierarchy_group(h, 0, a) != oci_hierarchy_group(h, 0, b);
+	if (packages)
+		return oci_model_package(c->model, a) != oci_model_package(c->model, b);
+	return oci_model_domain(c->model, a) != oci_model_domain(c->model, b);
+}
+
+/* Of the p ways of a ring: how many lead to another memory domain, or to another package. */
+static uint32_t crossings(const struct oci_costing *c, uint32_t j, bool packages)
+{
+	const struct oci_hierarchy *h = c->shape->hierarchy;
+	uint32_t p = c->shape->size, count = 0;
+
+	if (j || !h) {
+		for (uint32_t r = 0; r < p; r++)
+			count += apart(c, r, (r + (j ? j : 1)) % p, packages);
+		return count;
+	}
+	/* By hierarchy: as many as there are groups. */
+	if (packages && h->kind[0] != OCI_TOPO_PACKAGE)
+		return 0;
+	for (uint32_t r = 0; r < p; r++)
+		count += oci_hierarchy_group(h, 0, r) == r;
+	return count;
+}
+
+void oci_cost_ring(struct oci_costing *c, double times, size_t bytes, uint32_t j)
+{
+	double ranks = c->shape->size, near = c->near, far = c->far;
+	/* A rank's domain serves its own copy, and one more for each way that leads there. */
+	double users = ranks / c->domains * (1 + crossings(c, j, false) / ranks);
+
+	c->far = crossings(c, j, true) > 0;
+	c->near = c->far > 0 ? 0 : near / (1 - far > 0 ? 1 - far : 1);
+	oci_cost_flags(c, times);
+	copies(c, OCI_MODEL_PULL, times, bytes, 1, c->domains > 1 ? users : ranks);
+	c->near = near;
+	c->far = far;
+}
+
 /* A core's own bytes; into its own slot; those that a peer has written, which come from his cache
  * as from a mapping of his memory. */
 enum touch { TOUCH_OWN, TOUCH_SLOT, TOUCH_PEERS };
@@ -159,16 +205,22 @@ static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, 
 	return oci_model_memcpy_of_s(c->model, bytes, beyond);
 }
 
-/* The same where all ranks do so at once. */
-static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent,
-			  enum touch touch)
+/* The same while so many users share a memory domain. */
+static double touch_shared_s(const struct oci_costing *c, size_t bytes, size_t extent,
+			     enum touch touch, double users)
 {
 	double alone = touch_s(c, bytes, extent, touch), least;
 
-	/* Each rank keeps its own domain busy. */
 	least = oci_model_beyond(c->model, extent, c->working) * (double)bytes *
-		oci_model_domain_s(c->model, (double)c->shape->size / c->domains);
+		oci_model_domain_s(c->model, users);
 	return alone > least ? alone : least;
+}
+
+/* The same where all ranks do so at once: each keeps its own domain busy. */
+static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent,
+			  enum touch touch)
+{
+	return touch_shared_s(c, bytes, extent, touch, (double)c->shape->size / c->domains);
 }
 
 void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent)
@@ -230,6 +282,12 @@ void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t ex
 void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
 {
 	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_PEERS);
+}
+
+void oci_cost_fetch_from_one(struct oci_costing *c, double times, size_t bytes, size_t extent)
+{
+	c->cost.memory +=
+		times * touch_shared_s(c, bytes, extent, TOUCH_PEERS, c->shape->size - 1.0);
 }
 
 static void reduce(struct oci_costing *c, double times, size_t bytes, size_t extent,

@@ -73,6 +73,9 @@ void oci_cost_blocks(struct oci_costing *c, enum oci_model_direction direction, 
 /* The same where all ranks copy at once, each from or to another. */
 void oci_cost_copies_all(struct oci_costing *c, enum oci_model_direction direction, double times,
 			 size_t bytes);
+/* `times` steps in which each rank reads `bytes` from the one before it in a ring, awaited: j ranks
+ * away, or (0) the one before in the order of the hierarchy. The longest way sets the pace. */
+void oci_cost_ring(struct oci_costing *c, double times, size_t bytes, uint32_t j);
 /* `times` reads of pieces of a message: how long one takes depends on the whole. */
 void oci_cost_piecewise(struct oci_costing *c, double times, size_t piece, double copiers);
 /* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not; the second
@@ -93,6 +96,8 @@ double oci_cost_stage_pieces(const struct oci_costing *c);
 /* The same as a memcpy out of a peer's slot or payload, which he has just written. */
 void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* The same by all others at once, out of one slot. */
+void oci_cost_fetch_from_one(struct oci_costing *c, double times, size_t bytes, size_t extent);
 /* Reductions of my own bytes, and of a peer's slot or payload into mine. */
 void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent);
 void oci_cost_reduce_from(struct oci_costing *c, double times, size_t bytes, size_t extent);

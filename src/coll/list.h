@@ -12,7 +12,8 @@
 	A(bcast_inline) A(bcast_cico) A(bcast_direct_read) A(bcast_knomial) \
 	A(bcast_scatter_allgather) A(bcast_cooperative) A(bcast_direct_write) \
 	A(bcast_hierarchical) A(bcast_scatter_ring_neighbor) A(bcast_scatter_ring_write) \
-	A(bcast_scatter_doubling) A(bcast_scatter_bruck)
+	A(bcast_scatter_doubling) A(bcast_scatter_bruck) A(bcast_scatter_write_allgather) \
+	A(bcast_scatter_throttled_allgather) A(bcast_scatter_ring_near) A(bcast_shm)
 #define OCI_ALGORITHMS_SCATTER(A) \
 	A(scatter_inline) A(scatter_cico) A(scatter_throttled_read) A(scatter_cooperative) \
 	A(scatter_parallel_read) A(scatter_sequential_write)
@@ -22,7 +23,8 @@
 #define OCI_ALGORITHMS_ALLGATHER(A) \
 	A(allgather_inline) A(allgather_cico) A(allgather_ring_source_read) \
 	A(allgather_ring_neighbor) A(allgather_ring_source_write) \
-	A(allgather_recursive_doubling) A(allgather_bruck) A(allgather_gather_bcast)
+	A(allgather_recursive_doubling) A(allgather_bruck) A(allgather_gather_bcast) \
+	A(allgather_gather_hierarchical) A(allgather_ring_near)
 #define OCI_ALGORITHMS_ALLTOALL(A) \
 	A(alltoall_inline) A(alltoall_cico) A(alltoall_pairwise) A(alltoall_bruck) \
 	A(alltoall_shm) A(alltoall_point_to_point)

@@ -201,6 +201,97 @@ TEST_WITH(what_is_chosen_is_near_the_best_of_the_plans, built_in, NULL)
 	}
 }
 
+/* The least time of any candidate by the plans of all ranks. */
+static double best_of_plans(const struct oci_shape *shape)
+{
+	static struct oci_candidate list[OCI_CANDIDATES_MOST];
+	unsigned int count = oci_candidates(shape, &model, list);
+	struct oci_virtual_result result;
+	double best = 0;
+	char why[256];
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (oci_algorithm(shape->collective, list[i].choice.algorithm)->baseline ||
+		    oci_predict(&model, shape, list[i].choice, &result, why, sizeof(why)))
+			continue;
+		if (!best || result.end_s < best)
+			best = result.end_s;
+	}
+	return best;
+}
+
+/* 48 cores as paper 000's: where readers of one process hold each other up and slots are slow,
+ * there are messages too large for a tree's rounds and too small for 48 parts, which each node gets
+ * once, in segments. Ranks without a hierarchy do not. */
+TEST_WITH(on_a_machine_with_a_hierarchy_a_bcast_goes_by_it, dictated, NULL)
+{
+	struct oci_shape shape = shape_of(OC_BCAST, 48, 0);
+	const struct oci_hierarchy *hierarchy;
+	struct oci_virtual_result result;
+	enum oci_decided decided;
+	struct oci_choice choice;
+	char why[256];
+
+	give("cma.gamma1", 0.15);
+	give("cma.gamma2", 0);
+	give("memcpy.cache", 1e-9);
+	give("machine.packages", 8);
+	give("machine.package_cores", 6);
+	give("machine.cache_cores", 6);
+	give("machine.domain_cores", 6);
+	assert_int_equal(oci_predict_hierarchy(&model, shape.size, &hierarchy), 0);
+	assert_non_null(hierarchy);
+	shape.hierarchy = hierarchy;
+	shape.bytes = 65536;
+	choice = oci_select(&shape, &model, NULL, NULL, &decided);
+	assert_int_equal(decided, OCI_BY_MODEL);
+	assert_string_equal(name_of(OC_BCAST, choice), "hierarchical");
+	for (shape.bytes = 4096; shape.bytes <= 1 << 20; shape.bytes *= 2) {
+		shape.hierarchy = hierarchy;
+		choice = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_int_equal(oci_predict(&model, &shape, choice, &result, why, sizeof(why)), 0);
+		assert_true(result.end_s <= 1.1 * best_of_plans(&shape));
+		shape.hierarchy = NULL;
+		choice = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_string_not_equal(name_of(OC_BCAST, choice), "hierarchical");
+	}
+	oci_hierarchy_put(hierarchy);
+}
+
+/* Ranks that go round three nodes in turn: the ring takes steps of three, where these lead through
+ * all ranks, else it goes by the hierarchy. */
+TEST_WITH(a_ring_goes_by_where_ranks_sit, dictated, NULL)
+{
+	static const struct {
+		uint32_t size;
+		const char *name;
+		uint32_t j;
+	} expected[] = { { 16, "ring-neighbor", 3 }, { 12, "ring-near", 0 } };
+
+	give("machine.packages", 3);
+	give("machine.package_cores", 6);
+	give("machine.domain_cores", 6);
+	give("domain", 1e-10);
+	for (size_t i = 0; i < 2; i++) {
+		struct oci_shape shape = shape_of(OC_ALLGATHER, expected[i].size, 1 << 20);
+		struct oci_topo_place places[16];
+		struct oci_choice choice;
+
+		for (uint32_t r = 0; r < shape.size; r++)
+			places[r] = (struct oci_topo_place){ .core = r,
+							     .l2 = r,
+							     .l3 = r % 3,
+							     .numa = r % 3,
+							     .package = r % 3,
+							     .cpus = 1 };
+		assert_int_equal(oci_hierarchy_get(places, shape.size, &shape.hierarchy), 0);
+		choice = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_string_equal(name_of(OC_ALLGATHER, choice), expected[i].name);
+		assert_int_equal(choice.parameter, expected[i].j);
+		oci_hierarchy_put(shape.hierarchy);
+	}
+}
+
 TEST(cells_are_checked_by_the_names_that_exist)
 {
 	const char *expected = "";

@@ -89,6 +89,49 @@ uint32_t oci_tree_descending(const struct oci_tree *t, uint32_t v, uint32_t chil
 	return above > 0 ? v_of(t, above - 1) : v;
 }
 
+/* ---- rings --------------------------------------------------------------------------------- */
+
+/* Does a come before b: by the leaders of their widest groups in which these differ, else by rank?
+ */
+static bool is_before(const struct oci_hierarchy *h, uint32_t a, uint32_t b)
+{
+	for (uint32_t level = 0; h && level < h->levels; level++) {
+		uint32_t x = oci_hierarchy_group(h, level, a), y = oci_hierarchy_group(h, level, b);
+
+		if (x != y)
+			return x < y;
+	}
+	return a < b;
+}
+
+/* The nearest on that side of rank; past the end the farthest on the other side. */
+static uint32_t ring_next(const struct oci_hierarchy *h, uint32_t size, uint32_t rank, bool before)
+{
+	uint32_t near = rank, far = rank;
+
+	for (uint32_t r = 0; r < size; r++) {
+		if (r == rank)
+			continue;
+		if (is_before(h, r, rank) == before) {
+			if (near == rank || is_before(h, near, r) == before)
+				near = r;
+		} else if (far == rank || is_before(h, far, r) == before) {
+			far = r;
+		}
+	}
+	return near != rank ? near : far;
+}
+
+uint32_t oci_ring_before(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank)
+{
+	return ring_next(hierarchy, size, rank, true);
+}
+
+uint32_t oci_ring_behind(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank)
+{
+	return ring_next(hierarchy, size, rank, false);
+}
+
 /* ---- sums ---------------------------------------------------------------------------------- */
 
 struct sum {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Trees over the ranks of a team, for plans: by radix (pattern/knomial.h) or by hierarchy
- * (topo/hierarchy.h).
+ * (topo/hierarchy.h); and rings.
  *
  * By hierarchy: the root leads every group that it is in, else the lowest rank does. A rank's
  * parent is the leader of the narrowest group that it does not lead itself, or the root. So each
  * package gets the bytes once, then each NUMA node in it, then each cache. Without a hierarchy all
  * ranks are children of the root.
+ *
+ * A ring by hierarchy goes through all ranks of a group before it goes on to the next.
  *
  * In order: for a reduction that does not commute. The ranks below a child are consecutive, all of
  * them are above the parent, and children ascend. Then rank 0 is the tree's root, whoever is the
@@ -41,6 +43,11 @@ static inline bool oci_tree_is_leaf(const struct oci_tree *t, uint32_t v)
 {
 	return oci_tree_ascending(t, v, v) == v;
 }
+
+/* The rank before this one in the ring by hierarchy (NULL: in the order of ranks), or behind it.
+ * Absolute ranks. */
+uint32_t oci_ring_before(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank);
+uint32_t oci_ring_behind(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank);
 
 /*
  * In a loop over segments: the operands of a rank's subtree, combined into `acc`. The children's

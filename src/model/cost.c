@@ -145,7 +145,7 @@ double oci_model_domain_of_s(const struct oci_model *model, double copiers, doub
 			  beyond * (model->domain.value - model->domain_cache.value));
 }
 
-static uint32_t core_of(const struct oci_model *model, uint32_t rank)
+uint32_t oci_model_core(const struct oci_model *model, uint32_t rank)
 {
 	double cores = model->packages.value * model->package_cores.value;
 
@@ -154,21 +154,31 @@ static uint32_t core_of(const struct oci_model *model, uint32_t rank)
 
 static uint32_t group_of(const struct oci_model *model, uint32_t rank, const struct oci_term *cores)
 {
-	return core_of(model, rank) / (uint32_t)cores->value;
+	return oci_model_core(model, rank) / (uint32_t)cores->value;
 }
 
-enum oci_model_distance oci_model_distance(const struct oci_model *model, uint32_t a, uint32_t b)
+uint32_t oci_model_cache(const struct oci_model *model, uint32_t rank)
 {
-	if (group_of(model, a, &model->package_cores) != group_of(model, b, &model->package_cores))
-		return OCI_MODEL_MACHINE;
-	if (group_of(model, a, &model->cache_cores) != group_of(model, b, &model->cache_cores))
-		return OCI_MODEL_PACKAGE;
-	return OCI_MODEL_CACHE;
+	return group_of(model, rank, &model->cache_cores);
 }
 
 uint32_t oci_model_domain(const struct oci_model *model, uint32_t rank)
 {
 	return group_of(model, rank, &model->domain_cores);
+}
+
+uint32_t oci_model_package(const struct oci_model *model, uint32_t rank)
+{
+	return group_of(model, rank, &model->package_cores);
+}
+
+enum oci_model_distance oci_model_distance(const struct oci_model *model, uint32_t a, uint32_t b)
+{
+	if (oci_model_package(model, a) != oci_model_package(model, b))
+		return OCI_MODEL_MACHINE;
+	if (oci_model_cache(model, a) != oci_model_cache(model, b))
+		return OCI_MODEL_PACKAGE;
+	return OCI_MODEL_CACHE;
 }
 
 const struct oci_model_cell *oci_model_cell(const struct oci_model *model, const char *collective,

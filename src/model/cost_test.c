@@ -352,3 +352,26 @@ TEST(profiles_say_what_the_paper_says)
 		oci_model_destroy(&model);
 	}
 }
+
+TEST(the_profile_of_paper_000_tells_its_machine_from_what_is_ours)
+{
+	const struct oci_term_info *info;
+	struct oci_model model;
+
+	assert_int_equal(oci_model_profile("ig", &model), 0);
+	assert_false(model.calibrated);
+	close_to(model.packages.value, 8);
+	close_to(model.package_cores.value, 6);
+	close_to(model.domain_cores.value, 6);
+	assert_true(oci_model_distance(&model, 5, 6) == OCI_MODEL_MACHINE);
+	/* Pinned once: nobody waits for another's lock. */
+	close_to(oci_model_lock_s(&model, OCI_MODEL_CMA, 1 << 20, 47), 0);
+	for (unsigned int t = 0; (info = oci_term_info(t)) != NULL; t++) {
+		const struct oci_term *term = oci_term_in(&model, info);
+
+		if (term->given && strncmp(term->source, "paper 000, ", 11) &&
+		    strncmp(term->source, "ours: ", 6))
+			fail_msg("%s comes from '%s'", info->name, term->source);
+	}
+	oci_model_destroy(&model);
+}

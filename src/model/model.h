@@ -189,8 +189,12 @@ double oci_model_domain_of_s(const struct oci_model *model, double copiers, doub
 /* Where a rank sits when ranks fill the machine core by core, as launchers bind them; ranks beyond
  * the last core begin again with the first. */
 enum oci_model_distance oci_model_distance(const struct oci_model *model, uint32_t a, uint32_t b);
-/* Number of the memory domain of a rank placed like that. */
+/* Where a rank placed like that sits: numbers of its core, and of the last-level cache, memory
+ * domain and package that this is in. */
+uint32_t oci_model_core(const struct oci_model *model, uint32_t rank);
+uint32_t oci_model_cache(const struct oci_model *model, uint32_t rank);
 uint32_t oci_model_domain(const struct oci_model *model, uint32_t rank);
+uint32_t oci_model_package(const struct oci_model *model, uint32_t rank);
 
 /* The cell for a call, or NULL: the model decides. */
 const struct oci_model_cell *oci_model_cell(const struct oci_model *model, const char *collective,
@@ -228,8 +232,8 @@ void oci_model_init(struct oci_model *model);
 /* Frees the cells. */
 void oci_model_destroy(struct oci_model *model);
 
-/* Built-in models, as src/model/profiles has them: "default", "knl", "broadwell", "power8". NULL
- * past the end. */
+/* Built-in models, as src/model/profiles has them: "default", "knl", "broadwell", "power8", "ig".
+ * NULL past the end. */
 const char *oci_model_profile_name(unsigned int index);
 /* 0, -ENOENT (no such name), -ENOMEM. The model is the caller's, to be destroyed. */
 int oci_model_profile(const char *name, struct oci_model *model);

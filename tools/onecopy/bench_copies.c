@@ -113,8 +113,9 @@ static void plan_contention(struct bench *bench, uint32_t most)
 	choose_copiers(most);
 	copies.latency = new_figure(
 		bench, "contention-latency", "Copiers at a time: time of a copy", "us",
-		"Single copies (cma), all begin together: from parts of one process's memory that lie "
-		"side by side or 2 MiB apart, or each from another process.");
+		"Single copies (cma), all begin together: reads of parts of one process's memory that "
+		"lie side by side or 2 MiB apart, or of one buffer; writes to parts of it side by "
+		"side; or each from or to another process.");
 	copies.latency->log_y = true;
 	copies.throughput = new_figure(
 		bench, "contention-throughput",
@@ -184,14 +185,14 @@ static int measure_kind(struct results *results, struct step *step, unsigned int
 }
 
 /* Seconds of a copy; NaN, and no more contention, when it cannot be measured. */
-static double contention_s(uint32_t copiers, size_t bytes, size_t apart)
+static double contention_s(const struct oci_measure_contended *of)
 {
 	struct oci_tune_point point;
 	char why[256] = "";
 
 	if (copies.contention_refused)
 		return NAN;
-	if (!oci_measure_contention(&copies.world, copiers, bytes, apart, &point, why, sizeof(why)))
+	if (!oci_measure_contention(&copies.world, of, &point, why, sizeof(why)))
 		return point.value;
 	copies.contention_refused = true;
 	figure_note(copies.latency, "Contention was not measured: %s.", why);
@@ -208,41 +209,59 @@ static void add(struct figure *figure, size_t bytes, const char *where, unsigned
 	figure_add(figure, figure_cell(figure, figure_series(figure, name), x), round, value);
 }
 
+/* Figures 2, 3 and 6 of paper 002: all to all, one to all from other places and from the same one,
+ * all to one. */
 static void measure_copiers(size_t bytes, unsigned int x, unsigned int round, double *single)
 {
 	static const struct {
 		const char *name;
 		size_t apart; /* 0: the block's size */
-	} places[] = { { "side by side", 0 }, { "2M apart", FAR } };
-	uint32_t copiers = (uint32_t)copies.copiers[x];
+		bool shared, push;
+	} places[] = { { "read side by side", 0, false, false },
+		       { "read 2M apart", FAR, false, false },
+		       { "one buffer read", 0, true, false },
+		       { "written side by side", 0, false, true } };
+	struct oci_measure_contended of = { .copiers = (uint32_t)copies.copiers[x],
+					    .bytes = bytes };
 	double lock = oci_model_lock_s(oci_model_current(NULL), OCI_MODEL_CMA, bytes, 1);
-	double each = NAN;
+	double each[2] = { NAN, NAN }; /* read, written */
 
-	if (copiers > 1)
-		each = contention_s(copiers, bytes, 0);
+	of.where = OCI_MEASURE_EACH;
+	for (int push = 0; push < 2 && of.copiers > 1; push++) {
+		of.push = push;
+		each[push] = contention_s(&of);
+	}
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		double one =
-			contention_s(copiers, bytes, places[i].apart ? places[i].apart : bytes);
+		double one;
 
+		of.where = places[i].shared ? OCI_MEASURE_SHARED : OCI_MEASURE_APART;
+		of.apart = places[i].apart ? places[i].apart : bytes;
+		of.push = places[i].push;
+		one = contention_s(&of);
 		if (copies.contention_refused)
 			return;
-		if (copiers == 1 && !i)
-			*single = one;
+		/* A single copier's places are all alike: the first one's, by direction. */
+		if (of.copiers == 1 && (!i || places[i].push))
+			single[of.push] = one;
 		add(copies.latency, bytes, places[i].name, x, round, 1e6 * one);
-		add(copies.throughput, bytes, places[i].name, x, round, copiers * *single / one);
-		if (copiers > 1 && lock > 0)
-			add(copies.gamma, bytes, places[i].name, x, round, 1 + (one - each) / lock);
+		add(copies.throughput, bytes, places[i].name, x, round,
+		    of.copiers * single[of.push] / one);
+		if (of.copiers > 1 && lock > 0)
+			add(copies.gamma, bytes, places[i].name, x, round,
+			    1 + (one - each[of.push]) / lock);
 	}
-	if (copiers > 1)
-		add(copies.latency, bytes, "a process each", x, round, 1e6 * each);
+	if (of.copiers > 1) {
+		add(copies.latency, bytes, "a process each read", x, round, 1e6 * each[0]);
+		add(copies.latency, bytes, "a process each written", x, round, 1e6 * each[1]);
+	}
 }
 
 static int measure_contention(struct results *results, struct step *step, unsigned int round)
 {
-	double single = NAN;
+	double single[2] = { NAN, NAN }; /* read, written */
 
 	for (unsigned int x = 0; x < copies.copiers_count && !copies.contention_refused; x++)
-		measure_copiers(contention_sizes[step->at], x, round, &single);
+		measure_copiers(contention_sizes[step->at], x, round, single);
 	(void)results;
 	return 0;
 }

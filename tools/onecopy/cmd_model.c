@@ -28,6 +28,8 @@ struct model_options {
 	const char *plot;
 	struct size_list sizes;
 	bool measured;
+	char *words; /* of --algorithms: what `algorithms` points into */
+	const char *algorithms[MODEL_ALGORITHMS];
 };
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
@@ -38,6 +40,10 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case 'b':
 		predict_sizes("--bytes", arg, &options->sizes);
 		return 0;
+	case 'a':
+		free(options->words);
+		options->words = strdup(arg);
+		return options->words ? 0 : ENOMEM;
 	case KEY_MEASURED:
 		options->measured = true;
 		return 0;
@@ -53,6 +59,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option model_options[] = {
 	{ "bytes", 'b', "LIST", 0, "Sizes of a block (default 1K,4K,16K,64K,256K,1M,4M)", 0 },
+	{ "algorithms", 'a', "LIST", 0,
+	  "These alone, each with its parameter, in this order: direct-read,hierarchical:65536",
+	  0 },
 	{ "measured", KEY_MEASURED, NULL, 0, "Measure on this machine, beside what is predicted",
 	  0 },
 	{ "plot", KEY_PLOT, "DIR", 0, "Draw SVG and PNG there, with gnuplot", 0 },
@@ -67,7 +76,8 @@ const struct argp model_argp = {
 	.args_doc = "COLLECTIVE",
 	.doc = "Predicts every algorithm of a collective for each size, on this machine or another: "
 	       "by the plans of all ranks in virtual time, and by the closed form that selection "
-	       "goes by. Each algorithm is shown with its best parameter.\vExit status: 0; 1 if a size "
+	       "goes by. Each algorithm is shown with its best parameter, unless --algorithms "
+	       "names some.\vExit status: 0; 1 if a size "
 	       "could not be measured, a plot not be drawn or the output not be written; 2 if the "
 	       "options are wrong.",
 };
@@ -214,14 +224,15 @@ static void check_plot(const struct model_options *options)
 			      "--bytes: 1 and more");
 }
 
-/* An algorithm's cell, whatever its parameter there. */
-static void add_prediction(struct figure *figure, unsigned int x, const struct oc_prediction *p,
-			   double measured_s)
+/* An algorithm's cell, whatever its parameter there; but with one where they were asked for. */
+static void add_prediction(const struct model_options *options, struct figure *figure,
+			   unsigned int x, const struct oc_prediction *p, double measured_s)
 {
 	char name[64];
 	struct figure_cell *cell;
+	size_t length = options->words ? strlen(p->algorithm) : strcspn(p->algorithm, ":");
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(p->algorithm, ":"), p->algorithm);
+	snprintf(name, sizeof(name), "%.*s", (int)length, p->algorithm);
 	cell = figure_cell(figure, figure_series(figure, name), x);
 	cell->plans = 1e6 * p->virtual_s;
 	if (p->closed)
@@ -254,13 +265,33 @@ static int plot(const struct model_options *options, const struct model_size *si
 	figure->predicted = figure->log_y = true;
 	for (unsigned int s = first; s < list->count; s++) {
 		for (unsigned int i = 0; i < sizes[s].count; i++)
-			add_prediction(figure, s - first, &sizes[s].at[i], sizes[s].measured[i]);
+			add_prediction(options, figure, s - first, &sizes[s].at[i],
+				       sizes[s].measured[i]);
 	}
 	results.complete = 1;
 	results_finish(&results);
 	failed = results_plot(&results, options->plot);
 	results_end(&results);
 	return failed;
+}
+
+/* The words of --algorithms, each an algorithm of the collective. */
+static void list_algorithms(struct model_options *options)
+{
+	struct oc_predict_call *call = &options->common.call;
+	char *rest = options->words, *word;
+
+	while (rest && (word = strsep(&rest, ",")) != NULL) {
+		name_check_algorithm(call->collective, word);
+		if (!strcmp(word, "auto") || !strcmp(word, "mpi"))
+			command_usage("'%s' is no algorithm of onecopy; see onecopy info "
+				      "--algorithms for those of %s",
+				      word, oci_collective_name(call->collective));
+		if (call->algorithm_count == MODEL_ALGORITHMS)
+			command_usage("--algorithms has more than %d", MODEL_ALGORITHMS);
+		options->algorithms[call->algorithm_count++] = word;
+	}
+	call->algorithms = options->algorithms;
 }
 
 int model_main(int argc, char **argv)
@@ -280,6 +311,7 @@ int model_main(int argc, char **argv)
 		command_usage("--measured cannot call %s, whose blocks have sizes of their own; "
 			      "valid: the collectives of equal blocks",
 			      oci_collective_name(options.common.call.collective));
+	list_algorithms(&options);
 	if (options.measured)
 		measure_check_sizes(options.common.call.collective, &options.sizes);
 	check_plot(&options);
@@ -296,5 +328,6 @@ int model_main(int argc, char **argv)
 	if (options.plot)
 		status |= plot(&options, sizes);
 	free(sizes);
+	free(options.words);
 	return command_end(status);
 }

@@ -37,7 +37,7 @@ static void cost(struct oci_costing *c)
 
 	oci_cost_stage(c, 1, n);
 	oci_cost_memcpy(c, 1, n, n);
-	oci_cost_fetch(c, others, n, n);
+	oci_cost_fetch_all(c, others, n, n);
 	/* A peer's pieces were all there when its first was awaited. */
 	oci_cost_flags(c, others);
 	oci_cost_ops(c, oci_cost_stage_pieces(c) * (3 + 2 * others));

@@ -15,20 +15,8 @@
 
 static void build_read(struct oci_builder *b)
 {
-	const struct oci_plan_key *key = oci_builder_key(b);
-
-	if (!oci_spread_begin(b))
-		return;
-	for (uint32_t i = 1; i < key->size; i++) {
-		uint32_t source = oci_previous(key, i);
-
-		oci_build_wait_post(b, source, 1, 1, 0);
-		oci_build_pull(b, oci_pieces(key, source, 1), source, oci_own_piece(key, source));
-	}
-	oci_build_signal(b, 1, 0);
-	for (uint32_t i = 1; i < key->size; i++)
-		if (oci_is_reader(key, oci_next(key, i)))
-			oci_build_wait_ack(b, oci_next(key, i), 1, 1, 0);
+	if (oci_spread_begin(b))
+		oci_build_ring_read(b, 1, 1);
 }
 
 static void build_write(struct oci_builder *b)

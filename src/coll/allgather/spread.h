@@ -54,7 +54,25 @@ static inline bool oci_spread_begin(struct oci_builder *b)
 	return true;
 }
 
-/* What that costs; returns the bytes of a piece. */
+/* In step i each reads the piece of rank - i at its source, whose POST of `step` says that it is
+ * there, and acknowledges all of it by `ack`. */
+static inline void oci_build_ring_read(struct oci_builder *b, uint16_t step, uint16_t ack)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+
+	for (uint32_t i = 1; i < key->size; i++) {
+		uint32_t source = oci_previous(key, i);
+
+		oci_build_wait_post(b, source, 1, step, 0);
+		oci_build_pull(b, oci_pieces(key, source, 1), source, oci_own_piece(key, source));
+	}
+	oci_build_signal(b, ack, 0);
+	for (uint32_t i = 1; i < key->size; i++)
+		if (oci_is_reader(key, oci_next(key, i)))
+			oci_build_wait_ack(b, oci_next(key, i), 1, ack, 0);
+}
+
+/* What oci_spread_begin() costs; returns the bytes of a piece. */
 static inline size_t oci_spread_cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;

@@ -65,7 +65,7 @@ static void cost_inline(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_memcpy(c, 1 + others, n, n);
-	oci_cost_fetch(c, others, n, n);
+	oci_cost_fetch_all(c, others, n, n);
 	oci_cost_flags(c, others);
 	oci_cost_ops(c, 2 + 3 * others);
 }
@@ -77,7 +77,7 @@ static void cost_cico(struct oci_costing *c)
 
 	oci_cost_fill(c, others, n, n);
 	oci_cost_memcpy(c, 1, n, n);
-	oci_cost_fetch(c, others, n, n);
+	oci_cost_fetch_all(c, others, n, n);
 	oci_cost_flags(c, others);
 	oci_cost_ops(c, 1 + 4 * others);
 }
