@@ -56,7 +56,8 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 			   .arguments = view->arguments,
 			   .stem = view->stem,
 			   .timeout_s = RUN_SECONDS,
-			   .counted = true };
+			   .counted = true,
+			   .may_serve_nothing = true };
 	int err = run.program ? run_program(results, &run, round, why, sizeof(why)) : -ENOENT;
 	json_int_t copies = json_integer_value(
 		json_object_get(json_object_get(run.counters, "messages"), "copies"));
@@ -83,6 +84,7 @@ static void plan_view(struct bench *bench, struct view *view, enum launcher mpi,
 	const struct size_list *sizes = &bench->options.sizes;
 	const char *name = launcher_info(mpi)->name;
 	static const char *const subjects[] = { "shared heap", "onecopy" };
+	struct figure *rate;
 	int length;
 
 	memcpy(view->variants, variants, sizeof(variants));
@@ -102,6 +104,12 @@ static void plan_view(struct bench *bench, struct view *view, enum launcher mpi,
 		length += snprintf(view->arguments + length,
 				   sizeof(view->arguments) - (size_t)length, "%s%zu",
 				   i ? "," : " --bytes ", sizes->at[i]);
+	rate = figure_new(&bench->results, sizes->at, sizes->count, "GB/s", "%s-throughput",
+			  view->stem);
+	snprintf(rate->title, sizeof(rate->title), "Messages of %s: %s, rate", name,
+		 view->flow->title);
+	snprintf(rate->about, sizeof(rate->about), "The same as rates.");
+	rate->more_is_better = rate->folded = true;
 	for (int s = 0; s < 2; s++) {
 		struct comparison *c = results_compare(&bench->results, group);
 
