@@ -343,6 +343,14 @@ OC_API void oc_set_threads(int many);
  */
 OC_API void oc_set_progress(int (*progress)(void));
 
+/*
+ * Large messages that the MPI copies by process_vm_readv() or process_vm_writev() are copied by
+ * mapped memory from now on, where both buffers lie in shared heaps of `onecopy run --shared-heap`;
+ * ONECOPY_MESSAGES and ONECOPY_MECHANISM may forbid it. Without such a heap nothing happens. Called
+ * by front ends at the beginning; calls after the first do nothing. Thread safe.
+ */
+OC_API void oc_serve_messages(void);
+
 /* ---- memory -----------------------------------------------------------------------------------
  */
 

@@ -20,6 +20,7 @@ static const struct form served_form = { { "collective", "algorithm", "mechanism
 					 { "calls", "bytes", "recovered" } };
 static const struct form handed_form = { { "collective", "reason" }, { "calls" } };
 static const struct form mapped_form = { { NULL }, { "peers", "address_space", "bytes" } };
+static const struct form messages_form = { { NULL }, { "copies", "bytes" } };
 static const struct form kernel_form = { { "reason" }, { "copies", "bytes" } };
 static const struct form heap_form = { { NULL },
 				       { "heaps", "bytes_in_use", "most_bytes_in_use",
@@ -98,14 +99,23 @@ static void add_entries(json_t *rows, const json_t *entries, const struct form *
 	}
 }
 
+/* What went by mapped memory, and what by the kernel. */
+static void add_copies(json_t *sum, const json_t *file, const char *name, const struct form *form)
+{
+	const json_t *part = json_object_get(file, name),
+		     *by_kernel = json_object_get(part, "by_kernel");
+	json_t *part_sum = json_object_get(sum, name);
+
+	add_numbers(part_sum, part, form);
+	if (is_list(by_kernel, &kernel_form))
+		add_entries(json_object_get(part_sum, "by_kernel"), by_kernel, &kernel_form);
+}
+
 /* A process's file says which library served it; a library's row counts its processes. */
 static void add_file(json_t *sum, const json_t *file)
 {
-	const json_t *mapped = json_object_get(file, "mapped"),
-		     *by_kernel = json_object_get(mapped, "by_kernel");
 	const char *library = json_text_at(file, "library");
 	json_t *front = json_pack("[{s:s, s:i}]", "library", *library ? library : "?", "ranks", 1);
-	json_t *mapped_sum = json_object_get(sum, "mapped");
 
 	json_object_set_new(sum, "ranks", json_integer(json_number_at(sum, "ranks") + 1));
 	add_entries(json_object_get(sum, "front_ends"), front, &front_form);
@@ -113,9 +123,8 @@ static void add_file(json_t *sum, const json_t *file)
 		    &served_form);
 	add_entries(json_object_get(sum, "handed_back"), json_object_get(file, "handed_back"),
 		    &handed_form);
-	add_numbers(mapped_sum, mapped, &mapped_form);
-	if (is_list(by_kernel, &kernel_form))
-		add_entries(json_object_get(mapped_sum, "by_kernel"), by_kernel, &kernel_form);
+	add_copies(sum, file, "mapped", &mapped_form);
+	add_copies(sum, file, "messages", &messages_form);
 	add_numbers(json_object_get(sum, "heap"), json_object_get(file, "heap"), &heap_form);
 	json_decref(front);
 }
@@ -137,12 +146,15 @@ json_t *counters_collect(const char *dir)
 		say("the statistics in %s cannot be read: %s", dir, strerror(errno));
 		return NULL;
 	}
-	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}}", "onecopy", OC_VERSION, "ranks",
-			0, "front_ends", "collectives", "handed_back", "mapped", "heap");
+	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}, s:{}}", "onecopy", OC_VERSION,
+			"ranks", 0, "front_ends", "collectives", "handed_back", "mapped",
+			"messages", "heap");
 	/* Nothing yet: names the numbers, in this order. */
 	add_numbers(json_object_get(sum, "mapped"), NULL, &mapped_form);
+	add_numbers(json_object_get(sum, "messages"), NULL, &messages_form);
 	add_numbers(json_object_get(sum, "heap"), NULL, &heap_form);
 	json_object_set_new(json_object_get(sum, "mapped"), "by_kernel", json_array());
+	json_object_set_new(json_object_get(sum, "messages"), "by_kernel", json_array());
 	while ((entry = readdir(stream))) {
 		char path[4096];
 		json_error_t error;

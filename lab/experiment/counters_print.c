@@ -103,7 +103,7 @@ static void print_heaps(const json_t *heap, FILE *stream)
 }
 
 /* And what did not, though there was a shared heap. */
-static void print_by_kernel(const json_t *rows, FILE *stream)
+static void print_by_kernel(const json_t *rows, const char *what, FILE *stream)
 {
 	struct table table = { .align = "rrl" };
 	size_t i;
@@ -111,7 +111,7 @@ static void print_by_kernel(const json_t *rows, FILE *stream)
 
 	if (!json_array_size(rows))
 		return;
-	fprintf(stream, "onecopy: copied by the kernel in spite of shared heaps\n");
+	fprintf(stream, "onecopy: %s by the kernel in spite of shared heaps\n", what);
 	table_add(&table, "copies\tbytes\treason");
 	json_array_foreach(rows, i, row)
 	{
@@ -139,6 +139,21 @@ static void print_mapped(const json_t *mapped, FILE *stream)
 		(long long)json_number_at(mapped, "peers"), space, bytes);
 }
 
+/* Large messages, which the MPI copies. */
+static void print_messages(const json_t *messages, FILE *stream)
+{
+	char bytes[32];
+
+	if (json_number_at(messages, "copies")) {
+		size_text(json_number_at(messages, "bytes"), bytes, sizeof(bytes));
+		fprintf(stream,
+			"onecopy: messages of the MPI: %lld copies of %s by mapped memory\n",
+			(long long)json_number_at(messages, "copies"), bytes);
+	}
+	print_by_kernel(json_object_get(messages, "by_kernel"), "messages of the MPI copied",
+			stream);
+}
+
 void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 {
 	const json_t *served = json_object_get(stats, "collectives");
@@ -155,15 +170,16 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
 			ranks == 1 ? "" : "s");
 		print_served(served, stream);
-		print_heaps(json_object_get(stats, "heap"), stream);
-		print_mapped(mapped, stream);
-		print_by_kernel(json_object_get(mapped, "by_kernel"), stream);
 	} else {
-		fprintf(stream, "onecopy: nothing was served%s\n",
+		fprintf(stream, "onecopy: no collective was served%s\n",
 			json_array_size(handed) ? " (why is below)" :
 						  ": no rank called a collective, or all left "
 						  "them to the MPI (ONECOPY_LOG=info says why)");
 	}
+	print_heaps(json_object_get(stats, "heap"), stream);
+	print_mapped(mapped, stream);
+	print_by_kernel(json_object_get(mapped, "by_kernel"), "copied", stream);
+	print_messages(json_object_get(stats, "messages"), stream);
 	if (json_array_size(handed)) {
 		fprintf(stream, "onecopy: handed back to the MPI\n");
 		print_handed_back(handed, stream);

@@ -42,6 +42,7 @@ struct run {
 	long timeout_s;
 	bool counted; /* the ranks' counters of a run with onecopy are read, and have to be there */
 	bool may_lack_counters;
+	bool may_serve_nothing; /* counters are enough: it may call no collective */
 	/* What came of it. */
 	unsigned int values; /* lines that were samples */
 	double wall_s;

@@ -185,6 +185,7 @@ static int component_open(void)
 	if (oci_mpi_switched_off() || oci_ompi_priority < 0 || !layout_fits() ||
 	    moves_device_memory() || !oci_ompi_modex_publish())
 		return OPAL_ERR_NOT_AVAILABLE;
+	oc_serve_messages();
 	return OPAL_SUCCESS;
 }
 

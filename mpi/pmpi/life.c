@@ -141,6 +141,8 @@ static int begin(void)
 	job->begun = true;
 	/* Switched off: from here to MPI_Finalize it is as if we were not there. */
 	job->active = job->here[job->rank];
+	if (job->active)
+		oc_serve_messages();
 	return MPI_SUCCESS;
 }
 

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "copy/map.h"
+#include "copy/vm.h"
 #include "heap/heap.h"
 #include "os/os.h"
 #include "team/arena.h"
@@ -60,6 +61,25 @@ static json_t *mapped_json(void)
 	return json_pack("{s:I, s:I, s:I, s:o}", "peers", (json_int_t)counts.made, "address_space",
 			 (json_int_t)counts.bytes, "bytes", (json_int_t)oci_map_moved_bytes(),
 			 "by_kernel", other);
+}
+
+/* The MPI's own. */
+static json_t *messages_json(void)
+{
+	struct oci_map_misses mapped = oci_vm_mapped();
+	json_t *other = json_array();
+
+	for (enum oci_vm_miss why = 0; why < OCI_VM_MISSES; why++) {
+		struct oci_map_misses missed = oci_vm_missed(why);
+
+		if (missed.copies)
+			json_array_append_new(other, json_pack("{s:s, s:I, s:I}", "reason",
+							       oci_vm_miss_text(why), "copies",
+							       (json_int_t)missed.copies, "bytes",
+							       (json_int_t)missed.bytes));
+	}
+	return json_pack("{s:I, s:I, s:o}", "copies", (json_int_t)mapped.copies, "bytes",
+			 (json_int_t)mapped.bytes, "by_kernel", other);
 }
 
 /* Of the heap that this process was started with or has loaded. */
@@ -247,10 +267,10 @@ static json_t *stats_json(int world_rank, const char *host)
 						      stats.back[i].reason, "calls",
 						      (json_int_t)stats.back[i].calls));
 	pthread_mutex_unlock(&stats.lock);
-	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o}", "onecopy", OC_VERSION,
-			 "library", library_name(), "rank", world_rank, "pid", (int)getpid(),
-			 "host", host, "collectives", served, "handed_back", back, "mapped",
-			 mapped_json(), "heap", heap_json());
+	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "onecopy",
+			 OC_VERSION, "library", library_name(), "rank", world_rank, "pid",
+			 (int)getpid(), "host", host, "collectives", served, "handed_back", back,
+			 "mapped", mapped_json(), "messages", messages_json(), "heap", heap_json());
 }
 
 /*

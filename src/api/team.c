@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "copy/map.h"
+#include "copy/vm.h"
 
 struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };
 
@@ -86,13 +87,29 @@ static void fork_child(void)
 static const struct oci_model *model;
 static uint64_t model_hash;
 
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
+}
+
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+
+void oc_serve_messages(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	/* Mappings are of the teams' kind. */
+	pthread_once(&forks_once, watch_forks);
+	pthread_once(&once, oci_vm_serve);
+}
+
 static void prepare_process(void)
 {
 	model = oci_coll_model();
 	model_hash = oci_model_hash(model);
 	oci_forced_by_environment(OC_BARRIER);
 	oci_engine_hook = oci_engine_drive;
-	pthread_atfork(NULL, NULL, fork_child);
+	pthread_once(&forks_once, watch_forks);
 }
 
 int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstrap)

@@ -37,6 +37,7 @@ struct oci_options {
 	 * collective back to the MPI. */
 	const char *algorithm[OC_COLLECTIVES];
 	enum oci_way p2p;	  /* ONECOPY_P2P */
+	bool messages;		  /* ONECOPY_MESSAGES: map the MPI's own copies */
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */
@@ -54,8 +55,8 @@ const struct oci_options *oci_options(void);
 
 /*
  * A hash of the options that all ranks of a team must share, exchanged at team creation: enable,
- * mechanism, algorithms, segment limit and check. Not in it: log, stats, p2p, ptracer and spins,
- * which are each rank's own affair.
+ * mechanism, algorithms, segment limit and check. Not in it: log, stats, p2p, messages, ptracer and
+ * spins, which are each rank's own affair.
  */
 uint64_t oci_options_hash(void);
 

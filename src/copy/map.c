@@ -30,7 +30,7 @@ const struct oci_copy oci_copy_map = {
 	.what = "plain loads and stores in peers' shared heaps, mapped here",
 };
 
-static bool is_allowed(void)
+bool oci_map_is_allowed(void)
 {
 	return oci_options()->mechanism == OCI_WAY_AUTO || oci_options()->mechanism == OCI_WAY_MAP;
 }
@@ -40,7 +40,7 @@ void oci_map_publish(void)
 	const struct oci_arena *arena;
 	struct oci_arena_id id = { .fd = -1 };
 
-	if (!is_allowed() || oci_arena_published())
+	if (!oci_map_is_allowed() || oci_arena_published())
 		return;
 	arena = oci_arena_self(false);
 	if (!arena || arena->fd < 0)
@@ -57,7 +57,7 @@ static struct oci_mapping *mapping_of(struct oci_team *team, uint32_t peer)
 	return oci_mapping_get(team->member[peer].peer);
 }
 
-static inline uint8_t *reach(struct oci_mapping *mapping, uint64_t address, size_t bytes)
+uint8_t *oci_map_at(struct oci_mapping *mapping, uint64_t address, size_t bytes)
 {
 	uint64_t offset = address - mapping->base;
 
@@ -73,7 +73,7 @@ uint8_t *oci_map_reach(struct oci_team *team, uint32_t peer, uint64_t address, s
 {
 	struct oci_mapping *mapping = mapping_of(team, peer);
 
-	return mapping ? reach(mapping, address, bytes) : NULL;
+	return mapping ? oci_map_at(mapping, address, bytes) : NULL;
 }
 
 /* Lets page tables be filled by loads, before stores would do it page by page. */
@@ -109,20 +109,17 @@ static size_t shorter(const struct cursor *a, const struct cursor *b)
 	return rest_a < rest_b ? rest_a : rest_b;
 }
 
-size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction direction,
+size_t oci_map_move(struct oci_mapping *mapping, enum oci_direction direction,
 		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
 		    unsigned int remotes, size_t whole)
 {
-	struct oci_mapping *mapping = mapping_of(team, peer);
 	struct cursor mine = { local, locals, 0 }, theirs = { remote, remotes, 0 };
 	size_t moved = 0;
 
-	if (!mapping)
-		return 0;
 	while (cursor_next(&mine) && cursor_next(&theirs)) {
 		size_t length = shorter(&mine, &theirs);
 		uint8_t *here =
-			reach(mapping, (uintptr_t)theirs.piece->iov_base + theirs.at, length);
+			oci_map_at(mapping, (uintptr_t)theirs.piece->iov_base + theirs.at, length);
 		uint8_t *own = (uint8_t *)mine.piece->iov_base + mine.at;
 
 		if (!here)
@@ -137,6 +134,18 @@ size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction dir
 		theirs.at += length;
 		moved += length;
 	}
+	return moved;
+}
+
+size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction direction,
+		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
+		    unsigned int remotes, size_t whole)
+{
+	struct oci_mapping *mapping = mapping_of(team, peer);
+	size_t moved =
+		!mapping ? 0 :
+			   oci_map_move(mapping, direction, local, locals, remote, remotes, whole);
+
 	if (moved)
 		oci_map_count(moved);
 	return moved;

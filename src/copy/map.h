@@ -11,10 +11,13 @@
 #define OC_COPY_MAP_H
 
 #include "copy/copy.h"
+#include "team/arena.h"
 
 /* Publishes the arena that this process was started with or has loaded since, if it has one, and if
  * ONECOPY_MECHANISM lets peers use it. Thread safe, and cheap once it is done. */
 void oci_map_publish(void);
+/* By ONECOPY_MECHANISM. */
+bool oci_map_is_allowed(void);
 
 /*
  * Where `bytes` from `address` on of rank `peer` lie here, to be read; NULL: not in an arena that
@@ -27,6 +30,13 @@ uint8_t *oci_map_reach(struct oci_team *team, uint32_t peer, uint64_t address, s
  * Bytes moved; 0: not even the first. Fenced as struct oci_copy says.
  */
 size_t oci_map_copy(struct oci_team *team, uint32_t peer, enum oci_direction direction,
+		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
+		    unsigned int remotes, size_t whole);
+
+/* The same of a mapping of somebody's; and copies of pieces for which that is not NULL, all of
+ * them: the bytes. */
+uint8_t *oci_map_at(struct oci_mapping *mapping, uint64_t address, size_t bytes);
+size_t oci_map_move(struct oci_mapping *mapping, enum oci_direction direction,
 		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
 		    unsigned int remotes, size_t whole);
 

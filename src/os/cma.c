@@ -3,6 +3,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* By the system calls: the C library's functions are the shared heap's where that is preloaded, and
+ * it asks us (copy/vm.c). */
 
 /* The kernel refuses longer vectors with EINVAL; cut there, the copy is merely a short one. */
 static unsigned int clamp(unsigned int count)
@@ -13,8 +18,8 @@ static unsigned int clamp(unsigned int count)
 ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned int local_count,
 		       const struct iovec *remote, unsigned int remote_count)
 {
-	ssize_t done =
-		process_vm_readv(pid, local, clamp(local_count), remote, clamp(remote_count), 0);
+	ssize_t done = syscall(SYS_process_vm_readv, pid, local, (unsigned long)clamp(local_count),
+			       remote, (unsigned long)clamp(remote_count), 0ul);
 
 	return done < 0 ? -errno : done;
 }
@@ -22,8 +27,8 @@ ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned int local_
 ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned int local_count,
 			const struct iovec *remote, unsigned int remote_count)
 {
-	ssize_t done =
-		process_vm_writev(pid, local, clamp(local_count), remote, clamp(remote_count), 0);
+	ssize_t done = syscall(SYS_process_vm_writev, pid, local, (unsigned long)clamp(local_count),
+			       remote, (unsigned long)clamp(remote_count), 0ul);
 
 	return done < 0 ? -errno : done;
 }

@@ -2,10 +2,12 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -153,6 +155,26 @@ int oci_os_open_peer_fd(pid_t pid, int fd)
 	return opened;
 }
 
+int oci_os_find_peer_fd(pid_t pid, const char *link)
+{
+	size_t length = strlen(link);
+	char path[64], text[128];
+	int found = -ENOENT;
+	struct dirent *entry;
+	DIR *all;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	all = opendir(path);
+	if (!all)
+		return -errno;
+	while (length < sizeof(text) && found < 0 && (entry = readdir(all)))
+		if (readlinkat(dirfd(all), entry->d_name, text, sizeof(text)) == (ssize_t)length &&
+		    !memcmp(text, link, length))
+			found = atoi(entry->d_name);
+	closedir(all);
+	return found;
+}
+
 /*
  * Where to map a file of so many bytes, if there is room; NULL: anywhere. AMD's cores find the way
  * of a line in the nearest cache by a hash of bits 12 to 27 of its address (Lipp et al., "Take A
@@ -203,9 +225,9 @@ void *oci_os_map_shared(int fd, size_t bytes, int *error)
 	return address;
 }
 
-void *oci_os_map_peer(int fd, size_t bytes, int *error)
+static void *map_peer(int fd, size_t bytes, int protection, int *error)
 {
-	void *address = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	void *address = mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	if (address == MAP_FAILED) {
 		*error = -errno;
@@ -219,6 +241,30 @@ void *oci_os_map_peer(int fd, size_t bytes, int *error)
 	/* After mlockall(MCL_FUTURE) it would count as ours to lock, whole. */
 	munlock(address, bytes);
 	return address;
+}
+
+void *oci_os_map_peer(int fd, size_t bytes, int *error)
+{
+	return map_peer(fd, bytes, PROT_NONE, error);
+}
+
+void *oci_os_map_front(int fd, size_t bytes, int *error)
+{
+	return map_peer(fd, bytes, PROT_READ, error);
+}
+
+void *oci_os_page_of_process(void)
+{
+	size_t bytes = oci_os_page_bytes();
+	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return NULL;
+	if (madvise(page, bytes, MADV_WIPEONFORK)) {
+		munmap(page, bytes);
+		return NULL;
+	}
+	return page;
 }
 
 int oci_os_open_mapped(void *address, size_t bytes)

@@ -30,6 +30,11 @@ int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes);
  */
 int oci_os_open_peer_fd(pid_t pid, int fd);
 /*
+ * The descriptor of process `pid` that is a link with these words in /proc/PID/fd: its number, or
+ * -errno (-ENOENT: it has none).
+ */
+int oci_os_find_peer_fd(pid_t pid, const char *link);
+/*
  * Maps [0, bytes) shared, read-write; neither in core dumps nor in children of fork(2). NULL and
  * *error = -errno.
  */
@@ -39,7 +44,12 @@ void *oci_os_map_shared(int fd, size_t bytes, int *error);
  * oci_os_open_mapped(): mlockall() would fill it. NULL and *error = -errno.
  */
 void *oci_os_map_peer(int fd, size_t bytes, int *error);
-/* Whole pages of that: 0 or -errno. */
+/* The beginning of a peer's file, to be read alone; else as above. */
+void *oci_os_map_front(int fd, size_t bytes, int *error);
+/* A page of zeros that is zeros again in each child, however it is made. NULL: the kernel (before
+ * 4.14) has none. */
+void *oci_os_page_of_process(void);
+/* Whole pages of a peer's mapping: 0 or -errno. */
 int oci_os_open_mapped(void *address, size_t bytes);
 /* What RLIMIT_AS leaves to this process; SIZE_MAX: no limit, or it cannot be told. */
 size_t oci_os_address_space_left(void);

@@ -17,12 +17,12 @@
 /* mapping of a peer that has none and never will; distinct from NULL, which means: ask again. */
 static struct oci_mapping refused;
 
-/* By which more of a mapping is opened: a large page. */
-#define STEP ((uint64_t)2 << 20)
+#define STEP OCI_MAPPING_STEP
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by lock but for the relaxed loads of the statistics. */
+/* Guarded by lock, as are the users of each mapping. */
 static struct oci_mapping_counts counts;
+static struct oci_mapping *mappings; /* of other processes' arenas */
 /* What we told; `there` is set last, with release: pairs with the acquire in oci_arena_published().
  */
 static struct oci_arena_id self;
@@ -59,6 +59,7 @@ void oci_arena_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	there = 0;
+	mappings = NULL;
 	counts = (struct oci_mapping_counts){ 0 };
 }
 
@@ -77,34 +78,32 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The caller holds the lock. 0 or -errno. */
-static int open_more(struct oci_mapping *mapping, uint64_t offset, uint64_t bytes)
+/* `range`, and what has these bytes. */
+static uint64_t around(uint64_t range, uint64_t offset, uint64_t bytes)
 {
-	uint64_t from = offset & ~(STEP - 1);
-	uint64_t to = least_of((offset + bytes + STEP - 1) & ~(STEP - 1), mapping->bytes);
-	int error;
+	uint64_t from = offset / STEP, to = (offset + bytes + STEP - 1) / STEP;
 
-	if (mapping->to) {
-		from = least_of(from, mapping->from);
-		to = to > mapping->to ? to : mapping->to;
+	if (range) {
+		from = least_of(from, range & UINT32_MAX);
+		to = to > range >> 32 ? to : range >> 32;
 	}
-	error = oci_os_open_mapped(mapping->at + from, to - from);
-	if (error)
-		return error;
-	/* In this order, and with release: pairs with the acquire in oci_mapping_is_open(). */
-	oci_store_release(&mapping->from, from);
-	oci_store_release(&mapping->to, to);
-	return 0;
+	return to << 32 | from;
 }
 
 bool oci_mapping_open(struct oci_mapping *mapping, uint64_t offset, uint64_t bytes)
 {
-	int error;
+	uint64_t range = oci_load_acquire(&mapping->range), more, from, to;
 
-	pthread_mutex_lock(&lock);
-	error = open_more(mapping, offset, bytes);
-	pthread_mutex_unlock(&lock);
-	return !error;
+	/* Each opens all that it then says is open, so it does not matter who is first. Release:
+	 * pairs with the acquire in oci_mapping_is_open(). */
+	do {
+		more = around(range, offset, bytes);
+		from = (more & UINT32_MAX) * STEP;
+		to = least_of((more >> 32) * STEP, mapping->bytes);
+		if (oci_os_open_mapped(mapping->at + from, to - from))
+			return false;
+	} while (!oci_compare_exchange(&mapping->range, &range, more));
+	return true;
 }
 
 /* Opens and maps the file, and makes sure that it is the one. 0 or -errno. */
@@ -143,9 +142,9 @@ static const char *remedy(int error)
 	}
 }
 
-/* The caller holds the lock. */
-static int mapping_make(struct oci_mapping **made, const struct oci_peer *peer,
-			const struct oci_arena_id *id)
+/* The caller holds the lock. 0 or -errno. */
+static int mapping_make(struct oci_mapping **made, pid_t pid, const struct oci_arena_id *id,
+			bool own)
 {
 	struct oci_mapping *mapping = calloc(1, sizeof(*mapping));
 	uint64_t limit = oci_options()->map_bytes;
@@ -155,10 +154,12 @@ static int mapping_make(struct oci_mapping **made, const struct oci_peer *peer,
 		return -ENOMEM;
 	mapping->base = id->base;
 	mapping->bytes = id->bytes;
-	mapping->own = peer->base == oci_segment_base();
-	if (mapping->own) {
+	mapping->own = own;
+	mapping->users = 1;
+	memcpy(mapping->nonce, id->nonce, sizeof(mapping->nonce));
+	if (own) {
 		mapping->at = (uint8_t *)(uintptr_t)id->base;
-		mapping->to = id->bytes;
+		mapping->range = around(0, 0, id->bytes);
 		*made = mapping;
 		return 0;
 	}
@@ -167,36 +168,65 @@ static int mapping_make(struct oci_mapping **made, const struct oci_peer *peer,
 	else if (id->bytes > oci_os_address_space_left() / 2)
 		error = -ENOMEM; /* the program has a use for what is left, and would fail */
 	else
-		error = map_file(mapping, peer->id.pid, id);
+		error = map_file(mapping, pid, id);
 	if (error) {
 		free(mapping);
 		return error;
 	}
+	mapping->next = mappings;
+	mappings = mapping;
 	counts.bytes += id->bytes;
 	counts.made++;
 	*made = mapping;
 	return 0;
 }
 
+/* The same, or the one that is there already. */
+static int mapping_share(struct oci_mapping **shared, pid_t pid, const struct oci_arena_id *id,
+			 bool own)
+{
+	struct oci_mapping *mapping = own ? NULL : mappings;
+	int error;
+
+	while (mapping && memcmp(mapping->nonce, id->nonce, sizeof(id->nonce)))
+		mapping = mapping->next;
+	if (mapping) {
+		mapping->users++;
+		*shared = mapping;
+		return 0;
+	}
+	error = mapping_make(shared, pid, id, own);
+	if (error)
+		oci_info("cannot map the shared heap of process %d (%zu bytes): %s%s; its buffers "
+			 "are reached as without one",
+			 (int)pid, (size_t)id->bytes, strerror(-error), remedy(error));
+	return error;
+}
+
+struct oci_mapping *oci_mapping_share(pid_t pid, const struct oci_arena_id *id, int *error)
+{
+	struct oci_mapping *mapping = NULL;
+
+	*error = -EAGAIN;
+	if (pthread_mutex_trylock(&lock))
+		return NULL;
+	*error = mapping_share(&mapping, pid, id, false);
+	pthread_mutex_unlock(&lock);
+	return mapping;
+}
+
 static struct oci_mapping *mapping_find(struct oci_peer *peer)
 {
 	const struct oci_arena_id *id = oci_peer_arena(peer);
 	struct oci_mapping *mapping;
-	int error;
 
 	if (!id)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	mapping = peer->mapping;
 	if (!mapping) {
-		error = mapping_make(&mapping, peer, id);
-		if (error) {
-			oci_info("cannot map the shared heap of process %d (%zu bytes): %s%s; its "
-				 "buffers are reached as without one",
-				 (int)peer->id.pid, (size_t)id->bytes, strerror(-error),
-				 remedy(error));
+		if (mapping_share(&mapping, peer->id.pid, id, peer->base == oci_segment_base()))
 			mapping = &refused;
-		}
 		/* Release: pairs with the acquire in oci_mapping_get(). */
 		__atomic_store_n(&peer->mapping, mapping, __ATOMIC_RELEASE);
 	}
@@ -222,13 +252,23 @@ bool oci_mapping_refused(const struct oci_peer *peer)
 
 void oci_mapping_free(struct oci_mapping *mapping)
 {
+	struct oci_mapping **at = &mappings;
+	bool last;
+
 	if (!mapping || mapping == &refused)
 		return;
-	if (!mapping->own) {
-		oci_os_unmap(mapping->at, mapping->bytes);
-		pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&lock);
+	last = !--mapping->users;
+	if (last && !mapping->own) {
+		while (*at != mapping)
+			at = &(*at)->next;
+		*at = mapping->next;
 		counts.bytes -= mapping->bytes;
-		pthread_mutex_unlock(&lock);
 	}
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	if (!mapping->own)
+		oci_os_unmap(mapping->at, mapping->bytes);
 	free(mapping);
 }

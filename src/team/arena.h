@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct oci_peer;
 
@@ -43,31 +44,45 @@ struct oci_mapping {
 	uint64_t base, bytes; /* in the owner */
 	uint8_t *at;	      /* here */
 	bool own;
-	/* What can be accessed, as offsets: what lies around all that was asked for so far. Atomic;
-	 * only ever becomes more. `to` is 0 while there is nothing. */
-	uint64_t from, to;
+	/* What can be accessed: what lies around all that was asked for so far, from (its lower
+	 * half) to (its upper one), in OCI_MAPPING_STEPs. Atomic; only ever becomes more. 0:
+	 * nothing. */
+	uint64_t range;
+	/* Of all mappings, which teams and oci_found_get() share. */
+	struct oci_mapping *next;
+	unsigned int users;
+	uint8_t nonce[16];
 };
+
+/* By which more of a mapping is opened: a large page. */
+#define OCI_MAPPING_STEP ((uint64_t)2 << 20)
 
 /*
  * The mapping of a peer's arena, made when first asked for. NULL: it has published none, or it
  * cannot be mapped here, which is said once at ONECOPY_LOG=info.
  */
 struct oci_mapping *oci_mapping_get(struct oci_peer *peer);
-/* Bytes [offset, offset + bytes) of it are to be accessed; false: they cannot be. */
+/*
+ * The mapping of an arena of process pid that is not ours, with one more user, until
+ * oci_mapping_free(). NULL and *error: -EAGAIN, another thread is at it; else it cannot be mapped.
+ */
+struct oci_mapping *oci_mapping_share(pid_t pid, const struct oci_arena_id *id, int *error);
+/* Bytes [offset, offset + bytes) of it are to be accessed; false: they cannot be. No lock. */
 bool oci_mapping_open(struct oci_mapping *mapping, uint64_t offset, uint64_t bytes);
 
 static inline bool oci_mapping_is_open(const struct oci_mapping *mapping, uint64_t offset,
 				       uint64_t bytes)
 {
-	/* Acquire: pairs with the release in oci_mapping_open(), which stores `to` last. */
-	uint64_t to = __atomic_load_n(&mapping->to, __ATOMIC_ACQUIRE);
+	/* Acquire: pairs with the release in oci_mapping_open(). */
+	uint64_t range = __atomic_load_n(&mapping->range, __ATOMIC_ACQUIRE);
 
-	return offset + bytes <= to && offset >= __atomic_load_n(&mapping->from, __ATOMIC_RELAXED);
+	return offset >= (range & UINT32_MAX) * OCI_MAPPING_STEP &&
+	       offset + bytes <= (range >> 32) * OCI_MAPPING_STEP;
 }
 
 /* It has published one, which cannot be mapped here. */
 bool oci_mapping_refused(const struct oci_peer *peer);
-/* With the last user of the peer. */
+/* With one user of it. */
 void oci_mapping_free(struct oci_mapping *mapping);
 
 /* For the statistics: arenas of other processes that were mapped so far, and the address space that

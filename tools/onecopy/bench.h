@@ -19,7 +19,8 @@ enum bench_what {
 	BENCH_MODEL = 8,
 	BENCH_ALL = 15, /* without a word; what follows is for those who name it */
 	BENCH_P2P = 16,
-	BENCH_START = 32
+	BENCH_START = 32,
+	BENCH_MESSAGES = 64
 };
 
 struct bench_options {
@@ -30,6 +31,7 @@ struct bench_options {
 	uint32_t ranks;
 	unsigned int rounds;
 	bool quick, every_parameter, touch, mapped;
+	enum launcher mpi;    /* of messages; LAUNCH_NONE: all */
 	const char *token_ns; /* "0:140", of the samples of p2p that count; NULL: all do */
 	const char *profile;  /* NULL: what jobs go by here */
 	const char *json, *out;
@@ -57,6 +59,9 @@ void bench_copies_end(void);
 /* bench_p2p.c: p2p */
 void bench_p2p_plan(struct bench *bench);
 void bench_p2p_sum_up(struct bench *bench);
+
+/* bench_messages.c: messages */
+void bench_messages_plan(struct bench *bench);
 
 /* bench_start.c: start */
 void bench_start_plan(struct bench *bench);

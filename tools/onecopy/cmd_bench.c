@@ -20,6 +20,7 @@ static const struct {
 	{ "contention", BENCH_CONTENTION },
 	{ "model", BENCH_MODEL },
 	{ "p2p", BENCH_P2P },
+	{ "messages", BENCH_MESSAGES },
 	{ "start", BENCH_START },
 };
 
@@ -63,7 +64,7 @@ static unsigned int parse_word(const char *text)
 		word_list_add(&valid, words[i].word);
 	}
 	command_usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
-		      "all but p2p and start",
+		      "all but p2p, messages and start",
 		      text, valid.text);
 }
 
@@ -84,6 +85,17 @@ static void add_collective(struct bench_options *options, const char *name)
 			return;
 	}
 	options->collectives[options->collective_count++] = collective;
+}
+
+static enum launcher parse_mpi(const char *text)
+{
+	enum launcher mpi = launcher_of(text);
+
+	if (mpi == LAUNCH_NONE)
+		command_usage("'%s': with 'messages' openmpi or mpich is valid, or nothing for "
+			      "both",
+			      text);
+	return mpi;
 }
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
@@ -125,7 +137,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		options->every_parameter = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (options->what)
+		if (options->what == BENCH_MESSAGES)
+			options->mpi = parse_mpi(arg);
+		else if (options->what)
 			add_collective(options, arg);
 		else
 			options->what = parse_word(arg);
@@ -141,7 +155,8 @@ static const struct argp_option bench_argp_options[] = {
 	  "(default 8); most ranks of start (default 2)",
 	  0 },
 	{ "bytes", 'b', "LIST", 0,
-	  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p 1 to 16M)", 0 },
+	  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and messages 1 to 16M)",
+	  0 },
 	{ "rounds", KEY_ROUNDS, "N", 0, "Rounds (default 7)", 0 },
 	{ "quick", KEY_QUICK, NULL, 0, "A look: 3 rounds of 64K and 1M, each shorter", 0 },
 	{ "touch", KEY_TOUCH, NULL, 0,
@@ -167,12 +182,13 @@ static const struct argp_option bench_argp_options[] = {
 const struct argp bench_argp = {
 	.options = bench_argp_options,
 	.parser = parse_key,
-	.args_doc = "[algorithms|mechanisms|contention|model|p2p|start [COLLECTIVE...]]",
+	.args_doc = "[algorithms|mechanisms|contention|model|p2p|messages|start [COLLECTIVE...]]",
 	.doc = "Measures, on this machine and without an MPI: the algorithms of a collective against "
 	       "each other; mechanisms against each other; how copiers of one process hold each other "
 	       "up; the model against the measurement. Without a word: all of them. With p2p: messages of "
 	       "the C API against those of the MPIs that are installed, and their Alltoall with and "
-	       "without onecopy. With start: what MPI_Init, the first 2000 calls, a new communicator "
+	       "without onecopy. With messages: those of the MPIs alone, with onecopy and under its shared "
+	       "heap. With start: what MPI_Init, the first 2000 calls, a new communicator "
 	       "and a program without a collective take on them, without and with onecopy. "
 	       "Collectives: "
 	       "bcast, scatter, gather, allgather and alltoall unless others are named. Run it on an "
@@ -193,7 +209,8 @@ static void check_p2p(const struct bench_options *options)
 		command_usage("--touch: only 'p2p' takes it");
 	if (options->token_ns && options->what != BENCH_P2P)
 		command_usage("--token-ns: only 'p2p' takes it");
-	for (unsigned int s = 0; s < options->sizes.count && options->what == BENCH_P2P; s++) {
+	for (unsigned int s = 0;
+	     s < options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES); s++) {
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
 			command_usage("--bytes %zu: a message of p2p is of 1 to %zu bytes",
 				      options->sizes.at[s], P2P_BYTES_MOST);
@@ -209,7 +226,7 @@ static void fill_defaults(struct bench *bench)
 		options->what = BENCH_ALL;
 	if (!options->rounds)
 		options->rounds = options->quick ? 3 : 7;
-	if (!options->sizes.count && options->what == BENCH_P2P)
+	if (!options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES))
 		predict_sizes("--bytes", options->quick ? P2P_QUICK_SIZES : P2P_SIZES,
 			      &options->sizes);
 	else if (!options->sizes.count)
@@ -219,7 +236,7 @@ static void fill_defaults(struct bench *bench)
 		command_usage("--mapped: only 'algorithms' and 'model' take it");
 	if (!options->ranks && options->what == BENCH_P2P)
 		options->ranks = 8;
-	if (!options->ranks && options->what == BENCH_START)
+	if (!options->ranks && options->what & (BENCH_START | BENCH_MESSAGES))
 		options->ranks = 2;
 	if (!options->ranks)
 		options->ranks = bench->cpus > 2 ? bench->cpus : 2;
@@ -246,6 +263,8 @@ static int run(struct bench *bench)
 		bench_copies_plan(bench);
 	if (bench->options.what == BENCH_P2P)
 		bench_p2p_plan(bench);
+	if (bench->options.what == BENCH_MESSAGES)
+		bench_messages_plan(bench);
 	if (bench->options.what == BENCH_START)
 		bench_start_plan(bench);
 	failed = results_run(results);

@@ -26,7 +26,6 @@
 #define MOST ((uint64_t)64 << 30)
 #define LEAST (2 * SEGMENT)
 #define DESCRIPTORS 64
-#define HEADER ((size_t)4096) /* of the segment that mimalloc does not get */
 
 struct heap_place heap_place;
 atomic_bool heap_ready;
@@ -39,7 +38,8 @@ static struct oci_arena arena = { .abi = OCI_ARENA_ABI,
 				  .why = "the arena was not made yet",
 				  .alloc = arena_alloc,
 				  .free = arena_free,
-				  .counts = heap_counts };
+				  .counts = heap_counts,
+				  .serve = heap_serve };
 
 static atomic_bool made; /* `arena` is as it will be, with or without memory */
 
@@ -209,11 +209,17 @@ static void set_place(uint8_t *base, size_t bytes, size_t open)
 	atomic_store_explicit(&heap_place.base, base, memory_order_relaxed);
 }
 
+/* The segments that mimalloc does not get. */
+static size_t front_bytes(uint64_t bytes)
+{
+	return (oci_arena_front_bytes(bytes) + SEGMENT - 1) & ~(SEGMENT - 1);
+}
+
 /* The lock is held. Leaves `arena` without one, and the reason, when it cannot be. */
 static void make(void)
 {
 	bool everything = heap_replaces_malloc() && !generation;
-	uint64_t bytes = arena_bytes(&arena.why);
+	uint64_t bytes = arena_bytes(&arena.why), front;
 	struct stat status;
 	uint8_t *base;
 	bool bound;
@@ -221,7 +227,7 @@ static void make(void)
 
 	if (!bytes)
 		return;
-	fd = memfd_create("onecopy-heap", MFD_CLOEXEC);
+	fd = memfd_create(OCI_ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0) {
 		arena.why = "memfd_create was refused, so there is no shared heap; allow that "
 			    "system call in the container's seccomp profile";
@@ -234,6 +240,8 @@ static void make(void)
 			    "be; set ONECOPY_HEAP_BYTES to less";
 		goto close_fd;
 	}
+	heap_seal(fd);
+	front = front_bytes(bytes);
 	mi_process_init();
 	bound = heap_bind();
 	arena.why = "there is no address space left for the shared heap; set ONECOPY_HEAP_BYTES to "
@@ -242,15 +250,17 @@ static void make(void)
 	base = map_aligned(fd, bytes, bound ? PROT_NONE : PROT_READ | PROT_WRITE);
 	if (!base)
 		goto close_fd;
-	if (raw_mprotect(base, HEADER, PROT_READ | PROT_WRITE))
+	if (raw_mprotect(base, oci_arena_front_bytes(bytes), PROT_READ | PROT_WRITE))
 		goto unmap;
 	/* Dumping it would fault in every hole of it. */
 	raw_madvise(base, bytes, MADV_DONTDUMP);
-	memcpy(base, arena.nonce, sizeof(arena.nonce));
-	set_place(base, bytes, bound ? HEADER : bytes);
+	heap_write_front(base, bytes, arena.nonce);
+	set_place(base, bytes, bound ? oci_arena_front_bytes(bytes) : bytes);
+	if (!bound)
+		heap_opened(base + front, bytes - front);
 	/* Committed: mimalloc leaves it alone. Else it opens memory and gives it back by calls that
 	 * are ours, see pages.c; and where they are not, arena_free() gives back. */
-	if (!mi_manage_os_memory_ex(base + SEGMENT, bytes - SEGMENT, !bound, false, true, -1,
+	if (!mi_manage_os_memory_ex(base + front, bytes - front, !bound, false, true, -1,
 				    !everything, &arena_id)) {
 		arena.why = "mimalloc refused the memory of the shared heap (it has too many "
 			    "arenas)";
@@ -279,6 +289,7 @@ OC_COLD void heap_make(void)
 		return;
 	if (!atomic_load_explicit(&made, memory_order_relaxed)) {
 		heap_watch_forks();
+		heap_watch_pages();
 		make();
 		/* Release: what make() wrote is seen by whoever reads one of them (acquire). */
 		atomic_store_explicit(&made, true, memory_order_release);
@@ -332,7 +343,7 @@ void heap_adopt(int fd)
 		return;
 	}
 	raw_madvise(arena.base, arena.bytes, MADV_DONTDUMP);
-	memcpy(arena.base, arena.nonce, sizeof(arena.nonce));
+	heap_write_front(arena.base, arena.bytes, arena.nonce);
 	file_device = status.st_dev;
 	file_inode = status.st_ino;
 }

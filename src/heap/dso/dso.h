@@ -140,6 +140,24 @@ void heap_count_large(size_t bytes);
 int heap_madvise(void *address, size_t bytes, int advice);
 int heap_mprotect(void *address, size_t bytes, int protection);
 
+/* ---- open.c --------------------------------------------------------------------------------- */
+
+/* Nobody can shorten the file under those who have it mapped. */
+void heap_seal(int fd);
+/* Of a new arena: nothing of it is open. */
+void heap_write_front(uint8_t *base, uint64_t bytes, const uint8_t nonce[16]);
+/* Pages of the arena can be read and written from now on. */
+void heap_opened(void *address, size_t bytes);
+/* Once, before the first arena: finds who is behind our mprotect() and the like. */
+void heap_watch_pages(void);
+/* Is this memory of ours certainly there, to be read and written? Only memory of the arena, the
+ * program's own data and the stack of its main thread from `frame` on are known at all. */
+bool heap_is_there(const void *address, size_t bytes, const void *frame);
+
+/* ---- vm.c ------------------------------------------------------------------------------------ */
+
+void heap_serve(const struct oci_vm_server *server);
+
 /* ---- bind.c ---------------------------------------------------------------------------------- */
 
 /* Once: mimalloc's madvise() is heap_madvise(), and its mprotect() heap_mprotect(). false: not

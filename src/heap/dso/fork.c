@@ -87,11 +87,13 @@ static int replace(uint8_t *base, size_t bytes)
 	if (raw_mmap(base, bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1) != MAP_FAILED)
 		return -1;
-	fd = (int)raw_call(SYS_memfd_create, (long)"onecopy-heap", MFD_CLOEXEC, 0, 0, 0, 0);
+	fd = (int)raw_call(SYS_memfd_create, (long)OCI_ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING,
+			   0, 0, 0, 0);
 	if (fd < 0 || raw_call(SYS_ftruncate, fd, (long)bytes, 0, 0, 0, 0) ||
 	    raw_mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
 		     fd) == MAP_FAILED)
 		without_memory();
+	heap_seal(fd);
 	return fd;
 }
 

@@ -136,6 +136,7 @@ int heap_mprotect(void *address, size_t bytes, int protection)
 	/* mimalloc does not look at the answer. A mapping in fewer pieces is always to be had. */
 	if (raw_mprotect(address, bytes, protection) && raw_mprotect(base, whole, protection))
 		return -1;
+	heap_opened(address, bytes);
 	if (heap_replaces_malloc())
 		heap_back_segment(address, bytes);
 	return 0;

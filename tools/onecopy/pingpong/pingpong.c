@@ -2,7 +2,8 @@
 /*
  * Ping-pong and Alltoall over one transport, as the Intel MPI Benchmarks time them: the same
  * buffers each time. With --touch the ranks of a ping-pong behave as a program that communicates:
- * they read what they received and write what they send next, inside the timed part.
+ * they read what they received and write what they send next, inside the timed part. With --stream
+ * rank 0 sends many messages at once, with --both each rank does: the bandwidth, one way and both.
  *
  * Rank 0 prints lines as lab/experiment/run.h has them: the throughput of each size, the time of a
  * message, its cache misses. Every size is verified before it is timed.
@@ -26,6 +27,8 @@ enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LI
 #define SAMPLE_S 5e-6
 /* As of onecopy bench p2p: an MPI counts a message in an int. */
 #define BYTES_MOST ((size_t)1 << 30)
+/* Messages under way at once with --stream and --both. */
+#define WINDOW 16
 
 struct options {
 	size_t bytes[SIZES];
@@ -33,7 +36,7 @@ struct options {
 	unsigned int cpus[CPUS], cpu_count;
 	uint32_t ranks;
 	double seconds, low_ns, high_ns;
-	bool touch, alltoall, misses, shared;
+	bool touch, alltoall, stream, both, misses, shared;
 };
 
 struct bench {
@@ -88,6 +91,21 @@ static void round_trips(struct bench *b, size_t bytes, unsigned int count)
 			touch(b, bytes);
 		if (!pings)
 			transport_send(0, b->send, bytes);
+	}
+}
+
+/* Rank 0's messages to rank 1, or both ranks'; an empty one back tells that they are there. */
+static void windows(struct bench *b, size_t bytes, unsigned int count)
+{
+	unsigned int sends = b->options->both || !b->me.rank ? WINDOW : 0;
+	unsigned int receives = b->options->both || b->me.rank ? WINDOW : 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		transport_window(!b->me.rank, b->send, sends, b->recv, receives, bytes);
+		if (b->me.rank)
+			transport_send(0, b->send, 0);
+		else
+			transport_recv(1, b->recv, 0);
 	}
 }
 
@@ -147,13 +165,28 @@ static uint64_t add_up(struct bench *b, uint64_t mine)
 	return mine;
 }
 
+static bool by_windows(const struct bench *b)
+{
+	return b->options->stream || b->options->both;
+}
+
+static void (*what_to_do(const struct bench *b))(struct bench *, size_t, unsigned int)
+{
+	return b->options->alltoall ? calls : by_windows(b) ? windows : round_trips;
+}
+
+/* In one of these, one after the other. */
+static uint32_t messages_of(const struct bench *b)
+{
+	return b->options->alltoall ? 1 : by_windows(b) ? WINDOW : 2;
+}
+
 /* Returns how many were made: at least `count`, which are those that count. */
 static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int batch,
 				 unsigned int count, double *samples)
 {
-	void (*go)(struct bench *, size_t, unsigned int) = b->options->alltoall ? calls :
-										  round_trips;
-	uint32_t messages = b->options->alltoall ? 1 : 2;
+	void (*go)(struct bench *, size_t, unsigned int) = what_to_do(b);
+	uint32_t messages = messages_of(b);
 	unsigned int block = count / BLOCKS + 1, made = 0, n;
 
 	distance_begin();
@@ -177,6 +210,8 @@ static void print(const struct bench *b, size_t bytes, double s, double misses)
 
 	if (b->options->alltoall)
 		moved *= b->me.ranks * (b->me.ranks - 1.0);
+	if (b->options->both)
+		moved *= 2;
 	printf("= throughput %zu %.6g\n", bytes, 1e-9 * moved / s);
 	if (!b->options->alltoall)
 		printf("= time %zu %.6g\n", bytes, 1e6 * s);
@@ -187,9 +222,8 @@ static void print(const struct bench *b, size_t bytes, double s, double misses)
 
 static void measure(struct bench *b, size_t bytes)
 {
-	void (*go)(struct bench *, size_t, unsigned int) = b->options->alltoall ? calls :
-										  round_trips;
-	uint32_t messages = b->options->alltoall ? 1 : 2;
+	void (*go)(struct bench *, size_t, unsigned int) = what_to_do(b);
+	uint32_t messages = messages_of(b);
 	double samples[SAMPLES], begin, each;
 	unsigned int count, batch, made;
 	uint64_t misses, word;
@@ -290,6 +324,8 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "seconds", required_argument, NULL, 's' },
 		{ "touch", no_argument, NULL, 't' },
 		{ "alltoall", no_argument, NULL, 'a' },
+		{ "stream", no_argument, NULL, 'w' },
+		{ "both", no_argument, NULL, 'B' },
 		{ "misses", no_argument, NULL, 'm' },
 		{ "token-ns", required_argument, NULL, 'd' },
 		{ "shared", no_argument, NULL, 'S' },
@@ -312,6 +348,10 @@ static void parse(int argc, char **argv, struct options *options)
 			options->touch = true;
 		else if (c == 'a')
 			options->alltoall = true;
+		else if (c == 'w')
+			options->stream = true;
+		else if (c == 'B')
+			options->both = true;
 		else if (c == 'm')
 			options->misses = true;
 		else if (c == 'S')
@@ -321,7 +361,7 @@ static void parse(int argc, char **argv, struct options *options)
 	}
 	if (optind < argc || !options->sizes) {
 		fprintf(stderr,
-			"usage: %s --bytes N,N,... [--touch] [--alltoall] [--ranks N]\n"
+			"usage: %s --bytes N,N,... [--touch] [--alltoall|--stream|--both] [--ranks N]\n"
 			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared]\n"
 			"       [--token-ns LOW:HIGH]\n"
 			"Run by onecopy bench p2p.\n",

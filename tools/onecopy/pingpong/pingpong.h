@@ -23,6 +23,10 @@ void transport_open(struct transport *me, int *argc, char ***argv, uint32_t rank
 void transport_close(int status) __attribute__((noreturn));
 void transport_send(uint32_t peer, const void *buffer, size_t bytes);
 void transport_recv(uint32_t peer, void *buffer, size_t bytes);
+/* So many messages to that rank and from it, all of them under way at once, from the same buffer
+ * and into the same one; done when all are. Of MPIs alone. */
+void transport_window(uint32_t peer, const void *send, unsigned int sends, void *recv,
+		      unsigned int receives, size_t bytes);
 /* Of a rank that waits outside of the transport: what peers may still need of it. */
 void transport_drive(void);
 /* `bytes` to each rank, from each rank. */

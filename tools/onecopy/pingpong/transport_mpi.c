@@ -35,6 +35,20 @@ void transport_recv(uint32_t peer, void *buffer, size_t bytes)
 	MPI_Recv(buffer, (int)bytes, MPI_BYTE, (int)peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+void transport_window(uint32_t peer, const void *send, unsigned int sends, void *recv,
+		      unsigned int receives, size_t bytes)
+{
+	MPI_Request request[sends + receives];
+
+	for (unsigned int i = 0; i < receives; i++)
+		MPI_Irecv(recv, (int)bytes, MPI_BYTE, (int)peer, 0, MPI_COMM_WORLD, &request[i]);
+	for (unsigned int i = 0; i < sends; i++)
+		MPI_Isend(send, (int)bytes, MPI_BYTE, (int)peer, 0, MPI_COMM_WORLD,
+			  &request[receives + i]);
+	for (unsigned int i = 0; i < sends + receives; i++)
+		MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+}
+
 void transport_drive(void)
 {
 	int flag;

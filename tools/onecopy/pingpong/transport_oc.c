@@ -89,6 +89,18 @@ void transport_recv(uint32_t peer, void *buffer, size_t bytes)
 		fail("oc_recv", error);
 }
 
+void transport_window(uint32_t peer, const void *send, unsigned int sends, void *recv,
+		      unsigned int receives, size_t bytes)
+{
+	(void)peer;
+	(void)send;
+	(void)sends;
+	(void)recv;
+	(void)receives;
+	(void)bytes;
+	fail("--stream and --both are of the MPIs", -ENOTSUP);
+}
+
 /* A blocking message is gone when its call returns. */
 void transport_drive(void)
 {

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "copy/vm.h"
+
+#include "base/log.h"
+#include "base/options.h"
+#include "copy/found.h"
+#include "copy/memcpy.h"
+#include "heap/heap.h"
+
+/* Threads of one process count together; nothing is ordered by it. */
+static struct oci_map_misses mapped, missed[OCI_VM_MISSES];
+
+static void count(struct oci_map_misses *what, size_t bytes)
+{
+	__atomic_fetch_add(&what->copies, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&what->bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static size_t sum(const struct iovec *piece, unsigned int pieces)
+{
+	size_t bytes = 0;
+
+	for (unsigned int i = 0; i < pieces; i++)
+		bytes += piece[i].iov_len;
+	return bytes;
+}
+
+/* All of a list, though the other one may be shorter: the kernel fails where it gets to. */
+static bool can_reach(const struct oci_found *found, struct oci_mapping *mapping,
+		      const struct iovec *remote, unsigned int remotes)
+{
+	for (unsigned int i = 0; i < remotes; i++) {
+		uint64_t address = (uintptr_t)remote[i].iov_base;
+
+		if (!oci_found_has(found, address, remote[i].iov_len) ||
+		    !oci_map_at(mapping, address, remote[i].iov_len))
+			return false;
+	}
+	return true;
+}
+
+static ssize_t copy(pid_t pid, bool push, const struct iovec *local, unsigned int locals,
+		    const struct iovec *remote, unsigned int remotes)
+{
+	struct oci_mapping *mapping;
+	struct oci_found *found = oci_found_get(pid, &mapping);
+	size_t mine = sum(local, locals), theirs = sum(remote, remotes), moved;
+
+	if (!found)
+		return -1 - OCI_VM_NO_HEAP;
+	if (!can_reach(found, mapping, remote, remotes)) {
+		oci_found_put(found);
+		return -1 - OCI_VM_OUTSIDE;
+	}
+	moved = oci_map_move(mapping, push ? OCI_PUSH : OCI_PULL, local, locals, remote, remotes,
+			     mine < theirs ? mine : theirs);
+	oci_found_put(found);
+	count(&mapped, moved);
+	return (ssize_t)moved;
+}
+
+static void passed(enum oci_vm_miss why, size_t bytes)
+{
+	count(&missed[why], bytes);
+}
+
+void oci_vm_serve(void)
+{
+	static const struct oci_vm_server server = { copy, passed };
+	const struct oci_options *options = oci_options();
+	const struct oci_arena *arena;
+
+	if (!options->messages || !oci_map_is_allowed())
+		return;
+	arena = oci_arena_self(false);
+	if (!arena || arena->fd < 0)
+		return;
+	if (oci_found_start()) {
+		oci_info("the MPI's messages go as without the shared heap: the kernel has no "
+			 "memory that children do not inherit (MADV_WIPEONFORK, Linux 4.14)");
+		return;
+	}
+	/* Not in the first message: it reads files. */
+	oci_memcpy_streams_above();
+	arena->serve(&server);
+}
+
+static struct oci_map_misses look(const struct oci_map_misses *what)
+{
+	return (struct oci_map_misses){
+		.copies = __atomic_load_n(&what->copies, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&what->bytes, __ATOMIC_RELAXED),
+	};
+}
+
+struct oci_map_misses oci_vm_mapped(void)
+{
+	return look(&mapped);
+}
+
+struct oci_map_misses oci_vm_missed(enum oci_vm_miss why)
+{
+	return look(&missed[why]);
+}
+
+const char *oci_vm_miss_text(enum oci_vm_miss why)
+{
+	static const char *const text[] = {
+		[OCI_VM_FORM] = "the MPI asked for something else than to copy a few pieces",
+		[OCI_VM_OWN] = "this rank's buffer is neither memory of malloc, static data of the "
+			       "program nor the main thread's stack",
+		[OCI_VM_NO_HEAP] = "the other rank has no shared heap, or it could not be mapped",
+		[OCI_VM_OUTSIDE] = "the other rank's buffer is not memory of malloc (stack, static "
+				   "data, another mapping), or the heap was full",
+	};
+
+	return text[why];
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The MPI's own messages under the shared heap. */
+#include "driver.h"
+#include "verdict.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_int_t copies(const struct job_result *result, const char *reason)
+{
+	const json_t *messages = json_object_get(result->stats, "messages"), *row;
+	size_t i;
+
+	if (!reason)
+		return json_integer_value(json_object_get(messages, "copies"));
+	json_array_foreach(json_object_get(messages, "by_kernel"), i, row)
+	{
+		if (strstr(json_string_value(json_object_get(row, "reason")), reason))
+			return json_integer_value(json_object_get(row, "copies"));
+	}
+	return 0;
+}
+
+/*
+ * messages RANKS SEED ROUNDS [THREADS]: with the shared heap, so that all that must be mapped is,
+ * and what lies elsewhere goes by the kernel; with it and ONECOPY_MESSAGES=off; and without.
+ */
+SCENARIO(messages)
+{
+	int ranks = driver_ranks(words[0]);
+	json_int_t mapped = 0;
+	long large = 0;
+
+	driver_need_mechanism("map");
+	driver_need_mechanism("cma");
+	for (int way = 0; way < 3; way++) {
+		struct job_result result;
+		char word[64] = "";
+		struct job job;
+
+		job_shares_heaps = way < 2;
+		job = job_mpi(ranks, "messages");
+		job_add_words(&job, (const char *const *)words + 1);
+		if (way == 1)
+			job_set(&job, "ONECOPY_MESSAGES=off");
+		if (verdict_run(&job, &result, "messages failed")) {
+			verdict_word(&result, "large", word, sizeof(word));
+			large = atol(word);
+			if (large <= 0)
+				verdict_fail(&result, "there was no large message");
+			if (!way && (mapped = copies(&result, NULL)) < large)
+				verdict_fail(&result,
+					     "%ld large messages, and only %ld copies by "
+					     "mapped memory",
+					     large, (long)mapped);
+			if (!way && (!copies(&result, "this rank's buffer") ||
+				     !copies(&result, "the other rank's buffer")))
+				verdict_fail(&result, "nothing outside of the heaps was copied by "
+						      "the kernel");
+			if (way && copies(&result, NULL))
+				verdict_fail(&result, "messages were mapped");
+		}
+		job_free(&result);
+	}
+	verdict_done("messages: %d ranks: every byte right; %ld copies by mapped memory, of %ld "
+		     "messages that are large and of malloc, none where it is switched off\n",
+		     ranks, (long)mapped, large);
+}
+
+/* messages_die RANKS: a rank ends in the middle of its messages, and the job ends by it alone. */
+SCENARIO(messages_die)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job_result result;
+	struct job job;
+
+	driver_need_mechanism("map");
+	job_shares_heaps = true;
+	for (int i = 0; i < 5; i++) {
+		job = job_mpi(ranks, "messages");
+		job_add(&job, "die");
+		job.leaves_nothing = true;
+		job_run(&job, &result);
+		if (result.hung || !result.status)
+			verdict_fail(&result, "the job did not end as one of which a rank died");
+		if (result.left_behind)
+			verdict_fail(&result, "processes of the job were left behind");
+		if (strstr(result.output, "Segmentation") || strstr(result.output, "Bus error") ||
+		    strstr(result.output, "WRONG"))
+			verdict_fail(&result, "another rank failed, too");
+		job_free(&result);
+	}
+	verdict_done("messages_die: %d ranks, rank 1 ends in a message: the MPI ends the job\n",
+		     ranks);
+}
