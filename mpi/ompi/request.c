@@ -63,7 +63,9 @@ static struct oci_ompi_request *rise(void)
 	OPAL_THREAD_UNLOCK(&lock);
 	if (self)
 		return self;
-	oci_mpi_requests_let_go();
+	/* Of a thread alone: another one might be about to look once more at what it freed. */
+	if (!opal_using_threads())
+		oci_mpi_requests_let_go();
 	return OBJ_NEW(oci_ompi_request);
 }
 

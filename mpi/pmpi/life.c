@@ -2,9 +2,10 @@
 /*
  * From MPI_Init to MPI_Finalize. Before and after, every call goes to the MPI as it is.
  *
- * MPI_Init exchanges, with one PMPI_Allgather, who is on which node and takes part. So all
- * processes of a job need this library, or none; a process with ONECOPY=off, or whose MPI moves
- * device memory, takes part in this, and no communicator that it is in is served.
+ * MPI_Init exchanges, with one PMPI_Allgather, who is on which node and takes part, and duplicates
+ * MPI_COMM_WORLD once. So all processes of a job need this library, or none; a process with
+ * ONECOPY=off, or whose MPI moves device memory, takes part in this, and no communicator that it is
+ * in is served.
  */
 #include "pmpi.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct oci_pmpi_job oci_pmpi_job = { .self = MPI_COMM_NULL };
+struct oci_pmpi_job oci_pmpi_job = { .world = MPI_COMM_NULL, .self = MPI_COMM_NULL };
 
 /* What MPI_Init exchanges. */
 struct presence {
@@ -97,6 +98,13 @@ static int exchange(struct oci_pmpi_job *job)
 	return error;
 }
 
+static int private_comm(MPI_Comm from, MPI_Comm *comm)
+{
+	int error = PMPI(Comm_dup)(from, comm);
+
+	return error ? error : PMPI(Comm_set_errhandler)(*comm, MPI_ERRORS_RETURN);
+}
+
 static int set_up(struct oci_pmpi_job *job)
 {
 	int level = MPI_THREAD_SINGLE, found = 0, error, *most;
@@ -105,13 +113,13 @@ static int set_up(struct oci_pmpi_job *job)
 	PMPI(Comm_size)(MPI_COMM_WORLD, &job->size);
 	error = exchange(job);
 	if (!error)
-		error = PMPI(Comm_dup)(MPI_COMM_SELF, &job->self);
+		error = private_comm(MPI_COMM_WORLD, &job->world);
 	if (!error)
-		error = PMPI(Comm_set_errhandler)(job->self, MPI_ERRORS_RETURN);
+		error = private_comm(MPI_COMM_SELF, &job->self);
 	if (!error)
-		error = PMPI(Comm_group)(MPI_COMM_WORLD, &job->group);
+		error = PMPI(Comm_group)(job->world, &job->group);
 	if (!error)
-		error = PMPI(Comm_get_attr)(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
+		error = PMPI(Comm_get_attr)(job->world, MPI_TAG_UB, &most, &found);
 	job->tags = found ? *most : 32767; /* what MPI promises at least */
 	PMPI(Query_thread)(&level);
 	job->threads = level == MPI_THREAD_MULTIPLE;
@@ -160,19 +168,18 @@ int oci_pmpi_Init_thread(int *argc, char ***argv, int required, int *provided)
 	return error ? error : begin();
 }
 
-/* Peers may still need this process for what is outstanding with them. On the program's
- * communicator: all that it began there is over. */
-static void wait_for_all(void)
+/* Peers may still need this process for what is outstanding with them. */
+static void wait_for_all(struct oci_pmpi_job *job)
 {
 	MPI_Request everyone;
 
-	if (PMPI(Ibarrier)(MPI_COMM_WORLD, &everyone) == MPI_SUCCESS)
+	if (PMPI(Ibarrier)(job->world, &everyone) == MPI_SUCCESS)
 		oci_pmpi_await(&everyone, MPI_STATUS_IGNORE);
 }
 
 static void end(struct oci_pmpi_job *job)
 {
-	wait_for_all();
+	wait_for_all(job);
 	oci_pmpi_helper_stop();
 	oci_pmpi_comm_stop();
 	oci_pmpi_requests_stop();
@@ -183,6 +190,7 @@ static void end(struct oci_pmpi_job *job)
 	oci_pmpi_attention_count = 0;
 	PMPI(Group_free)(&job->group);
 	PMPI(Comm_free)(&job->self);
+	PMPI(Comm_free)(&job->world);
 	free(job->here);
 	job->here = NULL;
 }

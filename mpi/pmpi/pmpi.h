@@ -74,9 +74,10 @@ struct oci_pmpi_job {
 	 * collectives are served; else a blocking call that is handed back, on a communicator
 	 * across nodes, could leave one of them without progress. */
 	bool together;
-	bool threads;	 /* MPI_THREAD_MULTIPLE */
-	MPI_Comm self;	 /* a private duplicate; errors return */
-	MPI_Group group; /* of MPI_COMM_WORLD */
+	bool threads;	/* MPI_THREAD_MULTIPLE */
+	MPI_Comm world; /* private duplicates; errors return */
+	MPI_Comm self;
+	MPI_Group group; /* of world */
 	int rank, size;
 	bool *here; /* size: on this node, switched on, of our version */
 	uint32_t node_ranks;

@@ -216,9 +216,8 @@ void oci_pmpi_drive(void)
 }
 
 /*
- * The probe is what makes MPICH move. What it finds is left alone: it takes nothing, and
- * MPI_COMM_WORLD is the program's. One on a duplicate of MPI_COMM_SELF moves nothing in
- * MPICH 4.0.2.
+ * The probe is what makes MPICH move. It is for a message that nobody sends, on a duplicate of
+ * MPI_COMM_WORLD: one on a duplicate of MPI_COMM_SELF moves nothing in MPICH 4.0.2.
  */
 int oci_pmpi_drive_from_engine(void)
 {
@@ -227,7 +226,7 @@ int oci_pmpi_drive_from_engine(void)
 	if (!oci_pmpi_may_call())
 		return 0;
 	PMPI(Iprobe)
-	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
 	if (oci_pmpi_attention())
 		oci_mpi_requests_step();
 	return __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) != 0;

@@ -70,11 +70,19 @@ static bool read_stat(pid_t pid, char *text, size_t bytes)
 	return pid > 0 && oci_os_read_file(path, text, bytes) > 0;
 }
 
+/* Is /proc that of our PID namespace? A program may have changed its mounts. */
+static bool proc_is_ours(void)
+{
+	char text[16] = "";
+
+	return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == (int)getpid();
+}
+
 struct oci_os_image oci_os_image(pid_t pid)
 {
 	char text[1024];
 
-	if (!read_stat(pid, text, sizeof(text)))
+	if (!proc_is_ours() || !read_stat(pid, text, sizeof(text)))
 		return (struct oci_os_image){ 0 };
 	return (struct oci_os_image){ .start = stat_number(text, 22),
 				      .stack = stat_number(text, 28) };
@@ -104,14 +112,6 @@ static bool left_nothing(pid_t pid)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	return readlink(path, program, sizeof(program)) < 0 && errno == ENOENT;
-}
-
-/* Is /proc that of our PID namespace? A program may have changed its mounts. */
-static bool proc_is_ours(void)
-{
-	char text[16] = "";
-
-	return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == (int)getpid();
 }
 
 bool oci_os_process_ended(pid_t pid, const struct oci_os_image *image)

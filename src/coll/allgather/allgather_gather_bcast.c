@@ -70,6 +70,15 @@ static void build_hierarchical(struct oci_builder *b)
 	oci_build_wait_children(b, &t, 2);
 }
 
+/* Rank 0's blocks are one piece of segments, each a step of its own. */
+static bool fits_hierarchical(const struct oci_shape *shape, uint32_t parameter)
+{
+	size_t all;
+
+	return !__builtin_mul_overflow(shape->bytes, (size_t)shape->size, &all) &&
+	       all / parameter < OCI_STEPS - 4;
+}
+
 static void cost_gather(struct oci_costing *c)
 {
 	uint32_t others = c->shape->size - 1;
@@ -118,6 +127,7 @@ const struct oci_algorithm oci_allgather_gather_hierarchical = {
 	.parameter_default = OCI_SEGMENT_DEFAULT,
 	.parameter_min = OCI_SEGMENT_MIN,
 	.parameter_max = OCI_SEGMENT_MAX,
+	.fits = fits_hierarchical,
 	.single_copy = true,
 	.by_hierarchy = true,
 };

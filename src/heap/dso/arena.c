@@ -273,6 +273,7 @@ static void make(void)
 	arena.base = base;
 	arena.bytes = bytes;
 	arena.why = "";
+	heap_own_front(base);
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 	return;
 unmap:
@@ -344,6 +345,7 @@ void heap_adopt(int fd)
 	}
 	raw_madvise(arena.base, arena.bytes, MADV_DONTDUMP);
 	heap_write_front(arena.base, arena.bytes, arena.nonce);
+	heap_own_front(arena.base);
 	file_device = status.st_dev;
 	file_inode = status.st_ino;
 }

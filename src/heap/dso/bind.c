@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mimalloc's madvise() and mprotect() bound to ours by address.
+ * Calls of loaded objects bound to functions of ours by address: the C library's names stay its
+ * own.
+ *
+ * First, mimalloc's madvise() and mprotect().
  *
  * mprotect() is how mimalloc says that it begins to use memory, and madvise() how it gives it back;
  * only its own are meant, not the program's. Nor would the names do: UCX writes a jump into the
@@ -8,6 +11,10 @@
  * given back, and goes on by the system call. Under MPICH over UCX nothing was punched out then
  * (seen: 200 MiB of freed memory stayed in the file). So mimalloc calls heap_madvise(), which asks
  * by name, as before, and sees to the hole itself where that has not led to ours.
+ *
+ * Second, what changes mappings, in all objects that are loaded when the arena is made (open.c). If
+ * these names were ours, hooks of UCX and Open MPI would be written over them, and would no more
+ * hear of what the C library itself unmaps, as stacks of threads.
  */
 #include "dso.h"
 #include "object.h"
@@ -40,15 +47,10 @@ static bool set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *func
 	return true;
 }
 
-static const struct {
-	const char *name;
-	void *ours;
-} calls[] = { { "madvise", heap_madvise }, { "mprotect", heap_mprotect } };
-enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
-
-/* Each call that is bound then is 1 in `bound`. */
+/* Each call that is bound then is true in `bound`, which has room for all of them. */
 static void bind_in(const struct dl_phdr_info *info, const struct object *object,
-		    const ElfW(Rela) * rela, size_t bytes, bool bound[CALLS])
+		    const ElfW(Rela) * rela, size_t bytes, const struct heap_call *calls,
+		    bool *bound)
 {
 	for (size_t i = 0; rela && i < bytes / sizeof(*rela); i++) {
 		unsigned int type = ELF64_R_TYPE(rela[i].r_info);
@@ -56,16 +58,28 @@ static void bind_in(const struct dl_phdr_info *info, const struct object *object
 
 		if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
 			continue;
-		for (int call = 0; call < CALLS; call++)
+		for (int call = 0; calls[call].name; call++)
 			if (!strcmp(object->strings + symbol->st_name, calls[call].name))
 				bound[call] = set_slot(info, info->dlpi_addr + rela[i].r_offset,
 						       calls[call].ours);
 	}
 }
 
+static void bind_object(struct dl_phdr_info *info, const struct heap_call *calls, bool *bound)
+{
+	struct object object = object_read(info);
+
+	if (!object.symbols)
+		return;
+	bind_in(info, &object, object.plt, object.plt_bytes, calls, bound);
+	bind_in(info, &object, object.rela, object.rela_bytes, calls, bound);
+}
+
 static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *bound)
 {
-	struct object object;
+	static const struct heap_call calls[] = { { "madvise", heap_madvise },
+						  { "mprotect", heap_mprotect },
+						  { NULL, NULL } };
 
 	(void)bytes;
 	if (!object_holds(info, (uintptr_t)mi_malloc))
@@ -73,18 +87,40 @@ static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *bound)
 	/* Linked into ours, it is not told apart from what else is there. */
 	if (object_holds(info, (uintptr_t)heap_madvise))
 		return 1;
-	object = object_read(info);
-	if (object.symbols) {
-		bind_in(info, &object, object.plt, object.plt_bytes, bound);
-		bind_in(info, &object, object.rela, object.rela_bytes, bound);
-	}
+	bind_object(info, calls, bound);
 	return 1;
 }
 
 bool heap_bind(void)
 {
-	bool bound[CALLS] = { false };
+	bool bound[2] = { false };
 
 	dl_iterate_phdr(bind_mimalloc, bound);
 	return bound[0] && bound[1];
+}
+
+struct binding {
+	const struct heap_call *calls;
+	const void *behind;
+};
+
+/* Not where the functions are, nor where ours are; and mimalloc's mprotect() is bound above. */
+static int bind_other(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+	const struct binding *binding = arg;
+	bool bound[HEAP_CALLS_MOST];
+
+	(void)bytes;
+	if (!object_holds(info, (uintptr_t)heap_madvise) &&
+	    !object_holds(info, (uintptr_t)mi_malloc) &&
+	    !object_holds(info, (uintptr_t)binding->behind))
+		bind_object(info, binding->calls, bound);
+	return 0;
+}
+
+void heap_bind_all(const struct heap_call *calls, const void *behind)
+{
+	struct binding binding = { calls, behind };
+
+	dl_iterate_phdr(bind_other, &binding);
 }

@@ -146,9 +146,11 @@ int heap_mprotect(void *address, size_t bytes, int protection);
 void heap_seal(int fd);
 /* Of a new arena: nothing of it is open. */
 void heap_write_front(uint8_t *base, uint64_t bytes, const uint8_t nonce[16]);
+/* That the arena stays: this thread's end is the process's, as peers see it. */
+void heap_own_front(uint8_t *base);
 /* Pages of the arena can be read and written from now on. */
 void heap_opened(void *address, size_t bytes);
-/* Once, before the first arena: finds who is behind our mprotect() and the like. */
+/* Once, before the first arena: what changes mappings is ours from then on. */
 void heap_watch_pages(void);
 /* Is this memory of ours certainly there, to be read and written? Only memory of the arena, the
  * program's own data and the stack of its main thread from `frame` on are known at all. */
@@ -163,6 +165,14 @@ void heap_serve(const struct oci_vm_server *server);
 /* Once: mimalloc's madvise() is heap_madvise(), and its mprotect() heap_mprotect(). false: not
  * both. */
 bool heap_bind(void);
+/* A function of the C library and one of ours in its place; the last of a list has no name. */
+struct heap_call {
+	const char *name;
+	void *ours;
+};
+enum { HEAP_CALLS_MOST = 8 };
+/* In all objects that are loaded, but mimalloc, ours, and the one that holds `behind`. */
+void heap_bind_all(const struct heap_call *calls, const void *behind);
 
 /* ---- huge.c ---------------------------------------------------------------------------------- */
 

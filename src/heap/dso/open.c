@@ -6,10 +6,9 @@
  * could read itself. Whoever copies by a mapping of the arena sees the pages of the file instead,
  * and so asks these bits first. mimalloc opens pages by heap_mprotect(), which sets bits. The
  * program may take its memory away by mprotect(), or map something else in its place: so those
- * calls are ours, and clear bits, for good; where the program has put other memory in the arena's
- * place no bit counts any more. (UCX and Open MPI may write a jump over munmap(), mmap() and
- * mremap(), never over mprotect(); then a program that unmaps memory which malloc gave it is not
- * seen.)
+ * calls of all objects that are loaded with the program lead to ours (bind.c), which clear bits,
+ * for good; where the program has put other memory in the arena's place no bit counts any more.
+ * Calls of objects that are loaded later are not seen.
  */
 #include "dso.h"
 #include "raw.h"
@@ -36,7 +35,6 @@ void heap_seal(int fd)
 void heap_write_front(uint8_t *base, uint64_t bytes, const uint8_t nonce[16])
 {
 	struct oci_arena_front *new = (void *)base;
-	pthread_mutexattr_t robust;
 
 	memset(new, 0, sizeof(*new));
 	memcpy(new->nonce, nonce, sizeof(new->nonce));
@@ -44,6 +42,13 @@ void heap_write_front(uint8_t *base, uint64_t bytes, const uint8_t nonce[16])
 	new->pid = getpid();
 	new->base = (uintptr_t)base;
 	new->bytes = bytes;
+}
+
+void heap_own_front(uint8_t *base)
+{
+	struct oci_arena_front *new = (void *)base;
+	pthread_mutexattr_t robust;
+
 	/* Another thread may end while the process goes on. */
 	if (raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0) != new->pid)
 		return;
@@ -154,27 +159,11 @@ typedef int unmapping(void *address, size_t bytes);
 typedef void *mapping(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 typedef void *remapping(void *address, size_t bytes, size_t new_bytes, int flags, void *to);
 
-static _Atomic(protecting *) next_protect;
-static _Atomic(unmapping *) next_unmap;
-static _Atomic(mapping *) next_map;
-static _Atomic(remapping *) next_remap;
-
-void heap_watch_pages(void)
-{
-	extern void *__libc_stack_end;
-
-	if (main_thread)
-		return;
-	dl_iterate_phdr(look_at_program, NULL);
-	if (raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0) == getpid()) {
-		stack_end = (uintptr_t)__libc_stack_end;
-		main_thread = __builtin_thread_pointer();
-	}
-	atomic_store_explicit(&next_protect, heap_find_next("mprotect"), memory_order_relaxed);
-	atomic_store_explicit(&next_unmap, heap_find_next("munmap"), memory_order_relaxed);
-	atomic_store_explicit(&next_map, heap_find_next("mmap"), memory_order_relaxed);
-	atomic_store_explicit(&next_remap, heap_find_next("mremap"), memory_order_relaxed);
-}
+/* The functions that calls led to before; set before any call leads to ours. */
+static protecting *next_protect;
+static unmapping *next_unmap;
+static mapping *next_map;
+static remapping *next_remap;
 
 /* Before the program changes what lies there: `gone`, or how it can be accessed. */
 static void before_change(const void *memory, size_t bytes, bool gone)
@@ -196,51 +185,56 @@ static void before_change(const void *memory, size_t bytes, bool gone)
 		atomic_store_explicit(&is_odd, true, memory_order_relaxed);
 }
 
-OC_EXPORT int mprotect(void *address, size_t bytes, int protection)
+static int protect(void *address, size_t bytes, int protection)
 {
-	protecting *next = atomic_load_explicit(&next_protect, memory_order_relaxed);
-
 	if ((protection & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE))
 		before_change(address, bytes, false);
-	return next ? next(address, bytes, protection) : raw_mprotect(address, bytes, protection);
+	return next_protect(address, bytes, protection);
 }
 
-OC_EXPORT int munmap(void *address, size_t bytes)
+static int unmap(void *address, size_t bytes)
 {
-	unmapping *next = atomic_load_explicit(&next_unmap, memory_order_relaxed);
-
 	before_change(address, bytes, true);
-	return next ? next(address, bytes) : raw_munmap(address, bytes);
+	return next_unmap(address, bytes);
 }
 
-OC_EXPORT void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+static void *map(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-	mapping *next = atomic_load_explicit(&next_map, memory_order_relaxed);
-
 	if (flags & MAP_FIXED)
 		before_change(address, bytes, true);
-	if (next)
-		return next(address, bytes, protection, flags, fd, offset);
-	return (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
+	return next_map(address, bytes, protection, flags, fd, offset);
 }
-
-OC_EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
-	__attribute__((alias("mmap")));
 
 /* With five arguments, where the header has four and more: the last one is there with some flags.
  */
-OC_EXPORT void *oc_heap_mremap(void *address, size_t bytes, size_t new_bytes, int flags,
-			       void *to) __asm__("mremap");
-
-void *oc_heap_mremap(void *address, size_t bytes, size_t new_bytes, int flags, void *to)
+static void *remap(void *address, size_t bytes, size_t new_bytes, int flags, void *to)
 {
-	remapping *next = atomic_load_explicit(&next_remap, memory_order_relaxed);
-
 	/* A size of 0 makes a second mapping, and leaves the first. */
 	before_change(address, bytes, true);
 	if (flags & MREMAP_FIXED)
 		before_change(to, new_bytes, true);
-	if (next)
-		return next(address, bytes, new_bytes, flags, to);
-	return (void *)syscall(SYS_mremap, address, bytes, new_bytes, flags, to);
+	return next_remap(address, bytes, new_bytes, flags, to);
+}
+
+void heap_watch_pages(void)
+{
+	static const struct heap_call calls[] = { { "mprotect", protect }, { "munmap", unmap },
+						  { "mmap", map },	   { "mmap64", map },
+						  { "mremap", remap },	   { NULL, NULL } };
+	extern void *__libc_stack_end;
+
+	_Static_assert(sizeof(calls) / sizeof(calls[0]) <= HEAP_CALLS_MOST, "room in bind.c");
+	if (main_thread)
+		return;
+	dl_iterate_phdr(look_at_program, NULL);
+	if (raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0) == getpid()) {
+		stack_end = (uintptr_t)__libc_stack_end;
+		main_thread = __builtin_thread_pointer();
+	}
+	next_protect = heap_find_next("mprotect");
+	next_unmap = heap_find_next("munmap");
+	next_map = heap_find_next("mmap");
+	next_remap = heap_find_next("mremap");
+	if (next_protect && next_unmap && next_map && next_remap)
+		heap_bind_all(calls, (const void *)(uintptr_t)next_unmap);
 }
