@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -265,10 +266,12 @@ static struct oci_found *look_and_hold(pid_t pid, struct oci_found *before,
 				       struct oci_mapping **mapping)
 {
 	struct oci_found *f;
-	int error = errno;
+	int error = errno, state;
 
 	if (!try_lock())
 		return NULL;
+	/* The function is no cancellation point, and files are read with the lock held. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (before && before->mapping && before->pid == pid && !oci_arena_lives(before->front))
 		let_go(before);
 	f = find(pid);
@@ -279,6 +282,7 @@ static struct oci_found *look_and_hold(pid_t pid, struct oci_found *before,
 		f = NULL; /* it lives, and the kernel refuses us */
 	}
 	unlock();
+	pthread_setcancelstate(state, NULL);
 	errno = error;
 	return f && hold(f, pid, mapping) == 1 ? f : NULL;
 }

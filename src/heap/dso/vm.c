@@ -7,7 +7,7 @@
  * everything else is the kernel's, as it was asked. An engine is asked only for what cannot fault
  * here: where the kernel would say EFAULT of our own memory, it is the kernel that says so.
  *
- * May be called in handlers of signals: nothing here allocates or waits.
+ * Nothing here allocates or waits; the engine's first look at a process does (src/copy/found.c).
  */
 #include "dso.h"
 #include "raw.h"
