@@ -158,7 +158,7 @@ static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
 
 /*
  * What two near ranks take where PAIR takes something else: up to 1.5 times as fast in a loop that
- * uses the same buffers, and as fast with others each time; from 64 KiB on it would lose there
+ * uses the same buffers; from 64 KiB on it would lose there. With others each time it is open
  * (docs/results/near-slots-2.csv). Both combine in the same order, so that results do not depend on
  * where a job's ranks sit.
  */
