@@ -21,8 +21,9 @@
 /* The largest block that an algorithm claims to fit, up to that of a slot. */
 static void check_largest(const struct subject *subject)
 {
+	size_t slot = subject->near ? OCI_NEAR_SLOT_BYTES : OCI_SLOT_BYTES;
 	size_t unit = oci_is_reduction(subject->collective) ? 4 : 1;
-	size_t low = 0, high = OCI_SLOT_BYTES / unit;
+	size_t low = 0, high = slot / unit;
 	struct sequence s = { 0 };
 
 	if (subject->collective == OC_BARRIER || fits(subject, (high + 1) * unit, unit))
@@ -38,7 +39,7 @@ static void check_largest(const struct subject *subject)
 	for (unsigned int in_place = 0; in_place < 2; in_place++) {
 		add_call(&s, subject, subject->size - 1, low * unit, unit, in_place);
 		s.check.lanes = 2;
-		s.check.slot_bytes = OCI_SLOT_BYTES;
+		s.check.slot_bytes = (uint32_t)slot;
 		run(&s, subject->size, OCI_CHECK_RANDOM, low);
 		clear(&s);
 	}

@@ -141,6 +141,7 @@ static bool fits(const struct subject *subject, size_t bytes, size_t unit)
 		.size = subject->size,
 		.single_copy = true,
 		.common = subject->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE,
+		.large_slots = subject->near && subject->size == 2,
 	};
 
 	return !a->fits || a->fits(&shape, subject->parameter);

@@ -185,6 +185,8 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 		return -ENOMEM;
 	}
 	shape->common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
+	shape->large_slots = shape->size == 2 && call->near && !shape->mapped &&
+			     !shape->oversubscribed;
 	decide(call, shape, model, predicted);
 	if (call->algorithm_count)
 		failed = named_candidates(call, shape, model, candidates, &predicted->count, error,

@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A blocking call: waits for its team, takes its number, runs to its end. */
 #include "api/engine.h"
+#include "coll/rows.h"
+
+/* Alike on both ranks: no blocking call meets a request. */
+static bool gains_by_large(const struct oc_team *team, const struct oc_call *call)
+{
+	return __builtin_expect(call->bytes > OCI_SLOT_BYTES, 0) &&
+	       oci_near_gains_by_large(&team->team) &&
+	       oci_near_decides(call->collective, call->bytes);
+}
+
+static int take_number(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+{
+	bool gains = gains_by_large(team, call);
+	int result = oci_operation_prepare(team, call, gains && team->team.large_slots, o);
+
+	if (gains && !result)
+		oci_near_count_large(&team->team);
+	return result;
+}
 
 static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
@@ -9,9 +28,9 @@ static int prepare(struct oc_team *team, const struct oc_call *call, struct oci_
 	/* Acquire: pairs with the release in oci_request_leave(). Requests, which another thread
 	 * may be running, take their numbers under the lock; so must we while there are any. */
 	if (__builtin_expect(!__atomic_load_n(&team->outstanding, __ATOMIC_ACQUIRE), 1))
-		return oci_operation_prepare(team, call, o);
+		return take_number(team, call, o);
 	oci_engine_lock();
-	result = team->team.error ?: oci_operation_prepare(team, call, o);
+	result = team->team.error ?: take_number(team, call, o);
 	oci_engine_unlock();
 	return result;
 }

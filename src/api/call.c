@@ -232,7 +232,7 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 	return 0;
 }
 
-static struct oci_choice choose(struct oc_team *team, const struct oc_call *call)
+static struct oci_choice choose(struct oc_team *team, const struct oc_call *call, bool large)
 {
 	struct oci_shape shape = {
 		.collective = call->collective,
@@ -244,6 +244,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.single_copy = team->team.single_copy || team->team.mapped,
 		.mapped = team->team.mapped,
 		.common = team->team.common,
+		.large_slots = large,
 		.in_place = trades(call),
 	};
 
@@ -316,9 +317,10 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 }
 
 /* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
-static int decide(struct oc_team *team, const struct oc_call *call, struct oci_recent *recent)
+static int decide(struct oc_team *team, const struct oc_call *call, bool large,
+		  struct oci_recent *recent)
 {
-	struct oci_choice choice = choose(team, call);
+	struct oci_choice choice = choose(team, call, large);
 	struct oci_plan_key key;
 	struct oci_cached *cached;
 	int error;
@@ -336,15 +338,17 @@ static int decide(struct oc_team *team, const struct oc_call *call, struct oci_r
 		oci_cache_put(recent->cached);
 	recent->cached = cached;
 	recent->counted = false;
+	recent->large = large;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
 }
 
-static bool is_recent(const struct oci_recent *recent, const struct oc_call *call)
+static bool is_recent(const struct oci_recent *recent, const struct oc_call *call, bool large)
 {
 	const struct oci_exec *ready = &recent->ready;
 
-	if (!recent->cached || ready->plan->key.in_place != trades(call) ||
+	if (!recent->cached || recent->large != large ||
+	    ready->plan->key.in_place != trades(call) ||
 	    (ready->params.bytes != call->bytes && !oci_is_v(call->collective)))
 		return false;
 	if (oci_is_reduction(call->collective) &&
@@ -354,13 +358,14 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 	return !oci_is_rooted(call->collective) || ready->params.root == call->root;
 }
 
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool large,
+			  struct oci_operation *o)
 {
 	struct oci_recent *recent = &team->recent[call->collective];
 	int error;
 
-	if (!is_recent(recent, call)) {
-		error = decide(team, call, recent);
+	if (!is_recent(recent, call, large)) {
+		error = decide(team, call, large, recent);
 		if (error)
 			return error;
 	}
@@ -438,7 +443,7 @@ int oci_call_enter(struct oc_team *team, const struct oc_call *call)
 int oc_team_serves(struct oc_team *team, const struct oc_call *call)
 {
 	return oci_team_state(&team->team) == OCI_TEAM_READY &&
-	       choose(team, call).algorithm != OCI_CHOICE_MPI;
+	       choose(team, call, false).algorithm != OCI_CHOICE_MPI;
 }
 
 int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
@@ -447,7 +452,7 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 
 	if (result)
 		return result;
-	if (choose(team, call).algorithm == OCI_CHOICE_MPI) {
+	if (choose(team, call, false).algorithm == OCI_CHOICE_MPI) {
 		oci_count_back(call->collective, MPI_CHOSEN);
 		return OC_HAND_BACK;
 	}

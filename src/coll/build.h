@@ -72,8 +72,11 @@ static inline bool oci_fits_inline(size_t blocks, const struct oci_shape *shape)
 	return shape->bytes <= OCI_INLINE_BYTES / blocks;
 }
 
+/* One block of a blocking call of two near ranks may have a larger slot. */
 static inline bool oci_fits_slot(size_t blocks, const struct oci_shape *shape)
 {
+	if (blocks == 1 && shape->large_slots)
+		return shape->bytes <= OCI_NEAR_SLOT_BYTES;
 	return shape->bytes <= OCI_SLOT_BYTES / blocks;
 }
 

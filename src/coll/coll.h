@@ -26,6 +26,7 @@ struct oci_shape {
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
 	bool mapped;	  /* agreed: every rank of the team has a shared heap */
 	enum oci_topo_level common; /* agreed: the closest that all ranks share (team/near.c) */
+	bool large_slots;	    /* agreed: both ranks have one, and the call is blocking */
 	bool in_place;		    /* of an Alltoall(v), as in the plan's key */
 };
 

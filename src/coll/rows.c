@@ -157,10 +157,10 @@ static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
 };
 
 /*
- * What two near ranks take where PAIR takes something else: up to 1.5 times as fast in a loop that
- * uses the same buffers; from 64 KiB on it would lose there. With others each time it is open
- * (docs/results/near-slots-2.csv). Both combine in the same order, so that results do not depend on
- * where a job's ranks sit.
+ * What two near ranks take where PAIR takes something else (docs/results/near-slots-2.csv). Both
+ * combine in the same order, so that results do not depend on where a job's ranks sit; a Reduce of
+ * more than 64 KiB would not (the root combines all, or each rank a part), though it would gain 1.6
+ * times.
  */
 static const struct {
 	size_t above, up_to;
@@ -168,11 +168,11 @@ static const struct {
 } near_rows[OC_COLLECTIVES] = {
 	[OC_BCAST] = { 4096, 32768, "cico" },
 	[OC_SCATTER] = { 4096, 32768, "cico" },
-	[OC_GATHER] = { 4096, 32768, "cico" },
-	[OC_ALLGATHER] = { 4096, 32768, "cico" },
-	[OC_ALLTOALL] = { 4096, 32768, "cico" },
-	[OC_REDUCE] = { 4096, 32768, "cico" },
-	[OC_ALLREDUCE] = { 16384, 65536, "cico-sliced" },
+	[OC_GATHER] = { 4096, 262144, "cico" },
+	[OC_ALLGATHER] = { 4096, 262144, "cico" },
+	[OC_ALLTOALL] = { 4096, 262144, "cico" },
+	[OC_REDUCE] = { 4096, 65536, "cico" },
+	[OC_ALLREDUCE] = { 16384, 262144, "cico-sliced" },
 };
 
 bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *choice)

@@ -54,7 +54,7 @@ TEST_WITH(near_ranks_take_slots_for_longer, dictated, NULL)
 {
 	static const enum oc_collective all[] = { OC_BCAST,	OC_SCATTER,  OC_GATHER,
 						  OC_ALLGATHER, OC_ALLTOALL, OC_REDUCE };
-	const size_t up_to = 32768;
+	static const size_t up_to[] = { 32768, 32768, 262144, 262144, 262144, 65536 };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct oci_shape shape = shape_of(all[i], 2, 20000);
@@ -62,11 +62,20 @@ TEST_WITH(near_ranks_take_slots_for_longer, dictated, NULL)
 		enum oci_decided decided;
 
 		shape.common = OCI_TOPO_L3;
+		shape.large_slots = true;
 		near = oci_select(&shape, &model, NULL, NULL, &decided);
 		assert_true(oci_algorithm(all[i], far.algorithm)->single_copy);
 		assert_string_equal(name_of(all[i], near), "cico");
 		assert_int_equal(decided, OCI_BY_MEASURED);
-		shape.bytes = up_to;
+		shape.bytes = up_to[i];
+		near = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_string_equal(name_of(all[i], near), "cico");
+		shape.bytes++;
+		near = oci_select(&shape, &model, NULL, NULL, NULL);
+		assert_true(oci_algorithm(all[i], near.algorithm)->single_copy);
+		/* Without large slots, as far as ordinary ones hold. */
+		shape.large_slots = false;
+		shape.bytes = up_to[i] < OCI_SLOT_BYTES ? up_to[i] : OCI_SLOT_BYTES;
 		near = oci_select(&shape, &model, NULL, NULL, NULL);
 		assert_string_equal(name_of(all[i], near), "cico");
 		shape.bytes++;
@@ -101,6 +110,7 @@ static void expect_algorithms_that_fit(void)
 				shape.oversubscribed = i & 1;
 				shape.mapped = p % 2 && bytes % 2;
 				shape.common = bytes % 3 ? OCI_TOPO_MACHINE : OCI_TOPO_L3;
+				shape.large_slots = p == 2 && bytes % 3 == 0 && bytes % 2;
 				shape.single_copy = i & 2;
 				choice = oci_select(&shape, &model, NULL, NULL, NULL);
 				if (choice.algorithm == OCI_CHOICE_MPI)

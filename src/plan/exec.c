@@ -333,7 +333,7 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 /* The slot of the next operation likewise; see oci_exec_fetch_lines(). */
 static void fetch_slot(const struct oci_exec *x)
 {
-	int64_t slot = x->slot_used ? oci_slot_likely_next() : -1;
+	int64_t slot = x->slot_used ? oci_slot_likely_next(x->slot_used) : -1;
 	const uint8_t *next = (const uint8_t *)oci_segment_base() + slot;
 
 	if (slot < 0)

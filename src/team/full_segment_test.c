@@ -72,7 +72,7 @@ TEST(slots_that_a_dead_rank_holds_hang_nobody)
 
 static void fill_segment(void)
 {
-	for (size_t bytes = OCI_SLOT_BYTES; bytes >= 4096; bytes /= 2) {
+	for (size_t bytes = OCI_NEAR_SLOT_BYTES; bytes >= 4096; bytes /= 2) {
 		while (oci_segment_alloc(bytes) >= 0)
 			;
 	}
@@ -102,6 +102,140 @@ TEST_ON_RANKS(what_no_slot_holds_goes_through_one, 3)
 			return 2;
 	}
 	return 0;
+}
+
+#define NEAR_BYTES 70000
+/* As many as may have larger slots, and two; calls until each has one. */
+#define NEAR_TEAMS 34
+#define NEAR_MOST 32
+#define NEAR_CALLS (OCI_LANES + 2)
+
+/* As two ranks that share a cache and have a CPU each, on any machine. */
+static struct oc_team *near_team(struct oc_team *team)
+{
+	oct_made(team);
+	team->team.oversubscribed = team->team.mapped = false;
+	team->team.common = OCI_TOPO_L3;
+	return team;
+}
+
+/* A Gather, of two ranks: the one that is not the root gives, by a slot. */
+struct near_gather {
+	uint8_t given[NEAR_BYTES], got[2 * NEAR_BYTES];
+	uint8_t value;
+	bool is_root;
+};
+
+static struct oc_call near_gather(struct near_gather *g, uint32_t rank, uint32_t root,
+				  unsigned int number)
+{
+	g->is_root = rank == root;
+	g->value = (uint8_t)(number % 251);
+	memset(g->given, g->is_root ? 0xff : g->value, NEAR_BYTES);
+	memset(g->got, 0xff, sizeof(g->got));
+	return (struct oc_call){ .collective = OC_GATHER,
+				 .send = g->given,
+				 .recv = g->got,
+				 .bytes = NEAR_BYTES,
+				 .root = root };
+}
+
+static bool near_right(const struct near_gather *g, uint32_t rank)
+{
+	const uint8_t *block = g->got + !rank * NEAR_BYTES;
+
+	return !g->is_root || (block[0] == g->value && block[NEAR_BYTES / 2] == g->value &&
+			       block[NEAR_BYTES - 1] == g->value);
+}
+
+/* To either rank in turns, each by a call and by a request. */
+static int near_calls(struct oc_team *team, unsigned int calls)
+{
+	static struct near_gather g;
+
+	for (unsigned int i = 0; i < 2 * calls; i++) {
+		struct oc_call call = near_gather(&g, team->team.rank, i / 2 % 2, i);
+		struct oc_request *request;
+
+		if (i % 2			    ? oc_collective(team, &call) :
+		    oc_start(team, &call, &request) ?:
+						      oc_wait(request))
+			return 1;
+		if (!near_right(&g, team->team.rank))
+			return 2;
+	}
+	return 0;
+}
+
+/* Which ranks have no room left when they would take a larger slot: a bit for each. */
+static int larger_slots(struct oc_team *team, void *arg)
+{
+	unsigned int full = *(unsigned int *)arg;
+	int failed;
+
+	near_team(team);
+	if (full >> team->team.rank & 1)
+		fill_segment();
+	failed = near_calls(team, NEAR_CALLS);
+	/* Once it is known no call needs memory. */
+	fill_segment();
+	return failed ?: near_calls(team, 100) ?: team->team.large_slots != !full;
+}
+
+TEST(near_ranks_take_larger_slots_where_both_have_room)
+{
+	for (unsigned int full = 0; full < 4; full++)
+		assert_int_equal(oct_fork_team(2, -1, larger_slots, &full), 0);
+}
+
+/* To rank 1: requests on all teams but one, and a call there, which rank 1 makes first. */
+static int near_round(struct oc_team **teams, unsigned int called, uint32_t rank)
+{
+	static struct near_gather g[NEAR_TEAMS];
+	struct oc_request *request[NEAR_TEAMS];
+	struct oc_call call[NEAR_TEAMS];
+
+	for (unsigned int i = 0; i < NEAR_TEAMS; i++)
+		call[i] = near_gather(&g[i], rank, 1, i);
+	for (unsigned int step = 0; step < 2; step++) {
+		if (step != rank && oc_collective(teams[called], &call[called]))
+			return 3;
+		for (unsigned int i = 0; step == rank && i < NEAR_TEAMS; i++)
+			if (i != called && oc_start(teams[i], &call[i], &request[i]))
+				return 4;
+	}
+	for (unsigned int i = 0; i < NEAR_TEAMS; i++) {
+		if ((i != called && oc_wait(request[i])) || !near_right(&g[i], rank))
+			return 5;
+	}
+	return 0;
+}
+
+static int near_crosswise(struct oc_team *first, void *arg)
+{
+	struct oc_bootstrap bootstrap = oct_again(first);
+	struct oc_team *teams[NEAR_TEAMS];
+	int failed = 0;
+
+	(void)arg;
+	for (unsigned int i = 0; i < NEAR_TEAMS && !failed; i++) {
+		if (oc_team_create(&teams[i], &bootstrap))
+			return 1;
+		failed = near_calls(near_team(teams[i]), NEAR_CALLS);
+		if (teams[i]->team.large_slots != (i < NEAR_MOST))
+			return 6;
+	}
+	fill_segment();
+	for (unsigned int called = 0; called < NEAR_TEAMS && !failed; called++)
+		failed = near_round(teams, called, oc_team_rank(first));
+	return failed;
+}
+
+TEST(near_teams_with_larger_slots_never_wait_for_each_other)
+{
+	setenv("ONECOPY_SEGMENT_BYTES", "64M", 1);
+	assert_int_equal(oct_fork_team(2, -1, near_crosswise, NULL), 0);
+	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
 }
 
 #define CROSSED_TEAMS 40

@@ -137,6 +137,7 @@ struct oci_card {
 	uint32_t has_arena;   /* peers may map the shared heap of this rank */
 	uint32_t is_told;     /* the place says who shares caches */
 	uint32_t common;      /* enum oci_topo_level, with the verdict: team/near.c */
+	uint32_t has_large;   /* a large slot, some operations later: oci_near_count_large() */
 	uint64_t cpus[OCI_CPU_WORDS];
 };
 

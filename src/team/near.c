@@ -2,7 +2,7 @@
 /*
  * How the ranks of a team lie: what is the closest thing that all of them share?
  *
- * Between two ranks that share a cache 8 to 32 KiB through a slot are up to 1.7 times as fast as a
+ * Between two ranks that share a cache 8 to 256 KiB through a slot are up to 1.7 times as fast as a
  * single copy, and take up to three times as long where they share none (coll/rows.c). The places
  * of the ranks tell, but for those of a virtual machine, and of one that does not describe its
  * caches. There each rank times, while the team is made, how long a few lines take that the next
@@ -84,6 +84,32 @@ enum oci_topo_level oci_near_find(struct oci_team *team)
 	if (oci_near_source.by_cpus && (team->may_part || team->oversubscribed))
 		return OCI_TOPO_MACHINE;
 	return measured(next->region) ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
+}
+
+/*
+ * In the first of these calls each rank takes a large slot, where it gets the memory, and writes on
+ * its card whether: none is taken before a program gains by it, and no call needs what may be
+ * refused. OCI_LANES calls later the other one has finished that first one, as no operation begins
+ * before, and what it wrote is here.
+ */
+void oci_near_count_large(struct oci_team *team)
+{
+	const struct oci_card *its = &team->member[!team->rank].region->card;
+	bool has;
+
+	if (team->large_calls > OCI_LANES + 1)
+		return;
+	if (!team->large_calls++) {
+		has = !oci_slots_reserve_large(team);
+		/* Relaxed: before the release of `done` in oci_team_finish(), which pairs with the
+		 * acquire in refresh() of team.c. */
+		__atomic_store_n(&team->own->card.has_large, has, __ATOMIC_RELAXED);
+	} else if (team->large_calls == OCI_LANES + 2) {
+		has = __atomic_load_n(&its->has_large, __ATOMIC_RELAXED);
+		team->large_slots = has && team->has_large_slot;
+		if (!team->large_slots)
+			oci_slots_spare_large(team);
+	}
 }
 
 bool oci_near_peer(const struct oci_team *team, uint32_t peer)

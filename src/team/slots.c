@@ -7,6 +7,8 @@
  *             operation that not all ranks have finished takes them, so each team holds no more
  *             than OCI_OPERATION_SLOTS, and one that it may have is free or not made yet. They
  *             are made when they are needed first: until then their room is promised.
+ *   large     of OCI_NEAR_SLOT_BYTES, for blocking calls of two near ranks that both have one
+ * (near.c)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,14 +36,25 @@ struct slot {
 };
 
 struct pool {
+	size_t bytes; /* of a slot */
 	struct slot *slot;
 	unsigned int count, room;
 	uint64_t refused_ns; /* when memory was refused last, 0 it was not */
 };
 
-static struct pool ordinary, kept;
+static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, kept = { .bytes = OCI_SLOT_BYTES },
+		   large = { .bytes = OCI_NEAR_SLOT_BYTES };
 /* Of all teams together; kept.count of them are made, the rest is promised. */
 static unsigned int guaranteed;
+/*
+ * Teams that may take large slots. There is one slot for each, as threads may be in collectives of
+ * several such teams whose peers came to them in another order. Of a team only the operation that a
+ * thread is in can hold a slot and wait for a peer that has none: what it left behind is read
+ * without one. So a slot is free, or becomes free. Teams beyond these stay with what any two ranks
+ * take.
+ */
+#define NEAR_TEAMS_MOST 32
+static unsigned int near_teams;
 /* Of all of them. 1 held; a spin lock, as it is held for nanoseconds on the hot path. */
 static uint64_t lock;
 
@@ -59,6 +72,11 @@ static void pools_lock(void)
 static void pools_unlock(void)
 {
 	oci_store_release(&lock, 0);
+}
+
+static struct pool *pool_of(size_t bytes)
+{
+	return bytes > OCI_SLOT_BYTES ? &large : &ordinary;
 }
 
 static bool slot_free(const struct slot *slot)
@@ -102,8 +120,8 @@ static struct slot *pool_grow(struct pool *pool)
 		return NULL;
 	if (!has_room(pool))
 		return NULL;
-	offset = pool == &kept ? oci_segment_alloc_promised(OCI_SLOT_BYTES) :
-				 oci_segment_alloc(OCI_SLOT_BYTES);
+	offset = pool == &kept ? oci_segment_alloc_promised(pool->bytes) :
+				 oci_segment_alloc(pool->bytes);
 	pool->refused_ns = offset < 0 ? oci_clock_ns() : 0;
 	if (offset < 0)
 		return NULL;
@@ -183,10 +201,38 @@ int oci_slots_guarantee(struct oci_team *team)
 	return error;
 }
 
+int oci_slots_reserve_large(struct oci_team *team)
+{
+	int error = 0;
+
+	pools_lock();
+	if (!team->has_large_slot) {
+		error = near_teams < NEAR_TEAMS_MOST ? grow_to(&large, near_teams + 1) : -ENOSPC;
+		team->has_large_slot = !error;
+		near_teams += team->has_large_slot;
+	}
+	pools_unlock();
+	return error;
+}
+
+static void spare_large(struct oci_team *team)
+{
+	if (near_teams) /* none of the parent's count in a forked child */
+		near_teams -= team->has_large_slot;
+	team->has_large_slot = false;
+}
+
+void oci_slots_spare_large(struct oci_team *team)
+{
+	pools_lock();
+	spare_large(team);
+	pools_unlock();
+}
+
 void oci_slots_fork_child(void)
 {
 	lock = 0;
-	ordinary.count = kept.count = guaranteed = 0;
+	ordinary.count = kept.count = large.count = guaranteed = near_teams = 0;
 }
 
 /*
@@ -231,6 +277,7 @@ static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused
 
 int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 {
+	struct pool *pool = pool_of(bytes);
 	struct slot *slot;
 	int64_t offset = -EAGAIN;
 	bool refused = false;
@@ -238,17 +285,17 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	pools_lock();
 	if (bytes <= REUSE_BYTES && oci_topo_near(team->common))
 		oci_team_all_done(team, seq);
-	slot = pool_find(&ordinary, OCI_SLOTS_SCANNED);
+	slot = pool_find(pool, OCI_SLOTS_SCANNED);
 	/* A few are made without asking; beyond, those of idle teams are looked for first. */
-	if (!slot && ordinary.count < OCI_LANES)
-		slot = pool_grow(&ordinary);
+	if (!slot && pool->count < OCI_LANES)
+		slot = pool_grow(pool);
 	if (!slot) {
-		refresh_holders(&ordinary);
-		slot = pool_find(&ordinary, ordinary.count);
+		refresh_holders(pool);
+		slot = pool_find(pool, pool->count);
 	}
 	if (!slot)
-		slot = pool_grow(&ordinary);
-	if (!slot)
+		slot = pool_grow(pool);
+	if (!slot && pool == &ordinary)
 		slot = find_kept(team, seq, &refused);
 	if (slot) {
 		slot->team = team;
@@ -266,13 +313,13 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	return offset;
 }
 
-int64_t oci_slot_likely_next(void)
+int64_t oci_slot_likely_next(size_t bytes)
 {
 	const struct slot *slot;
 	int64_t offset;
 
 	pools_lock();
-	slot = pool_find(&ordinary, OCI_SLOTS_SCANNED);
+	slot = pool_find(pool_of(bytes), OCI_SLOTS_SCANNED);
 	offset = slot ? slot->offset : -EAGAIN;
 	pools_unlock();
 	return offset;
@@ -289,8 +336,10 @@ static void forget(struct pool *pool, const struct oci_team *team)
 void oci_slots_forget(struct oci_team *team)
 {
 	pools_lock();
+	spare_large(team);
 	forget(&ordinary, team);
 	forget(&kept, team);
+	forget(&large, team);
 	for (unsigned int i = 0; team->has_slots && guaranteed && i < OCI_OPERATION_SLOTS; i++)
 		guarantee_less();
 	team->has_slots = false;
@@ -299,5 +348,5 @@ void oci_slots_forget(struct oci_team *team)
 
 size_t oci_slots_bytes(void)
 {
-	return (ordinary.count + kept.count) * OCI_SLOT_BYTES;
+	return (ordinary.count + kept.count) * OCI_SLOT_BYTES + large.count * large.bytes;
 }

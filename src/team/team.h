@@ -66,12 +66,15 @@ struct oci_team {
 	bool single_copy;    /* no pair has to fall back to shm; alike on all ranks */
 	enum oci_topo_level common; /* the closest that all ranks share, as far as is known; alike
 				     * on all ranks */
+	bool large_slots;	    /* both ranks have one for this team; alike on both */
+	unsigned int large_calls;   /* that would gain by them; alike on both */
 	bool may_part; /* ranks are not bound, and the CPUs they may use are more; alike on all
 			  ranks */
 	bool mapped;   /* every rank has a shared heap that peers may map; alike on all ranks.
 			* Whether a buffer lies in it is its owner's affair alone. */
 	uint64_t model_hash; /* of what choices go by; set before the first step, must be alike */
 	bool check_calls;    /* ranks compare what they call */
+	bool has_large_slot; /* slots.c */
 	bool has_slots;	     /* slots.c: they are guaranteed */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often; atomic
 			      */
@@ -184,6 +187,16 @@ void oci_near_offer(struct oci_region *own);
 enum oci_topo_level oci_near_find(struct oci_team *team);
 /* Do this rank and a peer share a cache? */
 bool oci_near_peer(const struct oci_team *team, uint32_t peer);
+/* Would these ranks gain by large slots? Who shares a heap or a CPU needs none. */
+static inline bool oci_near_gains_by_large(const struct oci_team *team)
+{
+	return team->size == 2 && oci_topo_near(team->common) && !team->mapped &&
+	       !team->oversubscribed;
+}
+
+/* A blocking operation of such a team has its number that would gain by them: sets large_slots, for
+ * those behind it, when both ranks know. */
+void oci_near_count_large(struct oci_team *team);
 /*
  * A line comes to a near rank in less: 20 ns between two threads of a core, 120 where nothing is
  * shared (docs/results.md, "How far two CPUs are"). Who is near by mistake loses more than who is

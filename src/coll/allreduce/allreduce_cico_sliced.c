@@ -22,7 +22,7 @@ static void build(struct oci_builder *b)
 	};
 
 	oci_build_parts(b, key->size);
-	oci_build_segment(b, OCI_SLOT_BYTES);
+	oci_build_segment(b, OCI_NEAR_SLOT_BYTES);
 	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_SLOT, 0));
 	oci_build_post(b, OCI_POST_SLOT, 1, 0);
 	oci_build_reduction(b, &r);
