@@ -3,6 +3,8 @@
  * process_vm_readv() and process_vm_writev() under the shared heap, against the kernel's: the same
  * results, errors and bytes, whatever is asked for. A program of its own, with the engine, as the
  * heap by itself only passes on; the other process is the same program again (vm_peer.c).
+ * One file of more than 500 lines: all its tests ask the kernel and ours alike, by the same
+ * helpers.
  */
 #include "vm.h"
 

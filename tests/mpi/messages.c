@@ -8,7 +8,8 @@
  * messages die: rank 1 ends in the middle of its messages. Of that only the end is of interest.
  *
  * Rank 0 prints "large N": messages that a shared heap must serve, from memory of malloc into
- * memory of malloc, contiguous, large for every MPI.
+ * memory of malloc, contiguous, large for every MPI. One file of more than 500 lines: what a sender
+ * makes of a seed the receiver foresees, so both stand side by side.
  */
 #include "case.h"
 
