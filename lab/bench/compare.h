@@ -43,7 +43,7 @@ struct compare_options {
 	enum buffer_mode mode;
 	const char *token; /* --token-ns, passed on; NULL: all calls count */
 	bool no_check, quick, no_plots, gate;
-	bool everything;		 /* as much of it as fits a quarter of an hour */
+	bool everything;		 /* with a quarter of an hour for what is timed */
 	bool shared_heap, better, limit; /* what else takes turns */
 	const char *with;		 /* NULL: this build's onecopy run */
 	const char *mpirun;		 /* NULL: what is on PATH */

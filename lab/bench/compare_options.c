@@ -69,7 +69,7 @@ static const struct argp_option option_table[] = {
 	  1 },
 	{ "everything", KEY_EVERYTHING, NULL, 0,
 	  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs (of MPICH up to the cores), with shared heaps, too, in "
-	  "about a quarter of an hour; the end lists the cells lost",
+	  "about 40 minutes (2 cores); the end lists the cells lost",
 	  1 },
 	{ "quick", KEY_QUICK, NULL, 0, "A look in about a minute: 3 runs, 4 sizes", 1 },
 	{ NULL, 0, NULL, 0, "How it is run:", 2 },
