@@ -22,9 +22,9 @@ struct oci_mpi_side {
 	const void *counts, *displs; /* where each block has its own size */
 	bool counted;
 	MPI_Datatype type;
-	void *first;	/* byte, or OC_IN_PLACE */
-	size_t mine;	/* bytes of the message, of a block, or of this rank's own one */
-	size_t largest; /* of the counted blocks */
+	void *first; /* byte, or OC_IN_PLACE */
+	size_t mine; /* bytes of the message, of a block, or of this rank's own one */
+	size_t any;  /* not 0: some of the counted blocks have bytes */
 };
 
 /* A place as a number: MPI_BOTTOM is NULL, from which no pointer may be reckoned. */
@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) bool oci_mpi_short_side(const struc
 {
 	struct oci_port_type shape = { .dense = true };
 
-	side->mine = side->largest = 0;
+	side->mine = side->any = 0;
 	/* MPI_IN_PLACE makes the type meaningless. */
 	if (side->user != MPI_IN_PLACE)
 		look(side->type, &shape);
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) bool oci_mpi_short_side(const struc
 			return false;
 		few[i].offset = (size_t)oci_mpi_number(side->displs, c->long_displs, i) *
 				(size_t)shape.extent;
-		side->largest |= few[i].bytes;
+		side->any |= few[i].bytes;
 	}
 	side->mine = few[rank].bytes;
 	return true;
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) bool oci_mpi_short_move(struct oci_
 	/* Of no bytes as all members know: that is over. */
 	if (!oci_is_v(c->collective))
 		return o->call.bytes;
-	return oci_is_rooted(c->collective) || sent || recv.largest;
+	return oci_is_rooted(c->collective) || sent || recv.any;
 }
 
 static inline __attribute__((always_inline)) bool oci_mpi_short_parts(struct oci_mpi_operation *o,
@@ -156,7 +156,8 @@ static inline __attribute__((always_inline)) bool oci_mpi_short_reduction(
 	return true;
 }
 
-/* oci_mpi_open() by the short way; false: this call does not go it, and nothing was done. */
+/* oci_mpi_open() by the short way; false: this call does not go it, and there is nothing to close.
+ */
 static inline __attribute__((always_inline)) bool oci_mpi_open_short(struct oci_mpi_operation *o,
 								     const struct oci_mpi_call *c,
 								     uint32_t rank, uint32_t size,
