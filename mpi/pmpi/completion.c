@@ -198,6 +198,9 @@ int oci_pmpi_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 	struct before before;
 	MPI_Status own;
 
+	/* A small operation is over with the first step that its peers wait for. */
+	if (oci_pmpi_attention())
+		oci_pmpi_drive();
 	if (!oci_pmpi_attention() || count <= 0 || !requests)
 		return PMPI(Waitall)(count, requests, statuses);
 	if (!remember(&before, count, requests))

@@ -150,12 +150,16 @@ int oci_pmpi_Start(MPI_Request *request)
 
 int oci_pmpi_Startall(int count, MPI_Request requests[])
 {
-	int error = MPI_SUCCESS, here;
+	int error = MPI_SUCCESS, here, theirs;
 
-	if (!__atomic_load_n(&oci_pmpi_persistents, __ATOMIC_RELAXED) || count <= 0 || !requests)
+	if (count <= 0 || !requests)
 		return PMPI(Startall)(count, requests);
-	for (int i = 0; i < count; i++) {
-		here = oci_pmpi_Start(&requests[i]);
+	for (int i = 0; i < count; i += theirs ? theirs : 1) {
+		/* In the order of the program, the MPI's own ones that follow each other at once.
+		 */
+		for (theirs = 0; i + theirs < count && !oci_pmpi_request_of(requests[i + theirs]);)
+			theirs++;
+		here = theirs ? PMPI(Startall)(theirs, &requests[i]) : oci_pmpi_Start(&requests[i]);
 		if (here)
 			error = here;
 	}

@@ -201,7 +201,6 @@ void oci_pmpi_request_keep(struct oci_pmpi_request *request);
 struct oci_pmpi_request *oci_pmpi_request_of(MPI_Request handle);
 /* The program has freed it. */
 void oci_pmpi_request_free(struct oci_pmpi_request *request);
-extern uint32_t oci_pmpi_persistents; /* how many there are; atomic */
 /* Is it the carrier of an operation under way, and on which communicator? */
 bool oci_pmpi_request_is_active(MPI_Request handle, MPI_Comm *comm);
 void oci_pmpi_requests_stop(void); /* in MPI_Finalize */

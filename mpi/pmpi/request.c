@@ -16,7 +16,6 @@
 #include <string.h>
 
 uint32_t oci_pmpi_attention_count;
-uint32_t oci_pmpi_persistents;
 
 /* They are never given back before MPI_Finalize: each keeps its tag. */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -25,7 +24,7 @@ static int next_tag;
 
 #define BUCKETS 256
 static pthread_mutex_t bucket_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct oci_pmpi_request *buckets[BUCKETS];
+static struct oci_pmpi_request *buckets[BUCKETS]; /* their heads: atomic */
 
 static struct oci_pmpi_request *of(struct oci_mpi_request *request)
 {
@@ -153,7 +152,6 @@ void oci_pmpi_requests_stop(void)
 	made = pool = NULL;
 	next_tag = 0;
 	memset(buckets, 0, sizeof(buckets));
-	oci_pmpi_persistents = 0;
 	oci_mpi_requests_stop();
 }
 
@@ -171,7 +169,9 @@ struct oci_pmpi_request *oci_pmpi_request_of(MPI_Request handle)
 {
 	struct oci_pmpi_request *self;
 
-	if (!__atomic_load_n(&oci_pmpi_persistents, __ATOMIC_RELAXED))
+	/* Most are not ours. Whoever asks for one of ours has its handle from oci_pmpi_persist().
+	 */
+	if (!__atomic_load_n(bucket_of(handle), __ATOMIC_RELAXED))
 		return NULL;
 	pthread_mutex_lock(&bucket_lock);
 	self = *bucket_of(handle);
@@ -187,9 +187,8 @@ void oci_pmpi_request_keep(struct oci_pmpi_request *self)
 
 	pthread_mutex_lock(&bucket_lock);
 	self->bucket = *bucket;
-	*bucket = self;
+	__atomic_store_n(bucket, self, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&bucket_lock);
-	__atomic_fetch_add(&oci_pmpi_persistents, 1, __ATOMIC_RELAXED);
 }
 
 void oci_pmpi_request_free(struct oci_pmpi_request *self)
@@ -199,9 +198,8 @@ void oci_pmpi_request_free(struct oci_pmpi_request *self)
 	pthread_mutex_lock(&bucket_lock);
 	while (*at != self)
 		at = &(*at)->bucket;
-	*at = self->bucket;
+	__atomic_store_n(at, self->bucket, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&bucket_lock);
-	__atomic_fetch_sub(&oci_pmpi_persistents, 1, __ATOMIC_RELAXED);
 	oci_mpi_request_free(&self->mpi);
 }
 
