@@ -202,9 +202,20 @@ TEST(the_dead_are_noticed_without_single_copies)
 
 static char bystander[64] = "untouched";
 
-/* A child of ours with this number, which ends well if nobody has written to it. 0: not allowed. */
-static pid_t child_with_number(pid_t number)
+/* Known to the test's own processes. */
+struct later {
+	bool skipped;
+	bool ready; /* atomic */
+};
+
+/*
+ * A child of ours with this number and with memory where the dead one had its segment, which ends
+ * well if nobody has written to it. 0: not allowed.
+ */
+static pid_t child_with_number(pid_t number, uint64_t segment, struct later *later)
 {
+	size_t page = oci_os_page_bytes();
+	uintptr_t at = segment & ~(uint64_t)(page - 1);
 	struct clone_args how = { .exit_signal = SIGCHLD,
 				  .set_tid = (uintptr_t)&number,
 				  .set_tid_size = 1 };
@@ -217,8 +228,12 @@ static pid_t child_with_number(pid_t number)
 	if (pid < 0)
 		return 0;
 	if (pid == 0) {
+		bool mapped = mmap((void *)at, page, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+
+		__atomic_store_n(&later->ready, true, __ATOMIC_RELEASE);
 		usleep(200000);
-		_exit(strcmp(bystander, "untouched") != 0);
+		_exit(!mapped || strcmp(bystander, "untouched") != 0);
 	}
 	return (pid_t)pid;
 }
@@ -232,7 +247,7 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 				     .alone = true };
 	struct oci_transfer pull = push;
 	char mine[8] = "overrun";
-	bool *skipped = arg;
+	struct later *later = arg;
 	pid_t next;
 	int status;
 
@@ -240,11 +255,14 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 		return 1;
 	if (oc_team_rank(team) == 1)
 		raise(SIGKILL);
-	next = child_with_number(team->team.member[1].pid);
+	next = child_with_number(team->team.member[1].pid, team->team.member[1].peer->id.address,
+				 later);
 	if (!next) {
-		*skipped = true;
+		later->skipped = true;
 		return 0;
 	}
+	while (!__atomic_load_n(&later->ready, __ATOMIC_ACQUIRE))
+		usleep(1000);
 	/* Further than a look reaches: a number that is not chosen takes longer to come round. */
 	usleep(20000);
 	push.local = pull.local = (uintptr_t)mine;
@@ -259,12 +277,13 @@ static int copies_to_the_next(struct oc_team *team, void *arg)
 
 TEST(nothing_is_copied_into_a_later_process_with_the_number)
 {
-	bool *skipped = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct later *later = mmap(NULL, sizeof(*later), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	bool no;
 
-	assert_int_equal(oct_fork_team(2, 1, copies_to_the_next, skipped), 0);
-	no = *skipped;
-	munmap(skipped, 1);
+	assert_int_equal(oct_fork_team(2, 1, copies_to_the_next, later), 0);
+	no = later->skipped;
+	munmap(later, sizeof(*later));
 	if (no)
 		skip(); /* to choose a process's number takes CAP_CHECKPOINT_RESTORE */
 }
