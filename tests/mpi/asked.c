@@ -5,10 +5,10 @@
  * collective; rank 1, and all others, wait in it. In turn behind each collective, blocking and
  * nonblocking.
  *
- * Rank 0 prints "KIND-FORM seconds", the time that its asking took, for the driver to hold against
- * that of the MPI alone: the lower quartile of all collectives. Where ranks that spin share CPUs,
- * some times are those of the scheduler, with and without us: milliseconds for what takes a tenth
- * of that. `asked all` prints that of each collective, too.
+ * Rank 0 prints the time that its asking took, for the driver to hold against that of the MPI
+ * alone: "asked KIND-FORM-COLLECTIVE seconds" of each, and "usually KIND-FORM seconds", the lower
+ * quartile of all collectives. Where ranks that spin share CPUs, some times are those of the
+ * scheduler, with and without us: milliseconds for what takes a tenth of that.
  */
 #include "checked.h"
 
@@ -188,7 +188,7 @@ static int compare_times(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static void run(const struct kind *kind, enum form form, int all)
+static void run(const struct kind *kind, enum form form)
 {
 	double took[CASE_COLLECTIVES];
 	int windowed = kind->ask == ask_for_atomics;
@@ -197,23 +197,21 @@ static void run(const struct kind *kind, enum form form, int all)
 		open_window(kind == kinds);
 	for (int c = 0; c < CASE_COLLECTIVES; c++) {
 		took[c] = ask_in(kind, (enum case_collective)c, form);
-		if (!rank && all)
-			printf("  %s, %s %s: %.6f\n", kind->name, form_names[form], case_names[c],
+		if (!rank)
+			printf("asked %s-%s-%s %.9f\n", kind->name, form_names[form], case_names[c],
 			       took[c]);
 	}
 	if (windowed)
 		close_window();
 	qsort(took, CASE_COLLECTIVES, sizeof(took[0]), compare_times);
 	if (!rank)
-		printf("%s-%s %.6f\n", kind->name, form_names[form], took[CASE_COLLECTIVES / 4]);
+		printf("usually %s-%s %.9f\n", kind->name, form_names[form],
+		       took[CASE_COLLECTIVES / 4]);
 }
 
 int main(int argc, char **argv)
 {
-	int all;
-
 	case_begin(&argc, &argv, &rank, &ranks);
-	all = argc > 1 && !strcmp(argv[1], "all");
 	for (int i = 0; i < MESSAGES; i++)
 		message[i] = calloc(1, MESSAGE);
 	MPI_Comm_split(MPI_COMM_WORLD, rank > ASKED, 0, &pair);
@@ -221,7 +219,7 @@ int main(int argc, char **argv)
 	checked_run(pair, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
 	for (int k = 0; k < KINDS; k++)
 		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++)
-			run(&kinds[k], (enum form)form, all);
+			run(&kinds[k], (enum form)form);
 	MPI_Comm_free(&pair);
 	for (int i = 0; i < MESSAGES; i++)
 		free(message[i]);
