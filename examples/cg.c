@@ -29,8 +29,8 @@
 
 #include "common.h"
 
-/* Persistent collectives: MPI 4's, or those that Open MPI had before as an extension. */
-#if MPI_VERSION >= 4
+/* Persistent collectives: MPI 4's, which Open MPI 5 has, too, or an extension of Open MPI 4. */
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 #define ALLREDUCE_INIT MPI_Allreduce_init
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
 #define ALLREDUCE_INIT MPIX_Allreduce_init

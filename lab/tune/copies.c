@@ -61,6 +61,7 @@ static int make_pool(struct oci_tune_rank *me, struct pool *pool, size_t bytes)
 	uint8_t *memory = mmap(NULL, bytes + ALIGNMENT, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	*pool = (struct pool){ 0 };
 	if (memory == MAP_FAILED)
 		return oci_tune_fail(me, -ENOMEM, "no room for %zu bytes of buffers", bytes);
 	pool->memory = memory + -(uintptr_t)memory % ALIGNMENT;

@@ -10,7 +10,6 @@
 #include "component.h"
 #include "memory.h"
 
-#include "ompi/mca/rte/rte.h"
 #include "ompi/win/win.h"
 #include "opal/mca/base/base.h"
 #include "opal/runtime/opal.h"
@@ -19,10 +18,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Open MPI 5 lacks these: there the version check is what refuses us, not the dynamic linker. */
-#pragma weak opal_built_with_cuda_support
-#pragma weak opal_cuda_support
 
 int oci_ompi_priority = 90;
 
@@ -160,19 +155,44 @@ static bool layout_fits(void)
 	return false;
 }
 
-/*
- * With CUDA, any buffer may be memory of a device, which only the MPI can read and write; to ask of
- * each would cost every call. Open MPI sets the second from the first, unless it is told otherwise;
- * where the first is false, the second means nothing (opal_params.c, 4.1.4).
- */
+/* How to tell Open MPI that no buffer is memory of a device. */
+#if OMPI_MAJOR_VERSION < 5
+#define NO_DEVICES "--mca opal_cuda_support 0"
+
+/* Another version's library lacks these: then the version check refuses us, not the linker. */
+#pragma weak opal_built_with_cuda_support
+#pragma weak opal_cuda_support
+
+/* Open MPI sets the second from the first, unless it is told otherwise; where the first is false,
+ * the second means nothing (opal_params.c, 4.1.4). */
+static bool has_devices(void)
+{
+	return &opal_built_with_cuda_support && opal_built_with_cuda_support &&
+	       &opal_cuda_support && opal_cuda_support;
+}
+#else
+#define NO_DEVICES "--mca accelerator null"
+
+#pragma weak opal_accelerator_base_selected_component
+
+/* `null` is the component for no accelerator. */
+static bool has_devices(void)
+{
+	return &opal_accelerator_base_selected_component &&
+	       strcmp(opal_accelerator_base_selected_component.base_version.mca_component_name,
+		      "null") != 0;
+}
+#endif
+
+/* Any buffer may be a device's then, which only the MPI can read and write; to ask of each would
+ * cost every call. */
 static bool moves_device_memory(void)
 {
-	if (!&opal_built_with_cuda_support || !opal_built_with_cuda_support ||
-	    !&opal_cuda_support || !opal_cuda_support)
+	if (!has_devices())
 		return false;
-	oci_mpi_info("this Open MPI moves device memory (it has CUDA), which onecopy cannot reach: "
-		     "all collectives of this process stay with the MPI; if the program gives the "
-		     "MPI no device buffers, run it with --mca opal_cuda_support 0");
+	oci_mpi_info("this Open MPI moves device memory, which onecopy cannot reach: all "
+		     "collectives of this process stay with the MPI; if the program gives the MPI "
+		     "no device buffers, run it with " NO_DEVICES);
 	return true;
 }
 
@@ -202,7 +222,7 @@ __attribute__((visibility("default"))) const struct oci_ompi_memory *oci_ompi_me
 {
 	static const struct oci_ompi_memory memory = { oc_alloc, oc_free };
 
-	return initialized && ompi_process_info.num_local_peers ? &memory : NULL;
+	return initialized && OCI_OMPI_PROCESS.num_local_peers ? &memory : NULL;
 }
 
 /* In MPI_Finalize, when all communicators are gone; the run-time layer is still there. */
@@ -218,7 +238,7 @@ static int component_close(void)
 
 __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_onecopy_component = {
 	.collm_version = {
-		MCA_COLL_BASE_VERSION_2_0_0,
+		OCI_OMPI_COLL_VERSION,
 		.mca_component_name = "onecopy",
 		MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
 				      OMPI_RELEASE_VERSION),

@@ -10,6 +10,7 @@
  *   underlying.c   the same calls of the modules below us
  *   port.c         what mpi/common asks of Open MPI
  *   forced.c       info keys of communicators that ask for algorithms
+ *   version.h      what differs between the versions of Open MPI
  */
 #ifndef OC_OMPI_COMPONENT_H
 #define OC_OMPI_COMPONENT_H
@@ -32,9 +33,7 @@
 #include "common/say.h"
 #include "common/signature.h"
 
-#if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
-#error "this component is written for the internal interfaces of Open MPI 4.1"
-#endif
+#include "version.h"
 
 /* Every collective that we take part in; X(name) names coll_NAME, coll_iNAME, coll_NAME_init. */
 /* clang-format off */
@@ -48,7 +47,7 @@
 	OCI_OMPI_COLLECTIVES(X) OCI_OMPI_NONBLOCKING(X) OCI_OMPI_PERSISTENT(X)
 /* clang-format on */
 
-/* Open MPI 4.1 has no large counts. */
+/* Open MPI up to 5.0 has no large counts. */
 #define OCI_COUNT int
 #define OCI_DISPL int
 

@@ -9,14 +9,12 @@
  */
 #include "component.h"
 
-#include "opal/util/info.h"
-#include "opal/util/info_subscriber.h"
-
 /* Counts settings of any key on any communicator; a new module has seen none. */
 uint32_t oci_ompi_forced_generation = 1;
 
 /* Returns what to keep under the key; NULL: nothing. The default stands for "not set". */
-static char *key_set(opal_infosubscriber_t *object, char *key, char *value)
+static oci_ompi_key_char *key_set(opal_infosubscriber_t *object, oci_ompi_key_char *key,
+				  oci_ompi_key_char *value)
 {
 	(void)object;
 	(void)key;
@@ -32,17 +30,30 @@ void oci_ompi_forced_subscribe(oci_ompi_comm *comm)
 		opal_infosubscribe_subscribe(&comm->super, oci_mpi_info_keys[i], unset, key_set);
 }
 
+static bool get(opal_info_t *info, const char *key, char words[OPAL_MAX_INFO_VAL + 1])
+{
+	int found = 0;
+#if OMPI_MAJOR_VERSION < 5
+	opal_info_get(info, key, OPAL_MAX_INFO_VAL, words, &found);
+#else
+	opal_cstring_t *value;
+
+	opal_info_get(info, key, &value, &found);
+	if (found) {
+		snprintf(words, OPAL_MAX_INFO_VAL + 1, "%s", value->string);
+		OBJ_RELEASE(value);
+	}
+#endif
+	return found;
+}
+
 void oci_ompi_forced_apply(struct oci_ompi_module *self)
 {
 	opal_info_t *info = self->comm.comm->super.s_info;
 	char words[OPAL_MAX_INFO_VAL + 1];
 
 	self->forced_seen = __atomic_load_n(&oci_ompi_forced_generation, __ATOMIC_RELAXED);
-	for (int i = 0; info && i < OC_COLLECTIVES; i++) {
-		int found = 0;
-
-		opal_info_get(info, oci_mpi_info_keys[i], OPAL_MAX_INFO_VAL, words, &found);
-		if (found)
+	for (int i = 0; info && i < OC_COLLECTIVES; i++)
+		if (get(info, oci_mpi_info_keys[i], words))
 			oci_mpi_force(&self->comm, i, words);
-	}
 }

@@ -10,9 +10,7 @@
  */
 #include "component.h"
 
-#include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
-#include "opal/mca/pmix/pmix.h"
 
 #include <stdlib.h>
 
@@ -30,11 +28,11 @@ bool oci_ompi_modex_publish(void)
 	uint8_t value = PUBLISHED;
 	int error = OPAL_ERR_NOT_AVAILABLE;
 
-	if (opal_pmix.put) /* not in ompi_info, which starts no run-time layer */
-		OPAL_MODEX_SEND_VALUE(error, OPAL_PMIX_LOCAL, KEY, &value, OPAL_BYTE);
+	if (OCI_OMPI_CAN_PUBLISH)
+		OPAL_MODEX_SEND_VALUE(error, OCI_OMPI_LOCAL, KEY, &value, OCI_OMPI_BYTE);
 	if (error != OPAL_SUCCESS)
 		return false;
-	known = calloc(ompi_process_info.num_procs, 1);
+	known = calloc(OCI_OMPI_PROCESS.num_procs, 1);
 	return true;
 }
 
@@ -49,13 +47,13 @@ static uint8_t ask(opal_process_name_t name)
 	uint8_t value = 0, *place = &value;
 	int error;
 
-	OPAL_MODEX_RECV_VALUE_IMMEDIATE(error, KEY, &name, &place, OPAL_BYTE);
+	OPAL_MODEX_RECV_VALUE_IMMEDIATE(error, KEY, &name, &place, OCI_OMPI_BYTE);
 	return error == OPAL_SUCCESS && value == PUBLISHED ? PRESENT : ABSENT;
 }
 
 static bool present(opal_process_name_t name)
 {
-	uint8_t *memory = known && name.vpid < ompi_process_info.num_procs ? &known[name.vpid] :
+	uint8_t *memory = known && name.vpid < OCI_OMPI_PROCESS.num_procs ? &known[name.vpid] :
 									     NULL;
 	uint8_t presence = memory ? __atomic_load_n(memory, __ATOMIC_RELAXED) : UNKNOWN;
 

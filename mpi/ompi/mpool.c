@@ -47,6 +47,12 @@ static void pool_free(mca_mpool_base_module_t *pool, void *block)
 		memory->free(block);
 }
 
+#ifdef MCA_MPOOL_BASE_VERSION_3_1_0 /* Open MPI 5 */
+#define INTERFACE MCA_MPOOL_BASE_VERSION_3_1_0
+#else
+#define INTERFACE MCA_MPOOL_BASE_VERSION_3_0_0
+#endif
+
 static char name[] = "onecopy";
 static mca_mpool_base_module_t pool = {
 	.mpool_alloc = pool_alloc,
@@ -99,7 +105,7 @@ static int query(const char *hints, int *priority, mca_mpool_base_module_t **mod
 
 __attribute__((visibility("default"))) mca_mpool_base_component_t mca_mpool_onecopy_component = {
 	.mpool_version = {
-		MCA_MPOOL_BASE_VERSION_3_0_0,
+		INTERFACE,
 		.mca_component_name = "onecopy",
 		MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
 				      OMPI_RELEASE_VERSION),

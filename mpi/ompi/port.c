@@ -169,7 +169,7 @@ void oci_port_turn(struct oci_mpi_comm *comm, uint32_t *turns)
 uint32_t oci_port_node_ranks(void)
 {
 	/* num_local_peers does not count this process */
-	return (uint32_t)ompi_process_info.num_local_peers + 1;
+	return (uint32_t)OCI_OMPI_PROCESS.num_local_peers + 1;
 }
 
 /*

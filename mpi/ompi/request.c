@@ -11,9 +11,9 @@
 #include "component.h"
 
 #include "ompi/mca/coll/base/coll_base_util.h"
-#include "opal/threads/mutex.h"
 
 #include <errno.h>
+#include <string.h>
 
 struct oci_ompi_request {
 	/* MPI_Ixxx and MPIX_xxx_init keep what they retain in it, whosever the request is. */
@@ -192,7 +192,7 @@ static struct oci_ompi_request *request_new(struct oci_ompi_module *module, bool
 	base->req_mpi_object.comm = comm;
 	self->super.cb.req_complete_cb = NULL;
 	self->super.req_complete_cb_data = NULL;
-	self->super.data.objs.objs[0] = self->super.data.objs.objs[1] = NULL;
+	memset(&self->super.data, 0, sizeof(self->super.data));
 	OBJ_RETAIN(comm);
 	self->comm = comm;
 	self->rounds = 0;

@@ -41,7 +41,8 @@ static void every_function(void)
 	FILE *file;
 
 	CHECK(in_arena(of_constructor, 100));
-	for (size_t bytes = 1; bytes <= 64 * MIB; bytes = bytes * 3 + 1) {
+	for (size_t bytes = 1; bytes <= 64 * MIB && bytes <= largest();
+	     bytes = bytes * 3 + 1) {
 		free(keep(malloc(bytes), bytes));
 		free(keep(memalign(64, bytes), bytes));
 		free(keep(aligned_alloc(4096, bytes), bytes));
@@ -55,7 +56,7 @@ static void every_function(void)
 	text = malloc(10);
 	CHECK(text);
 	memcpy(text, "a content", 10);
-	for (size_t bytes = 20; bytes <= 40 * MIB; bytes *= 5) {
+	for (size_t bytes = 20; bytes <= 40 * MIB && bytes <= largest(); bytes *= 5) {
 		whole = realloc(text, bytes);
 		CHECK(whole && in_arena(whole, bytes) && !strcmp(whole, "a content"));
 		text = whole;
@@ -132,11 +133,12 @@ static void given_back(void)
 	enum { BLOCKS = 2000, BYTES = 100000 };
 	uint64_t before = arena()->counts().used, full;
 	static char *block[BLOCKS];
-	char *big = malloc(300 * MIB);
+	size_t most = largest() < 300 * MIB ? largest() : 300 * MIB;
+	char *big = malloc(most);
 
 	CHECK(big);
-	memset(big, 1, 300 * MIB);
-	CHECK(arena()->counts().used >= before + 300 * MIB);
+	memset(big, 1, most);
+	CHECK(arena()->counts().used >= before + most);
 	free(big);
 	CHECK(arena()->counts().used < before + 40 * MIB);
 
@@ -184,15 +186,16 @@ static size_t large_page_kib(void)
 static void large_pages(void)
 {
 	uint64_t before = arena()->counts().used;
-	char *big = malloc(64 * MIB);
+	size_t most = largest() < 64 * MIB ? largest() : 64 * MIB;
+	char *big = malloc(most);
 
-	CHECK(in_arena(big, 64 * MIB));
-	if (arena()->counts().used < before + 32 * MIB)
+	CHECK(in_arena(big, most));
+	if (arena()->counts().used < before + most / 2)
 		_Exit(77);
-	CHECK(large_page_kib() >= 32 * 1024);
-	for (size_t i = 0; i < 64 * MIB; i += 1000)
+	CHECK(large_page_kib() >= most / 2 / 1024);
+	for (size_t i = 0; i < most; i += 1000)
 		CHECK(!big[i]);
-	memset(big, 1, 64 * MIB);
+	memset(big, 1, most);
 	free(big);
 	CHECK(arena()->counts().used <= before + 34 * MIB);
 }

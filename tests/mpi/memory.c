@@ -15,11 +15,14 @@
 
 #ifdef MPICH_VERSION
 #define FRONT_END "onecopy-pmpi"
-#define ALLREDUCE_INIT MPI_Allreduce_init
 #else
-#include <mpi-ext.h>
 #define FRONT_END "coll_onecopy"
+#endif
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
 #define ALLREDUCE_INIT MPIX_Allreduce_init
+#else
+#define ALLREDUCE_INIT MPI_Allreduce_init
 #endif
 
 enum { COUNT = 1000, CALLS = 20 };

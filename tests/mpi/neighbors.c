@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define INIT(name) MPIX_Neighbor_##name##_init
 #else
@@ -215,7 +215,7 @@ static void compare(const struct graph *g, const struct call *c, const int *righ
 /* In a graph those are Open MPI's own, mpi/ompi/README.md says why. */
 static int is_given_back(const struct graph *g, const struct call *c)
 {
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 	return c->form == BLOCKING && !g->is_grid && !has_counts(c);
 #else
 	(void)g;

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef MPICH_VERSION
-#define INIT(name) MPI_##name
-#else
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define INIT(name) MPIX_##name
+#else
+#define INIT(name) MPI_##name
 #endif
 
 enum { MOST_RANKS = 16, BLOCK = 3, INTS = MOST_RANKS * BLOCK };

@@ -62,15 +62,15 @@ static void want(const struct bench *bench, struct figure *figure, unsigned int 
 	const struct oc_prediction *p = &list[i];
 	bool best = is_best(list, i), chosen = !strcmp(p->algorithm, predicted->chosen);
 	struct figure_cell *cell;
-	char series[64];
+	char series[sizeof(p->algorithm)];
 
 	if (!best && !chosen && !bench->options.every_parameter)
 		return;
-	snprintf(series, sizeof(series), "%s", p->algorithm);
+	memcpy(series, p->algorithm, sizeof(series));
 	if (best && !bench->options.every_parameter)
 		series[strcspn(series, ":")] = '\0';
 	cell = figure_cell(figure, figure_series(figure, series), x);
-	snprintf(cell->label, sizeof(cell->label), "%s", p->algorithm);
+	memcpy(cell->label, p->algorithm, sizeof(cell->label));
 	cell->wanted = true;
 	cell->chosen = chosen;
 	if (p->virtual_s >= 0)

@@ -121,6 +121,16 @@ static bool add_word(char **list, const char *word, bool in_front, const char *s
 	return length >= 0;
 }
 
+/*
+ * mpirun of Open MPI 5 takes Open MPI's path for PMIx's as well, which has another name for its own
+ * directory, and says so at length. What PMIx is told stays.
+ */
+static bool spare_pmix(void)
+{
+	return !*OC_PMIX_COMPONENTS ||
+	       !setenv("PMIX_MCA_mca_base_component_path", OC_PMIX_COMPONENTS, 0);
+}
+
 int part_export(const struct part *part)
 {
 	bool component = part->kind == PART_OPEN_MPI, done;
@@ -136,7 +146,7 @@ int part_export(const struct part *part)
 				    add_word(&list, part->path, false, PRELOAD_SEPARATORS));
 	if (done && component)
 		unsetenv(OLD_PATH_VARIABLE);
-	done = done && !setenv(variable, list, 1);
+	done = done && !setenv(variable, list, 1) && (!component || spare_pmix());
 	free(list);
 	return done ? 0 : -ENOMEM;
 }

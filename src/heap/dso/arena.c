@@ -48,8 +48,10 @@ static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Atomic(pthread_t) maker; /* who holds it, for heap_make() inside of itself */
 static dev_t file_device;
 static ino_t file_inode;
-/* Of mimalloc, for memory from this arena alone; malloc takes it from any. */
-static mi_arena_id_t arena_id;
+/* mimalloc's names of the arena, of which it takes so many pieces: mimalloc 3 none above 16 GiB. */
+enum { PIECES_MOST = 8 };
+static mi_arena_id_t pieces[PIECES_MOST];
+static unsigned int piece_count;
 static atomic_uint generation; /* of arenas: 1 the first, more in children of fork() */
 /*
  * mimalloc gives pages back late, when it is called next (pages.c). Where we are not preloaded that
@@ -59,7 +61,8 @@ static atomic_uint generation; /* of arenas: 1 the first, more in children of fo
 #define PUNCHED ((size_t)64 << 10)
 #define SLACK ((uint64_t)64 << 20)
 static atomic_size_t live;
-static __thread mi_heap_t *thread_heap;
+/* For memory from one piece alone; malloc takes it from any. */
+static __thread mi_heap_t *thread_heaps[PIECES_MOST];
 static __thread unsigned int thread_generation;
 
 bool heap_lock(void)
@@ -215,6 +218,31 @@ static size_t front_bytes(uint64_t bytes)
 	return (oci_arena_front_bytes(bytes) + SEGMENT - 1) & ~(SEGMENT - 1);
 }
 
+/*
+ * Lets mimalloc have the memory, in as few pieces as it takes. False: none of it. Committed: it
+ * leaves that alone. Else it opens memory and gives it back by calls that are ours, see pages.c;
+ * and where they are not, arena_free() gives back.
+ */
+static bool give(uint8_t *memory, size_t bytes, bool committed, bool exclusive)
+{
+	size_t piece = bytes, at = 0, here;
+
+	piece_count = 0;
+	while (at < bytes && piece_count < PIECES_MOST) {
+		here = least_of(piece, bytes - at);
+		if (mi_manage_os_memory_ex(memory + at, here, committed, false, true, -1, exclusive,
+					   &pieces[piece_count])) {
+			piece_count++;
+			at += here;
+		} else if (piece_count || piece <= SEGMENT) {
+			break;
+		} else {
+			piece = (piece / 2 + SEGMENT - 1) & ~(SEGMENT - 1);
+		}
+	}
+	return piece_count;
+}
+
 /* The lock is held. Leaves `arena` without one, and the reason, when it cannot be. */
 static void make(void)
 {
@@ -258,10 +286,7 @@ static void make(void)
 	set_place(base, bytes, bound ? oci_arena_front_bytes(bytes) : bytes);
 	if (!bound)
 		heap_opened(base + front, bytes - front);
-	/* Committed: mimalloc leaves it alone. Else it opens memory and gives it back by calls that
-	 * are ours, see pages.c; and where they are not, arena_free() gives back. */
-	if (!mi_manage_os_memory_ex(base + front, bytes - front, !bound, false, true, -1,
-				    !everything, &arena_id)) {
+	if (!give(base + front, bytes - front, !bound, !everything)) {
 		arena.why = "mimalloc refused the memory of the shared heap (it has too many "
 			    "arenas)";
 		set_place(NULL, 0, 0);
@@ -350,32 +375,34 @@ void heap_adopt(int fd)
 	file_inode = status.st_ino;
 }
 
-/* mimalloc's heaps belong to threads, and this one to an arena too. NULL: no memory. */
-static mi_heap_t *heap_of_thread(void)
+/* mimalloc's heaps belong to threads, and these to a piece of the arena each. NULL: no memory. */
+static void *alloc_in_arena(size_t bytes, size_t align)
 {
 	unsigned int now = atomic_load_explicit(&generation, memory_order_relaxed);
+	void *memory = NULL;
 
 	if (thread_generation != now) {
-		/* What the last one holds is alive still: it stays with mimalloc. */
-		thread_heap = mi_heap_new_in_arena(arena_id);
-		thread_generation = thread_heap ? now : 0;
+		/* What the last ones hold is alive still: they stay with mimalloc. */
+		memset(thread_heaps, 0, sizeof(thread_heaps));
+		thread_generation = now;
 	}
-	return thread_heap;
+	for (unsigned int i = 0; i < piece_count && !memory; i++) {
+		if (!thread_heaps[i])
+			thread_heaps[i] = mi_heap_new_in_arena(pieces[i]);
+		if (thread_heaps[i])
+			memory = mi_heap_malloc_aligned(thread_heaps[i], bytes, align);
+	}
+	return memory;
 }
 
 static void *arena_alloc(size_t bytes, size_t align)
 {
-	mi_heap_t *heap;
 	void *memory;
 
 	if (!arena.base)
 		return NULL;
-	if (heap_replaces_malloc() && generation == 1) {
-		memory = mi_malloc_aligned(bytes, align);
-	} else {
-		heap = heap_of_thread();
-		memory = heap ? mi_heap_malloc_aligned(heap, bytes, align) : NULL;
-	}
+	memory = heap_replaces_malloc() && generation == 1 ? mi_malloc_aligned(bytes, align) :
+							     alloc_in_arena(bytes, align);
 	if (memory && !heap_has(memory, bytes)) {
 		mi_free(memory);
 		return NULL;

@@ -18,9 +18,11 @@
 #include "raw.h"
 
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 
 /* The largest frame of a signal by far is 12 KiB (AMX). */
@@ -143,11 +145,20 @@ static void put_back(void)
 	rseq_back();
 }
 
+/* From glibc 2.41 on a child of fork() begins with SIGSEGV blocked, and touches its thread. */
+static bool child_begins_deaf(void)
+{
+	int major = 0, minor = 0;
+
+	return sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) != 2 ||
+	       major * 1000 + minor >= 2041;
+}
+
 bool heap_can_hide_thread(void)
 {
 	bool can;
 
-	if (!heap_is_file(heap_fd()) || !find_id() || !rseq_leave())
+	if (child_begins_deaf() || !heap_is_file(heap_fd()) || !find_id() || !rseq_leave())
 		return false;
 	can = advise(MADV_DONTFORK);
 	advise(MADV_DOFORK);
@@ -166,7 +177,7 @@ bool heap_hide(void (*copy)(void))
 	hidden.id = NULL;
 	if (heap_has_thread()) {
 		hidden.id = find_id();
-		if (!hidden.id || !rseq_leave())
+		if (!hidden.id || child_begins_deaf() || !rseq_leave())
 			return false;
 	}
 	hidden.owner = getpid();

@@ -115,9 +115,9 @@ static int make_apart(const struct call *call)
 
 	if (heap_has_thread() && !can_hide_thread()) {
 		raw_say("onecopy: error: fork() from a thread whose stack is memory of malloc was "
-			"refused, as under the shared heap it needs prctl(PR_GET_TID_ADDRESS), the "
-			"C library's rseq area alone, and the heap's descriptor; fork from another "
-			"thread, take the stack by mmap, or run without --shared-heap\n");
+			"refused, as under the shared heap it needs a glibc before 2.41, "
+			"prctl(PR_GET_TID_ADDRESS), the C library's rseq area alone, and the heap's "
+			"descriptor; fork from another thread, take the stack by mmap, or run without --shared-heap\n");
 		errno = ENOTSUP;
 		return -1;
 	}
