@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "api/engine.h"
+#include "lab/harness/clock.h"
 #include "lab/harness/stats.h"
 #include "support/fork_team.h"
 
@@ -30,14 +30,6 @@
 
 /* Calls of a batch; --quick, for the tests, which only see that it runs. */
 static unsigned int calls = 20000;
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
 
 static void add_int(void *context, const void *in, void *inout, size_t count)
 {
@@ -128,7 +120,7 @@ __attribute__((noinline)) static double alone(int (*function)(struct oc_team *,
 	double samples[BATCHES];
 
 	for (unsigned int b = 0; b < BATCHES; b++) {
-		double start = now_ns();
+		double start = now_s();
 
 		if (function)
 			whole_calls(teams, form, function);
@@ -136,7 +128,7 @@ __attribute__((noinline)) static double alone(int (*function)(struct oc_team *,
 			stepped_calls(teams, form);
 		else
 			whole_calls(teams, form, oc_collective);
-		samples[b] = (now_ns() - start) / calls / 2;
+		samples[b] = 1e9 * (now_s() - start) / calls / 2;
 	}
 	return stats_median(samples, BATCHES);
 }
@@ -148,7 +140,7 @@ static double bare_apply(void)
 	double samples[BATCHES];
 
 	for (unsigned int b = 0; b < BATCHES; b++) {
-		double start = now_ns();
+		double start = now_s();
 
 		for (unsigned int i = 0; i < calls; i++) {
 			const struct oc_op *op = &sum;
@@ -157,7 +149,7 @@ static double bare_apply(void)
 			__asm__ __volatile__("" : "+r"(op) : : "memory");
 			op->apply(op->context, &in, &inout, 1);
 		}
-		samples[b] = (now_ns() - start) / calls;
+		samples[b] = 1e9 * (now_s() - start) / calls;
 	}
 	return stats_median(samples, BATCHES);
 }
@@ -177,7 +169,7 @@ static double bare_exchange(struct shared *shared, uint32_t rank)
 	double samples[BATCHES];
 
 	for (unsigned int b = 0; b < BATCHES; b++) {
-		double start = now_ns();
+		double start = now_s();
 
 		for (unsigned int i = 0; i < calls; i++) {
 			/* Release and acquire pair with each other on the two sides. */
@@ -185,7 +177,7 @@ static double bare_exchange(struct shared *shared, uint32_t rank)
 			while (__atomic_load_n(&shared->side[!rank].flag, __ATOMIC_ACQUIRE) < round)
 				;
 		}
-		samples[b] = (now_ns() - start) / calls;
+		samples[b] = 1e9 * (now_s() - start) / calls;
 	}
 	return stats_median(samples, BATCHES);
 }
@@ -207,12 +199,12 @@ static int pair(struct oc_team *team, void *arg)
 			double start;
 
 			oc_collective(team, &sync);
-			start = now_ns();
+			start = now_s();
 			for (unsigned int i = 0; i < calls; i++) {
 				if (oc_collective(team, &call))
 					return 1;
 			}
-			samples[b] = (now_ns() - start) / calls;
+			samples[b] = 1e9 * (now_s() - start) / calls;
 		}
 		if (rank == 0)
 			shared->call_ns[f] = stats_median(samples, BATCHES);

@@ -15,21 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lab/experiment/run.h"
+#include "lab/harness/clock.h"
 
 enum { THREADS = 2, SLOTS = 1000, MOST_ROUNDS = 99, PROCESSES = 8, RUN_SECONDS = 600 };
 #define MIB ((size_t)1 << 20)
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void *need(size_t bytes)
 {
@@ -55,7 +47,7 @@ static double stream(void)
 	}
 	for (int round = 0; round < 10; round++) {
 		for (int loop = 0; loop < 4; loop++) {
-			double start = now(), took;
+			double start = now_s(), took;
 
 			for (size_t i = 0; i < count && loop == 0; i++)
 				c[i] = a[i];
@@ -65,7 +57,7 @@ static double stream(void)
 				c[i] = a[i] + b[i];
 			for (size_t i = 0; i < count && loop == 3; i++)
 				a[i] = b[i] + 3 * c[i];
-			took = now() - start;
+			took = now_s() - start;
 			if (!round || took < best[loop])
 				best[loop] = took;
 		}
@@ -83,7 +75,7 @@ static double random_access(void)
 	for (uint64_t i = 0; i < count; i++)
 		table[i] = i;
 	for (int round = 0; round < 3; round++) {
-		double start = now(), took;
+		double start = now_s(), took;
 
 		for (uint64_t i = 0; i < updates; i++) {
 			x ^= x << 13;
@@ -91,7 +83,7 @@ static double random_access(void)
 			x ^= x << 17;
 			table[x % count] ^= x;
 		}
-		took = now() - start;
+		took = now_s() - start;
 		if (!round || took < best)
 			best = took;
 	}
@@ -124,7 +116,7 @@ static void *mix(void *argument)
 static double allocations(void)
 {
 	char *const words[] = { "oc_bench_heap", "--work", "threads", NULL };
-	double start = now();
+	double start = now_s();
 	pid_t child;
 
 	/* Programs, not forks: a child of fork() would have its parent's heap. */
@@ -137,7 +129,7 @@ static double allocations(void)
 		if (wait(&status) < 0 || status)
 			exit(1);
 	}
-	return now() - start;
+	return now_s() - start;
 }
 
 static double allocating_threads(void)
@@ -157,7 +149,7 @@ static double allocating_threads(void)
 /* Allocate, fill once, free: 4 MiB a hundred times. */
 static double cold(void)
 {
-	double start = now();
+	double start = now_s();
 
 	for (int i = 0; i < 100; i++) {
 		char *memory = need(4 * MIB);
@@ -165,17 +157,17 @@ static double cold(void)
 		memset(memory, i, 4 * MIB);
 		free(memory);
 	}
-	return now() - start;
+	return now_s() - start;
 }
 
 /* Allocate and fill 512 MiB in blocks of 4 MiB, once. */
 static double first_touch(void)
 {
-	double start = now();
+	double start = now_s();
 
 	for (int i = 0; i < 128; i++)
 		memset(need(4 * MIB), i, 4 * MIB);
-	return now() - start;
+	return now_s() - start;
 }
 
 /* A process with 1 GiB in use forks; until the child, which looks at its copy, has ended. */
@@ -186,7 +178,7 @@ static double fork_of_much(void)
 	pid_t child;
 
 	memset(memory, 1, 1024 * MIB);
-	start = now();
+	start = now_s();
 	child = fork();
 	if (!child)
 		_exit(memory[512 * MIB] != 1);
@@ -194,7 +186,7 @@ static double fork_of_much(void)
 		fprintf(stderr, "oc_bench_heap: no child: %s\n", strerror(errno));
 		exit(1);
 	}
-	return now() - start;
+	return now_s() - start;
 }
 
 static const struct work {

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "lab/harness/clock.h"
 #include "lab/harness/stats.h"
 #include "limit.h"
 #include "mpi_call.h"
@@ -41,14 +41,6 @@ struct cell_run {
 	size_t tokens;
 	struct range seen_ns;
 };
-
-static double now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* Nothing sensible can follow, and the other ranks wait for this one. */
 void die(const struct bench *b, const char *what, int err)

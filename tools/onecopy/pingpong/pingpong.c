@@ -9,6 +9,7 @@
  * message, its cache misses. Every size is verified before it is timed.
  */
 #include "pingpong.h"
+#include "lab/harness/clock.h"
 #include "lab/harness/stats.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
 /* Samples between two looks at the distance of the CPUs: see distance.c. */
@@ -46,14 +46,6 @@ struct bench {
 	bool counts;
 	uint64_t sum; /* of what was read, so that it is read */
 };
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void fail(const char *what)
 {
