@@ -221,7 +221,7 @@ static void fill_defaults(struct bench *bench)
 {
 	struct bench_options *options = &bench->options;
 
-	bench->cpus = oci_tune_cpus();
+	bench->cpus = oci_tune_cpus(NULL);
 	if (!options->what)
 		options->what = BENCH_ALL;
 	if (!options->rounds)

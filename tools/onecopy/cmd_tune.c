@@ -24,12 +24,12 @@ static uint32_t parse_ranks(const char *text)
 {
 	uint32_t ranks = command_ranks(text, 1, OCI_TUNE_MOST_RANKS);
 
-	if (ranks > oci_tune_cpus())
+	if (ranks > oci_tune_cpus(NULL))
 		command_usage(
 			"--ranks %u is more than the %u CPUs that may be used here: ranks that "
 			"share a CPU do not contend for a lock, so nothing would be measured; "
 			"valid: 1 to %u",
-			ranks, oci_tune_cpus(), oci_tune_cpus());
+			ranks, oci_tune_cpus(NULL), oci_tune_cpus(NULL));
 	return ranks;
 }
 
