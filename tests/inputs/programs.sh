@@ -23,10 +23,6 @@ expect() {
 		"status $got, it said:" "$said"
 }
 
-expect 2 "usage" "LD_PRELOAD" bench/oc_bench_heap
-expect 2 "usage" "touch" bench/oc_bench_heap "" "" 1 no-such-work
-expect 2 "usage" "rounds" bench/oc_bench_heap "" "" 0
-expect 1 "/no/such.so was not preloaded" "path" bench/oc_bench_heap /no/such.so "" 1
 expect 2 "'0' is not a size" "above 0" bench/oc_bench_compare --sizes 0
 expect 2 "--ranks takes" "2 to 4096" bench/oc_bench_compare --ranks 0
 expect 2 "--runs takes" "1 to" bench/oc_bench_compare --runs 0
