@@ -411,7 +411,7 @@ static int report(const char *out)
 	}
 	results_finish(results);
 	list_lost();
-	results_print(results, TABLE_TEXT, stdout);
+	results_print(results, stdout);
 	/* No plots, no harm: the reason was said, and the numbers are there. */
 	failed = results_write_folder(results, out, !o->no_plots) == 1;
 	if (o->json)

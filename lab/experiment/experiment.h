@@ -201,18 +201,16 @@ bool comparison_passes(const struct comparison *comparison, FILE *out);
 /* ---- showing ----------------------------------------------------------------------------------
  */
 
-enum table_form { TABLE_TEXT, TABLE_MARKDOWN, TABLE_HTML };
-
-/* show.c */
+/* show.c: as tables of text, and as JSON */
 /* The command, the machine, and what the numbers are. */
-void results_print_head(const struct results *results, enum table_form form, FILE *out);
-void results_print(const struct results *results, enum table_form form, FILE *out);
+void results_print_head(const struct results *results, FILE *out);
+void results_print(const struct results *results, FILE *out);
 /* "-": on standard output. 0, or 1 and says why. */
 int results_write_json(const struct results *results, const char *path);
 /* The tables of one of them. */
-void figure_print(const struct figure *figure, enum table_form form, FILE *out);
+void figure_print(const struct figure *figure, FILE *out);
 void comparison_print(const struct results *results, const struct comparison *comparison,
-		      enum table_form form, FILE *out);
+		      FILE *out);
 
 /* plot.c: 0, or 1 after saying why there are no plots. */
 int results_plot(const struct results *results, const char *out);

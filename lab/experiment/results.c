@@ -236,16 +236,15 @@ int results_check_places(const char *json, const char *out)
 	return json && strcmp(json, "-") != 0 ? check_file(json, "--json FILE") : 0;
 }
 
-static int write_tables(const struct results *results, enum table_form form, const char *out,
-			const char *name)
+static int write_tables(const struct results *results, const char *out)
 {
 	char path[PATH_MAX];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", out, name);
+	snprintf(path, sizeof(path), "%s/table.txt", out);
 	file = fopen(path, "w");
 	if (file)
-		results_print(results, form, file);
+		results_print(results, file);
 	if (file && !fclose(file))
 		return 0;
 	say("%s cannot be written: %s", path, strerror(errno));
@@ -260,8 +259,7 @@ int results_write_folder(const struct results *results, const char *out, bool pl
 	snprintf(path, sizeof(path), "%s/results.json", out);
 	failed = results_write_page(results, out, !unplotted);
 	failed |= results_write_json(results, path);
-	failed |= write_tables(results, TABLE_MARKDOWN, out, "tables.md");
-	failed |= write_tables(results, TABLE_TEXT, out, "table.txt");
+	failed |= write_tables(results, out);
 	if (!failed)
 		say("all of it, with %s: %s/index.html", unplotted ? "no plots" : "the plots", out);
 	return failed ? 1 : plots && unplotted ? 2 : 0;

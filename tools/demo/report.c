@@ -153,7 +153,7 @@ void demo_report(const struct demo *demo, FILE *out)
 {
 	const struct results *results = &demo->results;
 
-	results_print_head(results, TABLE_TEXT, out);
+	results_print_head(results, out);
 	if (demo->set->about)
 		fprintf(out, "%s\n", demo->set->about);
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++)

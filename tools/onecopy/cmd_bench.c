@@ -174,7 +174,7 @@ static const struct argp_option bench_argp_options[] = {
 	{ "json", 'j', "FILE", 0, "Write the results as JSON, every round's too (-: only that)",
 	  0 },
 	{ "out", KEY_OUT, "DIR", 0,
-	  "Write index.html, plots (SVG, PNG), table.txt, tables.md, results.json", 0 },
+	  "Write index.html, plots (SVG, PNG), table.txt, results.json", 0 },
 	COMMAND_HELP_OPTION,
 	{ 0 }
 };
@@ -296,7 +296,7 @@ int bench_main(int argc, char **argv)
 				      "token_ns", options->token_ns);
 	failed = run(&bench);
 	if (!options->json || strcmp(options->json, "-") != 0)
-		results_print(results, TABLE_TEXT, stdout);
+		results_print(results, stdout);
 	if (options->json)
 		failed |= results_write_json(results, options->json);
 	if (options->out)
