@@ -31,7 +31,6 @@ expect 2 "'--slow'" "--quick" bench/oc_bench_engine --slow
 expect 2 "usage" "--bytes N,N" tools/onecopy/onecopy-pingpong
 expect 2 "'8k' is nothing for --bytes" "valid: 0 to" tools/onecopy/onecopy-pingpong --bytes 8k
 expect 2 "'0' is nothing for --seconds" "above 0" tools/onecopy/onecopy-pingpong --bytes 8 --seconds 0
-expect 2 "'1' is nothing for --ranks" "2 to" tools/onecopy/onecopy-pingpong --bytes 8 --ranks 1
 expect 1 "cannot be bound to CPU 1023" "" tools/onecopy/onecopy-pingpong --bytes 8 --cpus 1023
 expect 2 "no program 'nothing'" "asp" tools/demo/onecopy-demo --only nothing
 expect 2 "no program 'asp'" "128 KiB" tools/demo/onecopy-demo --paper --only asp

@@ -56,11 +56,9 @@ void bench_algorithms_sum_up(struct bench *bench);
 void bench_copies_plan(struct bench *bench);
 void bench_copies_end(void);
 
-/* bench_p2p.c: p2p */
+/* bench_p2p.c: p2p, messages */
 void bench_p2p_plan(struct bench *bench);
 void bench_p2p_sum_up(struct bench *bench);
-
-/* bench_messages.c: messages */
 void bench_messages_plan(struct bench *bench);
 
 /* bench_start.c: start */

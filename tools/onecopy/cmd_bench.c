@@ -151,8 +151,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option bench_argp_options[] = {
 	{ "ranks", 'n', "N", 0,
-	  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of p2p's Alltoall "
-	  "(default 8); most ranks of start (default 2)",
+	  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start (default 2)",
 	  0 },
 	{ "bytes", 'b', "LIST", 0,
 	  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and messages 1 to 16M)",
@@ -173,8 +172,8 @@ static const struct argp_option bench_argp_options[] = {
 	  "The model that is held against the measurement; default: what jobs go by here", 0 },
 	{ "json", 'j', "FILE", 0, "Write the results as JSON, every round's too (-: only that)",
 	  0 },
-	{ "out", KEY_OUT, "DIR", 0,
-	  "Write index.html, plots (SVG, PNG), table.txt, results.json", 0 },
+	{ "out", KEY_OUT, "DIR", 0, "Write index.html, plots (SVG, PNG), table.txt, results.json",
+	  0 },
 	COMMAND_HELP_OPTION,
 	{ 0 }
 };
@@ -186,8 +185,7 @@ const struct argp bench_argp = {
 	.doc = "Measures, on this machine and without an MPI: the algorithms of a collective against "
 	       "each other; mechanisms against each other; how copiers of one process hold each other "
 	       "up; the model against the measurement. Without a word: all of them. With p2p: messages of "
-	       "the C API against those of the MPIs that are installed, and their Alltoall with and "
-	       "without onecopy. With messages: those of the MPIs alone, with onecopy and under its shared "
+	       "the C API against those of the MPIs that are installed. With messages: those of the MPIs alone, with onecopy and under its shared "
 	       "heap. With start: what MPI_Init, the first 2000 calls, a new communicator "
 	       "and a program without a collective take on them, without and with onecopy. "
 	       "Collectives: "
@@ -209,6 +207,8 @@ static void check_p2p(const struct bench_options *options)
 		command_usage("--touch: only 'p2p' takes it");
 	if (options->token_ns && options->what != BENCH_P2P)
 		command_usage("--token-ns: only 'p2p' takes it");
+	if (options->ranks > 2 && options->what & (BENCH_P2P | BENCH_MESSAGES))
+		command_usage("--ranks %u: messages go between 2 ranks", options->ranks);
 	for (unsigned int s = 0;
 	     s < options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES); s++) {
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
@@ -234,9 +234,7 @@ static void fill_defaults(struct bench *bench)
 	check_p2p(options);
 	if (options->mapped && !(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
 		command_usage("--mapped: only 'algorithms' and 'model' take it");
-	if (!options->ranks && options->what == BENCH_P2P)
-		options->ranks = 8;
-	if (!options->ranks && options->what & (BENCH_START | BENCH_MESSAGES))
+	if (!options->ranks && options->what & (BENCH_P2P | BENCH_START | BENCH_MESSAGES))
 		options->ranks = 2;
 	if (!options->ranks)
 		options->ranks = bench->cpus > 2 ? bench->cpus : 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ping-pong and Alltoall over one transport, as the Intel MPI Benchmarks time them: the same
- * buffers each time. With --touch the ranks of a ping-pong behave as a program that communicates:
- * they read what they received and write what they send next, inside the timed part. With --stream
- * rank 0 sends many messages at once, with --both each rank does: the bandwidth, one way and both.
+ * Ping-pong of 2 ranks over one transport, as the Intel MPI Benchmarks time it: the same buffers
+ * each time. With --touch the ranks behave as a program that communicates: they read what they
+ * received and write what they send next, inside the timed part. With --stream rank 0 sends many
+ * messages at once, with --both each rank does: the bandwidth, one way and both.
  *
  * Rank 0 prints lines as lab/experiment/run.h has them: the throughput of each size, the time of a
  * message, its cache misses. Every size is verified before it is timed.
@@ -34,9 +34,8 @@ struct options {
 	size_t bytes[SIZES];
 	unsigned int sizes;
 	unsigned int cpus[CPUS], cpu_count;
-	uint32_t ranks;
 	double seconds, low_ns, high_ns;
-	bool touch, alltoall, stream, both, misses, shared;
+	bool touch, stream, both, misses, shared;
 };
 
 struct bench {
@@ -59,9 +58,9 @@ static void fail_at(size_t bytes)
 	transport_close(1);
 }
 
-static uint8_t byte_of(uint32_t from, uint32_t to, size_t i)
+static uint8_t byte_of(uint32_t from, size_t i)
 {
-	return (uint8_t)(i * 31 + i / 251 + from * 17 + to * 113 + 5);
+	return (uint8_t)(i * 31 + i / 251 + from * 17 + 5);
 }
 
 static void touch(struct bench *b, size_t bytes)
@@ -101,60 +100,32 @@ static void windows(struct bench *b, size_t bytes, unsigned int count)
 	}
 }
 
-static void calls(struct bench *b, size_t bytes, unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++)
-		transport_alltoall(b->send, b->recv, bytes);
-}
-
 /* Every byte of the first exchange. */
 static void verify(struct bench *b, size_t bytes)
 {
-	uint32_t blocks = b->options->alltoall ? b->me.ranks : 1;
-
-	for (uint32_t to = 0; to < blocks; to++)
-		for (size_t i = 0; i < bytes; i++)
-			b->send[to * bytes + i] =
-				byte_of(b->me.rank, b->options->alltoall ? to : !b->me.rank, i);
-	memset(b->recv, 0xff, blocks * bytes);
-	if (b->options->alltoall) {
-		calls(b, bytes, 1);
-	} else if (b->me.rank) {
+	for (size_t i = 0; i < bytes; i++)
+		b->send[i] = byte_of(b->me.rank, i);
+	memset(b->recv, 0xff, bytes);
+	if (b->me.rank) {
 		transport_recv(0, b->recv, bytes);
 		transport_send(0, b->send, bytes);
 	} else {
 		transport_send(1, b->send, bytes);
 		transport_recv(1, b->recv, bytes);
 	}
-	for (uint32_t from = 0; from < blocks; from++)
-		for (size_t i = 0; i < bytes; i++)
-			if (b->recv[from * bytes + i] !=
-			    byte_of(b->options->alltoall ? from : !b->me.rank, b->me.rank, i))
-				fail_at(bytes);
+	for (size_t i = 0; i < bytes; i++)
+		if (b->recv[i] != byte_of(!b->me.rank, i))
+			fail_at(bytes);
 }
 
-/* Rank 0's word to all. */
-static uint64_t tell(struct bench *b, uint64_t word)
+/* Rank `from`'s word, on both. */
+static uint64_t tell(struct bench *b, uint32_t from, uint64_t word)
 {
-	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++)
-		transport_send(r, &word, sizeof(word));
-	if (b->me.rank)
-		transport_recv(0, &word, sizeof(word));
+	if (b->me.rank == from)
+		transport_send(!from, &word, sizeof(word));
+	else
+		transport_recv(from, &word, sizeof(word));
 	return word;
-}
-
-/* The sum over all ranks, at rank 0. */
-static uint64_t add_up(struct bench *b, uint64_t mine)
-{
-	uint64_t one;
-
-	if (b->me.rank)
-		transport_send(0, &mine, sizeof(mine));
-	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++) {
-		transport_recv(r, &one, sizeof(one));
-		mine += one;
-	}
-	return mine;
 }
 
 static bool by_windows(const struct bench *b)
@@ -164,13 +135,13 @@ static bool by_windows(const struct bench *b)
 
 static void (*what_to_do(const struct bench *b))(struct bench *, size_t, unsigned int)
 {
-	return b->options->alltoall ? calls : by_windows(b) ? windows : round_trips;
+	return by_windows(b) ? windows : round_trips;
 }
 
 /* In one of these, one after the other. */
 static uint32_t messages_of(const struct bench *b)
 {
-	return b->options->alltoall ? 1 : by_windows(b) ? WINDOW : 2;
+	return by_windows(b) ? WINDOW : 2;
 }
 
 /* Returns how many were made: at least `count`, which are those that count. */
@@ -198,15 +169,10 @@ static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int bat
 
 static void print(const struct bench *b, size_t bytes, double s, double misses)
 {
-	double moved = (double)bytes;
+	double moved = (double)bytes * (b->options->both ? 2 : 1);
 
-	if (b->options->alltoall)
-		moved *= b->me.ranks * (b->me.ranks - 1.0);
-	if (b->options->both)
-		moved *= 2;
 	printf("= throughput %zu %.6g\n", bytes, 1e-9 * moved / s);
-	if (!b->options->alltoall)
-		printf("= time %zu %.6g\n", bytes, 1e6 * s);
+	printf("= time %zu %.6g\n", bytes, 1e6 * s);
 	if (b->counts)
 		printf("= misses %zu %.6g\n", bytes, misses);
 	fflush(stdout);
@@ -218,7 +184,7 @@ static void measure(struct bench *b, size_t bytes)
 	uint32_t messages = messages_of(b);
 	double samples[SAMPLES], begin, each;
 	unsigned int count, batch, made;
-	uint64_t misses, word;
+	uint64_t misses, theirs, word;
 
 	verify(b, bytes);
 	go(b, bytes, WARM_UP);
@@ -228,16 +194,17 @@ static void measure(struct bench *b, size_t bytes)
 	batch = each < SAMPLE_S ? (unsigned int)(SAMPLE_S / each) + 1 : 1;
 	count = (unsigned int)(b->options->seconds / (each * batch));
 	count = count > SAMPLES ? SAMPLES : count < SAMPLES_LEAST ? SAMPLES_LEAST : count;
-	word = tell(b, (uint64_t)batch << 32 | count);
+	word = tell(b, 0, (uint64_t)batch << 32 | count);
 	batch = (unsigned int)(word >> 32);
 	count = (unsigned int)word;
 	misses = b->counts ? misses_read() : 0;
 	made = take_samples(b, bytes, batch, count, samples);
-	misses = add_up(b, b->counts ? misses_read() - misses : 0);
+	misses = b->counts ? misses_read() - misses : 0;
+	theirs = tell(b, 1, misses);
 	if (b->me.rank)
 		return;
 	print(b, bytes, stats_median(samples, count),
-	      (double)misses / ((double)made * batch * messages));
+	      (double)(misses + theirs) / ((double)made * batch * messages));
 }
 
 static void bind_rank(const struct options *options, uint32_t rank)
@@ -312,10 +279,8 @@ static void parse(int argc, char **argv, struct options *options)
 	static const struct option known[] = {
 		{ "bytes", required_argument, NULL, 'b' },
 		{ "cpus", required_argument, NULL, 'c' },
-		{ "ranks", required_argument, NULL, 'n' },
 		{ "seconds", required_argument, NULL, 's' },
 		{ "touch", no_argument, NULL, 't' },
-		{ "alltoall", no_argument, NULL, 'a' },
 		{ "stream", no_argument, NULL, 'w' },
 		{ "both", no_argument, NULL, 'B' },
 		{ "misses", no_argument, NULL, 'm' },
@@ -330,16 +295,12 @@ static void parse(int argc, char **argv, struct options *options)
 			parse_list("bytes", optarg, options);
 		else if (c == 'c')
 			parse_list("cpus", optarg, options);
-		else if (c == 'n')
-			options->ranks = (uint32_t)number("ranks", optarg, 2, 256);
 		else if (c == 's')
 			options->seconds = seconds(optarg);
 		else if (c == 'd')
 			parse_range(optarg, options);
 		else if (c == 't')
 			options->touch = true;
-		else if (c == 'a')
-			options->alltoall = true;
 		else if (c == 'w')
 			options->stream = true;
 		else if (c == 'B')
@@ -353,9 +314,8 @@ static void parse(int argc, char **argv, struct options *options)
 	}
 	if (optind < argc || !options->sizes) {
 		fprintf(stderr,
-			"usage: %s --bytes N,N,... [--touch] [--alltoall|--stream|--both] [--ranks N]\n"
-			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared]\n"
-			"       [--token-ns LOW:HIGH]\n"
+			"usage: %s --bytes N,N,... [--touch|--stream|--both] [--seconds S]\n"
+			"       [--cpus N,N,...] [--misses] [--shared] [--token-ns LOW:HIGH]\n"
 			"Run by onecopy bench p2p.\n",
 			argv[0]);
 		exit(2);
@@ -364,23 +324,22 @@ static void parse(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct options options = { .ranks = 2, .seconds = 0.02 };
+	struct options options = { .seconds = 0.02 };
 	struct bench bench = { .options = &options };
-	size_t most = 0, blocks;
+	size_t most = 0;
 	char why[256];
 
 	parse(argc, argv, &options);
-	transport_open(&bench.me, &argc, &argv, options.ranks);
-	if (bench.me.ranks < 2 || (!options.alltoall && bench.me.ranks != 2))
-		fail("a ping-pong takes 2 ranks, an Alltoall 2 at least");
+	transport_open(&bench.me, &argc, &argv);
+	if (bench.me.ranks != 2)
+		fail("a ping-pong takes 2 ranks");
 	bind_rank(&options, bench.me.rank);
 	distance_open(&bench.me, options.low_ns, options.high_ns);
 	for (unsigned int i = 0; i < options.sizes; i++)
 		most = options.bytes[i] > most ? options.bytes[i] : most;
 	most = most ? most : 1;
-	blocks = options.alltoall ? bench.me.ranks : 1;
-	bench.send = transport_memory(most * blocks, options.shared);
-	bench.recv = transport_memory(most * blocks, options.shared);
+	bench.send = transport_memory(most, options.shared);
+	bench.recv = transport_memory(most, options.shared);
 	if (!bench.send || !bench.recv)
 		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers");
 	if (options.misses) {
