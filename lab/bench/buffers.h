@@ -24,6 +24,8 @@ struct buffers {
 	char *base; /* @memory, aligned */
 };
 
+/* --cached or --cold: not both. */
+void buffer_mode_take(enum buffer_mode *mode, enum buffer_mode given);
 const char *buffer_mode_name(enum buffer_mode mode);
 
 /* Returns 0 or -ENOMEM. All of a pool's pages have been touched. Undone by buffers_destroy. */

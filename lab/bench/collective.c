@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/harness/options.h"
+
 void collective_list_default(struct collective_list *list)
 {
 	static const enum oc_collective by_default[] = {
@@ -70,6 +72,14 @@ int collective_list_parse(const char *text, struct collective_list *list,
 	}
 	free(copy);
 	return err;
+}
+
+void collective_list_take(const char *text, struct collective_list *list)
+{
+	char error[TEXT_ERROR_CHARS];
+
+	if (collective_list_parse(text, list, error))
+		usage("%s", error);
 }
 
 size_t collective_send_bytes(const struct collective_call *call)

@@ -41,6 +41,8 @@ struct collective_error {
 /* Parse "bcast,gather". On failure -EINVAL and a sentence that names the valid ones. */
 int collective_list_parse(const char *text, struct collective_list *list,
 			  char error[TEXT_ERROR_CHARS]);
+/* The same, and ends the program where the text is wrong. */
+void collective_list_take(const char *text, struct collective_list *list);
 /* Those that are measured unless others are named. */
 void collective_list_default(struct collective_list *list);
 

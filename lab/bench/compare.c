@@ -445,10 +445,9 @@ int main(int argc, char **argv)
 	const struct compare_options *o = &compare.options;
 	struct results *results = &compare.results;
 	char out[PATH_MAX], folder[PATH_MAX];
-	int status = compare_options_parse(argc, argv, &compare.options), err;
+	int status, err;
 
-	if (status >= 0)
-		return status;
+	compare_options_parse(argc, argv, &compare.options);
 	host_program_folder(folder, sizeof(folder));
 	snprintf(compare.with, sizeof(compare.with),
 		 o->with ? "%s" : "'%s/../tools/onecopy/onecopy' run", o->with ? o->with : folder);

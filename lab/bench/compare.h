@@ -52,7 +52,7 @@ struct compare_options {
 	struct compare_demands demands;
 };
 
-/* Returns -1 to go on, or the status to exit with. */
-int compare_options_parse(int argc, char **argv, struct compare_options *options);
+/* Ends the program where they are wrong. */
+void compare_options_parse(int argc, char **argv, struct compare_options *options);
 
 #endif

@@ -205,7 +205,7 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 		run_osu_call(run, &run->times[i]);
 	}
 	for (i = first; i < first + n && !o->osu; i++) {
-		bool check = o->check && rewrite && i % check_every == 0;
+		bool check = !o->no_check && rewrite && i % check_every == 0;
 
 		/* Rank 0 alone looks at the clock; run_call tells the others. */
 		if (b->rank == 0) {
@@ -266,7 +266,7 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 
 	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
 	for (i = 0; i < warmup && !o->first; i++) {
-		run_call(b, run, true, o->check, NULL);
+		run_call(b, run, true, !o->no_check, NULL);
 	}
 	start = now_us();
 	deadline = start + o->cell_seconds * 1e6 * (o->token_ns.high > 0 ? TOKEN_PATIENCE : 1);
@@ -285,7 +285,7 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 		stop = shm_barrier_stop(&b->barrier);
 		shm_barrier_wait(&b->barrier);
 	}
-	run_call(b, run, true, o->check, NULL);
+	run_call(b, run, true, !o->no_check, NULL);
 	return (size_t)i;
 }
 

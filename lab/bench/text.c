@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lab/harness/options.h"
+
 static const struct {
 	const char *name;
 	int shift;
@@ -101,35 +103,6 @@ void size_list_powers_of_4(struct size_list *list, size_t min, size_t max)
 	}
 }
 
-int long_parse(const char *text, long min, long max, long *value)
-{
-	char *end;
-	long number;
-
-	errno = 0;
-	number = strtol(text, &end, 10);
-	if (errno || end == text || *end || number < min || number > max) {
-		return -EINVAL;
-	}
-	*value = number;
-	return 0;
-}
-
-int double_parse(const char *text, double min, double max, double *value)
-{
-	char *end;
-	double number;
-
-	errno = 0;
-	number = strtod(text, &end);
-	/* Written so that a NaN fails too. */
-	if (errno || end == text || *end || !(number >= min && number <= max)) {
-		return -EINVAL;
-	}
-	*value = number;
-	return 0;
-}
-
 int range_parse(const char *text, double max, struct range *range)
 {
 	struct range found;
@@ -145,109 +118,17 @@ int range_parse(const char *text, double max, struct range *range)
 	return 0;
 }
 
-error_t args_fail(struct argp_state *state, const char *sentence)
+void size_list_take(const char *text, struct size_list *list)
 {
-	argp_error(state, "%s", sentence);
-	return EINVAL;
+	char error[TEXT_ERROR_CHARS];
+
+	if (size_list_parse(text, list, error))
+		usage("%s", error);
 }
 
-static int plain_set(const struct plain_option *o, const char *arg, void *place)
+void range_take(const char *text, struct range *range)
 {
-	switch (o->kind) {
-	case PLAIN_FLAG:
-		*(bool *)place = true;
-		return 0;
-	case PLAIN_TEXT:
-		*(const char **)place = arg;
-		return 0;
-	case PLAIN_COUNT:
-		return long_parse(arg, (long)o->least, (long)o->most, place);
-	case PLAIN_FRACTION:
-		return double_parse(arg, o->least, o->most, place);
-	default:
-		return size_parse(arg, place);
-	}
-}
-
-error_t plain_parse(const struct plain_option *options, int key, const char *arg,
-		    struct argp_state *state)
-{
-	for (; options->key; options++) {
-		if (options->key == key) {
-			return plain_set(options, arg, (char *)state->input + options->place) ?
-				       args_fail(state, options->sentence) :
-				       0;
-		}
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-struct args_context {
-	void *options;
-	bool quiet;
-	bool help;
-};
-
-static error_t args_parser(int key, char *arg, struct argp_state *state)
-{
-	struct args_context *context = state->input;
-	error_t err;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = context->options;
-		/*
-		 * getopt, inside argp, writes its own complaints to stderr; its prefix would be the
-		 * whole path of the program otherwise.
-		 */
-		state->name = program_invocation_short_name;
-		err = 0;
-		break;
-	case ARGS_KEY_HELP:
-		if (!context->quiet) {
-			argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		}
-		context->help = true;
-		/* What follows --help needs no reading. */
-		state->next = state->argc;
-		err = 0;
-		break;
-	default:
-		err = ARGP_ERR_UNKNOWN;
-	}
-	(void)arg;
-	return err;
-}
-
-int args_parse(const struct argp *argp, int argc, char **argv, void *options, bool quiet)
-{
-	static const struct argp_option help[] = { ARGS_HELP_OPTION, { 0 } };
-	struct argp_child children[] = { { argp, 0, NULL, 0 }, { 0 } };
-	struct argp outer = {
-		.options = help,
-		.parser = args_parser,
-		.args_doc = argp->args_doc,
-		.doc = argp->doc,
-		.children = children,
-	};
-	struct argp inner = *argp;
-	struct args_context context = { .options = options, .quiet = quiet };
-	unsigned int flags = ARGP_NO_EXIT | ARGP_NO_HELP | (quiet ? ARGP_NO_ERRS : 0);
-	error_t err;
-
-	/* The outer parser prints the texts; argp would print a child's a second time. */
-	inner.doc = NULL;
-	inner.args_doc = NULL;
-	children[0].argp = &inner;
-	err = argp_parse(&outer, argc, argv, flags, NULL, &context);
-	if (context.help) {
-		return STATUS_OK;
-	}
-	if (err) {
-		if (!quiet) {
-			argp_help(&outer, stderr, ARGP_HELP_USAGE, program_invocation_short_name);
-		}
-		return STATUS_USAGE;
-	}
-	return -1;
+	if (range_parse(text, 1e6, range))
+		usage("--token-ns takes the least and the most time of a token from rank to rank in "
+		      "ns, as in 0:140.");
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text in and out: sizes with units, comma lists, and the way our programs take their options. */
+/* Text in and out: sizes with units, comma lists. */
 #ifndef BENCH_TEXT_H
 #define BENCH_TEXT_H
 
-#include <argp.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 enum { TEXT_MAX_SIZES = 64, TEXT_SIZE_CHARS = 24, TEXT_ERROR_CHARS = 512 };
@@ -29,12 +27,6 @@ int size_list_parse(const char *text, struct size_list *list, char error[TEXT_ER
 /* The powers of four from @min to @max: the sizes a latency curve is drawn over by default. */
 void size_list_powers_of_4(struct size_list *list, size_t min, size_t max);
 
-/* Parse a whole decimal number between @min and @max. Returns 0 or -EINVAL. */
-int long_parse(const char *text, long min, long max, long *value);
-
-/* Parse a whole decimal fraction between @min and @max. Returns 0 or -EINVAL. */
-int double_parse(const char *text, double min, double max, double *value);
-
 /* Numbers from @low to @high, both included. */
 struct range {
 	double low;
@@ -48,45 +40,12 @@ int range_parse(const char *text, double max, struct range *range);
 enum {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1,
-	STATUS_USAGE = 2,
+	STATUS_USAGE = 2, /* of the harness: EXIT_USAGE */
 	STATUS_GATE = 3,
 };
 
-/*
- * Parse the command line without ever leaving the process, so that an MPI program stays in charge
- * of how it ends. @argp's parser sees the key ARGS_KEY_HELP for --help and must only return 0.
- * Returns -1 to go on, or the status to exit with: 0 after --help, 2 after a wrong option, which
- * was then explained on stderr, followed by the valid ones. A @quiet process (rank 1 and up) says
- * nothing and returns the same.
- */
-int args_parse(const struct argp *argp, int argc, char **argv, void *options, bool quiet);
-
-/* An option that is no more than a value: its key, where the value lies, what it may be, and the
- * sentence that says so. */
-struct plain_option {
-	int key;
-	enum plain_kind { PLAIN_FLAG, PLAIN_TEXT, PLAIN_COUNT, PLAIN_FRACTION, PLAIN_SIZE } kind;
-	size_t place;	    /* a bool, const char *, long, double or size_t */
-	double least, most; /* of a count or a fraction */
-	const char *sentence;
-};
-
-/* The table ends with key 0. ARGP_ERR_UNKNOWN: the option is not in it. */
-error_t plain_parse(const struct plain_option *options, int key, const char *arg,
-		    struct argp_state *state);
-/* Says what is wrong with an option: EINVAL. */
-error_t args_fail(struct argp_state *state, const char *sentence);
-
-/* Of options that both programs have. */
-#define TOKEN_SENTENCE                                                                      \
-	"--token-ns takes the least and the most time of a token from rank to rank in ns, " \
-	"as in 0:140."
-#define CACHED_SENTENCE "--cached and --cold exclude each other: give one."
-
-enum { ARGS_KEY_HELP = 'h' };
-#define ARGS_HELP_OPTION                                              \
-	{                                                             \
-		"help", ARGS_KEY_HELP, NULL, 0, "Print this help", -1 \
-	}
+/* --sizes and --token-ns: the same, and end the program where the text is wrong. */
+void size_list_take(const char *text, struct size_list *list);
+void range_take(const char *text, struct range *range);
 
 #endif

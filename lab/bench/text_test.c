@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "lab/harness/options.h"
 #include "support/test.h"
 #include "text.h"
 

@@ -19,6 +19,7 @@
 
 #include "lab/experiment/progress.h"
 #include "lab/harness/host.h"
+#include "lab/harness/options.h"
 #include "lab/harness/stats.h"
 
 enum { NOTES_MOST = 8, GROUPS_MOST = 3 };
@@ -124,8 +125,6 @@ struct results {
 	struct progress progress;
 };
 
-/* "PROGRAM: sentence" on standard error. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Ends the program where memory is NULL. */
 void *must(void *memory);
 

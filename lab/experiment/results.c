@@ -8,18 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void say(const char *format, ...)
-{
-	char line[4096];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	fflush(stdout); /* so that the two streams stay in order in a log */
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
-}
-
 void *must(void *memory)
 {
 	if (!memory) {

@@ -51,7 +51,7 @@ static void open_world(struct bench *bench, uint32_t most_ranks)
 					  most_ranks);
 
 	if (error) {
-		command_say("the measuring ranks have no memory to share: %s", strerror(-error));
+		say("the measuring ranks have no memory to share: %s", strerror(-error));
 		exit(1);
 	}
 }

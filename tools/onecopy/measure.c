@@ -176,7 +176,7 @@ static double call_once(struct rank *r, struct oc_team *team)
 
 static bool force(struct rank *r, struct oc_team *team, unsigned int algorithm)
 {
-	return !oc_team_force(team, oc_collective_name(r->m->collective),
+	return !oc_team_force(team, oci_collective_name(r->m->collective),
 			      r->m->algorithms[algorithm]);
 }
 
@@ -314,11 +314,11 @@ void measure_check_sizes(enum oc_collective collective, const struct size_list *
 		return; /* it has none */
 	for (unsigned int s = 0; s < sizes->count; s++) {
 		if (!sizes->at[s])
-			command_usage("--bytes 0: there is nothing to move; valid: 1 and more");
+			usage("--bytes 0: there is nothing to move; valid: 1 and more");
 		if (oci_is_reduction(collective) && sizes->at[s] % sum.bytes)
-			command_usage("--bytes %zu is no number of doubles, which %s sums; "
-				      "valid: multiples of 8",
-				      sizes->at[s], oc_collective_name(collective));
+			usage("--bytes %zu is no number of doubles, which %s sums; "
+			      "valid: multiples of 8",
+			      sizes->at[s], oci_collective_name(collective));
 	}
 }
 

@@ -17,9 +17,9 @@ size_t predict_bytes(const char *option, const char *text)
 	size_t bytes;
 
 	if (!oci_option_bytes(text, &bytes) || bytes > (size_t)1 << 40)
-		command_usage("'%s' is not a number of bytes for %s; valid: 0 to 1024G, such as "
-			      "65536, 64K or 1M",
-			      text, option);
+		usage("'%s' is not a number of bytes for %s; valid: 0 to 1024G, such as "
+		      "65536, 64K or 1M",
+		      text, option);
 	return bytes;
 }
 
@@ -50,7 +50,7 @@ void predict_sizes(const char *option, const char *text, struct size_list *sizes
 	sizes->count = 0;
 	while (copy && (word = strsep(&rest, ",")) != NULL) {
 		if (sizes->count == SIZES_MOST)
-			command_usage("%s has more than %d sizes", option, SIZES_MOST);
+			usage("%s has more than %d sizes", option, SIZES_MOST);
 		sizes->at[sizes->count++] = predict_bytes(option, word);
 	}
 	free(copy);
@@ -74,41 +74,31 @@ const char *predict_profile(const char *text)
 			return text;
 		word_list_add(&valid, name);
 	}
-	command_usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
-		      "tuning file (with a '/')",
-		      text, valid.text);
+	usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
+	      "tuning file (with a '/')",
+	      text, valid.text);
 }
 
-error_t predict_parse_key(int key, char *arg, struct argp_state *state,
-			  struct predict_options *options)
+void predict_take_ranks(void *options, const char *text)
 {
-	switch (key) {
-	case 'j':
-		options->json = true;
-		return 0;
-	case 'n':
-		options->call.ranks = predict_ranks(arg, 2);
-		return 0;
-	case 'p':
-		options->call.profile = predict_profile(arg);
-		return 0;
-	case PREDICT_KEY_SHM:
-		options->call.shm = 1;
-		return 0;
-	case PREDICT_KEY_MAPPED:
-		options->call.mapped = 1;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (options->collective)
-			command_usage("'%s' is one argument too many: 'onecopy %s' takes one "
-				      "collective",
-				      arg, options->command);
-		options->collective = arg;
-		options->call.collective = name_collective(arg);
-		return 0;
-	default:
-		return command_parse_key(key, arg, state);
-	}
+	((struct predict_options *)options)->call.ranks = predict_ranks(text, 2);
+}
+
+void predict_take_profile(void *options, const char *text)
+{
+	((struct predict_options *)options)->call.profile = predict_profile(text);
+}
+
+void predict_take_collective(void *choice, const char *text, struct argp_state *state)
+{
+	struct predict_options *options = choice;
+
+	(void)state;
+	if (options->collective)
+		usage("'%s' is one argument too many: 'onecopy %s' takes one collective", text,
+		      options->command);
+	options->collective = text;
+	options->call.collective = name_collective(text);
 }
 
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
@@ -120,10 +110,10 @@ void predict_call(const struct oc_predict_call *call, struct oc_predicted *predi
 	if (!failed)
 		return;
 	if (failed == -ENOMEM || !call->profile) {
-		command_say("%s", error);
+		say("%s", error);
 		exit(1);
 	}
-	command_usage("--profile %s: %s", call->profile, error);
+	usage("--profile %s: %s", call->profile, error);
 }
 
 void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n)

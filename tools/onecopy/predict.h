@@ -4,7 +4,6 @@
 #ifndef ONECOPY_PREDICT_H
 #define ONECOPY_PREDICT_H
 
-#include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -26,41 +25,32 @@ struct predict_options {
 	bool json;
 };
 
-enum { PREDICT_KEY_SHM = 512, PREDICT_KEY_MAPPED };
-#define PREDICT_OPTIONS                                                                         \
-	{ "ranks", 'n', "N", 0, "Ranks of the communicator on a node (default 2)", 0 },         \
-		{ "profile",                                                                    \
-		  'p',                                                                          \
-		  "NAME|FILE",                                                                  \
-		  0,                                                                            \
-		  "A machine that ships with onecopy, or a tuning file; default: what jobs go " \
-		  "by here",                                                                    \
-		  0 },                                                                          \
-		{ "no-single-copy",                                                             \
-		  PREDICT_KEY_SHM,                                                              \
-		  NULL,                                                                         \
-		  0,                                                                            \
-		  "No pair of ranks can read the other's memory",                               \
-		  0 },                                                                          \
-		{ "mapped",                                                                     \
-		  PREDICT_KEY_MAPPED,                                                           \
-		  NULL,                                                                         \
-		  0,                                                                            \
-		  "All ranks have shared heaps, and all buffers lie there",                     \
-		  0 },                                                                          \
-	{                                                                                       \
-		"json", 'j', NULL, 0, "Print as JSON, times in seconds", 0                      \
+/* Their rows; the options begin with a struct predict_options. */
+#define PREDICT_ROWS                                                                                    \
+	{ "ranks", 'n', "N", "Ranks of the communicator on a node (default 2)",                         \
+	  .take = predict_take_ranks },                                                                 \
+		{ "profile", 'p', "NAME|FILE",                                                          \
+		  "A machine that ships with onecopy, or a tuning file; default: what jobs go by here", \
+		  .take = predict_take_profile },                                                       \
+		{ "no-single-copy", 0, NULL, "No pair of ranks can read the other's memory",            \
+		  .place = offsetof(struct predict_options, call.shm) },                                \
+		{ "mapped", 0, NULL, "All ranks have shared heaps, and all buffers lie there",          \
+		  .place = offsetof(struct predict_options, call.mapped) },                             \
+	{                                                                                               \
+		"json", 'j', NULL, "Print as JSON, times in seconds",                                   \
+			.place = offsetof(struct predict_options, json)                                 \
 	}
-/* Their keys, the collective's name, and those of every command. */
-error_t predict_parse_key(int key, char *arg, struct argp_state *state,
-			  struct predict_options *options);
+void predict_take_ranks(void *options, const char *text);
+void predict_take_profile(void *options, const char *text);
+/* The collective's name. */
+void predict_take_collective(void *options, const char *text, struct argp_state *state);
 
-/* "1M", or "4K,64K,1M", which are put in order; a wrong one ends in command_usage(). */
+/* "1M", or "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
 size_t predict_bytes(const char *option, const char *text);
 void predict_sizes(const char *option, const char *text, struct size_list *sizes);
 /* `least`: 2 where it is a communicator, as one of one rank moves nothing and is never served. */
 uint32_t predict_ranks(const char *text, uint32_t least);
-/* A name or a file; a wrong name ends in command_usage(). */
+/* A name or a file; a wrong name ends in usage(). */
 const char *predict_profile(const char *text);
 
 /* Predicts, or says why not and exits: 2 for a file or name that is wrong, else 1. */

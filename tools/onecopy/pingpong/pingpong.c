@@ -10,12 +10,12 @@
  */
 #include "pingpong.h"
 #include "lab/harness/clock.h"
+#include "lab/harness/options.h"
 #include "lab/harness/stats.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +26,15 @@ enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LI
 /* A sample is of as many round trips as take this long: the clock is not to be measured. */
 #define SAMPLE_S 5e-6
 /* As of onecopy bench p2p: an MPI counts a message in an int. */
-#define BYTES_MOST ((size_t)1 << 30)
+#define BYTES_MOST (1L << 30)
 /* Messages under way at once with --stream and --both. */
 #define WINDOW 16
 
 struct options {
 	size_t bytes[SIZES];
 	unsigned int sizes;
-	unsigned int cpus[CPUS], cpu_count;
+	size_t cpus[CPUS];
+	unsigned int cpu_count;
 	double seconds, low_ns, high_ns;
 	bool touch, stream, both, misses, shared;
 };
@@ -217,110 +218,70 @@ static void bind_rank(const struct options *options, uint32_t rank)
 	CPU_SET(options->cpus[rank % options->cpu_count], &mine);
 	if (!sched_setaffinity(0, sizeof(mine), &mine))
 		return;
-	fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %u: %s\n", rank,
+	fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %zu: %s\n", rank,
 		options->cpus[rank % options->cpu_count], strerror(errno));
 	transport_close(1);
 }
 
-static void usage(const char *option, const char *text, const char *valid)
+/* "0,8,64": whole numbers up to `most`. */
+static void take_list(const char *name, const char *text, long most, size_t *list,
+		      unsigned int *count, unsigned int room)
 {
-	fprintf(stderr, "pingpong: '%s' is nothing for --%s; valid: %s\n", text, option, valid);
-	exit(2);
-}
+	char *copy = strdup(text), *rest = copy, *word;
+	long number;
 
-static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
-{
-	char valid[64], *end;
-	uint64_t value;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && value >= least && value <= most)
-		return value;
-	snprintf(valid, sizeof(valid), "%" PRIu64 " to %" PRIu64, least, most);
-	usage(option, text, valid);
-	return 0;
-}
-
-static void parse_list(const char *option, char *text, struct options *options)
-{
-	bool cpus = !strcmp(option, "cpus");
-	char *word;
-
-	while ((word = strsep(&text, ","))) {
-		if (cpus ? options->cpu_count == CPUS : options->sizes == SIZES)
-			usage(option, word, "a shorter list");
-		if (cpus)
-			options->cpus[options->cpu_count++] =
-				(unsigned int)number(option, word, 0, CPU_SETSIZE - 1);
-		else
-			options->bytes[options->sizes++] = number(option, word, 0, BYTES_MOST);
+	while ((word = strsep(&rest, ","))) {
+		if (*count == room || long_parse(word, 0, most, &number))
+			usage("--%s takes up to %u whole numbers from 0 to %ld, not '%s'", name,
+			      room, most, word);
+		list[(*count)++] = (size_t)number;
 	}
+	free(copy);
 }
 
-static double seconds(const char *text)
+static void take_bytes(void *choice, const char *text)
 {
-	char *end;
-	double value = strtod(text, &end);
+	struct options *options = choice;
 
-	if (end == text || *end || !(value > 0 && value <= 60))
-		usage("seconds", text, "above 0, up to 60");
-	return value;
+	take_list("bytes", text, BYTES_MOST, options->bytes, &options->sizes, SIZES);
 }
 
-static void parse_range(const char *text, struct options *options)
+static void take_cpus(void *choice, const char *text)
 {
+	struct options *options = choice;
+
+	take_list("cpus", text, CPU_SETSIZE - 1, options->cpus, &options->cpu_count, CPUS);
+}
+
+static void take_range(void *choice, const char *text)
+{
+	struct options *options = choice;
+
 	if (sscanf(text, "%lf:%lf", &options->low_ns, &options->high_ns) != 2)
-		usage("token-ns", text, "LOW:HIGH");
+		usage("--token-ns takes LOW:HIGH, not '%s'", text);
 }
 
-static void parse(int argc, char **argv, struct options *options)
-{
-	static const struct option known[] = {
-		{ "bytes", required_argument, NULL, 'b' },
-		{ "cpus", required_argument, NULL, 'c' },
-		{ "seconds", required_argument, NULL, 's' },
-		{ "touch", no_argument, NULL, 't' },
-		{ "stream", no_argument, NULL, 'w' },
-		{ "both", no_argument, NULL, 'B' },
-		{ "misses", no_argument, NULL, 'm' },
-		{ "token-ns", required_argument, NULL, 'd' },
-		{ "shared", no_argument, NULL, 'S' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
+#define AT(member) .place = offsetof(struct options, member)
 
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'b')
-			parse_list("bytes", optarg, options);
-		else if (c == 'c')
-			parse_list("cpus", optarg, options);
-		else if (c == 's')
-			options->seconds = seconds(optarg);
-		else if (c == 'd')
-			parse_range(optarg, options);
-		else if (c == 't')
-			options->touch = true;
-		else if (c == 'w')
-			options->stream = true;
-		else if (c == 'B')
-			options->both = true;
-		else if (c == 'm')
-			options->misses = true;
-		else if (c == 'S')
-			options->shared = true;
-		else
-			exit(2);
-	}
-	if (optind < argc || !options->sizes) {
-		fprintf(stderr,
-			"usage: %s --bytes N,N,... [--touch|--stream|--both] [--seconds S]\n"
-			"       [--cpus N,N,...] [--misses] [--shared] [--token-ns LOW:HIGH]\n"
-			"Run by onecopy bench p2p.\n",
-			argv[0]);
-		exit(2);
-	}
-}
+static const struct option_set set = {
+	.rows =
+		(const struct option_row[]){
+			{ "bytes", 0, "LIST", "Of the messages", .take = take_bytes },
+			{ "cpus", 0, "LIST", "That the ranks are bound to", .take = take_cpus },
+			{ "seconds", 0, "S", "Of each size", OPTION_FRACTION, AT(seconds), 1e-9,
+			  60 },
+			{ "touch", 0, NULL, "Received bytes are read, and sent ones written before",
+			  AT(touch) },
+			{ "stream", 0, NULL, "Many messages at once from rank 0", AT(stream) },
+			{ "both", 0, NULL, "Many messages at once from either", AT(both) },
+			{ "misses", 0, NULL, "Count cache misses", AT(misses) },
+			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
+			{ "token-ns", 0, "LOW:HIGH",
+			  "Count only what a token took so long before and behind",
+			  .take = take_range },
+			{ 0 } },
+	.about = "Times messages between 2 ranks. Run by onecopy bench p2p and messages.",
+};
 
 int main(int argc, char **argv)
 {
@@ -329,7 +290,9 @@ int main(int argc, char **argv)
 	size_t most = 0;
 	char why[256];
 
-	parse(argc, argv, &options);
+	options_parse(&set, argc, argv, &options);
+	if (!options.sizes)
+		usage("--bytes says how long messages are, as in --bytes 8,64,4096");
 	transport_open(&bench.me, &argc, &argv);
 	if (bench.me.ranks != 2)
 		fail("a ping-pong takes 2 ranks");
