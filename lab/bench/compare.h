@@ -22,14 +22,6 @@ struct compare_way {
 };
 extern const struct compare_way compare_ways[COMPARE_WAYS];
 
-/* What the gate asks; 0 asks for nothing. */
-struct compare_demands {
-	double floor, floor_oversubscribed;
-	double geomean, geomean_large, geomean_oversubscribed;
-	double geomean_heap, geomean_heap_large, geomean_heap_oversubscribed;
-	double barrier;
-};
-
 struct compare_options {
 	enum launcher mpi; /* the first, or the only one */
 	bool mpis[LAUNCHERS];
@@ -49,7 +41,6 @@ struct compare_options {
 	const char *mpirun;		 /* NULL: what is on PATH */
 	const char *program;		 /* NULL: beside this one */
 	const char *json, *out;		 /* NULL: results.json in @out; bench-out/<date> */
-	struct compare_demands demands;
 };
 
 /* Ends the program where they are wrong. */

@@ -22,20 +22,6 @@ const struct compare_way compare_ways[COMPARE_WAYS] = {
 	  false },
 };
 
-/* A threshold that was not given, which no one can give. */
-#define UNSET (-1.0)
-
-/* What depends on the MPI. The means are those that the issues ask for. */
-static const struct {
-	const char *program;
-	int ranks_n; /* of the ranks 2 and 4, unless --ranks names others */
-	double geomean, geomean_large, barrier;
-} mpis[LAUNCHERS] = {
-	[LAUNCH_OPENMPI] = { "oc_bench_coll", 2, 1.3, 1.5, 1.3 },
-	/* It does not yield: 4 ranks on 2 cores took 30 ms a call. */
-	[LAUNCH_MPICH] = { "oc_bench_coll_mpich", 1, 1.5, 0, 0 },
-};
-
 /* More than COMPARE_MAX_RANKS are too many. */
 static void take_ranks(void *choice, const char *text)
 {
@@ -118,8 +104,6 @@ static void take_cold(void *options, const char *text)
 }
 
 #define AT(member) .place = offsetof(struct compare_options, member)
-/* Ratios are stock/onecopy. */
-#define RATIO(member) OPTION_FRACTION, AT(demands.member), 0, 1000
 
 static const struct option_set set = {
 	.rows =
@@ -196,34 +180,6 @@ static const struct option_set set = {
 			{ .help = "What is asked of the result:" },
 			{ "gate", 0, NULL,
 			  "Exit with status 3 when a cell is lost or a mean too low", AT(gate) },
-			{ "floor", 0, "R",
-			  "A cell is lost when the whole interval of its ratio lies below this and the control's (default: 0.95)",
-			  RATIO(floor) },
-			{ "floor-oversubscribed", 0, "R",
-			  "The same where ranks outnumber cores (default: 0.5)",
-			  RATIO(floor_oversubscribed) },
-			{ "geomean", 0, "R",
-			  "Least geometric mean over all cells (default: 1.3; with --mpi mpich: 1.5)",
-			  RATIO(geomean) },
-			{ "geomean-large", 0, "R",
-			  "Least geometric mean over cells of 64 KiB and more (default: 1.5; with --mpi mpich: "
-			  "none)",
-			  RATIO(geomean_large) },
-			{ "geomean-oversubscribed", 0, "R",
-			  "Least geometric mean over all cells where ranks outnumber cores (default: 1.1)",
-			  RATIO(geomean_oversubscribed) },
-			{ "geomean-heap", 0, "R",
-			  "With --shared-heap: its least geometric mean over all cells (default: 1.6)",
-			  RATIO(geomean_heap) },
-			{ "geomean-heap-large", 0, "R",
-			  "The same over cells of 64 KiB and more (default: 2.0)",
-			  RATIO(geomean_heap_large) },
-			{ "geomean-heap-oversubscribed", 0, "R",
-			  "The same over all cells where ranks outnumber cores (default: 1.5)",
-			  RATIO(geomean_heap_oversubscribed) },
-			{ "barrier", 0, "R",
-			  "Least ratio of the barrier (default: 1.3; with --mpi mpich: none)",
-			  RATIO(barrier) },
 			{ 0 } },
 	.about = "Compare MPI collectives with and without onecopy, run by run.\v"
 		 "Three configurations take turns: stock, onecopy, and stock again as the "
@@ -263,11 +219,6 @@ static void choose(struct compare_options *o)
 	o->shared_heap |= o->everything;
 }
 
-static void set_default(double *ratio, double value)
-{
-	*ratio = *ratio == UNSET ? value : *ratio;
-}
-
 /* What only the options together show, and the defaults that depend on --quick and --mpi. */
 static void finish(struct compare_options *o)
 {
@@ -277,11 +228,9 @@ static void finish(struct compare_options *o)
 		      "of them.");
 	}
 	if (o->ranks_n == 0) {
-		o->ranks_n = mpis[o->mpi].ranks_n;
+		/* MPICH does not yield: 4 ranks on 2 cores took 30 ms a call. */
+		o->ranks_n = o->mpi == LAUNCH_MPICH ? 1 : 2;
 	}
-	set_default(&o->demands.geomean, mpis[o->mpi].geomean);
-	set_default(&o->demands.geomean_large, mpis[o->mpi].geomean_large);
-	set_default(&o->demands.barrier, mpis[o->mpi].barrier);
 	if (o->sizes.n == 0) {
 		size_list_powers_of_4(&o->sizes, 4, 4 << 20);
 	}
@@ -296,15 +245,6 @@ void compare_options_parse(int argc, char **argv, struct compare_options *option
 	*options = (struct compare_options){
 		.ranks = { 2, 4 },
 		.timeout_s = 300,
-		.demands = { .floor = 0.95,
-			     .floor_oversubscribed = 0.5,
-			     .geomean = UNSET,
-			     .geomean_large = UNSET,
-			     .geomean_oversubscribed = 1.1,
-			     .geomean_heap = 1.6,
-			     .geomean_heap_large = 2.0,
-			     .geomean_heap_oversubscribed = 1.5,
-			     .barrier = UNSET },
 	};
 	options_parse(&set, argc, argv, options);
 	finish(options);

@@ -44,33 +44,19 @@ static int run_all(struct bench *b)
 /* Give every rank the shared segment. The only use of MPI outside of what is measured. */
 static void join_segment(struct bench *b)
 {
-	char name[SHM_BARRIER_NAME_CHARS] = "";
+	char name[SHM_BARRIER_NAME_CHARS];
 	size_t samples = (size_t)coll_options_max_iterations(&b->options);
 	int err;
 
-	if (b->rank == 0) {
-		err = shm_barrier_create(&b->barrier, b->ranks, samples, name);
-		if (err) {
-			die(b,
-			    "Shared memory for the barrier could not be created; is /dev/shm "
-			    "full?",
-			    err);
-		}
-	}
+	if (b->rank == 0)
+		shm_barrier_name(name);
 	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
-	if (b->rank != 0) {
-		err = shm_barrier_open(&b->barrier, name, b->rank);
-		if (err) {
-			die(b,
-			    "The barrier's shared memory could not be opened; do all ranks see "
-			    "the same /dev/shm?",
-			    err);
-		}
-	}
-	shm_barrier_join(&b->barrier);
-	if (b->rank == 0) {
-		shm_barrier_unlink(name);
-	}
+	err = shm_barrier_meet(&b->barrier, name, b->rank, b->ranks, samples);
+	if (err)
+		die(b,
+		    "The barrier's shared memory could not be made or opened; is /dev/shm full, and do "
+		    "all ranks see the same one?",
+		    err);
 	b->barrier.idle = drive_mpi;
 }
 

@@ -148,6 +148,8 @@ void results_say(struct results *results, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 struct comparison *results_compare(struct results *results, unsigned int group);
 
+/* "PARENT/DATE", for who names no folder. */
+void results_folder(const struct results *results, const char *parent, char *out, size_t n);
 /* Whether results can be put there: a measurement is not to be lost to it. 0, or 1 and says why. */
 int results_check_places(const char *json, const char *out);
 /* The folder: index.html, plots, tables, JSON. 0; or says why and 1, or 2: only plots are lacking.

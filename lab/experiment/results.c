@@ -175,6 +175,14 @@ struct comparison *results_compare(struct results *results, unsigned int group)
 	return comparison;
 }
 
+void results_folder(const struct results *results, const char *parent, char *out, size_t n)
+{
+	snprintf(out, n, "%s/%s", parent, results->host.date);
+	/* A colon in a file name troubles make, scp and Windows. */
+	for (char *colon; (colon = strchr(out, ':'));)
+		memmove(colon, colon + 1, strlen(colon));
+}
+
 /* mkdir -p. 0 or -errno. */
 static int make_folders(const char *path)
 {

@@ -88,7 +88,7 @@ static const struct option_set options = {
 /* Folder of the running program's build: it lies in BUILD/tools/demo. */
 static void find_build(char *build)
 {
-	host_program_folder(build, PATH_MAX);
+	host_program_folder(build);
 	for (int up = 0; up < 2; up++) {
 		char *slash = strrchr(build, '/');
 
@@ -262,10 +262,7 @@ int main(int argc, char **argv)
 	results_begin(results, argc, argv, opt->quick ? 1 : (unsigned int)opt->rounds);
 	results->seconds = (double)opt->seconds;
 	results->enough = demo_enough;
-	snprintf(out, sizeof(out), "demo-out/%s", results->host.date);
-	/* A colon in a file name troubles make, scp and Windows. */
-	for (char *colon; (colon = strchr(out, ':'));)
-		memmove(colon, colon + 1, strlen(colon));
+	results_folder(results, "demo-out", out, sizeof(out));
 	opt->out = opt->out ? opt->out : out;
 	demo.set = set_of(opt);
 	demo.binding = opt->ranks <= results->host.cores ? BIND_CORES :

@@ -42,16 +42,6 @@ const struct option_set explain_options = {
 		"not be written; 2 if the options are wrong.",
 };
 
-/* Is it the first of its name, which is its best parameter? */
-static bool is_best(const struct oc_prediction *list, unsigned int i)
-{
-	for (unsigned int j = 0; j < i; j++) {
-		if (predict_same_name(list[j].algorithm, list[i].algorithm))
-			return false;
-	}
-	return true;
-}
-
 static void print_text(const struct explain_choice *options, const struct oc_predicted *predicted,
 		       const struct oc_prediction *list)
 {
@@ -70,7 +60,8 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 	for (unsigned int i = 0; i < predicted->count; i++) {
 		const struct oc_prediction *p = &list[i];
 
-		if (!options->all && !is_best(list, i) && strcmp(p->algorithm, predicted->chosen))
+		if (!options->all && !predict_is_best(list, i) &&
+		    strcmp(p->algorithm, predicted->chosen))
 			continue;
 		if (!p->closed)
 			table_add(&table, "%s\t-\t\t\t\t\t\t\tno closed form: see onecopy model",

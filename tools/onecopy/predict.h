@@ -62,7 +62,7 @@ enum { MODEL_TEXT = 640 };
 void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n);
 json_t *predict_model_json(const struct oc_predicted *predicted);
 json_t *predict_json(const struct oc_prediction *p);
-/* "knomial" of "knomial:4". */
-bool predict_same_name(const char *a, const char *b);
+/* Is it the first of its name, which is its best parameter? */
+bool predict_is_best(const struct oc_prediction *list, unsigned int i);
 
 #endif
