@@ -16,7 +16,7 @@ static void take_collectives(void *options, const char *text)
 
 static void take_sizes(void *options, const char *text)
 {
-	size_list_take(text, &((struct coll_options *)options)->sizes);
+	size_list_take("--sizes", text, 1, &((struct coll_options *)options)->sizes);
 }
 
 static void take_token(void *options, const char *text)
@@ -135,11 +135,11 @@ static void check_all(struct coll_options *o)
 	/* Then nothing is delivered. */
 	o->no_check |= o->memcpy;
 	for (int c = 0; c < o->collectives.n; c++) {
-		for (int i = 0; i < o->sizes.n; i++) {
-			if (oci_is_reduction(o->collectives.at[c]) && o->sizes.bytes[i] % 4)
+		for (unsigned int i = 0; i < o->sizes.count; i++) {
+			if (oci_is_reduction(o->collectives.at[c]) && o->sizes.at[i] % 4)
 				usage("Reductions add floats: their sizes are multiples of 4. Leave "
 				      "them out, or the odd sizes.");
-			if (o->sizes.bytes[i] > INT_MAX)
+			if (o->sizes.at[i] > INT_MAX)
 				usage("MPI counts bytes in an int: sizes must stay below 2 GiB.");
 		}
 	}

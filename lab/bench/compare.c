@@ -161,8 +161,8 @@ static void write_arguments(void)
 	for (i = 0; i < o->collectives.n; i++)
 		fprintf(out, "%s%s", i ? "," : "--collectives ",
 			oci_collective_name(o->collectives.at[i]));
-	for (i = 0; i < o->sizes.n; i++)
-		fprintf(out, "%s%zu", i ? "," : " --sizes ", o->sizes.bytes[i]);
+	for (unsigned int s = 0; s < o->sizes.count; s++)
+		fprintf(out, "%s%zu", s ? "," : " --sizes ", o->sizes.at[s]);
 	if (o->mode != BUFFERS_ROTATED)
 		fprintf(out, " --%s", buffer_mode_name(o->mode));
 	if (o->iterations)
@@ -199,9 +199,9 @@ static void plan_place(struct place *place)
 		enum oc_collective collective = o->collectives.at[i];
 		bool barrier = collective == OC_BARRIER;
 		const char *name = oci_collective_name(collective);
-		struct figure *figure = figure_new(results, barrier ? &no_bytes : o->sizes.bytes,
-						   barrier ? 1 : (unsigned int)o->sizes.n, "us",
-						   "%s-%s", place->stem, name);
+		struct figure *figure = figure_new(results, barrier ? &no_bytes : o->sizes.at,
+						   barrier ? 1 : o->sizes.count, "us", "%s-%s",
+						   place->stem, name);
 
 		snprintf(figure->title, sizeof(figure->title), "%s, %zu ranks", name, ranks);
 		snprintf(figure->about, sizeof(figure->about), "%s", place->way->about);
@@ -462,7 +462,7 @@ int main(int argc, char **argv)
 	run_begin();
 	list_places();
 	for (int i = 0; i < o->collectives.n; i++)
-		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : (unsigned int)o->sizes.n;
+		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : o->sizes.count;
 	if (o->everything)
 		share_time();
 	write_arguments();

@@ -80,7 +80,7 @@ static void take_collectives(void *options, const char *text)
 
 static void take_sizes(void *options, const char *text)
 {
-	size_list_take(text, &((struct compare_options *)options)->sizes);
+	size_list_take("--sizes", text, 1, &((struct compare_options *)options)->sizes);
 }
 
 static void take_token(void *options, const char *text)
@@ -202,8 +202,8 @@ static void choose(struct compare_options *o)
 	if (o->ranks_n == 0 && o->everything) {
 		take_ranks(o, "2,4,8");
 	}
-	if (o->sizes.n == 0 && (o->everything || o->quick)) {
-		size_list_take("4,1K,64K,1M", &o->sizes);
+	if (o->sizes.count == 0 && (o->everything || o->quick)) {
+		size_list_take("--sizes", "4,1K,64K,1M", 1, &o->sizes);
 	}
 	if (o->runs == 0) {
 		o->runs = o->everything ? STATS_MIN_RUNS : o->quick ? 3 : 9;
@@ -231,7 +231,7 @@ static void finish(struct compare_options *o)
 		/* MPICH does not yield: 4 ranks on 2 cores took 30 ms a call. */
 		o->ranks_n = o->mpi == LAUNCH_MPICH ? 1 : 2;
 	}
-	if (o->sizes.n == 0) {
+	if (o->sizes.count == 0) {
 		size_list_powers_of_4(&o->sizes, 4, 4 << 20);
 	}
 	if (o->gate && o->runs < STATS_MIN_RUNS) {

@@ -19,14 +19,14 @@ static void drive_mpi(void)
 static int run_all(struct bench *b)
 {
 	const struct coll_options *o = &b->options;
-	int c, i;
+	int c;
 
 	for (c = 0; c < o->collectives.n; c++) {
 		enum oc_collective collective = o->collectives.at[c];
-		int sizes = collective == OC_BARRIER ? 1 : o->sizes.n;
+		unsigned int sizes = collective == OC_BARRIER ? 1 : o->sizes.count;
 
-		for (i = 0; i < sizes; i++) {
-			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.bytes[i]);
+		for (unsigned int i = 0; i < sizes; i++) {
+			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.at[i]);
 			if (shm_barrier_failed(&b->barrier)) {
 				return STATUS_FAILED;
 			}

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text in and out: sizes with units, comma lists. */
+/* Text in and out: sizes with units, ranges. */
 #ifndef BENCH_TEXT_H
 #define BENCH_TEXT_H
 
 #include <stddef.h>
 
-enum { TEXT_MAX_SIZES = 64, TEXT_SIZE_CHARS = 24, TEXT_ERROR_CHARS = 512 };
+#include "lab/harness/options.h"
 
-struct size_list {
-	size_t bytes[TEXT_MAX_SIZES];
-	int n;
-};
-
-/*
- * Parse "64", "64K", "64KiB", "4M", "4MiB" or "1G" into bytes. Units are powers of 1024.
- * Returns 0, or -EINVAL for anything else, zero and numbers over 1 TiB included.
- */
-int size_parse(const char *text, size_t *bytes);
+enum { TEXT_SIZE_CHARS = 24, TEXT_ERROR_CHARS = 512 };
 
 /* Print "4 B", "64 KiB", "3 MiB": exact, in the largest unit that divides the number. */
 const char *size_format(size_t bytes, char out[TEXT_SIZE_CHARS]);
-
-/* Parse "4,1K,64K". On failure returns -EINVAL and puts the reason, a sentence, in @error. */
-int size_list_parse(const char *text, struct size_list *list, char error[TEXT_ERROR_CHARS]);
 
 /* The powers of four from @min to @max: the sizes a latency curve is drawn over by default. */
 void size_list_powers_of_4(struct size_list *list, size_t min, size_t max);
@@ -44,8 +32,7 @@ enum {
 	STATUS_GATE = 3,
 };
 
-/* --sizes and --token-ns: the same, and end the program where the text is wrong. */
-void size_list_take(const char *text, struct size_list *list);
+/* --token-ns: the same, and ends the program where the text is wrong. */
 void range_take(const char *text, struct range *range);
 
 #endif

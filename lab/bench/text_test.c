@@ -12,12 +12,16 @@ TEST(sizes_are_read_with_and_without_units)
 		const char *text;
 		size_t bytes;
 	} good[] = {
-		{ "4", 4 },	   { "64B", 64 },	{ "1K", 1024 }, { "64KiB", 64 << 10 },
-		{ "4m", 4 << 20 }, { "1GiB", 1 << 30 },
+		{ "0", 0 },
+		{ "4", 4 },
+		{ "64B", 64 },
+		{ "1K", 1024 },
+		{ "64KiB", 64 << 10 },
+		{ "4m", 4 << 20 },
+		{ "1GiB", 1 << 30 },
 	};
-	static const char *const bad[] = {
-		"", "0", "-1", " 4", "4X", "K", "99999999999999999999", "2000G"
-	};
+	static const char *const bad[] = { "",	   "-1", " 4", "4X", "K", "99999999999999999999",
+					   "2000G" };
 	size_t bytes, i;
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -41,17 +45,13 @@ TEST(sizes_are_printed_exactly)
 	assert_string_equal(size_format(4 << 20, out), "4 MiB");
 }
 
-TEST(a_bad_size_in_a_list_is_named)
+TEST(a_list_of_sizes_is_in_the_order_of_its_text)
 {
-	char error[TEXT_ERROR_CHARS];
-	struct size_list list = { .n = 0 };
+	struct size_list list;
 
-	assert_int_equal(size_list_parse("4,huge,1M", &list, error), -EINVAL);
-	assert_non_null(strstr(error, "'huge'"));
-	assert_int_equal(list.n, 0);
-	assert_int_equal(size_list_parse("4,1M", &list, error), 0);
-	assert_int_equal(list.n, 2);
-	assert_int_equal(list.bytes[1], 1 << 20);
+	size_list_take("--sizes", "1M,4", 1, &list);
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.at[0], 1 << 20);
 }
 
 TEST(default_sizes_are_the_powers_of_four)
@@ -59,11 +59,11 @@ TEST(default_sizes_are_the_powers_of_four)
 	struct size_list list;
 
 	size_list_powers_of_4(&list, 4, 4 << 20);
-	assert_int_equal(list.n, 11);
-	assert_int_equal(list.bytes[0], 4);
-	assert_int_equal(list.bytes[10], 4 << 20);
+	assert_int_equal(list.count, 11);
+	assert_int_equal(list.at[0], 4);
+	assert_int_equal(list.at[10], 4 << 20);
 	size_list_powers_of_4(&list, 5, 15);
-	assert_int_equal(list.n, 0);
+	assert_int_equal(list.count, 0);
 }
 
 TEST(numbers_out_of_range_or_with_rubbish_are_refused)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Of options without a letter: behind all letters. */
 enum { KEY_FIRST = 256 };
@@ -85,6 +86,67 @@ int double_parse(const char *text, double min, double max, double *value)
 		return -EINVAL;
 	*value = number;
 	return 0;
+}
+
+static const struct {
+	const char *name;
+	int shift;
+} units[] = {
+	{ "", 0 },    { "B", 0 },    { "K", 10 }, { "KB", 10 }, { "KiB", 10 }, { "M", 20 },
+	{ "MB", 20 }, { "MiB", 20 }, { "G", 30 }, { "GB", 30 }, { "GiB", 30 },
+};
+
+int size_parse(const char *text, size_t *bytes)
+{
+	unsigned long long number;
+	char *end;
+	size_t i;
+
+	/* strtoull takes "-1" and leading blanks; a size has neither. */
+	if (text[0] < '0' || text[0] > '9') {
+		return -EINVAL;
+	}
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno || number > (1ULL << 40)) {
+		return -EINVAL;
+	}
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcasecmp(end, units[i].name) == 0) {
+			break;
+		}
+	}
+	if (i == sizeof(units) / sizeof(units[0]) || number > ((1ULL << 40) >> units[i].shift)) {
+		return -EINVAL;
+	}
+	*bytes = (size_t)number << units[i].shift;
+	return 0;
+}
+
+size_t size_take(const char *option, const char *text, size_t least)
+{
+	size_t bytes;
+
+	if (size_parse(text, &bytes) || bytes < least)
+		usage("'%s' is not a number of bytes for %s; valid: %zu to 1024G, such as 65536, 64K "
+		      "or 1M",
+		      text, option, least);
+	return bytes;
+}
+
+void size_list_take(const char *option, const char *text, size_t least, struct size_list *list)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+
+	if (!copy)
+		usage("no memory for the options");
+	list->count = 0;
+	while ((word = strsep(&rest, ","))) {
+		if (list->count == SIZES_MOST)
+			usage("%s has more than %d sizes", option, SIZES_MOST);
+		list->at[list->count++] = size_take(option, word, least);
+	}
+	free(copy);
 }
 
 static bool is_last(const struct option_row *row)

@@ -51,6 +51,20 @@ void options_quiet(void);
 int long_parse(const char *text, long min, long max, long *value);
 int double_parse(const char *text, double min, double max, double *value);
 
+enum { SIZES_MOST = 64 };
+
+struct size_list {
+	size_t at[SIZES_MOST];
+	unsigned int count;
+};
+
+/* "64", "64K", "64KiB", "4M", "1G": units are powers of 1024. 0; -EINVAL for anything else, and for
+ * more than 1 TiB. */
+int size_parse(const char *text, size_t *bytes);
+/* A size, or "4,1K,64K", of `least` bytes and more; else usage(). */
+size_t size_take(const char *option, const char *text, size_t least);
+void size_list_take(const char *option, const char *text, size_t least, struct size_list *list);
+
 /* Lists of names in a sentence: "a, b, c". Cut where the text is full, which no list of ours is. */
 struct word_list {
 	char text[1024];

@@ -17,7 +17,7 @@ struct explain_choice {
 
 static void take_bytes(void *options, const char *text)
 {
-	((struct explain_choice *)options)->common.call.bytes = predict_bytes("--bytes", text);
+	((struct explain_choice *)options)->common.call.bytes = size_take("--bytes", text, 0);
 }
 
 #define AT(member) .place = offsetof(struct explain_choice, member)

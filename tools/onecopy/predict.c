@@ -12,17 +12,6 @@
 /* Beyond it plans get too many to wait for: an Alltoall has p operations on each of p ranks. */
 enum { RANKS_MOST = 1024 };
 
-size_t predict_bytes(const char *option, const char *text)
-{
-	size_t bytes;
-
-	if (!oci_option_bytes(text, &bytes) || bytes > (size_t)1 << 40)
-		usage("'%s' is not a number of bytes for %s; valid: 0 to 1024G, such as "
-		      "65536, 64K or 1M",
-		      text, option);
-	return bytes;
-}
-
 static int by_size(const void *a, const void *b)
 {
 	size_t x = *(const size_t *)a, y = *(const size_t *)b;
@@ -45,15 +34,7 @@ static void order(struct size_list *sizes)
 
 void predict_sizes(const char *option, const char *text, struct size_list *sizes)
 {
-	char *copy = strdup(text), *rest = copy, *word;
-
-	sizes->count = 0;
-	while (copy && (word = strsep(&rest, ",")) != NULL) {
-		if (sizes->count == SIZES_MOST)
-			usage("%s has more than %d sizes", option, SIZES_MOST);
-		sizes->at[sizes->count++] = predict_bytes(option, word);
-	}
-	free(copy);
+	size_list_take(option, text, 0, sizes);
 	order(sizes);
 }
 

@@ -10,13 +10,6 @@
 #include "lab/experiment/experiment.h"
 #include "lab/inspect/inspect.h"
 
-enum { SIZES_MOST = 64 };
-
-struct size_list {
-	size_t at[SIZES_MOST];
-	unsigned int count;
-};
-
 /* What both commands take. */
 struct predict_options {
 	struct oc_predict_call call;
@@ -45,8 +38,7 @@ void predict_take_profile(void *options, const char *text);
 /* The collective's name. */
 void predict_take_collective(void *options, const char *text, struct argp_state *state);
 
-/* "1M", or "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
-size_t predict_bytes(const char *option, const char *text);
+/* "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
 void predict_sizes(const char *option, const char *text, struct size_list *sizes);
 /* `least`: 2 where it is a communicator, as one of one rank moves nothing and is never served. */
 uint32_t predict_ranks(const char *text, uint32_t least);
