@@ -21,7 +21,7 @@ static void take_sizes(void *options, const char *text)
 
 static void take_token(void *options, const char *text)
 {
-	range_take(text, &((struct coll_options *)options)->token_ns);
+	range_take("--token-ns", text, 1e6, &((struct coll_options *)options)->token_ns);
 }
 
 static void take_cached(void *options, const char *text)
@@ -166,7 +166,7 @@ void coll_options_parse(int argc, char **argv, struct coll_options *options)
 {
 	*options = (struct coll_options){ .cell_seconds = 0.3 };
 	collective_list_default(&options->collectives);
-	size_list_powers_of_4(&options->sizes, 4, 4 << 20);
+	size_list_take("--sizes", SIZES_USUAL, 1, &options->sizes);
 	if (!first_rank_by_launcher())
 		options_quiet();
 	options_parse(&set, argc, argv, options);

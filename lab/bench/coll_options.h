@@ -7,7 +7,7 @@
 
 #include "buffers.h"
 #include "collective.h"
-#include "text.h"
+#include "lab/harness/options.h"
 
 struct coll_options {
 	struct collective_list collectives;

@@ -10,11 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text.h"
-
 /* "barrier, bcast, ..., " for a help text. */
 #define COLLECTIVE_WORDS OC_COLLECTIVE_ROWS(COLLECTIVE_WORD, )
 #define COLLECTIVE_WORD(X, ID, name, ...) #name ", "
+
+/* Exit statuses of the programs, beside EXIT_USAGE. */
+enum { STATUS_OK, STATUS_FAILED, STATUS_GATE = 3 };
+
+/* Of --sizes. */
+#define SIZES_USUAL "4,16,64,256,1K,4K,16K,64K,256K,1M,4M"
 
 struct collective_list {
 	enum oc_collective at[OC_COLLECTIVES];
@@ -38,10 +42,7 @@ struct collective_error {
 	unsigned char found;
 };
 
-/* Parse "bcast,gather". On failure -EINVAL and a sentence that names the valid ones. */
-int collective_list_parse(const char *text, struct collective_list *list,
-			  char error[TEXT_ERROR_CHARS]);
-/* The same, and ends the program where the text is wrong. */
+/* "bcast,gather", each once; ends the program where one is unknown. */
 void collective_list_take(const char *text, struct collective_list *list);
 /* Those that are measured unless others are named. */
 void collective_list_default(struct collective_list *list);

@@ -456,7 +456,7 @@ int main(int argc, char **argv)
 	results_begin(results, argc, argv, (unsigned int)o->runs);
 	results_folder(results, "bench-out", out, sizeof(out));
 	if (check_with())
-		return STATUS_USAGE;
+		return EXIT_USAGE;
 	if (results_check_places(o->json, o->out ? o->out : out))
 		return STATUS_FAILED;
 	run_begin();

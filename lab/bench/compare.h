@@ -9,7 +9,7 @@
 #include "buffers.h"
 #include "collective.h"
 #include "lab/experiment/mpi_found.h"
-#include "text.h"
+#include "lab/harness/options.h"
 
 enum { COMPARE_MAX_RANKS = 8, COMPARE_WAYS = 6 };
 

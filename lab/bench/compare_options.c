@@ -87,7 +87,7 @@ static void take_token(void *options, const char *text)
 {
 	struct range range;
 
-	range_take(text, &range);
+	range_take("--token-ns", text, 1e6, &range);
 	((struct compare_options *)options)->token = text;
 }
 
@@ -232,7 +232,7 @@ static void finish(struct compare_options *o)
 		o->ranks_n = o->mpi == LAUNCH_MPICH ? 1 : 2;
 	}
 	if (o->sizes.count == 0) {
-		size_list_powers_of_4(&o->sizes, 4, 4 << 20);
+		size_list_take("--sizes", SIZES_USUAL, 1, &o->sizes);
 	}
 	if (o->gate && o->runs < STATS_MIN_RUNS) {
 		usage("--gate needs at least 6 runs: fewer have no 95 %% interval of the "

@@ -54,7 +54,6 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 		   int absent)
 {
 	struct collective_error wrong;
-	char size[TEXT_SIZE_CHARS];
 	int err;
 
 	/* One rank's sentence is enough; the next cells will not run. */
@@ -71,11 +70,11 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 	err = collective_verify(call, recv, &wrong);
 	if (err == -EBADMSG) {
 		fprintf(stderr,
-			"oc_bench_coll: %s of %s is wrong on rank %d at byte offset %zu: 0x%02x "
+			"oc_bench_coll: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
 			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
 			"command on the stock MPI to see which library is at fault.\n",
-			oci_collective_name(call->collective), size_format(call->bytes, size),
-			b->rank, wrong.offset, wrong.expected, wrong.found);
+			oci_collective_name(call->collective), call->bytes, b->rank, wrong.offset,
+			wrong.expected, wrong.found);
 		shm_barrier_add_failure(&b->barrier);
 	} else if (err) {
 		die(b, "The received bytes could not be verified", err);
@@ -223,15 +222,13 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 static void give_up(struct bench *b, const struct cell_run *run)
 {
 	const struct range *range = &b->options.token_ns;
-	char size[TEXT_SIZE_CHARS];
 
 	fprintf(stderr,
-		"oc_bench_coll: in %d s fewer than %d calls of %s (%s) were made while a token took "
+		"oc_bench_coll: in %d s fewer than %d calls of %s (%zu B) were made while a token took "
 		"%g to %g ns from rank to rank (--token-ns). It took %.0f to %.0f ns: give a range "
 		"that this machine has more often.\n",
 		TOKEN_GIVE_UP_S, MIN_CALLS, oci_collective_name(run->call.collective),
-		size_format(run->call.bytes, size), range->low, range->high, run->seen_ns.low,
-		run->seen_ns.high);
+		run->call.bytes, range->low, range->high, run->seen_ns.low, run->seen_ns.high);
 	shm_barrier_add_failure(&b->barrier);
 }
 

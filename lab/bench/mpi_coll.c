@@ -77,7 +77,7 @@ static int check_job(const struct bench *b)
 				"it on one host.\n",
 				on_node, b->ranks);
 		}
-		return STATUS_USAGE;
+		return EXIT_USAGE;
 	}
 	if (b->options.root >= b->ranks) {
 		if (b->rank == 0) {
@@ -85,7 +85,7 @@ static int check_job(const struct bench *b)
 				"oc_bench_coll: --root is %ld, but the ranks are 0 to %d.\n",
 				b->options.root, b->ranks - 1);
 		}
-		return STATUS_USAGE;
+		return EXIT_USAGE;
 	}
 	return STATUS_OK;
 }

@@ -149,6 +149,18 @@ void size_list_take(const char *option, const char *text, size_t least, struct s
 	free(copy);
 }
 
+void range_take(const char *option, const char *text, double most, struct range *range)
+{
+	char *end;
+
+	range->low = strtod(text, &end);
+	if (end == text || *end != ':' || !(range->low >= 0) ||
+	    double_parse(end + 1, range->low, most, &range->high))
+		usage("%s takes two numbers from 0 to %.10g, of which the second one is no less, as in "
+		      "0:140, not '%s'",
+		      option, most, text);
+}
+
 static bool is_last(const struct option_row *row)
 {
 	return !row->name && !row->help;

@@ -65,6 +65,12 @@ int size_parse(const char *text, size_t *bytes);
 size_t size_take(const char *option, const char *text, size_t least);
 void size_list_take(const char *option, const char *text, size_t least, struct size_list *list);
 
+/* "0:140": numbers from `low` to `high`, both included, none above `most`; else usage(). */
+struct range {
+	double low, high;
+};
+void range_take(const char *option, const char *text, double most, struct range *range);
+
 /* Lists of names in a sentence: "a, b, c". Cut where the text is full, which no list of ours is. */
 struct word_list {
 	char text[1024];

@@ -31,12 +31,9 @@ static const enum oc_collective usual[] = { OC_BCAST, OC_SCATTER, OC_GATHER, OC_
 /* As the program reads it that gets it. */
 static void take_token(void *options, const char *text)
 {
-	double low, high;
-	char rest;
+	struct range range;
 
-	if (sscanf(text, "%lf:%lf%c", &low, &high, &rest) != 2 || !(low >= 0 && high >= low) ||
-	    !(high > 0 && high <= 1e6) || strspn(text, "0123456789.:e+-") != strlen(text))
-		usage("--token-ns '%s': valid: LOW:HIGH, in ns, as in 0:140", text);
+	range_take("--token-ns", text, 1e6, &range);
 	((struct bench_choice *)options)->token_ns = text;
 }
 

@@ -35,7 +35,8 @@ struct options {
 	unsigned int sizes;
 	size_t cpus[CPUS];
 	unsigned int cpu_count;
-	double seconds, low_ns, high_ns;
+	double seconds;
+	struct range token_ns;
 	bool touch, stream, both, misses, shared;
 };
 
@@ -253,12 +254,9 @@ static void take_cpus(void *choice, const char *text)
 	take_list("cpus", text, CPU_SETSIZE - 1, options->cpus, &options->cpu_count, CPUS);
 }
 
-static void take_range(void *choice, const char *text)
+static void take_range(void *options, const char *text)
 {
-	struct options *options = choice;
-
-	if (sscanf(text, "%lf:%lf", &options->low_ns, &options->high_ns) != 2)
-		usage("--token-ns takes LOW:HIGH, not '%s'", text);
+	range_take("--token-ns", text, 1e6, &((struct options *)options)->token_ns);
 }
 
 #define AT(member) .place = offsetof(struct options, member)
@@ -297,7 +295,7 @@ int main(int argc, char **argv)
 	if (bench.me.ranks != 2)
 		fail("a ping-pong takes 2 ranks");
 	bind_rank(&options, bench.me.rank);
-	distance_open(&bench.me, options.low_ns, options.high_ns);
+	distance_open(&bench.me, options.token_ns.low, options.token_ns.high);
 	for (unsigned int i = 0; i < options.sizes; i++)
 		most = options.bytes[i] > most ? options.bytes[i] : most;
 	most = most ? most : 1;

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/harness/options.h"
 #include "support/test.h"
-#include "text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -35,16 +34,6 @@ TEST(sizes_are_read_with_and_without_units)
 	}
 }
 
-TEST(sizes_are_printed_exactly)
-{
-	char out[TEXT_SIZE_CHARS];
-
-	assert_string_equal(size_format(4, out), "4 B");
-	assert_string_equal(size_format(1025, out), "1025 B");
-	assert_string_equal(size_format(65536, out), "64 KiB");
-	assert_string_equal(size_format(4 << 20, out), "4 MiB");
-}
-
 TEST(a_list_of_sizes_is_in_the_order_of_its_text)
 {
 	struct size_list list;
@@ -54,16 +43,13 @@ TEST(a_list_of_sizes_is_in_the_order_of_its_text)
 	assert_int_equal(list.at[0], 1 << 20);
 }
 
-TEST(default_sizes_are_the_powers_of_four)
+TEST(a_range_has_both_its_ends)
 {
-	struct size_list list;
+	struct range range;
 
-	size_list_powers_of_4(&list, 4, 4 << 20);
-	assert_int_equal(list.count, 11);
-	assert_int_equal(list.at[0], 4);
-	assert_int_equal(list.at[10], 4 << 20);
-	size_list_powers_of_4(&list, 5, 15);
-	assert_int_equal(list.count, 0);
+	range_take("--token-ns", "0.5:140", 1e6, &range);
+	assert_float_equal(range.low, 0.5, 0);
+	assert_float_equal(range.high, 140, 0);
 }
 
 TEST(numbers_out_of_range_or_with_rubbish_are_refused)
