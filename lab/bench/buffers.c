@@ -18,11 +18,23 @@ enum {
 	ASSUMED_CACHE_BYTES = 2 * 1024 * 1024,
 };
 
-void buffer_mode_take(enum buffer_mode *mode, enum buffer_mode given)
+static void set_mode(enum buffer_mode *mode, enum buffer_mode given)
 {
 	if (*mode != BUFFERS_ROTATED)
 		usage("--cached and --cold exclude each other: give one.");
 	*mode = given;
+}
+
+void take_cached(void *mode, const char *text)
+{
+	(void)text;
+	set_mode(mode, BUFFERS_CACHED);
+}
+
+void take_cold(void *mode, const char *text)
+{
+	(void)text;
+	set_mode(mode, BUFFERS_COLD);
 }
 
 const char *buffer_mode_name(enum buffer_mode mode)

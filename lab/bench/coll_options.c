@@ -9,33 +9,6 @@
 #include "lab/harness/options.h"
 #include "mpi_call.h"
 
-static void take_collectives(void *options, const char *text)
-{
-	collective_list_take(text, &((struct coll_options *)options)->collectives);
-}
-
-static void take_sizes(void *options, const char *text)
-{
-	size_list_take("--sizes", text, 1, &((struct coll_options *)options)->sizes);
-}
-
-static void take_token(void *options, const char *text)
-{
-	range_take("--token-ns", text, 1e6, &((struct coll_options *)options)->token_ns);
-}
-
-static void take_cached(void *options, const char *text)
-{
-	(void)text;
-	buffer_mode_take(&((struct coll_options *)options)->mode, BUFFERS_CACHED);
-}
-
-static void take_cold(void *options, const char *text)
-{
-	(void)text;
-	buffer_mode_take(&((struct coll_options *)options)->mode, BUFFERS_COLD);
-}
-
 /* Which of the words it is. */
 static int word_of(const char *text, const char *const words[3], const char *sentence)
 {
@@ -70,12 +43,12 @@ static const struct option_set set = {
 			{ "collectives", 0, "LIST",
 			  "What to measure: some of " COLLECTIVE_WORDS
 			  "with commas between them (default: those before scatterv)",
-			  .take = take_collectives },
+			  .take = take_collectives, AT(collectives) },
 			{ "sizes", 0, "LIST",
 			  "Bytes of the message (bcast, reduce, allreduce, scan, exscan) or of one "
 			  "rank's block (the others), as in 4,1K,64K,1M (default: the powers of four "
 			  "from 4 B to 4 MiB)",
-			  .take = take_sizes },
+			  .take = take_sizes, AT(sizes) },
 			{ "iterations", 0, "N",
 			  "Timed calls of each cell (default: from 10000 for small messages to 60 for "
 			  "4 MiB)",
@@ -87,13 +60,13 @@ static const struct option_set set = {
 			  "Count only calls made while a token took so long from one rank's CPU to the "
 			  "next one's: for virtual machines whose host moves their CPUs; a cell may take "
 			  "10 times as long",
-			  .take = take_token },
+			  .take = take_token, AT(token_ns) },
 			{ "cached", 0, NULL,
 			  "Use the same buffers for each call and do not rewrite them, as OSU does",
-			  .take = take_cached },
+			  .take = take_cached, AT(mode) },
 			{ "cold", 0, NULL,
 			  "Allocate the buffers of each call, use them once, free them",
-			  .take = take_cold },
+			  .take = take_cold, AT(mode) },
 			{ "loop", 0, "NAME",
 			  "aligned: all ranks begin a call at one instant, by our own barrier (default); "
 			  "osu: the same buffers and MPI_Barrier behind each call, and the mean of the "
@@ -166,7 +139,7 @@ void coll_options_parse(int argc, char **argv, struct coll_options *options)
 {
 	*options = (struct coll_options){ .cell_seconds = 0.3 };
 	collective_list_default(&options->collectives);
-	size_list_take("--sizes", SIZES_USUAL, 1, &options->sizes);
+	take_sizes(&options->sizes, SIZES_USUAL);
 	if (!first_rank_by_launcher())
 		options_quiet();
 	options_parse(&set, argc, argv, options);

@@ -179,7 +179,7 @@ TEST(what_is_named_twice_is_measured_once)
 {
 	struct collective_list list;
 
-	collective_list_take("gather,bcast,gather", &list);
+	take_collectives(&list, "gather,bcast,gather");
 	assert_int_equal(list.n, 2);
 	assert_int_equal(list.at[0], OC_GATHER);
 }

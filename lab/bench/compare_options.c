@@ -73,34 +73,13 @@ static void take_ways(void *choice, const char *text)
 	free(copy);
 }
 
-static void take_collectives(void *options, const char *text)
-{
-	collective_list_take(text, &((struct compare_options *)options)->collectives);
-}
-
-static void take_sizes(void *options, const char *text)
-{
-	size_list_take("--sizes", text, 1, &((struct compare_options *)options)->sizes);
-}
-
-static void take_token(void *options, const char *text)
+/* As the benchmark reads it that gets it. */
+static void take_token_text(void *place, const char *text)
 {
 	struct range range;
 
-	range_take("--token-ns", text, 1e6, &range);
-	((struct compare_options *)options)->token = text;
-}
-
-static void take_cached(void *options, const char *text)
-{
-	(void)text;
-	buffer_mode_take(&((struct compare_options *)options)->mode, BUFFERS_CACHED);
-}
-
-static void take_cold(void *options, const char *text)
-{
-	(void)text;
-	buffer_mode_take(&((struct compare_options *)options)->mode, BUFFERS_COLD);
+	take_token(&range, text);
+	*(const char **)place = text;
 }
 
 #define AT(member) .place = offsetof(struct compare_options, member)
@@ -118,21 +97,21 @@ static const struct option_set set = {
 			{ "collectives", 0, "LIST",
 			  "Some of " COLLECTIVE_WORDS
 			  "with commas between them (default: those before scatterv)",
-			  .take = take_collectives },
+			  .take = take_collectives, AT(collectives) },
 			{ "sizes", 0, "LIST",
 			  "As in 4,1K,64K,1M (default: the powers of four from 4 B to 4 MiB; with --quick: "
 			  "4,1K,64K,1M)",
-			  .take = take_sizes },
+			  .take = take_sizes, AT(sizes) },
 			{ "iterations", 0, "N", "Timed calls of a cell in one run", OPTION_COUNT,
 			  AT(iterations), 1, 10000000 },
 			{ "token-ns", 0, "LOW:HIGH",
 			  "Count only calls made while a token took so long from one rank's CPU to the next one's: "
 			  "for virtual machines whose host moves their CPUs",
-			  .take = take_token },
+			  .take = take_token_text, AT(token) },
 			{ "cached", 0, NULL, "The same buffers for each call, as OSU does",
-			  .take = take_cached },
+			  .take = take_cached, AT(mode) },
 			{ "cold", 0, NULL, "Buffers allocated for each call and freed after it",
-			  .take = take_cold },
+			  .take = take_cold, AT(mode) },
 			{ "no-check", 0, NULL, "Do not verify the delivered bytes", AT(no_check) },
 			{ "ways", 0, "LIST",
 			  "Ways to measure, some of aligned (the default), osu, nonblocking, persistent, first-10 "
@@ -203,7 +182,7 @@ static void choose(struct compare_options *o)
 		take_ranks(o, "2,4,8");
 	}
 	if (o->sizes.count == 0 && (o->everything || o->quick)) {
-		size_list_take("--sizes", "4,1K,64K,1M", 1, &o->sizes);
+		take_sizes(&o->sizes, "4,1K,64K,1M");
 	}
 	if (o->runs == 0) {
 		o->runs = o->everything ? STATS_MIN_RUNS : o->quick ? 3 : 9;
@@ -232,7 +211,7 @@ static void finish(struct compare_options *o)
 		o->ranks_n = o->mpi == LAUNCH_MPICH ? 1 : 2;
 	}
 	if (o->sizes.count == 0) {
-		size_list_take("--sizes", SIZES_USUAL, 1, &o->sizes);
+		take_sizes(&o->sizes, SIZES_USUAL);
 	}
 	if (o->gate && o->runs < STATS_MIN_RUNS) {
 		usage("--gate needs at least 6 runs: fewer have no 95 %% interval of the "

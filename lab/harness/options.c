@@ -202,7 +202,7 @@ static void take(const struct option_row *row, void *options, const char *text)
 	void *place = (char *)options + row->place;
 
 	if (row->take)
-		row->take(options, text);
+		row->take(place, text);
 	else if (row->kind == OPTION_FLAG)
 		*(bool *)place = true;
 	else if (row->kind == OPTION_TEXT)

@@ -30,7 +30,8 @@ struct option_row {
 	enum option_kind kind;
 	size_t place; /* of its member in the options */
 	double least, most;
-	void (*take)(void *options, const char *text); /* NULL: by its kind */
+	/* Gets that member, or with `place` 0 the options; NULL: by its kind. */
+	void (*take)(void *place, const char *text);
 };
 
 struct option_set {

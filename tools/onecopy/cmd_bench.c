@@ -85,16 +85,6 @@ static void take_ranks(void *options, const char *text)
 	((struct bench_choice *)options)->ranks = predict_ranks(text, 1);
 }
 
-static void take_bytes(void *options, const char *text)
-{
-	predict_sizes("--bytes", text, &((struct bench_choice *)options)->sizes);
-}
-
-static void take_profile(void *options, const char *text)
-{
-	((struct bench_choice *)options)->profile = predict_profile(text);
-}
-
 static void take_argument(void *choice, const char *text, struct argp_state *state)
 {
 	struct bench_choice *options = choice;
@@ -120,7 +110,7 @@ const struct option_set bench_options = {
 			{ "bytes", 'b', "LIST",
 			  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and "
 			  "messages 1 to 16M)",
-			  .take = take_bytes },
+			  .take = predict_take_bytes, AT(sizes) },
 			{ "rounds", 0, "N", "Rounds (default 7)", OPTION_COUNT, AT(rounds), 1,
 			  ROUNDS_MOST },
 			{ "quick", 0, NULL, "A look: 3 rounds of 64K and 1M, each shorter",
@@ -142,7 +132,7 @@ const struct option_set bench_options = {
 			  AT(every_parameter) },
 			{ "profile", 'p', "NAME|FILE",
 			  "The model that is held against the measurement; default: what jobs go by here",
-			  .take = take_profile },
+			  .take = predict_take_profile, AT(profile) },
 			{ "json", 'j', "FILE",
 			  "Write the results as JSON, every round's too (-: only that)",
 			  OPTION_TEXT, AT(json) },

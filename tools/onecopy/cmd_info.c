@@ -42,11 +42,6 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 	options->arguments[options->count++] = text;
 }
 
-static void take_profile(void *options, const char *text)
-{
-	((struct info_choice *)options)->profile = predict_profile(text);
-}
-
 #define AT(member) .place = offsetof(struct info_choice, member)
 
 const struct option_set info_options = {
@@ -64,7 +59,7 @@ const struct option_set info_options = {
 			{ "profile", 'p', "NAME|FILE",
 			  "With --plan: the ranks fill this machine core by core (default: a flat one), "
 			  "which algorithms by hierarchy go by",
-			  .take = take_profile },
+			  .take = predict_take_profile, AT(profile) },
 			{ 0 } },
 	.argument = take_argument,
 	.arguments = "\n--plan COLLECTIVE ALGORITHM RANKS [--profile NAME|FILE]",

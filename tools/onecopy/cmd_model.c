@@ -30,11 +30,6 @@ struct model_choice {
 	const char *algorithms[MODEL_ALGORITHMS];
 };
 
-static void take_bytes(void *options, const char *text)
-{
-	predict_sizes("--bytes", text, &((struct model_choice *)options)->sizes);
-}
-
 static void take_plot(void *options, const char *text)
 {
 	if (!*text)
@@ -49,7 +44,7 @@ const struct option_set model_options = {
 		(const struct option_row[]){
 			{ "bytes", 'b', "LIST",
 			  "Sizes of a block (default 1K,4K,16K,64K,256K,1M,4M)",
-			  .take = take_bytes },
+			  .take = predict_take_bytes, AT(sizes) },
 			{ "algorithms", 'a', "LIST",
 			  "These alone, each with its parameter, in this order: "
 			  "direct-read,hierarchical:65536",

@@ -43,16 +43,17 @@ uint32_t predict_ranks(const char *text, uint32_t least)
 	return command_ranks(text, least, RANKS_MOST);
 }
 
-const char *predict_profile(const char *text)
+void predict_take_profile(void *profile, const char *text)
 {
 	struct word_list valid = { "" };
 	const char *name;
 
+	*(const char **)profile = text;
 	if (strchr(text, '/'))
-		return text;
+		return;
 	for (unsigned int i = 0; (name = oci_model_profile_name(i)) != NULL; i++) {
 		if (!strcmp(text, name))
-			return text;
+			return;
 		word_list_add(&valid, name);
 	}
 	usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
@@ -60,14 +61,14 @@ const char *predict_profile(const char *text)
 	      text, valid.text);
 }
 
-void predict_take_ranks(void *options, const char *text)
+void predict_take_bytes(void *sizes, const char *text)
 {
-	((struct predict_options *)options)->call.ranks = predict_ranks(text, 2);
+	predict_sizes("--bytes", text, sizes);
 }
 
-void predict_take_profile(void *options, const char *text)
+void predict_take_ranks(void *ranks, const char *text)
 {
-	((struct predict_options *)options)->call.profile = predict_profile(text);
+	*(uint32_t *)ranks = predict_ranks(text, 2);
 }
 
 void predict_take_collective(void *choice, const char *text, struct argp_state *state)

@@ -20,11 +20,18 @@ struct predict_options {
 
 /* Their rows; the options begin with a struct predict_options. */
 #define PREDICT_ROWS                                                                                    \
-	{ "ranks", 'n', "N", "Ranks of the communicator on a node (default 2)",                         \
-	  .take = predict_take_ranks },                                                                 \
-		{ "profile", 'p', "NAME|FILE",                                                          \
+	{ "ranks",                                                                                      \
+	  'n',                                                                                          \
+	  "N",                                                                                          \
+	  "Ranks of the communicator on a node (default 2)",                                            \
+	  .take = predict_take_ranks,                                                                   \
+	  .place = offsetof(struct predict_options, call.ranks) },                                      \
+		{ "profile",                                                                            \
+		  'p',                                                                                  \
+		  "NAME|FILE",                                                                          \
 		  "A machine that ships with onecopy, or a tuning file; default: what jobs go by here", \
-		  .take = predict_take_profile },                                                       \
+		  .take = predict_take_profile,                                                         \
+		  .place = offsetof(struct predict_options, call.profile) },                            \
 		{ "no-single-copy", 0, NULL, "No pair of ranks can read the other's memory",            \
 		  .place = offsetof(struct predict_options, call.shm) },                                \
 		{ "mapped", 0, NULL, "All ranks have shared heaps, and all buffers lie there",          \
@@ -33,8 +40,9 @@ struct predict_options {
 		"json", 'j', NULL, "Print as JSON, times in seconds",                                   \
 			.place = offsetof(struct predict_options, json)                                 \
 	}
-void predict_take_ranks(void *options, const char *text);
-void predict_take_profile(void *options, const char *text);
+void predict_take_ranks(void *ranks, const char *text);
+void predict_take_profile(void *profile, const char *text);
+void predict_take_bytes(void *sizes, const char *text);
 /* The collective's name. */
 void predict_take_collective(void *options, const char *text, struct argp_state *state);
 
@@ -42,9 +50,6 @@ void predict_take_collective(void *options, const char *text, struct argp_state 
 void predict_sizes(const char *option, const char *text, struct size_list *sizes);
 /* `least`: 2 where it is a communicator, as one of one rank moves nothing and is never served. */
 uint32_t predict_ranks(const char *text, uint32_t least);
-/* A name or a file; a wrong name ends in usage(). */
-const char *predict_profile(const char *text);
-
 /* Predicts, or says why not and exits: 2 for a file or name that is wrong, else 1. */
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		  struct oc_prediction list[OC_PREDICTIONS_MOST]);
