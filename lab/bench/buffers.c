@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/harness/options.h"
+
 enum {
 	LINE_BYTES = 64,
 	/* malloc's initial limit between its heap and fresh pages from the kernel. */
@@ -15,6 +17,25 @@ enum {
 	/* Where the system does not say: the largest private cache in common servers. */
 	ASSUMED_CACHE_BYTES = 2 * 1024 * 1024,
 };
+
+static void set_mode(enum buffer_mode *mode, enum buffer_mode given)
+{
+	if (*mode != BUFFERS_ROTATED)
+		usage("--cached and --cold exclude each other: give one.");
+	*mode = given;
+}
+
+void take_cached(void *mode, const char *text)
+{
+	(void)text;
+	set_mode(mode, BUFFERS_CACHED);
+}
+
+void take_cold(void *mode, const char *text)
+{
+	(void)text;
+	set_mode(mode, BUFFERS_COLD);
+}
 
 const char *buffer_mode_name(enum buffer_mode mode)
 {

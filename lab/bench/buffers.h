@@ -24,6 +24,9 @@ struct buffers {
 	char *base; /* @memory, aligned */
 };
 
+/* --cached or --cold: not both. */
+void take_cached(void *mode, const char *text);
+void take_cold(void *mode, const char *text);
 const char *buffer_mode_name(enum buffer_mode mode);
 
 /* Returns 0 or -ENOMEM. All of a pool's pages have been touched. Undone by buffers_destroy. */

@@ -3,214 +3,118 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/harness/options.h"
 #include "mpi_call.h"
 
-enum {
-	KEY_COLLECTIVES = 256,
-	KEY_SIZES,
-	KEY_MIN_BYTES,
-	KEY_MAX_BYTES,
-	KEY_ITERATIONS,
-	KEY_CELL_SECONDS,
-	KEY_TOKEN,
-	KEY_CACHED,
-	KEY_COLD,
-	KEY_CHECK,
-	KEY_NO_CHECK,
-	KEY_MEMCPY,
-	KEY_ROOT,
-	KEY_LOOP,
-	KEY_FORM,
-	KEY_FIRST,
-};
-
-static const struct argp_option option_table[] = {
-	{ "collectives", KEY_COLLECTIVES, "LIST", 0,
-	  "What to measure: some of " COLLECTIVE_WORDS
-	  "with commas between them (default: those before scatterv)",
-	  0 },
-	{ "sizes", KEY_SIZES, "LIST", 0,
-	  "Bytes of the message (bcast, reduce, allreduce, scan, exscan) or of one rank's block (the "
-	  "others), as in 4,1K,64K,1M (default: the powers of four from 4 B to 4 MiB)",
-	  0 },
-	{ "min-bytes", KEY_MIN_BYTES, "SIZE", 0, "Smallest of the powers of four", 0 },
-	{ "max-bytes", KEY_MAX_BYTES, "SIZE", 0, "Largest of the powers of four", 0 },
-	{ "iterations", KEY_ITERATIONS, "N", 0,
-	  "Timed calls of each cell (default: from 10000 for small messages to 60 for 4 MiB)", 0 },
-	{ "cell-seconds", KEY_CELL_SECONDS, "S", 0,
-	  "Stop a cell after this time, once it has 10 calls (default: 0.3)", 0 },
-	{ "token-ns", KEY_TOKEN, "LOW:HIGH", 0,
-	  "Count only calls made while a token took so long from one rank's CPU to the next one's: "
-	  "for virtual machines whose host moves their CPUs; a cell may take 10 times as long",
-	  0 },
-	{ "cached", KEY_CACHED, NULL, 0,
-	  "Use the same buffers for each call and do not rewrite them, as OSU does", 1 },
-	{ "cold", KEY_COLD, NULL, 0, "Allocate the buffers of each call, use them once, free them",
-	  1 },
-	{ "check", KEY_CHECK, NULL, 0,
-	  "Verify delivered bytes, outside of the timed part (default)", 2 },
-	{ "no-check", KEY_NO_CHECK, NULL, 0, "Do not verify", 2 },
-	{ "memcpy", KEY_MEMCPY, NULL, 0,
-	  "Time memcpy instead, of the bytes that the collective has to move, each rank its share, "
-	  "with no waiting: the physical limit",
-	  2 },
-	{ "loop", KEY_LOOP, "NAME", 0,
-	  "aligned: all ranks begin a call at one instant, by our own barrier (default); osu: the "
-	  "same buffers and MPI_Barrier behind each call, and the mean of the ranks counts",
-	  1 },
-	{ "form", KEY_FORM, "NAME", 0,
-	  "blocking (default); nonblocking: begun and waited for at once; persistent: a kept "
-	  "request is started, the same buffers each time",
-	  1 },
-	{ "first", KEY_FIRST, "N", 0,
-	  "The mean of the first N calls of each cell, with nothing before them", 1 },
-	{ "root", KEY_ROOT, "RANK", 0, "Root of bcast, scatter, gather and reduce (default: 0)",
-	  3 },
-	{ 0 },
-};
-
-#define PLACE(member) offsetof(struct coll_options, member)
-#define SIZES "--min-bytes and --max-bytes take a size above 0, as in 4, 64K or 1M."
-
-/* The options that are no more than a value. */
-static const struct plain_option plain[] = {
-	{ KEY_MIN_BYTES, PLAIN_SIZE, PLACE(min_bytes), 0, 0, SIZES },
-	{ KEY_MAX_BYTES, PLAIN_SIZE, PLACE(max_bytes), 0, 0, SIZES },
-	{ KEY_ITERATIONS, PLAIN_COUNT, PLACE(iterations), 1, 10000000,
-	  "--iterations takes a whole number from 1 to 10000000." },
-	{ KEY_FIRST, PLAIN_COUNT, PLACE(first), 1, 10000000,
-	  "--first takes a whole number from 1 to 10000000." },
-	{ KEY_CELL_SECONDS, PLAIN_FRACTION, PLACE(cell_seconds), 0.001, 3600,
-	  "--cell-seconds takes seconds from 0.001 to 3600." },
-	{ KEY_ROOT, PLAIN_COUNT, PLACE(root), 0, INT_MAX,
-	  "--root takes the number of a rank, from 0." },
-	{ KEY_MEMCPY, PLAIN_FLAG, PLACE(memcpy), 0, 0, NULL },
-	{ 0 },
-};
-
-static error_t parse_list(int key, const char *arg, struct argp_state *state,
-			  struct coll_options *o)
+/* Which of the words it is. */
+static int word_of(const char *text, const char *const words[3], const char *sentence)
 {
-	char error[TEXT_ERROR_CHARS];
-	int err;
-
-	if (key == KEY_COLLECTIVES) {
-		err = collective_list_parse(arg, &o->collectives, error);
-	} else {
-		err = size_list_parse(arg, &o->sizes, error);
-		o->sizes_given = true;
+	for (int i = 0; words[i]; i++) {
+		if (!strcmp(text, words[i]))
+			return i;
 	}
-	return err ? args_fail(state, error) : 0;
+	usage("%s", sentence);
 }
 
-/* What only the options together show. */
-static error_t check_all(struct argp_state *state, struct coll_options *o)
-{
-	int c, i;
-
-	/* A kept request has kept buffers, and so has OSU's loop. */
-	if (o->osu || o->form == FORM_PERSISTENT) {
-		o->mode = BUFFERS_CACHED;
-	}
-	/* Then nothing is delivered. */
-	o->check = o->check && !o->memcpy;
-	if (!o->sizes_given) {
-		size_list_powers_of_4(&o->sizes, o->min_bytes, o->max_bytes);
-	}
-	if (o->sizes.n == 0) {
-		return args_fail(state,
-				 "No power of four lies between --min-bytes and --max-bytes: widen "
-				 "them, or name the sizes with --sizes.");
-	}
-	for (c = 0; c < o->collectives.n; c++) {
-		for (i = 0; i < o->sizes.n; i++) {
-			if (oci_is_reduction(o->collectives.at[c]) && o->sizes.bytes[i] % 4) {
-				return args_fail(state,
-						 "Reductions add floats: their sizes are multiples "
-						 "of 4. Leave them out, or the odd sizes.");
-			}
-			if (o->sizes.bytes[i] > INT_MAX) {
-				return args_fail(
-					state, "MPI counts bytes in an int: sizes must stay below "
-					       "2 GiB.");
-			}
-		}
-	}
-	return 0;
-}
-
-/* Which of the words it is, or -1 after saying what is valid. */
-static int word_of(struct argp_state *state, const char *arg, const char *const words[3],
-		   const char *sentence)
-{
-	int i = 0;
-
-	while (words[i] && strcmp(arg, words[i]) != 0) {
-		i++;
-	}
-	if (!words[i]) {
-		args_fail(state, sentence);
-		return -1;
-	}
-	return i;
-}
-
-static error_t parse_way(int key, const char *arg, struct argp_state *state, struct coll_options *o)
+static void take_loop(void *options, const char *text)
 {
 	static const char *const loops[] = { "aligned", "osu", NULL };
-	static const char *const forms[] = { "blocking", "nonblocking", "persistent", NULL };
-	int word;
 
-	word = key == KEY_LOOP ? word_of(state, arg, loops, "--loop takes aligned or osu.") :
-				 word_of(state, arg, forms,
-					 "--form takes blocking, nonblocking or persistent.");
-	if (word < 0) {
-		return EINVAL;
-	}
-	if (key == KEY_LOOP) {
-		o->osu = word;
-	} else {
-		o->form = word;
-	}
-	return 0;
+	((struct coll_options *)options)->osu =
+		word_of(text, loops, "--loop takes aligned or osu.");
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static void take_form(void *options, const char *text)
 {
-	struct coll_options *o = state->input;
+	static const char *const forms[] = { "blocking", "nonblocking", "persistent", NULL };
 
-	switch (key) {
-	case KEY_COLLECTIVES:
-	case KEY_SIZES:
-		return parse_list(key, arg, state, o);
-	case KEY_TOKEN:
-		return range_parse(arg, 1e6, &o->token_ns) ? args_fail(state, TOKEN_SENTENCE) : 0;
-	case KEY_CACHED:
-	case KEY_COLD:
-		if (o->mode != BUFFERS_ROTATED) {
-			return args_fail(state, CACHED_SENTENCE);
+	((struct coll_options *)options)->form =
+		word_of(text, forms, "--form takes blocking, nonblocking or persistent.");
+}
+
+#define AT(member) .place = offsetof(struct coll_options, member)
+
+static const struct option_set set = {
+	.rows =
+		(const struct option_row[]){
+			{ "collectives", 0, "LIST",
+			  "What to measure: some of " COLLECTIVE_WORDS
+			  "with commas between them (default: those before scatterv)",
+			  .take = take_collectives, AT(collectives) },
+			{ "sizes", 0, "LIST",
+			  "Bytes of the message (bcast, reduce, allreduce, scan, exscan) or of one "
+			  "rank's block (the others), as in 4,1K,64K,1M (default: the powers of four "
+			  "from 4 B to 4 MiB)",
+			  .take = take_sizes, AT(sizes) },
+			{ "iterations", 0, "N",
+			  "Timed calls of each cell (default: from 10000 for small messages to 60 for "
+			  "4 MiB)",
+			  OPTION_COUNT, AT(iterations), 1, 10000000 },
+			{ "cell-seconds", 0, "S",
+			  "Stop a cell after this time, once it has 10 calls (default: 0.3)",
+			  OPTION_FRACTION, AT(cell_seconds), 0.001, 3600 },
+			{ "token-ns", 0, "LOW:HIGH",
+			  "Count only calls made while a token took so long from one rank's CPU to the "
+			  "next one's: for virtual machines whose host moves their CPUs; a cell may take "
+			  "10 times as long",
+			  .take = take_token, AT(token_ns) },
+			{ "cached", 0, NULL,
+			  "Use the same buffers for each call and do not rewrite them, as OSU does",
+			  .take = take_cached, AT(mode) },
+			{ "cold", 0, NULL,
+			  "Allocate the buffers of each call, use them once, free them",
+			  .take = take_cold, AT(mode) },
+			{ "loop", 0, "NAME",
+			  "aligned: all ranks begin a call at one instant, by our own barrier (default); "
+			  "osu: the same buffers and MPI_Barrier behind each call, and the mean of the "
+			  "ranks counts",
+			  .take = take_loop },
+			{ "form", 0, "NAME",
+			  "blocking (default); nonblocking: begun and waited for at once; persistent: a "
+			  "kept request is started, the same buffers each time",
+			  .take = take_form },
+			{ "first", 0, "N",
+			  "The mean of the first N calls of each cell, with nothing before them",
+			  OPTION_COUNT, AT(first), 1, 10000000 },
+			{ "no-check", 0, NULL,
+			  "Do not verify delivered bytes, which is done outside of the timed part",
+			  AT(no_check) },
+			{ "memcpy", 0, NULL,
+			  "Time memcpy instead, of the bytes that the collective has to move, each rank "
+			  "its share, with no waiting: the physical limit",
+			  AT(memcpy) },
+			{ "root", 0, "RANK",
+			  "Root of bcast, scatter, gather and reduce (default: 0)", OPTION_COUNT,
+			  AT(root), 0, INT_MAX },
+			{ 0 } },
+	.about =
+		"Time MPI collectives between the ranks of one node.\v"
+		"Run it under mpirun. Printed is, behind '=', collective and bytes, the median "
+		"over calls of the slowest rank's time in microseconds, and their 10 % and "
+		"90 % quantiles; last, what a token took from rank to rank in ns. Calls are aligned "
+		"by this program's own barrier in shared memory, never by MPI_Barrier.\n\nExit "
+		"status: 0 done, 1 wrong bytes or a failure, 2 wrong options.",
+};
+
+/* What only the options together show. */
+static void check_all(struct coll_options *o)
+{
+	/* A kept request has kept buffers, and so has OSU's loop. */
+	if (o->osu || o->form == FORM_PERSISTENT)
+		o->mode = BUFFERS_CACHED;
+	/* Then nothing is delivered. */
+	o->no_check |= o->memcpy;
+	for (int c = 0; c < o->collectives.n; c++) {
+		for (unsigned int i = 0; i < o->sizes.count; i++) {
+			if (oci_is_reduction(o->collectives.at[c]) && o->sizes.at[i] % 4)
+				usage("Reductions add floats: their sizes are multiples of 4. Leave "
+				      "them out, or the odd sizes.");
+			if (o->sizes.at[i] > INT_MAX)
+				usage("MPI counts bytes in an int: sizes must stay below 2 GiB.");
 		}
-		o->mode = key == KEY_CACHED ? BUFFERS_CACHED : BUFFERS_COLD;
-		return 0;
-	case KEY_CHECK:
-	case KEY_NO_CHECK:
-		o->check = key == KEY_CHECK;
-		return 0;
-	case KEY_LOOP:
-	case KEY_FORM:
-		return parse_way(key, arg, state, o);
-	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is not an option; this program takes no other arguments.",
-			   arg);
-		return EINVAL;
-	case ARGP_KEY_SUCCESS:
-		return check_all(state, o);
-	default:
-		return plain_parse(plain, key, arg, state);
 	}
 }
 
@@ -231,27 +135,15 @@ static bool first_rank_by_launcher(void)
 	return true;
 }
 
-int coll_options_parse(int argc, char **argv, struct coll_options *options)
+void coll_options_parse(int argc, char **argv, struct coll_options *options)
 {
-	static const struct argp argp = {
-		.options = option_table,
-		.parser = parse_option,
-		.doc = "Time MPI collectives between the ranks of one node.\v"
-		       "Run it under mpirun. Printed is, behind '=', collective and bytes, the median "
-		       "over calls of the slowest rank's time in microseconds, and their 10 % and "
-		       "90 % quantiles; last, what a token took from rank to rank in ns. Calls are aligned by this program's own barrier in "
-		       "shared memory, never by MPI_Barrier.\n\nExit status: 0 done, 1 wrong bytes or "
-		       "a failure, 2 wrong options.",
-	};
-
-	*options = (struct coll_options){
-		.min_bytes = 4,
-		.max_bytes = 4 << 20,
-		.cell_seconds = 0.3,
-		.check = true,
-	};
+	*options = (struct coll_options){ .cell_seconds = 0.3 };
 	collective_list_default(&options->collectives);
-	return args_parse(&argp, argc, argv, options, !first_rank_by_launcher());
+	take_sizes(&options->sizes, SIZES_USUAL);
+	if (!first_rank_by_launcher())
+		options_quiet();
+	options_parse(&set, argc, argv, options);
+	check_all(options);
 }
 
 /*

@@ -7,14 +7,11 @@
 
 #include "buffers.h"
 #include "collective.h"
-#include "text.h"
+#include "lab/harness/options.h"
 
 struct coll_options {
 	struct collective_list collectives;
 	struct size_list sizes;
-	size_t min_bytes;
-	size_t max_bytes;
-	bool sizes_given;
 	long iterations; /* 0: by size */
 	long first;	 /* so many calls, the first of their cell, and nothing before; 0: steady */
 	bool osu;	 /* MPI_Barrier behind each call, instead of our barrier around it */
@@ -22,13 +19,13 @@ struct coll_options {
 	double cell_seconds;
 	struct range token_ns; /* of the calls that count; high 0: all do */
 	enum buffer_mode mode;
-	bool check;
+	bool no_check;
 	bool memcpy; /* of the bytes that the collective has to move, instead of it */
 	long root;
 };
 
-/* Returns -1 to go on, or the status to exit with; see args_parse. One rank alone says why. */
-int coll_options_parse(int argc, char **argv, struct coll_options *options);
+/* Ends the program where they are wrong: one rank alone says why. */
+void coll_options_parse(int argc, char **argv, struct coll_options *options);
 
 /* Timed calls of a cell: as asked, or many for small messages and fewer for large ones. */
 long coll_options_iterations(const struct coll_options *options, size_t bytes);

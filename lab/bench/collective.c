@@ -2,9 +2,10 @@
 #include "collective.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lab/harness/options.h"
 
 void collective_list_default(struct collective_list *list)
 {
@@ -17,59 +18,49 @@ void collective_list_default(struct collective_list *list)
 	memcpy(list->at, by_default, sizeof(by_default));
 }
 
-static int list_add(struct collective_list *list, const char *word)
+static enum oc_collective collective_of(const char *word)
 {
-	int c, i;
+	struct word_list valid = { "" };
 
-	for (c = 0; c < OC_COLLECTIVES && strcmp(word, oci_collective_name((enum oc_collective)c));
-	     c++) {
+	for (int c = 0; c < OC_COLLECTIVES; c++) {
+		const char *name = oci_collective_name((enum oc_collective)c);
+
+		if (!strcmp(word, name))
+			return (enum oc_collective)c;
+		word_list_add(&valid, name);
 	}
-	if (c == OC_COLLECTIVES) {
-		return -EINVAL;
-	}
-	/* Named twice is measured once. */
-	for (i = 0; i < list->n; i++) {
-		if (list->at[i] == (enum oc_collective)c) {
-			return 0;
-		}
-	}
-	list->at[list->n++] = (enum oc_collective)c;
-	return 0;
+	usage("'%s' is not a collective of this benchmark; valid: some of %s, with commas between",
+	      word, valid.text);
 }
 
-int collective_list_parse(const char *text, struct collective_list *list,
-			  char error[TEXT_ERROR_CHARS])
+void take_sizes(void *list, const char *text)
 {
-	struct collective_list found = { .n = 0 };
-	char *copy = strdup(text), *rest = copy, *word;
-	int used, c, err = 0;
+	size_list_take("--sizes", text, 1, list);
+}
 
-	if (!copy) {
-		snprintf(error, TEXT_ERROR_CHARS, "Out of memory while reading the collectives.");
-		return -ENOMEM;
-	}
-	while (!err && (word = strsep(&rest, ","))) {
-		err = list_add(&found, word);
-		if (err) {
-			used = snprintf(
-				error, TEXT_ERROR_CHARS,
-				"'%.60s' is not a collective this benchmark knows: name some "
-				"of",
-				word);
-			for (c = 0; c < OC_COLLECTIVES; c++) {
-				used += snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
-						 "%s %s", c ? "," : "",
-						 oci_collective_name((enum oc_collective)c));
-			}
-			snprintf(error + used, (size_t)(TEXT_ERROR_CHARS - used),
-				 ", separated by commas.");
-		}
-	}
-	if (!err) {
-		*list = found;
+void take_token(void *range, const char *text)
+{
+	range_take("--token-ns", text, 1e6, range);
+}
+
+void take_collectives(void *place, const char *text)
+{
+	struct collective_list *list = place;
+	char *copy = strdup(text), *rest = copy, *word;
+
+	if (!copy)
+		usage("no memory for the collectives");
+	list->n = 0;
+	while ((word = strsep(&rest, ","))) {
+		enum oc_collective c = collective_of(word);
+		int i = 0;
+
+		while (i < list->n && list->at[i] != c)
+			i++;
+		list->at[i] = c;
+		list->n += i == list->n;
 	}
 	free(copy);
-	return err;
 }
 
 size_t collective_send_bytes(const struct collective_call *call)

@@ -10,11 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text.h"
-
 /* "barrier, bcast, ..., " for a help text. */
 #define COLLECTIVE_WORDS OC_COLLECTIVE_ROWS(COLLECTIVE_WORD, )
 #define COLLECTIVE_WORD(X, ID, name, ...) #name ", "
+
+/* Exit statuses of the programs, beside EXIT_USAGE. */
+enum { STATUS_OK, STATUS_FAILED, STATUS_GATE = 3 };
+
+/* Of --sizes. */
+#define SIZES_USUAL "4,16,64,256,1K,4K,16K,64K,256K,1M,4M"
 
 struct collective_list {
 	enum oc_collective at[OC_COLLECTIVES];
@@ -38,9 +42,10 @@ struct collective_error {
 	unsigned char found;
 };
 
-/* Parse "bcast,gather". On failure -EINVAL and a sentence that names the valid ones. */
-int collective_list_parse(const char *text, struct collective_list *list,
-			  char error[TEXT_ERROR_CHARS]);
+/* "bcast,gather", each once; "4,1K,64K"; "0:140" ns. Each ends the program where it is wrong. */
+void take_collectives(void *list, const char *text);
+void take_sizes(void *list, const char *text);
+void take_token(void *range, const char *text);
 /* Those that are measured unless others are named. */
 void collective_list_default(struct collective_list *list);
 

@@ -175,17 +175,11 @@ TEST(ranks_without_a_receive_buffer_pass)
 	assert_int_equal(collective_verify(&exscan, NULL, &error), 0);
 }
 
-TEST(unknown_collective_is_refused_with_the_valid_names)
+TEST(what_is_named_twice_is_measured_once)
 {
-	char error[TEXT_ERROR_CHARS];
-	struct collective_list list = { .n = 0 };
+	struct collective_list list;
 
-	assert_int_equal(collective_list_parse("bcast,nothing", &list, error), -EINVAL);
-	assert_int_equal(list.n, 0);
-	assert_non_null(strstr(error, "'nothing'"));
-	assert_non_null(strstr(error, "reduce, allreduce, scatterv"));
-	assert_non_null(strstr(error, "neighbor_alltoallv, separated"));
-	assert_int_equal(collective_list_parse("gather,bcast,gather", &list, error), 0);
+	take_collectives(&list, "gather,bcast,gather");
 	assert_int_equal(list.n, 2);
 	assert_int_equal(list.at[0], OC_GATHER);
 }

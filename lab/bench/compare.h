@@ -9,7 +9,7 @@
 #include "buffers.h"
 #include "collective.h"
 #include "lab/experiment/mpi_found.h"
-#include "text.h"
+#include "lab/harness/options.h"
 
 enum { COMPARE_MAX_RANKS = 8, COMPARE_WAYS = 6 };
 
@@ -21,14 +21,6 @@ struct compare_way {
 	bool keeps;		      /* a request of one collective: stock is not verified */
 };
 extern const struct compare_way compare_ways[COMPARE_WAYS];
-
-/* What the gate asks; 0 asks for nothing. */
-struct compare_demands {
-	double floor, floor_oversubscribed;
-	double geomean, geomean_large, geomean_oversubscribed;
-	double geomean_heap, geomean_heap_large, geomean_heap_oversubscribed;
-	double barrier;
-};
 
 struct compare_options {
 	enum launcher mpi; /* the first, or the only one */
@@ -49,10 +41,9 @@ struct compare_options {
 	const char *mpirun;		 /* NULL: what is on PATH */
 	const char *program;		 /* NULL: beside this one */
 	const char *json, *out;		 /* NULL: results.json in @out; bench-out/<date> */
-	struct compare_demands demands;
 };
 
-/* Returns -1 to go on, or the status to exit with. */
-int compare_options_parse(int argc, char **argv, struct compare_options *options);
+/* Ends the program where they are wrong. */
+void compare_options_parse(int argc, char **argv, struct compare_options *options);
 
 #endif

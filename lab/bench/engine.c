@@ -4,14 +4,12 @@
  *
  * Micro-benchmark of the engine without an MPI: what our own instructions cost at 4 bytes.
  *
- *   alone  both ranks of a team in one thread, so that every line is in the cache and nobody ever
- *          waits: the time per rank and call is our instructions and nothing else. Where the ranks
- *          wait for each other, rank 0 runs until it blocks, rank 1 runs to its end, rank 0 runs on
- *          to its own; the instructions are those of oc_collective(), whose parts are called, and
- *          one look in vain and one entry more for rank 0. The application's reduction operation
- *          is subtracted: it is not ours.
- *   pair   two processes: the time of a call against that of the bare exchange of flags which it
- *          cannot do without, over the same kind of memory.
+ * Both ranks of a team are in one thread, so that every line is in the cache and nobody ever waits:
+ * the time per rank and call is our instructions and nothing else. Where the ranks wait for each
+ * other, rank 0 runs until it blocks, rank 1 runs to its end, rank 0 runs on to its own; the
+ * instructions are those of oc_collective(), whose parts are called, and one look in vain and one
+ * entry more for rank 0. The application's reduction operation is subtracted: it is not ours. What
+ * a call takes between two processes is `onecopy bench algorithms`.
  *
  * Times are medians over batches, in ns.
  */
@@ -19,10 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include "api/engine.h"
+#include "lab/harness/clock.h"
 #include "lab/harness/stats.h"
 #include "support/fork_team.h"
 
@@ -30,14 +27,6 @@
 
 /* Calls of a batch; --quick, for the tests, which only see that it runs. */
 static unsigned int calls = 20000;
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
 
 static void add_int(void *context, const void *in, void *inout, size_t count)
 {
@@ -54,7 +43,7 @@ static const struct oc_op sum = { .apply = add_int, .bytes = 4, .commutative = 1
 struct form {
 	const char *name;
 	enum oc_collective collective;
-	int root_first; /* alone: who calls first; -1: the ranks wait for each other */
+	int root_first; /* who calls first; -1: the ranks wait for each other */
 	double applied; /* how often a rank applies the operation, on average */
 };
 
@@ -128,7 +117,7 @@ __attribute__((noinline)) static double alone(int (*function)(struct oc_team *,
 	double samples[BATCHES];
 
 	for (unsigned int b = 0; b < BATCHES; b++) {
-		double start = now_ns();
+		double start = now_s();
 
 		if (function)
 			whole_calls(teams, form, function);
@@ -136,7 +125,7 @@ __attribute__((noinline)) static double alone(int (*function)(struct oc_team *,
 			stepped_calls(teams, form);
 		else
 			whole_calls(teams, form, oc_collective);
-		samples[b] = (now_ns() - start) / calls / 2;
+		samples[b] = 1e9 * (now_s() - start) / calls / 2;
 	}
 	return stats_median(samples, BATCHES);
 }
@@ -148,7 +137,7 @@ static double bare_apply(void)
 	double samples[BATCHES];
 
 	for (unsigned int b = 0; b < BATCHES; b++) {
-		double start = now_ns();
+		double start = now_s();
 
 		for (unsigned int i = 0; i < calls; i++) {
 			const struct oc_op *op = &sum;
@@ -157,93 +146,29 @@ static double bare_apply(void)
 			__asm__ __volatile__("" : "+r"(op) : : "memory");
 			op->apply(op->context, &in, &inout, 1);
 		}
-		samples[b] = (now_ns() - start) / calls;
+		samples[b] = 1e9 * (now_s() - start) / calls;
 	}
 	return stats_median(samples, BATCHES);
 }
 
-struct shared {
-	struct {
-		uint64_t flag;
-		uint8_t pad[248];
-	} side[2];
-	double floor_ns, call_ns[FORMS];
-};
-
-/* Both raise a flag and wait for the other's: what a barrier cannot do without. */
-static double bare_exchange(struct shared *shared, uint32_t rank)
-{
-	static uint64_t round;
-	double samples[BATCHES];
-
-	for (unsigned int b = 0; b < BATCHES; b++) {
-		double start = now_ns();
-
-		for (unsigned int i = 0; i < calls; i++) {
-			/* Release and acquire pair with each other on the two sides. */
-			__atomic_store_n(&shared->side[rank].flag, ++round, __ATOMIC_RELEASE);
-			while (__atomic_load_n(&shared->side[!rank].flag, __ATOMIC_ACQUIRE) < round)
-				;
-		}
-		samples[b] = (now_ns() - start) / calls;
-	}
-	return stats_median(samples, BATCHES);
-}
-
-static int pair(struct oc_team *team, void *arg)
-{
-	struct shared *shared = arg;
-	uint32_t rank = oc_team_rank(team);
-	int send[2] = { 1, 2 }, recv[2];
-	double samples[BATCHES], floor_ns = bare_exchange(shared, rank);
-
-	if (rank == 0)
-		shared->floor_ns = floor_ns;
-	for (unsigned int f = 0; f < FORMS; f++) {
-		struct oc_call call = call_of(&forms[f], send, recv);
-		struct oc_call sync = { .collective = OC_BARRIER };
-
-		for (unsigned int b = 0; b < BATCHES; b++) {
-			double start;
-
-			oc_collective(team, &sync);
-			start = now_ns();
-			for (unsigned int i = 0; i < calls; i++) {
-				if (oc_collective(team, &call))
-					return 1;
-			}
-			samples[b] = (now_ns() - start) / calls;
-		}
-		if (rank == 0)
-			shared->call_ns[f] = stats_median(samples, BATCHES);
-	}
-	return 0;
-}
-
-static void print(const struct shared *shared, struct oc_team **teams)
+static void print(struct oc_team **teams)
 {
 	double empty = alone(no_call, teams, &forms[1]), apply = bare_apply();
 
-	printf("ns per call of 4 B, 2 ranks, medians of %d batches of %u calls\n", BATCHES, calls);
-	printf("alone  our own instructions, per rank: both ranks in one thread, nobody waits; less\n"
-	       "       the benchmark's own %.1f and the %.1f of each application of the operation;\n"
-	       "       * these wait for each other: rank 1 runs where rank 0 would wait, and one look\n"
-	       "       in vain and one entry more of rank 0 are in the figure\n"
-	       "pair   two processes on two cores; a bare exchange of flags takes %.0f\n\n",
-	       empty, apply, shared->floor_ns);
-	printf("%-10s %8s %8s\n", "collective", "alone", "pair");
+	printf("ns per call of 4 B, 2 ranks in one thread, medians of %d batches of %u calls: our own\n"
+	       "instructions, per rank, less the benchmark's own %.1f and the %.1f of each application\n"
+	       "of the operation; * these wait for each other: rank 1 runs where rank 0 would wait, and\n"
+	       "one look in vain and one entry more of rank 0 are in the figure\n\n",
+	       BATCHES, calls, empty, apply);
 	for (unsigned int f = 0; f < FORMS; f++) {
 		double ns = alone(NULL, teams, &forms[f]) - empty - forms[f].applied * apply;
 
-		printf("%-10s %7.1f%s %8.0f\n", forms[f].name, ns,
-		       forms[f].root_first < 0 ? "*" : " ", shared->call_ns[f]);
+		printf("%-10s %7.1f%s\n", forms[f].name, ns, forms[f].root_first < 0 ? "*" : "");
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct oc_team *teams[2];
 
 	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--quick"))) {
@@ -253,10 +178,8 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2)
 		calls = 200;
-	if (shared == MAP_FAILED || oct_fork_team(2, -1, pair, shared))
-		return 1;
 	if (oct_local_teams(2, teams))
 		return 1;
-	print(shared, teams);
+	print(teams);
 	return 0;
 }

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "lab/harness/clock.h"
 #include "lab/harness/stats.h"
 #include "limit.h"
 #include "mpi_call.h"
@@ -42,14 +42,6 @@ struct cell_run {
 	struct range seen_ns;
 };
 
-static double now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
 /* Nothing sensible can follow, and the other ranks wait for this one. */
 void die(const struct bench *b, const char *what, int err)
 {
@@ -62,7 +54,6 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 		   int absent)
 {
 	struct collective_error wrong;
-	char size[TEXT_SIZE_CHARS];
 	int err;
 
 	/* One rank's sentence is enough; the next cells will not run. */
@@ -79,11 +70,11 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 	err = collective_verify(call, recv, &wrong);
 	if (err == -EBADMSG) {
 		fprintf(stderr,
-			"oc_bench_coll: %s of %s is wrong on rank %d at byte offset %zu: 0x%02x "
+			"oc_bench_coll: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
 			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
 			"command on the stock MPI to see which library is at fault.\n",
-			oci_collective_name(call->collective), size_format(call->bytes, size),
-			b->rank, wrong.offset, wrong.expected, wrong.found);
+			oci_collective_name(call->collective), call->bytes, b->rank, wrong.offset,
+			wrong.expected, wrong.found);
 		shm_barrier_add_failure(&b->barrier);
 	} else if (err) {
 		die(b, "The received bytes could not be verified", err);
@@ -213,7 +204,7 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 		run_osu_call(run, &run->times[i]);
 	}
 	for (i = first; i < first + n && !o->osu; i++) {
-		bool check = o->check && rewrite && i % check_every == 0;
+		bool check = !o->no_check && rewrite && i % check_every == 0;
 
 		/* Rank 0 alone looks at the clock; run_call tells the others. */
 		if (b->rank == 0) {
@@ -231,15 +222,13 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 static void give_up(struct bench *b, const struct cell_run *run)
 {
 	const struct range *range = &b->options.token_ns;
-	char size[TEXT_SIZE_CHARS];
 
 	fprintf(stderr,
-		"oc_bench_coll: in %d s fewer than %d calls of %s (%s) were made while a token took "
+		"oc_bench_coll: in %d s fewer than %d calls of %s (%zu B) were made while a token took "
 		"%g to %g ns from rank to rank (--token-ns). It took %.0f to %.0f ns: give a range "
 		"that this machine has more often.\n",
 		TOKEN_GIVE_UP_S, MIN_CALLS, oci_collective_name(run->call.collective),
-		size_format(run->call.bytes, size), range->low, range->high, run->seen_ns.low,
-		run->seen_ns.high);
+		run->call.bytes, range->low, range->high, run->seen_ns.low, run->seen_ns.high);
 	shm_barrier_add_failure(&b->barrier);
 }
 
@@ -274,7 +263,7 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 
 	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
 	for (i = 0; i < warmup && !o->first; i++) {
-		run_call(b, run, true, o->check, NULL);
+		run_call(b, run, true, !o->no_check, NULL);
 	}
 	start = now_us();
 	deadline = start + o->cell_seconds * 1e6 * (o->token_ns.high > 0 ? TOKEN_PATIENCE : 1);
@@ -293,7 +282,7 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 		stop = shm_barrier_stop(&b->barrier);
 		shm_barrier_wait(&b->barrier);
 	}
-	run_call(b, run, true, o->check, NULL);
+	run_call(b, run, true, !o->no_check, NULL);
 	return (size_t)i;
 }
 

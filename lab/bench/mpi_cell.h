@@ -11,7 +11,7 @@ struct bench {
 	int ranks;
 	struct shm_barrier barrier;
 	int rank;
-	double tokens_ns[OC_COLLECTIVES * TEXT_MAX_SIZES]; /* on rank 0: a cell's median */
+	double tokens_ns[OC_COLLECTIVES * SIZES_MOST]; /* on rank 0: a cell's median */
 	size_t cells;
 	uint64_t calls; /* of the whole program: the seed, so that no two calls send the same */
 };

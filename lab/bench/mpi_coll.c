@@ -19,14 +19,14 @@ static void drive_mpi(void)
 static int run_all(struct bench *b)
 {
 	const struct coll_options *o = &b->options;
-	int c, i;
+	int c;
 
 	for (c = 0; c < o->collectives.n; c++) {
 		enum oc_collective collective = o->collectives.at[c];
-		int sizes = collective == OC_BARRIER ? 1 : o->sizes.n;
+		unsigned int sizes = collective == OC_BARRIER ? 1 : o->sizes.count;
 
-		for (i = 0; i < sizes; i++) {
-			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.bytes[i]);
+		for (unsigned int i = 0; i < sizes; i++) {
+			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.at[i]);
 			if (shm_barrier_failed(&b->barrier)) {
 				return STATUS_FAILED;
 			}
@@ -44,33 +44,19 @@ static int run_all(struct bench *b)
 /* Give every rank the shared segment. The only use of MPI outside of what is measured. */
 static void join_segment(struct bench *b)
 {
-	char name[SHM_BARRIER_NAME_CHARS] = "";
+	char name[SHM_BARRIER_NAME_CHARS];
 	size_t samples = (size_t)coll_options_max_iterations(&b->options);
 	int err;
 
-	if (b->rank == 0) {
-		err = shm_barrier_create(&b->barrier, b->ranks, samples, name);
-		if (err) {
-			die(b,
-			    "Shared memory for the barrier could not be created; is /dev/shm "
-			    "full?",
-			    err);
-		}
-	}
+	if (b->rank == 0)
+		shm_barrier_name(name);
 	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
-	if (b->rank != 0) {
-		err = shm_barrier_open(&b->barrier, name, b->rank);
-		if (err) {
-			die(b,
-			    "The barrier's shared memory could not be opened; do all ranks see "
-			    "the same /dev/shm?",
-			    err);
-		}
-	}
-	shm_barrier_join(&b->barrier);
-	if (b->rank == 0) {
-		shm_barrier_unlink(name);
-	}
+	err = shm_barrier_meet(&b->barrier, name, b->rank, b->ranks, samples);
+	if (err)
+		die(b,
+		    "The barrier's shared memory could not be made or opened; is /dev/shm full, and do "
+		    "all ranks see the same one?",
+		    err);
 	b->barrier.idle = drive_mpi;
 }
 
@@ -91,7 +77,7 @@ static int check_job(const struct bench *b)
 				"it on one host.\n",
 				on_node, b->ranks);
 		}
-		return STATUS_USAGE;
+		return EXIT_USAGE;
 	}
 	if (b->options.root >= b->ranks) {
 		if (b->rank == 0) {
@@ -99,7 +85,7 @@ static int check_job(const struct bench *b)
 				"oc_bench_coll: --root is %ld, but the ranks are 0 to %d.\n",
 				b->options.root, b->ranks - 1);
 		}
-		return STATUS_USAGE;
+		return EXIT_USAGE;
 	}
 	return STATUS_OK;
 }
@@ -112,10 +98,7 @@ int main(int argc, char **argv)
 	char *tab;
 
 	/* First, so that --help and a wrong option need no MPI job. */
-	status = coll_options_parse(argc, argv, &b.options);
-	if (status >= 0) {
-		return status;
-	}
+	coll_options_parse(argc, argv, &b.options);
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);

@@ -19,6 +19,7 @@
 
 #include "lab/experiment/progress.h"
 #include "lab/harness/host.h"
+#include "lab/harness/options.h"
 #include "lab/harness/stats.h"
 
 enum { NOTES_MOST = 8, GROUPS_MOST = 3 };
@@ -124,8 +125,6 @@ struct results {
 	struct progress progress;
 };
 
-/* "PROGRAM: sentence" on standard error. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Ends the program where memory is NULL. */
 void *must(void *memory);
 
@@ -149,6 +148,8 @@ void results_say(struct results *results, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 struct comparison *results_compare(struct results *results, unsigned int group);
 
+/* "PARENT/DATE", for who names no folder. */
+void results_folder(const struct results *results, const char *parent, char *out, size_t n);
 /* Whether results can be put there: a measurement is not to be lost to it. 0, or 1 and says why. */
 int results_check_places(const char *json, const char *out);
 /* The folder: index.html, plots, tables, JSON. 0; or says why and 1, or 2: only plots are lacking.
@@ -201,18 +202,16 @@ bool comparison_passes(const struct comparison *comparison, FILE *out);
 /* ---- showing ----------------------------------------------------------------------------------
  */
 
-enum table_form { TABLE_TEXT, TABLE_MARKDOWN, TABLE_HTML };
-
-/* show.c */
+/* show.c: as tables of text, and as JSON */
 /* The command, the machine, and what the numbers are. */
-void results_print_head(const struct results *results, enum table_form form, FILE *out);
-void results_print(const struct results *results, enum table_form form, FILE *out);
+void results_print_head(const struct results *results, FILE *out);
+void results_print(const struct results *results, FILE *out);
 /* "-": on standard output. 0, or 1 and says why. */
 int results_write_json(const struct results *results, const char *path);
 /* The tables of one of them. */
-void figure_print(const struct figure *figure, enum table_form form, FILE *out);
+void figure_print(const struct figure *figure, FILE *out);
 void comparison_print(const struct results *results, const struct comparison *comparison,
-		      enum table_form form, FILE *out);
+		      FILE *out);
 
 /* plot.c: 0, or 1 after saying why there are no plots. */
 int results_plot(const struct results *results, const char *out);

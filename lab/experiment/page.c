@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The page that gathers the tables and plots of a run: index.html, which needs nothing but them. */
+/* The page that gathers the tables, as text, and the plots of a run: index.html. */
 #include "lab/experiment/experiment.h"
-#include "lab/experiment/table.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char head[] =
@@ -13,13 +13,29 @@ static const char head[] =
 	"<style>\n"
 	"body{font:15px/1.5 sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222}\n"
 	"img{max-width:100%;height:auto;border:1px solid #ddd}\n"
-	"table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}\n"
-	"th,td{padding:.15em .8em;text-align:right;border-bottom:1px solid #eee}\n"
-	"th{border-bottom:2px solid #999}\n"
-	"td.name,th.name{text-align:left}\ntr.first td{border-top:1px solid #999}\n"
 	"pre{background:#f5f5f5;padding:.6em;overflow:auto}\n"
-	".about{color:#555;white-space:pre-line}\n"
-	"</style>\n</head>\n<body>\n<h1>onecopy bench</h1>\n<pre>";
+	"</style>\n</head>\n<body>\n<h1>onecopy bench</h1>\n"
+	"<p><a href=\"results.json\">JSON</a> <a href=\"table.txt\">text</a> "
+	"<a href=\"#plots\">plots</a></p>\n<pre>";
+
+static void put_tables(const struct results *results, FILE *out)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *tables = must(open_memstream(&text, &length));
+
+	results_print(results, tables);
+	fclose(tables);
+	for (const char *at = must(text); *at; at++) {
+		if (*at == '&')
+			fputs("&amp;", out);
+		else if (*at == '<')
+			fputs("&lt;", out);
+		else
+			fputc(*at, out);
+	}
+	free(text);
+}
 
 static void put_plot(FILE *out, const char *stem, const char *what)
 {
@@ -73,12 +89,8 @@ int results_write_page(const struct results *results, const char *out, bool plot
 		return 1;
 	}
 	fputs(head, page);
-	html_put(page, results->command);
-	fputs("</pre>\n<p><a href=\"results.json\">JSON</a> <a href=\"table.txt\">text</a> "
-	      "<a href=\"tables.md\">Markdown</a> <a href=\"#plots\">plots</a></p>\n",
-	      page);
-	results_print(results, TABLE_HTML, page);
-	fputs("<h2 id=\"plots\">Plots</h2>\n", page);
+	put_tables(results, page);
+	fputs("</pre>\n<h2 id=\"plots\">Plots</h2>\n", page);
 	if (plotted)
 		put_plots(results, page);
 	fputs("</body>\n</html>\n", page);

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/experiment/progress.h"
 
+#include "lab/harness/clock.h"
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void progress_begin(struct progress *progress)
 {

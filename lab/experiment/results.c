@@ -8,18 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void say(const char *format, ...)
-{
-	char line[4096];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	fflush(stdout); /* so that the two streams stay in order in a log */
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
-}
-
 void *must(void *memory)
 {
 	if (!memory) {
@@ -187,6 +175,14 @@ struct comparison *results_compare(struct results *results, unsigned int group)
 	return comparison;
 }
 
+void results_folder(const struct results *results, const char *parent, char *out, size_t n)
+{
+	snprintf(out, n, "%s/%s", parent, results->host.date);
+	/* A colon in a file name troubles make, scp and Windows. */
+	for (char *colon; (colon = strchr(out, ':'));)
+		memmove(colon, colon + 1, strlen(colon));
+}
+
 /* mkdir -p. 0 or -errno. */
 static int make_folders(const char *path)
 {
@@ -236,16 +232,15 @@ int results_check_places(const char *json, const char *out)
 	return json && strcmp(json, "-") != 0 ? check_file(json, "--json FILE") : 0;
 }
 
-static int write_tables(const struct results *results, enum table_form form, const char *out,
-			const char *name)
+static int write_tables(const struct results *results, const char *out)
 {
 	char path[PATH_MAX];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", out, name);
+	snprintf(path, sizeof(path), "%s/table.txt", out);
 	file = fopen(path, "w");
 	if (file)
-		results_print(results, form, file);
+		results_print(results, file);
 	if (file && !fclose(file))
 		return 0;
 	say("%s cannot be written: %s", path, strerror(errno));
@@ -260,8 +255,7 @@ int results_write_folder(const struct results *results, const char *out, bool pl
 	snprintf(path, sizeof(path), "%s/results.json", out);
 	failed = results_write_page(results, out, !unplotted);
 	failed |= results_write_json(results, path);
-	failed |= write_tables(results, TABLE_MARKDOWN, out, "tables.md");
-	failed |= write_tables(results, TABLE_TEXT, out, "table.txt");
+	failed |= write_tables(results, out);
 	if (!failed)
 		say("all of it, with %s: %s/index.html", unplotted ? "no plots" : "the plots", out);
 	return failed ? 1 : plots && unplotted ? 2 : 0;

@@ -11,47 +11,17 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void put_table(struct table *table, enum table_form form, FILE *out)
-{
-	switch (form) {
-	case TABLE_TEXT:
-		fputc('\n', out);
-		table_print(table, out, 2);
-		break;
-	case TABLE_MARKDOWN:
-		fputc('\n', out);
-		table_markdown(table, out);
-		break;
-	case TABLE_HTML:
-		table_html(table, out);
-	}
-}
-
 /* A sentence, or lines of them. */
-static void put_text(const char *text, enum table_form form, FILE *out)
+static void put_text(const char *text, FILE *out)
 {
-	if (!*text)
-		return;
-	if (form != TABLE_HTML) {
-		fprintf(out, "%s%s\n", form == TABLE_MARKDOWN ? "\n" : "", text);
-		return;
-	}
-	fputs("<p class=\"about\">", out);
-	html_put(out, text);
-	fputs("</p>\n", out);
+	if (*text)
+		fprintf(out, "%s\n", text);
 }
 
-static void put_title(const char *title, const char *id, enum table_form form, FILE *out)
+static void put_table(struct table *table, FILE *out)
 {
-	if (form == TABLE_TEXT) {
-		fprintf(out, "\n%s\n", title);
-	} else if (form == TABLE_MARKDOWN) {
-		fprintf(out, "\n**%s**\n", title);
-	} else {
-		fprintf(out, "<h2 id=\"%s\">", id);
-		html_put(out, title);
-		fputs("</h2>\n", out);
-	}
+	fputc('\n', out);
+	table_print(table, out, 2);
 }
 
 static void add_row(struct table *table, const struct figure *figure,
@@ -74,7 +44,7 @@ static void add_row(struct table *table, const struct figure *figure,
 		  median, low, high, more);
 }
 
-void figure_print(const struct figure *figure, enum table_form form, FILE *out)
+void figure_print(const struct figure *figure, FILE *out)
 {
 	struct table table = { .align = figure->compared && figure->predicted ? "rlrrrrrr" :
 					figure->predicted		      ? "rlrrrrr" :
@@ -95,9 +65,9 @@ void figure_print(const struct figure *figure, enum table_form form, FILE *out)
 				figure_cell(figure, order[0], x)->value.median);
 		}
 	}
-	put_table(&table, form, out);
+	put_table(&table, out);
 	for (unsigned int i = 0; i < figure->note_count; i++)
-		put_text(figure->notes[i], form, out);
+		put_text(figure->notes[i], out);
 	free(order);
 }
 
@@ -140,7 +110,7 @@ static void add_compared(struct table *table, const struct comparison *compariso
 		  verdicts[cell->verdict]);
 }
 
-static void put_groups(const struct comparison *comparison, enum table_form form, FILE *out)
+static void put_groups(const struct comparison *comparison, FILE *out)
 {
 	struct table table = { .align = "lrrlrl" };
 
@@ -156,11 +126,10 @@ static void put_groups(const struct comparison *comparison, enum table_form form
 		table_add(&table, "%s\t%u\t%s\t%s", group->name, group->cells, ratio, control);
 	}
 	if (comparison->group_count)
-		put_table(&table, form, out);
+		put_table(&table, out);
 }
 
-static void put_lost(const struct results *results, const struct comparison *comparison,
-		     enum table_form form, FILE *out)
+static void put_lost(const struct results *results, const struct comparison *comparison, FILE *out)
 {
 	const struct compared *cell = comparison->cells;
 	char *text = NULL;
@@ -190,12 +159,11 @@ static void put_lost(const struct results *results, const struct comparison *com
 	}
 	fputc('.', line);
 	fclose(line);
-	put_text(text, form, out);
+	put_text(text, out);
 	free(text);
 }
 
-void comparison_print(const struct results *results, const struct comparison *comparison,
-		      enum table_form form, FILE *out)
+void comparison_print(const struct results *results, const struct comparison *comparison, FILE *out)
 {
 	const char *const control = comparison->control ? "\tcontrol\t[interval]" : "";
 	struct table table = { .align = comparison->limit   ? "lrrrrlrlrrl" :
@@ -213,25 +181,23 @@ void comparison_print(const struct results *results, const struct comparison *co
 		for (unsigned int x = 0; x < f->x_count; x++, cell++)
 			add_compared(&table, comparison, f, x, cell);
 	}
-	put_table(&table, form, out);
-	put_groups(comparison, form, out);
-	put_lost(results, comparison, form, out);
-	put_text(comparison->note, form, out);
+	put_table(&table, out);
+	put_groups(comparison, out);
+	put_lost(results, comparison, out);
+	put_text(comparison->note, out);
 }
 
-void results_print_head(const struct results *results, enum table_form form, FILE *out)
+void results_print_head(const struct results *results, FILE *out)
 {
 	const struct host *host = &results->host;
 	char text[2048];
 
-	snprintf(text, sizeof(text), form == TABLE_MARKDOWN ? "`%s`" : "%s", results->command);
-	if (form != TABLE_HTML)
-		put_text(text, form, out);
+	put_text(results->command, out);
 	snprintf(text, sizeof(text),
 		 "%s, %s, %d CPUs (%d cores), Linux %s, %s, onecopy %s (%.12s%s).", host->name,
 		 host->cpu, host->cpus, host->cores, host->kernel, host->date, OC_VERSION,
 		 host->commit, host->dirty ? " with changes" : "");
-	put_text(text, form, out);
+	put_text(text, out);
 	snprintf(text, sizeof(text),
 		 "Medians of %u rounds, in which everything takes turns; low and "
 		 "high, or []: %s. %s",
@@ -239,40 +205,36 @@ void results_print_head(const struct results *results, enum table_form form, FIL
 		 results->complete >= STATS_MIN_RUNS ? "the 95 % interval of the median" :
 						       "the least and the most",
 		 results->about);
-	put_text(text, form, out);
+	put_text(text, out);
 	if (results->model[0]) {
 		snprintf(text, sizeof(text), "Model: %s.", results->model);
-		put_text(text, form, out);
+		put_text(text, out);
 	}
 }
 
-void results_print(const struct results *results, enum table_form form, FILE *out)
+void results_print(const struct results *results, FILE *out)
 {
-	results_print_head(results, form, out);
-	for (unsigned int i = 0; i < results->summary_count && form == TABLE_HTML; i++)
-		put_text(results->summary[i], form, out);
+	results_print_head(results, out);
 	for (unsigned int c = 0; c < results->comparison_count; c++) {
 		const struct comparison *comparison = results->comparisons[c];
 
 		if (!comparison_figure(results, comparison, NULL))
 			continue;
-		put_title(comparison->title, comparison->title, form, out);
-		put_text(comparison->about, form, out);
-		comparison_print(results, comparison, form, out);
+		fprintf(out, "\n%s\n", comparison->title);
+		put_text(comparison->about, out);
+		comparison_print(results, comparison, out);
 	}
 	for (unsigned int f = 0; f < results->figure_count; f++) {
 		const struct figure *figure = results->figures[f];
 
 		if (figure->folded || (!figure->series_count && !figure->note_count))
 			continue;
-		put_title(figure->title, figure->name, form, out);
-		put_text(figure->about, form, out);
-		figure_print(figure, form, out);
+		fprintf(out, "\n%s\n", figure->title);
+		put_text(figure->about, out);
+		figure_print(figure, out);
 	}
-	if (form == TABLE_TEXT && results->summary_count)
-		fputc('\n', out);
-	for (unsigned int i = 0; i < results->summary_count && form != TABLE_HTML; i++)
-		put_text(results->summary[i], form, out);
+	for (unsigned int i = 0; i < results->summary_count; i++)
+		fprintf(out, "%s%s\n", i ? "" : "\n", results->summary[i]);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

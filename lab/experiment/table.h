@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of text in columns, as text, Markdown or HTML. The first row is the head. */
+/* Rows of text in columns. The first row is the head. */
 #ifndef EXPERIMENT_TABLE_H
 #define EXPERIMENT_TABLE_H
 
@@ -15,14 +15,8 @@ struct table {
 
 /* Adds a row from the printf format, whose result is cut into cells at each '\t'. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/*
- * Each frees the rows. As text: `indent` blanks in front, columns aligned but the last one, which
- * may be a sentence.
- */
+/* Frees the rows. `indent` blanks in front, columns aligned but the last one, which may be a
+ * sentence. */
 void table_print(struct table *table, FILE *stream, int indent);
-void table_markdown(struct table *table, FILE *stream);
-void table_html(struct table *table, FILE *stream);
-/* Text as HTML has it. */
-void html_put(FILE *stream, const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lab/harness/child.h"
 
+#include "lab/harness/clock.h"
 #include "lab/harness/descendants.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <wordexp.h>
 
@@ -103,14 +103,6 @@ void child_args_destroy(struct child_args *args)
 		free(args->argv[i]);
 	}
 	memset(args, 0, sizeof(*args));
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 /* In the child. Does not return. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,11 +106,10 @@ static bool is_ours(const char *folder, struct child_result *result)
 static void read_commit(struct host *host)
 {
 	struct child_result result;
-	char folder[4096];
+	char folder[PATH_MAX];
 
-	host_program_folder(folder, sizeof(folder));
 	snprintf(host->commit, sizeof(host->commit), "unknown");
-	if (!is_ours(folder, &result)) {
+	if (!host_program_folder(folder) || !is_ours(folder, &result)) {
 		/* Built outside of the repository: then perhaps called from inside of it. */
 		snprintf(folder, sizeof(folder), ".");
 		if (!is_ours(folder, &result)) {
@@ -123,18 +123,27 @@ static void read_commit(struct host *host)
 		      result.tail[0] != '\0';
 }
 
-void host_program_folder(char *out, int chars)
+bool host_program(char path[PATH_MAX])
 {
-	ssize_t n = readlink("/proc/self/exe", out, (size_t)chars - 1);
-	char *slash;
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	const char *called;
 
-	out[n > 0 ? n : 0] = '\0';
-	slash = strrchr(out, '/');
-	if (slash) {
-		*slash = '\0';
-	} else {
-		snprintf(out, (size_t)chars, ".");
+	if (n > 0) {
+		path[n] = '\0';
+		return true;
 	}
+	/* Without /proc: what the kernel was told to run, from where we still are. */
+	called = (const char *)getauxval(AT_EXECFN);
+	return called && realpath(called, path);
+}
+
+bool host_program_folder(char folder[PATH_MAX])
+{
+	char *slash = host_program(folder) ? strrchr(folder, '/') : NULL;
+
+	if (slash)
+		*slash = '\0';
+	return slash;
 }
 
 void host_describe(struct host *host)

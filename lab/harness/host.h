@@ -3,6 +3,7 @@
 #ifndef HARNESS_HOST_H
 #define HARNESS_HOST_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 struct host {
@@ -19,7 +20,9 @@ struct host {
 
 void host_describe(struct host *host);
 
-/* The folder this program lies in, without the last slash. */
-void host_program_folder(char *out, int chars);
+/* The file of this program, and the folder that it lies in, without the last slash. False: nothing
+ * says it. */
+bool host_program(char path[PATH_MAX]);
+bool host_program_folder(char folder[PATH_MAX]);
 
 #endif

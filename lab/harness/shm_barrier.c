@@ -96,25 +96,20 @@ static int create(struct shm_barrier *barrier, int ranks, size_t samples, const 
 	}
 	barrier->segment->samples = samples;
 	/* Release: whoever reads a number of ranks has the samples, too. Pairs with the acquire in
-	 * shm_barrier_meet; the MPI that tells a name orders it, too. */
+	 * shm_barrier_meet. */
 	atomic_store_explicit(&barrier->segment->ranks, ranks, memory_order_release);
 	barrier->rank = 0;
 	barrier->ranks = ranks;
 	return 0;
 }
 
-int shm_barrier_create(struct shm_barrier *barrier, int ranks, size_t samples,
-		       char name[SHM_BARRIER_NAME_CHARS])
+void shm_barrier_name(char name[SHM_BARRIER_NAME_CHARS])
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	snprintf(name, SHM_BARRIER_NAME_CHARS, "/onecopy-bench-%d-%ld%09ld", (int)getpid(),
-		 (long)now.tv_sec, now.tv_nsec);
-	return create(barrier, ranks, samples, name);
+	snprintf(name, SHM_BARRIER_NAME_CHARS, "/onecopy-bench-%d-%lld", (int)getpid(),
+		 (long long)clock_ns());
 }
 
-int shm_barrier_open(struct shm_barrier *barrier, const char *name, int rank)
+static int open_made(struct shm_barrier *barrier, const char *name, int rank)
 {
 	int fd = shm_open(name, O_RDWR | O_CLOEXEC, 0), err;
 	struct stat st;
@@ -132,62 +127,10 @@ int shm_barrier_open(struct shm_barrier *barrier, const char *name, int rank)
 	return 0;
 }
 
-int shm_barrier_meet(struct shm_barrier *barrier, const char *name, int rank, int ranks,
-		     size_t samples)
-{
-	const struct timespec pause = { .tv_nsec = 100000 };
-	int64_t give_up = clock_ns() + meet_within_ns;
-	int err = rank ? -ENOENT : create(barrier, ranks, samples, name);
-
-	while (rank && err && clock_ns() < give_up) {
-		err = shm_barrier_open(barrier, name, rank);
-		/* Acquire: pairs with the release in create(). */
-		if (!err && !atomic_load_explicit(&barrier->segment->ranks, memory_order_acquire)) {
-			shm_barrier_close(barrier);
-			err = -ENOENT;
-		}
-		if (err) {
-			nanosleep(&pause, NULL);
-		}
-	}
-	if (err) {
-		return err == -ENOENT ? -ETIMEDOUT : err;
-	}
-	barrier->ranks = ranks;
-	shm_barrier_join(barrier);
-	if (!rank) {
-		shm_unlink(name);
-	}
-	return 0;
-}
-
-void shm_barrier_unlink(const char *name)
-{
-	shm_unlink(name);
-}
-
 void shm_barrier_close(struct shm_barrier *barrier)
 {
 	munmap(barrier->segment, barrier->bytes);
 	barrier->segment = NULL;
-}
-
-void shm_barrier_join(struct shm_barrier *barrier)
-{
-	cpu_set_t all;
-	int rank;
-
-	/* Until all masks are known, assume the worst. */
-	barrier->yield = true;
-	CPU_ZERO(&rank_at(barrier, barrier->rank)->cpus);
-	sched_getaffinity(0, sizeof(cpu_set_t), &rank_at(barrier, barrier->rank)->cpus);
-	shm_barrier_wait(barrier);
-	CPU_ZERO(&all);
-	for (rank = 0; rank < barrier->ranks; rank++) {
-		CPU_OR(&all, &all, &rank_at(barrier, rank)->cpus);
-	}
-	barrier->cpus = CPU_COUNT(&all);
-	barrier->yield = barrier->ranks > barrier->cpus;
 }
 
 static void cpu_relax(void)
@@ -263,6 +206,54 @@ static void meet(struct shm_barrier *barrier, int64_t delay_ns)
 void shm_barrier_wait(struct shm_barrier *barrier)
 {
 	meet(barrier, 0);
+}
+
+/* Returns when all have come. */
+static void join(struct shm_barrier *barrier)
+{
+	cpu_set_t all;
+	int rank;
+
+	/* Until all masks are known, assume the worst. */
+	barrier->yield = true;
+	CPU_ZERO(&rank_at(barrier, barrier->rank)->cpus);
+	sched_getaffinity(0, sizeof(cpu_set_t), &rank_at(barrier, barrier->rank)->cpus);
+	shm_barrier_wait(barrier);
+	CPU_ZERO(&all);
+	for (rank = 0; rank < barrier->ranks; rank++) {
+		CPU_OR(&all, &all, &rank_at(barrier, rank)->cpus);
+	}
+	barrier->cpus = CPU_COUNT(&all);
+	barrier->yield = barrier->ranks > barrier->cpus;
+}
+
+int shm_barrier_meet(struct shm_barrier *barrier, const char *name, int rank, int ranks,
+		     size_t samples)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	int64_t give_up = clock_ns() + meet_within_ns;
+	int err = rank ? -ENOENT : create(barrier, ranks, samples, name);
+
+	while (rank && err && clock_ns() < give_up) {
+		err = open_made(barrier, name, rank);
+		/* Acquire: pairs with the release in create(). */
+		if (!err && !atomic_load_explicit(&barrier->segment->ranks, memory_order_acquire)) {
+			shm_barrier_close(barrier);
+			err = -ENOENT;
+		}
+		if (err) {
+			nanosleep(&pause, NULL);
+		}
+	}
+	if (err) {
+		return err == -ENOENT ? -ETIMEDOUT : err;
+	}
+	barrier->ranks = ranks;
+	join(barrier);
+	if (!rank) {
+		shm_unlink(name);
+	}
+	return 0;
 }
 
 void shm_barrier_align(struct shm_barrier *barrier)

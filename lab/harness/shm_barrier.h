@@ -20,7 +20,7 @@ struct shm_barrier {
 	size_t bytes;
 	int rank;
 	int ranks;
-	int cpus;   /* that the ranks have between them, once joined */
+	int cpus;   /* that the ranks have between them */
 	bool yield; /* more ranks than CPUs: give the CPU away while waiting */
 	/*
 	 * Called about every millisecond of waiting, or NULL. A rank that waits here is outside of
@@ -29,28 +29,16 @@ struct shm_barrier {
 	void (*idle)(void);
 };
 
+/* A name that no other barrier has, for one rank to tell the others. */
+void shm_barrier_name(char name[SHM_BARRIER_NAME_CHARS]);
 /*
- * The first rank creates the segment, with room for @samples times of each of @ranks, and chooses
- * its name; the others open it by that name. Both return 0 or -errno. The creator unlinks the name
- * once shm_barrier_join has returned. shm_barrier_close undoes either.
- */
-int shm_barrier_create(struct shm_barrier *barrier, int ranks, size_t samples,
-		       char name[SHM_BARRIER_NAME_CHARS]);
-int shm_barrier_open(struct shm_barrier *barrier, const char *name, int rank);
-void shm_barrier_unlink(const char *name);
-/*
- * For ranks that can tell each other no name: all call it with the same one, and have joined when
- * it returns. The name is gone then. 0 or -errno, -ETIMEDOUT when the first rank does not come.
+ * All ranks call it with the same name: the first one makes the segment, with room for @samples
+ * times of each rank. They learn from their CPU masks whether they outnumber the CPUs they may run
+ * on. The name is gone when it returns. 0 or -errno, -ETIMEDOUT when the first rank does not come.
  */
 int shm_barrier_meet(struct shm_barrier *barrier, const char *name, int rank, int ranks,
 		     size_t samples);
 void shm_barrier_close(struct shm_barrier *barrier);
-
-/*
- * Called once by every rank before the first wait: meets the others and learns from their CPU
- * masks whether the ranks outnumber the CPUs they may run on.
- */
-void shm_barrier_join(struct shm_barrier *barrier);
 
 /* Returns when all ranks have called it. */
 void shm_barrier_wait(struct shm_barrier *barrier);

@@ -17,7 +17,6 @@ static int rank_main(struct shm_barrier *barrier)
 	int round, rank;
 	bool stop = false;
 
-	shm_barrier_join(barrier);
 	for (round = 1; round <= ROUNDS && !stop; round++) {
 		shm_barrier_times(barrier, barrier->rank)[0] = round;
 		if (barrier->rank == 0) {
@@ -46,21 +45,23 @@ TEST(five_processes_meet_in_every_round_and_stop_in_the_same_one)
 	struct shm_barrier barrier = { 0 };
 	int rank, status;
 
-	assert_int_equal(shm_barrier_create(&barrier, RANKS, 10, name), 0);
+	shm_barrier_name(name);
 	for (rank = 1; rank < RANKS; rank++) {
 		if (fork() == 0) {
 			struct shm_barrier theirs = { 0 };
 
-			_exit(shm_barrier_open(&theirs, name, rank) ? 3 : rank_main(&theirs));
+			_exit(shm_barrier_meet(&theirs, name, rank, RANKS, 10) ?
+				      3 :
+				      rank_main(&theirs));
 		}
 	}
+	assert_int_equal(shm_barrier_meet(&barrier, name, 0, RANKS, 10), 0);
 	assert_int_equal(rank_main(&barrier), 0);
 	for (rank = 1; rank < RANKS; rank++) {
 		assert_true(wait(&status) > 0);
 		assert_true(WIFEXITED(status));
 		assert_int_equal(WEXITSTATUS(status), 0);
 	}
-	shm_barrier_unlink(name);
 	shm_barrier_close(&barrier);
 }
 
@@ -73,14 +74,13 @@ TEST(a_token_goes_round_and_comes_back_every_time)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		skip();
 	}
-	assert_int_equal(shm_barrier_create(&barrier, 2, 1, name), 0);
+	shm_barrier_name(name);
 	if (fork() == 0) {
 		struct shm_barrier theirs = { 0 };
 
-		if (shm_barrier_open(&theirs, name, 1)) {
+		if (shm_barrier_meet(&theirs, name, 1, 2, 1)) {
 			_exit(1);
 		}
-		shm_barrier_join(&theirs);
 		for (i = 0; i < 100; i++) {
 			if (shm_barrier_token_ns(&theirs) != 0) {
 				_exit(2);
@@ -88,14 +88,13 @@ TEST(a_token_goes_round_and_comes_back_every_time)
 		}
 		_exit(0);
 	}
-	shm_barrier_join(&barrier);
+	assert_int_equal(shm_barrier_meet(&barrier, name, 0, 2, 1), 0);
 	for (i = 0; i < 100; i++) {
 		/* No machine's CPUs meet within a nanosecond. */
 		assert_true(shm_barrier_token_ns(&barrier) > 1);
 	}
 	assert_true(wait(&status) > 0);
 	assert_int_equal(status, 0);
-	shm_barrier_unlink(name);
 	shm_barrier_close(&barrier);
 }
 
@@ -103,10 +102,17 @@ TEST(a_rank_that_did_not_enter_is_named)
 {
 	char name[SHM_BARRIER_NAME_CHARS];
 	struct shm_barrier first = { 0 }, second = { 0 };
+	int status;
 
-	assert_int_equal(shm_barrier_create(&first, 2, 1, name), 0);
-	assert_int_equal(shm_barrier_open(&second, name, 1), 0);
-	shm_barrier_unlink(name);
+	shm_barrier_name(name);
+	if (fork() == 0) {
+		_exit(shm_barrier_meet(&second, name, 1, 2, 1) ? 1 : 0);
+	}
+	assert_int_equal(shm_barrier_meet(&first, name, 0, 2, 1), 0);
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	second = first;
+	second.rank = 1;
 	shm_barrier_mark(&first, 7);
 	assert_int_equal(shm_barrier_find_absent(&first, 7), 1);
 	shm_barrier_mark(&second, 7);
@@ -114,6 +120,5 @@ TEST(a_rank_that_did_not_enter_is_named)
 	assert_false(shm_barrier_failed(&first));
 	shm_barrier_add_failure(&second);
 	assert_true(shm_barrier_failed(&first));
-	shm_barrier_close(&second);
 	shm_barrier_close(&first);
 }

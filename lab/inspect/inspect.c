@@ -189,11 +189,6 @@ const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index)
 	return index < MECHANISMS ? &info[index] : NULL;
 }
 
-const char *oc_collective_name(enum oc_collective collective)
-{
-	return oci_collective_name(collective);
-}
-
 json_t *oc_inspect_topology(void)
 {
 	const struct oci_topo *topo = oci_topo_local();

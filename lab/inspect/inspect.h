@@ -26,8 +26,6 @@ struct oc_mechanism_info {
 /* Probes at the first call (forks one child that exits at once). */
 const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index);
 
-const char *oc_collective_name(enum oc_collective collective);
-
 /* ---- predictions ---------------------------------------------------------------------------- */
 
 /* A call to be predicted, on a machine. */
@@ -38,12 +36,12 @@ struct oc_predict_call {
 	enum oc_collective collective;
 	size_t bytes; /* of a block, as for oc_collective() */
 	uint32_t ranks;
-	int shm;	  /* 1: no pair of ranks can single-copy */
-	int mapped;	  /* 1: all ranks have shared heaps, and all buffers lie there */
-	int shared_cpus;  /* 1: more ranks than CPUs */
-	int near;	  /* 1: all ranks share a cache */
-	int forced;	  /* 1: heed ONECOPY_<COLLECTIVE> of this process */
-	int virtual_time; /* 1: run the plans of each algorithm, too, with its best parameter */
+	bool shm;	   /* no pair of ranks can single-copy */
+	bool mapped;	   /* all ranks have shared heaps, and all buffers lie there */
+	bool shared_cpus;  /* more ranks than CPUs */
+	bool near;	   /* all ranks share a cache */
+	bool forced;	   /* heed ONECOPY_<COLLECTIVE> of this process */
+	bool virtual_time; /* run the plans of each algorithm, too, with its best parameter */
 	/* These alone, "knomial:4", of which those are listed that can run the call, each with its
 	 * plans; NULL, 0: all that there are. */
 	const char *const *algorithms;

@@ -211,9 +211,9 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 		.bytes = call->bytes,
 		.unit = oci_is_reduction(call->collective) ? 8 : 1,
 		.size = call->ranks,
-		.oversubscribed = call->shared_cpus != 0,
+		.oversubscribed = call->shared_cpus,
 		.single_copy = !call->shm || call->mapped,
-		.mapped = call->mapped != 0,
+		.mapped = call->mapped,
 	};
 	struct oci_model model;
 	int failed;

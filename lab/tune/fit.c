@@ -2,10 +2,7 @@
 #include "lab/tune/fit.h"
 #include "lab/harness/stats.h"
 
-#include <cminpack.h>
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* Each point counts by its relative error, so that microseconds weigh as much as milliseconds. */
 static double residual_of(const double *x, const double *y, size_t count,
@@ -94,69 +91,40 @@ double oci_fit_midmean(double *value, size_t count)
 	return sum / (double)(count - 2 * quarter);
 }
 
-struct gamma_points {
-	const double *copiers, *gamma;
-};
-
-/* The unknowns are the square roots of the terms, which keeps these from going below 0. */
-static int gamma_errors(void *p, int points, int unknowns, const double *root, double *error,
-			int flag)
+/* Over c it is a line: gamma(c) / c = gamma1 + gamma2 c, with the same relative errors. */
+struct oci_fit_gamma oci_fit_gamma(const double *copiers, const double *gamma, size_t count)
 {
-	const struct gamma_points *g = p;
+	double per_copier[count];
+	struct oci_fit_line line;
 
-	(void)flag;
-	for (int i = 0; i < points; i++) {
-		double c = g->copiers[i], fit = root[0] * root[0] * c;
-
-		if (unknowns > 1)
-			fit += root[1] * root[1] * c * c;
-		error[i] = fit / g->gamma[i] - 1;
-	}
-	return 0;
+	per_copier[0] = gamma[0] / copiers[0];
+	if (count == 1)
+		return (struct oci_fit_gamma){ .gamma1 = per_copier[0] };
+	for (size_t i = 1; i < count; i++)
+		per_copier[i] = gamma[i] / copiers[i];
+	line = oci_fit_line(copiers, per_copier, count);
+	return (struct oci_fit_gamma){ line.intercept, line.slope, line.residual };
 }
 
-int oci_fit_gamma(const double *copiers, const double *gamma, size_t count,
-		  struct oci_fit_gamma *fit)
+struct oci_fit_gamma oci_fit_gamma_across(const double *copiers, const double *gamma, size_t count,
+					  double package, double *across)
 {
-	struct gamma_points points = { copiers, gamma };
-	double root[2] = { 1, 0.5 }, error[256], work[2 * 256 + 5 * 2 + 256];
-	int unknowns = count > 1 ? 2 : 1, index[2], info;
-
-	if (!count || count > 256)
-		return -EINVAL;
-	info = lmdif1(gamma_errors, &points, (int)count, unknowns, root, error, 1e-12, index, work,
-		      sizeof(work) / sizeof(*work));
-	/* 1 to 4: converged; 6, 7: no further digits to be had; 5: gave up. */
-	if (info <= 0 || info == 5)
-		return -EDOM;
-	fit->gamma1 = root[0] * root[0];
-	fit->gamma2 = unknowns > 1 ? root[1] * root[1] : 0;
-	gamma_errors(&points, (int)count, unknowns, root, error, 0);
-	fit->residual = enorm((int)count, error) / sqrt((double)count);
-	return 0;
-}
-
-int oci_fit_gamma_across(const double *copiers, const double *gamma, size_t count, double package,
-			 struct oci_fit_gamma *fit, double *across)
-{
+	struct oci_fit_gamma fit;
 	size_t within = 0;
 	double sum = 0;
-	int error;
 
 	while (within < count && copiers[within] <= package)
 		within++;
 	*across = 0;
 	if (!within || within == count)
-		return oci_fit_gamma(copiers, gamma, count, fit);
-	error = oci_fit_gamma(copiers, gamma, within, fit);
-	if (error)
-		return error;
+		return oci_fit_gamma(copiers, gamma, count);
+	fit = oci_fit_gamma(copiers, gamma, within);
 	for (size_t i = within; i < count; i++) {
-		double c = copiers[i], curve = (fit->gamma2 * c + fit->gamma1) * c;
+		double c = copiers[i], curve = (fit.gamma2 * c + fit.gamma1) * c;
 
 		/* As in the model: company never makes a lock cheaper. */
 		sum += log(fmax(gamma[i], 1) / fmax(curve, 1));
 	}
 	*across = fmax(exp(sum / (double)(count - within)), 1);
-	return 0;
+	return fit;
 }

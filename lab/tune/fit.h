@@ -25,23 +25,21 @@ size_t oci_fit_split(const double *x, const double *y, size_t count);
 double oci_fit_midmean(double *value, size_t count);
 
 /*
- * gamma(c) = gamma2 c^2 + gamma1 c over the measured points with c >= 2, neither negative:
- * nonlinear least squares of the relative error (Levenberg and Marquardt's, as paper 002 has it;
- * cminpack). One point gives gamma1 alone. 0, -EINVAL without points, -EDOM when the fit does not
- * end.
+ * gamma(c) = gamma2 c^2 + gamma1 c over the measured points with c >= 2, of which there is one at
+ * least, neither term negative: the form of paper 002, least squares of the relative error. One
+ * point gives gamma1 alone.
  */
 struct oci_fit_gamma {
 	double gamma1, gamma2, residual;
 };
-int oci_fit_gamma(const double *copiers, const double *gamma, size_t count,
-		  struct oci_fit_gamma *fit);
+struct oci_fit_gamma oci_fit_gamma(const double *copiers, const double *gamma, size_t count);
 
 /*
  * The same over the points of up to `package` copiers, and by what factor those beyond lie above
  * that curve: the geometric mean of their ratios, at least 1. Where all points are on one side the
  * curve is of all, and *across 0: not known. copiers ascend.
  */
-int oci_fit_gamma_across(const double *copiers, const double *gamma, size_t count, double package,
-			 struct oci_fit_gamma *fit, double *across);
+struct oci_fit_gamma oci_fit_gamma_across(const double *copiers, const double *gamma, size_t count,
+					  double package, double *across);
 
 #endif

@@ -313,13 +313,7 @@ static void give_gamma(struct oci_tuning *t, const double *copiers, const double
 	bool whole = t->package_cores == t->model->package_cores.value;
 	double package = whole ? t->package_cores : copiers[count - 1], across;
 
-	if (oci_fit_gamma_across(copiers, gamma, count, package, &fit, &across)) {
-		oci_tuning_note(
-			t,
-			"no curve of paper 002's form fits the contention of page locks, which is "
-			"left out");
-		return;
-	}
+	fit = oci_fit_gamma_across(copiers, gamma, count, package, &across);
 	oci_tuning_give(
 		t, "cma.gamma1", fit.gamma1, fit.residual,
 		"%zu KiB from one process less the same from one each, over the locks; least squares "

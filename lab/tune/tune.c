@@ -197,25 +197,21 @@ static int find_pairs(struct oci_tuning *t)
 	return 0;
 }
 
-/* CPUs in the order of their numbers, threads of a core included. */
-static unsigned int list_cpus(unsigned int *cpus)
+uint32_t oci_tune_cpus(const unsigned int **cpus)
 {
+	static unsigned int list[OCI_TUNING_CPUS];
 	static uint64_t mask[OCI_TUNING_CPUS / 64];
-	unsigned int words = oci_os_affinity(mask, OCI_TUNING_CPUS / 64), count = 0;
+	unsigned int words = oci_os_affinity(mask, OCI_TUNING_CPUS / 64);
+	uint32_t count = 0;
 
 	for (unsigned int i = 0; i < words * 64 && i < OCI_TUNING_CPUS; i++)
 		if (mask[i / 64] >> (i % 64) & 1)
-			cpus[count++] = i;
+			list[count++] = i;
 	if (!count)
-		cpus[count++] = 0;
+		list[count++] = 0;
+	if (cpus)
+		*cpus = list;
 	return count;
-}
-
-uint32_t oci_tune_cpus(void)
-{
-	static unsigned int cpus[OCI_TUNING_CPUS];
-
-	return list_cpus(cpus);
 }
 
 size_t oci_tune_memory_left(void)
@@ -428,6 +424,7 @@ int oci_tune(const struct oci_tune_options *options, const struct oci_tune_liste
 	     struct oci_model *model, char *why, size_t n)
 {
 	struct oci_tuning *t = calloc(1, sizeof(*t));
+	const unsigned int *cpus;
 	time_t now = time(NULL);
 	struct tm utc;
 	double seconds;
@@ -446,7 +443,8 @@ int oci_tune(const struct oci_tune_options *options, const struct oci_tune_liste
 	model->calibrated = true;
 	oci_machine_self(&model->machine);
 	strftime(t->date, sizeof(t->date), "%Y-%m-%d", gmtime_r(&now, &utc));
-	t->world.cpu_count = list_cpus(t->cpus);
+	t->world.cpu_count = oci_tune_cpus(&cpus);
+	memcpy(t->cpus, cpus, t->world.cpu_count * sizeof(*cpus));
 	error = choose(t);
 	if (error) {
 		free(t);

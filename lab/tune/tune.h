@@ -25,8 +25,8 @@ struct oci_tune_listener {
 	void *context;
 };
 
-/* CPUs that the calling process may use. */
-uint32_t oci_tune_cpus(void);
+/* How many CPUs the calling process may use, one at least; *cpus, unless NULL: which, rising. */
+uint32_t oci_tune_cpus(const unsigned int **cpus);
 /* Bytes that can still be had here, by the kernel's estimate and the cgroup's limit. */
 size_t oci_tune_memory_left(void);
 /* Most ranks that --ranks takes. */

@@ -77,10 +77,10 @@ TEST(a_run_gives_every_term_of_this_machine)
 	assert_true(cma || strstr(seen.note, "cma cannot be used"));
 	for (size_t i = 0; cma && i < sizeof(by_cma) / sizeof(*by_cma); i++)
 		check_given(&model, by_cma[i]);
-	for (size_t i = 0; oci_tune_cpus() > 1 && i < sizeof(by_two) / sizeof(*by_two); i++)
+	for (size_t i = 0; oci_tune_cpus(NULL) > 1 && i < sizeof(by_two) / sizeof(*by_two); i++)
 		if (strcmp(by_two[i], "flag.cache")) /* the two CPUs may be further apart */
 			check_given(&model, by_two[i]);
-	for (size_t i = 0; cma && oci_tune_cpus() > 1 && i < sizeof(by_both) / sizeof(*by_both);
+	for (size_t i = 0; cma && oci_tune_cpus(NULL) > 1 && i < sizeof(by_both) / sizeof(*by_both);
 	     i++)
 		check_given(&model, by_both[i]);
 	assert_true(seen.steps > 5 && seen.last == 1);

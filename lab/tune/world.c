@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_SECONDS 120
 /* Polls before a wait yields: some 20 us, longer than any flag takes between two running ranks. */
 #define SPINS 2000
 
@@ -43,6 +42,7 @@ int oci_tune_world_create(struct oci_tune_world *world, const unsigned int *cpus
 	*world = (struct oci_tune_world){ .cpus = cpus,
 					  .cpu_count = cpu_count,
 					  .seconds = seconds,
+					  .limit_s = 120,
 					  .shared = shared,
 					  .most_ranks = most_ranks };
 	return 0;
@@ -76,7 +76,8 @@ __attribute__((noreturn)) static void be_rank(struct oci_tune_world *world,
 
 	/* A bound that is refused leaves the scheduler to place the rank: worse numbers, no error.
 	 */
-	oci_os_bind(world->cpus[me->rank % world->cpu_count]);
+	if (world->cpu_count)
+		oci_os_bind(world->cpus[me->rank % world->cpu_count]);
 	oci_os_die_with_parent();
 	oci_os_set_ptracer(getppid()); /* its descendants, our fellow ranks, are admitted */
 	me->shared = world->shared;
@@ -103,7 +104,7 @@ static void end_all(const pid_t *pids, uint32_t ranks)
 /* One rank that fails would leave the others waiting, so they are ended at once. */
 static int await_all(struct oci_tune_world *world, pid_t *pids, uint32_t ranks, char *why, size_t n)
 {
-	double end = oci_tune_now_s() + MOST_SECONDS;
+	double end = oci_tune_now_s() + world->limit_s;
 	uint32_t left = ranks;
 
 	while (left) {
@@ -127,8 +128,8 @@ static int await_all(struct oci_tune_world *world, pid_t *pids, uint32_t ranks, 
 		}
 		if (oci_tune_now_s() > end) {
 			end_all(pids, ranks);
-			snprintf(why, n, "the measuring ranks did not end within %d seconds",
-				 MOST_SECONDS);
+			snprintf(why, n, "the measuring ranks did not end within %g seconds",
+				 world->limit_s);
 			return -ETIMEDOUT;
 		}
 		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);

@@ -58,8 +58,9 @@ struct oci_tune_rank {
 
 struct oci_tune_world {
 	const unsigned int *cpus; /* [cpu_count]: where rank r sits, r modulo their number */
-	unsigned int cpu_count;
+	unsigned int cpu_count;	  /* 0: wherever the scheduler puts them */
 	double seconds;
+	double limit_s; /* ranks that take longer have failed */
 	struct oci_tune_shared *shared;
 	uint32_t most_ranks;
 };
@@ -71,7 +72,7 @@ void oci_tune_world_destroy(struct oci_tune_world *world);
 
 /*
  * Runs `body` on `ranks` processes, which share `memory_bytes`. 0; or -errno and a sentence of the
- * first rank that failed, was killed, or did not end within two minutes.
+ * first rank that failed, was killed, or did not end within the limit, which is two minutes.
  */
 int oci_tune_run(struct oci_tune_world *world, uint32_t ranks, size_t memory_bytes,
 		 int (*body)(struct oci_tune_rank *me), const void *arg, char *why, size_t n);

@@ -23,26 +23,25 @@ expect() {
 		"status $got, it said:" "$said"
 }
 
-expect 2 "usage" "LD_PRELOAD" bench/oc_bench_heap
-expect 2 "usage" "touch" bench/oc_bench_heap "" "" 1 no-such-work
-expect 2 "usage" "rounds" bench/oc_bench_heap "" "" 0
-expect 1 "/no/such.so was not preloaded" "path" bench/oc_bench_heap /no/such.so "" 1
-expect 2 "'0' is not a size" "above 0" bench/oc_bench_compare --sizes 0
+expect 2 "'0' is not a number of bytes" "1 to 1024G" bench/oc_bench_compare --sizes 0
+expect 2 "'huge' is not a number of bytes" "such as" bench/oc_bench_compare --sizes 4,huge,1M
+expect 2 "'nothing' is not a collective" "reduce, allreduce, scatterv" bench/oc_bench_compare --collectives bcast,nothing
+expect 2 "--token-ns takes" "not '9:1'" bench/oc_bench_compare --token-ns 9:1
 expect 2 "--ranks takes" "2 to 4096" bench/oc_bench_compare --ranks 0
 expect 2 "--runs takes" "1 to" bench/oc_bench_compare --runs 0
 expect 1 "/etc/passwd" "--out DIR writes elsewhere" bench/oc_bench_compare --out /etc/passwd
 expect 2 "'--slow'" "--quick" bench/oc_bench_engine --slow
-expect 2 "usage" "--bytes N,N" tools/onecopy/onecopy-pingpong
-expect 2 "'8k' is nothing for --bytes" "valid: 0 to" tools/onecopy/onecopy-pingpong --bytes 8k
-expect 2 "'0' is nothing for --seconds" "above 0" tools/onecopy/onecopy-pingpong --bytes 8 --seconds 0
-expect 2 "'1' is nothing for --ranks" "2 to" tools/onecopy/onecopy-pingpong --bytes 8 --ranks 1
+expect 2 "--bytes says" "8,64,4096" tools/onecopy/onecopy-pingpong
+expect 2 "--bytes takes" "not '8k'" tools/onecopy/onecopy-pingpong --bytes 8k
+expect 2 "--seconds takes a number from" "not '0'" tools/onecopy/onecopy-pingpong --bytes 8 --seconds 0
+expect 2 "'--ranks' is not an option" "valid: --bytes LIST" tools/onecopy/onecopy-pingpong --bytes 8 --ranks 1
 expect 1 "cannot be bound to CPU 1023" "" tools/onecopy/onecopy-pingpong --bytes 8 --cpus 1023
 expect 2 "no program 'nothing'" "asp" tools/demo/onecopy-demo --only nothing
 expect 2 "no program 'asp'" "128 KiB" tools/demo/onecopy-demo --paper --only asp
 expect 2 "'lam' is neither openmpi" "mpich" tools/demo/onecopy-demo --mpi lam
 expect 2 "its columns are Open MPI's" "--mpi" tools/demo/onecopy-demo --paper --mpi mpich
-expect 2 "'1' is not a number from 2" "256" tools/demo/onecopy-demo --ranks 1
-expect 2 "'0' is not a number from 1" "" tools/demo/onecopy-demo --seconds 0
+expect 2 "--ranks takes a whole number from 2" "256" tools/demo/onecopy-demo --ranks 1
+expect 2 "--seconds takes a whole number from 1" "" tools/demo/onecopy-demo --seconds 0
 expect 1 "/etc/passwd" "--out DIR writes elsewhere" tools/demo/onecopy-demo --out /etc/passwd
 for folder in examples examples/mpich; do
 	expect 2 "'X' is not S, W, A, B or C" "usage" $folder/intsort --class X

@@ -35,7 +35,7 @@ struct demo_options {
 	const char *json, *out;	       /* where to write the results; NULL: nowhere, by date */
 	const char *only;	       /* name of the one program to run, or NULL */
 	const char *only_mpi;	       /* name of the one MPI, or NULL */
-	int ranks, rounds, seconds, timeout_s;
+	long ranks, rounds, seconds, timeout_s;
 	bool quick, paper;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "demo.h"
 
-#include <argp.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,153 +11,84 @@
 /* Load average above which a warning is printed, before anything of ours runs. */
 #define BUSY_LOAD 0.7
 
-enum option_key {
-	KEY_SECONDS = 256,
-	KEY_ROUNDS,
-	KEY_QUICK,
-	KEY_PAPER,
-	KEY_RANKS,
-	KEY_ONLY,
-	KEY_MPI,
-	KEY_JSON,
-	KEY_OUT,
-	KEY_TIMEOUT,
-	KEY_MPIRUN,
-	KEY_MPIRUN_MPICH,
-	KEY_MPI4PY,
-};
-
-static const struct argp_option options[] = {
-	{ "seconds", KEY_SECONDS, "N", 0,
-	  "end before it takes longer, but for a first round (default 120); it ends sooner once all "
-	  "intervals are narrow",
-	  1 },
-	{ "rounds", KEY_ROUNDS, "N", 0, "most runs of each program on each side (default 99)", 1 },
-	{ "quick", KEY_QUICK, NULL, 0, "small programs, each run once: whether everything works",
-	  1 },
-	{ "paper", KEY_PAPER, NULL, 0,
-	  "instead: the ASP of Ma et al. (ICPP 2011), Table I, at its own row sizes, under Open "
-	  "MPI: two copies, one copy (stock), onecopy, shared heap",
-	  1 },
-	{ "ranks", KEY_RANKS, "N", 0, "MPI ranks (default 2)", 1 },
-	{ "only", KEY_ONLY, "PROGRAM", 0,
-	  "run one program: asp, cg, heat, gradients or shuffle; with --paper '64 KiB' or '128 "
-	  "KiB'",
-	  1 },
-	{ "mpi", KEY_MPI, "NAME", 0, "run under one MPI: openmpi or mpich (default: both)", 1 },
-	{ "json", KEY_JSON, "FILE", 0,
-	  "write all samples, and what onecopy served, to FILE (-: only that)", 1 },
-	{ "out", KEY_OUT, "DIR", 0, "folder of the plots, SVG and PNG (default demo-out/DATE)", 1 },
-	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "kill a run that takes longer (default 300)", 1 },
-	{ "mpirun", KEY_MPIRUN, "CMD", 0, "Open MPI's launcher (default mpirun)", 2 },
-	{ "mpirun-mpich", KEY_MPIRUN_MPICH, "CMD", 0, "MPICH's launcher (default mpirun.mpich)",
-	  2 },
-	{ "mpi4py-mpich", KEY_MPI4PY, "DIR", 0,
-	  "folder with an mpi4py for MPICH, for the Python programs (default: they run under Open "
-	  "MPI only, unless /usr/bin/python3 finds one)",
-	  2 },
-	{ 0 },
-};
-
-static int number(struct argp_state *state, const char *name, const char *text, int min, int max)
-{
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno || end == text || *end || value < min || value > max)
-		argp_error(state, "--%s: '%s' is not a number from %d to %d", name, text, min, max);
-	return (int)value;
-}
-
 static const struct demo_set *set_of(const struct demo_options *opt)
 {
 	return opt->paper ? &demo_paper : &demo_usual;
 }
 
-static void check_names(struct argp_state *state, const struct demo_options *opt)
+static void check_names(const struct demo_options *opt)
 {
 	const struct demo_set *set = set_of(opt);
-	char names[256] = "";
+	struct word_list names = { "" };
 	bool found = !opt->only;
 
 	for (unsigned int p = 0; p < set->program_count; p++) {
-		size_t length = strlen(names);
-
 		found |= opt->only && !strcmp(opt->only, set->programs[p].name);
-		snprintf(names + length, sizeof(names) - length, "%s%s", length ? ", " : "",
-			 set->programs[p].name);
+		word_list_add(&names, set->programs[p].name);
 	}
 	if (!found)
-		argp_error(state, "--only: no program '%s'; there are: %s", opt->only, names);
+		usage("--only: no program '%s'; there are: %s", opt->only, names.text);
 	if (opt->only_mpi && launcher_of(opt->only_mpi) == LAUNCH_NONE)
-		argp_error(state, "--mpi: '%s' is neither openmpi nor mpich", opt->only_mpi);
+		usage("--mpi: '%s' is neither openmpi nor mpich", opt->only_mpi);
 	if (opt->paper && opt->only_mpi && launcher_of(opt->only_mpi) != LAUNCH_OPENMPI)
-		argp_error(state, "--paper: its columns are Open MPI's; leave --mpi out");
+		usage("--paper: its columns are Open MPI's; leave --mpi out");
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct demo_options *opt = state->input;
+#define AT(member) .place = offsetof(struct demo_options, member)
 
-	switch (key) {
-	case KEY_SECONDS:
-		opt->seconds = number(state, "seconds", arg, 1, 100000);
-		return 0;
-	case KEY_ROUNDS:
-		opt->rounds = number(state, "rounds", arg, 1, DEMO_ROUNDS_MAX);
-		return 0;
-	case KEY_QUICK:
-		opt->quick = true;
-		return 0;
-	case KEY_PAPER:
-		opt->paper = true;
-		return 0;
-	case KEY_RANKS:
-		opt->ranks = number(state, "ranks", arg, 2, DEMO_RANKS_MAX);
-		return 0;
-	case KEY_ONLY:
-		opt->only = arg;
-		return 0;
-	case KEY_MPI:
-		opt->only_mpi = arg;
-		return 0;
-	case KEY_JSON:
-		opt->json = arg;
-		return 0;
-	case KEY_OUT:
-		opt->out = arg;
-		return 0;
-	case KEY_TIMEOUT:
-		opt->timeout_s = number(state, "timeout", arg, 1, 100000);
-		return 0;
-	case KEY_MPIRUN:
-		opt->mpirun[LAUNCH_OPENMPI] = arg;
-		return 0;
-	case KEY_MPIRUN_MPICH:
-		opt->mpirun[LAUNCH_MPICH] = arg;
-		return 0;
-	case KEY_MPI4PY:
-		opt->mpi4py = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return EINVAL;
-	case ARGP_KEY_END:
-		check_names(state, opt);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct option_set options = {
+	.rows =
+		(const struct option_row[]){
+			{ .help = "What is run:" },
+			{ "seconds", 0, "N",
+			  "end before it takes longer, but for a first round (default 120); it ends "
+			  "sooner once all intervals are narrow",
+			  OPTION_COUNT, AT(seconds), 1, 100000 },
+			{ "rounds", 0, "N", "most runs of each program on each side (default 99)",
+			  OPTION_COUNT, AT(rounds), 1, DEMO_ROUNDS_MAX },
+			{ "quick", 0, NULL,
+			  "small programs, each run once: whether everything works", AT(quick) },
+			{ "paper", 0, NULL,
+			  "instead: the ASP of Ma et al. (ICPP 2011), Table I, at its own row sizes, "
+			  "under Open MPI: two copies, one copy (stock), onecopy, shared heap",
+			  AT(paper) },
+			{ "ranks", 0, "N", "MPI ranks (default 2)", OPTION_COUNT, AT(ranks), 2,
+			  DEMO_RANKS_MAX },
+			{ "only", 0, "PROGRAM",
+			  "run one program: asp, cg, heat, gradients or shuffle; with --paper '64 KiB' "
+			  "or '128 KiB'",
+			  OPTION_TEXT, AT(only) },
+			{ "mpi", 0, "NAME", "run under one MPI: openmpi or mpich (default: both)",
+			  OPTION_TEXT, AT(only_mpi) },
+			{ "json", 0, "FILE",
+			  "write all samples, and what onecopy served, to FILE (-: only that)",
+			  OPTION_TEXT, AT(json) },
+			{ "out", 0, "DIR",
+			  "folder of the plots, SVG and PNG (default demo-out/DATE)", OPTION_TEXT,
+			  AT(out) },
+			{ "timeout", 0, "SECONDS", "kill a run that takes longer (default 300)",
+			  OPTION_COUNT, AT(timeout_s), 1, 100000 },
+			{ .help = "By what:" },
+			{ "mpirun", 0, "CMD", "Open MPI's launcher (default mpirun)", OPTION_TEXT,
+			  AT(mpirun[LAUNCH_OPENMPI]) },
+			{ "mpirun-mpich", 0, "CMD", "MPICH's launcher (default mpirun.mpich)",
+			  OPTION_TEXT, AT(mpirun[LAUNCH_MPICH]) },
+			{ "mpi4py-mpich", 0, "DIR",
+			  "folder with an mpi4py for MPICH, for the Python programs (default: they run "
+			  "under Open MPI only, unless /usr/bin/python3 finds one)",
+			  OPTION_TEXT, AT(mpi4py) },
+			{ 0 } },
+	.about = "Runs MPI programs under Open MPI and MPICH, without onecopy, with it and with "
+		 "its shared heap, in turn, verifies each run and says what became faster or "
+		 "slower.\vExit status: 0 if every run was verified, 1 if not, 2 for a bad option.",
+};
 
 /* ---- what can be run ------------------------------------------------------------------------- */
 
 /* Folder of the running program's build: it lies in BUILD/tools/demo. */
 static void find_build(char *build)
 {
-	host_program_folder(build, PATH_MAX);
+	host_program_folder(build);
 	for (int up = 0; up < 2; up++) {
 		char *slash = strrchr(build, '/');
 
@@ -277,7 +208,7 @@ static json_t *settings(const struct demo *demo)
 								    one->program->name, "mpi", mpi,
 								    "statistics", one->counters));
 	}
-	return json_pack("{s:i, s:b, s:b, s:o, s:o}", "ranks", demo->opt.ranks, "quick",
+	return json_pack("{s:I, s:b, s:b, s:o, s:o}", "ranks", (json_int_t)demo->opt.ranks, "quick",
 			 demo->opt.quick, "paper", demo->opt.paper, "statistics", statistics,
 			 "not_run", skipped);
 }
@@ -314,14 +245,6 @@ static int run(struct demo *demo)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse_option,
-		.doc = "Runs MPI programs under Open MPI and MPICH, without onecopy, with it and with "
-		       "its shared heap, in turn, verifies each run and says what became faster or "
-		       "slower.\vExit status: 0 if every run was verified, 1 if not, 2 for a bad "
-		       "option.",
-	};
 	static struct demo demo = {
 		.opt = { .ranks = 2, .rounds = DEMO_ROUNDS_MAX, .seconds = 120, .timeout_s = 300 },
 	};
@@ -331,18 +254,15 @@ int main(int argc, char **argv)
 	double load;
 	int err;
 
-	argp_err_exit_status = 2;
-	argp_parse(&argp, argc, argv, 0, NULL, opt);
+	options_parse(&options, argc, argv, opt);
+	check_names(opt);
 	find_build(demo.build);
 	snprintf(demo.with, sizeof(demo.with), "'%s/tools/onecopy/onecopy' run --quiet",
 		 demo.build);
 	results_begin(results, argc, argv, opt->quick ? 1 : (unsigned int)opt->rounds);
-	results->seconds = opt->seconds;
+	results->seconds = (double)opt->seconds;
 	results->enough = demo_enough;
-	snprintf(out, sizeof(out), "demo-out/%s", results->host.date);
-	/* A colon in a file name troubles make, scp and Windows. */
-	for (char *colon; (colon = strchr(out, ':'));)
-		memmove(colon, colon + 1, strlen(colon));
+	results_folder(results, "demo-out", out, sizeof(out));
 	opt->out = opt->out ? opt->out : out;
 	demo.set = set_of(opt);
 	demo.binding = opt->ranks <= results->host.cores ? BIND_CORES :

@@ -67,7 +67,7 @@ static void print_mpi(const struct demo *demo, int mpi, FILE *out)
 				 "\t%s, ms\tstock / %s", demo->set->variants[v].name,
 				 demo->set->variants[v].name);
 	}
-	fprintf(out, "\n%s %s, %d ranks, %s\n\n", launcher_info((enum launcher)mpi)->name,
+	fprintf(out, "\n%s %s, %ld ranks, %s\n\n", launcher_info((enum launcher)mpi)->name,
 		launcher_info((enum launcher)mpi)->version, demo->opt.ranks, bound[demo->binding]);
 	table_add(&table, "%s", head);
 	for (unsigned int x = 0; x < figure->x_count; x++) {
@@ -153,7 +153,7 @@ void demo_report(const struct demo *demo, FILE *out)
 {
 	const struct results *results = &demo->results;
 
-	results_print_head(results, TABLE_TEXT, out);
+	results_print_head(results, out);
 	if (demo->set->about)
 		fprintf(out, "%s\n", demo->set->about);
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++)

@@ -176,7 +176,7 @@ static void plan_figures(struct demo *demo, enum launcher mpi, unsigned int coun
 		if (set->variants[v].name == demo_stock)
 			continue;
 		c = results_compare(&demo->results, (unsigned int)mpi);
-		snprintf(c->title, sizeof(c->title), "%.20s %.20s, %d ranks", info->name,
+		snprintf(c->title, sizeof(c->title), "%.20s %.20s, %ld ranks", info->name,
 			 info->version, demo->opt.ranks);
 		snprintf(c->stem, sizeof(c->stem), "%s", info->word);
 		c->stock = demo_stock;

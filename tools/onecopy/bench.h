@@ -23,13 +23,13 @@ enum bench_what {
 	BENCH_MESSAGES = 64
 };
 
-struct bench_options {
+struct bench_choice {
 	unsigned int what; /* of enum bench_what */
 	enum oc_collective collectives[OC_COLLECTIVES];
 	unsigned int collective_count;
 	struct size_list sizes;
 	uint32_t ranks;
-	unsigned int rounds;
+	long rounds;
 	bool quick, every_parameter, touch, mapped;
 	enum launcher mpi;    /* of messages; LAUNCH_NONE: all */
 	const char *token_ns; /* "0:140", of the samples of p2p that count; NULL: all do */
@@ -38,7 +38,7 @@ struct bench_options {
 };
 
 struct bench {
-	struct bench_options options;
+	struct bench_choice options;
 	struct results results;
 	uint32_t cpus; /* that may be used */
 };
@@ -56,11 +56,9 @@ void bench_algorithms_sum_up(struct bench *bench);
 void bench_copies_plan(struct bench *bench);
 void bench_copies_end(void);
 
-/* bench_p2p.c: p2p */
+/* bench_p2p.c: p2p, messages */
 void bench_p2p_plan(struct bench *bench);
 void bench_p2p_sum_up(struct bench *bench);
-
-/* bench_messages.c: messages */
 void bench_messages_plan(struct bench *bench);
 
 /* bench_start.c: start */

@@ -45,22 +45,13 @@ static bool is_single_copy(void)
 	return false;
 }
 
-static bool is_best(const struct oc_prediction *list, unsigned int i)
-{
-	for (unsigned int j = 0; j < i; j++) {
-		if (predict_same_name(list[j].algorithm, list[i].algorithm))
-			return false;
-	}
-	return true;
-}
-
 /* The best parameter of each algorithm is the algorithm; what is chosen beside it is its own. */
 static void want(const struct bench *bench, struct figure *figure, unsigned int x,
 		 const struct oc_predicted *predicted, const struct oc_prediction *list,
 		 unsigned int i)
 {
 	const struct oc_prediction *p = &list[i];
-	bool best = is_best(list, i), chosen = !strcmp(p->algorithm, predicted->chosen);
+	bool best = predict_is_best(list, i), chosen = !strcmp(p->algorithm, predicted->chosen);
 	struct figure_cell *cell;
 	char series[sizeof(p->algorithm)];
 

@@ -9,7 +9,6 @@
 #include "lab/tune/tune.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +35,6 @@ static const size_t contention_sizes[CONTENTION_SIZES] = { 4 * KIB, 64 * KIB, 25
 
 static struct {
 	struct oci_tune_world world;
-	unsigned int cpus[CPU_SETSIZE];
 	struct figure *rates;
 	struct figure *latency, *throughput, *gamma;
 	size_t copiers[COPIERS_MOST];
@@ -46,20 +44,14 @@ static struct {
 
 static void open_world(struct bench *bench, uint32_t most_ranks)
 {
-	cpu_set_t allowed;
-	unsigned int count = 0;
-	int error;
+	const unsigned int *cpus;
+	uint32_t count = oci_tune_cpus(&cpus);
+	int error = oci_tune_world_create(&copies.world, cpus, count,
+					  bench->options.quick ? POINT_QUICK_S : POINT_S,
+					  most_ranks);
 
-	CPU_ZERO(&allowed);
-	sched_getaffinity(0, sizeof(allowed), &allowed);
-	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &allowed))
-			copies.cpus[count++] = cpu;
-	}
-	error = oci_tune_world_create(&copies.world, copies.cpus, count ? count : 1,
-				      bench->options.quick ? POINT_QUICK_S : POINT_S, most_ranks);
 	if (error) {
-		command_say("the measuring ranks have no memory to share: %s", strerror(-error));
+		say("the measuring ranks have no memory to share: %s", strerror(-error));
 		exit(1);
 	}
 }

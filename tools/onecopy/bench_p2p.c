@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Point-to-point: the ping-pong of papers 001 and 004 over the C API, mechanism by mechanism, and
- * over the MPIs that are installed; their Alltoall with and without onecopy.
+ * Messages, by one loop (pingpong/), the runs in turns. p2p: the ping-pong of papers 001 and 004
+ * over the C API, mechanism by mechanism, and over the MPIs that are installed. messages: MPI_Send
+ * and MPI_Recv of these by themselves, with onecopy, and under the shared heap, where onecopy
+ * copies large ones.
  */
 #include "bench.h"
 #include "command.h"
@@ -18,11 +20,6 @@
 #define POINT_QUICK_S 0.004
 /* More than any run takes; a launcher that hangs must not make us hang. */
 #define RUN_SECONDS 300
-/* What an Alltoall is measured at, of the sizes asked for: Figure 7 of paper 001, and around. */
-#define ALLTOALL_LEAST ((size_t)1 << 10)
-#define ALLTOALL_MOST ((size_t)4 << 20)
-
-enum { VIEWS_MOST = 4, ALLTOALLS_MOST = 3 };
 
 /* In the papers' order: two copies, then one. */
 static const struct variant pingpongs[] = {
@@ -36,37 +33,49 @@ static const struct variant pingpongs[] = {
 	{ .name = "MPICH", .launcher = LAUNCH_MPICH },
 };
 
-static const struct variant alltoalls[] = {
-	{ "Open MPI", LAUNCH_OPENMPI, false, false, NULL },
-	{ "Open MPI, onecopy", LAUNCH_OPENMPI, true, false, NULL },
-	{ "Open MPI, onecopy, shared heap", LAUNCH_OPENMPI, true, true, NULL },
-	{ "MPICH", LAUNCH_MPICH, false, false, NULL },
-	{ "MPICH, onecopy", LAUNCH_MPICH, true, false, NULL },
-	{ "MPICH, onecopy, shared heap", LAUNCH_MPICH, true, true, NULL },
+enum { PINGPONGS = sizeof(pingpongs) / sizeof(pingpongs[0]), SERVED = 4 };
+
+/* What runs of an MPI take turns. */
+static const struct variant served[LAUNCHERS][SERVED] = {
+	[LAUNCH_OPENMPI] = { { "stock", LAUNCH_OPENMPI, false, false, NULL },
+			     { "control", LAUNCH_OPENMPI, false, false, NULL },
+			     { "onecopy", LAUNCH_OPENMPI, true, false, NULL },
+			     { "shared heap", LAUNCH_OPENMPI, true, true, NULL } },
+	[LAUNCH_MPICH] = { { "stock", LAUNCH_MPICH, false, false, NULL },
+			   { "control", LAUNCH_MPICH, false, false, NULL },
+			   { "onecopy", LAUNCH_MPICH, true, false, NULL },
+			   { "shared heap", LAUNCH_MPICH, true, true, NULL } },
 };
 
-enum {
-	PINGPONGS = sizeof(pingpongs) / sizeof(pingpongs[0]),
-	ALLTOALLS = sizeof(alltoalls) / sizeof(alltoalls[0])
+static const struct flow {
+	const char *name, *title, *about, *option;
+} flows[] = {
+	{ "pingpong", "ping-pong",
+	  "Half a round trip: blocking send and receive, the same buffers each time.", "" },
+	{ "touch", "ping-pong, rewritten",
+	  "The same; each rank reads what it received and writes what it sends next, which is timed.",
+	  " --touch" },
+	{ "stream", "bandwidth",
+	  "A message's time of 16 that are under way at once from rank 0 to rank 1, which then "
+	  "answers.",
+	  " --stream" },
+	{ "both", "both ways",
+	  "The same, with as many the other way at once: two messages, one each way.", " --both" },
 };
+enum { FLOWS = sizeof(flows) / sizeof(flows[0]) };
 
-/* One experiment: all variants, from the same CPUs. */
-struct view {
+/* One experiment: its variants take turns. */
+static struct view {
 	const struct variant *variants;
-	uint32_t ranks;
-	const struct size_list *sizes;
-	char stem[32];	 /* of its figures' names */
-	char more[2048]; /* what all runs of it have as arguments */
-	struct figure *rate;
-	bool not_counted; /* no cache misses, which a note says */
-};
+	enum binding binding;
+	char stem[32]; /* of its figures' names */
+	char arguments[2048];
+	struct figure *main;
+	bool said; /* what a run says of itself is a note once */
+} views[LAUNCHERS * FLOWS];
+static unsigned int view_count;
 
-static struct {
-	struct view views[VIEWS_MOST + ALLTOALLS_MOST];
-	unsigned int count;
-	struct size_list alltoall_sizes;
-	struct comparison *compared; /* of the first view */
-} p2p;
+static struct comparison *compared; /* of p2p's first view */
 
 /* ---- where the ranks sit --------------------------------------------------------------------- */
 
@@ -117,158 +126,137 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 {
 	struct view *view = step->context;
 	const struct variant *variant = &view->variants[step->at];
-	char why[512], arguments[sizeof(view->more) + 32];
+	bool mapped = variant->shared_heap && variant->launcher == LAUNCH_NONE;
+	char why[512], arguments[sizeof(view->arguments) + 32];
 	struct run run = { .variant = variant,
 			   .with = bench_with(),
-			   .ranks = view->ranks,
+			   .ranks = 2,
+			   .binding = view->binding,
 			   .program =
 				   bench_program("pingpong", variant->launcher, why, sizeof(why)),
 			   .arguments = arguments,
 			   .stem = view->stem,
 			   .timeout_s = RUN_SECONDS,
-			   .counted = true };
+			   .counted = true,
+			   .may_serve_nothing = true };
+	json_int_t copies;
 	int err;
 
-	snprintf(arguments, sizeof(arguments), "%s%s", view->more,
-		 variant->shared_heap && variant->launcher == LAUNCH_NONE ? " --shared" : "");
+	snprintf(arguments, sizeof(arguments), "%s%s", view->arguments, mapped ? " --shared" : "");
 	err = run.program ? run_program(results, &run, round, why, sizeof(why)) : -ENOENT;
+	copies = json_integer_value(
+		json_object_get(json_object_get(run.counters, "messages"), "copies"));
 	json_decref(run.counters);
 	if (err == -EINTR)
 		return err;
 	if (err)
-		bench_leave_out(step, view->rate, variant->name, why);
-	else if (*run.said && !view->not_counted)
-		figure_note(view->rate, "%s", run.said);
-	view->not_counted |= *run.said && !err;
+		bench_leave_out(step, view->main, variant->name, why);
+	else if (*run.said && !view->said)
+		figure_note(view->main, "%s", run.said);
+	view->said |= *run.said && !err;
+	if (!err && variant->onecopy && variant->shared_heap && !copies && !round)
+		figure_note(view->main, "No message went by mapped memory under the shared heap.");
 	return 0;
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
+/* Its figures of times and of rates, which have its stem. */
 static struct figure *new_figure(struct bench *bench, const struct view *view, const char *what,
-				 const char *title, const char *unit)
+				 const char *unit)
 {
-	struct figure *figure = figure_new(&bench->results, view->sizes->at, view->sizes->count,
-					   unit, "%s-%s", view->stem, what);
+	const struct size_list *sizes = &bench->options.sizes;
 
-	snprintf(figure->title, sizeof(figure->title), "%s", title);
-	figure->compared = true;
-	return figure;
+	return figure_new(&bench->results, sizes->at, sizes->count, unit, "%s-%s", view->stem,
+			  what);
 }
 
-/* The steps of a view, and what its runs have in common. */
 static void plan_runs(struct bench *bench, struct view *view, unsigned int variants,
 		      const char *options)
 {
-	const struct size_list *sizes = view->sizes;
-	int length = snprintf(view->more, sizeof(view->more), "--ranks %u --seconds %g %s",
-			      view->ranks, bench->options.quick ? POINT_QUICK_S : POINT_S, options);
+	const struct size_list *sizes = &bench->options.sizes;
+	FILE *out = must(fmemopen(view->arguments, sizeof(view->arguments), "w"));
 
+	fprintf(out, "--seconds %g%s", bench->options.quick ? POINT_QUICK_S : POINT_S, options);
 	for (unsigned int i = 0; i < sizes->count; i++)
-		length += snprintf(view->more + length, sizeof(view->more) - (size_t)length,
-				   "%s%zu", i ? "," : " --bytes ", sizes->at[i]);
+		fprintf(out, "%s%zu", i ? "," : " --bytes ", sizes->at[i]);
 	if (bench->options.token_ns)
-		snprintf(view->more + length, sizeof(view->more) - (size_t)length, " --token-ns %s",
-			 bench->options.token_ns);
+		fprintf(out, " --token-ns %s", bench->options.token_ns);
+	fclose(out);
 	results_turn(&bench->results);
-	for (unsigned int v = 0; v < variants; v++) {
-		struct step *step = results_step(&bench->results, run_variant, view, v, "%s: %s",
-						 view->stem, view->variants[v].name);
+	for (unsigned int v = 0; v < variants; v++)
+		results_step(&bench->results, run_variant, view, v, "%s: %s", view->stem,
+			     view->variants[v].name);
+}
 
-		/* Who spins without yielding, where others wait for the CPU, is not measured but
-		 * waited for. */
-		step->left_out = view->ranks > bench->cpus && view->ranks > 2 &&
-				 view->variants[v].launcher == LAUNCH_MPICH;
-	}
+static void compare_pingpong(struct bench *bench, const char *where, bool touch)
+{
+	struct comparison *c = results_compare(&bench->results, view_count);
+
+	snprintf(c->title, sizeof(c->title), "Ping-pong %s%s: C API and MPIs", where,
+		 touch ? ", touched" : "");
+	snprintf(c->about, sizeof(c->about),
+		 "us; of the MPIs, Open MPI and MPICH, the faster one of each size counts, * marks "
+		 "MPICH. ratio: its time over that of the C API, within each round.");
+	c->subject = "C API";
+	c->stock = "Open MPI";
+	c->other = "MPICH";
+	if (view_count == 1)
+		compared = c;
 }
 
 static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int *pair, bool touch)
 {
-	struct view *view = &p2p.views[p2p.count++];
+	struct view *view = &views[view_count++];
 	const char *where = !pair ? "on one CPU" : sharing ? "sharing a cache" : "sharing no cache";
-	struct comparison *comparison;
-	char title[128], options[128] = "";
-	struct figure *time;
+	const char *touched = touch ? ", data read and written" : "";
+	struct figure *rate, *time, *misses;
+	char options[128] = "";
 
 	view->variants = pingpongs;
-	view->ranks = 2;
-	view->sizes = &bench->options.sizes;
 	snprintf(view->stem, sizeof(view->stem), "pingpong%s%s",
 		 !pair	 ? "-one" :
 		 sharing ? "" :
 			   "-apart",
 		 touch ? "-touch" : "");
-	snprintf(title, sizeof(title), "Ping-pong, 2 ranks %s%s: throughput", where,
-		 touch ? ", data read and written" : "");
-	view->rate = new_figure(bench, view, "throughput", title, "GB/s");
-	view->rate->more_is_better = true;
+	view->main = rate = new_figure(bench, view, "throughput", "GB/s");
+	snprintf(rate->title, sizeof(rate->title), "Ping-pong, 2 ranks %s%s: throughput", where,
+		 touched);
 	snprintf(
-		view->rate->about, sizeof(view->rate->about),
+		rate->about, sizeof(rate->about),
 		"Bytes of a message over half a round trip's time, as IMB counts: blocking send and "
 		"receive, the same buffers each time%s. Without MPI: the C API, as it chooses or by "
 		"one mechanism for all sizes that it can move.",
 		touch ? "; each rank reads what it received and writes what it sends next, which "
 			"is timed" :
 			", which nobody reads or writes");
-	snprintf(title, sizeof(title), "Ping-pong, 2 ranks %s%s: half a round trip", where,
-		 touch ? ", data read and written" : "");
-	time = new_figure(bench, view, "time", title, "us");
-	time->log_y = true;
+	rate->compared = rate->more_is_better = true;
+	time = new_figure(bench, view, "time", "us");
+	snprintf(time->title, sizeof(time->title), "Ping-pong, 2 ranks %s%s: half a round trip",
+		 where, touched);
 	snprintf(time->about, sizeof(time->about), "The same as times.");
 	snprintf(time->row, sizeof(time->row), "ping-pong");
-	time->group = p2p.count;
-	comparison = results_compare(&bench->results, p2p.count);
-	snprintf(comparison->title, sizeof(comparison->title), "Ping-pong %s%s: C API and MPIs",
-		 where, touch ? ", touched" : "");
-	snprintf(comparison->about, sizeof(comparison->about),
-		 "us; of the MPIs, Open MPI and MPICH, the faster one of each size counts, * marks "
-		 "MPICH. ratio: its time over that of the C API, within each round.");
-	comparison->subject = "C API";
-	comparison->stock = "Open MPI";
-	comparison->other = "MPICH";
-	if (p2p.count == 1)
-		p2p.compared = comparison;
-	snprintf(new_figure(bench, view, "misses", "Ping-pong: cache misses", "misses a message")
-			 ->about,
-		 sizeof(time->about),
+	time->compared = time->log_y = true;
+	time->group = view_count;
+	compare_pingpong(bench, where, touch);
+	misses = new_figure(bench, view, "misses", "misses a message");
+	snprintf(misses->title, sizeof(misses->title), "Ping-pong: cache misses");
+	snprintf(misses->about, sizeof(misses->about),
 		 "Last-level cache misses of both ranks, the kernel's part too, by the processor's "
 		 "counter.");
+	misses->compared = true;
 	if (pair)
-		snprintf(options, sizeof(options), "--cpus %u,%u", pair[0], pair[1]);
+		snprintf(options, sizeof(options), " --cpus %u,%u", pair[0], pair[1]);
 	strcat(options, touch ? " --misses --touch" : " --misses");
 	plan_runs(bench, view, PINGPONGS, options);
 }
 
-static void plan_alltoall(struct bench *bench, uint32_t ranks)
-{
-	struct view *view = &p2p.views[p2p.count++];
-	char title[128];
-
-	view->variants = alltoalls;
-	view->ranks = ranks;
-	view->sizes = &p2p.alltoall_sizes;
-	snprintf(view->stem, sizeof(view->stem), "alltoall-%u", ranks);
-	snprintf(title, sizeof(title), "MPI_Alltoall, %u ranks: aggregate throughput", ranks);
-	view->rate = new_figure(bench, view, "throughput", title, "GB/s");
-	view->rate->more_is_better = true;
-	snprintf(
-		view->rate->about, sizeof(view->rate->about),
-		"Bytes that all ranks send to others in a call over the time of a call, in a loop of "
-		"calls with the same buffers; bytes: of a block.");
-	if (ranks > bench->cpus)
-		figure_note(
-			view->rate,
-			"%u ranks share %u CPUs, and the scheduler is measured with them. MPICH, "
-			"whose ranks do not yield, is left out.",
-			ranks, bench->cpus);
-	plan_runs(bench, view, ALLTOALLS, "--alltoall");
-}
-
-static void plan_places(struct bench *bench)
+void bench_p2p_plan(struct bench *bench)
 {
 	static unsigned int pair[2][2]; /* sharing no cache, sharing one */
 	bool there[2];
 
+	run_begin();
 	for (int sharing = 0; sharing < 2; sharing++)
 		there[sharing] = find_pair(sharing, pair[sharing]);
 	for (int touch = 0; touch <= bench->options.touch; touch++) {
@@ -281,26 +269,56 @@ static void plan_places(struct bench *bench)
 	}
 	for (int sharing = 0; sharing < 2 && (there[0] || there[1]); sharing++) {
 		if (!there[sharing])
-			figure_note(p2p.views[0].rate,
+			figure_note(views[0].main,
 				    "No two cores that may be used share %s, by hwloc: that case "
 				    "cannot be measured here.",
 				    sharing ? "a cache" : "no cache");
 	}
 }
 
-void bench_p2p_plan(struct bench *bench)
+static void plan_flow(struct bench *bench, const struct flow *flow, enum launcher mpi)
 {
-	struct bench_options *options = &bench->options;
+	static const char *const subjects[] = { "shared heap", "onecopy" };
+	struct view *view = &views[view_count++];
+	const char *name = launcher_info(mpi)->name;
+	struct figure *time, *rate;
 
-	for (unsigned int i = 0; i < options->sizes.count; i++) {
-		if (options->sizes.at[i] >= ALLTOALL_LEAST && options->sizes.at[i] <= ALLTOALL_MOST)
-			p2p.alltoall_sizes.at[p2p.alltoall_sizes.count++] = options->sizes.at[i];
+	view->variants = served[mpi];
+	view->binding = BIND_CORES;
+	snprintf(view->stem, sizeof(view->stem), "%s-%s", launcher_info(mpi)->word, flow->name);
+	view->main = time = new_figure(bench, view, "time", "us");
+	snprintf(time->title, sizeof(time->title), "Messages of %s: %s", name, flow->title);
+	snprintf(time->about, sizeof(time->about), "%s", flow->about);
+	snprintf(time->row, sizeof(time->row), "%s", flow->title);
+	time->log_y = time->folded = true;
+	time->group = view_count;
+	rate = new_figure(bench, view, "throughput", "GB/s");
+	snprintf(rate->title, sizeof(rate->title), "Messages of %s: %s, rate", name, flow->title);
+	snprintf(rate->about, sizeof(rate->about), "The same as rates.");
+	rate->more_is_better = rate->folded = true;
+	for (int s = 0; s < 2; s++) {
+		struct comparison *c = results_compare(&bench->results, view_count);
+
+		snprintf(c->title, sizeof(c->title), "%s, %s: %s", name, flow->title, subjects[s]);
+		snprintf(c->about, sizeof(c->about),
+			 "us. ratio: stock/%s, within each round; control: stock/stock.",
+			 subjects[s]);
+		c->subject = subjects[s];
+		c->stock = "stock";
+		c->control = "control";
+		c->floor = 0.95;
 	}
+	plan_runs(bench, view, SERVED, flow->option);
+}
+
+void bench_messages_plan(struct bench *bench)
+{
 	run_begin();
-	plan_places(bench);
-	for (uint32_t ranks = 2; ranks <= 8 && p2p.alltoall_sizes.count; ranks *= 2) {
-		if (ranks <= options->ranks)
-			plan_alltoall(bench, ranks);
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+		for (int f = 0; f < FLOWS; f++) {
+			if (!bench->options.mpi || bench->options.mpi == (enum launcher)mpi)
+				plan_flow(bench, &flows[f], (enum launcher)mpi);
+		}
 	}
 }
 
@@ -310,8 +328,8 @@ void bench_p2p_sum_up(struct bench *bench)
 	size_t at[2] = { 0, 0 };
 	char text[2][32];
 
-	for (unsigned int x = 0; p2p.compared && x < p2p.compared->cell_count; x++) {
-		double ratio = p2p.compared->cells[x].ratio.median;
+	for (unsigned int x = 0; compared && x < compared->cell_count; x++) {
+		double ratio = compared->cells[x].ratio.median;
 		size_t bytes = bench->options.sizes.at[x];
 
 		for (int large = 0; large < 2; large++) {

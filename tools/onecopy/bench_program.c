@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *bench_program(const char *name, enum launcher launcher, char *why, size_t n)
 {
@@ -29,9 +28,9 @@ const char *bench_with(void)
 {
 	static char words[PATH_MAX + 32];
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[length > 0 ? length : 0] = '\0';
+	if (!host_program(self))
+		self[0] = '\0';
 	/* As a shell takes it; a quote in it is the one thing that it would not. */
 	snprintf(words, sizeof(words), "'%s' run --quiet", self);
 	return words;

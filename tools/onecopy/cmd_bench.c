@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_QUICK = 256, KEY_ROUNDS, KEY_ALL, KEY_OUT, KEY_TOUCH, KEY_TOKEN, KEY_MAPPED };
-
 static const struct {
 	const char *word;
 	enum bench_what what;
@@ -30,28 +28,13 @@ enum { WORDS = sizeof(words) / sizeof(words[0]) };
 static const enum oc_collective usual[] = { OC_BCAST, OC_SCATTER, OC_GATHER, OC_ALLGATHER,
 					    OC_ALLTOALL };
 
-static unsigned int parse_rounds(const char *text)
-{
-	char *end;
-	unsigned long rounds;
-
-	errno = 0;
-	rounds = strtoul(text, &end, 10);
-	if (errno || *end || *text < '0' || *text > '9' || rounds < 1 || rounds > ROUNDS_MOST)
-		command_usage("'%s' is not a number of rounds; valid: 1 to %d", text, ROUNDS_MOST);
-	return (unsigned int)rounds;
-}
-
 /* As the program reads it that gets it. */
-static const char *parse_token(const char *text)
+static void take_token(void *options, const char *text)
 {
-	double low, high;
-	char rest;
+	struct range range;
 
-	if (sscanf(text, "%lf:%lf%c", &low, &high, &rest) != 2 || !(low >= 0 && high >= low) ||
-	    !(high > 0 && high <= 1e6) || strspn(text, "0123456789.:e+-") != strlen(text))
-		command_usage("--token-ns '%s': valid: LOW:HIGH, in ns, as in 0:140", text);
-	return text;
+	range_take("--token-ns", text, 1e6, &range);
+	((struct bench_choice *)options)->token_ns = text;
 }
 
 static unsigned int parse_word(const char *text)
@@ -63,23 +46,22 @@ static unsigned int parse_word(const char *text)
 			return words[i].what;
 		word_list_add(&valid, words[i].word);
 	}
-	command_usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
-		      "all but p2p, messages and start",
-		      text, valid.text);
+	usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
+	      "all but p2p, messages and start",
+	      text, valid.text);
 }
 
-static void add_collective(struct bench_options *options, const char *name)
+static void add_collective(struct bench_choice *options, const char *name)
 {
 	enum oc_collective collective;
 
 	if (!(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
-		command_usage("'%s': only 'algorithms' and 'model' take collectives", name);
+		usage("'%s': only 'algorithms' and 'model' take collectives", name);
 	collective = name_collective(name);
 	if (!measure_can(collective))
-		command_usage(
-			"%s cannot be measured, as its blocks have sizes of their own; valid: "
-			"the collectives of equal blocks",
-			name);
+		usage("%s cannot be measured, as its blocks have sizes of their own; valid: "
+		      "the collectives of equal blocks",
+		      name);
 	for (unsigned int i = 0; i < options->collective_count; i++) {
 		if (options->collectives[i] == collective)
 			return;
@@ -92,108 +74,85 @@ static enum launcher parse_mpi(const char *text)
 	enum launcher mpi = launcher_of(text);
 
 	if (mpi == LAUNCH_NONE)
-		command_usage("'%s': with 'messages' openmpi or mpich is valid, or nothing for "
-			      "both",
-			      text);
+		usage("'%s': with 'messages' openmpi or mpich is valid, or nothing for "
+		      "both",
+		      text);
 	return mpi;
 }
 
-static error_t parse_key(int key, char *arg, struct argp_state *state)
+static void take_ranks(void *options, const char *text)
 {
-	struct bench_options *options = state->input;
-
-	switch (key) {
-	case 'n':
-		options->ranks = predict_ranks(arg, 1);
-		return 0;
-	case 'b':
-		predict_sizes("--bytes", arg, &options->sizes);
-		return 0;
-	case 'j':
-		options->json = arg;
-		return 0;
-	case 'p':
-		options->profile = predict_profile(arg);
-		return 0;
-	case KEY_OUT:
-		options->out = arg;
-		return 0;
-	case KEY_ROUNDS:
-		options->rounds = parse_rounds(arg);
-		return 0;
-	case KEY_QUICK:
-		options->quick = true;
-		return 0;
-	case KEY_TOUCH:
-		options->touch = true;
-		return 0;
-	case KEY_TOKEN:
-		options->token_ns = parse_token(arg);
-		return 0;
-	case KEY_MAPPED:
-		options->mapped = true;
-		return 0;
-	case KEY_ALL:
-		options->every_parameter = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (options->what == BENCH_MESSAGES)
-			options->mpi = parse_mpi(arg);
-		else if (options->what)
-			add_collective(options, arg);
-		else
-			options->what = parse_word(arg);
-		return 0;
-	default:
-		return command_parse_key(key, arg, state);
-	}
+	((struct bench_choice *)options)->ranks = predict_ranks(text, 1);
 }
 
-static const struct argp_option bench_argp_options[] = {
-	{ "ranks", 'n', "N", 0,
-	  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of p2p's Alltoall "
-	  "(default 8); most ranks of start (default 2)",
-	  0 },
-	{ "bytes", 'b', "LIST", 0,
-	  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and messages 1 to 16M)",
-	  0 },
-	{ "rounds", KEY_ROUNDS, "N", 0, "Rounds (default 7)", 0 },
-	{ "quick", KEY_QUICK, NULL, 0, "A look: 3 rounds of 64K and 1M, each shorter", 0 },
-	{ "touch", KEY_TOUCH, NULL, 0,
-	  "With p2p: also with ranks that read what they received and write what they send", 0 },
-	{ "token-ns", KEY_TOKEN, "LOW:HIGH", 0,
-	  "With p2p: count only what was measured while a token took so long from one rank's CPU to "
-	  "the other's, as a virtual machine's host may move its CPUs",
-	  0 },
-	{ "mapped", KEY_MAPPED, NULL, 0,
-	  "With algorithms and model: all buffers lie in shared heaps, which the ranks map", 0 },
-	{ "all", KEY_ALL, NULL, 0,
-	  "Each parameter of an algorithm, not its best by the model alone", 0 },
-	{ "profile", 'p', "NAME|FILE", 0,
-	  "The model that is held against the measurement; default: what jobs go by here", 0 },
-	{ "json", 'j', "FILE", 0, "Write the results as JSON, every round's too (-: only that)",
-	  0 },
-	{ "out", KEY_OUT, "DIR", 0,
-	  "Write index.html, plots (SVG, PNG), table.txt, tables.md, results.json", 0 },
-	COMMAND_HELP_OPTION,
-	{ 0 }
-};
+static void take_argument(void *choice, const char *text, struct argp_state *state)
+{
+	struct bench_choice *options = choice;
 
-const struct argp bench_argp = {
-	.options = bench_argp_options,
-	.parser = parse_key,
-	.args_doc = "[algorithms|mechanisms|contention|model|p2p|messages|start [COLLECTIVE...]]",
-	.doc = "Measures, on this machine and without an MPI: the algorithms of a collective against "
-	       "each other; mechanisms against each other; how copiers of one process hold each other "
-	       "up; the model against the measurement. Without a word: all of them. With p2p: messages of "
-	       "the C API against those of the MPIs that are installed, and their Alltoall with and "
-	       "without onecopy. With messages: those of the MPIs alone, with onecopy and under its shared "
-	       "heap. With start: what MPI_Init, the first 2000 calls, a new communicator "
-	       "and a program without a collective take on them, without and with onecopy. "
-	       "Collectives: "
-	       "bcast, scatter, gather, allgather and alltoall unless others are named. Run it on an "
-	       "idle machine.\vExit status: 0; 1 if something could not be measured, written or "
-	       "drawn; 2 if the options are wrong.",
+	(void)state;
+	if (options->what == BENCH_MESSAGES)
+		options->mpi = parse_mpi(text);
+	else if (options->what)
+		add_collective(options, text);
+	else
+		options->what = parse_word(text);
+}
+
+#define AT(member) .place = offsetof(struct bench_choice, member)
+
+const struct option_set bench_options = {
+	.rows =
+		(const struct option_row[]){
+			{ "ranks", 'n', "N",
+			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start "
+			  "(default 2)",
+			  .take = take_ranks },
+			{ "bytes", 'b', "LIST",
+			  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and "
+			  "messages 1 to 16M)",
+			  .take = predict_take_bytes, AT(sizes) },
+			{ "rounds", 0, "N", "Rounds (default 7)", OPTION_COUNT, AT(rounds), 1,
+			  ROUNDS_MOST },
+			{ "quick", 0, NULL, "A look: 3 rounds of 64K and 1M, each shorter",
+			  AT(quick) },
+			{ "touch", 0, NULL,
+			  "With p2p: also with ranks that read what they received and write what they "
+			  "send",
+			  AT(touch) },
+			{ "token-ns", 0, "LOW:HIGH",
+			  "With p2p: count only what was measured while a token took so long from one "
+			  "rank's CPU to the other's, as a virtual machine's host may move its CPUs",
+			  .take = take_token },
+			{ "mapped", 0, NULL,
+			  "With algorithms and model: all buffers lie in shared heaps, which the ranks "
+			  "map",
+			  AT(mapped) },
+			{ "all", 0, NULL,
+			  "Each parameter of an algorithm, not its best by the model alone",
+			  AT(every_parameter) },
+			{ "profile", 'p', "NAME|FILE",
+			  "The model that is held against the measurement; default: what jobs go by here",
+			  .take = predict_take_profile, AT(profile) },
+			{ "json", 'j', "FILE",
+			  "Write the results as JSON, every round's too (-: only that)",
+			  OPTION_TEXT, AT(json) },
+			{ "out", 0, "DIR",
+			  "Write index.html, plots (SVG, PNG), table.txt, results.json",
+			  OPTION_TEXT, AT(out) },
+			{ 0 } },
+	.argument = take_argument,
+	.arguments = "[algorithms|mechanisms|contention|model|p2p|messages|start [COLLECTIVE...]]",
+	.about =
+		"Measures, on this machine and without an MPI: the algorithms of a collective against "
+		"each other; mechanisms against each other; how copiers of one process hold each "
+		"other up; the model against the measurement. Without a word: all of them. With p2p: "
+		"messages of the C API against those of the MPIs that are installed. With messages: "
+		"those of the MPIs alone, with onecopy and under its shared heap. With start: what "
+		"MPI_Init, the first 2000 calls, a new communicator and a program without a "
+		"collective take on them, without and with onecopy. Collectives: bcast, scatter, "
+		"gather, allgather and alltoall unless others are named. Run it on an idle "
+		"machine.\vExit status: 0; 1 if something could not be measured, written or drawn; "
+		"2 if the options are wrong.",
 };
 
 #define P2P_SIZES "1,64,1K,4K,16K,64K,128K,256K,512K,1M,2M,4M,8M,16M"
@@ -203,25 +162,27 @@ const struct argp bench_argp = {
 /* What the MPIs' int counts, and the memory of most machines, take. */
 #define P2P_BYTES_MOST ((size_t)1 << 30)
 
-static void check_p2p(const struct bench_options *options)
+static void check_p2p(const struct bench_choice *options)
 {
 	if (options->touch && options->what != BENCH_P2P)
-		command_usage("--touch: only 'p2p' takes it");
+		usage("--touch: only 'p2p' takes it");
 	if (options->token_ns && options->what != BENCH_P2P)
-		command_usage("--token-ns: only 'p2p' takes it");
+		usage("--token-ns: only 'p2p' takes it");
+	if (options->ranks > 2 && options->what & (BENCH_P2P | BENCH_MESSAGES))
+		usage("--ranks %u: messages go between 2 ranks", options->ranks);
 	for (unsigned int s = 0;
 	     s < options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES); s++) {
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
-			command_usage("--bytes %zu: a message of p2p is of 1 to %zu bytes",
-				      options->sizes.at[s], P2P_BYTES_MOST);
+			usage("--bytes %zu: a message of p2p is of 1 to %zu bytes",
+			      options->sizes.at[s], P2P_BYTES_MOST);
 	}
 }
 
 static void fill_defaults(struct bench *bench)
 {
-	struct bench_options *options = &bench->options;
+	struct bench_choice *options = &bench->options;
 
-	bench->cpus = oci_tune_cpus();
+	bench->cpus = oci_tune_cpus(NULL);
 	if (!options->what)
 		options->what = BENCH_ALL;
 	if (!options->rounds)
@@ -233,10 +194,8 @@ static void fill_defaults(struct bench *bench)
 		predict_sizes("--bytes", options->quick ? QUICK_SIZES : SIZES, &options->sizes);
 	check_p2p(options);
 	if (options->mapped && !(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
-		command_usage("--mapped: only 'algorithms' and 'model' take it");
-	if (!options->ranks && options->what == BENCH_P2P)
-		options->ranks = 8;
-	if (!options->ranks && options->what & (BENCH_START | BENCH_MESSAGES))
+		usage("--mapped: only 'algorithms' and 'model' take it");
+	if (!options->ranks && options->what & (BENCH_P2P | BENCH_START | BENCH_MESSAGES))
 		options->ranks = 2;
 	if (!options->ranks)
 		options->ranks = bench->cpus > 2 ? bench->cpus : 2;
@@ -246,8 +205,7 @@ static void fill_defaults(struct bench *bench)
 	}
 	if (options->ranks < 2 &&
 	    options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P | BENCH_START))
-		command_usage(
-			"--ranks 1: a collective of one rank moves nothing; valid: 2 and more");
+		usage("--ranks 1: a collective of one rank moves nothing; valid: 2 and more");
 	for (unsigned int c = 0; c < options->collective_count; c++)
 		measure_check_sizes(options->collectives[c], &options->sizes);
 }
@@ -280,15 +238,15 @@ static int run(struct bench *bench)
 int bench_main(int argc, char **argv)
 {
 	static struct bench bench;
-	struct bench_options *options = &bench.options;
+	struct bench_choice *options = &bench.options;
 	struct results *results = &bench.results;
 	int failed;
 
-	command_parse(&bench_argp, argc, argv, options);
+	options_parse(&bench_options, argc, argv, options);
 	fill_defaults(&bench);
 	if (results_check_places(options->json, options->out))
 		return 1;
-	results_begin(results, argc, argv, options->rounds);
+	results_begin(results, argc, argv, (unsigned int)options->rounds);
 	if (options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
 		snprintf(results->about, sizeof(results->about), "'*': what jobs take.");
 	results->settings = json_pack("{s:i, s:b, s:b, s:s*}", "ranks", (int)options->ranks,
@@ -296,7 +254,7 @@ int bench_main(int argc, char **argv)
 				      "token_ns", options->token_ns);
 	failed = run(&bench);
 	if (!options->json || strcmp(options->json, "-") != 0)
-		results_print(results, TABLE_TEXT, stdout);
+		results_print(results, stdout);
 	if (options->json)
 		failed |= results_write_json(results, options->json);
 	if (options->out)
@@ -305,7 +263,7 @@ int bench_main(int argc, char **argv)
 		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
 	results_end(results);
 	if (fflush(stdout) || ferror(stdout)) {
-		command_say("standard output: %s", strerror(errno));
+		say("standard output: %s", strerror(errno));
 		return 1;
 	}
 	return failed;

@@ -10,65 +10,39 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SHARED = 256, KEY_NEAR, KEY_ALL };
-
-struct explain_options {
+struct explain_choice {
 	struct predict_options common;
 	bool all;
 };
 
-static error_t parse_key(int key, char *arg, struct argp_state *state)
+static void take_bytes(void *options, const char *text)
 {
-	struct explain_options *options = state->input;
-
-	switch (key) {
-	case 'b':
-		options->common.call.bytes = predict_bytes("--bytes", arg);
-		return 0;
-	case KEY_SHARED:
-		options->common.call.shared_cpus = 1;
-		return 0;
-	case KEY_NEAR:
-		options->common.call.near = 1;
-		return 0;
-	case KEY_ALL:
-		options->all = true;
-		return 0;
-	default:
-		return predict_parse_key(key, arg, state, &options->common);
-	}
+	((struct explain_choice *)options)->common.call.bytes = size_take("--bytes", text, 0);
 }
 
-static const struct argp_option explain_options[] = {
-	{ "bytes", 'b', "SIZE", 0, "Bytes of a block (default 64K)", 0 },
-	{ "shared-cpus", KEY_SHARED, NULL, 0, "There are more ranks than CPUs", 0 },
-	{ "near", KEY_NEAR, NULL, 0, "All ranks share a cache", 0 },
-	{ "all", KEY_ALL, NULL, 0, "Each parameter of an algorithm, not its best alone", 0 },
-	PREDICT_OPTIONS,
-	COMMAND_HELP_OPTION,
-	{ 0 }
+#define AT(member) .place = offsetof(struct explain_choice, member)
+
+const struct option_set explain_options = {
+	.rows =
+		(const struct option_row[]){
+			{ "bytes", 'b', "SIZE", "Bytes of a block (default 64K)",
+			  .take = take_bytes },
+			{ "shared-cpus", 0, NULL, "There are more ranks than CPUs",
+			  AT(common.call.shared_cpus) },
+			{ "near", 0, NULL, "All ranks share a cache", AT(common.call.near) },
+			{ "all", 0, NULL, "Each parameter of an algorithm, not its best alone",
+			  AT(all) },
+			PREDICT_ROWS,
+			{ 0 } },
+	.argument = predict_take_collective,
+	.arguments = "COLLECTIVE",
+	.about =
+		"Tells which algorithm is chosen for a call and why: all that could run it, with "
+		"what each costs by the model, term by term.\vExit status: 0; 1 if the output could "
+		"not be written; 2 if the options are wrong.",
 };
 
-const struct argp explain_argp = {
-	.options = explain_options,
-	.parser = parse_key,
-	.args_doc = "COLLECTIVE",
-	.doc = "Tells which algorithm is chosen for a call and why: all that could run it, with what "
-	       "each costs by the model, term by term.\vExit status: 0; 1 if the output could not be "
-	       "written; 2 if the options are wrong.",
-};
-
-/* Is it the first of its name, which is its best parameter? */
-static bool is_best(const struct oc_prediction *list, unsigned int i)
-{
-	for (unsigned int j = 0; j < i; j++) {
-		if (predict_same_name(list[j].algorithm, list[i].algorithm))
-			return false;
-	}
-	return true;
-}
-
-static void print_text(const struct explain_options *options, const struct oc_predicted *predicted,
+static void print_text(const struct explain_choice *options, const struct oc_predicted *predicted,
 		       const struct oc_prediction *list)
 {
 	struct table table = { .align = "lrrrrrrrr" };
@@ -86,7 +60,8 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 	for (unsigned int i = 0; i < predicted->count; i++) {
 		const struct oc_prediction *p = &list[i];
 
-		if (!options->all && !is_best(list, i) && strcmp(p->algorithm, predicted->chosen))
+		if (!options->all && !predict_is_best(list, i) &&
+		    strcmp(p->algorithm, predicted->chosen))
 			continue;
 		if (!p->closed)
 			table_add(&table, "%s\t-\t\t\t\t\t\t\tno closed form: see onecopy model",
@@ -101,7 +76,7 @@ static void print_text(const struct explain_options *options, const struct oc_pr
 	table_print(&table, stdout, 0);
 }
 
-static int print_json(const struct explain_options *options, const struct oc_predicted *predicted,
+static int print_json(const struct explain_choice *options, const struct oc_predicted *predicted,
 		      const struct oc_prediction *list)
 {
 	json_t *candidates = json_array(), *json;
@@ -119,17 +94,16 @@ static int print_json(const struct explain_options *options, const struct oc_pre
 
 int explain_main(int argc, char **argv)
 {
-	struct explain_options options = { .common = { .call = { .bytes = 65536, .ranks = 2 },
-						       .command = "explain" } };
+	struct explain_choice options = { .common = { .call = { .bytes = 65536, .ranks = 2 },
+						      .command = "explain" } };
 	static struct oc_prediction list[OC_PREDICTIONS_MOST];
 	struct oc_predicted predicted;
 	int status = 0;
 
-	command_parse(&explain_argp, argc, argv, &options);
+	options_parse(&explain_options, argc, argv, &options);
 	if (!options.common.collective)
-		command_usage(
-			"'onecopy explain' needs a collective, such as: onecopy explain bcast "
-			"--bytes 1M --ranks 16");
+		usage("'onecopy explain' needs a collective, such as: onecopy explain bcast "
+		      "--bytes 1M --ranks 16");
 	/* What forces an algorithm here forces it in the jobs started from here. */
 	options.common.call.forced = 1;
 	predict_call(&options.common.call, &predicted, list);

@@ -19,85 +19,64 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { KEY_OPTIONS = 256, KEY_ALGORITHMS, KEY_PLAN };
 enum { INFO_MACHINE = 1, INFO_OPTIONS = 2, INFO_ALGORITHMS = 4 };
 enum { MPIS = 8 };
 
-struct info_options {
-	bool json, plan;
-	unsigned int sections;
-	char *arguments[3]; /* of --plan */
+struct info_choice {
+	bool json, plan, options, algorithms;
+	const char *arguments[3]; /* of --plan */
 	int count;
 	const char *profile; /* whose machine the ranks of --plan fill; NULL: a flat one */
 };
 
-static error_t parse_key(int key, char *arg, struct argp_state *state)
+static void take_argument(void *choice, const char *text, struct argp_state *state)
 {
-	struct info_options *options = state->input;
+	struct info_choice *options = choice;
 
-	switch (key) {
-	case 'j':
-		options->json = true;
-		return 0;
-	case KEY_OPTIONS:
-		options->sections |= INFO_OPTIONS;
-		return 0;
-	case KEY_ALGORITHMS:
-		options->sections |= INFO_ALGORITHMS;
-		return 0;
-	case KEY_PLAN:
-		options->plan = true;
-		return 0;
-	case 'p':
-		options->profile = predict_profile(arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		if (!options->plan)
-			command_usage("'%s': 'onecopy info' takes no arguments, except with --plan",
-				      arg);
-		if (options->count == 3)
-			command_usage("'%s' is one argument too many for --plan: expected "
-				      "COLLECTIVE ALGORITHM RANKS",
-				      arg);
-		options->arguments[options->count++] = arg;
-		return 0;
-	default:
-		return command_parse_key(key, arg, state);
-	}
+	(void)state;
+	if (!options->plan)
+		usage("'%s': 'onecopy info' takes no arguments, except with --plan", text);
+	if (options->count == 3)
+		usage("'%s' is one argument too many for --plan: expected COLLECTIVE ALGORITHM RANKS",
+		      text);
+	options->arguments[options->count++] = text;
 }
 
-static const struct argp_option info_options[] = {
-	{ "json", 'j', NULL, 0, "Print as JSON (everything, unless a part is chosen)", 0 },
-	{ "options", KEY_OPTIONS, NULL, 0, "The options, their values here and their defaults", 0 },
-	{ "algorithms", KEY_ALGORITHMS, NULL, 0, "The algorithms of each collective", 0 },
-	{ "plan", KEY_PLAN, NULL, 0,
-	  "The plans of all ranks of COLLECTIVE ALGORITHM RANKS, as a Graphviz graph", 0 },
-	{ "profile", 'p', "NAME|FILE", 0,
-	  "With --plan: the ranks fill this machine core by core (default: a flat one), which "
-	  "algorithms by hierarchy go by",
-	  0 },
-	COMMAND_HELP_OPTION,
-	{ 0 }
+#define AT(member) .place = offsetof(struct info_choice, member)
+
+const struct option_set info_options = {
+	.rows =
+		(const struct option_row[]){
+			{ "json", 'j', NULL, "Print as JSON (everything, unless a part is chosen)",
+			  AT(json) },
+			{ "options", 0, NULL, "The options, their values here and their defaults",
+			  AT(options) },
+			{ "algorithms", 0, NULL, "The algorithms of each collective",
+			  AT(algorithms) },
+			{ "plan", 0, NULL,
+			  "The plans of all ranks of COLLECTIVE ALGORITHM RANKS, as a Graphviz graph",
+			  AT(plan) },
+			{ "profile", 'p', "NAME|FILE",
+			  "With --plan: the ranks fill this machine core by core (default: a flat one), "
+			  "which algorithms by hierarchy go by",
+			  .take = predict_take_profile, AT(profile) },
+			{ 0 } },
+	.argument = take_argument,
+	.arguments = "\n--plan COLLECTIVE ALGORITHM RANKS [--profile NAME|FILE]",
+	.about = "Tells which mechanisms work on this machine, which do not, and the sentence that "
+		 "says why.\vExit status: 0; 1 if a plan cannot be made or nothing can be written; "
+		 "2 if the options are wrong.",
 };
 
-const struct argp info_argp = {
-	.options = info_options,
-	.parser = parse_key,
-	.args_doc = "\n--plan COLLECTIVE ALGORITHM RANKS [--profile NAME|FILE]",
-	.doc = "Tells which mechanisms work on this machine, which do not, and the sentence that "
-	       "says why.\vExit status: 0; 1 if a plan cannot be made or nothing can be written; "
-	       "2 if the options are wrong.",
-};
-
-static int print_plan(const struct info_options *options)
+static int print_plan(const struct info_choice *options)
 {
 	enum oc_collective collective;
 	uint32_t ranks;
 	int err;
 
 	if (options->count < 3)
-		command_usage("--plan needs COLLECTIVE ALGORITHM RANKS, such as: onecopy info "
-			      "--plan bcast knomial:4 8");
+		usage("--plan needs COLLECTIVE ALGORITHM RANKS, such as: onecopy info "
+		      "--plan bcast knomial:4 8");
 	collective = name_collective(options->arguments[0]);
 	name_check_algorithm(collective, options->arguments[1]);
 	ranks = predict_ranks(options->arguments[2], 1);
@@ -106,13 +85,13 @@ static int print_plan(const struct info_options *options)
 	if (!err)
 		return 0;
 	if (err == -EINVAL)
-		command_usage("%s of %s on %u ranks has no plan to show: auto and mpi are no "
-			      "algorithms, and some algorithms need at least 2 ranks",
-			      options->arguments[1], options->arguments[0], ranks);
+		usage("%s of %s on %u ranks has no plan to show: auto and mpi are no "
+		      "algorithms, and some algorithms need at least 2 ranks",
+		      options->arguments[1], options->arguments[0], ranks);
 	if (err == -ENOENT)
-		command_usage("--profile %s cannot be read; onecopy explain --profile says why",
-			      options->profile);
-	command_say("the plan cannot be printed: %s", strerror(-err));
+		usage("--profile %s cannot be read; onecopy explain --profile says why",
+		      options->profile);
+	say("the plan cannot be printed: %s", strerror(-err));
 	return 1;
 }
 
@@ -501,22 +480,25 @@ static void print_text(const json_t *json, unsigned int sections)
 
 int info_main(int argc, char **argv)
 {
-	struct info_options options = { .json = false };
+	struct info_choice options = { .json = false };
+	unsigned int sections;
 	int status = 0;
 	json_t *json;
 
-	command_parse(&info_argp, argc, argv, &options);
+	options_parse(&info_options, argc, argv, &options);
 	if (options.profile && !options.plan)
-		command_usage("--profile is for --plan COLLECTIVE ALGORITHM RANKS");
+		usage("--profile is for --plan COLLECTIVE ALGORITHM RANKS");
 	if (options.plan)
 		return print_plan(&options);
-	if (!options.sections)
-		options.sections = options.json ? ~0u : INFO_MACHINE;
-	json = info_json(options.sections);
+	sections = (options.options ? INFO_OPTIONS : 0) |
+		   (options.algorithms ? INFO_ALGORITHMS : 0);
+	if (!sections)
+		sections = options.json ? ~0u : INFO_MACHINE;
+	json = info_json(sections);
 	if (options.json) {
 		status = json_text_print(json, 2);
 	} else {
-		print_text(json, options.sections);
+		print_text(json, sections);
 		json_decref(json);
 	}
 	return command_end(status);

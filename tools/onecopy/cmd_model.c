@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MEASURED = 256, KEY_PLOT };
-
 enum { MODEL_ALGORITHMS = 32 };
 
 struct model_size {
@@ -23,63 +21,48 @@ struct model_size {
 	double measured[MODEL_ALGORITHMS]; /* seconds; negative: not */
 };
 
-struct model_options {
+struct model_choice {
 	struct predict_options common;
 	const char *plot;
 	struct size_list sizes;
 	bool measured;
-	char *words; /* of --algorithms: what `algorithms` points into */
+	const char *words; /* of --algorithms; NULL: not given */
 	const char *algorithms[MODEL_ALGORITHMS];
 };
 
-static error_t parse_key(int key, char *arg, struct argp_state *state)
+static void take_plot(void *options, const char *text)
 {
-	struct model_options *options = state->input;
-
-	switch (key) {
-	case 'b':
-		predict_sizes("--bytes", arg, &options->sizes);
-		return 0;
-	case 'a':
-		free(options->words);
-		options->words = strdup(arg);
-		return options->words ? 0 : ENOMEM;
-	case KEY_MEASURED:
-		options->measured = true;
-		return 0;
-	case KEY_PLOT:
-		if (!*arg)
-			command_usage("--plot needs the name of a directory");
-		options->plot = arg;
-		return 0;
-	default:
-		return predict_parse_key(key, arg, state, &options->common);
-	}
+	if (!*text)
+		usage("--plot needs the name of a directory");
+	((struct model_choice *)options)->plot = text;
 }
 
-static const struct argp_option model_options[] = {
-	{ "bytes", 'b', "LIST", 0, "Sizes of a block (default 1K,4K,16K,64K,256K,1M,4M)", 0 },
-	{ "algorithms", 'a', "LIST", 0,
-	  "These alone, each with its parameter, in this order: direct-read,hierarchical:65536",
-	  0 },
-	{ "measured", KEY_MEASURED, NULL, 0, "Measure on this machine, beside what is predicted",
-	  0 },
-	{ "plot", KEY_PLOT, "DIR", 0, "Draw SVG and PNG there, with gnuplot", 0 },
-	PREDICT_OPTIONS,
-	COMMAND_HELP_OPTION,
-	{ 0 }
-};
+#define AT(member) .place = offsetof(struct model_choice, member)
 
-const struct argp model_argp = {
-	.options = model_options,
-	.parser = parse_key,
-	.args_doc = "COLLECTIVE",
-	.doc = "Predicts every algorithm of a collective for each size, on this machine or another: "
-	       "by the plans of all ranks in virtual time, and by the closed form that selection "
-	       "goes by. Each algorithm is shown with its best parameter, unless --algorithms "
-	       "names some.\vExit status: 0; 1 if a size "
-	       "could not be measured, a plot not be drawn or the output not be written; 2 if the "
-	       "options are wrong.",
+const struct option_set model_options = {
+	.rows =
+		(const struct option_row[]){
+			{ "bytes", 'b', "LIST",
+			  "Sizes of a block (default 1K,4K,16K,64K,256K,1M,4M)",
+			  .take = predict_take_bytes, AT(sizes) },
+			{ "algorithms", 'a', "LIST",
+			  "These alone, each with its parameter, in this order: "
+			  "direct-read,hierarchical:65536",
+			  OPTION_TEXT, AT(words) },
+			{ "measured", 0, NULL, "Measure on this machine, beside what is predicted",
+			  AT(measured) },
+			{ "plot", 0, "DIR", "Draw SVG and PNG there, with gnuplot",
+			  .take = take_plot },
+			PREDICT_ROWS,
+			{ 0 } },
+	.argument = predict_take_collective,
+	.arguments = "COLLECTIVE",
+	.about =
+		"Predicts every algorithm of a collective for each size, on this machine or "
+		"another: by the plans of all ranks in virtual time, and by the closed form that "
+		"selection goes by. Each algorithm is shown with its best parameter, unless "
+		"--algorithms names some.\vExit status: 0; 1 if a size could not be measured, a plot "
+		"not be drawn or the output not be written; 2 if the options are wrong.",
 };
 
 /* The best parameter of each algorithm: those that were run in virtual time. */
@@ -95,7 +78,7 @@ static void keep_best(const struct oc_prediction *list, unsigned int count, stru
 }
 
 /* 0, or 1 when something was not measured, which it says. */
-static int measure(const struct model_options *options, struct model_size *size)
+static int measure(const struct model_choice *options, struct model_size *size)
 {
 	const char *names[MODEL_ALGORITHMS];
 	char error[256] = "";
@@ -110,15 +93,15 @@ static int measure(const struct model_options *options, struct model_size *size)
 	for (unsigned int i = 0; i < size->count; i++)
 		names[i] = size->at[i].algorithm;
 	if (measure_run(&m, error, sizeof(error))) {
-		command_say("%zu bytes were not measured: %s", size->bytes, error);
+		say("%zu bytes were not measured: %s", size->bytes, error);
 		return 1;
 	}
 	for (unsigned int i = 0; i < size->count; i++) {
 		if (size->measured[i] >= 0)
 			continue;
 		/* The team may be of no use after it. */
-		command_say("%zu bytes are measured only up to %s, which refused the call",
-			    size->bytes, names[i]);
+		say("%zu bytes are measured only up to %s, which refused the call", size->bytes,
+		    names[i]);
 		return 1;
 	}
 	return 0;
@@ -132,7 +115,7 @@ static void microseconds(char *text, size_t n, double s, bool known)
 		snprintf(text, n, "-");
 }
 
-static void print_text(const struct model_options *options, const struct model_size *sizes)
+static void print_text(const struct model_choice *options, const struct model_size *sizes)
 {
 	struct table table = { .align = "rlrrrl" };
 	char model[MODEL_TEXT];
@@ -180,7 +163,7 @@ static json_t *size_json(const struct model_size *size, bool measured)
 			 algorithms);
 }
 
-static int print_json(const struct model_options *options, const struct model_size *sizes)
+static int print_json(const struct model_choice *options, const struct model_size *sizes)
 {
 	json_t *list = json_array(), *json;
 
@@ -193,7 +176,7 @@ static int print_json(const struct model_options *options, const struct model_si
 	return json_text_print(json, 2);
 }
 
-static int fill(const struct model_options *options, struct model_size *sizes)
+static int fill(const struct model_choice *options, struct model_size *sizes)
 {
 	static struct oc_prediction list[OC_PREDICTIONS_MOST];
 	int failed = 0;
@@ -213,19 +196,19 @@ static int fill(const struct model_options *options, struct model_size *sizes)
 
 /* 0 bytes have no place on the plot's axis, which is logarithmic: some other size has to be there.
  */
-static void check_plot(const struct model_options *options)
+static void check_plot(const struct model_choice *options)
 {
 	for (unsigned int s = 0; s < options->sizes.count; s++) {
 		if (options->sizes.at[s])
 			return;
 	}
 	if (options->plot)
-		command_usage("--plot draws over bytes, and 0 is no place on its axis; valid for "
-			      "--bytes: 1 and more");
+		usage("--plot draws over bytes, and 0 is no place on its axis; valid for "
+		      "--bytes: 1 and more");
 }
 
 /* An algorithm's cell, whatever its parameter there; but with one where they were asked for. */
-static void add_prediction(const struct model_options *options, struct figure *figure,
+static void add_prediction(const struct model_choice *options, struct figure *figure,
 			   unsigned int x, const struct oc_prediction *p, double measured_s)
 {
 	char name[64];
@@ -242,7 +225,7 @@ static void add_prediction(const struct model_options *options, struct figure *f
 }
 
 /* COLLECTIVE-RANKS-MODEL.svg and .png in the directory, with script and data beside them. */
-static int plot(const struct model_options *options, const struct model_size *sizes)
+static int plot(const struct model_choice *options, const struct model_size *sizes)
 {
 	const struct size_list *list = &options->sizes;
 	/* 0 bytes have no place on a logarithmic axis; sizes are in order. */
@@ -276,19 +259,19 @@ static int plot(const struct model_options *options, const struct model_size *si
 }
 
 /* The words of --algorithms, each an algorithm of the collective. */
-static void list_algorithms(struct model_options *options)
+static void list_algorithms(struct model_choice *options)
 {
 	struct oc_predict_call *call = &options->common.call;
-	char *rest = options->words, *word;
+	char *rest = options->words ? must(strdup(options->words)) : NULL, *word; /* kept */
 
 	while (rest && (word = strsep(&rest, ",")) != NULL) {
 		name_check_algorithm(call->collective, word);
 		if (!strcmp(word, "auto") || !strcmp(word, "mpi"))
-			command_usage("'%s' is no algorithm of onecopy; see onecopy info "
-				      "--algorithms for those of %s",
-				      word, oci_collective_name(call->collective));
+			usage("'%s' is no algorithm of onecopy; see onecopy info "
+			      "--algorithms for those of %s",
+			      word, oci_collective_name(call->collective));
 		if (call->algorithm_count == MODEL_ALGORITHMS)
-			command_usage("--algorithms has more than %d", MODEL_ALGORITHMS);
+			usage("--algorithms has more than %d", MODEL_ALGORITHMS);
 		options->algorithms[call->algorithm_count++] = word;
 	}
 	call->algorithms = options->algorithms;
@@ -296,28 +279,28 @@ static void list_algorithms(struct model_options *options)
 
 int model_main(int argc, char **argv)
 {
-	struct model_options options = {
+	struct model_choice options = {
 		.common = { .call = { .ranks = 2 }, .command = "model" },
 	};
 	struct model_size *sizes;
 	int status;
 
 	predict_sizes("--bytes", "1K,4K,16K,64K,256K,1M,4M", &options.sizes);
-	command_parse(&model_argp, argc, argv, &options);
+	options_parse(&model_options, argc, argv, &options);
 	if (!options.common.collective)
-		command_usage("'onecopy model' needs a collective, such as: onecopy model scatter "
-			      "--ranks 64 --profile knl");
+		usage("'onecopy model' needs a collective, such as: onecopy model scatter "
+		      "--ranks 64 --profile knl");
 	if (options.measured && !measure_can(options.common.call.collective))
-		command_usage("--measured cannot call %s, whose blocks have sizes of their own; "
-			      "valid: the collectives of equal blocks",
-			      oci_collective_name(options.common.call.collective));
+		usage("--measured cannot call %s, whose blocks have sizes of their own; "
+		      "valid: the collectives of equal blocks",
+		      oci_collective_name(options.common.call.collective));
 	list_algorithms(&options);
 	if (options.measured)
 		measure_check_sizes(options.common.call.collective, &options.sizes);
 	check_plot(&options);
 	sizes = calloc(options.sizes.count, sizeof(*sizes));
 	if (!sizes) {
-		command_say("no memory for %u sizes", options.sizes.count);
+		say("no memory for %u sizes", options.sizes.count);
 		return 1;
 	}
 	status = fill(&options, sizes);
@@ -328,6 +311,5 @@ int model_main(int argc, char **argv)
 	if (options.plot)
 		status |= plot(&options, sizes);
 	free(sizes);
-	free(options.words);
 	return command_end(status);
 }

@@ -19,9 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_STATS = 256, KEY_STATS_JSON, KEY_JSON, KEY_LOG, KEY_MECHANISM, KEY_FORCE, KEY_HEAP };
-
-struct run_options {
+struct run_choice {
 	bool stats, json, quiet, heap;
 	const char *stats_json;
 	FILE *stats_file; /* open before the job starts: afterwards it would be too late to say */
@@ -29,7 +27,7 @@ struct run_options {
 	struct word_list settings; /* what was set in ONECOPY_*, for the line that says it */
 };
 
-static void set(struct run_options *options, const char *variable, const char *value)
+static void set(struct run_choice *options, const char *variable, const char *value)
 {
 	char word[256];
 
@@ -38,15 +36,14 @@ static void set(struct run_options *options, const char *variable, const char *v
 	word_list_add(&options->settings, word);
 }
 
-static void force(struct run_options *options, const char *words)
+static void take_force(void *options, const char *words)
 {
 	const char *equals = strchr(words, '=');
 	enum oc_collective collective;
 	char name[64], variable[64];
 
 	if (!equals || equals == words || !equals[1])
-		command_usage("--force %s: expected COLLECTIVE=ALGORITHM, such as bcast=knomial:4",
-			      words);
+		usage("--force %s: expected COLLECTIVE=ALGORITHM, such as bcast=knomial:4", words);
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - words), words);
 	collective = name_collective(name);
 	name_check_algorithm(collective, equals + 1);
@@ -54,77 +51,61 @@ static void force(struct run_options *options, const char *words)
 	set(options, variable, equals + 1);
 }
 
-static error_t parse_key(int key, char *arg, struct argp_state *state)
+static void take_log(void *options, const char *level)
 {
-	struct run_options *options = state->input;
-
-	switch (key) {
-	case KEY_STATS:
-		options->stats = true;
-		return 0;
-	case KEY_STATS_JSON:
-		options->stats_json = arg;
-		return 0;
-	case KEY_JSON:
-		options->json = true;
-		return 0;
-	case KEY_LOG:
-		name_check_log_level(arg);
-		set(options, "ONECOPY_LOG", arg);
-		return 0;
-	case KEY_MECHANISM:
-		name_check_mechanism(arg);
-		set(options, "ONECOPY_MECHANISM", arg);
-		return 0;
-	case KEY_FORCE:
-		force(options, arg);
-		return 0;
-	case KEY_HEAP:
-		options->heap = true;
-		return 0;
-	case 'q':
-		options->quiet = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		/* The command and everything behind it, options of its own included. */
-		options->command = &state->argv[state->next - 1];
-		state->next = state->argc;
-		return 0;
-	default:
-		return command_parse_key(key, arg, state);
-	}
+	name_check_log_level(level);
+	set(options, "ONECOPY_LOG", level);
 }
 
-static const struct argp_option run_options[] = {
-	{ "stats", KEY_STATS, NULL, 0, "Print at the end what was served and what was handed back",
-	  0 },
-	{ "stats-json", KEY_STATS_JSON, "FILE", 0, "Write that to FILE as JSON", 0 },
-	{ "json", KEY_JSON, NULL, 0,
-	  "Print that as JSON on standard output, behind the program's own", 0 },
-	{ "log", KEY_LOG, "LEVEL", 0, "Least severe line that is printed: error, warn, info, debug",
-	  0 },
-	{ "mechanism", KEY_MECHANISM, "NAME", 0,
-	  "How bytes move between ranks: auto, or one of 'onecopy info'", 0 },
-	{ "force", KEY_FORCE, "COLL=ALG", 0,
-	  "Use this algorithm, such as bcast=knomial:4 (see 'onecopy info --algorithms'); mpi leaves "
-	  "the collective to the MPI; may be given several times",
-	  0 },
-	{ "shared-heap", KEY_HEAP, NULL, 0,
-	  "Give the programs a malloc whose memory the ranks can map, so that most copies need no "
-	  "system call",
-	  0 },
-	{ "quiet", 'q', NULL, 0, "Do not say what is done", 0 },
-	COMMAND_HELP_OPTION,
-	{ 0 }
-};
+static void take_mechanism(void *options, const char *name)
+{
+	name_check_mechanism(name);
+	set(options, "ONECOPY_MECHANISM", name);
+}
 
-const struct argp run_argp = {
-	.options = run_options,
-	.parser = parse_key,
-	.args_doc = "COMMAND [ARGUMENT...]",
-	.doc = "Runs COMMAND (mpirun, mpiexec, srun, or a script that starts several) with onecopy "
-	       "under the MPI programs that it starts.\vExit status: that of COMMAND, 128 plus the "
-	       "signal that ended it, 127 if it is not found, 2 if the options are wrong.",
+/* The command and everything behind it, options of its own included. */
+static void take_command(void *options, const char *text, struct argp_state *state)
+{
+	(void)text;
+	((struct run_choice *)options)->command = &state->argv[state->next - 1];
+	state->next = state->argc;
+}
+
+#define AT(member) .place = offsetof(struct run_choice, member)
+
+const struct option_set run_options = {
+	.rows =
+		(const struct option_row[]){
+			{ "stats", 0, NULL,
+			  "Print at the end what was served and what was handed back", AT(stats) },
+			{ "stats-json", 0, "FILE", "Write that to FILE as JSON", OPTION_TEXT,
+			  AT(stats_json) },
+			{ "json", 0, NULL,
+			  "Print that as JSON on standard output, behind the program's own",
+			  AT(json) },
+			{ "log", 0, "LEVEL",
+			  "Least severe line that is printed: error, warn, info, debug",
+			  .take = take_log },
+			{ "mechanism", 0, "NAME",
+			  "How bytes move between ranks: auto, or one of 'onecopy info'",
+			  .take = take_mechanism },
+			{ "force", 0, "COLL=ALG",
+			  "Use this algorithm, such as bcast=knomial:4 (see 'onecopy info "
+			  "--algorithms'); mpi leaves the collective to the MPI; may be given several "
+			  "times",
+			  .take = take_force },
+			{ "shared-heap", 0, NULL,
+			  "Give the programs a malloc whose memory the ranks can map, so that most "
+			  "copies need no system call",
+			  AT(heap) },
+			{ "quiet", 'q', NULL, "Do not say what is done", AT(quiet) },
+			{ 0 } },
+	.argument = take_command,
+	.arguments = "COMMAND [ARGUMENT...]",
+	.about =
+		"Runs COMMAND (mpirun, mpiexec, srun, or a script that starts several) with onecopy "
+		"under the MPI programs that it starts.\vExit status: that of COMMAND, 128 plus the "
+		"signal that ended it, 127 if it is not found, 2 if the options are wrong.",
 };
 
 /*
@@ -148,11 +129,11 @@ static bool prepare_part(enum part_kind kind, char *words, size_t n)
 	if (!trouble)
 		return true;
 	if (heap)
-		command_say("the programs run without a shared heap: %s cannot be preloaded: %s",
-			    part.path, trouble);
+		say("the programs run without a shared heap: %s cannot be preloaded: %s", part.path,
+		    trouble);
 	else if (part.found)
-		command_say("programs of %s run as without onecopy: %s cannot be %s: %s", part.mpi,
-			    part.path, kind == PART_OPEN_MPI ? "loaded" : "preloaded", trouble);
+		say("programs of %s run as without onecopy: %s cannot be %s: %s", part.mpi,
+		    part.path, kind == PART_OPEN_MPI ? "loaded" : "preloaded", trouble);
 	if (part.found)
 		snprintf(words, n, "no %s", part.name);
 	else
@@ -162,7 +143,7 @@ static bool prepare_part(enum part_kind kind, char *words, size_t n)
 }
 
 /* One line about what was set; true if there is something to load. */
-static bool prepare(const struct run_options *options)
+static bool prepare(const struct run_choice *options)
 {
 	const char *settings = options->settings.text;
 	char words[PARTS][2 * PATH_MAX];
@@ -171,16 +152,15 @@ static bool prepare(const struct run_options *options)
 	bool heap = options->heap && prepare_part(PART_HEAP, words[PART_HEAP], sizeof(words[0]));
 
 	if (!component && !library) {
-		command_say("%s, and %s, so the program runs as without onecopy; build or install "
-			    "them (they need libopenmpi-dev and libmpich-dev), or set "
-			    "ONECOPY_COMPONENT_DIR and ONECOPY_PRELOAD_DIR",
-			    words[PART_OPEN_MPI], words[PART_MPICH]);
+		say("%s, and %s, so the program runs as without onecopy; build or install "
+		    "them (they need libopenmpi-dev and libmpich-dev), or set "
+		    "ONECOPY_COMPONENT_DIR and ONECOPY_PRELOAD_DIR",
+		    words[PART_OPEN_MPI], words[PART_MPICH]);
 		return false;
 	}
 	if (!options->quiet)
-		command_say("%s; %s%s%s%s%s", words[PART_OPEN_MPI], words[PART_MPICH],
-			    heap ? "; " : "", heap ? words[PART_HEAP] : "", *settings ? "; " : "",
-			    settings);
+		say("%s; %s%s%s%s%s", words[PART_OPEN_MPI], words[PART_MPICH], heap ? "; " : "",
+		    heap ? words[PART_HEAP] : "", *settings ? "; " : "", settings);
 	return true;
 }
 
@@ -210,11 +190,11 @@ static bool make_directory(char *dir, size_t bytes)
 	snprintf(dir, bytes, "%s/onecopy-stats-XXXXXX", parent && *parent ? parent : "/tmp");
 	if (mkdtemp(dir) && !setenv("ONECOPY_STATS_DIR", dir, 1))
 		return true;
-	command_say("no statistics: the directory %s cannot be made: %s", dir, strerror(errno));
+	say("no statistics: the directory %s cannot be made: %s", dir, strerror(errno));
 	return false;
 }
 
-static void report(const struct run_options *options, const char *dir, bool loaded)
+static void report(const struct run_choice *options, const char *dir, bool loaded)
 {
 	json_t *stats = counters_collect(dir);
 
@@ -224,33 +204,33 @@ static void report(const struct run_options *options, const char *dir, bool load
 	if (options->stats)
 		counters_print(stats, stderr, why_none(loaded));
 	if (options->json && json_dumpf(stats, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
-		command_say("the statistics cannot be printed: %s", strerror(errno));
+		say("the statistics cannot be printed: %s", strerror(errno));
 	if (options->json)
 		putchar('\n');
 	if (options->stats_file &&
 	    (json_dumpf(stats, options->stats_file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
 	     fflush(options->stats_file)))
-		command_say("the statistics cannot be written to %s: %s", options->stats_json,
-			    strerror(errno));
+		say("the statistics cannot be written to %s: %s", options->stats_json,
+		    strerror(errno));
 	json_decref(stats);
 }
 
 int run_main(int argc, char **argv)
 {
-	struct run_options options = { .command = NULL };
+	struct run_choice options = { .command = NULL };
 	char dir[4096];
 	bool loaded;
 	int status, started;
 
-	command_parse(&run_argp, argc, argv, &options);
+	options_parse(&run_options, argc, argv, &options);
 	if (!options.command)
-		command_usage("no command to run; usage: onecopy run [OPTION...] COMMAND "
-			      "[ARGUMENT...], such as: onecopy run mpirun -n 4 ./app");
+		usage("no command to run; usage: onecopy run [OPTION...] COMMAND "
+		      "[ARGUMENT...], such as: onecopy run mpirun -n 4 ./app");
 	if (options.stats_json) {
 		options.stats_file = fopen(options.stats_json, "we");
 		if (!options.stats_file)
-			command_usage("--stats-json: %s cannot be written: %s", options.stats_json,
-				      strerror(errno));
+			usage("--stats-json: %s cannot be written: %s", options.stats_json,
+			      strerror(errno));
 	}
 	loaded = prepare(&options);
 	/* With nothing to do afterwards there is nobody to stay for. */

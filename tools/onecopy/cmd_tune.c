@@ -11,87 +11,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_QUICK = 256, KEY_RANKS, KEY_SYSTEM, KEY_HOSTS };
-
-struct tune_options {
+struct tune_choice {
 	struct oci_tune_options tune;
 	const char *output; /* NULL: where jobs of this user look */
 	const char *hosts;  /* NULL: this host */
 	bool json, system;
 };
 
-static uint32_t parse_ranks(const char *text)
+static void take_ranks(void *options, const char *text)
 {
-	uint32_t ranks = command_ranks(text, 1, OCI_TUNE_MOST_RANKS);
+	uint32_t ranks = command_ranks(text, 1, OCI_TUNE_MOST_RANKS), cpus = oci_tune_cpus(NULL);
 
-	if (ranks > oci_tune_cpus())
-		command_usage(
-			"--ranks %u is more than the %u CPUs that may be used here: ranks that "
-			"share a CPU do not contend for a lock, so nothing would be measured; "
-			"valid: 1 to %u",
-			ranks, oci_tune_cpus(), oci_tune_cpus());
-	return ranks;
+	if (ranks > cpus)
+		usage("--ranks %u is more than the %u CPUs that may be used here: ranks that share a "
+		      "CPU do not contend for a lock, so nothing would be measured; valid: 1 to %u",
+		      ranks, cpus, cpus);
+	((struct tune_choice *)options)->tune.ranks = ranks;
 }
 
-static error_t parse_key(int key, char *arg, struct argp_state *state)
+static void take_output(void *options, const char *text)
 {
-	struct tune_options *options = state->input;
-
-	switch (key) {
-	case 'j':
-		options->json = true;
-		return 0;
-	case 'o':
-		if (!*arg)
-			command_usage(
-				"--output needs the name of a file, or - for standard output");
-		options->output = arg;
-		return 0;
-	case KEY_QUICK:
-		options->tune.quick = true;
-		return 0;
-	case KEY_RANKS:
-		options->tune.ranks = parse_ranks(arg);
-		return 0;
-	case KEY_SYSTEM:
-		options->system = true;
-		return 0;
-	case KEY_HOSTS:
-		if (!*arg || strlen(arg) >= sizeof(((struct oci_machine *)0)->host))
-			command_usage("'%s' is not a pattern of host names; valid: 1 to %zu bytes, "
-				      "such as 'node*'",
-				      arg, sizeof(((struct oci_machine *)0)->host) - 1);
-		options->hosts = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		command_usage("'%s': 'onecopy tune' takes options only; see onecopy tune --help",
-			      arg);
-	default:
-		return command_parse_key(key, arg, state);
-	}
+	if (!*text)
+		usage("--output needs the name of a file, or - for standard output");
+	((struct tune_choice *)options)->output = text;
 }
 
-static const struct argp_option tune_options[] = {
-	{ "quick", KEY_QUICK, NULL, 0, "Some 15 seconds instead of about a minute; coarser", 0 },
-	{ "ranks", KEY_RANKS, "N", 0,
-	  "Measure contention with up to N copiers (default: the CPUs that may be used)", 0 },
-	{ "output", 'o', "FILE", 0,
-	  "Write there (-: standard output); jobs find it through ONECOPY_TUNING=FILE", 0 },
-	{ "system", KEY_SYSTEM, NULL, 0, "Write to /etc/onecopy, for all users of this host", 0 },
-	{ "hosts", KEY_HOSTS, "PATTERN", 0,
-	  "The file is good for hosts of this name with the same processor, such as 'node*'", 0 },
-	{ "json", 'j', NULL, 0, "Print where the file is and what is in it as JSON", 0 },
-	COMMAND_HELP_OPTION,
-	{ 0 }
-};
+static void take_hosts(void *options, const char *text)
+{
+	size_t room = sizeof(((struct oci_machine *)0)->host);
 
-const struct argp tune_argp = {
-	.options = tune_options,
-	.parser = parse_key,
-	.doc = "Measures this machine (copies, page locks and contention for them, flags, memory) and "
-	       "writes a tuning file, by which jobs choose their algorithms from then on. Run it on "
-	       "an idle machine.\vExit status: 0; 1 if measuring or writing failed; 2 if the options "
-	       "are wrong.",
+	if (!*text || strlen(text) >= room)
+		usage("'%s' is not a pattern of host names; valid: 1 to %zu bytes, such as 'node*'",
+		      text, room - 1);
+	((struct tune_choice *)options)->hosts = text;
+}
+
+#define AT(member) .place = offsetof(struct tune_choice, member)
+
+const struct option_set tune_options = {
+	.rows =
+		(const struct option_row[]){
+			{ "quick", 0, NULL, "Some 15 seconds instead of about a minute; coarser",
+			  AT(tune.quick) },
+			{ "ranks", 0, "N",
+			  "Measure contention with up to N copiers (default: the CPUs that may be used)",
+			  .take = take_ranks },
+			{ "output", 'o', "FILE",
+			  "Write there (-: standard output); jobs find it through ONECOPY_TUNING=FILE",
+			  .take = take_output },
+			{ "system", 0, NULL, "Write to /etc/onecopy, for all users of this host",
+			  AT(system) },
+			{ "hosts", 0, "PATTERN",
+			  "The file is good for hosts of this name with the same processor, such as "
+			  "'node*'",
+			  .take = take_hosts },
+			{ "json", 'j', NULL, "Print where the file is and what is in it as JSON",
+			  AT(json) },
+			{ 0 } },
+	.about =
+		"Measures this machine (copies, page locks and contention for them, flags, memory) "
+		"and writes a tuning file, by which jobs choose their algorithms from then on. Run it "
+		"on an idle machine.\vExit status: 0; 1 if measuring or writing failed; 2 if the "
+		"options are wrong.",
 };
 
 static void show_step(void *context, const char *what, double done)
@@ -102,17 +83,17 @@ static void show_step(void *context, const char *what, double done)
 static void show_note(void *context, const char *sentence)
 {
 	progress_end(context);
-	command_say("%s", sentence);
+	say("%s", sentence);
 }
 
 /* Where the file goes: as asked for, or where this user's jobs look first. */
-static void find_output(const struct tune_options *options, char *path, size_t bytes)
+static void find_output(const struct tune_choice *options, char *path, size_t bytes)
 {
 	const char *variable = getenv("ONECOPY_TUNING");
 	bool found;
 
 	if (options->output && options->system)
-		command_usage("--output and --system both say where to write; valid: one of them");
+		usage("--output and --system both say where to write; valid: one of them");
 	if (options->output) {
 		found = (size_t)snprintf(path, bytes, "%s", options->output) < bytes;
 	} else if (options->system) {
@@ -122,13 +103,12 @@ static void find_output(const struct tune_options *options, char *path, size_t b
 	} else {
 		found = oci_model_place(OCI_MODEL_PLACE_USER, path, bytes);
 		if (!found)
-			command_usage("there is no home directory to write to: neither "
-				      "XDG_CONFIG_HOME nor HOME is set; valid: --output FILE, or "
-				      "--system");
+			usage("there is no home directory to write to: neither "
+			      "XDG_CONFIG_HOME nor HOME is set; valid: --output FILE, or "
+			      "--system");
 	}
 	if (!found)
-		command_usage("the name of the file is too long; valid: up to %zu bytes",
-			      bytes - 1);
+		usage("the name of the file is too long; valid: up to %zu bytes", bytes - 1);
 }
 
 /* A minute of measuring is not to be lost to a directory that cannot be written. */
@@ -137,8 +117,8 @@ static int check_output(const char *path)
 	int error = oci_model_write_check(path);
 
 	if (error)
-		command_say("%s cannot be written: %s; --output FILE writes elsewhere", path,
-			    error == -ENOTSUP ? "it is not a regular file" : strerror(-error));
+		say("%s cannot be written: %s; --output FILE writes elsewhere", path,
+		    error == -ENOTSUP ? "it is not a regular file" : strerror(-error));
 	return error;
 }
 
@@ -150,11 +130,11 @@ static int read_back(const char *path, const struct oci_model *model, bool any_h
 
 	if (oci_model_read(path, OCI_MODEL_ANY_OWNER | (any_host ? OCI_MODEL_ANY_MACHINE : 0u),
 			   NULL, &again, &error)) {
-		command_say("what was written cannot be read back: %s", error.text);
+		say("what was written cannot be read back: %s", error.text);
 		return 1;
 	}
 	if (oci_model_hash(&again) != oci_model_hash(model)) {
-		command_say("%s does not hold what was written to it", path);
+		say("%s does not hold what was written to it", path);
 		oci_model_destroy(&again);
 		return 1;
 	}
@@ -214,7 +194,7 @@ static int print_json(const char *path, const struct oci_model *model)
 	return 0;
 }
 
-static int report(const struct tune_options *options, const char *path,
+static int report(const struct tune_choice *options, const char *path,
 		  const struct oci_model *model)
 {
 	bool standard_output = !strcmp(path, "-");
@@ -234,13 +214,13 @@ int tune_main(int argc, char **argv)
 {
 	struct progress progress;
 	const struct oci_tune_listener listener = { show_step, show_note, &progress };
-	struct tune_options options = { .json = false };
+	struct tune_choice options = { .json = false };
 	static struct oci_model model;
 	char path[sizeof(model.path)], why[512]; /* a longer one no job would take */
 	int error;
 
 	progress_begin(&progress);
-	command_parse(&tune_argp, argc, argv, &options);
+	options_parse(&tune_options, argc, argv, &options);
 	find_output(&options, path, sizeof(path));
 	if (strcmp(path, "-") && check_output(path))
 		return 1;
@@ -249,7 +229,7 @@ int tune_main(int argc, char **argv)
 	error = oci_tune(&options.tune, &listener, &model, why, sizeof(why));
 	progress_end(&progress);
 	if (error) {
-		command_say("measuring failed: %s", *why ? why : strerror(-error));
+		say("measuring failed: %s", *why ? why : strerror(-error));
 		return 1;
 	}
 	if (options.hosts)
@@ -257,8 +237,8 @@ int tune_main(int argc, char **argv)
 	if (strcmp(path, "-")) {
 		error = oci_model_write(&model, path);
 		if (error) {
-			command_say("%s cannot be written: %s; --output FILE writes elsewhere",
-				    path, strerror(-error));
+			say("%s cannot be written: %s; --output FILE writes elsewhere", path,
+			    strerror(-error));
 			return 1;
 		}
 		if (read_back(path, &model, options.hosts))

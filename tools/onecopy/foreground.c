@@ -18,13 +18,13 @@ static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGU
 static int explain(const char *name, int error)
 {
 	if (error == ENOENT) {
-		command_say("%s: command not found; %s", name,
-			    strchr(name, '/') ? "is the path right, and the interpreter of a "
-						"script there?" :
-						"give its path, or add its directory to PATH");
+		say("%s: command not found; %s", name,
+		    strchr(name, '/') ? "is the path right, and the interpreter of a "
+					"script there?" :
+					"give its path, or add its directory to PATH");
 		return EXIT_NOT_FOUND;
 	}
-	command_say("%s cannot be run: %s", name, strerror(error));
+	say("%s cannot be run: %s", name, strerror(error));
 	return EXIT_CANNOT_RUN;
 }
 

@@ -12,15 +12,16 @@
 
 static const struct command commands[] = {
 	{ "run", "run a program, or the script that starts it, with onecopy under its MPI",
-	  &run_argp, run_main },
-	{ "info", "what works on this machine, what does not, and why", &info_argp, info_main },
-	{ "tune", "measure this machine, so that jobs choose by what it is", &tune_argp,
+	  &run_options, run_main },
+	{ "info", "what works on this machine, what does not, and why", &info_options, info_main },
+	{ "tune", "measure this machine, so that jobs choose by what it is", &tune_options,
 	  tune_main },
 	{ "model", "predict every algorithm of a collective against size, here or elsewhere",
-	  &model_argp, model_main },
-	{ "explain", "which algorithm is chosen for a call, and why", &explain_argp, explain_main },
+	  &model_options, model_main },
+	{ "explain", "which algorithm is chosen for a call, and why", &explain_options,
+	  explain_main },
 	{ "bench", "measure algorithms, mechanisms, contention and the model on this machine",
-	  &bench_argp, bench_main },
+	  &bench_options, bench_main },
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -52,10 +53,10 @@ static const struct command *find_command(const char *name)
 	}
 	word_list_add(&valid, "help");
 	if (*name == '-')
-		command_usage("'%s' is not an option of onecopy; valid: --help, --version, or one "
-			      "of the commands %s",
-			      name, valid.text);
-	command_usage("'%s' is not a command; valid: %s", name, valid.text);
+		usage("'%s' is not an option of onecopy; valid: --help, --version, or one "
+		      "of the commands %s",
+		      name, valid.text);
+	usage("'%s' is not a command; valid: %s", name, valid.text);
 }
 
 static int print_command_help(const struct command *command)
@@ -63,7 +64,7 @@ static int print_command_help(const struct command *command)
 	char name[64];
 
 	snprintf(name, sizeof(name), "onecopy %s", command->name);
-	argp_help(command->argp, stdout, ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC, name);
+	options_help(command->options, name);
 	return 0;
 }
 
@@ -71,8 +72,7 @@ static int print_command_help(const struct command *command)
 static void refuse_more(int argc, char **argv, int expected)
 {
 	if (argc > expected)
-		command_usage("'%s' is one argument too many for 'onecopy %s'", argv[expected],
-			      argv[1]);
+		usage("'%s' is one argument too many for 'onecopy %s'", argv[expected], argv[1]);
 }
 
 static int is(const char *text, const char *a, const char *b)

@@ -10,31 +10,37 @@
 #include "measure.h"
 
 #include "command.h"
+#include "lab/harness/clock.h"
 #include "lab/harness/meet.h"
 #include "lab/harness/stats.h"
-#include "measure_sides.h"
+#include "lab/tune/tune.h"
+#include "lab/tune/world.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { CALLS_MOST = 101, CALLS_LEAST = 7, WARM_UP = 3, TURN = 4 };
 /* An algorithm is called for about so long, within the numbers above, unless told otherwise. */
 #define SPAN_S 0.2
+/* More than the private caches of today's cores, twice. */
+#define POOL_BYTES ((size_t)8 << 20)
+#define PAGE_BYTES ((size_t)4096)
 
 /* Of one algorithm. */
 struct timing {
 	double median, s[CALLS_MOST];
 	unsigned int count;
+};
+
+/* One side of a call on one rank: a pool of `places` buffers of `stride` bytes, `bytes` used. */
+struct side {
+	uint8_t *pool;
+	size_t bytes, stride, places;
 };
 
 struct rank {
@@ -45,12 +51,70 @@ struct rank {
 	uint64_t turn;
 };
 
-static double now_s(void)
+/* What a call reads, and what it writes, on rank 0, which is the root, or on another rank. */
+static size_t side_sent(const struct measure *m, bool root)
 {
-	struct timespec t;
+	return oci_send_blocks(m->collective, m->ranks, root) * m->bytes;
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static size_t side_received(const struct measure *m, bool root)
+{
+	return oci_recv_blocks(m->collective, m->ranks, root) * m->bytes;
+}
+
+/* Two buffers at least: with one, each call would find what the last one left in the cache. */
+static struct side side_plan(size_t bytes)
+{
+	struct side side = { .bytes = bytes, .stride = PAGE_BYTES, .places = 1 };
+
+	if (!bytes)
+		return side; /* an address, as calls have one */
+	side.stride = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	side.places = (POOL_BYTES + side.stride - 1) / side.stride;
+	if (side.places < 2)
+		side.places = 2;
+	return side;
+}
+
+/* Makes the pool, in memory that peers map if it is to be (-ENOTSUP: there is none); touched, so
+ * that no call pays for a page's first use. 0 or -errno. */
+static int side_fill(struct side *side, bool mapped)
+{
+	size_t bytes = side->places * side->stride;
+
+	side->pool = mapped ? oc_alloc(bytes + PAGE_BYTES) : aligned_alloc(PAGE_BYTES, bytes);
+	if (!side->pool)
+		return -ENOMEM;
+	if (mapped && !oc_is_shared(side->pool))
+		return -ENOTSUP;
+	side->pool += -(uintptr_t)side->pool % PAGE_BYTES;
+	memset(side->pool, 1, bytes);
+	return 0;
+}
+
+static uint8_t *side_next(const struct side *side, uint64_t turn)
+{
+	return side->pool + turn % side->places * side->stride;
+}
+
+static double total(size_t bytes)
+{
+	struct side side = side_plan(bytes);
+
+	return (double)side.places * (double)side.stride;
+}
+
+int measure_fits(const struct measure *m, char *error, size_t n)
+{
+	double root = total(side_sent(m, true)) + total(side_received(m, true));
+	double other = total(side_sent(m, false)) + total(side_received(m, false));
+	double needed = root + (m->ranks - 1) * other, left = (double)oci_tune_memory_left();
+
+	if (needed <= left)
+		return 0;
+	snprintf(error, n, "its buffers on %u ranks take %.1f GiB and %.1f GiB of memory are left",
+		 m->ranks, needed / (1 << 30), left / (1 << 30));
+	return -ENOMEM;
 }
 
 static void add_doubles(void *context, const void *in, void *inout, size_t count)
@@ -112,7 +176,7 @@ static double call_once(struct rank *r, struct oc_team *team)
 
 static bool force(struct rank *r, struct oc_team *team, unsigned int algorithm)
 {
-	return !oc_team_force(team, oc_collective_name(r->m->collective),
+	return !oc_team_force(team, oci_collective_name(r->m->collective),
 			      r->m->algorithms[algorithm]);
 }
 
@@ -184,14 +248,14 @@ static bool measure_turns(struct rank *r, struct oc_team *team, struct timing *t
 	return true;
 }
 
-/* 0, or the exit status of a rank that cannot measure. */
+/* 0 or -ENOMEM. */
 static int measure_all(struct rank *r, struct oc_team *team, double *seconds)
 {
 	struct timing *timings = calloc(r->m->count + 1, sizeof(*timings));
 	unsigned int count;
 
 	if (!timings)
-		return ENOMEM;
+		return -ENOMEM;
 	count = warm_up(r, team, timings);
 	if (count && !measure_turns(r, team, timings, count))
 		count = 0; /* the team is of no use any more */
@@ -201,82 +265,42 @@ static int measure_all(struct rank *r, struct oc_team *team, double *seconds)
 	return 0;
 }
 
-static void bind_to_cpu(uint32_t rank, uint32_t ranks)
-{
-	cpu_set_t allowed, mine;
-	uint32_t seen = 0;
+/* What all ranks share. */
+struct job {
+	const struct measure *m;
+	struct meet_place *board; /* [ranks] */
+	double *times, *seconds;
+};
 
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) ||
-	    (uint32_t)CPU_COUNT(&allowed) < ranks)
-		return;
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &allowed) || seen++ != rank)
-			continue;
-		CPU_ZERO(&mine);
-		CPU_SET(cpu, &mine);
-		sched_setaffinity(0, sizeof(mine), &mine);
-		return;
-	}
-}
-
-/* One rank's whole life; its exit status. */
-static int run_rank(struct rank *r, double *seconds)
+/* One rank's whole life. */
+static int run_rank(struct oci_tune_rank *me)
 {
+	const struct job *job = me->arg;
+	struct rank r = { .m = job->m,
+			  .s = job->times,
+			  .meet = { .place = job->board, .rank = me->rank, .ranks = me->ranks } };
 	struct oc_team *team;
 	int failed;
 
-	bind_to_cpu(r->meet.rank, r->m->ranks);
-	r->send = side_plan(side_sent(r->m, !r->meet.rank));
-	r->recv = side_plan(side_received(r->m, !r->meet.rank));
-	failed = r->m->mapped ? side_fill_mapped(&r->send) : side_fill(&r->send);
+	r.send = side_plan(side_sent(r.m, !me->rank));
+	r.recv = side_plan(side_received(r.m, !me->rank));
+	failed = side_fill(&r.send, r.m->mapped);
 	if (!failed)
-		failed = r->m->mapped ? side_fill_mapped(&r->recv) : side_fill(&r->recv);
+		failed = side_fill(&r.recv, r.m->mapped);
+	if (!failed)
+		failed = meet_team(&r.meet, &team);
+	if (!failed)
+		failed = measure_all(&r, team, job->seconds);
+	if (failed == -ENOTSUP)
+		return oci_tune_fail(
+			me, failed,
+			"rank %u has no memory that others can map; onecopy info says why",
+			me->rank);
 	if (failed)
-		return -failed;
-	failed = meet_team(&r->meet, &team);
-	if (failed)
-		return -failed;
-	failed = measure_all(r, team, seconds);
-	if (failed)
-		return failed;
-	meet_barrier(&r->meet);
+		return oci_tune_fail(me, failed, "rank %u: %s", me->rank, strerror(-failed));
+	meet_barrier(&r.meet);
 	oc_team_destroy(team);
 	return 0;
-}
-
-/* The first failure ends the others, who would wait for it. */
-static int reap(pid_t *pids, uint32_t ranks, char *error, size_t n)
-{
-	int failed = 0;
-
-	for (uint32_t left = ranks; left; left--) {
-		int status;
-		pid_t pid = waitpid(-1, &status, 0);
-
-		for (uint32_t r = 0; r < ranks && pid > 0; r++) {
-			if (pids[r] != pid)
-				continue;
-			pids[r] = 0;
-			if (!status || failed)
-				continue;
-			failed = WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
-			if (failed == -ENOTSUP)
-				snprintf(error, n,
-					 "rank %u has no memory that others can map; onecopy info "
-					 "says why",
-					 r);
-			else if (WIFEXITED(status))
-				snprintf(error, n, "rank %u: %s", r, strerror(-failed));
-			else
-				snprintf(error, n, "rank %u was ended by signal %d", r,
-					 WTERMSIG(status));
-			for (uint32_t other = 0; other < ranks; other++) {
-				if (pids[other] > 0)
-					kill(pids[other], SIGKILL);
-			}
-		}
-	}
-	return failed;
 }
 
 int measure_can(enum oc_collective collective)
@@ -290,79 +314,44 @@ void measure_check_sizes(enum oc_collective collective, const struct size_list *
 		return; /* it has none */
 	for (unsigned int s = 0; s < sizes->count; s++) {
 		if (!sizes->at[s])
-			command_usage("--bytes 0: there is nothing to move; valid: 1 and more");
+			usage("--bytes 0: there is nothing to move; valid: 1 and more");
 		if (oci_is_reduction(collective) && sizes->at[s] % sum.bytes)
-			command_usage("--bytes %zu is no number of doubles, which %s sums; "
-				      "valid: multiples of 8",
-				      sizes->at[s], oc_collective_name(collective));
+			usage("--bytes %zu is no number of doubles, which %s sums; "
+			      "valid: multiples of 8",
+			      sizes->at[s], oci_collective_name(collective));
 	}
-}
-
-/* Forks them; 0 or -errno, with `*forked` to be reaped. */
-static int fork_ranks(const struct measure *m, struct meet_place *board, double *times, pid_t *pids,
-		      uint32_t *forked)
-{
-	pid_t parent = getpid();
-
-	fflush(NULL);
-	for (*forked = 0; *forked < m->ranks; ++*forked) {
-		struct rank rank = {
-			.m = m,
-			.s = times,
-			.meet = { .place = board, .rank = *forked, .ranks = m->ranks }
-		};
-		pid_t pid = fork();
-
-		if (pid < 0)
-			return -errno;
-		if (!pid) {
-			/* Who waits for us is gone: so are we. */
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			_exit(getppid() == parent ? run_rank(&rank, times + m->ranks) : EINTR);
-		}
-		pids[*forked] = pid;
-	}
-	return 0;
 }
 
 int measure_run(struct measure *m, char *error, size_t n)
 {
 	size_t board_bytes = m->ranks * sizeof(struct meet_place);
 	size_t bytes = board_bytes + (m->ranks + m->count) * sizeof(double);
-	struct meet_place *board =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	double *times, *seconds;
-	pid_t *pids = calloc(m->ranks, sizeof(*pids));
-	uint32_t forked = 0;
-	int failed = -ENOMEM, ended;
+	struct job job = { .m = m };
+	struct oci_tune_world world;
+	const unsigned int *cpus;
+	uint32_t cpu_count = oci_tune_cpus(&cpus);
+	int failed;
 
 	for (unsigned int i = 0; i < m->count; i++)
 		m->seconds[i] = -1;
-	if (measure_fits(m, error, n)) {
-		if (board != MAP_FAILED)
-			munmap(board, bytes);
-		free(pids);
-		return -ENOMEM;
-	}
-	if (board == MAP_FAILED || !pids) {
-		free(pids);
+	failed = measure_fits(m, error, n);
+	if (failed)
+		return failed;
+	job.board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (job.board == MAP_FAILED ||
+	    oci_tune_world_create(&world, cpus, cpu_count < m->ranks ? 0 : cpu_count, 0,
+				  m->ranks)) {
+		if (job.board != MAP_FAILED)
+			munmap(job.board, bytes);
 		snprintf(error, n, "no memory for %u ranks", m->ranks);
 		return -ENOMEM;
 	}
-	times = (double *)(board + m->ranks);
-	seconds = times + m->ranks;
-	for (unsigned int i = 0; i < m->count; i++)
-		seconds[i] = -1;
-	failed = fork_ranks(m, board, times, pids, &forked);
-	for (uint32_t r = 0; failed && r < forked; r++)
-		kill(pids[r], SIGKILL);
-	ended = reap(pids, forked, error, n);
-	if (failed)
-		snprintf(error, n, "rank %u cannot be started: %s", forked, strerror(-failed));
-	else
-		failed = ended;
-	memcpy(m->seconds, seconds, m->count * sizeof(*seconds));
-	munmap(board, bytes);
-	free(pids);
+	world.limit_s = INFINITY;
+	job.times = (double *)(job.board + m->ranks);
+	job.seconds = memcpy(job.times + m->ranks, m->seconds, m->count * sizeof(double));
+	failed = oci_tune_run(&world, m->ranks, 0, run_rank, &job, error, n);
+	memcpy(m->seconds, job.seconds, m->count * sizeof(double));
+	munmap(job.board, bytes);
+	oci_tune_world_destroy(&world);
 	return failed;
 }

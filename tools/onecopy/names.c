@@ -19,7 +19,7 @@ enum oc_collective name_collective(const char *name)
 			return (enum oc_collective)i;
 		word_list_add(&valid, known);
 	}
-	command_usage("'%s' is not a collective of onecopy; valid: %s", name, valid.text);
+	usage("'%s' is not a collective of onecopy; valid: %s", name, valid.text);
 }
 
 void name_check_algorithm(enum oc_collective collective, const char *words)
@@ -28,8 +28,8 @@ void name_check_algorithm(enum oc_collective collective, const char *words)
 	struct oci_forced forced;
 
 	if (oci_forced_parse(collective, words, &forced, &expected))
-		command_usage("'%s' is not an algorithm of %s; valid: %s", words,
-			      oci_collective_name(collective), expected);
+		usage("'%s' is not an algorithm of %s; valid: %s", words,
+		      oci_collective_name(collective), expected);
 }
 
 void name_check_mechanism(const char *name)
@@ -44,7 +44,7 @@ void name_check_mechanism(const char *name)
 			return;
 		word_list_add(&valid, info->name);
 	}
-	command_usage("'%s' is not a mechanism; valid: %s", name, valid.text);
+	usage("'%s' is not a mechanism; valid: %s", name, valid.text);
 }
 
 void name_check_log_level(const char *name)
@@ -54,7 +54,7 @@ void name_check_log_level(const char *name)
 	for (size_t i = 0; i < sizeof(level) / sizeof(level[0]); i++)
 		if (!strcmp(name, level[i]))
 			return;
-	command_usage("'%s' is not a log level; valid: error, warn, info, debug", name);
+	usage("'%s' is not a log level; valid: error, warn, info, debug", name);
 }
 
 void name_variable(enum oc_collective collective, char *variable, size_t bytes)

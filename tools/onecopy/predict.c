@@ -12,17 +12,6 @@
 /* Beyond it plans get too many to wait for: an Alltoall has p operations on each of p ranks. */
 enum { RANKS_MOST = 1024 };
 
-size_t predict_bytes(const char *option, const char *text)
-{
-	size_t bytes;
-
-	if (!oci_option_bytes(text, &bytes) || bytes > (size_t)1 << 40)
-		command_usage("'%s' is not a number of bytes for %s; valid: 0 to 1024G, such as "
-			      "65536, 64K or 1M",
-			      text, option);
-	return bytes;
-}
-
 static int by_size(const void *a, const void *b)
 {
 	size_t x = *(const size_t *)a, y = *(const size_t *)b;
@@ -45,15 +34,7 @@ static void order(struct size_list *sizes)
 
 void predict_sizes(const char *option, const char *text, struct size_list *sizes)
 {
-	char *copy = strdup(text), *rest = copy, *word;
-
-	sizes->count = 0;
-	while (copy && (word = strsep(&rest, ",")) != NULL) {
-		if (sizes->count == SIZES_MOST)
-			command_usage("%s has more than %d sizes", option, SIZES_MOST);
-		sizes->at[sizes->count++] = predict_bytes(option, word);
-	}
-	free(copy);
+	size_list_take(option, text, 0, sizes);
 	order(sizes);
 }
 
@@ -62,53 +43,44 @@ uint32_t predict_ranks(const char *text, uint32_t least)
 	return command_ranks(text, least, RANKS_MOST);
 }
 
-const char *predict_profile(const char *text)
+void predict_take_profile(void *profile, const char *text)
 {
 	struct word_list valid = { "" };
 	const char *name;
 
+	*(const char **)profile = text;
 	if (strchr(text, '/'))
-		return text;
+		return;
 	for (unsigned int i = 0; (name = oci_model_profile_name(i)) != NULL; i++) {
 		if (!strcmp(text, name))
-			return text;
+			return;
 		word_list_add(&valid, name);
 	}
-	command_usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
-		      "tuning file (with a '/')",
-		      text, valid.text);
+	usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
+	      "tuning file (with a '/')",
+	      text, valid.text);
 }
 
-error_t predict_parse_key(int key, char *arg, struct argp_state *state,
-			  struct predict_options *options)
+void predict_take_bytes(void *sizes, const char *text)
 {
-	switch (key) {
-	case 'j':
-		options->json = true;
-		return 0;
-	case 'n':
-		options->call.ranks = predict_ranks(arg, 2);
-		return 0;
-	case 'p':
-		options->call.profile = predict_profile(arg);
-		return 0;
-	case PREDICT_KEY_SHM:
-		options->call.shm = 1;
-		return 0;
-	case PREDICT_KEY_MAPPED:
-		options->call.mapped = 1;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (options->collective)
-			command_usage("'%s' is one argument too many: 'onecopy %s' takes one "
-				      "collective",
-				      arg, options->command);
-		options->collective = arg;
-		options->call.collective = name_collective(arg);
-		return 0;
-	default:
-		return command_parse_key(key, arg, state);
-	}
+	predict_sizes("--bytes", text, sizes);
+}
+
+void predict_take_ranks(void *ranks, const char *text)
+{
+	*(uint32_t *)ranks = predict_ranks(text, 2);
+}
+
+void predict_take_collective(void *choice, const char *text, struct argp_state *state)
+{
+	struct predict_options *options = choice;
+
+	(void)state;
+	if (options->collective)
+		usage("'%s' is one argument too many: 'onecopy %s' takes one collective", text,
+		      options->command);
+	options->collective = text;
+	options->call.collective = name_collective(text);
 }
 
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
@@ -120,10 +92,10 @@ void predict_call(const struct oc_predict_call *call, struct oc_predicted *predi
 	if (!failed)
 		return;
 	if (failed == -ENOMEM || !call->profile) {
-		command_say("%s", error);
+		say("%s", error);
 		exit(1);
 	}
-	command_usage("--profile %s: %s", call->profile, error);
+	usage("--profile %s: %s", call->profile, error);
 }
 
 void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n)
@@ -161,9 +133,18 @@ json_t *predict_json(const struct oc_prediction *p)
 	return json;
 }
 
-bool predict_same_name(const char *a, const char *b)
+static bool same_name(const char *a, const char *b)
 {
 	size_t length = strcspn(a, ":");
 
 	return length == strcspn(b, ":") && !strncmp(a, b, length);
+}
+
+bool predict_is_best(const struct oc_prediction *list, unsigned int i)
+{
+	for (unsigned int j = 0; j < i; j++) {
+		if (same_name(list[j].algorithm, list[i].algorithm))
+			return false;
+	}
+	return true;
 }

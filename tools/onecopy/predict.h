@@ -4,19 +4,11 @@
 #ifndef ONECOPY_PREDICT_H
 #define ONECOPY_PREDICT_H
 
-#include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
 
 #include "lab/experiment/experiment.h"
 #include "lab/inspect/inspect.h"
-
-enum { SIZES_MOST = 64 };
-
-struct size_list {
-	size_t at[SIZES_MOST];
-	unsigned int count;
-};
 
 /* What both commands take. */
 struct predict_options {
@@ -26,43 +18,38 @@ struct predict_options {
 	bool json;
 };
 
-enum { PREDICT_KEY_SHM = 512, PREDICT_KEY_MAPPED };
-#define PREDICT_OPTIONS                                                                         \
-	{ "ranks", 'n', "N", 0, "Ranks of the communicator on a node (default 2)", 0 },         \
-		{ "profile",                                                                    \
-		  'p',                                                                          \
-		  "NAME|FILE",                                                                  \
-		  0,                                                                            \
-		  "A machine that ships with onecopy, or a tuning file; default: what jobs go " \
-		  "by here",                                                                    \
-		  0 },                                                                          \
-		{ "no-single-copy",                                                             \
-		  PREDICT_KEY_SHM,                                                              \
-		  NULL,                                                                         \
-		  0,                                                                            \
-		  "No pair of ranks can read the other's memory",                               \
-		  0 },                                                                          \
-		{ "mapped",                                                                     \
-		  PREDICT_KEY_MAPPED,                                                           \
-		  NULL,                                                                         \
-		  0,                                                                            \
-		  "All ranks have shared heaps, and all buffers lie there",                     \
-		  0 },                                                                          \
-	{                                                                                       \
-		"json", 'j', NULL, 0, "Print as JSON, times in seconds", 0                      \
+/* Their rows; the options begin with a struct predict_options. */
+#define PREDICT_ROWS                                                                                    \
+	{ "ranks",                                                                                      \
+	  'n',                                                                                          \
+	  "N",                                                                                          \
+	  "Ranks of the communicator on a node (default 2)",                                            \
+	  .take = predict_take_ranks,                                                                   \
+	  .place = offsetof(struct predict_options, call.ranks) },                                      \
+		{ "profile",                                                                            \
+		  'p',                                                                                  \
+		  "NAME|FILE",                                                                          \
+		  "A machine that ships with onecopy, or a tuning file; default: what jobs go by here", \
+		  .take = predict_take_profile,                                                         \
+		  .place = offsetof(struct predict_options, call.profile) },                            \
+		{ "no-single-copy", 0, NULL, "No pair of ranks can read the other's memory",            \
+		  .place = offsetof(struct predict_options, call.shm) },                                \
+		{ "mapped", 0, NULL, "All ranks have shared heaps, and all buffers lie there",          \
+		  .place = offsetof(struct predict_options, call.mapped) },                             \
+	{                                                                                               \
+		"json", 'j', NULL, "Print as JSON, times in seconds",                                   \
+			.place = offsetof(struct predict_options, json)                                 \
 	}
-/* Their keys, the collective's name, and those of every command. */
-error_t predict_parse_key(int key, char *arg, struct argp_state *state,
-			  struct predict_options *options);
+void predict_take_ranks(void *ranks, const char *text);
+void predict_take_profile(void *profile, const char *text);
+void predict_take_bytes(void *sizes, const char *text);
+/* The collective's name. */
+void predict_take_collective(void *options, const char *text, struct argp_state *state);
 
-/* "1M", or "4K,64K,1M", which are put in order; a wrong one ends in command_usage(). */
-size_t predict_bytes(const char *option, const char *text);
+/* "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
 void predict_sizes(const char *option, const char *text, struct size_list *sizes);
 /* `least`: 2 where it is a communicator, as one of one rank moves nothing and is never served. */
 uint32_t predict_ranks(const char *text, uint32_t least);
-/* A name or a file; a wrong name ends in command_usage(). */
-const char *predict_profile(const char *text);
-
 /* Predicts, or says why not and exits: 2 for a file or name that is wrong, else 1. */
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		  struct oc_prediction list[OC_PREDICTIONS_MOST]);
@@ -72,7 +59,7 @@ enum { MODEL_TEXT = 640 };
 void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n);
 json_t *predict_model_json(const struct oc_predicted *predicted);
 json_t *predict_json(const struct oc_prediction *p);
-/* "knomial" of "knomial:4". */
-bool predict_same_name(const char *a, const char *b);
+/* Is it the first of its name, which is its best parameter? */
+bool predict_is_best(const struct oc_prediction *list, unsigned int i);
 
 #endif

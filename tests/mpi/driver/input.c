@@ -194,6 +194,7 @@ SCENARIO(command)
 		{ "bench p2p --bytes 2G", 2, "--bytes 2147483648", "1 to 1073741824" },
 		{ "bench p2p --bytes 0", 2, "--bytes 0", "1 to 1073741824" },
 		{ "bench p2p --ranks 1", 2, "--ranks 1", "2 and more" },
+		{ "bench p2p --ranks 4", 2, "--ranks 4", "between 2 ranks" },
 		{ "bench start bcast", 2, "'bcast'", "take collectives" },
 		{ "bench start --ranks 1", 2, "--ranks 1", "2 and more" },
 		{ "bench algorithms --touch", 2, "--touch", "only 'p2p'" },

@@ -35,30 +35,24 @@ static bool in_range(double ns)
 
 void distance_open(const struct transport *me, double low_ns, double high_ns)
 {
-	char name[SHM_BARRIER_NAME_CHARS] = "";
-	int failed = 0;
+	char name[SHM_BARRIER_NAME_CHARS];
 
 	distance.low_ns = low_ns;
 	distance.high_ns = high_ns;
 	if (!high_ns)
 		return;
-	if (!me->rank)
-		failed = shm_barrier_create(&distance.barrier, (int)me->ranks, 0, name);
-	for (uint32_t r = 1; r < me->ranks && !me->rank; r++)
-		transport_send(r, name, sizeof(name));
 	if (me->rank) {
 		transport_recv(0, name, sizeof(name));
-		failed = shm_barrier_open(&distance.barrier, name, (int)me->rank);
+	} else {
+		shm_barrier_name(name);
+		transport_send(1, name, sizeof(name));
 	}
-	if (failed || !*name) {
+	if (shm_barrier_meet(&distance.barrier, name, (int)me->rank, (int)me->ranks, 0)) {
 		fprintf(stderr, "pingpong: no shared memory for the token of --token-ns\n");
 		transport_close(1);
 	}
 	distance.barrier.idle = transport_drive;
 	distance.opened = time(NULL);
-	shm_barrier_join(&distance.barrier);
-	if (!me->rank)
-		shm_barrier_unlink(name);
 	if (distance.barrier.yield) {
 		/* Not all of them run at a time, so there is no distance between them. */
 		shm_barrier_close(&distance.barrier);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ping-pong and Alltoall over one transport, as the Intel MPI Benchmarks time them: the same
- * buffers each time. With --touch the ranks of a ping-pong behave as a program that communicates:
- * they read what they received and write what they send next, inside the timed part. With --stream
- * rank 0 sends many messages at once, with --both each rank does: the bandwidth, one way and both.
+ * Ping-pong of 2 ranks over one transport, as the Intel MPI Benchmarks time it: the same buffers
+ * each time. With --touch the ranks behave as a program that communicates: they read what they
+ * received and write what they send next, inside the timed part. With --stream rank 0 sends many
+ * messages at once, with --both each rank does: the bandwidth, one way and both.
  *
  * Rank 0 prints lines as lab/experiment/run.h has them: the throughput of each size, the time of a
  * message, its cache misses. Every size is verified before it is timed.
  */
 #include "pingpong.h"
+#include "lab/harness/clock.h"
+#include "lab/harness/options.h"
 #include "lab/harness/stats.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
 /* Samples between two looks at the distance of the CPUs: see distance.c. */
@@ -26,17 +26,18 @@ enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LI
 /* A sample is of as many round trips as take this long: the clock is not to be measured. */
 #define SAMPLE_S 5e-6
 /* As of onecopy bench p2p: an MPI counts a message in an int. */
-#define BYTES_MOST ((size_t)1 << 30)
+#define BYTES_MOST (1L << 30)
 /* Messages under way at once with --stream and --both. */
 #define WINDOW 16
 
 struct options {
 	size_t bytes[SIZES];
 	unsigned int sizes;
-	unsigned int cpus[CPUS], cpu_count;
-	uint32_t ranks;
-	double seconds, low_ns, high_ns;
-	bool touch, alltoall, stream, both, misses, shared;
+	size_t cpus[CPUS];
+	unsigned int cpu_count;
+	double seconds;
+	struct range token_ns;
+	bool touch, stream, both, misses, shared;
 };
 
 struct bench {
@@ -46,14 +47,6 @@ struct bench {
 	bool counts;
 	uint64_t sum; /* of what was read, so that it is read */
 };
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void fail(const char *what)
 {
@@ -67,9 +60,9 @@ static void fail_at(size_t bytes)
 	transport_close(1);
 }
 
-static uint8_t byte_of(uint32_t from, uint32_t to, size_t i)
+static uint8_t byte_of(uint32_t from, size_t i)
 {
-	return (uint8_t)(i * 31 + i / 251 + from * 17 + to * 113 + 5);
+	return (uint8_t)(i * 31 + i / 251 + from * 17 + 5);
 }
 
 static void touch(struct bench *b, size_t bytes)
@@ -109,60 +102,32 @@ static void windows(struct bench *b, size_t bytes, unsigned int count)
 	}
 }
 
-static void calls(struct bench *b, size_t bytes, unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++)
-		transport_alltoall(b->send, b->recv, bytes);
-}
-
 /* Every byte of the first exchange. */
 static void verify(struct bench *b, size_t bytes)
 {
-	uint32_t blocks = b->options->alltoall ? b->me.ranks : 1;
-
-	for (uint32_t to = 0; to < blocks; to++)
-		for (size_t i = 0; i < bytes; i++)
-			b->send[to * bytes + i] =
-				byte_of(b->me.rank, b->options->alltoall ? to : !b->me.rank, i);
-	memset(b->recv, 0xff, blocks * bytes);
-	if (b->options->alltoall) {
-		calls(b, bytes, 1);
-	} else if (b->me.rank) {
+	for (size_t i = 0; i < bytes; i++)
+		b->send[i] = byte_of(b->me.rank, i);
+	memset(b->recv, 0xff, bytes);
+	if (b->me.rank) {
 		transport_recv(0, b->recv, bytes);
 		transport_send(0, b->send, bytes);
 	} else {
 		transport_send(1, b->send, bytes);
 		transport_recv(1, b->recv, bytes);
 	}
-	for (uint32_t from = 0; from < blocks; from++)
-		for (size_t i = 0; i < bytes; i++)
-			if (b->recv[from * bytes + i] !=
-			    byte_of(b->options->alltoall ? from : !b->me.rank, b->me.rank, i))
-				fail_at(bytes);
+	for (size_t i = 0; i < bytes; i++)
+		if (b->recv[i] != byte_of(!b->me.rank, i))
+			fail_at(bytes);
 }
 
-/* Rank 0's word to all. */
-static uint64_t tell(struct bench *b, uint64_t word)
+/* Rank `from`'s word, on both. */
+static uint64_t tell(struct bench *b, uint32_t from, uint64_t word)
 {
-	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++)
-		transport_send(r, &word, sizeof(word));
-	if (b->me.rank)
-		transport_recv(0, &word, sizeof(word));
+	if (b->me.rank == from)
+		transport_send(!from, &word, sizeof(word));
+	else
+		transport_recv(from, &word, sizeof(word));
 	return word;
-}
-
-/* The sum over all ranks, at rank 0. */
-static uint64_t add_up(struct bench *b, uint64_t mine)
-{
-	uint64_t one;
-
-	if (b->me.rank)
-		transport_send(0, &mine, sizeof(mine));
-	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++) {
-		transport_recv(r, &one, sizeof(one));
-		mine += one;
-	}
-	return mine;
 }
 
 static bool by_windows(const struct bench *b)
@@ -172,13 +137,13 @@ static bool by_windows(const struct bench *b)
 
 static void (*what_to_do(const struct bench *b))(struct bench *, size_t, unsigned int)
 {
-	return b->options->alltoall ? calls : by_windows(b) ? windows : round_trips;
+	return by_windows(b) ? windows : round_trips;
 }
 
 /* In one of these, one after the other. */
 static uint32_t messages_of(const struct bench *b)
 {
-	return b->options->alltoall ? 1 : by_windows(b) ? WINDOW : 2;
+	return by_windows(b) ? WINDOW : 2;
 }
 
 /* Returns how many were made: at least `count`, which are those that count. */
@@ -206,15 +171,10 @@ static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int bat
 
 static void print(const struct bench *b, size_t bytes, double s, double misses)
 {
-	double moved = (double)bytes;
+	double moved = (double)bytes * (b->options->both ? 2 : 1);
 
-	if (b->options->alltoall)
-		moved *= b->me.ranks * (b->me.ranks - 1.0);
-	if (b->options->both)
-		moved *= 2;
 	printf("= throughput %zu %.6g\n", bytes, 1e-9 * moved / s);
-	if (!b->options->alltoall)
-		printf("= time %zu %.6g\n", bytes, 1e6 * s);
+	printf("= time %zu %.6g\n", bytes, 1e6 * s);
 	if (b->counts)
 		printf("= misses %zu %.6g\n", bytes, misses);
 	fflush(stdout);
@@ -226,7 +186,7 @@ static void measure(struct bench *b, size_t bytes)
 	uint32_t messages = messages_of(b);
 	double samples[SAMPLES], begin, each;
 	unsigned int count, batch, made;
-	uint64_t misses, word;
+	uint64_t misses, theirs, word;
 
 	verify(b, bytes);
 	go(b, bytes, WARM_UP);
@@ -236,16 +196,17 @@ static void measure(struct bench *b, size_t bytes)
 	batch = each < SAMPLE_S ? (unsigned int)(SAMPLE_S / each) + 1 : 1;
 	count = (unsigned int)(b->options->seconds / (each * batch));
 	count = count > SAMPLES ? SAMPLES : count < SAMPLES_LEAST ? SAMPLES_LEAST : count;
-	word = tell(b, (uint64_t)batch << 32 | count);
+	word = tell(b, 0, (uint64_t)batch << 32 | count);
 	batch = (unsigned int)(word >> 32);
 	count = (unsigned int)word;
 	misses = b->counts ? misses_read() : 0;
 	made = take_samples(b, bytes, batch, count, samples);
-	misses = add_up(b, b->counts ? misses_read() - misses : 0);
+	misses = b->counts ? misses_read() - misses : 0;
+	theirs = tell(b, 1, misses);
 	if (b->me.rank)
 		return;
 	print(b, bytes, stats_median(samples, count),
-	      (double)misses / ((double)made * batch * messages));
+	      (double)(misses + theirs) / ((double)made * batch * messages));
 }
 
 static void bind_rank(const struct options *options, uint32_t rank)
@@ -258,137 +219,88 @@ static void bind_rank(const struct options *options, uint32_t rank)
 	CPU_SET(options->cpus[rank % options->cpu_count], &mine);
 	if (!sched_setaffinity(0, sizeof(mine), &mine))
 		return;
-	fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %u: %s\n", rank,
+	fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %zu: %s\n", rank,
 		options->cpus[rank % options->cpu_count], strerror(errno));
 	transport_close(1);
 }
 
-static void usage(const char *option, const char *text, const char *valid)
+/* "0,8,64": whole numbers up to `most`. */
+static void take_list(const char *name, const char *text, long most, size_t *list,
+		      unsigned int *count, unsigned int room)
 {
-	fprintf(stderr, "pingpong: '%s' is nothing for --%s; valid: %s\n", text, option, valid);
-	exit(2);
-}
+	char *copy = strdup(text), *rest = copy, *word;
+	long number;
 
-static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
-{
-	char valid[64], *end;
-	uint64_t value;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && value >= least && value <= most)
-		return value;
-	snprintf(valid, sizeof(valid), "%" PRIu64 " to %" PRIu64, least, most);
-	usage(option, text, valid);
-	return 0;
-}
-
-static void parse_list(const char *option, char *text, struct options *options)
-{
-	bool cpus = !strcmp(option, "cpus");
-	char *word;
-
-	while ((word = strsep(&text, ","))) {
-		if (cpus ? options->cpu_count == CPUS : options->sizes == SIZES)
-			usage(option, word, "a shorter list");
-		if (cpus)
-			options->cpus[options->cpu_count++] =
-				(unsigned int)number(option, word, 0, CPU_SETSIZE - 1);
-		else
-			options->bytes[options->sizes++] = number(option, word, 0, BYTES_MOST);
+	while ((word = strsep(&rest, ","))) {
+		if (*count == room || long_parse(word, 0, most, &number))
+			usage("--%s takes up to %u whole numbers from 0 to %ld, not '%s'", name,
+			      room, most, word);
+		list[(*count)++] = (size_t)number;
 	}
+	free(copy);
 }
 
-static double seconds(const char *text)
+static void take_bytes(void *choice, const char *text)
 {
-	char *end;
-	double value = strtod(text, &end);
+	struct options *options = choice;
 
-	if (end == text || *end || !(value > 0 && value <= 60))
-		usage("seconds", text, "above 0, up to 60");
-	return value;
+	take_list("bytes", text, BYTES_MOST, options->bytes, &options->sizes, SIZES);
 }
 
-static void parse_range(const char *text, struct options *options)
+static void take_cpus(void *choice, const char *text)
 {
-	if (sscanf(text, "%lf:%lf", &options->low_ns, &options->high_ns) != 2)
-		usage("token-ns", text, "LOW:HIGH");
+	struct options *options = choice;
+
+	take_list("cpus", text, CPU_SETSIZE - 1, options->cpus, &options->cpu_count, CPUS);
 }
 
-static void parse(int argc, char **argv, struct options *options)
+static void take_range(void *options, const char *text)
 {
-	static const struct option known[] = {
-		{ "bytes", required_argument, NULL, 'b' },
-		{ "cpus", required_argument, NULL, 'c' },
-		{ "ranks", required_argument, NULL, 'n' },
-		{ "seconds", required_argument, NULL, 's' },
-		{ "touch", no_argument, NULL, 't' },
-		{ "alltoall", no_argument, NULL, 'a' },
-		{ "stream", no_argument, NULL, 'w' },
-		{ "both", no_argument, NULL, 'B' },
-		{ "misses", no_argument, NULL, 'm' },
-		{ "token-ns", required_argument, NULL, 'd' },
-		{ "shared", no_argument, NULL, 'S' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'b')
-			parse_list("bytes", optarg, options);
-		else if (c == 'c')
-			parse_list("cpus", optarg, options);
-		else if (c == 'n')
-			options->ranks = (uint32_t)number("ranks", optarg, 2, 256);
-		else if (c == 's')
-			options->seconds = seconds(optarg);
-		else if (c == 'd')
-			parse_range(optarg, options);
-		else if (c == 't')
-			options->touch = true;
-		else if (c == 'a')
-			options->alltoall = true;
-		else if (c == 'w')
-			options->stream = true;
-		else if (c == 'B')
-			options->both = true;
-		else if (c == 'm')
-			options->misses = true;
-		else if (c == 'S')
-			options->shared = true;
-		else
-			exit(2);
-	}
-	if (optind < argc || !options->sizes) {
-		fprintf(stderr,
-			"usage: %s --bytes N,N,... [--touch] [--alltoall|--stream|--both] [--ranks N]\n"
-			"       [--seconds S] [--cpus N,N,...] [--misses] [--shared]\n"
-			"       [--token-ns LOW:HIGH]\n"
-			"Run by onecopy bench p2p.\n",
-			argv[0]);
-		exit(2);
-	}
+	range_take("--token-ns", text, 1e6, &((struct options *)options)->token_ns);
 }
+
+#define AT(member) .place = offsetof(struct options, member)
+
+static const struct option_set set = {
+	.rows =
+		(const struct option_row[]){
+			{ "bytes", 0, "LIST", "Of the messages", .take = take_bytes },
+			{ "cpus", 0, "LIST", "That the ranks are bound to", .take = take_cpus },
+			{ "seconds", 0, "S", "Of each size", OPTION_FRACTION, AT(seconds), 1e-9,
+			  60 },
+			{ "touch", 0, NULL, "Received bytes are read, and sent ones written before",
+			  AT(touch) },
+			{ "stream", 0, NULL, "Many messages at once from rank 0", AT(stream) },
+			{ "both", 0, NULL, "Many messages at once from either", AT(both) },
+			{ "misses", 0, NULL, "Count cache misses", AT(misses) },
+			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
+			{ "token-ns", 0, "LOW:HIGH",
+			  "Count only what a token took so long before and behind",
+			  .take = take_range },
+			{ 0 } },
+	.about = "Times messages between 2 ranks. Run by onecopy bench p2p and messages.",
+};
 
 int main(int argc, char **argv)
 {
-	struct options options = { .ranks = 2, .seconds = 0.02 };
+	struct options options = { .seconds = 0.02 };
 	struct bench bench = { .options = &options };
-	size_t most = 0, blocks;
+	size_t most = 0;
 	char why[256];
 
-	parse(argc, argv, &options);
-	transport_open(&bench.me, &argc, &argv, options.ranks);
-	if (bench.me.ranks < 2 || (!options.alltoall && bench.me.ranks != 2))
-		fail("a ping-pong takes 2 ranks, an Alltoall 2 at least");
+	options_parse(&set, argc, argv, &options);
+	if (!options.sizes)
+		usage("--bytes says how long messages are, as in --bytes 8,64,4096");
+	transport_open(&bench.me, &argc, &argv);
+	if (bench.me.ranks != 2)
+		fail("a ping-pong takes 2 ranks");
 	bind_rank(&options, bench.me.rank);
-	distance_open(&bench.me, options.low_ns, options.high_ns);
+	distance_open(&bench.me, options.token_ns.low, options.token_ns.high);
 	for (unsigned int i = 0; i < options.sizes; i++)
 		most = options.bytes[i] > most ? options.bytes[i] : most;
 	most = most ? most : 1;
-	blocks = options.alltoall ? bench.me.ranks : 1;
-	bench.send = transport_memory(most * blocks, options.shared);
-	bench.recv = transport_memory(most * blocks, options.shared);
+	bench.send = transport_memory(most, options.shared);
+	bench.recv = transport_memory(most, options.shared);
 	if (!bench.send || !bench.recv)
 		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers");
 	if (options.misses) {

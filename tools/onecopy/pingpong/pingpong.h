@@ -17,8 +17,7 @@ struct transport {
 /* ---- transport_*.c; what fails there says so and ends the program ----------------------------
  */
 
-/* `ranks`: how many to start, of those that no launcher starts. */
-void transport_open(struct transport *me, int *argc, char ***argv, uint32_t ranks);
+void transport_open(struct transport *me, int *argc, char ***argv);
 /* Ends the program. */
 void transport_close(int status) __attribute__((noreturn));
 void transport_send(uint32_t peer, const void *buffer, size_t bytes);
@@ -29,8 +28,6 @@ void transport_window(uint32_t peer, const void *send, unsigned int sends, void 
 		      unsigned int receives, size_t bytes);
 /* Of a rank that waits outside of the transport: what peers may still need of it. */
 void transport_drive(void);
-/* `bytes` to each rank, from each rank. */
-void transport_alltoall(const void *send, void *recv, size_t bytes);
 /* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as
  * it is. NULL: there is none. */
 void *transport_memory(size_t bytes, bool shared);

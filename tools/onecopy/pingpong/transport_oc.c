@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C API: this process is rank 0 and forks the others. */
+/* The C API: this process is rank 0 and forks the other. */
 #include "lab/harness/meet.h"
 #include "pingpong.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,26 +24,23 @@ static void fail(const char *what, int error)
 	_exit(1);
 }
 
-void transport_open(struct transport *me, int *argc, char ***argv, uint32_t ranks)
+void transport_open(struct transport *me, int *argc, char ***argv)
 {
-	size_t bytes = ranks * sizeof(struct meet_place);
-	pid_t parent = getpid();
+	pid_t parent = getpid(), pid;
 	int error;
 
 	(void)argc;
 	(void)argv;
-	meet.ranks = ranks;
-	meet.place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	meet.ranks = 2;
+	meet.place = mmap(NULL, 2 * sizeof(struct meet_place), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (meet.place == MAP_FAILED)
 		fail("no memory to meet in", -errno);
-	for (uint32_t r = 1; r < ranks && !meet.rank; r++) {
-		pid_t pid = fork();
-
-		if (pid < 0)
-			fail("a rank cannot be started", -errno);
-		if (pid)
-			continue;
-		meet.rank = r;
+	pid = fork();
+	if (pid < 0)
+		fail("a rank cannot be started", -errno);
+	if (!pid) {
+		meet.rank = 1;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
@@ -54,7 +50,7 @@ void transport_open(struct transport *me, int *argc, char ***argv, uint32_t rank
 	error = meet_team(&meet, &team);
 	if (error)
 		fail("the ranks cannot form a team", error);
-	*me = (struct transport){ meet.rank, ranks };
+	*me = (struct transport){ meet.rank, meet.ranks };
 }
 
 void transport_close(int status)
@@ -106,39 +102,6 @@ void transport_drive(void)
 {
 }
 
-void transport_alltoall(const void *send, void *recv, size_t bytes)
-{
-	struct oc_call call = { .collective = OC_ALLTOALL,
-				.send = send,
-				.recv = recv,
-				.bytes = bytes };
-	int error = oc_collective(team, &call);
-
-	if (error)
-		fail("oc_collective", error);
-}
-
-/* By the kernel's word, as oc_alloc() gives ordinary memory where it has no other. */
-static bool is_shared(const void *memory)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uintptr_t at = (uintptr_t)memory;
-	bool shared = false;
-	char line[512];
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		uintptr_t from, to;
-		char rights[8];
-
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, rights) == 3 &&
-		    at >= from && at < to)
-			shared = rights[3] == 's';
-	}
-	if (maps)
-		fclose(maps);
-	return shared;
-}
-
 void *transport_memory(size_t bytes, bool shared)
 {
 	size_t whole = (bytes + 4095) / 4096 * 4096;
@@ -148,7 +111,7 @@ void *transport_memory(size_t bytes, bool shared)
 		memory = aligned_alloc(4096, whole);
 	} else {
 		memory = oc_alloc(whole + 4096);
-		if (memory && !is_shared(memory))
+		if (memory && !oc_is_shared(memory))
 			return NULL;
 		if (memory)
 			memory += 4096 - (uintptr_t)memory % 4096;

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lab/harness/clock.h"
 #include "lab/harness/shm_barrier.h"
 #include "lab/harness/stats.h"
 
@@ -26,14 +26,6 @@ enum value { INIT, LOADED, ENDED, DUP, NEW, DESCRIPTORS, MEMORY, VALUES };
 enum { CALLS_MOST = 2000, COMMS = 21 };
 /* Ranks that outnumber the CPUs may take milliseconds a call. */
 #define CALLS_US 10e6
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
 
 /* Until exec(2) nothing of the MPI and of onecopy counts: its loading is part of what is measured.
  */
