@@ -5,11 +5,13 @@
  */
 #include "checked.h"
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define MARGIN 256 /* bytes before and after a buffer that nobody may touch */
 #define INTS LAYOUT_INTS
@@ -346,6 +348,54 @@ static void test_comm(MPI_Comm tested, const char *name, bool large)
 	}
 }
 
+/* Every other int of a rank's blocks. */
+enum { PACKED_INTS = 64 << 10, PACKED_CALLS = 20, PACKED_RANKS = 8 };
+
+static void exchange_packed(int *from, int *to, const int *counts, const int *places,
+			    const MPI_Datatype *types, int calls)
+{
+	for (int call = 0; call < calls; call++) {
+		MPI_Alltoallw(from, counts, places, types, to, counts, places, types, comm);
+		case_count(CASE_ALLTOALLW, size > 1);
+	}
+}
+
+/* Memory of packed copies stays with the process, which would fault in every page of it again. */
+static void test_copies_are_kept(void)
+{
+	int ints = 2 * PACKED_INTS, counts[PACKED_RANKS], places[PACKED_RANKS];
+	int *from = malloc((size_t)(size * ints) * sizeof(int));
+	int *to = calloc((size_t)(size * ints), sizeof(int));
+	MPI_Datatype sparse, types[PACKED_RANKS];
+	struct rusage before, after;
+
+	/* As malloc begins: what it gave back before would otherwise have taught it to keep more.
+	 */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	MPI_Type_vector(PACKED_INTS, 1, 2, MPI_INT, &sparse);
+	MPI_Type_commit(&sparse);
+	for (int i = 0; i < size; i++) {
+		counts[i] = 1;
+		places[i] = i * ints * (int)sizeof(int);
+		types[i] = sparse;
+	}
+	for (int i = 0; i < size * ints; i++)
+		from[i] = rank * size + i / ints;
+	exchange_packed(from, to, counts, places, types, 4);
+	getrusage(RUSAGE_SELF, &before);
+	exchange_packed(from, to, counts, places, types, PACKED_CALLS);
+	getrusage(RUSAGE_SELF, &after);
+	for (int i = 0; i < size * ints; i++)
+		if (to[i] != (i % 2 ? 0 : i / ints * size + rank))
+			fail("an Alltoallw of every other int is wrong");
+	/* Two copies of a call are 128 pages and more. */
+	if (!getenv("OC_TEST_STOCK") && after.ru_minflt - before.ru_minflt > PACKED_CALLS * 16)
+		fail("packed copies are faulted in anew in each call");
+	MPI_Type_free(&sparse);
+	free(from);
+	free(to);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm other;
@@ -353,6 +403,8 @@ int main(int argc, char **argv)
 	case_begin(&argc, &argv, &world_rank, NULL);
 	layouts_make();
 	test_comm(MPI_COMM_WORLD, "MPI_COMM_WORLD", true);
+	if (size <= PACKED_RANKS)
+		test_copies_are_kept();
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
 	test_comm(other, "a duplicate of MPI_COMM_WORLD", false);
 	MPI_Comm_free(&other);
