@@ -237,7 +237,7 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p)
 }
 
 /* The receiver's team has failed: the sender writes no more when this returns. */
-static void revoke(struct oci_p2p *p2p, struct oci_message *m)
+static void take_back(struct oci_p2p *p2p, struct oci_message *m)
 {
 	struct oci_chunks chunks = chunks_of(m, m->wanted);
 	uint64_t none;
@@ -255,7 +255,7 @@ void oci_p2p_abandon(struct oci_p2p *p2p)
 	TAILQ_FOREACH(m, &p2p->pulling, on)
 	{
 		if (m->shared)
-			revoke(p2p, m);
+			take_back(p2p, m);
 		oci_layout_free(&m->foreign);
 	}
 	TAILQ_INIT(&p2p->pulling);

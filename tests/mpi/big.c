@@ -9,8 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { COUNT = 280 * 1000 * 1000, STEP = 1009, SKIPPED = 77 }; /* of doubles: 2.09 GiB */
+enum {
+	COUNT = 280 * 1000 * 1000,
+	STEP = 1009,
+	SKIPPED = 77,
+	HUGE_PAGE = 2 << 20
+}; /* of doubles: 2.09 GiB */
 
 static int rank, ranks;
 static double *buffer;
@@ -188,9 +194,14 @@ int main(int argc, char **argv)
 		MPI_Finalize();
 		return SKIPPED;
 	}
-	buffer = malloc(COUNT * sizeof(double));
+	buffer = aligned_alloc(HUGE_PAGE,
+			       (COUNT * sizeof(double) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
 	if (!buffer)
 		case_fail("no memory");
+#ifdef MPICH_VERSION
+	/* A third of the time; under Open MPI it is no gain. */
+	madvise(buffer, COUNT * sizeof(double), MADV_HUGEPAGE);
+#endif
 	bcast(ranks - 1, FORM_BLOCKING);
 	bcast(0, FORM_NONBLOCKING);
 	bcast_of_large_counts();

@@ -3,8 +3,7 @@
  * One checked call of a collective: what the test programs are made of.
  *
  * Every byte that a call should deliver is a pure function of (call, source rank, place), so each
- * rank computes what to expect by itself. Around each buffer lie guard zones, and send buffers must
- * come back as they were. What is wrong is said and ends the job.
+ * rank computes what to expect by itself (checked.h). What is wrong is said and ends the job.
  *
  * The calls are counted where onecopy can serve them; case_report() prints the sums for the driver,
  * which holds them against onecopy's own statistics.
@@ -34,8 +33,8 @@ void case_info_key(char *key, size_t bytes, enum case_collective collective);
 /* The collective of that name; ends the job if there is none. */
 enum case_collective case_parse(const char *name, size_t length);
 
-/* Kinds of elements: 3 types for moving (kind % 3), 5 types with operations (kind % 5). */
-enum { CASE_KINDS = 15 };
+/* Kinds of elements: five of plain numbers, one whose operation does not commute, other layouts. */
+enum { CASE_KINDS = 7 };
 
 struct case_call {
 	enum case_collective collective;

@@ -16,8 +16,8 @@ static void fill_arguments(struct checked *c)
 
 	c->arguments = (struct arguments){
 		.collective = collective,
-		.send = send->memory + LAYOUT_MARGIN,
-		.recv = recv->memory + LAYOUT_MARGIN,
+		.send = send->memory + send->origin,
+		.recv = recv->memory + recv->origin,
 		.send_count = send->counts[0],
 		.recv_count = recv->counts[0],
 		.send_counts = send->counts,
@@ -102,7 +102,7 @@ void checked_own_handles(struct checked *c)
 	own_types(&c->send);
 	own_types(&c->recv);
 	c->own_types = c->had_own_handles = 1;
-	if (checked_is_reduction(c->spec.collective)) {
+	if (checked_is_reduction(c->spec.collective) && !layout->plain) {
 		MPI_Op_create(checked_uses_maps(c) ? layout->maps_function : layout->sum_function,
 			      !checked_uses_maps(c), &c->own_op);
 		c->arguments.op = c->own_op;
@@ -120,7 +120,7 @@ static void absolute(struct checked_side *side, int block)
 	/* One element of an empty type is not to every MPI the same as none. */
 	if (!side->counts[block])
 		return;
-	MPI_Get_address(side->memory + LAYOUT_MARGIN + side->offset[block], &address);
+	MPI_Get_address(side->memory + side->origin + side->offset[block], &address);
 	MPI_Type_create_hindexed(1, &side->counts[block], &address, type, &side->types[block]);
 	MPI_Type_commit(&side->types[block]);
 	MPI_Type_free(&type);
@@ -273,7 +273,7 @@ static void verify_side(const struct checked *c, const struct checked_side *side
 	for (size_t i = 0; i < side->bytes; i++)
 		if (side->memory[i] != side->expected[i])
 			case_fail("%s: byte %ld of the %s buffer is 0x%02x, not 0x%02x",
-				  describe(c), (long)i - LAYOUT_MARGIN, what, side->memory[i],
+				  describe(c), (long)i - (long)side->origin, what, side->memory[i],
 				  side->expected[i]);
 }
 
@@ -281,13 +281,17 @@ static void verify_side(const struct checked *c, const struct checked_side *side
 static void forgive_operands(const struct checked *c)
 {
 	const struct layout *layout = c->recv.layout[0];
-	int first = checked_block_elements(c, 0, c->rank) * LAYOUT_INTS;
+	unsigned char *to = c->recv.expected + c->recv.origin;
+	const unsigned char *from = c->recv.memory + c->recv.origin;
 
-	for (int k = first; k < c->recv.elements[0] * LAYOUT_INTS; k++) {
-		ptrdiff_t place = LAYOUT_MARGIN + (ptrdiff_t)(k / LAYOUT_INTS) * layout->extent +
-				  layout->offset[k % LAYOUT_INTS];
+	for (int e = checked_block_elements(c, 0, c->rank); e < c->recv.elements[0]; e++) {
+		ptrdiff_t at = (ptrdiff_t)e * layout->extent;
 
-		memcpy(c->recv.expected + place, c->recv.memory + place, sizeof(int));
+		if (layout->plain)
+			memcpy(to + at, from + at, (size_t)layout->extent);
+		for (int i = 0; !layout->plain && i < LAYOUT_INTS; i++)
+			memcpy(to + at + layout->offset[i], from + at + layout->offset[i],
+			       sizeof(int));
 	}
 }
 
@@ -308,8 +312,6 @@ void checked_verify(const struct checked *c)
 		forgive_operands(c);
 	verify_side(c, &c->recv, "receive");
 	verify_side(c, &c->send, "send");
-	if (!checked_is_reduce_scatter(c->spec.collective) || !c->spec.in_place)
-		case_add_checksum(c->recv.memory, c->recv.bytes);
 }
 
 /* The arrays of handles are the pending call's, and stay as they are. */

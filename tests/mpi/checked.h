@@ -19,6 +19,7 @@ struct checked_spec {
 	int elements; /* of a block; the v-variants have blocks of 0 to that many */
 	int root;
 	int in_place; /* MPI_IN_PLACE where the collective has it */
+	int plain;    /* 1 + an enum plain, alike on all ranks; 0: it goes by `layout` */
 	int layout;   /* a number of a layout; alike on all ranks */
 	int differ;   /* ranks take different layouts, except in reductions */
 	int maps;     /* reductions: the operation that does not commute, where the layout has it */
@@ -33,6 +34,7 @@ struct checked_side {
 	const struct layout *layout[CHECKED_RANKS]; /* of each block */
 	int many;				    /* a block a rank */
 	int blocks, elements[CHECKED_RANKS];
+	size_t origin;		      /* in `memory` and `expected` */
 	size_t offset[CHECKED_RANKS]; /* bytes behind the origin */
 	int counts[CHECKED_RANKS], places[CHECKED_RANKS];
 	MPI_Aint addresses[CHECKED_RANKS]; /* the same as places */

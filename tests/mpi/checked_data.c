@@ -71,7 +71,8 @@ static void place_side(const struct checked *c, struct checked_side *side, int l
 	for (int i = 0; i < side->blocks; i++) {
 		int b = tabled && c->spec.shape % 2 ? side->blocks - 1 - i : i;
 		const struct layout *is =
-			layout_choose(layout + (is_w && differs(c) ? b : 0), total);
+			c->spec.plain ? &layout_plain[c->spec.plain - 1] :
+					layout_choose(layout + (is_w && differs(c) ? b : 0), total);
 
 		side->layout[b] = is;
 		side->types[b] = is->type;
@@ -90,7 +91,9 @@ static void place_side(const struct checked *c, struct checked_side *side, int l
 	}
 	for (int b = 0; b < side->blocks; b++)
 		side->addresses[b] = side->places[b];
-	side->bytes = behind + 2 * LAYOUT_MARGIN;
+	/* At any multiple of the largest number. */
+	side->origin = LAYOUT_MARGIN + c->spec.salt % 5 * 8;
+	side->bytes = side->origin + behind + LAYOUT_MARGIN;
 	side->memory = malloc(side->bytes);
 	side->expected = malloc(side->bytes);
 	if (!side->memory || !side->expected)
@@ -144,8 +147,13 @@ static void put_block(unsigned char *image, const struct checked_side *side, int
 		      int to, uint64_t salt)
 {
 	const struct layout *layout = side->layout[block];
-	unsigned char *at = image + LAYOUT_MARGIN + side->offset[block];
+	unsigned char *at = image + side->origin + side->offset[block];
 
+	if (layout->plain) {
+		data_fill(at, (enum plain)(layout - layout_plain), data_seed(salt, from, to), 0,
+			  (size_t)side->elements[block]);
+		return;
+	}
 	for (int e = 0, k = 0; e < side->elements[block]; e++, at += layout->extent)
 		for (int i = 0; i < LAYOUT_INTS; i++, k++) {
 			int is = value(salt, from, to, k);
@@ -159,11 +167,21 @@ int checked_uses_maps(const struct checked *c)
 	return c->spec.maps && c->recv.layout[0]->maps != MPI_OP_NULL;
 }
 
+static void put_plain_result(struct checked *c, size_t first, size_t count, int last)
+{
+	enum plain plain = (enum plain)(c->recv.layout[0] - layout_plain);
+	unsigned char *at = c->recv.expected + c->recv.origin;
+
+	data_fill(at, plain, data_seed(c->spec.salt, 0, 0), first, count);
+	for (int r = 1; r <= last; r++)
+		data_combine(at, plain, data_seed(c->spec.salt, r, 0), first, count);
+}
+
 /* The result of ranks 0 to last at the ints from `first` on, put at the start of the buffer. */
 static void put_result(struct checked *c, int first, int count, int last)
 {
 	const struct checked_side *side = &c->recv;
-	unsigned char *at = side->expected + LAYOUT_MARGIN;
+	unsigned char *at = side->expected + side->origin;
 	uint64_t salt = c->spec.salt;
 
 	for (int k = 0; k < count; k += 2) {
@@ -188,8 +206,7 @@ static void put_result(struct checked *c, int first, int count, int last)
 
 static void expect_reduction(struct checked *c)
 {
-	int last = c->ranks - 1, first = 0,
-	    count = checked_block_elements(c, 0, c->rank) * LAYOUT_INTS;
+	int last = c->ranks - 1, first = 0, count = checked_block_elements(c, 0, c->rank);
 	enum oc_collective collective = case_of(c->spec.collective);
 
 	if (!oci_receives(collective, c->rank == c->spec.root))
@@ -199,8 +216,11 @@ static void expect_reduction(struct checked *c)
 	if (last < 0)
 		return; /* not significant there */
 	for (int b = 0; oci_sends_each(collective) && b < c->rank; b++)
-		first += checked_block_elements(c, 0, b) * LAYOUT_INTS;
-	put_result(c, first, count, last);
+		first += checked_block_elements(c, 0, b);
+	if (c->recv.layout[0]->plain)
+		put_plain_result(c, (size_t)first, (size_t)count, last);
+	else
+		put_result(c, first * LAYOUT_INTS, count * LAYOUT_INTS, last);
 }
 
 static void expect_movement(struct checked *c)

@@ -19,7 +19,6 @@ static void expect(const int *values, int count, int first, const char *what)
 	for (int i = 0; i < count; i++)
 		if (values[i] != first + i)
 			case_fail("%s: element %d is %d, not %d", what, i, values[i], first + i);
-	case_add_checksum(values, (size_t)count * sizeof(*values));
 }
 
 /* A type's shape is cached by its handle, in a few places: it shares one with its own element. */

@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Derived datatypes, MPI_IN_PLACE, MPI_BOTTOM and operations through the blocking collectives, on
- * several communicators. Ranks of one call use different layouts of the same signature.
+ * What no layout of table.c has: absolute addresses in types, and the predefined pairs with the
+ * operations on them.
  */
 #include "checked.h"
 
 #include <malloc.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#define MARGIN 256 /* bytes before and after a buffer that nobody may touch */
 #define INTS LAYOUT_INTS
-#define GUARD 0xa5
 
-static int world_rank;
 static long checks;
-
 static int rank, size;
-static MPI_Comm comm;
-static const char *comm_name;
-
-static void fail(const char *what)
-{
-	fprintf(stderr, "datatypes: rank %d of %d in %s: %s\n", rank, size, comm_name, what);
-	MPI_Abort(MPI_COMM_WORLD, 1);
-	exit(1);
-}
+static MPI_Comm comm; /* the ranks in reverse order */
 
 /* What rank `from` gives at int k. */
 static int value(int from, int to, int k)
@@ -43,16 +29,8 @@ static MPI_Datatype blocks_of(int blocks, const int *lengths, const MPI_Aint *of
 	MPI_Datatype type;
 
 	MPI_Type_create_hindexed(blocks, lengths, offsets, MPI_INT, &type);
+	MPI_Type_commit(&type);
 	return type;
-}
-
-static MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent)
-{
-	MPI_Datatype result;
-
-	MPI_Type_create_resized(type, lower, extent, &result);
-	MPI_Type_free(&type);
-	return result;
 }
 
 /* Absolute addresses: a block in one array and a block in another. */
@@ -66,7 +44,6 @@ static void test_bottom(int root)
 	MPI_Get_address(near, &at[0]);
 	MPI_Get_address(far, &at[1]);
 	type = blocks_of(2, lengths, at);
-	MPI_Type_commit(&type);
 	memset(far, 0, sizeof(far));
 	for (int k = 0; k < 4; k++)
 		near[k] = value(rank, 0, k);
@@ -75,32 +52,57 @@ static void test_bottom(int root)
 	MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
 	for (int k = 0; k < INTS; k++)
 		if ((k < 4 ? near[k] : far[k - 4]) != value(root, 0, k))
-			fail("Bcast at MPI_BOTTOM: a wrong int");
+			case_fail("Bcast at MPI_BOTTOM: a wrong int");
 	if (far[2] || far[3])
-		fail("Bcast at MPI_BOTTOM wrote beyond its last block");
+		case_fail("Bcast at MPI_BOTTOM wrote beyond its last block");
 	near[0] = rank;
 	MPI_Allgather(MPI_BOTTOM, 1, type, all, INTS, MPI_INT, comm);
 	for (int from = 0; from < size; from++)
 		if (all[from * INTS] != from || all[from * INTS + 1] != value(root, 0, 1) ||
 		    all[from * INTS + 5] != value(root, 0, 5))
-			fail("Allgather from MPI_BOTTOM: a wrong int");
+			case_fail("Allgather from MPI_BOTTOM: a wrong int");
 	MPI_Type_free(&type);
 	/* A single dense block at an absolute address. */
 	MPI_Get_address(all, &base);
 	lengths[0] = INTS;
 	type = blocks_of(1, lengths, &base);
-	MPI_Type_commit(&type);
 	for (int k = 0; k < INTS; k++)
 		all[k] = value(rank, 1, k);
 	MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
 	for (int k = 0; k < INTS; k++)
 		if (all[k] != value(root, 1, k))
-			fail("Bcast of a dense block at MPI_BOTTOM: a wrong int");
+			case_fail("Bcast of a dense block at MPI_BOTTOM: a wrong int");
 	MPI_Type_free(&type);
 	checks += 3;
 }
 
-/* ---- reductions ----------------------------------------------------------------------------- */
+/* The same with any collective and layout. */
+static void test_all_at_bottom(int elements, int root, int number)
+{
+	for (int c = CASE_BCAST; c < CASE_COLLECTIVES; c++) {
+		for (int in_place = 0; in_place <= case_has_in_place((enum case_collective)c);
+		     in_place++) {
+			struct checked_spec spec = {
+				.collective = (enum case_collective)c,
+				.elements = elements,
+				.root = root,
+				.in_place = in_place,
+				.layout = number,
+				.differ = 1,
+				.shape = (unsigned int)number,
+				.salt = (uint64_t)number,
+				.bottom = 1,
+			};
+
+			if (checked_is_reduction(spec.collective))
+				continue;
+			checked_run(comm, &spec, FORM_BLOCKING);
+			checks++;
+		}
+	}
+}
+
+/* ---- pairs ---------------------------------------------------------------------------------- */
 
 /* The predefined pairs differ in size, in gaps and in the kind of their value. */
 struct pair_kind {
@@ -152,17 +154,13 @@ static int best_rank(int i, int sign)
 
 static void check_pairs(const struct pair_kind *kind, const char *pairs, int elements, int sign)
 {
-	char text[128];
-
 	for (int i = 0; i < elements; i++) {
 		int best = best_rank(i, sign);
 
-		if (kind->is(pairs + (size_t)i * kind->bytes, pair_value(best, i), best))
-			continue;
-		snprintf(text, sizeof(text), "%s of %s: pair %d of %d is wrong",
-			 sign > 0 ? "Allreduce MPI_MAXLOC" : "Reduce MPI_MINLOC", kind->name, i,
-			 elements);
-		fail(text);
+		if (!kind->is(pairs + (size_t)i * kind->bytes, pair_value(best, i), best))
+			case_fail("%s of %s: pair %d of %d is wrong",
+				  sign > 0 ? "Allreduce MPI_MAXLOC" : "Reduce MPI_MINLOC",
+				  kind->name, i, elements);
 	}
 	checks++;
 }
@@ -196,155 +194,6 @@ static void test_pairs(int elements, int root)
 			check_pairs(kind, all, elements, -1);
 		free(mine);
 		free(all);
-	}
-}
-
-static int offset_of_a, offset_of_b, extent_of_map; /* of the layout that is being reduced */
-
-/* inout = in then inout, for one int pair at the layout's places. MPI: in is of lower rank. */
-static void compose_maps(void *in, void *inout, int *length, MPI_Datatype *type)
-{
-	(void)type;
-	for (int i = 0; i < *length; i++) {
-		uintptr_t from = (uintptr_t)in + (uintptr_t)(i * (intptr_t)extent_of_map);
-		uintptr_t to = (uintptr_t)inout + (uintptr_t)(i * (intptr_t)extent_of_map);
-		unsigned int *c = (unsigned int *)(to + (uintptr_t)(intptr_t)offset_of_a);
-		unsigned int *d = (unsigned int *)(to + (uintptr_t)(intptr_t)offset_of_b);
-		unsigned int a = *(unsigned int *)(from + (uintptr_t)(intptr_t)offset_of_a);
-		unsigned int b = *(unsigned int *)(from + (uintptr_t)(intptr_t)offset_of_b);
-
-		layout_compose(&a, &b, *c, *d);
-		*c = a;
-		*d = b;
-	}
-}
-
-static unsigned int factor(int r, int i)
-{
-	return 2u * (unsigned int)(r * 31 + i) + 3u;
-}
-
-static void test_user_op(int elements, int root, int offset_a, int offset_b, int extent)
-{
-	static const int ones[2] = { 1, 1 };
-	MPI_Aint at[2] = { offset_a, offset_b };
-	size_t bytes = (size_t)elements * (size_t)extent + 2 * MARGIN;
-	unsigned char *send = malloc(bytes), *receive = malloc(bytes);
-	MPI_Datatype type = resized(blocks_of(2, ones, at), 0, extent);
-	MPI_Op op;
-
-	MPI_Type_commit(&type);
-	MPI_Op_create(compose_maps, 0, &op);
-	offset_of_a = offset_a;
-	offset_of_b = offset_b;
-	extent_of_map = extent;
-	for (int form = 0; form < 3; form++) { /* Allreduce, in place, Reduce */
-		memset(send, GUARD, bytes);
-		memset(receive, GUARD, bytes);
-		for (int i = 0; i < elements; i++) {
-			unsigned char *origin = (form == 1 ? receive : send) + MARGIN + i * extent;
-			unsigned int a = factor(rank, i), b = (unsigned int)rank;
-
-			memcpy(origin + offset_a, &a, 4);
-			memcpy(origin + offset_b, &b, 4);
-		}
-		if (form == 2)
-			MPI_Reduce(send + MARGIN, receive + MARGIN, elements, type, op, root, comm);
-		else
-			MPI_Allreduce(form == 1 ? MPI_IN_PLACE : send + MARGIN, receive + MARGIN,
-				      elements, type, op, comm);
-		for (int i = 0; (form != 2 || rank == root) && i < elements; i++) {
-			unsigned int a = factor(0, i), b = 0;
-			unsigned char *origin = receive + MARGIN + i * extent;
-
-			for (int r = 1; r < size; r++)
-				layout_compose(&a, &b, factor(r, i), (unsigned int)r);
-			if (memcmp(origin + offset_a, &a, 4) || memcmp(origin + offset_b, &b, 4))
-				fail("a user's operation that does not commute: a wrong element");
-			memset(origin + offset_a, GUARD, 4);
-			memset(origin + offset_b, GUARD, 4);
-		}
-		for (size_t i = 0; (form != 2 || rank == root) && i < bytes; i++)
-			if (receive[i] != GUARD)
-				fail("a user's operation: bytes between the elements were written");
-		checks++;
-	}
-	MPI_Op_free(&op);
-	MPI_Type_free(&type);
-	free(send);
-	free(receive);
-}
-
-static void test_predefined(int elements, int root)
-{
-	double *mine = malloc((size_t)elements * sizeof(*mine));
-	double *all = malloc((size_t)elements * sizeof(*all));
-
-	for (int i = 0; i < elements; i++)
-		all[i] = mine[i] = rank + i % 1000;
-	MPI_Reduce(mine, all, elements, MPI_DOUBLE, MPI_SUM, root, comm);
-	for (int i = 0; rank == root && i < elements; i++)
-		if (all[i] != size * (size - 1) / 2 + size * (i % 1000))
-			fail("Reduce of MPI_DOUBLE with MPI_SUM: a wrong sum");
-	MPI_Allreduce(MPI_IN_PLACE, mine, elements, MPI_DOUBLE, MPI_MAX, comm);
-	for (int i = 0; i < elements; i++)
-		if (mine[i] != size - 1 + i % 1000)
-			fail("Allreduce in place of MPI_DOUBLE with MPI_MAX: a wrong maximum");
-	checks += 2;
-	free(mine);
-	free(all);
-}
-
-/* ---- everything on one communicator --------------------------------------------------------- */
-
-static void test_all(int elements, int root, int number)
-{
-	for (int c = CASE_BCAST; c < CASE_COLLECTIVES; c++) {
-		for (int in_place = 0; in_place < 2; in_place++) {
-			struct checked_spec spec = {
-				.collective = (enum case_collective)c,
-				.elements = elements,
-				.root = root,
-				.in_place = in_place,
-				.layout = number,
-				.differ = 1,
-				.maps = number % 2,
-				.shape = (unsigned int)number,
-				.salt = (uint64_t)number,
-			};
-
-			if (in_place && !case_has_in_place(spec.collective))
-				continue;
-			checked_run(comm, &spec, FORM_BLOCKING);
-			spec.bottom = 1;
-			if (number % 8 == 0)
-				checked_run(comm, &spec, FORM_BLOCKING);
-			checks++;
-		}
-	}
-	test_predefined(elements, root);
-	test_pairs(elements, root);
-	test_user_op(elements, root, 0, 4, 8);	 /* dense */
-	test_user_op(elements, root, 8, 0, 20);	 /* out of order, with gaps */
-	test_user_op(elements, root, -8, 4, 32); /* before the origin */
-	test_user_op(elements, root, 16, 20, 8); /* dense, behind the origin */
-	MPI_Barrier(comm);
-}
-
-static void test_comm(MPI_Comm tested, const char *name, bool large)
-{
-	static const int counts[] = { 0, 1, 2, 5, 170, 9000 };
-	int number = 0;
-
-	comm = tested;
-	comm_name = name;
-	MPI_Comm_rank(comm, &rank);
-	MPI_Comm_size(comm, &size);
-	for (int root = 0; root < size; root++) {
-		test_bottom(root);
-		for (int i = 0; i < (large ? 6 : 4); i++)
-			for (int turn = 0; turn < (counts[i] > 100 ? 2 : layout_count); turn++)
-				test_all(counts[i], root, number++);
 	}
 }
 
@@ -387,10 +236,10 @@ static void test_copies_are_kept(void)
 	getrusage(RUSAGE_SELF, &after);
 	for (int i = 0; i < size * ints; i++)
 		if (to[i] != (i % 2 ? 0 : i / ints * size + rank))
-			fail("an Alltoallw of every other int is wrong");
+			case_fail("an Alltoallw of every other int is wrong");
 	/* Two copies of a call are 128 pages and more. */
 	if (!getenv("OC_TEST_STOCK") && after.ru_minflt - before.ru_minflt > PACKED_CALLS * 16)
-		fail("packed copies are faulted in anew in each call");
+		case_fail("packed copies are faulted in anew in each call");
 	MPI_Type_free(&sparse);
 	free(from);
 	free(to);
@@ -398,22 +247,24 @@ static void test_copies_are_kept(void)
 
 int main(int argc, char **argv)
 {
-	MPI_Comm other;
+	static const int counts[] = { 0, 1, 2, 5, 170, 9000 };
+	int number = 0;
 
-	case_begin(&argc, &argv, &world_rank, NULL);
+	case_begin(&argc, &argv, &rank, &size);
 	layouts_make();
-	test_comm(MPI_COMM_WORLD, "MPI_COMM_WORLD", true);
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+	MPI_Comm_rank(comm, &rank);
+	for (int root = 0; root < size; root++) {
+		test_bottom(root);
+		for (int i = 0; i < 6; i++) {
+			test_pairs(counts[i], root);
+			for (int turn = 0; turn < (counts[i] > 100 ? 2 : layout_count); turn++)
+				test_all_at_bottom(counts[i], root, number++);
+		}
+	}
 	if (size <= PACKED_RANKS)
 		test_copies_are_kept();
-	MPI_Comm_dup(MPI_COMM_WORLD, &other);
-	test_comm(other, "a duplicate of MPI_COMM_WORLD", false);
-	MPI_Comm_free(&other);
-	MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &other);
-	test_comm(other, "MPI_COMM_WORLD in reverse order", false);
-	MPI_Comm_free(&other);
-	MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &other);
-	test_comm(other, "the even or odd ranks", false);
-	MPI_Comm_free(&other);
+	MPI_Comm_free(&comm);
 	layouts_free();
 	return case_end("datatypes: %ld buffers right\n", checks);
 }

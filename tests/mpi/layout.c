@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-struct layout layouts[LAYOUT_MOST];
+struct layout layouts[LAYOUT_MOST], layout_plain[PLAINS];
 int layout_count;
 
 void layout_compose(unsigned int *a, unsigned int *b, unsigned int c, unsigned int d)
@@ -151,6 +151,26 @@ static MPI_Datatype vector(void)
 	return type;
 }
 
+static struct layout plain(const char *name, MPI_Datatype type, int bytes, MPI_Op op)
+{
+	return (struct layout){ .name = name,
+				.type = type,
+				.per_element = 1,
+				.extent = bytes,
+				.plain = 1,
+				.sum = op,
+				.maps = MPI_OP_NULL };
+}
+
+static void plains_make(void)
+{
+	layout_plain[PLAIN_BYTES] = plain("bytes", MPI_BYTE, 1, MPI_BXOR);
+	layout_plain[PLAIN_INTS] = plain("plain ints", MPI_INT, 4, MPI_SUM);
+	layout_plain[PLAIN_DOUBLES] = plain("doubles", MPI_DOUBLE, 8, MPI_SUM);
+	layout_plain[PLAIN_INTS_MOST] = plain("ints, maximum", MPI_INT, 4, MPI_MAX);
+	layout_plain[PLAIN_DOUBLES_MOST] = plain("doubles, maximum", MPI_DOUBLE, 8, MPI_MAX);
+}
+
 void layouts_make(void)
 {
 	static const int six = 6, ones[6] = { 1, 1, 1, 1, 1, 1 };
@@ -165,6 +185,7 @@ void layouts_make(void)
 	MPI_Aint column[6];
 	MPI_Datatype type;
 
+	plains_make();
 	place(add("ints", MPI_INT, LAYOUT_INTS, 24), 1, &six, &zero);
 	place(add("contiguous", contiguous(), 1, 24), 1, &six, &zero);
 	place(add("vector", vector(), 1, 40), 3, twos, strided);

@@ -17,12 +17,16 @@ enum {
 	LAYOUT_MOST = 16,
 };
 
+/* Numbers one behind the other: blocks of any number of bytes, and the MPI's own operations. */
+enum plain { PLAIN_BYTES, PLAIN_INTS, PLAIN_DOUBLES, PLAIN_INTS_MOST, PLAIN_DOUBLES_MOST, PLAINS };
+
 struct layout {
 	const char *name;
 	MPI_Datatype type;
 	int per_element; /* counts of `type` that make up one element */
 	int offset[LAYOUT_INTS];
 	int extent; /* from one element to the next, in bytes */
+	int plain;  /* one element is one number, at its origin */
 	MPI_User_function *sum_function, *maps_function; /* what the two below were made of */
 	MPI_Op sum;					 /* of each int; commutes */
 	MPI_Op maps; /* composes three maps x -> a * x + b modulo 2^32; does not commute.
@@ -31,6 +35,9 @@ struct layout {
 
 extern struct layout layouts[LAYOUT_MOST];
 extern int layout_count;
+
+/* Made by layouts_make(), too. */
+extern struct layout layout_plain[PLAINS];
 
 void layouts_make(void);
 void layouts_free(void);

@@ -82,30 +82,45 @@ static void message_check(void)
 
 /* ---- collectives ---------------------------------------------------------------------------- */
 
-static int next_elements(enum case_collective collective)
+/* Sizes of every order of magnitude alike, and every eighth at a threshold: of six ints, or of
+ * plain numbers of which some are bytes. */
+static int next_elements(enum case_collective collective, int plain)
 {
-	static const int edges[] = { 0, 1, 2, 20, 21, 340, 341, 2730, 2731 };
-	int elements = next(8) == 0 ? edges[next(sizeof(edges) / sizeof(edges[0]))] :
-				      (int)next(1u << (1 + next(14)));
+	static const int edges[2][9] = { { 0, 1, 2, 20, 21, 340, 341, 2730, 2731 },
+					 { 0, 1, 496, 497, 4096, 8193, 65535, 65536, 65537 } };
+	int elements = next(8) == 0 ? edges[plain][next(9)] :
+				      (int)next(1u << (1 + next(plain ? 17 : 14)));
 
 	return collective == CASE_ALLTOALL || collective >= CASE_SCATTERV ? elements / ranks + 1 :
 									    elements;
+}
+
+/* Open MPI 4.1.4 by itself writes beyond its buffers where types have gaps or calls do not block.
+ */
+static int is_fragile(void)
+{
+#ifdef OPEN_MPI
+	return getenv("OC_TEST_STOCK") != NULL;
+#else
+	return 0;
+#endif
 }
 
 static struct checked_spec next_spec(int which)
 {
 	enum case_collective collective =
 		(enum case_collective)next(which == GRAPH ? CASE_FUNCTIONS : CASE_COLLECTIVES);
-	int size;
+	int size, plain = next(3) ? 0 : 1 + (int)next(PLAINS);
 	struct checked_spec spec;
 
 	MPI_Comm_size(comm[which], &size);
 	spec = (struct checked_spec){
 		.collective = collective,
-		.elements = next_elements(collective),
+		.elements = next_elements(collective, plain != 0),
+		.plain = plain,
 		.root = (int)(next(1 << 20) % (unsigned int)size),
 		.in_place = next(3) == 0 && case_has_in_place(collective),
-		.layout = next(2) ? (int)next(11) : 0,
+		.layout = next(2) && !is_fragile() ? (int)next(11) : 0,
 		/* To itself Open MPI 4.1.4 copies between two layouts in part only. */
 		.differ = (int)next(2) && size > 1,
 		.maps = (int)next(2),
@@ -210,11 +225,13 @@ static void one_call(int which)
 
 	MPI_Comm_size(comm[which], &size);
 	/* To itself Open MPI 4.1.4 copies 64 KiB at most between two types, and a duplicate is
-	 * another one. */
-	if (size == 1)
+	 * another one; and the MPI's operations are for its own types. */
+	if (size == 1 || spec.plain)
 		own = 1;
 	if (form == 3 && !persistent_works(which))
 		form = 2;
+	if (is_fragile())
+		form = 0;
 	calls++;
 	if (form < 2 || pending_count == MOST_PENDING) {
 		checked_run(comm[which], &spec, FORM_BLOCKING);

@@ -10,37 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* random RANKS: every received byte as under the MPI alone. */
-SCENARIO(random)
-{
-	int ranks = driver_ranks(words[0]);
-	const char *seed = "20260101";
-	/* Where there are more ranks than CPUs a call of MPICH's own takes 10 ms and more. */
-	const char *steps = job_is_mpich && ranks > 2 ? "150" : "1000";
-	char ours[64] = "none", stock[64] = "none";
-	struct job job = job_mpi(ranks, "random"), plain = job_stock(ranks, "random");
-	struct job_result result, reference;
-
-	job_add(&job, seed, steps);
-	/* Both leave out what the MPI by itself gets wrong, to be compared. */
-	job_set(&job, "OC_TEST_STOCK=1");
-	job_set(&plain, "OC_TEST_STOCK=1");
-	job_add(&plain, seed, steps);
-	job_run(&job, &result);
-	if (verdict_run(&plain, &reference, "random failed under the MPI alone") &&
-	    verdict_ended_well(&result, "random failed")) {
-		verdict_served_all(&result, NULL);
-		verdict_word(&result, "checksum", ours, sizeof(ours));
-		verdict_word(&reference, "checksum", stock, sizeof(stock));
-		if (strcmp(ours, stock) || !strcmp(ours, "none"))
-			verdict_fail(&result, "checksum %s, under the MPI alone %s", ours, stock);
-	}
-	verdict_done("random: %d ranks, seed %s, %s steps: %ld calls served, checksum %s\n", ranks,
-		     seed, steps, verdict_served(&result, NULL, NULL, NULL), ours);
-	job_free(&result);
-	job_free(&reference);
-}
-
 /*
  * A program, with a word or none, that reports what it expects; all of it must have been served.
  * `back`: but for calls that are handed back for a reason with this word.

@@ -9,8 +9,9 @@
 #include <time.h>
 
 /*
- * soak RANKS SECONDS [SEED [map]]: without a seed, another in every run; it is printed. With map,
- * the ranks have shared heaps.
+ * soak RANKS SECONDS [SEED [map|stock]]: without a seed, another in every run; it is printed. With
+ * map, the ranks have shared heaps; with stock there is no onecopy: what the programs take for
+ * right is what the MPI by itself does.
  */
 SCENARIO(soak)
 {
@@ -18,14 +19,18 @@ SCENARIO(soak)
 	const char *seconds = words[0] && words[1] ? words[1] : "20";
 	const char *seed = words[0] && words[1] && words[2] ? words[2] :
 							      job_text("%ld", (long)time(NULL));
+	const char *with = words[0] && words[1] && words[2] && words[3] ? words[3] : "";
+	bool stock = !strcmp(with, "stock");
 	struct job_result result;
 	struct job job;
 
-	job_shares_heaps = words[0] && words[1] && words[2] && words[3];
-	job = job_mpi(ranks, "soak");
+	job_shares_heaps = !strcmp(with, "map");
+	job = stock ? job_stock(ranks, "soak") : job_mpi(ranks, "soak");
+	if (stock)
+		job_set(&job, "OC_TEST_STOCK=1");
 	job_add(&job, seed, seconds);
 	printf("soak: seed %s\n", seed);
-	if (verdict_run(&job, &result, "soak failed")) {
+	if (verdict_run(&job, &result, "soak failed") && !stock) {
 		long served = verdict_served(&result, NULL, NULL, NULL), expected = 0;
 
 		/* A new communicator's first calls may be nonblocking ones. */
