@@ -122,12 +122,19 @@ static bool add_word(char **list, const char *word, bool in_front, const char *s
 }
 
 /*
+ * What others must be told beside a part; what the user told them stays.
+ *
  * mpirun of Open MPI 5 takes Open MPI's path for PMIx's as well, which has another name for its own
- * directory, and says so at length. What PMIx is told stays.
+ * directory, and says so at length.
+ *
+ * Where UCX watches mappings, one-sided atomics and accumulations of MPICH 4.0.2 give wrong results
+ * with any malloc that is not the C library's (mimalloc and jemalloc preloaded, without us).
  */
-static bool spare_pmix(void)
+static bool tell_others(enum part_kind kind)
 {
-	return !*OC_PMIX_COMPONENTS ||
+	if (kind == PART_HEAP)
+		return !setenv("UCX_MEM_EVENTS", "n", 0);
+	return kind != PART_OPEN_MPI || !*OC_PMIX_COMPONENTS ||
 	       !setenv("PMIX_MCA_mca_base_component_path", OC_PMIX_COMPONENTS, 0);
 }
 
@@ -146,7 +153,7 @@ int part_export(const struct part *part)
 				    add_word(&list, part->path, false, PRELOAD_SEPARATORS));
 	if (done && component)
 		unsetenv(OLD_PATH_VARIABLE);
-	done = done && !setenv(variable, list, 1) && (!component || spare_pmix());
+	done = done && !setenv(variable, list, 1) && tell_others(part->kind);
 	free(list);
 	return done ? 0 : -ENOMEM;
 }
