@@ -35,6 +35,13 @@ extern "C" {
 /* Version of the library that is running, "0.2.0". */
 OC_API const char *oc_version(void);
 
+/*
+ * Where this process is: equal in processes of one version of onecopy on one node, which may form a
+ * team; in others it differs, but for one pair in 2^64, of which a team's creation tells. 0: it
+ * cannot be known, and this process is in no team.
+ */
+OC_API uint64_t oc_node(void);
+
 /* ---- bootstrap ------------------------------------------------------------------------------
  *
  * How the members of a future team reach each other before they share memory: one nonblocking

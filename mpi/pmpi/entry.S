@@ -4,9 +4,11 @@
  *
  * An entry jumps through a slot and touches no argument. Who is called is thus decided before
  * anyone has to know how the arguments look: handles are int in MPICH and pointers in Open MPI, so
- * that a C function in between would cut them. Until the first call all slots lead to
- * oci_entry_resolve() (resolve.c), which fills them in: with our functions when the process's MPI
- * is the one that we are built for, else one at a time with whatever comes behind us.
+ * that a C function in between would cut them. Until its first call a slot leads to
+ * oci_entry_resolve() (resolve.c), which fills it in: with our function when the process's MPI is
+ * the one that we are built for, else with whatever comes behind us. Our own calls of the MPI go
+ * through the pointers of struct oci_real (real.h), which lead there until their first call, too.
+ * So a program pays for the names that it uses, and not for all of some 300.
  *
  * PMPI_ entries exist for those who stand in front of us: profiling tools, and MPICH's module
  * mpi_f08, whose procedures call PMPI_ names directly. MPICH calls such names from inside, too:
@@ -22,16 +24,19 @@
 	.p2align 6
 	.globl	oci_entry_slots
 	.hidden	oci_entry_slots
-	.globl	oci_entry_slots_end
-	.hidden	oci_entry_slots_end
 	.globl	oci_entry_inside
 	.hidden	oci_entry_inside
+	.globl	oci_real
+	.hidden	oci_real
 oci_entry_inside:			/* the MPI's own code: start and bytes */
 	.quad	0, 0
 oci_entry_slots:			/* struct oci_entry_slot: mpi, pmpi, direct */
 #define SLOT(name) oci_slot_##name: .quad oci_first_##name, oci_first_p_##name, oci_first_p_##name ;
 	OCI_WRAPPED(SLOT)
-oci_entry_slots_end:
+oci_real:				/* struct oci_real */
+#define REAL(name) oci_real_##name: .quad oci_first_real_##name ;
+	OCI_WRAPPED(REAL)
+	OCI_CALLED(REAL)
 
 	.text
 #define ENTRY(name)						\
@@ -64,7 +69,15 @@ oci_first_p_##name: ;						\
 	jmp	oci_first ;
 	OCI_WRAPPED(ENTRY)
 
-/* r11: the slot, r10: 1 for PMPI_. No function of MPI that is listed takes a floating number. */
+#define FIRST_REAL(name)					\
+oci_first_real_##name: ;					\
+	leaq	oci_real_##name(%rip), %r11 ;			\
+	movl	$2, %r10d ;					\
+	jmp	oci_first ;
+	OCI_WRAPPED(FIRST_REAL)
+	OCI_CALLED(FIRST_REAL)
+
+/* r11: the slot or pointer, r10: which of its ways (resolve.c). No function of MPI that is listed takes a floating number. */
 	.type	oci_first, @function
 oci_first:
 	.cfi_startproc

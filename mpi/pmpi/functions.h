@@ -88,7 +88,7 @@
 	X(Query_thread) \
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
-	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_get_name) \
+	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_get_errhandler) X(Errhandler_free) X(Comm_call_errhandler) X(Comm_get_name) \
 	X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors) \
 	X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) \
 	X(Group_size) X(Group_translate_ranks) X(Group_free) X(Info_get) X(Info_get_nkeys) \

@@ -2,27 +2,21 @@
 /*
  * From MPI_Init to MPI_Finalize. Before and after, every call goes to the MPI as it is.
  *
- * MPI_Init exchanges, with one PMPI_Allgather, who is on which node and takes part, and duplicates
- * MPI_COMM_WORLD once. So all processes of a job need this library, or none; a process with
- * ONECOPY=off, or whose MPI moves device memory, takes part in this, and no communicator that it is
- * in is served.
+ * MPI_Init exchanges, with one PMPI_Allgather, who is on which node and takes part. So all
+ * processes of a job need this library, or none; a process with ONECOPY=off, or whose MPI moves
+ * device memory, takes part in this, and no communicator that it is in is served.
+ *
+ * A program without a collective pays for what is here. So a rank says eight bytes, which MPICH
+ * sends at once: for the 260 of MPI_Comm_dup, or for longer words, ranks first map each other's
+ * buffers. Hence no communicator of ours spans ranks.
  */
 #include "pmpi.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-struct oci_pmpi_job oci_pmpi_job = { .world = MPI_COMM_NULL, .self = MPI_COMM_NULL };
-
-/* What MPI_Init exchanges. */
-struct presence {
-	char boot_id[40];
-	uint64_t pid_namespace;
-	char version[16];
-	uint32_t on;
-};
+struct oci_pmpi_job oci_pmpi_job = { .self = MPI_COMM_NULL };
 
 /*
  * Where the MPI is built for devices (GPUs), any buffer may be memory of one, which only the MPI
@@ -48,35 +42,12 @@ static bool moves_device_memory(void)
 	return moves;
 }
 
-/* A process that does not know its node is on none: it takes no part. */
-static void describe(struct presence *me)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	struct stat namespace;
-
-	memset(me, 0, sizeof(*me));
-	snprintf(me->version, sizeof(me->version), "%s", oc_version());
-	me->on = !oci_mpi_switched_off() && !moves_device_memory();
-	if (!file || !fgets(me->boot_id, sizeof(me->boot_id), file) ||
-	    stat("/proc/self/ns/pid", &namespace))
-		me->on = 0;
-	else
-		me->pid_namespace = namespace.st_ino;
-	if (file)
-		fclose(file);
-}
-
-static bool alike(const struct presence *a, const struct presence *b)
-{
-	return a->on && b->on && !memcmp(a->boot_id, b->boot_id, sizeof(a->boot_id)) &&
-	       a->pid_namespace == b->pid_namespace &&
-	       !memcmp(a->version, b->version, sizeof(a->version));
-}
-
 /* Who is here, and whether everyone is: the latter alike on all, as it compares with rank 0. */
 static int exchange(struct oci_pmpi_job *job)
 {
-	struct presence me, *all = calloc((size_t)job->size, sizeof(*all));
+	/* 0: takes part in nothing, as does a process that does not know its node. */
+	uint64_t me = oci_mpi_switched_off() || moves_device_memory() ? 0 : oc_node();
+	uint64_t *all = calloc((size_t)job->size, sizeof(*all));
 	int error;
 
 	job->here = calloc((size_t)job->size, sizeof(*job->here));
@@ -84,25 +55,24 @@ static int exchange(struct oci_pmpi_job *job)
 		free(all);
 		return MPI_ERR_NO_MEM;
 	}
-	describe(&me);
-	error = PMPI(Allgather)(&me, sizeof(me), MPI_BYTE, all, sizeof(me), MPI_BYTE,
-				MPI_COMM_WORLD);
+	error = PMPI(Allgather)(&me, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, MPI_COMM_WORLD);
 	job->together = !error;
 	job->node_ranks = 0;
 	for (int r = 0; r < job->size && !error; r++) {
-		job->here[r] = alike(&me, &all[r]);
+		job->here[r] = me && all[r] == me;
 		job->node_ranks += job->here[r];
-		job->together = job->together && alike(&all[0], &all[r]);
+		job->together = job->together && all[r] && all[r] == all[0];
 	}
 	free(all);
 	return error;
 }
 
-static int private_comm(MPI_Comm from, MPI_Comm *comm)
+/* One for ourselves, on which errors return. */
+static int make_own(struct oci_pmpi_job *job)
 {
-	int error = PMPI(Comm_dup)(from, comm);
+	int error = PMPI(Comm_dup)(MPI_COMM_SELF, &job->self);
 
-	return error ? error : PMPI(Comm_set_errhandler)(*comm, MPI_ERRORS_RETURN);
+	return error ? error : PMPI(Comm_set_errhandler)(job->self, MPI_ERRORS_RETURN);
 }
 
 static int set_up(struct oci_pmpi_job *job)
@@ -113,14 +83,12 @@ static int set_up(struct oci_pmpi_job *job)
 	PMPI(Comm_size)(MPI_COMM_WORLD, &job->size);
 	error = exchange(job);
 	if (!error)
-		error = private_comm(MPI_COMM_WORLD, &job->world);
+		error = PMPI(Comm_group)(MPI_COMM_WORLD, &job->group);
 	if (!error)
-		error = private_comm(MPI_COMM_SELF, &job->self);
-	if (!error)
-		error = PMPI(Comm_group)(job->world, &job->group);
-	if (!error)
-		error = PMPI(Comm_get_attr)(job->world, MPI_TAG_UB, &most, &found);
+		error = PMPI(Comm_get_attr)(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
 	job->tags = found ? *most : 32767; /* what MPI promises at least */
+	if (!error)
+		error = make_own(job);
 	PMPI(Query_thread)(&level);
 	job->threads = level == MPI_THREAD_MULTIPLE;
 	oci_mpi_set_threads(job->threads);
@@ -168,21 +136,30 @@ int oci_pmpi_Init_thread(int *argc, char ***argv, int required, int *provided)
 	return error ? error : begin();
 }
 
-/* Peers may still need this process for what is outstanding with them. */
-static void wait_for_all(struct oci_pmpi_job *job)
+/* Peers may still need this process for what is outstanding with them. On the program's
+ * communicator, where all that it began is over; it is not told of a peer that has died. */
+static void wait_for_all(void)
 {
+	MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
 	MPI_Request everyone;
 
-	if (PMPI(Ibarrier)(job->world, &everyone) == MPI_SUCCESS)
+	PMPI(Comm_get_errhandler)(MPI_COMM_WORLD, &handler);
+	PMPI(Comm_set_errhandler)(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if (PMPI(Ibarrier)(MPI_COMM_WORLD, &everyone) == MPI_SUCCESS)
 		oci_pmpi_await(&everyone, MPI_STATUS_IGNORE);
+	if (handler == MPI_ERRHANDLER_NULL)
+		return;
+	PMPI(Comm_set_errhandler)(MPI_COMM_WORLD, handler);
+	PMPI(Errhandler_free)(&handler);
 }
 
 static void end(struct oci_pmpi_job *job)
 {
-	wait_for_all(job);
+	wait_for_all();
 	oci_pmpi_helper_stop();
 	oci_pmpi_comm_stop();
 	oci_pmpi_requests_stop();
+	oci_pmpi_mover_stop();
 	oci_pmpi_port_stop();
 	oc_set_progress(NULL);
 	oc_stats_write(job->rank);
@@ -190,7 +167,6 @@ static void end(struct oci_pmpi_job *job)
 	oci_pmpi_attention_count = 0;
 	PMPI(Group_free)(&job->group);
 	PMPI(Comm_free)(&job->self);
-	PMPI(Comm_free)(&job->world);
 	free(job->here);
 	job->here = NULL;
 }

@@ -74,9 +74,8 @@ struct oci_pmpi_job {
 	 * collectives are served; else a blocking call that is handed back, on a communicator
 	 * across nodes, could leave one of them without progress. */
 	bool together;
-	bool threads;	/* MPI_THREAD_MULTIPLE */
-	MPI_Comm world; /* private duplicates; errors return */
-	MPI_Comm self;
+	bool threads;	 /* MPI_THREAD_MULTIPLE */
+	MPI_Comm self;	 /* a private duplicate; errors return */
 	MPI_Group group; /* of world */
 	int rank, size;
 	bool *here; /* size: on this node, switched on, of our version */
@@ -178,6 +177,9 @@ static inline void oci_pmpi_attend(int change)
 void oci_pmpi_drive(void);
 /* What the engine calls while it waits. Not 0: others may need this process at any moment. */
 int oci_pmpi_drive_from_engine(void);
+/* Before the first team is made; in MPI_Finalize. */
+void oci_pmpi_mover_start(void);
+void oci_pmpi_mover_stop(void);
 /* One unsuccessful turn of a loop around oci_pmpi_drive(). */
 void oci_pmpi_pause(uint32_t *turns);
 /* A call of the MPI again and again, until it fails or is done; the engine goes on meanwhile. */

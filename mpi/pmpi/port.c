@@ -304,8 +304,10 @@ int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_
 int oci_port_least(struct oci_mpi_comm *comm, const long own[2], long least[2])
 {
 	MPI_Request request;
-	int error = PMPI(Iallreduce)(own, least, 2, MPI_LONG, MPI_MIN, comm->comm, &request);
+	int error;
 
+	oci_pmpi_mover_start();
+	error = PMPI(Iallreduce)(own, least, 2, MPI_LONG, MPI_MIN, comm->comm, &request);
 	return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
 }
 

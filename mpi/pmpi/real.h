@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MPI's own functions, looked up once (resolve.c): PMPI(Send)(...) calls MPICH's PMPI_Send.
+ * The MPI's own functions, each looked up at its first call (entry.S, resolve.c): PMPI(Send)(...)
+ * calls MPICH's PMPI_Send.
  *
  * They are not linked: this library has no DT_NEEDED on an MPI, must load into programs without
  * one, and exports the names PMPI_ itself (entry.S).

@@ -214,17 +214,53 @@ void oci_pmpi_drive(void)
 }
 
 /*
- * The probe is what makes MPICH move. It is for a message that nobody sends, on a duplicate of
- * MPI_COMM_WORLD: one on a duplicate of MPI_COMM_SELF moves nothing in MPICH 4.0.2.
+ * To ask for a request that is not over is what makes MPICH move: for a receive from ourselves that
+ * nobody sends to. Threads may ask at once, as nothing of it is changed. Atomic, relaxed: it is a
+ * handle, which only the MPI looks behind.
  */
+static MPI_Request never = MPI_REQUEST_NULL;
+
+void oci_pmpi_mover_start(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	MPI_Request request;
+	int error = MPI_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (never == MPI_REQUEST_NULL)
+		error = PMPI(Irecv)(NULL, 0, MPI_BYTE, 0, oci_pmpi_job.tags - 1, oci_pmpi_job.self,
+				    &request);
+	if (never == MPI_REQUEST_NULL && !error)
+		__atomic_store_n(&never, request, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
+}
+
+void oci_pmpi_mover_stop(void)
+{
+	if (never == MPI_REQUEST_NULL)
+		return;
+	PMPI(Cancel)(&never);
+	PMPI(Wait)(&never, MPI_STATUS_IGNORE);
+}
+
+/* Where there was no memory for that receive, a probe moves MPICH, but none on MPI_COMM_SELF's
+ * duplicate, and none that a message of the program matches. */
+static void move(void)
+{
+	MPI_Request request = __atomic_load_n(&never, __ATOMIC_RELAXED);
+	int tag = oci_pmpi_job.tags - 1, found;
+
+	if (request == MPI_REQUEST_NULL)
+		PMPI(Iprobe)(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+	else
+		PMPI(Request_get_status)(request, &found, MPI_STATUS_IGNORE);
+}
+
 int oci_pmpi_drive_from_engine(void)
 {
-	int found;
-
 	if (!oci_pmpi_may_call())
 		return 0;
-	PMPI(Iprobe)
-	(MPI_ANY_SOURCE, oci_pmpi_job.tags - 1, oci_pmpi_job.world, &found, MPI_STATUS_IGNORE);
+	move();
 	if (oci_pmpi_attention())
 		oci_mpi_requests_step();
 	return __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) != 0;

@@ -25,11 +25,11 @@ struct oci_entry_slot {
 /* Longer than MPI_MAX_LIBRARY_VERSION_STRING of any MPI (MPICH: 8192, Open MPI: 256). */
 #define VERSION_BYTES 16384
 
-extern struct oci_entry_slot oci_entry_slots[], oci_entry_slots_end[];
+extern struct oci_entry_slot oci_entry_slots[];
 extern uintptr_t oci_entry_inside[2];
-void *oci_entry_resolve(struct oci_entry_slot *slot, int pmpi);
-
-struct oci_real oci_real;
+/* The way on: of a slot that of MPI_name or of PMPI_name, or of one of our own calls. */
+enum way { AS_MPI, AS_PMPI, AS_REAL };
+void *oci_entry_resolve(void *from, enum way way);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool resolved, ours; /* ours: of the ABI that we are built for */
@@ -38,13 +38,12 @@ static void *library; /* with the MPI in it, where the program loaded it behind 
 struct name {
 	const char *pmpi; /* "PMPI_Send", and from its second letter on "MPI_Send" */
 	void *ours;	  /* what stands in front; NULL: nothing does */
-	void **real;
 };
 
 static const struct name names[] = {
-#define WRAPPED(name) { "PMPI_" #name, (void *)oci_pmpi_##name, (void **)&oci_real.name },
-#define CALLED(name) { "PMPI_" #name, NULL, (void **)&oci_real.name },
-	/* The slots are in this order, too. */
+#define WRAPPED(name) { "PMPI_" #name, (void *)oci_pmpi_##name },
+#define CALLED(name) { "PMPI_" #name, NULL },
+	/* The slots, and the pointers of oci_real, are in this order, too. */
 	OCI_WRAPPED(WRAPPED) OCI_CALLED(CALLED)
 };
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -137,9 +136,9 @@ static bool abi_fits(void)
 		refuse("one of another ABI is running", version);
 		return false;
 	}
+	/* What programs do not call themselves, some of it as new as MPI 4. */
 	for (size_t i = 0; i < NAMES; i++) {
-		*names[i].real = find(names[i].pmpi);
-		if (!*names[i].real) {
+		if (!names[i].ours && !find(names[i].pmpi)) {
 			refuse("the one that is running lacks functions", version);
 			return false;
 		}
@@ -173,6 +172,13 @@ static int no_mpi(void)
 	return 1;
 }
 
+/* Programs do not call what their MPI lacks, unless they were built for another one. */
+static int lacking(void)
+{
+	oci_mpi_warn("a function of MPI was called that the MPI of this process lacks");
+	return MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
 /*
  * Where a call goes, once the process's MPI is known. Another thread may be jumping through the
  * slot meanwhile: either way it comes out right.
@@ -180,12 +186,25 @@ static int no_mpi(void)
 static void fill(struct oci_entry_slot *slot)
 {
 	const struct name *name = &names[slot - oci_entry_slots];
+	void *behind = find(name->pmpi);
 	void *mpi = ours ? name->ours : find(name->pmpi + 1);
-	void *pmpi = ours ? name->ours : find(name->pmpi);
+	void *pmpi = ours ? name->ours : behind;
 
-	__atomic_store_n(&slot->direct, ours ? *name->real : pmpi, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->pmpi, pmpi ? pmpi : (void *)no_mpi, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->mpi, mpi ? mpi : (void *)no_mpi, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->direct, behind ? behind : (void *)lacking, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->pmpi, pmpi ? pmpi : (void *)lacking, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->mpi, mpi ? mpi : (void *)lacking, __ATOMIC_RELEASE);
+}
+
+/* Of one of our own calls, which there are only in front of an MPI that is ours. Threads that come
+ * here at once find the same. */
+static void *real(void **pointer)
+{
+	void *found = find(names[pointer - (void **)&oci_real].pmpi);
+
+	if (!found)
+		return (void *)lacking;
+	__atomic_store_n(pointer, found, __ATOMIC_RELEASE);
+	return found;
 }
 
 /* With the lock. False: there is no MPI yet. */
@@ -200,25 +219,24 @@ static bool resolve(void)
 	ours = abi_fits();
 	if (!ours)
 		return true;
-	inside = (uintptr_t)oci_real.Send;
+	inside = (uintptr_t)find("PMPI_Send");
 	dl_iterate_phdr(note_inside, &inside);
-	for (struct oci_entry_slot *slot = oci_entry_slots; slot < oci_entry_slots_end; slot++)
-		fill(slot);
 	return true;
 }
 
-__attribute__((used)) void *oci_entry_resolve(struct oci_entry_slot *slot, int pmpi)
+__attribute__((used)) void *oci_entry_resolve(void *from, enum way way)
 {
+	struct oci_entry_slot *slot = from;
 	void *target = (void *)no_mpi;
 
+	if (way == AS_REAL)
+		return real(from);
 	pthread_mutex_lock(&lock);
 	if (!resolved)
 		resolved = resolve();
 	if (resolved) {
-		/* Of another MPI one by one, as they are called: it has twice as many names as we
-		 * have entries, and a program calls a few of them. */
 		fill(slot);
-		target = pmpi ? slot->pmpi : slot->mpi;
+		target = way == AS_PMPI ? slot->pmpi : slot->mpi;
 	}
 	pthread_mutex_unlock(&lock);
 	return target;

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "api/engine.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "copy/map.h"
 #include "copy/vm.h"
+#include "os/os.h"
 
 struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };
 
@@ -246,6 +248,17 @@ void oc_set_threads(int many)
 void oc_set_progress(int (*progress)(void))
 {
 	__atomic_store_n(&oci_progress_hook, progress, __ATOMIC_RELEASE);
+}
+
+uint64_t oc_node(void)
+{
+	uint64_t hash = oci_hash(OCI_HASH_START, OC_VERSION, sizeof(OC_VERSION));
+	uint8_t boot_id[16];
+
+	if (oci_os_boot_id(boot_id))
+		return 0;
+	hash = oci_hash(hash, boot_id, sizeof(boot_id));
+	return hash ? hash : 1;
 }
 
 const char *oc_version(void)

@@ -123,6 +123,8 @@ struct oci_os_node {
 	uint64_t pid_namespace; /* the inode of /proc/self/ns/pid */
 };
 const struct oci_os_node *oci_os_node(void);
+/* The first alone, at less than half the price. 0 or -errno; read once. */
+int oci_os_boot_id(uint8_t id[16]);
 
 /* cpu.c -------------------------------------------------------------------------------------- */
 /* CPUs that this process may use: the affinity mask, as a count. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "os/os.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -175,6 +174,11 @@ int oci_os_random(void *bytes, size_t count)
 
 static struct oci_os_node node;
 
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static int read_boot_id(uint8_t id[16])
 {
 	char text[64], *next = text;
@@ -184,18 +188,35 @@ static int read_boot_id(uint8_t id[16])
 		return (int)done;
 	for (size_t i = 0; i < 16; i++, next += 2) {
 		next += *next == '-';
-		if (!isxdigit((unsigned char)next[0]) || !isxdigit((unsigned char)next[1]) ||
-		    sscanf(next, "%2hhx", &id[i]) != 1)
+		if (digit(next[0]) < 0 || digit(next[1]) < 0)
 			return -EPROTO;
+		id[i] = (uint8_t)(digit(next[0]) << 4 | digit(next[1]));
 	}
 	return 0;
+}
+
+static uint8_t boot_id[16];
+static int boot_id_error;
+
+static void read_boot(void)
+{
+	boot_id_error = read_boot_id(boot_id);
+}
+
+int oci_os_boot_id(uint8_t id[16])
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_boot);
+	memcpy(id, boot_id, sizeof(boot_id));
+	return boot_id_error;
 }
 
 static void read_node(void)
 {
 	struct stat status;
 
-	node.error = read_boot_id(node.boot_id);
+	node.error = oci_os_boot_id(node.boot_id);
 	if (!node.error && stat("/proc/self/ns/pid", &status))
 		node.error = -errno;
 	else if (!node.error)
