@@ -54,7 +54,7 @@ static uint8_t ask(opal_process_name_t name)
 static bool present(opal_process_name_t name)
 {
 	uint8_t *memory = known && name.vpid < OCI_OMPI_PROCESS.num_procs ? &known[name.vpid] :
-									     NULL;
+									    NULL;
 	uint8_t presence = memory ? __atomic_load_n(memory, __ATOMIC_RELAXED) : UNKNOWN;
 
 	if (presence == UNKNOWN) {

@@ -41,8 +41,7 @@ static void every_function(void)
 	FILE *file;
 
 	CHECK(in_arena(of_constructor, 100));
-	for (size_t bytes = 1; bytes <= 64 * MIB && bytes <= largest();
-	     bytes = bytes * 3 + 1) {
+	for (size_t bytes = 1; bytes <= 64 * MIB && bytes <= largest(); bytes = bytes * 3 + 1) {
 		free(keep(malloc(bytes), bytes));
 		free(keep(memalign(64, bytes), bytes));
 		free(keep(aligned_alloc(4096, bytes), bytes));
