@@ -23,6 +23,10 @@ expect() {
 		"status $got, it said:" "$said"
 }
 
+expect 2 "usage" "LD_PRELOAD" bench/oc_bench_heap
+expect 2 "usage" "touch" bench/oc_bench_heap "" "" 1 no-such-work
+expect 2 "usage" "rounds" bench/oc_bench_heap "" "" 0
+expect 1 "/no/such.so was not preloaded" "path" bench/oc_bench_heap /no/such.so "" 1
 expect 2 "'0' is not a number of bytes" "1 to 1024G" bench/oc_bench_compare --sizes 0
 expect 2 "'huge' is not a number of bytes" "such as" bench/oc_bench_compare --sizes 4,huge,1M
 expect 2 "'nothing' is not a collective" "reduce, allreduce, scatterv" bench/oc_bench_compare --collectives bcast,nothing

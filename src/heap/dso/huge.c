@@ -6,8 +6,8 @@
  * files large pages only where shmem_enabled says so, which is never by default. MADV_COLLAPSE
  * (Linux 6.1) does not ask that setting, unless it is deny: a large block is touched once in every
  * 2 MiB and made of large pages at once, 0.16 s a GiB against 1.6 s for faulting 4 KiB pages
- * (2-core EPYC virtual machine, Linux 6.18, 2026-11-21, one-off; docs/results/heap-cost.csv has
- * what comes of it). That backs the block with memory before it
+ * (2-core EPYC virtual machine, Linux 6.18, 2026-11-21, one-off; oc_bench_heap's "touch" has what
+ * comes of it). That backs the block with memory before it
  * is used, so it is bounded, done for processes of one NUMA node alone (elsewhere the first touch
  * places a page), and not done where transparent huge pages are switched off for everybody.
  *
