@@ -203,7 +203,9 @@ static void *real(void **pointer)
 
 	if (!found)
 		return (void *)lacking;
-	__atomic_store_n(pointer, found, __ATOMIC_RELEASE);
+	/* Read by whoever calls through it, with or without this: a pointer to code that was mapped
+	 * before either is right, so its order against other words does not matter. */
+	__atomic_store_n(pointer, found, __ATOMIC_RELAXED);
 	return found;
 }
 

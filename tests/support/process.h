@@ -9,17 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-/* One clock for all processes of the machine. */
-static inline double oct_now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /*
  * What this thread had to wait for a CPU so far, in seconds. A test of how soon something happens
