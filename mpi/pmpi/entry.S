@@ -31,7 +31,7 @@
 oci_entry_inside:			/* the MPI's own code: start and bytes */
 	.quad	0, 0
 oci_entry_slots:			/* struct oci_entry_slot: mpi, pmpi, direct */
-#define SLOT(name) oci_slot_##name: .quad oci_first_##name, oci_first_p_##name, oci_first_p_##name ;
+#define SLOT(name) oci_slot_##name: .quad oci_first_##name, oci_first_p_##name, oci_first_d_##name ;
 	OCI_WRAPPED(SLOT)
 oci_real:				/* struct oci_real */
 #define REAL(name) oci_real_##name: .quad oci_first_real_##name ;
@@ -66,13 +66,17 @@ oci_first_##name: ;						\
 oci_first_p_##name: ;						\
 	leaq	oci_slot_##name(%rip), %r11 ;			\
 	movl	$1, %r10d ;					\
+	jmp	oci_first ;					\
+oci_first_d_##name: ;						\
+	leaq	oci_slot_##name(%rip), %r11 ;			\
+	movl	$2, %r10d ;					\
 	jmp	oci_first ;
 	OCI_WRAPPED(ENTRY)
 
 #define FIRST_REAL(name)					\
 oci_first_real_##name: ;					\
 	leaq	oci_real_##name(%rip), %r11 ;			\
-	movl	$2, %r10d ;					\
+	movl	$3, %r10d ;					\
 	jmp	oci_first ;
 	OCI_WRAPPED(FIRST_REAL)
 	OCI_CALLED(FIRST_REAL)

@@ -27,8 +27,8 @@ struct oci_entry_slot {
 
 extern struct oci_entry_slot oci_entry_slots[];
 extern uintptr_t oci_entry_inside[2];
-/* The way on: of a slot that of MPI_name or of PMPI_name, or of one of our own calls. */
-enum way { AS_MPI, AS_PMPI, AS_REAL };
+/* Which of a slot's ways it is, or that it is one of our own calls; numbers in entry.S. */
+enum way { AS_MPI, AS_PMPI, AS_DIRECT, AS_REAL };
 void *oci_entry_resolve(void *from, enum way way);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -238,7 +238,7 @@ __attribute__((used)) void *oci_entry_resolve(void *from, enum way way)
 		resolved = resolve();
 	if (resolved) {
 		fill(slot);
-		target = way == AS_PMPI ? slot->pmpi : slot->mpi;
+		target = way == AS_MPI ? slot->mpi : way == AS_PMPI ? slot->pmpi : slot->direct;
 	}
 	pthread_mutex_unlock(&lock);
 	return target;

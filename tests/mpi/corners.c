@@ -107,6 +107,17 @@ static void ends(const char *path)
 	free(out);
 }
 
+/* MPICH calls its own collectives in there; rank 0 has done so once before, its peers have not. */
+static void first_from_inside(const char *path)
+{
+	MPI_File file;
+
+	if (!rank)
+		MPI_File_delete(path, MPI_INFO_NULL);
+	MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+	MPI_File_close(&file);
+}
+
 /* MPICH moves the write only where its request is tested. */
 static void write_beside(const char *path)
 {
@@ -356,6 +367,7 @@ int main(int argc, char **argv)
 
 	case_begin(&argc, &argv, &rank, &ranks);
 	snprintf(path, sizeof(path), "%s/onecopy-corners", directory ? directory : "/tmp");
+	first_from_inside(path);
 	case_run(MPI_COMM_WORLD, &first);
 	nested_types();
 	started_after_free();
