@@ -162,17 +162,19 @@ static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
  * more than 64 KiB would not (the root combines all, or each rank a part), though it would gain 1.6
  * times.
  */
-static const struct {
+static const struct near_row {
 	size_t above, up_to;
 	char name[20];
-} near_rows[OC_COLLECTIVES] = {
-	[OC_BCAST] = { 4096, 32768, "cico" },
-	[OC_SCATTER] = { 4096, 32768, "cico" },
-	[OC_GATHER] = { 4096, 262144, "cico" },
-	[OC_ALLGATHER] = { 4096, 262144, "cico" },
-	[OC_ALLTOALL] = { 4096, 262144, "cico" },
-	[OC_REDUCE] = { 4096, 65536, "cico" },
-	[OC_ALLREDUCE] = { 16384, 262144, "cico-sliced" },
+} near_rows[OC_COLLECTIVES][2] = {
+	[OC_BCAST] = { { 4096, 32768, "cico" } },
+	[OC_SCATTER] = { { 4096, 32768, "cico" } },
+	[OC_GATHER] = { { 4096, 262144, "cico" } },
+	/* Between them a slot loses to the MPI in a loop of the same buffers, and a single copy
+	   never. */
+	[OC_ALLGATHER] = { { 4096, 32768, "cico" }, { 98304, 262144, "cico" } },
+	[OC_ALLTOALL] = { { 4096, 32768, "cico" }, { 98304, 262144, "cico" } },
+	[OC_REDUCE] = { { 4096, 65536, "cico" } },
+	[OC_ALLREDUCE] = { { 16384, 262144, "cico-sliced" } },
 };
 
 bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *choice)
@@ -204,9 +206,18 @@ enum oci_team_kind oci_team_kind(const struct oci_shape *shape)
 	return shape->oversubscribed ? OCI_CROWD : shape->size > 2 ? OCI_TEAM : OCI_PAIR;
 }
 
+static const struct near_row *near_row(enum oc_collective collective, size_t bytes)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (bytes > near_rows[collective][i].above &&
+		    bytes <= near_rows[collective][i].up_to)
+			return &near_rows[collective][i];
+	return NULL;
+}
+
 bool oci_near_decides(enum oc_collective collective, size_t bytes)
 {
-	return bytes > near_rows[collective].above && bytes <= near_rows[collective].up_to;
+	return near_row(collective, bytes) != NULL;
 }
 
 struct oci_choice oci_by_rows(const struct oci_shape *shape)
@@ -214,11 +225,11 @@ struct oci_choice oci_by_rows(const struct oci_shape *shape)
 	enum oci_team_kind kind = oci_team_kind(shape);
 	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name[0];
 	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
+	const struct near_row *by_slot = near_row(shape->collective, shape->bytes);
 	struct oci_choice near = { OCI_CHOICE_MPI, 0 };
 
-	if (kind == PAIR && oci_topo_near(shape->common) && !by_heap &&
-	    oci_near_decides(shape->collective, shape->bytes))
-		near = choice_of(shape->collective, near_rows[shape->collective].name, 0);
+	if (kind == PAIR && oci_topo_near(shape->common) && !by_heap && by_slot)
+		near = choice_of(shape->collective, by_slot->name, 0);
 	if (near.algorithm != OCI_CHOICE_MPI && oci_choice_fits(shape, &near))
 		return near;
 	if (!*row->name)

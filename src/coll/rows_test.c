@@ -55,6 +55,7 @@ TEST_WITH(near_ranks_take_slots_for_longer, dictated, NULL)
 	static const enum oc_collective all[] = { OC_BCAST,	OC_SCATTER,  OC_GATHER,
 						  OC_ALLGATHER, OC_ALLTOALL, OC_REDUCE };
 	static const size_t up_to[] = { 32768, 32768, 262144, 262144, 262144, 65536 };
+	static const size_t ordinary[] = { 32768, 32768, OCI_SLOT_BYTES, 32768, 32768, 65536 };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct oci_shape shape = shape_of(all[i], 2, 20000);
@@ -70,12 +71,18 @@ TEST_WITH(near_ranks_take_slots_for_longer, dictated, NULL)
 		shape.bytes = up_to[i];
 		near = oci_select(&shape, &model, NULL, NULL, NULL);
 		assert_string_equal(name_of(all[i], near), "cico");
+		if (all[i] == OC_ALLGATHER || all[i] == OC_ALLTOALL) {
+			shape.bytes = 65536;
+			near = oci_select(&shape, &model, NULL, NULL, NULL);
+			assert_true(oci_algorithm(all[i], near.algorithm)->single_copy);
+			shape.bytes = up_to[i];
+		}
 		shape.bytes++;
 		near = oci_select(&shape, &model, NULL, NULL, NULL);
 		assert_true(oci_algorithm(all[i], near.algorithm)->single_copy);
 		/* Without large slots, as far as ordinary ones hold. */
 		shape.large_slots = false;
-		shape.bytes = up_to[i] < OCI_SLOT_BYTES ? up_to[i] : OCI_SLOT_BYTES;
+		shape.bytes = ordinary[i];
 		near = oci_select(&shape, &model, NULL, NULL, NULL);
 		assert_string_equal(name_of(all[i], near), "cico");
 		shape.bytes++;
