@@ -135,6 +135,29 @@ SCENARIO(large)
 	job_free(&result);
 }
 
+/* first_uses RANKS: threads that use a communicator at once for a first time. For each one is made
+ * what is kept for it; MPICH says why it does not serve it. */
+SCENARIO(first_uses)
+{
+	int ranks = driver_ranks(words[0]), said;
+	struct job job = job_mpi(ranks, NULL);
+	struct job_result result;
+	char made[16] = "0";
+
+	job_set(&job, "ONECOPY_LOG=info");
+	if (job_is_mpich)
+		job_add_behind(&job, "slow");
+	job_add_program(&job, "first_uses");
+	if (verdict_run(&job, &result, "first_uses failed")) {
+		verdict_word(&result, "communicators", made, sizeof(made));
+		said = verdict_count(&result, "communicator alone stays with the MPI");
+		if (job_is_mpich && said != atoi(made))
+			verdict_fail(&result, "of %s communicators %d were looked at", made, said);
+	}
+	verdict_done("first_uses: %s communicators, by 4 threads at once\n", made);
+	job_free(&result);
+}
+
 /* heap: what the statistics say of shared heaps. */
 SCENARIO(heap)
 {
