@@ -142,7 +142,7 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 {
 	enum end end = *(enum end *)arg;
 
-	if (oct_barrier(team))
+	if (oct_barrier(team) || oc_peer_ended())
 		return 1;
 	if (end == CLOSED || end == PIPES)
 		take_descriptors(end == PIPES ? TAKE_PIPES : TAKE_CLOSE);
@@ -154,7 +154,7 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 			execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		raise(SIGKILL);
 	}
-	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1 || !oc_peer_ended())
 		return WRONG;
 	/* The one that runs on as another program is no rank any more. */
 	if (end == OTHER_PROGRAM)
