@@ -30,10 +30,7 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 	if (word)
 		job_add(&job, word);
 	job_run(&job, &result);
-	if (result.status == TEST_SKIPPED && strstr(result.output, "skipped: ")) {
-		fputs(strstr(result.output, "skipped: "), stdout);
-		exit(TEST_SKIPPED);
-	}
+	verdict_skip(&result);
 	/* `memory` provokes errors: how many of its calls are served is not known beforehand. */
 	if (verdict_ended_well(&result, name) && strcmp(name, "memory")) {
 		if (back) {
