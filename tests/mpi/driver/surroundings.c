@@ -96,6 +96,7 @@ SCENARIO(surroundings)
 		"\"$@\" || exit; for i in $(seq 100); do [ -s $FILE ] && break; sleep 0.1; done; "
 		"cat $FILE";
 	bool is_daemon = words[0] && !strcmp(words[0], "daemon");
+	bool is_locked = words[0] && !strcmp(words[0], "locked");
 	int ranks = driver_ranks(words[0] ? words[1] : NULL);
 	struct job_result result;
 	struct job job;
@@ -105,12 +106,15 @@ SCENARIO(surroundings)
 	if (is_daemon) {
 		run_daemon(&job, &result);
 	} else {
+		if (is_locked)
+			job_set(&job, "OC_TEST_STOCK=1");
 		job_add_program(&job, "surroundings");
 		job_add(&job, words[0]);
 		job_run(&job, &result);
 	}
+	verdict_skip(&result);
 	if (verdict_ended_well(&result, words[0]))
-		verdict_served_at_least(&result, NULL);
+		check_served(&result, !is_locked, "(ulimit -l)");
 	verdict_done("surroundings: %d ranks, %s: every byte right\n", ranks, words[0]);
 	job_free(&result);
 }
