@@ -358,6 +358,13 @@ OC_API void oc_set_progress(int (*progress)(void));
  */
 OC_API void oc_serve_messages(void);
 
+/*
+ * 1: a process that this one has a team with has ended, as far as can be seen now; 0: none. For who
+ * waits for all of them, but not in a collective of onecopy. Thread safe; some system calls for
+ * each process.
+ */
+OC_API int oc_peer_ended(void);
+
 /* ---- memory -----------------------------------------------------------------------------------
  */
 

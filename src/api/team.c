@@ -250,6 +250,11 @@ void oc_set_progress(int (*progress)(void))
 	__atomic_store_n(&oci_progress_hook, progress, __ATOMIC_RELEASE);
 }
 
+int oc_peer_ended(void)
+{
+	return oci_peers_any_dead();
+}
+
 uint64_t oc_node(void)
 {
 	uint64_t hash = oci_hash(OCI_HASH_START, OC_VERSION, sizeof(OC_VERSION));

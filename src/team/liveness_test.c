@@ -82,8 +82,9 @@ static void *leaves(void *nothing)
 	pthread_exit(nothing);
 }
 
-/* Rank 1 has another thread go on, and its main thread leaves. */
-TEST_ON_RANKS(a_rank_whose_main_thread_has_left_lives_and_copies, 2, 4)
+/* Rank 1 has another thread go on, and its main thread leaves. `used_up`: no rank can open anything
+ * any more. */
+static int main_thread_leaves(struct oc_team *team, void *used_up)
 {
 	pthread_t thread;
 
@@ -91,13 +92,43 @@ TEST_ON_RANKS(a_rank_whose_main_thread_has_left_lives_and_copies, 2, 4)
 	if (oct_barrier(team) || pthread_create(&thread, NULL, leaves, NULL) ||
 	    pthread_join(thread, NULL))
 		return 1;
-	take_descriptors(TAKE_READABLE);
-	oct_use_up_descriptors();
+	if (used_up) {
+		take_descriptors(TAKE_READABLE);
+		oct_use_up_descriptors();
+	}
 	if (oc_team_rank(team) != 1)
 		return blocks_arrive(team);
 	if (pthread_create(&thread, NULL, goes_on, team))
 		return 1;
 	pthread_exit(NULL);
+}
+
+static int main_threads_leave(void)
+{
+	int used_up = 1;
+
+	return oct_fork_team(2, -1, main_thread_leaves, NULL) +
+	       oct_fork_team(4, -1, main_thread_leaves, NULL) +
+	       oct_fork_team(2, -1, main_thread_leaves, &used_up) +
+	       oct_fork_team(4, -1, main_thread_leaves, &used_up);
+}
+
+/* Where a peer's memory is not to be looked at, /proc says who lives, and files without a
+ * descriptor say it otherwise. */
+static int main_threads_leave_by_shm(void)
+{
+	setenv("ONECOPY_MECHANISM", "shm", 1);
+	return main_threads_leave();
+}
+
+TEST(a_rank_whose_main_thread_has_left_lives_and_copies)
+{
+	assert_int_equal(oct_apart(main_threads_leave), 0);
+}
+
+TEST(a_rank_whose_main_thread_has_left_lives_by_shm)
+{
+	assert_int_equal(oct_apart(main_threads_leave_by_shm), 0);
 }
 
 static int no_descriptors(struct oc_team *team, void *arg)
@@ -142,7 +173,7 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 {
 	enum end end = *(enum end *)arg;
 
-	if (oct_barrier(team))
+	if (oct_barrier(team) || oc_peer_ended())
 		return 1;
 	if (end == CLOSED || end == PIPES)
 		take_descriptors(end == PIPES ? TAKE_PIPES : TAKE_CLOSE);
@@ -154,7 +185,7 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 			execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		raise(SIGKILL);
 	}
-	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1 || !oc_peer_ended())
 		return WRONG;
 	/* The one that runs on as another program is no rank any more. */
 	if (end == OTHER_PROGRAM)

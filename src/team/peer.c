@@ -192,3 +192,15 @@ bool oci_peer_dead(struct oci_peer *peer)
 		return false;
 	return oci_os_process_ended(peer->id.pid, &peer->image);
 }
+
+bool oci_peers_any_dead(void)
+{
+	struct oci_peer *peer;
+
+	pthread_mutex_lock(&peers.lock);
+	peer = peers.first;
+	while (peer && !oci_peer_dead(peer))
+		peer = peer->next;
+	pthread_mutex_unlock(&peers.lock);
+	return peer;
+}

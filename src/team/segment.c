@@ -106,9 +106,14 @@ static int segment_create(uint32_t node_ranks)
 	segment.base = oci_os_map_shared(fd, bytes, &error);
 	if (!segment.base) {
 		close(fd);
-		oci_warn("cannot map %zu bytes for the segment: %s; collectives stay with the MPI. "
-			 "Lower ONECOPY_SEGMENT_BYTES or raise the address space limit (ulimit -v)",
-			 bytes, strerror(-error));
+		oci_log(segment.warned_of_limit ? OCI_LOG_INFO : OCI_LOG_WARN,
+			"cannot map %zu bytes for the segment: %s; collectives stay with the MPI. "
+			"Lower ONECOPY_SEGMENT_BYTES or raise the limit of %s",
+			bytes, strerror(-error),
+			error == -EAGAIN ? "locked memory (ulimit -l), which mlockall(2) has the "
+					   "kernel hold it against" :
+					   "the address space (ulimit -v)");
+		segment.warned_of_limit = true;
 		return error;
 	}
 	if (!fstat(fd, &file)) {

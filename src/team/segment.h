@@ -103,6 +103,7 @@ void oci_peer_put(struct oci_peer *peer);
 const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
 /* Has the process ended, or become another program? Asks the kernel: for slow paths. */
 bool oci_peer_dead(struct oci_peer *peer);
+bool oci_peers_any_dead(void); /* of all that are in use */
 /*
  * Is the process with the peer's number the one whose segment is mapped here? Before each copy by
  * that number. 0; -errno: it is not, or the kernel does not let us read it.

@@ -146,6 +146,7 @@ static void finalize(int rank, int victim)
 	printf("finalizes %d\n", rank);
 	fflush(stdout);
 	MPI_Finalize();
+	printf("finalized %d\n", rank);
 	exit(0);
 }
 

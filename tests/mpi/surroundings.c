@@ -4,6 +4,7 @@
  *
  * surroundings plain            nothing that the program itself does; whoever started it did
  * surroundings descriptors      each rank has used up its descriptors
+ * surroundings locked           all that is mapped later is locked, against a limit as usual
  * surroundings stopped          the last rank is stopped for a while, now and then
  * surroundings traced           a tracer holds the last rank now and then, as a debugger does
  * surroundings daemon FILE      rank 0 leaves a process behind, which outlives the job
@@ -13,19 +14,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SMALL = 200, LARGE = 300000, STOPS = 2, STOP_MS = 700, MOST_FILES = 256 };
+enum { SMALL = 200, MEDIUM = 20000, LARGE = 300000, STOPS = 2, STOP_MS = 700, MOST_FILES = 256 };
 
 static int rank, ranks;
+static size_t large_bytes = LARGE;
 
 static void all_collectives(MPI_Comm comm)
 {
@@ -34,7 +39,8 @@ static void all_collectives(MPI_Comm comm)
 	for (int c = CASE_BARRIER; c < CASE_COLLECTIVES; c++) {
 		for (int large = 0; large < 2; large++) {
 			struct case_call call = { .collective = (enum case_collective)c,
-						  .bytes = large ? LARGE / (size_t)ranks : SMALL,
+						  .bytes = large ? large_bytes / (size_t)ranks :
+								   SMALL,
 						  .root = (int)calls % ranks,
 						  .in_place = calls % 3 == 1,
 						  .kind = (int)calls % CASE_KINDS,
@@ -57,6 +63,29 @@ static void use_up_descriptors(void)
 		taken[taken_files++] = fd;
 	if (errno != EMFILE)
 		case_fail("/dev/null: %s", strerror(errno));
+}
+
+/* As a user without privileges, to whom the limit applies. */
+static void lock_memory(void)
+{
+	enum { LIMIT = 8 << 20 };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
+	struct rlimit limit;
+
+	if (syscall(SYS_capget, &header, have))
+		case_fail("capget: %s", strerror(errno));
+	have[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &= ~CAP_TO_MASK(CAP_IPC_LOCK);
+	if (syscall(SYS_capset, &header, have) || oct_limit(RLIMIT_MEMLOCK, LIMIT) ||
+	    getrlimit(RLIMIT_MEMLOCK, &limit))
+		case_fail("the limit of locked memory cannot be set: %s", strerror(errno));
+	large_bytes = MEDIUM; /* the MPIs themselves lock much of it */
+	if (limit.rlim_cur == LIMIT && !mlockall(MCL_FUTURE))
+		return;
+	if (!rank)
+		printf("skipped: so little memory may be locked here (ulimit -l) that MPIs get none\n");
+	MPI_Finalize();
+	exit(77);
 }
 
 static void pause_ms(int ms)
@@ -180,6 +209,8 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "traced") && is_last())
 		make_helper(trace_now_and_then);
 	case_begin(&argc, &argv, &rank, &ranks);
+	if (!strcmp(mode, "locked"))
+		lock_memory();
 	all_collectives(MPI_COMM_WORLD);
 	if (!strcmp(mode, "descriptors"))
 		use_up_descriptors();

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { THREADS = 4, ROUNDS = 60, FIRST_USES = 2000, COUNT = 3000, MOST_RANKS = 16 };
+enum { THREADS = 4, ROUNDS = 60, COUNT = 3000, MOST_RANKS = 16 };
 
 static int rank, ranks;
 
@@ -78,28 +78,6 @@ static void one_round(struct thread *t, int round)
 	nonblocking(t, round, count);
 }
 
-/* The first calls on a communicator of one process, by all threads at once: what is kept for it is
- * made once. */
-static pthread_barrier_t all_ready;
-static MPI_Comm alone;
-
-static void *first_use(void *context)
-{
-	int one = 1, sum = 0;
-
-	for (int round = 0; round < FIRST_USES; round++) {
-		if (pthread_barrier_wait(&all_ready) == PTHREAD_BARRIER_SERIAL_THREAD)
-			MPI_Comm_dup(MPI_COMM_SELF, &alone);
-		pthread_barrier_wait(&all_ready);
-		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, alone);
-		if (sum != 1)
-			case_fail("Allreduce of one process gave %d", sum);
-		if (pthread_barrier_wait(&all_ready) == PTHREAD_BARRIER_SERIAL_THREAD)
-			MPI_Comm_free(&alone);
-	}
-	return context;
-}
-
 static void *run(void *context)
 {
 	for (int round = 0; round < ROUNDS; round++)
@@ -118,12 +96,6 @@ int main(int argc, char **argv)
 		threads[i].number = i;
 		MPI_Comm_dup(MPI_COMM_WORLD, &threads[i].comm);
 	}
-	pthread_barrier_init(&all_ready, NULL, THREADS);
-	for (int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i].id, NULL, first_use, NULL))
-			case_fail("no thread");
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i].id, NULL);
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i].id, NULL, run, &threads[i]))
 			case_fail("no thread");

@@ -128,6 +128,16 @@ struct job job_mpi(int ranks, const char *program)
 	return job;
 }
 
+void job_add_behind(struct job *job, const char *how)
+{
+	job_set(job, job_text("OC_TEST_BEHIND=%s", how));
+	job_add_shell(job,
+		      job_text("LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}%s/liboc_mpich_behind.so "
+			       "\"$@\"",
+			       job_programs));
+	job_add(job, "sh");
+}
+
 void job_add_program(struct job *job, const char *name)
 {
 	job_add(job, job_text("%s/oc_%s_%s", job_programs, job_is_mpich ? "mpich" : "mpi", name));

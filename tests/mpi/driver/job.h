@@ -52,6 +52,9 @@ struct job job_under_onecopy(void);
 struct job job_mpi(int ranks, const char *program);
 /* The same without onecopy. */
 struct job job_stock(int ranks, const char *program);
+/* What is added next runs with behind.c's library behind onecopy's, if there is one. `how`: what
+ * MPICH does then. */
+void job_add_behind(struct job *job, const char *how);
 /* Adds a test program by its name. */
 void job_add_program(struct job *job, const char *name);
 

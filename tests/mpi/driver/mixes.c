@@ -30,10 +30,7 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 	if (word)
 		job_add(&job, word);
 	job_run(&job, &result);
-	if (result.status == TEST_SKIPPED && strstr(result.output, "skipped: ")) {
-		fputs(strstr(result.output, "skipped: "), stdout);
-		exit(TEST_SKIPPED);
-	}
+	verdict_skip(&result);
 	/* `memory` provokes errors: how many of its calls are served is not known beforehand. */
 	if (verdict_ended_well(&result, name) && strcmp(name, "memory")) {
 		if (back) {
@@ -132,6 +129,29 @@ SCENARIO(large)
 		verdict_fail(&result, "no Bcast was handed back");
 	verdict_done("large: %d ranks, %ld Bcasts handed back\n", ranks,
 		     verdict_handed_back(&result, "bcast"));
+	job_free(&result);
+}
+
+/* first_uses RANKS: threads that use a communicator at once for a first time. For each one is made
+ * what is kept for it; MPICH says why it does not serve it. */
+SCENARIO(first_uses)
+{
+	int ranks = driver_ranks(words[0]), said;
+	struct job job = job_mpi(ranks, NULL);
+	struct job_result result;
+	char made[16] = "0";
+
+	job_set(&job, "ONECOPY_LOG=info");
+	if (job_is_mpich)
+		job_add_behind(&job, "slow");
+	job_add_program(&job, "first_uses");
+	if (verdict_run(&job, &result, "first_uses failed")) {
+		verdict_word(&result, "communicators", made, sizeof(made));
+		said = verdict_count(&result, "communicator alone stays with the MPI");
+		if (job_is_mpich && said != atoi(made))
+			verdict_fail(&result, "of %s communicators %d were looked at", made, said);
+	}
+	verdict_done("first_uses: %s communicators, by 4 threads at once\n", made);
 	job_free(&result);
 }
 

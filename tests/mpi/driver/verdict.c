@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "verdict.h"
+#include "driver.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +49,16 @@ void verdict_done(const char *format, ...)
 	va_start(arguments, format);
 	vprintf(format, arguments);
 	va_end(arguments);
+}
+
+void verdict_skip(const struct job_result *result)
+{
+	const char *why = strstr(result->output, "skipped: ");
+
+	if (result->status != TEST_SKIPPED || !why)
+		return;
+	printf("%.*s\n", (int)strcspn(why, "\n"), why);
+	exit(TEST_SKIPPED);
 }
 
 bool verdict_ended_well(const struct job_result *result, const char *what)

@@ -21,6 +21,9 @@ void verdict_fail(const struct job_result *result, const char *format, ...)
 /* The test's one line, if nothing failed. */
 void verdict_done(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Ends the driver as skipped where the program says so. */
+void verdict_skip(const struct job_result *result);
+
 /* Ended by itself with status 0. Everything else is a failure. */
 bool verdict_ended_well(const struct job_result *result, const char *what);
 /* Runs the job: has it ended well? */
