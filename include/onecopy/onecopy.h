@@ -357,6 +357,20 @@ OC_API void oc_set_progress(int (*progress)(void));
  * by front ends at the beginning; calls after the first do nothing. Thread safe.
  */
 OC_API void oc_serve_messages(void);
+/*
+ * Without such a heap: large messages that a loaded object of the MPI reads by process_vm_readv()
+ * are copied from both ends from now on, by this process and, where it only waits, by the sender:
+ * where its MPI's progress calls oc_share_turn() again and again. `library`: how the name of the
+ * object's file begins. In a job of so many ranks on this node. ONECOPY_MESSAGES and
+ * ONECOPY_MECHANISM may forbid it. Called by front ends at the beginning. 1; 0: they are not.
+ */
+OC_API int oc_share_messages(const char *library, uint32_t node_ranks);
+/* A turn of the MPI's progress, however it goes: some nanoseconds, or a part of a message that
+ * another rank reads. Thread safe. */
+OC_API void oc_share_turn(void);
+/* Calls of `name` in that object lead to `ours` from now on; what they led to before is for the
+ * caller to find. Was there such a call? */
+OC_API int oc_bind(const char *library, const char *name, void (*ours)(void));
 
 /*
  * 1: a process that this one has a team with has ended, as far as can be seen now; 0: none. For who

@@ -20,7 +20,9 @@ static const struct form served_form = { { "collective", "algorithm", "mechanism
 					 { "calls", "bytes", "recovered" } };
 static const struct form handed_form = { { "collective", "reason" }, { "calls" } };
 static const struct form mapped_form = { { NULL }, { "peers", "address_space", "bytes" } };
-static const struct form messages_form = { { NULL }, { "copies", "bytes" } };
+static const struct form messages_form = {
+	{ NULL }, { "copies", "bytes", "shared_copies", "shared_bytes", "pushed_bytes" }
+};
 static const struct form kernel_form = { { "reason" }, { "copies", "bytes" } };
 static const struct form heap_form = { { NULL },
 				       { "heaps", "bytes_in_use", "most_bytes_in_use",

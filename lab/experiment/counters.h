@@ -8,7 +8,8 @@
  *    "handed_back": [{"collective", "reason", "calls"}...],
  *    "mapped": {"peers", "address_space", "bytes",
  *               "by_kernel": [{"reason", "copies", "bytes"}...]},
- *    "messages": {"copies", "bytes", "by_kernel": [{"reason", "copies", "bytes"}...]},
+ *    "messages": {"copies", "bytes", "shared_copies", "shared_bytes", "pushed_bytes",
+ *                 "by_kernel": [{"reason", "copies", "bytes"}...]},
  *    "heap": {"heaps", "bytes_in_use", "most_bytes_in_use", "bytes_given_back",
  *             "bytes_in_large_pages"}}
  * where a process's file has "rank", "pid" and "host" instead of "ranks", and "library" (the file

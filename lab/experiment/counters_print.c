@@ -142,8 +142,16 @@ static void print_mapped(const json_t *mapped, FILE *stream)
 /* Large messages, which the MPI copies. */
 static void print_messages(const json_t *messages, FILE *stream)
 {
-	char bytes[32];
+	char bytes[32], pushed[32];
 
+	if (json_number_at(messages, "shared_copies")) {
+		size_text(json_number_at(messages, "shared_bytes"), bytes, sizeof(bytes));
+		size_text(json_number_at(messages, "pushed_bytes"), pushed, sizeof(pushed));
+		fprintf(stream,
+			"onecopy: messages of the MPI: %lld of %s copied by both ends, %s of these "
+			"by the senders\n",
+			(long long)json_number_at(messages, "shared_copies"), bytes, pushed);
+	}
 	if (json_number_at(messages, "copies")) {
 		size_text(json_number_at(messages, "bytes"), bytes, sizeof(bytes));
 		fprintf(stream,

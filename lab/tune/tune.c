@@ -201,7 +201,7 @@ uint32_t oci_tune_cpus(const unsigned int **cpus)
 {
 	static unsigned int list[OCI_TUNING_CPUS];
 	static uint64_t mask[OCI_TUNING_CPUS / 64];
-	unsigned int words = oci_os_affinity(mask, OCI_TUNING_CPUS / 64);
+	unsigned int words = oci_os_affinity(0, mask, OCI_TUNING_CPUS / 64);
 	uint32_t count = 0;
 
 	for (unsigned int i = 0; i < words * 64 && i < OCI_TUNING_CPUS; i++)

@@ -73,6 +73,7 @@ static int drive_engine(void)
 {
 	int moved;
 
+	oc_share_turn();
 	if (entered)
 		return 0;
 	entered = true;
@@ -215,6 +216,8 @@ static int init_query(bool progress_threads, bool user_threads)
 	(void)progress_threads;
 	(void)user_threads;
 	initialized = true;
+	if (oc_share_messages(OCI_OMPI_READER, OCI_OMPI_PROCESS.num_local_peers + 1))
+		oci_ompi_progress_start();
 	return OMPI_SUCCESS;
 }
 

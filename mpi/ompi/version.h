@@ -16,6 +16,8 @@
 
 #define OCI_OMPI_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #define OCI_OMPI_PROCESS ompi_process_info
+/* What reads large messages from a process on the node. */
+#define OCI_OMPI_READER "mca_btl_vader.so"
 
 /* What the processes of a job publish for each other. */
 #define OCI_OMPI_LOCAL OPAL_PMIX_LOCAL
@@ -36,6 +38,7 @@ typedef char oci_ompi_key_char;
 
 #define OCI_OMPI_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define OCI_OMPI_PROCESS opal_process_info
+#define OCI_OMPI_READER "libopen-pal.so"
 
 #define OCI_OMPI_LOCAL PMIX_LOCAL
 #define OCI_OMPI_BYTE PMIX_BYTE

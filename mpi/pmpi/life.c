@@ -117,8 +117,10 @@ static int begin(void)
 	job->begun = true;
 	/* Switched off: from here to MPI_Finalize it is as if we were not there. */
 	job->active = job->here[job->rank];
-	if (job->active)
+	if (job->active) {
 		oc_serve_messages();
+		oci_pmpi_worker_start();
+	}
 	return MPI_SUCCESS;
 }
 

@@ -14,6 +14,7 @@
  *   helper.c       a thread that drives the engine while the program's is inside the MPI
  *   passed_on.c    calls inside of which it drives: of communicators, windows, files
  *   memory.c       MPI_Alloc_mem gives memory that other ranks can map
+ *   worker.c       UCX's progress and its reads of large messages, so that both ends copy these
  *   port.c, refcount.c what mpi/common asks of the MPI
  *   forced.c       algorithms that info keys ask for, and the functions that bring such keys
  *
@@ -62,6 +63,12 @@ OCI_PASSED_ON(OCI_DECLARE_ANY)
 
 /* A function that not every MPI has, by its whole name; NULL: this one lacks it. */
 void *oci_pmpi_extension(const char *name);
+
+/* ---- worker.c ---------------------------------------------------------------------------------
+ */
+
+/* When the MPI has begun. */
+void oci_pmpi_worker_start(void);
 
 /* ---- life.c -----------------------------------------------------------------------------------
  */

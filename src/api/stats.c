@@ -66,8 +66,9 @@ static json_t *mapped_json(void)
 /* The MPI's own. */
 static json_t *messages_json(void)
 {
-	struct oci_map_misses mapped = oci_vm_mapped();
+	struct oci_map_misses mapped = oci_vm_mapped(), shared;
 	json_t *other = json_array();
+	uint64_t pushed;
 
 	for (enum oci_vm_miss why = 0; why < OCI_VM_MISSES; why++) {
 		struct oci_map_misses missed = oci_vm_missed(why);
@@ -78,8 +79,11 @@ static json_t *messages_json(void)
 							       (json_int_t)missed.copies, "bytes",
 							       (json_int_t)missed.bytes));
 	}
-	return json_pack("{s:I, s:I, s:o}", "copies", (json_int_t)mapped.copies, "bytes",
-			 (json_int_t)mapped.bytes, "by_kernel", other);
+	shared = oci_vm_shared(&pushed);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "copies", (json_int_t)mapped.copies,
+			 "bytes", (json_int_t)mapped.bytes, "shared_copies",
+			 (json_int_t)shared.copies, "shared_bytes", (json_int_t)shared.bytes,
+			 "pushed_bytes", (json_int_t)pushed, "by_kernel", other);
 }
 
 /* Of the heap that this process was started with or has loaded. */

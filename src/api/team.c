@@ -9,8 +9,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "copy/invite.h"
 #include "copy/map.h"
 #include "copy/vm.h"
+#include "os/object.h"
 #include "os/os.h"
 
 struct oci_engine oci_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &oci_engine.first };
@@ -82,6 +84,7 @@ static void fork_child(void)
 	oci_engine.inside = false;
 	oci_engine.last = &oci_engine.first;
 	oci_engine.pending = 0;
+	oci_invite_fork_child();
 	oci_team_fork_child();
 }
 
@@ -103,6 +106,23 @@ void oc_serve_messages(void)
 	/* Mappings are of the teams' kind. */
 	pthread_once(&forks_once, watch_forks);
 	pthread_once(&once, oci_vm_serve);
+}
+
+int oc_share_messages(const char *library, uint32_t node_ranks)
+{
+	pthread_once(&forks_once, watch_forks);
+	return oci_vm_share(library, node_ranks);
+}
+
+void oc_share_turn(void)
+{
+	if (oci_invite_turn())
+		oci_invite_help();
+}
+
+int oc_bind(const char *library, const char *name, void (*ours)(void))
+{
+	return oci_object_bind_in(library, name, (void *)ours);
 }
 
 static void prepare_process(void)

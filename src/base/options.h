@@ -37,7 +37,7 @@ struct oci_options {
 	 * collective back to the MPI. */
 	const char *algorithm[OC_COLLECTIVES];
 	enum oci_way p2p;	  /* ONECOPY_P2P */
-	bool messages;		  /* ONECOPY_MESSAGES: map the MPI's own copies */
+	bool messages;		  /* ONECOPY_MESSAGES: map or share the MPI's own copies */
 	enum oci_ptracer ptracer; /* ONECOPY_PTRACER */
 	const char *stats_dir;	  /* ONECOPY_STATS_DIR: each process leaves its counters there */
 	const char *tuning;	  /* ONECOPY_TUNING: path of the tuning file, "none", or NULL */

@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "copy/vm.h"
 
+#include <errno.h>
+
 #include "base/log.h"
 #include "base/options.h"
 #include "copy/found.h"
+#include "copy/invite.h"
 #include "copy/memcpy.h"
 #include "heap/heap.h"
+#include "os/object.h"
 
 /* Threads of one process count together; nothing is ordered by it. */
-static struct oci_map_misses mapped, missed[OCI_VM_MISSES];
+static struct oci_map_misses mapped, missed[OCI_VM_MISSES], shared;
+static uint64_t shared_pushed;
 
 static void count(struct oci_map_misses *what, size_t bytes)
 {
 	__atomic_fetch_add(&what->copies, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&what->bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static struct oci_map_misses look(const struct oci_map_misses *what)
+{
+	return (struct oci_map_misses){
+		.copies = __atomic_load_n(&what->copies, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&what->bytes, __ATOMIC_RELAXED),
+	};
 }
 
 static size_t sum(const struct iovec *piece, unsigned int pieces)
@@ -64,6 +77,8 @@ static void passed(enum oci_vm_miss why, size_t bytes)
 	count(&missed[why], bytes);
 }
 
+static bool serves;
+
 void oci_vm_serve(void)
 {
 	static const struct oci_vm_server server = { copy, passed };
@@ -83,14 +98,66 @@ void oci_vm_serve(void)
 	/* Not in the first message: it reads files. */
 	oci_memcpy_streams_above();
 	arena->serve(&server);
+	serves = true;
 }
 
-static struct oci_map_misses look(const struct oci_map_misses *what)
+/* ---- both ends ------------------------------------------------------------------------------- */
+
+/* From here on both ends copy. */
+#define SHARE_LEAST ((size_t)128 << 10)
+/* More than the kernel moves in one call (MAX_RW_COUNT). */
+#define SHARE_END ((size_t)0x7ffff000 + 1)
+/* The kernel refuses a range that ends in its own part of the address space before it moves any. */
+#define ADDRESS_END ((uint64_t)1 << 47)
+
+static bool is_ours(uint64_t address, size_t bytes)
 {
-	return (struct oci_map_misses){
-		.copies = __atomic_load_n(&what->copies, __ATOMIC_RELAXED),
-		.bytes = __atomic_load_n(&what->bytes, __ATOMIC_RELAXED),
-	};
+	return address < ADDRESS_END && bytes <= ADDRESS_END - address;
+}
+
+/* process_vm_readv() of an MPI, which has valid lists. */
+static ssize_t read_shared(pid_t pid, const struct iovec *local, unsigned long locals,
+			   const struct iovec *remote, unsigned long remotes, unsigned long flags)
+{
+	ssize_t moved = -EAGAIN;
+	int error = errno;
+	size_t pushed;
+
+	if (!flags && locals == 1 && remotes == 1 && local->iov_len >= SHARE_LEAST &&
+	    local->iov_len < SHARE_END && local->iov_len == remote->iov_len &&
+	    is_ours((uintptr_t)local->iov_base, local->iov_len) &&
+	    is_ours((uintptr_t)remote->iov_base, remote->iov_len))
+		moved = oci_invite_read(pid, local->iov_base, (uintptr_t)remote->iov_base,
+					local->iov_len, &pushed);
+	errno = error;
+	if (moved == -EAGAIN)
+		return process_vm_readv(pid, local, locals, remote, remotes, flags);
+	if (moved < 0) {
+		errno = (int)-moved;
+		return -1;
+	}
+	if (pushed) {
+		count(&shared, (size_t)moved);
+		__atomic_fetch_add(&shared_pushed, pushed, __ATOMIC_RELAXED);
+	}
+	return moved;
+}
+
+bool oci_vm_share(const char *library, uint32_t node_ranks)
+{
+	const struct oci_options *options = oci_options();
+
+	if (!options->messages || serves || node_ranks < 2 || options->mechanism == OCI_WAY_SHM ||
+	    !oci_object_bind_in(library, "process_vm_readv", (void *)read_shared))
+		return false;
+	oci_invite_allow(node_ranks);
+	return true;
+}
+
+struct oci_map_misses oci_vm_shared(uint64_t *pushed)
+{
+	*pushed = __atomic_load_n(&shared_pushed, __ATOMIC_RELAXED);
+	return look(&shared);
 }
 
 struct oci_map_misses oci_vm_mapped(void)

@@ -6,6 +6,7 @@
 #ifndef OC_COPY_VM_H
 #define OC_COPY_VM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "copy/map.h"
@@ -15,7 +16,17 @@
  * one, or where an option forbids it. */
 void oci_vm_serve(void);
 
-/* What was moved so, and what the kernel has moved all the same; a sentence why. */
+/*
+ * In the loaded object whose file's name begins so, process_vm_readv() is ours from now on: of
+ * large ranges the other process copies its part, if it only waits (copy/invite.h). In a job of so
+ * many ranks on this node. Nothing happens where an option forbids it, or the copies of all objects
+ * are served by oci_vm_serve(). Is it so?
+ */
+bool oci_vm_share(const char *library, uint32_t node_ranks);
+/* What was read so with the other process's part in it, and of these bytes, that part. */
+struct oci_map_misses oci_vm_shared(uint64_t *pushed);
+
+/* What was moved by mapped memory, and what the kernel has moved all the same; a sentence why. */
 struct oci_map_misses oci_vm_mapped(void);
 struct oci_map_misses oci_vm_missed(enum oci_vm_miss why);
 const char *oci_vm_miss_text(enum oci_vm_miss why);

@@ -13,11 +13,11 @@
 /* 8192 CPUs: the most that a Linux kernel can be configured for on any architecture we run on. */
 #define MASK_WORDS 128
 
-/* The calling thread's mask; returns the words that the kernel filled, 0 on failure. */
-static unsigned int read_mask(uint64_t mask[MASK_WORDS])
+/* As oci_os_affinity(); returns the words that the kernel filled, 0 on failure. */
+static unsigned int read_mask(pid_t pid, uint64_t mask[MASK_WORDS])
 {
 	/* Not the libc wrapper: it hides how many bytes the kernel wrote. */
-	long bytes = syscall(SYS_sched_getaffinity, 0, MASK_WORDS * sizeof(*mask), mask);
+	long bytes = syscall(SYS_sched_getaffinity, pid, MASK_WORDS * sizeof(*mask), mask);
 
 	return bytes < 0 ? 0 : (unsigned int)((size_t)bytes / sizeof(*mask));
 }
@@ -32,7 +32,7 @@ unsigned int oci_os_cpus_online(void)
 unsigned int oci_os_cpus_allowed(void)
 {
 	uint64_t mask[MASK_WORDS];
-	unsigned int words = read_mask(mask), count = 0;
+	unsigned int words = read_mask(0, mask), count = 0;
 
 	for (unsigned int i = 0; i < words; i++)
 		count += (unsigned int)__builtin_popcountll(mask[i]);
@@ -40,10 +40,10 @@ unsigned int oci_os_cpus_allowed(void)
 	return count ? count : oci_os_cpus_online();
 }
 
-unsigned int oci_os_affinity(uint64_t *mask, unsigned int words)
+unsigned int oci_os_affinity(pid_t pid, uint64_t *mask, unsigned int words)
 {
 	uint64_t all[MASK_WORDS];
-	unsigned int used = read_mask(all);
+	unsigned int used = read_mask(pid, all);
 
 	while (used && !all[used - 1])
 		used--;

@@ -131,8 +131,9 @@ int oci_os_boot_id(uint8_t id[16]);
 unsigned int oci_os_cpus_allowed(void);
 /* CPUs of the machine that are online. */
 unsigned int oci_os_cpus_online(void);
-/* The mask itself as a bitmap of up to `words` 64-bit words; returns the words needed. */
-unsigned int oci_os_affinity(uint64_t *mask, unsigned int words);
+/* The mask itself, of a process (0: the calling thread), as a bitmap of up to `words` 64-bit words;
+ * returns the words needed, 0: the kernel does not tell. */
+unsigned int oci_os_affinity(pid_t pid, uint64_t *mask, unsigned int words);
 /* Binds the calling thread to one CPU: 0 or -errno. For processes of our own alone. */
 int oci_os_bind(unsigned int cpu);
 /* Bytes that can still be had without swapping, by the kernel's estimate and the cgroup's limit;

@@ -358,7 +358,7 @@ TEST(identities_are_stable_and_random_is_not)
 static void *narrow_affinity(void *argument)
 {
 	uint64_t mask[128], one[1];
-	unsigned int words = oci_os_affinity(mask, 128), cpu = 0;
+	unsigned int words = oci_os_affinity(0, mask, 128), cpu = 0;
 	cpu_set_t set;
 
 	(void)argument;
@@ -369,7 +369,7 @@ static void *narrow_affinity(void *argument)
 	CPU_SET(cpu, &set);
 	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
 	assert_int_equal(oci_os_cpus_allowed(), 1);
-	assert_int_equal(oci_os_affinity(one, 1), cpu / 64 + 1);
+	assert_int_equal(oci_os_affinity(0, one, 1), cpu / 64 + 1);
 	if (cpu < 64)
 		assert_true(one[0] == (uint64_t)1 << cpu);
 	return NULL;

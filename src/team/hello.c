@@ -34,7 +34,7 @@ static void card_place(struct oci_card *card, uint32_t ranks)
 	static uint32_t read_for;
 	static bool is_told;
 
-	oci_os_affinity(card->cpus, OCI_CPU_WORDS);
+	oci_os_affinity(0, card->cpus, OCI_CPU_WORDS);
 	pthread_mutex_lock(&lock);
 	if (memcmp(last, card->cpus, sizeof(last)) || read_for < ranks) {
 		memcpy(last, card->cpus, sizeof(last));

@@ -99,6 +99,38 @@ static struct oci_peer *peer_find(const struct oci_segment_id *id)
 	return peer;
 }
 
+/* Which segment the process has. */
+static int find_segment(pid_t pid, struct oci_segment_id *id)
+{
+	int number = oci_os_find_peer_fd(pid, OCI_SEGMENT_LINK), fd, error;
+
+	if (number < 0)
+		return number;
+	fd = oci_os_open_peer_fd(pid, number);
+	if (fd < 0)
+		return fd;
+	error = oci_segment_read_id(fd, id);
+	close(fd);
+	if (error)
+		return error;
+	/* A child of the owner's may have the file, too. */
+	return id->pid == pid && id->fd == number ? 0 : -ENOENT;
+}
+
+int oci_peer_find(struct oci_peer **found, pid_t pid)
+{
+	size_t left = oci_os_address_space_left();
+	struct oci_segment_id id;
+	int error = find_segment(pid, &id);
+
+	if (error)
+		return error;
+	/* As for a team: what the program asks for later would fail otherwise. */
+	if (!oci_peer_known(&id) && left != SIZE_MAX && id.bytes > left / 4)
+		return -ENOMEM;
+	return oci_peer_get(found, &id);
+}
+
 bool oci_peer_known(const struct oci_segment_id *id)
 {
 	bool known;

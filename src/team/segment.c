@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "os/os.h"
-#include "team/lane.h"
+#include "team/team.h"
 
 #define OCI_SEGMENT_MAGIC 0x79706f63656e6f00ull /* "\0onecopy" */
 #define OCI_SEGMENT_ALIGN 128
@@ -23,12 +23,14 @@
 
 struct oci_segment_header {
 	uint64_t magic;
-	uint8_t nonce[16];
-	uint8_t touched[16]; /* by whoever tries to write here: the nonce again */
+	struct oci_segment_id id; /* the nonce first */
+	uint8_t touched[16];	  /* by whoever tries to write here: the nonce again */
 	/* The owner says it, as each of the others would read a file for it. */
 	struct oci_os_image image;
 	uint64_t arena_told; /* 1 once `arena` is filled in, for ever */
 	struct oci_arena_id arena;
+	uint64_t abi; /* OCI_ABI; for who finds the segment by itself */
+	struct oci_invitations invitations;
 };
 
 _Static_assert(sizeof(struct oci_segment_header) <= 4096, "the first page");
@@ -94,7 +96,7 @@ static int segment_create(uint32_t node_ranks)
 	error = oci_os_random(segment.id.nonce, sizeof(segment.id.nonce));
 	if (error)
 		return error;
-	fd = oci_os_shared_file("onecopy", OCI_SEGMENT_FRONT);
+	fd = oci_os_shared_file(OCI_SEGMENT_NAME, OCI_SEGMENT_FRONT);
 	if (fd < 0) {
 		oci_warn("no shared memory for the segment (%zu bytes): %s; collectives stay with "
 			 "the MPI. Give the job more memory, or a larger /dev/shm",
@@ -128,7 +130,8 @@ static int segment_create(uint32_t node_ranks)
 	segment.used = page;
 	header = (struct oci_segment_header *)segment.base;
 	header->magic = OCI_SEGMENT_MAGIC;
-	memcpy(header->nonce, segment.id.nonce, sizeof(header->nonce));
+	header->id = segment.id;
+	header->abi = OCI_ABI;
 	header->image = oci_os_image(segment.id.pid);
 	segment.created = true;
 	return 0;
@@ -170,6 +173,27 @@ const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer)
 
 	/* Acquire: pairs with the release in oci_segment_tell_arena(). */
 	return oci_load_acquire(&header->arena_told) ? &header->arena : NULL;
+}
+
+struct oci_invitations *oci_segment_invitations(void)
+{
+	return segment.base ? &((struct oci_segment_header *)segment.base)->invitations : NULL;
+}
+
+struct oci_invitations *oci_peer_invitations(const struct oci_peer *peer)
+{
+	return &((struct oci_segment_header *)peer->front)->invitations;
+}
+
+int oci_segment_read_id(int fd, struct oci_segment_id *id)
+{
+	struct oci_segment_header header;
+
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+	    header.magic != OCI_SEGMENT_MAGIC || header.abi != OCI_ABI)
+		return -EPROTO;
+	*id = header.id;
+	return 0;
 }
 
 static bool segment_is_at(int fd)
@@ -337,7 +361,7 @@ size_t oci_segment_live_bytes(void)
 
 void *oci_segment_nonce_at(uint64_t address)
 {
-	return (void *)(uintptr_t)(address + offsetof(struct oci_segment_header, nonce));
+	return (void *)(uintptr_t)(address + offsetof(struct oci_segment_header, id.nonce));
 }
 
 void *oci_segment_touched_at(uint64_t address)
@@ -356,5 +380,5 @@ bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16])
 {
 	const struct oci_segment_header *header = base;
 
-	return header->magic == OCI_SEGMENT_MAGIC && !memcmp(header->nonce, nonce, 16);
+	return header->magic == OCI_SEGMENT_MAGIC && !memcmp(header->id.nonce, nonce, 16);
 }

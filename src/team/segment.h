@@ -18,10 +18,15 @@
 
 #include "os/os.h"
 #include "team/arena.h"
+#include "team/invitation.h"
 
 /* What each segment has from the start: its header, and room for what the first teams need. A page
  * of it takes the kernel up to 2 us (AMD EPYC guest, 2026-11-23). */
 #define OCI_SEGMENT_FRONT ((size_t)192 << 10)
+
+/* The name of its file, as a link in /proc/PID/fd has it. */
+#define OCI_SEGMENT_NAME "onecopy"
+#define OCI_SEGMENT_LINK "/memfd:" OCI_SEGMENT_NAME " (deleted)"
 
 /* How a peer finds and recognises a segment; travels in the bootstrap. */
 struct oci_segment_id {
@@ -66,8 +71,13 @@ void *oci_segment_nonce_at(uint64_t address);
 void *oci_segment_touched_at(uint64_t address);
 /* Is the mapping at `base` the segment with this nonce? */
 bool oci_segment_nonce_matches(const void *base, const uint8_t nonce[16]);
+/* Which segment this file is: 0, or -EPROTO. */
+int oci_segment_read_id(int fd, struct oci_segment_id *id);
 /* The image of the process whose segment it is. */
 struct oci_os_image oci_segment_image(const void *base);
+
+/* Where receivers leave invitations for this process; NULL: it has no segment. */
+struct oci_invitations *oci_segment_invitations(void);
 
 /* Writes what oci_arena_publish() was given into the segment, when both are there. */
 void oci_segment_tell_arena(void);
@@ -99,6 +109,10 @@ static inline void *oci_peer_region(const struct oci_peer *peer, int64_t offset,
 /* Is it mapped here already? */
 bool oci_peer_known(const struct oci_segment_id *id);
 void oci_peer_put(struct oci_peer *peer);
+/* As oci_peer_get(), of a process of which nothing is known but its number: its segment is looked
+ * for among its descriptors, which takes some 100 us. -errno; -ENOENT: it has none. */
+int oci_peer_find(struct oci_peer **peer, pid_t pid);
+struct oci_invitations *oci_peer_invitations(const struct oci_peer *peer);
 /* The arena that a peer has published; NULL: none so far. */
 const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
 /* Has the process ended, or become another program? Asks the kernel: for slow paths. */

@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 13
+#define OCI_ABI 14
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */

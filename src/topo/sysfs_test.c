@@ -226,7 +226,7 @@ TEST(this_machine_looks_as_to_hwloc)
 	struct oci_topo_summary s;
 	uint64_t mask[WORDS];
 
-	if (!topo || oci_os_affinity(mask, WORDS) > WORDS ||
+	if (!topo || oci_os_affinity(0, mask, WORDS) > WORDS ||
 	    oci_sysfs_place(OCI_SYSFS, mask, WORDS, false, &place)) {
 		print_message("skipped: " OCI_SYSFS " or hwloc says nothing of this machine\n");
 		skip();

@@ -16,7 +16,7 @@ static void place_nowhere(struct oci_topo_place *place)
 bool oci_topo_self(struct oci_topo_place *place, uint32_t ranks)
 {
 	uint64_t mask[MASK_WORDS];
-	unsigned int words = oci_os_affinity(mask, MASK_WORDS);
+	unsigned int words = oci_os_affinity(0, mask, MASK_WORDS);
 	bool is_virtual = oci_os_is_virtual();
 
 	words = words < MASK_WORDS ? words : MASK_WORDS;

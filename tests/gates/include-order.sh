@@ -12,7 +12,7 @@
 declare -A may=(
 	[base]="base onecopy/collectives.h"
 	[os]="base os"
-	[heap]="base heap"
+	[heap]="base heap os/object.h"
 	[topo]="base os topo"
 	[team]="base os topo team onecopy/onecopy.h"
 	[copy]="base os heap topo team copy onecopy/onecopy.h"

@@ -9,6 +9,7 @@
 #define OC_HEAP_DSO_DSO_H
 
 #include "heap/arena.h"
+#include "os/object.h"
 
 #include <mimalloc.h>
 #include <stdatomic.h>
@@ -165,14 +166,9 @@ void heap_serve(const struct oci_vm_server *server);
 /* Once: mimalloc's madvise() is heap_madvise(), and its mprotect() heap_mprotect(). false: not
  * both. */
 bool heap_bind(void);
-/* A function of the C library and one of ours in its place; the last of a list has no name. */
-struct heap_call {
-	const char *name;
-	void *ours;
-};
 enum { HEAP_CALLS_MOST = 8 };
 /* In all objects that are loaded, but mimalloc, ours, and the one that holds `behind`. */
-void heap_bind_all(const struct heap_call *calls, const void *behind);
+void heap_bind_all(const struct oci_object_call *calls, const void *behind);
 
 /* ---- huge.c ---------------------------------------------------------------------------------- */
 

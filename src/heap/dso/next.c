@@ -9,7 +9,7 @@
  * not there. It is ours where the next malloc is the C library's and nobody is in front of us.
  */
 #include "dso.h"
-#include "object.h"
+#include "os/object.h"
 
 #include <gnu/libc-version.h>
 #include <stdlib.h>
@@ -34,18 +34,18 @@ struct search {
 static int look_into(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	struct search *search = argument;
-	struct object object;
+	struct oci_object object;
 
 	(void)bytes;
-	if (object_holds(info, (uintptr_t)heap_next)) {
+	if (oci_object_holds(info, (uintptr_t)heap_next)) {
 		search->behind = true;
 		return 0;
 	}
-	if (!search->behind || object_holds(info, (uintptr_t)mi_malloc))
+	if (!search->behind || oci_object_holds(info, (uintptr_t)mi_malloc))
 		return 0;
-	object = object_read(info);
-	search->function = object_function(info, &object, search->name);
-	search->in_libc = object_holds(info, (uintptr_t)gnu_get_libc_version);
+	object = oci_object_read(info);
+	search->function = oci_object_function(info, &object, search->name);
+	search->in_libc = oci_object_holds(info, (uintptr_t)gnu_get_libc_version);
 	return search->function != NULL;
 }
 

@@ -218,9 +218,10 @@ static void *remap(void *address, size_t bytes, size_t new_bytes, int flags, voi
 
 void heap_watch_pages(void)
 {
-	static const struct heap_call calls[] = { { "mprotect", protect }, { "munmap", unmap },
-						  { "mmap", map },	   { "mmap64", map },
-						  { "mremap", remap },	   { NULL, NULL } };
+	static const struct oci_object_call calls[] = {
+		{ "mprotect", protect, false }, { "munmap", unmap, false }, { "mmap", map, false },
+		{ "mmap64", map, false },	{ "mremap", remap, false }, { 0 }
+	};
 	extern void *__libc_stack_end;
 
 	_Static_assert(sizeof(calls) / sizeof(calls[0]) <= HEAP_CALLS_MOST, "room in bind.c");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The MPI's own messages under the shared heap. */
+/* The MPI's own messages: under the shared heap, and copied from both ends. */
 #include "driver.h"
 #include "verdict.h"
 
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static json_int_t copies(const struct job_result *result, const char *reason)
 {
@@ -69,7 +70,43 @@ SCENARIO(messages)
 		     ranks, (long)mapped, large);
 }
 
-/* messages_die RANKS: a rank ends in the middle of its messages, and the job ends by it alone. */
+static json_int_t pushed_bytes(const struct job_result *result)
+{
+	return json_integer_value(
+		json_object_get(json_object_get(result->stats, "messages"), "pushed_bytes"));
+}
+
+/* pushed: senders that wait copy their part, and none does where it is switched off. */
+SCENARIO(pushed)
+{
+	json_int_t pushed = 0;
+
+	(void)words;
+	driver_need_mechanism("cma");
+	for (int way = 0; way < 2; way++) {
+		struct job_result result;
+		struct job job = job_mpi(2, "pushed");
+
+		if (way)
+			job_set(&job, "ONECOPY_MESSAGES=off");
+		if (verdict_run(&job, &result, "pushed failed")) {
+			pushed = way ? pushed : pushed_bytes(&result);
+			/* Not where the two take turns on one CPU. */
+			if (!way && !pushed && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+				verdict_fail(&result, "no sender has copied anything");
+			if (way && pushed_bytes(&result))
+				verdict_fail(&result, "senders have copied where it is switched "
+						      "off");
+		}
+		job_free(&result);
+	}
+	verdict_done("pushed: every byte right; %ld bytes by senders, none where it is switched "
+		     "off\n",
+		     (long)pushed);
+}
+
+/* messages_die RANKS: a rank ends in the middle of its messages, and the job ends by it alone; with
+ * the shared heap and without. */
 SCENARIO(messages_die)
 {
 	int ranks = driver_ranks(words[0]);
@@ -77,8 +114,8 @@ SCENARIO(messages_die)
 	struct job job;
 
 	driver_need_mechanism("map");
-	job_shares_heaps = true;
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 10; i++) {
+		job_shares_heaps = i % 2;
 		job = job_mpi(ranks, "messages");
 		job_add(&job, "die");
 		job.leaves_nothing = true;

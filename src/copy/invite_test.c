@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads with two ends: the reader is this process, or a child of it; the sender the other one. */
+#include "copy/invite.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "copy/chunks.h"
+#include "os/os.h"
+#include "support/test.h"
+#include "team/team.h"
+
+enum { MOST = 6 << 20, PAGE = 4096 };
+
+/* At the same address in all processes. */
+static struct {
+	uint8_t *from; /* the sender's: private to each process */
+	uint8_t *to, *again;
+	uint32_t *stop; /* shared */
+} area;
+
+static uint8_t value(size_t at)
+{
+	return (uint8_t)(at * 7 + at / 251 + at / 65537);
+}
+
+static uint64_t seed = 1;
+static size_t pick(size_t below)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (size_t)(seed >> 33) % below;
+}
+
+static uint8_t *memory(size_t bytes, int flags)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	return memory;
+}
+
+static void prepare(void)
+{
+	if (oci_os_cpus_allowed() < 2)
+		skip();
+	if (!area.from) {
+		area.from = memory(MOST, MAP_PRIVATE);
+		area.to = memory(MOST, MAP_PRIVATE);
+		area.again = memory(MOST, MAP_PRIVATE);
+		area.stop = (uint32_t *)memory(PAGE, MAP_SHARED);
+	}
+	__atomic_store_n(area.stop, 0, __ATOMIC_RELAXED);
+	for (size_t i = 0; i < MOST; i++)
+		area.from[i] = value(i);
+}
+
+/* What a sender does that only waits. */
+static void wait_in_progress(void)
+{
+	while (!__atomic_load_n(area.stop, __ATOMIC_RELAXED))
+		if (oci_invite_turn())
+			oci_invite_help();
+	_exit(0);
+}
+
+static pid_t start(void (*sender)(void))
+{
+	pid_t parent = getpid(), pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	/* What the parent has mapped of others, and its segment, are not the child's. */
+	oci_invite_fork_child();
+	oci_team_fork_child();
+	oci_invite_allow(2);
+	if (sender)
+		sender();
+	wait_in_progress();
+	return 0;
+}
+
+static void stop(pid_t pid)
+{
+	__atomic_store_n(area.stop, 1, __ATOMIC_RELAXED);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* All of it, by this process alone while the sender has no segment yet. */
+static ssize_t read_some(pid_t pid, size_t to, size_t from, size_t bytes, size_t *pushed)
+{
+	ssize_t moved =
+		oci_invite_read(pid, area.to + to, (uintptr_t)area.from + from, bytes, pushed);
+	struct iovec here = { area.to + to, bytes }, there = { area.from + from, bytes };
+
+	return moved == -EAGAIN ? oci_os_vm_read(pid, &here, 1, &there, 1) : moved;
+}
+
+static void check(size_t to, size_t from, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (area.to[to + i] != value(from + i))
+			fail_msg("byte %zu of %zu is wrong", i, bytes);
+}
+
+/* Until the sender takes part. */
+static void wait_for_help(pid_t pid)
+{
+	size_t pushed = 0;
+
+	while (!pushed)
+		assert_int_equal(read_some(pid, 0, 0, 1 << 20, &pushed), 1 << 20);
+}
+
+TEST(bytes_are_right_whoever_copies_them)
+{
+	size_t pushed, all = 0;
+	pid_t pid;
+
+	prepare();
+	oci_invite_allow(2);
+	pid = start(NULL);
+	wait_for_help(pid);
+	for (int round = 0; round < 200 || !all; round++) {
+		size_t bytes = 1 + pick(3 << 20), to = 64 + pick(9000), from = pick(9000);
+
+		memset(area.to, 0xa5, to + bytes + 64);
+		assert_int_equal(read_some(pid, to, from, bytes, &pushed), bytes);
+		check(to, from, bytes);
+		for (size_t i = 1; i <= 64; i++)
+			assert_true(area.to[to - i] == 0xa5 && area.to[to + bytes - 1 + i] == 0xa5);
+		all += pushed;
+	}
+	stop(pid);
+}
+
+/* ---- what the kernel says -------------------------------------------------------------------- */
+
+/* Pages of the sender's that cannot be read, some hundred KiB apart; the child has them likewise.
+ */
+static size_t hole(void)
+{
+	return (1 + pick(MOST / PAGE - 2)) * PAGE;
+}
+
+TEST(counts_and_errors_are_the_kernels)
+{
+	size_t pushed;
+	pid_t pid;
+
+	prepare();
+	oci_invite_allow(2);
+	/* At the end, where only some reads get to. */
+	assert_int_equal(mprotect(area.from + MOST - 16 * PAGE, PAGE, PROT_NONE), 0);
+	pid = start(NULL);
+	wait_for_help(pid);
+	for (int round = 0; round < 100; round++) {
+		size_t bytes = 1 + pick(3 << 20), from = pick(MOST - bytes), at = hole();
+		size_t to = pick(MOST - bytes);
+		struct iovec here = { area.again + to, bytes }, there = { area.from + from, bytes };
+		ssize_t kernels, ours;
+
+		/* In every other one this process's page cannot be written. */
+		if (round % 2) {
+			mprotect(area.to + at, PAGE, PROT_READ);
+			mprotect(area.again + at, PAGE, PROT_READ);
+		}
+		if (round % 10 == 9)
+			there.iov_base = area.from + MOST - 16 * PAGE + pick(PAGE);
+		if (round % 10 == 9)
+			here.iov_len = there.iov_len = bytes = 1 + pick(8 * PAGE);
+		kernels = oci_os_vm_read(pid, &here, 1, &there, 1);
+		ours = oci_invite_read(pid, area.to + to, (uintptr_t)there.iov_base, bytes,
+				       &pushed);
+		if (ours != -EAGAIN) {
+			assert_int_equal(ours, kernels);
+			if (ours > 0)
+				assert_memory_equal(area.to + to, area.again + to, ours);
+		}
+		mprotect(area.to + at, PAGE, PROT_READ | PROT_WRITE);
+		mprotect(area.again + at, PAGE, PROT_READ | PROT_WRITE);
+	}
+	mprotect(area.from + MOST - 16 * PAGE, PAGE, PROT_READ | PROT_WRITE);
+	stop(pid);
+}
+
+TEST(a_process_without_a_segment_is_not_invited)
+{
+	size_t pushed;
+
+	prepare();
+	oci_invite_allow(2);
+	assert_int_equal(
+		oci_invite_read(getppid(), area.to, (uintptr_t)area.from, 1 << 20, &pushed),
+		-EAGAIN);
+	assert_int_equal(oci_invite_read(getpid(), area.to, (uintptr_t)area.from, 1 << 20, &pushed),
+			 -EAGAIN);
+}
+
+/* ---- ends that go ---------------------------------------------------------------------------- */
+
+/* The place where somebody has invited us. */
+static struct oci_invitation *invited(void)
+{
+	while (!(oci_invited->places >> 32))
+		if (oci_invite_turn() && !(oci_invited->places >> 32))
+			oci_invite_help(); /* so that there is a segment */
+	return &oci_invited->invitation[__builtin_ctzll(oci_invited->places >> 32)];
+}
+
+/* Takes a chunk and dies. */
+static void let_steal(void)
+{
+	struct oci_invitation *v = invited();
+	struct oci_chunks chunks =
+		oci_chunks_of(&v->claim, &v->helped, v->bytes, OCI_CHUNKS_MESSAGE);
+	uint64_t index;
+
+	if (oci_chunks_help(&chunks, &index))
+		kill(getpid(), SIGKILL);
+	wait_in_progress();
+}
+
+TEST(a_sender_that_dies_with_a_chunk_is_not_waited_for)
+{
+	bool stolen = false;
+
+	prepare();
+	oci_invite_allow(2);
+	/* It may come too late to take a chunk. */
+	while (!stolen) {
+		pid_t pid = start(let_steal);
+		size_t pushed;
+		ssize_t moved;
+		int status;
+
+		do
+			moved = oci_invite_read(pid, area.to, (uintptr_t)area.from, 4 << 20,
+						&pushed);
+		while (moved == -EAGAIN);
+		while (moved == 4 << 20)
+			moved = oci_invite_read(pid, area.to, (uintptr_t)area.from, 4 << 20,
+						&pushed);
+		/* What is its end is read by this process, and the kernel knows it no more. */
+		stolen = moved > 0 && moved < 4 << 20;
+		assert_true(moved == -ESRCH || moved == -EAGAIN || stolen);
+		if (stolen)
+			check(0, 0, (size_t)moved);
+		__atomic_store_n(area.stop, 1, __ATOMIC_RELAXED);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		__atomic_store_n(area.stop, 0, __ATOMIC_RELAXED);
+	}
+}
+
+TEST(a_reader_that_dies_leaves_its_place)
+{
+	int status;
+	pid_t pid;
+
+	prepare();
+	oci_invite_allow(2);
+	while (oci_invited != oci_segment_invitations())
+		if (oci_invite_turn())
+			oci_invite_help();
+	pid = fork();
+	if (!pid) {
+		pid_t parent = getppid();
+		struct oci_invitations *all;
+		struct oci_peer *peer;
+
+		oci_invite_fork_child();
+		oci_team_fork_child();
+		if (oci_peer_find(&peer, parent))
+			_exit(1);
+		all = oci_peer_invitations(peer);
+		all->invitation[0] = (struct oci_invitation){ .pid = (uint64_t)getpid(),
+							      .segment = (uintptr_t)area.to,
+							      .to = (uintptr_t)area.to,
+							      .from = (uintptr_t)area.from,
+							      .bytes = 1 << 20 };
+		__atomic_fetch_or(&all->places, 1ull | 1ull << 32, __ATOMIC_RELEASE);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	while (oci_invited->places >> 32)
+		if (oci_invite_turn())
+			oci_invite_help();
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void refuse_writes(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program))
+		_exit(1);
+}
+
+TEST(a_chunk_that_the_sender_may_not_write_is_the_readers)
+{
+	size_t pushed;
+	pid_t pid;
+
+	prepare();
+	oci_invite_allow(2);
+	pid = start(refuse_writes);
+	for (int round = 0; round < 200; round++) {
+		memset(area.to, 0xa5, 1 << 20);
+		assert_int_equal(read_some(pid, 0, 0, 1 << 20, &pushed), 1 << 20);
+		assert_int_equal(pushed, 0);
+		check(0, 0, 1 << 20);
+	}
+	stop(pid);
+}

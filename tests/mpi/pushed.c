@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pushed: large messages of which the sender may copy its part. To and fro with wildcards and
+ * buffers that are written over at once; while the sender computes, with and without MPI_Test in
+ * between; and both ways at once. Every byte is checked. Rank 0 prints "ranks 2".
+ */
+#include "case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 3 << 20, GUARD = 64, ROUNDS = 400, TAG = 3 };
+
+static uint8_t *out, *in;
+static int rank;
+
+static uint8_t value(int from, int round, size_t at)
+{
+	return (uint8_t)(from * 101 + round * 37 + (int)(at * 7 + at / 255));
+}
+
+static size_t bytes_of(int round)
+{
+	return (size_t)(100000 + (unsigned int)round * 7919u * 331u % (MOST - 100000));
+}
+
+static void fill(int round)
+{
+	for (size_t i = 0; i < bytes_of(round); i++)
+		out[i] = value(rank, round, i);
+}
+
+static void check(int round)
+{
+	size_t bytes = bytes_of(round);
+
+	for (size_t i = 0; i < bytes; i++)
+		if (in[GUARD + i] != value(1 - rank, round, i))
+			case_fail("round %d: byte %zu of %zu is wrong", round, i, bytes);
+	for (size_t i = 0; i < GUARD; i++)
+		if (in[i] != 0xa5 || in[GUARD + bytes + i] != 0xa5)
+			case_fail("round %d: bytes around the message were written", round);
+	memset(in, 0xa5, bytes + 2 * GUARD);
+}
+
+static void receive(int round)
+{
+	MPI_Recv(in + GUARD, (int)bytes_of(round) + (round % 3 ? 0 : 1), MPI_BYTE,
+		 round % 2 ? MPI_ANY_SOURCE : 1 - rank, round % 3 ? TAG : MPI_ANY_TAG,
+		 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	check(round);
+}
+
+/* Some work. */
+static void compute(unsigned int turns)
+{
+	for (volatile unsigned int i = 0; i < turns; i++)
+		;
+}
+
+static void send(int round)
+{
+	MPI_Request request;
+	int done = 0;
+
+	fill(round);
+	if (round % 4 < 2) {
+		MPI_Send(out, (int)bytes_of(round), MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD);
+	} else {
+		MPI_Isend(out, (int)bytes_of(round), MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD,
+			  &request);
+		compute((unsigned int)round * 500);
+		while (!done && round % 4 == 3) {
+			MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+			compute(3000);
+		}
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	memset(out, 0, bytes_of(round));
+}
+
+static void exchange(int round)
+{
+	int bytes = (int)bytes_of(round);
+
+	fill(round);
+	MPI_Sendrecv(out, bytes, MPI_BYTE, 1 - rank, TAG, in + GUARD, bytes, MPI_BYTE, 1 - rank,
+		     TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	memset(out, 0, bytes_of(round));
+	check(round);
+}
+
+int main(int argc, char **argv)
+{
+	int ranks;
+
+	case_begin(&argc, &argv, &rank, &ranks);
+	if (ranks != 2)
+		case_fail("pushed needs 2 ranks");
+	out = malloc(MOST);
+	in = malloc(MOST + 2 * GUARD);
+	if (!out || !in)
+		case_fail("no memory");
+	memset(in, 0xa5, MOST + 2 * GUARD);
+	for (int round = 0; round < ROUNDS; round++) {
+		if (round % 5 == 4)
+			exchange(round);
+		else if (round % 2 == rank)
+			send(round);
+		else
+			receive(round);
+	}
+	free(out);
+	free(in);
+	return case_end("pushed: ranks %d", ranks);
+}
