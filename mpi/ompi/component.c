@@ -85,6 +85,9 @@ static int drive_engine(void)
 void oci_ompi_progress_start(void)
 {
 	opal_mutex_lock(&drive_lock);
+	/* The first call may come before the MPI has counted the program's threads. */
+	if (driving && opal_using_threads())
+		oci_mpi_set_threads(true);
 	if (!driving) {
 		oci_mpi_set_threads(opal_using_threads());
 		oc_set_progress(drive_mpi);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,11 +63,15 @@ void oci_invite_allow(uint32_t node_ranks)
 	invite.node_ranks = node_ranks;
 }
 
-/* With the lock held. */
+/* With the lock held. A reader of a real-time class that waits for a chunk could keep its sender
+ * off the CPU for good. */
 static void start(void)
 {
-	int error = oci_segment_self(&invite.self, invite.node_ranks);
+	int class = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	int error = class == SCHED_FIFO || class == SCHED_RR ? -EPERM : 0;
 
+	if (!error)
+		error = oci_segment_self(&invite.self, invite.node_ranks);
 	if (!error) {
 		struct oci_invitations *all = oci_segment_invitations();
 
@@ -453,14 +458,21 @@ static bool push(const struct oci_invitation *v, const struct oci_chunks *chunks
 	return is_reader(v, pid) && oci_os_vm_write(pid, &here, 1, &there, 1) == (ssize_t)length;
 }
 
-/* Who has died closes its place no more. */
+/* Who has died closes its place no more. It may have done so before, and another reader have taken
+ * the place since; but nobody opens it while we read it: if it is still open, the dead left it so.
+ */
 static void close_if_dead(struct oci_invitations *all, unsigned int place)
 {
 	static const struct oci_os_image any;
 	pid_t pid = (pid_t)oci_load_relaxed(&all->invitation[place].pid);
+	uint64_t seen = oci_load_relaxed(&all->places);
 
-	if (oci_os_process_ended(pid, &any))
-		close_place(all, (int)place);
+	if (!oci_os_process_ended(pid, &any))
+		return;
+	/* Acquire and release: all that we have read of it comes first. Pairs with take_place(). */
+	while (seen & OPEN(place) &&
+	       !oci_compare_exchange(&all->places, &seen, seen & ~(TAKEN(place) | OPEN(place))))
+		;
 }
 
 /* A chunk for whoever has left it, or, where `dead`, a look whether that process lives. False:
