@@ -27,6 +27,11 @@ static const struct demo_program programs[] = {
 		    "the known solution",
 	  .arguments = "--size 32 --steps 4000",
 	  .quick = "--size 32 --steps 5" },
+	{ .name = "halo",
+	  .checks = "a substance in the wind, Fortran: every point equals the known solution; "
+		    "messages alone",
+	  .arguments = "--size 256 --planes 2 --steps 3000",
+	  .quick = "--size 64 --steps 5" },
 	{ .name = "gradients",
 	  .checks = "averaged gradients, Python: every parameter, loss and statistic on every rank "
 		    "is exact",

@@ -3,7 +3,7 @@
  * Messages, by one loop (pingpong/), the runs in turns. p2p: the ping-pong of papers 001 and 004
  * over the C API, mechanism by mechanism, and over the MPIs that are installed. messages: MPI_Send
  * and MPI_Recv of these by themselves, with onecopy, and under the shared heap, where onecopy
- * copies large ones.
+ * copies large ones; between two ranks, and between the neighbours of many.
  */
 #include "bench.h"
 #include "command.h"
@@ -49,18 +49,27 @@ static const struct variant served[LAUNCHERS][SERVED] = {
 
 static const struct flow {
 	const char *name, *title, *about, *option;
+	bool many; /* ranks, not two */
 } flows[] = {
 	{ "pingpong", "ping-pong",
-	  "Half a round trip: blocking send and receive, the same buffers each time.", "" },
+	  "Half a round trip: blocking send and receive, the same buffers each time.", "", false },
 	{ "touch", "ping-pong, rewritten",
 	  "The same; each rank reads what it received and writes what it sends next, which is timed.",
-	  " --touch" },
+	  " --touch", false },
 	{ "stream", "bandwidth",
 	  "A message's time of 16 that are under way at once from rank 0 to rank 1, which then "
 	  "answers.",
-	  " --stream" },
+	  " --stream", false },
 	{ "both", "both ways",
-	  "The same, with as many the other way at once: two messages, one each way.", " --both" },
+	  "The same, with as many the other way at once: two messages, one each way.", " --both",
+	  false },
+	{ "halo", "halo exchange",
+	  "An exchange on a periodic grid, as square as the number of ranks allows: a message to and "
+	  "from each neighbour, all at once. Rate: what a rank receives.",
+	  " --halo", true },
+	{ "ring", "shift ring",
+	  "A shift: each rank sends a message to the next and receives one from the rank before.",
+	  " --ring", true },
 };
 enum { FLOWS = sizeof(flows) / sizeof(flows[0]) };
 
@@ -68,6 +77,7 @@ enum { FLOWS = sizeof(flows) / sizeof(flows[0]) };
 static struct view {
 	const struct variant *variants;
 	enum binding binding;
+	uint32_t ranks;
 	char stem[32]; /* of its figures' names */
 	char arguments[2048];
 	struct figure *main;
@@ -130,7 +140,7 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 	char why[512], arguments[sizeof(view->arguments) + 32];
 	struct run run = { .variant = variant,
 			   .with = bench_with(),
-			   .ranks = 2,
+			   .ranks = view->ranks,
 			   .binding = view->binding,
 			   .program =
 				   bench_program("pingpong", variant->launcher, why, sizeof(why)),
@@ -214,6 +224,7 @@ static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int 
 	char options[128] = "";
 
 	view->variants = pingpongs;
+	view->ranks = 2;
 	snprintf(view->stem, sizeof(view->stem), "pingpong%s%s",
 		 !pair	 ? "-one" :
 		 sharing ? "" :
@@ -281,25 +292,34 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 	static const char *const subjects[] = { "shared heap", "onecopy" };
 	struct view *view = &views[view_count++];
 	const char *name = launcher_info(mpi)->name;
+	int ranks = flow->many ? (int)bench->options.ranks : 2;
 	struct figure *time, *rate;
+	char title[40];
 
+	if (flow->many)
+		snprintf(title, sizeof(title), "%s, %d ranks", flow->title, ranks);
+	else
+		snprintf(title, sizeof(title), "%s", flow->title);
 	view->variants = served[mpi];
-	view->binding = BIND_CORES;
+	view->ranks = (uint32_t)ranks;
+	view->binding = ranks <= bench->results.host.cores ? BIND_CORES :
+			ranks <= bench->results.host.cpus  ? BIND_THREADS :
+							     BIND_NONE;
 	snprintf(view->stem, sizeof(view->stem), "%s-%s", launcher_info(mpi)->word, flow->name);
 	view->main = time = new_figure(bench, view, "time", "us");
-	snprintf(time->title, sizeof(time->title), "Messages of %s: %s", name, flow->title);
+	snprintf(time->title, sizeof(time->title), "Messages of %s: %s", name, title);
 	snprintf(time->about, sizeof(time->about), "%s", flow->about);
-	snprintf(time->row, sizeof(time->row), "%s", flow->title);
+	snprintf(time->row, sizeof(time->row), "%s", title);
 	time->log_y = time->folded = true;
 	time->group = view_count;
 	rate = new_figure(bench, view, "throughput", "GB/s");
-	snprintf(rate->title, sizeof(rate->title), "Messages of %s: %s, rate", name, flow->title);
+	snprintf(rate->title, sizeof(rate->title), "Messages of %s: %s, rate", name, title);
 	snprintf(rate->about, sizeof(rate->about), "The same as rates.");
 	rate->more_is_better = rate->folded = true;
 	for (int s = 0; s < 2; s++) {
 		struct comparison *c = results_compare(&bench->results, view_count);
 
-		snprintf(c->title, sizeof(c->title), "%s, %s: %s", name, flow->title, subjects[s]);
+		snprintf(c->title, sizeof(c->title), "%s, %s: %s", name, title, subjects[s]);
 		snprintf(c->about, sizeof(c->about),
 			 "us. ratio: stock/%s, within each round; control: stock/stock.",
 			 subjects[s]);

@@ -104,8 +104,8 @@ const struct option_set bench_options = {
 	.rows =
 		(const struct option_row[]){
 			{ "ranks", 'n', "N",
-			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start "
-			  "(default 2)",
+			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start, "
+			  "ranks of the halo and the ring of messages (default 2)",
 			  .take = take_ranks },
 			{ "bytes", 'b', "LIST",
 			  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and "
@@ -147,7 +147,8 @@ const struct option_set bench_options = {
 		"each other; mechanisms against each other; how copiers of one process hold each "
 		"other up; the model against the measurement. Without a word: all of them. With p2p: "
 		"messages of the C API against those of the MPIs that are installed. With messages: "
-		"those of the MPIs alone, with onecopy and under its shared heap. With start: what "
+		"those of the MPIs alone, with onecopy and under its shared heap, between two ranks "
+		"and between the neighbours of more. With start: what "
 		"MPI_Init, the first 2000 calls, a new communicator and a program without a "
 		"collective take on them, without and with onecopy. Collectives: bcast, scatter, "
 		"gather, allgather and alltoall unless others are named. Run it on an idle "
@@ -168,8 +169,8 @@ static void check_p2p(const struct bench_choice *options)
 		usage("--touch: only 'p2p' takes it");
 	if (options->token_ns && options->what != BENCH_P2P)
 		usage("--token-ns: only 'p2p' takes it");
-	if (options->ranks > 2 && options->what & (BENCH_P2P | BENCH_MESSAGES))
-		usage("--ranks %u: messages go between 2 ranks", options->ranks);
+	if (options->ranks > 2 && options->what == BENCH_P2P)
+		usage("--ranks %u: a ping-pong is of 2 ranks", options->ranks);
 	for (unsigned int s = 0;
 	     s < options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES); s++) {
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
@@ -203,9 +204,9 @@ static void fill_defaults(struct bench *bench)
 		memcpy(options->collectives, usual, sizeof(usual));
 		options->collective_count = sizeof(usual) / sizeof(usual[0]);
 	}
-	if (options->ranks < 2 &&
-	    options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P | BENCH_START))
-		usage("--ranks 1: a collective of one rank moves nothing; valid: 2 and more");
+	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P |
+						   BENCH_START | BENCH_MESSAGES))
+		usage("--ranks 1: a rank alone moves nothing; valid: 2 and more");
 	for (unsigned int c = 0; c < options->collective_count; c++)
 		measure_check_sizes(options->collectives[c], &options->sizes);
 }

@@ -45,7 +45,8 @@ void distance_open(const struct transport *me, double low_ns, double high_ns)
 		transport_recv(0, name, sizeof(name));
 	} else {
 		shm_barrier_name(name);
-		transport_send(1, name, sizeof(name));
+		for (uint32_t r = 1; r < me->ranks; r++)
+			transport_send(r, name, sizeof(name));
 	}
 	if (shm_barrier_meet(&distance.barrier, name, (int)me->rank, (int)me->ranks, 0)) {
 		fprintf(stderr, "pingpong: no shared memory for the token of --token-ns\n");

@@ -3,10 +3,13 @@
  * Ping-pong of 2 ranks over one transport, as the Intel MPI Benchmarks time it: the same buffers
  * each time. With --touch the ranks behave as a program that communicates: they read what they
  * received and write what they send next, inside the timed part. With --stream rank 0 sends many
- * messages at once, with --both each rank does: the bandwidth, one way and both.
+ * messages at once, with --both each rank does: the bandwidth, one way and both. With --halo, on a
+ * periodic grid of any number of ranks, each exchanges messages with its up to four neighbours at
+ * once; with --ring each sends one to the next and receives one from the rank before.
  *
  * Rank 0 prints lines as lab/experiment/run.h has them: the throughput of each size, the time of a
- * message, its cache misses. Every size is verified before it is timed.
+ * message (of an exchange, of a shift), its cache misses. Every size is verified before it is
+ * timed.
  */
 #include "pingpong.h"
 #include "lab/harness/clock.h"
@@ -29,6 +32,8 @@ enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LI
 #define BYTES_MOST (1L << 30)
 /* Messages under way at once with --stream and --both. */
 #define WINDOW 16
+/* Of a rank on a grid. */
+#define SIDES 4
 
 struct options {
 	size_t bytes[SIZES];
@@ -37,13 +42,15 @@ struct options {
 	unsigned int cpu_count;
 	double seconds;
 	struct range token_ns;
-	bool touch, stream, both, misses, shared;
+	bool touch, stream, both, halo, ring, misses, shared;
 };
 
 struct bench {
 	struct transport me;
 	const struct options *options;
 	uint8_t *send, *recv;
+	struct window window;
+	uint32_t to[WINDOW], from[WINDOW];
 	bool counts;
 	uint64_t sum; /* of what was read, so that it is read */
 };
@@ -90,11 +97,8 @@ static void round_trips(struct bench *b, size_t bytes, unsigned int count)
 /* Rank 0's messages to rank 1, or both ranks'; an empty one back tells that they are there. */
 static void windows(struct bench *b, size_t bytes, unsigned int count)
 {
-	unsigned int sends = b->options->both || !b->me.rank ? WINDOW : 0;
-	unsigned int receives = b->options->both || b->me.rank ? WINDOW : 0;
-
 	for (unsigned int i = 0; i < count; i++) {
-		transport_window(!b->me.rank, b->send, sends, b->recv, receives, bytes);
+		transport_window(&b->window, bytes);
 		if (b->me.rank)
 			transport_send(0, b->send, 0);
 		else
@@ -102,32 +106,11 @@ static void windows(struct bench *b, size_t bytes, unsigned int count)
 	}
 }
 
-/* Every byte of the first exchange. */
-static void verify(struct bench *b, size_t bytes)
+/* With all neighbours; those that are done with it wait for nobody else. */
+static void exchanges(struct bench *b, size_t bytes, unsigned int count)
 {
-	for (size_t i = 0; i < bytes; i++)
-		b->send[i] = byte_of(b->me.rank, i);
-	memset(b->recv, 0xff, bytes);
-	if (b->me.rank) {
-		transport_recv(0, b->recv, bytes);
-		transport_send(0, b->send, bytes);
-	} else {
-		transport_send(1, b->send, bytes);
-		transport_recv(1, b->recv, bytes);
-	}
-	for (size_t i = 0; i < bytes; i++)
-		if (b->recv[i] != byte_of(!b->me.rank, i))
-			fail_at(bytes);
-}
-
-/* Rank `from`'s word, on both. */
-static uint64_t tell(struct bench *b, uint32_t from, uint64_t word)
-{
-	if (b->me.rank == from)
-		transport_send(!from, &word, sizeof(word));
-	else
-		transport_recv(from, &word, sizeof(word));
-	return word;
+	for (unsigned int i = 0; i < count; i++)
+		transport_window(&b->window, bytes);
 }
 
 static bool by_windows(const struct bench *b)
@@ -135,15 +118,122 @@ static bool by_windows(const struct bench *b)
 	return b->options->stream || b->options->both;
 }
 
+static bool by_neighbours(const struct bench *b)
+{
+	return b->options->halo || b->options->ring;
+}
+
+static void add_neighbour(struct bench *b, uint32_t to, uint32_t from)
+{
+	if (to != b->me.rank)
+		b->to[b->window.sends++] = to;
+	if (from != b->me.rank)
+		b->from[b->window.receives++] = from;
+}
+
+/* The grid is as square as the number of ranks allows. */
+static void find_neighbours(struct bench *b)
+{
+	uint32_t rank = b->me.rank, ranks = b->me.ranks, rows = 1, columns, row, column;
+
+	for (uint32_t r = 1; r * r <= ranks && b->options->halo; r++)
+		rows = ranks % r ? rows : r;
+	columns = ranks / rows;
+	row = rank / columns;
+	column = rank % columns;
+	for (uint32_t side = 0; side < (b->options->halo ? SIDES / 2 : 0); side++) {
+		uint32_t next = side ? (row + 1) % rows * columns + column :
+				       row * columns + (column + 1) % columns;
+		uint32_t before = side ? (row + rows - 1) % rows * columns + column :
+					 row * columns + (column + columns - 1) % columns;
+
+		add_neighbour(b, next, before);
+		add_neighbour(b, before, next);
+	}
+	if (b->options->ring)
+		add_neighbour(b, (rank + 1) % ranks, (rank + ranks - 1) % ranks);
+}
+
+static void fill_window(struct bench *b)
+{
+	b->window.to = b->to;
+	b->window.from = b->from;
+	b->window.send = b->send;
+	b->window.recv = b->recv;
+	if (by_neighbours(b)) {
+		find_neighbours(b);
+		return;
+	}
+	b->window.one_place = true;
+	for (unsigned int i = 0; i < WINDOW; i++)
+		b->to[i] = b->from[i] = !b->me.rank;
+	b->window.sends = b->options->both || !b->me.rank ? WINDOW : 0;
+	b->window.receives = b->options->both || b->me.rank ? WINDOW : 0;
+}
+
+/* Messages that a rank receives at once. */
+static unsigned int places(const struct bench *b)
+{
+	return by_neighbours(b) ? b->window.receives : 1;
+}
+
+/* Every byte of the first exchange. */
+static void verify(struct bench *b, size_t bytes)
+{
+	uint32_t peer = !b->me.rank;
+
+	for (size_t i = 0; i < bytes; i++)
+		b->send[i] = byte_of(b->me.rank, i);
+	memset(b->recv, 0xff, places(b) * bytes);
+	if (by_neighbours(b)) {
+		exchanges(b, bytes, 1);
+	} else if (b->me.rank) {
+		transport_recv(0, b->recv, bytes);
+		transport_send(0, b->send, bytes);
+	} else {
+		transport_send(1, b->send, bytes);
+		transport_recv(1, b->recv, bytes);
+	}
+	for (unsigned int p = 0; p < places(b); p++)
+		for (size_t i = 0; i < bytes; i++)
+			if (b->recv[p * bytes + i] !=
+			    byte_of(by_neighbours(b) ? b->from[p] : peer, i))
+				fail_at(bytes);
+}
+
+/* Rank 0's word, on all. */
+static uint64_t tell(struct bench *b, uint64_t word)
+{
+	if (b->me.rank)
+		transport_recv(0, &word, sizeof(word));
+	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++)
+		transport_send(r, &word, sizeof(word));
+	return word;
+}
+
+/* All ranks' words, on rank 0. */
+static uint64_t sum_up(struct bench *b, uint64_t word)
+{
+	uint64_t theirs, sum = word;
+
+	if (b->me.rank)
+		transport_send(0, &word, sizeof(word));
+	for (uint32_t r = 1; r < b->me.ranks && !b->me.rank; r++) {
+		transport_recv(r, &theirs, sizeof(theirs));
+		sum += theirs;
+	}
+	return sum;
+}
+
 static void (*what_to_do(const struct bench *b))(struct bench *, size_t, unsigned int)
 {
-	return by_windows(b) ? windows : round_trips;
+	return by_neighbours(b) ? exchanges : by_windows(b) ? windows : round_trips;
 }
 
 /* In one of these, one after the other. */
 static uint32_t messages_of(const struct bench *b)
 {
-	return by_windows(b) ? WINDOW : 2;
+	return by_neighbours(b) ? 1 : by_windows(b) ? WINDOW : 2;
 }
 
 /* Returns how many were made: at least `count`, which are those that count. */
@@ -171,7 +261,7 @@ static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int bat
 
 static void print(const struct bench *b, size_t bytes, double s, double misses)
 {
-	double moved = (double)bytes * (b->options->both ? 2 : 1);
+	double moved = (double)bytes * (b->options->both ? 2 : places(b));
 
 	printf("= throughput %zu %.6g\n", bytes, 1e-9 * moved / s);
 	printf("= time %zu %.6g\n", bytes, 1e6 * s);
@@ -186,7 +276,7 @@ static void measure(struct bench *b, size_t bytes)
 	uint32_t messages = messages_of(b);
 	double samples[SAMPLES], begin, each;
 	unsigned int count, batch, made;
-	uint64_t misses, theirs, word;
+	uint64_t misses, word;
 
 	verify(b, bytes);
 	go(b, bytes, WARM_UP);
@@ -196,17 +286,17 @@ static void measure(struct bench *b, size_t bytes)
 	batch = each < SAMPLE_S ? (unsigned int)(SAMPLE_S / each) + 1 : 1;
 	count = (unsigned int)(b->options->seconds / (each * batch));
 	count = count > SAMPLES ? SAMPLES : count < SAMPLES_LEAST ? SAMPLES_LEAST : count;
-	word = tell(b, 0, (uint64_t)batch << 32 | count);
+	word = tell(b, (uint64_t)batch << 32 | count);
 	batch = (unsigned int)(word >> 32);
 	count = (unsigned int)word;
 	misses = b->counts ? misses_read() : 0;
 	made = take_samples(b, bytes, batch, count, samples);
 	misses = b->counts ? misses_read() - misses : 0;
-	theirs = tell(b, 1, misses);
+	misses = sum_up(b, misses);
 	if (b->me.rank)
 		return;
 	print(b, bytes, stats_median(samples, count),
-	      (double)(misses + theirs) / ((double)made * batch * messages));
+	      (double)misses / ((double)made * batch * messages));
 }
 
 static void bind_rank(const struct options *options, uint32_t rank)
@@ -272,13 +362,16 @@ static const struct option_set set = {
 			  AT(touch) },
 			{ "stream", 0, NULL, "Many messages at once from rank 0", AT(stream) },
 			{ "both", 0, NULL, "Many messages at once from either", AT(both) },
+			{ "halo", 0, NULL, "Of any number of ranks: with the neighbours on a grid",
+			  AT(halo) },
+			{ "ring", 0, NULL, "Of any number of ranks: to the next one", AT(ring) },
 			{ "misses", 0, NULL, "Count cache misses", AT(misses) },
 			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
 			{ "token-ns", 0, "LOW:HIGH",
 			  "Count only what a token took so long before and behind",
 			  .take = take_range },
 			{ 0 } },
-	.about = "Times messages between 2 ranks. Run by onecopy bench p2p and messages.",
+	.about = "Times messages between ranks. Run by onecopy bench p2p and messages.",
 };
 
 int main(int argc, char **argv)
@@ -292,17 +385,19 @@ int main(int argc, char **argv)
 	if (!options.sizes)
 		usage("--bytes says how long messages are, as in --bytes 8,64,4096");
 	transport_open(&bench.me, &argc, &argv);
-	if (bench.me.ranks != 2)
-		fail("a ping-pong takes 2 ranks");
+	if (by_neighbours(&bench) ? bench.me.ranks < 2 : bench.me.ranks != 2)
+		fail(by_neighbours(&bench) ? "neighbours take 2 ranks and more" :
+					     "a ping-pong takes 2 ranks");
 	bind_rank(&options, bench.me.rank);
 	distance_open(&bench.me, options.token_ns.low, options.token_ns.high);
 	for (unsigned int i = 0; i < options.sizes; i++)
 		most = options.bytes[i] > most ? options.bytes[i] : most;
 	most = most ? most : 1;
 	bench.send = transport_memory(most, options.shared);
-	bench.recv = transport_memory(most, options.shared);
+	bench.recv = transport_memory(options.halo ? SIDES * most : most, options.shared);
 	if (!bench.send || !bench.recv)
 		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers");
+	fill_window(&bench);
 	if (options.misses) {
 		bench.counts = misses_open(why, sizeof(why));
 		if (!bench.counts && !bench.me.rank)

@@ -22,10 +22,17 @@ void transport_open(struct transport *me, int *argc, char ***argv);
 void transport_close(int status) __attribute__((noreturn));
 void transport_send(uint32_t peer, const void *buffer, size_t bytes);
 void transport_recv(uint32_t peer, void *buffer, size_t bytes);
-/* So many messages to that rank and from it, all of them under way at once, from the same buffer
- * and into the same one; done when all are. Of MPIs alone. */
-void transport_window(uint32_t peer, const void *send, unsigned int sends, void *recv,
-		      unsigned int receives, size_t bytes);
+/* Messages that are under way at once: to whom, from whom, each from the same buffer and into the
+ * place behind the one before, or all into one place. */
+struct window {
+	unsigned int sends, receives;
+	const uint32_t *to, *from;
+	const void *send;
+	uint8_t *recv;
+	bool one_place;
+};
+/* Done when all are. Of MPIs alone. */
+void transport_window(const struct window *window, size_t bytes);
 /* Of a rank that waits outside of the transport: what peers may still need of it. */
 void transport_drive(void);
 /* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as

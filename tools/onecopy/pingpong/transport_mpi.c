@@ -34,17 +34,17 @@ void transport_recv(uint32_t peer, void *buffer, size_t bytes)
 	MPI_Recv(buffer, (int)bytes, MPI_BYTE, (int)peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-void transport_window(uint32_t peer, const void *send, unsigned int sends, void *recv,
-		      unsigned int receives, size_t bytes)
+void transport_window(const struct window *w, size_t bytes)
 {
-	MPI_Request request[sends + receives];
+	MPI_Request request[w->sends + w->receives];
 
-	for (unsigned int i = 0; i < receives; i++)
-		MPI_Irecv(recv, (int)bytes, MPI_BYTE, (int)peer, 0, MPI_COMM_WORLD, &request[i]);
-	for (unsigned int i = 0; i < sends; i++)
-		MPI_Isend(send, (int)bytes, MPI_BYTE, (int)peer, 0, MPI_COMM_WORLD,
-			  &request[receives + i]);
-	for (unsigned int i = 0; i < sends + receives; i++)
+	for (unsigned int i = 0; i < w->receives; i++)
+		MPI_Irecv(w->recv + (w->one_place ? 0 : i * bytes), (int)bytes, MPI_BYTE,
+			  (int)w->from[i], 0, MPI_COMM_WORLD, &request[i]);
+	for (unsigned int i = 0; i < w->sends; i++)
+		MPI_Isend(w->send, (int)bytes, MPI_BYTE, (int)w->to[i], 0, MPI_COMM_WORLD,
+			  &request[w->receives + i]);
+	for (unsigned int i = 0; i < w->sends + w->receives; i++)
 		MPI_Wait(&request[i], MPI_STATUS_IGNORE);
 }
 

@@ -85,16 +85,11 @@ void transport_recv(uint32_t peer, void *buffer, size_t bytes)
 		fail("oc_recv", error);
 }
 
-void transport_window(uint32_t peer, const void *send, unsigned int sends, void *recv,
-		      unsigned int receives, size_t bytes)
+void transport_window(const struct window *window, size_t bytes)
 {
-	(void)peer;
-	(void)send;
-	(void)sends;
-	(void)recv;
-	(void)receives;
+	(void)window;
 	(void)bytes;
-	fail("--stream and --both are of the MPIs", -ENOTSUP);
+	fail("--stream, --both, --halo and --ring are of the MPIs", -ENOTSUP);
 }
 
 /* A blocking message is gone when its call returns. */
