@@ -13,8 +13,10 @@
 void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole);
 
 /* DMAmin of paper 001, section 3.5 (004, section 3.3): the size of the largest cache over twice the
- * cores that share it; source and destination of each of them fill it. SIZE_MAX: no cache is known,
- * or no streaming store. */
+ * cores that share it; source and destination of each of them fill it. Of a machine by the folder
+ * that describes it, as OCI_SYSFS. SIZE_MAX: no cache is known. */
+size_t oci_memcpy_dma_min(const char *sysfs);
+/* That of this machine; SIZE_MAX, too, where it has no streaming store. */
 size_t oci_memcpy_streams_above(void);
 
 #endif

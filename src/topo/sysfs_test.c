@@ -16,6 +16,7 @@
 
 #include <hwloc.h>
 
+#include "copy/memcpy.h"
 #include "lab/topo/machine.h"
 #include "support/test.h"
 
@@ -217,6 +218,34 @@ TEST(recorded_machines_look_as_to_hwloc)
 		oci_topo_destroy(topo);
 		hwloc_topology_destroy(hwloc);
 	}
+}
+
+/* A machine as hwloc's synthetic description has it. */
+static size_t dma_min_of(const char *description)
+{
+	hwloc_topology_t hwloc;
+	size_t bytes;
+
+	assert_int_equal(hwloc_topology_init(&hwloc), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(hwloc, description), 0);
+	assert_int_equal(hwloc_topology_load(hwloc), 0);
+	begin_folder();
+	put_machine(hwloc, false);
+	bytes = oci_memcpy_dma_min(root);
+	end_folder();
+	hwloc_topology_destroy(hwloc);
+	return bytes;
+}
+
+/* Paper 001, section 3.5: two cores on 4 MiB, one on as much, and caches of 6 MiB. */
+TEST(dma_min_is_that_of_the_papers)
+{
+	assert_int_equal(dma_min_of("Package:2 L2:2(size=4194304) Core:2 PU:1"), 1 << 20);
+	assert_int_equal(dma_min_of("Package:2 L2:2(size=4194304) Core:1 PU:1"), 2 << 20);
+	assert_int_equal(dma_min_of("Package:1 L2:2(size=6291456) Core:2 PU:1"), 3 << 19);
+	assert_int_equal(dma_min_of("Package:1 L2:2(size=6291456) Core:1 PU:1"), 3 << 20);
+	/* Two threads of a core are one process, as one runs on a core. */
+	assert_int_equal(dma_min_of("Package:1 L3:1(size=8388608) Core:4 PU:2"), 1 << 20);
 }
 
 TEST(this_machine_looks_as_to_hwloc)
