@@ -5,6 +5,8 @@
 #   make            build (build/release)
 #   make demo       install what is missing, build, what programs gain, in 2 minutes (DEMO_ARGS="...")
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
+#   make kmod       build the optional kernel module in build/kmod (KDIR=the kernel's headers)
+#   make kmod-check install what is missing, test the module in a guest of QEMU (KMOD_SECONDS=5)
 #   make soak       random mixes of everything under both MPIs, 10 minutes (SOAK_SECONDS=600, SEED=)
 #   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")
 #   make coverage   which lines of src/ and mpi/ the tests run; needs gcovr (COVERAGE_ARGS="-L unit")
@@ -19,11 +21,13 @@ DEMO_ARGS ?=
 COVERAGE_ARGS ?=
 SOAK_SECONDS ?= 600
 SEED ?=
+KDIR ?=
+KMOD_SECONDS ?= 5
 FILES ?=
 PREFIX ?= /usr/local
 release := build/release
 
-.PHONY: all setup demo check coverage soak bench lint fmt install clean help
+.PHONY: all setup demo check kmod kmod-check coverage soak bench lint fmt install clean help
 all: $(release)/build.ninja
 	@cmake --build $(release)
 
@@ -46,6 +50,13 @@ demo: setup
 
 check: setup
 	@cmake/check.sh
+
+kmod:
+	@kernel/build.sh build/kmod/module $(KDIR)
+
+kmod-check:
+	@cmake/setup-debian.sh build-essential linux-headers-amd64 qemu-system-x86 busybox-static
+	@kernel/guest/run.sh build/kmod $(KMOD_SECONDS)
 
 coverage: setup
 	@cmake/coverage.sh $(COVERAGE_ARGS)

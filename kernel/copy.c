@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/* Dual BSD/GPL. Copies: by the caller to and from its own memory; between pages, by a thread. */
+#include "compat/compat.h"
+#include "onecopy.h"
+
+#include <linux/completion.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+/* A place in a region. */
+struct cursor {
+	const struct onecopy_region *region;
+	unsigned int span;
+	u64 within; /* of the span */
+};
+
+/* Either end of a copy between pages. */
+struct side {
+	struct onecopy_region *region;
+	u64 offset;
+	bool named; /* by its cookie; else made for this copy */
+};
+
+struct job {
+	struct list_head on;
+	struct side from, to;
+	u64 length;
+	u32 status;		      /* 0: the caller waits */
+	struct completion *completed; /* then: it is on its stack, as is the result */
+	s64 *result;
+};
+
+/* The offset is within the region. */
+static struct cursor cursor_at(const struct onecopy_region *region, u64 offset)
+{
+	unsigned int low = 0, high = region->span_count;
+
+	/* The last span that begins there or before, and is not empty. */
+	while (high - low > 1) {
+		unsigned int middle = (low + high) / 2;
+
+		if (region->span[middle].at <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (struct cursor){ region, low, offset - region->span[low].at };
+}
+
+/* What lies there in one page; the next one is looked for behind an empty rest. */
+static struct page *page_of(struct cursor *cursor, size_t *within, size_t *bytes)
+{
+	const struct onecopy_region *region = cursor->region;
+	const struct onecopy_span *span = &region->span[cursor->span];
+	u64 at;
+
+	while (cursor->within == span->len) {
+		span = &region->span[++cursor->span];
+		cursor->within = 0;
+	}
+	at = offset_in_page(span->addr) + cursor->within;
+	*within = offset_in_page(at);
+	*bytes = min_t(u64, PAGE_SIZE - *within, span->len - cursor->within);
+	return region->pages[span->page + (at >> PAGE_SHIFT)];
+}
+
+/* ---- by the caller --------------------------------------------------------------------------- */
+
+/* How many bytes, or -errno. */
+static s64 copy_here(const struct onecopy_region *region, u64 offset, struct iov_iter *iter,
+		     bool write)
+{
+	struct cursor cursor = cursor_at(region, offset);
+	s64 copied = 0;
+
+	while (iov_iter_count(iter)) {
+		size_t within, bytes, moved;
+		struct page *page = page_of(&cursor, &within, &bytes);
+
+		bytes = min(bytes, iov_iter_count(iter));
+		moved = write ? copy_page_from_iter(page, within, bytes, iter) :
+				copy_page_to_iter(page, within, bytes, iter);
+		cursor.within += moved;
+		copied += moved;
+		if (moved < bytes)
+			return copied ? copied : -EFAULT;
+		if (fatal_signal_pending(current))
+			return copied ? copied : -EINTR;
+		cond_resched();
+	}
+	return copied;
+}
+
+/* How many bytes, or -errno. */
+static s64 run_here(const struct onecopy_copy *copy, const struct onecopy_region *region)
+{
+	bool write = copy->flags & ONECOPY_COPY_WRITE;
+	struct iovec fast[UIO_FASTIOV], *vector = fast;
+	struct iov_iter iter;
+	s64 copied = import_iovec(write ? ITER_SOURCE : ITER_DEST, u64_to_user_ptr(copy->pieces),
+				  copy->piece_count, UIO_FASTIOV, &vector, &iter);
+
+	if (copied < 0)
+		return copied;
+	if (copied == copy->length)
+		copied = copy_here(region, copy->offset, &iter, write);
+	else
+		copied = -EINVAL;
+	kfree(vector);
+	return copied;
+}
+
+/* ---- between pages --------------------------------------------------------------------------- */
+
+/* How many bytes: all, but for a caller that is being killed. */
+static u64 copy_between(const struct job *job)
+{
+	struct cursor from = cursor_at(job->from.region, job->from.offset);
+	struct cursor to = cursor_at(job->to.region, job->to.offset);
+	u64 left = job->length;
+
+	while (left && !fatal_signal_pending(current)) {
+		size_t from_within, to_within, from_bytes, bytes;
+		struct page *source = page_of(&from, &from_within, &from_bytes);
+		struct page *target = page_of(&to, &to_within, &bytes);
+		void *read, *written;
+
+		bytes = min_t(u64, min(bytes, from_bytes), left);
+		read = kmap_local_page(source);
+		written = kmap_local_page(target);
+		/* The same page may be both. */
+		memmove(written + to_within, read + from_within, bytes);
+		flush_dcache_page(target);
+		kunmap_local(written);
+		kunmap_local(read);
+		from.within += bytes;
+		to.within += bytes;
+		left -= bytes;
+		cond_resched();
+	}
+	return job->length - left;
+}
+
+/* How many bytes, or -errno. */
+static s64 run_between(const struct job *job)
+{
+	s64 copied = onecopy_region_check(job->from.region);
+
+	if (!copied)
+		copied = onecopy_region_check(job->to.region);
+	if (copied)
+		return copied;
+	copied = copy_between(job);
+	return copied ? copied : -EINTR;
+}
+
+static void leave(const struct side *side)
+{
+	if (side->named)
+		onecopy_region_used(side->region);
+	else
+		onecopy_region_put(side->region);
+}
+
+/* ---- by a thread ----------------------------------------------------------------------------- */
+
+static void count(s64 copied)
+{
+	if (copied < 0) {
+		atomic64_inc(&onecopy_totals.failures);
+		return;
+	}
+	atomic64_inc(&onecopy_totals.copies);
+	atomic64_add(copied, &onecopy_totals.bytes);
+}
+
+static void run_job(struct onecopy_file *file, struct job *job)
+{
+	s64 copied = run_between(job);
+
+	leave(&job->from);
+	leave(&job->to);
+	if (job->completed) {
+		*job->result = copied;
+		complete(job->completed);
+	} else {
+		count(copied);
+		onecopy_status_tell(file, job->status, copied < 0 ? copied : 0);
+	}
+	kfree(job);
+}
+
+static struct job *next_job(struct onecopy_file *file)
+{
+	struct job *job;
+
+	spin_lock(&file->jobs_lock);
+	job = list_first_entry_or_null(&file->jobs, struct job, on);
+	if (job)
+		list_del(&job->on);
+	else
+		file->running = false;
+	spin_unlock(&file->jobs_lock);
+	return job;
+}
+
+static void run_jobs(struct work_struct *work)
+{
+	struct onecopy_file *file = container_of(work, struct onecopy_file, work);
+	struct job *job;
+
+	while ((job = next_job(file)))
+		run_job(file, job);
+}
+
+static void queue_job(struct onecopy_file *file, struct job *job)
+{
+	struct cursor to = cursor_at(job->to.region, job->to.offset);
+	size_t within, bytes;
+	int node = page_to_nid(page_of(&to, &within, &bytes));
+	bool idle;
+
+	atomic64_inc(&onecopy_totals.copies_by_thread);
+	spin_lock(&file->jobs_lock);
+	list_add_tail(&job->on, &file->jobs);
+	idle = !file->running;
+	file->running = true;
+	spin_unlock(&file->jobs_lock);
+	if (idle)
+		queue_work_node(node, onecopy_workers, &file->work);
+}
+
+void onecopy_jobs_begin(struct onecopy_file *file)
+{
+	spin_lock_init(&file->jobs_lock);
+	INIT_LIST_HEAD(&file->jobs);
+	INIT_WORK(&file->work, run_jobs);
+}
+
+void onecopy_jobs_end(struct onecopy_file *file)
+{
+	LIST_HEAD(forgotten);
+	struct job *job, *next;
+
+	/* Nobody waits for one of them: a caller that does holds the file. */
+	spin_lock(&file->jobs_lock);
+	list_splice_init(&file->jobs, &forgotten);
+	spin_unlock(&file->jobs_lock);
+	list_for_each_entry_safe(job, next, &forgotten, on)
+	{
+		leave(&job->from);
+		leave(&job->to);
+		kfree(job);
+	}
+	flush_work(&file->work);
+}
+
+/* ---- a call ---------------------------------------------------------------------------------- */
+
+#define FLAGS (ONECOPY_COPY_WRITE | ONECOPY_COPY_REGION | ONECOPY_COPY_KTHREAD | ONECOPY_COPY_ASYNC)
+#define BETWEEN_PAGES (ONECOPY_COPY_REGION | ONECOPY_COPY_KTHREAD | ONECOPY_COPY_ASYNC)
+
+static bool is_valid(const struct onecopy_copy *copy)
+{
+	bool region = copy->flags & ONECOPY_COPY_REGION, async = copy->flags & ONECOPY_COPY_ASYNC;
+
+	if (copy->flags & ~FLAGS || !copy->length || copy->length > LLONG_MAX || copy->copied)
+		return false;
+	if (region ? copy->pieces || copy->piece_count : copy->local_cookie || copy->local_offset)
+		return false;
+	return async ? copy->status : !copy->status;
+}
+
+static int find_side(struct side *side, u64 cookie, u64 offset, u64 length, u32 right)
+{
+	struct onecopy_region *region = onecopy_region_find(cookie, right);
+
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	if (offset > region->bytes || length > region->bytes - offset) {
+		onecopy_region_put(region);
+		return -ERANGE;
+	}
+	*side = (struct side){ region, offset, true };
+	return 0;
+}
+
+/* The caller's pieces, pinned. */
+static int make_side(struct side *side, const struct onecopy_copy *copy, u32 right)
+{
+	struct onecopy_region *region =
+		onecopy_region_make(NULL, copy->pieces, copy->piece_count, right);
+
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	if (region->bytes != copy->length) {
+		onecopy_region_put(region);
+		return -EINVAL;
+	}
+	*side = (struct side){ region, 0, false };
+	return 0;
+}
+
+/* Both may be used up by it, or neither. */
+static int take(const struct side *named, const struct side *other)
+{
+	int error = onecopy_region_take(named->region);
+
+	if (error || !other->named || other->region == named->region)
+		return error;
+	error = onecopy_region_take(other->region);
+	if (error)
+		onecopy_region_give_back(named->region);
+	return error;
+}
+
+/* How many bytes, or -errno; the job is the callee's. */
+static s64 run(struct onecopy_file *file, const struct onecopy_copy *copy, struct job *job)
+{
+	DECLARE_COMPLETION_ONSTACK(completed);
+	s64 copied;
+
+	if (copy->flags & ONECOPY_COPY_ASYNC) {
+		job->status = copy->status;
+		queue_job(file, job);
+		return copy->length;
+	}
+	if (copy->flags & ONECOPY_COPY_KTHREAD) {
+		job->completed = &completed;
+		job->result = &copied;
+		queue_job(file, job);
+		wait_for_completion(&completed);
+		return copied;
+	}
+	copied = run_between(job);
+	leave(&job->from);
+	leave(&job->to);
+	kfree(job);
+	return copied;
+}
+
+/* The side is the callee's. */
+static s64 run_pages(struct onecopy_file *file, const struct onecopy_copy *copy,
+		     const struct side *named)
+{
+	bool write = copy->flags & ONECOPY_COPY_WRITE;
+	u32 right = write ? ONECOPY_REGION_READ : ONECOPY_REGION_WRITE;
+	struct job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	struct side other = { .region = NULL };
+	int error;
+
+	if (!job)
+		error = -ENOMEM;
+	else if (copy->flags & ONECOPY_COPY_REGION)
+		error = find_side(&other, copy->local_cookie, copy->local_offset, copy->length,
+				  right);
+	else
+		error = make_side(&other, copy, right);
+	if (!error)
+		error = take(named, &other);
+	if (error) {
+		if (other.region)
+			onecopy_region_put(other.region);
+		onecopy_region_put(named->region);
+		kfree(job);
+		return error;
+	}
+	job->from = write ? other : *named;
+	job->to = write ? *named : other;
+	job->length = copy->length;
+	return run(file, copy, job);
+}
+
+static s64 run_pieces(const struct onecopy_copy *copy, const struct side *named)
+{
+	s64 copied = onecopy_region_check(named->region);
+
+	if (!copied)
+		copied = onecopy_region_take(named->region);
+	if (copied) {
+		onecopy_region_put(named->region);
+		return copied;
+	}
+	copied = run_here(copy, named->region);
+	leave(named);
+	return copied;
+}
+
+static s64 run_checked(struct onecopy_file *file, const struct onecopy_copy *copy)
+{
+	u32 right = copy->flags & ONECOPY_COPY_WRITE ? ONECOPY_REGION_WRITE : ONECOPY_REGION_READ;
+	struct side named;
+	int error = find_side(&named, copy->cookie, copy->offset, copy->length, right);
+
+	if (error)
+		return error;
+	return copy->flags & BETWEEN_PAGES ? run_pages(file, copy, &named) :
+					     run_pieces(copy, &named);
+}
+
+int onecopy_copy(struct onecopy_file *file, struct onecopy_copy *copy)
+{
+	bool async = copy->flags & ONECOPY_COPY_ASYNC;
+	s64 copied = is_valid(copy) ? 0 : -EINVAL;
+
+	if (!copied && async)
+		copied = onecopy_status_take(file, copy->status);
+	if (!copied) {
+		copied = run_checked(file, copy);
+		if (copied < 0 && async)
+			onecopy_status_give_back(file, copy->status);
+	}
+	/* Of one under way its end is counted. */
+	if (copied < 0 || !async)
+		count(copied);
+	if (copied < 0)
+		return copied;
+	copy->copied = copied;
+	return 0;
+}

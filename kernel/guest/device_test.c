@@ -1,0 +1,869 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * Dual BSD/GPL. Tests of /dev/onecopy, for the guest that guest/run.sh boots: each in a child of
+ * its own, which a crash or an alarm ends as a failure. "device_test [SECONDS]": so long the last
+ * one, which throws random calls at the device.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../uapi/linux/onecopy.h"
+
+#define PAGE ((size_t)4096)
+#define WORDS 16
+
+static int device;
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			printf("  line %d: not so: %s (errno %d)\n", __LINE__, #condition, errno); \
+			fflush(stdout);                                                            \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+/* A call fails with this errno. */
+#define REFUSED(call, why) CHECK((call) == -1 && errno == (why))
+
+static uint8_t *memory(size_t bytes)
+{
+	void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(place != MAP_FAILED);
+	/* Before that it is the kernel's page of zeros. */
+	memset(place, 0, bytes);
+	return place;
+}
+
+static void fill(uint8_t *to, size_t bytes, unsigned int seed)
+{
+	for (size_t i = 0; i < bytes; i++)
+		to[i] = (uint8_t)(i * 31 + i / 251 + seed);
+}
+
+static bool is_filled(const uint8_t *from, size_t bytes, unsigned int seed)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (from[i] != (uint8_t)(i * 31 + i / 251 + seed))
+			return false;
+	return true;
+}
+
+static int create_of(int fd, const struct onecopy_piece *pieces, unsigned int count,
+		     unsigned int flags, uint64_t *cookie)
+{
+	struct onecopy_region_create call = { .size = sizeof(call),
+					      .flags = flags,
+					      .pieces = (uintptr_t)pieces,
+					      .piece_count = count };
+	int result = ioctl(fd, ONECOPY_REGION_CREATE, &call);
+
+	*cookie = call.cookie;
+	return result;
+}
+
+static uint64_t create(void *place, size_t bytes, unsigned int flags)
+{
+	struct onecopy_piece piece = { (uintptr_t)place, bytes };
+	uint64_t cookie;
+
+	CHECK(!create_of(device, &piece, 1, flags, &cookie));
+	CHECK(cookie);
+	return cookie;
+}
+
+static int destroy(uint64_t cookie)
+{
+	struct onecopy_region_destroy call = { .size = sizeof(call), .cookie = cookie };
+
+	return ioctl(device, ONECOPY_REGION_DESTROY, &call);
+}
+
+static int copy_pieces(uint64_t cookie, uint64_t offset, const struct onecopy_piece *pieces,
+		       unsigned int count, unsigned int flags, unsigned int status,
+		       uint64_t *copied)
+{
+	struct onecopy_copy call = { .size = sizeof(call),
+				     .flags = flags,
+				     .cookie = cookie,
+				     .offset = offset,
+				     .pieces = (uintptr_t)pieces,
+				     .piece_count = count,
+				     .status = status };
+	int result;
+
+	for (unsigned int i = 0; i < count; i++)
+		call.length += pieces[i].len;
+	result = ioctl(device, ONECOPY_COPY, &call);
+	*copied = call.copied;
+	return result;
+}
+
+/* All or -1. */
+static int copy(uint64_t cookie, uint64_t offset, void *place, size_t bytes, unsigned int flags)
+{
+	struct onecopy_piece piece = { (uintptr_t)place, bytes };
+	uint64_t copied;
+	int result = copy_pieces(cookie, offset, &piece, 1, flags, 0, &copied);
+
+	CHECK(result || copied == bytes);
+	return result;
+}
+
+static struct onecopy_counters counters(void)
+{
+	struct onecopy_counters call = { .size = sizeof(call) };
+
+	CHECK(!ioctl(device, ONECOPY_COUNTERS, &call));
+	CHECK(call.version == ONECOPY_VERSION);
+	return call;
+}
+
+static volatile uint32_t *map_words(void)
+{
+	void *place =
+		mmap(NULL, WORDS * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
+
+	CHECK(place != MAP_FAILED);
+	return place;
+}
+
+static uint32_t await_word(volatile uint32_t *word)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == ONECOPY_STATUS_PENDING)
+		usleep(100);
+	return *word;
+}
+
+/* What a child says by its exit status. */
+static bool child_succeeds(pid_t child)
+{
+	int status;
+
+	CHECK(waitpid(child, &status, 0) == child);
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* In a child: it goes on without the regions of this process's file. */
+#define IN_CHILD(...)                          \
+	do {                                   \
+		pid_t child_ = fork();         \
+		CHECK(child_ >= 0);            \
+		if (!child_) {                 \
+			__VA_ARGS__;           \
+			_exit(0);              \
+		}                              \
+		CHECK(child_succeeds(child_)); \
+	} while (0)
+
+/* ---- what it does ---------------------------------------------------------------------------- */
+
+static void both_directions(void)
+{
+	size_t bytes = 3 * PAGE + 100;
+	uint8_t *shared = memory(bytes), *own = memory(bytes);
+	uint64_t cookie;
+
+	fill(shared, bytes, 1);
+	cookie = create(shared, bytes, ONECOPY_REGION_READ | ONECOPY_REGION_WRITE);
+	IN_CHILD({
+		CHECK(!copy(cookie, 0, own, bytes, 0));
+		CHECK(is_filled(own, bytes, 1));
+		fill(own, bytes, 2);
+		CHECK(!copy(cookie, 0, own, bytes, ONECOPY_COPY_WRITE));
+	});
+	CHECK(is_filled(shared, bytes, 2));
+	CHECK(!destroy(cookie));
+	REFUSED(copy(cookie, 0, own, bytes, 0), ENOENT);
+	REFUSED(destroy(cookie), ENOENT);
+}
+
+/* Every offset and length around the ends of pages, by each who can copy. */
+static void parts(void)
+{
+	static const unsigned int ways[] = { 0, ONECOPY_COPY_KTHREAD };
+	static const size_t places[] = { 0, 1, 63, 4095, 4096, 4097, 8191, 8192, 12000 };
+	size_t bytes = 4 * PAGE;
+	uint8_t *shared = memory(bytes), *own = memory(bytes);
+	uint64_t cookie = create(shared, bytes, ONECOPY_REGION_READ | ONECOPY_REGION_WRITE);
+
+	for (unsigned int w = 0; w < 2; w++)
+		for (unsigned int a = 0; a < 9; a++)
+			for (unsigned int b = a + 1; b < 9; b++) {
+				size_t from = places[a], length = places[b] - from;
+
+				fill(shared, bytes, w);
+				memset(own, 0xee, bytes);
+				CHECK(!copy(cookie, from, own + 7, length, ways[w]));
+				CHECK(!memcmp(own + 7, shared + from, length));
+				CHECK(own[6] == 0xee && own[7 + length] == 0xee);
+				memset(shared, 0xee, bytes);
+				CHECK(!copy(cookie, from, own + 7, length,
+					    ways[w] | ONECOPY_COPY_WRITE));
+				CHECK(!memcmp(own + 7, shared + from, length));
+				CHECK(!from || shared[from - 1] == 0xee);
+				CHECK(shared[from + length] == 0xee);
+			}
+}
+
+/* Pieces on both sides, none of them aligned, some of them empty. */
+static void vectors(void)
+{
+	enum { PIECES = 40 };
+	struct onecopy_piece theirs[PIECES], mine[PIECES];
+	static uint8_t flat[2][PIECES * 3000];
+	size_t bytes = 0, at = 0, most = PIECES * 3 * PAGE;
+	uint8_t *shared = memory(most), *own = memory(most);
+	uint64_t cookie, copied;
+
+	for (int i = 0; i < PIECES; i++) {
+		size_t length = i % 7 == 3 ? 0 : 1 + (size_t)(i * 977) % 3000;
+
+		theirs[i] = (struct onecopy_piece){ (uintptr_t)shared + (size_t)i * 3 * PAGE + 5000,
+						    length };
+		bytes += length;
+	}
+	for (int i = 0; i < PIECES; i++) {
+		size_t length = i == PIECES - 1 ? bytes - at : bytes / PIECES - (size_t)i % 3;
+
+		mine[i] = (struct onecopy_piece){ (uintptr_t)own + (size_t)i * 3 * PAGE + 11,
+						  length };
+		at += length;
+	}
+	fill(shared, most, 9);
+	at = 0;
+	for (int i = 0; i < PIECES; at += theirs[i++].len)
+		memcpy(flat[0] + at, (void *)(uintptr_t)theirs[i].addr, theirs[i].len);
+	CHECK(!create_of(device, theirs, PIECES, ONECOPY_REGION_READ | ONECOPY_REGION_WRITE,
+			 &cookie));
+	for (unsigned int way = 0; way <= ONECOPY_COPY_KTHREAD; way += ONECOPY_COPY_KTHREAD) {
+		memset(own, 0, most);
+		CHECK(!copy_pieces(cookie, 0, mine, PIECES, way, 0, &copied));
+		CHECK(copied == bytes);
+		at = 0;
+		for (int i = 0; i < PIECES; at += mine[i++].len)
+			memcpy(flat[1] + at, (void *)(uintptr_t)mine[i].addr, mine[i].len);
+		CHECK(!memcmp(flat[0], flat[1], bytes));
+		memset(shared, 0, most);
+		CHECK(!copy_pieces(cookie, 0, mine, PIECES, way | ONECOPY_COPY_WRITE, 0, &copied));
+		at = 0;
+		for (int i = 0; i < PIECES; at += theirs[i++].len)
+			CHECK(!memcmp((void *)(uintptr_t)theirs[i].addr, flat[0] + at,
+				      theirs[i].len));
+	}
+}
+
+static void region_to_region(void)
+{
+	size_t bytes = 5 * PAGE;
+	uint8_t *a = memory(bytes), *b = memory(bytes);
+	uint64_t from, to;
+
+	fill(a, bytes, 3);
+	from = create(a, bytes, ONECOPY_REGION_READ);
+	to = create(b + 100, bytes - 100, ONECOPY_REGION_WRITE);
+	IN_CHILD({
+		struct onecopy_copy call = { .size = sizeof(call),
+					     .flags = ONECOPY_COPY_REGION,
+					     .cookie = from,
+					     .offset = 50,
+					     .length = 3 * PAGE + 1,
+					     .local_cookie = to,
+					     .local_offset = 9 };
+
+		CHECK(!ioctl(device, ONECOPY_COPY, &call));
+		CHECK(call.copied == 3 * PAGE + 1);
+		call.copied = 0;
+		call.flags |= ONECOPY_COPY_WRITE;
+		REFUSED(ioctl(device, ONECOPY_COPY, &call), EACCES);
+		call.flags &= ~ONECOPY_COPY_WRITE;
+		call.local_offset = bytes;
+		REFUSED(ioctl(device, ONECOPY_COPY, &call), ERANGE);
+	});
+	CHECK(!memcmp(a + 50, b + 109, 3 * PAGE + 1));
+	CHECK(b[108] == 0 && b[109 + 3 * PAGE + 1] == 0);
+}
+
+static void memory_ends_in_the_middle(void)
+{
+	size_t bytes = 4 * PAGE;
+	uint8_t *shared = memory(bytes), *own = memory(bytes);
+	struct onecopy_piece piece = { (uintptr_t)own, bytes };
+	uint64_t cookie, copied;
+
+	fill(shared, bytes, 4);
+	cookie = create(shared, bytes, ONECOPY_REGION_READ | ONECOPY_REGION_WRITE);
+	CHECK(!munmap(own + 2 * PAGE, 2 * PAGE));
+	CHECK(!copy_pieces(cookie, 0, &piece, 1, 0, 0, &copied));
+	CHECK(copied == 2 * PAGE && is_filled(own, 2 * PAGE, 4));
+	CHECK(!munmap(own, 2 * PAGE));
+	REFUSED(copy_pieces(cookie, 0, &piece, 1, 0, 0, &copied), EFAULT);
+	REFUSED(copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_KTHREAD, 0, &copied), EFAULT);
+	REFUSED(create_of(device, &piece, 1, ONECOPY_REGION_READ, &copied), EFAULT);
+	own = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	REFUSED(copy(cookie, 0, own, bytes, 0), EFAULT);
+	piece.addr = (uintptr_t)own;
+	REFUSED(create_of(device, &piece, 1, ONECOPY_REGION_WRITE, &copied), EFAULT);
+	CHECK(!copy(cookie, 0, own, bytes, ONECOPY_COPY_WRITE));
+	CHECK(!shared[5]);
+}
+
+static void rights(void)
+{
+	uint8_t *shared = memory(PAGE), *own = memory(PAGE);
+	uint64_t readable = create(shared, PAGE, ONECOPY_REGION_READ);
+	uint64_t writable = create(shared, PAGE, ONECOPY_REGION_WRITE);
+	uint64_t group = create(shared, PAGE, ONECOPY_REGION_READ | ONECOPY_REGION_GROUP);
+
+	REFUSED(copy(readable, 0, own, 10, ONECOPY_COPY_WRITE), EACCES);
+	REFUSED(copy(writable, 0, own, 10, 0), EACCES);
+	IN_CHILD({
+		CHECK(!setgid(4000) && !setuid(4000));
+		REFUSED(copy(readable, 0, own, 10, 0), EACCES);
+		REFUSED(copy(group, 0, own, 10, 0), EACCES);
+	});
+	IN_CHILD({
+		CHECK(!setuid(4000));
+		REFUSED(copy(readable, 0, own, 10, 0), EACCES);
+		CHECK(!copy(group, 0, own, 10, 0));
+	});
+	IN_CHILD({
+		device = open("/dev/onecopy", O_RDWR);
+		REFUSED(destroy(readable), EACCES);
+		CHECK(!copy(readable, 0, own, 10, 0));
+	});
+}
+
+static void bounds(void)
+{
+	uint8_t *shared = memory(2 * PAGE), *own = memory(2 * PAGE);
+	uint64_t cookie = create(shared, PAGE + 10, ONECOPY_REGION_READ);
+
+	CHECK(!copy(cookie, PAGE, own, 10, 0));
+	REFUSED(copy(cookie, PAGE, own, 11, 0), ERANGE);
+	REFUSED(copy(cookie, PAGE + 10, own, 1, 0), ERANGE);
+	REFUSED(copy(cookie, UINT64_MAX - 5, own, 10, 0), ERANGE);
+	REFUSED(copy(cookie, 0, own, 0, 0), EINVAL);
+	REFUSED(copy(cookie + 1, 0, own, 10, 0), ENOENT);
+	REFUSED(copy(0, 0, own, 10, 0), ENOENT);
+}
+
+static void single_use(void)
+{
+	uint8_t *shared = memory(PAGE), *own = memory(PAGE);
+	uint64_t cookie = create(shared, PAGE, ONECOPY_REGION_READ | ONECOPY_REGION_SINGLE_USE);
+	uint64_t before = counters().regions_now;
+
+	/* What is refused does not use it up. */
+	REFUSED(copy(cookie, 0, own, PAGE + 1, 0), ERANGE);
+	REFUSED(copy(cookie, 0, own, PAGE, ONECOPY_COPY_WRITE), EACCES);
+	REFUSED(copy(cookie, 0, (void *)1, PAGE, ONECOPY_COPY_KTHREAD), EFAULT);
+	CHECK(!copy(cookie, 0, own, 10, 0));
+	REFUSED(copy(cookie, 0, own, 10, 0), ENOENT);
+	CHECK(counters().regions_now == before - 1);
+}
+
+/* Structures: sizes, unknown flags, reserved fields, what a call has no use for. */
+static void structures(void)
+{
+	struct {
+		struct onecopy_copy call;
+		uint64_t more;
+	} longer = { .call.size = sizeof(longer) };
+	uint8_t *own = memory(PAGE);
+	struct onecopy_piece piece = { (uintptr_t)own, PAGE };
+	uint64_t cookie = create(own, PAGE, ONECOPY_REGION_READ);
+	struct onecopy_copy good = { .size = sizeof(good),
+				     .cookie = cookie,
+				     .length = PAGE,
+				     .pieces = (uintptr_t)&piece,
+				     .piece_count = 1 };
+	struct onecopy_copy bad;
+	struct onecopy_region_create create_bad = { .size = sizeof(create_bad),
+						    .flags = ONECOPY_REGION_READ,
+						    .pieces = (uintptr_t)&piece,
+						    .piece_count = 1,
+						    .reserved = 1 };
+	struct onecopy_notify notify = { .size = sizeof(notify), .fd = -2 };
+
+	memcpy(&longer.call, &good, sizeof(good));
+	longer.call.size = sizeof(longer);
+	CHECK(!ioctl(device, ONECOPY_COPY, &longer));
+	longer.call.copied = 0;
+	longer.more = 1;
+	REFUSED(ioctl(device, ONECOPY_COPY, &longer), E2BIG);
+#define BAD(change)                                                 \
+	do {                                                        \
+		bad = good;                                         \
+		change;                                             \
+		REFUSED(ioctl(device, ONECOPY_COPY, &bad), EINVAL); \
+	} while (0)
+	BAD(bad.size = 0);
+	BAD(bad.size = 3);
+	BAD(bad.size = sizeof(bad) - 8);
+	BAD(bad.size = 1 << 20);
+	BAD(bad.flags = 1 << 30);
+	BAD(bad.copied = 1);
+	BAD(bad.status = 1);
+	BAD(bad.local_cookie = 1);
+	BAD(bad.local_offset = 1);
+	BAD(bad.length = PAGE - 1);
+	BAD(bad.length = UINT64_MAX);
+	BAD(bad.piece_count = 0);
+	BAD(bad.piece_count = ONECOPY_PIECES_MOST + 1);
+	BAD(bad.flags = ONECOPY_COPY_ASYNC);		       /* no word */
+	BAD((bad.flags = ONECOPY_COPY_ASYNC, bad.status = 1)); /* words are not mapped */
+	BAD(bad.flags = ONECOPY_COPY_REGION);		       /* and pieces */
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EINVAL);
+	create_bad.reserved = 0;
+	create_bad.flags = 0;
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EINVAL);
+	create_bad.flags = 1 << 20 | ONECOPY_REGION_READ;
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EINVAL);
+	create_bad.flags = ONECOPY_REGION_READ;
+	create_bad.piece_count = ONECOPY_PIECES_MOST + 1;
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EINVAL);
+	create_bad.piece_count = 1;
+	piece.len = 0;
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EINVAL);
+	piece = (struct onecopy_piece){ UINT64_MAX - 4095, 4096 };
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EFAULT);
+	REFUSED(ioctl(device, ONECOPY_NOTIFY, &notify), EINVAL);
+	notify.fd = device;
+	REFUSED(ioctl(device, ONECOPY_NOTIFY, &notify), EINVAL);
+	REFUSED(ioctl(device, ONECOPY_COPY, NULL), EFAULT);
+	REFUSED(ioctl(device, 0x1234, &bad), ENOTTY);
+}
+
+/* ---- asynchronous ---------------------------------------------------------------------------- */
+
+static void in_order(void)
+{
+	enum { BYTES = 1 << 20 };
+	volatile uint32_t *word = map_words();
+	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
+	uint64_t cookie, copied, rings = 0;
+	int event = eventfd(0, EFD_NONBLOCK);
+	struct onecopy_notify notify = { .size = sizeof(notify), .fd = event };
+	struct pollfd poll_event = { .fd = event, .events = POLLIN };
+
+	CHECK(!ioctl(device, ONECOPY_NOTIFY, &notify));
+	fill(shared, BYTES, 5);
+	cookie = create(shared, BYTES, ONECOPY_REGION_READ);
+	for (unsigned int i = 1; i < WORDS; i++) {
+		struct onecopy_piece piece = { (uintptr_t)own + (i - 1) * (BYTES / WORDS),
+					       BYTES / WORDS };
+
+		CHECK(!copy_pieces(cookie, (i - 1) * (BYTES / WORDS), &piece, 1, ONECOPY_COPY_ASYNC,
+				   i, &copied));
+		CHECK(word[i] != 0);
+	}
+	for (unsigned int i = WORDS - 1; i > 0; i--) {
+		CHECK(await_word(&word[i]) == ONECOPY_STATUS_DONE);
+		/* All before it have ended before. */
+		for (unsigned int k = 1; k < i; k++)
+			CHECK(word[k] == ONECOPY_STATUS_DONE);
+	}
+	CHECK(is_filled(own, BYTES / WORDS * (WORDS - 1), 5));
+	for (uint64_t sum = 0; sum < WORDS - 1; sum += rings) {
+		CHECK(poll(&poll_event, 1, 5000) == 1);
+		CHECK(read(event, &rings, sizeof(rings)) == sizeof(rings));
+	}
+	notify.fd = -1;
+	CHECK(!ioctl(device, ONECOPY_NOTIFY, &notify));
+}
+
+static void a_word_is_taken(void)
+{
+	enum { BYTES = 32 << 20 };
+	volatile uint32_t *word = map_words();
+	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
+	uint64_t cookie = create(shared, BYTES, ONECOPY_REGION_READ), copied;
+	struct onecopy_piece piece = { (uintptr_t)own, BYTES };
+
+	CHECK(!copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 3, &copied));
+	/* The kernel knows by itself. */
+	word[3] = 0;
+	REFUSED(copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 3, &copied), EBUSY);
+	REFUSED(copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 1 << 20, &copied), EINVAL);
+	while (word[3] != ONECOPY_STATUS_DONE)
+		usleep(1000);
+	CHECK(!copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 3, &copied));
+	/* The region is used up to its end, though nobody finds it any more. */
+	CHECK(!destroy(cookie));
+	CHECK(await_word(&word[3]) == ONECOPY_STATUS_DONE);
+	REFUSED(copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 3, &copied), ENOENT);
+	CHECK(!word[3]);
+}
+
+/* Its file and its memory go while a copy is under way. */
+static void closed_in_the_middle(void)
+{
+	enum { BYTES = 16 << 20 };
+	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
+	uint64_t pinned = counters().pages_pinned_now, cookie;
+
+	for (int i = 0; i < 20; i++) {
+		cookie = create(shared, BYTES, ONECOPY_REGION_READ);
+		IN_CHILD({
+			struct onecopy_piece piece = { (uintptr_t)own, BYTES };
+			uint64_t copied;
+
+			device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+			map_words();
+			for (unsigned int k = 1; k < 4; k++)
+				CHECK(!copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, k,
+						   &copied));
+			usleep((useconds_t)i * 500);
+			if (i % 2)
+				munmap(own, BYTES);
+		});
+		CHECK(!destroy(cookie));
+	}
+	for (int i = 0; i < 100 && counters().pages_pinned_now != pinned; i++)
+		usleep(10000);
+	CHECK(counters().pages_pinned_now == pinned);
+}
+
+/* ---- memory that goes ------------------------------------------------------------------------ */
+
+static void gone(int how)
+{
+	volatile uint32_t *word = map_words();
+	uint8_t *shared = memory(4 * PAGE), *own = memory(PAGE);
+	struct onecopy_counters before = counters();
+	uint64_t cookie;
+	uint32_t was = word[0];
+
+	fill(shared, 4 * PAGE, 6);
+	cookie = create(shared, 4 * PAGE, ONECOPY_REGION_READ);
+	if (how == 0)
+		CHECK(!munmap(shared + PAGE, PAGE));
+	else if (how == 1)
+		CHECK(!madvise(shared + PAGE, PAGE, MADV_DONTNEED));
+	else if (how == 2)
+		CHECK(mremap(shared, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE) != MAP_FAILED);
+	else
+		CHECK(mmap(shared, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			   0) == shared);
+	CHECK(copy(cookie, 0, own, PAGE, 0) == -1 && (errno == ESTALE || errno == ENOENT));
+	CHECK(word[0] > was);
+	for (int i = 0; i < 100 && counters().pages_pinned_now != before.pages_pinned_now; i++)
+		usleep(10000);
+	CHECK(counters().pages_pinned_now == before.pages_pinned_now);
+	CHECK(counters().regions_gone == before.regions_gone + 1);
+	REFUSED(copy(cookie, 0, own, PAGE, 0), ENOENT);
+}
+
+static void gone_with_its_memory(void)
+{
+	for (int how = 0; how < 4; how++)
+		gone(how);
+}
+
+/* What is beside it, or between its pieces, or only protected, or copied to a child, does not end
+ * it. */
+static void kept(void)
+{
+	uint8_t *shared = memory(8 * PAGE), *own = memory(2 * PAGE);
+	struct onecopy_piece pieces[2] = { { (uintptr_t)shared + PAGE, PAGE },
+					   { (uintptr_t)shared + 4 * PAGE, PAGE } };
+	uint64_t cookie;
+
+	fill(shared, 8 * PAGE, 7);
+	CHECK(!create_of(device, pieces, 2, ONECOPY_REGION_READ, &cookie));
+	CHECK(!munmap(shared, PAGE));
+	CHECK(!munmap(shared + 2 * PAGE, 2 * PAGE));
+	CHECK(!munmap(shared + 5 * PAGE, 3 * PAGE));
+	CHECK(!mprotect(shared + PAGE, PAGE, PROT_READ));
+	CHECK(!mprotect(shared + PAGE, PAGE, PROT_READ | PROT_WRITE));
+	IN_CHILD({
+		shared[PAGE] = 0xcc; /* the child's own */
+		CHECK(!copy(cookie, 0, own, 2 * PAGE, 0));
+		CHECK(own[0] != 0xcc);
+	});
+	/* Written after the fork: the parent's pages are the region's still. */
+	shared[PAGE] = 0xdd;
+	CHECK(!copy(cookie, 0, own, 2 * PAGE, 0));
+	CHECK(own[0] == 0xdd && own[PAGE] == shared[4 * PAGE]);
+}
+
+/* Nobody reads zeros where the owner has written. */
+static void never_written(void)
+{
+	uint8_t *own = memory(PAGE), *shared;
+	uint64_t cookie;
+	int result;
+
+	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	cookie = create(shared, PAGE, ONECOPY_REGION_READ);
+	CHECK(!copy(cookie, 0, own, PAGE, 0));
+	shared[0] = 1;
+	result = copy(cookie, 0, own, PAGE, 0);
+	CHECK(result ? errno == ESTALE || errno == ENOENT : own[0] == 1);
+}
+
+/* The process ends; another has its file open. */
+static void gone_with_its_process(void)
+{
+	uint8_t *shared = memory(PAGE), *own = memory(PAGE);
+	uint64_t *cookie =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	IN_CHILD(*cookie = create(shared, PAGE, ONECOPY_REGION_READ));
+	for (int i = 0; i < 100 && !copy(*cookie, 0, own, PAGE, 0); i++)
+		usleep(10000);
+	CHECK(copy(*cookie, 0, own, PAGE, 0) == -1 && (errno == ESTALE || errno == ENOENT));
+}
+
+static void pinned_memory_is_counted(void)
+{
+	struct rlimit limit = { 64 << 10, 64 << 10 };
+	uint8_t *shared = memory(1 << 20);
+	struct onecopy_piece piece = { (uintptr_t)shared, 68 << 10 };
+	uint64_t cookie, second;
+
+	IN_CHILD({
+		CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit));
+		CHECK(!setuid(4000));
+		REFUSED(create_of(device, &piece, 1, ONECOPY_REGION_READ, &cookie), ENOMEM);
+		piece.len = 40 << 10;
+		CHECK(!create_of(device, &piece, 1, ONECOPY_REGION_READ, &cookie));
+		REFUSED(create_of(device, &piece, 1, ONECOPY_REGION_READ, &second), ENOMEM);
+		CHECK(!destroy(cookie));
+		CHECK(!create_of(device, &piece, 1, ONECOPY_REGION_READ, &cookie));
+	});
+}
+
+/* ---- hostile --------------------------------------------------------------------------------- */
+
+static int fuzz_seconds = 5;
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Words that mean something, and words that do not. */
+static uint64_t odd_word(uint64_t *state, const uint64_t *known, unsigned int count)
+{
+	switch (next_random(state) % 6) {
+	case 0:
+		return 0;
+	case 1:
+		return next_random(state) % 32;
+	case 2:
+		return next_random(state);
+	case 3:
+		return UINT64_MAX - next_random(state) % 4097;
+	default:
+		return known[next_random(state) % count];
+	}
+}
+
+static void throw_calls(uint64_t state, time_t until)
+{
+	static const unsigned long calls[] = { ONECOPY_REGION_CREATE, ONECOPY_REGION_DESTROY,
+					       ONECOPY_COPY,	      ONECOPY_COPY,
+					       ONECOPY_NOTIFY,	      ONECOPY_COUNTERS };
+	uint8_t *place = memory(64 * PAGE);
+	struct onecopy_piece pieces[8];
+	uint64_t known[32] = { (uintptr_t)place, (uintptr_t)pieces };
+	uint64_t words[10];
+	uint32_t *halves = (uint32_t *)words;
+	unsigned int cookies = 2;
+
+	while (time(NULL) < until) {
+		unsigned long call = calls[next_random(&state) % 6];
+
+		for (int i = 0; i < 8; i++)
+			pieces[i] = (struct onecopy_piece){ (uintptr_t)place + next_random(&state) %
+										       (64 * PAGE),
+							    next_random(&state) % (4 * PAGE) };
+		for (int i = 0; i < 10; i++)
+			words[i] = odd_word(&state, known, cookies);
+		halves[0] = next_random(&state) % 8 ? _IOC_SIZE(call) :
+						      (uint32_t)next_random(&state);
+		halves[1] = (uint32_t)next_random(&state) % 16;
+		/* Often enough what is right in all but one word. */
+		if (call == ONECOPY_REGION_CREATE && next_random(&state) % 2) {
+			words[1] = (uintptr_t)pieces;
+			words[2] = 1 + next_random(&state) % 8;
+			words[3] = 0;
+		} else if (call == ONECOPY_COPY && next_random(&state) % 2) {
+			uint32_t count = 1 + (uint32_t)next_random(&state) % 4;
+
+			words[1] = known[next_random(&state) % cookies];
+			words[2] = next_random(&state) % PAGE;
+			words[3] = 0;
+			for (uint32_t i = 0; i < count; i++)
+				words[3] += pieces[i].len;
+			words[4] = (uintptr_t)pieces;
+			halves[10] = count;
+			halves[11] = halves[1] & ONECOPY_COPY_ASYNC ? 1 + count : 0;
+			words[6] = words[7] = words[8] = 0;
+			halves[1] &= ~(uint32_t)ONECOPY_COPY_REGION;
+		}
+		if (!ioctl(device, call, words) && call == ONECOPY_REGION_CREATE) {
+			if (cookies == 32)
+				cookies = 2;
+			known[cookies++] = words[3];
+		}
+		if (!(next_random(&state) % 64))
+			madvise(place + next_random(&state) % 63 * PAGE, PAGE, MADV_DONTNEED);
+		if (!(next_random(&state) % 512)) {
+			close(device);
+			device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+			map_words();
+		}
+	}
+}
+
+static void random_calls(void)
+{
+	uint64_t pinned = counters().pages_pinned_now;
+	time_t until = time(NULL) + fuzz_seconds;
+	pid_t child[4];
+
+	for (int i = 0; i < 4; i++) {
+		child[i] = fork();
+		CHECK(child[i] >= 0);
+		if (child[i])
+			continue;
+		device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+		map_words();
+		throw_calls(0x9e3779b97f4a7c15ull * (uint64_t)(i + 1), until);
+		_exit(0);
+	}
+	/* Half of them are killed wherever they are. */
+	for (int i = 0; i < 2; i++) {
+		sleep((unsigned int)fuzz_seconds / 2);
+		kill(child[i], SIGKILL);
+	}
+	for (int i = 0; i < 4; i++)
+		CHECK(waitpid(child[i], NULL, 0) == child[i]);
+	for (int i = 0; i < 300 && counters().pages_pinned_now != pinned; i++)
+		usleep(10000);
+	CHECK(counters().pages_pinned_now == pinned);
+}
+
+/* Copiers that are killed at any moment, of a process that is, too. */
+static void killed(void)
+{
+	enum { BYTES = 4 << 20 };
+	uint64_t pinned = counters().pages_pinned_now;
+	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
+	uint64_t *cookie =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	for (int round = 0; round < 40; round++) {
+		pid_t owner, copier;
+
+		*cookie = 0;
+		owner = fork();
+		if (!owner) {
+			device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+			__atomic_store_n(
+				cookie,
+				create(shared, BYTES, ONECOPY_REGION_READ | ONECOPY_REGION_WRITE),
+				__ATOMIC_RELEASE);
+			pause();
+		}
+		copier = fork();
+		if (!copier) {
+			device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+			while (!__atomic_load_n(cookie, __ATOMIC_ACQUIRE))
+				sched_yield();
+			for (unsigned int i = 0;; i++)
+				copy(*cookie, 0, own, BYTES,
+				     i % 2 | (i % 3 ? 0 : ONECOPY_COPY_KTHREAD));
+		}
+		usleep(20000 + (useconds_t)round * 1700);
+		kill(round % 2 ? owner : copier, SIGKILL);
+		usleep((useconds_t)round * 300);
+		kill(round % 2 ? copier : owner, SIGKILL);
+		CHECK(waitpid(owner, NULL, 0) == owner && waitpid(copier, NULL, 0) == copier);
+	}
+	for (int i = 0; i < 300 && counters().pages_pinned_now != pinned; i++)
+		usleep(10000);
+	CHECK(counters().pages_pinned_now == pinned);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+#define TEST(name)          \
+	{                   \
+#name, name \
+	}
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	TEST(both_directions),
+	TEST(parts),
+	TEST(vectors),
+	TEST(region_to_region),
+	TEST(memory_ends_in_the_middle),
+	TEST(rights),
+	TEST(bounds),
+	TEST(single_use),
+	TEST(structures),
+	TEST(in_order),
+	TEST(a_word_is_taken),
+	TEST(closed_in_the_middle),
+	TEST(gone_with_its_memory),
+	TEST(kept),
+	TEST(never_written),
+	TEST(gone_with_its_process),
+	TEST(pinned_memory_is_counted),
+	TEST(killed),
+	TEST(random_calls),
+};
+
+int main(int argc, char **argv)
+{
+	unsigned int passed = 0, failed = 0;
+
+	if (argc > 1)
+		fuzz_seconds = atoi(argv[1]);
+	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		pid_t child;
+		bool good;
+
+		fflush(stdout);
+		child = fork();
+		if (!child) {
+			alarm(120 + 2 * (unsigned int)fuzz_seconds);
+			device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+			CHECK(device >= 0);
+			tests[i].run();
+			_exit(0);
+		}
+		good = child_succeeds(child);
+		printf("%s  %s\n", good ? "ok    " : "FAILED", tests[i].name);
+		passed += good;
+		failed += !good;
+	}
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}

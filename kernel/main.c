@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/* Dual BSD/GPL. The device /dev/onecopy: its calls, its status words, its counters. */
+#include "compat/compat.h"
+#include "onecopy.h"
+
+#include <linux/bitmap.h>
+#include <linux/eventfd.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+struct workqueue_struct *onecopy_workers;
+struct onecopy_totals onecopy_totals;
+
+/* ---- status words ---------------------------------------------------------------------------- */
+
+static void signal_event(struct onecopy_file *file)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&file->event_lock, flags);
+	if (file->event)
+		compat_eventfd_signal(file->event);
+	spin_unlock_irqrestore(&file->event_lock, flags);
+}
+
+int onecopy_status_take(struct onecopy_file *file, u32 word)
+{
+	/* Acquire: pairs with the release in mmap_status(). */
+	unsigned int words = smp_load_acquire(&file->words);
+
+	if (!word || word >= words)
+		return -EINVAL;
+	if (test_and_set_bit(word, file->pending))
+		return -EBUSY;
+	WRITE_ONCE(file->status[word], ONECOPY_STATUS_PENDING);
+	return 0;
+}
+
+void onecopy_status_give_back(struct onecopy_file *file, u32 word)
+{
+	WRITE_ONCE(file->status[word], 0);
+	clear_bit_unlock(word, file->pending);
+}
+
+void onecopy_status_tell(struct onecopy_file *file, u32 word, int result)
+{
+	/* The word may be taken again as soon as its new state is seen. */
+	clear_bit_unlock(word, file->pending);
+	/* Release: the bytes come first. Pairs with the process's acquire. */
+	smp_store_release(&file->status[word],
+			  result ? ONECOPY_STATUS_FAILED | (u32)-result : ONECOPY_STATUS_DONE);
+	signal_event(file);
+}
+
+void onecopy_status_gone(struct onecopy_file *file)
+{
+	/* Acquire: pairs with the release in mmap_status(). */
+	if (smp_load_acquire(&file->words))
+		atomic_inc((atomic_t *)&file->status[0]);
+	signal_event(file);
+}
+
+static int mmap_status(struct file *opened, struct vm_area_struct *area)
+{
+	struct onecopy_file *file = opened->private_data;
+	unsigned long bytes = area->vm_end - area->vm_start;
+	int error = 0;
+
+	if (area->vm_pgoff || bytes > ONECOPY_STATUS_BYTES_MOST || !(area->vm_flags & VM_SHARED))
+		return -EINVAL;
+	mutex_lock(&file->lock);
+	if (!file->words) {
+		unsigned int words = bytes / sizeof(u32);
+
+		file->pending = bitmap_zalloc(words, GFP_KERNEL_ACCOUNT);
+		file->status = file->pending ? vmalloc_user(bytes) : NULL;
+		if (file->status) {
+			/* Release: pairs with the acquires above. */
+			smp_store_release(&file->words, words);
+		} else {
+			bitmap_free(file->pending);
+			file->pending = NULL;
+			error = -ENOMEM;
+		}
+	}
+	mutex_unlock(&file->lock);
+	return error ? error : remap_vmalloc_range(area, file->status, 0);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* The structure as the caller knows it, by its first word. */
+static long take(void *to, size_t bytes, void __user *from, u32 *size)
+{
+	if (get_user(*size, (u32 __user *)from))
+		return -EFAULT;
+	if (*size < sizeof(u32) || *size > PAGE_SIZE)
+		return -EINVAL;
+	return copy_struct_from_user(to, bytes, from, *size);
+}
+
+static long give(void __user *to, const void *from, size_t bytes, u32 size)
+{
+	return copy_to_user(to, from, min_t(size_t, bytes, size)) ? -EFAULT : 0;
+}
+
+static long create(struct onecopy_file *file, void __user *argument)
+{
+	const u32 flags = ONECOPY_REGION_READ | ONECOPY_REGION_WRITE | ONECOPY_REGION_SINGLE_USE |
+			  ONECOPY_REGION_GROUP;
+	struct onecopy_region_create call;
+	struct onecopy_region *region;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	if (call.flags & ~flags || !(call.flags & (ONECOPY_REGION_READ | ONECOPY_REGION_WRITE)) ||
+	    call.reserved || call.cookie || size < sizeof(call))
+		return -EINVAL;
+	region = onecopy_region_make(file, call.pieces, call.piece_count, call.flags);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	call.cookie = region->cookie;
+	onecopy_region_put(region);
+	error = give(argument, &call, sizeof(call), size);
+	if (error)
+		onecopy_region_destroy(file, call.cookie);
+	return error;
+}
+
+static long destroy(struct onecopy_file *file, void __user *argument)
+{
+	struct onecopy_region_destroy call;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	return call.reserved ? -EINVAL : onecopy_region_destroy(file, call.cookie);
+}
+
+static long copy(struct onecopy_file *file, void __user *argument)
+{
+	struct onecopy_copy call;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	if (size < sizeof(call))
+		return -EINVAL;
+	error = onecopy_copy(file, &call);
+	return error ? error : give(argument, &call, sizeof(call), size);
+}
+
+static long notify(struct onecopy_file *file, void __user *argument)
+{
+	struct eventfd_ctx *event = NULL;
+	struct onecopy_notify call;
+	unsigned long flags;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	if (size < sizeof(call) || call.fd < -1)
+		return -EINVAL;
+	if (call.fd >= 0) {
+		event = eventfd_ctx_fdget(call.fd);
+		if (IS_ERR(event))
+			return PTR_ERR(event);
+	}
+	spin_lock_irqsave(&file->event_lock, flags);
+	swap(event, file->event);
+	spin_unlock_irqrestore(&file->event_lock, flags);
+	if (event)
+		eventfd_ctx_put(event);
+	return 0;
+}
+
+static long counters(void __user *argument)
+{
+	struct onecopy_totals *totals = &onecopy_totals;
+	struct onecopy_counters call;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	if (memchr_inv(&call.version, 0, sizeof(call) - offsetof(struct onecopy_counters, version)))
+		return -EINVAL;
+	call.version = ONECOPY_VERSION;
+	call.regions_created = atomic64_read(&totals->regions_created);
+	call.regions_now = atomic64_read(&totals->regions_now);
+	call.regions_gone = atomic64_read(&totals->regions_gone);
+	call.pages_pinned_now = atomic64_read(&totals->pages_pinned_now);
+	call.copies = atomic64_read(&totals->copies);
+	call.copies_by_thread = atomic64_read(&totals->copies_by_thread);
+	call.bytes = atomic64_read(&totals->bytes);
+	call.failures = atomic64_read(&totals->failures);
+	return give(argument, &call, sizeof(call), size);
+}
+
+static long on_ioctl(struct file *opened, unsigned int command, unsigned long argument)
+{
+	struct onecopy_file *file = opened->private_data;
+	void __user *place = (void __user *)argument;
+
+	switch (command) {
+	case ONECOPY_REGION_CREATE:
+		return create(file, place);
+	case ONECOPY_REGION_DESTROY:
+		return destroy(file, place);
+	case ONECOPY_COPY:
+		return copy(file, place);
+	case ONECOPY_NOTIFY:
+		return notify(file, place);
+	case ONECOPY_COUNTERS:
+		return counters(place);
+	default:
+		return -ENOTTY;
+	}
+}
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+static int on_open(struct inode *inode, struct file *opened)
+{
+	struct onecopy_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+
+	if (!file)
+		return -ENOMEM;
+	mutex_init(&file->lock);
+	spin_lock_init(&file->event_lock);
+	INIT_LIST_HEAD(&file->regions);
+	onecopy_jobs_begin(file);
+	opened->private_data = file;
+	return nonseekable_open(inode, opened);
+}
+
+static int on_release(struct inode *inode, struct file *opened)
+{
+	struct onecopy_file *file = opened->private_data;
+
+	/* Each of the two may still tell of its end. */
+	onecopy_regions_end(file);
+	onecopy_jobs_end(file);
+	if (file->event)
+		eventfd_ctx_put(file->event);
+	vfree(file->status);
+	bitmap_free(file->pending);
+	mutex_destroy(&file->lock);
+	kfree(file);
+	return 0;
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.open = on_open,
+	.release = on_release,
+	.unlocked_ioctl = on_ioctl,
+	.mmap = mmap_status,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "onecopy",
+	.fops = &operations,
+	.mode = 0666,
+};
+
+static int __init begin(void)
+{
+	int error;
+
+	onecopy_workers = alloc_workqueue("onecopy", WQ_UNBOUND, 0);
+	if (!onecopy_workers)
+		return -ENOMEM;
+	error = misc_register(&device);
+	if (error)
+		destroy_workqueue(onecopy_workers);
+	return error;
+}
+
+static void __exit finish(void)
+{
+	misc_deregister(&device);
+	/* Regions that are ending. */
+	destroy_workqueue(onecopy_workers);
+	rcu_barrier();
+}
+
+module_init(begin);
+module_exit(finish);
+MODULE_DESCRIPTION("Memory of one process copied by others, once");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("0.2.0");

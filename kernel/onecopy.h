@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * Dual BSD/GPL. What the files of the module share.
+ *
+ *   main.c    the device: calls, status words, counters
+ *   region.c  regions: pages, cookies, who may use them, when they end
+ *   copy.c    the copies: by the caller, by a thread, in order
+ */
+#ifndef ONECOPY_KERNEL_H
+#define ONECOPY_KERNEL_H
+
+#include "uapi/linux/onecopy.h"
+#include <linux/atomic.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
+
+struct eventfd_ctx;
+
+/* An open file. */
+struct onecopy_file {
+	struct mutex lock;	/* of what follows, as far as it changes */
+	u32 *status;		/* NULL: not mapped yet; the words stay as long as the file */
+	unsigned long *pending; /* a bit for each word */
+	unsigned int words;
+	spinlock_t event_lock;
+	struct eventfd_ctx *event; /* NULL: none; under event_lock */
+	struct list_head regions;  /* under the lock of all regions, see region.c */
+	spinlock_t jobs_lock;
+	struct list_head jobs; /* in the order of their calls */
+	bool running;	       /* the work is queued, or takes one after the other */
+	struct work_struct work;
+};
+
+struct onecopy_span {
+	u64 addr, len;
+	u64 at;		    /* of its first byte in the region */
+	unsigned long page; /* of its first page in the region's */
+};
+
+struct onecopy_region {
+	struct kref kref; /* its being there, each copy, and its end under way */
+	u64 cookie;	  /* 0: nobody else has it */
+	u32 flags;
+	unsigned long state; /* STALE, ENDED, USED */
+	/* How often pages were taken out of the process's tables, and the number at which they were
+	 * last seen to be there again. */
+	atomic_t doubts;
+	int settled; /* atomic; changed under the lock */
+	struct mutex check;
+	kuid_t uid;
+	kgid_t gid;
+	struct onecopy_file *file; /* NULL: of one copy; not looked at once it has ENDED */
+	struct list_head on_file;
+	struct hlist_node on_hash;
+	struct mm_struct *mm;
+	struct mmu_interval_notifier notifier;
+	bool notified;
+	struct work_struct end;
+	struct rcu_head rcu;
+	u64 bytes;
+	struct page **pages;
+	unsigned long page_count, accounted;
+	bool written; /* its pages may have changed */
+	unsigned int span_count;
+	struct onecopy_span span[];
+};
+
+/* ---- region.c -------------------------------------------------------------------------------- */
+
+/* Of the caller's memory. file NULL: for one copy, without a cookie. ERR_PTR(-errno). */
+struct onecopy_region *onecopy_region_make(struct onecopy_file *file, u64 pieces, u32 count,
+					   u32 flags);
+/* For the rights READ, WRITE; a reference. ERR_PTR(-errno). */
+struct onecopy_region *onecopy_region_find(u64 cookie, u32 rights);
+/* Before a copy, which goes on with the pages as they are then: -ESTALE: they are the process's no
+ * more. */
+int onecopy_region_check(struct onecopy_region *region);
+/* Before a copy, for the one of a region that is for one: -ENOENT: another has it. Or not, after
+ * all. */
+int onecopy_region_take(struct onecopy_region *region);
+void onecopy_region_give_back(struct onecopy_region *region);
+/* Behind a copy, in place of put: ends it where it was for one. */
+void onecopy_region_used(struct onecopy_region *region);
+void onecopy_region_put(struct onecopy_region *region);
+int onecopy_region_destroy(struct onecopy_file *file, u64 cookie);
+/* All of a file that closes. */
+void onecopy_regions_end(struct onecopy_file *file);
+
+/* ---- copy.c ---------------------------------------------------------------------------------- */
+
+/* 0 and copy->copied, or -errno. */
+int onecopy_copy(struct onecopy_file *file, struct onecopy_copy *copy);
+/* Of a file that closes: jobs that have not begun are forgotten, the one under way is awaited. */
+void onecopy_jobs_end(struct onecopy_file *file);
+void onecopy_jobs_begin(struct onecopy_file *file);
+
+/* ---- main.c ---------------------------------------------------------------------------------- */
+
+extern struct workqueue_struct *onecopy_workers;
+extern struct onecopy_totals {
+	atomic64_t regions_created, regions_now, regions_gone, pages_pinned_now;
+	atomic64_t copies, copies_by_thread, bytes, failures;
+} onecopy_totals;
+
+/* Takes the word for a copy: -EINVAL, -EBUSY or 0. */
+int onecopy_status_take(struct onecopy_file *file, u32 word);
+void onecopy_status_give_back(struct onecopy_file *file, u32 word);
+/* 0 or -errno, for whoever looks at the word, and the eventfd. */
+void onecopy_status_tell(struct onecopy_file *file, u32 word, int result);
+/* A region has ended with its memory. */
+void onecopy_status_gone(struct onecopy_file *file);
+
+#endif
