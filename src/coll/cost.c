@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll/cost.h"
+#include "base/least.h"
 #include "coll/build.h"
 #include "coll/tree.h"
 #include "pattern/knomial.h"
@@ -348,10 +349,10 @@ static double chunk_s(const struct oci_costing *c, enum oci_model_direction dire
 static double whole_chunks(double chunks, double meet, double own, double help)
 {
 	double few = floor(meet), more = few + 1;
-	double first = fmax(few * own, (chunks - few) * help);
-	double second = fmax(more * own, (chunks - more) * help);
+	double first = oci_larger(few * own, (chunks - few) * help);
+	double second = oci_larger(more * own, (chunks - more) * help);
 
-	return fmin(first, second) / own;
+	return oci_smaller(first, second) / own;
 }
 
 void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, uint32_t shares,

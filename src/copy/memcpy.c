@@ -15,6 +15,9 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#endif
 #define TURN 128 /* bytes: two lines at a time keep the write-combining buffers full */
 
 /* `to` is aligned to a line, bytes to TURN. */
@@ -36,9 +39,18 @@ __attribute__((target("avx2"))) static void stream(uint8_t *to, const uint8_t *f
 	_mm_sfence();
 }
 
+/*
+ * glibc (2.33 and later) has asked the CPU before main(). gcc's __builtin_cpu_supports() asks again
+ * wherever the library is loaded, launchers and shells among them: some ten cpuid, each of which a
+ * hypervisor answers, 50 us in all (EPYC guest, 2026-11-25, one-off).
+ */
 static bool can_stream(void)
 {
+#ifdef CPU_FEATURE_ACTIVE
+	return CPU_FEATURE_ACTIVE(AVX2);
+#else
 	return __builtin_cpu_supports("avx2");
+#endif
 }
 
 static void move_past(uint8_t *to, const uint8_t *from, size_t bytes)

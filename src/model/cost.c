@@ -2,6 +2,8 @@
 /* Costs: pure functions of a model's terms. */
 #include "model/model.h"
 
+#include "base/least.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +29,7 @@ double oci_model_contending(const struct oci_model *model, enum oci_model_mechan
 {
 	double near = model->copy[mechanism].lock_span.value / (bytes ? (double)bytes : 1);
 
-	return fmin(copiers, fmax(near, 1));
+	return oci_smaller(copiers, oci_larger(near, 1));
 }
 
 double oci_model_alpha_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
@@ -58,7 +60,7 @@ double oci_model_beyond(const struct oci_model *model, size_t extent, size_t wor
 	/* Measured on 2 ranks under 32 MiB of an AMD EPYC guest, 2026-11-22: Bcast of 4 MiB (half
 	 * of the cache is touched) at the rate of the cache, Scatter and Gather (all of it) and
 	 * Alltoall (twice) at that of memory, Allgather (three halves) too; docs/results.md. */
-	return fmin(fmax(2 * touched - 1, 0), 1);
+	return oci_smaller(oci_larger(2 * touched - 1, 0), 1);
 }
 
 static double mixed(const struct oci_term *cache, const struct oci_term *memory, double beyond)
@@ -106,8 +108,8 @@ double oci_model_memcpy_of_s(const struct oci_model *model, size_t bytes, double
 
 double oci_model_fill_of_s(const struct oci_model *model, size_t bytes, double beyond)
 {
-	return fmax(oci_model_memcpy_of_s(model, bytes, beyond),
-		    (double)bytes * model->memcpy_slot.value);
+	return oci_larger(oci_model_memcpy_of_s(model, bytes, beyond),
+			  (double)bytes * model->memcpy_slot.value);
 }
 
 double oci_model_reduce_s(const struct oci_model *model, size_t bytes)

@@ -2,7 +2,9 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#elif defined(__x86_64__)
 #include <cpuid.h>
 #endif
 #include <errno.h>
@@ -64,7 +66,11 @@ int oci_os_bind(unsigned int cpu)
 
 bool oci_os_is_virtual(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
+	/* What glibc (2.33 and later) has asked before main(): each cpuid of a virtual machine is a
+	 * trap, of 4 us and more. */
+	return __x86_get_cpuid_feature_leaf(CPUID_INDEX_1)->cpuid_array[2] >> 31;
+#elif defined(__x86_64__)
 	unsigned int a, b, c, d;
 
 	return __get_cpuid(1, &a, &b, &c, &d) && c >> 31;

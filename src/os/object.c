@@ -48,6 +48,8 @@ struct oci_object oci_object_read(const struct dl_phdr_info *info)
 			object.rela = place(info, entry);
 		else if (entry->d_tag == DT_RELASZ)
 			object.rela_bytes = entry->d_un.d_val;
+		else if (entry->d_tag == DT_RELACOUNT)
+			object.relative = entry->d_un.d_val;
 		else if (entry->d_tag == DT_JMPREL)
 			object.plt = place(info, entry);
 		else if (entry->d_tag == DT_PLTRELSZ)
@@ -130,43 +132,60 @@ static long protect(uintptr_t page, int protection)
 	return syscall(SYS_mprotect, page, 4096, protection);
 }
 
-/* The slot may lie in what is read-only since the relocation: it is so again afterwards, where it
- * was. */
-static bool set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *function)
+enum access { WRITABLE, READ_ONLY, UNKNOWN };
+
+/* Of what is read-only since the relocation the dynamic linker leaves a last page that is not whole
+ * writable. */
+static enum access access_to(const struct dl_phdr_info *info, uintptr_t slot)
 {
-	uintptr_t page = slot & ~(uintptr_t)4095;
-	int protection = PROT_READ | PROT_WRITE;
+	uintptr_t at = slot - info->dlpi_addr, page = at & ~(uintptr_t)4095;
+	enum access access = UNKNOWN;
 
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 
-		/* The dynamic linker leaves a last page that is not whole writable. */
-		if (part->p_type == PT_GNU_RELRO &&
-		    slot - info->dlpi_addr - part->p_vaddr < part->p_memsz &&
-		    page + 4096 <= info->dlpi_addr + part->p_vaddr + part->p_memsz)
-			protection = PROT_READ;
+		if (at - part->p_vaddr >= part->p_memsz)
+			continue;
+		if (part->p_type == PT_GNU_RELRO && page + 4096 <= part->p_vaddr + part->p_memsz)
+			return READ_ONLY;
+		if (part->p_type == PT_LOAD && part->p_flags & PF_W)
+			access = WRITABLE;
 	}
-	if (protect(page, PROT_READ | PROT_WRITE))
+	return access;
+}
+
+/* What is not writable is so again afterwards, where it was. */
+static bool set_slot(const struct dl_phdr_info *info, uintptr_t slot, void *function)
+{
+	enum access access = access_to(info, slot);
+	uintptr_t page = slot & ~(uintptr_t)4095;
+
+	if (access != WRITABLE && protect(page, PROT_READ | PROT_WRITE))
 		return false;
 	/* Relaxed: whoever calls through it finds one function or the other. */
 	__atomic_store_n((void **)slot, function, __ATOMIC_RELAXED);
-	protect(page, protection);
+	if (access == READ_ONLY)
+		protect(page, PROT_READ);
 	return true;
 }
 
 static void bind_in(const struct dl_phdr_info *info, const struct oci_object *object,
-		    const ElfW(Rela) * rela, size_t bytes, const struct oci_object_call *calls,
+		    const ElfW(Rela) * rela, size_t count, const struct oci_object_call *calls,
 		    bool *bound)
 {
-	for (size_t i = 0; rela && i < bytes / sizeof(*rela); i++) {
+	for (size_t i = 0; rela && i < count; i++) {
 		unsigned int type = ELF64_R_TYPE(rela[i].r_info);
 		const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(rela[i].r_info)];
+		const char *name;
 
 		if (type != JUMP_SLOT && type != GLOB_DAT && type != DATA)
 			continue;
+		name = object->strings + symbol->st_name;
 		for (int call = 0; calls[call].name; call++)
-			if ((type != DATA || calls[call].in_data) &&
-			    !strcmp(object->strings + symbol->st_name, calls[call].name))
+			/* Nearly all differ in the first letter: strcmp() for each would be most of
+			 * it. */
+			if ((type != DATA || calls[call].in_data) && *name == *calls[call].name &&
+			    !strcmp(name, calls[call].name))
 				bound[call] = set_slot(info, info->dlpi_addr + rela[i].r_offset,
 						       calls[call].ours);
 	}
@@ -176,11 +195,16 @@ void oci_object_bind(const struct dl_phdr_info *info, const struct oci_object_ca
 		     bool *bound)
 {
 	struct oci_object object = oci_object_read(info);
+	size_t relas, relative;
 
 	if (!object.symbols)
 		return;
-	bind_in(info, &object, object.plt, object.plt_bytes, calls, bound);
-	bind_in(info, &object, object.rela, object.rela_bytes, calls, bound);
+	bind_in(info, &object, object.plt, object.plt_bytes / sizeof(*object.plt), calls, bound);
+	/* Those without a symbol come first, twenty thousand of them in libmpich. */
+	relas = object.rela_bytes / sizeof(*object.rela);
+	relative = object.relative < relas ? object.relative : relas;
+	bind_in(info, &object, object.rela ? object.rela + relative : NULL, relas - relative, calls,
+		bound);
 }
 
 struct binding {

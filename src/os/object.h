@@ -14,6 +14,7 @@
 struct oci_object {
 	const ElfW(Rela) * rela, *plt;
 	size_t rela_bytes, plt_bytes;
+	size_t relative; /* so many of `rela` come first and have no symbol */
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *gnu_hash, *hash; /* NULL: it has none */

@@ -208,7 +208,25 @@ static void *allocate_little(void *unused)
 	return unused;
 }
 
-/* The memory that a thread begins with is a large page; skipped where there are none. */
+static void *allocate_more(void *unused)
+{
+	enum { BLOCKS = 150, BYTES = 10000 };
+	char *memory[BLOCKS];
+
+	for (int i = 0; i < BLOCKS; i++) {
+		memory[i] = malloc(BYTES);
+		CHECK(in_arena(memory[i], BYTES));
+		memset(memory[i], i, BYTES);
+	}
+	for (int i = 0; i < BLOCKS; i++) {
+		CHECK(memory[i][0] == (char)i && memory[i][BYTES - 1] == (char)i);
+		free(memory[i]);
+	}
+	return unused;
+}
+
+/* What a thread begins with becomes a large page with its second MiB; skipped where there are none.
+ */
 static void large_page_of_a_thread(void)
 {
 	uint64_t before = arena()->counts().large, backed;
@@ -220,6 +238,9 @@ static void large_page_of_a_thread(void)
 	if (backed == before)
 		_Exit(77);
 	CHECK(!pthread_create(&thread, NULL, allocate_little, NULL));
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(arena()->counts().large == backed);
+	CHECK(!pthread_create(&thread, NULL, allocate_more, NULL));
 	CHECK(!pthread_join(thread, NULL));
 	CHECK(arena()->counts().large == backed + 2 * MIB);
 }

@@ -32,6 +32,19 @@ static void private_memory(void)
 	use_memory();
 }
 
+/* As a launcher. What is asked for by alloc() is the arena's there, too. */
+static void malloc_of_the_c_library(void)
+{
+	void *block = malloc(100), *shared;
+
+	CHECK(block && !in_arena(block, 100));
+	shared = arena()->alloc(100, 64);
+	CHECK(shared && in_arena(shared, 100) && !in_arena(block, 100));
+	arena()->free(shared);
+	free(block);
+	use_memory();
+}
+
 /* ONECOPY_HEAP_BYTES=128M */
 static void exhausted(void)
 {
@@ -132,6 +145,7 @@ static void without_memfd(void)
 
 const struct scenario limit_scenarios[] = {
 	{ "private_memory", private_memory },
+	{ "malloc_of_the_c_library", malloc_of_the_c_library },
 	{ "exhausted", exhausted },
 	{ "small_address_space", small_address_space },
 	{ "limit_address_space", limit_address_space },

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-enum { ROUNDS_MOST = 101 };
+enum { ROUNDS_MOST = 401 };
 
 enum bench_what {
 	BENCH_ALGORITHMS = 1,

@@ -2,7 +2,7 @@
 /*
  * What a job pays before its collectives pay off: MPI_Init, the first call, each of the next 1999,
  * a new communicator, memory, and a program without any collective; on the MPIs that are installed,
- * without onecopy and with it, in turns.
+ * without onecopy, with it and with its shared heap, in turns.
  */
 #include "bench.h"
 #include "command.h"
@@ -19,15 +19,17 @@ enum { PLACES_MOST = 12, CALLS = 2000, QUICK_CALLS = 200 };
 #define RUN_SECONDS 300
 
 /* Figures over the number of ranks. */
-enum quantity { FIRST = 2, JOB = 3, NEW = 5, SLOW = 6, NONE = 7, QUANTITIES = 11 };
+enum quantity { INIT = 0, FIRST = 2, JOB = 3, NEW = 5, SLOW = 6, NONE = 7, QUANTITIES = 11 };
 
 static const struct {
 	const char *name, *unit, *title, *about;
+	double target; /* what onecopy may add; 0: nothing is asked */
 } quantities[QUANTITIES] = {
-	{ "init", "us", "MPI_Init", "The slowest rank's." },
+	[INIT] = { "init", "us", "MPI_Init", "The slowest rank's.", 500 },
 	{ "loaded", "us", "From exec to the end of MPI_Init",
 	  "The slowest rank's: loading the program and its libraries, and MPI_Init." },
-	[FIRST] = { "first", "us", "First call", "MPI_Allreduce of one double; the slowest rank." },
+	[FIRST] = { "first", "us", "First call", "MPI_Allreduce of one double; the slowest rank.",
+		    500 },
 	[JOB] = { "job", "us", "From exec to the end of the first call",
 		  "The sum of the two before: what a job has to win back." },
 	{ "dup", "us", "MPI_Comm_dup", "The median of 21 in a run." },
@@ -36,7 +38,7 @@ static const struct {
 	[SLOW] = { "slow", "calls", "Calls that take 5 us more than stock's at the same place",
 		   "Of the second to the last, by the medians over the rounds." },
 	[NONE] = { "none", "us", "Program without a collective, from exec to MPI_Finalize's end",
-		   "The slowest rank's: loading, MPI_Init, MPI_Finalize." },
+		   "The slowest rank's: loading, MPI_Init, MPI_Finalize.", 200 },
 	{ "none-job", "ms", "Job without a collective, with its launcher",
 	  "From the start of the launcher, behind onecopy run with onecopy, to its end." },
 	{ "descriptors", "descriptors", "Descriptors of a rank",
@@ -49,10 +51,17 @@ static const struct {
 static const struct variant variants[] = {
 	{ "Open MPI", LAUNCH_OPENMPI, false, false, NULL },
 	{ "Open MPI, onecopy", LAUNCH_OPENMPI, true, false, NULL },
+	{ "Open MPI, shared heap", LAUNCH_OPENMPI, true, true, NULL },
 	{ "MPICH", LAUNCH_MPICH, false, false, NULL },
 	{ "MPICH, onecopy", LAUNCH_MPICH, true, false, NULL },
+	{ "MPICH, shared heap", LAUNCH_MPICH, true, true, NULL },
 };
-enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), OF_AN_MPI = 3 };
+
+static const char *stock_of(unsigned int variant)
+{
+	return variants[variant / OF_AN_MPI * OF_AN_MPI].name;
+}
 
 static struct {
 	size_t ranks[PLACES_MOST]; /* the figures' axis */
@@ -186,7 +195,7 @@ static void find_slow(unsigned int place, unsigned int with)
 	char list[256] = "";
 
 	for (unsigned int call = 1; call < start.calls; call++) {
-		double stock = median_of(by_call, variants[with - 1].name, call);
+		double stock = median_of(by_call, stock_of(with), call);
 		double ours = median_of(by_call, variants[with].name, call);
 
 		compared += !isnan(ours - stock);
@@ -209,8 +218,9 @@ static void find_slow(unsigned int place, unsigned int with)
 void bench_start_end(struct bench *bench)
 {
 	for (unsigned int place = 0; place < start.places && bench->results.complete; place++) {
-		for (unsigned int v = 1; v < VARIANTS; v += 2)
-			find_slow(place, v);
+		for (unsigned int v = 0; v < VARIANTS; v++)
+			if (variants[v].onecopy)
+				find_slow(place, v);
 	}
 }
 
@@ -218,14 +228,44 @@ void bench_start_end(struct bench *bench)
 static double more(enum quantity q, unsigned int place, unsigned int with)
 {
 	return median_of(start.figures[q], variants[with].name, place) -
-	       median_of(start.figures[q], variants[with - 1].name, place);
+	       median_of(start.figures[q], stock_of(with), place);
+}
+
+/*
+ * The same round by round, whose two runs have the machine in the same state: the median of the
+ * differences, its interval, and whether that shows what is asked.
+ */
+static void say_mark(struct bench *bench, enum quantity q, unsigned int place, unsigned int with)
+{
+	const struct figure *figure = start.figures[q];
+	const struct figure_cell *ours = figure_cell_of(figure, variants[with].name, place);
+	const struct figure_cell *stock = figure_cell_of(figure, stock_of(with), place);
+	double differences[ROUNDS_MOST], target = quantities[q].target;
+	struct stats_estimate more;
+	unsigned int count = 0;
+
+	if (!ours || !stock || !ours->samples || !stock->samples)
+		return;
+	for (unsigned int round = 0; round < bench->options.rounds; round++)
+		if (!isnan(ours->samples[round] - stock->samples[round]))
+			differences[count++] = ours->samples[round] - stock->samples[round];
+	if (stats_estimate(differences, count, &more))
+		return;
+	results_say(&bench->results,
+		    "%s against stock, %zu ranks: %s %+.3f ms [%+.3f, %+.3f], at most %.1f asked: "
+		    "%s.",
+		    variants[with].name, start.ranks[place], quantities[q].title, more.median / 1e3,
+		    more.low / 1e3, more.high / 1e3, target / 1e3,
+		    more.high <= target ? "shown" :
+		    more.low > target	? "missed" :
+					  "neither shown nor missed");
 }
 
 void bench_start_sum_up(struct bench *bench)
 {
 	for (unsigned int place = 0; place < start.places; place++) {
-		for (unsigned int v = 1; v < VARIANTS; v += 2) {
-			if (isnan(more(FIRST, place, v)))
+		for (unsigned int v = 0; v < VARIANTS; v++) {
+			if (!variants[v].onecopy || isnan(more(FIRST, place, v)))
 				continue;
 			results_say(
 				&bench->results,
@@ -235,6 +275,9 @@ void bench_start_sum_up(struct bench *bench)
 				variants[v].name, start.ranks[place], more(JOB, place, v) / 1e3,
 				more(FIRST, place, v) / 1e3, more(NEW, place, v),
 				more(NONE, place, v) / 1e3);
+			for (enum quantity q = 0; q < QUANTITIES; q++)
+				if (quantities[q].target > 0)
+					say_mark(bench, q, place, v);
 		}
 	}
 }

@@ -14,9 +14,8 @@
  * all have reached 1 + s, that is when they have emptied segment s - 2; of the first two, when they
  * have begun (ACK at 2). The root leaves without waiting for the last two: the lane keeps its slot.
  */
+#include "base/least.h"
 #include "coll/build.h"
-
-#include <math.h>
 
 #define HALF_BYTES (OCI_SLOT_BYTES / 2)
 
@@ -65,9 +64,9 @@ static void cost(struct oci_costing *c)
 	flags = c->cost.flags - before;
 	/* From the filling of a half to the next filling of the same, meanwhile the other one's. */
 	round = fill + fetch + flags;
-	pace = fmax(fmax(fill, fetch), round / 2);
-	c->cost.memory += (turns - 1) * fmax(fill, fetch);
-	c->cost.flags += (turns - 1) * (pace - fmax(fill, fetch));
+	pace = oci_larger(oci_larger(fill, fetch), round / 2);
+	c->cost.memory += (turns - 1) * oci_larger(fill, fetch);
+	c->cost.flags += (turns - 1) * (pace - oci_larger(fill, fetch));
 	oci_cost_ops(c, 1 + 3 * turns);
 }
 

@@ -177,9 +177,7 @@ void heap_bind_all(const struct oci_object_call *calls, const void *behind);
 
 /* A block of the arena that is about to be used: backed now, if it is large. */
 void heap_back(void *address, size_t bytes);
-/* The same for memory that mimalloc begins to use, if that is a segment or the beginning of one. */
+/* The same for memory that mimalloc begins to use, if that is a segment or a second MiB of one. */
 void heap_back_segment(void *address, size_t bytes);
-/* What of it is to be opened: of a segment a large page at least. */
-size_t heap_whole_pages(const void *address, size_t bytes);
 
 #endif

@@ -6,13 +6,17 @@
  * or behind it. Blocks of two allocators must never meet: jemalloc exports no reallocarray(), and
  * free() of a block of jemalloc's mallocx() is jemalloc's affair. So either the whole family is
  * ours, or each of our functions is nothing but a way to the next one of its name, as if we were
- * not there. It is ours where the next malloc is the C library's and nobody is in front of us.
+ * not there. It is ours where the next malloc is the C library's and nobody is in front of us, and
+ * the program is no launcher of MPIs: that fork()s for each rank, which would copy its heap before
+ * the rank's program begins.
  */
 #include "dso.h"
 #include "os/object.h"
 
 #include <gnu/libc-version.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 void *heap_next[HEAP_FUNCTIONS];
 
@@ -70,12 +74,27 @@ static bool is_bound_to_us(void)
 	return bound == oc_heap_malloc;
 }
 
+/* By the name under which the kernel started it: the C library's own comes later. */
+static bool is_launcher(void)
+{
+	static const char *const begins[] = { "mpirun",	 "mpiexec", "orterun", "orted",
+					      "prterun", "prted",   "hydra_",  "srun" };
+	const char *path = (const char *)getauxval(AT_EXECFN);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; name && i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
 /* Threads that do so at the same time find the same. */
 static OC_COLD int decide(void)
 {
 	struct search next = find("malloc");
 
-	if (is_bound_to_us() && (!next.function || next.in_libc))
+	if (is_bound_to_us() && (!next.function || next.in_libc) && !is_launcher())
 		return OURS;
 	for (int i = 0; i < HEAP_FUNCTIONS; i++)
 		heap_next[i] = heap_find_next(names[i]);

@@ -125,7 +125,6 @@ int heap_mprotect(void *address, size_t bytes, int protection)
 
 	if (protection != (PROT_READ | PROT_WRITE) || !heap_has(address, bytes))
 		return raw_mprotect(address, bytes, protection);
-	bytes = heap_whole_pages(address, bytes);
 	end = (size_t)((uint8_t *)address - base) + bytes;
 	open = atomic_load_explicit(&heap_place.open, memory_order_relaxed);
 	/* Relaxed: read by a child of fork() alone, which has one thread. */
