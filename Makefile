@@ -6,7 +6,8 @@
 #   make demo       install what is missing, build, what programs gain, in 2 minutes (DEMO_ARGS="...")
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
 #   make kmod       build the optional kernel module in build/kmod (KDIR=the kernel's headers)
-#   make kmod-check install what is missing, test the module in a guest of QEMU (KMOD_SECONDS=5)
+#   make kmod-check install what is missing, test the module in a guest of QEMU (KMOD_SECONDS=5,
+#                   KDIR=where a kernel was built: in that one, not Debian's)
 #   make soak       random mixes of everything under both MPIs, 10 minutes (SOAK_SECONDS=600, SEED=)
 #   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")
 #   make coverage   which lines of src/ and mpi/ the tests run; needs gcovr (COVERAGE_ARGS="-L unit")
@@ -56,7 +57,7 @@ kmod:
 
 kmod-check:
 	@cmake/setup-debian.sh build-essential linux-headers-amd64 qemu-system-x86 busybox-static
-	@kernel/guest/run.sh build/kmod $(KMOD_SECONDS)
+	@kernel/guest/run.sh build/kmod $(KMOD_SECONDS) $(KDIR)
 
 coverage: setup
 	@cmake/coverage.sh $(COVERAGE_ARGS)

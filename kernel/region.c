@@ -12,6 +12,10 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#ifndef CONFIG_MMU_NOTIFIER
+#error "the kernel must be built with CONFIG_MMU_NOTIFIER, which KVM and others select"
+#endif
+
 enum { STALE, ENDED, USED };
 
 /* Pages that are pinned by one call; between two of them signals are looked at. */
