@@ -85,6 +85,65 @@ static bool neighbors_sane(const struct oci_mpi_call *c, struct oci_mpi_comm *co
 			 oci_function_array_received(c->function), graph->in.blocks);
 }
 
+/* MPICH takes one buffer where it is built without checks of arguments, and with
+ * MPIR_CVAR_COLL_ALIAS_CHECK=0. This call has nothing to move should it be taken. */
+static bool refuses_aliases(void)
+{
+	int none = 0;
+
+	return PMPI(Alltoallv)(&none, &none, &none, MPI_INT, &none, &none, &none, MPI_INT,
+			       oci_pmpi_job.self) != MPI_SUCCESS;
+}
+
+/* Gathered or scattered: has the block that is the root's, or in an Allgather a rank's, its place
+ * already? An int that overflows there overflows here. */
+static bool in_its_place(const struct oci_mpi_call *c, uint32_t rank)
+{
+	bool gathers = oci_receives_each(c->collective);
+	const char *block = gathers ? c->sbuf : c->rbuf, *blocks = gathers ? c->rbuf : c->sbuf;
+	const void *counts = gathers ? c->rcounts : c->scounts;
+	const void *displs = gathers ? c->rdispls : c->sdispls;
+	MPI_Count count = gathers ? c->scount : c->rcount, first = (MPI_Count)rank * count;
+	struct oci_port_type shape;
+
+	if (c->stype != c->rtype || !count)
+		return false;
+	if (counts ? !oci_mpi_number(counts, c->long_counts, rank) : c->scount != c->rcount)
+		return false;
+	if (counts)
+		first = oci_mpi_number(displs, c->long_displs, rank);
+	else if (!c->long_counts)
+		first = (int)first;
+	oci_port_type_get(c->rtype, &shape);
+	return (uintptr_t)block == (uintptr_t)blocks + (uintptr_t)first * shape.size;
+}
+
+/*
+ * Is one buffer given for both sides, by MPICH's own rule? It is the same from 4.0 to 5.0
+ * (maint/local_python/binding_c.py), and must be the same here: who goes to MPICH alone, and is not
+ * refused there, waits for the others for ever.
+ */
+static bool aliased(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
+{
+	MPI_Count any = oci_sends_each(c->collective) ? c->rcount : c->scount;
+	bool reduces = oci_is_reduction(c->collective);
+	bool one_block = !reduces &&
+			 oci_sends_each(c->collective) != oci_receives_each(c->collective);
+
+	if (!one_block && OCI_LIKELY(c->sbuf != c->rbuf))
+		return false;
+	if (!oci_mpi_sends(c, rank) || !oci_mpi_receives(c, rank))
+		return false;
+	if (one_block)
+		return in_its_place(c, rank) && refuses_aliases();
+	if (!reduces)
+		return c->stype == c->rtype && c->stypes == c->rtypes && c->scounts == c->rcounts &&
+		       c->scount == c->rcount && (c->scounts || c->scount) && refuses_aliases();
+	for (uint32_t r = 0; c->rcounts && r < size; r++)
+		any |= oci_mpi_number(c->rcounts, c->long_counts, r);
+	return any && refuses_aliases();
+}
+
 /* What is wrong on one rank must not reach the engine, where its peers would wait for it. */
 bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 {
@@ -95,16 +154,19 @@ bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 	if (!oci_row_sends(c->collective))
 		return true;
 	if (oci_is_reduction(c->collective))
-		return reduction_sane(c, state->mpi.rank, state->mpi.size);
+		return reduction_sane(c, state->mpi.rank, state->mpi.size) &&
+		       !aliased(c, state->mpi.rank, state->mpi.size);
 	if (oci_is_neighbor(c->collective))
 		return neighbors_sane(c, &state->mpi);
 	if (oci_mpi_sends(c, state->mpi.rank) && c->sbuf != MPI_IN_PLACE &&
 	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
 		       oci_counts_sent(c->collective), state->mpi.size))
 		return false;
-	return !oci_mpi_receives(c, state->mpi.rank) || c->rbuf == MPI_IN_PLACE ||
-	       side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
-			 oci_counts_received(c->collective), state->mpi.size);
+	if (oci_mpi_receives(c, state->mpi.rank) && c->rbuf != MPI_IN_PLACE &&
+	    !side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
+		       oci_counts_received(c->collective), state->mpi.size))
+		return false;
+	return !aliased(c, state->mpi.rank, state->mpi.size);
 }
 
 /* What is not served, alike on all members. */

@@ -321,6 +321,66 @@ static void called_back(void)
 	}
 }
 
+static void refuse_alias(const char *name, bool here, int error)
+{
+	int class = MPI_SUCCESS;
+
+	MPI_Error_class(error, &class);
+	if (class != (here ? MPI_ERR_BUFFER : MPI_SUCCESS))
+		case_fail("%s of one buffer: class %d", name, class);
+}
+
+/*
+ * One buffer for both sides: MPICH refuses it where the rank uses both, without a word to the
+ * others, so each call is one that all ranks are refused, or whose other ranks need no partner.
+ */
+static void aliased(MPI_Comm comm)
+{
+	int buffer[64] = { 0 }, counts[8], displs[8], *mine;
+	MPI_Request request = MPI_REQUEST_NULL;
+
+	for (int r = 0; r < ranks; r++) {
+		counts[r] = 1;
+		displs[r] = 2 * r;
+	}
+#define ONE 1, MPI_INT
+#define REFUSED(name, ...) refuse_alias(#name, true, MPI_##name(__VA_ARGS__))
+	REFUSED(Allreduce, buffer, buffer, ONE, MPI_SUM, comm);
+	REFUSED(Scan, buffer, buffer, ONE, MPI_SUM, comm);
+	REFUSED(Exscan, buffer, buffer, ONE, MPI_SUM, comm);
+	REFUSED(Reduce_scatter_block, buffer, buffer, ONE, MPI_SUM, comm);
+	REFUSED(Reduce_scatter, buffer, buffer, counts, MPI_INT, MPI_SUM, comm);
+	REFUSED(Alltoall, buffer, ONE, buffer, ONE, comm);
+	REFUSED(Alltoallv, buffer, counts, displs, MPI_INT, buffer, counts, displs, MPI_INT, comm);
+	mine = buffer + rank;
+	REFUSED(Allgather, mine, ONE, buffer, ONE, comm);
+	mine = buffer + displs[rank];
+	REFUSED(Allgatherv, mine, ONE, buffer, counts, displs, MPI_INT, comm);
+	REFUSED(Iallreduce, buffer, buffer, ONE, MPI_SUM, comm, &request);
+	REFUSED(Allreduce_init, buffer, buffer, ONE, MPI_SUM, comm, MPI_INFO_NULL, &request);
+	REFUSED(Allreduce_c, buffer, buffer, ONE, MPI_SUM, comm);
+#undef REFUSED
+	/* Not refused: nothing is in both, the own block lies elsewhere, or there is none. */
+	refuse_alias("Allreduce of nothing", false,
+		     MPI_Allreduce(buffer, buffer, 0, MPI_INT, MPI_SUM, comm));
+	refuse_alias("Allgather", false, MPI_Allgather(buffer + ranks, ONE, buffer, ONE, comm));
+	refuse_alias("Gather in place", false,
+		     MPI_Gather(rank ? buffer : MPI_IN_PLACE, ONE, buffer, ONE, 0, comm));
+	case_count(CASE_ALLGATHER, 1);
+	case_count(CASE_GATHER, 1);
+	/* The root alone is refused, and makes up for it. */
+	refuse_alias("Gather", !rank, MPI_Gather(buffer, ONE, buffer, ONE, 0, comm));
+	if (!rank)
+		MPI_Gather(buffer + ranks, ONE, buffer, ONE, 0, comm);
+	refuse_alias("Scatterv", !rank,
+		     MPI_Scatterv(buffer, counts, displs, MPI_INT, buffer, ONE, 0, comm));
+	if (!rank)
+		MPI_Scatterv(buffer, counts, displs, MPI_INT, MPI_IN_PLACE, ONE, 0, comm);
+	case_count(CASE_GATHER, 1);
+	case_count(CASE_SCATTERV, 1);
+#undef ONE
+}
+
 /* On a communicator that returns errors; MPI_COMM_WORLD would end the job. */
 static void refused(void)
 {
@@ -340,6 +400,7 @@ static void refused(void)
 	MPI_Error_class(MPI_Allreduce(in, NULL, 2, MPI_DOUBLE, MPI_SUM, comm), &class);
 	if (class != MPI_ERR_BUFFER)
 		case_fail("an MPI_Allreduce into NULL: class %d, not MPI_ERR_BUFFER", class);
+	aliased(comm);
 	MPI_Barrier(comm);
 	case_count(CASE_BARRIER, 1);
 	if (rank)
