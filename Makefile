@@ -5,6 +5,7 @@
 #   make            build (build/release)
 #   make demo       install what is missing, build, what programs gain, in 2 minutes (DEMO_ARGS="...")
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
+#   make check-debian13  build and test in Debian 13, which mmdebstrap makes (root; MIRROR=URL)
 #   make soak       random mixes of everything under both MPIs, 10 minutes (SOAK_SECONDS=600, SEED=)
 #   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")
 #   make coverage   which lines of src/ and mpi/ the tests run; needs gcovr (COVERAGE_ARGS="-L unit")
@@ -23,7 +24,7 @@ FILES ?=
 PREFIX ?= /usr/local
 release := build/release
 
-.PHONY: all setup demo check coverage soak bench lint fmt install clean help
+.PHONY: all setup demo check check-debian13 coverage soak bench lint fmt install clean help
 all: $(release)/build.ninja
 	@cmake --build $(release)
 
@@ -46,6 +47,10 @@ demo: setup
 
 check: setup
 	@cmake/check.sh
+
+# The builds of this system's have no part in it.
+check-debian13:
+	@cmake/check-debian13.sh
 
 coverage: setup
 	@cmake/coverage.sh $(COVERAGE_ARGS)

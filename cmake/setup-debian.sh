@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that onecopy's build, tests and demo use and that are missing.
-# With nothing missing it touches neither the network nor the package database.
+# Installs the Debian packages that onecopy's build, tests and demo use and that are missing: or,
+# with arguments, those. With nothing missing it touches neither the network nor the package
+# database.
 set -u
 
 packages=(build-essential cmake ninja-build pkg-config git clang clang-format
@@ -11,6 +12,8 @@ packages=(build-essential cmake ninja-build pkg-config git clang clang-format
 # Both MPIs: Debian's alternatives give mpirun, mpicc and pkg-config's ompi to Open MPI (priority 50
 # against 40); MPICH's are mpirun.mpich and mpicc.mpich. An administrator may have turned that
 # round, so what must be a certain one is called by its full name, mpirun.openmpi.
+
+[ $# -eq 0 ] || packages=("$@")
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	for tool in cmake ninja pkg-config mpicc; do
@@ -24,10 +27,12 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	exit 0
 fi
 
+# Also what another package provides: libgoogle-perftools4 is libgoogle-perftools4t64 in Debian 13.
+installed=" $(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' |
+	sed -n 's/^installed //p' | sed 's/ ([^)]*)//g; s/,//g' | tr '\n' ' ')"
 missing=()
 for package in "${packages[@]}"; do
-	[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
-		missing+=("$package")
+	[[ $installed == *" $package "* ]] || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
