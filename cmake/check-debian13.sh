@@ -84,8 +84,10 @@ make_root() {
 	done < <(apt-config dump | grep -iE '^Acquire::https?::Proxy ')
 	rm -rf "$root" "$root.new"
 	mkdir -p "$place"
-	if ! timeout --foreground 1800 mmdebstrap --quiet --variant=apt --include=ca-certificates \
-		"${options[@]}" trixie "$root.new" "$mirror" >"$place/root.log" 2>&1; then
+	# Its mounts in a namespace, too: what is left of a root is removed.
+	if ! timeout --foreground 1800 unshare --mount --propagation private \
+		mmdebstrap --quiet --variant=apt --include=ca-certificates "${options[@]}" \
+		trixie "$root.new" "$mirror" >"$place/root.log" 2>&1; then
 		rm -rf "$root.new"
 		tail -n 5 "$place/root.log" >&2
 		fail "mmdebstrap failed (its last lines are above); is $mirror reachable, and are" \
