@@ -26,6 +26,8 @@ inside() {
 	# Process 1 hears only of signals that it asks for.
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
+	# What is "/" there has to be a mount: `unshare --mount` in it needs that.
+	mount --bind "$root" "$root"
 	mount -t proc proc "$root/proc" 2>/dev/null ||
 		fail "/proc cannot be mounted in a PID namespace of its own, as in some containers;" \
 			"run this on the machine itself"
@@ -84,9 +86,9 @@ make_root() {
 	done < <(apt-config dump | grep -iE '^Acquire::https?::Proxy ')
 	rm -rf "$root" "$root.new"
 	mkdir -p "$place"
-	# Its mounts in a namespace, too: what is left of a root is removed.
+	# Its mounts in a namespace, too: what is left of a root is removed. Tests mount.
 	if ! timeout --foreground 1800 unshare --mount --propagation private \
-		mmdebstrap --quiet --variant=apt --include=ca-certificates "${options[@]}" \
+		mmdebstrap --quiet --variant=apt --include=ca-certificates,mount "${options[@]}" \
 		trixie "$root.new" "$mirror" >"$place/root.log" 2>&1; then
 		rm -rf "$root.new"
 		tail -n 5 "$place/root.log" >&2
