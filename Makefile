@@ -5,6 +5,7 @@
 #   make            build (build/release)
 #   make demo       install what is missing, build, what programs gain, in 2 minutes (DEMO_ARGS="...")
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
+#   make check-debian13  build and test in Debian 13, which mmdebstrap makes (root; MIRROR=URL)
 #   make kmod       build the optional kernel module in build/kmod (KDIR=the kernel's headers)
 #   make kmod-check install what is missing, test the module in a guest of QEMU (KMOD_SECONDS=5,
 #                   KDIR=where a kernel was built: in that one, not Debian's)
@@ -28,7 +29,7 @@ FILES ?=
 PREFIX ?= /usr/local
 release := build/release
 
-.PHONY: all setup demo check kmod kmod-check coverage soak bench lint fmt install clean help
+.PHONY: all setup demo check check-debian13 kmod kmod-check coverage soak bench lint fmt install clean help
 all: $(release)/build.ninja
 	@cmake --build $(release)
 
@@ -51,6 +52,10 @@ demo: setup
 
 check: setup
 	@cmake/check.sh
+
+# The builds of this system's have no part in it.
+check-debian13:
+	@cmake/check-debian13.sh
 
 kmod:
 	@kernel/build.sh build/kmod/module $(KDIR)

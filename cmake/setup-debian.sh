@@ -27,10 +27,12 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	exit 0
 fi
 
+# Also what another package provides: libgoogle-perftools4 is libgoogle-perftools4t64 in Debian 13.
+installed=" $(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' |
+	sed -n 's/^installed //p' | sed 's/ ([^)]*)//g; s/,//g' | tr '\n' ' ')"
 missing=()
 for package in "${packages[@]}"; do
-	[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
-		missing+=("$package")
+	[[ $installed == *" $package "* ]] || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -218,3 +218,13 @@ const char *oc_inspect_heap(void)
 		return "libonecopy-heap.so cannot be loaded here (ONECOPY_LOG=debug says why)";
 	return arena->base ? NULL : arena->why;
 }
+
+const char *oc_inspect_allocator(void)
+{
+	const struct oci_arena *arena = oci_arena_self(true);
+	static char text[100];
+
+	if (arena && arena->base)
+		oci_arena_allocator(arena, text, sizeof(text));
+	return text;
+}

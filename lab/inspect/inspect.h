@@ -82,6 +82,8 @@ json_t *oc_inspect_topology(void);
 size_t oc_inspect_team_bytes(void);
 /* Why this process cannot have a shared heap, as a sentence; NULL: it can. Loads it. */
 const char *oc_inspect_heap(void);
+/* Which allocator it is by, and which versions of that are known; "": there is none. */
+const char *oc_inspect_allocator(void);
 
 /*
  * The plans of all ranks of a collective, as a Graphviz graph on `fd`: on a flat team, or with a

@@ -22,7 +22,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define OCI_ARENA_ABI 3
+#define OCI_ARENA_ABI 4
 #define OCI_ARENA_SYMBOL "onecopy_arena_1"
 #define OCI_ARENA_FIRST ((size_t)2 << 20)
 
@@ -129,10 +129,11 @@ struct oci_arena_counts {
 };
 
 struct oci_arena {
-	uint32_t abi;	/* OCI_ARENA_ABI */
-	int32_t fd;	/* of the memfd; -1: there is none, `why` says why */
-	uint8_t *base;	/* where it is mapped here, NULL without one */
-	uint64_t bytes; /* mapped and reserved, never more is used */
+	uint32_t abi;	  /* OCI_ARENA_ABI */
+	int32_t mimalloc; /* its version: 209 is 2.0.9 */
+	int32_t fd;	  /* of the memfd; -1: there is none, `why` says why */
+	uint8_t *base;	  /* where it is mapped here, NULL without one */
+	uint64_t bytes;	  /* mapped and reserved, never more is used */
 	uint8_t nonce[16];
 	const char *why; /* a sentence with cause and remedy; "" */
 	/* Thread safe. NULL when the arena is exhausted: the caller uses private memory. `align` is

@@ -50,9 +50,18 @@ static bool malloc_is_in(const struct oci_arena *arena)
 	return is;
 }
 
+void oci_arena_allocator(const struct oci_arena *arena, char *text, size_t bytes)
+{
+	int version = arena->mimalloc;
+
+	snprintf(text, bytes, "mimalloc %d.%d.%d; onecopy is tested with 2.0.9 and 3.0.1",
+		 version / 100, version / 10 % 10, version % 10);
+}
+
 static void find_preloaded(void)
 {
 	const struct oci_arena *arena;
+	char allocator[100];
 
 	looked = true;
 	arena_of = symbol(RTLD_DEFAULT);
@@ -72,6 +81,10 @@ static void find_preloaded(void)
 	} else if (arena->fd < 0) {
 		oci_log(oci_option_warning_level(), "the shared heap is private memory: %s",
 			arena->why);
+	} else {
+		oci_arena_allocator(arena, allocator, sizeof(allocator));
+		oci_info("shared heap: up to %zu MiB, by %s", (size_t)(arena->bytes >> 20),
+			 allocator);
 	}
 }
 

@@ -16,5 +16,7 @@
  * us, once. A preloaded heap without an arena is said once at info, by the first rank as a warning.
  */
 const struct oci_arena *oci_arena_self(bool load);
+/* Which version of mimalloc it is by, and which ones are known. */
+void oci_arena_allocator(const struct oci_arena *arena, char *text, size_t bytes);
 
 #endif

@@ -22,15 +22,3 @@ bool in_arena(const void *memory, size_t bytes)
 	return here->base && offset >= OCI_ARENA_FIRST && offset < here->bytes &&
 	       bytes <= here->bytes - offset;
 }
-
-/* mimalloc 3 takes what does not fit 32 MiB with its alignment from the system. */
-size_t largest(void)
-{
-	union {
-		void *data;
-		int (*function)(void);
-	} version = { .data = dlsym(RTLD_DEFAULT, "mi_version") };
-
-	CHECK(version.function);
-	return version.function() < 300 ? SIZE_MAX : 16 * MIB;
-}

@@ -23,8 +23,6 @@
 const struct oci_arena *arena(void);
 /* Whether all of the block is in it. */
 bool in_arena(const void *memory, size_t bytes);
-/* Of all blocks of so many bytes or less the arena has the memory, whatever their alignment. */
-size_t largest(void);
 /* The same program again, with another scenario; returns only when that is impossible. */
 void again(const char *scenario);
 /* Waits for a child that must end with 0. */

@@ -59,7 +59,8 @@ static void exhausted(void)
 		memset(block[i], i, 3 * MIB);
 		inside += in_arena(block[i], 3 * MIB);
 	}
-	CHECK(inside >= 20 && inside < BLOCKS);
+	/* mimalloc 3 places eight in 32 MiB, and asks for a piece of 32 MiB at a time. */
+	CHECK(inside >= 16 && inside < BLOCKS);
 	CHECK(!arena()->alloc(100 * MIB, 64));
 	for (int i = 0; i < BLOCKS; i++) {
 		CHECK(block[i][0] == i && block[i][3 * MIB - 1] == i);

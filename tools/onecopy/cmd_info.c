@@ -251,10 +251,12 @@ static json_t *part_json(const struct found *found, enum part_kind kind)
 				 part->found, "usable", !trouble, "why",
 				 json_text(trouble ? trouble : ""));
 
-	if (kind == PART_HEAP)
+	if (kind == PART_HEAP) {
 		json_object_set_new(json, "large_pages", json_string(oci_large_pages()));
-	else
+		json_object_set_new(json, "allocator", json_string(oc_inspect_allocator()));
+	} else {
 		json_object_set_new(json, part_keys[kind].built_for, json_string(part->built_for));
+	}
 	return json;
 }
 
@@ -315,9 +317,11 @@ static void add_part(struct table *table, enum part_kind kind, const json_t *jso
 		table_add(table, "%s\t%s", part.name, place);
 	if (!is_set(object, "usable"))
 		table_add(table, "\tIt cannot be used: %s", json_text_at(object, "why"));
-	else if (kind == PART_HEAP)
+	if (kind == PART_HEAP && is_set(object, "usable")) {
+		table_add(table, "\tAllocator: %s", json_text_at(object, "allocator"));
 		table_add(table, "\tLarge pages for shared memory: %s",
 			  json_text_at(object, "large_pages"));
+	}
 }
 
 static void print_versions(const json_t *json)

@@ -48,10 +48,16 @@ static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Atomic(pthread_t) maker; /* who holds it, for heap_make() inside of itself */
 static dev_t file_device;
 static ino_t file_inode;
-/* mimalloc's names of the arena, of which it takes so many pieces: mimalloc 3 none above 16 GiB. */
-enum { PIECES_MOST = 8 };
+/*
+ * mimalloc's names of the arena, of which it takes so many pieces. mimalloc 2: all of it at the
+ * start. mimalloc 3 places no block of more than 32 MiB in a piece: an eighth, and it has the rest
+ * when it needs more, see range.c.
+ */
+enum { PIECES_MOST = 8, PLACES_NOT_ALL = 300 };
+#define PIECE_MOST ((size_t)16 << 30) /* mimalloc 3 takes no larger one */
 static mi_arena_id_t pieces[PIECES_MOST];
-static unsigned int piece_count;
+static atomic_uint piece_count;
+static size_t piece_bytes;
 static atomic_uint generation; /* of arenas: 1 the first, more in children of fork() */
 /*
  * mimalloc gives pages back late, when it is called next (pages.c). Where we are not preloaded that
@@ -65,17 +71,20 @@ static atomic_size_t live;
 static __thread mi_heap_t *thread_heaps[PIECES_MOST];
 static __thread unsigned int thread_generation;
 
+bool heap_is_locked_here(void)
+{
+	/* Relaxed: only this thread stores its own name, so it reads that or somebody else's. */
+	return atomic_load_explicit(&maker, memory_order_relaxed) == pthread_self();
+}
+
 bool heap_lock(void)
 {
-	pthread_t self = pthread_self();
-
-	/* Relaxed: only this thread stores its own name, so it reads that or somebody else's. */
-	if (atomic_load_explicit(&maker, memory_order_relaxed) == self)
+	if (heap_is_locked_here())
 		return false;
 	/* Acquire: pairs with the release in heap_unlock(). */
 	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
 		sched_yield();
-	atomic_store_explicit(&maker, self, memory_order_relaxed);
+	atomic_store_explicit(&maker, pthread_self(), memory_order_relaxed);
 	return true;
 }
 
@@ -121,6 +130,11 @@ static uint64_t address_space_bytes(void)
 	if (limit.rlim_cur / 4096 <= pages)
 		return 0;
 	return (limit.rlim_cur - pages * 4096) / 2;
+}
+
+static size_t round_up(size_t bytes)
+{
+	return (bytes + SEGMENT - 1) & ~(SEGMENT - 1);
 }
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -215,7 +229,7 @@ static void set_place(uint8_t *base, size_t bytes, size_t open)
 /* The segments that mimalloc does not get. */
 static size_t front_bytes(uint64_t bytes)
 {
-	return (oci_arena_front_bytes(bytes) + SEGMENT - 1) & ~(SEGMENT - 1);
+	return round_up(oci_arena_front_bytes(bytes));
 }
 
 /*
@@ -226,21 +240,66 @@ static size_t front_bytes(uint64_t bytes)
 static bool give(uint8_t *memory, size_t bytes, bool committed, bool exclusive)
 {
 	size_t piece = bytes, at = 0, here;
+	unsigned int count = 0;
 
-	piece_count = 0;
-	while (at < bytes && piece_count < PIECES_MOST) {
+	while (at < bytes && count < PIECES_MOST) {
 		here = least_of(piece, bytes - at);
 		if (mi_manage_os_memory_ex(memory + at, here, committed, false, true, -1, exclusive,
-					   &pieces[piece_count])) {
-			piece_count++;
+					   &pieces[count])) {
+			count++;
 			at += here;
-		} else if (piece_count || piece <= SEGMENT) {
+		} else if (count || piece <= SEGMENT) {
 			break;
 		} else {
-			piece = (piece / 2 + SEGMENT - 1) & ~(SEGMENT - 1);
+			piece = round_up(piece / 2);
 		}
 	}
-	return piece_count;
+	atomic_store_explicit(&piece_count, count, memory_order_relaxed);
+	return count;
+}
+
+/*
+ * The rest of the arena is the range that mimalloc asks for by mmap(), where it does, and where
+ * that is ours: for all that the process allocates, or for ours alone. How many bytes it gets now.
+ */
+static size_t divide(size_t front, size_t bytes, bool range)
+{
+	size_t first = bytes - front;
+
+	if (range && mi_version() >= PLACES_NOT_ALL)
+		first = least_of(least_of(first, PIECE_MOST), round_up(first / PIECES_MOST));
+	piece_bytes = first;
+	return heap_range_make(front + first, bytes) ? first : bytes - front;
+}
+
+/* Further pieces that mimalloc asks for by itself are as large, and opened as it uses them. */
+static void let_it_ask(void)
+{
+#if MI_MALLOC_VERSION >= 300
+	mi_option_set(mi_option_arena_reserve, (long)(piece_bytes >> 10));
+	mi_option_set(mi_option_arena_eager_commit, 0);
+#endif
+	heap_range.serves_all = true;
+}
+
+/* A further piece, of the range: are there more than were seen? */
+static bool add_piece(unsigned int seen)
+{
+	bool locked = heap_lock(), added = false;
+	unsigned int count = atomic_load_explicit(&piece_count, memory_order_relaxed);
+	void *memory = NULL;
+
+	if (count == seen && count < PIECES_MOST)
+		memory = heap_range_take(piece_bytes);
+	if (memory)
+		added = mi_manage_os_memory_ex(memory, piece_bytes, false, false, true, -1, true,
+					       &pieces[count]);
+	/* Release: pairs with the acquire in alloc_in_pieces(). */
+	if (added)
+		atomic_store_explicit(&piece_count, count + 1, memory_order_release);
+	if (locked)
+		heap_unlock();
+	return added || count > seen;
 }
 
 /* The lock is held. Leaves `arena` without one, and the reason, when it cannot be. */
@@ -250,7 +309,8 @@ static void make(void)
 	uint64_t bytes = arena_bytes(&arena.why), front;
 	struct stat status;
 	uint8_t *base;
-	bool bound;
+	bool bound, range;
+	size_t given;
 	int fd;
 
 	if (!bytes)
@@ -271,7 +331,8 @@ static void make(void)
 	heap_seal(fd);
 	front = front_bytes(bytes);
 	mi_process_init();
-	bound = heap_bind();
+	arena.mimalloc = mi_version();
+	bound = heap_bind(&range);
 	arena.why = "there is no address space left for the shared heap; set ONECOPY_HEAP_BYTES to "
 		    "less";
 	/* Nothing may fill what is not in use, as mlockall() does: mimalloc opens what it uses. */
@@ -286,7 +347,8 @@ static void make(void)
 	set_place(base, bytes, bound ? oci_arena_front_bytes(bytes) : bytes);
 	if (!bound)
 		heap_opened(base + front, bytes - front);
-	if (!give(base + front, bytes - front, !bound, !everything)) {
+	given = divide(front, bytes, bound && range);
+	if (!give(base + front, given, !bound, !everything)) {
 		arena.why = "mimalloc refused the memory of the shared heap (it has too many "
 			    "arenas)";
 		set_place(NULL, 0, 0);
@@ -298,6 +360,8 @@ static void make(void)
 	arena.base = base;
 	arena.bytes = bytes;
 	arena.why = "";
+	if (everything)
+		let_it_ask();
 	heap_own_front(base);
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 	return;
@@ -376,22 +440,41 @@ void heap_adopt(int fd)
 }
 
 /* mimalloc's heaps belong to threads, and these to a piece of the arena each. NULL: no memory. */
-static void *alloc_in_arena(size_t bytes, size_t align)
+static void *alloc_in_pieces(size_t bytes, size_t align, unsigned int *count)
 {
 	unsigned int now = atomic_load_explicit(&generation, memory_order_relaxed);
 	void *memory = NULL;
 
+	/* Acquire: pairs with the release in add_piece(). */
+	*count = atomic_load_explicit(&piece_count, memory_order_acquire);
 	if (thread_generation != now) {
 		/* What the last ones hold is alive still: they stay with mimalloc. */
 		memset(thread_heaps, 0, sizeof(thread_heaps));
 		thread_generation = now;
 	}
-	for (unsigned int i = 0; i < piece_count && !memory; i++) {
+	for (unsigned int i = 0; i < *count && !memory; i++) {
 		if (!thread_heaps[i])
 			thread_heaps[i] = mi_heap_new_in_arena(pieces[i]);
 		if (thread_heaps[i])
 			memory = mi_heap_malloc_aligned(thread_heaps[i], bytes, align);
 	}
+	return memory;
+}
+
+/* What mimalloc 3 places in a piece. */
+#define IN_PIECE_MOST (SEGMENT - ((size_t)128 << 10))
+#define IN_PIECE_ALIGN ((size_t)64 << 10)
+
+static void *alloc_in_arena(size_t bytes, size_t align)
+{
+	unsigned int count;
+	void *memory;
+
+	do
+		memory = alloc_in_pieces(bytes, align, &count);
+	while (!memory && bytes <= IN_PIECE_MOST && align <= IN_PIECE_ALIGN && add_piece(count));
+	if (!memory && (bytes > IN_PIECE_MOST || align > IN_PIECE_ALIGN))
+		memory = heap_range_alloc(bytes, align);
 	return memory;
 }
 

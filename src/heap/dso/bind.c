@@ -3,7 +3,7 @@
  * Calls of loaded objects bound to functions of ours by address: the C library's names stay its
  * own.
  *
- * First, mimalloc's madvise() and mprotect().
+ * First, mimalloc's madvise() and mprotect(), and its mmap() and munmap() (range.c).
  *
  * mprotect() is how mimalloc says that it begins to use memory, and madvise() how it gives it back;
  * only its own are meant, not the program's. Nor would the names do: UCX writes a jump into the
@@ -20,9 +20,11 @@
 
 static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *bound)
 {
-	static const struct oci_object_call calls[] = { { "madvise", heap_madvise, false },
-							{ "mprotect", heap_mprotect, false },
-							{ 0 } };
+	static const struct oci_object_call calls[] = {
+		{ "madvise", heap_madvise, false }, { "mprotect", heap_mprotect, false },
+		{ "munmap", heap_munmap, false },   { "mmap", heap_mmap, false },
+		{ "mmap64", heap_mmap, false },	    { 0 }
+	};
 
 	(void)bytes;
 	if (!oci_object_holds(info, (uintptr_t)mi_malloc))
@@ -34,11 +36,12 @@ static int bind_mimalloc(struct dl_phdr_info *info, size_t bytes, void *bound)
 	return 1;
 }
 
-bool heap_bind(void)
+bool heap_bind(bool *range)
 {
-	bool bound[2] = { false };
+	bool bound[5] = { false };
 
 	dl_iterate_phdr(bind_mimalloc, bound);
+	*range = bound[2] && (bound[3] || bound[4]);
 	return bound[0] && bound[1];
 }
 

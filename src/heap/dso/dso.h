@@ -26,9 +26,17 @@
 struct heap_place {
 	_Atomic(uint8_t *) base;
 	_Atomic(size_t) bytes;
-	_Atomic(size_t) open; /* nothing from here on was ever used: it is PROT_NONE */
+	_Atomic(size_t) open; /* nothing from here to the range was ever used: it is PROT_NONE */
 };
 extern struct heap_place heap_place;
+
+/* The end of the arena that mimalloc takes parts of by mmap(), see range.c. */
+struct heap_range {
+	atomic_size_t begin; /* from base on; the whole of the arena: there is none */
+	atomic_size_t open;  /* nothing from here on was ever used */
+	bool serves_all;     /* set once it is: all mmap() of mimalloc, not heap_range_alloc()'s */
+};
+extern struct heap_range heap_range;
 
 static inline bool heap_has(const void *address, size_t bytes)
 {
@@ -48,6 +56,8 @@ void heap_make(void);
 /* Of the arena. false: this thread has it already. */
 bool heap_lock(void);
 void heap_unlock(void);
+/* Does this thread have it? */
+bool heap_is_locked_here(void);
 /* Whether descriptor fd is still the arena's file: a program may close what it did not open. */
 bool heap_is_file(int fd);
 int heap_fd(void);
@@ -109,6 +119,11 @@ void heap_before_fork(void);
 void heap_after_fork_in_parent(void);
 void heap_after_fork_in_child(void);
 
+/* ---- malloc.c -------------------------------------------------------------------------------- */
+
+/* With the arena locked: malloc() of other threads waits, or no longer. */
+void heap_pause(bool is);
+
 /* ---- stack.c --------------------------------------------------------------------------------- */
 
 /* Before the first arena: fork() may not search for what it calls. */
@@ -137,6 +152,8 @@ struct oci_arena_counts heap_counts(void);
 void heap_count_anew(void);
 void heap_count_large(size_t bytes);
 
+/* Pages of the arena can be read and written from now on: 0, or -1 and errno. */
+int heap_open_pages(void *address, size_t bytes);
 /* What mimalloc calls for madvise(), and for mprotect(), by which it begins to use memory. */
 int heap_madvise(void *address, size_t bytes, int advice);
 int heap_mprotect(void *address, size_t bytes, int protection);
@@ -149,8 +166,10 @@ void heap_seal(int fd);
 void heap_write_front(uint8_t *base, uint64_t bytes, const uint8_t nonce[16]);
 /* That the arena stays: this thread's end is the process's, as peers see it. */
 void heap_own_front(uint8_t *base);
-/* Pages of the arena can be read and written from now on. */
+/* That pages of the arena can be read and written from now on is told in the file. */
 void heap_opened(void *address, size_t bytes);
+/* And that they cannot. */
+void heap_closed(void *address, size_t bytes);
 /* Once, before the first arena: what changes mappings is ours from then on. */
 void heap_watch_pages(void);
 /* Is this memory of ours certainly there, to be read and written? Only memory of the arena, the
@@ -164,11 +183,24 @@ void heap_serve(const struct oci_vm_server *server);
 /* ---- bind.c ---------------------------------------------------------------------------------- */
 
 /* Once: mimalloc's madvise() is heap_madvise(), and its mprotect() heap_mprotect(). false: not
- * both. */
-bool heap_bind(void);
+ * both. *range: its mmap() and munmap() are heap_mmap() and heap_munmap(), too. */
+bool heap_bind(bool *range);
 enum { HEAP_CALLS_MOST = 8 };
 /* In all objects that are loaded, but mimalloc, ours, and the one that holds `behind`. */
 void heap_bind_all(const struct oci_object_call *calls, const void *behind);
+
+/* ---- range.c --------------------------------------------------------------------------------- */
+
+/* With the arena locked, when it is made: the range are the bytes [begin, end) of it. false: it is
+ * empty. */
+bool heap_range_make(size_t begin, size_t end);
+/* Of the range, closed: so many bytes, a multiple of 64 KiB. Or NULL. */
+void *heap_range_take(size_t bytes);
+/* A block that mimalloc has to ask the system for; perhaps it lies in the range. Or NULL. */
+void *heap_range_alloc(size_t bytes, size_t align);
+/* What mimalloc calls for mmap() and munmap(). */
+void *heap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+int heap_munmap(void *address, size_t bytes);
 
 /* ---- huge.c ---------------------------------------------------------------------------------- */
 

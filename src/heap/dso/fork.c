@@ -12,10 +12,11 @@
  * ulimit -d), an arena's worth of it cannot be had: the child gets a file of its own, and so an
  * arena.
  *
- * What other threads of the parent write meanwhile may be in the copy or not, word by word. What
- * this one has on its stack must not change meanwhile: where that is malloc's, see stack.c.
- * vfork() and posix_spawn() run no handlers and pay nothing. A child made by the system call alone
- * shares the memory.
+ * What other threads of the parent write meanwhile may be in the copy or not, word by word: where
+ * that is mimalloc's own, the child could not allocate, so they wait in malloc() until it has its
+ * copy (malloc.c). What this one has on its stack must not change meanwhile: where that is
+ * malloc's, see stack.c. vfork() and posix_spawn() run no handlers and pay nothing. A child made by
+ * the system call alone shares the memory.
  */
 #include "dso.h"
 #include "raw.h"
@@ -145,6 +146,7 @@ static void copy(void)
 {
 	uint8_t *base = heap_place.base;
 	size_t bytes = heap_place.bytes, open = heap_place.open;
+	size_t range = heap_range.begin, range_open = heap_range.open;
 
 	if (copied)
 		return;
@@ -154,7 +156,8 @@ static void copy(void)
 	else
 		copy_mapping(base, bytes);
 	/* As with the parent's: mlockall() would fill it. */
-	raw_mprotect(base + open, bytes - open, PROT_NONE);
+	raw_mprotect(base + open, range - open, PROT_NONE);
+	raw_mprotect(base + range_open, bytes - range_open, PROT_NONE);
 }
 
 static void detach_page(void)
@@ -191,6 +194,7 @@ void heap_before_fork(void)
 	watched = heap_has(heap_place.base, 1);
 	if (!watched)
 		return;
+	heap_pause(true);
 	copied = false;
 	hidden = heap_is_file(heap_fd()) && heap_hide(copy);
 	/* Nothing parts them: this fork() did not come by ours (stack.c). */
@@ -259,6 +263,7 @@ void heap_after_fork_in_parent(void)
 		if (hidden)
 			heap_show(false);
 		wait_for_child();
+		heap_pause(false);
 	}
 	if (locked)
 		heap_unlock();
@@ -279,6 +284,7 @@ void heap_after_fork_in_child(void)
 		if (hidden)
 			heap_show(true);
 		tell();
+		heap_pause(false);
 	}
 	if (locked)
 		heap_unlock();

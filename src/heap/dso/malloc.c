@@ -7,10 +7,12 @@
  * program has a malloc of its own (next.c), each function goes on to the next of its name.
  */
 #include "dso.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
@@ -42,8 +44,60 @@ static void no_memory(int error, void *unused)
 		errno = ENOMEM;
 }
 
+/*
+ * While a fork() is under way. A thread that waits here may hold what fork() itself waits for (the
+ * C library's locks of streams), so it waits for WAIT_NS at most.
+ */
+static atomic_bool paused;
+enum { WAIT_NS = 100000000, TURN_NS = 50000 };
+
+static void wait_for_fork(void)
+{
+	const struct timespec turn = { .tv_nsec = TURN_NS };
+
+	for (int waited = 0; waited < WAIT_NS; waited += TURN_NS) {
+		/* Acquire: pairs with the release in heap_pause(). */
+		if (!atomic_load_explicit(&paused, memory_order_acquire) || heap_is_locked_here())
+			break;
+		/* Not the C library's: malloc() is no place to be cancelled at. */
+		raw_call(SYS_nanosleep, (long)&turn, 0, 0, 0, 0, 0);
+	}
+}
+
+static void *paused_malloc(size_t bytes)
+{
+	wait_for_fork();
+	return mi_malloc(bytes);
+}
+
+static void paused_free(void *memory)
+{
+	wait_for_fork();
+	mi_free(memory);
+}
+
+void heap_pause(bool is)
+{
+	static bool was_serving;
+
+	if (is)
+		was_serving = atomic_load_explicit(&serving, memory_order_acquire);
+	if (!was_serving)
+		return;
+	/* Release, all: the last ones find mimalloc as the fork has left it. */
+	atomic_store_explicit(&paused, is, memory_order_release);
+	atomic_store_explicit(&allocate, is ? paused_malloc : mi_malloc, memory_order_release);
+	atomic_store_explicit(&release, is ? paused_free : mi_free, memory_order_release);
+	atomic_store_explicit(&serving, !is, memory_order_release);
+}
+
 static OC_COLD bool settle(void)
 {
+	/* Acquire: pairs with the release in heap_pause(). */
+	if (atomic_load_explicit(&paused, memory_order_acquire)) {
+		wait_for_fork();
+		return true;
+	}
 	if (!heap_replaces_malloc()) {
 		/* Release: pairs with the acquire of whoever jumps there. */
 		atomic_store_explicit(&allocate, NEXT(malloc, one_size *), memory_order_release);

@@ -93,6 +93,11 @@ void heap_opened(void *address, size_t bytes)
 	mark((uintptr_t)address, bytes, true);
 }
 
+void heap_closed(void *address, size_t bytes)
+{
+	mark((uintptr_t)address, bytes, false);
+}
+
 /* ---- of this process ------------------------------------------------------------------------ */
 
 /* Of the main thread's stack nothing else lies this near below its end. */

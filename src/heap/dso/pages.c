@@ -118,24 +118,34 @@ int heap_madvise(void *address, size_t bytes, int advice)
 	return result;
 }
 
-int heap_mprotect(void *address, size_t bytes, int protection)
+int heap_open_pages(void *address, size_t bytes)
 {
 	uint8_t *base = atomic_load_explicit(&heap_place.base, memory_order_relaxed);
-	size_t whole = atomic_load_explicit(&heap_place.bytes, memory_order_relaxed), end, open;
+	size_t whole = atomic_load_explicit(&heap_place.bytes, memory_order_relaxed), end, now;
+	atomic_size_t *open = &heap_place.open;
 
-	if (protection != (PROT_READ | PROT_WRITE) || !heap_has(address, bytes))
-		return raw_mprotect(address, bytes, protection);
 	end = (size_t)((uint8_t *)address - base) + bytes;
-	open = atomic_load_explicit(&heap_place.open, memory_order_relaxed);
 	/* Relaxed: read by a child of fork() alone, which has one thread. */
-	while (end > open &&
-	       !atomic_compare_exchange_weak_explicit(&heap_place.open, &open, end,
-						      memory_order_relaxed, memory_order_relaxed))
+	if (end > atomic_load_explicit(&heap_range.begin, memory_order_relaxed))
+		open = &heap_range.open;
+	now = atomic_load_explicit(open, memory_order_relaxed);
+	while (end > now && !atomic_compare_exchange_weak_explicit(
+				    open, &now, end, memory_order_relaxed, memory_order_relaxed))
 		;
 	/* mimalloc does not look at the answer. A mapping in fewer pieces is always to be had. */
-	if (raw_mprotect(address, bytes, protection) && raw_mprotect(base, whole, protection))
+	if (raw_mprotect(address, bytes, PROT_READ | PROT_WRITE) &&
+	    raw_mprotect(base, whole, PROT_READ | PROT_WRITE))
 		return -1;
 	heap_opened(address, bytes);
+	return 0;
+}
+
+int heap_mprotect(void *address, size_t bytes, int protection)
+{
+	if (protection != (PROT_READ | PROT_WRITE) || !heap_has(address, bytes))
+		return raw_mprotect(address, bytes, protection);
+	if (heap_open_pages(address, bytes))
+		return -1;
 	if (heap_replaces_malloc())
 		heap_back_segment(address, bytes);
 	return 0;

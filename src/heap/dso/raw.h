@@ -49,6 +49,12 @@ static inline void *raw_mmap(void *at, size_t bytes, int protection, int flags, 
 	return result < 0 && result > -4096 ? MAP_FAILED : (void *)result;
 }
 
+/* The same, with errno. */
+static inline void *raw_mmap_errno(void *at, size_t bytes, int protection, int flags, int fd)
+{
+	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, 0);
+}
+
 static inline int raw_munmap(void *at, size_t bytes)
 {
 	return (int)syscall(SYS_munmap, at, bytes);

@@ -314,20 +314,15 @@ SCENARIO(reproducible)
 		     checksum[0]);
 }
 
-/* Three ranks, of which one alone has the variable. */
+/* Three ranks, of which one alone has the variable: by a shell, as the mpirun of Open MPI 5.0.7
+ * ends by SIGSEGV where a ':' parts two programs (`mpirun -n 1 true : -n 1 true`). */
 static struct job one_of_three(const char *program, const char *name_is_value)
 {
-	struct job job = job_mpi(2, program);
+	struct job job = job_mpi(3, NULL);
 
-	job_add(&job, ":", "-n", "1");
-	if (job_is_mpich) {
-		const char *is = strchr(name_is_value, '=');
-
-		job_add(&job, "-env", job_text("%.*s", (int)(is - name_is_value), name_is_value),
-			is + 1);
-	} else {
-		job_add(&job, "-x", name_is_value);
-	}
+	job_add_shell(&job, job_text("test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" != 2 || "
+				     "export '%s'; exec \"$0\"",
+				     name_is_value));
 	job_add_program(&job, program);
 	return job;
 }
@@ -353,7 +348,8 @@ SCENARIO(switched_off)
 	verdict_done("switched_off: %s for one rank of three: nothing served\n", words[0]);
 }
 
-/* device: the MPI of one rank, or of all, says that it moves device memory (device.c). */
+/* device SENTENCE: the MPI of one rank, or of all, says that it moves device memory (device.c). The
+ * sentence says how to tell it otherwise. */
 SCENARIO(device)
 {
 	static const char device[] = "OC_TEST_DEVICE=1";
@@ -364,10 +360,10 @@ SCENARIO(device)
 	job_set(&one, "ONECOPY_LOG=info");
 	expect_none_served(&one, "one rank", "moves device memory");
 	job_set(&all, device, "ONECOPY_LOG=info");
-	expect_none_served(&all, "all ranks",
-			   job_is_mpich ? "MPIR_CVAR_ENABLE_GPU=0" : "--mca opal_cuda_support 0");
-	/* A parameter of Open MPI's, which decides; MPICH's would be asked by the function. */
-	if (!job_is_mpich) {
+	expect_none_served(&all, "all ranks", words[0]);
+	/* A parameter of Open MPI 4, which decides; others are asked by what the program has in
+	 * their place. */
+	if (strstr(words[0], "opal_cuda_support")) {
 		job_set(&told, device, "OMPI_MCA_opal_cuda_support=0");
 		if (verdict_run(&told, &result, "opal_cuda_support=0"))
 			verdict_served_all(&result, NULL);
