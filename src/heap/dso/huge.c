@@ -14,10 +14,10 @@
  * mimalloc takes memory for small blocks by the MiB, from a segment that each thread has. The first
  * 2 MiB of that of each thread but the first, which has a whole one at once, are made a large page
  * when it begins with the second: a program that allocates all the time touches most of them, and
- * 512 pages one by one take it four times as long. Not before, as threads of an MPI never come so
- * far, and the call waits until each CPU has run something for it: 0.2 ms of CPU time, and 11 to
- * 48 ms while programs run on all of them (2-core EPYC guest, 2026-11-25, one-off). What follows
- * stays with small pages: much of a large one would be zeroed for nothing.
+ * 512 pages one by one take it four times as long. Not before, as most threads of an MPI do not
+ * come so far, and the call waits until each CPU has run something for it: 0.2 ms of CPU time, and
+ * 11 to 48 ms while programs run on all of them (2-core EPYC guest, 2026-11-25, one-off). What
+ * follows stays with small pages: much of a large one would be zeroed for nothing.
  */
 #include "dso.h"
 #include "raw.h"
