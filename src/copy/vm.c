@@ -7,7 +7,6 @@
 #include "base/options.h"
 #include "copy/found.h"
 #include "copy/invite.h"
-#include "copy/memcpy.h"
 #include "heap/heap.h"
 #include "os/object.h"
 
@@ -95,8 +94,6 @@ void oci_vm_serve(void)
 			 "memory that children do not inherit (MADV_WIPEONFORK, Linux 4.14)");
 		return;
 	}
-	/* Not in the first message: it reads files. */
-	oci_memcpy_streams_above();
 	arena->serve(&server);
 	serves = true;
 }

@@ -13,11 +13,12 @@
  *
  * mimalloc takes memory for small blocks by the MiB, from a segment that each thread has. The first
  * 2 MiB of that of each thread but the first, which has a whole one at once, are made a large page
- * when it begins with the second: a program that allocates all the time touches most of them, and
- * 512 pages one by one take it four times as long. Not before, as threads of an MPI never come so
- * far, and the call waits until each CPU has run something for it: 0.2 ms, or 10 ms and more while
- * programs run on all of them (2-core EPYC guest, 2026-11-25, one-off). What follows stays with
- * small pages: much of a large one would be zeroed for nothing.
+ * when it begins with the second and half of the first is there: a program that allocates all the
+ * time touches most of them, and 512 pages one by one take it four times as long. Not before, as
+ * threads of an MPI do not come so far, and the call waits until each CPU has run something for it:
+ * 0.2 ms of CPU time, and 11 to 48 ms while programs run on all of them (2-core EPYC guest,
+ * 2026-11-25, one-off). What follows stays with small pages: much of a large one would be zeroed
+ * for nothing.
  */
 #include "dso.h"
 #include "raw.h"
@@ -115,16 +116,28 @@ void heap_back(void *address, size_t bytes)
 	errno = error;
 }
 
+/* Is half of the MiB before `second` there, and nothing behind it, as where that is a large page or
+ * was used page by page? Threads of Open MPI take their second MiB with little of the first. */
+static bool first_is_used(uintptr_t second)
+{
+	unsigned char resident[HUGE / 2 / 4096 + 1];
+	size_t there = 0, half = sizeof(resident) - 1;
+
+	if (mincore((void *)(second - HUGE / 2), HUGE / 2 + 4096, resident) || resident[half] & 1)
+		return false;
+	for (size_t i = 0; i < half; i++)
+		there += resident[i] & 1;
+	return there >= half / 2;
+}
+
 void heap_back_segment(void *address, size_t bytes)
 {
 	uintptr_t first = (uintptr_t)address;
-	unsigned char resident;
 	int error = errno;
 
 	/* Or a program's own mprotect(), so a refusal says nothing. */
 	if (first % SEGMENT == HUGE / 2 && bytes < SEGMENT && allowed(HUGE)) {
-		/* Resident: it is one already, or was used page by page. */
-		if (!mincore(address, 1, &resident) && !(resident & 1))
+		if (first_is_used(first))
 			collapse(first - HUGE / 2, first + HUGE / 2);
 	} else if (first % SEGMENT == 0 && bytes == SEGMENT && heap_used() >= SMALL_HEAP) {
 		/* More than a whole one is for a single block, which comes by heap_back() without
