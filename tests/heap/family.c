@@ -35,6 +35,9 @@ static void *keep(void *memory, size_t bytes)
 
 static void every_function(void)
 {
+	/* By their addresses, too: oc_heap_fixed has its own for them. */
+	void *(*volatile make)(size_t) = malloc;
+	void (*volatile give)(void *) = free;
 	char *line = NULL, *text, *volatile whole;
 	void *memory = NULL;
 	size_t room = 0;
@@ -43,6 +46,7 @@ static void every_function(void)
 	CHECK(in_arena(of_constructor, 100));
 	for (size_t bytes = 1; bytes <= 64 * MIB; bytes = bytes * 3 + 1) {
 		free(keep(malloc(bytes), bytes));
+		give(keep(make(bytes), bytes));
 		free(keep(memalign(64, bytes), bytes));
 		free(keep(aligned_alloc(4096, bytes), bytes));
 		free(keep(valloc(bytes), bytes));

@@ -29,7 +29,8 @@ static atomic_int whose;
 struct search {
 	const char *name;
 	void *function;
-	bool behind; /* the objects that come now are searched after us */
+	bool behind;   /* the objects that come now are searched after us */
+	bool in_front; /* one before us has it, too */
 	bool in_libc;
 };
 
@@ -45,10 +46,15 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *argument)
 		search->behind = true;
 		return 0;
 	}
-	if (!search->behind || oci_object_holds(info, (uintptr_t)mi_malloc))
+	if (search->behind && oci_object_holds(info, (uintptr_t)mi_malloc))
 		return 0;
 	object = oci_object_read(info);
 	search->function = oci_object_function(info, &object, search->name);
+	if (!search->behind) {
+		search->in_front |= search->function != NULL;
+		search->function = NULL;
+		return 0;
+	}
 	search->in_libc = oci_object_holds(info, (uintptr_t)gnu_get_libc_version);
 	return search->function != NULL;
 }
@@ -64,14 +70,6 @@ static struct search find(const char *name)
 void *heap_find_next(const char *name)
 {
 	return find(name).function;
-}
-
-static bool is_bound_to_us(void)
-{
-	void *(*volatile bound)(size_t) = malloc;
-	extern void *oc_heap_malloc(size_t bytes);
-
-	return bound == oc_heap_malloc;
 }
 
 /* By the name under which the kernel started it: the C library's own comes later. */
@@ -94,7 +92,9 @@ static OC_COLD int decide(void)
 {
 	struct search next = find("malloc");
 
-	if (is_bound_to_us() && (!next.function || next.in_libc) && !is_launcher())
+	/* The name's address would not do: in a program at a fixed address that asks for it, as
+	 * Debian's python3 does, it is a jump of the program's for everybody. */
+	if (!next.in_front && (!next.function || next.in_libc) && !is_launcher())
 		return OURS;
 	for (int i = 0; i < HEAP_FUNCTIONS; i++)
 		heap_next[i] = heap_find_next(names[i]);
