@@ -162,16 +162,30 @@ static struct oci_found *take_entry(pid_t pid)
 	return f;
 }
 
+/* Of its descriptors of arenas: one may be ours, which it has open for a moment as we have its. */
+static const struct oci_arena_front *find_front(pid_t pid, int *number, size_t *bytes)
+{
+	const struct oci_arena_front *front = NULL;
+
+	*number = -1;
+	do {
+		*number = oci_os_find_peer_fd(pid, OCI_ARENA_LINK, *number + 1);
+		if (*number >= 0)
+			front = map_front(pid, *number, bytes);
+	} while (*number >= 0 && !front);
+	return front;
+}
+
 static bool find_arena(pid_t pid)
 {
-	int error, number = oci_os_find_peer_fd(pid, OCI_ARENA_LINK);
 	const struct oci_arena_front *front;
 	struct oci_mapping *mapping;
 	struct oci_arena_id id;
 	struct oci_found *f;
+	int error, number;
 	size_t bytes;
 
-	front = number < 0 ? NULL : map_front(pid, number, &bytes);
+	front = find_front(pid, &number, &bytes);
 	if (!front)
 		return false;
 	id = (struct oci_arena_id){ .base = front->base, .bytes = front->bytes, .fd = number };

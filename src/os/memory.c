@@ -155,7 +155,7 @@ int oci_os_open_peer_fd(pid_t pid, int fd)
 	return opened;
 }
 
-int oci_os_find_peer_fd(pid_t pid, const char *link)
+int oci_os_find_peer_fd(pid_t pid, const char *link, int least)
 {
 	size_t length = strlen(link);
 	char path[64], text[128];
@@ -168,7 +168,8 @@ int oci_os_find_peer_fd(pid_t pid, const char *link)
 	if (!all)
 		return -errno;
 	while (length < sizeof(text) && found < 0 && (entry = readdir(all)))
-		if (readlinkat(dirfd(all), entry->d_name, text, sizeof(text)) == (ssize_t)length &&
+		if (atoi(entry->d_name) >= least &&
+		    readlinkat(dirfd(all), entry->d_name, text, sizeof(text)) == (ssize_t)length &&
 		    !memcmp(text, link, length))
 			found = atoi(entry->d_name);
 	closedir(all);

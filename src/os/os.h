@@ -30,10 +30,10 @@ int oci_os_shared_file_grow(int fd, size_t offset, size_t bytes);
  */
 int oci_os_open_peer_fd(pid_t pid, int fd);
 /*
- * The descriptor of process `pid` that is a link with these words in /proc/PID/fd: its number, or
- * -errno (-ENOENT: it has none).
+ * The first descriptor of process `pid` from `least` on that is a link with these words in
+ * /proc/PID/fd: its number, or -errno (-ENOENT: it has none). It may have another process's open.
  */
-int oci_os_find_peer_fd(pid_t pid, const char *link);
+int oci_os_find_peer_fd(pid_t pid, const char *link, int least);
 /*
  * Maps [0, bytes) shared, read-write; neither in core dumps nor in children of fork(2). NULL and
  * *error = -errno.

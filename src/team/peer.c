@@ -99,14 +99,10 @@ static struct oci_peer *peer_find(const struct oci_segment_id *id)
 	return peer;
 }
 
-/* Which segment the process has. */
-static int find_segment(pid_t pid, struct oci_segment_id *id)
+static int read_segment(pid_t pid, int number, struct oci_segment_id *id)
 {
-	int number = oci_os_find_peer_fd(pid, OCI_SEGMENT_LINK), fd, error;
+	int error, fd = oci_os_open_peer_fd(pid, number);
 
-	if (number < 0)
-		return number;
-	fd = oci_os_open_peer_fd(pid, number);
 	if (fd < 0)
 		return fd;
 	error = oci_segment_read_id(fd, id);
@@ -115,6 +111,19 @@ static int find_segment(pid_t pid, struct oci_segment_id *id)
 		return error;
 	/* A child of the owner's may have the file, too. */
 	return id->pid == pid && id->fd == number ? 0 : -ENOENT;
+}
+
+/* Which segment the process has. It may have others' open for a moment, ours among them, while it
+ * looks for theirs. */
+static int find_segment(pid_t pid, struct oci_segment_id *id)
+{
+	int error, number = -1;
+
+	do {
+		number = oci_os_find_peer_fd(pid, OCI_SEGMENT_LINK, number + 1);
+		error = number < 0 ? number : read_segment(pid, number, id);
+	} while (error && number >= 0);
+	return error;
 }
 
 int oci_peer_find(struct oci_peer **found, pid_t pid)

@@ -106,17 +106,23 @@ static ssize_t read_passed_on(pid_t pid, uint64_t remote, size_t bytes)
 }
 
 /* Until it is mapped: a first look may be put off. */
-static struct vm_peer *start(void)
+static void find(const struct vm_peer *peer)
 {
-	struct vm_peer *peer = vm_peer_start();
 	uint64_t before = mapped();
 
-	assert_non_null(peer);
 	for (int i = 0; i < 2000 && mapped() == before; i++) {
 		read_both(peer->pid, peer->place[VM_HEAP], 100);
 		usleep(mapped() == before ? 1000 : 0);
 	}
 	assert_true(mapped() > before);
+}
+
+static struct vm_peer *start(void)
+{
+	struct vm_peer *peer = vm_peer_start();
+
+	assert_non_null(peer);
+	find(peer);
 	return peer;
 }
 
@@ -348,6 +354,17 @@ TEST(memory_that_was_never_used_is_the_kernels)
 
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_END] - 4096, 4096), -EFAULT);
 	read_passed_on(peer->pid, peer->place[VM_END] - 100, 4096);
+	vm_peer_end(peer);
+}
+
+TEST(our_heap_in_the_other_is_not_taken_for_its)
+{
+	struct vm_peer *peer = vm_peer_start();
+
+	assert_non_null(peer);
+	assert_int_equal(vm_peer_do(peer, VM_OPEN_OURS), 0);
+	find(peer);
+	read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
 	vm_peer_end(peer);
 }
 

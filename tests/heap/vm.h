@@ -25,6 +25,7 @@ enum vm_action {
 	VM_UNMAP,     /* munmap(), its third page */
 	VM_MAP_OVER,  /* private memory with other bytes in place of it */
 	VM_REAP,      /* ends its child */
+	VM_OPEN_OURS, /* has our heap's file open, at a lower number than its own */
 	VM_EXEC,      /* becomes another program: this one, with places of its own */
 	VM_FORK,      /* a child, whose copy has other bytes */
 	VM_FORK_RAW,  /* by the system call */
