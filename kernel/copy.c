@@ -249,8 +249,7 @@ void onecopy_jobs_end(struct onecopy_file *file)
 	spin_lock(&file->jobs_lock);
 	list_splice_init(&file->jobs, &forgotten);
 	spin_unlock(&file->jobs_lock);
-	list_for_each_entry_safe(job, next, &forgotten, on)
-	{
+	list_for_each_entry_safe(job, next, &forgotten, on) {
 		leave(&job->from);
 		leave(&job->to);
 		kfree(job);

@@ -335,8 +335,6 @@ static struct onecopy_region *make(struct onecopy_file *file, u64 pieces, u32 co
 	error = read_pieces(region, pieces, count);
 	if (!error)
 		error = account(region);
-	else
-		region->accounted = 0;
 	if (!error) {
 		region->pages = kvmalloc_array(region->accounted, sizeof(*region->pages),
 					       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
@@ -397,10 +395,9 @@ static struct onecopy_region *look_up(u64 cookie)
 	struct onecopy_region *region, *found = NULL;
 
 	rcu_read_lock();
-	hash_for_each_possible_rcu(cookies, region, on_hash,
-				   cookie) if (region->cookie == cookie &&
-					       kref_get_unless_zero(&region->kref))
-	{
+	hash_for_each_possible_rcu(cookies, region, on_hash, cookie) {
+		if (region->cookie != cookie || !kref_get_unless_zero(&region->kref))
+			continue;
 		found = region;
 		break;
 	}

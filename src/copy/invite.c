@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Both ends of an invitation, ADR 0025. One file of more than 500 lines, as the reader's and the
+ * sender's accesses to the places are argued against each other.
+ */
 #include "copy/invite.h"
 
 #include <errno.h>

@@ -3,7 +3,8 @@
  * The arena: one memfd, mapped shared, that mimalloc takes its segments from.
  *
  * Preloaded, every allocation of the process comes from it; loaded by the engine, only what is
- * asked for by alloc(). What does not fit is private memory, by mimalloc as well.
+ * asked for by alloc(). What does not fit is private memory, by mimalloc as well. One file of more
+ * than 500 lines: how the arena is made, divided and allocated from goes by the same few words.
  */
 #include "dso.h"
 #include "raw.h"
