@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * Dual BSD/GPL. One file, as it is one static program, made by one call of the compiler. Tests of
- * /dev/onecopy, for the guest that guest/run.sh boots: each in a child of
+ * Dual BSD/GPL. Tests of /dev/onecopy, for the guest that guest/run.sh boots: each in a child of
  * its own, which a crash or an alarm ends as a failure. "device_test [SECONDS]": so long the last
- * one, which throws random calls at the device.
+ * one, which throws random calls at the device. One file of more than 500 lines, as it is one
+ * static program with nothing but the kernel below it.
  */
 #include <errno.h>
 #include <fcntl.h>
