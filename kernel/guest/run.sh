@@ -9,6 +9,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 seconds=${2:-5}
+case $seconds in
+'' | *[!0-9]*)
+	echo "kmod-check: KMOD_SECONDS takes a whole number of seconds, not '$seconds'" >&2
+	exit 2
+	;;
+esac
 kdir=${3:-}
 
 if [ -n "$kdir" ]; then
