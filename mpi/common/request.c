@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/request.h"
 
-#include <pthread.h>
 #include <string.h>
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER; /* trylock alone */
@@ -11,24 +10,12 @@ static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 static struct oci_mpi_request *first, **last = &first;
 static struct oci_mpi_request *over, **over_last = &over; /* in the order of their ends */
 static struct oci_mpi_request *ending;
-static bool threads = true;
+bool oci_mpi_threads = true;
 
 void oci_mpi_set_threads(bool many)
 {
-	threads = many;
+	oci_mpi_threads = many;
 	oc_set_threads(many);
-}
-
-static void lock(void)
-{
-	if (threads)
-		pthread_mutex_lock(&lists);
-}
-
-static void unlock(void)
-{
-	if (threads)
-		pthread_mutex_unlock(&lists);
 }
 
 void oci_mpi_request_open(struct oci_mpi_request *request, struct oci_mpi_comm *comm,
@@ -43,13 +30,13 @@ void oci_mpi_request_open(struct oci_mpi_request *request, struct oci_mpi_comm *
 void oci_mpi_request_add(struct oci_mpi_request *request)
 {
 	oci_port_outstanding(request->comm, 1);
-	lock();
+	oci_mpi_lock(&lists);
 	request->active = true;
 	request->next = NULL;
 	/* Release: pairs with the acquire in step_all(), which walks the list without the lock. */
 	__atomic_store_n(last, request, __ATOMIC_RELEASE);
 	last = &request->next;
-	unlock();
+	oci_mpi_unlock(&lists);
 }
 
 bool oci_mpi_outstanding(void)
@@ -61,9 +48,9 @@ bool oci_mpi_request_is_active(const struct oci_mpi_request *request)
 {
 	bool active;
 
-	lock();
+	oci_mpi_lock(&lists);
 	active = request->active;
-	unlock();
+	oci_mpi_unlock(&lists);
 	return active;
 }
 
@@ -72,10 +59,10 @@ bool oci_mpi_request_is_active(const struct oci_mpi_request *request)
 
 static void push_ending(struct oci_mpi_request *request)
 {
-	lock();
+	oci_mpi_lock(&lists);
 	request->next = ending;
 	__atomic_store_n(&ending, request, __ATOMIC_RELAXED);
-	unlock();
+	oci_mpi_unlock(&lists);
 }
 
 static void end(struct oci_mpi_request *request)
@@ -95,10 +82,10 @@ void oci_mpi_request_free(struct oci_mpi_request *request)
 	bool ends;
 
 	/* The lock: the run may be ending in another thread. */
-	lock();
+	oci_mpi_lock(&lists);
 	request->freed = true;
 	ends = is_ours_to_end(request);
-	unlock();
+	oci_mpi_unlock(&lists);
 	if (ends)
 		end(request);
 }
@@ -111,16 +98,16 @@ void oci_mpi_request_finish(struct oci_mpi_request *request, int error)
 
 	if (!request->persistent)
 		oci_mpi_close(&request->operation);
-	lock();
+	oci_mpi_lock(&lists);
 	request->active = false;
 	request->telling++;
 	freed = request->freed;
-	unlock();
+	oci_mpi_unlock(&lists);
 	oci_port_request_complete(request, error, freed);
-	lock();
+	oci_mpi_lock(&lists);
 	request->telling--;
 	ends = is_ours_to_end(request);
-	unlock();
+	oci_mpi_unlock(&lists);
 	if (ends)
 		end(request);
 }
@@ -131,10 +118,10 @@ void oci_mpi_requests_let_go(void)
 
 	if (!__atomic_load_n(&ending, __ATOMIC_RELAXED))
 		return;
-	lock();
+	oci_mpi_lock(&lists);
 	request = ending;
 	__atomic_store_n(&ending, NULL, __ATOMIC_RELAXED);
-	unlock();
+	oci_mpi_unlock(&lists);
 	for (; request; request = next) {
 		next = request->next;
 		end(request);
@@ -165,21 +152,21 @@ static void step_all(void)
 			at = &request->next;
 			continue;
 		}
-		lock();
+		oci_mpi_lock(&lists);
 		__atomic_store_n(at, request->next, __ATOMIC_RELAXED);
 		if (last == &request->next)
 			last = at;
 		request->next = NULL;
 		__atomic_store_n(over_last, request, __ATOMIC_RELAXED);
 		over_last = &request->next;
-		unlock();
+		oci_mpi_unlock(&lists);
 	}
 }
 
 /* Who is called again, by the engine or the MPI that it drives, leaves at once. */
 void oci_mpi_requests_step(void)
 {
-	bool locks = threads;
+	bool locks = oci_mpi_threads;
 
 	if (!oci_mpi_outstanding() || (locks ? pthread_mutex_trylock(&turn) : inside))
 		return;
@@ -194,13 +181,13 @@ static struct oci_mpi_request *take_over(void)
 {
 	struct oci_mpi_request *request;
 
-	lock();
+	oci_mpi_lock(&lists);
 	request = over;
 	if (request)
 		__atomic_store_n(&over, request->next, __ATOMIC_RELAXED);
 	if (!over)
 		over_last = &over;
-	unlock();
+	oci_mpi_unlock(&lists);
 	return request;
 }
 

@@ -13,6 +13,8 @@
 
 #include "common/comm.h"
 
+#include <pthread.h>
+
 struct oci_mpi_request {
 	/* Among those under way, in the order of their starts; then among those of which the
 	 * program is to be told; then among those that have ended but cannot go yet. */
@@ -30,8 +32,22 @@ struct oci_mpi_request {
 	struct oci_mpi_operation operation;
 };
 
-/* Whether threads of this process may be inside at the same time: else nothing is locked. */
+/* Whether threads of this process may be inside at the same time: else nothing is locked. Written
+ * while there is one thread. */
+extern bool oci_mpi_threads;
 void oci_mpi_set_threads(bool many);
+
+static inline void oci_mpi_lock(pthread_mutex_t *mutex)
+{
+	if (oci_mpi_threads)
+		pthread_mutex_lock(mutex);
+}
+
+static inline void oci_mpi_unlock(pthread_mutex_t *mutex)
+{
+	if (oci_mpi_threads)
+		pthread_mutex_unlock(mutex);
+}
 
 /* ---- calls.c ----------------------------------------------------------------------------------
  */

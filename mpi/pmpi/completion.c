@@ -175,56 +175,98 @@ int oci_pmpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	return error || !*flag ? error : tell(before, status);
 }
 
+/* ---- Waitall ----------------------------------------------------------------------------------
+ */
+
+/* How many requests are asked for in one turn: who waits for thousands asks for these first. */
+#define WINDOW 64
+
+struct waitall {
+	MPI_Status *statuses; /* NULL: the program wants none */
+	int error;	      /* what the call returns */
+	bool raised;	      /* by the MPI */
+	MPI_Comm comm;	      /* else here it is */
+};
+
+/* MPI_ERROR is left alone until there is an error in one status; then there is a code in each. */
+static void tell_one(struct waitall *all, int place, const MPI_Status *status, int code)
+{
+	MPI_Status *to = all->statuses ? &all->statuses[place] : NULL;
+	int kept;
+
+	if (code && !all->error) {
+		all->error = MPI_ERR_IN_STATUS;
+		for (int i = 0; to && i < place; i++)
+			all->statuses[i].MPI_ERROR = MPI_SUCCESS;
+	}
+	if (!to)
+		return;
+	kept = to->MPI_ERROR;
+	*to = *status;
+	to->MPI_ERROR = all->error ? code : kept;
+}
+
 /*
  * By Testsome, which tells errors as Waitall does. Request_get_status would not do: MPICH moves
  * some requests, such as those of MPI_File_iwrite(), only in calls that complete them.
- * (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.)
+ * (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.) Returns an error that is not
+ * one of a request.
  */
-static int await_one(MPI_Request *request, MPI_Status *status)
+static int await_window(struct waitall *all, int first, int count, MPI_Request requests[])
 {
-	int done, place, error;
+	MPI_Request before[WINDOW];
+	MPI_Status some[WINDOW], status[WINDOW];
+	int places[WINDOW], codes[WINDOW] = { MPI_SUCCESS }, done, error;
 
-	OCI_UNTIL(done, error, PMPI(Testsome)(1, request, &done, &place, status));
-	/* Null or inactive: its status is empty. */
-	if (!error && done == MPI_UNDEFINED)
-		PMPI(Request_get_status)(MPI_REQUEST_NULL, &place, status);
-	return error;
+	memcpy(before, requests, (size_t)count * sizeof(before[0]));
+	for (int i = 0; i < count; i++) /* null and inactive ones have empty statuses */
+		PMPI(Request_get_status)(MPI_REQUEST_NULL, &done, &status[i]);
+	do {
+		if (oci_pmpi_attention()) {
+			OCI_UNTIL(done, error,
+				  PMPI(Testsome)(count, requests, &done, places, some));
+		} else {
+			error = PMPI(Waitsome)(count, requests, &done, places, some);
+		}
+		if (error && error != MPI_ERR_IN_STATUS)
+			return error;
+		for (int i = 0; done != MPI_UNDEFINED && i < done; i++) {
+			int place = places[i];
+
+			status[place] = some[i];
+			if (error)
+				codes[place] = some[i].MPI_ERROR;
+			if (codes[place])
+				all->raised = true;
+			else if (any_failed())
+				codes[place] = take(before[place], &all->comm);
+		}
+	} while (done != MPI_UNDEFINED);
+	for (int i = 0; i < count; i++)
+		tell_one(all, first + i, &status[i], codes[i]);
+	return MPI_SUCCESS;
 }
 
 int oci_pmpi_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	bool ignored = statuses == MPI_STATUSES_IGNORE;
-	int error = MPI_SUCCESS, here;
-	struct before before;
-	MPI_Status own;
+	struct waitall all = {
+		.statuses = statuses == MPI_STATUSES_IGNORE ? NULL : statuses,
+		.comm = MPI_COMM_NULL,
+	};
+	int error;
 
 	/* A small operation is over with the first step that its peers wait for. */
 	if (oci_pmpi_attention())
 		oci_pmpi_drive();
 	if (!oci_pmpi_attention() || count <= 0 || !requests)
 		return PMPI(Waitall)(count, requests, statuses);
-	if (!remember(&before, count, requests))
-		return oci_pmpi_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-	for (int i = 0; i < count; i++) {
-		here = await_one(&requests[i], ignored ? &own : &statuses[i]);
-		/* With an error in one status there is one in each. */
-		for (int j = 0; here && !error && !ignored && j < i; j++)
-			statuses[j].MPI_ERROR = MPI_SUCCESS;
-		if (here)
-			error = here;
-		else if (error && !ignored)
-			statuses[i].MPI_ERROR = MPI_SUCCESS;
-		if (here && here != MPI_ERR_IN_STATUS) {
-			/* Those before it have completed, and their failures must not stay. */
-			count = i;
-			break;
-		}
+	for (int at = 0; at < count; at += WINDOW) {
+		error = await_window(&all, at, count - at < WINDOW ? count - at : WINDOW,
+				     &requests[at]);
+		if (error)
+			return error;
 	}
-	here = tell_some(&before, count, NULL, statuses,
-			 error && error != MPI_ERR_IN_STATUS ? MPI_ERR_IN_STATUS : error);
-	error = error ? error : here;
-	forget(&before);
-	return error;
+	return all.error && !all.raised ? oci_pmpi_raise(all.comm, all.error) : all.error;
 }
 
 int oci_pmpi_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])

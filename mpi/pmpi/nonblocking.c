@@ -148,20 +148,25 @@ int oci_pmpi_Start(MPI_Request *request)
 								PMPI(Start)(request);
 }
 
+/* In any order, as MPI has it: ours first, so that peers can go on while the MPI's are started. */
 int oci_pmpi_Startall(int count, MPI_Request requests[])
 {
-	int error = MPI_SUCCESS, here, theirs;
+	int error = MPI_SUCCESS, ours = 0, here, theirs;
 
-	if (count <= 0 || !requests)
+	for (int i = 0; requests && i < count; i++) {
+		if (!oci_pmpi_request_of(requests[i]))
+			continue;
+		ours++;
+		here = oci_pmpi_Start(&requests[i]);
+		error = here ? here : error;
+	}
+	if (!ours)
 		return PMPI(Startall)(count, requests);
-	for (int i = 0; i < count; i += theirs ? theirs : 1) {
-		/* In the order of the program, the MPI's own ones that follow each other at once.
-		 */
+	for (int i = 0; i < count; i += theirs + 1) {
 		for (theirs = 0; i + theirs < count && !oci_pmpi_request_of(requests[i + theirs]);)
 			theirs++;
-		here = theirs ? PMPI(Startall)(theirs, &requests[i]) : oci_pmpi_Start(&requests[i]);
-		if (here)
-			error = here;
+		here = theirs ? PMPI(Startall)(theirs, &requests[i]) : MPI_SUCCESS;
+		error = here ? here : error;
 	}
 	return error;
 }

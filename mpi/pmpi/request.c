@@ -35,7 +35,7 @@ struct oci_pmpi_request *oci_pmpi_request_get(struct oci_pmpi_comm *state, bool 
 {
 	struct oci_pmpi_request *self;
 
-	pthread_mutex_lock(&pool_lock);
+	oci_mpi_lock(&pool_lock);
 	self = pool;
 	if (self) {
 		pool = self->next;
@@ -47,7 +47,7 @@ struct oci_pmpi_request *oci_pmpi_request_get(struct oci_pmpi_comm *state, bool 
 			made = self;
 		}
 	}
-	pthread_mutex_unlock(&pool_lock);
+	oci_mpi_unlock(&pool_lock);
 	if (!self)
 		return NULL;
 	self->carrier = self->anchor = MPI_REQUEST_NULL;
@@ -60,10 +60,10 @@ struct oci_pmpi_request *oci_pmpi_request_get(struct oci_pmpi_comm *state, bool 
 
 static void put(struct oci_pmpi_request *self)
 {
-	pthread_mutex_lock(&pool_lock);
+	oci_mpi_lock(&pool_lock);
 	self->next = pool;
 	pool = self;
-	pthread_mutex_unlock(&pool_lock);
+	oci_mpi_unlock(&pool_lock);
 }
 
 static void give_back(struct oci_pmpi_request *self)
@@ -126,7 +126,7 @@ bool oci_pmpi_request_is_active(MPI_Request handle, MPI_Comm *comm)
 {
 	struct oci_pmpi_request *self;
 
-	pthread_mutex_lock(&pool_lock);
+	oci_mpi_lock(&pool_lock);
 	self = made;
 	/* Who asks has the handle from whoever wrote it; of other requests any value will do. */
 	while (self && !(__atomic_load_n(&self->carrier, __ATOMIC_RELAXED) == handle &&
@@ -134,7 +134,7 @@ bool oci_pmpi_request_is_active(MPI_Request handle, MPI_Comm *comm)
 		self = self->made;
 	if (self)
 		*comm = self->mpi.comm->comm;
-	pthread_mutex_unlock(&pool_lock);
+	oci_mpi_unlock(&pool_lock);
 	return self;
 }
 
@@ -173,11 +173,11 @@ struct oci_pmpi_request *oci_pmpi_request_of(MPI_Request handle)
 	 */
 	if (!__atomic_load_n(bucket_of(handle), __ATOMIC_RELAXED))
 		return NULL;
-	pthread_mutex_lock(&bucket_lock);
+	oci_mpi_lock(&bucket_lock);
 	self = *bucket_of(handle);
 	while (self && self->carrier != handle)
 		self = self->bucket;
-	pthread_mutex_unlock(&bucket_lock);
+	oci_mpi_unlock(&bucket_lock);
 	return self;
 }
 
@@ -185,21 +185,21 @@ void oci_pmpi_request_keep(struct oci_pmpi_request *self)
 {
 	struct oci_pmpi_request **bucket = bucket_of(self->carrier);
 
-	pthread_mutex_lock(&bucket_lock);
+	oci_mpi_lock(&bucket_lock);
 	self->bucket = *bucket;
 	__atomic_store_n(bucket, self, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&bucket_lock);
+	oci_mpi_unlock(&bucket_lock);
 }
 
 void oci_pmpi_request_free(struct oci_pmpi_request *self)
 {
 	struct oci_pmpi_request **at = bucket_of(self->carrier);
 
-	pthread_mutex_lock(&bucket_lock);
+	oci_mpi_lock(&bucket_lock);
 	while (*at != self)
 		at = &(*at)->bucket;
 	__atomic_store_n(at, self->bucket, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&bucket_lock);
+	oci_mpi_unlock(&bucket_lock);
 	oci_mpi_request_free(&self->mpi);
 }
 
