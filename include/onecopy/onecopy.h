@@ -236,6 +236,8 @@ struct oc_call {
  *   OC_HAND_BACK   not served, by all members alike
  *   -EINVAL        malformed call (unknown collective, root >= size, missing buffer, bytes not a
  *                  multiple of the element); nothing was sent: correct the call
+ *   -EMSGSIZE      the root of a Bcast or Scatter gave another length than this member, who was to
+ *                  read it from shared memory: nothing is received, and the team goes on
  *   -EOWNERDEAD    a member died; -EPROTO: the members' calls do not match; the team is unusable
  *   -EFAULT        a peer's buffer cannot be read or written, by any mechanism; likewise
  *   -ENOMEM        no memory for a plan or a temporary buffer; likewise

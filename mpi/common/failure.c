@@ -3,7 +3,7 @@
  * An engine's error as an MPI error code whose string is the engine's sentence, so that
  * MPI_Error_string() and the default error handler name the rank that died.
  *
- * Each sentence has a code of its own, which stays for the process's life: an error ends its
+ * Each sentence has a code of its own, which stays for the process's life: most errors end their
  * communicator, so they are few. When the table is full, the code is MPI_ERR_OTHER.
  */
 #include "common/comm.h"

@@ -394,6 +394,8 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 		oci_counts_add(team, &o->x);
 	} else {
 		oci_exec_over(&o->x);
+		if (result == -EMSGSIZE)
+			oci_team_finish(&team->team, o->x.seq, o->x.signature);
 	}
 	oci_cache_put(o->cached);
 	oci_bound_put(o->x.bound);

@@ -214,7 +214,7 @@ int oci_exec_posted(struct oci_exec *x, uint32_t peer, uint64_t step)
 	int up = reached(x, peer, &lane->post.flag, &lane->ack.post_waiters, step);
 
 	if (up && lane->post.signature != x->signature)
-		return oci_exec_mismatch(x->team, x->seq, peer);
+		return oci_exec_differs(x, peer);
 	return up;
 }
 

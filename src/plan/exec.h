@@ -104,7 +104,7 @@ void oci_exec_init(struct oci_exec *x, uint64_t seq);
 /*
  * Runs a plan, in its bound form where it has one.
  * 1: this rank's part is over, the caller calls oci_team_finish(); 0: blocked; -errno: the team
- * has failed. Gives back what it took when it is over.
+ * has failed, or (-EMSGSIZE) this call alone. Gives back what it took when it is over.
  */
 int oci_exec_run_plan(struct oci_exec *x);
 static inline int oci_exec_run(struct oci_exec *x)
@@ -148,6 +148,12 @@ int oci_exec_reduce_mapped(struct oci_exec *x, const struct oci_op *op, uint32_t
 
 /* What two ranks called in operation seq, as the error of the team. */
 int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer);
+/*
+ * The peer that x awaits has posted another call. -EMSGSIZE where the two differ in the length
+ * alone and nobody waits for this rank, as it reads what the root left: its call fails, and the
+ * team goes on. Else the error of the team.
+ */
+int oci_exec_differs(struct oci_exec *x, uint32_t peer);
 /* A rank has finished other operations than we: which one is it, if the lanes still tell? */
 int oci_exec_stranger(struct oci_team *team);
 /* Has the peer that we wait for called something else in this operation? 0 or an error. */

@@ -7,7 +7,9 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "plan/exec.h"
 
 /* Of a v-variant, each block has its own. */
@@ -22,19 +24,82 @@ static const char *bytes_text(const struct oci_record *record, char text[48])
 	return text;
 }
 
-int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
+static void tell(const struct oci_team *team, uint64_t seq, uint32_t peer,
+		 char text[OCI_SENTENCE_BYTES])
 {
 	const struct oci_record *mine = &oci_team_lane(team, team->rank, seq)->ack.record;
 	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
-	char texts[2][48];
+	char bytes[2][48];
 
-	return oci_team_fail(
-		team, -EPROTO, (int)peer,
-		"mismatched collectives: rank %u called %s (root %u, %s, operation %u), rank "
-		"%u called %s (root %u, %s, operation %u); all ranks must call alike",
-		team->rank, oci_collective_name(mine->collective), mine->root,
-		bytes_text(mine, texts[0]), mine->op, peer, oci_collective_name(theirs->collective),
-		theirs->root, bytes_text(theirs, texts[1]), theirs->op);
+	snprintf(text, OCI_SENTENCE_BYTES,
+		 "mismatched collectives: rank %u called %s (root %u, %s, operation %u), rank "
+		 "%u called %s (root %u, %s, operation %u); all ranks must call alike",
+		 team->rank, oci_collective_name(mine->collective), mine->root,
+		 bytes_text(mine, bytes[0]), mine->op, peer,
+		 oci_collective_name(theirs->collective), theirs->root,
+		 bytes_text(theirs, bytes[1]), theirs->op);
+}
+
+int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)
+{
+	char text[OCI_SENTENCE_BYTES];
+
+	tell(team, seq, peer, text);
+	return oci_team_fail(team, -EPROTO, (int)peer, "%s", text);
+}
+
+/* Does this rank read what the root left in shared memory, and nobody waits for it? */
+static bool only_reads(const struct oci_exec *x)
+{
+	const struct oci_plan *plan = x->plan;
+
+	if (!oci_is_rooted(plan->key.collective) || plan->posts || !plan->key.v)
+		return false;
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct oci_op *op = &plan->ops[i];
+
+		switch (op->code) {
+		case OCI_OP_WAIT_POST:
+			if (op->peers != 1 || op->peer)
+				return false;
+			break;
+		case OCI_OP_PULL:
+			if (op->remote.buf != OCI_BUF_SLOT && op->remote.buf != OCI_BUF_INLINE)
+				return false;
+			break;
+		case OCI_OP_COPY:
+		case OCI_OP_LOOP:
+		case OCI_OP_NEXT:
+		case OCI_OP_END:
+			break;
+		default:
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool differ_in_length_alone(const struct oci_record *mine, const struct oci_record *theirs)
+{
+	struct oci_record same = *theirs;
+
+	same.bytes = mine->bytes;
+	return !memcmp(&same, mine, sizeof(same));
+}
+
+int oci_exec_differs(struct oci_exec *x, uint32_t peer)
+{
+	const struct oci_lane *theirs = oci_team_lane(x->team, peer, x->seq);
+	char text[OCI_SENTENCE_BYTES];
+
+	if (!differ_in_length_alone(&x->record, &theirs->ack.record) || !only_reads(x))
+		return oci_exec_mismatch(x->team, x->seq, peer);
+	tell(x->team, x->seq, peer, text);
+	oci_team_say(x->team, "%s", text);
+	oci_info("%s", text);
+	/* The history of the calls, by which the others know this rank, goes on as theirs does. */
+	x->signature = theirs->post.signature;
+	return -EMSGSIZE;
 }
 
 int oci_exec_stranger(struct oci_team *team)
@@ -67,5 +132,5 @@ int oci_exec_look_for_mismatch(struct oci_exec *x)
 	if (oci_load_acquire(&lane->post.flag) >> OCI_STEP_BITS != x->seq ||
 	    lane->post.signature == x->signature || x->awaited.peer == x->team->rank)
 		return 0;
-	return oci_exec_mismatch(x->team, x->seq, x->awaited.peer);
+	return oci_exec_differs(x, x->awaited.peer);
 }

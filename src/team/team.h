@@ -22,6 +22,7 @@
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
 #define OCI_ABI 14
+#define OCI_SENTENCE_BYTES 512
 
 /* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */
@@ -95,7 +96,7 @@ struct oci_team {
 	int error;     /* why the team is unusable, or 0 */
 	bool failing;  /* a thread has begun to say why */
 	int dead_rank; /* named by -EOWNERDEAD, else -1 */
-	char sentence[512];
+	char sentence[OCI_SENTENCE_BYTES];
 
 	struct oc_bootstrap bootstrap;
 	oci_probe_fn probe;

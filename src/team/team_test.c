@@ -128,6 +128,60 @@ TEST_ON_RANKS(mismatched_roots_are_an_error_not_a_hang, 3)
 	return result == -EPROTO && strstr(oc_team_error(team), "root 2") ? 0 : 2;
 }
 
+/* Rank 0 gives the length `mine` where the root, rank 1, and rank 2 give `theirs`. */
+static int bcast_of_two_lengths(struct oc_team *team, size_t mine, size_t theirs)
+{
+	static uint8_t buffer[5000];
+	uint32_t rank = oc_team_rank(team);
+	int result, expected = rank ? 0 : -EMSGSIZE;
+
+	memset(buffer, rank == 1 ? 7 : 9, sizeof(buffer));
+	result = oct_bcast(team, buffer, rank ? theirs : mine, 1);
+	if (result != expected)
+		return 1;
+	if (!rank &&
+	    (!strstr(oc_team_error(team), "rank 1 called bcast (root 1, ") || buffer[0] != 9))
+		return 2;
+	return rank && buffer[theirs - 1] != 7 ? 3 : 0;
+}
+
+/* More often than there are lanes: the histories of the calls stay alike, too. */
+TEST_ON_RANKS(reader_of_another_length_than_the_root_fails_alone, 3)
+{
+	static const struct {
+		const char *name;
+		size_t bytes[2];
+	} algorithms[] = { { "inline", { 4, 40 } }, { "cico", { 600, 5000 } } };
+	int wrong = 0;
+
+	for (size_t a = 0; a < sizeof(algorithms) / sizeof(algorithms[0]); a++) {
+		const size_t *bytes = algorithms[a].bytes;
+
+		if (oc_team_force(team, "bcast", algorithms[a].name))
+			return 4;
+		for (int i = 0; i < 3 * OCI_LANES && !wrong; i++)
+			wrong = bcast_of_two_lengths(team, bytes[i % 2], bytes[1 - i % 2]);
+		for (int i = 0; i < 3 * OCI_LANES && !wrong; i++)
+			wrong = oct_barrier(team);
+	}
+	return wrong;
+}
+
+TEST_ON_RANKS(request_of_another_length_than_the_root_fails_alone, 2)
+{
+	char buffer[40] = { 0 };
+	struct oc_call call = { .collective = OC_BCAST,
+				.send = buffer,
+				.bytes = oc_team_rank(team) ? 40 : 4 };
+	struct oc_request *request;
+
+	if (oc_team_force(team, "bcast", "inline") || oc_start(team, &call, &request))
+		return 1;
+	if (oc_wait(request) != (oc_team_rank(team) ? -EMSGSIZE : 0))
+		return 2;
+	return oct_barrier(team);
+}
+
 TEST_ON_RANKS(algorithm_that_cannot_run_on_so_many_ranks_is_refused, 4)
 {
 	int value = (int)oc_team_rank(team), all[4] = { 0 };

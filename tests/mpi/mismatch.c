@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ranks that call different things on one communicator: an error that names two of them, and no
- * rank stays behind. Each mismatch has a communicator of its own, as the error ends its team.
+ * rank stays behind. Each mismatch has a communicator of its own, as most such errors end its team.
  */
 #include "case.h"
 
@@ -143,6 +143,35 @@ static void run(const struct mismatch *mismatch, int rank, int ranks)
 	MPI_Comm_free(&comm);
 }
 
+/*
+ * A short Bcast whose readers expect another length than the root gives: they get an error that
+ * names the two, the root does not, and the communicator can be used as before.
+ */
+static int lengths(MPI_Comm comm, int rank, int ranks, int at_root, int elsewhere)
+{
+	double sum[2] = { rank, 1 }, all[2] = { 0, 0 };
+	int error = MPI_Bcast(in, rank ? elsewhere : at_root, MPI_DOUBLE, 0, comm), wrong;
+
+	wrong = rank ? !report("lengths", rank, error) : error != MPI_SUCCESS;
+	error = MPI_Allreduce(sum, all, 2, MPI_DOUBLE, MPI_SUM, comm);
+	return wrong || error != MPI_SUCCESS || (int)all[0] != ranks * (ranks - 1) / 2 ||
+	       (int)all[1] != ranks;
+}
+
+static void run_lengths(int rank, int ranks)
+{
+	MPI_Comm comm;
+	int wrong;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	wrong = lengths(comm, rank, ranks, 1, 10) + lengths(comm, rank, ranks, 10, 1);
+	if (sum_of(wrong, rank, ranks) && !rank)
+		printf("WRONG: different lengths: not an error of the readers alone\n");
+	fflush(stdout);
+	MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
 	int ranks, rank;
@@ -150,6 +179,7 @@ int main(int argc, char **argv)
 	case_begin(&argc, &argv, &rank, &ranks);
 	for (int i = 0; i < MISMATCHES; i++)
 		run(&mismatches[i], rank, ranks);
+	run_lengths(rank, ranks);
 	if (!rank)
 		printf("mismatch: %d kinds on %d ranks, each an error that names two ranks\n",
 		       MISMATCHES, ranks);
