@@ -13,6 +13,7 @@ out=mpich-suite-results
 reruns=3
 sides='stock onecopy'
 options=
+yields=
 
 fail() {
 	echo "run.sh: $*" >&2
@@ -20,10 +21,10 @@ fail() {
 }
 
 usage() {
-	fail "usage: run.sh [-l LIST,...] [-n RERUNS] [-o RESULTS] [-s stock|onecopy|compare] [-x OPTION]... BUILD [FOLDER...]"
+	fail "usage: run.sh [-l LIST,...] [-n RERUNS] [-o RESULTS] [-s stock|onecopy|compare] [-x OPTION]... [-y] BUILD [FOLDER...]"
 }
 
-while getopts l:n:o:s:x: option; do
+while getopts l:n:o:s:x:y option; do
 	case $option in
 	l) lists=$OPTARG ;;
 	n) reruns=$OPTARG ;;
@@ -34,6 +35,7 @@ while getopts l:n:o:s:x: option; do
 		*) usage ;;
 		esac ;;
 	x) options="$options $OPTARG" ;;
+	y) yields=yes ;;
 	*) usage ;;
 	esac
 done
@@ -61,6 +63,20 @@ export MPITEST_CLEANUP=0 MPITEST_TIMEOUT_MULTIPLIER=${MPITEST_TIMEOUT_MULTIPLIER
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset LD_PRELOAD OMPI_MCA_mca_base_component_path ONECOPY_STATS_DIR
+
+# The launcher starts ranks through a script that adds to what is preloaded.
+yield_when_idle() {
+	"${CC:-cc}" -D_GNU_SOURCE -O2 -shared -fPIC -o "$out/yield.so" "$here/yield.c" ||
+		fail "$here/yield.c does not compile: CC names no C compiler"
+	cat >"$out/yielding" <<-EOF
+		#!/bin/sh
+		export LD_PRELOAD="$out/yield.so\${LD_PRELOAD:+:\$LD_PRELOAD}"
+		exec "\$@"
+	EOF
+	chmod +x "$out/yielding"
+	export MPITEST_PROGRAM_WRAPPER=$out/yielding
+}
+[ -z "$yields" ] || yield_when_idle
 
 # run_lists SIDE FOLDER LISTS PREFIX: leaves PREFIX.tap and PREFIX.out.
 run_lists() {
