@@ -291,7 +291,7 @@ static int find_side(struct side *side, u64 cookie, u64 offset, u64 length, u32 
 static int make_side(struct side *side, const struct onecopy_copy *copy, u32 right)
 {
 	struct onecopy_region *region =
-		onecopy_region_make(NULL, copy->pieces, copy->piece_count, right);
+		onecopy_region_make(NULL, copy->pieces, copy->piece_count, right, 0);
 
 	if (IS_ERR(region))
 		return PTR_ERR(region);

@@ -9,12 +9,28 @@
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 struct workqueue_struct *onecopy_workers;
 struct onecopy_totals onecopy_totals;
+
+/* What a user tries first, to see whether it works at all, does. */
+#define REFUSED_FROM 64
+static unsigned int refuse;
+module_param(refuse, uint, 0644);
+MODULE_PARM_DESC(refuse,
+		 "For tests: so many of 100 regions, but for the first of each file, are refused "
+		 "(ENOMEM), and so many of 100 copies of more than 64 bytes (ENOENT), at random");
+
+bool onecopy_refuses(void)
+{
+	unsigned int most = READ_ONCE(refuse);
+
+	return unlikely(most) && get_random_u32() % 100 < most;
+}
 
 /* ---- status words ---------------------------------------------------------------------------- */
 
@@ -28,12 +44,15 @@ static void signal_event(struct onecopy_file *file)
 	spin_unlock_irqrestore(&file->event_lock, flags);
 }
 
-int onecopy_status_take(struct onecopy_file *file, u32 word)
+bool onecopy_status_has(struct onecopy_file *file, u32 word)
 {
 	/* Acquire: pairs with the release in mmap_status(). */
-	unsigned int words = smp_load_acquire(&file->words);
+	return word && word < smp_load_acquire(&file->words);
+}
 
-	if (!word || word >= words)
+int onecopy_status_take(struct onecopy_file *file, u32 word)
+{
+	if (!onecopy_status_has(file, word))
 		return -EINVAL;
 	if (test_and_set_bit(word, file->pending))
 		return -EBUSY;
@@ -57,11 +76,13 @@ void onecopy_status_tell(struct onecopy_file *file, u32 word, int result)
 	signal_event(file);
 }
 
-void onecopy_status_gone(struct onecopy_file *file)
+void onecopy_status_gone(struct onecopy_file *file, u32 word)
 {
 	/* Acquire: pairs with the release in mmap_status(). */
 	if (smp_load_acquire(&file->words))
 		atomic_inc((atomic_t *)&file->status[0]);
+	if (word)
+		atomic_inc((atomic_t *)&file->status[word]);
 	signal_event(file);
 }
 
@@ -121,9 +142,12 @@ static long create(struct onecopy_file *file, void __user *argument)
 	if (error)
 		return error;
 	if (call.flags & ~flags || !(call.flags & (ONECOPY_REGION_READ | ONECOPY_REGION_WRITE)) ||
-	    call.reserved || call.cookie || size < sizeof(call))
+	    call.cookie || size < sizeof(call) ||
+	    (call.word && !onecopy_status_has(file, call.word)))
 		return -EINVAL;
-	region = onecopy_region_make(file, call.pieces, call.piece_count, call.flags);
+	if (!list_empty_careful(&file->regions) && onecopy_refuses())
+		return -ENOMEM;
+	region = onecopy_region_make(file, call.pieces, call.piece_count, call.flags, call.word);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	call.cookie = region->cookie;
@@ -155,6 +179,8 @@ static long copy(struct onecopy_file *file, void __user *argument)
 		return error;
 	if (size < sizeof(call))
 		return -EINVAL;
+	if (call.length > REFUSED_FROM && onecopy_refuses())
+		return -ENOENT;
 	error = onecopy_copy(file, &call);
 	return error ? error : give(argument, &call, sizeof(call), size);
 }

@@ -60,6 +60,7 @@ struct onecopy_region {
 	struct mm_struct *mm;
 	struct mmu_interval_notifier notifier;
 	bool notified;
+	u32 word; /* 0: none */
 	struct work_struct end;
 	struct rcu_head rcu;
 	u64 bytes;
@@ -74,7 +75,7 @@ struct onecopy_region {
 
 /* Of the caller's memory. file NULL: for one copy, without a cookie. ERR_PTR(-errno). */
 struct onecopy_region *onecopy_region_make(struct onecopy_file *file, u64 pieces, u32 count,
-					   u32 flags);
+					   u32 flags, u32 word);
 /* For the rights READ, WRITE; a reference. ERR_PTR(-errno). */
 struct onecopy_region *onecopy_region_find(u64 cookie, u32 rights);
 /* Before a copy, which goes on with the pages as they are then: -ESTALE: they are the process's no
@@ -112,7 +113,11 @@ int onecopy_status_take(struct onecopy_file *file, u32 word);
 void onecopy_status_give_back(struct onecopy_file *file, u32 word);
 /* 0 or -errno, for whoever looks at the word, and the eventfd. */
 void onecopy_status_tell(struct onecopy_file *file, u32 word, int result);
-/* A region has ended with its memory. */
-void onecopy_status_gone(struct onecopy_file *file);
+/* A region has ended with its memory, or may have: its own word, 0 if it has none. */
+void onecopy_status_gone(struct onecopy_file *file, u32 word);
+bool onecopy_status_has(struct onecopy_file *file, u32 word);
+
+/* For tests: is this call to be refused? */
+bool onecopy_refuses(void);
 
 #endif

@@ -197,7 +197,7 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 	if (!region->cookie)
 		return true;
 	/* The file is there: it closes only when its regions have been removed from here. */
-	onecopy_status_gone(region->file);
+	onecopy_status_gone(region->file, region->word);
 	kref_get(&region->kref);
 	if (!queue_work(onecopy_workers, &region->end))
 		onecopy_region_put(region);
@@ -311,7 +311,8 @@ static void publish(struct onecopy_region *region)
 	spin_unlock(&lock);
 }
 
-static struct onecopy_region *make(struct onecopy_file *file, u64 pieces, u32 count, u32 flags)
+static struct onecopy_region *make(struct onecopy_file *file, u64 pieces, u32 count, u32 flags,
+				   u32 word)
 {
 	struct onecopy_region *region;
 	unsigned long sequence = 0;
@@ -327,6 +328,7 @@ static struct onecopy_region *make(struct onecopy_file *file, u64 pieces, u32 co
 	mutex_init(&region->check);
 	region->file = file;
 	region->flags = flags;
+	region->word = word;
 	region->uid = current_euid();
 	region->gid = current_egid();
 	region->written = flags & ONECOPY_REGION_WRITE;
@@ -360,14 +362,14 @@ static struct onecopy_region *make(struct onecopy_file *file, u64 pieces, u32 co
 }
 
 struct onecopy_region *onecopy_region_make(struct onecopy_file *file, u64 pieces, u32 count,
-					   u32 flags)
+					   u32 flags, u32 word)
 {
 	struct onecopy_region *region;
 
 	if (!count || count > ONECOPY_PIECES_MOST)
 		return ERR_PTR(-EINVAL);
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		region = make(file, pieces, count, flags);
+		region = make(file, pieces, count, flags, word);
 		if (!IS_ERR(region) || PTR_ERR(region) != -ESTALE)
 			break;
 	}

@@ -400,7 +400,7 @@ static void structures(void)
 						    .flags = ONECOPY_REGION_READ,
 						    .pieces = (uintptr_t)&piece,
 						    .piece_count = 1,
-						    .reserved = 1 };
+						    .word = 1 }; /* words are not mapped */
 	struct onecopy_notify notify = { .size = sizeof(notify), .fd = -2 };
 
 	memcpy(&longer.call, &good, sizeof(good));
@@ -432,7 +432,7 @@ static void structures(void)
 	BAD((bad.flags = ONECOPY_COPY_ASYNC, bad.status = 1)); /* words are not mapped */
 	BAD(bad.flags = ONECOPY_COPY_REGION);		       /* and pieces */
 	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EINVAL);
-	create_bad.reserved = 0;
+	create_bad.word = 0;
 	create_bad.flags = 0;
 	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &create_bad), EINVAL);
 	create_bad.flags = 1 << 20 | ONECOPY_REGION_READ;
@@ -549,11 +549,21 @@ static void gone(int how)
 	volatile uint32_t *word = map_words();
 	uint8_t *shared = memory(4 * PAGE), *own = memory(PAGE);
 	struct onecopy_counters before = counters();
+	struct onecopy_piece piece = { (uintptr_t)shared, 4 * PAGE };
+	struct onecopy_region_create call = { .size = sizeof(call),
+					      .flags = ONECOPY_REGION_READ,
+					      .pieces = (uintptr_t)&piece,
+					      .piece_count = 1,
+					      .word = PAGE / sizeof(*word) };
 	uint64_t cookie;
-	uint32_t was = word[0];
+	uint32_t was = word[0], own_was = word[3];
 
 	fill(shared, 4 * PAGE, 6);
-	cookie = create(shared, 4 * PAGE, ONECOPY_REGION_READ);
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &call), EINVAL);
+	call.word = 3;
+	CHECK(!ioctl(device, ONECOPY_REGION_CREATE, &call));
+	cookie = call.cookie;
+	CHECK(word[3] == own_was);
 	if (how == 0)
 		CHECK(!munmap(shared + PAGE, PAGE));
 	else if (how == 1)
@@ -564,7 +574,7 @@ static void gone(int how)
 		CHECK(mmap(shared, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			   0) == shared);
 	CHECK(copy(cookie, 0, own, PAGE, 0) == -1 && (errno == ESTALE || errno == ENOENT));
-	CHECK(word[0] > was);
+	CHECK(word[0] > was && word[3] > own_was && !word[2]);
 	for (int i = 0; i < 100 && counters().pages_pinned_now != before.pages_pinned_now; i++)
 		usleep(10000);
 	CHECK(counters().pages_pinned_now == before.pages_pinned_now);

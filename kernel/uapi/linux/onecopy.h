@@ -48,16 +48,16 @@ struct onecopy_piece {
 /*
  * The region ends by ONECOPY_REGION_DESTROY, with the file that it was made by, with the process
  * whose memory it is, and when any of that memory is unmapped, remapped or given back (munmap,
- * mremap, MADV_DONTNEED), or written for the first time of all. Word 0 of the file's status words
- * counts how often that happened, or may have: a copy finds out (ESTALE, or later ENOENT). A copy
- * that is under way goes on with the pages as they were.
+ * mremap, MADV_DONTNEED), or written for the first time of all. Word 0 of the file's status words,
+ * and the region's own, count how often that happened, or may have: a copy finds out (ESTALE, or
+ * later ENOENT). A copy that is under way goes on with the pages as they were.
  */
 struct onecopy_region_create {
 	__u32 size;
 	__u32 flags;
 	__u64 pieces; /* struct onecopy_piece * */
 	__u32 piece_count;
-	__u32 reserved;
+	__u32 word;   /* the number of its own status word, from 1 on; 0: none */
 	__u64 cookie; /* out; never 0 */
 };
 
