@@ -12,7 +12,7 @@
 
 /* The numbers of entries are added: of a list by rows, one for entries with the same words. */
 struct form {
-	const char *words[4], *numbers[6]; /* each up to the first NULL */
+	const char *words[4], *numbers[8]; /* each up to the first NULL */
 };
 
 static const struct form front_form = { { "library" }, { "ranks" } };
@@ -27,6 +27,10 @@ static const struct form kernel_form = { { "reason" }, { "copies", "bytes" } };
 static const struct form heap_form = { { NULL },
 				       { "heaps", "bytes_in_use", "most_bytes_in_use",
 					 "bytes_given_back", "bytes_in_large_pages" } };
+
+static const struct form kmod_form = {
+	{ NULL }, { "bytes", "missed_copies", "regions", "reused", "refused", "gone", "replaced" }
+};
 
 /* "recovered" is left out by a process that never had to. */
 static bool is_list(const json_t *list, const struct form *form)
@@ -128,6 +132,7 @@ static void add_file(json_t *sum, const json_t *file)
 	add_copies(sum, file, "mapped", &mapped_form);
 	add_copies(sum, file, "messages", &messages_form);
 	add_numbers(json_object_get(sum, "heap"), json_object_get(file, "heap"), &heap_form);
+	add_numbers(json_object_get(sum, "kmod"), json_object_get(file, "kmod"), &kmod_form);
 	json_decref(front);
 }
 
@@ -148,13 +153,14 @@ json_t *counters_collect(const char *dir)
 		say("the statistics in %s cannot be read: %s", dir, strerror(errno));
 		return NULL;
 	}
-	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}, s:{}}", "onecopy", OC_VERSION,
-			"ranks", 0, "front_ends", "collectives", "handed_back", "mapped",
-			"messages", "heap");
+	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}, s:{}, s:{}}", "onecopy",
+			OC_VERSION, "ranks", 0, "front_ends", "collectives", "handed_back",
+			"mapped", "messages", "heap", "kmod");
 	/* Nothing yet: names the numbers, in this order. */
 	add_numbers(json_object_get(sum, "mapped"), NULL, &mapped_form);
 	add_numbers(json_object_get(sum, "messages"), NULL, &messages_form);
 	add_numbers(json_object_get(sum, "heap"), NULL, &heap_form);
+	add_numbers(json_object_get(sum, "kmod"), NULL, &kmod_form);
 	json_object_set_new(json_object_get(sum, "mapped"), "by_kernel", json_array());
 	json_object_set_new(json_object_get(sum, "messages"), "by_kernel", json_array());
 	while ((entry = readdir(stream))) {

@@ -11,7 +11,8 @@
  *    "messages": {"copies", "bytes", "shared_copies", "shared_bytes", "pushed_bytes",
  *                 "by_kernel": [{"reason", "copies", "bytes"}...]},
  *    "heap": {"heaps", "bytes_in_use", "most_bytes_in_use", "bytes_given_back",
- *             "bytes_in_large_pages"}}
+ *             "bytes_in_large_pages"},
+ *    "kmod": {"bytes", "missed_copies", "regions", "reused", "refused", "gone", "replaced"}}
  * where a process's file has "rank", "pid" and "host" instead of "ranks", and "library" (the file
  * that served it: the component for Open MPI, the preload library) instead of "front_ends".
  */

@@ -139,6 +139,24 @@ static void print_mapped(const json_t *mapped, FILE *stream)
 		(long long)json_number_at(mapped, "peers"), space, bytes);
 }
 
+/* Regions of the kernel module. */
+static void print_kmod(const json_t *kmod, FILE *stream)
+{
+	char bytes[32];
+
+	if (!json_number_at(kmod, "bytes") && !json_number_at(kmod, "missed_copies"))
+		return;
+	size_text(json_number_at(kmod, "bytes"), bytes, sizeof(bytes));
+	fprintf(stream,
+		"onecopy: kernel module: %s copied, %lld copies found no region; %lld regions made, "
+		"used again %lld times, %lld refused, %lld gone with their memory, %lld replaced\n",
+		bytes, (long long)json_number_at(kmod, "missed_copies"),
+		(long long)json_number_at(kmod, "regions"),
+		(long long)json_number_at(kmod, "reused"),
+		(long long)json_number_at(kmod, "refused"), (long long)json_number_at(kmod, "gone"),
+		(long long)json_number_at(kmod, "replaced"));
+}
+
 /* Large messages, which the MPI copies. */
 static void print_messages(const json_t *messages, FILE *stream)
 {
@@ -187,6 +205,7 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 	print_heaps(json_object_get(stats, "heap"), stream);
 	print_mapped(mapped, stream);
 	print_by_kernel(json_object_get(mapped, "by_kernel"), "copied", stream);
+	print_kmod(json_object_get(stats, "kmod"), stream);
 	print_messages(json_object_get(stats, "messages"), stream);
 	if (json_array_size(handed)) {
 		fprintf(stream, "onecopy: handed back to the MPI\n");

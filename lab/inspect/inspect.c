@@ -65,7 +65,9 @@ static int probe_cma(char *why, size_t bytes)
 		snprintf(why, bytes, "no child to probe with: %s; raise ulimit -u",
 			 strerror(-error));
 	} else {
-		error = oci_copy_probe_one(&oci_copy_cma, child, (uintptr_t)target->nonce, nonce,
+		struct oci_end end = { child, NULL };
+
+		error = oci_copy_probe_one(&oci_copy_cma, &end, (uintptr_t)target->nonce, nonce,
 					   (uintptr_t)target->cell, why, bytes);
 	}
 	if (child > 0) {
@@ -73,6 +75,38 @@ static int probe_cma(char *why, size_t bytes)
 		waitpid(child, NULL, 0);
 	}
 	munmap(target, sizeof(*target));
+	return error;
+}
+
+/* By a region of this process: whose it is makes no difference to the module. */
+static int probe_kmod(char *why, size_t bytes)
+{
+	uint8_t nonce[16], seen[16] = { 0 }, *page;
+	struct iovec given = { nonce, 16 }, taken = { seen, 16 };
+	int fd = oci_os_kmod_open(), error = fd < 0 ? fd : oci_os_random(nonce, 16);
+	uint64_t cookie = 0;
+	ssize_t moved;
+
+	page = mmap(NULL, oci_os_page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	if (page == MAP_FAILED)
+		error = error ? error : -ENOMEM;
+	if (!error)
+		error = oci_os_kmod_register(fd, (uintptr_t)page, oci_os_page_bytes(), true, 0,
+					     &cookie);
+	if (!error) {
+		moved = oci_os_kmod_copy(fd, cookie, 8, &given, 1, 16, true);
+		if (moved == 16)
+			moved = oci_os_kmod_copy(fd, cookie, 8, &taken, 1, 16, false);
+		if (moved != 16 || memcmp(nonce, seen, 16))
+			error = moved < 0 ? (int)moved : -EIO;
+	}
+	if (error)
+		oci_copy_explain_kmod(-error, why, bytes);
+	if (page != MAP_FAILED)
+		munmap(page, oci_os_page_bytes());
+	if (fd >= 0)
+		close(fd);
 	return error;
 }
 
@@ -140,7 +174,7 @@ static void split(char *why, const char **remedy)
 	}
 }
 
-#define MECHANISMS 3
+#define MECHANISMS 4
 
 /* What a probe of a mechanism found, as the command shows it. */
 static struct oc_mechanism_info told(const struct oci_copy *copy, int error, char *why,
@@ -170,13 +204,16 @@ static void probe_all(struct oc_mechanism_info info[MECHANISMS])
 	error = probe_cma(why[1], sizeof(why[1]));
 	info[1] = told(&oci_copy_cma, error, why[1], sizeof(why[1]),
 		       "read and wrote 16 random bytes in a child process, and they were right");
+	error = probe_kmod(why[2], sizeof(why[2]));
+	info[2] = told(&oci_copy_kmod, error, why[2], sizeof(why[2]),
+		       "wrote and read 16 random bytes by a region, and they were right");
 	fd = oci_os_shared_file("onecopy-info", oci_os_page_bytes());
 	if (fd < 0)
-		snprintf(why[2], sizeof(why[2]), "%s; %s", strerror(-fd),
+		snprintf(why[3], sizeof(why[3]), "%s; %s", strerror(-fd),
 			 remedy_of(fd, FILE_REMEDY));
 	else
 		close(fd);
-	info[2] = told(&oci_copy_shm, fd < 0 ? fd : 0, why[2], sizeof(why[2]),
+	info[3] = told(&oci_copy_shm, fd < 0 ? fd : 0, why[3], sizeof(why[3]),
 		       "made and removed a shared file");
 }
 

@@ -62,18 +62,18 @@ static ssize_t mock_copy(const struct iovec *to, unsigned int tos, const struct 
 	return (ssize_t)bytes;
 }
 
-static ssize_t mock_pull(pid_t pid, const struct iovec *local, unsigned int locals,
+static ssize_t mock_pull(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 			 const struct iovec *remote, unsigned int remotes)
 {
 	return oci_mock.enabled ? mock_copy(local, locals, remote, remotes) :
-				  __real_oci_copy_cma.pull(pid, local, locals, remote, remotes);
+				  __real_oci_copy_cma.pull(end, local, locals, remote, remotes);
 }
 
-static ssize_t mock_push(pid_t pid, const struct iovec *local, unsigned int locals,
+static ssize_t mock_push(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 			 const struct iovec *remote, unsigned int remotes)
 {
 	return oci_mock.enabled ? mock_copy(remote, remotes, local, locals) :
-				  __real_oci_copy_cma.push(pid, local, locals, remote, remotes);
+				  __real_oci_copy_cma.push(end, local, locals, remote, remotes);
 }
 
 /* Wherever the library names oci_copy_cma, the linker puts this. */

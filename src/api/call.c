@@ -5,6 +5,7 @@
 
 #include "api/engine.h"
 #include "base/log.h"
+#include "copy/kmod.h"
 #include "copy/layout.h"
 #include "os/os.h"
 
@@ -232,6 +233,45 @@ static int resolve(struct oc_team *team, const struct oc_call *call, struct oci_
 	return 0;
 }
 
+/* One side's buffer: peers copy from or to it. */
+static void expose_side(const struct oc_call *call, const uint8_t *buffer,
+			const struct oc_block *table, size_t ranks, size_t bytes)
+{
+	uint64_t place = (uintptr_t)buffer;
+
+	if (oci_is_laid_out(place))
+		oci_register_layout(place & OCI_LAID_OUT_RECV ? call->recv_layout :
+								call->send_layout);
+	else if (table)
+		oci_register_blocks(place, table, ranks);
+	else if (buffer)
+		oci_register(place, bytes);
+}
+
+/* Where some pair copies by kmod: what is posted is registered before. */
+static void expose(const struct oc_team *team, const struct oc_call *call,
+		   const struct oci_operation *o)
+{
+	enum oc_collective c = call->collective;
+	bool root = call->root == team->team.rank, parts = oci_has_parts(c);
+	const struct oci_params *params = &o->x.params;
+	size_t ranks = team->team.size, bytes = params->bytes;
+
+	if (!o->x.plan->posts_addresses || o->x.bound)
+		return;
+	if (o->x.layouts)
+		oci_register((uintptr_t)team->team.layouts, sizeof(team->team.layouts));
+	if (oci_sends(c, root) || oci_has_one_buffer(c))
+		expose_side(call, o->x.send, oci_counts_sent(c) ? params->send_blocks : NULL, ranks,
+			    oci_sends_each(c) && !parts ? ranks * bytes : bytes);
+	if (oci_receives(c, root))
+		expose_side(call, o->x.recv, oci_counts_received(c) ? params->recv_blocks : NULL,
+			    ranks,
+			    parts		 ? params->recv_blocks[team->team.rank].bytes :
+			    oci_receives_each(c) ? ranks * bytes :
+						   bytes);
+}
+
 static struct oci_choice choose(struct oc_team *team, const struct oc_call *call, bool large)
 {
 	struct oci_shape shape = {
@@ -384,6 +424,8 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool
 	oci_exec_init(&o->x, team->team.next++);
 	if (o->x.bound)
 		o->x.bound->users++;
+	if (__builtin_expect(team->team.any_kmod, 0))
+		expose(team, call, o);
 	return 0;
 }
 

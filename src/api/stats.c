@@ -19,6 +19,7 @@
 #include "api/engine.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "copy/kmod.h"
 #include "copy/map.h"
 #include "copy/vm.h"
 #include "heap/heap.h"
@@ -61,6 +62,19 @@ static json_t *mapped_json(void)
 	return json_pack("{s:I, s:I, s:I, s:o}", "peers", (json_int_t)counts.made, "address_space",
 			 (json_int_t)counts.bytes, "bytes", (json_int_t)oci_map_moved_bytes(),
 			 "by_kernel", other);
+}
+
+/* By the kernel module. */
+static json_t *kmod_json(void)
+{
+	struct oci_registration_counts regions = oci_registration_counts();
+	struct oci_kmod_counts copies = oci_kmod_counts();
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)copies.bytes,
+			 "missed_copies", (json_int_t)copies.misses, "regions",
+			 (json_int_t)regions.made, "reused", (json_int_t)regions.reused, "refused",
+			 (json_int_t)regions.refused, "gone", (json_int_t)regions.gone, "replaced",
+			 (json_int_t)regions.replaced);
 }
 
 /* The MPI's own. */
@@ -111,6 +125,7 @@ static uint64_t key_of(const struct oci_exec *x)
 	if (!moved && x->team->size > 1 &&
 	    oci_algorithm(key->collective, key->algorithm)->single_copy)
 		moved = is_mapped(x)	     ? OCI_MOVED_MAP :
+			x->team->any_kmod    ? OCI_MOVED_KMOD :
 			x->team->single_copy ? OCI_MOVED_CMA :
 					       OCI_MOVED_SHM;
 	return 1ull << 63 | (uint64_t)key->parameter << 24 | moved << 16 |
@@ -212,7 +227,7 @@ void oci_count_back(enum oc_collective collective, const char *reason)
 /* "cma", "slot", "cma+shm" ...; "flags" when no byte moved. */
 static void mechanism_text(unsigned int moved, char *text, size_t bytes)
 {
-	static const char *const names[] = { "inline", "slot", "cma", "shm", "map" };
+	static const char *const names[] = { "inline", "slot", "cma", "shm", "map", "kmod" };
 
 	snprintf(text, bytes, "%s", moved ? "" : "flags");
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -271,10 +286,11 @@ static json_t *stats_json(int world_rank, const char *host)
 						      stats.back[i].reason, "calls",
 						      (json_int_t)stats.back[i].calls));
 	pthread_mutex_unlock(&stats.lock);
-	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "onecopy",
+	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "onecopy",
 			 OC_VERSION, "library", library_name(), "rank", world_rank, "pid",
 			 (int)getpid(), "host", host, "collectives", served, "handed_back", back,
-			 "mapped", mapped_json(), "messages", messages_json(), "heap", heap_json());
+			 "mapped", mapped_json(), "messages", messages_json(), "heap", heap_json(),
+			 "kmod", kmod_json());
 }
 
 /*

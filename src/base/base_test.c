@@ -261,7 +261,7 @@ TEST(a_bad_value_gives_one_warning_and_the_default)
 	assert_int_equal(lines_in(said), 9);
 	assert_non_null(strstr(said,
 			       "warning: ONECOPY_MECHANISM=warp cannot be used: expected auto, "
-			       "cma, map or shm; going on with ONECOPY_MECHANISM=auto\n"));
+			       "cma, map, shm or kmod; going on with ONECOPY_MECHANISM=auto\n"));
 }
 
 static void read_misspelt(void)

@@ -129,7 +129,7 @@ static const struct row table[] = {
 	{ "ONECOPY", "on", "serve collectives, or leave all of them to the MPI", "on or off",
 	  parse_switch, AGREED, FIELD(enable), 0 },
 	{ "ONECOPY_MECHANISM", "auto", "how bytes move between ranks (auto: the best that works)",
-	  "auto, cma, map or shm", parse_choice, AGREED, FIELD(mechanism), 0 },
+	  "auto, cma, map, shm or kmod", parse_choice, AGREED, FIELD(mechanism), 0 },
 	/* clang-format off */
 	OC_COLLECTIVE_ROWS(ALGORITHM, )
 	/* clang-format on */

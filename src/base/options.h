@@ -19,13 +19,14 @@
 
 /* Choices, in the order in which the table has their words. */
 enum oci_ptracer { OCI_PTRACER_ANCESTOR, OCI_PTRACER_ANY, OCI_PTRACER_NONE };
-/* ONECOPY_MECHANISM has those up to shm, ONECOPY_P2P all. */
+/* ONECOPY_MECHANISM has those up to shm and kmod, ONECOPY_P2P all but kmod. */
 enum oci_way {
 	OCI_WAY_AUTO,
 	OCI_WAY_CMA,
 	OCI_WAY_MAP,
 	OCI_WAY_SHM,
-	OCI_WAY_EAGER,
+	OCI_WAY_KMOD,
+	OCI_WAY_EAGER = OCI_WAY_KMOD,
 	OCI_WAY_VMSPLICE,
 	OCI_WAY_WRITEV
 };

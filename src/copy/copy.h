@@ -2,8 +2,8 @@
 /*
  * Copy mechanisms: how bytes get from a peer's buffer into mine, or the other way.
  *
- * A mechanism is a file here and one struct oci_copy. Single-copy mechanisms (cma) move bytes by
- * themselves; shm is two-sided: the owner of the buffer helps, from inside its own wait.
+ * A mechanism is a file here and one struct oci_copy. Single-copy mechanisms (cma, kmod) move bytes
+ * by themselves; shm is two-sided: the owner of the buffer helps, from inside its own wait.
  * Callers use struct oci_transfer, which takes the mechanism that the pair agreed on and finishes
  * by shm what that one cannot: page not readable, permission lost, a short copy.
  */
@@ -18,25 +18,31 @@
 
 #include "team/team.h"
 
+/* The process at the other end of a copy. */
+struct oci_end {
+	pid_t pid;
+	const struct oci_registration *registrations; /* that it has told; NULL: none */
+};
+
 struct oci_copy {
 	const char *name;
 	const char *what; /* one line for `onecopy info` */
 	/*
-	 * Copies between the pieces of `local` and those of `remote`, which lie in process pid.
-	 * Called by the thread that runs the operation; does not wait for the peer, may block in
-	 * the kernel for a page. Any alignment. Returns the bytes moved, from the front on, which
-	 * may be fewer than asked for; or -errno when none were (-EPERM, -EFAULT, -ESRCH, ...). The
-	 * buffers stay their owners'. Ordered: everything it wrote is visible to whoever sees a
-	 * flag that this thread raises afterwards (a streaming copy fences itself). NULL: it has no
-	 * copies of one end.
+	 * Copies between the pieces of `local` and those of `remote`, which lie in the other
+	 * process. Called by the thread that runs the operation; does not wait for the peer, may
+	 * block in the kernel for a page. Any alignment. Returns the bytes moved, from the front
+	 * on, which may be fewer than asked for; or -errno when none were (-EPERM, -EFAULT, -ESRCH,
+	 * ...). The buffers stay their owners'. Ordered: everything it wrote is visible to whoever
+	 * sees a flag that this thread raises afterwards (a streaming copy fences itself). NULL: it
+	 * has no copies of one end.
 	 */
-	ssize_t (*pull)(pid_t pid, const struct iovec *local, unsigned int locals,
+	ssize_t (*pull)(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 			const struct iovec *remote, unsigned int remotes);
-	ssize_t (*push)(pid_t pid, const struct iovec *local, unsigned int locals,
+	ssize_t (*push)(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 			const struct iovec *remote, unsigned int remotes);
 };
 
-extern const struct oci_copy oci_copy_cma, oci_copy_shm, oci_copy_map;
+extern const struct oci_copy oci_copy_cma, oci_copy_kmod, oci_copy_shm, oci_copy_map;
 
 /* By enum oci_mechanism. */
 const struct oci_copy *oci_copy_mechanism(unsigned int mechanism);
@@ -45,11 +51,14 @@ const struct oci_copy *oci_copy_mechanism(unsigned int mechanism);
  * The oci_probe_fn of teams: tries what ONECOPY_MECHANISM allows on a peer by moving bytes. The
  * peer is who it says when its nonce is read at the address that it published.
  */
-uint32_t oci_copy_probe(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
-			uint64_t cell_address, char *why, size_t why_bytes);
-/* One mechanism alone: 0, or -errno and a sentence with the cause and its remedy. */
-int oci_copy_probe_one(const struct oci_copy *copy, pid_t pid, uint64_t nonce_address,
-		       const uint8_t nonce[16], uint64_t cell_address, char *why, size_t why_bytes);
+uint32_t oci_copy_probe(const struct oci_peer *peer, char *why, size_t why_bytes);
+/* One mechanism alone, with a nonce that lies there and a cell of 16 bytes for it: 0, or -errno and
+ * a sentence with the cause and its remedy. */
+int oci_copy_probe_one(const struct oci_copy *copy, const struct oci_end *end,
+		       uint64_t nonce_address, const uint8_t nonce[16], uint64_t cell_address,
+		       char *why, size_t why_bytes);
+/* The same of a device that could not be opened, or whose regions were refused. */
+void oci_copy_explain_kmod(int error, char *why, size_t why_bytes);
 
 enum oci_direction { OCI_PULL, OCI_PUSH };
 

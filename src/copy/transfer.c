@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "copy/kmod.h"
 #include "copy/layout.h"
 #include "copy/map.h"
 #include "copy/shm.h"
@@ -48,11 +49,37 @@ static bool end_copy(struct oci_team *team, const struct oci_transfer *t)
 	return true;
 }
 
-/* 0: the pair's mechanism can be tried; -errno. */
-static int pair_check(const struct oci_transfer *t, const struct oci_member *member,
-		      const struct oci_copy *pair)
+static ssize_t copy_by(unsigned int mechanism, const struct oci_transfer *t,
+		       const struct oci_member *member, const struct front *f)
 {
-	return t->never_by_pair || !pair->pull ? -EOPNOTSUPP : oci_peer_check(member->peer);
+	const struct oci_copy *copy = oci_copy_mechanism(mechanism);
+	struct oci_end end = { member->pid, oci_peer_registrations(member->peer) };
+	int error;
+
+	if (t->never_by_pair || !copy->pull)
+		return -EOPNOTSUPP;
+	/* A cookie names its process, a number may be another's by now. */
+	error = mechanism == OCI_MECH_KMOD ? 0 : oci_peer_check(member->peer);
+	return error ?:
+		       (t->direction == OCI_PULL ? copy->pull : copy->push)(
+			       &end, f->local, f->locals, f->remote, f->remotes);
+}
+
+/* By the mechanism that the pair agreed on, or by the one instead, which *mechanism is then. */
+static ssize_t copy_by_pair(const struct oci_transfer *t, const struct oci_member *member,
+			    const struct front *f, unsigned int *mechanism)
+{
+	ssize_t moved;
+
+	*mechanism = member->mechanism;
+	moved = copy_by(*mechanism, t, member, f);
+	if (moved > 0 || moved == -EINTR || *mechanism != OCI_MECH_KMOD)
+		return moved;
+	oci_kmod_missed();
+	if (member->instead == *mechanism)
+		return moved;
+	*mechanism = member->instead;
+	return copy_by(*mechanism, t, member, f);
 }
 
 static void advance(struct oci_transfer *t, size_t bytes, unsigned int mechanism)
@@ -79,12 +106,11 @@ static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
 {
 	const struct oci_member *member = &team->member[t->peer];
-	const struct oci_copy *pair = oci_copy_mechanism(member->mechanism);
 	struct front f;
 
 	while (t->bytes && !t->by_shm) {
 		ssize_t moved = take_front(team, t, &f);
-		bool mapped = false;
+		unsigned int mechanism = OCI_MECH_MAP;
 
 		if (!moved && !begin_copy(team, t))
 			return -ECANCELED;
@@ -93,19 +119,16 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
 				moved = (ssize_t)oci_map_copy(team, t->peer, t->direction, f.local,
 							      f.locals, f.remote, f.remotes,
 							      t->whole);
-			mapped = moved > 0;
-			if (!mapped)
-				moved = pair_check(t, member, pair);
-			if (!moved)
-				moved = (t->direction == OCI_PULL ? pair->pull : pair->push)(
-					member->pid, f.local, f.locals, f.remote, f.remotes);
-			if (!mapped && !t->never_mapped)
-				oci_map_missed(team, t->peer, moved);
+			if (moved <= 0) {
+				moved = copy_by_pair(t, member, &f, &mechanism);
+				if (!t->never_mapped)
+					oci_map_missed(team, t->peer, moved);
+			}
 			if (!end_copy(team, t))
 				return -ECANCELED;
 		}
 		if (moved > 0) {
-			advance(t, (size_t)moved, mapped ? OCI_MECH_MAP : member->mechanism);
+			advance(t, (size_t)moved, mechanism);
 			if (polled && t->bytes)
 				return OCI_TRANSFER_BLOCKED;
 			continue;

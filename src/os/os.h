@@ -62,6 +62,27 @@ ssize_t oci_os_vm_read(pid_t pid, const struct iovec *local, unsigned int local_
 ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned int local_count,
 			const struct iovec *remote, unsigned int remote_count);
 
+/* kmod.c: the kernel module's device, whose header says what errors mean. ------------------- */
+struct oci_os_kmod_counters { /* of all processes, since it was loaded, or now */
+	uint32_t version;
+	uint64_t regions_created, regions_now, regions_gone, pages_pinned_now;
+	uint64_t copies, bytes, failures;
+};
+/* A descriptor (O_CLOEXEC), or -errno: -ENOENT, the module is not loaded; -EPROTO, it is another
+ * version. */
+int oci_os_kmod_open(void);
+int oci_os_kmod_count(int fd, struct oci_os_kmod_counters *counters); /* 0 or -errno */
+/* So many status words of the descriptor, which the kernel writes. NULL and *error. */
+const uint32_t *oci_os_kmod_words(int fd, unsigned int count, int *error);
+/* A region of our memory, to be read, and written; its status word. 0 and the cookie, or -errno. */
+int oci_os_kmod_register(int fd, uint64_t address, size_t bytes, bool may_write, uint32_t word,
+			 uint64_t *cookie);
+void oci_os_kmod_unregister(int fd, uint64_t cookie);
+/* Between `bytes` of the region, from `offset` on, and the pieces, of which there are as many.
+ * Bytes moved, from the front on, or -errno. */
+ssize_t oci_os_kmod_copy(int fd, uint64_t cookie, uint64_t offset, const struct iovec *local,
+			 unsigned int locals, size_t bytes, bool write);
+
 /* pipe.c: between two processes; nothing here blocks. ---------------------------------------- */
 /*
  * A pipe (O_CLOEXEC, O_NONBLOCK) that holds `bytes`, or as much as the system lets this user have:

@@ -63,8 +63,10 @@ void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *m, enum oci_p2p
 }
 
 /* "Help, if you only wait." */
-static void invite(struct oci_message *m)
+static void invite(const struct oci_team *team, struct oci_message *m)
 {
+	if (team->any_kmod)
+		oci_register((uintptr_t)m->buffer, m->wanted);
 	m->shared = true;
 	m->line->place = (uintptr_t)m->buffer;
 	m->line->wanted = m->wanted;
@@ -84,7 +86,7 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 		oci_rendezvous_over(p2p, m);
 	} else if (m->method == OCI_P2P_COPY) {
 		if (m->wanted >= OCI_P2P_SHARE_BYTES && !m->sender.pieces && !m->layout.pieces)
-			invite(m);
+			invite(p2p->team, m);
 		TAILQ_INSERT_TAIL(&p2p->pulling, m, on);
 	} else if (!oci_p2p_is_piped(m->method) || !oci_pipe_begin(p2p, m)) {
 		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);

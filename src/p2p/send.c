@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "copy/kmod.h"
 #include "copy/layout.h"
 #include "p2p/p2p.h"
 
@@ -44,6 +45,10 @@ static bool announce(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_m
 
 	if (!cell)
 		return false;
+	if (p2p->team->any_kmod && m->layout.pieces)
+		oci_register_layout(&m->layout);
+	else if (p2p->team->any_kmod)
+		oci_register((uintptr_t)m->buffer, m->bytes);
 	cell->kind = OCI_CELL_RENDEZVOUS;
 	cell->tag = m->tag;
 	cell->bytes = m->bytes;

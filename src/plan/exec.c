@@ -98,6 +98,8 @@ static int take_scratch(struct oci_exec *x)
 				     oci_collective_name(plan->key.collective));
 	x->acc = x->temp + segment;
 	x->work = x->acc + segment;
+	if (x->team->any_kmod)
+		oci_register((uintptr_t)x->work, (size_t)plan->work_blocks * x->params.bytes);
 	return 0;
 }
 

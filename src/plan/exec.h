@@ -24,6 +24,7 @@ enum oci_moved {
 	OCI_MOVED_CMA = 4,
 	OCI_MOVED_SHM = 8,
 	OCI_MOVED_MAP = 16,
+	OCI_MOVED_KMOD = 32,
 };
 
 /* Grouped by how they get their values, as setting them is most of what an execution costs. */

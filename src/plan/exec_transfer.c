@@ -27,6 +27,7 @@ int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *r
 uint8_t oci_exec_moved_by(uint32_t mechanisms)
 {
 	static const uint8_t moved[OCI_MECHANISMS] = { [OCI_MECH_CMA] = OCI_MOVED_CMA,
+						       [OCI_MECH_KMOD] = OCI_MOVED_KMOD,
 						       [OCI_MECH_SHM] = OCI_MOVED_SHM,
 						       [OCI_MECH_MAP] = OCI_MOVED_MAP };
 	uint8_t all = 0;

@@ -427,7 +427,7 @@ void oci_build_work(struct oci_builder *b, uint32_t blocks)
 /* What a plan uses of this rank's own buffers. */
 struct use {
 	bool buf[OCI_BUF_COUNT];
-	bool parts, posts, shares, halves, trades;
+	bool parts, posts, addresses, shares, halves, trades;
 	unsigned int handles; /* publications */
 	unsigned int offers;
 	uint32_t most_segments;
@@ -467,10 +467,12 @@ static void use_op(struct use *use, const struct oci_op *op)
 	if (op->code == OCI_OP_POST) {
 		use->posts = true;
 		use->handles += op->address + op->slot;
+		use->addresses |= op->address;
 		use->buf[OCI_BUF_SLOT] |= op->slot;
 	} else if (op->code == OCI_OP_OFFER) {
 		/* In the payload of the POST line, and in the slot if a block is small. */
 		use->offers++;
+		use->addresses = true;
 		use->buf[OCI_BUF_INLINE] = true;
 	} else if (op->code == OCI_OP_TRADE) {
 		use->trades = use->buf[OCI_BUF_TEMP] = true;
@@ -521,6 +523,7 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 			.uses_halves = use.halves,
 			.uses_temp = use.buf[OCI_BUF_TEMP],
 			.uses_acc = use.buf[OCI_BUF_ACC],
+			.posts_addresses = use.addresses,
 			.posts = use.posts,
 			.uses_share = use.shares,
 		};

@@ -239,8 +239,9 @@ struct oci_plan {
 	uint8_t uses_slot;
 	uint8_t uses_halves; /* of it alone, by turns: however long the blocks are */
 	uint8_t uses_temp;
-	uint8_t uses_acc; /* needs memory only where RECV cannot accumulate */
-	uint8_t posts;	  /* has a POST: others announce themselves when they start */
+	uint8_t uses_acc;	 /* needs memory only where RECV cannot accumulate */
+	uint8_t posts_addresses; /* of SEND, RECV or WORK, or of blocks in them */
+	uint8_t posts;		 /* has a POST: others announce themselves when they start */
 	uint8_t uses_share;
 	struct oci_op ops[];
 };

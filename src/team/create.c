@@ -20,9 +20,6 @@
 #include "team/creation.h"
 #include "team/ptracer.h"
 
-/* A pair has a mechanism beside shm if each rank reaches all others by one. */
-_Static_assert(OCI_MECH_SHM == 1, "ranks that reach all others do so by the same mechanism");
-
 void oci_creation_free(struct oci_team *team)
 {
 	struct oci_creation *c = team->creation;
@@ -301,11 +298,10 @@ static uint32_t probe(const struct oci_team *team, uint32_t r)
 
 	if (can)
 		return can;
-	can = team->probe(peer->id.pid, (uintptr_t)oci_segment_nonce_at(peer->id.address),
-			  peer->id.nonce, (uintptr_t)oci_segment_touched_at(peer->id.address), why,
-			  sizeof(why));
+	can = team->probe(peer, why, sizeof(why));
 	if (why[0])
-		oci_info("rank %u: %s; this pair copies through shared memory", r, why);
+		oci_info("rank %u: %s; this pair copies %s", r, why,
+			 can & 1u << OCI_MECH_CMA ? "by cma" : "through shared memory");
 	else
 		__atomic_store_n(&peer->can, can, __ATOMIC_RELAXED);
 	return can;
@@ -372,30 +368,40 @@ static int team_probe(struct oci_team *team)
 	return 0;
 }
 
-/* Best mechanism that both ends of a pair found to work. */
-static uint8_t pair_mechanism(const struct oci_team *team, uint32_t r)
+/* The best of those that both ends of a pair found to work, and the next of them. */
+static void pair(struct oci_team *team, uint32_t r)
 {
-	uint32_t both = oci_region_can(team->own)[r] &
-			oci_region_can(team->member[r].region)[team->rank];
+	struct oci_member *member = &team->member[r];
+	uint32_t both = r == team->rank ? 0 :
+					  oci_region_can(team->own)[r] &
+						  oci_region_can(member->region)[team->rank];
+	bool kmod = oci_options()->mechanism == OCI_WAY_KMOD && both & 1u << OCI_MECH_KMOD;
 
-	return both ? (uint8_t)__builtin_ctz(both) : OCI_MECH_SHM;
+	member->mechanism = kmod ? OCI_MECH_KMOD :
+			    both ? (uint8_t)__builtin_ctz(both) :
+				   OCI_MECH_SHM;
+	/* Of kmod alone: what it reaches is a matter of each buffer. */
+	member->instead = kmod && both & 1u << OCI_MECH_CMA ? OCI_MECH_CMA : member->mechanism;
+	team->any_kmod |= member->mechanism == OCI_MECH_KMOD;
+	if (r != team->rank && member->mechanism == OCI_MECH_SHM)
+		team->any_shm = true;
 }
 
 /* Everyone has said what it can do. */
 static int team_agree(struct oci_team *team)
 {
-	team->single_copy = true;
+	uint32_t all = ~0u;
+
 	for (uint32_t r = 0; r < team->size; r++) {
 		const struct oci_card *card = oci_card_of(team, r);
 
-		team->single_copy &= card->reaches != 0;
+		all &= card->reaches;
 		if (card->common > team->common)
 			team->common = card->common;
-		team->member[r].mechanism = r == team->rank ? OCI_MECH_SHM :
-							      pair_mechanism(team, r);
-		if (r != team->rank && team->member[r].mechanism == OCI_MECH_SHM)
-			team->any_shm = true;
+		pair(team, r);
 	}
+	/* By one mechanism at least everybody reaches everybody. */
+	team->single_copy = all != 0;
 	set_ready(team);
 	oci_debug("team of %u ranks ready: %s, %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :

@@ -81,6 +81,7 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 	pthread_once(&once, read_constants);
 	if (error)
 		return error;
+	oci_registrations_begin();
 	error = oci_slots_guarantee(team);
 	if (error)
 		return error;

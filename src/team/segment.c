@@ -31,6 +31,7 @@ struct oci_segment_header {
 	struct oci_arena_id arena;
 	uint64_t abi; /* OCI_ABI; for who finds the segment by itself */
 	struct oci_invitations invitations;
+	struct oci_registration registrations[OCI_REGISTRATIONS];
 };
 
 _Static_assert(sizeof(struct oci_segment_header) <= 4096, "the first page");
@@ -183,6 +184,16 @@ struct oci_invitations *oci_segment_invitations(void)
 struct oci_invitations *oci_peer_invitations(const struct oci_peer *peer)
 {
 	return &((struct oci_segment_header *)peer->front)->invitations;
+}
+
+struct oci_registration *oci_segment_registrations(void)
+{
+	return segment.base ? ((struct oci_segment_header *)segment.base)->registrations : NULL;
+}
+
+const struct oci_registration *oci_peer_registrations(const struct oci_peer *peer)
+{
+	return ((const struct oci_segment_header *)peer->front)->registrations;
 }
 
 int oci_segment_read_id(int fd, struct oci_segment_id *id)

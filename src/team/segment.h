@@ -19,6 +19,7 @@
 #include "os/os.h"
 #include "team/arena.h"
 #include "team/invitation.h"
+#include "team/registration.h"
 
 /* What each segment has from the start: its header, and room for what the first teams need. A page
  * of it takes the kernel up to 2 us (AMD EPYC guest, 2026-11-23). */
@@ -79,6 +80,9 @@ struct oci_os_image oci_segment_image(const void *base);
 /* Where receivers leave invitations for this process; NULL: it has no segment. */
 struct oci_invitations *oci_segment_invitations(void);
 
+/* What we have registered, for peers to read; NULL: no segment. */
+struct oci_registration *oci_segment_registrations(void);
+
 /* Writes what oci_arena_publish() was given into the segment, when both are there. */
 void oci_segment_tell_arena(void);
 
@@ -113,6 +117,7 @@ void oci_peer_put(struct oci_peer *peer);
  * for among its descriptors, which takes some 100 us. -errno; -ENOENT: it has none. */
 int oci_peer_find(struct oci_peer **peer, pid_t pid);
 struct oci_invitations *oci_peer_invitations(const struct oci_peer *peer);
+const struct oci_registration *oci_peer_registrations(const struct oci_peer *peer);
 /* The arena that a peer has published; NULL: none so far. */
 const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
 /* Has the process ended, or become another program? Asks the kernel: for slow paths. */

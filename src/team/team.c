@@ -211,6 +211,7 @@ void oci_team_leave(struct oci_team *team, void (*release)(struct oci_team *team
 
 void oci_team_fork_child(void)
 {
+	oci_registrations_fork_child();
 	oci_segment_fork_child();
 	oci_arena_fork_child();
 	oci_peers_fork_child();

@@ -21,12 +21,13 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 14
+#define OCI_ABI 15
 #define OCI_SENTENCE_BYTES 512
 
-/* Mechanisms in order of preference; copy/copy.h has their operations. MAP is no pair's: it goes
+/* Mechanisms in order of preference, unless ONECOPY_MECHANISM says kmod; copy/copy.h has their
+ * operations. MAP is no pair's: it goes
  * before the pair's own for each buffer that it reaches. */
-enum oci_mechanism { OCI_MECH_CMA, OCI_MECH_SHM, OCI_MECH_MAP, OCI_MECHANISMS };
+enum oci_mechanism { OCI_MECH_CMA, OCI_MECH_KMOD, OCI_MECH_SHM, OCI_MECH_MAP, OCI_MECHANISMS };
 
 struct oci_member {
 	struct oci_peer *peer;
@@ -34,6 +35,7 @@ struct oci_member {
 	uint64_t tag; /* of the region when the team was created */
 	pid_t pid;
 	uint8_t mechanism; /* enum oci_mechanism, agreed by both ends */
+	uint8_t instead;   /* the one for what that does not reach, likewise; or the same */
 	bool is_told;	   /* its place says who shares its caches */
 	struct oci_topo_place place;
 };
@@ -50,10 +52,9 @@ enum oci_team_state {
 /*
  * Tries the single-copy mechanisms on a peer, on words in its segment: bit m set when enum
  * oci_mechanism m pulled the peer's nonce and pushed it to the cell. Writes a sentence when one
- * failed.
+ * failed that is missed.
  */
-typedef uint32_t (*oci_probe_fn)(pid_t pid, uint64_t nonce_address, const uint8_t nonce[16],
-				 uint64_t cell_address, char *why, size_t why_bytes);
+typedef uint32_t (*oci_probe_fn)(const struct oci_peer *peer, char *why, size_t why_bytes);
 
 /* Of one operation's buffers that have gaps; peers read it: copy/layout.h. */
 struct oci_layouts {
@@ -77,6 +78,7 @@ struct oci_team {
 	bool check_calls;    /* ranks compare what they call */
 	bool has_large_slot; /* slots.c */
 	bool has_slots;	     /* slots.c: they are guaranteed */
+	bool any_kmod;	     /* some pair of mine copies by kmod: what it may copy is registered */
 	bool any_shm;	     /* some pair of mine copies by shm: look for its requests often; atomic
 			      */
 	struct oci_region *own;

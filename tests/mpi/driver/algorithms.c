@@ -3,6 +3,9 @@
  * bytes RANKS MECHANISM: every algorithm of every collective, forced by the info key of a
  * communicator: every size, root and operation.
  * table RANKS MECHANISM: the same through every layout and form.
+ *
+ * MECHANISM kmod: by cma only what had a region that has ended with its memory; kmod+cma: the
+ * kernel module refuses some, which then go by cma.
  */
 #include "driver.h"
 #include "verdict.h"
@@ -103,6 +106,11 @@ static int name_ends_in_v(const char *name)
 	return name[strlen(name) - 1] == 'v';
 }
 
+static bool is_mixed(const char *mechanism)
+{
+	return !strcmp(mechanism, "kmod+cma");
+}
+
 /* Only algorithms that copy singly have a mechanism to choose. */
 static const char *mechanism_of(int collective, const char *algorithm, const char *mechanism)
 {
@@ -113,7 +121,10 @@ static const char *mechanism_of(int collective, const char *algorithm, const cha
 		return NULL;
 	if (begins(algorithm, "inline"))
 		return "inline";
-	return begins(algorithm, "cico") || begins(algorithm, "shm") ? "slot" : mechanism;
+	if (begins(algorithm, "cico") || begins(algorithm, "shm"))
+		return "slot";
+	/* Where some are refused, each copy goes its own way. */
+	return is_mixed(mechanism) ? NULL : mechanism;
 }
 
 /* Calls that an algorithm was to serve, and those that it may have served on top. */
@@ -154,9 +165,10 @@ static void check_algorithm(const struct job_result *result, int c, int from, co
 			add_meant(result, c, words[i], &meant);
 	/* Where blocks go different ways, the large ones go by the mechanism, and none by another.
 	 */
-	if (!by && (!verdict_served(result, collective_names[c], name, mechanism) ||
-		    verdict_served(result, collective_names[c], name,
-				   strcmp(mechanism, "cma") ? "cma" : "shm")))
+	if (!by && !is_mixed(mechanism) &&
+	    (!verdict_served(result, collective_names[c], name, mechanism) ||
+	     verdict_served(result, collective_names[c], name,
+			    strcmp(mechanism, "cma") ? "cma" : "shm")))
 		verdict_fail(result, "%s: large blocks did not go by %s", collective_names[c],
 			     mechanism);
 	if (served < meant.calls || verdict_recovered(result, collective_names[c]))
@@ -201,6 +213,22 @@ static void check_alone(const struct job_result *result, const char *program)
 				     collective_names[c]);
 }
 
+/* What no algorithm is asked for alone. */
+static void check_all(const struct job_result *result, const char *mechanism)
+{
+	long by_kmod = verdict_served(result, NULL, NULL, "kmod");
+	long by_cma = verdict_served(result, NULL, NULL, "cma");
+	long gone = (long)json_integer_value(
+		json_object_get(json_object_get(result->stats, "kmod"), "gone"));
+
+	/* A region may end in the middle of an operation, as the heap around it is trimmed. */
+	if (!strcmp(mechanism, "kmod") && (by_cma > gone || by_cma > by_kmod / 1000))
+		verdict_fail(result, "%ld calls went by cma, %ld by kmod; %ld regions were gone",
+			     by_cma, by_kmod, gone);
+	if (is_mixed(mechanism) && (!by_kmod || !by_cma))
+		verdict_fail(result, "%ld calls went by kmod, and %ld by cma", by_kmod, by_cma);
+}
+
 static void run(const char *program, char **words)
 {
 	int ranks = driver_ranks(words[0]);
@@ -208,11 +236,13 @@ static void run(const char *program, char **words)
 	struct job_result result;
 	struct job job;
 
-	driver_need_mechanism(mechanism);
+	/* What is refused at random is refused to that one, too. */
+	if (!is_mixed(mechanism))
+		driver_need_mechanism(mechanism);
 	job_shares_heaps = !strcmp(mechanism, "map");
 	job = job_mpi(ranks, program);
 	load(ranks);
-	job_set(&job, job_text("ONECOPY_MECHANISM=%s", mechanism));
+	job_set(&job, job_text("ONECOPY_MECHANISM=%s", is_mixed(mechanism) ? "kmod" : mechanism));
 	for (int c = 0; c < COLLECTIVES; c++) {
 		for (int i = 0; words_of[c][i]; i++) {
 			const char *word = words_of[c][i];
@@ -228,6 +258,8 @@ static void run(const char *program, char **words)
 			check_alone(&result, program);
 		for (int c = 0; c < COLLECTIVES && ranks > 1; c++)
 			check_collective(&result, c, mechanism);
+		if (ranks > 1)
+			check_all(&result, mechanism);
 	}
 	verdict_done("%s: %d ranks, mechanism %s: %ld calls served by the algorithm forced\n",
 		     program, ranks, mechanism, verdict_served(&result, NULL, NULL, NULL));

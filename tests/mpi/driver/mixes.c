@@ -39,6 +39,9 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 		} else {
 			verdict_served_all(&result, NULL);
 		}
+		if (mechanism && !strcmp(mechanism, "kmod") &&
+		    !verdict_served(&result, NULL, NULL, mechanism))
+			verdict_fail(&result, "nothing was served by kmod");
 	} else if (!strcmp(name, "memory") && verdict_served(&result, NULL, NULL, NULL) <= 0) {
 		verdict_fail(&result, "no call of %s was served", name);
 	}

@@ -9,9 +9,9 @@
 #include <time.h>
 
 /*
- * soak RANKS SECONDS [SEED [map|stock]]: without a seed, another in every run; it is printed. With
- * map, the ranks have shared heaps; with stock there is no onecopy: what the programs take for
- * right is what the MPI by itself does.
+ * soak RANKS SECONDS [SEED [map|kmod|stock]]: without a seed, another in every run; it is printed.
+ * With map, the ranks have shared heaps; with kmod they copy by the kernel module; with stock there
+ * is no onecopy: what the programs take for right is what the MPI by itself does.
  */
 SCENARIO(soak)
 {
@@ -20,7 +20,7 @@ SCENARIO(soak)
 	const char *seed = words[0] && words[1] && words[2] ? words[2] :
 							      job_text("%ld", (long)time(NULL));
 	const char *with = words[0] && words[1] && words[2] && words[3] ? words[3] : "";
-	bool stock = !strcmp(with, "stock");
+	bool stock = !strcmp(with, "stock"), kmod = !strcmp(with, "kmod");
 	struct job_result result;
 	struct job job;
 
@@ -28,6 +28,8 @@ SCENARIO(soak)
 	job = stock ? job_stock(ranks, "soak") : job_mpi(ranks, "soak");
 	if (stock)
 		job_set(&job, "OC_TEST_STOCK=1");
+	if (kmod)
+		job_set(&job, "ONECOPY_MECHANISM=kmod");
 	job_add(&job, seed, seconds);
 	printf("soak: seed %s\n", seed);
 	if (verdict_run(&job, &result, "soak failed") && !stock) {
@@ -42,6 +44,8 @@ SCENARIO(soak)
 			if (ranks > 1 && !verdict_served(&result, name, NULL, NULL))
 				verdict_fail(&result, "no %s was served", name);
 		}
+		if (kmod && !verdict_served(&result, NULL, NULL, "kmod"))
+			verdict_fail(&result, "nothing was served by kmod");
 		if (ranks > 1 && served < expected * 9 / 10)
 			verdict_fail(&result, "of %ld calls only %ld were served", expected,
 				     served);

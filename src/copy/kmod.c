@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copies by the kernel module (docs/adr/0026, 0027): the pages of a registered buffer are pinned
+ * once, however many ranks copy from or to it, in either direction and any part, so no copy takes
+ * the owner's page-table lock, as process_vm_readv() does for each page.
+ */
+#include "copy/kmod.h"
+
+#include <errno.h>
+
+#include "copy/layout.h"
+#include "os/os.h"
+
+/* Threads of one process count together; nothing is ordered by it. */
+static struct oci_kmod_counts counted;
+
+/* My pieces, one after the other. */
+struct cursor {
+	const struct iovec *piece;
+	unsigned int left;
+	size_t at;
+};
+
+/* The pieces of the next bytes, at most *bytes, which becomes what they hold. */
+static unsigned int cut(const struct cursor *from, size_t *bytes,
+			struct iovec pieces[OCI_LAYOUT_CUT])
+{
+	struct cursor c = *from;
+	unsigned int count = 0;
+	size_t held = 0;
+
+	for (; c.left && held < *bytes && count < OCI_LAYOUT_CUT; c.piece++, c.left--, c.at = 0) {
+		size_t length = c.piece->iov_len - c.at;
+
+		if (!length)
+			continue;
+		if (length > *bytes - held)
+			length = *bytes - held;
+		pieces[count++] = (struct iovec){ (uint8_t *)c.piece->iov_base + c.at, length };
+		held += length;
+	}
+	*bytes = held;
+	return count;
+}
+
+static void advance(struct cursor *c, size_t bytes)
+{
+	while (bytes) {
+		size_t length = c->piece->iov_len - c->at;
+
+		if (bytes < length) {
+			c->at += bytes;
+			return;
+		}
+		bytes -= length;
+		c->piece++;
+		c->left--;
+		c->at = 0;
+	}
+}
+
+/* As far as one call goes; bytes or -errno, 0: no pieces of mine are left. */
+static ssize_t copy_some(const struct oci_end *end, struct cursor *mine, uint64_t remote,
+			 size_t bytes, bool write)
+{
+	struct iovec pieces[OCI_LAYOUT_CUT];
+	struct oci_registered there;
+	unsigned int count;
+	ssize_t moved;
+
+	if (!oci_registration_find(end->registrations, remote, &there))
+		return -ENOENT;
+	if (bytes > there.bytes)
+		bytes = there.bytes;
+	count = cut(mine, &bytes, pieces);
+	if (!count)
+		return 0;
+	moved = oci_os_kmod_copy(oci_registrations_device(), there.cookie, there.offset, pieces,
+				 count, bytes, write);
+	if (moved > 0)
+		advance(mine, (size_t)moved);
+	return moved;
+}
+
+static ssize_t copy(const struct oci_end *end, const struct iovec *local, unsigned int locals,
+		    const struct iovec *remote, unsigned int remotes, bool write)
+{
+	struct cursor mine = { local, locals, 0 };
+	ssize_t all = 0, moved = 1;
+
+	for (; remotes && moved > 0; remote++, remotes--) {
+		for (size_t at = 0; at < remote->iov_len; at += (size_t)moved) {
+			moved = copy_some(end, &mine, (uintptr_t)remote->iov_base + at,
+					  remote->iov_len - at, write);
+			if (moved <= 0)
+				break;
+			all += moved;
+		}
+	}
+	__atomic_fetch_add(&counted.bytes, (uint64_t)all, __ATOMIC_RELAXED);
+	return all ? all : moved > 0 ? 0 : moved;
+}
+
+static ssize_t pull(const struct oci_end *end, const struct iovec *local, unsigned int locals,
+		    const struct iovec *remote, unsigned int remotes)
+{
+	return copy(end, local, locals, remote, remotes, false);
+}
+
+static ssize_t push(const struct oci_end *end, const struct iovec *local, unsigned int locals,
+		    const struct iovec *remote, unsigned int remotes)
+{
+	return copy(end, local, locals, remote, remotes, true);
+}
+
+const struct oci_copy oci_copy_kmod = {
+	.name = "kmod",
+	.what = "single copies by the kernel module onecopy, of memory that is pinned once",
+	.pull = pull,
+	.push = push,
+};
+
+void oci_kmod_missed(void)
+{
+	__atomic_fetch_add(&counted.misses, 1, __ATOMIC_RELAXED);
+}
+
+struct oci_kmod_counts oci_kmod_counts(void)
+{
+	return (struct oci_kmod_counts){
+		.bytes = __atomic_load_n(&counted.bytes, __ATOMIC_RELAXED),
+		.misses = __atomic_load_n(&counted.misses, __ATOMIC_RELAXED),
+	};
+}
+
+/* ---- what is registered ---------------------------------------------------------------------- */
+
+/* All that lies between the ends of some pieces. */
+struct extent {
+	uint64_t from, to;
+	size_t bytes, count; /* of the pieces */
+};
+
+static void extend(struct extent *e, uint64_t address, size_t bytes)
+{
+	if (!bytes)
+		return;
+	if (!e->count || address < e->from)
+		e->from = address;
+	if (!e->count || address + bytes > e->to)
+		e->to = address + bytes;
+	e->bytes += bytes;
+	e->count++;
+}
+
+/* Beyond that many pieces that lie far from each other none is registered: they would take the
+ * places of all that is. */
+#define PIECES_MOST (OCI_REGISTRATIONS / 4)
+
+/* True: that is all; else each piece is registered, as far as they are few. */
+static bool register_extent(const struct extent *e)
+{
+	bool dense = !e->count || e->to - e->from <= e->bytes + e->count * oci_os_page_bytes();
+
+	if (dense && e->count)
+		oci_register(e->from, e->to - e->from);
+	return dense || e->count > PIECES_MOST;
+}
+
+void oci_register_layout(const struct oc_layout *layout)
+{
+	struct extent e = { 0 };
+
+	for (size_t i = 0; i < layout->count; i++)
+		extend(&e, (uintptr_t)layout->pieces[i].address,
+		       layout->pieces[i + 1].at - layout->pieces[i].at);
+	if (!register_extent(&e))
+		for (size_t i = 0; i < layout->count; i++)
+			oci_register((uintptr_t)layout->pieces[i].address,
+				     layout->pieces[i + 1].at - layout->pieces[i].at);
+	oci_register((uintptr_t)layout->pieces, (layout->count + 1) * sizeof(*layout->pieces));
+}
+
+void oci_register_blocks(uint64_t base, const struct oc_block *blocks, size_t count)
+{
+	struct extent e = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		extend(&e, base + blocks[i].offset, blocks[i].bytes);
+	if (!register_extent(&e))
+		for (size_t i = 0; i < count; i++)
+			oci_register(base + blocks[i].offset, blocks[i].bytes);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copies by the kernel module where memory goes, is refused or is too much, on real processes.
+ * Where there is no /dev/onecopy, what needs it is skipped: kernel/guest/mpi.sh runs it in a guest.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/engine.h"
+#include "copy/kmod.h"
+#include "support/call_bytes.h"
+#include "support/fork_team.h"
+#include "support/test.h"
+
+#define BYTES ((size_t)304 << 10) /* a quarter of it is whole pages */
+
+static void need_device(void)
+{
+	int fd = oci_os_kmod_open();
+
+	if (fd < 0)
+		skip();
+	close(fd);
+	setenv("ONECOPY_MECHANISM", "kmod", 1);
+	setenv("ONECOPY_BCAST", "direct-read", 1);
+}
+
+/* As far as is left of what may be locked, which tests lower. */
+static void need_memory(void)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	need_device();
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		skip();
+}
+
+static uint8_t *map(void *at, size_t bytes)
+{
+	void *memory = mmap(at, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Less what the probes of the team's creation have copied, three times 16 with each peer. */
+static uint64_t copied(const struct oc_team *team)
+{
+	return oci_kmod_counts().bytes - 48 * (oc_team_size(team) - 1);
+}
+
+/* `value` from rank `root`: 0 when it came. */
+static int round_of(struct oc_team *team, uint8_t *buffer, uint8_t value, uint32_t root)
+{
+	memset(buffer, oc_team_rank(team) == root ? value : 0xff, BYTES);
+	if (oct_bcast(team, buffer, BYTES, root))
+		return 1;
+	return oct_all(buffer, value, BYTES) ? 0 : 2;
+}
+
+#define TEST_WITH_DEVICE(name, need, ...)                                                         \
+	static int name##_on_a_rank(struct oc_team *team, void *unused);                          \
+	TEST(name)                                                                                \
+	{                                                                                         \
+		static const uint32_t sizes[] = { __VA_ARGS__ };                                  \
+                                                                                                  \
+		need();                                                                           \
+		for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)               \
+			assert_int_equal(oct_fork_team(sizes[i], -1, name##_on_a_rank, NULL), 0); \
+	}                                                                                         \
+	static int name##_on_a_rank(struct oc_team *team, __attribute__((unused)) void *unused)
+
+TEST(an_address_is_found_where_it_is_registered)
+{
+	struct oci_registration told[OCI_REGISTRATIONS] = {
+		[3] = { 2, 0x10000, 0x4000, 7 },
+		[5] = { 3, 0x20000, 0x4000, 8 }, /* being written */
+		[6] = { 2, 0x30000, 0x4000, 0 }, /* not any more */
+		[31] = { 2, 0x14000, 0x1000, 9 },
+	};
+	struct oci_registered found;
+
+	assert_true(oci_registration_find(told, 0x10000, &found));
+	assert_int_equal(found.cookie, 7);
+	assert_int_equal(found.offset, 0);
+	assert_int_equal(found.bytes, 0x4000);
+	assert_true(oci_registration_find(told, 0x13fff, &found));
+	assert_int_equal(found.bytes, 1);
+	assert_true(oci_registration_find(told, 0x14000, &found));
+	assert_int_equal(found.cookie, 9);
+	assert_false(oci_registration_find(told, 0xffff, &found));
+	assert_false(oci_registration_find(told, 0x15000, &found));
+	assert_false(oci_registration_find(told, 0x20000, &found));
+	assert_false(oci_registration_find(told, 0x30000, &found));
+	assert_false(oci_registration_find(NULL, 0x10000, &found));
+}
+
+TEST_WITH_DEVICE(one_region_serves_all_readers_and_later_calls, need_memory, 2, 4)
+{
+	struct oci_registration_counts counts;
+	uint8_t *buffer = map(NULL, BYTES);
+
+	for (uint8_t i = 0; buffer && i < 20; i++)
+		if (round_of(team, buffer, i, 0))
+			return 1;
+	counts = oci_registration_counts();
+	if (oci_kmod_counts().misses || counts.refused || counts.gone)
+		return 2;
+	if (oc_team_rank(team))
+		return counts.made || copied(team) != 20 * BYTES ? 3 : 0;
+	return counts.made != 1 || counts.reused != 19 || copied(team) ? 4 : 0;
+}
+
+TEST_WITH_DEVICE(memory_that_was_mapped_anew_is_never_read_stale, need_memory, 2, 4)
+{
+	uint8_t *buffer = map(NULL, BYTES);
+	uint8_t i = 0;
+
+	for (; buffer && i < 20; i++) {
+		if (round_of(team, buffer, i, i % oc_team_size(team)))
+			return 1;
+		/* What others have pinned is not it any more. */
+		if (i % 3 == 0 && map(buffer, BYTES) != buffer)
+			return 2;
+		if (i % 3 == 1 && madvise(buffer + BYTES / 2, BYTES / 4, MADV_DONTNEED))
+			return 3;
+	}
+	if (oci_registration_counts().gone < 2 || oci_kmod_counts().misses)
+		return 4;
+	return buffer && copied(team) ? 0 : 5;
+}
+
+TEST_WITH_DEVICE(memory_that_may_not_be_written_is_read, need_memory, 3)
+{
+	uint8_t *buffer = map(NULL, BYTES);
+
+	if (oc_team_rank(team) == 0) {
+		memset(buffer, 5, BYTES);
+		if (mprotect(buffer, BYTES, PROT_READ))
+			return 1;
+	}
+	if (oct_bcast(team, buffer, BYTES, 0) || !oct_all(buffer, 5, BYTES))
+		return 2;
+	return oci_registration_counts().refused || oci_kmod_counts().misses ? 3 : 0;
+}
+
+TEST_WITH_DEVICE(many_buffers_take_turns, need_memory, 2)
+{
+	enum { BUFFERS = 2 * OCI_REGISTRATIONS };
+	uint8_t *buffers[BUFFERS];
+
+	for (int i = 0; i < BUFFERS; i++)
+		buffers[i] = map(NULL, BYTES);
+	for (int i = 0; i < 3 * BUFFERS; i++)
+		if (round_of(team, buffers[i % BUFFERS], (uint8_t)i, 1))
+			return 1;
+	if (oci_kmod_counts().misses || oci_registration_counts().refused)
+		return 2;
+	return oc_team_rank(team) && oci_registration_counts().replaced < BUFFERS ? 3 : 0;
+}
+
+/* The limit is the first rank's alone. */
+TEST_WITH_DEVICE(what_may_not_be_locked_is_copied_another_way, need_memory, 3)
+{
+	struct rlimit limit = { 2 * BYTES, 2 * BYTES };
+	uint8_t *buffer = map(NULL, 3 * BYTES);
+
+	if (oc_team_rank(team) == 0 && setrlimit(RLIMIT_MEMLOCK, &limit))
+		return 1;
+	memset(buffer, oc_team_rank(team) ? 0 : 9, 3 * BYTES);
+	if (oct_bcast(team, buffer, 3 * BYTES, 0) || !oct_all(buffer, 9, 3 * BYTES))
+		return 2;
+	if (oc_team_rank(team) == 0 ? oci_registration_counts().refused != 1 :
+				      !oci_kmod_counts().misses || copied(team))
+		return 3;
+	/* What may be locked is. */
+	if (round_of(team, buffer, 11, 0))
+		return 4;
+	return oc_team_rank(team) && !copied(team) ? 5 : 0;
+}
+
+TEST_WITH_DEVICE(a_fork_leaves_the_regions_with_the_parent, need_memory, 2)
+{
+	uint8_t *buffer = map(NULL, BYTES);
+
+	for (uint8_t i = 0; i < 4; i++) {
+		pid_t child;
+		int status;
+
+		if (round_of(team, buffer, i, 0))
+			return 1;
+		child = fork();
+		if (!child) {
+			memset(buffer, 0xaa, BYTES);
+			oci_register((uintptr_t)buffer, BYTES);
+			_exit(oci_registrations_device() != -ENODEV);
+		}
+		/* The one writes first, and the other. */
+		if (i % 2 && (waitpid(child, &status, 0) != child || status))
+			return 2;
+		if (round_of(team, buffer, (uint8_t)(i + 100), 0))
+			return 3;
+		if (!(i % 2) && (waitpid(child, &status, 0) != child || status))
+			return 4;
+	}
+	return oc_team_rank(team) && !copied(team) ? 5 : 0;
+}
+
+/* Whose gaps are small, whose gaps are large, and whose pieces are too many for that. */
+TEST_WITH_DEVICE(buffers_with_gaps_are_reached, need_memory, 2)
+{
+	static const struct {
+		size_t pieces, bytes, step;
+		bool misses;
+	} cases[] = { { 200, 1000, 3000, false },
+		      { 6, 30000, 100000, false },
+		      { 60, 3000, 50000, true } };
+
+	for (unsigned int c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct oc_piece *pieces = calloc(cases[c].pieces + 1, sizeof(*pieces));
+		struct oc_layout layout = { pieces, cases[c].pieces };
+		uint8_t *buffer = map(NULL, cases[c].pieces * cases[c].step);
+		struct oc_call call = { .collective = OC_BCAST,
+					.send = buffer,
+					.send_layout = &layout,
+					.bytes = cases[c].pieces * cases[c].bytes };
+		uint64_t missed = oci_kmod_counts().misses;
+
+		for (size_t i = 0; i <= cases[c].pieces; i++) {
+			pieces[i] = (struct oc_piece){ .address = buffer + i * cases[c].step,
+						       .at = i * cases[c].bytes };
+			if (i < cases[c].pieces)
+				memset(pieces[i].address, oc_team_rank(team) ? 0xff : (int)i % 250,
+				       cases[c].bytes);
+		}
+		if (oc_collective(team, &call))
+			return 1;
+		for (size_t i = 0; i < cases[c].pieces; i++)
+			if (!oct_all(pieces[i].address, (uint8_t)(i % 250), cases[c].bytes))
+				return 2;
+		if (oc_team_rank(team) && (oci_kmod_counts().misses > missed) != cases[c].misses)
+			return 3;
+		free(pieces);
+	}
+	return 0;
+}
+
+TEST_WITH_DEVICE(messages_are_copied_by_it, need_memory, 2)
+{
+	uint8_t *buffer = map(NULL, BYTES);
+	struct oc_status status;
+
+	for (int round = 0; round < 10; round++) {
+		memset(buffer, oc_team_rank(team) ? 0 : round + 1, BYTES);
+		if (oc_team_rank(team) ? oc_recv(team, 0, round, buffer, BYTES, &status) :
+					 oc_send(team, 1, round, buffer, BYTES))
+			return 1;
+		if (!oct_all(buffer, (uint8_t)(round + 1), BYTES))
+			return 2;
+	}
+	if (oci_kmod_counts().misses)
+		return 3;
+	/* The sender may have copied a part. */
+	return oc_team_rank(team) && !copied(team) ? 4 : 0;
+}
