@@ -4,11 +4,11 @@
 # ", N skipped" is added when there are such; each is named with its reason above that line.
 #
 # A gate, a build and a ctest test count as one each. What passes prints one line; what fails
-# prints its output. CHECK_ONLY="lint release" limits it to some of: lint release asan tsan clang.
+# prints its output. CHECK_ONLY="lint release" limits it to some of: lint release asan tsan clang kmod.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-only=${CHECK_ONLY:-lint release asan tsan clang}
+only=${CHECK_ONLY:-lint release asan tsan clang kmod}
 jobs=$(nproc)
 # One more than there are CPUs: some tests mostly wait.
 slots=$((jobs + 1))
@@ -22,9 +22,9 @@ trap 'rm -rf "$scratch"' EXIT
 
 for part in $only; do
 	case $part in
-	lint | release | asan | tsan | clang) ;;
+	lint | release | asan | tsan | clang | kmod) ;;
 	*)
-		echo "check.sh: '$part' in CHECK_ONLY is none of: lint release asan tsan clang" >&2
+		echo "check.sh: '$part' in CHECK_ONLY is none of: lint release asan tsan clang kmod" >&2
 		exit 2
 		;;
 	esac
@@ -76,6 +76,11 @@ configure_all() {
 		case $part in
 		lint) continue ;;
 		release) preset=check ;;
+		# In the same build.
+		kmod)
+			! wanted release || continue
+			preset=check
+			;;
 		esac
 		{ cmake --preset "$preset" -D OC_WERROR=ON >"$scratch/configured-$preset" 2>&1 &&
 			touch "$scratch/configured-$preset.ok"; } &
@@ -168,6 +173,20 @@ if wanted tsan && one "build with thread sanitizer" \
 			"an empty program does not run with it: $(tail -n 1 "$log")"
 	fi
 	run=
+fi
+# The short part of `make kmod-check`: about two minutes.
+kmod_packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)
+if ! wanted kmod; then
+	:
+elif [ "$(uname -m)" != x86_64 ]; then
+	skip "the kernel module" "its guest is one of x86-64"
+elif ! cmake/setup-debian.sh "${kmod_packages[@]}" >"$log" 2>&1 ||
+	! kernel/guest/run.sh build/kmod fetch >"$log" 2>&1; then
+	skip "the kernel module" "$(tail -n 1 "$log")"
+elif wanted release || one "build for the kernel module's guest" build check; then
+	one "the kernel module, in a guest" kernel/guest/run.sh build/kmod 2
+	one "collectives by the kernel module, in a guest" kernel/guest/mpi.sh build/kmod build/check 3 \
+		src/kmod_test "bytes 2 kmod" "--mpich table 2 kmod" "! bytes 2 kmod+cma"
 fi
 if wanted clang; then
 	one "warnings of clang, as errors" build clang

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+# Dual BSD/GPL. What the guests have in common, to be sourced: Debian's kernel in QEMU (no KVM, no
+# root), or one that was built in KDIR, one with KASAN, lockdep and kmemleak, say.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+# choose_kernel OUT [KDIR]: sets out, kdir, version, kernel; fetches the kernel if need be.
+choose_kernel() {
+	mkdir -p "$1"
+	out=$(cd "$1" && pwd)
+	kdir=${2:-}
+	image=
+	if [ -n "$kdir" ]; then
+		version=$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' \
+			"$kdir/include/generated/utsrelease.h")
+		kernel=$kdir/arch/x86/boot/bzImage
+		[ -e "$kernel" ] && return
+		echo "kmod-check: there is no $kernel: build the kernel there first" >&2
+		exit 1
+	fi
+	kdir=$(printf '%s\n' /usr/src/linux-headers-*-amd64 | sort -V | tail -n 1)
+	version=${kdir#/usr/src/linux-headers-}
+	image=$out/image-$version
+	kernel=$image/boot/vmlinuz-$version
+	[ -e "$kernel" ] && return
+	echo "kmod-check: fetching linux-image-$version (70 MB)"
+	if ! (cd "$out" && apt-get -qq download "linux-image-$version") 2>"$out/download.log"; then
+		tail -n 5 "$out/download.log" >&2
+		echo "kmod-check: apt-get could not fetch linux-image-$version (its last lines are" \
+			"above): is the network reachable, and 'apt-get update' recent?" >&2
+		exit 1
+	fi
+	dpkg -x "$out"/linux-image-"$version"_*.deb "$image"
+	rm -f "$out"/linux-image-"$version"_*.deb
+}
+
+# Sets module, the folder with onecopy.ko.
+build_module() {
+	module=$out/module-$version
+	W=1 "$here/../build.sh" "$module" "$kdir" >"$out/build.log" 2>&1 ||
+		{ cat "$out/build.log" >&2; exit 1; }
+}
+
+# Sets root: what the guest begins with. Its /init is still to be written.
+begin_root() {
+	root=$(mktemp -d "$out/root.XXXXXX")
+	trap 'rm -rf "$root"' EXIT
+	mkdir -p "$root"/{bin,dev,proc,sys,tmp,host,modules}
+	cp "$(command -v busybox)" "$root/bin/"
+	cp "$module/onecopy.ko" "$root/"
+}
+
+# add_modules NAME...: of the kernel's own, in the order in which they are needed; what a kernel does
+# not have as a module it has built in, or does without.
+add_modules() {
+	local name file number=10
+	for name in "$@"; do
+		number=$((number + 1))
+		file=$(find "$image" -name "$name.ko*" 2>/dev/null | head -n 1)
+		case $file in
+		*.ko) cp "$file" "$root/modules/$number-$name.ko" ;;
+		*.ko.xz) xz -dc "$file" >"$root/modules/$number-$name.ko" ;;
+		esac
+	done
+}
+
+# boot LOG SECONDS CPUS NODES MEGABYTES [QEMU-ARGUMENT...]: as many sockets as nodes; what the guest
+# says goes to LOG, too. Not longer than SECONDS.
+boot() {
+	local log=$1 seconds=$2 cpus=$3 nodes=$4 megabytes=$5 numa=() i j
+	shift 5
+	for ((i = 0; i < nodes; i++)); do
+		numa+=(-object "memory-backend-ram,id=m$i,size=$((megabytes / nodes))M"
+			-numa "node,nodeid=$i,memdev=m$i,cpus=$((i * cpus / nodes))-$(((i + 1) * cpus / nodes - 1))")
+	done
+	for ((i = 0; i < nodes; i++)); do
+		for ((j = i + 1; j < nodes; j++)); do numa+=(-numa "dist,src=$i,dst=$j,val=21"); done
+	done
+	chmod +x "$root/init"
+	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$out/initramfs.gz"
+	echo "kmod-check: booting Linux $version, $cpus CPUs, $nodes nodes"
+	timeout "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max \
+		-m "${megabytes}M" -smp "$cpus,sockets=$nodes" "${numa[@]}" \
+		-kernel "$kernel" -initrd "$out/initramfs.gz" \
+		-append "console=ttyS0 quiet panic=-1 oops=panic" \
+		-display none -serial stdio -monitor none -no-reboot -nic none "$@" </dev/null |
+		tr -d '\r' | tee "$log"
+}
+
+# What every guest says at its end, after its tests.
+complaints() {
+	cat <<'INIT'
+busybox dmesg | busybox grep -E 'BUG|WARNING|Oops|protection fault|Call Trace|hung' &&
+	echo "FAILED  the kernel complained" || echo "ok      no complaint of the kernel's"
+busybox poweroff -f
+INIT
+}
+
+# count LOG: prints "N passed, N failed"; false if any failed, or the guest ended early.
+count() {
+	local passed failed
+	passed=$(grep -c '^ok ' "$1" || true)
+	failed=$(grep -c '^FAILED ' "$1" || true)
+	grep -q "the kernel" "$1" || failed=$((failed + 1))
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+}

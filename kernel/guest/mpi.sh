@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+# Dual BSD/GPL. Tests in a guest of 8 CPUs and 4 nodes, with this machine's files, read-only:
+# "mpi.sh OUT BUILD REFUSE TEST...". BUILD: a build of the tree with its tests. A TEST is what
+# tests/mpi/oc_mpi_driver of BUILD takes, "bytes 8 kmod", or a program of BUILD, "src/kmod_test"; if
+# it begins with "! ", the module refuses REFUSE of 100 regions and copies meanwhile, at random. KDIR
+# in the environment: as boot.sh has it. The last line reads "N passed, N failed".
+set -eu
+. "$(dirname "$0")/boot.sh"
+build=$(cd "$2" && pwd)
+refuse=$3
+choose_kernel "$1" "${KDIR:-}"
+shift 3
+build_module
+begin_root
+add_modules virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci netfs fscache \
+	9pnet 9pnet_virtio 9p
+printf '%s\n' "$@" >"$root/tests"
+cat >"$root/init" <<'INIT'
+#!/bin/busybox sh
+export PATH=/bin
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sys /sys
+busybox mount -t devtmpfs dev /dev
+for module in /modules/*.ko; do busybox insmod $module; done
+busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=524288 host /host
+busybox insmod /onecopy.ko
+busybox mount -t proc proc /host/proc
+busybox mount -t sysfs sys /host/sys
+busybox mount --bind /dev /host/dev
+busybox mkdir -p /dev/shm /dev/pts
+busybox mount -t tmpfs -o mode=1777 tmp /dev/shm
+busybox mount -t devpts pts /dev/pts
+busybox mount -t tmpfs -o mode=1777 tmp /host/tmp
+busybox mount -t tmpfs run /host/run
+busybox ip link set lo up
+# Launchers ask for the address of their own name.
+busybox hostname guest
+(busybox cat /host/etc/hosts; echo "127.0.1.1 guest") >/hosts
+busybox mount --bind /hosts /host/etc/hosts
+ulimit -l unlimited
+while read -r test; do
+	words=${test#! } refuse=0 name=$test
+	[ "$words" = "$test" ] || { refuse=REFUSE name="$words, REFUSE % refused"; }
+	echo $refuse >/sys/module/onecopy/parameters/refuse
+	case $words in
+	*/*) ;;
+	*) words="tests/mpi/oc_mpi_driver $words" ;;
+	esac
+	begin=$(busybox date +%s)
+	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C \
+		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		BUILD/$words >/said 2>&1 </dev/null
+	status=$?
+	# Here nothing has to be left out.
+	busybox grep -qi skipped /said && status=skipped
+	took="$(($(busybox date +%s) - begin)) s"
+	if [ $status = 0 ]; then
+		busybox tail -n 1 /said
+		echo "ok      $name: $took"
+	else
+		busybox cat /said
+		echo "FAILED  $name ($status): $took"
+	fi
+done </tests
+INIT
+complaints >>"$root/init"
+sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|" "$root/init"
+boot "$out/mpi.log" "${KMOD_LIMIT:-3600}" 8 4 4096 \
+	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
+count "$out/mpi.log"
