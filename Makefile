@@ -29,8 +29,8 @@ KMOD_SECONDS ?= 5
 # The ranks are as many as the guest's CPUs, or fewer; "! ": regions and copies are refused at random.
 KMOD_TESTS ?= src/kmod_test;bytes 8 kmod;--mpich bytes 4 kmod;table 4 kmod;--mpich table 8 kmod;\
 	! bytes 3 kmod+cma;! --mpich bytes 4 kmod+cma;! table 4 kmod+cma;! --mpich table 3 kmod+cma;\
-	program requests 3 kmod;program threads 3 kmod;--mpich program threads 2 kmod;\
-	soak 4 20 3 kmod;--mpich soak 3 20 4 kmod;! soak 4 20 5 kmod
+	program requests 3 kmod;--mpich program requests 3 kmod;denied 4 kmod;--mpich denied 2 kmod;\
+	soak 4 60 3 kmod;--mpich soak 3 60 4 kmod;! soak 4 60 5 kmod
 FILES ?=
 PREFIX ?= /usr/local
 release := build/release

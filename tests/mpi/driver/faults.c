@@ -44,14 +44,15 @@ static void run_bytes(int ranks, bool denied, const char *mechanism)
 	job_free(&result);
 }
 
-/* denied RANKS: cma without the filter, so that the run with it means something. */
+/* denied RANKS [MECHANISM]: cma without the filter, so that the run with it means something: by
+ * shm, or kmod where the kernel module is there. */
 SCENARIO(denied)
 {
 	int ranks = driver_ranks(words[0]);
 
 	driver_need_mechanism("cma");
 	run_bytes(ranks, false, "cma");
-	run_bytes(ranks, true, "shm");
+	run_bytes(ranks, true, words[1] ? words[1] : "shm");
 }
 
 SCENARIO(recover)
