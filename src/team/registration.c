@@ -44,11 +44,11 @@ static void tell(struct oci_registration *entry, uint64_t address, uint64_t byte
 	uint64_t turn = oci_load_relaxed(&entry->turn);
 
 	oci_store_relaxed(&entry->turn, turn + 1);
-	/* The odd turn is seen before what follows. Pairs with oci_registration_find(). */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	oci_store_relaxed(&entry->address, address);
-	oci_store_relaxed(&entry->bytes, bytes);
-	oci_store_relaxed(&entry->cookie, cookie);
+	/* Release on each: who sees a new term sees the odd turn. Pairs with the acquires of
+	 * oci_registration_find(). */
+	oci_store_release(&entry->address, address);
+	oci_store_release(&entry->bytes, bytes);
+	oci_store_release(&entry->cookie, cookie);
 	/* Release: the even turn is seen behind it. */
 	oci_store_release(&entry->turn, turn + 2);
 }
@@ -238,13 +238,12 @@ bool oci_registration_find(const struct oci_registration *told, uint64_t address
 			   struct oci_registered *found)
 {
 	for (unsigned int i = 0; told && i < OCI_REGISTRATIONS; i++) {
-		/* Acquire, and the loads in order: pairs with tell(). */
+		/* Acquire of each, so the turn is read again behind them: pairs with tell(). */
 		uint64_t turn = oci_load_acquire(&told[i].turn);
-		uint64_t offset = address - oci_load_relaxed(&told[i].address);
-		uint64_t bytes = oci_load_relaxed(&told[i].bytes);
-		uint64_t cookie = oci_load_relaxed(&told[i].cookie);
+		uint64_t offset = address - oci_load_acquire(&told[i].address);
+		uint64_t bytes = oci_load_acquire(&told[i].bytes);
+		uint64_t cookie = oci_load_acquire(&told[i].cookie);
 
-		oci_loads_in_order();
 		if (turn & 1 || oci_load_relaxed(&told[i].turn) != turn || !cookie ||
 		    offset >= bytes)
 			continue;

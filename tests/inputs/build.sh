@@ -13,7 +13,8 @@ strict() {
 	ninja -C "$scratch/$1" -t commands | grep -q -- '-Werror'
 }
 
-preset=$(sed -nE 's/.*cmake --preset ([a-z]+) .*/\1/p' Makefile)
+# The first one, by which `make` builds.
+preset=$(sed -nE 's/.*cmake --preset ([a-z]+) .*/\1/p' Makefile | head -n 1)
 if [ -z "$preset" ]; then
 	echo "build.sh: the Makefile names no preset"
 	exit 1

@@ -83,7 +83,7 @@ shell 0 '--version' 'raise ulimit -n' 'ulimit -n 4; $0 info'
 shell 0 '--version' Topology 'ulimit -n 5; $0 info'
 shell 0 Mechanisms Topology 'ulimit -n 10; $0 info'
 shell 0 'raise ulimit -f' Topology 'ulimit -f 0; $0 info'
-denied process_vm_readv 'cma  refused' seccomp
+denied process_vm_readv 'cma   refused' seccomp
 denied memfd_create Mechanisms Topology
 denied memfd_create,process_vm_readv,process_vm_writev,pidfd_open,fallocate,getrandom,madvise,prctl \
 	refused Topology
