@@ -219,8 +219,10 @@ static int await_window(struct waitall *all, int first, int count, MPI_Request r
 	int places[WINDOW], codes[WINDOW] = { MPI_SUCCESS }, done, error;
 
 	memcpy(before, requests, (size_t)count * sizeof(before[0]));
-	for (int i = 0; i < count; i++) /* null and inactive ones have empty statuses */
-		PMPI(Request_get_status)(MPI_REQUEST_NULL, &done, &status[i]);
+	/* Null and inactive ones have empty statuses. */
+	PMPI(Request_get_status)(MPI_REQUEST_NULL, &done, &status[0]);
+	for (int i = 1; i < count; i++)
+		status[i] = status[0];
 	do {
 		if (oci_pmpi_attention()) {
 			OCI_UNTIL(done, error,
