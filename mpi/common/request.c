@@ -44,6 +44,12 @@ bool oci_mpi_outstanding(void)
 	return __atomic_load_n(&first, __ATOMIC_RELAXED);
 }
 
+bool oci_mpi_requests_pending(void)
+{
+	return oci_mpi_outstanding() || __atomic_load_n(&over, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&ending, __ATOMIC_RELAXED);
+}
+
 bool oci_mpi_request_is_active(const struct oci_mpi_request *request)
 {
 	bool active;

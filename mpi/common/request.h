@@ -92,6 +92,8 @@ bool oci_mpi_request_is_active(const struct oci_mpi_request *request);
 
 /* Some are under way. */
 bool oci_mpi_outstanding(void);
+/* Or to be told of, or to be let go: without any, oci_mpi_requests_progress() does nothing. */
+bool oci_mpi_requests_pending(void);
 /* Looks at all of them; also from inside the engine. */
 void oci_mpi_requests_step(void);
 /* And tells the program, and lets go what has ended; not from inside the engine. How many were

@@ -72,6 +72,8 @@ extern int oci_ompi_priority;
 /* Lets the MPI drive the engine and the engine drive the MPI; from the first served communicator.
  */
 void oci_ompi_progress_start(void);
+/* In each turn of the MPI's: from the first request on. */
+void oci_ompi_progress_often(void);
 
 /* modex.c */
 /* Tells the job's processes that this one takes part; in MPI_Init. False: it could not. */

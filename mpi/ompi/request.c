@@ -194,6 +194,7 @@ static struct oci_ompi_request *request_new(struct oci_ompi_module *module, bool
 	self->super.req_complete_cb_data = NULL;
 	memset(&self->super.data, 0, sizeof(self->super.data));
 	OBJ_RETAIN(comm);
+	oci_ompi_progress_often();
 	self->comm = comm;
 	self->rounds = 0;
 	oci_mpi_request_open(&self->mpi, &module->comm, persistent);

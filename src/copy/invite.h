@@ -30,7 +30,7 @@ ssize_t oci_invite_read(pid_t pid, void *to, uint64_t from, size_t bytes, size_t
 /* The places of this process; before it has a segment, one where nobody can leave any. */
 extern struct oci_invitations *oci_invited;
 /* A program that has waited for so many turns is given its segment, which takes 0.3 ms, so that it
- * can be invited: those that hardly wait gain nothing. A turn of Open MPI's takes some 0.1 us. */
+ * can be invited: those that hardly wait gain nothing. */
 #define OCI_INVITE_TURNS 10000
 
 /* A turn of this process's progress. Is there something to be done? */
