@@ -389,6 +389,43 @@ TEST(affinity_is_the_threads_mask)
 }
 
 /* Flags at the same offset of two segments are used at the same time. */
+static void check_ranges(void)
+{
+	size_t page = oci_os_page_bytes();
+	uint8_t *area =
+		mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct oci_os_range range;
+
+	assert_ptr_not_equal(area, MAP_FAILED);
+	assert_int_equal(mprotect(area + 2 * page, page, PROT_READ), 0);
+	assert_int_equal(mprotect(area + 4 * page, page, PROT_NONE), 0);
+	assert_int_equal(munmap(area + 6 * page, page), 0);
+	assert_int_equal(oci_os_range(area + page, 3 * page, false, &range), 0);
+	assert_true(range.from <= (uintptr_t)area + page);
+	assert_int_equal(range.to, (uintptr_t)area + 4 * page);
+	assert_int_equal(oci_os_range(area + page, 2 * page, true, &range), -EFAULT);
+	assert_int_equal(oci_os_range(area + 2 * page, 1, true, &range), -EFAULT);
+	assert_int_equal(oci_os_range(area + 3 * page + 7, page - 7, true, &range), 0);
+	assert_int_equal(range.from, (uintptr_t)area + 3 * page);
+	assert_int_equal(oci_os_range(area + 3 * page + 7, page - 6, false, &range), -EFAULT);
+	assert_int_equal(oci_os_range(area + 4 * page, 1, false, &range), -EFAULT);
+	assert_int_equal(oci_os_range(area + 5 * page, page + 1, true, &range), -EFAULT);
+	assert_int_equal(oci_os_range(area + 6 * page, 1, true, &range), -EFAULT);
+	assert_int_equal(oci_os_range(&range, sizeof(range), true, &range), 0);
+	assert_int_equal(oci_os_range(NULL, 1, false, &range), -EFAULT);
+	assert_int_equal(munmap(area, 6 * page), 0);
+	assert_int_equal(munmap(area + 7 * page, page), 0);
+}
+
+TEST(what_may_be_read_and_written_is_told_by_either_way)
+{
+	oci_os_range_asks = true;
+	check_ranges();
+	oci_os_range_asks = false;
+	check_ranges();
+	oci_os_range_asks = true;
+}
+
 TEST(large_mappings_do_not_share_a_hash_of_lines)
 {
 	const size_t bytes = (size_t)256 << 20;
