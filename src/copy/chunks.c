@@ -67,6 +67,20 @@ uint64_t oci_chunks_helped_from(const struct oci_chunks *c)
 	return c->count - (oci_load_relaxed(c->helped) & ~OCI_HELP_FAILED);
 }
 
+uint64_t oci_chunks_given(const struct oci_chunks *c)
+{
+	/* Acquire: the back's bytes are in place. Pairs with the release in oci_chunks_helped(). */
+	return oci_load_acquire(c->helped) & ~OCI_HELP_FAILED;
+}
+
+bool oci_chunks_are_under_way(const struct oci_chunks *c)
+{
+	uint64_t given = oci_chunks_given(c);
+
+	/* Relaxed: a claim orders nothing. */
+	return oci_load_relaxed(c->claim) >> 32 > given;
+}
+
 bool oci_chunks_help(const struct oci_chunks *c, uint64_t *index)
 {
 	uint64_t before;

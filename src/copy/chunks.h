@@ -61,6 +61,11 @@ void oci_chunks_stop(const struct oci_chunks *c);
 /* The first of the chunks that the back has copied; the copy's count when it has none. */
 uint64_t oci_chunks_helped_from(const struct oci_chunks *c);
 
+/* How many the back has copied, whose bytes are the front's. */
+uint64_t oci_chunks_given(const struct oci_chunks *c);
+/* The back has taken more than that. */
+bool oci_chunks_are_under_way(const struct oci_chunks *c);
+
 /* ---- the back -------------------------------------------------------------------------------- */
 
 /* False: there is nothing to do. Else oci_chunks_helped() follows. */

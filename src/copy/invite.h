@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads of another process's memory in which that process copies its part, if it only waits: the
- * reader leaves an invitation in its segment (team/invitation.h) and begins; the two meet in the
- * middle (copy/chunks.h). Nobody is waited for but who is copying a chunk.
+ * Reads of another process's memory in which that process copies, too, if it only waits: the reader
+ * leaves an invitation in its segment (team/invitation.h). The sender puts chunks from the back on
+ * into slots, out of which the reader copies them; while none come, it reads those in front, until
+ * the two meet (copy/chunks.h). Nobody is waited for but who is copying a chunk.
  */
 #ifndef OC_COPY_INVITE_H
 #define OC_COPY_INVITE_H
@@ -13,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/atomic.h"
+#include "copy/chunks.h"
 #include "team/invitation.h"
 
 /* Before anything else, in a job of so many ranks on this node. */
@@ -26,6 +28,11 @@ void oci_invite_fork_child(void);
  * was done, as it is none that helps. Thread safe.
  */
 ssize_t oci_invite_read(pid_t pid, void *to, uint64_t from, size_t bytes, size_t *pushed);
+
+/* A line that takes less is near; for tests. */
+extern uint64_t oci_invite_near_ns;
+/* How such a read of so many bytes is cut. */
+struct oci_chunks oci_invite_chunks(struct oci_invitation *v, size_t bytes);
 
 /* The places of this process; before it has a segment, one where nobody can leave any. */
 extern struct oci_invitations *oci_invited;
@@ -44,7 +51,7 @@ static inline bool oci_invite_turn(void)
 	/* Relaxed: oci_invite_help() looks again. */
 	return oci_load_relaxed(&all->places) >> 32 || turns == OCI_INVITE_TURNS;
 }
-/* It is done: one chunk for who has invited this process, where it only waits: where it calls again
+/* It is done: chunks for who has invited this process, where it only waits: where it calls again
  * and again at once. Thread safe. */
 void oci_invite_help(void);
 

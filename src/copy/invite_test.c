@@ -15,12 +15,15 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "copy/access.h"
 #include "copy/chunks.h"
 #include "os/os.h"
 #include "support/test.h"
 #include "team/team.h"
 
 enum { MOST = 6 << 20, PAGE = 4096 };
+/* Bits of `stop`, of two that read from each other. */
+enum { CHILD_HELPED = 1, PARENT_HELPED = 2, PARENT_OVER = 4 };
 
 /* At the same address in all processes. */
 static struct {
@@ -178,6 +181,8 @@ TEST(counts_and_errors_are_the_kernels)
 			mprotect(area.to + at, PAGE, PROT_READ);
 			mprotect(area.again + at, PAGE, PROT_READ);
 		}
+		/* Behind the end of what was found, the clock of which ticks each 10 ms at most. */
+		usleep(round % 2 ? OCI_ACCESS_NS / 1000 + 11000 : 0);
 		if (round % 10 == 9)
 			there.iov_base = area.from + MOST - 16 * PAGE + pick(PAGE);
 		if (round % 10 == 9)
@@ -225,8 +230,7 @@ static struct oci_invitation *invited(void)
 static void let_steal(void)
 {
 	struct oci_invitation *v = invited();
-	struct oci_chunks chunks =
-		oci_chunks_of(&v->claim, &v->helped, v->bytes, OCI_CHUNKS_MESSAGE);
+	struct oci_chunks chunks = oci_invite_chunks(v, v->bytes);
 	uint64_t index;
 
 	if (oci_chunks_help(&chunks, &index))
@@ -288,7 +292,6 @@ TEST(a_reader_that_dies_leaves_its_place)
 		all = oci_peer_invitations(peer);
 		all->invitation[0] = (struct oci_invitation){ .pid = (uint64_t)getpid(),
 							      .segment = (uintptr_t)area.to,
-							      .to = (uintptr_t)area.to,
 							      .from = (uintptr_t)area.from,
 							      .bytes = 1 << 20 };
 		__atomic_fetch_or(&all->places, 1ull | 1ull << 32, __ATOMIC_RELEASE);
@@ -303,11 +306,11 @@ TEST(a_reader_that_dies_leaves_its_place)
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
-static void refuse_writes(void)
+static void refuse(uint32_t call)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -317,14 +320,36 @@ static void refuse_writes(void)
 		_exit(1);
 }
 
-TEST(a_chunk_that_the_sender_may_not_write_is_the_readers)
+static void refuse_reads(void)
+{
+	refuse(SYS_process_vm_readv);
+}
+
+static void refuse_writes(void)
+{
+	refuse(SYS_process_vm_writev);
+}
+
+TEST(a_sender_that_may_not_write_to_others_copies_its_part)
+{
+	pid_t pid;
+
+	prepare();
+	oci_invite_allow(2);
+	pid = start(refuse_writes);
+	wait_for_help(pid);
+	check(0, 0, 1 << 20);
+	stop(pid);
+}
+
+TEST(a_sender_that_cannot_tell_who_reads_declines)
 {
 	size_t pushed;
 	pid_t pid;
 
 	prepare();
 	oci_invite_allow(2);
-	pid = start(refuse_writes);
+	pid = start(refuse_reads);
 	for (int round = 0; round < 200; round++) {
 		memset(area.to, 0xa5, 1 << 20);
 		assert_int_equal(read_some(pid, 0, 0, 1 << 20, &pushed), 1 << 20);
@@ -332,4 +357,54 @@ TEST(a_chunk_that_the_sender_may_not_write_is_the_readers)
 		check(0, 0, 1 << 20);
 	}
 	stop(pid);
+}
+
+/* ---- both ways ------------------------------------------------------------------------------- */
+
+/* Reads from that process until either has been helped. False: a wrong byte, or not within so many
+ * reads. */
+static bool read_both_ways(pid_t pid, uint32_t bit)
+{
+	const uint32_t both = CHILD_HELPED | PARENT_HELPED;
+	uint32_t helped = 0;
+	size_t pushed;
+
+	for (int round = 0; round < 100 || ((helped & both) != both && round < 10000); round++) {
+		memset(area.to, 0xa5, 1 << 20);
+		oci_invite_turn(); /* and does not help */
+		if (read_some(pid, 0, 4096, 1 << 20, &pushed) != 1 << 20 ||
+		    memcmp(area.to, area.from + 4096, 1 << 20) != 0)
+			return false;
+		helped = __atomic_or_fetch(area.stop, pushed ? bit : 0, __ATOMIC_RELAXED);
+	}
+	return (helped & both) == both;
+}
+
+static void read_back(void)
+{
+	bool served = read_both_ways(getppid(), CHILD_HELPED);
+
+	/* The parent may still read from here. */
+	while (!(__atomic_load_n(area.stop, __ATOMIC_RELAXED) & PARENT_OVER))
+		usleep(100);
+	_exit(!served);
+}
+
+/* Nobody helps but from inside its own read. */
+TEST(both_serve_each_other_while_they_read)
+{
+	int status;
+	bool served;
+	pid_t pid;
+
+	prepare();
+	oci_invite_near_ns = UINT64_MAX;
+	oci_invite_allow(2);
+	pid = start(read_back);
+	served = read_both_ways(pid, PARENT_HELPED);
+	__atomic_fetch_or(area.stop, PARENT_OVER, __ATOMIC_RELAXED);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(served);
+	assert_int_equal(status, 0);
+	oci_invite_near_ns = OCI_NEAR_NS;
 }

@@ -101,7 +101,7 @@ void oci_vm_serve(void)
 /* ---- both ends ------------------------------------------------------------------------------- */
 
 /* From here on both ends copy. */
-#define SHARE_LEAST ((size_t)128 << 10)
+#define SHARE_LEAST ((size_t)64 << 10)
 /* More than the kernel moves in one call (MAX_RW_COUNT). */
 #define SHARE_END ((size_t)0x7ffff000 + 1)
 /* The kernel refuses a range that ends in its own part of the address space before it moves any. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Invitations: what receivers of large messages leave in the sender's segment, so that it copies
- * its part, if it only waits (copy/invite.c).
+ * its part into shared memory, if it only waits (copy/invite.c).
  *
  * A place is taken by one bit of `places`, and its invitation is open by another one, which is set
  * when all is written, and cleared before the place is given back. The sender, one thread of it at
@@ -16,25 +16,39 @@
 
 #define OCI_INVITATIONS 8u
 
+/* What the sender answers with, instead of where its slots are: the receiver is to read alone. */
+#define OCI_INVITATION_DECLINED UINT64_MAX
+/* Where the sender puts chunks for the receiver: turn i in slot i % OCI_INVITATION_SLOTS. */
+#define OCI_INVITATION_SLOTS 4u
+#define OCI_INVITATION_SLOT_BYTES ((size_t)64 << 10)
+
 struct oci_invitation {
 	/* The receiver's: its number, and what tells it from a later process with that number. */
 	uint64_t pid;
 	uint64_t segment; /* address of its segment, which begins with the nonce, in it */
 	uint64_t nonce[2];
-	uint64_t to;   /* its buffer */
-	uint64_t from; /* the sender's */
+	uint64_t from; /* the sender's buffer */
 	uint64_t bytes;
+	uint64_t emptied; /* how many chunks it has taken out of the slots */
 	uint64_t pad0;
-	uint64_t claim, helped; /* copy/chunks.h */
-	uint64_t pad1[6];
+	/* Both write the first, the sender the others. */
+	uint64_t claim, helped; /* copy/chunks.h: helped: how many were put into the slots */
+	uint64_t slots;		/* 0: no answer yet; their place in the sender's segment */
+	uint64_t pad1[5];
 } __attribute__((aligned(128)));
+
+enum oci_away {
+	OCI_AWAY_NOT,
+	OCI_AWAY_IN_KERNEL, /* and does not wait */
+	OCI_AWAY_SHARING,   /* and looks at its places meanwhile */
+};
 
 struct oci_invitations {
 	uint64_t places; /* bit i: place i is taken; bit 32 + i: its invitation is open */
 	uint64_t pad0[15];
 	/* The owner's. */
 	uint64_t turns;	  /* of its progress: while they go on it waits, or does little else */
-	uint64_t away;	  /* 1: a thread of it reads, and does not wait; a hint */
+	uint64_t away;	  /* a thread of it reads: enum oci_away; a hint */
 	uint64_t helps;	  /* it looks at its places; written once */
 	uint64_t reading; /* 1 + place; 0: none */
 	uint64_t pad1[12];
