@@ -44,6 +44,19 @@ enum oci_chunks_state oci_chunks_take(const struct oci_chunks *c, uint64_t *inde
 	return helped & OCI_HELP_FAILED ? OCI_CHUNKS_TAKEN : OCI_CHUNKS_WAIT;
 }
 
+uint64_t oci_chunks_take_rest(const struct oci_chunks *c, uint64_t *index)
+{
+	uint64_t seen = oci_load_relaxed(c->claim), count;
+
+	do {
+		*index = seen & UINT32_MAX;
+		count = c->count - *index - (seen >> 32);
+		if (!count)
+			return 0;
+	} while (!oci_compare_exchange(c->claim, &seen, seen + count));
+	return count;
+}
+
 void oci_chunks_taken(const struct oci_chunks *c, uint64_t index)
 {
 	uint64_t helped = oci_load_relaxed(c->helped);
@@ -55,11 +68,9 @@ void oci_chunks_taken(const struct oci_chunks *c, uint64_t index)
 
 void oci_chunks_stop(const struct oci_chunks *c)
 {
-	uint64_t seen = oci_load_relaxed(c->claim);
+	uint64_t index;
 
-	while (!oci_compare_exchange(c->claim, &seen,
-				     (seen >> 32 << 32) | (c->count - (seen >> 32))))
-		;
+	oci_chunks_take_rest(c, &index);
 }
 
 uint64_t oci_chunks_helped_from(const struct oci_chunks *c)

@@ -33,17 +33,22 @@ struct oci_chunks {
 struct oci_chunks oci_chunks_of(uint64_t *claim, uint64_t *helped, size_t bytes,
 				unsigned int chunks);
 
-/* Where a chunk begins, and its length. */
+/* Where a chunk begins, and the length of so many from there. */
 static inline size_t oci_chunk_at(const struct oci_chunks *c, uint64_t index)
 {
 	return index * c->size;
 }
 
-static inline size_t oci_chunk_length(const struct oci_chunks *c, uint64_t index)
+static inline size_t oci_chunk_lengths(const struct oci_chunks *c, uint64_t index, uint64_t count)
 {
 	size_t rest = c->bytes - index * c->size;
 
-	return rest < c->size ? rest : c->size;
+	return rest < count * c->size ? rest : count * c->size;
+}
+
+static inline size_t oci_chunk_length(const struct oci_chunks *c, uint64_t index)
+{
+	return oci_chunk_lengths(c, index, 1);
 }
 
 /* ---- the front ------------------------------------------------------------------------------- */
@@ -54,6 +59,8 @@ enum oci_chunks_state {
 	OCI_CHUNKS_WAIT,  /* until `helped` is *index, or has OCI_HELP_FAILED */
 };
 enum oci_chunks_state oci_chunks_take(const struct oci_chunks *c, uint64_t *index);
+/* All at once that neither end has taken: how many, from *index. */
+uint64_t oci_chunks_take_rest(const struct oci_chunks *c, uint64_t *index);
 /* It is copied. */
 void oci_chunks_taken(const struct oci_chunks *c, uint64_t index);
 /* The front copies no more: the back gets no more, either. */

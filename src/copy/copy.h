@@ -82,6 +82,7 @@ struct oci_transfer {
 	const struct oc_layout *mine, *theirs;
 	bool alone; /* the peer cannot be asked to help: what cannot be copied is an error */
 	bool never_mapped, never_by_pair; /* ways that are not to be gone */
+	bool slot_first;      /* what is not mapped goes through a slot, where there is one */
 	bool recovered;	      /* the agreed mechanism failed in mid-operation, and shm took over */
 	bool by_shm;	      /* the peer is helping */
 	uint64_t turns, turn; /* of the helped copy: in all, and done on my side */

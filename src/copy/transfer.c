@@ -56,7 +56,7 @@ static ssize_t copy_by(unsigned int mechanism, const struct oci_transfer *t,
 	struct oci_end end = { member->pid, oci_peer_registrations(member->peer) };
 	int error;
 
-	if (t->never_by_pair || !copy->pull)
+	if (t->never_by_pair || t->slot_first || !copy->pull)
 		return -EOPNOTSUPP;
 	/* A cookie names its process, a number may be another's by now. */
 	error = mechanism == OCI_MECH_KMOD ? 0 : oci_peer_check(member->peer);
@@ -99,11 +99,13 @@ static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 		if (error)
 			return error;
 		t->moved_by |= 1u << OCI_MECH_SHM;
+		if (t->slot_first && !t->never_mapped)
+			oci_map_missed(team, t->peer, (ssize_t)t->bytes);
 	}
 	return oci_shm_step(team, t) ? OCI_TRANSFER_DONE : OCI_TRANSFER_BLOCKED;
 }
 
-int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
+static int run(struct oci_team *team, struct oci_transfer *t, bool polled)
 {
 	const struct oci_member *member = &team->member[t->peer];
 	struct front f;
@@ -137,7 +139,7 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
 			continue;
 		if (moved == -ECANCELED || t->alone)
 			return moved ? (int)moved : -EFAULT;
-		if (moved != -EOPNOTSUPP || member->mechanism != OCI_MECH_SHM) {
+		if (!t->slot_first && (moved != -EOPNOTSUPP || member->mechanism != OCI_MECH_SHM)) {
 			/* The pair agreed on this mechanism, so the failure is this buffer's (a
 			 * page that the kernel does not read for us) or came later (lost
 			 * permission). */
@@ -148,6 +150,16 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
 		break;
 	}
 	return t->bytes ? run_by_shm(team, t) : OCI_TRANSFER_DONE;
+}
+
+int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
+{
+	int result = run(team, t, polled);
+
+	if (result != -EAGAIN || !t->slot_first)
+		return result;
+	t->slot_first = false;
+	return run(team, t, polled);
 }
 
 void oci_transfer_awaited(struct oci_team *team, const struct oci_transfer *t,

@@ -386,6 +386,8 @@ int oci_exec_run_plan(struct oci_exec *x)
 		case OCI_OP_END:
 			oci_exec_fetch_lines(x, x->payload);
 			fetch_slot(x);
+			if (x->way_tried)
+				oci_exec_way_tell(x);
 			oci_exec_over(x);
 			return 1;
 		case OCI_OP_POST:
@@ -438,15 +440,19 @@ int oci_exec_run_plan(struct oci_exec *x)
 	return result;
 }
 
-/* Peers' requests for help: looked for often once one came, or when some pair must use shm. */
+/* Peers' requests for help with a buffer of mine: looked for often once one came, or when some pair
+ * must use shm. */
 static void serve(struct oci_exec *x)
 {
+	if (!x->plan->posts_addresses)
+		return;
 	/* Relaxed: a hint, which another thread's operation of this team may set. */
 	if (!__atomic_load_n(&x->team->any_shm, __ATOMIC_RELAXED) && !x->team->oversubscribed &&
 	    x->blocked++ % OCI_TURNS_PER_SERVE)
 		return;
 	if (x->started && oci_shm_serve(x->team, x->seq)) {
-		/* Whatever made a peer ask once, a lost permission, will make it ask again. */
+		/* Whatever made a peer ask once, a lost permission, or that slots are quicker
+		 * between us, will make it ask again. */
 		__atomic_store_n(&x->team->any_shm, true, __ATOMIC_RELAXED);
 		x->wait = (struct oci_wait){ 0 };
 	}

@@ -45,6 +45,8 @@ struct oci_exec {
 	uint32_t pc;
 	uint32_t at; /* peers of the current operation that are through */
 	bool started, announced, published, in_transfer;
+	bool in_share;	/* SHARE has chosen the way of its chunks */
+	bool way_tried; /* how long the operation takes is to be told */
 	bool acc_in_recv;
 	bool polled;	    /* by a request: large copies pause, so that others move; set by it */
 	uint8_t moved;	    /* enum oci_moved; read by the statistics */
@@ -75,6 +77,13 @@ struct oci_exec {
 	int64_t slot_offset;
 	uint8_t *slot, *acc, *work;
 	struct oci_transfer transfer;
+	struct { /* exec_way.c */
+		bool slots;
+		uint8_t index;	/* what is tried in this operation, if way_tried */
+		uint32_t gone;	/* by enum oci_mechanism: how, ... */
+		size_t bytes;	/* ... so many, ... */
+		uint64_t since; /* ... from then on; ns */
+	} way;
 	uint64_t share_chunk; /* that SHARE is copying; or the count it waits for */
 	struct {
 		uint64_t remote; /* the block there */
@@ -119,6 +128,13 @@ static inline int oci_exec_run(struct oci_exec *x)
 int oci_exec_turn(struct oci_exec *x, bool may_wait);
 /* Gives back what an execution took that will not be run again. */
 void oci_exec_over(struct oci_exec *x);
+
+/* exec_way.c: the way of a large copy, as the team has learned it. */
+void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, size_t bytes);
+/* The operation is over in which a way was tried. */
+void oci_exec_way_tell(const struct oci_exec *x);
+/* Does the peer take a copy that both may share through slots, as far as this end can tell? */
+bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, size_t bytes);
 
 /* exec_share.c: the two ends of a cooperative copy. As oci_exec_run. */
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op);

@@ -7,13 +7,30 @@
 #include "copy/map.h"
 #include "plan/exec.h"
 
+/* What this end copies next: a chunk, or, through slots, all that the other end has not taken. */
+static enum oci_chunks_state take(struct oci_exec *x, const struct oci_chunks *chunks,
+				  size_t *bytes)
+{
+	uint64_t count = x->way.slots ? oci_chunks_take_rest(chunks, &x->share_chunk) : 0;
+	enum oci_chunks_state state;
+
+	if (count) {
+		*bytes = oci_chunk_lengths(chunks, x->share_chunk, count);
+		return OCI_CHUNKS_TAKEN;
+	}
+	state = oci_chunks_take(chunks, &x->share_chunk);
+	if (state == OCI_CHUNKS_TAKEN)
+		*bytes = oci_chunk_length(chunks, x->share_chunk);
+	return state;
+}
+
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op)
 {
 	uint32_t peer = oci_exec_peer(x, op, 0);
 	struct oci_aux_line *aux = &x->lane->aux;
 	struct oci_chunks chunks;
 	uint64_t remote = 0;
-	size_t bytes;
+	size_t bytes, next = 0;
 	uint8_t *local = oci_exec_local(x, &op->local, &bytes);
 	int result;
 
@@ -23,10 +40,14 @@ int oci_exec_share(struct oci_exec *x, const struct oci_op *op)
 	if (result)
 		return result;
 	chunks = oci_chunks_of(&aux->claim, &aux->helped, bytes, OCI_CHUNKS_SHARE);
+	if (!x->in_share)
+		oci_exec_way_choose(x, peer, bytes);
+	x->in_share = true;
 	for (;;) {
 		if (!x->in_transfer) {
-			switch (oci_chunks_take(&chunks, &x->share_chunk)) {
+			switch (take(x, &chunks, &next)) {
 			case OCI_CHUNKS_OVER:
+				x->in_share = false;
 				return 1;
 			case OCI_CHUNKS_WAIT:
 				x->awaited = (struct oci_awaited){ .word = &aux->helped,
@@ -39,8 +60,8 @@ int oci_exec_share(struct oci_exec *x, const struct oci_op *op)
 		}
 		result = oci_exec_transfer(x, peer, op->push ? OCI_PUSH : OCI_PULL,
 					   local + oci_chunk_at(&chunks, x->share_chunk),
-					   remote + oci_chunk_at(&chunks, x->share_chunk),
-					   oci_chunk_length(&chunks, x->share_chunk), bytes);
+					   remote + oci_chunk_at(&chunks, x->share_chunk), next,
+					   bytes);
 		if (result <= 0)
 			return result;
 		oci_chunks_taken(&chunks, x->share_chunk);
@@ -68,6 +89,9 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 	result = oci_exec_remote(x, peer, &op->remote, bytes, &remote);
 	if (result)
 		return result;
+	/* It asks for help by a slot, in any wait. */
+	if (oci_exec_way_by_slots(x, peer, bytes))
+		return 0;
 	/* Who can copy nothing takes nothing. Pieces of a layout are not looked at here: if they
 	 * are out of reach, what was taken is given back below. */
 	if (!oci_copy_mechanism(x->team->member[peer].mechanism)->pull &&

@@ -19,6 +19,7 @@
 
 #include "base/atomic.h"
 #include "base/limits.h"
+#include "team/learned.h"
 #include "topo/topo.h"
 
 #define OCI_LANES 8
@@ -139,6 +140,8 @@ struct oci_card {
 	uint32_t common;      /* enum oci_topo_level, with the verdict: team/near.c */
 	uint32_t has_large;   /* a large slot, some operations later: oci_near_count_large() */
 	uint64_t cpus[OCI_CPU_WORDS];
+	/* Of rank 0: how all ranks copy (team/learned.h); who has measured it writes it. */
+	uint8_t ways[OCI_LEARNED_WORDS] __attribute__((aligned(OCI_LINE)));
 };
 
 /* Behind it lies a byte for each rank: oci_region_can(). */

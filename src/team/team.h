@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 15
+#define OCI_ABI 16
 #define OCI_SENTENCE_BYTES 512
 
 /* Mechanisms in order of preference, unless ONECOPY_MECHANISM says kmod; copy/copy.h has their
@@ -104,6 +104,7 @@ struct oci_team {
 	oci_probe_fn probe;
 	struct oci_creation *creation; /* buffers of the state machine; NULL when over */
 	int64_t region_offset;
+	struct oci_learned learned[OCI_LEARNED_WORDS];
 	struct oci_team *leaving_next;
 };
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which is quicker in a team: to copy from a peer's buffer at once, or through slots, with its
+ * help?
+ *
+ * That is a matter of the machine: where ranks share a cache slots are up to twice as fast, where
+ * they are far apart they may take three times as long, and how dear a page is to the kernel
+ * differs, too. So blocking calls of large blocks try both, and the team goes on with the one that
+ * was quicker; after many copies it looks again, as ranks may be moved.
+ *
+ * All go the same way, as one that copies by itself keeps those waiting that want its help: who has
+ * measured enough first decides for all, by a word of rank 0's card. Right bytes come by either way
+ * and in any mixture, so nobody waits for the word.
+ */
+#ifndef OC_TEAM_LEARNED_H
+#define OC_TEAM_LEARNED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "onecopy/onecopy.h"
+
+/* Smaller copies hardly differ. */
+#define OCI_LEARNED_LEAST_BYTES ((size_t)16 << 10)
+/*
+ * Copies of one collective and of about the same length have a word of their own, and what a rank
+ * has measured of them: collectives differ in what lies in a cache, and in how many copy at once.
+ */
+enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
+
+static inline unsigned int oci_learned_index(enum oc_collective collective, size_t bytes)
+{
+	unsigned int length = (bytes > (size_t)64 << 10) + (bytes > (size_t)256 << 10) +
+			      (bytes > (size_t)1 << 20) + (bytes > (size_t)4 << 20);
+
+	return collective * OCI_LEARNED_LENGTHS + length;
+}
+
+/* One thread at a time; zero at first. */
+struct oci_learned {
+	uint32_t best[2];      /* ps a byte at once, and through slots */
+	uint32_t copies;       /* since this rank has decided, if it was this one */
+	uint8_t operations[2]; /* measured of each way */
+	bool slot;	       /* the way of the operation */
+	bool begun, decided;
+	uint8_t word; /* the team's, when this was begun, or as this rank has decided */
+};
+
+/* Through slots, in operation `seq`? */
+bool oci_learned_look(const uint8_t *word, uint64_t seq);
+/* That, of one copy more. *tries: oci_learned_tell() is to be told how long the operation took. */
+bool oci_learned_way(struct oci_learned *learned, uint8_t *word, uint64_t seq, bool *tries);
+/* An operation that copied so many bytes. */
+void oci_learned_tell(struct oci_learned *learned, uint8_t *word, bool slot, size_t bytes,
+		      uint64_t ns);
+
+#endif

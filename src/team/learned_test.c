@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which way a team takes: what is measured decides, for all; and real ranks on both ways. */
+#include <string.h>
+
+#include "api/engine.h"
+#include "base/options.h"
+#include "support/call_bytes.h"
+#include "support/fork_team.h"
+#include "support/test.h"
+#include "team/learned.h"
+
+#define BYTES ((size_t)300 << 10)
+
+struct machine {
+	uint8_t word;
+	uint64_t seq;
+	struct oci_learned rank[2];
+	uint64_t ns[2];		/* that a copy takes at once, and through slots */
+	unsigned int copies[2]; /* by these ways */
+};
+
+/* A copy on both ranks, of an operation that comes `step` ones later. */
+static bool copy(struct machine *m, uint64_t step)
+{
+	bool way[2], tries[2];
+
+	m->seq += step;
+	for (int r = 0; r < 2; r++)
+		way[r] = oci_learned_way(&m->rank[r], &m->word, m->seq, &tries[r]);
+	/* But for the operation in which one of them begins anew. */
+	if (tries[0] == tries[1])
+		assert_int_equal(way[0], way[1]);
+	for (int r = 0; r < 2; r++)
+		if (tries[r])
+			oci_learned_tell(&m->rank[r], &m->word, way[r], BYTES, m->ns[way[r]]);
+	m->copies[way[0]]++;
+	return tries[0];
+}
+
+static unsigned int copies_until_decided(struct machine *m, uint64_t step)
+{
+	unsigned int count = 0;
+
+	while (copy(m, step) && count < 1000)
+		count++;
+	return count;
+}
+
+/* Whatever other operations lie in between, and the quicker way is the one that is taken. */
+TEST(quicker_way_is_taken)
+{
+	for (uint64_t step = 1; step <= 16; step++) {
+		for (int slots = 0; slots < 2; slots++) {
+			struct machine m = { .ns = { slots ? 200000 : 100000,
+						     slots ? 100000 : 200000 } };
+			bool tries;
+
+			assert_in_range(copies_until_decided(&m, step), 23, 112);
+			assert_int_equal(oci_learned_way(&m.rank[1], &m.word, m.seq + 1, &tries),
+					 slots);
+		}
+	}
+}
+
+TEST(slots_are_to_gain_a_fifth)
+{
+	struct machine m = { .ns = { 100000, 85000 } };
+	bool tries;
+
+	copies_until_decided(&m, 1);
+	assert_false(oci_learned_way(&m.rank[0], &m.word, m.seq + 1, &tries));
+	assert_false(tries);
+}
+
+/* After thousands of copies both ways are tried anew, as ranks may have been moved. */
+TEST(what_was_found_is_looked_at_again)
+{
+	struct machine m = { .ns = { 100000, 50000 } };
+	unsigned int settled = 0;
+
+	copies_until_decided(&m, 1);
+	m.ns[true] = 300000;
+	memset(m.copies, 0, sizeof(m.copies));
+	while (!copy(&m, 1))
+		settled++;
+	assert_in_range(settled, 1000, 5000);
+	copies_until_decided(&m, 1);
+	memset(m.copies, 0, sizeof(m.copies));
+	for (int i = 0; i < 1000; i++)
+		copy(&m, 1);
+	assert_int_equal(m.copies[true], 0);
+}
+
+/* Real ranks: each byte is right while they try, and when they have found out. */
+static int tried_out(struct oc_team *team, enum oc_collective collective)
+{
+	static uint8_t send[2 * BYTES], recv[2 * BYTES];
+	uint32_t rank = oc_team_rank(team);
+	bool by_both = collective == OC_BCAST;
+	const uint8_t *word;
+	struct oc_call call = { .collective = collective,
+				.send = by_both && rank ? recv : send,
+				.recv = recv,
+				.bytes = BYTES };
+
+	for (unsigned int n = 0; n < 150; n++) {
+		for (uint32_t to = 0; to < 2; to++)
+			oct_fill(send + to * BYTES, n, rank, to, BYTES);
+		memset(recv, 0, sizeof(recv));
+		if (oc_collective(team, &call))
+			return 1;
+		for (uint32_t from = 0; from < (by_both ? rank : 2); from++)
+			if (!oct_filled(recv + from * BYTES, n, from, by_both ? 0 : rank, BYTES))
+				return 2;
+	}
+	/* Ranks that share a CPU try nothing, and a pair without cma has no choice. */
+	if (team->team.oversubscribed || team->team.member[!rank].mechanism != OCI_MECH_CMA ||
+	    oci_options()->mechanism != OCI_WAY_AUTO)
+		return 0;
+	word = &team->team.member[0].region->card.ways[oci_learned_index(collective, BYTES)];
+	return __atomic_load_n(word, __ATOMIC_RELAXED) ? 0 : 3;
+}
+
+TEST_ON_RANKS(both_ways_bring_the_same_bytes, 2)
+{
+	return tried_out(team, OC_ALLTOALL);
+}
+
+TEST_ON_RANKS(both_ways_bring_the_same_bytes_when_both_ends_copy, 2)
+{
+	return tried_out(team, OC_BCAST);
+}
