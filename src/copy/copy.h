@@ -81,8 +81,8 @@ struct oci_transfer {
 	/* Layouts that no operation has: `local` or `remote` is then an offset. NULL: none. */
 	const struct oc_layout *mine, *theirs;
 	bool alone; /* the peer cannot be asked to help: what cannot be copied is an error */
-	bool never_mapped, never_by_pair; /* ways that are not to be gone */
-	bool slot_first;      /* what is not mapped goes through a slot, where there is one */
+	/* Ways that are not to be gone; that of the pair is, where no slot is to be had. */
+	bool never_mapped, never_by_pair;
 	bool recovered;	      /* the agreed mechanism failed in mid-operation, and shm took over */
 	bool by_shm;	      /* the peer is helping */
 	uint64_t turns, turn; /* of the helped copy: in all, and done on my side */

@@ -56,7 +56,7 @@ static ssize_t copy_by(unsigned int mechanism, const struct oci_transfer *t,
 	struct oci_end end = { member->pid, oci_peer_registrations(member->peer) };
 	int error;
 
-	if (t->never_by_pair || t->slot_first || !copy->pull)
+	if (t->never_by_pair || !copy->pull)
 		return -EOPNOTSUPP;
 	/* A cookie names its process, a number may be another's by now. */
 	error = mechanism == OCI_MECH_KMOD ? 0 : oci_peer_check(member->peer);
@@ -99,7 +99,7 @@ static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 		if (error)
 			return error;
 		t->moved_by |= 1u << OCI_MECH_SHM;
-		if (t->slot_first && !t->never_mapped)
+		if (t->never_by_pair && !t->never_mapped)
 			oci_map_missed(team, t->peer, (ssize_t)t->bytes);
 	}
 	return oci_shm_step(team, t) ? OCI_TRANSFER_DONE : OCI_TRANSFER_BLOCKED;
@@ -139,7 +139,8 @@ static int run(struct oci_team *team, struct oci_transfer *t, bool polled)
 			continue;
 		if (moved == -ECANCELED || t->alone)
 			return moved ? (int)moved : -EFAULT;
-		if (!t->slot_first && (moved != -EOPNOTSUPP || member->mechanism != OCI_MECH_SHM)) {
+		if (!t->never_by_pair &&
+		    (moved != -EOPNOTSUPP || member->mechanism != OCI_MECH_SHM)) {
 			/* The pair agreed on this mechanism, so the failure is this buffer's (a
 			 * page that the kernel does not read for us) or came later (lost
 			 * permission). */
@@ -156,9 +157,9 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
 {
 	int result = run(team, t, polled);
 
-	if (result != -EAGAIN || !t->slot_first)
+	if (result != -EAGAIN || !t->never_by_pair)
 		return result;
-	t->slot_first = false;
+	t->never_by_pair = false;
 	return run(team, t, polled);
 }
 

@@ -62,7 +62,7 @@ struct oci_os_range {
 };
 /*
  * The mappings side by side that hold these bytes: 0; -EFAULT: there are none that allow it, or
- * another -errno: /proc does not tell. Takes some 5 us, before Linux 6.11 up to 100.
+ * another -errno: /proc does not tell. Takes some 5 us, before Linux 6.11 up to some hundreds.
  */
 int oci_os_range(const void *address, size_t bytes, bool write, struct oci_os_range *range);
 extern bool oci_os_range_asks; /* for tests: false: as before Linux 6.11 */

@@ -388,7 +388,6 @@ TEST(affinity_is_the_threads_mask)
 	oci_os_yield();
 }
 
-/* Flags at the same offset of two segments are used at the same time. */
 static void check_ranges(void)
 {
 	size_t page = oci_os_page_bytes();
@@ -426,6 +425,7 @@ TEST(what_may_be_read_and_written_is_told_by_either_way)
 	oci_os_range_asks = true;
 }
 
+/* Flags at the same offset of two segments are used at the same time. */
 TEST(large_mappings_do_not_share_a_hash_of_lines)
 {
 	const size_t bytes = (size_t)256 << 20;

@@ -2,7 +2,7 @@
 #include "team/learned.h"
 #include "base/atomic.h"
 
-/* A word: how often it was begun anew, above whether it is decided, and for which way. */
+/* A team's byte: how often it was begun anew, above whether it is decided, and for which way. */
 #define SLOT 1u
 #define DECIDED 2u
 #define BEGUN_ANEW 4u
@@ -46,7 +46,7 @@ static bool way_by(uint8_t word, uint64_t seq)
 	return word & DECIDED ? word & SLOT : coin(seq);
 }
 
-/* Relaxed throughout: the word is a hint, and all else is this rank's. */
+/* Relaxed throughout: the byte is a hint, and all else is this rank's. */
 bool oci_learned_look(const uint8_t *word, uint64_t seq)
 {
 	return way_by(load(word), seq);

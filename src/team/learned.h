@@ -9,8 +9,8 @@
  * was quicker; after many copies it looks again, as ranks may be moved.
  *
  * All go the same way, as one that copies by itself keeps those waiting that want its help: who has
- * measured enough first decides for all, by a word of rank 0's card. Right bytes come by either way
- * and in any mixture, so nobody waits for the word.
+ * measured enough first decides for all, by a byte on rank 0's card. Right bytes come by either way
+ * and in any mixture, so nobody waits for it.
  */
 #ifndef OC_TEAM_LEARNED_H
 #define OC_TEAM_LEARNED_H
@@ -24,7 +24,7 @@
 /* Smaller copies hardly differ. */
 #define OCI_LEARNED_LEAST_BYTES ((size_t)16 << 10)
 /*
- * Copies of one collective and of about the same length have a word of their own, and what a rank
+ * Copies of one collective and of about the same length have a byte of their own, and what a rank
  * has measured of them: collectives differ in what lies in a cache, and in how many copy at once.
  */
 enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
@@ -42,9 +42,8 @@ struct oci_learned {
 	uint32_t best[2];      /* ps a byte at once, and through slots */
 	uint32_t copies;       /* since this rank has decided, if it was this one */
 	uint8_t operations[2]; /* measured of each way */
-	bool slot;	       /* the way of the operation */
 	bool begun, decided;
-	uint8_t word; /* the team's, when this was begun, or as this rank has decided */
+	uint8_t word; /* the team's byte, when this was begun, or as this rank has decided */
 };
 
 /* Through slots, in operation `seq`? */
