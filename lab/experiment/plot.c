@@ -165,7 +165,8 @@ static void put_x_axis(const struct figure *figure, unsigned int most, FILE *out
 	for (unsigned int x = 0; x < figure->x_count; x++)
 		shown += figure_shows(figure, x);
 	if (figure->x_names)
-		fprintf(out, "set xrange [0.5:%g]\nset xtics noenhanced (", figure->x_count + 0.5);
+		fprintf(out, "set xrange [0.5:%g]\nset xtics noenhanced rotate by -20 (",
+			figure->x_count + 0.5);
 	else
 		fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xlabel '%s'\nset xtics %s(",
 			(double)figure->x[0] / room, (double)figure->x[figure->x_count - 1] * room,
