@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "copy/layout.h"
 #include "copy/memcpy.h"
 #include "heap/heap.h"
 #include "team/arena.h"
@@ -74,6 +75,12 @@ uint8_t *oci_map_reach(struct oci_team *team, uint32_t peer, uint64_t address, s
 	struct oci_mapping *mapping = mapping_of(team, peer);
 
 	return mapping ? oci_map_at(mapping, address, bytes) : NULL;
+}
+
+bool oci_map_covers(struct oci_team *team, uint32_t peer, uint64_t place, size_t bytes)
+{
+	return oci_is_laid_out(place) ? mapping_of(team, peer) != NULL :
+					oci_map_reach(team, peer, place, bytes) != NULL;
 }
 
 /* Lets page tables be filled by loads, before stores would do it page by page. */

@@ -24,6 +24,9 @@ bool oci_map_is_allowed(void);
  * is mapped here.
  */
 uint8_t *oci_map_reach(struct oci_team *team, uint32_t peer, uint64_t address, size_t bytes);
+/* Is that so of a buffer, whose address may be a place in a layout (copy/layout.h)? Of one in
+ * pieces that is a guess: there is an arena, which most of them lie in. */
+bool oci_map_covers(struct oci_team *team, uint32_t peer, uint64_t place, size_t bytes);
 
 /*
  * Copies between the pieces, from the front on, until a remote one is not in the peer's arena.

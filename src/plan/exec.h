@@ -77,12 +77,12 @@ struct oci_exec {
 	int64_t slot_offset;
 	uint8_t *slot, *acc, *work;
 	struct oci_transfer transfer;
-	struct { /* exec_way.c */
-		bool slots;
-		uint8_t index;	/* what is tried in this operation, if way_tried */
-		uint32_t gone;	/* by enum oci_mechanism: how, ... */
-		size_t bytes;	/* ... so many, ... */
-		uint64_t since; /* ... from then on; ns */
+	struct {		   /* exec_way.c */
+		bool slots, tries; /* of the copy that is under way */
+		uint8_t index;	   /* what is tried in this operation, if way_tried */
+		uint32_t gone;	   /* by enum oci_mechanism: how, ... */
+		size_t bytes;	   /* ... so many, ... */
+		uint64_t since;	   /* ... from then on; ns */
 	} way;
 	uint64_t share_chunk; /* that SHARE is copying; or the count it waits for */
 	struct {
@@ -130,11 +130,11 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait);
 void oci_exec_over(struct oci_exec *x);
 
 /* exec_way.c: the way of a large copy, as the team has learned it. */
-void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, size_t bytes);
+void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes);
 /* The operation is over in which a way was tried. */
 void oci_exec_way_tell(const struct oci_exec *x);
 /* Does the peer take a copy that both may share through slots, as far as this end can tell? */
-bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, size_t bytes);
+bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes);
 
 /* exec_share.c: the two ends of a cooperative copy. As oci_exec_run. */
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op);

@@ -68,14 +68,14 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 						     .whole = whole };
 		x->transfer.foreign = oci_exec_foreign(x, remote);
 		if (!x->in_share)
-			oci_exec_way_choose(x, peer, bytes);
+			oci_exec_way_choose(x, peer, remote, bytes);
 		x->transfer.never_by_pair = x->way.slots;
 		x->in_transfer = true;
 	}
 	result = oci_transfer_run(x->team, &x->transfer, x->polled);
 	x->moved |= oci_exec_moved_by(x->transfer.moved_by);
 	if (result == OCI_TRANSFER_DONE) {
-		if (x->way_tried)
+		if (x->way.tries)
 			x->way.gone |= x->transfer.moved_by;
 		x->recovered += x->transfer.recovered;
 		x->in_transfer = false;

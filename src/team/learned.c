@@ -6,6 +6,7 @@
 #define SLOT 1u
 #define DECIDED 2u
 #define BEGUN_ANEW 4u
+_Static_assert(OCI_LEARNED_SLOTS == (DECIDED | SLOT), "what a test sets is what a team learns");
 
 /* Operations of each way: the first ones meet cold caches and new pages, and some are disturbed. */
 #define TRIES 12u

@@ -29,6 +29,9 @@
  */
 enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
 
+/* Such a byte, where slots have won the first time. */
+enum { OCI_LEARNED_SLOTS = 3 };
+
 static inline unsigned int oci_learned_index(enum oc_collective collective, size_t bytes)
 {
 	unsigned int length = (bytes > (size_t)64 << 10) + (bytes > (size_t)256 << 10) +
