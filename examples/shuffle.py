@@ -84,13 +84,24 @@ def places_of(table, epoch, ranks):
     return places
 
 
-def start_shuffle(comm, clock, kind, table, places):
+def with_room(spare, count):
+    """A table for so many records: the spare one, if it is large enough.
+
+    A table of its own for each epoch would cost more than the shuffle, in page faults, whenever the
+    allocator gives the one before back to the kernel; that hangs on what else lies in the heap.
+    """
+    if len(spare) >= count * RECORD.size:
+        return spare
+    return bytearray((count + count // 4) * RECORD.size)
+
+
+def start_shuffle(comm, clock, kind, table, spare, places):
     """Returns the new table, still being filled, its request and what to free after it."""
     ranks = comm.Get_size()
     leaving = array("i", [len(of_rank) for of_rank in places])
     coming = array("i", bytes(4 * ranks))
     clock.call(comm.Alltoall, [leaving, MPI.INT], [coming, MPI.INT])
-    fresh = bytearray(max(sum(coming), 1) * RECORD.size)
+    fresh = with_room(spare, max(sum(coming), 1))
     send_types = [kind.Create_indexed_block(1, of_rank).Commit() for of_rank in places]
     starts = [sum(coming[:r]) * RECORD.size for r in range(ranks)]
     request = clock.call(comm.Ialltoallw,
@@ -119,14 +130,15 @@ def shuffle(comm, chosen):
     kind, clock, must = record_type(), Clock(), expected_sums(chosen.records)
     mine = range(chosen.records * rank // ranks, chosen.records * (rank + 1) // ranks)
     table, count = bytearray(b"".join(RECORD.pack(*record(n)) for n in mine)), len(mine)
-    wrong = 0
+    spare, wrong = bytearray(), 0
 
     comm.Barrier()
     begin = MPI.Wtime()
     for epoch in range(chosen.epochs):
         held = memoryview(table)[:count * RECORD.size]
         places = places_of(held, epoch, ranks)
-        fresh, fresh_count, moved, types = start_shuffle(comm, clock, kind, table, places)
+        fresh, fresh_count, moved, types = start_shuffle(comm, clock, kind, table, spare,
+                                                          places)
         sums, totals = summed(table, count), array("d", bytes(24))
         added = clock.call(comm.Iallreduce, [sums, MPI.DOUBLE], [totals, MPI.DOUBLE], op=MPI.SUM)
         clock.call(MPI.Request.Waitall, [moved, added])
@@ -134,7 +146,7 @@ def shuffle(comm, chosen):
         for datatype in types:
             datatype.Free()
         held.release()
-        table, count = fresh, fresh_count
+        table, spare, count = fresh, table, fresh_count
     total = MPI.Wtime() - begin
     kind.Free()
     return table, count, wrong, clock, total

@@ -88,9 +88,13 @@ static int request_run(struct operation_request *r)
 		r->running = true;
 		oci_engine_unlock();
 	}
+	if (x->way_tried)
+		oci_exec_way_begin(x);
 	result = oci_exec_run(x);
 	if (result == 0)
 		result = oci_exec_turn(x, false);
+	if (x->way_tried)
+		oci_exec_way_end(x);
 	if (unlocked) {
 		oci_engine_lock();
 		r->running = false;
@@ -186,6 +190,7 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 		return result;
 	}
 	r->operation.x.polled = true;
+	r->operation.x.unlocked = call->op && !oci_engine.alone;
 	oci_request_add(&r->r, &oci_engine.last);
 	/* The others wait for oc_progress(). */
 	if (request_step(r))

@@ -83,6 +83,12 @@ struct oci_transfer {
 	bool alone; /* the peer cannot be asked to help: what cannot be copied is an error */
 	/* Ways that are not to be gone; that of the pair is, where no slot is to be had. */
 	bool never_mapped, never_by_pair;
+	/*
+	 * Looks for a peer that is not in the MPI now, before what it was to help with is copied
+	 * without it; 0: its help is asked for at once. And its count of looks, when last seen.
+	 */
+	uint32_t patience;
+	uint64_t seen;
 	bool recovered;	      /* the agreed mechanism failed in mid-operation, and shm took over */
 	bool by_shm;	      /* the peer is helping */
 	uint64_t turns, turn; /* of the helped copy: in all, and done on my side */

@@ -75,24 +75,55 @@ size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count)
 	return bytes;
 }
 
+/* One end of a copy by this core: what follows at `at`, in one piece. */
+struct cursor {
+	uint8_t *at;
+	size_t bytes;
+	const struct oc_piece *next, *end; /* the pieces behind it; as many as none: it is dense */
+};
+
+static struct cursor cursor_at(const struct oci_team *team, uint64_t seq, uint64_t place,
+			       size_t bytes)
+{
+	const struct oc_layout *layout = oci_place_layout(team, seq, place);
+	const struct oc_piece *piece;
+	size_t into;
+
+	if (!layout)
+		return (struct cursor){ (uint8_t *)(uintptr_t)place, bytes, NULL, NULL };
+	place &= OCI_LAID_OUT_OFFSET;
+	piece = &layout->pieces[piece_find(layout, place)];
+	into = place - piece->at;
+	return (struct cursor){ (uint8_t *)piece->address + into, piece[1].at - piece->at - into,
+				piece + 1, layout->pieces + layout->count };
+}
+
+/* False: its list is at its end. */
+static bool cursor_move(struct cursor *c, size_t bytes)
+{
+	c->at += bytes;
+	c->bytes -= bytes;
+	for (; !c->bytes && c->next < c->end; c->next++) {
+		c->at = (uint8_t *)c->next->address;
+		c->bytes = c->next[1].at - c->next->at;
+	}
+	return c->bytes;
+}
+
 void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint64_t from,
 		    size_t bytes)
 {
-	const struct oc_layout *sources = oci_place_layout(team, seq, from);
-	const struct oc_layout *targets = oci_place_layout(team, seq, to);
-	struct iovec source, target;
+	struct cursor source = cursor_at(team, seq, from, bytes);
+	struct cursor target = cursor_at(team, seq, to, bytes);
+	bool more = bytes && cursor_move(&source, 0) && cursor_move(&target, 0);
 
-	while (bytes) {
-		size_t length;
+	while (more) {
+		size_t length = source.bytes < target.bytes ? source.bytes : target.bytes;
 
-		if (!oci_place_cut(sources, from, bytes, &source, 1) ||
-		    !oci_place_cut(targets, to, source.iov_len, &target, 1))
-			return;
-		length = target.iov_len;
-		memcpy(target.iov_base, source.iov_base, length);
-		from += length;
-		to += length;
+		length = length < bytes ? length : bytes;
+		memcpy(target.at, source.at, length);
 		bytes -= length;
+		more = bytes && cursor_move(&source, length) && cursor_move(&target, length);
 	}
 }
 

@@ -64,7 +64,7 @@ TEST_ON_RANKS(both_ends_share_what_is_mapped, 2)
 	uint8_t *buffer = begin(team, &arena);
 	uint8_t *way = team->team.member[0].region->card.ways;
 
-	__atomic_store_n(way + oci_learned_index(OC_BCAST, BYTES), OCI_LEARNED_SLOTS,
+	__atomic_store_n(way + oci_learned_index(OC_BCAST, BYTES, false), OCI_LEARNED_SLOTS,
 			 __ATOMIC_RELAXED);
 	for (uint8_t i = 0; buffer && i < 250; i++)
 		if (round_of(team, buffer, i, 0))

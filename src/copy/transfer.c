@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "copy/kmod.h"
 #include "copy/layout.h"
@@ -90,11 +91,32 @@ static void advance(struct oci_transfer *t, size_t bytes, unsigned int mechanism
 	t->bytes -= bytes;
 }
 
+/* Time enough for one who waits to look at its operation again. */
+#define LOOK_NS 1000
+
+/* Does the peer look at this operation now and then? At first it is given time to show that. */
+static bool is_there(const struct oci_team *team, struct oci_transfer *t)
+{
+	const uint64_t *looks = &oci_team_lane(team, t->peer, t->seq)->ack.looks;
+	uint64_t seen = t->seen, until;
+
+	/* Relaxed: a hint. */
+	t->seen = oci_load_relaxed(looks);
+	if (seen)
+		return t->seen != seen;
+	for (until = oci_clock_ns() + LOOK_NS; oci_clock_ns() < until; oci_cpu_relax())
+		if (oci_load_relaxed(looks) != t->seen)
+			return true;
+	return false;
+}
+
 static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 {
 	int error;
 
 	if (!t->by_shm) {
+		if (t->patience && !is_there(team, t))
+			return --t->patience ? OCI_TRANSFER_BLOCKED : -EAGAIN;
 		error = oci_shm_request(team, t);
 		if (error)
 			return error;
@@ -105,12 +127,19 @@ static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 	return oci_shm_step(team, t) ? OCI_TRANSFER_DONE : OCI_TRANSFER_BLOCKED;
 }
 
+/* Then nobody needs to know the peer's pieces here. */
+static bool is_for_shm(const struct oci_team *team, const struct oci_transfer *t)
+{
+	return t->by_shm || (t->never_by_pair && !t->alone &&
+			     (t->never_mapped || !oci_mapping_get(team->member[t->peer].peer)));
+}
+
 static int run(struct oci_team *team, struct oci_transfer *t, bool polled)
 {
 	const struct oci_member *member = &team->member[t->peer];
 	struct front f;
 
-	while (t->bytes && !t->by_shm) {
+	while (t->bytes && !is_for_shm(team, t)) {
 		ssize_t moved = take_front(team, t, &f);
 		unsigned int mechanism = OCI_MECH_MAP;
 

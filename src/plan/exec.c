@@ -487,6 +487,8 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 	int result = 0;
 
 	serve(x);
+	if (!may_wait)
+		oci_store_relaxed(&x->lane->ack.looks, x->lane->ack.looks + 1);
 	/* Another wait than before: it starts to spin anew. */
 	if (x->awaited.word != x->waited_on) {
 		x->waited_on = x->awaited.word;

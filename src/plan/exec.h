@@ -49,6 +49,7 @@ struct oci_exec {
 	bool way_tried; /* how long the operation takes is to be told */
 	bool acc_in_recv;
 	bool polled;	    /* by a request: large copies pause, so that others move; set by it */
+	bool unlocked;	    /* other threads may run operations of the team meanwhile; likewise */
 	uint8_t moved;	    /* enum oci_moved; read by the statistics */
 	uint32_t payload;   /* bytes behind my POST flag */
 	uint32_t slot_used; /* bytes in my slot */
@@ -82,7 +83,8 @@ struct oci_exec {
 		uint8_t index;	   /* what is tried in this operation, if way_tried */
 		uint32_t gone;	   /* by enum oci_mechanism: how, ... */
 		size_t bytes;	   /* ... so many, ... */
-		uint64_t since;	   /* ... from then on; ns */
+		uint64_t ns;	   /* ... in so much time in the MPI, ... */
+		uint64_t last;	   /* ... up to then */
 	} way;
 	uint64_t share_chunk; /* that SHARE is copying; or the count it waits for */
 	struct {
@@ -131,8 +133,13 @@ void oci_exec_over(struct oci_exec *x);
 
 /* exec_way.c: the way of a large copy, as the team has learned it. */
 void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes);
+/* For how many looks an operation that is polled waits for the help of an owner who is away. */
+uint32_t oci_exec_way_patience(size_t bytes);
 /* The operation is over in which a way was tried. */
-void oci_exec_way_tell(const struct oci_exec *x);
+void oci_exec_way_tell(struct oci_exec *x);
+/* Of one that is polled: a run of it begins, or has ended. */
+void oci_exec_way_begin(struct oci_exec *x);
+void oci_exec_way_end(struct oci_exec *x);
 /* Does the peer take a copy that both may share through slots, as far as this end can tell? */
 bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes);
 

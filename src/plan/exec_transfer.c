@@ -70,6 +70,8 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 		if (!x->in_share)
 			oci_exec_way_choose(x, peer, remote, bytes);
 		x->transfer.never_by_pair = x->way.slots;
+		if (x->way.slots && x->polled)
+			x->transfer.patience = oci_exec_way_patience(bytes);
 		x->in_transfer = true;
 	}
 	result = oci_transfer_run(x->team, &x->transfer, x->polled);

@@ -6,20 +6,31 @@
 #include "plan/exec.h"
 #include "team/learned.h"
 
+/* A program that comes to its operation as often as that waits for it. */
+#define AWAY_NS 10000
+/* Of a copy: in so many looks of a waiting rank, of 0.2 to 0.5 us each, a single copy of them would
+ * be done (EPYC, 2026-11-25). */
+#define BYTES_PER_LOOK 2048
+
+static unsigned int index_of(const struct oci_exec *x, size_t bytes)
+{
+	return oci_learned_index(x->record.collective, bytes, x->polled);
+}
+
 static uint8_t *word_at(const struct oci_exec *x, unsigned int index)
 {
 	return &x->team->member[0].region->card.ways[index];
 }
 
 /*
- * Only in blocking calls: the owner of the buffer waits in the call then, so it can help. Where
- * ranks outnumber the CPUs it may not run. All ranks of a team agree about all of this but the
- * pair's mechanism, and of that both ends; and but for what is mapped, which is copied by whoever
- * has it mapped, and which no slot would make quicker.
+ * Where ranks outnumber the CPUs, the owner of the buffer may not run, so it cannot help. All ranks
+ * of a team agree about all of this but the pair's mechanism, of which both ends do, and threads;
+ * and but for what is mapped, which is copied by whoever has it mapped, and which no slot would
+ * make quicker.
  */
 static bool may_choose(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes)
 {
-	return bytes >= OCI_LEARNED_LEAST_BYTES && !x->polled && !x->team->oversubscribed &&
+	return bytes >= OCI_LEARNED_LEAST_BYTES && !x->unlocked && !x->team->oversubscribed &&
 	       x->team->member[peer].mechanism == OCI_MECH_CMA &&
 	       oci_options()->mechanism == OCI_WAY_AUTO &&
 	       !oci_map_covers(x->team, peer, remote, bytes);
@@ -27,7 +38,7 @@ static bool may_choose(const struct oci_exec *x, uint32_t peer, uint64_t remote,
 
 void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes)
 {
-	unsigned int index = oci_learned_index(x->record.collective, bytes);
+	unsigned int index = index_of(x, bytes);
 
 	x->way.slots = x->way.tries = false;
 	if (!may_choose(x, peer, remote, bytes))
@@ -41,27 +52,52 @@ void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, siz
 		x->way.index = (uint8_t)index;
 		x->way.gone = 0;
 		x->way.bytes = 0;
-		x->way.since = oci_clock_ns();
+		x->way.ns = 0;
+		x->way.last = oci_clock_ns();
 	}
 	/* Copies of another length go their own way meanwhile. */
 	if (x->way.index == index)
 		x->way.bytes += bytes;
 }
 
-void oci_exec_way_tell(const struct oci_exec *x)
+void oci_exec_way_begin(struct oci_exec *x)
+{
+	uint64_t now = oci_clock_ns();
+
+	if (now - x->way.last < AWAY_NS)
+		x->way.ns += now - x->way.last;
+	x->way.last = now;
+}
+
+void oci_exec_way_end(struct oci_exec *x)
+{
+	uint64_t now = oci_clock_ns();
+
+	x->way.ns += now - x->way.last;
+	x->way.last = now;
+}
+
+void oci_exec_way_tell(struct oci_exec *x)
 {
 	uint8_t *word = word_at(x, x->way.index);
 
+	oci_exec_way_end(x);
 	/* Not of what was mapped in part. */
 	if (!(x->way.gone & ~(1u << OCI_MECH_SHM | 1u << OCI_MECH_CMA)))
 		oci_learned_tell(&x->team->learned[x->way.index], word,
-				 oci_learned_look(word, x->seq), x->way.bytes,
-				 oci_clock_ns() - x->way.since);
+				 oci_learned_look(word, x->seq), x->way.bytes, x->way.ns);
 }
 
 bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes)
 {
-	unsigned int index = oci_learned_index(x->record.collective, bytes);
+	unsigned int index = index_of(x, bytes);
 
 	return may_choose(x, peer, remote, bytes) && oci_learned_look(word_at(x, index), x->seq);
+}
+
+uint32_t oci_exec_way_patience(size_t bytes)
+{
+	size_t looks = bytes / BYTES_PER_LOOK;
+
+	return looks < UINT32_MAX ? (uint32_t)looks : UINT32_MAX;
 }

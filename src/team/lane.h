@@ -63,7 +63,7 @@ struct oci_ack_line {
 	uint32_t ack_waiters;  /* and on ack.flag */
 	uint64_t layouts; /* address of the owner's struct oci_layouts, when a handle needs it */
 	uint64_t writing; /* rank + 1 of whose buffer I write to, 0 nobody's: team/revoke.c */
-	uint8_t pad[8];
+	uint64_t looks;	  /* at a nonblocking operation: they go on while the owner is in the MPI */
 } __attribute__((aligned(128)));
 
 /* Words that others write: the two ends of a shared copy, and the helper of a request. */

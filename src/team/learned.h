@@ -5,7 +5,7 @@
  *
  * That is a matter of the machine: where ranks share a cache slots are up to twice as fast, where
  * they are far apart they may take three times as long, and how dear a page is to the kernel
- * differs, too. So blocking calls of large blocks try both, and the team goes on with the one that
+ * differs, too. So calls of large blocks try both, and the team goes on with the one that
  * was quicker; after many copies it looks again, as ranks may be moved.
  *
  * All go the same way, as one that copies by itself keeps those waiting that want its help: who has
@@ -27,17 +27,19 @@
  * Copies of one collective and of about the same length have a byte of their own, and what a rank
  * has measured of them: collectives differ in what lies in a cache, and in how many copy at once.
  */
-enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
+enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = 2 * OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
+_Static_assert(OCI_LEARNED_WORDS <= 256, "an operation keeps the number of one in a byte");
 
 /* Such a byte, where slots have won the first time. */
 enum { OCI_LEARNED_SLOTS = 3 };
 
-static inline unsigned int oci_learned_index(enum oc_collective collective, size_t bytes)
+static inline unsigned int oci_learned_index(enum oc_collective collective, size_t bytes,
+					     bool nonblocking)
 {
 	unsigned int length = (bytes > (size_t)64 << 10) + (bytes > (size_t)256 << 10) +
 			      (bytes > (size_t)1 << 20) + (bytes > (size_t)4 << 20);
 
-	return collective * OCI_LEARNED_LENGTHS + length;
+	return (collective + nonblocking * OC_COLLECTIVES) * OCI_LEARNED_LENGTHS + length;
 }
 
 /* One thread at a time; zero at first. */

@@ -42,7 +42,7 @@ static const struct demo_program programs[] = {
 	  .checks = "shuffled records, Python: every record is whole, there once, and where it "
 		    "belongs",
 	  .script = true,
-	  .arguments = "--epochs 60",
+	  .arguments = "--epochs 300",
 	  .quick = "--records 100 --epochs 5" },
 };
 
