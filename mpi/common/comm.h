@@ -25,6 +25,7 @@ struct oci_mpi_comm {
 	bool refused;	      /* there will be none, on any member */
 	bool spans;	      /* its members are on several nodes: it has levels, no team */
 	struct oci_mpi_levels *levels; /* levels.c; as the team */
+	const char *why;	       /* the reason for which it has none; a literal */
 	struct oci_mpi_graph *graph;   /* NULL: not asked for yet, or there is none */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
 };

@@ -23,6 +23,9 @@
 #define TOO_LARGE "on several nodes a call of 2 GiB or more is the MPI's own"
 #define APART "the ranks of a node do not follow each other in the communicator"
 #define OWN_OPERATION "on several nodes a reduction by an operation of the program is the MPI's own"
+#define NO_TEAM "on one of the nodes the ranks could not form a team"
+#define NO_MEMORY "a rank has no memory for it, or 256 such communicators already"
+#define ALONE "each rank is alone on its node"
 #define NO_SCRATCH "a rank has no memory for its node's blocks"
 
 /* Communicators of a process that have them at a time: each takes two of the MPI's, of which there
@@ -155,28 +158,24 @@ static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 	return oci_mpi_team(l->node);
 }
 
-/* NULL: refused, on all members alike. */
-static struct oci_mpi_levels *levels_make(struct oci_mpi_comm *self)
+/* NULL: refused, on all members alike; the reason. */
+static struct oci_mpi_levels *levels_make(struct oci_mpi_comm *self, const char **why)
 {
 	struct oci_mpi_levels *l = levels_allocate(self->size);
 	bool slot = __atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED) < MOST;
 
-	if (!all_can(self, l && slot)) {
-		oci_mpi_info("collectives of a communicator that spans nodes stay with the MPI: a "
-			     "rank has no memory, or %d such communicators already",
-			     MOST);
-	} else {
+	*why = NO_MEMORY;
+	if (all_can(self, l && slot)) {
 		survey(self, l);
+		*why = l->most > 1 ? NO_TEAM : ALONE;
 		if (l->nodes > 1 && l->most > 1 && all_can(self, divide(self, l)))
 			return l;
-		if (l->most > 1)
-			oci_mpi_info("collectives of a communicator that spans nodes stay with the "
-				     "MPI: on one of them the ranks could not form a team");
 	}
 	if (l)
 		levels_free(l);
 	else
 		__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
+	oci_mpi_info("collectives of a communicator that spans nodes stay with the MPI: %s", *why);
 	return NULL;
 }
 
@@ -187,7 +186,7 @@ static struct oci_mpi_levels *levels_of(struct oci_mpi_comm *self)
 	if (OCI_LIKELY(self->levels || self->refused))
 		return self->levels;
 	self->making = true;
-	self->levels = levels_make(self);
+	self->levels = levels_make(self, &self->why);
 	self->making = false;
 	self->refused = !self->levels;
 	return self->levels;
@@ -589,7 +588,7 @@ int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *cal
 	if (!reason) {
 		p.l = levels_of(self);
 		if (!p.l)
-			reason = OCI_MPI_REFUSED;
+			reason = self->why;
 		else if (has_blocks(call->collective) && !p.l->in_order)
 			reason = APART;
 	}

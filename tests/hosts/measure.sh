@@ -52,6 +52,7 @@ done
 	cat <<-HEAD
 	# what: collectives over several hosts (tests/hosts), the MPIs alone and with onecopy in two levels
 	# command: tests/hosts/measure.sh build/release $mpi $hosts $each $rounds $cell_ms FILE, and so for the other rows
+	# commit: $(git -C "$here" rev-parse --short HEAD)
 	# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, shared by the hosts
 	# date: $(date +%F)
 	# note: bytes are of a message or of each rank's block; us the median of $rounds runs; ratio the quicker of stock and HAN by onecopy; control the same stock twice; tx what all hosts sent in a call

@@ -13,7 +13,7 @@
 
 enum { MOST_CALLS = 400, LEAST_CALLS = 5 };
 
-static const int sizes[] = { 4096, 16384, 65536, 262144, 1048576 };
+static const int sizes[] = { 8, 1024, 4096, 16384, 65536, 262144, 1048576 };
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static int rank, ranks, is_counter;
