@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "api/engine.h"
+#include "onecopy/onecopy.h"
 #include "support/test.h"
 
 TEST(ranks_of_one_version_and_options_may_work_in_two_levels)
