@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# measure.sh BUILD MPI HOSTS RANKS ROUNDS CELL_MS FILE: collectives over HOSTS hosts of RANKS ranks
-# each, the MPI (openmpi, mpich) alone and with onecopy in turns, as rows of FILE (which gets the
-# heading where it is new). Stock runs twice a round: the second is the control. A value is the median over rounds.
+# measure.sh BUILD MPI HOSTS RANKS ROUNDS CELL_MS FILE [COLLECTIVE...]: these collectives, or all that
+# go in two levels, over HOSTS hosts of RANKS ranks each, the MPI (openmpi, mpich) alone and with
+# onecopy in turns, as rows of FILE (which gets the heading where it is new). Stock runs twice a round:
+# the second is the control. A value is the median over rounds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(realpath "$1") mpi=$2 hosts=$3 each=$4 rounds=$5 cell_ms=$6 file=$7
 programs=$build/tests/mpi onecopy=$build/tools/onecopy/onecopy
-what="barrier bcast reduce allreduce gather scatter allgather"
+what="${*:8}"
+[ -n "$what" ] || what="barrier bcast reduce allreduce gather scatter allgather"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -43,7 +45,7 @@ for ((r = 0; r < rounds; r++)); do
 		*) with=(env) ;;
 		esac
 		"$mpi" "${with[@]}" 2>"$scratch/said" >"$scratch/rows" ||
-			{ cat "$scratch/said" >&2; exit 1; }
+			{ cat "$scratch/said" "$scratch/rows" >&2; exit 1; }
 		sed "s/^/$mpi $variant /" "$scratch/rows" >>"$scratch/all"
 	done
 done
