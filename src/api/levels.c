@@ -32,8 +32,9 @@ uint64_t oc_levels(void)
 
 /*
  * A Scatter sends each block once over the network either way, and two levels keep it until the
- * last one of its node has come: 0.66 to 1.08 of the better of stock and HAN from 4 to 256 KiB, 2.9
- * at 1 MiB (Open MPI 4.1.4, 2 hosts of 2 ranks, EPYC, 2026-11-25, docs/results/nodes.csv).
+ * last one of its node has come. With ONECOPY_LEVELS=on it was 0.66 to 1.08 of the better of stock
+ * and HAN from 4 to 256 KiB (tests/hosts/measure.sh, Open MPI 4.1.4, 2 hosts of 2 and of 4 ranks,
+ * EPYC of family 26, 2026-11-25).
  */
 #define SCATTER_FROM ((size_t)512 << 10)
 
