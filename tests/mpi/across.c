@@ -2,8 +2,9 @@
 /*
  * across: every collective on communicators that span the hosts of tests/hosts in several ways,
  * with all roots, in place, of layouts and numbers. Prints for the driver how many calls of each
- * must have gone in two levels: "levels COLLECTIVE CALLS", summed over the ranks. With a word,
- * these are none, as a rank does not take part.
+ * must have gone in two levels: "levels COLLECTIVE CALLS", summed over the ranks. With the word
+ * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
+ * team, they are those of the communicator without rank 0.
  */
 #include "checked.h"
 
@@ -20,11 +21,13 @@ enum { IN_LEVELS = sizeof(in_levels) / sizeof(in_levels[0]) };
 
 /* Plain bytes of a message or block: what fits into a flag, a slot, and is copied singly. */
 static const int sizes[] = { 8, 1000, 70000 };
+enum { WITHOUT_FIRST = 4 }; /* among the communicators */
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static int world_rank, world_size;
 static unsigned long calls; /* alike on the ranks of a communicator */
 static unsigned long expected[CASE_FUNCTIONS];
+static const char *less = ""; /* the word */
 static int never;
 
 struct place {
@@ -147,6 +150,7 @@ static void run_on(MPI_Comm comm, int number)
 	int ranks;
 
 	calls = (unsigned int)number * 1000000UL;
+	never = !strcmp(less, "off") || (!strcmp(less, "first") && number != WITHOUT_FIRST);
 	if (comm == MPI_COMM_NULL)
 		return;
 	MPI_Comm_size(comm, &ranks);
@@ -187,7 +191,7 @@ int main(int argc, char **argv)
 	case_begin(&argc, &argv, &world_rank, &world_size);
 	case_stop_counting();
 	layouts_make();
-	never = argc > 1;
+	less = argc > 1 ? argv[1] : "";
 	run_on(MPI_COMM_WORLD, 0);
 	/* Backwards; mixed; without the last one; without the first; and as it was, used again. */
 	for (int i = 0; i < 5; i++) {
