@@ -10,6 +10,8 @@
  * A Gather and a Scatter let the root talk to the leaders itself, by the MPI's v-variant on the
  * program's communicator, in which all others have nothing: so no byte makes a hop on the root's
  * node, whichever rank is the root.
+ *
+ * One file, as a call's parts are right only by what was agreed on before them.
  */
 #include "common/comm.h"
 #include "common/say.h"
