@@ -41,6 +41,12 @@ OC_API const char *oc_version(void);
  * cannot be known, and this process is in no team.
  */
 OC_API uint64_t oc_node(void);
+/*
+ * What processes on several nodes must have in common to work in two levels, on each node by its
+ * team and between nodes by the MPI: the version, and the options that decide which calls go so.
+ * 0: none do (ONECOPY_LEVELS=off).
+ */
+OC_API uint64_t oc_levels(void);
 
 /* ---- bootstrap ------------------------------------------------------------------------------
  *
@@ -410,6 +416,14 @@ OC_API int oc_is_shared(const void *memory);
  * words; both strings must live for ever (literals).
  */
 OC_API void oc_count_handed_back(const char *collective, const char *reason);
+/*
+ * Whether a call of so many ranks on several nodes goes in two levels; `bytes`: of the message, or
+ * of a block where each rank has its own. Alike where oc_levels() is. NULL: it does; else the
+ * reason, a literal.
+ */
+OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, uint32_t ranks);
+/* Counts a call that went so; what a node's team did in it counts as the team's, too. */
+OC_API void oc_count_levels(enum oc_collective collective, size_t bytes);
 /*
  * Writes this process's counters as JSON into ONECOPY_STATS_DIR (nothing when it is not set), as
  * NAME.HOST.PID.json. world_rank labels them. 0 or -errno. Called by front ends at the end.

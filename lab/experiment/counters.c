@@ -18,6 +18,7 @@ struct form {
 static const struct form front_form = { { "library" }, { "ranks" } };
 static const struct form served_form = { { "collective", "algorithm", "mechanism" },
 					 { "calls", "bytes", "recovered" } };
+static const struct form levels_form = { { "collective" }, { "calls", "bytes" } };
 static const struct form handed_form = { { "collective", "reason" }, { "calls" } };
 static const struct form mapped_form = { { NULL }, { "peers", "address_space", "bytes" } };
 static const struct form messages_form = {
@@ -127,6 +128,9 @@ static void add_file(json_t *sum, const json_t *file)
 	add_entries(json_object_get(sum, "front_ends"), front, &front_form);
 	add_entries(json_object_get(sum, "collectives"), json_object_get(file, "collectives"),
 		    &served_form);
+	if (is_list(json_object_get(file, "two_levels"), &levels_form))
+		add_entries(json_object_get(sum, "two_levels"), json_object_get(file, "two_levels"),
+			    &levels_form);
 	add_entries(json_object_get(sum, "handed_back"), json_object_get(file, "handed_back"),
 		    &handed_form);
 	add_copies(sum, file, "mapped", &mapped_form);
@@ -153,9 +157,9 @@ json_t *counters_collect(const char *dir)
 		say("the statistics in %s cannot be read: %s", dir, strerror(errno));
 		return NULL;
 	}
-	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}, s:{}, s:{}}", "onecopy",
-			OC_VERSION, "ranks", 0, "front_ends", "collectives", "handed_back",
-			"mapped", "messages", "heap", "kmod");
+	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:[], s:{}, s:{}, s:{}, s:{}}", "onecopy",
+			OC_VERSION, "ranks", 0, "front_ends", "collectives", "two_levels",
+			"handed_back", "mapped", "messages", "heap", "kmod");
 	/* Nothing yet: names the numbers, in this order. */
 	add_numbers(json_object_get(sum, "mapped"), NULL, &mapped_form);
 	add_numbers(json_object_get(sum, "messages"), NULL, &messages_form);

@@ -5,6 +5,7 @@
  * A process's file NAME.HOST.PID.json and the sum have one form:
  *   {"onecopy": VERSION, "ranks": N, "front_ends": [{"library", "ranks"}...],
  *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes", "recovered"}...],
+ *    "two_levels": [{"collective", "calls", "bytes"}...],
  *    "handed_back": [{"collective", "reason", "calls"}...],
  *    "mapped": {"peers", "address_space", "bytes",
  *               "by_kernel": [{"reason", "copies", "bytes"}...]},

@@ -72,6 +72,29 @@ static void print_served(const json_t *rows, FILE *stream)
 	table_print(&table, stream, 2);
 }
 
+/* Of ranks on several nodes; what is in them of the nodes' teams is among the served. */
+static void print_levels(const json_t *rows, FILE *stream)
+{
+	struct table table = { .align = "lrr" };
+	size_t i;
+	json_t *row;
+
+	if (!json_array_size(rows))
+		return;
+	fprintf(stream,
+		"onecopy: in two levels, on each node (above) and by the MPI between nodes\n");
+	table_add(&table, "collective\tcalls\tbytes");
+	json_array_foreach(rows, i, row)
+	{
+		char size[32];
+
+		size_text(json_number_at(row, "bytes"), size, sizeof(size));
+		table_add(&table, "%s\t%lld\t%s", json_text_at(row, "collective"),
+			  (long long)json_number_at(row, "calls"), size);
+	}
+	table_print(&table, stream, 2);
+}
+
 static void print_handed_back(const json_t *rows, FILE *stream)
 {
 	struct table table = { .align = "lrl" };
@@ -202,6 +225,7 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 						  ": no rank called a collective, or all left "
 						  "them to the MPI (ONECOPY_LOG=info says why)");
 	}
+	print_levels(json_object_get(stats, "two_levels"), stream);
 	print_heaps(json_object_get(stats, "heap"), stream);
 	print_mapped(mapped, stream);
 	print_by_kernel(json_object_get(mapped, "by_kernel"), "copied", stream);

@@ -20,10 +20,13 @@
 struct oci_mpi_comm {
 	MPI_Comm comm;
 	uint32_t rank, size;
-	struct oc_team *team;	     /* ready; NULL: not made yet, or refused */
-	bool making;		     /* under way, in a call of this rank */
-	bool refused;		     /* there will be none, on any member */
-	struct oci_mpi_graph *graph; /* NULL: not asked for yet, or there is none */
+	struct oc_team *team; /* ready; NULL: not made yet, or refused */
+	bool making;	      /* under way, in a call of this rank */
+	bool refused;	      /* there will be none, on any member */
+	bool spans;	      /* its members are on several nodes: it has levels, no team */
+	struct oci_mpi_levels *levels; /* levels.c; as the team */
+	const char *why;	       /* the reason for which it has none; a literal */
+	struct oci_mpi_graph *graph;   /* NULL: not asked for yet, or there is none */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
 };
 
@@ -74,6 +77,17 @@ void oci_mpi_force_team(const struct oci_mpi_comm *self, struct oc_team *team, b
 int oci_mpi_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call);
 /* In the statistics, as handed back. The reason: a literal. */
 void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason);
+
+/* ---- levels.c ---------------------------------------------------------------------------------
+ *
+ * Blocking collectives of a communicator that spans nodes, all of whose members take part, in two
+ * levels (docs/adr/0029). As oci_mpi_run().
+ */
+int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call);
+/* Words for a collective hold for the nodes' teams, too. */
+void oci_mpi_levels_force(struct oci_mpi_comm *self, int collective);
+/* With the communicator. */
+void oci_mpi_levels_free(struct oci_mpi_comm *self);
 
 /* ---- failure.c --------------------------------------------------------------------------------
  */

@@ -24,6 +24,7 @@ void oci_mpi_force(struct oci_mpi_comm *self, int i, const char *words)
 	memcpy(self->forced[i], kept, sizeof(kept));
 	if (self->team)
 		force(self, self->team, i, true);
+	oci_mpi_levels_force(self, i);
 }
 
 void oci_mpi_force_team(const struct oci_mpi_comm *self, struct oc_team *team, bool warn)

@@ -81,11 +81,22 @@ int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_
  * a call that may wait. What else is outstanding in this process goes on meanwhile.
  */
 struct oci_mpi_comm;
+struct oci_mpi_call;
 /* The least of all members' two numbers. */
 int oci_port_least(struct oci_mpi_comm *comm, const long own[2], long least[2]);
 int oci_port_allgather(struct oci_mpi_comm *comm, const void *send, size_t bytes, void *receive);
 /* A turn of a wait for the others, who have nothing to say to the MPI. */
 void oci_port_turn(struct oci_mpi_comm *comm, uint32_t *turns);
+/* Where a member is: oc_node() of its process. */
+uint64_t oci_port_node(struct oci_mpi_comm *comm, uint32_t rank);
+/* As MPI_Comm_split, on all members, by their ranks here; a negative color: in none. Errors of it
+ * return. */
+int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part);
+void oci_port_free(MPI_Comm *part);
+/* What is kept of such a part, where it is on one node; NULL: it is not served. */
+struct oci_mpi_comm *oci_port_comm(MPI_Comm part);
+/* A blocking call of the MPI itself, on a communicator of either kind. */
+int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call);
 /* Processes of this job on this node. */
 uint32_t oci_port_node_ranks(void);
 

@@ -94,6 +94,19 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 			       status;                                                         \
 	}
 
+/* Of a communicator that spans nodes. */
+#define ACROSS(X, ID, name, Name, key, first, second, root, ...)                               \
+	static int across_##name(OCI_PARAMETERS(first, second, root) oci_ompi_comm *comm,      \
+				 mca_coll_base_module_t *module)                               \
+	{                                                                                      \
+		struct oci_ompi_module *self = module_of(module);                              \
+		const struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root);      \
+		int status = oci_mpi_levels_run(&self->comm, &call);                           \
+                                                                                               \
+		(void)comm;                                                                    \
+		return status == OC_HAND_BACK ? oci_ompi_underlying(self, &call) : status;     \
+	}
+
 /* Open MPI calls the nonblocking functions of these for itself as well. */
 #define IS_OWN(ID) (OC_##ID == OC_BCAST || OC_##ID == OC_REDUCE || OC_##ID == OC_ALLREDUCE)
 
@@ -119,11 +132,18 @@ static int start_own(mca_coll_base_module_t *module, const struct oci_mpi_call *
 	}
 
 OC_FUNCTION_ROWS(BLOCKING, )
+OC_FUNCTION_ROWS(ACROSS, )
 OC_FUNCTION_ROWS(STARTED, )
 /* clang-format on */
 
-void oci_ompi_serve(mca_coll_base_module_t *module)
+void oci_ompi_serve(mca_coll_base_module_t *module, bool spans)
 {
+#define SERVE(name) module->coll_##name = across_##name;
+	if (spans) {
+		OCI_OMPI_COLLECTIVES(SERVE)
+		return;
+	}
+#undef SERVE
 #define SERVE(name) module->coll_##name = name;
 	OCI_OMPI_COLLECTIVES(SERVE)
 	OCI_OMPI_NONBLOCKING(SERVE)

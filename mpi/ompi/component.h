@@ -78,11 +78,16 @@ void oci_ompi_progress_often(void);
 /* modex.c */
 /* Tells the job's processes that this one takes part; in MPI_Init. False: it could not. */
 bool oci_ompi_modex_publish(void);
-/* Whether all members of a communicator inside the job and node take part; alike on all. */
-bool oci_ompi_modex_all(oci_ompi_comm *comm);
+/* Of a communicator inside the job, alike on all members: whether they are all known to take part,
+ * if `spans` in two levels. */
+bool oci_ompi_modex_all(oci_ompi_comm *comm, bool spans);
+/* oc_node() of a member that takes part. */
+uint64_t oci_ompi_modex_node(oci_ompi_comm *comm, uint32_t rank);
 
 /* module.c */
 mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority);
+/* Ours of a communicator; NULL: it has none. */
+struct oci_ompi_module *oci_ompi_module_of(const oci_ompi_comm *comm);
 
 /* forced.c: algorithms that info keys of the communicator ask for. */
 extern uint32_t oci_ompi_forced_generation;
@@ -97,8 +102,10 @@ static inline void oci_ompi_forced_update(struct oci_ompi_module *module)
 		oci_ompi_forced_apply(module);
 }
 
-/* calls.c: fills in the functions of a module. */
-void oci_ompi_serve(mca_coll_base_module_t *module);
+/* calls.c: fills in the functions of a module; of a communicator that spans nodes, the blocking
+ * ones.
+ */
+void oci_ompi_serve(mca_coll_base_module_t *module, bool spans);
 
 /* request.c */
 /* Any nonblocking call. */

@@ -4,7 +4,7 @@
  *
  * `mpirun -x ONECOPY=off`, `--mca coll ^onecopy`, a negative priority and an MPI that moves device
  * memory may hold for some ranks only. Then no communicator with such a rank may be served, and its
- * members must know that alike. So a process that takes part publishes one byte with its contact
+ * members must know that alike. So a process that takes part publishes where it is with its contact
  * information in MPI_Init (the modex), before which nobody's is asked for; absence means that it
  * does not take part.
  */
@@ -12,27 +12,35 @@
 
 #include "ompi/proc/proc.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define KEY "onecopy.coll"
 
-/* Grows when processes of two versions of this component must not share a communicator. */
-enum { PUBLISHED = 2 };
-
 /* Of this job's processes, by vpid; UNKNOWN until asked for. Filled by any thread, alike. */
 enum { UNKNOWN, PRESENT, ABSENT };
-static uint8_t *known;
+struct presence {
+	int state;	       /* atomic, the last that is written */
+	uint64_t node, levels; /* oc_node(), oc_levels() */
+};
+static struct presence *known;
+
+/* Its first number grows when processes of two versions of this component must not share a
+ * communicator. */
+#define FORMAT "3 %" PRIx64 " %" PRIx64
 
 bool oci_ompi_modex_publish(void)
 {
-	uint8_t value = PUBLISHED;
 	int error = OPAL_ERR_NOT_AVAILABLE;
+	char text[64];
 
+	snprintf(text, sizeof(text), FORMAT, oc_node(), oc_levels());
 	if (OCI_OMPI_CAN_PUBLISH)
-		OPAL_MODEX_SEND_VALUE(error, OCI_OMPI_LOCAL, KEY, &value, OCI_OMPI_BYTE);
+		OPAL_MODEX_SEND_VALUE(error, OCI_OMPI_GLOBAL, KEY, text, OCI_OMPI_STRING);
 	if (error != OPAL_SUCCESS)
 		return false;
-	known = calloc(OCI_OMPI_PROCESS.num_procs, 1);
+	known = calloc(OCI_OMPI_PROCESS.num_procs, sizeof(*known));
 	return true;
 }
 
@@ -40,37 +48,68 @@ bool oci_ompi_modex_publish(void)
  * About 10 us from the local server (4.1.4, PMIx 4.2.2, Intel VM, 2026-11). Immediate: without it
  * PMIx waits two seconds for what a process has not published, in case it still does. Processes of
  * a node have published everything once the point-to-point layer has found them, which is before
- * the first communicator.
+ * the first communicator; those of other nodes where all data is collected (spans_known()).
  */
-static uint8_t ask(opal_process_name_t name)
+static struct presence ask(opal_process_name_t name)
 {
-	uint8_t value = 0, *place = &value;
+	struct presence presence = { .state = ABSENT };
+	char *text = NULL;
 	int error;
 
-	OPAL_MODEX_RECV_VALUE_IMMEDIATE(error, KEY, &name, &place, OCI_OMPI_BYTE);
-	return error == OPAL_SUCCESS && value == PUBLISHED ? PRESENT : ABSENT;
+	OPAL_MODEX_RECV_VALUE_IMMEDIATE(error, KEY, &name, &text, OCI_OMPI_STRING);
+	if (error == OPAL_SUCCESS && text &&
+	    sscanf(text, FORMAT, &presence.node, &presence.levels) == 2)
+		presence.state = PRESENT;
+	free(text);
+	return presence;
 }
 
-static bool present(opal_process_name_t name)
+static struct presence look(oci_ompi_comm *comm, int rank)
 {
-	uint8_t *memory = known && name.vpid < OCI_OMPI_PROCESS.num_procs ? &known[name.vpid] :
-									    NULL;
-	uint8_t presence = memory ? __atomic_load_n(memory, __ATOMIC_RELAXED) : UNKNOWN;
+	opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
+	struct presence *memory =
+		known && name.vpid < OCI_OMPI_PROCESS.num_procs ? &known[name.vpid] : NULL;
+	struct presence presence;
 
-	if (presence == UNKNOWN) {
-		presence = ask(name);
-		if (memory)
-			__atomic_store_n(memory, presence, __ATOMIC_RELAXED);
+	/* Acquire: pairs with the release below. */
+	if (memory && __atomic_load_n(&memory->state, __ATOMIC_ACQUIRE) != UNKNOWN)
+		return *memory;
+	presence = ask(name);
+	if (memory) {
+		__atomic_store_n(&memory->node, presence.node, __ATOMIC_RELAXED);
+		__atomic_store_n(&memory->levels, presence.levels, __ATOMIC_RELAXED);
+		__atomic_store_n(&memory->state, presence.state, __ATOMIC_RELEASE);
 	}
-	return presence == PRESENT;
+	return presence;
 }
 
-bool oci_ompi_modex_all(oci_ompi_comm *comm)
+/*
+ * Whether MPI_Init has brought to every process what all have published. Else it would be fetched
+ * from other nodes when somebody first asks, and what is there already would differ by process.
+ */
+static bool spans_known(void)
 {
-	ompi_group_t *group = comm->c_local_group;
+	return opal_pmix_collect_all_data && !opal_pmix_base_async_modex;
+}
 
-	for (int rank = 0; rank < group->grp_proc_count; rank++)
-		if (!present(ompi_group_get_proc_name(group, rank)))
+bool oci_ompi_modex_all(oci_ompi_comm *comm, bool spans)
+{
+	uint64_t levels = oc_levels();
+
+	if (spans && (!levels || !spans_known()))
+		return false;
+	for (int rank = 0; rank < ompi_comm_size(comm); rank++) {
+		struct presence presence = look(comm, rank);
+
+		if (presence.state != PRESENT)
 			return false;
+		if (spans && (!presence.node || presence.levels != levels))
+			return false;
+	}
 	return true;
+}
+
+uint64_t oci_ompi_modex_node(oci_ompi_comm *comm, uint32_t rank)
+{
+	return look(comm, (int)rank).node;
 }

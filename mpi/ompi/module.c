@@ -2,9 +2,10 @@
 /*
  * One module per communicator: whether we serve it, and what lies below us.
  *
- * A communicator is served if all of its processes are of one job on one node, have this component
- * in use (modex.c) and there are at least two. Every member sees these facts alike, so either
- * all select us or none does.
+ * A communicator is served if all of its processes are of one job, have this component in use
+ * (modex.c) and there are at least two. Every member sees these facts alike, so either all select
+ * us or none does. On one node it has a team; where it spans nodes, its blocking calls may go in
+ * two levels (mpi/common/levels.c), and all others are those of the modules below us.
  *
  * Its team is not made when the module is enabled (docs/adr/0020): a program makes many
  * communicators that never see a collective, and enabling happens inside Open MPI's own
@@ -29,19 +30,20 @@ static bool one_job(const oci_ompi_comm *comm)
 	return true;
 }
 
-/* NULL: served. Cheap things first: the last three walk over the group. */
-static const char *refusal(oci_ompi_comm *comm)
+/* NULL: served. Cheap things first: the last two walk over the group. */
+static const char *refusal(oci_ompi_comm *comm, bool spans)
 {
 	if (OMPI_COMM_IS_INTER(comm))
 		return "it is an intercommunicator";
 	if (ompi_comm_size(comm) < 2)
 		return "it has one process";
-	if (ompi_group_have_remote_peers(comm->c_local_group))
-		return "it spans nodes";
 	if (!one_job(comm))
 		return "it joins processes of several jobs";
-	if (!oci_ompi_modex_all(comm))
-		return "onecopy is switched off in one of its processes, or of another version";
+	if (!oci_ompi_modex_all(comm, spans))
+		return spans ? "it spans nodes, and ONECOPY_LEVELS is off or onecopy is switched "
+			       "off or of another version in one of its processes" :
+			       "onecopy is switched off in one of its processes, or of another "
+			       "version";
 	return NULL;
 }
 
@@ -61,9 +63,11 @@ static int module_enable(mca_coll_base_module_t *module, oci_ompi_comm *comm)
 {
 	struct oci_ompi_module *self = (struct oci_ompi_module *)module;
 
-	/* What nobody below us does we could not hand back: leave it alone. */
+	/* What nobody below us does we could not hand back: leave it alone. What is not ours we
+	 * need not keep. */
 #define SAVE(name)                                                                          \
-	if (comm->c_coll->coll_##name && comm->c_coll->coll_##name##_module) {              \
+	if (self->super.coll_##name && comm->c_coll->coll_##name &&                         \
+	    comm->c_coll->coll_##name##_module) {                                           \
 		self->underlying.coll_##name = comm->c_coll->coll_##name;                   \
 		self->underlying.coll_##name##_module = comm->c_coll->coll_##name##_module; \
 		OBJ_RETAIN(self->underlying.coll_##name##_module);                          \
@@ -75,6 +79,7 @@ static int module_enable(mca_coll_base_module_t *module, oci_ompi_comm *comm)
 	self->comm.comm = comm;
 	self->comm.rank = (uint32_t)ompi_comm_rank(comm);
 	self->comm.size = (uint32_t)ompi_comm_size(comm);
+	self->comm.spans = ompi_group_have_remote_peers(comm->c_local_group);
 	oci_ompi_forced_subscribe(comm);
 	oci_ompi_progress_start();
 	return OMPI_SUCCESS;
@@ -112,6 +117,7 @@ static void module_destruct(struct oci_ompi_module *self)
 	if (self->comm.team && oc_team_destroy(self->comm.team) == -EBUSY)
 		oci_mpi_info("a communicator was freed with an operation outstanding: its team's "
 			     "memory stays until the process ends");
+	oci_mpi_levels_free(&self->comm);
 #define RELEASE(name)                              \
 	if (self->underlying.coll_##name##_module) \
 		OBJ_RELEASE(self->underlying.coll_##name##_module);
@@ -124,7 +130,8 @@ OBJ_CLASS_INSTANCE(oci_ompi_module, mca_coll_base_module_t, module_construct, mo
 
 mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 {
-	const char *reason = refusal(comm);
+	bool spans = !OMPI_COMM_IS_INTER(comm) && ompi_group_have_remote_peers(comm->c_local_group);
+	const char *reason = refusal(comm, spans);
 	struct oci_ompi_module *self;
 
 	if (reason) {
@@ -136,7 +143,17 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 		return NULL;
 	self->super.coll_module_enable = module_enable;
 	self->super.coll_module_disable = module_disable;
-	oci_ompi_serve(&self->super);
+	oci_ompi_serve(&self->super, spans);
 	*priority = oci_ompi_priority;
 	return &self->super;
+}
+
+/* The barrier is ours wherever anything is. */
+struct oci_ompi_module *oci_ompi_module_of(const oci_ompi_comm *comm)
+{
+	mca_coll_base_module_t *module = comm->c_coll->coll_barrier_module;
+
+	return module && module->coll_module_enable == module_enable ?
+		       (struct oci_ompi_module *)module :
+		       NULL;
 }

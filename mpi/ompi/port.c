@@ -155,6 +155,35 @@ int oci_port_allgather(struct oci_mpi_comm *comm, const void *send, size_t bytes
 				     comm->comm, below->coll_allgather_module);
 }
 
+uint64_t oci_port_node(struct oci_mpi_comm *comm, uint32_t rank)
+{
+	return oci_ompi_modex_node(comm->comm, rank);
+}
+
+int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part)
+{
+	oci_ompi_comm *made = MPI_COMM_NULL;
+	int error = ompi_comm_split(comm->comm, color < 0 ? MPI_UNDEFINED : color, (int)comm->rank,
+				    &made, false);
+
+	if (error == OMPI_SUCCESS)
+		*part = made;
+	return error;
+}
+
+void oci_port_free(MPI_Comm *part)
+{
+	ompi_comm_free(part);
+	*part = MPI_COMM_NULL;
+}
+
+struct oci_mpi_comm *oci_port_comm(MPI_Comm part)
+{
+	struct oci_ompi_module *module = oci_ompi_module_of(part);
+
+	return module ? &module->comm : NULL;
+}
+
 /* Looks at the others before this rank gives its CPU away, by their number: their steps take some
  * microseconds. */
 enum { SPINS = 2000 };

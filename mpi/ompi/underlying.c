@@ -12,12 +12,25 @@
 	}
 /* clang-format on */
 
+static int call_of(const mca_coll_base_comm_coll_t *p, oci_ompi_comm *comm,
+		   const struct oci_mpi_call *c)
+{
+#define BLOCKING(name, ...) p->coll_##name(__VA_ARGS__ comm, p->coll_##name##_module)
+	DISPATCH(BLOCKING)
+}
+
 int oci_ompi_underlying(struct oci_ompi_module *self, const struct oci_mpi_call *c)
 {
-	const mca_coll_base_comm_coll_t *p = &self->underlying;
+	return call_of(&self->underlying, self->comm.comm, c);
+}
 
-#define BLOCKING(name, ...) p->coll_##name(__VA_ARGS__ self->comm.comm, p->coll_##name##_module)
-	DISPATCH(BLOCKING)
+/* That of a communicator's leaders may have a module of ours, too, which would only hand it back.
+ */
+int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *c)
+{
+	struct oci_ompi_module *ours = oci_ompi_module_of(comm);
+
+	return call_of(ours ? &ours->underlying : comm->c_coll, comm, c);
 }
 
 int oci_ompi_underlying_start(struct oci_ompi_module *self, const struct oci_mpi_call *c,

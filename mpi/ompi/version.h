@@ -20,8 +20,8 @@
 #define OCI_OMPI_READER "mca_btl_vader.so"
 
 /* What the processes of a job publish for each other. */
-#define OCI_OMPI_LOCAL OPAL_PMIX_LOCAL
-#define OCI_OMPI_BYTE OPAL_BYTE
+#define OCI_OMPI_GLOBAL OPAL_PMIX_GLOBAL
+#define OCI_OMPI_STRING OPAL_STRING
 /* Not in ompi_info, which starts no run-time layer. */
 #define OCI_OMPI_CAN_PUBLISH (opal_pmix.put != NULL)
 
@@ -40,8 +40,8 @@ typedef char oci_ompi_key_char;
 #define OCI_OMPI_PROCESS opal_process_info
 #define OCI_OMPI_READER "libopen-pal.so"
 
-#define OCI_OMPI_LOCAL PMIX_LOCAL
-#define OCI_OMPI_BYTE PMIX_BYTE
+#define OCI_OMPI_GLOBAL PMIX_GLOBAL
+#define OCI_OMPI_STRING PMIX_STRING
 #define OCI_OMPI_CAN_PUBLISH PMIx_Initialized()
 
 typedef const char oci_ompi_key_char;

@@ -147,7 +147,7 @@ static bool aliased(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 /* What is wrong on one rank must not reach the engine, where its peers would wait for it. */
 bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 {
-	if (state->reason)
+	if (state->reason && !state->mpi.spans)
 		return true;
 	if (c->root < 0 || (uint32_t)c->root >= state->mpi.size)
 		return false;
@@ -201,8 +201,9 @@ static int collective(const struct oci_mpi_call *call, oci_native *native,
 
 	if (OCI_UNLIKELY(!state || !oci_pmpi_sane(call, state)))
 		return blocking(call, comm);
-	if (OCI_LIKELY(!state->reason)) {
-		status = oci_mpi_run(&state->mpi, call);
+	if (OCI_LIKELY(!state->reason) || state->mpi.spans) {
+		status = state->mpi.spans ? oci_mpi_levels_run(&state->mpi, call) :
+					    oci_mpi_run(&state->mpi, call);
 		if (OCI_LIKELY(status == MPI_SUCCESS))
 			return MPI_SUCCESS;
 		if (status != OC_HAND_BACK)
@@ -254,12 +255,14 @@ static int collective(const struct oci_mpi_call *call, oci_native *native,
 \
 		return oci_pmpi_persist(&call, OCI_NAME(init_##name), comm, info, request); \
 	}
+#define FUNCTION(X, ID, name, ...) [OCI_FUNCTION_##name] = blocking_##name,
 /* clang-format on */
 
 #define OCI_COUNT int
 #define OCI_DISPL int
 #define OCI_NAME(name) name
 OC_FUNCTION_ROWS(FORMS, )
+static oci_native_blocking *const blocking_of[OCI_FUNCTIONS] = { OC_FUNCTION_ROWS(FUNCTION, ) };
 #undef OCI_COUNT
 #undef OCI_DISPL
 #undef OCI_NAME
@@ -267,3 +270,9 @@ OC_FUNCTION_ROWS(FORMS, )
 #define OCI_DISPL MPI_Aint
 #define OCI_NAME(name) name##_c
 OC_FUNCTION_ROWS_WITH_COUNTS(FORMS, )
+
+/* Its counts are of int. */
+int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call)
+{
+	return blocking_of[call->function](call, comm);
+}

@@ -104,6 +104,7 @@ static void state_free(struct oci_pmpi_comm *state)
 /* False: its team has an operation outstanding. */
 static bool destroy(struct oci_pmpi_comm *state)
 {
+	oci_mpi_levels_free(&state->mpi);
 	if (__atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE) ||
 	    (state->mpi.team && oc_team_destroy(state->mpi.team) == -EBUSY))
 		return false;
@@ -141,13 +142,21 @@ void oci_pmpi_comm_stop(void)
 		if (PMPI(Comm_delete_attr)(LIST_FIRST(&alive)->mpi.comm, key) != MPI_SUCCESS)
 			break;
 	oci_pmpi_comm_reap();
+	/* With the levels of others went communicators of their own. */
+	oci_pmpi_comm_reap();
 	PMPI(Comm_free_keyval)(&key);
 }
 
+struct members {
+	bool here;   /* all are on this node and take part */
+	bool levels; /* all take part, and may work in two levels */
+};
+
 /* In pieces, as a rank that has no memory must not see its members otherwise than its peers. */
-static bool look_at(MPI_Group group, struct oci_pmpi_comm *state, bool *here)
+static bool look_at(MPI_Group group, struct oci_pmpi_comm *state, struct members *members)
 {
 	enum { PIECE = 256 };
+	const struct oci_pmpi_place *all = oci_pmpi_job.place, *me = &all[oci_pmpi_job.rank];
 	int size = 0, own[PIECE], world[PIECE], count;
 
 	PMPI(Group_size)(group, &size);
@@ -162,27 +171,30 @@ static bool look_at(MPI_Group group, struct oci_pmpi_comm *state, bool *here)
 			bool known = world[i] != MPI_UNDEFINED; /* else of another job */
 
 			state->known = state->known && known;
-			*here = *here && known && oci_pmpi_job.here[world[i]];
+			members->here = members->here && known && me->node &&
+					all[world[i]].node == me->node;
+			members->levels = members->levels && known && me->levels &&
+					  all[world[i]].node && all[world[i]].levels == me->levels;
 		}
 	}
 	return true;
 }
 
-static bool look_at_members(struct oci_pmpi_comm *state, bool *here)
+static bool look_at_members(struct oci_pmpi_comm *state, struct members *members)
 {
 	MPI_Group group;
 	bool done;
 
-	state->known = *here = true;
+	state->known = members->here = members->levels = true;
 	if (PMPI(Comm_group)(state->mpi.comm, &group) != MPI_SUCCESS)
 		return false;
-	done = look_at(group, state, here);
+	done = look_at(group, state, members);
 	PMPI(Group_free)(&group);
 	if (!done || !state->inter)
 		return done;
 	if (PMPI(Comm_remote_group)(state->mpi.comm, &group) != MPI_SUCCESS)
 		return false;
-	done = look_at(group, state, here);
+	done = look_at(group, state, members);
 	PMPI(Group_free)(&group);
 	return done;
 }
@@ -191,7 +203,7 @@ static bool look_at_members(struct oci_pmpi_comm *state, bool *here)
 static bool evaluate(struct oci_pmpi_comm *state)
 {
 	int inter = 0, rank = 0, size = 0;
-	bool here;
+	struct members members;
 
 	PMPI(Comm_test_inter)(state->mpi.comm, &inter);
 	PMPI(Comm_rank)(state->mpi.comm, &rank);
@@ -199,7 +211,7 @@ static bool evaluate(struct oci_pmpi_comm *state)
 	state->inter = inter;
 	state->mpi.rank = (uint32_t)rank;
 	state->mpi.size = (uint32_t)size;
-	if (!look_at_members(state, &here))
+	if (!look_at_members(state, &members))
 		return false;
 	if (inter)
 		state->reason = "it is an intercommunicator";
@@ -207,9 +219,10 @@ static bool evaluate(struct oci_pmpi_comm *state)
 		state->reason = "it has one process";
 	else if (!state->known)
 		state->reason = "it joins processes of several jobs";
-	else if (!here)
+	else if (!members.here)
 		state->reason = "it spans nodes, or onecopy is switched off or of another version "
 				"in one of its processes";
+	state->mpi.spans = !inter && size > 1 && !members.here && members.levels;
 	return true;
 }
 
@@ -252,7 +265,7 @@ static struct oci_pmpi_comm *create(MPI_Comm comm)
 		state_free(state);
 		return kept;
 	}
-	if (state->reason) {
+	if (state->reason && !state->mpi.spans) {
 		char name[MPI_MAX_OBJECT_NAME] = "";
 		int length;
 

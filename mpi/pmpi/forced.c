@@ -14,7 +14,7 @@ static int take_info(int error, const MPI_Comm *comm, MPI_Info info)
 	char words[MPI_MAX_INFO_VAL + 1];
 	int found;
 
-	if (!state || state->reason || info == MPI_INFO_NULL)
+	if (!state || (state->reason && !state->mpi.spans) || info == MPI_INFO_NULL)
 		return error;
 	for (int i = 0; i < OC_COLLECTIVES; i++) {
 		found = 0;

@@ -6,7 +6,7 @@
  * processes of a job need this library, or none; a process with ONECOPY=off, or whose MPI moves
  * device memory, takes part in this, and no communicator that it is in is served.
  *
- * A program without a collective pays for what is here. So a rank says eight bytes, which MPICH
+ * A program without a collective pays for what is here. So a rank says 16 bytes, which MPICH
  * sends at once: for the 260 of MPI_Comm_dup, or for longer words, ranks first map each other's
  * buffers. Hence no communicator of ours spans ranks.
  */
@@ -46,24 +46,20 @@ static bool moves_device_memory(void)
 static int exchange(struct oci_pmpi_job *job)
 {
 	/* 0: takes part in nothing, as does a process that does not know its node. */
-	uint64_t me = oci_mpi_switched_off() || moves_device_memory() ? 0 : oc_node();
-	uint64_t *all = calloc((size_t)job->size, sizeof(*all));
+	bool out = oci_mpi_switched_off() || moves_device_memory();
+	struct oci_pmpi_place me = { out ? 0 : oc_node(), oc_levels() }, *all;
 	int error;
 
-	job->here = calloc((size_t)job->size, sizeof(*job->here));
-	if (!all || !job->here) {
-		free(all);
+	all = job->place = calloc((size_t)job->size, sizeof(*all));
+	if (!all)
 		return MPI_ERR_NO_MEM;
-	}
-	error = PMPI(Allgather)(&me, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+	error = PMPI(Allgather)(&me, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, MPI_COMM_WORLD);
 	job->together = !error;
 	job->node_ranks = 0;
 	for (int r = 0; r < job->size && !error; r++) {
-		job->here[r] = me && all[r] == me;
-		job->node_ranks += job->here[r];
-		job->together = job->together && all[r] && all[r] == all[0];
+		job->node_ranks += me.node && all[r].node == me.node;
+		job->together = job->together && all[r].node && all[r].node == all[0].node;
 	}
-	free(all);
 	return error;
 }
 
@@ -116,7 +112,7 @@ static int begin(void)
 		oci_pmpi_attend(1);
 	job->begun = true;
 	/* Switched off: from here to MPI_Finalize it is as if we were not there. */
-	job->active = job->here[job->rank];
+	job->active = job->place[job->rank].node;
 	if (job->active) {
 		oc_serve_messages();
 		oci_pmpi_worker_start();
@@ -185,8 +181,8 @@ static void end(struct oci_pmpi_job *job)
 	oci_pmpi_attention_count = 0;
 	PMPI(Group_free)(&job->group);
 	PMPI(Comm_free)(&job->self);
-	free(job->here);
-	job->here = NULL;
+	free(job->place);
+	job->place = NULL;
 }
 
 int oci_pmpi_Finalize(void)

@@ -85,7 +85,11 @@ struct oci_pmpi_job {
 	MPI_Comm self;	 /* a private duplicate; errors return */
 	MPI_Group group; /* of world */
 	int rank, size;
-	bool *here; /* size: on this node, switched on, of our version */
+	/* size: where each process is and what it has to do with it; see life.c */
+	struct oci_pmpi_place {
+		uint64_t node;	 /* oc_node(); 0: it takes part in nothing */
+		uint64_t levels; /* oc_levels() */
+	} * place;
 	uint32_t node_ranks;
 	int tags; /* MPI_TAG_UB + 1 */
 };

@@ -320,6 +320,40 @@ int oci_port_allgather(struct oci_mpi_comm *comm, const void *send, size_t bytes
 	return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
 }
 
+uint64_t oci_port_node(struct oci_mpi_comm *comm, uint32_t rank)
+{
+	int own = (int)rank, world = 0;
+	MPI_Group group;
+
+	if (PMPI(Comm_group)(comm->comm, &group) != MPI_SUCCESS)
+		return 0;
+	PMPI(Group_translate_ranks)(group, 1, &own, oci_pmpi_job.group, &world);
+	PMPI(Group_free)(&group);
+	return oci_pmpi_job.place[world].node;
+}
+
+int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part)
+{
+	int error = PMPI(Comm_split)(comm->comm, color < 0 ? MPI_UNDEFINED : color, (int)comm->rank,
+				     part);
+
+	if (!error && *part != MPI_COMM_NULL)
+		error = PMPI(Comm_set_errhandler)(*part, MPI_ERRORS_RETURN);
+	return error;
+}
+
+void oci_port_free(MPI_Comm *part)
+{
+	PMPI(Comm_free)(part);
+}
+
+struct oci_mpi_comm *oci_port_comm(MPI_Comm part)
+{
+	struct oci_pmpi_comm *state = oci_pmpi_comm_get(part);
+
+	return state && !state->reason ? &state->mpi : NULL;
+}
+
 void oci_port_turn(struct oci_mpi_comm *comm, uint32_t *turns)
 {
 	(void)comm;

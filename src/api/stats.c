@@ -33,6 +33,9 @@ struct back {
 
 static struct {
 	struct oci_counts counts; /* of destroyed teams */
+	struct {
+		uint64_t calls, bytes; /* atomic */
+	} levels[OC_COLLECTIVES];
 	struct back *back;
 	unsigned int backs, room;
 	pthread_mutex_t lock; /* guards back */
@@ -219,6 +222,30 @@ void oc_count_handed_back(const char *collective, const char *reason)
 	pthread_mutex_unlock(&stats.lock);
 }
 
+/* Relaxed: they are added up at the end. */
+void oc_count_levels(enum oc_collective collective, size_t bytes)
+{
+	__atomic_fetch_add(&stats.levels[collective].calls, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&stats.levels[collective].bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static json_t *levels_json(void)
+{
+	json_t *list = json_array();
+
+	for (int c = 0; c < OC_COLLECTIVES; c++) {
+		uint64_t calls = __atomic_load_n(&stats.levels[c].calls, __ATOMIC_RELAXED);
+		uint64_t bytes = __atomic_load_n(&stats.levels[c].bytes, __ATOMIC_RELAXED);
+
+		if (calls)
+			json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "collective",
+							      oci_collective_name(c), "calls",
+							      (json_int_t)calls, "bytes",
+							      (json_int_t)bytes));
+	}
+	return list;
+}
+
 void oci_count_back(enum oc_collective collective, const char *reason)
 {
 	oc_count_handed_back(oci_collective_name(collective), reason);
@@ -286,11 +313,11 @@ static json_t *stats_json(int world_rank, const char *host)
 						      stats.back[i].reason, "calls",
 						      (json_int_t)stats.back[i].calls));
 	pthread_mutex_unlock(&stats.lock);
-	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "onecopy",
+	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "onecopy",
 			 OC_VERSION, "library", library_name(), "rank", world_rank, "pid",
-			 (int)getpid(), "host", host, "collectives", served, "handed_back", back,
-			 "mapped", mapped_json(), "messages", messages_json(), "heap", heap_json(),
-			 "kmod", kmod_json());
+			 (int)getpid(), "host", host, "collectives", served, "two_levels",
+			 levels_json(), "handed_back", back, "mapped", mapped_json(), "messages",
+			 messages_json(), "heap", heap_json(), "kmod", kmod_json());
 }
 
 /*

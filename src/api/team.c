@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/engine.h"
 #include "base/hash.h"
@@ -279,10 +280,13 @@ uint64_t oc_node(void)
 {
 	uint64_t hash = oci_hash(OCI_HASH_START, OC_VERSION, sizeof(OC_VERSION));
 	uint8_t boot_id[16];
+	char host[256] = "";
 
-	if (oci_os_boot_id(boot_id))
+	if (oci_os_boot_id(boot_id) || gethostname(host, sizeof(host) - 1))
 		return 0;
 	hash = oci_hash(hash, boot_id, sizeof(boot_id));
+	/* Both MPIs tell nodes by their names; containers of one machine may be several. */
+	hash = oci_hash(hash, host, strlen(host) + 1);
 	return hash ? hash : 1;
 }
 

@@ -133,6 +133,9 @@ static const struct row table[] = {
 	/* clang-format off */
 	OC_COLLECTIVE_ROWS(ALGORITHM, )
 	/* clang-format on */
+	{ "ONECOPY_LEVELS", "auto",
+	  "blocking collectives of ranks on several nodes by node (auto: where it was quicker)",
+	  "auto, on or off", parse_choice, 0, FIELD(levels), 0 },
 	{ "ONECOPY_P2P", "auto",
 	  "how large messages of oc_send move (auto: as ONECOPY_MECHANISM says)",
 	  "auto, cma, map, shm, eager, vmsplice or writev", parse_choice, 0, FIELD(p2p), 0 },

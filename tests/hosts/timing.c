@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * timing CELL_MS COLLECTIVE...: times collectives of ranks on several hosts of one machine, whose
+ * clock is one. Before each call the ranks meet by messages. A call's value is its slowest rank's
+ * time, a cell's the median over calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what
+ * all hosts sent over eth0 in a call, by the kernel's counters, the meetings included.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_CALLS = 400, LEAST_CALLS = 5 };
+
+static const int sizes[] = { 8, 1024, 4096, 16384, 65536, 262144, 1048576 };
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+static int rank, ranks, is_counter;
+static char *one, *other;
+
+static double now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static void meet(void)
+{
+	for (int step = 1; step < ranks; step *= 2)
+		MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % ranks, 1, NULL, 0, MPI_BYTE,
+			     (rank + ranks - step) % ranks, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* What this host has sent. */
+static double sent(void)
+{
+	FILE *file = is_counter ? fopen("/proc/net/dev", "r") : NULL;
+	double received, bytes, sum = 0;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "eth0:") &&
+		    sscanf(strstr(line, ":") + 1, "%lf %*f %*f %*f %*f %*f %*f %*f %lf", &received,
+			   &bytes) == 2)
+			sum += bytes;
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+static void call(const char *what, int bytes)
+{
+	int doubles = bytes / 8;
+
+	if (!strcmp(what, "barrier"))
+		MPI_Barrier(MPI_COMM_WORLD);
+	else if (!strcmp(what, "bcast"))
+		MPI_Bcast(one, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+	else if (!strcmp(what, "reduce"))
+		MPI_Reduce(one, other, doubles, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+	else if (!strcmp(what, "allreduce"))
+		MPI_Allreduce(one, other, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	else if (!strcmp(what, "gather"))
+		MPI_Gather(one, bytes, MPI_BYTE, other, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+	else if (!strcmp(what, "scatter"))
+		MPI_Scatter(other, bytes, MPI_BYTE, one, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+	else if (!strcmp(what, "allgather"))
+		MPI_Allgather(one, bytes, MPI_BYTE, other, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+/* To rank 0, by messages. */
+static void to_root(double *values, int count, int add)
+{
+	double *theirs = malloc((size_t)count * sizeof(*theirs));
+
+	if (rank) {
+		MPI_Send(values, count, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
+	} else {
+		for (int r = 1; r < ranks && theirs; r++) {
+			MPI_Recv(theirs, count, MPI_DOUBLE, r, 2, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+			for (int i = 0; i < count; i++)
+				values[i] = add			  ? values[i] + theirs[i] :
+					    theirs[i] > values[i] ? theirs[i] :
+								    values[i];
+		}
+	}
+	free(theirs);
+}
+
+/* How many calls fit in; rank 0 says it. */
+static int choose(double us, double cell_ms)
+{
+	int calls = (int)(cell_ms * 1e3 / us);
+
+	calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > MOST_CALLS ? MOST_CALLS : calls;
+	for (int r = 1; r < ranks && !rank; r++)
+		MPI_Send(&calls, 1, MPI_INT, r, 3, MPI_COMM_WORLD);
+	if (rank)
+		MPI_Recv(&calls, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return calls;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void run_cell(const char *what, int bytes, double cell_ms)
+{
+	static double us[MOST_CALLS];
+	double tx, start;
+	int calls;
+
+	for (int i = 0; i < 3; i++) {
+		meet();
+		start = now_us();
+		call(what, bytes);
+	}
+	calls = choose(now_us() - start, cell_ms);
+	meet();
+	tx = -sent();
+	for (int i = 0; i < calls; i++) {
+		one[i % bytes]++;
+		meet();
+		us[i] = -now_us();
+		call(what, bytes);
+		us[i] += now_us();
+	}
+	meet();
+	tx += sent();
+	to_root(us, calls, 0);
+	to_root(&tx, 1, 1);
+	qsort(us, (size_t)calls, sizeof(us[0]), by_value);
+	if (!rank)
+		printf("%s %d %.1f %.0f\n", what, bytes, us[calls / 2], tx / calls);
+}
+
+int main(int argc, char **argv)
+{
+	double cell_ms = argc > 1 ? atof(argv[1]) : 100;
+	size_t most = sizes[SIZES - 1];
+	MPI_Comm host;
+	int on_host;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+	MPI_Comm_rank(host, &on_host);
+	MPI_Comm_free(&host);
+	is_counter = !on_host;
+	one = calloc(most, 1);
+	other = calloc(most, (size_t)ranks);
+	if (!one || !other)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	for (int i = 2; i < argc; i++)
+		for (int s = 0; s < (strcmp(argv[i], "barrier") ? SIZES : 1); s++)
+			run_cell(argv[i], sizes[s], cell_ms);
+	fflush(stdout);
+	MPI_Finalize();
+	free(one);
+	free(other);
+	return 0;
+}

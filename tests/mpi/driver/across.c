@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Jobs over the hosts of tests/hosts. */
+#include "driver.h"
+#include "verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How the launchers reach the hosts, and the MPIs each other. */
+static void set_surroundings(struct job *job)
+{
+	job_set(job, "OMPI_MCA_plm_rsh_agent=" OC_TEST_HOSTS "/agent.sh",
+		"OMPI_MCA_oob_tcp_if_include=10.77.0.0/16",
+		"OMPI_MCA_btl_tcp_if_include=10.77.0.0/16", "OMPI_MCA_mpi_yield_when_idle=1",
+		"UCX_NET_DEVICES=eth0");
+}
+
+/*
+ * "3" of `slots` ranks each, "3:1", or "2x2": by turns, one rank on each. The first word of the
+ * launcher's list of hosts, and what they sum up to.
+ */
+static const char *host_list(const char *slots, int *hosts, int *ranks)
+{
+	const char *list = "";
+
+	*hosts = *ranks = 0;
+	for (; *slots; slots += strcspn(slots, ":") + (strchr(slots, ':') != NULL)) {
+		int own = atoi(slots);
+
+		++*hosts;
+		*ranks += own;
+		list = job_text("%s%snode%d:%d", list, *list ? "," : "", *hosts, own);
+	}
+	return list;
+}
+
+/* A job of `program` with the ranks that `slots` says, "2:2"; `by_turns`: the hosts take turns. */
+static struct job job_across(const char *slots, bool by_turns, const char *program)
+{
+	int hosts, ranks;
+	const char *list = host_list(slots, &hosts, &ranks);
+	struct job job = job_under_onecopy();
+
+	set_surroundings(&job);
+	job_add(&job, OC_TEST_HOSTS "/hosts.sh", job_text("%d", hosts));
+	if (job_is_mpich) {
+		job_add(&job, "mpirun.mpich", "-launcher", "ssh", "-launcher-exec",
+			OC_TEST_HOSTS "/agent.sh", "-iface", "eth0", "-hosts");
+		if (by_turns)
+			list = hosts == 2 ? "node1:1,node2:1" : "node1:1,node2:1,node3:1";
+		job_add(&job, list, "-n", job_text("%d", ranks));
+		job_add_behind(&job, "leaves");
+	} else {
+		job_add(&job, "mpirun", "--oversubscribe", "--bind-to", "none", "--host", list,
+			"--map-by", by_turns ? "node" : "slot", "-n", job_text("%d", ranks));
+	}
+	job_add_program(&job, program);
+	return job;
+}
+
+static long in_levels(const struct job_result *result, const char *collective)
+{
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(result->stats, "two_levels"), i,
+			   row) if (!strcmp(json_string_value(json_object_get(row, "collective")),
+					    collective)) return (long)
+		json_integer_value(json_object_get(row, "calls"));
+	return 0;
+}
+
+/*
+ * across SLOTS [turns] [VARIABLE=VALUE]: ranks on hosts, "2:2" for two on each of two, or by turns.
+ * All calls of the program that can go in two levels do; with VARIABLE=VALUE on rank 1 none does,
+ * or, where that only keeps it from a team with rank 0 (ONECOPY_MECHANISM), those without that
+ * rank.
+ */
+SCENARIO(across)
+{
+	bool turns = words[1] && !strcmp(words[1], "turns");
+	const char *how = words[1] ? words[turns ? 2 : 1] : NULL;
+	struct job job = job_across(words[0], turns, "across");
+	bool refused = how && strstr(how, "MECHANISM");
+	struct job_result result;
+	long sum = 0;
+
+	job_set(&job, "ONECOPY_LEVELS=on");
+	if (how) {
+		job.word[--job.words] = NULL;
+		job_add_shell(&job, job_text("[ \"${OMPI_COMM_WORLD_RANK-$PMI_RANK}\" = 1 ] && "
+					     "export %s; exec \"$@\"",
+					     how));
+		job_add(&job, "sh");
+		job_add_program(&job, "across");
+		job_add(&job, refused ? "first" : "off");
+	}
+	job_run(&job, &result);
+	verdict_skip(&result);
+	if (verdict_ended_well(&result, "across failed")) {
+		for (int i = 0; i < COLLECTIVES; i++) {
+			const char *name = collective_names[i];
+			char said[64] = "0";
+			long expected, done = in_levels(&result, name);
+
+			verdict_word(&result, job_text("levels %s", name), said, sizeof(said));
+			expected = atol(said);
+			sum += done;
+			/* Open MPI makes some of its own, in MPI_Comm_split and inside others. */
+			if (job_is_mpich || (how && !refused) ? done != expected : done < expected)
+				verdict_fail(&result, "of %ld calls of %s %ld went in two levels",
+					     expected, name, done);
+		}
+		if (!sum != (how && !refused))
+			verdict_fail(&result, "%ld calls went in two levels", sum);
+	}
+	verdict_done("across: %s%s%s%s: %ld calls in two levels, every byte right\n", words[0],
+		     turns ? " by turns" : "", how ? ", one rank with " : "", how ? how : "", sum);
+	job_free(&result);
+}
