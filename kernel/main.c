@@ -185,6 +185,25 @@ static long copy(struct onecopy_file *file, void __user *argument)
 	return error ? error : give(argument, &call, sizeof(call), size);
 }
 
+static long map(void __user *argument)
+{
+	struct onecopy_map call;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	if (size < sizeof(call))
+		return -EINVAL;
+	error = onecopy_map(&call);
+	if (error)
+		return error;
+	error = give(argument, &call, sizeof(call), size);
+	if (error)
+		vm_munmap(call.addr, call.length);
+	return error;
+}
+
 static long notify(struct onecopy_file *file, void __user *argument)
 {
 	struct eventfd_ctx *event = NULL;
@@ -230,6 +249,8 @@ static long counters(void __user *argument)
 	call.copies_by_thread = atomic64_read(&totals->copies_by_thread);
 	call.bytes = atomic64_read(&totals->bytes);
 	call.failures = atomic64_read(&totals->failures);
+	call.maps = atomic64_read(&totals->maps);
+	call.maps_now = atomic64_read(&totals->maps_now);
 	return give(argument, &call, sizeof(call), size);
 }
 
@@ -245,6 +266,8 @@ static long on_ioctl(struct file *opened, unsigned int command, unsigned long ar
 		return destroy(file, place);
 	case ONECOPY_COPY:
 		return copy(file, place);
+	case ONECOPY_MAP:
+		return map(place);
 	case ONECOPY_NOTIFY:
 		return notify(file, place);
 	case ONECOPY_COUNTERS:

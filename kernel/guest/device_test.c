@@ -1,177 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Dual BSD/GPL. Tests of /dev/onecopy, for the guest that guest/run.sh boots: each in a child of
- * its own, which a crash or an alarm ends as a failure. "device_test [SECONDS]": so long the last
- * one, which throws random calls at the device. One file of more than 500 lines, as it is one
- * static program with nothing but the kernel below it.
+ * its own, which a crash or an alarm ends as a failure. "device_test [SECONDS [TEST...]]": so
+ * long the last one, which throws random calls at the device; only these tests. More than 500
+ * lines, as it is a list of small cases; those of mappings are in map_test.c.
  */
-#include <errno.h>
-#include <fcntl.h>
+#include "calls.h"
+
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "../uapi/linux/onecopy.h"
-
-#define PAGE ((size_t)4096)
-#define WORDS 16
-
-static int device;
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("  line %d: not so: %s (errno %d)\n", __LINE__, #condition, errno); \
-			fflush(stdout);                                                            \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
-/* A call fails with this errno. */
-#define REFUSED(call, why) CHECK((call) == -1 && errno == (why))
-
-static uint8_t *memory(size_t bytes)
-{
-	void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(place != MAP_FAILED);
-	/* Before that it is the kernel's page of zeros. */
-	memset(place, 0, bytes);
-	return place;
-}
-
-static void fill(uint8_t *to, size_t bytes, unsigned int seed)
-{
-	for (size_t i = 0; i < bytes; i++)
-		to[i] = (uint8_t)(i * 31 + i / 251 + seed);
-}
-
-static bool is_filled(const uint8_t *from, size_t bytes, unsigned int seed)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (from[i] != (uint8_t)(i * 31 + i / 251 + seed))
-			return false;
-	return true;
-}
-
-static int create_of(int fd, const struct onecopy_piece *pieces, unsigned int count,
-		     unsigned int flags, uint64_t *cookie)
-{
-	struct onecopy_region_create call = { .size = sizeof(call),
-					      .flags = flags,
-					      .pieces = (uintptr_t)pieces,
-					      .piece_count = count };
-	int result = ioctl(fd, ONECOPY_REGION_CREATE, &call);
-
-	*cookie = call.cookie;
-	return result;
-}
-
-static uint64_t create(void *place, size_t bytes, unsigned int flags)
-{
-	struct onecopy_piece piece = { (uintptr_t)place, bytes };
-	uint64_t cookie;
-
-	CHECK(!create_of(device, &piece, 1, flags, &cookie));
-	CHECK(cookie);
-	return cookie;
-}
-
-static int destroy(uint64_t cookie)
-{
-	struct onecopy_region_destroy call = { .size = sizeof(call), .cookie = cookie };
-
-	return ioctl(device, ONECOPY_REGION_DESTROY, &call);
-}
-
-static int copy_pieces(uint64_t cookie, uint64_t offset, const struct onecopy_piece *pieces,
-		       unsigned int count, unsigned int flags, unsigned int status,
-		       uint64_t *copied)
-{
-	struct onecopy_copy call = { .size = sizeof(call),
-				     .flags = flags,
-				     .cookie = cookie,
-				     .offset = offset,
-				     .pieces = (uintptr_t)pieces,
-				     .piece_count = count,
-				     .status = status };
-	int result;
-
-	for (unsigned int i = 0; i < count; i++)
-		call.length += pieces[i].len;
-	result = ioctl(device, ONECOPY_COPY, &call);
-	*copied = call.copied;
-	return result;
-}
-
-/* All or -1. */
-static int copy(uint64_t cookie, uint64_t offset, void *place, size_t bytes, unsigned int flags)
-{
-	struct onecopy_piece piece = { (uintptr_t)place, bytes };
-	uint64_t copied;
-	int result = copy_pieces(cookie, offset, &piece, 1, flags, 0, &copied);
-
-	CHECK(result || copied == bytes);
-	return result;
-}
-
-static struct onecopy_counters counters(void)
-{
-	struct onecopy_counters call = { .size = sizeof(call) };
-
-	CHECK(!ioctl(device, ONECOPY_COUNTERS, &call));
-	CHECK(call.version == ONECOPY_VERSION);
-	return call;
-}
-
-static volatile uint32_t *map_words(void)
-{
-	void *place =
-		mmap(NULL, WORDS * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
-
-	CHECK(place != MAP_FAILED);
-	return place;
-}
-
-static uint32_t await_word(volatile uint32_t *word)
-{
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == ONECOPY_STATUS_PENDING)
-		usleep(100);
-	return *word;
-}
-
-/* What a child says by its exit status. */
-static bool child_succeeds(pid_t child)
-{
-	int status;
-
-	CHECK(waitpid(child, &status, 0) == child);
-	return WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
-/* In a child: it goes on without the regions of this process's file. */
-#define IN_CHILD(...)                          \
-	do {                                   \
-		pid_t child_ = fork();         \
-		CHECK(child_ >= 0);            \
-		if (!child_) {                 \
-			__VA_ARGS__;           \
-			_exit(0);              \
-		}                              \
-		CHECK(child_succeeds(child_)); \
-	} while (0)
+int device;
 
 /* ---- what it does ---------------------------------------------------------------------------- */
 
@@ -537,9 +378,7 @@ static void closed_in_the_middle(void)
 		});
 		CHECK(!destroy(cookie));
 	}
-	for (int i = 0; i < 100 && counters().pages_pinned_now != pinned; i++)
-		usleep(10000);
-	CHECK(counters().pages_pinned_now == pinned);
+	CHECK(pinned_becomes(pinned));
 }
 
 /* ---- memory that goes ------------------------------------------------------------------------ */
@@ -575,9 +414,7 @@ static void gone(int how)
 			   0) == shared);
 	CHECK(copy(cookie, 0, own, PAGE, 0) == -1 && (errno == ESTALE || errno == ENOENT));
 	CHECK(word[0] > was && word[3] > own_was && !word[2]);
-	for (int i = 0; i < 100 && counters().pages_pinned_now != before.pages_pinned_now; i++)
-		usleep(10000);
-	CHECK(counters().pages_pinned_now == before.pages_pinned_now);
+	CHECK(pinned_becomes(before.pages_pinned_now));
 	CHECK(counters().regions_gone == before.regions_gone + 1);
 	REFUSED(copy(cookie, 0, own, PAGE, 0), ENOENT);
 }
@@ -696,6 +533,7 @@ static void throw_calls(uint64_t state, time_t until)
 {
 	static const unsigned long calls[] = { ONECOPY_REGION_CREATE, ONECOPY_REGION_DESTROY,
 					       ONECOPY_COPY,	      ONECOPY_COPY,
+					       ONECOPY_MAP,	      ONECOPY_MAP,
 					       ONECOPY_NOTIFY,	      ONECOPY_COUNTERS };
 	uint8_t *place = memory(64 * PAGE);
 	struct onecopy_piece pieces[8];
@@ -703,14 +541,23 @@ static void throw_calls(uint64_t state, time_t until)
 	uint64_t words[10];
 	uint32_t *halves = (uint32_t *)words;
 	unsigned int cookies = 2;
+	struct onecopy_piece mapped = { 0, 0 };
 
 	while (time(NULL) < until) {
-		unsigned long call = calls[next_random(&state) % 6];
+		unsigned long call = calls[next_random(&state) % 8];
 
 		for (int i = 0; i < 8; i++)
 			pieces[i] = (struct onecopy_piece){ (uintptr_t)place + next_random(&state) %
 										       (64 * PAGE),
 							    next_random(&state) % (4 * PAGE) };
+		/* By it the kernel misses pages of a mapping. */
+		if (mapped.len && next_random(&state) % 2)
+			pieces[0] = mapped;
+		/* So that some regions may be mapped. */
+		if (next_random(&state) % 2)
+			for (int i = 0; i < 8; i++)
+				pieces[i] = (struct onecopy_piece){ pieces[i].addr & -PAGE,
+								    pieces[i].len & -PAGE };
 		for (int i = 0; i < 10; i++)
 			words[i] = odd_word(&state, known, cookies);
 		halves[0] = next_random(&state) % 8 ? _IOC_SIZE(call) :
@@ -734,11 +581,23 @@ static void throw_calls(uint64_t state, time_t until)
 			halves[11] = halves[1] & ONECOPY_COPY_ASYNC ? 1 + count : 0;
 			words[6] = words[7] = words[8] = 0;
 			halves[1] &= ~(uint32_t)ONECOPY_COPY_REGION;
+		} else if (call == ONECOPY_MAP && next_random(&state) % 4) {
+			words[1] = known[next_random(&state) % cookies];
+			words[2] = next_random(&state) % 2 * PAGE;
+			words[3] = (1 + next_random(&state) % 4) * PAGE;
+			words[4] = 0;
+			halves[1] %= 2;
 		}
-		if (!ioctl(device, call, words) && call == ONECOPY_REGION_CREATE) {
+		if (ioctl(device, call, words)) {
+			/* Nothing is kept of it. */
+		} else if (call == ONECOPY_REGION_CREATE) {
 			if (cookies == 32)
 				cookies = 2;
 			known[cookies++] = words[3];
+		} else if (call == ONECOPY_MAP) {
+			if (mapped.len)
+				munmap((void *)(uintptr_t)mapped.addr, mapped.len);
+			mapped = (struct onecopy_piece){ words[4], words[3] };
 		}
 		if (!(next_random(&state) % 64))
 			madvise(place + next_random(&state) % 63 * PAGE, PAGE, MADV_DONTNEED);
@@ -773,9 +632,7 @@ static void random_calls(void)
 	}
 	for (int i = 0; i < 4; i++)
 		CHECK(waitpid(child[i], NULL, 0) == child[i]);
-	for (int i = 0; i < 300 && counters().pages_pinned_now != pinned; i++)
-		usleep(10000);
-	CHECK(counters().pages_pinned_now == pinned);
+	CHECK(pinned_becomes(pinned));
 }
 
 /* Copiers that are killed at any moment, of a process that is, too. */
@@ -815,21 +672,12 @@ static void killed(void)
 		kill(round % 2 ? copier : owner, SIGKILL);
 		CHECK(waitpid(owner, NULL, 0) == owner && waitpid(copier, NULL, 0) == copier);
 	}
-	for (int i = 0; i < 300 && counters().pages_pinned_now != pinned; i++)
-		usleep(10000);
-	CHECK(counters().pages_pinned_now == pinned);
+	CHECK(pinned_becomes(pinned));
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-#define TEST(name)          \
-	{                   \
-#name, name \
-	}
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	TEST(both_directions),
 	TEST(parts),
 	TEST(vectors),
@@ -849,32 +697,52 @@ static const struct {
 	TEST(pinned_memory_is_counted),
 	TEST(killed),
 	TEST(random_calls),
+	NO_MORE_TESTS,
 };
 
-int main(int argc, char **argv)
-{
-	unsigned int passed = 0, failed = 0;
+static unsigned int passed, failed;
 
-	if (argc > 1)
-		fuzz_seconds = atoi(argv[1]);
-	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+static bool is_asked_for(const char *name, char *const *asked)
+{
+	if (!*asked)
+		return true;
+	while (*asked && strcmp(*asked, name))
+		asked++;
+	return *asked;
+}
+
+static void run(const struct test *test, char *const *asked)
+{
+	for (; test->name; test++) {
 		pid_t child;
 		bool good;
 
+		if (!is_asked_for(test->name, asked))
+			continue;
 		fflush(stdout);
 		child = fork();
 		if (!child) {
 			alarm(120 + 2 * (unsigned int)fuzz_seconds);
 			device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
 			CHECK(device >= 0);
-			tests[i].run();
+			test->run();
 			_exit(0);
 		}
 		good = child_succeeds(child);
-		printf("%s  %s\n", good ? "ok    " : "FAILED", tests[i].name);
+		printf("%s  %s\n", good ? "ok    " : "FAILED", test->name);
 		passed += good;
 		failed += !good;
 	}
+}
+
+int main(int argc, char **argv)
+{
+	char *const *asked = argv + (argc > 2 ? 2 : argc);
+
+	if (argc > 1)
+		fuzz_seconds = atoi(argv[1]);
+	run(map_tests, asked);
+	run(tests, asked);
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed != 0;
 }
