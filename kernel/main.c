@@ -86,6 +86,25 @@ void onecopy_status_gone(struct onecopy_file *file, u32 word)
 	signal_event(file);
 }
 
+/* 0 or -errno; with the file's lock held. */
+static int make_status(struct onecopy_file *file, unsigned long bytes)
+{
+	unsigned int words = bytes / sizeof(u32);
+
+	file->pending = bitmap_zalloc(words, GFP_KERNEL_ACCOUNT);
+	file->status = file->pending ?
+			       __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN) :
+			       NULL;
+	if (file->status) {
+		/* Release: pairs with the acquires above. */
+		smp_store_release(&file->words, words);
+		return 0;
+	}
+	bitmap_free(file->pending);
+	file->pending = NULL;
+	return -ENOMEM;
+}
+
 static int mmap_status(struct file *opened, struct vm_area_struct *area)
 {
 	struct onecopy_file *file = opened->private_data;
@@ -95,22 +114,19 @@ static int mmap_status(struct file *opened, struct vm_area_struct *area)
 	if (area->vm_pgoff || bytes > ONECOPY_STATUS_BYTES_MOST || !(area->vm_flags & VM_SHARED))
 		return -EINVAL;
 	mutex_lock(&file->lock);
-	if (!file->words) {
-		unsigned int words = bytes / sizeof(u32);
-
-		file->pending = bitmap_zalloc(words, GFP_KERNEL_ACCOUNT);
-		file->status = file->pending ? vmalloc_user(bytes) : NULL;
-		if (file->status) {
-			/* Release: pairs with the acquires above. */
-			smp_store_release(&file->words, words);
-		} else {
-			bitmap_free(file->pending);
-			file->pending = NULL;
-			error = -ENOMEM;
-		}
-	}
+	if (!file->words)
+		error = make_status(file, bytes);
+	else if (bytes > file->words * sizeof(u32))
+		error = -EINVAL;
 	mutex_unlock(&file->lock);
-	return error ? error : remap_vmalloc_range(area, file->status, 0);
+	if (error)
+		return error;
+	/* Not remap_vmalloc_range(): what it takes is charged to no memory cgroup. */
+	compat_flags_change(area, VM_DONTEXPAND | VM_DONTDUMP, 0);
+	for (unsigned long at = 0; at < bytes && !error; at += PAGE_SIZE)
+		error = vm_insert_page(area, area->vm_start + at,
+				       vmalloc_to_page((void *)file->status + at));
+	return error;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

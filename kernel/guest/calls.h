@@ -35,7 +35,9 @@ struct test {
 #define NO_MORE_TESTS { NULL, NULL }
 /* clang-format on */
 
-extern const struct test map_tests[]; /* map_test.c */
+extern const struct test map_tests[], allocation_tests[];
+
+#define LEFT_OUT 77
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
@@ -47,6 +49,14 @@ extern const struct test map_tests[]; /* map_test.c */
 	} while (0)
 /* A call fails with this errno. */
 #define REFUSED(call, why) CHECK((call) == -1 && errno == (why))
+
+/* Ends the test, which this kernel cannot run. */
+static inline void leave_out(const char *why)
+{
+	printf("  %s\n", why);
+	fflush(stdout);
+	_exit(LEFT_OUT);
+}
 
 static inline uint8_t *memory(size_t bytes)
 {
