@@ -261,7 +261,7 @@ static int pin_span(struct onecopy_region *region, const struct onecopy_span *sp
 	unsigned long addr = span->addr & PAGE_MASK, left = pages_of(span);
 
 	while (left) {
-		int ask = left < PIN_PAGES ? left : PIN_PAGES;
+		int ask = min_t(unsigned long, left, PIN_PAGES);
 		int got = pin_user_pages_fast(addr, ask, flags, region->pages + region->page_count);
 
 		if (got <= 0)

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * Dual BSD/GPL. Tests of /dev/onecopy, for the guest that guest/run.sh boots: each in a child of
- * its own, which a crash or an alarm ends as a failure. "device_test [SECONDS [TEST...]]": so
- * long the last one, which throws random calls at the device; only these tests. More than 500
- * lines, as it is a list of small cases; those of mappings are in map_test.c,
- * those of memory that the kernel does not get in allocation_test.c.
+ * its own, which a crash or an alarm ends as a failure. "device_test [SECONDS [TEST...]]": so long
+ * the last one, which throws random calls at the device, and from 60 on others take more rounds,
+ * too; only these tests. More than 500 lines, as it is a list of small cases; those of mappings
+ * are in map_test.c, those of memory that the kernel does not get in allocation_test.c.
  */
 #include "calls.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 int device;
+
+/* From so many seconds on others do more, too. */
+#define LONG_RUN 60
+static int fuzz_seconds = 5;
 
 /* ---- what it does ---------------------------------------------------------------------------- */
 
@@ -325,7 +330,7 @@ static void words(void)
 
 static void in_order(void)
 {
-	enum { BYTES = 1 << 20 };
+	enum { BYTES = 8 << 20 };
 	volatile uint32_t *word = map_words();
 	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
 	uint64_t cookie, copied, rings = 0;
@@ -345,7 +350,11 @@ static void in_order(void)
 		CHECK(word[i] != 0);
 	}
 	for (unsigned int i = WORDS - 1; i > 0; i--) {
+		size_t last = i * (BYTES / WORDS) - 16;
+
 		CHECK(await_word(&word[i]) == ONECOPY_STATUS_DONE);
+		/* By now, not soon. */
+		CHECK(!memcmp(own + last, shared + last, 16));
 		/* All before it have ended before. */
 		for (unsigned int k = 1; k < i; k++)
 			CHECK(word[k] == ONECOPY_STATUS_DONE);
@@ -509,6 +518,101 @@ static void gone_with_its_process(void)
 	CHECK(copy(*cookie, 0, own, PAGE, 0) == -1 && (errno == ESTALE || errno == ENOENT));
 }
 
+/* Whether a page may be moved to another node; -1: there is none. */
+static int moves(uint8_t *page)
+{
+	void *pages[1] = { page };
+	int node = 1, was = -1, now = -1;
+
+	CHECK(!syscall(SYS_move_pages, 0, 1ul, pages, NULL, &was, 0));
+	CHECK(was >= 0);
+	node = !was;
+	if (syscall(SYS_move_pages, 0, 1ul, pages, &node, &now, 2 /* MPOL_MF_MOVE */) < 0)
+		return -1;
+	return now == node;
+}
+
+/* The kernel moves no page that is pinned; and ours are not, when their region has ended. */
+static void pages_move_again(void)
+{
+	uint8_t *place = memory(2 * PAGE), *own = memory(PAGE);
+	uint64_t cookie;
+
+	/* Else it lies on a list of this CPU's yet. */
+	usleep(10000);
+	if (moves(place) < 0)
+		leave_out("the kernel moves no pages between nodes, or has one alone");
+	CHECK(moves(place) == 1);
+	cookie = create(place, 2 * PAGE, ONECOPY_REGION_READ);
+	CHECK(!moves(place));
+	/* That it was tried ends nothing. */
+	CHECK(!copy(cookie, 0, own, PAGE, 0));
+	CHECK(!destroy(cookie));
+	CHECK(moves(place) == 1);
+}
+
+/* Another moves the pages of both sides between the nodes, and compacts all memory, meanwhile. */
+static void move_pages_of(pid_t owner, uint8_t *const places[2], size_t pages)
+{
+	int compact = open("/proc/sys/vm/compact_memory", O_WRONLY);
+
+	for (unsigned int round = 0;; round++) {
+		for (int side = 0; side < 2; side++)
+			for (size_t i = 0; i < pages; i++) {
+				void *page[1] = { places[side] + i * PAGE };
+				int node = (int)(round + i) % 2, now;
+
+				syscall(SYS_move_pages, owner, 1ul, page, &node, &now, 2);
+			}
+		if (compact >= 0 && round % 4 == 0)
+			CHECK(write(compact, "1", 1) == 1);
+	}
+}
+
+static void pages_moved_meanwhile(void)
+{
+	enum { PAGES = 64, BYTES = PAGES * 4096 };
+	uint8_t *places[2] = { memory(BYTES), memory(BYTES) }, *mapped;
+	unsigned int made = 0, rounds = fuzz_seconds < LONG_RUN ? 60 : 400;
+	struct onecopy_piece piece = { (uintptr_t)places[0], BYTES };
+	uint64_t pinned = counters().pages_pinned_now, cookie;
+	pid_t owner = getpid(), mover = fork();
+
+	if (!mover) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		move_pages_of(owner, places, PAGES);
+	}
+	for (unsigned int round = 0; round < rounds; round++) {
+		fill(places[0], BYTES, round);
+		if (create_of(device, &piece, 1, ONECOPY_REGION_READ | ONECOPY_REGION_WRITE,
+			      &cookie)) {
+			/* Its pages were moved away each time. */
+			CHECK(errno == ESTALE);
+			continue;
+		}
+		made++;
+		for (unsigned int way = 0; way <= ONECOPY_COPY_KTHREAD;
+		     way += ONECOPY_COPY_KTHREAD) {
+			memset(places[1], 0, BYTES);
+			CHECK(!copy(cookie, 0, places[1], BYTES, way));
+			CHECK(is_filled(places[1], BYTES, round));
+			fill(places[1], BYTES, round + 1);
+			CHECK(!copy(cookie, 0, places[1], BYTES, way | ONECOPY_COPY_WRITE));
+			CHECK(is_filled(places[0], BYTES, round + 1));
+			fill(places[0], BYTES, round);
+		}
+		CHECK(!map_at(cookie, 0, BYTES, ONECOPY_MAP_WRITE, NULL, &mapped));
+		CHECK(is_filled(mapped, BYTES, round));
+		fill(mapped, BYTES, round + 2);
+		CHECK(is_filled(places[0], BYTES, round + 2));
+		CHECK(!destroy(cookie) && !munmap(mapped, BYTES));
+	}
+	kill(mover, SIGKILL);
+	CHECK(waitpid(mover, NULL, 0) == mover);
+	CHECK(made > rounds / 2);
+	CHECK(pinned_becomes(pinned));
+}
+
 static void pinned_memory_is_counted(void)
 {
 	struct rlimit limit = { 64 << 10, 64 << 10 };
@@ -529,8 +633,6 @@ static void pinned_memory_is_counted(void)
 }
 
 /* ---- hostile --------------------------------------------------------------------------------- */
-
-static int fuzz_seconds = 5;
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -667,12 +769,13 @@ static void random_calls(void)
 static void killed(void)
 {
 	enum { BYTES = 4 << 20 };
+	const int rounds = fuzz_seconds < LONG_RUN ? 40 : 200;
 	uint64_t pinned = counters().pages_pinned_now;
 	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
 	uint64_t *cookie =
 		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	for (int round = 0; round < 40; round++) {
+	for (int round = 0; round < rounds; round++) {
 		pid_t owner, copier;
 
 		*cookie = 0;
@@ -694,9 +797,9 @@ static void killed(void)
 				copy(*cookie, 0, own, BYTES,
 				     i % 2 | (i % 3 ? 0 : ONECOPY_COPY_KTHREAD));
 		}
-		usleep(20000 + (useconds_t)round * 1700);
+		usleep(20000 + (useconds_t)round % 40 * 1700);
 		kill(round % 2 ? owner : copier, SIGKILL);
-		usleep((useconds_t)round * 300);
+		usleep((useconds_t)round % 40 * 300);
 		kill(round % 2 ? copier : owner, SIGKILL);
 		CHECK(waitpid(owner, NULL, 0) == owner && waitpid(copier, NULL, 0) == copier);
 	}
@@ -723,6 +826,8 @@ static const struct test tests[] = {
 	TEST(kept),
 	TEST(never_written),
 	TEST(gone_with_its_process),
+	TEST(pages_move_again),
+	TEST(pages_moved_meanwhile),
 	TEST(pinned_memory_is_counted),
 	TEST(killed),
 	TEST(random_calls),

@@ -379,6 +379,16 @@ static void owner(struct board *board, enum how how)
 	_exit(0);
 }
 
+/* What is taken away goes page by page, mapping by mapping. */
+static bool goes(const uint8_t *place)
+{
+	uint8_t byte;
+
+	for (int i = 0; i < 5000 && !read_of(place, &byte); i++)
+		usleep(1000);
+	return read_of(place, &byte) == SIGBUS;
+}
+
 static void mapped_and_gone(enum how how)
 {
 	struct board *board = make_board();
@@ -407,8 +417,8 @@ static void mapped_and_gone(enum how how)
 	}
 	/* All of it, and for good, and nobody maps it again. */
 	for (size_t i = 0; i < PAGES; i++)
-		CHECK(read_of(place + i * PAGE, &byte) == SIGBUS);
-	CHECK(read_of(other, &byte) == SIGBUS);
+		CHECK(goes(place + i * PAGE));
+	CHECK(goes(other));
 	CHECK(map_at(board->cookie, 0, PAGE, 0, NULL, &place) == -1);
 	CHECK(errno == ENOENT || errno == ESTALE);
 	/* Though it is still mapped here. */
@@ -453,9 +463,7 @@ static void mapped_memory_that_stays(void)
 		CHECK(!read_of(place + at, &byte) && byte == shared[at]);
 	/* The same memory twice in one process, the first of which goes. */
 	CHECK(!munmap(shared, BYTES));
-	for (int i = 0; i < 5000 && !read_of(place, &byte); i++)
-		usleep(1000);
-	CHECK(read_of(place, &byte) == SIGBUS);
+	CHECK(goes(place));
 }
 
 /* It is there as long as a mapping is, though it has neither region nor open device. */
