@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 # Dual BSD/GPL. Counts in a guest of 8 CPUs and 4 nodes how often locks of an address space are taken
 # while others read its memory: "contention.sh OUT KDIR [NAME]" writes NAME.csv, and NAME.svg and
-# NAME.png where gnuplot is there (NAME: OUT/kmod-locks). KDIR: a kernel with CONFIG_LOCK_STAT.
+# NAME.png where gnuplot is there (NAME: OUT/kmod-locks). KDIR: a kernel with CONFIG_LOCK_STAT, and
+# without CONFIG_DEBUG_ATOMIC_SLEEP, with which each access to a process's memory counts as one of
+# mmap_lock.
 set -eu
 . "$(dirname "$0")/boot.sh"
 choose_kernel "$1" "${2:?"usage: contention.sh OUT KDIR [NAME]"}"
@@ -27,7 +29,7 @@ count "$out/contention.log"
 	echo "# what: how often locks of address spaces are taken while 1 to 8 processes read 1 MiB of one process, 20 times each:" \
 		"by process_vm_readv (cma), by the module's copies (kmod) and mappings (map); its registration is counted, too"
 	echo "# command: kernel/guest/contention.sh build/kmod KDIR docs/results/kmod-locks"
-	echo "# machine: a guest of QEMU without KVM, 8 CPUs, 4 nodes, Linux $version with lockdep and lock statistics"
+	echo "# machine: a guest of QEMU without KVM, 8 CPUs, 4 nodes, Linux $version with CONFIG_LOCK_STAT"
 	echo "# commit: $(git -C "$here" rev-parse --short HEAD)"
 	echo "# date: $(date -u +%F)"
 	echo "# note: counts of /proc/lock_stat, of all processes; contended ones depend on how the guest's CPUs are scheduled; no times, as there is no KVM"
@@ -41,10 +43,10 @@ for kind in svg png; do
 	png) terminal='pngcairo size 900,420' ;;
 	esac
 	gnuplot <<PLOT
-set terminal $terminal
+set terminal $terminal noenhanced
 set output "$name.$kind"
 set datafile separator ","
-set multiplot layout 1,2 title "Locks taken while processes read 1 MiB of one, 20 times each (counts, in a guest)"
+set multiplot layout 1,2 title "Locks taken while processes read 1 MiB of one, 20 times each (counts plus one, in a guest)"
 set xlabel "readers"
 set logscale y
 set grid ytics
@@ -52,7 +54,7 @@ set key outside bottom horizontal
 set xtics 1
 do for [panel in "5 7"] {
 	set ylabel panel eq "5" ? "mmap_lock, times taken" : "page-table locks, times taken"
-	plot for [way in "cma kmod map"] "< grep ^".way.", '$name.csv'" using 2:(column(int(panel)) + 0.5) \\
+	plot for [way in "cma kmod map"] "< grep ^".way.", '$name.csv'" using 2:(column(int(panel)) + 1) \\
 		with linespoints title way
 }
 unset multiplot
