@@ -573,7 +573,7 @@ static void pages_moved_meanwhile(void)
 {
 	enum { PAGES = 64, BYTES = PAGES * 4096 };
 	uint8_t *places[2] = { memory(BYTES), memory(BYTES) }, *mapped;
-	unsigned int made = 0, rounds = fuzz_seconds < LONG_RUN ? 60 : 400;
+	unsigned int made = 0, rounds = fuzz_seconds < LONG_RUN ? 30 : 120;
 	struct onecopy_piece piece = { (uintptr_t)places[0], BYTES };
 	uint64_t pinned = counters().pages_pinned_now, cookie;
 	pid_t owner = getpid(), mover = fork();
