@@ -135,7 +135,7 @@ fault notice-within-a-notice alone region.c mapped_memory_that_goes \
 s{(\tif \(!region->cookie\)\n\t\treturn true;\n)}{$1\tif (region->window)\n\t\tonecopy_window_close(onecopy_window_get(region->window));\n}s
 PERL
 fault range-not-looked-at alone copy.c bounds "KASAN: [a-z-]* in [a-z_]*" <<'PERL'
-s{if \(offset > region->bytes}{if (0 && offset > region->bytes}s
+s{if \(offset > region->bytes \|\| length > region->bytes - offset\)}{if (0)}s
 PERL
 fault page-not-looked-at alone window.c mappings_that_are_changed "KASAN: [a-z-]* in show[a-z_]*" <<'PERL'
 s{missed >= region->page_count}{0}s
