@@ -125,7 +125,7 @@ s{(hash_del_rcu\(&region->on_hash\);\n)\tspin_unlock\(&lock\);\n(.*?window_close
  {$1$2\tspin_unlock(&lock);\n}s
 PERL
 # Why a fault does not look whether pages are still the owner's.
-fault locks-in-another-order alone window.c mapped_memory_that_stays \
+fault locks-in-another-order alone window.c mapping_storm \
 	"possible circular locking dependency|possible recursive locking" <<'PERL'
 s{!onecopy_region_is_stale\(window->region\)}{!onecopy_region_check(window->region)}s
 PERL
