@@ -188,7 +188,7 @@ static void run_job(struct onecopy_file *file, struct job *job)
 		complete(job->completed);
 	} else {
 		count(copied);
-		onecopy_status_tell(file, job->status, copied < 0 ? copied : 0);
+		onecopy_status_tell(file, job->status, min_t(s64, copied, 0));
 	}
 	kfree(job);
 }

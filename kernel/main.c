@@ -86,6 +86,25 @@ void onecopy_status_gone(struct onecopy_file *file, u32 word)
 	signal_event(file);
 }
 
+/* 0 or -errno; with the file's lock held. */
+static int make_status(struct onecopy_file *file, unsigned long bytes)
+{
+	unsigned int words = bytes / sizeof(u32);
+
+	file->pending = bitmap_zalloc(words, GFP_KERNEL_ACCOUNT);
+	file->status = file->pending ?
+			       __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN) :
+			       NULL;
+	if (file->status) {
+		/* Release: pairs with the acquires above. */
+		smp_store_release(&file->words, words);
+		return 0;
+	}
+	bitmap_free(file->pending);
+	file->pending = NULL;
+	return -ENOMEM;
+}
+
 static int mmap_status(struct file *opened, struct vm_area_struct *area)
 {
 	struct onecopy_file *file = opened->private_data;
@@ -95,22 +114,19 @@ static int mmap_status(struct file *opened, struct vm_area_struct *area)
 	if (area->vm_pgoff || bytes > ONECOPY_STATUS_BYTES_MOST || !(area->vm_flags & VM_SHARED))
 		return -EINVAL;
 	mutex_lock(&file->lock);
-	if (!file->words) {
-		unsigned int words = bytes / sizeof(u32);
-
-		file->pending = bitmap_zalloc(words, GFP_KERNEL_ACCOUNT);
-		file->status = file->pending ? vmalloc_user(bytes) : NULL;
-		if (file->status) {
-			/* Release: pairs with the acquires above. */
-			smp_store_release(&file->words, words);
-		} else {
-			bitmap_free(file->pending);
-			file->pending = NULL;
-			error = -ENOMEM;
-		}
-	}
+	if (!file->words)
+		error = make_status(file, bytes);
+	else if (bytes > file->words * sizeof(u32))
+		error = -EINVAL;
 	mutex_unlock(&file->lock);
-	return error ? error : remap_vmalloc_range(area, file->status, 0);
+	if (error)
+		return error;
+	/* Not remap_vmalloc_range(): what it takes is charged to no memory cgroup. */
+	compat_flags_change(area, VM_DONTEXPAND | VM_DONTDUMP, 0);
+	for (unsigned long at = 0; at < bytes && !error; at += PAGE_SIZE)
+		error = vm_insert_page(area, area->vm_start + at,
+				       vmalloc_to_page((void *)file->status + at));
+	return error;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -185,6 +201,25 @@ static long copy(struct onecopy_file *file, void __user *argument)
 	return error ? error : give(argument, &call, sizeof(call), size);
 }
 
+static long map(void __user *argument)
+{
+	struct onecopy_map call;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	if (size < sizeof(call))
+		return -EINVAL;
+	error = onecopy_map(&call);
+	if (error)
+		return error;
+	error = give(argument, &call, sizeof(call), size);
+	if (error)
+		vm_munmap(call.addr, call.length);
+	return error;
+}
+
 static long notify(struct onecopy_file *file, void __user *argument)
 {
 	struct eventfd_ctx *event = NULL;
@@ -230,6 +265,8 @@ static long counters(void __user *argument)
 	call.copies_by_thread = atomic64_read(&totals->copies_by_thread);
 	call.bytes = atomic64_read(&totals->bytes);
 	call.failures = atomic64_read(&totals->failures);
+	call.maps = atomic64_read(&totals->maps);
+	call.maps_now = atomic64_read(&totals->maps_now);
 	return give(argument, &call, sizeof(call), size);
 }
 
@@ -245,6 +282,8 @@ static long on_ioctl(struct file *opened, unsigned int command, unsigned long ar
 		return destroy(file, place);
 	case ONECOPY_COPY:
 		return copy(file, place);
+	case ONECOPY_MAP:
+		return map(place);
 	case ONECOPY_NOTIFY:
 		return notify(file, place);
 	case ONECOPY_COUNTERS:

@@ -5,6 +5,7 @@
  *   main.c    the device: calls, status words, counters
  *   region.c  regions: pages, cookies, who may use them, when they end
  *   copy.c    the copies: by the caller, by a thread, in order
+ *   window.c  regions mapped by others
  */
 #ifndef ONECOPY_KERNEL_H
 #define ONECOPY_KERNEL_H
@@ -20,6 +21,7 @@
 #include <linux/workqueue.h>
 
 struct eventfd_ctx;
+struct onecopy_window;
 
 /* An open file. */
 struct onecopy_file {
@@ -66,7 +68,9 @@ struct onecopy_region {
 	u64 bytes;
 	struct page **pages;
 	unsigned long page_count, accounted;
-	bool written; /* its pages may have changed */
+	bool written;		       /* its pages may have changed */
+	bool whole;		       /* its pieces are of whole pages: it may be mapped */
+	struct onecopy_window *window; /* NULL: nobody mapped it; stays so once it has ENDED */
 	unsigned int span_count;
 	struct onecopy_span span[];
 };
@@ -88,6 +92,10 @@ void onecopy_region_give_back(struct onecopy_region *region);
 /* Behind a copy, in place of put: ends it where it was for one. */
 void onecopy_region_used(struct onecopy_region *region);
 void onecopy_region_put(struct onecopy_region *region);
+/* Has its memory gone, as far as is known? */
+bool onecopy_region_is_stale(const struct onecopy_region *region);
+/* What it is mapped by; a reference. ERR_PTR(-errno). */
+struct onecopy_window *onecopy_region_window(struct onecopy_region *region);
 int onecopy_region_destroy(struct onecopy_file *file, u64 cookie);
 /* All of a file that closes. */
 void onecopy_regions_end(struct onecopy_file *file);
@@ -100,12 +108,23 @@ int onecopy_copy(struct onecopy_file *file, struct onecopy_copy *copy);
 void onecopy_jobs_end(struct onecopy_file *file);
 void onecopy_jobs_begin(struct onecopy_file *file);
 
+/* ---- window.c -------------------------------------------------------------------------------- */
+
+/* 0 and map->addr, or -errno. */
+int onecopy_map(struct onecopy_map *map);
+/* ERR_PTR(-errno). */
+struct onecopy_window *onecopy_window_make(struct onecopy_region *region);
+struct onecopy_window *onecopy_window_get(struct onecopy_window *window);
+void onecopy_window_put(struct onecopy_window *window);
+/* Of a region that ends: when it returns, nobody's memory shows its pages. May sleep. */
+void onecopy_window_close(struct onecopy_window *window);
+
 /* ---- main.c ---------------------------------------------------------------------------------- */
 
 extern struct workqueue_struct *onecopy_workers;
 extern struct onecopy_totals {
 	atomic64_t regions_created, regions_now, regions_gone, pages_pinned_now;
-	atomic64_t copies, copies_by_thread, bytes, failures;
+	atomic64_t copies, copies_by_thread, bytes, failures, maps, maps_now;
 } onecopy_totals;
 
 /* Takes the word for a copy: -EINVAL, -EBUSY or 0. */

@@ -67,6 +67,8 @@ static void end(struct onecopy_region *region)
 	spin_lock(&lock);
 	hash_del_rcu(&region->on_hash);
 	spin_unlock(&lock);
+	if (region->window)
+		onecopy_window_close(region->window);
 	mmu_interval_notifier_remove(&region->notifier);
 	spin_lock(&lock);
 	list_del(&region->on_file);
@@ -215,6 +217,7 @@ static int read_pieces(struct onecopy_region *region, u64 pieces, u32 count)
 	unsigned long pages = 0;
 	u64 bytes = 0;
 
+	region->whole = true;
 	for (u32 i = 0; i < count; i++) {
 		struct onecopy_span *span = &region->span[i];
 		struct onecopy_piece piece;
@@ -228,6 +231,7 @@ static int read_pieces(struct onecopy_region *region, u64 pieces, u32 count)
 		*span = (struct onecopy_span){ piece.addr, piece.len, bytes, pages };
 		bytes += piece.len;
 		pages += pages_of(span);
+		region->whole &= !piece.len || PAGE_ALIGNED(piece.addr | piece.len);
 	}
 	if (!bytes)
 		return -EINVAL;
@@ -257,7 +261,7 @@ static int pin_span(struct onecopy_region *region, const struct onecopy_span *sp
 	unsigned long addr = span->addr & PAGE_MASK, left = pages_of(span);
 
 	while (left) {
-		int ask = left < PIN_PAGES ? left : PIN_PAGES;
+		int ask = min_t(unsigned long, left, PIN_PAGES);
 		int got = pin_user_pages_fast(addr, ask, flags, region->pages + region->page_count);
 
 		if (got <= 0)
@@ -420,6 +424,29 @@ struct onecopy_region *onecopy_region_find(u64 cookie, u32 rights)
 		return region;
 	onecopy_region_put(region);
 	return ERR_PTR(error);
+}
+
+bool onecopy_region_is_stale(const struct onecopy_region *region)
+{
+	return test_bit(STALE, &region->state);
+}
+
+struct onecopy_window *onecopy_region_window(struct onecopy_region *region)
+{
+	struct onecopy_window *window = NULL, *made = onecopy_window_make(region);
+
+	if (IS_ERR(made))
+		return made;
+	spin_lock(&lock);
+	/* The end takes the lock after it has said so, and looks for a window then. */
+	if (!test_bit(ENDED, &region->state)) {
+		if (!region->window)
+			region->window = onecopy_window_get(made);
+		window = onecopy_window_get(region->window);
+	}
+	spin_unlock(&lock);
+	onecopy_window_put(made);
+	return window ? window : ERR_PTR(-ENOENT);
 }
 
 int onecopy_region_take(struct onecopy_region *region)

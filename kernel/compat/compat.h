@@ -33,4 +33,15 @@ static inline void compat_eventfd_signal(struct eventfd_ctx *context)
 #endif
 }
 
+/* Of one that is not mapped yet. */
+static inline void compat_flags_change(struct vm_area_struct *area, unsigned long set,
+				       unsigned long clear)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	area->vm_flags = (area->vm_flags | set) & ~clear;
+#else
+	vm_flags_mod(area, set, clear);
+#endif
+}
+
 #endif

@@ -81,15 +81,15 @@ boot() {
 	timeout "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max \
 		-m "${megabytes}M" -smp "$cpus,sockets=$nodes" "${numa[@]}" \
 		-kernel "$kernel" -initrd "$out/initramfs.gz" \
-		-append "console=ttyS0 quiet panic=-1 oops=panic" \
+		-append "console=ttyS0 quiet panic=-1 oops=panic kasan_multi_shot" \
 		-display none -serial stdio -monitor none -no-reboot -nic none "$@" </dev/null |
-		tr -d '\r' | tee "$log"
+		sed -u 's|\r||' | tee "$log"
 }
 
 # What every guest says at its end, after its tests.
 complaints() {
 	cat <<'INIT'
-busybox dmesg | busybox grep -E 'BUG|WARNING|Oops|protection fault|Call Trace|hung' &&
+busybox dmesg | busybox grep -B 3 -A 20 -E 'BUG|WARNING|Oops|protection fault|Call Trace|hung' &&
 	echo "FAILED  the kernel complained" || echo "ok      no complaint of the kernel's"
 busybox poweroff -f
 INIT

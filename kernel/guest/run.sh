@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-# Dual BSD/GPL. Loads the module in a guest and runs device_test; "run.sh OUT [SECONDS [KDIR]]": so
-# long it throws random calls at the device. KDIR: as boot.sh has it. The last line reads "N passed,
-# N failed". "run.sh OUT fetch" only fetches the kernel.
+# Dual BSD/GPL. Loads the module in a guest and runs device_test; "run.sh OUT [SECONDS [KDIR
+# [TEST...]]]": so long it throws random calls at the device, only these tests. KDIR: as boot.sh has
+# it. The last line reads "N passed, N failed". "run.sh OUT fetch" only fetches the kernel.
 set -eu
 . "$(dirname "$0")/boot.sh"
 seconds=${2:-5}
@@ -20,7 +20,7 @@ choose_kernel "$1" "${3:-}"
 echo "kmod-check: building"
 build_module
 ${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static \
-	"$here/device_test.c" -o "$out/device_test"
+	"$here"/*_test.c -o "$out/device_test"
 begin_root
 cp "$out/device_test" "$root/"
 cat >"$root/init" <<'INIT'
@@ -29,12 +29,13 @@ export PATH=/bin
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
 busybox mount -t devtmpfs dev /dev
-busybox insmod /onecopy.ko && /device_test SECONDS
+busybox mount -t debugfs debug /sys/kernel/debug
+busybox insmod /onecopy.ko && /device_test WORDS
 # Loaded anew, as nothing of it is in use any more.
 busybox rmmod onecopy && busybox insmod /onecopy.ko && busybox rmmod onecopy &&
 	echo "ok      unloaded and loaded" || echo "FAILED  unloaded and loaded"
 # Where the kernel looks for them; what was freed just now is no leak.
-if busybox mount -t debugfs debug /sys/kernel/debug && [ -e /sys/kernel/debug/kmemleak ]; then
+if [ -e /sys/kernel/debug/kmemleak ]; then
 	busybox sleep 6
 	echo scan >/sys/kernel/debug/kmemleak
 	busybox sleep 6
@@ -44,6 +45,6 @@ if busybox mount -t debugfs debug /sys/kernel/debug && [ -e /sys/kernel/debug/km
 fi
 INIT
 complaints >>"$root/init"
-sed -i "s/SECONDS/$seconds/" "$root/init"
+sed -i "s/WORDS/$seconds ${*:4}/" "$root/init"
 boot "$out/guest.log" $((seconds * 4 + 1200)) 4 2 2048
 count "$out/guest.log"

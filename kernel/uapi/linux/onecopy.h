@@ -17,14 +17,16 @@
  * Errors, of all calls (-1 and errno):
  *
  *   E2BIG	the structure is longer than this kernel's, and the rest is not zero
- *   EACCES	the region is another user's, or was not made for this direction
- *   EBUSY	the status word has a copy under way
+ *   EACCES	the region is another user's, or was not made for this direction, or for one copy
+ *alone EBUSY	the status word has a copy under way
+ *   EEXIST	something lies where the region was to be mapped
  *   EFAULT	memory of the caller cannot be read or written; nothing was copied
  *   EINTR	a fatal signal; nothing was copied
  *   EINVAL	a flag, a size, a count or a reserved field is not valid
  *   ENOENT	no region has this cookie: destroyed, used up, or gone with its memory
- *   ENOMEM	no memory, or RLIMIT_MEMLOCK does not allow that many more pinned pages
- *   ENOTTY	no such call
+ *   ENOMEM	no memory, or no addresses; RLIMIT_MEMLOCK does not allow that many more pinned
+ *pages, or RLIMIT_AS a mapping ENOTTY	no such call
+ *   EPERM	nothing may be mapped at this address (vm.mmap_min_addr)
  *   ERANGE	the region does not have these bytes
  *   ESTALE	the region's memory is gone
  */
@@ -101,6 +103,31 @@ struct onecopy_copy {
 		       */
 };
 
+/* To be written, too; else mprotect() does not make it so. */
+#define ONECOPY_MAP_WRITE 0x1
+
+/*
+ * Maps pages of a region into the caller's memory, until munmap(). Offset and length are of whole
+ * pages, as are all pieces of the region, which lie one behind the other there. The region must be
+ * for reading, and with WRITE for both. No page is pinned for it: it needs none of RLIMIT_MEMLOCK.
+ *
+ * When the region ends, the mapping stays and has no pages any more: an access is answered with
+ * SIGBUS. ONECOPY_REGION_DESTROY returns when that is so. Where the memory went (munmap() of the
+ * owner's, its end), it is so a moment later; until then the mapping shows the old pages, which are
+ * used for nothing else meanwhile.
+ *
+ * A child does not inherit the mapping. It cannot be made longer, executed, pinned (a region of it,
+ * O_DIRECT) or read by process_vm_readv().
+ */
+struct onecopy_map {
+	__u32 size;
+	__u32 flags;
+	__u64 cookie;
+	__u64 offset;
+	__u64 length;
+	__u64 addr; /* in: where, nothing lies there; 0: the kernel chooses. out: where it is */
+};
+
 /* An eventfd that each end of an asynchronous copy, and of a region with its memory, adds 1 to. */
 struct onecopy_notify {
 	__u32 size;
@@ -119,6 +146,8 @@ struct onecopy_counters {
 	__u64 copies_by_thread; /* of these */
 	__u64 bytes;
 	__u64 failures; /* copies that were refused or broke off */
+	__u64 maps;
+	__u64 maps_now;
 };
 
 #define ONECOPY_VERSION 1
@@ -128,6 +157,7 @@ struct onecopy_counters {
 #define ONECOPY_COPY _IOWR(0xD7, 3, struct onecopy_copy)
 #define ONECOPY_NOTIFY _IOW(0xD7, 4, struct onecopy_notify)
 #define ONECOPY_COUNTERS _IOWR(0xD7, 5, struct onecopy_counters)
+#define ONECOPY_MAP _IOWR(0xD7, 6, struct onecopy_map)
 
 /*
  * mmap() of the file, from 0 on, shared: its status words, __u32 each. The first call decides how

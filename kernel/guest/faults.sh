@@ -1,0 +1,167 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+# Dual BSD/GPL. A test of the tests: builds the module with one fault after the other, and looks
+# whether its tests find it, or the kernel says what it should. "faults.sh OUT KDIR [FAULT...]": only
+# these. KDIR: a kernel with KASAN, lockdep, DEBUG_ATOMIC_SLEEP and kmemleak. Faults that leave the
+# kernel in order share a guest; a minute or two each. The last line reads "N passed, N failed".
+set -eu
+. "$(dirname "$0")/boot.sh"
+choose_kernel "$1" "${2:?"usage: faults.sh OUT KDIR [FAULT...]"}"
+shift 2
+asked=" $* "
+passed=0
+failed=0
+together=()
+alone=()
+declare -A tests says
+
+tell() {
+	case $1 in
+	ok) passed=$((passed + 1)) ;;
+	FAILED) failed=$((failed + 1)) ;;
+	esac
+	printf '%-7s %s\n' "$1" "$2"
+}
+
+# fault NAME GUEST FILE TESTS SAYS: builds it. GUEST: together with others or alone. On stdin what perl
+# shall do to FILE.
+fault() {
+	local name=$1 guest=$2 file=$3 tree=$out/faulty/$1 substitution
+	substitution=$(cat)
+	[ "$asked" = "  " ] || [[ $asked == *" $name "* ]] || return 0
+	tests[$name]=$4
+	says[$name]=$5
+	rm -rf "$tree"
+	mkdir -p "$tree"
+	cp -r "$here/.." "$tree/kernel"
+	perl -0pi -e "$substitution" "$tree/kernel/$file"
+	if cmp -s "$here/../$file" "$tree/kernel/$file"; then
+		tell FAILED "$name: there is nothing in $file to replace"
+	elif ! "$tree/kernel/build.sh" "$tree" "$kdir" >"$tree/build.log" 2>&1; then
+		tell FAILED "$name: it could not be built, see $tree/build.log"
+	elif [ "$guest" = alone ]; then
+		alone+=("$name")
+	else
+		together+=("$name")
+	fi
+}
+
+# try NAME...: in one guest, one after the other.
+try() {
+	local name log=$out/faulty/$1.log part
+	module=$out/faulty/$1
+	begin_root
+	cp "$out/device_test" "$root/"
+	for name in "$@"; do
+		cp "$out/faulty/$name/onecopy.ko" "$root/modules/$name.ko"
+		echo "$name ${tests[$name]}"
+	done >"$root/faults"
+	cat >"$root/init" <<'INIT'
+#!/bin/busybox sh
+export PATH=/bin
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sys /sys
+busybox mount -t devtmpfs dev /dev
+busybox mount -t debugfs debug /sys/kernel/debug
+while read -r name tests; do
+	busybox dmesg -c >/dev/null
+	echo "begin $name"
+	busybox insmod /modules/$name.ko && /device_test 2 $tests
+	busybox rmmod onecopy
+	if [ $name = memory-leak ]; then
+		busybox sleep 6
+		echo scan >/sys/kernel/debug/kmemleak
+		busybox sleep 6
+		echo scan >/sys/kernel/debug/kmemleak
+		busybox cat /sys/kernel/debug/kmemleak
+	fi
+	busybox dmesg
+	echo "end $name"
+done </faults
+busybox poweroff -f
+INIT
+	boot "$log" $((120 + 60 * $#)) 2 2 1024 >/dev/null || true
+	for name in "$@"; do
+		part=$(sed -n "/^begin $name\$/,/^end $name\$/p" "$log" |
+			{ grep -m 1 -oE "${says[$name]}" || true; })
+		if [ -n "$part" ]; then
+			tell ok "$name: $part"
+		else
+			tell FAILED "$name: not found, see $log"
+		fi
+	done
+	rm -rf "$root"
+}
+
+${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static "$here"/*_test.c \
+	-o "$out/device_test"
+mkdir -p "$out/faulty"
+
+fault none together region.c both_directions "ok  *both_directions" <<'PERL'
+s{\Z}{\n}s
+PERL
+fault memory-leak together region.c both_directions "unreferenced object" <<'PERL'
+s{\tkvfree\(region->pages\);\n}{}s
+PERL
+fault pages-not-unpinned together region.c pages_move_again "FAILED +pages_move_again" <<'PERL'
+s{\tunpin_user_pages_dirty_lock\([^;]*;\n}{}s
+PERL
+fault job-used-after-free together copy.c in_order "KASAN: use-after-free in run_jobs" <<'PERL'
+s{(\ts64 copied = run_between\(job\);\n)}{$1\tif (!job->completed)\n\t\tkfree(job);\n}s
+PERL
+fault window-without-a-reference alone region.c mapped_in_both_directions \
+	"KASAN: use-after-free in [a-z_]*" <<'PERL'
+s{window = onecopy_window_get\(region->window\)}{window = region->window}s
+PERL
+fault region-without-a-reference alone region.c both_directions "KASAN: use-after-free in [a-z_]*" <<'PERL'
+s{ \|\| !kref_get_unless_zero\(&region->kref\)}{}s
+PERL
+fault mutex-not-unlocked alone main.c in_order "lock held when returning to user space" <<'PERL'
+s{(error = -EINVAL;\n)\tmutex_unlock\(&file->lock\);\n}{$1}s
+PERL
+fault sleep-under-a-spinlock together region.c mapped_in_both_directions \
+	"BUG: sleeping function called from invalid context" <<'PERL'
+s{(hash_del_rcu\(&region->on_hash\);\n)\tspin_unlock\(&lock\);\n(.*?window_close\(region->window\);\n)}
+ {$1$2\tspin_unlock(&lock);\n}s
+PERL
+# Why a fault does not look whether pages are still the owner's.
+fault locks-in-another-order alone window.c mapping_storm \
+	"possible circular locking dependency|possible recursive locking" <<'PERL'
+s{!onecopy_region_is_stale\(window->region\)}{!onecopy_region_check(window->region)}s
+PERL
+# Why the notice of munmap() does not take entries away itself.
+fault notice-within-a-notice alone region.c mapped_memory_that_goes \
+	"possible recursive locking|possible circular locking" <<'PERL'
+s{(\tif \(!region->cookie\)\n\t\treturn true;\n)}{$1\tif (region->window)\n\t\tonecopy_window_close(onecopy_window_get(region->window));\n}s
+PERL
+fault range-not-looked-at alone copy.c bounds "KASAN: [a-z-]* in [a-z_]*" <<'PERL'
+s{if \(offset > region->bytes \|\| length > region->bytes - offset\)}{if (0)}s
+PERL
+fault page-not-looked-at alone window.c mappings_that_are_changed "KASAN: [a-z-]* in show[a-z_]*" <<'PERL'
+s{missed >= region->page_count}{0}s
+PERL
+fault size-not-looked-at alone main.c structures "KASAN: stack-out-of-bounds in [a-z_]*|[Bb]uffer overflow" <<'PERL'
+s{copy_struct_from_user\(to, bytes, from, \*size\)}{(raw_copy_from_user(to, from, *size) ? -EFAULT : 0)}s
+PERL
+fault stack-told-to-the-caller together main.c structures "KASAN: stack-out-of-bounds in [a-z_]*|Buffer overflow detected" <<'PERL'
+s{min_t\(size_t, bytes, size\)}{size}s
+PERL
+fault entries-not-taken-away alone window.c mapped_memory_that_goes "FAILED +mapped_memory_that_goes" <<'PERL'
+s{\tunmap_mapping_range\([^;]*;\n}{}s
+PERL
+fault anybody-may-use-it together region.c "rights mapping_rights" "FAILED +rights" <<'PERL'
+s{return uid_eq\([^;]*;}{return true;}s
+PERL
+fault no-limit together region.c pinned_memory_is_counted "FAILED +pinned_memory_is_counted" <<'PERL'
+s{sum <= most \|\| }{true || }s
+PERL
+fault memory-that-went-not-noticed together region.c gone_with_its_memory "FAILED +gone_with_its_memory" <<'PERL'
+s{(static bool is_there.*?bool same = true;\n)}{$1\n\treturn true;\n}s
+PERL
+fault status-told-too-early together copy.c in_order "FAILED +in_order" <<'PERL'
+s{(\tbool idle;\n)}{$1\n\tif (job->status)\n\t\tonecopy_status_tell(file, job->status, 0);}s
+PERL
+[ ${#together[@]} -eq 0 ] || try "${together[@]}"
+for name in "${alone[@]}"; do try "$name"; done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
