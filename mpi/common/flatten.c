@@ -7,6 +7,16 @@
 #include "common/contents.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/*
+ * Of what is packed by the list. A piece costs 0.05 us to list and copy; MPICH 4.0.2 takes that for
+ * 128 bytes of MPI_BYTE, and 0.5 ms for 1 MiB in pieces of any length (EPYC, 2026-11-25).
+ */
+#define PACK_PIECE_BYTES ((size_t)256)
+#define PACK_LEAST_BYTES ((size_t)2048)
+/* Pieces, after which their mean length is asked about. */
+#define FIRST 8
 
 void oci_mpi_pieces_open(struct oci_mpi_pieces *pieces, size_t bytes)
 {
@@ -29,7 +39,8 @@ static bool add(struct oci_mpi_pieces *pieces, void *address, size_t bytes)
 		pieces->bytes += bytes;
 		return true;
 	}
-	if (pieces->count == pieces->most)
+	if (pieces->count == pieces->most ||
+	    (pieces->count >= FIRST && pieces->bytes < pieces->count * pieces->least))
 		return false;
 	if (pieces->count + 1 >= pieces->room) {
 		size_t room = pieces->room ? 2 * pieces->room : 16;
@@ -203,6 +214,52 @@ bool oci_mpi_pieces_add_typed(struct oci_mpi_pieces *pieces, const void *user, s
 			      MPI_Datatype type)
 {
 	return add_elements(pieces, (uintptr_t)user, count, type);
+}
+
+/* NULL: the list is of no use. */
+static const struct oc_piece *list_to_pack(struct oci_mpi_pieces *pieces, const void *user,
+					   size_t count, MPI_Datatype type)
+{
+	struct oci_port_type shape;
+	size_t bytes;
+
+	*pieces = (struct oci_mpi_pieces){ .least = PACK_PIECE_BYTES };
+	oci_port_type_get(type, &shape);
+	if (__builtin_mul_overflow(count, shape.size, &bytes) || bytes < PACK_LEAST_BYTES)
+		return NULL;
+	pieces->most = bytes / PACK_PIECE_BYTES + 1;
+	if (oci_mpi_pieces_add_typed(pieces, user, count, type))
+		return oci_mpi_pieces_layout(pieces).pieces;
+	oci_mpi_pieces_close(pieces);
+	return NULL;
+}
+
+bool oci_mpi_pieces_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
+{
+	struct oci_mpi_pieces pieces;
+	const struct oc_piece *piece = list_to_pack(&pieces, user, count, type);
+
+	if (!piece)
+		return false;
+	for (size_t i = 0; i < pieces.count; i++)
+		memcpy((char *)packed + piece[i].at, piece[i].address,
+		       piece[i + 1].at - piece[i].at);
+	oci_mpi_pieces_close(&pieces);
+	return true;
+}
+
+bool oci_mpi_pieces_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
+{
+	struct oci_mpi_pieces pieces;
+	const struct oc_piece *piece = list_to_pack(&pieces, user, count, type);
+
+	if (!piece)
+		return false;
+	for (size_t i = 0; i < pieces.count; i++)
+		memcpy(piece[i].address, (const char *)packed + piece[i].at,
+		       piece[i + 1].at - piece[i].at);
+	oci_mpi_pieces_close(&pieces);
+	return true;
 }
 
 bool oci_mpi_lies_together(MPI_Datatype type)

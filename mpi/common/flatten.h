@@ -23,6 +23,7 @@ struct oci_mpi_pieces {
 	size_t count, room;
 	size_t bytes; /* listed so far */
 	size_t most;  /* pieces; one more and the list is given up */
+	size_t least; /* mean bytes of the first pieces; less and it is given up */
 };
 
 /* An empty list for a message of `bytes` in all. */
@@ -39,6 +40,12 @@ bool oci_mpi_pieces_add_typed(struct oci_mpi_pieces *pieces, const void *user, s
 /* Are the bytes of one element of a derived type a single piece, in order? Its own shape is not
  * asked for. False also of types that are not taken apart, and where there is no memory. */
 bool oci_mpi_lies_together(MPI_Datatype type);
+/*
+ * Between `count` typed elements and dense bytes, piece by piece. False, and nothing is done: they
+ * are few, or in pieces so small that the list costs more than the MPI's own packing.
+ */
+bool oci_mpi_pieces_pack(void *packed, const void *user, size_t count, MPI_Datatype type);
+bool oci_mpi_pieces_unpack(void *user, const void *packed, size_t count, MPI_Datatype type);
 /* The list as the engine takes it; it lives as long as `pieces` and no longer than the next add. */
 struct oc_layout oci_mpi_pieces_layout(struct oci_mpi_pieces *pieces);
 

@@ -225,11 +225,15 @@ static int convert(void *user, void *packed, MPI_Count count, MPI_Datatype type,
 
 int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
 {
+	if (oci_mpi_pieces_pack(packed, user, count, type))
+		return MPI_SUCCESS;
 	return convert((void *)(uintptr_t)user, packed, (MPI_Count)count, type, false);
 }
 
 int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
 {
+	if (oci_mpi_pieces_unpack(user, packed, count, type))
+		return MPI_SUCCESS;
 	return convert(user, (void *)(uintptr_t)packed, (MPI_Count)count, type, true);
 }
 

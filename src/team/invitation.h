@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Invitations: what receivers of large messages leave in the sender's segment, so that it copies
- * its part into shared memory, if it only waits (copy/invite.c).
+ * its part into shared memory, if it only waits (copy/invite.h).
  *
  * A place is taken by one bit of `places`, and its invitation is open by another one, which is set
  * when all is written, and cleared before the place is given back. The sender, one thread of it at
@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 #define OCI_INVITATIONS 8u
+#define OCI_TAKEN(i) (1ull << (i))
+#define OCI_OPEN(i) (1ull << (32 + (i)))
 
 /* What the sender answers with, instead of where its slots are: the receiver is to read alone. */
 #define OCI_INVITATION_DECLINED UINT64_MAX
@@ -44,7 +46,7 @@ enum oci_away {
 };
 
 struct oci_invitations {
-	uint64_t places; /* bit i: place i is taken; bit 32 + i: its invitation is open */
+	uint64_t places; /* of all: OCI_TAKEN(i), OCI_OPEN(i) */
 	uint64_t pad0[15];
 	/* The owner's. */
 	uint64_t turns;	  /* of its progress: while they go on it waits, or does little else */

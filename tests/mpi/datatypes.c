@@ -209,6 +209,33 @@ static void exchange_packed(int *from, int *to, const int *counts, const int *pl
 	}
 }
 
+/* Pieces that go as a list, that are packed by one, and that the MPI packs; of all, every other. */
+static void test_pieces(int length)
+{
+	int pieces = PACKED_INTS / length, ints = 2 * pieces * length;
+	int counts[PACKED_RANKS], places[PACKED_RANKS];
+	int *from = malloc((size_t)(size * ints) * sizeof(int));
+	int *to = calloc((size_t)(size * ints), sizeof(int));
+	MPI_Datatype sparse, types[PACKED_RANKS];
+
+	MPI_Type_vector(pieces, length, 2 * length, MPI_INT, &sparse);
+	MPI_Type_commit(&sparse);
+	for (int i = 0; i < size; i++) {
+		counts[i] = 1;
+		places[i] = i * ints * (int)sizeof(int);
+		types[i] = sparse;
+	}
+	for (int i = 0; i < size * ints; i++)
+		from[i] = value(rank, i / ints, i % ints);
+	exchange_packed(from, to, counts, places, types, 1);
+	for (int i = 0; i < size * ints; i++)
+		if (to[i] != (i % ints / length % 2 ? 0 : value(i / ints, rank, i % ints)))
+			case_fail("an Alltoallw of every other %d ints is wrong", length);
+	MPI_Type_free(&sparse);
+	free(from);
+	free(to);
+}
+
 /* Memory of packed copies stays with the process, which would fault in every page of it again. */
 static void test_copies_are_kept(void)
 {
@@ -262,6 +289,8 @@ int main(int argc, char **argv)
 				test_all_at_bottom(counts[i], root, number++);
 		}
 	}
+	for (int length = 1; length <= 1024 && size <= PACKED_RANKS; length *= 4)
+		test_pieces(length);
 	if (size <= PACKED_RANKS)
 		test_copies_are_kept();
 	MPI_Comm_free(&comm);
