@@ -156,8 +156,7 @@ static void run_on(MPI_Comm comm, int number)
 	MPI_Comm_size(comm, &ranks);
 	place = look_at(comm);
 	for (int c = 0; c < CASE_COLLECTIVES; c++) {
-		/* What is always the MPI's is so on one after the other. */
-		if (c == CASE_ALLTOALLW || (number > 1 && !is_in_levels((enum case_collective)c)))
+		if (c == CASE_ALLTOALLW)
 			continue;
 		run_collective(comm, &place, ranks, (enum case_collective)c);
 		run_nonblocking(comm, (enum case_collective)c);

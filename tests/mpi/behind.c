@@ -7,6 +7,8 @@
  * returns   MPI_Finalize is over at once, whoever of the job has died
  * leaves    the same, and the launcher is told. Between hosts MPICH 4.0.2 (UCX, TCP) by itself
  * often hangs there: a process waits for peers that have gone on to wait for the launcher
+ *
+ * With tests/mpich-suite/yield.c in it, whatever the word is.
  */
 #include <dlfcn.h>
 #include <mpi.h>
