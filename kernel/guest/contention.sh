@@ -7,7 +7,8 @@
 # mmap_lock.
 set -eu
 . "$(dirname "$0")/boot.sh"
-choose_kernel "$1" "${2:?"usage: contention.sh OUT KDIR [NAME]"}"
+usage="usage: contention.sh OUT KDIR [NAME]"
+choose_kernel "${1:?"$usage"}" "${2:?"$usage"}"
 name=${3:-$out/kmod-locks}
 build_module
 ${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static "$here/contention.c" \

@@ -6,7 +6,8 @@
 # kernel in order share a guest; a minute or two each. The last line reads "N passed, N failed".
 set -eu
 . "$(dirname "$0")/boot.sh"
-choose_kernel "$1" "${2:?"usage: faults.sh OUT KDIR [FAULT...]"}"
+usage="usage: faults.sh OUT KDIR [FAULT...]"
+choose_kernel "${1:?"$usage"}" "${2:?"$usage"}"
 shift 2
 asked=" $* "
 passed=0
