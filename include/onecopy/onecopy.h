@@ -417,11 +417,11 @@ OC_API int oc_is_shared(const void *memory);
  */
 OC_API void oc_count_handed_back(const char *collective, const char *reason);
 /*
- * Whether a call of so many ranks on several nodes goes in two levels; `bytes`: of the message, or
+ * Whether a call of ranks on several nodes goes in two levels; `bytes`: of the message, or
  * of a block where each rank has its own. Alike where oc_levels() is. NULL: it does; else the
  * reason, a literal.
  */
-OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, uint32_t ranks);
+OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes);
 /* Counts a call that went so; what a node's team did in it counts as the team's, too. */
 OC_API void oc_count_levels(enum oc_collective collective, size_t bytes);
 /*

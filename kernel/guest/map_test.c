@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* Dual BSD/GPL. Tests of regions that others map: rights, sizes, memory that goes meanwhile. */
+/*
+ * Dual BSD/GPL. Tests of regions that others map: rights, sizes, memory that goes meanwhile. More
+ * than 500 lines, as it is a list of small cases.
+ */
 #include "calls.h"
 
 #include <setjmp.h>

@@ -530,7 +530,7 @@ static const char *refusal(const struct oci_mpi_comm *self, const struct oci_mpi
 		return OWN_OPERATION;
 	if (!strcmp(self->forced[c->collective], "mpi"))
 		return "the MPI's own algorithm was chosen for this size";
-	return oc_levels_refusal(c->collective, bytes, self->size);
+	return oc_levels_refusal(c->collective, bytes);
 }
 
 /* What leaders need in between, by what all members know: elements of predefined types have one

@@ -38,9 +38,8 @@ uint64_t oc_levels(void)
  */
 #define SCATTER_FROM ((size_t)512 << 10)
 
-const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, uint32_t ranks)
+const char *oc_levels_refusal(enum oc_collective collective, size_t bytes)
 {
-	(void)ranks;
 	if (is_mpis(collective))
 		return "the MPI's own algorithm was chosen for this size";
 	if (oci_options()->levels != OCI_LEVELS_ON && collective == OC_SCATTER &&

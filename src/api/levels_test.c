@@ -2,16 +2,49 @@
 #include "onecopy/onecopy.h"
 #include "support/test.h"
 
-TEST(ranks_of_one_version_and_options_may_work_in_two_levels)
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What one process says with `name` set to `value`: options are read once. */
+static uint64_t levels_with(const char *name, const char *value)
 {
-	assert_true(oc_levels() != 0);
-	assert_true(oc_levels() == oc_levels());
+	uint64_t levels = 0;
+	int ends[2];
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		if (name)
+			setenv(name, value, 1);
+		levels = oc_levels();
+		_exit(write(ends[1], &levels, sizeof(levels)) != sizeof(levels));
+	}
+	assert_int_equal(read(ends[0], &levels, sizeof(levels)), sizeof(levels));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(ends[0]);
+	close(ends[1]);
+	return levels;
+}
+
+TEST(ranks_that_decide_alike_may_work_in_two_levels)
+{
+	uint64_t usual = levels_with(NULL, NULL);
+
+	assert_true(usual != 0);
+	assert_true(levels_with("ONECOPY_LEVELS", "auto") == usual);
+	assert_true(levels_with("ONECOPY_LOG", "error") == usual);
+	assert_true(levels_with("ONECOPY_BCAST", "direct-read") == usual);
+	assert_true(levels_with("ONECOPY_LEVELS", "on") != usual);
+	assert_true(levels_with("ONECOPY_BCAST", "mpi") != usual);
+	assert_true(levels_with("ONECOPY_LEVELS", "off") == 0);
 }
 
 TEST(what_gains_nothing_on_several_nodes_is_the_mpis)
 {
-	assert_null(oc_levels_refusal(OC_BCAST, 8, 4));
-	assert_null(oc_levels_refusal(OC_BARRIER, 0, 4));
-	assert_non_null(oc_levels_refusal(OC_SCATTER, 4096, 4));
-	assert_null(oc_levels_refusal(OC_SCATTER, 1 << 20, 4));
+	assert_null(oc_levels_refusal(OC_BCAST, 8));
+	assert_null(oc_levels_refusal(OC_BARRIER, 0));
+	assert_non_null(oc_levels_refusal(OC_SCATTER, 4096));
+	assert_null(oc_levels_refusal(OC_SCATTER, 1 << 20));
 }

@@ -178,7 +178,8 @@ TEST_ON_RANKS(owner_who_is_away_holds_nobody_up, 2)
 	if (oc_collective(team, &call)) /* makes the team */
 		return 1;
 	if (has_choice(team)) /* through slots, as is decided */
-		__atomic_store_n(word_of(team, OC_BCAST, true), 3, __ATOMIC_RELAXED);
+		__atomic_store_n(word_of(team, OC_BCAST, true), OCI_LEARNED_SLOTS,
+				 __ATOMIC_RELAXED);
 	for (unsigned int n = 0; n < 3; n++) {
 		if (!rank)
 			oct_fill(buffer, n, 0, 0, BYTES);
