@@ -220,6 +220,29 @@ static void end_is_told(bool descriptors)
 	setrlimit(RLIMIT_NOFILE, &before);
 }
 
+static void *reap(void *pid)
+{
+	waitpid(*(pid_t *)pid, NULL, 0);
+	return NULL;
+}
+
+/* Whatever is looked at while its parent reaps it: who has ended once lives no more. */
+TEST(the_end_of_a_process_is_told_while_it_is_reaped)
+{
+	for (int round = 0; round < 200; round++) {
+		pid_t pid = sleeping_child();
+		struct oci_os_image image = oci_os_image(pid);
+		pthread_t reaper;
+
+		kill(pid, SIGKILL);
+		await_end(pid, &image);
+		assert_int_equal(pthread_create(&reaper, NULL, reap, &pid), 0);
+		while (!kill(pid, 0))
+			assert_true(oci_os_process_ended(pid, &image));
+		assert_int_equal(pthread_join(reaper, NULL), 0);
+	}
+}
+
 TEST(the_end_of_a_process_is_told_reaped_or_not)
 {
 	end_is_told(true);

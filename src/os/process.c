@@ -100,6 +100,11 @@ static bool stat_ended(const char *text, const struct oci_os_image *image)
 	       (image->stack && now.stack && now.stack != image->stack);
 }
 
+static bool is_reaped(pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
+
 /* Without a descriptor: a process that has ended has no program, and no thread but the zombie. */
 static bool left_nothing(pid_t pid)
 {
@@ -117,10 +122,13 @@ bool oci_os_process_ended(pid_t pid, const struct oci_os_image *image)
 {
 	char text[1024];
 
-	if (kill(pid, 0) && errno == ESRCH)
+	if (is_reaped(pid))
 		return true;
-	return (read_stat(pid, text, sizeof(text)) ? stat_ended(text, image) : left_nothing(pid)) &&
-	       proc_is_ours();
+	if ((read_stat(pid, text, sizeof(text)) ? stat_ended(text, image) : left_nothing(pid)) &&
+	    proc_is_ours())
+		return true;
+	/* Its parent may have reaped it meanwhile, so that /proc has nothing of it. */
+	return is_reaped(pid);
 }
 
 pid_t oci_os_parent(pid_t pid)

@@ -27,9 +27,11 @@ struct process {
 struct thread {
 	pid_t tid;
 	unsigned long long ran; /* ns */
-	double stands_since_s;	/* it is to run, and has not run since */
+	double stands_since_s;	/* it is to run, and has not run since, ... */
+	double longer_s;	/* ... or for up to so long before that */
 	double waited_s;	/* since it began */
 	double waited_before_s; /* when something last advanced, less what it waited for the disk */
+	bool there;		/* at the last look */
 };
 
 struct watch {
@@ -162,13 +164,17 @@ static void note_thread(struct watch *watch, pid_t pid, pid_t tid)
 	if (!thread) {
 		if (watch->threads < MOST_THREADS)
 			watch->thread[watch->threads++] =
-				(struct thread){ tid, ran, now_s, waited_s, waited_s };
+				(struct thread){ tid, ran, now_s, 0, waited_s, waited_s, true };
 		return;
 	}
-	if (state != 'R' || thread->ran != ran)
+	if (state != 'R' || thread->ran != ran) {
 		thread->stands_since_s = now_s;
+		/* It may have run right after the last look, and have waited since. */
+		thread->longer_s = state == 'R' ? now_s - watch->last_look_s : 0;
+	}
 	if (state == 'D')
 		thread->waited_before_s -= now_s - watch->last_look_s;
+	thread->there = true;
 	thread->ran = ran;
 	thread->waited_s = waited_s + now_s - thread->stands_since_s;
 }
@@ -237,13 +243,31 @@ struct watch *watch_begin(double silence_s)
 	return watch;
 }
 
+/* What they have waited until now is over; those that have ended are forgotten. */
+static void begin_anew(struct watch *watch, double now_s)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < watch->threads; i++) {
+		struct thread thread = watch->thread[i];
+
+		if (!thread.there)
+			continue;
+		thread.waited_before_s = thread.waited_s;
+		watch->thread[kept++] = thread;
+	}
+	watch->threads = kept;
+	watch->advanced_s = now_s;
+}
+
 /* The seconds of silence that the thread which waited longest was given. */
 static double given_s(const struct watch *watch, double now_s)
 {
 	double waited_s = 0;
 
 	for (unsigned int i = 0; i < watch->threads; i++) {
-		double this_s = watch->thread[i].waited_s - watch->thread[i].waited_before_s;
+		const struct thread *thread = &watch->thread[i];
+		double this_s = thread->waited_s - thread->waited_before_s + thread->longer_s;
 
 		if (this_s > waited_s)
 			waited_s = this_s;
@@ -257,6 +281,8 @@ bool watch_look(struct watch *watch)
 	uint64_t before = watch->marks;
 
 	watch->marks = 0;
+	for (unsigned int i = 0; i < watch->threads; i++)
+		watch->thread[i].there = false;
 	find_processes(watch);
 	for (unsigned int i = 0; i < watch->processes; i++)
 		note_process(watch, &watch->process[i]);
@@ -266,8 +292,7 @@ bool watch_look(struct watch *watch)
 	    (now_s - watch->advanced_s > watch->silence_s / ENGINE_FRACTION &&
 	     engines_advanced(watch))) {
 		watch->begun = true;
-		watch->advanced_s = now_s;
-		watch->threads = 0;
+		begin_anew(watch, now_s);
 		return false;
 	}
 	given = given_s(watch, now_s);
