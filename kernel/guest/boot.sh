@@ -40,13 +40,26 @@ build_module() {
 		{ cat "$out/build.log" >&2; exit 1; }
 }
 
-# Sets root: what the guest begins with. Its /init is still to be written.
+# build_program NAME SOURCE...: for the guest, which has no libraries.
+build_program() {
+	${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static "${@:2}" -o "$out/$1"
+}
+
+# Sets root: what the guest begins with. Its /init begins, too; what it is to do is to be added.
 begin_root() {
 	root=$(mktemp -d "$out/root.XXXXXX")
 	trap 'rm -rf "$root"' EXIT
 	mkdir -p "$root"/{bin,dev,proc,sys,tmp,host,modules}
 	cp "$(command -v busybox)" "$root/bin/"
 	cp "$module/onecopy.ko" "$root/"
+	cat >"$root/init" <<'INIT'
+#!/bin/busybox sh
+export PATH=/bin
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sys /sys
+busybox mount -t devtmpfs dev /dev
+busybox mount -t debugfs debug /sys/kernel/debug
+INIT
 }
 
 # add_modules NAME...: of the kernel's own, in the order in which they are needed; what a kernel does

@@ -11,16 +11,10 @@ usage="usage: contention.sh OUT KDIR [NAME]"
 choose_kernel "${1:?"$usage"}" "${2:?"$usage"}"
 name=${3:-$out/kmod-locks}
 build_module
-${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static "$here/contention.c" \
-	-o "$out/contention"
+build_program contention "$here/contention.c"
 begin_root
 cp "$out/contention" "$root/"
-cat >"$root/init" <<'INIT'
-#!/bin/busybox sh
-export PATH=/bin
-busybox mount -t proc proc /proc
-busybox mount -t sysfs sys /sys
-busybox mount -t devtmpfs dev /dev
+cat >>"$root/init" <<'INIT'
 busybox insmod /onecopy.ko && /contention && echo "ok      contention" || echo "FAILED  contention"
 INIT
 complaints >>"$root/init"

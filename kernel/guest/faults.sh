@@ -57,13 +57,7 @@ try() {
 		cp "$out/faulty/$name/onecopy.ko" "$root/modules/$name.ko"
 		echo "$name ${tests[$name]}"
 	done >"$root/faults"
-	cat >"$root/init" <<'INIT'
-#!/bin/busybox sh
-export PATH=/bin
-busybox mount -t proc proc /proc
-busybox mount -t sysfs sys /sys
-busybox mount -t devtmpfs dev /dev
-busybox mount -t debugfs debug /sys/kernel/debug
+	cat >>"$root/init" <<'INIT'
 while read -r name tests; do
 	busybox dmesg -c >/dev/null
 	echo "begin $name"
@@ -94,8 +88,7 @@ INIT
 	rm -rf "$root"
 }
 
-${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static "$here"/*_test.c \
-	-o "$out/device_test"
+build_program device_test "$here"/*_test.c
 mkdir -p "$out/faulty"
 
 fault none together region.c both_directions "ok  *both_directions" <<'PERL'

@@ -16,12 +16,7 @@ begin_root
 add_modules virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci netfs fscache \
 	9pnet 9pnet_virtio 9p
 printf '%s\n' "$@" >"$root/tests"
-cat >"$root/init" <<'INIT'
-#!/bin/busybox sh
-export PATH=/bin
-busybox mount -t proc proc /proc
-busybox mount -t sysfs sys /sys
-busybox mount -t devtmpfs dev /dev
+cat >>"$root/init" <<'INIT'
 for module in /modules/*.ko; do busybox insmod $module; done
 busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=524288 host /host
 busybox insmod /onecopy.ko

@@ -19,17 +19,10 @@ esac
 choose_kernel "$1" "${3:-}"
 echo "kmod-check: building"
 build_module
-${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static \
-	"$here"/*_test.c -o "$out/device_test"
+build_program device_test "$here"/*_test.c
 begin_root
 cp "$out/device_test" "$root/"
-cat >"$root/init" <<'INIT'
-#!/bin/busybox sh
-export PATH=/bin
-busybox mount -t proc proc /proc
-busybox mount -t sysfs sys /sys
-busybox mount -t devtmpfs dev /dev
-busybox mount -t debugfs debug /sys/kernel/debug
+cat >>"$root/init" <<'INIT'
 busybox insmod /onecopy.ko && /device_test WORDS
 # Loaded anew, as nothing of it is in use any more.
 busybox rmmod onecopy && busybox insmod /onecopy.ko && busybox rmmod onecopy &&
