@@ -234,32 +234,35 @@ static const struct oc_piece *list_to_pack(struct oci_mpi_pieces *pieces, const 
 	return NULL;
 }
 
-bool oci_mpi_pieces_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
+/* Each piece and where it is packed, one way or the other; false: the list is of no use. */
+static bool by_list(void *packed, const void *user, size_t count, MPI_Datatype type, bool unpack)
 {
 	struct oci_mpi_pieces pieces;
 	const struct oc_piece *piece = list_to_pack(&pieces, user, count, type);
 
 	if (!piece)
 		return false;
-	for (size_t i = 0; i < pieces.count; i++)
-		memcpy((char *)packed + piece[i].at, piece[i].address,
-		       piece[i + 1].at - piece[i].at);
+	for (size_t i = 0; i < pieces.count; i++) {
+		void *at = (char *)packed + piece[i].at;
+		size_t bytes = piece[i + 1].at - piece[i].at;
+
+		if (unpack)
+			memcpy(piece[i].address, at, bytes);
+		else
+			memcpy(at, piece[i].address, bytes);
+	}
 	oci_mpi_pieces_close(&pieces);
 	return true;
 }
 
+bool oci_mpi_pieces_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
+{
+	return by_list(packed, user, count, type, false);
+}
+
 bool oci_mpi_pieces_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
 {
-	struct oci_mpi_pieces pieces;
-	const struct oc_piece *piece = list_to_pack(&pieces, user, count, type);
-
-	if (!piece)
-		return false;
-	for (size_t i = 0; i < pieces.count; i++)
-		memcpy(piece[i].address, (const char *)packed + piece[i].at,
-		       piece[i + 1].at - piece[i].at);
-	oci_mpi_pieces_close(&pieces);
-	return true;
+	return by_list((void *)(uintptr_t)packed, user, count, type, true);
 }
 
 bool oci_mpi_lies_together(MPI_Datatype type)

@@ -54,10 +54,10 @@ if [ "${1-}" = --inside ]; then
 fi
 
 here=$(cd "$(dirname "$0")" && pwd)
-hosts=${1?"usage: hosts.sh N COMMAND..."}
-shift
-[ $# -gt 0 ] && [ "$hosts" -ge 1 ] && [ "$hosts" -le 8 ] ||
+hosts=${1-}
+[[ $# -gt 1 && $hosts == [1-8] ]] ||
 	{ echo "usage: hosts.sh N COMMAND..., N from 1 to 8" >&2; exit 2; }
+shift
 for tool in ip unshare nsenter taskset; do
 	[ -n "$(PATH=$PATH:/usr/sbin:/sbin type -p $tool)" ] || skip "no command $tool"
 done

@@ -7,6 +7,10 @@
 # the second is the control. A value is the median over rounds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+[ $# -ge 7 ] || {
+	echo "usage: measure.sh BUILD openmpi|mpich HOSTS RANKS ROUNDS CELL_MS FILE [COLLECTIVE...]" >&2
+	exit 2
+}
 build=$(realpath "$1") mpi=$2 hosts=$3 each=$4 rounds=$5 cell_ms=$6 file=$7
 programs=$build/tests/mpi onecopy=$build/tools/onecopy/onecopy
 what="${*:8}"

@@ -209,6 +209,16 @@ static void exchange_packed(int *from, int *to, const int *counts, const int *pl
 	}
 }
 
+/* One of `type`, which spans so many ints, to and from each rank. */
+static void one_each(int *counts, int *places, MPI_Datatype *types, MPI_Datatype type, int ints)
+{
+	for (int i = 0; i < size; i++) {
+		counts[i] = 1;
+		places[i] = i * ints * (int)sizeof(int);
+		types[i] = type;
+	}
+}
+
 /* Pieces that go as a list, that are packed by one, and that the MPI packs; of all, every other. */
 static void test_pieces(int length)
 {
@@ -220,11 +230,7 @@ static void test_pieces(int length)
 
 	MPI_Type_vector(pieces, length, 2 * length, MPI_INT, &sparse);
 	MPI_Type_commit(&sparse);
-	for (int i = 0; i < size; i++) {
-		counts[i] = 1;
-		places[i] = i * ints * (int)sizeof(int);
-		types[i] = sparse;
-	}
+	one_each(counts, places, types, sparse, ints);
 	for (int i = 0; i < size * ints; i++)
 		from[i] = value(rank, i / ints, i % ints);
 	exchange_packed(from, to, counts, places, types, 1);
@@ -250,11 +256,7 @@ static void test_copies_are_kept(void)
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	MPI_Type_vector(PACKED_INTS, 1, 2, MPI_INT, &sparse);
 	MPI_Type_commit(&sparse);
-	for (int i = 0; i < size; i++) {
-		counts[i] = 1;
-		places[i] = i * ints * (int)sizeof(int);
-		types[i] = sparse;
-	}
+	one_each(counts, places, types, sparse, ints);
 	for (int i = 0; i < size * ints; i++)
 		from[i] = rank * size + i / ints;
 	exchange_packed(from, to, counts, places, types, 4);

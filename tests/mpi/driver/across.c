@@ -17,8 +17,7 @@ static void set_surroundings(struct job *job)
 }
 
 /*
- * "3" of `slots` ranks each, "3:1", or "2x2": by turns, one rank on each. The first word of the
- * launcher's list of hosts, and what they sum up to.
+ * The launcher's list of hosts with so many ranks each, "3:1", and how many these are.
  */
 static const char *host_list(const char *slots, int *hosts, int *ranks)
 {
@@ -64,10 +63,11 @@ static long in_levels(const struct job_result *result, const char *collective)
 	size_t i;
 	json_t *row;
 
-	json_array_foreach(json_object_get(result->stats, "two_levels"), i,
-			   row) if (!strcmp(json_string_value(json_object_get(row, "collective")),
-					    collective)) return (long)
-		json_integer_value(json_object_get(row, "calls"));
+	json_array_foreach(json_object_get(result->stats, "two_levels"), i, row)
+	{
+		if (!strcmp(json_string_value(json_object_get(row, "collective")), collective))
+			return (long)json_integer_value(json_object_get(row, "calls"));
+	}
 	return 0;
 }
 
