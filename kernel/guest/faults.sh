@@ -110,7 +110,8 @@ PERL
 fault region-without-a-reference alone region.c both_directions "KASAN: use-after-free in [a-z_]*" <<'PERL'
 s{ \|\| !kref_get_unless_zero\(&region->kref\)}{}s
 PERL
-fault mutex-not-unlocked alone main.c in_order "lock held when returning to user space" <<'PERL'
+fault mutex-not-unlocked alone main.c in_order \
+	"lock held when returning to user space|possible circular locking dependency" <<'PERL'
 s{(error = -EINVAL;\n)\tmutex_unlock\(&file->lock\);\n}{$1}s
 PERL
 fault sleep-under-a-spinlock together region.c mapped_in_both_directions \
