@@ -4,8 +4,8 @@
 #include "support/test.h"
 #include "team/team.h"
 
-/* As the first sleep and the growth of the later ones in wait.c. */
-enum { FIRST_US = 50, GROWTH = 16, LONG_US = 500 };
+/* As the first sleep, of each rank, and the growth of the later ones in wait.c. */
+enum { FIRST_US = 50, LAST_US = 1000, GROWTH = 16, LONG_US = 500 };
 
 static uint64_t flag;
 static uint32_t sleepers, looks, looks_that_work;
@@ -26,9 +26,10 @@ static int look(void)
 	return may_ask;
 }
 
+static struct oci_team team = { .oversubscribed = true, .size = 2 };
+
 static void turn(struct oci_wait *wait)
 {
-	static struct oci_team team = { .oversubscribed = true };
 	const struct oci_awaited awaited = { .word = &flag, .waiters = &sleepers, .target = 1 };
 
 	oci_wait_turn(&team, wait, &awaited);
@@ -59,9 +60,27 @@ TEST(a_sleep_is_no_longer_than_a_part_of_the_wait)
 		turn(&wait);
 		if (wait.sleep_us)
 			assert_true(wait.sleep_us <=
-				    FIRST_US + (oci_clock_ns() - start) / 1000 / GROWTH);
+				    FIRST_US * team.size +
+					    (oci_clock_ns() - start) / 1000 / GROWTH);
 	}
 	assert_int_equal(sleepers, 0);
+}
+
+TEST(ranks_that_sleep_wake_together_as_often_however_many_they_are)
+{
+	static const uint32_t sizes[] = { 3, 8, 20, 33 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct oci_wait wait = { 0 };
+
+		team.size = sizes[i];
+		begin(0, 0);
+		while (!wait.sleep_us)
+			turn(&wait);
+		assert_in_range(wait.sleep_us, sizes[i] < 20 ? FIRST_US * sizes[i] : LAST_US,
+				LAST_US);
+	}
+	team.size = 2;
 }
 
 TEST(a_rank_that_was_asked_stays_awake)
@@ -72,7 +91,7 @@ TEST(a_rank_that_was_asked_stays_awake)
 	while (!wait.sleep_us) {
 		turn(&wait);
 		/* Eight times the shortest sleep and the slack of its end. */
-		if (oci_clock_ns() - asked_ns < 800000)
+		if (oci_clock_ns() - asked_ns < 1200000)
 			assert_int_equal(wait.sleep_us, 0);
 	}
 }
