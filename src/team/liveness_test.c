@@ -169,9 +169,16 @@ TEST(without_pidfds_and_descriptors_ranks_live)
 
 enum end { CLOSED, PIPES, NONE_LEFT, OTHER_PROGRAM };
 
+/* Known to all ranks. */
+struct ending {
+	enum end end;
+	uint32_t ready; /* atomic; of the ranks that rank 1 is to be missed by */
+};
+
 static int rank_1_ends(struct oc_team *team, void *arg)
 {
-	enum end end = *(enum end *)arg;
+	struct ending *ending = arg;
+	enum end end = ending->end;
 
 	if (oct_barrier(team) || oc_peer_ended())
 		return 1;
@@ -180,11 +187,15 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 	else if (end == NONE_LEFT)
 		oct_use_up_descriptors();
 	if (oc_team_rank(team) == 1) {
+		/* However long a CPU is not theirs: they have seen it alive. Relaxed, both. */
+		while (__atomic_load_n(&ending->ready, __ATOMIC_RELAXED) + 1 < oc_team_size(team))
+			usleep(1000);
 		usleep(20000);
 		if (end == OTHER_PROGRAM)
 			execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		raise(SIGKILL);
 	}
+	__atomic_fetch_add(&ending->ready, 1, __ATOMIC_RELAXED);
 	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1 || !oc_peer_ended())
 		return WRONG;
 	/* The one that runs on as another program is no rank any more. */
@@ -195,7 +206,16 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 
 static int ends(enum end end)
 {
-	return oct_fork_team(2, 1, rank_1_ends, &end) + oct_fork_team(3, 1, rank_1_ends, &end);
+	struct ending *ending = mmap(NULL, sizeof(*ending), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int failed = 0;
+
+	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
+		*ending = (struct ending){ .end = end };
+		failed += oct_fork_team(ranks, 1, rank_1_ends, ending);
+	}
+	munmap(ending, sizeof(*ending));
+	return failed;
 }
 
 static int by_shm(void)
