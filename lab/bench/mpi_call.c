@@ -102,7 +102,7 @@ void mpi_call_destroy(struct mpi_call *mpi)
 #define CALL_BLOCKING(name, Name, first, second, root) \
 	MPI_##Name(OC_SIGNATURE(GIVEN, first, second, root) mpi->comm)
 #define CALL_NONBLOCKING(name, Name, first, second, root) \
-	MPI_I##name(OC_SIGNATURE(GIVEN, first, second, root) mpi->comm, &request)
+	MPI_I##name(OC_SIGNATURE(GIVEN, first, second, root) mpi->comm, request)
 #define CALL_PERSISTENT(name, Name, first, second, root) \
 	PERSISTENT(Name##_init)                          \
 	(OC_SIGNATURE(GIVEN, first, second, root) mpi->comm, MPI_INFO_NULL, &mpi->kept)
@@ -113,24 +113,44 @@ void mpi_call_destroy(struct mpi_call *mpi)
 		break;                              \
 	}
 
-void mpi_call_run(struct mpi_call *mpi, void *send, void *recv)
+static MPI_Datatype type_of(const struct collective_call *call)
+{
+	return oci_is_reduction(call->collective) ? MPI_FLOAT : MPI_BYTE;
+}
+
+/* Rank 0 gets nothing from an exclusive one, but MPICH wants an address of it. */
+static void *address_of(const struct collective_call *call, void *recv)
 {
 	static float nothing;
+
+	return oci_is_exclusive(call->collective) && !recv ? &nothing : recv;
+}
+
+void mpi_call_begin(struct mpi_call *mpi, void *send, void *recv, MPI_Request *request)
+{
 	const struct collective_call *call = mpi->call;
-	MPI_Datatype type = oci_is_reduction(call->collective) ? MPI_FLOAT : MPI_BYTE;
-	MPI_Request request = MPI_REQUEST_NULL;
+	MPI_Datatype type = type_of(call);
 	int n = elements(call);
 
-	/* Rank 0 gets nothing, but MPICH wants an address of it. */
-	if (oci_is_exclusive(call->collective) && !recv) {
-		recv = &nothing;
-	}
+	*request = MPI_REQUEST_NULL;
+	recv = address_of(call, recv);
+	CALL_ALL(NONBLOCKING)
+}
+
+void mpi_call_run(struct mpi_call *mpi, void *send, void *recv)
+{
+	const struct collective_call *call = mpi->call;
+	MPI_Datatype type = type_of(call);
+	MPI_Request request;
+	int n = elements(call);
+
+	recv = address_of(call, recv);
 	switch (mpi->form) {
 	case FORM_BLOCKING:
 		CALL_ALL(BLOCKING)
 		break;
 	case FORM_NONBLOCKING:
-		CALL_ALL(NONBLOCKING)
+		mpi_call_begin(mpi, send, recv, &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		break;
 	default:

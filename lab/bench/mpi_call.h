@@ -27,6 +27,8 @@ struct mpi_call {
 int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form);
 void mpi_call_destroy(struct mpi_call *mpi);
 
+/* The nonblocking form, whatever the call's is: begun. */
+void mpi_call_begin(struct mpi_call *mpi, void *send, void *recv, MPI_Request *request);
 void mpi_call_run(struct mpi_call *mpi, void *send, void *recv);
 
 #endif

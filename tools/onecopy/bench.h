@@ -20,7 +20,8 @@ enum bench_what {
 	BENCH_ALL = 15, /* without a word; what follows is for those who name it */
 	BENCH_P2P = 16,
 	BENCH_START = 32,
-	BENCH_MESSAGES = 64
+	BENCH_MESSAGES = 64,
+	BENCH_OVERLAP = 128
 };
 
 struct bench_choice {
@@ -31,7 +32,7 @@ struct bench_choice {
 	uint32_t ranks;
 	long rounds;
 	bool quick, every_parameter, touch, mapped;
-	enum launcher mpi;    /* of messages; LAUNCH_NONE: all */
+	enum launcher mpi;    /* of messages and overlap; LAUNCH_NONE: all */
 	const char *token_ns; /* "0:140", of the samples of p2p that count; NULL: all do */
 	const char *profile;  /* NULL: what jobs go by here */
 	const char *json, *out;
@@ -65,6 +66,9 @@ void bench_messages_plan(struct bench *bench);
 void bench_start_plan(struct bench *bench);
 void bench_start_end(struct bench *bench);
 void bench_start_sum_up(struct bench *bench);
+
+/* bench_overlap.c: overlap */
+void bench_overlap_plan(struct bench *bench);
 
 /* bench_program.c: the programs that are installed beside the command. */
 

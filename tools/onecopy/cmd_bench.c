@@ -19,6 +19,7 @@ static const struct {
 	{ "model", BENCH_MODEL },
 	{ "p2p", BENCH_P2P },
 	{ "messages", BENCH_MESSAGES },
+	{ "overlap", BENCH_OVERLAP },
 	{ "start", BENCH_START },
 };
 
@@ -47,7 +48,7 @@ static unsigned int parse_word(const char *text)
 		word_list_add(&valid, words[i].word);
 	}
 	usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
-	      "all but p2p, messages and start",
+	      "all but p2p, messages, overlap and start",
 	      text, valid.text);
 }
 
@@ -55,10 +56,10 @@ static void add_collective(struct bench_choice *options, const char *name)
 {
 	enum oc_collective collective;
 
-	if (!(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
-		usage("'%s': only 'algorithms' and 'model' take collectives", name);
+	if (!(options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_OVERLAP)))
+		usage("'%s': only 'algorithms', 'model' and 'overlap' take collectives", name);
 	collective = name_collective(name);
-	if (!measure_can(collective))
+	if (options->what != BENCH_OVERLAP && !measure_can(collective))
 		usage("%s cannot be measured, as its blocks have sizes of their own; valid: "
 		      "the collectives of equal blocks",
 		      name);
@@ -92,6 +93,8 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 	(void)state;
 	if (options->what == BENCH_MESSAGES)
 		options->mpi = parse_mpi(text);
+	else if (options->what == BENCH_OVERLAP && launcher_of(text) != LAUNCH_NONE)
+		options->mpi = launcher_of(text);
 	else if (options->what)
 		add_collective(options, text);
 	else
@@ -105,7 +108,7 @@ const struct option_set bench_options = {
 		(const struct option_row[]){
 			{ "ranks", 'n', "N",
 			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start, "
-			  "ranks of the halo and the ring of messages (default 2)",
+			  "ranks of overlap, of the halo and the ring of messages (default 2)",
 			  .take = take_ranks },
 			{ "bytes", 'b', "LIST",
 			  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and "
@@ -141,17 +144,20 @@ const struct option_set bench_options = {
 			  OPTION_TEXT, AT(out) },
 			{ 0 } },
 	.argument = take_argument,
-	.arguments = "[algorithms|mechanisms|contention|model|p2p|messages|start [COLLECTIVE...]]",
+	.arguments = "[algorithms|mechanisms|contention|model|p2p|messages|overlap|start "
+		     "[COLLECTIVE...]]",
 	.about =
 		"Measures, on this machine and without an MPI: the algorithms of a collective against "
 		"each other; mechanisms against each other; how copiers of one process hold each "
 		"other up; the model against the measurement. Without a word: all of them. With p2p: "
 		"messages of the C API against those of the MPIs that are installed. With messages: "
 		"those of the MPIs alone, with onecopy and under its shared heap, between two ranks "
-		"and between the neighbours of more. With start: what "
+		"and between the neighbours of more. With overlap: how far the MPIs' nonblocking "
+		"collectives go on while the program computes, and what CPU time that takes. With "
+		"start: what "
 		"MPI_Init, the first 2000 calls, a new communicator and a program without a "
 		"collective take on them, without and with onecopy. Collectives: bcast, scatter, "
-		"gather, allgather and alltoall unless others are named. Run it on an idle "
+		"gather, allgather and alltoall unless others are named; of overlap all. Run it on an idle "
 		"machine.\vExit status: 0; 1 if something could not be measured, written or drawn; "
 		"2 if the options are wrong.",
 };
@@ -160,6 +166,7 @@ const struct option_set bench_options = {
 #define P2P_QUICK_SIZES "64,4K,64K,1M"
 #define SIZES "4K,16K,64K,256K,1M,4M"
 #define QUICK_SIZES "64K,1M"
+#define OVERLAP_SIZES "4K,64K,1M"
 /* What the MPIs' int counts, and the memory of most machines, take. */
 #define P2P_BYTES_MOST ((size_t)1 << 30)
 
@@ -192,20 +199,30 @@ static void fill_defaults(struct bench *bench)
 		predict_sizes("--bytes", options->quick ? P2P_QUICK_SIZES : P2P_SIZES,
 			      &options->sizes);
 	else if (!options->sizes.count)
-		predict_sizes("--bytes", options->quick ? QUICK_SIZES : SIZES, &options->sizes);
+		predict_sizes("--bytes",
+			      options->quick		     ? QUICK_SIZES :
+			      options->what == BENCH_OVERLAP ? OVERLAP_SIZES :
+							       SIZES,
+			      &options->sizes);
 	check_p2p(options);
 	if (options->mapped && !(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
 		usage("--mapped: only 'algorithms' and 'model' take it");
-	if (!options->ranks && options->what & (BENCH_P2P | BENCH_START | BENCH_MESSAGES))
+	if (!options->ranks &&
+	    options->what & (BENCH_P2P | BENCH_START | BENCH_MESSAGES | BENCH_OVERLAP))
 		options->ranks = 2;
 	if (!options->ranks)
 		options->ranks = bench->cpus > 2 ? bench->cpus : 2;
+	if (options->what == BENCH_OVERLAP && !options->collective_count) {
+		for (; options->collective_count < OC_COLLECTIVES; options->collective_count++)
+			options->collectives[options->collective_count] =
+				(enum oc_collective)options->collective_count;
+	}
 	if (!options->collective_count) {
 		memcpy(options->collectives, usual, sizeof(usual));
 		options->collective_count = sizeof(usual) / sizeof(usual[0]);
 	}
 	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P |
-						   BENCH_START | BENCH_MESSAGES))
+						   BENCH_START | BENCH_MESSAGES | BENCH_OVERLAP))
 		usage("--ranks 1: a rank alone moves nothing; valid: 2 and more");
 	for (unsigned int c = 0; c < options->collective_count; c++)
 		measure_check_sizes(options->collectives[c], &options->sizes);
@@ -224,6 +241,8 @@ static int run(struct bench *bench)
 		bench_p2p_plan(bench);
 	if (bench->options.what == BENCH_MESSAGES)
 		bench_messages_plan(bench);
+	if (bench->options.what == BENCH_OVERLAP)
+		bench_overlap_plan(bench);
 	if (bench->options.what == BENCH_START)
 		bench_start_plan(bench);
 	failed = results_run(results);

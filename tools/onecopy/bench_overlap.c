@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How far nonblocking collectives go on while the program computes, on the MPIs that are installed:
+ * stock, and onecopy with each of its executors, in turns.
+ */
+#include "bench.h"
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than any run takes; a launcher that hangs must not make us hang. */
+#define RUN_SECONDS 300
+#define CELL_S 0.1
+#define CELL_QUICK_S 0.03
+
+enum { VARIANTS = 4 };
+
+static const struct variant variants[LAUNCHERS][VARIANTS] = {
+	[LAUNCH_OPENMPI] = { { "stock", LAUNCH_OPENMPI, false, false, NULL },
+			     { "control", LAUNCH_OPENMPI, false, false, NULL },
+			     { "onecopy", LAUNCH_OPENMPI, true, false, NULL },
+			     { "shared heap", LAUNCH_OPENMPI, true, true, NULL } },
+	[LAUNCH_MPICH] = { { "stock", LAUNCH_MPICH, false, false, NULL },
+			   { "control", LAUNCH_MPICH, false, false, NULL },
+			   { "onecopy", LAUNCH_MPICH, true, false, NULL },
+			   { "shared heap", LAUNCH_MPICH, true, true, NULL } },
+};
+
+static const struct quantity {
+	const char *name, *unit, *title, *about;
+	bool more_is_better;
+} quantities[] = {
+	{ "pure", "us", "the call and its wait",
+	  "Mean of the ranks, median over calls that all begin at one instant.", false },
+	{ "exposed", "us", "what it adds to a computation",
+	  "A call, a computation as long as the call alone takes, the wait; less the computation "
+	  "alone.",
+	  false },
+	{ "overlap", "%", "overlap",
+	  "100 * (1 - added / call alone), as OSU's osu_i* count it; below 0: worse than one after "
+	  "the other.",
+	  true },
+	{ "lost", "%", "CPU time lost",
+	  "CPU time of all threads of the process beyond that of the computation alone, in % of "
+	  "it.",
+	  false },
+};
+enum { QUANTITIES = sizeof(quantities) / sizeof(quantities[0]) };
+
+/* Of an MPI. */
+static struct place {
+	enum launcher mpi;
+	enum binding binding;
+	uint32_t ranks;
+	struct figure *main;
+	char arguments[1024];
+} places[LAUNCHERS];
+
+static const size_t no_bytes;
+
+static int run_variant(struct results *results, struct step *step, unsigned int round)
+{
+	struct place *place = step->context;
+	const struct variant *variant = &variants[place->mpi][step->at];
+	char why[512];
+	struct run run = { .variant = variant,
+			   .with = bench_with(),
+			   .ranks = place->ranks,
+			   .binding = place->binding,
+			   .program = bench_program("overlap", place->mpi, why, sizeof(why)),
+			   .arguments = place->arguments,
+			   .stem = launcher_info(place->mpi)->word,
+			   .timeout_s = RUN_SECONDS,
+			   .counted = true };
+	int err = run.program ? run_program(results, &run, round, why, sizeof(why)) : -ENOENT;
+
+	json_decref(run.counters);
+	if (err == -EINTR)
+		return err;
+	if (err)
+		bench_leave_out(step, place->main, variant->name, why);
+	return 0;
+}
+
+static void plan_figures(struct bench *bench, struct place *place, enum oc_collective collective)
+{
+	const struct size_list *sizes = &bench->options.sizes;
+	const struct launcher_info *mpi = launcher_info(place->mpi);
+	const char *name = oci_collective_name(collective);
+	bool barrier = collective == OC_BARRIER;
+
+	for (int q = 0; q < QUANTITIES; q++) {
+		const struct quantity *quantity = &quantities[q];
+		struct figure *figure = figure_new(&bench->results, barrier ? &no_bytes : sizes->at,
+						   barrier ? 1 : sizes->count, quantity->unit,
+						   "%s-%s-%s", mpi->word, name, quantity->name);
+
+		snprintf(figure->title, sizeof(figure->title), "I%s of %s, %u ranks: %s", name,
+			 mpi->name, bench->options.ranks, quantity->title);
+		snprintf(figure->about, sizeof(figure->about), "%s", quantity->about);
+		snprintf(figure->row, sizeof(figure->row), "i%s", name);
+		figure->more_is_better = quantity->more_is_better;
+		if (q)
+			continue;
+		figure->log_y = true;
+		figure->group = (unsigned int)place->mpi;
+		place->main = place->main ? place->main : figure;
+	}
+}
+
+/* Whether what one variant takes is more than another does, beside what stock differs by. */
+static void plan_comparison(struct bench *bench, const struct place *place, const char *subject)
+{
+	struct comparison *c = results_compare(&bench->results, (unsigned int)place->mpi);
+
+	snprintf(c->title, sizeof(c->title), "%s, the calls alone: %s",
+		 launcher_info(place->mpi)->name, subject);
+	snprintf(c->about, sizeof(c->about),
+		 "us. ratio: stock/%s, within each round; control: stock/stock.", subject);
+	c->subject = subject;
+	c->stock = "stock";
+	c->control = "control";
+	c->floor = 0.95;
+}
+
+static void write_arguments(const struct bench *bench, struct place *place)
+{
+	const struct bench_choice *o = &bench->options;
+	FILE *out = must(fmemopen(place->arguments, sizeof(place->arguments), "w"));
+
+	fprintf(out, "--cell-seconds %g", o->quick ? CELL_QUICK_S : CELL_S);
+	for (unsigned int c = 0; c < o->collective_count; c++)
+		fprintf(out, "%s%s", c ? "," : " --collectives ",
+			oci_collective_name(o->collectives[c]));
+	for (unsigned int s = 0; s < o->sizes.count; s++)
+		fprintf(out, "%s%zu", s ? "," : " --sizes ", o->sizes.at[s]);
+	fclose(out);
+}
+
+static void plan_place(struct bench *bench, struct place *place)
+{
+	const struct host *host = &bench->results.host;
+	int ranks = (int)bench->options.ranks;
+
+	place->ranks = bench->options.ranks;
+	place->binding = ranks <= host->cores ? BIND_CORES :
+			 ranks <= host->cpus  ? BIND_THREADS :
+						BIND_NONE;
+	for (unsigned int c = 0; c < bench->options.collective_count; c++)
+		plan_figures(bench, place, bench->options.collectives[c]);
+	plan_comparison(bench, place, "onecopy");
+	plan_comparison(bench, place, "shared heap");
+	write_arguments(bench, place);
+	results_turn(&bench->results);
+	for (unsigned int v = 0; v < VARIANTS; v++)
+		results_step(&bench->results, run_variant, place, v, "%s: %s",
+			     launcher_info(place->mpi)->name, variants[place->mpi][v].name);
+}
+
+void bench_overlap_plan(struct bench *bench)
+{
+	run_begin();
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+		places[mpi].mpi = (enum launcher)mpi;
+		if (!bench->options.mpi || bench->options.mpi == (enum launcher)mpi)
+			plan_place(bench, &places[mpi]);
+	}
+}

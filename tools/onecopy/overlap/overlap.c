@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * onecopy-overlap-MPI: how far the nonblocking collectives of the MPI below it go on while the
+ * program computes. `onecopy bench overlap` runs it.
+ *
+ * Three things take turns, each begun by all ranks at one instant: the call with its wait at once;
+ * a computation of a fixed number of steps, which takes as long as the call; and the call, the
+ * computation, the wait. A value is the mean over the ranks, as in OSU's benchmarks, and of these
+ * the median over the turns. Printed is, behind '=', collective and bytes:
+ *
+ *   pure     the call and its wait, us
+ *   exposed  what the third takes longer than the second, us
+ *   overlap  100 * (1 - exposed / pure), in %: as OSU's osu_i* define it, but negative where the
+ *            third takes longer than both others
+ *   lost     CPU time of the process in the third beyond that in the second, in % of the latter
+ */
+#include <errno.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lab/bench/buffers.h"
+#include "lab/bench/mpi_call.h"
+#include "lab/harness/clock.h"
+#include "lab/harness/options.h"
+#include "lab/harness/shm_barrier.h"
+#include "lab/harness/stats.h"
+
+enum { MOST_TURNS = 2000, LEAST_TURNS = 10, WARM_TURNS = 20, CHECK_EVERY = 50 };
+
+/* What a rank notes of a turn. */
+enum noted { PURE, ALONE, BOTH, ALONE_CPU, BOTH_CPU, NOTED };
+
+static struct overlap {
+	struct collective_list collectives;
+	struct size_list sizes;
+	double cell_seconds;
+	int rank, ranks;
+	struct shm_barrier barrier;
+	double steps_per_us; /* of the computation */
+	uint64_t seed;
+} overlap = { .cell_seconds = 0.1 };
+
+struct cell {
+	struct collective_call call;
+	struct mpi_call mpi;
+	struct buffers send, recv;
+	long steps;    /* of the computation */
+	double *noted; /* [MOST_TURNS][NOTED] */
+};
+
+static void fail(const char *what, int error)
+{
+	fprintf(stderr, "onecopy-overlap: rank %d: %s: %s\n", overlap.rank, what, strerror(error));
+	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
+}
+
+/* ---- computing ------------------------------------------------------------------------------- */
+
+static volatile double result;
+
+/* In registers: what a call leaves in the caches is not what is measured here. */
+static void compute(long steps)
+{
+	double x = result;
+
+	for (long i = 0; i < steps; i++)
+		x = x * 0.999999 + 1e-6;
+	result = x;
+}
+
+/* The fastest of some: others may have had the CPU meanwhile. */
+static void calibrate(void)
+{
+	const long steps = 100000;
+
+	for (int i = 0; i < 20; i++) {
+		double begin = now_us(), rate;
+
+		compute(steps);
+		rate = (double)steps / (now_us() - begin);
+		if (rate > overlap.steps_per_us)
+			overlap.steps_per_us = rate;
+	}
+}
+
+/* Of all threads. */
+static double cpu_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+static void verify(const struct cell *cell, const void *recv)
+{
+	const char *name = oci_collective_name(cell->call.collective);
+	struct collective_error wrong;
+	int error = collective_verify(&cell->call, recv, &wrong);
+
+	if (!error)
+		return;
+	if (error != -EBADMSG)
+		fail("the received bytes could not be verified", -error);
+	fprintf(stderr,
+		"onecopy-overlap: MPI_I%s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x was "
+		"expected, 0x%02x is there\n",
+		name, cell->call.bytes, overlap.rank, wrong.offset, wrong.expected, wrong.found);
+	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
+}
+
+/* One call, with so many steps of computing before its wait. */
+static void run_call(struct cell *cell, long steps, bool check, double *us, double *cpu)
+{
+	MPI_Request request;
+	void *send, *recv;
+	double begin, begin_cpu;
+
+	/* Pools do not run out of memory. */
+	buffers_get(&cell->send, &send);
+	buffers_get(&cell->recv, &recv);
+	cell->call.seed = ++overlap.seed;
+	collective_fill(&cell->call, send);
+	shm_barrier_align(&overlap.barrier);
+	begin_cpu = cpu ? cpu_us() : 0;
+	begin = now_us();
+	mpi_call_begin(&cell->mpi, send, recv, &request);
+	if (steps)
+		compute(steps);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	*us = now_us() - begin;
+	if (cpu)
+		*cpu = cpu_us() - begin_cpu;
+	shm_barrier_wait(&overlap.barrier);
+	if (check)
+		verify(cell, recv);
+}
+
+static void run_alone(long steps, double *us, double *cpu)
+{
+	double begin, begin_cpu;
+
+	shm_barrier_align(&overlap.barrier);
+	begin_cpu = cpu_us();
+	begin = now_us();
+	compute(steps);
+	*us = now_us() - begin;
+	*cpu = cpu_us() - begin_cpu;
+	shm_barrier_wait(&overlap.barrier);
+}
+
+static double mean_of(long turn, enum noted what)
+{
+	double sum = 0;
+
+	for (int rank = 0; rank < overlap.ranks; rank++)
+		sum += shm_barrier_times(&overlap.barrier, rank)[turn * NOTED + what];
+	return sum / overlap.ranks;
+}
+
+/* The computation is to take as long as the call: alike on all ranks. */
+static void warm_up(struct cell *cell)
+{
+	double pure[WARM_TURNS], cpu;
+
+	for (long turn = 0; turn < WARM_TURNS; turn++)
+		run_call(cell, 0, true, &cell->noted[turn * NOTED + PURE], &cpu);
+	shm_barrier_wait(&overlap.barrier);
+	/* The first half are learning, and fetch what is used. */
+	for (long turn = 0; turn < WARM_TURNS; turn++)
+		pure[turn] = mean_of(turn, PURE);
+	shm_barrier_wait(&overlap.barrier);
+	cell->steps = 1 + (long)(stats_median(pure + WARM_TURNS / 2, WARM_TURNS / 2) *
+				 overlap.steps_per_us);
+}
+
+/* How many turns were made. */
+static long take_turns(struct cell *cell)
+{
+	double deadline = now_us() + 1e6 * overlap.cell_seconds;
+	long turn = 0;
+	bool stop = false;
+
+	for (; turn < MOST_TURNS && !stop; turn++) {
+		double *noted = cell->noted + turn * NOTED;
+		bool check = turn % CHECK_EVERY == 0;
+
+		/* Rank 0 alone looks at the clock; it does so before the waits of the turn. */
+		if (overlap.rank == 0)
+			shm_barrier_set_stop(&overlap.barrier,
+					     turn + 1 >= LEAST_TURNS && now_us() > deadline);
+		run_call(cell, 0, check, &noted[PURE], NULL);
+		run_alone(cell->steps, &noted[ALONE], &noted[ALONE_CPU]);
+		stop = shm_barrier_stop(&overlap.barrier);
+		run_call(cell, cell->steps, check, &noted[BOTH], &noted[BOTH_CPU]);
+	}
+	return turn;
+}
+
+static void print(const struct cell *cell, const char *what, double value)
+{
+	printf("= %s-%s %zu %.6g\n", oci_collective_name(cell->call.collective), what,
+	       cell->call.bytes, value);
+}
+
+static void sum_up(const struct cell *cell, long turns)
+{
+	double pure[MOST_TURNS], exposed[MOST_TURNS], lost[MOST_TURNS], pure_us, exposed_us;
+
+	for (long turn = 0; turn < turns; turn++) {
+		pure[turn] = mean_of(turn, PURE);
+		exposed[turn] = mean_of(turn, BOTH) - mean_of(turn, ALONE);
+		lost[turn] = 100 * (mean_of(turn, BOTH_CPU) / mean_of(turn, ALONE_CPU) - 1);
+	}
+	pure_us = stats_median(pure, (size_t)turns);
+	exposed_us = stats_median(exposed, (size_t)turns);
+	print(cell, "pure", pure_us);
+	print(cell, "exposed", exposed_us);
+	print(cell, "overlap", 100 * (1 - exposed_us / pure_us));
+	print(cell, "lost", stats_median(lost, (size_t)turns));
+	fflush(stdout);
+}
+
+static void run_cell(enum oc_collective collective, size_t bytes)
+{
+	struct cell cell = {
+		.call = { .collective = collective,
+			  .rank = overlap.rank,
+			  .ranks = overlap.ranks,
+			  .bytes = bytes },
+		.noted = shm_barrier_times(&overlap.barrier, overlap.rank),
+	};
+	int error = mpi_call_create(&cell.mpi, &cell.call, FORM_NONBLOCKING);
+	long turns;
+
+	if (!error)
+		error = buffers_create(&cell.send, BUFFERS_ROTATED,
+				       collective_send_bytes(&cell.call));
+	if (!error)
+		error = buffers_create(&cell.recv, BUFFERS_ROTATED,
+				       collective_recv_bytes(&cell.call));
+	if (error)
+		fail("no buffers; choose smaller sizes", -error);
+	/* The first blocking collective of a communicator makes its team. */
+	MPI_Barrier(cell.mpi.comm);
+	warm_up(&cell);
+	turns = take_turns(&cell);
+	if (overlap.rank == 0)
+		sum_up(&cell, turns);
+	/* The times may be overwritten from here on. */
+	shm_barrier_wait(&overlap.barrier);
+	buffers_destroy(&cell.send);
+	buffers_destroy(&cell.recv);
+	mpi_call_destroy(&cell.mpi);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+/* A rank that waits long in our barrier drives its MPI all the same. */
+static void drive_mpi(void)
+{
+	int flag;
+
+	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+static void join_segment(void)
+{
+	char name[SHM_BARRIER_NAME_CHARS];
+	int error;
+
+	if (overlap.rank == 0)
+		shm_barrier_name(name);
+	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
+	error = shm_barrier_meet(&overlap.barrier, name, overlap.rank, overlap.ranks,
+				 (size_t)MOST_TURNS * NOTED);
+	if (error)
+		fail("the ranks' shared memory could not be made; are all on this host?", -error);
+	overlap.barrier.idle = drive_mpi;
+}
+
+#define AT(member) .place = offsetof(struct overlap, member)
+
+static const struct option_set set = {
+	.rows =
+		(const struct option_row[]){
+			{ "collectives", 0, "LIST",
+			  "What to measure: some of " COLLECTIVE_WORDS "with commas between them",
+			  .take = take_collectives, AT(collectives) },
+			{ "sizes", 0, "LIST", "Bytes of the message or of one rank's block",
+			  .take = take_sizes, AT(sizes) },
+			{ "cell-seconds", 0, "S", "Time of a cell (default: 0.1)", OPTION_FRACTION,
+			  AT(cell_seconds), 0.001, 3600 },
+			{ 0 } },
+	.about = "Run by onecopy bench overlap, under mpirun.",
+};
+
+int main(int argc, char **argv)
+{
+	collective_list_default(&overlap.collectives);
+	take_sizes(&overlap.sizes, SIZES_USUAL);
+	options_parse(&set, argc, argv, &overlap);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &overlap.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &overlap.ranks);
+	join_segment();
+	calibrate();
+	for (int c = 0; c < overlap.collectives.n; c++) {
+		bool barrier = overlap.collectives.at[c] == OC_BARRIER;
+
+		for (unsigned int s = 0; s < (barrier ? 1 : overlap.sizes.count); s++)
+			run_cell(overlap.collectives.at[c], barrier ? 0 : overlap.sizes.at[s]);
+	}
+	shm_barrier_close(&overlap.barrier);
+	MPI_Finalize();
+	return STATUS_OK;
+}
