@@ -487,7 +487,8 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 	int result = 0;
 
 	serve(x);
-	if (!may_wait)
+	/* Before that the lane is still another operation's, which another thread may run. */
+	if (!may_wait && x->started)
 		oci_store_relaxed(&x->lane->ack.looks, x->lane->ack.looks + 1);
 	/* Another wait than before: it starts to spin anew. */
 	if (x->awaited.word != x->waited_on) {
