@@ -145,6 +145,9 @@ struct oc_op {
 	size_t bytes;	 /* of an element; 1 .. OC_OP_MAX_BYTES */
 	int commutative; /* 0: operands are combined in rank order */
 	uint32_t id; /* compared between the ranks to notice mismatched calls; 0: not compared */
+	/* Not 0: a thread of onecopy's own may call it, beside yours (ONECOPY_ASYNC). Else it is
+	 * called in your calls alone. */
+	int any_thread;
 };
 #define OC_OP_MAX_BYTES 4096
 

@@ -72,6 +72,8 @@ uint32_t oci_port_op_id(MPI_Op op);
  * there is none that is faster than the MPI's own. */
 typedef void oci_port_function(void *context, const void *in, void *inout, size_t count);
 oci_port_function *oci_port_op_function(MPI_Op op, MPI_Datatype type, size_t size);
+/* May oci_port_op_apply() be called in a thread of ours, beside any call of the program's? */
+bool oci_port_op_any_thread(MPI_Op op, MPI_Datatype type);
 /* inout[i] = in[i] (op) inout[i], typed elements. */
 int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type);
 

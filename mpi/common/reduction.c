@@ -83,6 +83,8 @@ int oci_mpi_reduction_open(struct oci_mpi_reduction *self, MPI_Op op, MPI_Dataty
 			 * must go on to.
 			 */
 			.id = oci_port_op_id(op),
+			.any_thread = function ||
+				      (shape->dense && oci_port_op_any_thread(op, type)),
 		},
 		.mpi = op,
 		.type = type,

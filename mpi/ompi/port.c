@@ -124,6 +124,12 @@ oci_port_function *oci_port_op_function(MPI_Op op, MPI_Datatype type, size_t siz
 	return NULL;
 }
 
+/* A loop of Open MPI's over the elements, which looks at nothing else. */
+bool oci_port_op_any_thread(MPI_Op op, MPI_Datatype type)
+{
+	return ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type);
+}
+
 int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type)
 {
 	/* Not const in Open MPI, but only read. */

@@ -293,6 +293,13 @@ bool oci_port_op_commutes(MPI_Op op)
 	return commutes;
 }
 
+/* It is a call of the MPI. */
+bool oci_port_op_any_thread(MPI_Op op, MPI_Datatype type)
+{
+	(void)type;
+	return oci_pmpi_job.threads && oci_port_op_id(op);
+}
+
 int oci_port_op_apply(MPI_Op op, const void *in, void *inout, size_t count, MPI_Datatype type)
 {
 	return PMPI(Reduce_local_c)(in, inout, (MPI_Count)count, type, op);

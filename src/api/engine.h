@@ -6,6 +6,7 @@
  *   call.c     one call: checked, resolved to buffers, chosen
  *   blocking.c run to its end
  *   request.c  outstanding operations and progress
+ *   helper.c   a thread that runs them while the program computes
  *   message.c  point-to-point
  *   stats.c    what was served, what was handed back
  *   inspect.c  what the command shows
@@ -34,6 +35,9 @@ struct oci_counts {
 	unsigned int used, room;
 };
 
+/* Whether the ranks of its node have CPUs beside those that they compute on: helper.c. */
+enum oci_idle { OCI_IDLE_UNKNOWN, OCI_IDLE_THERE, OCI_IDLE_NONE };
+
 struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
@@ -54,6 +58,7 @@ struct oc_team {
 		bool counted;
 	} recent[OC_COLLECTIVES];
 	struct oci_counts counts;
+	uint8_t idle_cpus; /* enum oci_idle; its own thread's, as its next calls are */
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
 	 * team holds that lock too, as its requests may be in another thread's progress. */
 	unsigned int outstanding;
@@ -94,7 +99,8 @@ struct oci_engine {
 	struct oc_request *spare[2]; /* requests that are not in use, by `message` */
 	struct oc_team *messaging;
 	unsigned int pending; /* requests; also read without the lock */
-	bool alone;	      /* oc_set_threads(0): no thread ever comes beside another */
+	bool alone;	      /* oc_set_threads(0): no thread comes beside another, but the helper,
+			       * which ends this before it begins */
 	bool inside;	      /* what the lock is then: this thread is behind it */
 };
 extern struct oci_engine oci_engine;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "api/engine.h"
+#include "api/helper.h"
 #include "os/os.h"
 
 struct operation_request {
@@ -18,6 +19,7 @@ struct operation_request {
 	struct oc_call call;
 	struct oc_op op;
 	struct oci_operation operation;
+	bool helped;  /* the helper may run it, too */
 	bool running; /* by a thread that does not hold the lock: its list alone is others' */
 	bool over;    /* and about to leave the list */
 };
@@ -78,12 +80,18 @@ void oci_request_leave(struct oc_request *r)
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* As oci_exec_run(). */
-static int request_run(struct operation_request *r)
+static int request_run(struct operation_request *r, bool helper)
 {
 	struct oci_exec *x = &r->operation.x;
-	bool unlocked = r->call.op;
+	bool unlocked = r->call.op || helper;
 	int result;
 
+	if (helper) {
+		/* What the team learns of ways is with the lock, and is not of copies like these.
+		 */
+		x->unlocked = true;
+		x->way_tried = false;
+	}
 	if (unlocked) {
 		r->running = true;
 		oci_engine_unlock();
@@ -103,12 +111,12 @@ static int request_run(struct operation_request *r)
 }
 
 /* True when it is over. With the lock held; what it guards may be another when this returns. */
-static bool request_step(struct operation_request *r)
+static bool request_step(struct operation_request *r, bool helper)
 {
 	int result;
 
 	/* A failed team ends its other operations too: they may wait for who has gone. */
-	result = r->r.team->team.error ? r->r.team->team.error : request_run(r);
+	result = r->r.team->team.error ? r->r.team->team.error : request_run(r, helper);
 	if (result == 0)
 		return false;
 	oci_operation_over(r->r.team, &r->operation, result);
@@ -119,37 +127,72 @@ static bool request_step(struct operation_request *r)
 
 static void request_leave(struct operation_request *r)
 {
+	if (r->helped)
+		oci_helper_work(-1);
 	oci_request_unlink(&r->r, &oci_engine.last);
 	oci_request_leave(&r->r);
 }
 
-static int progress_locked(void)
+/* Another one once an operation has moved. */
+static uint64_t position(const struct operation_request *r)
+{
+	const struct oci_exec *x = &r->operation.x;
+	uint64_t at = (uint64_t)x->pc << 32 ^ x->segment << 16 ^ x->at;
+
+	return at + x->transfer.local + x->transfer.turn + x->share_chunk + x->trade.at;
+}
+
+/* `helper`: of those that it may run. How many were over, or have moved the helper; *running:
+ * others' are among the rest. */
+static int operations_progress(bool helper, bool *running)
 {
 	int moved = 0;
 
 	for (struct oc_request *at = oci_engine.first, *next; at; at = next) {
 		struct operation_request *r = (struct operation_request *)at;
-		bool over = !r->running && request_step(r);
+		bool over = false, mine = !r->running && (r->helped || !helper);
+		/* What another thread runs is not looked at. */
+		uint64_t before = helper && mine ? position(r) : 0;
 
+		if (mine)
+			over = request_step(r, helper);
 		/* Nobody else takes it off the list: not what it was before the step. */
 		next = at->next;
+		*running |= r->running;
+		moved += over || (helper && mine && position(r) != before);
 		if (over)
 			request_leave(r);
-		moved += over;
 	}
-	return moved + oci_messages_progress();
+	return moved;
 }
 
 int oc_progress(void)
 {
+	bool helper = __atomic_load_n(&oci_helper_runs, __ATOMIC_RELAXED), running = false;
 	int moved;
 
 	if (!__atomic_load_n(&oci_engine.pending, __ATOMIC_RELAXED))
 		return 0;
+	if (__builtin_expect(helper, 0))
+		oci_helper_keep_away();
 	/* Another thread is at it, or this one further up its stack. */
 	if (!oci_engine_trylock())
 		return 0;
-	moved = progress_locked();
+	moved = operations_progress(false, &running) + oci_messages_progress();
+	oci_engine_unlock();
+	if (__builtin_expect(helper && running, 0))
+		oci_helper_let_through();
+	return moved;
+}
+
+bool oci_requests_help(void)
+{
+	bool running = false;
+	int moved;
+
+	if (!oci_engine_trylock())
+		return false;
+	moved = operations_progress(true, &running);
 	oci_engine_unlock();
 	return moved;
 }
@@ -164,12 +207,14 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 {
 	struct operation_request *r;
 	struct oc_call room;
+	bool helped;
 	int result;
 
 	call = oci_call_inside(team, call, &room);
 	result = oci_call_enter(team, call);
 	if (result)
 		return result;
+	helped = oci_helper_takes(team, call);
 	oci_engine_lock();
 	r = (struct operation_request *)oci_request_new(false, sizeof(*r));
 	if (!r) {
@@ -177,7 +222,7 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 		return oc_team_abandon(team, call, -ENOMEM);
 	}
 	r->r.team = team;
-	r->running = r->over = false;
+	r->running = r->over = r->helped = false;
 	r->call = *call;
 	if (call->op) {
 		r->op = *call->op;
@@ -193,9 +238,16 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 	r->operation.x.unlocked = call->op && !oci_engine.alone;
 	oci_request_add(&r->r, &oci_engine.last);
 	/* The others wait for oc_progress(). */
-	if (request_step(r))
+	if (request_step(r, false)) {
 		request_leave(r);
+		helped = false;
+	} else if (helped) {
+		r->helped = true;
+		oci_helper_work(1);
+	}
 	oci_engine_unlock();
+	if (helped)
+		oci_helper_ring();
 	*request = &r->r;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/engine.h"
+#include "api/helper.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -85,6 +86,7 @@ static void fork_child(void)
 	oci_engine.inside = false;
 	oci_engine.last = &oci_engine.first;
 	oci_engine.pending = 0;
+	oci_helper_fork_child();
 	oci_invite_fork_child();
 	oci_team_fork_child();
 }
@@ -189,6 +191,7 @@ static void team_release(struct oci_team *left)
 int oc_team_destroy(struct oc_team *team)
 {
 	enum oci_team_state state;
+	bool last;
 
 	oci_engine_lock();
 	state = team->team.state;
@@ -202,7 +205,10 @@ int oc_team_destroy(struct oc_team *team)
 	if (team->next)
 		team->next->link = team->link;
 	oci_counts_merge(&team->counts);
+	last = !oci_engine.teams;
 	oci_engine_unlock();
+	if (last)
+		oci_helper_stop();
 	oci_recent_forget(team);
 	oci_cache_clear(&team->cache);
 	oci_team_leave(&team->team, team_release);

@@ -31,12 +31,15 @@ enum oci_way {
 	OCI_WAY_WRITEV
 };
 
+enum oci_async { OCI_ASYNC_AUTO, OCI_ASYNC_CALLER, OCI_ASYNC_THREAD };
+
 enum oci_levels { OCI_LEVELS_AUTO, OCI_LEVELS_ON, OCI_LEVELS_OFF };
 
 struct oci_options {
 	bool enable;		/* ONECOPY */
 	enum oci_way mechanism; /* ONECOPY_MECHANISM */
 	enum oci_levels levels; /* ONECOPY_LEVELS */
+	enum oci_async async;	/* ONECOPY_ASYNC: who runs outstanding operations */
 	/* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] or auto; "mpi" hands the
 	 * collective back to the MPI. */
 	const char *algorithm[OC_COLLECTIVES];
@@ -59,8 +62,8 @@ const struct oci_options *oci_options(void);
 
 /*
  * A hash of the options that all ranks of a team must share, exchanged at team creation: enable,
- * mechanism, algorithms, segment limit and check. Not in it: levels (src/api/levels.c), log, stats,
- * p2p, messages, ptracer and spins, which are each rank's own affair.
+ * mechanism, algorithms, segment limit and check. Not in it: levels (src/api/levels.c), async, log,
+ * stats, p2p, messages, ptracer and spins, which are each rank's own affair.
  */
 uint64_t oci_options_hash(void);
 

@@ -9,6 +9,7 @@
 #endif
 #include <errno.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -61,7 +62,17 @@ int oci_os_bind(unsigned int cpu)
 	if (cpu >= 64 * MASK_WORDS)
 		return -EINVAL;
 	mask[cpu / 64] = (uint64_t)1 << (cpu % 64);
-	return syscall(SYS_sched_setaffinity, 0, sizeof(mask), mask) ? -errno : 0;
+	return oci_os_bind_to(mask, MASK_WORDS);
+}
+
+int oci_os_bind_to(const uint64_t *mask, unsigned int words)
+{
+	return syscall(SYS_sched_setaffinity, 0, words * sizeof(*mask), mask) ? -errno : 0;
+}
+
+void oci_os_sleep_exactly(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1ul);
 }
 
 bool oci_os_is_virtual(void)

@@ -15,7 +15,8 @@ int oci_os_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns)
 		.tv_nsec = (long)(timeout_ns % 1000000000u),
 	};
 
-	if (!syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0))
+	if (!syscall(SYS_futex, word, FUTEX_WAIT, expected,
+		     timeout_ns == UINT64_MAX ? NULL : &timeout, NULL, 0))
 		return 0;
 	return -errno;
 }

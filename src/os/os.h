@@ -115,7 +115,8 @@ ssize_t oci_os_pipe_write(int fd, const struct iovec *pieces, unsigned int count
 ssize_t oci_os_pipe_read(int fd, const struct iovec *pieces, unsigned int count);
 
 /* futex.c: shared between processes, on the low half of a flag. ------------------------------ */
-/* Sleeps while *word == expected, at most timeout_ns. 0 woken, -EAGAIN, -ETIMEDOUT, -EINTR. */
+/* Sleeps while *word == expected, at most timeout_ns; UINT64_MAX: for ever. 0 woken, -EAGAIN,
+ * -ETIMEDOUT, -EINTR. */
 int oci_os_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void oci_os_futex_wake(uint32_t *word, int count);
 
@@ -168,6 +169,10 @@ unsigned int oci_os_cpus_online(void);
 unsigned int oci_os_affinity(pid_t pid, uint64_t *mask, unsigned int words);
 /* Binds the calling thread to one CPU: 0 or -errno. For processes of our own alone. */
 int oci_os_bind(unsigned int cpu);
+/* Binds the calling thread to the CPUs of a bitmap: 0 or -errno. For threads of our own alone. */
+int oci_os_bind_to(const uint64_t *mask, unsigned int words);
+/* Sleeps of the calling thread end when they are to, not some 50 us later. */
+void oci_os_sleep_exactly(void);
 /* Bytes that can still be had without swapping, by the kernel's estimate and the cgroup's limit;
  * SIZE_MAX: neither says. */
 size_t oci_os_memory_left(void);
