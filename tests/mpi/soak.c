@@ -301,10 +301,23 @@ static int time_is_over(double end)
 	return over;
 }
 
+/* One for each rank, by the seed, unless the driver has named one for all. */
+static void choose_executor(const char *seed)
+{
+	static const char *const executors[] = { "auto", "caller", "thread" };
+	const char *of_openmpi = getenv("OMPI_COMM_WORLD_RANK"), *of_mpich = getenv("PMI_RANK");
+	const char *own = of_openmpi ? of_openmpi : of_mpich ? of_mpich : "0";
+
+	setenv("ONECOPY_ASYNC", executors[(strtoull(seed, NULL, 10) + strtoull(own, NULL, 10)) % 3],
+	       0);
+}
+
 int main(int argc, char **argv)
 {
 	double end;
 
+	if (argc == 3)
+		choose_executor(argv[1]);
 	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc != 3)
 		case_fail("usage: soak SEED SECONDS");
