@@ -31,7 +31,7 @@ struct bench_choice {
 	struct size_list sizes;
 	uint32_t ranks;
 	long rounds;
-	bool quick, every_parameter, touch, mapped;
+	bool quick, every_parameter, touch, mapped, spare;
 	enum launcher mpi;    /* of messages and overlap; LAUNCH_NONE: all */
 	const char *token_ns; /* "0:140", of the samples of p2p that count; NULL: all do */
 	const char *profile;  /* NULL: what jobs go by here */

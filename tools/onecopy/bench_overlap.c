@@ -15,16 +15,20 @@
 #define CELL_S 0.1
 #define CELL_QUICK_S 0.03
 
-enum { VARIANTS = 4 };
+enum { VARIANTS = 6 };
 
 static const struct variant variants[LAUNCHERS][VARIANTS] = {
 	[LAUNCH_OPENMPI] = { { "stock", LAUNCH_OPENMPI, false, false, NULL },
 			     { "control", LAUNCH_OPENMPI, false, false, NULL },
 			     { "onecopy", LAUNCH_OPENMPI, true, false, NULL },
+			     { "caller", LAUNCH_OPENMPI, true, false, "ONECOPY_ASYNC=caller" },
+			     { "thread", LAUNCH_OPENMPI, true, false, "ONECOPY_ASYNC=thread" },
 			     { "shared heap", LAUNCH_OPENMPI, true, true, NULL } },
 	[LAUNCH_MPICH] = { { "stock", LAUNCH_MPICH, false, false, NULL },
 			   { "control", LAUNCH_MPICH, false, false, NULL },
 			   { "onecopy", LAUNCH_MPICH, true, false, NULL },
+			   { "caller", LAUNCH_MPICH, true, false, "ONECOPY_ASYNC=caller" },
+			   { "thread", LAUNCH_MPICH, true, false, "ONECOPY_ASYNC=thread" },
 			   { "shared heap", LAUNCH_MPICH, true, true, NULL } },
 };
 
@@ -42,6 +46,12 @@ static const struct quantity {
 	  "100 * (1 - added / call alone), as OSU's osu_i* count it; below 0: worse than one after "
 	  "the other.",
 	  true },
+	{ "root", "us", "what it adds to the root's computation",
+	  "Rank 0 alone computes, four times as long, the others wait: do they do its part, too?",
+	  false },
+	{ "others", "us", "what it adds to the others' computation",
+	  "Rank 0 waits, the others compute, four times as long: does it do their part, too?",
+	  false },
 	{ "lost", "%", "CPU time lost",
 	  "CPU time of all threads of the process beyond that of the computation alone, in % of "
 	  "it.",
@@ -111,16 +121,17 @@ static void plan_figures(struct bench *bench, struct place *place, enum oc_colle
 }
 
 /* Whether what one variant takes is more than another does, beside what stock differs by. */
-static void plan_comparison(struct bench *bench, const struct place *place, const char *subject)
+static void plan_comparison(struct bench *bench, const struct place *place, const char *subject,
+			    const char *against)
 {
 	struct comparison *c = results_compare(&bench->results, (unsigned int)place->mpi);
 
-	snprintf(c->title, sizeof(c->title), "%s, the calls alone: %s",
-		 launcher_info(place->mpi)->name, subject);
+	snprintf(c->title, sizeof(c->title), "%s, the calls alone: %s against %s",
+		 launcher_info(place->mpi)->name, subject, against);
 	snprintf(c->about, sizeof(c->about),
 		 "us. ratio: stock/%s, within each round; control: stock/stock.", subject);
 	c->subject = subject;
-	c->stock = "stock";
+	c->stock = against;
 	c->control = "control";
 	c->floor = 0.95;
 }
@@ -130,7 +141,8 @@ static void write_arguments(const struct bench *bench, struct place *place)
 	const struct bench_choice *o = &bench->options;
 	FILE *out = must(fmemopen(place->arguments, sizeof(place->arguments), "w"));
 
-	fprintf(out, "--cell-seconds %g", o->quick ? CELL_QUICK_S : CELL_S);
+	fprintf(out, "--cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
+		o->spare ? " --spare" : "");
 	for (unsigned int c = 0; c < o->collective_count; c++)
 		fprintf(out, "%s%s", c ? "," : " --collectives ",
 			oci_collective_name(o->collectives[c]));
@@ -145,13 +157,17 @@ static void plan_place(struct bench *bench, struct place *place)
 	int ranks = (int)bench->options.ranks;
 
 	place->ranks = bench->options.ranks;
-	place->binding = ranks <= host->cores ? BIND_CORES :
+	/* Who computes is to be able to have the CPUs of those that sleep. */
+	place->binding = bench->options.spare ? BIND_NONE :
+			 ranks <= host->cores ? BIND_CORES :
 			 ranks <= host->cpus  ? BIND_THREADS :
 						BIND_NONE;
 	for (unsigned int c = 0; c < bench->options.collective_count; c++)
 		plan_figures(bench, place, bench->options.collectives[c]);
-	plan_comparison(bench, place, "onecopy");
-	plan_comparison(bench, place, "shared heap");
+	plan_comparison(bench, place, "onecopy", "stock");
+	plan_comparison(bench, place, "shared heap", "stock");
+	plan_comparison(bench, place, "onecopy", "caller");
+	plan_comparison(bench, place, "thread", "caller");
 	write_arguments(bench, place);
 	results_turn(&bench->results);
 	for (unsigned int v = 0; v < VARIANTS; v++)

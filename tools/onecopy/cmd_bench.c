@@ -122,6 +122,10 @@ const struct option_set bench_options = {
 			  "With p2p: also with ranks that read what they received and write what they "
 			  "send",
 			  AT(touch) },
+			{ "spare", 0, NULL,
+			  "With overlap: odd ranks sleep instead of computing, so that their CPUs are "
+			  "idle; ranks are not bound",
+			  AT(spare) },
 			{ "token-ns", 0, "LOW:HIGH",
 			  "With p2p: count only what was measured while a token took so long from one "
 			  "rank's CPU to the other's, as a virtual machine's host may move its CPUs",
@@ -205,6 +209,8 @@ static void fill_defaults(struct bench *bench)
 							       SIZES,
 			      &options->sizes);
 	check_p2p(options);
+	if (options->spare && options->what != BENCH_OVERLAP)
+		usage("--spare: only 'overlap' takes it");
 	if (options->mapped && !(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
 		usage("--mapped: only 'algorithms' and 'model' take it");
 	if (!options->ranks &&

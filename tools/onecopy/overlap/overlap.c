@@ -3,19 +3,26 @@
  * onecopy-overlap-MPI: how far the nonblocking collectives of the MPI below it go on while the
  * program computes. `onecopy bench overlap` runs it.
  *
- * Three things take turns, each begun by all ranks at one instant: the call with its wait at once;
- * a computation of a fixed number of steps, which takes as long as the call; and the call, the
- * computation, the wait. A value is the mean over the ranks, as in OSU's benchmarks, and of these
- * the median over the turns. Printed is, behind '=', collective and bytes:
+ * Five things take turns, each begun by all ranks at one instant: the call with its wait at once; a
+ * computation of a fixed number of steps, which takes as long as the call; the call, the
+ * computation, the wait; and the same with four such computations where the root alone computes,
+ * and where it alone does not, as who moves the bytes alone may take longer. A value is the mean
+ * over the ranks that compute, as in OSU's benchmarks, and of these the median over the turns.
+ * Printed is, behind '=', collective and bytes:
  *
  *   pure     the call and its wait, us
  *   exposed  what the third takes longer than the second, us
  *   overlap  100 * (1 - exposed / pure), in %: as OSU's osu_i* define it, but negative where the
  *            third takes longer than both others
  *   lost     CPU time of the process in the third beyond that in the second, in % of the latter
+ *   root     what the fourth takes the root longer than the second, us
+ *   others   what the fifth takes the others longer than the second, us
+ *
+ * With --spare odd ranks sleep instead of computing, and are not counted in `exposed`, `overlap`
+ * and `lost`: their CPUs are idle.
  */
 #include <errno.h>
-#include <limits.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +38,16 @@
 
 enum { MOST_TURNS = 2000, LEAST_TURNS = 10, WARM_TURNS = 20, CHECK_EVERY = 50 };
 
+/* Who computes between the call and its wait. */
+enum who { ALL, ROOT, OTHERS, WHO };
 /* What a rank notes of a turn. */
-enum noted { PURE, ALONE, BOTH, ALONE_CPU, BOTH_CPU, NOTED };
+enum noted { PURE, ALONE, BOTH, ALONE_CPU = BOTH + WHO, BOTH_CPU, NOTED };
 
 static struct overlap {
 	struct collective_list collectives;
 	struct size_list sizes;
 	double cell_seconds;
+	bool spare; /* odd ranks sleep */
 	int rank, ranks;
 	struct shm_barrier barrier;
 	double steps_per_us; /* of the computation */
@@ -70,6 +80,28 @@ static void compute(long steps)
 	for (long i = 0; i < steps; i++)
 		x = x * 0.999999 + 1e-6;
 	result = x;
+}
+
+/* Until shortly before the others end: sleeps end some 50 us late. */
+static void rest(long steps)
+{
+	double us = fmax(0, (double)steps / overlap.steps_per_us - 60);
+	struct timespec pause = { .tv_nsec = (long)(us * 1e3) % 1000000000,
+				  .tv_sec = (time_t)(us / 1e6) };
+
+	nanosleep(&pause, NULL);
+}
+
+/* Whose time counts. */
+static bool computes(int rank, enum who who)
+{
+	return who == ALL ? !overlap.spare || rank % 2 == 0 : (who == ROOT) == (rank == 0);
+}
+
+/* So many computations. */
+static int times_of(enum who who)
+{
+	return who != ALL || overlap.spare ? 4 : 1;
 }
 
 /* The fastest of some: others may have had the CPU meanwhile. */
@@ -115,8 +147,9 @@ static void verify(const struct cell *cell, const void *recv)
 	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
 }
 
-/* One call, with so many steps of computing before its wait. */
-static void run_call(struct cell *cell, long steps, bool check, double *us, double *cpu)
+/* One call, with so many steps in each computation before its wait. */
+static void run_call(struct cell *cell, enum who who, long steps, bool check, double *us,
+		     double *cpu)
 {
 	MPI_Request request;
 	void *send, *recv;
@@ -129,10 +162,13 @@ static void run_call(struct cell *cell, long steps, bool check, double *us, doub
 	collective_fill(&cell->call, send);
 	shm_barrier_align(&overlap.barrier);
 	begin_cpu = cpu ? cpu_us() : 0;
+	steps *= times_of(who);
 	begin = now_us();
 	mpi_call_begin(&cell->mpi, send, recv, &request);
-	if (steps)
+	if (steps && computes(overlap.rank, who))
 		compute(steps);
+	else if (steps && who == ALL)
+		rest(steps);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	*us = now_us() - begin;
 	if (cpu)
@@ -155,13 +191,21 @@ static void run_alone(long steps, double *us, double *cpu)
 	shm_barrier_wait(&overlap.barrier);
 }
 
-static double mean_of(long turn, enum noted what)
+/* Of those that compute; less what `times` of another thing took. */
+static double mean_of(long turn, enum who who, enum noted what, int times, enum noted less)
 {
 	double sum = 0;
+	int count = 0;
 
-	for (int rank = 0; rank < overlap.ranks; rank++)
-		sum += shm_barrier_times(&overlap.barrier, rank)[turn * NOTED + what];
-	return sum / overlap.ranks;
+	for (int rank = 0; rank < overlap.ranks; rank++) {
+		const double *noted = shm_barrier_times(&overlap.barrier, rank) + turn * NOTED;
+
+		if (!computes(rank, who))
+			continue;
+		sum += noted[what] - times * noted[less];
+		count++;
+	}
+	return sum / count;
 }
 
 /* The computation is to take as long as the call: alike on all ranks. */
@@ -170,11 +214,11 @@ static void warm_up(struct cell *cell)
 	double pure[WARM_TURNS], cpu;
 
 	for (long turn = 0; turn < WARM_TURNS; turn++)
-		run_call(cell, 0, true, &cell->noted[turn * NOTED + PURE], &cpu);
+		run_call(cell, ALL, 0, true, &cell->noted[turn * NOTED + PURE], &cpu);
 	shm_barrier_wait(&overlap.barrier);
 	/* The first half are learning, and fetch what is used. */
 	for (long turn = 0; turn < WARM_TURNS; turn++)
-		pure[turn] = mean_of(turn, PURE);
+		pure[turn] = mean_of(turn, ALL, PURE, 0, PURE);
 	shm_barrier_wait(&overlap.barrier);
 	cell->steps = 1 + (long)(stats_median(pure + WARM_TURNS / 2, WARM_TURNS / 2) *
 				 overlap.steps_per_us);
@@ -195,10 +239,12 @@ static long take_turns(struct cell *cell)
 		if (overlap.rank == 0)
 			shm_barrier_set_stop(&overlap.barrier,
 					     turn + 1 >= LEAST_TURNS && now_us() > deadline);
-		run_call(cell, 0, check, &noted[PURE], NULL);
+		run_call(cell, ALL, 0, check, &noted[PURE], NULL);
 		run_alone(cell->steps, &noted[ALONE], &noted[ALONE_CPU]);
 		stop = shm_barrier_stop(&overlap.barrier);
-		run_call(cell, cell->steps, check, &noted[BOTH], &noted[BOTH_CPU]);
+		run_call(cell, ALL, cell->steps, check, &noted[BOTH], &noted[BOTH_CPU]);
+		run_call(cell, ROOT, cell->steps, check, &noted[BOTH + ROOT], NULL);
+		run_call(cell, OTHERS, cell->steps, check, &noted[BOTH + OTHERS], NULL);
 	}
 	return turn;
 }
@@ -209,21 +255,32 @@ static void print(const struct cell *cell, const char *what, double value)
 	       cell->call.bytes, value);
 }
 
+static double exposed_us(long turns, enum who who)
+{
+	double exposed[MOST_TURNS];
+
+	for (long turn = 0; turn < turns; turn++)
+		exposed[turn] = mean_of(turn, who, (enum noted)(BOTH + who), times_of(who), ALONE);
+	return stats_median(exposed, (size_t)turns);
+}
+
 static void sum_up(const struct cell *cell, long turns)
 {
-	double pure[MOST_TURNS], exposed[MOST_TURNS], lost[MOST_TURNS], pure_us, exposed_us;
+	double pure[MOST_TURNS], lost[MOST_TURNS], pure_us, all_us = exposed_us(turns, ALL);
+	int times = times_of(ALL);
 
 	for (long turn = 0; turn < turns; turn++) {
-		pure[turn] = mean_of(turn, PURE);
-		exposed[turn] = mean_of(turn, BOTH) - mean_of(turn, ALONE);
-		lost[turn] = 100 * (mean_of(turn, BOTH_CPU) / mean_of(turn, ALONE_CPU) - 1);
+		pure[turn] = mean_of(turn, ALL, PURE, 0, PURE);
+		lost[turn] = 100 * mean_of(turn, ALL, BOTH_CPU, times, ALONE_CPU) /
+			     (times * mean_of(turn, ALL, ALONE_CPU, 0, ALONE_CPU));
 	}
 	pure_us = stats_median(pure, (size_t)turns);
-	exposed_us = stats_median(exposed, (size_t)turns);
 	print(cell, "pure", pure_us);
-	print(cell, "exposed", exposed_us);
-	print(cell, "overlap", 100 * (1 - exposed_us / pure_us));
+	print(cell, "exposed", all_us);
+	print(cell, "overlap", 100 * (1 - all_us / pure_us));
 	print(cell, "lost", stats_median(lost, (size_t)turns));
+	print(cell, "root", exposed_us(turns, ROOT));
+	print(cell, "others", exposed_us(turns, OTHERS));
 	fflush(stdout);
 }
 
@@ -297,6 +354,9 @@ static const struct option_set set = {
 			  .take = take_sizes, AT(sizes) },
 			{ "cell-seconds", 0, "S", "Time of a cell (default: 0.1)", OPTION_FRACTION,
 			  AT(cell_seconds), 0.001, 3600 },
+			{ "spare", 0, NULL,
+			  "Odd ranks sleep instead of computing, so that their CPUs are idle",
+			  AT(spare) },
 			{ 0 } },
 	.about = "Run by onecopy bench overlap, under mpirun.",
 };
