@@ -35,9 +35,6 @@ struct oci_counts {
 	unsigned int used, room;
 };
 
-/* Whether the ranks of its node have CPUs beside those that they compute on: helper.c. */
-enum oci_idle { OCI_IDLE_UNKNOWN, OCI_IDLE_THERE, OCI_IDLE_NONE };
-
 struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
@@ -58,7 +55,6 @@ struct oc_team {
 		bool counted;
 	} recent[OC_COLLECTIVES];
 	struct oci_counts counts;
-	uint8_t idle_cpus; /* enum oci_idle; its own thread's, as its next calls are */
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
 	 * team holds that lock too, as its requests may be in another thread's progress. */
 	unsigned int outstanding;

@@ -34,8 +34,6 @@
 #define IDLE_NS 100000000
 /* So many starts wake it after one that was worth it; of others, each so many-th, to see. */
 #define WORTH 16
-/* `auto`: an operation of fewer bytes is over before the thread is there. */
-#define LEAST_BYTES ((size_t)256 << 10)
 /* A thread that was in a call of ours so lately is taken to wait there. */
 #define DRIVEN_NS 20000
 
@@ -194,16 +192,6 @@ static bool find_idle(const struct oc_team *team, uint64_t idle[MASK_WORDS])
 	return count_of(idle) >= ranks;
 }
 
-/* Of this team's calls, once for all. */
-static bool has_idle(struct oc_team *team)
-{
-	uint64_t idle[MASK_WORDS];
-
-	if (team->idle_cpus == OCI_IDLE_UNKNOWN)
-		team->idle_cpus = find_idle(team, idle) ? OCI_IDLE_THERE : OCI_IDLE_NONE;
-	return team->idle_cpus == OCI_IDLE_THERE;
-}
-
 /* ---- its life -------------------------------------------------------------------------------- */
 
 static uint64_t bound_to[MASK_WORDS]; /* none: nowhere; written before the thread is there */
@@ -269,13 +257,9 @@ static bool runs(const struct oc_team *team)
 
 bool oci_helper_takes(struct oc_team *team, const struct oc_call *call)
 {
-	enum oci_async async = oci_options()->async;
-
-	if (async == OCI_ASYNC_CALLER || (call->op && !call->op->any_thread))
-		return false;
-	if (async == OCI_ASYNC_AUTO && (call->bytes < LEAST_BYTES || !has_idle(team)))
-		return false;
-	return runs(team);
+	/* `auto` is the caller: the thread was not measured to win (docs/results.md, "Overlap"). */
+	return oci_options()->async == OCI_ASYNC_THREAD && !(call->op && !call->op->any_thread) &&
+	       runs(team);
 }
 
 void oci_helper_work(int change)

@@ -137,7 +137,7 @@ static const struct row table[] = {
 	  "blocking collectives of ranks on several nodes by node (auto: where it was quicker)",
 	  "auto, on or off", parse_choice, 0, FIELD(levels), 0 },
 	{ "ONECOPY_ASYNC", "auto",
-	  "who runs outstanding collectives (auto: a thread where it has a CPU of its own)",
+	  "who runs outstanding collectives: who is in a call (auto, too), or a thread besides",
 	  "auto, caller or thread", parse_choice, 0, FIELD(async), 0 },
 	{ "ONECOPY_P2P", "auto",
 	  "how large messages of oc_send move (auto: as ONECOPY_MECHANISM says)",
