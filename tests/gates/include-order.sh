@@ -20,6 +20,7 @@ declare -A may=(
 	[model]="base model"
 	[plan]="base os topo team copy pattern plan onecopy/onecopy.h onecopy/collectives.h"
 	[p2p]="base os heap topo team copy model p2p onecopy/onecopy.h"
+	[graph]="base graph onecopy/graph.h onecopy/onecopy.h"
 	[coll]="base os topo team copy pattern model plan coll onecopy/onecopy.h"
 	[api]="base os heap topo team copy pattern model plan p2p coll api onecopy/onecopy.h"
 	[lab/experiment]="lab/experiment lab/harness"
