@@ -70,7 +70,8 @@ struct oc_graph_links {
 	struct oc_graph_run **owner;	   /* [2 * peers] of a lane; NULL: nobody */
 	struct oc_graph_run *runs, **last; /* issued and not over */
 	unsigned int prepared;		   /* runs that exist */
-	int error;			   /* 0, or why nothing goes on */
+	unsigned int driven; /* of `runs` by the program's calls; written by these alone */
+	int error;	     /* 0, or why nothing goes on */
 	char sentence[256];
 	/* The thread, if one has been started. */
 	bool has_thread, stop;
@@ -138,6 +139,8 @@ int oci_uring_prepare(struct oc_graph_run *run);
 void oci_uring_move(struct oc_graph_run *run);
 /* Sleeps until the kernel has completed something, 2 ms at most; links->lock is not held. */
 void oci_uring_sleep(struct oc_graph_run *run);
+/* Nothing has come back of what is under way. Without the lock, by the program's calls. */
+bool oci_uring_is_quiet(const struct oc_graph_run *run);
 /* The descriptor that can be read when something is completed; -1: nothing is under way. */
 int oci_uring_descriptor(const struct oc_graph_run *run);
 void oci_uring_free(struct oc_graph_run *run);

@@ -104,6 +104,8 @@ void oci_run_end(struct oc_graph_run *run, int status)
 	atomic_store_explicit(&run->status, status, memory_order_release);
 	if (run->executor == OC_GRAPH_THREAD)
 		oci_wake(links->owner_wake);
+	else
+		links->driven--;
 }
 
 void oci_links_fail(struct oc_graph_links *links, int error, const char *format, ...)
@@ -343,10 +345,12 @@ int oc_graph_issue(struct oc_graph_run *run, enum oc_graph_executor executor)
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (!links->owner[run->lanes[i]])
 			links->owner[run->lanes[i]] = run;
-	if (executor == OC_GRAPH_THREAD)
+	if (executor == OC_GRAPH_THREAD) {
 		oci_wake(links->thread_wake);
-	else
+	} else {
+		links->driven++;
 		oci_links_move(links, false);
+	}
 unlock:
 	pthread_mutex_unlock(&links->lock);
 	return err;
@@ -375,6 +379,13 @@ int oc_graph_test(struct oc_graph_run *run)
 
 	if (over || run->executor == OC_GRAPH_THREAD)
 		return over;
+	/*
+	 * What the kernel has not completed costs two loads. All that is looked at here only the
+	 * program's calls write, or the kernel. If the thread fails the links or gives up a lane
+	 * meanwhile, something of this run comes back, as its sockets are shut down or it goes on.
+	 */
+	if (run->executor == OC_GRAPH_URING && run->links->driven == 1 && oci_uring_is_quiet(run))
+		return 0;
 	pthread_mutex_lock(&run->links->lock);
 	oci_links_move(run->links, false);
 	pthread_mutex_unlock(&run->links->lock);

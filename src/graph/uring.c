@@ -235,6 +235,11 @@ void oci_uring_sleep(struct oc_graph_run *run)
 	io_uring_wait_cqes(&run->uring->ring, &cqe, run->uring->flying, &bound, NULL);
 }
 
+bool oci_uring_is_quiet(const struct oc_graph_run *run)
+{
+	return run->uring->flying && !io_uring_cq_ready(&run->uring->ring);
+}
+
 int oci_uring_descriptor(const struct oc_graph_run *run)
 {
 	return run->uring->flying ? run->uring->ring.ring_fd : -1;
