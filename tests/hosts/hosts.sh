@@ -42,7 +42,7 @@ if [ "${1-}" = --inside ]; then
 		nsenter --net --target "$pid" sh -c "ip link set lo up && ip link set eth0 up &&
 			ip address add 10.77.0.$i/16 dev eth0"
 		if [ -n "${OC_TEST_HOSTS_RATE-}" ]; then
-			limit="root tbf rate $OC_TEST_HOSTS_RATE burst 66k limit 4m"
+			limit="root tbf rate $OC_TEST_HOSTS_RATE burst 128k limit 4m"
 			tc qdisc add dev "port$i" $limit
 			nsenter --net --target "$pid" tc qdisc add dev eth0 $limit
 		fi
@@ -72,7 +72,7 @@ why=$(unshare --net --uts --ipc --pid --fork --mount-proc sh -c 'mount -t tmpfs 
 	ip link add switch type bridge' 2>&1) || skip "it needs root, and a kernel with bridges (${why%%$'\n'*})"
 if [ -n "${OC_TEST_HOSTS_RATE-}" ]; then
 	why=$(unshare --net sh -c "ip link add one type veth peer name two &&
-		tc qdisc add dev one root tbf rate $OC_TEST_HOSTS_RATE burst 66k limit 4m" 2>&1) ||
+		tc qdisc add dev one root tbf rate $OC_TEST_HOSTS_RATE burst 128k limit 4m" 2>&1) ||
 		skip "it needs tc and a kernel with its queue tbf (${why%%$'\n'*})"
 fi
 exec unshare --net --pid --fork --kill-child --mount-proc "$here/hosts.sh" --inside "$here" "$hosts" "$@"
