@@ -203,7 +203,7 @@ static double median(double *values, unsigned int count)
 }
 
 struct samples {
-	double us[ROUNDS_MOST], lost[ROUNDS_MOST], total[ROUNDS_MOST];
+	double us[ROUNDS_MOST], lost[ROUNDS_MOST], root_lost[ROUNDS_MOST], total[ROUNDS_MOST];
 };
 
 static void cell(enum oc_graph_tree tree, size_t bytes, size_t segment, size_t n)
@@ -235,6 +235,8 @@ static void cell(enum oc_graph_tree tree, size_t bytes, size_t segment, size_t n
 			numbers[0] = seconds;
 			numbers[1] = (double)count / (rate * seconds);
 			numbers[1] = numbers[1] > 1 ? 1 : numbers[1];
+			if (r)
+				samples[how].root_lost[r - 1] = 100 * (1 - numbers[1]);
 			/* Each rank's loss is of its own time until it has the panel. */
 			{
 				double kept = numbers[1];
@@ -266,10 +268,12 @@ static void cell(enum oc_graph_tree tree, size_t bytes, size_t segment, size_t n
 		double total = median(samples[how].total, options.rounds);
 
 		blocking_total = how == BLOCKING ? total : blocking_total;
-		printf("%s,%u,%s,%zu,%zu,%zu,%s,%.1f,%.1f,%.1f,%.2f\n", options.name, size,
+		printf("%s,%u,%s,%zu,%zu,%zu,%s,%.1f,%.1f,%.1f,%.1f,%.2f\n", options.name, size,
 		       tree_names[tree], bytes, segment, n, how_names[how],
 		       median(samples[how].us, options.rounds),
-		       median(samples[how].lost, options.rounds), total, total / blocking_total);
+		       median(samples[how].lost, options.rounds),
+		       median(samples[how].root_lost, options.rounds), total,
+		       total / blocking_total);
 		fflush(stdout);
 	}
 	oc_graph_run_free(run);
