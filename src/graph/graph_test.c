@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Graphs by every executor, over socketpairs and TCP: right bytes, whatever is outstanding. */
+/* Graphs by every executor, over socketpairs and TCP: right bytes, whatever is outstanding. For
+ * ThreadSanitizer, too: the links of the executor thread call pthread_create(). */
 #include "graph/world_test.h"
 
 #define EACH_EXECUTOR(e) for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < OC_GRAPH_EXECUTORS; e++)
