@@ -15,6 +15,7 @@ build_module
 begin_root
 add_modules virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci netfs fscache \
 	9pnet 9pnet_virtio 9p
+mkdir "$root/build"
 printf '%s\n' "$@" >"$root/tests"
 cat >>"$root/init" <<'INIT'
 for module in /modules/*.ko; do busybox insmod $module; done
@@ -26,7 +27,10 @@ busybox mount --bind /dev /host/dev
 busybox mkdir -p /dev/shm /dev/pts
 busybox mount -t tmpfs -o mode=1777 tmp /dev/shm
 busybox mount -t devpts pts /dev/pts
+busybox mount --bind /hostBUILD /build
 busybox mount -t tmpfs -o mode=1777 tmp /host/tmp
+# Where it lies below /tmp.
+[ -d /hostBUILD ] || { busybox mkdir -p /hostBUILD; busybox mount --bind /build /hostBUILD; }
 busybox mount -t tmpfs run /host/run
 busybox ip link set lo up
 # Launchers ask for the address of their own name.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # hosts.sh N COMMAND...: runs COMMAND on the first of N hosts that are made of this machine, node1 to
-# nodeN, and takes them away. README.md says what a host is.
+# nodeN, and takes them away. README.md says what a host is. OC_TEST_HOSTS_RATE (1gbit, as tc(8) has it):
+# what each host can send, and be sent.
 #
 # Everything hangs on processes: a namespace without a name is gone with its last process, and a
 # device with its namespace. All processes of the hosts are in one PID namespace, whose first one
@@ -40,6 +41,11 @@ if [ "${1-}" = --inside ]; then
 		ip link set "port$i" master switch up
 		nsenter --net --target "$pid" sh -c "ip link set lo up && ip link set eth0 up &&
 			ip address add 10.77.0.$i/16 dev eth0"
+		if [ -n "${OC_TEST_HOSTS_RATE-}" ]; then
+			limit="root tbf rate $OC_TEST_HOSTS_RATE burst 128k limit 4m"
+			tc qdisc add dev "port$i" $limit
+			nsenter --net --target "$pid" tc qdisc add dev eth0 $limit
+		fi
 		# A host has its share of the CPUs.
 		set_of=
 		for ((c = (i - 1) % ${#cpus[@]}; c < ${#cpus[@]}; c += hosts)); do
@@ -58,10 +64,15 @@ hosts=${1-}
 [[ $# -gt 1 && $hosts == [1-8] ]] ||
 	{ echo "usage: hosts.sh N COMMAND..., N from 1 to 8" >&2; exit 2; }
 shift
-for tool in ip unshare nsenter taskset; do
+for tool in ip unshare nsenter taskset ${OC_TEST_HOSTS_RATE:+tc}; do
 	[ -n "$(PATH=$PATH:/usr/sbin:/sbin type -p $tool)" ] || skip "no command $tool"
 done
 PATH=$PATH:/usr/sbin:/sbin
 why=$(unshare --net --uts --ipc --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /dev/shm &&
 	ip link add switch type bridge' 2>&1) || skip "it needs root, and a kernel with bridges (${why%%$'\n'*})"
+if [ -n "${OC_TEST_HOSTS_RATE-}" ]; then
+	why=$(unshare --net sh -c "ip link add one type veth peer name two &&
+		tc qdisc add dev one root tbf rate $OC_TEST_HOSTS_RATE burst 128k limit 4m" 2>&1) ||
+		skip "it needs tc and a kernel with its queue tbf (${why%%$'\n'*})"
+fi
 exec unshare --net --pid --fork --kill-child --mount-proc "$here/hosts.sh" --inside "$here" "$hosts" "$@"

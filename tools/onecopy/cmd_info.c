@@ -13,6 +13,7 @@
 #include "predict.h"
 
 #include <errno.h>
+#include <onecopy/graph.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +195,15 @@ static json_t *mechanisms_json(void)
 	return list;
 }
 
+/* Who runs graphs while the program computes. */
+static json_t *graphs_json(void)
+{
+	const char *refusal = oc_graph_uring_refusal();
+
+	return json_pack("{s:s, s:o}", "executor", refusal ? "thread" : "uring", "refusal",
+			 json_text(refusal ? refusal : ""));
+}
+
 static json_t *options_json(void)
 {
 	json_t *list = json_array();
@@ -275,6 +285,7 @@ static void add_machine(json_t *json)
 		json_object_set_new(json, part_keys[i].key, part_json(&found, (enum part_kind)i));
 	json_object_set_new(json, "mpi", mpis_json(&found));
 	json_object_set_new(json, "mechanisms", mechanisms_json());
+	json_object_set_new(json, "graphs", graphs_json());
 	json_object_set_new(json, "topology",
 			    topology ? topology :
 				       json_pack("{s:s}", "error", "hwloc cannot load it"));
@@ -369,6 +380,17 @@ static void print_mechanisms(const json_t *mechanisms)
 			table_add(&table, "\t\tRemedy: %s", json_text_at(one, "remedy"));
 	}
 	table_print(&table, stdout, 2);
+}
+
+static void print_graphs(const json_t *graphs)
+{
+	const char *refusal = json_text_at(graphs, "refusal");
+
+	puts("\nGraphs (oc_graph)");
+	if (*refusal)
+		printf("  a thread runs them: %s\n", refusal);
+	else
+		puts("  the kernel runs them, by io_uring, while the program computes");
 }
 
 static void add_caches(struct table *table, const char *name, json_int_t caches, json_int_t bytes,
@@ -471,6 +493,7 @@ static void print_text(const json_t *json, unsigned int sections)
 		print_versions(json);
 		print_mpis(json_object_get(json, "mpi"));
 		print_mechanisms(json_object_get(json, "mechanisms"));
+		print_graphs(json_object_get(json, "graphs"));
 		print_topology(json_object_get(json, "topology"),
 			       json_number_at(json, "team_bytes"));
 	}

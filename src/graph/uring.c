@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The executor `uring`: the kernel runs a graph, as KACC's module does, by chains of linked
+ * io_uring requests. A request of a chain begins when the one before is complete; the kernel does
+ * that in an interrupt of the process that issued it, wherever that computes. Completions lie in
+ * memory of the process: to look costs no system call.
+ *
+ * No order is added: requests that follow each other in a chain are nodes with an edge between
+ * them, or neighbours of a lane. So graphs whose nodes are independent cannot block each other here
+ * if they do not elsewhere. All other edges between two chains are tokens: a byte that one chain
+ * writes into a pipe and the other reads (chains.c).
+ *
+ * A CALC ends what the kernel can do: what comes behind it is handed over when the program's calls
+ * have computed it (oci_uring_move).
+ *
+ * IORING_SETUP_COOP_TASKRUN and its kin must stay off: with them a chain goes on only when the
+ * process enters the kernel by itself.
+ */
+#include "graph/uring.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- is there one? ----------------------------------------------------------------------------
+ */
+
+static char refusal[256];
+
+static void try_ring(void)
+{
+	struct io_uring ring;
+	struct io_uring_probe *probe;
+	int err = io_uring_queue_init(4, &ring, 0);
+
+	if (err == -ENOSYS) {
+		snprintf(
+			refusal, sizeof(refusal), "%s",
+			"io_uring is not in this kernel, or hidden by a container's seccomp filter "
+			"(allow io_uring_setup, io_uring_enter and io_uring_register in it)");
+	} else if (err == -EPERM || err == -EACCES) {
+		snprintf(
+			refusal, sizeof(refusal), "%s",
+			"io_uring is forbidden: by kernel.io_uring_disabled (sysctl; 0 allows it), or "
+			"by a container's seccomp filter or a security module");
+	} else if (err) {
+		snprintf(refusal, sizeof(refusal), "no io_uring can be made: %s", strerror(-err));
+	} else {
+		/* Of Linux 6.0. Whole messages by MSG_WAITALL, and cancelling all at once, are
+		 * of 5.19. */
+		probe = io_uring_get_probe_ring(&ring);
+		if (!probe || !io_uring_opcode_supported(probe, IORING_OP_SEND_ZC))
+			snprintf(refusal, sizeof(refusal), "%s",
+				 "io_uring of this kernel is too old: Linux 6.0 is needed");
+		io_uring_free_probe(probe);
+		io_uring_queue_exit(&ring);
+	}
+	if (*refusal)
+		oci_info("graph: %s; a thread runs graphs instead", refusal);
+}
+
+const char *oc_graph_uring_refusal(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, try_ring);
+	return *refusal ? refusal : NULL;
+}
+
+int oci_uring_prepare(struct oc_graph_run *run)
+{
+	struct oci_uring *uring;
+	/* Each node, and a token written and read for each edge and each lane. */
+	uint64_t wanted = 3 * (uint64_t)run->view.nodes + 2 * (uint64_t)run->view.edge_count + 1;
+	uint32_t entries = 4;
+	int err;
+
+	if (run->uring) {
+		run->uring->chains.over = 0;
+		return 0;
+	}
+	while (entries < wanted && entries < OCI_URING_MOST)
+		entries *= 2;
+	uring = calloc(1, sizeof(*uring));
+	if (!uring)
+		return -ENOMEM;
+	err = oci_chains_create(&uring->chains, run);
+	if (err)
+		goto discard;
+	/* The completions' ring is twice as long: there is always room in it. */
+	uring->entries = entries;
+	err = io_uring_queue_init(entries, &uring->ring, 0);
+	if (err) {
+		oci_chains_destroy(&uring->chains);
+		goto discard;
+	}
+	run->uring = uring;
+	return 0;
+discard:
+	free(uring);
+	return err;
+}
+
+void oci_uring_free(struct oc_graph_run *run)
+{
+	if (!run->uring)
+		return;
+	io_uring_queue_exit(&run->uring->ring);
+	oci_chains_destroy(&run->uring->chains);
+	free(run->uring);
+	run->uring = NULL;
+}
+
+/* ---- what is complete -------------------------------------------------------------------------
+ */
+
+/* A chain broke although its link goes on: the rest is handed over anew, once all have come back.
+ */
+static void retry(struct oci_uring *uring)
+{
+	uring->broken = true;
+}
+
+static void take_node(struct oc_graph_run *run, uint32_t n, int result)
+{
+	const struct oci_graph_node *node = &run->view.node[n];
+	uint32_t i = run->lane_of[n];
+	bool sending = node->kind == OCI_GRAPH_SEND;
+	uint64_t left = node->count - (run->lane_at[i] == n ? run->lane_moved[i] : 0);
+	uint64_t asked = left < OCI_URING_BYTES ? left : OCI_URING_BYTES;
+
+	run->state[n] = OCI_GRAPH_WAITING;
+	if (result > 0 && (uint64_t)result == left) {
+		oci_run_over(run, n);
+		return;
+	}
+	if (result > 0)
+		run->lane_moved[i] += (uint64_t)result;
+	if (result == -ECANCELED || result == -EINTR || result == -EAGAIN ||
+	    (result > 0 && (uint64_t)result <= asked))
+		retry(run->uring);
+	else
+		oci_links_fail_peer(run->links, node->peer, sending, result);
+}
+
+/* Was there one? */
+static bool take_completions(struct oc_graph_run *run)
+{
+	struct oci_uring *uring = run->uring;
+	struct io_uring_cqe *cqe;
+	unsigned int head, count = 0;
+
+	io_uring_for_each_cqe(&uring->ring, head, cqe)
+	{
+		count++;
+		if (cqe->user_data == OCI_URING_CANCEL)
+			continue;
+		uring->flying--;
+		if (cqe->user_data < OCI_URING_TOKEN)
+			take_node(run, (uint32_t)cqe->user_data, cqe->res);
+		else if (cqe->res != 1)
+			retry(uring);
+	}
+	io_uring_cq_advance(&uring->ring, count);
+	return count;
+}
+
+static void cancel_all(struct oci_uring *uring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+
+	if (!sqe)
+		return; /* tried again at the next look */
+	io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ALL | IORING_ASYNC_CANCEL_ANY);
+	io_uring_sqe_set_data64(sqe, OCI_URING_CANCEL);
+	if (io_uring_submit(&uring->ring) == 1)
+		uring->cancelled = true;
+}
+
+void oci_uring_move(struct oc_graph_run *run)
+{
+	struct oci_uring *uring = run->uring;
+	struct oc_graph_links *links = run->links;
+	int err;
+
+	do {
+		uint32_t left = run->left;
+
+		take_completions(run);
+		while (!links->error && oci_run_calc(run))
+			;
+		if (run->left != left)
+			run->stale = true;
+		if (links->error || uring->broken) {
+			if (uring->flying) {
+				if (!uring->cancelled)
+					cancel_all(uring);
+				break;
+			}
+			uring->broken = uring->cancelled = false;
+			run->stale = true;
+			if (links->error)
+				break;
+			oci_chains_reset(&uring->chains);
+		}
+		if (!run->stale || !run->left)
+			break;
+		run->stale = false;
+		err = oci_chains_submit(run);
+		if (err)
+			oci_links_fail(links, err, "the kernel takes no requests of io_uring: %s",
+				       strerror(-err));
+		/* What could be done at once is complete already. */
+	} while (io_uring_cq_ready(&uring->ring) || links->error);
+	if (uring->flying)
+		return;
+	if (links->error)
+		oci_run_end(run, links->error);
+	else if (!run->left)
+		oci_run_end(run, OCI_GRAPH_IDLE);
+}
+
+void oci_uring_sleep(struct oc_graph_run *run)
+{
+	/* So many at a time, or what has come in 2 ms: of a chain that breaks not all come. */
+	struct __kernel_timespec bound = { .tv_nsec = 2000000 };
+	struct io_uring_cqe *cqe;
+
+	io_uring_wait_cqes(&run->uring->ring, &cqe, run->uring->flying, &bound, NULL);
+}
+
+bool oci_uring_is_quiet(const struct oc_graph_run *run)
+{
+	return run->uring->flying && !io_uring_cq_ready(&run->uring->ring);
+}
+
+int oci_uring_descriptor(const struct oc_graph_run *run)
+{
+	return run->uring->flying ? run->uring->ring.ring_fd : -1;
+}
