@@ -257,7 +257,8 @@ static bool runs(const struct oc_team *team)
 
 bool oci_helper_takes(struct oc_team *team, const struct oc_call *call)
 {
-	/* `auto` is the caller: the thread was not measured to win (docs/results.md, "Overlap"). */
+	/* `auto` is the caller: the thread slows what is waited for at once (docs/results.md,
+	 * "Overlap"). */
 	return oci_options()->async == OCI_ASYNC_THREAD && !(call->op && !call->op->any_thread) &&
 	       runs(team);
 }
