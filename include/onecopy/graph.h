@@ -12,18 +12,21 @@
  *	MakeRecvNode		oc_graph_recv
  *	MakeCalcNode		oc_graph_calc
  *	ConnectNode(A, B)	oc_graph_connect
- *	START, END		implied: a node without an edge to it may begin at once, and a graph
- *is over when all of its nodes are IssueCAD		oc_graph_issue QueryCAD oc_graph_test
+ *	IssueCAD		oc_graph_issue
+ *	QueryCAD		oc_graph_test
+ *
+ * Its START and END are implied: a node without an edge to it may begin at once, and a graph is
+ * over when all of its nodes are.
  *
  * ORDER. What two processes send each other is a stream: the SENDs of a graph to a peer happen in
- *the order in which their nodes were made, and so do the RECVs from one; graphs on the same links
- *in the order in which they are issued. There are no tags: on both sides of a link the messages
- *must be the same ones in the same order. Nodes that neither an edge nor this orders go on
+ * the order in which their nodes were made, and so do the RECVs from one; graphs on the same links
+ * in the order in which they are issued. There are no tags: on both sides of a link the messages
+ * must be the same ones in the same order. Nodes that neither an edge nor this orders go on
  * independently, in any order.
  *
  * ERRORS. 0 (or a stated positive value) or -errno; outputs are written only on success. An error
- *of a link ends all graphs on its links and closes the streams, so that the peers get an error,
- *too, and do not wait; oc_graph_links_error() says what happened.
+ * of a link ends all graphs on its links and closes the streams, so that the peers get an error,
+ * too, and do not wait; oc_graph_links_error() says what happened.
  *
  * THREADS. A graph, and links with all runs on them, are used by one thread at a time. After
  * fork(2) the child must not use them.
