@@ -425,6 +425,8 @@ OC_API void oc_count_handed_back(const char *collective, const char *reason);
  * reason, a literal.
  */
 OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes);
+/* Of a Gatherv or Scatterv: the mean bytes of a node's blocks up to which they travel together. */
+OC_API size_t oc_levels_together(enum oc_collective collective);
 /* Counts a call that went so; what a node's team did in it counts as the team's, too. */
 OC_API void oc_count_levels(enum oc_collective collective, size_t bytes);
 /*

@@ -24,7 +24,7 @@ struct oci_mpi_comm {
 	bool making;	      /* under way, in a call of this rank */
 	bool refused;	      /* there will be none, on any member */
 	bool spans;	      /* its members are on several nodes: it has levels, no team */
-	struct oci_mpi_levels *levels; /* levels.c; as the team */
+	struct oci_mpi_levels *levels; /* levels/; as the team */
 	const char *why;	       /* the reason for which it has none; a literal */
 	struct oci_mpi_graph *graph;   /* NULL: not asked for yet, or there is none */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
@@ -78,7 +78,7 @@ int oci_mpi_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call);
 /* In the statistics, as handed back. The reason: a literal. */
 void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason);
 
-/* ---- levels.c ---------------------------------------------------------------------------------
+/* ---- levels/ ----------------------------------------------------------------------------------
  *
  * Blocking collectives of a communicator that spans nodes, all of whose members take part, in two
  * levels (docs/adr/0029). As oci_mpi_run().

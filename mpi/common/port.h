@@ -21,6 +21,16 @@
 #define OCI_PORT_MPI(name) PMPI(name)
 #endif
 
+/* A function with the widest counts that the MPI has, and one of these. */
+#ifdef OPEN_MPI
+#define OCI_PORT_COUNTED(name) PMPI_##name
+typedef int oci_port_count;
+#else
+#define OCI_PORT_COUNTED(name) PMPI(name##_c)
+typedef MPI_Count oci_port_count;
+#endif
+#define OCI_PORT_LONG_COUNTS (sizeof(oci_port_count) > sizeof(int))
+
 /* What a datatype looks like. */
 struct oci_port_type {
 	size_t size;	   /* bytes of data */
@@ -97,8 +107,10 @@ int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part);
 void oci_port_free(MPI_Comm *part);
 /* What is kept of such a part, where it is on one node; NULL: it is not served. */
 struct oci_mpi_comm *oci_port_comm(MPI_Comm part);
-/* A blocking call of the MPI itself, on a communicator of either kind. */
+/* A call of the MPI itself, on a communicator of either kind, whose arrays are of oci_port_count;
+ * begun, of a Bcast, Reduce or Allreduce. */
 int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call);
+int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *call, MPI_Request *request);
 /* Processes of this job on this node. */
 uint32_t oci_port_node_ranks(void);
 

@@ -172,9 +172,11 @@ int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part)
 	int error = ompi_comm_split(comm->comm, color < 0 ? MPI_UNDEFINED : color, (int)comm->rank,
 				    &made, false);
 
-	if (error == OMPI_SUCCESS)
-		*part = made;
-	return error;
+	if (error != OMPI_SUCCESS)
+		return error;
+	*part = made;
+	return made == MPI_COMM_NULL ? OMPI_SUCCESS :
+				       PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
 }
 
 void oci_port_free(MPI_Comm *part)

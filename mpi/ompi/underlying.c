@@ -33,6 +33,15 @@ int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *c)
 	return call_of(ours ? &ours->underlying : comm->c_coll, comm, c);
 }
 
+/* Ours serves none that returns before it is over where it spans nodes. */
+int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *c, MPI_Request *request)
+{
+	const mca_coll_base_comm_coll_t *p = comm->c_coll;
+
+#define BEGIN(name, ...) p->coll_i##name(__VA_ARGS__ comm, request, p->coll_i##name##_module)
+	DISPATCH(BEGIN)
+}
+
 int oci_ompi_underlying_start(struct oci_ompi_module *self, const struct oci_mpi_call *c,
 			      ompi_request_t **request)
 {

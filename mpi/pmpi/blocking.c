@@ -255,14 +255,13 @@ static int collective(const struct oci_mpi_call *call, oci_native *native,
 \
 		return oci_pmpi_persist(&call, OCI_NAME(init_##name), comm, info, request); \
 	}
-#define FUNCTION(X, ID, name, ...) [OCI_FUNCTION_##name] = blocking_##name,
+#define FUNCTION(X, ID, name, ...) [OCI_FUNCTION_##name] = OCI_NAME(X##_##name),
 /* clang-format on */
 
 #define OCI_COUNT int
 #define OCI_DISPL int
 #define OCI_NAME(name) name
 OC_FUNCTION_ROWS(FORMS, )
-static oci_native_blocking *const blocking_of[OCI_FUNCTIONS] = { OC_FUNCTION_ROWS(FUNCTION, ) };
 #undef OCI_COUNT
 #undef OCI_DISPL
 #undef OCI_NAME
@@ -271,8 +270,22 @@ static oci_native_blocking *const blocking_of[OCI_FUNCTIONS] = { OC_FUNCTION_ROW
 #define OCI_NAME(name) name##_c
 OC_FUNCTION_ROWS_WITH_COUNTS(FORMS, )
 
-/* Its counts are of int. */
 int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call)
 {
+	static oci_native_blocking *const blocking_of[OCI_FUNCTIONS] = {
+		[OCI_FUNCTION_barrier] = blocking_barrier,
+		OC_FUNCTION_ROWS_WITH_COUNTS(FUNCTION, blocking)
+	};
+
 	return blocking_of[call->function](call, comm);
+}
+
+int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *call, MPI_Request *request)
+{
+	static oci_native *const native_of[OCI_FUNCTIONS] = {
+		[OCI_FUNCTION_barrier] = native_barrier,
+		OC_FUNCTION_ROWS_WITH_COUNTS(FUNCTION, native)
+	};
+
+	return native_of[call->function](call, comm, request);
 }

@@ -31,19 +31,51 @@ uint64_t oc_levels(void)
 }
 
 /*
- * A Scatter sends each block once over the network either way, and two levels keep it until the
- * last one of its node has come. With ONECOPY_LEVELS=on it was 0.66 to 1.08 of the better of stock
- * and HAN from 4 to 256 KiB (tests/hosts/measure.sh, Open MPI 4.1.4, 2 hosts of 2 and of 4 ranks,
- * EPYC of family 26, 2026-11-25).
+ * Up to how many bytes of a message or block two levels gain; of a Gatherv, the mean of a node's
+ * blocks. By tests/hosts/timing.c with Open MPI 4.1.4 on 2 hosts of 2 ranks (Xeon, two
+ * CPUs, 2026-11-25), stock's time or HAN's, whichever is less, by two levels':
+ * - Gather up to 64 KiB 1.2 to 1.9, from 256 KiB on 0.8 to 1.0;
+ * - Scatter 0.7 to 1.2, as each block crosses the network once either way; a Scatterv, whose blocks
+ *   go straight to their ranks, 1.0 to 1.5;
+ * - Alltoall 1.1 to 1.7 up to 4 KiB, 0.4 to 1.0 above;
+ * - Scan and Exscan 0.4 to 1.3, mostly below 1.
  */
-#define SCATTER_FROM ((size_t)512 << 10)
+#define KIB ((size_t)1 << 10)
+#define GATHERED (64 * KIB)
+
+static size_t largest(enum oc_collective collective)
+{
+	switch (collective) {
+	case OC_GATHER:
+	case OC_GATHERV:
+		return GATHERED;
+	case OC_SCATTER:
+	case OC_SCATTERV:
+	case OC_SCAN:
+	case OC_EXSCAN:
+		return 0;
+	case OC_ALLTOALL:
+		return 4 * KIB;
+	default:
+		return SIZE_MAX;
+	}
+}
+
+static bool are_on(void)
+{
+	return oci_options()->levels == OCI_LEVELS_ON;
+}
 
 const char *oc_levels_refusal(enum oc_collective collective, size_t bytes)
 {
 	if (is_mpis(collective))
 		return "the MPI's own algorithm was chosen for this size";
-	if (oci_options()->levels != OCI_LEVELS_ON && collective == OC_SCATTER &&
-	    bytes < SCATTER_FROM)
+	if (!are_on() && bytes > largest(collective))
 		return "on several nodes the MPI's own is as quick for this size";
 	return NULL;
+}
+
+size_t oc_levels_together(enum oc_collective collective)
+{
+	return are_on() ? GATHERED : largest(collective);
 }

@@ -46,5 +46,13 @@ TEST(what_gains_nothing_on_several_nodes_is_the_mpis)
 	assert_null(oc_levels_refusal(OC_BCAST, 8));
 	assert_null(oc_levels_refusal(OC_BARRIER, 0));
 	assert_non_null(oc_levels_refusal(OC_SCATTER, 4096));
-	assert_null(oc_levels_refusal(OC_SCATTER, 1 << 20));
+	assert_null(oc_levels_refusal(OC_GATHER, 4096));
+	assert_non_null(oc_levels_refusal(OC_GATHER, 1 << 20));
+	assert_null(oc_levels_refusal(OC_ALLTOALL, 8));
+	assert_non_null(oc_levels_refusal(OC_ALLTOALL, 1 << 20));
+	assert_non_null(oc_levels_refusal(OC_SCAN, 8));
+	assert_non_null(oc_levels_refusal(OC_EXSCAN, 8));
+	assert_null(oc_levels_refusal(OC_REDUCE_SCATTER, 1 << 20));
+	assert_int_equal(oc_levels_together(OC_SCATTERV), 0);
+	assert_true(oc_levels_together(OC_GATHERV) > 0);
 }

@@ -14,7 +14,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(realpath "$1") mpi=$2 hosts=$3 each=$4 rounds=$5 cell_ms=$6 file=$7
 programs=$build/tests/mpi onecopy=$build/tools/onecopy/onecopy
 what="${*:8}"
-[ -n "$what" ] || what="barrier bcast reduce allreduce gather scatter allgather"
+[ -n "$what" ] || what="barrier bcast reduce allreduce scan exscan gather gatherv scatter scatterv
+	allgather allgatherv alltoall reduce_scatter reduce_scatter_block"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_CALLS = 400, LEAST_CALLS = 5 };
+enum { MOST_CALLS = 400, LEAST_CALLS = 5, MOST_RANKS = 64 };
 
 static const int sizes[] = { 8, 1024, 4096, 16384, 65536, 262144, 1048576 };
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
@@ -51,10 +51,16 @@ static double sent(void)
 	return sum;
 }
 
+static int counts[MOST_RANKS], displs[MOST_RANKS];
+
 static void call(const char *what, int bytes)
 {
 	int doubles = bytes / 8;
 
+	for (int r = 0; r < ranks; r++) {
+		counts[r] = strcmp(what, "reduce_scatter") ? bytes : doubles;
+		displs[r] = r * bytes;
+	}
 	if (!strcmp(what, "barrier"))
 		MPI_Barrier(MPI_COMM_WORLD);
 	else if (!strcmp(what, "bcast"))
@@ -69,6 +75,25 @@ static void call(const char *what, int bytes)
 		MPI_Scatter(other, bytes, MPI_BYTE, one, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
 	else if (!strcmp(what, "allgather"))
 		MPI_Allgather(one, bytes, MPI_BYTE, other, bytes, MPI_BYTE, MPI_COMM_WORLD);
+	else if (!strcmp(what, "gatherv"))
+		MPI_Gatherv(one, bytes, MPI_BYTE, other, counts, displs, MPI_BYTE, 0,
+			    MPI_COMM_WORLD);
+	else if (!strcmp(what, "scatterv"))
+		MPI_Scatterv(other, counts, displs, MPI_BYTE, one, bytes, MPI_BYTE, 0,
+			     MPI_COMM_WORLD);
+	else if (!strcmp(what, "allgatherv"))
+		MPI_Allgatherv(one, bytes, MPI_BYTE, other, counts, displs, MPI_BYTE,
+			       MPI_COMM_WORLD);
+	else if (!strcmp(what, "alltoall"))
+		MPI_Alltoall(one, bytes, MPI_BYTE, other, bytes, MPI_BYTE, MPI_COMM_WORLD);
+	else if (!strcmp(what, "reduce_scatter"))
+		MPI_Reduce_scatter(one, other, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	else if (!strcmp(what, "reduce_scatter_block"))
+		MPI_Reduce_scatter_block(one, other, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	else if (!strcmp(what, "scan"))
+		MPI_Scan(one, other, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	else if (!strcmp(what, "exscan"))
+		MPI_Exscan(one, other, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
 /* To rank 0, by messages. */
@@ -155,9 +180,9 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(host, &on_host);
 	MPI_Comm_free(&host);
 	is_counter = !on_host;
-	one = calloc(most, 1);
+	one = calloc(most, (size_t)ranks);
 	other = calloc(most, (size_t)ranks);
-	if (!one || !other)
+	if (!one || !other || ranks > MOST_RANKS)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	for (int i = 2; i < argc; i++)
 		for (int s = 0; s < (strcmp(argv[i], "barrier") ? SIZES : 1); s++)

@@ -4,23 +4,29 @@
  * with all roots, in place, of layouts and numbers. Prints for the driver how many calls of each
  * must have gone in two levels: "levels COLLECTIVE CALLS", summed over the ranks. With the word
  * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
- * team, they are those of the communicator without rank 0.
+ * team, they are those of the communicator without rank 0. With "leave" the ranks of node2 are
+ * killed.
  */
 #include "checked.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const enum case_collective in_levels[] = {
-	CASE_BARRIER, CASE_BCAST,   CASE_REDUCE,    CASE_ALLREDUCE,
-	CASE_GATHER,  CASE_SCATTER, CASE_ALLGATHER,
+	CASE_BARRIER,	CASE_BCAST,	     CASE_REDUCE,
+	CASE_ALLREDUCE, CASE_SCAN,	     CASE_EXSCAN,
+	CASE_GATHER,	CASE_GATHERV,	     CASE_SCATTER,
+	CASE_SCATTERV,	CASE_ALLGATHER,	     CASE_ALLGATHERV,
+	CASE_ALLTOALL,	CASE_REDUCE_SCATTER, CASE_REDUCE_SCATTER_BLOCK,
 };
 enum { IN_LEVELS = sizeof(in_levels) / sizeof(in_levels[0]) };
 
 /* Plain bytes of a message or block: what fits into a flag, a slot, and is copied singly. */
 static const int sizes[] = { 8, 1000, 70000 };
+enum { PIECES = 300000 };
 enum { WITHOUT_FIRST = 4 }; /* among the communicators */
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
@@ -39,7 +45,8 @@ struct place {
 static struct place look_at(MPI_Comm comm)
 {
 	struct place place = { 0, 1 };
-	int counts[CHECKED_RANKS], displs[CHECKED_RANKS], ranks, nodes = 0, mates = 0;
+	int counts[CHECKED_RANKS], displs[CHECKED_RANKS], none[CHECKED_RANKS] = { 0 };
+	int ranks, nodes = 0, mates = 0;
 	char own[64] = "", host[CHECKED_RANKS][64];
 
 	gethostname(own, sizeof(own) - 1);
@@ -48,7 +55,7 @@ static struct place look_at(MPI_Comm comm)
 		counts[r] = sizeof(own);
 		displs[r] = r * (int)sizeof(own);
 	}
-	MPI_Allgatherv(own, sizeof(own), MPI_CHAR, host, counts, displs, MPI_CHAR, comm);
+	MPI_Alltoallv(own, counts, none, MPI_CHAR, host, counts, displs, MPI_CHAR, comm);
 	for (int r = 0; r < ranks; r++) {
 		int before = 0;
 
@@ -75,10 +82,9 @@ static int is_in_levels(enum case_collective collective)
 static int goes_in_levels(const struct place *place, const struct checked_spec *spec)
 {
 	enum oc_collective row = case_of(spec->collective);
-	int blocks = oci_sends_each(row) || oci_receives_each(row);
 
 	return !never && place->spans && is_in_levels(spec->collective) &&
-	       (place->in_order || !blocks) &&
+	       (place->in_order || !oci_is_prefix(row)) &&
 	       (spec->plain || !checked_is_reduction(spec->collective));
 }
 
@@ -132,6 +138,27 @@ static void run_collective(MPI_Comm comm, const struct place *place, int ranks,
 	}
 }
 
+/* A Bcast of two pieces and a bit; of bytes that lie apart, too. */
+static void run_pieces(MPI_Comm comm, const struct place *place, int ranks)
+{
+	for (int i = 0; i < 4; i++) {
+		struct checked_spec spec = { .collective = CASE_BCAST,
+					     .root = i % ranks,
+					     .plain = 1 + (int)(calls % PLAINS),
+					     .salt = calls,
+					     .stock = 1 };
+
+		spec.elements = PIECES / layout_plain[spec.plain - 1].extent;
+		if (i == 3) {
+			spec.plain = 0;
+			spec.elements = PIECES / 8;
+			spec.layout = (int)(calls % 15);
+			spec.differ = 1;
+		}
+		run(comm, place, &spec);
+	}
+}
+
 /* Calls of both kinds follow each other. */
 static void run_nonblocking(MPI_Comm comm, enum case_collective collective)
 {
@@ -159,6 +186,8 @@ static void run_on(MPI_Comm comm, int number)
 		if (c == CASE_ALLTOALLW)
 			continue;
 		run_collective(comm, &place, ranks, (enum case_collective)c);
+		if (c == CASE_BCAST && number < 2)
+			run_pieces(comm, &place, ranks);
 		run_nonblocking(comm, (enum case_collective)c);
 	}
 }
@@ -184,6 +213,24 @@ static void report(void)
 	printf("across: %d ranks, every byte right\n", world_size);
 }
 
+/* The ranks of a host go, in turns amid calls of each kind. */
+static void leave(void)
+{
+	static long long sums[2][PIECES / 8];
+	char host[64] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	for (int i = 0; i < 40; i++) {
+		if (i == 31 && !strcmp(host, "node2")) {
+			fprintf(stderr, "a rank of node2 goes\n");
+			raise(SIGKILL);
+		}
+		MPI_Allreduce(sums[0], sums[1], PIECES / 8, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Gather(sums[0], 8, MPI_LONG_LONG, sums[1], 8, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+		MPI_Bcast(sums[0], PIECES / 8, MPI_LONG_LONG, i % world_size, MPI_COMM_WORLD);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm comm;
@@ -192,6 +239,8 @@ int main(int argc, char **argv)
 	case_stop_counting();
 	layouts_make();
 	less = argc > 1 ? argv[1] : "";
+	if (!strcmp(less, "leave"))
+		leave();
 	run_on(MPI_COMM_WORLD, 0);
 	/* Backwards; mixed; without the last one; without the first; and as it was, used again. */
 	for (int i = 0; i < 5; i++) {

@@ -72,29 +72,32 @@ static long in_levels(const struct job_result *result, const char *collective)
 }
 
 /*
- * across SLOTS [turns] [VARIABLE=VALUE]: ranks on hosts, "2:2" for two on each of two, or by turns.
- * All calls of the program that can go in two levels do; with VARIABLE=VALUE on rank 1 none does,
- * or, where that only keeps it from a team with rank 0 (ONECOPY_MECHANISM), those without that
- * rank.
+ * across SLOTS [turns] [node2] [VARIABLE=VALUE]: ranks on hosts, "2:2" for two on each of two, or
+ * by turns. All calls of the program that can go in two levels do, also with VARIABLE=VALUE on
+ * node2 alone; with that on rank 1 none does, or, where it only keeps it from a team with rank 0
+ * (ONECOPY_MECHANISM), those without that rank.
  */
 SCENARIO(across)
 {
 	bool turns = words[1] && !strcmp(words[1], "turns");
-	const char *how = words[1] ? words[turns ? 2 : 1] : NULL;
+	bool host = words[1] && !strcmp(words[1], "node2");
+	const char *how = words[1] ? words[turns || host ? 2 : 1] : NULL;
 	struct job job = job_across(words[0], turns, "across");
-	bool refused = how && strstr(how, "MECHANISM");
+	bool refused = how && strstr(how, "MECHANISM") && !host;
+	bool off = how && !refused && !host;
 	struct job_result result;
 	long sum = 0;
 
 	job_set(&job, "ONECOPY_LEVELS=on");
 	if (how) {
 		job.word[--job.words] = NULL;
-		job_add_shell(&job, job_text("[ \"${OMPI_COMM_WORLD_RANK-$PMI_RANK}\" = 1 ] && "
-					     "export %s; exec \"$@\"",
+		job_add_shell(&job, job_text("[ %s ] && export %s; exec \"$@\"",
+					     host ? "$(hostname) = node2" :
+						    "\"${OMPI_COMM_WORLD_RANK-$PMI_RANK}\" = 1",
 					     how));
 		job_add(&job, "sh");
 		job_add_program(&job, "across");
-		job_add(&job, refused ? "first" : "off");
+		job_add(&job, refused ? "first" : off ? "off" : "all");
 	}
 	job_run(&job, &result);
 	verdict_skip(&result);
@@ -108,14 +111,37 @@ SCENARIO(across)
 			expected = atol(said);
 			sum += done;
 			/* Open MPI makes some of its own, in MPI_Comm_split and inside others. */
-			if (job_is_mpich || (how && !refused) ? done != expected : done < expected)
+			if (job_is_mpich || off ? done != expected : done < expected)
 				verdict_fail(&result, "of %ld calls of %s %ld went in two levels",
 					     expected, name, done);
 		}
-		if (!sum != (how && !refused))
+		if (!sum != off)
 			verdict_fail(&result, "%ld calls went in two levels", sum);
 	}
 	verdict_done("across: %s%s%s%s: %ld calls in two levels, every byte right\n", words[0],
-		     turns ? " by turns" : "", how ? ", one rank with " : "", how ? how : "", sum);
+		     turns ? " by turns" : "",
+		     !how ? "" :
+		     host ? ", one host with " :
+			    ", one rank with ",
+		     how ? how : "", sum);
+	job_free(&result);
+}
+
+/* across_left SLOTS: the ranks of node2 are killed in the midst of calls in two levels: the job
+ * ends, as the MPI has it, and nobody waits. */
+SCENARIO(across_left)
+{
+	struct job job = job_across(words[0], false, "across");
+	struct job_result result;
+
+	job_set(&job, "ONECOPY_LEVELS=on");
+	job_add(&job, "leave");
+	job.silence_s = 20;
+	job_run(&job, &result);
+	verdict_skip(&result);
+	if (result.hung || !result.status || !strstr(result.output, "a rank of node2 goes"))
+		verdict_fail(&result, "the job %s",
+			     result.hung ? "waits" : "did not end as one whose ranks are killed");
+	verdict_done("across_left: %s, the ranks of node2 killed: the job has ended\n", words[0]);
 	job_free(&result);
 }

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The nodes of a communicator, with what its members need for both levels: all agree on it. */
+#include "common/levels/levels.h"
+
+#define NO_TEAM "on one of the nodes the ranks could not form a team"
+#define NO_MEMORY "a rank has no memory for it, or 256 such communicators already"
+#define ALONE "each rank is alone on its node"
+
+/* Communicators of a process that have them at a time: each takes two or three of the MPI's, of
+ * which there are 2048 in MPICH. */
+enum { MOST = 256 };
+static uint32_t alive; /* atomic */
+
+/* 1: all members said yes. */
+static bool all_can(struct oci_mpi_comm *self, bool can)
+{
+	const long own[2] = { can, 0 };
+	long least[2] = { 0, 0 };
+
+	return oci_port_least(self, own, least) == MPI_SUCCESS && least[0];
+}
+
+/* As few nodes come often, each is looked for from the last one found on. */
+static uint32_t number_of(struct oci_mpi_levels *l, uint64_t id, uint32_t last)
+{
+	for (uint32_t i = 0; i < l->nodes; i++) {
+		uint32_t n = (last + i) % l->nodes;
+
+		if (l->node_of[n].id == id)
+			return n;
+	}
+	l->node_of[l->nodes] = (struct node){ .id = id };
+	return l->nodes++;
+}
+
+/* In the order of their leaders. */
+static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
+{
+	uint32_t n = 0;
+
+	l->in_order = true;
+	for (uint32_t r = 0; r < self->size; r++) {
+		struct node *node;
+
+		n = number_of(l, oci_port_node(self, r), n);
+		node = &l->node_of[n];
+		if (!node->ranks)
+			node->first = r;
+		else if (l->place[r - 1] != n)
+			l->in_order = false;
+		l->place[r] = n;
+		l->local[r] = node->ranks++;
+		if (node->ranks > l->most)
+			l->most = node->ranks;
+	}
+	l->mine = l->place[self->rank];
+	for (uint32_t i = 1; i < l->nodes; i++)
+		l->node_of[i].start = l->node_of[i - 1].start + l->node_of[i - 1].ranks;
+	for (uint32_t r = 0; r < self->size; r++)
+		l->order[l->node_of[l->place[r]].start + l->local[r]] = r;
+}
+
+static void arrays_free(struct oci_mpi_levels *l)
+{
+	free(l->place);
+	free(l->counts);
+	free(l->lengths);
+	free(l->places);
+	free(l->requests);
+	free(l);
+}
+
+static struct oci_mpi_levels *levels_allocate(uint32_t size)
+{
+	struct oci_mpi_levels *l = calloc(1, sizeof(*l) + size * sizeof(l->node_of[0]));
+
+	if (!l)
+		return NULL;
+	l->node_comm = l->leaders = l->all = MPI_COMM_NULL;
+	l->place = calloc(size, 3 * sizeof(l->place[0]));
+	l->counts = calloc(size, 2 * sizeof(l->counts[0]));
+	l->lengths = calloc(size, sizeof(l->lengths[0]));
+	l->places = calloc(size, sizeof(l->places[0]));
+	l->requests = calloc(size + 1, sizeof(l->requests[0]));
+	if (!l->place || !l->counts || !l->lengths || !l->places || !l->requests) {
+		arrays_free(l);
+		return NULL;
+	}
+	l->local = l->place + size;
+	l->order = l->local + size;
+	l->displs = l->counts + size;
+	return l;
+}
+
+static void levels_free(struct oci_mpi_levels *l)
+{
+	if (l->all != MPI_COMM_NULL)
+		oci_port_free(&l->all);
+	if (l->leaders != MPI_COMM_NULL)
+		oci_port_free(&l->leaders);
+	if (l->node_comm != MPI_COMM_NULL)
+		oci_port_free(&l->node_comm);
+	free(l->of_leaders.bytes);
+	free(l->of_all.bytes);
+	arrays_free(l);
+	__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
+}
+
+static bool is_leader(const struct oci_mpi_comm *self, const struct oci_mpi_levels *l)
+{
+	return !l->local[self->rank];
+}
+
+/* Both communicators, whatever becomes of the first, as the others are in it; and the node's team.
+ */
+static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
+{
+	bool alone = l->node_of[l->mine].ranks == 1;
+	int of_node = oci_port_split(self, alone ? -1 : (int)l->mine, &l->node_comm);
+	int of_leaders = oci_port_split(self, is_leader(self, l) ? 0 : -1, &l->leaders);
+
+	if (of_node != MPI_SUCCESS || of_leaders != MPI_SUCCESS)
+		return false;
+	if (alone)
+		return true;
+	l->node = oci_port_comm(l->node_comm);
+	if (!l->node || l->node->spans)
+		return false;
+	memcpy(l->node->forced, self->forced, sizeof(self->forced));
+	return oci_mpi_team(l->node);
+}
+
+/* NULL: refused, on all members alike; the reason. */
+static struct oci_mpi_levels *levels_make(struct oci_mpi_comm *self, const char **why)
+{
+	struct oci_mpi_levels *l = levels_allocate(self->size);
+	bool slot = __atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED) < MOST;
+
+	*why = NO_MEMORY;
+	if (all_can(self, l && slot)) {
+		survey(self, l);
+		*why = l->most > 1 ? NO_TEAM : ALONE;
+		if (l->nodes > 1 && l->most > 1 && all_can(self, divide(self, l)))
+			return l;
+	}
+	if (l)
+		levels_free(l);
+	else
+		__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
+	oci_mpi_info("collectives of a communicator that spans nodes stay with the MPI: %s", *why);
+	return NULL;
+}
+
+/* While they are made, the MPI's functions may call collectives of the communicator, alike on all
+ * members; these are its own. */
+struct oci_mpi_levels *oci_levels_of(struct oci_mpi_comm *self)
+{
+	if (OCI_LIKELY(self->levels || self->refused))
+		return self->levels;
+	self->making = true;
+	self->levels = levels_make(self, &self->why);
+	self->making = false;
+	self->refused = !self->levels;
+	return self->levels;
+}
+
+void oci_mpi_levels_free(struct oci_mpi_comm *self)
+{
+	if (self->levels)
+		levels_free(self->levels);
+	self->levels = NULL;
+}
+
+void oci_mpi_levels_force(struct oci_mpi_comm *self, int collective)
+{
+	if (self->levels && self->levels->node)
+		oci_mpi_force(self->levels->node, collective, self->forced[collective]);
+}
+
+/* ---- made when first needed -------------------------------------------------------------------
+ */
+
+enum { LEAST_ROOM = 64 << 10 };
+
+bool oci_levels_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size_t bytes,
+			bool holder)
+{
+	size_t room = scratch->room ? scratch->room : LEAST_ROOM;
+	char *more = NULL;
+
+	if (OCI_LIKELY(bytes <= scratch->room))
+		return true;
+	if (scratch->refused || bytes > SIZE_MAX / 4)
+		return false;
+	while (room < bytes)
+		room *= 2;
+	if (holder)
+		more = malloc(room);
+	scratch->refused = !all_can(self, !holder || more);
+	if (scratch->refused) {
+		free(more);
+		return false;
+	}
+	free(scratch->bytes);
+	scratch->bytes = more;
+	scratch->room = room;
+	return true;
+}
+
+bool oci_levels_messages(struct oci_mpi_comm *self)
+{
+	struct oci_mpi_levels *l = self->levels;
+
+	if (OCI_LIKELY(l->all != MPI_COMM_NULL || l->all_refused))
+		return !l->all_refused;
+	self->making = true;
+	l->all_refused = !all_can(self, oci_port_split(self, 0, &l->all) == MPI_SUCCESS);
+	self->making = false;
+	return !l->all_refused;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Blocks of all ranks in the order of the nodes, in which a node's are together. Where the ranks of
+ * each node follow each other, and the blocks in the buffer, that is the buffer as it is; else they
+ * are the elements of a type made for the call. Only the owner of the buffer knows which.
+ */
+#include "common/levels/levels.h"
+
+struct blocks oci_levels_sent(const struct oci_mpi_call *c)
+{
+	return (struct blocks){
+		.buffer = (void *)(uintptr_t)c->sbuf,
+		.counts = c->scounts,
+		.displs = c->sdispls,
+		.long_counts = c->long_counts,
+		.long_displs = c->long_displs,
+		.count = c->scount,
+		.type = c->stype,
+	};
+}
+
+struct blocks oci_levels_received(const struct oci_mpi_call *c)
+{
+	return (struct blocks){
+		.buffer = c->rbuf,
+		.counts = c->rcounts,
+		.displs = c->rdispls,
+		.long_counts = c->long_counts,
+		.long_displs = c->long_displs,
+		.count = c->rcount,
+		.type = c->rtype,
+	};
+}
+
+MPI_Count oci_levels_count(const struct blocks *b, uint32_t rank)
+{
+	return b->counts ? oci_mpi_number(b->counts, b->long_counts, rank) : b->count;
+}
+
+MPI_Count oci_levels_displ(const struct blocks *b, uint32_t rank)
+{
+	return b->displs ? oci_mpi_number(b->displs, b->long_displs, rank) :
+			   (MPI_Count)rank * b->count;
+}
+
+size_t oci_levels_sum(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to)
+{
+	struct oci_port_type shape;
+	size_t sum = 0, own;
+
+	oci_port_type_get(b->type, &shape);
+	for (uint32_t k = from; k < to; k++)
+		if (__builtin_mul_overflow((size_t)oci_levels_count(b, p->l->order[k]), shape.size,
+					   &own) ||
+		    __builtin_add_overflow(sum, own, &sum))
+			return SIZE_MAX;
+	return sum;
+}
+
+bool oci_levels_lie_together(const struct plan *p, const struct blocks *b, uint32_t from,
+			     uint32_t to)
+{
+	const uint32_t *order = p->l->order;
+	MPI_Count end = 0;
+	bool any = false;
+
+	if (!b->counts && p->l->in_order)
+		return true;
+	for (uint32_t k = from; k < to; k++) {
+		MPI_Count count = oci_levels_count(b, order[k]);
+		MPI_Count displ = oci_levels_displ(b, order[k]);
+
+		if (!count)
+			continue;
+		if (any && displ != end)
+			return false;
+		any = true;
+		end = displ + count;
+	}
+	return true;
+}
+
+/* The lengths are of int, as nothing of 2 GiB or more comes here but what lies together. */
+static int make_type(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
+		     MPI_Datatype *type)
+{
+	struct oci_mpi_levels *l = p->l;
+	struct oci_port_type shape;
+	int blocks = 0, error;
+
+	oci_port_type_get(b->type, &shape);
+	for (uint32_t k = from; k < to; k++) {
+		MPI_Count count = oci_levels_count(b, l->order[k]);
+
+		if (!count)
+			continue;
+		l->lengths[blocks] = (int)count;
+		l->places[blocks++] =
+			(MPI_Aint)(oci_levels_displ(b, l->order[k]) * (MPI_Count)shape.extent);
+	}
+	error = OCI_PORT_MPI(Type_create_hindexed)(blocks, l->lengths, l->places, b->type, type);
+	if (error != MPI_SUCCESS)
+		return error;
+	error = OCI_PORT_MPI(Type_commit)(type);
+	if (error != MPI_SUCCESS)
+		oci_port_type_free(type);
+	return error;
+}
+
+int oci_levels_run_open(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
+			struct run *run)
+{
+	int error;
+
+	*run = (struct run){ .buffer = b->buffer, .type = b->type };
+	if (!b->counts && p->l->in_order) {
+		run->buffer = oci_levels_at(b->buffer, (MPI_Count)from * b->count, b->type);
+		run->count = (MPI_Count)(to - from) * b->count;
+		return MPI_SUCCESS;
+	}
+	if (oci_levels_lie_together(p, b, from, to)) {
+		for (uint32_t k = from; k < to; k++) {
+			MPI_Count count = oci_levels_count(b, p->l->order[k]);
+
+			if (count && !run->count)
+				run->buffer = oci_levels_at(
+					b->buffer, oci_levels_displ(b, p->l->order[k]), b->type);
+			run->count += count;
+		}
+		return MPI_SUCCESS;
+	}
+	error = make_type(p, b, from, to, &run->type);
+	if (error != MPI_SUCCESS)
+		return error;
+	run->made = true;
+	run->count = 1;
+	return MPI_SUCCESS;
+}
+
+void oci_levels_run_close(struct run *run)
+{
+	if (run->made)
+		oci_port_type_free(&run->type);
+	run->made = false;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which calls of a communicator that spans nodes go in two levels, as all its members know alike.
+ */
+#include "common/levels/levels.h"
+
+#define NOT_SERVED "on several nodes this function is the MPI's own"
+#define TOO_LARGE "on several nodes a call of 2 GiB or more is the MPI's own"
+#define APART "the ranks of a node do not follow each other in the communicator"
+#define OWN_OPERATION "on several nodes a reduction by an operation of the program is the MPI's own"
+#define NO_SCRATCH "a rank has no memory for its node's blocks"
+#define NO_MESSAGES "a rank has no communicator for messages between nodes"
+
+/* Bytes that a leader has for the rows of an Alltoall, twice. */
+enum { MOST_ROWS = 4 << 20 };
+
+static oci_levels_collective *const two_levels[OCI_FUNCTIONS] = {
+	[OCI_FUNCTION_barrier] = oci_levels_barrier,
+	[OCI_FUNCTION_bcast] = oci_levels_bcast,
+	[OCI_FUNCTION_reduce] = oci_levels_reduce,
+	[OCI_FUNCTION_allreduce] = oci_levels_allreduce,
+	[OCI_FUNCTION_scan] = oci_levels_scan,
+	[OCI_FUNCTION_exscan] = oci_levels_scan,
+	[OCI_FUNCTION_gather] = oci_levels_gather,
+	[OCI_FUNCTION_gatherv] = oci_levels_gather,
+	[OCI_FUNCTION_scatter] = oci_levels_scatter,
+	[OCI_FUNCTION_scatterv] = oci_levels_scatter,
+	[OCI_FUNCTION_allgather] = oci_levels_allgather,
+	[OCI_FUNCTION_allgatherv] = oci_levels_allgather,
+	[OCI_FUNCTION_alltoall] = oci_levels_alltoall,
+	[OCI_FUNCTION_reduce_scatter] = oci_levels_reduce_scatter,
+	[OCI_FUNCTION_reduce_scatter_block] = oci_levels_reduce_scatter,
+};
+
+/* Its sizes are the root's and each rank's own. */
+static bool has_own_sizes(enum oc_collective collective)
+{
+	return oci_is_v(collective) && oci_is_rooted(collective);
+}
+
+static bool has_blocks(enum oc_collective collective)
+{
+	return oci_sends_each(collective) || oci_receives_each(collective);
+}
+
+/* Of the message or a block, of all blocks where these have their own sizes, as all members know
+ * it; SIZE_MAX: more than there can be. */
+static size_t bytes_of(const struct oci_mpi_comm *self, const struct oci_mpi_call *c)
+{
+	bool root = (uint32_t)c->root == self->rank, reduces = oci_is_reduction(c->collective);
+	bool sent = reduces ? !oci_sends_each(c->collective) :
+			      oci_size_is_sent(c->collective, root);
+	size_t bytes, count = (size_t)(sent ? c->scount : c->rcount);
+	struct oci_port_type shape;
+
+	if (!oci_row_sends(c->collective) || has_own_sizes(c->collective))
+		return 0;
+	if (oci_has_counts(c->collective))
+		for (uint32_t r = count = 0; r < self->size; r++)
+			if (__builtin_add_overflow(
+				    count, (size_t)oci_mpi_number(c->rcounts, c->long_counts, r),
+				    &count))
+				return SIZE_MAX;
+	oci_port_type_get(sent || reduces ? c->stype : c->rtype, &shape);
+	return __builtin_mul_overflow(count, shape.size, &bytes) ? SIZE_MAX : bytes;
+}
+
+/* Before anything is made for it. NULL: it may go in two levels. */
+static const char *refusal(const struct oci_mpi_comm *self, const struct oci_mpi_call *c,
+			   size_t bytes)
+{
+	size_t all = bytes;
+
+	if (!two_levels[c->function])
+		return NOT_SERVED;
+	if (has_blocks(c->collective) && !oci_has_counts(c->collective) &&
+	    __builtin_mul_overflow(bytes, self->size, &all))
+		return TOO_LARGE;
+	/* The MPI's functions take counts of int, of bytes too. */
+	if (all > INT_MAX)
+		return TOO_LARGE;
+	if (oci_is_reduction(c->collective) && !oci_port_op_id(c->op))
+		return OWN_OPERATION;
+	if (!strcmp(self->forced[c->collective], "mpi"))
+		return "the MPI's own algorithm was chosen for this size";
+	return oc_levels_refusal(c->collective, bytes);
+}
+
+/* Predefined operations have elements of predefined types, which lie alike everywhere. */
+static size_t vector_bytes(const struct plan *p)
+{
+	struct oci_port_type shape;
+
+	oci_port_type_get(p->call->stype, &shape);
+	if (oci_sends_each(p->call->collective) && p->alike)
+		return p->bytes * p->comm->size / shape.size * (size_t)shape.extent;
+	return p->bytes / shape.size * (size_t)shape.extent;
+}
+
+/* What ranks need between the parts, by what all members know. */
+static bool has_scratch(struct plan *p)
+{
+	struct oci_mpi_levels *l = p->l;
+	size_t of_leaders = 0, of_all = 0;
+
+	switch (p->call->collective) {
+	case OC_GATHER:
+	case OC_SCATTER:
+	case OC_GATHERV:
+	case OC_SCATTERV:
+		of_leaders = l->most * p->together;
+		break;
+	case OC_REDUCE:
+		of_leaders = vector_bytes(p);
+		break;
+	case OC_REDUCE_SCATTER:
+	case OC_REDUCE_SCATTER_BLOCK:
+		of_leaders = 2 * vector_bytes(p);
+		break;
+	case OC_SCAN:
+	case OC_EXSCAN:
+		of_all = 2 * vector_bytes(p);
+		break;
+	case OC_ALLGATHER:
+		of_leaders = p->bytes * p->comm->size;
+		break;
+	case OC_ALLGATHERV:
+		of_leaders = p->bytes;
+		break;
+	case OC_ALLTOALL:
+		of_leaders = 2 * l->most * p->bytes * p->comm->size;
+		break;
+	case OC_BCAST:
+		of_all = oci_levels_bcast_copy(p->bytes);
+		break;
+	default:
+		break;
+	}
+	return oci_levels_scratch(p->comm, &l->of_leaders, of_leaders, p->leader) &&
+	       oci_levels_scratch(p->comm, &l->of_all, of_all, true);
+}
+
+/* Once the nodes are known. */
+static const char *lack(struct plan *p)
+{
+	enum oc_collective collective = p->call->collective;
+
+	if (oci_is_prefix(collective) && !p->l->in_order)
+		return APART;
+	if (oci_is_rooted(collective) && has_blocks(collective) && !oci_levels_messages(p->comm))
+		return NO_MESSAGES;
+	if (collective == OC_ALLTOALL && p->l->most * p->comm->size * p->bytes > MOST_ROWS)
+		return "on several nodes an Alltoall of so many blocks is the MPI's own";
+	return has_scratch(p) ? NULL : NO_SCRATCH;
+}
+
+int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
+{
+	struct plan p = {
+		.comm = self,
+		.call = call,
+		.status = MPI_SUCCESS,
+		.pieces = 1,
+		.request = MPI_REQUEST_NULL,
+		.alike = !oci_has_counts(call->collective),
+	};
+	const char *reason;
+
+	if (self->making)
+		return OC_HAND_BACK;
+	if (two_levels[call->function]) {
+		p.bytes = bytes_of(self, call);
+		if (!p.bytes && oci_row_sends(call->collective) && !has_own_sizes(call->collective))
+			return MPI_SUCCESS;
+		p.together = p.alike ? p.bytes : oc_levels_together(call->collective);
+	}
+	reason = refusal(self, call, p.bytes);
+	if (!reason) {
+		p.l = oci_levels_of(self);
+		p.leader = p.l && !p.l->local[self->rank];
+		reason = p.l ? lack(&p) : self->why;
+	}
+	if (reason) {
+		oci_mpi_count_back(call, reason);
+		return OC_HAND_BACK;
+	}
+	if (oci_is_rooted(call->collective))
+		p.root_node = p.l->place[call->root];
+	two_levels[call->function](&p);
+	if (p.status == MPI_SUCCESS)
+		oc_count_levels(call->collective, p.bytes);
+	return p.status;
+}
