@@ -32,13 +32,13 @@ uint64_t oc_levels(void)
 
 /*
  * Up to how many bytes of a message or block two levels gain; of a Gatherv, the mean of a node's
- * blocks. By tests/hosts/timing.c with Open MPI 4.1.4 on 2 hosts of 2 ranks (Xeon, two
- * CPUs, 2026-11-25), stock's time or HAN's, whichever is less, by two levels':
- * - Gather up to 64 KiB 1.2 to 1.9, from 256 KiB on 0.8 to 1.0;
- * - Scatter 0.7 to 1.2, as each block crosses the network once either way; a Scatterv, whose blocks
- *   go straight to their ranks, 1.0 to 1.5;
- * - Alltoall 1.1 to 1.7 up to 4 KiB, 0.4 to 1.0 above;
- * - Scan and Exscan 0.4 to 1.3, mostly below 1.
+ * blocks. Stock's time or HAN's, whichever is less, by two levels' (docs/results/nodes-forced.csv:
+ * Open MPI 4.1.4, 2 hosts of 2 ranks on two CPUs):
+ * - Gather up to 64 KiB 0.96 to 1.84, of 256 KiB and 1 MiB 0.57 and 0.91;
+ * - Scatter 0.48 to 1.26, as each block crosses the network once either way; a Scatterv, whose
+ * blocks go straight to their ranks, 0.87 to 1.39;
+ * - Alltoall 0.96 to 1.57 up to 4 KiB, 0.43 to 1.14 above;
+ * - Scan and Exscan 0.35 to 1.13, mostly below 1.
  */
 #define KIB ((size_t)1 << 10)
 #define GATHERED (64 * KIB)
