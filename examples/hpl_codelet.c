@@ -121,9 +121,10 @@ static void tree_start(struct tree *tree)
 
 static bool tree_over(struct tree *tree)
 {
+	MPI_Status status[2];
 	int over;
 
-	MPI_Testall(2, tree->request, &over, MPI_STATUSES_IGNORE);
+	MPI_Testall(2, tree->request, &over, status);
 	if (!over || tree->received)
 		return over;
 	tree_send(tree);
