@@ -184,7 +184,8 @@ struct oc_graph_buffer {
  * Binds a graph to links, buffers and, if it has any, the user's operations. All of it is checked:
  * -EINVAL where a node lies outside of its buffer, is not aligned to its type, or has no such peer,
  * buffer or operation. The graph may be freed at once; buffers and operations must live as long as
- * the run. -ENOMEM.
+ * the run. An operation must not call oc_graph_* on these links; one without `any_thread` is called
+ * in this process's calls alone, so that `thread` is `caller` then. -ENOMEM.
  */
 OC_API int oc_graph_prepare(struct oc_graph_run **run, const struct oc_graph *graph,
 			    struct oc_graph_links *links, const struct oc_graph_buffer *buffers,

@@ -174,18 +174,20 @@ static int say_stuck(struct world *w)
 		for (uint32_t n = 0; n < w->ranks[r].view.nodes; n++) {
 			const struct oci_graph_node *node = &w->ranks[r].view.node[n];
 			const struct lane *lane;
+			char peer[32] = "";
 
 			if (w->ranks[r].over[n])
 				continue;
 			lane = node->kind == OCI_GRAPH_SEND ? &w->lanes[r * w->size + node->peer] :
 							      &w->lanes[node->peer * w->size + r];
+			if (node->kind != OCI_GRAPH_CALC)
+				snprintf(peer, sizeof(peer), " with peer %u", node->peer);
 			snprintf(
 				w->sentence, w->n,
-				"rank %u waits for ever in node %u, a %s%s%.0u; on its link %llu bytes "
+				"rank %u waits for ever in node %u, a %s%s; on its link %llu bytes "
 				"were sent and %llu received",
-				r, n, kinds[node->kind],
-				node->kind == OCI_GRAPH_CALC ? "" : " with peer ", node->peer,
-				(unsigned long long)lane->sent, (unsigned long long)lane->received);
+				r, n, kinds[node->kind], peer, (unsigned long long)lane->sent,
+				(unsigned long long)lane->received);
 			return -EINVAL;
 		}
 	for (uint32_t at = 0; at < w->size * w->size; at++)

@@ -277,7 +277,8 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 	struct oci_shape shape = {
 		.collective = call->collective,
 		.bytes = oci_is_v(call->collective) ? 0 : call->bytes,
-		.unit = oci_is_reduction(call->collective) ? call->op->bytes : 1,
+		/* An abandoned call may have no operation. */
+		.unit = oci_is_reduction(call->collective) && call->op ? call->op->bytes : 1,
 		.size = team->team.size,
 		.hierarchy = team->team.hierarchy,
 		.oversubscribed = team->team.oversubscribed,

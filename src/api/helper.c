@@ -105,7 +105,8 @@ void oci_helper_ring(void)
 /* Is somebody else at it? */
 static bool is_driven(uint64_t now)
 {
-	return now - __atomic_load_n(&helper.driven_ns, __ATOMIC_RELAXED) <= DRIVEN_NS;
+	/* Signed: it may have been after `now`. */
+	return (int64_t)(now - __atomic_load_n(&helper.driven_ns, __ATOMIC_RELAXED)) <= DRIVEN_NS;
 }
 
 static uint64_t nap_after(uint64_t quiet_ns)
@@ -124,7 +125,7 @@ static void *drive(void *context)
 	for (; !ends(); now = oci_clock_ns()) {
 		known = __atomic_load_n(&helper.work, __ATOMIC_SEQ_CST);
 		if (!known || is_driven(now)) {
-			rest(now - moved < IDLE_NS ? NAP_MOST_NS : 0, known);
+			rest(known || now - moved < IDLE_NS ? NAP_MOST_NS : 0, known);
 		} else if (oci_requests_help()) {
 			__atomic_store_n(&helper.worth, WORTH, __ATOMIC_RELAXED);
 			moved = now;

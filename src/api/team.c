@@ -87,6 +87,7 @@ static void fork_child(void)
 	oci_engine.last = &oci_engine.first;
 	oci_engine.pending = 0;
 	oci_helper_fork_child();
+	oci_scratch_fork_child();
 	oci_invite_fork_child();
 	oci_team_fork_child();
 }
@@ -269,7 +270,8 @@ int oc_team_force(struct oc_team *team, const char *collective, const char *algo
 
 void oc_set_threads(int many)
 {
-	oci_engine.alone = !many;
+	/* The helper comes beside whatever the program's threads do. */
+	oci_engine.alone = !many && !__atomic_load_n(&oci_helper_runs, __ATOMIC_RELAXED);
 }
 
 void oc_set_progress(int (*progress)(void))

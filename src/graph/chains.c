@@ -22,6 +22,9 @@
 
 /* So far behind a node it is looked whether its lane's next one waits for it. */
 enum { REACH = 64 };
+/* Descriptors are the program's: what would need more pipes goes on when what it waits for is over.
+ */
+enum { PIPES_MOST = 64 };
 
 int oci_chains_create(struct oci_chains *c, const struct oc_graph_run *run)
 {
@@ -82,11 +85,23 @@ void oci_chains_reset(struct oci_chains *c)
 /* ---- which nodes, in which chains --------------------------------------------------------------
  */
 
-/* Is the node over (1), among these (0), or neither (-1)? */
+/* Its bytes that have not moved are more than one request takes. */
+static bool is_several(const struct oc_graph_run *run, uint32_t n)
+{
+	uint32_t i = run->lane_of[n];
+	uint64_t moved = i != OCI_GRAPH_NONE && run->lane_at[i] == n ? run->lane_moved[i] : 0;
+
+	return run->view.node[n].count - moved > oci_uring_bytes;
+}
+
+/* Is the node over (1), among these (0), or neither (-1)? Nothing is put behind one that takes
+ * several requests: the first of them is complete long before the node is over. */
 static int is_before(const struct oc_graph_run *run, uint32_t n)
 {
 	if (run->state[n] == OCI_GRAPH_OVER)
 		return 1;
+	if (is_several(run, n))
+		return -1;
 	return run->uring->chains.chain[n] == OCI_GRAPH_NONE ? -1 : 0;
 }
 
@@ -177,7 +192,8 @@ static struct oci_pair *find_pair(struct oci_chains *c, uint32_t from, uint32_t 
 	if (grow(&c->pairs, c->pair_count, &c->pair_room, sizeof(*c->pairs)))
 		return NULL;
 	if (c->pipes_used == c->pipe_count) {
-		if (grow(&c->pipes, c->pipe_count, &c->pipe_room, sizeof(*c->pipes)) ||
+		if (c->pipe_count == PIPES_MOST ||
+		    grow(&c->pipes, c->pipe_count, &c->pipe_room, sizeof(*c->pipes)) ||
 		    pipe2(c->pipes[c->pipe_count], O_CLOEXEC))
 			return NULL;
 		c->pipe_count++;
@@ -258,11 +274,47 @@ static void join(struct oci_chains *c, uint32_t n, uint32_t to)
 	c->last[to] = n;
 }
 
+/* Nodes that it waits for and that are not over; behind the edges its lane's. */
+static uint32_t count_open(const struct oc_graph_run *run, uint32_t n)
+{
+	const struct oci_graph_view *view = &run->view;
+	uint32_t back = run->uring->chains.lane_back[n], count;
+
+	count = back != OCI_GRAPH_NONE && run->state[back] != OCI_GRAPH_OVER;
+	for (uint32_t e = oci_graph_edges_begin(view, n); e < view->node[n].edges_end; e++)
+		count += run->state[view->edges[e]] != OCI_GRAPH_OVER;
+	return count;
+}
+
+/*
+ * The nodes that can move now, one a lane: they go whatever else is under way, or those would be
+ * held up that a peer waits for before it does its part of the rest.
+ */
+static uint32_t add_heads(struct oc_graph_run *run, uint32_t room)
+{
+	struct oci_chains *c = &run->uring->chains;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < run->lane_count && count < room; i++) {
+		uint32_t n = run->lane_at[i];
+
+		if (n == OCI_GRAPH_NONE || run->waits[n] || c->chain[n] != OCI_GRAPH_NONE ||
+		    !can_go(run, n))
+			continue;
+		c->tokens_begin[n] = c->token_count;
+		join(c, n, c->chain_count);
+		count++;
+	}
+	return count;
+}
+
 /* Returns how many nodes these are. */
 static uint32_t make_chains(struct oc_graph_run *run, uint32_t room)
 {
 	struct oci_chains *c = &run->uring->chains;
 	uint32_t nodes = run->view.nodes, count = 0;
+	/* One a lane is left for what can move by itself. */
+	uint32_t most = room > run->lane_count ? room - run->lane_count : 0;
 
 	c->chain_count = c->token_count = c->pair_count = c->pipes_used = 0;
 	memset(c->chain, 0xff, nodes * sizeof(*c->chain));
@@ -270,13 +322,12 @@ static uint32_t make_chains(struct oc_graph_run *run, uint32_t room)
 	while (c->over < nodes && run->state[c->over] == OCI_GRAPH_OVER)
 		c->over++;
 	for (uint32_t n = c->over; n < nodes; n++) {
-		uint32_t edges = run->view.node[n].edges_end - oci_graph_edges_begin(&run->view, n);
 		uint32_t to;
 
 		if (!can_go(run, n))
 			continue;
 		/* It, and at most a token read and written for each that it waits for. */
-		if (count + 2 * c->token_count + 2 * (edges + 1) + 1 > room)
+		if (count + 2 * c->token_count + 2 * count_open(run, n) + 1 > most)
 			break;
 		to = choose_chain(run, n);
 		to = to == OCI_GRAPH_NONE ? c->chain_count : to;
@@ -285,7 +336,7 @@ static uint32_t make_chains(struct oc_graph_run *run, uint32_t room)
 		join(c, n, to);
 		count++;
 	}
-	return count;
+	return count + add_heads(run, room - count - 2 * c->token_count);
 }
 
 /* ---- requests ----------------------------------------------------------------------------------
@@ -326,7 +377,7 @@ static int put_node(struct oc_graph_run *run, uint32_t n, struct io_uring_sqe **
 	uint32_t i = run->lane_of[n];
 	uint64_t moved = run->lane_at[i] == n ? run->lane_moved[i] : 0;
 	uint64_t left = node->count - moved;
-	size_t bytes = left < OCI_URING_BYTES ? left : OCI_URING_BYTES;
+	size_t bytes = left < oci_uring_bytes ? left : oci_uring_bytes;
 	int socket = run->links->sockets[node->peer];
 	struct io_uring_sqe *sqe = put(run, before);
 

@@ -47,6 +47,9 @@ static int parse_address(const char *text, struct sockaddr_in *address)
 	return inet_pton(AF_INET, host, &address->sin_addr) == 1 ? 0 : -EINVAL;
 }
 
+/* Who connects says who it is at once: somebody who does not is no rank. */
+#define HELLO_NS 1000000000u
+
 static int left_ms(const struct meeting *meeting)
 {
 	uint64_t now = oci_clock_ns();
@@ -54,10 +57,14 @@ static int left_ms(const struct meeting *meeting)
 	return now >= meeting->end_ns ? 0 : (int)((meeting->end_ns - now) / 1000000 + 1);
 }
 
-/* All of it, in the time that is left. */
-static int take_hello(const struct meeting *meeting, int fd, struct hello *hello)
+/* All of it, in HELLO_NS of the time that is left. */
+static int take_hello(const struct meeting *all, int fd, struct hello *hello)
 {
+	struct meeting soon = *all, *meeting = &soon;
 	size_t taken = 0;
+
+	if (soon.end_ns > oci_clock_ns() + HELLO_NS)
+		soon.end_ns = oci_clock_ns() + HELLO_NS;
 
 	while (taken < sizeof(*hello)) {
 		struct pollfd wanted = { .fd = fd, .events = POLLIN };
@@ -90,6 +97,20 @@ static int listen_at(const struct sockaddr_in *address)
 	return err;
 }
 
+/* While nobody listens at an address of this host, a socket can be given its port, and connect to
+ * itself. */
+static bool is_itself(int fd, const struct sockaddr_in *address)
+{
+	struct sockaddr_in own = { 0 };
+	socklen_t bytes = sizeof(own);
+
+	if (getsockname(fd, (struct sockaddr *)&own, &bytes) || own.sin_port != address->sin_port ||
+	    own.sin_addr.s_addr != address->sin_addr.s_addr)
+		return false;
+	errno = ECONNREFUSED;
+	return true;
+}
+
 /* Again and again until the peer listens. */
 static int connect_to(const struct meeting *meeting, const struct sockaddr_in *address)
 {
@@ -106,6 +127,7 @@ static int connect_to(const struct meeting *meeting, const struct sockaddr_in *a
 		/* Also of connect(2). */
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 		if (!connect(fd, (const struct sockaddr *)address, sizeof(*address)) &&
+		    !is_itself(fd, address) &&
 		    send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello)) {
 			setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none));
 			return fd;
@@ -137,6 +159,8 @@ static int accept_all(const struct meeting *meeting, int listener)
 		if (ready <= 0)
 			return ready ? -errno : -ETIMEDOUT;
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+			continue;
 		if (fd < 0)
 			return -errno;
 		if (take_hello(meeting, fd, &hello) || hello.key != meeting->key ||
@@ -154,16 +178,19 @@ static int accept_all(const struct meeting *meeting, int listener)
 	return 0;
 }
 
-/* A peer whose host has gone says nothing: after 15 s without an answer the link fails. */
+/*
+ * A peer whose host has gone says nothing: a link on which nothing is under way fails after 15 s.
+ * With bytes under way the system decides (net.ipv4.tcp_retries2, some 15 minutes): a shorter
+ * TCP_USER_TIMEOUT would end links to peers that compute, whose windows are full.
+ */
 static void watch_peer(int fd)
 {
-	int on = 1, seconds = 5, times = 2, unanswered_ms = 15000;
+	int on = 1, seconds = 5, times = 2;
 
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof(times));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
 }
 
 static int meet(const struct meeting *meeting, const char *const *addresses)

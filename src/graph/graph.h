@@ -43,6 +43,7 @@ struct oc_graph_run {
 	struct oci_graph_view view;
 	struct oc_graph_buffer *buffers;
 	struct oc_op *ops;
+	uint32_t op_count;
 	uint32_t left;	/* nodes that are not over */
 	uint8_t *state; /* [nodes] enum oci_graph_state */
 	uint32_t *waits;
@@ -59,7 +60,9 @@ struct oc_graph_run {
 	uint32_t *lane_at;    /* [lane_count] */
 	uint64_t *lane_moved; /* [lane_count] bytes of lane_at that have moved */
 	uint32_t *lane_of;    /* [nodes] index into lanes[]; NONE: a CALC */
-	bool stale; /* something has changed since all that can go on was handed to the kernel */
+	/* Something has changed since all that can go on was handed to the kernel. Written with the
+	 * lock; a look without it sees no more than that it is worth one with it. */
+	atomic_bool stale;
 	struct oci_uring *uring; /* made when it is first wanted */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Graphs by every executor, over socketpairs and TCP: right bytes, whatever is outstanding. For
  * ThreadSanitizer, too: the links of the executor thread call pthread_create(). */
+#include "graph/uring.h"
 #include "graph/world_test.h"
 
 #define EACH_EXECUTOR(e) for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < OC_GRAPH_EXECUTORS; e++)
@@ -216,6 +217,152 @@ TEST(a_graph_of_nothing_is_over_at_once)
 		world_prepare(&world, 0, graph);
 		assert_int_equal(oc_graph_issue(world.run[0], executor), 0);
 		assert_int_equal(oc_graph_wait(world.run[0]), 0);
+		world_end(&world);
+	}
+}
+
+/* ---- what the kernel is handed -----------------------------------------------------------------
+ */
+
+static struct oc_graph *new_graph(void)
+{
+	struct oc_graph *graph;
+
+	assert_int_equal(oc_graph_create(&graph), 0);
+	return graph;
+}
+
+/* Two ranks with a byte for each node; rank 0 has drawn ones. */
+static void pair_begin(struct world *world, size_t bytes)
+{
+	world_begin(world, 2, draw(2));
+	for (uint32_t r = 0; r < 2; r++)
+		world_buffers(world, r, bytes, 1);
+	for (size_t i = 0; i < bytes; i++)
+		((uint8_t *)world->buffer[0][0].base)[i] = world_byte(7, i);
+}
+
+static void same_bytes(const struct world *world, size_t bytes)
+{
+	assert_memory_equal(world->buffer[0][0].base, world->buffer[1][0].base, bytes);
+}
+
+TEST(nothing_overtakes_a_node_of_several_requests)
+{
+	enum { FIRST = 250000, SECOND = 3000 };
+	uint64_t usual = oci_uring_bytes;
+	struct world world;
+
+	oci_uring_bytes = 1000;
+	EACH_EXECUTOR(executor)
+	for (int times = 0; times < 5; times++) {
+		struct oc_graph *to = new_graph(), *from = new_graph();
+		uint8_t *back;
+
+		pair_begin(&world, FIRST + SECOND);
+		assert_int_equal(oc_graph_send(to, 1, 0, 0, FIRST), 0);
+		assert_int_equal(oc_graph_send(to, 1, 0, FIRST, SECOND), 1);
+		assert_int_equal(oc_graph_recv(to, 1, 1, 0, 1), 2);
+		assert_int_equal(oc_graph_recv(from, 0, 0, 0, FIRST), 0);
+		assert_int_equal(oc_graph_recv(from, 0, 0, FIRST, SECOND), 1);
+		/* The last byte of the first. */
+		assert_int_equal(oc_graph_send(from, 0, 0, FIRST - 1, 1), 2);
+		assert_int_equal(oc_graph_connect(from, 0, 2), 0);
+		world_prepare(&world, 0, to);
+		world_prepare(&world, 1, from);
+		assert_int_equal(world_run(&world, executor), 0);
+		same_bytes(&world, FIRST + SECOND);
+		back = world.buffer[0][1].base;
+		assert_int_equal(*back, world_byte(7, FIRST - 1));
+		world_end(&world);
+	}
+	oci_uring_bytes = usual;
+}
+
+TEST(a_node_may_wait_for_thousands)
+{
+	enum { MANY = 4200 };
+	struct world world;
+
+	EACH_EXECUTOR(executor)
+	{
+		struct oc_graph *to = new_graph(), *from = new_graph();
+
+		pair_begin(&world, MANY);
+		for (int n = 0; n < MANY; n++) {
+			assert_int_equal(oc_graph_send(to, 1, 0, (size_t)n, 1), n);
+			assert_int_equal(oc_graph_recv(from, 0, 0, (size_t)n, 1), n);
+		}
+		assert_int_equal(oc_graph_recv(to, 1, 1, 0, 1), MANY);
+		assert_int_equal(oc_graph_send(from, 0, 0, MANY - 1, 1), MANY);
+		for (int n = 0; n < MANY; n++)
+			assert_int_equal(oc_graph_connect(from, n, MANY), 0);
+		world_prepare(&world, 0, to);
+		world_prepare(&world, 1, from);
+		assert_int_equal(world_run(&world, executor), 0);
+		same_bytes(&world, MANY);
+		world_end(&world);
+	}
+}
+
+TEST(what_can_move_is_not_held_up_by_thousands_that_cannot)
+{
+	enum { MANY = 9000 };
+	struct world world;
+
+	EACH_EXECUTOR(executor)
+	{
+		struct oc_graph *to = new_graph(), *from = new_graph();
+
+		pair_begin(&world, MANY);
+		assert_int_equal(oc_graph_recv(to, 1, 1, 0, 1), 0);
+		for (int n = 0; n < MANY; n++) {
+			assert_int_equal(oc_graph_send(to, 1, 0, (size_t)n, 1), n + 1);
+			assert_int_equal(oc_graph_connect(to, 0, n + 1), 0);
+			assert_int_equal(oc_graph_recv(from, 0, 0, (size_t)n, 1), n);
+		}
+		assert_int_equal(oc_graph_send(from, 0, 1, 0, 1), MANY);
+		world_prepare(&world, 0, to);
+		world_prepare(&world, 1, from);
+		assert_int_equal(world_run(&world, executor), 0);
+		same_bytes(&world, MANY);
+		world_end(&world);
+	}
+}
+
+/* The kernel has a part of the second graph in hand when the thread is done with the first. */
+TEST(a_graph_that_gets_a_lane_from_the_thread_goes_on)
+{
+	enum { BYTES = 4000000 };
+	struct world world;
+
+	for (int times = 0; times < 20; times++) {
+		struct oc_graph *first = new_graph(), *second = new_graph(), *other = new_graph();
+		struct oc_graph_run *run;
+
+		pair_begin(&world, BYTES);
+		assert_int_equal(oc_graph_send(first, 1, 0, 0, BYTES), 0);
+		assert_int_equal(oc_graph_recv(second, 1, 1, 0, 1), 0);
+		assert_int_equal(oc_graph_send(second, 1, 0, 5, 1), 1);
+		assert_int_equal(oc_graph_recv(other, 0, 0, 0, BYTES), 0);
+		assert_int_equal(oc_graph_recv(other, 0, 1, 0, 1), 1);
+		assert_int_equal(oc_graph_send(other, 0, 1, 0, 1), 2);
+		assert_int_equal(oc_graph_connect(other, 1, 2), 0);
+		assert_int_equal(
+			oc_graph_prepare(&run, first, world.links[0], world.buffer[0], 2, NULL, 0),
+			0);
+		oc_graph_free(first);
+		world_prepare(&world, 0, second);
+		world_prepare(&world, 1, other);
+		assert_int_equal(oc_graph_issue(run, OC_GRAPH_THREAD), 0);
+		assert_int_equal(oc_graph_issue(world.run[0], OC_GRAPH_URING), 0);
+		assert_int_equal(oc_graph_issue(world.run[1], OC_GRAPH_THREAD), 0);
+		assert_int_equal(oc_graph_wait(world.run[0]), 0);
+		assert_int_equal(oc_graph_wait(world.run[1]), 0);
+		assert_int_equal(oc_graph_wait(run), 0);
+		same_bytes(&world, BYTES);
+		assert_int_equal(*(uint8_t *)world.buffer[0][1].base, world_byte(7, 5));
+		oc_graph_run_free(run);
 		world_end(&world);
 	}
 }

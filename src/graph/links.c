@@ -98,5 +98,12 @@ int oc_graph_links_free(struct oc_graph_links *links)
 
 const char *oc_graph_links_error(const struct oc_graph_links *links)
 {
-	return links->sentence;
+	pthread_mutex_t *lock = (pthread_mutex_t *)&links->lock;
+	const char *sentence;
+
+	/* It is written once, with the lock: whole, or not at all. */
+	pthread_mutex_lock(lock);
+	sentence = links->error ? links->sentence : "";
+	pthread_mutex_unlock(lock);
+	return sentence;
 }

@@ -271,6 +271,7 @@ int oc_graph_prepare(struct oc_graph_run **out, const struct oc_graph *graph,
 		memcpy(run->buffers, buffers, buffer_count * sizeof(*buffers));
 	if (op_count)
 		memcpy(run->ops, ops, op_count * sizeof(*ops));
+	run->op_count = op_count;
 	sort_edges(run);
 	pthread_mutex_lock(&links->lock);
 	links->prepared++;
@@ -297,6 +298,9 @@ static enum oc_graph_executor choose(const struct oc_graph_run *run, enum oc_gra
 	}
 	if (wanted == OC_GRAPH_URING && oc_graph_uring_refusal())
 		wanted = OC_GRAPH_THREAD;
+	for (uint32_t i = 0; wanted == OC_GRAPH_THREAD && i < run->op_count; i++)
+		if (!run->ops[i].any_thread)
+			wanted = OC_GRAPH_CALLER;
 	return wanted;
 }
 
@@ -382,11 +386,13 @@ int oc_graph_test(struct oc_graph_run *run)
 	if (over || run->executor == OC_GRAPH_THREAD)
 		return over;
 	/*
-	 * What the kernel has not completed costs two loads. All that is looked at here only the
-	 * program's calls write, or the kernel. If the thread fails the links or gives up a lane
-	 * meanwhile, something of this run comes back, as its sockets are shut down or it goes on.
+	 * What the kernel has not completed costs a few loads. But for `stale` all that is looked
+	 * at here only the program's calls write, or the kernel. If the thread fails the links, the
+	 * sockets are shut down, and something of this run comes back; if it gives up a lane, the
+	 * run is stale. Relaxed: who sees it takes the lock that it was set with.
 	 */
-	if (run->executor == OC_GRAPH_URING && run->links->driven == 1 && oci_uring_is_quiet(run))
+	if (run->executor == OC_GRAPH_URING && run->links->driven == 1 &&
+	    !atomic_load_explicit(&run->stale, memory_order_relaxed) && oci_uring_is_quiet(run))
 		return 0;
 	pthread_mutex_lock(&run->links->lock);
 	oci_links_move(run->links, false);

@@ -55,14 +55,18 @@ static void *drive(void *argument)
 
 int oci_thread_start(struct oc_graph_links *links)
 {
-	sigset_t all, before;
+	/* A fault in an operation of the program is its handler's. */
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t others, before;
 	int err;
 
 	if (links->has_thread)
 		return 0;
 	/* Signals are the program's threads'. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigfillset(&others);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&others, own[i]);
+	pthread_sigmask(SIG_BLOCK, &others, &before);
 	err = pthread_create(&links->thread, NULL, drive, links);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	links->has_thread = !err;

@@ -28,6 +28,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+uint64_t oci_uring_bytes = (uint64_t)1 << 30;
+
 /* ---- is there one? ----------------------------------------------------------------------------
  */
 
@@ -77,7 +79,8 @@ int oci_uring_prepare(struct oc_graph_run *run)
 {
 	struct oci_uring *uring;
 	/* Each node, and a token written and read for each edge and each lane. */
-	uint64_t wanted = 3 * (uint64_t)run->view.nodes + 2 * (uint64_t)run->view.edge_count + 1;
+	uint64_t wanted = 3 * (uint64_t)run->view.nodes + 2 * (uint64_t)run->view.edge_count +
+			  run->lane_count + 1;
 	uint32_t entries = 4;
 	int err;
 
@@ -85,7 +88,7 @@ int oci_uring_prepare(struct oc_graph_run *run)
 		run->uring->chains.over = 0;
 		return 0;
 	}
-	while (entries < wanted && entries < OCI_URING_MOST)
+	while (entries < run->lane_count || (entries < wanted && entries < OCI_URING_MOST))
 		entries *= 2;
 	uring = calloc(1, sizeof(*uring));
 	if (!uring)
@@ -133,7 +136,7 @@ static void take_node(struct oc_graph_run *run, uint32_t n, int result)
 	uint32_t i = run->lane_of[n];
 	bool sending = node->kind == OCI_GRAPH_SEND;
 	uint64_t left = node->count - (run->lane_at[i] == n ? run->lane_moved[i] : 0);
-	uint64_t asked = left < OCI_URING_BYTES ? left : OCI_URING_BYTES;
+	uint64_t asked = left < oci_uring_bytes ? left : oci_uring_bytes;
 
 	run->state[n] = OCI_GRAPH_WAITING;
 	if (result > 0 && (uint64_t)result == left) {

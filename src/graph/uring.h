@@ -12,8 +12,8 @@
  * two children) is handed over in parts, later ones in the program's calls.
  */
 enum { OCI_URING_MOST = 8192 };
-/* Of one request: what the kernel takes at most, rounded down. */
-#define OCI_URING_BYTES ((uint64_t)1 << 30)
+/* Of one request: what the kernel takes at most, rounded down. Less in a test. */
+extern uint64_t oci_uring_bytes;
 
 /* user_data: a node, or one of these. */
 #define OCI_URING_TOKEN ((uint64_t)1 << 32)

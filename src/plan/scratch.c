@@ -20,6 +20,14 @@ static struct {
 	unsigned int count;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* What another thread of the parent's was about to keep is left to itself. */
+void oci_scratch_fork_child(void)
+{
+	pthread_mutex_init(&kept.lock, NULL);
+	kept.first = NULL;
+	kept.count = 0;
+}
+
 uint8_t *oci_scratch_get(size_t bytes)
 {
 	struct scratch *scratch = NULL;

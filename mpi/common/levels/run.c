@@ -64,6 +64,29 @@ static size_t bytes_of(const struct oci_mpi_comm *self, const struct oci_mpi_cal
 	return __builtin_mul_overflow(count, shape.size, &bytes) ? SIZE_MAX : bytes;
 }
 
+static bool is_mpis(const struct oci_mpi_comm *self, enum oc_collective collective)
+{
+	/* Of no bytes, so that the word alone counts. */
+	return !strcmp(self->forced[collective], "mpi") || oc_levels_refusal(collective, 0);
+}
+
+/*
+ * On a node the leader's side of these parts is bytes, and the others' the program's types. Teams
+ * take that as one; not every algorithm of the MPI's does (docs/adr/0029).
+ */
+static bool has_part_of_mpis(const struct oci_mpi_comm *self, enum oc_collective collective)
+{
+	switch (collective) {
+	case OC_ALLGATHER:
+	case OC_ALLGATHERV:
+		return is_mpis(self, OC_BCAST) || is_mpis(self, OC_GATHER);
+	case OC_ALLTOALL:
+		return is_mpis(self, OC_GATHER) || is_mpis(self, OC_SCATTER);
+	default:
+		return false;
+	}
+}
+
 /* Before anything is made for it. NULL: it may go in two levels. */
 static const char *refusal(const struct oci_mpi_comm *self, const struct oci_mpi_call *c,
 			   size_t bytes)
@@ -78,9 +101,10 @@ static const char *refusal(const struct oci_mpi_comm *self, const struct oci_mpi
 	/* The MPI's functions take counts of int, of bytes too. */
 	if (all > INT_MAX)
 		return TOO_LARGE;
-	if (oci_is_reduction(c->collective) && !oci_port_op_id(c->op))
+	if (oci_is_reduction(c->collective) &&
+	    (!oci_port_op_id(c->op) || !oci_port_op_commutes(c->op)))
 		return OWN_OPERATION;
-	if (!strcmp(self->forced[c->collective], "mpi"))
+	if (is_mpis(self, c->collective) || has_part_of_mpis(self, c->collective))
 		return "the MPI's own algorithm was chosen for this size";
 	return oc_levels_refusal(c->collective, bytes);
 }
@@ -188,5 +212,6 @@ int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *cal
 	two_levels[call->function](&p);
 	if (p.status == MPI_SUCCESS)
 		oc_count_levels(call->collective, p.bytes);
-	return p.status;
+	/* An error of the MPI's with that number is not to send this rank alone to the MPI. */
+	return p.status == OC_HAND_BACK ? MPI_ERR_OTHER : p.status;
 }
