@@ -147,6 +147,21 @@ static inline void world_end(struct world *world)
 	}
 }
 
+/* Other bytes for each `of`, and in each block of 4 KiB: quick, also under sanitizers. */
+static inline void world_fill(void *bytes, size_t count, uint64_t of)
+{
+	uint8_t block[4096];
+
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] = (uint8_t)((i * 2654435761u + of * 40503u) >> 3);
+	for (size_t at = 0; at < count; at += sizeof(block)) {
+		size_t left = count - at;
+
+		memcpy(block, &at, sizeof(at));
+		memcpy((uint8_t *)bytes + at, block, left < sizeof(block) ? left : sizeof(block));
+	}
+}
+
 static inline uint8_t world_byte(uint64_t of, size_t at)
 {
 	return (uint8_t)((at * 2654435761u + of * 40503u + at / 251) >> 3);
