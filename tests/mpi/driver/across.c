@@ -127,6 +127,29 @@ SCENARIO(across)
 	job_free(&result);
 }
 
+/* across_mpis SLOTS: where a Bcast is the MPI's, so is what would have one as a part, on a node
+ * whose ranks give it unlike types; the rest goes in two levels. */
+SCENARIO(across_mpis)
+{
+	static const char *const none[] = { "bcast", "allgather", "allgatherv" };
+	struct job job = job_across(words[0], false, "across");
+	struct job_result result;
+
+	job_set(&job, "ONECOPY_LEVELS=on", "ONECOPY_BCAST=mpi");
+	job_run(&job, &result);
+	verdict_skip(&result);
+	if (verdict_ended_well(&result, "across_mpis failed")) {
+		for (int i = 0; i < 3; i++)
+			if (in_levels(&result, none[i]))
+				verdict_fail(&result, "%ld calls of %s went in two levels",
+					     in_levels(&result, none[i]), none[i]);
+		if (!in_levels(&result, "reduce") || !in_levels(&result, "gather"))
+			verdict_fail(&result, "no Reduce or Gather went in two levels");
+	}
+	verdict_done("across_mpis: %s: the MPI's Bcast is no part of two levels\n", words[0]);
+	job_free(&result);
+}
+
 /* across_left SLOTS: the ranks of node2 are killed in the midst of calls in two levels: the job
  * ends, as the MPI has it, and nobody waits. */
 SCENARIO(across_left)
