@@ -367,7 +367,9 @@ static bool parse_list(const char *text, bool trees, struct list *list)
 		char *end = word;
 		size_t value = strtoul(word, &end, 10);
 
-		fine = list->count < LIST_MOST && (trees || (*word && !*end));
+		/* A minus is what strtoul() would take, too. */
+		fine = list->count < LIST_MOST &&
+		       (trees || (*word >= '0' && *word <= '9' && !*end));
 		for (value = trees ? 0 : value; trees && fine && strcmp(word, tree_names[value]);)
 			fine = ++value < OC_GRAPH_TREES;
 		if (fine)
