@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One call: checked, resolved to buffers, chosen. In one file, so that the compiler can put all of
+ * it into the path of a short call.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

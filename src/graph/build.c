@@ -44,8 +44,7 @@ void oc_graph_free(struct oc_graph *graph)
 	free(graph);
 }
 
-/* Room for one more of them. */
-static int grow(void *array, uint32_t count, uint32_t *room, size_t bytes)
+int oci_graph_grow(void *array, uint32_t count, uint32_t *room, size_t bytes)
 {
 	uint32_t wanted = *room ? 2 * *room : 16;
 	void *more;
@@ -75,7 +74,8 @@ static int add(struct oc_graph *graph, const struct oci_graph_node *node)
 		return err;
 	if (graph->node_count == OC_GRAPH_NODES_MOST)
 		return -E2BIG;
-	err = grow(&graph->nodes, graph->node_count, &graph->node_room, sizeof(*graph->nodes));
+	err = oci_graph_grow(&graph->nodes, graph->node_count, &graph->node_room,
+			     sizeof(*graph->nodes));
 	if (err)
 		return err;
 	change(graph);
@@ -126,7 +126,8 @@ int oc_graph_connect(struct oc_graph *graph, int before, int after)
 		return -EINVAL;
 	if (graph->edge_count == OC_GRAPH_EDGES_MOST)
 		return -E2BIG;
-	err = grow(&graph->edges, graph->edge_count, &graph->edge_room, sizeof(*graph->edges));
+	err = oci_graph_grow(&graph->edges, graph->edge_count, &graph->edge_room,
+			     sizeof(*graph->edges));
 	if (err)
 		return err;
 	change(graph);

@@ -167,33 +167,17 @@ static uint32_t choose_chain(const struct oc_graph_run *run, uint32_t n)
 	return best == OCI_GRAPH_NONE ? best : c->chain[best];
 }
 
-/* Room for one more of them. */
-static int grow(void *array, uint32_t count, uint32_t *room, size_t bytes)
-{
-	uint32_t wanted = *room ? 2 * *room : 8;
-	void *more;
-
-	if (count < *room)
-		return 0;
-	more = realloc(*(void **)array, wanted * bytes);
-	if (!more)
-		return -ENOMEM;
-	*(void **)array = more;
-	*room = wanted;
-	return 0;
-}
-
 /* Made where there is none; NULL: it cannot be. */
 static struct oci_pair *find_pair(struct oci_chains *c, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = 0; i < c->pair_count; i++)
 		if (c->pairs[i].from == from && c->pairs[i].to == to)
 			return &c->pairs[i];
-	if (grow(&c->pairs, c->pair_count, &c->pair_room, sizeof(*c->pairs)))
+	if (oci_graph_grow(&c->pairs, c->pair_count, &c->pair_room, sizeof(*c->pairs)))
 		return NULL;
 	if (c->pipes_used == c->pipe_count) {
 		if (c->pipe_count == PIPES_MOST ||
-		    grow(&c->pipes, c->pipe_count, &c->pipe_room, sizeof(*c->pipes)) ||
+		    oci_graph_grow(&c->pipes, c->pipe_count, &c->pipe_room, sizeof(*c->pipes)) ||
 		    pipe2(c->pipes[c->pipe_count], O_CLOEXEC))
 			return NULL;
 		c->pipe_count++;
@@ -249,7 +233,7 @@ static int add_tokens(const struct oc_graph_run *run, uint32_t n, uint32_t to)
 		if (run->uring->flying)
 			return -EBUSY;
 		if (!find_pair(c, c->chain[before], to) ||
-		    grow(&c->tokens, count++, &c->token_room, sizeof(*c->tokens)))
+		    oci_graph_grow(&c->tokens, count++, &c->token_room, sizeof(*c->tokens)))
 			return -ENOMEM;
 	}
 	c->tokens_begin[n] = c->token_count;

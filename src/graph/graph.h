@@ -97,6 +97,9 @@ static inline char *oci_graph_bytes(const struct oc_graph_run *run,
 /* build.c: the packed form in memory of the caller's. NULL: there is none. */
 struct oc_graph;
 void *oci_graph_pack(const struct oc_graph *graph, size_t *bytes);
+/* Room for one element more than `count`; *array is a pointer to what malloc() gave. 0 or -ENOMEM.
+ */
+int oci_graph_grow(void *array, uint32_t count, uint32_t *room, size_t bytes);
 
 /* ---- run.c: what is over, what can begin -------------------------------------------------------
  */

@@ -14,10 +14,10 @@
 /* A peer's death is to be noticed within 100 ms, through a chain of waits too. */
 #define OCI_LOOK_NS 4000000u
 /*
- * For each rank of the team: however many wait, together they wake every 50 us. What a wake-up
- * costs is taken from the ranks that work: with 50 us for the whole team, 16 messages of 1 MiB to
- * one of 5 and of 8 waiting ranks took 1.4 and 1.5 times as long as beside ranks that wait in the
- * MPI; with 50 us for each 1.1 (Xeon guest of 2 CPUs, 2026-11-25, test asked).
+ * Of a rank, for each rank of its team: then those that wait wake every 50 us in all, however many
+ * they are. What a wake-up costs is taken from the ranks that work: with 50 us whatever the size 16
+ * messages of 1 MiB to one of 5 and of 8 waiting ranks took 1.4 and 1.5 times as long as beside
+ * ranks that wait in the MPI, so 1.1 (Xeon guest of 2 CPUs, 2026-11-25, oc_mpi_driver asked).
  */
 #define OCI_SLEEP_FIRST_US 50
 #define OCI_SLEEP_LAST_US 1000
