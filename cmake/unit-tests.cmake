@@ -30,7 +30,9 @@ function(unit_tests)
 		endif()
 		# One long thread each: what comes last would have a CPU for itself.
 		if(name MATCHES "^(coll_grid|coll_check|fuzz)_test$")
-			list(APPEND labels alike)
+			if(NOT name STREQUAL "coll_grid_test")
+				list(APPEND labels alike)
+			endif()
 			# They allocate and free gigabytes: a large quarantine is page faults.
 			set_tests_properties(${name} PROPERTIES COST 1000
 				ENVIRONMENT ASAN_OPTIONS=quarantine_size_mb=16)

@@ -59,8 +59,8 @@ TEST(a_message_larger_than_all_buffers_of_the_sockets_arrives)
 	EACH_EXECUTOR(executor)
 	for (int tcp = 0; tcp < 2; tcp++) {
 		world_begin(&world, 4, tcp);
-		bcast(&world, executor, OC_GRAPH_CHAIN, 1, 20000001, 0);
-		bcast(&world, executor, OC_GRAPH_BINARY, 2, 20000001, 65536);
+		bcast(&world, executor, OC_GRAPH_CHAIN, 1, 12000001, 0);
+		bcast(&world, executor, OC_GRAPH_BINARY, 2, 12000001, 65536);
 		world_end(&world);
 	}
 }
