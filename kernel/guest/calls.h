@@ -25,6 +25,10 @@
 
 extern int device; /* the open file of the test that runs */
 
+/* Of random calls; from so many on other tests do more, too. */
+#define LONG_RUN 60
+extern int fuzz_seconds;
+
 struct test {
 	const char *name;
 	void (*run)(void);

@@ -26,7 +26,7 @@ failed=0
 parts=()
 
 # The ranks are as many as the guest's CPUs, or fewer; "! ": regions and copies are refused at random.
-default_tests="src/kmod_test;bytes 8 kmod;--mpich bytes 4 kmod;table 4 kmod;--mpich table 8 kmod;\
+default_tests="src/kmod_test;lab/tune_test;bytes 8 kmod;--mpich bytes 4 kmod;table 4 kmod;--mpich table 8 kmod;\
 ! bytes 3 kmod+cma;! --mpich bytes 4 kmod+cma;! table 4 kmod+cma;! --mpich table 3 kmod+cma;\
 program requests 3 kmod;--mpich program requests 3 kmod;denied 4 kmod;--mpich denied 2 kmod;\
 soak 4 60 3 kmod;--mpich soak 3 60 4 kmod;! soak 4 60 5 kmod"

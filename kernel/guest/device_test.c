@@ -16,10 +16,7 @@
 #include <time.h>
 
 int device;
-
-/* From so many seconds on others do more, too. */
-#define LONG_RUN 60
-static int fuzz_seconds = 5;
+int fuzz_seconds = 5;
 
 /* ---- what it does ---------------------------------------------------------------------------- */
 

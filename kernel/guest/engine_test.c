@@ -302,10 +302,11 @@ static void real(bool on)
 	write_to(REAL_FAULT, on ? "1" : "0");
 }
 
-/* From its first piece on, in the middle, and when all its places have been used once. */
+/* In the middle, from its first piece on, and when all its places have been used once. */
 static void engine_fails(void)
 {
-	static const unsigned int after[] = { 0, 5, 40 };
+	static const unsigned int after[] = { 5, 0, 40 };
+	const unsigned int kinds = fuzz_seconds < LONG_RUN ? 1 : 3;
 	volatile uint32_t *word = map_words();
 
 	need_engines(MANY);
@@ -318,7 +319,7 @@ static void engine_fails(void)
 	set_fake("delay_us", 100);
 	/* Without a descriptor, and not submitted, nothing has begun. */
 	for (fake_fault = 1; fake_fault <= 4; fake_fault++)
-		for (unsigned int i = 0; i < 3; i++) {
+		for (unsigned int i = 0; i < kinds; i++) {
 			set_fake("fault_after", after[i]);
 			fails_in(word, fake, fake_fault > 2);
 		}
@@ -330,7 +331,8 @@ static void engine_fails(void)
 
 static void engine_killed(void)
 {
-	enum { BYTES = 4 << 20, ROUNDS = 30 };
+	enum { BYTES = 4 << 20 };
+	const int rounds = fuzz_seconds < LONG_RUN ? 10 : 100;
 	uint64_t pinned = counters().pages_pinned_now;
 	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
 	uint64_t *cookie =
@@ -339,7 +341,7 @@ static void engine_killed(void)
 	need_engines(MANY);
 	if (is_fake())
 		set_fake("delay_us", 20);
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < rounds; round++) {
 		pid_t owner, copier;
 
 		*cookie = 0;

@@ -134,10 +134,10 @@ PERL
 fault range-not-looked-at alone copy.c bounds "KASAN: [a-z-]* in [a-z_]*" <<'PERL'
 s{if \(offset > region->bytes \|\| length > region->bytes - offset\)}{if (0)}s
 PERL
-fault page-not-looked-at alone window.c mappings_that_are_changed "KASAN: [a-z-]* in show[a-z_]*" <<'PERL'
+fault page-not-looked-at alone window.c mappings_that_are_changed "KASAN: [a-z-]* in (show|on_fault)[a-z_]*" <<'PERL'
 s{missed >= region->page_count}{0}s
 PERL
-fault size-not-looked-at alone main.c structures "KASAN: stack-out-of-bounds in [a-z_]*|[Bb]uffer overflow" <<'PERL'
+fault size-not-looked-at alone main.c structures "FAILED +structures" <<'PERL'
 s{copy_struct_from_user\(to, bytes, from, \*size\)}{(raw_copy_from_user(to, from, *size) ? -EFAULT : 0)}s
 PERL
 fault stack-told-to-the-caller together main.c structures "KASAN: stack-out-of-bounds in [a-z_]*|Buffer overflow detected" <<'PERL'

@@ -263,7 +263,7 @@ static struct platform_driver driver = { .driver.name = "fake_engine" };
 
 static int __init begin(void)
 {
-	workers = alloc_workqueue("fake_engine", 0, 0);
+	workers = alloc_workqueue("fake_engine", WQ_UNBOUND, 0);
 	if (!workers)
 		return -ENOMEM;
 	platform = platform_create_bundle(&driver, probe, NULL, 0, NULL, 0);
