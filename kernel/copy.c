@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* Dual BSD/GPL. Copies: by the caller to and from its own memory; between pages, by a thread. */
+/* Dual BSD/GPL. Copies: by the caller to and from its own memory; between pages, by a thread or
+ * an engine, too. */
 #include "compat/compat.h"
 #include "onecopy.h"
 
@@ -28,6 +29,7 @@ struct job {
 	struct list_head on;
 	struct side from, to;
 	u64 length;
+	bool engine;		      /* if there is one */
 	u32 status;		      /* 0: the caller waits */
 	struct completion *completed; /* then: it is on its stack, as is the result */
 	s64 *result;
@@ -115,33 +117,70 @@ static s64 run_here(const struct onecopy_copy *copy, const struct onecopy_region
 
 /* ---- between pages --------------------------------------------------------------------------- */
 
-/* How many bytes: all, but for a caller that is being killed. */
-static u64 copy_between(const struct job *job)
+/* Of one the next part that lies in one page on both sides. */
+static struct onecopy_chunk next_chunk(struct cursor *from, struct cursor *to, u64 left)
 {
-	struct cursor from = cursor_at(job->from.region, job->from.offset);
-	struct cursor to = cursor_at(job->to.region, job->to.offset);
-	u64 left = job->length;
+	struct onecopy_chunk chunk;
+	size_t bytes;
+
+	chunk.from = page_of(from, &chunk.from_within, &chunk.bytes);
+	chunk.to = page_of(to, &chunk.to_within, &bytes);
+	chunk.bytes = min_t(u64, min(bytes, chunk.bytes), left);
+	from->within += chunk.bytes;
+	to->within += chunk.bytes;
+	return chunk;
+}
+
+void onecopy_chunk_copy(const struct onecopy_chunk *chunk)
+{
+	void *read, *written;
+
+	if (!chunk->bytes)
+		return;
+	read = kmap_local_page(chunk->from);
+	written = kmap_local_page(chunk->to);
+	/* The same page may be both. */
+	memmove(written + chunk->to_within, read + chunk->from_within, chunk->bytes);
+	flush_dcache_page(chunk->to);
+	kunmap_local(written);
+	kunmap_local(read);
+}
+
+/* What is left behind the first bytes, by the CPU, or an engine. How many bytes: all, but for a
+ * caller that is being killed, and an engine that fails. */
+static u64 copy_behind(const struct job *job, u64 done, struct onecopy_engine *engine)
+{
+	struct cursor from = cursor_at(job->from.region, job->from.offset + done);
+	struct cursor to = cursor_at(job->to.region, job->to.offset + done);
+	u64 left = job->length - done;
 
 	while (left && !fatal_signal_pending(current)) {
-		size_t from_within, to_within, from_bytes, bytes;
-		struct page *source = page_of(&from, &from_within, &from_bytes);
-		struct page *target = page_of(&to, &to_within, &bytes);
-		void *read, *written;
+		struct onecopy_chunk chunk = next_chunk(&from, &to, left);
 
-		bytes = min_t(u64, min(bytes, from_bytes), left);
-		read = kmap_local_page(source);
-		written = kmap_local_page(target);
-		/* The same page may be both. */
-		memmove(written + to_within, read + from_within, bytes);
-		flush_dcache_page(target);
-		kunmap_local(written);
-		kunmap_local(read);
-		from.within += bytes;
-		to.within += bytes;
-		left -= bytes;
+		if (!engine)
+			onecopy_chunk_copy(&chunk);
+		else if (!onecopy_engine_copy(engine, &chunk))
+			break;
+		left -= chunk.bytes;
 		cond_resched();
 	}
-	return job->length - left;
+	return engine ? onecopy_engine_finish(engine) : job->length - done - left;
+}
+
+static int node_of(const struct side *side)
+{
+	struct cursor cursor = cursor_at(side->region, side->offset);
+	size_t within, bytes;
+
+	return page_to_nid(page_of(&cursor, &within, &bytes));
+}
+
+static u64 copy_between(const struct job *job)
+{
+	struct onecopy_engine *engine = job->engine ? onecopy_engine_take(node_of(&job->to)) : NULL;
+	u64 copied = engine ? copy_behind(job, 0, engine) : 0;
+
+	return copied + (copied < job->length ? copy_behind(job, copied, NULL) : 0);
 }
 
 /* How many bytes, or -errno. */
@@ -218,9 +257,7 @@ static void run_jobs(struct work_struct *work)
 
 static void queue_job(struct onecopy_file *file, struct job *job)
 {
-	struct cursor to = cursor_at(job->to.region, job->to.offset);
-	size_t within, bytes;
-	int node = page_to_nid(page_of(&to, &within, &bytes));
+	int node = node_of(&job->to);
 	bool idle;
 
 	atomic64_inc(&onecopy_totals.copies_by_thread);
@@ -259,8 +296,9 @@ void onecopy_jobs_end(struct onecopy_file *file)
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-#define FLAGS (ONECOPY_COPY_WRITE | ONECOPY_COPY_REGION | ONECOPY_COPY_KTHREAD | ONECOPY_COPY_ASYNC)
-#define BETWEEN_PAGES (ONECOPY_COPY_REGION | ONECOPY_COPY_KTHREAD | ONECOPY_COPY_ASYNC)
+#define BETWEEN_PAGES \
+	(ONECOPY_COPY_REGION | ONECOPY_COPY_KTHREAD | ONECOPY_COPY_ASYNC | ONECOPY_COPY_DMA)
+#define FLAGS (ONECOPY_COPY_WRITE | BETWEEN_PAGES)
 
 static bool is_valid(const struct onecopy_copy *copy)
 {
@@ -370,6 +408,7 @@ static s64 run_pages(struct onecopy_file *file, const struct onecopy_copy *copy,
 	job->from = write ? other : *named;
 	job->to = write ? *named : other;
 	job->length = copy->length;
+	job->engine = copy->flags & ONECOPY_COPY_DMA;
 	return run(file, copy, job);
 }
 

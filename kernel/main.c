@@ -267,6 +267,10 @@ static long counters(void __user *argument)
 	call.failures = atomic64_read(&totals->failures);
 	call.maps = atomic64_read(&totals->maps);
 	call.maps_now = atomic64_read(&totals->maps_now);
+	call.copies_by_engine = atomic64_read(&totals->copies_by_engine);
+	call.bytes_by_engine = atomic64_read(&totals->bytes_by_engine);
+	call.engines_busy = atomic64_read(&totals->engines_busy);
+	call.engine_failures = atomic64_read(&totals->engine_failures);
 	return give(argument, &call, sizeof(call), size);
 }
 
@@ -359,6 +363,7 @@ static void __exit finish(void)
 	misc_deregister(&device);
 	/* Regions that are ending. */
 	destroy_workqueue(onecopy_workers);
+	onecopy_engines_end();
 	rcu_barrier();
 }
 

@@ -5,6 +5,7 @@
  *   main.c    the device: calls, status words, counters
  *   region.c  regions: pages, cookies, who may use them, when they end
  *   copy.c    the copies: by the caller, by a thread, in order
+ *   engine.c  the copies of DMA engines
  *   window.c  regions mapped by others
  */
 #ifndef ONECOPY_KERNEL_H
@@ -21,6 +22,7 @@
 #include <linux/workqueue.h>
 
 struct eventfd_ctx;
+struct onecopy_engine;
 struct onecopy_window;
 
 /* An open file. */
@@ -108,6 +110,27 @@ int onecopy_copy(struct onecopy_file *file, struct onecopy_copy *copy);
 void onecopy_jobs_end(struct onecopy_file *file);
 void onecopy_jobs_begin(struct onecopy_file *file);
 
+/* Of a copy between pages what lies in one page on both sides. */
+struct onecopy_chunk {
+	struct page *from, *to;
+	size_t from_within, to_within, bytes;
+};
+/* By the CPU. */
+void onecopy_chunk_copy(const struct onecopy_chunk *chunk);
+
+/* ---- engine.c -------------------------------------------------------------------------------- */
+
+/* A channel of a DMA engine, near the node if there is a choice, for one copy. NULL: none is free,
+ * or none may be used. May sleep, as all of these. */
+struct onecopy_engine *onecopy_engine_take(int node);
+/* The next chunk of the copy: false if it failed, which finish() is to be told, as always. */
+bool onecopy_engine_copy(struct onecopy_engine *engine, const struct onecopy_chunk *chunk);
+/* Gives it back; so many bytes were copied from the beginning on. The engine writes none any more.
+ */
+u64 onecopy_engine_finish(struct onecopy_engine *engine);
+/* Nobody copies any more. */
+void onecopy_engines_end(void);
+
 /* ---- window.c -------------------------------------------------------------------------------- */
 
 /* 0 and map->addr, or -errno. */
@@ -125,6 +148,7 @@ extern struct workqueue_struct *onecopy_workers;
 extern struct onecopy_totals {
 	atomic64_t regions_created, regions_now, regions_gone, pages_pinned_now;
 	atomic64_t copies, copies_by_thread, bytes, failures, maps, maps_now;
+	atomic64_t copies_by_engine, bytes_by_engine, engines_busy, engine_failures;
 } onecopy_totals;
 
 /* Takes the word for a copy: -EINVAL, -EBUSY or 0. */

@@ -47,15 +47,6 @@ static void disarm(void)
 		result_;                                                                   \
 	})
 
-static void write_to(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	CHECK(fd >= 0);
-	CHECK(write(fd, text, strlen(text)) > 0);
-	close(fd);
-}
-
 /* All allocations may fail, and nobody talks of it. */
 static void prepare_faults(void)
 {
@@ -280,6 +271,14 @@ static void pages_missed_in_a_call(void)
 	missed_pages_of_a_mapping(true);
 }
 
+/* The first of all makes a channel ready. */
+static void copy_by_an_engine(void)
+{
+	use_engines(64);
+	copying(ONECOPY_COPY_DMA);
+	use_engines(0);
+}
+
 static void notifying(void)
 {
 	struct onecopy_notify call = { .size = sizeof(call), .fd = eventfd(0, EFD_NONBLOCK) };
@@ -313,6 +312,7 @@ static const struct test calls[] = {
 	TEST(copy_to_region_by_thread),
 	TEST(asynchronous_copy),
 	TEST(copy_between_regions),
+	TEST(copy_by_an_engine),
 	TEST(mapping),
 	TEST(missed_pages),
 	TEST(pages_missed_in_a_call),

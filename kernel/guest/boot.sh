@@ -40,9 +40,19 @@ build_module() {
 		{ cat "$out/build.log" >&2; exit 1; }
 }
 
+# build_driver SOURCE...: of a module that the tests need, the first names it; $driver is its folder.
+build_driver() {
+	driver=$out/driver-$version
+	mkdir -p "$driver"
+	cp "$@" "$driver/"
+	echo "obj-m := $(basename "$1" .c).o" >"$driver/Kbuild"
+	make -C "$kdir" M="$driver" W=1 modules >"$out/driver.log" 2>&1 ||
+		{ cat "$out/driver.log" >&2; exit 1; }
+}
+
 # build_program NAME SOURCE...: for the guest, which has no libraries.
 build_program() {
-	${CC:-cc} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static "${@:2}" -o "$out/$1"
+	${compiler:-${CC:-cc}} -O1 -g -Wall -Wextra -Werror -std=gnu17 -D_GNU_SOURCE -static "${@:2}" -o "$out/$1"
 }
 
 # Sets root: what the guest begins with. Its /init begins, too; what it is to do is to be added.
@@ -50,7 +60,7 @@ begin_root() {
 	root=$(mktemp -d "$out/root.XXXXXX")
 	trap 'rm -rf "$root"' EXIT
 	mkdir -p "$root"/{bin,dev,proc,sys,tmp,host,modules}
-	cp "$(command -v busybox)" "$root/bin/"
+	cp "${busybox:-$(command -v busybox)}" "$root/bin/"
 	cp "$module/onecopy.ko" "$root/"
 	cat >"$root/init" <<'INIT'
 #!/bin/busybox sh
@@ -76,6 +86,12 @@ add_modules() {
 	done
 }
 
+# What the guest begins with becomes $out/initramfs.gz.
+pack_root() {
+	chmod +x "$root/init"
+	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$out/initramfs.gz"
+}
+
 # boot LOG SECONDS CPUS NODES MEGABYTES [QEMU-ARGUMENT...]: as many sockets as nodes; what the guest
 # says goes to LOG, too. Not longer than SECONDS.
 boot() {
@@ -88,8 +104,7 @@ boot() {
 	for ((i = 0; i < nodes; i++)); do
 		for ((j = i + 1; j < nodes; j++)); do numa+=(-numa "dist,src=$i,dst=$j,val=21"); done
 	done
-	chmod +x "$root/init"
-	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$out/initramfs.gz"
+	pack_root
 	echo "kmod-check: booting Linux $version, $cpus CPUs, $nodes nodes"
 	timeout "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max \
 		-m "${megabytes}M" -smp "$cpus,sockets=$nodes" "${numa[@]}" \

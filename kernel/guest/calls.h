@@ -25,6 +25,10 @@
 
 extern int device; /* the open file of the test that runs */
 
+/* Of random calls; from so many on other tests do more, too. */
+#define LONG_RUN 60
+extern int fuzz_seconds;
+
 struct test {
 	const char *name;
 	void (*run)(void);
@@ -35,7 +39,7 @@ struct test {
 #define NO_MORE_TESTS { NULL, NULL }
 /* clang-format on */
 
-extern const struct test map_tests[], allocation_tests[];
+extern const struct test map_tests[], allocation_tests[], engine_tests[];
 
 #define LEFT_OUT 77
 
@@ -57,6 +61,33 @@ static inline void leave_out(const char *why)
 	fflush(stdout);
 	_exit(LEFT_OUT);
 }
+
+static inline void write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	CHECK(fd >= 0);
+	CHECK(write(fd, text, strlen(text)) > 0);
+	close(fd);
+}
+
+static inline void set_parameter(const char *module, const char *name, unsigned int value)
+{
+	char path[128], text[16];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", module, name);
+	snprintf(text, sizeof(text), "%u", value);
+	write_to(path, text);
+}
+
+/* So many channels of DMA engines at most. */
+static inline void use_engines(unsigned int channels)
+{
+	set_parameter("onecopy", "dma_channels", channels);
+}
+
+/* CONFIG_DMA_API_DEBUG talks of this driver alone. */
+#define DMA_FILTER "/sys/kernel/debug/dma-api/driver_filter"
 
 static inline uint8_t *memory(size_t bytes)
 {

@@ -52,12 +52,13 @@ try() {
 	local name log=$out/faulty/$1.log part
 	module=$out/faulty/$1
 	begin_root
-	cp "$out/device_test" "$root/"
+	cp "$out/device_test" "$driver/fake_engine.ko" "$root/"
 	for name in "$@"; do
 		cp "$out/faulty/$name/onecopy.ko" "$root/modules/$name.ko"
 		echo "$name ${tests[$name]}"
 	done >"$root/faults"
 	cat >>"$root/init" <<'INIT'
+busybox insmod /fake_engine.ko channels=40
 while read -r name tests; do
 	busybox dmesg -c >/dev/null
 	echo "begin $name"
@@ -88,6 +89,7 @@ INIT
 	rm -rf "$root"
 }
 
+build_driver "$here/driver/fake_engine.c"
 build_program device_test "$here"/*_test.c
 mkdir -p "$out/faulty"
 
@@ -132,10 +134,10 @@ PERL
 fault range-not-looked-at alone copy.c bounds "KASAN: [a-z-]* in [a-z_]*" <<'PERL'
 s{if \(offset > region->bytes \|\| length > region->bytes - offset\)}{if (0)}s
 PERL
-fault page-not-looked-at alone window.c mappings_that_are_changed "KASAN: [a-z-]* in show[a-z_]*" <<'PERL'
+fault page-not-looked-at alone window.c mappings_that_are_changed "KASAN: [a-z-]* in (show|on_fault)[a-z_]*" <<'PERL'
 s{missed >= region->page_count}{0}s
 PERL
-fault size-not-looked-at alone main.c structures "KASAN: stack-out-of-bounds in [a-z_]*|[Bb]uffer overflow" <<'PERL'
+fault size-not-looked-at alone main.c structures "FAILED +structures" <<'PERL'
 s{copy_struct_from_user\(to, bytes, from, \*size\)}{(raw_copy_from_user(to, from, *size) ? -EFAULT : 0)}s
 PERL
 fault stack-told-to-the-caller together main.c structures "KASAN: stack-out-of-bounds in [a-z_]*|Buffer overflow detected" <<'PERL'
@@ -155,6 +157,15 @@ s{(static bool is_there.*?bool same = true;\n)}{$1\n\treturn true;\n}s
 PERL
 fault status-told-too-early together copy.c in_order "FAILED +in_order" <<'PERL'
 s{(\tbool idle;\n)}{$1\n\tif (job->status)\n\t\tonecopy_status_tell(file, job->status, 0);}s
+PERL
+fault engine-not-waited-for together engine.c engine_parts "FAILED +engine_parts" <<'PERL'
+s{!wait_event_timeout\([^;]*;}{false;}s
+PERL
+fault engine-always-right together engine.c engine_fails "FAILED +engine_fails" <<'PERL'
+s{engine->failed \|= flight->wrong;}{}s
+PERL
+fault engine-not-stopped together engine.c engine_fails "FAILED +engine_fails" <<'PERL'
+s{while \(dmaengine_terminate_sync}{while (0 && dmaengine_terminate_sync}s
 PERL
 [ ${#together[@]} -eq 0 ] || try "${together[@]}"
 for name in "${alone[@]}"; do try "$name"; done

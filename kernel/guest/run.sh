@@ -19,13 +19,18 @@ esac
 choose_kernel "$1" "${3:-}"
 echo "kmod-check: building"
 build_module
+build_driver "$here/driver/fake_engine.c"
 build_program device_test "$here"/*_test.c
 begin_root
-cp "$out/device_test" "$root/"
+cp "$out/device_test" "$driver/fake_engine.ko" "$root/"
 cat >>"$root/init" <<'INIT'
+busybox insmod /fake_engine.ko channels=40
 busybox insmod /onecopy.ko && /device_test WORDS
-# Loaded anew, as nothing of it is in use any more.
-busybox rmmod onecopy && busybox insmod /onecopy.ko && busybox rmmod onecopy &&
+# Loaded anew, as nothing of it is in use any more; with an engine that takes places of 64 bytes alone.
+busybox rmmod onecopy && busybox rmmod fake_engine &&
+	busybox insmod /fake_engine.ko align=6 && busybox insmod /onecopy.ko &&
+	/device_test 1 engine_parts engine_vectors engine_between_regions &&
+	busybox rmmod onecopy && busybox rmmod fake_engine &&
 	echo "ok      unloaded and loaded" || echo "FAILED  unloaded and loaded"
 # Where the kernel looks for them; what was freed just now is no leak.
 if [ -e /sys/kernel/debug/kmemleak ]; then

@@ -86,6 +86,45 @@ static int copy_single(struct oci_tune_rank *me, uint32_t owner, bool push, void
 			     got < 0 ? strerror((int)-got) : "fewer bytes than asked for");
 }
 
+/* The kernel module's device, a descriptor of each rank's own. */
+static int device = -1;
+
+static int open_device(struct oci_tune_rank *me)
+{
+	device = oci_os_kmod_open();
+	return device >= 0 ? 0 : oci_tune_fail(me, device, "/dev/onecopy: %s", strerror(-device));
+}
+
+/* What the owner has, for all to copy. */
+static int register_pool(struct oci_tune_rank *me, const struct pool *pool)
+{
+	int error = open_device(me);
+
+	if (!error)
+		error = oci_os_kmod_register(device, (uintptr_t)pool->memory, pool->bytes, true, 0,
+					     &me->shared->rank[me->rank].cookie);
+	if (error == -ENOMEM)
+		return oci_tune_fail(me, error,
+				     "%zu MiB cannot be pinned; raise RLIMIT_MEMLOCK (ulimit -l)",
+				     pool->bytes >> 20);
+	return error ? oci_tune_fail(me, error, "/dev/onecopy: %s", strerror(-error)) : 0;
+}
+
+/* Between `mine` and the place in the region of the rank 1. */
+static int copy_by_module(struct oci_tune_rank *me, bool push, void *mine, const uint8_t *other,
+			  size_t bytes)
+{
+	struct iovec local = { mine, bytes };
+	uint64_t offset = (uintptr_t)other - me->shared->rank[1].address;
+	ssize_t got = oci_os_kmod_copy(device, me->shared->rank[1].cookie, offset, &local, 1, bytes,
+				       push);
+
+	if (got == (ssize_t)bytes)
+		return 0;
+	return oci_tune_fail(me, got < 0 ? (int)got : -EIO, "a copy by /dev/onecopy: %s",
+			     got < 0 ? strerror((int)-got) : "fewer bytes than asked for");
+}
+
 static uint8_t *pool_turn(const struct pool *pool, size_t bytes, uint64_t turn)
 {
 	/* As far for a size whatever larger ones are measured, too. */
@@ -143,7 +182,13 @@ static void use(const uint8_t *buffer, size_t bytes)
 
 static bool is_push(enum oci_measure_kind kind)
 {
-	return kind == OCI_MEASURE_PUSH || kind == OCI_MEASURE_MAP_PUSH;
+	return kind == OCI_MEASURE_PUSH || kind == OCI_MEASURE_MAP_PUSH ||
+	       kind == OCI_MEASURE_KMOD_PUSH;
+}
+
+static bool is_by_module(enum oci_measure_kind kind)
+{
+	return kind == OCI_MEASURE_KMOD || kind == OCI_MEASURE_KMOD_PUSH;
 }
 
 /* The owner's buffers are in the memory that all share. */
@@ -163,6 +208,8 @@ static int be_owner(struct oci_tune_rank *me, const struct copy_arg *arg)
 
 	if (!is_mapped(arg->kind))
 		error = make_pool(me, &source, source.bytes);
+	if (!error && is_by_module(arg->kind))
+		error = register_pool(me, &source);
 	if (error)
 		return error;
 	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)source.memory;
@@ -198,6 +245,9 @@ static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8
 	case OCI_MEASURE_CMA:
 	case OCI_MEASURE_PUSH:
 		return copy_single(me, 1, kind == OCI_MEASURE_PUSH, mine, other, bytes);
+	case OCI_MEASURE_KMOD:
+	case OCI_MEASURE_KMOD_PUSH:
+		return copy_by_module(me, kind == OCI_MEASURE_KMOD_PUSH, mine, other, bytes);
 	case OCI_MEASURE_SHM:
 		empty_halves(me, mine, bytes, turns);
 		return 0;
@@ -261,6 +311,8 @@ static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 	error = make_pool(me, &target, pool_bytes(&arg->sizes));
 	if (!error)
 		error = make_pool(me, &own, target.bytes);
+	if (!error && is_by_module(arg->kind))
+		error = open_device(me);
 	if (error)
 		return error;
 	oci_tune_barrier(me);

@@ -12,11 +12,13 @@
 
 /* Of a copy that one rank makes from another's memory. */
 enum oci_measure_kind {
-	OCI_MEASURE_CMA,      /* process_vm_readv */
-	OCI_MEASURE_PUSH,     /* process_vm_writev: its source is what the rank itself wrote, its
-			       * target what the owner has read */
-	OCI_MEASURE_MAP,      /* from shared memory, as the engine copies what it has mapped */
-	OCI_MEASURE_MAP_PUSH, /* into shared memory, likewise; source and target as of PUSH */
+	OCI_MEASURE_CMA,       /* process_vm_readv */
+	OCI_MEASURE_PUSH,      /* process_vm_writev: its source is what the rank itself wrote, its
+				* target what the owner has read */
+	OCI_MEASURE_KMOD,      /* by the kernel module, from a region */
+	OCI_MEASURE_KMOD_PUSH, /* to a region; source and target as of PUSH */
+	OCI_MEASURE_MAP,       /* from shared memory, as the engine copies what it has mapped */
+	OCI_MEASURE_MAP_PUSH,  /* into shared memory, likewise; source and target as of PUSH */
 	OCI_MEASURE_SHM,    /* the owner copies into halves of a slot, the requester out of them */
 	OCI_MEASURE_MEMCPY, /* memcpy from the rank's own memory */
 	OCI_MEASURE_FILL,   /* memcpy from there into a slot that the owner has just read */

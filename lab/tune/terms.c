@@ -195,6 +195,19 @@ static void cma_terms(struct oci_tuning *t)
 		    "writer");
 }
 
+/* A region's pages are pinned when it is made, once for all copies. */
+static void kmod_terms(struct oci_tuning *t)
+{
+	if (!oci_tuning_can(t, OCI_MEASURE_KMOD))
+		return;
+	oci_tuning_give(t, "kmod.lock", 0, 0, "no page is locked for a copy");
+	give_copies(t, OCI_MEASURE_KMOD, "kmod.", 0, 0,
+		    "by the kernel module less alpha, out of a region, source just rewritten");
+	give_copies(t, OCI_MEASURE_KMOD_PUSH, "kmod.push_", 0, 0,
+		    "by the kernel module less push_alpha, into a region, source just rewritten by "
+		    "the writer");
+}
+
 /* All cores copy at once: what a byte costs then. Starts and locks keep no memory busy. */
 static void give_domain(struct oci_tuning *t, unsigned int series, size_t bytes, const char *term)
 {
@@ -427,6 +440,7 @@ int oci_tuning_terms(struct oci_tuning *t)
 		give_domain(t, OCI_TUNING_DOMAIN, t->domain_bytes, "domain");
 		give_domain(t, OCI_TUNING_RING, CONTENTION_BYTES, "domain.cache");
 	}
+	kmod_terms(t);
 	map_terms(t);
 	shm_terms(t);
 	flag_terms(t);

@@ -220,7 +220,7 @@ size_t oci_tune_memory_left(void)
 }
 
 /* What an experiment cannot do without. */
-enum { TWO_CPUS = 1, SINGLE_COPIES = 2, TWO_COPIERS = 4 };
+enum { TWO_CPUS = 1, SINGLE_COPIES = 2, TWO_COPIERS = 4, MODULE = 8 };
 
 static const struct experiment {
 	const char *what;
@@ -229,6 +229,8 @@ static const struct experiment {
 } experiments[OCI_TUNING_SERIES] = {
 	[OCI_MEASURE_CMA] = { "cma: copies", 0, SINGLE_COPIES },
 	[OCI_MEASURE_PUSH] = { "cma: writes", 0, SINGLE_COPIES },
+	[OCI_MEASURE_KMOD] = { "kmod: copies", 0, MODULE },
+	[OCI_MEASURE_KMOD_PUSH] = { "kmod: writes", 0, MODULE },
 	[OCI_MEASURE_MAP] = { "map: copies", 0, 0 },
 	[OCI_MEASURE_MAP_PUSH] = { "map: writes", 0, TWO_CPUS },
 	[OCI_MEASURE_SHM] = { "shm: copies through a slot", 0, 0 },
@@ -258,7 +260,7 @@ bool oci_tuning_can(const struct oci_tuning *t, unsigned int series)
 	const unsigned int *pair = t->pair[series < OCI_TUNING_FLAG ? 0 : series - OCI_TUNING_FLAG];
 
 	return !(needs & TWO_CPUS && t->world.cpu_count < 2) &&
-	       !(needs & SINGLE_COPIES && t->no_cma) &&
+	       !(needs & SINGLE_COPIES && t->no_cma) && !(needs & MODULE && t->no_kmod) &&
 	       !(needs & TWO_COPIERS && t->domain_ranks < 2) &&
 	       !(series == OCI_TUNING_CALL && t->no_call) &&
 	       !(series == OCI_TUNING_ACROSS && !oci_tuning_two_packages(t)) &&
@@ -322,6 +324,12 @@ static int make_turn(struct oci_tuning *t, unsigned int turn)
 		if (error && s == OCI_TUNING_CALL) {
 			t->no_call = true;
 			oci_tuning_note(t, "what a call costs is left out: %s", t->why);
+		} else if (error && experiments[s].needs & MODULE) {
+			t->no_kmod = true;
+			oci_tuning_note(t,
+					"the kernel module cannot be used here and is left out: "
+					"%s",
+					t->why);
 		} else if (error && !(experiments[s].needs & SINGLE_COPIES &&
 				      oci_tuning_refused(t, error))) {
 			return error;

@@ -10,12 +10,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct seen {
 	unsigned int steps, notes;
 	double last;
 	char note[512];
-	bool one_package; /* it was said */
+	bool one_package, no_module; /* it was said */
 };
 
 static void see_step(void *context, const char *what, double done)
@@ -33,6 +34,7 @@ static void see_note(void *context, const char *sentence)
 
 	seen->notes++;
 	seen->one_package |= strstr(sentence, "cma.gamma_across, is not measured") != NULL;
+	seen->no_module |= strstr(sentence, "the kernel module cannot be used here") != NULL;
 	strncpy(seen->note, sentence, sizeof(seen->note) - 1);
 }
 
@@ -55,6 +57,8 @@ TEST(a_run_gives_every_term_of_this_machine)
 					      "reduce",	   "memcpy.cache", "touch" };
 	static const char *const by_cma[] = { "cma.alpha", "cma.beta",	     "cma.lock",
 					      "cma.page",  "cma.push_alpha", "cma.push_beta" };
+	static const char *const by_kmod[] = { "kmod.alpha", "kmod.beta", "kmod.lock",
+					       "kmod.push_alpha", "kmod.push_beta" };
 	static const char *const by_two[] = { "flag.cache", "flag.more", "call", "op",
 					      "memcpy.slot" };
 	static const char *const by_both[] = { "cma.gamma1", "cma.gamma_range", "domain",
@@ -77,6 +81,12 @@ TEST(a_run_gives_every_term_of_this_machine)
 	assert_true(cma || strstr(seen.note, "cma cannot be used"));
 	for (size_t i = 0; cma && i < sizeof(by_cma) / sizeof(*by_cma); i++)
 		check_given(&model, by_cma[i]);
+	/* In the guest of make kmod-check it is there. */
+	if (!access("/dev/onecopy", R_OK | W_OK))
+		for (size_t i = 0; i < sizeof(by_kmod) / sizeof(*by_kmod); i++)
+			check_given(&model, by_kmod[i]);
+	else
+		assert_true(seen.no_module && !oci_model_knows(&model, OCI_MODEL_KMOD));
 	for (size_t i = 0; oci_tune_cpus(NULL) > 1 && i < sizeof(by_two) / sizeof(*by_two); i++)
 		if (strcmp(by_two[i], "flag.cache")) /* the two CPUs may be further apart */
 			check_given(&model, by_two[i]);

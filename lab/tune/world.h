@@ -38,7 +38,7 @@ struct oci_tune_shared {
 	struct {
 		pid_t pid;
 		int error; /* -errno; the sentence is in `why` */
-		uint64_t address;
+		uint64_t address, cookie;
 		struct oci_tune_point point[OCI_TUNE_POINTS];
 		char why[256];
 	} rank[];

@@ -287,6 +287,7 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.hierarchy = team->team.hierarchy,
 		.oversubscribed = team->team.oversubscribed,
 		.single_copy = team->team.single_copy || team->team.mapped,
+		.kmod = team->team.kmod,
 		.mapped = team->team.mapped,
 		.common = team->team.common,
 		.large_slots = large,

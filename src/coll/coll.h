@@ -24,6 +24,7 @@ struct oci_shape {
 	const struct oci_hierarchy *hierarchy;
 	bool oversubscribed; /* agreed at team creation */
 	bool single_copy; /* agreed: every pair of the team can single-copy, in both directions */
+	bool kmod;	  /* agreed: the kernel module makes them */
 	bool mapped;	  /* agreed: every rank of the team has a shared heap */
 	enum oci_topo_level common; /* agreed: the closest that all ranks share (team/near.c) */
 	bool large_slots;	    /* agreed: both ranks have one, and the call is blocking */

@@ -18,6 +18,8 @@ enum oci_model_mechanism oci_cost_mechanism(const struct oci_shape *shape,
 {
 	if (shape->mapped && oci_model_knows(model, OCI_MODEL_MAP))
 		return OCI_MODEL_MAP;
+	if (shape->kmod && oci_model_knows(model, OCI_MODEL_KMOD))
+		return OCI_MODEL_KMOD;
 	return shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM;
 }
 

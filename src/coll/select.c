@@ -126,7 +126,7 @@ static bool model_decides(const struct oci_shape *shape, const struct oci_model 
 	    oci_near_decides(shape->collective, shape->bytes))
 		return false;
 	/* How these bytes would move it must know. */
-	return oci_model_knows(model, shape->single_copy ? OCI_MODEL_CMA : OCI_MODEL_SHM);
+	return oci_model_knows(model, oci_cost_mechanism(shape, model));
 }
 
 /* Quarters of octaves: [2^e (1 + q / 4), 2^e (1 + (q + 1) / 4)). */

@@ -33,6 +33,25 @@ TEST_WITH(the_cheapest_by_the_model_is_taken, dictated, NULL)
 	assert_string_equal(name_of(OC_SCATTER, choice), "cico");
 }
 
+/* Without its terms those of cma are the guess. */
+TEST_WITH(the_kernel_module_is_weighed_by_terms_of_its_own, dictated, NULL)
+{
+	struct oci_shape shape = shape_of(OC_SCATTER, 9, 4);
+	struct oci_choice choice;
+
+	give("memcpy.cache", 1e-6);
+	shape.kmod = true;
+	choice = oci_select(&shape, &model, NULL, NULL, NULL);
+	assert_true(oci_algorithm(OC_SCATTER, choice.algorithm)->single_copy);
+	give("kmod.alpha", 1e-2);
+	give("kmod.beta", 1e-9);
+	choice = oci_select(&shape, &model, NULL, NULL, NULL);
+	assert_false(oci_algorithm(OC_SCATTER, choice.algorithm)->single_copy);
+	shape.kmod = false;
+	choice = oci_select(&shape, &model, NULL, NULL, NULL);
+	assert_true(oci_algorithm(OC_SCATTER, choice.algorithm)->single_copy);
+}
+
 TEST_WITH(measured_rows_overrule_a_model_that_nobody_calibrated, dictated, NULL)
 {
 	struct oci_shape pair = shape_of(OC_BCAST, 2, 1 << 20),

@@ -402,6 +402,9 @@ static int team_agree(struct oci_team *team)
 	}
 	/* By one mechanism at least everybody reaches everybody. */
 	team->single_copy = all != 0;
+	/* As each pair has it: the options are alike on all ranks. */
+	team->kmod = all & 1u << OCI_MECH_KMOD &&
+		     (oci_options()->mechanism == OCI_WAY_KMOD || !(all & 1u << OCI_MECH_CMA));
 	set_ready(team);
 	oci_debug("team of %u ranks ready: %s, %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :

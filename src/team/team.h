@@ -66,6 +66,7 @@ struct oci_team {
 	enum oci_team_state state;
 	bool oversubscribed; /* more ranks on the node than CPUs for them; alike on all ranks */
 	bool single_copy;    /* no pair has to fall back to shm; alike on all ranks */
+	bool kmod;	     /* and these are all by the kernel module; likewise */
 	enum oci_topo_level common; /* the closest that all ranks share, as far as is known; alike
 				     * on all ranks */
 	bool large_slots;	    /* both ranks have one for this team; alike on both */

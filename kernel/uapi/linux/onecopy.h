@@ -17,15 +17,16 @@
  * Errors, of all calls (-1 and errno):
  *
  *   E2BIG	the structure is longer than this kernel's, and the rest is not zero
- *   EACCES	the region is another user's, or was not made for this direction, or for one copy
- *alone EBUSY	the status word has a copy under way
+ *   EACCES	the region is another user's, or not made for this direction, or for one copy alone
+ *   EBUSY	the status word has a copy under way
  *   EEXIST	something lies where the region was to be mapped
  *   EFAULT	memory of the caller cannot be read or written; nothing was copied
  *   EINTR	a fatal signal; nothing was copied
  *   EINVAL	a flag, a size, a count or a reserved field is not valid
  *   ENOENT	no region has this cookie: destroyed, used up, or gone with its memory
- *   ENOMEM	no memory, or no addresses; RLIMIT_MEMLOCK does not allow that many more pinned
- *pages, or RLIMIT_AS a mapping ENOTTY	no such call
+ *   ENOMEM	no memory, or no addresses; RLIMIT_MEMLOCK allows no more pinned pages, or
+ *		RLIMIT_AS no mapping
+ *   ENOTTY	no such call
  *   EPERM	nothing may be mapped at this address (vm.mmap_min_addr)
  *   ERANGE	the region does not have these bytes
  *   ESTALE	the region's memory is gone
@@ -77,6 +78,9 @@ struct onecopy_region_destroy {
 #define ONECOPY_COPY_KTHREAD 0x4
 /* The same, and the call returns at once; the status word tells of the end. */
 #define ONECOPY_COPY_ASYNC 0x8
+/* A DMA engine copies, where one is free (the module's parameter dma_channels); else, and where it
+ * fails, the CPU does. Caller or thread sleeps meanwhile. Source and target may not overlap. */
+#define ONECOPY_COPY_DMA 0x10
 
 /* What a status word is: at first zero, and the caller's to set to zero again. */
 #define ONECOPY_STATUS_PENDING 1
@@ -99,8 +103,8 @@ struct onecopy_copy {
 	__u32 status; /* with ASYNC: the number of a word, from 1 on */
 	__u64 local_cookie;
 	__u64 local_offset;
-	__u64 copied; /* out: less than length if memory of the caller could not be used further on
-		       */
+	/* out: less than length if memory of the caller could not be used further on */
+	__u64 copied;
 };
 
 /* To be written, too; else mprotect() does not make it so. */
@@ -148,6 +152,10 @@ struct onecopy_counters {
 	__u64 failures; /* copies that were refused or broke off */
 	__u64 maps;
 	__u64 maps_now;
+	__u64 copies_by_engine; /* in part at least */
+	__u64 bytes_by_engine;
+	__u64 engines_busy; /* copies that found none free, or for which one had no more place */
+	__u64 engine_failures;
 };
 
 #define ONECOPY_VERSION 1
