@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/options.h"
 #include "copy/access.h"
 #include "copy/invitee.h"
@@ -296,19 +297,29 @@ static bool is_in_vain(size_t bytes)
 ssize_t oci_invite_read(pid_t pid, void *to, uint64_t from, size_t bytes, size_t *pushed)
 {
 	struct oci_invitee *near;
+	struct oci_invitee_way way;
+	uint64_t start;
 	ssize_t moved;
 
 	*pushed = 0;
 	if (!oci_invite_has_started() || pid == oci_invite_self.pid || is_in_vain(bytes))
 		return -EAGAIN;
-	near = oci_invitee_get(pid);
+	near = oci_invitee_get(pid, bytes, &way);
 	if (!near)
 		return -EAGAIN;
+	start = way.tries ? oci_clock_ns() : 0;
 	/* Relaxed, here and below: hints. */
 	oci_store_relaxed(&oci_invited->away, OCI_AWAY_IN_KERNEL);
-	moved = read_from(near, (struct rest){ to, from, bytes }, pushed);
+	if (way.shared)
+		moved = read_from(near, (struct rest){ to, from, bytes }, pushed);
+	else
+		moved = read_piece(near->peer, &(struct rest){ to, from, bytes }, 0, bytes);
 	oci_store_relaxed(&oci_invited->away, OCI_AWAY_NOT);
-	oci_store_relaxed(&vain_reads, *pushed ? 0 : oci_load_relaxed(&vain_reads) + 1);
+	if (way.shared)
+		oci_store_relaxed(&vain_reads, *pushed ? 0 : oci_load_relaxed(&vain_reads) + 1);
+	/* Where the sender did not wait, nothing was learned of what it could have done. */
+	if (way.tries && moved == (ssize_t)bytes && (*pushed || !way.shared))
+		oci_invitee_tell(near, bytes, way.shared, oci_clock_ns() - start);
 	oci_invitee_put(near);
 	return moved;
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "copy/access.h"
 #include "copy/chunks.h"
@@ -302,6 +303,67 @@ TEST(a_reader_that_dies_leaves_its_place)
 	while (oci_invited->places >> 32)
 		if (oci_invite_turn())
 			oci_invite_help();
+}
+
+/* ---- what is quicker ------------------------------------------------------------------------- */
+
+/* As fill_slots(), but it takes 2 ms for a chunk, in which a read alone would be over ten times. */
+static void fill_slowly(struct oci_invitation *v, int64_t slots)
+{
+	struct oci_chunks chunks = oci_invite_chunks(v, v->bytes);
+	uint64_t given = oci_chunks_given(&chunks), begun = oci_clock_ns(), index;
+
+	oci_store_relaxed(&v->slots, (uint64_t)slots);
+	/* Acquire: the slot has been read, pairs with the release in empty_slot(). */
+	if (given - oci_load_acquire(&v->emptied) >= OCI_INVITATION_SLOTS ||
+	    !oci_chunks_help(&chunks, &index))
+		return;
+	memcpy((uint8_t *)oci_segment_base() + slots +
+		       given % OCI_INVITATION_SLOTS * OCI_INVITATION_SLOT_BYTES,
+	       area.from + oci_chunk_at(&chunks, index), oci_chunk_length(&chunks, index));
+	while (oci_clock_ns() - begun < 2000000)
+		oci_invite_turn(); /* nor does it seem to be elsewhere */
+	oci_chunks_helped(&chunks, true);
+}
+
+static void help_slowly(void)
+{
+	int64_t slots = 0;
+
+	while (!__atomic_load_n(area.stop, __ATOMIC_RELAXED)) {
+		if (!oci_invite_turn())
+			continue;
+		if (!slots) {
+			oci_invite_help(); /* so that there is a segment */
+			slots = oci_segment_alloc(OCI_INVITATION_SLOTS * OCI_INVITATION_SLOT_BYTES);
+		}
+		/* Sequentially consistent: as in look_at(). One reader takes place 0. */
+		__atomic_store_n(&oci_invited->reading, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&oci_invited->places, __ATOMIC_SEQ_CST) & OCI_OPEN(0))
+			fill_slowly(&oci_invited->invitation[0], slots);
+		oci_store_release(&oci_invited->reading, 0);
+	}
+	_exit(0);
+}
+
+TEST(a_sender_that_is_slower_than_a_read_is_left_alone)
+{
+	unsigned int shared = 0;
+	size_t pushed;
+	pid_t pid;
+
+	prepare();
+	oci_invite_allow(2);
+	pid = start(help_slowly);
+	wait_for_help(pid);
+	/* Some dozens are until that is known; fewer reads than until it is looked at again. */
+	for (int round = 0; round < 3000 && shared < 100; round++) {
+		assert_int_equal(read_some(pid, 0, 0, 1 << 20, &pushed), 1 << 20);
+		shared += pushed != 0;
+	}
+	assert_in_range(shared, 0, 99);
+	check(0, 0, 1 << 20);
+	stop(pid);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ _Static_assert(OCI_LEARNED_SLOTS == (DECIDED | SLOT), "what a test sets is what 
  */
 static bool coin(uint64_t seq)
 {
-	return (seq >> 4) * 0x9e3779b97f4a7c15ULL >> 63;
+	return seq / OCI_LEARNED_STRETCH * 0x9e3779b97f4a7c15ULL >> 63;
 }
 
 static uint8_t load(const uint8_t *word)

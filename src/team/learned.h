@@ -33,14 +33,22 @@ _Static_assert(OCI_LEARNED_WORDS <= 256, "an operation keeps the number of one i
 /* Such a byte, where slots have won the first time. */
 enum { OCI_LEARNED_SLOTS = 3 };
 
+static inline unsigned int oci_learned_length(size_t bytes)
+{
+	return (bytes > (size_t)64 << 10) + (bytes > (size_t)256 << 10) +
+	       (bytes > (size_t)1 << 20) + (bytes > (size_t)4 << 20);
+}
+
 static inline unsigned int oci_learned_index(enum oc_collective collective, size_t bytes,
 					     bool nonblocking)
 {
-	unsigned int length = (bytes > (size_t)64 << 10) + (bytes > (size_t)256 << 10) +
-			      (bytes > (size_t)1 << 20) + (bytes > (size_t)4 << 20);
-
-	return (collective + nonblocking * OC_COLLECTIVES) * OCI_LEARNED_LENGTHS + length;
+	return (collective + nonblocking * OC_COLLECTIVES) * OCI_LEARNED_LENGTHS +
+	       oci_learned_length(bytes);
 }
+
+/* Operations in a row that go one way while both are tried. The stretch after the first one goes
+ * through slots. */
+enum { OCI_LEARNED_STRETCH = 16 };
 
 /* One thread at a time; zero at first. */
 struct oci_learned {
