@@ -1,94 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The HPL codelet: a panel is broadcast while small matrices are multiplied, and after each product
- * the program asks whether the panel is there. A. Nomura and Y. Ishikawa, "Design of Kernel-level
- * Asynchronous Collective Communication", EuroMPI 2010, section 5; the code is our own.
+ * The HPL codelet over an MPI: a panel is broadcast while small matrices are multiplied, and after
+ * each product the program asks whether the panel is there (codelet.h, which says what is told).
  *
  * Matrices of 40 x 40 ask seldom (coarse), those of 4 x 4 often (fine). Three broadcasts take
- * turns: MPI_Ibcast; a binary tree of MPI_Isend and MPI_Irecv that goes on where the program asks,
- * as in HPL; and MPI_Bcast, beside which nothing is computed. Told are, of each size and as means
- * over the ranks, the time from the start of a broadcast to its end here, and what part of it was
- * lost to the products: all that those made in it would not have taken by themselves.
+ * turns: MPI_Bcast, beside which nothing is computed; a binary tree of MPI_Isend and MPI_Irecv that
+ * goes on where the program asks, as in HPL; and MPI_Ibcast.
  *
  * Each panel is another one, and every rank verifies each. Times and verdicts travel by MPI_Send.
  */
-#include <getopt.h>
-#include <mpi.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "codelet.h"
 #include "common.h"
 
-#define SIZES_MOST 16
+#include <mpi.h>
+#include <stdint.h>
+
 #define BYTES_MOST ((uint64_t)1 << 30)
 
-enum how { IBCAST, TREE, BCAST, HOWS };
-enum { COARSE, FINE, GRAINS };
+enum how { BCAST, TREE, IBCAST, HOWS };
 
-static const char *const names[HOWS] = { "ibcast", "tree", "bcast" };
-static const int order[GRAINS] = { 40, 4 };
+static const char *const names[HOWS] = { "bcast", "tree", "ibcast" };
 
-struct options {
-	uint64_t bytes[SIZES_MOST], rounds;
-	int sizes;
-	bool json, help;
-};
-
-/* One line of the table, of a rank, then summed over all. */
-struct told {
-	double us, lost;
-};
+static struct {
+	struct codelet_list bytes, matrices, ways;
+	uint64_t rounds, gbit;
+	const char *name;
+	bool help;
+} options = { .bytes = { 3, { 12500, 125000, 1250000 } },
+	      .matrices = { 2, { 40, 4 } },
+	      .ways = { HOWS, { BCAST, TREE, IBCAST } },
+	      .rounds = 9,
+	      .gbit = 1,
+	      .name = "mpi" };
 
 static struct {
 	int rank, ranks;
-	uint64_t *panel;
-	size_t words; /* of the panel */
-	double product_us[GRAINS];
+	uint8_t *panel;
+	size_t bytes;
 	bool wrong;
 } self;
-
-/* ---- products -------------------------------------------------------------------------------- */
-
-static double a[40 * 40], b[40 * 40], c[40 * 40];
-
-static void multiply(int n)
-{
-	for (int i = 0; i < n; i++) {
-		double *to = c + i * n;
-
-		for (int k = 0; k < n; k++) {
-			double by = a[i * n + k];
-
-			for (int j = 0; j < n; j++)
-				to[j] = 0.5 * to[j] + by * b[k * n + j];
-		}
-	}
-}
-
-/* What a product takes where nothing else goes on: in the fastest of many short batches. */
-static void calibrate(void)
-{
-	for (int g = 0; g < GRAINS; g++) {
-		self.product_us[g] = 1e9;
-		for (int batch = 0; batch < 100; batch++) {
-			double begin = MPI_Wtime(), now, us;
-			long products = 0;
-
-			do {
-				for (int i = 0; i < 10; i++)
-					multiply(order[g]);
-				products += 10;
-				now = MPI_Wtime();
-			} while (now - begin < 3e-4);
-			us = 1e6 * (now - begin) / (double)products;
-			if (us < self.product_us[g])
-				self.product_us[g] = us;
-		}
-	}
-}
 
 /* ---- broadcasts ------------------------------------------------------------------------------ */
 
@@ -103,8 +53,8 @@ static void tree_send(struct tree *tree)
 		int child = 2 * self.rank + 1 + i;
 
 		if (child < self.ranks)
-			MPI_Isend(self.panel, (int)self.words, MPI_UINT64_T, child, 0,
-				  MPI_COMM_WORLD, &tree->request[i]);
+			MPI_Isend(self.panel, (int)self.bytes, MPI_BYTE, child, 0, MPI_COMM_WORLD,
+				  &tree->request[i]);
 	}
 	tree->received = true;
 }
@@ -115,7 +65,7 @@ static void tree_start(struct tree *tree)
 	if (!self.rank)
 		tree_send(tree);
 	else
-		MPI_Irecv(self.panel, (int)self.words, MPI_UINT64_T, (self.rank - 1) / 2, 0,
+		MPI_Irecv(self.panel, (int)self.bytes, MPI_BYTE, (self.rank - 1) / 2, 0,
 			  MPI_COMM_WORLD, &tree->request[0]);
 }
 
@@ -131,229 +81,215 @@ static bool tree_over(struct tree *tree)
 	return false;
 }
 
-/* One broadcast with products of order[grain] beside it. */
-static struct told run(enum how how, int grain)
-{
-	double begin = MPI_Wtime(), us;
-	MPI_Request request;
+/* ---- beside products ------------------------------------------------------------------------- */
+
+static struct {
 	struct tree tree;
-	long products = 0;
-	int over = 0;
+	MPI_Request request;
+} under_way;
+
+static void start(unsigned int how)
+{
+	if (how == TREE)
+		tree_start(&under_way.tree);
+	else
+		MPI_Ibcast(self.panel, (int)self.bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
+			   &under_way.request);
+}
+
+static bool is_over(unsigned int how)
+{
+	int over;
+
+	if (how == TREE)
+		return tree_over(&under_way.tree);
+	MPI_Test(&under_way.request, &over, MPI_STATUS_IGNORE);
+	return over;
+}
+
+static struct told until_there(const struct codelet *codelet, unsigned int how, double rate)
+{
+	struct codelet_time begin = codelet_begin();
+	unsigned long products = 0;
 
 	if (how == BCAST) {
-		MPI_Bcast(self.panel, (int)self.words, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-	} else if (how == TREE) {
-		for (tree_start(&tree); !over; over = tree_over(&tree), products++)
-			multiply(order[grain]);
-	} else {
-		MPI_Ibcast(self.panel, (int)self.words, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
-		for (; !over; products++) {
-			multiply(order[grain]);
-			MPI_Test(&request, &over, MPI_STATUS_IGNORE);
-		}
+		MPI_Bcast(self.panel, (int)self.bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+		return codelet_told(codelet, begin, 0, rate);
 	}
-	us = 1e6 * (MPI_Wtime() - begin);
-	return (struct told){ us, 100 * (1 - (double)products * self.product_us[grain] / us) };
+	start(how);
+	do {
+		multiply(codelet->matrix);
+		products++;
+	} while (!is_over(how));
+	return codelet_told(codelet, begin, products, rate);
 }
 
-static uint64_t word_of(uint64_t turn, size_t i)
+static void with_work(unsigned int how, size_t n, unsigned long work)
 {
-	return mix(turn * 1000003 + i);
+	bool over = how == BCAST;
+
+	if (over)
+		MPI_Bcast(self.panel, (int)self.bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+	else
+		start(how);
+	for (unsigned long i = 0; i < work; i++) {
+		multiply(n);
+		if (!over)
+			over = is_over(how);
+	}
+	while (!over)
+		over = is_over(how);
 }
 
-static void fill(uint64_t turn)
+static void fill(unsigned int turn)
 {
-	for (size_t i = 0; i < self.words; i++)
-		self.panel[i] = self.rank ? 0 : word_of(turn, i);
+	for (size_t i = 0; i < self.bytes; i++)
+		self.panel[i] = self.rank ? 0 : (uint8_t)mix(turn * 1000003ull + i);
 }
 
-static void verify(uint64_t turn, enum how how)
+static void check(unsigned int turn)
 {
-	for (size_t i = 0; i < self.words; i++) {
-		if (self.panel[i] == word_of(turn, i))
+	for (size_t i = 0; i < self.bytes; i++) {
+		if (self.panel[i] == (uint8_t)mix(turn * 1000003ull + i))
 			continue;
-		fprintf(stderr, "hpl_codelet: rank %d: word %zu of a panel of %zu is wrong (%s)\n",
-			self.rank, i, self.words, names[how]);
+		fprintf(stderr, "hpl_codelet: rank %d: byte %zu of a panel of %zu is wrong\n",
+			self.rank, i, self.bytes);
 		self.wrong = true;
 		return;
 	}
 }
 
-/* ---- a size ---------------------------------------------------------------------------------- */
-
-static int compare(const void *left, const void *right)
+static double combine(double mine, bool sum)
 {
-	double l = *(const double *)left, r = *(const double *)right;
+	double one, all = mine;
 
-	return (l > r) - (l < r);
-}
-
-static double median(double *values, uint64_t count)
-{
-	qsort(values, count, sizeof(*values), compare);
-	return values[count / 2];
-}
-
-/* The mean over the ranks, on rank 0. */
-static struct told mean(struct told mine)
-{
-	struct told one, sum = mine;
-
+	for (int rank = 1; !self.rank && rank < self.ranks; rank++) {
+		MPI_Recv(&one, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		all = sum ? all + one : fmax(all, one);
+	}
 	if (self.rank) {
-		MPI_Send(&mine, 2, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD);
-		return mine;
+		MPI_Send(&mine, 1, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD);
+		MPI_Recv(&all, 1, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
-	for (int rank = 1; rank < self.ranks; rank++) {
-		MPI_Recv(&one, 2, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		sum.us += one.us;
-		sum.lost += one.lost;
-	}
-	return (struct told){ sum.us / self.ranks, sum.lost / self.ranks };
-}
-
-static void print(const struct options *opt, uint64_t bytes, int grain, struct told told[HOWS])
-{
-	double ratio = told[IBCAST].us / told[TREE].us;
-
-	if (opt->json)
-		printf("{\"bytes\": %llu, \"order\": %d, \"ibcast_us\": %.3f, \"ibcast_lost\": "
-		       "%.2f, \"tree_us\": %.3f, \"tree_lost\": %.2f, \"bcast_us\": %.3f}\n",
-		       (unsigned long long)bytes, order[grain], told[IBCAST].us, told[IBCAST].lost,
-		       told[TREE].us, told[TREE].lost, told[BCAST].us);
-	else
-		printf("%10llu B  %2d x %-2d  ibcast %9.1f us, lost %5.1f %%   tree %9.1f us, lost "
-		       "%5.1f %%   bcast %9.1f us   ibcast/tree %.2f\n",
-		       (unsigned long long)bytes, order[grain], order[grain], told[IBCAST].us,
-		       told[IBCAST].lost, told[TREE].us, told[TREE].lost, told[BCAST].us, ratio);
-}
-
-static int measure(const struct options *opt, uint64_t bytes)
-{
-	double *us = malloc(2 * HOWS * opt->rounds * sizeof(*us)), *lost = us + HOWS * opt->rounds;
-	static uint64_t turn;
-
-	self.words = (bytes + 7) / 8;
-	self.panel = malloc(self.words * 8);
-	if (!us || !self.panel)
-		return 1;
-	for (int grain = 0; grain < GRAINS; grain++) {
-		struct told told[HOWS];
-
-		for (uint64_t n = 0; n < opt->rounds * HOWS; n++) {
-			enum how how = (enum how)(n % HOWS);
-			struct told one;
-
-			fill(++turn);
-			MPI_Barrier(MPI_COMM_WORLD);
-			one = run(how, grain);
-			us[how * opt->rounds + n / HOWS] = one.us;
-			lost[how * opt->rounds + n / HOWS] = one.lost;
-			verify(turn, how);
-		}
-		for (int how = 0; how < HOWS; how++)
-			told[how] = mean(
-				(struct told){ median(us + how * opt->rounds, opt->rounds),
-					       median(lost + how * opt->rounds, opt->rounds) });
-		if (!self.rank)
-			print(opt, bytes, grain, told);
-	}
-	free(us);
-	free(self.panel);
-	return 0;
+	for (int rank = 1; !self.rank && rank < self.ranks; rank++)
+		MPI_Send(&all, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD);
+	return all;
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-static const char usage[] = "usage: hpl_codelet [--bytes N,N,...] [--rounds N] [--json]\n"
-			    "  --bytes   of the panel; 12500,125000,1250000 unless given\n"
-			    "  --rounds  of each broadcast and size; 101 unless given\n";
+static int cell(size_t bytes, size_t n)
+{
+	struct codelet codelet = { .where = options.name,
+				   .tree = "-",
+				   .names = names,
+				   .rank = (unsigned int)self.rank,
+				   .size = (unsigned int)self.ranks,
+				   .ways = HOWS,
+				   .rounds = (unsigned int)options.rounds,
+				   .bytes = bytes,
+				   .matrix = n,
+				   .gbit = (double)options.gbit,
+				   .until_there = until_there,
+				   .with_work = with_work,
+				   .fill = fill,
+				   .check = check,
+				   .combine = combine };
+	unsigned int wanted = 0;
 
-static bool parse(int argc, char **argv, struct options *opt)
+	self.bytes = bytes;
+	self.panel = malloc(bytes);
+	if (!self.panel)
+		return 1;
+	for (size_t w = 0; w < options.ways.count; w++)
+		wanted |= 1u << options.ways.value[w];
+	codelet_run(&codelet, wanted);
+	free(self.panel);
+	return 0;
+}
+
+static const char usage[] =
+	"usage: hpl_codelet [OPTION]...\n"
+	"  --bytes N,...     of the panel; 12500,125000,1250000 unless given\n"
+	"  --matrices N,...  that are multiplied; 40,4 unless given, 64 at most\n"
+	"  --ways W,...      bcast, tree, ibcast; all unless given\n"
+	"  --gbit N          the work of total_us is what fits a panel's time at N Gbit/s; 1 unless given\n"
+	"  --rounds N        of each way and size; 9 unless given\n"
+	"  --name WORD       first column of the rows; mpi unless given\n";
+
+static bool numbers_between(const char *text, size_t most, struct codelet_list *list)
+{
+	bool fine = codelet_list(text, NULL, 0, list);
+
+	for (size_t i = 0; fine && i < list->count; i++)
+		fine = list->value[i] && list->value[i] <= most;
+	return fine;
+}
+
+static bool parse(int argc, char **argv)
 {
 	static const struct option known[] = { { "bytes", required_argument, NULL, 'b' },
+					       { "matrices", required_argument, NULL, 'm' },
+					       { "ways", required_argument, NULL, 'w' },
+					       { "gbit", required_argument, NULL, 'g' },
 					       { "rounds", required_argument, NULL, 'r' },
-					       { "json", no_argument, NULL, 'j' },
+					       { "name", required_argument, NULL, 'n' },
 					       { "help", no_argument, NULL, 'h' },
 					       { NULL, 0, NULL, 0 } };
+	bool fine = true;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		switch (option) {
-		case 'b':
-			opt->sizes = 0;
-			for (char *word = strtok(optarg, ","); word; word = strtok(NULL, ","))
-				if (opt->sizes == SIZES_MOST ||
-				    !parse_number("hpl_codelet: --bytes", word, 1, BYTES_MOST,
-						  &opt->bytes[opt->sizes++]))
-					return false;
-			break;
-		case 'r':
-			if (!parse_number("hpl_codelet: --rounds", optarg, 1, 1000000,
-					  &opt->rounds))
-				return false;
-			break;
-		case 'j':
-			opt->json = true;
-			break;
-		case 'h':
-			opt->help = true;
-			break;
-		default:
-			return false;
-		}
+	while (fine && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (option == 'b')
+			fine = numbers_between(optarg, BYTES_MOST, &options.bytes);
+		else if (option == 'm')
+			fine = numbers_between(optarg, CODELET_MATRIX_MOST, &options.matrices);
+		else if (option == 'w')
+			fine = codelet_list(optarg, names, HOWS, &options.ways);
+		else if (option == 'g')
+			fine = parse_number("hpl_codelet: --gbit", optarg, 1, 1000, &options.gbit);
+		else if (option == 'r')
+			fine = parse_number("hpl_codelet: --rounds", optarg, 1, CODELET_ROUNDS_MOST,
+					    &options.rounds);
+		else if (option == 'n')
+			options.name = optarg;
+		else
+			options.help = fine = option == 'h';
 	}
-	return opt->sizes && optind == argc;
+	return fine && optind == argc;
 }
 
 static bool all_right(void)
 {
-	int mine = !self.wrong, one, all = mine;
+	bool right = combine(self.wrong, true) == 0;
 
-	if (self.rank) {
-		MPI_Send(&mine, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
-		return mine;
-	}
-	for (int rank = 1; rank < self.ranks; rank++) {
-		MPI_Recv(&one, 1, MPI_INT, rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		all &= one;
-	}
-	if (all)
+	if (right && !self.rank)
 		printf("verified: yes\n");
-	return all;
+	return right;
 }
 
 int main(int argc, char **argv)
 {
-	struct options opt = { .bytes = { 12500, 125000, 1250000 }, .sizes = 3, .rounds = 101 };
 	bool parsed, right;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &self.ranks);
 	opterr = !self.rank;
-	parsed = parse(argc, argv, &opt);
-	if (!parsed || opt.help) {
+	parsed = parse(argc, argv);
+	if (!parsed || options.help) {
 		if (!self.rank)
 			fputs(usage, parsed ? stdout : stderr);
 		MPI_Finalize();
 		return parsed ? 0 : 2;
 	}
-	for (int i = 0; i < 40 * 40; i++) {
-		a[i] = 1.0 / (1 + i);
-		b[i] = 0.01 * (i % 7);
-	}
-	MPI_Barrier(MPI_COMM_WORLD);
-	calibrate();
-	if (!self.rank && !opt.json)
-		printf("a product: %.3f us coarse, %.4f us fine\n", self.product_us[COARSE],
-		       self.product_us[FINE]);
-	for (int i = 0; i < opt.sizes; i++) {
-		if (measure(&opt, opt.bytes[i])) {
-			fprintf(stderr, "hpl_codelet: no memory for %llu bytes\n",
-				(unsigned long long)opt.bytes[i]);
-			MPI_Abort(MPI_COMM_WORLD, 1);
-		}
-	}
+	for (size_t m = 0; m < options.matrices.count; m++)
+		for (size_t b = 0; b < options.bytes.count; b++)
+			if (cell(options.bytes.value[b], options.matrices.value[m])) {
+				fprintf(stderr, "hpl_codelet: no memory for %zu bytes\n",
+					options.bytes.value[b]);
+				MPI_Abort(MPI_COMM_WORLD, 1);
+			}
 	right = all_right();
 	MPI_Finalize();
 	return !right;

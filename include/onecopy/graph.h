@@ -214,9 +214,31 @@ enum oc_graph_executor {
  * -ENOMEM, -EMFILE: not started; or the error that made the links unusable.
  */
 OC_API int oc_graph_issue(struct oc_graph_run *run, enum oc_graph_executor executor);
-/* 1: over, and it may be issued again; 0: not yet; -errno: failed. Costs no system call where the
- * kernel has not completed anything (uring), or where a thread moves the bytes. */
-OC_API int oc_graph_test(struct oc_graph_run *run);
+/* 1: over, and it may be issued again; 0: not yet; -errno: failed. */
+OC_API int oc_graph_look(struct oc_graph_run *run);
+
+/* What a run begins with: while the word is as it was seen, oc_graph_look() would return 0. */
+struct oc_graph_watch {
+	const uint32_t *word;
+	uint32_t seen;
+};
+
+/*
+ * As oc_graph_look(). Costs two loads and a comparison while the kernel has not completed anything
+ * (uring, if no other run on these links is under way but those of `thread`), or while a thread
+ * moves the bytes.
+ */
+static inline int oc_graph_test(struct oc_graph_run *run)
+{
+	const struct oc_graph_watch *watch = (const struct oc_graph_watch *)(const void *)run;
+
+	/* Relaxed: who finds the word changed looks again, with what that needs. */
+	if (__atomic_load_n(watch->word, __ATOMIC_RELAXED) ==
+	    __atomic_load_n(&watch->seen, __ATOMIC_RELAXED))
+		return 0;
+	return oc_graph_look(run);
+}
+
 /* Returns when it is over: 0 or -errno. */
 OC_API int oc_graph_wait(struct oc_graph_run *run);
 /* Who moves (or moved) its bytes: never OC_GRAPH_AUTO once it has been issued. */

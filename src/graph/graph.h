@@ -31,6 +31,12 @@ enum oci_graph_state { OCI_GRAPH_WAITING, OCI_GRAPH_FLYING, OCI_GRAPH_OVER };
 struct oci_uring;
 
 struct oc_graph_run {
+	/*
+	 * First, as oc_graph_test() of the public header reads it, without the lock. The word is
+	 * written by the program's calls alone; what was seen of it also by the links' thread, with
+	 * the lock. oci_run_watch() says when they are equal.
+	 */
+	struct oc_graph_watch watch;
 	struct oc_graph_links *links;
 	struct oc_graph_run *next; /* on links->runs, in the order of issue */
 	enum oc_graph_executor executor;
@@ -60,9 +66,7 @@ struct oc_graph_run {
 	uint32_t *lane_at;    /* [lane_count] */
 	uint64_t *lane_moved; /* [lane_count] bytes of lane_at that have moved */
 	uint32_t *lane_of;    /* [nodes] index into lanes[]; NONE: a CALC */
-	/* Something has changed since all that can go on was handed to the kernel. Written with the
-	 * lock; a look without it sees no more than that it is worth one with it. */
-	atomic_bool stale;
+	bool stale; /* something has changed since all that can go on was handed to the kernel */
 	struct oci_uring *uring; /* made when it is first wanted */
 };
 
@@ -145,8 +149,9 @@ int oci_uring_prepare(struct oc_graph_run *run);
 void oci_uring_move(struct oc_graph_run *run);
 /* Sleeps until the kernel has completed something, 2 ms at most; links->lock is not held. */
 void oci_uring_sleep(struct oc_graph_run *run);
-/* Nothing has come back of what is under way. Without the lock, by the program's calls. */
-bool oci_uring_is_quiet(const struct oc_graph_run *run);
+/* The word that changes when something comes back of what is under way, if all that has come was
+ * taken when it was *seen. */
+const uint32_t *oci_uring_word(const struct oc_graph_run *run, uint32_t *seen);
 /* The descriptor that can be read when something is completed; -1: nothing is under way. */
 int oci_uring_descriptor(const struct oc_graph_run *run);
 void oci_uring_free(struct oc_graph_run *run);

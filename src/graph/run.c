@@ -27,6 +27,41 @@ static int driver_wake(const struct oc_graph_run *run)
 	return run->executor == OC_GRAPH_THREAD ? run->links->thread_wake : run->links->owner_wake;
 }
 
+static void set_seen(struct oc_graph_run *run, uint32_t seen)
+{
+	/* Relaxed: what the look finds, it finds with the lock. */
+	__atomic_store_n(&run->watch.seen, seen, __ATOMIC_RELAXED);
+}
+
+/* The next oc_graph_test() looks. Also by the links' thread. */
+static void look_again(struct oc_graph_run *run)
+{
+	if (run->executor != OC_GRAPH_THREAD)
+		set_seen(run, __atomic_load_n(run->watch.word, __ATOMIC_RELAXED) - 1);
+}
+
+/*
+ * By the program's calls, when they have looked. Nothing is to be done for a run of the thread's
+ * until it is over, and for one of the kernel's until something comes back, if no other run is the
+ * program's to drive, and all that can go on has been handed over. If the thread fails the links,
+ * the sockets are shut down, and something comes back.
+ */
+static void watch(struct oc_graph_run *run)
+{
+	static const uint32_t always;
+	uint32_t seen = 1;
+
+	run->watch.word = &always;
+	if (run->executor == OC_GRAPH_THREAD) {
+		run->watch.word = (const uint32_t *)(const void *)&run->status;
+		seen = OCI_GRAPH_ACTIVE;
+	} else if (run->executor == OC_GRAPH_URING && run->links->driven == 1 && !run->stale &&
+		   oci_uring_descriptor(run) >= 0) {
+		run->watch.word = oci_uring_word(run, &seen);
+	}
+	set_seen(run, seen);
+}
+
 /* A lane that nobody needs any more goes to the next run that has nodes there. */
 static void pass_lane(struct oc_graph_run *run, uint32_t lane)
 {
@@ -38,6 +73,7 @@ static void pass_lane(struct oc_graph_run *run, uint32_t lane)
 			if (r->lanes[i] == lane) {
 				links->owner[lane] = r;
 				r->stale = true;
+				look_again(r);
 				if (driver_wake(r) != driver_wake(run))
 					oci_wake(driver_wake(r));
 				return;
@@ -237,6 +273,7 @@ int oc_graph_prepare(struct oc_graph_run **out, const struct oc_graph *graph,
 	if (!run)
 		return -ENOMEM;
 	run->links = links;
+	watch(run);
 	run->packed = oci_graph_pack(graph, &bytes);
 	if (!run->packed)
 		goto discard;
@@ -357,6 +394,10 @@ int oc_graph_issue(struct oc_graph_run *run, enum oc_graph_executor executor)
 		links->driven++;
 		oci_links_move(links, false);
 	}
+	/* One run more may be one too many for those that watched. */
+	watch(run);
+	for (struct oc_graph_run *r = links->runs; r; r = r->next)
+		watch(r);
 unlock:
 	pthread_mutex_unlock(&links->lock);
 	return err;
@@ -379,23 +420,15 @@ static int result(struct oc_graph_run *run)
 	return status == OCI_GRAPH_ACTIVE ? 0 : status == OCI_GRAPH_IDLE ? 1 : status;
 }
 
-int oc_graph_test(struct oc_graph_run *run)
+int oc_graph_look(struct oc_graph_run *run)
 {
 	int over = result(run);
 
 	if (over || run->executor == OC_GRAPH_THREAD)
 		return over;
-	/*
-	 * What the kernel has not completed costs a few loads. But for `stale` all that is looked
-	 * at here only the program's calls write, or the kernel. If the thread fails the links, the
-	 * sockets are shut down, and something of this run comes back; if it gives up a lane, the
-	 * run is stale. Relaxed: who sees it takes the lock that it was set with.
-	 */
-	if (run->executor == OC_GRAPH_URING && run->links->driven == 1 &&
-	    !atomic_load_explicit(&run->stale, memory_order_relaxed) && oci_uring_is_quiet(run))
-		return 0;
 	pthread_mutex_lock(&run->links->lock);
 	oci_links_move(run->links, false);
+	watch(run);
 	pthread_mutex_unlock(&run->links->lock);
 	return result(run);
 }

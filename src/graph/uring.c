@@ -238,9 +238,12 @@ void oci_uring_sleep(struct oc_graph_run *run)
 	io_uring_wait_cqes(&run->uring->ring, &cqe, run->uring->flying, &bound, NULL);
 }
 
-bool oci_uring_is_quiet(const struct oc_graph_run *run)
+const uint32_t *oci_uring_word(const struct oc_graph_run *run, uint32_t *seen)
 {
-	return run->uring->flying && !io_uring_cq_ready(&run->uring->ring);
+	const struct io_uring_cq *cq = &run->uring->ring.cq;
+
+	*seen = *cq->khead; /* which we alone write */
+	return cq->ktail;
 }
 
 int oci_uring_descriptor(const struct oc_graph_run *run)

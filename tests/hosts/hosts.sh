@@ -3,7 +3,7 @@
 #
 # hosts.sh N COMMAND...: runs COMMAND on the first of N hosts that are made of this machine, node1 to
 # nodeN, and takes them away. README.md says what a host is. OC_TEST_HOSTS_RATE (1gbit, as tc(8) has it):
-# what each host can send, and be sent.
+# what each host can send, and be sent. OC_TEST_HOSTS_BUFFERS: bytes that a TCP socket's buffers hold.
 #
 # Everything hangs on processes: a namespace without a name is gone with its last process, and a
 # device with its namespace. All processes of the hosts are in one PID namespace, whose first one
@@ -45,6 +45,11 @@ if [ "${1-}" = --inside ]; then
 			limit="root tbf rate $OC_TEST_HOSTS_RATE burst 128k limit 4m"
 			tc qdisc add dev "port$i" $limit
 			nsenter --net --target "$pid" tc qdisc add dev eth0 $limit
+		fi
+		if [ -n "${OC_TEST_HOSTS_BUFFERS-}" ]; then
+			nsenter --net --target "$pid" sh -c "for which in rmem wmem; do
+				echo 4096 $OC_TEST_HOSTS_BUFFERS $OC_TEST_HOSTS_BUFFERS \
+					>/proc/sys/net/ipv4/tcp_\$which; done"
 		fi
 		# A host has its share of the CPUs.
 		set_of=
