@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * timing CELL_MS COLLECTIVE...: times collectives of ranks on several hosts of one machine, whose
- * clock is one. Before each call the ranks meet by messages. A call's value is its slowest rank's
- * time, a cell's the median over calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what
- * all hosts sent over eth0 in a call, by the kernel's counters, the meetings included.
+ * clock is one. Before each call the ranks meet by messages and agree on a time, at which all of
+ * them begin: where they begin as the meeting leaves them, who leaves it first waits for the others
+ * inside the call, and how long depends on the call before (the last rank of a Bcast of 20 us began
+ * up to 12 us before its root). A call's value is from that time until its last rank's end, a
+ * cell's the median over calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what all hosts
+ * sent over eth0 in a call, by the kernel's counters, the meetings included.
  */
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +36,23 @@ static void meet(void)
 	for (int step = 1; step < ranks; step *= 2)
 		MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % ranks, 1, NULL, 0, MPI_BYTE,
 			     (rank + ranks - step) % ranks, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* The common time, on the clock of all. It is far enough off for its message to be there. */
+static double begin_together(void)
+{
+	enum { AHEAD_US = 200 };
+	double at;
+
+	meet();
+	at = now_us() + AHEAD_US;
+	for (int r = 1; r < ranks && !rank; r++)
+		MPI_Send(&at, 1, MPI_DOUBLE, r, 4, MPI_COMM_WORLD);
+	if (rank)
+		MPI_Recv(&at, 1, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	while (now_us() < at)
+		sched_yield();
+	return at;
 }
 
 /* What this host has sent. */
@@ -143,8 +164,7 @@ static void run_cell(const char *what, int bytes, double cell_ms)
 	int calls;
 
 	for (int i = 0; i < 3; i++) {
-		meet();
-		start = now_us();
+		start = begin_together();
 		call(what, bytes);
 	}
 	calls = choose(now_us() - start, cell_ms);
@@ -152,8 +172,7 @@ static void run_cell(const char *what, int bytes, double cell_ms)
 	tx = -sent();
 	for (int i = 0; i < calls; i++) {
 		one[i % bytes]++;
-		meet();
-		us[i] = -now_us();
+		us[i] = -begin_together();
 		call(what, bytes);
 		us[i] += now_us();
 	}
