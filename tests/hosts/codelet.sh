@@ -132,7 +132,7 @@ for kind in svg png; do
 		plot for [w in ways] "$scratch/".matrix."-".w using 1:2:3:4 with yerrorlines title w
 	}
 	do for [matrix in "40 4"] {
-		set title "total time by that of Open MPI's MPI_Bcast, matrices of ".matrix." x ".matrix
+		set title "total time: Open MPI's MPI_Bcast is 1, matrices of ".matrix." x ".matrix
 		set yrange [0:1.5]
 		plot for [w in ways] "$scratch/".matrix."-".w using 1:(\$5/\$6) with linespoints title w
 	}
