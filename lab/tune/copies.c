@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies between two ranks, by size and by what is locked; many copiers of one process, or of one
- * each. */
+/*
+ * Copies between two ranks, by size and by what is locked; many copiers of one process, or of one
+ * each. One file of more than 500 lines: all of them have their owner, pools and turns from the
+ * same helpers.
+ */
 #include "lab/tune/measure.h"
 
 #include "base/atomic.h"

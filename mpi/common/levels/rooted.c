@@ -80,11 +80,21 @@ static void *first_of(const struct plan *p, const struct blocks *b)
 		     b->buffer;
 }
 
+/* To that rank or from it; begun. */
+static void transfer(struct plan *p, bool sends, void *buffer, MPI_Count count, MPI_Datatype type,
+		     uint32_t rank, size_t *begun)
+{
+	if (sends)
+		oci_levels_send(p, buffer, count, type, rank, begun);
+	else
+		oci_levels_receive(p, buffer, count, type, rank, begun);
+}
+
 /*
  * The root's messages with the other nodes, begun: one for those that travel together, else one for
  * each block.
  */
-static void begin_with_nodes(struct plan *p, const struct blocks *b, bool sends, size_t *begun)
+static void begin_with_nodes(struct plan *p, const struct blocks *b, bool gathers, size_t *begun)
 {
 	struct oci_mpi_levels *l = p->l;
 
@@ -104,12 +114,7 @@ static void begin_with_nodes(struct plan *p, const struct blocks *b, bool sends,
 				p->status = oci_levels_run_open(p, b, k, k + step, &run);
 			if (p->status != MPI_SUCCESS)
 				return;
-			if (sends)
-				oci_levels_send(p, run.buffer, run.count, run.type, l->order[k],
-						begun);
-			else
-				oci_levels_receive(p, run.buffer, run.count, run.type, l->order[k],
-						   begun);
+			transfer(p, !gathers, run.buffer, run.count, run.type, l->order[k], begun);
 			/* A pending message holds its type. */
 			oci_levels_run_close(&run);
 		}
@@ -122,153 +127,107 @@ static void own_block(struct plan *p, const struct blocks *all, const struct blo
 {
 	uint32_t root = p->comm->rank;
 	void *block = oci_levels_at(all->buffer, oci_levels_displ(all, root), all->type);
-	MPI_Count count = oci_levels_count(all, root);
 
 	if (p->l->node || own->buffer == MPI_IN_PLACE)
 		return;
-	oci_levels_receive(p, gathers ? block : own->buffer, gathers ? count : own->count,
-			   gathers ? all->type : own->type, root, begun);
-	oci_levels_send(p, gathers ? own->buffer : block, gathers ? own->count : count,
-			gathers ? own->type : all->type, root, begun);
+	/* The receive first, whichever of the two that is. */
+	for (int sends = 0; sends < 2; sends++)
+		if (gathers == (sends != 0))
+			transfer(p, sends, own->buffer, own->count, own->type, root, begun);
+		else
+			transfer(p, sends, block, oci_levels_count(all, root), all->type, root,
+				 begun);
 }
 
-/* ---- Gather -----------------------------------------------------------------------------------
- */
-
-static void gather_on_node(struct plan *p, const struct blocks *to)
+/* Of this node: between the members' own blocks and all of them, at the root or the leader. */
+static void on_node(struct plan *p, bool gathers, const struct blocks *all)
 {
 	const struct oci_mpi_call *c = p->call;
-	struct oci_mpi_levels *l = p->l;
+	const struct oci_mpi_levels *l = p->l;
+	int root = oci_levels_root_here(p);
 
-	if (are_alike(p))
+	if (gathers && are_alike(p))
 		oci_levels_on_node(p, PART(GATHER, gather, .sbuf = c->sbuf, .scount = c->scount,
-					   .stype = c->stype, .rbuf = first_of(p, to),
-					   .rcount = to->count, .rtype = to->type,
-					   .root = oci_levels_root_here(p)));
-	else
+					   .stype = c->stype, .rbuf = first_of(p, all),
+					   .rcount = all->count, .rtype = all->type, .root = root));
+	else if (gathers)
 		oci_levels_on_node(p, PART(GATHERV, gatherv, .sbuf = c->sbuf, .scount = c->scount,
-					   .stype = c->stype, .rbuf = to->buffer,
+					   .stype = c->stype, .rbuf = all->buffer,
 					   .rcounts = l->counts, .rdispls = l->displs,
-					   .rtype = to->type, .root = oci_levels_root_here(p)));
+					   .rtype = all->type, .root = root));
+	else if (are_alike(p))
+		oci_levels_on_node(p,
+				   PART(SCATTER, scatter, .sbuf = first_of(p, all),
+					.scount = all->count, .stype = all->type, .rbuf = c->rbuf,
+					.rcount = c->rcount, .rtype = c->rtype, .root = root));
+	else
+		oci_levels_on_node(p, PART(SCATTERV, scatterv, .sbuf = all->buffer,
+					   .scounts = l->counts, .sdispls = l->displs,
+					   .stype = all->type, .rbuf = c->rbuf, .rcount = c->rcount,
+					   .rtype = c->rtype, .root = root));
 }
 
-static void gather_to_root(struct plan *p)
+/* On the root's node. */
+static void with_root(struct plan *p, bool gathers, const struct blocks *own)
 {
-	const struct blocks all = oci_levels_received(p->call), own = {
-		.buffer = (void *)(uintptr_t)p->call->sbuf,
-		.count = p->call->scount,
-		.type = p->call->stype,
-	};
+	const struct blocks all = gathers ? oci_levels_received(p->call) : oci_levels_sent(p->call);
 	size_t begun = 0;
 
 	if (oci_levels_is_root(p)) {
-		begin_with_nodes(p, &all, false, &begun);
-		own_block(p, &all, &own, true, &begun);
+		begin_with_nodes(p, &all, gathers, &begun);
+		own_block(p, &all, own, gathers, &begun);
 		arrays_of(p, &all);
 	}
-	gather_on_node(p, &all);
+	on_node(p, gathers, &all);
 	oci_levels_await(p, begun);
+}
+
+static void rooted(struct plan *p, bool gathers, const struct blocks *own)
+{
+	struct oci_mpi_levels *l = p->l;
+	const struct blocks between = { .buffer = l->of_leaders.bytes,
+					.count = (MPI_Count)p->bytes,
+					.type = MPI_BYTE };
+	uint32_t root = (uint32_t)p->call->root;
+	size_t begun = 0, sum;
+	bool together;
+
+	if (l->mine == p->root_node) {
+		with_root(p, gathers, own);
+		return;
+	}
+	sum = sizes_here(p, own);
+	/* All of the node know of a failure. */
+	if (!sum || p->status != MPI_SUCCESS)
+		return;
+	together = travel_together(p, l->mine, sum);
+	if (together)
+		arrays_of(p, NULL);
+	if (together && gathers)
+		on_node(p, true, &between);
+	if (together && p->leader)
+		transfer(p, gathers, between.buffer, (MPI_Count)sum, MPI_BYTE, root, &begun);
+	else if (!together && l->places[oci_levels_local(p)])
+		transfer(p, gathers, own->buffer, own->count, own->type, root, &begun);
+	oci_levels_await(p, begun);
+	if (together && !gathers)
+		on_node(p, false, &between);
 }
 
 void oci_levels_gather(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	const struct blocks own = { .count = c->scount, .type = c->stype };
-	const struct blocks between = { .buffer = p->l->of_leaders.bytes,
-					.count = (MPI_Count)p->bytes,
-					.type = MPI_BYTE };
-	struct oci_mpi_levels *l = p->l;
-	size_t begun = 0, sum;
 
-	if (l->mine == p->root_node) {
-		gather_to_root(p);
-		return;
-	}
-	sum = sizes_here(p, &own);
-	/* All of the node know of a failure. */
-	if (!sum || p->status != MPI_SUCCESS)
-		return;
-	if (!travel_together(p, l->mine, sum)) {
-		if (l->places[oci_levels_local(p)])
-			oci_levels_send(p, c->sbuf, c->scount, c->stype, (uint32_t)c->root, &begun);
-	} else {
-		arrays_of(p, NULL);
-		gather_on_node(p, &between);
-		if (p->leader)
-			oci_levels_send(p, l->of_leaders.bytes, (MPI_Count)sum, MPI_BYTE,
-					(uint32_t)c->root, &begun);
-	}
-	oci_levels_await(p, begun);
-}
-
-/* ---- Scatter ----------------------------------------------------------------------------------
- */
-
-static void scatter_on_node(struct plan *p, const struct blocks *from)
-{
-	const struct oci_mpi_call *c = p->call;
-	struct oci_mpi_levels *l = p->l;
-
-	if (are_alike(p))
-		oci_levels_on_node(p, PART(SCATTER, scatter, .sbuf = first_of(p, from),
-					   .scount = from->count, .stype = from->type,
-					   .rbuf = c->rbuf, .rcount = c->rcount, .rtype = c->rtype,
-					   .root = oci_levels_root_here(p)));
-	else
-		oci_levels_on_node(p,
-				   PART(SCATTERV, scatterv, .sbuf = from->buffer,
-					.scounts = l->counts, .sdispls = l->displs,
-					.stype = from->type, .rbuf = c->rbuf, .rcount = c->rcount,
-					.rtype = c->rtype, .root = oci_levels_root_here(p)));
-}
-
-static void scatter_from_root(struct plan *p)
-{
-	const struct blocks all = oci_levels_sent(p->call), own = {
-		.buffer = p->call->rbuf,
-		.count = p->call->rcount,
-		.type = p->call->rtype,
-	};
-	size_t begun = 0;
-
-	if (oci_levels_is_root(p)) {
-		begin_with_nodes(p, &all, true, &begun);
-		own_block(p, &all, &own, false, &begun);
-		arrays_of(p, &all);
-	}
-	scatter_on_node(p, &all);
-	oci_levels_await(p, begun);
+	rooted(p, true,
+	       &(struct blocks){ .buffer = (void *)(uintptr_t)c->sbuf,
+				 .count = c->scount,
+				 .type = c->stype });
 }
 
 void oci_levels_scatter(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	const struct blocks own = { .count = c->rcount, .type = c->rtype };
-	const struct blocks between = { .buffer = p->l->of_leaders.bytes,
-					.count = (MPI_Count)p->bytes,
-					.type = MPI_BYTE };
-	struct oci_mpi_levels *l = p->l;
-	size_t begun = 0, sum;
 
-	if (l->mine == p->root_node) {
-		scatter_from_root(p);
-		return;
-	}
-	sum = sizes_here(p, &own);
-	/* All of the node know of a failure. */
-	if (!sum || p->status != MPI_SUCCESS)
-		return;
-	if (!travel_together(p, l->mine, sum)) {
-		if (l->places[oci_levels_local(p)])
-			oci_levels_receive(p, c->rbuf, c->rcount, c->rtype, (uint32_t)c->root,
-					   &begun);
-		oci_levels_await(p, begun);
-		return;
-	}
-	if (p->leader)
-		oci_levels_receive(p, l->of_leaders.bytes, (MPI_Count)sum, MPI_BYTE,
-				   (uint32_t)c->root, &begun);
-	oci_levels_await(p, begun);
-	arrays_of(p, NULL);
-	scatter_on_node(p, &between);
+	rooted(p, false,
+	       &(struct blocks){ .buffer = c->rbuf, .count = c->rcount, .type = c->rtype });
 }
