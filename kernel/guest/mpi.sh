@@ -64,7 +64,7 @@ while read -r test; do
 done </tests
 INIT
 complaints >>"$root/init"
-sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|" "$root/init"
+sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g" "$root/init"
 boot "$out/mpi.log" "${KMOD_LIMIT:-3600}" 8 4 4096 \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
 count "$out/mpi.log"
