@@ -343,6 +343,12 @@ OC_API int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct 
  */
 OC_API int oc_progress(void);
 /*
+ * For a loop that looks for several things, one of them oc_progress(): behind a turn in which none
+ * had come. Gives the CPU away; for some 100 us where ranks outnumber CPUs and for 0.8 ms no turn
+ * took more than 2 us, so moved anything. Any thread.
+ */
+OC_API void oc_idle(void);
+/*
  * Whether threads of this process may be inside onecopy at the same time; before the first team is
  * created. Without this call they may. 0: never, so nothing is locked (what MPI calls
  * MPI_THREAD_SERIALIZED and below).

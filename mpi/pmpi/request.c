@@ -11,7 +11,6 @@
 #include "pmpi.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,7 +274,7 @@ void oci_pmpi_pause(uint32_t *turns)
 	if (++*turns < 64 || __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED))
 		__builtin_ia32_pause();
 	else
-		sched_yield();
+		oc_idle();
 }
 
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status)

@@ -203,6 +203,11 @@ int oci_engine_drive(void)
 	return __atomic_load_n(&oci_engine.pending, __ATOMIC_RELAXED) != 0;
 }
 
+void oc_idle(void)
+{
+	oci_wait_polled();
+}
+
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
 {
 	struct operation_request *r;
@@ -279,11 +284,9 @@ int oc_wait(struct oc_request *r)
 	uint32_t turns = 0;
 
 	while ((result = oc_test(r)) == 0) {
-		/* Polled: several operations may be waited for at once, so it yields, never sleeps.
-		 */
 		if (team->oversubscribed || ++turns % 64 == 0) {
 			oci_wait_drive();
-			oci_os_yield();
+			oci_wait_polled();
 		} else {
 			oci_cpu_relax();
 		}

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* 8192 CPUs: the most that a Linux kernel can be configured for on any architecture we run on. */
@@ -93,6 +94,13 @@ bool oci_os_is_virtual(void)
 double oci_os_cgroup_cpus(void)
 {
 	return oci_cgroup_cpus("/sys/fs/cgroup", oci_cgroup_self());
+}
+
+void oci_os_sleep_us(uint32_t us)
+{
+	struct timespec time = { .tv_nsec = (long)us * 1000 };
+
+	nanosleep(&time, NULL);
 }
 
 void oci_os_yield(void)

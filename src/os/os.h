@@ -181,5 +181,7 @@ double oci_os_cgroup_cpus(void);
 /* Does a hypervisor say so? Where the processor cannot tell, no. */
 bool oci_os_is_virtual(void);
 void oci_os_yield(void);
+/* Less than a second. */
+void oci_os_sleep_us(uint32_t us);
 
 #endif

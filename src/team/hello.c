@@ -174,4 +174,6 @@ void oci_cards_count_cpus(struct oci_team *team)
 	if (granted > 0 && granted < cpus)
 		cpus = granted;
 	team->oversubscribed = cpus > 0 && ranks > cpus;
+	if (team->oversubscribed)
+		oci_wait_crowd();
 }

@@ -238,6 +238,14 @@ struct oci_awaited {
  * then, when milliseconds have passed: time to look for what may be wrong, with oci_team_look().
  */
 bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
+/* A team of more ranks than CPUs is made. */
+void oci_wait_crowd(void);
+/*
+ * One unsuccessful turn of a loop that polls for several things and drives all of them in each
+ * turn: gives the CPU away; where there are more ranks than CPUs, and nothing has moved for a
+ * while, for longer than a yield.
+ */
+void oci_wait_polled(void);
 /* Is it such a time? For polled operations, which do not wait here. */
 bool oci_wait_is_long(struct oci_wait *wait);
 /*

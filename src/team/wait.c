@@ -38,12 +38,21 @@
  * this part of the time that the wait has lasted: who asks for a first time is delayed by no more.
  */
 #define OCI_SLEEP_GROWTH 16
+/*
+ * Who polls for several things sleeps when nothing has moved for so long, and for the first time's
+ * length alone: nobody wakes it, and its operations go on in its turns only. With it, 16 messages
+ * of 1 MiB to one of 3 ranks of MPICH that wait in nonblocking calls took 0.53 [0.44, 0.76] of the
+ * MPI's own time, with yields alone 1.00 [0.62, 1.70] (means over 17 kinds of call, 9 rounds, EPYC
+ * guest of 2 CPUs, 2026-11-26, oc_mpich_asked).
+ */
+#define OCI_POLLED_QUIET_US ((OCI_SLEEP_FIRST_US + OCI_SLACK_US) * OCI_QUIET_PER_SLEEP)
 /* How much later than told a sleep may end: what Linux allows itself (PR_SET_TIMERSLACK). */
 #define OCI_SLACK_US 50
 
 int (*oci_progress_hook)(void);
 int (*oci_engine_hook)(void);
 /* What any thread of the process knows is of use to all; relaxed. */
+static bool crowded;	  /* there is a team of more ranks than CPUs */
 static bool needed;	  /* what the hook said last */
 static uint64_t asked_ns; /* when others last asked us for something beside what we wait for */
 
@@ -189,6 +198,32 @@ static void turn_of_many(const struct oci_team *team, struct oci_wait *wait,
 		wait_sleep(wait, awaited, first_us, quiet_us / OCI_QUIET_PER_SLEEP - OCI_SLACK_US);
 	else
 		oci_os_yield();
+}
+
+void oci_wait_crowd(void)
+{
+	__atomic_store_n(&crowded, true, __ATOMIC_RELAXED);
+}
+
+void oci_wait_polled(void)
+{
+	static _Thread_local uint64_t left_ns;
+	uint64_t now, quiet_us;
+
+	if (!__atomic_load_n(&crowded, __ATOMIC_RELAXED)) {
+		oci_os_yield();
+		return;
+	}
+	now = oci_clock_ns();
+	/* The caller's turn took as long as a look that moves something, or is its first. */
+	if (now - left_ns > OCI_LONG_LOOK_NS)
+		__atomic_store_n(&asked_ns, now, __ATOMIC_RELAXED);
+	quiet_us = (now - __atomic_load_n(&asked_ns, __ATOMIC_RELAXED)) / 1000;
+	if ((int64_t)quiet_us < OCI_POLLED_QUIET_US)
+		oci_os_yield();
+	else
+		oci_os_sleep_us(OCI_SLEEP_FIRST_US);
+	left_ns = oci_clock_ns();
 }
 
 bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited)
