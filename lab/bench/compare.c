@@ -16,6 +16,15 @@
 enum { CONFIG_STOCK, CONFIG_ONECOPY, CONFIG_CONTROL, CONFIG_HEAP, CONFIG_OTHER, CONFIG_LIMIT };
 enum { CONFIGS = CONFIG_LIMIT + 1, LARGE_BYTES = 64 << 10 };
 
+static const struct variant variants[CONFIGS] = {
+	[CONFIG_STOCK] = { .name = "stock" },
+	[CONFIG_ONECOPY] = { .name = "onecopy", .onecopy = true },
+	[CONFIG_CONTROL] = { .name = "control" },
+	[CONFIG_HEAP] = { .name = "shared heap", .onecopy = true, .shared_heap = true },
+	[CONFIG_OTHER] = { .name = "other stock" },
+	[CONFIG_LIMIT] = { .name = "memcpy" },
+};
+
 /* So many ranks of an MPI, measured in one way: all configurations take turns on them. */
 struct place {
 	enum launcher mpi;
@@ -29,7 +38,6 @@ struct place {
 static struct compare {
 	struct compare_options options;
 	struct results results;
-	struct variant variants[LAUNCHERS][CONFIGS];
 	struct place places[COMPARE_MAX_RANKS * LAUNCHERS * COMPARE_WAYS];
 	unsigned int place_count;
 	double cell_seconds; /* 0: as the benchmark has it */
@@ -80,18 +88,25 @@ static const char *program_of(enum launcher mpi)
 	return path;
 }
 
+static enum launcher other_mpi(enum launcher mpi)
+{
+	return mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
+}
+
 static int run_config(struct results *results, struct step *step, unsigned int round)
 {
 	const struct compare_options *o = &compare.options;
 	const struct place *place = step->context;
-	const struct variant *variant = &compare.variants[place->mpi][step->at];
+	const struct variant *variant = &variants[step->at];
+	enum launcher mpi = step->at == CONFIG_OTHER ? other_mpi(place->mpi) : place->mpi;
 	char arguments[sizeof(compare.arguments) + 128], why[512];
 	struct run run = { .variant = variant,
+			   .launcher = mpi,
 			   .with = compare.with,
-			   .mpirun = variant->launcher == o->mpi ? o->mpirun : NULL,
+			   .mpirun = mpi == o->mpi ? o->mpirun : NULL,
 			   .ranks = (uint32_t)place->ranks,
 			   .binding = place->oversubscribed ? BIND_NONE : BIND_CORES,
-			   .program = program_of(variant->launcher),
+			   .program = program_of(mpi),
 			   .arguments = arguments,
 			   .stem = place->stem,
 			   .timeout_s = o->timeout_s,
@@ -112,7 +127,7 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 			 run.values, compare.cells);
 		err = -EBADMSG;
 	}
-	snprintf(compare.mpi[variant->launcher], sizeof(compare.mpi[0]), "%.100s", run.said);
+	snprintf(compare.mpi[mpi], sizeof(compare.mpi[0]), "%.100s", run.said);
 	if (err) {
 		progress_end(&results->progress);
 		run_explain(&run, why);
@@ -131,24 +146,6 @@ static bool takes_turns(int config)
 
 	return config < CONFIG_HEAP || (config == CONFIG_HEAP && o->shared_heap) ||
 	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
-}
-
-static void name_variants(enum launcher mpi)
-{
-	enum launcher other = mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
-	const struct variant variants[CONFIGS] = {
-		[CONFIG_STOCK] = { .name = "stock", .launcher = mpi },
-		[CONFIG_ONECOPY] = { .name = "onecopy", .launcher = mpi, .onecopy = true },
-		[CONFIG_CONTROL] = { .name = "control", .launcher = mpi },
-		[CONFIG_HEAP] = { .name = "shared heap",
-				  .launcher = mpi,
-				  .onecopy = true,
-				  .shared_heap = true },
-		[CONFIG_OTHER] = { .name = "other stock", .launcher = other },
-		[CONFIG_LIMIT] = { .name = "memcpy", .launcher = mpi },
-	};
-
-	memcpy(compare.variants[mpi], variants, sizeof(variants));
 }
 
 /* What all runs have in common. */
@@ -219,7 +216,7 @@ static void plan_place(struct place *place)
 		if (takes_turns((int)config))
 			results_step(results, run_config, place, config, "%s, %zu ranks, %s, %s",
 				     launcher_info(place->mpi)->name, ranks, place->way->name,
-				     compare.variants[place->mpi][config].name);
+				     variants[config].name);
 	}
 }
 
@@ -230,7 +227,6 @@ static void list_places(void)
 	const struct compare_options *o = &compare.options;
 
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
-		name_variants((enum launcher)mpi);
 		for (int i = 0; i < o->ranks_n * COMPARE_WAYS; i++) {
 			struct place *place = &compare.places[compare.place_count];
 
@@ -302,7 +298,6 @@ static void compare_place(const struct place *place, int config)
 	const struct compare_options *o = &compare.options;
 	bool heap = config == CONFIG_HEAP, over = place->oversubscribed,
 	     openmpi = o->mpi == LAUNCH_OPENMPI;
-	const struct variant *variants = compare.variants[place->mpi];
 	struct comparison *c =
 		results_compare(&compare.results, (unsigned int)(place - compare.places) + 1);
 	/* What the gate asks: the means are those that the issues ask for. */
@@ -333,7 +328,7 @@ static void compare_place(const struct place *place, int config)
 		 compare.mpi[place->mpi],
 		 place->way->cached ? "the same" : buffer_mode_name(o->mode),
 		 o->better ? "\nstock is the faster of this and " : "",
-		 o->better ? compare.mpi[variants[CONFIG_OTHER].launcher] : "",
+		 o->better ? compare.mpi[other_mpi(place->mpi)] : "",
 		 o->better ? " in each cell; * marks the latter." : "", place->way->about);
 	if (o->limit)
 		strcat(c->about, "\nmemcpy: what the bytes that have to move take without any "

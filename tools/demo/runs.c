@@ -100,11 +100,12 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 {
 	struct demo_case *one = step->context;
 	struct demo *demo = one->demo;
-	struct variant variant = demo->set->variants[step->at];
+	const struct variant *variant = &demo->set->variants[step->at];
 	char program[PATH_MAX], arguments[3 * PATH_MAX], why[512];
 	double values[DEMO_METRICS];
 	json_t *line = NULL;
-	struct run run = { .variant = &variant,
+	struct run run = { .variant = variant,
+			   .launcher = one->mpi,
 			   .with = demo->with,
 			   .mpirun = demo->opt.mpirun[one->mpi],
 			   .ranks = (uint32_t)demo->opt.ranks,
@@ -117,7 +118,6 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 			   .context = &line };
 	int err;
 
-	variant.launcher = one->mpi;
 	write_command(demo, one, program, arguments, sizeof(arguments));
 	err = run_program(results, &run, round, why, sizeof(why));
 	if (err == -EINTR) {
@@ -132,7 +132,7 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 	for (int m = 0; m < DEMO_METRICS && !err && !demo->warming; m++) {
 		struct figure *figure = demo->figures[one->mpi][m];
 
-		figure_add(figure, figure_cell_of(figure, variant.name, one->x), round, values[m]);
+		figure_add(figure, figure_cell_of(figure, variant->name, one->x), round, values[m]);
 	}
 	if (run.counters) {
 		json_decref(one->counters);
