@@ -200,15 +200,15 @@ static void plan_place(struct place *place)
 						   barrier ? 1 : o->sizes.count, "us", "%s-%s",
 						   place->stem, name);
 
-		snprintf(figure->title, sizeof(figure->title), "%s, %zu ranks", name, ranks);
-		snprintf(figure->about, sizeof(figure->about), "%s", place->way->about);
-		snprintf(figure->row, sizeof(figure->row), "%s", name);
+		figure->title = results_text(&compare.results, "%s, %zu ranks", name, ranks);
+		figure->about = place->way->about;
+		figure->row = name;
 		figure->log_y = figure->folded = true;
 		figure->group = group;
 	}
 	place->token = figure_new(results, &place->ranks, 1, "ns", "%s-token", place->stem);
-	snprintf(place->token->title, sizeof(place->token->title),
-		 "A token from rank to rank, %zu ranks", ranks);
+	place->token->title =
+		results_text(&compare.results, "A token from rank to rank, %zu ranks", ranks);
 	place->token->folded = true;
 	place->token->x_name = "ranks";
 	results_turn(results);
@@ -286,8 +286,8 @@ static void note_token(const struct place *place, struct comparison *comparison)
 		}
 	}
 	if (most > 0)
-		snprintf(
-			comparison->note, sizeof(comparison->note),
+		comparison->note = results_text(
+			&compare.results,
 			"A token took %.0f to %.0f ns from rank to rank (medians of the cells)%s%s.",
 			least, most, compare.options.token ? "; counted are calls with " : "",
 			compare.options.token ? compare.options.token : "");
@@ -298,8 +298,9 @@ static void compare_place(const struct place *place, int config)
 	const struct compare_options *o = &compare.options;
 	bool heap = config == CONFIG_HEAP, over = place->oversubscribed,
 	     openmpi = o->mpi == LAUNCH_OPENMPI;
-	struct comparison *c =
-		results_compare(&compare.results, (unsigned int)(place - compare.places) + 1);
+	struct comparison *c = results_compare(&compare.results,
+					       (unsigned int)(place - compare.places) + 1,
+					       variants[CONFIG_STOCK].name, variants[config].name);
 	/* What the gate asks: the means are those that the issues ask for. */
 	const struct group groups[] = {
 		{ .name = "all cells but barrier",
@@ -317,25 +318,24 @@ static void compare_place(const struct place *place, int config)
 		{ .name = "barrier", .has = is_barrier, .least = over || !openmpi ? 0 : 1.3 },
 	};
 
-	snprintf(c->title, sizeof(c->title), "%zu ranks, %s%s%s%s%s%s", place->ranks,
-		 over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
-		 has_several(o->mpis, LAUNCHERS) ? ", " : "",
-		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
-		 *place->way->arguments ? ", " : "",
-		 *place->way->arguments ? place->way->name : "");
-	snprintf(c->about, sizeof(c->about),
-		 "%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.",
-		 compare.mpi[place->mpi],
-		 place->way->cached ? "the same" : buffer_mode_name(o->mode),
-		 o->better ? "\nstock is the faster of this and " : "",
-		 o->better ? compare.mpi[other_mpi(place->mpi)] : "",
-		 o->better ? " in each cell; * marks the latter." : "", place->way->about);
-	if (o->limit)
-		strcat(c->about, "\nmemcpy: what the bytes that have to move take without any "
-				 "waiting, and that in % of the time before it.");
-	snprintf(c->stem, sizeof(c->stem), "%s", place->stem);
-	c->subject = variants[config].name;
-	c->stock = variants[CONFIG_STOCK].name;
+	c->title = results_text(
+		&compare.results, "%zu ranks, %s%s%s%s%s%s", place->ranks,
+		over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
+		has_several(o->mpis, LAUNCHERS) ? ", " : "",
+		has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
+		*place->way->arguments ? ", " : "", *place->way->arguments ? place->way->name : "");
+	c->about = results_text(
+		&compare.results,
+		"%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.%s",
+		compare.mpi[place->mpi],
+		place->way->cached ? "the same" : buffer_mode_name(o->mode),
+		o->better ? "\nstock is the faster of this and " : "",
+		o->better ? compare.mpi[other_mpi(place->mpi)] : "",
+		o->better ? " in each cell; * marks the latter." : "", place->way->about,
+		o->limit ? "\nmemcpy: what the bytes that have to move take without any "
+			   "waiting, and that in % of the time before it." :
+			   "");
+	c->stem = place->stem;
 	c->control = variants[CONFIG_CONTROL].name;
 	c->other = o->better ? variants[CONFIG_OTHER].name : NULL;
 	c->limit = o->limit ? variants[CONFIG_LIMIT].name : NULL;

@@ -16,6 +16,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "lab/experiment/progress.h"
 #include "lab/harness/host.h"
@@ -37,10 +38,9 @@ struct figure_cell {
 };
 
 struct figure {
-	char name[64];	 /* of its files, and in the lines that programs print */
-	char title[128]; /* what is compared */
-	char about[512]; /* how it was measured */
-	char row[64];	 /* in the table of a comparison */
+	char name[64];		   /* of its files, and in the lines that programs print */
+	const char *title, *about; /* what is compared, how it was measured; "" at first */
+	const char *row;	   /* in the table of a comparison; "" at first */
 	const char *x_name, *unit;
 	bool x_is_bytes, log_y;
 	bool more_is_better;
@@ -78,16 +78,16 @@ struct group {
 };
 
 struct comparison {
-	char title[64];	 /* "2 ranks, one a core" */
-	char about[768]; /* lines for the head of its table */
-	char stem[32];	 /* of its plots, which comparisons of one group share; "": no plots */
+	const char *title; /* "2 ranks, one a core" */
+	const char *about; /* lines for the head of its table; "" at first */
+	const char *stem;  /* of its plots, which comparisons of one group share; "": no plots */
 	unsigned int group;
 	/* Series. NULL: there is none. Of stock and other the better one of each cell counts. */
 	const char *subject, *stock, *other, *control, *limit;
 	double floor; /* a cell is lost below it */
 	struct group groups[GROUPS_MOST];
 	unsigned int group_count;
-	char note[256]; /* behind the table */
+	const char *note; /* behind the table; "" at first */
 	/* Once results_finish() ran: [figures of the group * their places]. */
 	struct compared *cells;
 	unsigned int cell_count, lost;
@@ -109,8 +109,8 @@ struct step {
 struct results {
 	char command[1024];
 	struct host host;
-	char about[256]; /* of all tables */
-	char model[640]; /* which predicts; "": none */
+	const char *about; /* of all tables; "" at first */
+	const char *model; /* which predicts; "": none */
 	unsigned int rounds, complete;
 	/* The rounds end before they take longer, 0: never; or once they are enough, NULL: never.
 	 */
@@ -119,14 +119,21 @@ struct results {
 	struct figure **figures;
 	struct comparison **comparisons;
 	struct step **steps;
-	char **summary; /* over all figures */
-	unsigned int figure_count, comparison_count, step_count, summary_count, turn;
+	const char **summary; /* over all figures */
+	char **texts;
+	unsigned int figure_count, comparison_count, step_count, summary_count, text_count, turn;
 	json_t *settings; /* what the experiment wants in the JSON; owned */
 	struct progress progress;
 };
 
 /* Ends the program where memory is NULL. */
 void *must(void *memory);
+/* Puts an item behind the `count` ones of a list. */
+#define LIST_ADD(list, count, item)                                              \
+	do {                                                                     \
+		(list) = must(realloc((list), ((count) + 1) * sizeof(*(list)))); \
+		(list)[(count)++] = (item);                                      \
+	} while (0)
 
 /* ---- results.c --------------------------------------------------------------------------------
  */
@@ -143,10 +150,14 @@ struct step *results_step(struct results *results,
 int results_run(struct results *results);
 /* Statistics of all cells and comparisons. */
 void results_finish(struct results *results);
-/* A sentence over all figures. */
-void results_say(struct results *results, const char *format, ...)
+/* A text that lives as long as the results do. */
+const char *results_text(struct results *results, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-struct comparison *results_compare(struct results *results, unsigned int group);
+/* A sentence over all figures. */
+#define results_say(results, ...) \
+	LIST_ADD((results)->summary, (results)->summary_count, results_text((results), __VA_ARGS__))
+struct comparison *results_compare(struct results *results, unsigned int group, const char *stock,
+				   const char *subject);
 
 /* "PARENT/DATE", for who names no folder. */
 void results_folder(const struct results *results, const char *parent, char *out, size_t n);

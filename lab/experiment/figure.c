@@ -15,6 +15,7 @@ struct figure *figure_new(struct results *results, const size_t *x, unsigned int
 	va_start(arguments, name);
 	vsnprintf(figure->name, sizeof(figure->name), name, arguments);
 	va_end(arguments);
+	figure->title = figure->about = figure->row = "";
 	figure->x = x;
 	figure->x_count = x_count;
 	figure->rounds = results->rounds;
@@ -22,9 +23,7 @@ struct figure *figure_new(struct results *results, const size_t *x, unsigned int
 	figure->x_name = "bytes";
 	figure->unit = unit;
 	figure->measured = true;
-	results->figures = must(
-		realloc(results->figures, (results->figure_count + 1) * sizeof(*results->figures)));
-	results->figures[results->figure_count++] = figure;
+	LIST_ADD(results->figures, results->figure_count, figure);
 	return figure;
 }
 

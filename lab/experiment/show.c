@@ -190,26 +190,20 @@ void comparison_print(const struct results *results, const struct comparison *co
 void results_print_head(const struct results *results, FILE *out)
 {
 	const struct host *host = &results->host;
-	char text[2048];
 
 	put_text(results->command, out);
-	snprintf(text, sizeof(text),
-		 "%s, %s, %d CPUs (%d cores), Linux %s, %s, onecopy %s (%.12s%s).", host->name,
-		 host->cpu, host->cpus, host->cores, host->kernel, host->date, OC_VERSION,
-		 host->commit, host->dirty ? " with changes" : "");
-	put_text(text, out);
-	snprintf(text, sizeof(text),
-		 "Medians of %u rounds, in which everything takes turns; low and "
-		 "high, or []: %s. %s",
-		 results->complete,
-		 results->complete >= STATS_MIN_RUNS ? "the 95 % interval of the median" :
-						       "the least and the most",
-		 results->about);
-	put_text(text, out);
-	if (results->model[0]) {
-		snprintf(text, sizeof(text), "Model: %s.", results->model);
-		put_text(text, out);
-	}
+	fprintf(out, "%s, %s, %d CPUs (%d cores), Linux %s, %s, onecopy %s (%.12s%s).\n",
+		host->name, host->cpu, host->cpus, host->cores, host->kernel, host->date,
+		OC_VERSION, host->commit, host->dirty ? " with changes" : "");
+	fprintf(out,
+		"Medians of %u rounds, in which everything takes turns; low and high, or []: %s. "
+		"%s\n",
+		results->complete,
+		results->complete >= STATS_MIN_RUNS ? "the 95 % interval of the median" :
+						      "the least and the most",
+		results->about);
+	if (results->model[0])
+		fprintf(out, "Model: %s.\n", results->model);
 }
 
 void results_print(const struct results *results, FILE *out)

@@ -156,11 +156,11 @@ static void plan_figures(struct demo *demo, enum launcher mpi, unsigned int coun
 		struct figure *figure = figure_new(&demo->results, places, count, "ms", "%s-%s",
 						   info->word, stems[m]);
 
-		snprintf(figure->title, sizeof(figure->title), "%s: %s", info->name, rows[m]);
-		snprintf(figure->row, sizeof(figure->row), "%s", rows[m]);
-		snprintf(figure->about, sizeof(figure->about), "%s",
-			 m ? "What of the total time a rank is in MPI, on average." :
-			     "By the program's own clock, behind MPI_Init; the slowest rank's.");
+		figure->title = results_text(&demo->results, "%s: %s", info->name, rows[m]);
+		figure->row = rows[m];
+		figure->about =
+			m ? "What of the total time a rank is in MPI, on average." :
+			    "By the program's own clock, behind MPI_Init; the slowest rank's.";
 		figure->x_names = demo->names[mpi];
 		figure->x_name = "program";
 		figure->x_is_bytes = false;
@@ -175,12 +175,11 @@ static void plan_figures(struct demo *demo, enum launcher mpi, unsigned int coun
 
 		if (set->variants[v].name == demo_stock)
 			continue;
-		c = results_compare(&demo->results, (unsigned int)mpi);
-		snprintf(c->title, sizeof(c->title), "%.20s %.20s, %ld ranks", info->name,
-			 info->version, demo->opt.ranks);
-		snprintf(c->stem, sizeof(c->stem), "%s", info->word);
-		c->stock = demo_stock;
-		c->subject = set->variants[v].name;
+		c = results_compare(&demo->results, (unsigned int)mpi, demo_stock,
+				    set->variants[v].name);
+		c->title = results_text(&demo->results, "%.20s %.20s, %ld ranks", info->name,
+					info->version, demo->opt.ranks);
+		c->stem = info->word;
 	}
 }
 

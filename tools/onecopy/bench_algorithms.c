@@ -110,7 +110,7 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 		return;
 	}
 	predict_call(&call, &predicted, list);
-	predict_model_text(&predicted, bench->results.model, sizeof(bench->results.model));
+	bench->results.model = results_text(&bench->results, "%s", predict_model_text(&predicted));
 	for (unsigned int i = 0; i < predicted.count; i++)
 		want(bench, figure, x, &predicted, list, i);
 	want_chosen(figure, x, predicted.chosen);
@@ -128,16 +128,17 @@ static void plan_collective(struct bench *bench, enum oc_collective collective)
 					   bench->options.ranks);
 	struct job *job = &jobs[job_count++];
 
-	snprintf(figure->title, sizeof(figure->title), "Algorithms of %s on %u ranks", name,
-		 bench->options.ranks);
-	snprintf(figure->about, sizeof(figure->about),
-		 "Each round is the median over calls of the slowest rank's time; ranks begin at a "
-		 "barrier of our own; buffers rotate, and sources are written before each call. "
-		 "%s%s",
-		 bench->options.mapped ? "They lie in shared heaps. " : "",
-		 bench->options.ranks > bench->cpus ?
-			 "The ranks share CPUs, so the scheduler is part of every number." :
-			 "Each rank has a CPU of its own.");
+	figure->title = results_text(&bench->results, "Algorithms of %s on %u ranks", name,
+				     bench->options.ranks);
+	figure->about = results_text(
+		&bench->results,
+		"Each round is the median over calls of the slowest rank's time; ranks begin at a "
+		"barrier of our own; buffers rotate, and sources are written before each call. "
+		"%s%s",
+		bench->options.mapped ? "They lie in shared heaps. " : "",
+		bench->options.ranks > bench->cpus ?
+			"The ranks share CPUs, so the scheduler is part of every number." :
+			"Each rank has a CPU of its own.");
 	figure->log_y = figure->compared = true;
 	figure->measured = (bench->options.what & BENCH_ALGORITHMS) != 0;
 	figure->predicted = (bench->options.what & BENCH_MODEL) != 0;

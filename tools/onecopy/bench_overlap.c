@@ -89,10 +89,10 @@ static void plan_figures(struct bench *bench, struct place *place, enum oc_colle
 						   barrier ? 1 : sizes->count, quantity->unit,
 						   "%s-%s-%s", mpi->word, name, quantity->name);
 
-		snprintf(figure->title, sizeof(figure->title), "I%s of %s, %u ranks: %s", name,
-			 mpi->name, bench->options.ranks, quantity->title);
-		snprintf(figure->about, sizeof(figure->about), "%s", quantity->about);
-		snprintf(figure->row, sizeof(figure->row), "i%s", name);
+		figure->title = results_text(&bench->results, "I%s of %s, %u ranks: %s", name,
+					     mpi->name, bench->options.ranks, quantity->title);
+		figure->about = quantity->about;
+		figure->row = results_text(&bench->results, "i%s", name);
 		figure->more_is_better = quantity->more_is_better;
 		if (q)
 			continue;
@@ -106,14 +106,14 @@ static void plan_figures(struct bench *bench, struct place *place, enum oc_colle
 static void plan_comparison(struct bench *bench, const struct place *place, const char *subject,
 			    const char *against)
 {
-	struct comparison *c = results_compare(&bench->results, (unsigned int)place->mpi);
+	struct comparison *c =
+		results_compare(&bench->results, (unsigned int)place->mpi, against, subject);
 
-	snprintf(c->title, sizeof(c->title), "%s, the calls alone: %s against %s",
-		 launcher_info(place->mpi)->name, subject, against);
-	snprintf(c->about, sizeof(c->about),
-		 "us. ratio: stock/%s, within each round; control: stock/stock.", subject);
-	c->subject = subject;
-	c->stock = against;
+	c->title = results_text(&bench->results, "%s, the calls alone: %s against %s",
+				launcher_info(place->mpi)->name, subject, against);
+	c->about = results_text(&bench->results,
+				"us. ratio: stock/%s, within each round; control: stock/stock.",
+				subject);
 	c->control = "control";
 	c->floor = 0.95;
 }

@@ -196,15 +196,13 @@ static void plan_runs(struct bench *bench, struct view *view, unsigned int varia
 
 static void compare_pingpong(struct bench *bench, const char *where, bool touch)
 {
-	struct comparison *c = results_compare(&bench->results, view_count);
+	struct comparison *c = results_compare(&bench->results, view_count, "Open MPI", "C API");
 
-	snprintf(c->title, sizeof(c->title), "Ping-pong %s%s: C API and MPIs", where,
-		 touch ? ", touched" : "");
-	snprintf(c->about, sizeof(c->about),
-		 "us; of the MPIs, Open MPI and MPICH, the faster one of each size counts, * marks "
-		 "MPICH. ratio: its time over that of the C API, within each round.");
-	c->subject = "C API";
-	c->stock = "Open MPI";
+	c->title = results_text(&bench->results, "Ping-pong %s%s: C API and MPIs", where,
+				touch ? ", touched" : "");
+	c->about =
+		"us; of the MPIs, Open MPI and MPICH, the faster one of each size counts, * marks "
+		"MPICH. ratio: its time over that of the C API, within each round.";
 	c->other = "MPICH";
 	if (view_count == 1)
 		compared = c;
@@ -226,10 +224,10 @@ static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int 
 			   "-apart",
 		 touch ? "-touch" : "");
 	view->main = rate = new_figure(bench, view, "throughput", "GB/s");
-	snprintf(rate->title, sizeof(rate->title), "Ping-pong, 2 ranks %s%s: throughput", where,
-		 touched);
-	snprintf(
-		rate->about, sizeof(rate->about),
+	rate->title = results_text(&bench->results, "Ping-pong, 2 ranks %s%s: throughput", where,
+				   touched);
+	rate->about = results_text(
+		&bench->results,
 		"Bytes of a message over half a round trip's time, as IMB counts: blocking send and "
 		"receive, the same buffers each time%s. Without MPI: the C API, as it chooses or by "
 		"one mechanism for all sizes that it can move.",
@@ -238,18 +236,18 @@ static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int 
 			", which nobody reads or writes");
 	rate->compared = rate->more_is_better = true;
 	time = new_figure(bench, view, "time", "us");
-	snprintf(time->title, sizeof(time->title), "Ping-pong, 2 ranks %s%s: half a round trip",
-		 where, touched);
-	snprintf(time->about, sizeof(time->about), "The same as times.");
-	snprintf(time->row, sizeof(time->row), "ping-pong");
+	time->title = results_text(&bench->results, "Ping-pong, 2 ranks %s%s: half a round trip",
+				   where, touched);
+	time->about = "The same as times.";
+	time->row = "ping-pong";
 	time->compared = time->log_y = true;
 	time->group = view_count;
 	compare_pingpong(bench, where, touch);
 	misses = new_figure(bench, view, "misses", "misses a message");
-	snprintf(misses->title, sizeof(misses->title), "Ping-pong: cache misses");
-	snprintf(misses->about, sizeof(misses->about),
-		 "Last-level cache misses of both ranks, the kernel's part too, by the processor's "
-		 "counter.");
+	misses->title = "Ping-pong: cache misses";
+	misses->about =
+		"Last-level cache misses of both ranks, the kernel's part too, by the processor's "
+		"counter.";
 	misses->compared = true;
 	if (pair)
 		snprintf(options, sizeof(options), " --cpus %u,%u", pair[0], pair[1]);
@@ -289,36 +287,34 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 	const char *name = launcher_info(mpi)->name;
 	uint32_t ranks = flow->many ? bench->options.ranks : 2;
 	struct figure *time, *rate;
-	char title[40];
+	const char *title = flow->title;
 
 	if (flow->many)
-		snprintf(title, sizeof(title), "%s, %u ranks", flow->title, ranks);
-	else
-		snprintf(title, sizeof(title), "%s", flow->title);
+		title = results_text(&bench->results, "%s, %u ranks", title, ranks);
 	view->variants = served;
 	view->launcher = mpi;
 	view->ranks = ranks;
 	view->binding = binding_of(&bench->results.host, ranks);
 	snprintf(view->stem, sizeof(view->stem), "%s-%s", launcher_info(mpi)->word, flow->name);
 	view->main = time = new_figure(bench, view, "time", "us");
-	snprintf(time->title, sizeof(time->title), "Messages of %s: %s", name, title);
-	snprintf(time->about, sizeof(time->about), "%s", flow->about);
-	snprintf(time->row, sizeof(time->row), "%s", title);
+	time->title = results_text(&bench->results, "Messages of %s: %s", name, title);
+	time->about = flow->about;
+	time->row = title;
 	time->log_y = time->folded = true;
 	time->group = view_count;
 	rate = new_figure(bench, view, "throughput", "GB/s");
-	snprintf(rate->title, sizeof(rate->title), "Messages of %s: %s, rate", name, title);
-	snprintf(rate->about, sizeof(rate->about), "The same as rates.");
+	rate->title = results_text(&bench->results, "Messages of %s: %s, rate", name, title);
+	rate->about = "The same as rates.";
 	rate->more_is_better = rate->folded = true;
 	for (int s = 0; s < 2; s++) {
-		struct comparison *c = results_compare(&bench->results, view_count);
+		struct comparison *c =
+			results_compare(&bench->results, view_count, "stock", subjects[s]);
 
-		snprintf(c->title, sizeof(c->title), "%s, %s: %s", name, title, subjects[s]);
-		snprintf(c->about, sizeof(c->about),
-			 "us. ratio: stock/%s, within each round; control: stock/stock.",
-			 subjects[s]);
-		c->subject = subjects[s];
-		c->stock = "stock";
+		c->title = results_text(&bench->results, "%s, %s: %s", name, title, subjects[s]);
+		c->about = results_text(
+			&bench->results,
+			"us. ratio: stock/%s, within each round; control: stock/stock.",
+			subjects[s]);
 		c->control = "control";
 		c->floor = 0.95;
 	}

@@ -117,11 +117,11 @@ static void plan_calls(struct bench *bench, unsigned int place)
 
 	snprintf(name, sizeof(name), "calls-%zu", start.ranks[place]);
 	figure = new_figure(bench, start.call, start.calls, "us", name, "call");
-	snprintf(figure->title, sizeof(figure->title), "The first %u calls, %zu ranks", start.calls,
-		 start.ranks[place]);
-	snprintf(figure->about, sizeof(figure->about),
-		 "MPI_Allreduce of one double, begun by all ranks at once; the slowest rank. Some "
-		 "of them are shown; all are compared.");
+	figure->title = results_text(&bench->results, "The first %u calls, %zu ranks", start.calls,
+				     start.ranks[place]);
+	figure->about =
+		"MPI_Allreduce of one double, begun by all ranks at once; the slowest rank. Some "
+		"of them are shown; all are compared.";
 	figure->log_y = true;
 	figure->hidden = start.hidden;
 	start.by_call[place] = figure;
@@ -161,8 +161,8 @@ void bench_start_plan(struct bench *bench)
 		struct figure *figure = new_figure(bench, start.ranks, start.places,
 						   quantities[q].unit, quantities[q].name, "ranks");
 
-		snprintf(figure->title, sizeof(figure->title), "%s", quantities[q].title);
-		snprintf(figure->about, sizeof(figure->about), "%s", quantities[q].about);
+		figure->title = quantities[q].title;
+		figure->about = quantities[q].about;
 		start.figures[q] = figure;
 	}
 }

@@ -274,7 +274,7 @@ int bench_main(int argc, char **argv)
 		return 1;
 	results_begin(results, argc, argv, (unsigned int)options->rounds);
 	if (options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
-		snprintf(results->about, sizeof(results->about), "'*': what jobs take.");
+		results->about = "'*': what jobs take.";
 	results->settings = json_pack("{s:i, s:b, s:b, s:s*}", "ranks", (int)options->ranks,
 				      "quick", options->quick, "mapped", options->mapped,
 				      "token_ns", options->token_ns);

@@ -118,12 +118,10 @@ static void microseconds(char *text, size_t n, double s, bool known)
 static void print_text(const struct model_choice *options, const struct model_size *sizes)
 {
 	struct table table = { .align = "rlrrrl" };
-	char model[MODEL_TEXT];
 
-	predict_model_text(&sizes[0].predicted, model, sizeof(model));
 	printf("%s on %u ranks, microseconds. Model: %s.\n\n",
 	       oci_collective_name(options->common.call.collective), options->common.call.ranks,
-	       model);
+	       predict_model_text(&sizes[0].predicted));
 	table_add(&table, "bytes\talgorithm\tplans\tclosed form\t%s",
 		  options->measured ? "measured\t" : "");
 	for (unsigned int s = 0; s < options->sizes.count; s++) {
@@ -233,7 +231,6 @@ static int plot(const struct model_choice *options, const struct model_size *siz
 	const char *name = oci_collective_name(options->common.call.collective);
 	struct results results;
 	struct figure *figure;
-	char model[MODEL_TEXT];
 	int failed;
 
 	if (results_check_places(NULL, options->plot))
@@ -241,9 +238,9 @@ static int plot(const struct model_choice *options, const struct model_size *siz
 	results_begin(&results, 0, NULL, 1);
 	figure = figure_new(&results, list->at + first, list->count - first, "us", "%s-%u-%s", name,
 			    options->common.call.ranks, sizes[0].predicted.model);
-	predict_model_text(&sizes[0].predicted, model, sizeof(model));
-	snprintf(figure->title, sizeof(figure->title), "%s, %u ranks, %.80s", name,
-		 options->common.call.ranks, model);
+	figure->title = results_text(&results, "%s, %u ranks, %.80s", name,
+				     options->common.call.ranks,
+				     predict_model_text(&sizes[0].predicted));
 	figure->measured = false;
 	figure->predicted = figure->log_y = true;
 	for (unsigned int s = first; s < list->count; s++) {

@@ -98,14 +98,14 @@ void predict_call(const struct oc_predict_call *call, struct oc_predicted *predi
 	usage("--profile %s: %s", call->profile, error);
 }
 
-void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n)
+const char *predict_model_text(const struct oc_predicted *predicted)
 {
-	if (predicted->path[0])
-		snprintf(text, n, "%s, from %s", predicted->model, predicted->path);
-	else
-		snprintf(text, n, "%s", predicted->model);
-	if (!predicted->calibrated)
-		snprintf(text + strlen(text), n - strlen(text), " (uncalibrated)");
+	static char text[sizeof(predicted->model) + sizeof(predicted->path) + 32];
+
+	snprintf(text, sizeof(text), "%s%s%s%s", predicted->model,
+		 predicted->path[0] ? ", from " : "", predicted->path,
+		 predicted->calibrated ? "" : " (uncalibrated)");
+	return text;
 }
 
 json_t *predict_model_json(const struct oc_predicted *predicted)

@@ -54,9 +54,8 @@ uint32_t predict_ranks(const char *text, uint32_t least);
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		  struct oc_prediction list[OC_PREDICTIONS_MOST]);
 
-/* "default (uncalibrated)", "tuned, from /home/...", in MODEL_TEXT bytes. */
-enum { MODEL_TEXT = 640 };
-void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n);
+/* "default (uncalibrated)", "tuned, from /home/..."; until the next call. */
+const char *predict_model_text(const struct oc_predicted *predicted);
 json_t *predict_model_json(const struct oc_predicted *predicted);
 json_t *predict_json(const struct oc_prediction *p);
 /* Is it the first of its name, which is its best parameter? */
