@@ -355,25 +355,21 @@ static void list_lost(void)
 		return;
 	for (unsigned int i = 0; i < results->comparison_count; i++) {
 		const struct comparison *c = results->comparisons[i];
-		const struct compared *cell = c->cells;
 
 		lost += c->lost;
 		cells += c->cell_count;
-		for (struct figure *f = comparison_figure(results, c, NULL); f;
-		     f = comparison_figure(results, c, f)) {
-			for (unsigned int x = 0; x < f->x_count; x++, cell++) {
-				char at[32];
+		for (unsigned int k = 0; k < c->cell_count; k++) {
+			const struct compared *cell = &c->cells[k];
+			char at[32];
 
-				if (cell->verdict != VERDICT_LOST)
-					continue;
-				figure_x_text(f, x, at, sizeof(at));
-				results_say(&compare.results,
-					    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, "
-					    "%.2f].",
-					    c->title, f->row, at, cell->ratio.median,
-					    cell->ratio.low, cell->ratio.high, cell->control.low,
-					    cell->control.high);
-			}
+			if (cell->verdict != VERDICT_LOST)
+				continue;
+			figure_x_text(cell->figure, cell->x, at, sizeof(at));
+			results_say(&compare.results,
+				    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, %.2f].",
+				    c->title, cell->figure->row, at, cell->ratio.median,
+				    cell->ratio.low, cell->ratio.high, cell->control.low,
+				    cell->control.high);
 		}
 	}
 	results_say(&compare.results, "Of %u cells %u are lost.", cells, lost);

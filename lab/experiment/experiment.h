@@ -60,8 +60,11 @@ struct figure {
 
 enum verdict { VERDICT_NONE, VERDICT_WON, VERDICT_LOST };
 
-/* A cell of a comparison. Ratios are above 1 where the subject is better. */
+/* A cell of a comparison: one for each place of its figures. Ratios are above 1 where the subject
+ * is better. */
 struct compared {
+	const struct figure *figure;
+	unsigned int x;
 	const struct figure_cell *stock, *subject, *limit; /* limit: NULL, there is none */
 	bool other; /* the other stock was the better one here, and is `stock` */
 	struct stats_estimate ratio, control;
@@ -88,7 +91,7 @@ struct comparison {
 	struct group groups[GROUPS_MOST];
 	unsigned int group_count;
 	const char *note; /* behind the table; "" at first */
-	/* Once results_finish() ran: [figures of the group * their places]. */
+	/* Once results_finish() ran: those of one figure after the other. */
 	struct compared *cells;
 	unsigned int cell_count, lost;
 };
@@ -219,10 +222,6 @@ void results_print_head(const struct results *results, FILE *out);
 void results_print(const struct results *results, FILE *out);
 /* "-": on standard output. 0, or 1 and says why. */
 int results_write_json(const struct results *results, const char *path);
-/* The tables of one of them. */
-void figure_print(const struct figure *figure, FILE *out);
-void comparison_print(const struct results *results, const struct comparison *comparison,
-		      FILE *out);
 
 /* plot.c: 0, or 1 after saying why there are no plots. */
 int results_plot(const struct results *results, const char *out);

@@ -89,17 +89,15 @@ static void put_numbers(FILE *out, unsigned int count, const double *numbers)
 	fputc('\n', out);
 }
 
-static void put_ratios(const struct results *results, const struct comparison *comparison,
-		       const struct figure *figure, FILE *out)
+static void put_ratios(const struct comparison *comparison, const struct figure *figure, FILE *out)
 {
-	const struct compared *cell = comparison->cells;
-
-	for (struct figure *f = comparison_figure(results, comparison, NULL); f != figure;
-	     f = comparison_figure(results, comparison, f))
-		cell += f->x_count;
 	fprintf(out, "\n\n# %s against %s\n", comparison->subject, comparison->stock);
-	for (unsigned int x = 0; x < figure->x_count; x++, cell++) {
-		fprintf(out, "%zu", figure->x[x]);
+	for (unsigned int i = 0; i < comparison->cell_count; i++) {
+		const struct compared *cell = &comparison->cells[i];
+
+		if (cell->figure != figure)
+			continue;
+		fprintf(out, "%zu", figure->x[cell->x]);
 		put_numbers(out, 5,
 			    (double[]){ cell->ratio.median, cell->ratio.low, cell->ratio.high,
 					cell->control.low, cell->control.high });
@@ -138,7 +136,7 @@ static int write_data(const struct results *results, const struct figure *figure
 	}
 	for (unsigned int c = 0; c < results->comparison_count; c++) {
 		if (figure->group && results->comparisons[c]->group == figure->group)
-			put_ratios(results, results->comparisons[c], figure, out);
+			put_ratios(results->comparisons[c], figure, out);
 	}
 	return close_file(out, path);
 }
