@@ -225,10 +225,18 @@ int results_write_json(const struct results *results, const char *path);
 
 /* plot.c: 0, or 1 after saying why there are no plots. */
 int results_plot(const struct results *results, const char *out);
-/* Not of a figure without values, nor of Barrier, which has no bytes to be drawn over. */
-bool figure_is_drawn(const struct figure *figure);
-/* Of the files of a picture: of what was measured, or of what was predicted. */
-void figure_stem(const struct figure *figure, bool predicted, char *stem, size_t n);
+/* Of a figure: what was measured, or predicted; or of those of a comparison: values, or ratios. */
+struct picture {
+	char stem[96]; /* of its files */
+	const char *what;
+	const struct figure *figure;
+	const struct comparison *comparison;
+	bool second;
+};
+/* All there are, one after the other, until one is not 0, which is returned. */
+int results_pictures(const struct results *results,
+		     int (*each)(const struct results *, const struct picture *, void *context),
+		     void *context);
 /* page.c */
 int results_write_page(const struct results *results, const char *out, bool plotted);
 
