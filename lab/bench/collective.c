@@ -18,19 +18,9 @@ void collective_list_default(struct collective_list *list)
 	memcpy(list->at, by_default, sizeof(by_default));
 }
 
-static enum oc_collective collective_of(const char *word)
+static const char *collective_word(unsigned int i)
 {
-	struct word_list valid = { "" };
-
-	for (int c = 0; c < OC_COLLECTIVES; c++) {
-		const char *name = oci_collective_name((enum oc_collective)c);
-
-		if (!strcmp(word, name))
-			return (enum oc_collective)c;
-		word_list_add(&valid, name);
-	}
-	usage("'%s' is not a collective of this benchmark; valid: some of %s, with commas between",
-	      word, valid.text);
+	return i < OC_COLLECTIVES ? oci_collective_name((enum oc_collective)i) : NULL;
 }
 
 void take_sizes(void *list, const char *text)
@@ -52,7 +42,8 @@ void take_collectives(void *place, const char *text)
 		usage("no memory for the collectives");
 	list->n = 0;
 	while ((word = strsep(&rest, ","))) {
-		enum oc_collective c = collective_of(word);
+		enum oc_collective c =
+			word_take(word, "a collective", collective_word, ", with commas between");
 		int i = 0;
 
 		while (i < list->n && list->at[i] != c)

@@ -61,6 +61,20 @@ void word_list_add(struct word_list *list, const char *word)
 		 word);
 }
 
+unsigned int word_take(const char *word, const char *what, const char *(*valid)(unsigned int i),
+		       const char *besides)
+{
+	struct word_list list = { "" };
+	const char *one;
+
+	for (unsigned int i = 0; (one = valid(i)) != NULL; i++) {
+		if (!strcasecmp(word, one))
+			return i;
+		word_list_add(&list, one);
+	}
+	usage("'%s' is not %s; valid: %s%s", word, what, list.text, besides);
+}
+
 int long_parse(const char *text, long min, long max, long *value)
 {
 	char *end;

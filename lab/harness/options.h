@@ -77,5 +77,10 @@ struct word_list {
 	char text[1024];
 };
 void word_list_add(struct word_list *list, const char *word);
+/* Which of the words it is that valid(0), valid(1), ... are, until NULL; letter case does not
+ * matter. Else usage(): "'word' is not WHAT; valid: a, b, c" and what is valid besides, "" or ", or
+ * ...". */
+unsigned int word_take(const char *word, const char *what, const char *(*valid)(unsigned int i),
+		       const char *besides);
 
 #endif

@@ -38,18 +38,9 @@ static void take_token(void *options, const char *text)
 	((struct bench_choice *)options)->token_ns = text;
 }
 
-static unsigned int parse_word(const char *text)
+static const char *word_of(unsigned int i)
 {
-	struct word_list valid = { "" };
-
-	for (int i = 0; i < WORDS; i++) {
-		if (!strcmp(text, words[i].word))
-			return words[i].what;
-		word_list_add(&valid, words[i].word);
-	}
-	usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
-	      "all but p2p, messages, overlap and start",
-	      text, valid.text);
+	return i < WORDS ? words[i].word : NULL;
 }
 
 static void add_collective(struct bench_choice *options, const char *name)
@@ -98,7 +89,10 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 	else if (options->what)
 		add_collective(options, text);
 	else
-		options->what = parse_word(text);
+		options->what = words[word_take(text, "measured by 'onecopy bench'", word_of,
+						", or nothing for all but p2p, messages, overlap "
+						"and start")]
+					.what;
 }
 
 #define AT(member) .place = offsetof(struct bench_choice, member)
@@ -200,14 +194,11 @@ static void fill_defaults(struct bench *bench)
 	if (!options->rounds)
 		options->rounds = options->quick ? 3 : 7;
 	if (!options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES))
-		predict_sizes("--bytes", options->quick ? P2P_QUICK_SIZES : P2P_SIZES,
-			      &options->sizes);
+		predict_take_bytes(&options->sizes, options->quick ? P2P_QUICK_SIZES : P2P_SIZES);
 	else if (!options->sizes.count)
-		predict_sizes("--bytes",
-			      options->quick		     ? QUICK_SIZES :
-			      options->what == BENCH_OVERLAP ? OVERLAP_SIZES :
-							       SIZES,
-			      &options->sizes);
+		predict_take_bytes(&options->sizes, options->quick		   ? QUICK_SIZES :
+						    options->what == BENCH_OVERLAP ? OVERLAP_SIZES :
+										     SIZES);
 	check_p2p(options);
 	if (options->spare && options->what != BENCH_OVERLAP)
 		usage("--spare: only 'overlap' takes it");

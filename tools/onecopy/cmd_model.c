@@ -282,7 +282,7 @@ int model_main(int argc, char **argv)
 	struct model_size *sizes;
 	int status;
 
-	predict_sizes("--bytes", "1K,4K,16K,64K,256K,1M,4M", &options.sizes);
+	predict_take_bytes(&options.sizes, "1K,4K,16K,64K,256K,1M,4M");
 	options_parse(&model_options, argc, argv, &options);
 	if (!options.common.collective)
 		usage("'onecopy model' needs a collective, such as: onecopy model scatter "

@@ -32,9 +32,9 @@ static void order(struct size_list *sizes)
 	sizes->count = kept;
 }
 
-void predict_sizes(const char *option, const char *text, struct size_list *sizes)
+void predict_take_bytes(void *sizes, const char *text)
 {
-	size_list_take(option, text, 0, sizes);
+	size_list_take("--bytes", text, 0, sizes);
 	order(sizes);
 }
 
@@ -45,25 +45,11 @@ uint32_t predict_ranks(const char *text, uint32_t least)
 
 void predict_take_profile(void *profile, const char *text)
 {
-	struct word_list valid = { "" };
-	const char *name;
-
+	if (!strchr(text, '/'))
+		text = oci_model_profile_name(
+			word_take(text, "a machine that ships with onecopy", oci_model_profile_name,
+				  ", or the path of a tuning file (with a '/')"));
 	*(const char **)profile = text;
-	if (strchr(text, '/'))
-		return;
-	for (unsigned int i = 0; (name = oci_model_profile_name(i)) != NULL; i++) {
-		if (!strcmp(text, name))
-			return;
-		word_list_add(&valid, name);
-	}
-	usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
-	      "tuning file (with a '/')",
-	      text, valid.text);
-}
-
-void predict_take_bytes(void *sizes, const char *text)
-{
-	predict_sizes("--bytes", text, sizes);
 }
 
 void predict_take_ranks(void *ranks, const char *text)

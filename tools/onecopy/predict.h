@@ -42,12 +42,11 @@ struct predict_options {
 	}
 void predict_take_ranks(void *ranks, const char *text);
 void predict_take_profile(void *profile, const char *text);
+/* "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
 void predict_take_bytes(void *sizes, const char *text);
 /* The collective's name. */
 void predict_take_collective(void *options, const char *text, struct argp_state *state);
 
-/* "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
-void predict_sizes(const char *option, const char *text, struct size_list *sizes);
 /* `least`: 2 where it is a communicator, as one of one rank moves nothing and is never served. */
 uint32_t predict_ranks(const char *text, uint32_t least);
 /* Predicts, or says why not and exits: 2 for a file or name that is wrong, else 1. */
