@@ -53,7 +53,6 @@ void die(const struct bench *b, const char *what, int err)
 static void verify(struct bench *b, const struct collective_call *call, const void *recv,
 		   int absent)
 {
-	struct collective_error wrong;
 	int err;
 
 	/* One rank's sentence is enough; the next cells will not run. */
@@ -67,14 +66,8 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 			b->rank, absent);
 		shm_barrier_add_failure(&b->barrier);
 	}
-	err = collective_verify(call, recv, &wrong);
+	err = collective_report(call, recv, "oc_bench_coll: ");
 	if (err == -EBADMSG) {
-		fprintf(stderr,
-			"oc_bench_coll: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
-			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
-			"command on the stock MPI to see which library is at fault.\n",
-			oci_collective_name(call->collective), call->bytes, b->rank, wrong.offset,
-			wrong.expected, wrong.found);
 		shm_barrier_add_failure(&b->barrier);
 	} else if (err) {
 		die(b, "The received bytes could not be verified", err);
@@ -259,7 +252,7 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
 	long block = wanted / BLOCKS_PER_CELL + 1;
 	double start, deadline, before_ns, after_ns;
-	bool stop = false, counts;
+	bool stop = false, counts = false;
 
 	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
 	for (i = 0; i < warmup && !o->first; i++) {
@@ -273,14 +266,10 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 		after_ns = send_token(b, run);
 		if (b->rank == 0) {
 			counts = block_counts(b, run, before_ns, after_ns);
-			shm_barrier_set_keep(&b->barrier, counts);
 			stop = cell_ends(b, run, i + (counts ? done : 0), start, deadline);
-			shm_barrier_set_stop(&b->barrier, stop);
 		}
-		shm_barrier_wait(&b->barrier);
-		i += shm_barrier_keep(&b->barrier) ? done : 0;
-		stop = shm_barrier_stop(&b->barrier);
-		shm_barrier_wait(&b->barrier);
+		i += shm_barrier_tell(&b->barrier, counts) ? done : 0;
+		stop = shm_barrier_tell(&b->barrier, stop);
 	}
 	run_call(b, run, true, !o->no_check, NULL);
 	return (size_t)i;

@@ -5,16 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lab/harness/mpi_ranks.h"
 #include "lab/harness/stats.h"
 #include "mpi_cell.h"
-
-/* A rank that waits long in our barrier drives its MPI all the same; see shm_barrier.h. */
-static void drive_mpi(void)
-{
-	int flag;
-
-	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
 
 static int run_all(struct bench *b)
 {
@@ -44,20 +37,13 @@ static int run_all(struct bench *b)
 /* Give every rank the shared segment. The only use of MPI outside of what is measured. */
 static void join_segment(struct bench *b)
 {
-	char name[SHM_BARRIER_NAME_CHARS];
-	size_t samples = (size_t)coll_options_max_iterations(&b->options);
-	int err;
+	int err = mpi_ranks_meet(&b->barrier, (size_t)coll_options_max_iterations(&b->options));
 
-	if (b->rank == 0)
-		shm_barrier_name(name);
-	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
-	err = shm_barrier_meet(&b->barrier, name, b->rank, b->ranks, samples);
 	if (err)
 		die(b,
 		    "The barrier's shared memory could not be made or opened; is /dev/shm full, and do "
 		    "all ranks see the same one?",
 		    err);
-	b->barrier.idle = drive_mpi;
 }
 
 /* What can be asked only of a running MPI. Returns 0, or 2 after rank 0 said what is wrong. */

@@ -27,7 +27,6 @@ struct shm_segment {
 	alignas(APART) _Atomic uint32_t arrived;
 	alignas(APART) _Atomic uint32_t generation;
 	alignas(APART) _Atomic uint32_t stop;
-	_Atomic uint32_t keep;
 	_Atomic uint32_t failures;
 	alignas(APART) _Atomic uint32_t token;
 	alignas(APART)
@@ -322,14 +321,14 @@ bool shm_barrier_stop(const struct shm_barrier *barrier)
 	return atomic_load_explicit(&barrier->segment->stop, memory_order_relaxed);
 }
 
-void shm_barrier_set_keep(struct shm_barrier *barrier, bool keep)
+bool shm_barrier_tell(struct shm_barrier *barrier, bool word)
 {
-	atomic_store_explicit(&barrier->segment->keep, keep, memory_order_relaxed);
-}
-
-bool shm_barrier_keep(const struct shm_barrier *barrier)
-{
-	return atomic_load_explicit(&barrier->segment->keep, memory_order_relaxed);
+	if (barrier->rank == 0)
+		shm_barrier_set_stop(barrier, word);
+	shm_barrier_wait(barrier);
+	word = shm_barrier_stop(barrier);
+	shm_barrier_wait(barrier);
+	return word;
 }
 
 void shm_barrier_add_failure(struct shm_barrier *barrier)

@@ -32,8 +32,8 @@
 #include "lab/bench/buffers.h"
 #include "lab/bench/mpi_call.h"
 #include "lab/harness/clock.h"
+#include "lab/harness/mpi_ranks.h"
 #include "lab/harness/options.h"
-#include "lab/harness/shm_barrier.h"
 #include "lab/harness/stats.h"
 
 enum { MOST_TURNS = 2000, LEAST_TURNS = 10, WARM_TURNS = 20, CHECK_EVERY = 50 };
@@ -132,19 +132,12 @@ static double cpu_us(void)
 
 static void verify(const struct cell *cell, const void *recv)
 {
-	const char *name = oci_collective_name(cell->call.collective);
-	struct collective_error wrong;
-	int error = collective_verify(&cell->call, recv, &wrong);
+	int error = collective_report(&cell->call, recv, "onecopy-overlap: MPI_I");
 
-	if (!error)
-		return;
-	if (error != -EBADMSG)
+	if (error == -EBADMSG)
+		MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
+	else if (error)
 		fail("the received bytes could not be verified", -error);
-	fprintf(stderr,
-		"onecopy-overlap: MPI_I%s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x was "
-		"expected, 0x%02x is there\n",
-		name, cell->call.bytes, overlap.rank, wrong.offset, wrong.expected, wrong.found);
-	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
 }
 
 /* One call, with so many steps in each computation before its wait. */
@@ -319,29 +312,6 @@ static void run_cell(enum oc_collective collective, size_t bytes)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* A rank that waits long in our barrier drives its MPI all the same. */
-static void drive_mpi(void)
-{
-	int flag;
-
-	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
-
-static void join_segment(void)
-{
-	char name[SHM_BARRIER_NAME_CHARS];
-	int error;
-
-	if (overlap.rank == 0)
-		shm_barrier_name(name);
-	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
-	error = shm_barrier_meet(&overlap.barrier, name, overlap.rank, overlap.ranks,
-				 (size_t)MOST_TURNS * NOTED);
-	if (error)
-		fail("the ranks' shared memory could not be made; are all on this host?", -error);
-	overlap.barrier.idle = drive_mpi;
-}
-
 #define AT(member) .place = offsetof(struct overlap, member)
 
 static const struct option_set set = {
@@ -363,13 +333,17 @@ static const struct option_set set = {
 
 int main(int argc, char **argv)
 {
+	int error;
+
 	collective_list_default(&overlap.collectives);
 	take_sizes(&overlap.sizes, SIZES_USUAL);
 	options_parse(&set, argc, argv, &overlap);
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &overlap.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &overlap.ranks);
-	join_segment();
+	error = mpi_ranks_meet(&overlap.barrier, (size_t)MOST_TURNS * NOTED);
+	if (error)
+		fail("the ranks' shared memory could not be made; are all on this host?", -error);
 	calibrate();
 	for (int c = 0; c < overlap.collectives.n; c++) {
 		bool barrier = overlap.collectives.at[c] == OC_BARRIER;
