@@ -12,10 +12,9 @@
 /* Which of the words it is. */
 static int word_of(const char *text, const char *const words[3], const char *sentence)
 {
-	for (int i = 0; words[i]; i++) {
+	for (int i = 0; words[i]; i++)
 		if (!strcmp(text, words[i]))
 			return i;
-	}
 	usage("%s", sentence);
 }
 
@@ -128,9 +127,8 @@ static bool first_rank_by_launcher(void)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *rank = getenv(names[i]);
 
-		if (rank) {
+		if (rank)
 			return strcmp(rank, "0") == 0;
-		}
 	}
 	return true;
 }
@@ -162,12 +160,10 @@ long coll_options_iterations(const struct coll_options *options, size_t bytes)
 {
 	size_t i = 0;
 
-	if (options->first || options->iterations) {
+	if (options->first || options->iterations)
 		return options->first ? options->first : options->iterations;
-	}
-	while (bytes > iteration_table[i].up_to_bytes) {
+	while (bytes > iteration_table[i].up_to_bytes)
 		i++;
-	}
 	return iteration_table[i].iterations;
 }
 

@@ -59,9 +59,8 @@ size_t collective_send_bytes(const struct collective_call *call)
 {
 	bool is_root = call->rank == call->root;
 
-	if (call->collective == OC_BCAST && !is_root) {
+	if (call->collective == OC_BCAST && !is_root)
 		return 0;
-	}
 	return call->bytes * oci_send_blocks(call->collective, (size_t)call->ranks, is_root);
 }
 
@@ -69,12 +68,10 @@ size_t collective_recv_bytes(const struct collective_call *call)
 {
 	bool is_root = call->rank == call->root;
 
-	if (call->collective == OC_BCAST) {
+	if (call->collective == OC_BCAST)
 		return is_root ? 0 : call->bytes;
-	}
-	if (oci_is_exclusive(call->collective) && call->rank == 0) {
+	if (oci_is_exclusive(call->collective) && call->rank == 0)
 		return 0;
-	}
 	return call->bytes * oci_recv_blocks(call->collective, (size_t)call->ranks, is_root);
 }
 
@@ -154,9 +151,8 @@ static void floats_fill(float *out, size_t n, uint64_t key)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		out[i] = (float)addend(key, i);
-	}
 }
 
 static int floats_verify(const struct collective_call *call, const float *in,
@@ -171,19 +167,16 @@ static int floats_verify(const struct collective_call *call, const float *in,
 	size_t first = oci_sends_each(call->collective) ? (size_t)call->rank * n : 0;
 	int rank, err = 0;
 
-	if (!keys) {
+	if (!keys)
 		return -ENOMEM;
-	}
-	for (rank = 0; rank < ranks; rank++) {
+	for (rank = 0; rank < ranks; rank++)
 		keys[rank] = block_key(call, rank, 0);
-	}
 	for (i = 0; i < n && !err; i++) {
 		uint32_t sum = 0;
 		float expected;
 
-		for (rank = 0; rank < ranks; rank++) {
+		for (rank = 0; rank < ranks; rank++)
 			sum += addend(keys[rank], first + i);
-		}
 		expected = (float)sum;
 		/* By bytes: a -0 where 0 belongs, or a NaN, is wrong too. */
 		if (memcmp(&in[i], &expected, sizeof(expected))) {
@@ -216,12 +209,10 @@ int collective_verify(const struct collective_call *call, const void *recv,
 	size_t bytes = collective_recv_bytes(call), at;
 	int from, to, err = 0;
 
-	if (bytes == 0) {
+	if (bytes == 0)
 		return 0;
-	}
-	if (oci_is_reduction(call->collective)) {
+	if (oci_is_reduction(call->collective))
 		return floats_verify(call, recv, error);
-	}
 	/* A block for each rank is addressed; the others send everyone the same. */
 	to = oci_sends_each(call->collective) ? call->rank : 0;
 	from = oci_is_rooted(call->collective) && !oci_receives_each(call->collective) ?

@@ -293,10 +293,9 @@ int main(int argc, char **argv)
 		snprintf(settings[v % 2], PATH_MAX, "LD_PRELOAD=%s", argv[1 + v % 2]);
 		variants[v].setting = *argv[1 + v % 2] ? settings[v % 2] : NULL;
 	}
-	for (unsigned int w = 0; w < WORKS; w++) {
+	for (unsigned int w = 0; w < WORKS; w++)
 		if (works[w].what && (!*only || !strcmp(only, works[w].name)))
 			plan(&results, variants, w);
-	}
 	comparison = results_compare(&results, 1, "base", "heap");
 	comparison->title = "ms with each; ratio: base/heap";
 	comparison->control = "control";

@@ -56,9 +56,8 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 	int err;
 
 	/* One rank's sentence is enough; the next cells will not run. */
-	if (shm_barrier_failed(&b->barrier)) {
+	if (shm_barrier_failed(&b->barrier))
 		return;
-	}
 	if (absent >= 0) {
 		fprintf(stderr,
 			"oc_bench_coll: barrier (0 B, offset 0) is wrong on rank %d: it returned "
@@ -67,28 +66,25 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 		shm_barrier_add_failure(&b->barrier);
 	}
 	err = collective_report(call, recv, "oc_bench_coll: ");
-	if (err == -EBADMSG) {
+	if (err == -EBADMSG)
 		shm_barrier_add_failure(&b->barrier);
-	} else if (err) {
+	else if (err)
 		die(b, "The received bytes could not be verified", err);
-	}
 }
 
 /* A rank that does not help with --memcpy has no buffers. */
 static void copy(const void *send, void *recv, size_t bytes)
 {
-	if (bytes) {
+	if (bytes)
 		memcpy(recv, send, bytes);
-	}
 }
 
 static void fill(const struct bench *b, const struct cell_run *run, void *send)
 {
-	if (!b->options.memcpy) {
+	if (!b->options.memcpy)
 		collective_fill(&run->call, send);
-	} else if (send) {
+	else if (send)
 		memset(send, (int)run->call.seed, run->send.bytes);
-	}
 }
 
 /* As OSU's benchmarks do it: the next call begins when MPI_Barrier lets go of a rank. */
@@ -120,40 +116,34 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 	bool stop;
 
 	err = buffers_get(&run->send, &send);
-	if (!err) {
+	if (!err)
 		err = buffers_get(&run->recv, &recv);
-	}
-	if (err) {
+	if (err)
 		die(b, "A buffer could not be allocated; choose smaller sizes or fewer ranks", err);
-	}
 	if (rewrite) {
 		call->seed = ++b->calls;
 		fill(b, run, send);
 	}
 	shm_barrier_align(&b->barrier);
-	if (mark) {
+	if (mark)
 		shm_barrier_mark(&b->barrier, call->seed);
-	}
 	start = now_us();
-	if (b->options.memcpy) {
+	if (b->options.memcpy)
 		copy(send, recv, run->send.bytes);
-	} else {
+	else
 		mpi_call_run(&run->mpi, send, recv);
-	}
 	end = now_us();
 	if (mark) {
 		/* Before our own barrier, which would hide what this one failed to do. */
 		absent = shm_barrier_find_absent(&b->barrier, call->seed);
 	}
-	if (time_us) {
+	if (time_us)
 		*time_us = end - start;
-	}
 	/* Between the waits: rank 0 changes the flag only before the first or after the second. */
 	stop = shm_barrier_stop(&b->barrier);
 	shm_barrier_wait(&b->barrier);
-	if (check) {
+	if (check)
 		verify(b, call, recv, absent);
-	}
 	buffers_put(&run->send, send);
 	buffers_put(&run->recv, recv);
 	return stop;
@@ -177,9 +167,8 @@ static bool block_counts(const struct bench *b, struct cell_run *run, double bef
 	const struct range *range = &b->options.token_ns;
 
 	if (range->high > 0 && (before_ns < range->low || before_ns > range->high ||
-				after_ns < range->low || after_ns > range->high)) {
+				after_ns < range->low || after_ns > range->high))
 		return false;
-	}
 	run->tokens_ns[run->tokens++] = before_ns;
 	run->tokens_ns[run->tokens++] = after_ns;
 	return true;
@@ -193,9 +182,8 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 	long check_every = coll_options_iterations(o, run->call.bytes) / CHECKS_PER_CELL + 1, i;
 	bool rewrite = o->mode != BUFFERS_CACHED;
 
-	for (i = first; i < first + n && o->osu; i++) {
+	for (i = first; i < first + n && o->osu; i++)
 		run_osu_call(run, &run->times[i]);
-	}
 	for (i = first; i < first + n && !o->osu; i++) {
 		bool check = !o->no_check && rewrite && i % check_every == 0;
 
@@ -204,9 +192,8 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 			shm_barrier_set_stop(&b->barrier,
 					     i + 1 >= MIN_CALLS && now_us() > deadline);
 		}
-		if (run_call(b, run, rewrite, check, &run->times[i])) {
+		if (run_call(b, run, rewrite, check, &run->times[i]))
 			return i + 1 - first;
-		}
 	}
 	return n;
 }
@@ -231,9 +218,8 @@ static bool cell_ends(struct bench *b, const struct cell_run *run, long calls, d
 {
 	double now = now_us();
 
-	if (calls >= MIN_CALLS) {
+	if (calls >= MIN_CALLS)
 		return now > deadline_us;
-	}
 	if (b->options.token_ns.high > 0 && now > start_us + TOKEN_GIVE_UP_S * 1e6) {
 		give_up(b, run);
 		return true;
@@ -255,9 +241,8 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 	bool stop = false, counts = false;
 
 	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
-	for (i = 0; i < warmup && !o->first; i++) {
+	for (i = 0; i < warmup && !o->first; i++)
 		run_call(b, run, true, !o->no_check, NULL);
-	}
 	start = now_us();
 	deadline = start + o->cell_seconds * 1e6 * (o->token_ns.high > 0 ? TOKEN_PATIENCE : 1);
 	before_ns = send_token(b, run);
@@ -290,12 +275,10 @@ static void print(struct bench *b, struct cell_run *run, size_t n)
 	for (rank = 1; rank < b->ranks; rank++) {
 		const double *theirs = shm_barrier_times(&b->barrier, rank);
 
-		for (i = 0; i < n && b->options.osu; i++) {
+		for (i = 0; i < n && b->options.osu; i++)
 			us[i] += theirs[i];
-		}
-		for (i = 0; i < n && !b->options.osu; i++) {
+		for (i = 0; i < n && !b->options.osu; i++)
 			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
-		}
 	}
 	for (i = 0; i < n; i++) {
 		us[i] /= b->options.osu ? b->ranks : 1;
@@ -318,9 +301,8 @@ static int create_buffers(const struct bench *b, struct cell_run *run)
 	size_t send = collective_send_bytes(&run->call), recv = collective_recv_bytes(&run->call);
 	int err;
 
-	if (b->options.memcpy) {
+	if (b->options.memcpy)
 		send = recv = limit_share(&run->call, b->barrier.cpus);
-	}
 	err = buffers_create(&run->send, b->options.mode, send);
 	return err ? err : buffers_create(&run->recv, b->options.mode, recv);
 }
@@ -353,9 +335,8 @@ void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
 	buffers_destroy(&run.send);
 	buffers_destroy(&run.recv);
 	mpi_call_destroy(&run.mpi);
-	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier)) {
+	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier))
 		print(b, &run, n);
-	}
 	/* The times may be overwritten from here on, and failures are known to all. */
 	shm_barrier_wait(&b->barrier);
 }

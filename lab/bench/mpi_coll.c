@@ -20,9 +20,8 @@ static int run_all(struct bench *b)
 
 		for (unsigned int i = 0; i < sizes; i++) {
 			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.at[i]);
-			if (shm_barrier_failed(&b->barrier)) {
+			if (shm_barrier_failed(&b->barrier))
 				return STATUS_FAILED;
-			}
 		}
 	}
 	if (b->rank == 0) {
@@ -93,9 +92,8 @@ int main(int argc, char **argv)
 	/* MPICH has a tab behind its name. */
 	for (tab = version; (tab = strchr(tab, '\t')); *tab = ' ') {
 	}
-	if (b.rank == 0) {
+	if (b.rank == 0)
 		printf("# %s\n", version);
-	}
 	status = check_job(&b);
 	if (status == STATUS_OK) {
 		join_segment(&b);

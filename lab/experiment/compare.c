@@ -15,10 +15,9 @@ struct figure *comparison_figure(const struct results *results, const struct com
 
 	while (figure && results->figures[f++] != figure)
 		;
-	for (; f < results->figure_count; f++) {
+	for (; f < results->figure_count; f++)
 		if (results->figures[f]->group == comparison->group)
 			return results->figures[f];
-	}
 	return NULL;
 }
 

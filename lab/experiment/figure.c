@@ -29,10 +29,9 @@ struct figure *figure_new(struct results *results, const size_t *x, unsigned int
 
 struct figure *figure_find(const struct results *results, const char *name)
 {
-	for (unsigned int f = 0; f < results->figure_count; f++) {
+	for (unsigned int f = 0; f < results->figure_count; f++)
 		if (!strcmp(results->figures[f]->name, name))
 			return results->figures[f];
-	}
 	return NULL;
 }
 
@@ -128,10 +127,9 @@ unsigned int figure_sorted(const struct figure *figure, const struct figure_cell
 {
 	unsigned int count = 0;
 
-	for (unsigned int r = 0; cell->samples && r < figure->rounds; r++) {
+	for (unsigned int r = 0; cell->samples && r < figure->rounds; r++)
 		if (!isnan(cell->samples[r]))
 			sorted[count++] = cell->samples[r];
-	}
 	stats_sort(sorted, count);
 	return count;
 }

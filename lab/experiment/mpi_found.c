@@ -133,9 +133,8 @@ const struct launcher_info *launcher_info(enum launcher launcher)
 
 enum launcher launcher_of(const char *word)
 {
-	for (int l = 1; l < LAUNCHERS; l++) {
+	for (int l = 1; l < LAUNCHERS; l++)
 		if (!strcmp(word, infos[l].word))
 			return (enum launcher)l;
-	}
 	return LAUNCH_NONE;
 }

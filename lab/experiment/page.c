@@ -26,14 +26,13 @@ static void put_tables(const struct results *results, FILE *out)
 
 	results_print(results, tables);
 	fclose(tables);
-	for (const char *at = must(text); *at; at++) {
+	for (const char *at = must(text); *at; at++)
 		if (*at == '&')
 			fputs("&amp;", out);
 		else if (*at == '<')
 			fputs("&lt;", out);
 		else
 			fputc(*at, out);
-	}
 	free(text);
 }
 

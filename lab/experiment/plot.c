@@ -125,12 +125,11 @@ static int close_file(FILE *file, const char *path)
 
 static void put_numbers(FILE *out, unsigned int count, const double *numbers)
 {
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count; i++)
 		if (isnan(numbers[i]))
 			fputs(" NaN", out);
 		else
 			fprintf(out, " %g", numbers[i]);
-	}
 	fputc('\n', out);
 }
 
@@ -179,10 +178,9 @@ static int write_data(const struct results *results, const struct figure *figure
 						cell->closed });
 		}
 	}
-	for (unsigned int c = 0; c < results->comparison_count; c++) {
+	for (unsigned int c = 0; c < results->comparison_count; c++)
 		if (figure->group && results->comparisons[c]->group == figure->group)
 			put_ratios(results->comparisons[c], figure, out);
-	}
 	return close_file(out, path);
 }
 
@@ -435,9 +433,8 @@ int results_plot(const struct results *results, const char *out)
 {
 	int failed = 0;
 
-	for (unsigned int f = 0; f < results->figure_count && !failed; f++) {
+	for (unsigned int f = 0; f < results->figure_count && !failed; f++)
 		if (is_drawn(results->figures[f]))
 			failed = write_data(results, results->figures[f], out);
-	}
 	return failed ? failed : results_pictures(results, draw, (void *)out);
 }

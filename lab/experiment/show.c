@@ -267,10 +267,9 @@ static json_t *figure_json(const struct figure *figure)
 	json_t *cells = json_array(), *notes = json_array();
 
 	for (unsigned int x = 0; x < figure->x_count; x++) {
-		for (unsigned int s = 0; s < figure->series_count; s++) {
+		for (unsigned int s = 0; s < figure->series_count; s++)
 			if (figure_shows(figure, x) && figure_cell(figure, s, x)->count)
 				json_array_append_new(cells, cell_json(figure, s, x));
-		}
 	}
 	for (unsigned int i = 0; i < figure->note_count; i++)
 		json_array_append_new(notes, json_text(figure->notes[i]));

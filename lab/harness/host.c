@@ -25,9 +25,8 @@ static void read_line(const char *path, char *out, int chars)
 
 	out[0] = '\0';
 	if (file) {
-		if (fgets(out, chars, file)) {
+		if (fgets(out, chars, file))
 			first_line(out);
-		}
 		fclose(file);
 	}
 }
@@ -47,9 +46,8 @@ static void read_cpu_model(char *out, int chars)
 			break;
 		}
 	}
-	if (file) {
+	if (file)
 		fclose(file);
-	}
 }
 
 /* The hardware threads that this process may use, and the cores behind them, each counted once. */
@@ -66,9 +64,8 @@ static void count_cpus(struct host *host)
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		char path[96], siblings[64];
 
-		if (!CPU_ISSET(cpu, &allowed)) {
+		if (!CPU_ISSET(cpu, &allowed))
 			continue;
-		}
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
 		read_line(path, siblings, sizeof(siblings));
@@ -112,9 +109,8 @@ static void read_commit(struct host *host)
 	if (!host_program_folder(folder) || !is_ours(folder, &result)) {
 		/* Built outside of the repository: then perhaps called from inside of it. */
 		snprintf(folder, sizeof(folder), ".");
-		if (!is_ours(folder, &result)) {
+		if (!is_ours(folder, &result))
 			return;
-		}
 	}
 	first_line(result.tail);
 	snprintf(host->commit, sizeof(host->commit), "%.40s", result.tail);

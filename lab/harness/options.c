@@ -117,22 +117,17 @@ int size_parse(const char *text, size_t *bytes)
 	size_t i;
 
 	/* strtoull takes "-1" and leading blanks; a size has neither. */
-	if (text[0] < '0' || text[0] > '9') {
+	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
-	}
 	errno = 0;
 	number = strtoull(text, &end, 10);
-	if (errno || number > (1ULL << 40)) {
+	if (errno || number > (1ULL << 40))
 		return -EINVAL;
-	}
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcasecmp(end, units[i].name) == 0) {
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcasecmp(end, units[i].name) == 0)
 			break;
-		}
-	}
-	if (i == sizeof(units) / sizeof(units[0]) || number > ((1ULL << 40) >> units[i].shift)) {
+	if (i == sizeof(units) / sizeof(units[0]) || number > ((1ULL << 40) >> units[i].shift))
 		return -EINVAL;
-	}
 	*bytes = (size_t)number << units[i].shift;
 	return 0;
 }

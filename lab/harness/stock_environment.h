@@ -33,11 +33,10 @@ static inline bool stock_environment_path(const char *variable)
 		}
 		strcat(strcat(kept, *kept ? ":" : ""), element);
 	}
-	if (dropped && *kept) {
+	if (dropped && *kept)
 		setenv(variable, kept, 1);
-	} else if (dropped) {
+	else if (dropped)
 		unsetenv(variable);
-	}
 	free(kept);
 	free(all);
 	return dropped;
@@ -61,11 +60,10 @@ static inline bool stock_environment_preload(void)
 		}
 		strcat(strcat(kept, *kept ? ":" : ""), element);
 	}
-	if (dropped && *kept) {
+	if (dropped && *kept)
 		setenv("LD_PRELOAD", kept, 1);
-	} else if (dropped) {
+	else if (dropped)
 		unsetenv("LD_PRELOAD");
-	}
 	free(kept);
 	free(all);
 	return dropped;
@@ -74,9 +72,8 @@ static inline bool stock_environment_preload(void)
 /* Options of onecopy; parameters of Open MPI's coll framework that name it. */
 static inline bool stock_environment_is_ours(const char *entry, size_t length)
 {
-	if (length >= 7 && strncmp(entry, "ONECOPY", 7) == 0) {
+	if (length >= 7 && strncmp(entry, "ONECOPY", 7) == 0)
 		return length == 7 || entry[7] == '_';
-	}
 	return strncmp(entry, "OMPI_MCA_coll", 13) == 0 && strstr(entry, "onecopy");
 }
 

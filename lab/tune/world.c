@@ -206,12 +206,11 @@ void oci_tune_raise(struct oci_tune_line *line, uint64_t value)
 void oci_tune_await(const struct oci_tune_line *line, uint64_t value)
 {
 	/* Acquire: pairs with the release of raise. */
-	for (unsigned int spins = 0; oci_load_acquire(&line->word) < value; spins++) {
+	for (unsigned int spins = 0; oci_load_acquire(&line->word) < value; spins++)
 		if (spins < SPINS)
 			oci_cpu_relax();
 		else
 			oci_os_yield();
-	}
 }
 
 static void meet(struct oci_tune_line *arrived, struct oci_tune_line *released, uint32_t ranks,

@@ -200,10 +200,9 @@ void demo_plan(struct demo *demo)
 				&demo->results, run_case, one, v, "%s, %s, %s", one->program->name,
 				launcher_info(one->mpi)->name, demo->set->variants[v].name);
 	}
-	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++)
 		if (counts[mpi])
 			plan_figures(demo, (enum launcher)mpi, counts[mpi]);
-	}
 }
 
 int demo_warm_up(struct demo *demo)

@@ -75,10 +75,9 @@ static void want_chosen(struct figure *figure, unsigned int x, const char *chose
 {
 	struct figure_cell *cell;
 
-	for (unsigned int s = 0; s < figure->series_count; s++) {
+	for (unsigned int s = 0; s < figure->series_count; s++)
 		if (figure_cell(figure, s, x)->chosen)
 			return;
-	}
 	if (!strcmp(chosen, "mpi"))
 		return;
 	cell = figure_cell(figure, figure_series(figure, chosen), x);
@@ -292,10 +291,9 @@ void bench_algorithms_sum_up(struct bench *bench)
 		return;
 	t.error[1] = t.error[0] + cells;
 	t.chosen_error = t.error[1] + cells;
-	for (unsigned int j = 0; j < job_count; j++) {
+	for (unsigned int j = 0; j < job_count; j++)
 		for (unsigned int x = 0; x < jobs[j].figure->x_count; x++)
 			sum_up_size(jobs[j].figure, x, &t);
-	}
 	if (t.worst_at) {
 		char at[32];
 

@@ -264,10 +264,9 @@ void bench_p2p_plan(struct bench *bench)
 	for (int sharing = 0; sharing < 2; sharing++)
 		there[sharing] = find_pair(sharing, pair[sharing]);
 	for (int touch = 0; touch <= bench->options.touch; touch++) {
-		for (int sharing = 1; sharing >= 0; sharing--) {
+		for (int sharing = 1; sharing >= 0; sharing--)
 			if (there[sharing])
 				plan_pingpong(bench, sharing, pair[sharing], touch);
-		}
 		if (!there[0] && !there[1])
 			plan_pingpong(bench, false, NULL, touch);
 	}
@@ -325,10 +324,9 @@ void bench_messages_plan(struct bench *bench)
 {
 	run_begin();
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
-		for (int f = 0; f < FLOWS; f++) {
+		for (int f = 0; f < FLOWS; f++)
 			if (!bench->options.mpi || bench->options.mpi == (enum launcher)mpi)
 				plan_flow(bench, &flows[f], (enum launcher)mpi);
-		}
 	}
 }
 

@@ -54,10 +54,9 @@ static void add_collective(struct bench_choice *options, const char *name)
 		usage("%s cannot be measured, as its blocks have sizes of their own; valid: "
 		      "the collectives of equal blocks",
 		      name);
-	for (unsigned int i = 0; i < options->collective_count; i++) {
+	for (unsigned int i = 0; i < options->collective_count; i++)
 		if (options->collectives[i] == collective)
 			return;
-	}
 	options->collectives[options->collective_count++] = collective;
 }
 

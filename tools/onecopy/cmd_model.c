@@ -196,10 +196,9 @@ static int fill(const struct model_choice *options, struct model_size *sizes)
  */
 static void check_plot(const struct model_choice *options)
 {
-	for (unsigned int s = 0; s < options->sizes.count; s++) {
+	for (unsigned int s = 0; s < options->sizes.count; s++)
 		if (options->sizes.at[s])
 			return;
-	}
 	if (options->plot)
 		usage("--plot draws over bytes, and 0 is no place on its axis; valid for "
 		      "--bytes: 1 and more");

@@ -25,10 +25,9 @@ static void order(struct size_list *sizes)
 	unsigned int kept = 0;
 
 	qsort(sizes->at, sizes->count, sizeof(sizes->at[0]), by_size);
-	for (unsigned int i = 0; i < sizes->count; i++) {
+	for (unsigned int i = 0; i < sizes->count; i++)
 		if (!kept || sizes->at[i] != sizes->at[kept - 1])
 			sizes->at[kept++] = sizes->at[i];
-	}
 	sizes->count = kept;
 }
 
@@ -128,9 +127,8 @@ static bool same_name(const char *a, const char *b)
 
 bool predict_is_best(const struct oc_prediction *list, unsigned int i)
 {
-	for (unsigned int j = 0; j < i; j++) {
+	for (unsigned int j = 0; j < i; j++)
 		if (same_name(list[j].algorithm, list[i].algorithm))
 			return false;
-	}
 	return true;
 }
