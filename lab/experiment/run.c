@@ -94,10 +94,6 @@ static int build_command(const struct run *run, struct child_args *args, char *w
 	const struct variant *variant = run->variant;
 	int err = 0;
 
-	if (run->folder) {
-		child_args_add_words(args, "env -C");
-		child_args_add(args, run->folder);
-	}
 	if (variant->setting || variant->two_copies) {
 		child_args_add(args, "env");
 		child_args_add(args, variant->two_copies ? launcher_of_run(run)->two_copies :

@@ -38,7 +38,6 @@ struct run {
 	uint32_t ranks;
 	enum binding binding;
 	const char *program, *arguments; /* its path; words, NULL: none */
-	const char *folder;		 /* where the ranks run; NULL: here */
 	const char *stem; /* of the figures' names, which its lines leave out; NULL: they don't */
 	/* Gets the lines that are neither; NULL: nobody does. */
 	void (*line)(void *context, const char *line);

@@ -382,7 +382,6 @@ void oci_virtual_go(struct oci_virtual_world *w, uint32_t rank)
 		op = &r->plan->ops[r->pc];
 		if (op->code == OCI_OP_END) {
 			r->state = OCI_VIRTUAL_OVER;
-			w->over++;
 			return;
 		}
 		if (!r->begun)
