@@ -47,18 +47,16 @@ static bool is_single_copy(void)
 
 /* The best parameter of each algorithm is the algorithm; what is chosen beside it is its own. */
 static void want(const struct bench *bench, struct figure *figure, unsigned int x,
-		 const struct oc_predicted *predicted, const struct oc_prediction *list,
-		 unsigned int i)
+		 const struct oc_predicted *predicted, const struct oc_prediction *p)
 {
-	const struct oc_prediction *p = &list[i];
-	bool best = predict_is_best(list, i), chosen = !strcmp(p->algorithm, predicted->chosen);
+	bool chosen = !strcmp(p->algorithm, predicted->chosen);
 	struct figure_cell *cell;
 	char series[sizeof(p->algorithm)];
 
-	if (!best && !chosen && !bench->options.every_parameter)
+	if (!p->best && !chosen && !bench->options.every_parameter)
 		return;
 	memcpy(series, p->algorithm, sizeof(series));
-	if (best && !bench->options.every_parameter)
+	if (p->best && !bench->options.every_parameter)
 		series[strcspn(series, ":")] = '\0';
 	cell = figure_cell(figure, figure_series(figure, series), x);
 	memcpy(cell->label, p->algorithm, sizeof(cell->label));
@@ -111,7 +109,7 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 	predict_call(&call, &predicted, list);
 	bench->results.model = results_text(&bench->results, "%s", predict_model_text(&predicted));
 	for (unsigned int i = 0; i < predicted.count; i++)
-		want(bench, figure, x, &predicted, list, i);
+		want(bench, figure, x, &predicted, &list[i]);
 	want_chosen(figure, x, predicted.chosen);
 }
 

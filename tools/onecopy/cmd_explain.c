@@ -59,8 +59,7 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 	for (unsigned int i = 0; i < predicted->count; i++) {
 		const struct oc_prediction *p = &list[i];
 
-		if (!options->all && !predict_is_best(list, i) &&
-		    strcmp(p->algorithm, predicted->chosen))
+		if (!options->all && !p->best && strcmp(p->algorithm, predicted->chosen))
 			continue;
 		if (!p->closed)
 			table_add(&table, "%s\t-\t\t\t\t\t\t\tno closed form: see onecopy model",

@@ -117,18 +117,3 @@ json_t *predict_json(const struct oc_prediction *p)
 					      (int)p->most_copiers));
 	return json;
 }
-
-static bool same_name(const char *a, const char *b)
-{
-	size_t length = strcspn(a, ":");
-
-	return length == strcspn(b, ":") && !strncmp(a, b, length);
-}
-
-bool predict_is_best(const struct oc_prediction *list, unsigned int i)
-{
-	for (unsigned int j = 0; j < i; j++)
-		if (same_name(list[j].algorithm, list[i].algorithm))
-			return false;
-	return true;
-}

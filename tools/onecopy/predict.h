@@ -57,7 +57,5 @@ void predict_call(const struct oc_predict_call *call, struct oc_predicted *predi
 const char *predict_model_text(const struct oc_predicted *predicted);
 json_t *predict_model_json(const struct oc_predicted *predicted);
 json_t *predict_json(const struct oc_prediction *p);
-/* Is it the first of its name, which is its best parameter? */
-bool predict_is_best(const struct oc_prediction *list, unsigned int i);
 
 #endif
