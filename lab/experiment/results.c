@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void *must(void *memory)
 {
@@ -182,26 +181,6 @@ void results_folder(const struct results *results, const char *parent, char *out
 		memmove(colon, colon + 1, strlen(colon));
 }
 
-/* mkdir -p. 0 or -errno. */
-static int make_folders(const char *path)
-{
-	char part[PATH_MAX];
-	struct stat status;
-
-	for (size_t i = 1; path[i - 1] && i < sizeof(part); i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, 0777) && errno != EEXIST)
-			return -errno;
-	}
-	/* What was there already may be a file. */
-	if (stat(path, &status))
-		return -errno;
-	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
-}
-
 static int check_file(const char *path, const char *elsewhere)
 {
 	FILE *file = fopen(path, "a");
@@ -217,15 +196,15 @@ static int check_file(const char *path, const char *elsewhere)
 int results_check_places(const char *json, const char *out)
 {
 	char probe[PATH_MAX];
-	int error = out ? make_folders(out) : 0;
+	int error;
 
-	if (error) {
-		say("%s cannot be made: %s; --out DIR writes elsewhere", out, strerror(-error));
-		return 1;
-	}
 	if (out) {
 		snprintf(probe, sizeof(probe), "%s/table.txt", out);
-		if (check_file(probe, "--out DIR"))
+		error = host_make_folders(probe);
+		if (error)
+			say("%s cannot be made: %s; --out DIR writes elsewhere", out,
+			    strerror(-error));
+		if (error || check_file(probe, "--out DIR"))
 			return 1;
 	}
 	return json && strcmp(json, "-") != 0 ? check_file(json, "--json FILE") : 0;
