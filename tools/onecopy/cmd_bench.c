@@ -5,7 +5,6 @@
 #include "lab/tune/tune.h"
 #include "names.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,23 +223,26 @@ static void fill_defaults(struct bench *bench)
 		measure_check_sizes(options->collectives[c], &options->sizes);
 }
 
+static const struct {
+	unsigned int what;
+	void (*plan)(struct bench *bench);
+} plans[] = {
+	{ BENCH_ALGORITHMS | BENCH_MODEL, bench_algorithms_plan },
+	{ BENCH_MECHANISMS | BENCH_CONTENTION, bench_copies_plan },
+	{ BENCH_P2P, bench_p2p_plan },
+	{ BENCH_MESSAGES, bench_messages_plan },
+	{ BENCH_OVERLAP, bench_overlap_plan },
+	{ BENCH_START, bench_start_plan },
+};
+
 static int run(struct bench *bench)
 {
 	struct results *results = &bench->results;
 	int failed;
 
-	if (bench->options.what & (BENCH_ALGORITHMS | BENCH_MODEL))
-		bench_algorithms_plan(bench);
-	if (bench->options.what & (BENCH_MECHANISMS | BENCH_CONTENTION))
-		bench_copies_plan(bench);
-	if (bench->options.what == BENCH_P2P)
-		bench_p2p_plan(bench);
-	if (bench->options.what == BENCH_MESSAGES)
-		bench_messages_plan(bench);
-	if (bench->options.what == BENCH_OVERLAP)
-		bench_overlap_plan(bench);
-	if (bench->options.what == BENCH_START)
-		bench_start_plan(bench);
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++)
+		if (bench->options.what & plans[i].what)
+			plans[i].plan(bench);
 	failed = results_run(results);
 	bench_copies_end();
 	bench_start_end(bench);
@@ -278,9 +280,5 @@ int bench_main(int argc, char **argv)
 	for (unsigned int f = 0; f < results->figure_count; f++)
 		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
 	results_end(results);
-	if (fflush(stdout) || ferror(stdout)) {
-		say("standard output: %s", strerror(errno));
-		return 1;
-	}
-	return failed;
+	return command_end(failed);
 }
