@@ -25,22 +25,8 @@
 #include "mpi_call.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
-enum { BLOCKS_PER_CELL = 40 };
 /* With --token-ns: how much longer a cell may take, and when to give up. */
 enum { TOKEN_PATIENCE = 10, TOKEN_GIVE_UP_S = 120 };
-
-/* The cell being measured, as this rank has it. */
-struct cell_run {
-	struct collective_call call;
-	struct mpi_call mpi;
-	struct buffers send;
-	struct buffers recv;
-	double *times;
-	/* On rank 0: of the blocks that count, two for each, and of all. */
-	double tokens_ns[2 * (BLOCKS_PER_CELL + 1)];
-	size_t tokens;
-	struct range seen_ns;
-};
 
 /* Nothing sensible can follow, and the other ranks wait for this one. */
 void die(const struct bench *b, const char *what, int err)
@@ -49,9 +35,7 @@ void die(const struct bench *b, const char *what, int err)
 	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
 }
 
-/* Say what was wrong with a call, and make every rank end with status 1. */
-static void verify(struct bench *b, const struct collective_call *call, const void *recv,
-		   int absent)
+void cell_verify(struct bench *b, const struct collective_call *call, const void *recv, int absent)
 {
 	int err;
 
@@ -143,7 +127,7 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 	stop = shm_barrier_stop(&b->barrier);
 	shm_barrier_wait(&b->barrier);
 	if (check)
-		verify(b, call, recv, absent);
+		cell_verify(b, call, recv, absent);
 	buffers_put(&run->send, send);
 	buffers_put(&run->recv, recv);
 	return stop;
@@ -320,9 +304,8 @@ void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
 		.times = shm_barrier_times(&b->barrier, b->rank),
 	};
 	size_t n;
-	int err;
+	int err = mpi_call_create(&run.mpi, &run.call, (enum mpi_form)b->options.form);
 
-	err = mpi_call_create(&run.mpi, &run.call, (enum mpi_form)b->options.form);
 	if (err == -EOVERFLOW) {
 		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
 		    err);
@@ -331,12 +314,16 @@ void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
 		die(b, "The buffers could not be allocated; choose smaller sizes or fewer ranks",
 		    -ENOMEM);
 	}
-	n = run_calls(b, &run);
+	if (b->options.form == FORM_OVERLAP) {
+		overlap_measure(b, &run);
+	} else {
+		n = run_calls(b, &run);
+		if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier))
+			print(b, &run, n);
+	}
 	buffers_destroy(&run.send);
 	buffers_destroy(&run.recv);
 	mpi_call_destroy(&run.mpi);
-	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier))
-		print(b, &run, n);
 	/* The times may be overwritten from here on, and failures are known to all. */
 	shm_barrier_wait(&b->barrier);
 }

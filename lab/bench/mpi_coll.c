@@ -24,7 +24,7 @@ static int run_all(struct bench *b)
 				return STATUS_FAILED;
 		}
 	}
-	if (b->rank == 0) {
+	if (b->rank == 0 && b->cells) {
 		stats_sort(b->tokens_ns, b->cells);
 		printf("= token %d %.1f %.1f %.1f\n", b->ranks,
 		       stats_quantile(b->tokens_ns, b->cells, 0.5), b->tokens_ns[0],
@@ -36,7 +36,10 @@ static int run_all(struct bench *b)
 /* Give every rank the shared segment. The only use of MPI outside of what is measured. */
 static void join_segment(struct bench *b)
 {
-	int err = mpi_ranks_meet(&b->barrier, (size_t)coll_options_max_iterations(&b->options));
+	int err = mpi_ranks_meet(&b->barrier,
+				 b->options.form == FORM_OVERLAP ?
+					 overlap_samples() :
+					 (size_t)coll_options_max_iterations(&b->options));
 
 	if (err)
 		die(b,

@@ -123,7 +123,7 @@ static void write_arguments(const struct bench *bench, struct place *place)
 	const struct bench_choice *o = &bench->options;
 	FILE *out = must(fmemopen(place->arguments, sizeof(place->arguments), "w"));
 
-	fprintf(out, "--cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
+	fprintf(out, "--form overlap --cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
 		o->spare ? " --spare" : "");
 	for (unsigned int c = 0; c < o->collective_count; c++)
 		fprintf(out, "%s%s", c ? "," : " --collectives ",
