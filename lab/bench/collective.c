@@ -29,11 +29,6 @@ void take_sizes(void *list, const char *text)
 	size_list_take("--sizes", text, 1, list);
 }
 
-void take_token(void *range, const char *text)
-{
-	range_take("--token-ns", text, 1e6, range);
-}
-
 void take_collectives(void *place, const char *text)
 {
 	struct collective_list *list = place;

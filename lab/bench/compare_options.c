@@ -73,15 +73,6 @@ static void take_ways(void *choice, const char *text)
 	free(copy);
 }
 
-/* As the benchmark reads it that gets it. */
-static void take_token_text(void *place, const char *text)
-{
-	struct range range;
-
-	take_token(&range, text);
-	*(const char **)place = text;
-}
-
 #define AT(member) .place = offsetof(struct compare_options, member)
 
 static const struct option_set set = {

@@ -28,15 +28,6 @@ enum { WORDS = sizeof(words) / sizeof(words[0]) };
 static const enum oc_collective usual[] = { OC_BCAST, OC_SCATTER, OC_GATHER, OC_ALLGATHER,
 					    OC_ALLTOALL };
 
-/* As the program reads it that gets it. */
-static void take_token(void *options, const char *text)
-{
-	struct range range;
-
-	range_take("--token-ns", text, 1e6, &range);
-	((struct bench_choice *)options)->token_ns = text;
-}
-
 static const char *word_of(unsigned int i)
 {
 	return i < WORDS ? words[i].word : NULL;
@@ -121,7 +112,7 @@ const struct option_set bench_options = {
 			{ "token-ns", 0, "LOW:HIGH",
 			  "With p2p: count only what was measured while a token took so long from one "
 			  "rank's CPU to the other's, as a virtual machine's host may move its CPUs",
-			  .take = take_token },
+			  .take = take_token_text, AT(token_ns) },
 			{ "mapped", 0, NULL,
 			  "With algorithms and model: all buffers lie in shared heaps, which the ranks "
 			  "map",

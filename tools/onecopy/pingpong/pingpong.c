@@ -324,11 +324,6 @@ static void take_cpus(void *cpus, const char *text)
 	size_list_take("--cpus", text, 0, cpus);
 }
 
-static void take_range(void *options, const char *text)
-{
-	range_take("--token-ns", text, 1e6, &((struct options *)options)->token_ns);
-}
-
 #define AT(member) .place = offsetof(struct options, member)
 
 static const struct option_set set = {
@@ -350,7 +345,7 @@ static const struct option_set set = {
 			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
 			{ "token-ns", 0, "LOW:HIGH",
 			  "Count only what a token took so long before and behind",
-			  .take = take_range },
+			  .take = take_token, AT(token_ns) },
 			{ 0 } },
 	.about = "Times messages between ranks. Run by onecopy bench p2p and messages.",
 };
