@@ -7,7 +7,6 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { RANKS = 3, ROOT = 1, MAX_BYTES = 64 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* oc_bench_coll: times the collectives of the MPI below it, whichever that is. */
-#include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

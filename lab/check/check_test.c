@@ -4,7 +4,6 @@
  * and every fault put into them is found under every schedule, by its own sentence.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/check/check.h"

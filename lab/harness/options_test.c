@@ -3,7 +3,6 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <string.h>
 
 TEST(sizes_are_read_with_and_without_units)
 {

@@ -2,7 +2,6 @@
 #include "lab/harness/shm_barrier.h"
 #include "support/test.h"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

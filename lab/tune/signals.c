@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <onecopy/onecopy.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define TRIPS 32
 #define FURTHER 16

@@ -2,7 +2,6 @@
 /* Mapped memory where things go wrong: reuse, death, limits, fork, refusal. On real processes. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {

@@ -2,7 +2,6 @@
 #include "demo.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/experiment/table.h"

@@ -6,9 +6,6 @@
 #include "bench.h"
 #include "command.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define CELL_S 0.1
 #define CELL_QUICK_S 0.03
 

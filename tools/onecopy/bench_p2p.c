@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Seconds of a size. */

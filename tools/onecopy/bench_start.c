@@ -8,7 +8,6 @@
 #include "command.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 #include "lab/tune/tune.h"
 #include "names.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {

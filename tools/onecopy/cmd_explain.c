@@ -6,7 +6,6 @@
 #include "names.h"
 #include "predict.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

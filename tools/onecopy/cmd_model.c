@@ -6,7 +6,6 @@
 #include "measure.h"
 #include "names.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

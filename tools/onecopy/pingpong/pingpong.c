@@ -20,7 +20,6 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
