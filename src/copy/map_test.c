@@ -68,8 +68,8 @@ TEST_ON_RANKS(both_ends_share_what_is_mapped, 2)
 	for (uint8_t i = 0; buffer && i < 250; i++)
 		if (round_of(team, buffer, i, 0))
 			return 1;
-	/* Rank 0 as the root has helped at least once. Where both share a CPU with others it may have
-	 * left nothing to rank 1. */
+	/* Rank 0 as the root has helped at least once. Where both share a CPU with others it may
+	 * have left nothing to rank 1. */
 	return buffer && (oc_team_rank(team) || oci_map_moved_bytes()) ? 0 : 2;
 }
 
