@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench.h"
-#include "place.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <limits.h>
