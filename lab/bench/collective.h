@@ -58,7 +58,5 @@ void collective_fill(const struct collective_call *call, void *send);
 /* Compare what this rank received. Returns 0, or -EBADMSG with the first wrong byte in @error. */
 int collective_verify(const struct collective_call *call, const void *recv,
 		      struct collective_error *error);
-/* The same, and says what is wrong, behind `who` and the collective's name. */
-int collective_report(const struct collective_call *call, const void *recv, const char *who);
 
 #endif

@@ -37,6 +37,7 @@ void die(const struct bench *b, const char *what, int err)
 
 void cell_verify(struct bench *b, const struct collective_call *call, const void *recv, int absent)
 {
+	struct collective_error wrong;
 	int err;
 
 	/* One rank's sentence is enough; the next cells will not run. */
@@ -49,11 +50,18 @@ void cell_verify(struct bench *b, const struct collective_call *call, const void
 			b->rank, absent);
 		shm_barrier_add_failure(&b->barrier);
 	}
-	err = collective_report(call, recv, "oc_bench_coll: ");
-	if (err == -EBADMSG)
+	err = collective_verify(call, recv, &wrong);
+	if (err == -EBADMSG) {
+		fprintf(stderr,
+			"oc_bench_coll: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
+			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
+			"command on the stock MPI to see which library is at fault.\n",
+			oci_collective_name(call->collective), call->bytes, b->rank, wrong.offset,
+			wrong.expected, wrong.found);
 		shm_barrier_add_failure(&b->barrier);
-	else if (err)
+	} else if (err) {
 		die(b, "The received bytes could not be verified", err);
+	}
 }
 
 /* A rank that does not help with --memcpy has no buffers. */

@@ -251,6 +251,8 @@ void overlap_measure(struct bench *bench, struct cell_run *cell)
 	/* The first blocking collective of a communicator makes its team. */
 	MPI_Barrier(cell->mpi.comm);
 	turns = take_turns(cell, warm_up(cell));
-	if (b->rank == 0)
+	/* Failures are known to all from here on. */
+	shm_barrier_wait(&b->barrier);
+	if (b->rank == 0 && !shm_barrier_failed(&b->barrier))
 		sum_up(cell, turns);
 }
