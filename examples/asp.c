@@ -374,43 +374,20 @@ static void usage(FILE *to)
 		"  --json      one line of JSON instead of text\n");
 }
 
-/* Every rank parses alike; only the talkative one complains. */
 static bool parse(int argc, char **argv, bool talk, struct options *opt)
 {
-	static const struct option known[] = {
-		{ "size", required_argument, NULL, 'n' },
-		{ "rows", required_argument, NULL, 'r' },
-		{ "calls", required_argument, NULL, 'c' },
-		{ "graphs", required_argument, NULL, 'g' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+	const struct known_option known[] = {
+		{ "size", .number = &opt->size, .min = 1, .max = MAX_SIZE },
+		{ "rows", .number = &opt->rows, .min = 1, .max = MAX_SIZE },
+		{ "calls", .number = &opt->calls, .min = 1, .max = MAX_SIZE },
+		{ "graphs", .number = &opt->graphs, .min = 1, .max = 10000 },
+		{ "seed", .number = &opt->seed, .max = UINT32_MAX },
+		{ "json", .flag = &opt->json },
+		{ "help", .flag = &opt->help },
+		{ 0 },
 	};
-	bool right = true;
-	int c;
+	bool right = parse_options(argc, argv, talk, known);
 
-	opterr = talk;
-	while (right && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'n')
-			right = parse_number("asp: --size", optarg, 1, MAX_SIZE, &opt->size);
-		else if (c == 'r')
-			right = parse_number("asp: --rows", optarg, 1, MAX_SIZE, &opt->rows);
-		else if (c == 'c')
-			right = parse_number("asp: --calls", optarg, 1, MAX_SIZE, &opt->calls);
-		else if (c == 'g')
-			right = parse_number("asp: --graphs", optarg, 1, 10000, &opt->graphs);
-		else if (c == 's')
-			right = parse_number("asp: --seed", optarg, 0, UINT32_MAX, &opt->seed);
-		else if (c == 'j')
-			opt->json = true;
-		else if (c == 'h')
-			opt->help = true;
-		else if (c == '?')
-			right = false;
-	}
-	if (right && optind < argc && talk)
-		fprintf(stderr, "asp: unexpected argument '%s'\n", argv[optind]);
 	opt->rows = opt->rows ? opt->rows : opt->size;
 	opt->calls = opt->calls ? opt->calls : opt->rows;
 	if (right && (opt->rows > opt->size || opt->calls > opt->rows)) {
@@ -418,7 +395,7 @@ static bool parse(int argc, char **argv, bool talk, struct options *opt)
 			fprintf(stderr, "asp: --rows are at most --size, --calls at most --rows\n");
 		right = false;
 	}
-	return right && optind == argc;
+	return right;
 }
 
 int main(int argc, char **argv)

@@ -413,37 +413,20 @@ static void usage(FILE *to)
 
 static bool parse(int argc, char **argv, struct options *opt)
 {
-	static const struct option known[] = {
-		{ "size", required_argument, NULL, 'n' },
-		{ "solves", required_argument, NULL, 's' },
-		{ "nonblocking", no_argument, NULL, 'i' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	uint64_t size = (uint64_t)opt->size, solves = (uint64_t)opt->solves;
-	bool right = true;
-	int c;
+	const struct known_option known[] = {
+		{ "size", .number = &size, .min = 1, .max = MAX_SIZE },
+		{ "solves", .number = &solves, .min = 1, .max = MAX_SOLVES },
+		{ "nonblocking", .flag = &opt->nonblocking },
+		{ "json", .flag = &opt->json },
+		{ "help", .flag = &opt->help },
+		{ 0 },
+	};
+	bool right = parse_options(argc, argv, true, known);
 
-	while (right && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'n')
-			right = parse_number("cg: --size", optarg, 1, MAX_SIZE, &size);
-		else if (c == 's')
-			right = parse_number("cg: --solves", optarg, 1, MAX_SOLVES, &solves);
-		else if (c == 'i')
-			opt->nonblocking = true;
-		else if (c == 'j')
-			opt->json = true;
-		else if (c == 'h')
-			opt->help = true;
-		else if (c == '?')
-			right = false;
-	}
 	opt->size = (int)size;
 	opt->solves = (int)solves;
-	if (right && optind < argc)
-		fprintf(stderr, "cg: unexpected argument '%s'\n", argv[optind]);
-	return right && optind == argc;
+	return right;
 }
 
 int main(int argc, char **argv)

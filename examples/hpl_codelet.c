@@ -226,38 +226,37 @@ static bool numbers_between(const char *text, size_t most, struct codelet_list *
 	return fine;
 }
 
-static bool parse(int argc, char **argv)
+static bool take_bytes(const char *text)
 {
-	static const struct option known[] = { { "bytes", required_argument, NULL, 'b' },
-					       { "matrices", required_argument, NULL, 'm' },
-					       { "ways", required_argument, NULL, 'w' },
-					       { "gbit", required_argument, NULL, 'g' },
-					       { "rounds", required_argument, NULL, 'r' },
-					       { "name", required_argument, NULL, 'n' },
-					       { "help", no_argument, NULL, 'h' },
-					       { NULL, 0, NULL, 0 } };
-	bool fine = true;
-	int option;
-
-	while (fine && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (option == 'b')
-			fine = numbers_between(optarg, BYTES_MOST, &options.bytes);
-		else if (option == 'm')
-			fine = numbers_between(optarg, CODELET_MATRIX_MOST, &options.matrices);
-		else if (option == 'w')
-			fine = codelet_list(optarg, names, HOWS, &options.ways);
-		else if (option == 'g')
-			fine = parse_number("hpl_codelet: --gbit", optarg, 1, 1000, &options.gbit);
-		else if (option == 'r')
-			fine = parse_number("hpl_codelet: --rounds", optarg, 1, CODELET_ROUNDS_MOST,
-					    &options.rounds);
-		else if (option == 'n')
-			options.name = optarg;
-		else
-			options.help = fine = option == 'h';
-	}
-	return fine && optind == argc;
+	return numbers_between(text, BYTES_MOST, &options.bytes);
 }
+
+static bool take_matrices(const char *text)
+{
+	return numbers_between(text, CODELET_MATRIX_MOST, &options.matrices);
+}
+
+static bool take_ways(const char *text)
+{
+	return codelet_list(text, names, HOWS, &options.ways);
+}
+
+static bool take_name(const char *text)
+{
+	options.name = text;
+	return true;
+}
+
+static const struct known_option known[] = {
+	{ "bytes", .take = take_bytes },
+	{ "matrices", .take = take_matrices },
+	{ "ways", .take = take_ways },
+	{ "gbit", .number = &options.gbit, .min = 1, .max = 1000 },
+	{ "rounds", .number = &options.rounds, .min = 1, .max = CODELET_ROUNDS_MOST },
+	{ "name", .take = take_name },
+	{ "help", .flag = &options.help },
+	{ 0 },
+};
 
 static bool all_right(void)
 {
@@ -275,8 +274,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &self.ranks);
-	opterr = !self.rank;
-	parsed = parse(argc, argv);
+	parsed = parse_options(argc, argv, !self.rank, known);
 	if (!parsed || options.help) {
 		if (!self.rank)
 			fputs(usage, parsed ? stdout : stderr);

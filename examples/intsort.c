@@ -414,12 +414,14 @@ static void usage(FILE *to)
 		"  --json          one line of JSON instead of text\n");
 }
 
-static bool parse_class(const char *text, const struct class **class)
+static const struct class *class = &classes[2];
+
+static bool parse_class(const char *text)
 {
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
 		if (text[0] != classes[i].letter || text[1])
 			continue;
-		*class = &classes[i];
+		class = &classes[i];
 		return true;
 	}
 	if (opterr)
@@ -427,46 +429,27 @@ static bool parse_class(const char *text, const struct class **class)
 	return false;
 }
 
-/* Every rank parses alike; only the talkative one complains. */
 static bool parse(int argc, char **argv, bool talk, struct options *opt)
 {
-	static const struct option known[] = {
-		{ "class", required_argument, NULL, 'c' },
-		{ "iterations", required_argument, NULL, 'i' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	uint64_t iterations = (uint64_t)opt->iterations;
-	bool right = true;
-	int c;
+	const struct known_option known[] = {
+		{ "class", .take = parse_class },
+		{ "iterations", .number = &iterations, .min = 1, .max = MAX_ITERATIONS },
+		{ "seed", .number = &opt->seed, .max = 1 << 20 },
+		{ "json", .flag = &opt->json },
+		{ "help", .flag = &opt->help },
+		{ 0 },
+	};
+	bool right = parse_options(argc, argv, talk, known);
 
-	opterr = talk;
-	while (right && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'c')
-			right = parse_class(optarg, &opt->class);
-		else if (c == 'i')
-			right = parse_number("intsort: --iterations", optarg, 1, MAX_ITERATIONS,
-					     &iterations);
-		else if (c == 's')
-			right = parse_number("intsort: --seed", optarg, 0, 1 << 20, &opt->seed);
-		else if (c == 'j')
-			opt->json = true;
-		else if (c == 'h')
-			opt->help = true;
-		else if (c == '?')
-			right = false;
-	}
+	opt->class = class;
 	opt->iterations = (int)iterations;
-	if (right && optind < argc && talk)
-		fprintf(stderr, "intsort: unexpected argument '%s'\n", argv[optind]);
-	return right && optind == argc;
+	return right;
 }
 
 int main(int argc, char **argv)
 {
-	struct options opt = { .class = &classes[2], .seed = 1, .iterations = 10 };
+	struct options opt = { .seed = 1, .iterations = 10 };
 	int rank, ranks, status;
 
 	MPI_Init(&argc, &argv);

@@ -62,9 +62,8 @@ int buffers_create(struct buffers *buffers, enum buffer_mode mode, size_t bytes)
 	size_t total;
 
 	*buffers = (struct buffers){ .mode = mode, .bytes = bytes };
-	if (bytes == 0) {
+	if (bytes == 0)
 		return 0;
-	}
 	if (mode == BUFFERS_COLD) {
 		/*
 		 * Left alone, malloc raises this limit at the first large free and hands the same
@@ -79,9 +78,8 @@ int buffers_create(struct buffers *buffers, enum buffer_mode mode, size_t bytes)
 	buffers->count = mode == BUFFERS_CACHED ? 1 : 2 * cache / buffers->stride + 2;
 	total = buffers->stride * buffers->count;
 	buffers->memory = malloc(total + LINE_BYTES);
-	if (!buffers->memory) {
+	if (!buffers->memory)
 		return -ENOMEM;
-	}
 	buffers->base = buffers->memory + LINE_BYTES - (uintptr_t)buffers->memory % LINE_BYTES;
 	memset(buffers->base, 0xa5, total);
 	return 0;
@@ -96,9 +94,8 @@ void buffers_destroy(struct buffers *buffers)
 int buffers_get(struct buffers *buffers, void **out)
 {
 	*out = NULL;
-	if (buffers->bytes == 0) {
+	if (buffers->bytes == 0)
 		return 0;
-	}
 	if (buffers->mode == BUFFERS_COLD) {
 		*out = malloc(buffers->bytes);
 		return *out ? 0 : -ENOMEM;
@@ -110,7 +107,6 @@ int buffers_get(struct buffers *buffers, void **out)
 
 void buffers_put(struct buffers *buffers, void *buffer)
 {
-	if (buffers->mode == BUFFERS_COLD) {
+	if (buffers->mode == BUFFERS_COLD)
 		free(buffer);
-	}
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll_options.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +9,11 @@
 #include "mpi_call.h"
 
 /* Which of the words it is. */
-static int word_of(const char *text, const char *const words[3], const char *sentence)
+static int word_of(const char *text, const char *const *words, const char *sentence)
 {
-	for (int i = 0; words[i]; i++) {
+	for (int i = 0; words[i]; i++)
 		if (!strcmp(text, words[i]))
 			return i;
-	}
 	usage("%s", sentence);
 }
 
@@ -29,10 +27,11 @@ static void take_loop(void *options, const char *text)
 
 static void take_form(void *options, const char *text)
 {
-	static const char *const forms[] = { "blocking", "nonblocking", "persistent", NULL };
+	static const char *const forms[] = { "blocking", "nonblocking", "persistent", "overlap",
+					     NULL };
 
 	((struct coll_options *)options)->form =
-		word_of(text, forms, "--form takes blocking, nonblocking or persistent.");
+		word_of(text, forms, "--form takes blocking, nonblocking, persistent or overlap.");
 }
 
 #define AT(member) .place = offsetof(struct coll_options, member)
@@ -74,8 +73,13 @@ static const struct option_set set = {
 			  .take = take_loop },
 			{ "form", 0, "NAME",
 			  "blocking (default); nonblocking: begun and waited for at once; persistent: a "
-			  "kept request is started, the same buffers each time",
+			  "kept request is started, the same buffers each time; overlap: what it adds "
+			  "to a computation, and other figures (lab/bench/overlap.c)",
 			  .take = take_form },
+			{ "spare", 0, NULL,
+			  "With --form overlap: odd ranks sleep instead of computing, so that their "
+			  "CPUs are idle",
+			  AT(spare) },
 			{ "first", 0, "N",
 			  "The mean of the first N calls of each cell, with nothing before them",
 			  OPTION_COUNT, AT(first), 1, 10000000 },
@@ -128,9 +132,8 @@ static bool first_rank_by_launcher(void)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *rank = getenv(names[i]);
 
-		if (rank) {
+		if (rank)
 			return strcmp(rank, "0") == 0;
-		}
 	}
 	return true;
 }
@@ -162,12 +165,10 @@ long coll_options_iterations(const struct coll_options *options, size_t bytes)
 {
 	size_t i = 0;
 
-	if (options->first || options->iterations) {
+	if (options->first || options->iterations)
 		return options->first ? options->first : options->iterations;
-	}
-	while (bytes > iteration_table[i].up_to_bytes) {
+	while (bytes > iteration_table[i].up_to_bytes)
 		i++;
-	}
 	return iteration_table[i].iterations;
 }
 

@@ -20,6 +20,7 @@ struct coll_options {
 	struct range token_ns; /* of the calls that count; high 0: all do */
 	enum buffer_mode mode;
 	bool no_check;
+	bool spare;  /* with FORM_OVERLAP: odd ranks sleep instead of computing */
 	bool memcpy; /* of the bytes that the collective has to move, instead of it */
 	long root;
 };

@@ -18,29 +18,14 @@ void collective_list_default(struct collective_list *list)
 	memcpy(list->at, by_default, sizeof(by_default));
 }
 
-static enum oc_collective collective_of(const char *word)
+static const char *collective_word(unsigned int i)
 {
-	struct word_list valid = { "" };
-
-	for (int c = 0; c < OC_COLLECTIVES; c++) {
-		const char *name = oci_collective_name((enum oc_collective)c);
-
-		if (!strcmp(word, name))
-			return (enum oc_collective)c;
-		word_list_add(&valid, name);
-	}
-	usage("'%s' is not a collective of this benchmark; valid: some of %s, with commas between",
-	      word, valid.text);
+	return i < OC_COLLECTIVES ? oci_collective_name((enum oc_collective)i) : NULL;
 }
 
 void take_sizes(void *list, const char *text)
 {
 	size_list_take("--sizes", text, 1, list);
-}
-
-void take_token(void *range, const char *text)
-{
-	range_take("--token-ns", text, 1e6, range);
 }
 
 void take_collectives(void *place, const char *text)
@@ -52,7 +37,8 @@ void take_collectives(void *place, const char *text)
 		usage("no memory for the collectives");
 	list->n = 0;
 	while ((word = strsep(&rest, ","))) {
-		enum oc_collective c = collective_of(word);
+		enum oc_collective c =
+			word_take(word, "a collective", collective_word, ", with commas between");
 		int i = 0;
 
 		while (i < list->n && list->at[i] != c)
@@ -67,9 +53,8 @@ size_t collective_send_bytes(const struct collective_call *call)
 {
 	bool is_root = call->rank == call->root;
 
-	if (call->collective == OC_BCAST && !is_root) {
+	if (call->collective == OC_BCAST && !is_root)
 		return 0;
-	}
 	return call->bytes * oci_send_blocks(call->collective, (size_t)call->ranks, is_root);
 }
 
@@ -77,12 +62,10 @@ size_t collective_recv_bytes(const struct collective_call *call)
 {
 	bool is_root = call->rank == call->root;
 
-	if (call->collective == OC_BCAST) {
+	if (call->collective == OC_BCAST)
 		return is_root ? 0 : call->bytes;
-	}
-	if (oci_is_exclusive(call->collective) && call->rank == 0) {
+	if (oci_is_exclusive(call->collective) && call->rank == 0)
 		return 0;
-	}
 	return call->bytes * oci_recv_blocks(call->collective, (size_t)call->ranks, is_root);
 }
 
@@ -162,9 +145,8 @@ static void floats_fill(float *out, size_t n, uint64_t key)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		out[i] = (float)addend(key, i);
-	}
 }
 
 static int floats_verify(const struct collective_call *call, const float *in,
@@ -179,19 +161,16 @@ static int floats_verify(const struct collective_call *call, const float *in,
 	size_t first = oci_sends_each(call->collective) ? (size_t)call->rank * n : 0;
 	int rank, err = 0;
 
-	if (!keys) {
+	if (!keys)
 		return -ENOMEM;
-	}
-	for (rank = 0; rank < ranks; rank++) {
+	for (rank = 0; rank < ranks; rank++)
 		keys[rank] = block_key(call, rank, 0);
-	}
 	for (i = 0; i < n && !err; i++) {
 		uint32_t sum = 0;
 		float expected;
 
-		for (rank = 0; rank < ranks; rank++) {
+		for (rank = 0; rank < ranks; rank++)
 			sum += addend(keys[rank], first + i);
-		}
 		expected = (float)sum;
 		/* By bytes: a -0 where 0 belongs, or a NaN, is wrong too. */
 		if (memcmp(&in[i], &expected, sizeof(expected))) {
@@ -224,12 +203,10 @@ int collective_verify(const struct collective_call *call, const void *recv,
 	size_t bytes = collective_recv_bytes(call), at;
 	int from, to, err = 0;
 
-	if (bytes == 0) {
+	if (bytes == 0)
 		return 0;
-	}
-	if (oci_is_reduction(call->collective)) {
+	if (oci_is_reduction(call->collective))
 		return floats_verify(call, recv, error);
-	}
 	/* A block for each rank is addressed; the others send everyone the same. */
 	to = oci_sends_each(call->collective) ? call->rank : 0;
 	from = oci_is_rooted(call->collective) && !oci_receives_each(call->collective) ?

@@ -42,10 +42,9 @@ struct collective_error {
 	unsigned char found;
 };
 
-/* "bcast,gather", each once; "4,1K,64K"; "0:140" ns. Each ends the program where it is wrong. */
+/* "bcast,gather", each once; "4,1K,64K". Each ends the program where it is wrong. */
 void take_collectives(void *list, const char *text);
 void take_sizes(void *list, const char *text);
-void take_token(void *range, const char *text);
 /* Those that are measured unless others are named. */
 void collective_list_default(struct collective_list *list);
 

@@ -7,7 +7,6 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { RANKS = 3, ROOT = 1, MAX_BYTES = 64 };
@@ -40,27 +39,22 @@ static void deliver(enum oc_collective c, int rank, size_t bytes, uint64_t seed,
 		size_t at = 0, i;
 
 		collective_fill(&sender, send);
-		if ((c == OC_SCAN && from > rank) || (c == OC_EXSCAN && from >= rank)) {
+		if ((c == OC_SCAN && from > rank) || (c == OC_EXSCAN && from >= rank))
 			continue;
-		}
-		if (is(c, OC_REDUCE_SCATTER, OC_REDUCE_SCATTER_BLOCK)) {
+		if (is(c, OC_REDUCE_SCATTER, OC_REDUCE_SCATTER_BLOCK))
 			at = (size_t)rank * bytes;
-		}
 		if (oci_is_reduction(c)) {
-			for (i = 0; i < collective_recv_bytes(&me) / sizeof(float); i++) {
+			for (i = 0; i < collective_recv_bytes(&me) / sizeof(float); i++)
 				((float *)recv)[i] += ((float *)(send + at))[i];
-			}
 			continue;
 		}
 		if (is(c, OC_SCATTER, OC_SCATTERV) || is(c, OC_ALLTOALL, OC_ALLTOALLV) ||
-		    c == OC_NEIGHBOR_ALLTOALLV) {
+		    c == OC_NEIGHBOR_ALLTOALLV)
 			at = (size_t)rank * bytes;
-		}
-		if (blocks == RANKS) {
+		if (blocks == RANKS)
 			memcpy(recv + (size_t)from * bytes, send + at, bytes);
-		} else if (blocks == 1 && from == ROOT) {
+		else if (blocks == 1 && from == ROOT)
 			memcpy(recv, send + at, bytes);
-		}
 	}
 }
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +14,15 @@
 
 enum { CONFIG_STOCK, CONFIG_ONECOPY, CONFIG_CONTROL, CONFIG_HEAP, CONFIG_OTHER, CONFIG_LIMIT };
 enum { CONFIGS = CONFIG_LIMIT + 1, LARGE_BYTES = 64 << 10 };
+
+static const struct variant variants[CONFIGS] = {
+	[CONFIG_STOCK] = { .name = "stock" },
+	[CONFIG_ONECOPY] = { .name = "onecopy", .onecopy = true },
+	[CONFIG_CONTROL] = { .name = "control" },
+	[CONFIG_HEAP] = { .name = "shared heap", .onecopy = true, .shared_heap = true },
+	[CONFIG_OTHER] = { .name = "other stock" },
+	[CONFIG_LIMIT] = { .name = "memcpy" },
+};
 
 /* So many ranks of an MPI, measured in one way: all configurations take turns on them. */
 struct place {
@@ -29,7 +37,6 @@ struct place {
 static struct compare {
 	struct compare_options options;
 	struct results results;
-	struct variant variants[LAUNCHERS][CONFIGS];
 	struct place places[COMPARE_MAX_RANKS * LAUNCHERS * COMPARE_WAYS];
 	unsigned int place_count;
 	double cell_seconds; /* 0: as the benchmark has it */
@@ -80,18 +87,25 @@ static const char *program_of(enum launcher mpi)
 	return path;
 }
 
+static enum launcher other_mpi(enum launcher mpi)
+{
+	return mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
+}
+
 static int run_config(struct results *results, struct step *step, unsigned int round)
 {
 	const struct compare_options *o = &compare.options;
 	const struct place *place = step->context;
-	const struct variant *variant = &compare.variants[place->mpi][step->at];
+	const struct variant *variant = &variants[step->at];
+	enum launcher mpi = step->at == CONFIG_OTHER ? other_mpi(place->mpi) : place->mpi;
 	char arguments[sizeof(compare.arguments) + 128], why[512];
 	struct run run = { .variant = variant,
+			   .launcher = mpi,
 			   .with = compare.with,
-			   .mpirun = variant->launcher == o->mpi ? o->mpirun : NULL,
+			   .mpirun = mpi == o->mpi ? o->mpirun : NULL,
 			   .ranks = (uint32_t)place->ranks,
 			   .binding = place->oversubscribed ? BIND_NONE : BIND_CORES,
-			   .program = program_of(variant->launcher),
+			   .program = program_of(mpi),
 			   .arguments = arguments,
 			   .stem = place->stem,
 			   .timeout_s = o->timeout_s,
@@ -112,7 +126,7 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 			 run.values, compare.cells);
 		err = -EBADMSG;
 	}
-	snprintf(compare.mpi[variant->launcher], sizeof(compare.mpi[0]), "%.100s", run.said);
+	snprintf(compare.mpi[mpi], sizeof(compare.mpi[0]), "%.100s", run.said);
 	if (err) {
 		progress_end(&results->progress);
 		run_explain(&run, why);
@@ -131,24 +145,6 @@ static bool takes_turns(int config)
 
 	return config < CONFIG_HEAP || (config == CONFIG_HEAP && o->shared_heap) ||
 	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
-}
-
-static void name_variants(enum launcher mpi)
-{
-	enum launcher other = mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
-	const struct variant variants[CONFIGS] = {
-		[CONFIG_STOCK] = { .name = "stock", .launcher = mpi },
-		[CONFIG_ONECOPY] = { .name = "onecopy", .launcher = mpi, .onecopy = true },
-		[CONFIG_CONTROL] = { .name = "control", .launcher = mpi },
-		[CONFIG_HEAP] = { .name = "shared heap",
-				  .launcher = mpi,
-				  .onecopy = true,
-				  .shared_heap = true },
-		[CONFIG_OTHER] = { .name = "other stock", .launcher = other },
-		[CONFIG_LIMIT] = { .name = "memcpy", .launcher = mpi },
-	};
-
-	memcpy(compare.variants[mpi], variants, sizeof(variants));
 }
 
 /* What all runs have in common. */
@@ -203,15 +199,15 @@ static void plan_place(struct place *place)
 						   barrier ? 1 : o->sizes.count, "us", "%s-%s",
 						   place->stem, name);
 
-		snprintf(figure->title, sizeof(figure->title), "%s, %zu ranks", name, ranks);
-		snprintf(figure->about, sizeof(figure->about), "%s", place->way->about);
-		snprintf(figure->row, sizeof(figure->row), "%s", name);
+		figure->title = results_text(&compare.results, "%s, %zu ranks", name, ranks);
+		figure->about = place->way->about;
+		figure->row = name;
 		figure->log_y = figure->folded = true;
 		figure->group = group;
 	}
 	place->token = figure_new(results, &place->ranks, 1, "ns", "%s-token", place->stem);
-	snprintf(place->token->title, sizeof(place->token->title),
-		 "A token from rank to rank, %zu ranks", ranks);
+	place->token->title =
+		results_text(&compare.results, "A token from rank to rank, %zu ranks", ranks);
 	place->token->folded = true;
 	place->token->x_name = "ranks";
 	results_turn(results);
@@ -219,7 +215,7 @@ static void plan_place(struct place *place)
 		if (takes_turns((int)config))
 			results_step(results, run_config, place, config, "%s, %zu ranks, %s, %s",
 				     launcher_info(place->mpi)->name, ranks, place->way->name,
-				     compare.variants[place->mpi][config].name);
+				     variants[config].name);
 	}
 }
 
@@ -230,7 +226,6 @@ static void list_places(void)
 	const struct compare_options *o = &compare.options;
 
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
-		name_variants((enum launcher)mpi);
 		for (int i = 0; i < o->ranks_n * COMPARE_WAYS; i++) {
 			struct place *place = &compare.places[compare.place_count];
 
@@ -290,8 +285,8 @@ static void note_token(const struct place *place, struct comparison *comparison)
 		}
 	}
 	if (most > 0)
-		snprintf(
-			comparison->note, sizeof(comparison->note),
+		comparison->note = results_text(
+			&compare.results,
 			"A token took %.0f to %.0f ns from rank to rank (medians of the cells)%s%s.",
 			least, most, compare.options.token ? "; counted are calls with " : "",
 			compare.options.token ? compare.options.token : "");
@@ -302,9 +297,9 @@ static void compare_place(const struct place *place, int config)
 	const struct compare_options *o = &compare.options;
 	bool heap = config == CONFIG_HEAP, over = place->oversubscribed,
 	     openmpi = o->mpi == LAUNCH_OPENMPI;
-	const struct variant *variants = compare.variants[place->mpi];
-	struct comparison *c =
-		results_compare(&compare.results, (unsigned int)(place - compare.places) + 1);
+	struct comparison *c = results_compare(&compare.results,
+					       (unsigned int)(place - compare.places) + 1,
+					       variants[CONFIG_STOCK].name, variants[config].name);
 	/* What the gate asks: the means are those that the issues ask for. */
 	const struct group groups[] = {
 		{ .name = "all cells but barrier",
@@ -322,25 +317,24 @@ static void compare_place(const struct place *place, int config)
 		{ .name = "barrier", .has = is_barrier, .least = over || !openmpi ? 0 : 1.3 },
 	};
 
-	snprintf(c->title, sizeof(c->title), "%zu ranks, %s%s%s%s%s%s", place->ranks,
-		 over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
-		 has_several(o->mpis, LAUNCHERS) ? ", " : "",
-		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
-		 *place->way->arguments ? ", " : "",
-		 *place->way->arguments ? place->way->name : "");
-	snprintf(c->about, sizeof(c->about),
-		 "%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.",
-		 compare.mpi[place->mpi],
-		 place->way->cached ? "the same" : buffer_mode_name(o->mode),
-		 o->better ? "\nstock is the faster of this and " : "",
-		 o->better ? compare.mpi[variants[CONFIG_OTHER].launcher] : "",
-		 o->better ? " in each cell; * marks the latter." : "", place->way->about);
-	if (o->limit)
-		strcat(c->about, "\nmemcpy: what the bytes that have to move take without any "
-				 "waiting, and that in % of the time before it.");
-	snprintf(c->stem, sizeof(c->stem), "%s", place->stem);
-	c->subject = variants[config].name;
-	c->stock = variants[CONFIG_STOCK].name;
+	c->title = results_text(
+		&compare.results, "%zu ranks, %s%s%s%s%s%s", place->ranks,
+		over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
+		has_several(o->mpis, LAUNCHERS) ? ", " : "",
+		has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
+		*place->way->arguments ? ", " : "", *place->way->arguments ? place->way->name : "");
+	c->about = results_text(
+		&compare.results,
+		"%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.%s",
+		compare.mpi[place->mpi],
+		place->way->cached ? "the same" : buffer_mode_name(o->mode),
+		o->better ? "\nstock is the faster of this and " : "",
+		o->better ? compare.mpi[other_mpi(place->mpi)] : "",
+		o->better ? " in each cell; * marks the latter." : "", place->way->about,
+		o->limit ? "\nmemcpy: what the bytes that have to move take without any "
+			   "waiting, and that in % of the time before it." :
+			   "");
+	c->stem = place->stem;
 	c->control = variants[CONFIG_CONTROL].name;
 	c->other = o->better ? variants[CONFIG_OTHER].name : NULL;
 	c->limit = o->limit ? variants[CONFIG_LIMIT].name : NULL;
@@ -360,25 +354,21 @@ static void list_lost(void)
 		return;
 	for (unsigned int i = 0; i < results->comparison_count; i++) {
 		const struct comparison *c = results->comparisons[i];
-		const struct compared *cell = c->cells;
 
 		lost += c->lost;
 		cells += c->cell_count;
-		for (struct figure *f = comparison_figure(results, c, NULL); f;
-		     f = comparison_figure(results, c, f)) {
-			for (unsigned int x = 0; x < f->x_count; x++, cell++) {
-				char at[32];
+		for (unsigned int k = 0; k < c->cell_count; k++) {
+			const struct compared *cell = &c->cells[k];
+			char at[32];
 
-				if (cell->verdict != VERDICT_LOST)
-					continue;
-				figure_x_text(f, x, at, sizeof(at));
-				results_say(&compare.results,
-					    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, "
-					    "%.2f].",
-					    c->title, f->row, at, cell->ratio.median,
-					    cell->ratio.low, cell->ratio.high, cell->control.low,
-					    cell->control.high);
-			}
+			if (cell->verdict != VERDICT_LOST)
+				continue;
+			figure_x_text(cell->figure, cell->x, at, sizeof(at));
+			results_say(&compare.results,
+				    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, %.2f].",
+				    c->title, cell->figure->row, at, cell->ratio.median,
+				    cell->ratio.low, cell->ratio.high, cell->control.low,
+				    cell->control.high);
 		}
 	}
 	results_say(&compare.results, "Of %u cells %u are lost.", cells, lost);

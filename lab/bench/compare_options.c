@@ -73,15 +73,6 @@ static void take_ways(void *choice, const char *text)
 	free(copy);
 }
 
-/* As the benchmark reads it that gets it. */
-static void take_token_text(void *place, const char *text)
-{
-	struct range range;
-
-	take_token(&range, text);
-	*(const char **)place = text;
-}
-
 #define AT(member) .place = offsetof(struct compare_options, member)
 
 static const struct option_set set = {
@@ -172,27 +163,21 @@ static void choose(struct compare_options *o)
 {
 	int c;
 
-	if (o->mpi == LAUNCH_NONE) {
+	if (o->mpi == LAUNCH_NONE)
 		take_mpi(o, o->everything ? "both" : "openmpi");
-	}
-	if (!memchr(o->ways, true, sizeof(o->ways))) {
+	if (!memchr(o->ways, true, sizeof(o->ways)))
 		take_ways(o, o->everything ? "all" : "aligned");
-	}
-	if (o->ranks_n == 0 && o->everything) {
+	if (o->ranks_n == 0 && o->everything)
 		take_ranks(o, "2,4,8");
-	}
-	if (o->sizes.count == 0 && (o->everything || o->quick)) {
+	if (o->sizes.count == 0 && (o->everything || o->quick))
 		take_sizes(&o->sizes, "4,1K,64K,1M");
-	}
-	if (o->runs == 0) {
+	if (o->runs == 0)
 		o->runs = o->everything ? STATS_MIN_RUNS : o->quick ? 3 : 9;
-	}
 	if (o->collectives.n == 0 && !o->everything) {
 		collective_list_default(&o->collectives);
 	} else if (o->collectives.n == 0) {
-		for (c = 0; c < OC_COLLECTIVES; c++) {
+		for (c = 0; c < OC_COLLECTIVES; c++)
 			o->collectives.at[c] = (enum oc_collective)c;
-		}
 		o->collectives.n = OC_COLLECTIVES;
 	}
 	o->shared_heap |= o->everything;
@@ -210,9 +195,8 @@ static void finish(struct compare_options *o)
 		/* MPICH does not yield: 4 ranks on 2 cores took 30 ms a call. */
 		o->ranks_n = o->mpi == LAUNCH_MPICH ? 1 : 2;
 	}
-	if (o->sizes.count == 0) {
+	if (o->sizes.count == 0)
 		take_sizes(&o->sizes, SIZES_USUAL);
-	}
 	if (o->gate && o->runs < STATS_MIN_RUNS) {
 		usage("--gate needs at least 6 runs: fewer have no 95 %% interval of the "
 		      "median. Give --runs 9.");

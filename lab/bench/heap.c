@@ -253,7 +253,7 @@ static void plan(struct results *results, struct variant variants[3], unsigned i
 	static const size_t once = 1;
 	struct figure *figure = figure_new(results, &once, 1, "ms", "%s", works[w].name);
 
-	snprintf(figure->row, sizeof(figure->row), "%s", works[w].what);
+	figure->row = works[w].what;
 	figure->x_name = "run";
 	figure->x_is_bytes = false;
 	figure->folded = true;
@@ -293,14 +293,11 @@ int main(int argc, char **argv)
 		snprintf(settings[v % 2], PATH_MAX, "LD_PRELOAD=%s", argv[1 + v % 2]);
 		variants[v].setting = *argv[1 + v % 2] ? settings[v % 2] : NULL;
 	}
-	for (unsigned int w = 0; w < WORKS; w++) {
+	for (unsigned int w = 0; w < WORKS; w++)
 		if (works[w].what && (!*only || !strcmp(only, works[w].name)))
 			plan(&results, variants, w);
-	}
-	comparison = results_compare(&results, 1);
-	snprintf(comparison->title, sizeof(comparison->title), "ms with each; ratio: base/heap");
-	comparison->stock = "base";
-	comparison->subject = "heap";
+	comparison = results_compare(&results, 1, "base", "heap");
+	comparison->title = "ms with each; ratio: base/heap";
 	comparison->control = "control";
 	comparison->floor = 0.95;
 	err = results_run(&results);

@@ -3,8 +3,6 @@
 #include "limit.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-
 static size_t share(enum oc_collective c, int rank, int ranks, int cpus, size_t bytes)
 {
 	struct collective_call call = { c, rank, ranks, 0, bytes, 0 };

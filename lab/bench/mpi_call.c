@@ -26,9 +26,8 @@ static int make_neighbors(struct mpi_call *mpi)
 	int ranks = mpi->call->ranks, rank;
 	int *all = malloc(2 * (size_t)ranks * sizeof(*all));
 
-	if (!all) {
+	if (!all)
 		return -ENOMEM;
-	}
 	for (rank = 0; rank < ranks; rank++) {
 		all[rank] = rank;
 		all[ranks + rank] = 1; /* weights: not looked at */
@@ -47,17 +46,14 @@ int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, en
 				  .form = form,
 				  .comm = MPI_COMM_WORLD,
 				  .kept = MPI_REQUEST_NULL };
-	if (!oci_has_counts(call->collective)) {
+	if (!oci_has_counts(call->collective))
 		return 0;
-	}
-	if (n > 0 && call->ranks - 1 > INT_MAX / n) {
+	if (n > 0 && call->ranks - 1 > INT_MAX / n)
 		return -EOVERFLOW;
-	}
 	mpi->counts = malloc((size_t)call->ranks * sizeof(*mpi->counts));
 	mpi->displs = malloc((size_t)call->ranks * sizeof(*mpi->displs));
-	if (!mpi->counts || !mpi->displs) {
+	if (!mpi->counts || !mpi->displs)
 		return -ENOMEM;
-	}
 	for (rank = 0; rank < call->ranks; rank++) {
 		mpi->counts[rank] = n;
 		mpi->displs[rank] = rank * n;
@@ -67,14 +63,12 @@ int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, en
 
 void mpi_call_destroy(struct mpi_call *mpi)
 {
-	if (mpi->kept != MPI_REQUEST_NULL) {
+	if (mpi->kept != MPI_REQUEST_NULL)
 		MPI_Request_free(&mpi->kept);
-	}
 	free(mpi->counts);
 	free(mpi->displs);
-	if (mpi->comm != MPI_COMM_WORLD) {
+	if (mpi->comm != MPI_COMM_WORLD)
 		MPI_Comm_free(&mpi->comm);
-	}
 }
 
 /* What the arguments of MPI's functions are here. */

@@ -7,8 +7,9 @@
 
 #include "collective.h"
 
-/* How MPI is called: at once, begun and waited for, or as a kept request that is started. */
-enum mpi_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
+/* How MPI is called: at once, begun and waited for, as a kept request that is started, or by
+ * overlap.c. */
+enum mpi_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, FORM_OVERLAP };
 
 struct mpi_call {
 	const struct collective_call *call;

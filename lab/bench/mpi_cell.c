@@ -25,22 +25,8 @@
 #include "mpi_call.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
-enum { BLOCKS_PER_CELL = 40 };
 /* With --token-ns: how much longer a cell may take, and when to give up. */
 enum { TOKEN_PATIENCE = 10, TOKEN_GIVE_UP_S = 120 };
-
-/* The cell being measured, as this rank has it. */
-struct cell_run {
-	struct collective_call call;
-	struct mpi_call mpi;
-	struct buffers send;
-	struct buffers recv;
-	double *times;
-	/* On rank 0: of the blocks that count, two for each, and of all. */
-	double tokens_ns[2 * (BLOCKS_PER_CELL + 1)];
-	size_t tokens;
-	struct range seen_ns;
-};
 
 /* Nothing sensible can follow, and the other ranks wait for this one. */
 void die(const struct bench *b, const char *what, int err)
@@ -49,17 +35,14 @@ void die(const struct bench *b, const char *what, int err)
 	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
 }
 
-/* Say what was wrong with a call, and make every rank end with status 1. */
-static void verify(struct bench *b, const struct collective_call *call, const void *recv,
-		   int absent)
+void cell_verify(struct bench *b, const struct collective_call *call, const void *recv, int absent)
 {
 	struct collective_error wrong;
 	int err;
 
 	/* One rank's sentence is enough; the next cells will not run. */
-	if (shm_barrier_failed(&b->barrier)) {
+	if (shm_barrier_failed(&b->barrier))
 		return;
-	}
 	if (absent >= 0) {
 		fprintf(stderr,
 			"oc_bench_coll: barrier (0 B, offset 0) is wrong on rank %d: it returned "
@@ -84,18 +67,16 @@ static void verify(struct bench *b, const struct collective_call *call, const vo
 /* A rank that does not help with --memcpy has no buffers. */
 static void copy(const void *send, void *recv, size_t bytes)
 {
-	if (bytes) {
+	if (bytes)
 		memcpy(recv, send, bytes);
-	}
 }
 
 static void fill(const struct bench *b, const struct cell_run *run, void *send)
 {
-	if (!b->options.memcpy) {
+	if (!b->options.memcpy)
 		collective_fill(&run->call, send);
-	} else if (send) {
+	else if (send)
 		memset(send, (int)run->call.seed, run->send.bytes);
-	}
 }
 
 /* As OSU's benchmarks do it: the next call begins when MPI_Barrier lets go of a rank. */
@@ -127,40 +108,34 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 	bool stop;
 
 	err = buffers_get(&run->send, &send);
-	if (!err) {
+	if (!err)
 		err = buffers_get(&run->recv, &recv);
-	}
-	if (err) {
+	if (err)
 		die(b, "A buffer could not be allocated; choose smaller sizes or fewer ranks", err);
-	}
 	if (rewrite) {
 		call->seed = ++b->calls;
 		fill(b, run, send);
 	}
 	shm_barrier_align(&b->barrier);
-	if (mark) {
+	if (mark)
 		shm_barrier_mark(&b->barrier, call->seed);
-	}
 	start = now_us();
-	if (b->options.memcpy) {
+	if (b->options.memcpy)
 		copy(send, recv, run->send.bytes);
-	} else {
+	else
 		mpi_call_run(&run->mpi, send, recv);
-	}
 	end = now_us();
 	if (mark) {
 		/* Before our own barrier, which would hide what this one failed to do. */
 		absent = shm_barrier_find_absent(&b->barrier, call->seed);
 	}
-	if (time_us) {
+	if (time_us)
 		*time_us = end - start;
-	}
 	/* Between the waits: rank 0 changes the flag only before the first or after the second. */
 	stop = shm_barrier_stop(&b->barrier);
 	shm_barrier_wait(&b->barrier);
-	if (check) {
-		verify(b, call, recv, absent);
-	}
+	if (check)
+		cell_verify(b, call, recv, absent);
 	buffers_put(&run->send, send);
 	buffers_put(&run->recv, recv);
 	return stop;
@@ -184,9 +159,8 @@ static bool block_counts(const struct bench *b, struct cell_run *run, double bef
 	const struct range *range = &b->options.token_ns;
 
 	if (range->high > 0 && (before_ns < range->low || before_ns > range->high ||
-				after_ns < range->low || after_ns > range->high)) {
+				after_ns < range->low || after_ns > range->high))
 		return false;
-	}
 	run->tokens_ns[run->tokens++] = before_ns;
 	run->tokens_ns[run->tokens++] = after_ns;
 	return true;
@@ -200,9 +174,8 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 	long check_every = coll_options_iterations(o, run->call.bytes) / CHECKS_PER_CELL + 1, i;
 	bool rewrite = o->mode != BUFFERS_CACHED;
 
-	for (i = first; i < first + n && o->osu; i++) {
+	for (i = first; i < first + n && o->osu; i++)
 		run_osu_call(run, &run->times[i]);
-	}
 	for (i = first; i < first + n && !o->osu; i++) {
 		bool check = !o->no_check && rewrite && i % check_every == 0;
 
@@ -211,9 +184,8 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 			shm_barrier_set_stop(&b->barrier,
 					     i + 1 >= MIN_CALLS && now_us() > deadline);
 		}
-		if (run_call(b, run, rewrite, check, &run->times[i])) {
+		if (run_call(b, run, rewrite, check, &run->times[i]))
 			return i + 1 - first;
-		}
 	}
 	return n;
 }
@@ -238,9 +210,8 @@ static bool cell_ends(struct bench *b, const struct cell_run *run, long calls, d
 {
 	double now = now_us();
 
-	if (calls >= MIN_CALLS) {
+	if (calls >= MIN_CALLS)
 		return now > deadline_us;
-	}
 	if (b->options.token_ns.high > 0 && now > start_us + TOKEN_GIVE_UP_S * 1e6) {
 		give_up(b, run);
 		return true;
@@ -259,12 +230,11 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
 	long block = wanted / BLOCKS_PER_CELL + 1;
 	double start, deadline, before_ns, after_ns;
-	bool stop = false, counts;
+	bool stop = false, counts = false;
 
 	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
-	for (i = 0; i < warmup && !o->first; i++) {
+	for (i = 0; i < warmup && !o->first; i++)
 		run_call(b, run, true, !o->no_check, NULL);
-	}
 	start = now_us();
 	deadline = start + o->cell_seconds * 1e6 * (o->token_ns.high > 0 ? TOKEN_PATIENCE : 1);
 	before_ns = send_token(b, run);
@@ -273,14 +243,10 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 		after_ns = send_token(b, run);
 		if (b->rank == 0) {
 			counts = block_counts(b, run, before_ns, after_ns);
-			shm_barrier_set_keep(&b->barrier, counts);
 			stop = cell_ends(b, run, i + (counts ? done : 0), start, deadline);
-			shm_barrier_set_stop(&b->barrier, stop);
 		}
-		shm_barrier_wait(&b->barrier);
-		i += shm_barrier_keep(&b->barrier) ? done : 0;
-		stop = shm_barrier_stop(&b->barrier);
-		shm_barrier_wait(&b->barrier);
+		i += shm_barrier_tell(&b->barrier, counts) ? done : 0;
+		stop = shm_barrier_tell(&b->barrier, stop);
 	}
 	run_call(b, run, true, !o->no_check, NULL);
 	return (size_t)i;
@@ -301,12 +267,10 @@ static void print(struct bench *b, struct cell_run *run, size_t n)
 	for (rank = 1; rank < b->ranks; rank++) {
 		const double *theirs = shm_barrier_times(&b->barrier, rank);
 
-		for (i = 0; i < n && b->options.osu; i++) {
+		for (i = 0; i < n && b->options.osu; i++)
 			us[i] += theirs[i];
-		}
-		for (i = 0; i < n && !b->options.osu; i++) {
+		for (i = 0; i < n && !b->options.osu; i++)
 			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
-		}
 	}
 	for (i = 0; i < n; i++) {
 		us[i] /= b->options.osu ? b->ranks : 1;
@@ -329,9 +293,8 @@ static int create_buffers(const struct bench *b, struct cell_run *run)
 	size_t send = collective_send_bytes(&run->call), recv = collective_recv_bytes(&run->call);
 	int err;
 
-	if (b->options.memcpy) {
+	if (b->options.memcpy)
 		send = recv = limit_share(&run->call, b->barrier.cpus);
-	}
 	err = buffers_create(&run->send, b->options.mode, send);
 	return err ? err : buffers_create(&run->recv, b->options.mode, recv);
 }
@@ -349,9 +312,8 @@ void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
 		.times = shm_barrier_times(&b->barrier, b->rank),
 	};
 	size_t n;
-	int err;
+	int err = mpi_call_create(&run.mpi, &run.call, (enum mpi_form)b->options.form);
 
-	err = mpi_call_create(&run.mpi, &run.call, (enum mpi_form)b->options.form);
 	if (err == -EOVERFLOW) {
 		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
 		    err);
@@ -360,13 +322,16 @@ void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
 		die(b, "The buffers could not be allocated; choose smaller sizes or fewer ranks",
 		    -ENOMEM);
 	}
-	n = run_calls(b, &run);
+	if (b->options.form == FORM_OVERLAP) {
+		overlap_measure(b, &run);
+	} else {
+		n = run_calls(b, &run);
+		if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier))
+			print(b, &run, n);
+	}
 	buffers_destroy(&run.send);
 	buffers_destroy(&run.recv);
 	mpi_call_destroy(&run.mpi);
-	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier)) {
-		print(b, &run, n);
-	}
 	/* The times may be overwritten from here on, and failures are known to all. */
 	shm_barrier_wait(&b->barrier);
 }

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* oc_bench_coll: times the collectives of the MPI below it, whichever that is. */
-#include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lab/harness/mpi_ranks.h"
 #include "lab/harness/stats.h"
 #include "mpi_cell.h"
-
-/* A rank that waits long in our barrier drives its MPI all the same; see shm_barrier.h. */
-static void drive_mpi(void)
-{
-	int flag;
-
-	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
 
 static int run_all(struct bench *b)
 {
@@ -27,12 +19,11 @@ static int run_all(struct bench *b)
 
 		for (unsigned int i = 0; i < sizes; i++) {
 			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.at[i]);
-			if (shm_barrier_failed(&b->barrier)) {
+			if (shm_barrier_failed(&b->barrier))
 				return STATUS_FAILED;
-			}
 		}
 	}
-	if (b->rank == 0) {
+	if (b->rank == 0 && b->cells) {
 		stats_sort(b->tokens_ns, b->cells);
 		printf("= token %d %.1f %.1f %.1f\n", b->ranks,
 		       stats_quantile(b->tokens_ns, b->cells, 0.5), b->tokens_ns[0],
@@ -44,20 +35,16 @@ static int run_all(struct bench *b)
 /* Give every rank the shared segment. The only use of MPI outside of what is measured. */
 static void join_segment(struct bench *b)
 {
-	char name[SHM_BARRIER_NAME_CHARS];
-	size_t samples = (size_t)coll_options_max_iterations(&b->options);
-	int err;
+	int err = mpi_ranks_meet(&b->barrier,
+				 b->options.form == FORM_OVERLAP ?
+					 overlap_samples() :
+					 (size_t)coll_options_max_iterations(&b->options));
 
-	if (b->rank == 0)
-		shm_barrier_name(name);
-	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
-	err = shm_barrier_meet(&b->barrier, name, b->rank, b->ranks, samples);
 	if (err)
 		die(b,
 		    "The barrier's shared memory could not be made or opened; is /dev/shm full, and do "
 		    "all ranks see the same one?",
 		    err);
-	b->barrier.idle = drive_mpi;
 }
 
 /* What can be asked only of a running MPI. Returns 0, or 2 after rank 0 said what is wrong. */
@@ -107,9 +94,8 @@ int main(int argc, char **argv)
 	/* MPICH has a tab behind its name. */
 	for (tab = version; (tab = strchr(tab, '\t')); *tab = ' ') {
 	}
-	if (b.rank == 0) {
+	if (b.rank == 0)
 		printf("# %s\n", version);
-	}
 	status = check_job(&b);
 	if (status == STATUS_OK) {
 		join_segment(&b);

@@ -4,7 +4,6 @@
  * and every fault put into them is found under every schedule, by its own sentence.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/check/check.h"
@@ -20,19 +19,18 @@ static bool set_schedule(struct oci_check *c, uint32_t n)
 {
 	c->seed = n;
 	c->favoured = n % c->size;
-	if (n < c->size) {
+	if (n < c->size)
 		c->schedule = OCI_CHECK_FIRST;
-	} else if (n < 2 * c->size) {
+	else if (n < 2 * c->size)
 		c->schedule = OCI_CHECK_LAST;
-	} else if (n < 2 * c->size + SEEDS) {
+	else if (n < 2 * c->size + SEEDS)
 		c->schedule = OCI_CHECK_RANDOM;
-	} else if (n == 2 * c->size + SEEDS) {
+	else if (n == 2 * c->size + SEEDS)
 		c->schedule = OCI_CHECK_ROUND_ROBIN;
-	} else if (n == 2 * c->size + SEEDS + 1 && c->size <= 3) {
+	else if (n == 2 * c->size + SEEDS + 1 && c->size <= 3)
 		c->schedule = OCI_CHECK_EXHAUSTIVE;
-	} else {
+	else
 		return false;
-	}
 	return true;
 }
 

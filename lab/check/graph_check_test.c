@@ -4,8 +4,6 @@
 #include "graph/world_test.h"
 #include "lab/check/graph.h"
 
-#include <stdio.h>
-
 static char sentence[256];
 
 struct proof {

@@ -5,7 +5,6 @@
  * random with some of them bound to a package or to nothing. Any rank is the root.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "coll/tree.h"
 #include "lab/check/coll_check_test.h"

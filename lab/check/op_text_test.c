@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plan/plan.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/check/op_text.h"

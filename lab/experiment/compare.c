@@ -15,10 +15,9 @@ struct figure *comparison_figure(const struct results *results, const struct com
 
 	while (figure && results->figures[f++] != figure)
 		;
-	for (; f < results->figure_count; f++) {
+	for (; f < results->figure_count; f++)
 		if (results->figures[f]->group == comparison->group)
 			return results->figures[f];
-	}
 	return NULL;
 }
 
@@ -75,9 +74,10 @@ static const struct figure_cell *there(const struct figure_cell *cell)
 }
 
 static void compare_cell(const struct results *results, const struct comparison *comparison,
-			 const struct figure *figure, unsigned int x, double *scratch,
-			 struct compared *out)
+			 double *scratch, struct compared *out)
 {
+	const struct figure *figure = out->figure;
+	unsigned int x = out->x;
 	const struct figure_cell *stock = there(figure_cell_of(figure, comparison->stock, x));
 	const struct figure_cell *other = there(figure_cell_of(figure, comparison->other, x));
 
@@ -104,23 +104,20 @@ static void mean_of_group(const struct results *results, struct comparison *comp
 	unsigned int rounds = 0;
 
 	for (unsigned int r = 0; r < results->complete; r++) {
-		const struct compared *cell = comparison->cells;
 		unsigned int count = 0;
 
-		for (struct figure *f = comparison_figure(results, comparison, NULL); f;
-		     f = comparison_figure(results, comparison, f)) {
-			for (unsigned int x = 0; x < f->x_count; x++, cell++) {
-				const struct figure_cell *a = cell->stock, *b = cell->subject;
+		for (unsigned int i = 0; i < comparison->cell_count; i++) {
+			const struct compared *cell = &comparison->cells[i];
+			const struct figure_cell *a = cell->stock, *b = cell->subject;
 
-				if (!group->has(f, x))
-					continue;
-				if (control) {
-					a = figure_cell_of(f, comparison->stock, x);
-					b = figure_cell_of(f, comparison->control, x);
-				}
-				ratios[count] = ratio_at(f, a, b, r);
-				count += !isnan(ratios[count]);
+			if (!group->has(cell->figure, cell->x))
+				continue;
+			if (control) {
+				a = figure_cell_of(cell->figure, comparison->stock, cell->x);
+				b = figure_cell_of(cell->figure, comparison->control, cell->x);
 			}
+			ratios[count] = ratio_at(cell->figure, a, b, r);
+			count += !isnan(ratios[count]);
 		}
 		if (!count)
 			continue;
@@ -134,19 +131,17 @@ void comparison_finish(const struct results *results, struct comparison *compari
 {
 	double *scratch, *means = must(malloc((results->rounds + 1) * sizeof(*means)));
 	struct figure *f = NULL;
-	struct compared *cell;
 
 	comparison->cell_count = comparison->lost = 0;
-	while ((f = comparison_figure(results, comparison, f)))
-		comparison->cell_count += f->x_count;
-	scratch = must(malloc((comparison->cell_count + results->rounds + 1) * sizeof(*scratch)));
-	free(comparison->cells);
-	cell = comparison->cells = must(calloc(comparison->cell_count + 1, sizeof(*cell)));
 	while ((f = comparison_figure(results, comparison, f))) {
-		for (unsigned int x = 0; x < f->x_count; x++, cell++) {
-			compare_cell(results, comparison, f, x, scratch, cell);
-			comparison->lost += cell->verdict == VERDICT_LOST;
-		}
+		for (unsigned int x = 0; x < f->x_count; x++)
+			LIST_ADD(comparison->cells, comparison->cell_count,
+				 ((struct compared){ .figure = f, .x = x }));
+	}
+	scratch = must(malloc((comparison->cell_count + results->rounds + 1) * sizeof(*scratch)));
+	for (unsigned int i = 0; i < comparison->cell_count; i++) {
+		compare_cell(results, comparison, scratch, &comparison->cells[i]);
+		comparison->lost += comparison->cells[i].verdict == VERDICT_LOST;
 	}
 	for (unsigned int g = 0; g < comparison->group_count; g++) {
 		mean_of_group(results, comparison, &comparison->groups[g], false, scratch, means);

@@ -49,62 +49,43 @@ static void print_front_ends(const json_t *rows, FILE *stream)
 		fputc('\n', stream);
 }
 
-static void print_served(const json_t *rows, FILE *stream)
+/* A table of what each row has under the words of the head: texts, numbers, sizes where it is
+ * bytes. */
+static void print_rows(const json_t *rows, const char *head, FILE *stream)
 {
-	struct table table = { .align = "lllrrl" };
+	char align[TABLE_COLUMNS] = "";
+	struct table table = { .align = align };
 	size_t i;
 	json_t *row;
 
-	table_add(&table, "collective\talgorithm\tmechanism\tcalls\tbytes");
+	table_add(&table, "%s", head);
 	json_array_foreach(rows, i, row)
 	{
 		json_int_t recovered = json_number_at(row, "recovered");
-		char size[32], note[80] = "";
+		char keys[128], line[1024], *rest = keys, *key;
+		size_t used = 0, column = 0;
 
-		size_text(json_number_at(row, "bytes"), size, sizeof(size));
+		snprintf(keys, sizeof(keys), "%s", head);
+		while ((key = strsep(&rest, "\t")) && used < sizeof(line)) {
+			const char *text = json_string_value(json_object_get(row, key));
+			char number[32];
+
+			align[column] = text ? 'l' : 'r';
+			if (!strcmp(key, "bytes"))
+				size_text(json_number_at(row, key), number, sizeof(number));
+			else
+				snprintf(number, sizeof(number), "%lld",
+					 (long long)json_number_at(row, key));
+			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
+						 column++ ? "\t" : "", text ? text : number);
+		}
+		align[column] = 'l';
 		if (recovered)
-			snprintf(note, sizeof(note), "\t(%lld recovered through shm)",
-				 (long long)recovered);
-		table_add(&table, "%s\t%s\t%s\t%lld\t%s%s", json_text_at(row, "collective"),
-			  json_text_at(row, "algorithm"), json_text_at(row, "mechanism"),
-			  (long long)json_number_at(row, "calls"), size, note);
+			table_add(&table, "%s\t(%lld recovered through shm)", line,
+				  (long long)recovered);
+		else
+			table_add(&table, "%s", line);
 	}
-	table_print(&table, stream, 2);
-}
-
-/* Of ranks on several nodes; what is in them of the nodes' teams is among the served. */
-static void print_levels(const json_t *rows, FILE *stream)
-{
-	struct table table = { .align = "lrr" };
-	size_t i;
-	json_t *row;
-
-	if (!json_array_size(rows))
-		return;
-	fprintf(stream,
-		"onecopy: in two levels, on each node (above) and by the MPI between nodes\n");
-	table_add(&table, "collective\tcalls\tbytes");
-	json_array_foreach(rows, i, row)
-	{
-		char size[32];
-
-		size_text(json_number_at(row, "bytes"), size, sizeof(size));
-		table_add(&table, "%s\t%lld\t%s", json_text_at(row, "collective"),
-			  (long long)json_number_at(row, "calls"), size);
-	}
-	table_print(&table, stream, 2);
-}
-
-static void print_handed_back(const json_t *rows, FILE *stream)
-{
-	struct table table = { .align = "lrl" };
-	size_t i;
-	json_t *row;
-
-	table_add(&table, "collective\tcalls\treason");
-	json_array_foreach(rows, i, row)
-		table_add(&table, "%s\t%lld\t%s", json_text_at(row, "collective"),
-			  (long long)json_number_at(row, "calls"), json_text_at(row, "reason"));
 	table_print(&table, stream, 2);
 }
 
@@ -125,26 +106,15 @@ static void print_heaps(const json_t *heap, FILE *stream)
 		(long long)json_number_at(heap, "heaps"), now, most, back, large);
 }
 
-/* And what did not, though there was a shared heap. */
-static void print_by_kernel(const json_t *rows, const char *what, FILE *stream)
+/* What did not go by mapped memory, though there was a shared heap. */
+static void print_by_kernel(const json_t *part, const char *what, FILE *stream)
 {
-	struct table table = { .align = "rrl" };
-	size_t i;
-	json_t *row;
+	const json_t *rows = json_object_get(part, "by_kernel");
 
 	if (!json_array_size(rows))
 		return;
 	fprintf(stream, "onecopy: %s by the kernel in spite of shared heaps\n", what);
-	table_add(&table, "copies\tbytes\treason");
-	json_array_foreach(rows, i, row)
-	{
-		char size[32];
-
-		size_text(json_number_at(row, "bytes"), size, sizeof(size));
-		table_add(&table, "%lld\t%s\t%s", (long long)json_number_at(row, "copies"), size,
-			  json_text_at(row, "reason"));
-	}
-	table_print(&table, stream, 2);
+	print_rows(rows, "copies\tbytes\treason", stream);
 }
 
 /* How much of it went by mapped memory. */
@@ -199,14 +169,14 @@ static void print_messages(const json_t *messages, FILE *stream)
 			"onecopy: messages of the MPI: %lld copies of %s by mapped memory\n",
 			(long long)json_number_at(messages, "copies"), bytes);
 	}
-	print_by_kernel(json_object_get(messages, "by_kernel"), "messages of the MPI copied",
-			stream);
+	print_by_kernel(messages, "messages of the MPI copied", stream);
 }
 
 void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 {
 	const json_t *served = json_object_get(stats, "collectives");
 	const json_t *handed = json_object_get(stats, "handed_back");
+	const json_t *levels = json_object_get(stats, "two_levels");
 	const json_t *mapped = json_object_get(stats, "mapped");
 	long long ranks = json_number_at(stats, "ranks");
 
@@ -218,21 +188,26 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 	if (json_array_size(served)) {
 		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
 			ranks == 1 ? "" : "s");
-		print_served(served, stream);
+		print_rows(served, "collective\talgorithm\tmechanism\tcalls\tbytes", stream);
 	} else {
 		fprintf(stream, "onecopy: no collective was served%s\n",
 			json_array_size(handed) ? " (why is below)" :
 						  ": no rank called a collective, or all left "
 						  "them to the MPI (ONECOPY_LOG=info says why)");
 	}
-	print_levels(json_object_get(stats, "two_levels"), stream);
+	/* Of ranks on several nodes; what is in them of the nodes' teams is among the served. */
+	if (json_array_size(levels)) {
+		fprintf(stream, "onecopy: in two levels, on each node (above) and by the MPI "
+				"between nodes\n");
+		print_rows(levels, "collective\tcalls\tbytes", stream);
+	}
 	print_heaps(json_object_get(stats, "heap"), stream);
 	print_mapped(mapped, stream);
-	print_by_kernel(json_object_get(mapped, "by_kernel"), "copied", stream);
+	print_by_kernel(mapped, "copied", stream);
 	print_kmod(json_object_get(stats, "kmod"), stream);
 	print_messages(json_object_get(stats, "messages"), stream);
 	if (json_array_size(handed)) {
 		fprintf(stream, "onecopy: handed back to the MPI\n");
-		print_handed_back(handed, stream);
+		print_rows(handed, "collective\tcalls\treason", stream);
 	}
 }

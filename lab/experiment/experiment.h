@@ -16,6 +16,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "lab/experiment/progress.h"
 #include "lab/harness/host.h"
@@ -37,10 +38,9 @@ struct figure_cell {
 };
 
 struct figure {
-	char name[64];	 /* of its files, and in the lines that programs print */
-	char title[128]; /* what is compared */
-	char about[512]; /* how it was measured */
-	char row[64];	 /* in the table of a comparison */
+	char name[64];		   /* of its files, and in the lines that programs print */
+	const char *title, *about; /* what is compared, how it was measured; "" at first */
+	const char *row;	   /* in the table of a comparison; "" at first */
 	const char *x_name, *unit;
 	bool x_is_bytes, log_y;
 	bool more_is_better;
@@ -60,8 +60,11 @@ struct figure {
 
 enum verdict { VERDICT_NONE, VERDICT_WON, VERDICT_LOST };
 
-/* A cell of a comparison. Ratios are above 1 where the subject is better. */
+/* A cell of a comparison: one for each place of its figures. Ratios are above 1 where the subject
+ * is better. */
 struct compared {
+	const struct figure *figure;
+	unsigned int x;
 	const struct figure_cell *stock, *subject, *limit; /* limit: NULL, there is none */
 	bool other; /* the other stock was the better one here, and is `stock` */
 	struct stats_estimate ratio, control;
@@ -78,17 +81,17 @@ struct group {
 };
 
 struct comparison {
-	char title[64];	 /* "2 ranks, one a core" */
-	char about[768]; /* lines for the head of its table */
-	char stem[32];	 /* of its plots, which comparisons of one group share; "": no plots */
+	const char *title; /* "2 ranks, one a core" */
+	const char *about; /* lines for the head of its table; "" at first */
+	const char *stem;  /* of its plots, which comparisons of one group share; "": no plots */
 	unsigned int group;
 	/* Series. NULL: there is none. Of stock and other the better one of each cell counts. */
 	const char *subject, *stock, *other, *control, *limit;
 	double floor; /* a cell is lost below it */
 	struct group groups[GROUPS_MOST];
 	unsigned int group_count;
-	char note[256]; /* behind the table */
-	/* Once results_finish() ran: [figures of the group * their places]. */
+	const char *note; /* behind the table; "" at first */
+	/* Once results_finish() ran: those of one figure after the other. */
 	struct compared *cells;
 	unsigned int cell_count, lost;
 };
@@ -109,8 +112,8 @@ struct step {
 struct results {
 	char command[1024];
 	struct host host;
-	char about[256]; /* of all tables */
-	char model[640]; /* which predicts; "": none */
+	const char *about; /* of all tables; "" at first */
+	const char *model; /* which predicts; "": none */
 	unsigned int rounds, complete;
 	/* The rounds end before they take longer, 0: never; or once they are enough, NULL: never.
 	 */
@@ -119,14 +122,21 @@ struct results {
 	struct figure **figures;
 	struct comparison **comparisons;
 	struct step **steps;
-	char **summary; /* over all figures */
-	unsigned int figure_count, comparison_count, step_count, summary_count, turn;
+	const char **summary; /* over all figures */
+	char **texts;
+	unsigned int figure_count, comparison_count, step_count, summary_count, text_count, turn;
 	json_t *settings; /* what the experiment wants in the JSON; owned */
 	struct progress progress;
 };
 
 /* Ends the program where memory is NULL. */
 void *must(void *memory);
+/* Puts an item behind the `count` ones of a list. */
+#define LIST_ADD(list, count, item)                                              \
+	do {                                                                     \
+		(list) = must(realloc((list), ((count) + 1) * sizeof(*(list)))); \
+		(list)[(count)++] = (item);                                      \
+	} while (0)
 
 /* ---- results.c --------------------------------------------------------------------------------
  */
@@ -143,10 +153,14 @@ struct step *results_step(struct results *results,
 int results_run(struct results *results);
 /* Statistics of all cells and comparisons. */
 void results_finish(struct results *results);
-/* A sentence over all figures. */
-void results_say(struct results *results, const char *format, ...)
+/* A text that lives as long as the results do. */
+const char *results_text(struct results *results, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-struct comparison *results_compare(struct results *results, unsigned int group);
+/* A sentence over all figures. */
+#define results_say(results, ...) \
+	LIST_ADD((results)->summary, (results)->summary_count, results_text((results), __VA_ARGS__))
+struct comparison *results_compare(struct results *results, unsigned int group, const char *stock,
+				   const char *subject);
 
 /* "PARENT/DATE", for who names no folder. */
 void results_folder(const struct results *results, const char *parent, char *out, size_t n);
@@ -208,17 +222,21 @@ void results_print_head(const struct results *results, FILE *out);
 void results_print(const struct results *results, FILE *out);
 /* "-": on standard output. 0, or 1 and says why. */
 int results_write_json(const struct results *results, const char *path);
-/* The tables of one of them. */
-void figure_print(const struct figure *figure, FILE *out);
-void comparison_print(const struct results *results, const struct comparison *comparison,
-		      FILE *out);
 
 /* plot.c: 0, or 1 after saying why there are no plots. */
 int results_plot(const struct results *results, const char *out);
-/* Not of a figure without values, nor of Barrier, which has no bytes to be drawn over. */
-bool figure_is_drawn(const struct figure *figure);
-/* Of the files of a picture: of what was measured, or of what was predicted. */
-void figure_stem(const struct figure *figure, bool predicted, char *stem, size_t n);
+/* Of a figure: what was measured, or predicted; or of those of a comparison: values, or ratios. */
+struct picture {
+	char stem[96]; /* of its files */
+	const char *what;
+	const struct figure *figure;
+	const struct comparison *comparison;
+	bool second;
+};
+/* All there are, one after the other, until one is not 0, which is returned. */
+int results_pictures(const struct results *results,
+		     int (*each)(const struct results *, const struct picture *, void *context),
+		     void *context);
 /* page.c */
 int results_write_page(const struct results *results, const char *out, bool plotted);
 

@@ -28,9 +28,7 @@ static void set_up(struct setup *s)
 	results_begin(&s->results, 0, NULL, ROUNDS);
 	s->figure = figure_new(&s->results, places, 2, "us", "%s", "bcast");
 	s->figure->group = 1;
-	s->comparison = results_compare(&s->results, 1);
-	s->comparison->stock = "stock";
-	s->comparison->subject = "onecopy";
+	s->comparison = results_compare(&s->results, 1, "stock", "onecopy");
 	s->comparison->control = "control";
 	s->comparison->floor = 0.95;
 	s->comparison->groups[0] = (struct group){ .name = "all", .has = always, .least = 1.5 };

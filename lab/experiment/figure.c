@@ -15,6 +15,7 @@ struct figure *figure_new(struct results *results, const size_t *x, unsigned int
 	va_start(arguments, name);
 	vsnprintf(figure->name, sizeof(figure->name), name, arguments);
 	va_end(arguments);
+	figure->title = figure->about = figure->row = "";
 	figure->x = x;
 	figure->x_count = x_count;
 	figure->rounds = results->rounds;
@@ -22,18 +23,15 @@ struct figure *figure_new(struct results *results, const size_t *x, unsigned int
 	figure->x_name = "bytes";
 	figure->unit = unit;
 	figure->measured = true;
-	results->figures = must(
-		realloc(results->figures, (results->figure_count + 1) * sizeof(*results->figures)));
-	results->figures[results->figure_count++] = figure;
+	LIST_ADD(results->figures, results->figure_count, figure);
 	return figure;
 }
 
 struct figure *figure_find(const struct results *results, const char *name)
 {
-	for (unsigned int f = 0; f < results->figure_count; f++) {
+	for (unsigned int f = 0; f < results->figure_count; f++)
 		if (!strcmp(results->figures[f]->name, name))
 			return results->figures[f];
-	}
 	return NULL;
 }
 
@@ -129,10 +127,9 @@ unsigned int figure_sorted(const struct figure *figure, const struct figure_cell
 {
 	unsigned int count = 0;
 
-	for (unsigned int r = 0; cell->samples && r < figure->rounds; r++) {
+	for (unsigned int r = 0; cell->samples && r < figure->rounds; r++)
 		if (!isnan(cell->samples[r]))
 			sorted[count++] = cell->samples[r];
-	}
 	stats_sort(sorted, count);
 	return count;
 }

@@ -98,11 +98,13 @@ int mpi_find(struct mpi_found *found, int room)
 static struct launcher_info infos[LAUNCHERS] = {
 	[LAUNCH_OPENMPI] = { .name = "Open MPI",
 			     .word = "openmpi",
+			     .two_copies = "OMPI_MCA_btl_vader_single_copy_mechanism=none",
 			     .bind = { "--bind-to none --oversubscribe",
 				       "--bind-to core --map-by core",
 				       "--use-hwthread-cpus --bind-to hwthread" } },
 	[LAUNCH_MPICH] = { .name = "MPICH",
 			   .word = "mpich",
+			   .two_copies = "UCX_TLS=self,posix",
 			   .bind = { "-bind-to none", "-bind-to core -map-by core",
 				     "-bind-to hwthread" } },
 };
@@ -120,6 +122,8 @@ void launchers_find(void)
 			memcpy(infos[l].version, found[i].version, sizeof(infos[l].version));
 		}
 	}
+	if (strtoul(infos[LAUNCH_OPENMPI].version, NULL, 10) >= 5)
+		infos[LAUNCH_OPENMPI].two_copies = "OMPI_MCA_smsc=^cma,knem,xpmem";
 }
 
 const struct launcher_info *launcher_info(enum launcher launcher)
@@ -129,9 +133,8 @@ const struct launcher_info *launcher_info(enum launcher launcher)
 
 enum launcher launcher_of(const char *word)
 {
-	for (int l = 1; l < LAUNCHERS; l++) {
+	for (int l = 1; l < LAUNCHERS; l++)
 		if (!strcmp(word, infos[l].word))
 			return (enum launcher)l;
-	}
 	return LAUNCH_NONE;
 }

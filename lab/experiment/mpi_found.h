@@ -19,6 +19,7 @@ enum launcher { LAUNCH_NONE, LAUNCH_OPENMPI, LAUNCH_MPICH, LAUNCHERS };
 
 struct launcher_info {
 	const char *name, *word; /* "Open MPI", "openmpi" */
+	const char *two_copies;	 /* the setting by which messages go through shared memory alone */
 	const char *bind[3];	 /* options: not bound, a core for each rank, a hardware thread */
 	char command[PATH_MAX];	 /* on PATH; "": there is none */
 	char version[128];

@@ -26,54 +26,26 @@ static void put_tables(const struct results *results, FILE *out)
 
 	results_print(results, tables);
 	fclose(tables);
-	for (const char *at = must(text); *at; at++) {
+	for (const char *at = must(text); *at; at++)
 		if (*at == '&')
 			fputs("&amp;", out);
 		else if (*at == '<')
 			fputs("&lt;", out);
 		else
 			fputc(*at, out);
-	}
 	free(text);
 }
 
-static void put_plot(FILE *out, const char *stem, const char *what)
+static int put_plot(const struct results *results, const struct picture *picture, void *page)
 {
-	fprintf(out, "<p><img src=\"%s.svg\" alt=\"%s\"><br>\n", stem, what);
-	fprintf(out,
-		"<a href=\"%s.svg\">SVG</a> <a href=\"%s.png\">PNG</a> "
-		"<a href=\"%s.gp\">gnuplot</a></p>\n",
-		stem, stem, stem);
-}
+	const char *stem = picture->stem;
 
-static void put_plots(const struct results *results, FILE *out)
-{
-	const char *before = "";
-
-	for (unsigned int c = 0; c < results->comparison_count; c++) {
-		const struct comparison *comparison = results->comparisons[c];
-		char stem[64];
-
-		if (!comparison->stem[0] || !strcmp(before, comparison->stem))
-			continue;
-		before = comparison->stem;
-		snprintf(stem, sizeof(stem), "latency-%s", comparison->stem);
-		put_plot(out, stem, "values");
-		snprintf(stem, sizeof(stem), "ratio-%s", comparison->stem);
-		put_plot(out, stem, "ratios");
-	}
-	for (unsigned int f = 0; f < results->figure_count; f++) {
-		const struct figure *figure = results->figures[f];
-		char stem[96];
-
-		if (figure->folded || !figure_is_drawn(figure))
-			continue;
-		if (figure->measured)
-			put_plot(out, figure->name, figure->title);
-		figure_stem(figure, true, stem, sizeof(stem));
-		if (figure->predicted)
-			put_plot(out, stem, figure->title);
-	}
+	(void)results;
+	fprintf(page,
+		"<p><img src=\"%s.svg\" alt=\"%s\"><br>\n<a href=\"%s.svg\">SVG</a> "
+		"<a href=\"%s.png\">PNG</a> <a href=\"%s.gp\">gnuplot</a></p>\n",
+		stem, picture->what, stem, stem, stem);
+	return 0;
 }
 
 int results_write_page(const struct results *results, const char *out, bool plotted)
@@ -92,7 +64,7 @@ int results_write_page(const struct results *results, const char *out, bool plot
 	put_tables(results, page);
 	fputs("</pre>\n<h2 id=\"plots\">Plots</h2>\n", page);
 	if (plotted)
-		put_plots(results, page);
+		results_pictures(results, put_plot, page);
 	fputs("</body>\n</html>\n", page);
 	failed = ferror(page);
 	if (!fclose(page) && !failed)

@@ -24,14 +24,59 @@ enum {
 	LABELS_HEIGHT = 68, /* below the last row */
 };
 
-bool figure_is_drawn(const struct figure *figure)
+/* Not of a figure without values, nor of Barrier, which has no bytes to be drawn over. */
+static bool is_drawn(const struct figure *figure)
 {
 	return figure->series_count && figure->x[0];
 }
 
-void figure_stem(const struct figure *figure, bool predicted, char *stem, size_t n)
+/* The first comparison of a group has its pictures, if any of its figures is drawn. */
+static bool has_pictures(const struct results *results, unsigned int c)
 {
-	snprintf(stem, n, "%s%s", figure->name, predicted && figure->measured ? "-model" : "");
+	const struct comparison *comparison = results->comparisons[c];
+	struct figure *f = NULL;
+
+	while ((f = comparison_figure(results, comparison, f)) && !is_drawn(f))
+		;
+	return f && comparison->stem[0] &&
+	       !(c && !strcmp(results->comparisons[c - 1]->stem, comparison->stem));
+}
+
+int results_pictures(const struct results *results,
+		     int (*each)(const struct results *, const struct picture *, void *),
+		     void *context)
+{
+	int failed = 0;
+
+	for (unsigned int c = 0; c < results->comparison_count; c++) {
+		const struct comparison *comparison = results->comparisons[c];
+
+		for (int ratios = 0; ratios < 2 && !failed && has_pictures(results, c); ratios++) {
+			struct picture picture = { .what = ratios ? "ratios" : "values",
+						   .comparison = comparison,
+						   .second = ratios };
+
+			snprintf(picture.stem, sizeof(picture.stem), "%s-%s",
+				 ratios ? "ratio" : "latency", comparison->stem);
+			failed = each(results, &picture, context);
+		}
+	}
+	for (unsigned int i = 0; i < results->figure_count; i++) {
+		const struct figure *f = results->figures[i];
+
+		for (int predicted = 0; predicted < 2 && !failed; predicted++) {
+			struct picture picture = { .what = f->title,
+						   .figure = f,
+						   .second = predicted };
+
+			if (f->folded || !is_drawn(f) || !(predicted ? f->predicted : f->measured))
+				continue;
+			snprintf(picture.stem, sizeof(picture.stem), "%s%s", f->name,
+				 predicted && f->measured ? "-model" : "");
+			failed = each(results, &picture, context);
+		}
+	}
+	return failed;
 }
 
 static int run_gnuplot(const char *directory, const char *script)
@@ -80,26 +125,23 @@ static int close_file(FILE *file, const char *path)
 
 static void put_numbers(FILE *out, unsigned int count, const double *numbers)
 {
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count; i++)
 		if (isnan(numbers[i]))
 			fputs(" NaN", out);
 		else
 			fprintf(out, " %g", numbers[i]);
-	}
 	fputc('\n', out);
 }
 
-static void put_ratios(const struct results *results, const struct comparison *comparison,
-		       const struct figure *figure, FILE *out)
+static void put_ratios(const struct comparison *comparison, const struct figure *figure, FILE *out)
 {
-	const struct compared *cell = comparison->cells;
-
-	for (struct figure *f = comparison_figure(results, comparison, NULL); f != figure;
-	     f = comparison_figure(results, comparison, f))
-		cell += f->x_count;
 	fprintf(out, "\n\n# %s against %s\n", comparison->subject, comparison->stock);
-	for (unsigned int x = 0; x < figure->x_count; x++, cell++) {
-		fprintf(out, "%zu", figure->x[x]);
+	for (unsigned int i = 0; i < comparison->cell_count; i++) {
+		const struct compared *cell = &comparison->cells[i];
+
+		if (cell->figure != figure)
+			continue;
+		fprintf(out, "%zu", figure->x[cell->x]);
 		put_numbers(out, 5,
 			    (double[]){ cell->ratio.median, cell->ratio.low, cell->ratio.high,
 					cell->control.low, cell->control.high });
@@ -136,10 +178,9 @@ static int write_data(const struct results *results, const struct figure *figure
 						cell->closed });
 		}
 	}
-	for (unsigned int c = 0; c < results->comparison_count; c++) {
+	for (unsigned int c = 0; c < results->comparison_count; c++)
 		if (figure->group && results->comparisons[c]->group == figure->group)
-			put_ratios(results, results->comparisons[c], figure, out);
-	}
+			put_ratios(results->comparisons[c], figure, out);
 	return close_file(out, path);
 }
 
@@ -338,7 +379,7 @@ static void put_panels(const struct results *results, const struct comparison *f
 	int height;
 
 	while ((f = comparison_figure(results, first, f)))
-		panels += figure_is_drawn(f);
+		panels += is_drawn(f);
 	columns = panels < PANEL_COLUMNS ? panels : PANEL_COLUMNS;
 	rows = (panels + columns - 1) / columns;
 	height = (int)rows * PANEL_HEIGHT + 40;
@@ -352,7 +393,7 @@ static void put_panels(const struct results *results, const struct comparison *f
 			ratios ? "ratios, above 1 faster" : "times", results->host.cpu,
 			results->host.date);
 		while ((f = comparison_figure(results, first, f))) {
-			if (!figure_is_drawn(f))
+			if (!is_drawn(f))
 				continue;
 			fprintf(out, "set title '%s' offset 0,-0.5 noenhanced\n", f->row);
 			put_x_axis(f, PANEL_TICS, out);
@@ -369,73 +410,31 @@ static void put_panels(const struct results *results, const struct comparison *f
 	}
 }
 
-/* A script, and the picture that it draws: of a figure, or of a comparison's group. */
-static int draw(const struct results *results, const char *directory, const char *stem,
-		const struct figure *figure, const struct comparison *comparison, bool second)
+/* A script, and the picture that it draws. */
+static int draw(const struct results *results, const struct picture *picture, void *context)
 {
-	char path[PATH_MAX], script[160];
-	FILE *out = open_file(directory, stem, "gp", path);
+	char *directory = context, path[PATH_MAX], script[sizeof(picture->stem) + 4];
+	FILE *out = open_file(directory, picture->stem, "gp", path);
 
 	if (!out)
 		return 1;
-	if (figure)
-		put_picture(results, figure, second, stem, out);
+	if (picture->figure)
+		put_picture(results, picture->figure, picture->second, picture->stem, out);
 	else
-		put_panels(results, comparison, second, stem, out);
+		put_panels(results, picture->comparison, picture->second, picture->stem, out);
 	if (close_file(out, path))
 		return 1;
-	snprintf(script, sizeof(script), "%s.gp", stem);
+	snprintf(script, sizeof(script), "%s.gp", picture->stem);
 	return run_gnuplot(directory, script);
-}
-
-static int draw_figure(const struct results *results, const struct figure *figure,
-		       const char *directory)
-{
-	char stem[96];
-	int failed = write_data(results, figure, directory);
-
-	if (!failed && figure->measured && !figure->folded)
-		failed = draw(results, directory, figure->name, figure, NULL, false);
-	figure_stem(figure, true, stem, sizeof(stem));
-	if (!failed && figure->predicted)
-		failed = draw(results, directory, stem, figure, NULL, true);
-	return failed;
-}
-
-static int draw_comparison(const struct results *results, const struct comparison *comparison,
-			   const char *directory)
-{
-	static const char *const names[] = { "latency", "ratio" };
-	struct figure *f = NULL;
-	int failed = 0;
-	char stem[64];
-
-	while ((f = comparison_figure(results, comparison, f)) && !figure_is_drawn(f))
-		;
-	for (int ratios = 0; f && ratios < 2 && !failed; ratios++) {
-		snprintf(stem, sizeof(stem), "%s-%s", names[ratios], comparison->stem);
-		failed = draw(results, directory, stem, NULL, comparison, ratios);
-	}
-	return failed;
 }
 
 /* The first plot that cannot be drawn is the last: the reason is that of all. */
 int results_plot(const struct results *results, const char *out)
 {
-	const char *before = "";
 	int failed = 0;
 
-	for (unsigned int f = 0; f < results->figure_count && !failed; f++) {
-		if (figure_is_drawn(results->figures[f]))
-			failed = draw_figure(results, results->figures[f], out);
-	}
-	for (unsigned int c = 0; c < results->comparison_count && !failed; c++) {
-		const struct comparison *comparison = results->comparisons[c];
-
-		if (!comparison->stem[0] || !strcmp(before, comparison->stem))
-			continue;
-		before = comparison->stem;
-		failed = draw_comparison(results, comparison, out);
-	}
-	return failed;
+	for (unsigned int f = 0; f < results->figure_count && !failed; f++)
+		if (is_drawn(results->figures[f]))
+			failed = write_data(results, results->figures[f], out);
+	return failed ? failed : results_pictures(results, draw, (void *)out);
 }

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void *must(void *memory)
 {
@@ -21,7 +20,7 @@ void results_begin(struct results *results, int argc, char **argv, unsigned int 
 {
 	size_t length = 0;
 
-	*results = (struct results){ .rounds = rounds };
+	*results = (struct results){ .rounds = rounds, .about = "", .model = "" };
 	for (int i = 0; i < argc && length < sizeof(results->command); i++)
 		length += (size_t)snprintf(results->command + length,
 					   sizeof(results->command) - length, "%s%s", i ? " " : "",
@@ -40,8 +39,9 @@ void results_end(struct results *results)
 	}
 	for (unsigned int i = 0; i < results->step_count; i++)
 		free(results->steps[i]);
-	for (unsigned int i = 0; i < results->summary_count; i++)
-		free(results->summary[i]);
+	for (unsigned int i = 0; i < results->text_count; i++)
+		free(results->texts[i]);
+	free(results->texts);
 	free(results->figures);
 	free(results->comparisons);
 	free(results->steps);
@@ -65,9 +65,7 @@ struct step *results_step(struct results *results,
 	va_start(arguments, what);
 	vsnprintf(step->what, sizeof(step->what), what, arguments);
 	va_end(arguments);
-	results->steps =
-		must(realloc(results->steps, (results->step_count + 1) * sizeof(*results->steps)));
-	results->steps[results->step_count++] = step;
+	LIST_ADD(results->steps, results->step_count, step);
 	return step;
 }
 
@@ -148,7 +146,7 @@ void results_finish(struct results *results)
 		comparison_finish(results, results->comparisons[i]);
 }
 
-void results_say(struct results *results, const char *format, ...)
+const char *results_text(struct results *results, const char *format, ...)
 {
 	va_list arguments;
 	char *text;
@@ -157,21 +155,21 @@ void results_say(struct results *results, const char *format, ...)
 	if (vasprintf(&text, format, arguments) < 0)
 		text = must(NULL);
 	va_end(arguments);
-	results->summary = must(realloc(results->summary,
-					(results->summary_count + 1) * sizeof(*results->summary)));
-	results->summary[results->summary_count++] = text;
+	LIST_ADD(results->texts, results->text_count, text);
+	return text;
 }
 
-struct comparison *results_compare(struct results *results, unsigned int group)
+struct comparison *results_compare(struct results *results, unsigned int group, const char *stock,
+				   const char *subject)
 {
 	struct comparison *comparison = must(calloc(1, sizeof(*comparison)));
 
 	comparison->group = group;
+	comparison->stock = stock;
+	comparison->subject = subject;
+	comparison->title = comparison->about = comparison->stem = comparison->note = "";
 	comparison->floor = 1;
-	results->comparisons =
-		must(realloc(results->comparisons,
-			     (results->comparison_count + 1) * sizeof(*results->comparisons)));
-	results->comparisons[results->comparison_count++] = comparison;
+	LIST_ADD(results->comparisons, results->comparison_count, comparison);
 	return comparison;
 }
 
@@ -181,26 +179,6 @@ void results_folder(const struct results *results, const char *parent, char *out
 	/* A colon in a file name troubles make, scp and Windows. */
 	for (char *colon; (colon = strchr(out, ':'));)
 		memmove(colon, colon + 1, strlen(colon));
-}
-
-/* mkdir -p. 0 or -errno. */
-static int make_folders(const char *path)
-{
-	char part[PATH_MAX];
-	struct stat status;
-
-	for (size_t i = 1; path[i - 1] && i < sizeof(part); i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, 0777) && errno != EEXIST)
-			return -errno;
-	}
-	/* What was there already may be a file. */
-	if (stat(path, &status))
-		return -errno;
-	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 }
 
 static int check_file(const char *path, const char *elsewhere)
@@ -218,15 +196,15 @@ static int check_file(const char *path, const char *elsewhere)
 int results_check_places(const char *json, const char *out)
 {
 	char probe[PATH_MAX];
-	int error = out ? make_folders(out) : 0;
+	int error;
 
-	if (error) {
-		say("%s cannot be made: %s; --out DIR writes elsewhere", out, strerror(-error));
-		return 1;
-	}
 	if (out) {
 		snprintf(probe, sizeof(probe), "%s/table.txt", out);
-		if (check_file(probe, "--out DIR"))
+		error = host_make_folders(probe);
+		if (error)
+			say("%s cannot be made: %s; --out DIR writes elsewhere", out,
+			    strerror(-error));
+		if (error || check_file(probe, "--out DIR"))
 			return 1;
 	}
 	return json && strcmp(json, "-") != 0 ? check_file(json, "--json FILE") : 0;

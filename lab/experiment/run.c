@@ -54,9 +54,21 @@ static int add_words(struct child_args *args, const char *words, char *why, size
 	return -EINVAL;
 }
 
+enum binding binding_of(const struct host *host, uint32_t ranks)
+{
+	return (int)ranks <= host->cores ? BIND_CORES :
+	       (int)ranks <= host->cpus	 ? BIND_THREADS :
+					   BIND_NONE;
+}
+
+static const struct launcher_info *launcher_of_run(const struct run *run)
+{
+	return launcher_info(run->variant->launcher ? run->variant->launcher : run->launcher);
+}
+
 static int add_launcher(struct child_args *args, const struct run *run, char *why, size_t n)
 {
-	const struct launcher_info *info = launcher_info(run->variant->launcher);
+	const struct launcher_info *info = launcher_of_run(run);
 	int err;
 
 	if (!info)
@@ -82,13 +94,10 @@ static int build_command(const struct run *run, struct child_args *args, char *w
 	const struct variant *variant = run->variant;
 	int err = 0;
 
-	if (run->folder) {
-		child_args_add_words(args, "env -C");
-		child_args_add(args, run->folder);
-	}
-	if (variant->setting) {
+	if (variant->setting || variant->two_copies) {
 		child_args_add(args, "env");
-		child_args_add(args, variant->setting);
+		child_args_add(args, variant->two_copies ? launcher_of_run(run)->two_copies :
+							   variant->setting);
 	}
 	if (variant->onecopy)
 		err = add_words(args, run->with, why, n);

@@ -19,22 +19,25 @@
 #include "lab/harness/child.h"
 
 struct variant {
-	const char *name; /* of its series */
-	enum launcher launcher;
+	const char *name;	/* of its series */
+	enum launcher launcher; /* LAUNCH_NONE: that of the run */
 	bool onecopy, shared_heap;
+	bool two_copies;     /* the MPI is told to copy through shared memory alone */
 	const char *setting; /* "VARIABLE=VALUE"; NULL: none */
 };
 
 enum binding { BIND_NONE, BIND_CORES, BIND_THREADS };
+/* A core for each rank, else a hardware thread, as far as there are enough. */
+enum binding binding_of(const struct host *host, uint32_t ranks);
 
 struct run {
 	const struct variant *variant;
-	const char *with;   /* words in front of the launcher for `onecopy` */
-	const char *mpirun; /* words instead of the launcher that is on PATH; NULL: that one */
+	enum launcher launcher; /* LAUNCH_NONE: without one */
+	const char *with;	/* words in front of the launcher for `onecopy` */
+	const char *mpirun;	/* words instead of the launcher that is on PATH; NULL: that one */
 	uint32_t ranks;
 	enum binding binding;
 	const char *program, *arguments; /* its path; words, NULL: none */
-	const char *folder;		 /* where the ranks run; NULL: here */
 	const char *stem; /* of the figures' names, which its lines leave out; NULL: they don't */
 	/* Gets the lines that are neither; NULL: nobody does. */
 	void (*line)(void *context, const char *line);

@@ -44,7 +44,7 @@ static void add_row(struct table *table, const struct figure *figure,
 		  median, low, high, more);
 }
 
-void figure_print(const struct figure *figure, FILE *out)
+static void figure_print(const struct figure *figure, FILE *out)
 {
 	struct table table = { .align = figure->compared && figure->predicted ? "rlrrrrrr" :
 					figure->predicted		      ? "rlrrrrr" :
@@ -89,22 +89,22 @@ static void compared_text(const struct compared *cell, char text[64])
 }
 
 static void add_compared(struct table *table, const struct comparison *comparison,
-			 const struct figure *figure, unsigned int x, const struct compared *cell)
+			 const struct compared *cell)
 {
 	static const char *const verdicts[] = { "", "won", "LOST" };
 	char at[32] = "-", stock[32], subject[32], ratio[40], control[40], limit[64] = "";
 
 	if (!cell->stock || !cell->subject)
 		return;
-	if (figure->x[x])
-		figure_x_text(figure, x, at, sizeof(at));
+	if (cell->figure->x[cell->x])
+		figure_x_text(cell->figure, cell->x, at, sizeof(at));
 	figure_value_text(cell->stock->value.median, stock, sizeof(stock));
 	figure_value_text(cell->subject->value.median, subject, sizeof(subject));
 	interval_text(&cell->ratio, ratio);
 	interval_text(&cell->control, control);
 	if (comparison->limit)
 		compared_text(cell, limit);
-	table_add(table, "%s\t%s\t%s%s\t%s\t%s%s%s%s%s\t%s", figure->row, at, stock,
+	table_add(table, "%s\t%s\t%s%s\t%s\t%s%s%s%s%s\t%s", cell->figure->row, at, stock,
 		  cell->other ? "*" : "", subject, ratio, comparison->control ? "\t" : "",
 		  comparison->control ? control : "", comparison->limit ? "\t" : "", limit,
 		  verdicts[cell->verdict]);
@@ -131,56 +131,42 @@ static void put_groups(const struct comparison *comparison, FILE *out)
 
 static void put_lost(const struct results *results, const struct comparison *comparison, FILE *out)
 {
-	const struct compared *cell = comparison->cells;
-	char *text = NULL;
-	size_t length;
-	FILE *line = must(open_memstream(&text, &length));
 	const char *separator = ": ";
 
 	if (results->complete >= STATS_MIN_RUNS)
-		fprintf(line, "Cells lost (the whole interval below %.2f and the control's): %u",
+		fprintf(out, "Cells lost (the whole interval below %.2f and the control's): %u",
 			comparison->floor, comparison->lost);
 	else
-		fprintf(line,
+		fprintf(out,
 			"Of %u rounds no interval holds the median with 95 %%, so nothing is "
 			"judged: those shown are ranges",
 			results->complete);
-	for (struct figure *f = comparison_figure(results, comparison, NULL); f;
-	     f = comparison_figure(results, comparison, f)) {
-		for (unsigned int x = 0; x < f->x_count; x++, cell++) {
-			char at[32];
+	for (unsigned int i = 0; i < comparison->cell_count; i++) {
+		const struct compared *cell = &comparison->cells[i];
+		char at[32];
 
-			if (cell->verdict != VERDICT_LOST)
-				continue;
-			figure_x_text(f, x, at, sizeof(at));
-			fprintf(line, "%s%s %s", separator, f->row, at);
-			separator = ", ";
-		}
+		if (cell->verdict != VERDICT_LOST)
+			continue;
+		figure_x_text(cell->figure, cell->x, at, sizeof(at));
+		fprintf(out, "%s%s %s", separator, cell->figure->row, at);
+		separator = ", ";
 	}
-	fputc('.', line);
-	fclose(line);
-	put_text(text, out);
-	free(text);
+	fputs(".\n", out);
 }
 
-void comparison_print(const struct results *results, const struct comparison *comparison, FILE *out)
+static void comparison_print(const struct results *results, const struct comparison *comparison,
+			     FILE *out)
 {
 	const char *const control = comparison->control ? "\tcontrol\t[interval]" : "";
 	struct table table = { .align = comparison->limit   ? "lrrrrlrlrrl" :
 					comparison->control ? "lrrrrlrll" :
 							      "lrrrrll" };
-	const struct compared *cell = comparison->cells;
-	const struct figure *first = comparison_figure(results, comparison, NULL);
 
-	if (!first)
-		return;
-	table_add(&table, "\t%s\t%s\t%s\tratio\t[interval]%s%s\t", first->x_name, comparison->stock,
-		  comparison->subject, control, comparison->limit ? "\tmemcpy\t%" : "");
-	for (struct figure *f = comparison_figure(results, comparison, NULL); f;
-	     f = comparison_figure(results, comparison, f)) {
-		for (unsigned int x = 0; x < f->x_count; x++, cell++)
-			add_compared(&table, comparison, f, x, cell);
-	}
+	table_add(&table, "\t%s\t%s\t%s\tratio\t[interval]%s%s\t",
+		  comparison->cells[0].figure->x_name, comparison->stock, comparison->subject,
+		  control, comparison->limit ? "\tmemcpy\t%" : "");
+	for (unsigned int i = 0; i < comparison->cell_count; i++)
+		add_compared(&table, comparison, &comparison->cells[i]);
 	put_table(&table, out);
 	put_groups(comparison, out);
 	put_lost(results, comparison, out);
@@ -190,26 +176,20 @@ void comparison_print(const struct results *results, const struct comparison *co
 void results_print_head(const struct results *results, FILE *out)
 {
 	const struct host *host = &results->host;
-	char text[2048];
 
 	put_text(results->command, out);
-	snprintf(text, sizeof(text),
-		 "%s, %s, %d CPUs (%d cores), Linux %s, %s, onecopy %s (%.12s%s).", host->name,
-		 host->cpu, host->cpus, host->cores, host->kernel, host->date, OC_VERSION,
-		 host->commit, host->dirty ? " with changes" : "");
-	put_text(text, out);
-	snprintf(text, sizeof(text),
-		 "Medians of %u rounds, in which everything takes turns; low and "
-		 "high, or []: %s. %s",
-		 results->complete,
-		 results->complete >= STATS_MIN_RUNS ? "the 95 % interval of the median" :
-						       "the least and the most",
-		 results->about);
-	put_text(text, out);
-	if (results->model[0]) {
-		snprintf(text, sizeof(text), "Model: %s.", results->model);
-		put_text(text, out);
-	}
+	fprintf(out, "%s, %s, %d CPUs (%d cores), Linux %s, %s, onecopy %s (%.12s%s).\n",
+		host->name, host->cpu, host->cpus, host->cores, host->kernel, host->date,
+		OC_VERSION, host->commit, host->dirty ? " with changes" : "");
+	fprintf(out,
+		"Medians of %u rounds, in which everything takes turns; low and high, or []: %s. "
+		"%s\n",
+		results->complete,
+		results->complete >= STATS_MIN_RUNS ? "the 95 % interval of the median" :
+						      "the least and the most",
+		results->about);
+	if (results->model[0])
+		fprintf(out, "Model: %s.\n", results->model);
 }
 
 void results_print(const struct results *results, FILE *out)
@@ -218,7 +198,7 @@ void results_print(const struct results *results, FILE *out)
 	for (unsigned int c = 0; c < results->comparison_count; c++) {
 		const struct comparison *comparison = results->comparisons[c];
 
-		if (!comparison_figure(results, comparison, NULL))
+		if (!comparison->cell_count)
 			continue;
 		fprintf(out, "\n%s\n", comparison->title);
 		put_text(comparison->about, out);
@@ -287,10 +267,9 @@ static json_t *figure_json(const struct figure *figure)
 	json_t *cells = json_array(), *notes = json_array();
 
 	for (unsigned int x = 0; x < figure->x_count; x++) {
-		for (unsigned int s = 0; s < figure->series_count; s++) {
+		for (unsigned int s = 0; s < figure->series_count; s++)
 			if (figure_shows(figure, x) && figure_cell(figure, s, x)->count)
 				json_array_append_new(cells, cell_json(figure, s, x));
-		}
 	}
 	for (unsigned int i = 0; i < figure->note_count; i++)
 		json_array_append_new(notes, json_text(figure->notes[i]));
@@ -299,28 +278,26 @@ static json_t *figure_json(const struct figure *figure)
 			 cells, "notes", notes);
 }
 
-static json_t *comparison_json(const struct results *results, const struct comparison *comparison)
+static json_t *comparison_json(const struct comparison *comparison)
 {
 	static const char *const verdicts[] = { "no difference", "won", "lost" };
 	json_t *cells = json_array(), *groups = json_array();
-	const struct compared *cell = comparison->cells;
 
-	for (struct figure *f = comparison_figure(results, comparison, NULL); f;
-	     f = comparison_figure(results, comparison, f)) {
-		for (unsigned int x = 0; x < f->x_count; x++, cell++) {
-			if (!cell->stock || !cell->subject)
-				continue;
-			json_array_append_new(
-				cells,
-				json_pack("{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:s}", "figure",
-					  f->name, f->x_name, place_json(f, x), "against",
-					  cell->other ? comparison->other : comparison->stock,
-					  "stock", cell->stock->value.median, "median",
-					  cell->subject->value.median, "ratio",
-					  estimate_json(&cell->ratio), "control",
-					  estimate_json(&cell->control), "verdict",
-					  verdicts[cell->verdict]));
-		}
+	for (unsigned int i = 0; i < comparison->cell_count; i++) {
+		const struct compared *cell = &comparison->cells[i];
+		const struct figure *f = cell->figure;
+
+		if (!cell->stock || !cell->subject)
+			continue;
+		json_array_append_new(
+			cells,
+			json_pack("{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:s}", "figure", f->name,
+				  f->x_name, place_json(f, cell->x), "against",
+				  cell->other ? comparison->other : comparison->stock, "stock",
+				  cell->stock->value.median, "median", cell->subject->value.median,
+				  "ratio", estimate_json(&cell->ratio), "control",
+				  estimate_json(&cell->control), "verdict",
+				  verdicts[cell->verdict]));
 	}
 	for (unsigned int g = 0; g < comparison->group_count; g++) {
 		const struct group *group = &comparison->groups[g];
@@ -346,8 +323,7 @@ static json_t *results_json(const struct results *results)
 	for (unsigned int f = 0; f < results->figure_count; f++)
 		json_array_append_new(figures, figure_json(results->figures[f]));
 	for (unsigned int c = 0; c < results->comparison_count; c++)
-		json_array_append_new(comparisons,
-				      comparison_json(results, results->comparisons[c]));
+		json_array_append_new(comparisons, comparison_json(results->comparisons[c]));
 	for (unsigned int i = 0; i < results->summary_count; i++)
 		json_array_append_new(summary, json_text(results->summary[i]));
 	return json_pack(

@@ -48,10 +48,9 @@ static int width_of(const struct table *table, int column)
 
 static void clear(struct table *table)
 {
-	for (size_t i = 0; i < table->count; i++) {
+	for (size_t i = 0; i < table->count; i++)
 		for (int c = 0; c < TABLE_COLUMNS; c++)
 			free(table->rows[i][c]);
-	}
 	free(table->rows);
 	*table = (struct table){ .align = table->align };
 }

@@ -53,12 +53,10 @@ int child_args_add_words(struct child_args *args, const char *line)
 	wordexp_t words;
 	size_t i;
 
-	if (wordexp(line, &words, WRDE_NOCMD | WRDE_UNDEF)) {
+	if (wordexp(line, &words, WRDE_NOCMD | WRDE_UNDEF))
 		return -EINVAL;
-	}
-	for (i = 0; i < words.we_wordc; i++) {
+	for (i = 0; i < words.we_wordc; i++)
 		child_args_add(args, words.we_wordv[i]);
-	}
 	wordfree(&words);
 	return 0;
 }
@@ -76,9 +74,8 @@ static size_t append_quoted(char *text, size_t used, size_t chars, const char *a
 		used += (size_t)snprintf(text + used, chars - used, *arg == '\'' ? "'\\''" : "%c",
 					 *arg);
 	}
-	if (quote && used < chars) {
+	if (quote && used < chars)
 		used += (size_t)snprintf(text + used, chars - used, "'");
-	}
 	return used;
 }
 
@@ -89,9 +86,8 @@ const char *child_args_text(const struct child_args *args)
 	int i;
 
 	text[0] = '\0';
-	for (i = 0; i < CHILD_MAX_ARGS && args->argv[i] && used < sizeof(text); i++) {
+	for (i = 0; i < CHILD_MAX_ARGS && args->argv[i] && used < sizeof(text); i++)
 		used = append_quoted(text, used, sizeof(text), args->argv[i]);
-	}
 	return text;
 }
 
@@ -99,9 +95,8 @@ void child_args_destroy(struct child_args *args)
 {
 	int i;
 
-	for (i = 0; i < CHILD_MAX_ARGS && args->argv[i]; i++) {
+	for (i = 0; i < CHILD_MAX_ARGS && args->argv[i]; i++)
 		free(args->argv[i]);
-	}
 	memset(args, 0, sizeof(*args));
 }
 
@@ -114,9 +109,8 @@ static void become(const struct child_args *args, int tail)
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (dup2(nothing, STDIN_FILENO) < 0 || dup2(tail, STDOUT_FILENO) < 0 ||
-	    dup2(tail, STDERR_FILENO) < 0) {
+	    dup2(tail, STDERR_FILENO) < 0)
 		_exit(CHILD_NO_OUTPUT);
-	}
 	execvp(args->argv[0], args->argv);
 	dprintf(STDERR_FILENO, "'%s' cannot be executed: %s.\n", args->argv[0], strerror(errno));
 	_exit(CHILD_NOT_FOUND);
@@ -146,9 +140,8 @@ static bool read_output(int fd, const struct child_args *args, struct child_resu
 	char chunk[1024];
 	ssize_t n = read(fd, chunk, sizeof(chunk));
 
-	if (n <= 0) {
+	if (n <= 0)
 		return n < 0 && errno == EINTR;
-	}
 	if (used + (size_t)n >= sizeof(result->tail)) {
 		keep = sizeof(result->tail) - 1 - (size_t)n;
 		memmove(result->tail, result->tail + used - keep, keep);
@@ -167,14 +160,12 @@ static bool watch(const struct child_args *args, pid_t pid, struct pollfd ready[
 	double left_ms;
 
 	while ((left_ms = (until - now_s()) * 1e3) > 0 && !(heed_interrupt && interrupted)) {
-		if (poll(ready, 2, left_ms < POLL_MS ? (int)left_ms + 1 : POLL_MS) <= 0) {
+		if (poll(ready, 2, left_ms < POLL_MS ? (int)left_ms + 1 : POLL_MS) <= 0)
 			continue;
-		}
 		if (ready[0].revents) {
 			/* At the end of the output: not to be looked at any more. */
-			if (!read_output(ready[0].fd, args, result)) {
+			if (!read_output(ready[0].fd, args, result))
 				ready[0].fd = -1;
-			}
 			continue;
 		}
 		/* Its children may hold the pipe open longer than it lives. */
@@ -195,9 +186,8 @@ static int supervise(const struct child_args *args, pid_t pid, int pidfd, int fd
 	struct pollfd ready[2] = { { .fd = fd, .events = POLLIN },
 				   { .fd = pidfd, .events = POLLIN } };
 
-	if (watch(args, pid, ready, now_s() + (double)timeout_s, true, result)) {
+	if (watch(args, pid, ready, now_s() + (double)timeout_s, true, result))
 		return WIFEXITED(result->status) && WEXITSTATUS(result->status) == 0 ? 0 : -ECHILD;
-	}
 	result->timed_out = !interrupted;
 	kill(-pid, SIGTERM);
 	if (!watch(args, pid, ready, now_s() + KILL_AFTER_S, false, result)) {
@@ -214,17 +204,14 @@ int child_run(const struct child_args *args, long timeout_s, struct child_result
 	pid_t pid;
 
 	memset(result, 0, sizeof(*result));
-	if (args->n == 0 || args->n > CHILD_MAX_ARGS) {
+	if (args->n == 0 || args->n > CHILD_MAX_ARGS)
 		return -E2BIG;
-	}
-	if (pipe2(fds, O_CLOEXEC)) {
+	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
-	}
 	fcntl(fds[0], F_SETFL, O_NONBLOCK); /* what is there, however long its children hold it */
 	pid = fork();
-	if (pid == 0) {
+	if (pid == 0)
 		become(args, fds[1]);
-	}
 	close(fds[1]);
 	if (pid < 0) {
 		err = -errno;

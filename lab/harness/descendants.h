@@ -33,9 +33,8 @@ static inline bool descendants_gone(int rounds)
 	for (;;) {
 		while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0) {
 		}
-		if (reaped < 0 || !rounds--) {
+		if (reaped < 0 || !rounds--)
 			return reaped < 0;
-		}
 		nanosleep(&pause, NULL);
 	}
 }
@@ -55,17 +54,14 @@ static inline void descendants_end(void)
 		FILE *list = fopen(path, "r");
 		int pid;
 
-		while (list && fscanf(list, "%d", &pid) == 1) {
+		while (list && fscanf(list, "%d", &pid) == 1)
 			kill(pid, SIGKILL);
-		}
-		if (list) {
+		if (list)
 			fclose(list);
-		}
 		while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0) {
 		}
-		if (reaped == 0) {
+		if (reaped == 0)
 			nanosleep(&pause, NULL);
-		}
 	}
 }
 

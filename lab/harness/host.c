@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lab/harness/host.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,9 +27,8 @@ static void read_line(const char *path, char *out, int chars)
 
 	out[0] = '\0';
 	if (file) {
-		if (fgets(out, chars, file)) {
+		if (fgets(out, chars, file))
 			first_line(out);
-		}
 		fclose(file);
 	}
 }
@@ -47,9 +48,8 @@ static void read_cpu_model(char *out, int chars)
 			break;
 		}
 	}
-	if (file) {
+	if (file)
 		fclose(file);
-	}
 }
 
 /* The hardware threads that this process may use, and the cores behind them, each counted once. */
@@ -66,9 +66,8 @@ static void count_cpus(struct host *host)
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		char path[96], siblings[64];
 
-		if (!CPU_ISSET(cpu, &allowed)) {
+		if (!CPU_ISSET(cpu, &allowed))
 			continue;
-		}
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
 		read_line(path, siblings, sizeof(siblings));
@@ -112,9 +111,8 @@ static void read_commit(struct host *host)
 	if (!host_program_folder(folder) || !is_ours(folder, &result)) {
 		/* Built outside of the repository: then perhaps called from inside of it. */
 		snprintf(folder, sizeof(folder), ".");
-		if (!is_ours(folder, &result)) {
+		if (!is_ours(folder, &result))
 			return;
-		}
 	}
 	first_line(result.tail);
 	snprintf(host->commit, sizeof(host->commit), "%.40s", result.tail);
@@ -144,6 +142,22 @@ bool host_program_folder(char folder[PATH_MAX])
 	if (slash)
 		*slash = '\0';
 	return slash;
+}
+
+int host_make_folders(const char *path)
+{
+	char folder[PATH_MAX];
+
+	if (strlen(path) >= sizeof(folder))
+		return -ENAMETOOLONG;
+	strcpy(folder, path);
+	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(folder, 0755) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
 }
 
 void host_describe(struct host *host)

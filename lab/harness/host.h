@@ -25,4 +25,7 @@ void host_describe(struct host *host);
 bool host_program(char path[PATH_MAX]);
 bool host_program_folder(char folder[PATH_MAX]);
 
+/* Makes the folders of a file's path, as far as they are missing. 0 or -errno. */
+int host_make_folders(const char *path);
+
 #endif

@@ -61,6 +61,20 @@ void word_list_add(struct word_list *list, const char *word)
 		 word);
 }
 
+unsigned int word_take(const char *word, const char *what, const char *(*valid)(unsigned int i),
+		       const char *besides)
+{
+	struct word_list list = { "" };
+	const char *one;
+
+	for (unsigned int i = 0; (one = valid(i)) != NULL; i++) {
+		if (!strcasecmp(word, one))
+			return i;
+		word_list_add(&list, one);
+	}
+	usage("'%s' is not %s; valid: %s%s", word, what, list.text, besides);
+}
+
 int long_parse(const char *text, long min, long max, long *value)
 {
 	char *end;
@@ -103,22 +117,17 @@ int size_parse(const char *text, size_t *bytes)
 	size_t i;
 
 	/* strtoull takes "-1" and leading blanks; a size has neither. */
-	if (text[0] < '0' || text[0] > '9') {
+	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
-	}
 	errno = 0;
 	number = strtoull(text, &end, 10);
-	if (errno || number > (1ULL << 40)) {
+	if (errno || number > (1ULL << 40))
 		return -EINVAL;
-	}
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcasecmp(end, units[i].name) == 0) {
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcasecmp(end, units[i].name) == 0)
 			break;
-		}
-	}
-	if (i == sizeof(units) / sizeof(units[0]) || number > ((1ULL << 40) >> units[i].shift)) {
+	if (i == sizeof(units) / sizeof(units[0]) || number > ((1ULL << 40) >> units[i].shift))
 		return -EINVAL;
-	}
 	*bytes = (size_t)number << units[i].shift;
 	return 0;
 }
@@ -149,16 +158,25 @@ void size_list_take(const char *option, const char *text, size_t least, struct s
 	free(copy);
 }
 
-void range_take(const char *option, const char *text, double most, struct range *range)
+void take_token(void *place, const char *text)
 {
+	struct range *range = place;
 	char *end;
 
 	range->low = strtod(text, &end);
 	if (end == text || *end != ':' || !(range->low >= 0) ||
-	    double_parse(end + 1, range->low, most, &range->high))
-		usage("%s takes two numbers from 0 to %.10g, of which the second one is no less, as in "
-		      "0:140, not '%s'",
-		      option, most, text);
+	    double_parse(end + 1, range->low, 1e6, &range->high))
+		usage("--token-ns takes two numbers from 0 to 1000000, of which the second one is no "
+		      "less, as in 0:140, not '%s'",
+		      text);
+}
+
+void take_token_text(void *place, const char *text)
+{
+	struct range range;
+
+	take_token(&range, text);
+	*(const char **)place = text;
 }
 
 static bool is_last(const struct option_row *row)

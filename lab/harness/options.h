@@ -66,16 +66,24 @@ int size_parse(const char *text, size_t *bytes);
 size_t size_take(const char *option, const char *text, size_t least);
 void size_list_take(const char *option, const char *text, size_t least, struct size_list *list);
 
-/* "0:140": numbers from `low` to `high`, both included, none above `most`; else usage(). */
+/* --token-ns: "0:140", numbers from `low` to `high`, both included, up to a millisecond; else
+ * usage(). */
 struct range {
 	double low, high;
 };
-void range_take(const char *option, const char *text, double most, struct range *range);
+void take_token(void *range, const char *text);
+/* The text, for a program that is run with it. */
+void take_token_text(void *place, const char *text);
 
 /* Lists of names in a sentence: "a, b, c". Cut where the text is full, which no list of ours is. */
 struct word_list {
 	char text[1024];
 };
 void word_list_add(struct word_list *list, const char *word);
+/* Which of the words it is that valid(0), valid(1), ... are, until NULL; letter case does not
+ * matter. Else usage(): "'word' is not WHAT; valid: a, b, c" and what is valid besides, "" or ", or
+ * ...". */
+unsigned int word_take(const char *word, const char *what, const char *(*valid)(unsigned int i),
+		       const char *besides);
 
 #endif

@@ -3,7 +3,6 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <string.h>
 
 TEST(sizes_are_read_with_and_without_units)
 {
@@ -47,7 +46,7 @@ TEST(a_range_has_both_its_ends)
 {
 	struct range range;
 
-	range_take("--token-ns", "0.5:140", 1e6, &range);
+	take_token(&range, "0.5:140");
 	assert_float_equal(range.low, 0.5, 0);
 	assert_float_equal(range.high, 140, 0);
 }

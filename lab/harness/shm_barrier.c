@@ -27,7 +27,6 @@ struct shm_segment {
 	alignas(APART) _Atomic uint32_t arrived;
 	alignas(APART) _Atomic uint32_t generation;
 	alignas(APART) _Atomic uint32_t stop;
-	_Atomic uint32_t keep;
 	_Atomic uint32_t failures;
 	alignas(APART) _Atomic uint32_t token;
 	alignas(APART)
@@ -68,9 +67,8 @@ static int segment_map(struct shm_barrier *barrier, int fd, size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (at == MAP_FAILED) {
+	if (at == MAP_FAILED)
 		return -errno;
-	}
 	barrier->segment = at;
 	barrier->bytes = bytes;
 	return 0;
@@ -81,14 +79,12 @@ static int create(struct shm_barrier *barrier, int ranks, size_t samples, const 
 	size_t bytes = sizeof(struct shm_segment) + (size_t)ranks * rank_bytes(samples);
 	int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), err;
 
-	if (fd < 0) {
+	if (fd < 0)
 		return -errno;
-	}
 	/* posix_fallocate rather than ftruncate: a full /dev/shm is an error here, not a SIGBUS. */
 	err = -posix_fallocate(fd, 0, (off_t)bytes);
-	if (!err) {
+	if (!err)
 		err = segment_map(barrier, fd, bytes);
-	}
 	close(fd);
 	if (err) {
 		shm_unlink(name);
@@ -114,14 +110,12 @@ static int open_made(struct shm_barrier *barrier, const char *name, int rank)
 	int fd = shm_open(name, O_RDWR | O_CLOEXEC, 0), err;
 	struct stat st;
 
-	if (fd < 0) {
+	if (fd < 0)
 		return -errno;
-	}
 	err = fstat(fd, &st) ? -errno : segment_map(barrier, fd, (size_t)st.st_size);
 	close(fd);
-	if (err) {
+	if (err)
 		return err;
-	}
 	barrier->rank = rank;
 	barrier->ranks = barrier->segment->ranks;
 	return 0;
@@ -151,21 +145,18 @@ static void wait_for_change(struct shm_barrier *barrier, uint32_t generation)
 	/* Acquire: pairs with the last arrival's release store in shm_barrier_wait. */
 	while (atomic_load_explicit(word, memory_order_acquire) == generation) {
 		spins++;
-		if (barrier->yield && spins >= SPINS_BEFORE_YIELD) {
+		if (barrier->yield && spins >= SPINS_BEFORE_YIELD)
 			sched_yield();
-		} else {
+		else
 			cpu_relax();
-		}
-		if (spins % SPINS_BEFORE_CLOCK) {
+		if (spins % SPINS_BEFORE_CLOCK)
 			continue;
-		}
 		now = clock_ns();
 		if (idle_at == 0) {
 			idle_at = now + idle_after_ns;
 		} else if (now >= idle_at) {
-			if (barrier->idle) {
+			if (barrier->idle)
 				barrier->idle();
-			}
 			/* Bound or not, after a millisecond somebody else may need this CPU. */
 			sched_yield();
 			idle_at = now + idle_after_ns;
@@ -220,9 +211,8 @@ static void join(struct shm_barrier *barrier)
 	sched_getaffinity(0, sizeof(cpu_set_t), &rank_at(barrier, barrier->rank)->cpus);
 	shm_barrier_wait(barrier);
 	CPU_ZERO(&all);
-	for (rank = 0; rank < barrier->ranks; rank++) {
+	for (rank = 0; rank < barrier->ranks; rank++)
 		CPU_OR(&all, &all, &rank_at(barrier, rank)->cpus);
-	}
 	barrier->cpus = CPU_COUNT(&all);
 	barrier->yield = barrier->ranks > barrier->cpus;
 }
@@ -241,18 +231,15 @@ int shm_barrier_meet(struct shm_barrier *barrier, const char *name, int rank, in
 			shm_barrier_close(barrier);
 			err = -ENOENT;
 		}
-		if (err) {
+		if (err)
 			nanosleep(&pause, NULL);
-		}
 	}
-	if (err) {
+	if (err)
 		return err == -ENOENT ? -ETIMEDOUT : err;
-	}
 	barrier->ranks = ranks;
 	join(barrier);
-	if (!rank) {
+	if (!rank)
 		shm_unlink(name);
-	}
 	return 0;
 }
 
@@ -275,27 +262,22 @@ double shm_barrier_token_ns(struct shm_barrier *barrier)
 	uint32_t at = (uint32_t)barrier->rank, round;
 	int64_t start = 0, end;
 
-	if (barrier->yield) {
+	if (barrier->yield)
 		return 0;
-	}
 	/* After it the token is 0 on all ranks: rank 0 resets it before the wait that ends this. */
 	shm_barrier_wait(barrier);
 	for (round = 0; round < TOKEN_WARMUP + TOKEN_ROUNDS; round++, at += ranks) {
 		/* Acquire and release pair with each other from rank to rank; nothing else moves.
 		 */
-		while (atomic_load_explicit(token, memory_order_acquire) != at) {
+		while (atomic_load_explicit(token, memory_order_acquire) != at)
 			cpu_relax();
-		}
-		if (barrier->rank == 0 && round == TOKEN_WARMUP) {
+		if (barrier->rank == 0 && round == TOKEN_WARMUP)
 			start = clock_ns();
-		}
 		atomic_store_explicit(token, at + 1, memory_order_release);
 	}
-	if (barrier->rank == 0) {
-		while (atomic_load_explicit(token, memory_order_acquire) != at) {
+	if (barrier->rank == 0)
+		while (atomic_load_explicit(token, memory_order_acquire) != at)
 			cpu_relax();
-		}
-	}
 	end = clock_ns();
 	if (barrier->rank == 0) {
 		/* Relaxed: all have seen their last value; the wait hands the 0 to them. */
@@ -322,14 +304,14 @@ bool shm_barrier_stop(const struct shm_barrier *barrier)
 	return atomic_load_explicit(&barrier->segment->stop, memory_order_relaxed);
 }
 
-void shm_barrier_set_keep(struct shm_barrier *barrier, bool keep)
+bool shm_barrier_tell(struct shm_barrier *barrier, bool word)
 {
-	atomic_store_explicit(&barrier->segment->keep, keep, memory_order_relaxed);
-}
-
-bool shm_barrier_keep(const struct shm_barrier *barrier)
-{
-	return atomic_load_explicit(&barrier->segment->keep, memory_order_relaxed);
+	if (barrier->rank == 0)
+		shm_barrier_set_stop(barrier, word);
+	shm_barrier_wait(barrier);
+	word = shm_barrier_stop(barrier);
+	shm_barrier_wait(barrier);
+	return word;
 }
 
 void shm_barrier_add_failure(struct shm_barrier *barrier)
@@ -359,9 +341,8 @@ int shm_barrier_find_absent(const struct shm_barrier *barrier, uint64_t call)
 	for (rank = 0; rank < barrier->ranks; rank++) {
 		/* Acquire: pairs with shm_barrier_mark. */
 		if (atomic_load_explicit(&rank_at(barrier, rank)->entered, memory_order_acquire) !=
-		    call) {
+		    call)
 			return rank;
-		}
 	}
 	return -1;
 }

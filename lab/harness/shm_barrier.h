@@ -61,13 +61,13 @@ double shm_barrier_token_ns(struct shm_barrier *barrier);
 double *shm_barrier_times(const struct shm_barrier *barrier, int rank);
 
 /*
- * Flags that one rank sets before a wait. All read them alike after that wait and before their next
- * one; later the setter may already have changed them again.
+ * A flag that one rank sets before a wait. All read it alike after that wait and before their next
+ * one; later the setter may already have changed it again.
  */
 void shm_barrier_set_stop(struct shm_barrier *barrier, bool stop);
 bool shm_barrier_stop(const struct shm_barrier *barrier);
-void shm_barrier_set_keep(struct shm_barrier *barrier, bool keep);
-bool shm_barrier_keep(const struct shm_barrier *barrier);
+/* All ranks call it: rank 0's word, on all. By the flag and two waits. */
+bool shm_barrier_tell(struct shm_barrier *barrier, bool word);
 
 /* A count of failures, for good. */
 void shm_barrier_add_failure(struct shm_barrier *barrier);

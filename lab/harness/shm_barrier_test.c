@@ -2,7 +2,6 @@
 #include "lab/harness/shm_barrier.h"
 #include "support/test.h"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,19 +18,15 @@ static int rank_main(struct shm_barrier *barrier)
 
 	for (round = 1; round <= ROUNDS && !stop; round++) {
 		shm_barrier_times(barrier, barrier->rank)[0] = round;
-		if (barrier->rank == 0) {
+		if (barrier->rank == 0)
 			shm_barrier_set_stop(barrier, round == ROUNDS / 2);
-		}
-		if (round % 2) {
+		if (round % 2)
 			shm_barrier_wait(barrier);
-		} else {
+		else
 			shm_barrier_align(barrier);
-		}
-		for (rank = 0; rank < RANKS; rank++) {
-			if (shm_barrier_times(barrier, rank)[0] != round) {
+		for (rank = 0; rank < RANKS; rank++)
+			if (shm_barrier_times(barrier, rank)[0] != round)
 				return 1;
-			}
-		}
 		stop = shm_barrier_stop(barrier);
 		shm_barrier_wait(barrier);
 	}
@@ -71,21 +66,17 @@ TEST(a_token_goes_round_and_comes_back_every_time)
 	struct shm_barrier barrier = { 0 };
 	int status, i;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		skip();
-	}
 	shm_barrier_name(name);
 	if (fork() == 0) {
 		struct shm_barrier theirs = { 0 };
 
-		if (shm_barrier_meet(&theirs, name, 1, 2, 1)) {
+		if (shm_barrier_meet(&theirs, name, 1, 2, 1))
 			_exit(1);
-		}
-		for (i = 0; i < 100; i++) {
-			if (shm_barrier_token_ns(&theirs) != 0) {
+		for (i = 0; i < 100; i++)
+			if (shm_barrier_token_ns(&theirs) != 0)
 				_exit(2);
-			}
-		}
 		_exit(0);
 	}
 	assert_int_equal(shm_barrier_meet(&barrier, name, 0, 2, 1), 0);
@@ -105,9 +96,8 @@ TEST(a_rank_that_did_not_enter_is_named)
 	int status;
 
 	shm_barrier_name(name);
-	if (fork() == 0) {
+	if (fork() == 0)
 		_exit(shm_barrier_meet(&second, name, 1, 2, 1) ? 1 : 0);
-	}
 	assert_int_equal(shm_barrier_meet(&first, name, 0, 2, 1), 0);
 	assert_true(wait(&status) > 0);
 	assert_int_equal(status, 0);

@@ -27,9 +27,8 @@ static double median_of_sorted(const double *sorted, size_t n)
 
 double stats_median(double *values, size_t n)
 {
-	if (n == 0) {
+	if (n == 0)
 		return NAN;
-	}
 	stats_sort(values, n);
 	return median_of_sorted(values, n);
 }
@@ -39,9 +38,8 @@ double stats_quantile(const double *sorted, size_t n, double q)
 	double at = q * (double)(n - 1);
 	size_t below = (size_t)at;
 
-	if (below + 1 >= n) {
+	if (below + 1 >= n)
 		return sorted[n - 1];
-	}
 	return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
@@ -50,12 +48,10 @@ double stats_geomean(const double *values, size_t n)
 	double sum = 0;
 	size_t i;
 
-	if (n == 0) {
+	if (n == 0)
 		return NAN;
-	}
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		sum += log(values[i]);
-	}
 	return exp(sum / (double)n);
 }
 
@@ -70,9 +66,8 @@ size_t stats_interval_rank(size_t n, double *coverage)
 				  lgamma((double)(n - below) + 1) - (double)n * log(2);
 
 		tail += exp(log_term);
-		if (below > 0 && 1 - 2 * tail < confidence) {
+		if (below > 0 && 1 - 2 * tail < confidence)
 			break;
-		}
 		rank = below + 1;
 		inside = 1 - 2 * tail;
 	}
@@ -86,13 +81,11 @@ int stats_estimate(const double *values, size_t n, struct stats_estimate *out)
 	double *sorted;
 	size_t rank;
 
-	if (n == 0) {
+	if (n == 0)
 		return -EINVAL;
-	}
 	sorted = malloc(n * sizeof(*sorted));
-	if (!sorted) {
+	if (!sorted)
 		return -ENOMEM;
-	}
 	memcpy(sorted, values, n * sizeof(*sorted));
 	stats_sort(sorted, n);
 	rank = stats_interval_rank(n, &out->coverage);

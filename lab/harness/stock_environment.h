@@ -14,58 +14,41 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Takes the elements that have our component from one of Open MPI's paths. True: there were some.
+static inline bool stock_environment_is_folder(const char *element)
+{
+	char file[PATH_MAX];
+
+	snprintf(file, sizeof(file), "%s/mca_coll_onecopy.so", element);
+	return access(file, F_OK) == 0;
+}
+
+static inline bool stock_environment_is_library(const char *element)
+{
+	const char *slash = strrchr(element, '/');
+
+	return strncmp(slash ? slash + 1 : element, "libonecopy-", 11) == 0;
+}
+
+/* Takes what is ours from a list whose elements one of the separators parts. True: there was some.
  */
-static inline bool stock_environment_path(const char *variable)
+static inline bool stock_environment_list(const char *variable, const char *separators,
+					  bool (*is_ours)(const char *element))
 {
 	const char *set = getenv(variable);
 	char *rest = set ? strdup(set) : NULL, *all = rest, *element;
 	char *kept = set ? calloc(1, strlen(set) + 1) : NULL;
 	bool dropped = false;
 
-	while (kept && (element = strsep(&rest, ":"))) {
-		char file[PATH_MAX];
-
-		snprintf(file, sizeof(file), "%s/mca_coll_onecopy.so", element);
-		if (access(file, F_OK) == 0) {
+	while (kept && (element = strsep(&rest, separators))) {
+		if (is_ours(element))
 			dropped = true;
-			continue;
-		}
-		strcat(strcat(kept, *kept ? ":" : ""), element);
+		else
+			strcat(strcat(kept, *kept ? ":" : ""), element);
 	}
-	if (dropped && *kept) {
+	if (dropped && *kept)
 		setenv(variable, kept, 1);
-	} else if (dropped) {
+	else if (dropped)
 		unsetenv(variable);
-	}
-	free(kept);
-	free(all);
-	return dropped;
-}
-
-/* Takes our library from the names in LD_PRELOAD, which blanks or colons part. True: it was there.
- */
-static inline bool stock_environment_preload(void)
-{
-	const char *set = getenv("LD_PRELOAD");
-	char *rest = set ? strdup(set) : NULL, *all = rest, *element;
-	char *kept = set ? calloc(1, strlen(set) + 1) : NULL;
-	bool dropped = false;
-
-	while (kept && (element = strsep(&rest, ": "))) {
-		const char *slash = strrchr(element, '/');
-
-		if (strncmp(slash ? slash + 1 : element, "libonecopy-", 11) == 0) {
-			dropped = true;
-			continue;
-		}
-		strcat(strcat(kept, *kept ? ":" : ""), element);
-	}
-	if (dropped && *kept) {
-		setenv("LD_PRELOAD", kept, 1);
-	} else if (dropped) {
-		unsetenv("LD_PRELOAD");
-	}
 	free(kept);
 	free(all);
 	return dropped;
@@ -74,10 +57,16 @@ static inline bool stock_environment_preload(void)
 /* Options of onecopy; parameters of Open MPI's coll framework that name it. */
 static inline bool stock_environment_is_ours(const char *entry, size_t length)
 {
-	if (length >= 7 && strncmp(entry, "ONECOPY", 7) == 0) {
+	if (length >= 7 && strncmp(entry, "ONECOPY", 7) == 0)
 		return length == 7 || entry[7] == '_';
-	}
 	return strncmp(entry, "OMPI_MCA_coll", 13) == 0 && strstr(entry, "onecopy");
+}
+
+static inline void stock_environment_say(char *dropped, size_t chars, const char *name)
+{
+	size_t used = strlen(dropped);
+
+	snprintf(dropped + used, chars - used, "%s%s", used ? ", " : "", name);
 }
 
 /*
@@ -89,7 +78,7 @@ static inline bool stock_environment(char *dropped, size_t chars)
 	static const char *const paths[] = { "OMPI_MCA_mca_base_component_path",
 					     "OMPI_MCA_mca_component_path" };
 	char name[256];
-	size_t i = 0, used = 0;
+	size_t i = 0;
 
 	dropped[0] = '\0';
 	while (environ[i]) {
@@ -99,23 +88,17 @@ static inline bool stock_environment(char *dropped, size_t chars)
 			memcpy(name, environ[i], length);
 			name[length] = '\0';
 			unsetenv(name);
-			snprintf(dropped + used, chars - used, "%s%s", used ? ", " : "", name);
-			used = strlen(dropped);
+			stock_environment_say(dropped, chars, name);
 		} else {
 			i++;
 		}
 	}
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		if (stock_environment_path(paths[i])) {
-			snprintf(dropped + used, chars - used, "%s%s", used ? ", " : "", paths[i]);
-			used = strlen(dropped);
-		}
-	}
-	if (stock_environment_preload()) {
-		snprintf(dropped + used, chars - used, "%sLD_PRELOAD", used ? ", " : "");
-		used = strlen(dropped);
-	}
-	return used > 0;
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (stock_environment_list(paths[i], ":", stock_environment_is_folder))
+			stock_environment_say(dropped, chars, paths[i]);
+	if (stock_environment_list("LD_PRELOAD", ": ", stock_environment_is_library))
+		stock_environment_say(dropped, chars, "LD_PRELOAD");
+	return dropped[0];
 }
 
 #endif

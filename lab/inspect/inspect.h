@@ -51,6 +51,7 @@ struct oc_predict_call {
 /* An algorithm that can run the call. Times are seconds. */
 struct oc_prediction {
 	char algorithm[64]; /* "knomial:4" */
+	bool best;	    /* the first of its algorithm, which is its best parameter */
 	bool closed;	    /* it has a closed form: `total` and its parts are true */
 	double total;
 	struct oci_cost cost;

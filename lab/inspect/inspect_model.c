@@ -137,7 +137,6 @@ static int named_candidates(const struct oc_predict_call *call, const struct oci
 	return 0;
 }
 
-/* Plans of the best parameter alone: there may be a dozen of these. */
 static bool is_best(const struct oci_candidate *list, unsigned int i)
 {
 	for (unsigned int j = 0; j < i; j++)
@@ -147,13 +146,14 @@ static bool is_best(const struct oci_candidate *list, unsigned int i)
 }
 
 static int add(const struct oci_shape *shape, const struct oci_model *model,
-	       const struct oci_candidate *candidate, bool in_virtual_time,
+	       const struct oci_candidate *candidate, bool best, bool in_virtual_time,
 	       struct oc_prediction *prediction, char *error, size_t n)
 {
 	struct oci_virtual_result result;
 	int failed;
 
 	*prediction = (struct oc_prediction){
+		.best = best,
 		.closed = oci_algorithm(shape->collective, candidate->choice.algorithm)->cost !=
 			  NULL,
 		.total = oci_cost_total(&candidate->cost),
@@ -193,11 +193,14 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 					  n);
 	else
 		predicted->count = candidates_of(shape, model, candidates);
-	for (unsigned int i = 0; !failed && i < predicted->count; i++)
-		failed =
-			add(shape, model, &candidates[i],
-			    call->virtual_time && (call->algorithm_count || is_best(candidates, i)),
-			    &list[i], error, n);
+	for (unsigned int i = 0; !failed && i < predicted->count; i++) {
+		bool best = is_best(candidates, i);
+
+		/* Plans of the best parameter alone: there may be a dozen of these. */
+		failed = add(shape, model, &candidates[i], best,
+			     call->virtual_time && (call->algorithm_count || best), &list[i], error,
+			     n);
+	}
 	oci_hierarchy_put(shape->hierarchy);
 	free(candidates);
 	return failed;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/mock/mock.h"
 
-#include <errno.h>
 #include <string.h>
 
 struct oci_mock oci_mock;

@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "copy/memcpy.h"
+#include "lab/harness/clock.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -327,10 +328,10 @@ static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 		while (oci_tune_more(me, samples)) {
 			uint8_t *mine = pool_turn(&target, bytes, ++turn);
 			const uint8_t *other = ask(me, arg, &own, mine, bytes, turn);
-			double start = oci_tune_now_s();
+			double start = now_s();
 
 			error = copy_once(me, arg->kind, mine, other, bytes, &turns);
-			me->sample[samples++] = oci_tune_now_s() - start;
+			me->sample[samples++] = now_s() - start;
 			if (error)
 				return error;
 		}
@@ -383,11 +384,11 @@ static int pages_body(struct oci_tune_rank *me)
 		for (int i = 0; i < OCI_MEASURE_PAGES; i++) {
 			const uint8_t *source = (const uint8_t *)(uintptr_t)(base + offset[i]);
 
-			double start = oci_tune_now_s();
+			double start = now_s();
 
 			error = copy_once(me, i < 3 ? OCI_MEASURE_CMA : OCI_MEASURE_PUSH, target,
 					  source, bytes[i], NULL);
-			kept[i][samples] = oci_tune_now_s() - start;
+			kept[i][samples] = now_s() - start;
 			if (error)
 				return error;
 		}
@@ -450,9 +451,9 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 
 		if (!oci_tune_another(me, of->copiers, samples))
 			break;
-		start = oci_tune_now_s();
+		start = now_s();
 		error = copy_single(me, owner, of->push, target + at, theirs + at, of->bytes);
-		me->sample[samples++] = oci_tune_now_s() - start;
+		me->sample[samples++] = now_s() - start;
 		if (error)
 			return error;
 	}

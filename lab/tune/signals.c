@@ -3,13 +3,13 @@
 #include "lab/tune/measure.h"
 
 #include "base/atomic.h"
+#include "lab/harness/clock.h"
 #include "lab/harness/meet.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <onecopy/onecopy.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define TRIPS 32
 #define FURTHER 16
@@ -28,13 +28,13 @@ static double trips(struct oci_tune_rank *me)
 {
 	struct oci_tune_line *line = me->shared->line;
 	uint64_t value = oci_load_relaxed(&line[LINE_THERE].word);
-	double start = oci_tune_now_s();
+	double start = now_s();
 
 	for (int i = 0; i < TRIPS; i++) {
 		oci_tune_raise(&line[LINE_THERE], ++value);
 		oci_tune_await(&line[LINE_BACK], value);
 	}
-	return oci_tune_now_s() - start;
+	return now_s() - start;
 }
 
 static void time_flags(struct oci_tune_rank *me)
@@ -73,10 +73,10 @@ static void time_row(struct oci_tune_rank *me)
 
 		oci_tune_raise(&line[LINE_STOP], value);
 		oci_tune_await(&line[LINE_ROW], value); /* raised last: the others are up */
-		start = oci_tune_now_s();
+		start = now_s();
 		for (int i = 1; i <= FURTHER; i++)
 			oci_tune_await(&line[LINE_ROW + i], value);
-		me->sample[samples++] = oci_tune_now_s() - start;
+		me->sample[samples++] = now_s() - start;
 	}
 	oci_tune_leave(me, 1, samples, FURTHER);
 	oci_tune_raise(&line[LINE_STOP], UINT64_MAX);
@@ -130,11 +130,11 @@ static void time_sum(struct oci_tune_rank *me)
 	uint32_t samples = 0;
 
 	for (oci_tune_begin(me); oci_tune_more(me, samples);) {
-		double start = oci_tune_now_s();
+		double start = now_s();
 
 		add_doubles(in, inout, SUM_BYTES / sizeof(double));
 		__asm__ __volatile__("" : : "r"(inout) : "memory");
-		me->sample[samples++] = oci_tune_now_s() - start;
+		me->sample[samples++] = now_s() - start;
 	}
 	oci_tune_leave(me, 0, samples, SUM_BYTES);
 }
@@ -149,11 +149,11 @@ static void time_touches(struct oci_tune_rank *me, uint32_t index, uint8_t *memo
 	uint32_t samples = 0;
 
 	for (; samples < TOUCH_SAMPLES; memory += span) {
-		double start = oci_tune_now_s();
+		double start = now_s();
 
 		for (size_t at = 0; at < span; at += step)
 			(void)*(volatile uint8_t *)(memory + at);
-		me->sample[samples++] = oci_tune_now_s() - start;
+		me->sample[samples++] = now_s() - start;
 	}
 	oci_tune_leave(me, index, samples, TOUCH_PAGES);
 }
@@ -193,11 +193,11 @@ static int call_batch(struct oci_tune_rank *me, struct oc_team *team, double *sm
 
 	for (uint32_t s = samples; s < samples + BATCH && !error; s++) {
 		for (int which = 0; which < 2; which++) {
-			double start = oci_tune_now_s();
+			double start = now_s();
 
 			for (int i = 0; i < CALLS && !error; i++)
 				error = oc_collective(team, &call[which]);
-			(which ? small : me->sample)[s] = oci_tune_now_s() - start;
+			(which ? small : me->sample)[s] = now_s() - start;
 		}
 	}
 	return error;

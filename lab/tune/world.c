@@ -2,7 +2,7 @@
 #include "lab/tune/world.h"
 
 #include "base/atomic.h"
-#include "base/clock.h"
+#include "lab/harness/clock.h"
 #include "lab/harness/stats.h"
 #include "os/os.h"
 
@@ -19,11 +19,6 @@
 
 /* Polls before a wait yields: some 20 us, longer than any flag takes between two running ranks. */
 #define SPINS 2000
-
-double oci_tune_now_s(void)
-{
-	return 1e-9 * (double)oci_clock_ns();
-}
 
 static size_t shared_bytes(uint32_t ranks)
 {
@@ -59,7 +54,7 @@ static double clock_part(void)
 	double least = 1;
 
 	for (int i = 0; i < 1000; i++) {
-		double start = oci_tune_now_s(), took = oci_tune_now_s() - start;
+		double start = now_s(), took = now_s() - start;
 
 		if (took < least)
 			least = took;
@@ -104,7 +99,7 @@ static void end_all(const pid_t *pids, uint32_t ranks)
 /* One rank that fails would leave the others waiting, so they are ended at once. */
 static int await_all(struct oci_tune_world *world, pid_t *pids, uint32_t ranks, char *why, size_t n)
 {
-	double end = oci_tune_now_s() + world->limit_s;
+	double end = now_s() + world->limit_s;
 	uint32_t left = ranks;
 
 	while (left) {
@@ -126,7 +121,7 @@ static int await_all(struct oci_tune_world *world, pid_t *pids, uint32_t ranks, 
 			snprintf(why, n, "%s", world->shared->rank[r].why);
 			return world->shared->rank[r].error ? world->shared->rank[r].error : -EIO;
 		}
-		if (oci_tune_now_s() > end) {
+		if (now_s() > end) {
 			end_all(pids, ranks);
 			snprintf(why, n, "the measuring ranks did not end within %g seconds",
 				 world->limit_s);
@@ -206,12 +201,11 @@ void oci_tune_raise(struct oci_tune_line *line, uint64_t value)
 void oci_tune_await(const struct oci_tune_line *line, uint64_t value)
 {
 	/* Acquire: pairs with the release of raise. */
-	for (unsigned int spins = 0; oci_load_acquire(&line->word) < value; spins++) {
+	for (unsigned int spins = 0; oci_load_acquire(&line->word) < value; spins++)
 		if (spins < SPINS)
 			oci_cpu_relax();
 		else
 			oci_os_yield();
-	}
 }
 
 static void meet(struct oci_tune_line *arrived, struct oci_tune_line *released, uint32_t ranks,
@@ -260,12 +254,12 @@ struct oci_tune_point oci_tune_point_of(double *samples, uint32_t count)
 
 void oci_tune_begin(struct oci_tune_rank *me)
 {
-	me->begun_s = oci_tune_now_s();
+	me->begun_s = now_s();
 }
 
 bool oci_tune_more(const struct oci_tune_rank *me, uint32_t n)
 {
-	return n < OCI_TUNE_SAMPLES && (n < 16 || oci_tune_now_s() - me->begun_s <= me->seconds);
+	return n < OCI_TUNE_SAMPLES && (n < 16 || now_s() - me->begun_s <= me->seconds);
 }
 
 void oci_tune_leave(struct oci_tune_rank *me, uint32_t index, uint32_t samples, double things)

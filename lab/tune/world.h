@@ -96,7 +96,6 @@ bool oci_tune_more(const struct oci_tune_rank *me, uint32_t n);
 /* Is there another round of the ranks from 0 to `ranks` - 1? Rank 0 decides for all, by its
  * samples; they begin it together. */
 bool oci_tune_another(struct oci_tune_rank *me, uint32_t ranks, uint32_t samples);
-double oci_tune_now_s(void);
 /* Leaves the samples as point `index` of this rank, each less the clock's part and divided by how
  * many things it timed. */
 void oci_tune_leave(struct oci_tune_rank *me, uint32_t index, uint32_t samples, double things);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/tune/write.h"
 
+#include "lab/harness/host.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,23 +107,6 @@ char *oci_model_text(const struct oci_model *model)
 	return text;
 }
 
-/* The directories of a path, as far as they are missing. */
-static int make_directories(const char *path)
-{
-	char folder[PATH_MAX];
-	int length = snprintf(folder, sizeof(folder), "%s", path);
-
-	if (length < 0 || (size_t)length >= sizeof(folder))
-		return -ENAMETOOLONG;
-	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(folder, 0755) && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return 0;
-}
-
 /* Beside the target, so that the rename stays within one file system. A descriptor or -errno. */
 static int open_beside(const char *path, char beside[PATH_MAX])
 {
@@ -164,7 +148,7 @@ int oci_model_write_check(const char *path)
 	/* A rename over a device or a directory would replace it, or fail late. */
 	if (!stat(path, &status) && !S_ISREG(status.st_mode))
 		return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
-	error = make_directories(path);
+	error = host_make_folders(path);
 	if (error)
 		return error;
 	fd = open_beside(path, beside);

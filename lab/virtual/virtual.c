@@ -153,10 +153,9 @@ static int world_create(struct oci_virtual_world *w, const struct oci_virtual_ca
 
 static void world_destroy(struct oci_virtual_world *w)
 {
-	for (uint32_t r = 0; w->ranks && r < w->size; r++) {
+	for (uint32_t r = 0; w->ranks && r < w->size; r++)
 		for (int f = 0; f < OCI_FLAGS; f++)
 			free(w->ranks[r].flags[f].list);
-	}
 	free(w->gamma);
 	free(w->ranks);
 	free(w->shared);

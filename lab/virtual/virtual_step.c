@@ -97,10 +97,9 @@ static size_t extent_of(const struct oci_virtual_rank *r, const struct oci_range
 {
 	const struct oci_range *range[2] = { a, b };
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		if (range[i]->buf <= OCI_BUF_RECV && range[i]->segmented && r->params.bytes > bytes)
 			return r->params.bytes;
-	}
 	return bytes;
 }
 
@@ -383,7 +382,6 @@ void oci_virtual_go(struct oci_virtual_world *w, uint32_t rank)
 		op = &r->plan->ops[r->pc];
 		if (op->code == OCI_OP_END) {
 			r->state = OCI_VIRTUAL_OVER;
-			w->over++;
 			return;
 		}
 		if (!r->begun)

@@ -61,7 +61,6 @@ struct oci_virtual_rank {
 	bool begun; /* the operation at pc has been charged */
 	double now_s;
 	enum oci_virtual_state state;
-	uint32_t awaited; /* value of the flag that it waits for */
 	uint32_t next_waiter;
 	struct oci_virtual_task task;
 	struct oci_virtual_claim claim;
@@ -91,7 +90,6 @@ struct oci_virtual_world {
 	uint32_t *heap, *heap_at, heap_count;
 	double *event_s;
 	uint32_t helpers; /* ranks in state HELPS */
-	uint32_t over;
 	double now_s;
 	bool failed; /* out of memory */
 	struct oci_virtual_result result;

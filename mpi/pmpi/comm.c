@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 OCI_TLS struct oci_comm_cache oci_comm_cache[OCI_CACHE_SLOTS];
 uint32_t oci_comm_generation = 1; /* the empty cache's is 0 */

@@ -12,9 +12,7 @@
  */
 #include "pmpi.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct oci_pmpi_job oci_pmpi_job = { .self = MPI_COMM_NULL };
 

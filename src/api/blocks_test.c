@@ -4,7 +4,6 @@
  * pair, with single copies and without; and calls whose ranks disagree.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

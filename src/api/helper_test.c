@@ -2,7 +2,6 @@
 /* ONECOPY_ASYNC=thread: operations go on while nobody calls; what is the program's stays with it.
  */
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

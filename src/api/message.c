@@ -6,8 +6,6 @@
  * request, which oc_progress() drives. While a team has requests, whoever uses it holds the lock.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "api/engine.h"
 #include "base/options.h"

@@ -3,14 +3,9 @@
 #include "copy/invite.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +14,7 @@
 #include "copy/access.h"
 #include "copy/chunks.h"
 #include "os/os.h"
+#include "support/refuse.h"
 #include "support/test.h"
 #include "team/team.h"
 
@@ -370,15 +366,7 @@ TEST(a_sender_that_is_slower_than_a_read_is_left_alone)
 
 static void refuse(uint32_t call)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program))
+	if (!oct_refuse(call, EPERM))
 		_exit(1);
 }
 

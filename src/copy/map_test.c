@@ -2,7 +2,6 @@
 /* Mapped memory where things go wrong: reuse, death, limits, fork, refusal. On real processes. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,8 +68,8 @@ TEST_ON_RANKS(both_ends_share_what_is_mapped, 2)
 	for (uint8_t i = 0; buffer && i < 250; i++)
 		if (round_of(team, buffer, i, 0))
 			return 1;
-	/* Rank 0 as the root has helped at least once. Where both share a CPU with others it may have
-	 * left nothing to rank 1. */
+	/* Rank 0 as the root has helped at least once. Where both share a CPU with others it may
+	 * have left nothing to rank 1. */
 	return buffer && (oc_team_rank(team) || oci_map_moved_bytes()) ? 0 : 2;
 }
 

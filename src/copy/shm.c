@@ -16,11 +16,9 @@
  * peer serves requests from inside any wait of the same operation; it does come to one, because
  * the owner of a posted address waits for everyone who may touch it before it ends.
  */
-#include <errno.h>
-#include <string.h>
 
-#include "copy/layout.h"
 #include "copy/shm.h"
+#include "copy/layout.h"
 
 #define TURN_BYTES ((size_t)OCI_SLOT_BYTES / 2)
 /* 40 bits count turns: 2^55 bytes in one request. */

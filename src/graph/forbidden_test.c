@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where io_uring is forbidden. This process must not have asked for it before. */
 #include "graph/world_test.h"
+#include "support/refuse.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum { BYTES = 4 << 20 };
@@ -15,18 +12,10 @@ enum { BYTES = 4 << 20 };
  */
 static int without_uring(int error)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { 4, filter };
 	struct world world;
 	int err;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (!oct_refuse(SYS_io_uring_setup, error))
 		return 77;
 	if (!oc_graph_uring_refusal() || !strstr(oc_graph_uring_refusal(), "seccomp"))
 		return 1;

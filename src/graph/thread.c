@@ -5,7 +5,6 @@
  */
 #include "graph/graph.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

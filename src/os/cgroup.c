@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Called with the folder of each group from ours up to the mount's root; in version 1's tree or in

@@ -3,13 +3,11 @@
 #include "os/cgroup.h"
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char root[64];
 static const char *membership; /* as in /proc/self/cgroup */

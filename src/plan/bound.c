@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plan/bound.h"
 
-#include <string.h>
-
 #include "plan/exec.h"
 
 /* ---- compiling ----------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
  * pushed over it, and TEMP, which is in the cache still, is copied over mine. So no end waits for
  * the other in between, and neither needs more memory than a segment, however long the blocks are.
  */
-#include <string.h>
 
 #include "copy/layout.h"
 #include "plan/exec.h"

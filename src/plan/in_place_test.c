@@ -2,7 +2,6 @@
 /* Alltoall and Alltoallv in place where less address space is left than their blocks have. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"

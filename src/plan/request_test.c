@@ -5,9 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/engine.h"
 #include "coll/coll.h"

@@ -4,7 +4,6 @@
  * are refused by all, and whoever comes late finds the refused one's region used for another team.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "api/engine.h"
 #include "support/fork_team.h"

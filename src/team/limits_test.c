@@ -3,12 +3,10 @@
  * Under limits of a process (setrlimit): few descriptors and many ranks, little address space.
  * Teams are made, or refused on all ranks alike; what is left is the program's.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "api/engine.h"
 #include "os/os.h"

@@ -6,17 +6,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +19,7 @@
 #include "api/engine.h"
 #include "support/fork_team.h"
 #include "support/process.h"
+#include "support/refuse.h"
 #include "support/test.h"
 
 #ifndef SYS_pidfd_open
@@ -141,23 +137,9 @@ static int no_descriptors(struct oc_team *team, void *arg)
 }
 
 /* As on a kernel before 5.3, and with old seccomp profiles. */
-static bool forbid_pidfd_open(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
-
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 static int without_pidfds(void)
 {
-	return forbid_pidfd_open() ? oct_fork_team(3, -1, no_descriptors, NULL) : 0;
+	return oct_refuse(SYS_pidfd_open, ENOSYS) ? oct_fork_team(3, -1, no_descriptors, NULL) : 0;
 }
 
 TEST(without_pidfds_and_descriptors_ranks_live)

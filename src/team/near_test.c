@@ -4,7 +4,6 @@
  * tell nothing, by dictated times of lines, of which all ranks make the same.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "api/engine.h"
 #include "lab/topo/machine.h"

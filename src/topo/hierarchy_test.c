@@ -3,7 +3,6 @@
 #include "topo/hierarchy.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "lab/topo/machine.h"
 #include "support/test.h"

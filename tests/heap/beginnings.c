@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define KEYS 64 /* more than a thread has room for in itself: the others lie in malloc's memory */

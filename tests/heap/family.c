@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 #include <wchar.h>
 
 static void *of_constructor;

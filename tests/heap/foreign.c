@@ -8,9 +8,7 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 #include <wchar.h>
 
 /* gcc knows what these do, and would leave out what is not used. */

@@ -36,7 +36,8 @@ expect 2 "--runs takes" "1 to" bench/oc_bench_compare --runs 0
 expect 1 "/etc/passwd" "--out DIR writes elsewhere" bench/oc_bench_compare --out /etc/passwd
 expect 2 "'--slow'" "--quick" bench/oc_bench_engine --slow
 expect 2 "--bytes says" "8,64,4096" tools/onecopy/onecopy-pingpong
-expect 2 "--bytes takes" "not '8k'" tools/onecopy/onecopy-pingpong --bytes 8k
+expect 2 "'8q' is not a number of bytes for --bytes" "0 to 1024G" tools/onecopy/onecopy-pingpong --bytes 8q
+expect 2 "--bytes says" "up to 1G" tools/onecopy/onecopy-pingpong --bytes 2G
 expect 2 "--seconds takes a number from" "not '0'" tools/onecopy/onecopy-pingpong --bytes 8 --seconds 0
 expect 2 "'--ranks' is not an option" "valid: --bytes LIST" tools/onecopy/onecopy-pingpong --bytes 8 --ranks 1
 expect 1 "cannot be bound to CPU 1023" "" tools/onecopy/onecopy-pingpong --bytes 8 --cpus 1023

@@ -7,7 +7,6 @@
 #include "support/process.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

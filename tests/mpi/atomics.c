@@ -5,7 +5,6 @@
  */
 #include "case.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { COUNTS = 100, TURNS = 2 };

@@ -13,9 +13,7 @@
 #include "case.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { CHILDREN = 2, INTS = 1 << 18, MOST_RANKS = 16, PLAIN = 0, FRESH = 1 };
 

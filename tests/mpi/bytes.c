@@ -9,8 +9,6 @@
 #include "case.h"
 
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const size_t sizes[] = { 0,    1,    4,	   47,	  48,	  496,	   497,

@@ -6,7 +6,6 @@
 #include "case.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum { MOST = 20000 };

@@ -10,7 +10,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { WARM_UP = 100, MOST_CYCLES = 2000, ALIVE = 500, MEANWHILE = 20 };

@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data.h"
+#include "support/mix.h"
 
 #include <string.h>
 
-/* splitmix64's output function. */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 uint64_t data_seed(uint64_t call, int rank, int block)
 {
-	return mix(call * 0x9e3779b97f4a7c15u + ((uint64_t)(unsigned int)rank << 32) +
-		   (uint64_t)(unsigned int)block + 1);
+	return oct_mix(call * 0x9e3779b97f4a7c15u + ((uint64_t)(unsigned int)rank << 32) +
+		       (uint64_t)(unsigned int)block + 1);
 }
 
 /* 20 bits: sums over any number of ranks that we start are exact in an int and in a double. */
 static int32_t number(uint64_t seed, size_t i)
 {
-	return (int32_t)(mix(seed + i) & 0xfffff);
+	return (int32_t)(oct_mix(seed + i) & 0xfffff);
 }
 
 /* Eight bytes are of one word. */
 static unsigned char byte(uint64_t seed, size_t i)
 {
-	return (unsigned char)(mix(seed + i / 8) >> i % 8 * 8);
+	return (unsigned char)(oct_mix(seed + i / 8) >> i % 8 * 8);
 }
 
 /* Buffers lie at multiples of 8, or hold bytes. */
@@ -42,7 +35,7 @@ void data_fill(void *buffer, enum plain plain, uint64_t seed, size_t first, size
 		for (; i < count && (first + i) % 8; i++)
 			bytes[i] = byte(seed, first + i);
 		for (; i + 8 <= count; i += 8) {
-			uint64_t word = mix(seed + (first + i) / 8);
+			uint64_t word = oct_mix(seed + (first + i) / 8);
 
 			memcpy(bytes + i, &word, 8);
 		}

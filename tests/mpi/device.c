@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

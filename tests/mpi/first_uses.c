@@ -7,7 +7,6 @@
 #include "case.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 enum { THREADS = 4, ROUNDS = 200 };
 

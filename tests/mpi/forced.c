@@ -3,7 +3,6 @@
  */
 #include "case.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { CALLS = 10, BYTES = 40 };

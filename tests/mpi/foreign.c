@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CHILDREN = 2, COUNT = 3000, ROUNDS = 6, SPAWNS = 2, BURNERS = 2 };

@@ -6,9 +6,7 @@
 #include "case.h"
 #include "support/process.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 enum { MOST_RANKS = 8, BLOCK = 8 << 20, LEFT = 12 << 20, WORDS = BLOCK / 8 };

@@ -12,6 +12,7 @@
  */
 #include "case.h"
 
+#include "support/mix.h"
 #include "support/process.h"
 
 #include <fcntl.h>
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -82,12 +82,6 @@ static void die_in(int us)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static uint64_t mixed(uint64_t x)
-{
-	x = (x + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
-	return x ^ x >> 31;
-}
-
 /* What all ranks call the i-th time. */
 static int one_call(const struct plan *plan, unsigned int i)
 {
@@ -97,7 +91,7 @@ static int one_call(const struct plan *plan, unsigned int i)
 				  .salt = i };
 
 	if (plan->seed) {
-		uint64_t random = mixed(plan->seed + mixed(i));
+		uint64_t random = oct_mix(plan->seed + oct_mix(i + 1));
 
 		call.collective = (enum case_collective)(random % CASE_COLLECTIVES);
 		call.bytes = (size_t)8 << (random >> 32) % 16;
@@ -186,7 +180,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[3], "finalize"))
 		finalize(rank, victim);
 	if (rank == victim) {
-		die_in(plan.seed ? 1 + (int)(mixed(plan.seed) % LATEST_US) : SOON_US);
+		die_in(plan.seed ? 1 + (int)(oct_mix(plan.seed) % LATEST_US) : SOON_US);
 		while (!inside)
 			pause();
 	}

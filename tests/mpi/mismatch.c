@@ -8,9 +8,7 @@
 #include "support/process.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { COUNT = 1000, LATER_CALLS = 20, ALL_RETURN_S = 5 };
 

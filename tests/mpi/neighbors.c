@@ -10,8 +10,6 @@
  */
 #include "case.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5

@@ -9,7 +9,6 @@
 #include "checked.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MESSAGE = 1 << 20, TAG = 11 };

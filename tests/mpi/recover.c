@@ -7,7 +7,6 @@
 #include "filter.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { ROUNDS = 3, BYTES = 300000 };

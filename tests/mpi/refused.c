@@ -7,7 +7,6 @@
  */
 #include "case.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { WORLD, DUPLICATE, HALF, REVERSED, CART, GRAPH, GRANDCHILD, SHORT_LIVED, COMMS };

@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* One element is 24 bytes. */
 static const int sizes[] = { 1, 40, 9000 };

@@ -4,7 +4,6 @@
 #include "case.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 enum { THREADS = 4, ROUNDS = 60, COUNT = 3000, MOST_RANKS = 16 };
 

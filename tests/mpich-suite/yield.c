@@ -7,7 +7,6 @@
  */
 #include <dlfcn.h>
 #include <sched.h>
-#include <stddef.h>
 
 #define IDLE_LOOKS 16
 

@@ -3,9 +3,7 @@
  * oc_hang ranks | threads | slow | work: what watch.sh looks at. Ranks of which one stays out of a
  * Bcast; ranks that meet in a Barrier now and then, for 4 s; a process that only computes.
  */
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

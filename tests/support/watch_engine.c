@@ -7,7 +7,6 @@
 #include "support/watch.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #include "api/engine.h"

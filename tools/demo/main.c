@@ -265,9 +265,7 @@ int main(int argc, char **argv)
 	results_folder(results, "demo-out", out, sizeof(out));
 	opt->out = opt->out ? opt->out : out;
 	demo.set = set_of(opt);
-	demo.binding = opt->ranks <= results->host.cores ? BIND_CORES :
-		       opt->ranks <= results->host.cpus	 ? BIND_THREADS :
-							   BIND_NONE;
+	demo.binding = binding_of(&results->host, (uint32_t)opt->ranks);
 	run_begin();
 	if (list_cases(&demo) || results_check_places(opt->json, opt->out))
 		return 1;

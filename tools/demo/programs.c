@@ -84,7 +84,7 @@ static const struct demo_program papers[] = {
 };
 
 static const struct variant paper_variants[] = {
-	{ .name = "two copies", .setting = "OMPI_MCA_btl_vader_single_copy_mechanism=none" },
+	{ .name = "two copies", .two_copies = true },
 	{ .name = demo_stock },
 	{ .name = "onecopy", .onecopy = true },
 	{ .name = "shared heap", .onecopy = true, .shared_heap = true },

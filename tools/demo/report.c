@@ -2,7 +2,6 @@
 #include "demo.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/experiment/table.h"
@@ -70,10 +69,9 @@ static void print_mpi(const struct demo *demo, int mpi, FILE *out)
 	fprintf(out, "\n%s %s, %ld ranks, %s\n\n", launcher_info((enum launcher)mpi)->name,
 		launcher_info((enum launcher)mpi)->version, demo->opt.ranks, bound[demo->binding]);
 	table_add(&table, "%s", head);
-	for (unsigned int x = 0; x < figure->x_count; x++) {
+	for (unsigned int x = 0; x < figure->x_count; x++)
 		for (int m = 0; m < DEMO_METRICS; m++)
 			add_row(demo, mpi, m, x, &table);
-	}
 	table_print(&table, out, 2);
 }
 

@@ -100,11 +100,12 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 {
 	struct demo_case *one = step->context;
 	struct demo *demo = one->demo;
-	struct variant variant = demo->set->variants[step->at];
+	const struct variant *variant = &demo->set->variants[step->at];
 	char program[PATH_MAX], arguments[3 * PATH_MAX], why[512];
 	double values[DEMO_METRICS];
 	json_t *line = NULL;
-	struct run run = { .variant = &variant,
+	struct run run = { .variant = variant,
+			   .launcher = one->mpi,
 			   .with = demo->with,
 			   .mpirun = demo->opt.mpirun[one->mpi],
 			   .ranks = (uint32_t)demo->opt.ranks,
@@ -117,7 +118,6 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 			   .context = &line };
 	int err;
 
-	variant.launcher = one->mpi;
 	write_command(demo, one, program, arguments, sizeof(arguments));
 	err = run_program(results, &run, round, why, sizeof(why));
 	if (err == -EINTR) {
@@ -132,7 +132,7 @@ static int run_case(struct results *results, struct step *step, unsigned int rou
 	for (int m = 0; m < DEMO_METRICS && !err && !demo->warming; m++) {
 		struct figure *figure = demo->figures[one->mpi][m];
 
-		figure_add(figure, figure_cell_of(figure, variant.name, one->x), round, values[m]);
+		figure_add(figure, figure_cell_of(figure, variant->name, one->x), round, values[m]);
 	}
 	if (run.counters) {
 		json_decref(one->counters);
@@ -156,11 +156,11 @@ static void plan_figures(struct demo *demo, enum launcher mpi, unsigned int coun
 		struct figure *figure = figure_new(&demo->results, places, count, "ms", "%s-%s",
 						   info->word, stems[m]);
 
-		snprintf(figure->title, sizeof(figure->title), "%s: %s", info->name, rows[m]);
-		snprintf(figure->row, sizeof(figure->row), "%s", rows[m]);
-		snprintf(figure->about, sizeof(figure->about), "%s",
-			 m ? "What of the total time a rank is in MPI, on average." :
-			     "By the program's own clock, behind MPI_Init; the slowest rank's.");
+		figure->title = results_text(&demo->results, "%s: %s", info->name, rows[m]);
+		figure->row = rows[m];
+		figure->about =
+			m ? "What of the total time a rank is in MPI, on average." :
+			    "By the program's own clock, behind MPI_Init; the slowest rank's.";
 		figure->x_names = demo->names[mpi];
 		figure->x_name = "program";
 		figure->x_is_bytes = false;
@@ -175,12 +175,11 @@ static void plan_figures(struct demo *demo, enum launcher mpi, unsigned int coun
 
 		if (set->variants[v].name == demo_stock)
 			continue;
-		c = results_compare(&demo->results, (unsigned int)mpi);
-		snprintf(c->title, sizeof(c->title), "%.20s %.20s, %ld ranks", info->name,
-			 info->version, demo->opt.ranks);
-		snprintf(c->stem, sizeof(c->stem), "%s", info->word);
-		c->stock = demo_stock;
-		c->subject = set->variants[v].name;
+		c = results_compare(&demo->results, (unsigned int)mpi, demo_stock,
+				    set->variants[v].name);
+		c->title = results_text(&demo->results, "%.20s %.20s, %ld ranks", info->name,
+					info->version, demo->opt.ranks);
+		c->stem = info->word;
 	}
 }
 
@@ -201,10 +200,9 @@ void demo_plan(struct demo *demo)
 				&demo->results, run_case, one, v, "%s, %s, %s", one->program->name,
 				launcher_info(one->mpi)->name, demo->set->variants[v].name);
 	}
-	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
+	for (int mpi = 1; mpi < LAUNCHERS; mpi++)
 		if (counts[mpi])
 			plan_figures(demo, (enum launcher)mpi, counts[mpi]);
-	}
 }
 
 int demo_warm_up(struct demo *demo)

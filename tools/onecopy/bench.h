@@ -72,10 +72,10 @@ void bench_overlap_plan(struct bench *bench);
 
 /* bench_program.c: the programs that are installed beside the command. */
 
-/* Where onecopy-NAME[-MPI] lies; NULL: it is not there, and why: without a full stop. */
-const char *bench_program(const char *name, enum launcher launcher, char *why, size_t n);
-/* The words that put onecopy under a job: this command's `run`. */
-const char *bench_with(void);
+/* Runs onecopy-NAME[-MPI], with this command's `run` where it is under onecopy. If it fails the
+ * step is left out from now on, and a note of the figure says why. 0, or -EINTR. */
+int bench_run(struct results *results, struct step *step, struct run *run, const char *name,
+	      unsigned int round, struct figure *figure);
 /* The variant is no longer run: a note says why. */
 void bench_leave_out(struct step *step, struct figure *figure, const char *name, const char *why);
 

@@ -47,18 +47,16 @@ static bool is_single_copy(void)
 
 /* The best parameter of each algorithm is the algorithm; what is chosen beside it is its own. */
 static void want(const struct bench *bench, struct figure *figure, unsigned int x,
-		 const struct oc_predicted *predicted, const struct oc_prediction *list,
-		 unsigned int i)
+		 const struct oc_predicted *predicted, const struct oc_prediction *p)
 {
-	const struct oc_prediction *p = &list[i];
-	bool best = predict_is_best(list, i), chosen = !strcmp(p->algorithm, predicted->chosen);
+	bool chosen = !strcmp(p->algorithm, predicted->chosen);
 	struct figure_cell *cell;
 	char series[sizeof(p->algorithm)];
 
-	if (!best && !chosen && !bench->options.every_parameter)
+	if (!p->best && !chosen && !bench->options.every_parameter)
 		return;
 	memcpy(series, p->algorithm, sizeof(series));
-	if (best && !bench->options.every_parameter)
+	if (p->best && !bench->options.every_parameter)
 		series[strcspn(series, ":")] = '\0';
 	cell = figure_cell(figure, figure_series(figure, series), x);
 	memcpy(cell->label, p->algorithm, sizeof(cell->label));
@@ -75,10 +73,9 @@ static void want_chosen(struct figure *figure, unsigned int x, const char *chose
 {
 	struct figure_cell *cell;
 
-	for (unsigned int s = 0; s < figure->series_count; s++) {
+	for (unsigned int s = 0; s < figure->series_count; s++)
 		if (figure_cell(figure, s, x)->chosen)
 			return;
-	}
 	if (!strcmp(chosen, "mpi"))
 		return;
 	cell = figure_cell(figure, figure_series(figure, chosen), x);
@@ -110,9 +107,9 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 		return;
 	}
 	predict_call(&call, &predicted, list);
-	predict_model_text(&predicted, bench->results.model, sizeof(bench->results.model));
+	bench->results.model = results_text(&bench->results, "%s", predict_model_text(&predicted));
 	for (unsigned int i = 0; i < predicted.count; i++)
-		want(bench, figure, x, &predicted, list, i);
+		want(bench, figure, x, &predicted, &list[i]);
 	want_chosen(figure, x, predicted.chosen);
 }
 
@@ -128,16 +125,17 @@ static void plan_collective(struct bench *bench, enum oc_collective collective)
 					   bench->options.ranks);
 	struct job *job = &jobs[job_count++];
 
-	snprintf(figure->title, sizeof(figure->title), "Algorithms of %s on %u ranks", name,
-		 bench->options.ranks);
-	snprintf(figure->about, sizeof(figure->about),
-		 "Each round is the median over calls of the slowest rank's time; ranks begin at a "
-		 "barrier of our own; buffers rotate, and sources are written before each call. "
-		 "%s%s",
-		 bench->options.mapped ? "They lie in shared heaps. " : "",
-		 bench->options.ranks > bench->cpus ?
-			 "The ranks share CPUs, so the scheduler is part of every number." :
-			 "Each rank has a CPU of its own.");
+	figure->title = results_text(&bench->results, "Algorithms of %s on %u ranks", name,
+				     bench->options.ranks);
+	figure->about = results_text(
+		&bench->results,
+		"Each round is the median over calls of the slowest rank's time; ranks begin at a "
+		"barrier of our own; buffers rotate, and sources are written before each call. "
+		"%s%s",
+		bench->options.mapped ? "They lie in shared heaps. " : "",
+		bench->options.ranks > bench->cpus ?
+			"The ranks share CPUs, so the scheduler is part of every number." :
+			"Each rank has a CPU of its own.");
 	figure->log_y = figure->compared = true;
 	figure->measured = (bench->options.what & BENCH_ALGORITHMS) != 0;
 	figure->predicted = (bench->options.what & BENCH_MODEL) != 0;
@@ -291,10 +289,9 @@ void bench_algorithms_sum_up(struct bench *bench)
 		return;
 	t.error[1] = t.error[0] + cells;
 	t.chosen_error = t.error[1] + cells;
-	for (unsigned int j = 0; j < job_count; j++) {
+	for (unsigned int j = 0; j < job_count; j++)
 		for (unsigned int x = 0; x < jobs[j].figure->x_count; x++)
 			sum_up_size(jobs[j].figure, x, &t);
-	}
 	if (t.worst_at) {
 		char at[32];
 

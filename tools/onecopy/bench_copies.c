@@ -62,8 +62,8 @@ static struct figure *new_figure(struct bench *bench, const char *name, const ch
 	struct figure *figure =
 		figure_new(&bench->results, copies.copiers, copies.copiers_count, unit, "%s", name);
 
-	snprintf(figure->title, sizeof(figure->title), "%s", title);
-	snprintf(figure->about, sizeof(figure->about), "%s", about);
+	figure->title = title;
+	figure->about = about;
 	figure->x_name = "copiers";
 	figure->x_is_bytes = false;
 	return figure;

@@ -6,31 +6,18 @@
 #include "bench.h"
 #include "command.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* More than any run takes; a launcher that hangs must not make us hang. */
-#define RUN_SECONDS 300
 #define CELL_S 0.1
 #define CELL_QUICK_S 0.03
 
-enum { VARIANTS = 6 };
-
-static const struct variant variants[LAUNCHERS][VARIANTS] = {
-	[LAUNCH_OPENMPI] = { { "stock", LAUNCH_OPENMPI, false, false, NULL },
-			     { "control", LAUNCH_OPENMPI, false, false, NULL },
-			     { "onecopy", LAUNCH_OPENMPI, true, false, NULL },
-			     { "caller", LAUNCH_OPENMPI, true, false, "ONECOPY_ASYNC=caller" },
-			     { "thread", LAUNCH_OPENMPI, true, false, "ONECOPY_ASYNC=thread" },
-			     { "shared heap", LAUNCH_OPENMPI, true, true, NULL } },
-	[LAUNCH_MPICH] = { { "stock", LAUNCH_MPICH, false, false, NULL },
-			   { "control", LAUNCH_MPICH, false, false, NULL },
-			   { "onecopy", LAUNCH_MPICH, true, false, NULL },
-			   { "caller", LAUNCH_MPICH, true, false, "ONECOPY_ASYNC=caller" },
-			   { "thread", LAUNCH_MPICH, true, false, "ONECOPY_ASYNC=thread" },
-			   { "shared heap", LAUNCH_MPICH, true, true, NULL } },
+static const struct variant variants[] = {
+	{ .name = "stock" },
+	{ .name = "control" },
+	{ .name = "onecopy", .onecopy = true },
+	{ .name = "caller", .onecopy = true, .setting = "ONECOPY_ASYNC=caller" },
+	{ .name = "thread", .onecopy = true, .setting = "ONECOPY_ASYNC=thread" },
+	{ .name = "shared heap", .onecopy = true, .shared_heap = true },
 };
+enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 static const struct quantity {
 	const char *name, *unit, *title, *about;
@@ -73,25 +60,17 @@ static const size_t no_bytes;
 static int run_variant(struct results *results, struct step *step, unsigned int round)
 {
 	struct place *place = step->context;
-	const struct variant *variant = &variants[place->mpi][step->at];
-	char why[512];
-	struct run run = { .variant = variant,
-			   .with = bench_with(),
+	struct run run = { .variant = &variants[step->at],
+			   .launcher = place->mpi,
 			   .ranks = place->ranks,
 			   .binding = place->binding,
-			   .program = bench_program("overlap", place->mpi, why, sizeof(why)),
 			   .arguments = place->arguments,
 			   .stem = launcher_info(place->mpi)->word,
-			   .timeout_s = RUN_SECONDS,
 			   .counted = true };
-	int err = run.program ? run_program(results, &run, round, why, sizeof(why)) : -ENOENT;
+	int err = bench_run(results, step, &run, "overlap", round, place->main);
 
 	json_decref(run.counters);
-	if (err == -EINTR)
-		return err;
-	if (err)
-		bench_leave_out(step, place->main, variant->name, why);
-	return 0;
+	return err;
 }
 
 static void plan_figures(struct bench *bench, struct place *place, enum oc_collective collective)
@@ -107,10 +86,10 @@ static void plan_figures(struct bench *bench, struct place *place, enum oc_colle
 						   barrier ? 1 : sizes->count, quantity->unit,
 						   "%s-%s-%s", mpi->word, name, quantity->name);
 
-		snprintf(figure->title, sizeof(figure->title), "I%s of %s, %u ranks: %s", name,
-			 mpi->name, bench->options.ranks, quantity->title);
-		snprintf(figure->about, sizeof(figure->about), "%s", quantity->about);
-		snprintf(figure->row, sizeof(figure->row), "i%s", name);
+		figure->title = results_text(&bench->results, "I%s of %s, %u ranks: %s", name,
+					     mpi->name, bench->options.ranks, quantity->title);
+		figure->about = quantity->about;
+		figure->row = results_text(&bench->results, "i%s", name);
 		figure->more_is_better = quantity->more_is_better;
 		if (q)
 			continue;
@@ -124,14 +103,14 @@ static void plan_figures(struct bench *bench, struct place *place, enum oc_colle
 static void plan_comparison(struct bench *bench, const struct place *place, const char *subject,
 			    const char *against)
 {
-	struct comparison *c = results_compare(&bench->results, (unsigned int)place->mpi);
+	struct comparison *c =
+		results_compare(&bench->results, (unsigned int)place->mpi, against, subject);
 
-	snprintf(c->title, sizeof(c->title), "%s, the calls alone: %s against %s",
-		 launcher_info(place->mpi)->name, subject, against);
-	snprintf(c->about, sizeof(c->about),
-		 "us. ratio: stock/%s, within each round; control: stock/stock.", subject);
-	c->subject = subject;
-	c->stock = against;
+	c->title = results_text(&bench->results, "%s, the calls alone: %s against %s",
+				launcher_info(place->mpi)->name, subject, against);
+	c->about = results_text(&bench->results,
+				"us. ratio: stock/%s, within each round; control: stock/stock.",
+				subject);
 	c->control = "control";
 	c->floor = 0.95;
 }
@@ -141,7 +120,7 @@ static void write_arguments(const struct bench *bench, struct place *place)
 	const struct bench_choice *o = &bench->options;
 	FILE *out = must(fmemopen(place->arguments, sizeof(place->arguments), "w"));
 
-	fprintf(out, "--cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
+	fprintf(out, "--form overlap --cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
 		o->spare ? " --spare" : "");
 	for (unsigned int c = 0; c < o->collective_count; c++)
 		fprintf(out, "%s%s", c ? "," : " --collectives ",
@@ -153,15 +132,10 @@ static void write_arguments(const struct bench *bench, struct place *place)
 
 static void plan_place(struct bench *bench, struct place *place)
 {
-	const struct host *host = &bench->results.host;
-	int ranks = (int)bench->options.ranks;
-
 	place->ranks = bench->options.ranks;
 	/* Who computes is to be able to have the CPUs of those that sleep. */
 	place->binding = bench->options.spare ? BIND_NONE :
-			 ranks <= host->cores ? BIND_CORES :
-			 ranks <= host->cpus  ? BIND_THREADS :
-						BIND_NONE;
+						binding_of(&bench->results.host, place->ranks);
 	for (unsigned int c = 0; c < bench->options.collective_count; c++)
 		plan_figures(bench, place, bench->options.collectives[c]);
 	plan_comparison(bench, place, "onecopy", "stock");
@@ -172,7 +146,7 @@ static void plan_place(struct bench *bench, struct place *place)
 	results_turn(&bench->results);
 	for (unsigned int v = 0; v < VARIANTS; v++)
 		results_step(&bench->results, run_variant, place, v, "%s: %s",
-			     launcher_info(place->mpi)->name, variants[place->mpi][v].name);
+			     launcher_info(place->mpi)->name, variants[v].name);
 }
 
 void bench_overlap_plan(struct bench *bench)

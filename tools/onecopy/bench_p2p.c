@@ -9,26 +9,16 @@
 #include "command.h"
 #include "lab/topo/machine.h"
 
-#include <errno.h>
 #include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Seconds of a size. */
 #define POINT_S 0.02
 #define POINT_QUICK_S 0.004
-/* More than any run takes; a launcher that hangs must not make us hang. */
-#define RUN_SECONDS 300
 
-/* The baseline of paper 001: both MPIs through shared memory alone. */
-#define TWO_COPIES "two copies"
-#define OPENMPI_TWO_COPIES "OMPI_MCA_btl_vader_single_copy_mechanism=none"
-#define OPENMPI_5_TWO_COPIES "OMPI_MCA_smsc=^cma,knem,xpmem"
-#define MPICH_TWO_COPIES "UCX_TLS=self,posix"
-
-/* In the papers' order: two copies, then one. */
-static struct variant pingpongs[] = {
+/* In the papers' order: two copies, then one. Those of the MPIs are the baseline of paper 001. */
+static const struct variant pingpongs[] = {
 	{ .name = "C API" },
 	{ .name = "shm: double buffer", .setting = "ONECOPY_MECHANISM=shm" },
 	{ .name = "writev", .setting = "ONECOPY_P2P=writev" },
@@ -37,24 +27,22 @@ static struct variant pingpongs[] = {
 	{ .name = "map", .setting = "ONECOPY_MECHANISM=map", .shared_heap = true },
 	{ .name = "Open MPI", .launcher = LAUNCH_OPENMPI },
 	{ .name = "MPICH", .launcher = LAUNCH_MPICH },
-	{ "Open MPI, " TWO_COPIES, LAUNCH_OPENMPI, false, false, OPENMPI_TWO_COPIES },
-	{ "MPICH, " TWO_COPIES, LAUNCH_MPICH, false, false, MPICH_TWO_COPIES },
+	{ .name = "Open MPI, two copies", .launcher = LAUNCH_OPENMPI, .two_copies = true },
+	{ .name = "MPICH, two copies", .launcher = LAUNCH_MPICH, .two_copies = true },
 };
 
-enum { PINGPONGS = sizeof(pingpongs) / sizeof(pingpongs[0]), SERVED = 5 };
-
 /* What runs of an MPI take turns. */
-static struct variant served[LAUNCHERS][SERVED] = {
-	[LAUNCH_OPENMPI] = { { TWO_COPIES, LAUNCH_OPENMPI, false, false, OPENMPI_TWO_COPIES },
-			     { "stock", LAUNCH_OPENMPI, false, false, NULL },
-			     { "control", LAUNCH_OPENMPI, false, false, NULL },
-			     { "onecopy", LAUNCH_OPENMPI, true, false, NULL },
-			     { "shared heap", LAUNCH_OPENMPI, true, true, NULL } },
-	[LAUNCH_MPICH] = { { TWO_COPIES, LAUNCH_MPICH, false, false, MPICH_TWO_COPIES },
-			   { "stock", LAUNCH_MPICH, false, false, NULL },
-			   { "control", LAUNCH_MPICH, false, false, NULL },
-			   { "onecopy", LAUNCH_MPICH, true, false, NULL },
-			   { "shared heap", LAUNCH_MPICH, true, true, NULL } },
+static const struct variant served[] = {
+	{ .name = "two copies", .two_copies = true },
+	{ .name = "stock" },
+	{ .name = "control" },
+	{ .name = "onecopy", .onecopy = true },
+	{ .name = "shared heap", .onecopy = true, .shared_heap = true },
+};
+
+enum {
+	PINGPONGS = sizeof(pingpongs) / sizeof(pingpongs[0]),
+	SERVED = sizeof(served) / sizeof(served[0])
 };
 
 static const struct flow {
@@ -86,6 +74,7 @@ enum { FLOWS = sizeof(flows) / sizeof(flows[0]) };
 /* One experiment: its variants take turns. */
 static struct view {
 	const struct variant *variants;
+	enum launcher launcher; /* of all of them; LAUNCH_NONE: each has its own, or none */
 	enum binding binding;
 	uint32_t ranks;
 	char stem[32]; /* of its figures' names */
@@ -146,53 +135,35 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 {
 	struct view *view = step->context;
 	const struct variant *variant = &view->variants[step->at];
-	bool mapped = variant->shared_heap && variant->launcher == LAUNCH_NONE;
-	char why[512], arguments[sizeof(view->arguments) + 32];
+	char arguments[sizeof(view->arguments) + 32];
 	struct run run = { .variant = variant,
-			   .with = bench_with(),
+			   .launcher = view->launcher,
 			   .ranks = view->ranks,
 			   .binding = view->binding,
-			   .program =
-				   bench_program("pingpong", variant->launcher, why, sizeof(why)),
 			   .arguments = arguments,
 			   .stem = view->stem,
-			   .timeout_s = RUN_SECONDS,
 			   .counted = true,
 			   .may_serve_nothing = true };
+	bool heap = variant->shared_heap, ran;
 	json_int_t copies;
 	int err;
 
-	snprintf(arguments, sizeof(arguments), "%s%s", view->arguments, mapped ? " --shared" : "");
-	err = run.program ? run_program(results, &run, round, why, sizeof(why)) : -ENOENT;
+	snprintf(arguments, sizeof(arguments), "%s%s", view->arguments,
+		 heap && !view->launcher ? " --shared" : "");
+	err = bench_run(results, step, &run, "pingpong", round, view->main);
+	ran = !err && !step->left_out;
 	copies = json_integer_value(
 		json_object_get(json_object_get(run.counters, "messages"), "copies"));
 	json_decref(run.counters);
-	if (err == -EINTR)
-		return err;
-	if (err)
-		bench_leave_out(step, view->main, variant->name, why);
-	else if (*run.said && !view->said)
+	if (ran && *run.said && !view->said)
 		figure_note(view->main, "%s", run.said);
-	view->said |= *run.said && !err;
-	if (!err && variant->onecopy && variant->shared_heap && !copies && !round)
+	view->said |= *run.said && ran;
+	if (ran && heap && variant->onecopy && !copies && !round)
 		figure_note(view->main, "No message went by mapped memory under the shared heap.");
-	return 0;
+	return err;
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
-
-/* Open MPI 5 has other words for the same. */
-static void begin(void)
-{
-	run_begin();
-	if (strtoul(launcher_info(LAUNCH_OPENMPI)->version, NULL, 10) < 5)
-		return;
-	served[LAUNCH_OPENMPI][0].setting = OPENMPI_5_TWO_COPIES;
-	for (int v = 0; v < PINGPONGS; v++) {
-		if (pingpongs[v].launcher == LAUNCH_OPENMPI && pingpongs[v].setting)
-			pingpongs[v].setting = OPENMPI_5_TWO_COPIES;
-	}
-}
 
 /* Its figures of times and of rates, which have its stem. */
 static struct figure *new_figure(struct bench *bench, const struct view *view, const char *what,
@@ -224,15 +195,13 @@ static void plan_runs(struct bench *bench, struct view *view, unsigned int varia
 
 static void compare_pingpong(struct bench *bench, const char *where, bool touch)
 {
-	struct comparison *c = results_compare(&bench->results, view_count);
+	struct comparison *c = results_compare(&bench->results, view_count, "Open MPI", "C API");
 
-	snprintf(c->title, sizeof(c->title), "Ping-pong %s%s: C API and MPIs", where,
-		 touch ? ", touched" : "");
-	snprintf(c->about, sizeof(c->about),
-		 "us; of the MPIs, Open MPI and MPICH, the faster one of each size counts, * marks "
-		 "MPICH. ratio: its time over that of the C API, within each round.");
-	c->subject = "C API";
-	c->stock = "Open MPI";
+	c->title = results_text(&bench->results, "Ping-pong %s%s: C API and MPIs", where,
+				touch ? ", touched" : "");
+	c->about =
+		"us; of the MPIs, Open MPI and MPICH, the faster one of each size counts, * marks "
+		"MPICH. ratio: its time over that of the C API, within each round.";
 	c->other = "MPICH";
 	if (view_count == 1)
 		compared = c;
@@ -254,10 +223,10 @@ static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int 
 			   "-apart",
 		 touch ? "-touch" : "");
 	view->main = rate = new_figure(bench, view, "throughput", "GB/s");
-	snprintf(rate->title, sizeof(rate->title), "Ping-pong, 2 ranks %s%s: throughput", where,
-		 touched);
-	snprintf(
-		rate->about, sizeof(rate->about),
+	rate->title = results_text(&bench->results, "Ping-pong, 2 ranks %s%s: throughput", where,
+				   touched);
+	rate->about = results_text(
+		&bench->results,
 		"Bytes of a message over half a round trip's time, as IMB counts: blocking send and "
 		"receive, the same buffers each time%s. Without MPI: the C API, as it chooses or by "
 		"one mechanism for all sizes that it can move.",
@@ -266,18 +235,18 @@ static void plan_pingpong(struct bench *bench, bool sharing, const unsigned int 
 			", which nobody reads or writes");
 	rate->compared = rate->more_is_better = true;
 	time = new_figure(bench, view, "time", "us");
-	snprintf(time->title, sizeof(time->title), "Ping-pong, 2 ranks %s%s: half a round trip",
-		 where, touched);
-	snprintf(time->about, sizeof(time->about), "The same as times.");
-	snprintf(time->row, sizeof(time->row), "ping-pong");
+	time->title = results_text(&bench->results, "Ping-pong, 2 ranks %s%s: half a round trip",
+				   where, touched);
+	time->about = "The same as times.";
+	time->row = "ping-pong";
 	time->compared = time->log_y = true;
 	time->group = view_count;
 	compare_pingpong(bench, where, touch);
 	misses = new_figure(bench, view, "misses", "misses a message");
-	snprintf(misses->title, sizeof(misses->title), "Ping-pong: cache misses");
-	snprintf(misses->about, sizeof(misses->about),
-		 "Last-level cache misses of both ranks, the kernel's part too, by the processor's "
-		 "counter.");
+	misses->title = "Ping-pong: cache misses";
+	misses->about =
+		"Last-level cache misses of both ranks, the kernel's part too, by the processor's "
+		"counter.";
 	misses->compared = true;
 	if (pair)
 		snprintf(options, sizeof(options), " --cpus %u,%u", pair[0], pair[1]);
@@ -290,14 +259,13 @@ void bench_p2p_plan(struct bench *bench)
 	static unsigned int pair[2][2]; /* sharing no cache, sharing one */
 	bool there[2];
 
-	begin();
+	run_begin();
 	for (int sharing = 0; sharing < 2; sharing++)
 		there[sharing] = find_pair(sharing, pair[sharing]);
 	for (int touch = 0; touch <= bench->options.touch; touch++) {
-		for (int sharing = 1; sharing >= 0; sharing--) {
+		for (int sharing = 1; sharing >= 0; sharing--)
 			if (there[sharing])
 				plan_pingpong(bench, sharing, pair[sharing], touch);
-		}
 		if (!there[0] && !there[1])
 			plan_pingpong(bench, false, NULL, touch);
 	}
@@ -315,39 +283,36 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 	static const char *const subjects[] = { "shared heap", "onecopy" };
 	struct view *view = &views[view_count++];
 	const char *name = launcher_info(mpi)->name;
-	int ranks = flow->many ? (int)bench->options.ranks : 2;
+	uint32_t ranks = flow->many ? bench->options.ranks : 2;
 	struct figure *time, *rate;
-	char title[40];
+	const char *title = flow->title;
 
 	if (flow->many)
-		snprintf(title, sizeof(title), "%s, %d ranks", flow->title, ranks);
-	else
-		snprintf(title, sizeof(title), "%s", flow->title);
-	view->variants = served[mpi];
-	view->ranks = (uint32_t)ranks;
-	view->binding = ranks <= bench->results.host.cores ? BIND_CORES :
-			ranks <= bench->results.host.cpus  ? BIND_THREADS :
-							     BIND_NONE;
+		title = results_text(&bench->results, "%s, %u ranks", title, ranks);
+	view->variants = served;
+	view->launcher = mpi;
+	view->ranks = ranks;
+	view->binding = binding_of(&bench->results.host, ranks);
 	snprintf(view->stem, sizeof(view->stem), "%s-%s", launcher_info(mpi)->word, flow->name);
 	view->main = time = new_figure(bench, view, "time", "us");
-	snprintf(time->title, sizeof(time->title), "Messages of %s: %s", name, title);
-	snprintf(time->about, sizeof(time->about), "%s", flow->about);
-	snprintf(time->row, sizeof(time->row), "%s", title);
+	time->title = results_text(&bench->results, "Messages of %s: %s", name, title);
+	time->about = flow->about;
+	time->row = title;
 	time->log_y = time->folded = true;
 	time->group = view_count;
 	rate = new_figure(bench, view, "throughput", "GB/s");
-	snprintf(rate->title, sizeof(rate->title), "Messages of %s: %s, rate", name, title);
-	snprintf(rate->about, sizeof(rate->about), "The same as rates.");
+	rate->title = results_text(&bench->results, "Messages of %s: %s, rate", name, title);
+	rate->about = "The same as rates.";
 	rate->more_is_better = rate->folded = true;
 	for (int s = 0; s < 2; s++) {
-		struct comparison *c = results_compare(&bench->results, view_count);
+		struct comparison *c =
+			results_compare(&bench->results, view_count, "stock", subjects[s]);
 
-		snprintf(c->title, sizeof(c->title), "%s, %s: %s", name, title, subjects[s]);
-		snprintf(c->about, sizeof(c->about),
-			 "us. ratio: stock/%s, within each round; control: stock/stock.",
-			 subjects[s]);
-		c->subject = subjects[s];
-		c->stock = "stock";
+		c->title = results_text(&bench->results, "%s, %s: %s", name, title, subjects[s]);
+		c->about = results_text(
+			&bench->results,
+			"us. ratio: stock/%s, within each round; control: stock/stock.",
+			subjects[s]);
 		c->control = "control";
 		c->floor = 0.95;
 	}
@@ -356,12 +321,11 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 
 void bench_messages_plan(struct bench *bench)
 {
-	begin();
+	run_begin();
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
-		for (int f = 0; f < FLOWS; f++) {
+		for (int f = 0; f < FLOWS; f++)
 			if (!bench->options.mpi || bench->options.mpi == (enum launcher)mpi)
 				plan_flow(bench, &flows[f], (enum launcher)mpi);
-		}
 	}
 }
 

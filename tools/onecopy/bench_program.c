@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench.h"
-#include "place.h"
+#include "parts.h"
 
+#include <errno.h>
 #include <limits.h>
-#include <string.h>
 
-const char *bench_program(const char *name, enum launcher launcher, char *why, size_t n)
+/* More than any run takes; a launcher that hangs must not make us hang. */
+#define RUN_SECONDS 300
+
+/* Where onecopy-NAME[-MPI] lies; NULL: it is not there, and why: without a full stop. */
+static const char *find_program(const char *name, enum launcher launcher, char *why, size_t n)
 {
 	/* Relative to the executable's directory: the build tree, then an installation's bin. */
 	static const char *const places[2] = { ".", OC_PRELOAD_FROM_BIN };
@@ -20,20 +24,31 @@ const char *bench_program(const char *name, enum launcher launcher, char *why, s
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	if (there)
 		return path;
-	snprintf(why, n, "%s is not there; build onecopy with that MPI installed", path);
+	snprintf(why, n, "%.*s is not there; build onecopy with that MPI installed", (int)n - 64,
+		 path);
 	return NULL;
 }
 
-const char *bench_with(void)
+int bench_run(struct results *results, struct step *step, struct run *run, const char *name,
+	      unsigned int round, struct figure *figure)
 {
-	static char words[PATH_MAX + 32];
-	char self[PATH_MAX];
+	enum launcher own = run->variant->launcher;
+	static char with[PATH_MAX + 32];
+	char why[512], self[PATH_MAX];
+	int err = -ENOENT;
 
 	if (!host_program(self))
 		self[0] = '\0';
 	/* As a shell takes it; a quote in it is the one thing that it would not. */
-	snprintf(words, sizeof(words), "'%s' run --quiet", self);
-	return words;
+	snprintf(with, sizeof(with), "'%s' run --quiet", self);
+	run->with = with;
+	run->timeout_s = RUN_SECONDS;
+	run->program = find_program(name, own ? own : run->launcher, why, sizeof(why));
+	if (run->program)
+		err = run_program(results, run, round, why, sizeof(why));
+	if (err && err != -EINTR)
+		bench_leave_out(step, figure, run->variant->name, why);
+	return err == -EINTR ? err : 0;
 }
 
 void bench_leave_out(struct step *step, struct figure *figure, const char *name, const char *why)

@@ -7,16 +7,13 @@
 #include "bench.h"
 #include "command.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { PLACES_MOST = 12, CALLS = 2000, QUICK_CALLS = 200 };
 /* A call is slow that takes so much longer than stock's at the same place. */
 #define SLOW_US 5.0
-#define RUN_SECONDS 300
 
 /* Figures over the number of ranks. */
 enum quantity { INIT = 0, FIRST = 2, JOB = 3, NEW = 5, SLOW = 6, NONE = 7, QUANTITIES = 11 };
@@ -50,12 +47,12 @@ static const struct {
 };
 
 static const struct variant variants[] = {
-	{ "Open MPI", LAUNCH_OPENMPI, false, false, NULL },
-	{ "Open MPI, onecopy", LAUNCH_OPENMPI, true, false, NULL },
-	{ "Open MPI, shared heap", LAUNCH_OPENMPI, true, true, NULL },
-	{ "MPICH", LAUNCH_MPICH, false, false, NULL },
-	{ "MPICH, onecopy", LAUNCH_MPICH, true, false, NULL },
-	{ "MPICH, shared heap", LAUNCH_MPICH, true, true, NULL },
+	{ .name = "Open MPI", .launcher = LAUNCH_OPENMPI },
+	{ .name = "Open MPI, onecopy", .launcher = LAUNCH_OPENMPI, .onecopy = true },
+	{ "Open MPI, shared heap", LAUNCH_OPENMPI, .onecopy = true, .shared_heap = true },
+	{ .name = "MPICH", .launcher = LAUNCH_MPICH },
+	{ .name = "MPICH, onecopy", .launcher = LAUNCH_MPICH, .onecopy = true },
+	{ "MPICH, shared heap", LAUNCH_MPICH, .onecopy = true, .shared_heap = true },
 };
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), OF_AN_MPI = 3 };
 
@@ -80,31 +77,24 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 {
 	unsigned int place = (unsigned int)((const size_t *)step->context - start.ranks);
 	const struct variant *variant = &variants[step->at];
-	char why[512], arguments[64];
+	char arguments[64];
 	struct run run = { .variant = variant,
-			   .with = bench_with(),
 			   .ranks = (uint32_t)start.ranks[place],
-			   .program = bench_program("start", variant->launcher, why, sizeof(why)),
 			   .arguments = arguments,
-			   .stem = "start",
-			   .timeout_s = RUN_SECONDS };
+			   .stem = "start" };
 	struct figure *wall = start.figures[NONE + 1];
 	static unsigned int runs;
-	int err = run.program ? 0 : -ENOENT;
+	int err = 0;
 
-	for (int with_calls = 1; with_calls >= 0 && !err; with_calls--) {
+	for (int with_calls = 1; with_calls >= 0 && !err && !step->left_out; with_calls--) {
 		snprintf(arguments, sizeof(arguments), "%u /onecopy-start-%d-%u",
 			 with_calls ? start.calls : 0, (int)getpid(), runs++);
-		err = run_program(results, &run, round, why, sizeof(why));
+		err = bench_run(results, step, &run, "start", round, start.figures[0]);
 	}
-	if (err == -EINTR)
-		return err;
-	if (err)
-		bench_leave_out(step, start.figures[0], variant->name, why);
-	else
+	if (!err && !step->left_out)
 		figure_add(wall, figure_cell(wall, figure_series(wall, variant->name), place),
 			   round, 1e3 * run.wall_s);
-	return 0;
+	return err;
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
@@ -126,11 +116,11 @@ static void plan_calls(struct bench *bench, unsigned int place)
 
 	snprintf(name, sizeof(name), "calls-%zu", start.ranks[place]);
 	figure = new_figure(bench, start.call, start.calls, "us", name, "call");
-	snprintf(figure->title, sizeof(figure->title), "The first %u calls, %zu ranks", start.calls,
-		 start.ranks[place]);
-	snprintf(figure->about, sizeof(figure->about),
-		 "MPI_Allreduce of one double, begun by all ranks at once; the slowest rank. Some "
-		 "of them are shown; all are compared.");
+	figure->title = results_text(&bench->results, "The first %u calls, %zu ranks", start.calls,
+				     start.ranks[place]);
+	figure->about =
+		"MPI_Allreduce of one double, begun by all ranks at once; the slowest rank. Some "
+		"of them are shown; all are compared.";
 	figure->log_y = true;
 	figure->hidden = start.hidden;
 	start.by_call[place] = figure;
@@ -170,8 +160,8 @@ void bench_start_plan(struct bench *bench)
 		struct figure *figure = new_figure(bench, start.ranks, start.places,
 						   quantities[q].unit, quantities[q].name, "ranks");
 
-		snprintf(figure->title, sizeof(figure->title), "%s", quantities[q].title);
-		snprintf(figure->about, sizeof(figure->about), "%s", quantities[q].about);
+		figure->title = quantities[q].title;
+		figure->about = quantities[q].about;
 		start.figures[q] = figure;
 	}
 }

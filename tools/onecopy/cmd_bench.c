@@ -5,8 +5,6 @@
 #include "lab/tune/tune.h"
 #include "names.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -29,27 +27,9 @@ enum { WORDS = sizeof(words) / sizeof(words[0]) };
 static const enum oc_collective usual[] = { OC_BCAST, OC_SCATTER, OC_GATHER, OC_ALLGATHER,
 					    OC_ALLTOALL };
 
-/* As the program reads it that gets it. */
-static void take_token(void *options, const char *text)
+static const char *word_of(unsigned int i)
 {
-	struct range range;
-
-	range_take("--token-ns", text, 1e6, &range);
-	((struct bench_choice *)options)->token_ns = text;
-}
-
-static unsigned int parse_word(const char *text)
-{
-	struct word_list valid = { "" };
-
-	for (int i = 0; i < WORDS; i++) {
-		if (!strcmp(text, words[i].word))
-			return words[i].what;
-		word_list_add(&valid, words[i].word);
-	}
-	usage("'%s' is nothing that 'onecopy bench' measures; valid: %s, or nothing for "
-	      "all but p2p, messages, overlap and start",
-	      text, valid.text);
+	return i < WORDS ? words[i].word : NULL;
 }
 
 static void add_collective(struct bench_choice *options, const char *name)
@@ -63,10 +43,9 @@ static void add_collective(struct bench_choice *options, const char *name)
 		usage("%s cannot be measured, as its blocks have sizes of their own; valid: "
 		      "the collectives of equal blocks",
 		      name);
-	for (unsigned int i = 0; i < options->collective_count; i++) {
+	for (unsigned int i = 0; i < options->collective_count; i++)
 		if (options->collectives[i] == collective)
 			return;
-	}
 	options->collectives[options->collective_count++] = collective;
 }
 
@@ -98,7 +77,10 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 	else if (options->what)
 		add_collective(options, text);
 	else
-		options->what = parse_word(text);
+		options->what = words[word_take(text, "measured by 'onecopy bench'", word_of,
+						", or nothing for all but p2p, messages, overlap "
+						"and start")]
+					.what;
 }
 
 #define AT(member) .place = offsetof(struct bench_choice, member)
@@ -129,7 +111,7 @@ const struct option_set bench_options = {
 			{ "token-ns", 0, "LOW:HIGH",
 			  "With p2p: count only what was measured while a token took so long from one "
 			  "rank's CPU to the other's, as a virtual machine's host may move its CPUs",
-			  .take = take_token },
+			  .take = take_token_text, AT(token_ns) },
 			{ "mapped", 0, NULL,
 			  "With algorithms and model: all buffers lie in shared heaps, which the ranks "
 			  "map",
@@ -200,14 +182,11 @@ static void fill_defaults(struct bench *bench)
 	if (!options->rounds)
 		options->rounds = options->quick ? 3 : 7;
 	if (!options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES))
-		predict_sizes("--bytes", options->quick ? P2P_QUICK_SIZES : P2P_SIZES,
-			      &options->sizes);
+		predict_take_bytes(&options->sizes, options->quick ? P2P_QUICK_SIZES : P2P_SIZES);
 	else if (!options->sizes.count)
-		predict_sizes("--bytes",
-			      options->quick		     ? QUICK_SIZES :
-			      options->what == BENCH_OVERLAP ? OVERLAP_SIZES :
-							       SIZES,
-			      &options->sizes);
+		predict_take_bytes(&options->sizes, options->quick		   ? QUICK_SIZES :
+						    options->what == BENCH_OVERLAP ? OVERLAP_SIZES :
+										     SIZES);
 	check_p2p(options);
 	if (options->spare && options->what != BENCH_OVERLAP)
 		usage("--spare: only 'overlap' takes it");
@@ -234,23 +213,26 @@ static void fill_defaults(struct bench *bench)
 		measure_check_sizes(options->collectives[c], &options->sizes);
 }
 
+static const struct {
+	unsigned int what;
+	void (*plan)(struct bench *bench);
+} plans[] = {
+	{ BENCH_ALGORITHMS | BENCH_MODEL, bench_algorithms_plan },
+	{ BENCH_MECHANISMS | BENCH_CONTENTION, bench_copies_plan },
+	{ BENCH_P2P, bench_p2p_plan },
+	{ BENCH_MESSAGES, bench_messages_plan },
+	{ BENCH_OVERLAP, bench_overlap_plan },
+	{ BENCH_START, bench_start_plan },
+};
+
 static int run(struct bench *bench)
 {
 	struct results *results = &bench->results;
 	int failed;
 
-	if (bench->options.what & (BENCH_ALGORITHMS | BENCH_MODEL))
-		bench_algorithms_plan(bench);
-	if (bench->options.what & (BENCH_MECHANISMS | BENCH_CONTENTION))
-		bench_copies_plan(bench);
-	if (bench->options.what == BENCH_P2P)
-		bench_p2p_plan(bench);
-	if (bench->options.what == BENCH_MESSAGES)
-		bench_messages_plan(bench);
-	if (bench->options.what == BENCH_OVERLAP)
-		bench_overlap_plan(bench);
-	if (bench->options.what == BENCH_START)
-		bench_start_plan(bench);
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++)
+		if (bench->options.what & plans[i].what)
+			plans[i].plan(bench);
 	failed = results_run(results);
 	bench_copies_end();
 	bench_start_end(bench);
@@ -274,7 +256,7 @@ int bench_main(int argc, char **argv)
 		return 1;
 	results_begin(results, argc, argv, (unsigned int)options->rounds);
 	if (options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
-		snprintf(results->about, sizeof(results->about), "'*': what jobs take.");
+		results->about = "'*': what jobs take.";
 	results->settings = json_pack("{s:i, s:b, s:b, s:s*}", "ranks", (int)options->ranks,
 				      "quick", options->quick, "mapped", options->mapped,
 				      "token_ns", options->token_ns);
@@ -288,9 +270,5 @@ int bench_main(int argc, char **argv)
 	for (unsigned int f = 0; f < results->figure_count; f++)
 		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
 	results_end(results);
-	if (fflush(stdout) || ferror(stdout)) {
-		say("standard output: %s", strerror(errno));
-		return 1;
-	}
-	return failed;
+	return command_end(failed);
 }

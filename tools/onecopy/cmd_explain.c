@@ -6,7 +6,6 @@
 #include "names.h"
 #include "predict.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,22 +45,20 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 		       const struct oc_prediction *list)
 {
 	struct table table = { .align = "lrrrrrrrr" };
-	char model[MODEL_TEXT], bytes[32];
+	char bytes[32];
 
-	predict_model_text(predicted, model, sizeof(model));
 	bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
 	printf("%s of %s on %u ranks: %s, because %s.\n",
 	       oci_collective_name(options->common.call.collective), bytes,
 	       options->common.call.ranks, predicted->chosen, predicted->why);
 	printf("Model: %s. Microseconds; 'memory' is what a rank copies itself, 'reduce' what it adds up.\n\n",
-	       model);
+	       predict_model_text(predicted));
 	table_add(&table,
 		  "algorithm\ttotal\tstart\tbytes\tlocks\tcontention\tmemory\treduce\tsignals");
 	for (unsigned int i = 0; i < predicted->count; i++) {
 		const struct oc_prediction *p = &list[i];
 
-		if (!options->all && !predict_is_best(list, i) &&
-		    strcmp(p->algorithm, predicted->chosen))
+		if (!options->all && !p->best && strcmp(p->algorithm, predicted->chosen))
 			continue;
 		if (!p->closed)
 			table_add(&table, "%s\t-\t\t\t\t\t\t\tno closed form: see onecopy model",

@@ -6,7 +6,6 @@
 #include "measure.h"
 #include "names.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,12 +117,10 @@ static void microseconds(char *text, size_t n, double s, bool known)
 static void print_text(const struct model_choice *options, const struct model_size *sizes)
 {
 	struct table table = { .align = "rlrrrl" };
-	char model[MODEL_TEXT];
 
-	predict_model_text(&sizes[0].predicted, model, sizeof(model));
 	printf("%s on %u ranks, microseconds. Model: %s.\n\n",
 	       oci_collective_name(options->common.call.collective), options->common.call.ranks,
-	       model);
+	       predict_model_text(&sizes[0].predicted));
 	table_add(&table, "bytes\talgorithm\tplans\tclosed form\t%s",
 		  options->measured ? "measured\t" : "");
 	for (unsigned int s = 0; s < options->sizes.count; s++) {
@@ -198,10 +195,9 @@ static int fill(const struct model_choice *options, struct model_size *sizes)
  */
 static void check_plot(const struct model_choice *options)
 {
-	for (unsigned int s = 0; s < options->sizes.count; s++) {
+	for (unsigned int s = 0; s < options->sizes.count; s++)
 		if (options->sizes.at[s])
 			return;
-	}
 	if (options->plot)
 		usage("--plot draws over bytes, and 0 is no place on its axis; valid for "
 		      "--bytes: 1 and more");
@@ -233,7 +229,6 @@ static int plot(const struct model_choice *options, const struct model_size *siz
 	const char *name = oci_collective_name(options->common.call.collective);
 	struct results results;
 	struct figure *figure;
-	char model[MODEL_TEXT];
 	int failed;
 
 	if (results_check_places(NULL, options->plot))
@@ -241,9 +236,9 @@ static int plot(const struct model_choice *options, const struct model_size *siz
 	results_begin(&results, 0, NULL, 1);
 	figure = figure_new(&results, list->at + first, list->count - first, "us", "%s-%u-%s", name,
 			    options->common.call.ranks, sizes[0].predicted.model);
-	predict_model_text(&sizes[0].predicted, model, sizeof(model));
-	snprintf(figure->title, sizeof(figure->title), "%s, %u ranks, %.80s", name,
-		 options->common.call.ranks, model);
+	figure->title = results_text(&results, "%s, %u ranks, %.80s", name,
+				     options->common.call.ranks,
+				     predict_model_text(&sizes[0].predicted));
 	figure->measured = false;
 	figure->predicted = figure->log_y = true;
 	for (unsigned int s = first; s < list->count; s++) {
@@ -285,7 +280,7 @@ int model_main(int argc, char **argv)
 	struct model_size *sizes;
 	int status;
 
-	predict_sizes("--bytes", "1K,4K,16K,64K,256K,1M,4M", &options.sizes);
+	predict_take_bytes(&options.sizes, "1K,4K,16K,64K,256K,1M,4M");
 	options_parse(&model_options, argc, argv, &options);
 	if (!options.common.collective)
 		usage("'onecopy model' needs a collective, such as: onecopy model scatter "

@@ -53,14 +53,12 @@ static void take_force(void *options, const char *words)
 
 static void take_log(void *options, const char *level)
 {
-	name_check_log_level(level);
-	set(options, "ONECOPY_LOG", level);
+	set(options, "ONECOPY_LOG", name_log_level(level));
 }
 
 static void take_mechanism(void *options, const char *name)
 {
-	name_check_mechanism(name);
-	set(options, "ONECOPY_MECHANISM", name);
+	set(options, "ONECOPY_MECHANISM", name_mechanism(name));
 }
 
 /* The command and everything behind it, options of its own included. */

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,21 +41,15 @@ static void print_help(FILE *stream)
 	      stream);
 }
 
+static const char *command_word(unsigned int i)
+{
+	return i < COMMANDS ? commands[i].name : NULL;
+}
+
 static const struct command *find_command(const char *name)
 {
-	struct word_list valid = { "" };
-
-	for (int i = 0; i < COMMANDS; i++) {
-		if (!strcmp(name, commands[i].name))
-			return &commands[i];
-		word_list_add(&valid, commands[i].name);
-	}
-	word_list_add(&valid, "help");
-	if (*name == '-')
-		usage("'%s' is not an option of onecopy; valid: --help, --version, or one "
-		      "of the commands %s",
-		      name, valid.text);
-	usage("'%s' is not a command; valid: %s", name, valid.text);
+	return &commands[word_take(name, *name == '-' ? "an option of onecopy" : "a command",
+				   command_word, ", help, --help, --version")];
 }
 
 static int print_command_help(const struct command *command)

@@ -164,12 +164,11 @@ static double call_once(struct rank *r, struct oc_team *team)
 	failed = oc_collective(team, &call);
 	r->s[r->meet.rank] = failed ? -1 : now_s() - begin;
 	meet_barrier(&r->meet);
-	for (uint32_t i = 0; i < r->m->ranks; i++) {
+	for (uint32_t i = 0; i < r->m->ranks; i++)
 		if (r->s[i] < 0)
 			slowest = -1;
 		else if (slowest >= 0 && r->s[i] > slowest)
 			slowest = r->s[i];
-	}
 	use_result(r, send);
 	return slowest;
 }

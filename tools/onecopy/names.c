@@ -5,21 +5,15 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
-#include <strings.h>
+
+static const char *collective_word(unsigned int i)
+{
+	return i < OC_COLLECTIVES ? oci_collective_name((enum oc_collective)i) : NULL;
+}
 
 enum oc_collective name_collective(const char *name)
 {
-	struct word_list valid = { "" };
-
-	for (int i = 0; i < OC_COLLECTIVES; i++) {
-		const char *known = oci_collective_name((enum oc_collective)i);
-
-		if (!strcasecmp(name, known))
-			return (enum oc_collective)i;
-		word_list_add(&valid, known);
-	}
-	usage("'%s' is not a collective of onecopy; valid: %s", name, valid.text);
+	return word_take(name, "a collective of onecopy", collective_word, "");
 }
 
 void name_check_algorithm(enum oc_collective collective, const char *words)
@@ -32,29 +26,28 @@ void name_check_algorithm(enum oc_collective collective, const char *words)
 		      oci_collective_name(collective), expected);
 }
 
-void name_check_mechanism(const char *name)
+static const char *mechanism_word(unsigned int i)
 {
-	struct word_list valid = { "auto" };
-	const struct oc_mechanism_info *info;
+	const struct oc_mechanism_info *info = i ? oc_inspect_mechanism(i - 1) : NULL;
 
-	if (!strcmp(name, "auto"))
-		return;
-	for (unsigned int i = 0; (info = oc_inspect_mechanism(i)); i++) {
-		if (!strcmp(name, info->name))
-			return;
-		word_list_add(&valid, info->name);
-	}
-	usage("'%s' is not a mechanism; valid: %s", name, valid.text);
+	return !i ? "auto" : info ? info->name : NULL;
 }
 
-void name_check_log_level(const char *name)
+const char *name_mechanism(const char *name)
 {
-	static const char *const level[] = { "error", "warn", "info", "debug" };
+	return mechanism_word(word_take(name, "a mechanism", mechanism_word, ""));
+}
 
-	for (size_t i = 0; i < sizeof(level) / sizeof(level[0]); i++)
-		if (!strcmp(name, level[i]))
-			return;
-	usage("'%s' is not a log level; valid: error, warn, info, debug", name);
+static const char *level_word(unsigned int i)
+{
+	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+
+	return levels[i];
+}
+
+const char *name_log_level(const char *name)
+{
+	return level_word(word_take(name, "a log level", level_word, ""));
 }
 
 void name_variable(enum oc_collective collective, char *variable, size_t bytes)

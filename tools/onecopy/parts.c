@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "parts.h"
 
-#include "place.h"
+#include "lab/harness/host.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PATH_VARIABLE "OMPI_MCA_mca_base_component_path"
 /* The same parameter's older name; Open MPI warns when both are set. */
@@ -44,10 +45,57 @@ static const char *const places[PARTS][2] = {
 
 static char given[PARTS][PATH_MAX];
 
+/*
+ * Takes a variable of the command's own out of the environment, since the library would warn of one
+ * that it does not know. What it said goes to `dir`: absolute, as the ranks may start elsewhere; ""
+ * if it said nothing.
+ */
+static void take_variable(const char *variable, char dir[PATH_MAX])
+{
+	const char *text = getenv(variable);
+
+	dir[0] = '\0';
+	if (text && *text && !realpath(text, dir))
+		snprintf(dir, PATH_MAX, "%s", text);
+	unsetenv(variable);
+}
+
+static bool has_file(const char *dir, const char *file)
+{
+	char path[PATH_MAX + NAME_MAX + 2];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	return access(path, R_OK) == 0;
+}
+
+bool place_find(const char *file, const char *given, const char *const places[2],
+		char dir[PATH_MAX])
+{
+	char own[PATH_MAX];
+
+	if (*given) {
+		snprintf(dir, PATH_MAX, "%s", given);
+		return has_file(dir, file);
+	}
+	dir[0] = '\0';
+	if (!host_program_folder(own))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		char path[2 * PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s", own, places[i]);
+		if (!realpath(path, dir))
+			snprintf(dir, PATH_MAX, "%.*s", PATH_MAX - 1, path);
+		if (has_file(dir, file))
+			return true;
+	}
+	return false;
+}
+
 void parts_take_variables(void)
 {
 	for (int i = 0; i < PARTS; i++)
-		place_take_variable(known[i].variable, given[i]);
+		take_variable(known[i].variable, given[i]);
 }
 
 void part_find(enum part_kind kind, struct part *part)

@@ -41,4 +41,12 @@ const char *part_trouble(const struct part *part, bool load);
  */
 int part_export(const struct part *part);
 
+/*
+ * Looks for `file` in `given`, or, where that is "", in the two places relative to the executable's
+ * directory: of the build tree, of an installation. True: it is in `dir`; false: there it should
+ * be ("" where /proc does not say where we are).
+ */
+bool place_find(const char *file, const char *given, const char *const places[2],
+		char dir[PATH_MAX]);
+
 #endif

@@ -25,16 +25,15 @@ static void order(struct size_list *sizes)
 	unsigned int kept = 0;
 
 	qsort(sizes->at, sizes->count, sizeof(sizes->at[0]), by_size);
-	for (unsigned int i = 0; i < sizes->count; i++) {
+	for (unsigned int i = 0; i < sizes->count; i++)
 		if (!kept || sizes->at[i] != sizes->at[kept - 1])
 			sizes->at[kept++] = sizes->at[i];
-	}
 	sizes->count = kept;
 }
 
-void predict_sizes(const char *option, const char *text, struct size_list *sizes)
+void predict_take_bytes(void *sizes, const char *text)
 {
-	size_list_take(option, text, 0, sizes);
+	size_list_take("--bytes", text, 0, sizes);
 	order(sizes);
 }
 
@@ -45,25 +44,11 @@ uint32_t predict_ranks(const char *text, uint32_t least)
 
 void predict_take_profile(void *profile, const char *text)
 {
-	struct word_list valid = { "" };
-	const char *name;
-
+	if (!strchr(text, '/'))
+		text = oci_model_profile_name(
+			word_take(text, "a machine that ships with onecopy", oci_model_profile_name,
+				  ", or the path of a tuning file (with a '/')"));
 	*(const char **)profile = text;
-	if (strchr(text, '/'))
-		return;
-	for (unsigned int i = 0; (name = oci_model_profile_name(i)) != NULL; i++) {
-		if (!strcmp(text, name))
-			return;
-		word_list_add(&valid, name);
-	}
-	usage("'%s' is not a machine that ships with onecopy; valid: %s, or the path of a "
-	      "tuning file (with a '/')",
-	      text, valid.text);
-}
-
-void predict_take_bytes(void *sizes, const char *text)
-{
-	predict_sizes("--bytes", text, sizes);
 }
 
 void predict_take_ranks(void *ranks, const char *text)
@@ -98,14 +83,14 @@ void predict_call(const struct oc_predict_call *call, struct oc_predicted *predi
 	usage("--profile %s: %s", call->profile, error);
 }
 
-void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n)
+const char *predict_model_text(const struct oc_predicted *predicted)
 {
-	if (predicted->path[0])
-		snprintf(text, n, "%s, from %s", predicted->model, predicted->path);
-	else
-		snprintf(text, n, "%s", predicted->model);
-	if (!predicted->calibrated)
-		snprintf(text + strlen(text), n - strlen(text), " (uncalibrated)");
+	static char text[sizeof(predicted->model) + sizeof(predicted->path) + 32];
+
+	snprintf(text, sizeof(text), "%s%s%s%s", predicted->model,
+		 predicted->path[0] ? ", from " : "", predicted->path,
+		 predicted->calibrated ? "" : " (uncalibrated)");
+	return text;
 }
 
 json_t *predict_model_json(const struct oc_predicted *predicted)
@@ -131,20 +116,4 @@ json_t *predict_json(const struct oc_prediction *p)
 				    json_pack("{s:f, s:i}", "total_s", p->virtual_s, "most_copiers",
 					      (int)p->most_copiers));
 	return json;
-}
-
-static bool same_name(const char *a, const char *b)
-{
-	size_t length = strcspn(a, ":");
-
-	return length == strcspn(b, ":") && !strncmp(a, b, length);
-}
-
-bool predict_is_best(const struct oc_prediction *list, unsigned int i)
-{
-	for (unsigned int j = 0; j < i; j++) {
-		if (same_name(list[j].algorithm, list[i].algorithm))
-			return false;
-	}
-	return true;
 }

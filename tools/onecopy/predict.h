@@ -42,24 +42,20 @@ struct predict_options {
 	}
 void predict_take_ranks(void *ranks, const char *text);
 void predict_take_profile(void *profile, const char *text);
+/* "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
 void predict_take_bytes(void *sizes, const char *text);
 /* The collective's name. */
 void predict_take_collective(void *options, const char *text, struct argp_state *state);
 
-/* "4K,64K,1M", which are put in order; a wrong one ends in usage(). */
-void predict_sizes(const char *option, const char *text, struct size_list *sizes);
 /* `least`: 2 where it is a communicator, as one of one rank moves nothing and is never served. */
 uint32_t predict_ranks(const char *text, uint32_t least);
 /* Predicts, or says why not and exits: 2 for a file or name that is wrong, else 1. */
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		  struct oc_prediction list[OC_PREDICTIONS_MOST]);
 
-/* "default (uncalibrated)", "tuned, from /home/...", in MODEL_TEXT bytes. */
-enum { MODEL_TEXT = 640 };
-void predict_model_text(const struct oc_predicted *predicted, char *text, size_t n);
+/* "default (uncalibrated)", "tuned, from /home/..."; until the next call. */
+const char *predict_model_text(const struct oc_predicted *predicted);
 json_t *predict_model_json(const struct oc_predicted *predicted);
 json_t *predict_json(const struct oc_prediction *p);
-/* Is it the first of its name, which is its best parameter? */
-bool predict_is_best(const struct oc_prediction *list, unsigned int i);
 
 #endif

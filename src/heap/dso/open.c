@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define PAGE OCI_ARENA_PAGE
 

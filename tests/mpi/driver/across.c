@@ -3,7 +3,6 @@
 #include "driver.h"
 #include "verdict.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "job.h"
 
+#include "lab/harness/clock.h"
 #include "lab/harness/descendants.h"
 #include "lab/harness/stock_environment.h"
 #include "support/watch.h"
@@ -17,7 +18,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 const char *job_onecopy = OC_TEST_ONECOPY, *job_programs = OC_TEST_PROGRAMS;
@@ -34,14 +34,6 @@ enum { GRACE_MS = 5000 };
 static const int endings[] = { SIGHUP, SIGINT, SIGTERM };
 static volatile sig_atomic_t ended_by;
 static sigset_t mask_before;
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void die(const char *what)
 {
@@ -214,7 +206,7 @@ enum read_end { READ_ALL, READ_ENDED, READ_HUNG };
 static enum read_end read_output(int fd, struct watch *watch, char **output, size_t *length)
 {
 	enum read_end end = READ_ALL;
-	double look_s = now();
+	double look_s = now_s();
 
 	while (end == READ_ALL) {
 		int ready = await(fd, WATCH_LOOK_MS * 1e-3);
@@ -223,11 +215,11 @@ static enum read_end read_output(int fd, struct watch *watch, char **output, siz
 			end = READ_ENDED;
 		else if (ready > 0 && !read_some(fd, output, length))
 			break;
-		else if (now() - look_s < WATCH_LOOK_MS * 1e-3)
+		else if (now_s() - look_s < WATCH_LOOK_MS * 1e-3)
 			continue;
 		else if (watch_look(watch))
 			end = READ_HUNG;
-		look_s = now();
+		look_s = now_s();
 	}
 	if (end == READ_HUNG)
 		watch_report(watch, stdout);
@@ -237,10 +229,10 @@ static enum read_end read_output(int fd, struct watch *watch, char **output, siz
 /* What else comes from a job that was told to end; false: all of it. */
 static bool read_rest(int fd, char **output, size_t *length)
 {
-	double end = now() + GRACE_MS * 1e-3;
+	double end = now_s() + GRACE_MS * 1e-3;
 
-	while (now() < end) {
-		if (await(fd, end - now()) > 0 && !read_some(fd, output, length))
+	while (now_s() < end) {
+		if (await(fd, end - now_s()) > 0 && !read_some(fd, output, length))
 			return false;
 	}
 	return true;
@@ -292,7 +284,7 @@ static void become(const struct job *job, char **argv, int fd)
 /* A job whose output is at an end may go on; an ending ends it then, too, and so does a hang. */
 static int wait_for(pid_t pid, struct watch *watch, bool *hung)
 {
-	double end_s = now() + GRACE_MS * 1e-3;
+	double end_s = now_s() + GRACE_MS * 1e-3;
 	int fd = pidfd_open(pid, 0), status;
 	bool told = ended_by || *hung;
 
@@ -304,8 +296,8 @@ static int wait_for(pid_t pid, struct watch *watch, bool *hung)
 		if (!told && (ended_by || *hung)) {
 			kill(-pid, SIGTERM);
 			told = true;
-			end_s = now() + GRACE_MS * 1e-3;
-		} else if (told && now() >= end_s) {
+			end_s = now_s() + GRACE_MS * 1e-3;
+		} else if (told && now_s() >= end_s) {
 			kill(-pid, SIGKILL);
 			break;
 		}
@@ -343,7 +335,7 @@ void job_run(const struct job *job, struct job_result *result)
 {
 	char *argv[JOB_WORDS + 1];
 	char *file = prepare_stats(job, argv);
-	double start = now();
+	double start = now_s();
 	size_t length = 0;
 	struct watch *watch = watch_begin(job->silence_s);
 	enum read_end end;
@@ -377,7 +369,7 @@ void job_run(const struct job *job, struct job_result *result)
 	if (job->leaves_nothing)
 		result->left_behind = !descendants_gone(GRACE_MS / 10);
 	descendants_end();
-	result->seconds = now() - start;
+	result->seconds = now_s() - start;
 	if (file) {
 		result->stats = json_load_file(file, 0, NULL);
 		unlink(file);

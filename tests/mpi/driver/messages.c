@@ -3,8 +3,6 @@
 #include "driver.h"
 #include "verdict.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

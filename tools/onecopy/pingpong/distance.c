@@ -72,7 +72,7 @@ bool distance_keeps(void)
 {
 	struct shm_barrier *barrier = &distance.barrier;
 	double before = distance.last_ns;
-	bool stop, keep;
+	bool stop = false, keep;
 
 	if (!distance.high_ns)
 		return true;
@@ -85,14 +85,9 @@ bool distance_keeps(void)
 				"they took %.0f to %.0f ns\n",
 				GIVE_UP_S, distance.low_ns, distance.high_ns, distance.least_ns,
 				distance.most_ns);
-		shm_barrier_set_keep(barrier, in_range(before) && in_range(distance.last_ns));
-		shm_barrier_set_stop(barrier, stop);
 	}
-	shm_barrier_wait(barrier);
-	keep = shm_barrier_keep(barrier);
-	stop = shm_barrier_stop(barrier);
-	shm_barrier_wait(barrier);
-	if (stop)
+	keep = shm_barrier_tell(barrier, in_range(before) && in_range(distance.last_ns));
+	if (shm_barrier_tell(barrier, stop))
 		transport_close(1);
 	return keep;
 }

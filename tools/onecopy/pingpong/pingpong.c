@@ -20,26 +20,22 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { SIZES = 64, CPUS = 64, SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
+enum { SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
 /* Samples between two looks at the distance of the CPUs: see distance.c. */
 #define BLOCKS 10
 /* A sample is of as many round trips as take this long: the clock is not to be measured. */
 #define SAMPLE_S 5e-6
 /* As of onecopy bench p2p: an MPI counts a message in an int. */
-#define BYTES_MOST (1L << 30)
+#define BYTES_MOST ((size_t)1 << 30)
 /* Messages under way at once with --stream and --both. */
 #define WINDOW 16
 /* Of a rank on a grid. */
 #define SIDES 4
 
 struct options {
-	size_t bytes[SIZES];
-	unsigned int sizes;
-	size_t cpus[CPUS];
-	unsigned int cpu_count;
+	struct size_list sizes, cpus;
 	double seconds;
 	struct range token_ns;
 	bool touch, stream, both, halo, ring, misses, shared;
@@ -303,50 +299,28 @@ static void bind_rank(const struct options *options, uint32_t rank)
 {
 	cpu_set_t mine;
 
-	if (!options->cpu_count)
+	size_t cpu;
+
+	if (!options->cpus.count)
 		return;
+	cpu = options->cpus.at[rank % options->cpus.count];
 	CPU_ZERO(&mine);
-	CPU_SET(options->cpus[rank % options->cpu_count], &mine);
+	CPU_SET(cpu, &mine); /* one beyond the set is none, which is refused */
 	if (!sched_setaffinity(0, sizeof(mine), &mine))
 		return;
-	fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %zu: %s\n", rank,
-		options->cpus[rank % options->cpu_count], strerror(errno));
+	fprintf(stderr, "pingpong: rank %u cannot be bound to CPU %zu: %s\n", rank, cpu,
+		strerror(errno));
 	transport_close(1);
 }
 
-/* "0,8,64": whole numbers up to `most`. */
-static void take_list(const char *name, const char *text, long most, size_t *list,
-		      unsigned int *count, unsigned int room)
+static void take_bytes(void *sizes, const char *text)
 {
-	char *copy = strdup(text), *rest = copy, *word;
-	long number;
-
-	while ((word = strsep(&rest, ","))) {
-		if (*count == room || long_parse(word, 0, most, &number))
-			usage("--%s takes up to %u whole numbers from 0 to %ld, not '%s'", name,
-			      room, most, word);
-		list[(*count)++] = (size_t)number;
-	}
-	free(copy);
+	size_list_take("--bytes", text, 0, sizes);
 }
 
-static void take_bytes(void *choice, const char *text)
+static void take_cpus(void *cpus, const char *text)
 {
-	struct options *options = choice;
-
-	take_list("bytes", text, BYTES_MOST, options->bytes, &options->sizes, SIZES);
-}
-
-static void take_cpus(void *choice, const char *text)
-{
-	struct options *options = choice;
-
-	take_list("cpus", text, CPU_SETSIZE - 1, options->cpus, &options->cpu_count, CPUS);
-}
-
-static void take_range(void *options, const char *text)
-{
-	range_take("--token-ns", text, 1e6, &((struct options *)options)->token_ns);
+	size_list_take("--cpus", text, 0, cpus);
 }
 
 #define AT(member) .place = offsetof(struct options, member)
@@ -354,8 +328,9 @@ static void take_range(void *options, const char *text)
 static const struct option_set set = {
 	.rows =
 		(const struct option_row[]){
-			{ "bytes", 0, "LIST", "Of the messages", .take = take_bytes },
-			{ "cpus", 0, "LIST", "That the ranks are bound to", .take = take_cpus },
+			{ "bytes", 0, "LIST", "Of the messages", .take = take_bytes, AT(sizes) },
+			{ "cpus", 0, "LIST", "That the ranks are bound to", .take = take_cpus,
+			  AT(cpus) },
 			{ "seconds", 0, "S", "Of each size", OPTION_FRACTION, AT(seconds), 1e-9,
 			  60 },
 			{ "touch", 0, NULL, "Received bytes are read, and sent ones written before",
@@ -369,7 +344,7 @@ static const struct option_set set = {
 			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
 			{ "token-ns", 0, "LOW:HIGH",
 			  "Count only what a token took so long before and behind",
-			  .take = take_range },
+			  .take = take_token, AT(token_ns) },
 			{ 0 } },
 	.about = "Times messages between ranks. Run by onecopy bench p2p and messages.",
 };
@@ -382,16 +357,16 @@ int main(int argc, char **argv)
 	char why[256];
 
 	options_parse(&set, argc, argv, &options);
-	if (!options.sizes)
-		usage("--bytes says how long messages are, as in --bytes 8,64,4096");
+	for (unsigned int i = 0; i < options.sizes.count; i++)
+		most = options.sizes.at[i] > most ? options.sizes.at[i] : most;
+	if (!options.sizes.count || most > BYTES_MOST)
+		usage("--bytes says how long messages are, as in --bytes 8,64,4096, up to 1G");
 	transport_open(&bench.me, &argc, &argv);
 	if (by_neighbours(&bench) ? bench.me.ranks < 2 : bench.me.ranks != 2)
 		fail(by_neighbours(&bench) ? "neighbours take 2 ranks and more" :
 					     "a ping-pong takes 2 ranks");
 	bind_rank(&options, bench.me.rank);
 	distance_open(&bench.me, options.token_ns.low, options.token_ns.high);
-	for (unsigned int i = 0; i < options.sizes; i++)
-		most = options.bytes[i] > most ? options.bytes[i] : most;
 	most = most ? most : 1;
 	bench.send = transport_memory(most, options.shared);
 	bench.recv = transport_memory(options.halo ? SIDES * most : most, options.shared);
@@ -403,7 +378,7 @@ int main(int argc, char **argv)
 		if (!bench.counts && !bench.me.rank)
 			printf("# Cache misses were not counted: %s.\n", why);
 	}
-	for (unsigned int i = 0; i < options.sizes; i++)
-		measure(&bench, options.bytes[i]);
+	for (unsigned int i = 0; i < options.sizes.count; i++)
+		measure(&bench, options.sizes.at[i]);
 	transport_close(0);
 }

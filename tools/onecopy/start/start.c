@@ -148,10 +148,9 @@ static void print(const struct shm_barrier *barrier, long calls)
 		printf("= none %d %.3f\n", ranks, of_all(barrier, ENDED, 0));
 		return;
 	}
-	for (int v = 0; v <= DESCRIPTORS; v++) {
+	for (int v = 0; v <= DESCRIPTORS; v++)
 		if (v != ENDED)
 			printf("= %s %d %.3f\n", names[v], ranks, of_all(barrier, v, 0));
-	}
 	printf("= memory %d %.1f\n", ranks, of_all(barrier, MEMORY, 1) / ranks);
 	printf("= first %d %.3f\n", ranks, first);
 	printf("= job %d %.3f\n", ranks, of_all(barrier, LOADED, 0) + first);
