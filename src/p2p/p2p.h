@@ -84,6 +84,7 @@ struct oci_message {
 	uint32_t source;
 	size_t whole;		  /* bytes of the message */
 	size_t wanted;		  /* of those, as many as there is room for */
+	size_t counted;		  /* of those, what p2p->pulled has */
 	struct oc_layout foreign; /* the list of the sender's pieces, fetched */
 };
 
@@ -152,6 +153,7 @@ struct oci_p2p {
 	struct oci_outbound *busy;
 	struct oci_messages posted_any;
 	struct oci_messages pulling; /* receives that copy */
+	size_t pulled, most_pulled;  /* bytes of those, and the most since there was none */
 	struct oci_unexpecteds unexpected;
 	struct oci_unexpecteds spare; /* small ones that are not in use */
 	uint64_t posts;		      /* receives posted so far */

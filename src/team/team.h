@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 17
+#define OCI_ABI 18
 #define OCI_SENTENCE_BYTES 512
 
 /* Mechanisms in order of preference, unless ONECOPY_MECHANISM says kmod; copy/copy.h has their
