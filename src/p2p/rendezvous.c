@@ -119,6 +119,7 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 	m->wanted = m->whole < m->bytes ? m->whole : m->bytes;
 	m->at = 0;
 	m->cookie = 0;
+	m->turn = 0;
 	m->shared = m->stuck = false;
 	if (!m->wanted) {
 		oci_rendezvous_over(p2p, m);
@@ -126,7 +127,8 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 		if (m->wanted >= OCI_P2P_SHARE_BYTES && !m->sender.pieces && !m->layout.pieces)
 			invite(p2p->team, m);
 		pull_from_now(p2p, m);
-	} else if (!oci_p2p_is_piped(m->method) || !oci_pipe_begin(p2p, m)) {
+	} else if (!(oci_p2p_is_piped(m->method) || oci_pipe_choose(&p2p->in[m->source], m)) ||
+		   !oci_pipe_begin(p2p, m)) {
 		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
 	}
 }
