@@ -103,13 +103,18 @@ size_t oci_memcpy_streams_above(void)
  * tests/topologies has. */
 #define NEVER_STREAMS ((size_t)256 << 10)
 
+bool oci_memcpy_streams(size_t whole)
+{
+	return whole >= NEVER_STREAMS && whole > oci_memcpy_streams_above();
+}
+
 /* Pieces of a layout that are shorter than a page would wait for their fence more than they copy.
  */
 #define PIECE_STREAMS ((size_t)4096)
 
 void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole)
 {
-	if (bytes < PIECE_STREAMS || whole < NEVER_STREAMS || whole <= oci_memcpy_streams_above())
+	if (bytes < PIECE_STREAMS || !oci_memcpy_streams(whole))
 		memcpy(to, from, bytes);
 	else
 		move_past(to, from, bytes);

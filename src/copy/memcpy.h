@@ -3,6 +3,7 @@
 #ifndef OC_COPY_MEMCPY_H
 #define OC_COPY_MEMCPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -18,5 +19,7 @@ void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole);
 size_t oci_memcpy_dma_min(const char *sysfs);
 /* That of this machine; SIZE_MAX, too, where it has no streaming store. */
 size_t oci_memcpy_streams_above(void);
+/* Does it stream what copies so much in all? */
+bool oci_memcpy_streams(size_t whole);
 
 #endif

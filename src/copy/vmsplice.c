@@ -55,7 +55,8 @@ int oci_splice_create(struct oci_splice_out *out)
 		give(&outs);
 		return error;
 	}
-	*out = (struct oci_splice_out){ ends[0], ends[1], inode };
+	*out = (struct oci_splice_out){ ends[0], ends[1], inode,
+					oci_os_pipe_room(ends[1]) >= PIPE_BYTES };
 	return 0;
 }
 

@@ -48,6 +48,7 @@ struct oci_splice_out {
 	 */
 	int read_fd, write_fd;
 	uint64_t inode;
+	bool holds_turns; /* two of them; false: this user has too many pipes, it may be a page */
 };
 
 /* The receiver's end. */

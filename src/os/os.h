@@ -100,6 +100,8 @@ ssize_t oci_os_kmod_copy(int fd, uint64_t cookie, uint64_t offset, const struct 
  * ends[0] for reading, ends[1] for writing. 0 or -errno (-EMFILE, -ENFILE).
  */
 int oci_os_pipe(int ends[2], size_t bytes);
+/* How much it holds; 0: that is no pipe. */
+size_t oci_os_pipe_room(int fd);
 /* Which pipe a descriptor is: 0, or -errno; -EBADF also when it is something else. */
 int oci_os_pipe_inode(int fd, uint64_t *inode);
 /* The reading end of a peer's pipe, through /proc/PID/fd: a descriptor of our own, or -errno. */

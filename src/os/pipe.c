@@ -21,6 +21,13 @@ int oci_os_pipe(int ends[2], size_t bytes)
 	return 0;
 }
 
+size_t oci_os_pipe_room(int fd)
+{
+	int room = fcntl(fd, F_GETPIPE_SZ);
+
+	return room < 0 ? 0 : (size_t)room;
+}
+
 int oci_os_pipe_inode(int fd, uint64_t *inode)
 {
 	struct stat status;

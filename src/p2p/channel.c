@@ -87,6 +87,7 @@ void oci_p2p_destroy(struct oci_p2p *p2p)
 		if (p2p->in[r].unfinished && p2p->in[r].unfinished->claimed)
 			free(p2p->in[r].unfinished);
 		oci_splice_in_close(&p2p->in[r].pipe);
+		free(p2p->in[r].choice);
 	}
 	while ((entry = TAILQ_FIRST(&p2p->unexpected))) {
 		TAILQ_REMOVE(&p2p->unexpected, entry, of_any);
@@ -149,6 +150,8 @@ struct oci_outbound *oci_outbound_get(struct oci_p2p *p2p, uint32_t peer, int *e
 		out->eager_bytes = p2p->limits.stream_eager_bytes;
 	else if (oci_near_peer(p2p->team, peer))
 		out->eager_bytes = p2p->limits.near_eager_bytes;
+	out->pipes = p2p->team->member[peer].mechanism == OCI_MECH_SHM &&
+		     p2p->limits.pipe_bytes != SIZE_MAX && oci_apart_peer(p2p->team, peer);
 	out->reverse = &p2p->in[peer];
 	p2p->in[peer].reverse = out;
 	out->pipe = OCI_SPLICE_OUT_CLOSED;

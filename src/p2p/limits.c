@@ -34,8 +34,11 @@
 #define EAGER_MOST ((size_t)16 << 10)
 /* Where no single copy is to be had: half of the ring. */
 #define STREAM_EAGER_BYTES ((size_t)OCI_P2P_RING_BYTES / 2)
+/* And through a pipe, if that is quicker, where no cache is shared either: paper 001, section 4.1,
+ * whose authors saw no gain below. */
+#define PIPE_BYTES ((size_t)64 << 10)
 
-/* Of large messages, where an option asks for a way; a pipe is never chosen by itself. */
+/* Of large messages, where an option asks for a way. */
 static enum oci_p2p_method method(void)
 {
 	switch (oci_options()->p2p) {
@@ -96,10 +99,14 @@ void oci_p2p_limits(const struct oci_model *model, struct oci_p2p_limits *limits
 					   .mapped_eager_bytes = MAPPED_EAGER,
 					   .stream_eager_bytes = STREAM_EAGER_BYTES,
 					   .method = method(),
+					   .pipe_bytes = SIZE_MAX,
 					   .never_mapped = o->p2p == OCI_WAY_CMA,
 					   .never_by_pair = o->p2p == OCI_WAY_MAP };
 	if (limits->never_mapped || limits->method != OCI_P2P_COPY || forced)
 		limits->mapped_eager_bytes = SIZE_MAX;
+	/* Who asks for two copies gets them. */
+	if (o->p2p == OCI_WAY_AUTO && o->mechanism == OCI_WAY_AUTO)
+		limits->pipe_bytes = PIPE_BYTES;
 	if (forced)
 		limits->eager_bytes = limits->near_eager_bytes = limits->stream_eager_bytes =
 			o->p2p_eager;

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The eager limit follows the model's terms. */
+/* The eager limit follows the model's terms; past the caches goes what is too much at once. */
+#include <stdlib.h>
 
+#include "api/engine.h"
+#include "copy/memcpy.h"
+#include "lab/mock/mock.h"
 #include "p2p/p2p.h"
+#include "support/fork_team.h"
 #include "support/test.h"
 
 static size_t limit_of(const struct oci_model *model)
@@ -44,4 +49,58 @@ TEST(every_profile_has_an_eager_limit)
 		assert_in_range(limit_of(&model), 1024, 16384);
 		oci_model_destroy(&model);
 	}
+}
+
+enum { MOST_MESSAGES = 8 };
+
+/* So many messages at once from rank 0 to rank 1: is any of them to go past the caches? */
+static bool stream(unsigned int messages, size_t bytes, bool to_one_place)
+{
+	struct oc_request *requests[2 * MOST_MESSAGES];
+	uint8_t *from = calloc(1, bytes), *to = calloc(messages, bytes);
+	struct oc_team *teams[2];
+	const uint64_t *told;
+	bool streams = false;
+
+	assert_true(from && to);
+	oci_mock = (struct oci_mock){ .enabled = true };
+	assert_int_equal(oct_local_teams(2, teams), 0);
+	told = &teams[1]->team.own->progress.p2p_streams;
+	for (unsigned int i = 0; i < messages; i++) {
+		uint8_t *place = to + (to_one_place ? 0 : i * bytes);
+
+		assert_int_equal(oc_isend(teams[0], 1, 0, from, bytes, &requests[2 * i]), 0);
+		assert_int_equal(oc_irecv(teams[1], 0, 0, place, bytes, NULL, &requests[2 * i + 1]),
+				 0);
+	}
+	for (unsigned int i = 0; i < 2 * messages; i++) {
+		int result;
+
+		while (!(result = oc_peek(requests[i]))) {
+			oc_progress();
+			streams |= oci_load_relaxed(told) != 0;
+		}
+		assert_int_equal(result, 1);
+	}
+	/* The next ones begin anew. */
+	assert_int_equal(oci_load_relaxed(told), 0);
+	assert_int_equal(oct_local_end(2, teams), 0);
+	oci_mock = (struct oci_mock){ 0 };
+	free(from);
+	free(to);
+	return streams;
+}
+
+TEST(messages_at_once_count_together)
+{
+	size_t least = oci_memcpy_streams_above();
+
+	if (least > (size_t)64 << 20)
+		skip(); /* no cache is known, or one for which this took too much memory */
+	assert_false(stream(1, least, false));
+	assert_true(stream(1, least + 1, false));
+	/* Paper 001: of 7 messages each may have a seventh. */
+	assert_false(stream(7, least / 7, false));
+	assert_true(stream(7, least / 7 + 1, false));
+	assert_false(stream(7, least / 7 + 1, true));
 }

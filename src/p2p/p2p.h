@@ -26,6 +26,7 @@
 #include "copy/vmsplice.h"
 #include "model/model.h"
 #include "p2p/channel.h"
+#include "team/learned.h"
 #include "team/team.h"
 
 /* How a rendezvous moves its bytes. */
@@ -50,6 +51,9 @@ struct oci_p2p_limits {
 	size_t mapped_eager_bytes;  /* of a buffer that the receiver can map; SIZE_MAX: as others */
 	size_t stream_eager_bytes;  /* the same to a rank that cannot single-copy */
 	enum oci_p2p_method method; /* of a rendezvous */
+	/* From here on one may go through a pipe between ranks that share no cache and have no
+	 * single copies; SIZE_MAX: none does. */
+	size_t pipe_bytes;
 	/* What OCI_P2P_COPY does not do, though the pair could: this rank's own business. */
 	bool never_mapped, never_by_pair;
 };
@@ -84,6 +88,8 @@ struct oci_message {
 	uint32_t source;
 	size_t whole;		  /* bytes of the message */
 	size_t wanted;		  /* of those, as many as there is room for */
+	size_t counted;		  /* of those, what p2p->pulled has */
+	uint32_t turn;		  /* of its struct oci_pipe_choice that it belongs to; 0: none */
 	struct oc_layout foreign; /* the list of the sender's pieces, fetched */
 };
 
@@ -120,6 +126,7 @@ struct oci_outbound {
 	uint32_t peer;
 	struct oci_outbound *busy_next; /* both lists empty: not on the list of busy ones */
 	bool busy, streams_first;
+	bool pipes; /* its receiver may choose one for large messages, as long as it can be had */
 };
 
 /* And for one that it hears from. */
@@ -137,7 +144,27 @@ struct oci_inbound {
 	struct oci_messages streams; /* receives that are sent to */
 	struct oci_messages pipes;   /* and through its pipe: the first is, others wait */
 	struct oci_splice_in pipe;
+	struct oci_pipe_choice *choice; /* NULL: its sender has not left us any yet */
 	int32_t filling_tag;
+};
+
+/*
+ * Which is quicker, a sender's ring or its pipe? That is a matter of the program, too: what lies in
+ * nobody's cache is read by one copy in less time, what the sender has just written by two
+ * (docs/results/experiments.md). So both are tried. Messages that are under way at once are a turn:
+ * they go the same way, and are measured together.
+ */
+struct oci_pipe_choice {
+	struct oci_learned learned[OCI_LEARNED_LENGTHS];
+	uint8_t word[OCI_LEARNED_LENGTHS]; /* this rank's alone */
+	uint32_t turns[OCI_LEARNED_LENGTHS];
+	bool refused; /* its pipe could not be opened */
+	/* The turn: its number, what is under way of it, and what has come. */
+	bool open, piped, tries;
+	unsigned int length;
+	uint32_t turn, under_way;
+	size_t bytes;
+	uint64_t begun_ns;
 };
 
 struct oci_p2p {
@@ -152,6 +179,7 @@ struct oci_p2p {
 	struct oci_outbound *busy;
 	struct oci_messages posted_any;
 	struct oci_messages pulling; /* receives that copy */
+	size_t pulled, most_pulled;  /* bytes of those, and the most since there was none */
 	struct oci_unexpecteds unexpected;
 	struct oci_unexpecteds spare; /* small ones that are not in use */
 	uint64_t posts;		      /* receives posted so far */
@@ -300,6 +328,9 @@ unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out,
 			   struct oci_message *message);
 /* The receiver's: false: it cannot be read. One turn for each sender. */
 bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *message);
+/* Of one whose sender leaves it the choice: is it to go through the pipe? And it has come. */
+bool oci_pipe_choose(struct oci_inbound *in, struct oci_message *message);
+void oci_pipe_came(struct oci_inbound *in, const struct oci_message *message);
 unsigned int oci_pipe_progress(struct oci_p2p *p2p);
 
 static inline bool oci_p2p_is_piped(enum oci_p2p_method method)

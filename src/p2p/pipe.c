@@ -2,13 +2,17 @@
 /*
  * A rendezvous through a pipe (copy/vmsplice.h): the sender attaches its pages, or copies, and the
  * receiver reads. A pipe is a stream, so a receiver asks for one message of a sender at a time, and
- * the others wait. The buffer is the sender's again when the receiver says "done".
+ * the others wait. Between ranks that share no cache and may not copy from each other's memory the
+ * receiver chooses it where it has measured it to be quicker than the ring. The buffer is the
+ * sender's again when the receiver says "done".
  *
  * A pipe that cannot be had, at either end, is not an error: the chunks go through the ring.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "copy/layout.h"
 #include "p2p/p2p.h"
@@ -45,9 +49,14 @@ uint64_t oci_pipe_offer(struct oci_outbound *out)
 	/* Not ours any more. A message announced by its old handle goes through the ring if its
 	 * receiver cannot open that, and else ends the team: is_still_there(). */
 	oci_splice_out_close(&out->pipe);
-	if (oci_splice_create(&out->pipe) || oci_splice_handle(&out->pipe, &handle))
-		return 0;
-	return handle;
+	if (!oci_splice_create(&out->pipe) && !oci_splice_handle(&out->pipe, &handle)) {
+		if (!out->pipes || out->pipe.holds_turns)
+			return handle;
+		/* A call for each page or two gains nothing: who asked for a pipe gets that. */
+		oci_splice_out_close(&out->pipe);
+	}
+	out->pipes = false;
+	return 0;
 }
 
 /* Is the pipe that was announced, and that the receiver has opened, still ours? Asked again before
@@ -87,6 +96,66 @@ unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct
 
 /* ---- the receiver ---------------------------------------------------------------------------- */
 
+/* Messages that follow one another without a gap are as many as this a turn. */
+#define TURN_MESSAGES 16
+
+static void begin_turn(struct oci_pipe_choice *c, const struct oci_message *m)
+{
+	unsigned int l = oci_learned_length(m->wanted);
+
+	c->length = l;
+	c->piped = oci_learned_way(&c->learned[l], &c->word[l], c->turns[l]++, &c->tries);
+	c->piped &= !c->refused;
+	c->tries &= !c->refused;
+	c->open = true;
+	c->bytes = c->under_way = 0;
+	if (!++c->turn)
+		c->turn++; /* 0 is no turn */
+	c->begun_ns = c->tries ? oci_clock_ns() : 0;
+}
+
+bool oci_pipe_choose(struct oci_inbound *in, struct oci_message *m)
+{
+	if (!m->sender.pipe)
+		return false;
+	if (!in->choice)
+		in->choice = calloc(1, sizeof(*in->choice));
+	if (!in->choice)
+		return false;
+	if (!in->choice->open)
+		begin_turn(in->choice, m);
+	in->choice->under_way++;
+	m->turn = in->choice->turn;
+	if (in->choice->piped)
+		m->method = OCI_P2P_VMSPLICE;
+	return in->choice->piped;
+}
+
+/* It goes through the ring, as its pipe cannot be opened: so do all after it. */
+static void refuse(struct oci_inbound *in, const struct oci_message *m)
+{
+	if (!m->turn)
+		return;
+	in->choice->refused = true;
+	in->choice->piped = in->choice->tries = false;
+}
+
+void oci_pipe_came(struct oci_inbound *in, const struct oci_message *m)
+{
+	struct oci_pipe_choice *c = in->choice;
+
+	/* Of an earlier turn: it is in none any more. */
+	if (!m->turn || !c->open || m->turn != c->turn)
+		return;
+	c->bytes += m->wanted;
+	if (--c->under_way && c->bytes < TURN_MESSAGES * m->wanted)
+		return;
+	c->open = false;
+	if (c->tries)
+		oci_learned_tell(&c->learned[c->length], &c->word[c->length], c->piped, c->bytes,
+				 oci_clock_ns() - c->begun_ns);
+}
+
 bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)
 {
 	struct oci_inbound *in = &p2p->in[m->source];
@@ -101,6 +170,7 @@ bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)
 	if (error) {
 		oci_debug("the pipe of rank %u cannot be opened (%s): it sends in another way",
 			  m->source, strerror(-error));
+		refuse(in, m);
 		return false;
 	}
 	TAILQ_INSERT_TAIL(&in->pipes, m, on);
@@ -127,6 +197,7 @@ static unsigned int read_turn(struct oci_p2p *p2p, struct oci_inbound *in, struc
 	TAILQ_REMOVE(&in->pipes, m, on);
 	if (TAILQ_FIRST(&in->pipes))
 		oci_rendezvous_ask(p2p, TAILQ_FIRST(&in->pipes), TAILQ_FIRST(&in->pipes)->method);
+	oci_pipe_came(in, m);
 	oci_rendezvous_over(p2p, m);
 	return 1;
 }

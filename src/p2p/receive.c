@@ -132,6 +132,7 @@ static void take_stream(struct oci_inbound *in, const struct oci_cell *cell)
 	if (m->at < m->wanted)
 		return;
 	TAILQ_REMOVE(&in->streams, m, on);
+	oci_pipe_came(in, m);
 	oci_receive_finish(m, m->source, m->tag, m->whole);
 }
 

@@ -39,9 +39,19 @@ static bool put_chunk(struct oci_outbound *out, struct oci_message *m, enum oci_
 	return true;
 }
 
+/* Does the receiver get the choice between the ring and a pipe? What lies in a shared heap it may
+ * map, and pieces would be copied twice by a pipe, too. */
+static bool has_choice(const struct oci_p2p *p2p, const struct oci_outbound *out,
+		       const struct oci_message *m)
+{
+	return out->pipes && m->bytes >= p2p->limits.pipe_bytes && !m->layout.pieces &&
+	       !oci_arena_holds((uintptr_t)m->buffer);
+}
+
 static bool announce(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
 {
 	struct oci_cell *cell = oci_cell_next(out);
+	bool choice;
 
 	if (!cell)
 		return false;
@@ -52,12 +62,15 @@ static bool announce(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_m
 	cell->kind = OCI_CELL_RENDEZVOUS;
 	cell->tag = m->tag;
 	cell->bytes = m->bytes;
-	m->sender.pipe = oci_p2p_is_piped(p2p->limits.method) ? oci_pipe_offer(out) : 0;
+	choice = has_choice(p2p, out, m);
+	m->method = choice ? OCI_P2P_STREAM : p2p->limits.method;
+	if (choice || oci_p2p_is_piped(m->method))
+		m->sender.pipe = oci_pipe_offer(out);
 	cell->rendezvous = (struct oci_announcement){
 		.place = (uintptr_t)(m->layout.pieces ? (void *)m->layout.pieces : m->buffer),
 		.pieces = m->layout.pieces ? m->layout.count : 0,
 		.line = oci_line_offset(m->line),
-		.method = p2p->limits.method,
+		.method = m->method,
 		.pipe = m->sender.pipe,
 	};
 	oci_cell_publish(out, cell);

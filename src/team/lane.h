@@ -97,7 +97,10 @@ struct oci_progress_block {
 	 * copy from or to the owner's buffers: not in the line of `done`, which every operation
 	 * writes. */
 	uint64_t poison;
-	uint8_t pad0[48];
+	/* The owner's receives are so many bytes at once that who copies to them goes past the
+	 * caches; beside what is looked at then anyway. */
+	uint64_t p2p_streams;
+	uint8_t pad0[40];
 	uint64_t p2p_opened;
 	uint8_t pad1[56];
 };

@@ -72,6 +72,12 @@ static enum oci_topo_level by_places(const struct oci_team *team)
 	return common;
 }
 
+/* Does it say something of these ranks, what lines take between them? */
+static bool can_measure(const struct oci_team *team)
+{
+	return !oci_near_source.by_cpus || (!team->may_part && !team->oversubscribed);
+}
+
 enum oci_topo_level oci_near_find(struct oci_team *team)
 {
 	const struct oci_member *next = &team->member[(team->rank + 1) % team->size];
@@ -81,9 +87,7 @@ enum oci_topo_level oci_near_find(struct oci_team *team)
 		told &= team->member[r].is_told;
 	if (told || team->size == 1)
 		return by_places(team);
-	if (oci_near_source.by_cpus && (team->may_part || team->oversubscribed))
-		return OCI_TOPO_MACHINE;
-	return measured(next->region) ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
+	return can_measure(team) && measured(next->region) ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
 }
 
 /*
@@ -120,4 +124,13 @@ bool oci_near_peer(const struct oci_team *team, uint32_t peer)
 		return true;
 	return mine->is_told && its->is_told &&
 	       oci_topo_near(oci_topo_common(&mine->place, &its->place));
+}
+
+bool oci_apart_peer(const struct oci_team *team, uint32_t peer)
+{
+	const struct oci_member *mine = &team->member[team->rank], *its = &team->member[peer];
+
+	if (mine->is_told && its->is_told)
+		return oci_topo_apart(&mine->place, &its->place);
+	return team->size == 2 && can_measure(team) && !oci_topo_near(team->common);
 }

@@ -44,6 +44,8 @@ static enum oci_topo_level on_machine(const char *name, uint32_t ranks, unsigned
 		team.oversubscribed = why == 1;
 		assert_int_equal(oci_near_find(&team), OCI_TOPO_MACHINE);
 		assert_int_equal(looks, looked);
+		team.common = OCI_TOPO_MACHINE;
+		assert_false(oci_apart_peer(&team, ranks - 1));
 	}
 	team.may_part = team.oversubscribed = false;
 	team.common = oci_near_find(&team);
@@ -52,6 +54,9 @@ static enum oci_topo_level on_machine(const char *name, uint32_t ranks, unsigned
 		assert_int_equal(
 			oci_near_peer(&team, 1),
 			oci_topo_near(oci_topo_common(&member[0].place, &member[1].place)));
+	if (!untold)
+		assert_int_equal(oci_apart_peer(&team, ranks - 1),
+				 oci_topo_apart(&member[0].place, &member[ranks - 1].place));
 	return team.common;
 }
 
@@ -126,8 +131,11 @@ static int agree(struct oc_team *team, void *arg)
 	oci_near_source.by_places = oci_near_source.by_cpus = false;
 	oci_near_source.line_ns = near >> team->team.rank & 1 ? near_line : far_line;
 	oct_made(team);
+	/* Of more than two it is not told which of them are far. */
 	return team->team.common != (near == all ? OCI_TOPO_L3 : OCI_TOPO_MACHINE) ||
-	       oci_near_peer(&team->team, 0) != (near == all);
+	       oci_near_peer(&team->team, 0) != (near == all) ||
+	       oci_apart_peer(&team->team, !team->team.rank) !=
+		       (near != all && team->team.size == 2);
 }
 
 TEST(one_rank_that_is_far_is_enough)

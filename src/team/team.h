@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 17
+#define OCI_ABI 18
 #define OCI_SENTENCE_BYTES 512
 
 /* Mechanisms in order of preference, unless ONECOPY_MECHANISM says kmod; copy/copy.h has their
@@ -192,6 +192,9 @@ void oci_near_offer(struct oci_region *own);
 enum oci_topo_level oci_near_find(struct oci_team *team);
 /* Do this rank and a peer share a cache? */
 bool oci_near_peer(const struct oci_team *team, uint32_t peer);
+/* Is it certain that they share none? By their places, or by the time of the lines between two
+ * ranks that are alone. */
+bool oci_apart_peer(const struct oci_team *team, uint32_t peer);
 /* Would these ranks gain by large slots? Who shares a heap or a CPU needs none. */
 static inline bool oci_near_gains_by_large(const struct oci_team *team)
 {

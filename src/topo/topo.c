@@ -65,6 +65,21 @@ enum oci_topo_level oci_topo_common(const struct oci_topo_place *a, const struct
 	return level;
 }
 
+static bool differ(const struct oci_topo_place *a, const struct oci_topo_place *b,
+		   enum oci_topo_level level)
+{
+	return at_level(a, level) != OCI_TOPO_NOWHERE && at_level(b, level) != OCI_TOPO_NOWHERE &&
+	       at_level(a, level) != at_level(b, level);
+}
+
+bool oci_topo_apart(const struct oci_topo_place *a, const struct oci_topo_place *b)
+{
+	/* No cache is of two packages. What lies in an L2 lies in its L3, unless there is none. */
+	return differ(a, b, OCI_TOPO_PACKAGE) || differ(a, b, OCI_TOPO_L3) ||
+	       (a->l3 == OCI_TOPO_NOWHERE && b->l3 == OCI_TOPO_NOWHERE &&
+		differ(a, b, OCI_TOPO_L2));
+}
+
 unsigned int oci_topo_group(const struct oci_topo_place *places, unsigned int count,
 			    enum oci_topo_level level, uint32_t *group)
 {

@@ -51,6 +51,8 @@ bool oci_topo_self(struct oci_topo_place *place, uint32_t ranks);
 
 /* The closest level that two places share: CORE .. MACHINE. */
 enum oci_topo_level oci_topo_common(const struct oci_topo_place *a, const struct oci_topo_place *b);
+/* Is it certain that two places have no cache in common? Not where one of them spans several. */
+bool oci_topo_apart(const struct oci_topo_place *a, const struct oci_topo_place *b);
 /*
  * Groups `count` places at `level`: group[i] is the index of the first place that shares the
  * level with place i (so a leader is group[i] == i). Returns the number of groups. Places that

@@ -129,6 +129,46 @@ TEST(the_common_level_is_the_closest)
 	oci_topo_destroy(knl);
 }
 
+/* Masks of CPUs from a and from b on. */
+TEST(places_are_apart_where_no_cache_can_be_theirs_together)
+{
+	static const struct {
+		const char *name;
+		unsigned int a, a_cpus, b, b_cpus;
+		bool apart;
+	} row[] = {
+		{ "ig-8x6", 0, 1, 5, 1, false },
+		{ "ig-8x6", 0, 1, 6, 1, true },
+		{ "ig-8x6", 0, 6, 6, 6, true }, /* bound to a package each */
+		{ "ig-8x6", 0, 48, 6, 1, false },
+		{ "broadwell-2x14", 0, 1, 13, 1, false },
+		{ "broadwell-2x14", 13, 1, 14, 1, true },
+		{ "power8-2x10", 0, 1, 8, 1, false },
+		{ "power8-2x10", 79, 1, 80, 1, true },
+		/* No L3: cores of two L2s; who has two of these may be at either. */
+		{ "knl-68", 0, 1, 7, 1, false },
+		{ "knl-68", 0, 1, 8, 1, true },
+		{ "knl-68", 0, 16, 16, 8, false },
+		/* L3s of one node of memory; a mask that spans two of them. */
+		{ "epyc-nps4-2x64", 0, 1, 7, 1, false },
+		{ "epyc-nps4-2x64", 0, 1, 8, 1, true },
+		{ "epyc-nps4-2x64", 0, 8, 8, 8, true },
+		{ "epyc-nps4-2x64", 0, 16, 16, 1, false },
+		{ "epyc-nps4-2x64", 0, 64, 64, 64, true },
+		{ "epyc-nps4-2x64", 0, 128, 0, 128, false },
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct oci_topo *topo = load(row[i].name);
+		struct oci_topo_place a = bound(topo, row[i].a, row[i].a_cpus);
+		struct oci_topo_place b = bound(topo, row[i].b, row[i].b_cpus);
+
+		assert_int_equal(oci_topo_apart(&a, &b), row[i].apart);
+		assert_int_equal(oci_topo_apart(&b, &a), row[i].apart);
+		oci_topo_destroy(topo);
+	}
+}
+
 TEST(groups_name_their_first_member)
 {
 	struct oci_topo *topo = load("ig-8x6");

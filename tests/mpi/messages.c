@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * messages SEED ROUNDS [THREADS]: random messages between random ranks, from and into memory of all
- * kinds, with wildcards, probes, persistent requests, receives that are too short, derived types
- * and to oneself; with threads, each on a communicator of its own. And puts and gets. Every byte is
- * checked, also those around; send buffers are written over at once.
+ * kinds, with wildcards, probes, persistent requests, receives that are too short or cancelled,
+ * derived types and to oneself; with threads, each on a communicator of its own. And puts, gets and
+ * accumulates. Every byte is checked, also those around; send buffers are written over at once.
  *
  * messages die: rank 1 ends in the middle of its messages. Of that only the end is of interest.
  *
@@ -22,7 +22,7 @@
 
 enum { MOST = 24, GUARD = 64, STATIC = 512 << 10, LARGE = 64 << 10, WINDOW = 300000 };
 enum { HEAP, STATIC_DATA, MAPPED, KINDS };
-enum mode { POSTED, PROBED, PERSISTENT, SHORT, EXCHANGED, MODES };
+enum mode { POSTED, PROBED, PERSISTENT, SHORT, CANCELLED, EXCHANGED, MODES };
 
 static int rank, ranks;
 
@@ -286,8 +286,58 @@ static void finish_send(MPI_Request *request)
 		MPI_Request_free(request);
 }
 
+/* Receives that nobody sends to, and that are taken back. */
+enum { UNSENT = 4, NEVER = 32000 };
+
+struct unsent {
+	int count;
+	struct buffer buffer[UNSENT];
+	MPI_Request request[UNSENT];
+};
+
+static void post_unsent(struct mix *m, struct unsent *unsent, int count)
+{
+	unsent->count = count;
+	for (int i = 0; i < count; i++) {
+		struct message msg = { .from = i % ranks,
+				       .tag = NEVER + i,
+				       .bytes = (size_t)LARGE << i,
+				       .mode = i % 2 ? PERSISTENT : CANCELLED,
+				       .any = i / 2 };
+
+		get_memory(m, &unsent->buffer[i], HEAP, msg.bytes, 0);
+		unsent->buffer[i].type = MPI_BYTE;
+		unsent->buffer[i].count = (int)msg.bytes;
+		post_receive(m, &msg, &unsent->buffer[i], &unsent->request[i]);
+	}
+}
+
+static void take_back(struct mix *m, struct unsent *unsent)
+{
+	for (int i = 0; i < unsent->count; i++) {
+		struct buffer *b = &unsent->buffer[i];
+		MPI_Status status;
+		int cancelled = 0;
+
+		MPI_Cancel(&unsent->request[i]);
+		MPI_Wait(&unsent->request[i], &status);
+		MPI_Test_cancelled(&status, &cancelled);
+		if (!cancelled)
+			case_fail("a receive that nobody sent to was not cancelled");
+		if (unsent->request[i] != MPI_REQUEST_NULL)
+			MPI_Request_free(&unsent->request[i]);
+		for (size_t at = 0; at < b->room; at++)
+			if (b->block[at] != 0xa5)
+				case_fail("byte %zu of a cancelled receive was written", at);
+		drop(m, b);
+	}
+	unsent->count = 0;
+}
+
 static void random_round(struct mix *m, int mode)
 {
+	struct unsent unsent = { 0 };
+	int before = (int)pick(m, 2);
 	int count = 1 + (int)pick(m, MOST);
 	struct message all[MOST];
 	struct buffer in[MOST], out[MOST];
@@ -295,6 +345,8 @@ static void random_round(struct mix *m, int mode)
 
 	for (int i = 0; i < count; i++)
 		all[i] = plan_message(m, mode, m->tag + i);
+	if (mode == CANCELLED)
+		post_unsent(m, &unsent, 1 + (int)pick(m, UNSENT));
 	for (int i = 0; i < count; i++) {
 		if (all[i].to != rank)
 			continue;
@@ -308,6 +360,8 @@ static void random_round(struct mix *m, int mode)
 		make(m, &all[i], 0, &out[i]);
 		post_send(m, &all[i], &out[i], &send[i]);
 	}
+	if (before)
+		take_back(m, &unsent);
 	for (int i = 0; i < count; i++) {
 		if (all[i].to != rank)
 			continue;
@@ -331,6 +385,7 @@ static void random_round(struct mix *m, int mode)
 			check(m, &all[i], &in[i]);
 		drop(m, &in[i]);
 	}
+	take_back(m, &unsent);
 }
 
 /* All at once to the next rank, by blocking calls and arrays on the stack. */
@@ -373,7 +428,8 @@ static void *run(void *argument)
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* Everybody puts into the next rank's window, and gets out of it what it has put. */
+/* Everybody puts into the next rank's window, gets out of it what it has put, and adds that to it
+ * so that nothing is left. */
 static void windows(int created)
 {
 	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
@@ -405,6 +461,13 @@ static void windows(int created)
 			if (memory[at] != value(&theirs, call, (size_t)at) || in[at] != out[at])
 				case_fail("byte %d of a window of %d: put %d, got %d", at, bytes,
 					  memory[at], in[at]);
+		MPI_Win_fence(0, window);
+		MPI_Accumulate(out, bytes, MPI_BYTE, next, 0, bytes, MPI_BYTE, MPI_BXOR, window);
+		MPI_Win_fence(0, window);
+		for (int at = 0; at < WINDOW; at++)
+			if (memory[at])
+				case_fail("byte %d of a window of %d: accumulated to %d", at, bytes,
+					  memory[at]);
 	}
 	MPI_Win_free(&window);
 	if (created)

@@ -47,27 +47,32 @@ enum {
 
 static const struct flow {
 	const char *name, *title, *about, *option;
-	bool many; /* ranks, not two */
+	bool many;	 /* ranks, not two */
+	bool collective; /* which onecopy serves as such: no messages are counted */
 } flows[] = {
 	{ "pingpong", "ping-pong",
-	  "Half a round trip: blocking send and receive, the same buffers each time.", "", false },
+	  "Half a round trip: blocking send and receive, the same buffers each time.", "", false,
+	  false },
 	{ "touch", "ping-pong, rewritten",
 	  "The same; each rank reads what it received and writes what it sends next, which is timed.",
-	  " --touch", false },
+	  " --touch", false, false },
 	{ "stream", "bandwidth",
 	  "A message's time of 16 that are under way at once from rank 0 to rank 1, which then "
 	  "answers.",
-	  " --stream", false },
+	  " --stream", false, false },
 	{ "both", "both ways",
 	  "The same, with as many the other way at once: two messages, one each way.", " --both",
-	  false },
+	  false, false },
 	{ "halo", "halo exchange",
 	  "An exchange on a periodic grid, as square as the number of ranks allows: a message to and "
 	  "from each neighbour, all at once. Rate: what a rank receives.",
-	  " --halo", true },
+	  " --halo", true, false },
 	{ "ring", "shift ring",
 	  "A shift: each rank sends a message to the next and receives one from the rank before.",
-	  " --ring", true },
+	  " --ring", true, false },
+	{ "alltoall", "MPI_Alltoall",
+	  "A call of MPI_Alltoall, by length of a block. Rate: what all ranks receive from others.",
+	  " --alltoall", true, true },
 };
 enum { FLOWS = sizeof(flows) / sizeof(flows[0]) };
 
@@ -81,6 +86,7 @@ static struct view {
 	char arguments[2048];
 	struct figure *main;
 	bool said; /* what a run says of itself is a note once */
+	bool collective;
 } views[LAUNCHERS * FLOWS];
 static unsigned int view_count;
 
@@ -158,7 +164,7 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 	if (ran && *run.said && !view->said)
 		figure_note(view->main, "%s", run.said);
 	view->said |= *run.said && ran;
-	if (ran && heap && variant->onecopy && !copies && !round)
+	if (ran && heap && variant->onecopy && !view->collective && !copies && !round)
 		figure_note(view->main, "No message went by mapped memory under the shared heap.");
 	return err;
 }
@@ -291,6 +297,7 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 		title = results_text(&bench->results, "%s, %u ranks", title, ranks);
 	view->variants = served;
 	view->launcher = mpi;
+	view->collective = flow->collective;
 	view->ranks = ranks;
 	view->binding = binding_of(&bench->results.host, ranks);
 	snprintf(view->stem, sizeof(view->stem), "%s-%s", launcher_info(mpi)->word, flow->name);

@@ -90,7 +90,7 @@ const struct option_set bench_options = {
 		(const struct option_row[]){
 			{ "ranks", 'n', "N",
 			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start, "
-			  "ranks of overlap, of the halo and the ring of messages (default 2)",
+			  "ranks of overlap, of the halo, the ring and the Alltoall of messages (default 2)",
 			  .take = take_ranks },
 			{ "bytes", 'b', "LIST",
 			  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and "

@@ -5,7 +5,8 @@
  * received and write what they send next, inside the timed part. With --stream rank 0 sends many
  * messages at once, with --both each rank does: the bandwidth, one way and both. With --halo, on a
  * periodic grid of any number of ranks, each exchanges messages with its up to four neighbours at
- * once; with --ring each sends one to the next and receives one from the rank before.
+ * once; with --ring each sends one to the next and receives one from the rank before. With
+ * --alltoall they call MPI_Alltoall.
  *
  * Rank 0 prints lines as lab/experiment/run.h has them: the throughput of each size, the time of a
  * message (of an exchange, of a shift), its cache misses. Every size is verified before it is
@@ -38,7 +39,7 @@ struct options {
 	struct size_list sizes, cpus;
 	double seconds;
 	struct range token_ns;
-	bool touch, stream, both, halo, ring, misses, shared;
+	bool touch, stream, both, halo, ring, alltoall, misses, shared;
 };
 
 struct bench {
@@ -109,6 +110,12 @@ static void exchanges(struct bench *b, size_t bytes, unsigned int count)
 		transport_window(&b->window, bytes);
 }
 
+static void alltoalls(struct bench *b, size_t bytes, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		transport_alltoall(b->send, b->recv, bytes);
+}
+
 static bool by_windows(const struct bench *b)
 {
 	return b->options->stream || b->options->both;
@@ -116,7 +123,7 @@ static bool by_windows(const struct bench *b)
 
 static bool by_neighbours(const struct bench *b)
 {
-	return b->options->halo || b->options->ring;
+	return b->options->halo || b->options->ring || b->options->alltoall;
 }
 
 static void add_neighbour(struct bench *b, uint32_t to, uint32_t from)
@@ -167,22 +174,36 @@ static void fill_window(struct bench *b)
 	b->window.receives = b->options->both || b->me.rank ? WINDOW : 0;
 }
 
-/* Messages that a rank receives at once. */
+/* Blocks of the buffer that is received into. */
 static unsigned int places(const struct bench *b)
 {
-	return by_neighbours(b) ? b->window.receives : 1;
+	return b->options->alltoall ? b->me.ranks : by_neighbours(b) ? b->window.receives : 1;
+}
+
+/* Whose bytes come to be in one of them. */
+static uint32_t source_of(const struct bench *b, unsigned int place)
+{
+	return b->options->alltoall ? place : by_neighbours(b) ? b->from[place] : !b->me.rank;
+}
+
+static void (*what_to_do(const struct bench *b))(struct bench *, size_t, unsigned int)
+{
+	return b->options->alltoall ? alltoalls :
+	       by_neighbours(b)	    ? exchanges :
+	       by_windows(b)	    ? windows :
+				      round_trips;
 }
 
 /* Every byte of the first exchange. */
 static void verify(struct bench *b, size_t bytes)
 {
-	uint32_t peer = !b->me.rank;
+	unsigned int blocks = b->options->alltoall ? places(b) : 1;
 
-	for (size_t i = 0; i < bytes; i++)
-		b->send[i] = byte_of(b->me.rank, i);
+	for (size_t i = 0; i < blocks * bytes; i++)
+		b->send[i] = byte_of(b->me.rank, i % bytes);
 	memset(b->recv, 0xff, places(b) * bytes);
 	if (by_neighbours(b)) {
-		exchanges(b, bytes, 1);
+		what_to_do(b)(b, bytes, 1);
 	} else if (b->me.rank) {
 		transport_recv(0, b->recv, bytes);
 		transport_send(0, b->send, bytes);
@@ -192,8 +213,7 @@ static void verify(struct bench *b, size_t bytes)
 	}
 	for (unsigned int p = 0; p < places(b); p++)
 		for (size_t i = 0; i < bytes; i++)
-			if (b->recv[p * bytes + i] !=
-			    byte_of(by_neighbours(b) ? b->from[p] : peer, i))
+			if (b->recv[p * bytes + i] != byte_of(source_of(b, p), i))
 				fail_at(bytes);
 }
 
@@ -219,11 +239,6 @@ static uint64_t sum_up(struct bench *b, uint64_t word)
 		sum += theirs;
 	}
 	return sum;
-}
-
-static void (*what_to_do(const struct bench *b))(struct bench *, size_t, unsigned int)
-{
-	return by_neighbours(b) ? exchanges : by_windows(b) ? windows : round_trips;
 }
 
 /* In one of these, one after the other. */
@@ -257,7 +272,12 @@ static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int bat
 
 static void print(const struct bench *b, size_t bytes, double s, double misses)
 {
-	double moved = (double)bytes * (b->options->both ? 2 : places(b));
+	double ranks = b->me.ranks, moved = (double)bytes;
+
+	if (b->options->alltoall)
+		moved *= ranks * (ranks - 1);
+	else
+		moved *= b->options->both ? 2 : places(b);
 
 	printf("= throughput %zu %.6g\n", bytes, 1e-9 * moved / s);
 	printf("= time %zu %.6g\n", bytes, 1e6 * s);
@@ -340,6 +360,8 @@ static const struct option_set set = {
 			{ "halo", 0, NULL, "Of any number of ranks: with the neighbours on a grid",
 			  AT(halo) },
 			{ "ring", 0, NULL, "Of any number of ranks: to the next one", AT(ring) },
+			{ "alltoall", 0, NULL, "Of any number of ranks: MPI_Alltoall",
+			  AT(alltoall) },
 			{ "misses", 0, NULL, "Count cache misses", AT(misses) },
 			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
 			{ "token-ns", 0, "LOW:HIGH",
@@ -353,7 +375,7 @@ int main(int argc, char **argv)
 {
 	struct options options = { .seconds = 0.02 };
 	struct bench bench = { .options = &options };
-	size_t most = 0;
+	size_t most = 0, blocks;
 	char why[256];
 
 	options_parse(&set, argc, argv, &options);
@@ -368,8 +390,9 @@ int main(int argc, char **argv)
 	bind_rank(&options, bench.me.rank);
 	distance_open(&bench.me, options.token_ns.low, options.token_ns.high);
 	most = most ? most : 1;
-	bench.send = transport_memory(most, options.shared);
-	bench.recv = transport_memory(options.halo ? SIDES * most : most, options.shared);
+	blocks = options.alltoall ? bench.me.ranks : 1;
+	bench.send = transport_memory(blocks * most, options.shared);
+	bench.recv = transport_memory((options.halo ? SIDES : blocks) * most, options.shared);
 	if (!bench.send || !bench.recv)
 		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers");
 	fill_window(&bench);

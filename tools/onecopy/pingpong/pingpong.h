@@ -33,6 +33,8 @@ struct window {
 };
 /* Done when all are. Of MPIs alone. */
 void transport_window(const struct window *window, size_t bytes);
+/* A block to and from each rank. Of MPIs alone. */
+void transport_alltoall(const void *send, void *recv, size_t bytes);
 /* Of a rank that waits outside of the transport: what peers may still need of it. */
 void transport_drive(void);
 /* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as

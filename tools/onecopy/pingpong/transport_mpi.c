@@ -48,6 +48,11 @@ void transport_window(const struct window *w, size_t bytes)
 		MPI_Wait(&request[i], MPI_STATUS_IGNORE);
 }
 
+void transport_alltoall(const void *send, void *recv, size_t bytes)
+{
+	MPI_Alltoall(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
 void transport_drive(void)
 {
 	int flag;

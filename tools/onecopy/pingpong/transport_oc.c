@@ -92,6 +92,14 @@ void transport_window(const struct window *window, size_t bytes)
 	fail("--stream, --both, --halo and --ring are of the MPIs", -ENOTSUP);
 }
 
+void transport_alltoall(const void *send, void *recv, size_t bytes)
+{
+	(void)send;
+	(void)recv;
+	(void)bytes;
+	fail("--alltoall is of the MPIs", -ENOTSUP);
+}
+
 /* A blocking message is gone when its call returns. */
 void transport_drive(void)
 {
