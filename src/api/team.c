@@ -158,6 +158,7 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 	team->message_last = &team->message;
 	team->model = model;
 	team->team.model_hash = model_hash;
+	team->team.prefers_kmod = oci_model_prefers_kmod(model, team->team.size);
 	warn_of_unfit(team);
 	oci_engine_lock();
 	team->next = oci_engine.teams;

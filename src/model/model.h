@@ -171,6 +171,12 @@ double oci_model_bytes_of_s(const struct oci_model *model, enum oci_model_mechan
 			    enum oci_model_distance distance, double beyond);
 double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers);
+/*
+ * Does the kernel module copy quicker than process_vm_readv() in a team of so many ranks? In the
+ * geometric mean of reads of 16 KiB, 256 KiB and 4 MiB, each alone and with all other ranks reading
+ * from the same one. False where terms of either are not given.
+ */
+bool oci_model_prefers_kmod(const struct oci_model *model, uint32_t ranks);
 /* Their sum for a read by itself, at the closest distance: the formula above. */
 double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers);
