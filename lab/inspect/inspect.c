@@ -65,7 +65,7 @@ static int probe_cma(char *why, size_t bytes)
 		snprintf(why, bytes, "no child to probe with: %s; raise ulimit -u",
 			 strerror(-error));
 	} else {
-		struct oci_end end = { child, NULL };
+		struct oci_end end = { .pid = child, .whole = 16 };
 
 		error = oci_copy_probe_one(&oci_copy_cma, &end, (uintptr_t)target->nonce, nonce,
 					   (uintptr_t)target->cell, why, bytes);

@@ -134,6 +134,9 @@ struct oci_model {
 	struct oci_term map_first; /* [s/page] before the first copy by a mapping. No part of a
 				    * cost: whether a buffer was used before one rank knows, and
 				    * all choose alike */
+	struct oci_term dma_min;   /* [B] operations of more are quicker by a DMA engine, where the
+				    * kernel module has one; not given: DMAmin of the papers. No part
+				    * of a cost */
 	struct oci_term packages;  /* [packages] */
 	struct oci_term package_cores; /* [cores] in one: the step of gamma is behind it */
 	struct oci_term cache_cores;   /* [cores] under one last-level cache */
