@@ -121,7 +121,6 @@ static int copy_by_module(struct oci_tune_rank *me, enum oci_measure_kind kind, 
 	unsigned int flags = kind == OCI_MEASURE_KMOD_PUSH ? OCI_OS_KMOD_WRITE :
 			     kind == OCI_MEASURE_KMOD_DMA  ? OCI_OS_KMOD_DMA :
 							     0;
-
 	struct iovec local = { mine, bytes };
 	uint64_t offset = (uintptr_t)other - me->shared->rank[1].address;
 	ssize_t got = oci_os_kmod_copy(device, me->shared->rank[1].cookie, offset, &local, 1, bytes,

@@ -62,7 +62,7 @@ static void advance(struct cursor *c, size_t bytes)
 	}
 }
 
-static uint64_t engines_above;
+static size_t engines_above;
 
 void oci_kmod_engines_above(size_t bytes)
 {
