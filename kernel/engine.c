@@ -54,6 +54,11 @@ static unsigned int held; /* of both and in use; under the lock */
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
+unsigned int onecopy_engine_channels(void)
+{
+	return READ_ONCE(dma_channels);
+}
+
 static void let_go(struct onecopy_engine *engine)
 {
 	/* It may be waking nobody up just now. */

@@ -271,6 +271,7 @@ static long counters(void __user *argument)
 	call.bytes_by_engine = atomic64_read(&totals->bytes_by_engine);
 	call.engines_busy = atomic64_read(&totals->engines_busy);
 	call.engine_failures = atomic64_read(&totals->engine_failures);
+	call.channels = onecopy_engine_channels();
 	return give(argument, &call, sizeof(call), size);
 }
 

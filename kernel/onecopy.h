@@ -128,6 +128,8 @@ bool onecopy_engine_copy(struct onecopy_engine *engine, const struct onecopy_chu
 /* Gives it back; so many bytes were copied from the beginning on. The engine writes none any more.
  */
 u64 onecopy_engine_finish(struct onecopy_engine *engine);
+/* As many channels may be used. */
+unsigned int onecopy_engine_channels(void);
 /* Nobody copies any more. */
 void onecopy_engines_end(void);
 

@@ -78,7 +78,7 @@ sed -i "s/WORDS/$seconds ${*:3}/" "$root/init"
 pack_root
 echo "kmod-check: booting Linux $version on a Versal, 2 CPUs"
 timeout 1800 qemu-system-aarch64 -M xlnx-versal-virt -m 2G -smp 4 -accel tcg,thread=multi \
-	-kernel "$kernel" -initrd "$out/initramfs.gz" -append "console=ttyAMA0 quiet panic=-1 oops=panic" \
+	-kernel "$kernel" -initrd "$out/initramfs.gz" -append "console=ttyAMA0 quiet panic=-1 oops=panic $patient" \
 	-display none -serial stdio -monitor none -no-reboot </dev/null |
 	sed -u 's|\r||' | tee "$out/arm64.log"
 count "$out/arm64.log"

@@ -92,6 +92,9 @@ pack_root() {
 	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$out/initramfs.gz"
 }
 
+# A busy machine may leave a guest without a CPU, or stop it, for longer than kernels think possible.
+patient="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300"
+
 # boot LOG SECONDS CPUS NODES MEGABYTES [QEMU-ARGUMENT...]: as many sockets as nodes; what the guest
 # says goes to LOG, too. Not longer than SECONDS.
 boot() {
@@ -109,7 +112,7 @@ boot() {
 	timeout "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max \
 		-m "${megabytes}M" -smp "$cpus,sockets=$nodes" "${numa[@]}" \
 		-kernel "$kernel" -initrd "$out/initramfs.gz" \
-		-append "console=ttyS0 quiet panic=-1 oops=panic kasan_multi_shot" \
+		-append "console=ttyS0 quiet panic=-1 oops=panic kasan_multi_shot $patient" \
 		-display none -serial stdio -monitor none -no-reboot -nic none "$@" </dev/null |
 		sed -u 's|\r||' | tee "$log"
 }

@@ -5,7 +5,7 @@
 #   guest   its tests in a guest with Debian's kernel                          2 minutes
 #   mpi     MPI programs over it, in a guest of 8 CPUs and 4 nodes            25 minutes
 #   arm64   its tests over real DMA engines, on arm64                          5 minutes
-#   static  sparse, coccinelle, checkpatch                                     1 minute
+#   static  sparse, coccinelle, checkpatch, dkms                               1 minute
 #   debug   its tests where KASAN, lockdep and kmemleak look on; random calls for 10 minutes of them
 #           (KMOD_DEBUG_SECONDS)                                              35 minutes
 #   faults  one seeded fault after the other, each of which they must find    30 minutes
@@ -55,7 +55,7 @@ run_part() {
 		packages qemu-system-arm gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross &&
 			$guest/arm64.sh "$out"
 		;;
-	static) packages sparse coccinelle && debug_kernel && $guest/static.sh "$out" "$cache/source" ;;
+	static) packages sparse coccinelle dkms kmod && debug_kernel && $guest/static.sh "$out" "$cache/source" ;;
 	debug) debug_kernel && $guest/run.sh "$out" "${KMOD_DEBUG_SECONDS:-600}" "$cache/build" ;;
 	faults) debug_kernel && $guest/faults.sh "$out" "$cache/build" ;;
 	*)

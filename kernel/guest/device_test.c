@@ -10,6 +10,7 @@
 #include "calls.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -295,6 +296,68 @@ static void structures(void)
 	REFUSED(ioctl(device, ONECOPY_NOTIFY, &notify), EINVAL);
 	REFUSED(ioctl(device, ONECOPY_COPY, NULL), EFAULT);
 	REFUSED(ioctl(device, 0x1234, &bad), ENOTTY);
+}
+
+/* The call succeeds or fails, and of what the caller gave only these bytes are others then. */
+static void check_returned(unsigned long call, const void *given, size_t bytes, int error,
+			   size_t from, size_t to)
+{
+	uint8_t place[sizeof(struct onecopy_counters) + 64];
+
+	memset(place, 0x5a, sizeof(place));
+	memcpy(place, given, bytes);
+	CHECK(ioctl(device, call, place) == (error ? -1 : 0) && (!error || errno == error));
+	CHECK(!memcmp(place, given, from));
+	CHECK(!memcmp(place + to, (const uint8_t *)given + to, bytes - to));
+	for (size_t i = bytes; i < sizeof(place); i++)
+		CHECK(place[i] == 0x5a);
+}
+
+#define AT(type, member) offsetof(struct type, member)
+
+/* Nothing of the kernel's memory comes along, and nothing is written beyond the size. */
+static void nothing_else_is_returned(void)
+{
+	uint8_t *own = memory(2 * PAGE);
+	struct onecopy_piece piece = { (uintptr_t)own, PAGE };
+	struct onecopy_region_create make = { .size = sizeof(make),
+					      .flags = ONECOPY_REGION_READ,
+					      .pieces = (uintptr_t)&piece,
+					      .piece_count = 1 };
+	uint64_t cookie = create(own, PAGE, ONECOPY_REGION_READ);
+	struct onecopy_copy get = { .size = sizeof(get),
+				    .cookie = cookie,
+				    .length = PAGE,
+				    .pieces = (uintptr_t)&piece,
+				    .piece_count = 1 };
+	struct onecopy_map show = { .size = sizeof(show), .cookie = cookie, .length = PAGE };
+	struct onecopy_region_destroy end = { .size = sizeof(end), .cookie = cookie };
+	struct onecopy_notify notify = { .size = sizeof(notify), .fd = -1 };
+	struct onecopy_counters counted = { .size = sizeof(counted) };
+	volatile uint32_t *word;
+
+	check_returned(ONECOPY_REGION_CREATE, &make, sizeof(make), 0,
+		       AT(onecopy_region_create, cookie), sizeof(make));
+	make.cookie = 1;
+	check_returned(ONECOPY_REGION_CREATE, &make, sizeof(make), EINVAL, 0, 0);
+	piece.addr += PAGE;
+	check_returned(ONECOPY_COPY, &get, sizeof(get), 0, AT(onecopy_copy, copied), sizeof(get));
+	get.offset = 1;
+	check_returned(ONECOPY_COPY, &get, sizeof(get), ERANGE, 0, 0);
+	check_returned(ONECOPY_MAP, &show, sizeof(show), 0, AT(onecopy_map, addr), sizeof(show));
+	show.length = 1;
+	check_returned(ONECOPY_MAP, &show, sizeof(show), EINVAL, 0, 0);
+	check_returned(ONECOPY_NOTIFY, &notify, sizeof(notify), 0, 0, 0);
+	check_returned(ONECOPY_REGION_DESTROY, &end, sizeof(end), 0, 0, 0);
+	check_returned(ONECOPY_REGION_DESTROY, &end, sizeof(end), ENOENT, 0, 0);
+	/* Of a caller that knows fewer counters. */
+	for (uint32_t size = 4; size <= sizeof(counted); size += 4) {
+		counted.size = size;
+		check_returned(ONECOPY_COUNTERS, &counted, size, 0, 4, size);
+	}
+	word = map_words();
+	for (size_t i = 0; i < PAGE / sizeof(*word); i++)
+		CHECK(!word[i]);
 }
 
 /* The first mapping says how many there are. */
@@ -832,6 +895,7 @@ static const struct test tests[] = {
 	TEST(bounds),
 	TEST(single_use),
 	TEST(structures),
+	TEST(nothing_else_is_returned),
 	TEST(words),
 	TEST(in_order),
 	TEST(a_word_is_taken),

@@ -55,6 +55,7 @@ static void engine_parts(void)
 
 	need_engines(MANY);
 	before = counters();
+	CHECK(before.channels == MANY);
 	for (unsigned int way = 0; way < 2; way++)
 		for (unsigned int a = 0; a < PLACES; a++)
 			for (unsigned int b = a + 1; b < PLACES; b++) {
@@ -77,6 +78,7 @@ static void engine_parts(void)
 	CHECK(after.bytes_by_engine > before.bytes_by_engine);
 	CHECK(after.engine_failures == before.engine_failures);
 	use_engines(0);
+	CHECK(!counters().channels);
 	CHECK(!copy(cookie, 0, own, bytes, ONECOPY_COPY_DMA));
 	CHECK(counters().bytes_by_engine == after.bytes_by_engine);
 	CHECK(counters().engines_busy == after.engines_busy);

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 # Dual BSD/GPL. Tests in a guest of 8 CPUs and 4 nodes, with this machine's files, read-only:
 # "mpi.sh OUT BUILD REFUSE TEST...". BUILD: a build of the tree with its tests. A TEST is what
-# tests/mpi/oc_mpi_driver of BUILD takes, "bytes 8 kmod", or a program of BUILD, "src/kmod_test"; if
-# it begins with "! ", the module refuses REFUSE of 100 regions and copies meanwhile, at random. KDIR
-# in the environment: as boot.sh has it. The last line reads "N passed, N failed".
+# tests/mpi/oc_mpi_driver of BUILD takes, "bytes 8 kmod", or a program of BUILD, "src/kmod_test". The
+# module may use four channels of driver/fake_engine.c; the guest's caches are said to be so small
+# that more than 256 KiB are asked of them. If a TEST begins with "! ", it may use none, and refuses
+# REFUSE of 100 regions and copies, at random. KDIR in the environment: as boot.sh has it. The last
+# line reads "N passed, N failed".
 set -eu
 . "$(dirname "$0")/boot.sh"
 build=$(cd "$2" && pwd)
@@ -12,7 +14,9 @@ refuse=$3
 choose_kernel "$1" "${KDIR:-}"
 shift 3
 build_module
+build_driver "$here/driver/fake_engine.c"
 begin_root
+cp "$driver/fake_engine.ko" "$root/"
 add_modules virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci netfs fscache \
 	9pnet 9pnet_virtio 9p
 mkdir "$root/build"
@@ -20,6 +24,7 @@ printf '%s\n' "$@" >"$root/tests"
 cat >>"$root/init" <<'INIT'
 for module in /modules/*.ko; do busybox insmod $module; done
 busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=524288 host /host
+busybox insmod /fake_engine.ko channels=4
 busybox insmod /onecopy.ko
 busybox mount -t proc proc /host/proc
 busybox mount -t sysfs sys /host/sys
@@ -38,18 +43,26 @@ busybox hostname guest
 (busybox cat /host/etc/hosts; echo "127.0.1.1 guest") >/hosts
 busybox mount --bind /hosts /host/etc/hosts
 ulimit -l unlimited
+# Of two cores: DMAmin is a quarter of it.
+echo 1024K >/cache
+for size in /host/sys/devices/system/cpu/cpu*/cache/index3/size; do
+	busybox mount --bind /cache $size
+done
+in_host() {
+	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C \
+		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
 while read -r test; do
-	words=${test#! } refuse=0 name=$test
-	[ "$words" = "$test" ] || { refuse=REFUSE name="$words, REFUSE % refused"; }
+	words=${test#! } refuse=0 channels=4 name=$test
+	[ "$words" = "$test" ] || { refuse=REFUSE channels=0 name="$words, REFUSE % refused"; }
 	echo $refuse >/sys/module/onecopy/parameters/refuse
+	echo $channels >/sys/module/onecopy/parameters/dma_channels
 	case $words in
 	*/*) ;;
 	*) words="tests/mpi/oc_mpi_driver $words" ;;
 	esac
 	begin=$(busybox date +%s)
-	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C \
-		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-		BUILD/$words >/said 2>&1 </dev/null
+	in_host BUILD/$words >/said 2>&1 </dev/null
 	status=$?
 	# Here nothing has to be left out.
 	busybox grep -qi skipped /said && status=skipped
@@ -62,6 +75,9 @@ while read -r test; do
 		echo "FAILED  $name ($status): $took"
 	fi
 done </tests
+in_host BUILD/tools/onecopy/onecopy info | busybox sed -n '/^Kernel module/,/^$/p' | busybox tee /said
+busybox grep -q 'DMA engines .* channels allowed; [1-9]' /said &&
+	echo "ok      engines were used" || echo "FAILED  engines were used"
 INIT
 complaints >>"$root/init"
 sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g" "$root/init"

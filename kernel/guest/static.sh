@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 # Dual BSD/GPL. What can be said of the module without running it: "static.sh OUT SOURCE". SOURCE: the
 # kernel's source, as debug-kernel.sh unpacks it. Builds it with W=1 and sparse, and has coccinelle's
-# checks and checkpatch of the kernel look at it; none may have anything to say. Needs the packages
-# sparse and coccinelle. The last line reads "N passed, N failed".
+# checks and checkpatch of the kernel look at it; none may have anything to say. Builds it by dkms,
+# too. Needs the packages sparse, coccinelle and dkms. The last line reads "N passed, N failed".
 set -eu
 . "$(dirname "$0")/boot.sh"
 usage="usage: static.sh OUT SOURCE"
@@ -33,6 +33,19 @@ for headers in /usr/src/linux-headers-*-amd64; do
 		echo "it could not be built, see $out/build.log" >>"$out/build.log"
 	tell "gcc and sparse, $version" < <(grep -E 'warning|error|could not' "$out/build.log")
 done
+
+# As an administrator has it built for each kernel, but for the folders; and of this release.
+by_dkms() {
+	local release folders=(--dkmstree "$out/dkms/tree" --sourcetree "$out/dkms/source")
+	release=$(sed -n 's/^project(onecopy VERSION \([0-9.]*\).*/\1/p' "$here/../../CMakeLists.txt")
+	rm -rf "$out/dkms"
+	mkdir -p "$out/dkms/tree" "$out/dkms/source"
+	cp -r "$here/.." "$out/dkms/source/onecopy-$release"
+	dkms add "onecopy/$release" "${folders[@]}" &&
+		dkms build "onecopy/$release" "${folders[@]}" -k "$version" --kernelsourcedir "$headers" &&
+		[ "$(find "$out/dkms/tree" -name 'onecopy.ko*' -exec modinfo -F version {} \;)" = "$release" ]
+}
+tell "dkms, $version" < <(by_dkms >"$out/dkms.log" 2>&1 || tail -n 15 "$out/dkms.log")
 
 # How each of its checks is run says a line of its own, "Options:". Two are written in OCaml.
 rm -rf "$out/tree"

@@ -65,7 +65,7 @@ static int probe_cma(char *why, size_t bytes)
 		snprintf(why, bytes, "no child to probe with: %s; raise ulimit -u",
 			 strerror(-error));
 	} else {
-		struct oci_end end = { child, NULL };
+		struct oci_end end = { .pid = child, .whole = 16 };
 
 		error = oci_copy_probe_one(&oci_copy_cma, &end, (uintptr_t)target->nonce, nonce,
 					   (uintptr_t)target->cell, why, bytes);
@@ -95,9 +95,9 @@ static int probe_kmod(char *why, size_t bytes)
 		error = oci_os_kmod_register(fd, (uintptr_t)page, oci_os_page_bytes(), true, 0,
 					     &cookie);
 	if (!error) {
-		moved = oci_os_kmod_copy(fd, cookie, 8, &given, 1, 16, true);
+		moved = oci_os_kmod_copy(fd, cookie, 8, &given, 1, 16, OCI_OS_KMOD_WRITE);
 		if (moved == 16)
-			moved = oci_os_kmod_copy(fd, cookie, 8, &taken, 1, 16, false);
+			moved = oci_os_kmod_copy(fd, cookie, 8, &taken, 1, 16, 0);
 		if (moved != 16 || memcmp(nonce, seen, 16))
 			error = moved < 0 ? (int)moved : -EIO;
 	}
@@ -224,6 +224,30 @@ const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index)
 	if (!info[0].name)
 		probe_all(info);
 	return index < MECHANISMS ? &info[index] : NULL;
+}
+
+json_t *oc_inspect_module(void)
+{
+	struct oci_os_kmod_counters c;
+	int fd = oci_os_kmod_open();
+	int error = fd < 0 ? fd : oci_os_kmod_count(fd, &c);
+
+	if (fd >= 0)
+		close(fd);
+	if (error)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			 "s:I}",
+			 "version", (json_int_t)c.version, "regions_created",
+			 (json_int_t)c.regions_created, "regions_now", (json_int_t)c.regions_now,
+			 "regions_gone", (json_int_t)c.regions_gone, "pages_pinned_now",
+			 (json_int_t)c.pages_pinned_now, "copies", (json_int_t)c.copies,
+			 "copies_by_thread", (json_int_t)c.copies_by_thread, "copies_by_engine",
+			 (json_int_t)c.copies_by_engine, "bytes", (json_int_t)c.bytes,
+			 "bytes_by_engine", (json_int_t)c.bytes_by_engine, "failures",
+			 (json_int_t)c.failures, "channels", (json_int_t)c.channels, "engines_busy",
+			 (json_int_t)c.engines_busy, "engine_failures",
+			 (json_int_t)c.engine_failures, "maps_now", (json_int_t)c.maps_now);
 }
 
 json_t *oc_inspect_topology(void)

@@ -25,6 +25,9 @@ struct oc_mechanism_info {
 };
 /* Probes at the first call (forks one child that exits at once). */
 const struct oc_mechanism_info *oc_inspect_mechanism(unsigned int index);
+/* What the kernel module counts, of all processes since it was loaded. JSON's null: there is none;
+ * the mechanism kmod says why. */
+json_t *oc_inspect_module(void);
 
 /* ---- predictions ---------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "lab/inspect/dump.h"
 #include "lab/virtual/predict.h"
+#include "os/os.h"
 
 static int load(const char *profile, struct oci_model *model, char *error, size_t n)
 {
@@ -206,6 +207,18 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 	return failed;
 }
 
+/* As the ranks of a job agree on it here (team/create.c). */
+static bool by_module(const struct oc_predict_call *call, const struct oci_model *model)
+{
+	enum oci_way way = oci_options()->mechanism;
+	bool preferred = way == OCI_WAY_AUTO && oci_model_prefers_kmod(model, call->ranks);
+	int fd = call->shm || !(preferred || way == OCI_WAY_KMOD) ? -ENODEV : oci_os_kmod_open();
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n)
 {
@@ -225,8 +238,10 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 		snprintf(error, n, "there is no such collective, or there are no ranks");
 		return -EINVAL;
 	}
-	if (!call->profile)
+	if (!call->profile) {
+		shape.kmod = by_module(call, oci_coll_model());
 		return predict(call, &shape, oci_coll_model(), predicted, list, error, n);
+	}
 	failed = load(call->profile, &model, error, n);
 	if (failed)
 		return failed;

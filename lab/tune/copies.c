@@ -115,13 +115,16 @@ static int register_pool(struct oci_tune_rank *me, const struct pool *pool)
 }
 
 /* Between `mine` and the place in the region of the rank 1. */
-static int copy_by_module(struct oci_tune_rank *me, bool push, void *mine, const uint8_t *other,
-			  size_t bytes)
+static int copy_by_module(struct oci_tune_rank *me, enum oci_measure_kind kind, void *mine,
+			  const uint8_t *other, size_t bytes)
 {
+	unsigned int flags = kind == OCI_MEASURE_KMOD_PUSH ? OCI_OS_KMOD_WRITE :
+			     kind == OCI_MEASURE_KMOD_DMA  ? OCI_OS_KMOD_DMA :
+							     0;
 	struct iovec local = { mine, bytes };
 	uint64_t offset = (uintptr_t)other - me->shared->rank[1].address;
 	ssize_t got = oci_os_kmod_copy(device, me->shared->rank[1].cookie, offset, &local, 1, bytes,
-				       push);
+				       flags);
 
 	if (got == (ssize_t)bytes)
 		return 0;
@@ -192,7 +195,8 @@ static bool is_push(enum oci_measure_kind kind)
 
 static bool is_by_module(enum oci_measure_kind kind)
 {
-	return kind == OCI_MEASURE_KMOD || kind == OCI_MEASURE_KMOD_PUSH;
+	return kind == OCI_MEASURE_KMOD || kind == OCI_MEASURE_KMOD_PUSH ||
+	       kind == OCI_MEASURE_KMOD_DMA;
 }
 
 /* The owner's buffers are in the memory that all share. */
@@ -251,7 +255,8 @@ static int copy_once(struct oci_tune_rank *me, enum oci_measure_kind kind, uint8
 		return copy_single(me, 1, kind == OCI_MEASURE_PUSH, mine, other, bytes);
 	case OCI_MEASURE_KMOD:
 	case OCI_MEASURE_KMOD_PUSH:
-		return copy_by_module(me, kind == OCI_MEASURE_KMOD_PUSH, mine, other, bytes);
+	case OCI_MEASURE_KMOD_DMA:
+		return copy_by_module(me, kind, mine, other, bytes);
 	case OCI_MEASURE_SHM:
 		empty_halves(me, mine, bytes, turns);
 		return 0;

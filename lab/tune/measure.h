@@ -17,6 +17,7 @@ enum oci_measure_kind {
 				* target what the owner has read */
 	OCI_MEASURE_KMOD,      /* by the kernel module, from a region */
 	OCI_MEASURE_KMOD_PUSH, /* to a region; source and target as of PUSH */
+	OCI_MEASURE_KMOD_DMA,  /* from a region, by a DMA engine of the module's */
 	OCI_MEASURE_MAP,       /* from shared memory, as the engine copies what it has mapped */
 	OCI_MEASURE_MAP_PUSH,  /* into shared memory, likewise; source and target as of PUSH */
 	OCI_MEASURE_SHM,    /* the owner copies into halves of a slot, the requester out of them */

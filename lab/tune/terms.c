@@ -195,6 +195,30 @@ static void cma_terms(struct oci_tuning *t)
 		    "writer");
 }
 
+/* From which size on all are quicker by an engine. */
+static void dma_min(struct oci_tuning *t)
+{
+	const struct oci_tune_point *cpu = t->point[OCI_MEASURE_KMOD],
+				    *engine = t->point[OCI_MEASURE_KMOD_DMA];
+	uint32_t last = t->sizes.count - 1, i = t->sizes.count;
+
+	if (!oci_tuning_can(t, OCI_MEASURE_KMOD_DMA))
+		return;
+	while (i && engine[i - 1].value < cpu[i - 1].value)
+		i--;
+	if (i > last)
+		oci_tuning_give(t, "kmod.dma_min", 1e15, 0,
+				"copies of %zu KiB, out of a region: %.3g us by a DMA engine, "
+				"%.3g by the CPU",
+				t->sizes.bytes[last] / KIB, 1e6 * engine[last].value,
+				1e6 * cpu[last].value);
+	else
+		oci_tuning_give(t, "kmod.dma_min", (double)(t->sizes.bytes[i] - 1), 0,
+				"the smallest of the sizes that are copied faster by a DMA engine, "
+				"out of a region: %zu KiB, %.3g us, by the CPU %.3g",
+				t->sizes.bytes[i] / KIB, 1e6 * engine[i].value, 1e6 * cpu[i].value);
+}
+
 /* A region's pages are pinned when it is made, once for all copies. */
 static void kmod_terms(struct oci_tuning *t)
 {
@@ -206,6 +230,7 @@ static void kmod_terms(struct oci_tuning *t)
 	give_copies(t, OCI_MEASURE_KMOD_PUSH, "kmod.push_", 0, 0,
 		    "by the kernel module less push_alpha, into a region, source just rewritten by "
 		    "the writer");
+	dma_min(t);
 }
 
 /* All cores copy at once: what a byte costs then. Starts and locks keep no memory busy. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define KIB ((size_t)1 << 10)
 
@@ -220,7 +221,7 @@ size_t oci_tune_memory_left(void)
 }
 
 /* What an experiment cannot do without. */
-enum { TWO_CPUS = 1, SINGLE_COPIES = 2, TWO_COPIERS = 4, MODULE = 8 };
+enum { TWO_CPUS = 1, SINGLE_COPIES = 2, TWO_COPIERS = 4, MODULE = 8, ENGINE = 16 };
 
 static const struct experiment {
 	const char *what;
@@ -231,6 +232,7 @@ static const struct experiment {
 	[OCI_MEASURE_PUSH] = { "cma: writes", 0, SINGLE_COPIES },
 	[OCI_MEASURE_KMOD] = { "kmod: copies", 0, MODULE },
 	[OCI_MEASURE_KMOD_PUSH] = { "kmod: writes", 0, MODULE },
+	[OCI_MEASURE_KMOD_DMA] = { "kmod: copies by a DMA engine", 0, MODULE | ENGINE },
 	[OCI_MEASURE_MAP] = { "map: copies", 0, 0 },
 	[OCI_MEASURE_MAP_PUSH] = { "map: writes", 0, TWO_CPUS },
 	[OCI_MEASURE_SHM] = { "shm: copies through a slot", 0, 0 },
@@ -261,7 +263,7 @@ bool oci_tuning_can(const struct oci_tuning *t, unsigned int series)
 
 	return !(needs & TWO_CPUS && t->world.cpu_count < 2) &&
 	       !(needs & SINGLE_COPIES && t->no_cma) && !(needs & MODULE && t->no_kmod) &&
-	       !(needs & TWO_COPIERS && t->domain_ranks < 2) &&
+	       !(needs & ENGINE && t->no_engine) && !(needs & TWO_COPIERS && t->domain_ranks < 2) &&
 	       !(series == OCI_TUNING_CALL && t->no_call) &&
 	       !(series == OCI_TUNING_ACROSS && !oci_tuning_two_packages(t)) &&
 	       !(series >= OCI_TUNING_FLAG && pair[0] == pair[1]);
@@ -402,6 +404,19 @@ static int tune_all(struct oci_tuning *t)
 	return error;
 }
 
+/* May the kernel module use any? */
+static bool has_engine(void)
+{
+	struct oci_os_kmod_counters counters = { 0 };
+	int fd = oci_os_kmod_open();
+
+	if (fd < 0)
+		return false;
+	oci_os_kmod_count(fd, &counters);
+	close(fd);
+	return counters.channels;
+}
+
 static int choose(struct oci_tuning *t)
 {
 	static const size_t kib[] = { 4, 16, 64, 256, 1024, 4096, 16384 };
@@ -422,6 +437,7 @@ static int choose(struct oci_tuning *t)
 	if (t->ranks > OCI_TUNE_MOST_RANKS)
 		t->ranks = OCI_TUNE_MOST_RANKS;
 	find_shape(t);
+	t->no_engine = !has_engine();
 	t->steps = oci_tuning_contention_steps(t);
 	for (unsigned int s = 0; s < OCI_TUNING_SERIES; s++)
 		t->steps += oci_tuning_can(t, s) * t->turns;

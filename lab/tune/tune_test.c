@@ -51,6 +51,17 @@ static void check_given(const struct oci_model *model, const char *name)
 	assert_true(*term->source && *term->method && *term->host && *term->date);
 }
 
+static uint64_t channels(void)
+{
+	struct oci_os_kmod_counters counters = { 0 };
+	int fd = oci_os_kmod_open();
+
+	if (fd >= 0)
+		oci_os_kmod_count(fd, &counters);
+	close(fd);
+	return counters.channels;
+}
+
 TEST(a_run_gives_every_term_of_this_machine)
 {
 	static const char *const always[] = { "shm.alpha", "shm.beta",	   "map.beta",
@@ -87,6 +98,11 @@ TEST(a_run_gives_every_term_of_this_machine)
 			check_given(&model, by_kmod[i]);
 	else
 		assert_true(seen.no_module && !oci_model_knows(&model, OCI_MODEL_KMOD));
+	/* Where the module may use an engine. */
+	if (channels())
+		check_given(&model, "kmod.dma_min");
+	else
+		assert_false(model.dma_min.given);
 	for (size_t i = 0; oci_tune_cpus(NULL) > 1 && i < sizeof(by_two) / sizeof(*by_two); i++)
 		if (strcmp(by_two[i], "flag.cache")) /* the two CPUs may be further apart */
 			check_given(&model, by_two[i]);

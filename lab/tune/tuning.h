@@ -61,7 +61,7 @@ struct oci_tuning {
 	struct oci_tune_point kept[OCI_TUNING_SERIES][OCI_TUNING_TURNS][OCI_TUNING_POINTS];
 	struct oci_tune_point point[OCI_TUNING_SERIES][OCI_TUNING_POINTS]; /* of all turns */
 	unsigned int points, unsteady; /* of these: how many differed between the turns */
-	bool no_cma, no_kmod, no_call; /* cannot be measured here */
+	bool no_cma, no_kmod, no_engine, no_call; /* cannot be measured here */
 	unsigned int step, steps;
 	char date[24];
 	char *why;

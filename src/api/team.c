@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "copy/invite.h"
+#include "copy/kmod.h"
 #include "copy/map.h"
 #include "copy/vm.h"
 #include "os/object.h"
@@ -133,6 +134,8 @@ static void prepare_process(void)
 {
 	model = oci_coll_model();
 	model_hash = oci_model_hash(model);
+	if (model->dma_min.given)
+		oci_kmod_engines_above((size_t)model->dma_min.value);
 	oci_forced_by_environment(OC_BARRIER);
 	oci_engine_hook = oci_engine_drive;
 	pthread_once(&forks_once, watch_forks);
@@ -158,6 +161,7 @@ int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstra
 	team->message_last = &team->message;
 	team->model = model;
 	team->team.model_hash = model_hash;
+	team->team.prefers_kmod = oci_model_prefers_kmod(model, team->team.size);
 	warn_of_unfit(team);
 	oci_engine_lock();
 	team->next = oci_engine.teams;

@@ -22,6 +22,7 @@
 struct oci_end {
 	pid_t pid;
 	const struct oci_registration *registrations; /* that it has told; NULL: none */
+	size_t whole; /* bytes that the operation copies in all: decides how they move */
 };
 
 struct oci_copy {

@@ -3,12 +3,15 @@
  * Copies by the kernel module (docs/adr/0026, 0027): the pages of a registered buffer are pinned
  * once, however many ranks copy from or to it, in either direction and any part, so no copy takes
  * the owner's page-table lock, as process_vm_readv() does for each page.
+ *
+ * Large ones are asked of a DMA engine where the module may use any (docs/adr/0033).
  */
 #include "copy/kmod.h"
 
 #include <errno.h>
 
 #include "copy/layout.h"
+#include "copy/memcpy.h"
 #include "os/os.h"
 
 /* Threads of one process count together; nothing is ordered by it. */
@@ -59,9 +62,38 @@ static void advance(struct cursor *c, size_t bytes)
 	}
 }
 
+static size_t engines_above;
+
+void oci_kmod_engines_above(size_t bytes)
+{
+	engines_above = bytes;
+}
+
+static bool is_for_engine(size_t bytes, size_t whole)
+{
+	if (!oci_registrations_channels())
+		return false;
+	if (engines_above)
+		return bytes >= oci_os_page_bytes() && whole > engines_above;
+	return oci_memcpy_goes_past(bytes, whole);
+}
+
+/* By an engine both sides are pinned, which my side may not be: a limit, or memory of a device. The
+ * CPU needs none of that. */
+static ssize_t copy_pieces(const struct oci_registered *there, const struct iovec *pieces,
+			   unsigned int count, size_t bytes, unsigned int flags)
+{
+	ssize_t moved = oci_os_kmod_copy(oci_registrations_device(), there->cookie, there->offset,
+					 pieces, count, bytes, flags);
+
+	if (moved < 0 && flags & OCI_OS_KMOD_DMA)
+		return copy_pieces(there, pieces, count, bytes, flags & ~OCI_OS_KMOD_DMA);
+	return moved;
+}
+
 /* As far as one call goes; bytes or -errno, 0: no pieces of mine are left. */
 static ssize_t copy_some(const struct oci_end *end, struct cursor *mine, uint64_t remote,
-			 size_t bytes, bool write)
+			 size_t bytes, unsigned int flags)
 {
 	struct iovec pieces[OCI_LAYOUT_CUT];
 	struct oci_registered there;
@@ -75,15 +107,16 @@ static ssize_t copy_some(const struct oci_end *end, struct cursor *mine, uint64_
 	count = cut(mine, &bytes, pieces);
 	if (!count)
 		return 0;
-	moved = oci_os_kmod_copy(oci_registrations_device(), there.cookie, there.offset, pieces,
-				 count, bytes, write);
+	if (is_for_engine(bytes, end->whole))
+		flags |= OCI_OS_KMOD_DMA;
+	moved = copy_pieces(&there, pieces, count, bytes, flags);
 	if (moved > 0)
 		advance(mine, (size_t)moved);
 	return moved;
 }
 
 static ssize_t copy(const struct oci_end *end, const struct iovec *local, unsigned int locals,
-		    const struct iovec *remote, unsigned int remotes, bool write)
+		    const struct iovec *remote, unsigned int remotes, unsigned int flags)
 {
 	struct cursor mine = { local, locals, 0 };
 	ssize_t all = 0, moved = 1;
@@ -91,7 +124,7 @@ static ssize_t copy(const struct oci_end *end, const struct iovec *local, unsign
 	for (; remotes && moved > 0; remote++, remotes--) {
 		for (size_t at = 0; at < remote->iov_len; at += (size_t)moved) {
 			moved = copy_some(end, &mine, (uintptr_t)remote->iov_base + at,
-					  remote->iov_len - at, write);
+					  remote->iov_len - at, flags);
 			if (moved <= 0)
 				break;
 			all += moved;
@@ -104,13 +137,13 @@ static ssize_t copy(const struct oci_end *end, const struct iovec *local, unsign
 static ssize_t pull(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 		    const struct iovec *remote, unsigned int remotes)
 {
-	return copy(end, local, locals, remote, remotes, false);
+	return copy(end, local, locals, remote, remotes, 0);
 }
 
 static ssize_t push(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 		    const struct iovec *remote, unsigned int remotes)
 {
-	return copy(end, local, locals, remote, remotes, true);
+	return copy(end, local, locals, remote, remotes, OCI_OS_KMOD_WRITE);
 }
 
 const struct oci_copy oci_copy_kmod = {

@@ -12,6 +12,10 @@ void oci_register_layout(const struct oc_layout *layout);
 /* The same of blocks that a table places from `base` on; no list. */
 void oci_register_blocks(uint64_t base, const struct oc_block *blocks, size_t count);
 
+/* Measured here: larger operations are quicker by a DMA engine. Not set, or 0: they are above
+ * DMAmin (copy/memcpy.h). Before any copy. */
+void oci_kmod_engines_above(size_t bytes);
+
 /* Bytes that this process has copied so, and copies that went another way though the pair has this
  * one. */
 struct oci_kmod_counts {

@@ -4,15 +4,21 @@
  * Where there is no /dev/onecopy, what needs it is skipped: kernel/guest/mpi.sh runs it in a guest.
  */
 #include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/engine.h"
 #include "copy/kmod.h"
+#include "copy/memcpy.h"
+#include "lab/tune/write.h"
+#include "model/terms_test.h"
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
 #include "support/test.h"
@@ -38,6 +44,29 @@ static void need_memory(void)
 	need_device();
 	if (setrlimit(RLIMIT_MEMLOCK, &limit))
 		skip();
+}
+
+/* And channels of DMA engines. */
+static void need_engine(void)
+{
+	struct oci_os_kmod_counters counters;
+	int fd, error;
+
+	need_memory();
+	fd = oci_os_kmod_open();
+	error = fd < 0 ? fd : oci_os_kmod_count(fd, &counters);
+	close(fd);
+	if (error || !counters.channels || oci_memcpy_dma_min_here() == SIZE_MAX)
+		skip();
+}
+
+/* That all processes have had copied by engines; of one with a team. */
+static uint64_t by_engines(void)
+{
+	struct oci_os_kmod_counters counters = { 0 };
+
+	oci_os_kmod_count(oci_registrations_device(), &counters);
+	return counters.bytes_by_engine;
 }
 
 static uint8_t *map(void *at, size_t bytes)
@@ -267,4 +296,126 @@ TEST_WITH_DEVICE(messages_are_copied_by_it, need_memory, 2)
 		return 3;
 	/* The sender may have copied a part. */
 	return oc_team_rank(team) && !copied(team) ? 4 : 0;
+}
+
+/* The root's region, by the other rank alone. */
+static int bcast_by_engine(struct oc_team *team, size_t bytes, uint64_t *by_engine)
+{
+	uint8_t *buffer = map(NULL, bytes), value = (uint8_t)(bytes >> 12);
+	uint64_t before = by_engines();
+
+	memset(buffer, oc_team_rank(team) ? 0xff : value, bytes);
+	if (oct_bcast(team, buffer, bytes, 0) || !oct_all(buffer, value, bytes))
+		return 1;
+	*by_engine = by_engines() - before;
+	return munmap(buffer, bytes) ? 2 : 0;
+}
+
+/* Whoever has CAP_IPC_LOCK has no limit. */
+static int lock_no_more(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	struct rlimit none = { 0, 0 };
+
+	if (syscall(SYS_capget, &header, data))
+		return -1;
+	data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &= ~CAP_TO_MASK(CAP_IPC_LOCK);
+	return syscall(SYS_capset, &header, data) ? -1 : setrlimit(RLIMIT_MEMLOCK, &none);
+}
+
+TEST_WITH_DEVICE(more_than_dma_min_is_copied_by_an_engine, need_engine, 2)
+{
+	size_t most = oci_memcpy_dma_min_here() / 4096 * 4096;
+	uint64_t by_engine;
+
+	if (oct_made(team) < 0)
+		return 9;
+	if (bcast_by_engine(team, most, &by_engine) || (oc_team_rank(team) && by_engine))
+		return 1;
+	if (bcast_by_engine(team, most + 4096, &by_engine) ||
+	    (oc_team_rank(team) && by_engine != most + 4096))
+		return 2;
+	/* My side may not be pinned: by the CPU, out of the region all the same. */
+	if (oc_team_rank(team) && lock_no_more())
+		return 3;
+	if (bcast_by_engine(team, most + 4096, &by_engine) || (oc_team_rank(team) && by_engine))
+		return 4;
+	if (oci_kmod_counts().misses)
+		return 5;
+	return oc_team_rank(team) && copied(team) != 3 * most + 8192 ? 6 : 0;
+}
+
+/* Into a region, and where both ends of a message copy. */
+TEST_WITH_DEVICE(large_messages_are_copied_by_engines, need_engine, 2)
+{
+	size_t bytes = oci_memcpy_dma_min_here() / 4096 * 4096 * 2;
+	uint8_t *buffer = map(NULL, bytes);
+	struct oc_status status;
+	uint64_t before;
+
+	if (oct_made(team) < 0)
+		return 9;
+	memset(buffer, oc_team_rank(team) ? 0 : 7, bytes);
+	before = by_engines();
+	oct_meet();
+	if (oc_team_rank(team) ? oc_recv(team, 0, 1, buffer, bytes, &status) :
+				 oc_send(team, 1, 1, buffer, bytes))
+		return 1;
+	if (!oct_all(buffer, 7, bytes))
+		return 2;
+	oct_meet();
+	return by_engines() - before < bytes / 2 || oci_kmod_counts().misses ? 3 : 0;
+}
+
+/* ---- by the model ---------------------------------------------------------------------------- */
+
+/* Of this machine, where a copy by the module takes so many times as long as one by cma. */
+static void write_tuning(char *path, double times)
+{
+	oci_model_init(&model);
+	model.calibrated = true;
+	oci_machine_self(&model.machine);
+	give("cma.alpha", 1e-6);
+	give("cma.beta", 1e-10);
+	give("cma.lock", 1e-7);
+	give("kmod.alpha", times * 1e-6);
+	give("kmod.beta", times * 1.2e-10);
+	give("kmod.lock", 0);
+	assert_int_equal(oci_model_write(&model, path), 0);
+}
+
+static int by_kmod(struct oc_team *team, void *expected)
+{
+	uint8_t *buffer = map(NULL, BYTES);
+
+	for (uint8_t i = 0; i < 4; i++)
+		if (round_of(team, buffer, i, 0))
+			return 1;
+	if (oci_kmod_counts().misses)
+		return 2;
+	if (!oc_team_rank(team))
+		return 0;
+	return copied(team) == (*(bool *)expected ? 4 * BYTES : 0) ? 0 : 3;
+}
+
+TEST(unless_told_the_quicker_one_by_the_model_is_taken)
+{
+	char folder[] = "/tmp/onecopy-kmod-test-XXXXXX", path[sizeof(folder) + 16];
+	bool yes = true, no = false;
+
+	need_memory();
+	unsetenv("ONECOPY_MECHANISM");
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/tuning.json", folder);
+	assert_int_equal(setenv("ONECOPY_TUNING", "none", 1), 0);
+	assert_int_equal(oct_fork_team(3, -1, by_kmod, &no), 0);
+	assert_int_equal(setenv("ONECOPY_TUNING", path, 1), 0);
+	write_tuning(path, 1);
+	assert_int_equal(oct_fork_team(3, -1, by_kmod, &yes), 0);
+	write_tuning(path, 2);
+	assert_int_equal(oct_fork_team(3, -1, by_kmod, &no), 0);
+	unsetenv("ONECOPY_TUNING");
+	unlink(path);
+	rmdir(folder);
 }

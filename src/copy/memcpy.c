@@ -7,7 +7,6 @@
 #include "copy/memcpy.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -76,7 +75,8 @@ static void move_past(uint8_t *to, const uint8_t *from, size_t bytes)
 }
 #endif
 
-static size_t streams_above = SIZE_MAX;
+static size_t dma_min = SIZE_MAX;
+static bool streams;
 
 size_t oci_memcpy_dma_min(const char *sysfs)
 {
@@ -87,35 +87,35 @@ size_t oci_memcpy_dma_min(const char *sysfs)
 
 static void look_up(void)
 {
-	if (can_stream())
-		streams_above = oci_memcpy_dma_min(OCI_SYSFS);
+	dma_min = oci_memcpy_dma_min(OCI_SYSFS);
+	streams = can_stream();
 }
 
-size_t oci_memcpy_streams_above(void)
+size_t oci_memcpy_dma_min_here(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, look_up);
-	return streams_above;
+	return dma_min;
 }
 
 /* Below it nothing is looked up: Xeon Phi's 1 MiB of two cores is the smallest cache that one of
  * tests/topologies has. */
-#define NEVER_STREAMS ((size_t)256 << 10)
+#define NEVER_PAST ((size_t)256 << 10)
 
-bool oci_memcpy_streams(size_t whole)
+/* Pieces of a layout that are shorter than a page would wait for their fence, or their engine, more
+ * than they copy. */
+#define PIECE_PAST ((size_t)4096)
+
+bool oci_memcpy_goes_past(size_t bytes, size_t whole)
 {
-	return whole >= NEVER_STREAMS && whole > oci_memcpy_streams_above();
+	return bytes >= PIECE_PAST && whole >= NEVER_PAST && whole > oci_memcpy_dma_min_here();
 }
-
-/* Pieces of a layout that are shorter than a page would wait for their fence more than they copy.
- */
-#define PIECE_STREAMS ((size_t)4096)
 
 void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole)
 {
-	if (bytes < PIECE_STREAMS || !oci_memcpy_streams(whole))
-		memcpy(to, from, bytes);
-	else
+	if (oci_memcpy_goes_past(bytes, whole) && streams)
 		move_past(to, from, bytes);
+	else
+		memcpy(to, from, bytes);
 }

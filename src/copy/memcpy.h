@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Copies `bytes` that do not overlap, a part of `whole` that this operation copies in all. Above
- * oci_memcpy_streams_above() the stores stream, and are fenced here: a flag that is raised
+ * Copies `bytes` that do not overlap, a part of `whole` that this operation copies in all. Where
+ * that is to go past the caches, the stores stream, and are fenced here: a flag that is raised
  * afterwards comes after them.
  */
 void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole);
@@ -17,9 +17,10 @@ void oci_memcpy(void *to, const void *from, size_t bytes, size_t whole);
  * cores that share it; source and destination of each of them fill it. Of a machine by the folder
  * that describes it, as OCI_SYSFS. SIZE_MAX: no cache is known. */
 size_t oci_memcpy_dma_min(const char *sysfs);
-/* That of this machine; SIZE_MAX, too, where it has no streaming store. */
-size_t oci_memcpy_streams_above(void);
-/* Does it stream what copies so much in all? */
-bool oci_memcpy_streams(size_t whole);
+/* That of this machine. */
+size_t oci_memcpy_dma_min_here(void);
+/* Is such a copy, more than DMAmin in all, to go past the caches: by streaming stores, or by a DMA
+ * engine? Of short pieces none is. */
+bool oci_memcpy_goes_past(size_t bytes, size_t whole);
 
 #endif

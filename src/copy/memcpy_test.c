@@ -45,7 +45,20 @@ TEST(the_threshold_is_a_share_of_the_largest_cache)
 	if (!topo)
 		skip();
 	oci_topo_summary(topo, &s);
-	if (!s.l3_bytes || !s.cores_per_l3 || oci_memcpy_streams_above() == SIZE_MAX)
+	if (!s.l3_bytes || !s.cores_per_l3)
 		skip();
-	assert_int_equal(oci_memcpy_streams_above(), s.l3_bytes / (2 * s.cores_per_l3));
+	assert_int_equal(oci_memcpy_dma_min_here(), s.l3_bytes / (2 * s.cores_per_l3));
+}
+
+TEST(what_is_more_than_dma_min_goes_past_the_caches)
+{
+	size_t most = oci_memcpy_dma_min_here();
+
+	if (most == SIZE_MAX || most < (256 << 10))
+		skip();
+	assert_false(oci_memcpy_goes_past(most, most));
+	assert_true(oci_memcpy_goes_past(most + 1, most + 1));
+	/* A part of it, but for short ones. */
+	assert_true(oci_memcpy_goes_past(4096, most + 1));
+	assert_false(oci_memcpy_goes_past(4095, most + 1));
 }

@@ -54,7 +54,7 @@ static ssize_t copy_by(unsigned int mechanism, const struct oci_transfer *t,
 		       const struct oci_member *member, const struct front *f)
 {
 	const struct oci_copy *copy = oci_copy_mechanism(mechanism);
-	struct oci_end end = { member->pid, oci_peer_registrations(member->peer) };
+	struct oci_end end = { member->pid, oci_peer_registrations(member->peer), t->whole };
 	int error;
 
 	if (t->never_by_pair || !copy->pull)

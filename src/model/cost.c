@@ -101,6 +101,24 @@ double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism 
 	       oci_model_lock_s(model, mechanism, bytes, copiers);
 }
 
+bool oci_model_prefers_kmod(const struct oci_model *model, uint32_t ranks)
+{
+	static const size_t sizes[] = { 16 << 10, 256 << 10, 4 << 20 };
+	double kmod = 1, cma = 1;
+
+	if (!oci_model_knows(model, OCI_MODEL_KMOD) || !oci_model_knows(model, OCI_MODEL_CMA))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		for (int together = 0; together < 2; together++) {
+			double copiers = together && ranks > 2 ? ranks - 1 : 1;
+
+			kmod *= oci_model_copy_s(model, OCI_MODEL_KMOD, sizes[i], copiers);
+			cma *= oci_model_copy_s(model, OCI_MODEL_CMA, sizes[i], copiers);
+		}
+	}
+	return kmod < cma;
+}
+
 double oci_model_memcpy_of_s(const struct oci_model *model, size_t bytes, double beyond)
 {
 	return (double)bytes * mixed(&model->memcpy_cache, &model->memcpy_memory, beyond);

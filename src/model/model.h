@@ -134,6 +134,9 @@ struct oci_model {
 	struct oci_term map_first; /* [s/page] before the first copy by a mapping. No part of a
 				    * cost: whether a buffer was used before one rank knows, and
 				    * all choose alike */
+	struct oci_term dma_min;   /* [B] operations of more are quicker by a DMA engine, where the
+				    * kernel module has one; not given: DMAmin of the papers. No part
+				    * of a cost */
 	struct oci_term packages;  /* [packages] */
 	struct oci_term package_cores; /* [cores] in one: the step of gamma is behind it */
 	struct oci_term cache_cores;   /* [cores] under one last-level cache */
@@ -171,6 +174,12 @@ double oci_model_bytes_of_s(const struct oci_model *model, enum oci_model_mechan
 			    enum oci_model_distance distance, double beyond);
 double oci_model_lock_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers);
+/*
+ * Does the kernel module copy quicker than process_vm_readv() in a team of so many ranks? In the
+ * geometric mean of reads of 16 KiB, 256 KiB and 4 MiB, each alone and with all other ranks reading
+ * from the same one. False where terms of either are not given.
+ */
+bool oci_model_prefers_kmod(const struct oci_model *model, uint32_t ranks);
 /* Their sum for a read by itself, at the closest distance: the formula above. */
 double oci_model_copy_s(const struct oci_model *model, enum oci_model_mechanism mechanism,
 			size_t bytes, double copiers);

@@ -66,6 +66,8 @@ static const struct oci_term_info table[] = {
 	{ "touch", "s/page", "first touch of a mapped page", SECONDS, 0, AT(touch) },
 	{ "map.first", "s/page", "a mapped peer's page before its first copy", SECONDS, 0,
 	  AT(map_first) },
+	{ "kmod.dma_min", "B", "larger operations are a DMA engine's, if there is one", 1.0, 1e15,
+	  0, AT(dma_min) },
 	{ "machine.packages", "packages", "processor packages", COUNT, 1, AT(packages) },
 	{ "machine.package_cores", "cores", "cores of a package", COUNT, 65536, AT(package_cores) },
 	{ "machine.cache_cores", "cores", "cores under one last-level cache", COUNT, 65536,

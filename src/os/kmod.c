@@ -41,8 +41,16 @@ int oci_os_kmod_count(int fd, struct oci_os_kmod_counters *counters)
 						   .regions_gone = call.regions_gone,
 						   .pages_pinned_now = call.pages_pinned_now,
 						   .copies = call.copies,
+						   .copies_by_thread = call.copies_by_thread,
 						   .bytes = call.bytes,
-						   .failures = call.failures };
+						   .failures = call.failures,
+						   .maps = call.maps,
+						   .maps_now = call.maps_now,
+						   .copies_by_engine = call.copies_by_engine,
+						   .bytes_by_engine = call.bytes_by_engine,
+						   .engines_busy = call.engines_busy,
+						   .engine_failures = call.engine_failures,
+						   .channels = call.channels };
 	return 0;
 }
 
@@ -81,10 +89,11 @@ void oci_os_kmod_unregister(int fd, uint64_t cookie)
 }
 
 ssize_t oci_os_kmod_copy(int fd, uint64_t cookie, uint64_t offset, const struct iovec *local,
-			 unsigned int locals, size_t bytes, bool write)
+			 unsigned int locals, size_t bytes, unsigned int flags)
 {
 	struct onecopy_copy call = { .size = sizeof(call),
-				     .flags = write ? ONECOPY_COPY_WRITE : 0,
+				     .flags = (flags & OCI_OS_KMOD_WRITE ? ONECOPY_COPY_WRITE : 0) |
+					      (flags & OCI_OS_KMOD_DMA ? ONECOPY_COPY_DMA : 0),
 				     .cookie = cookie,
 				     .offset = offset,
 				     .length = bytes,

@@ -77,7 +77,9 @@ ssize_t oci_os_vm_write(pid_t pid, const struct iovec *local, unsigned int local
 struct oci_os_kmod_counters { /* of all processes, since it was loaded, or now */
 	uint32_t version;
 	uint64_t regions_created, regions_now, regions_gone, pages_pinned_now;
-	uint64_t copies, bytes, failures;
+	uint64_t copies, copies_by_thread, bytes, failures, maps, maps_now;
+	uint64_t copies_by_engine, bytes_by_engine, engines_busy, engine_failures;
+	uint64_t channels; /* of DMA engines, that it may use */
 };
 /* A descriptor (O_CLOEXEC), or -errno: -ENOENT, the module is not loaded; -EPROTO, it is another
  * version. */
@@ -89,10 +91,14 @@ const uint32_t *oci_os_kmod_words(int fd, unsigned int count, int *error);
 int oci_os_kmod_register(int fd, uint64_t address, size_t bytes, bool may_write, uint32_t word,
 			 uint64_t *cookie);
 void oci_os_kmod_unregister(int fd, uint64_t cookie);
+enum oci_os_kmod_flags {
+	OCI_OS_KMOD_WRITE = 1, /* to the region; else from it */
+	OCI_OS_KMOD_DMA = 2,   /* by a DMA engine, if one is free */
+};
 /* Between `bytes` of the region, from `offset` on, and the pieces, of which there are as many.
  * Bytes moved, from the front on, or -errno. */
 ssize_t oci_os_kmod_copy(int fd, uint64_t cookie, uint64_t offset, const struct iovec *local,
-			 unsigned int locals, size_t bytes, bool write);
+			 unsigned int locals, size_t bytes, unsigned int flags);
 
 /* pipe.c: between two processes; nothing here blocks. ---------------------------------------- */
 /*

@@ -93,7 +93,7 @@ static bool stream(unsigned int messages, size_t bytes, bool to_one_place)
 
 TEST(messages_at_once_count_together)
 {
-	size_t least = oci_memcpy_streams_above();
+	size_t least = oci_memcpy_dma_min_here();
 
 	if (least > (size_t)64 << 20)
 		skip(); /* no cache is known, or one for which this took too much memory */

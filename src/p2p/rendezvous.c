@@ -84,7 +84,7 @@ static void set_pulled(struct oci_p2p *p2p, size_t bytes)
 	p2p->pulled = bytes;
 	if (!bytes || bytes > p2p->most_pulled)
 		p2p->most_pulled = bytes;
-	streams = oci_memcpy_streams(p2p->most_pulled);
+	streams = oci_memcpy_goes_past(p2p->most_pulled, p2p->most_pulled);
 	/* Relaxed: right bytes come either way. Not written for nothing, as peers read the line. */
 	if (streams != oci_load_relaxed(told))
 		oci_store_relaxed(told, streams);

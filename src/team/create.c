@@ -368,6 +368,14 @@ static int team_probe(struct oci_team *team)
 	return 0;
 }
 
+/* Before cma? Alike on all ranks, as options, model and size of the team are. */
+static bool kmod_first(const struct oci_team *team)
+{
+	enum oci_way way = oci_options()->mechanism;
+
+	return way == OCI_WAY_KMOD || (way == OCI_WAY_AUTO && team->prefers_kmod);
+}
+
 /* The best of those that both ends of a pair found to work, and the next of them. */
 static void pair(struct oci_team *team, uint32_t r)
 {
@@ -375,7 +383,7 @@ static void pair(struct oci_team *team, uint32_t r)
 	uint32_t both = r == team->rank ? 0 :
 					  oci_region_can(team->own)[r] &
 						  oci_region_can(member->region)[team->rank];
-	bool kmod = oci_options()->mechanism == OCI_WAY_KMOD && both & 1u << OCI_MECH_KMOD;
+	bool kmod = kmod_first(team) && both & 1u << OCI_MECH_KMOD;
 
 	member->mechanism = kmod ? OCI_MECH_KMOD :
 			    both ? (uint8_t)__builtin_ctz(both) :
@@ -402,9 +410,8 @@ static int team_agree(struct oci_team *team)
 	}
 	/* By one mechanism at least everybody reaches everybody. */
 	team->single_copy = all != 0;
-	/* As each pair has it: the options are alike on all ranks. */
-	team->kmod = all & 1u << OCI_MECH_KMOD &&
-		     (oci_options()->mechanism == OCI_WAY_KMOD || !(all & 1u << OCI_MECH_CMA));
+	/* As each pair has it. */
+	team->kmod = all & 1u << OCI_MECH_KMOD && (kmod_first(team) || !(all & 1u << OCI_MECH_CMA));
 	set_ready(team);
 	oci_debug("team of %u ranks ready: %s, %s, %s, %s", team->size,
 		  team->single_copy ? "single copies between all pairs" :

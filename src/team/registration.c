@@ -27,6 +27,7 @@ static struct {
 	bool begun;
 	int fd; /* the device; below 0: -errno, why there is none */
 	ino_t inode;
+	uint64_t channels;
 	const uint32_t *words;
 	uint32_t was[OCI_REGISTRATIONS]; /* of its word, before the region was made */
 	uint64_t used[OCI_REGISTRATIONS], uses;
@@ -169,6 +170,7 @@ static void add(uint64_t from, uint64_t to)
 
 static void begin(void)
 {
+	struct oci_os_kmod_counters counters;
 	struct stat file;
 	int error = 0;
 
@@ -177,10 +179,13 @@ static void begin(void)
 		return;
 	own.words = oci_os_kmod_words(own.fd, WORDS, &error);
 	if (own.words)
+		error = oci_os_kmod_count(own.fd, &counters);
+	if (!error)
 		error = make(0, (uintptr_t)oci_segment_base(),
 			     (uintptr_t)oci_segment_base() + oci_os_page_bytes());
 	if (!error && !fstat(own.fd, &file)) {
 		own.inode = file.st_ino;
+		own.channels = counters.channels;
 		return;
 	}
 	close(own.fd);
@@ -203,6 +208,11 @@ void oci_registrations_begin(void)
 int oci_registrations_device(void)
 {
 	return own.fd;
+}
+
+uint64_t oci_registrations_channels(void)
+{
+	return own.channels;
 }
 
 void oci_register(uint64_t address, size_t bytes)
@@ -266,6 +276,7 @@ void oci_registrations_fork_child(void)
 	}
 	own.fd = -ENODEV;
 	own.words = NULL;
+	own.channels = 0;
 	own.begun = false;
 	own.bytes = 0;
 	memset(&own.counts, 0, sizeof(own.counts));

@@ -31,6 +31,8 @@ struct oci_registration {
 void oci_registrations_begin(void);
 /* The device's descriptor, or -errno. */
 int oci_registrations_device(void);
+/* Channels of DMA engines that the module might use when it was opened. */
+uint64_t oci_registrations_channels(void);
 /*
  * Peers may be about to copy from or to this memory of ours: it is registered, whole pages, unless
  * it is already. No error: what the kernel refuses (RLIMIT_MEMLOCK, memory that cannot be pinned)

@@ -24,9 +24,10 @@
 #define OCI_ABI 18
 #define OCI_SENTENCE_BYTES 512
 
-/* Mechanisms in order of preference, unless ONECOPY_MECHANISM says kmod; copy/copy.h has their
- * operations. MAP is no pair's: it goes
- * before the pair's own for each buffer that it reaches. */
+/* Mechanisms in order of preference, unless ONECOPY_MECHANISM or the model says kmod; copy/copy.h
+ * has their operations. MAP is no pair's: it goes before the pair's own for each buffer that it
+ * reaches.
+ */
 enum oci_mechanism { OCI_MECH_CMA, OCI_MECH_KMOD, OCI_MECH_SHM, OCI_MECH_MAP, OCI_MECHANISMS };
 
 struct oci_member {
@@ -76,6 +77,7 @@ struct oci_team {
 	bool mapped;   /* every rank has a shared heap that peers may map; alike on all ranks.
 			* Whether a buffer lies in it is its owner's affair alone. */
 	uint64_t model_hash; /* of what choices go by; set before the first step, must be alike */
+	bool prefers_kmod;   /* by that the module is quicker than cma; likewise */
 	bool check_calls;    /* ranks compare what they call */
 	bool has_large_slot; /* slots.c */
 	bool has_slots;	     /* slots.c: they are guaranteed */

@@ -285,6 +285,7 @@ static void add_machine(json_t *json)
 		json_object_set_new(json, part_keys[i].key, part_json(&found, (enum part_kind)i));
 	json_object_set_new(json, "mpi", mpis_json(&found));
 	json_object_set_new(json, "mechanisms", mechanisms_json());
+	json_object_set_new(json, "module", oc_inspect_module());
 	json_object_set_new(json, "graphs", graphs_json());
 	json_object_set_new(json, "topology",
 			    topology ? topology :
@@ -379,6 +380,38 @@ static void print_mechanisms(const json_t *mechanisms)
 		if (*json_text_at(one, "remedy"))
 			table_add(&table, "\t\tRemedy: %s", json_text_at(one, "remedy"));
 	}
+	table_print(&table, stdout, 2);
+}
+
+static long long count_at(const json_t *module, const char *key)
+{
+	return json_number_at(module, key);
+}
+
+static void print_module(const json_t *module)
+{
+	struct table table = { .align = "ll" };
+
+	if (!json_is_object(module))
+		return;
+	puts("\nKernel module, all processes since it was loaded");
+	table_add(&table,
+		  "regions\t%lld now, of %lld; %lld ended with their memory; %lld pages pinned",
+		  count_at(module, "regions_now"), count_at(module, "regions_created"),
+		  count_at(module, "regions_gone"), count_at(module, "pages_pinned_now"));
+	table_add(&table, "copies\t%lld, %lld by threads; %lld bytes; %lld refused or broken off",
+		  count_at(module, "copies"), count_at(module, "copies_by_thread"),
+		  count_at(module, "bytes"), count_at(module, "failures"));
+	if (count_at(module, "channels") || count_at(module, "copies_by_engine"))
+		table_add(&table,
+			  "DMA engines\t%lld channels allowed; %lld copies, %lld bytes; %lld times "
+			  "none was free; %lld failures",
+			  count_at(module, "channels"), count_at(module, "copies_by_engine"),
+			  count_at(module, "bytes_by_engine"), count_at(module, "engines_busy"),
+			  count_at(module, "engine_failures"));
+	else
+		table_add(&table, "DMA engines\tnone may be used (the parameter dma_channels)");
+	table_add(&table, "mappings\t%lld now", count_at(module, "maps_now"));
 	table_print(&table, stdout, 2);
 }
 
@@ -493,6 +526,7 @@ static void print_text(const json_t *json, unsigned int sections)
 		print_versions(json);
 		print_mpis(json_object_get(json, "mpi"));
 		print_mechanisms(json_object_get(json, "mechanisms"));
+		print_module(json_object_get(json, "module"));
 		print_graphs(json_object_get(json, "graphs"));
 		print_topology(json_object_get(json, "topology"),
 			       json_number_at(json, "team_bytes"));

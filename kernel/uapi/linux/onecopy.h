@@ -156,6 +156,8 @@ struct onecopy_counters {
 	__u64 bytes_by_engine;
 	__u64 engines_busy; /* copies that found none free, or for which one had no more place */
 	__u64 engine_failures;
+	__u64 channels; /* that may be used now: the parameter dma_channels; of 0 no wish is granted
+			 */
 };
 
 #define ONECOPY_VERSION 1

@@ -134,6 +134,7 @@ SCENARIO(command)
 		{ "info", 0, "Mechanisms", "Topology" },
 		{ "info", 0, "Open MPI component", "MPICH library" },
 		{ "info --json", 0, "\"preload\"", "\"built_for_mpich\"" },
+		{ "info --json", 0, "\"kmod\"", "\"module\"" },
 		{ "info --options", 0, "ONECOPY_MECHANISM", "default" },
 		{ "info --algorithms", 0, "knomial", "pairwise" },
 		{ "tune extra", 2, "'extra'", "options only" },
