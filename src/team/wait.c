@@ -219,7 +219,7 @@ void oci_wait_polled(void)
 	if (now - left_ns > OCI_LONG_LOOK_NS)
 		__atomic_store_n(&asked_ns, now, __ATOMIC_RELAXED);
 	quiet_us = (now - __atomic_load_n(&asked_ns, __ATOMIC_RELAXED)) / 1000;
-	if ((int64_t)quiet_us < OCI_POLLED_QUIET_US)
+	if (quiet_us < OCI_POLLED_QUIET_US || __atomic_load_n(&needed, __ATOMIC_RELAXED))
 		oci_os_yield();
 	else
 		oci_os_sleep_us(OCI_SLEEP_FIRST_US);
