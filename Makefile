@@ -3,7 +3,7 @@
 # The front door. CMake does the work; see CMakePresets.json for the builds.
 #
 #   make            build (build/release)
-#   make demo       install what is missing, build, what programs gain, in 2 minutes (DEMO_ARGS="...")
+#   make demo       install what is missing, build, what programs gain, in 2 to 3 minutes (DEMO_ARGS="...")
 #   make check      install what is missing, run every gate and test; ends with "N passed, N failed"
 #   make check-debian13  build and test in Debian 13, which mmdebstrap makes (root; MIRROR=URL)
 #   make kmod       build the optional kernel module in build/kmod (KDIR=the kernel's headers)

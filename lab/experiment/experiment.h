@@ -115,9 +115,10 @@ struct results {
 	const char *about; /* of all tables; "" at first */
 	const char *model; /* which predicts; "": none */
 	unsigned int rounds, complete;
-	/* The rounds end before they take longer, 0: never; or once they are enough, NULL: never.
-	 */
+	/* The rounds end before they take longer, 0: never, but not before the least number of
+	 * them; or once they are enough, NULL: never. */
 	double seconds;
+	unsigned int least;
 	bool (*enough)(struct results *results);
 	struct figure **figures;
 	struct comparison **comparisons;

@@ -165,6 +165,19 @@ TEST(rounds_end_before_their_time_is_up)
 	results_end(&results);
 }
 
+TEST(as_many_rounds_as_there_are_to_be_take_longer)
+{
+	struct results results;
+
+	results_begin(&results, 0, NULL, ROUNDS);
+	results_step(&results, wait_20_ms, NULL, 0, "waits");
+	results.seconds = 0.01;
+	results.least = 3;
+	assert_int_equal(results_run(&results), 0);
+	assert_int_equal(results.complete, 3);
+	results_end(&results);
+}
+
 TEST(rounds_end_once_they_are_enough)
 {
 	struct results results;

@@ -80,14 +80,17 @@ static unsigned int steps_of_turn(const struct results *results, unsigned int fi
 	return n;
 }
 
-/* Of a step of a round: of all steps there are, or of the time. */
+/* Of a step of a round: of all steps there are, or of the time, and of the rounds that there are to
+ * be in any case. */
 static double part_done(const struct results *results, unsigned int round, unsigned int step)
 {
-	double steps = (double)results->step_count * results->rounds;
-	double done = (round * results->step_count + step) / steps;
+	double rounds = round + (double)step / results->step_count;
+	double done = rounds / results->rounds;
 	double time =
 		results->seconds > 0 ? progress_seconds(&results->progress) / results->seconds : 0;
 
+	if (results->least && rounds < results->least && rounds / results->least < time)
+		time = rounds / results->least;
 	return time < done ? done : time > 1 ? 1 : time;
 }
 
@@ -96,7 +99,7 @@ static bool time_is_up(const struct results *results)
 {
 	double spent = progress_seconds(&results->progress);
 
-	return results->seconds > 0 && results->complete &&
+	return results->seconds > 0 && results->complete && results->complete >= results->least &&
 	       spent + spent / results->complete > results->seconds;
 }
 

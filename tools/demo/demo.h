@@ -20,6 +20,7 @@
 
 enum {
 	DEMO_ROUNDS_MAX = 99,
+	DEMO_SECONDS = 120, /* where the user says none */
 	DEMO_RANKS_MAX = 256,
 	DEMO_PROGRAMS_MAX = 8,
 	DEMO_VARIANTS_MAX = 4,

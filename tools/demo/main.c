@@ -41,8 +41,9 @@ static const struct option_set options = {
 		(const struct option_row[]){
 			{ .help = "What is run:" },
 			{ "seconds", 0, "N",
-			  "end before it takes longer, but for a first round (default 120); it ends "
-			  "sooner once all intervals are narrow",
+			  "end before it takes longer, but for a first round (default 120, or what "
+			  "the six rounds take that an interval needs); it ends sooner once all "
+			  "intervals are narrow",
 			  OPTION_COUNT, AT(seconds), 1, 100000 },
 			{ "rounds", 0, "N", "most runs of each program on each side (default 99)",
 			  OPTION_COUNT, AT(rounds), 1, DEMO_ROUNDS_MAX },
@@ -246,7 +247,7 @@ static int run(struct demo *demo)
 int main(int argc, char **argv)
 {
 	static struct demo demo = {
-		.opt = { .ranks = 2, .rounds = DEMO_ROUNDS_MAX, .seconds = 120, .timeout_s = 300 },
+		.opt = { .ranks = 2, .rounds = DEMO_ROUNDS_MAX, .timeout_s = 300 },
 	};
 	struct demo_options *opt = &demo.opt;
 	struct results *results = &demo.results;
@@ -260,7 +261,8 @@ int main(int argc, char **argv)
 	snprintf(demo.with, sizeof(demo.with), "'%s/tools/onecopy/onecopy' run --quiet",
 		 demo.build);
 	results_begin(results, argc, argv, opt->quick ? 1 : (unsigned int)opt->rounds);
-	results->seconds = (double)opt->seconds;
+	results->seconds = opt->seconds ? (double)opt->seconds : DEMO_SECONDS;
+	results->least = opt->seconds ? 0 : STATS_MIN_RUNS;
 	results->enough = demo_enough;
 	results_folder(results, "demo-out", out, sizeof(out));
 	opt->out = opt->out ? opt->out : out;
