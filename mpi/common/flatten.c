@@ -216,53 +216,92 @@ bool oci_mpi_pieces_add_typed(struct oci_mpi_pieces *pieces, const void *user, s
 	return add_elements(pieces, (uintptr_t)user, count, type);
 }
 
-/* NULL: the list is of no use. */
-static const struct oc_piece *list_to_pack(struct oci_mpi_pieces *pieces, const void *user,
-					   size_t count, MPI_Datatype type)
+/* What the MPI is left to pack. */
+static struct oci_mpi_pieces never;
+
+/* The list of one element of this type, as seen from address 0, from its first message on. NULL: no
+ * memory. */
+static const struct oci_mpi_pieces *list_of(struct oci_mpi_pieces **kept, MPI_Datatype type,
+					    size_t size)
 {
+	/* Acquire: pairs with the release of the thread that made the list. */
+	struct oci_mpi_pieces *list = __atomic_load_n(kept, __ATOMIC_ACQUIRE), *other = NULL;
+
+	if (OCI_LIKELY(list))
+		return list;
+	list = malloc(sizeof(*list));
+	if (!list)
+		return NULL;
+	*list = (struct oci_mpi_pieces){ .least = PACK_PIECE_BYTES,
+					 .most = size / PACK_PIECE_BYTES + 1 };
+	if (oci_mpi_pieces_add_typed(list, NULL, 1, type)) {
+		oci_mpi_pieces_layout(list);
+	} else {
+		oci_mpi_pieces_close(list);
+		free(list);
+		list = &never;
+	}
+	/* Release: the list comes first. Acquire: that of another thread, which was first. */
+	if (__atomic_compare_exchange_n(kept, &other, list, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return list;
+	oci_mpi_packing_close(list);
+	return other;
+}
+
+void oci_mpi_packing_close(struct oci_mpi_pieces *kept)
+{
+	if (!kept || kept == &never)
+		return;
+	oci_mpi_pieces_close(kept);
+	free(kept);
+}
+
+/* Each piece of an element, one way or the other. */
+static void move_element(const struct oci_mpi_pieces *list, char *packed, uintptr_t user,
+			 bool unpack)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		void *there = (void *)(user + (uintptr_t)list->piece[i].address);
+		char *at = packed + list->piece[i].at;
+		size_t bytes = list->piece[i + 1].at - list->piece[i].at;
+
+		if (unpack)
+			memcpy(there, at, bytes);
+		else
+			memcpy(at, there, bytes);
+	}
+}
+
+static bool by_list(struct oci_mpi_pieces **kept, char *packed, const void *user, size_t count,
+		    MPI_Datatype type, bool unpack)
+{
+	const struct oci_mpi_pieces *list;
 	struct oci_port_type shape;
 	size_t bytes;
 
-	*pieces = (struct oci_mpi_pieces){ .least = PACK_PIECE_BYTES };
 	oci_port_type_get(type, &shape);
 	if (__builtin_mul_overflow(count, shape.size, &bytes) || bytes < PACK_LEAST_BYTES)
-		return NULL;
-	pieces->most = bytes / PACK_PIECE_BYTES + 1;
-	if (oci_mpi_pieces_add_typed(pieces, user, count, type))
-		return oci_mpi_pieces_layout(pieces).pieces;
-	oci_mpi_pieces_close(pieces);
-	return NULL;
-}
-
-/* Each piece and where it is packed, one way or the other; false: the list is of no use. */
-static bool by_list(void *packed, const void *user, size_t count, MPI_Datatype type, bool unpack)
-{
-	struct oci_mpi_pieces pieces;
-	const struct oc_piece *piece = list_to_pack(&pieces, user, count, type);
-
-	if (!piece)
 		return false;
-	for (size_t i = 0; i < pieces.count; i++) {
-		void *at = (char *)packed + piece[i].at;
-		size_t bytes = piece[i + 1].at - piece[i].at;
-
-		if (unpack)
-			memcpy(piece[i].address, at, bytes);
-		else
-			memcpy(at, piece[i].address, bytes);
-	}
-	oci_mpi_pieces_close(&pieces);
+	list = list_of(kept, type, shape.size);
+	if (!list || !list->count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		move_element(list, packed + i * shape.size,
+			     (uintptr_t)user + (uintptr_t)shape.extent * i, unpack);
 	return true;
 }
 
-bool oci_mpi_pieces_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
+bool oci_mpi_pieces_pack(struct oci_mpi_pieces **kept, void *packed, const void *user, size_t count,
+			 MPI_Datatype type)
 {
-	return by_list(packed, user, count, type, false);
+	return by_list(kept, packed, user, count, type, false);
 }
 
-bool oci_mpi_pieces_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
+bool oci_mpi_pieces_unpack(struct oci_mpi_pieces **kept, void *user, const void *packed,
+			   size_t count, MPI_Datatype type)
 {
-	return by_list((void *)(uintptr_t)packed, user, count, type, true);
+	return by_list(kept, (void *)(uintptr_t)packed, user, count, type, true);
 }
 
 bool oci_mpi_lies_together(MPI_Datatype type)

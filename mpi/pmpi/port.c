@@ -22,6 +22,7 @@ struct known {
 	/* Bit oci_port_op_id(): this operation has a meaning for it; bit 16 above: that was asked.
 	 * Atomic; asked when first needed, as each no of the MPI takes it microseconds. */
 	uint32_t ops;
+	struct oci_mpi_pieces *packing; /* common/flatten.h's */
 };
 enum { ASKED = 16 };
 
@@ -38,10 +39,13 @@ static int key = MPI_KEYVAL_INVALID;
 
 static int type_gone(MPI_Datatype type, int keyval, void *value, void *extra)
 {
+	struct known *known = value;
+
 	(void)type;
 	(void)keyval;
 	(void)extra;
-	free(value);
+	oci_mpi_packing_close(known->packing);
+	free(known);
 	/* Release: pairs with the acquire below, in a thread that gets the handle for a new type.
 	 */
 	__atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
@@ -136,6 +140,7 @@ static __attribute__((noinline)) struct known *find(MPI_Datatype type, uint32_t 
 		known = keep(type, &looked);
 	}
 	if (!known) {
+		oci_mpi_packing_close(spare.packing);
 		spare = looked;
 		return &spare;
 	}
@@ -225,14 +230,14 @@ static int convert(void *user, void *packed, MPI_Count count, MPI_Datatype type,
 
 int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
 {
-	if (oci_mpi_pieces_pack(packed, user, count, type))
+	if (oci_mpi_pieces_pack(&known_of(type)->packing, packed, user, count, type))
 		return MPI_SUCCESS;
 	return convert((void *)(uintptr_t)user, packed, (MPI_Count)count, type, false);
 }
 
 int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
 {
-	if (oci_mpi_pieces_unpack(user, packed, count, type))
+	if (oci_mpi_pieces_unpack(&known_of(type)->packing, user, packed, count, type))
 		return MPI_SUCCESS;
 	return convert(user, (void *)(uintptr_t)packed, (MPI_Count)count, type, true);
 }
