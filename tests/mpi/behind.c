@@ -8,7 +8,9 @@
  * leaves    the same, and the launcher is told. Between hosts MPICH 4.0.2 (UCX, TCP) by itself
  * often hangs there: a process waits for peers that have gone on to wait for the launcher
  *
- * With tests/mpich-suite/yield.c in it, whatever the word is.
+ * It counts how many times a datatype was asked for its contents, whatever the word is.
+ *
+ * With tests/mpich-suite/yield.c in it.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -38,6 +40,28 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int key, void *value)
 	if (is("slow"))
 		usleep(SLOW_US);
 	return error;
+}
+
+static long contents_asked;
+
+/* For the program, which finds it by its name. */
+long oc_test_contents_asked(void)
+{
+	return contents_asked;
+}
+
+int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_Count addresses,
+			     MPI_Count counts, MPI_Count types, int *integer, MPI_Aint *address,
+			     MPI_Count *count, MPI_Datatype *made_of)
+{
+	int (*next)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int *, MPI_Aint *,
+		    MPI_Count *, MPI_Datatype *) =
+		(int (*)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int *,
+			 MPI_Aint *, MPI_Count *, MPI_Datatype *))dlsym(RTLD_NEXT,
+									"PMPI_Type_get_contents_c");
+
+	contents_asked++;
+	return next(type, integers, addresses, counts, types, integer, address, count, made_of);
 }
 
 /* The launcher's own words. */

@@ -5,8 +5,10 @@
  */
 #include "checked.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -198,7 +200,7 @@ static void test_pairs(int elements, int root)
 }
 
 /* Every other int of a rank's blocks. */
-enum { PACKED_INTS = 64 << 10, PACKED_CALLS = 20, PACKED_RANKS = 8 };
+enum { FEW_INTS = 1 << 10, PACKED_INTS = 64 << 10, PACKED_CALLS = 20, PACKED_RANKS = 8 };
 
 static void exchange_packed(int *from, int *to, const int *counts, const int *places,
 			    const MPI_Datatype *types, int calls)
@@ -219,14 +221,25 @@ static void one_each(int *counts, int *places, MPI_Datatype *types, MPI_Datatype
 	}
 }
 
-/* Pieces that go as a list, that are packed by one, and that the MPI packs; of all, every other. */
-static void test_pieces(int length)
+/* How many times MPICH was asked what a type is made of, where behind.c counts that. */
+static long contents_asked(void)
 {
-	int pieces = PACKED_INTS / length, ints = 2 * pieces * length;
+	void *counter = dlsym(RTLD_DEFAULT, "oc_test_contents_asked");
+
+	return counter ? ((long (*)(void))counter)() : 0;
+}
+
+/* So many ints each way in pieces that go as a list, that are packed by one, and that the MPI
+ * packs; of all, every other. The list of those that are packed is made once; of larger messages it
+ * is first asked each time whether they go as a list. */
+static void test_pieces(int length, int all)
+{
+	int pieces = all / length, ints = 2 * pieces * length;
 	int counts[PACKED_RANKS], places[PACKED_RANKS];
 	int *from = malloc((size_t)(size * ints) * sizeof(int));
 	int *to = calloc((size_t)(size * ints), sizeof(int));
 	MPI_Datatype sparse, types[PACKED_RANKS];
+	long asked;
 
 	MPI_Type_vector(pieces, length, 2 * length, MPI_INT, &sparse);
 	MPI_Type_commit(&sparse);
@@ -234,6 +247,10 @@ static void test_pieces(int length)
 	for (int i = 0; i < size * ints; i++)
 		from[i] = value(rank, i / ints, i % ints);
 	exchange_packed(from, to, counts, places, types, 1);
+	asked = contents_asked();
+	exchange_packed(from, to, counts, places, types, 1);
+	if (all == FEW_INTS && contents_asked() > asked)
+		case_fail("the list of pieces of %d ints is made anew in each call", length);
 	for (int i = 0; i < size * ints; i++)
 		if (to[i] != (i % ints / length % 2 ? 0 : value(i / ints, rank, i % ints)))
 			case_fail("an Alltoallw of every other %d ints is wrong", length);
@@ -292,10 +309,14 @@ int main(int argc, char **argv)
 		}
 	}
 	for (int length = 1; length <= 1024 && size <= PACKED_RANKS; length *= 4)
-		test_pieces(length);
+		test_pieces(length, PACKED_INTS);
+	if (size <= PACKED_RANKS)
+		test_pieces(64, FEW_INTS);
 	if (size <= PACKED_RANKS)
 		test_copies_are_kept();
 	MPI_Comm_free(&comm);
 	layouts_free();
+	if (!rank)
+		printf("contents %ld\n", contents_asked());
 	return case_end("datatypes: %ld buffers right\n", checks);
 }

@@ -159,6 +159,24 @@ SCENARIO(first_uses)
 	job_free(&result);
 }
 
+/* lists RANKS: MPICH is asked what a datatype is made of once, not in each call that packs it. */
+SCENARIO(lists)
+{
+	struct job job = job_mpi(driver_ranks(words[0]), NULL);
+	struct job_result result;
+	char asked[16] = "0";
+
+	job_add_behind(&job, "counts");
+	job_add_program(&job, "datatypes");
+	if (verdict_run(&job, &result, "datatypes failed")) {
+		verdict_word(&result, "contents", asked, sizeof(asked));
+		if (!atoi(asked))
+			verdict_fail(&result, "it was not counted how often types were looked at");
+	}
+	verdict_done("lists: datatypes were asked for their contents %s times\n", asked);
+	job_free(&result);
+}
+
 /* heap: what the statistics say of shared heaps. */
 SCENARIO(heap)
 {
