@@ -233,6 +233,8 @@ enum oci_operands { OCI_OPERANDS_MOVES, OCI_OPERANDS_ALL, OCI_OPERANDS_UP_TO, OC
 #define OCI_ASK_RECEIVES(a, b, c, d, receives, ...) OCI_ASK_SENDS(a, b, c, receives)
 #define OCI_ASK_ALL_RECEIVE(a, b, c, d, receives, ...) OCI_ASK_ALL_SEND(a, b, c, receives)
 #define OCI_ASK_RECEIVES_EACH(a, b, c, d, receives, ...) OCI_ASK_SENDS_EACH(a, b, c, receives)
+#define OCI_ASK_EACH_ON_ONE_SIDE(a, b, c, sends, receives, ...) \
+	(OCI_ASK_SENDS_EACH(a, b, c, sends)) != (OCI_ASK_SENDS_EACH(a, b, c, receives))
 #define OCI_ASK_ROOT_IN_PLACE(a, b, c, d, e, in_place, ...)                        \
 	OCI_IN_PLACE_##in_place != OCI_IN_PLACE_NEVER &&OCI_IN_PLACE_##in_place != \
 		OCI_IN_PLACE_ROOT_RECV
@@ -269,6 +271,8 @@ OCI_PREDICATE(oci_counts_received, OCI_ASK_COUNTS_RECEIVED)
 /* Has a buffer, of the root at least, a block for each rank? */
 OCI_PREDICATE(oci_sends_each, OCI_ASK_SENDS_EACH)
 OCI_PREDICATE(oci_receives_each, OCI_ASK_RECEIVES_EACH)
+/* One of both alone? Asked at once, as gcc 12 compares the answers wrongly with -O1. */
+OCI_PREDICATE(oci_each_on_one_side, OCI_ASK_EACH_ON_ONE_SIDE)
 /* Has it a form in place at all? */
 OCI_PREDICATE(oci_has_in_place, OCI_ASK_IN_PLACE)
 /* One that has plans of its own, which MPI has all ranks take, or none? */

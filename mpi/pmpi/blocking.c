@@ -127,8 +127,7 @@ static bool aliased(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 {
 	MPI_Count any = oci_sends_each(c->collective) ? c->rcount : c->scount;
 	bool reduces = oci_is_reduction(c->collective);
-	bool one_block = !reduces &&
-			 oci_sends_each(c->collective) != oci_receives_each(c->collective);
+	bool one_block = !reduces && oci_each_on_one_side(c->collective);
 
 	if (!one_block && OCI_LIKELY(c->sbuf != c->rbuf))
 		return false;
