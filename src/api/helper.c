@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The executor `thread` of ONECOPY_ASYNC: a thread of this process that runs outstanding operations
- * while the program computes (paper 003, section 2, "Thread Implementation").
+ * while the program computes (paper 003, section 2, "Thread Implementation"). It is that of
+ * `uring`, too: io_uring has no request that copies memory of another process.
  *
  * It takes what can be run without the MPI: no operation of the program, no message, no end that is
  * to be told. It runs them without the engine's lock, marked `running` as a reduction is, so that
@@ -51,6 +52,7 @@ static struct {
 	uint32_t starts;    /* that did not */
 	uint64_t driven_ns; /* when another thread last drove */
 	bool crowded;	    /* it has no CPU of its own */
+	bool told;	    /* who comes instead of io_uring; with `life` */
 } helper = { .life = PTHREAD_MUTEX_INITIALIZER, .worth = WORTH };
 bool oci_helper_runs; /* written with `life` */
 
@@ -230,6 +232,13 @@ static bool start(const struct oc_team *team)
 	else
 		oci_info("a thread runs outstanding operations%s",
 			 helper.crowded ? "; it has no CPU of its own" : "");
+	if (oci_options()->async == OCI_ASYNC_URING && !helper.told) {
+		helper.told = true;
+		oci_log(oci_option_warning_level(),
+			"ONECOPY_ASYNC=uring: io_uring cannot copy memory of another process, so "
+			"outstanding collectives are run by %s; graphs (oc_graph) are not concerned",
+			error ? "whoever is in a call" : "a thread");
+	}
 	return !error;
 }
 
@@ -258,10 +267,12 @@ static bool runs(const struct oc_team *team)
 
 bool oci_helper_takes(struct oc_team *team, const struct oc_call *call)
 {
+	enum oci_async async = oci_options()->async;
+
 	/* `auto` is the caller: the thread slows what is waited for at once (docs/results.md,
 	 * "Overlap"). */
-	return oci_options()->async == OCI_ASYNC_THREAD && !(call->op && !call->op->any_thread) &&
-	       runs(team);
+	return (async == OCI_ASYNC_THREAD || async == OCI_ASYNC_URING) &&
+	       !(call->op && !call->op->any_thread) && runs(team);
 }
 
 void oci_helper_work(int change)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ONECOPY_ASYNC=thread: operations go on while nobody calls; what is the program's stays with it.
- */
+/* ONECOPY_ASYNC=thread, and =uring, which is the same here: operations go on while nobody calls;
+ * what is the program's stays with it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { INTS = 100000, MANY = 20 };
 /* Before the options are read, in each program of tests. */
 __attribute__((constructor)) static void choose(void)
 {
-	setenv("ONECOPY_ASYNC", "thread", 1);
+	setenv("ONECOPY_ASYNC", "thread", 0);
 }
 
 /* Without malloc, whose locks under a sanitizer a child of fork() may find held. */

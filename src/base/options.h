@@ -31,7 +31,7 @@ enum oci_way {
 	OCI_WAY_WRITEV
 };
 
-enum oci_async { OCI_ASYNC_AUTO, OCI_ASYNC_CALLER, OCI_ASYNC_THREAD };
+enum oci_async { OCI_ASYNC_AUTO, OCI_ASYNC_CALLER, OCI_ASYNC_THREAD, OCI_ASYNC_URING };
 
 enum oci_levels { OCI_LEVELS_AUTO, OCI_LEVELS_ON, OCI_LEVELS_OFF };
 
@@ -39,7 +39,7 @@ struct oci_options {
 	bool enable;		/* ONECOPY */
 	enum oci_way mechanism; /* ONECOPY_MECHANISM */
 	enum oci_levels levels; /* ONECOPY_LEVELS */
-	enum oci_async async;	/* ONECOPY_ASYNC: who runs outstanding operations */
+	enum oci_async async;	/* ONECOPY_ASYNC: who runs what is outstanding */
 	/* ONECOPY_BARRIER .. ONECOPY_EXSCAN: algorithm[:parameter] or auto; "mpi" hands the
 	 * collective back to the MPI. */
 	const char *algorithm[OC_COLLECTIVES];

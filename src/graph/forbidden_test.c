@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where io_uring is forbidden. This process must not have asked for it before. */
+/* Where io_uring is forbidden; what ONECOPY_ASYNC says. This process must not have asked for either
+ * before. */
 #include "graph/world_test.h"
 #include "support/refuse.h"
 
@@ -50,6 +51,54 @@ TEST(where_io_uring_is_forbidden_a_thread_runs_the_graph)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 			skip();
+		assert_int_equal(status, 0);
+	}
+}
+
+/* In a process of its own, as options are read once: who is `auto` for a message of that size. */
+static int auto_is(const char *asked, enum oc_graph_executor executor)
+{
+	struct oc_graph *graph;
+	struct world world;
+	int err;
+
+	setenv("ONECOPY_ASYNC", asked, 1);
+	if (executor == OC_GRAPH_URING && oc_graph_uring_refusal())
+		executor = OC_GRAPH_THREAD;
+	world_begin(&world, 2, false);
+	for (uint32_t r = 0; r < 2; r++) {
+		assert_int_equal(oc_graph_bcast(&graph, OC_GRAPH_CHAIN, r, 2, 0, 1000, 0), 0);
+		world_buffers(&world, r, 1000, 0);
+		world_prepare(&world, r, graph);
+	}
+	memset(world.buffer[0][0].base, 7, 1000);
+	err = world_run(&world, OC_GRAPH_AUTO);
+	if (err || memcmp(world.buffer[0][0].base, world.buffer[1][0].base, 1000) ||
+	    oc_graph_executor(world.run[0]) != executor ||
+	    oc_graph_executor(world.run[1]) != executor)
+		return 1;
+	world_end(&world);
+	return 0;
+}
+
+TEST(the_executor_that_is_asked_for_is_that_of_auto)
+{
+	static const struct {
+		const char *asked;
+		enum oc_graph_executor executor;
+	} rows[] = { { "auto", OC_GRAPH_CALLER }, /* of so few bytes */
+		     { "caller", OC_GRAPH_CALLER },
+		     { "thread", OC_GRAPH_THREAD },
+		     { "uring", OC_GRAPH_URING } };
+
+	fflush(stdout);
+	for (int i = 0; i < 4; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child)
+			_exit(auto_is(rows[i].asked, rows[i].executor));
+		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 	}
 }

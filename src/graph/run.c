@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A graph bound to links and buffers: prepared, issued, asked, waited for. */
-#include "base/log.h"
+#include "base/options.h"
 #include "graph/graph.h"
 
 #include <errno.h>
@@ -325,8 +325,16 @@ discard:
 
 static enum oc_graph_executor choose(const struct oc_graph_run *run, enum oc_graph_executor wanted)
 {
+	static const enum oc_graph_executor asked[] = {
+		[OCI_ASYNC_AUTO] = OC_GRAPH_AUTO,
+		[OCI_ASYNC_CALLER] = OC_GRAPH_CALLER,
+		[OCI_ASYNC_THREAD] = OC_GRAPH_THREAD,
+		[OCI_ASYNC_URING] = OC_GRAPH_URING,
+	};
 	uint64_t bytes = 0;
 
+	if (wanted == OC_GRAPH_AUTO)
+		wanted = asked[oci_options()->async];
 	if (wanted == OC_GRAPH_AUTO) {
 		for (uint32_t n = 0; n < run->view.nodes; n++)
 			if (run->view.node[n].kind != OCI_GRAPH_CALC)

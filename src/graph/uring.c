@@ -18,7 +18,7 @@
  */
 #include "graph/uring.h"
 
-#include "base/log.h"
+#include "base/options.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -62,7 +62,9 @@ static void try_ring(void)
 		io_uring_queue_exit(&ring);
 	}
 	if (*refusal)
-		oci_info("graph: %s; a thread runs graphs instead", refusal);
+		oci_log(oci_options()->async == OCI_ASYNC_URING ? oci_option_warning_level() :
+								  OCI_LOG_INFO,
+			"graph: %s; a thread runs graphs instead", refusal);
 }
 
 const char *oc_graph_uring_refusal(void)

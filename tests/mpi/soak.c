@@ -303,11 +303,11 @@ static int time_is_over(double end)
 /* One for each rank, by the seed, unless the driver has named one for all. */
 static void choose_executor(const char *seed)
 {
-	static const char *const executors[] = { "auto", "caller", "thread" };
+	static const char *const executors[] = { "auto", "caller", "thread", "uring" };
 	const char *of_openmpi = getenv("OMPI_COMM_WORLD_RANK"), *of_mpich = getenv("PMI_RANK");
 	const char *own = of_openmpi ? of_openmpi : of_mpich ? of_mpich : "0";
 
-	setenv("ONECOPY_ASYNC", executors[(strtoull(seed, NULL, 10) + strtoull(own, NULL, 10)) % 3],
+	setenv("ONECOPY_ASYNC", executors[(strtoull(seed, NULL, 10) + strtoull(own, NULL, 10)) % 4],
 	       0);
 }
 

@@ -195,12 +195,21 @@ static json_t *mechanisms_json(void)
 	return list;
 }
 
-/* Who runs graphs while the program computes. */
-static json_t *graphs_json(void)
+/* Who runs what is outstanding while the program computes; `auto`: graphs of 64 KiB and more. */
+static json_t *outstanding_json(void)
 {
-	const char *refusal = oc_graph_uring_refusal();
+	const struct oci_option_info *info = oci_option_info(0);
+	const char *refusal = oc_graph_uring_refusal(), *graphs;
+	bool by_thread;
 
-	return json_pack("{s:s, s:o}", "executor", refusal ? "thread" : "uring", "refusal",
+	for (unsigned int i = 0; strcmp(info->variable, "ONECOPY_ASYNC"); i++)
+		info = oci_option_info(i);
+	by_thread = !strcmp(info->value, "thread") || !strcmp(info->value, "uring");
+	graphs = strcmp(info->value, "auto") ? info->value : "uring";
+	if (refusal && !strcmp(graphs, "uring"))
+		graphs = "thread";
+	return json_pack("{s:s, s:s, s:s, s:o}", "asked", info->value, "collectives",
+			 by_thread ? "thread" : "caller", "graphs", graphs, "refusal",
 			 json_text(refusal ? refusal : ""));
 }
 
@@ -286,7 +295,7 @@ static void add_machine(json_t *json)
 	json_object_set_new(json, "mpi", mpis_json(&found));
 	json_object_set_new(json, "mechanisms", mechanisms_json());
 	json_object_set_new(json, "module", oc_inspect_module());
-	json_object_set_new(json, "graphs", graphs_json());
+	json_object_set_new(json, "outstanding", outstanding_json());
 	json_object_set_new(json, "topology",
 			    topology ? topology :
 				       json_pack("{s:s}", "error", "hwloc cannot load it"));
@@ -415,15 +424,25 @@ static void print_module(const json_t *module)
 	table_print(&table, stdout, 2);
 }
 
-static void print_graphs(const json_t *graphs)
+static const char *executor_text(const char *executor)
 {
-	const char *refusal = json_text_at(graphs, "refusal");
+	return !strcmp(executor, "uring")  ? "the kernel, by io_uring, while the program computes" :
+	       !strcmp(executor, "thread") ? "a thread, while the program computes" :
+					     "who is in a call";
+}
 
-	puts("\nGraphs (oc_graph)");
+static void print_outstanding(const json_t *json)
+{
+	const char *asked = json_text_at(json, "asked"), *refusal = json_text_at(json, "refusal");
+	const char *collectives = json_text_at(json, "collectives");
+
+	printf("\nWho runs what is outstanding (ONECOPY_ASYNC=%s)\n", asked);
+	printf("  collectives  %s%s\n", executor_text(collectives),
+	       strcmp(asked, "uring") ? "" : ": io_uring cannot copy memory of another process");
+	printf("  graphs       %s%s\n", executor_text(json_text_at(json, "graphs")),
+	       strcmp(asked, "auto") ? "" : "; below 64 KiB who is in a call");
 	if (*refusal)
-		printf("  a thread runs them: %s\n", refusal);
-	else
-		puts("  the kernel runs them, by io_uring, while the program computes");
+		printf("               %s\n", refusal);
 }
 
 static void add_caches(struct table *table, const char *name, json_int_t caches, json_int_t bytes,
@@ -527,7 +546,7 @@ static void print_text(const json_t *json, unsigned int sections)
 		print_mpis(json_object_get(json, "mpi"));
 		print_mechanisms(json_object_get(json, "mechanisms"));
 		print_module(json_object_get(json, "module"));
-		print_graphs(json_object_get(json, "graphs"));
+		print_outstanding(json_object_get(json, "outstanding"));
 		print_topology(json_object_get(json, "topology"),
 			       json_number_at(json, "team_bytes"));
 	}
