@@ -140,6 +140,14 @@ OC_API int oc_graph_bcast(struct oc_graph **graph, enum oc_graph_tree tree, uint
 OC_API int oc_graph_reduce(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t rank,
 			   uint32_t size, uint32_t root, size_t count, enum oc_graph_type type,
 			   unsigned int op, size_t segment);
+/*
+ * The same, and the result is in buffer 0 of each rank: the sums go to rank 0 and back over the
+ * same tree, segment by segment. Scratch is oc_graph_scratch() of root 0. All ranks have the same
+ * result, bit for bit.
+ */
+OC_API int oc_graph_allreduce(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t rank,
+			      uint32_t size, size_t count, enum oc_graph_type type, unsigned int op,
+			      size_t segment);
 /* Bytes that buffer 1 has in it: those of each child. */
 OC_API size_t oc_graph_scratch(enum oc_graph_tree tree, uint32_t rank, uint32_t size, uint32_t root,
 			       size_t bytes);
@@ -198,7 +206,8 @@ OC_API int oc_graph_prepare(struct oc_graph_run **run, const struct oc_graph *gr
  *   uring   the kernel, by chains of io_uring requests made when the graph is issued: it moves and
  *           completes all that no CALC comes before, while the program computes. What comes behind
  *           a CALC goes on when the program tests or waits.
- *   auto    uring; caller where few bytes are to be moved
+ *   auto    what ONECOPY_ASYNC names; where it names none, uring, or caller where few bytes are to
+ *           be moved
  * Where the system forbids io_uring, uring is thread: a line in the log says so once.
  */
 enum oc_graph_executor {

@@ -76,38 +76,44 @@ TEST(every_broadcast_of_1_to_33_ranks_is_right)
 			}
 }
 
+/* In segments of these bytes; to a root, or to all. */
+static void prove_reduction(uint32_t size, enum oc_graph_tree tree, bool all, size_t segment,
+			    size_t room)
+{
+	const size_t count = 50, bytes = count * 8;
+	struct proof proof = { .size = size };
+	uint32_t root = all ? 0 : (uint32_t)draw(size);
+
+	for (uint32_t r = 0; r < size; r++) {
+		struct oc_graph *graph;
+
+		assert_int_equal(all ? oc_graph_allreduce(&graph, tree, r, size, count,
+							  OC_GRAPH_UINT64, OC_GRAPH_SUM, segment) :
+				       oc_graph_reduce(&graph, tree, r, size, root, count,
+						       OC_GRAPH_UINT64, OC_GRAPH_SUM, segment),
+				 0);
+		give(&proof, r, graph, bytes, oc_graph_scratch(tree, r, size, root, bytes));
+		for (size_t i = 0; i < count; i++)
+			((uint64_t *)proof.buffers[r][0].base)[i] = i + ((uint64_t)1 << r);
+	}
+	if (prove(&proof, room))
+		fail_msg("%s", sentence);
+	for (uint32_t r = 0; r < size; r++)
+		for (size_t i = 0; i < count && (all || r == root); i++)
+			assert_int_equal(((uint64_t *)proof.buffers[r][0].base)[i],
+					 i * size + ((uint64_t)1 << size) - 1);
+	forget(&proof);
+}
+
 TEST(every_reduction_of_1_to_33_ranks_is_right)
 {
-	static const size_t rooms[] = { 0, 3, 5000 };
+	static const size_t rooms[] = { 0, 3, 5000 }, segments[] = { 0, 1, 100, 399 };
 
 	for (uint32_t size = 1; size <= 33; size++)
-		for (int tree = 0; tree < OC_GRAPH_TREES; tree++) {
-			const size_t count = 50, bytes = count * 8;
-			struct proof proof = { .size = size };
-			uint32_t root = (uint32_t)draw(size);
-
-			for (uint32_t r = 0; r < size; r++) {
-				struct oc_graph *graph;
-
-				assert_int_equal(oc_graph_reduce(&graph, (enum oc_graph_tree)tree,
-								 r, size, root, count,
-								 OC_GRAPH_UINT64, OC_GRAPH_SUM,
-								 100),
-						 0);
-				give(&proof, r, graph, bytes,
-				     oc_graph_scratch((enum oc_graph_tree)tree, r, size, root,
-						      bytes));
-				for (size_t i = 0; i < count; i++)
-					((uint64_t *)proof.buffers[r][0].base)[i] =
-						i + ((uint64_t)1 << r);
-			}
-			if (prove(&proof, rooms[size % 3]))
-				fail_msg("%s", sentence);
-			for (size_t i = 0; i < count; i++)
-				assert_int_equal(((uint64_t *)proof.buffers[root][0].base)[i],
-						 i * size + ((uint64_t)1 << size) - 1);
-			forget(&proof);
-		}
+		for (int tree = 0; tree < OC_GRAPH_TREES; tree++)
+			for (int all = 0; all < 2; all++)
+				prove_reduction(size, (enum oc_graph_tree)tree, all,
+						segments[draw(4)], rooms[draw(3)]);
 }
 
 /* ---- random graphs -----------------------------------------------------------------------------

@@ -5,7 +5,8 @@
  *
  * With n segments of s bytes over a path of d hops: (n + d - 1) * c * (alpha + s * beta), where c
  * is the most children that a rank has: 1 of a chain, whose d is size - 1; 2 of a binary tree,
- * whose d is log2(size).
+ * whose d is log2(size). An Allreduce is both, one behind the other for each segment, over 2 d
+ * hops: while a segment goes down later ones go up, the other way on the same links.
  */
 #include "graph/graph.h"
 
@@ -61,71 +62,26 @@ static int connect_if(struct oc_graph *graph, int before, int after)
 	return before == NONE ? 0 : oc_graph_connect(graph, before, after);
 }
 
-/* A segment: received, then handed to each child. */
-static int bcast_segment(struct oc_graph *graph, const struct place *place, size_t at, size_t bytes)
-{
-	int received = NONE, err = 0;
-
-	if (place->has_parent) {
-		received = oc_graph_recv(graph, place->parent, 0, at, bytes);
-		if (received < 0)
-			return received;
-	}
-	for (unsigned int i = 0; !err && i < place->children; i++) {
-		int sent = oc_graph_send(graph, place->child[i], 0, at, bytes);
-
-		err = sent < 0 ? sent : connect_if(graph, received, sent);
-	}
-	return err;
-}
-
-int oc_graph_bcast(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t rank, uint32_t size,
-		   uint32_t root, size_t bytes, size_t segment)
-{
-	struct oc_graph *g;
+/* What is made of one segment after the other. */
+struct collective {
 	struct place place;
-	int err = find_place(tree, rank, size, root, &place);
-
-	if (err)
-		return err;
-	err = oc_graph_create(&g);
-	if (err)
-		return err;
-	segment = segment ? segment : bytes;
-	for (size_t at = 0; !err && at < bytes; at += segment) {
-		size_t left = bytes - at;
-
-		segment = segment < left ? segment : left;
-		err = bcast_segment(g, &place, at, segment);
-	}
-	if (err) {
-		oc_graph_free(g);
-		return err;
-	}
-	*graph = g;
-	return 0;
-}
-
-size_t oc_graph_scratch(enum oc_graph_tree tree, uint32_t rank, uint32_t size, uint32_t root,
-			size_t bytes)
-{
-	struct place place;
-
-	return find_place(tree, rank, size, root, &place) ? 0 : place.children * bytes;
-}
-
-/* What a Reduce does with `count` elements. */
-struct reduction {
-	size_t element, bytes; /* of all */
+	bool reduces, hands_out; /* up the tree, then down */
+	size_t bytes, segment;
+	/* Of a reduction. */
+	size_t element;
 	unsigned int op;
 	enum oc_graph_type type;
 };
 
-/* A segment: from each child, combined in the order of the children, then handed to the parent. */
-static int reduce_segment(struct oc_graph *graph, const struct place *place,
-			  const struct reduction *what, size_t at, size_t bytes)
+/*
+ * A segment: from each child, combined in the order of the children, then handed to the parent.
+ * *last: the node behind which it may be written; NONE: at once.
+ */
+static int reduce_segment(struct oc_graph *graph, const struct collective *what, size_t at,
+			  size_t bytes, int *last)
 {
-	int last = NONE, err;
+	const struct place *place = &what->place;
+	int sent, err;
 
 	for (unsigned int i = 0; i < place->children; i++) {
 		struct oc_graph_calc calc = { .op = what->op,
@@ -141,39 +97,58 @@ static int reduce_segment(struct oc_graph *graph, const struct place *place,
 			return combined;
 		err = oc_graph_connect(graph, received, combined);
 		if (!err)
-			err = connect_if(graph, last, combined);
+			err = connect_if(graph, *last, combined);
 		if (err)
 			return err;
-		last = combined;
+		*last = combined;
 	}
 	if (!place->has_parent)
 		return 0;
-	err = oc_graph_send(graph, place->parent, 0, at, bytes);
-	return err < 0 ? err : connect_if(graph, last, err);
+	sent = oc_graph_send(graph, place->parent, 0, at, bytes);
+	if (sent < 0)
+		return sent;
+	err = connect_if(graph, *last, sent);
+	*last = sent;
+	return err;
 }
 
-int oc_graph_reduce(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t rank, uint32_t size,
-		    uint32_t root, size_t count, enum oc_graph_type type, unsigned int op,
-		    size_t segment)
+/* A segment: received, then handed to each child; not before `last`. */
+static int bcast_segment(struct oc_graph *graph, const struct place *place, size_t at, size_t bytes,
+			 int last)
 {
-	struct reduction what = { .element = oci_graph_type_bytes(type), .op = op, .type = type };
-	struct oc_graph *g;
-	struct place place;
-	int err = find_place(tree, rank, size, root, &place);
+	int err = 0;
 
-	if (!err && (!what.element || __builtin_mul_overflow(count, what.element, &what.bytes)))
-		err = -EINVAL;
-	if (!err)
-		err = oc_graph_create(&g);
+	if (place->has_parent) {
+		int received = oc_graph_recv(graph, place->parent, 0, at, bytes);
+
+		err = received < 0 ? received : connect_if(graph, last, received);
+		last = received;
+	}
+	for (unsigned int i = 0; !err && i < place->children; i++) {
+		int sent = oc_graph_send(graph, place->child[i], 0, at, bytes);
+
+		err = sent < 0 ? sent : connect_if(graph, last, sent);
+	}
+	return err;
+}
+
+static int build(struct oc_graph **graph, const struct collective *what)
+{
+	size_t segment = what->segment;
+	struct oc_graph *g;
+	int err = oc_graph_create(&g);
+
 	if (err)
 		return err;
-	segment = segment ? segment - segment % what.element : what.bytes;
-	segment = segment ? segment : what.element; /* no less than one of them */
-	for (size_t at = 0; !err && at < what.bytes; at += segment) {
-		size_t left = what.bytes - at;
+	for (size_t at = 0; !err && at < what->bytes; at += segment) {
+		size_t left = what->bytes - at;
+		int last = NONE;
 
 		segment = segment < left ? segment : left;
-		err = reduce_segment(g, &place, &what, at, segment);
+		if (what->reduces)
+			err = reduce_segment(g, what, at, segment, &last);
+		if (!err && what->hands_out)
+			err = bcast_segment(g, &what->place, at, segment, last);
 	}
 	if (err) {
 		oc_graph_free(g);
@@ -181,4 +156,56 @@ int oc_graph_reduce(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t r
 	}
 	*graph = g;
 	return 0;
+}
+
+int oc_graph_bcast(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t rank, uint32_t size,
+		   uint32_t root, size_t bytes, size_t segment)
+{
+	struct collective what = { .hands_out = true,
+				   .bytes = bytes,
+				   .segment = segment ? segment : bytes };
+	int err = find_place(tree, rank, size, root, &what.place);
+
+	return err ? err : build(graph, &what);
+}
+
+size_t oc_graph_scratch(enum oc_graph_tree tree, uint32_t rank, uint32_t size, uint32_t root,
+			size_t bytes)
+{
+	struct place place;
+
+	return find_place(tree, rank, size, root, &place) ? 0 : place.children * bytes;
+}
+
+/* Segments are of whole elements, at least one. */
+static int prepare_reduction(struct collective *what, enum oc_graph_tree tree, uint32_t rank,
+			     uint32_t size, uint32_t root, size_t count, size_t segment)
+{
+	what->reduces = true;
+	what->element = oci_graph_type_bytes(what->type);
+	if (!what->element || __builtin_mul_overflow(count, what->element, &what->bytes))
+		return -EINVAL;
+	what->segment = segment ? segment - segment % what->element : what->bytes;
+	what->segment = what->segment ? what->segment : what->element;
+	return find_place(tree, rank, size, root, &what->place);
+}
+
+int oc_graph_reduce(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t rank, uint32_t size,
+		    uint32_t root, size_t count, enum oc_graph_type type, unsigned int op,
+		    size_t segment)
+{
+	struct collective what = { .type = type, .op = op };
+	int err = prepare_reduction(&what, tree, rank, size, root, count, segment);
+
+	return err ? err : build(graph, &what);
+}
+
+int oc_graph_allreduce(struct oc_graph **graph, enum oc_graph_tree tree, uint32_t rank,
+		       uint32_t size, size_t count, enum oc_graph_type type, unsigned int op,
+		       size_t segment)
+{
+	struct collective what = { .hands_out = true, .type = type, .op = op };
+	int err = prepare_reduction(&what, tree, rank, size, 0, count, segment);
+
+	return err ? err : build(graph, &what);
 }
