@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * A program, with a word or none, that reports what it expects; all of it must have been served.
- * `back`: but for calls that are handed back for a reason with this word.
+ * A program, with a word or none, that reports what it expects; all of it must have been served, of
+ * a rank alone nothing. `back`: but for calls that are handed back for a reason with this word.
  */
 static void run_program(const char *name, const char *word, int ranks, const char *mechanism,
 			const char *back)
@@ -34,7 +34,10 @@ static void run_program(const char *name, const char *word, int ranks, const cha
 	verdict_skip(&result);
 	/* `memory` provokes errors: how many of its calls are served is not known beforehand. */
 	if (verdict_ended_well(&result, name) && strcmp(name, "memory")) {
-		if (back) {
+		if (ranks == 1) {
+			if (verdict_served(&result, NULL, NULL, NULL))
+				verdict_fail(&result, "calls of a rank alone were served");
+		} else if (back) {
 			verdict_served_at_least(&result, NULL);
 			verdict_handed_back_only(&result, back);
 		} else {
