@@ -56,8 +56,8 @@ static const struct option_set options = {
 			{ "ranks", 0, "N", "MPI ranks (default 2)", OPTION_COUNT, AT(ranks), 2,
 			  DEMO_RANKS_MAX },
 			{ "only", 0, "PROGRAM",
-			  "run one program: asp, cg, heat, gradients or shuffle; with --paper '64 KiB' "
-			  "or '128 KiB'",
+			  "run one program: asp, cg, heat, halo, train, gradients or shuffle; with "
+			  "--paper '64 KiB' or '128 KiB'",
 			  OPTION_TEXT, AT(only) },
 			{ "mpi", 0, "NAME", "run under one MPI: openmpi or mpich (default: both)",
 			  OPTION_TEXT, AT(only_mpi) },

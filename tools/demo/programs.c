@@ -32,6 +32,12 @@ static const struct demo_program programs[] = {
 		    "messages alone",
 	  .arguments = "--size 256 --planes 2 --steps 3000",
 	  .quick = "--size 64 --steps 5" },
+	{ .name = "train",
+	  .checks =
+		  "texts sorted by topic, C: every sum of every step is right on every rank, and all "
+		  "runs learn the same weights; sums are under way while ranks compute unlike long",
+	  .arguments = "--steps 4000",
+	  .quick = "--steps 50" },
 	{ .name = "gradients",
 	  .checks = "averaged gradients, Python: every parameter, loss and statistic on every rank "
 		    "is exact",
