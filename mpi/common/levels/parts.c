@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of a call: on a node, between the leaders, in pieces, and messages between ranks. */
+/* Parts of a call: on a node, between the leaders, and messages between ranks; its steps. */
 #include "common/levels/levels.h"
 
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 {
-	struct oci_mpi_comm *node = p->l->node;
+	struct oci_mpi_comm *node = p->lane->node;
 	const struct oc_call call = {
 		.collective = part->collective,
 		.root = (uint32_t)part->root,
@@ -26,46 +26,8 @@ void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 {
 	if (!p->leader || p->status != MPI_SUCCESS)
 		return;
-	p->status = p->pieces > 1 ? oci_port_start(p->l->leaders, part, &p->request) :
-				    oci_port_call(p->l->leaders, part);
-}
-
-/* Whatever has become of the call: the memory is the MPI's until then. */
-static void settle(struct plan *p)
-{
-	int error;
-
-	if (p->request == MPI_REQUEST_NULL)
-		return;
-	error = OCI_PORT_MPI(Wait)(&p->request, MPI_STATUS_IGNORE);
-	if (p->status == MPI_SUCCESS)
-		p->status = error;
-}
-
-void oci_levels_cut(struct plan *p, size_t count, size_t piece)
-{
-	p->piece = piece;
-	p->pieces = (count + piece - 1) / piece;
-}
-
-void oci_levels_run_stages(struct plan *p, const struct stages *stages, size_t count)
-{
-	size_t first = 0, before = 0, length = 0;
-
-	for (size_t i = 0; i < p->pieces; i++) {
-		size_t last = length;
-
-		length = p->pieces == 1 || count - first < p->piece ? count - first : p->piece;
-		stages->give(p, first, length);
-		settle(p);
-		stages->between(p, first, length);
-		if (i)
-			stages->get(p, before, last);
-		before = first;
-		first += length;
-	}
-	settle(p);
-	stages->get(p, before, length);
+	p->status = p->piece ? oci_port_start(p->lane->leaders, part, &p->request) :
+			       oci_port_call(p->lane->leaders, part);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------
@@ -74,40 +36,66 @@ void oci_levels_run_stages(struct plan *p, const struct stages *stages, size_t c
 /* Of messages of ours on a communicator that nobody else has. */
 enum { TAG = 0 };
 
-static void begun_with(struct plan *p, int error, size_t *begun)
+static void begun_with(struct plan *p, int error)
 {
 	if (error == MPI_SUCCESS)
-		++*begun;
+		p->begun++;
 	else
 		p->status = error;
 }
 
 void oci_levels_send(struct plan *p, const void *buffer, MPI_Count count, MPI_Datatype type,
-		     uint32_t rank, size_t *begun)
+		     uint32_t rank)
 {
 	if (p->status == MPI_SUCCESS)
 		begun_with(p,
 			   OCI_PORT_COUNTED(Isend)(buffer, (oci_port_count)count, type, (int)rank,
-						   TAG, p->l->all, &p->l->requests[*begun]),
-			   begun);
+						   TAG, p->l->all, &p->lane->requests[p->begun]));
 }
 
 void oci_levels_receive(struct plan *p, void *buffer, MPI_Count count, MPI_Datatype type,
-			uint32_t rank, size_t *begun)
+			uint32_t rank)
 {
 	if (p->status == MPI_SUCCESS)
 		begun_with(p,
 			   OCI_PORT_COUNTED(Irecv)(buffer, (oci_port_count)count, type, (int)rank,
-						   TAG, p->l->all, &p->l->requests[*begun]),
-			   begun);
+						   TAG, p->l->all, &p->lane->requests[p->begun]));
 }
 
-void oci_levels_await(struct plan *p, size_t begun)
-{
-	for (size_t i = 0; i < begun; i++) {
-		int error = OCI_PORT_MPI(Wait)(&p->l->requests[i], MPI_STATUS_IGNORE);
+/* ---- steps ------------------------------------------------------------------------------------
+ */
 
-		if (p->status == MPI_SUCCESS)
-			p->status = error;
+void oci_levels_again(struct plan *p, int steps)
+{
+	p->next -= steps;
+}
+
+/* Whatever has become of the call: until then its memory is the MPI's. */
+static void await(struct plan *p, MPI_Request *request)
+{
+	int error = OCI_PORT_MPI(Wait)(request, MPI_STATUS_IGNORE);
+
+	if (p->status == MPI_SUCCESS)
+		p->status = error;
+}
+
+static void await_all(struct plan *p)
+{
+	if (p->request != MPI_REQUEST_NULL)
+		await(p, &p->request);
+	for (size_t i = 0; i < p->begun; i++)
+		await(p, &p->lane->requests[i]);
+	p->begun = 0;
+}
+
+void oci_levels_walk(struct plan *p)
+{
+	while (p->next->run) {
+		const struct step *step = p->next++;
+
+		if (!step->beside)
+			await_all(p);
+		step->run(p);
 	}
+	await_all(p);
 }

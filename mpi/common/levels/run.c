@@ -13,17 +13,17 @@
 /* Bytes that a leader has for the rows of an Alltoall, twice. */
 enum { MOST_ROWS = 4 << 20 };
 
-static oci_levels_collective *const two_levels[OCI_FUNCTIONS] = {
+static const struct step *const two_levels[OCI_FUNCTIONS] = {
 	[OCI_FUNCTION_barrier] = oci_levels_barrier,
 	[OCI_FUNCTION_bcast] = oci_levels_bcast,
 	[OCI_FUNCTION_reduce] = oci_levels_reduce,
 	[OCI_FUNCTION_allreduce] = oci_levels_allreduce,
 	[OCI_FUNCTION_scan] = oci_levels_scan,
 	[OCI_FUNCTION_exscan] = oci_levels_scan,
-	[OCI_FUNCTION_gather] = oci_levels_gather,
-	[OCI_FUNCTION_gatherv] = oci_levels_gather,
-	[OCI_FUNCTION_scatter] = oci_levels_scatter,
-	[OCI_FUNCTION_scatterv] = oci_levels_scatter,
+	[OCI_FUNCTION_gather] = oci_levels_rooted,
+	[OCI_FUNCTION_gatherv] = oci_levels_rooted,
+	[OCI_FUNCTION_scatter] = oci_levels_rooted,
+	[OCI_FUNCTION_scatterv] = oci_levels_rooted,
 	[OCI_FUNCTION_allgather] = oci_levels_allgather,
 	[OCI_FUNCTION_allgatherv] = oci_levels_allgather,
 	[OCI_FUNCTION_alltoall] = oci_levels_alltoall,
@@ -159,8 +159,8 @@ static bool has_scratch(struct plan *p)
 	default:
 		break;
 	}
-	return oci_levels_scratch(p->comm, &l->of_leaders, of_leaders, p->leader) &&
-	       oci_levels_scratch(p->comm, &l->of_all, of_all, true);
+	return oci_levels_scratch(p->comm, &l->lane->of_leaders, of_leaders, p->leader) &&
+	       oci_levels_scratch(p->comm, &l->lane->of_all, of_all, true);
 }
 
 /* Once the nodes are known. */
@@ -183,7 +183,6 @@ int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *cal
 		.comm = self,
 		.call = call,
 		.status = MPI_SUCCESS,
-		.pieces = 1,
 		.request = MPI_REQUEST_NULL,
 		.alike = !oci_has_counts(call->collective),
 	};
@@ -209,7 +208,9 @@ int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *cal
 	}
 	if (oci_is_rooted(call->collective))
 		p.root_node = p.l->place[call->root];
-	two_levels[call->function](&p);
+	p.lane = p.l->lane;
+	p.next = two_levels[call->function];
+	oci_levels_walk(&p);
 	if (p.status == MPI_SUCCESS)
 		oc_count_levels(call->collective, p.bytes);
 	/* An error of the MPI's with that number is not to send this rank alone to the MPI. */
