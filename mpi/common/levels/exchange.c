@@ -22,7 +22,7 @@ static MPI_Count sum_of(const struct blocks *b, const struct plan *p, const stru
 static void arrays_of_ranks(struct plan *p, const struct blocks *b, size_t size)
 {
 	const struct oci_mpi_levels *l = p->l;
-	struct lane *lane = p->lane;
+	struct oci_mpi_lane *lane = p->lane;
 	const struct node *node = oci_levels_node(p);
 	MPI_Count end = 0;
 
@@ -38,7 +38,7 @@ static void arrays_of_ranks(struct plan *p, const struct blocks *b, size_t size)
 static void arrays_of_nodes(struct plan *p, const struct blocks *b, size_t size)
 {
 	const struct oci_mpi_levels *l = p->l;
-	struct lane *lane = p->lane;
+	struct oci_mpi_lane *lane = p->lane;
 	MPI_Count end = 0;
 
 	for (uint32_t n = 0; n < l->nodes; n++) {
@@ -113,7 +113,7 @@ static void give_block(struct plan *p, const struct blocks *all)
 {
 	const struct blocks own = own_block(p, all);
 	bool there = p->call->sbuf == MPI_IN_PLACE && p->leader && !p->copied;
-	struct lane *lane = p->lane;
+	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
 	char *bytes = p->message;
 
@@ -158,7 +158,7 @@ static void allgather_give(struct plan *p)
 static void allgather_between(struct plan *p)
 {
 	const struct blocks all = oci_levels_received(p->call);
-	struct lane *lane = p->lane;
+	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
 
 	oci_port_type_get(all.type, &shape);
@@ -277,7 +277,7 @@ static void alltoall_give(struct plan *p)
 
 static void alltoall_between(struct plan *p)
 {
-	const struct lane *lane = p->lane;
+	const struct oci_mpi_lane *lane = p->lane;
 
 	if (p->leader && p->status == MPI_SUCCESS) {
 		rows_to_nodes(p, rows_of(p), parcels_of(p));
@@ -360,17 +360,21 @@ static void reduce_scatter_give(struct plan *p)
 	for (uint32_t n = 0; n < p->l->nodes; n++)
 		all += sum_of(&p->parts, p, &p->l->node_of[n]);
 	p->count = (size_t)all;
-	oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = parts_given(p),
-				   .rbuf = p->lane->of_leaders.bytes, .scount = all,
-				   .stype = c->stype, .op = c->op, .root = 0));
+	if (p->lane->node)
+		oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = parts_given(p),
+					   .rbuf = p->lane->of_leaders.bytes, .scount = all,
+					   .stype = c->stype, .op = c->op, .root = 0));
+	else
+		p->status = oci_levels_copy(p->lane->of_leaders.bytes, parts_given(p), (size_t)all,
+					    c->stype);
 }
 
 /* p->message: what has come for this node, behind its sum or in its place. */
 static void reduce_scatter_between(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	struct lane *lane = p->lane;
-	const char *sum = lane->node ? lane->of_leaders.bytes : parts_given(p);
+	struct oci_mpi_lane *lane = p->lane;
+	const char *sum = lane->of_leaders.bytes;
 	char *other = oci_levels_at(lane->of_leaders.bytes, (MPI_Count)p->count, c->stype);
 	struct oci_port_type shape;
 
@@ -382,8 +386,7 @@ static void reduce_scatter_between(struct plan *p)
 		p->message = lane->of_leaders.bytes;
 	}
 	arrays_of_nodes(p, &p->parts, 1);
-	oci_levels_between(p, PART(REDUCE_SCATTER, reduce_scatter,
-				   .sbuf = sum == c->rbuf ? MPI_IN_PLACE : sum,
+	oci_levels_between(p, PART(REDUCE_SCATTER, reduce_scatter, .sbuf = sum,
 				   .rbuf = lane->node ? p->message : c->rbuf,
 				   .rcounts = lane->counts, .stype = c->stype, .op = c->op));
 }

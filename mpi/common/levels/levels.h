@@ -9,7 +9,8 @@
  *   message.c   Barrier, Bcast, Reduce, Allreduce, Scan, Exscan
  *   rooted.c    Gather, Gatherv, Scatter, Scatterv
  *   exchange.c  Allgather, Allgatherv, Alltoall, Reduce_scatter, Reduce_scatter_block
- *   run.c       which calls go so
+ *   run.c       which calls go so; blocking ones
+ *   start.c     nonblocking and persistent ones
  *
  * What is here is alike on all members: they have agreed on it, or compute it from what all know.
  * Whether a call goes this way depends on its function, bytes and root, and on nothing else. Parts
@@ -21,7 +22,7 @@
 #ifndef OC_MPI_LEVELS_H
 #define OC_MPI_LEVELS_H
 
-#include "common/comm.h"
+#include "common/request.h"
 #include "common/say.h"
 
 #include <errno.h>
@@ -42,26 +43,22 @@ struct scratch {
 	bool refused; /* a rank had no memory for more */
 };
 
-/* What one call at a time uses. Calls of one lane follow each other on all members alike, so their
- * parts meet; those of several lanes have nothing to do with each other. */
-struct lane {
-	MPI_Comm node_comm, leaders; /* MPI_COMM_NULL: alone on its node; no leader */
-	struct oci_mpi_comm *node;   /* NULL: alone */
-	struct scratch of_leaders, of_all;
-	/* Arrays with an element for each rank. */
-	oci_port_count *counts, *displs; /* of a part */
-	int *lengths;			 /* of a type of several blocks */
-	MPI_Aint *places;		 /* the same; or bytes of a node's members */
-	MPI_Request *requests;		 /* of messages; one more than ranks */
-};
+/* Nonblocking calls of a communicator that are under way at a time; others wait in their order. */
+enum { LANES = 4 };
 
 struct oci_mpi_levels {
-	struct lane *lane;    /* of blocking calls */
-	MPI_Comm all;	      /* for messages; MPI_COMM_NULL: not made yet */
-	bool all_refused;     /* by a rank; then by all */
-	uint32_t nodes, mine; /* mine: the number of this rank's node */
-	uint32_t most;	      /* members of a node */
-	bool in_order;	      /* the members of each node follow each other */
+	struct oci_mpi_lane *lane; /* of blocking calls */
+	/* Of nonblocking ones, each of which takes the next; NULL: not made. */
+	struct oci_mpi_lane *lanes[LANES];
+	uint64_t started;	      /* how many of them */
+	bool lanes_refused, reworded; /* by a rank, then by all; words came after they were made */
+	size_t wanted_of_leaders, wanted_of_all; /* room that they lacked */
+	uint32_t tags;				 /* given to lanes */
+	MPI_Comm all;				 /* for messages; MPI_COMM_NULL: not made yet */
+	bool all_refused;			 /* by a rank; then by all */
+	uint32_t nodes, mine;			 /* mine: the number of this rank's node */
+	uint32_t most;				 /* members of a node */
+	bool in_order;				 /* the members of each node follow each other */
 	/* The rest: an element for each rank. */
 	uint32_t *place, *local; /* the number of its node; its rank there */
 	uint32_t *order;	 /* the ranks, in the order of the nodes */
@@ -78,6 +75,12 @@ bool oci_levels_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size
 			bool holder);
 /* The communicator for messages between any two ranks. */
 bool oci_levels_messages(struct oci_mpi_comm *self);
+
+struct oci_mpi_lane *oci_levels_lane(struct oci_mpi_comm *self, struct oci_mpi_levels *l,
+				     bool able);
+void oci_levels_lane_free(struct oci_mpi_lane *lane);
+/* For nonblocking calls, with the room that they have asked for; in a call that may wait. */
+void oci_levels_make_lanes(struct oci_mpi_comm *self);
 
 /* ---- parts.c ----------------------------------------------------------------------------------
  */
@@ -119,17 +122,19 @@ struct run {
 struct plan {
 	struct oci_mpi_comm *comm;
 	struct oci_mpi_levels *l;
-	struct lane *lane;
+	struct oci_mpi_lane *lane;
 	const struct oci_mpi_call *call;
 	const struct step *next;
 	size_t bytes; /* of the message or of a block; of a v-variant all, 0 where not all know */
 	bool alike;   /* each block has that many */
 	size_t together; /* a node's blocks of a Gather or Scatter that have so many, the mean */
 	bool leader;
-	uint32_t root_node;  /* of those with a root */
-	int status;	     /* of the parts until now */
-	MPI_Request request; /* of the part between leaders that is under way */
-	size_t begun;	     /* messages under way */
+	uint32_t root_node;		   /* of those with a root */
+	int status;			   /* of the parts until now */
+	bool waits;			   /* each part is over when it returns; else it is begun */
+	bool on_node;			   /* lane->part is under way */
+	MPI_Request node_request, request; /* the MPI's part on the node, between leaders */
+	size_t begun;			   /* messages under way */
 	/* What a collective keeps between its steps: */
 	void *message;		    /* as it goes between the parts */
 	MPI_Datatype type;	    /* its elements */
@@ -140,6 +145,26 @@ struct plan {
 	size_t sum;		    /* of the blocks of this rank's node */
 	struct blocks parts;	    /* of a Reduce_scatter */
 	struct run give, get;
+};
+
+/* What one call at a time uses. Calls of one lane follow each other on all members alike, so their
+ * parts meet; those of several lanes have nothing to do with each other. */
+struct oci_mpi_lane {
+	MPI_Comm node_comm, leaders; /* MPI_COMM_NULL: alone on its node; no leader */
+	struct oci_mpi_comm *node;   /* NULL: alone */
+	struct scratch of_leaders, of_all;
+	/* Arrays with an element for each rank. */
+	oci_port_count *counts, *displs; /* of a part */
+	int *lengths;			 /* of a type of several blocks */
+	MPI_Aint *places;		 /* the same; or bytes of a node's members */
+	MPI_Request *requests;		 /* of messages; one more than ranks */
+	int tag;			 /* of these, on the communicator of all */
+	/* Of requests. Tickets are given by the program's calls, all else is done by whoever has
+	 * the turn (request.c). */
+	uint64_t tickets, turn; /* the next one to be given, to be used */
+	bool busy;		/* the plan is that of the turn's request */
+	struct plan plan;
+	struct oci_mpi_request part; /* of the plan, on the node */
 };
 
 #define PART(ID, name, ...)                                           \
@@ -153,10 +178,14 @@ struct plan {
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part);
 /* The leaders' part. Of a call in pieces it is only begun. */
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part);
+/* Elements of a predefined type. */
+int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type);
 /* From the step at hand, to the one so many before the next. */
 void oci_levels_again(struct plan *p, int steps);
 /* All steps, waiting for what they begin. */
 void oci_levels_walk(struct plan *p);
+/* As far as it goes without waiting. True: all of it. */
+bool oci_levels_walk_on(struct plan *p);
 
 /* Messages on the communicator of all ranks: begun, and over before a step that is not `beside`. */
 void oci_levels_send(struct plan *p, const void *buffer, MPI_Count count, MPI_Datatype type,
@@ -209,6 +238,31 @@ bool oci_levels_lie_together(const struct plan *p, const struct blocks *b, uint3
 int oci_levels_run_open(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
 			struct run *run);
 void oci_levels_run_close(struct run *run);
+
+/* ---- run.c ------------------------------------------------------------------------------------
+ */
+
+/* What is known of a call before anything is made for it. False: it moves nothing, on any member.
+ */
+bool oci_levels_survey(struct plan *p, struct oci_mpi_comm *self, const struct oci_mpi_call *call,
+		       bool waits);
+/* The rest, of one that goes in two levels. */
+void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci_mpi_call *call);
+/* Why it does not, alike on all members; NULL: it may, as far as is known before the nodes are. */
+const char *oci_levels_refusal(const struct plan *p);
+/* The same, once they are. */
+const char *oci_levels_lack(const struct plan *p);
+/* Memory between the parts, by what all members know. */
+struct need {
+	size_t of_leaders, of_all;
+};
+struct need oci_levels_need(const struct plan *p);
+#define OCI_LEVELS_NO_SCRATCH "a rank has no memory for its node's blocks"
+#define OCI_LEVELS_NO_MESSAGES "a rank has no communicator for messages between nodes"
+/* Messages between its ranks are a part of it. */
+bool oci_levels_has_messages(const struct plan *p);
+/* What has become of it, counted; an MPI error code. */
+int oci_levels_close(const struct plan *p);
 
 /* ---- the collectives --------------------------------------------------------------------------
  */

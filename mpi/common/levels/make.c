@@ -3,7 +3,7 @@
 #include "common/levels/levels.h"
 
 #define NO_TEAM "on one of the nodes the ranks could not form a team"
-#define NO_MEMORY "a rank has no memory for it, or 256 such communicators already"
+#define NO_MEMORY "a rank has no memory for it, or too many such communicators already"
 #define ALONE "each rank is alone on its node"
 
 /* Lanes of a process at a time: each takes two communicators of the MPI's, of which there are 2048
@@ -23,7 +23,7 @@ static bool all_can(struct oci_mpi_comm *self, bool can)
 /* ---- a lane -----------------------------------------------------------------------------------
  */
 
-static void lane_free(struct lane *lane)
+void oci_levels_lane_free(struct oci_mpi_lane *lane)
 {
 	if (!lane)
 		return;
@@ -42,9 +42,9 @@ static void lane_free(struct lane *lane)
 }
 
 /* NULL: no memory, or too many of them. */
-static struct lane *lane_allocate(uint32_t size)
+static struct oci_mpi_lane *lane_allocate(uint32_t size)
 {
-	struct lane *lane = calloc(1, sizeof(*lane));
+	struct oci_mpi_lane *lane = calloc(1, sizeof(*lane));
 	bool slot;
 
 	if (!lane)
@@ -56,7 +56,7 @@ static struct lane *lane_allocate(uint32_t size)
 	lane->places = calloc(size, sizeof(lane->places[0]));
 	lane->requests = calloc(size + 1, sizeof(lane->requests[0]));
 	if (!slot || !lane->counts || !lane->lengths || !lane->places || !lane->requests) {
-		lane_free(lane);
+		oci_levels_lane_free(lane);
 		return NULL;
 	}
 	lane->displs = lane->counts + size;
@@ -68,23 +68,44 @@ static bool is_leader(const struct oci_mpi_comm *self, const struct oci_mpi_leve
 	return !l->local[self->rank];
 }
 
-/* Both communicators, whatever becomes of the first, as the others are in it; and the node's team.
- */
-static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l, struct lane *lane)
+/* Both communicators, whatever becomes of the first, as the others are in it; and the node's team,
+ * once all can make theirs. */
+static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l, struct oci_mpi_lane *lane)
 {
 	bool alone = l->node_of[l->mine].ranks == 1;
 	int of_node = oci_port_split(self, alone ? -1 : (int)l->mine, &lane->node_comm);
 	int of_leaders = oci_port_split(self, is_leader(self, l) ? 0 : -1, &lane->leaders);
+	bool able = of_node == MPI_SUCCESS && of_leaders == MPI_SUCCESS;
 
-	if (of_node != MPI_SUCCESS || of_leaders != MPI_SUCCESS)
+	if (able && !alone) {
+		lane->node = oci_port_comm(lane->node_comm);
+		able = lane->node && !lane->node->spans;
+	}
+	if (!all_can(self, able))
 		return false;
 	if (alone)
 		return true;
-	lane->node = oci_port_comm(lane->node_comm);
-	if (!lane->node || lane->node->spans)
-		return false;
 	memcpy(lane->node->forced, self->forced, sizeof(self->forced));
 	return oci_mpi_team(lane->node);
+}
+
+/* NULL: refused, on all members alike. `able`: this rank is ready for it. */
+struct oci_mpi_lane *oci_levels_lane(struct oci_mpi_comm *self, struct oci_mpi_levels *l, bool able)
+{
+	struct oci_mpi_lane *lane = able ? lane_allocate(self->size) : NULL;
+	bool making = self->making;
+
+	self->making = true;
+	if (!all_can(self, lane) || !all_can(self, divide(self, l, lane))) {
+		oci_levels_lane_free(lane);
+		lane = NULL;
+	}
+	self->making = making;
+	/* Taken also where it is refused: all count alike. */
+	l->tags++;
+	if (lane)
+		lane->tag = (int)l->tags;
+	return lane;
 }
 
 /* ---- the nodes --------------------------------------------------------------------------------
@@ -134,7 +155,9 @@ static void levels_free(struct oci_mpi_levels *l)
 {
 	if (l->all != MPI_COMM_NULL)
 		oci_port_free(&l->all);
-	lane_free(l->lane);
+	oci_levels_lane_free(l->lane);
+	for (int i = 0; i < LANES; i++)
+		oci_levels_lane_free(l->lanes[i]);
 	free(l->place);
 	free(l);
 }
@@ -197,7 +220,11 @@ void oci_mpi_levels_free(struct oci_mpi_comm *self)
 
 void oci_mpi_levels_force(struct oci_mpi_comm *self, int collective)
 {
-	if (self->levels && self->levels->lane->node)
+	if (!self->levels)
+		return;
+	/* Those of calls under way begin at other times on each rank. */
+	self->levels->reworded |= self->levels->lanes[0] != NULL;
+	if (self->levels->lane->node)
 		oci_mpi_force(self->levels->lane->node, collective, self->forced[collective]);
 }
 
@@ -241,4 +268,46 @@ bool oci_levels_messages(struct oci_mpi_comm *self)
 	l->all_refused = !all_can(self, oci_port_split(self, 0, &l->all) == MPI_SUCCESS);
 	self->making = false;
 	return !l->all_refused;
+}
+
+/* ---- for nonblocking calls --------------------------------------------------------------------
+ */
+
+/* From the beginning, so that few calls lack it; memory that is not used is none. */
+enum { LANE_ROOM = 1 << 20 };
+
+/* What was begun on it before is over on this rank. All members have begun it, and are here or will
+ * be, so it ends. */
+static void await_idle(struct oci_mpi_comm *self, struct oci_mpi_lane *lane)
+{
+	uint32_t turns = 0;
+
+	/* Acquire: pairs with the release in oci_mpi_levels_step(), behind the lane's last use. */
+	while (__atomic_load_n(&lane->turn, __ATOMIC_ACQUIRE) != lane->tickets)
+		oci_port_turn(self, &turns);
+}
+
+void oci_levels_make_lanes(struct oci_mpi_comm *self)
+{
+	struct oci_mpi_levels *l = oci_levels_of(self);
+
+	self->wants_lanes = false;
+	if (!l)
+		return;
+	if (l->wanted_of_leaders < LANE_ROOM)
+		l->wanted_of_leaders = LANE_ROOM;
+	oci_levels_messages(self);
+	for (int i = 0; i < LANES && !l->lanes_refused; i++) {
+		struct oci_mpi_lane *lane = l->lanes[i];
+
+		if (!lane)
+			lane = l->lanes[i] = oci_levels_lane(self, l, true);
+		l->lanes_refused = !lane;
+		if (!lane)
+			break;
+		await_idle(self, lane);
+		oci_levels_scratch(self, &lane->of_leaders, l->wanted_of_leaders,
+				   is_leader(self, l));
+		oci_levels_scratch(self, &lane->of_all, l->wanted_of_all, true);
+	}
 }

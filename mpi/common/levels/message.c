@@ -171,7 +171,7 @@ static void reduce_between(struct plan *p)
 static void reduce_get(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	struct lane *lane = p->lane;
+	struct oci_mpi_lane *lane = p->lane;
 	uint32_t ranks = oci_levels_node(p)->ranks;
 	bool root = oci_levels_is_root(p);
 
@@ -193,18 +193,23 @@ const struct step oci_levels_reduce[] = {
 	{ .run = NULL },
 };
 
+/* Between leaders it is in place on all or none, as MPI has it. */
 static void allreduce_give(struct plan *p)
 {
-	p->message = p->call->rbuf;
-	give_operands(p);
+	const struct oci_mpi_call *c = p->call;
+
+	p->message = c->rbuf;
+	if (p->lane->node)
+		give_operands(p);
+	else if (c->sbuf != MPI_IN_PLACE)
+		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
 }
 
 static void allreduce_between(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 
-	oci_levels_between(p, PART(ALLREDUCE, allreduce,
-				   .sbuf = p->lane->node ? MPI_IN_PLACE : c->sbuf, .rbuf = c->rbuf,
+	oci_levels_between(p, PART(ALLREDUCE, allreduce, .sbuf = MPI_IN_PLACE, .rbuf = c->rbuf,
 				   .scount = c->scount, .stype = c->stype, .op = c->op));
 }
 
@@ -258,13 +263,9 @@ static void scan_between(struct plan *p)
 static void scan_alone(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	size_t count = (size_t)c->scount;
 
-	if (oci_is_exclusive(c->collective) || c->sbuf == MPI_IN_PLACE || p->status != MPI_SUCCESS)
-		return;
-	p->status = oci_port_pack(p->message, c->sbuf, count, c->stype);
-	if (p->status == MPI_SUCCESS)
-		p->status = oci_port_unpack(c->rbuf, p->message, count, c->stype);
+	if (!oci_is_exclusive(c->collective) && c->sbuf != MPI_IN_PLACE && p->status == MPI_SUCCESS)
+		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
 }
 
 static void scan_on_node(struct plan *p)
@@ -296,9 +297,7 @@ static void scan_close(struct plan *p)
 		p->status = oci_port_op_apply(c->op, sum_before(p), c->rbuf, count, c->stype);
 		return;
 	}
-	p->status = oci_port_pack(p->message, sum_before(p), count, c->stype);
-	if (p->status == MPI_SUCCESS)
-		p->status = oci_port_unpack(c->rbuf, p->message, count, c->stype);
+	p->status = oci_levels_copy(c->rbuf, sum_before(p), count, c->stype);
 }
 
 const struct step oci_levels_scan[] = {

@@ -84,7 +84,7 @@ bool oci_levels_lie_together(const struct plan *p, const struct blocks *b, uint3
 static int make_type(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
 		     MPI_Datatype *type)
 {
-	const struct lane *lane = p->lane;
+	const struct oci_mpi_lane *lane = p->lane;
 	const uint32_t *order = p->l->order;
 	struct oci_port_type shape;
 	int blocks = 0, error;

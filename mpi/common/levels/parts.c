@@ -2,6 +2,46 @@
 /* Parts of a call: on a node, between the leaders, and messages between ranks; its steps. */
 #include "common/levels/levels.h"
 
+int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type)
+{
+	enum { MOST = 4096 }; /* predefined types have far less */
+	struct oci_port_type shape;
+	int error = MPI_SUCCESS;
+	size_t some;
+	char bytes[MOST];
+
+	oci_port_type_get(type, &shape);
+	if (shape.dense) {
+		memmove(to, from, count * shape.size);
+		return MPI_SUCCESS;
+	}
+	for (size_t at = 0; at < count && error == MPI_SUCCESS; at += some) {
+		some = count - at < MOST / shape.size ? count - at : MOST / shape.size;
+		error = oci_port_pack(bytes, oci_levels_at(from, (MPI_Count)at, type), some, type);
+		if (error == MPI_SUCCESS)
+			error = oci_port_unpack(oci_levels_at(to, (MPI_Count)at, type), bytes, some,
+						type);
+	}
+	return error;
+}
+
+/* What is not the team's is the MPI's. */
+static void start_on_node(struct plan *p, const struct oci_mpi_call *part)
+{
+	struct oci_mpi_request *request = &p->lane->part;
+	int result, error;
+
+	oci_mpi_request_open(request, p->lane->node, false);
+	result = oci_mpi_start_part(p->lane->node, request, part, &error);
+	p->on_node = !result;
+	if (p->on_node)
+		return;
+	oci_mpi_close(&request->operation);
+	p->status = result == OC_HAND_BACK ?
+			    oci_port_start(p->lane->node_comm, part, &p->node_request) :
+			    error;
+}
+
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 {
 	struct oci_mpi_comm *node = p->lane->node;
@@ -18,6 +58,10 @@ void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 		oci_mpi_run_engine(node, &call, -EIO);
 		return;
 	}
+	if (!p->waits) {
+		start_on_node(p, part);
+		return;
+	}
 	status = oci_mpi_run(node, part);
 	p->status = status == OC_HAND_BACK ? oci_port_call(node->comm, part) : status;
 }
@@ -26,15 +70,12 @@ void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 {
 	if (!p->leader || p->status != MPI_SUCCESS)
 		return;
-	p->status = p->piece ? oci_port_start(p->lane->leaders, part, &p->request) :
-			       oci_port_call(p->lane->leaders, part);
+	p->status = p->piece || !p->waits ? oci_port_start(p->lane->leaders, part, &p->request) :
+					    oci_port_call(p->lane->leaders, part);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------
  */
-
-/* Of messages of ours on a communicator that nobody else has. */
-enum { TAG = 0 };
 
 static void begun_with(struct plan *p, int error)
 {
@@ -48,18 +89,18 @@ void oci_levels_send(struct plan *p, const void *buffer, MPI_Count count, MPI_Da
 		     uint32_t rank)
 {
 	if (p->status == MPI_SUCCESS)
-		begun_with(p,
-			   OCI_PORT_COUNTED(Isend)(buffer, (oci_port_count)count, type, (int)rank,
-						   TAG, p->l->all, &p->lane->requests[p->begun]));
+		begun_with(p, OCI_PORT_COUNTED(Isend)(buffer, (oci_port_count)count, type,
+						      (int)rank, p->lane->tag, p->l->all,
+						      &p->lane->requests[p->begun]));
 }
 
 void oci_levels_receive(struct plan *p, void *buffer, MPI_Count count, MPI_Datatype type,
 			uint32_t rank)
 {
 	if (p->status == MPI_SUCCESS)
-		begun_with(p,
-			   OCI_PORT_COUNTED(Irecv)(buffer, (oci_port_count)count, type, (int)rank,
-						   TAG, p->l->all, &p->lane->requests[p->begun]));
+		begun_with(p, OCI_PORT_COUNTED(Irecv)(buffer, (oci_port_count)count, type,
+						      (int)rank, p->lane->tag, p->l->all,
+						      &p->lane->requests[p->begun]));
 }
 
 /* ---- steps ------------------------------------------------------------------------------------
@@ -98,4 +139,55 @@ void oci_levels_walk(struct plan *p)
 		step->run(p);
 	}
 	await_all(p);
+}
+
+static bool is_over(struct plan *p, MPI_Request *request)
+{
+	bool over = true;
+	int error = *request == MPI_REQUEST_NULL ? MPI_SUCCESS : oci_port_test(request, &over);
+
+	if (p->status == MPI_SUCCESS)
+		p->status = error;
+	return over;
+}
+
+static bool node_is_over(struct plan *p)
+{
+	struct oci_mpi_request *request = &p->lane->part;
+	int result, error;
+
+	if (!p->on_node)
+		return is_over(p, &p->node_request);
+	result = oc_peek(request->engine);
+	if (!result)
+		return false;
+	error = oci_mpi_outcome(request, result);
+	oci_mpi_close(&request->operation);
+	p->on_node = false;
+	if (p->status == MPI_SUCCESS)
+		p->status = error;
+	return true;
+}
+
+static bool others_are_over(struct plan *p)
+{
+	if (!is_over(p, &p->request))
+		return false;
+	while (p->begun && is_over(p, &p->lane->requests[p->begun - 1]))
+		p->begun--;
+	return !p->begun;
+}
+
+bool oci_levels_walk_on(struct plan *p)
+{
+	for (;;) {
+		const struct step *step = p->next;
+
+		if (!node_is_over(p) || (!step->beside && !others_are_over(p)))
+			return false;
+		if (!step->run)
+			return true;
+		p->next++;
+		step->run(p);
+	}
 }

@@ -57,7 +57,7 @@ static void ask_sizes(struct plan *p)
 /* The arrays of a v-variant on this node: of the root's blocks, or of bytes in the scratch. */
 static void arrays_of(struct plan *p, const struct blocks *b)
 {
-	struct lane *lane = p->lane;
+	struct oci_mpi_lane *lane = p->lane;
 	const uint32_t *order = p->l->order;
 	const struct node *node = oci_levels_node(p);
 	size_t end = 0;
@@ -156,7 +156,7 @@ static void move_own_block(struct plan *p, const struct blocks *all)
 static void on_node(struct plan *p, const struct blocks *all)
 {
 	const struct oci_mpi_call *c = p->call;
-	const struct lane *lane = p->lane;
+	const struct oci_mpi_lane *lane = p->lane;
 	int root = oci_levels_root_here(p);
 
 	if (gathers(p) && are_alike(p))
