@@ -427,10 +427,10 @@ OC_API int oc_is_shared(const void *memory);
 OC_API void oc_count_handed_back(const char *collective, const char *reason);
 /*
  * Whether a call of ranks on several nodes goes in two levels; `bytes`: of the message, or
- * of a block where each rank has its own. Alike where oc_levels() is. NULL: it does; else the
- * reason, a literal.
+ * of a block where each rank has its own; `started`: not 0 for a nonblocking or persistent one.
+ * Alike where oc_levels() is. NULL: it does; else the reason, a literal.
  */
-OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes);
+OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, int started);
 /* Of a Gatherv or Scatterv: the mean bytes of a node's blocks up to which they travel together. */
 OC_API size_t oc_levels_together(enum oc_collective collective);
 /* Counts a call that went so; what a node's team did in it counts as the team's, too. */

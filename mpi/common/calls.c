@@ -99,6 +99,10 @@ int oci_mpi_request_start(struct oci_mpi_request *request, int *error)
 	int result;
 
 	*error = MPI_SUCCESS;
+	if (request->lane) {
+		oci_mpi_levels_start_again(request);
+		return 0;
+	}
 	if (!request->team)
 		return 1;
 	oci_mpi_load(o);
@@ -126,15 +130,15 @@ static int abandon(struct oci_mpi_comm *self, const struct oc_call *call, int *e
 	return 1;
 }
 
-int oci_mpi_start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
-		  const struct oci_mpi_call *call, int *error)
+static int start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+		 const struct oci_mpi_call *call, bool retain, int *error)
 {
 	struct oci_mpi_operation own, *o = request ? &request->operation : &own;
 	const char *reason = "";
 	int result = 1;
 
 	*error = MPI_SUCCESS;
-	switch (open_call(self, o, call, request, &reason)) {
+	switch (open_call(self, o, call, retain, &reason)) {
 	case OCI_MPI_NOTHING:
 		break;
 	case OCI_MPI_BACK:
@@ -148,6 +152,18 @@ int oci_mpi_start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
 	if (!request)
 		oci_mpi_close(o);
 	return result;
+}
+
+int oci_mpi_start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+		  const struct oci_mpi_call *call, int *error)
+{
+	return start(self, request, call, request, error);
+}
+
+int oci_mpi_start_part(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+		       const struct oci_mpi_call *part, int *error)
+{
+	return start(self, request, part, false, error);
 }
 
 /* The team of a persistent call; NULL, with the reason: none, on all members alike. */

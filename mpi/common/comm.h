@@ -25,6 +25,7 @@ struct oci_mpi_comm {
 	bool refused;	      /* there will be none, on any member */
 	bool spans;	      /* its members are on several nodes: it has levels, no team */
 	struct oci_mpi_levels *levels; /* levels/; as the team */
+	bool wants_lanes;	       /* for its nonblocking calls: in its next blocking one */
 	const char *why;	       /* the reason for which it has none; a literal */
 	struct oci_mpi_graph *graph;   /* NULL: not asked for yet, or there is none */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */
@@ -80,8 +81,8 @@ void oci_mpi_count_back(const struct oci_mpi_call *call, const char *reason);
 
 /* ---- levels/ ----------------------------------------------------------------------------------
  *
- * Blocking collectives of a communicator that spans nodes, all of whose members take part, in two
- * levels (docs/adr/0029). As oci_mpi_run().
+ * Blocking collectives (the others: request.h) of a communicator that spans nodes, all of whose
+ * members take part, in two levels (docs/adr/0029). As oci_mpi_run().
  */
 int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call);
 /* Words for a collective hold for the nodes' teams, too. */

@@ -108,9 +108,11 @@ void oci_port_free(MPI_Comm *part);
 /* What is kept of such a part, where it is on one node; NULL: it is not served. */
 struct oci_mpi_comm *oci_port_comm(MPI_Comm part);
 /* A call of the MPI itself, on a communicator of either kind, whose arrays are of oci_port_count;
- * begun, of a Bcast, Reduce or Allreduce. */
+ * begun. */
 int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call);
 int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *call, MPI_Request *request);
+/* As MPI_Test, of such a call or a message, in whoever moves the MPI: it may not move it again. */
+int oci_port_test(MPI_Request *request, bool *over);
 /* Processes of this job on this node. */
 uint32_t oci_port_node_ranks(void);
 

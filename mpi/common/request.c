@@ -10,6 +10,7 @@ static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 static struct oci_mpi_request *first, **last = &first;
 static struct oci_mpi_request *over, **over_last = &over; /* in the order of their ends */
 static struct oci_mpi_request *ending;
+static uint32_t in_levels; /* of those under way; atomic */
 bool oci_mpi_threads = true;
 
 void oci_mpi_set_threads(bool many)
@@ -27,9 +28,8 @@ void oci_mpi_request_open(struct oci_mpi_request *request, struct oci_mpi_comm *
 	request->persistent = persistent;
 }
 
-void oci_mpi_request_add(struct oci_mpi_request *request)
+static void append(struct oci_mpi_request *request)
 {
-	oci_port_outstanding(request->comm, 1);
 	oci_mpi_lock(&lists);
 	request->active = true;
 	request->next = NULL;
@@ -37,6 +37,27 @@ void oci_mpi_request_add(struct oci_mpi_request *request)
 	__atomic_store_n(last, request, __ATOMIC_RELEASE);
 	last = &request->next;
 	oci_mpi_unlock(&lists);
+	if (!request->lane)
+		return;
+	/* Its first step, as nothing of it has been started yet. */
+	__atomic_fetch_add(&in_levels, 1, __ATOMIC_RELAXED);
+	oci_mpi_requests_step();
+}
+
+void oci_mpi_request_add(struct oci_mpi_request *request)
+{
+	oci_port_outstanding(request->comm, 1);
+	append(request);
+}
+
+void oci_mpi_request_await(struct oci_mpi_request *request)
+{
+	uint32_t turns = 0;
+
+	request->awaited = true;
+	append(request);
+	while (oci_mpi_request_is_active(request))
+		oci_port_turn(request->comm, &turns);
 }
 
 bool oci_mpi_outstanding(void)
@@ -139,8 +160,11 @@ void oci_mpi_requests_let_go(void)
 
 static bool step(struct oci_mpi_request *request)
 {
-	int result = oc_peek(request->engine);
+	int result;
 
+	if (request->lane)
+		return oci_mpi_levels_step(request);
+	result = oc_peek(request->engine);
 	if (!result)
 		return false;
 	request->error = oci_mpi_outcome(request, result);
@@ -162,9 +186,15 @@ static void step_all(void)
 		__atomic_store_n(at, request->next, __ATOMIC_RELAXED);
 		if (last == &request->next)
 			last = at;
-		request->next = NULL;
-		__atomic_store_n(over_last, request, __ATOMIC_RELAXED);
-		over_last = &request->next;
+		if (request->lane)
+			__atomic_fetch_sub(&in_levels, 1, __ATOMIC_RELAXED);
+		if (request->awaited) {
+			request->active = false; /* and gone */
+		} else {
+			request->next = NULL;
+			__atomic_store_n(over_last, request, __ATOMIC_RELAXED);
+			over_last = &request->next;
+		}
 		oci_mpi_unlock(&lists);
 	}
 }
@@ -181,6 +211,12 @@ void oci_mpi_requests_step(void)
 	inside = false;
 	if (locks)
 		pthread_mutex_unlock(&turn);
+}
+
+void oci_mpi_requests_step_levels(void)
+{
+	if (__atomic_load_n(&in_levels, __ATOMIC_RELAXED))
+		oci_mpi_requests_step();
 }
 
 static struct oci_mpi_request *take_over(void)

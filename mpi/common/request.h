@@ -23,7 +23,12 @@ struct oci_mpi_request {
 	/* The communicator's; of a persistent one its own, or NULL: it has nothing to do. */
 	struct oc_team *team;
 	struct oc_request *engine;
-	int error; /* of the run that is over */
+	/* In two levels instead (levels/): what it goes by, and its number there; of a persistent
+	 * one its own. */
+	struct oci_mpi_lane *lane;
+	uint64_t ticket;
+	bool awaited; /* by who started it: nobody is told */
+	int error;    /* of the run that is over */
 	bool persistent;
 	/* With the lock of request.c: */
 	bool active;
@@ -59,6 +64,9 @@ static inline void oci_mpi_unlock(pthread_mutex_t *mutex)
  */
 int oci_mpi_start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
 		  const struct oci_mpi_call *call, int *error);
+/* The same of a part of such a call, whose types and arrays stay until it is over. */
+int oci_mpi_start_part(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+		       const struct oci_mpi_call *part, int *error);
 /* What a run came to that the engine has ended with 1 or -errno: an MPI error code. */
 int oci_mpi_outcome(struct oci_mpi_request *request, int result);
 /* A run of a persistent one. Results likewise, but never handed back. */
@@ -76,6 +84,21 @@ int oci_mpi_request_start(struct oci_mpi_request *request, int *error);
 int oci_mpi_init(struct oci_mpi_comm *self, struct oci_mpi_request *request,
 		 const struct oci_mpi_call *call);
 
+/* ---- levels/start.c ---------------------------------------------------------------------------
+ *
+ * Both on a communicator that spans nodes (docs/adr/0029). As oci_mpi_start() and oci_mpi_init().
+ */
+int oci_mpi_levels_start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+			 const struct oci_mpi_call *call, int *error);
+int oci_mpi_levels_init(struct oci_mpi_comm *self, struct oci_mpi_request *request,
+			const struct oci_mpi_call *call);
+/* A run of a persistent one. */
+void oci_mpi_levels_start_again(struct oci_mpi_request *request);
+/* As far as it goes without waiting. True: it is over, request->error says how. */
+bool oci_mpi_levels_step(struct oci_mpi_request *request);
+/* What a persistent one has for itself. */
+void oci_mpi_levels_end(struct oci_mpi_request *request);
+
 /* ---- request.c --------------------------------------------------------------------------------
  */
 
@@ -84,6 +107,8 @@ void oci_mpi_request_open(struct oci_mpi_request *request, struct oci_mpi_comm *
 			  bool persistent);
 /* To those under way. */
 void oci_mpi_request_add(struct oci_mpi_request *request);
+/* The same of one that the program does not have, until it is over. */
+void oci_mpi_request_await(struct oci_mpi_request *request);
 /* A run is over: the program is told. The request may be gone afterwards. */
 void oci_mpi_request_finish(struct oci_mpi_request *request, int error);
 /* The program has freed it, or is about to: it goes when its run is over. */
@@ -94,8 +119,10 @@ bool oci_mpi_request_is_active(const struct oci_mpi_request *request);
 bool oci_mpi_outstanding(void);
 /* Or to be told of, or to be let go: without any, oci_mpi_requests_progress() does nothing. */
 bool oci_mpi_requests_pending(void);
-/* Looks at all of them; also from inside the engine. */
+/* Looks at all of them; also from inside the engine, where those in two levels alone may want it.
+ */
 void oci_mpi_requests_step(void);
+void oci_mpi_requests_step_levels(void);
 /* And tells the program, and lets go what has ended; not from inside the engine. How many were
  * over. */
 int oci_mpi_requests_progress(void);

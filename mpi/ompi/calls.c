@@ -138,14 +138,10 @@ OC_FUNCTION_ROWS(STARTED, )
 
 void oci_ompi_serve(mca_coll_base_module_t *module, bool spans)
 {
-#define SERVE(name) module->coll_##name = across_##name;
-	if (spans) {
-		OCI_OMPI_COLLECTIVES(SERVE)
-		return;
-	}
+#define SERVE(name) module->coll_##name = spans ? across_##name : name;
+	OCI_OMPI_COLLECTIVES(SERVE)
 #undef SERVE
 #define SERVE(name) module->coll_##name = name;
-	OCI_OMPI_COLLECTIVES(SERVE)
 	OCI_OMPI_NONBLOCKING(SERVE)
 	OCI_OMPI_PERSISTENT(SERVE)
 #undef SERVE

@@ -61,6 +61,8 @@ static int drive_mpi(void)
 	bool needed = windows > 0, outer = entered;
 
 	entered = true;
+	/* As we are in the engine, its progress does not come to them. */
+	oci_mpi_requests_step_levels();
 	if (needed)
 		opal_progress();
 	else

@@ -102,9 +102,7 @@ static inline void oci_ompi_forced_update(struct oci_ompi_module *module)
 		oci_ompi_forced_apply(module);
 }
 
-/* calls.c: fills in the functions of a module; of a communicator that spans nodes, the blocking
- * ones.
- */
+/* calls.c: fills in the functions of a module. */
 void oci_ompi_serve(mca_coll_base_module_t *module, bool spans);
 
 /* request.c */

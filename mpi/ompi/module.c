@@ -4,8 +4,8 @@
  *
  * A communicator is served if all of its processes are of one job, have this component in use
  * (modex.c) and there are at least two. Every member sees these facts alike, so either all select
- * us or none does. On one node it has a team; where it spans nodes, its blocking calls may go in
- * two levels (mpi/common/levels), and all others are those of the modules below us.
+ * us or none does. On one node it has a team; where it spans nodes, its calls may go in two levels
+ * (mpi/common/levels), and all others are those of the modules below us.
  *
  * Its team is not made when the module is enabled (docs/adr/0020): a program makes many
  * communicators that never see a collective, and enabling happens inside Open MPI's own

@@ -84,8 +84,11 @@ void oci_ompi_requests_drain(void)
 static void dispose(struct oci_ompi_request *self)
 {
 	oci_mpi_close(&self->mpi.operation);
+	/* Its one request is not under way. */
 	if (self->mpi.persistent && self->mpi.team)
-		oc_team_destroy(self->mpi.team); /* its one request is not under way */
+		oc_team_destroy(self->mpi.team);
+	if (self->mpi.persistent && self->mpi.lane)
+		oci_mpi_levels_end(&self->mpi);
 	OBJ_RELEASE(self->comm);
 	rest(self);
 }
@@ -211,15 +214,17 @@ static const char *reason_without_team(const struct oci_ompi_module *module)
 int oci_ompi_start(struct oci_ompi_module *module, const struct oci_mpi_call *call,
 		   ompi_request_t **request)
 {
+	bool spans = module->comm.spans;
 	struct oci_ompi_request *self;
 	int result, error;
 
-	if (!module->comm.team) {
+	if (!module->comm.team && !spans) {
 		oci_mpi_count_back(call, reason_without_team(module));
 		return oci_ompi_underlying_start(module, call, request);
 	}
 	self = request_new(module, false);
-	result = oci_mpi_start(&module->comm, self ? &self->mpi : NULL, call, &error);
+	result = (spans ? oci_mpi_levels_start :
+			  oci_mpi_start)(&module->comm, self ? &self->mpi : NULL, call, &error);
 	if (result == OC_HAND_BACK) {
 		if (self)
 			discard(self);
@@ -241,7 +246,8 @@ int oci_ompi_init(struct oci_ompi_module *module, const struct oci_mpi_call *cal
 		  struct ompi_info_t *info, ompi_request_t **request)
 {
 	struct oci_ompi_request *self = request_new(module, true);
-	int result = oci_mpi_init(&module->comm, self ? &self->mpi : NULL, call);
+	int result = (module->comm.spans ? oci_mpi_levels_init : oci_mpi_init)(
+		&module->comm, self ? &self->mpi : NULL, call);
 
 	if (!result) {
 		*request = &self->super.super;

@@ -33,13 +33,24 @@ int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *c)
 	return call_of(ours ? &ours->underlying : comm->c_coll, comm, c);
 }
 
-/* Ours serves none that returns before it is over where it spans nodes. */
 int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *c, MPI_Request *request)
 {
-	const mca_coll_base_comm_coll_t *p = comm->c_coll;
+	struct oci_ompi_module *ours = oci_ompi_module_of(comm);
+	const mca_coll_base_comm_coll_t *p = ours ? &ours->underlying : comm->c_coll;
 
 #define BEGIN(name, ...) p->coll_i##name(__VA_ARGS__ comm, request, p->coll_i##name##_module)
 	DISPATCH(BEGIN)
+}
+
+/* MPI_Test() would call Open MPI's progress, in which we may be. */
+int oci_port_test(MPI_Request *request, bool *over)
+{
+	int done = 0, error = MPI_SUCCESS;
+
+	if (REQUEST_COMPLETE(*request))
+		error = PMPI_Test(request, &done, MPI_STATUS_IGNORE);
+	*over = done || error != MPI_SUCCESS;
+	return error;
 }
 
 int oci_ompi_underlying_start(struct oci_ompi_module *self, const struct oci_mpi_call *c,

@@ -277,6 +277,14 @@ void oci_pmpi_pause(uint32_t *turns)
 		oc_idle();
 }
 
+int oci_port_test(MPI_Request *request, bool *over)
+{
+	int done = 0, error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
+
+	*over = done || error;
+	return error;
+}
+
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status)
 {
 	int done = 0, error;

@@ -43,16 +43,23 @@ TEST(ranks_that_decide_alike_may_work_in_two_levels)
 
 TEST(what_gains_nothing_on_several_nodes_is_the_mpis)
 {
-	assert_null(oc_levels_refusal(OC_BCAST, 8));
-	assert_null(oc_levels_refusal(OC_BARRIER, 0));
-	assert_non_null(oc_levels_refusal(OC_SCATTER, 4096));
-	assert_null(oc_levels_refusal(OC_GATHER, 4096));
-	assert_non_null(oc_levels_refusal(OC_GATHER, 1 << 20));
-	assert_null(oc_levels_refusal(OC_ALLTOALL, 8));
-	assert_non_null(oc_levels_refusal(OC_ALLTOALL, 1 << 20));
-	assert_non_null(oc_levels_refusal(OC_SCAN, 8));
-	assert_non_null(oc_levels_refusal(OC_EXSCAN, 8));
-	assert_null(oc_levels_refusal(OC_REDUCE_SCATTER, 1 << 20));
+	assert_null(oc_levels_refusal(OC_BCAST, 8, 0));
+	assert_null(oc_levels_refusal(OC_BARRIER, 0, 0));
+	assert_non_null(oc_levels_refusal(OC_SCATTER, 4096, 0));
+	assert_null(oc_levels_refusal(OC_GATHER, 4096, 0));
+	assert_non_null(oc_levels_refusal(OC_GATHER, 1 << 20, 0));
+	assert_null(oc_levels_refusal(OC_ALLTOALL, 8, 0));
+	assert_non_null(oc_levels_refusal(OC_ALLTOALL, 1 << 20, 0));
+	assert_non_null(oc_levels_refusal(OC_SCAN, 8, 0));
+	assert_non_null(oc_levels_refusal(OC_EXSCAN, 8, 0));
+	assert_null(oc_levels_refusal(OC_REDUCE_SCATTER, 1 << 20, 0));
+	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, 1));
+	assert_null(oc_levels_refusal(OC_REDUCE, 4096, 1));
+	assert_non_null(oc_levels_refusal(OC_REDUCE, 1 << 20, 1));
+	assert_null(oc_levels_refusal(OC_REDUCE, 1 << 20, 0));
+	/* Of these no size is known. */
+	assert_non_null(oc_levels_refusal(OC_GATHERV, 0, 1));
+	assert_null(oc_levels_refusal(OC_GATHERV, 0, 0));
 	assert_int_equal(oc_levels_together(OC_SCATTERV), 0);
 	assert_true(oc_levels_together(OC_GATHERV) > 0);
 }

@@ -3,8 +3,9 @@
 #
 # measure.sh BUILD MPI HOSTS RANKS ROUNDS CELL_MS FILE [COLLECTIVE...]: these collectives, or all that
 # go in two levels, over HOSTS hosts of RANKS ranks each, the MPI (openmpi, mpich) alone and with
-# onecopy in turns, as rows of FILE (which gets the heading where it is new). Stock runs twice a round:
-# the second is the control. A value is the median over rounds.
+# onecopy in turns, as rows of FILE (which gets the heading where it is new). "ibcast" and the like are
+# nonblocking ones, waited for at once. Stock runs twice a round: the second is the control. A value is
+# the median over rounds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 7 ] || {
@@ -40,7 +41,9 @@ mpich()
 }
 
 variants=(stock control onecopy)
-[ "$mpi" = mpich ] || variants+=(han)
+shopt -s extglob
+# HAN has no nonblocking ones.
+[ "$mpi" = mpich ] || [[ $what == *([0-9])i* ]] || variants+=(han)
 for ((r = 0; r < rounds; r++)); do
 	for ((v = 0; v < ${#variants[@]}; v++)); do
 		variant=${variants[(v + r) % ${#variants[@]}]}
@@ -58,7 +61,7 @@ done
 [ -s "$file" ] || {
 	cat <<-HEAD
 	# what: collectives over several hosts (tests/hosts), the MPIs alone and with onecopy in two levels
-	# command: tests/hosts/measure.sh build/release $mpi $hosts $each $rounds $cell_ms FILE, and so for the other rows
+	# command: ${ONECOPY_LEVELS:+ONECOPY_LEVELS=$ONECOPY_LEVELS }tests/hosts/measure.sh build/release $mpi $hosts $each $rounds $cell_ms FILE, and so for the other rows
 	# commit: $(git -C "$here" rev-parse --short HEAD)
 	# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, shared by the hosts
 	# date: $(date +%F)
@@ -87,7 +90,7 @@ END {
 		k = median(c SUBSEP "control" SUBSEP "us"); o = median(c SUBSEP "onecopy" SUBSEP "us")
 		best = h != "" && h + 0 < s + 0 ? h : s
 		printf "%s,%d,%d,%s,%d,%s,%s,%s,%.2f,%.2f,%s,%s,%s\n", part[1], hosts, each, part[2],
-			part[2] == "barrier" ? 0 : part[3], s, h, o, best / o, s / k,
+			part[2] ~ /barrier/ ? 0 : part[3], s, h, o, best / o, s / k,
 			median(c SUBSEP "stock" SUBSEP "tx"), median(c SUBSEP "han" SUBSEP "tx"),
 			median(c SUBSEP "onecopy" SUBSEP "tx")
 	}

@@ -174,11 +174,45 @@ static void without_copy(int rank, int ranks)
 	MPI_Type_free(&gaps);
 }
 
+/*
+ * Over several hosts (the word "across"): the last rank has no memory for its request, or for what
+ * a persistent call has for itself. As others may have begun already, all calls are right.
+ */
+static int on_several_hosts(int rank, int ranks)
+{
+	enum { FAIL = 6 };
+	int failed = 0;
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	/* The first are the MPI's, and the next Barrier makes what they want. */
+	for (int i = 0; i < 3; i++)
+		sum_nonblocking(comm, ranks);
+	for (int nth = 0; nth < FAIL; nth++) {
+		for (int form = 1; form < FORMS; form++) {
+			/* Later ones of a nonblocking call are the engine's. */
+			if (form == 1 && nth)
+				continue;
+			if (rank == ranks - 1)
+				allowed = nth;
+			forms[form](comm, ranks);
+			failed += rank == ranks - 1 && allowed < 0;
+			allowed = -1;
+		}
+	}
+	if (rank == ranks - 1 && failed != FAIL + 1)
+		case_fail("%d of %d allocations failed", failed, FAIL + 1);
+	MPI_Comm_free(&comm);
+	return case_end("memory: over hosts, %d allocations failed in turn\n", FAIL + 1);
+}
+
 int main(int argc, char **argv)
 {
 	int ranks, rank, nth, total = 0;
 
 	case_begin(&argc, &argv, &rank, &ranks);
+	if (argc > 1)
+		return on_several_hosts(rank, ranks);
 	for (int form = 0; form < FORMS; form++) {
 		for (nth = 0; without_team(form, nth, rank, ranks); nth++)
 			total++;

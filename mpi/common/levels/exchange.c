@@ -21,29 +21,31 @@ static MPI_Count sum_of(const struct blocks *b, const struct plan *p, const stru
  * of all nodes. */
 static void arrays_of_ranks(struct plan *p, const struct blocks *b, size_t size)
 {
-	struct oci_mpi_levels *l = p->l;
+	const struct oci_mpi_levels *l = p->l;
+	struct oci_mpi_lane *lane = p->lane;
 	const struct node *node = oci_levels_node(p);
 	MPI_Count end = 0;
 
 	for (uint32_t i = 0; i < node->ranks; i++) {
 		MPI_Count count = oci_levels_count(b, l->order[node->start + i]) * (MPI_Count)size;
 
-		l->counts[i] = (oci_port_count)count;
-		l->displs[i] = (oci_port_count)end;
+		lane->counts[i] = (oci_port_count)count;
+		lane->displs[i] = (oci_port_count)end;
 		end += count;
 	}
 }
 
 static void arrays_of_nodes(struct plan *p, const struct blocks *b, size_t size)
 {
-	struct oci_mpi_levels *l = p->l;
+	const struct oci_mpi_levels *l = p->l;
+	struct oci_mpi_lane *lane = p->lane;
 	MPI_Count end = 0;
 
 	for (uint32_t n = 0; n < l->nodes; n++) {
 		MPI_Count count = sum_of(b, p, &l->node_of[n]) * (MPI_Count)size;
 
-		l->counts[n] = (oci_port_count)count;
-		l->displs[n] = (oci_port_count)end;
+		lane->counts[n] = (oci_port_count)count;
+		lane->displs[n] = (oci_port_count)end;
 		end += count;
 	}
 }
@@ -93,32 +95,33 @@ static int place_blocks(const struct plan *p, const struct blocks *all, const ch
  * else in a copy. Between leaders all is of one type, as both MPIs take other algorithms, or cut
  * blocks otherwise, on ranks with other types.
  */
-static char *bytes_of_leader(const struct plan *p, const struct blocks *all, bool *copied)
+static void *bytes_of_leader(struct plan *p, const struct blocks *all)
 {
 	struct oci_port_type shape;
 	struct run run;
 
 	oci_port_type_get(all->type, &shape);
-	*copied = !shape.dense || !oci_levels_lie_together(p, all, 0, p->comm->size);
-	if (*copied)
-		return p->l->of_leaders.bytes;
+	p->copied = !shape.dense || !oci_levels_lie_together(p, all, 0, p->comm->size);
+	if (p->copied)
+		return p->lane->of_leaders.bytes;
 	oci_levels_run_open(p, all, 0, p->comm->size, &run);
-	return (char *)((uintptr_t)run.buffer + (uintptr_t)shape.true_lb);
+	return (void *)((uintptr_t)run.buffer + (uintptr_t)shape.true_lb);
 }
 
 /* This node's blocks to its leader, among the others. */
-static void allgather_give(struct plan *p, const struct blocks *all, char *bytes, bool copied)
+static void give_block(struct plan *p, const struct blocks *all)
 {
 	const struct blocks own = own_block(p, all);
-	bool there = p->call->sbuf == MPI_IN_PLACE && p->leader && !copied;
-	struct oci_mpi_levels *l = p->l;
+	bool there = p->call->sbuf == MPI_IN_PLACE && p->leader && !p->copied;
+	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
+	char *bytes = p->message;
 
 	oci_port_type_get(all->type, &shape);
 	arrays_of_nodes(p, all, shape.size);
 	if (p->leader)
-		bytes += l->displs[l->mine];
-	if (!l->node) {
+		bytes += lane->displs[p->l->mine];
+	if (!lane->node) {
 		if (!there)
 			p->status = oci_port_pack(bytes, own.buffer, (size_t)own.count, own.type);
 		return;
@@ -133,39 +136,58 @@ static void allgather_give(struct plan *p, const struct blocks *all, char *bytes
 		oci_levels_on_node(p,
 				   PART(GATHERV, gatherv, .sbuf = there ? MPI_IN_PLACE : own.buffer,
 					.scount = own.count, .stype = own.type, .rbuf = bytes,
-					.rcounts = l->counts, .rdispls = l->displs,
+					.rcounts = lane->counts, .rdispls = lane->displs,
 					.rtype = MPI_BYTE, .root = 0));
 }
 
-void oci_levels_allgather(struct plan *p)
+/* p->message: a leader's bytes. p->get: what the node gets of them. */
+static void allgather_give(struct plan *p)
 {
 	const struct blocks all = oci_levels_received(p->call);
-	uint32_t size = p->comm->size;
-	struct oci_mpi_levels *l = p->l;
+
+	if (p->leader) {
+		p->message = bytes_of_leader(p, &all);
+		p->get = (struct run){ .buffer = p->message, .type = MPI_BYTE };
+		p->get.count = (MPI_Count)oci_levels_sum(p, &all, 0, p->comm->size);
+	} else {
+		p->status = oci_levels_run_open(p, &all, 0, p->comm->size, &p->get);
+	}
+	give_block(p, &all);
+}
+
+static void allgather_between(struct plan *p)
+{
+	const struct blocks all = oci_levels_received(p->call);
+	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
-	char *bytes = NULL;
-	bool copied = false;
-	struct run run;
 
 	oci_port_type_get(all.type, &shape);
-	if (p->leader) {
-		bytes = bytes_of_leader(p, &all, &copied);
-		run = (struct run){ .buffer = bytes, .type = MPI_BYTE };
-		run.count = (MPI_Count)oci_levels_sum(p, &all, 0, size);
-	} else {
-		p->status = oci_levels_run_open(p, &all, 0, size, &run);
-	}
-	allgather_give(p, &all, bytes, copied);
 	arrays_of_nodes(p, &all, shape.size);
 	oci_levels_between(p, PART(ALLGATHERV, allgatherv, .sbuf = MPI_IN_PLACE, .stype = MPI_BYTE,
-				   .rbuf = bytes, .rcounts = l->counts, .rdispls = l->displs,
-				   .rtype = MPI_BYTE));
-	oci_levels_on_node(p, PART(BCAST, bcast, .buffer = run.buffer, .count = run.count,
-				   .type = run.type, .root = 0));
-	if (copied && p->status == MPI_SUCCESS)
-		p->status = place_blocks(p, &all, bytes);
-	oci_levels_run_close(&run);
+				   .rbuf = p->message, .rcounts = lane->counts,
+				   .rdispls = lane->displs, .rtype = MPI_BYTE));
 }
+
+static void allgather_get(struct plan *p)
+{
+	oci_levels_on_node(p, PART(BCAST, bcast, .buffer = p->get.buffer, .count = p->get.count,
+				   .type = p->get.type, .root = 0));
+}
+
+static void allgather_close(struct plan *p)
+{
+	const struct blocks all = oci_levels_received(p->call);
+
+	if (p->copied && p->status == MPI_SUCCESS)
+		p->status = place_blocks(p, &all, p->message);
+	oci_levels_run_close(&p->get);
+}
+
+const struct step oci_levels_allgather[] = {
+	{ .run = allgather_give }, { .run = allgather_between },
+	{ .run = allgather_get },  { .run = allgather_close },
+	{ .run = NULL },
+};
 
 /* ---- Alltoall ---------------------------------------------------------------------------------
  *
@@ -204,13 +226,13 @@ static void nodes_to_rows(const struct plan *p, const char *parcels, char *rows)
 
 static void arrays_of_parcels(struct plan *p)
 {
-	struct oci_mpi_levels *l = p->l;
+	const struct oci_mpi_levels *l = p->l;
 
 	for (uint32_t n = 0; n < l->nodes; n++) {
 		size_t row = (size_t)oci_levels_node(p)->ranks * p->bytes;
 
-		l->counts[n] = (oci_port_count)(l->node_of[n].ranks * row);
-		l->displs[n] = (oci_port_count)(l->node_of[n].start * row);
+		p->lane->counts[n] = (oci_port_count)(l->node_of[n].ranks * row);
+		p->lane->displs[n] = (oci_port_count)(l->node_of[n].start * row);
 	}
 }
 
@@ -220,111 +242,170 @@ static int packed(const struct run *run, char *bytes, bool unpack)
 			oci_port_pack(bytes, run->buffer, (size_t)run->count, run->type);
 }
 
-void oci_levels_alltoall(struct plan *p)
+static size_t row_bytes(const struct plan *p)
+{
+	return p->comm->size * p->bytes;
+}
+
+static char *rows_of(const struct plan *p)
+{
+	return p->lane->of_leaders.bytes;
+}
+
+static char *parcels_of(const struct plan *p)
+{
+	return rows_of(p) + p->l->most * row_bytes(p);
+}
+
+static void alltoall_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	struct oci_mpi_levels *l = p->l;
-	uint32_t size = p->comm->size;
 	const struct blocks to = oci_levels_received(c),
 			    from = c->sbuf == MPI_IN_PLACE ? to : oci_levels_sent(c);
-	size_t row = size * p->bytes;
-	char *rows = l->of_leaders.bytes, *parcels = rows + l->most * row;
-	struct run give = { 0 }, get = { 0 };
+	uint32_t size = p->comm->size;
 
-	p->status = oci_levels_run_open(p, &from, 0, size, &give);
+	p->status = oci_levels_run_open(p, &from, 0, size, &p->give);
 	if (p->status == MPI_SUCCESS)
-		p->status = oci_levels_run_open(p, &to, 0, size, &get);
-	oci_levels_on_node(p, PART(GATHER, gather, .sbuf = give.buffer, .scount = give.count,
-				   .stype = give.type, .rbuf = rows, .rcount = (MPI_Count)row,
-				   .rtype = MPI_BYTE, .root = 0));
-	if (!l->node && p->status == MPI_SUCCESS)
-		p->status = packed(&give, rows, false);
+		p->status = oci_levels_run_open(p, &to, 0, size, &p->get);
+	oci_levels_on_node(p,
+			   PART(GATHER, gather, .sbuf = p->give.buffer, .scount = p->give.count,
+				.stype = p->give.type, .rbuf = rows_of(p),
+				.rcount = (MPI_Count)row_bytes(p), .rtype = MPI_BYTE, .root = 0));
+	if (!p->lane->node && p->status == MPI_SUCCESS)
+		p->status = packed(&p->give, rows_of(p), false);
+}
+
+static void alltoall_between(struct plan *p)
+{
+	const struct oci_mpi_lane *lane = p->lane;
+
 	if (p->leader && p->status == MPI_SUCCESS) {
-		rows_to_nodes(p, rows, parcels);
+		rows_to_nodes(p, rows_of(p), parcels_of(p));
 		arrays_of_parcels(p);
 	}
-	oci_levels_between(p, PART(ALLTOALLV, alltoallv, .sbuf = parcels, .scounts = l->counts,
-				   .sdispls = l->displs, .stype = MPI_BYTE, .rbuf = rows,
-				   .rcounts = l->counts, .rdispls = l->displs, .rtype = MPI_BYTE));
-	if (p->leader && p->status == MPI_SUCCESS)
-		nodes_to_rows(p, rows, parcels);
-	oci_levels_on_node(p, PART(SCATTER, scatter, .sbuf = parcels, .scount = (MPI_Count)row,
-				   .stype = MPI_BYTE, .rbuf = get.buffer, .rcount = get.count,
-				   .rtype = get.type, .root = 0));
-	if (!l->node && p->status == MPI_SUCCESS)
-		p->status = packed(&get, parcels, true);
-	oci_levels_run_close(&give);
-	oci_levels_run_close(&get);
+	oci_levels_between(p, PART(ALLTOALLV, alltoallv, .sbuf = parcels_of(p),
+				   .scounts = lane->counts, .sdispls = lane->displs,
+				   .stype = MPI_BYTE, .rbuf = rows_of(p), .rcounts = lane->counts,
+				   .rdispls = lane->displs, .rtype = MPI_BYTE));
 }
+
+static void alltoall_get(struct plan *p)
+{
+	if (p->leader && p->status == MPI_SUCCESS)
+		nodes_to_rows(p, rows_of(p), parcels_of(p));
+	oci_levels_on_node(p, PART(SCATTER, scatter, .sbuf = parcels_of(p),
+				   .scount = (MPI_Count)row_bytes(p), .stype = MPI_BYTE,
+				   .rbuf = p->get.buffer, .rcount = p->get.count,
+				   .rtype = p->get.type, .root = 0));
+	if (!p->lane->node && p->status == MPI_SUCCESS)
+		p->status = packed(&p->get, parcels_of(p), true);
+}
+
+static void alltoall_close(struct plan *p)
+{
+	oci_levels_run_close(&p->give);
+	oci_levels_run_close(&p->get);
+}
+
+const struct step oci_levels_alltoall[] = {
+	{ .run = alltoall_give }, { .run = alltoall_between },
+	{ .run = alltoall_get },  { .run = alltoall_close },
+	{ .run = NULL },
+};
 
 /* ---- Reduce_scatter ---------------------------------------------------------------------------
  */
 
 /* Predefined types, whose elements lie alike everywhere. */
-static void to_order(const struct plan *p, const struct blocks *parts, const char *sum, char *to,
-		     size_t extent)
+static void to_order(const struct plan *p, const char *sum, char *to, size_t extent)
 {
 	for (uint32_t k = 0; k < p->comm->size; k++) {
 		uint32_t rank = p->l->order[k];
-		size_t bytes = (size_t)oci_levels_count(parts, rank) * extent;
+		size_t bytes = (size_t)oci_levels_count(&p->parts, rank) * extent;
 
-		memcpy(to, sum + (size_t)oci_levels_displ(parts, rank) * extent, bytes);
+		memcpy(to, sum + (size_t)oci_levels_displ(&p->parts, rank) * extent, bytes);
 		to += bytes;
 	}
 }
 
 /* Where each rank's part begins in the vector: displacements of the counts. */
-static void displs_of_parts(struct plan *p, struct blocks *parts)
+static void displs_of_parts(struct plan *p)
 {
 	MPI_Aint end = 0;
 
-	if (!parts->counts)
+	if (!p->parts.counts)
 		return;
 	for (uint32_t r = 0; r < p->comm->size; r++) {
-		p->l->places[r] = end;
-		end += (MPI_Aint)oci_levels_count(parts, r);
+		p->lane->places[r] = end;
+		end += (MPI_Aint)oci_levels_count(&p->parts, r);
 	}
-	parts->displs = p->l->places;
-	parts->long_displs = true;
+	p->parts.displs = p->lane->places;
+	p->parts.long_displs = true;
 }
 
-void oci_levels_reduce_scatter(struct plan *p)
+static const void *parts_given(const struct plan *p)
+{
+	return p->call->sbuf == MPI_IN_PLACE ? p->call->rbuf : p->call->sbuf;
+}
+
+static void reduce_scatter_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	struct oci_mpi_levels *l = p->l;
-	struct blocks parts = {
-		.counts = c->rcounts,
-		.long_counts = c->long_counts,
-		.count = c->rcount,
-	};
-	const void *own = c->sbuf == MPI_IN_PLACE ? c->rbuf : c->sbuf;
-	struct oci_port_type shape;
-	char *sum = l->of_leaders.bytes, *other, *mine;
 	MPI_Count all = 0;
 
-	displs_of_parts(p, &parts);
-	for (uint32_t n = 0; n < l->nodes; n++)
-		all += sum_of(&parts, p, &l->node_of[n]);
-	oci_port_type_get(c->stype, &shape);
-	other = (char *)oci_levels_at(sum, all, c->stype);
-	oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = own, .rbuf = sum, .scount = all,
-				   .stype = c->stype, .op = c->op, .root = 0));
-	mine = other;
-	if (p->leader && !l->in_order && p->status == MPI_SUCCESS) {
-		to_order(p, &parts, l->node ? sum : own, other, (size_t)shape.extent);
-		mine = sum;
-		sum = other;
-	} else if (!l->node) {
-		sum = (void *)(uintptr_t)own;
-	}
-	arrays_of_nodes(p, &parts, 1);
-	oci_levels_between(p, PART(REDUCE_SCATTER, reduce_scatter,
-				   .sbuf = sum == c->rbuf ? MPI_IN_PLACE : sum,
-				   .rbuf = l->node ? mine : c->rbuf, .rcounts = l->counts,
-				   .stype = c->stype, .op = c->op));
-	arrays_of_ranks(p, &parts, 1);
-	oci_levels_on_node(p, PART(SCATTERV, scatterv, .sbuf = mine, .scounts = l->counts,
-				   .sdispls = l->displs, .stype = c->stype, .rbuf = c->rbuf,
-				   .rcount = oci_levels_count(&parts, p->comm->rank),
-				   .rtype = c->stype, .root = 0));
+	p->parts = (struct blocks){ .counts = c->rcounts,
+				    .long_counts = c->long_counts,
+				    .count = c->rcount };
+	displs_of_parts(p);
+	for (uint32_t n = 0; n < p->l->nodes; n++)
+		all += sum_of(&p->parts, p, &p->l->node_of[n]);
+	p->count = (size_t)all;
+	if (p->lane->node)
+		oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = parts_given(p),
+					   .rbuf = p->lane->of_leaders.bytes, .scount = all,
+					   .stype = c->stype, .op = c->op, .root = 0));
+	else
+		p->status = oci_levels_copy(p->lane->of_leaders.bytes, parts_given(p), (size_t)all,
+					    c->stype);
 }
+
+/* p->message: what has come for this node, behind its sum or in its place. */
+static void reduce_scatter_between(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+	struct oci_mpi_lane *lane = p->lane;
+	const char *sum = lane->of_leaders.bytes;
+	char *other = oci_levels_at(lane->of_leaders.bytes, (MPI_Count)p->count, c->stype);
+	struct oci_port_type shape;
+
+	p->message = other;
+	if (p->leader && !p->l->in_order && p->status == MPI_SUCCESS) {
+		oci_port_type_get(c->stype, &shape);
+		to_order(p, sum, other, (size_t)shape.extent);
+		sum = other;
+		p->message = lane->of_leaders.bytes;
+	}
+	arrays_of_nodes(p, &p->parts, 1);
+	oci_levels_between(p, PART(REDUCE_SCATTER, reduce_scatter, .sbuf = sum,
+				   .rbuf = lane->node ? p->message : c->rbuf,
+				   .rcounts = lane->counts, .stype = c->stype, .op = c->op));
+}
+
+static void reduce_scatter_get(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	arrays_of_ranks(p, &p->parts, 1);
+	oci_levels_on_node(p,
+			   PART(SCATTERV, scatterv, .sbuf = p->message, .scounts = p->lane->counts,
+				.sdispls = p->lane->displs, .stype = c->stype, .rbuf = c->rbuf,
+				.rcount = oci_levels_count(&p->parts, p->comm->rank),
+				.rtype = c->stype, .root = 0));
+}
+
+const struct step oci_levels_reduce_scatter[] = {
+	{ .run = reduce_scatter_give },
+	{ .run = reduce_scatter_between },
+	{ .run = reduce_scatter_get },
+	{ .run = NULL },
+};

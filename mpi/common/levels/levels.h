@@ -4,21 +4,25 @@
  * and between nodes by the MPI (docs/adr/0029). A node's leader is its first member.
  *
  *   make.c      the nodes, their communicators and memory: made, agreed on, freed
- *   parts.c     parts of a call: on a node, between leaders; in pieces, both at once
+ *   parts.c     parts of a call: on a node, between leaders; messages; the steps of a call
  *   order.c     blocks of all ranks in the order of the nodes
  *   message.c   Barrier, Bcast, Reduce, Allreduce, Scan, Exscan
  *   rooted.c    Gather, Gatherv, Scatter, Scatterv
  *   exchange.c  Allgather, Allgatherv, Alltoall, Reduce_scatter, Reduce_scatter_block
- *   run.c       which calls go so
+ *   run.c       which calls go so; blocking ones
+ *   start.c     nonblocking and persistent ones
  *
  * What is here is alike on all members: they have agreed on it, or compute it from what all know.
  * Whether a call goes this way depends on its function, bytes and root, and on nothing else. Parts
  * are calls of MPI, with the program's own types and buffers wherever these will do.
+ *
+ * A collective is a list of steps, each of which has a part at most. The same list is walked by a
+ * blocking call, which waits for each part, and by whoever looks at a request (docs/adr/0029).
  */
 #ifndef OC_MPI_LEVELS_H
 #define OC_MPI_LEVELS_H
 
-#include "common/comm.h"
+#include "common/request.h"
 #include "common/say.h"
 
 #include <errno.h>
@@ -39,22 +43,25 @@ struct scratch {
 	bool refused; /* a rank had no memory for more */
 };
 
+/* Nonblocking calls of a communicator that are under way at a time; others wait in their order. */
+enum { LANES = 4 };
+
 struct oci_mpi_levels {
-	MPI_Comm node_comm, leaders; /* MPI_COMM_NULL: alone on its node; no leader */
-	MPI_Comm all;		     /* for messages; MPI_COMM_NULL: not made yet */
-	bool all_refused;	     /* by a rank; then by all */
-	struct oci_mpi_comm *node;   /* NULL: alone */
-	uint32_t nodes, mine;	     /* mine: the number of this rank's node */
-	uint32_t most;		     /* members of a node */
-	bool in_order;		     /* the members of each node follow each other */
-	struct scratch of_leaders, of_all;
+	struct oci_mpi_lane *lane; /* of blocking calls */
+	/* Of nonblocking ones, each of which takes the next; NULL: not made. */
+	struct oci_mpi_lane *lanes[LANES];
+	uint64_t started;	      /* how many of them */
+	bool lanes_refused, reworded; /* by a rank, then by all; words came after they were made */
+	size_t wanted_of_leaders, wanted_of_all; /* room that they lacked */
+	uint32_t tags;				 /* given to lanes */
+	MPI_Comm all;				 /* for messages; MPI_COMM_NULL: not made yet */
+	bool all_refused;			 /* by a rank; then by all */
+	uint32_t nodes, mine;			 /* mine: the number of this rank's node */
+	uint32_t most;				 /* members of a node */
+	bool in_order;				 /* the members of each node follow each other */
 	/* The rest: an element for each rank. */
-	uint32_t *place, *local;	 /* the number of its node; its rank there */
-	uint32_t *order;		 /* the ranks, in the order of the nodes */
-	oci_port_count *counts, *displs; /* of a part with arrays */
-	int *lengths;			 /* of a type of several blocks */
-	MPI_Aint *places;		 /* the same; or bytes of a node's members */
-	MPI_Request *requests;
+	uint32_t *place, *local; /* the number of its node; its rank there */
+	uint32_t *order;	 /* the ranks, in the order of the nodes */
 	struct node node_of[];
 };
 
@@ -69,24 +76,95 @@ bool oci_levels_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size
 /* The communicator for messages between any two ranks. */
 bool oci_levels_messages(struct oci_mpi_comm *self);
 
+struct oci_mpi_lane *oci_levels_lane(struct oci_mpi_comm *self, struct oci_mpi_levels *l,
+				     bool able);
+void oci_levels_lane_free(struct oci_mpi_lane *lane);
+/* For nonblocking calls, with the room that they have asked for; in a call that may wait. */
+void oci_levels_make_lanes(struct oci_mpi_comm *self);
+
 /* ---- parts.c ----------------------------------------------------------------------------------
  */
 
-/* What is known of a call before its parts. */
+struct plan;
+
+/* One step of a call, all of which are walked also behind an error. */
+struct step {
+	void (*run)(struct plan *p); /* NULL: behind the last one */
+	/* It begins also while the step before has a part between leaders or messages under way;
+	 * what that step has on the node is always over. */
+	bool beside;
+};
+
+/* ---- order.c: buffers of blocks ---------------------------------------------------------------
+ *
+ * A buffer with a block for each rank, as one of its owner's arguments: counts and displacements,
+ * or `count` elements each, one behind the other.
+ */
+struct blocks {
+	void *buffer;
+	const void *counts, *displs; /* NULL: each has `count` */
+	bool long_counts, long_displs;
+	MPI_Count count;
+	MPI_Datatype type;
+};
+
+/* Those of some ranks, in the order of the nodes, as elements of a type. */
+struct run {
+	void *buffer;
+	MPI_Count count;
+	MPI_Datatype type;
+	bool made; /* the type is to be freed */
+};
+
+/* ---- a call -----------------------------------------------------------------------------------
+ */
+
 struct plan {
 	struct oci_mpi_comm *comm;
 	struct oci_mpi_levels *l;
+	struct oci_mpi_lane *lane;
 	const struct oci_mpi_call *call;
+	const struct step *next;
 	size_t bytes; /* of the message or of a block; of a v-variant all, 0 where not all know */
 	bool alike;   /* each block has that many */
 	size_t together; /* a node's blocks of a Gather or Scatter that have so many, the mean */
 	bool leader;
-	uint32_t root_node;   /* of those with a root */
-	int status;	      /* of the parts until now */
-	size_t piece, pieces; /* of a message in pieces: its elements; how many */
-	MPI_Request request;  /* of the part between leaders that is under way */
-	void *message;	      /* of what has one, as it goes between the parts */
-	MPI_Datatype type;    /* its elements */
+	uint32_t root_node;		   /* of those with a root */
+	int status;			   /* of the parts until now */
+	bool waits;			   /* each part is over when it returns; else it is begun */
+	bool on_node;			   /* lane->part is under way */
+	MPI_Request node_request, request; /* the MPI's part on the node, between leaders */
+	size_t begun;			   /* messages under way */
+	/* What a collective keeps between its steps: */
+	void *message;		    /* as it goes between the parts */
+	MPI_Datatype type;	    /* its elements */
+	size_t count, piece;	    /* how many it has in all; a piece has, 0: it goes whole */
+	size_t first, length, last; /* of the piece at hand; the length of the one before it */
+	bool copied, together_here; /* the message or the blocks; this node's blocks go as one */
+	MPI_Aint own_bytes;	    /* of this rank's block */
+	size_t sum;		    /* of the blocks of this rank's node */
+	struct blocks parts;	    /* of a Reduce_scatter */
+	struct run give, get;
+};
+
+/* What one call at a time uses. Calls of one lane follow each other on all members alike, so their
+ * parts meet; those of several lanes have nothing to do with each other. */
+struct oci_mpi_lane {
+	MPI_Comm node_comm, leaders; /* MPI_COMM_NULL: alone on its node; no leader */
+	struct oci_mpi_comm *node;   /* NULL: alone */
+	struct scratch of_leaders, of_all;
+	/* Arrays with an element for each rank. */
+	oci_port_count *counts, *displs; /* of a part */
+	int *lengths;			 /* of a type of several blocks */
+	MPI_Aint *places;		 /* the same; or bytes of a node's members */
+	MPI_Request *requests;		 /* of messages; one more than ranks */
+	int tag;			 /* of these, on the communicator of all */
+	/* Of requests. Tickets are given by the program's calls, all else is done by whoever has
+	 * the turn (request.c). */
+	uint64_t tickets, turn; /* the next one to be given, to be used */
+	bool busy;		/* the plan is that of the turn's request */
+	struct plan plan;
+	struct oci_mpi_request part; /* of the plan, on the node */
 };
 
 #define PART(ID, name, ...)                                           \
@@ -100,28 +178,20 @@ struct plan {
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part);
 /* The leaders' part. Of a call in pieces it is only begun. */
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part);
+/* Elements of a predefined type. */
+int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type);
+/* From the step at hand, to the one so many before the next. */
+void oci_levels_again(struct plan *p, int steps);
+/* All steps, waiting for what they begin. */
+void oci_levels_walk(struct plan *p);
+/* As far as it goes without waiting. True: all of it. */
+bool oci_levels_walk_on(struct plan *p);
 
-/*
- * One call, or its pieces one after the other: what its node gives, what goes between the leaders,
- * and what its node gets of it. `first`, `count`: of the piece's elements. While a piece is between
- * the leaders, their nodes have the next one and then the one before it in hand.
- */
-struct stages {
-	void (*give)(struct plan *p, size_t first, size_t count);
-	void (*between)(struct plan *p, size_t first, size_t count);
-	void (*get)(struct plan *p, size_t first, size_t count);
-};
-void oci_levels_run_stages(struct plan *p, const struct stages *stages, size_t count);
-
-/* Into pieces of so many elements. */
-void oci_levels_cut(struct plan *p, size_t count, size_t piece);
-
-/* Messages on the communicator of all ranks, which go together: begun, then waited for. */
+/* Messages on the communicator of all ranks: begun, and over before a step that is not `beside`. */
 void oci_levels_send(struct plan *p, const void *buffer, MPI_Count count, MPI_Datatype type,
-		     uint32_t rank, size_t *begun);
+		     uint32_t rank);
 void oci_levels_receive(struct plan *p, void *buffer, MPI_Count count, MPI_Datatype type,
-			uint32_t rank, size_t *begun);
-void oci_levels_await(struct plan *p, size_t begun);
+			uint32_t rank);
 
 static inline uint32_t oci_levels_local(const struct plan *p)
 {
@@ -153,25 +223,7 @@ static inline void *oci_levels_at(const void *buffer, MPI_Count elements, MPI_Da
 }
 
 /* ---- order.c ----------------------------------------------------------------------------------
- *
- * A buffer with a block for each rank, as one of its owner's arguments: counts and displacements,
- * or `count` elements each, one behind the other.
  */
-struct blocks {
-	void *buffer;
-	const void *counts, *displs; /* NULL: each has `count` */
-	bool long_counts, long_displs;
-	MPI_Count count;
-	MPI_Datatype type;
-};
-
-/* Those of some ranks, in the order of the nodes, as elements of a type. */
-struct run {
-	void *buffer;
-	MPI_Count count;
-	MPI_Datatype type;
-	bool made; /* the type is to be freed */
-};
 
 struct blocks oci_levels_sent(const struct oci_mpi_call *call);
 struct blocks oci_levels_received(const struct oci_mpi_call *call);
@@ -187,16 +239,40 @@ int oci_levels_run_open(const struct plan *p, const struct blocks *b, uint32_t f
 			struct run *run);
 void oci_levels_run_close(struct run *run);
 
+/* ---- run.c ------------------------------------------------------------------------------------
+ */
+
+/* What is known of a call before anything is made for it. False: it moves nothing, on any member.
+ */
+bool oci_levels_survey(struct plan *p, struct oci_mpi_comm *self, const struct oci_mpi_call *call,
+		       bool waits);
+/* The rest, of one that goes in two levels. */
+void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci_mpi_call *call);
+/* Why it does not, alike on all members; NULL: it may, as far as is known before the nodes are. */
+const char *oci_levels_refusal(const struct plan *p);
+/* The same, once they are. */
+const char *oci_levels_lack(const struct plan *p);
+/* Memory between the parts, by what all members know. */
+struct need {
+	size_t of_leaders, of_all;
+};
+struct need oci_levels_need(const struct plan *p);
+#define OCI_LEVELS_NO_SCRATCH "a rank has no memory for its node's blocks"
+#define OCI_LEVELS_NO_MESSAGES "a rank has no communicator for messages between nodes"
+/* Messages between its ranks are a part of it. */
+bool oci_levels_has_messages(const struct plan *p);
+/* What has become of it, counted; an MPI error code. */
+int oci_levels_close(const struct plan *p);
+
 /* ---- the collectives --------------------------------------------------------------------------
  */
 
 /* What a Bcast's ranks may need for a copy. */
 size_t oci_levels_bcast_copy(size_t bytes);
 
-typedef void oci_levels_collective(struct plan *p);
-oci_levels_collective oci_levels_barrier, oci_levels_bcast, oci_levels_reduce, oci_levels_allreduce,
-	oci_levels_scan;
-oci_levels_collective oci_levels_gather, oci_levels_scatter;
-oci_levels_collective oci_levels_allgather, oci_levels_alltoall, oci_levels_reduce_scatter;
+extern const struct step oci_levels_barrier[], oci_levels_bcast[], oci_levels_reduce[],
+	oci_levels_allreduce[], oci_levels_scan[];
+extern const struct step oci_levels_rooted[];
+extern const struct step oci_levels_allgather[], oci_levels_alltoall[], oci_levels_reduce_scatter[];
 
 #endif

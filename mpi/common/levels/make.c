@@ -3,11 +3,11 @@
 #include "common/levels/levels.h"
 
 #define NO_TEAM "on one of the nodes the ranks could not form a team"
-#define NO_MEMORY "a rank has no memory for it, or 256 such communicators already"
+#define NO_MEMORY "a rank has no memory for it, or too many such communicators already"
 #define ALONE "each rank is alone on its node"
 
-/* Communicators of a process that have them at a time: each takes two or three of the MPI's, of
- * which there are 2048 in MPICH. */
+/* Lanes of a process at a time: each takes two communicators of the MPI's, of which there are 2048
+ * in MPICH. */
 enum { MOST = 256 };
 static uint32_t alive; /* atomic */
 
@@ -19,6 +19,97 @@ static bool all_can(struct oci_mpi_comm *self, bool can)
 
 	return oci_port_least(self, own, least) == MPI_SUCCESS && least[0];
 }
+
+/* ---- a lane -----------------------------------------------------------------------------------
+ */
+
+void oci_levels_lane_free(struct oci_mpi_lane *lane)
+{
+	if (!lane)
+		return;
+	if (lane->leaders != MPI_COMM_NULL)
+		oci_port_free(&lane->leaders);
+	if (lane->node_comm != MPI_COMM_NULL)
+		oci_port_free(&lane->node_comm);
+	free(lane->of_leaders.bytes);
+	free(lane->of_all.bytes);
+	free(lane->counts);
+	free(lane->lengths);
+	free(lane->places);
+	free(lane->requests);
+	free(lane);
+	__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
+}
+
+/* NULL: no memory, or too many of them. */
+static struct oci_mpi_lane *lane_allocate(uint32_t size)
+{
+	struct oci_mpi_lane *lane = calloc(1, sizeof(*lane));
+	bool slot;
+
+	if (!lane)
+		return NULL;
+	slot = __atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED) < MOST;
+	lane->node_comm = lane->leaders = MPI_COMM_NULL;
+	lane->counts = calloc(size, 2 * sizeof(lane->counts[0]));
+	lane->lengths = calloc(size, sizeof(lane->lengths[0]));
+	lane->places = calloc(size, sizeof(lane->places[0]));
+	lane->requests = calloc(size + 1, sizeof(lane->requests[0]));
+	if (!slot || !lane->counts || !lane->lengths || !lane->places || !lane->requests) {
+		oci_levels_lane_free(lane);
+		return NULL;
+	}
+	lane->displs = lane->counts + size;
+	return lane;
+}
+
+static bool is_leader(const struct oci_mpi_comm *self, const struct oci_mpi_levels *l)
+{
+	return !l->local[self->rank];
+}
+
+/* Both communicators, whatever becomes of the first, as the others are in it; and the node's team,
+ * once all can make theirs. */
+static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l, struct oci_mpi_lane *lane)
+{
+	bool alone = l->node_of[l->mine].ranks == 1;
+	int of_node = oci_port_split(self, alone ? -1 : (int)l->mine, &lane->node_comm);
+	int of_leaders = oci_port_split(self, is_leader(self, l) ? 0 : -1, &lane->leaders);
+	bool able = of_node == MPI_SUCCESS && of_leaders == MPI_SUCCESS;
+
+	if (able && !alone) {
+		lane->node = oci_port_comm(lane->node_comm);
+		able = lane->node && !lane->node->spans;
+	}
+	if (!all_can(self, able))
+		return false;
+	if (alone)
+		return true;
+	memcpy(lane->node->forced, self->forced, sizeof(self->forced));
+	return oci_mpi_team(lane->node);
+}
+
+/* NULL: refused, on all members alike. `able`: this rank is ready for it. */
+struct oci_mpi_lane *oci_levels_lane(struct oci_mpi_comm *self, struct oci_mpi_levels *l, bool able)
+{
+	struct oci_mpi_lane *lane = able ? lane_allocate(self->size) : NULL;
+	bool making = self->making;
+
+	self->making = true;
+	if (!all_can(self, lane) || !all_can(self, divide(self, l, lane))) {
+		oci_levels_lane_free(lane);
+		lane = NULL;
+	}
+	self->making = making;
+	/* Taken also where it is refused: all count alike. */
+	l->tags++;
+	if (lane)
+		lane->tag = (int)l->tags;
+	return lane;
+}
+
+/* ---- the nodes --------------------------------------------------------------------------------
+ */
 
 /* As few nodes come often, each is looked for from the last one found on. */
 static uint32_t number_of(struct oci_mpi_levels *l, uint64_t id, uint32_t last)
@@ -60,13 +151,14 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 		l->order[l->node_of[l->place[r]].start + l->local[r]] = r;
 }
 
-static void arrays_free(struct oci_mpi_levels *l)
+static void levels_free(struct oci_mpi_levels *l)
 {
+	if (l->all != MPI_COMM_NULL)
+		oci_port_free(&l->all);
+	oci_levels_lane_free(l->lane);
+	for (int i = 0; i < LANES; i++)
+		oci_levels_lane_free(l->lanes[i]);
 	free(l->place);
-	free(l->counts);
-	free(l->lengths);
-	free(l->places);
-	free(l->requests);
 	free(l);
 }
 
@@ -76,77 +168,32 @@ static struct oci_mpi_levels *levels_allocate(uint32_t size)
 
 	if (!l)
 		return NULL;
-	l->node_comm = l->leaders = l->all = MPI_COMM_NULL;
+	l->all = MPI_COMM_NULL;
+	l->lane = lane_allocate(size);
 	l->place = calloc(size, 3 * sizeof(l->place[0]));
-	l->counts = calloc(size, 2 * sizeof(l->counts[0]));
-	l->lengths = calloc(size, sizeof(l->lengths[0]));
-	l->places = calloc(size, sizeof(l->places[0]));
-	l->requests = calloc(size + 1, sizeof(l->requests[0]));
-	if (!l->place || !l->counts || !l->lengths || !l->places || !l->requests) {
-		arrays_free(l);
+	if (!l->lane || !l->place) {
+		levels_free(l);
 		return NULL;
 	}
 	l->local = l->place + size;
 	l->order = l->local + size;
-	l->displs = l->counts + size;
 	return l;
-}
-
-static void levels_free(struct oci_mpi_levels *l)
-{
-	if (l->all != MPI_COMM_NULL)
-		oci_port_free(&l->all);
-	if (l->leaders != MPI_COMM_NULL)
-		oci_port_free(&l->leaders);
-	if (l->node_comm != MPI_COMM_NULL)
-		oci_port_free(&l->node_comm);
-	free(l->of_leaders.bytes);
-	free(l->of_all.bytes);
-	arrays_free(l);
-	__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
-}
-
-static bool is_leader(const struct oci_mpi_comm *self, const struct oci_mpi_levels *l)
-{
-	return !l->local[self->rank];
-}
-
-/* Both communicators, whatever becomes of the first, as the others are in it; and the node's team.
- */
-static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
-{
-	bool alone = l->node_of[l->mine].ranks == 1;
-	int of_node = oci_port_split(self, alone ? -1 : (int)l->mine, &l->node_comm);
-	int of_leaders = oci_port_split(self, is_leader(self, l) ? 0 : -1, &l->leaders);
-
-	if (of_node != MPI_SUCCESS || of_leaders != MPI_SUCCESS)
-		return false;
-	if (alone)
-		return true;
-	l->node = oci_port_comm(l->node_comm);
-	if (!l->node || l->node->spans)
-		return false;
-	memcpy(l->node->forced, self->forced, sizeof(self->forced));
-	return oci_mpi_team(l->node);
 }
 
 /* NULL: refused, on all members alike; the reason. */
 static struct oci_mpi_levels *levels_make(struct oci_mpi_comm *self, const char **why)
 {
 	struct oci_mpi_levels *l = levels_allocate(self->size);
-	bool slot = __atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED) < MOST;
 
 	*why = NO_MEMORY;
-	if (all_can(self, l && slot)) {
+	if (all_can(self, l)) {
 		survey(self, l);
 		*why = l->most > 1 ? NO_TEAM : ALONE;
-		if (l->nodes > 1 && l->most > 1 && all_can(self, divide(self, l)))
+		if (l->nodes > 1 && l->most > 1 && all_can(self, divide(self, l, l->lane)))
 			return l;
 	}
 	if (l)
 		levels_free(l);
-	else
-		__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
 	oci_mpi_info("collectives of a communicator that spans nodes stay with the MPI: %s", *why);
 	return NULL;
 }
@@ -173,8 +220,12 @@ void oci_mpi_levels_free(struct oci_mpi_comm *self)
 
 void oci_mpi_levels_force(struct oci_mpi_comm *self, int collective)
 {
-	if (self->levels && self->levels->node)
-		oci_mpi_force(self->levels->node, collective, self->forced[collective]);
+	if (!self->levels)
+		return;
+	/* Those of calls under way begin at other times on each rank. */
+	self->levels->reworded |= self->levels->lanes[0] != NULL;
+	if (self->levels->lane->node)
+		oci_mpi_force(self->levels->lane->node, collective, self->forced[collective]);
 }
 
 /* ---- made when first needed -------------------------------------------------------------------
@@ -217,4 +268,46 @@ bool oci_levels_messages(struct oci_mpi_comm *self)
 	l->all_refused = !all_can(self, oci_port_split(self, 0, &l->all) == MPI_SUCCESS);
 	self->making = false;
 	return !l->all_refused;
+}
+
+/* ---- for nonblocking calls --------------------------------------------------------------------
+ */
+
+/* From the beginning, so that few calls lack it; memory that is not used is none. */
+enum { LANE_ROOM = 1 << 20 };
+
+/* What was begun on it before is over on this rank. All members have begun it, and are here or will
+ * be, so it ends. */
+static void await_idle(struct oci_mpi_comm *self, struct oci_mpi_lane *lane)
+{
+	uint32_t turns = 0;
+
+	/* Acquire: pairs with the release in oci_mpi_levels_step(), behind the lane's last use. */
+	while (__atomic_load_n(&lane->turn, __ATOMIC_ACQUIRE) != lane->tickets)
+		oci_port_turn(self, &turns);
+}
+
+void oci_levels_make_lanes(struct oci_mpi_comm *self)
+{
+	struct oci_mpi_levels *l = oci_levels_of(self);
+
+	self->wants_lanes = false;
+	if (!l)
+		return;
+	if (l->wanted_of_leaders < LANE_ROOM)
+		l->wanted_of_leaders = LANE_ROOM;
+	oci_levels_messages(self);
+	for (int i = 0; i < LANES && !l->lanes_refused; i++) {
+		struct oci_mpi_lane *lane = l->lanes[i];
+
+		if (!lane)
+			lane = l->lanes[i] = oci_levels_lane(self, l, true);
+		l->lanes_refused = !lane;
+		if (!lane)
+			break;
+		await_idle(self, lane);
+		oci_levels_scratch(self, &lane->of_leaders, l->wanted_of_leaders,
+				   is_leader(self, l));
+		oci_levels_scratch(self, &lane->of_all, l->wanted_of_all, true);
+	}
 }

@@ -12,12 +12,22 @@
  */
 #define PIECE ((size_t)128 << 10)
 
-void oci_levels_barrier(struct plan *p)
+static void barrier_on_node(struct plan *p)
 {
 	oci_levels_on_node(p, PART(BARRIER, barrier, ));
-	oci_levels_between(p, PART(BARRIER, barrier, ));
-	oci_levels_on_node(p, PART(BARRIER, barrier, ));
 }
+
+static void barrier_between(struct plan *p)
+{
+	oci_levels_between(p, PART(BARRIER, barrier, ));
+}
+
+const struct step oci_levels_barrier[] = {
+	{ .run = barrier_on_node },
+	{ .run = barrier_between },
+	{ .run = barrier_on_node },
+	{ .run = NULL },
+};
 
 static void bcast_on_node(struct plan *p, void *buffer, MPI_Count count, MPI_Datatype type,
 			  int root)
@@ -27,30 +37,11 @@ static void bcast_on_node(struct plan *p, void *buffer, MPI_Count count, MPI_Dat
 }
 
 /* ---- Bcast ------------------------------------------------------------------------------------
+ *
+ * Whole, or piece by piece: what its node gives, what goes between the leaders, and what its node
+ * gets of it. While a piece is between the leaders, their nodes have the one before it in hand and
+ * then the next one.
  */
-
-/* A root that is no leader gives its leader the message with its whole node. */
-static void bcast_give(struct plan *p, size_t first, size_t count)
-{
-	if (oci_levels_root_here(p))
-		bcast_on_node(p, oci_levels_at(p->message, (MPI_Count)first, p->type),
-			      (MPI_Count)count, p->type, oci_levels_root_here(p));
-}
-
-static void bcast_between(struct plan *p, size_t first, size_t count)
-{
-	oci_levels_between(p, PART(BCAST, bcast,
-				   .buffer = oci_levels_at(p->message, (MPI_Count)first, p->type),
-				   .count = (MPI_Count)count, .type = p->type,
-				   .root = (int)p->root_node));
-}
-
-static void bcast_get(struct plan *p, size_t first, size_t count)
-{
-	if (!oci_levels_root_here(p))
-		bcast_on_node(p, oci_levels_at(p->message, (MPI_Count)first, p->type),
-			      (MPI_Count)count, p->type, 0);
-}
 
 size_t oci_levels_bcast_copy(size_t bytes)
 {
@@ -58,169 +49,258 @@ size_t oci_levels_bcast_copy(size_t bytes)
 }
 
 /* Ranks may have other types, so pieces are of bytes, which lie in the buffer or in a copy. */
-void oci_levels_bcast(struct plan *p)
+static void bcast_open(struct plan *p)
 {
-	static const struct stages stages = { bcast_give, bcast_between, bcast_get };
 	const struct oci_mpi_call *c = p->call;
 	struct oci_port_type shape;
-	bool copied;
 
 	p->message = c->buffer;
 	p->type = c->type;
-	if (p->bytes < 2 * PIECE) {
-		oci_levels_run_stages(p, &stages, (size_t)c->count);
+	p->count = p->length = (size_t)c->count;
+	if (p->bytes < 2 * PIECE)
 		return;
-	}
 	oci_port_type_get(c->type, &shape);
-	copied = !shape.dense;
-	p->message = copied ? p->l->of_all.bytes :
-			      (void *)((uintptr_t)c->buffer + (uintptr_t)shape.true_lb);
+	p->copied = !shape.dense;
+	p->message = p->copied ? p->lane->of_all.bytes :
+				 (void *)((uintptr_t)c->buffer + (uintptr_t)shape.true_lb);
 	p->type = MPI_BYTE;
-	oci_levels_cut(p, p->bytes, PIECE);
-	if (copied && oci_levels_is_root(p))
+	p->count = p->bytes;
+	p->piece = p->length = PIECE;
+	if (p->copied && oci_levels_is_root(p))
 		p->status = oci_port_pack(p->message, c->buffer, (size_t)c->count, c->type);
-	oci_levels_run_stages(p, &stages, p->bytes);
-	if (copied && !oci_levels_is_root(p) && p->status == MPI_SUCCESS)
+}
+
+static void *elements_from(const struct plan *p, size_t first)
+{
+	return oci_levels_at(p->message, (MPI_Count)first, p->type);
+}
+
+/* A root that is no leader gives its leader the message with its whole node. */
+static void bcast_give(struct plan *p)
+{
+	if (oci_levels_root_here(p))
+		bcast_on_node(p, elements_from(p, p->first), (MPI_Count)p->length, p->type,
+			      oci_levels_root_here(p));
+}
+
+static void bcast_between(struct plan *p)
+{
+	oci_levels_between(p, PART(BCAST, bcast, .buffer = elements_from(p, p->first),
+				   .count = (MPI_Count)p->length, .type = p->type,
+				   .root = (int)p->root_node));
+}
+
+static void get(struct plan *p, size_t first, size_t length)
+{
+	if (!oci_levels_root_here(p))
+		bcast_on_node(p, elements_from(p, first), (MPI_Count)length, p->type, 0);
+}
+
+static void bcast_get_before(struct plan *p)
+{
+	size_t left = p->count - p->first - p->length;
+
+	if (p->last)
+		get(p, p->first - p->last, p->last);
+	if (!left)
+		return;
+	p->first += p->length;
+	p->last = p->length;
+	if (left < p->length)
+		p->length = left;
+	oci_levels_again(p, 3);
+}
+
+static void bcast_get(struct plan *p)
+{
+	get(p, p->first, p->length);
+}
+
+static void bcast_close(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	if (p->copied && !oci_levels_is_root(p) && p->status == MPI_SUCCESS)
 		p->status = oci_port_unpack(c->buffer, p->message, (size_t)c->count, c->type);
 }
+
+const struct step oci_levels_bcast[] = {
+	{ .run = bcast_open },	  { .run = bcast_give, .beside = true },
+	{ .run = bcast_between }, { .run = bcast_get_before, .beside = true },
+	{ .run = bcast_get },	  { .run = bcast_close },
+	{ .run = NULL },
+};
 
 /* ---- Reduce, Allreduce ------------------------------------------------------------------------
  *
  * p->message: where the leader has its node's operands reduced.
  */
 
-static void *element(const struct plan *p, const void *buffer, size_t first)
-{
-	return oci_levels_at(buffer, (MPI_Count)first, p->call->stype);
-}
-
 /* In place means something on the leader alone; others have their operand in rbuf. */
-static void reduce_give(struct plan *p, size_t first, size_t count)
+static void give_operands(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 	const void *own = c->sbuf == MPI_IN_PLACE ? c->rbuf : c->sbuf;
 	bool in_place = c->sbuf == MPI_IN_PLACE && p->leader && p->message == c->rbuf;
 
-	oci_levels_on_node(
-		p, PART(REDUCE, reduce, .sbuf = in_place ? MPI_IN_PLACE : element(p, own, first),
-			.rbuf = element(p, p->message, first), .scount = (MPI_Count)count,
-			.stype = c->stype, .op = c->op, .root = 0));
+	oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = in_place ? MPI_IN_PLACE : own,
+				   .rbuf = p->message, .scount = c->scount, .stype = c->stype,
+				   .op = c->op, .root = 0));
 }
 
-static void reduce_between(struct plan *p, size_t first, size_t count)
+static void reduce_give(struct plan *p)
+{
+	p->message = oci_levels_is_root(p) ? p->call->rbuf : p->lane->of_leaders.bytes;
+	give_operands(p);
+}
+
+static void reduce_between(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	bool at_root = p->leader && p->l->mine == p->root_node, alone = !p->l->node;
-	const void *own = alone ? c->sbuf : at_root ? MPI_IN_PLACE : p->message;
+	bool at_root = p->leader && p->l->mine == p->root_node, alone = !p->lane->node;
 
 	oci_levels_between(p, PART(REDUCE, reduce,
-				   .sbuf = own == MPI_IN_PLACE ? own : element(p, own, first),
-				   .rbuf = at_root ? element(p, p->message, first) : NULL,
-				   .scount = (MPI_Count)count, .stype = c->stype, .op = c->op,
-				   .root = (int)p->root_node));
+				   .sbuf = alone   ? c->sbuf :
+					   at_root ? MPI_IN_PLACE :
+						     p->message,
+				   .rbuf = at_root ? p->message : NULL, .scount = c->scount,
+				   .stype = c->stype, .op = c->op, .root = (int)p->root_node));
 }
 
 /* From the leader to a root that is none: a Scatter of one block that is not empty. */
-static void reduce_get(struct plan *p, size_t first, size_t count)
+static void reduce_get(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	struct oci_mpi_levels *l = p->l;
+	struct oci_mpi_lane *lane = p->lane;
 	uint32_t ranks = oci_levels_node(p)->ranks;
 	bool root = oci_levels_is_root(p);
 
 	if (!oci_levels_root_here(p))
 		return;
-	memset(l->counts, 0, ranks * sizeof(l->counts[0]));
-	memset(l->displs, 0, ranks * sizeof(l->displs[0]));
-	l->counts[oci_levels_root_here(p)] = (oci_port_count)count;
-	oci_levels_on_node(p, PART(SCATTERV, scatterv, .sbuf = element(p, p->message, first),
-				   .scounts = l->counts, .sdispls = l->displs, .stype = c->stype,
-				   .rbuf = root ? element(p, c->rbuf, first) : NULL,
-				   .rcount = root ? (MPI_Count)count : 0, .rtype = c->stype,
-				   .root = 0));
+	memset(lane->counts, 0, ranks * sizeof(lane->counts[0]));
+	memset(lane->displs, 0, ranks * sizeof(lane->displs[0]));
+	lane->counts[oci_levels_root_here(p)] = (oci_port_count)c->scount;
+	oci_levels_on_node(p, PART(SCATTERV, scatterv, .sbuf = p->message, .scounts = lane->counts,
+				   .sdispls = lane->displs, .stype = c->stype,
+				   .rbuf = root ? c->rbuf : NULL, .rcount = root ? c->scount : 0,
+				   .rtype = c->stype, .root = 0));
 }
 
-void oci_levels_reduce(struct plan *p)
-{
-	static const struct stages stages = { reduce_give, reduce_between, reduce_get };
+const struct step oci_levels_reduce[] = {
+	{ .run = reduce_give },
+	{ .run = reduce_between },
+	{ .run = reduce_get },
+	{ .run = NULL },
+};
 
-	p->message = oci_levels_is_root(p) ? p->call->rbuf : p->l->of_leaders.bytes;
-	oci_levels_run_stages(p, &stages, (size_t)p->call->scount);
-}
-
-static void allreduce_between(struct plan *p, size_t first, size_t count)
+/* Between leaders it is in place on all or none, as MPI has it. */
+static void allreduce_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	const void *own = p->l->node ? MPI_IN_PLACE : c->sbuf;
 
-	oci_levels_between(p, PART(ALLREDUCE, allreduce,
-				   .sbuf = own == MPI_IN_PLACE ? own : element(p, own, first),
-				   .rbuf = element(p, c->rbuf, first), .scount = (MPI_Count)count,
-				   .stype = c->stype, .op = c->op));
+	p->message = c->rbuf;
+	if (p->lane->node)
+		give_operands(p);
+	else if (c->sbuf != MPI_IN_PLACE)
+		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
 }
 
-static void allreduce_get(struct plan *p, size_t first, size_t count)
+static void allreduce_between(struct plan *p)
 {
-	bcast_on_node(p, element(p, p->call->rbuf, first), (MPI_Count)count, p->call->stype, 0);
+	const struct oci_mpi_call *c = p->call;
+
+	oci_levels_between(p, PART(ALLREDUCE, allreduce, .sbuf = MPI_IN_PLACE, .rbuf = c->rbuf,
+				   .scount = c->scount, .stype = c->stype, .op = c->op));
 }
 
-void oci_levels_allreduce(struct plan *p)
+static void allreduce_get(struct plan *p)
 {
-	static const struct stages stages = { reduce_give, allreduce_between, allreduce_get };
-
-	p->message = p->call->rbuf;
-	oci_levels_run_stages(p, &stages, (size_t)p->call->scount);
+	bcast_on_node(p, p->call->rbuf, p->call->scount, p->call->stype, 0);
 }
+
+const struct step oci_levels_allreduce[] = {
+	{ .run = allreduce_give },
+	{ .run = allreduce_between },
+	{ .run = allreduce_get },
+	{ .run = NULL },
+};
 
 /* ---- Scan, Exscan -----------------------------------------------------------------------------
  *
  * A rank's result is that of its node with the sum of the nodes before it in front. Nodes come in
- * the order of their ranks.
+ * the order of their ranks. p->message: the sum of this node, behind that of the nodes before.
  */
 
-/* The rank alone on its node has its operand as the node's sum, and as the node's Scan. */
-static void scan_alone(struct plan *p, char *copy, bool exclusive)
+static const void *operand(const struct plan *p)
 {
-	const struct oci_mpi_call *c = p->call;
-	size_t count = (size_t)c->scount;
-
-	if (exclusive || c->sbuf == MPI_IN_PLACE || p->status != MPI_SUCCESS)
-		return;
-	p->status = oci_port_pack(copy, c->sbuf, count, c->stype);
-	if (p->status == MPI_SUCCESS)
-		p->status = oci_port_unpack(c->rbuf, copy, count, c->stype);
+	return p->call->sbuf == MPI_IN_PLACE ? p->call->rbuf : p->call->sbuf;
 }
 
-void oci_levels_scan(struct plan *p)
+static void *sum_before(const struct plan *p)
+{
+	return p->lane->of_all.bytes;
+}
+
+static void scan_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	bool exclusive = oci_is_exclusive(c->collective), first = !oci_levels_local(p);
-	size_t count = (size_t)c->scount;
-	const void *own = c->sbuf == MPI_IN_PLACE ? c->rbuf : c->sbuf;
-	/* The sum of the nodes before; of this node. */
-	char *before = p->l->of_all.bytes, *sum = element(p, before, count);
-	struct oci_mpi_call part = *c;
 
-	oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = own, .rbuf = sum, .scount = c->scount,
-				   .stype = c->stype, .op = c->op, .root = 0));
+	p->message = oci_levels_at(sum_before(p), c->scount, c->stype);
+	oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = operand(p), .rbuf = p->message,
+				   .scount = c->scount, .stype = c->stype, .op = c->op, .root = 0));
+}
+
+static void scan_between(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	oci_levels_between(p, PART(EXSCAN, exscan, .sbuf = p->lane->node ? p->message : operand(p),
+				   .rbuf = sum_before(p), .scount = c->scount, .stype = c->stype,
+				   .op = c->op));
+}
+
+/* The rank alone on its node has its operand as the node's sum, and as the node's Scan. */
+static void scan_alone(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	if (!oci_is_exclusive(c->collective) && c->sbuf != MPI_IN_PLACE && p->status == MPI_SUCCESS)
+		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
+}
+
+static void scan_on_node(struct plan *p)
+{
+	struct oci_mpi_call part = *p->call;
+
 	part.long_counts = part.long_displs = OCI_PORT_LONG_COUNTS;
-	oci_levels_between(p, PART(EXSCAN, exscan, .sbuf = p->l->node ? sum : own, .rbuf = before,
-				   .scount = c->scount, .stype = c->stype, .op = c->op));
-	if (p->l->node)
+	if (p->lane->node)
 		oci_levels_on_node(p, &part);
 	else
-		scan_alone(p, sum, exclusive);
-	/* Nothing is before the first node. */
-	if (!p->l->mine)
+		scan_alone(p);
+}
+
+/* Nothing is before the first node. */
+static void scan_get(struct plan *p)
+{
+	if (p->l->mine)
+		bcast_on_node(p, sum_before(p), p->call->scount, p->call->stype, 0);
+}
+
+static void scan_close(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+	size_t count = (size_t)c->scount;
+
+	if (!p->l->mine || p->status != MPI_SUCCESS)
 		return;
-	bcast_on_node(p, before, c->scount, c->stype, 0);
-	if (p->status != MPI_SUCCESS)
-		return;
-	if (!exclusive || !first) {
-		p->status = oci_port_op_apply(c->op, before, c->rbuf, count, c->stype);
+	if (!oci_is_exclusive(c->collective) || oci_levels_local(p)) {
+		p->status = oci_port_op_apply(c->op, sum_before(p), c->rbuf, count, c->stype);
 		return;
 	}
-	p->status = oci_port_pack(sum, before, count, c->stype);
-	if (p->status == MPI_SUCCESS)
-		p->status = oci_port_unpack(c->rbuf, sum, count, c->stype);
+	p->status = oci_levels_copy(c->rbuf, sum_before(p), count, c->stype);
 }
+
+const struct step oci_levels_scan[] = {
+	{ .run = scan_give }, { .run = scan_between }, { .run = scan_on_node },
+	{ .run = scan_get },  { .run = scan_close },   { .run = NULL },
+};

@@ -84,21 +84,23 @@ bool oci_levels_lie_together(const struct plan *p, const struct blocks *b, uint3
 static int make_type(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
 		     MPI_Datatype *type)
 {
-	struct oci_mpi_levels *l = p->l;
+	const struct oci_mpi_lane *lane = p->lane;
+	const uint32_t *order = p->l->order;
 	struct oci_port_type shape;
 	int blocks = 0, error;
 
 	oci_port_type_get(b->type, &shape);
 	for (uint32_t k = from; k < to; k++) {
-		MPI_Count count = oci_levels_count(b, l->order[k]);
+		MPI_Count count = oci_levels_count(b, order[k]);
 
 		if (!count)
 			continue;
-		l->lengths[blocks] = (int)count;
-		l->places[blocks++] =
-			(MPI_Aint)(oci_levels_displ(b, l->order[k]) * (MPI_Count)shape.extent);
+		lane->lengths[blocks] = (int)count;
+		lane->places[blocks++] =
+			(MPI_Aint)(oci_levels_displ(b, order[k]) * (MPI_Count)shape.extent);
 	}
-	error = OCI_PORT_MPI(Type_create_hindexed)(blocks, l->lengths, l->places, b->type, type);
+	error = OCI_PORT_MPI(Type_create_hindexed)(blocks, lane->lengths, lane->places, b->type,
+						   type);
 	if (error != MPI_SUCCESS)
 		return error;
 	error = OCI_PORT_MPI(Type_commit)(type);

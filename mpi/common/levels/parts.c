@@ -1,10 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of a call: on a node, between the leaders, in pieces, and messages between ranks. */
+/* Parts of a call: on a node, between the leaders, and messages between ranks; its steps. */
 #include "common/levels/levels.h"
+
+int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type)
+{
+	enum { MOST = 4096 }; /* predefined types have far less */
+	struct oci_port_type shape;
+	int error = MPI_SUCCESS;
+	size_t some;
+	char bytes[MOST];
+
+	oci_port_type_get(type, &shape);
+	if (shape.dense) {
+		memmove(to, from, count * shape.size);
+		return MPI_SUCCESS;
+	}
+	for (size_t at = 0; at < count && error == MPI_SUCCESS; at += some) {
+		some = count - at < MOST / shape.size ? count - at : MOST / shape.size;
+		error = oci_port_pack(bytes, oci_levels_at(from, (MPI_Count)at, type), some, type);
+		if (error == MPI_SUCCESS)
+			error = oci_port_unpack(oci_levels_at(to, (MPI_Count)at, type), bytes, some,
+						type);
+	}
+	return error;
+}
+
+/* What is not the team's is the MPI's. */
+static void start_on_node(struct plan *p, const struct oci_mpi_call *part)
+{
+	struct oci_mpi_request *request = &p->lane->part;
+	int result, error;
+
+	oci_mpi_request_open(request, p->lane->node, false);
+	result = oci_mpi_start_part(p->lane->node, request, part, &error);
+	p->on_node = !result;
+	if (p->on_node)
+		return;
+	oci_mpi_close(&request->operation);
+	p->status = result == OC_HAND_BACK ?
+			    oci_port_start(p->lane->node_comm, part, &p->node_request) :
+			    error;
+}
 
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 {
-	struct oci_mpi_comm *node = p->l->node;
+	struct oci_mpi_comm *node = p->lane->node;
 	const struct oc_call call = {
 		.collective = part->collective,
 		.root = (uint32_t)part->root,
@@ -18,6 +58,10 @@ void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 		oci_mpi_run_engine(node, &call, -EIO);
 		return;
 	}
+	if (!p->waits) {
+		start_on_node(p, part);
+		return;
+	}
 	status = oci_mpi_run(node, part);
 	p->status = status == OC_HAND_BACK ? oci_port_call(node->comm, part) : status;
 }
@@ -26,88 +70,124 @@ void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 {
 	if (!p->leader || p->status != MPI_SUCCESS)
 		return;
-	p->status = p->pieces > 1 ? oci_port_start(p->l->leaders, part, &p->request) :
-				    oci_port_call(p->l->leaders, part);
-}
-
-/* Whatever has become of the call: the memory is the MPI's until then. */
-static void settle(struct plan *p)
-{
-	int error;
-
-	if (p->request == MPI_REQUEST_NULL)
-		return;
-	error = OCI_PORT_MPI(Wait)(&p->request, MPI_STATUS_IGNORE);
-	if (p->status == MPI_SUCCESS)
-		p->status = error;
-}
-
-void oci_levels_cut(struct plan *p, size_t count, size_t piece)
-{
-	p->piece = piece;
-	p->pieces = (count + piece - 1) / piece;
-}
-
-void oci_levels_run_stages(struct plan *p, const struct stages *stages, size_t count)
-{
-	size_t first = 0, before = 0, length = 0;
-
-	for (size_t i = 0; i < p->pieces; i++) {
-		size_t last = length;
-
-		length = p->pieces == 1 || count - first < p->piece ? count - first : p->piece;
-		stages->give(p, first, length);
-		settle(p);
-		stages->between(p, first, length);
-		if (i)
-			stages->get(p, before, last);
-		before = first;
-		first += length;
-	}
-	settle(p);
-	stages->get(p, before, length);
+	p->status = p->piece || !p->waits ? oci_port_start(p->lane->leaders, part, &p->request) :
+					    oci_port_call(p->lane->leaders, part);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------
  */
 
-/* Of messages of ours on a communicator that nobody else has. */
-enum { TAG = 0 };
-
-static void begun_with(struct plan *p, int error, size_t *begun)
+static void begun_with(struct plan *p, int error)
 {
 	if (error == MPI_SUCCESS)
-		++*begun;
+		p->begun++;
 	else
 		p->status = error;
 }
 
 void oci_levels_send(struct plan *p, const void *buffer, MPI_Count count, MPI_Datatype type,
-		     uint32_t rank, size_t *begun)
+		     uint32_t rank)
 {
 	if (p->status == MPI_SUCCESS)
-		begun_with(p,
-			   OCI_PORT_COUNTED(Isend)(buffer, (oci_port_count)count, type, (int)rank,
-						   TAG, p->l->all, &p->l->requests[*begun]),
-			   begun);
+		begun_with(p, OCI_PORT_COUNTED(Isend)(buffer, (oci_port_count)count, type,
+						      (int)rank, p->lane->tag, p->l->all,
+						      &p->lane->requests[p->begun]));
 }
 
 void oci_levels_receive(struct plan *p, void *buffer, MPI_Count count, MPI_Datatype type,
-			uint32_t rank, size_t *begun)
+			uint32_t rank)
 {
 	if (p->status == MPI_SUCCESS)
-		begun_with(p,
-			   OCI_PORT_COUNTED(Irecv)(buffer, (oci_port_count)count, type, (int)rank,
-						   TAG, p->l->all, &p->l->requests[*begun]),
-			   begun);
+		begun_with(p, OCI_PORT_COUNTED(Irecv)(buffer, (oci_port_count)count, type,
+						      (int)rank, p->lane->tag, p->l->all,
+						      &p->lane->requests[p->begun]));
 }
 
-void oci_levels_await(struct plan *p, size_t begun)
-{
-	for (size_t i = 0; i < begun; i++) {
-		int error = OCI_PORT_MPI(Wait)(&p->l->requests[i], MPI_STATUS_IGNORE);
+/* ---- steps ------------------------------------------------------------------------------------
+ */
 
-		if (p->status == MPI_SUCCESS)
-			p->status = error;
+void oci_levels_again(struct plan *p, int steps)
+{
+	p->next -= steps;
+}
+
+/* Whatever has become of the call: until then its memory is the MPI's. */
+static void await(struct plan *p, MPI_Request *request)
+{
+	int error = OCI_PORT_MPI(Wait)(request, MPI_STATUS_IGNORE);
+
+	if (p->status == MPI_SUCCESS)
+		p->status = error;
+}
+
+static void await_all(struct plan *p)
+{
+	if (p->request != MPI_REQUEST_NULL)
+		await(p, &p->request);
+	for (size_t i = 0; i < p->begun; i++)
+		await(p, &p->lane->requests[i]);
+	p->begun = 0;
+}
+
+void oci_levels_walk(struct plan *p)
+{
+	while (p->next->run) {
+		const struct step *step = p->next++;
+
+		if (!step->beside)
+			await_all(p);
+		step->run(p);
+	}
+	await_all(p);
+}
+
+static bool is_over(struct plan *p, MPI_Request *request)
+{
+	bool over = true;
+	int error = *request == MPI_REQUEST_NULL ? MPI_SUCCESS : oci_port_test(request, &over);
+
+	if (p->status == MPI_SUCCESS)
+		p->status = error;
+	return over;
+}
+
+static bool node_is_over(struct plan *p)
+{
+	struct oci_mpi_request *request = &p->lane->part;
+	int result, error;
+
+	if (!p->on_node)
+		return is_over(p, &p->node_request);
+	result = oc_peek(request->engine);
+	if (!result)
+		return false;
+	error = oci_mpi_outcome(request, result);
+	oci_mpi_close(&request->operation);
+	p->on_node = false;
+	if (p->status == MPI_SUCCESS)
+		p->status = error;
+	return true;
+}
+
+static bool others_are_over(struct plan *p)
+{
+	if (!is_over(p, &p->request))
+		return false;
+	while (p->begun && is_over(p, &p->lane->requests[p->begun - 1]))
+		p->begun--;
+	return !p->begun;
+}
+
+bool oci_levels_walk_on(struct plan *p)
+{
+	for (;;) {
+		const struct step *step = p->next;
+
+		if (!node_is_over(p) || (!step->beside && !others_are_over(p)))
+			return false;
+		if (!step->run)
+			return true;
+		p->next++;
+		step->run(p);
 	}
 }

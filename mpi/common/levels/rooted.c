@@ -18,46 +18,60 @@ static bool travel_together(const struct plan *p, uint32_t n, size_t bytes)
 	return node->ranks > 1 && p->together && bytes <= node->ranks * p->together;
 }
 
-/* Bytes of the blocks of this rank's node, in their order, as places; their sum. */
-static size_t sizes_here(struct plan *p, const struct blocks *own)
+static bool gathers(const struct plan *p)
 {
-	struct oci_mpi_levels *l = p->l;
-	const struct node *node = oci_levels_node(p);
-	struct oci_port_type shape;
-	MPI_Aint bytes;
-	size_t sum = 0;
+	return oci_receives_each(p->call->collective);
+}
 
-	oci_port_type_get(own->type, &shape);
-	bytes = (MPI_Aint)((size_t)own->count * shape.size);
-	for (uint32_t i = 0; i < node->ranks; i++)
-		l->places[i] = bytes;
+/* This rank's own. */
+static struct blocks own_block(const struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	if (gathers(p))
+		return (struct blocks){ .buffer = (void *)(uintptr_t)c->sbuf,
+					.count = c->scount,
+					.type = c->stype };
+	return (struct blocks){ .buffer = c->rbuf, .count = c->rcount, .type = c->rtype };
+}
+
+/* Bytes of the blocks of this rank's node, in their order, as places. */
+static void ask_sizes(struct plan *p)
+{
+	const struct blocks own = own_block(p);
+	uint32_t ranks = oci_levels_node(p)->ranks;
+	MPI_Aint *places = p->lane->places;
+	struct oci_port_type shape;
+
+	oci_port_type_get(own.type, &shape);
+	p->own_bytes = (MPI_Aint)((size_t)own.count * shape.size);
+	for (uint32_t i = 0; i < ranks; i++)
+		places[i] = p->own_bytes;
 	/* Where none travel together, nobody needs the others'. */
 	if (!p->alike && p->together)
-		oci_levels_on_node(p, PART(ALLGATHER, allgather, .sbuf = &bytes, .scount = 1,
-					   .stype = MPI_AINT, .rbuf = l->places, .rcount = 1,
+		oci_levels_on_node(p, PART(ALLGATHER, allgather, .sbuf = &p->own_bytes, .scount = 1,
+					   .stype = MPI_AINT, .rbuf = places, .rcount = 1,
 					   .rtype = MPI_AINT));
-	for (uint32_t i = 0; i < node->ranks; i++)
-		sum += (size_t)l->places[i];
-	return sum;
 }
 
 /* The arrays of a v-variant on this node: of the root's blocks, or of bytes in the scratch. */
 static void arrays_of(struct plan *p, const struct blocks *b)
 {
-	struct oci_mpi_levels *l = p->l;
+	struct oci_mpi_lane *lane = p->lane;
+	const uint32_t *order = p->l->order;
 	const struct node *node = oci_levels_node(p);
 	size_t end = 0;
 
 	for (uint32_t i = 0; i < node->ranks; i++) {
 		if (b) {
-			l->counts[i] =
-				(oci_port_count)oci_levels_count(b, l->order[node->start + i]);
-			l->displs[i] =
-				(oci_port_count)oci_levels_displ(b, l->order[node->start + i]);
+			lane->counts[i] =
+				(oci_port_count)oci_levels_count(b, order[node->start + i]);
+			lane->displs[i] =
+				(oci_port_count)oci_levels_displ(b, order[node->start + i]);
 		} else {
-			l->counts[i] = (oci_port_count)l->places[i];
-			l->displs[i] = (oci_port_count)end;
-			end += (size_t)l->places[i];
+			lane->counts[i] = (oci_port_count)lane->places[i];
+			lane->displs[i] = (oci_port_count)end;
+			end += (size_t)lane->places[i];
 		}
 	}
 }
@@ -80,21 +94,21 @@ static void *first_of(const struct plan *p, const struct blocks *b)
 		     b->buffer;
 }
 
-/* To that rank or from it; begun. */
+/* To that rank or from it. */
 static void transfer(struct plan *p, bool sends, void *buffer, MPI_Count count, MPI_Datatype type,
-		     uint32_t rank, size_t *begun)
+		     uint32_t rank)
 {
 	if (sends)
-		oci_levels_send(p, buffer, count, type, rank, begun);
+		oci_levels_send(p, buffer, count, type, rank);
 	else
-		oci_levels_receive(p, buffer, count, type, rank, begun);
+		oci_levels_receive(p, buffer, count, type, rank);
 }
 
 /*
- * The root's messages with the other nodes, begun: one for those that travel together, else one for
- * each block.
+ * The root's messages with the other nodes: one for those that travel together, else one for each
+ * block.
  */
-static void begin_with_nodes(struct plan *p, const struct blocks *b, bool gathers, size_t *begun)
+static void begin_with_nodes(struct plan *p, const struct blocks *b)
 {
 	struct oci_mpi_levels *l = p->l;
 
@@ -114,7 +128,7 @@ static void begin_with_nodes(struct plan *p, const struct blocks *b, bool gather
 				p->status = oci_levels_run_open(p, b, k, k + step, &run);
 			if (p->status != MPI_SUCCESS)
 				return;
-			transfer(p, !gathers, run.buffer, run.count, run.type, l->order[k], begun);
+			transfer(p, !gathers(p), run.buffer, run.count, run.type, l->order[k]);
 			/* A pending message holds its type. */
 			oci_levels_run_close(&run);
 		}
@@ -122,38 +136,37 @@ static void begin_with_nodes(struct plan *p, const struct blocks *b, bool gather
 }
 
 /* The block of a root that is alone on its node. */
-static void own_block(struct plan *p, const struct blocks *all, const struct blocks *own,
-		      bool gathers, size_t *begun)
+static void move_own_block(struct plan *p, const struct blocks *all)
 {
+	const struct blocks own = own_block(p);
 	uint32_t root = p->comm->rank;
 	void *block = oci_levels_at(all->buffer, oci_levels_displ(all, root), all->type);
 
-	if (p->l->node || own->buffer == MPI_IN_PLACE)
+	if (p->lane->node || own.buffer == MPI_IN_PLACE)
 		return;
 	/* The receive first, whichever of the two that is. */
 	for (int sends = 0; sends < 2; sends++)
-		if (gathers == (sends != 0))
-			transfer(p, sends, own->buffer, own->count, own->type, root, begun);
+		if (gathers(p) == (sends != 0))
+			transfer(p, sends, own.buffer, own.count, own.type, root);
 		else
-			transfer(p, sends, block, oci_levels_count(all, root), all->type, root,
-				 begun);
+			transfer(p, sends, block, oci_levels_count(all, root), all->type, root);
 }
 
 /* Of this node: between the members' own blocks and all of them, at the root or the leader. */
-static void on_node(struct plan *p, bool gathers, const struct blocks *all)
+static void on_node(struct plan *p, const struct blocks *all)
 {
 	const struct oci_mpi_call *c = p->call;
-	const struct oci_mpi_levels *l = p->l;
+	const struct oci_mpi_lane *lane = p->lane;
 	int root = oci_levels_root_here(p);
 
-	if (gathers && are_alike(p))
+	if (gathers(p) && are_alike(p))
 		oci_levels_on_node(p, PART(GATHER, gather, .sbuf = c->sbuf, .scount = c->scount,
 					   .stype = c->stype, .rbuf = first_of(p, all),
 					   .rcount = all->count, .rtype = all->type, .root = root));
-	else if (gathers)
+	else if (gathers(p))
 		oci_levels_on_node(p, PART(GATHERV, gatherv, .sbuf = c->sbuf, .scount = c->scount,
 					   .stype = c->stype, .rbuf = all->buffer,
-					   .rcounts = l->counts, .rdispls = l->displs,
+					   .rcounts = lane->counts, .rdispls = lane->displs,
 					   .rtype = all->type, .root = root));
 	else if (are_alike(p))
 		oci_levels_on_node(p,
@@ -162,72 +175,94 @@ static void on_node(struct plan *p, bool gathers, const struct blocks *all)
 					.rcount = c->rcount, .rtype = c->rtype, .root = root));
 	else
 		oci_levels_on_node(p, PART(SCATTERV, scatterv, .sbuf = all->buffer,
-					   .scounts = l->counts, .sdispls = l->displs,
+					   .scounts = lane->counts, .sdispls = lane->displs,
 					   .stype = all->type, .rbuf = c->rbuf, .rcount = c->rcount,
 					   .rtype = c->rtype, .root = root));
 }
 
-/* On the root's node. */
-static void with_root(struct plan *p, bool gathers, const struct blocks *own)
-{
-	const struct blocks all = gathers ? oci_levels_received(p->call) : oci_levels_sent(p->call);
-	size_t begun = 0;
+/* ---- steps ------------------------------------------------------------------------------------
+ */
 
-	if (oci_levels_is_root(p)) {
-		begin_with_nodes(p, &all, gathers, &begun);
-		own_block(p, &all, own, gathers, &begun);
+static bool is_roots_node(const struct plan *p)
+{
+	return p->l->mine == p->root_node;
+}
+
+static struct blocks all_blocks(const struct plan *p)
+{
+	return gathers(p) ? oci_levels_received(p->call) : oci_levels_sent(p->call);
+}
+
+/* Of a node without the root, at its leader. */
+static struct blocks blocks_between(const struct plan *p)
+{
+	return (struct blocks){ .buffer = p->lane->of_leaders.bytes,
+				.count = (MPI_Count)p->bytes,
+				.type = MPI_BYTE };
+}
+
+static void rooted_open(struct plan *p)
+{
+	const struct blocks all = all_blocks(p);
+
+	if (!is_roots_node(p)) {
+		ask_sizes(p);
+	} else if (oci_levels_is_root(p)) {
+		begin_with_nodes(p, &all);
+		move_own_block(p, &all);
 		arrays_of(p, &all);
 	}
-	on_node(p, gathers, &all);
-	oci_levels_await(p, begun);
 }
 
-static void rooted(struct plan *p, bool gathers, const struct blocks *own)
+static void decide(struct plan *p)
 {
-	struct oci_mpi_levels *l = p->l;
-	const struct blocks between = { .buffer = l->of_leaders.bytes,
-					.count = (MPI_Count)p->bytes,
-					.type = MPI_BYTE };
-	uint32_t root = (uint32_t)p->call->root;
-	size_t begun = 0, sum;
-	bool together;
+	for (uint32_t i = 0; i < oci_levels_node(p)->ranks; i++)
+		p->sum += (size_t)p->lane->places[i];
+	p->together_here = p->sum && travel_together(p, p->l->mine, p->sum);
+	if (p->together_here)
+		arrays_of(p, NULL);
+}
 
-	if (l->mine == p->root_node) {
-		with_root(p, gathers, own);
+/* While the root's messages are under way. */
+static void rooted_give(struct plan *p)
+{
+	const struct blocks all = all_blocks(p), between = blocks_between(p);
+
+	if (is_roots_node(p)) {
+		on_node(p, &all);
 		return;
 	}
-	sum = sizes_here(p, own);
 	/* All of the node know of a failure. */
-	if (!sum || p->status != MPI_SUCCESS)
+	if (p->status == MPI_SUCCESS)
+		decide(p);
+	if (p->together_here && gathers(p))
+		on_node(p, &between);
+}
+
+static void rooted_between(struct plan *p)
+{
+	const struct blocks own = own_block(p);
+	uint32_t root = (uint32_t)p->call->root;
+
+	if (is_roots_node(p) || !p->sum)
 		return;
-	together = travel_together(p, l->mine, sum);
-	if (together)
-		arrays_of(p, NULL);
-	if (together && gathers)
-		on_node(p, true, &between);
-	if (together && p->leader)
-		transfer(p, gathers, between.buffer, (MPI_Count)sum, MPI_BYTE, root, &begun);
-	else if (!together && l->places[oci_levels_local(p)])
-		transfer(p, gathers, own->buffer, own->count, own->type, root, &begun);
-	oci_levels_await(p, begun);
-	if (together && !gathers)
-		on_node(p, false, &between);
+	if (p->together_here && p->leader)
+		transfer(p, gathers(p), p->lane->of_leaders.bytes, (MPI_Count)p->sum, MPI_BYTE,
+			 root);
+	else if (!p->together_here && p->own_bytes)
+		transfer(p, gathers(p), own.buffer, own.count, own.type, root);
 }
 
-void oci_levels_gather(struct plan *p)
+static void rooted_get(struct plan *p)
 {
-	const struct oci_mpi_call *c = p->call;
+	const struct blocks between = blocks_between(p);
 
-	rooted(p, true,
-	       &(struct blocks){ .buffer = (void *)(uintptr_t)c->sbuf,
-				 .count = c->scount,
-				 .type = c->stype });
+	if (p->together_here && !gathers(p))
+		on_node(p, &between);
 }
 
-void oci_levels_scatter(struct plan *p)
-{
-	const struct oci_mpi_call *c = p->call;
-
-	rooted(p, false,
-	       &(struct blocks){ .buffer = c->rbuf, .count = c->rcount, .type = c->rtype });
-}
+const struct step oci_levels_rooted[] = {
+	{ .run = rooted_open },	   { .run = rooted_give, .beside = true },
+	{ .run = rooted_between }, { .run = rooted_get },
+	{ .run = NULL },
+};

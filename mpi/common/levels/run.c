@@ -7,23 +7,21 @@
 #define TOO_LARGE "on several nodes a call of 2 GiB or more is the MPI's own"
 #define APART "the ranks of a node do not follow each other in the communicator"
 #define OWN_OPERATION "on several nodes a reduction by an operation of the program is the MPI's own"
-#define NO_SCRATCH "a rank has no memory for its node's blocks"
-#define NO_MESSAGES "a rank has no communicator for messages between nodes"
 
 /* Bytes that a leader has for the rows of an Alltoall, twice. */
 enum { MOST_ROWS = 4 << 20 };
 
-static oci_levels_collective *const two_levels[OCI_FUNCTIONS] = {
+static const struct step *const two_levels[OCI_FUNCTIONS] = {
 	[OCI_FUNCTION_barrier] = oci_levels_barrier,
 	[OCI_FUNCTION_bcast] = oci_levels_bcast,
 	[OCI_FUNCTION_reduce] = oci_levels_reduce,
 	[OCI_FUNCTION_allreduce] = oci_levels_allreduce,
 	[OCI_FUNCTION_scan] = oci_levels_scan,
 	[OCI_FUNCTION_exscan] = oci_levels_scan,
-	[OCI_FUNCTION_gather] = oci_levels_gather,
-	[OCI_FUNCTION_gatherv] = oci_levels_gather,
-	[OCI_FUNCTION_scatter] = oci_levels_scatter,
-	[OCI_FUNCTION_scatterv] = oci_levels_scatter,
+	[OCI_FUNCTION_gather] = oci_levels_rooted,
+	[OCI_FUNCTION_gatherv] = oci_levels_rooted,
+	[OCI_FUNCTION_scatter] = oci_levels_rooted,
+	[OCI_FUNCTION_scatterv] = oci_levels_rooted,
 	[OCI_FUNCTION_allgather] = oci_levels_allgather,
 	[OCI_FUNCTION_allgatherv] = oci_levels_allgather,
 	[OCI_FUNCTION_alltoall] = oci_levels_alltoall,
@@ -67,7 +65,7 @@ static size_t bytes_of(const struct oci_mpi_comm *self, const struct oci_mpi_cal
 static bool is_mpis(const struct oci_mpi_comm *self, enum oc_collective collective)
 {
 	/* Of no bytes, so that the word alone counts. */
-	return !strcmp(self->forced[collective], "mpi") || oc_levels_refusal(collective, 0);
+	return !strcmp(self->forced[collective], "mpi") || oc_levels_refusal(collective, 0, 0);
 }
 
 /*
@@ -87,11 +85,11 @@ static bool has_part_of_mpis(const struct oci_mpi_comm *self, enum oc_collective
 	}
 }
 
-/* Before anything is made for it. NULL: it may go in two levels. */
-static const char *refusal(const struct oci_mpi_comm *self, const struct oci_mpi_call *c,
-			   size_t bytes)
+const char *oci_levels_refusal(const struct plan *p)
 {
-	size_t all = bytes;
+	const struct oci_mpi_comm *self = p->comm;
+	const struct oci_mpi_call *c = p->call;
+	size_t bytes = p->bytes, all = bytes;
 
 	if (!two_levels[c->function])
 		return NOT_SERVED;
@@ -106,7 +104,7 @@ static const char *refusal(const struct oci_mpi_comm *self, const struct oci_mpi
 		return OWN_OPERATION;
 	if (is_mpis(self, c->collective) || has_part_of_mpis(self, c->collective))
 		return "the MPI's own algorithm was chosen for this size";
-	return oc_levels_refusal(c->collective, bytes);
+	return oc_levels_refusal(c->collective, bytes, !p->waits);
 }
 
 /* Predefined operations have elements of predefined types, which lie alike everywhere. */
@@ -120,98 +118,144 @@ static size_t vector_bytes(const struct plan *p)
 	return p->bytes / shape.size * (size_t)shape.extent;
 }
 
-/* What ranks need between the parts, by what all members know. */
-static bool has_scratch(struct plan *p)
+struct need oci_levels_need(const struct plan *p)
 {
-	struct oci_mpi_levels *l = p->l;
-	size_t of_leaders = 0, of_all = 0;
+	const struct oci_mpi_levels *l = p->l;
+	struct need need = { 0 };
 
 	switch (p->call->collective) {
 	case OC_GATHER:
 	case OC_SCATTER:
 	case OC_GATHERV:
 	case OC_SCATTERV:
-		of_leaders = l->most * p->together;
+		need.of_leaders = l->most * p->together;
 		break;
 	case OC_REDUCE:
-		of_leaders = vector_bytes(p);
+		need.of_leaders = vector_bytes(p);
 		break;
 	case OC_REDUCE_SCATTER:
 	case OC_REDUCE_SCATTER_BLOCK:
-		of_leaders = 2 * vector_bytes(p);
+		need.of_leaders = 2 * vector_bytes(p);
 		break;
 	case OC_SCAN:
 	case OC_EXSCAN:
-		of_all = 2 * vector_bytes(p);
+		need.of_all = 2 * vector_bytes(p);
 		break;
 	case OC_ALLGATHER:
-		of_leaders = p->bytes * p->comm->size;
+		need.of_leaders = p->bytes * p->comm->size;
 		break;
 	case OC_ALLGATHERV:
-		of_leaders = p->bytes;
+		need.of_leaders = p->bytes;
 		break;
 	case OC_ALLTOALL:
-		of_leaders = 2 * l->most * p->bytes * p->comm->size;
+		need.of_leaders = 2 * l->most * p->bytes * p->comm->size;
 		break;
 	case OC_BCAST:
-		of_all = oci_levels_bcast_copy(p->bytes);
+		need.of_all = oci_levels_bcast_copy(p->bytes);
 		break;
 	default:
 		break;
 	}
-	return oci_levels_scratch(p->comm, &l->of_leaders, of_leaders, p->leader) &&
-	       oci_levels_scratch(p->comm, &l->of_all, of_all, true);
+	return need;
 }
 
-/* Once the nodes are known. */
-static const char *lack(struct plan *p)
+bool oci_levels_has_messages(const struct plan *p)
+{
+	return oci_is_rooted(p->call->collective) && has_blocks(p->call->collective);
+}
+
+const char *oci_levels_lack(const struct plan *p)
 {
 	enum oc_collective collective = p->call->collective;
 
 	if (oci_is_prefix(collective) && !p->l->in_order)
 		return APART;
-	if (oci_is_rooted(collective) && has_blocks(collective) && !oci_levels_messages(p->comm))
-		return NO_MESSAGES;
 	if (collective == OC_ALLTOALL && p->l->most * p->comm->size * p->bytes > MOST_ROWS)
 		return "on several nodes an Alltoall of so many blocks is the MPI's own";
-	return has_scratch(p) ? NULL : NO_SCRATCH;
+	return NULL;
+}
+
+bool oci_levels_survey(struct plan *p, struct oci_mpi_comm *self, const struct oci_mpi_call *call,
+		       bool waits)
+{
+	*p = (struct plan){
+		.comm = self,
+		.call = call,
+		.waits = waits,
+		.status = MPI_SUCCESS,
+		.node_request = MPI_REQUEST_NULL,
+		.request = MPI_REQUEST_NULL,
+		.alike = !oci_has_counts(call->collective),
+	};
+	if (!two_levels[call->function])
+		return true;
+	p->bytes = bytes_of(self, call);
+	p->together = p->alike ? p->bytes : oc_levels_together(call->collective);
+	return p->bytes || !oci_row_sends(call->collective) || has_own_sizes(call->collective);
+}
+
+void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci_mpi_call *call)
+{
+	p->call = call;
+	p->lane = lane;
+	p->l = p->comm->levels;
+	p->leader = !p->l->local[p->comm->rank];
+	p->next = two_levels[call->function];
+	if (oci_is_rooted(call->collective))
+		p->root_node = p->l->place[call->root];
+}
+
+int oci_levels_close(const struct plan *p)
+{
+	if (p->status == MPI_SUCCESS)
+		oc_count_levels(p->call->collective, p->bytes);
+	/* An error of the MPI's with that number is not to send this rank alone to the MPI. */
+	return p->status == OC_HAND_BACK ? MPI_ERR_OTHER : p->status;
+}
+
+/* ---- blocking calls ---------------------------------------------------------------------------
+ */
+
+/* Once the nodes are known. */
+static const char *lack(struct plan *p)
+{
+	struct oci_mpi_lane *lane = p->l->lane;
+	const char *reason = oci_levels_lack(p);
+	struct need need;
+
+	if (reason)
+		return reason;
+	if (oci_levels_has_messages(p) && !oci_levels_messages(p->comm))
+		return OCI_LEVELS_NO_MESSAGES;
+	need = oci_levels_need(p);
+	return oci_levels_scratch(p->comm, &lane->of_leaders, need.of_leaders,
+				  !p->l->local[p->comm->rank]) &&
+			       oci_levels_scratch(p->comm, &lane->of_all, need.of_all, true) ?
+		       NULL :
+		       OCI_LEVELS_NO_SCRATCH;
 }
 
 int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call)
 {
-	struct plan p = {
-		.comm = self,
-		.call = call,
-		.status = MPI_SUCCESS,
-		.pieces = 1,
-		.request = MPI_REQUEST_NULL,
-		.alike = !oci_has_counts(call->collective),
-	};
 	const char *reason;
+	struct plan p;
 
 	if (self->making)
 		return OC_HAND_BACK;
-	if (two_levels[call->function]) {
-		p.bytes = bytes_of(self, call);
-		if (!p.bytes && oci_row_sends(call->collective) && !has_own_sizes(call->collective))
-			return MPI_SUCCESS;
-		p.together = p.alike ? p.bytes : oc_levels_together(call->collective);
-	}
-	reason = refusal(self, call, p.bytes);
+	if (OCI_UNLIKELY(self->wants_lanes) && two_levels[call->function])
+		oci_levels_make_lanes(self);
+	if (!oci_levels_survey(&p, self, call, true))
+		return MPI_SUCCESS;
+	reason = oci_levels_refusal(&p);
 	if (!reason) {
 		p.l = oci_levels_of(self);
-		p.leader = p.l && !p.l->local[self->rank];
 		reason = p.l ? lack(&p) : self->why;
 	}
 	if (reason) {
 		oci_mpi_count_back(call, reason);
 		return OC_HAND_BACK;
 	}
-	if (oci_is_rooted(call->collective))
-		p.root_node = p.l->place[call->root];
-	two_levels[call->function](&p);
-	if (p.status == MPI_SUCCESS)
-		oc_count_levels(call->collective, p.bytes);
-	/* An error of the MPI's with that number is not to send this rank alone to the MPI. */
-	return p.status == OC_HAND_BACK ? MPI_ERR_OTHER : p.status;
+	oci_levels_open(&p, p.l->lane, call);
+	oci_levels_walk(&p);
+	return oci_levels_close(&p);
 }

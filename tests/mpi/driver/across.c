@@ -126,6 +126,28 @@ SCENARIO(across)
 	job_free(&result);
 }
 
+/* across_runs PROGRAM SLOTS [WORD]: a program that looks at its bytes by itself, of which something
+ * goes in two levels. */
+SCENARIO(across_runs)
+{
+	struct job job = job_across(words[1], false, words[0]);
+	struct job_result result;
+	long sum = 0;
+
+	job_set(&job, "ONECOPY_LEVELS=on");
+	if (words[2])
+		job_add(&job, words[2]);
+	job_run(&job, &result);
+	verdict_skip(&result);
+	if (verdict_ended_well(&result, "across_runs failed"))
+		for (int i = 0; i < COLLECTIVES; i++)
+			sum += in_levels(&result, collective_names[i]);
+	if (!sum)
+		verdict_fail(&result, "nothing went in two levels");
+	verdict_done("across_runs: %s over %s: %ld calls in two levels\n", words[0], words[1], sum);
+	job_free(&result);
+}
+
 /* across_mpis SLOTS: where a Bcast is the MPI's, so is what would have one as a part, on a node
  * whose ranks give it unlike types; the rest goes in two levels. */
 SCENARIO(across_mpis)
