@@ -78,7 +78,8 @@ soak: setup
 
 bench: setup
 	@$(MAKE) --no-print-directory all
-	@$(release)/bench/oc_bench_compare $(BENCH_ARGS)
+	@$(release)/tools/onecopy/onecopy bench collectives \
+		--out bench-out/$$(date -u +%Y-%m-%dT%H%M%SZ) $(BENCH_ARGS)
 
 lint:
 	@tests/gates/run-all.sh

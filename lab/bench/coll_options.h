@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of oc_bench_coll. */
+/* The command line of onecopy-collectives. */
 #ifndef BENCH_COLL_OPTIONS_H
 #define BENCH_COLL_OPTIONS_H
 

@@ -28,6 +28,16 @@ void take_sizes(void *list, const char *text)
 	size_list_take("--sizes", text, 1, list);
 }
 
+void collective_list_add(struct collective_list *list, enum oc_collective collective)
+{
+	int i = 0;
+
+	while (i < list->n && list->at[i] != collective)
+		i++;
+	list->at[i] = collective;
+	list->n += i == list->n;
+}
+
 void take_collectives(void *place, const char *text)
 {
 	struct collective_list *list = place;
@@ -36,16 +46,9 @@ void take_collectives(void *place, const char *text)
 	if (!copy)
 		usage("no memory for the collectives");
 	list->n = 0;
-	while ((word = strsep(&rest, ","))) {
-		enum oc_collective c =
-			word_take(word, "a collective", collective_word, ", with commas between");
-		int i = 0;
-
-		while (i < list->n && list->at[i] != c)
-			i++;
-		list->at[i] = c;
-		list->n += i == list->n;
-	}
+	while ((word = strsep(&rest, ",")))
+		collective_list_add(list, word_take(word, "a collective", collective_word,
+						    ", with commas between"));
 	free(copy);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * One cell of oc_bench_coll.
+ * One cell of onecopy-collectives.
  *
  * One call: every rank prepares its buffers, all meet in our own barrier in shared memory, each
  * takes the time of its call and writes it into that memory, all meet again, and only then is
@@ -31,7 +31,7 @@ enum { TOKEN_PATIENCE = 10, TOKEN_GIVE_UP_S = 120 };
 /* Nothing sensible can follow, and the other ranks wait for this one. */
 void die(const struct bench *b, const char *what, int err)
 {
-	fprintf(stderr, "oc_bench_coll: rank %d: %s: %s.\n", b->rank, what, strerror(-err));
+	fprintf(stderr, "onecopy-collectives: rank %d: %s: %s.\n", b->rank, what, strerror(-err));
 	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
 }
 
@@ -45,7 +45,7 @@ void cell_verify(struct bench *b, const struct collective_call *call, const void
 		return;
 	if (absent >= 0) {
 		fprintf(stderr,
-			"oc_bench_coll: barrier (0 B, offset 0) is wrong on rank %d: it returned "
+			"onecopy-collectives: barrier (0 B, offset 0) is wrong on rank %d: it returned "
 			"before rank %d had entered it.\n",
 			b->rank, absent);
 		shm_barrier_add_failure(&b->barrier);
@@ -53,7 +53,7 @@ void cell_verify(struct bench *b, const struct collective_call *call, const void
 	err = collective_verify(call, recv, &wrong);
 	if (err == -EBADMSG) {
 		fprintf(stderr,
-			"oc_bench_coll: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
+			"onecopy-collectives: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
 			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
 			"command on the stock MPI to see which library is at fault.\n",
 			oci_collective_name(call->collective), call->bytes, b->rank, wrong.offset,
@@ -196,7 +196,7 @@ static void give_up(struct bench *b, const struct cell_run *run)
 	const struct range *range = &b->options.token_ns;
 
 	fprintf(stderr,
-		"oc_bench_coll: in %d s fewer than %d calls of %s (%zu B) were made while a token took "
+		"onecopy-collectives: in %d s fewer than %d calls of %s (%zu B) were made while a token took "
 		"%g to %g ns from rank to rank (--token-ns). It took %.0f to %.0f ns: give a range "
 		"that this machine has more often.\n",
 		TOKEN_GIVE_UP_S, MIN_CALLS, oci_collective_name(run->call.collective),

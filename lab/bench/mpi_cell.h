@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oc_bench_coll's state on a rank, and the measurement of one cell: mpi_coll.c has the rest. */
+/* onecopy-collectives's state on a rank, and the measurement of one cell: mpi_coll.c has the rest.
+ */
 #ifndef BENCH_MPI_CELL_H
 #define BENCH_MPI_CELL_H
 
@@ -17,7 +18,7 @@ struct bench {
 	uint64_t calls; /* of the whole program: the seed, so that no two calls send the same */
 };
 
-/* As oc_bench_coll takes calls: in so many blocks. */
+/* As onecopy-collectives takes calls: in so many blocks. */
 enum { BLOCKS_PER_CELL = 40 };
 
 /* The cell being measured, as this rank has it. */

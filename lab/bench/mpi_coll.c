@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* oc_bench_coll: times the collectives of the MPI below it, whichever that is. */
+/* onecopy-collectives: times the collectives of the MPI below it, whichever that is. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static int check_job(const struct bench *b)
 	if (on_node != b->ranks) {
 		if (b->rank == 0) {
 			fprintf(stderr,
-				"oc_bench_coll: Only %d of %d ranks are on this node; all "
+				"onecopy-collectives: Only %d of %d ranks are on this node; all "
 				"must be, because it times collectives inside one node. Run "
 				"it on one host.\n",
 				on_node, b->ranks);
@@ -69,7 +69,7 @@ static int check_job(const struct bench *b)
 	if (b->options.root >= b->ranks) {
 		if (b->rank == 0) {
 			fprintf(stderr,
-				"oc_bench_coll: --root is %ld, but the ranks are 0 to %d.\n",
+				"onecopy-collectives: --root is %ld, but the ranks are 0 to %d.\n",
 				b->options.root, b->ranks - 1);
 		}
 		return EXIT_USAGE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oc_bench_coll --form overlap: how far nonblocking collectives go on while the program computes.
- * `onecopy bench overlap` runs it, as onecopy-overlap-MPI.
+ * onecopy-collectives --form overlap: how far nonblocking collectives go on while the program
+ * computes. `onecopy bench overlap` runs it.
  *
  * Five things take turns, each begun by all ranks at one instant: the call with its wait at once; a
  * computation of a fixed number of steps, which takes as long as the call; the call, the

@@ -27,13 +27,7 @@ expect 2 "usage" "LD_PRELOAD" bench/oc_bench_heap
 expect 2 "usage" "touch" bench/oc_bench_heap "" "" 1 no-such-work
 expect 2 "usage" "rounds" bench/oc_bench_heap "" "" 0
 expect 1 "/no/such.so was not preloaded" "path" bench/oc_bench_heap /no/such.so "" 1
-expect 2 "'0' is not a number of bytes" "1 to 1024G" bench/oc_bench_compare --sizes 0
-expect 2 "'huge' is not a number of bytes" "such as" bench/oc_bench_compare --sizes 4,huge,1M
-expect 2 "'nothing' is not a collective" "reduce, allreduce, scatterv" bench/oc_bench_compare --collectives bcast,nothing
-expect 2 "--token-ns takes" "not '9:1'" bench/oc_bench_compare --token-ns 9:1
-expect 2 "--ranks takes" "2 to 4096" bench/oc_bench_compare --ranks 0
-expect 2 "--runs takes" "1 to" bench/oc_bench_compare --runs 0
-expect 1 "/etc/passwd" "--out DIR writes elsewhere" bench/oc_bench_compare --out /etc/passwd
+expect 2 "'0' is not a number of bytes" "1 to 1024G" tools/onecopy/onecopy-collectives-openmpi --sizes 0
 expect 2 "'--slow'" "--quick" bench/oc_bench_engine --slow
 expect 2 "--bytes says" "8,64,4096" tools/onecopy/onecopy-pingpong
 expect 2 "'8q' is not a number of bytes for --bytes" "0 to 1024G" tools/onecopy/onecopy-pingpong --bytes 8q

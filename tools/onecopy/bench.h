@@ -3,6 +3,8 @@
 #ifndef ONECOPY_BENCH_H
 #define ONECOPY_BENCH_H
 
+#include "lab/bench/buffers.h"
+#include "lab/bench/collective.h"
 #include "lab/experiment/experiment.h"
 #include "lab/experiment/run.h"
 #include "measure.h"
@@ -10,7 +12,7 @@
 
 #include <stdbool.h>
 
-enum { ROUNDS_MOST = 401 };
+enum { ROUNDS_MOST = 401, BENCH_RANKS_MOST = 8, BENCH_WAYS = 6 };
 
 enum bench_what {
 	BENCH_ALGORITHMS = 1,
@@ -21,21 +23,33 @@ enum bench_what {
 	BENCH_P2P = 16,
 	BENCH_START = 32,
 	BENCH_MESSAGES = 64,
-	BENCH_OVERLAP = 128
+	BENCH_OVERLAP = 128,
+	BENCH_COLLECTIVES = 256
 };
 
 struct bench_choice {
 	unsigned int what; /* of enum bench_what */
-	enum oc_collective collectives[OC_COLLECTIVES];
-	unsigned int collective_count;
+	struct collective_list collectives;
 	struct size_list sizes;
 	uint32_t ranks;
+	size_t ranks_at[BENCH_RANKS_MOST]; /* of collectives, which have several; the first is
+					      `ranks` */
+	int ranks_count;
 	long rounds;
 	bool quick, every_parameter, touch, mapped, spare;
-	enum launcher mpi;    /* of messages and overlap; LAUNCH_NONE: all */
-	const char *token_ns; /* "0:140", of the samples of p2p that count; NULL: all do */
+	bool mpis[LAUNCHERS]; /* of messages, overlap and collectives */
+	const char *token_ns; /* "0:140", of the samples that count; NULL: all do */
 	const char *profile;  /* NULL: what jobs go by here */
 	const char *json, *out;
+	bool no_plots;
+	/* Of collectives alone. */
+	bool ways[BENCH_WAYS];
+	long timeout_s, iterations; /* 0: as bench_prepare() and the program have it */
+	enum buffer_mode mode;
+	bool no_check, gate;
+	bool everything;		     /* with a quarter of an hour for what is timed */
+	bool shared_heap, better, limit;     /* what else takes turns */
+	const char *with, *mpirun, *program; /* NULL: this command's run, what is on PATH, ours */
 };
 
 struct bench {
@@ -70,8 +84,20 @@ void bench_start_sum_up(struct bench *bench);
 /* bench_overlap.c: overlap */
 void bench_overlap_plan(struct bench *bench);
 
+/* bench_collectives.c: collectives */
+void bench_collectives_plan(struct bench *bench);
+void bench_collectives_end(struct bench *bench);
+void bench_collectives_sum_up(struct bench *bench);
+void bench_take_ways(void *ways, const char *text);
+
 /* bench_program.c: the programs that are installed beside the command. */
 
+/* Puts into a run what it lacks of onecopy-NAME[-MPI], this command's `run` and the time that it
+ * may take. 0; -ENOENT and why, without a full stop: the program is not there. */
+int bench_prepare(struct run *run, const char *name, char *why, size_t n);
+/* "--collectives LIST --sizes LIST", for onecopy-collectives: as a stream for more, to be closed.
+ */
+FILE *bench_arguments(char *text, size_t n, const struct bench_choice *options);
 /* Runs onecopy-NAME[-MPI], with this command's `run` where it is under onecopy. If it fails the
  * step is left out from now on, and a note of the figure says why. 0, or -EINTR. */
 int bench_run(struct results *results, struct step *step, struct run *run, const char *name,

@@ -152,8 +152,8 @@ static void plan_collective(struct bench *bench, enum oc_collective collective)
 
 void bench_algorithms_plan(struct bench *bench)
 {
-	for (unsigned int i = 0; i < bench->options.collective_count; i++)
-		plan_collective(bench, bench->options.collectives[i]);
+	for (int i = 0; i < bench->options.collectives.n; i++)
+		plan_collective(bench, bench->options.collectives.at[i]);
 }
 
 /* One that fails takes the rest of its round with it; the next round goes on without it. */

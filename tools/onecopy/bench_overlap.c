@@ -67,7 +67,7 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 			   .arguments = place->arguments,
 			   .stem = launcher_info(place->mpi)->word,
 			   .counted = true };
-	int err = bench_run(results, step, &run, "overlap", round, place->main);
+	int err = bench_run(results, step, &run, "collectives", round, place->main);
 
 	json_decref(run.counters);
 	return err;
@@ -118,15 +118,10 @@ static void plan_comparison(struct bench *bench, const struct place *place, cons
 static void write_arguments(const struct bench *bench, struct place *place)
 {
 	const struct bench_choice *o = &bench->options;
-	FILE *out = must(fmemopen(place->arguments, sizeof(place->arguments), "w"));
+	FILE *out = bench_arguments(place->arguments, sizeof(place->arguments), o);
 
-	fprintf(out, "--form overlap --cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
+	fprintf(out, " --form overlap --cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
 		o->spare ? " --spare" : "");
-	for (unsigned int c = 0; c < o->collective_count; c++)
-		fprintf(out, "%s%s", c ? "," : " --collectives ",
-			oci_collective_name(o->collectives[c]));
-	for (unsigned int s = 0; s < o->sizes.count; s++)
-		fprintf(out, "%s%zu", s ? "," : " --sizes ", o->sizes.at[s]);
 	fclose(out);
 }
 
@@ -136,8 +131,8 @@ static void plan_place(struct bench *bench, struct place *place)
 	/* Who computes is to be able to have the CPUs of those that sleep. */
 	place->binding = bench->options.spare ? BIND_NONE :
 						binding_of(&bench->results.host, place->ranks);
-	for (unsigned int c = 0; c < bench->options.collective_count; c++)
-		plan_figures(bench, place, bench->options.collectives[c]);
+	for (int c = 0; c < bench->options.collectives.n; c++)
+		plan_figures(bench, place, bench->options.collectives.at[c]);
 	plan_comparison(bench, place, "onecopy", "stock");
 	plan_comparison(bench, place, "shared heap", "stock");
 	plan_comparison(bench, place, "onecopy", "caller");
@@ -154,7 +149,7 @@ void bench_overlap_plan(struct bench *bench)
 	run_begin();
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
 		places[mpi].mpi = (enum launcher)mpi;
-		if (!bench->options.mpi || bench->options.mpi == (enum launcher)mpi)
+		if (bench->options.mpis[mpi])
 			plan_place(bench, &places[mpi]);
 	}
 }

@@ -331,7 +331,7 @@ void bench_messages_plan(struct bench *bench)
 	run_begin();
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
 		for (int f = 0; f < FLOWS; f++)
-			if (!bench->options.mpi || bench->options.mpi == (enum launcher)mpi)
+			if (bench->options.mpis[mpi])
 				plan_flow(bench, &flows[f], (enum launcher)mpi);
 	}
 }

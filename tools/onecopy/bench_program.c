@@ -29,22 +29,44 @@ static const char *find_program(const char *name, enum launcher launcher, char *
 	return NULL;
 }
 
-int bench_run(struct results *results, struct step *step, struct run *run, const char *name,
-	      unsigned int round, struct figure *figure)
+int bench_prepare(struct run *run, const char *name, char *why, size_t n)
 {
 	enum launcher own = run->variant->launcher;
 	static char with[PATH_MAX + 32];
-	char why[512], self[PATH_MAX];
-	int err = -ENOENT;
+	char self[PATH_MAX];
 
 	if (!host_program(self))
 		self[0] = '\0';
 	/* As a shell takes it; a quote in it is the one thing that it would not. */
 	snprintf(with, sizeof(with), "'%s' run --quiet", self);
-	run->with = with;
-	run->timeout_s = RUN_SECONDS;
-	run->program = find_program(name, own ? own : run->launcher, why, sizeof(why));
-	if (run->program)
+	if (!run->with)
+		run->with = with;
+	if (!run->timeout_s)
+		run->timeout_s = RUN_SECONDS;
+	if (!run->program)
+		run->program = find_program(name, own ? own : run->launcher, why, n);
+	return run->program ? 0 : -ENOENT;
+}
+
+FILE *bench_arguments(char *text, size_t n, const struct bench_choice *options)
+{
+	FILE *out = must(fmemopen(text, n, "w"));
+
+	for (int c = 0; c < options->collectives.n; c++)
+		fprintf(out, "%s%s", c ? "," : "--collectives ",
+			oci_collective_name(options->collectives.at[c]));
+	for (unsigned int s = 0; s < options->sizes.count; s++)
+		fprintf(out, "%s%zu", s ? "," : " --sizes ", options->sizes.at[s]);
+	return out;
+}
+
+int bench_run(struct results *results, struct step *step, struct run *run, const char *name,
+	      unsigned int round, struct figure *figure)
+{
+	char why[512];
+	int err = bench_prepare(run, name, why, sizeof(why));
+
+	if (!err)
 		err = run_program(results, run, round, why, sizeof(why));
 	if (err && err != -EINTR)
 		bench_leave_out(step, figure, run->variant->name, why);

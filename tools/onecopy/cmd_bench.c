@@ -18,51 +18,55 @@ static const struct {
 	{ "p2p", BENCH_P2P },
 	{ "messages", BENCH_MESSAGES },
 	{ "overlap", BENCH_OVERLAP },
+	{ "collectives", BENCH_COLLECTIVES },
 	{ "start", BENCH_START },
 };
 
-enum { WORDS = sizeof(words) / sizeof(words[0]) };
+enum {
+	WORDS = sizeof(words) / sizeof(words[0]),
+	/* Of this library's ranks; of jobs of an MPI; of those whose MPI can be named; of
+	   collectives. */
+	OWN_RANKS = BENCH_ALGORITHMS | BENCH_MODEL,
+	OF_AN_MPI = BENCH_MESSAGES | BENCH_OVERLAP | BENCH_COLLECTIVES,
+	OF_JOBS = OF_AN_MPI | BENCH_P2P | BENCH_START,
+	OF_COLLECTIVES = OWN_RANKS | BENCH_OVERLAP | BENCH_COLLECTIVES,
+};
 
 /* What Figures 7 to 11 of paper 002 compare. */
-static const enum oc_collective usual[] = { OC_BCAST, OC_SCATTER, OC_GATHER, OC_ALLGATHER,
-					    OC_ALLTOALL };
+static const struct collective_list usual = {
+	{ OC_BCAST, OC_SCATTER, OC_GATHER, OC_ALLGATHER, OC_ALLTOALL }, 5
+};
 
 static const char *word_of(unsigned int i)
 {
 	return i < WORDS ? words[i].word : NULL;
 }
 
-static void add_collective(struct bench_choice *options, const char *name)
+static void take_mpi(void *choice, const char *text)
 {
-	enum oc_collective collective;
-
-	if (!(options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_OVERLAP)))
-		usage("'%s': only 'algorithms', 'model' and 'overlap' take collectives", name);
-	collective = name_collective(name);
-	if (options->what != BENCH_OVERLAP && !measure_can(collective))
-		usage("%s cannot be measured, as its blocks have sizes of their own; valid: "
-		      "the collectives of equal blocks",
-		      name);
-	for (unsigned int i = 0; i < options->collective_count; i++)
-		if (options->collectives[i] == collective)
-			return;
-	options->collectives[options->collective_count++] = collective;
-}
-
-static enum launcher parse_mpi(const char *text)
-{
+	struct bench_choice *options = choice;
+	bool both = !strcmp(text, "both");
 	enum launcher mpi = launcher_of(text);
 
-	if (mpi == LAUNCH_NONE)
-		usage("'%s': with 'messages' openmpi or mpich is valid, or nothing for "
-		      "both",
-		      text);
-	return mpi;
+	if (!both && mpi == LAUNCH_NONE)
+		usage("--mpi takes openmpi, mpich or both, not '%s'", text);
+	for (int l = 1; l < LAUNCHERS; l++)
+		options->mpis[l] |= both || l == (int)mpi;
 }
 
-static void take_ranks(void *options, const char *text)
+/* One or more. */
+static void take_ranks(void *choice, const char *text)
 {
-	((struct bench_choice *)options)->ranks = predict_ranks(text, 1);
+	struct bench_choice *options = choice;
+	char *copy = must(strdup(text)), *rest = copy, *word;
+
+	options->ranks_count = 0;
+	while ((word = strsep(&rest, ","))) {
+		if (options->ranks_count == BENCH_RANKS_MOST)
+			usage("--ranks %s: more than %d numbers", text, BENCH_RANKS_MOST);
+		options->ranks_at[options->ranks_count++] = predict_ranks(word, 1);
+	}
+	free(copy);
 }
 
 static void take_argument(void *choice, const char *text, struct argp_state *state)
@@ -70,16 +74,18 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 	struct bench_choice *options = choice;
 
 	(void)state;
-	if (options->what == BENCH_MESSAGES)
-		options->mpi = parse_mpi(text);
-	else if (options->what == BENCH_OVERLAP && launcher_of(text) != LAUNCH_NONE)
-		options->mpi = launcher_of(text);
+	if (options->what & OF_AN_MPI && launcher_of(text) != LAUNCH_NONE)
+		options->mpis[launcher_of(text)] = true;
+	else if (options->what && !(options->what & OF_COLLECTIVES))
+		usage("'%s': only 'algorithms', 'model', 'overlap' and 'collectives' take collectives, "
+		      "and 'messages' openmpi or mpich",
+		      text);
 	else if (options->what)
-		add_collective(options, text);
+		collective_list_add(&options->collectives, name_collective(text));
 	else
 		options->what = words[word_take(text, "measured by 'onecopy bench'", word_of,
-						", or nothing for all but p2p, messages, overlap "
-						"and start")]
+						", or nothing for all but p2p, messages, overlap, "
+						"collectives and start")]
 					.what;
 }
 
@@ -90,16 +96,27 @@ const struct option_set bench_options = {
 		(const struct option_row[]){
 			{ "ranks", 'n', "N",
 			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start, "
-			  "ranks of overlap, of the halo, the ring and the Alltoall of messages (default 2)",
+			  "ranks of overlap, of the halo, the ring and the Alltoall of messages (default 2); "
+			  "of collectives a list (default 2,4; of MPICH alone 2)",
 			  .take = take_ranks },
 			{ "bytes", 'b', "LIST",
 			  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and "
-			  "messages 1 to 16M)",
+			  "messages 1 to 16M; of collectives the powers of four from 4 to 4M)",
 			  .take = predict_take_bytes, AT(sizes) },
-			{ "rounds", 0, "N", "Rounds (default 7)", OPTION_COUNT, AT(rounds), 1,
-			  ROUNDS_MOST },
-			{ "quick", 0, NULL, "A look: 3 rounds of 64K and 1M, each shorter",
+			{ "sizes", 0, "LIST", "The same", .take = predict_take_bytes, AT(sizes) },
+			{ "rounds", 0, "N", "Rounds (default 7; of collectives 9)", OPTION_COUNT,
+			  AT(rounds), 1, ROUNDS_MOST },
+			{ "runs", 0, "N", "The same", OPTION_COUNT, AT(rounds), 1, ROUNDS_MOST },
+			{ "quick", 0, NULL,
+			  "A look: 3 rounds of 64K and 1M, each shorter; of collectives 3 of 4,1K,64K,1M",
 			  AT(quick) },
+			{ "mpi", 0, "NAME",
+			  "openmpi, mpich or both (default: both; of collectives openmpi); so do the words "
+			  "themselves",
+			  .take = take_mpi },
+			{ "collectives", 0, "LIST",
+			  "Instead of words: some of " COLLECTIVE_WORDS "with commas between them",
+			  .take = take_collectives, AT(collectives) },
 			{ "touch", 0, NULL,
 			  "With p2p: also with ranks that read what they received and write what they "
 			  "send",
@@ -109,8 +126,9 @@ const struct option_set bench_options = {
 			  "idle; ranks are not bound",
 			  AT(spare) },
 			{ "token-ns", 0, "LOW:HIGH",
-			  "With p2p: count only what was measured while a token took so long from one "
-			  "rank's CPU to the other's, as a virtual machine's host may move its CPUs",
+			  "With p2p and collectives: count only what was measured while a token took so "
+			  "long from one rank's CPU to the next one's, as a virtual machine's host may move "
+			  "its CPUs",
 			  .take = take_token_text, AT(token_ns) },
 			{ "mapped", 0, NULL,
 			  "With algorithms and model: all buffers lie in shared heaps, which the ranks "
@@ -128,10 +146,51 @@ const struct option_set bench_options = {
 			{ "out", 0, "DIR",
 			  "Write index.html, plots (SVG, PNG), table.txt, results.json",
 			  OPTION_TEXT, AT(out) },
+			{ "no-plots", 0, NULL, "Draw nothing there", AT(no_plots) },
+			{ .help = "Of collectives alone:" },
+			{ "ways", 0, "LIST",
+			  "Ways to measure, some of aligned (the default), osu, nonblocking, persistent, first-10 "
+			  "and first-1000, with commas between them, or all: a table each",
+			  .take = bench_take_ways, AT(ways) },
+			{ "everything", 0, NULL,
+			  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs (of MPICH up to the cores), with shared heaps, too, in "
+			  "about 40 minutes (2 cores); the end lists the cells lost",
+			  AT(everything) },
+			{ "shared-heap", 0, NULL,
+			  "Another configuration takes turns: onecopy run --shared-heap, as a table of its own",
+			  AT(shared_heap) },
+			{ "better", 0, NULL,
+			  "The other of Open MPI and MPICH takes turns, too: stock is the faster one of each cell",
+			  AT(better) },
+			{ "limit", 0, NULL,
+			  "memcpy takes turns, too, of the bytes that each collective has to move, by all cores that "
+			  "can help: how far each cell is from the physical limit",
+			  AT(limit) },
+			{ "cached", 0, NULL, "The same buffers for each call, as OSU does",
+			  .take = take_cached, AT(mode) },
+			{ "cold", 0, NULL, "Buffers allocated for each call and freed after it",
+			  .take = take_cold, AT(mode) },
+			{ "iterations", 0, "N", "Timed calls of a cell in one run", OPTION_COUNT,
+			  AT(iterations), 1, 10000000 },
+			{ "no-check", 0, NULL, "Do not verify the delivered bytes", AT(no_check) },
+			{ "with", 0, "CMD",
+			  "Put before mpirun in the onecopy configuration (default: this command's run)",
+			  OPTION_TEXT, AT(with) },
+			{ "mpirun", 0, "CMD",
+			  "The launcher of the first MPI and its options (default: what is on PATH)",
+			  OPTION_TEXT, AT(mpirun) },
+			{ "program", 0, "FILE",
+			  "The program of the first MPI (default: onecopy-collectives-openmpi or -mpich)",
+			  OPTION_TEXT, AT(program) },
+			{ "timeout", 0, "S", "End a run that takes longer than this (default: 300)",
+			  OPTION_COUNT, AT(timeout_s), 1, 86400 },
+			{ "gate", 0, NULL,
+			  "Exit with status 3 when a cell is lost or a mean too low", AT(gate) },
 			{ 0 } },
 	.argument = take_argument,
-	.arguments = "[algorithms|mechanisms|contention|model|p2p|messages|overlap|start "
-		     "[COLLECTIVE...]]",
+	.arguments =
+		"[algorithms|mechanisms|contention|model|p2p|messages|overlap|collectives|start "
+		"[COLLECTIVE...]]",
 	.about =
 		"Measures, on this machine and without an MPI: the algorithms of a collective against "
 		"each other; mechanisms against each other; how copiers of one process hold each "
@@ -140,12 +199,14 @@ const struct option_set bench_options = {
 		"those of the MPIs alone, with onecopy and under its shared heap, between two ranks "
 		"and between the neighbours of more. With overlap: how far the MPIs' nonblocking "
 		"collectives go on while the program computes, and what CPU time that takes. With "
-		"start: what "
+		"collectives: those of the MPIs, stock, with onecopy, and stock again as the control, as "
+		"ratios stock/onecopy. With start: what "
 		"MPI_Init, the first 2000 calls, a new communicator and a program without a "
 		"collective take on them, without and with onecopy. Collectives: bcast, scatter, "
-		"gather, allgather and alltoall unless others are named; of overlap all. Run it on an idle "
-		"machine.\vExit status: 0; 1 if something could not be measured, written or drawn; "
-		"2 if the options are wrong.",
+		"gather, allgather and alltoall unless others are named; of overlap all; of "
+		"collectives those before scatterv. Run it on an idle machine.\vExit status: 0; 1 if "
+		"something could not be measured, written or drawn; 2 if the options are wrong; 3: "
+		"the gate is closed.",
 };
 
 #define P2P_SIZES "1,64,1K,4K,16K,64K,128K,256K,512K,1M,2M,4M,8M,16M"
@@ -153,15 +214,45 @@ const struct option_set bench_options = {
 #define SIZES "4K,16K,64K,256K,1M,4M"
 #define QUICK_SIZES "64K,1M"
 #define OVERLAP_SIZES "4K,64K,1M"
+#define COLLECTIVES_QUICK_SIZES "4,1K,64K,1M"
 /* What the MPIs' int counts, and the memory of most machines, take. */
 #define P2P_BYTES_MOST ((size_t)1 << 30)
 
-static void check_p2p(const struct bench_choice *options)
+/* An option of a few things that are measured. */
+static void only(const struct bench_choice *options, unsigned int what, bool given,
+		 const char *option, const char *whose)
 {
-	if (options->touch && options->what != BENCH_P2P)
-		usage("--touch: only 'p2p' takes it");
-	if (options->token_ns && options->what != BENCH_P2P)
-		usage("--token-ns: only 'p2p' takes it");
+	if (given && !(options->what & what))
+		usage("%s: only %s it", option, whose);
+}
+
+static void check_whose(const struct bench_choice *o)
+{
+	bool of_collectives = memchr(o->ways, true, sizeof(o->ways)) || o->timeout_s ||
+			      o->iterations || o->mode != BUFFERS_ROTATED || o->no_check ||
+			      o->gate || o->everything || o->shared_heap || o->better || o->limit ||
+			      o->with || o->mpirun || o->program;
+
+	only(o, BENCH_P2P, o->touch, "--touch", "'p2p' takes");
+	only(o, BENCH_P2P | BENCH_COLLECTIVES, o->token_ns, "--token-ns",
+	     "'p2p' and 'collectives' take");
+	only(o, BENCH_OVERLAP, o->spare, "--spare", "'overlap' takes");
+	only(o, OWN_RANKS, o->mapped, "--mapped", "'algorithms' and 'model' take");
+	only(o, OF_AN_MPI, memchr(o->mpis, true, sizeof(o->mpis)), "--mpi",
+	     "'messages', 'overlap' and 'collectives' take");
+	only(o, OF_COLLECTIVES, o->collectives.n, "--collectives",
+	     "'algorithms', 'model', 'overlap' and 'collectives' take");
+	only(o, BENCH_COLLECTIVES, o->ranks_count > 1, "--ranks with several numbers",
+	     "'collectives' takes");
+	only(o, BENCH_COLLECTIVES, of_collectives,
+	     "what --help lists at last, from --ways to --gate", "'collectives' takes");
+}
+
+/* What the options mean together. */
+static void check(const struct bench_choice *options)
+{
+	size_t number_bytes = options->what & OWN_RANKS ? sizeof(double) : sizeof(float);
+
 	if (options->ranks > 2 && options->what == BENCH_P2P)
 		usage("--ranks %u: a ping-pong is of 2 ranks", options->ranks);
 	for (unsigned int s = 0;
@@ -170,47 +261,83 @@ static void check_p2p(const struct bench_choice *options)
 			usage("--bytes %zu: a message of p2p is of 1 to %zu bytes",
 			      options->sizes.at[s], P2P_BYTES_MOST);
 	}
+	for (int i = 0; i < options->ranks_count && options->what & (OWN_RANKS | OF_JOBS); i++)
+		if (options->ranks_at[i] < 2)
+			usage("--ranks 1: a rank alone moves nothing; valid: 2 and more");
+	for (int c = 0; c < options->collectives.n; c++) {
+		if (options->what & OWN_RANKS && !measure_can(options->collectives.at[c]))
+			usage("%s cannot be measured, as its blocks have sizes of their own; valid: "
+			      "the collectives of equal blocks",
+			      oci_collective_name(options->collectives.at[c]));
+		measure_check_sizes(options->collectives.at[c], &options->sizes, number_bytes);
+	}
+	if (options->better && options->mpis[LAUNCH_OPENMPI] && options->mpis[LAUNCH_MPICH])
+		usage("--better takes the faster of both MPIs already: give --mpi one of them");
+	if (options->gate && options->rounds < STATS_MIN_RUNS)
+		usage("--gate needs at least %d rounds: fewer have no 95 %% interval of the median",
+		      STATS_MIN_RUNS);
+}
+
+static const char *usual_sizes(const struct bench_choice *o)
+{
+	if (o->what & (BENCH_P2P | BENCH_MESSAGES))
+		return o->quick ? P2P_QUICK_SIZES : P2P_SIZES;
+	if (o->what & BENCH_COLLECTIVES)
+		return o->quick || o->everything ? COLLECTIVES_QUICK_SIZES : SIZES_USUAL;
+	if (o->quick)
+		return QUICK_SIZES;
+	return o->what & BENCH_OVERLAP ? OVERLAP_SIZES : SIZES;
+}
+
+static void choose_collectives(struct bench_choice *o)
+{
+	if (o->what & BENCH_COLLECTIVES && !o->everything)
+		collective_list_default(&o->collectives);
+	else if (o->what & (BENCH_OVERLAP | BENCH_COLLECTIVES))
+		for (int c = 0; c < OC_COLLECTIVES; c++)
+			collective_list_add(&o->collectives, (enum oc_collective)c);
+	else
+		o->collectives = usual;
+}
+
+static void choose_ranks(const struct bench *bench, struct bench_choice *o)
+{
+	/* MPICH does not yield: 4 ranks on 2 cores took 30 ms a call. */
+	if (o->what & BENCH_COLLECTIVES)
+		take_ranks(o, o->everything ? "2,4,8" : o->mpis[LAUNCH_OPENMPI] ? "2,4" : "2");
+	else
+		o->ranks_at[o->ranks_count++] = o->what & OF_JOBS || bench->cpus < 2 ? 2 :
+										       bench->cpus;
 }
 
 static void fill_defaults(struct bench *bench)
 {
 	struct bench_choice *options = &bench->options;
+	bool everything = options->everything;
 
 	bench->cpus = oci_tune_cpus(NULL);
 	if (!options->what)
 		options->what = BENCH_ALL;
+	check_whose(options);
+	if (!memchr(options->mpis, true, sizeof(options->mpis)))
+		take_mpi(options,
+			 options->what & BENCH_COLLECTIVES && !everything ? "openmpi" : "both");
+	if (!memchr(options->ways, true, sizeof(options->ways)))
+		bench_take_ways(options->ways, everything ? "all" : "aligned");
+	options->shared_heap |= everything;
 	if (!options->rounds)
-		options->rounds = options->quick ? 3 : 7;
-	if (!options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES))
-		predict_take_bytes(&options->sizes, options->quick ? P2P_QUICK_SIZES : P2P_SIZES);
-	else if (!options->sizes.count)
-		predict_take_bytes(&options->sizes, options->quick		   ? QUICK_SIZES :
-						    options->what == BENCH_OVERLAP ? OVERLAP_SIZES :
-										     SIZES);
-	check_p2p(options);
-	if (options->spare && options->what != BENCH_OVERLAP)
-		usage("--spare: only 'overlap' takes it");
-	if (options->mapped && !(options->what & (BENCH_ALGORITHMS | BENCH_MODEL)))
-		usage("--mapped: only 'algorithms' and 'model' take it");
-	if (!options->ranks &&
-	    options->what & (BENCH_P2P | BENCH_START | BENCH_MESSAGES | BENCH_OVERLAP))
-		options->ranks = 2;
-	if (!options->ranks)
-		options->ranks = bench->cpus > 2 ? bench->cpus : 2;
-	if (options->what == BENCH_OVERLAP && !options->collective_count) {
-		for (; options->collective_count < OC_COLLECTIVES; options->collective_count++)
-			options->collectives[options->collective_count] =
-				(enum oc_collective)options->collective_count;
-	}
-	if (!options->collective_count) {
-		memcpy(options->collectives, usual, sizeof(usual));
-		options->collective_count = sizeof(usual) / sizeof(usual[0]);
-	}
-	if (options->ranks < 2 && options->what & (BENCH_ALGORITHMS | BENCH_MODEL | BENCH_P2P |
-						   BENCH_START | BENCH_MESSAGES | BENCH_OVERLAP))
-		usage("--ranks 1: a rank alone moves nothing; valid: 2 and more");
-	for (unsigned int c = 0; c < options->collective_count; c++)
-		measure_check_sizes(options->collectives[c], &options->sizes);
+		options->rounds = everything			    ? STATS_MIN_RUNS :
+				  options->quick		    ? 3 :
+				  options->what & BENCH_COLLECTIVES ? 9 :
+								      7;
+	if (!options->sizes.count)
+		predict_take_bytes(&options->sizes, usual_sizes(options));
+	if (!options->collectives.n)
+		choose_collectives(options);
+	if (!options->ranks_count)
+		choose_ranks(bench, options);
+	options->ranks = (uint32_t)options->ranks_at[0];
+	check(options);
 }
 
 static const struct {
@@ -222,6 +349,7 @@ static const struct {
 	{ BENCH_P2P, bench_p2p_plan },
 	{ BENCH_MESSAGES, bench_messages_plan },
 	{ BENCH_OVERLAP, bench_overlap_plan },
+	{ BENCH_COLLECTIVES, bench_collectives_plan },
 	{ BENCH_START, bench_start_plan },
 };
 
@@ -236,10 +364,12 @@ static int run(struct bench *bench)
 	failed = results_run(results);
 	bench_copies_end();
 	bench_start_end(bench);
+	bench_collectives_end(bench);
 	results_finish(results);
 	bench_algorithms_sum_up(bench);
 	bench_p2p_sum_up(bench);
 	bench_start_sum_up(bench);
+	bench_collectives_sum_up(bench);
 	return failed != 0;
 }
 
@@ -248,6 +378,7 @@ int bench_main(int argc, char **argv)
 	static struct bench bench;
 	struct bench_choice *options = &bench.options;
 	struct results *results = &bench.results;
+	bool pass = true;
 	int failed;
 
 	options_parse(&bench_options, argc, argv, options);
@@ -266,9 +397,11 @@ int bench_main(int argc, char **argv)
 	if (options->json)
 		failed |= results_write_json(results, options->json);
 	if (options->out)
-		failed |= results_write_folder(results, options->out, true) != 0;
+		failed |= results_write_folder(results, options->out, !options->no_plots) != 0;
 	for (unsigned int f = 0; f < results->figure_count; f++)
 		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
+	for (unsigned int c = 0; c < results->comparison_count && options->gate; c++)
+		pass &= comparison_passes(results->comparisons[c], stdout);
 	results_end(results);
-	return command_end(failed);
+	return command_end(failed ? 1 : pass ? 0 : STATUS_GATE);
 }

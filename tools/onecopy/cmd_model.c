@@ -291,7 +291,7 @@ int model_main(int argc, char **argv)
 		      oci_collective_name(options.common.call.collective));
 	list_algorithms(&options);
 	if (options.measured)
-		measure_check_sizes(options.common.call.collective, &options.sizes);
+		measure_check_sizes(options.common.call.collective, &options.sizes, sizeof(double));
 	check_plot(&options);
 	sizes = calloc(options.sizes.count, sizeof(*sizes));
 	if (!sizes) {

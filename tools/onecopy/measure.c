@@ -307,17 +307,18 @@ int measure_can(enum oc_collective collective)
 	return !oci_has_counts(collective);
 }
 
-void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes)
+void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes,
+			 size_t number_bytes)
 {
 	if (collective == OC_BARRIER)
 		return; /* it has none */
 	for (unsigned int s = 0; s < sizes->count; s++) {
 		if (!sizes->at[s])
 			usage("--bytes 0: there is nothing to move; valid: 1 and more");
-		if (oci_is_reduction(collective) && sizes->at[s] % sum.bytes)
-			usage("--bytes %zu is no number of doubles, which %s sums; "
-			      "valid: multiples of 8",
-			      sizes->at[s], oci_collective_name(collective));
+		if (oci_is_reduction(collective) && sizes->at[s] % number_bytes)
+			usage("--bytes %zu: %s sums numbers of %zu bytes; valid: multiples of %zu",
+			      sizes->at[s], oci_collective_name(collective), number_bytes,
+			      number_bytes);
 	}
 }
 

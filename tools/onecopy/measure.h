@@ -21,8 +21,9 @@ struct measure {
 
 /* Does a measurement know how to call it? The v-variants and Reduce_scatter need tables. */
 int measure_can(enum oc_collective collective);
-/* Sizes that it cannot call end in usage(): no bytes, or a sum of no whole doubles. */
-void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes);
+/* Sizes that cannot be called end in usage(): no bytes, or a sum of no whole numbers of so many. */
+void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes,
+			 size_t number_bytes);
 
 /* 0, or -ENOMEM with a sentence in error[0..n) where memory lacks for all ranks' buffers. */
 int measure_fits(const struct measure *m, char *error, size_t n);

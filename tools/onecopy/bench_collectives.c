@@ -1,16 +1,14 @@
-// SPDX-License-Identifier: BSD-3-Clause
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oc_bench_compare: the same benchmark with and without onecopy, in turns, and what the difference
- * is worth. `make bench` runs it.
+ * Collectives of the MPIs with and without onecopy, in turns, and what the difference is worth. A
+ * ratio is stock/onecopy, above 1 when onecopy is faster.
  */
-#include "compare.h"
+#include "bench.h"
+#include "command.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "lab/experiment/run.h"
 
 enum { CONFIG_STOCK, CONFIG_ONECOPY, CONFIG_CONTROL, CONFIG_HEAP, CONFIG_OTHER, CONFIG_LIMIT };
 enum { CONFIGS = CONFIG_LIMIT + 1, LARGE_BYTES = 64 << 10 };
@@ -24,23 +22,65 @@ static const struct variant variants[CONFIGS] = {
 	[CONFIG_LIMIT] = { .name = "memcpy" },
 };
 
+#define SLOWEST "median call of the slowest rank"
+
+/* A way in which users measure. */
+static const struct way {
+	const char *name, *arguments; /* of the program */
+	const char *about;	      /* what a value is */
+	bool cached;		      /* the same buffers each time */
+	bool keeps;		      /* a request of one collective: stock is not verified */
+} ways[BENCH_WAYS] = {
+	{ "aligned", "", SLOWEST, false, false },
+	{ "osu", "--loop osu", "median call, of the ranks' mean, with MPI_Barrier behind each",
+	  true, false },
+	{ "nonblocking", "--form nonblocking", SLOWEST ", begun and waited for at once", false,
+	  false },
+	{ "persistent", "--form persistent", SLOWEST ", of a kept request", true, true },
+	{ "first-10", "--first 10", "mean of the first 10 calls, slowest rank", false, false },
+	{ "first-1000", "--first 1000", "mean of the first 1000 calls, slowest rank", false,
+	  false },
+};
+
+void bench_take_ways(void *place, const char *text)
+{
+	bool *chosen = place;
+	char *copy = must(strdup(text)), *rest = copy, *word;
+
+	memset(chosen, 0, BENCH_WAYS * sizeof(*chosen));
+	while ((word = strsep(&rest, ","))) {
+		bool found = false;
+
+		for (int w = 0; w < BENCH_WAYS; w++) {
+			bool meant = !strcmp(word, "all") || !strcmp(word, ways[w].name);
+
+			chosen[w] |= meant;
+			found |= meant;
+		}
+		if (!found)
+			usage("--ways takes some of aligned, osu, nonblocking, persistent, first-10 "
+			      "and first-1000, or all");
+	}
+	free(copy);
+}
+
 /* So many ranks of an MPI, measured in one way: all configurations take turns on them. */
 struct place {
 	enum launcher mpi;
-	const struct compare_way *way;
+	const struct way *way;
 	size_t ranks;
 	bool oversubscribed;
 	char stem[32];
 	struct figure *token; /* what one took from rank to rank in a run: median, least, most */
 };
 
-static struct compare {
-	struct compare_options options;
-	struct results results;
-	struct place places[COMPARE_MAX_RANKS * LAUNCHERS * COMPARE_WAYS];
+static struct {
+	const struct bench_choice *options;
+	struct results *results;
+	enum launcher first; /* of those chosen */
+	struct place places[BENCH_RANKS_MOST * LAUNCHERS * BENCH_WAYS];
 	unsigned int place_count;
-	double cell_seconds; /* 0: as the benchmark has it */
-	char with[PATH_MAX + 32], arguments[4096];
+	char arguments[4096];
 	char mpi[LAUNCHERS][128];	/* what they call themselves */
 	unsigned int cells;		/* values of a run */
 	json_int_t served, handed_back; /* calls, over all runs with onecopy and their ranks */
@@ -68,23 +108,10 @@ static void count_service(struct run *run)
 	if (run->variant->onecopy && !run->counters && !compare.unverified) {
 		say("'%s' (--with) left no counters in ONECOPY_STATS_DIR, so it is not verified "
 		    "that onecopy served anything.",
-		    compare.with);
+		    run->with);
 		compare.unverified = true;
 	}
 	json_decref(run->counters);
-}
-
-static const char *program_of(enum launcher mpi)
-{
-	static char path[PATH_MAX + 64];
-	char folder[PATH_MAX];
-
-	if (compare.options.program && mpi == compare.options.mpi)
-		return compare.options.program;
-	host_program_folder(folder);
-	snprintf(path, sizeof(path), "%s/oc_bench_coll%s", folder,
-		 mpi == LAUNCH_MPICH ? "_mpich" : "");
-	return path;
 }
 
 static enum launcher other_mpi(enum launcher mpi)
@@ -94,33 +121,34 @@ static enum launcher other_mpi(enum launcher mpi)
 
 static int run_config(struct results *results, struct step *step, unsigned int round)
 {
-	const struct compare_options *o = &compare.options;
+	const struct bench_choice *o = compare.options;
 	const struct place *place = step->context;
 	const struct variant *variant = &variants[step->at];
 	enum launcher mpi = step->at == CONFIG_OTHER ? other_mpi(place->mpi) : place->mpi;
 	char arguments[sizeof(compare.arguments) + 128], why[512];
 	struct run run = { .variant = variant,
 			   .launcher = mpi,
-			   .with = compare.with,
-			   .mpirun = mpi == o->mpi ? o->mpirun : NULL,
+			   .with = o->with,
+			   .mpirun = mpi == compare.first ? o->mpirun : NULL,
 			   .ranks = (uint32_t)place->ranks,
 			   .binding = place->oversubscribed ? BIND_NONE : BIND_CORES,
-			   .program = program_of(mpi),
+			   .program = mpi == compare.first ? o->program : NULL,
 			   .arguments = arguments,
 			   .stem = place->stem,
 			   .timeout_s = o->timeout_s,
 			   .counted = true,
 			   .may_lack_counters = o->with };
-	int err;
+	int err = bench_prepare(&run, "collectives", why, sizeof(why));
 
 	/* MPICH 4.0.2's own persistent Scatter delivers what its first start found in the buffer.
 	 */
 	snprintf(arguments, sizeof(arguments), "%s %s%s%s%s%s", compare.arguments,
 		 place->way->arguments, place->way->keeps && !variant->onecopy ? " --no-check" : "",
 		 step->at == CONFIG_LIMIT ? " --memcpy" : "",
-		 o->token && !place->oversubscribed ? " --token-ns " : "",
-		 o->token && !place->oversubscribed ? o->token : "");
-	err = run_program(results, &run, round, why, sizeof(why));
+		 o->token_ns && !place->oversubscribed ? " --token-ns " : "",
+		 o->token_ns && !place->oversubscribed ? o->token_ns : "");
+	if (!err)
+		err = run_program(results, &run, round, why, sizeof(why));
 	if (!err && run.values < compare.cells) {
 		snprintf(why, sizeof(why), "it gave %u of %u values; is --program another version?",
 			 run.values, compare.cells);
@@ -141,30 +169,37 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 
 static bool takes_turns(int config)
 {
-	const struct compare_options *o = &compare.options;
+	const struct bench_choice *o = compare.options;
 
 	return config < CONFIG_HEAP || (config == CONFIG_HEAP && o->shared_heap) ||
 	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
 }
 
+/* --everything: what is left of its time for each cell, a start of a job taken off. */
+static double cell_seconds(void)
+{
+	const double all_s = 900, start_s = 0.7;
+	unsigned int configs = 0;
+	double runs;
+
+	for (int config = 0; config < CONFIGS; config++)
+		configs += takes_turns(config);
+	runs = compare.place_count * configs * (double)compare.options->rounds;
+	return fmax(0.002, (all_s / runs - start_s) / compare.cells);
+}
+
 /* What all runs have in common. */
 static void write_arguments(void)
 {
-	const struct compare_options *o = &compare.options;
-	FILE *out = must(fmemopen(compare.arguments, sizeof(compare.arguments), "w"));
-	int i;
+	const struct bench_choice *o = compare.options;
+	FILE *out = bench_arguments(compare.arguments, sizeof(compare.arguments), o);
 
-	for (i = 0; i < o->collectives.n; i++)
-		fprintf(out, "%s%s", i ? "," : "--collectives ",
-			oci_collective_name(o->collectives.at[i]));
-	for (unsigned int s = 0; s < o->sizes.count; s++)
-		fprintf(out, "%s%zu", s ? "," : " --sizes ", o->sizes.at[s]);
 	if (o->mode != BUFFERS_ROTATED)
 		fprintf(out, " --%s", buffer_mode_name(o->mode));
 	if (o->iterations)
 		fprintf(out, " --iterations %ld", o->iterations);
-	if (compare.cell_seconds > 0)
-		fprintf(out, " --cell-seconds %.4f", compare.cell_seconds);
+	if (o->everything)
+		fprintf(out, " --cell-seconds %.4f", cell_seconds());
 	fputs(o->no_check ? " --no-check" : "", out);
 	fclose(out);
 }
@@ -181,16 +216,16 @@ static bool has_several(const bool *chosen, int n)
 
 static void plan_place(struct place *place)
 {
-	const struct compare_options *o = &compare.options;
-	struct results *results = &compare.results;
+	const struct bench_choice *o = compare.options;
+	struct results *results = compare.results;
 	unsigned int group = (unsigned int)(place - compare.places) + 1;
 	size_t ranks = place->ranks;
 
 	snprintf(place->stem, sizeof(place->stem), "%s%s%zu%s%s",
 		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->word : "",
 		 has_several(o->mpis, LAUNCHERS) ? "-" : "", ranks,
-		 has_several(o->ways, COMPARE_WAYS) ? "-" : "",
-		 has_several(o->ways, COMPARE_WAYS) ? place->way->name : "");
+		 has_several(o->ways, BENCH_WAYS) ? "-" : "",
+		 has_several(o->ways, BENCH_WAYS) ? place->way->name : "");
 	for (int i = 0; i < o->collectives.n; i++) {
 		enum oc_collective collective = o->collectives.at[i];
 		bool barrier = collective == OC_BARRIER;
@@ -199,7 +234,7 @@ static void plan_place(struct place *place)
 						   barrier ? 1 : o->sizes.count, "us", "%s-%s",
 						   place->stem, name);
 
-		figure->title = results_text(&compare.results, "%s, %zu ranks", name, ranks);
+		figure->title = results_text(compare.results, "%s, %zu ranks", name, ranks);
 		figure->about = place->way->about;
 		figure->row = name;
 		figure->log_y = figure->folded = true;
@@ -207,7 +242,7 @@ static void plan_place(struct place *place)
 	}
 	place->token = figure_new(results, &place->ranks, 1, "ns", "%s-token", place->stem);
 	place->token->title =
-		results_text(&compare.results, "A token from rank to rank, %zu ranks", ranks);
+		results_text(compare.results, "A token from rank to rank, %zu ranks", ranks);
 	place->token->folded = true;
 	place->token->x_name = "ranks";
 	results_turn(results);
@@ -223,34 +258,21 @@ static void plan_place(struct place *place)
  * out. */
 static void list_places(void)
 {
-	const struct compare_options *o = &compare.options;
+	const struct bench_choice *o = compare.options;
 
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
-		for (int i = 0; i < o->ranks_n * COMPARE_WAYS; i++) {
+		for (int i = 0; i < o->ranks_count * BENCH_WAYS; i++) {
 			struct place *place = &compare.places[compare.place_count];
 
 			*place = (struct place){ .mpi = (enum launcher)mpi,
-						 .way = &compare_ways[i % COMPARE_WAYS],
-						 .ranks = o->ranks[i / COMPARE_WAYS] };
-			place->oversubscribed = place->ranks > (size_t)compare.results.host.cores;
-			compare.place_count += o->mpis[mpi] && o->ways[i % COMPARE_WAYS] &&
+						 .way = &ways[i % BENCH_WAYS],
+						 .ranks = o->ranks_at[i / BENCH_WAYS] };
+			place->oversubscribed = place->ranks > (size_t)compare.results->host.cores;
+			compare.place_count += o->mpis[mpi] && o->ways[i % BENCH_WAYS] &&
 					       !(mpi == LAUNCH_MPICH && place->oversubscribed &&
 						 has_several(o->mpis, LAUNCHERS));
 		}
 	}
-}
-
-/* --everything: what is left of its time for each cell, a start of a job taken off. */
-static void share_time(void)
-{
-	const double all_s = 900, start_s = 0.7;
-	unsigned int configs = 0;
-	double each;
-
-	for (int config = 0; config < CONFIGS; config++)
-		configs += takes_turns(config);
-	each = all_s / (compare.place_count * configs * (double)compare.options.runs) - start_s;
-	compare.cell_seconds = fmax(0.002, each / compare.cells);
 }
 
 /* ---- what came of it ------------------------------------------------------------------------- */
@@ -279,25 +301,25 @@ static void note_token(const struct place *place, struct comparison *comparison)
 	for (unsigned int s = 0; s < token->series_count; s++) {
 		const struct figure_cell *cell = figure_cell(token, s, 0);
 
-		for (unsigned int r = 0; r < compare.results.complete && cell->spread; r++) {
+		for (unsigned int r = 0; r < compare.results->complete && cell->spread; r++) {
 			least = fmin(least, cell->spread[r][0]);
 			most = fmax(most, cell->spread[r][1]);
 		}
 	}
 	if (most > 0)
 		comparison->note = results_text(
-			&compare.results,
+			compare.results,
 			"A token took %.0f to %.0f ns from rank to rank (medians of the cells)%s%s.",
-			least, most, compare.options.token ? "; counted are calls with " : "",
-			compare.options.token ? compare.options.token : "");
+			least, most, compare.options->token_ns ? "; counted are calls with " : "",
+			compare.options->token_ns ? compare.options->token_ns : "");
 }
 
 static void compare_place(const struct place *place, int config)
 {
-	const struct compare_options *o = &compare.options;
+	const struct bench_choice *o = compare.options;
 	bool heap = config == CONFIG_HEAP, over = place->oversubscribed,
-	     openmpi = o->mpi == LAUNCH_OPENMPI;
-	struct comparison *c = results_compare(&compare.results,
+	     openmpi = compare.first == LAUNCH_OPENMPI;
+	struct comparison *c = results_compare(compare.results,
 					       (unsigned int)(place - compare.places) + 1,
 					       variants[CONFIG_STOCK].name, variants[config].name);
 	/* What the gate asks: the means are those that the issues ask for. */
@@ -318,13 +340,13 @@ static void compare_place(const struct place *place, int config)
 	};
 
 	c->title = results_text(
-		&compare.results, "%zu ranks, %s%s%s%s%s%s", place->ranks,
+		compare.results, "%zu ranks, %s%s%s%s%s%s", place->ranks,
 		over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
 		has_several(o->mpis, LAUNCHERS) ? ", " : "",
 		has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
 		*place->way->arguments ? ", " : "", *place->way->arguments ? place->way->name : "");
 	c->about = results_text(
-		&compare.results,
+		compare.results,
 		"%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.%s",
 		compare.mpi[place->mpi],
 		place->way->cached ? "the same" : buffer_mode_name(o->mode),
@@ -347,7 +369,7 @@ static void compare_place(const struct place *place, int config)
 /* Of many tables the losses are said once more, together. */
 static void list_lost(void)
 {
-	const struct results *results = &compare.results;
+	const struct results *results = compare.results;
 	unsigned int lost = 0, cells = 0;
 
 	if (compare.place_count < 2 || results->complete < STATS_MIN_RUNS)
@@ -364,103 +386,56 @@ static void list_lost(void)
 			if (cell->verdict != VERDICT_LOST)
 				continue;
 			figure_x_text(cell->figure, cell->x, at, sizeof(at));
-			results_say(&compare.results,
+			results_say(compare.results,
 				    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, %.2f].",
 				    c->title, cell->figure->row, at, cell->ratio.median,
 				    cell->ratio.low, cell->ratio.high, cell->control.low,
 				    cell->control.high);
 		}
 	}
-	results_say(&compare.results, "Of %u cells %u are lost.", cells, lost);
+	results_say(compare.results, "Of %u cells %u are lost.", cells, lost);
 }
 
-static json_t *settings(void)
+void bench_collectives_plan(struct bench *bench)
 {
-	const struct compare_options *o = &compare.options;
+	const struct bench_choice *o = &bench->options;
 
-	return json_pack("{s:s, s:s, s:s, s:b, s:I, s:s*, s:s, s:s*, s:I, s:b, s:I, s:I}", "mpi",
-			 launcher_info(o->mpi)->word, "version", compare.mpi[o->mpi], "buffers",
-			 buffer_mode_name(o->mode), "checked", !o->no_check, "iterations",
-			 (json_int_t)o->iterations, "token_ns", o->token, "with", compare.with,
-			 "mpirun", o->mpirun, "timeout_s", (json_int_t)o->timeout_s,
-			 "service_verified", !compare.unverified, "calls_served", compare.served,
-			 "calls_handed_back", compare.handed_back);
-}
-
-/* Tables, files and plots of the rounds that are complete. Returns the exit status. */
-static int report(const char *out)
-{
-	const struct compare_options *o = &compare.options;
-	struct results *results = &compare.results;
-	bool pass = true;
-	int failed;
-
-	results->settings = settings();
-	for (unsigned int i = 0; i < compare.place_count; i++) {
-		compare_place(&compare.places[i], CONFIG_ONECOPY);
-		if (o->shared_heap)
-			compare_place(&compare.places[i], CONFIG_HEAP);
-	}
-	results_finish(results);
-	list_lost();
-	results_print(results, stdout);
-	/* No plots, no harm: the reason was said, and the numbers are there. */
-	failed = results_write_folder(results, out, !o->no_plots) == 1;
-	if (o->json)
-		failed |= results_write_json(results, o->json);
-	for (unsigned int c = 0; c < results->comparison_count && o->gate; c++)
-		pass &= comparison_passes(results->comparisons[c], stdout);
-	return failed ? STATUS_FAILED : pass ? STATUS_OK : STATUS_GATE;
-}
-
-/* Better said now than after the first stock run. */
-static int check_with(void)
-{
-	struct child_args args = { .n = 0 };
-	int err = 0;
-
-	if (child_args_add_words(&args, compare.with) || args.n == 0) {
-		say("--with takes a command, as in 'onecopy run'.");
-		err = -EINVAL;
-	} else if (strchr(args.argv[0], '/') && access(args.argv[0], X_OK)) {
-		say("'%s', to run under onecopy, cannot be executed: %s. Build it with 'make', or "
-		    "name it with --with.",
-		    args.argv[0], strerror(errno));
-		err = -ENOENT;
-	}
-	child_args_destroy(&args);
-	return err;
-}
-
-int main(int argc, char **argv)
-{
-	const struct compare_options *o = &compare.options;
-	struct results *results = &compare.results;
-	char out[PATH_MAX], folder[PATH_MAX];
-	int status, err;
-
-	compare_options_parse(argc, argv, &compare.options);
-	host_program_folder(folder);
-	snprintf(compare.with, sizeof(compare.with),
-		 o->with ? "%s" : "'%s/../tools/onecopy/onecopy' run", o->with ? o->with : folder);
-	results_begin(results, argc, argv, (unsigned int)o->runs);
-	results_folder(results, "bench-out", out, sizeof(out));
-	if (check_with())
-		return EXIT_USAGE;
-	if (results_check_places(o->json, o->out ? o->out : out))
-		return STATUS_FAILED;
+	compare.options = o;
+	compare.results = &bench->results;
+	compare.first = o->mpis[LAUNCH_OPENMPI] ? LAUNCH_OPENMPI : LAUNCH_MPICH;
 	run_begin();
 	list_places();
 	for (int i = 0; i < o->collectives.n; i++)
 		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : o->sizes.count;
-	if (o->everything)
-		share_time();
 	write_arguments();
 	for (unsigned int i = 0; i < compare.place_count; i++)
 		plan_place(&compare.places[i]);
-	err = results_run(results);
-	/* What was measured before a failure is still worth a table. */
-	status = results->complete ? report(o->out ? o->out : out) : STATUS_FAILED;
-	results_end(results);
-	return err ? STATUS_FAILED : status;
+}
+
+void bench_collectives_end(struct bench *bench)
+{
+	const struct bench_choice *o = &bench->options;
+
+	for (unsigned int i = 0; i < compare.place_count && bench->results.complete; i++) {
+		compare_place(&compare.places[i], CONFIG_ONECOPY);
+		if (o->shared_heap)
+			compare_place(&compare.places[i], CONFIG_HEAP);
+	}
+}
+
+void bench_collectives_sum_up(struct bench *bench)
+{
+	const struct bench_choice *o = compare.options;
+
+	if (!o)
+		return;
+	list_lost();
+	json_object_update_new(
+		bench->results.settings,
+		json_pack("{s:s, s:s, s:s, s:b, s:I, s:s*, s:s*, s:b, s:I, s:I}", "mpi",
+			  launcher_info(compare.first)->word, "version", compare.mpi[compare.first],
+			  "buffers", buffer_mode_name(o->mode), "checked", !o->no_check,
+			  "iterations", (json_int_t)o->iterations, "with", o->with, "mpirun",
+			  o->mpirun, "service_verified", !compare.unverified, "calls_served",
+			  compare.served, "calls_handed_back", compare.handed_back));
 }
