@@ -79,8 +79,17 @@ static void fill(const struct bench *b, const struct cell_run *run, void *send)
 		memset(send, (int)run->call.seed, run->send.bytes);
 }
 
+/* What is timed. */
+static void call_once(const struct bench *b, struct cell_run *run, void *send, void *recv)
+{
+	if (b->options.memcpy)
+		copy(send, recv, run->send.bytes);
+	else
+		mpi_call_run(&run->mpi, send, recv);
+}
+
 /* As OSU's benchmarks do it: the next call begins when MPI_Barrier lets go of a rank. */
-static void run_osu_call(struct cell_run *run, double *time_us)
+static void run_osu_call(const struct bench *b, struct cell_run *run, double *time_us)
 {
 	void *send, *recv;
 	double start;
@@ -88,7 +97,7 @@ static void run_osu_call(struct cell_run *run, double *time_us)
 	buffers_get(&run->send, &send);
 	buffers_get(&run->recv, &recv);
 	start = now_us();
-	mpi_call_run(&run->mpi, send, recv);
+	call_once(b, run, send, recv);
 	*time_us = now_us() - start;
 	MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -120,10 +129,7 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 	if (mark)
 		shm_barrier_mark(&b->barrier, call->seed);
 	start = now_us();
-	if (b->options.memcpy)
-		copy(send, recv, run->send.bytes);
-	else
-		mpi_call_run(&run->mpi, send, recv);
+	call_once(b, run, send, recv);
 	end = now_us();
 	if (mark) {
 		/* Before our own barrier, which would hide what this one failed to do. */
@@ -175,7 +181,7 @@ static long run_block(struct bench *b, struct cell_run *run, long first, long n,
 	bool rewrite = o->mode != BUFFERS_CACHED;
 
 	for (i = first; i < first + n && o->osu; i++)
-		run_osu_call(run, &run->times[i]);
+		run_osu_call(b, run, &run->times[i]);
 	for (i = first; i < first + n && !o->osu; i++) {
 		bool check = !o->no_check && rewrite && i % check_every == 0;
 
