@@ -55,11 +55,6 @@ static const struct option_set set = {
 			{ "cell-seconds", 0, "S",
 			  "Stop a cell after this time, once it has 10 calls (default: 0.3)",
 			  OPTION_FRACTION, AT(cell_seconds), 0.001, 3600 },
-			{ "token-ns", 0, "LOW:HIGH",
-			  "Count only calls made while a token took so long from one rank's CPU to the "
-			  "next one's: for virtual machines whose host moves their CPUs; a cell may take "
-			  "10 times as long",
-			  .take = take_token, AT(token_ns) },
 			{ "cached", 0, NULL,
 			  "Use the same buffers for each call and do not rewrite them, as OSU does",
 			  .take = take_cached, AT(mode) },
@@ -94,13 +89,12 @@ static const struct option_set set = {
 			  "Root of bcast, scatter, gather and reduce (default: 0)", OPTION_COUNT,
 			  AT(root), 0, INT_MAX },
 			{ 0 } },
-	.about =
-		"Time MPI collectives between the ranks of one node.\v"
-		"Run it under mpirun. Printed is, behind '=', collective and bytes, the median "
-		"over calls of the slowest rank's time in microseconds, and their 10 % and "
-		"90 % quantiles; last, what a token took from rank to rank in ns. Calls are aligned "
-		"by this program's own barrier in shared memory, never by MPI_Barrier.\n\nExit "
-		"status: 0 done, 1 wrong bytes or a failure, 2 wrong options.",
+	.about = "Time MPI collectives between the ranks of one node.\v"
+		 "Run it under mpirun. Printed is, behind '=', collective and bytes, the median "
+		 "over calls of the slowest rank's time in microseconds, and their 10 % and "
+		 "90 % quantiles. Calls are aligned "
+		 "by this program's own barrier in shared memory, never by MPI_Barrier.\n\nExit "
+		 "status: 0 done, 1 wrong bytes or a failure, 2 wrong options.",
 };
 
 /* What only the options together show. */

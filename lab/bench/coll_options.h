@@ -17,7 +17,6 @@ struct coll_options {
 	bool osu;	 /* MPI_Barrier behind each call, instead of our barrier around it */
 	int form;	 /* enum mpi_form */
 	double cell_seconds;
-	struct range token_ns; /* of the calls that count; high 0: all do */
 	enum buffer_mode mode;
 	bool no_check;
 	bool spare;  /* with FORM_OVERLAP: odd ranks sleep instead of computing */

@@ -6,10 +6,6 @@
  * takes the time of its call and writes it into that memory, all meet again, and only then is
  * anything verified or rewritten, so that no rank's housekeeping disturbs another's call. The value
  * of a call is the slowest rank's time; the result is the median of these over the calls.
- *
- * Calls come in blocks, with a token sent round the ranks before and after each: it tells how far
- * apart their CPUs are, which the host of a virtual machine may change at any time. With --token-ns
- * only blocks between two tokens of that range count.
  */
 #include "mpi_cell.h"
 
@@ -25,8 +21,8 @@
 #include "mpi_call.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
-/* With --token-ns: how much longer a cell may take, and when to give up. */
-enum { TOKEN_PATIENCE = 10, TOKEN_GIVE_UP_S = 120 };
+/* Of OSU's loop. */
+enum { BLOCKS_PER_CELL = 40 };
 
 /* Nothing sensible can follow, and the other ranks wait for this one. */
 void die(const struct bench *b, const char *what, int err)
@@ -147,82 +143,41 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 	return stop;
 }
 
-/* A token goes round; rank 0 gets its time. */
-static double send_token(struct bench *b, struct cell_run *run)
+/* The times of up to @wanted calls in OSU's loop; returns how many were made. The clock is looked
+ * at between blocks, as all ranks have to know. */
+static long run_osu_calls(struct bench *b, struct cell_run *run, long wanted, double deadline_us)
 {
-	struct range *seen = &run->seen_ns;
-	double ns = shm_barrier_token_ns(&b->barrier);
+	long block = wanted / BLOCKS_PER_CELL + 1, i = 0;
+	bool stop = false;
 
-	seen->low = seen->high == 0 || ns < seen->low ? ns : seen->low;
-	seen->high = ns > seen->high ? ns : seen->high;
-	return ns;
+	while (i < wanted && !stop) {
+		long end = i + block < wanted ? i + block : wanted;
+
+		while (i < end)
+			run_osu_call(b, run, &run->times[i++]);
+		stop = shm_barrier_tell(&b->barrier, i >= MIN_CALLS && now_us() > deadline_us);
+	}
+	return i;
 }
 
-/* On rank 0: whether the calls between two tokens count; their tokens are kept with them. */
-static bool block_counts(const struct bench *b, struct cell_run *run, double before_ns,
-			 double after_ns)
-{
-	const struct range *range = &b->options.token_ns;
-
-	if (range->high > 0 && (before_ns < range->low || before_ns > range->high ||
-				after_ns < range->low || after_ns > range->high))
-		return false;
-	run->tokens_ns[run->tokens++] = before_ns;
-	run->tokens_ns[run->tokens++] = after_ns;
-	return true;
-}
-
-/* The times of @n calls from @first on. Returns how many were made: fewer at the cell's deadline.
- */
-static long run_block(struct bench *b, struct cell_run *run, long first, long n, double deadline)
+/* The same of calls that begin at one instant. */
+static long run_aligned_calls(struct bench *b, struct cell_run *run, long wanted,
+			      double deadline_us)
 {
 	const struct coll_options *o = &b->options;
-	long check_every = coll_options_iterations(o, run->call.bytes) / CHECKS_PER_CELL + 1, i;
-	bool rewrite = o->mode != BUFFERS_CACHED;
+	bool rewrite = o->mode != BUFFERS_CACHED, stop = false;
+	long check_every = wanted / CHECKS_PER_CELL + 1, i;
 
-	for (i = first; i < first + n && o->osu; i++)
-		run_osu_call(b, run, &run->times[i]);
-	for (i = first; i < first + n && !o->osu; i++) {
+	for (i = 0; i < wanted && !stop; i++) {
 		bool check = !o->no_check && rewrite && i % check_every == 0;
 
 		/* Rank 0 alone looks at the clock; run_call tells the others. */
-		if (b->rank == 0) {
+		if (b->rank == 0)
 			shm_barrier_set_stop(&b->barrier,
-					     i + 1 >= MIN_CALLS && now_us() > deadline);
-		}
-		if (run_call(b, run, rewrite, check, &run->times[i]))
-			return i + 1 - first;
+					     i + 1 >= MIN_CALLS && now_us() > deadline_us);
+		stop = run_call(b, run, rewrite, check, &run->times[i]);
 	}
-	return n;
-}
-
-/* On rank 0, when no end of this cell can be seen. */
-static void give_up(struct bench *b, const struct cell_run *run)
-{
-	const struct range *range = &b->options.token_ns;
-
-	fprintf(stderr,
-		"onecopy-collectives: in %d s fewer than %d calls of %s (%zu B) were made while a token took "
-		"%g to %g ns from rank to rank (--token-ns). It took %.0f to %.0f ns: give a range "
-		"that this machine has more often.\n",
-		TOKEN_GIVE_UP_S, MIN_CALLS, oci_collective_name(run->call.collective),
-		run->call.bytes, range->low, range->high, run->seen_ns.low, run->seen_ns.high);
-	shm_barrier_add_failure(&b->barrier);
-}
-
-/* On rank 0, after a block: whether the cell ends with so many calls that count. */
-static bool cell_ends(struct bench *b, const struct cell_run *run, long calls, double start_us,
-		      double deadline_us)
-{
-	double now = now_us();
-
-	if (calls >= MIN_CALLS)
-		return now > deadline_us;
-	if (b->options.token_ns.high > 0 && now > start_us + TOKEN_GIVE_UP_S * 1e6) {
-		give_up(b, run);
-		return true;
-	}
-	return false;
+	return i;
 }
 
 /*
@@ -232,30 +187,18 @@ static bool cell_ends(struct bench *b, const struct cell_run *run, long calls, d
 static size_t run_calls(struct bench *b, struct cell_run *run)
 {
 	const struct coll_options *o = &b->options;
-	long wanted = coll_options_iterations(o, run->call.bytes), done, i;
+	long wanted = coll_options_iterations(o, run->call.bytes), done;
 	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
-	long block = wanted / BLOCKS_PER_CELL + 1;
-	double start, deadline, before_ns, after_ns;
-	bool stop = false, counts = false;
+	double deadline_us;
 
 	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
-	for (i = 0; i < warmup && !o->first; i++)
+	for (long i = 0; i < warmup && !o->first; i++)
 		run_call(b, run, true, !o->no_check, NULL);
-	start = now_us();
-	deadline = start + o->cell_seconds * 1e6 * (o->token_ns.high > 0 ? TOKEN_PATIENCE : 1);
-	before_ns = send_token(b, run);
-	for (i = 0; i < wanted && !stop; before_ns = after_ns) {
-		done = run_block(b, run, i, block < wanted - i ? block : wanted - i, deadline);
-		after_ns = send_token(b, run);
-		if (b->rank == 0) {
-			counts = block_counts(b, run, before_ns, after_ns);
-			stop = cell_ends(b, run, i + (counts ? done : 0), start, deadline);
-		}
-		i += shm_barrier_tell(&b->barrier, counts) ? done : 0;
-		stop = shm_barrier_tell(&b->barrier, stop);
-	}
+	deadline_us = now_us() + o->cell_seconds * 1e6;
+	done = o->osu ? run_osu_calls(b, run, wanted, deadline_us) :
+			run_aligned_calls(b, run, wanted, deadline_us);
 	run_call(b, run, true, !o->no_check, NULL);
-	return (size_t)i;
+	return (size_t)done;
 }
 
 /* On rank 0: each call's slowest rank, from the times that all ranks left in the segment. */
@@ -289,7 +232,6 @@ static void print(struct bench *b, struct cell_run *run, size_t n)
 	       stats_quantile(us, n, 0.1), stats_quantile(us, n, 0.9));
 	/* A cell can take a while; a pipe shows it at once too. */
 	fflush(stdout);
-	b->tokens_ns[b->cells++] = stats_median(run->tokens_ns, run->tokens);
 	free(us);
 }
 

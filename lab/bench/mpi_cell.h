@@ -13,13 +13,8 @@ struct bench {
 	int ranks;
 	struct shm_barrier barrier;
 	int rank;
-	double tokens_ns[OC_COLLECTIVES * SIZES_MOST]; /* on rank 0: a cell's median */
-	size_t cells;
 	uint64_t calls; /* of the whole program: the seed, so that no two calls send the same */
 };
-
-/* As onecopy-collectives takes calls: in so many blocks. */
-enum { BLOCKS_PER_CELL = 40 };
 
 /* The cell being measured, as this rank has it. */
 struct cell_run {
@@ -28,13 +23,9 @@ struct cell_run {
 	struct buffers send;
 	struct buffers recv;
 	double *times; /* this rank's, which all can read */
-	/* On rank 0: of the blocks that count, two for each, and of all. */
-	double tokens_ns[2 * (BLOCKS_PER_CELL + 1)];
-	size_t tokens;
-	struct range seen_ns;
 };
 
-/* Measure one cell on all ranks; rank 0 prints it, and keeps the median of its tokens. */
+/* Measure one cell on all ranks; rank 0 prints it. */
 void run_cell(struct bench *b, enum oc_collective collective, size_t bytes);
 
 /* Say what was wrong with a call, and make every rank end with status 1. absent: the rank that an

@@ -23,12 +23,6 @@ static int run_all(struct bench *b)
 				return STATUS_FAILED;
 		}
 	}
-	if (b->rank == 0 && b->cells) {
-		stats_sort(b->tokens_ns, b->cells);
-		printf("= token %d %.1f %.1f %.1f\n", b->ranks,
-		       stats_quantile(b->tokens_ns, b->cells, 0.5), b->tokens_ns[0],
-		       b->tokens_ns[b->cells - 1]);
-	}
 	return STATUS_OK;
 }
 

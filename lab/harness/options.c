@@ -158,27 +158,6 @@ void size_list_take(const char *option, const char *text, size_t least, struct s
 	free(copy);
 }
 
-void take_token(void *place, const char *text)
-{
-	struct range *range = place;
-	char *end;
-
-	range->low = strtod(text, &end);
-	if (end == text || *end != ':' || !(range->low >= 0) ||
-	    double_parse(end + 1, range->low, 1e6, &range->high))
-		usage("--token-ns takes two numbers from 0 to 1000000, of which the second one is no "
-		      "less, as in 0:140, not '%s'",
-		      text);
-}
-
-void take_token_text(void *place, const char *text)
-{
-	struct range range;
-
-	take_token(&range, text);
-	*(const char **)place = text;
-}
-
 static bool is_last(const struct option_row *row)
 {
 	return !row->name && !row->help;

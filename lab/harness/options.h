@@ -66,15 +66,6 @@ int size_parse(const char *text, size_t *bytes);
 size_t size_take(const char *option, const char *text, size_t least);
 void size_list_take(const char *option, const char *text, size_t least, struct size_list *list);
 
-/* --token-ns: "0:140", numbers from `low` to `high`, both included, up to a millisecond; else
- * usage(). */
-struct range {
-	double low, high;
-};
-void take_token(void *range, const char *text);
-/* The text, for a program that is run with it. */
-void take_token_text(void *place, const char *text);
-
 /* Lists of names in a sentence: "a, b, c". Cut where the text is full, which no list of ours is. */
 struct word_list {
 	char text[1024];

@@ -42,15 +42,6 @@ TEST(a_list_of_sizes_is_in_the_order_of_its_text)
 	assert_int_equal(list.at[0], 1 << 20);
 }
 
-TEST(a_range_has_both_its_ends)
-{
-	struct range range;
-
-	take_token(&range, "0.5:140");
-	assert_float_equal(range.low, 0.5, 0);
-	assert_float_equal(range.high, 140, 0);
-}
-
 TEST(numbers_out_of_range_or_with_rubbish_are_refused)
 {
 	double d;

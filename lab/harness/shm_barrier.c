@@ -14,8 +14,6 @@
 
 /* Two lines: the adjacent-line prefetcher fetches them in pairs. */
 enum { APART = 128, SPINS_BEFORE_YIELD = 64, SPINS_BEFORE_CLOCK = 4096 };
-/* Of the token: until the ranks have all arrived and the line's way is known, and then timed. */
-enum { TOKEN_WARMUP = 4, TOKEN_ROUNDS = 16 };
 
 static const int64_t idle_after_ns = 1000000;
 /* Above the time a release takes to reach all waiting ranks: two cache-line transfers. */
@@ -28,7 +26,6 @@ struct shm_segment {
 	alignas(APART) _Atomic uint32_t generation;
 	alignas(APART) _Atomic uint32_t stop;
 	_Atomic uint32_t failures;
-	alignas(APART) _Atomic uint32_t token;
 	alignas(APART)
 		int64_t start_ns; /* written by the last arrival, ordered as the generation is */
 	size_t samples;
@@ -253,38 +250,6 @@ void shm_barrier_align(struct shm_barrier *barrier)
 	meet(barrier, start_delay_ns);
 	while (clock_ns() < barrier->segment->start_ns) {
 	}
-}
-
-double shm_barrier_token_ns(struct shm_barrier *barrier)
-{
-	_Atomic uint32_t *token = &barrier->segment->token;
-	const uint32_t ranks = (uint32_t)barrier->ranks;
-	uint32_t at = (uint32_t)barrier->rank, round;
-	int64_t start = 0, end;
-
-	if (barrier->yield)
-		return 0;
-	/* After it the token is 0 on all ranks: rank 0 resets it before the wait that ends this. */
-	shm_barrier_wait(barrier);
-	for (round = 0; round < TOKEN_WARMUP + TOKEN_ROUNDS; round++, at += ranks) {
-		/* Acquire and release pair with each other from rank to rank; nothing else moves.
-		 */
-		while (atomic_load_explicit(token, memory_order_acquire) != at)
-			cpu_relax();
-		if (barrier->rank == 0 && round == TOKEN_WARMUP)
-			start = clock_ns();
-		atomic_store_explicit(token, at + 1, memory_order_release);
-	}
-	if (barrier->rank == 0)
-		while (atomic_load_explicit(token, memory_order_acquire) != at)
-			cpu_relax();
-	end = clock_ns();
-	if (barrier->rank == 0) {
-		/* Relaxed: all have seen their last value; the wait hands the 0 to them. */
-		atomic_store_explicit(token, 0, memory_order_relaxed);
-	}
-	shm_barrier_wait(barrier);
-	return barrier->rank ? 0 : (double)(end - start) / (TOKEN_ROUNDS * ranks);
 }
 
 double *shm_barrier_times(const struct shm_barrier *barrier, int rank)

@@ -50,13 +50,6 @@ void shm_barrier_wait(struct shm_barrier *barrier);
  */
 void shm_barrier_align(struct shm_barrier *barrier);
 
-/*
- * How far apart the CPUs of the ranks are just now: a token goes round all of them, and this is the
- * time from one to the next, in ns. All ranks call it; rank 0 gets the time, the others 0. Ranks
- * that outnumber the CPUs have no such distance: 0 for all.
- */
-double shm_barrier_token_ns(struct shm_barrier *barrier);
-
 /* This rank's times, @samples long. Others may read them after a wait. */
 double *shm_barrier_times(const struct shm_barrier *barrier, int rank);
 

@@ -60,35 +60,6 @@ TEST(five_processes_meet_in_every_round_and_stop_in_the_same_one)
 	shm_barrier_close(&barrier);
 }
 
-TEST(a_token_goes_round_and_comes_back_every_time)
-{
-	char name[SHM_BARRIER_NAME_CHARS];
-	struct shm_barrier barrier = { 0 };
-	int status, i;
-
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		skip();
-	shm_barrier_name(name);
-	if (fork() == 0) {
-		struct shm_barrier theirs = { 0 };
-
-		if (shm_barrier_meet(&theirs, name, 1, 2, 1))
-			_exit(1);
-		for (i = 0; i < 100; i++)
-			if (shm_barrier_token_ns(&theirs) != 0)
-				_exit(2);
-		_exit(0);
-	}
-	assert_int_equal(shm_barrier_meet(&barrier, name, 0, 2, 1), 0);
-	for (i = 0; i < 100; i++) {
-		/* No machine's CPUs meet within a nanosecond. */
-		assert_true(shm_barrier_token_ns(&barrier) > 1);
-	}
-	assert_true(wait(&status) > 0);
-	assert_int_equal(status, 0);
-	shm_barrier_close(&barrier);
-}
-
 TEST(a_rank_that_did_not_enter_is_named)
 {
 	char name[SHM_BARRIER_NAME_CHARS];

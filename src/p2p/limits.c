@@ -18,8 +18,8 @@
  * Of ranks that share a cache, and of others. AMD EPYC of family 25, 2 CPUs, 2026-11-22, us one
  * way, eager and rendezvous: near (a token takes 35 ns) 8 KiB 0.88 and 2.21, 16 KiB 2.06 and 2.85,
  * 32 KiB 4.18 and 4.02; far (160 ns) 8 KiB 3.83 and 2.60, 16 KiB 7.78 and 3.29. To measure again,
- * in turns: onecopy-pingpong --bytes 4096,8192,16384,32768 --cpus 0,1 --token-ns 0:60 (125:230)
- * with ONECOPY_P2P_EAGER=1K and =64K.
+ * in turns: onecopy-pingpong --bytes 4096,8192,16384,32768 --cpus 0,1 with ONECOPY_P2P_EAGER=1K and
+ * =64K.
  */
 #define EAGER_NEAR ((size_t)16 << 10)
 #define EAGER_FAR ((size_t)4 << 10)

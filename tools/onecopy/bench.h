@@ -38,7 +38,6 @@ struct bench_choice {
 	long rounds;
 	bool quick, every_parameter, touch, mapped, spare;
 	bool mpis[LAUNCHERS]; /* of messages, overlap and collectives */
-	const char *token_ns; /* "0:140", of the samples that count; NULL: all do */
 	const char *profile;  /* NULL: what jobs go by here */
 	const char *json, *out;
 	bool no_plots;

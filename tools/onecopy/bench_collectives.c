@@ -71,7 +71,6 @@ struct place {
 	size_t ranks;
 	bool oversubscribed;
 	char stem[32];
-	struct figure *token; /* what one took from rank to rank in a run: median, least, most */
 };
 
 static struct {
@@ -142,11 +141,9 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 
 	/* MPICH 4.0.2's own persistent Scatter delivers what its first start found in the buffer.
 	 */
-	snprintf(arguments, sizeof(arguments), "%s %s%s%s%s%s", compare.arguments,
+	snprintf(arguments, sizeof(arguments), "%s %s%s%s", compare.arguments,
 		 place->way->arguments, place->way->keeps && !variant->onecopy ? " --no-check" : "",
-		 step->at == CONFIG_LIMIT ? " --memcpy" : "",
-		 o->token_ns && !place->oversubscribed ? " --token-ns " : "",
-		 o->token_ns && !place->oversubscribed ? o->token_ns : "");
+		 step->at == CONFIG_LIMIT ? " --memcpy" : "");
 	if (!err)
 		err = run_program(results, &run, round, why, sizeof(why));
 	if (!err && run.values < compare.cells) {
@@ -240,11 +237,6 @@ static void plan_place(struct place *place)
 		figure->log_y = figure->folded = true;
 		figure->group = group;
 	}
-	place->token = figure_new(results, &place->ranks, 1, "ns", "%s-token", place->stem);
-	place->token->title =
-		results_text(compare.results, "A token from rank to rank, %zu ranks", ranks);
-	place->token->folded = true;
-	place->token->x_name = "ranks";
 	results_turn(results);
 	for (unsigned int config = 0; config < CONFIGS; config++) {
 		if (takes_turns((int)config))
@@ -290,28 +282,6 @@ static bool is_large(const struct figure *figure, unsigned int x)
 static bool is_barrier(const struct figure *figure, unsigned int x)
 {
 	return figure->x[x] == 0;
-}
-
-/* Where it varies, so does what is measured. */
-static void note_token(const struct place *place, struct comparison *comparison)
-{
-	const struct figure *token = place->token;
-	double least = INFINITY, most = 0;
-
-	for (unsigned int s = 0; s < token->series_count; s++) {
-		const struct figure_cell *cell = figure_cell(token, s, 0);
-
-		for (unsigned int r = 0; r < compare.results->complete && cell->spread; r++) {
-			least = fmin(least, cell->spread[r][0]);
-			most = fmax(most, cell->spread[r][1]);
-		}
-	}
-	if (most > 0)
-		comparison->note = results_text(
-			compare.results,
-			"A token took %.0f to %.0f ns from rank to rank (medians of the cells)%s%s.",
-			least, most, compare.options->token_ns ? "; counted are calls with " : "",
-			compare.options->token_ns ? compare.options->token_ns : "");
 }
 
 static void compare_place(const struct place *place, int config)
@@ -363,7 +333,6 @@ static void compare_place(const struct place *place, int config)
 	c->floor = over ? 0.5 : 0.95;
 	memcpy(c->groups, groups, sizeof(groups));
 	c->group_count = sizeof(groups) / sizeof(groups[0]);
-	note_token(place, c);
 }
 
 /* Of many tables the losses are said once more, together. */

@@ -190,8 +190,6 @@ static void plan_runs(struct bench *bench, struct view *view, unsigned int varia
 	fprintf(out, "--seconds %g%s", bench->options.quick ? POINT_QUICK_S : POINT_S, options);
 	for (unsigned int i = 0; i < sizes->count; i++)
 		fprintf(out, "%s%zu", i ? "," : " --bytes ", sizes->at[i]);
-	if (bench->options.token_ns)
-		fprintf(out, " --token-ns %s", bench->options.token_ns);
 	fclose(out);
 	results_turn(&bench->results);
 	for (unsigned int v = 0; v < variants; v++)

@@ -125,11 +125,6 @@ const struct option_set bench_options = {
 			  "With overlap: odd ranks sleep instead of computing, so that their CPUs are "
 			  "idle; ranks are not bound",
 			  AT(spare) },
-			{ "token-ns", 0, "LOW:HIGH",
-			  "With p2p and collectives: count only what was measured while a token took so "
-			  "long from one rank's CPU to the next one's, as a virtual machine's host may move "
-			  "its CPUs",
-			  .take = take_token_text, AT(token_ns) },
 			{ "mapped", 0, NULL,
 			  "With algorithms and model: all buffers lie in shared heaps, which the ranks "
 			  "map",
@@ -234,8 +229,6 @@ static void check_whose(const struct bench_choice *o)
 			      o->with || o->mpirun || o->program;
 
 	only(o, BENCH_P2P, o->touch, "--touch", "'p2p' takes");
-	only(o, BENCH_P2P | BENCH_COLLECTIVES, o->token_ns, "--token-ns",
-	     "'p2p' and 'collectives' take");
 	only(o, BENCH_OVERLAP, o->spare, "--spare", "'overlap' takes");
 	only(o, OWN_RANKS, o->mapped, "--mapped", "'algorithms' and 'model' take");
 	only(o, OF_AN_MPI, memchr(o->mpis, true, sizeof(o->mpis)), "--mpi",
@@ -388,9 +381,8 @@ int bench_main(int argc, char **argv)
 	results_begin(results, argc, argv, (unsigned int)options->rounds);
 	if (options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
 		results->about = "'*': what jobs take.";
-	results->settings = json_pack("{s:i, s:b, s:b, s:s*}", "ranks", (int)options->ranks,
-				      "quick", options->quick, "mapped", options->mapped,
-				      "token_ns", options->token_ns);
+	results->settings = json_pack("{s:i, s:b, s:b}", "ranks", (int)options->ranks, "quick",
+				      options->quick, "mapped", options->mapped);
 	failed = run(&bench);
 	if (!options->json || strcmp(options->json, "-") != 0)
 		results_print(results, stdout);

@@ -216,7 +216,6 @@ SCENARIO(command)
 		{ "bench collectives reduce --bytes 6", 2, "6", "multiples of 4" },
 		{ "bench collectives --runs 0", 2, "'0'", "1 to 401" },
 		{ "bench collectives --cached --cold", 2, "--cached and --cold", "exclude" },
-		{ "bench collectives --token-ns 9:1", 2, "--token-ns takes", "'9:1'" },
 		{ "bench collectives --gate --runs 5", 2, "--gate", "at least 6" },
 		{ "bench collectives --better --mpi both", 2, "--better", "one of them" },
 		{ "bench collectives --out /etc/passwd", 1, "/etc/passwd",

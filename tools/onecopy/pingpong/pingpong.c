@@ -24,8 +24,6 @@
 #include <string.h>
 
 enum { SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
-/* Samples between two looks at the distance of the CPUs: see distance.c. */
-#define BLOCKS 10
 /* A sample is of as many round trips as take this long: the clock is not to be measured. */
 #define SAMPLE_S 5e-6
 /* As of onecopy bench p2p: an MPI counts a message in an int. */
@@ -38,7 +36,6 @@ enum { SAMPLES = 1001, SAMPLES_LEAST = 5, WARM_UP = 3, LINE = 64 };
 struct options {
 	struct size_list sizes, cpus;
 	double seconds;
-	struct range token_ns;
 	bool touch, stream, both, halo, ring, alltoall, misses, shared;
 };
 
@@ -247,27 +244,18 @@ static uint32_t messages_of(const struct bench *b)
 	return by_neighbours(b) ? 1 : by_windows(b) ? WINDOW : 2;
 }
 
-/* Returns how many were made: at least `count`, which are those that count. */
-static unsigned int take_samples(struct bench *b, size_t bytes, unsigned int batch,
-				 unsigned int count, double *samples)
+static void take_samples(struct bench *b, size_t bytes, unsigned int batch, unsigned int count,
+			 double *samples)
 {
 	void (*go)(struct bench *, size_t, unsigned int) = what_to_do(b);
 	uint32_t messages = messages_of(b);
-	unsigned int block = count / BLOCKS + 1, made = 0, n;
 
-	distance_begin();
-	for (unsigned int i = 0; i < count;) {
-		n = block < count - i ? block : count - i;
-		for (unsigned int k = i; k < i + n; k++) {
-			double begin = now_s();
+	for (unsigned int i = 0; i < count; i++) {
+		double begin = now_s();
 
-			go(b, bytes, batch);
-			samples[k] = (now_s() - begin) / (batch * messages);
-		}
-		made += n;
-		i += distance_keeps() ? n : 0;
+		go(b, bytes, batch);
+		samples[i] = (now_s() - begin) / (batch * messages);
 	}
-	return made;
 }
 
 static void print(const struct bench *b, size_t bytes, double s, double misses)
@@ -291,7 +279,7 @@ static void measure(struct bench *b, size_t bytes)
 	void (*go)(struct bench *, size_t, unsigned int) = what_to_do(b);
 	uint32_t messages = messages_of(b);
 	double samples[SAMPLES], begin, each;
-	unsigned int count, batch, made;
+	unsigned int count, batch;
 	uint64_t misses, word;
 
 	verify(b, bytes);
@@ -306,13 +294,13 @@ static void measure(struct bench *b, size_t bytes)
 	batch = (unsigned int)(word >> 32);
 	count = (unsigned int)word;
 	misses = b->counts ? misses_read() : 0;
-	made = take_samples(b, bytes, batch, count, samples);
+	take_samples(b, bytes, batch, count, samples);
 	misses = b->counts ? misses_read() - misses : 0;
 	misses = sum_up(b, misses);
 	if (b->me.rank)
 		return;
 	print(b, bytes, stats_median(samples, count),
-	      (double)misses / ((double)made * batch * messages));
+	      (double)misses / ((double)count * batch * messages));
 }
 
 static void bind_rank(const struct options *options, uint32_t rank)
@@ -364,9 +352,6 @@ static const struct option_set set = {
 			  AT(alltoall) },
 			{ "misses", 0, NULL, "Count cache misses", AT(misses) },
 			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
-			{ "token-ns", 0, "LOW:HIGH",
-			  "Count only what a token took so long before and behind",
-			  .take = take_token, AT(token_ns) },
 			{ 0 } },
 	.about = "Times messages between ranks. Run by onecopy bench p2p and messages.",
 };
@@ -388,7 +373,6 @@ int main(int argc, char **argv)
 		fail(by_neighbours(&bench) ? "neighbours take 2 ranks and more" :
 					     "a ping-pong takes 2 ranks");
 	bind_rank(&options, bench.me.rank);
-	distance_open(&bench.me, options.token_ns.low, options.token_ns.high);
 	most = most ? most : 1;
 	blocks = options.alltoall ? bench.me.ranks : 1;
 	bench.send = transport_memory(blocks * most, options.shared);

@@ -35,25 +35,9 @@ struct window {
 void transport_window(const struct window *window, size_t bytes);
 /* A block to and from each rank. Of MPIs alone. */
 void transport_alltoall(const void *send, void *recv, size_t bytes);
-/* Of a rank that waits outside of the transport: what peers may still need of it. */
-void transport_drive(void);
 /* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as
  * it is. NULL: there is none. */
 void *transport_memory(size_t bytes, bool shared);
-
-/* ---- distance.c: which samples count, by a token between the ranks' CPUs ------------------------
- */
-
-/*
- * Samples count while the token takes low_ns to high_ns from rank to rank; high_ns 0, or ranks that
- * outnumber the CPUs: all do. All ranks call all of these, and get the same answer.
- */
-void distance_open(const struct transport *me, double low_ns, double high_ns);
-/* Before the first samples. */
-void distance_begin(void);
-/* Whether those since the last call count. Ends the program when it takes too
- * long. */
-bool distance_keeps(void);
 
 /* ---- misses.c: the processor's counter of last-level cache misses ------------------------------
  */

@@ -53,13 +53,6 @@ void transport_alltoall(const void *send, void *recv, size_t bytes)
 	MPI_Alltoall(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-void transport_drive(void)
-{
-	int flag;
-
-	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
-
 /* What a program that knows nothing of onecopy has. */
 void *transport_memory(size_t bytes, bool shared)
 {

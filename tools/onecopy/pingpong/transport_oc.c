@@ -100,11 +100,6 @@ void transport_alltoall(const void *send, void *recv, size_t bytes)
 	fail("--alltoall is of the MPIs", -ENOTSUP);
 }
 
-/* A blocking message is gone when its call returns. */
-void transport_drive(void)
-{
-}
-
 void *transport_memory(size_t bytes, bool shared)
 {
 	size_t whole = (bytes + 4095) / 4096 * 4096;
