@@ -23,6 +23,11 @@ static const char *collective_word(unsigned int i)
 	return i < OC_COLLECTIVES ? oci_collective_name((enum oc_collective)i) : NULL;
 }
 
+enum oc_collective collective_take(const char *word)
+{
+	return word_take(word, "a collective of onecopy", collective_word, "");
+}
+
 void take_sizes(void *list, const char *text)
 {
 	size_list_take("--sizes", text, 1, list);
@@ -47,8 +52,7 @@ void take_collectives(void *place, const char *text)
 		usage("no memory for the collectives");
 	list->n = 0;
 	while ((word = strsep(&rest, ",")))
-		collective_list_add(list, word_take(word, "a collective", collective_word,
-						    ", with commas between"));
+		collective_list_add(list, collective_take(word));
 	free(copy);
 }
 

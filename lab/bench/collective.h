@@ -45,6 +45,7 @@ struct collective_error {
 /* "bcast,gather", each once; "4,1K,64K". Each ends the program where it is wrong. */
 void take_collectives(void *list, const char *text);
 void take_sizes(void *list, const char *text);
+enum oc_collective collective_take(const char *word);
 /* One more, if it is not there. */
 void collective_list_add(struct collective_list *list, enum oc_collective collective);
 /* Those that are measured unless others are named. */

@@ -4,7 +4,6 @@
  * copies, and nowhere else; and it is taken where it was quicker. Each rank forbids itself
  * process_vm_readv() before it makes its team.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -16,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +24,7 @@
 #include "p2p/p2p.h"
 #include "support/arena.h"
 #include "support/fork_team.h"
+#include "support/process.h"
 #include "support/test.h"
 
 #define BYTES ((size_t)200003)
@@ -76,24 +75,6 @@ static uint64_t far_line(const uint64_t *word)
 {
 	(void)word;
 	return 120;
-}
-
-/* How many pipes this process has open. */
-static int pipes(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int count = 0;
-
-	while (dir && (entry = readdir(dir))) {
-		struct stat status;
-
-		if (!fstat(atoi(entry->d_name), &status) && S_ISFIFO(status.st_mode))
-			count++;
-	}
-	if (dir)
-		closedir(dir);
-	return count;
 }
 
 static uint8_t byte_of(size_t i, int round)
@@ -173,7 +154,7 @@ static int rank_of(const struct oc_bootstrap *bootstrap, void *arg)
 	buffer = pair->in_heap ? oct_arena_take(&arena, pair->bytes) : malloc(pair->bytes);
 	if (oct_barrier(team))
 		return 3; /* what is opened for other reasons is open */
-	before = pipes();
+	before = oct_pipes();
 	for (int round = 0; round < FIRST + (pair->way ? TOLD : TRIED); round++) {
 		struct oci_pipe_choice *choice =
 			round < FIRST ? NULL : team->p2p->in[!bootstrap->rank].choice;
@@ -183,7 +164,7 @@ static int rank_of(const struct oc_bootstrap *bootstrap, void *arg)
 		if (pass(team, pair, buffer, round))
 			return 4;
 	}
-	held = pipes() - before;
+	held = oct_pipes() - before;
 	/* Its own has two ends here. */
 	if (bootstrap->rank)
 		pair->had_pipe = held % 2;

@@ -3,16 +3,15 @@
  * message_random_test's affair, which runs with each way forced. */
 #include <stdbool.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/fork_team.h"
+#include "support/process.h"
 #include "support/test.h"
 
 #define BYTES ((size_t)1000003)
@@ -32,24 +31,6 @@ static size_t right(const uint8_t *bytes, unsigned int seed)
 	return i;
 }
 
-/* How many pipes this process has open. */
-static int pipes(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int count = 0;
-
-	while (dir && (entry = readdir(dir))) {
-		struct stat status;
-
-		if (!fstat(atoi(entry->d_name), &status) && S_ISFIFO(status.st_mode))
-			count++;
-	}
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
 /* No descriptor is left to this process, or as many as it had. */
 static void starve(bool starved)
 {
@@ -67,7 +48,7 @@ static void starve(bool starved)
 static int pass(struct oc_team *team, int me, int starved, unsigned int seed, int *piped)
 {
 	uint8_t *bytes = malloc(BYTES);
-	int before = pipes(), failed;
+	int before = oct_pipes(), failed;
 
 	starve(me == starved);
 	fill(bytes, me ? 0 : seed);
@@ -75,7 +56,7 @@ static int pass(struct oc_team *team, int me, int starved, unsigned int seed, in
 	if (!failed && right(bytes, seed) != BYTES)
 		failed = 1;
 	starve(false);
-	*piped = pipes() > before;
+	*piped = oct_pipes() > before;
 	free(bytes);
 	return failed;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /*
@@ -59,6 +60,16 @@ static inline unsigned int oct_descriptors(void)
 
 	for (int fd = 0; fd < 4096; fd++)
 		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static inline int oct_pipes(void)
+{
+	struct stat status;
+	int count = 0;
+
+	for (int fd = 0; fd < 8192; fd++)
+		count += !fstat(fd, &status) && S_ISFIFO(status.st_mode);
 	return count;
 }
 

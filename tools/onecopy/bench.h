@@ -91,6 +91,12 @@ void bench_take_ways(void *ways, const char *text);
 
 /* bench_program.c: the programs that are installed beside the command. */
 
+/* Of a collective, over the sizes; a barrier has none. */
+struct figure *bench_figure(struct bench *bench, enum oc_collective collective, const char *unit,
+			    const char *name);
+/* Of a group: subject against stock, within each round, beside stock against itself. */
+void bench_against(struct bench *bench, unsigned int group, const char *stock, const char *subject,
+		   const char *title);
 /* Puts into a run what it lacks of onecopy-NAME[-MPI], this command's `run` and the time that it
  * may take. 0; -ENOENT and why, without a full stop: the program is not there. */
 int bench_prepare(struct run *run, const char *name, char *why, size_t n);

@@ -31,8 +31,6 @@ static struct job {
 } jobs[OC_COLLECTIVES];
 static unsigned int job_count;
 
-static const size_t no_bytes;
-
 static bool is_single_copy(void)
 {
 	const struct oc_mechanism_info *info;
@@ -117,12 +115,10 @@ static int measure_size(struct results *results, struct step *step, unsigned int
 
 static void plan_collective(struct bench *bench, enum oc_collective collective)
 {
-	const struct size_list *sizes = &bench->options.sizes;
-	bool barrier = collective == OC_BARRIER;
 	const char *name = oci_collective_name(collective);
-	struct figure *figure = figure_new(&bench->results, barrier ? &no_bytes : sizes->at,
-					   barrier ? 1 : sizes->count, "us", "%s-%u", name,
-					   bench->options.ranks);
+	struct figure *figure =
+		bench_figure(bench, collective, "us",
+			     results_text(&bench->results, "%s-%u", name, bench->options.ranks));
 	struct job *job = &jobs[job_count++];
 
 	figure->title = results_text(&bench->results, "Algorithms of %s on %u ranks", name,

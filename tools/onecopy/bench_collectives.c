@@ -86,8 +86,6 @@ static struct {
 	bool unverified;
 } compare;
 
-static const size_t no_bytes;
-
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 static json_int_t sum_calls(const json_t *rows)
@@ -211,7 +209,7 @@ static bool has_several(const bool *chosen, int n)
 	return count > 1;
 }
 
-static void plan_place(struct place *place)
+static void plan_place(struct bench *bench, struct place *place)
 {
 	const struct bench_choice *o = compare.options;
 	struct results *results = compare.results;
@@ -225,11 +223,9 @@ static void plan_place(struct place *place)
 		 has_several(o->ways, BENCH_WAYS) ? place->way->name : "");
 	for (int i = 0; i < o->collectives.n; i++) {
 		enum oc_collective collective = o->collectives.at[i];
-		bool barrier = collective == OC_BARRIER;
 		const char *name = oci_collective_name(collective);
-		struct figure *figure = figure_new(results, barrier ? &no_bytes : o->sizes.at,
-						   barrier ? 1 : o->sizes.count, "us", "%s-%s",
-						   place->stem, name);
+		struct figure *figure = bench_figure(
+			bench, collective, "us", results_text(results, "%s-%s", place->stem, name));
 
 		figure->title = results_text(compare.results, "%s, %zu ranks", name, ranks);
 		figure->about = place->way->about;
@@ -378,7 +374,7 @@ void bench_collectives_plan(struct bench *bench)
 		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : o->sizes.count;
 	write_arguments();
 	for (unsigned int i = 0; i < compare.place_count; i++)
-		plan_place(&compare.places[i]);
+		plan_place(bench, &compare.places[i]);
 }
 
 void bench_collectives_end(struct bench *bench)

@@ -55,8 +55,6 @@ static struct place {
 	char arguments[1024];
 } places[LAUNCHERS];
 
-static const size_t no_bytes;
-
 static int run_variant(struct results *results, struct step *step, unsigned int round)
 {
 	struct place *place = step->context;
@@ -75,16 +73,14 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 
 static void plan_figures(struct bench *bench, struct place *place, enum oc_collective collective)
 {
-	const struct size_list *sizes = &bench->options.sizes;
 	const struct launcher_info *mpi = launcher_info(place->mpi);
 	const char *name = oci_collective_name(collective);
-	bool barrier = collective == OC_BARRIER;
 
 	for (int q = 0; q < QUANTITIES; q++) {
 		const struct quantity *quantity = &quantities[q];
-		struct figure *figure = figure_new(&bench->results, barrier ? &no_bytes : sizes->at,
-						   barrier ? 1 : sizes->count, quantity->unit,
-						   "%s-%s-%s", mpi->word, name, quantity->name);
+		struct figure *figure = bench_figure(
+			bench, collective, quantity->unit,
+			results_text(&bench->results, "%s-%s-%s", mpi->word, name, quantity->name));
 
 		figure->title = results_text(&bench->results, "I%s of %s, %u ranks: %s", name,
 					     mpi->name, bench->options.ranks, quantity->title);
@@ -103,16 +99,9 @@ static void plan_figures(struct bench *bench, struct place *place, enum oc_colle
 static void plan_comparison(struct bench *bench, const struct place *place, const char *subject,
 			    const char *against)
 {
-	struct comparison *c =
-		results_compare(&bench->results, (unsigned int)place->mpi, against, subject);
-
-	c->title = results_text(&bench->results, "%s, the calls alone: %s against %s",
-				launcher_info(place->mpi)->name, subject, against);
-	c->about = results_text(&bench->results,
-				"us. ratio: stock/%s, within each round; control: stock/stock.",
-				subject);
-	c->control = "control";
-	c->floor = 0.95;
+	bench_against(bench, (unsigned int)place->mpi, against, subject,
+		      results_text(&bench->results, "%s, the calls alone: %s against %s",
+				   launcher_info(place->mpi)->name, subject, against));
 }
 
 static void write_arguments(const struct bench *bench, struct place *place)

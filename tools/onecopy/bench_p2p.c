@@ -309,18 +309,10 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 	rate->title = results_text(&bench->results, "Messages of %s: %s, rate", name, title);
 	rate->about = "The same as rates.";
 	rate->more_is_better = rate->folded = true;
-	for (int s = 0; s < 2; s++) {
-		struct comparison *c =
-			results_compare(&bench->results, view_count, "stock", subjects[s]);
-
-		c->title = results_text(&bench->results, "%s, %s: %s", name, title, subjects[s]);
-		c->about = results_text(
-			&bench->results,
-			"us. ratio: stock/%s, within each round; control: stock/stock.",
-			subjects[s]);
-		c->control = "control";
-		c->floor = 0.95;
-	}
+	for (int s = 0; s < 2; s++)
+		bench_against(
+			bench, view_count, "stock", subjects[s],
+			results_text(&bench->results, "%s, %s: %s", name, title, subjects[s]));
 	plan_runs(bench, view, SERVED, flow->option);
 }
 

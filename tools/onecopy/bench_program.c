@@ -48,6 +48,30 @@ int bench_prepare(struct run *run, const char *name, char *why, size_t n)
 	return run->program ? 0 : -ENOENT;
 }
 
+struct figure *bench_figure(struct bench *bench, enum oc_collective collective, const char *unit,
+			    const char *name)
+{
+	static const size_t no_bytes;
+	const struct size_list *sizes = &bench->options.sizes;
+	bool barrier = collective == OC_BARRIER;
+
+	return figure_new(&bench->results, barrier ? &no_bytes : sizes->at,
+			  barrier ? 1 : sizes->count, unit, "%s", name);
+}
+
+void bench_against(struct bench *bench, unsigned int group, const char *stock, const char *subject,
+		   const char *title)
+{
+	struct comparison *c = results_compare(&bench->results, group, stock, subject);
+
+	c->title = title;
+	c->about = results_text(&bench->results,
+				"us. ratio: stock/%s, within each round; control: stock/stock.",
+				subject);
+	c->control = "control";
+	c->floor = 0.95;
+}
+
 FILE *bench_arguments(char *text, size_t n, const struct bench_choice *options)
 {
 	FILE *out = must(fmemopen(text, n, "w"));

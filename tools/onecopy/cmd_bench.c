@@ -81,7 +81,7 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 		      "and 'messages' openmpi or mpich",
 		      text);
 	else if (options->what)
-		collective_list_add(&options->collectives, name_collective(text));
+		collective_list_add(&options->collectives, collective_take(text));
 	else
 		options->what = words[word_take(text, "measured by 'onecopy bench'", word_of,
 						", or nothing for all but p2p, messages, overlap, "

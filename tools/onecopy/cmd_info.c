@@ -78,7 +78,7 @@ static int print_plan(const struct info_choice *options)
 	if (options->count < 3)
 		usage("--plan needs COLLECTIVE ALGORITHM RANKS, such as: onecopy info "
 		      "--plan bcast knomial:4 8");
-	collective = name_collective(options->arguments[0]);
+	collective = collective_take(options->arguments[0]);
 	name_check_algorithm(collective, options->arguments[1]);
 	ranks = predict_ranks(options->arguments[2], 1);
 	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1], ranks,

@@ -45,7 +45,7 @@ static void take_force(void *options, const char *words)
 	if (!equals || equals == words || !equals[1])
 		usage("--force %s: expected COLLECTIVE=ALGORITHM, such as bcast=knomial:4", words);
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - words), words);
-	collective = name_collective(name);
+	collective = collective_take(name);
 	name_check_algorithm(collective, equals + 1);
 	name_variable(collective, variable, sizeof(variable));
 	set(options, variable, equals + 1);

@@ -6,16 +6,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-static const char *collective_word(unsigned int i)
-{
-	return i < OC_COLLECTIVES ? oci_collective_name((enum oc_collective)i) : NULL;
-}
-
-enum oc_collective name_collective(const char *name)
-{
-	return word_take(name, "a collective of onecopy", collective_word, "");
-}
-
 void name_check_algorithm(enum oc_collective collective, const char *words)
 {
 	const char *expected = "";

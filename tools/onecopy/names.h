@@ -4,9 +4,9 @@
 #ifndef ONECOPY_NAMES_H
 #define ONECOPY_NAMES_H
 
+#include "lab/bench/collective.h"
 #include "lab/inspect/inspect.h"
 
-enum oc_collective name_collective(const char *name);
 /* "knomial:4" of this collective, "auto" or "mpi". */
 void name_check_algorithm(enum oc_collective collective, const char *words);
 /* As the library spells them. */

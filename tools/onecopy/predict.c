@@ -65,7 +65,7 @@ void predict_take_collective(void *choice, const char *text, struct argp_state *
 		usage("'%s' is one argument too many: 'onecopy %s' takes one collective", text,
 		      options->command);
 	options->collective = text;
-	options->call.collective = name_collective(text);
+	options->call.collective = collective_take(text);
 }
 
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
