@@ -4,7 +4,6 @@
  * and time. With numbers of ranks as arguments the program prints the table of
  * docs/results/ranks.csv.
  */
-#include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "os/os.h"
 #include "support/fork_team.h"
+#include "support/process.h"
 #include "support/test.h"
 
 enum quantity { SHARED, USED, HEAP, TABLES, MAPPINGS, DESCRIPTORS, CPU_US, US, QUANTITIES };
@@ -24,43 +24,6 @@ enum quantity { SHARED, USED, HEAP, TABLES, MAPPINGS, DESCRIPTORS, CPU_US, US, Q
 struct taken {
 	long of[QUANTITIES];
 };
-
-static long descriptors(void)
-{
-	DIR *open_ones = opendir("/proc/self/fd");
-	long count = 0;
-
-	while (open_ones && readdir(open_ones))
-		count++;
-	closedir(open_ones);
-	return count;
-}
-
-static long mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	long count = 0;
-
-	for (int c; maps && (c = getc(maps)) != EOF;)
-		count += c == '\n';
-	if (maps)
-		fclose(maps);
-	return count;
-}
-
-static long page_table_bytes(void)
-{
-	FILE *status = fopen("/proc/self/status", "re");
-	char line[128];
-	long kib = 0;
-
-	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "VmPTE: %ld kB", &kib) == 1)
-			break;
-	if (status)
-		fclose(status);
-	return kib << 10;
-}
 
 static long cpu_us(void)
 {
@@ -81,9 +44,9 @@ static struct taken now(void)
 		taken.of[SHARED] = 512 * (long)file.st_blocks;
 	taken.of[USED] = (long)oci_segment_live_bytes();
 	taken.of[HEAP] = (long)mallinfo2().uordblks;
-	taken.of[TABLES] = page_table_bytes();
-	taken.of[MAPPINGS] = mappings();
-	taken.of[DESCRIPTORS] = descriptors();
+	taken.of[TABLES] = oct_field("/proc/self/status", "VmPTE: %ld") << 10;
+	taken.of[MAPPINGS] = oct_mappings();
+	taken.of[DESCRIPTORS] = oct_descriptors();
 	taken.of[CPU_US] = cpu_us();
 	taken.of[US] = (long)(oci_clock_ns() / 1000);
 	return taken;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every way to allocate, and memory given back. */
 #include "check.h"
+#include "support/process.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -170,20 +171,6 @@ static void given_back(void)
 	free(big);
 }
 
-static size_t large_page_kib(void)
-{
-	FILE *file = fopen("/proc/self/smaps_rollup", "re");
-	size_t kib = 0;
-	char line[256];
-
-	CHECK(file);
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "ShmemPmdMapped: %zu", &kib) == 1)
-			break;
-	fclose(file);
-	return kib;
-}
-
 /* Backed before it is touched, and by nothing but large pages; skipped where it is not. */
 static void large_pages(void)
 {
@@ -194,7 +181,8 @@ static void large_pages(void)
 	CHECK(in_arena(big, most));
 	if (arena()->counts().used < before + most / 2)
 		_Exit(77);
-	CHECK(large_page_kib() >= most / 2 / 1024);
+	CHECK((size_t)oct_field("/proc/self/smaps_rollup", "ShmemPmdMapped: %ld") >=
+	      most / 2 / 1024);
 	for (size_t i = 0; i < most; i += 1000)
 		CHECK(!big[i]);
 	memset(big, 1, most);

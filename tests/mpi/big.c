@@ -5,6 +5,7 @@
  * Exits with 77 and a sentence where the machine's memory is too short.
  */
 #include "checked.h"
+#include "support/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,20 +59,6 @@ static void check(long first, long count, int from, int sum, const char *what)
 			case_fail("%s: double %ld of %ld is %g, not %g", what, first + i, count,
 				  buffer[first + i], should);
 	}
-}
-
-static long available_mib(void)
-{
-	FILE *file = fopen("/proc/meminfo", "re");
-	char line[256];
-	long kib = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "MemAvailable: %ld", &kib) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kib / 1024;
 }
 
 static void bcast(int root, enum form form)
@@ -182,7 +169,7 @@ static void far_apart(void)
 
 int main(int argc, char **argv)
 {
-	long need, have = available_mib();
+	long need, have = oct_field("/proc/meminfo", "MemAvailable: %ld") / 1024;
 
 	case_begin(&argc, &argv, &rank, &ranks);
 	need = ranks * (COUNT / 1000 * 8 / 1000) * 3 / 2;

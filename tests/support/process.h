@@ -28,6 +28,21 @@ static inline double oct_waited_s(void)
 	return 1e-9 * (double)waited;
 }
 
+/* What a file of /proc says of it, such as "VmPTE: %ld", in its unit. */
+static inline long oct_field(const char *path, const char *format)
+{
+	FILE *file = fopen(path, "re");
+	char line[256];
+	long value = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, format, &value) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return value;
+}
+
 static inline void oct_memory(size_t *address_space, size_t *resident)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
