@@ -85,7 +85,7 @@ shell 0 Mechanisms Topology 'ulimit -n 10; $0 info'
 shell 0 'raise ulimit -f' Topology 'ulimit -f 0; $0 info'
 denied process_vm_readv 'cma   refused' seccomp
 denied memfd_create Mechanisms Topology
-denied io_uring_setup 'a thread runs them: io_uring is forbidden' Topology
+denied io_uring_setup 'a thread, while the program computes' 'io_uring is forbidden: by'
 denied memfd_create,process_vm_readv,process_vm_writev,pidfd_open,fallocate,getrandom,madvise,prctl \
 	refused Topology
 
