@@ -14,8 +14,8 @@ _Static_assert(OCI_LEARNED_SLOTS == (DECIDED | SLOT), "what a test sets is what 
 #define FEW_TRIES 5u
 /*
  * Copies from one look to the next, four times as many each time: the first one meets caches, page
- * tables and slots that nobody has used before, and errs. Trying the slower way costs 1.5 % of the
- * first 4096 copies, less than 1 % of all later ones.
+ * tables and slots that nobody has used before, and errs. Of 16 copies each time that go the slower
+ * way, four times in the first 4096, then once. After 64 looks their count begins anew.
  */
 #define AGAIN_FIRST 64u
 #define AGAIN_MOST 4096u

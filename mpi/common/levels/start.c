@@ -17,7 +17,7 @@
 #define NO_LANES "a rank has no memory or communicator for nonblocking calls on several nodes"
 #define REWORDED "words of an info key came after the communicator's first nonblocking call"
 
-/* Messages of a lane are told by a tag, which any MPI has. */
+/* Messages of a lane are told by a tag: so many any MPI has. Lanes beyond have no messages. */
 enum { MOST_TAGS = 32767 };
 
 /* They are made together, and have the same room but where a rank had no memory for more. */
@@ -183,8 +183,8 @@ int oci_mpi_levels_init(struct oci_mpi_comm *self, struct oci_mpi_request *reque
 		p.l = oci_levels_of(self);
 		reason = p.l ? oci_levels_lack(&p) : self->why;
 	}
-	if (!reason &&
-	    (p.l->tags == MOST_TAGS || (oci_levels_has_messages(&p) && !oci_levels_messages(self))))
+	if (!reason && oci_levels_has_messages(&p) &&
+	    (p.l->tags >= MOST_TAGS || !oci_levels_messages(self)))
 		reason = OCI_LEVELS_NO_MESSAGES;
 	if (!reason) {
 		struct oci_mpi_lane *lane = make_lane(&p, request && !keep(request, &p, true));
