@@ -324,6 +324,7 @@ struct oci_rendezvous *oci_line_get(struct oci_p2p *p2p)
 	/* Relaxed: whoever used it before has written it for the last time; who will use it next
 	 * learns of it by a cell. */
 	oci_store_relaxed(&line->state, OCI_RENDEZVOUS_OPEN);
+	oci_store_relaxed(&line->lost, 0);
 	return line;
 }
 

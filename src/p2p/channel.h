@@ -84,22 +84,25 @@ enum oci_rendezvous_state {
 	OCI_RENDEZVOUS_OPEN,
 	OCI_RENDEZVOUS_HELP, /* "I copy; help, if you only wait": DONE or SEND follows */
 	OCI_RENDEZVOUS_DONE, /* the buffer is the sender's again */
-	OCI_RENDEZVOUS_SEND, /* "please send": as below; through a pipe DONE follows */
+	OCI_RENDEZVOUS_SEND, /* "please send": as below; through a pipe DONE or REST follows */
+	OCI_RENDEZVOUS_REST, /* "what is missing through the ring: your pipe is lost" */
 };
 
 struct oci_rendezvous {
-	uint64_t state;	 /* the receiver writes it, last; the sender polls it */
-	uint64_t method; /* SEND: enum oci_p2p_method by which to send */
-	uint64_t at;	 /* SEND: from this byte on */
-	uint64_t bytes;	 /* SEND: so many */
-	uint64_t cookie; /* SEND: to be sent along */
-	uint64_t place;	 /* HELP: of the receiver's buffer */
-	uint64_t wanted; /* HELP: its bytes */
-	uint64_t unused0;
-	uint64_t claim;	 /* HELP: chunks taken from the front and the back; both write it */
-	uint64_t helped; /* HELP: chunks that the sender has copied; copy/chunks.h has both */
-	uint64_t next;	 /* the owner's: of its free lines, and of their blocks */
-	uint64_t unused1[5];
+	uint64_t state;	      /* the receiver writes it, last; the sender polls it */
+	uint64_t method;      /* SEND: enum oci_p2p_method by which to send */
+	uint64_t at;	      /* SEND: from this byte on */
+	uint64_t bytes;	      /* SEND: so many */
+	uint64_t cookie;      /* SEND: to be sent along */
+	uint64_t place;	      /* HELP: of the receiver's buffer */
+	uint64_t wanted;      /* HELP: its bytes */
+	uint64_t lost;	      /* SEND: the pipe is, at the sender; it writes this */
+	uint64_t claim;	      /* HELP: chunks taken from the front and the back; both write it */
+	uint64_t helped;      /* HELP: chunks that the sender has copied; copy/chunks.h has both */
+	uint64_t next;	      /* the owner's: of its free lines, and of their blocks */
+	uint64_t rest_at;     /* REST: from this byte on; words of their own, as the sender may */
+	uint64_t rest_cookie; /* be reading those of SEND; and to be sent along */
+	uint64_t unused[3];
 };
 
 _Static_assert(sizeof(struct oci_cell) == 128, "two lines, as documented");

@@ -144,6 +144,7 @@ struct oci_inbound {
 	struct oci_messages streams; /* receives that are sent to */
 	struct oci_messages pipes;   /* and through its pipe: the first is, others wait */
 	struct oci_splice_in pipe;
+	uint64_t lost; /* handle of one that lost its place: bytes of another message are in it */
 	struct oci_pipe_choice *choice; /* NULL: its sender has not left us any yet */
 	int32_t filling_tag;
 };
@@ -314,6 +315,8 @@ unsigned int oci_rendezvous_progress(struct oci_p2p *p2p);
 /* Asks the sender to send from m->at on. */
 void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *message,
 			enum oci_p2p_method method);
+/* Asks for what is missing of one that was asked for through a pipe, through the ring. */
+void oci_rendezvous_ask_rest(struct oci_p2p *p2p, struct oci_message *message);
 /* All is here: the buffer is the sender's again, the receive is over. */
 void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *message);
 /* The sender's, when it is asked for help: false, there is nothing to do. */
@@ -326,6 +329,8 @@ void oci_p2p_gave_up(struct oci_p2p *p2p, uint32_t rank, uint64_t poison);
 uint64_t oci_pipe_offer(struct oci_outbound *out);
 unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out,
 			   struct oci_message *message);
+/* The pipe that this message was to go through is not used any more. */
+void oci_pipe_lose(struct oci_outbound *out, const struct oci_message *message);
 /* The receiver's: false: it cannot be read. One turn for each sender. */
 bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *message);
 /* Of one whose sender leaves it the choice: is it to go through the pipe? And it has come. */

@@ -6,7 +6,10 @@
  * receiver chooses it where it has measured it to be quicker than the ring. The buffer is the
  * sender's again when the receiver says "done".
  *
- * A pipe that cannot be had, at either end, is not an error: the chunks go through the ring.
+ * A pipe that cannot be had, at either end, is not an error: the chunks go through the ring. Nor is
+ * one that is lost with a message in it, as the program closed what it did not open: the receiver
+ * knows how far the message has come, and asks for the rest through the ring. What is left in a
+ * lost pipe is nobody's, so it is not used again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,14 +31,13 @@ static unsigned int cut(const struct oci_message *m, size_t end, struct iovec *p
 	return 1;
 }
 
-/* Bytes are missing in the stream, and nobody can say which: as if the peer had gone. */
-static void fail(struct oci_p2p *p2p, uint32_t peer, const char *end, ssize_t error)
+/* The ring would not do better: there this process would end. */
+static void fail(struct oci_p2p *p2p, uint32_t peer, const char *end)
 {
-	oci_team_fail(p2p->team, (int)error, -1,
-		      "the pipe %s rank %u failed while a message was in it (%s): was a descriptor "
-		      "closed that this program did not open, or a buffer freed? This team cannot "
-		      "be used any more",
-		      end, peer, strerror(-(int)error));
+	oci_team_fail(p2p->team, -EFAULT, -1,
+		      "a message %s rank %u stopped half way in a pipe (%s): was its buffer freed? "
+		      "This team cannot be used any more",
+		      end, peer, strerror(EFAULT));
 }
 
 /* ---- the sender ------------------------------------------------------------------------------ */
@@ -46,8 +48,7 @@ uint64_t oci_pipe_offer(struct oci_outbound *out)
 
 	if (out->pipe.write_fd >= 0 && !oci_splice_handle(&out->pipe, &handle))
 		return handle;
-	/* Not ours any more. A message announced by its old handle goes through the ring if its
-	 * receiver cannot open that, and else ends the team: is_still_there(). */
+	/* Not ours any more. A message announced by its old handle goes through the ring. */
 	oci_splice_out_close(&out->pipe);
 	if (!oci_splice_create(&out->pipe) && !oci_splice_handle(&out->pipe, &handle)) {
 		if (!out->pipes || out->pipe.holds_turns)
@@ -62,15 +63,20 @@ uint64_t oci_pipe_offer(struct oci_outbound *out)
 /* Is the pipe that was announced, and that the receiver has opened, still ours? Asked again before
  * each turn: the program may close it and open a file of its own there, or a message behind this
  * one have made another. */
-static bool is_still_there(struct oci_p2p *p2p, struct oci_outbound *out,
-			   const struct oci_message *m)
+static bool is_still_there(const struct oci_outbound *out, const struct oci_message *m)
 {
 	uint64_t handle;
 
-	if (!oci_splice_handle(&out->pipe, &handle) && handle == m->sender.pipe)
-		return true;
-	fail(p2p, out->peer, "to", -EBADF);
-	return false;
+	return !oci_splice_handle(&out->pipe, &handle) && handle == m->sender.pipe;
+}
+
+void oci_pipe_lose(struct oci_outbound *out, const struct oci_message *m)
+{
+	uint64_t handle;
+
+	/* Not one that a message behind this one has made. */
+	if (oci_splice_handle(&out->pipe, &handle) || handle == m->sender.pipe)
+		oci_splice_out_close(&out->pipe);
 }
 
 unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct oci_message *m)
@@ -80,18 +86,22 @@ unsigned int oci_pipe_feed(struct oci_p2p *p2p, struct oci_outbound *out, struct
 
 	if (m->at == m->sending || p2p->team->error)
 		return 0; /* all in: its receiver reads */
-	if (!is_still_there(p2p, out, m))
-		return 0;
-	bytes = oci_splice_send(&out->pipe, pieces, cut(m, m->sending, pieces),
-				m->method == OCI_P2P_VMSPLICE);
-	if (bytes == -EAGAIN)
-		return 0;
-	if (bytes <= 0) {
-		fail(p2p, out->peer, "to", bytes ? bytes : -EPIPE);
-		return 0;
+	bytes = is_still_there(out, m) ?
+			oci_splice_send(&out->pipe, pieces, cut(m, m->sending, pieces),
+					m->method == OCI_P2P_VMSPLICE) :
+			-EBADF;
+	if (bytes > 0) {
+		m->at += (size_t)bytes;
+		return 1;
 	}
-	m->at += (size_t)bytes;
-	return 1;
+	if (bytes == -EFAULT) {
+		fail(p2p, out->peer, "to");
+	} else if (bytes != -EAGAIN) {
+		oci_pipe_lose(out, m);
+		/* Relaxed: it says nothing of other memory. */
+		oci_store_relaxed(&m->line->lost, 1);
+	}
+	return 0;
 }
 
 /* ---- the receiver ---------------------------------------------------------------------------- */
@@ -161,7 +171,7 @@ bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)
 	struct oci_inbound *in = &p2p->in[m->source];
 	int error;
 
-	if (!m->sender.pipe)
+	if (!m->sender.pipe || m->sender.pipe == in->lost)
 		return false;
 	/* The end that is open stays while a message is in it. */
 	if (TAILQ_FIRST(&in->pipes) && in->pipe.handle != m->sender.pipe)
@@ -179,17 +189,46 @@ bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)
 	return true;
 }
 
+/* What was to come through this sender's pipe comes through the ring: of the first message the
+ * rest, of those that wait behind it all. */
+static void lose(struct oci_p2p *p2p, struct oci_inbound *in, struct oci_message *m)
+{
+	oci_debug("the pipe of rank %u was lost with a message in it, as a descriptor was closed "
+		  "that the program did not open: the rest comes through the ring",
+		  m->source);
+	in->lost = m->sender.pipe;
+	oci_splice_in_close(&in->pipe);
+	if (m->turn)
+		in->choice->tries = false;
+	TAILQ_REMOVE(&in->pipes, m, on);
+	oci_rendezvous_ask_rest(p2p, m);
+	while ((m = TAILQ_FIRST(&in->pipes))) {
+		TAILQ_REMOVE(&in->pipes, m, on);
+		oci_rendezvous_ask(p2p, m, OCI_P2P_STREAM);
+	}
+}
+
 static unsigned int read_turn(struct oci_p2p *p2p, struct oci_inbound *in, struct oci_message *m)
 {
 	struct iovec pieces[OCI_SPLICE_PIECES];
-	ssize_t bytes = oci_splice_recv(&in->pipe, pieces, cut(m, m->wanted, pieces));
+	/* The program may have closed our end: then it is opened again, at the same byte. */
+	ssize_t bytes =
+		oci_splice_open(&in->pipe, p2p->team->member[m->source].pid, m->sender.pipe);
 
-	/* A sender that has gone is noticed as any dead peer is, and named then. */
-	if (bytes == -EAGAIN || bytes == -EPIPE)
+	if (!bytes)
+		bytes = oci_splice_recv(&in->pipe, pieces, cut(m, m->wanted, pieces));
+	/* Relaxed: whatever is left in the pipe then, we ask for what has not come. */
+	if (bytes == -EAGAIN && !oci_load_relaxed(&m->line->lost))
 		return 0;
+	if (bytes == -EFAULT) {
+		fail(p2p, m->source, "from");
+		return 0;
+	}
+	/* Of a sender that has died, too: that is noticed as of any dead peer, and it is named
+	 * then. */
 	if (bytes <= 0) {
-		fail(p2p, m->source, "from", bytes ? bytes : -EPIPE);
-		return 0;
+		lose(p2p, in, m);
+		return 1;
 	}
 	m->at += (size_t)bytes;
 	if (m->at < m->wanted)

@@ -63,6 +63,16 @@ void oci_rendezvous_ask(struct oci_p2p *p2p, struct oci_message *m, enum oci_p2p
 	oci_store_release(&line->state, OCI_RENDEZVOUS_SEND);
 }
 
+void oci_rendezvous_ask_rest(struct oci_p2p *p2p, struct oci_message *m)
+{
+	m->cookie = ++p2p->posts;
+	TAILQ_INSERT_TAIL(&p2p->in[m->source].streams, m, on);
+	m->line->rest_at = m->at;
+	m->line->rest_cookie = m->cookie;
+	/* Release: the terms come first. Pairs with announced_step(). */
+	oci_store_release(&m->line->state, OCI_RENDEZVOUS_REST);
+}
+
 /* "Help, if you only wait." */
 static void invite(const struct oci_team *team, struct oci_message *m)
 {

@@ -235,6 +235,12 @@ static bool announced_step(struct oci_p2p *p2p, struct oci_outbound *out, struct
 		m->cookie = m->line->cookie;
 		m->method = (enum oci_p2p_method)m->line->method;
 	}
+	if (oci_p2p_is_piped(m->method) && state == OCI_RENDEZVOUS_REST) {
+		oci_pipe_lose(out, m);
+		m->at = m->line->rest_at;
+		m->cookie = m->line->rest_cookie;
+		m->method = OCI_P2P_STREAM;
+	}
 	if (oci_p2p_is_piped(m->method)) {
 		*moved += oci_pipe_feed(p2p, out, m);
 		return state == OCI_RENDEZVOUS_DONE;
