@@ -16,6 +16,7 @@ static void fill_arguments(struct checked *c)
 
 	c->arguments = (struct arguments){
 		.collective = collective,
+		.large = LARGE_COUNTS && c->spec.large,
 		.send = send->memory + send->origin,
 		.recv = recv->memory + recv->origin,
 		.send_count = send->counts[0],
@@ -24,8 +25,10 @@ static void fill_arguments(struct checked *c)
 		.send_places = send->places,
 		.recv_counts = recv->counts,
 		.recv_places = recv->places,
-		.send_addresses = send->addresses,
-		.recv_addresses = recv->addresses,
+		.send_counts_c = send->counts_c,
+		.send_places_c = send->places_c,
+		.recv_counts_c = recv->counts_c,
+		.recv_places_c = recv->places_c,
 		.send_type = send->types[0],
 		.recv_type = recv->types[0],
 		.send_types = send->types,
@@ -40,10 +43,14 @@ static void fill_arguments(struct checked *c)
 	if (!oci_sends(row, is_root)) {
 		c->arguments.send = NULL;
 		c->arguments.send_counts = c->arguments.send_places = NULL;
+		c->arguments.send_counts_c = NULL;
+		c->arguments.send_places_c = NULL;
 	}
 	if (!oci_receives(row, is_root)) {
 		c->arguments.recv = NULL;
 		c->arguments.recv_counts = c->arguments.recv_places = NULL;
+		c->arguments.recv_counts_c = NULL;
+		c->arguments.recv_places_c = NULL;
 	}
 	if (in_place && oci_may_receive_in_place(row, is_root))
 		c->arguments.recv = MPI_IN_PLACE;
@@ -126,7 +133,6 @@ static void absolute(struct checked_side *side, int block)
 	MPI_Type_free(&type);
 	side->counts[block] = 1;
 	side->places[block] = 0;
-	side->addresses[block] = 0;
 }
 
 /* For a side of one block, and for those of an Alltoallw; the others keep their address. */
@@ -158,6 +164,14 @@ static void use_bottom(struct checked *c)
 	a->recv_type = c->recv.types[0];
 }
 
+static void widen(struct checked_side *side)
+{
+	for (int b = 0; b < CHECKED_RANKS; b++) {
+		side->counts_c[b] = side->counts[b];
+		side->places_c[b] = side->places[b];
+	}
+}
+
 void checked_open(struct checked *c, MPI_Comm comm, const struct checked_spec *spec)
 {
 	*c = (struct checked){ .spec = *spec,
@@ -182,6 +196,8 @@ void checked_open(struct checked *c, MPI_Comm comm, const struct checked_spec *s
 		fill_reduce_scatter(c);
 	if (spec->bottom)
 		use_bottom(c);
+	widen(&c->send);
+	widen(&c->recv);
 	checked_fill(c, spec->salt);
 }
 
@@ -219,13 +235,14 @@ static const char *describe(const struct checked *c)
 	MPI_Comm_get_name(c->comm, name, &length);
 	snprintf(text, sizeof(text),
 		 "%s %s number %llu on %s of blocks of %d elements, root %d of %d ranks, %s, "
-		 "shape %u, from '%s' to '%s', %s",
+		 "shape %u, from '%s' to '%s', %s%s",
 		 form_names[c->form], case_names[c->spec.collective],
 		 (unsigned long long)c->spec.salt, name, c->spec.elements, c->spec.root, c->ranks,
 		 c->spec.in_place ? "in place" : "two buffers", c->spec.shape,
 		 c->send.layout[0] ? c->send.layout[0]->name : "",
 		 c->recv.layout[0] ? c->recv.layout[0]->name : "",
-		 c->had_own_handles ? "types of its own" : "types of all");
+		 c->had_own_handles ? "types of its own" : "types of all",
+		 c->arguments.large ? ", large counts here" : "");
 	return text;
 }
 

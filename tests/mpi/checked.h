@@ -27,6 +27,7 @@ struct checked_spec {
 	uint64_t salt;	    /* other data for other values */
 	int stock;	    /* the MPI itself may serve it; see also OC_TEST_STOCK in README.md */
 	int bottom;	    /* addresses are in the types, the buffers are MPI_BOTTOM */
+	int large;	    /* by the function with large counts, where there is one; on any rank */
 };
 
 /* A buffer of a call. */
@@ -37,7 +38,8 @@ struct checked_side {
 	size_t origin;		      /* in `memory` and `expected` */
 	size_t offset[CHECKED_RANKS]; /* bytes behind the origin */
 	int counts[CHECKED_RANKS], places[CHECKED_RANKS];
-	MPI_Aint addresses[CHECKED_RANKS]; /* the same as places */
+	MPI_Count counts_c[CHECKED_RANKS]; /* the same */
+	MPI_Aint places_c[CHECKED_RANKS];
 	MPI_Datatype types[CHECKED_RANKS];
 	unsigned char *memory, *expected; /* margin, the buffer, margin */
 	size_t bytes;			  /* with the margins */

@@ -89,8 +89,6 @@ static void place_side(const struct checked *c, struct checked_side *side, int l
 			behind = layout_bytes(is, at);
 		}
 	}
-	for (int b = 0; b < side->blocks; b++)
-		side->addresses[b] = side->places[b];
 	/* At any multiple of the largest number. */
 	side->origin = LAYOUT_MARGIN + c->spec.salt % 5 * 8;
 	side->bytes = side->origin + behind + LAYOUT_MARGIN;

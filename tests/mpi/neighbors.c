@@ -8,23 +8,14 @@
  * What is received must be what MPI 4.0 says, in a grid what was sent in the other direction, in a
  * graph by the first of several edges what was sent by the first; and what the MPI gives by itself.
  */
-#include "case.h"
+#include "form.h"
 
 #include <string.h>
-
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-#include <mpi-ext.h>
-#define INIT(name) MPIX_Neighbor_##name##_init
-#else
-#define INIT(name) MPI_Neighbor_##name##_init
-#endif
 
 enum { MOST_RANKS = 8, MOST_EDGES = 24, MOST_INTS = 9000, STRIDE = 2 };
 /* Blocks with gaps, and two ints between them. */
 enum { MARGIN = 16, ROOM = MOST_EDGES * (MOST_INTS * STRIDE + 2) + MARGIN };
-enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 
-static const char *const forms[FORMS] = { "blocking", "nonblocking", "persistent" };
 static int rank, ranks;
 static unsigned long calls;
 static MPI_Datatype gapped; /* an int and a gap */
@@ -152,51 +143,42 @@ static void prepare(const struct graph *g, const struct call *c)
 
 /* ---- a call --------------------------------------------------------------------------------- */
 
-#define ALLGATHER in, count, MPI_INT, out, c->most, MPI_INT
-#define ALLGATHERV in, count, MPI_INT, out, received.counts, received.displs, MPI_INT
-#define ALLTOALL in, count, MPI_INT, out, c->most, MPI_INT
-#define ALLTOALLV \
-	in, sent.counts, sent.displs, MPI_INT, out, received.counts, received.displs, MPI_INT
-#define ALLTOALLW                                                                              \
-	in, sent.counts, sent.addresses, sent.types, out, received.counts, received.addresses, \
-		received.types
-#define MADE(name, ...)                                                          \
-	case CASE_neighbor_##name:                                               \
-		if (form == BLOCKING)                                            \
-			return MPI_Neighbor_##name(__VA_ARGS__, comm);           \
-		if (form == NONBLOCKING)                                         \
-			return MPI_Ineighbor_##name(__VA_ARGS__, comm, request); \
-		return INIT(name)(__VA_ARGS__, comm, MPI_INFO_NULL, request);
-
-static int make(const struct call *c, enum form form, MPI_Comm comm, int *out, MPI_Request *request)
+static void make(const struct call *c, enum form form, MPI_Comm comm, int *out,
+		 MPI_Request *request)
 {
-	int count = ints_of(c, rank, 0);
-
-	switch (c->function) {
-		MADE(allgather, ALLGATHER)
-		MADE(allgatherv, ALLGATHERV)
-		MADE(alltoall, ALLTOALL)
-		MADE(alltoallv, ALLTOALLV)
-		MADE(alltoallw, ALLTOALLW)
-	default:
-		case_fail("that is no neighborhood collective");
-	}
+	form_begin(&(struct arguments){ .collective = c->function,
+					.send = in,
+					.recv = out,
+					.send_count = ints_of(c, rank, 0),
+					.recv_count = c->most,
+					.send_counts = sent.counts,
+					.send_places = sent.displs,
+					.recv_counts = received.counts,
+					.recv_places = received.displs,
+					.send_places_c = sent.addresses,
+					.recv_places_c = received.addresses,
+					.send_type = MPI_INT,
+					.recv_type = MPI_INT,
+					.send_types = sent.types,
+					.recv_types = received.types,
+					.comm = comm },
+		   form, request);
 }
 
 static void run(const struct call *c, enum form form, MPI_Comm comm, int *out)
 {
-	MPI_Request request = MPI_REQUEST_NULL;
+	MPI_Request request;
 
 	clear(out);
 	make(c, form, comm, out, &request);
-	if (form == PERSISTENT) {
+	if (form == FORM_PERSISTENT) {
 		MPI_Start(&request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		clear(out);
 		MPI_Start(&request);
 	}
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
-	if (form == PERSISTENT)
+	if (form == FORM_PERSISTENT)
 		MPI_Request_free(&request);
 }
 
@@ -206,7 +188,7 @@ static void compare(const struct graph *g, const struct call *c, const int *righ
 	for (int i = 0; i < watched; i++)
 		if (got[i] != right[i])
 			case_fail("%s %s of at most %d ints on %s: int %d is %d, not %d as %s",
-				  forms[c->form], case_names[c->function], c->most, g->name, i,
+				  form_names[c->form], case_names[c->function], c->most, g->name, i,
 				  got[i], right[i], whose);
 }
 
@@ -214,7 +196,7 @@ static void compare(const struct graph *g, const struct call *c, const int *righ
 static int is_given_back(const struct graph *g, const struct call *c)
 {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-	return c->form == BLOCKING && !g->is_grid && !has_counts(c);
+	return c->form == FORM_BLOCKING && !g->is_grid && !has_counts(c);
 #else
 	(void)g;
 	(void)c;
@@ -245,13 +227,13 @@ static void one_call(const struct graph *g, const struct call *c)
 	/* MPICH 4.0.2 by itself fails in persistent ones, and Open MPI 4.1.4's nonblocking ones
 	 * take the first of several blocks for the first in a grid, too. */
 	if (!mpi_is_wrong(g, c)) {
-		run(c, BLOCKING, g->theirs, mpis);
+		run(c, FORM_BLOCKING, g->theirs, mpis);
 		compare(g, c, mpis, "the MPI gives");
 	}
 	calls++;
 	if (!is_given_back(g, c)) {
 		compare(g, c, image, "MPI says");
-		for (int i = 0; i < (c->form == PERSISTENT ? 2 : 1); i++)
+		for (int i = 0; i < (c->form == FORM_PERSISTENT ? 2 : 1); i++)
 			case_count(c->function, c->most > 0);
 	}
 }
@@ -322,33 +304,33 @@ static void grid(const char *name, int dims, const int *sizes, const int *period
 static void one_sided(void)
 {
 	int no = 0, sent[2] = { rank, rank }, received[2], gives = rank % 2, right;
-	MPI_Request request = MPI_REQUEST_NULL;
+	MPI_Request request;
 	MPI_Comm line;
 
 	MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &no, 0, &line);
 	MPI_Barrier(line);
 	for (int form = 0; form < FORMS; form++) {
 		received[0] = received[1] = -1;
-		if (form == BLOCKING)
-			MPI_Neighbor_alltoall(sent, gives, MPI_INT, received, !gives, MPI_INT,
-					      line);
-		else if (form == NONBLOCKING)
-			MPI_Ineighbor_alltoall(sent, gives, MPI_INT, received, !gives, MPI_INT,
-					       line, &request);
-		else
-			INIT(alltoall)
-		(sent, gives, MPI_INT, received, !gives, MPI_INT, line, MPI_INFO_NULL, &request);
-		if (form == PERSISTENT)
+		form_begin(&(struct arguments){ .collective = CASE_neighbor_alltoall,
+						.send = sent,
+						.recv = received,
+						.send_count = gives,
+						.recv_count = !gives,
+						.send_type = MPI_INT,
+						.recv_type = MPI_INT,
+						.comm = line },
+			   (enum form)form, &request);
+		if (form == FORM_PERSISTENT)
 			MPI_Start(&request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
-		if (form == PERSISTENT)
+		if (form == FORM_PERSISTENT)
 			MPI_Request_free(&request);
 		right = gives || ((!rank || received[0] == rank - 1) &&
 				  (rank == ranks - 1 || received[1] == rank + 1));
 		if (!right || (gives && received[0] != -1))
 			case_fail("%s neighbor_alltoall of ranks that only give or only get: "
 				  "%d and %d were received",
-				  forms[form], received[0], received[1]);
+				  form_names[form], received[0], received[1]);
 	}
 	MPI_Comm_free(&line);
 }

@@ -59,12 +59,8 @@ static void run(enum case_collective collective, MPI_Comm comm, MPI_Datatype typ
 		a.recv_count = count / ranks;
 	for (int r = 0; r < ranks; r++)
 		counts[r] = count / ranks + (r == ranks - 1 ? count % ranks : 0);
-	if (form == FORM_BLOCKING) {
-		form_call(&a);
-	} else {
-		form_start(&a, &request);
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
-	}
+	form_begin(&a, form, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	case_count(collective,
 		   ranks > 1 && (collective != CASE_REDUCE_SCATTER_BLOCK || count / ranks));
 	calls++;
