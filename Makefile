@@ -49,7 +49,7 @@ setup:
 
 demo: setup
 	@$(MAKE) --no-print-directory all
-	@$(release)/tools/demo/onecopy-demo $(DEMO_ARGS)
+	@$(release)/tools/onecopy/onecopy bench programs $(DEMO_ARGS)
 
 check: setup
 	@cmake/check.sh

@@ -124,6 +124,8 @@ struct results {
 	struct comparison **comparisons;
 	struct step **steps;
 	const char **summary; /* over all figures */
+	/* Tables of the experiment's own instead of the comparisons'; NULL: it has none. */
+	void (*print)(const struct results *results, FILE *out);
 	char **texts;
 	unsigned int figure_count, comparison_count, step_count, summary_count, text_count, turn;
 	json_t *settings; /* what the experiment wants in the JSON; owned */
@@ -218,8 +220,6 @@ bool comparison_passes(const struct comparison *comparison, FILE *out);
  */
 
 /* show.c: as tables of text, and as JSON */
-/* The command, the machine, and what the numbers are. */
-void results_print_head(const struct results *results, FILE *out);
 void results_print(const struct results *results, FILE *out);
 /* "-": on standard output. 0, or 1 and says why. */
 int results_write_json(const struct results *results, const char *path);

@@ -173,7 +173,7 @@ static void comparison_print(const struct results *results, const struct compari
 	put_text(comparison->note, out);
 }
 
-void results_print_head(const struct results *results, FILE *out)
+static void print_head(const struct results *results, FILE *out)
 {
 	const struct host *host = &results->host;
 
@@ -194,8 +194,10 @@ void results_print_head(const struct results *results, FILE *out)
 
 void results_print(const struct results *results, FILE *out)
 {
-	results_print_head(results, out);
-	for (unsigned int c = 0; c < results->comparison_count; c++) {
+	print_head(results, out);
+	if (results->print)
+		results->print(results, out);
+	for (unsigned int c = 0; c < results->comparison_count && !results->print; c++) {
 		const struct comparison *comparison = results->comparisons[c];
 
 		if (!comparison->cell_count)

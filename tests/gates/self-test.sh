@@ -108,8 +108,8 @@ catches include-order.sh lab/unknown/bad.c:2
 put lab/tune/bad.c "$spdx" '#include "lab/check/check.h"'
 put lab/check/check.h "$spdx"
 catches include-order.sh lab/tune/bad.c:2
-put tools/demo/bad.c "$spdx" '#include "../../src/base/log.h"'
-catches include-order.sh tools/demo/bad.c:2
+put tools/onecopy/bad.c "$spdx" '#include "../../src/base/log.h"'
+catches include-order.sh tools/onecopy/bad.c:2
 put docs/bad.md '' 'Look at `src/base/gone.c`.'
 catches doc-paths.sh docs/bad.md:2
 put bad.md 'Look at `gone.c`.'

@@ -24,7 +24,8 @@ enum bench_what {
 	BENCH_START = 32,
 	BENCH_MESSAGES = 64,
 	BENCH_OVERLAP = 128,
-	BENCH_COLLECTIVES = 256
+	BENCH_COLLECTIVES = 256,
+	BENCH_PROGRAMS = 512
 };
 
 struct bench_choice {
@@ -37,18 +38,25 @@ struct bench_choice {
 	int ranks_count;
 	long rounds;
 	bool quick, every_parameter, touch, mapped, spare;
-	bool mpis[LAUNCHERS]; /* of messages, overlap and collectives */
+	bool mpis[LAUNCHERS]; /* of messages, overlap, collectives and programs */
 	const char *profile;  /* NULL: what jobs go by here */
 	const char *json, *out;
 	bool no_plots;
+	/* Of collectives and programs; the launcher is the first MPI's, of programs Open MPI's. */
+	const char *with, *mpirun; /* NULL: this command's run, what is on PATH */
+	long timeout_s;		   /* 0: as bench_prepare() has it */
+	/* Of programs alone. */
+	long seconds;				  /* 0: two minutes, or what six rounds take */
+	const char *only, *mpirun_mpich, *mpi4py; /* NULL: all, what is on PATH, none is named */
+	bool paper;
 	/* Of collectives alone. */
 	bool ways[BENCH_WAYS];
-	long timeout_s, iterations; /* 0: as bench_prepare() and the program have it */
+	long iterations; /* 0: as the program has it */
 	enum buffer_mode mode;
 	bool no_check, gate;
-	bool everything;		     /* with a quarter of an hour for what is timed */
-	bool shared_heap, better, limit;     /* what else takes turns */
-	const char *with, *mpirun, *program; /* NULL: this command's run, what is on PATH, ours */
+	bool everything;		 /* with a quarter of an hour for what is timed */
+	bool shared_heap, better, limit; /* what else takes turns */
+	const char *program;		 /* NULL: ours */
 };
 
 struct bench {
@@ -88,6 +96,11 @@ void bench_collectives_plan(struct bench *bench);
 void bench_collectives_end(struct bench *bench);
 void bench_collectives_sum_up(struct bench *bench);
 void bench_take_ways(void *ways, const char *text);
+
+/* bench_programs.c: programs. The names and MPIs that were given are checked before all else. */
+void bench_programs_check(const struct bench_choice *options);
+void bench_programs_plan(struct bench *bench);
+void bench_programs_sum_up(struct bench *bench);
 
 /* bench_program.c: the programs that are installed beside the command. */
 

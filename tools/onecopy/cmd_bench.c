@@ -19,6 +19,7 @@ static const struct {
 	{ "messages", BENCH_MESSAGES },
 	{ "overlap", BENCH_OVERLAP },
 	{ "collectives", BENCH_COLLECTIVES },
+	{ "programs", BENCH_PROGRAMS },
 	{ "start", BENCH_START },
 };
 
@@ -27,7 +28,7 @@ enum {
 	/* Of this library's ranks; of jobs of an MPI; of those whose MPI can be named; of
 	   collectives. */
 	OWN_RANKS = BENCH_ALGORITHMS | BENCH_MODEL,
-	OF_AN_MPI = BENCH_MESSAGES | BENCH_OVERLAP | BENCH_COLLECTIVES,
+	OF_AN_MPI = BENCH_MESSAGES | BENCH_OVERLAP | BENCH_COLLECTIVES | BENCH_PROGRAMS,
 	OF_JOBS = OF_AN_MPI | BENCH_P2P | BENCH_START,
 	OF_COLLECTIVES = OWN_RANKS | BENCH_OVERLAP | BENCH_COLLECTIVES,
 };
@@ -78,14 +79,14 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 		options->mpis[launcher_of(text)] = true;
 	else if (options->what && !(options->what & OF_COLLECTIVES))
 		usage("'%s': only 'algorithms', 'model', 'overlap' and 'collectives' take collectives, "
-		      "and 'messages' openmpi or mpich",
+		      "and 'messages' and 'programs' openmpi or mpich",
 		      text);
 	else if (options->what)
 		collective_list_add(&options->collectives, collective_take(text));
 	else
 		options->what = words[word_take(text, "measured by 'onecopy bench'", word_of,
 						", or nothing for all but p2p, messages, overlap, "
-						"collectives and start")]
+						"collectives, programs and start")]
 					.what;
 }
 
@@ -95,8 +96,8 @@ const struct option_set bench_options = {
 	.rows =
 		(const struct option_row[]){
 			{ "ranks", 'n', "N",
-			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start, "
-			  "ranks of overlap, of the halo, the ring and the Alltoall of messages (default 2); "
+			  "Ranks, and most copiers (default: the CPUs, at least 2); most ranks of start, ranks of "
+			  "overlap, programs, the halo, the ring and the Alltoall of messages (default 2); "
 			  "of collectives a list (default 2,4; of MPICH alone 2)",
 			  .take = take_ranks },
 			{ "bytes", 'b', "LIST",
@@ -104,11 +105,13 @@ const struct option_set bench_options = {
 			  "messages 1 to 16M; of collectives the powers of four from 4 to 4M)",
 			  .take = predict_take_bytes, AT(sizes) },
 			{ "sizes", 0, "LIST", "The same", .take = predict_take_bytes, AT(sizes) },
-			{ "rounds", 0, "N", "Rounds (default 7; of collectives 9)", OPTION_COUNT,
-			  AT(rounds), 1, ROUNDS_MOST },
+			{ "rounds", 0, "N",
+			  "Rounds (default 7; of collectives 9; of programs 99 at most)",
+			  OPTION_COUNT, AT(rounds), 1, ROUNDS_MOST },
 			{ "runs", 0, "N", "The same", OPTION_COUNT, AT(rounds), 1, ROUNDS_MOST },
 			{ "quick", 0, NULL,
-			  "A look: 3 rounds of 64K and 1M, each shorter; of collectives 3 of 4,1K,64K,1M",
+			  "A look: 3 rounds of 64K and 1M, each shorter; of collectives 3 of 4,1K,64K,1M; "
+			  "of programs one of small ones: whether everything works",
 			  AT(quick) },
 			{ "mpi", 0, "NAME",
 			  "openmpi, mpich or both (default: both; of collectives openmpi); so do the words "
@@ -139,9 +142,39 @@ const struct option_set bench_options = {
 			  "Write the results as JSON, every round's too (-: only that)",
 			  OPTION_TEXT, AT(json) },
 			{ "out", 0, "DIR",
-			  "Write index.html, plots (SVG, PNG), table.txt, results.json",
+			  "Write index.html, plots (SVG, PNG), table.txt, results.json (default, of programs: "
+			  "demo-out/DATE)",
 			  OPTION_TEXT, AT(out) },
 			{ "no-plots", 0, NULL, "Draw nothing there", AT(no_plots) },
+			{ .help = "Of collectives and programs:" },
+			{ "with", 0, "CMD",
+			  "Put before mpirun in the onecopy configuration (default: this command's run)",
+			  OPTION_TEXT, AT(with) },
+			{ "mpirun", 0, "CMD",
+			  "The launcher of the first MPI, of programs of Open MPI, and its options (default: what "
+			  "is on PATH)",
+			  OPTION_TEXT, AT(mpirun) },
+			{ "timeout", 0, "S", "End a run that takes longer than this (default: 300)",
+			  OPTION_COUNT, AT(timeout_s), 1, 100000 },
+			{ .help = "Of programs alone:" },
+			{ "seconds", 0, "N",
+			  "End before it takes longer, but for a first round (default 120, or what the six "
+			  "rounds take that an interval needs); it ends sooner once all intervals are narrow",
+			  OPTION_COUNT, AT(seconds), 1, 100000 },
+			{ "paper", 0, NULL,
+			  "Instead: the ASP of Ma et al. (ICPP 2011), Table I, at its own row sizes, under Open "
+			  "MPI: two copies, one copy (stock), onecopy, shared heap",
+			  AT(paper) },
+			{ "only", 0, "PROGRAM",
+			  "One of asp, cg, heat, halo, train, gradients and shuffle; with --paper '64 KiB' or "
+			  "'128 KiB'",
+			  OPTION_TEXT, AT(only) },
+			{ "mpirun-mpich", 0, "CMD", "MPICH's launcher (default: what is on PATH)",
+			  OPTION_TEXT, AT(mpirun_mpich) },
+			{ "mpi4py-mpich", 0, "DIR",
+			  "Folder with an mpi4py for MPICH, for the Python programs (default: they run under "
+			  "Open MPI only, unless /usr/bin/python3 finds one)",
+			  OPTION_TEXT, AT(mpi4py) },
 			{ .help = "Of collectives alone:" },
 			{ "ways", 0, "LIST",
 			  "Ways to measure, some of aligned (the default), osu, nonblocking, persistent, first-10 "
@@ -168,23 +201,15 @@ const struct option_set bench_options = {
 			{ "iterations", 0, "N", "Timed calls of a cell in one run", OPTION_COUNT,
 			  AT(iterations), 1, 10000000 },
 			{ "no-check", 0, NULL, "Do not verify the delivered bytes", AT(no_check) },
-			{ "with", 0, "CMD",
-			  "Put before mpirun in the onecopy configuration (default: this command's run)",
-			  OPTION_TEXT, AT(with) },
-			{ "mpirun", 0, "CMD",
-			  "The launcher of the first MPI and its options (default: what is on PATH)",
-			  OPTION_TEXT, AT(mpirun) },
 			{ "program", 0, "FILE",
 			  "The program of the first MPI (default: onecopy-collectives-openmpi or -mpich)",
 			  OPTION_TEXT, AT(program) },
-			{ "timeout", 0, "S", "End a run that takes longer than this (default: 300)",
-			  OPTION_COUNT, AT(timeout_s), 1, 86400 },
 			{ "gate", 0, NULL,
 			  "Exit with status 3 when a cell is lost or a mean too low", AT(gate) },
 			{ 0 } },
 	.argument = take_argument,
 	.arguments =
-		"[algorithms|mechanisms|contention|model|p2p|messages|overlap|collectives|start "
+		"[algorithms|mechanisms|contention|model|p2p|messages|overlap|collectives|programs|start "
 		"[COLLECTIVE...]]",
 	.about =
 		"Measures, on this machine and without an MPI: the algorithms of a collective against "
@@ -195,7 +220,8 @@ const struct option_set bench_options = {
 		"and between the neighbours of more. With overlap: how far the MPIs' nonblocking "
 		"collectives go on while the program computes, and what CPU time that takes. With "
 		"collectives: those of the MPIs, stock, with onecopy, and stock again as the control, as "
-		"ratios stock/onecopy. With start: what "
+		"ratios stock/onecopy. With programs: the MPI programs that are built beside this command, "
+		"without onecopy, with it and with its shared heap; each run is verified. With start: what "
 		"MPI_Init, the first 2000 calls, a new communicator and a program without a "
 		"collective take on them, without and with onecopy. Collectives: bcast, scatter, "
 		"gather, allgather and alltoall unless others are named; of overlap all; of "
@@ -223,20 +249,24 @@ static void only(const struct bench_choice *options, unsigned int what, bool giv
 
 static void check_whose(const struct bench_choice *o)
 {
-	bool of_collectives = memchr(o->ways, true, sizeof(o->ways)) || o->timeout_s ||
-			      o->iterations || o->mode != BUFFERS_ROTATED || o->no_check ||
-			      o->gate || o->everything || o->shared_heap || o->better || o->limit ||
-			      o->with || o->mpirun || o->program;
+	bool of_collectives = memchr(o->ways, true, sizeof(o->ways)) || o->iterations ||
+			      o->mode != BUFFERS_ROTATED || o->no_check || o->gate ||
+			      o->everything || o->shared_heap || o->better || o->limit ||
+			      o->program;
 
 	only(o, BENCH_P2P, o->touch, "--touch", "'p2p' takes");
 	only(o, BENCH_OVERLAP, o->spare, "--spare", "'overlap' takes");
 	only(o, OWN_RANKS, o->mapped, "--mapped", "'algorithms' and 'model' take");
 	only(o, OF_AN_MPI, memchr(o->mpis, true, sizeof(o->mpis)), "--mpi",
-	     "'messages', 'overlap' and 'collectives' take");
+	     "'messages', 'overlap', 'collectives' and 'programs' take");
 	only(o, OF_COLLECTIVES, o->collectives.n, "--collectives",
 	     "'algorithms', 'model', 'overlap' and 'collectives' take");
 	only(o, BENCH_COLLECTIVES, o->ranks_count > 1, "--ranks with several numbers",
 	     "'collectives' takes");
+	only(o, BENCH_COLLECTIVES | BENCH_PROGRAMS, o->with || o->mpirun || o->timeout_s,
+	     "--with, --mpirun and --timeout", "'collectives' and 'programs' take");
+	only(o, BENCH_PROGRAMS, o->seconds || o->paper || o->only || o->mpirun_mpich || o->mpi4py,
+	     "--seconds, --paper, --only, --mpirun-mpich and --mpi4py-mpich", "'programs' takes");
 	only(o, BENCH_COLLECTIVES, of_collectives,
 	     "what --help lists at last, from --ways to --gate", "'collectives' takes");
 }
@@ -266,6 +296,8 @@ static void check(const struct bench_choice *options)
 	}
 	if (options->better && options->mpis[LAUNCH_OPENMPI] && options->mpis[LAUNCH_MPICH])
 		usage("--better takes the faster of both MPIs already: give --mpi one of them");
+	if (options->what & BENCH_PROGRAMS)
+		bench_programs_check(options);
 	if (options->gate && options->rounds < STATS_MIN_RUNS)
 		usage("--gate needs at least %d rounds: fewer have no 95 %% interval of the median",
 		      STATS_MIN_RUNS);
@@ -303,6 +335,13 @@ static void choose_ranks(const struct bench *bench, struct bench_choice *o)
 										       bench->cpus;
 }
 
+static long usual_rounds(const struct bench_choice *o)
+{
+	if (o->what & BENCH_PROGRAMS)
+		return o->quick ? 1 : 99;
+	return o->quick ? 3 : o->what & BENCH_COLLECTIVES ? 9 : 7;
+}
+
 static void fill_defaults(struct bench *bench)
 {
 	struct bench_choice *options = &bench->options;
@@ -319,10 +358,7 @@ static void fill_defaults(struct bench *bench)
 		bench_take_ways(options->ways, everything ? "all" : "aligned");
 	options->shared_heap |= everything;
 	if (!options->rounds)
-		options->rounds = everything			    ? STATS_MIN_RUNS :
-				  options->quick		    ? 3 :
-				  options->what & BENCH_COLLECTIVES ? 9 :
-								      7;
+		options->rounds = everything ? STATS_MIN_RUNS : usual_rounds(options);
 	if (!options->sizes.count)
 		predict_take_bytes(&options->sizes, usual_sizes(options));
 	if (!options->collectives.n)
@@ -343,6 +379,7 @@ static const struct {
 	{ BENCH_MESSAGES, bench_messages_plan },
 	{ BENCH_OVERLAP, bench_overlap_plan },
 	{ BENCH_COLLECTIVES, bench_collectives_plan },
+	{ BENCH_PROGRAMS, bench_programs_plan },
 	{ BENCH_START, bench_start_plan },
 };
 
@@ -363,7 +400,13 @@ static int run(struct bench *bench)
 	bench_p2p_sum_up(bench);
 	bench_start_sum_up(bench);
 	bench_collectives_sum_up(bench);
+	bench_programs_sum_up(bench);
 	return failed != 0;
+}
+
+static bool only_json(const struct bench_choice *options)
+{
+	return options->json && !strcmp(options->json, "-");
 }
 
 int bench_main(int argc, char **argv)
@@ -371,25 +414,31 @@ int bench_main(int argc, char **argv)
 	static struct bench bench;
 	struct bench_choice *options = &bench.options;
 	struct results *results = &bench.results;
+	char out[sizeof(results->host.date) + 16];
 	bool pass = true;
-	int failed;
+	int failed, lacks = 0;
 
 	options_parse(&bench_options, argc, argv, options);
 	fill_defaults(&bench);
+	results_begin(results, argc, argv, (unsigned int)options->rounds);
+	results_folder(results, "demo-out", out, sizeof(out));
+	if (options->what & BENCH_PROGRAMS && !options->out && !only_json(options))
+		options->out = out;
 	if (results_check_places(options->json, options->out))
 		return 1;
-	results_begin(results, argc, argv, (unsigned int)options->rounds);
 	if (options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
 		results->about = "'*': what jobs take.";
 	results->settings = json_pack("{s:i, s:b, s:b}", "ranks", (int)options->ranks, "quick",
 				      options->quick, "mapped", options->mapped);
 	failed = run(&bench);
-	if (!options->json || strcmp(options->json, "-") != 0)
+	if (!only_json(options))
 		results_print(results, stdout);
 	if (options->json)
 		failed |= results_write_json(results, options->json);
 	if (options->out)
-		failed |= results_write_folder(results, options->out, !options->no_plots) != 0;
+		lacks = results_write_folder(results, options->out, !options->no_plots);
+	/* Plots are asked for with the folder. */
+	failed |= lacks == 1 || (lacks && options->out != out);
 	for (unsigned int f = 0; f < results->figure_count; f++)
 		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
 	for (unsigned int c = 0; c < results->comparison_count && options->gate; c++)
