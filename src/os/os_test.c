@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -294,18 +295,68 @@ TEST(a_later_process_and_another_program_are_told_apart)
 	pid_t pid = sleeping_child();
 	struct oci_os_image image = oci_os_image(pid), other = image, nothing = { 0 };
 
-	assert_true(image.start && image.stack);
+	assert_true(image.start && image.program);
 	other.start++;
 	assert_true(oci_os_process_ended(pid, &other));
 	other = image;
-	other.stack += 16;
+	other.program += 16;
 	assert_true(oci_os_process_ended(pid, &other));
 	assert_false(oci_os_process_ended(pid, &nothing));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_true(oci_os_process_ended(pid, &nothing));
 	nothing = oci_os_image(pid);
-	assert_true(!nothing.start && !nothing.stack);
+	assert_true(!nothing.start && !nothing.program);
+}
+
+/* Where no address is randomised; when it has become the program. */
+static struct oci_os_image image_of(const char *path, int input, pid_t *pid)
+{
+	struct oci_os_image image, before = { 0 };
+	char link[48], program[64] = "/";
+
+	*pid = fork();
+	if (!*pid) {
+		personality(ADDR_NO_RANDOMIZE);
+		dup2(input, STDIN_FILENO);
+		execl(path, "cat", "-", NULL);
+		_exit(1);
+	}
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)*pid);
+	while (strcmp(strrchr(program, '/'), strrchr(path, '/')) != 0) {
+		usleep(1000);
+		memset(program, 0, sizeof(program));
+		assert_true(readlink(link, program, sizeof(program) - 1) > 0);
+	}
+	/* Exec sets one of its addresses after the other. */
+	for (image = oci_os_image(*pid); image.program != before.program || !image.program;
+	     image = oci_os_image(*pid)) {
+		before = image;
+		usleep(1000);
+	}
+	return image;
+}
+
+TEST(programs_are_told_apart_where_their_stacks_are_alike)
+{
+	struct oci_os_image cat, tee, mixed;
+	pid_t cat_pid, tee_pid;
+	int pipes[2];
+
+	assert_int_equal(pipe(pipes), 0);
+	cat = image_of("/bin/cat", pipes[0], &cat_pid);
+	tee = image_of("/bin/tee", pipes[0], &tee_pid);
+	mixed = (struct oci_os_image){ tee.start, cat.program };
+	assert_true(cat.program && tee.program);
+	assert_true(oci_os_process_ended(tee_pid, &mixed));
+	assert_false(oci_os_process_ended(tee_pid, &tee));
+	assert_false(oci_os_process_ended(cat_pid, &cat));
+	close(pipes[1]);
+	close(pipes[0]);
+	kill(cat_pid, SIGKILL);
+	kill(tee_pid, SIGKILL);
+	waitpid(cat_pid, NULL, 0);
+	waitpid(tee_pid, NULL, 0);
 }
 
 TEST(what_is_no_file_of_a_peer_is_not_opened)
@@ -335,7 +386,7 @@ TEST(proc_stat_is_read_past_a_hostile_name)
 	assert_false(oci_os_process_ended(getpid(), &image));
 	prctl(PR_SET_NAME, before);
 	assert_true(image.start > 0);
-	assert_true(same.start == image.start && same.stack == image.stack);
+	assert_true(same.start == image.start && same.program == image.program);
 	assert_true(oci_os_image(getppid()).start <= image.start);
 	assert_int_equal(oci_os_image(-1).start, 0);
 	assert_int_equal(oci_os_parent(-1), 0);

@@ -77,14 +77,30 @@ static bool proc_is_ours(void)
 	return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == (int)getpid();
 }
 
+/*
+ * Of where the program and its stack lie. The stack alone does not do where addresses are not
+ * randomised: it begins where the arguments and the environment end.
+ */
+static uint64_t program_of(const char *text)
+{
+	/* startcode, endcode, startstack; start_data, end_data, start_brk */
+	static const int fields[] = { 26, 27, 28, 45, 46, 47 };
+	uint64_t mixed = 0;
+
+	if (!stat_number(text, 28))
+		return 0;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		mixed = mixed * 0x9e3779b97f4a7c15 + stat_number(text, fields[i]);
+	return mixed | 1;
+}
+
 struct oci_os_image oci_os_image(pid_t pid)
 {
 	char text[1024];
 
 	if (!proc_is_ours() || !read_stat(pid, text, sizeof(text)))
 		return (struct oci_os_image){ 0 };
-	return (struct oci_os_image){ .start = stat_number(text, 22),
-				      .stack = stat_number(text, 28) };
+	return (struct oci_os_image){ .start = stat_number(text, 22), .program = program_of(text) };
 }
 
 /* By what /proc/PID/stat says. A main thread that has left by pthread_exit is a zombie, too, while
@@ -92,12 +108,12 @@ struct oci_os_image oci_os_image(pid_t pid)
 static bool stat_ended(const char *text, const struct oci_os_image *image)
 {
 	const char *state = stat_field(text, 3);
-	struct oci_os_image now = { stat_number(text, 22), stat_number(text, 28) };
+	struct oci_os_image now = { stat_number(text, 22), program_of(text) };
 
 	if (state && (*state == 'Z' || *state == 'X'))
 		return stat_number(text, 20) <= 1;
 	return (image->start && now.start && now.start != image->start) ||
-	       (image->stack && now.stack && now.stack != image->stack);
+	       (image->program && now.program && now.program != image->program);
 }
 
 static bool is_reaped(pid_t pid)

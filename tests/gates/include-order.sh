@@ -65,14 +65,13 @@ outside_library() {
 	violation "$1" "$2" "may not include \"$3\": of onecopy only $allowed"
 }
 
-while IFS=: read -r file line text; do
-	included=$(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1/p' \
-		<<<"$text")
+while IFS=: read -r file line included; do
 	case $file in
 	*_test.[ch] | lab/bench/*) ;;
 	src/*/* | lab/*/*) by_table "$file" "$line" "$included" ;;
 	mpi/* | tools/*) outside_library "$file" "$line" "$included" ;;
 	esac
 done < <(tracked_files '^(src|lab|mpi|tools)/.*\.[ch]$' |
-	xargs -r -d '\n' grep -HnE '^[[:space:]]*#[[:space:]]*include')
+	xargs -r -d '\n' grep -HnE '^[[:space:]]*#[[:space:]]*include' |
+	sed -nE 's/^([^:]*:[0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2/p')
 finish

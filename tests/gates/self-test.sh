@@ -3,20 +3,23 @@
 # Every gate can fail: each gets a small tree that is right, and the same tree with one fault in it,
 # which it must name by file and line.
 gates=$(cd "$(dirname "$0")" && pwd)
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+tree=$scratch/tree
 export GATE_ROOT=$tree
 failed=0
 spdx='/* SPDX-License-Identifier: BSD-3-Clause */'
 
 # put FILE LINES...
 put() {
-	mkdir -p "$tree/$(dirname "$1")"
+	local folder=$tree/$1
+	folder=${folder%/*}
+	[ -d "$folder" ] || mkdir -p "$folder"
 	printf '%s\n' "${@:2}" >"$tree/$1"
 }
 
-good_tree() {
-	rm -rf "${tree:?}"/*
+make_good_tree() {
+	mkdir "$tree"
 	cp "$gates/../../.clang-format" "$tree"
 	put include/onecopy/onecopy.h "$spdx" 'int oc_version(void);'
 	put lab/inspect/inspect.h "$spdx" 'int oc_inspect(void);'
@@ -36,6 +39,11 @@ good_tree() {
 	put doc.md 'See `src/base/log.h`, `src/*/plan.h`, `team.h`, `src/base/`, `stdio.h`, `/proc/PID/fd`,' \
 		'`on/off`, `src/<coll>/x.c`, `build/release/x.c` and `src/os/os.h:2`.' \
 		'```' '`src/gone.c`' '```'
+}
+
+good_tree() {
+	rm -rf "$tree"
+	cp -r "$scratch/good" "$tree"
 }
 
 # passes GATE: on the tree as it is
@@ -74,7 +82,8 @@ refuses() {
 	fi
 }
 
-good_tree
+make_good_tree
+cp -r "$tree" "$scratch/good"
 for gate in format.sh include-order.sh doc-paths.sh spdx.sh words.sh; do
 	passes "$gate"
 	put .git 'gitdir: /nowhere'
