@@ -85,10 +85,11 @@ struct oci_transfer {
 	/* Ways that are not to be gone; that of the pair is, where no slot is to be had. */
 	bool never_mapped, never_by_pair;
 	/*
-	 * Looks for a peer that is not in the MPI now, before what it was to help with is copied
-	 * without it; 0: its help is asked for at once. And its count of looks, when last seen.
+	 * Looks in a row at a peer that is not in the MPI, before what it was to help with is
+	 * copied without it; 0: its help is asked for at once, and waited for. And its count of
+	 * looks, when last seen.
 	 */
-	uint32_t patience;
+	uint32_t patience, missed;
 	uint64_t seen;
 	bool recovered;	      /* the agreed mechanism failed in mid-operation, and shm took over */
 	bool by_shm;	      /* the peer is helping */

@@ -10,19 +10,33 @@
  *   request_*      its terms
  *   request_turns  halves emptied/filled  served  halves filled (pull) or emptied (push)
  *
- * Each word has one writer. `served` carries the request's number within the operation above the
- * count, so nothing is reset while a slow peer may still look at an earlier request. Turn i uses
- * half i % 2, so a copy in overlaps with a copy out. The
- * peer serves requests from inside any wait of the same operation; it does come to one, because
- * the owner of a posted address waits for everyone who may touch it before it ends.
+ * Each word has one writer, but for what follows. `served` carries the request's number within the
+ * operation above the count, so nothing is reset while a slow peer may still look at an earlier
+ * request. Turn i uses half i % 2, so a copy in overlaps with a copy out. The peer serves requests
+ * from inside any wait of the same operation; it does come to one, because the owner of a posted
+ * address waits for everyone who may touch it before it ends.
+ *
+ * The peer of an operation that is polled may compute first. Its requester may withdraw a request
+ * while the peer does not copy: both sides say what they do by exchanging `served`, the peer that
+ * it copies (BUSY), the requester that it has withdrawn (WITHDRAWN), so one of them finds the
+ * other's word. A value is not met again before the numbers of 65,535 more requests of the
+ * operation.
  */
 
 #include "copy/shm.h"
 #include "copy/layout.h"
 
 #define TURN_BYTES ((size_t)OCI_SLOT_BYTES / 2)
-/* 40 bits count turns: 2^55 bytes in one request. */
+/* 38 bits count turns: 2^53 bytes in one request. */
 #define SERVED_SHIFT 40
+#define SERVED_TURN 4
+#define BUSY UINT64_C(1)
+#define WITHDRAWN UINT64_C(2)
+
+/* In the word of whom a request names. */
+#define WHOM_SHIFT 2
+#define WHOM_MAY_WITHDRAW UINT64_C(2)
+#define WHOM_PUSH UINT64_C(1)
 
 const struct oci_copy oci_copy_shm = {
 	.name = "shm",
@@ -36,7 +50,20 @@ static uint64_t turns_of(size_t bytes)
 
 uint64_t oci_shm_served(const struct oci_transfer *t, uint64_t turns)
 {
-	return (t->request & (OCI_STEPS - 1)) << SERVED_SHIFT | turns;
+	return (t->request & (OCI_STEPS - 1)) << SERVED_SHIFT | turns * SERVED_TURN;
+}
+
+static uint64_t whom_of(const struct oci_transfer *t)
+{
+	return (uint64_t)t->peer << WHOM_SHIFT | (t->patience ? WHOM_MAY_WITHDRAW : 0) |
+	       (t->direction == OCI_PUSH ? WHOM_PUSH : 0);
+}
+
+/* Turns served of the request with this number, by what the word says. */
+static uint64_t turns_served(uint64_t word, uint64_t number)
+{
+	number &= OCI_STEPS - 1;
+	return word >> SERVED_SHIFT == number ? (word - (number << SERVED_SHIFT)) / SERVED_TURN : 0;
 }
 
 int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
@@ -72,7 +99,7 @@ int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
 	oci_store_release(&ack->request_slot, (uint64_t)slot);
 	oci_store_release(&ack->request_address, t->remote);
 	oci_store_release(&ack->request_bytes, t->bytes);
-	oci_store_release(&ack->request_whom, (uint64_t)t->peer << 1 | (t->direction == OCI_PUSH));
+	oci_store_release(&ack->request_whom, whom_of(t));
 	oci_store_release(&ack->request_turns, 0);
 	/* Release: the terms come first. Pairs with the acquire in request_read(). */
 	oci_store_release(&ack->request, t->request);
@@ -106,9 +133,7 @@ bool oci_shm_step(struct oci_team *team, struct oci_transfer *t)
 	uint8_t *slot = (uint8_t *)oci_segment_base() + lane->ack.request_slot;
 	bool fills = t->direction == OCI_PUSH;
 	/* Acquire: the peer's copy of those turns is done. Pairs with serve_peer()'s release. */
-	uint64_t word = oci_load_acquire(&lane->aux.served);
-	uint64_t none = oci_shm_served(t, 0);
-	uint64_t served = word >> SERVED_SHIFT == none >> SERVED_SHIFT ? word - none : 0;
+	uint64_t served = turns_served(oci_load_acquire(&lane->aux.served), t->request);
 
 	for (; t->turn < t->turns; t->turn++) {
 		if (!has_turn(t->turn, served, fills))
@@ -118,6 +143,24 @@ bool oci_shm_step(struct oci_team *team, struct oci_transfer *t)
 		oci_store_release(&lane->ack.request_turns, t->turn + 1);
 	}
 	return !fills || served == t->turns;
+}
+
+size_t oci_shm_withdraw(struct oci_team *team, const struct oci_transfer *t)
+{
+	struct oci_lane *lane = oci_team_lane(team, team->rank, t->seq);
+	/* Acquire: as in oci_shm_step(), for what was served and the slot that is ours again. */
+	uint64_t word = oci_load_acquire(&lane->aux.served);
+	size_t done;
+
+	/* Relaxed: nothing is told but the word itself; what it stood for was acquired above. Pairs
+	 * with claim(), which fails then. */
+	if (word & BUSY || !__atomic_compare_exchange_n(
+				   &lane->aux.served, &word,
+				   oci_shm_served(t, turns_served(word, t->request)) | WITHDRAWN,
+				   false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return SIZE_MAX;
+	done = t->direction == OCI_PULL ? t->turn : turns_served(word, t->request);
+	return done * TURN_BYTES < t->bytes ? done * TURN_BYTES : t->bytes;
 }
 
 /* A peer's request as it stands: a consistent copy of its terms and of what is served of it. */
@@ -152,33 +195,53 @@ static bool request_read(const struct oci_lane *lane, uint64_t seq, struct reque
 	return oci_load_relaxed(&ack->request) == r->number;
 }
 
+/*
+ * Before the turns of a request that may be withdrawn: false if it was. Acquire, so that no copy of
+ * ours begins before; pairs with the exchange in oci_shm_withdraw().
+ */
+static bool claim(struct oci_lane *lane, uint64_t was, uint64_t turns)
+{
+	return __atomic_compare_exchange_n(&lane->aux.served, &was, turns | BUSY, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 static bool serve_peer(struct oci_team *team, uint32_t rank, uint64_t seq)
 {
 	struct oci_lane *lane = oci_team_lane(team, rank, seq);
-	uint64_t none, turn, turns, their_turns;
-	bool moved = false, fills;
+	uint64_t none, turn, turns, last, their_turns;
 	struct request r;
+	bool fills;
 
-	if (!request_read(lane, seq, &r) || r.whom >> 1 != team->rank)
+	if (!request_read(lane, seq, &r) || r.whom >> WHOM_SHIFT != team->rank)
 		return false;
 	turns = turns_of(r.bytes);
-	fills = !(r.whom & 1); /* a pull of theirs */
+	fills = !(r.whom & WHOM_PUSH); /* a pull of theirs */
 	none = (r.number & (OCI_STEPS - 1)) << SERVED_SHIFT;
 	/* Our own last value, or another request's: then none of this one is served. */
-	turn = r.served >> SERVED_SHIFT == none >> SERVED_SHIFT ? r.served - none : 0;
+	turn = turns_served(r.served, r.number);
 	if (turn >= turns)
 		return false; /* what follows may be about another request by now */
+	if (r.served >> SERVED_SHIFT == none >> SERVED_SHIFT && r.served & WITHDRAWN)
+		return false;
 	/* Acquire: pairs with the release in oci_shm_step(). */
 	their_turns = oci_load_acquire(&lane->ack.request_turns);
-	for (; turn < turns && has_turn(turn, their_turns, fills); turn++) {
+	for (last = turn; last < turns && has_turn(last, their_turns, fills);)
+		last++;
+	if (last == turn)
+		return false;
+	if (r.whom & WHOM_MAY_WITHDRAW && !claim(lane, r.served, none + turn * SERVED_TURN))
+		return false;
+	while (turn < last) {
 		copy_turn(team, seq, r.address, team->member[rank].peer->base + r.slot, r.bytes,
 			  turn, fills);
-		/* Release: the copy comes first. Pairs with the acquires in oci_shm_step() and
-		 * request_read(). */
-		oci_store_release(&lane->aux.served, none + turn + 1);
-		moved = true;
+		turn++;
+		/* Release: the copy comes first. Pairs with the acquires in oci_shm_step(),
+		 * oci_shm_withdraw() and request_read(). Busy until the last. */
+		oci_store_release(&lane->aux.served,
+				  none + turn * SERVED_TURN +
+					  (r.whom & WHOM_MAY_WITHDRAW && turn < last ? BUSY : 0));
 	}
-	return moved;
+	return true;
 }
 
 bool oci_shm_serve(struct oci_team *team, uint64_t seq)

@@ -110,13 +110,40 @@ static bool is_there(const struct oci_team *team, struct oci_transfer *t)
 	return false;
 }
 
+/* The peer did not come for so many looks in a row: what remains is copied without it. */
+static bool is_given_up(struct oci_team *team, struct oci_transfer *t)
+{
+	size_t done;
+
+	if (is_there(team, t)) {
+		t->missed = 0;
+		return false;
+	}
+	if (++t->missed < t->patience)
+		return false;
+	t->missed = 0;
+	if (!t->by_shm)
+		return true;
+	done = oci_shm_withdraw(team, t);
+	if (done == SIZE_MAX)
+		return false;
+	t->by_shm = false;
+	if (done)
+		advance(t, done, OCI_MECH_SHM);
+	return true;
+}
+
 static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 {
+	uint64_t turn = t->turn;
 	int error;
 
 	if (!t->by_shm) {
-		if (t->patience && !is_there(team, t))
-			return --t->patience ? OCI_TRANSFER_BLOCKED : -EAGAIN;
+		/* Nobody is asked before it has shown itself. */
+		if (t->patience && is_given_up(team, t))
+			return -EAGAIN;
+		if (t->patience && t->missed)
+			return OCI_TRANSFER_BLOCKED;
 		error = oci_shm_request(team, t);
 		if (error)
 			return error;
@@ -124,7 +151,11 @@ static int run_by_shm(struct oci_team *team, struct oci_transfer *t)
 		if (t->never_by_pair && !t->never_mapped)
 			oci_map_missed(team, t->peer, (ssize_t)t->bytes);
 	}
-	return oci_shm_step(team, t) ? OCI_TRANSFER_DONE : OCI_TRANSFER_BLOCKED;
+	if (oci_shm_step(team, t))
+		return OCI_TRANSFER_DONE;
+	if (t->turn != turn)
+		t->missed = 0;
+	return t->patience && is_given_up(team, t) ? -EAGAIN : OCI_TRANSFER_BLOCKED;
 }
 
 /* Then nobody needs to know the peer's pieces here. */
@@ -189,6 +220,7 @@ int oci_transfer_run(struct oci_team *team, struct oci_transfer *t, bool polled)
 	if (result != -EAGAIN || !t->never_by_pair)
 		return result;
 	t->never_by_pair = false;
+	t->patience = 0;
 	return run(team, t, polled);
 }
 
