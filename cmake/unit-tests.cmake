@@ -32,7 +32,8 @@ function(unit_tests)
 		if(ranks)
 			set_tests_properties(${name} PROPERTIES PROCESSORS 2)
 		endif()
-		if(name MATCHES "^(fuzz|graph_check|hierarchy_check|predict)_test$")
+		# Of one thread, and the same in every build (cmake/check.sh).
+		if(name MATCHES "^(check|coll_bound|fuzz|graph_check|hierarchy|hierarchy_check|predict|rows|select|sysfs)_test$")
 			list(APPEND labels alike)
 		endif()
 		# One long thread each, or one that waits: what comes last would have a CPU for itself.
