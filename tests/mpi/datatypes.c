@@ -13,8 +13,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define INTS LAYOUT_INTS
-
 static long checks;
 static int rank, size;
 static MPI_Comm comm; /* the ranks in reverse order */
@@ -26,59 +24,7 @@ static int value(int from, int to, int k)
 		     1u);
 }
 
-static MPI_Datatype blocks_of(int blocks, const int *lengths, const MPI_Aint *offsets)
-{
-	MPI_Datatype type;
-
-	MPI_Type_create_hindexed(blocks, lengths, offsets, MPI_INT, &type);
-	MPI_Type_commit(&type);
-	return type;
-}
-
-/* Absolute addresses: a block in one array and a block in another. */
-static void test_bottom(int root)
-{
-	static int near[4], far[4], all[33 * INTS];
-	int lengths[2] = { 4, 2 };
-	MPI_Aint at[2], base;
-	MPI_Datatype type;
-
-	MPI_Get_address(near, &at[0]);
-	MPI_Get_address(far, &at[1]);
-	type = blocks_of(2, lengths, at);
-	memset(far, 0, sizeof(far));
-	for (int k = 0; k < 4; k++)
-		near[k] = value(rank, 0, k);
-	for (int k = 4; k < INTS; k++)
-		far[k - 4] = value(rank, 0, k);
-	MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
-	for (int k = 0; k < INTS; k++)
-		if ((k < 4 ? near[k] : far[k - 4]) != value(root, 0, k))
-			case_fail("Bcast at MPI_BOTTOM: a wrong int");
-	if (far[2] || far[3])
-		case_fail("Bcast at MPI_BOTTOM wrote beyond its last block");
-	near[0] = rank;
-	MPI_Allgather(MPI_BOTTOM, 1, type, all, INTS, MPI_INT, comm);
-	for (int from = 0; from < size; from++)
-		if (all[from * INTS] != from || all[from * INTS + 1] != value(root, 0, 1) ||
-		    all[from * INTS + 5] != value(root, 0, 5))
-			case_fail("Allgather from MPI_BOTTOM: a wrong int");
-	MPI_Type_free(&type);
-	/* A single dense block at an absolute address. */
-	MPI_Get_address(all, &base);
-	lengths[0] = INTS;
-	type = blocks_of(1, lengths, &base);
-	for (int k = 0; k < INTS; k++)
-		all[k] = value(rank, 1, k);
-	MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
-	for (int k = 0; k < INTS; k++)
-		if (all[k] != value(root, 1, k))
-			case_fail("Bcast of a dense block at MPI_BOTTOM: a wrong int");
-	MPI_Type_free(&type);
-	checks += 3;
-}
-
-/* The same with any collective and layout. */
+/* Absolute addresses, with any collective and layout. */
 static void test_all_at_bottom(int elements, int root, int number)
 {
 	for (int c = CASE_BCAST; c < CASE_COLLECTIVES; c++) {
@@ -301,7 +247,6 @@ int main(int argc, char **argv)
 	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
 	MPI_Comm_rank(comm, &rank);
 	for (int root = 0; root < size; root++) {
-		test_bottom(root);
 		for (int i = 0; i < 6; i++) {
 			test_pairs(counts[i], root);
 			for (int turn = 0; turn < (counts[i] > 100 ? 2 : layout_count); turn++)
