@@ -76,6 +76,19 @@ void onecopy_status_tell(struct onecopy_file *file, u32 word, int result)
 	signal_event(file);
 }
 
+u32 onecopy_status_read(struct onecopy_file *file, u32 word)
+{
+	/* Acquire: what the process did before it wrote. */
+	return smp_load_acquire(&file->status[word]);
+}
+
+void onecopy_status_write(struct onecopy_file *file, u32 word, u32 value)
+{
+	/* Release: the bytes come first. Pairs with the process's acquire. */
+	smp_store_release(&file->status[word], value);
+	signal_event(file);
+}
+
 void onecopy_status_gone(struct onecopy_file *file, u32 word)
 {
 	/* Acquire: pairs with the release in mmap_status(). */
@@ -220,6 +233,28 @@ static long map(void __user *argument)
 	return error;
 }
 
+static long graph_create(struct onecopy_file *file, void __user *argument)
+{
+	struct onecopy_graph_create call;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	return size < sizeof(call) ? -EINVAL : onecopy_graph_make(file, &call);
+}
+
+static long graph_run(struct onecopy_file *file, void __user *argument)
+{
+	struct onecopy_graph_run call;
+	u32 size;
+	long error = take(&call, sizeof(call), argument, &size);
+
+	if (error)
+		return error;
+	return size < sizeof(call) ? -EINVAL : onecopy_graph_run(file, call.what);
+}
+
 static long notify(struct onecopy_file *file, void __user *argument)
 {
 	struct eventfd_ctx *event = NULL;
@@ -289,6 +324,10 @@ static long on_ioctl(struct file *opened, unsigned int command, unsigned long ar
 		return copy(file, place);
 	case ONECOPY_MAP:
 		return map(place);
+	case ONECOPY_GRAPH_CREATE:
+		return graph_create(file, place);
+	case ONECOPY_GRAPH_RUN:
+		return graph_run(file, place);
 	case ONECOPY_NOTIFY:
 		return notify(file, place);
 	case ONECOPY_COUNTERS:
@@ -318,9 +357,11 @@ static int on_release(struct inode *inode, struct file *opened)
 {
 	struct onecopy_file *file = opened->private_data;
 
-	/* Each of the two may still tell of its end. */
+	/* Each of them may still tell of its end; regions that end tell the graph. */
+	onecopy_graph_stop(file);
 	onecopy_regions_end(file);
 	onecopy_jobs_end(file);
+	onecopy_graph_free(file);
 	if (file->event)
 		eventfd_ctx_put(file->event);
 	vfree(file->status);
@@ -353,15 +394,22 @@ static int __init begin(void)
 	onecopy_workers = alloc_workqueue("onecopy", WQ_UNBOUND, 0);
 	if (!onecopy_workers)
 		return -ENOMEM;
-	error = misc_register(&device);
+	error = onecopy_graphs_begin();
 	if (error)
-		destroy_workqueue(onecopy_workers);
+		goto no_graphs;
+	error = misc_register(&device);
+	if (!error)
+		return 0;
+	onecopy_graphs_end();
+no_graphs:
+	destroy_workqueue(onecopy_workers);
 	return error;
 }
 
 static void __exit finish(void)
 {
 	misc_deregister(&device);
+	onecopy_graphs_end();
 	/* Regions that are ending. */
 	destroy_workqueue(onecopy_workers);
 	onecopy_engines_end();
@@ -370,6 +418,6 @@ static void __exit finish(void)
 
 module_init(begin);
 module_exit(finish);
-MODULE_DESCRIPTION("Memory of one process copied by others, once");
+MODULE_DESCRIPTION("Memory of one process copied by others, once; graphs of messages");
 MODULE_LICENSE("Dual BSD/GPL");
 MODULE_VERSION("0.2.0");

@@ -7,6 +7,8 @@
  *   copy.c    the copies: by the caller, by a thread, in order
  *   engine.c  the copies of DMA engines
  *   window.c  regions mapped by others
+ *   graph.c   graphs, which communicate over sockets; graph_make.c: checked and made
+ *   calc.c    what they compute
  */
 #ifndef ONECOPY_KERNEL_H
 #define ONECOPY_KERNEL_H
@@ -23,6 +25,7 @@
 
 struct eventfd_ctx;
 struct onecopy_engine;
+struct onecopy_graph;
 struct onecopy_window;
 
 /* An open file. */
@@ -38,6 +41,7 @@ struct onecopy_file {
 	struct list_head jobs; /* in the order of their calls */
 	bool running;	       /* the work is queued, or takes one after the other */
 	struct work_struct work;
+	struct onecopy_graph *graph; /* NULL: none yet; set once, with release */
 };
 
 struct onecopy_span {
@@ -144,6 +148,29 @@ void onecopy_window_put(struct onecopy_window *window);
 /* Of a region that ends: when it returns, nobody's memory shows its pages. May sleep. */
 void onecopy_window_close(struct onecopy_window *window);
 
+/* ---- graph.c --------------------------------------------------------------------------------- */
+
+/* 0 or -errno. */
+int onecopy_graph_make(struct onecopy_file *file, const struct onecopy_graph_create *call);
+int onecopy_graph_run(struct onecopy_file *file, u32 what);
+/* Memory of a region of the file's, which is there, may have gone. In any context. */
+void onecopy_graph_look(struct onecopy_file *file);
+/* Of a file that closes: no socket wakes it any more, no byte moves. Then, when its regions are
+ * gone, too, it is freed. */
+void onecopy_graph_stop(struct onecopy_file *file);
+void onecopy_graph_free(struct onecopy_file *file);
+int onecopy_graphs_begin(void);
+void onecopy_graphs_end(void);
+
+/* ---- calc.c ---------------------------------------------------------------------------------- */
+
+/* 0: there is no such type. */
+unsigned int onecopy_calc_bytes(unsigned int type);
+/* 0; -EINVAL: there is no such operation; -EOPNOTSUPP: not in the kernel. */
+int onecopy_calc_check(unsigned int op, unsigned int type);
+/* So many elements, one after the other; both are aligned to them. */
+void onecopy_calc(unsigned int op, unsigned int type, void *to, const void *from, size_t count);
+
 /* ---- main.c ---------------------------------------------------------------------------------- */
 
 extern struct workqueue_struct *onecopy_workers;
@@ -161,6 +188,9 @@ void onecopy_status_tell(struct onecopy_file *file, u32 word, int result);
 /* A region has ended with its memory, or may have: its own word, 0 if it has none. */
 void onecopy_status_gone(struct onecopy_file *file, u32 word);
 bool onecopy_status_has(struct onecopy_file *file, u32 word);
+/* Words that the process writes, too: nothing is taken for granted of them. */
+u32 onecopy_status_read(struct onecopy_file *file, u32 word);
+void onecopy_status_write(struct onecopy_file *file, u32 word, u32 value);
 
 /* For tests: is this call to be refused? */
 bool onecopy_refuses(void);

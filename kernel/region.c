@@ -200,6 +200,7 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 		return true;
 	/* The file is there: it closes only when its regions have been removed from here. */
 	onecopy_status_gone(region->file, region->word);
+	onecopy_graph_look(region->file);
 	kref_get(&region->kref);
 	if (!queue_work(onecopy_workers, &region->end))
 		onecopy_region_put(region);

@@ -39,7 +39,7 @@ struct test {
 #define NO_MORE_TESTS { NULL, NULL }
 /* clang-format on */
 
-extern const struct test map_tests[], allocation_tests[], engine_tests[];
+extern const struct test map_tests[], allocation_tests[], engine_tests[], graph_tests[];
 
 #define LEFT_OUT 77
 

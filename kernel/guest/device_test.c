@@ -5,7 +5,7 @@
  * the last one, which throws random calls at the device, and from 60 on others take more rounds,
  * too; only these tests. More than 500 lines, as it is a list of small cases; those of mappings
  * are in map_test.c, those of memory that the kernel does not get in allocation_test.c, those of
- * DMA engines in engine_test.c.
+ * DMA engines in engine_test.c, those of graphs in graph_test.c.
  */
 #include "calls.h"
 
@@ -962,6 +962,7 @@ int main(int argc, char **argv)
 	run(map_tests, asked);
 	run(allocation_tests, asked);
 	run(engine_tests, asked);
+	run(graph_tests, asked);
 	run(tests, asked);
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed != 0;

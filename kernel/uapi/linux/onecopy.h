@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR BSD-3-Clause */
-/* Dual BSD/GPL. The interface of /dev/onecopy: memory of one process copied by others. */
+/* Dual BSD/GPL. The interface of /dev/onecopy: memory of one process copied by others, and graphs
+ * that communicate over TCP while the process computes. */
 #ifndef _UAPI_LINUX_ONECOPY_H
 #define _UAPI_LINUX_ONECOPY_H
 
@@ -16,9 +17,11 @@
  *
  * Errors, of all calls (-1 and errno):
  *
- *   E2BIG	the structure is longer than this kernel's, and the rest is not zero
+ *   E2BIG	the structure is longer than this kernel's, and the rest is not zero; a graph has
+ *		more nodes, edges, peers or buffers than it may have
  *   EACCES	the region is another user's, or not made for this direction, or for one copy alone
- *   EBUSY	the status word has a copy under way
+ *   EBADF	a descriptor is not open
+ *   EBUSY	the status word has a copy under way; the file has a graph, or it is under way
  *   EEXIST	something lies where the region was to be mapped
  *   EFAULT	memory of the caller cannot be read or written; nothing was copied
  *   EINTR	a fatal signal; nothing was copied
@@ -26,10 +29,14 @@
  *   ENOENT	no region has this cookie: destroyed, used up, or gone with its memory
  *   ENOMEM	no memory, or no addresses; RLIMIT_MEMLOCK allows no more pinned pages, or
  *		RLIMIT_AS no mapping
+ *   ENOTCONN	a socket of a graph is not connected
+ *   ENOTSOCK	it is no socket
  *   ENOTTY	no such call
+ *   EOPNOTSUPP	a graph has a CALC that the kernel does not compute
  *   EPERM	nothing may be mapped at this address (vm.mmap_min_addr)
+ *   EPROTONOSUPPORT	a socket of a graph is not TCP over IP
  *   ERANGE	the region does not have these bytes
- *   ESTALE	the region's memory is gone
+ *   ESTALE	the region's memory is gone, or that of a graph's buffers
  */
 
 /* Of iovec's shape. */
@@ -132,7 +139,8 @@ struct onecopy_map {
 	__u64 addr; /* in: where, nothing lies there; 0: the kernel chooses. out: where it is */
 };
 
-/* An eventfd that each end of an asynchronous copy, and of a region with its memory, adds 1 to. */
+/* An eventfd that each end of an asynchronous copy, of a graph and a lane, and of a region with its
+ * memory, adds 1 to. */
 struct onecopy_notify {
 	__u32 size;
 	__s32 fd; /* -1: none any more */
@@ -160,6 +168,108 @@ struct onecopy_counters {
 			 */
 };
 
+/*
+ * A graph: what this process does in an exchange with others, while it computes. Nodes send bytes
+ * to a peer, receive some from one, or compute (CALC), and edges say what must be over before what
+ * begins. All SENDs to a peer happen in the order of the nodes, and so do all RECVs from one: such
+ * a row is a lane. Nodes that neither orders go on independently. The kernel moves what can be
+ * moved as soon as a socket has bytes or room, in threads of its own, whatever the process does.
+ *
+ * The array that says so has no pointers: a head, the nodes, then for each node in turn the
+ * numbers (__u32) of the nodes that must be over first, each smaller than its own, so there is no
+ * cycle. It is copied, and all of it is checked.
+ */
+#define ONECOPY_GRAPH_MAGIC 0x4443414b
+#define ONECOPY_GRAPH_VERSION 1
+
+struct onecopy_graph_head {
+	__u32 magic;
+	__u32 version;
+	__u32 nodes;
+	__u32 edges;
+	__u32 reserved[4];
+};
+
+/* kind */
+#define ONECOPY_GRAPH_SEND 0
+#define ONECOPY_GRAPH_RECV 1
+#define ONECOPY_GRAPH_CALC 2
+
+struct onecopy_graph_node {
+	__u8 kind;
+	__u8 op;   /* of a CALC, as all that is not said of another */
+	__u8 type; /* signed and unsigned integers of 8, 16, 32, 64 bits: 0 to 7; float; double */
+	__u8 reserved;
+	__u32 peer;   /* of SEND and RECV: a number of a socket */
+	__u32 buffer; /* of all: what is sent, received into, or combined into */
+	__u32 from;
+	__u64 offset; /* of all: in `buffer`; a multiple of the type's size, as are addresses */
+	__u64 from_offset;
+	__u64 count;	 /* of bytes; of a CALC: of elements; never 0 */
+	__u32 edges_end; /* of all: its edges end here, and begin where those before it end */
+	__u32 reserved_too;
+};
+
+/*
+ * buffer[i] = from[i] (op) buffer[i]. Sums and products wrap; and, or, exclusive or are bitwise.
+ * Floating point is not computed in the kernel, nor what the program has more operations for
+ * (EOPNOTSUPP): COPY is for any type, but of ranges of which the target begins inside the source.
+ */
+#define ONECOPY_CALC_COPY 0
+#define ONECOPY_CALC_SUM 1
+#define ONECOPY_CALC_PROD 2
+#define ONECOPY_CALC_MIN 3
+#define ONECOPY_CALC_MAX 4
+#define ONECOPY_CALC_AND 5
+#define ONECOPY_CALC_OR 6
+#define ONECOPY_CALC_XOR 7
+
+#define ONECOPY_GRAPH_NODES_MOST 65536
+#define ONECOPY_GRAPH_EDGES_MOST 262144
+#define ONECOPY_GRAPH_PEERS_MOST 1024
+#define ONECOPY_GRAPH_BUFFERS_MOST 64
+
+/*
+ * The file's graph; it has one, until it is closed. Sockets are connected TCP ones, by their
+ * descriptors, -1 where there is none; the kernel holds them, and others may go on using them. The
+ * buffers that its nodes use are pinned, as regions are; when such memory goes, the graph fails.
+ *
+ * Lanes are numbered in the order of their first nodes, and have a word each, `lanes` and those
+ * behind it. The kernel moves a lane when the program has set its word to ONECOPY_LANE_GRANTED, so
+ * that others may use the stream before, and sets it to ONECOPY_LANE_OVER when the last of its
+ * nodes is over.
+ */
+struct onecopy_graph_create {
+	__u32 size;
+	__u32 flags; /* reserved */
+	__u64 packed;
+	__u64 packed_bytes;
+	__u64 sockets; /* __s32 * */
+	__u64 buffers; /* struct onecopy_piece * */
+	__u32 socket_count;
+	__u32 buffer_count;
+	__u32 word;  /* its status: PENDING from ISSUE on, then DONE or FAILED */
+	__u32 lanes; /* the first word of its lanes; both from 1 on */
+};
+
+#define ONECOPY_LANE_GRANTED 1
+#define ONECOPY_LANE_OVER 2
+
+/*
+ * ISSUE begins it, and returns at once. LOOK: lanes were granted since. CANCEL: when it returns no
+ * buffer is touched any more. A graph that fails shuts its sockets down, as bytes are lost and
+ * peers must not wait; the word of the lane that failed has the error, too, as its status has it
+ * (ECONNRESET where the peer has closed it; ECANCELED). What is cancelled, or closed, fails so.
+ */
+#define ONECOPY_GRAPH_ISSUE 1
+#define ONECOPY_GRAPH_LOOK 2
+#define ONECOPY_GRAPH_CANCEL 3
+
+struct onecopy_graph_run {
+	__u32 size;
+	__u32 what;
+};
+
 #define ONECOPY_VERSION 1
 
 #define ONECOPY_REGION_CREATE _IOWR(0xD7, 1, struct onecopy_region_create)
@@ -168,6 +278,8 @@ struct onecopy_counters {
 #define ONECOPY_NOTIFY _IOW(0xD7, 4, struct onecopy_notify)
 #define ONECOPY_COUNTERS _IOWR(0xD7, 5, struct onecopy_counters)
 #define ONECOPY_MAP _IOWR(0xD7, 6, struct onecopy_map)
+#define ONECOPY_GRAPH_CREATE _IOW(0xD7, 7, struct onecopy_graph_create)
+#define ONECOPY_GRAPH_RUN _IOW(0xD7, 8, struct onecopy_graph_run)
 
 /*
  * mmap() of the file, from 0 on, shared: its status words, __u32 each. The first call decides how
