@@ -39,6 +39,7 @@ struct bench_choice {
 	long rounds;
 	bool quick, every_parameter, touch, mapped, spare;
 	bool mpis[LAUNCHERS]; /* of messages, overlap, collectives and programs */
+	unsigned int flows;   /* of messages: bits, 0: all but one-sided ones */
 	const char *profile;  /* NULL: what jobs go by here */
 	const char *json, *out;
 	bool no_plots;
@@ -82,6 +83,8 @@ void bench_copies_end(void);
 void bench_p2p_plan(struct bench *bench);
 void bench_p2p_sum_up(struct bench *bench);
 void bench_messages_plan(struct bench *bench);
+/* Is this word the name of one of its flows? Then it is one of those that are named. */
+bool bench_take_flow(unsigned int *flows, const char *word);
 
 /* bench_start.c: start */
 void bench_start_plan(struct bench *bench);

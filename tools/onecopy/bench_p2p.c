@@ -3,7 +3,8 @@
  * Messages, by one loop (pingpong/), the runs in turns. p2p: the ping-pong of papers 001 and 004
  * over the C API, mechanism by mechanism, and over the MPIs that are installed. messages: MPI_Send
  * and MPI_Recv of these by themselves, with onecopy, and under the shared heap, where onecopy
- * copies large ones; between two ranks, and between the neighbours of many.
+ * copies large ones; between two ranks, and between the neighbours of many; and, if named, MPI_Put,
+ * MPI_Get and MPI_Accumulate.
  */
 #include "bench.h"
 #include "command.h"
@@ -31,7 +32,7 @@ static const struct variant pingpongs[] = {
 	{ .name = "MPICH, two copies", .launcher = LAUNCH_MPICH, .two_copies = true },
 };
 
-/* What runs of an MPI take turns. */
+/* What runs of an MPI take turns; the first is left out of what is one-sided. */
 static const struct variant served[] = {
 	{ .name = "two copies", .two_copies = true },
 	{ .name = "stock" },
@@ -45,34 +46,51 @@ enum {
 	SERVED = sizeof(served) / sizeof(served[0])
 };
 
+#define ONE_SIDED(word, function, where, option)                                                   \
+	{                                                                                          \
+		word, function ", " where,                                                         \
+			"Rank 0 does it to a window of rank 1, which waits in the MPI, and calls " \
+			"MPI_Win_flush.",                                                          \
+			option, false, true, true                                                  \
+	}
+
 static const struct flow {
 	const char *name, *title, *about, *option;
-	bool many;	 /* ranks, not two */
-	bool collective; /* which onecopy serves as such: no messages are counted */
+	bool many;	/* ranks, not two */
+	bool uncounted; /* a collective, which onecopy serves as such, or one-sided: no messages */
+	bool one_sided; /* only if named, and not with two copies, which Open MPI then has no
+			 * windows by */
 } flows[] = {
 	{ "pingpong", "ping-pong",
 	  "Half a round trip: blocking send and receive, the same buffers each time.", "", false,
-	  false },
+	  false, false },
 	{ "touch", "ping-pong, rewritten",
 	  "The same; each rank reads what it received and writes what it sends next, which is timed.",
-	  " --touch", false, false },
+	  " --touch", false, false, false },
 	{ "stream", "bandwidth",
 	  "A message's time of 16 that are under way at once from rank 0 to rank 1, which then "
 	  "answers.",
-	  " --stream", false, false },
+	  " --stream", false, false, false },
 	{ "both", "both ways",
 	  "The same, with as many the other way at once: two messages, one each way.", " --both",
-	  false, false },
+	  false, false, false },
 	{ "halo", "halo exchange",
 	  "An exchange on a periodic grid, as square as the number of ranks allows: a message to and "
 	  "from each neighbour, all at once. Rate: what a rank receives.",
-	  " --halo", true, false },
+	  " --halo", true, false, false },
 	{ "ring", "shift ring",
 	  "A shift: each rank sends a message to the next and receives one from the rank before.",
-	  " --ring", true, false },
+	  " --ring", true, false, false },
 	{ "alltoall", "MPI_Alltoall",
 	  "A call of MPI_Alltoall, by length of a block. Rate: what all ranks receive from others.",
-	  " --alltoall", true, true },
+	  " --alltoall", true, true, false },
+	ONE_SIDED("put", "MPI_Put", "created window", " --put"),
+	ONE_SIDED("get", "MPI_Get", "created window", " --get"),
+	ONE_SIDED("accumulate", "MPI_Accumulate", "created window", " --accumulate"),
+	ONE_SIDED("put-allocated", "MPI_Put", "allocated window", " --put --allocated"),
+	ONE_SIDED("get-allocated", "MPI_Get", "allocated window", " --get --allocated"),
+	ONE_SIDED("accumulate-allocated", "MPI_Accumulate", "allocated window",
+		  " --accumulate --allocated"),
 };
 enum { FLOWS = sizeof(flows) / sizeof(flows[0]) };
 
@@ -86,7 +104,7 @@ static struct view {
 	char arguments[2048];
 	struct figure *main;
 	bool said; /* what a run says of itself is a note once */
-	bool collective;
+	bool uncounted;
 } views[LAUNCHERS * FLOWS];
 static unsigned int view_count;
 
@@ -164,7 +182,7 @@ static int run_variant(struct results *results, struct step *step, unsigned int 
 	if (ran && *run.said && !view->said)
 		figure_note(view->main, "%s", run.said);
 	view->said |= *run.said && ran;
-	if (ran && heap && variant->onecopy && !view->collective && !copies && !round)
+	if (ran && heap && variant->onecopy && !view->uncounted && !copies && !round)
 		figure_note(view->main, "No message went by mapped memory under the shared heap.");
 	return err;
 }
@@ -293,9 +311,9 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 
 	if (flow->many)
 		title = results_text(&bench->results, "%s, %u ranks", title, ranks);
-	view->variants = served;
+	view->variants = served + flow->one_sided;
 	view->launcher = mpi;
-	view->collective = flow->collective;
+	view->uncounted = flow->uncounted;
 	view->ranks = ranks;
 	view->binding = binding_of(&bench->results.host, ranks);
 	snprintf(view->stem, sizeof(view->stem), "%s-%s", launcher_info(mpi)->word, flow->name);
@@ -313,17 +331,31 @@ static void plan_flow(struct bench *bench, const struct flow *flow, enum launche
 		bench_against(
 			bench, view_count, "stock", subjects[s],
 			results_text(&bench->results, "%s, %s: %s", name, title, subjects[s]));
-	plan_runs(bench, view, SERVED, flow->option);
+	plan_runs(bench, view, SERVED - flow->one_sided, flow->option);
 }
 
 void bench_messages_plan(struct bench *bench)
 {
+	unsigned int named = bench->options.flows;
+
 	run_begin();
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
 		for (int f = 0; f < FLOWS; f++)
-			if (bench->options.mpis[mpi])
+			if (bench->options.mpis[mpi] &&
+			    (named ? named >> f & 1 : !flows[f].one_sided))
 				plan_flow(bench, &flows[f], (enum launcher)mpi);
 	}
+}
+
+bool bench_take_flow(unsigned int *named, const char *word)
+{
+	for (int f = 0; f < FLOWS; f++) {
+		if (!strcmp(flows[f].name, word)) {
+			*named |= 1u << f;
+			return true;
+		}
+	}
+	return false;
 }
 
 void bench_p2p_sum_up(struct bench *bench)

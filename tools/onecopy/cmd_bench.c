@@ -77,9 +77,13 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 	(void)state;
 	if (options->what & OF_AN_MPI && launcher_of(text) != LAUNCH_NONE)
 		options->mpis[launcher_of(text)] = true;
+	else if (options->what == BENCH_MESSAGES && bench_take_flow(&options->flows, text))
+		;
 	else if (options->what && !(options->what & OF_COLLECTIVES))
 		usage("'%s': only 'algorithms', 'model', 'overlap' and 'collectives' take collectives, "
-		      "and 'messages' and 'programs' openmpi or mpich",
+		      "'messages' and 'programs' openmpi or mpich, and 'messages' pingpong, touch, stream, "
+		      "both, halo, ring, alltoall, and put, get or accumulate, each also with "
+		      "-allocated",
 		      text);
 	else if (options->what)
 		collective_list_add(&options->collectives, collective_take(text));

@@ -6,7 +6,8 @@
  * messages at once, with --both each rank does: the bandwidth, one way and both. With --halo, on a
  * periodic grid of any number of ranks, each exchanges messages with its up to four neighbours at
  * once; with --ring each sends one to the next and receives one from the rank before. With
- * --alltoall they call MPI_Alltoall.
+ * --alltoall they call MPI_Alltoall. With --put, --get and --accumulate rank 0 does that to a
+ * window of rank 1, and waits each time until it is done.
  *
  * Rank 0 prints lines as lab/experiment/run.h has them: the throughput of each size, the time of a
  * message (of an exchange, of a shift), its cache misses. Every size is verified before it is
@@ -37,6 +38,7 @@ struct options {
 	struct size_list sizes, cpus;
 	double seconds;
 	bool touch, stream, both, halo, ring, alltoall, misses, shared;
+	bool put, get, accumulate, allocated;
 };
 
 struct bench {
@@ -113,6 +115,25 @@ static void alltoalls(struct bench *b, size_t bytes, unsigned int count)
 		transport_alltoall(b->send, b->recv, bytes);
 }
 
+static enum operation operation_of(const struct bench *b)
+{
+	return b->options->put	      ? OPERATION_PUT :
+	       b->options->get	      ? OPERATION_GET :
+	       b->options->accumulate ? OPERATION_ACCUMULATE :
+					OPERATION_NONE;
+}
+
+/* Rank 1 waits in the MPI meanwhile. */
+static void operations(struct bench *b, size_t bytes, unsigned int count)
+{
+	for (unsigned int i = 0; i < count && !b->me.rank; i++)
+		transport_operate(operation_of(b), b->send, bytes);
+	if (b->me.rank)
+		transport_recv(0, b->send, 0);
+	else
+		transport_send(1, b->send, 0);
+}
+
 static bool by_windows(const struct bench *b)
 {
 	return b->options->stream || b->options->both;
@@ -185,10 +206,31 @@ static uint32_t source_of(const struct bench *b, unsigned int place)
 
 static void (*what_to_do(const struct bench *b))(struct bench *, size_t, unsigned int)
 {
-	return b->options->alltoall ? alltoalls :
+	return operation_of(b)	    ? operations :
+	       b->options->alltoall ? alltoalls :
 	       by_neighbours(b)	    ? exchanges :
 	       by_windows(b)	    ? windows :
 				      round_trips;
+}
+
+/* Every byte that came, into rank 1's window or from it. */
+static void verify_operation(struct bench *b, size_t bytes)
+{
+	bool get = b->options->get;
+	uint8_t *came = get ? b->send : b->recv, before = 1;
+
+	for (size_t i = 0; i < bytes; i++) {
+		b->send[i] = byte_of(b->me.rank, i);
+		b->recv[i] = get ? byte_of(b->me.rank, i) : before;
+	}
+	transport_meet();
+	operations(b, bytes, 1);
+	transport_meet();
+	if (get ? b->me.rank : !b->me.rank)
+		return;
+	for (size_t i = 0; i < bytes; i++)
+		if (came[i] != (byte_of(get, i) ^ (b->options->accumulate ? before : 0)))
+			fail_at(bytes);
 }
 
 /* Every byte of the first exchange. */
@@ -196,6 +238,10 @@ static void verify(struct bench *b, size_t bytes)
 {
 	unsigned int blocks = b->options->alltoall ? places(b) : 1;
 
+	if (operation_of(b)) {
+		verify_operation(b, bytes);
+		return;
+	}
 	for (size_t i = 0; i < blocks * bytes; i++)
 		b->send[i] = byte_of(b->me.rank, i % bytes);
 	memset(b->recv, 0xff, places(b) * bytes);
@@ -241,7 +287,7 @@ static uint64_t sum_up(struct bench *b, uint64_t word)
 /* In one of these, one after the other. */
 static uint32_t messages_of(const struct bench *b)
 {
-	return by_neighbours(b) ? 1 : by_windows(b) ? WINDOW : 2;
+	return by_neighbours(b) || operation_of(b) ? 1 : by_windows(b) ? WINDOW : 2;
 }
 
 static void take_samples(struct bench *b, size_t bytes, unsigned int batch, unsigned int count,
@@ -350,6 +396,13 @@ static const struct option_set set = {
 			{ "ring", 0, NULL, "Of any number of ranks: to the next one", AT(ring) },
 			{ "alltoall", 0, NULL, "Of any number of ranks: MPI_Alltoall",
 			  AT(alltoall) },
+			{ "put", 0, NULL, "MPI_Put into a window", AT(put) },
+			{ "get", 0, NULL, "MPI_Get from a window", AT(get) },
+			{ "accumulate", 0, NULL, "MPI_Accumulate: MPI_BXOR in a window",
+			  AT(accumulate) },
+			{ "allocated", 0, NULL,
+			  "Of these: the window is of MPI_Win_allocate, not MPI_Win_create",
+			  AT(allocated) },
 			{ "misses", 0, NULL, "Count cache misses", AT(misses) },
 			{ "shared", 0, NULL, "Buffers lie in memory that peers map", AT(shared) },
 			{ 0 } },
@@ -380,6 +433,8 @@ int main(int argc, char **argv)
 	if (!bench.send || !bench.recv)
 		fail(options.shared ? "no memory that peers can map" : "no memory for the buffers");
 	fill_window(&bench);
+	if (operation_of(&bench))
+		bench.recv = transport_expose(options.allocated ? NULL : bench.recv, most);
 	if (options.misses) {
 		bench.counts = misses_open(why, sizeof(why));
 		if (!bench.counts && !bench.me.rank)

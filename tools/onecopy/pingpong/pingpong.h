@@ -35,6 +35,15 @@ struct window {
 void transport_window(const struct window *window, size_t bytes);
 /* A block to and from each rank. Of MPIs alone. */
 void transport_alltoall(const void *send, void *recv, size_t bytes);
+/* What rank 0 does to rank 1's window; of MPIs alone. */
+enum operation { OPERATION_NONE, OPERATION_PUT, OPERATION_GET, OPERATION_ACCUMULATE };
+/* A window over this memory, NULL: the MPI's own memory, which is returned. */
+void *transport_expose(void *memory, size_t bytes);
+/* Both ranks: what lies in the window is seen by both. */
+void transport_meet(void);
+/* Done on both sides when it returns. To accumulate is MPI_BXOR: Open MPI's sums of bytes end at
+ * 255. */
+void transport_operate(enum operation operation, void *origin, size_t bytes);
 /* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as
  * it is. NULL: there is none. */
 void *transport_memory(size_t bytes, bool shared);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static MPI_Win exposed = MPI_WIN_NULL;
+
 void transport_open(struct transport *me, int *argc, char ***argv)
 {
 	int rank, size;
@@ -20,6 +22,10 @@ void transport_close(int status)
 {
 	if (status)
 		MPI_Abort(MPI_COMM_WORLD, status);
+	if (exposed != MPI_WIN_NULL) {
+		MPI_Win_unlock_all(exposed);
+		MPI_Win_free(&exposed);
+	}
 	MPI_Finalize();
 	exit(status);
 }
@@ -51,6 +57,37 @@ void transport_window(const struct window *w, size_t bytes)
 void transport_alltoall(const void *send, void *recv, size_t bytes)
 {
 	MPI_Alltoall(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+void *transport_expose(void *memory, size_t bytes)
+{
+	if (memory)
+		MPI_Win_create(memory, (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &exposed);
+	else
+		MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+				 &exposed);
+	MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed);
+	return memory;
+}
+
+void transport_meet(void)
+{
+	MPI_Win_sync(exposed);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_sync(exposed);
+}
+
+void transport_operate(enum operation operation, void *origin, size_t bytes)
+{
+	int n = (int)bytes;
+
+	if (operation == OPERATION_PUT)
+		MPI_Put(origin, n, MPI_BYTE, 1, 0, n, MPI_BYTE, exposed);
+	else if (operation == OPERATION_GET)
+		MPI_Get(origin, n, MPI_BYTE, 1, 0, n, MPI_BYTE, exposed);
+	else
+		MPI_Accumulate(origin, n, MPI_BYTE, 1, 0, n, MPI_BYTE, MPI_BXOR, exposed);
+	MPI_Win_flush(1, exposed);
 }
 
 /* What a program that knows nothing of onecopy has. */

@@ -100,6 +100,24 @@ void transport_alltoall(const void *send, void *recv, size_t bytes)
 	fail("--alltoall is of the MPIs", -ENOTSUP);
 }
 
+void *transport_expose(void *memory, size_t bytes)
+{
+	(void)bytes;
+	fail("--put, --get and --accumulate are of the MPIs", -ENOTSUP);
+	return memory;
+}
+
+void transport_meet(void)
+{
+}
+
+void transport_operate(enum operation operation, void *origin, size_t bytes)
+{
+	(void)operation;
+	(void)origin;
+	(void)bytes;
+}
+
 void *transport_memory(size_t bytes, bool shared)
 {
 	size_t whole = (bytes + 4095) / 4096 * 4096;
