@@ -10,6 +10,8 @@
 #include "coll/coll.h"
 #include "coll/cost.h"
 #include "lab/inspect/large.h"
+#include "lab/virtual/flat.h"
+#include "lab/virtual/nodes.h"
 #include "model/model.h"
 
 #include <jansson.h>
@@ -79,6 +81,25 @@ struct oc_predicted {
  */
 int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
 		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n);
+
+/* Most nodes, and ranks on each, that calls are predicted for. */
+#define OC_NODES_MOST 1024u
+
+/* A call of ranks on several nodes. */
+struct oc_nodes_predicted {
+	struct oci_nodes_predicted levels; /* no parts: it never goes so */
+	struct oci_flat flat;		   /* the quickest of the MPIs' own, over all ranks */
+	const char *handed_back; /* why the MPI has it all the same; NULL: it goes in two levels */
+};
+
+/*
+ * Predicts a call of `nodes` nodes of call->ranks each in two levels, and by the MPI alone.
+ * `predicted` as of oc_inspect_predict(), without its algorithms. What two levels do not serve has
+ * -ENOTSUP; a model without a network -ENODATA; else as there.
+ */
+int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
+		     struct oc_predicted *predicted, struct oc_nodes_predicted *over_nodes,
+		     char *error, size_t n);
 
 /* This machine's packages, caches, cores and CPUs; NULL: hwloc cannot load it. */
 json_t *oc_inspect_topology(void);

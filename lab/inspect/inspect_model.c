@@ -3,6 +3,7 @@
 #include "lab/inspect/inspect.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,18 +32,6 @@ static int load(const char *profile, struct oci_model *model, char *error, size_
 	if (result)
 		snprintf(error, n, "%s", found.text[0] ? found.text : strerror(-result));
 	return result;
-}
-
-static void name(enum oc_collective collective, struct oci_choice choice, char *text, size_t n)
-{
-	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
-
-	if (choice.algorithm == OCI_CHOICE_MPI)
-		snprintf(text, n, "mpi");
-	else if (a->parameter_default)
-		snprintf(text, n, "%s:%u", a->name, choice.parameter);
-	else
-		snprintf(text, n, "%s", a->name);
 }
 
 static int by_total(const void *a, const void *b)
@@ -86,8 +75,12 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	if (oci_is_v(shape->collective))
 		known.bytes = 0;
 	choice = oci_select(&known, model, forced, NULL, &decided);
-	name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));
+	oci_predict_name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));
 	predicted->why = sentence(decided);
+}
+
+static void tell_model(const struct oci_model *model, struct oc_predicted *predicted)
+{
 	snprintf(predicted->model, sizeof(predicted->model), "%s", model->name);
 	snprintf(predicted->path, sizeof(predicted->path), "%s", model->path);
 	predicted->calibrated = model->calibrated;
@@ -161,8 +154,8 @@ static int add(const struct oci_shape *shape, const struct oci_model *model,
 		.cost = candidate->cost,
 		.virtual_s = -1,
 	};
-	name(shape->collective, candidate->choice, prediction->algorithm,
-	     sizeof(prediction->algorithm));
+	oci_predict_name(shape->collective, candidate->choice, prediction->algorithm,
+			 sizeof(prediction->algorithm));
 	if (!in_virtual_time)
 		return 0;
 	failed = oci_predict(model, shape, candidate->choice, &result, error, n);
@@ -180,14 +173,10 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 	struct oci_candidate *candidates = calloc(OC_PREDICTIONS_MOST, sizeof(*candidates));
 	int failed = 0;
 
-	if (!candidates || oci_predict_hierarchy(model, shape->size, &shape->hierarchy)) {
-		free(candidates);
+	if (!candidates) {
 		snprintf(error, n, "no memory");
 		return -ENOMEM;
 	}
-	shape->common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE;
-	shape->large_slots = shape->size == 2 && call->near && !shape->mapped &&
-			     !shape->oversubscribed;
 	decide(call, shape, model, predicted);
 	if (call->algorithm_count)
 		failed = named_candidates(call, shape, model, candidates, &predicted->count, error,
@@ -202,7 +191,6 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 			     call->virtual_time && (call->algorithm_count || best), &list[i], error,
 			     n);
 	}
-	oci_hierarchy_put(shape->hierarchy);
 	free(candidates);
 	return failed;
 }
@@ -219,10 +207,19 @@ static bool by_module(const struct oc_predict_call *call, const struct oci_model
 	return fd >= 0;
 }
 
-int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
-		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n)
+/* What is predicted: the call on a node, by a model. */
+struct predicting {
+	const struct oci_model *model;
+	struct oci_model of_profile; /* the model, where it is that of a profile */
+	struct oci_shape shape;
+};
+
+/* 0, or what is wrong, and a sentence. To be ended if it is 0. */
+static int begin(const struct oc_predict_call *call, struct predicting *p, char *error, size_t n)
 {
-	struct oci_shape shape = {
+	int failed = 0;
+
+	p->shape = (struct oci_shape){
 		.collective = call->collective,
 		.bytes = call->bytes,
 		.unit = oci_is_reduction(call->collective) ? 8 : 1,
@@ -230,23 +227,100 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 		.oversubscribed = call->shared_cpus,
 		.single_copy = !call->shm || call->mapped,
 		.mapped = call->mapped,
+		.common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE,
+		.large_slots = call->ranks == 2 && call->near && !call->mapped &&
+			       !call->shared_cpus,
 	};
-	struct oci_model model;
-	int failed;
-
 	if ((unsigned int)call->collective >= OC_COLLECTIVES || !call->ranks) {
 		snprintf(error, n, "there is no such collective, or there are no ranks");
 		return -EINVAL;
 	}
-	if (!call->profile) {
-		shape.kmod = by_module(call, oci_coll_model());
-		return predict(call, &shape, oci_coll_model(), predicted, list, error, n);
-	}
-	failed = load(call->profile, &model, error, n);
+	p->model = &p->of_profile;
+	if (call->profile)
+		failed = load(call->profile, &p->of_profile, error, n);
+	else
+		p->model = oci_coll_model();
 	if (failed)
 		return failed;
-	failed = predict(call, &shape, &model, predicted, list, error, n);
-	oci_model_destroy(&model);
+	if (!call->profile)
+		p->shape.kmod = by_module(call, p->model);
+	failed = oci_predict_hierarchy(p->model, call->ranks, &p->shape.hierarchy);
+	if (failed)
+		snprintf(error, n, "no memory");
+	if (failed && call->profile)
+		oci_model_destroy(&p->of_profile);
+	return failed;
+}
+
+static void end(struct predicting *p)
+{
+	oci_hierarchy_put(p->shape.hierarchy);
+	if (p->model == &p->of_profile)
+		oci_model_destroy(&p->of_profile);
+}
+
+int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *predicted,
+		       struct oc_prediction list[OC_PREDICTIONS_MOST], char *error, size_t n)
+{
+	struct predicting p;
+	int failed = begin(call, &p, error, n);
+
+	if (failed)
+		return failed;
+	tell_model(p.model, predicted);
+	failed = predict(call, &p.shape, p.model, predicted, list, error, n);
+	end(&p);
+	return failed;
+}
+
+/* As mpi/common/levels/run.c has it, of calls whose ranks' blocks are alike. NULL: in two levels;
+ * `never`: whatever is asked for. */
+static const char *handed_back(const struct oc_predict_call *call, uint32_t nodes, bool *never)
+{
+	enum oc_collective collective = call->collective;
+	size_t ranks = (size_t)nodes * call->ranks, all = call->bytes;
+	bool own_sizes = oci_is_v(collective) && oci_is_rooted(collective);
+
+	if ((oci_sends_each(collective) || oci_receives_each(collective)) &&
+	    !oci_has_parts(collective))
+		all *= ranks;
+	*never = true;
+	if (!own_sizes && all > INT_MAX)
+		return "2 GiB or more";
+	if (collective == OC_ALLTOALL && all * call->ranks > OC_LEVELS_ROWS)
+		return "a node sends more than 4 MiB";
+	*never = false;
+	return oc_levels_refusal(collective, own_sizes ? 0 : call->bytes, 0);
+}
+
+int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
+		     struct oc_predicted *predicted, struct oc_nodes_predicted *over_nodes,
+		     char *error, size_t n)
+{
+	size_t together = oci_is_v(call->collective) ? oc_levels_together(call->collective) :
+						       SIZE_MAX;
+	struct predicting p;
+	bool never;
+	int failed = begin(call, &p, error, n);
+
+	if (failed)
+		return failed;
+	tell_model(p.model, predicted);
+	*over_nodes =
+		(struct oc_nodes_predicted){ .handed_back = handed_back(call, nodes, &never) };
+	if (!oci_network_known(p.model)) {
+		snprintf(error, n, "the model %s knows no network", p.model->name);
+		failed = -ENODATA;
+	}
+	if (!failed && !never)
+		failed = oci_nodes_predict(p.model, &p.shape, nodes, together, &over_nodes->levels,
+					   error, n);
+	if (!failed)
+		failed = oci_flat_quickest(p.model, call->collective, call->bytes, nodes,
+					   call->ranks, &over_nodes->flat);
+	if (failed && !*error)
+		snprintf(error, n, "%s", strerror(-failed));
+	end(&p);
 	return failed;
 }
 

@@ -60,6 +60,18 @@ int oci_predict_hierarchy(const struct oci_model *model, uint32_t size,
 	return error;
 }
 
+void oci_predict_name(enum oc_collective collective, struct oci_choice choice, char *text, size_t n)
+{
+	const struct oci_algorithm *a = oci_algorithm(collective, choice.algorithm);
+
+	if (choice.algorithm == OCI_CHOICE_MPI)
+		snprintf(text, n, "mpi");
+	else if (a->parameter_default)
+		snprintf(text, n, "%s:%u", a->name, choice.parameter);
+	else
+		snprintf(text, n, "%s", a->name);
+}
+
 int oci_predict(const struct oci_model *model, const struct oci_shape *shape,
 		struct oci_choice choice, struct oci_virtual_result *result, char *why, size_t n)
 {

@@ -17,6 +17,10 @@ int oci_predict_plans(const struct oci_shape *shape, struct oci_choice choice,
 		      struct oci_plan ***plans);
 void oci_predict_forget(struct oci_plan **plans, uint32_t size);
 
+/* "knomial:4"; "mpi". */
+void oci_predict_name(enum oc_collective collective, struct oci_choice choice, char *text,
+		      size_t n);
+
 /*
  * Root 0, ranks placed core by core, the operation of a reduction commutes. 0; -EINVAL with a
  * sentence (no such algorithm, or it does not fit), or what oci_virtual_run() says.

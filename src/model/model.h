@@ -137,7 +137,14 @@ struct oci_model {
 	struct oci_term dma_min;   /* [B] operations of more are quicker by a DMA engine, where the
 				    * kernel module has one; not given: DMAmin of the papers. No part
 				    * of a cost */
-	struct oci_term packages;  /* [packages] */
+	/* Messages between nodes by the MPI, as of LogGP (Alexandrov et al., SPAA 1995). Not given:
+	 * the model knows no network. */
+	struct oci_term net_latency;  /* [s] L: from the sender's node to the receiver's */
+	struct oci_term net_overhead; /* [s] o: of a message, on the CPU of either end */
+	struct oci_term net_gap;      /* [s] g: between two messages of one node */
+	struct oci_term net_gap_byte; /* [s/B] G: that each byte adds to it */
+	struct oci_term net_eager;    /* [B] larger messages are asked for first; not given: none */
+	struct oci_term packages;     /* [packages] */
 	struct oci_term package_cores; /* [cores] in one: the step of gamma is behind it */
 	struct oci_term cache_cores;   /* [cores] under one last-level cache */
 	struct oci_term domain_cores;  /* [cores] with one memory domain */

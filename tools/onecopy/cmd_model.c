@@ -4,6 +4,7 @@
 #include "lab/experiment/json_text.h"
 #include "lab/experiment/table.h"
 #include "measure.h"
+#include "model_nodes.h"
 #include "names.h"
 
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct model_choice {
 	struct predict_options common;
 	const char *plot;
 	struct size_list sizes;
+	long nodes; /* 0: the ranks are on one */
 	bool measured;
 	const char *words; /* of --algorithms; NULL: not given */
 	const char *algorithms[MODEL_ALGORITHMS];
@@ -48,6 +50,10 @@ const struct option_set model_options = {
 			  "These alone, each with its parameter, in this order: "
 			  "direct-read,hierarchical:65536",
 			  OPTION_TEXT, AT(words) },
+			{ "nodes", 'N', "N",
+			  "Over so many nodes: in two levels against the MPI alone; of all collectives "
+			  "that go so, unless one is given",
+			  OPTION_COUNT, AT(nodes), 2, OC_NODES_MOST },
 			{ "measured", 0, NULL, "Measure on this machine, beside what is predicted",
 			  AT(measured) },
 			{ "plot", 0, "DIR", "Draw SVG and PNG there, with gnuplot",
@@ -55,12 +61,12 @@ const struct option_set model_options = {
 			PREDICT_ROWS,
 			{ 0 } },
 	.argument = predict_take_collective,
-	.arguments = "COLLECTIVE",
+	.arguments = "[COLLECTIVE]",
 	.about =
 		"Predicts every algorithm of a collective for each size, on this machine or "
 		"another: by the plans of all ranks in virtual time, and by the closed form that "
 		"selection goes by. Each algorithm is shown with its best parameter, unless "
-		"--algorithms names some.\vExit status: 0; 1 if a size could not be measured, a plot "
+		"--algorithms names some. With --nodes: what calls over several nodes gain.\vExit status: 0; 1 if a size could not be measured, a plot "
 		"not be drawn or the output not be written; 2 if the options are wrong.",
 };
 
@@ -282,6 +288,14 @@ int model_main(int argc, char **argv)
 
 	predict_take_bytes(&options.sizes, "1K,4K,16K,64K,256K,1M,4M");
 	options_parse(&model_options, argc, argv, &options);
+	if (options.nodes) {
+		if (options.words || options.measured)
+			usage("--%s is of the ranks of one node; valid: without --nodes",
+			      options.words ? "algorithms" : "measured");
+		check_plot(&options);
+		return model_nodes(&options.common, (uint32_t)options.nodes, &options.sizes,
+				   options.plot);
+	}
 	if (!options.common.collective)
 		usage("'onecopy model' needs a collective, such as: onecopy model scatter "
 		      "--ranks 64 --profile knl");

@@ -2,9 +2,11 @@
 /* onecopy tune: measures this machine and writes the tuning file that jobs find by themselves. */
 #include "command.h"
 #include "lab/experiment/json_text.h"
+#include "lab/experiment/mpi_found.h"
 #include "lab/experiment/progress.h"
 #include "lab/tune/tune.h"
 #include "lab/tune/write.h"
+#include "tune_network.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +15,9 @@
 
 struct tune_choice {
 	struct oci_tune_options tune;
-	const char *output; /* NULL: where jobs of this user look */
-	const char *hosts;  /* NULL: this host */
+	const char *output;	      /* NULL: where jobs of this user look */
+	const char *hosts;	      /* NULL: this host */
+	const char *network, *mpirun; /* the MPI's word, its launcher; NULL: not asked for */
 	bool json, system;
 };
 
@@ -46,6 +49,13 @@ static void take_hosts(void *options, const char *text)
 	((struct tune_choice *)options)->hosts = text;
 }
 
+static void take_network(void *options, const char *text)
+{
+	if (!launcher_of(text))
+		usage("--network %s: expected an MPI; valid: openmpi, mpich", text);
+	((struct tune_choice *)options)->network = text;
+}
+
 #define AT(member) .place = offsetof(struct tune_choice, member)
 
 const struct option_set tune_options = {
@@ -65,6 +75,14 @@ const struct option_set tune_options = {
 			  "The file is good for hosts of this name with the same processor, such as "
 			  "'node*'",
 			  .take = take_hosts },
+			{ "network", 0, "MPI",
+			  "Measure the network between two hosts instead, by openmpi or mpich, and add "
+			  "it to the file",
+			  .take = take_network },
+			{ "mpirun", 0, "CMD",
+			  "With --network: the launcher and its options that say the hosts, such as "
+			  "'mpirun --host node1,node2'",
+			  OPTION_TEXT, AT(mpirun) },
 			{ "json", 'j', NULL, "Print where the file is and what is in it as JSON",
 			  AT(json) },
 			{ 0 } },
@@ -210,28 +228,55 @@ static int report(const struct tune_choice *options, const char *path,
 	return command_end(status);
 }
 
-int tune_main(int argc, char **argv)
+static int measure_machine(const struct tune_choice *options, struct oci_model *model)
 {
 	struct progress progress;
 	const struct oci_tune_listener listener = { show_step, show_note, &progress };
-	struct tune_choice options = { .json = false };
-	static struct oci_model model;
-	char path[sizeof(model.path)], why[512]; /* a longer one no job would take */
+	char why[512];
 	int error;
 
 	progress_begin(&progress);
-	options_parse(&tune_options, argc, argv, &options);
-	find_output(&options, path, sizeof(path));
-	if (strcmp(path, "-") && check_output(path))
-		return 1;
 	/* The file that is being replaced must not be complained of by the teams that measure. */
 	setenv("ONECOPY_TUNING", "none", 1);
-	error = oci_tune(&options.tune, &listener, &model, why, sizeof(why));
+	error = oci_tune(&options->tune, &listener, model, why, sizeof(why));
 	progress_end(&progress);
-	if (error) {
+	if (error)
 		say("measuring failed: %s", *why ? why : strerror(-error));
+	return error;
+}
+
+/* The file that is there gets the network's terms; what it says of the machine stays. */
+static int measure_network(const struct tune_choice *options, const char *path,
+			   struct oci_model *model)
+{
+	struct oci_model_error error;
+
+	if (oci_model_read(path, OCI_MODEL_ANY_OWNER | OCI_MODEL_ANY_MACHINE, NULL, model,
+			   &error)) {
+		say("%s; onecopy tune without --network measures the machine first", error.text);
 		return 1;
 	}
+	return tune_network(options->network, options->mpirun, model);
+}
+
+int tune_main(int argc, char **argv)
+{
+	struct tune_choice options = { .json = false };
+	static struct oci_model model;
+	char path[sizeof(model.path)]; /* a longer one no job would take */
+	int error;
+
+	options_parse(&tune_options, argc, argv, &options);
+	if (options.mpirun && !options.network)
+		usage("--mpirun says how the hosts of --network are reached; valid: with it");
+	find_output(&options, path, sizeof(path));
+	if (options.network && !strcmp(path, "-"))
+		usage("--network adds to a file; valid: --output FILE, or the file of this user's jobs");
+	if (strcmp(path, "-") && check_output(path))
+		return 1;
+	if (options.network ? measure_network(&options, path, &model) :
+			      measure_machine(&options, &model))
+		return 1;
 	if (options.hosts)
 		snprintf(model.machine.host, sizeof(model.machine.host), "%s", options.hosts);
 	if (strcmp(path, "-")) {
@@ -241,7 +286,7 @@ int tune_main(int argc, char **argv)
 			    strerror(-error));
 			return 1;
 		}
-		if (read_back(path, &model, options.hosts))
+		if (read_back(path, &model, options.hosts || options.network))
 			return 1;
 	}
 	return report(&options, path, &model);

@@ -6,11 +6,10 @@
 #include "common/levels/levels.h"
 
 /*
- * Bytes of a piece. A Bcast of 1 MiB took 311 to 343 us in such pieces and 660 to 674 whole (Open
- * MPI 4.1.4, 2 hosts of 2 ranks, Xeon, 2026-11-25; tests/hosts/measure.sh of this tree and of
- * 098fe24).
+ * A Bcast of 1 MiB took 311 to 343 us in such pieces and 660 to 674 whole (Open MPI 4.1.4, 2 hosts
+ * of 2 ranks, Xeon, 2026-11-25; tests/hosts/measure.sh of this tree and of 098fe24).
  */
-#define PIECE ((size_t)128 << 10)
+#define PIECE OC_LEVELS_PIECE
 
 static void barrier_on_node(struct plan *p)
 {

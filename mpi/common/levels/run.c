@@ -8,9 +8,6 @@
 #define APART "the ranks of a node do not follow each other in the communicator"
 #define OWN_OPERATION "on several nodes a reduction by an operation of the program is the MPI's own"
 
-/* Bytes that a leader has for the rows of an Alltoall, twice. */
-enum { MOST_ROWS = 4 << 20 };
-
 static const struct step *const two_levels[OCI_FUNCTIONS] = {
 	[OCI_FUNCTION_barrier] = oci_levels_barrier,
 	[OCI_FUNCTION_bcast] = oci_levels_bcast,
@@ -170,7 +167,7 @@ const char *oci_levels_lack(const struct plan *p)
 
 	if (oci_is_prefix(collective) && !p->l->in_order)
 		return APART;
-	if (collective == OC_ALLTOALL && p->l->most * p->comm->size * p->bytes > MOST_ROWS)
+	if (collective == OC_ALLTOALL && p->l->most * p->comm->size * p->bytes > OC_LEVELS_ROWS)
 		return "on several nodes an Alltoall of so many blocks is the MPI's own";
 	return NULL;
 }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lab/virtual/nodes.h"
+
+#include "coll/select.h"
+#include "lab/virtual/flat.h"
+#include "lab/virtual/predict.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* A prediction under way. */
+struct levels {
+	const struct oci_model *model;
+	const struct oci_shape *on_node;
+	uint32_t nodes, each, ranks;
+	struct oci_nodes_predicted *to;
+	int error; /* of a part; then the others are not predicted */
+	char *why;
+	size_t n;
+};
+
+static struct oci_nodes_part *add(struct levels *l, enum oc_collective collective, size_t bytes)
+{
+	struct oci_nodes_part *part = &l->to->part[l->to->parts++];
+
+	*part = (struct oci_nodes_part){ .collective = collective, .bytes = bytes, .times = 1 };
+	return part;
+}
+
+/* By the MPI, on the node or between the leaders. */
+static void by_mpi(struct levels *l, struct oci_nodes_part *part, uint32_t nodes, uint32_t each)
+{
+	struct oci_flat flat = { "", 0 };
+
+	l->error = oci_flat_quickest(l->model, part->collective, part->bytes, nodes, each, &flat);
+	snprintf(part->algorithm, sizeof(part->algorithm), "mpi:%s", flat.name);
+	part->s = flat.s;
+}
+
+/* By the node's team, as it chooses: of blocks with their own sizes no rank knows all. */
+static double on_node(struct levels *l, enum oc_collective collective, size_t bytes)
+{
+	struct oci_virtual_result result = { .end_s = 0 };
+	struct oci_nodes_part *part;
+	struct oci_shape shape = *l->on_node, known;
+	struct oci_choice choice;
+
+	if (l->error || l->each == 1)
+		return 0;
+	part = add(l, collective, bytes);
+	shape.collective = collective;
+	shape.bytes = bytes;
+	shape.unit = oci_is_reduction(collective) ? 8 : 1;
+	known = shape;
+	if (oci_is_v(collective))
+		known.bytes = 0;
+	choice = oci_select(&known, l->model, NULL, NULL, NULL);
+	if (choice.algorithm == OCI_CHOICE_MPI) {
+		by_mpi(l, part, 1, l->each);
+		return part->s;
+	}
+	oci_predict_name(collective, choice, part->algorithm, sizeof(part->algorithm));
+	l->error = oci_predict(l->model, &shape, choice, &result, l->why, l->n);
+	part->s = result.end_s;
+	return part->s;
+}
+
+static double between(struct levels *l, enum oc_collective collective, size_t bytes)
+{
+	struct oci_nodes_part *part;
+
+	if (l->error)
+		return 0;
+	part = add(l, collective, bytes);
+	part->between = true;
+	by_mpi(l, part, l->nodes, 1);
+	return part->s;
+}
+
+/* Messages of the root's with the leaders or, where blocks do not travel together, with all ranks.
+ */
+static double messages(struct levels *l, enum oc_collective collective, bool together)
+{
+	bool gathers = oci_receives_each(collective);
+	uint32_t peers = (l->nodes - 1) * (together ? 1 : l->each);
+	struct oci_nodes_part *part;
+
+	if (l->error)
+		return 0;
+	part = add(l, collective, l->on_node->bytes * (together ? l->each : 1));
+	part->between = true;
+	snprintf(part->algorithm, sizeof(part->algorithm),
+		 together ? "a message a node" : "a message a rank");
+	l->error = oci_flat_by(l->model, gathers ? OC_GATHER : OC_SCATTER,
+			       gathers ? "linear" : "linear-at-once", part->bytes, peers + 1, 1,
+			       &part->s);
+	return part->s;
+}
+
+/* A piece is on the nodes while the next one is between the leaders. */
+static double bcast(struct levels *l, size_t bytes)
+{
+	uint32_t pieces = 1;
+	double above, below;
+
+	if (bytes >= 2 * OC_LEVELS_PIECE)
+		pieces = (uint32_t)((bytes + OC_LEVELS_PIECE - 1) / OC_LEVELS_PIECE);
+	above = between(l, OC_BCAST, pieces > 1 ? OC_LEVELS_PIECE : bytes);
+	below = on_node(l, OC_BCAST, pieces > 1 ? OC_LEVELS_PIECE : bytes);
+	for (unsigned int i = 0; i < l->to->parts; i++) {
+		l->to->part[i].times = pieces;
+		l->to->part[i].s *= pieces;
+	}
+	return above + (pieces - 1) * (above > below ? above : below) + below;
+}
+
+/* Small blocks by their leader, while the root's node has its own. */
+static double rooted(struct levels *l, enum oc_collective collective, size_t bytes, size_t most)
+{
+	bool together = bytes <= most;
+	double s = 0, part, way;
+
+	if (oci_is_v(collective) && most)
+		s = on_node(l, OC_ALLGATHER, 8);
+	part = on_node(l, collective, bytes);
+	way = messages(l, collective, together);
+	return s + (together ? part + way : part > way ? part : way);
+}
+
+static double leaders_copy(struct levels *l, size_t bytes)
+{
+	double s = oci_model_memcpy_of_s(l->model, bytes, oci_model_beyond(l->model, bytes, 0));
+
+	l->to->copies_s += s;
+	return s;
+}
+
+static double alltoall(struct levels *l, size_t bytes)
+{
+	size_t row = bytes * l->ranks;
+	double s = on_node(l, OC_GATHER, row);
+
+	s += leaders_copy(l, l->each * row);
+	s += between(l, OC_ALLTOALLV, (size_t)l->each * l->each * bytes);
+	s += leaders_copy(l, l->each * row);
+	return s + on_node(l, OC_SCATTER, row);
+}
+
+static double reduce_scatter(struct levels *l, size_t all)
+{
+	double s = on_node(l, OC_REDUCE, all);
+
+	s += between(l, OC_REDUCE_SCATTER, all);
+	return s + on_node(l, OC_SCATTERV, all / l->ranks);
+}
+
+static double prefix(struct levels *l, enum oc_collective collective, size_t bytes)
+{
+	double s = on_node(l, OC_REDUCE, bytes);
+
+	s += between(l, OC_EXSCAN, bytes);
+	s += on_node(l, collective, bytes);
+	s += on_node(l, OC_BCAST, bytes);
+	return s + oci_model_reduce_s(l->model, bytes);
+}
+
+static double all_parts(struct levels *l, size_t bytes, size_t together)
+{
+	enum oc_collective collective = l->on_node->collective;
+	double s = 0;
+
+	switch (collective) {
+	case OC_BARRIER:
+		s = on_node(l, OC_BARRIER, 0);
+		s += between(l, OC_BARRIER, 0);
+		return s + on_node(l, OC_BARRIER, 0);
+	case OC_BCAST:
+		return bcast(l, bytes);
+	case OC_REDUCE:
+		s = on_node(l, OC_REDUCE, bytes);
+		return s + between(l, OC_REDUCE, bytes);
+	case OC_ALLREDUCE:
+		s = on_node(l, OC_REDUCE, bytes);
+		s += between(l, OC_ALLREDUCE, bytes);
+		return s + on_node(l, OC_BCAST, bytes);
+	case OC_GATHER:
+	case OC_SCATTER:
+	case OC_GATHERV:
+	case OC_SCATTERV:
+		return rooted(l, collective, bytes, together);
+	case OC_ALLGATHER:
+	case OC_ALLGATHERV:
+		s = on_node(l, collective == OC_ALLGATHER ? OC_GATHER : OC_GATHERV, bytes);
+		s += between(l, OC_ALLGATHERV, bytes * l->each);
+		return s + on_node(l, OC_BCAST, bytes * l->ranks);
+	case OC_ALLTOALL:
+		return alltoall(l, bytes);
+	case OC_REDUCE_SCATTER:
+		return reduce_scatter(l, bytes);
+	case OC_REDUCE_SCATTER_BLOCK:
+		return reduce_scatter(l, bytes * l->ranks);
+	case OC_SCAN:
+	case OC_EXSCAN:
+		return prefix(l, collective, bytes);
+	default:
+		l->error = -ENOTSUP;
+		return s;
+	}
+}
+
+int oci_nodes_predict(const struct oci_model *model, const struct oci_shape *on_node,
+		      uint32_t nodes, size_t together, struct oci_nodes_predicted *predicted,
+		      char *why, size_t n)
+{
+	struct levels l = { .model = model,
+			    .on_node = on_node,
+			    .nodes = nodes,
+			    .each = on_node->size,
+			    .ranks = nodes * on_node->size,
+			    .to = predicted,
+			    .why = why,
+			    .n = n };
+
+	*predicted = (struct oci_nodes_predicted){ .parts = 0 };
+	*why = '\0';
+	predicted->s = all_parts(&l, on_node->bytes, together);
+	return l.error;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * setup: what a communicator over hosts takes. Rank 0 prints "NAME RANKS VALUE" of: the first
+ * MPI_Allreduce, as long as its last rank takes, and one of later ones, in us; what a rank's memory
+ * has grown by, in KiB of its proportional set, after blocking calls and after nonblocking ones.
+ * Results of the calls are checked. Before the first call the ranks have met by messages, so that
+ * connections of the MPI's own are there where these go.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LATER = 20, WORDS = 1000 };
+
+static int rank, ranks;
+
+static double now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static void meet(void)
+{
+	for (int step = 1; step < ranks; step *= 2)
+		MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % ranks, 1, NULL, 0, MPI_BYTE,
+			     (rank + ranks - step) % ranks, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static double proportional_kib(void)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "r");
+	char line[256];
+	double kib = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Pss: %lf kB", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+static void must(int right, const char *what)
+{
+	if (right)
+		return;
+	fprintf(stderr, "setup: rank %d of %d: %s is wrong\n", rank, ranks, what);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* To rank 0, by messages: the largest, or the mean. */
+static void print(const char *name, double value, int mean)
+{
+	if (rank) {
+		MPI_Send(&value, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
+		return;
+	}
+	for (int r = 1; r < ranks; r++) {
+		double other;
+
+		MPI_Recv(&other, 1, MPI_DOUBLE, r, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		value = mean ? value + other : other > value ? other : value;
+	}
+	printf("%s %d %.1f\n", name, ranks, mean ? value / ranks : value);
+	fflush(stdout);
+}
+
+static double allreduce_us(void)
+{
+	double one = 1, sum = 0, begin = now_us();
+
+	MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	begin = now_us() - begin;
+	must(sum == ranks, "Allreduce");
+	return begin;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void blocking(void)
+{
+	int *all = calloc((size_t)ranks, sizeof(*all)), words[WORDS];
+
+	if (!all)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	for (int i = 0; i < WORDS; i++)
+		words[i] = rank ? 0 : i;
+	MPI_Bcast(words, WORDS, MPI_INT, 0, MPI_COMM_WORLD);
+	for (int i = 0; i < WORDS; i++)
+		must(words[i] == i, "Bcast");
+	MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+	for (int r = 0; r < ranks; r++)
+		must(all[r] == r, "Allgather");
+	MPI_Gather(&rank, 1, MPI_INT, all, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	for (int r = 0; r < ranks && !rank; r++)
+		must(all[r] == r, "Gather");
+	free(all);
+}
+
+/* The barrier makes what those behind it need. */
+static void nonblocking(void)
+{
+	MPI_Request request;
+
+	for (int i = 0; i < 4; i++) {
+		int one = 1, sum = 0;
+
+		MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		must(sum == ranks, "Iallreduce");
+		if (!i)
+			MPI_Barrier(MPI_COMM_WORLD);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	double first, us[LATER], before, after;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	meet();
+	before = proportional_kib();
+	meet();
+	first = allreduce_us();
+	blocking();
+	after = proportional_kib();
+	print("first_us", first, 0);
+	for (int i = 0; i < LATER; i++) {
+		meet();
+		us[i] = allreduce_us();
+	}
+	qsort(us, LATER, sizeof(us[0]), by_value);
+	print("later_us", us[LATER / 2], 0);
+	print("memory_kib", after - before, 1);
+	nonblocking();
+	print("nonblocking_kib", proportional_kib() - after, 1);
+	MPI_Finalize();
+	return 0;
+}
