@@ -195,7 +195,9 @@ static long destroy(struct onecopy_file *file, void __user *argument)
 
 	if (error)
 		return error;
-	return call.reserved ? -EINVAL : onecopy_region_destroy(file, call.cookie);
+	if (size < sizeof(call) || call.reserved)
+		return -EINVAL;
+	return onecopy_region_destroy(file, call.cookie);
 }
 
 static long copy(struct onecopy_file *file, void __user *argument)

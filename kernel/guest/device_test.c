@@ -248,6 +248,9 @@ static void structures(void)
 						    .piece_count = 1,
 						    .word = 1 }; /* words are not mapped */
 	struct onecopy_notify notify = { .size = sizeof(notify), .fd = -2 };
+	struct onecopy_region_destroy shorter = { .size = 8 };
+	struct onecopy_counters first = { .size = 16, .regions_gone = 7 };
+	struct onecopy_copy *fixed = (struct onecopy_copy *)memory(PAGE);
 
 	memcpy(&longer.call, &good, sizeof(good));
 	longer.call.size = sizeof(longer);
@@ -294,6 +297,16 @@ static void structures(void)
 	REFUSED(ioctl(device, ONECOPY_NOTIFY, &notify), EINVAL);
 	notify.fd = device;
 	REFUSED(ioctl(device, ONECOPY_NOTIFY, &notify), EINVAL);
+	notify.fd = 1 << 20;
+	REFUSED(ioctl(device, ONECOPY_NOTIFY, &notify), EBADF);
+	REFUSED(ioctl(device, ONECOPY_REGION_DESTROY, &shorter), EINVAL);
+	CHECK(!ioctl(device, ONECOPY_COUNTERS, &first));
+	CHECK(first.version == ONECOPY_VERSION && first.regions_created && first.regions_gone == 7);
+	/* What was copied cannot be told. */
+	piece = (struct onecopy_piece){ (uintptr_t)own, PAGE };
+	*fixed = good;
+	CHECK(!mprotect(fixed, PAGE, PROT_READ));
+	REFUSED(ioctl(device, ONECOPY_COPY, fixed), EFAULT);
 	REFUSED(ioctl(device, ONECOPY_COPY, NULL), EFAULT);
 	REFUSED(ioctl(device, 0x1234, &bad), ENOTTY);
 }

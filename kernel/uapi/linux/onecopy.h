@@ -12,27 +12,34 @@
  * the region's cookie, by which they copy from it or to it. On 64-bit kernels, to 64-bit processes.
  *
  * Each structure begins with its size as the caller knows it. A longer one than the kernel knows is
- * taken if the rest is zero (else E2BIG), of a shorter one the rest counts as zero. What is named
- * reserved, and what a call has no use for, must be zero.
+ * taken if the rest is zero (else E2BIG) and it is not longer than a page. A shorter one than here
+ * is not valid, but for the counters, of which it gets the first; what later versions add is zero
+ * where it is not there. What is named reserved or said to be out, and what a call has no use for,
+ * must be zero.
  *
  * Errors, of all calls (-1 and errno):
  *
  *   E2BIG	the structure is longer than this kernel's, and the rest is not zero; a graph has
  *		more nodes, edges, peers or buffers than it may have
- *   EACCES	the region is another user's, or not made for this direction, or for one copy alone
+ *   EACCES	the region is another user's, or not made for this direction, or for one copy alone;
+ *		or another file's, which alone may end it
+ *   EAGAIN	mlockall(MCL_FUTURE) holds, and RLIMIT_MEMLOCK allows no mapping
  *   EBADF	a descriptor is not open
  *   EBUSY	the status word has a copy under way; the file has a graph, or it is under way
  *   EEXIST	something lies where the region was to be mapped
- *   EFAULT	memory of the caller cannot be read or written; nothing was copied
+ *   EFAULT	memory of the caller cannot be read or written; nothing was copied, unless it is the
+ *		structure itself that cannot be written
  *   EINTR	a fatal signal; nothing was copied
- *   EINVAL	a flag, a size, a count or a reserved field is not valid
+ *   EINVAL	a flag, a size, a count, a descriptor or a reserved field is not valid
+ *   ENFILE	the system has no more open files, one of which each mapping takes
  *   ENOENT	no region has this cookie: destroyed, used up, or gone with its memory
  *   ENOMEM	no memory, or no addresses; RLIMIT_MEMLOCK allows no more pinned pages, or
  *		RLIMIT_AS no mapping
  *   ENOTCONN	a socket of a graph is not connected
  *   ENOTSOCK	it is no socket
  *   ENOTTY	no such call
- *   EOPNOTSUPP	a graph has a CALC that the kernel does not compute
+ *   EOPNOTSUPP	memory that may not be pinned for long, as that of a file on DAX; a graph has a
+ *		CALC that the kernel does not compute
  *   EPERM	nothing may be mapped at this address (vm.mmap_min_addr)
  *   EPROTONOSUPPORT	a socket of a graph is not TCP over IP
  *   ERANGE	the region does not have these bytes
@@ -50,7 +57,7 @@ struct onecopy_piece {
 /* Others may copy from it; to it. One of them at least. */
 #define ONECOPY_REGION_READ 0x1
 #define ONECOPY_REGION_WRITE 0x2
-/* The first copy ends it. */
+/* The first copy ends it, also one that breaks off. */
 #define ONECOPY_REGION_SINGLE_USE 0x4
 /* Members of the maker's group may use it, not its user alone. */
 #define ONECOPY_REGION_GROUP 0x8
@@ -60,7 +67,8 @@ struct onecopy_piece {
  * whose memory it is, and when any of that memory is unmapped, remapped or given back (munmap,
  * mremap, MADV_DONTNEED), or written for the first time of all. Word 0 of the file's status words,
  * and the region's own, count how often that happened, or may have: a copy finds out (ESTALE, or
- * later ENOENT). A copy that is under way goes on with the pages as they were.
+ * later ENOENT). A copy that is under way, or asynchronous and waits for its turn, goes on with the
+ * pages as they were: also behind a ONECOPY_REGION_DESTROY, which waits for none.
  */
 struct onecopy_region_create {
 	__u32 size;
@@ -96,8 +104,9 @@ struct onecopy_region_destroy {
 
 /*
  * Copies `length` bytes between the region from `offset` on and the caller's pieces, whose lengths
- * have this sum, or the region local_cookie from local_offset on. Copies of one file that are
- * asynchronous are made and end in their order.
+ * have this sum, or the region local_cookie from local_offset on. What the caller copies itself
+ * between a region and its pieces (no flag, or WRITE alone) is at most INT_MAX bytes, less the last
+ * page. Copies of one file that are asynchronous are made and end in their order.
  */
 struct onecopy_copy {
 	__u32 size;
@@ -123,9 +132,9 @@ struct onecopy_copy {
  * for reading, and with WRITE for both. No page is pinned for it: it needs none of RLIMIT_MEMLOCK.
  *
  * When the region ends, the mapping stays and has no pages any more: an access is answered with
- * SIGBUS. ONECOPY_REGION_DESTROY returns when that is so. Where the memory went (munmap() of the
- * owner's, its end), it is so a moment later; until then the mapping shows the old pages, which are
- * used for nothing else meanwhile.
+ * SIGBUS. The ONECOPY_REGION_DESTROY that ends it returns when that is so. Where the memory went
+ * (munmap() of the owner's, its end), it is so a moment later; until then the mapping shows the old
+ * pages, which are used for nothing else meanwhile.
  *
  * A child does not inherit the mapping. It cannot be made longer, executed, pinned (a region of it,
  * O_DIRECT) or read by process_vm_readv().
@@ -146,7 +155,7 @@ struct onecopy_notify {
 	__s32 fd; /* -1: none any more */
 };
 
-/* Of the module, since it was loaded, but what is now. */
+/* Of the module, all users together, since it was loaded, but what is now. */
 struct onecopy_counters {
 	__u32 size;
 	__u32 version; /* out: ONECOPY_VERSION */
