@@ -26,6 +26,6 @@ for file in Kbuild *.c *.h uapi/linux/*.h compat/*.h; do
 		cmp -s "$source" "$to" || cp "$source" "$to"
 	done
 done
-make --no-print-directory -C "$kdir" M="$(cd "$out" && pwd)" ${W:+W=$W} ${C:+C=$C} modules
+make --no-print-directory -j"$(nproc)" -C "$kdir" M="$(cd "$out" && pwd)" ${W:+W=$W} ${C:+C=$C} modules
 echo "$out/onecopy.ko is built for $(modinfo -F vermagic "$out/onecopy.ko" 2>/dev/null ||
 	sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' "$kdir/include/generated/utsrelease.h")"

@@ -3,7 +3,8 @@
 # root), or one that was built in KDIR, one with KASAN, lockdep and kmemleak, say.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# choose_kernel OUT [KDIR]: sets out, kdir, version, kernel; fetches the kernel if need be.
+# choose_kernel OUT [KDIR]: sets out, kdir, version, kernel; fetches the kernel if need be, into
+# KMOD_IMAGES, else OUT.
 choose_kernel() {
 	mkdir -p "$1"
 	out=$(cd "$1" && pwd)
@@ -19,18 +20,18 @@ choose_kernel() {
 	fi
 	kdir=$(printf '%s\n' /usr/src/linux-headers-*-amd64 | sort -V | tail -n 1)
 	version=${kdir#/usr/src/linux-headers-}
-	image=$out/image-$version
+	image=${KMOD_IMAGES:-$out}/image-$version
 	kernel=$image/boot/vmlinuz-$version
 	[ -e "$kernel" ] && return
 	echo "kmod-check: fetching linux-image-$version (70 MB)"
-	if ! (cd "$out" && apt-get -qq download "linux-image-$version") 2>"$out/download.log"; then
+	if ! (cd "${image%/*}" && apt-get -qq download "linux-image-$version") 2>"$out/download.log"; then
 		tail -n 5 "$out/download.log" >&2
 		echo "kmod-check: apt-get could not fetch linux-image-$version (its last lines are" \
 			"above): is the network reachable, and 'apt-get update' recent?" >&2
 		exit 1
 	fi
-	dpkg -x "$out"/linux-image-"$version"_*.deb "$image"
-	rm -f "$out"/linux-image-"$version"_*.deb
+	dpkg -x "${image%/*}"/linux-image-"$version"_*.deb "$image"
+	rm -f "${image%/*}"/linux-image-"$version"_*.deb
 }
 
 # Sets module, the folder with onecopy.ko.

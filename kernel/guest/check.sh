@@ -2,83 +2,175 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 # Dual BSD/GPL. All tests of the module, `make kmod-check`: "check.sh OUT [PART...]", else all parts:
 #
-#   guest   its tests in a guest with Debian's kernel                          2 minutes
-#   mpi     MPI programs over it, in a guest of 8 CPUs and 4 nodes            25 minutes
-#   arm64   its tests over real DMA engines, on arm64                          5 minutes
-#   static  sparse, coccinelle, checkpatch, dkms                               1 minute
-#   debug   its tests where KASAN, lockdep and kmemleak look on; random calls for 10 minutes of them
-#           (KMOD_DEBUG_SECONDS)                                              35 minutes
-#   faults  one seeded fault after the other, each of which they must find    30 minutes
+#   kernel  builds the kernel of static, debug and faults (debug-kernel.sh), once
+#   debug   the module's tests where KASAN, lockdep and kmemleak look on; random calls for 10 minutes
+#           of them (KMOD_DEBUG_SECONDS)
+#   mpi     MPI programs over it, in a guest of 8 CPUs and 4 nodes
+#   faults  one seeded fault after the other, each of which the tests must find
+#   arm64   its tests over real DMA engines, on arm64
+#   guest   its tests in a guest with Debian's kernel
+#   static  sparse, coccinelle, checkpatch, dkms
 #
-# Installs what it needs. The kernel of the last two is built in KMOD_CACHE once (debug-kernel.sh, 12
-# minutes; else in ~/.cache/onecopy/kernel). KMOD_SECONDS: of random calls in guest; KDIR: a kernel
-# that was built, for guest and mpi; KMOD_TESTS: those of mpi, as mpi.sh has them, separated by ";".
-# The last line reads "N passed, N failed".
+# Installs what it needs. Behind the first one KMOD_JOBS parts run at a time (2, as a guest that
+# waits leaves a CPU idle), each in OUT/PART, with its output in OUT/PART.log; what they say is shown
+# behind their names, and each minute what is under way. The kernel is built in KMOD_CACHE (else
+# ~/.cache/onecopy/kernel). KMOD_SECONDS: of random calls in guest; KDIR: a kernel that was built, for
+# guest and mpi; KMOD_TESTS: those of mpi, as mpi.sh has them, separated by ";". The last line reads
+# "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-out=${1:?"usage: check.sh OUT [PART...]"}
+mkdir -p "${1:?"usage: check.sh OUT [PART...]"}"
+out=$(cd "$1" && pwd)
 shift
-[ $# -gt 0 ] || set -- guest mpi arm64 static debug faults
+all=(kernel debug mpi faults arm64 guest static)
+[ $# -gt 0 ] || set -- "${all[@]}"
 cache=${KMOD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/onecopy/kernel}
+jobs=${KMOD_JOBS:-2}
 guest=kernel/guest
-passed=0
-failed=0
-parts=()
+# Debian's kernel is fetched for all.
+export KMOD_IMAGES=$out
 
-# The ranks are as many as the guest's CPUs, or fewer; "! ": regions and copies are refused at random.
-default_tests="src/kmod_test;lab/tune_test;bytes 8 kmod;--mpich bytes 4 kmod;table 4 kmod;--mpich table 8 kmod;\
-! bytes 3 kmod+cma;! --mpich bytes 4 kmod+cma;! table 4 kmod+cma;! --mpich table 3 kmod+cma;\
-program requests 3 kmod;--mpich program requests 3 kmod;denied 4 kmod;--mpich denied 2 kmod;\
-soak 4 60 3 kmod;--mpich soak 3 60 4 kmod;! soak 4 60 5 kmod"
+for part in "$@"; do
+	[[ " ${all[*]} " == *" $part "* ]] ||
+		{ echo "kmod-check: there is no part '$part', but ${all[*]}" >&2; exit 2; }
+done
 
-packages() {
-	cmake/setup-debian.sh linux-headers-amd64 qemu-system-x86 busybox-static xz-utils "$@"
+# Every algorithm through every layout and form, by both MPIs and with 2, 4 and 8 ranks: by the CPU,
+# by engines, and with refusals; and more, mpi.sh has what the marks mean.
+mpi_tests() {
+	local mark mpi ranks by
+
+	echo src/kmod_test
+	echo src/message_limits_test
+	echo lab/tune_test
+	for mark in "" "+ " "! "; do
+		by=kmod
+		[ "$mark" != "! " ] || by=kmod+cma
+		for mpi in "" "--mpich "; do
+			for ranks in 2 4 8; do
+				echo "$mark${mpi}table $ranks $by"
+			done
+		done
+	done
+	for mpi in "" "--mpich "; do
+		echo "${mpi}bytes 4 kmod"
+		echo "! ${mpi}bytes 3 kmod+cma"
+		echo "${mpi}program requests 3 kmod"
+		echo "${mpi}denied 2 kmod"
+		echo "${mpi}soak 4 60 3 kmod"
+	done
+	echo "! soak 4 60 5 kmod"
 }
 
-debug_kernel() {
-	packages flex bison bc libelf-dev libssl-dev && $guest/debug-kernel.sh "$cache"
-}
+mpi_targets=({tests/mpi,mpi/ompi,mpi/pmpi,src/heap/dso,tools/onecopy}/all kmod_test message_limits_test tune_test)
 
 mpi() {
 	local tests
-	packages && { cmake --preset check && cmake --build build/check; } >"$out/check.log" 2>&1 ||
-		{ tail -n 20 "$out/check.log" >&2; return 1; }
-	IFS=';' read -r -a tests <<<"${KMOD_TESTS:-$default_tests}"
-	KDIR=${KDIR:-} $guest/mpi.sh "$out" build/check 3 "${tests[@]}"
+
+	{ cmake --preset check && cmake --build build/check --target "${mpi_targets[@]}"; } \
+		>"$out/mpi/programs.log" 2>&1 ||
+		{ tail -n 20 "$out/mpi/programs.log" >&2; return 1; }
+	IFS=';' read -r -a tests <<<"${KMOD_TESTS:-$(mpi_tests | paste -sd ';')}"
+	$guest/mpi.sh "$out/mpi" build/check 3 "${tests[@]}"
+}
+
+packages_of() {
+	case $1 in
+	kernel) echo flex bison bc libelf-dev libssl-dev xz-utils ;;
+	arm64) echo qemu-system-arm gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross ;;
+	static) echo sparse coccinelle dkms kmod ;;
+	esac
 }
 
 run_part() {
 	case $1 in
-	guest) packages && $guest/run.sh "$out" "${KMOD_SECONDS:-5}" ${KDIR:+"$KDIR"} ;;
+	kernel) $guest/debug-kernel.sh "$cache" ;;
+	guest) $guest/run.sh "$out/guest" "${KMOD_SECONDS:-5}" ${KDIR:+"$KDIR"} ;;
 	mpi) mpi ;;
-	arm64)
-		packages qemu-system-arm gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross &&
-			$guest/arm64.sh "$out"
-		;;
-	static) packages sparse coccinelle dkms kmod && debug_kernel && $guest/static.sh "$out" "$cache/source" ;;
-	debug) debug_kernel && $guest/run.sh "$out" "${KMOD_DEBUG_SECONDS:-600}" "$cache/build" ;;
-	faults) debug_kernel && $guest/faults.sh "$out" "$cache/build" ;;
-	*)
-		echo "kmod-check: there is no part '$1', but guest, mpi, arm64, static, debug, faults" >&2
-		return 2
-		;;
+	arm64) $guest/arm64.sh "$out/arm64" ;;
+	static) $guest/static.sh "$out/static" "$cache/source" ;;
+	debug) $guest/run.sh "$out/debug" "${KMOD_DEBUG_SECONDS:-600}" "$cache/build" ;;
+	faults) $guest/faults.sh "$out/faults" "$cache/build" ;;
 	esac
 }
 
-mkdir -p "$out"
-for part in "$@"; do
-	begin=$(date +%s)
-	echo "kmod-check: == $part =="
-	run_part "$part" 2>&1 | tee "$out/part.log"
+begin=$(date +%s)
+minutes() {
+	echo $((($(date +%s) - ${1:-$begin} + 30) / 60))
+}
+
+# How a part ended: OUT/PART.end, its row, which begins with its counts.
+run_and_tell() {
+	local since good bad status
+
+	since=$(date +%s)
+	mkdir -p "$out/$1"
+	run_part "$1" 2>&1 | tee "$out/$1.log" | sed -u "s/^/$(printf '%-6s' "$1") | /"
 	status=${PIPESTATUS[0]}
-	took=$((($(date +%s) - begin + 30) / 60))
-	read -r good _ bad _ < <(tail -n 1 "$out/part.log" | grep -E '^[0-9]+ passed, [0-9]+ failed$' ||
+	read -r good _ bad _ < <(tail -n 1 "$out/$1.log" | grep -E '^[0-9]+ passed, [0-9]+ failed$' ||
 		echo "0 passed, 0 failed")
 	[ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
+	printf '%4d passed, %d failed: %s, %d minutes\n' "$good" "$bad" "$1" "$(minutes "$since")" \
+		>"$out/$1.end"
+}
+
+# What is under way.
+tell_progress() {
+	local part said=
+
+	for part in "$@"; do
+		said+=", $part ($(grep -c '^ok ' "$out/$part.log") ok so far)"
+	done
+	echo "kmod-check: $(minutes) minutes$said"
+}
+
+for part in "$@"; do
+	# What is built by debug-kernel.sh.
+	[[ " debug faults static " != *" $part "* || " $* " == *" kernel "* ]] || set -- kernel "$@"
+done
+parts=()
+packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)
+for part in "${all[@]}"; do
+	rm -f "$out/$part.end" "$out/$part.log"
+	[[ " $* " == *" $part "* ]] || continue
+	parts+=("$part")
+	read -r -a more <<<"$(packages_of "$part")"
+	packages+=("${more[@]}")
+done
+cmake/setup-debian.sh "${packages[@]}" && $guest/run.sh "$out" fetch || { echo "0 passed, 1 failed"; exit 1; }
+
+# Only the kernel's build has use for all CPUs: it is alone, as several parts wait for it.
+may_begin() {
+	[ "$1" = kernel ] || [[ " ${parts[*]} " != *" kernel "* ]] || [ -e "$out/kernel.end" ]
+}
+
+begun=" "
+for ((turn = 1; ; turn++)); do
+	running=() waiting=0
+	for part in "${parts[@]}"; do
+		if [[ $begun == *" $part "* ]]; then
+			[ -e "$out/$part.end" ] || running+=("$part")
+		elif [ ${#running[@]} -lt "$jobs" ] && may_begin "$part"; then
+			begun+="$part "
+			running+=("$part")
+			echo "kmod-check: == $part =="
+			run_and_tell "$part" </dev/null &
+		else
+			waiting=$((waiting + 1))
+		fi
+	done
+	[ $((${#running[@]} + waiting)) -gt 0 ] || break
+	[ $((turn % 60)) -gt 0 ] || tell_progress "${running[@]}"
+	sleep 1
+done
+passed=0
+failed=0
+for part in "${parts[@]}"; do
+	cat "$out/$part.end"
+	read -r good _ bad _ <"$out/$part.end"
 	passed=$((passed + good))
 	failed=$((failed + bad))
-	parts+=("$(printf '%-7s %4d passed, %d failed, %d minutes' "$part" "$good" "$bad" "$took")")
 done
-printf '%s\n' "${parts[@]}"
+echo "kmod-check: $(minutes) minutes in all"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

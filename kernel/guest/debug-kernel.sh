@@ -4,7 +4,7 @@
 # kmemleak and others), once: "debug-kernel.sh FOLDER". FOLDER/build is then what run.sh, mpi.sh and
 # faults.sh take for KDIR; FOLDER/source is Debian's source of the kernel whose headers are
 # installed. 2 GB, 12 minutes of two CPUs; nothing where it is there already and debug.config is the
-# same. Needs the packages flex, bison, bc, libelf-dev, libssl-dev, xz-utils.
+# same. Who finds another at it waits. Needs the packages flex, bison, bc, libelf-dev, libssl-dev, xz-utils.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "${1:?"usage: debug-kernel.sh FOLDER"}"
@@ -15,6 +15,10 @@ series=$(basename "$headers" | cut -d- -f3 | cut -d. -f1,2)
 say() {
 	echo "kmod-check: $*"
 }
+
+# One at a time: who comes second finds it built.
+exec 9>"$folder/lock"
+flock -n 9 || { say "it is being built by another: waiting"; flock 9; }
 
 # run LOG COMMAND...: its last lines, if it fails.
 run() {
@@ -54,6 +58,6 @@ if [ -n "$missing" ]; then
 fi
 begin=$(date +%s)
 say "building it: 12 minutes of two CPUs"
-run build.log nice -n 10 make -j"$(nproc)" bzImage modules
+run build.log make -j"$(nproc)" bzImage modules
 cp "$here/debug.config" "$folder/debug.config"
 say "built in $((($(date +%s) - begin) / 60)) minutes"

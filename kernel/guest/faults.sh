@@ -76,7 +76,7 @@ while read -r name tests; do
 done </faults
 busybox poweroff -f
 INIT
-	boot "$log" $((120 + 60 * $#)) 2 2 1024 >/dev/null || true
+	boot "$log" $((600 + 120 * $#)) 2 2 1024 >/dev/null || true
 	for name in "$@"; do
 		part=$(sed -n "/^begin $name\$/,/^end $name\$/p" "$log" |
 			{ grep -m 1 -oE "${says[$name]}" || true; })

@@ -4,9 +4,9 @@
 # "mpi.sh OUT BUILD REFUSE TEST...". BUILD: a build of the tree with its tests. A TEST is what
 # tests/mpi/oc_mpi_driver of BUILD takes, "bytes 8 kmod", or a program of BUILD, "src/kmod_test". The
 # module may use four channels of driver/fake_engine.c; the guest's caches are said to be so small
-# that more than 256 KiB are asked of them. If a TEST begins with "! ", it may use none, and refuses
-# REFUSE of 100 regions and copies, at random. KDIR in the environment: as boot.sh has it. The last
-# line reads "N passed, N failed".
+# that more than 256 KiB are asked of them. "+ TEST": more than a page is, and some must have been
+# copied by them. "! TEST": they may not be used, and REFUSE of 100 regions and copies are refused, at
+# random. KDIR in the environment: as boot.sh has it. The last line reads "N passed, N failed".
 set -eu
 . "$(dirname "$0")/boot.sh"
 build=$(cd "$2" && pwd)
@@ -48,13 +48,37 @@ echo 1024K >/cache
 for size in /host/sys/devices/system/cpu/cpu*/cache/index3/size; do
 	busybox mount --bind /cache $size
 done
+# The guest's CPUs are HOST_CPUS of this machine's: ranks that outnumber these sleep where they wait,
+# as they do by a limit of their group: what spins takes a CPU from those that work.
+busybox mount -t tmpfs group /host/sys/fs/cgroup
+echo HOST_CPUS00000 100000 >/host/sys/fs/cgroup/cpu.max
 in_host() {
 	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
+copies_by_engine() {
+	in_host BUILD/tools/onecopy/onecopy info --json |
+		busybox sed -n 's/.*"copies_by_engine": *\([0-9]*\).*/\1/p'
+}
+# As `onecopy tune` would write it, but for the terms that it would measure; of this user and host.
+tuning=/host/tmp/.config/onecopy/guest.json
+busybox mkdir -p /host/tmp/.config/onecopy
+cat >/engines.json <<TUNING
+{ "onecopy": "tuning", "version": 1, "name": "engines", "calibrated": false,
+  "machine": { "host": "*", "cpu": "$(busybox sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | busybox head -n 1)",
+    "cpus": 8, "page_bytes": 4096 },
+  "terms": { "kmod.dma_min": { "value": 4096, "unit": "B", "source": "for tests" } } }
+TUNING
 while read -r test; do
-	words=${test#! } refuse=0 channels=4 name=$test
-	[ "$words" = "$test" ] || { refuse=REFUSE channels=0 name="$words, REFUSE % refused"; }
+	words=${test#[+!] } refuse=0 channels=4 name=$test expected=0
+	busybox rm -f $tuning
+	case $test in
+	'! '*) refuse=REFUSE channels=0 name="$words, REFUSE % refused" ;;
+	'+ '*)
+		expected=1 name="$words, by engines"
+		busybox cp /engines.json $tuning
+		;;
+	esac
 	echo $refuse >/sys/module/onecopy/parameters/refuse
 	echo $channels >/sys/module/onecopy/parameters/dma_channels
 	case $words in
@@ -62,12 +86,15 @@ while read -r test; do
 	*) words="tests/mpi/oc_mpi_driver $words" ;;
 	esac
 	begin=$(busybox date +%s)
+	before=$(copies_by_engine)
 	in_host BUILD/$words >/said 2>&1 </dev/null
 	status=$?
 	# Here nothing has to be left out.
 	busybox grep -qi skipped /said && status=skipped
-	took="$(($(busybox date +%s) - begin)) s"
-	if [ $status = 0 ]; then
+	engines=$(($(copies_by_engine) - before))
+	[ $status != 0 ] || [ $engines -ge $expected ] || status="no engine was used"
+	took="$(($(busybox date +%s) - begin)) s, $engines copies by engines"
+	if [ "$status" = 0 ]; then
 		busybox tail -n 1 /said
 		echo "ok      $name: $took"
 	else
@@ -80,7 +107,8 @@ busybox grep -q 'DMA engines .* channels allowed; [1-9]' /said &&
 	echo "ok      engines were used" || echo "FAILED  engines were used"
 INIT
 complaints >>"$root/init"
-sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g" "$root/init"
-boot "$out/mpi.log" "${KMOD_LIMIT:-3600}" 8 4 4096 \
+sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g; s|HOST_CPUS|$(nproc)|g" "$root/init"
+# A processor that says it is none of a virtual machine is believed who shares a cache.
+boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" 8 4 4096 -cpu max,-hypervisor \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
 count "$out/mpi.log"
