@@ -61,9 +61,18 @@ static ssize_t mock_copy(const struct iovec *to, unsigned int tos, const struct 
 	return (ssize_t)bytes;
 }
 
+static void note(size_t by_cpu)
+{
+	if (by_cpu && (!oci_mock.least_by_cpu || by_cpu < oci_mock.least_by_cpu))
+		oci_mock.least_by_cpu = by_cpu;
+	if (by_cpu > oci_mock.most_by_cpu)
+		oci_mock.most_by_cpu = by_cpu;
+}
+
 static ssize_t mock_pull(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 			 const struct iovec *remote, unsigned int remotes)
 {
+	note(end->by_cpu);
 	return oci_mock.enabled ? mock_copy(local, locals, remote, remotes) :
 				  __real_oci_copy_cma.pull(end, local, locals, remote, remotes);
 }
@@ -71,6 +80,7 @@ static ssize_t mock_pull(const struct oci_end *end, const struct iovec *local, u
 static ssize_t mock_push(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 			 const struct iovec *remote, unsigned int remotes)
 {
+	note(end->by_cpu);
 	return oci_mock.enabled ? mock_copy(remote, remotes, local, locals) :
 				  __real_oci_copy_cma.push(end, local, locals, remote, remotes);
 }

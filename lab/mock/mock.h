@@ -16,7 +16,8 @@ struct oci_mock {
 	int fail_with;		 /* with this errno */
 	size_t short_bytes;	 /* longest copy that is not cut; 0 no limit */
 	unsigned int calls;
-	void (*hook)(void); /* in the middle of each copy; NULL: nothing */
+	size_t least_by_cpu, most_by_cpu; /* of the ends, but 0 */
+	void (*hook)(void);		  /* in the middle of each copy; NULL: nothing */
 };
 
 extern struct oci_mock oci_mock;

@@ -22,7 +22,8 @@
 struct oci_end {
 	pid_t pid;
 	const struct oci_registration *registrations; /* that it has told; NULL: none */
-	size_t whole; /* bytes that the operation copies in all: decides how they move */
+	size_t whole;  /* bytes that this copy is a part of: decides how they move */
+	size_t by_cpu; /* that the CPU copied in all, were they its: whether an engine does */
 };
 
 struct oci_copy {
@@ -76,7 +77,8 @@ struct oci_transfer {
 	uint64_t local;		     /* place of mine, see copy/layout.h */
 	uint64_t remote;	     /* place in the peer */
 	size_t bytes;		     /* that remain */
-	size_t whole;		     /* that this operation moves in all: decides how they move */
+	size_t whole;		     /* that this is a part of: decides how they move */
+	size_t by_cpu;		     /* see struct oci_end */
 	uint32_t moved_by;	     /* bits by enum oci_mechanism: how some of them moved so far */
 	struct oci_foreign *foreign; /* layouts of peers fetched in this operation */
 	/* Layouts that no operation has: `local` or `remote` is then an offset. NULL: none. */

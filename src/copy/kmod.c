@@ -69,13 +69,13 @@ void oci_kmod_engines_above(size_t bytes)
 	engines_above = bytes;
 }
 
-static bool is_for_engine(size_t bytes, size_t whole)
+static bool is_for_engine(size_t bytes, size_t by_cpu)
 {
 	if (!oci_registrations_channels())
 		return false;
 	if (engines_above)
-		return bytes >= oci_os_page_bytes() && whole > engines_above;
-	return oci_memcpy_goes_past(bytes, whole);
+		return bytes >= oci_os_page_bytes() && by_cpu > engines_above;
+	return oci_memcpy_goes_past(bytes, by_cpu);
 }
 
 /* By an engine both sides are pinned, which my side may not be: a limit, or memory of a device. The
@@ -107,7 +107,7 @@ static ssize_t copy_some(const struct oci_end *end, struct cursor *mine, uint64_
 	count = cut(mine, &bytes, pieces);
 	if (!count)
 		return 0;
-	if (is_for_engine(bytes, end->whole))
+	if (is_for_engine(bytes, end->by_cpu))
 		flags |= OCI_OS_KMOD_DMA;
 	moved = copy_pieces(&there, pieces, count, bytes, flags);
 	if (moved > 0)

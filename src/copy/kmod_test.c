@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "copy/memcpy.h"
 #include "lab/tune/write.h"
 #include "model/terms_test.h"
+#include "support/call.h"
 #include "support/call_bytes.h"
 #include "support/fork_team.h"
 #include "support/test.h"
@@ -366,6 +368,98 @@ TEST_WITH_DEVICE(large_messages_are_copied_by_engines, need_engine, 2)
 		return 2;
 	oct_meet();
 	return by_engines() - before < bytes / 2 || oci_kmod_counts().misses ? 3 : 0;
+}
+
+/* ---- engines and the CPU side by side ----------------------------------------------------------
+ */
+
+static int bind_to(uint32_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* And CPUs 0 and 1 share a cache, 2 and 3 another one. */
+static void need_caches(void)
+{
+	struct oci_topo_place place[4];
+	cpu_set_t before;
+	bool told = true;
+
+	need_engine();
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	for (uint32_t cpu = 0; cpu < 4 && told; cpu++)
+		told = !bind_to(cpu) && oci_topo_self(&place[cpu], 4);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	for (uint32_t cpu = 0; cpu < 4 && told; cpu++)
+		told = oci_topo_near(oci_topo_common(&place[cpu], &place[cpu ^ 1])) &&
+		       oci_topo_apart(&place[cpu], &place[cpu ^ 2]);
+	if (!told)
+		skip();
+}
+
+/* Of all ranks: what an Alltoall by pulling moved by engines and by the CPU, in blocks. */
+static int alltoall_by(struct oc_team *team, size_t block, uint64_t engines, uint64_t cpu)
+{
+	struct oct_spec spec = { .collective = OC_ALLTOALL, .bytes = block };
+	struct oci_os_kmod_counters before, after;
+	struct oct_memory memory = { 0 };
+	int result;
+
+	oct_meet();
+	if (oci_os_kmod_count(oci_registrations_device(), &before))
+		return 1;
+	oct_meet();
+	result = oct_call_run(team, &memory, &spec);
+	oct_meet();
+	if (!result && oci_os_kmod_count(oci_registrations_device(), &after))
+		result = 2;
+	oct_meet();
+	oct_memory_free(&memory);
+	if (result)
+		return result;
+	after.bytes_by_engine -= before.bytes_by_engine;
+	after.bytes -= before.bytes + after.bytes_by_engine;
+	if (after.bytes_by_engine == engines * block && after.bytes == cpu * block)
+		return 0;
+	fprintf(stderr, "blocks of %zu bytes: %.3f by engines, %.3f by the CPU\n", block,
+		(double)after.bytes_by_engine / (double)block, (double)after.bytes / (double)block);
+	return 3;
+}
+
+static int mixed(const struct oc_bootstrap *bootstrap, __attribute__((unused)) void *unused)
+{
+	size_t most = oci_memcpy_dma_min_here() / 4096 * 4096, third = most / 3 / 4096 * 4096;
+	/* A rank copies three blocks, one of them from where it shares a cache. */
+	const struct {
+		size_t block;
+		uint64_t engines, cpu;
+	} rows[] = { { third, 0, 12 },
+		     { third + 4096, 8, 4 },
+		     { most, 8, 4 },
+		     { most + 4096, 12, 0 } };
+	struct oc_team *team;
+	int result = 0;
+
+	if (bind_to(bootstrap->rank) || oc_team_create(&team, bootstrap))
+		return 1;
+	if (oct_made(team) < 0 || oc_team_force(team, "alltoall", "pairwise"))
+		return 2;
+	for (unsigned int i = 0; i < 4 && !result; i++)
+		result = alltoall_by(team, rows[i].block, rows[i].engines, rows[i].cpu);
+	if (oci_kmod_counts().misses)
+		result = 9;
+	oc_team_destroy(team);
+	return result;
+}
+
+TEST(where_no_cache_is_shared_engines_copy_first)
+{
+	need_caches();
+	assert_int_equal(oct_fork_ranks(4, -1, mixed, NULL), 0);
 }
 
 /* ---- by the model ---------------------------------------------------------------------------- */

@@ -115,7 +115,7 @@ int oci_copy_probe_one(const struct oci_copy *copy, const struct oci_end *end,
 static int probe(const struct oci_copy *copy, const struct oci_peer *peer, char *why,
 		 size_t why_bytes)
 {
-	struct oci_end end = { peer->id.pid, oci_peer_registrations(peer), 16 };
+	struct oci_end end = { peer->id.pid, oci_peer_registrations(peer), 16, 16 };
 
 	return oci_copy_probe_one(
 		copy, &end, (uintptr_t)oci_segment_nonce_at(peer->id.address), peer->id.nonce,

@@ -54,7 +54,8 @@ static ssize_t copy_by(unsigned int mechanism, const struct oci_transfer *t,
 		       const struct oci_member *member, const struct front *f)
 {
 	const struct oci_copy *copy = oci_copy_mechanism(mechanism);
-	struct oci_end end = { member->pid, oci_peer_registrations(member->peer), t->whole };
+	struct oci_end end = { member->pid, oci_peer_registrations(member->peer), t->whole,
+			       t->by_cpu };
 	int error;
 
 	if (t->never_by_pair || !copy->pull)

@@ -91,6 +91,64 @@ static bool stream(unsigned int messages, size_t bytes, bool to_one_place)
 	return streams;
 }
 
+/* A message of `bytes` from each of ranks 0 and 1 to rank 2, at once. What rank 2 tells of them. */
+static uint64_t told_of_two(size_t bytes, const uint32_t cache[3])
+{
+	uint8_t *memory = calloc(4, bytes);
+	struct oc_request *requests[4];
+	struct oc_team *teams[3];
+	const uint64_t *word;
+	uint64_t told = 0;
+
+	assert_non_null(memory);
+	oci_mock = (struct oci_mock){ .enabled = true };
+	assert_int_equal(oct_local_teams(3, teams), 0);
+	for (unsigned int i = 0; i < 9; i++) {
+		struct oci_member *member = &teams[i / 3]->team.member[i % 3];
+
+		teams[i / 3]->team.common = OCI_TOPO_MACHINE;
+		member->is_told = true;
+		member->place = (struct oci_topo_place){ i % 3, i % 3, cache[i % 3], 0, 0, 1 };
+	}
+	oci_mock.least_by_cpu = oci_mock.most_by_cpu = 0;
+	word = &teams[2]->team.own->progress.p2p_streams;
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(oc_isend(teams[i], 2, 0, memory + i * bytes, bytes, &requests[i]),
+				 0);
+		assert_int_equal(oc_irecv(teams[2], i, 0, memory + (2 + i) * bytes, bytes, NULL,
+					  &requests[2 + i]),
+				 0);
+	}
+	for (unsigned int i = 0; i < 4; i++)
+		while (!oc_peek(requests[i])) {
+			oc_progress();
+			told |= oci_load_relaxed(word);
+		}
+	assert_int_equal(oci_load_relaxed(word), 0);
+	assert_int_equal(oct_local_end(3, teams), 0);
+	oci_mock.enabled = false;
+	free(memory);
+	return told;
+}
+
+TEST(messages_of_ranks_that_share_a_cache_are_the_cpus_for_longer)
+{
+	static const uint32_t first[] = { 7, 1, 7 }, none[] = { 0, 1, 2 }, all[] = { 3, 3, 3 };
+	size_t bytes = oci_memcpy_dma_min_here() / 3 * 2;
+
+	if (bytes > (size_t)64 << 20)
+		skip(); /* no cache is known, or one for which this took too much memory */
+	assert_int_equal(told_of_two(bytes, first), OCI_STREAMS_ALL);
+	/* That of rank 0 by itself, and that of rank 1 beside it. */
+	assert_int_equal(oci_mock.least_by_cpu, bytes);
+	assert_true(oci_mock.most_by_cpu >= 2 * bytes);
+	assert_int_equal(told_of_two(bytes, none), OCI_STREAMS_ALL);
+	assert_true(oci_mock.least_by_cpu >= 2 * bytes);
+	assert_int_equal(told_of_two(bytes, all), OCI_STREAMS_ALL | OCI_STREAMS_NEAR);
+	assert_true(oci_mock.least_by_cpu >= 2 * bytes);
+	oci_mock = (struct oci_mock){ 0 };
+}
+
 TEST(messages_at_once_count_together)
 {
 	size_t least = oci_memcpy_dma_min_here();

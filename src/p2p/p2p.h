@@ -168,6 +168,11 @@ struct oci_pipe_choice {
 	uint64_t begun_ns;
 };
 
+/* Bytes of receives that copy, and the most since there was none. */
+struct oci_pulled {
+	size_t now, most;
+};
+
 struct oci_p2p {
 	struct oci_team *team;
 	struct oci_p2p_limits limits;
@@ -179,8 +184,9 @@ struct oci_p2p {
 	uint32_t *active, actives; /* ranks with a channel to us */
 	struct oci_outbound *busy;
 	struct oci_messages posted_any;
-	struct oci_messages pulling; /* receives that copy */
-	size_t pulled, most_pulled;  /* bytes of those, and the most since there was none */
+	struct oci_messages pulling;   /* receives that copy */
+	struct oci_pulled pulled;      /* by those, ... */
+	struct oci_pulled pulled_near; /* ... and by those from ranks that share a cache */
 	struct oci_unexpecteds unexpected;
 	struct oci_unexpecteds spare; /* small ones that are not in use */
 	uint64_t posts;		      /* receives posted so far */

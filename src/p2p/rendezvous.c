@@ -87,14 +87,24 @@ static void invite(const struct oci_team *team, struct oci_message *m)
 	oci_store_release(&m->line->state, OCI_RENDEZVOUS_HELP);
 }
 
-static void set_pulled(struct oci_p2p *p2p, size_t bytes)
+static bool goes_past(const struct oci_pulled *pulled)
 {
-	uint64_t *told = &p2p->team->own->progress.p2p_streams, streams;
+	return oci_memcpy_goes_past(pulled->most, pulled->most);
+}
 
-	p2p->pulled = bytes;
-	if (!bytes || bytes > p2p->most_pulled)
-		p2p->most_pulled = bytes;
-	streams = oci_memcpy_goes_past(p2p->most_pulled, p2p->most_pulled);
+static void set_pulled(struct oci_pulled *pulled, size_t bytes)
+{
+	pulled->now = bytes;
+	if (!bytes || bytes > pulled->most)
+		pulled->most = bytes;
+}
+
+static void tell_pulled(struct oci_p2p *p2p)
+{
+	uint64_t *told = &p2p->team->own->progress.p2p_streams;
+	uint64_t streams = (goes_past(&p2p->pulled) ? OCI_STREAMS_ALL : 0) |
+			   (goes_past(&p2p->pulled_near) ? OCI_STREAMS_NEAR : 0);
+
 	/* Relaxed: right bytes come either way. Not written for nothing, as peers read the line. */
 	if (streams != oci_load_relaxed(told))
 		oci_store_relaxed(told, streams);
@@ -105,7 +115,8 @@ static void set_pulled(struct oci_p2p *p2p, size_t bytes)
  * destination, and DMAmin is what all of them may have: of 8 ranks of paper 001 (section 4.3), each
  * of which received 7 messages at a time, an engine was of use from 200 KiB on, where one message
  * alone had to have 1 MiB. Senders that help are told. Of benchmarks that receive all into one
- * buffer the first counts.
+ * buffer the first counts. Those from ranks that share a cache count by themselves, too, as engines
+ * copy the others first: oci_exec_by_cpu().
  */
 static void pull_from_now(struct oci_p2p *p2p, struct oci_message *m)
 {
@@ -115,13 +126,19 @@ static void pull_from_now(struct oci_p2p *p2p, struct oci_message *m)
 	if (last && last->buffer == m->buffer && !m->layout.pieces)
 		m->counted = 0;
 	TAILQ_INSERT_TAIL(&p2p->pulling, m, on);
-	set_pulled(p2p, p2p->pulled + m->counted);
+	set_pulled(&p2p->pulled, p2p->pulled.now + m->counted);
+	if (oci_near_peer(p2p->team, m->source))
+		set_pulled(&p2p->pulled_near, p2p->pulled_near.now + m->counted);
+	tell_pulled(p2p);
 }
 
 static void pull_no_more(struct oci_p2p *p2p, struct oci_message *m)
 {
 	TAILQ_REMOVE(&p2p->pulling, m, on);
-	set_pulled(p2p, p2p->pulled - m->counted);
+	set_pulled(&p2p->pulled, p2p->pulled.now - m->counted);
+	if (oci_near_peer(p2p->team, m->source))
+		set_pulled(&p2p->pulled_near, p2p->pulled_near.now - m->counted);
+	tell_pulled(p2p);
 }
 
 void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
@@ -145,18 +162,34 @@ void oci_rendezvous_begin(struct oci_p2p *p2p, struct oci_message *m)
 
 /* ---- the copy -------------------------------------------------------------------------------- */
 
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Alone, as the other end may be elsewhere, and as far as the limits allow. */
 static struct oci_transfer transfer_of(const struct oci_p2p *p2p, uint32_t peer,
 				       enum oci_direction direction, size_t whole)
 {
+	bool near = oci_near_peer(p2p->team, peer);
+	size_t by_cpu = whole;
+	uint64_t told;
+
 	/* The last of many into one buffer: not counted, when the first is over. */
-	if (direction == OCI_PULL)
-		whole = p2p->most_pulled > whole ? p2p->most_pulled : whole;
-	else if (oci_load_relaxed(&p2p->team->member[peer].region->progress.p2p_streams))
-		whole = SIZE_MAX;
+	if (direction == OCI_PULL) {
+		by_cpu = larger(whole, near ? p2p->pulled_near.most : p2p->pulled.most);
+		whole = larger(whole, p2p->pulled.most);
+	} else {
+		told = oci_load_relaxed(&p2p->team->member[peer].region->progress.p2p_streams);
+		if (told & (near ? OCI_STREAMS_NEAR : OCI_STREAMS_ALL))
+			by_cpu = SIZE_MAX;
+		if (told & OCI_STREAMS_ALL)
+			whole = SIZE_MAX;
+	}
 	return (struct oci_transfer){ .peer = peer,
 				      .direction = direction,
 				      .whole = whole,
+				      .by_cpu = by_cpu,
 				      .alone = true,
 				      .never_mapped = p2p->limits.never_mapped,
 				      .never_by_pair = p2p->limits.never_by_pair };
@@ -316,5 +349,7 @@ void oci_p2p_abandon(struct oci_p2p *p2p)
 		oci_layout_free(&m->foreign);
 	}
 	TAILQ_INIT(&p2p->pulling);
-	set_pulled(p2p, 0);
+	set_pulled(&p2p->pulled, 0);
+	set_pulled(&p2p->pulled_near, 0);
+	tell_pulled(p2p);
 }

@@ -14,6 +14,7 @@
 #include "copy/copy.h"
 #include "copy/layout.h"
 #include "plan/bound.h"
+#include "plan/load.h"
 #include "plan/plan.h"
 #include "team/team.h"
 
@@ -47,6 +48,7 @@ struct oci_exec {
 	bool started, announced, published, in_transfer;
 	bool in_share;	/* SHARE has chosen the way of its chunks */
 	bool way_tried; /* how long the operation takes is to be told */
+	bool is_loaded; /* `load` is there */
 	bool acc_in_recv;
 	bool polled;	    /* by a request: large copies pause, so that others move; set by it */
 	bool unlocked;	    /* other threads may run operations of the team meanwhile; likewise */
@@ -78,6 +80,7 @@ struct oci_exec {
 	int64_t slot_offset;
 	uint8_t *slot, *acc, *work;
 	struct oci_transfer transfer;
+	struct oci_load load;
 	struct {		   /* exec_way.c */
 		bool slots, tries; /* of the copy that is under way */
 		uint8_t index;	   /* what is tried in this operation, if way_tried */
@@ -212,6 +215,8 @@ int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *r
 struct oci_foreign *oci_exec_foreign(struct oci_exec *x, uint64_t place);
 /* enum oci_moved of a set of mechanisms, bits by enum oci_mechanism. */
 uint8_t oci_exec_moved_by(uint32_t mechanisms);
+/* What the CPU copied in this operation, were such a copy its: struct oci_end. */
+size_t oci_exec_by_cpu(struct oci_exec *x, uint32_t peer, size_t bytes);
 /* Starts (unless it is under way) and moves x->transfer, a part of `whole`. 1, 0 or -errno. */
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole);

@@ -104,6 +104,7 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 	t.remote = remote + oci_chunk_at(&chunks, index);
 	t.bytes = oci_chunk_length(&chunks, index);
 	t.whole = bytes;
+	t.by_cpu = oci_exec_by_cpu(x, peer, bytes);
 	t.foreign = oci_exec_foreign(x, remote);
 	result = oci_transfer_run(x->team, &t, false);
 	x->moved |= oci_exec_moved_by(t.moved_by);

@@ -53,6 +53,32 @@ int oci_exec_gave_up(struct oci_exec *x, uint32_t peer)
 	return oci_team_look(x->team, &never);
 }
 
+static bool is_near(const void *team, uint32_t rank)
+{
+	return oci_near_peer(team, rank);
+}
+
+/*
+ * The mix of paper 004, section 4.2: what an engine copies does not fill the caches, so they serve
+ * the CPU's copies longer. Engines get those of ranks that share no cache first: as soon as the
+ * caches do not hold all of a call. The others are the CPU's until they alone are too much.
+ */
+size_t oci_exec_by_cpu(struct oci_exec *x, uint32_t peer, size_t bytes)
+{
+	size_t load;
+
+	/* Nobody else asks. */
+	if (x->team->member[peer].mechanism != OCI_MECH_KMOD || !oci_registrations_channels())
+		return bytes;
+	if (!x->is_loaded) {
+		x->load = oci_plan_load(x->plan, &x->params, is_near, x->team);
+		x->is_loaded = true;
+	}
+	load = oci_near_peer(x->team, peer) ? x->load.near : x->load.all;
+	/* What this rank helps others with is not in it. */
+	return load > bytes ? load : bytes;
+}
+
 int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction direction,
 		      uint8_t *local, uint64_t remote, size_t bytes, size_t whole)
 {
@@ -66,6 +92,7 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 						     .remote = remote,
 						     .bytes = bytes,
 						     .whole = whole };
+		x->transfer.by_cpu = oci_exec_by_cpu(x, peer, whole);
 		x->transfer.foreign = oci_exec_foreign(x, remote);
 		if (!x->in_share)
 			oci_exec_way_choose(x, peer, remote, bytes);

@@ -81,6 +81,8 @@ struct oci_lane {
 };
 
 #define OCI_HISTORY 4
+/* Copies of all ranks, or those of ranks that share a cache with the owner alone. */
+enum { OCI_STREAMS_ALL = 1, OCI_STREAMS_NEAR = 2 };
 
 struct oci_progress_block {
 	uint64_t tag;  /* of this use of the region: another tag means that the owner has left */
@@ -97,8 +99,8 @@ struct oci_progress_block {
 	 * copy from or to the owner's buffers: not in the line of `done`, which every operation
 	 * writes. */
 	uint64_t poison;
-	/* The owner's receives are so many bytes at once that who copies to them goes past the
-	 * caches; beside what is looked at then anyway. */
+	/* OCI_STREAMS_...: the owner's receives are so many bytes at once that who copies to them
+	 * goes past the caches; beside what is looked at then anyway. */
 	uint64_t p2p_streams;
 	uint8_t pad0[40];
 	uint64_t p2p_opened;
