@@ -41,8 +41,7 @@ enum operation { OPERATION_NONE, OPERATION_PUT, OPERATION_GET, OPERATION_ACCUMUL
 void *transport_expose(void *memory, size_t bytes);
 /* Both ranks: what lies in the window is seen by both. */
 void transport_meet(void);
-/* Done on both sides when it returns. To accumulate is MPI_BXOR: Open MPI's sums of bytes end at
- * 255. */
+/* Done on both sides when it returns. To accumulate is MPI_BXOR. */
 void transport_operate(enum operation operation, void *origin, size_t bytes);
 /* Zeroed, page aligned; `shared`: that peers can map, which an MPI's ranks get from their heap as
  * it is. NULL: there is none. */
