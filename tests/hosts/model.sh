@@ -15,7 +15,7 @@ export ONECOPY_LEVELS=on
 # "MPI HOSTS RANKS COLLECTIVE BYTES STOCK HAN ONECOPY" of each row.
 measured()
 {
-	awk -F, '/^[a-z]*,[0-9]/ { print $1, $2, $3, $4, $5, $6, $7 == "" ? "-" : $7, $8 }' "$rows"
+	awk -F, '/^[a-z]*,[0-9]/ { print $1, $2, $3, $4, $5, $6, ($7 == "" ? "-" : $7), $8 }' "$rows"
 }
 
 # Of one collective the bytes, both times in us, and the algorithm of the MPI. A Reduce_scatter's bytes are
@@ -25,12 +25,12 @@ predicted()
 	local factor=1
 	[ "$3" = reduce_scatter ] && factor=$(($1 * $2))
 	"$onecopy" model "$3" --nodes "$1" --ranks "$2" --profile "$tuning" --json \
-		--bytes "$(awk -v f="$factor" '{ printf "%s%d", NR > 1 ? "," : "", $1 * f }' <<<"$4")" |
+		--bytes "$(awk -v f="$factor" '{ printf "%s%d", (NR > 1 ? "," : ""), $1 * f }' <<<"$4")" |
 		awk -v f="$factor" '
 			/"bytes":/ { bytes = $2 + 0 }
 			/"two_levels_s":/ { at = bytes; levels = $2 * 1e6 }
 			/"mpi_s":/ { mpi = $2 * 1e6 }
-			/"mpi_algorithm":/ { gsub(/[",]/, "", $2); print at / f, levels, mpi, $2 }'
+			/"mpi_algorithm":/ && levels > 0 { gsub(/[",]/, "", $2); print at / f, levels, mpi, $2 }'
 }
 
 trap 'rm -f "${TMPDIR:-/tmp}/model.$$"' EXIT
