@@ -8,32 +8,6 @@
 #include "lab/harness/options.h"
 #include "mpi_call.h"
 
-/* Which of the words it is. */
-static int word_of(const char *text, const char *const *words, const char *sentence)
-{
-	for (int i = 0; words[i]; i++)
-		if (!strcmp(text, words[i]))
-			return i;
-	usage("%s", sentence);
-}
-
-static void take_loop(void *options, const char *text)
-{
-	static const char *const loops[] = { "aligned", "osu", NULL };
-
-	((struct coll_options *)options)->osu =
-		word_of(text, loops, "--loop takes aligned or osu.");
-}
-
-static void take_form(void *options, const char *text)
-{
-	static const char *const forms[] = { "blocking", "nonblocking", "persistent", "overlap",
-					     NULL };
-
-	((struct coll_options *)options)->form =
-		word_of(text, forms, "--form takes blocking, nonblocking, persistent or overlap.");
-}
-
 #define AT(member) .place = offsetof(struct coll_options, member)
 
 static const struct option_set set = {
@@ -53,7 +27,8 @@ static const struct option_set set = {
 			  "4 MiB)",
 			  OPTION_COUNT, AT(iterations), 1, 10000000 },
 			{ "cell-seconds", 0, "S",
-			  "Stop a cell after this time, once it has 10 calls (default: 0.3)",
+			  "Stop a cell after this time, once it has 10 calls, one of first calls after ten "
+			  "times as long (default: 0.3)",
 			  OPTION_FRACTION, AT(cell_seconds), 0.001, 3600 },
 			{ "cached", 0, NULL,
 			  "Use the same buffers for each call and do not rewrite them, as OSU does",
@@ -61,26 +36,29 @@ static const struct option_set set = {
 			{ "cold", 0, NULL,
 			  "Allocate the buffers of each call, use them once, free them",
 			  .take = take_cold, AT(mode) },
-			{ "loop", 0, "NAME",
-			  "aligned: all ranks begin a call at one instant, by our own barrier (default); "
-			  "osu: the same buffers and MPI_Barrier behind each call, and the mean of the "
-			  "ranks counts",
-			  .take = take_loop },
-			{ "form", 0, "NAME",
-			  "blocking (default); nonblocking: begun and waited for at once; persistent: a "
-			  "kept request is started, the same buffers each time; overlap: what it adds "
-			  "to a computation, and other figures (lab/bench/overlap.c)",
-			  .take = take_form },
+			{ "ways", 0, "LIST",
+			  "How: some of aligned (all ranks begin a call at one instant, by our own barrier; the "
+			  "default), osu (the same buffers and MPI_Barrier behind each call, and the mean of the "
+			  "ranks counts), nonblocking (begun and waited for at once), persistent (a kept request "
+			  "is started, the same buffers each time), first-10 and first-1000 (the mean of the "
+			  "first calls of each cell, with nothing before them), with commas between them, or all",
+			  .take = bench_take_ways, AT(ways) },
+			{ "cells", 0, "LIST",
+			  "Of all these only some, as in osu/bcast/1024,persistent/barrier/0",
+			  .take = bench_take_cells, AT(cells) },
+			{ "overlap", 0, NULL,
+			  "Instead: what nonblocking calls add to a computation, and other figures "
+			  "(lab/bench/overlap.c)",
+			  AT(overlap) },
 			{ "spare", 0, NULL,
-			  "With --form overlap: odd ranks sleep instead of computing, so that their "
+			  "With --overlap: odd ranks sleep instead of computing, so that their "
 			  "CPUs are idle",
 			  AT(spare) },
-			{ "first", 0, "N",
-			  "The mean of the first N calls of each cell, with nothing before them",
-			  OPTION_COUNT, AT(first), 1, 10000000 },
 			{ "no-check", 0, NULL,
 			  "Do not verify delivered bytes, which is done outside of the timed part",
 			  AT(no_check) },
+			{ "trust", 0, "WAYS", "The same of some of the ways",
+			  .take = bench_take_ways, AT(trusted) },
 			{ "memcpy", 0, NULL,
 			  "Time memcpy instead, of the bytes that the collective has to move, each rank "
 			  "its share, with no waiting: the physical limit",
@@ -89,20 +67,19 @@ static const struct option_set set = {
 			  "Root of bcast, scatter, gather and reduce (default: 0)", OPTION_COUNT,
 			  AT(root), 0, INT_MAX },
 			{ 0 } },
-	.about = "Time MPI collectives between the ranks of one node.\v"
-		 "Run it under mpirun. Printed is, behind '=', collective and bytes, the median "
-		 "over calls of the slowest rank's time in microseconds, and their 10 % and "
-		 "90 % quantiles. Calls are aligned "
-		 "by this program's own barrier in shared memory, never by MPI_Barrier.\n\nExit "
-		 "status: 0 done, 1 wrong bytes or a failure, 2 wrong options.",
+	.about =
+		"Time MPI collectives between the ranks of one node.\v"
+		"Run it under mpirun. Printed is, behind '=', collective (behind its way and a dash "
+		"where there are several) and bytes, the median "
+		"over calls of the slowest rank's time in microseconds, and their 10 % and "
+		"90 % quantiles. Calls are aligned "
+		"by this program's own barrier in shared memory, never by MPI_Barrier.\n\nExit "
+		"status: 0 done, 1 wrong bytes or a failure, 2 wrong options.",
 };
 
 /* What only the options together show. */
 static void check_all(struct coll_options *o)
 {
-	/* A kept request has kept buffers, and so has OSU's loop. */
-	if (o->osu || o->form == FORM_PERSISTENT)
-		o->mode = BUFFERS_CACHED;
 	/* Then nothing is delivered. */
 	o->no_check |= o->memcpy;
 	for (int c = 0; c < o->collectives.n; c++) {
@@ -137,6 +114,7 @@ void coll_options_parse(int argc, char **argv, struct coll_options *options)
 	*options = (struct coll_options){ .cell_seconds = 0.3 };
 	collective_list_default(&options->collectives);
 	take_sizes(&options->sizes, SIZES_USUAL);
+	bench_take_ways(options->ways, "aligned");
 	if (!first_rank_by_launcher())
 		options_quiet();
 	options_parse(&set, argc, argv, options);
@@ -155,12 +133,13 @@ static const struct {
 	{ 1 << 20, 250 },   { 4 << 20, 60 },	{ (size_t)INT_MAX + 1, 15 },
 };
 
-long coll_options_iterations(const struct coll_options *options, size_t bytes)
+long coll_options_iterations(const struct coll_options *options, const struct bench_way *way,
+			     size_t bytes)
 {
 	size_t i = 0;
 
-	if (options->first || options->iterations)
-		return options->first ? options->first : options->iterations;
+	if (way->first || options->iterations)
+		return way->first ? way->first : options->iterations;
 	while (bytes > iteration_table[i].up_to_bytes)
 		i++;
 	return iteration_table[i].iterations;
@@ -168,7 +147,6 @@ long coll_options_iterations(const struct coll_options *options, size_t bytes)
 
 long coll_options_max_iterations(const struct coll_options *options)
 {
-	return options->first	   ? options->first :
-	       options->iterations ? options->iterations :
-				     iteration_table[0].iterations;
+	return options->iterations > iteration_table[0].iterations ? options->iterations :
+								     iteration_table[0].iterations;
 }

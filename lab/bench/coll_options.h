@@ -8,19 +8,21 @@
 #include "buffers.h"
 #include "collective.h"
 #include "lab/harness/options.h"
+#include "ways.h"
 
 struct coll_options {
 	struct collective_list collectives;
 	struct size_list sizes;
 	long iterations; /* 0: by size */
-	long first;	 /* so many calls, the first of their cell, and nothing before; 0: steady */
-	bool osu;	 /* MPI_Barrier behind each call, instead of our barrier around it */
-	int form;	 /* enum mpi_form */
+	bool ways[BENCH_WAYS];
+	struct bench_cells cells;
+	bool overlap;
 	double cell_seconds;
 	enum buffer_mode mode;
 	bool no_check;
-	bool spare;  /* with FORM_OVERLAP: odd ranks sleep instead of computing */
-	bool memcpy; /* of the bytes that the collective has to move, instead of it */
+	bool trusted[BENCH_WAYS]; /* not verified */
+	bool spare;		  /* with `overlap`: odd ranks sleep instead of computing */
+	bool memcpy;		  /* of the bytes that the collective has to move, instead of it */
 	long root;
 };
 
@@ -28,7 +30,8 @@ struct coll_options {
 void coll_options_parse(int argc, char **argv, struct coll_options *options);
 
 /* Timed calls of a cell: as asked, or many for small messages and fewer for large ones. */
-long coll_options_iterations(const struct coll_options *options, size_t bytes);
+long coll_options_iterations(const struct coll_options *options, const struct bench_way *way,
+			     size_t bytes);
 
 /* The most that coll_options_iterations can return. */
 long coll_options_max_iterations(const struct coll_options *options);

@@ -6,10 +6,7 @@
 #include <mpi.h>
 
 #include "collective.h"
-
-/* How MPI is called: at once, begun and waited for, as a kept request that is started, or by
- * overlap.c. */
-enum mpi_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, FORM_OVERLAP };
+#include "ways.h"
 
 struct mpi_call {
 	const struct collective_call *call;

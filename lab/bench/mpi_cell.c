@@ -21,6 +21,10 @@
 #include "mpi_call.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
+/* Parts of a cell's time: warming up at most, first calls, which are a given number, if they can.
+ */
+#define WARMUP_TIMES 0.25
+#define FIRST_TIMES 10
 /* Of OSU's loop. */
 enum { BLOCKS_PER_CELL = 40 };
 
@@ -160,24 +164,38 @@ static long run_osu_calls(struct bench *b, struct cell_run *run, long wanted, do
 	return i;
 }
 
+/* Rank 0 alone looks at the clock; run_call tells the others. */
+static void look_at_clock(struct bench *b, bool enough, double deadline_us)
+{
+	if (b->rank == 0)
+		shm_barrier_set_stop(&b->barrier, enough && now_us() > deadline_us);
+}
+
 /* The same of calls that begin at one instant. */
 static long run_aligned_calls(struct bench *b, struct cell_run *run, long wanted,
 			      double deadline_us)
 {
-	const struct coll_options *o = &b->options;
-	bool rewrite = o->mode != BUFFERS_CACHED, stop = false;
+	bool rewrite = run->send.mode != BUFFERS_CACHED, stop = false;
 	long check_every = wanted / CHECKS_PER_CELL + 1, i;
 
 	for (i = 0; i < wanted && !stop; i++) {
-		bool check = !o->no_check && rewrite && i % check_every == 0;
+		bool check = run->checked && rewrite && i % check_every == 0;
 
-		/* Rank 0 alone looks at the clock; run_call tells the others. */
-		if (b->rank == 0)
-			shm_barrier_set_stop(&b->barrier,
-					     i + 1 >= MIN_CALLS && now_us() > deadline_us);
+		look_at_clock(b, i + 1 >= MIN_CALLS, deadline_us);
 		stop = run_call(b, run, rewrite, check, &run->times[i]);
 	}
 	return i;
+}
+
+static void warm_up(struct bench *b, struct cell_run *run, long calls)
+{
+	double deadline_us = now_us() + WARMUP_TIMES * b->options.cell_seconds * 1e6;
+	bool stop = false;
+
+	for (long i = 0; i < calls && !stop; i++) {
+		look_at_clock(b, i + 1 >= MIN_WARMUP, deadline_us);
+		stop = run_call(b, run, true, run->checked, NULL);
+	}
 }
 
 /*
@@ -186,52 +204,70 @@ static long run_aligned_calls(struct bench *b, struct cell_run *run, long wanted
  */
 static size_t run_calls(struct bench *b, struct cell_run *run)
 {
-	const struct coll_options *o = &b->options;
-	long wanted = coll_options_iterations(o, run->call.bytes), done;
+	long wanted = coll_options_iterations(&b->options, run->way, run->call.bytes), done;
 	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
-	double deadline_us;
+	double deadline_us, seconds = b->options.cell_seconds;
 
-	warmup = warmup > MAX_WARMUP ? MAX_WARMUP : warmup;
-	for (long i = 0; i < warmup && !o->first; i++)
-		run_call(b, run, true, !o->no_check, NULL);
-	deadline_us = now_us() + o->cell_seconds * 1e6;
-	done = o->osu ? run_osu_calls(b, run, wanted, deadline_us) :
-			run_aligned_calls(b, run, wanted, deadline_us);
-	run_call(b, run, true, !o->no_check, NULL);
+	if (!run->way->first)
+		warm_up(b, run, warmup > MAX_WARMUP ? MAX_WARMUP : warmup);
+	deadline_us = now_us() + (run->way->first ? FIRST_TIMES * seconds : seconds) * 1e6;
+	done = run->way->osu ? run_osu_calls(b, run, wanted, deadline_us) :
+			       run_aligned_calls(b, run, wanted, deadline_us);
+	run_call(b, run, true, run->checked, NULL);
 	return (size_t)done;
 }
 
-/* On rank 0: each call's slowest rank, from the times that all ranks left in the segment. */
-static void print(struct bench *b, struct cell_run *run, size_t n)
+/* The times of all ranks in one, on rank 0. */
+static void gather_times(struct bench *b, const struct cell_run *run, double *us, size_t n)
 {
-	double *us = malloc(n * sizeof(*us)), sum = 0;
-	size_t i;
-	int rank;
+	memcpy(us, shm_barrier_times(&b->barrier, 0), n * sizeof(*us));
+	for (int rank = 1; rank < b->ranks; rank++) {
+		const double *theirs = shm_barrier_times(&b->barrier, rank);
+
+		for (size_t i = 0; i < n && run->way->osu; i++)
+			us[i] += theirs[i];
+		for (size_t i = 0; i < n && !run->way->osu; i++)
+			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
+	}
+	for (size_t i = 0; i < n && run->way->osu; i++)
+		us[i] /= b->ranks;
+}
+
+/* Of the first calls, which differ from each other, the mean: what they take together is what a
+ * job pays. */
+static void print(const struct bench *b, const struct cell_run *run, const struct bench_way *way,
+		  double *us, size_t n)
+{
+	bool several = bench_has_several(b->options.ways, BENCH_WAYS);
+	double sum = 0;
+
+	if (way->first && n > (size_t)way->first)
+		n = (size_t)way->first;
+	for (size_t i = 0; i < n; i++)
+		sum += us[i];
+	stats_sort(us, n);
+	printf("= %s%s%s %zu %.6g %.6g %.6g\n", several ? way->name : "", several ? "-" : "",
+	       oci_collective_name(run->call.collective), run->call.bytes,
+	       way->first ? sum / (double)n : stats_quantile(us, n, 0.5),
+	       stats_quantile(us, n, 0.1), stats_quantile(us, n, 0.9));
+	/* A cell can take a while; a pipe shows it at once too. */
+	fflush(stdout);
+}
+
+/* The shorter way first, as each is sorted. */
+static void print_ways(struct bench *b, const struct cell_run *run, const struct bench_way *shorter,
+		       size_t n)
+{
+	double *us = malloc(n * sizeof(*us));
 
 	if (!us) {
 		die(b, "The times could not be collected", -ENOMEM);
 		return;
 	}
-	memcpy(us, shm_barrier_times(&b->barrier, 0), n * sizeof(*us));
-	for (rank = 1; rank < b->ranks; rank++) {
-		const double *theirs = shm_barrier_times(&b->barrier, rank);
-
-		for (i = 0; i < n && b->options.osu; i++)
-			us[i] += theirs[i];
-		for (i = 0; i < n && !b->options.osu; i++)
-			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
-	}
-	for (i = 0; i < n; i++) {
-		us[i] /= b->options.osu ? b->ranks : 1;
-		sum += us[i];
-	}
-	stats_sort(us, n);
-	/* The first calls differ from each other: what they take together is what a job pays. */
-	printf("= %s %zu %.6g %.6g %.6g\n", oci_collective_name(run->call.collective),
-	       run->call.bytes, b->options.first ? sum / (double)n : stats_quantile(us, n, 0.5),
-	       stats_quantile(us, n, 0.1), stats_quantile(us, n, 0.9));
-	/* A cell can take a while; a pipe shows it at once too. */
-	fflush(stdout);
+	gather_times(b, run, us, n);
+	if (shorter)
+		print(b, run, shorter, us, n);
+	print(b, run, run->way, us, n);
 	free(us);
 }
 
@@ -239,47 +275,72 @@ static void print(struct bench *b, struct cell_run *run, size_t n)
 static int create_buffers(const struct bench *b, struct cell_run *run)
 {
 	size_t send = collective_send_bytes(&run->call), recv = collective_recv_bytes(&run->call);
+	enum buffer_mode mode = run->way->cached ? BUFFERS_CACHED : b->options.mode;
 	int err;
 
 	if (b->options.memcpy)
 		send = recv = limit_share(&run->call, b->barrier.cpus);
-	err = buffers_create(&run->send, b->options.mode, send);
-	return err ? err : buffers_create(&run->recv, b->options.mode, recv);
+	err = buffers_create(&run->send, mode, send);
+	return err ? err : buffers_create(&run->recv, mode, recv);
 }
 
-void run_cell(struct bench *b, enum oc_collective collective, size_t bytes)
+/* All that a cell has, ready to be called. */
+static void begin_cell(struct bench *b, struct cell_run *run, const struct bench_way *way,
+		       struct bench_cell cell)
 {
-	struct cell_run run = {
+	int err;
+
+	*run = (struct cell_run){
 		.call = {
-			.collective = collective,
+			.collective = cell.collective,
 			.rank = b->rank,
 			.ranks = b->ranks,
 			.root = (int)b->options.root,
-			.bytes = bytes,
+			.bytes = cell.bytes,
 		},
+		.way = way,
+		.checked = !b->options.no_check && !b->options.trusted[cell.way],
 		.times = shm_barrier_times(&b->barrier, b->rank),
 	};
-	size_t n;
-	int err = mpi_call_create(&run.mpi, &run.call, (enum mpi_form)b->options.form);
-
+	err = mpi_call_create(&run->mpi, &run->call, way->form);
 	if (err == -EOVERFLOW) {
 		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
 		    err);
 	}
-	if (err || create_buffers(b, &run)) {
+	if (err || create_buffers(b, run)) {
 		die(b, "The buffers could not be allocated; choose smaller sizes or fewer ranks",
 		    -ENOMEM);
 	}
-	if (b->options.form == FORM_OVERLAP) {
-		overlap_measure(b, &run);
-	} else {
-		n = run_calls(b, &run);
-		if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier))
-			print(b, &run, n);
-	}
-	buffers_destroy(&run.send);
-	buffers_destroy(&run.recv);
-	mpi_call_destroy(&run.mpi);
+}
+
+static void end_cell(struct bench *b, struct cell_run *run)
+{
+	buffers_destroy(&run->send);
+	buffers_destroy(&run->recv);
+	mpi_call_destroy(&run->mpi);
 	/* The times may be overwritten from here on, and failures are known to all. */
 	shm_barrier_wait(&b->barrier);
+}
+
+void run_cell(struct bench *b, struct bench_cell cell, const struct bench_way *shorter)
+{
+	struct cell_run run;
+	size_t n;
+
+	begin_cell(b, &run, &bench_ways[cell.way], cell);
+	n = run_calls(b, &run);
+	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier))
+		print_ways(b, &run, shorter, n);
+	end_cell(b, &run);
+}
+
+void run_overlap(struct bench *b, enum oc_collective collective, size_t bytes)
+{
+	static const struct bench_way overlap = { .name = "overlap", .form = FORM_OVERLAP };
+	struct cell_run run;
+
+	begin_cell(b, &run, &overlap,
+		   (struct bench_cell){ .collective = collective, .bytes = bytes });
+	overlap_measure(b, &run);
+	end_cell(b, &run);
 }

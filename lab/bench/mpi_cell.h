@@ -19,14 +19,19 @@ struct bench {
 /* The cell being measured, as this rank has it. */
 struct cell_run {
 	struct collective_call call;
+	const struct bench_way *way;
+	bool checked; /* bytes are verified in some of the calls */
 	struct mpi_call mpi;
 	struct buffers send;
 	struct buffers recv;
 	double *times; /* this rank's, which all can read */
 };
 
-/* Measure one cell on all ranks; rank 0 prints it. */
-void run_cell(struct bench *b, enum oc_collective collective, size_t bytes);
+/* Measure a cell on all ranks; rank 0 prints it, and the same of `shorter`, a way of fewer first
+ * calls, unless that is NULL. */
+void run_cell(struct bench *b, struct bench_cell cell, const struct bench_way *shorter);
+/* The same with --overlap. */
+void run_overlap(struct bench *b, enum oc_collective collective, size_t bytes);
 
 /* Say what was wrong with a call, and make every rank end with status 1. absent: the rank that an
  * MPI_Barrier did not wait for, or -1. */

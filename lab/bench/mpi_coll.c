@@ -8,31 +8,76 @@
 #include "lab/harness/stats.h"
 #include "mpi_cell.h"
 
-static int run_all(struct bench *b)
+/* Of first calls the longest of the chosen ways is run: it begins as the others do. */
+static void run_first(struct bench *b, struct bench_cell cell)
+{
+	const struct bench_way *shorter = NULL, *longest = NULL;
+	unsigned int longest_at = 0;
+
+	for (cell.way = 0; cell.way < BENCH_WAYS; cell.way++) {
+		const struct bench_way *way = &bench_ways[cell.way];
+
+		if (!way->first || !b->options.ways[cell.way] ||
+		    !bench_has_cell(&b->options.cells, cell))
+			continue;
+		shorter = longest;
+		longest = way;
+		longest_at = cell.way;
+	}
+	cell.way = longest_at;
+	if (longest)
+		run_cell(b, cell, shorter);
+}
+
+static void run_steady(struct bench *b, struct bench_cell cell)
+{
+	if (!bench_ways[cell.way].first && b->options.ways[cell.way] &&
+	    bench_has_cell(&b->options.cells, cell))
+		run_cell(b, cell, NULL);
+}
+
+static void run_overlapped(struct bench *b, struct bench_cell cell)
+{
+	run_overlap(b, cell.collective, cell.bytes);
+}
+
+/* Each collective and size, in the way given. False: it failed. */
+static bool run_sizes(struct bench *b, unsigned int way,
+		      void (*run)(struct bench *b, struct bench_cell cell))
 {
 	const struct coll_options *o = &b->options;
-	int c;
 
-	for (c = 0; c < o->collectives.n; c++) {
+	for (int c = 0; c < o->collectives.n; c++) {
 		enum oc_collective collective = o->collectives.at[c];
 		unsigned int sizes = collective == OC_BARRIER ? 1 : o->sizes.count;
 
 		for (unsigned int i = 0; i < sizes; i++) {
-			run_cell(b, collective, collective == OC_BARRIER ? 0 : o->sizes.at[i]);
+			size_t bytes = collective == OC_BARRIER ? 0 : o->sizes.at[i];
+
+			run(b, (struct bench_cell){ way, collective, bytes });
 			if (shm_barrier_failed(&b->barrier))
-				return STATUS_FAILED;
+				return false;
 		}
 	}
-	return STATUS_OK;
+	return true;
+}
+
+/* First calls come first, as nothing is to be before them. */
+static int run_all(struct bench *b)
+{
+	bool right = run_sizes(b, 0, b->options.overlap ? run_overlapped : run_first);
+
+	for (unsigned int way = 0; way < BENCH_WAYS && right && !b->options.overlap; way++)
+		right = run_sizes(b, way, run_steady);
+	return right ? STATUS_OK : STATUS_FAILED;
 }
 
 /* Give every rank the shared segment. The only use of MPI outside of what is measured. */
 static void join_segment(struct bench *b)
 {
-	int err = mpi_ranks_meet(&b->barrier,
-				 b->options.form == FORM_OVERLAP ?
-					 overlap_samples() :
-					 (size_t)coll_options_max_iterations(&b->options));
+	int err = mpi_ranks_meet(
+		&b->barrier, b->options.overlap ? overlap_samples() :
+						  (size_t)coll_options_max_iterations(&b->options));
 
 	if (err)
 		die(b,

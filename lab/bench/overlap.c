@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * onecopy-collectives --form overlap: how far nonblocking collectives go on while the program
+ * onecopy-collectives --overlap: how far nonblocking collectives go on while the program
  * computes. `onecopy bench overlap` runs it.
  *
  * Five things take turns, each begun by all ranks at one instant: the call with its wait at once; a

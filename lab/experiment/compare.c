@@ -94,36 +94,60 @@ static void compare_cell(const struct results *results, const struct comparison 
 	out->verdict = judge(out, comparison->floor);
 }
 
+/* The interval ends at the k-th greatest ratio: with k of them at the floor it cannot lie below. */
+bool comparison_may_lose(const struct results *results, const struct figure *figure, unsigned int x,
+			 const char *stock, const char *subject, double floor)
+{
+	const struct figure_cell *a = figure_cell_of(figure, stock, x);
+	const struct figure_cell *b = figure_cell_of(figure, subject, x);
+	unsigned int above = 0;
+	double coverage;
+
+	for (unsigned int r = 0; r < figure->rounds; r++)
+		above += ratio_at(figure, a, b, r) >= floor;
+	return above < stats_interval_rank(results->rounds, &coverage);
+}
+
 /*
- * Each round's geometric mean, then its median and interval: so the interval says how much the mean
- * as a whole moves from round to round, cells that move together included.
+ * Each round's geometric mean, of those rounds alone that have all the cells, then its median and
+ * interval: so the interval says how much the mean as a whole moves from round to round, cells that
+ * move together included.
  */
+static unsigned int ratios_of_group(const struct comparison *comparison, const struct group *group,
+				    bool control, unsigned int round, double *ratios)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < comparison->cell_count; i++) {
+		const struct compared *cell = &comparison->cells[i];
+		const struct figure_cell *a = cell->stock, *b = cell->subject;
+
+		if (!group->has(cell->figure, cell->x))
+			continue;
+		if (control) {
+			a = figure_cell_of(cell->figure, comparison->stock, cell->x);
+			b = figure_cell_of(cell->figure, comparison->control, cell->x);
+		}
+		ratios[count] = ratio_at(cell->figure, a, b, round);
+		count += !isnan(ratios[count]);
+	}
+	return count;
+}
+
 static void mean_of_group(const struct results *results, struct comparison *comparison,
 			  struct group *group, bool control, double *ratios, double *means)
 {
-	unsigned int rounds = 0;
+	unsigned int rounds = 0, most = 0;
 
 	for (unsigned int r = 0; r < results->complete; r++) {
-		unsigned int count = 0;
+		unsigned int count = ratios_of_group(comparison, group, control, r, ratios);
 
-		for (unsigned int i = 0; i < comparison->cell_count; i++) {
-			const struct compared *cell = &comparison->cells[i];
-			const struct figure_cell *a = cell->stock, *b = cell->subject;
-
-			if (!group->has(cell->figure, cell->x))
-				continue;
-			if (control) {
-				a = figure_cell_of(cell->figure, comparison->stock, cell->x);
-				b = figure_cell_of(cell->figure, comparison->control, cell->x);
-			}
-			ratios[count] = ratio_at(cell->figure, a, b, r);
-			count += !isnan(ratios[count]);
-		}
-		if (!count)
-			continue;
-		group->cells = count > group->cells ? count : group->cells;
-		means[rounds++] = stats_geomean(ratios, count);
+		most = count > most ? count : most;
 	}
+	for (unsigned int r = 0; r < results->complete && most; r++)
+		if (ratios_of_group(comparison, group, control, r, ratios) == most)
+			means[rounds++] = stats_geomean(ratios, most);
+	group->cells = most > group->cells ? most : group->cells;
 	estimate(means, rounds, control ? &group->control : &group->ratio);
 }
 

@@ -116,10 +116,12 @@ struct results {
 	const char *model; /* which predicts; "": none */
 	unsigned int rounds, complete;
 	/* The rounds end before they take longer, 0: never, but not before the least number of
-	 * them; or once they are enough, NULL: never. */
+	 * them; or once they are enough, NULL: never. The next one is taken to be as long as the
+	 * last. */
 	double seconds;
 	unsigned int least;
 	bool (*enough)(struct results *results);
+	bool settled; /* of cells with too few rounds it is known that they are not lost */
 	struct figure **figures;
 	struct comparison **comparisons;
 	struct step **steps;
@@ -127,6 +129,7 @@ struct results {
 	/* Tables of the experiment's own instead of the comparisons'; NULL: it has none. */
 	void (*print)(const struct results *results, FILE *out);
 	char **texts;
+	double last_s; /* of the last round */
 	unsigned int figure_count, comparison_count, step_count, summary_count, text_count, turn;
 	json_t *settings; /* what the experiment wants in the JSON; owned */
 	struct progress progress;
@@ -210,6 +213,10 @@ void bytes_text(size_t bytes, char *text, size_t n);
  */
 
 void comparison_finish(const struct results *results, struct comparison *comparison);
+/* Whether the rounds that there are to be in all may still find subject's cell lost to stock: until
+ * now too few of the ratios are at the floor or above it. */
+bool comparison_may_lose(const struct results *results, const struct figure *figure, unsigned int x,
+			 const char *stock, const char *subject, double floor);
 /* The next figure of the group behind `figure`, or the first behind NULL; NULL: there is none. */
 struct figure *comparison_figure(const struct results *results, const struct comparison *comparison,
 				 const struct figure *figure);

@@ -139,6 +139,43 @@ TEST(of_few_rounds_nothing_is_judged)
 	results_end(&s.results);
 }
 
+/* Six rounds: the interval is the least to the most. */
+TEST(one_round_at_the_floor_settles_that_a_cell_is_not_lost)
+{
+	struct setup s;
+	struct figure_cell *cell;
+
+	set_up(&s);
+	assert_true(comparison_may_lose(&s.results, s.figure, 1, "stock", "onecopy", 0.95));
+	add(&s, "stock", 1, 9);
+	add(&s, "onecopy", 1, 10);
+	assert_true(comparison_may_lose(&s.results, s.figure, 1, "stock", "onecopy", 0.95));
+	cell = figure_cell_of(s.figure, "stock", 1);
+	cell->samples[3] = NAN; /* a round without it tells nothing */
+	assert_true(comparison_may_lose(&s.results, s.figure, 1, "stock", "onecopy", 0.95));
+	cell->samples[4] *= 1.06;
+	assert_false(comparison_may_lose(&s.results, s.figure, 1, "stock", "onecopy", 0.95));
+	results_end(&s.results);
+}
+
+TEST(means_are_of_rounds_that_have_all_cells)
+{
+	struct setup s;
+
+	set_up(&s);
+	add(&s, "stock", 0, 4);
+	add(&s, "onecopy", 0, 2);
+	add(&s, "stock", 1, 4);
+	add(&s, "onecopy", 1, 8);
+	for (unsigned int r = 2; r < ROUNDS; r++)
+		figure_cell_of(s.figure, "stock", 0)->samples[r] = NAN;
+	finish(&s);
+	assert_float_equal(s.comparison->groups[0].ratio.median, 1, 1e-9);
+	assert_int_equal(s.comparison->groups[0].cells, 2);
+	assert_float_equal(s.comparison->cells[1].ratio.coverage, 1 - 2.0 / 64, 1e-9);
+	results_end(&s.results);
+}
+
 static int wait_20_ms(struct results *results, struct step *step, unsigned int round)
 {
 	(void)results;

@@ -94,13 +94,11 @@ static double part_done(const struct results *results, unsigned int round, unsig
 	return time < done ? done : time > 1 ? 1 : time;
 }
 
-/* Whether another round, as long as those before, would end too late. */
+/* Whether another round, as long as the last one, would end too late. */
 static bool time_is_up(const struct results *results)
 {
-	double spent = progress_seconds(&results->progress);
-
 	return results->seconds > 0 && results->complete && results->complete >= results->least &&
-	       spent + spent / results->complete > results->seconds;
+	       progress_seconds(&results->progress) + results->last_s > results->seconds;
 }
 
 static int run_round(struct results *results, unsigned int round)
@@ -131,8 +129,11 @@ int results_run(struct results *results)
 
 	while (results->complete < results->rounds && !failed && !time_is_up(results) &&
 	       !(results->enough && results->enough(results))) {
+		double begun_s = progress_seconds(&results->progress);
+
 		failed = run_round(results, results->complete);
 		results->complete += !failed;
+		results->last_s = progress_seconds(&results->progress) - begun_s;
 	}
 	progress_end(&results->progress);
 	return failed;

@@ -133,7 +133,7 @@ static void put_lost(const struct results *results, const struct comparison *com
 {
 	const char *separator = ": ";
 
-	if (results->complete >= STATS_MIN_RUNS)
+	if (results->complete >= STATS_MIN_RUNS || results->settled)
 		fprintf(out, "Cells lost (the whole interval below %.2f and the control's): %u",
 			comparison->floor, comparison->lost);
 	else

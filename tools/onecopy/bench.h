@@ -5,6 +5,7 @@
 
 #include "lab/bench/buffers.h"
 #include "lab/bench/collective.h"
+#include "lab/bench/ways.h"
 #include "lab/experiment/experiment.h"
 #include "lab/experiment/run.h"
 #include "measure.h"
@@ -12,7 +13,7 @@
 
 #include <stdbool.h>
 
-enum { ROUNDS_MOST = 401, BENCH_RANKS_MOST = 8, BENCH_WAYS = 6 };
+enum { ROUNDS_MOST = 401, BENCH_RANKS_MOST = 8 };
 
 enum bench_what {
 	BENCH_ALGORITHMS = 1,
@@ -55,7 +56,8 @@ struct bench_choice {
 	long iterations; /* 0: as the program has it */
 	enum buffer_mode mode;
 	bool no_check, gate;
-	bool everything;		 /* with a quarter of an hour for what is timed */
+	bool everything;		 /* within a quarter of an hour, or: */
+	bool night;			 /* in as many hours as it takes */
 	bool shared_heap, better, limit; /* what else takes turns */
 	const char *program;		 /* NULL: ours */
 };
@@ -98,7 +100,6 @@ void bench_overlap_plan(struct bench *bench);
 void bench_collectives_plan(struct bench *bench);
 void bench_collectives_end(struct bench *bench);
 void bench_collectives_sum_up(struct bench *bench);
-void bench_take_ways(void *ways, const char *text);
 
 /* bench_programs.c: programs. The names and MPIs that were given are checked before all else. */
 void bench_programs_check(const struct bench_choice *options);

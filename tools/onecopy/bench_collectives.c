@@ -22,66 +22,46 @@ static const struct variant variants[CONFIGS] = {
 	[CONFIG_LIMIT] = { .name = "memcpy" },
 };
 
-#define SLOWEST "median call of the slowest rank"
+/* --everything ends within it. The rounds that have all cells take two thirds at most: the rest is
+ * for cells that may still be lost. */
+#define EVERYTHING_S 900
+enum { FULL_ROUNDS = 2 };
+/* Of a cell in a run, and with --night. */
+#define CELL_S 0.02
+#define NIGHT_CELL_S 0.1
 
-/* A way in which users measure. */
-static const struct way {
-	const char *name, *arguments; /* of the program */
-	const char *about;	      /* what a value is */
-	bool cached;		      /* the same buffers each time */
-	bool keeps;		      /* a request of one collective: stock is not verified */
-} ways[BENCH_WAYS] = {
-	{ "aligned", "", SLOWEST, false, false },
-	{ "osu", "--loop osu", "median call, of the ranks' mean, with MPI_Barrier behind each",
-	  true, false },
-	{ "nonblocking", "--form nonblocking", SLOWEST ", begun and waited for at once", false,
-	  false },
-	{ "persistent", "--form persistent", SLOWEST ", of a kept request", true, true },
-	{ "first-10", "--first 10", "mean of the first 10 calls, slowest rank", false, false },
-	{ "first-1000", "--first 1000", "mean of the first 1000 calls, slowest rank", false,
-	  false },
-};
-
-void bench_take_ways(void *place, const char *text)
-{
-	bool *chosen = place;
-	char *copy = must(strdup(text)), *rest = copy, *word;
-
-	memset(chosen, 0, BENCH_WAYS * sizeof(*chosen));
-	while ((word = strsep(&rest, ","))) {
-		bool found = false;
-
-		for (int w = 0; w < BENCH_WAYS; w++) {
-			bool meant = !strcmp(word, "all") || !strcmp(word, ways[w].name);
-
-			chosen[w] |= meant;
-			found |= meant;
-		}
-		if (!found)
-			usage("--ways takes some of aligned, osu, nonblocking, persistent, first-10 "
-			      "and first-1000, or all");
-	}
-	free(copy);
-}
-
-/* So many ranks of an MPI, measured in one way: all configurations take turns on them. */
-struct place {
+/* So many ranks of an MPI: all configurations take turns on them. */
+struct job {
 	enum launcher mpi;
-	const struct way *way;
 	size_t ranks;
 	bool oversubscribed;
 	char stem[32];
+	struct place *places; /* its ways, place_count of them */
+	unsigned int place_count;
+	/* In the round that it was planned for. */
+	unsigned int round;
+	char *arguments; /* NULL: not planned yet */
+	unsigned int cells;
+};
+
+/* One way of a job, with tables of its own. */
+struct place {
+	struct job *job;
+	unsigned int way;
+	char stem[48];
 };
 
 static struct {
 	const struct bench_choice *options;
 	struct results *results;
 	enum launcher first; /* of those chosen */
+	struct job jobs[BENCH_RANKS_MOST * LAUNCHERS];
 	struct place places[BENCH_RANKS_MOST * LAUNCHERS * BENCH_WAYS];
-	unsigned int place_count;
-	char arguments[4096];
+	unsigned int job_count, place_count;
+	unsigned int full_rounds;	/* which have all cells */
+	char arguments[4096];		/* of all runs */
 	char mpi[LAUNCHERS][128];	/* what they call themselves */
-	unsigned int cells;		/* values of a run */
+	unsigned int cells;		/* of a way */
 	json_int_t served, handed_back; /* calls, over all runs with onecopy and their ranks */
 	bool unverified;
 } compare;
@@ -116,37 +96,137 @@ static enum launcher other_mpi(enum launcher mpi)
 	return mpi == LAUNCH_OPENMPI ? LAUNCH_MPICH : LAUNCH_OPENMPI;
 }
 
+/* ---- which cells ----------------------------------------------------------------------------- */
+
+static double floor_of(const struct job *job)
+{
+	return job->oversubscribed ? 0.8 : 0.95;
+}
+
+static unsigned int group_of(const struct place *place)
+{
+	return (unsigned int)(place - compare.places) + 1;
+}
+
+/* Whether onecopy may still lose a cell. */
+static bool may_lose(const struct place *place, const struct figure *figure, unsigned int x)
+{
+	const struct results *results = compare.results;
+	double floor = floor_of(place->job);
+	const char *stock = variants[CONFIG_STOCK].name;
+
+	return comparison_may_lose(results, figure, x, stock, variants[CONFIG_ONECOPY].name,
+				   floor) ||
+	       (compare.options->shared_heap &&
+		comparison_may_lose(results, figure, x, stock, variants[CONFIG_HEAP].name, floor));
+}
+
+/* Those of a place that may still be lost, to a list for onecopy-collectives; returns how many. */
+static unsigned int list_open(const struct place *place, FILE *out, const char *separator)
+{
+	unsigned int count = 0;
+
+	for (unsigned int f = 0; f < compare.results->figure_count; f++) {
+		const struct figure *figure = compare.results->figures[f];
+
+		if (figure->group != group_of(place))
+			continue;
+		for (unsigned int x = 0; x < figure->x_count; x++) {
+			if (!may_lose(place, figure, x))
+				continue;
+			fprintf(out, "%s%s/%s/%zu", count ? "," : separator,
+				bench_ways[place->way].name, figure->row, figure->x[x]);
+			count++;
+		}
+	}
+	return count;
+}
+
+/* What the runs of a round measure, the same in all configurations. Later rounds of --everything
+ * go on with the cells that may still be lost. */
+static void plan_round(struct job *job, unsigned int round)
+{
+	size_t length;
+	FILE *out;
+
+	if (job->arguments && job->round == round)
+		return;
+	free(job->arguments);
+	out = must(open_memstream(&job->arguments, &length));
+	fputs(compare.arguments, out);
+	job->round = round;
+	job->cells = 0;
+	for (unsigned int p = 0; p < job->place_count; p++)
+		job->cells +=
+			round < compare.full_rounds ?
+				compare.cells :
+				list_open(&job->places[p], out, job->cells ? "," : " --cells ");
+	fclose(out);
+}
+
+static bool is_open(void)
+{
+	for (unsigned int i = 0; i < compare.place_count; i++) {
+		for (unsigned int f = 0; f < compare.results->figure_count; f++) {
+			const struct figure *figure = compare.results->figures[f];
+
+			for (unsigned int x = 0; x < figure->x_count; x++)
+				if (figure->group == group_of(&compare.places[i]) &&
+				    may_lose(&compare.places[i], figure, x))
+					return true;
+		}
+	}
+	return false;
+}
+
+/* Between rounds. Where the first one took long there is no time for a second one of all cells. */
+static bool is_enough(struct results *results)
+{
+	double spent_s = progress_seconds(&results->progress);
+
+	if (results->complete && results->complete < compare.full_rounds &&
+	    spent_s * (1 + 1.0 / results->complete) > EVERYTHING_S * 2 / 3.0)
+		compare.full_rounds = results->complete;
+	/* A further round takes as long as the last one, if that was none of all cells. */
+	results->least = compare.full_rounds + 1;
+	return results->complete >= compare.full_rounds && !is_open();
+}
+
 static int run_config(struct results *results, struct step *step, unsigned int round)
 {
 	const struct bench_choice *o = compare.options;
-	const struct place *place = step->context;
+	struct job *job = step->context;
 	const struct variant *variant = &variants[step->at];
-	enum launcher mpi = step->at == CONFIG_OTHER ? other_mpi(place->mpi) : place->mpi;
-	char arguments[sizeof(compare.arguments) + 128], why[512];
+	enum launcher mpi = step->at == CONFIG_OTHER ? other_mpi(job->mpi) : job->mpi;
+	char why[512];
 	struct run run = { .variant = variant,
 			   .launcher = mpi,
 			   .with = o->with,
 			   .mpirun = mpi == compare.first ? o->mpirun : NULL,
-			   .ranks = (uint32_t)place->ranks,
-			   .binding = place->oversubscribed ? BIND_NONE : BIND_CORES,
+			   .ranks = (uint32_t)job->ranks,
+			   .binding = job->oversubscribed ? BIND_NONE : BIND_CORES,
 			   .program = mpi == compare.first ? o->program : NULL,
-			   .arguments = arguments,
-			   .stem = place->stem,
+			   .stem = job->stem,
 			   .timeout_s = o->timeout_s,
 			   .counted = true,
 			   .may_lack_counters = o->with };
 	int err = bench_prepare(&run, "collectives", why, sizeof(why));
+	const char *more = step->at == CONFIG_LIMIT ?
+				   " --memcpy" :
+				    /* MPICH 4.0.2's own persistent Scatter delivers what its first
+				     * start found in the buffer. */
+				   !variant->onecopy ? " --trust persistent" :
+						       "";
 
-	/* MPICH 4.0.2's own persistent Scatter delivers what its first start found in the buffer.
-	 */
-	snprintf(arguments, sizeof(arguments), "%s %s%s%s", compare.arguments,
-		 place->way->arguments, place->way->keeps && !variant->onecopy ? " --no-check" : "",
-		 step->at == CONFIG_LIMIT ? " --memcpy" : "");
+	plan_round(job, round);
+	if (!job->cells)
+		return 0;
+	run.arguments = results_text(results, "%s%s", job->arguments, more);
 	if (!err)
 		err = run_program(results, &run, round, why, sizeof(why));
-	if (!err && run.values < compare.cells) {
+	if (!err && run.values < job->cells) {
 		snprintf(why, sizeof(why), "it gave %u of %u values; is --program another version?",
-			 run.values, compare.cells);
+			 run.values, job->cells);
 		err = -EBADMSG;
 	}
 	snprintf(compare.mpi[mpi], sizeof(compare.mpi[0]), "%.100s", run.said);
@@ -170,95 +250,91 @@ static bool takes_turns(int config)
 	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
 }
 
-/* --everything: what is left of its time for each cell, a start of a job taken off. */
-static double cell_seconds(void)
-{
-	const double all_s = 900, start_s = 0.7;
-	unsigned int configs = 0;
-	double runs;
-
-	for (int config = 0; config < CONFIGS; config++)
-		configs += takes_turns(config);
-	runs = compare.place_count * configs * (double)compare.options->rounds;
-	return fmax(0.002, (all_s / runs - start_s) / compare.cells);
-}
-
 /* What all runs have in common. */
 static void write_arguments(void)
 {
 	const struct bench_choice *o = compare.options;
 	FILE *out = bench_arguments(compare.arguments, sizeof(compare.arguments), o);
+	const char *separator = " --ways ";
 
+	for (unsigned int w = 0; w < BENCH_WAYS; w++) {
+		if (o->ways[w])
+			fprintf(out, "%s%s", separator, bench_ways[w].name);
+		separator = o->ways[w] ? "," : separator;
+	}
 	if (o->mode != BUFFERS_ROTATED)
 		fprintf(out, " --%s", buffer_mode_name(o->mode));
 	if (o->iterations)
 		fprintf(out, " --iterations %ld", o->iterations);
 	if (o->everything)
-		fprintf(out, " --cell-seconds %.4f", cell_seconds());
+		fprintf(out, " --cell-seconds %g", o->night ? NIGHT_CELL_S : CELL_S);
 	fputs(o->no_check ? " --no-check" : "", out);
 	fclose(out);
-}
-
-/* Whether there is more to tell places apart by than their ranks. */
-static bool has_several(const bool *chosen, int n)
-{
-	int count = 0;
-
-	while (n--)
-		count += chosen[n];
-	return count > 1;
 }
 
 static void plan_place(struct bench *bench, struct place *place)
 {
 	const struct bench_choice *o = compare.options;
-	struct results *results = compare.results;
-	unsigned int group = (unsigned int)(place - compare.places) + 1;
-	size_t ranks = place->ranks;
+	const struct job *job = place->job;
+	bool several = bench_has_several(o->ways, BENCH_WAYS);
 
-	snprintf(place->stem, sizeof(place->stem), "%s%s%zu%s%s",
-		 has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->word : "",
-		 has_several(o->mpis, LAUNCHERS) ? "-" : "", ranks,
-		 has_several(o->ways, BENCH_WAYS) ? "-" : "",
-		 has_several(o->ways, BENCH_WAYS) ? place->way->name : "");
+	snprintf(place->stem, sizeof(place->stem), "%s%s%s", job->stem, several ? "-" : "",
+		 several ? bench_ways[place->way].name : "");
 	for (int i = 0; i < o->collectives.n; i++) {
 		enum oc_collective collective = o->collectives.at[i];
 		const char *name = oci_collective_name(collective);
-		struct figure *figure = bench_figure(
-			bench, collective, "us", results_text(results, "%s-%s", place->stem, name));
+		struct figure *figure =
+			bench_figure(bench, collective, "us",
+				     results_text(compare.results, "%s-%s", place->stem, name));
 
-		figure->title = results_text(compare.results, "%s, %zu ranks", name, ranks);
-		figure->about = place->way->about;
+		figure->title = results_text(compare.results, "%s, %zu ranks", name, job->ranks);
+		figure->about = bench_ways[place->way].about;
 		figure->row = name;
 		figure->log_y = figure->folded = true;
-		figure->group = group;
+		figure->group = group_of(place);
 	}
-	results_turn(results);
+}
+
+static void plan_job(struct bench *bench, struct job *job)
+{
+	const struct bench_choice *o = compare.options;
+	bool several = bench_has_several(o->mpis, LAUNCHERS);
+
+	snprintf(job->stem, sizeof(job->stem), "%s%s%zu",
+		 several ? launcher_info(job->mpi)->word : "", several ? "-" : "", job->ranks);
+	job->places = &compare.places[compare.place_count];
+	for (unsigned int w = 0; w < BENCH_WAYS; w++) {
+		if (!o->ways[w])
+			continue;
+		job->places[job->place_count] = (struct place){ .job = job, .way = w };
+		compare.place_count++;
+		plan_place(bench, &job->places[job->place_count++]);
+	}
+	results_turn(compare.results);
 	for (unsigned int config = 0; config < CONFIGS; config++) {
 		if (takes_turns((int)config))
-			results_step(results, run_config, place, config, "%s, %zu ranks, %s, %s",
-				     launcher_info(place->mpi)->name, ranks, place->way->name,
+			results_step(compare.results, run_config, job, config, "%s, %zu ranks, %s",
+				     launcher_info(job->mpi)->name, job->ranks,
 				     variants[config].name);
 	}
 }
 
 /* MPICH's ranks do not yield: where there are several MPIs, its places with shared cores are left
  * out. */
-static void list_places(void)
+static void plan_jobs(struct bench *bench)
 {
 	const struct bench_choice *o = compare.options;
 
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
-		for (int i = 0; i < o->ranks_count * BENCH_WAYS; i++) {
-			struct place *place = &compare.places[compare.place_count];
+		for (int i = 0; i < o->ranks_count && o->mpis[mpi]; i++) {
+			struct job job = { .mpi = (enum launcher)mpi, .ranks = o->ranks_at[i] };
 
-			*place = (struct place){ .mpi = (enum launcher)mpi,
-						 .way = &ways[i % BENCH_WAYS],
-						 .ranks = o->ranks_at[i / BENCH_WAYS] };
-			place->oversubscribed = place->ranks > (size_t)compare.results->host.cores;
-			compare.place_count += o->mpis[mpi] && o->ways[i % BENCH_WAYS] &&
-					       !(mpi == LAUNCH_MPICH && place->oversubscribed &&
-						 has_several(o->mpis, LAUNCHERS));
+			job.oversubscribed = job.ranks > (size_t)compare.results->host.cores;
+			if (mpi == LAUNCH_MPICH && job.oversubscribed &&
+			    bench_has_several(o->mpis, LAUNCHERS))
+				continue;
+			compare.jobs[compare.job_count] = job;
+			plan_job(bench, &compare.jobs[compare.job_count++]);
 		}
 	}
 }
@@ -283,10 +359,12 @@ static bool is_barrier(const struct figure *figure, unsigned int x)
 static void compare_place(const struct place *place, int config)
 {
 	const struct bench_choice *o = compare.options;
-	bool heap = config == CONFIG_HEAP, over = place->oversubscribed,
-	     openmpi = compare.first == LAUNCH_OPENMPI;
-	struct comparison *c = results_compare(compare.results,
-					       (unsigned int)(place - compare.places) + 1,
+	const struct job *job = place->job;
+	const struct bench_way *way = &bench_ways[place->way];
+	bool heap = config == CONFIG_HEAP, over = job->oversubscribed,
+	     openmpi = compare.first == LAUNCH_OPENMPI,
+	     several = bench_has_several(o->mpis, LAUNCHERS);
+	struct comparison *c = results_compare(compare.results, group_of(place),
 					       variants[CONFIG_STOCK].name, variants[config].name);
 	/* What the gate asks: the means are those that the issues ask for. */
 	const struct group groups[] = {
@@ -305,20 +383,17 @@ static void compare_place(const struct place *place, int config)
 		{ .name = "barrier", .has = is_barrier, .least = over || !openmpi ? 0 : 1.3 },
 	};
 
-	c->title = results_text(
-		compare.results, "%zu ranks, %s%s%s%s%s%s", place->ranks,
-		over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
-		has_several(o->mpis, LAUNCHERS) ? ", " : "",
-		has_several(o->mpis, LAUNCHERS) ? launcher_info(place->mpi)->name : "",
-		*place->way->arguments ? ", " : "", *place->way->arguments ? place->way->name : "");
+	c->title = results_text(compare.results, "%zu ranks, %s%s%s%s%s%s", job->ranks,
+				over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
+				several ? ", " : "", several ? launcher_info(job->mpi)->name : "",
+				place->way ? ", " : "", place->way ? way->name : "");
 	c->about = results_text(
 		compare.results,
 		"%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.%s",
-		compare.mpi[place->mpi],
-		place->way->cached ? "the same" : buffer_mode_name(o->mode),
+		compare.mpi[job->mpi], way->cached ? "the same" : buffer_mode_name(o->mode),
 		o->better ? "\nstock is the faster of this and " : "",
-		o->better ? compare.mpi[other_mpi(place->mpi)] : "",
-		o->better ? " in each cell; * marks the latter." : "", place->way->about,
+		o->better ? compare.mpi[other_mpi(job->mpi)] : "",
+		o->better ? " in each cell; * marks the latter." : "", way->about,
 		o->limit ? "\nmemcpy: what the bytes that have to move take without any "
 			   "waiting, and that in % of the time before it." :
 			   "");
@@ -326,18 +401,29 @@ static void compare_place(const struct place *place, int config)
 	c->control = variants[CONFIG_CONTROL].name;
 	c->other = o->better ? variants[CONFIG_OTHER].name : NULL;
 	c->limit = o->limit ? variants[CONFIG_LIMIT].name : NULL;
-	c->floor = over ? 0.5 : 0.95;
+	c->floor = floor_of(job);
 	memcpy(c->groups, groups, sizeof(groups));
 	c->group_count = sizeof(groups) / sizeof(groups[0]);
 }
 
-/* Of many tables the losses are said once more, together. */
+static void say_cell(const char *what, const struct comparison *c, const struct compared *cell)
+{
+	char at[32];
+
+	figure_x_text(cell->figure, cell->x, at, sizeof(at));
+	results_say(compare.results, "%s: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, %.2f].",
+		    what, c->title, cell->figure->row, at, cell->ratio.median, cell->ratio.low,
+		    cell->ratio.high, cell->control.low, cell->control.high);
+}
+
+/* Of many tables the losses are said once more, together, and where time was too short to tell. */
 static void list_lost(void)
 {
 	const struct results *results = compare.results;
-	unsigned int lost = 0, cells = 0;
+	unsigned int lost = 0, open = 0, cells = 0;
 
-	if (compare.place_count < 2 || results->complete < STATS_MIN_RUNS)
+	if (compare.place_count < 2 ||
+	    (results->complete < STATS_MIN_RUNS && !compare.options->everything))
 		return;
 	for (unsigned int i = 0; i < results->comparison_count; i++) {
 		const struct comparison *c = results->comparisons[i];
@@ -346,19 +432,19 @@ static void list_lost(void)
 		cells += c->cell_count;
 		for (unsigned int k = 0; k < c->cell_count; k++) {
 			const struct compared *cell = &c->cells[k];
-			char at[32];
+			bool unsure = cell->ratio.coverage < 0.95 &&
+				      comparison_may_lose(results, cell->figure, cell->x, c->stock,
+							  c->subject, c->floor);
 
-			if (cell->verdict != VERDICT_LOST)
-				continue;
-			figure_x_text(cell->figure, cell->x, at, sizeof(at));
-			results_say(compare.results,
-				    "LOST: %s: %s %s, %.2f [%.2f, %.2f], control [%.2f, %.2f].",
-				    c->title, cell->figure->row, at, cell->ratio.median,
-				    cell->ratio.low, cell->ratio.high, cell->control.low,
-				    cell->control.high);
+			open += unsure;
+			if (unsure || cell->verdict == VERDICT_LOST)
+				say_cell(unsure ? "TOO FEW ROUNDS" : "LOST", c, cell);
 		}
 	}
-	results_say(compare.results, "Of %u cells %u are lost.", cells, lost);
+	results_say(
+		compare.results, "Of %u cells %u are lost%s.", cells, lost,
+		open ? results_text(compare.results, ", %u of which nothing is known yet", open) :
+		       "");
 }
 
 void bench_collectives_plan(struct bench *bench)
@@ -369,18 +455,30 @@ void bench_collectives_plan(struct bench *bench)
 	compare.results = &bench->results;
 	compare.first = o->mpis[LAUNCH_OPENMPI] ? LAUNCH_OPENMPI : LAUNCH_MPICH;
 	run_begin();
-	list_places();
 	for (int i = 0; i < o->collectives.n; i++)
 		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : o->sizes.count;
 	write_arguments();
-	for (unsigned int i = 0; i < compare.place_count; i++)
-		plan_place(bench, &compare.places[i]);
+	plan_jobs(bench);
+	compare.full_rounds = bench->results.rounds;
+	if (!o->everything || o->night)
+		return;
+	compare.full_rounds = bench->results.rounds > FULL_ROUNDS ? FULL_ROUNDS : 1;
+	bench->results.least = compare.full_rounds + 1;
+	bench->results.seconds = EVERYTHING_S;
+	bench->results.enough = is_enough;
+	bench->results.about =
+		"The first rounds have all cells; the later ones those alone that may still be lost, "
+		"as too few of their rounds lie at the floor or above it. Of the others [] holds the "
+		"least and the most, and they are not lost, whatever more rounds would bring. "
+		"Geometric means are of the first rounds.";
 }
 
 void bench_collectives_end(struct bench *bench)
 {
 	const struct bench_choice *o = &bench->options;
 
+	if (o->everything && !o->night)
+		bench->results.settled = !is_open();
 	for (unsigned int i = 0; i < compare.place_count && bench->results.complete; i++) {
 		compare_place(&compare.places[i], CONFIG_ONECOPY);
 		if (o->shared_heap)

@@ -109,7 +109,7 @@ static void write_arguments(const struct bench *bench, struct place *place)
 	const struct bench_choice *o = &bench->options;
 	FILE *out = bench_arguments(place->arguments, sizeof(place->arguments), o);
 
-	fprintf(out, " --form overlap --cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
+	fprintf(out, " --overlap --cell-seconds %g%s", o->quick ? CELL_QUICK_S : CELL_S,
 		o->spare ? " --spare" : "");
 	fclose(out);
 }

@@ -186,8 +186,11 @@ const struct option_set bench_options = {
 			  .take = bench_take_ways, AT(ways) },
 			{ "everything", 0, NULL,
 			  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs (of MPICH up to the cores), with shared heaps, too, in "
-			  "about 40 minutes (2 cores); the end lists the cells lost",
+			  "a quarter of an hour; the end lists the cells lost",
 			  AT(everything) },
+			{ "night", 0, NULL,
+			  "The same of all sizes up to 1M, each in all of 9 rounds: hours",
+			  AT(night) },
 			{ "shared-heap", 0, NULL,
 			  "Another configuration takes turns: onecopy run --shared-heap, as a table of its own",
 			  AT(shared_heap) },
@@ -240,6 +243,10 @@ const struct option_set bench_options = {
 #define QUICK_SIZES "64K,1M"
 #define OVERLAP_SIZES "4K,64K,1M"
 #define COLLECTIVES_QUICK_SIZES "4,1K,64K,1M"
+#define EVERYTHING_SIZES "4,1K,64K,512K"
+#define NIGHT_SIZES "4,16,64,256,1K,4K,16K,64K,256K,1M"
+/* A run of a night has hundreds of cells. */
+#define NIGHT_RUN_S 3600
 /* What the MPIs' int counts, and the memory of most machines, take. */
 #define P2P_BYTES_MOST ((size_t)1 << 30)
 
@@ -255,8 +262,8 @@ static void check_whose(const struct bench_choice *o)
 {
 	bool of_collectives = memchr(o->ways, true, sizeof(o->ways)) || o->iterations ||
 			      o->mode != BUFFERS_ROTATED || o->no_check || o->gate ||
-			      o->everything || o->shared_heap || o->better || o->limit ||
-			      o->program;
+			      o->everything || o->night || o->shared_heap || o->better ||
+			      o->limit || o->program;
 
 	only(o, BENCH_P2P, o->touch, "--touch", "'p2p' takes");
 	only(o, BENCH_OVERLAP, o->spare, "--spare", "'overlap' takes");
@@ -312,7 +319,10 @@ static const char *usual_sizes(const struct bench_choice *o)
 	if (o->what & (BENCH_P2P | BENCH_MESSAGES))
 		return o->quick ? P2P_QUICK_SIZES : P2P_SIZES;
 	if (o->what & BENCH_COLLECTIVES)
-		return o->quick || o->everything ? COLLECTIVES_QUICK_SIZES : SIZES_USUAL;
+		return o->night	     ? NIGHT_SIZES :
+		       o->everything ? EVERYTHING_SIZES :
+		       o->quick	     ? COLLECTIVES_QUICK_SIZES :
+				       SIZES_USUAL;
 	if (o->quick)
 		return QUICK_SIZES;
 	return o->what & BENCH_OVERLAP ? OVERLAP_SIZES : SIZES;
@@ -349,8 +359,9 @@ static long usual_rounds(const struct bench_choice *o)
 static void fill_defaults(struct bench *bench)
 {
 	struct bench_choice *options = &bench->options;
-	bool everything = options->everything;
+	bool everything = options->everything || options->night;
 
+	options->everything = everything;
 	bench->cpus = oci_tune_cpus(NULL);
 	if (!options->what)
 		options->what = BENCH_ALL;
@@ -361,8 +372,11 @@ static void fill_defaults(struct bench *bench)
 	if (!memchr(options->ways, true, sizeof(options->ways)))
 		bench_take_ways(options->ways, everything ? "all" : "aligned");
 	options->shared_heap |= everything;
+	if (options->night && !options->timeout_s)
+		options->timeout_s = NIGHT_RUN_S;
 	if (!options->rounds)
-		options->rounds = everything ? STATS_MIN_RUNS : usual_rounds(options);
+		options->rounds = everything && !options->night ? STATS_MIN_RUNS :
+								  usual_rounds(options);
 	if (!options->sizes.count)
 		predict_take_bytes(&options->sizes, usual_sizes(options));
 	if (!options->collectives.n)

@@ -207,7 +207,7 @@ SCENARIO(command)
 		{ "bench collectives --collectives bcast,nothing", 2, "'nothing'",
 		  "allreduce, scatterv" },
 		{ "bench collectives --mpi lam", 2, "'lam'", "both" },
-		{ "bench collectives --ways slow", 2, "--ways takes", "first-1000" },
+		{ "bench collectives --ways slow", 2, "'slow'", "first-1000, or all" },
 		{ "bench collectives --ranks 2,0", 2, "'0'", "1 to 1024" },
 		{ "bench collectives --ranks 2,1", 2, "--ranks 1", "2 and more" },
 		{ "bench collectives --ranks 2,3,4,5,6,7,8,9,10", 2, "--ranks", "more than 8" },
