@@ -186,7 +186,7 @@ const struct option_set bench_options = {
 			  .take = bench_take_ways, AT(ways) },
 			{ "everything", 0, NULL,
 			  "All collectives in all ways on 2, 4 and 8 ranks of both MPIs (of MPICH up to the cores), with shared heaps, too, in "
-			  "a quarter of an hour; the end lists the cells lost",
+			  "a quarter of an hour (2 cores); the end lists the cells lost",
 			  AT(everything) },
 			{ "night", 0, NULL,
 			  "The same of all sizes up to 1M, each in all of 9 rounds: hours",
