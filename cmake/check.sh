@@ -190,8 +190,8 @@ elif ! cmake/setup-debian.sh "${kmod_packages[@]}" >"$log" 2>&1 ||
 elif wanted release || one "build for the kernel module's guest" build check; then
 	one "the kernel module, in a guest" kernel/guest/run.sh build/kmod 2
 	one "collectives by the kernel module, in a guest" kernel/guest/mpi.sh build/kmod build/check 3 \
-		src/kmod_test src/message_limits_test "bytes 2 kmod" "--mpich table 2 kmod" \
-		"! bytes 2 kmod+cma"
+		src/kmod_test src/message_limits_test src/graph_module_test "bytes 2 kmod" \
+		"--mpich table 2 kmod" "! bytes 2 kmod+cma"
 fi
 wait
 if wanted clang; then

@@ -13,7 +13,8 @@
  *	--segments N,...     of a segment (65536; 0: the panel in one)
  *	--trees T,...        chain, binary, binomial (chain,binary)
  *	--matrices N,...     (40,4)
- *	--ways W,...         blocking, caller, thread, uring, floor (all but floor)
+ *	--ways W,...         blocking, caller, thread, uring, kmod, floor (the first four); kmod is
+ *	                     uring where there is no module, and over socketpairs
  *	--gbit N             of the work of total_us (1)
  *	--rounds N           of all of these (9)
  *	--name WORD          first column of the rows (node)
@@ -34,13 +35,13 @@
 #include <unistd.h>
 
 enum { RANKS_MOST = 8 };
-enum how { BLOCKING, CALLER, THREAD, URING, FLOOR, HOWS };
+enum how { BLOCKING, CALLER, THREAD, URING, KMOD, FLOOR, HOWS };
 
-static const char *const how_names[] = { "blocking", "caller", "thread", "uring", "floor" };
+static const char *const how_names[] = { "blocking", "caller", "thread", "uring", "kmod", "floor" };
 static const char *const tree_names[] = { "chain", "binary", "binomial" };
 static const enum oc_graph_executor executors[] = { OC_GRAPH_CALLER, OC_GRAPH_CALLER,
 						    OC_GRAPH_THREAD, OC_GRAPH_URING,
-						    OC_GRAPH_CALLER };
+						    OC_GRAPH_KMOD,   OC_GRAPH_CALLER };
 
 static struct {
 	struct codelet_list bytes, segments, trees, matrices, ways;

@@ -206,15 +206,19 @@ OC_API int oc_graph_prepare(struct oc_graph_run **run, const struct oc_graph *gr
  *   uring   the kernel, by chains of io_uring requests made when the graph is issued: it moves and
  *           completes all that no CALC comes before, while the program computes. What comes behind
  *           a CALC goes on when the program tests or waits.
+ *   kmod    the kernel module, where it is loaded: all of it goes on while the program computes,
+ *           CALCs of integers too. It takes graphs over TCP, of predefined operations on integers.
  *   auto    what ONECOPY_ASYNC names; where it names none, uring, or caller where few bytes are to
  *           be moved
- * Where the system forbids io_uring, uring is thread: a line in the log says so once.
+ * Where there is no module, or it does not take the graph, kmod is uring; where the system forbids
+ * io_uring, uring is thread: a line in the log says so once.
  */
 enum oc_graph_executor {
 	OC_GRAPH_AUTO,
 	OC_GRAPH_CALLER,
 	OC_GRAPH_THREAD,
 	OC_GRAPH_URING,
+	OC_GRAPH_KMOD,
 	OC_GRAPH_EXECUTORS
 };
 
@@ -234,8 +238,8 @@ struct oc_graph_watch {
 
 /*
  * As oc_graph_look(). Costs two loads and a comparison while the kernel has not completed anything
- * (uring, if no other run on these links is under way but those of `thread`), or while a thread
- * moves the bytes.
+ * (uring, if no other run on these links is under way but those of `thread`; kmod, if none is), or
+ * while a thread moves the bytes.
  */
 static inline int oc_graph_test(struct oc_graph_run *run)
 {
@@ -258,6 +262,8 @@ OC_API void oc_graph_run_free(struct oc_graph_run *run);
 
 /* Why graphs cannot be run by io_uring here, as a sentence with its remedy; NULL: they can. */
 OC_API const char *oc_graph_uring_refusal(void);
+/* The same of the kernel module. */
+OC_API const char *oc_graph_kmod_refusal(void);
 
 #ifdef __cplusplus
 }

@@ -42,6 +42,8 @@ mpi_tests() {
 
 	echo src/kmod_test
 	echo src/message_limits_test
+	printf 'src/%s\n' graph_module_test graph_test reduce_test failure_test
+	echo lab/graph_check_test
 	echo lab/tune_test
 	for mark in "" "+ " "! "; do
 		by=kmod
@@ -62,7 +64,8 @@ mpi_tests() {
 	echo "! soak 4 60 5 kmod"
 }
 
-mpi_targets=({tests/mpi,mpi/ompi,mpi/pmpi,src/heap/dso,tools/onecopy}/all kmod_test message_limits_test tune_test)
+mpi_targets=({tests/mpi,mpi/ompi,mpi/pmpi,src/heap/dso,tools/onecopy}/all kmod_test message_limits_test
+	tune_test {graph_module,graph,reduce,failure,graph_check}_test)
 
 mpi() {
 	local tests

@@ -214,7 +214,7 @@ TEST(random_graphs_are_proven_and_give_the_same_bytes_by_every_executor)
 		for (uint32_t r = 0; r < RANKS; r++)
 			assert_memory_equal(proof.buffers[r][0].base, want[r], HALF);
 		world_begin(&world, RANKS, times % 2);
-		for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < OC_GRAPH_EXECUTORS; e++) {
+		for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < world_executors(); e++) {
 			for (uint32_t r = 0; r < RANKS; r++) {
 				struct oc_graph *again;
 

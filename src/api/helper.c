@@ -232,11 +232,15 @@ static bool start(const struct oc_team *team)
 	else
 		oci_info("a thread runs outstanding operations%s",
 			 helper.crowded ? "; it has no CPU of its own" : "");
-	if (oci_options()->async == OCI_ASYNC_URING && !helper.told) {
+	if (oci_options()->async >= OCI_ASYNC_URING && !helper.told) {
+		bool uring = oci_options()->async == OCI_ASYNC_URING;
+
 		helper.told = true;
 		oci_log(oci_option_warning_level(),
-			"ONECOPY_ASYNC=uring: io_uring cannot copy memory of another process, so "
-			"outstanding collectives are run by %s; graphs (oc_graph) are not concerned",
+			"ONECOPY_ASYNC=%s, so outstanding collectives are run by %s; graphs (oc_graph) "
+			"are not concerned",
+			uring ? "uring: io_uring cannot copy memory of another process" :
+				"kmod: the kernel module runs graphs alone",
 			error ? "whoever is in a call" : "a thread");
 	}
 	return !error;
@@ -271,8 +275,7 @@ bool oci_helper_takes(struct oc_team *team, const struct oc_call *call)
 
 	/* `auto` is the caller: the thread slows what is waited for at once (docs/results.md,
 	 * "Overlap"). */
-	return (async == OCI_ASYNC_THREAD || async == OCI_ASYNC_URING) &&
-	       !(call->op && !call->op->any_thread) && runs(team);
+	return async >= OCI_ASYNC_THREAD && !(call->op && !call->op->any_thread) && runs(team);
 }
 
 void oci_helper_work(int change)

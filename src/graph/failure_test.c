@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define EACH_EXECUTOR(e) for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < OC_GRAPH_EXECUTORS; e++)
+#define EACH_EXECUTOR(e) for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < world_executors(); e++)
 
 enum { BYTES = 4 << 20 };
 

@@ -63,6 +63,9 @@ static int auto_is(const char *asked, enum oc_graph_executor executor)
 	int err;
 
 	setenv("ONECOPY_ASYNC", asked, 1);
+	/* Socketpairs are not for the module. */
+	if (executor == OC_GRAPH_KMOD)
+		executor = OC_GRAPH_URING;
 	if (executor == OC_GRAPH_URING && oc_graph_uring_refusal())
 		executor = OC_GRAPH_THREAD;
 	world_begin(&world, 2, false);
@@ -89,10 +92,11 @@ TEST(the_executor_that_is_asked_for_is_that_of_auto)
 	} rows[] = { { "auto", OC_GRAPH_CALLER }, /* of so few bytes */
 		     { "caller", OC_GRAPH_CALLER },
 		     { "thread", OC_GRAPH_THREAD },
-		     { "uring", OC_GRAPH_URING } };
+		     { "uring", OC_GRAPH_URING },
+		     { "kmod", OC_GRAPH_KMOD } };
 
 	fflush(stdout);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		pid_t child = fork();
 		int status;
 

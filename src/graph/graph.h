@@ -29,6 +29,7 @@ enum oci_graph_status { OCI_GRAPH_IDLE, OCI_GRAPH_ACTIVE }; /* negative: failed,
 enum oci_graph_state { OCI_GRAPH_WAITING, OCI_GRAPH_FLYING, OCI_GRAPH_OVER };
 
 struct oci_uring;
+struct oci_kmod;
 
 struct oc_graph_run {
 	/*
@@ -46,10 +47,11 @@ struct oc_graph_run {
 	 */
 	_Atomic int status;
 	void *packed;
+	size_t packed_bytes;
 	struct oci_graph_view view;
 	struct oc_graph_buffer *buffers;
 	struct oc_op *ops;
-	uint32_t op_count;
+	uint32_t buffer_count, op_count;
 	uint32_t left;	/* nodes that are not over */
 	uint8_t *state; /* [nodes] enum oci_graph_state */
 	uint32_t *waits;
@@ -68,6 +70,8 @@ struct oc_graph_run {
 	uint32_t *lane_of;    /* [nodes] index into lanes[]; NONE: a CALC */
 	bool stale; /* something has changed since all that can go on was handed to the kernel */
 	struct oci_uring *uring; /* made when it is first wanted */
+	struct oci_kmod *kmod;	 /* likewise */
+	int kmod_refused;	 /* -errno: the module does not take it */
 };
 
 struct oc_graph_links {
@@ -112,6 +116,8 @@ int oci_graph_grow(void *array, uint32_t count, uint32_t *room, size_t bytes);
 void oci_run_over(struct oc_graph_run *run, uint32_t node);
 /* All CALCs whose turn it is. Was there one? */
 bool oci_run_calc(struct oc_graph_run *run);
+/* All nodes of lanes[i] are: by an executor that does not tell of each. */
+void oci_run_lane_over(struct oc_graph_run *run, uint32_t i);
 /* The node of lanes[i] that can move now; NONE: none can. */
 uint32_t oci_run_movable(const struct oc_graph_run *run, uint32_t i);
 /* Takes a run that is over, or has failed, off the links. */
@@ -155,5 +161,16 @@ const uint32_t *oci_uring_word(const struct oc_graph_run *run, uint32_t *seen);
 /* The descriptor that can be read when something is completed; -1: nothing is under way. */
 int oci_uring_descriptor(const struct oc_graph_run *run);
 void oci_uring_free(struct oc_graph_run *run);
+
+/* ---- kmod.c ------------------------------------------------------------------------------------
+ */
+
+/* The module has the graph, at its beginning; or -errno: it does not take it. */
+int oci_kmod_prepare(struct oc_graph_run *run);
+/* Begins it, grants lanes, takes what is over. */
+void oci_kmod_move(struct oc_graph_run *run);
+/* The word that is ONECOPY_STATUS_PENDING, 1, while it runs. NULL: it has not begun. */
+const uint32_t *oci_kmod_word(const struct oc_graph_run *run);
+void oci_kmod_free(struct oc_graph_run *run);
 
 #endif

@@ -4,7 +4,7 @@
 #include "graph/uring.h"
 #include "graph/world_test.h"
 
-#define EACH_EXECUTOR(e) for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < OC_GRAPH_EXECUTORS; e++)
+#define EACH_EXECUTOR(e) for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < world_executors(); e++)
 
 static void bcast(struct world *world, enum oc_graph_executor executor, enum oc_graph_tree tree,
 		  uint32_t root, size_t bytes, size_t segment)

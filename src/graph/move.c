@@ -62,6 +62,8 @@ void oci_links_move(struct oc_graph_links *links, bool thread)
 			continue;
 		if (run->executor == OC_GRAPH_URING)
 			oci_uring_move(run);
+		else if (run->executor == OC_GRAPH_KMOD)
+			oci_kmod_move(run);
 		else
 			move_run(run);
 	}
@@ -83,6 +85,9 @@ unsigned int oci_links_wanted(struct oc_graph_links *links, bool thread, struct 
 								   .events = POLLIN };
 			continue;
 		}
+		/* The module writes to owner_wake. */
+		if (run->executor == OC_GRAPH_KMOD)
+			continue;
 		for (uint32_t i = 0; i < run->lane_count && count < most; i++)
 			if (oci_run_movable(run, i) != OCI_GRAPH_NONE)
 				wanted[count++] = (struct pollfd){

@@ -160,7 +160,7 @@ TEST(an_allreduce_larger_than_all_buffers_of_the_sockets_ends_by_every_executor)
 	enum { INTS = 3000000 };
 	struct world world;
 
-	for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < OC_GRAPH_EXECUTORS; e++)
+	for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < world_executors(); e++)
 		for (int tree = 0; tree < OC_GRAPH_TREES; tree++) {
 			world_begin(&world, 4, tree % 2);
 			for (uint32_t r = 0; r < 4; r++) {
@@ -202,7 +202,7 @@ TEST(an_allreduce_by_an_operation_of_the_program_is_right_by_every_executor)
 	enum { SIZE = 6, PAIRS = 1000, BYTES = PAIRS * 8 };
 	struct world world;
 
-	for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < OC_GRAPH_EXECUTORS; e++)
+	for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < world_executors(); e++)
 		for (int tree = 0; tree < OC_GRAPH_TREES; tree++) {
 			int calls = 0;
 			struct oc_op op = { .apply = larger,

@@ -58,6 +58,10 @@ static void watch(struct oc_graph_run *run)
 	} else if (run->executor == OC_GRAPH_URING && run->links->driven == 1 && !run->stale &&
 		   oci_uring_descriptor(run) >= 0) {
 		run->watch.word = oci_uring_word(run, &seen);
+	} else if (run->executor == OC_GRAPH_KMOD && run->links->runs == run && !run->next &&
+		   oci_kmod_word(run)) {
+		/* It says nothing of lanes that others may wait for. */
+		run->watch.word = oci_kmod_word(run);
 	}
 	set_seen(run, seen);
 }
@@ -99,6 +103,12 @@ void oci_run_over(struct oc_graph_run *run, uint32_t node)
 	run->lane_moved[i] = 0;
 	if (run->lane_at[i] == OCI_GRAPH_NONE)
 		pass_lane(run, run->lanes[i]);
+}
+
+void oci_run_lane_over(struct oc_graph_run *run, uint32_t i)
+{
+	run->lane_at[i] = OCI_GRAPH_NONE;
+	pass_lane(run, run->lanes[i]);
 }
 
 bool oci_run_calc(struct oc_graph_run *run)
@@ -267,17 +277,17 @@ int oc_graph_prepare(struct oc_graph_run **out, const struct oc_graph *graph,
 {
 	bool lacking = false;
 	struct oc_graph_run *run = take(1, sizeof(*run), &lacking);
-	size_t bytes, nodes, lanes;
+	size_t nodes, lanes;
 	int err = -ENOMEM;
 
 	if (!run)
 		return -ENOMEM;
 	run->links = links;
 	watch(run);
-	run->packed = oci_graph_pack(graph, &bytes);
+	run->packed = oci_graph_pack(graph, &run->packed_bytes);
 	if (!run->packed)
 		goto discard;
-	err = oci_graph_check(run->packed, bytes, &run->view);
+	err = oci_graph_check(run->packed, run->packed_bytes, &run->view);
 	for (uint32_t i = 0; !err && i < op_count; i++)
 		if (!ops[i].apply || !ops[i].bytes || ops[i].bytes > OC_OP_MAX_BYTES)
 			err = -EINVAL;
@@ -308,6 +318,7 @@ int oc_graph_prepare(struct oc_graph_run **out, const struct oc_graph *graph,
 		memcpy(run->buffers, buffers, buffer_count * sizeof(*buffers));
 	if (op_count)
 		memcpy(run->ops, ops, op_count * sizeof(*ops));
+	run->buffer_count = buffer_count;
 	run->op_count = op_count;
 	sort_edges(run);
 	pthread_mutex_lock(&links->lock);
@@ -323,13 +334,12 @@ discard:
 /* ---- issued -----------------------------------------------------------------------------------
  */
 
-static enum oc_graph_executor choose(const struct oc_graph_run *run, enum oc_graph_executor wanted)
+static enum oc_graph_executor choose(struct oc_graph_run *run, enum oc_graph_executor wanted)
 {
 	static const enum oc_graph_executor asked[] = {
-		[OCI_ASYNC_AUTO] = OC_GRAPH_AUTO,
-		[OCI_ASYNC_CALLER] = OC_GRAPH_CALLER,
-		[OCI_ASYNC_THREAD] = OC_GRAPH_THREAD,
-		[OCI_ASYNC_URING] = OC_GRAPH_URING,
+		[OCI_ASYNC_AUTO] = OC_GRAPH_AUTO,     [OCI_ASYNC_CALLER] = OC_GRAPH_CALLER,
+		[OCI_ASYNC_THREAD] = OC_GRAPH_THREAD, [OCI_ASYNC_URING] = OC_GRAPH_URING,
+		[OCI_ASYNC_KMOD] = OC_GRAPH_KMOD,
 	};
 	uint64_t bytes = 0;
 
@@ -341,6 +351,8 @@ static enum oc_graph_executor choose(const struct oc_graph_run *run, enum oc_gra
 				bytes += run->view.node[n].count;
 		wanted = bytes < AUTO_URING_BYTES ? OC_GRAPH_CALLER : OC_GRAPH_URING;
 	}
+	if (wanted == OC_GRAPH_KMOD && (oc_graph_kmod_refusal() || oci_kmod_prepare(run)))
+		wanted = OC_GRAPH_URING;
 	if (wanted == OC_GRAPH_URING && oc_graph_uring_refusal())
 		wanted = OC_GRAPH_THREAD;
 	for (uint32_t i = 0; wanted == OC_GRAPH_THREAD && i < run->op_count; i++)
@@ -493,6 +505,7 @@ void oc_graph_run_free(struct oc_graph_run *run)
 		oc_graph_wait(run);
 	}
 	oci_uring_free(run);
+	oci_kmod_free(run);
 	pthread_mutex_lock(&links->lock);
 	links->prepared--;
 	pthread_mutex_unlock(&links->lock);

@@ -35,6 +35,12 @@ static inline uint64_t draw(uint64_t below)
 	return (world_seed * 0x2545f4914f6cdd1du >> 16) % below;
 }
 
+/* Without the module the last one is one of the others. */
+static inline enum oc_graph_executor world_executors(void)
+{
+	return oc_graph_kmod_refusal() ? OC_GRAPH_KMOD : OC_GRAPH_EXECUTORS;
+}
+
 /* Two ends of a connection over the loopback device. */
 static inline void tcp_pair(int pair[2])
 {

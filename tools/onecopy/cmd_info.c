@@ -199,18 +199,22 @@ static json_t *mechanisms_json(void)
 static json_t *outstanding_json(void)
 {
 	const struct oci_option_info *info = oci_option_info(0);
-	const char *refusal = oc_graph_uring_refusal(), *graphs;
+	const char *refusal = oc_graph_uring_refusal(), *no_module = "", *graphs;
 	bool by_thread;
 
 	for (unsigned int i = 0; strcmp(info->variable, "ONECOPY_ASYNC"); i++)
 		info = oci_option_info(i);
-	by_thread = !strcmp(info->value, "thread") || !strcmp(info->value, "uring");
+	by_thread = strcmp(info->value, "auto") && strcmp(info->value, "caller");
 	graphs = strcmp(info->value, "auto") ? info->value : "uring";
+	if (!strcmp(graphs, "kmod") && oc_graph_kmod_refusal()) {
+		no_module = oc_graph_kmod_refusal();
+		graphs = "uring";
+	}
 	if (refusal && !strcmp(graphs, "uring"))
 		graphs = "thread";
-	return json_pack("{s:s, s:s, s:s, s:o}", "asked", info->value, "collectives",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "asked", info->value, "collectives",
 			 by_thread ? "thread" : "caller", "graphs", graphs, "refusal",
-			 json_text(refusal ? refusal : ""));
+			 json_text(refusal ? refusal : ""), "no_module", json_text(no_module));
 }
 
 static json_t *options_json(void)
@@ -427,6 +431,7 @@ static void print_module(const json_t *module)
 static const char *executor_text(const char *executor)
 {
 	return !strcmp(executor, "uring")  ? "the kernel, by io_uring, while the program computes" :
+	       !strcmp(executor, "kmod")   ? "the kernel module, while the program computes" :
 	       !strcmp(executor, "thread") ? "a thread, while the program computes" :
 					     "who is in a call";
 }
@@ -435,12 +440,17 @@ static void print_outstanding(const json_t *json)
 {
 	const char *asked = json_text_at(json, "asked"), *refusal = json_text_at(json, "refusal");
 	const char *collectives = json_text_at(json, "collectives");
+	const char *no_module = json_text_at(json, "no_module");
 
 	printf("\nWho runs what is outstanding (ONECOPY_ASYNC=%s)\n", asked);
 	printf("  collectives  %s%s\n", executor_text(collectives),
-	       strcmp(asked, "uring") ? "" : ": io_uring cannot copy memory of another process");
+	       !strcmp(asked, "uring") ? ": io_uring cannot copy memory of another process" :
+	       !strcmp(asked, "kmod")  ? ": the module runs graphs alone" :
+					 "");
 	printf("  graphs       %s%s\n", executor_text(json_text_at(json, "graphs")),
 	       strcmp(asked, "auto") ? "" : "; below 64 KiB who is in a call");
+	if (*no_module)
+		printf("               %s\n", no_module);
 	if (*refusal)
 		printf("               %s\n", refusal);
 }
