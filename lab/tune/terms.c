@@ -435,12 +435,17 @@ static void call_terms(struct oci_tuning *t)
 	/* a barrier; an Allgather of 8 bytes */
 	const struct oci_tune_point *point = t->point[OCI_TUNING_CALL];
 	const int further = OCI_MEASURE_SMALL_OPS - OCI_MEASURE_BARRIER_OPS;
-	double flag = oci_model_flag_s(t->model, OCI_MODEL_CACHE), op, call;
+	unsigned int d = 0;
+	double op, call;
 
-	if (!oci_tuning_can(t, OCI_TUNING_CALL) || flag <= 0)
+	/* Of the nearest CPUs: which those are may not be told, as in some guests. */
+	while (d < OCI_MODEL_DISTANCES && !oci_tuning_can(t, OCI_TUNING_FLAG + d))
+		d++;
+	if (!oci_tuning_can(t, OCI_TUNING_CALL) || d == OCI_MODEL_DISTANCES)
 		return;
 	op = fmax(point[1].value - point[0].value, 0) / further;
-	call = point[0].value - flag - OCI_MEASURE_BARRIER_OPS * op;
+	call = point[0].value - t->point[OCI_TUNING_FLAG + d][0].value -
+	       OCI_MEASURE_BARRIER_OPS * op;
 	oci_tuning_give(t, "op", op, point[1].residual,
 			"an Allgather of 8 bytes on 2 ranks, %.3g us, less a barrier, over the %d "
 			"operations that its plan has more",

@@ -71,10 +71,17 @@ static int every_root(struct oc_team *team, void *arg)
 
 static void run(const char *mechanism)
 {
+	struct oci_topo_place place;
 	cpu_set_t set;
 
-	if (sched_getaffinity(0, sizeof(set), &set) || !CPU_ISSET(0, &set) || !CPU_ISSET(1, &set))
-		skip(); /* bindings that this test is about are not possible here */
+	if (sched_getaffinity(0, sizeof(set), &set) || !CPU_ISSET(0, &set) || !CPU_ISSET(1, &set)) {
+		print_message("skipped: CPUs 0 and 1 may not be used here\n");
+		skip();
+	}
+	if (!oci_topo_self(&place, 4)) {
+		print_message("skipped: this machine does not say who shares a cache\n");
+		skip();
+	}
 	setenv("ONECOPY_MECHANISM", mechanism, 1);
 	for (uint32_t ranks = 4; ranks <= 7; ranks++) {
 		next_rank = 0;
