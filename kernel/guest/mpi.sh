@@ -48,10 +48,10 @@ echo 1024K >/cache
 for size in /host/sys/devices/system/cpu/cpu*/cache/index3/size; do
 	busybox mount --bind /cache $size
 done
-# The guest's CPUs are HOST_CPUS of this machine's: ranks that outnumber these sleep where they wait,
-# as they do by a limit of their group: what spins takes a CPU from those that work.
+# The guest's CPUs are threads of this machine, which has fewer CPUs: what spins takes one from those
+# that work. So ranks sleep where they wait, as they do by a limit of their group.
 busybox mount -t tmpfs group /host/sys/fs/cgroup
-echo HOST_CPUS00000 100000 >/host/sys/fs/cgroup/cpu.max
+echo 100000 100000 >/host/sys/fs/cgroup/cpu.max
 in_host() {
 	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
@@ -107,7 +107,7 @@ busybox grep -q 'DMA engines .* channels allowed; [1-9]' /said &&
 	echo "ok      engines were used" || echo "FAILED  engines were used"
 INIT
 complaints >>"$root/init"
-sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g; s|HOST_CPUS|$(nproc)|g" "$root/init"
+sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g" "$root/init"
 # A processor that says it is none of a virtual machine is believed who shares a cache.
 boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" 8 4 4096 -cpu max,-hypervisor \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
