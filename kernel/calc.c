@@ -47,13 +47,11 @@ static u64 combine(unsigned int op, bool is_signed, u64 a, u64 b)
 }
 
 /* Each type widened to 64 bits: what is cut off again is right for all of the operations. */
-#define COMBINE(T)                                                                 \
-	do {                                                                       \
-		const T *a = from;                                                 \
-		T *b = to;                                                         \
-                                                                                   \
-		for (size_t i = 0; i < count; i++)                                 \
-			b[i] = (T)combine(op, (T)-1 < (T)1, (u64)a[i], (u64)b[i]); \
+#define COMBINE(T)                                                                             \
+	do {                                                                                   \
+		for (size_t i = 0; i < count; i++)                                             \
+			((T *)to)[i] = (T)combine(op, (T)-1 < (T)1, (u64)((const T *)from)[i], \
+						  (u64)((T *)to)[i]);                          \
 	} while (0)
 
 void onecopy_calc(unsigned int op, unsigned int type, void *to, const void *from, size_t count)

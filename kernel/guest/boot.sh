@@ -70,6 +70,7 @@ busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
 busybox mount -t devtmpfs dev /dev
 busybox mount -t debugfs debug /sys/kernel/debug
+busybox ip link set lo up
 INIT
 }
 

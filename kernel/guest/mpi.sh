@@ -37,7 +37,6 @@ busybox mount -t tmpfs -o mode=1777 tmp /host/tmp
 # Where it lies below /tmp.
 [ -d /hostBUILD ] || { busybox mkdir -p /hostBUILD; busybox mount --bind /build /hostBUILD; }
 busybox mount -t tmpfs run /host/run
-busybox ip link set lo up
 # Launchers ask for the address of their own name.
 busybox hostname guest
 (busybox cat /host/etc/hosts; echo "127.0.1.1 guest") >/hosts
