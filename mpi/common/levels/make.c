@@ -11,13 +11,20 @@
 enum { MOST = 256 };
 static uint32_t alive; /* atomic */
 
-/* 1: all members said yes. */
+/*
+ * 1: all members said yes. The MPI may make its call of others on this communicator, as Open MPI
+ * makes an MPI_Allreduce of many ranks of a Reduce and a Bcast: these are its own.
+ */
 static bool all_can(struct oci_mpi_comm *self, bool can)
 {
 	const long own[2] = { can, 0 };
 	long least[2] = { 0, 0 };
+	bool making = self->making, all;
 
-	return oci_port_least(self, own, least) == MPI_SUCCESS && least[0];
+	self->making = true;
+	all = oci_port_least(self, own, least) == MPI_SUCCESS && least[0];
+	self->making = making;
+	return all;
 }
 
 /* ---- a lane -----------------------------------------------------------------------------------
