@@ -184,7 +184,7 @@ static bool request_read(const struct oci_lane *lane, uint64_t seq, struct reque
 		return false;
 	/* Acquire, so that the number is read again after the terms: pairs with the releases in
 	 * oci_shm_request(). Once the terms are known to belong to an unfinished request that names
-	 * us, it cannot change: its owner waits for us. */
+	 * us, it cannot change, as its owner waits for us, but by being withdrawn: claim(). */
 	r->slot = oci_load_acquire(&ack->request_slot);
 	r->address = oci_load_acquire(&ack->request_address);
 	r->bytes = oci_load_acquire(&ack->request_bytes);

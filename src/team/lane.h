@@ -70,7 +70,8 @@ struct oci_ack_line {
 struct oci_aux_line {
 	uint64_t claim, helped; /* of a SHARE: copy/chunks.h */
 	uint8_t pad0[48];
-	uint64_t served; /* turns done by the peer that a request names */
+	uint64_t
+		served; /* turns done by the peer that a request names; copy/shm.c: both write it */
 	uint8_t pad1[56];
 } __attribute__((aligned(128)));
 

@@ -172,28 +172,30 @@ TEST_ON_RANKS(nonblocking_calls_try_both_ways, 2)
 	return tried_out(team, OC_ALLTOALL, true) ?: tried_out(team, OC_BCAST, true);
 }
 
-/* As is decided: what is copied goes through slots, where there is a choice. */
-static void choose_slots(struct oc_team *team)
+static uint8_t buffer[BYTES];
+static const struct oc_call broadcast = {
+	.collective = OC_BCAST, .send = buffer, .recv = buffer, .bytes = BYTES
+};
+
+/* Makes the team. As is decided: what is copied goes through slots, where there is a choice. */
+static int choose_slots(struct oc_team *team)
 {
+	if (oc_collective(team, &broadcast))
+		return 1;
 	if (has_choice(team))
 		__atomic_store_n(word_of(team, OC_BCAST, true), OCI_LEARNED_SLOTS,
 				 __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* Who computes between the start of a call and its end cannot help: the other one copies alone. */
 TEST_ON_RANKS(owner_who_is_away_holds_nobody_up, 2)
 {
-	static uint8_t buffer[BYTES];
 	uint32_t rank = oc_team_rank(team);
-	struct oc_call call = { .collective = OC_BCAST,
-				.send = buffer,
-				.recv = buffer,
-				.bytes = BYTES };
 	struct oc_request *request;
 
-	if (oc_collective(team, &call)) /* makes the team */
+	if (choose_slots(team))
 		return 1;
-	choose_slots(team);
 	for (unsigned int n = 0; n < 3; n++) {
 		if (!rank)
 			oct_fill(buffer, n, 0, 0, BYTES);
@@ -201,7 +203,7 @@ TEST_ON_RANKS(owner_who_is_away_holds_nobody_up, 2)
 		 */
 		if (rank)
 			oct_meet();
-		if (oc_start(team, &call, &request))
+		if (oc_start(team, &broadcast, &request))
 			return 1;
 		if (!rank) {
 			oct_meet();
@@ -229,26 +231,20 @@ static uint64_t newest_request(const struct oc_team *team)
 /* Who has been asked for help, and computes then, is not waited for: the request is withdrawn. */
 TEST_ON_RANKS(owner_who_leaves_when_asked_holds_nobody_up, 2)
 {
-	static uint8_t buffer[BYTES];
 	uint32_t rank = oc_team_rank(team);
-	struct oc_call call = { .collective = OC_BCAST,
-				.send = buffer,
-				.recv = buffer,
-				.bytes = BYTES };
 	struct oc_request *request;
 	uint64_t before;
 	int done;
 
-	if (oc_collective(team, &call))
+	if (choose_slots(team))
 		return 1;
-	choose_slots(team);
 	for (unsigned int n = 0; n < 20; n++) {
 		if (!rank)
 			oct_fill(buffer, n, 0, 0, BYTES);
 		before = newest_request(team);
 		done = 0;
 		oct_meet();
-		if (oc_start(team, &call, &request))
+		if (oc_start(team, &broadcast, &request))
 			return 1;
 		if (!rank) {
 			while (newest_request(team) == before && !done)

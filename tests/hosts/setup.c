@@ -6,29 +6,12 @@
  * Results of the calls are checked. Before the first call the ranks have met by messages, so that
  * connections of the MPI's own are there where these go.
  */
-#include <mpi.h>
+#include "meet.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LATER = 20, WORDS = 1000 };
-
-static int rank, ranks;
-
-static double now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static void meet(void)
-{
-	for (int step = 1; step < ranks; step *= 2)
-		MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % ranks, 1, NULL, 0, MPI_BYTE,
-			     (rank + ranks - step) % ranks, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
 
 static double proportional_kib(void)
 {

@@ -8,35 +8,20 @@
  * cell's the median over calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what all hosts
  * sent over eth0 in a call, by the kernel's counters, the meetings included.
  */
-#include <mpi.h>
+#include "meet.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_CALLS = 400, LEAST_CALLS = 5, MOST_RANKS = 64, MOST_AT_ONCE = 64 };
 
 static const int sizes[] = { 8, 1024, 4096, 16384, 65536, 262144, 1048576 };
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
-static int rank, ranks, is_counter;
+static int is_counter;
 static char *one, *other;
-
-static double now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static void meet(void)
-{
-	for (int step = 1; step < ranks; step *= 2)
-		MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % ranks, 1, NULL, 0, MPI_BYTE,
-			     (rank + ranks - step) % ranks, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
 
 /* The common time, on the clock of all. It is far enough off for its message to be there. */
 static double begin_together(void)
