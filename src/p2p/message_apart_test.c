@@ -32,9 +32,9 @@
 
 /* The first one, by which the receiver learns that there is a choice; those behind it, where it is
  * to try both ways, 16 messages each, and where it is told. */
-enum { FIRST = 2, TRIED = 80, TOLD = 6 };
+enum { FIRST = 2, TRIED = 120, TOLD = 6 };
 /* What it is told to have learned; nothing. */
-enum { LEARNS, RING = OCI_LEARNED_SLOTS - 1, PIPE = OCI_LEARNED_SLOTS };
+enum { LEARNS, RING = OCI_LEARNED_AT_ONCE, PIPE = OCI_LEARNED_SLOTS };
 
 static const struct setting {
 	const char *name, *value;

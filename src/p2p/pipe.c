@@ -124,12 +124,22 @@ static void begin_turn(struct oci_pipe_choice *c, const struct oci_message *m)
 	c->begun_ns = c->tries ? oci_clock_ns() : 0;
 }
 
+/* Whose first messages go through the ring, as a pipe loses where the sender rewrites them. */
+static struct oci_pipe_choice *choice_make(void)
+{
+	struct oci_pipe_choice *c = calloc(1, sizeof(*c));
+
+	if (c)
+		memset(c->word, OCI_LEARNED_AT_ONCE, sizeof(c->word));
+	return c;
+}
+
 bool oci_pipe_choose(struct oci_inbound *in, struct oci_message *m)
 {
 	if (!m->sender.pipe)
 		return false;
 	if (!in->choice)
-		in->choice = calloc(1, sizeof(*in->choice));
+		in->choice = choice_make();
 	if (!in->choice)
 		return false;
 	if (!in->choice->open)

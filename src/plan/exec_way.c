@@ -8,9 +8,10 @@
 
 /* A program that comes to its operation as often as that waits for it. */
 #define AWAY_NS 10000
-/* Of a copy: in so many looks of a waiting rank, of 0.2 to 0.5 us each, a single copy of them would
- * be done (EPYC, 2026-11-25). */
-#define BYTES_PER_LOOK 2048
+/* Of a copy: so many looks of a waiting rank, of 0.2 to 0.5 us each, take several times as long as
+ * a single copy of them. A peer that comes back during that copy waits for all of it ("Giving up
+ * too early" in docs/results/experiments.md). */
+#define BYTES_PER_LOOK 256
 
 static unsigned int index_of(const struct oci_exec *x, size_t bytes)
 {

@@ -2,22 +2,22 @@
 #include "team/learned.h"
 #include "base/atomic.h"
 
-/* A team's byte: how often it was begun anew, above whether it is decided, and for which way. */
+/* A team's byte: how often it was looked at, above whether that is decided, and for which way. */
 #define SLOT 1u
-#define DECIDED 2u
-#define BEGUN_ANEW 4u
-_Static_assert(OCI_LEARNED_SLOTS == (DECIDED | SLOT), "what a test sets is what a team learns");
-
+#define DECIDED ((unsigned int)OCI_LEARNED_AT_ONCE)
+#define LOOKED 4u
+_Static_assert(OCI_LEARNED_SLOTS == (DECIDED | SLOT), "what the header names is what is decided");
 /* Operations of each way: the first ones meet cold caches and new pages, and some are disturbed. */
 #define TRIES 12u
 /* So few will do where one way is clearly the quicker, by two fifths. */
 #define FEW_TRIES 5u
 /*
- * Copies from one look to the next, four times as many each time: the first one meets caches, page
- * tables and slots that nobody has used before, and errs. Of 16 copies each time that go the slower
- * way, four times in the first 4096, then once. After 64 looks their count begins anew.
+ * Copies before the first look, which go as the byte was set, and eight times as many
+ * each time from one look to the next: earlier, caches, page tables and slots are met that nobody
+ * has used before, and the look would err. Some 16 copies of each look go the slower way. After 63
+ * looks their count begins anew.
  */
-#define AGAIN_FIRST 64u
+#define FIRST_AFTER 32u
 #define AGAIN_MOST 4096u
 
 /*
@@ -49,16 +49,27 @@ static void begin(struct oci_learned *learned, uint8_t word)
 					 .best = { UINT32_MAX, UINT32_MAX } };
 }
 
-static bool way_by(uint8_t word, uint64_t seq)
+static bool is_looked_at(uint8_t word)
 {
-	return word & DECIDED ? word & SLOT : coin(seq);
+	return word >= LOOKED && !(word & DECIDED);
 }
 
-static uint32_t again(uint8_t word)
+static bool way_by(uint8_t word, uint64_t seq)
 {
-	unsigned int looks = word / BEGUN_ANEW;
+	return is_looked_at(word) ? coin(seq) : !word || word & SLOT;
+}
 
-	return looks < 3 ? AGAIN_FIRST << 2 * looks : AGAIN_MOST;
+/* So many copies after a decision, or from the start. */
+static uint32_t next_look_after(uint8_t word)
+{
+	unsigned int looks = word / LOOKED;
+
+	return looks < 3 ? FIRST_AFTER << 3 * looks : AGAIN_MOST;
+}
+
+static uint8_t next_look(uint8_t word)
+{
+	return (uint8_t)((word / LOOKED + 1) * LOOKED) ?: LOOKED;
 }
 
 /* Relaxed throughout: the byte is a hint, and all else is this rank's. */
@@ -71,9 +82,10 @@ bool oci_learned_way(struct oci_learned *learned, uint8_t *word, uint64_t seq, b
 {
 	uint8_t now = load(word);
 
-	*tries = !(now & DECIDED);
-	if (!*tries && learned->decided && learned->word == now && ++learned->copies == again(now))
-		exchange(word, now, (uint8_t)((now / BEGUN_ANEW + 1) * BEGUN_ANEW));
+	*tries = is_looked_at(now);
+	if (!*tries && (now < LOOKED || (learned->decided && learned->word == now)) &&
+	    ++learned->copies == next_look_after(now))
+		exchange(word, now, next_look(now));
 	return way_by(now, seq);
 }
 
@@ -99,7 +111,7 @@ void oci_learned_tell(struct oci_learned *learned, uint8_t *word, bool slot, siz
 	uint8_t now = load(word), decision;
 	uint64_t ps = ns * 1000 / bytes;
 
-	if (now & DECIDED)
+	if (!is_looked_at(now))
 		return;
 	if (!learned->begun || learned->word != now || learned->decided)
 		begin(learned, now);

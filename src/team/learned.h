@@ -5,8 +5,8 @@
  *
  * That is a matter of the machine: where ranks share a cache slots are up to twice as fast, where
  * they are far apart they may take three times as long, and how dear a page is to the kernel
- * differs, too. So calls of large blocks try both, and the team goes on with the one that
- * was quicker; after many copies it looks again, as ranks may be moved.
+ * differs, too. So after some calls of large blocks both are tried, and the team goes on with the
+ * one that was quicker; after many copies it looks again, as ranks may be moved.
  *
  * All go the same way, as one that copies by itself keeps those waiting that want its help: who has
  * measured enough first decides for all, by a byte on rank 0's card. Right bytes come by either way
@@ -30,13 +30,14 @@
 enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = 2 * OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
 _Static_assert(OCI_LEARNED_WORDS <= 256, "an operation keeps the number of one in a byte");
 
-/* Such a byte, where slots have won the first time. */
-enum { OCI_LEARNED_SLOTS = 3 };
+/* What such a byte may be set to before the first copy; 0 is as OCI_LEARNED_SLOTS. */
+enum { OCI_LEARNED_AT_ONCE = 2, OCI_LEARNED_SLOTS = 3 };
 
+/* Apart between the powers of two, near which lengths are that vary from call to call. */
 static inline unsigned int oci_learned_length(size_t bytes)
 {
-	return (bytes > (size_t)64 << 10) + (bytes > (size_t)256 << 10) +
-	       (bytes > (size_t)1 << 20) + (bytes > (size_t)4 << 20);
+	return (bytes > (size_t)96 << 10) + (bytes > (size_t)384 << 10) +
+	       (bytes > (size_t)1536 << 10) + (bytes > (size_t)6 << 20);
 }
 
 static inline unsigned int oci_learned_index(enum oc_collective collective, size_t bytes,
@@ -46,8 +47,7 @@ static inline unsigned int oci_learned_index(enum oc_collective collective, size
 	       oci_learned_length(bytes);
 }
 
-/* Operations in a row that go one way while both are tried. The stretch after the first one goes
- * through slots. */
+/* Operations in a row that go one way while both are tried. */
 enum { OCI_LEARNED_STRETCH = 16 };
 
 /* One thread at a time; zero at first. */

@@ -37,13 +37,40 @@ static bool copy(struct machine *m, uint64_t step)
 	return tries[0];
 }
 
+/* How many are settled before. */
+static unsigned int copies_until_trying(struct machine *m)
+{
+	unsigned int settled = 0;
+
+	while (!copy(m, 1) && settled < 10000)
+		settled++;
+	return settled;
+}
+
+/* The one that was the first to try, and those after it. */
 static unsigned int copies_until_decided(struct machine *m, uint64_t step)
 {
-	unsigned int count = 0;
+	unsigned int count = 1;
 
 	while (copy(m, step) && count < 1000)
 		count++;
 	return count;
+}
+
+/* Before anything was measured. */
+TEST(first_copies_go_as_is_set)
+{
+	static const uint8_t set[] = { 0, OCI_LEARNED_SLOTS, OCI_LEARNED_AT_ONCE };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		struct machine m = { .word = set[i], .ns = { 100000, 200000 } };
+		bool slots = set[i] != OCI_LEARNED_AT_ONCE;
+
+		for (int n = 0; n < 31; n++)
+			assert_false(copy(&m, 1));
+		assert_int_equal(m.copies[slots], 31);
+		assert_in_range(copies_until_trying(&m), 0, 1);
+	}
 }
 
 /* Whatever other operations lie in between, and the quicker way is the one that is taken. */
@@ -55,6 +82,7 @@ TEST(quicker_way_is_taken)
 						     slots ? 100000 : 200000 } };
 			bool tries;
 
+			copies_until_trying(&m);
 			assert_in_range(copies_until_decided(&m, step), 9, 80);
 			assert_int_equal(oci_learned_way(&m.rank[1], &m.word, m.seq + 1, &tries),
 					 slots);
@@ -67,8 +95,11 @@ TEST(doubtful_case_takes_more_copies)
 {
 	struct machine clear = { .ns = { 200000, 100000 } },
 		       doubtful = { .ns = { 120000, 100000 } };
-	unsigned int few = copies_until_decided(&clear, 16);
+	unsigned int few;
 
+	copies_until_trying(&clear);
+	copies_until_trying(&doubtful);
+	few = copies_until_decided(&clear, 16);
 	assert_in_range(copies_until_decided(&doubtful, 16), few + 5, 112);
 }
 
@@ -77,30 +108,28 @@ TEST(slots_are_to_gain_a_fifth)
 	struct machine m = { .ns = { 100000, 85000 } };
 	bool tries;
 
+	copies_until_trying(&m);
 	copies_until_decided(&m, 1);
 	assert_false(oci_learned_way(&m.rank[0], &m.word, m.seq + 1, &tries));
 	assert_false(tries);
 }
 
-static unsigned int copies_until_trying(struct machine *m)
-{
-	unsigned int settled = 0;
-
-	while (!copy(m, 1) && settled < 10000)
-		settled++;
-	return settled;
-}
-
 /* Soon at first, as nothing was warm; later after thousands of copies, as ranks may be moved. */
 TEST(what_was_found_is_looked_at_again)
 {
-	static const unsigned int after[] = { 64, 256, 1024, 4096, 4096 };
+	static const unsigned int after[] = { 32, 256, 2048, 4096, 4096 };
 	struct machine m = { .ns = { 100000, 50000 } };
 
 	for (unsigned int n = 0; n < 5; n++) {
-		copies_until_decided(&m, 1);
 		assert_in_range(copies_until_trying(&m), after[n] - 2, after[n]);
+		copies_until_decided(&m, 1);
 	}
+	/* So often that their number begins anew. */
+	for (unsigned int n = 5; n < 64; n++) {
+		copies_until_trying(&m);
+		copies_until_decided(&m, 1);
+	}
+	assert_in_range(copies_until_trying(&m), 256 - 2, 256);
 	m.ns[true] = 300000;
 	copies_until_decided(&m, 1);
 	memset(m.copies, 0, sizeof(m.copies));
@@ -151,8 +180,9 @@ static int tried_out(struct oc_team *team, enum oc_collective collective, bool n
 			if (!oct_filled(recv + from * BYTES, n, from, by_both ? 0 : rank, BYTES))
 				return 2;
 	}
+	/* They have looked. */
 	return !has_choice(team) || __atomic_load_n(word_of(team, collective, nonblocking),
-						    __ATOMIC_RELAXED) ?
+						    __ATOMIC_RELAXED) > OCI_LEARNED_SLOTS ?
 		       0 :
 		       3;
 }
