@@ -56,9 +56,20 @@ static size_t private_cache_bytes(void)
 	return bytes > 0 ? (size_t)bytes : ASSUMED_CACHE_BYTES;
 }
 
+static size_t stride_of(size_t bytes)
+{
+	return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+/* More than twice the cache, so that a buffer is surely gone when its turn comes again. */
+size_t buffers_in_turn(enum buffer_mode mode, size_t bytes)
+{
+	return mode == BUFFERS_ROTATED && bytes ? 2 * private_cache_bytes() / stride_of(bytes) + 2 :
+						  1;
+}
+
 int buffers_create(struct buffers *buffers, enum buffer_mode mode, size_t bytes)
 {
-	size_t cache = private_cache_bytes();
 	size_t total;
 
 	*buffers = (struct buffers){ .mode = mode, .bytes = bytes };
@@ -73,9 +84,8 @@ int buffers_create(struct buffers *buffers, enum buffer_mode mode, size_t bytes)
 		mallopt(M_MMAP_THRESHOLD, FRESH_PAGES_FROM_BYTES);
 		return 0;
 	}
-	buffers->stride = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-	/* More than twice the cache, so that a buffer is surely gone when its turn comes again. */
-	buffers->count = mode == BUFFERS_CACHED ? 1 : 2 * cache / buffers->stride + 2;
+	buffers->stride = stride_of(bytes);
+	buffers->count = buffers_in_turn(mode, bytes);
 	total = buffers->stride * buffers->count;
 	buffers->memory = malloc(total + LINE_BYTES);
 	if (!buffers->memory)

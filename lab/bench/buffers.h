@@ -29,6 +29,8 @@ void take_cached(void *mode, const char *text);
 void take_cold(void *mode, const char *text);
 const char *buffer_mode_name(enum buffer_mode mode);
 
+/* After so many calls a buffer of so many bytes comes again. */
+size_t buffers_in_turn(enum buffer_mode mode, size_t bytes);
 /* Returns 0 or -ENOMEM. All of a pool's pages have been touched. Undone by buffers_destroy. */
 int buffers_create(struct buffers *buffers, enum buffer_mode mode, size_t bytes);
 void buffers_destroy(struct buffers *buffers);

@@ -21,9 +21,11 @@
 #include "mpi_call.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
-/* Parts of a cell's time: warming up at most, first calls, which are a given number, if they can.
+/* Of buffers that take turns more than once in a page, some have been used with each page by then.
  */
-#define WARMUP_TIMES 0.25
+enum { MAX_TURNS = 2000 };
+/* Of a cell's time: warming up at most; first calls, which are a given number, if they can. */
+#define WARMUP_TIMES 2
 #define FIRST_TIMES 10
 /* Of OSU's loop. */
 enum { BLOCKS_PER_CELL = 40 };
@@ -194,8 +196,20 @@ static void warm_up(struct bench *b, struct cell_run *run, long calls)
 
 	for (long i = 0; i < calls && !stop; i++) {
 		look_at_clock(b, i + 1 >= MIN_WARMUP, deadline_us);
-		stop = run_call(b, run, true, run->checked, NULL);
+		stop = run_call(b, run, true, run->checked && i < MAX_WARMUP, NULL);
 	}
+}
+
+/* Alike on all ranks. Each buffer has its turn, as the first copy of a page takes longer: ranks may
+ * map each other's memory. */
+static long warmup_calls(const struct cell_run *run, long wanted)
+{
+	long calls = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
+	long turns = (long)buffers_in_turn(run->send.mode, run->call.bytes);
+
+	calls = calls > MAX_WARMUP ? MAX_WARMUP : calls;
+	turns = turns > MAX_TURNS ? MAX_TURNS : turns;
+	return calls > turns ? calls : turns;
 }
 
 /*
@@ -205,11 +219,10 @@ static void warm_up(struct bench *b, struct cell_run *run, long calls)
 static size_t run_calls(struct bench *b, struct cell_run *run)
 {
 	long wanted = coll_options_iterations(&b->options, run->way, run->call.bytes), done;
-	long warmup = wanted / 10 < MIN_WARMUP ? MIN_WARMUP : wanted / 10;
 	double deadline_us, seconds = b->options.cell_seconds;
 
 	if (!run->way->first)
-		warm_up(b, run, warmup > MAX_WARMUP ? MAX_WARMUP : warmup);
+		warm_up(b, run, warmup_calls(run, wanted));
 	deadline_us = now_us() + (run->way->first ? FIRST_TIMES * seconds : seconds) * 1e6;
 	done = run->way->osu ? run_osu_calls(b, run, wanted, deadline_us) :
 			       run_aligned_calls(b, run, wanted, deadline_us);

@@ -26,9 +26,12 @@ static const struct variant variants[CONFIGS] = {
  * for cells that may still be lost. */
 #define EVERYTHING_S 900
 enum { FULL_ROUNDS = 2 };
-/* Of a cell in a run, and with --night. */
-#define CELL_S 0.02
+/* Of a cell in a run: at least, and at most and with --night. */
+#define LEAST_CELL_S 0.02
 #define NIGHT_CELL_S 0.1
+/* Of the time that a cell has, the part for its timed calls: the rest is for warming up and for
+ * what is verified. */
+#define TIMED_PART 0.5
 
 /* So many ranks of an MPI: all configurations take turns on them. */
 struct job {
@@ -251,6 +254,20 @@ static bool takes_turns(int config)
 }
 
 /* What all runs have in common. */
+/* So long that the rounds that have all cells take half of the time. */
+static double cell_seconds(const struct bench_choice *o)
+{
+	double cells = (double)compare.place_count * compare.cells * FULL_ROUNDS, seconds;
+	int configs = 0;
+
+	for (int config = 0; config < CONFIGS; config++)
+		configs += takes_turns(config);
+	seconds = EVERYTHING_S / 2.0 / (cells * configs) * TIMED_PART;
+	if (o->night || seconds > NIGHT_CELL_S)
+		return NIGHT_CELL_S;
+	return seconds > LEAST_CELL_S ? seconds : LEAST_CELL_S;
+}
+
 static void write_arguments(void)
 {
 	const struct bench_choice *o = compare.options;
@@ -267,7 +284,7 @@ static void write_arguments(void)
 	if (o->iterations)
 		fprintf(out, " --iterations %ld", o->iterations);
 	if (o->everything)
-		fprintf(out, " --cell-seconds %g", o->night ? NIGHT_CELL_S : CELL_S);
+		fprintf(out, " --cell-seconds %g", cell_seconds(o));
 	fputs(o->no_check ? " --no-check" : "", out);
 	fclose(out);
 }
@@ -457,8 +474,8 @@ void bench_collectives_plan(struct bench *bench)
 	run_begin();
 	for (int i = 0; i < o->collectives.n; i++)
 		compare.cells += o->collectives.at[i] == OC_BARRIER ? 1 : o->sizes.count;
-	write_arguments();
 	plan_jobs(bench);
+	write_arguments();
 	compare.full_rounds = bench->results.rounds;
 	if (!o->everything || o->night)
 		return;
