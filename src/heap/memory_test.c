@@ -91,6 +91,37 @@ const char *__asan_default_options(void)
 }
 #endif
 
+/* One that a program takes for each of its steps. */
+TEST(large_block_that_comes_again_keeps_its_pages)
+{
+	const struct oci_arena *arena = oci_arena_self(true);
+	uint8_t *first = oc_alloc(38 * MIB), *again, *smaller, *larger;
+	uint64_t given_back, used;
+
+	memset(first, 1, 38 * MIB);
+	oc_free(first);
+	given_back = arena->counts().given_back;
+	used = arena->counts().used;
+	for (size_t i = 0; i < 20; i++) {
+		again = oc_alloc(38 * MIB - i * 4096);
+		assert_ptr_equal(again, first);
+		oc_free(again);
+	}
+	assert_int_equal(arena->counts().given_back, given_back);
+	assert_int_equal(arena->counts().used, used);
+	/* It is for a block of about its length. */
+	smaller = oc_alloc(8 * MIB);
+	larger = oc_alloc(70 * MIB);
+	assert_true(in_arena(smaller, 8 * MIB) && in_arena(larger, 70 * MIB));
+	assert_true(smaller + 8 * MIB <= first || smaller >= first + 38 * MIB);
+	assert_true(larger + 70 * MIB <= first || larger >= first + 38 * MIB);
+	again = oc_alloc(38 * MIB);
+	assert_ptr_equal(again, first);
+	oc_free(again);
+	oc_free(smaller);
+	oc_free(larger);
+}
+
 TEST(what_is_too_large_is_private)
 {
 	size_t bytes = oci_arena_self(true)->bytes;

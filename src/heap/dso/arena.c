@@ -478,12 +478,73 @@ static void *alloc_in_arena(size_t bytes, size_t align)
 	return memory;
 }
 
+static void free_block(void *memory)
+{
+	size_t bytes = mi_usable_size(memory), alive;
+
+	if (memory && !heap_replaces_malloc() && heap_has(memory, bytes)) {
+		alive = atomic_fetch_sub_explicit(&live, bytes, memory_order_relaxed) - bytes;
+		if (bytes >= PUNCHED && heap_used() > alive + SLACK)
+			heap_punch(memory, bytes);
+	}
+	mi_free(memory);
+}
+
+/*
+ * The last large block that was freed, as programs take one for each of their steps: to zero its
+ * pages and to give them back would take longer than what is done with it. Not in a child of
+ * fork(), whose blocks may be its parent's.
+ */
+#define KEPT_MOST ((size_t)64 << 20)
+static _Atomic(void *) kept;
+
+static bool may_be_kept(size_t bytes)
+{
+	return bytes >= HEAP_LARGE && bytes <= KEPT_MOST &&
+	       atomic_load_explicit(&generation, memory_order_relaxed) == 1;
+}
+
+/* NULL: there is none, or it will not do. */
+static void *take_kept(size_t bytes, size_t align)
+{
+	void *memory = NULL, *other = NULL;
+	size_t room;
+
+	/* Acquire: the block as its last owner left it. Pairs with the releases here and in keep().
+	 */
+	if (may_be_kept(bytes))
+		memory = atomic_exchange_explicit(&kept, NULL, memory_order_acquire);
+	if (!memory)
+		return NULL;
+	room = mi_usable_size(memory);
+	if (room >= bytes && room / 2 <= bytes && (uintptr_t)memory % align == 0)
+		return memory;
+	if (!atomic_compare_exchange_strong_explicit(&kept, &other, memory, memory_order_release,
+						     memory_order_relaxed))
+		free_block(memory);
+	return NULL;
+}
+
+/* Returns which block is to be freed, or NULL. */
+static void *keep(void *memory)
+{
+	size_t bytes = memory ? mi_usable_size(memory) : 0;
+
+	if (!may_be_kept(bytes) || !heap_has(memory, bytes))
+		return memory;
+	/* Release and acquire: as in take_kept(). */
+	return atomic_exchange_explicit(&kept, memory, memory_order_acq_rel);
+}
+
 static void *arena_alloc(size_t bytes, size_t align)
 {
 	void *memory;
 
 	if (!arena.base)
 		return NULL;
+	memory = take_kept(bytes, align);
+	if (memory)
+		return memory;
 	memory = heap_replaces_malloc() && generation == 1 ? mi_malloc_aligned(bytes, align) :
 							     alloc_in_arena(bytes, align);
 	if (memory && !heap_has(memory, bytes)) {
@@ -500,14 +561,7 @@ static void *arena_alloc(size_t bytes, size_t align)
 
 static void arena_free(void *memory)
 {
-	size_t bytes = mi_usable_size(memory), alive;
-
-	if (memory && !heap_replaces_malloc() && heap_has(memory, bytes)) {
-		alive = atomic_fetch_sub_explicit(&live, bytes, memory_order_relaxed) - bytes;
-		if (bytes >= PUNCHED && heap_used() > alive + SLACK)
-			heap_punch(memory, bytes);
-	}
-	mi_free(memory);
+	free_block(keep(memory));
 }
 
 uint64_t heap_used(void)
