@@ -69,7 +69,9 @@ static uint32_t next_look_after(uint8_t word)
 
 static uint8_t next_look(uint8_t word)
 {
-	return (uint8_t)((word / LOOKED + 1) * LOOKED) ?: LOOKED;
+	unsigned int looks = (word / LOOKED + 1) % (256 / LOOKED);
+
+	return (uint8_t)((looks ? looks : 1) * LOOKED);
 }
 
 /* Relaxed throughout: the byte is a hint, and all else is this rank's. */
