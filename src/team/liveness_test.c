@@ -154,13 +154,15 @@ enum end { CLOSED, PIPES, NONE_LEFT, OTHER_PROGRAM };
 /* Known to all ranks. */
 struct ending {
 	enum end end;
-	uint32_t ready; /* atomic; of the ranks that rank 1 is to be missed by */
+	/* Atomic, both: of the ranks that rank 1 is to be missed by, and that have missed it. */
+	uint32_t ready, missed;
 };
 
 static int rank_1_ends(struct oc_team *team, void *arg)
 {
 	struct ending *ending = arg;
 	enum end end = ending->end;
+	bool missed;
 
 	if (oct_barrier(team) || oc_peer_ended())
 		return 1;
@@ -178,9 +180,15 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 		raise(SIGKILL);
 	}
 	__atomic_fetch_add(&ending->ready, 1, __ATOMIC_RELAXED);
-	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1 || !oc_peer_ended())
+	missed = oct_barrier(team) == -EOWNERDEAD && oc_team_dead_rank(team) == 1 &&
+		 oc_peer_ended();
+	__atomic_fetch_add(&ending->missed, 1, __ATOMIC_RELAXED);
+	if (!missed)
 		return WRONG;
-	/* The one that runs on as another program is no rank any more. */
+	/* The one that runs on as another program is no rank any more. While it is killed it has no
+	 * program, so the others are to have looked before. */
+	while (__atomic_load_n(&ending->missed, __ATOMIC_RELAXED) + 1 < oc_team_size(team))
+		usleep(1000);
 	if (end == OTHER_PROGRAM)
 		kill(team->team.member[1].pid, SIGKILL);
 	return oct_barrier(team) == -EOWNERDEAD ? 0 : WRONG + 1;
