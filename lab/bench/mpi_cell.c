@@ -21,8 +21,7 @@
 #include "mpi_call.h"
 
 enum { MIN_CALLS = 10, CHECKS_PER_CELL = 16, MIN_WARMUP = 3, MAX_WARMUP = 200 };
-/* Of buffers that take turns more than once in a page, some have been used with each page by then.
- */
+/* Buffers of less than 1 KiB are more, but go beside the flags: nobody maps them. */
 enum { MAX_TURNS = 2000 };
 /* Of a cell's time: warming up at most; first calls, which are a given number, if they can. */
 #define WARMUP_TIMES 2

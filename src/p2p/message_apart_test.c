@@ -31,7 +31,7 @@
 #define ARENA_BYTES ((size_t)16 << 20)
 
 /* The first one, by which the receiver learns that there is a choice; those behind it, where it is
- * to try both ways, 16 messages each, and where it is told. */
+ * to try both ways, after 32 by the ring, 16 messages each, and where it is told. */
 enum { FIRST = 2, TRIED = 120, TOLD = 6 };
 /* What it is told to have learned; nothing. */
 enum { LEARNS, RING = OCI_LEARNED_AT_ONCE, PIPE = OCI_LEARNED_SLOTS };

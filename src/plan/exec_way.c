@@ -8,10 +8,11 @@
 
 /* A program that comes to its operation as often as that waits for it. */
 #define AWAY_NS 10000
-/* Of a copy: so many looks of a waiting rank, of 0.2 to 0.5 us each, take several times as long as
- * a single copy of them. A peer that comes back during that copy waits for all of it ("Giving up
- * too early" in docs/results/experiments.md). */
-#define BYTES_PER_LOOK 256
+/* Looks of a waiting rank, of 0.2 to 0.5 us each, in which a single copy of so many bytes would be
+ * done (EPYC, 2026-11-25); where that was measured, in twice the time. A peer that comes back
+ * during that copy waits for all of it ("Giving up too early" in docs/results/experiments.md). */
+#define BYTES_PER_LOOK 2048
+#define LOOK_PS 300000
 
 static unsigned int index_of(const struct oci_exec *x, size_t bytes)
 {
@@ -96,9 +97,14 @@ bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t rem
 	return may_choose(x, peer, remote, bytes) && oci_learned_look(word_at(x, index), x->seq);
 }
 
-uint32_t oci_exec_way_patience(size_t bytes)
+uint32_t oci_exec_way_patience(const struct oci_exec *x, size_t bytes)
 {
-	size_t looks = bytes / BYTES_PER_LOOK;
+	uint32_t ps = x->team->learned[index_of(x, bytes)].best[false];
+	uint64_t looks = bytes / BYTES_PER_LOOK, measured;
 
+	/* 0: never yet; UINT32_MAX: not since a look began. */
+	if (ps && ps != UINT32_MAX && !__builtin_mul_overflow((uint64_t)bytes * 2, ps, &measured) &&
+	    measured / LOOK_PS > looks)
+		looks = measured / LOOK_PS;
 	return looks < UINT32_MAX ? (uint32_t)looks : UINT32_MAX;
 }

@@ -253,7 +253,6 @@ static bool takes_turns(int config)
 	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
 }
 
-/* What all runs have in common. */
 /* So long that the rounds that have all cells take half of the time. */
 static double cell_seconds(const struct bench_choice *o)
 {
@@ -268,6 +267,7 @@ static double cell_seconds(const struct bench_choice *o)
 	return seconds > LEAST_CELL_S ? seconds : LEAST_CELL_S;
 }
 
+/* What all runs have in common. */
 static void write_arguments(void)
 {
 	const struct bench_choice *o = compare.options;
