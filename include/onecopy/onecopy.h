@@ -405,8 +405,8 @@ OC_API int oc_peer_ended(void);
  * from beside this library. Where that is missing or the heap is exhausted, it is ordinary memory,
  * and everything works as with malloc's. Under `onecopy run --shared-heap` malloc gives the same
  * memory. Thread safe. NULL: there is none.
- * A block lives until oc_free(); after a fork the child has a private copy. The block of 4 to 64 MiB
- * that was freed last keeps its memory, for the next one of about its length.
+ * A block lives until oc_free(); after a fork the child has a private copy. The block of 4 to 64
+ * MiB that was freed last keeps its memory, for the next one of about its length.
  */
 OC_API void *oc_alloc(size_t bytes);
 /* Of oc_alloc() in this process or in a parent that forked it; NULL is allowed. */
