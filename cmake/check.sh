@@ -16,6 +16,7 @@ passed=0
 failed=0
 skipped=0
 skips=
+parts=
 scratch=$(mktemp -d)
 log=$scratch/log
 trap 'rm -rf "$scratch"' EXIT
@@ -108,6 +109,12 @@ run_tests() {
 			END { if (!found) print "it does not say why" }' \
 			"build/$name/Testing/Temporary/LastTest.log")"
 	done < <(sed -nE 's/^[[:space:]]*[0-9]+ - ([^ ]+) \(Skipped\).*/\1/p' "$log")
+	# Parts of what passed.
+	parts+=$(awk -v build="$name" '
+		/^[0-9]+\/[0-9]+ Testing: / { test = $3; said = "" }
+		/^skipped: / && !index(said, $0) { said = said "in part " build "/" test ": " substr($0, 10) "\n" }
+		/^Test Passed\.$/ { printf "%s", said; said = "" }' \
+		"build/$name/Testing/Temporary/LastTest.log")$'\n'
 	passed=$((passed + total - bad - (skipped - before)))
 	failed=$((failed + bad))
 }
@@ -198,7 +205,7 @@ if wanted clang; then
 	one "warnings of clang, as errors" show "$scratch/clang"
 fi
 
-printf '%s' "$skips"
+printf '%s' "$skips$parts"
 if [ $((passed + failed)) -eq 0 ]; then
 	echo "check.sh: nothing ran" >&2
 	failed=1

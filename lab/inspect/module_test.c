@@ -54,7 +54,7 @@ TEST(the_counters_count)
 	uint64_t cookie;
 
 	if (fd < 0)
-		skip();
+		oct_skip("there is no /dev/onecopy");
 	assert_true(kmod()->works && !*kmod()->remedy);
 	memory = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(memory != MAP_FAILED);

@@ -119,7 +119,7 @@ TEST(a_set_uid_program_does_not_go_by_the_environment)
 	int status;
 
 	if (geteuid())
-		skip(); /* only root can make a program of another user */
+		oct_skip("only root can make a program of another user");
 	snprintf(copy, sizeof(copy), "%s/program", directory);
 	snprintf(command, sizeof(command), "cp /proc/%d/exe %s", (int)getpid(), copy);
 	assert_int_equal(system(command), 0);
@@ -130,7 +130,7 @@ TEST(a_set_uid_program_does_not_go_by_the_environment)
 	status = system(command);
 	unlink(copy);
 	if (WEXITSTATUS(status) == 77)
-		skip(); /* the file system is mounted nosuid */
+		oct_skip("the file system of %s is mounted nosuid", directory);
 	assert_int_equal(status, 0);
 	assert_int_equal(entries(), 1);
 }

@@ -32,7 +32,7 @@ static void need_device(void)
 	int fd = oci_os_kmod_open();
 
 	if (fd < 0)
-		skip();
+		oct_skip("there is no /dev/onecopy; the module's guest runs this");
 	close(fd);
 	setenv("ONECOPY_MECHANISM", "kmod", 1);
 	setenv("ONECOPY_BCAST", "direct-read", 1);
@@ -45,7 +45,7 @@ static void need_memory(void)
 
 	need_device();
 	if (setrlimit(RLIMIT_MEMLOCK, &limit))
-		skip();
+		oct_skip("the limit of locked memory cannot be raised");
 }
 
 /* And channels of DMA engines. */
@@ -59,7 +59,7 @@ static void need_engine(void)
 	error = fd < 0 ? fd : oci_os_kmod_count(fd, &counters);
 	close(fd);
 	if (error || !counters.channels || oci_memcpy_dma_min_here() == SIZE_MAX)
-		skip();
+		oct_skip("no DMA engine, or no cache is known");
 }
 
 /* That all processes have had copied by engines; of one with a team. */
@@ -398,7 +398,7 @@ static void need_caches(void)
 		told = oci_topo_near(oci_topo_common(&place[cpu], &place[cpu ^ 1])) &&
 		       oci_topo_apart(&place[cpu], &place[cpu ^ 2]);
 	if (!told)
-		skip();
+		oct_skip("CPUs 0 and 1, 2 and 3 do not share a cache each, or it is not told");
 }
 
 /* Of all ranks: what an Alltoall by pulling moved by engines and by the CPU, in blocks. */

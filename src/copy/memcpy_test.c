@@ -43,10 +43,10 @@ TEST(the_threshold_is_a_share_of_the_largest_cache)
 	struct oci_topo_summary s = { 0 };
 
 	if (!topo)
-		skip();
+		oct_skip("hwloc says nothing of this machine");
 	oci_topo_summary(topo, &s);
 	if (!s.l3_bytes || !s.cores_per_l3)
-		skip();
+		oct_skip("no L3 cache is known here");
 	assert_int_equal(oci_memcpy_dma_min_here(), s.l3_bytes / (2 * s.cores_per_l3));
 }
 
@@ -55,7 +55,7 @@ TEST(what_is_more_than_dma_min_goes_past_the_caches)
 	size_t most = oci_memcpy_dma_min_here();
 
 	if (most == SIZE_MAX || most < (256 << 10))
-		skip();
+		oct_skip("no cache is known here");
 	assert_false(oci_memcpy_goes_past(most, most));
 	assert_true(oci_memcpy_goes_past(most + 1, most + 1));
 	/* A part of it, but for short ones. */

@@ -367,6 +367,6 @@ TEST(beyond_the_users_pages_a_pipe_is_small_and_right)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
-		skip(); /* no right to become another user, or no limit on this machine */
+		oct_skip("no right to become another user, or no limit of pipes here");
 	assert_int_equal(WEXITSTATUS(status), 0);
 }

@@ -140,10 +140,8 @@ TEST(the_kernel_hands_on_a_broadcast_through_a_rank_that_makes_no_call)
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(there != MAP_FAILED);
-	if (oc_graph_uring_refusal()) {
-		printf("skipped: %s\n", oc_graph_uring_refusal());
-		skip();
-	}
+	if (oc_graph_uring_refusal())
+		oct_skip("%s", oc_graph_uring_refusal());
 	for (int tree = 0; tree < OC_GRAPH_TREES; tree++)
 		for (int tcp = 0; tcp < 2; tcp++) {
 			const uint32_t size = 4, relay = tree == OC_GRAPH_BINOMIAL ? 2 : 1;

@@ -248,7 +248,7 @@ TEST(a_receiver_that_could_not_open_a_pipe_tries_none)
 TEST(pipes_of_a_page_are_not_taken)
 {
 	if (geteuid())
-		skip();
+		oct_skip("only root can become the user who has used up pipes");
 	assert_false(is_piped((struct pair){ .short_pipes = true, .way = PIPE }));
 }
 

@@ -137,7 +137,7 @@ TEST(messages_of_ranks_that_share_a_cache_are_the_cpus_for_longer)
 	size_t bytes = oci_memcpy_dma_min_here() / 3 * 2;
 
 	if (bytes > (size_t)64 << 20)
-		skip(); /* no cache is known, or one for which this took too much memory */
+		oct_skip("no cache is known, or one for which this took too much memory");
 	assert_int_equal(told_of_two(bytes, first), OCI_STREAMS_ALL);
 	/* That of rank 0 by itself, and that of rank 1 beside it. */
 	assert_int_equal(oci_mock.least_by_cpu, bytes);
@@ -154,7 +154,7 @@ TEST(messages_at_once_count_together)
 	size_t least = oci_memcpy_dma_min_here();
 
 	if (least > (size_t)64 << 20)
-		skip(); /* no cache is known, or one for which this took too much memory */
+		oct_skip("no cache is known, or one for which this took too much memory");
 	assert_false(stream(1, least, false));
 	assert_true(stream(1, least + 1, false));
 	/* Paper 001: of 7 messages each may have a seventh. */

@@ -404,6 +404,90 @@ TEST(memory_that_is_refused_is_an_error)
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
 }
 
+/*
+ * Alltoallv in which one rank of the first two sends to the other, and that one to the third. What
+ * the one does is over when its block lies in a slot, which it holds until the other, for whom a
+ * slot is wanted first, has read it.
+ */
+struct left {
+	struct oc_block send[3], recv[3];
+	uint8_t sent[CROSSED_BYTES], received[CROSSED_BYTES];
+	struct oc_request *request;
+	int result;
+};
+
+static void start_left(struct left *l, struct oc_team *team, uint32_t from, uint32_t rank)
+{
+	struct oc_call call = { .collective = OC_ALLTOALLV,
+				.send = l->sent,
+				.recv = l->received,
+				.send_blocks = l->send,
+				.recv_blocks = l->recv };
+	const struct oc_block block = { 0, CROSSED_BYTES };
+
+	*l = (struct left){ .request = NULL };
+	memset(l->sent, 'a', CROSSED_BYTES);
+	if (rank == from)
+		l->send[1 - from] = block;
+	else if (rank == 1 - from)
+		l->recv[from] = l->send[2] = block;
+	else
+		l->recv[1 - from] = block;
+	l->result = oc_start(team, &call, &l->request);
+}
+
+/* Of half of the teams the one is rank 0, of the others rank 1, and each starts its own first. How
+ * many failed, or -1. */
+static int run_left(struct crossed *crossed, unsigned int count, uint32_t rank)
+{
+	static struct left left[CROSSED_TEAMS];
+	int failed = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		unsigned int team = (i + (rank == 1 ? count / 2 : 0)) % count;
+
+		if (i == count / 2)
+			oct_meet();
+		start_left(&left[team], crossed[team].team, team >= count / 2, rank);
+	}
+	for (unsigned int team = 0; team < count; team++) {
+		struct left *l = &left[team];
+		bool receives = rank != (team >= count / 2);
+
+		if (!l->result)
+			l->result = oc_wait(l->request);
+		if (l->result ? l->result != -ENOMEM :
+				receives && l->received[CROSSED_BYTES - 1] != 'a')
+			return -1;
+		failed += l->result != 0;
+	}
+	return failed;
+}
+
+/* The same where all that holds slots is over, and only peers still need it. */
+static int refused_what_is_left(struct oc_team *first, void *arg)
+{
+	static struct crossed crossed[CROSSED_TEAMS];
+	unsigned int count = create_crossed(crossed, first) & ~1u;
+	struct oci_segment_id id;
+	int failed;
+
+	(void)arg;
+	if (count < 20 || oci_segment_self(&id, 1) || close(id.fd))
+		return 1;
+	oct_meet();
+	failed = run_left(crossed, count, oc_team_rank(first));
+	oct_meet();
+	return failed < 0 ? 2 : failed || oc_team_rank(first) == 2 ? 0 : 3;
+}
+
+TEST(memory_that_is_refused_while_peers_have_yet_to_read_is_an_error)
+{
+	setenv("ONECOPY_SEGMENT_BYTES", "4M", 1);
+	assert_int_equal(oct_fork_team(3, -1, refused_what_is_left, NULL), 0);
+	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
+}
+
 int main(void)
 {
 	/* The smallest segment; before anything reads the options. */

@@ -326,5 +326,5 @@ TEST(nothing_is_copied_into_a_later_process_with_the_number)
 	no = later->skipped;
 	munmap(later, sizeof(*later));
 	if (no)
-		skip(); /* to choose a process's number takes CAP_CHECKPOINT_RESTORE */
+		oct_skip("to choose a process's number takes CAP_CHECKPOINT_RESTORE");
 }

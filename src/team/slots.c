@@ -39,7 +39,8 @@ struct pool {
 	size_t bytes; /* of a slot */
 	struct slot *slot;
 	unsigned int count, room;
-	uint64_t refused_ns; /* when memory was refused last, 0 it was not */
+	/* When memory was refused last, 0 it was not; since when, while somebody kept asking. */
+	uint64_t refused_ns, refused_since_ns;
 };
 
 static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, kept = { .bytes = OCI_SLOT_BYTES },
@@ -94,8 +95,19 @@ static struct slot *pool_find(const struct pool *pool, unsigned int limit)
 	return NULL;
 }
 
-/* After a refusal memory is asked for again only so much later: asking reads files. */
+/* After a refusal memory is asked for again only so much later: asking reads files. Who waits asks
+ * more often than this: */
 #define OCI_RETRY_NS 10000000u
+#define OCI_ASKING_NS 1000000000u
+
+static void note_refusal(struct pool *pool)
+{
+	uint64_t now = oci_clock_ns();
+
+	if (!pool->refused_ns || now - pool->refused_ns > OCI_ASKING_NS)
+		pool->refused_since_ns = now;
+	pool->refused_ns = now;
+}
 
 static bool has_room(struct pool *pool)
 {
@@ -122,9 +134,11 @@ static struct slot *pool_grow(struct pool *pool)
 		return NULL;
 	offset = pool == &kept ? oci_segment_alloc_promised(pool->bytes) :
 				 oci_segment_alloc(pool->bytes);
-	pool->refused_ns = offset < 0 ? oci_clock_ns() : 0;
-	if (offset < 0)
+	if (offset < 0) {
+		note_refusal(pool);
 		return NULL;
+	}
+	pool->refused_ns = 0;
 	pool->slot[pool->count] = (struct slot){ .offset = offset };
 	return &pool->slot[pool->count++];
 }
@@ -253,6 +267,18 @@ static bool held_under_way(const struct pool *pool, const struct oci_team *team,
 	return false;
 }
 
+/*
+ * Has memory been refused for so long that it is not worth waiting for, though all slots are held
+ * by operations that are over here? The peers that have yet to read them may compute, or wait
+ * themselves for slots of this team.
+ */
+#define OCI_STARVED_NS 10000000000u
+
+static bool starved(void)
+{
+	return kept.refused_ns - kept.refused_since_ns >= OCI_STARVED_NS;
+}
+
 /* One of those that the team is guaranteed, when this operation is its oldest. NULL: it is not, or
  * *refused says that the kernel has no memory and waiting may be in vain. */
 static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused)
@@ -266,7 +292,7 @@ static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused
 	if (!slot && kept.count < guaranteed) {
 		slot = pool_grow(&kept);
 		*refused = !slot && (held_under_way(&ordinary, team, seq) ||
-				     held_under_way(&kept, team, seq));
+				     held_under_way(&kept, team, seq) || starved());
 	}
 	if (!slot) {
 		refresh_holders(&kept);

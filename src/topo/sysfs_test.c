@@ -257,8 +257,7 @@ TEST(this_machine_looks_as_to_hwloc)
 
 	if (!topo || oci_os_affinity(0, mask, WORDS) > WORDS ||
 	    oci_sysfs_place(OCI_SYSFS, mask, WORDS, false, &place)) {
-		print_message("skipped: " OCI_SYSFS " or hwloc says nothing of this machine\n");
-		skip();
+		oct_skip(OCI_SYSFS " or hwloc says nothing of this machine");
 	}
 	oci_topo_summary(topo, &s);
 	if (s.cpus <= 64 * WORDS)

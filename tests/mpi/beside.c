@@ -5,10 +5,9 @@
  * peer that waits for the collective. Rank 0 starts it and then sits in that call; the other ranks
  * complete theirs first.
  *
- * Under Open MPI only: MPICH 4.0.2 as Debian builds it, for UCX, can meet no other job, as its
- * MPI_Open_port is not supported there, nor is what rests on that (MPI_Comm_spawn, _connect,
- * _join). What its front end does then, drive by a thread during the call, `progress` tests inside
- * windows, files and communicators that are made.
+ * MPICH 4.0.2 as Debian builds it, for UCX, can meet no other job, as its MPI_Open_port is not
+ * supported there, nor is what rests on that (MPI_Comm_spawn, _connect, _join). With the word
+ * `apart` the last processes of this job are the others, and behind.c says so to onecopy.
  */
 #include "case.h"
 
@@ -17,8 +16,8 @@
 
 enum { CHILDREN = 2, INTS = 1 << 18, MOST_RANKS = 16, PLAIN = 0, FRESH = 1 };
 
-static int rank, ranks, child; /* rank: among the children, too */
-static MPI_Comm inter, merged, half;
+static int rank, ranks, child;		  /* rank: among the children, too */
+static MPI_Comm job, inter, merged, half; /* job: of this rank's */
 static int data[INTS], sums[INTS];
 
 /* ---- what rank 0 sits in -------------------------------------------------------------------- */
@@ -226,21 +225,39 @@ static void all_calls(int kind, MPI_Comm comm)
 	}
 }
 
+static void spawn(char *program)
+{
+	MPI_Comm_dup(MPI_COMM_WORLD, &job);
+	MPI_Comm_get_parent(&inter);
+	child = inter != MPI_COMM_NULL;
+	if (!child)
+		MPI_Comm_spawn(program, MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, job, &inter,
+			       MPI_ERRCODES_IGNORE);
+	else
+		MPI_Comm_remote_size(inter, &ranks);
+}
+
+static void part(void)
+{
+	ranks -= CHILDREN;
+	child = rank >= ranks;
+	MPI_Comm_split(MPI_COMM_WORLD, child, 0, &job);
+	MPI_Intercomm_create(job, 0, MPI_COMM_WORLD, child ? 0 : ranks, 8, &inter);
+	MPI_Comm_rank(job, &rank);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm warm;
 
 	case_begin(&argc, &argv, &rank, &ranks);
-	MPI_Comm_get_parent(&inter);
-	child = inter != MPI_COMM_NULL;
-	if (!child)
-		MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-			       &inter, MPI_ERRCODES_IGNORE);
+	if (argc > 1 && !strcmp(argv[1], "apart"))
+		part();
 	else
-		MPI_Comm_remote_size(inter, &ranks);
+		spawn(argv[0]);
 	MPI_Intercomm_merge(inter, child, &merged);
-	MPI_Comm_dup(MPI_COMM_WORLD, &half);
-	MPI_Comm_dup(MPI_COMM_WORLD, &warm);
+	MPI_Comm_dup(job, &half);
+	MPI_Comm_dup(job, &warm);
 	MPI_Barrier(warm);
 	all_calls(PLAIN, warm);
 	all_calls(FRESH, warm);
@@ -248,6 +265,7 @@ int main(int argc, char **argv)
 	MPI_Comm_disconnect(&inter);
 	MPI_Comm_free(&warm);
 	MPI_Comm_free(&half);
+	MPI_Comm_free(&job);
 	if (!child && !rank)
 		printf("beside: collectives went on inside %d kinds of calls with another job\n",
 		       CALLS);

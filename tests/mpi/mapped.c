@@ -65,7 +65,7 @@ static struct mappings look_at_mappings(void)
 	return found;
 }
 
-/* Bytes of this rank's own files, by their descriptors, of which there are `*files`. */
+/* Bytes in use of this rank's own files, by their descriptors, of which there are `*files`. */
 static long used_bytes(int *files)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -91,6 +91,22 @@ static long used_bytes(int *files)
 	if (directory)
 		closedir(directory);
 	return sum;
+}
+
+/* Filled, each rank's heap would show against what all else takes. */
+static void check_heap(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	unsigned long from, to, heap = 0;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "memfd:onecopy-heap") && sscanf(line, "%lx-%lx", &from, &to) == 2)
+			heap += to - from;
+	if (file)
+		fclose(file);
+	if (heap < 512UL * MIB || heap > (512UL * (unsigned int)ranks + 64) * MIB)
+		case_fail("of shared heaps of 512 MiB %lu MiB are mapped", heap / MIB);
 }
 
 static void check_dumps(void)
@@ -148,7 +164,6 @@ static void check_locked(int flags, const char *name)
 	case_count(CASE_BARRIER, 1);
 	after = used_bytes(&files);
 	munlockall();
-	/* Heaps are 512 MiB in this test. */
 	if (after - before > 96L * MIB)
 		case_fail("mlockall(%s) filled %ld MiB", name, (after - before) / MIB);
 }
@@ -156,7 +171,9 @@ static void check_locked(int flags, const char *name)
 int main(int argc, char **argv)
 {
 	case_begin(&argc, &argv, &rank, &ranks);
-	use_memory();
+	/* The others' heaps are mapped in it. */
+	check_locked(MCL_FUTURE, "MCL_FUTURE, before memory is used");
+	check_heap();
 	check_dumps();
 	check_child();
 	check_locked(MCL_CURRENT, "MCL_CURRENT");

@@ -30,6 +30,15 @@
 
 void oct_test_add(struct CMUnitTest test);
 
+/* Leaves a test that cannot run here: what it lacks, as printf(). A program whose tests all did so
+ * is a skipped one; of another cmake/check.sh names what is missing. */
+#define oct_skip(...)                          \
+	do {                                   \
+		oct_test_skipped(__VA_ARGS__); \
+		skip();                        \
+	} while (0)
+void oct_test_skipped(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* For a file that has a main() of its own, which prepares something: the status to leave with. The
  * functions run before the first test and after the last one; NULL: none. */
 int oct_test_run(CMFixtureFunction setup, CMFixtureFunction teardown);

@@ -109,8 +109,8 @@ struct job job_under_onecopy(void)
 	job_add(&job, ""); /* job_run() names the file */
 	if (job_shares_heaps)
 		job_add(&job, "--shared-heap");
-	if (getenv("OC_TEST_ASYNC"))
-		job_set(&job, job_text("ONECOPY_ASYNC=%s", getenv("OC_TEST_ASYNC")));
+	if (getenv("OC_TEST_SET"))
+		job_set(&job, job_text("ONECOPY_%s", getenv("OC_TEST_SET")));
 	return job;
 }
 
