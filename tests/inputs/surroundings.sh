@@ -10,7 +10,8 @@ deny=$build/tests/mpi/oc_mpi_deny
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
-failed=0 rows=0 left_out=0
+failed=0 rows=0
+left_out=()
 # What a test runner has left open would count against the limits below.
 for fd in {3..20}; do eval "exec $fd>&-"; done
 
@@ -24,7 +25,7 @@ expect() {
 	local status=$1 first=$2 second=$3 said got
 	shift 3
 	rows=$((rows + 1))
-	said=$(timeout 60 "$@" 2>&1 </dev/null)
+	said=$("$@" 2>&1 </dev/null)
 	got=$?
 	[ "$got" -eq "$status" ] && [[ $said == *"$first"*"$second"* && $said != *'(null)'* ]] && return
 	fail "$*: expected status $status, '$first' and '$second'; status $got" "$said"
@@ -40,7 +41,7 @@ mounted() {
 	if "${spaces[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
 		expect "$1" "$2" "$3" "${spaces[@]}" bash -c "$4" "$onecopy"
 	else
-		left_out=$((left_out + 1))
+		left_out+=("no mount name space for: $4")
 	fi
 }
 
@@ -50,7 +51,7 @@ other_user() {
 	if "${nobody[@]}" test -x "$4" 2>/dev/null; then
 		expect "$1" "$2" "$3" "${nobody[@]}" "${@:4}"
 	else
-		left_out=$((left_out + 1))
+		left_out+=("another user cannot run $4 (is this folder mode 700, or are you not root?)")
 	fi
 }
 
@@ -58,7 +59,7 @@ denied() {
 	if [ -x "$deny" ]; then
 		expect 0 "$2" "$3" "$deny" "$1" EPERM "$onecopy" info
 	else
-		left_out=$((left_out + 1))
+		left_out+=("$deny is missing, so nothing refuses $1")
 	fi
 }
 
@@ -120,11 +121,12 @@ for heap in '' --shared-heap; do
 		expect 7 'byte 1' 'linked statically' \
 			"$onecopy" run $heap --stats "$build/tests/inputs/oc_plain_static"
 	else
-		left_out=$((left_out + 1))
+		left_out+=("there is no static C library")
 	fi
 	cp "$build/tests/inputs/oc_plain" "$dir/setuid" && chmod 4755 "$dir/setuid"
 	other_user 7 'user 0, byte 1' 'is set-user-ID' "$onecopy" run $heap --stats "$dir/setuid"
 done
 
-[ "$failed" -eq 0 ] && echo "$rows surroundings, each endured; $left_out could not be set up here"
+[ ${#left_out[@]} -eq 0 ] || printf 'skipped: %s\n' "${left_out[@]}"
+[ "$failed" -eq 0 ] && echo "$rows surroundings, each endured"
 exit "$failed"

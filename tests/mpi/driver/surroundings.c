@@ -224,13 +224,15 @@ SCENARIO(memory_limit)
 	verdict_done("memory_limit: in a memory group of %s MiB all is served\n", words[0]);
 }
 
-/* files RANKS LIMIT: each rank has so few descriptors. */
+/* files RANKS LIMIT [map]: each rank has so few descriptors; with map, too few for a shared heap. */
 SCENARIO(files)
 {
 	int ranks = driver_ranks(words[0]);
-	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
+	struct job job;
 
+	job_shares_heaps = words[1] && words[2] && !strcmp(words[2], "map");
+	job = job_mpi(ranks, NULL);
 	job_set(&job, "OC_TEST_STOCK=1");
 	job_add_shell(&job, job_text("ulimit -n %s; exec \"$@\"", words[1]));
 	job_add(&job, "sh");
@@ -239,6 +241,8 @@ SCENARIO(files)
 	if (verdict_run(&job, &result, "few descriptors"))
 		check_served(&result, verdict_served(&result, NULL, NULL, NULL),
 			     "Too many open files");
+	if (job_shares_heaps && !strstr(result.output, "the limit of open files (ulimit -n) is"))
+		verdict_fail(&result, "why there is no shared heap is not said");
 	verdict_done("files: %d ranks with %s descriptors each: every byte right\n", ranks,
 		     words[1]);
 	job_free(&result);
