@@ -269,7 +269,7 @@ static bool may_fail(struct asked *a, size_t rounds, double limit)
 }
 
 /*
- * asked RANKS: what others ask of ranks that wait in our collectives takes at most a fifth longer
+ * asked RANKS [map]: what others ask of ranks that wait in our collectives takes at most a fifth longer
  * than where they wait in the MPI's, in rounds, in each of which both run one after the other.
  * There are more rounds until it does, as whatever else is busy hits both, or until none to come
  * could let it fail. After the last, it fails where the whole interval of the median over the
@@ -284,6 +284,7 @@ SCENARIO(asked)
 	int ranks = driver_ranks(words[0]), count[2], above, late = 0;
 	size_t rounds = 0;
 
+	job_shares_heaps = words[0] && words[1] && !strcmp(words[1], "map");
 	do {
 		/* Each goes first in every other round. */
 		for (size_t i = 0; i < 2; i++)
@@ -315,8 +316,8 @@ SCENARIO(asked)
 				     "as without onecopy, in the median of %zu rounds",
 				     asked[k].name, ratio.median, ratio.low, ratio.high, rounds);
 	}
-	verdict_done("asked: %d ranks, %zu rounds: %.2f [%.2f, %.2f] times the MPI's time (%s)\n",
-		     ranks, rounds, latest.median, latest.low, latest.high, asked[late].name);
+	verdict_done("asked: %d ranks%s, %zu rounds: %.2f [%.2f, %.2f] times the MPI's time (%s)\n",
+		     ranks, job_shares_heaps ? " with heaps" : "", rounds, latest.median, latest.low, latest.high, asked[late].name);
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
