@@ -54,6 +54,8 @@ static int every_term(void **state)
 	give("machine.package_cores", 32);
 	give("machine.cache_cores", 4);
 	give("machine.domain_cores", 32);
+	give("cma.beta_across", 1.4);
+	give("cma.gamma_across", 1.3);
 	give("domain", 1 / 80e9);
 	give("domain.cache", 1 / 90e9);
 	return 0;

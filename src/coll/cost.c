@@ -443,6 +443,19 @@ void oci_cost_all_bytes(struct oci_costing *c, double before, double times)
 		c->cost.bytes = before + least;
 }
 
+void oci_cost_copies_tree(struct oci_costing *c, uint32_t k)
+{
+	double have = 1, ranks = c->shape->size, domains = c->domains;
+
+	while (have < ranks) {
+		double copiers = fmin(have * k, ranks - have);
+		double users = copiers / domains * (2 - 1 / domains);
+
+		copies(c, OCI_MODEL_PULL, 1, c->shape->bytes, k, fmax(users, k));
+		have += copiers;
+	}
+}
+
 void oci_cost_piecewise(struct oci_costing *c, double times, size_t piece, double copiers)
 {
 	c->whole = c->shape->bytes;

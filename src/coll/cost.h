@@ -106,6 +106,10 @@ void oci_cost_flags(struct oci_costing *c, double flags);
 void oci_cost_flag_row(struct oci_costing *c, double flags);
 void oci_cost_ops(struct oci_costing *c, double ops);
 
+/* All of a Bcast to the ranks of a tree: in each round every rank that has it is read by k others,
+ * so more and more copies at once share the memory domains. */
+void oci_cost_copies_tree(struct oci_costing *c, uint32_t k);
+
 /* What copies have cost since cost.bytes was `before` is no less than the memory domains need where
  * the ranks move so many messages at the same time, which no cache holds. */
 void oci_cost_all_bytes(struct oci_costing *c, double before, double times);

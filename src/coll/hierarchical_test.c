@@ -34,7 +34,18 @@ bool __wrap_oci_topo_self(struct oci_topo_place *place, uint32_t ranks)
 
 static int every_root(struct oc_team *team, void *arg)
 {
-	static const enum oc_collective all[] = { OC_BARRIER, OC_BCAST, OC_REDUCE, OC_ALLREDUCE };
+	static const struct {
+		enum oc_collective collective;
+		const char *algorithm;
+	} all[] = {
+		{ OC_BARRIER, "tree" },
+		{ OC_BCAST, "hierarchical:4096" },
+		{ OC_BCAST, "scatter-ring-near" },
+		{ OC_REDUCE, "hierarchical:4096" },
+		{ OC_ALLREDUCE, "hierarchical:4096" },
+		{ OC_ALLGATHER, "gather-hierarchical:4096" },
+		{ OC_ALLGATHER, "ring-near" },
+	};
 	static const size_t sizes[] = { 4, 0, 12000, 200000 };
 	struct oct_memory memory = { 0 };
 	uint32_t size = oc_team_size(team);
@@ -42,19 +53,19 @@ static int every_root(struct oc_team *team, void *arg)
 
 	(void)arg;
 	for (unsigned int c = 0; c < sizeof(all) / sizeof(all[0]); c++) {
-		bool reduces = oci_is_reduction(all[c]);
+		enum oc_collective collective = all[c].collective;
+		bool reduces = oci_is_reduction(collective);
 		unsigned int kinds = reduces ? 2 : 1;
 
-		if (oc_team_force(team, oci_collective_name(all[c]),
-				  all[c] == OC_BARRIER ? "tree" : "hierarchical:4096"))
+		if (oc_team_force(team, oci_collective_name(collective), all[c].algorithm))
 			return 3;
 		for (unsigned int i = 0; i < 4 * 2 * kinds * size; i++, n++) {
 			struct oct_spec spec = {
-				.collective = all[c],
+				.collective = collective,
 				.n = n,
 				.bytes = sizes[i % 4],
 				.op = i / 8 % 2 ? &oct_composition : &oct_sum,
-				.root = oci_is_rooted(all[c]) ? i / 8 / kinds % size : 0,
+				.root = oci_is_rooted(collective) ? i / 8 / kinds % size : 0,
 				.in_place = reduces && n % 2,
 			};
 

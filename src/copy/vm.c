@@ -51,6 +51,9 @@ static bool can_reach(const struct oci_found *found, struct oci_mapping *mapping
 	return true;
 }
 
+/* In one call the kernel moves so many bytes at most (MAX_RW_COUNT). */
+#define KERNEL_MOST ((size_t)0x7ffff000)
+
 static ssize_t copy(pid_t pid, bool push, const struct iovec *local, unsigned int locals,
 		    const struct iovec *remote, unsigned int remotes)
 {
@@ -58,6 +61,10 @@ static ssize_t copy(pid_t pid, bool push, const struct iovec *local, unsigned in
 	struct oci_found *found = oci_found_get(pid, &mapping);
 	size_t mine = sum(local, locals), theirs = sum(remote, remotes), moved;
 
+	if (found && mine > KERNEL_MOST && theirs > KERNEL_MOST) {
+		oci_found_put(found);
+		return -1 - OCI_VM_FORM;
+	}
 	if (!found)
 		return -1 - OCI_VM_NO_HEAP;
 	if (!can_reach(found, mapping, remote, remotes)) {
@@ -102,8 +109,7 @@ void oci_vm_serve(void)
 
 /* From here on both ends copy. */
 #define SHARE_LEAST ((size_t)64 << 10)
-/* More than the kernel moves in one call (MAX_RW_COUNT). */
-#define SHARE_END ((size_t)0x7ffff000 + 1)
+#define SHARE_END (KERNEL_MOST + 1)
 /* The kernel refuses a range that ends in its own part of the address space before it moves any. */
 #define ADDRESS_END ((uint64_t)1 << 47)
 

@@ -9,6 +9,7 @@
 #include "vm.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -293,6 +294,24 @@ TEST(lists_that_cannot_be_read_are_the_kernels_to_refuse)
 	vm_peer_end(peer);
 }
 
+/* The kernel moves 2 GiB less a page in one call. */
+TEST(more_than_the_kernel_moves_at_once_is_cut_where_it_cuts)
+{
+	struct vm_peer *peer = start();
+	uint64_t there = (uint64_t)vm_peer_do(peer, VM_LARGE);
+	uint8_t *here = malloc(VM_LARGE_BYTES);
+	struct call call = { .pid = peer->pid, .locals = 16, .remotes = 16 };
+
+	assert_true(there && here);
+	for (int i = 0; i < 16; i++) {
+		call.local[i] = (struct iovec){ here, VM_LARGE_BYTES };
+		call.remote[i] = (struct iovec){ (void *)(uintptr_t)there, VM_LARGE_BYTES };
+	}
+	assert_int_equal(ask(&call), 0x7ffff000);
+	free(here);
+	vm_peer_end(peer);
+}
+
 /* ---- what the other process does ------------------------------------------------------------ */
 
 TEST(memory_that_the_other_gives_back_is_zero)
@@ -345,6 +364,36 @@ TEST(memory_that_the_other_maps_over_its_heap_is_read)
 
 	vm_peer_do(peer, VM_MAP_OVER);
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP], VM_BYTES), VM_BYTES);
+	vm_peer_end(peer);
+}
+
+/* CAP_SYS_PTRACE, where we have it. */
+static void may_trace(bool may)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	if (may)
+		data[0].effective |= data[0].permitted & 1u << CAP_SYS_PTRACE;
+	else
+		data[0].effective &= ~(1u << CAP_SYS_PTRACE);
+	assert_int_equal(syscall(SYS_capset, &header, data), 0);
+}
+
+TEST(memory_that_we_may_not_read_any_more_is_the_kernels_to_refuse)
+{
+	struct vm_peer *peer = start();
+	uint8_t here[100];
+	struct call write = one(peer->pid, true, here, peer->place[VM_HEAP], sizeof(here));
+
+	vm_peer_do(peer, VM_HIDE);
+	may_trace(false);
+	usleep(20000);
+	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP], VM_BYTES), -EPERM);
+	assert_int_equal(ask(&write), -1);
+	assert_int_equal(errno, EPERM);
+	may_trace(true);
 	vm_peer_end(peer);
 }
 

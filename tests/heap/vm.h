@@ -8,13 +8,13 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-enum { VM_BYTES = 64 << 10 };
+enum { VM_BYTES = 64 << 10, VM_LARGE_BYTES = 144 << 20 };
 
 /* Kinds of memory, VM_BYTES each: of malloc, static, a mapping; and from VM_HOLED on those in which
  * pages are forbidden or missing: of malloc, of a mapping. VM_END: the end of the arena. */
 enum { VM_HEAP, VM_DATA, VM_MAPPING, VM_HOLED, VM_HOLED_MAPPING, VM_PLACES, VM_END = VM_PLACES };
 
-/* What it does with VM_HEAP. Those below VM_FORK answer 0, those from there on a process. */
+/* What it does with VM_HEAP. Those below VM_LARGE answer 0, those from VM_FORK on a process. */
 enum vm_action {
 	VM_DONTNEED,  /* madvise(): all of it */
 	VM_REWRITE,   /* another pattern */
@@ -26,7 +26,9 @@ enum vm_action {
 	VM_MAP_OVER,  /* private memory with other bytes in place of it */
 	VM_REAP,      /* ends its child */
 	VM_OPEN_OURS, /* has our heap's file open, at a lower number than its own */
+	VM_HIDE,      /* only who may trace all reads its memory from now on */
 	VM_EXEC,      /* becomes another program: this one, with places of its own */
+	VM_LARGE,     /* where VM_LARGE_BYTES of malloc are */
 	VM_FORK,      /* a child, whose copy has other bytes */
 	VM_FORK_RAW,  /* by the system call */
 	VM_VFORK,     /* a child that shares all of its memory */

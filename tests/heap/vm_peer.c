@@ -7,8 +7,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -176,6 +178,10 @@ static int64_t act(enum vm_action action)
 		return waitpid(child, NULL, 0) == child ? 0 : -1;
 	case VM_OPEN_OURS:
 		return open_heap_of_parent();
+	case VM_HIDE:
+		return prctl(PR_SET_DUMPABLE, 0);
+	case VM_LARGE:
+		return (int64_t)(uintptr_t)malloc(VM_LARGE_BYTES);
 	case VM_FORK:
 	case VM_FORK_RAW:
 	case VM_VFORK:
@@ -295,7 +301,7 @@ int64_t vm_peer_do(struct vm_peer *peer, enum vm_action action)
 		return 0;
 	}
 	answer = hear(peer);
-	CHECK(action >= VM_FORK ? answer > 0 : !answer);
+	CHECK(action >= VM_LARGE ? answer > 0 : !answer);
 	return answer;
 }
 

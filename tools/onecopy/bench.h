@@ -58,7 +58,7 @@ struct bench_choice {
 	bool no_check, gate;
 	bool everything;		 /* within a quarter of an hour, or: */
 	bool night;			 /* in as many hours as it takes */
-	bool shared_heap, better, limit; /* what else takes turns */
+	bool shared_heap, better, two_copies, limit; /* what else takes turns */
 	const char *program;		 /* NULL: ours */
 };
 

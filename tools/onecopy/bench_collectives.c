@@ -10,7 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { CONFIG_STOCK, CONFIG_ONECOPY, CONFIG_CONTROL, CONFIG_HEAP, CONFIG_OTHER, CONFIG_LIMIT };
+enum {
+	CONFIG_STOCK,
+	CONFIG_ONECOPY,
+	CONFIG_CONTROL,
+	CONFIG_HEAP,
+	CONFIG_OTHER,
+	CONFIG_TWO_COPIES,
+	CONFIG_LIMIT
+};
 enum { CONFIGS = CONFIG_LIMIT + 1, LARGE_BYTES = 64 << 10 };
 
 static const struct variant variants[CONFIGS] = {
@@ -19,6 +27,7 @@ static const struct variant variants[CONFIGS] = {
 	[CONFIG_CONTROL] = { .name = "control" },
 	[CONFIG_HEAP] = { .name = "shared heap", .onecopy = true, .shared_heap = true },
 	[CONFIG_OTHER] = { .name = "other stock" },
+	[CONFIG_TWO_COPIES] = { .name = "two copies", .two_copies = true },
 	[CONFIG_LIMIT] = { .name = "memcpy" },
 };
 
@@ -250,7 +259,9 @@ static bool takes_turns(int config)
 	const struct bench_choice *o = compare.options;
 
 	return config < CONFIG_HEAP || (config == CONFIG_HEAP && o->shared_heap) ||
-	       (config == CONFIG_OTHER && o->better) || (config == CONFIG_LIMIT && o->limit);
+	       (config == CONFIG_OTHER && o->better) ||
+	       (config == CONFIG_TWO_COPIES && o->two_copies) ||
+	       (config == CONFIG_LIMIT && o->limit);
 }
 
 /* So long that the rounds that have all cells take half of the time. */
@@ -423,6 +434,27 @@ static void compare_place(const struct place *place, int config)
 	c->group_count = sizeof(groups) / sizeof(groups[0]);
 }
 
+/* What the papers compare with is an MPI that copies twice, through shared memory. */
+static void compare_with_two_copies(const struct place *place, int config)
+{
+	const struct job *job = place->job;
+	const char *name = variants[config].name;
+	struct comparison *c = results_compare(compare.results, group_of(place),
+					       variants[CONFIG_TWO_COPIES].name, name);
+
+	c->title = results_text(compare.results, "%zu ranks, %s, %s against two copies, %s",
+				job->ranks, launcher_info(job->mpi)->name, name,
+				bench_ways[place->way].name);
+	c->about = results_text(compare.results,
+				"us: %s. ratio: two copies through shared memory/%s.",
+				bench_ways[place->way].about, name);
+	c->stem = results_text(compare.results, "%s-two-copies-%d", place->stem, config);
+	c->floor = 0; /* what the MPI loses by single copies is nobody's loss here */
+	c->groups[0] = (struct group){ .name = "all cells but barrier", .has = moves_bytes };
+	c->groups[1] = (struct group){ .name = "cells of 64 KiB and more", .has = is_large };
+	c->group_count = 2;
+}
+
 static void say_cell(const char *what, const struct comparison *c, const struct compared *cell)
 {
 	char at[32];
@@ -500,6 +532,9 @@ void bench_collectives_end(struct bench *bench)
 		compare_place(&compare.places[i], CONFIG_ONECOPY);
 		if (o->shared_heap)
 			compare_place(&compare.places[i], CONFIG_HEAP);
+		for (int config = CONFIG_STOCK; config <= CONFIG_HEAP; config++)
+			if (o->two_copies && takes_turns(config) && config != CONFIG_CONTROL)
+				compare_with_two_copies(&compare.places[i], config);
 	}
 }
 

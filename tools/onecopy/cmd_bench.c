@@ -197,6 +197,10 @@ const struct option_set bench_options = {
 			{ "better", 0, NULL,
 			  "The other of Open MPI and MPICH takes turns, too: stock is the faster one of each cell",
 			  AT(better) },
+			{ "two-copies", 0, NULL,
+			  "The MPI with two copies through shared memory takes turns, too: what its own single copies "
+			  "gain, and onecopy's, as in papers",
+			  AT(two_copies) },
 			{ "limit", 0, NULL,
 			  "memcpy takes turns, too, of the bytes that each collective has to move, by all cores that "
 			  "can help: how far each cell is from the physical limit",
@@ -263,7 +267,7 @@ static void check_whose(const struct bench_choice *o)
 	bool of_collectives = memchr(o->ways, true, sizeof(o->ways)) || o->iterations ||
 			      o->mode != BUFFERS_ROTATED || o->no_check || o->gate ||
 			      o->everything || o->night || o->shared_heap || o->better ||
-			      o->limit || o->program;
+			      o->two_copies || o->limit || o->program;
 
 	only(o, BENCH_P2P, o->touch, "--touch", "'p2p' takes");
 	only(o, BENCH_OVERLAP, o->spare, "--spare", "'overlap' takes");

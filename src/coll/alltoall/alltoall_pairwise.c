@@ -10,8 +10,8 @@
  * point-to-point: the same as messages between two ranks would do it, one of the baselines of paper
  * 002, Figure 9: in step i each rank tells its target that a block is ready to send, this answers
  * that it is clear to send and where, the block is written in one copy, and a last flag says that
- * it is there. Wins never: it is here to be compared with, as what a single copy gives without a
- * collective's knowledge. It writes where pairwise reads, so their difference is not that of the
+ * it is there: what a single copy gives without a collective's knowledge. Wins by mapped memory
+ * where ranks share cores (rows.c). It writes where pairwise reads, so their difference is not that of the
  * handshake alone where the two directions are not alike (docs/results/reads-and-writes.csv).
  * Cost: T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s) + 3 T_flag).
  *

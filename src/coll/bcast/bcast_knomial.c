@@ -49,12 +49,10 @@ static void cost(struct oci_costing *c)
 {
 	uint32_t p = c->shape->size, k = c->parameter < p ? c->parameter : p - 1;
 	uint32_t rounds = oci_cost_rounds(p, k + 1);
-	double before = c->cost.bytes;
 
 	/* In each round a flag says that the data is there, or that a sibling has it. */
 	oci_cost_flags(c, rounds);
-	oci_cost_copies(c, OCI_MODEL_PULL, rounds, c->shape->bytes, k);
-	oci_cost_all_bytes(c, before, p - 1.0);
+	oci_cost_copies_tree(c, k);
 	oci_cost_flag_row(c, k);
 	oci_cost_ops(c, 3.0 * rounds + k);
 }
