@@ -115,6 +115,13 @@ OC_API int oc_team_dead_rank(const struct oc_team *team);
 OC_API int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm);
 
 /*
+ * Calls that a word or a tuning file leaves to the MPI are run by this team after all, by the
+ * algorithm that measurements or the model name: for teams whose calls are parts of others. Alike on
+ * all members, before the first call.
+ */
+OC_API void oc_team_serve_all(struct oc_team *team);
+
+/*
  * 1: the team is ready and runs such calls; 0: they are handed back. Alike on all members, at the
  * same place among their calls. The call's buffers are not looked at.
  */

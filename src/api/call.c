@@ -294,8 +294,12 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.in_place = trades(call),
 	};
 
-	return oci_select(&shape, team->model, &team->forced[call->collective], &team->choices,
-			  NULL);
+	struct oci_choice choice = oci_select(&shape, team->model, &team->forced[call->collective],
+					      &team->choices, NULL);
+
+	if (choice.algorithm == OCI_CHOICE_MPI && team->serves_all)
+		choice = oci_select_ours(&shape, team->model);
+	return choice;
 }
 
 static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *call,

@@ -41,6 +41,7 @@ struct oc_team {
 	struct oci_forced forced[OC_COLLECTIVES];
 	const struct oci_model *model; /* its hash is agreed at creation */
 	struct oci_choices choices;    /* by the model */
+	bool serves_all;	       /* what would be the MPI's, too */
 	/*
 	 * The last decision for each collective, as an execution ready but for its number and
 	 * buffers: programs call the same again and again.

@@ -240,6 +240,11 @@ int oc_team_dead_rank(const struct oc_team *team)
 	return team->team.dead_rank;
 }
 
+void oc_team_serve_all(struct oc_team *team)
+{
+	team->serves_all = true;
+}
+
 int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm)
 {
 	const char *expected = "";

@@ -215,6 +215,15 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_mod
 	return oci_by_rows(shape);
 }
 
+struct oci_choice oci_select_ours(const struct oci_shape *shape, const struct oci_model *model)
+{
+	struct oci_choice choice = oci_by_rows(shape);
+
+	if (choice.algorithm == OCI_CHOICE_MPI)
+		by_model(shape, model, &choice);
+	return choice;
+}
+
 int oci_cell_check(const char *collective, const char *algorithm, const char **expected)
 {
 	static __thread char names[256];

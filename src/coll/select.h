@@ -38,6 +38,9 @@ struct oci_choice oci_select(const struct oci_shape *shape, const struct oci_mod
 			     const struct oci_forced *forced, struct oci_choices *kept,
 			     enum oci_decided *decided);
 
+/* The same where nothing is left to the MPI: without what is forced or in a file's cell. */
+struct oci_choice oci_select_ours(const struct oci_shape *shape, const struct oci_model *model);
+
 /* All that fit and have a closed form, with their costs. Returns how many. */
 #define OCI_TRIES_MOST 16
 #define OCI_CANDIDATES_MOST 128

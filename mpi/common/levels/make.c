@@ -93,7 +93,12 @@ static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l, struct o
 	if (alone)
 		return true;
 	memcpy(lane->node->forced, self->forced, sizeof(self->forced));
-	return oci_mpi_team(lane->node);
+	if (!oci_mpi_team(lane->node))
+		return false;
+	/* Parts are not what was left to the MPI, and on a node the leader's side of some is bytes,
+	 * the others' the program's types: what teams take as one, not every algorithm of MPIs. */
+	oc_team_serve_all(lane->node->team);
+	return true;
 }
 
 /* NULL: refused, on all members alike. `able`: this rank is ready for it. */

@@ -65,23 +65,6 @@ static bool is_mpis(const struct oci_mpi_comm *self, enum oc_collective collecti
 	return !strcmp(self->forced[collective], "mpi") || oc_levels_refusal(collective, 0, 0);
 }
 
-/*
- * On a node the leader's side of these parts is bytes, and the others' the program's types. Teams
- * take that as one; not every algorithm of the MPI's does (docs/adr/0029).
- */
-static bool has_part_of_mpis(const struct oci_mpi_comm *self, enum oc_collective collective)
-{
-	switch (collective) {
-	case OC_ALLGATHER:
-	case OC_ALLGATHERV:
-		return is_mpis(self, OC_BCAST) || is_mpis(self, OC_GATHER);
-	case OC_ALLTOALL:
-		return is_mpis(self, OC_GATHER) || is_mpis(self, OC_SCATTER);
-	default:
-		return false;
-	}
-}
-
 const char *oci_levels_refusal(const struct plan *p)
 {
 	const struct oci_mpi_comm *self = p->comm;
@@ -99,7 +82,7 @@ const char *oci_levels_refusal(const struct plan *p)
 	if (oci_is_reduction(c->collective) &&
 	    (!oci_port_op_id(c->op) || !oci_port_op_commutes(c->op)))
 		return OWN_OPERATION;
-	if (is_mpis(self, c->collective) || has_part_of_mpis(self, c->collective))
+	if (is_mpis(self, c->collective))
 		return "the MPI's own algorithm was chosen for this size";
 	return oc_levels_refusal(c->collective, bytes, !p->waits);
 }
@@ -239,10 +222,12 @@ int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *cal
 
 	if (self->making)
 		return OC_HAND_BACK;
-	if (OCI_UNLIKELY(self->wants_lanes) && two_levels[call->function])
-		oci_levels_make_lanes(self);
+	/* Before anything that waits: from what moves nothing the MPI lets some ranks go at once.
+	 */
 	if (!oci_levels_survey(&p, self, call, true))
 		return MPI_SUCCESS;
+	if (OCI_UNLIKELY(self->wants_lanes) && two_levels[call->function])
+		oci_levels_make_lanes(self);
 	reason = oci_levels_refusal(&p);
 	if (!reason) {
 		p.l = oci_levels_of(self);
