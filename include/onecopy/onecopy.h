@@ -116,8 +116,8 @@ OC_API int oc_team_force(struct oc_team *team, const char *collective, const cha
 
 /*
  * Calls that a word or a tuning file leaves to the MPI are run by this team after all, by the
- * algorithm that measurements or the model name: for teams whose calls are parts of others. Alike on
- * all members, before the first call.
+ * algorithm that measurements or the model name: for teams whose calls are parts of others. Alike
+ * on all members, before the first call.
  */
 OC_API void oc_team_serve_all(struct oc_team *team);
 

@@ -56,10 +56,10 @@ struct bench_choice {
 	long iterations; /* 0: as the program has it */
 	enum buffer_mode mode;
 	bool no_check, gate;
-	bool everything;		 /* within a quarter of an hour, or: */
-	bool night;			 /* in as many hours as it takes */
+	bool everything;			     /* within a quarter of an hour, or: */
+	bool night;				     /* in as many hours as it takes */
 	bool shared_heap, better, two_copies, limit; /* what else takes turns */
-	const char *program;		 /* NULL: ours */
+	const char *program;			     /* NULL: ours */
 };
 
 struct bench {

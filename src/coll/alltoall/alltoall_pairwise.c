@@ -11,9 +11,10 @@
  * 002, Figure 9: in step i each rank tells its target that a block is ready to send, this answers
  * that it is clear to send and where, the block is written in one copy, and a last flag says that
  * it is there: what a single copy gives without a collective's knowledge. Wins by mapped memory
- * where ranks share cores (rows.c). It writes where pairwise reads, so their difference is not that of the
- * handshake alone where the two directions are not alike (docs/results/reads-and-writes.csv).
- * Cost: T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s) + 3 T_flag).
+ * where ranks share cores (rows.c). It writes where pairwise reads, so their difference is not that
+ * of the handshake alone where the two directions are not alike
+ * (docs/results/reads-and-writes.csv). Cost: T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s) + 3
+ * T_flag).
  *
  * In place, the blocks of each two ranks change places (TRADE), half of the bytes moved by either;
  * with whom a rank trades in step i is then the same for both also where p is no power of two.

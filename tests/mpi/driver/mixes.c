@@ -269,10 +269,10 @@ static bool may_fail(struct asked *a, size_t rounds, double limit)
 }
 
 /*
- * asked RANKS [map]: what others ask of ranks that wait in our collectives takes at most a fifth longer
- * than where they wait in the MPI's, in rounds, in each of which both run one after the other.
- * There are more rounds until it does, as whatever else is busy hits both, or until none to come
- * could let it fail. After the last, it fails where the whole interval of the median over the
+ * asked RANKS [map]: what others ask of ranks that wait in our collectives takes at most a fifth
+ * longer than where they wait in the MPI's, in rounds, in each of which both run one after the
+ * other. There are more rounds until it does, as whatever else is busy hits both, or until none to
+ * come could let it fail. After the last, it fails where the whole interval of the median over the
  * collectives lies above, and where one collective was above in every round.
  */
 SCENARIO(asked)
@@ -317,7 +317,8 @@ SCENARIO(asked)
 				     asked[k].name, ratio.median, ratio.low, ratio.high, rounds);
 	}
 	verdict_done("asked: %d ranks%s, %zu rounds: %.2f [%.2f, %.2f] times the MPI's time (%s)\n",
-		     ranks, job_shares_heaps ? " with heaps" : "", rounds, latest.median, latest.low, latest.high, asked[late].name);
+		     ranks, job_shares_heaps ? " with heaps" : "", rounds, latest.median,
+		     latest.low, latest.high, asked[late].name);
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */

@@ -224,7 +224,8 @@ SCENARIO(memory_limit)
 	verdict_done("memory_limit: in a memory group of %s MiB all is served\n", words[0]);
 }
 
-/* files RANKS LIMIT [map]: each rank has so few descriptors; with map, too few for a shared heap. */
+/* files RANKS LIMIT [map]: each rank has so few descriptors; with map, too few for a shared heap.
+ */
 SCENARIO(files)
 {
 	int ranks = driver_ranks(words[0]);
