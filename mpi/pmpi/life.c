@@ -2,8 +2,9 @@
 /*
  * From MPI_Init to MPI_Finalize. Before and after, every call goes to the MPI as it is.
  *
- * MPI_Init exchanges, with one PMPI_Allgather, who is on which node and takes part. So all
- * processes of a job need this library, or none; a process with ONECOPY=off, or whose MPI moves
+ * MPI_Init exchanges, with one PMPI_Iallgather, who is on which node and takes part. So all
+ * processes of a job need this library, or none: where one has it not, the others wait for it, and
+ * say so. A process with ONECOPY=off, or whose MPI moves
  * device memory, takes part in this, and no communicator that it is in is served.
  *
  * A program without a collective pays for what is here. So a rank says 16 bytes, which MPICH
@@ -12,7 +13,9 @@
  */
 #include "pmpi.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct oci_pmpi_job oci_pmpi_job = { .self = MPI_COMM_NULL };
 
@@ -40,18 +43,56 @@ static bool moves_device_memory(void)
 	return moves;
 }
 
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Some hosts start their processes seconds later than others; one that lacks this library never
+ * comes. */
+#define LATE_S 5
+
+static int await_all(MPI_Request *request, int rank)
+{
+	int done = 0, error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
+	double end_s = !error && !done ? now_s() + LATE_S : 0;
+
+	while (!error && !done) {
+		sched_yield();
+		error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
+		if (error || done || !end_s || now_s() < end_s)
+			continue;
+		end_s = 0;
+		if (!rank)
+			oci_mpi_warn(
+				"MPI_Init has waited %d s for processes that have not come: on a "
+				"host that lacks this library they never will, and the dynamic "
+				"linker has said there that it cannot be preloaded; install onecopy "
+				"in one place on all hosts of the job, or run it without",
+				LATE_S);
+	}
+	return error;
+}
+
 /* Who is here, and whether everyone is: the latter alike on all, as it compares with rank 0. */
 static int exchange(struct oci_pmpi_job *job)
 {
 	/* 0: takes part in nothing, as does a process that does not know its node. */
 	bool out = oci_mpi_switched_off() || moves_device_memory();
 	struct oci_pmpi_place me = { out ? 0 : oc_node(), oc_levels() }, *all;
+	MPI_Request request;
 	int error;
 
 	all = job->place = calloc((size_t)job->size, sizeof(*all));
 	if (!all)
 		return MPI_ERR_NO_MEM;
-	error = PMPI(Allgather)(&me, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, MPI_COMM_WORLD);
+	error = PMPI(Iallgather)(&me, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, MPI_COMM_WORLD,
+				 &request);
+	if (!error)
+		error = await_all(&request, job->rank);
 	job->together = !error;
 	job->node_ranks = 0;
 	for (int r = 0; r < job->size && !error; r++) {

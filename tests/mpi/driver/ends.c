@@ -71,6 +71,28 @@ SCENARIO(signals)
 		     "driver ends its job\n");
 }
 
+/* lacking RANKS: MPICH's last rank, as on a host without the library. The others wait, and say why.
+ */
+SCENARIO(lacking)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job job = job_mpi(ranks, NULL);
+	struct job_result result;
+
+	job_add_shell(&job,
+		      job_text("[ $PMI_RANK = %d ] && unset LD_PRELOAD; exec timeout 6 \"$@\"",
+			       ranks - 1));
+	job_add(&job, "sh");
+	job_add_program(&job, "bytes");
+	job_run(&job, &result);
+	if (verdict_count(&result, "processes that have not come") != 1)
+		verdict_fail(&result, "why MPI_Init waits was not said once");
+	verdict_done(
+		"lacking: %d ranks, one without the library: what the others wait for is said\n",
+		ranks);
+	job_free(&result);
+}
+
 /* hung RANKS FILE: a job of which one rank stays out of a collective. For `report`. */
 SCENARIO(hung)
 {
