@@ -276,7 +276,7 @@ static bool held_under_way(const struct pool *pool, const struct oci_team *team,
 
 static bool starved(void)
 {
-	return kept.refused_ns - kept.refused_since_ns >= OCI_STARVED_NS;
+	return kept.refused_ns && kept.refused_ns - kept.refused_since_ns >= OCI_STARVED_NS;
 }
 
 /* One of those that the team is guaranteed, when this operation is its oldest. NULL: it is not, or

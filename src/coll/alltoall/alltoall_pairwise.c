@@ -13,8 +13,9 @@
  * it is there: what a single copy gives without a collective's knowledge. Wins by mapped memory
  * where ranks share cores (rows.c). It writes where pairwise reads, so their difference is not that
  * of the handshake alone where the two directions are not alike
- * (docs/results/reads-and-writes.csv). Cost: T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s) + 3
- * T_flag).
+ * (docs/results/reads-and-writes.csv).
+ *
+ * Cost: T_memcpy + (p - 1) (alpha + n beta + l ceil(n / s) + 3 T_flag).
  *
  * In place, the blocks of each two ranks change places (TRADE), half of the bytes moved by either;
  * with whom a rank trades in step i is then the same for both also where p is no power of two.
