@@ -109,12 +109,14 @@ run_tests() {
 			END { if (!found) print "it does not say why" }' \
 			"build/$name/Testing/Temporary/LastTest.log")"
 	done < <(sed -nE 's/^[[:space:]]*[0-9]+ - ([^ ]+) \(Skipped\).*/\1/p' "$log")
-	# Parts of what passed.
-	parts+=$(awk -v build="$name" '
-		/^[0-9]+\/[0-9]+ Testing: / { test = $3; said = "" }
-		/^skipped: / && !index(said, $0) { said = said "in part " build "/" test ": " substr($0, 10) "\n" }
-		/^Test Passed\.$/ { printf "%s", said; said = "" }' \
-		"build/$name/Testing/Temporary/LastTest.log")$'\n'
+	# Parts of what passed, each reason once; whole ones are above.
+	parts+=$(whole=$skips awk -v build="$name" '
+		/^[0-9]+\/[0-9]+ Testing: / { test = $3 }
+		sub(/^skipped: /, "") && !index(ENVIRON["whole"], "skipped " test ": ") && !seen[test, $0]++ {
+			print "skipped in part " build "/" test ": " $0
+		}
+		END { print "." }' "build/$name/Testing/Temporary/LastTest.log")
+	parts=${parts%.} # $() would take the last newline
 	passed=$((passed + total - bad - (skipped - before)))
 	failed=$((failed + bad))
 }

@@ -239,9 +239,17 @@ static inline int map_at(uint64_t cookie, uint64_t offset, uint64_t length, unsi
 /* As soon as nobody needs them any more. */
 static inline bool pinned_becomes(uint64_t pages)
 {
-	for (int i = 0; i < 300 && counters().pages_pinned_now != pages; i++)
+	uint64_t now = counters().pages_pinned_now, before = now;
+
+	/* As long as it gets less: a busy machine's engines take their time. */
+	for (int idle = 0; now != pages && idle < 1000; idle++) {
 		usleep(10000);
-	return counters().pages_pinned_now == pages;
+		now = counters().pages_pinned_now;
+		if (now != before)
+			idle = 0;
+		before = now;
+	}
+	return now == pages;
 }
 
 #endif

@@ -87,7 +87,7 @@ struct comparison {
 	unsigned int group;
 	/* Series. NULL: there is none. Of stock and other the better one of each cell counts. */
 	const char *subject, *stock, *other, *control, *limit;
-	double floor; /* a cell is lost below it */
+	double floor; /* a cell is lost below it; 0: none is */
 	struct group groups[GROUPS_MOST];
 	unsigned int group_count;
 	const char *note; /* behind the table; "" at first */

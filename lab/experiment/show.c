@@ -169,7 +169,8 @@ static void comparison_print(const struct results *results, const struct compari
 		add_compared(&table, comparison, &comparison->cells[i]);
 	put_table(&table, out);
 	put_groups(comparison, out);
-	put_lost(results, comparison, out);
+	if (comparison->floor > 0)
+		put_lost(results, comparison, out);
 	put_text(comparison->note, out);
 }
 

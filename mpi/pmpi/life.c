@@ -3,9 +3,9 @@
  * From MPI_Init to MPI_Finalize. Before and after, every call goes to the MPI as it is.
  *
  * MPI_Init exchanges, with one PMPI_Iallgather, who is on which node and takes part. So all
- * processes of a job need this library, or none: where one has it not, the others wait for it, and
- * say so. A process with ONECOPY=off, or whose MPI moves
- * device memory, takes part in this, and no communicator that it is in is served.
+ * processes of a job need this library, or none: where one lacks it, the others wait for it, and
+ * say so. A process with ONECOPY=off, or whose MPI moves device memory, takes part in this, and no
+ * communicator that it is in is served.
  *
  * A program without a collective pays for what is here. So a rank says 16 bytes, which MPICH
  * sends at once: for the 260 of MPI_Comm_dup, or for longer words, ranks first map each other's
@@ -55,7 +55,8 @@ static double now_s(void)
  * comes. */
 #define LATE_S 5
 
-static int await_all(MPI_Request *request, int rank)
+/* `speaks`: says what is waited for. */
+static int await_all(MPI_Request *request, bool speaks)
 {
 	int done = 0, error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
 	double end_s = !error && !done ? now_s() + LATE_S : 0;
@@ -66,7 +67,7 @@ static int await_all(MPI_Request *request, int rank)
 		if (error || done || !end_s || now_s() < end_s)
 			continue;
 		end_s = 0;
-		if (!rank)
+		if (speaks)
 			oci_mpi_warn(
 				"MPI_Init has waited %d s for processes that have not come: on a "
 				"host that lacks this library they never will, and the dynamic "
@@ -92,7 +93,8 @@ static int exchange(struct oci_pmpi_job *job)
 	error = PMPI(Iallgather)(&me, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, MPI_COMM_WORLD,
 				 &request);
 	if (!error)
-		error = await_all(&request, job->rank);
+		/* One of the first and the last host is likely to have it. */
+		error = await_all(&request, !job->rank || job->rank == job->size - 1);
 	job->together = !error;
 	job->node_ranks = 0;
 	for (int r = 0; r < job->size && !error; r++) {

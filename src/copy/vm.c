@@ -61,12 +61,12 @@ static ssize_t copy(pid_t pid, bool push, const struct iovec *local, unsigned in
 	struct oci_found *found = oci_found_get(pid, &mapping);
 	size_t mine = sum(local, locals), theirs = sum(remote, remotes), moved;
 
-	if (found && mine > KERNEL_MOST && theirs > KERNEL_MOST) {
+	if (!found)
+		return -1 - OCI_VM_NO_HEAP;
+	if (mine > KERNEL_MOST && theirs > KERNEL_MOST) {
 		oci_found_put(found);
 		return -1 - OCI_VM_FORM;
 	}
-	if (!found)
-		return -1 - OCI_VM_NO_HEAP;
 	if (!can_reach(found, mapping, remote, remotes)) {
 		oci_found_put(found);
 		return -1 - OCI_VM_OUTSIDE;

@@ -16,6 +16,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -309,52 +310,44 @@ TEST(a_later_process_and_another_program_are_told_apart)
 	assert_true(!nothing.start && !nothing.program);
 }
 
-/* Where no address is randomised; when it has become the program. */
-static struct oci_os_image image_of(const char *path, int input, pid_t *pid)
+/* A program that gives back what it reads, where no address is randomised; it runs: it has given
+ * something back. */
+static struct oci_os_image image_of(const char *path, int *end, pid_t *pid)
 {
-	struct oci_os_image image, before = { 0 };
-	char link[48], program[64] = "/";
+	int both[2];
+	char byte = 0;
 
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both), 0);
 	*pid = fork();
 	if (!*pid) {
 		personality(ADDR_NO_RANDOMIZE);
-		dup2(input, STDIN_FILENO);
-		execl(path, "cat", "-", NULL);
+		dup2(both[1], STDIN_FILENO);
+		dup2(both[1], STDOUT_FILENO);
+		execl(path, path, NULL);
 		_exit(1);
 	}
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)*pid);
-	while (strcmp(strrchr(program, '/'), strrchr(path, '/')) != 0) {
-		usleep(1000);
-		memset(program, 0, sizeof(program));
-		assert_true(readlink(link, program, sizeof(program) - 1) > 0);
-	}
-	/* Exec sets one of its addresses after the other. */
-	for (image = oci_os_image(*pid); image.program != before.program || !image.program;
-	     image = oci_os_image(*pid)) {
-		before = image;
-		usleep(1000);
-	}
-	return image;
+	close(both[1]);
+	*end = both[0];
+	assert_int_equal(write(*end, "a", 1), 1);
+	assert_int_equal(read(*end, &byte, 1), 1);
+	return oci_os_image(*pid);
 }
 
 TEST(programs_are_told_apart_where_their_stacks_are_alike)
 {
 	struct oci_os_image cat, tee, mixed;
 	pid_t cat_pid, tee_pid;
-	int pipes[2];
+	int ends[2];
 
-	assert_int_equal(pipe(pipes), 0);
-	cat = image_of("/bin/cat", pipes[0], &cat_pid);
-	tee = image_of("/bin/tee", pipes[0], &tee_pid);
+	cat = image_of("/bin/cat", &ends[0], &cat_pid);
+	tee = image_of("/bin/tee", &ends[1], &tee_pid);
 	mixed = (struct oci_os_image){ tee.start, cat.program };
 	assert_true(cat.program && tee.program);
 	assert_true(oci_os_process_ended(tee_pid, &mixed));
 	assert_false(oci_os_process_ended(tee_pid, &tee));
 	assert_false(oci_os_process_ended(cat_pid, &cat));
-	close(pipes[1]);
-	close(pipes[0]);
-	kill(cat_pid, SIGKILL);
-	kill(tee_pid, SIGKILL);
+	close(ends[0]);
+	close(ends[1]);
 	waitpid(cat_pid, NULL, 0);
 	waitpid(tee_pid, NULL, 0);
 }

@@ -16,7 +16,7 @@ enum {
 	CONFIG_CONTROL,
 	CONFIG_HEAP,
 	CONFIG_OTHER,
-	CONFIG_TWO_COPIES,
+	CONFIG_SINGLE_COPIES,
 	CONFIG_LIMIT
 };
 enum { CONFIGS = CONFIG_LIMIT + 1, LARGE_BYTES = 64 << 10 };
@@ -27,7 +27,7 @@ static const struct variant variants[CONFIGS] = {
 	[CONFIG_CONTROL] = { .name = "control" },
 	[CONFIG_HEAP] = { .name = "shared heap", .onecopy = true, .shared_heap = true },
 	[CONFIG_OTHER] = { .name = "other stock" },
-	[CONFIG_TWO_COPIES] = { .name = "two copies", .two_copies = true },
+	[CONFIG_SINGLE_COPIES] = { .name = "single copies" },
 	[CONFIG_LIMIT] = { .name = "memcpy" },
 };
 
@@ -208,10 +208,10 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 {
 	const struct bench_choice *o = compare.options;
 	struct job *job = step->context;
-	const struct variant *variant = &variants[step->at];
+	struct variant variant = variants[step->at];
 	enum launcher mpi = step->at == CONFIG_OTHER ? other_mpi(job->mpi) : job->mpi;
 	char why[512];
-	struct run run = { .variant = variant,
+	struct run run = { .variant = &variant,
 			   .launcher = mpi,
 			   .with = o->with,
 			   .mpirun = mpi == compare.first ? o->mpirun : NULL,
@@ -227,9 +227,11 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 				   " --memcpy" :
 				    /* MPICH 4.0.2's own persistent Scatter delivers what its first
 				     * start found in the buffer. */
-				   !variant->onecopy ? " --trust persistent" :
-						       "";
+				   !variant.onecopy ? " --trust persistent" :
+						      "";
 
+	/* Papers compare with an MPI that copies through shared memory. */
+	variant.two_copies = o->two_copies && step->at <= CONFIG_CONTROL && !variant.onecopy;
 	plan_round(job, round);
 	if (!job->cells)
 		return 0;
@@ -260,7 +262,7 @@ static bool takes_turns(int config)
 
 	return config < CONFIG_HEAP || (config == CONFIG_HEAP && o->shared_heap) ||
 	       (config == CONFIG_OTHER && o->better) ||
-	       (config == CONFIG_TWO_COPIES && o->two_copies) ||
+	       (config == CONFIG_SINGLE_COPIES && o->two_copies) ||
 	       (config == CONFIG_LIMIT && o->limit);
 }
 
@@ -389,8 +391,8 @@ static void compare_place(const struct place *place, int config)
 	const struct bench_choice *o = compare.options;
 	const struct job *job = place->job;
 	const struct bench_way *way = &bench_ways[place->way];
-	bool heap = config == CONFIG_HEAP, over = job->oversubscribed,
-	     openmpi = compare.first == LAUNCH_OPENMPI,
+	bool heap = config == CONFIG_HEAP, mpis = config == CONFIG_SINGLE_COPIES,
+	     over = job->oversubscribed, openmpi = compare.first == LAUNCH_OPENMPI,
 	     several = bench_has_several(o->mpis, LAUNCHERS);
 	struct comparison *c = results_compare(compare.results, group_of(place),
 					       variants[CONFIG_STOCK].name, variants[config].name);
@@ -412,16 +414,21 @@ static void compare_place(const struct place *place, int config)
 	};
 
 	c->title = results_text(compare.results, "%zu ranks, %s%s%s%s%s%s", job->ranks,
-				over ? "sharing cores" : "one a core", heap ? ", shared heaps" : "",
+				over ? "sharing cores" : "one a core",
+				heap ? ", shared heaps" :
+				mpis ? ", the MPI's single copies" :
+				       "",
 				several ? ", " : "", several ? launcher_info(job->mpi)->name : "",
 				place->way ? ", " : "", place->way ? way->name : "");
 	c->about = results_text(
 		compare.results,
-		"%s, %s buffers.%s%s%s\nus: %s. ratio: stock/onecopy, control: stock/stock.%s",
+		"%s, %s buffers.%s%s%s%s\nus: %s. ratio: stock/%s, control: stock/stock.%s",
 		compare.mpi[job->mpi], way->cached ? "the same" : buffer_mode_name(o->mode),
 		o->better ? "\nstock is the faster of this and " : "",
 		o->better ? compare.mpi[other_mpi(job->mpi)] : "",
-		o->better ? " in each cell; * marks the latter." : "", way->about,
+		o->better ? " in each cell; * marks the latter." : "",
+		o->two_copies ? "\nstock copies twice, through shared memory." : "", way->about,
+		mpis ? variants[config].name : "onecopy",
 		o->limit ? "\nmemcpy: what the bytes that have to move take without any "
 			   "waiting, and that in % of the time before it." :
 			   "");
@@ -429,30 +436,12 @@ static void compare_place(const struct place *place, int config)
 	c->control = variants[CONFIG_CONTROL].name;
 	c->other = o->better ? variants[CONFIG_OTHER].name : NULL;
 	c->limit = o->limit ? variants[CONFIG_LIMIT].name : NULL;
-	c->floor = floor_of(job);
+	/* What the MPI's own lose is not onecopy's loss. */
+	c->floor = mpis ? 0 : floor_of(job);
 	memcpy(c->groups, groups, sizeof(groups));
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]) && mpis; i++)
+		c->groups[i].least = 0;
 	c->group_count = sizeof(groups) / sizeof(groups[0]);
-}
-
-/* What the papers compare with is an MPI that copies twice, through shared memory. */
-static void compare_with_two_copies(const struct place *place, int config)
-{
-	const struct job *job = place->job;
-	const char *name = variants[config].name;
-	struct comparison *c = results_compare(compare.results, group_of(place),
-					       variants[CONFIG_TWO_COPIES].name, name);
-
-	c->title = results_text(compare.results, "%zu ranks, %s, %s against two copies, %s",
-				job->ranks, launcher_info(job->mpi)->name, name,
-				bench_ways[place->way].name);
-	c->about = results_text(compare.results,
-				"us: %s. ratio: two copies through shared memory/%s.",
-				bench_ways[place->way].about, name);
-	c->stem = results_text(compare.results, "%s-two-copies-%d", place->stem, config);
-	c->floor = 0; /* what the MPI loses by single copies is nobody's loss here */
-	c->groups[0] = (struct group){ .name = "all cells but barrier", .has = moves_bytes };
-	c->groups[1] = (struct group){ .name = "cells of 64 KiB and more", .has = is_large };
-	c->group_count = 2;
 }
 
 static void say_cell(const char *what, const struct comparison *c, const struct compared *cell)
@@ -532,9 +521,8 @@ void bench_collectives_end(struct bench *bench)
 		compare_place(&compare.places[i], CONFIG_ONECOPY);
 		if (o->shared_heap)
 			compare_place(&compare.places[i], CONFIG_HEAP);
-		for (int config = CONFIG_STOCK; config <= CONFIG_HEAP; config++)
-			if (o->two_copies && takes_turns(config) && config != CONFIG_CONTROL)
-				compare_with_two_copies(&compare.places[i], config);
+		if (o->two_copies)
+			compare_place(&compare.places[i], CONFIG_SINGLE_COPIES);
 	}
 }
 

@@ -198,8 +198,8 @@ const struct option_set bench_options = {
 			  "The other of Open MPI and MPICH takes turns, too: stock is the faster one of each cell",
 			  AT(better) },
 			{ "two-copies", 0, NULL,
-			  "The MPI with two copies through shared memory takes turns, too: what its own single copies "
-			  "gain, and onecopy's, as in papers",
+			  "Stock is the MPI told to copy twice, through shared memory, as in papers; its single copies "
+			  "take turns, too, as a table of their own",
 			  AT(two_copies) },
 			{ "limit", 0, NULL,
 			  "memcpy takes turns, too, of the bytes that each collective has to move, by all cores that "
@@ -311,6 +311,8 @@ static void check(const struct bench_choice *options)
 	}
 	if (options->better && options->mpis[LAUNCH_OPENMPI] && options->mpis[LAUNCH_MPICH])
 		usage("--better takes the faster of both MPIs already: give --mpi one of them");
+	if (options->better && options->two_copies)
+		usage("--better and --two-copies exclude each other: each says what stock is");
 	if (options->what & BENCH_PROGRAMS)
 		bench_programs_check(options);
 	if (options->gate && options->rounds < STATS_MIN_RUNS)

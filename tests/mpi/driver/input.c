@@ -218,6 +218,8 @@ SCENARIO(command)
 		{ "bench collectives --cached --cold", 2, "--cached and --cold", "exclude" },
 		{ "bench collectives --gate --runs 5", 2, "--gate", "at least 6" },
 		{ "bench collectives --better --mpi both", 2, "--better", "one of them" },
+		{ "bench collectives --better --two-copies", 2, "--two-copies", "exclude" },
+		{ "bench p2p --two-copies", 2, "--ways to --gate", "'collectives'" },
 		{ "bench collectives --out /etc/passwd", 1, "/etc/passwd",
 		  "--out DIR writes elsewhere" },
 		{ "bench programs --only nothing", 2, "no program 'nothing'", "asp" },
