@@ -34,27 +34,34 @@ static const char *host_list(const char *slots, int *hosts, int *ranks)
 	return list;
 }
 
-/* A job of `program` with the ranks that `slots` says, "2:2"; `by_turns`: the hosts take turns. */
-static struct job job_across(const char *slots, bool by_turns, const char *program)
+/* The ranks that `slots` says, "2:2", of `program` behind what `job` has; `by_turns`: the hosts
+ * take turns. */
+static void add_job_across(struct job *job, const char *slots, bool by_turns, const char *program)
 {
 	int hosts, ranks;
 	const char *list = host_list(slots, &hosts, &ranks);
-	struct job job = job_under_onecopy();
 
-	set_surroundings(&job);
-	job_add(&job, OC_TEST_HOSTS "/hosts.sh", job_text("%d", hosts));
+	set_surroundings(job);
+	job_add(job, OC_TEST_HOSTS "/hosts.sh", job_text("%d", hosts));
 	if (job_is_mpich) {
-		job_add(&job, "mpirun.mpich", "-launcher", "ssh", "-launcher-exec",
+		job_add(job, "mpirun.mpich", "-launcher", "ssh", "-launcher-exec",
 			OC_TEST_HOSTS "/agent.sh", "-iface", "eth0", "-hosts");
 		if (by_turns)
 			list = hosts == 2 ? "node1:1,node2:1" : "node1:1,node2:1,node3:1";
-		job_add(&job, list, "-n", job_text("%d", ranks));
-		job_add_behind(&job, "leaves");
+		job_add(job, list, "-n", job_text("%d", ranks));
+		job_add_behind(job, "leaves");
 	} else {
-		job_add(&job, "mpirun", "--oversubscribe", "--bind-to", "none", "--host", list,
+		job_add(job, "mpirun", "--oversubscribe", "--bind-to", "none", "--host", list,
 			"--map-by", by_turns ? "node" : "slot", "-n", job_text("%d", ranks));
 	}
-	job_add_program(&job, program);
+	job_add_program(job, program);
+}
+
+static struct job job_across(const char *slots, bool by_turns, const char *program)
+{
+	struct job job = job_under_onecopy();
+
+	add_job_across(&job, slots, by_turns, program);
 	return job;
 }
 
@@ -242,4 +249,94 @@ SCENARIO(across_left)
 			     result.hung ? "waits" : "did not end as one whose ranks are killed");
 	verdict_done("across_left: %s, the ranks of node2 killed: the job has ended\n", words[0]);
 	job_free(&result);
+}
+
+/* ---- bytes between hosts ----------------------------------------------------------------------
+ *
+ * Two hosts of two ranks, root 0. Headers and acknowledgements come on top of what the algorithms
+ * send, and to both the meeting before a call; of small messages they are all there is, so bytes
+ * count messages there.
+ */
+
+struct sent {
+	char collective[32];
+	long size;
+	double bytes; /* by all hosts, in a call */
+};
+
+enum { MOST_SENT = 128 };
+
+/* What two levels send, in messages or blocks of the call: MPICH's leaders reduce in halves, and
+ * tell each other their sums of a Scan both ways. */
+static const struct {
+	const char *collective;
+	double openmpi, mpich;
+} sends[] = {
+	{ "barrier", 0, 0 },	{ "bcast", 1, 1 },	    { "reduce", 1, 1.5 },
+	{ "allreduce", 2, 2 },	{ "gather", 2, 2 },	    { "gatherv", 2, 2 },
+	{ "scatter", 2, 2 },	{ "scatterv", 2, 2 },	    { "allgather", 4, 4 },
+	{ "allgatherv", 4, 4 }, { "alltoall", 8, 8 },	    { "scan", 1, 2 },
+	{ "exscan", 1, 2 },	{ "reduce_scatter", 4, 4 }, { "reduce_scatter_block", 4, 4 },
+};
+
+enum { SENDS = sizeof(sends) / sizeof(sends[0]) };
+
+/* Rows that it has printed. */
+static int measure_sent(struct job job, struct sent *sent, const char *what)
+{
+	struct job_result result;
+	const char *line;
+	int rows = 0;
+
+	add_job_across(&job, "2:2", false, "timing");
+	job_add(&job, "1");
+	for (int i = 0; i < SENDS; i++)
+		job_add(&job, sends[i].collective);
+	job_run(&job, &result);
+	verdict_skip(&result);
+	if (verdict_ended_well(&result, what))
+		for (line = result.output; line && rows < MOST_SENT;
+		     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+			rows += sscanf(line, "%31s %ld %*f %lf", sent[rows].collective,
+				       &sent[rows].size, &sent[rows].bytes) == 3;
+	job_free(&result);
+	return rows;
+}
+
+static void fail_sent(const struct sent *sent, const char *than, double most)
+{
+	const struct job_result none = { .output = "" };
+
+	verdict_fail(&none, "%s of %ld bytes sent %.0f bytes between hosts, %s %.0f",
+		     sent->collective, sent->size, sent->bytes, than, most);
+}
+
+/* across_bytes: each call sends at most what its algorithm has to, and no more than the MPI's. */
+SCENARIO(across_bytes)
+{
+	static struct sent ours[MOST_SENT], stock[MOST_SENT];
+	int rows = measure_sent((struct job){ 0 }, stock, "the MPI alone");
+	struct job job = job_under_onecopy();
+	double saved = 0, all = 0;
+
+	job_set(&job, "ONECOPY_LEVELS=on");
+	if (!rows || measure_sent(job, ours, "two levels") != rows)
+		verdict_fail(&(struct job_result){ .output = "" }, "rows are missing");
+	for (int i = 0; i < rows; i++) {
+		double least = 0;
+
+		for (int k = 0; k < SENDS; k++)
+			if (!strcmp(sends[k].collective, ours[i].collective))
+				least = (job_is_mpich ? sends[k].mpich : sends[k].openmpi) *
+					(double)ours[i].size;
+		if (ours[i].bytes > 1.1 * least + 2000)
+			fail_sent(&ours[i], "and has to", least);
+		if (ours[i].bytes > 1.1 * stock[i].bytes + 300)
+			fail_sent(&ours[i], "the MPI alone", stock[i].bytes);
+		saved += stock[i].bytes - ours[i].bytes;
+		all += stock[i].bytes;
+	}
+	verdict_done("across_bytes: %d cells, none beyond its algorithm or the MPI's own; %.0f %% "
+		     "less in all\n",
+		     rows, 100 * saved / all);
 }
