@@ -32,6 +32,57 @@ int oci_pmpi_raise(MPI_Comm comm, int code)
 	return code;
 }
 
+MPI_Errhandler oci_pmpi_hush(MPI_Comm comm)
+{
+	MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+
+	PMPI(Comm_get_errhandler)(comm, &handler);
+	PMPI(Comm_set_errhandler)(comm, MPI_ERRORS_RETURN);
+	return handler;
+}
+
+void oci_pmpi_unhush(MPI_Comm comm, MPI_Errhandler handler)
+{
+	if (handler == MPI_ERRHANDLER_NULL)
+		return;
+	PMPI(Comm_set_errhandler)(comm, handler);
+	PMPI(Errhandler_free)(&handler);
+}
+
+/* Threads whose errors on MPI_COMM_WORLD return, and what the program has there. */
+static pthread_mutex_t hushed_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int hushed;
+static MPI_Errhandler of_world;
+
+static bool is_fatal(MPI_Comm comm)
+{
+	MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
+
+	PMPI(Comm_get_errhandler)(comm, &handler);
+	if (handler == MPI_ERRORS_ARE_FATAL)
+		return true;
+	PMPI(Errhandler_free)(&handler);
+	return false;
+}
+
+int oci_pmpi_await_on(MPI_Comm comm, MPI_Request *request, MPI_Status *status)
+{
+	int error;
+
+	if (is_fatal(comm)) /* on whichever communicator */
+		return oci_pmpi_await(request, status);
+	pthread_mutex_lock(&hushed_lock);
+	if (!hushed++)
+		of_world = oci_pmpi_hush(MPI_COMM_WORLD);
+	pthread_mutex_unlock(&hushed_lock);
+	error = oci_pmpi_await(request, status);
+	pthread_mutex_lock(&hushed_lock);
+	if (!--hushed)
+		oci_pmpi_unhush(MPI_COMM_WORLD, of_world);
+	pthread_mutex_unlock(&hushed_lock);
+	return error ? oci_pmpi_raise(comm, error) : MPI_SUCCESS;
+}
+
 void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code)
 {
 	struct failed *failed = malloc(sizeof(*failed));
@@ -209,26 +260,26 @@ static void tell_one(struct waitall *all, int place, const MPI_Status *status, i
 /*
  * By Testsome, which tells errors as Waitall does. Request_get_status would not do: MPICH moves
  * some requests, such as those of MPI_File_iwrite(), only in calls that complete them.
- * (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.) Returns an error that is not
- * one of a request.
+ * (PMPI_Testall() fails on persistent collectives in MPICH 4.0.2.) What is over is not asked for
+ * again: MPICH before 4.2 takes persistent collectives that are over for active. Returns an error
+ * that is not one of a request.
  */
 static int await_window(struct waitall *all, int first, int count, MPI_Request requests[])
 {
-	MPI_Request before[WINDOW];
+	MPI_Request left[WINDOW];
 	MPI_Status some[WINDOW], status[WINDOW];
 	int places[WINDOW], codes[WINDOW] = { MPI_SUCCESS }, done, error;
 
-	memcpy(before, requests, (size_t)count * sizeof(before[0]));
+	memcpy(left, requests, (size_t)count * sizeof(left[0]));
 	/* Null and inactive ones have empty statuses. */
 	PMPI(Request_get_status)(MPI_REQUEST_NULL, &done, &status[0]);
 	for (int i = 1; i < count; i++)
 		status[i] = status[0];
 	do {
 		if (oci_pmpi_attention()) {
-			OCI_UNTIL(done, error,
-				  PMPI(Testsome)(count, requests, &done, places, some));
+			OCI_UNTIL(done, error, PMPI(Testsome)(count, left, &done, places, some));
 		} else {
-			error = PMPI(Waitsome)(count, requests, &done, places, some);
+			error = PMPI(Waitsome)(count, left, &done, places, some);
 		}
 		if (error && error != MPI_ERR_IN_STATUS)
 			return error;
@@ -241,7 +292,9 @@ static int await_window(struct waitall *all, int first, int count, MPI_Request r
 			if (codes[place])
 				all->raised = true;
 			else if (any_failed())
-				codes[place] = take(before[place], &all->comm);
+				codes[place] = take(requests[place], &all->comm);
+			requests[place] = left[place];
+			left[place] = MPI_REQUEST_NULL;
 		}
 	} while (done != MPI_UNDEFINED);
 	for (int i = 0; i < count; i++)

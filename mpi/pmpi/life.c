@@ -195,17 +195,12 @@ static void await_living(MPI_Request *everyone)
  * communicator, where all that it began is over; it is not told of a peer that has died. */
 static void wait_for_all(void)
 {
-	MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+	MPI_Errhandler handler = oci_pmpi_hush(MPI_COMM_WORLD);
 	MPI_Request everyone;
 
-	PMPI(Comm_get_errhandler)(MPI_COMM_WORLD, &handler);
-	PMPI(Comm_set_errhandler)(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (PMPI(Ibarrier)(MPI_COMM_WORLD, &everyone) == MPI_SUCCESS)
 		await_living(&everyone);
-	if (handler == MPI_ERRHANDLER_NULL)
-		return;
-	PMPI(Comm_set_errhandler)(MPI_COMM_WORLD, handler);
-	PMPI(Errhandler_free)(&handler);
+	oci_pmpi_unhush(MPI_COMM_WORLD, handler);
 }
 
 static void end(struct oci_pmpi_job *job)

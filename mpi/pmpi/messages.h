@@ -3,23 +3,25 @@
  * Sends and receives, with counts of OCI_COUNT and names as OCI_NAME makes them; included once for
  * each kind of count.
  */
-#define TWIN(name, parameters, arguments, begin, status)                 \
-	int OCI_OURS(name)(OCI_LIST parameters)                          \
-	{                                                                \
-		MPI_Request request;                                     \
-		int error;                                               \
-                                                                         \
-		if (!oci_pmpi_attention())                               \
-			return OCI_THEIRS(name)(OCI_LIST arguments);     \
-		error = begin;                                           \
-		return error ? error : oci_pmpi_await(&request, status); \
+/* `nobody`: there is none to wait for; the nonblocking twin of a receive has no status then. */
+#define TWIN(name, parameters, arguments, nobody, begin, wait)       \
+	int OCI_OURS(name)(OCI_LIST parameters)                      \
+	{                                                            \
+		MPI_Request request;                                 \
+		int error;                                           \
+                                                                     \
+		if (!oci_pmpi_attention() || (nobody))               \
+			return OCI_THEIRS(name)(OCI_LIST arguments); \
+		error = begin;                                       \
+		return error ? error : (wait);                       \
 	}
 #define SEND(name, twin)                                                                 \
 	TWIN(name,                                                                       \
 	     (const void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag, \
 	      MPI_Comm comm),                                                            \
-	     (buffer, count, type, peer, tag, comm),                                     \
-	     OCI_THEIRS(twin)(buffer, count, type, peer, tag, comm, &request), MPI_STATUS_IGNORE)
+	     (buffer, count, type, peer, tag, comm), peer == MPI_PROC_NULL,              \
+	     OCI_THEIRS(twin)(buffer, count, type, peer, tag, comm, &request),           \
+	     oci_pmpi_await(&request, MPI_STATUS_IGNORE))
 
 SEND(Send, Isend)
 SEND(Ssend, Issend)
@@ -27,19 +29,14 @@ SEND(Rsend, Irsend)
 TWIN(Recv,
      (void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
       MPI_Status *status),
-     (buffer, count, type, peer, tag, comm, status),
-     OCI_THEIRS(Irecv)(buffer, count, type, peer, tag, comm, &request), status)
+     (buffer, count, type, peer, tag, comm, status), peer == MPI_PROC_NULL,
+     OCI_THEIRS(Irecv)(buffer, count, type, peer, tag, comm, &request),
+     oci_pmpi_await_on(comm, &request, status))
 TWIN(Mrecv,
      (void *buffer, OCI_COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
-     (buffer, count, type, message, status),
-     OCI_THEIRS(Imrecv)(buffer, count, type, message, &request), status)
-TWIN(Sendrecv_replace,
-     (void *buffer, OCI_COUNT count, MPI_Datatype type, int to, int stag, int from, int rtag,
-      MPI_Comm comm, MPI_Status *status),
-     (buffer, count, type, to, stag, from, rtag, comm, status),
-     OCI_THEIRS(Isendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm, &request),
-     status)
-
+     (buffer, count, type, message, status), is_of_nobody(message),
+     OCI_THEIRS(Imrecv)(buffer, count, type, message, &request), oci_pmpi_await(&request, status))
+/* One of two messages at a time where there is no peer for the other. */
 int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, int to, int stag,
 		       void *rbuf, OCI_COUNT rcount, MPI_Datatype rtype, int from, int rtag,
 		       MPI_Comm comm, MPI_Status *status)
@@ -50,6 +47,11 @@ int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, i
 	if (!oci_pmpi_attention())
 		return OCI_THEIRS(Sendrecv)(sbuf, scount, stype, to, stag, rbuf, rcount, rtype,
 					    from, rtag, comm, status);
+	if (from == MPI_PROC_NULL) {
+		error = OCI_OURS(Send)(sbuf, scount, stype, to, stag, comm);
+		return error ? error :
+			       OCI_THEIRS(Recv)(rbuf, rcount, rtype, from, rtag, comm, status);
+	}
 	error = OCI_THEIRS(Irecv)(rbuf, rcount, rtype, from, rtag, comm, &receive);
 	if (error)
 		return error;
@@ -59,9 +61,41 @@ int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, i
 		PMPI(Request_free)(&receive);
 		return error;
 	}
-	error = oci_pmpi_await(&receive, status);
+	error = oci_pmpi_await_on(comm, &receive, status);
 	also = oci_pmpi_await(&send, MPI_STATUS_IGNORE);
 	return error ? error : also;
+}
+
+/*
+ * What is sent is kept as bytes. MPI_Isendrecv_replace is no twin: MPICH (4.0.2 to 5.0.1) sends
+ * what it has packed by the type of the user's buffer, and tells neither source, tag and count nor
+ * that the message was cut short.
+ */
+int OCI_OURS(Sendrecv_replace)(void *buffer, OCI_COUNT count, MPI_Datatype type, int to, int stag,
+			       int from, int rtag, MPI_Comm comm, MPI_Status *status)
+{
+	struct oci_port_type shape;
+	void *bytes = NULL;
+	size_t length;
+	int error;
+
+	if (!oci_pmpi_attention() || count <= 0 || type == MPI_DATATYPE_NULL ||
+	    (to == MPI_PROC_NULL && from == MPI_PROC_NULL))
+		return OCI_THEIRS(Sendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm,
+						    status);
+	oci_port_type_get(type, &shape);
+	if (!__builtin_mul_overflow((size_t)count, shape.size, &length))
+		bytes = malloc(length + !length);
+	if (!bytes)
+		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
+	error = oci_port_pack(bytes, buffer, (size_t)count, type);
+	if (error)
+		error = oci_pmpi_raise(comm, error);
+	else
+		error = oci_pmpi_Sendrecv_c(bytes, (MPI_Count)length, MPI_BYTE, to, stag, buffer,
+					    count, type, from, rtag, comm, status);
+	free(bytes);
+	return error;
 }
 
 #undef TWIN
