@@ -143,7 +143,8 @@ static bool aliased(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 	return any && refuses_aliases();
 }
 
-/* What is wrong on one rank must not reach the engine, where its peers would wait for it. */
+/* What is wrong on one rank must not reach the engine, where its peers would wait for it; nor what
+ * only the MPI knows. */
 bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 {
 	if (state->reason && !state->mpi.spans)
@@ -199,7 +200,7 @@ static int collective(const struct oci_mpi_call *call, oci_native *native,
 	int status;
 
 	if (OCI_UNLIKELY(!state || !oci_pmpi_sane(call, state)))
-		return blocking(call, comm);
+		return OCI_HELPED(blocking(call, comm));
 	if (OCI_LIKELY(!state->reason) || state->mpi.spans) {
 		status = state->mpi.spans ? oci_mpi_levels_run(&state->mpi, call) :
 					    oci_mpi_run(&state->mpi, call);

@@ -269,6 +269,15 @@ static bool fits(MPI_Op op, MPI_Datatype type)
 	return PMPI(Reduce)(in, out, 0, type, op, 0, oci_pmpi_job.self) == MPI_SUCCESS;
 }
 
+/* One of the MPI's that is not in the standard, such as MPIX_EQUAL, whose result is one int. The
+ * upper two bits of a handle say whose it is. */
+static bool is_extension(MPI_Op op)
+{
+	enum { BUILT_IN = 1, SHIFT = 30 };
+
+	return (unsigned int)op >> SHIFT == BUILT_IN;
+}
+
 /* Any type has a meaning for an operation of the program's. */
 bool oci_pmpi_op_fits(MPI_Op op, MPI_Datatype type)
 {
@@ -277,7 +286,7 @@ bool oci_pmpi_op_fits(MPI_Op op, MPI_Datatype type)
 	bool yes;
 
 	if (!id)
-		return true;
+		return !is_extension(op);
 	known = known_of(type);
 	/* Relaxed, here and below: the bits are all that is said. */
 	ops = __atomic_load_n(&known->ops, __ATOMIC_RELAXED);

@@ -107,16 +107,17 @@ static void find_library(void)
 }
 
 /* All ranks would say it: the first speaks for them. */
-static void refuse(const char *why, const char *version)
+static void refuse(const char *why, const char *version, const char *remedy)
 {
 	const char *rank = getenv("PMI_RANK");
 
 	if (!rank || !strcmp(rank, "0"))
 		oci_mpi_warn("libonecopy-pmpi.so was built for MPICH %s, but %s (%.*s): all "
-			     "collectives stay with the MPI; build onecopy against the MPI that "
-			     "runs",
-			     MPICH_VERSION, why, (int)strcspn(version, "\n"), version);
+			     "collectives stay with the MPI; %s",
+			     MPICH_VERSION, why, (int)strcspn(version, "\n"), version, remedy);
 }
+
+#define BUILD_ANEW "build onecopy against the MPI that runs"
 
 /* An MPICH that we are not built for deserves a word; any other MPI does not. */
 static bool abi_fits(void)
@@ -124,6 +125,7 @@ static bool abi_fits(void)
 	int (*get)(char *, int *) = (int (*)(char *, int *))find("PMPI_Get_library_version");
 	static char version[VERSION_BYTES];
 	const char *abi;
+	Dl_info library_of;
 	int length = 0, current, revision, age;
 
 	if (!get || get(version, &length))
@@ -131,15 +133,21 @@ static bool abi_fits(void)
 	abi = strstr(version, "MPICH ABI:");
 	if (!abi)
 		return false;
+	/* MPICH's library of the standard's own ABI says the same, with other handles. */
+	if (dladdr((void *)get, &library_of) && strstr(library_of.dli_fname, "mpi_abi")) {
+		refuse("the program's MPI has the standard's ABI", version,
+		       "build the program with mpicc instead of mpicc_abi");
+		return false;
+	}
 	if (sscanf(abi, "MPICH ABI: %d:%d:%d", &current, &revision, &age) != 3 ||
 	    current - age != OC_PMPI_ABI) {
-		refuse("one of another ABI is running", version);
+		refuse("one of another ABI is running", version, BUILD_ANEW);
 		return false;
 	}
 	/* What programs do not call themselves, some of it as new as MPI 4. */
 	for (size_t i = 0; i < NAMES; i++) {
 		if (!names[i].ours && !find(names[i].pmpi)) {
-			refuse("the one that is running lacks functions", version);
+			refuse("the one that is running lacks functions", version, BUILD_ANEW);
 			return false;
 		}
 	}
@@ -239,6 +247,13 @@ __attribute__((used)) void *oci_entry_resolve(void *from, enum way way)
 	if (resolved) {
 		fill(slot);
 		target = way == AS_MPI ? slot->mpi : way == AS_PMPI ? slot->pmpi : slot->direct;
+	} else {
+		/* Of an MPI for one process, or one before MPI 3. */
+		const char *name = names[slot - oci_entry_slots].pmpi;
+		void *behind = way == AS_MPI ? NULL : find(name);
+
+		behind = behind ? behind : find(name + 1);
+		target = behind ? behind : target;
 	}
 	pthread_mutex_unlock(&lock);
 	return target;

@@ -420,6 +420,20 @@ static void refused(void)
 	MPI_Comm_free(&comm);
 }
 
+/* An operation of MPICH's that is not in the standard: its result is one int, of any type. */
+static void extension(void)
+{
+#ifdef MPIX_EQUAL
+	int values[ELEMENTS], equal[2] = { -1, -1 };
+
+	for (int i = 0; i < ELEMENTS; i++)
+		values[i] = i;
+	MPI_Allreduce(values, equal, ELEMENTS, MPI_INT, MPIX_EQUAL, MPI_COMM_WORLD);
+	if (equal[0] != 1 || equal[1] != -1)
+		case_fail("MPIX_EQUAL: %d, %d", equal[0], equal[1]);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	struct case_call first = { .collective = CASE_ALLREDUCE, .bytes = 8 };
@@ -438,6 +452,7 @@ int main(int argc, char **argv)
 	handed_back();
 	called_back();
 	intercommunicator();
+	extension();
 	refused();
 	return case_end("corners: all as it should be on %d ranks\n", ranks);
 }

@@ -22,4 +22,49 @@ more=$(readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(.*\)\].*/\1/p' |
 	echo "$1: every process under onecopy run would load" $more >&2
 	exit 1
 }
+
+# Stubs of an MPI, as serial programs have them in a library, are called as if it were not there; so
+# is MPICH's library of the standard's own ABI.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cat >"$scratch/stub.c" <<-'C'
+	#include <string.h>
+	int MPI_Init(int *c, char ***v) { (void)c; (void)v; return 0; }
+	int MPI_Allreduce(const void *in, void *out, int count, int type, int op, int comm)
+	{ (void)type; (void)op; (void)comm; memcpy(out, in, 4 * count); return 0; }
+	#ifdef ABI
+	#define ALSO(name) __attribute__((weak, alias("MPI_" #name)))
+	ALSO(Init) int PMPI_Init(int *, char ***);
+	ALSO(Allreduce) int PMPI_Allreduce(const void *, void *, int, int, int, int);
+	int PMPI_Get_library_version(char *text, int *length)
+	{ strcpy(text, "MPICH Version: 5.0.0\nMPICH ABI: " ABI "\n"); *length = strlen(text); return 0; }
+	#endif
+C
+cat >"$scratch/main.c" <<-'C'
+	int MPI_Init(int *, char ***);
+	int MPI_Allreduce(const void *, void *, int, int, int, int);
+	int main(int c, char **v)
+	{
+		int in[2] = { 3, 4 }, out[2] = { 0 };
+		return MPI_Init(&c, &v) || MPI_Allreduce(in, out, 2, 0, 0, 0) || out[0] != 3 || out[1] != 4;
+	}
+C
+case $1 in *asan* | *tsan*) preload= ;; *) preload=$1 ;; esac
+for name in stub mpi_abi; do
+	[ "$name" = stub ] && abi= || abi='-DABI="17:0:5"'
+	cc ${abi:+"$abi"} -shared -fPIC -o "$scratch/lib$name.so" "$scratch/stub.c"
+	cc -o "$scratch/$name" "$scratch/main.c" "$scratch/lib$name.so"
+	said=$(LD_PRELOAD=$preload "$scratch/$name" 2>&1) || {
+		echo "$1: a program with $name is not as without it: $said" >&2
+		exit 1
+	}
+	case $name-$said in
+	stub- | mpi_abi-*"the standard's ABI"*) ;;
+	*)
+		[ -n "$preload" ] || continue
+		echo "$1: of a program with $name it says '$said'" >&2
+		exit 1
+		;;
+	esac
+done
 echo "$1 needs no MPI, but $(echo "$libraries" | wc -l) libraries"
