@@ -222,6 +222,22 @@ static bool moves_device_memory(void)
 	return true;
 }
 
+/* Open MPI 5's, with ULFM. */
+extern bool ompi_ftmpi_enabled;
+#pragma weak ompi_ftmpi_enabled
+
+/* Ranks in a collective of ours do not see that the communicator is revoked, and a dead one is
+ * told by another error class than such programs look for. */
+static bool survives_failures(void)
+{
+	if (!&ompi_ftmpi_enabled || !ompi_ftmpi_enabled)
+		return false;
+	oci_mpi_info("this Open MPI goes on without failed processes (ULFM), which onecopy does "
+		     "not: all collectives of this process stay with the MPI; if the program does "
+		     "not use it, run it without --with-ft");
+	return true;
+}
+
 /*
  * In MPI_Init, before processes exchange what they published. A process that does not take part is
  * as if the component were not there; from here on nothing may exclude one that does.
@@ -229,7 +245,7 @@ static bool moves_device_memory(void)
 static int component_open(void)
 {
 	if (oci_mpi_switched_off() || oci_ompi_priority < 0 || !layout_fits() ||
-	    moves_device_memory() || !oci_ompi_modex_publish())
+	    moves_device_memory() || survives_failures() || !oci_ompi_modex_publish())
 		return OPAL_ERR_NOT_AVAILABLE;
 	oc_serve_messages();
 	return OPAL_SUCCESS;

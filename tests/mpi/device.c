@@ -37,10 +37,13 @@ EXPORTED int opal_accelerator_base_select(void)
 #elif defined(OPEN_MPI)
 /* What the default of the parameter opal_cuda_support is taken from. */
 EXPORTED bool opal_built_with_cuda_support;
+/* As Open MPI 5 has it with --with-ft ulfm. */
+EXPORTED bool ompi_ftmpi_enabled;
 
 __attribute__((constructor)) static void build(void)
 {
 	opal_built_with_cuda_support = getenv("OC_TEST_DEVICE") != NULL;
+	ompi_ftmpi_enabled = getenv("OC_TEST_FT") != NULL;
 }
 #else
 EXPORTED int MPIX_GPU_query_support(int kind, int *supported)

@@ -384,13 +384,13 @@ SCENARIO(switched_off)
 	verdict_done("switched_off: %s for one rank of three: nothing served\n", words[0]);
 }
 
-/* device SENTENCE: the MPI of one rank, or of all, says that it moves device memory (device.c). The
- * sentence says how to tell it otherwise. */
+/* device SENTENCE: the MPI of one rank, or of all, says that it moves device memory (device.c), or
+ * that it goes on without failed processes. The sentence says how to tell it otherwise. */
 SCENARIO(device)
 {
 	static const char device[] = "OC_TEST_DEVICE=1";
 	struct job one = one_of_three("device", device), all = job_mpi(3, "device"),
-		   told = job_mpi(3, "device");
+		   told = job_mpi(3, "device"), survives;
 	struct job_result result;
 
 	job_set(&one, "ONECOPY_LOG=info");
@@ -404,6 +404,9 @@ SCENARIO(device)
 		if (verdict_run(&told, &result, "opal_cuda_support=0"))
 			verdict_served_all(&result, NULL);
 		job_free(&result);
+		survives = one_of_three("device", "OC_TEST_FT=1");
+		job_set(&survives, "ONECOPY_LOG=info");
+		expect_none_served(&survives, "one rank with ULFM", "ULFM");
 	}
 	verdict_done("device: nothing served where an MPI moves device memory, of one rank or "
 		     "all\n");
