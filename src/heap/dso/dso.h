@@ -144,7 +144,7 @@ void heap_show(bool child);
 
 /* ---- pages.c --------------------------------------------------------------------------------- */
 
-/* Gives the pages of the arena inside [address, address + bytes) back to the system: 0 or -errno.
+/* Gives the pages of the arena inside [address, address + bytes) back to the system: 0 or -1.
  */
 int heap_punch(void *address, size_t bytes);
 struct oci_arena_counts heap_counts(void);

@@ -231,7 +231,7 @@ static void wait_for_child(void)
 	if (finished[0] >= 0) {
 		raw_close(finished[1]);
 		/* Ends when the child has its copy, or has died. */
-		while (read(finished[0], &byte, 1) < 0 && errno == EINTR)
+		while (raw_call(SYS_read, finished[0], (long)&byte, 1, 0, 0, 0) == -EINTR)
 			;
 		raw_close(finished[0]);
 	} else if (page) {
@@ -243,7 +243,7 @@ static void wait_for_child(void)
 static void tell(void)
 {
 	if (finished[0] >= 0) {
-		if (write(finished[1], "", 1) < 0)
+		if (raw_call(SYS_write, finished[1], (long)"", 1, 0, 0, 0) < 0)
 			without_memory();
 		raw_close(finished[0]);
 		raw_close(finished[1]);

@@ -68,14 +68,6 @@ static int make_hole(void *address, size_t bytes)
 	return error;
 }
 
-int heap_punch(void *address, size_t bytes)
-{
-	uintptr_t first = ((uintptr_t)address + PAGE - 1) & ~(PAGE - 1);
-	uintptr_t last = ((uintptr_t)address + bytes) & ~(PAGE - 1);
-
-	return last > first ? make_hole((void *)first, last - first) : 0;
-}
-
 OC_EXPORT int madvise(void *address, size_t bytes, int advice);
 
 /* By the one that has the name. Initial-exec: to allocate a thread's block for it would be malloc
@@ -100,22 +92,44 @@ OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 	return raw_madvise(address, bytes, advice);
 }
 
-int heap_madvise(void *address, size_t bytes, int advice)
+/*
+ * By the name, as libraries that keep memory registered stand in front of it to hear of what goes;
+ * errno is left alone, as free() leaves it. `hole`: whether there is one now.
+ */
+static int advise(void *address, size_t bytes, int advice, bool *hole)
 {
 	int (*volatile by_name)(void *, size_t, int) = madvise;
-	int result;
+	int result, error = errno;
 
 	made_hole = false;
 	result = by_name(address, bytes, advice);
-	if (made_hole || (advice != MADV_DONTNEED && advice != MADV_FREE) ||
-	    !heap_has(address, bytes))
-		return result;
-	/* Either the first bytes of ours were written over, see bind.c; or there is memory in
-	 * between that mimalloc has not used, where the kernel makes no hole. */
-	if (!make_hole(address, bytes) ||
-	    (!raw_mprotect(address, bytes, PROT_READ | PROT_WRITE) && !make_hole(address, bytes)))
-		return 0;
-	return result;
+	*hole = made_hole;
+	if (!*hole && (advice == MADV_DONTNEED || advice == MADV_FREE) && heap_has(address, bytes))
+		/* Either the first bytes of ours were written over, see bind.c; or there is memory
+		 * in between that mimalloc has not used, where the kernel makes no hole. */
+		*hole = !make_hole(address, bytes) ||
+			(!raw_mprotect(address, bytes, PROT_READ | PROT_WRITE) &&
+			 !make_hole(address, bytes));
+	errno = error;
+	return *hole ? 0 : result;
+}
+
+int heap_madvise(void *address, size_t bytes, int advice)
+{
+	bool hole;
+
+	return advise(address, bytes, advice, &hole);
+}
+
+int heap_punch(void *address, size_t bytes)
+{
+	uintptr_t first = ((uintptr_t)address + PAGE - 1) & ~(PAGE - 1);
+	uintptr_t last = ((uintptr_t)address + bytes) & ~(PAGE - 1);
+	bool hole = true;
+
+	if (last > first)
+		advise((void *)first, last - first, MADV_DONTNEED, &hole);
+	return hole ? 0 : -1;
 }
 
 int heap_open_pages(void *address, size_t bytes)
@@ -142,8 +156,12 @@ int heap_open_pages(void *address, size_t bytes)
 
 int heap_mprotect(void *address, size_t bytes, int protection)
 {
-	if (protection != (PROT_READ | PROT_WRITE) || !heap_has(address, bytes))
+	if (!heap_has(address, bytes))
 		return raw_mprotect(address, bytes, protection);
+	if (protection != (PROT_READ | PROT_WRITE)) {
+		heap_closed(address, bytes); /* of a mimalloc that protects what is not in use */
+		return raw_mprotect(address, bytes, protection);
+	}
 	if (heap_open_pages(address, bytes))
 		return -1;
 	if (heap_replaces_malloc())
