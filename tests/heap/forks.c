@@ -235,6 +235,45 @@ static void fork_among_threads(void)
 		CHECK(!pthread_join(thread[i], NULL));
 }
 
+static atomic_bool cancelled;
+static pid_t made;
+
+/* Nothing here is a place to be cancelled at. */
+static void *fork_once_cancelled(void *result)
+{
+	char *large;
+
+	while (!cancelled)
+		;
+	large = malloc(64 * MIB);
+	if (large)
+		large[0] = 1;
+	made = fork();
+	if (!made)
+		_exit(large && large[0] == 1 ? 7 : 8);
+	free(large);
+	return result;
+}
+
+/* fork() and a first large malloc() go on in a thread that is to be cancelled. */
+static void fork_of_a_cancelled_thread(void)
+{
+	void *result = NULL;
+	pthread_t thread;
+	int status;
+
+	CHECK(!pthread_create(&thread, NULL, fork_once_cancelled, &made));
+	CHECK(!pthread_cancel(thread));
+	cancelled = true;
+	CHECK(!pthread_join(thread, &result) && result == &made);
+	CHECK(waitpid(made, &status, 0) == made && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	made = fork();
+	CHECK(made >= 0);
+	if (!made)
+		_exit(0);
+	reap(made);
+}
+
 static long child_faults(void)
 {
 	struct rusage usage;
@@ -310,6 +349,7 @@ const struct scenario fork_scenarios[] = {
 	{ "fork_of_a_killed_child", fork_of_a_killed_child },
 	{ "fork_with_its_file_closed", fork_with_its_file_closed },
 	{ "fork_among_threads", fork_among_threads },
+	{ "fork_of_a_cancelled_thread", fork_of_a_cancelled_thread },
 	{ "spawn_copies_nothing", spawn_copies_nothing },
 	{ "mapped_by_a_peer", mapped_by_a_peer },
 	{ NULL, NULL },
