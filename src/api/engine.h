@@ -178,6 +178,7 @@ void oci_operation_end(struct oc_team *team, struct oci_operation *operation, in
 void oci_recent_forget(struct oc_team *team);
 
 /* stats.c */
+void oci_stats_fork_child(void);
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x);
 /* Adds a team's counts to the process's; with engine.lock held. */
 void oci_counts_merge(struct oci_counts *counts);

@@ -41,6 +41,11 @@ static struct {
 	pthread_mutex_t lock; /* guards back */
 } stats = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+void oci_stats_fork_child(void)
+{
+	pthread_mutex_init(&stats.lock, NULL);
+}
+
 /* Do others reach this rank's buffers by mapping them? */
 static bool is_mapped(const struct oci_exec *x)
 {

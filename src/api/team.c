@@ -88,6 +88,7 @@ static void fork_child(void)
 	oci_engine.last = &oci_engine.first;
 	oci_engine.pending = 0;
 	oci_helper_fork_child();
+	oci_stats_fork_child();
 	oci_scratch_fork_child();
 	oci_invite_fork_child();
 	oci_team_fork_child();

@@ -92,6 +92,9 @@ int oci_exec_differs(struct oci_exec *x, uint32_t peer)
 	const struct oci_lane *theirs = oci_team_lane(x->team, peer, x->seq);
 	char text[OCI_SENTENCE_BYTES];
 
+	/* What is told of this rank is in its lane, which is the operation's since it began. */
+	if (!x->announced)
+		oci_exec_announce(x);
 	if (!differ_in_length_alone(&x->record, &theirs->ack.record) || !only_reads(x))
 		return oci_exec_mismatch(x->team, x->seq, peer);
 	tell(x->team, x->seq, peer, text);

@@ -24,26 +24,33 @@ static void read_constants(void)
 	constants.cgroup_cpus = oci_os_cgroup_cpus();
 }
 
+static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t place_read_for;
+
+void oci_hello_fork_child(void)
+{
+	pthread_mutex_init(&place_lock, NULL);
+	place_read_for = 0;
+}
+
 /* Where this rank runs; the place only when the mask is not the last one's, or was read for two
  * ranks. */
 static void card_place(struct oci_card *card, uint32_t ranks)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static uint64_t last[OCI_CPU_WORDS];
 	static struct oci_topo_place place;
-	static uint32_t read_for;
 	static bool is_told;
 
 	oci_os_affinity(0, card->cpus, OCI_CPU_WORDS);
-	pthread_mutex_lock(&lock);
-	if (memcmp(last, card->cpus, sizeof(last)) || read_for < ranks) {
+	pthread_mutex_lock(&place_lock);
+	if (memcmp(last, card->cpus, sizeof(last)) || place_read_for < ranks) {
 		memcpy(last, card->cpus, sizeof(last));
 		is_told = oci_topo_self(&place, ranks);
-		read_for = ranks > 2 ? UINT32_MAX : ranks;
+		place_read_for = ranks > 2 ? UINT32_MAX : ranks;
 	}
 	card->place = place;
 	card->is_told = is_told && oci_near_source.by_places;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&place_lock);
 }
 
 /* It takes reading a file. */

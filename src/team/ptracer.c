@@ -14,6 +14,12 @@ static struct {
 	pid_t declared;
 } tracer = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+void oci_ptracer_fork_child(void)
+{
+	pthread_mutex_init(&tracer.lock, NULL);
+	tracer.declared = 0;
+}
+
 static bool descends_from(pid_t pid, pid_t ancestor)
 {
 	while (pid > 0 && pid != ancestor)

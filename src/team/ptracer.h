@@ -16,5 +16,7 @@ pid_t oci_common_ancestor(const pid_t *pids, uint32_t count);
  * ONECOPY_PTRACER: ancestor, any, or none. 0 or -errno, logged; -ESRCH: only init is it.
  */
 int oci_ptracer_declare(const struct oci_team *team);
+/* A child has declared nothing: the kernel does not pass it on. */
+void oci_ptracer_fork_child(void);
 
 #endif

@@ -31,6 +31,41 @@ TEST(the_common_ancestor_of_siblings_is_their_parent)
 		waitpid(children[i], NULL, 0);
 }
 
+static int declared;
+
+/* As a kernel with Yama has it. */
+int __wrap_oci_os_set_ptracer(pid_t pid);
+
+int __wrap_oci_os_set_ptracer(pid_t pid)
+{
+	(void)pid;
+	declared++;
+	return 0;
+}
+
+/* Yama does not pass a declaration on to children. */
+TEST(a_child_of_fork_declares_anew)
+{
+	struct oci_member member[2] = { { .pid = getpid() }, { .pid = getppid() } };
+	struct oci_team team = { .size = 2, .member = member };
+	int status, known = oci_ptracer_declare(&team);
+	pid_t child;
+
+	if (known == -ESRCH)
+		oct_skip("the test's parent is init");
+	declared = 0;
+	oci_ptracer_declare(&team);
+	assert_int_equal(declared, 0);
+	child = fork();
+	if (!child) {
+		oci_ptracer_fork_child();
+		oci_ptracer_declare(&team);
+		_exit(declared);
+	}
+	waitpid(child, &status, 0);
+	assert_int_equal(WEXITSTATUS(status), 1);
+}
+
 /* Whoever descends from init may be any process of this user. */
 TEST(init_is_not_declared_as_tracer)
 {

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "os/os.h"
 #include "team/creation.h"
+#include "team/ptracer.h"
 
 /* Mixes the signatures of a history: 2^64 divided by the golden ratio. */
 #define OCI_HASH 0x9e3779b97f4a7c15ull
@@ -216,6 +217,8 @@ void oci_team_fork_child(void)
 	oci_peers_fork_child();
 	oci_slots_fork_child();
 	oci_hierarchy_fork_child();
+	oci_hello_fork_child();
+	oci_ptracer_fork_child();
 	pthread_mutex_init(&leaving.lock, NULL);
 	leaving.first = NULL;
 }

@@ -127,6 +127,28 @@ TEST_ON_RANKS(mismatched_roots_are_an_error_not_a_hang, 3)
 	return result == -EPROTO && strstr(oc_team_error(team), "root 2") ? 0 : 2;
 }
 
+/* An inner rank of a tree waits before it says what it called. */
+TEST_ON_RANKS(a_rank_that_has_said_nothing_yet_says_what_it_called, 4)
+{
+	static char buffer[65536], received[65536];
+	uint32_t rank = oc_team_rank(team);
+	const struct oc_call other = {
+		.collective = OC_ALLGATHER,
+		.bytes = sizeof(buffer) / 4,
+		.send = buffer,
+		.recv = received,
+	};
+	int result;
+
+	if (oc_team_force(team, "bcast", "knomial:1") || oct_barrier(team))
+		return 1;
+	result = rank ? oct_bcast(team, buffer, sizeof(buffer), 0) : oc_collective(team, &other);
+	oct_meet();
+	if (rank != 2)
+		return 0;
+	return result == -EPROTO && strstr(oc_team_error(team), "rank 2 called bcast") ? 0 : 2;
+}
+
 /* Rank 0 gives the length `mine` where the root, rank 1, and rank 2 give `theirs`. */
 static int bcast_of_two_lengths(struct oc_team *team, size_t mine, size_t theirs)
 {

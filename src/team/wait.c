@@ -160,6 +160,14 @@ bool oci_wait_is_long(struct oci_wait *wait)
 	return due;
 }
 
+/* For how long has nobody asked? Another thread may have been asked after `now`. */
+static uint64_t quiet_ns(uint64_t now)
+{
+	int64_t quiet = (int64_t)(now - __atomic_load_n(&asked_ns, __ATOMIC_RELAXED));
+
+	return quiet > 0 ? (uint64_t)quiet : 0;
+}
+
 /* A look at the MPI and the engine. For how long has nobody asked? */
 static uint64_t look_around(void)
 {
@@ -169,7 +177,7 @@ static uint64_t look_around(void)
 	now = oci_clock_ns();
 	if (outstanding || now - begin > OCI_LONG_LOOK_NS)
 		__atomic_store_n(&asked_ns, now, __ATOMIC_RELAXED);
-	return now - __atomic_load_n(&asked_ns, __ATOMIC_RELAXED);
+	return quiet_ns(now);
 }
 
 /*
@@ -218,7 +226,7 @@ void oci_wait_polled(void)
 	/* The caller's turn took as long as a look that moves something, or is its first. */
 	if (now - left_ns > OCI_LONG_LOOK_NS)
 		__atomic_store_n(&asked_ns, now, __ATOMIC_RELAXED);
-	quiet_us = (now - __atomic_load_n(&asked_ns, __ATOMIC_RELAXED)) / 1000;
+	quiet_us = quiet_ns(now) / 1000;
 	if (quiet_us < OCI_POLLED_QUIET_US || __atomic_load_n(&needed, __ATOMIC_RELAXED))
 		oci_os_yield();
 	else
