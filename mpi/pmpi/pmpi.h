@@ -226,8 +226,8 @@ int oci_pmpi_raise(MPI_Comm comm, int code);
 /* Errors of the communicator return; then they are raised again by the program's handler. */
 MPI_Errhandler oci_pmpi_hush(MPI_Comm comm);
 void oci_pmpi_unhush(MPI_Comm comm, MPI_Errhandler handler);
-/* oci_pmpi_await() for a blocking call on `comm`, where its errors are raised: MPICH raises those of
- * requests on MPI_COMM_WORLD. */
+/* oci_pmpi_await() for a blocking call on `comm`, where its errors are raised: MPICH raises those
+ * of requests on MPI_COMM_WORLD. */
 int oci_pmpi_await_on(MPI_Comm comm, MPI_Request *request, MPI_Status *status);
 /* An operation has failed; whoever completes its request is to be told. */
 void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code);
