@@ -3,6 +3,7 @@
  * All collectives, small and large, while something is wrong around them; every byte must be right.
  *
  * surroundings plain            nothing that the program itself does; whoever started it did
+ * surroundings sparse           each rank has a large table, and uses little of it
  * surroundings descriptors      each rank has used up its descriptors
  * surroundings locked           all that is mapped later is locked, against a limit as usual
  * surroundings stopped          the last rank is stopped for a while, now and then
@@ -199,6 +200,23 @@ static int is_last(void)
 	return ompi && size && atoi(ompi) == atoi(size) - 1;
 }
 
+/* A table of which little is used, as programs have that leave it to the kernel what there is. */
+static void take_sparse_memory(void)
+{
+	enum { TABLE = 1 << 30, STEP = 16 << 20, SMALL = 20 << 20 };
+	char *table = malloc(TABLE), *small;
+
+	for (size_t at = 0; table && at < TABLE; at += STEP)
+		table[at] = 1;
+	for (size_t taken = 0; taken < SMALL; taken += 1000) {
+		small = malloc(1000);
+		if (small)
+			memset(small, 1, 1000);
+	}
+	if (!table)
+		case_fail("no memory for a table of %d bytes", TABLE);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -212,6 +230,8 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "locked"))
 		lock_memory();
 	all_collectives(MPI_COMM_WORLD);
+	if (!strcmp(mode, "sparse"))
+		take_sparse_memory();
 	if (!strcmp(mode, "descriptors"))
 		use_up_descriptors();
 	else if (!strcmp(mode, "stopped") || !strcmp(mode, "traced"))

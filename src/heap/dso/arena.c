@@ -7,6 +7,7 @@
  * than 500 lines: how the arena is made, divided and allocated from goes by the same few words.
  */
 #include "dso.h"
+#include "os/os.h"
 #include "raw.h"
 
 #include "base/bytes.h"
@@ -104,15 +105,22 @@ static uint64_t wanted_bytes(void)
 	return text && oci_option_bytes(text, &bytes) ? bytes : UINT64_MAX;
 }
 
-void heap_read(const char *path, char *text, size_t bytes)
+/* Of src/os, for what we have of it. Raw, as malloc() is no place to be cancelled at. */
+ssize_t oci_os_read_file(const char *path, char *text, size_t bytes)
 {
-	/* Raw, as malloc() is no place to be cancelled at. */
 	long fd = raw_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	long length = fd < 0 ? 0 : raw_call(SYS_read, fd, (long)text, (long)bytes - 1, 0, 0, 0);
+	long done = fd < 0 ? fd : 1;
+	size_t used = 0;
 
+	while (done > 0) {
+		done = raw_call(SYS_read, fd, (long)(text + used), (long)(bytes - 1 - used), 0, 0,
+				0);
+		used += done > 0 ? (size_t)done : 0;
+	}
 	if (fd >= 0)
 		raw_close((int)fd);
-	text[length > 0 ? length : 0] = '\0';
+	text[used] = '\0';
+	return done < 0 ? done : (ssize_t)used;
 }
 
 /* Half of the address space that the process may still take: the other half is for all that is not
@@ -125,7 +133,7 @@ static uint64_t address_space_bytes(void)
 
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
-	heap_read("/proc/self/statm", text, sizeof(text));
+	oci_os_read_file("/proc/self/statm", text, sizeof(text));
 	for (const char *digit = text; *digit >= '0' && *digit <= '9'; digit++)
 		pages = pages * 10 + (uint64_t)(*digit - '0');
 	if (limit.rlim_cur / 4096 <= pages)
@@ -364,6 +372,7 @@ static void make(void)
 	if (everything)
 		let_it_ask();
 	heap_own_front(base);
+	heap_note_group();
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 	return;
 unmap:

@@ -62,8 +62,6 @@ bool heap_is_locked_here(void);
 bool heap_is_file(int fd);
 int heap_fd(void);
 uint64_t heap_used(void);
-/* The front of a file of the kernel's, ended by a 0; "" when it cannot be read. */
-void heap_read(const char *path, char *text, size_t bytes);
 /* In the child of fork(), whose memory is private by now, */
 void heap_forget(void);
 /* or in a file of its own, which is the arena's from now on. */
@@ -207,6 +205,9 @@ int heap_munmap(void *address, size_t bytes);
 /* Blocks of as many bytes may have large pages. */
 #define HEAP_LARGE ((size_t)4 << 20)
 
+/* When the arena is made, on whatever stack that is: what the memory group of the process has left,
+ * of which blocks are backed. */
+void heap_note_group(void);
 /* A block of the arena that is about to be used: backed now, if it is large. */
 void heap_back(void *address, size_t bytes);
 /* The same for memory that mimalloc begins to use, if that is a segment or a second MiB of one. */

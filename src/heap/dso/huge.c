@@ -21,6 +21,8 @@
  * for nothing.
  */
 #include "dso.h"
+#include "os/cgroup.h"
+#include "os/os.h"
 #include "raw.h"
 
 #include <errno.h>
@@ -39,12 +41,22 @@ enum { UNKNOWN, OFF, ON };
 static atomic_int state;
 static _Atomic(uint64_t) most; /* bytes of the arena in use, up to which blocks are backed */
 
+static uint64_t group = UINT64_MAX;
+
+/* What its group has left when a process begins: beyond it the kernel kills. */
+void heap_note_group(void)
+{
+	group = oci_cgroup_memory_left("/sys/fs/cgroup", oci_cgroup_self());
+}
+
 /* A quarter of the memory, shared by as many processes as there are CPUs. */
 static uint64_t budget(void)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
+	if (memory > group)
+		memory = group;
 	return memory / 4 / (uint64_t)(cpus > 0 ? cpus : 1);
 }
 
@@ -52,9 +64,9 @@ static OC_COLD int look(void)
 {
 	char enabled[128], shmem[128], nodes[64];
 
-	heap_read("/sys/kernel/mm/transparent_hugepage/enabled", enabled, sizeof(enabled));
-	heap_read("/sys/kernel/mm/transparent_hugepage/shmem_enabled", shmem, sizeof(shmem));
-	heap_read("/sys/devices/system/node/online", nodes, sizeof(nodes));
+	oci_os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", enabled, sizeof(enabled));
+	oci_os_read_file("/sys/kernel/mm/transparent_hugepage/shmem_enabled", shmem, sizeof(shmem));
+	oci_os_read_file("/sys/devices/system/node/online", nodes, sizeof(nodes));
 	atomic_store_explicit(&most, budget(), memory_order_relaxed);
 	if (!*enabled || strstr(enabled, "[never]") || !*shmem || strstr(shmem, "[deny]") ||
 	    (*nodes && strcmp(nodes, "0\n")))

@@ -193,8 +193,9 @@ static const char *make_memory_group(int mib)
 }
 
 /*
- * memory_limit MIB: a job in a memory group that has hardly more than the MPI alone takes, 27 MiB
- * on 2 ranks, with and without the shared heap: all is served, and the OOM killer ends nobody.
+ * memory_limit MIB plain|sparse: a job in a memory group that has hardly more than the MPI alone
+ * takes, 27 MiB on 2 ranks, or than a program that uses little of what it has allocated, with and
+ * without the shared heap: all is served, and the OOM killer ends nobody.
  */
 SCENARIO(memory_limit)
 {
@@ -214,14 +215,15 @@ SCENARIO(memory_limit)
 		job_add_shell(&job, "echo $$ >$GROUP/cgroup.procs && exec \"$@\"");
 		job_add(&job, "sh");
 		job_add_program(&job, "surroundings");
-		job_add(&job, "plain");
+		job_add(&job, words[1]);
 		if (verdict_run(&job, &result, "a job at the limit of its memory group"))
 			check_served(&result, true, NULL);
 		job_free(&result);
 	}
 	for (int i = 0; i < 100 && rmdir(group) && errno == EBUSY; i++)
 		usleep(10000);
-	verdict_done("memory_limit: in a memory group of %s MiB all is served\n", words[0]);
+	verdict_done("memory_limit: in a memory group of %s MiB all is served, %s\n", words[0],
+		     words[1]);
 }
 
 /* files RANKS LIMIT [map]: each rank has so few descriptors; with map, too few for a shared heap.
