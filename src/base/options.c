@@ -134,7 +134,7 @@ static const struct row table[] = {
 	OC_COLLECTIVE_ROWS(ALGORITHM, )
 	/* clang-format on */
 	{ "ONECOPY_LEVELS", "auto",
-	  "blocking collectives of ranks on several nodes by node (auto: where it was quicker)",
+	  "collectives of ranks on several nodes by node (auto: where it was quicker)",
 	  "auto, on or off", parse_choice, 0, FIELD(levels), 0 },
 	{ "ONECOPY_ASYNC", "auto",
 	  "who runs outstanding collectives and graphs: who is in a call, a thread besides, or the kernel",

@@ -11,7 +11,7 @@
 /* Polls between two looks at the MPI's progress engine while spinning: an opal_progress() with
  * nothing to do costs about as much as ten polls, so it slows the wait by a tenth. */
 #define OCI_POLLS_PER_DRIVE 128
-/* A peer's death is to be noticed within 100 ms, through a chain of waits too. */
+/* A peer's death is to be noticed within 100 ms, through a chain of 25 waits too. */
 #define OCI_LOOK_NS 4000000u
 /*
  * Of a rank, for each rank of its team: then those that wait wake every 50 us in all, however many

@@ -12,7 +12,7 @@
 declare -A may=(
 	[base]="base onecopy/collectives.h"
 	[os]="base os"
-	[heap]="base heap os/object.h"
+	[heap]="base heap os/cgroup.h os/object.h os/os.h"
 	[topo]="base os topo"
 	[team]="base os topo team onecopy/onecopy.h"
 	[copy]="base os heap topo team copy onecopy/onecopy.h"

@@ -103,7 +103,8 @@ const struct option_set run_options = {
 	.about =
 		"Runs COMMAND (mpirun, mpiexec, srun, or a script that starts several) with onecopy "
 		"under the MPI programs that it starts.\vExit status: that of COMMAND, 128 plus the "
-		"signal that ended it, 127 if it is not found, 2 if the options are wrong.",
+		"signal that ended it, 126 if it cannot be run, 127 if it is not found, 2 if the "
+		"options are wrong or a file cannot be written.",
 };
 
 /*
