@@ -8,11 +8,9 @@
  * another operation of ours. What is outstanding differs from rank to rank, but a blocking and a
  * nonblocking collective do not match, so the members decide from what they know alike: on a
  * communicator with a team, a barrier of the team comes first, in which everything moves; who is
- * through it finds all members inside the call. On others, the nonblocking form stands for it; but
- * across nodes, and with processes of another job, who may not have this library, the call goes
- * through as it is, while a helper drives: MPICH's blocking collectives know of nodes, those that
- * return before they are over do not (a Scan of 256 KiB on 2 hosts of 2 ranks takes 2.2 ms and 6.4;
- * tests/hosts/measure.sh, EPYC guest, 2026-11-27).
+ * through it finds all members inside the call. On others, the nonblocking form stands for it. In a
+ * job across nodes nothing is ever outstanding (life.c), and the call goes through as it is; and so
+ * it does with processes of another job, who may not have this library, while a helper drives.
  */
 #include "pmpi.h"
 
@@ -180,7 +178,7 @@ static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *stat
 	MPI_Request request;
 	int status;
 
-	if (!state->known || state->mpi.spans)
+	if (!state->known)
 		return OCI_HELPED(blocking(call, comm));
 	if (!oci_pmpi_job.together || (state->mpi.size == 1 && !state->inter))
 		return blocking(call, comm);
