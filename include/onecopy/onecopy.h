@@ -7,9 +7,10 @@
  *   - All members call the same collectives on a team in the same order, as in MPI, and alike by
  *     oc_collective() or by oc_start(). A call with other arguments than the peers' is an error
  *     that names both ranks, where it is noticed.
- *   - A member that dies makes the others' calls fail with -EOWNERDEAD within about 100 ms; from
- *     then on every call on that team fails with the same error at once. One that dies before the
- *     others know it (in the allgather of its team's creation) only the bootstrap notices.
+ *   - A member that dies makes the others' calls fail with -EOWNERDEAD within about 100 ms (4 ms
+ * for each of a chain of ranks that wait for each other); from then on every call on that team
+ * fails with the same error at once. One that dies before the others know it (in the allgather of
+ * its team's creation) only the bootstrap notices.
  *   - A buffer handed to a started operation belongs to it until the operation completes or fails.
  *     After a failure too no member writes to it any more.
  *

@@ -36,8 +36,9 @@ static inline struct oci_card *oci_card_of(const struct oci_team *team, uint32_t
 	return &team->member[rank].region->card;
 }
 
-/* Everything that this rank brings; an error is told to the others, not returned. */
+/* In a child of fork(): what was known of this process's place is not known, nor locked. */
 void oci_hello_fork_child(void);
+/* Everything that this rank brings; an error is told to the others, not returned. */
 int oci_hello_fill(struct oci_team *team, struct oci_hello *hello);
 /* 0 when the ranks can reach each other's segments; otherwise a sentence, the same on all ranks. */
 int oci_hellos_judge(const struct oci_team *team, char *why, size_t n);

@@ -103,6 +103,17 @@ static void cut_short(MPI_Comm returns)
 	}
 }
 
+/* The program's own is there again. */
+static void expect_handler(MPI_Errhandler wanted)
+{
+	MPI_Errhandler handler;
+
+	MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+	if (handler != wanted)
+		case_fail("%s: MPI_COMM_WORLD has another error handler", what);
+	MPI_Errhandler_free(&handler);
+}
+
 static void from_nobody(void)
 {
 	int value = 7, other = 8;
@@ -184,8 +195,10 @@ int main(int argc, char **argv)
 		case_count(CASE_ALLREDUCE, 1);
 		replace(column);
 		cut_short(returns);
+		expect_handler(round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
 		from_nobody();
 		persistent();
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	}
 	MPI_Type_free(&column);
 	MPI_Comm_free(&returns);

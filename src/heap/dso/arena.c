@@ -105,7 +105,8 @@ static uint64_t wanted_bytes(void)
 	return text && oci_option_bytes(text, &bytes) ? bytes : UINT64_MAX;
 }
 
-/* Of src/os, for what we have of it. Raw, as malloc() is no place to be cancelled at. */
+/* In the place of src/os/process.c's, for cgroup.c, too: raw, as malloc() is no place to be
+ * cancelled at. */
 ssize_t oci_os_read_file(const char *path, char *text, size_t bytes)
 {
 	long fd = raw_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);

@@ -41,15 +41,16 @@ enum { UNKNOWN, OFF, ON };
 static atomic_int state;
 static _Atomic(uint64_t) most; /* bytes of the arena in use, up to which blocks are backed */
 
+/* What the process's memory group has left when the arena is made: beyond it the kernel kills. Read
+ * by who has seen the arena made, which orders it. */
 static uint64_t group = UINT64_MAX;
 
-/* What its group has left when a process begins: beyond it the kernel kills. */
 void heap_note_group(void)
 {
 	group = oci_cgroup_memory_left("/sys/fs/cgroup", oci_cgroup_self());
 }
 
-/* A quarter of the memory, shared by as many processes as there are CPUs. */
+/* A quarter of the memory that can be had, shared by as many processes as there are CPUs. */
 static uint64_t budget(void)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
