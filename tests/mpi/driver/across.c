@@ -255,7 +255,8 @@ SCENARIO(across_left)
  *
  * Two hosts of two ranks, root 0. Headers and acknowledgements come on top of what the algorithms
  * send, and to both the meeting before a call; of small messages they are all there is, so bytes
- * count messages there.
+ * count messages there. TCP sends some segments again where a receiver is slow, up to a tenth on
+ * busy CPUs; another algorithm sends half as much again, or more.
  */
 
 struct sent {
@@ -265,6 +266,7 @@ struct sent {
 };
 
 enum { MOST_SENT = 128 };
+#define AGAIN 1.25
 
 /* What two levels send, in messages or blocks of the call: MPICH's leaders reduce in halves, and
  * tell each other their sums of a Scan both ways. */
@@ -329,9 +331,9 @@ SCENARIO(across_bytes)
 			if (!strcmp(sends[k].collective, ours[i].collective))
 				least = (job_is_mpich ? sends[k].mpich : sends[k].openmpi) *
 					(double)ours[i].size;
-		if (ours[i].bytes > 1.1 * least + 2000)
+		if (ours[i].bytes > AGAIN * least + 2000)
 			fail_sent(&ours[i], "and has to", least);
-		if (ours[i].bytes > 1.1 * stock[i].bytes + 300)
+		if (ours[i].bytes > AGAIN * stock[i].bytes + 300)
 			fail_sent(&ours[i], "the MPI alone", stock[i].bytes);
 		saved += stock[i].bytes - ours[i].bytes;
 		all += stock[i].bytes;
