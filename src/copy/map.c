@@ -60,9 +60,13 @@ static struct oci_mapping *mapping_of(struct oci_team *team, uint32_t peer)
 
 uint8_t *oci_map_at(struct oci_mapping *mapping, uint64_t address, size_t bytes)
 {
+	const struct oci_arena_front *front = (const void *)mapping->at;
 	uint64_t offset = address - mapping->base;
 
-	if (offset >= mapping->bytes || bytes > mapping->bytes - offset)
+	/* Relaxed: the owner's message that we act upon came after what it mapped, and orders this.
+	 */
+	if (offset >= mapping->bytes || bytes > mapping->bytes - offset ||
+	    __atomic_load_n(&front->foreign, __ATOMIC_RELAXED))
 		return NULL;
 	if (!oci_mapping_is_open(mapping, offset, bytes) &&
 	    !oci_mapping_open(mapping, offset, bytes))
@@ -188,7 +192,8 @@ const char *oci_map_miss_text(enum oci_map_miss why)
 {
 	static const char *const text[] = {
 		[OCI_MISS_OUTSIDE] = "the buffer is not memory of malloc (stack, static data, "
-				     "another mapping), or the heap was full",
+				     "another mapping), the heap was full, or the program has "
+				     "mapped over it",
 		[OCI_MISS_REFUSED] = "the other rank's heap could not be mapped "
 				     "(ONECOPY_LOG=info says why)",
 		[OCI_MISS_NO_HEAP] = "the other rank has no shared heap",

@@ -123,6 +123,11 @@ static int map_file(struct oci_mapping *mapping, pid_t pid, const struct oci_are
 	else
 		mapping->at = oci_os_map_peer(fd, id->bytes, &error);
 	close(fd);
+	if (!error) {
+		error = oci_os_open_mapped(mapping->at, oci_os_page_bytes());
+		if (error)
+			oci_os_unmap(mapping->at, id->bytes);
+	}
 	return error;
 }
 

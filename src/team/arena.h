@@ -42,7 +42,7 @@ void oci_arena_fork_child(void);
 /* A peer's arena, mapped here. Our own process's is where it is anyway. */
 struct oci_mapping {
 	uint64_t base, bytes; /* in the owner */
-	uint8_t *at;	      /* here */
+	uint8_t *at;	      /* here; the first page, struct oci_arena_front, can be read */
 	bool own;
 	/* What can be accessed: what lies around all that was asked for so far, from (its lower
 	 * half) to (its upper one), in OCI_MAPPING_STEPs. Atomic; only ever becomes more. 0:

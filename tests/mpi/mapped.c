@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a rank maps of itself and of the others costs nothing by accident: a core dump leaves it
- * out, mlockall() does not fill it, a child of fork() does not hold it.
+ * out, mlockall() does not fill it, a child of fork() does not hold it. And what the program maps
+ * over its own memory is seen as that by the others.
  */
 #include "case.h"
 
@@ -168,6 +169,47 @@ static void check_locked(int flags, const char *name)
 		case_fail("mlockall(%s) filled %ld MiB", name, (after - before) / MIB);
 }
 
+/* Of memory of malloc, by copies to it, from it, and by an operation. */
+static void use_replaced(int *memory, int *other)
+{
+	const int count = BLOCK / (int)sizeof(int);
+
+	for (int root = 0; root < ranks; root++) {
+		for (int at = 0; at < count; at++)
+			memory[at] = rank == root ? at + root : -1;
+		MPI_Bcast(memory, count, MPI_INT, root, MPI_COMM_WORLD);
+		case_count(CASE_BCAST, 1);
+		for (int at = 0; at < count; at++)
+			if (memory[at] != at + root)
+				case_fail("item %d of a Bcast by rank %d is %d", at, root,
+					  memory[at]);
+		MPI_Allreduce(memory, other, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		case_count(CASE_ALLREDUCE, 1);
+		for (int at = 0; at < count; at++)
+			if (other[at] != ranks * (at + root))
+				case_fail("sum %d is %d", at, other[at]);
+	}
+}
+
+static void check_replaced(void)
+{
+	int *memory = NULL, *other = NULL;
+
+	if (posix_memalign((void **)&memory, 4096, BLOCK) ||
+	    posix_memalign((void **)&other, 4096, BLOCK))
+		case_fail("no memory");
+	use_replaced(memory, other);
+	for (int turn = 0; turn < ranks; turn++) {
+		if (rank == turn &&
+		    (mmap(memory, BLOCK, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != memory ||
+		     mmap(other, BLOCK, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != other))
+			case_fail("nothing can be mapped there: %s", strerror(errno));
+		use_replaced(memory, other);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	case_begin(&argc, &argv, &rank, &ranks);
@@ -179,8 +221,9 @@ int main(int argc, char **argv)
 	check_locked(MCL_CURRENT, "MCL_CURRENT");
 	check_locked(MCL_FUTURE, "MCL_FUTURE");
 	check_locked(MCL_CURRENT | MCL_FUTURE, "MCL_CURRENT | MCL_FUTURE");
+	check_replaced();
 	if (!rank)
-		printf("mapped: neither dumped nor filled nor held by children\n");
+		printf("mapped: neither dumped nor filled nor held by children, and seen as it is\n");
 	case_report();
 	MPI_Finalize();
 	return 0;
