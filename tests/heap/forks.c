@@ -7,9 +7,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,6 +195,99 @@ static void fork_with_its_file_closed(void)
 	CHECK(fcntl(1000, F_GETFD) >= 0);
 }
 
+/* A file to swap to, where there is none and the system lets us. */
+static bool swap_somewhere(const char *path)
+{
+	/* The header that mkswap(8) writes: version 1, the last page, and how its first page ends.
+	 */
+	const uint32_t header[2] = { 1, 16 * MIB / 4096 - 1 };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	bool done = fd >= 0 && !posix_fallocate(fd, 0, 16 * MIB);
+
+	done = done && pwrite(fd, header, sizeof(header), 1024) == sizeof(header) &&
+	       pwrite(fd, "SWAPSPACE2", 10, 4096 - 10) == 10 && !fsync(fd) && !swapon(path, 0);
+	close(fd);
+	return done;
+}
+
+static bool write_to(const char *folder, const char *name, const char *text)
+{
+	char path[200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "r+e");
+	return file && fputs(text, file) >= 0 && !fclose(file);
+}
+
+/* Puts this process into a memory group of its own. The group it is made in, "": there is none. */
+static const char *group_alone(char *folder, size_t room)
+{
+	static const char *const parent[] = { "/sys/fs/cgroup/memory", "/sys/fs/cgroup" };
+
+	for (int version = 0; version < 2; version++) {
+		snprintf(folder, room, "%s/onecopy-test-%d", parent[version], (int)getpid());
+		if (!mkdir(folder, 0755) && write_to(folder, "cgroup.procs", "0"))
+			return parent[version];
+		rmdir(folder);
+	}
+	return "";
+}
+
+static size_t swapped_out(void *memory, size_t bytes)
+{
+	static unsigned char resident[64];
+	size_t out = 0, pages = bytes / 4096;
+
+	CHECK(pages <= sizeof(resident) && !mincore(memory, bytes, resident));
+	for (size_t page = 0; page < pages; page++)
+		out += !(resident[page] & 1);
+	return out;
+}
+
+/* Pages that are swapped out are no holes. Blocks of no size that large pages are made of. */
+static void fork_with_its_file_closed_and_pages_swapped_out(void)
+{
+	enum { BLOCKS = 100, WORDS = 5000, PAGES = WORDS * sizeof(size_t) / 4096 + 1 };
+	char folder[100];
+	const char *parent = group_alone(folder, sizeof(folder));
+	bool swaps = swap_somewhere("swapped-out");
+	size_t *block[BLOCKS], out = 0;
+	pid_t child;
+
+	for (size_t i = 0; i < BLOCKS; i++) {
+		block[i] = malloc(WORDS * sizeof(size_t));
+		CHECK(in_arena(block[i], WORDS * sizeof(size_t)));
+		for (size_t at = 0; at < WORDS; at++)
+			block[i][at] = i * WORDS + at + 1;
+	}
+	closefrom(3);
+	/* Version 1 of memory groups, and 2. */
+	if (!write_to(folder, "memory.force_empty", "0"))
+		write_to(folder, "memory.reclaim", "64M");
+	for (int i = 0; i < BLOCKS; i++)
+		out += swapped_out((void *)((uintptr_t)block[i] & ~(uintptr_t)4095), PAGES * 4096);
+	child = fork();
+	if (!child) {
+		for (size_t i = 0; i < BLOCKS; i++)
+			for (size_t at = 0; at < WORDS; at++)
+				if (block[i][at] != i * WORDS + at + 1)
+					_exit(1);
+		_exit(0);
+	}
+	if (swaps)
+		swapoff("swapped-out");
+	unlink("swapped-out");
+	if (*parent && write_to(parent, "cgroup.procs", "0"))
+		rmdir(folder);
+	reap(child);
+	if (!out) {
+		printf("skipped: no page was swapped out: there is no swap, or no memory group of "
+		       "its own, and none may be made\n");
+		exit(77);
+	}
+}
+
 static _Atomic bool stop;
 
 static void *churn(void *argument)
@@ -348,6 +445,8 @@ const struct scenario fork_scenarios[] = {
 	{ "fork_of_a_stopped_child", fork_of_a_stopped_child },
 	{ "fork_of_a_killed_child", fork_of_a_killed_child },
 	{ "fork_with_its_file_closed", fork_with_its_file_closed },
+	{ "fork_with_its_file_closed_and_pages_swapped_out",
+	  fork_with_its_file_closed_and_pages_swapped_out },
 	{ "fork_among_threads", fork_among_threads },
 	{ "fork_of_a_cancelled_thread", fork_of_a_cancelled_thread },
 	{ "spawn_copies_nothing", spawn_copies_nothing },

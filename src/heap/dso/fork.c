@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 #define CHUNK ((size_t)32 << 20)
@@ -116,13 +117,29 @@ static void copy_file(int fd, uint8_t *base, size_t bytes)
 		heap_forget();
 }
 
+/* Can this page of the arena have been used? */
+static bool was_had(size_t at)
+{
+	return at < heap_place.open || (at >= heap_range.begin && at < heap_range.open);
+}
+
+/* What is swapped out is not resident, and mincore() takes it for a hole. */
+static bool may_be_swapped_out(void)
+{
+	struct sysinfo info = { 0 };
+
+	return raw_call(SYS_sysinfo, (long)&info, 0, 0, 0, 0, 0) || info.freeswap < info.totalswap;
+}
+
 /*
  * The program closed the descriptor: the pages are reached through a second mapping of the same
- * memory (mremap of a size of 0), piece by piece, and mincore() tells which there are.
+ * memory (mremap of a size of 0), piece by piece, and mincore() tells which there are. With pages
+ * swapped out all are copied that the heap has ever had; holes among them then become memory.
  */
 static void copy_mapping(uint8_t *base, size_t bytes)
 {
 	static unsigned char resident[CHUNK / PAGE];
+	bool all = may_be_swapped_out();
 
 	for (size_t at = 0; at < bytes; at += CHUNK) {
 		uint8_t *there = raw_map_again(base + at, CHUNK);
@@ -134,7 +151,7 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 			     -1) == MAP_FAILED)
 			without_memory();
 		for (size_t page = 0; page < CHUNK / PAGE; page++)
-			if (resident[page] & 1)
+			if (resident[page] & 1 || (all && was_had(at + page * PAGE)))
 				memcpy(base + at + page * PAGE, there + page * PAGE, PAGE);
 		raw_munmap(there, CHUNK);
 	}
