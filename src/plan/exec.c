@@ -503,6 +503,8 @@ int oci_exec_turn(struct oci_exec *x, bool may_wait)
 		result = oci_exec_look_for_mismatch(x);
 	if (!result)
 		result = look(x);
+	if (!result)
+		result = oci_team_hear(x->team, &x->awaited);
 	if (result < 0)
 		oci_exec_over(x);
 	return result;

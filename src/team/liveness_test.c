@@ -239,6 +239,38 @@ TEST(the_dead_are_noticed_without_single_copies)
 	assert_int_equal(oct_apart(by_shm), 0);
 }
 
+/* Rank 1 dies, which rank 2 waits for; rank 0 waits for rank 3, which comes when it has the error.
+ */
+static int rank_0_hears_of_it(struct oc_team *team, void *told)
+{
+	if (oct_barrier(team))
+		return 1;
+	if (oc_team_rank(team) == 1)
+		raise(SIGKILL);
+	/* Relaxed, both: nothing else is read by it. */
+	while (oc_team_rank(team) == 3 && !__atomic_load_n((uint32_t *)told, __ATOMIC_RELAXED))
+		usleep(1000);
+	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
+		return WRONG;
+	if (oc_team_rank(team) == 0)
+		__atomic_store_n((uint32_t *)told, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int along_a_chain(void)
+{
+	uint32_t *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	setenv("ONECOPY_BARRIER", "dissemination", 1);
+	return oct_fork_team(4, 1, rank_0_hears_of_it, told);
+}
+
+TEST(a_death_is_heard_of_by_those_whom_nobody_in_between_tells)
+{
+	assert_int_equal(oct_apart(along_a_chain), 0);
+}
+
 /* ---- who has its number now ------------------------------------------------------------------ */
 
 static char bystander[64] = "untouched";

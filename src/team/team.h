@@ -258,6 +258,9 @@ bool oci_wait_is_long(struct oci_wait *wait);
  * team at the peer, or -EPROTO: the team has failed here too.
  */
 int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited);
+/* Has the team failed at any member? What is awaited may be so only through a chain of others, who
+ * would tell each other one look after the other. 0, or the error, and it has failed here too. */
+int oci_team_hear(struct oci_team *team, const struct oci_awaited *awaited);
 
 /* Raises a flag of mine; wakes sleepers only when the team is oversubscribed. */
 void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waiters, uint64_t value);

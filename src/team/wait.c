@@ -11,7 +11,8 @@
 /* Polls between two looks at the MPI's progress engine while spinning: an opal_progress() with
  * nothing to do costs about as much as ten polls, so it slows the wait by a tenth. */
 #define OCI_POLLS_PER_DRIVE 128
-/* A peer's death is to be noticed within 100 ms, through a chain of 25 waits too. */
+/* A peer's death is to be noticed within 100 ms: by who waits for it and then by all, on CPUs that
+ * many ranks share. */
 #define OCI_LOOK_NS 4000000u
 /*
  * Of a rank, for each rank of its team: then those that wait wake every 50 us in all, however many
@@ -65,6 +66,42 @@ bool oci_wait_drive(void)
 	return outstanding;
 }
 
+/* The team has failed at rank `from`, so here, too. */
+static int pass_on(struct oci_team *team, uint32_t from, uint64_t poison)
+{
+	int error = oci_poison_error(poison);
+
+	if (error == -EOWNERDEAD)
+		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
+				     "rank %u died during a collective (rank %u noticed it); this "
+				     "communicator cannot be used any more",
+				     oci_poison_rank(poison), from);
+	if (error == -EPROTO && oci_poison_rank(poison) < team->size)
+		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
+				     "mismatched collectives: the calls of ranks %u and %u differ "
+				     "(rank %u said how); all ranks must call alike",
+				     from, oci_poison_rank(poison), from);
+	return oci_team_fail(team, error, -1,
+			     "rank %u gave up a collective (%s); this communicator cannot be used "
+			     "any more",
+			     from, strerror(-error));
+}
+
+int oci_team_hear(struct oci_team *team, const struct oci_awaited *awaited)
+{
+	for (uint32_t r = 0; r < team->size; r++) {
+		/* Acquire: pairs with the release in oci_team_fail(). */
+		uint64_t poison = oci_load_acquire(&team->member[r].region->progress.poison);
+
+		if (poison && r != team->rank)
+			/* Acquire: what was waited for has come all the same. */
+			return oci_load_acquire(awaited->word) >= awaited->target ?
+				       0 :
+				       pass_on(team, r, poison);
+	}
+	return 0;
+}
+
 int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 {
 	struct oci_member *member = &team->member[awaited->peer];
@@ -73,7 +110,6 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 	bool left = oci_member_has_left(member);
 	bool dead = !left && oci_peer_dead(member->peer);
 	uint64_t poison = oci_load_acquire(&member->region->progress.poison);
-	int error;
 
 	if (!poison && !left && !dead)
 		return 0;
@@ -91,21 +127,7 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 				     "communicator was freed) without the collective that rank %u "
 				     "called; all ranks must call alike",
 				     awaited->peer, team->rank);
-	error = oci_poison_error(poison);
-	if (error == -EOWNERDEAD)
-		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
-				     "rank %u died during a collective (rank %u noticed it); this "
-				     "communicator cannot be used any more",
-				     oci_poison_rank(poison), awaited->peer);
-	if (error == -EPROTO && oci_poison_rank(poison) < team->size)
-		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
-				     "mismatched collectives: the calls of ranks %u and %u differ "
-				     "(rank %u said how); all ranks must call alike",
-				     awaited->peer, oci_poison_rank(poison), awaited->peer);
-	return oci_team_fail(team, error, -1,
-			     "rank %u gave up a collective (%s); this communicator cannot be used "
-			     "any more",
-			     awaited->peer, strerror(-error));
+	return pass_on(team, awaited->peer, poison);
 }
 
 /* The futex is the half of a flag that every raise changes. */
