@@ -63,7 +63,9 @@
 	X(File_read_ordered_c) X(File_write_ordered_c) \
 	X(File_read_all_begin_c) X(File_write_all_begin_c) X(File_read_at_all_begin_c) \
 	X(File_write_at_all_begin_c) X(File_read_ordered_begin_c) X(File_write_ordered_begin_c) \
-	X(Buffer_detach) X(Buffer_detach_c)
+	X(Buffer_detach) X(Buffer_detach_c) \
+	X(Buffer_flush) X(Comm_flush_buffer) X(Comm_detach_buffer) X(Comm_detach_buffer_c) \
+	X(Session_flush_buffer) X(Session_detach_buffer) X(Session_detach_buffer_c)
 
 /* Likewise, and there is a window more. */
 #define OCI_MAKES_WINDOW(X) \
@@ -72,7 +74,8 @@
 
 /* Programs call them again and again until a peer has done something. */
 #define OCI_POLLED(X) \
-	X(Iprobe) X(Improbe) X(Request_get_status) X(Win_test) X(Win_sync) X(Parrived)
+	X(Iprobe) X(Improbe) X(Request_get_status) X(Request_get_status_all) \
+	X(Request_get_status_any) X(Request_get_status_some) X(Win_test) X(Win_sync) X(Parrived)
 
 /* Functions of ours with the prototypes of the MPI's, and those without any. */
 #define OCI_TYPED(X) \

@@ -84,6 +84,49 @@ int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_Count ad
 	return next(type, integers, addresses, counts, types, integer, address, count, made_of);
 }
 
+/* Of MPI 4.1, which the MPI that this is built with may lack. */
+#if MPI_VERSION == 4 && MPI_SUBVERSION < 1
+int PMPI_Request_get_status_all(int count, const MPI_Request *request, int *flag,
+				MPI_Status *status)
+{
+	int error = MPI_SUCCESS;
+
+	*flag = 1;
+	for (int i = 0; i < count && *flag && !error; i++)
+		error = PMPI_Request_get_status(request[i], flag, &status[i]);
+	return error;
+}
+
+int PMPI_Request_get_status_any(int count, const MPI_Request *request, int *index, int *flag,
+				MPI_Status *status)
+{
+	int error = MPI_SUCCESS;
+
+	*flag = 0;
+	for (*index = 0; *index < count && !error; ++*index) {
+		error = PMPI_Request_get_status(request[*index], flag, status);
+		if (*flag)
+			return error;
+	}
+	*index = MPI_UNDEFINED;
+	return error;
+}
+
+int PMPI_Request_get_status_some(int count, const MPI_Request *request, int *done, int *index,
+				 MPI_Status *status)
+{
+	int flag, error = MPI_SUCCESS;
+
+	*done = 0;
+	for (int i = 0; i < count && !error; i++) {
+		error = PMPI_Request_get_status(request[i], &flag, &status[*done]);
+		if (flag)
+			index[(*done)++] = i;
+	}
+	return error;
+}
+#endif
+
 /* The launcher's own words. */
 static void leave(void)
 {

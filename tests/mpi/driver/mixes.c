@@ -162,6 +162,20 @@ SCENARIO(first_uses)
 	job_free(&result);
 }
 
+/* newer RANKS: functions that are newer than MPI 4.0 drive what is outstanding. */
+SCENARIO(newer)
+{
+	struct job job = job_mpi(driver_ranks(words[0]), NULL);
+	struct job_result result;
+
+	job_add_behind(&job, "newer");
+	job_add_program(&job, "newer");
+	if (verdict_run(&job, &result, "newer failed"))
+		verdict_served_all(&result, NULL);
+	verdict_done("newer: functions of MPI 4.1 drive what is outstanding\n");
+	job_free(&result);
+}
+
 /* lists RANKS: MPICH is asked what a datatype is made of once, not in each call that packs it. */
 SCENARIO(lists)
 {
