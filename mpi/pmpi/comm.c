@@ -274,6 +274,26 @@ static struct oci_pmpi_comm *create(MPI_Comm comm)
 	return state;
 }
 
+/*
+ * A communicator that this thread is freeing. Delete functions of its attributes may still call
+ * collectives on it, which are the MPI's: whether our attribute has gone before theirs depends upon
+ * what each rank has called. One of them may free another communicator.
+ */
+struct dying {
+	MPI_Comm comm;
+	const struct dying *outer;
+};
+static OCI_TLS const struct dying *dying;
+
+static bool is_dying(MPI_Comm comm)
+{
+	const struct dying *d = dying;
+
+	while (d && d->comm != comm)
+		d = d->outer;
+	return d;
+}
+
 struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 {
 	struct oci_pmpi_comm *state;
@@ -282,7 +302,7 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	uintptr_t handle = (uintptr_t)comm;
 	int found = 0;
 
-	if (!oci_pmpi_job.active || comm == MPI_COMM_NULL ||
+	if (!oci_pmpi_job.active || comm == MPI_COMM_NULL || is_dying(comm) ||
 	    PMPI(Comm_get_attr)(comm, key, &state, &found) != MPI_SUCCESS)
 		return NULL;
 	if (!found)
@@ -294,27 +314,41 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	return state;
 }
 
-int oci_pmpi_Comm_free(MPI_Comm *comm)
+static void begin_dying(struct dying *d, const MPI_Comm *comm)
 {
-	int error = PMPI(Comm_free)(comm);
+	*d = (struct dying){ .comm = comm ? *comm : MPI_COMM_NULL, .outer = dying };
+	dying = d;
+	/* No cache finds it. */
+	__atomic_fetch_add(&oci_comm_generation, 1, __ATOMIC_RELEASE);
+}
 
+static int has_died(const struct dying *d, int error)
+{
+	dying = d->outer;
 	oci_pmpi_comm_reap();
 	return error;
+}
+
+int oci_pmpi_Comm_free(MPI_Comm *comm)
+{
+	struct dying d;
+
+	begin_dying(&d, comm);
+	return has_died(&d, PMPI(Comm_free)(comm));
 }
 
 /* It waits until all that is outstanding on the communicator is over, ours too. */
 int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 {
 	struct oci_pmpi_comm *state = comm ? oci_pmpi_comm_get(*comm) : NULL;
+	struct dying d;
 	uint32_t turns = 0;
-	int error;
 
 	while (state && __atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE)) {
 		oci_pmpi_drive_from_engine();
 		oci_pmpi_drive();
 		oci_pmpi_pause(&turns);
 	}
-	error = OCI_HELPED(PMPI(Comm_disconnect)(comm));
-	oci_pmpi_comm_reap();
-	return error;
+	begin_dying(&d, comm);
+	return has_died(&d, OCI_HELPED(PMPI(Comm_disconnect)(comm)));
 }

@@ -2,7 +2,7 @@
 /*
  * communicators [CYCLES]: communicators come and go. After thousands of them, each used, the
  * process has as many file descriptors and mappings as after the first ones, and no more memory.
- * And 500 alive at once.
+ * And 500 alive at once. Delete functions of their attributes are collective.
  */
 #include "case.h"
 #include "support/process.h"
@@ -138,6 +138,53 @@ static void made_meanwhile(int ranks, int rank)
 	}
 }
 
+/* ---- collectives inside of MPI_Comm_free ---------------------------------------------------- */
+
+static int deletions;
+
+/* Collective, as MPI_Comm_free is. It is the only call here that may be the MPI's. */
+static int delete_sums(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	int *ranks = extra, one = 1, sum = 0;
+
+	(void)keyval;
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+	if (sum != (value ? *ranks : *ranks - 1))
+		case_fail("the sum in a delete function is %d", sum);
+	deletions++;
+	return MPI_SUCCESS;
+}
+
+/* The handle comes back, once of all ranks and once of all but the last one. The attribute is there
+ * before the first collective, or behind it. */
+static void freed_in_company(int ranks, int rank)
+{
+	int key, all = 1, freed = 0;
+
+	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_sums, &key, &ranks);
+	for (int i = 0; i < MEANWHILE; i++) {
+		bool whole = i % 2;
+		MPI_Comm comm;
+
+		MPI_Comm_split(MPI_COMM_WORLD, whole || rank < ranks - 1 ? 0 : MPI_UNDEFINED, rank,
+			       &comm);
+		if (comm == MPI_COMM_NULL) {
+			calls++;
+			continue;
+		}
+		if (i % 4 < 2)
+			MPI_Comm_set_attr(comm, key, whole ? &all : NULL);
+		use(comm, whole ? ranks : ranks - 1);
+		if (i % 4 >= 2)
+			MPI_Comm_set_attr(comm, key, whole ? &all : NULL);
+		MPI_Comm_free(&comm);
+		freed++;
+	}
+	if (deletions != freed)
+		case_fail("of %d delete functions %d were called", freed, deletions);
+	MPI_Comm_free_keyval(&key);
+}
+
 int main(int argc, char **argv)
 {
 	int ranks, rank, descriptors, mappings, later, part, count = MOST_CYCLES;
@@ -174,6 +221,7 @@ int main(int argc, char **argv)
 		case_fail("%d file descriptors, %d after %d were alive:%s", descriptors, later,
 			  ALIVE, last_descriptors());
 	made_meanwhile(ranks, rank);
+	freed_in_company(ranks, rank);
 	return case_end(
 		"communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "
 		"%d mappings (%d before), %d leave %ld B on the heap, the last half %ld KiB resident\n",
