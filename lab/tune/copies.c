@@ -49,14 +49,19 @@ static size_t span_of(size_t bytes)
 	return 2 * bytes > POOL_BYTES ? 2 * bytes : POOL_BYTES;
 }
 
-static size_t pool_bytes(const struct oci_measure_sizes *sizes)
+static size_t most_bytes(const struct oci_measure_sizes *sizes)
 {
 	size_t most = 0;
 
 	for (uint32_t i = 0; i < sizes->count; i++)
 		if (sizes->bytes[i] > most)
 			most = sizes->bytes[i];
-	return span_of(most);
+	return most;
+}
+
+static size_t pool_bytes(const struct oci_measure_sizes *sizes)
+{
+	return span_of(most_bytes(sizes));
 }
 
 /* Touched, so that no sample pays for a page's first use. */
@@ -311,37 +316,52 @@ static const uint8_t *ask(struct oci_tune_rank *me, const struct copy_arg *arg,
 	return pool_turn(&source, bytes, turn);
 }
 
+struct copier {
+	struct pool target, own;
+	uint64_t turn, turns;
+};
+
+/* The seconds that the next copy takes. */
+static double copy_next(struct oci_tune_rank *me, const struct copy_arg *arg, struct copier *c,
+			size_t bytes, int *error)
+{
+	uint8_t *mine = pool_turn(&c->target, bytes, ++c->turn);
+	const uint8_t *other = ask(me, arg, &c->own, mine, bytes, c->turn);
+	double start = now_s();
+
+	*error = copy_once(me, arg->kind, mine, other, bytes, &c->turns);
+	return now_s() - start;
+}
+
 static int be_copier(struct oci_tune_rank *me, const struct copy_arg *arg)
 {
-	struct pool target, own;
-	uint64_t turn = 0, turns = 0;
+	size_t most = most_bytes(&arg->sizes);
+	struct copier c = { 0 };
 	int error;
 
-	error = make_pool(me, &target, pool_bytes(&arg->sizes));
+	error = make_pool(me, &c.target, span_of(most));
 	if (!error)
-		error = make_pool(me, &own, target.bytes);
+		error = make_pool(me, &c.own, c.target.bytes);
 	if (!error && is_by_module(arg->kind))
 		error = open_device(me);
 	if (error)
 		return error;
 	oci_tune_barrier(me);
-	for (uint32_t i = 0; i < arg->sizes.count; i++) {
-		size_t bytes = arg->sizes.bytes[i];
+	/* Once through all of the pools: a page that somebody else than its owner touches for a
+	 * first time may take microseconds, on a virtual machine also in the kernel's own mapping.
+	 */
+	for (size_t done = 0; done < c.target.bytes && !error; done += most)
+		copy_next(me, arg, &c, most, &error);
+	for (uint32_t i = 0; i < arg->sizes.count && !error; i++) {
 		uint32_t samples = 0;
 
 		oci_tune_begin(me);
-		while (oci_tune_more(me, samples)) {
-			uint8_t *mine = pool_turn(&target, bytes, ++turn);
-			const uint8_t *other = ask(me, arg, &own, mine, bytes, turn);
-			double start = now_s();
-
-			error = copy_once(me, arg->kind, mine, other, bytes, &turns);
-			me->sample[samples++] = now_s() - start;
-			if (error)
-				return error;
-		}
+		while (!error && oci_tune_more(me, samples))
+			me->sample[samples++] = copy_next(me, arg, &c, arg->sizes.bytes[i], &error);
 		oci_tune_leave(me, i, samples, 1);
 	}
+	if (error)
+		return error;
 	oci_tune_raise(&me->shared->line[LINE_ASK], NO_MORE);
 	return 0;
 }
