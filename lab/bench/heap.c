@@ -244,7 +244,7 @@ static int measure(struct results *results, struct step *step, unsigned int roun
 	snprintf(arguments, sizeof(arguments), "--work %s", works[step->at].name);
 	err = run_program(results, &run, round, why, sizeof(why));
 	if (err)
-		run_explain(&run, why);
+		run_explain(&run, err, why);
 	return err;
 }
 

@@ -84,8 +84,8 @@ static void compare_cell(const struct results *results, const struct comparison 
 	out->subject = there(figure_cell_of(figure, comparison->subject, x));
 	/* Of nothing that moves there is no limit. */
 	out->limit = figure->x[x] ? there(figure_cell_of(figure, comparison->limit, x)) : NULL;
-	estimate_ratio(results, figure, stock, figure_cell_of(figure, comparison->control, x),
-		       scratch, &out->control);
+	estimate_ratio(results, figure, figure_cell_of(figure, comparison->controlled, x),
+		       figure_cell_of(figure, comparison->control, x), scratch, &out->control);
 	out->other = other && (!stock || (figure->more_is_better ?
 						  other->value.median > stock->value.median :
 						  other->value.median < stock->value.median));
@@ -125,7 +125,7 @@ static unsigned int ratios_of_group(const struct comparison *comparison, const s
 		if (!group->has(cell->figure, cell->x))
 			continue;
 		if (control) {
-			a = figure_cell_of(cell->figure, comparison->stock, cell->x);
+			a = figure_cell_of(cell->figure, comparison->controlled, cell->x);
 			b = figure_cell_of(cell->figure, comparison->control, cell->x);
 		}
 		ratios[count] = ratio_at(cell->figure, a, b, round);

@@ -87,7 +87,8 @@ struct comparison {
 	unsigned int group;
 	/* Series. NULL: there is none. Of stock and other the better one of each cell counts. */
 	const char *subject, *stock, *other, *control, *limit;
-	double floor; /* a cell is lost below it; 0: none is */
+	const char *controlled; /* what `control` runs once more; `stock` at first */
+	double floor;		/* a cell is lost below it; 0: none is */
 	struct group groups[GROUPS_MOST];
 	unsigned int group_count;
 	const char *note; /* behind the table; "" at first */
@@ -171,7 +172,7 @@ struct comparison *results_compare(struct results *results, unsigned int group, 
 /* "PARENT/DATE", for who names no folder. */
 void results_folder(const struct results *results, const char *parent, char *out, size_t n);
 /* Whether results can be put there: a measurement is not to be lost to it. 0, or 1 and says why. */
-int results_check_places(const char *json, const char *out);
+int results_check_places(const char *json, const char *out, const char *option);
 /* The folder: index.html, plots, tables, JSON. 0; or says why and 1, or 2: only plots are lacking.
  */
 int results_write_folder(const struct results *results, const char *out, bool plots);

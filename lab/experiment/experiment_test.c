@@ -90,6 +90,23 @@ TEST(what_the_control_does_too_is_no_loss)
 	results_end(&s.results);
 }
 
+TEST(the_control_is_held_against_what_it_repeats)
+{
+	struct setup s;
+
+	set_up(&s);
+	s.comparison->stock = "caller";
+	add(&s, "stock", 0, 1);
+	add(&s, "control", 0, 1);
+	add(&s, "caller", 0, 4);
+	add(&s, "onecopy", 0, 5);
+	finish(&s);
+	assert_float_equal(s.comparison->cells[0].control.median, 1, 1e-9);
+	assert_float_equal(s.comparison->groups[0].control.median, 1, 1e-9);
+	assert_int_equal(s.comparison->cells[0].verdict, VERDICT_LOST);
+	results_end(&s.results);
+}
+
 TEST(of_two_stocks_the_faster_one_of_a_cell_counts)
 {
 	struct setup s;

@@ -182,7 +182,9 @@ bool figure_shows(const struct figure *figure, unsigned int x)
 
 void bytes_text(size_t bytes, char *text, size_t n)
 {
-	if (bytes && bytes % (1 << 20) == 0)
+	if (bytes && bytes % (1 << 30) == 0)
+		snprintf(text, n, "%zuG", bytes >> 30);
+	else if (bytes && bytes % (1 << 20) == 0)
 		snprintf(text, n, "%zuM", bytes >> 20);
 	else if (bytes && bytes % (1 << 10) == 0)
 		snprintf(text, n, "%zuK", bytes >> 10);

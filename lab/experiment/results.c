@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void *must(void *memory)
 {
@@ -169,7 +170,7 @@ struct comparison *results_compare(struct results *results, unsigned int group, 
 	struct comparison *comparison = must(calloc(1, sizeof(*comparison)));
 
 	comparison->group = group;
-	comparison->stock = stock;
+	comparison->stock = comparison->controlled = stock;
 	comparison->subject = subject;
 	comparison->title = comparison->about = comparison->stem = comparison->note = "";
 	comparison->floor = 1;
@@ -187,17 +188,20 @@ void results_folder(const struct results *results, const char *parent, char *out
 
 static int check_file(const char *path, const char *elsewhere)
 {
+	bool there = !access(path, F_OK);
 	FILE *file = fopen(path, "a");
 
 	if (file) {
 		fclose(file);
+		if (!there)
+			unlink(path);
 		return 0;
 	}
 	say("%s cannot be written: %s; %s writes elsewhere", path, strerror(errno), elsewhere);
 	return 1;
 }
 
-int results_check_places(const char *json, const char *out)
+int results_check_places(const char *json, const char *out, const char *option)
 {
 	char probe[PATH_MAX];
 	int error;
@@ -206,9 +210,9 @@ int results_check_places(const char *json, const char *out)
 		snprintf(probe, sizeof(probe), "%s/table.txt", out);
 		error = host_make_folders(probe);
 		if (error)
-			say("%s cannot be made: %s; --out DIR writes elsewhere", out,
-			    strerror(-error));
-		if (error || check_file(probe, "--out DIR"))
+			say("%s cannot be made: %s; %s writes elsewhere", out, strerror(-error),
+			    option);
+		if (error || check_file(probe, option))
 			return 1;
 	}
 	return json && strcmp(json, "-") != 0 ? check_file(json, "--json FILE") : 0;

@@ -241,8 +241,13 @@ out:
 	return err;
 }
 
-void run_explain(const struct run *run, const char *why)
+void run_explain(const struct run *run, int error, const char *why)
 {
-	say("A run failed: %s. Run it by hand to see more:\n  %s\nIts last output:\n%s", why,
-	    run->command, run->tail[0] ? run->tail : "(none)");
+	if (error == -EINTR) {
+		say("interrupted");
+		return;
+	}
+	say("A run failed: %s%s Run it by hand to see more:\n  %s\nIts last output:\n%s", why,
+	    *why && why[strlen(why) - 1] == '.' ? "" : ".", run->command,
+	    run->tail[0] ? run->tail : "(none)");
 }

@@ -66,6 +66,6 @@ void run_begin(void);
  */
 int run_program(struct results *results, struct run *run, unsigned int round, char *why, size_t n);
 /* Says why a run failed, how to repeat it, and what it said last. */
-void run_explain(const struct run *run, const char *why);
+void run_explain(const struct run *run, int error, const char *why);
 
 #endif

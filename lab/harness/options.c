@@ -170,23 +170,44 @@ static char *name_of(char *called)
 	return slash ? slash + 1 : called;
 }
 
+/* Is this word that option, without a value? Its name may be cut short. */
+static bool is_option(const struct option_row *row, const char *word)
+{
+	if (!strncmp(word, "--", 2))
+		return word[2] && !strncmp(row->name, word + 2, strlen(word + 2));
+	return row->key && word[0] == '-' && word[1] == row->key && !word[2];
+}
+
 /*
  * argp's own messages (switched off by ARGP_NO_ERRS) do not say what would have been valid. It
- * tells neither which word was at fault, but has stopped right behind it.
+ * tells neither which word was at fault, but has stopped right behind it; in a word of several
+ * letters right before it.
  */
-static void refuse(const struct argp_state *state, const struct option_row *row)
+static const char *word_at_fault(const struct argp_state *state, const struct option_row *row)
 {
 	const char *word = state->argv[state->next > 1 ? state->next - 1 : 1];
+	bool right = word[0] != '-';
+
+	for (; !is_last(row); row++)
+		right |= row->name && !row->value && is_option(row, word);
+	return right && state->next < state->argc ? state->argv[state->next] : word;
+}
+
+static void refuse(const struct argp_state *state, const struct option_row *row)
+{
+	const char *word = word_at_fault(state, row);
 	struct word_list valid = { "" };
 
 	for (; !is_last(row); row++) {
-		char text[128];
+		char text[128], letter[8] = "";
 
 		if (!row->name)
 			continue;
-		if (!strncmp(word, "--", 2) && !strcmp(word + 2, row->name) && row->value)
-			usage("--%s needs a value: --%s %s", row->name, row->name, row->value);
-		snprintf(text, sizeof(text), "--%s%s%s", row->name, row->value ? " " : "",
+		if (row->value && is_option(row, word))
+			usage("%s needs a value: %s %s", word, word, row->value);
+		if (row->key)
+			snprintf(letter, sizeof(letter), "-%c, ", row->key);
+		snprintf(text, sizeof(text), "%s--%s%s%s", letter, row->name, row->value ? " " : "",
 			 row->value ? row->value : "");
 		word_list_add(&valid, text);
 	}
@@ -202,6 +223,8 @@ static void take(const struct option_row *row, void *options, const char *text)
 		row->take(place, text);
 	else if (row->kind == OPTION_FLAG)
 		*(bool *)place = true;
+	else if (row->kind == OPTION_TEXT && !*text)
+		usage("--%s needs a value: --%s %s", row->name, row->name, row->value);
 	else if (row->kind == OPTION_TEXT)
 		*(const char **)place = text;
 	else if (row->kind == OPTION_COUNT ?
@@ -222,7 +245,10 @@ static error_t parse_key(int key, char *text, struct argp_state *state)
 			argp_help(state->root_argp, stdout,
 				  ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC,
 				  name_of(state->argv[0]));
-		exit(0);
+		if (!fflush(stdout) && !ferror(stdout))
+			exit(0);
+		say("standard output: %s", strerror(errno));
+		exit(1);
 	}
 	if (key == ARGP_KEY_ERROR)
 		refuse(state, set->rows);

@@ -63,13 +63,13 @@ static void dump_edges(FILE *out, const struct oci_plan *const *plans, uint32_t 
 	}
 }
 
-void oci_plan_dump_dot(FILE *out, const struct oci_plan *const *plans, uint32_t count)
+void oci_plan_dump_dot(FILE *out, const char *algorithm, const struct oci_plan *const *plans,
+		       uint32_t count)
 {
 	if (!count)
 		return;
-	fprintf(out, "digraph \"%s %u:%u of %u\" {\n\tnode [shape=box,fontname=monospace];\n",
-		oci_collective_name(plans[0]->key.collective), plans[0]->key.algorithm,
-		plans[0]->key.parameter, count);
+	fprintf(out, "digraph \"%s %s of %u\" {\n\tnode [shape=box,fontname=monospace];\n",
+		oci_collective_name(plans[0]->key.collective), algorithm, count);
 	for (uint32_t v = 0; v < count; v++)
 		dump_rank(out, plans[v]);
 	for (uint32_t v = 0; v < count; v++)

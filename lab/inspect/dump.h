@@ -7,6 +7,7 @@
 #include "plan/plan.h"
 
 /* Graphviz: the plans of all p ranks of one collective, edges within ranks and between flags. */
-void oci_plan_dump_dot(FILE *out, const struct oci_plan *const *plans, uint32_t count);
+void oci_plan_dump_dot(FILE *out, const char *algorithm, const struct oci_plan *const *plans,
+		       uint32_t count);
 
 #endif

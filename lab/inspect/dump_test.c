@@ -27,9 +27,9 @@ TEST(plan_dump_joins_flags_across_ranks)
 	}
 	out = open_memstream(&text, &bytes);
 	assert_non_null(out);
-	oci_plan_dump_dot(out, plans, 2);
+	oci_plan_dump_dot(out, "flat", plans, 2);
 	fclose(out);
-	assert_non_null(strstr(text, "digraph \"barrier 0:0 of 2\" {"));
+	assert_non_null(strstr(text, "digraph \"barrier flat of 2\" {"));
 	assert_non_null(strstr(text, "n0_0 [label=\"0 POST step 1\"];"));
 	assert_non_null(strstr(text, "\tn0_0 -> n1_0 [style=dashed];"));
 	assert_non_null(strstr(text, "\t\tn1_0 -> n1_1;"));

@@ -57,6 +57,7 @@ struct oc_predict_call {
 struct oc_prediction {
 	char algorithm[64]; /* "knomial:4" */
 	bool best;	    /* the first of its algorithm, which is its best parameter */
+	bool baseline;	    /* there to compare with: never chosen by its cost */
 	bool closed;	    /* it has a closed form: `total` and its parts are true */
 	double total;
 	struct oci_cost cost;

@@ -56,7 +56,7 @@ static const char *sentence(enum oci_decided decided)
 	case OCI_BY_MEASURED:
 		return "it was measured on such a team, and nothing newer says otherwise";
 	case OCI_BY_MODEL:
-		return "it is the cheapest by the model";
+		return "it is the cheapest by the model of those that may be chosen";
 	default:
 		return "it is the built-in rule, as the model does not tell";
 	}
@@ -143,13 +143,15 @@ static int add(const struct oci_shape *shape, const struct oci_model *model,
 	       const struct oci_candidate *candidate, bool best, bool in_virtual_time,
 	       struct oc_prediction *prediction, char *error, size_t n)
 {
+	const struct oci_algorithm *a =
+		oci_algorithm(shape->collective, candidate->choice.algorithm);
 	struct oci_virtual_result result;
 	int failed;
 
 	*prediction = (struct oc_prediction){
 		.best = best,
-		.closed = oci_algorithm(shape->collective, candidate->choice.algorithm)->cost !=
-			  NULL,
+		.baseline = a->baseline,
+		.closed = a->cost != NULL,
 		.total = oci_cost_total(&candidate->cost),
 		.cost = candidate->cost,
 		.virtual_s = -1,
@@ -339,14 +341,14 @@ static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hie
 	return failed;
 }
 
-static int print_dot(int fd, struct oci_plan **plans, uint32_t size)
+static int print_dot(int fd, const char *algorithm, struct oci_plan **plans, uint32_t size)
 {
 	int copy = dup(fd);
 	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
 
 	if (!out)
 		return -errno;
-	oci_plan_dump_dot(out, (const struct oci_plan *const *)plans, size);
+	oci_plan_dump_dot(out, algorithm, (const struct oci_plan *const *)plans, size);
 	return fclose(out) ? -errno : 0;
 }
 
@@ -370,7 +372,7 @@ int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algor
 						       .hierarchy = hierarchy },
 				  forced.choice, &plans);
 	if (!error) {
-		error = print_dot(fd, plans, size);
+		error = print_dot(fd, algorithm, plans, size);
 		oci_predict_forget(plans, size);
 	}
 	oci_hierarchy_put(hierarchy);

@@ -16,7 +16,7 @@
 /* Blocks up to this size need no division to see that all ranks' fit an address space. */
 #define CALL_BYTES_SAFE ((size_t)UINT32_MAX)
 
-#define MPI_CHOSEN "the MPI's own algorithm was chosen for this size"
+#define MPI_CHOSEN "an option, or the tuning file for this size, leaves it to the MPI"
 
 /* Elements are almost always of 1, 2, 4, 8 or 16 bytes: no division for those. */
 static bool divides(size_t unit, size_t bytes)

@@ -115,7 +115,7 @@ static bool parse_bytes(const struct row *row, const char *text, void *field)
 
 #define FIELD(name) offsetof(struct oci_options, name), sizeof(((struct oci_options *)0)->name)
 #define ALGORITHM_EXPECTED \
-	"an algorithm's name, with :PARAMETER where it has one (see onecopy info), auto or mpi"
+	"an algorithm's name, with :PARAMETER where it has one (see onecopy info --algorithms), auto or mpi"
 #define ALGORITHM(X, ID, name, Name, ...)                                                \
 	{ "ONECOPY_" #ID,  "auto",	  "algorithm of " #Name,     ALGORITHM_EXPECTED, \
 	  parse_algorithm, AGREED | TEXT, FIELD(algorithm[OC_##ID]), 0 },

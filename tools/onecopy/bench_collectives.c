@@ -246,7 +246,7 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 	snprintf(compare.mpi[mpi], sizeof(compare.mpi[0]), "%.100s", run.said);
 	if (err) {
 		progress_end(&results->progress);
-		run_explain(&run, why);
+		run_explain(&run, err, why);
 		json_decref(run.counters);
 		return err;
 	}

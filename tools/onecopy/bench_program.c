@@ -66,9 +66,10 @@ void bench_against(struct bench *bench, unsigned int group, const char *stock, c
 
 	c->title = title;
 	c->about = results_text(&bench->results,
-				"us. ratio: stock/%s, within each round; control: stock/stock.",
+				"us. ratio: %s/%s, within each round; control: stock/stock.", stock,
 				subject);
 	c->control = "control";
+	c->controlled = "stock";
 	c->floor = 0.95;
 }
 

@@ -394,10 +394,8 @@ static int run_job(struct results *results, struct step *step, unsigned int roun
 	bench_prepare(&run, "", why, sizeof(why));
 	err = run_program(results, &run, round, why, sizeof(why));
 	progress_end(&results->progress);
-	if (err == -EINTR) {
-		say("interrupted");
-	} else if (err) {
-		run_explain(&run, why);
+	if (err) {
+		run_explain(&run, err, why);
 	} else {
 		err = read_result(job, line, values);
 		if (err)

@@ -80,11 +80,14 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 	else if (options->what == BENCH_MESSAGES && bench_take_flow(&options->flows, text))
 		;
 	else if (options->what && !(options->what & OF_COLLECTIVES))
-		usage("'%s': only 'algorithms', 'model', 'overlap' and 'collectives' take collectives, "
-		      "'messages' and 'programs' openmpi or mpich, and 'messages' pingpong, touch, stream, "
-		      "both, halo, ring, alltoall, and put, get or accumulate, each also with "
-		      "-allocated",
-		      text);
+		usage("'%s': %s", text,
+		      options->what == BENCH_MESSAGES ?
+			      "'messages' takes openmpi or mpich, and pingpong, touch, stream, both, halo, "
+			      "ring, alltoall, and put, get or accumulate, each also with -allocated" :
+		      options->what == BENCH_PROGRAMS ?
+			      "'programs' takes openmpi or mpich" :
+			      "only 'algorithms', 'model', 'overlap' and 'collectives' take "
+			      "collectives");
 	else if (options->what)
 		collective_list_add(&options->collectives, collective_take(text));
 	else
@@ -106,13 +109,13 @@ const struct option_set bench_options = {
 			  .take = take_ranks },
 			{ "bytes", 'b', "LIST",
 			  "Sizes of a block or message (default 4K,16K,64K,256K,1M,4M; of p2p and "
-			  "messages 1 to 16M; of collectives the powers of four from 4 to 4M)",
+			  "messages 1 to 16M; of overlap 4K,64K,1M; of collectives the powers of four from 4 to 4M)",
 			  .take = predict_take_bytes, AT(sizes) },
-			{ "sizes", 0, "LIST", "The same", .take = predict_take_bytes, AT(sizes) },
+			{ "sizes", 0, "LIST", "As --bytes", .take = predict_take_bytes, AT(sizes) },
 			{ "rounds", 0, "N",
-			  "Rounds (default 7; of collectives 9; of programs 99 at most)",
+			  "Rounds (default 7; of collectives 9; of programs as many as fit the time)",
 			  OPTION_COUNT, AT(rounds), 1, ROUNDS_MOST },
-			{ "runs", 0, "N", "The same", OPTION_COUNT, AT(rounds), 1, ROUNDS_MOST },
+			{ "runs", 0, "N", "As --rounds", OPTION_COUNT, AT(rounds), 1, ROUNDS_MOST },
 			{ "quick", 0, NULL,
 			  "A look: 3 rounds of 64K and 1M, each shorter; of collectives 3 of 4,1K,64K,1M; "
 			  "of programs one of small ones: whether everything works",
@@ -149,7 +152,8 @@ const struct option_set bench_options = {
 			  "Write index.html, plots (SVG, PNG), table.txt, results.json (default, of programs: "
 			  "demo-out/DATE)",
 			  OPTION_TEXT, AT(out) },
-			{ "no-plots", 0, NULL, "Draw nothing there", AT(no_plots) },
+			{ "no-plots", 0, NULL, "Draw nothing in the directory of --out",
+			  AT(no_plots) },
 			{ .help = "Of collectives and programs:" },
 			{ "with", 0, "CMD",
 			  "Put before mpirun in the onecopy configuration (default: this command's run)",
@@ -189,7 +193,7 @@ const struct option_set bench_options = {
 			  "a quarter of an hour (2 cores); the end lists the cells lost",
 			  AT(everything) },
 			{ "night", 0, NULL,
-			  "The same of all sizes up to 1M, each in all of 9 rounds: hours",
+			  "As --everything, of all sizes up to 1M, each in all of 9 rounds: hours",
 			  AT(night) },
 			{ "shared-heap", 0, NULL,
 			  "Another configuration takes turns: onecopy run --shared-heap, as a table of its own",
@@ -264,10 +268,23 @@ static void only(const struct bench_choice *options, unsigned int what, bool giv
 
 static void check_whose(const struct bench_choice *o)
 {
-	bool of_collectives = memchr(o->ways, true, sizeof(o->ways)) || o->iterations ||
-			      o->mode != BUFFERS_ROTATED || o->no_check || o->gate ||
-			      o->everything || o->night || o->shared_heap || o->better ||
-			      o->two_copies || o->limit || o->program;
+	const struct {
+		bool given;
+		const char *option;
+	} of_collectives[] = {
+		{ memchr(o->ways, true, sizeof(o->ways)), "--ways" },
+		{ o->night, "--night" },
+		{ o->everything, "--everything" },
+		{ o->shared_heap, "--shared-heap" },
+		{ o->better, "--better" },
+		{ o->two_copies, "--two-copies" },
+		{ o->limit, "--limit" },
+		{ o->mode != BUFFERS_ROTATED, "--cached and --cold" },
+		{ o->iterations, "--iterations" },
+		{ o->no_check, "--no-check" },
+		{ o->program, "--program" },
+		{ o->gate, "--gate" },
+	};
 
 	only(o, BENCH_P2P, o->touch, "--touch", "'p2p' takes");
 	only(o, BENCH_OVERLAP, o->spare, "--spare", "'overlap' takes");
@@ -282,8 +299,15 @@ static void check_whose(const struct bench_choice *o)
 	     "--with, --mpirun and --timeout", "'collectives' and 'programs' take");
 	only(o, BENCH_PROGRAMS, o->seconds || o->paper || o->only || o->mpirun_mpich || o->mpi4py,
 	     "--seconds, --paper, --only, --mpirun-mpich and --mpi4py-mpich", "'programs' takes");
-	only(o, BENCH_COLLECTIVES, of_collectives,
-	     "what --help lists at last, from --ways to --gate", "'collectives' takes");
+	for (size_t i = 0; i < sizeof(of_collectives) / sizeof(of_collectives[0]); i++)
+		only(o, BENCH_COLLECTIVES, of_collectives[i].given, of_collectives[i].option,
+		     "'collectives' takes");
+	only(o, ~(unsigned int)(BENCH_PROGRAMS | BENCH_CONTENTION), o->sizes.count, "--bytes",
+	     "what has blocks or messages of any size takes");
+	only(o, OWN_RANKS, o->every_parameter, "--all", "'algorithms' and 'model' take");
+	if (o->quick + o->everything + o->night > 1 && o->what & BENCH_COLLECTIVES)
+		usage("--quick, --everything and --night exclude each other: each says how much is "
+		      "measured");
 }
 
 /* What the options mean together. */
@@ -296,8 +320,8 @@ static void check(const struct bench_choice *options)
 	for (unsigned int s = 0;
 	     s < options->sizes.count && options->what & (BENCH_P2P | BENCH_MESSAGES); s++) {
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
-			usage("--bytes %zu: a message of p2p is of 1 to %zu bytes",
-			      options->sizes.at[s], P2P_BYTES_MOST);
+			usage("--bytes %zu: a message is of 1 to %zu bytes", options->sizes.at[s],
+			      P2P_BYTES_MOST);
 	}
 	for (int i = 0; i < options->ranks_count && options->what & (OWN_RANKS | OF_JOBS); i++)
 		if (options->ranks_at[i] < 2)
@@ -448,7 +472,7 @@ int bench_main(int argc, char **argv)
 	results_folder(results, "demo-out", out, sizeof(out));
 	if (options->what & BENCH_PROGRAMS && !options->out && !only_json(options))
 		options->out = out;
-	if (results_check_places(options->json, options->out))
+	if (results_check_places(options->json, options->out, "--out DIR"))
 		return 1;
 	if (options->what & (BENCH_ALGORITHMS | BENCH_MODEL))
 		results->about = "'*': what jobs take.";

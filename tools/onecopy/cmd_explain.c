@@ -45,6 +45,8 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 		       const struct oc_prediction *list)
 {
 	struct table table = { .align = "lrrrrrrrr" };
+	const char *chosen;
+	bool open = false, baselines = false;
 	char bytes[32];
 
 	bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
@@ -60,17 +62,22 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 
 		if (!options->all && !p->best && strcmp(p->algorithm, predicted->chosen))
 			continue;
+		chosen = !strcmp(p->algorithm, predicted->chosen) ? "* " : p->baseline ? "- " : "";
+		baselines |= *chosen == '-';
+		open |= !p->closed;
 		if (!p->closed)
-			table_add(&table, "%s\t-\t\t\t\t\t\t\tno closed form: see onecopy model",
-				  p->algorithm);
+			table_add(&table, "%s%s\t-", chosen, p->algorithm);
 		else
 			table_add(&table, "%s%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f",
-				  strcmp(p->algorithm, predicted->chosen) ? "" : "* ", p->algorithm,
-				  1e6 * p->total, 1e6 * p->cost.start, 1e6 * p->cost.bytes,
-				  1e6 * p->cost.lock, 1e6 * p->cost.contention,
+				  chosen, p->algorithm, 1e6 * p->total, 1e6 * p->cost.start,
+				  1e6 * p->cost.bytes, 1e6 * p->cost.lock, 1e6 * p->cost.contention,
 				  1e6 * p->cost.memory, 1e6 * p->cost.reduce, 1e6 * p->cost.flags);
 	}
 	table_print(&table, stdout, 0);
+	if (open)
+		puts("\nA total of -: there is no closed form; onecopy model predicts it.");
+	if (baselines)
+		puts("\n- before a name: there to compare with, and chosen by nothing but its option.");
 }
 
 static int print_json(const struct explain_choice *options, const struct oc_predicted *predicted,

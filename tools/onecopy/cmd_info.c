@@ -458,8 +458,13 @@ static void print_outstanding(const json_t *json)
 static void add_caches(struct table *table, const char *name, json_int_t caches, json_int_t bytes,
 		       json_int_t cores)
 {
-	bool mib = bytes >= 1048576 && bytes % 1048576 == 0;
+	bool mib;
 
+	if (!caches) {
+		table_add(table, "%s caches\tunknown, as the system does not say", name);
+		return;
+	}
+	mib = bytes >= 1048576 && bytes % 1048576 == 0;
 	table_add(table, "%s caches\t%lld of %lld %s, shared by %lld core%s", name,
 		  (long long)caches, (long long)(bytes >> (mib ? 20 : 10)), mib ? "MiB" : "KiB",
 		  (long long)cores, cores == 1 ? "" : "s");
@@ -578,6 +583,8 @@ int info_main(int argc, char **argv)
 	options_parse(&info_options, argc, argv, &options);
 	if (options.profile && !options.plan)
 		usage("--profile is for --plan COLLECTIVE ALGORITHM RANKS");
+	if (options.plan && (options.json || options.options || options.algorithms))
+		usage("--plan prints a graph and nothing else; valid beside it: --profile");
 	if (options.plan)
 		return print_plan(&options);
 	sections = (options.options ? INFO_OPTIONS : 0) |

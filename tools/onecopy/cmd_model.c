@@ -31,13 +31,6 @@ struct model_choice {
 	const char *algorithms[MODEL_ALGORITHMS];
 };
 
-static void take_plot(void *options, const char *text)
-{
-	if (!*text)
-		usage("--plot needs the name of a directory");
-	((struct model_choice *)options)->plot = text;
-}
-
 #define AT(member) .place = offsetof(struct model_choice, member)
 
 const struct option_set model_options = {
@@ -56,8 +49,8 @@ const struct option_set model_options = {
 			  OPTION_COUNT, AT(nodes), 2, OC_NODES_MOST },
 			{ "measured", 0, NULL, "Measure on this machine, beside what is predicted",
 			  AT(measured) },
-			{ "plot", 0, "DIR", "Draw SVG and PNG there, with gnuplot",
-			  .take = take_plot },
+			{ "plot", 0, "DIR", "Draw SVG and PNG in this directory, with gnuplot",
+			  OPTION_TEXT, AT(plot) },
 			PREDICT_ROWS,
 			{ 0 } },
 	.argument = predict_take_collective,
@@ -237,7 +230,7 @@ static int plot(const struct model_choice *options, const struct model_size *siz
 	struct figure *figure;
 	int failed;
 
-	if (results_check_places(NULL, options->plot))
+	if (results_check_places(NULL, options->plot, "--plot DIR"))
 		return 1;
 	results_begin(&results, 0, NULL, 1);
 	figure = figure_new(&results, list->at + first, list->count - first, "us", "%s-%u-%s", name,

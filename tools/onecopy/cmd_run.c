@@ -64,7 +64,8 @@ static void take_mechanism(void *options, const char *name)
 /* The command and everything behind it, options of its own included. */
 static void take_command(void *options, const char *text, struct argp_state *state)
 {
-	(void)text;
+	if (!*text)
+		usage("the command to run is an empty word; such as: onecopy run mpirun -n 4 ./app");
 	((struct run_choice *)options)->command = &state->argv[state->next - 1];
 	state->next = state->argc;
 }
@@ -76,10 +77,10 @@ const struct option_set run_options = {
 		(const struct option_row[]){
 			{ "stats", 0, NULL,
 			  "Print at the end what was served and what was handed back", AT(stats) },
-			{ "stats-json", 0, "FILE", "Write that to FILE as JSON", OPTION_TEXT,
-			  AT(stats_json) },
+			{ "stats-json", 0, "FILE", "Write the statistics to FILE as JSON",
+			  OPTION_TEXT, AT(stats_json) },
 			{ "json", 0, NULL,
-			  "Print that as JSON on standard output, behind the program's own",
+			  "Print the statistics as JSON on standard output, behind the program's own",
 			  AT(json) },
 			{ "log", 0, "LEVEL",
 			  "Least severe line that is printed: error, warn, info, debug",
@@ -130,7 +131,7 @@ static bool prepare_part(enum part_kind kind, char *words, size_t n)
 	if (heap)
 		say("the programs run without a shared heap: %s cannot be preloaded: %s", part.path,
 		    trouble);
-	else if (part.found)
+	else if (part.found || part.asked)
 		say("programs of %s run as without onecopy: %s cannot be %s: %s", part.mpi,
 		    part.path, kind == PART_OPEN_MPI ? "loaded" : "preloaded", trouble);
 	if (part.found)
@@ -174,9 +175,9 @@ static const char *why_none(bool loaded)
 	for (size_t i = 0; enable && i < sizeof(off) / sizeof(off[0]); i++)
 		if (!strcmp(enable, off[i]))
 			return "ONECOPY is off in the environment";
-	return "no process of the job left counters. Either the launcher failed or was killed, or "
-	       "the program ended without MPI_Finalize, uses neither Open MPI 4.1 nor MPICH or one "
-	       "of its kin, uses an MPI that moves device memory (ONECOPY_LOG=info says so), has "
+	return "no process of the job left counters. Either no program of an MPI ran, the launcher "
+	       "failed or was killed, or the program ended without MPI_Finalize, uses neither Open MPI "
+	       "4.1 or 5.0 nor MPICH or one of its kin, uses an MPI that moves device memory (ONECOPY_LOG=info says so), has "
 	       "its MPI linked statically or is set-user-ID (the dynamic linker preloads nothing "
 	       "then), or its ranks ran on other nodes, where the environment did not reach them";
 }
@@ -189,7 +190,9 @@ static bool make_directory(char *dir, size_t bytes)
 	snprintf(dir, bytes, "%s/onecopy-stats-XXXXXX", parent && *parent ? parent : "/tmp");
 	if (mkdtemp(dir) && !setenv("ONECOPY_STATS_DIR", dir, 1))
 		return true;
-	say("no statistics: the directory %s cannot be made: %s", dir, strerror(errno));
+	say("no statistics: the directory %s cannot be made: %s; set TMPDIR to one that can be "
+	    "written",
+	    dir, strerror(errno));
 	return false;
 }
 
@@ -202,10 +205,9 @@ static void report(const struct run_choice *options, const char *dir, bool loade
 		return;
 	if (options->stats)
 		counters_print(stats, stderr, why_none(loaded));
-	if (options->json && json_dumpf(stats, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
+	if (options->json && (json_dumpf(stats, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
+			      putchar('\n') == EOF || fflush(stdout)))
 		say("the statistics cannot be printed: %s", strerror(errno));
-	if (options->json)
-		putchar('\n');
 	if (options->stats_file &&
 	    (json_dumpf(stats, options->stats_file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
 	     fflush(options->stats_file)))
@@ -214,27 +216,33 @@ static void report(const struct run_choice *options, const char *dir, bool loade
 	json_decref(stats);
 }
 
+static void open_stats(struct run_choice *options, const char *dir)
+{
+	options->stats_file = fopen(options->stats_json, "we");
+	if (options->stats_file)
+		return;
+	rmdir(dir);
+	usage("--stats-json: %s cannot be written: %s", options->stats_json, strerror(errno));
+}
+
 int run_main(int argc, char **argv)
 {
 	struct run_choice options = { .command = NULL };
 	char dir[4096];
-	bool loaded;
+	bool loaded, counted;
 	int status, started;
 
 	options_parse(&run_options, argc, argv, &options);
 	if (!options.command)
 		usage("no command to run; usage: onecopy run [OPTION...] COMMAND "
 		      "[ARGUMENT...], such as: onecopy run mpirun -n 4 ./app");
-	if (options.stats_json) {
-		options.stats_file = fopen(options.stats_json, "we");
-		if (!options.stats_file)
-			usage("--stats-json: %s cannot be written: %s", options.stats_json,
-			      strerror(errno));
-	}
+	counted = (options.stats || options.stats_json || options.json) &&
+		  make_directory(dir, sizeof(dir));
+	if (counted && options.stats_json)
+		open_stats(&options, dir);
 	loaded = prepare(&options);
 	/* With nothing to do afterwards there is nobody to stay for. */
-	if ((!options.stats && !options.stats_json && !options.json) ||
-	    !make_directory(dir, sizeof(dir)))
+	if (!counted)
 		return foreground_become(options.command);
 	status = foreground_run(options.command, &started);
 	if (started)

@@ -122,7 +122,7 @@ static void find_output(const struct tune_choice *options, char *path, size_t by
 		found = oci_model_place(OCI_MODEL_PLACE_USER, path, bytes);
 		if (!found)
 			usage("there is no home directory to write to: neither "
-			      "XDG_CONFIG_HOME nor HOME is set; valid: --output FILE, or "
+			      "XDG_CONFIG_HOME nor HOME is set to an absolute path; valid: --output FILE, or "
 			      "--system");
 	}
 	if (!found)
@@ -186,7 +186,7 @@ static void print_terms(const struct oci_model *model)
 		if (term->residual > 0)
 			printf(" +- %3.0f %%  ", 100 * term->residual);
 		else
-			printf(" %9s", "");
+			printf("%11s", "");
 		printf(" %s\n", info->what);
 	}
 }

@@ -19,7 +19,7 @@ static const struct command commands[] = {
 	  &model_options, model_main },
 	{ "explain", "which algorithm is chosen for a call, and why", &explain_options,
 	  explain_main },
-	{ "bench", "measure algorithms, mechanisms, contention and the model on this machine",
+	{ "bench", "measure this machine, and MPIs and programs with and without onecopy",
 	  &bench_options, bench_main },
 };
 
@@ -99,16 +99,16 @@ int main(int argc, char **argv)
 	if (is(argv[1], "--version", "-V")) {
 		refuse_more(argc, argv, 2);
 		printf("onecopy %s\n", oc_version());
-		return 0;
+		return command_end(0);
 	}
 	if (is(argv[1], "--help", "-h") || (argc == 2 && !strcmp(argv[1], "help"))) {
 		refuse_more(argc, argv, 2);
 		print_help(stdout);
-		return 0;
+		return command_end(0);
 	}
 	if (!strcmp(argv[1], "help")) {
 		refuse_more(argc, argv, 3);
-		return print_command_help(find_command(argv[2]));
+		return command_end(print_command_help(find_command(argv[2])));
 	}
 
 	command = find_command(argv[1]);

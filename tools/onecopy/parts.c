@@ -102,6 +102,7 @@ void part_find(enum part_kind kind, struct part *part)
 {
 	*part = known[kind];
 	part->kind = kind;
+	part->asked = *given[kind];
 	part->found = place_find(part->file, given[kind], places[kind], part->dir);
 	snprintf(part->path, sizeof(part->path), "%s/%s", part->dir, part->file);
 }

@@ -16,7 +16,7 @@ struct part {
 	const char *needs;     /* the package to build it with */
 	const char *variable;  /* that says its directory: ONECOPY_PRELOAD_DIR */
 	enum part_kind kind;
-	bool found;
+	bool found, asked;	  /* asked: its variable says where it is */
 	char dir[PATH_MAX];	  /* where it is, or where it should be */
 	char path[PATH_MAX + 32]; /* file in dir */
 };

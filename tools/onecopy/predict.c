@@ -101,7 +101,7 @@ json_t *predict_model_json(const struct oc_predicted *predicted)
 
 json_t *predict_json(const struct oc_prediction *p)
 {
-	json_t *json = json_pack("{s:s}", "algorithm", p->algorithm);
+	json_t *json = json_pack("{s:s, s:b}", "algorithm", p->algorithm, "baseline", p->baseline);
 
 	if (p->closed)
 		json_object_set_new(json, "closed_form",
