@@ -202,16 +202,20 @@ OC_API int oc_graph_prepare(struct oc_graph_run **run, const struct oc_graph *gr
 /*
  * Who moves the bytes:
  *   caller  this process, in oc_graph_test() and oc_graph_wait() of any run on these links
- *   thread  a thread of the links' own, which sleeps while nothing can move
+ *   thread  a thread of the links' own, which sleeps while nothing can move. It calls operations
+ *           with a lock of the links': they must not wait for a thread that calls oc_graph_*
+ *           of these
  *   uring   the kernel, by chains of io_uring requests made when the graph is issued: it moves and
  *           completes all that no CALC comes before, while the program computes. What comes behind
- *           a CALC goes on when the program tests or waits.
+ *           a CALC goes on when the program tests or waits. Each completion interrupts the thread
+ *           that issued the graph, as a signal whose handler has SA_RESTART: see oc_graph(3)
  *   kmod    the kernel module, where it is loaded: all of it goes on while the program computes,
  *           CALCs of integers too. It takes graphs over TCP, of predefined operations on integers.
- *   auto    what ONECOPY_ASYNC names; where it names none, uring, or caller where few bytes are to
+ *   auto    what ONECOPY_ASYNC names; where it names none, thread, or caller where few bytes are to
  *           be moved
  * Where there is no module, or it does not take the graph, kmod is uring; where the system forbids
- * io_uring, uring is thread: a line in the log says so once.
+ * io_uring, or has no descriptors for it, uring is thread, and where no thread can be made, that is
+ * caller: a line in the log says what is forbidden, and oc_graph_executor() who it is.
  */
 enum oc_graph_executor {
 	OC_GRAPH_AUTO,
@@ -223,8 +227,9 @@ enum oc_graph_executor {
 };
 
 /*
- * Starts a prepared graph and returns at once. 0; -EBUSY: it has been issued and is not over;
- * -ENOMEM, -EMFILE: not started; or the error that made the links unusable.
+ * Starts a prepared graph, and moves what can be moved at once: of peers that send all the time
+ * that may be much. 0; -EBUSY: it has been issued and is not over; or the error that made the
+ * links unusable.
  */
 OC_API int oc_graph_issue(struct oc_graph_run *run, enum oc_graph_executor executor);
 /* 1: over, and it may be issued again; 0: not yet; -errno: failed. */

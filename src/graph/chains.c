@@ -408,8 +408,9 @@ int oci_chains_submit(struct oc_graph_run *run)
 		return 0;
 	for (uint32_t chain = 0; !err && chain < c->chain_count; chain++)
 		err = put_chain(run, chain);
-	uring->flying += count + 2 * c->token_count;
 	submitted = io_uring_submit(&uring->ring);
+	/* What the kernel has not taken does not come back. */
+	uring->flying += submitted > 0 ? (uint32_t)submitted : 0;
 	if (submitted >= 0 && (uint32_t)submitted != count + 2 * c->token_count)
 		err = err ? err : -EAGAIN;
 	return submitted < 0 ? submitted : err;

@@ -4,6 +4,8 @@
 #include "graph/uring.h"
 #include "graph/world_test.h"
 
+#include <fcntl.h>
+
 #define EACH_EXECUTOR(e) for (enum oc_graph_executor e = OC_GRAPH_AUTO; e < world_executors(); e++)
 
 static void bcast(struct world *world, enum oc_graph_executor executor, enum oc_graph_tree tree,
@@ -328,6 +330,82 @@ TEST(what_can_move_is_not_held_up_by_thousands_that_cannot)
 		same_bytes(&world, MANY);
 		world_end(&world);
 	}
+}
+
+/* Which the program's calls drive: whichever run of these links they ask. */
+TEST(a_run_of_the_threads_gets_its_lane_while_it_alone_is_asked)
+{
+	struct oc_graph *first = new_graph(), *second = new_graph(), *other = new_graph();
+	struct oc_graph_run *run;
+	struct world world;
+	int over = 0;
+
+	pair_begin(&world, 2);
+	assert_int_equal(oc_graph_recv(first, 1, 0, 0, 1), 0);
+	assert_int_equal(oc_graph_recv(second, 1, 0, 1, 1), 0);
+	assert_int_equal(oc_graph_send(other, 0, 0, 0, 2), 0);
+	assert_int_equal(oc_graph_prepare(&run, first, world.links[0], world.buffer[0], 2, NULL, 0),
+			 0);
+	oc_graph_free(first);
+	world_prepare(&world, 0, second);
+	world_prepare(&world, 1, other);
+	assert_int_equal(oc_graph_issue(run, OC_GRAPH_CALLER), 0);
+	assert_int_equal(oc_graph_issue(world.run[0], OC_GRAPH_THREAD), 0);
+	assert_int_equal(oc_graph_issue(world.run[1], OC_GRAPH_CALLER), 0);
+	assert_int_equal(oc_graph_wait(world.run[1]), 0);
+	while (!over)
+		over = oc_graph_test(world.run[0]);
+	assert_int_equal(over, 1);
+	assert_int_equal(oc_graph_wait(run), 0);
+	oc_graph_run_free(run);
+	world_end(&world);
+}
+
+static int descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* But for the ring. */
+TEST(a_graph_that_is_over_has_no_pipes)
+{
+	struct oc_graph *to = new_graph(), *from = new_graph();
+	struct world world;
+	int before;
+
+	if (oc_graph_uring_refusal())
+		oct_skip("io_uring is forbidden here");
+	world_begin(&world, 4, false);
+	for (uint32_t r = 0; r < 4; r++)
+		world_buffers(&world, r, 9000, 0);
+	/* Each send waits for what another lane brings. */
+	assert_int_equal(oc_graph_recv(to, 1, 0, 0, 9000), 0);
+	assert_int_equal(oc_graph_send(to, 2, 0, 0, 9000), 1);
+	assert_int_equal(oc_graph_send(to, 3, 0, 0, 9000), 2);
+	assert_int_equal(oc_graph_connect(to, 0, 1), 0);
+	assert_int_equal(oc_graph_connect(to, 0, 2), 0);
+	world_prepare(&world, 0, to);
+	assert_int_equal(oc_graph_send(from, 0, 0, 0, 9000), 0);
+	world_prepare(&world, 1, from);
+	for (uint32_t r = 2; r < 4; r++) {
+		struct oc_graph *graph = new_graph();
+
+		assert_int_equal(oc_graph_recv(graph, 0, 0, 0, 9000), 0);
+		world_prepare(&world, r, graph);
+	}
+	before = descriptors();
+	assert_int_equal(oc_graph_issue(world.run[0], OC_GRAPH_URING), 0);
+	assert_true(descriptors() > before + 1);
+	for (uint32_t r = 1; r < 4; r++)
+		assert_int_equal(oc_graph_issue(world.run[r], OC_GRAPH_CALLER), 0);
+	for (uint32_t r = 0; r < 4; r++)
+		assert_int_equal(oc_graph_wait(world.run[r]), 0);
+	assert_int_equal(descriptors(), before + 1);
+	world_end(&world);
 }
 
 /* The kernel has a part of the second graph in hand when the thread is done with the first. */

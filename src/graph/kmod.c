@@ -70,10 +70,13 @@ static int tell(int fd, uint32_t what)
 	return ioctl(fd, ONECOPY_GRAPH_RUN, &call) ? -errno : 0;
 }
 
-static void try_module(void)
+/* False: there was no descriptor or memory for it, which says nothing of later. */
+static bool try_module(void)
 {
 	int fd = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+	bool lasting = fd >= 0 || (errno != EMFILE && errno != ENFILE && errno != ENOMEM);
 
+	*refusal = '\0';
 	if (fd < 0) {
 		snprintf(
 			refusal, sizeof(refusal),
@@ -93,13 +96,17 @@ static void try_module(void)
 		oci_log(oci_options()->async == OCI_ASYNC_KMOD ? oci_option_warning_level() :
 								 OCI_LOG_INFO,
 			"graph: %s; io_uring runs graphs instead", refusal);
+	return lasting;
 }
 
 const char *oc_graph_kmod_refusal(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool known;
 
-	pthread_once(&once, try_module);
+	pthread_mutex_lock(&lock);
+	known = known || try_module();
+	pthread_mutex_unlock(&lock);
 	return *refusal ? refusal : NULL;
 }
 

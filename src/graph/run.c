@@ -11,12 +11,13 @@
 #include <sys/socket.h>
 
 /*
- * Where issuing chains costs more than it can save: a message of so few bytes fits the sockets'
+ * Where waking a thread costs more than it can save: a message of so few bytes fits the sockets'
  * buffers, and the caller sends it at once and receives it in one call. Of the sizes measured the
- * caller was quicker at 12.5 kB and the kernel at 125 kB (docs/results/graph-codelet.csv); this
- * lies between them.
+ * caller was quicker at 12.5 kB and the others at 125 kB (docs/results/graph-codelet.csv); this
+ * lies between them. From there on a thread does as well as io_uring, whose completions interrupt
+ * system calls of the program: that has to be asked for.
  */
-enum { AUTO_URING_BYTES = 65536 };
+enum { AUTO_THREAD_BYTES = 65536 };
 
 /* ---- what is over, what can begin -------------------------------------------------------------
  */
@@ -42,9 +43,10 @@ static void look_again(struct oc_graph_run *run)
 
 /*
  * By the program's calls, when they have looked. Nothing is to be done for a run of the thread's
- * until it is over, and for one of the kernel's until something comes back, if no other run is the
- * program's to drive, and all that can go on has been handed over. If the thread fails the links,
- * the sockets are shut down, and something comes back.
+ * until it is over, if none is the program's to drive, which may have its lane; and for one of the
+ * kernel's until something comes back, if no other run is the program's to drive, and all that can
+ * go on has been handed over. If the thread fails the links, the sockets are shut down, and
+ * something comes back.
  */
 static void watch(struct oc_graph_run *run)
 {
@@ -52,7 +54,7 @@ static void watch(struct oc_graph_run *run)
 	uint32_t seen = 1;
 
 	run->watch.word = &always;
-	if (run->executor == OC_GRAPH_THREAD) {
+	if (run->executor == OC_GRAPH_THREAD && !run->links->driven) {
 		run->watch.word = (const uint32_t *)(const void *)&run->status;
 		seen = OCI_GRAPH_ACTIVE;
 	} else if (run->executor == OC_GRAPH_URING && run->links->driven == 1 && !run->stale &&
@@ -334,6 +336,15 @@ discard:
 /* ---- issued -----------------------------------------------------------------------------------
  */
 
+static bool has_thread(struct oc_graph_run *run)
+{
+	for (uint32_t i = 0; i < run->op_count; i++)
+		if (!run->ops[i].any_thread)
+			return false;
+	return !oci_thread_start(run->links);
+}
+
+/* With the links' lock; what it says has all that it needs. */
 static enum oc_graph_executor choose(struct oc_graph_run *run, enum oc_graph_executor wanted)
 {
 	static const enum oc_graph_executor asked[] = {
@@ -349,16 +360,13 @@ static enum oc_graph_executor choose(struct oc_graph_run *run, enum oc_graph_exe
 		for (uint32_t n = 0; n < run->view.nodes; n++)
 			if (run->view.node[n].kind != OCI_GRAPH_CALC)
 				bytes += run->view.node[n].count;
-		wanted = bytes < AUTO_URING_BYTES ? OC_GRAPH_CALLER : OC_GRAPH_URING;
+		wanted = bytes < AUTO_THREAD_BYTES ? OC_GRAPH_CALLER : OC_GRAPH_THREAD;
 	}
 	if (wanted == OC_GRAPH_KMOD && (oc_graph_kmod_refusal() || oci_kmod_prepare(run)))
 		wanted = OC_GRAPH_URING;
-	if (wanted == OC_GRAPH_URING && oc_graph_uring_refusal())
+	if (wanted == OC_GRAPH_URING && (oc_graph_uring_refusal() || oci_uring_prepare(run)))
 		wanted = OC_GRAPH_THREAD;
-	for (uint32_t i = 0; wanted == OC_GRAPH_THREAD && i < run->op_count; i++)
-		if (!run->ops[i].any_thread)
-			wanted = OC_GRAPH_CALLER;
-	return wanted;
+	return wanted == OC_GRAPH_THREAD && !has_thread(run) ? OC_GRAPH_CALLER : wanted;
 }
 
 /* As at its beginning: nothing is over. */
@@ -390,16 +398,11 @@ int oc_graph_issue(struct oc_graph_run *run, enum oc_graph_executor executor)
 		return -EINVAL;
 	if (atomic_load_explicit(&run->status, memory_order_acquire) == OCI_GRAPH_ACTIVE)
 		return -EBUSY;
-	executor = choose(run, executor);
 	pthread_mutex_lock(&links->lock);
 	err = links->error;
-	if (!err && executor == OC_GRAPH_THREAD)
-		err = oci_thread_start(links);
-	if (!err && executor == OC_GRAPH_URING)
-		err = oci_uring_prepare(run);
 	if (err)
 		goto unlock;
-	run->executor = executor;
+	run->executor = executor = choose(run, executor);
 	rewind_run(run);
 	/* Relaxed: the thread sees the run under the lock, and the caller is this thread. */
 	atomic_store_explicit(&run->status, OCI_GRAPH_ACTIVE, memory_order_relaxed);
@@ -444,7 +447,8 @@ int oc_graph_look(struct oc_graph_run *run)
 {
 	int over = result(run);
 
-	if (over || run->executor == OC_GRAPH_THREAD)
+	/* What is driven is this thread's to change. */
+	if (over || (run->executor == OC_GRAPH_THREAD && !run->links->driven))
 		return over;
 	pthread_mutex_lock(&run->links->lock);
 	oci_links_move(run->links, false);
@@ -469,8 +473,8 @@ static void sleep_once(struct oc_graph_run *run)
 	pthread_mutex_unlock(&links->lock);
 	if (alone)
 		oci_uring_sleep(run);
-	else /* Bounded, so that nothing that was missed here holds up anything for ever. */
-		poll(wanted, count, BOUND_MS);
+	else /* Bounded, so that nothing that was missed here holds up anything for long. */
+		poll(wanted, count, count == MOST ? 1 : BOUND_MS);
 	/* Before the next look, so that what is told during it wakes again. */
 	oci_forget_wake(links->owner_wake);
 }
@@ -479,15 +483,8 @@ int oc_graph_wait(struct oc_graph_run *run)
 {
 	int over;
 
-	for (over = oc_graph_test(run); !over; over = oc_graph_test(run)) {
+	for (over = oc_graph_test(run); !over; over = oc_graph_test(run))
 		sleep_once(run);
-		/* A run of the thread's may wait for a lane of one that the program drives. */
-		if (run->executor == OC_GRAPH_THREAD) {
-			pthread_mutex_lock(&run->links->lock);
-			oci_links_move(run->links, false);
-			pthread_mutex_unlock(&run->links->lock);
-		}
-	}
 	return over < 0 ? over : 0;
 }
 

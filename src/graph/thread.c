@@ -45,7 +45,7 @@ static void *drive(void *argument)
 		pthread_mutex_unlock(&links->lock);
 		/* With nothing to look for only a wake counts; else bounded, as MOST may hide one.
 		 */
-		poll(wanted, count, asleep ? -1 : BOUND_MS);
+		poll(wanted, count, asleep ? -1 : count == MOST ? 1 : BOUND_MS);
 		pthread_mutex_lock(&links->lock);
 	}
 	pthread_mutex_unlock(&links->lock);

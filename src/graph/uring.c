@@ -33,12 +33,30 @@ uint64_t oci_uring_bytes = (uint64_t)1 << 30;
 
 static char refusal[256];
 
-static void try_ring(void)
+/* Filters may forbid io_uring_enter() alone. 0 or -errno. */
+static int try_request(struct io_uring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	int submitted;
+
+	io_uring_prep_nop(sqe);
+	submitted = io_uring_submit(ring);
+	return submitted < 0 ? submitted : 0;
+}
+
+/* False: there are no descriptors or memory for one now, which says nothing of later. */
+static bool try_ring(void)
 {
 	struct io_uring ring;
 	struct io_uring_probe *probe;
 	int err = io_uring_queue_init(4, &ring, 0);
 
+	*refusal = '\0';
+	if (!err) {
+		err = try_request(&ring);
+		if (err)
+			io_uring_queue_exit(&ring);
+	}
 	if (err == -ENOSYS) {
 		snprintf(
 			refusal, sizeof(refusal), "%s",
@@ -56,8 +74,10 @@ static void try_ring(void)
 		 * of 5.19. */
 		probe = io_uring_get_probe_ring(&ring);
 		if (!probe || !io_uring_opcode_supported(probe, IORING_OP_SEND_ZC))
-			snprintf(refusal, sizeof(refusal), "%s",
-				 "io_uring of this kernel is too old: Linux 6.0 is needed");
+			snprintf(
+				refusal, sizeof(refusal), "%s",
+				"io_uring of this kernel is too old (Linux 6.0 is needed), or a filter "
+				"forbids io_uring_register");
 		io_uring_free_probe(probe);
 		io_uring_queue_exit(&ring);
 	}
@@ -65,13 +85,17 @@ static void try_ring(void)
 		oci_log(oci_options()->async == OCI_ASYNC_URING ? oci_option_warning_level() :
 								  OCI_LOG_INFO,
 			"graph: %s; a thread runs graphs instead", refusal);
+	return err != -EMFILE && err != -ENFILE && err != -ENOMEM && err != -EAGAIN;
 }
 
 const char *oc_graph_uring_refusal(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool known;
 
-	pthread_once(&once, try_ring);
+	pthread_mutex_lock(&lock);
+	known = known || try_ring();
+	pthread_mutex_unlock(&lock);
 	return *refusal ? refusal : NULL;
 }
 
@@ -152,6 +176,35 @@ static void take_node(struct oc_graph_run *run, uint32_t n, int result)
 		oci_links_fail_peer(run->links, node->peer, sending, result);
 }
 
+/*
+ * A request that has been woken 128 times goes to a thread of the kernel's, which blocks. Where a
+ * limit lets a process have fewer of those than it has requests, one may hold the thread that the
+ * one needs that it waits for. Cancelled and handed over anew they are the kernel's to wake again.
+ */
+static void tick(struct oci_uring *uring, int result)
+{
+	uring->ticking = false;
+	if (result != -ETIME || !uring->flying || uring->moved)
+		return;
+	retry(uring);
+	/* Once more, if it was done: a request may have begun just then. */
+	uring->cancelled = false;
+}
+
+static void ask_for_tick(struct oci_uring *uring)
+{
+	static struct __kernel_timespec second = { .tv_sec = 1 };
+	struct io_uring_sqe *sqe =
+		uring->ticking || !uring->flying ? NULL : io_uring_get_sqe(&uring->ring);
+
+	if (!sqe)
+		return;
+	io_uring_prep_timeout(sqe, &second, 0, 0);
+	io_uring_sqe_set_data64(sqe, OCI_URING_TICK);
+	uring->moved = false;
+	uring->ticking = io_uring_submit(&uring->ring) == 1;
+}
+
 /* Was there one? */
 static bool take_completions(struct oc_graph_run *run)
 {
@@ -164,6 +217,11 @@ static bool take_completions(struct oc_graph_run *run)
 		count++;
 		if (cqe->user_data == OCI_URING_CANCEL)
 			continue;
+		if (cqe->user_data == OCI_URING_TICK) {
+			tick(uring, cqe->res);
+			continue;
+		}
+		uring->moved = true;
 		uring->flying--;
 		if (cqe->user_data < OCI_URING_TOKEN)
 			take_node(run, (uint32_t)cqe->user_data, cqe->res);
@@ -221,8 +279,12 @@ void oci_uring_move(struct oc_graph_run *run)
 				       strerror(-err));
 		/* What could be done at once is complete already. */
 	} while (io_uring_cq_ready(&uring->ring) || links->error);
+	ask_for_tick(uring);
 	if (uring->flying)
 		return;
+	/* Descriptors are the program's. */
+	if (links->error || !run->left)
+		oci_chains_reset(&uring->chains);
 	if (links->error)
 		oci_run_end(run, links->error);
 	else if (!run->left)
@@ -231,11 +293,13 @@ void oci_uring_move(struct oc_graph_run *run)
 
 void oci_uring_sleep(struct oc_graph_run *run)
 {
-	/* So many at a time, or what has come in 2 ms: of a chain that breaks not all come. */
+	/* So many at a time, or what has come in 2 ms: of a chain that breaks not all come. One,
+	 * where more is to be handed over behind it. */
 	struct __kernel_timespec bound = { .tv_nsec = 2000000 };
+	uint32_t flying = run->uring->flying;
 	struct io_uring_cqe *cqe;
 
-	io_uring_wait_cqes(&run->uring->ring, &cqe, run->uring->flying, &bound, NULL);
+	io_uring_wait_cqes(&run->uring->ring, &cqe, run->left > flying ? 1 : flying, &bound, NULL);
 }
 
 const uint32_t *oci_uring_word(const struct oc_graph_run *run, uint32_t *seen)

@@ -205,7 +205,7 @@ static json_t *outstanding_json(void)
 	for (unsigned int i = 0; strcmp(info->variable, "ONECOPY_ASYNC"); i++)
 		info = oci_option_info(i);
 	by_thread = strcmp(info->value, "auto") && strcmp(info->value, "caller");
-	graphs = strcmp(info->value, "auto") ? info->value : "uring";
+	graphs = strcmp(info->value, "auto") ? info->value : "thread";
 	if (!strcmp(graphs, "kmod") && oc_graph_kmod_refusal()) {
 		no_module = oc_graph_kmod_refusal();
 		graphs = "uring";
