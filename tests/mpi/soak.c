@@ -206,7 +206,7 @@ static void flush_all(void)
 }
 
 /*
- * The persistent collectives of MPICH 4.0.2 itself do not work (stock_faults.c shows it): only
+ * The persistent collectives of MPICH 4.0.2 itself do not work: only
  * where they are ours, and decided alike on all ranks. A half with one rank is never served.
  */
 static int persistent_works(int which)
