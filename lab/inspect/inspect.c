@@ -266,6 +266,11 @@ json_t *oc_inspect_topology(void)
 			 "cgroup_cpus", oci_os_cgroup_cpus());
 }
 
+void oc_inspect_algorithm_options(void)
+{
+	oci_forced_by_environment(OC_BARRIER);
+}
+
 size_t oc_inspect_team_bytes(void)
 {
 	return sizeof(struct oci_region);

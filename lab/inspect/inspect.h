@@ -106,6 +106,9 @@ int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 json_t *oc_inspect_topology(void);
 /* Memory of one team on one rank, bytes. */
 size_t oc_inspect_team_bytes(void);
+/* Warns of algorithms in the environment that do not exist; oci_option_info() has the defaults
+ * then. */
+void oc_inspect_algorithm_options(void);
 /* Why this process cannot have a shared heap, as a sentence; NULL: it can. Loads it. */
 const char *oc_inspect_heap(void);
 /* Which allocator it is by, and which versions of that are known; "": there is none. */

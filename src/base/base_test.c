@@ -248,17 +248,22 @@ static void read_bad_values(void)
 	clear_environment();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		setenv(bad[i][0], bad[i][1], 1);
+	setenv("ONECOPY_REDUCE", "foo", 1);
 	CHECK(oci_options()->enable && oci_options()->spins > 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CHECK(!strcmp(find_info(bad[i][0])->from, "default"));
 		oci_option_reject(bad[i][0], bad[i][1], "something else"); /* said before */
 	}
+	CHECK(!strcmp(find_info("ONECOPY_REDUCE")->from, "environment"));
+	oci_option_reject("ONECOPY_REDUCE", "foo", "the name of one"); /* of a right form */
+	CHECK(!strcmp(find_info("ONECOPY_REDUCE")->value, "auto"));
+	CHECK(!strcmp(find_info("ONECOPY_REDUCE")->from, "default"));
 }
 
 TEST(a_bad_value_gives_one_warning_and_the_default)
 {
 	assert_int_equal(in_child(read_bad_values, said, sizeof(said)), 0);
-	assert_int_equal(lines_in(said), 9);
+	assert_int_equal(lines_in(said), 10);
 	assert_non_null(strstr(said,
 			       "warning: ONECOPY_MECHANISM=warp cannot be used: expected auto, "
 			       "cma, map, shm or kmod; going on with ONECOPY_MECHANISM=auto\n"));

@@ -203,6 +203,8 @@ void oci_option_reject(const char *variable, const char *value, const char *expe
 	for (size_t i = 0; i < ROWS; i++) {
 		if (strcmp(table[i].variable, variable))
 			continue;
+		info[i].value = table[i].fallback;
+		info[i].from = "default";
 		if (!__atomic_exchange_n(&rejected[i], true, __ATOMIC_RELAXED))
 			oci_log(oci_option_warning_level(),
 				"%s=%s cannot be used: expected %s; going on with %s=%s", variable,
@@ -232,16 +234,17 @@ static void parse_row(size_t index, const char *text)
 	/* A copy: the program may change its environment, and these values are for ever. */
 	char *kept = text ? strdup(text) : NULL;
 
-	info[index] = (struct oci_option_info){ row->variable, kept, row->fallback, "environment",
-						row->help };
-	if (kept && row->parse(row, kept, field))
+	info[index] = (struct oci_option_info){ row->variable, row->fallback, row->fallback,
+						"default", row->help };
+	if (kept && row->parse(row, kept, field)) {
+		info[index].value = kept;
+		info[index].from = "environment";
 		return;
+	}
 	if (text)
 		oci_option_reject(row->variable, text, row->expected);
 	free(kept);
 	row->parse(row, row->fallback, field);
-	info[index].value = row->fallback;
-	info[index].from = "default";
 }
 
 /* ROWS: there is none. */

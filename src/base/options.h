@@ -85,7 +85,8 @@ const struct oci_option_info *oci_option_info(unsigned int index);
 
 /*
  * The algorithm options are checked by the layer that knows the names (src/coll), which calls
- * this to warn in the form of the table, once per variable and process. The ranks of one job
+ * this to warn in the form of the table, once per variable and process, and to have the default
+ * shown as in force. The ranks of one job
  * share an environment, so those that their launcher calls other than 0 say it at info only.
  */
 void oci_option_reject(const char *variable, const char *value, const char *expected);

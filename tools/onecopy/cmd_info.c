@@ -222,6 +222,7 @@ static json_t *options_json(void)
 	json_t *list = json_array();
 	const struct oci_option_info *info;
 
+	oc_inspect_algorithm_options();
 	for (unsigned int i = 0; (info = oci_option_info(i)); i++)
 		json_array_append_new(
 			list, json_pack("{s:s, s:o, s:s, s:s, s:s}", "variable", info->variable,
