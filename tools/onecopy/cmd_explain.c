@@ -47,12 +47,13 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 	struct table table = { .align = "lrrrrrrrr" };
 	const char *chosen;
 	bool open = false, baselines = false;
+	bool barrier = options->common.call.collective == OC_BARRIER;
 	char bytes[32];
 
 	bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
-	printf("%s of %s on %u ranks: %s, because %s.\n",
-	       oci_collective_name(options->common.call.collective), bytes,
-	       options->common.call.ranks, predicted->chosen, predicted->why);
+	printf("%s%s%s on %u ranks: %s, because %s.\n",
+	       oci_collective_name(options->common.call.collective), barrier ? "" : " of ",
+	       barrier ? "" : bytes, options->common.call.ranks, predicted->chosen, predicted->why);
 	printf("Model: %s. Microseconds; 'memory' is what a rank copies itself, 'reduce' what it adds up.\n\n",
 	       predict_model_text(predicted));
 	table_add(&table,
@@ -108,6 +109,8 @@ int explain_main(int argc, char **argv)
 	if (!options.common.collective)
 		usage("'onecopy explain' needs a collective, such as: onecopy explain bcast "
 		      "--bytes 1M --ranks 16");
+	if (options.common.call.collective == OC_BARRIER)
+		options.common.call.bytes = 0;
 	/* What forces an algorithm here forces it in the jobs started from here. */
 	options.common.call.forced = 1;
 	predict_call(&options.common.call, &predicted, list);

@@ -115,7 +115,7 @@ static void microseconds(char *text, size_t n, double s, bool known)
 
 static void print_text(const struct model_choice *options, const struct model_size *sizes)
 {
-	struct table table = { .align = "rlrrrl" };
+	struct table table = { .align = options->measured ? "rlrrrl" : "rlrrl" };
 
 	printf("%s on %u ranks, microseconds. Model: %s.\n\n",
 	       oci_collective_name(options->common.call.collective), options->common.call.ranks,
@@ -137,7 +137,10 @@ static void print_text(const struct model_choice *options, const struct model_si
 				     size->measured[i] >= 0);
 			table_add(&table, "%s\t%s\t%s\t%s\t%s%s%s", i ? "" : bytes, p->algorithm,
 				  plans, closed, options->measured ? measured : "",
-				  options->measured ? "\t" : "", chosen ? "chosen" : "");
+				  options->measured ? "\t" : "",
+				  chosen      ? "chosen" :
+				  p->baseline ? "only compared" :
+						"");
 		}
 	}
 	table_print(&table, stdout, 0);
@@ -191,15 +194,17 @@ static int fill(const struct model_choice *options, struct model_size *sizes)
 }
 
 /* 0 bytes have no place on the plot's axis, which is logarithmic: some other size has to be there.
+ * What was worked out is not to be lost to a directory that cannot be written.
  */
 static void check_plot(const struct model_choice *options)
 {
-	for (unsigned int s = 0; s < options->sizes.count; s++)
-		if (options->sizes.at[s])
-			return;
-	if (options->plot)
+	const struct size_list *sizes = &options->sizes;
+
+	if (options->plot && !sizes->at[sizes->count - 1])
 		usage("--plot draws over bytes, and 0 is no place on its axis; valid for "
 		      "--bytes: 1 and more");
+	if (results_check_places(NULL, options->plot, "--plot DIR"))
+		exit(1);
 }
 
 /* An algorithm's cell, whatever its parameter there; but with one where they were asked for. */
@@ -230,8 +235,6 @@ static int plot(const struct model_choice *options, const struct model_size *siz
 	struct figure *figure;
 	int failed;
 
-	if (results_check_places(NULL, options->plot, "--plot DIR"))
-		return 1;
 	results_begin(&results, 0, NULL, 1);
 	figure = figure_new(&results, list->at + first, list->count - first, "us", "%s-%u-%s", name,
 			    options->common.call.ranks, sizes[0].predicted.model);
@@ -281,6 +284,11 @@ int model_main(int argc, char **argv)
 
 	predict_take_bytes(&options.sizes, "1K,4K,16K,64K,256K,1M,4M");
 	options_parse(&model_options, argc, argv, &options);
+	if (options.common.collective && options.common.call.collective == OC_BARRIER) {
+		if (options.plot)
+			usage("--plot draws over bytes, and a barrier has none");
+		options.sizes = (struct size_list){ .count = 1 };
+	}
 	if (options.nodes) {
 		if (options.words || options.measured)
 			usage("--%s is of the ranks of one node; valid: without --nodes",
