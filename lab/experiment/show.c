@@ -138,9 +138,9 @@ static void put_lost(const struct results *results, const struct comparison *com
 			comparison->floor, comparison->lost);
 	else
 		fprintf(out,
-			"Of %u rounds no interval holds the median with 95 %%, so nothing is "
+			"Of %u round%s no interval holds the median with 95 %%, so nothing is "
 			"judged: those shown are ranges",
-			results->complete);
+			results->complete, results->complete == 1 ? "" : "s");
 	for (unsigned int i = 0; i < comparison->cell_count; i++) {
 		const struct compared *cell = &comparison->cells[i];
 		char at[32];
@@ -183,9 +183,9 @@ static void print_head(const struct results *results, FILE *out)
 		host->name, host->cpu, host->cpus, host->cores, host->kernel, host->date,
 		OC_VERSION, host->commit, host->dirty ? " with changes" : "");
 	fprintf(out,
-		"Medians of %u rounds, in which everything takes turns; low and high, or []: %s. "
+		"Medians of %u round%s, in which everything takes turns; low and high, or []: %s. "
 		"%s\n",
-		results->complete,
+		results->complete, results->complete == 1 ? "" : "s",
 		results->complete >= STATS_MIN_RUNS ? "the 95 % interval of the median" :
 						      "the least and the most",
 		results->about);

@@ -93,9 +93,14 @@ int bench_run(struct results *results, struct step *step, struct run *run, const
 
 	if (!err)
 		err = run_program(results, run, round, why, sizeof(why));
-	if (err && err != -EINTR)
+	if (err == -EINTR) {
+		progress_end(&results->progress);
+		run_explain(run, err, why);
+		return err;
+	}
+	if (err)
 		bench_leave_out(step, figure, run->variant->name, why);
-	return err == -EINTR ? err : 0;
+	return 0;
 }
 
 void bench_leave_out(struct step *step, struct figure *figure, const char *name, const char *why)

@@ -55,7 +55,7 @@ static void take_mpi(void *choice, const char *text)
 		options->mpis[l] |= both || l == (int)mpi;
 }
 
-/* One or more. */
+/* One or more, each once. */
 static void take_ranks(void *choice, const char *text)
 {
 	struct bench_choice *options = choice;
@@ -63,9 +63,15 @@ static void take_ranks(void *choice, const char *text)
 
 	options->ranks_count = 0;
 	while ((word = strsep(&rest, ","))) {
-		if (options->ranks_count == BENCH_RANKS_MOST)
+		uint32_t ranks = predict_ranks(word, 1);
+		int at = 0;
+
+		while (at < options->ranks_count && options->ranks_at[at] != ranks)
+			at++;
+		if (at == BENCH_RANKS_MOST)
 			usage("--ranks %s: more than %d numbers", text, BENCH_RANKS_MOST);
-		options->ranks_at[options->ranks_count++] = predict_ranks(word, 1);
+		options->ranks_at[at] = ranks;
+		options->ranks_count += at == options->ranks_count;
 	}
 	free(copy);
 }
@@ -302,8 +308,8 @@ static void check_whose(const struct bench_choice *o)
 	for (size_t i = 0; i < sizeof(of_collectives) / sizeof(of_collectives[0]); i++)
 		only(o, BENCH_COLLECTIVES, of_collectives[i].given, of_collectives[i].option,
 		     "'collectives' takes");
-	only(o, ~(unsigned int)(BENCH_PROGRAMS | BENCH_CONTENTION), o->sizes.count, "--bytes",
-	     "what has blocks or messages of any size takes");
+	only(o, ~(unsigned int)(BENCH_PROGRAMS | BENCH_CONTENTION | BENCH_START), o->sizes.count,
+	     "--bytes", "what has blocks or messages of any size takes");
 	only(o, OWN_RANKS, o->every_parameter, "--all", "'algorithms' and 'model' take");
 	if (o->quick + o->everything + o->night > 1 && o->what & BENCH_COLLECTIVES)
 		usage("--quick, --everything and --night exclude each other: each says how much is "
@@ -479,6 +485,11 @@ int bench_main(int argc, char **argv)
 	results->settings = json_pack("{s:i, s:b, s:b}", "ranks", (int)options->ranks, "quick",
 				      options->quick, "mapped", options->mapped);
 	failed = run(&bench);
+	/* What went wrong was said, and there is nothing to show. */
+	if (failed && !results->complete) {
+		results_end(results);
+		return command_end(1);
+	}
 	if (!only_json(options))
 		results_print(results, stdout);
 	if (options->json)

@@ -162,13 +162,16 @@ static int read_back(const char *path, const struct oci_model *model, bool any_h
 
 static const char *in_unit(const struct oci_term_info *info, double value, char *text, size_t n)
 {
+	/* "2 packages", "1 package". */
+	int letters = *info->unit == '1' ? 0 :
+					   (int)strlen(info->unit) - (value == 1 && info->unit[1]);
+
 	if (!strcmp(info->unit, "s") || !strcmp(info->unit, "s/page"))
 		snprintf(text, n, "%.4g us%s", 1e6 * value, info->unit + 1);
 	else if (!strcmp(info->unit, "s/B"))
 		snprintf(text, n, "%.4g GB/s", value > 0 ? 1e-9 / value : 0);
 	else
-		snprintf(text, n, "%.10g%s%s", value, *info->unit == '1' ? "" : " ",
-			 *info->unit == '1' ? "" : info->unit);
+		snprintf(text, n, "%.10g%s%.*s", value, letters ? " " : "", letters, info->unit);
 	return text;
 }
 

@@ -112,6 +112,7 @@ SCENARIO(command)
 		{ "bench mechanisms --out=", 2, "--out needs a value", "--out DIR" },
 		{ "bench programs --bytes 4K", 2, "--bytes", "blocks or messages" },
 		{ "bench contention --all", 2, "--all", "'algorithms' and 'model'" },
+		{ "bench start --bytes 4K", 2, "--bytes", "blocks or messages" },
 		{ "bench collectives --quick --everything", 2, "--everything",
 		  "exclude each other" },
 		{ "info --json --plan bcast knomial:4 8", 2, "--plan", "--profile" },
@@ -170,6 +171,8 @@ SCENARIO(command)
 		{ "model scatterv --measured", 2, "scatterv", "equal blocks" },
 		{ "model bcast --plot", 2, "--plot needs a value", "DIR" },
 		{ "model bcast --bytes 4K --plot /proc/none", 1, "/proc/none", "cannot be made" },
+		{ "model barrier --plot plots", 2, "--plot", "a barrier has none" },
+		{ "model bcast --no-single-copy --bytes 64", 0, "chosen", "only compared" },
 		{ "model scatter --ranks 64 --profile knl --bytes 64K", 0, "throttled-read:8",
 		  "closed form" },
 		{ "model alltoallv --ranks 4 --json", 0, "\"virtual_time\"", "\"pairwise\"" },
@@ -181,6 +184,8 @@ SCENARIO(command)
 		{ "explain bcast --bytes -1", 2, "'-1'", "such as" },
 		{ "explain bcast --ranks 99999", 2, "'99999'", "2 to 1024" },
 		{ "explain bcast --ranks 1", 2, "--ranks 1", "2 and more" },
+		{ "explain barrier", 0, "barrier on 2 ranks: ", "total" },
+		{ "explain bcast", 0, "* ", "- shm" },
 		{ "explain bcast --why", 2, "--why", "--profile" },
 		{ "explain bcast --bytes 1M --ranks 16 --profile knl", 0, "cheapest by the model",
 		  "* scatter-" },
@@ -258,6 +263,8 @@ SCENARIO(command)
 
 	for (int i = 0; i < ROWS; i++)
 		expect(row[i].words, row[i].status, row[i].first, row[i].second);
+	expect(job_text("run -q env ONECOPY_BCAST=foo %s info --options", job_onecopy), 0,
+	       "ONECOPY_BCAST=foo cannot be used", "algorithm of Bcast");
 	preload_rows();
 	verdict_done("command: %d command lines, right and wrong, answered as they should be\n",
 		     ROWS);
