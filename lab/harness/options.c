@@ -170,12 +170,27 @@ static char *name_of(char *called)
 	return slash ? slash + 1 : called;
 }
 
-/* Is this word that option, without a value? Its name may be cut short. */
-static bool is_option(const struct option_row *row, const char *word)
+/* The option that this word is, without a value; its name may be cut short. NULL: none, or several.
+ */
+static const struct option_row *option_of(const struct option_row *row, const char *word)
 {
-	if (!strncmp(word, "--", 2))
-		return word[2] && !strncmp(row->name, word + 2, strlen(word + 2));
-	return row->key && word[0] == '-' && word[1] == row->key && !word[2];
+	const struct option_row *found = NULL;
+	size_t length = strlen(word);
+	unsigned int count = 0;
+
+	for (; !is_last(row); row++) {
+		bool is_key = length == 2 && word[1] == row->key;
+
+		if (!row->name || word[0] != '-' || length < 2)
+			continue;
+		if (is_key || (word[1] == '-' && !strcmp(row->name, word + 2)))
+			return row;
+		if (word[1] == '-' && length > 2 && !strncmp(row->name, word + 2, length - 2)) {
+			found = row;
+			count++;
+		}
+	}
+	return count == 1 ? found : NULL;
 }
 
 /*
@@ -183,28 +198,29 @@ static bool is_option(const struct option_row *row, const char *word)
  * tells neither which word was at fault, but has stopped right behind it; in a word of several
  * letters right before it.
  */
-static const char *word_at_fault(const struct argp_state *state, const struct option_row *row)
+static const char *word_at_fault(const struct argp_state *state, const struct option_row *rows)
 {
 	const char *word = state->argv[state->next > 1 ? state->next - 1 : 1];
-	bool right = word[0] != '-';
+	const char *next = state->next < state->argc ? state->argv[state->next] : "";
+	const struct option_row *row = option_of(rows, word);
+	bool right = word[0] != '-' || (row && !row->value);
 
-	for (; !is_last(row); row++)
-		right |= row->name && !row->value && is_option(row, word);
-	return right && state->next < state->argc ? state->argv[state->next] : word;
+	return right && next[0] == '-' && next[1] != '-' ? next : word;
 }
 
 static void refuse(const struct argp_state *state, const struct option_row *row)
 {
 	const char *word = word_at_fault(state, row);
+	const struct option_row *known = option_of(row, word);
 	struct word_list valid = { "" };
 
+	if (known && known->value)
+		usage("%s needs a value: %s %s", word, word, known->value);
 	for (; !is_last(row); row++) {
 		char text[128], letter[8] = "";
 
 		if (!row->name)
 			continue;
-		if (row->value && is_option(row, word))
-			usage("%s needs a value: %s %s", word, word, row->value);
 		if (row->key)
 			snprintf(letter, sizeof(letter), "-%c, ", row->key);
 		snprintf(text, sizeof(text), "%s--%s%s%s", letter, row->name, row->value ? " " : "",

@@ -116,6 +116,8 @@ SCENARIO(command)
 		{ "bench collectives --quick --everything", 2, "--everything",
 		  "exclude each other" },
 		{ "info --json --plan bcast knomial:4 8", 2, "--plan", "--profile" },
+		{ "run --sta true", 2, "'--sta' is not", "--stats-json FILE" },
+		{ "run --stats-j", 2, "--stats-j needs a value", "FILE" },
 		{ "run --sttas true", 2, "--sttas", "--stats-json FILE" },
 		{ "run -x true", 2, "-x", "--quiet" },
 		{ "run --mechanism", 2, "--mechanism needs a value", "NAME" },
