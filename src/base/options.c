@@ -203,12 +203,13 @@ void oci_option_reject(const char *variable, const char *value, const char *expe
 	for (size_t i = 0; i < ROWS; i++) {
 		if (strcmp(table[i].variable, variable))
 			continue;
+		if (__atomic_exchange_n(&rejected[i], true, __ATOMIC_RELAXED))
+			return;
 		info[i].value = table[i].fallback;
 		info[i].from = "default";
-		if (!__atomic_exchange_n(&rejected[i], true, __ATOMIC_RELAXED))
-			oci_log(oci_option_warning_level(),
-				"%s=%s cannot be used: expected %s; going on with %s=%s", variable,
-				value, expected, variable, table[i].fallback);
+		oci_log(oci_option_warning_level(),
+			"%s=%s cannot be used: expected %s; going on with %s=%s", variable, value,
+			expected, variable, table[i].fallback);
 		return;
 	}
 }

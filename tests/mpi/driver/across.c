@@ -115,7 +115,8 @@ static long chosen(const struct job_result *result)
 
 	json_array_foreach(json_object_get(result->stats, "handed_back"), i, row)
 	{
-		if (strstr(json_string_value(json_object_get(row, "reason")), "leaves it to the MPI"))
+		if (strstr(json_string_value(json_object_get(row, "reason")),
+			   "leaves it to the MPI"))
 			calls += (long)json_integer_value(json_object_get(row, "calls"));
 	}
 	return calls;
