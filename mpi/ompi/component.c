@@ -170,14 +170,17 @@ static bool layout_fits(void)
 {
 	const oci_ompi_type *type = &ompi_mpi_double.dt;
 
-	if (type->super.size == sizeof(double) && !strcmp(type->name, "MPI_DOUBLE"))
+	/* Modules have grown in 5.0.10. */
+	if (type->super.size == sizeof(double) && !strcmp(type->name, "MPI_DOUBLE") &&
+	    OBJ_CLASS(mca_coll_base_module_t)->cls_sizeof == sizeof(mca_coll_base_module_t))
 		return true;
 	if (speaks())
-		oci_mpi_warn("the running Open MPI %s lays out its objects otherwise than the "
-			     "headers that this component was built with (a debug build?): all "
-			     "collectives stay with the MPI; build onecopy against the Open MPI "
-			     "that runs",
-			     opal_version_string);
+		oci_mpi_warn(
+			"the running Open MPI %s lays out its objects otherwise than the "
+			"headers that this component was built with (a debug build, another patch level?): all "
+			"collectives stay with the MPI; build onecopy against the Open MPI "
+			"that runs",
+			opal_version_string);
 	return false;
 }
 
