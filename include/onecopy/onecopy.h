@@ -140,6 +140,8 @@ OC_API int oc_team_serves(struct oc_team *team, const struct oc_call *call);
  * written or sent.
  */
 #define OC_HAND_BACK 2
+/* Its reason where it is none of the call's own, as oc_count_back() takes them. */
+#define OC_LEFT_TO_MPI "an option, or the tuning file for this size, leaves it to the MPI"
 
 /*
  * A reduction operation: inout[i] = in[i] (op) inout[i] for `count` elements of `bytes` bytes. Both

@@ -182,7 +182,7 @@ static struct oc_team *make_team(struct oci_mpi_comm *self, bool able, const str
 	oci_mpi_force_team(self, team, false);
 	if (oc_team_serves(team, call))
 		return team;
-	*reason = "an option, or the tuning file for this size, leaves it to the MPI";
+	*reason = OC_LEFT_TO_MPI;
 	oc_team_destroy(team);
 	return NULL;
 }

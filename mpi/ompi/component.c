@@ -175,12 +175,11 @@ static bool layout_fits(void)
 	    OBJ_CLASS(mca_coll_base_module_t)->cls_sizeof == sizeof(mca_coll_base_module_t))
 		return true;
 	if (speaks())
-		oci_mpi_warn(
-			"the running Open MPI %s lays out its objects otherwise than the "
-			"headers that this component was built with (a debug build, another patch level?): all "
-			"collectives stay with the MPI; build onecopy against the Open MPI "
-			"that runs",
-			opal_version_string);
+		oci_mpi_warn("the running Open MPI %s lays out its objects otherwise than the "
+			     "headers that this component was built with (a debug build, another "
+			     "patch level?): all collectives stay with the MPI; build onecopy "
+			     "against the Open MPI that runs",
+			     opal_version_string);
 	return false;
 }
 

@@ -16,8 +16,6 @@
 /* Blocks up to this size need no division to see that all ranks' fit an address space. */
 #define CALL_BYTES_SAFE ((size_t)UINT32_MAX)
 
-#define MPI_CHOSEN "an option, or the tuning file for this size, leaves it to the MPI"
-
 /* Elements are almost always of 1, 2, 4, 8 or 16 bytes: no division for those. */
 static bool divides(size_t unit, size_t bytes)
 {
@@ -376,7 +374,7 @@ static int decide(struct oc_team *team, const struct oc_call *call, bool large,
 	int error;
 
 	if (choice.algorithm == OCI_CHOICE_MPI) {
-		oci_count_back(call->collective, MPI_CHOSEN);
+		oci_count_back(call->collective, OC_LEFT_TO_MPI);
 		return OC_HAND_BACK;
 	}
 	key = key_of(team, call, choice);
@@ -507,7 +505,7 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 	if (result)
 		return result;
 	if (choose(team, call, false).algorithm == OCI_CHOICE_MPI) {
-		oci_count_back(call->collective, MPI_CHOSEN);
+		oci_count_back(call->collective, OC_LEFT_TO_MPI);
 		return OC_HAND_BACK;
 	}
 	return oci_team_fail(&team->team, error, -1,

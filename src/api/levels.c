@@ -94,7 +94,7 @@ const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, int s
 	bool gains = started ? gains_started(collective, bytes) : bytes <= largest(collective);
 
 	if (is_mpis(collective))
-		return "an option, or the tuning file for this size, leaves it to the MPI";
+		return OC_LEFT_TO_MPI;
 	if (!are_on() && !gains)
 		return "on several nodes the MPI's own is as quick for this size";
 	return NULL;

@@ -10,61 +10,79 @@
 
 enum { BYTES = 4 << 20 };
 
-/* In a process of its own, as a filter stays, and as the library asks once: that call fails. */
-static int without_uring(long call, int error)
+/* In a process of its own: filters and limits stay, and the library asks once. 77: not here. */
+static void apart(int (*body)(const void *row), const void *row, const char *skipped)
 {
-	struct world world;
-	int err;
+	pid_t child;
+	int status;
 
-	if (!oct_refuse(call, error))
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		_exit(body(row));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		oct_skip(skipped);
+	assert_int_equal(status, 0);
+}
+
+static void prepare_bcast(struct world *world, uint32_t ranks, size_t bytes, size_t segment)
+{
+	struct oc_graph *graph;
+
+	world_begin(world, ranks, false);
+	for (uint32_t r = 0; r < ranks; r++) {
+		assert_int_equal(
+			oc_graph_bcast(&graph, OC_GRAPH_BINARY, r, ranks, 0, bytes, segment), 0);
+		world_buffers(world, r, bytes, 0);
+		world_prepare(world, r, graph);
+	}
+	memset(world->buffer[0][0].base, 5, bytes);
+}
+
+/* 0: all have the bytes, by that executor. */
+static int is_wrong(const struct world *world, int error, size_t bytes,
+		    enum oc_graph_executor executor)
+{
+	for (uint32_t r = 1; r < world->size && !error; r++)
+		error = memcmp(world->buffer[0][0].base, world->buffer[r][0].base, bytes) ||
+			oc_graph_executor(world->run[r]) != executor;
+	return error != 0;
+}
+
+struct refused {
+	long call;
+	int error;
+};
+
+static int without_uring(const void *row)
+{
+	const struct refused *refused = row;
+	struct world world;
+	int wrong;
+
+	if (!oct_refuse(refused->call, refused->error))
 		return 77;
 	if (!oc_graph_uring_refusal() || !strstr(oc_graph_uring_refusal(), "seccomp"))
 		return 1;
-	world_begin(&world, 3, false);
-	for (uint32_t r = 0; r < 3; r++) {
-		struct oc_graph *graph;
-
-		assert_int_equal(oc_graph_bcast(&graph, OC_GRAPH_BINARY, r, 3, 0, BYTES, 65536), 0);
-		world_buffers(&world, r, BYTES, 0);
-		world_prepare(&world, r, graph);
-	}
-	memset(world.buffer[0][0].base, 5, BYTES);
-	err = world_run(&world, OC_GRAPH_URING);
-	if (err || oc_graph_executor(world.run[1]) != OC_GRAPH_THREAD ||
-	    memcmp(world.buffer[0][0].base, world.buffer[2][0].base, BYTES))
-		return 2;
+	prepare_bcast(&world, 3, BYTES, 65536);
+	wrong = is_wrong(&world, world_run(&world, OC_GRAPH_URING), BYTES, OC_GRAPH_THREAD);
 	world_end(&world);
-	return 0;
+	return 2 * wrong;
 }
 
 TEST(where_io_uring_is_forbidden_a_thread_runs_the_graph)
 {
-	static const struct {
-		long call;
-		int error;
-	} rows[] = { { SYS_io_uring_setup, ENOSYS },
-		     { SYS_io_uring_setup, EPERM },
-		     { SYS_io_uring_enter, EPERM } };
+	static const struct refused rows[] = { { SYS_io_uring_setup, ENOSYS },
+					       { SYS_io_uring_setup, EPERM },
+					       { SYS_io_uring_enter, EPERM } };
 
-	fflush(stdout);
-	for (int i = 0; i < 3; i++) {
-		pid_t child = fork();
-		int status;
-
-		if (!child)
-			_exit(without_uring(rows[i].call, rows[i].error));
-		assert_int_equal(waitpid(child, &status, 0), child);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-			oct_skip("no seccomp filter can be set");
-		assert_int_equal(status, 0);
-	}
+	for (int i = 0; i < 3; i++)
+		apart(without_uring, &rows[i], "no seccomp filter can be set");
 }
 
-/* ---- limits of a process, in one of its own ----------------------------------------------------
- */
-
 /* Larger than all buffers of the sockets, in both directions. */
-static int crossing(struct world *world, enum oc_graph_executor executor)
+static int crossing(struct world *world)
 {
 	enum { LARGE = 64 << 20 };
 	int err;
@@ -80,121 +98,83 @@ static int crossing(struct world *world, enum oc_graph_executor executor)
 		world_prepare(world, r, graph);
 		memset(world->buffer[r][0].base, (int)r + 3, LARGE);
 	}
-	err = world_run(world, executor);
+	err = world_run(world, OC_GRAPH_URING);
 	return err || memcmp(world->buffer[0][0].base, world->buffer[1][1].base, LARGE) ||
 	       memcmp(world->buffer[1][0].base, world->buffer[0][1].base, LARGE);
 }
 
 /* The kernel's threads for requests that block are as many as the process may have. */
-static int few_threads(void)
+static int few_threads(const void *row)
 {
 	const struct rlimit two = { 2, 2 };
 	struct world world;
 
+	(void)row;
 	if (oc_graph_uring_refusal())
 		return 77;
 	/* root has as many as it wants. */
 	if (!geteuid() && (setgid(65534) || setuid(65534)))
 		return 77;
-	if (setrlimit(RLIMIT_NPROC, &two) || crossing(&world, OC_GRAPH_URING))
-		return 1;
-	return 0;
+	return setrlimit(RLIMIT_NPROC, &two) || crossing(&world);
 }
 
-static int no_descriptor(void)
+static int no_descriptor(const void *row)
 {
 	const struct rlimit none = { 0, 0 };
 	struct world world;
-	struct oc_graph *graph;
 
+	(void)row;
 	if (oc_graph_uring_refusal())
 		return 77;
-	world_begin(&world, 2, false);
-	for (uint32_t r = 0; r < 2; r++) {
-		assert_int_equal(oc_graph_bcast(&graph, OC_GRAPH_CHAIN, r, 2, 0, BYTES, 65536), 0);
-		world_buffers(&world, r, BYTES, 0);
-		world_prepare(&world, r, graph);
-	}
-	memset(world.buffer[0][0].base, 9, BYTES);
-	if (setrlimit(RLIMIT_NOFILE, &none) || world_run(&world, OC_GRAPH_URING) ||
-	    oc_graph_executor(world.run[1]) != OC_GRAPH_THREAD)
-		return 1;
-	return memcmp(world.buffer[0][0].base, world.buffer[1][0].base, BYTES) != 0;
-}
-
-static void apart(int (*body)(void))
-{
-	pid_t child;
-	int status;
-
-	fflush(stdout);
-	child = fork();
-	if (!child)
-		_exit(body());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		oct_skip("io_uring is forbidden here, or to be another user");
-	assert_int_equal(status, 0);
+	prepare_bcast(&world, 2, BYTES, 65536);
+	return setrlimit(RLIMIT_NOFILE, &none) ||
+	       is_wrong(&world, world_run(&world, OC_GRAPH_URING), BYTES, OC_GRAPH_THREAD);
 }
 
 TEST(a_process_that_may_have_few_threads_does_not_wait_for_ever)
 {
-	apart(few_threads);
+	apart(few_threads, NULL, "io_uring is forbidden here, or to be another user");
 }
 
 TEST(without_a_descriptor_left_a_thread_runs_the_graph)
 {
-	apart(no_descriptor);
+	apart(no_descriptor, NULL, "io_uring is forbidden here");
 }
 
-/* In a process of its own, as options are read once: who is `auto` for a message of that size. */
-static int auto_is(const char *asked, enum oc_graph_executor executor)
-{
-	struct oc_graph *graph;
-	struct world world;
-	int err;
+struct asked {
+	const char *asked;
+	enum oc_graph_executor executor;
+	size_t bytes;
+};
 
-	setenv("ONECOPY_ASYNC", asked, 1);
+/* Who is `auto` for a message of that size. */
+static int auto_is(const void *row)
+{
+	const struct asked *asked = row;
+	enum oc_graph_executor executor = asked->executor;
+	struct world world;
+	int wrong;
+
+	setenv("ONECOPY_ASYNC", asked->asked, 1);
 	/* Socketpairs are not for the module. */
 	if (executor == OC_GRAPH_KMOD)
 		executor = OC_GRAPH_URING;
 	if (executor == OC_GRAPH_URING && oc_graph_uring_refusal())
 		executor = OC_GRAPH_THREAD;
-	world_begin(&world, 2, false);
-	for (uint32_t r = 0; r < 2; r++) {
-		assert_int_equal(oc_graph_bcast(&graph, OC_GRAPH_CHAIN, r, 2, 0, 1000, 0), 0);
-		world_buffers(&world, r, 1000, 0);
-		world_prepare(&world, r, graph);
-	}
-	memset(world.buffer[0][0].base, 7, 1000);
-	err = world_run(&world, OC_GRAPH_AUTO);
-	if (err || memcmp(world.buffer[0][0].base, world.buffer[1][0].base, 1000) ||
-	    oc_graph_executor(world.run[0]) != executor ||
-	    oc_graph_executor(world.run[1]) != executor)
-		return 1;
+	prepare_bcast(&world, 2, asked->bytes, 0);
+	wrong = is_wrong(&world, world_run(&world, OC_GRAPH_AUTO), asked->bytes, executor);
 	world_end(&world);
-	return 0;
+	return wrong;
 }
 
 TEST(the_executor_that_is_asked_for_is_that_of_auto)
 {
-	static const struct {
-		const char *asked;
-		enum oc_graph_executor executor;
-	} rows[] = { { "auto", OC_GRAPH_CALLER }, /* of so few bytes */
-		     { "caller", OC_GRAPH_CALLER },
-		     { "thread", OC_GRAPH_THREAD },
-		     { "uring", OC_GRAPH_URING },
-		     { "kmod", OC_GRAPH_KMOD } };
+	static const struct asked rows[] = {
+		{ "auto", OC_GRAPH_CALLER, 1000 },   { "auto", OC_GRAPH_THREAD, 65536 },
+		{ "caller", OC_GRAPH_CALLER, 1000 }, { "thread", OC_GRAPH_THREAD, 1000 },
+		{ "uring", OC_GRAPH_URING, 1000 },   { "kmod", OC_GRAPH_KMOD, 1000 },
+	};
 
-	fflush(stdout);
-	for (int i = 0; i < 5; i++) {
-		pid_t child = fork();
-		int status;
-
-		if (!child)
-			_exit(auto_is(rows[i].asked, rows[i].executor));
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
-	}
+	for (int i = 0; i < 6; i++)
+		apart(auto_is, &rows[i], "");
 }

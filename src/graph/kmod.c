@@ -70,13 +70,14 @@ static int tell(int fd, uint32_t what)
 	return ioctl(fd, ONECOPY_GRAPH_RUN, &call) ? -errno : 0;
 }
 
-/* False: there was no descriptor or memory for it, which says nothing of later. */
+/* False: there is no descriptor or memory for it now, which says nothing of later. Else the refusal
+ * is for ever. */
 static bool try_module(void)
 {
 	int fd = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
-	bool lasting = fd >= 0 || (errno != EMFILE && errno != ENFILE && errno != ENOMEM);
 
-	*refusal = '\0';
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return false;
 	if (fd < 0) {
 		snprintf(
 			refusal, sizeof(refusal),
@@ -96,18 +97,22 @@ static bool try_module(void)
 		oci_log(oci_options()->async == OCI_ASYNC_KMOD ? oci_option_warning_level() :
 								 OCI_LOG_INFO,
 			"graph: %s; io_uring runs graphs instead", refusal);
-	return lasting;
+	return true;
 }
 
 const char *oc_graph_kmod_refusal(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool known;
+	const char *why;
 
 	pthread_mutex_lock(&lock);
 	known = known || try_module();
+	why = !known   ? "no descriptor or memory is left for /dev/onecopy; raise ulimit -n" :
+	      *refusal ? refusal :
+			 NULL;
 	pthread_mutex_unlock(&lock);
-	return *refusal ? refusal : NULL;
+	return why;
 }
 
 /* ---- prepared ---------------------------------------------------------------------------------

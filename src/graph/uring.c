@@ -44,19 +44,21 @@ static int try_request(struct io_uring *ring)
 	return submitted < 0 ? submitted : 0;
 }
 
-/* False: there are no descriptors or memory for one now, which says nothing of later. */
+/* False: there are no descriptors or memory for one now, which says nothing of later. Else the
+ * refusal is for ever. */
 static bool try_ring(void)
 {
 	struct io_uring ring;
 	struct io_uring_probe *probe;
 	int err = io_uring_queue_init(4, &ring, 0);
 
-	*refusal = '\0';
 	if (!err) {
 		err = try_request(&ring);
 		if (err)
 			io_uring_queue_exit(&ring);
 	}
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EAGAIN)
+		return false;
 	if (err == -ENOSYS) {
 		snprintf(
 			refusal, sizeof(refusal), "%s",
@@ -85,18 +87,22 @@ static bool try_ring(void)
 		oci_log(oci_options()->async == OCI_ASYNC_URING ? oci_option_warning_level() :
 								  OCI_LOG_INFO,
 			"graph: %s; a thread runs graphs instead", refusal);
-	return err != -EMFILE && err != -ENFILE && err != -ENOMEM && err != -EAGAIN;
+	return true;
 }
 
 const char *oc_graph_uring_refusal(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool known;
+	const char *why;
 
 	pthread_mutex_lock(&lock);
 	known = known || try_ring();
+	why = !known   ? "no descriptor or memory is left for an io_uring; raise ulimit -n" :
+	      *refusal ? refusal :
+			 NULL;
 	pthread_mutex_unlock(&lock);
-	return *refusal ? refusal : NULL;
+	return why;
 }
 
 int oci_uring_prepare(struct oc_graph_run *run)

@@ -83,7 +83,7 @@ const char *oci_levels_refusal(const struct plan *p)
 	    (!oci_port_op_id(c->op) || !oci_port_op_commutes(c->op)))
 		return OWN_OPERATION;
 	if (is_mpis(self, c->collective))
-		return "an option, or the tuning file for this size, leaves it to the MPI";
+		return OC_LEFT_TO_MPI;
 	return oc_levels_refusal(c->collective, bytes, !p->waits);
 }
 
