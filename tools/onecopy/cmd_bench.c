@@ -397,11 +397,11 @@ static void fill_defaults(struct bench *bench)
 	struct bench_choice *options = &bench->options;
 	bool everything = options->everything || options->night;
 
-	options->everything = everything;
 	bench->cpus = oci_tune_cpus(NULL);
 	if (!options->what)
 		options->what = BENCH_ALL;
 	check_whose(options);
+	options->everything = everything;
 	if (!memchr(options->mpis, true, sizeof(options->mpis)))
 		take_mpi(options,
 			 options->what & BENCH_COLLECTIVES && !everything ? "openmpi" : "both");
