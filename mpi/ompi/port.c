@@ -172,16 +172,24 @@ int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part)
 	int error = ompi_comm_split(comm->comm, color < 0 ? MPI_UNDEFINED : color, (int)comm->rank,
 				    &made, false);
 
-	if (error != OMPI_SUCCESS)
-		return error;
 	*part = made;
-	return made == MPI_COMM_NULL ? OMPI_SUCCESS :
-				       PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+	if (error != OMPI_SUCCESS || made == MPI_COMM_NULL)
+		return error;
+	/* MPI_Finalize takes what is left in the order of numbers, this one perhaps before `comm`,
+	 * with which it is freed. */
+	OBJ_RETAIN(made);
+	return PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
 }
 
 void oci_port_free(MPI_Comm *part)
 {
+	oci_ompi_comm *comm = *part;
+	int number = comm->c_f_to_c_index;
+
 	ompi_comm_free(part);
+	/* Not before MPI_Finalize: it is there still, by what oci_port_split() retained. */
+	if (ompi_comm_lookup(number) == comm)
+		OBJ_RELEASE(comm);
 	*part = MPI_COMM_NULL;
 }
 

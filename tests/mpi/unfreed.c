@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators over several nodes that are left to MPI_Finalize, behind ones that were freed
+ * before they had a collective, so that what is made for them has lower numbers.
+ */
+#include "case.h"
+
+enum { LEFT = 20 };
+
+int main(int argc, char **argv)
+{
+	MPI_Comm left[2 * LEFT];
+	int rank, ranks, sum;
+
+	case_begin(&argc, &argv, &rank, &ranks);
+	for (int i = 0; i < 2 * LEFT; i++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &left[i]);
+	for (int i = 0; i < 2 * LEFT; i += 2)
+		MPI_Comm_free(&left[i]);
+	for (int i = 2 * LEFT - 1; i > 0; i -= 2) {
+		MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, left[i]);
+		if (sum != ranks * (ranks - 1) / 2)
+			case_fail("the sum on communicator %d is %d", i, sum);
+	}
+	case_report();
+	MPI_Finalize();
+	return 0;
+}
