@@ -191,11 +191,11 @@ struct oci_map_misses oci_map_misses(enum oci_map_miss why)
 const char *oci_map_miss_text(enum oci_map_miss why)
 {
 	static const char *const text[] = {
-		[OCI_MISS_OUTSIDE] = "the buffer is not memory of malloc (stack, static data, "
-				     "another mapping), the heap was full, or the program has "
-				     "mapped over it",
-		[OCI_MISS_REFUSED] = "the other rank's heap could not be mapped "
-				     "(ONECOPY_LOG=info says why)",
+		[OCI_MISS_OUTSIDE] = ("the buffer is not memory of malloc (stack, static data, "
+				      "another mapping), the heap was full, or the program has "
+				      "mapped over it"),
+		[OCI_MISS_REFUSED] = ("the other rank's heap could not be mapped "
+				      "(ONECOPY_LOG=info says why)"),
 		[OCI_MISS_NO_HEAP] = "the other rank has no shared heap",
 	};
 
