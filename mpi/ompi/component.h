@@ -9,6 +9,7 @@
  *   request.c      our requests of Open MPI: nonblocking and persistent calls
  *   underlying.c   the same calls of the modules below us
  *   port.c         what mpi/common asks of Open MPI
+ *   part.c         communicators of some members of one, for two levels
  *   forced.c       info keys of communicators that ask for algorithms
  *   version.h      what differs between the versions of Open MPI
  */

@@ -166,33 +166,6 @@ uint64_t oci_port_node(struct oci_mpi_comm *comm, uint32_t rank)
 	return oci_ompi_modex_node(comm->comm, rank);
 }
 
-int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part)
-{
-	oci_ompi_comm *made = MPI_COMM_NULL;
-	int error = ompi_comm_split(comm->comm, color < 0 ? MPI_UNDEFINED : color, (int)comm->rank,
-				    &made, false);
-
-	*part = made;
-	if (error != OMPI_SUCCESS || made == MPI_COMM_NULL)
-		return error;
-	/* MPI_Finalize takes what is left in the order of numbers, this one perhaps before `comm`,
-	 * with which it is freed. */
-	OBJ_RETAIN(made);
-	return PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-}
-
-void oci_port_free(MPI_Comm *part)
-{
-	oci_ompi_comm *comm = *part;
-	int number = comm->c_f_to_c_index;
-
-	ompi_comm_free(part);
-	/* Not before MPI_Finalize: it is there still, by what oci_port_split() retained. */
-	if (ompi_comm_lookup(number) == comm)
-		OBJ_RELEASE(comm);
-	*part = MPI_COMM_NULL;
-}
-
 struct oci_mpi_comm *oci_port_comm(MPI_Comm part)
 {
 	struct oci_ompi_module *module = oci_ompi_module_of(part);

@@ -358,11 +358,11 @@ uint64_t oci_port_node(struct oci_mpi_comm *comm, uint32_t rank)
 }
 
 /* Where MPICH has no communicator left, which is no error of the program's. */
-int oci_port_split(struct oci_mpi_comm *comm, int color, MPI_Comm *part)
+int oci_port_part(struct oci_mpi_comm *comm, const uint32_t *ranks, uint32_t count, MPI_Comm *part)
 {
 	MPI_Errhandler handler = oci_pmpi_hush(comm->comm);
-	int error = PMPI(Comm_split)(comm->comm, color < 0 ? MPI_UNDEFINED : color, (int)comm->rank,
-				     part);
+	int color = !ranks ? 0 : count ? (int)ranks[0] : MPI_UNDEFINED;
+	int error = PMPI(Comm_split)(comm->comm, color, (int)comm->rank, part);
 
 	oci_pmpi_unhush(comm->comm, handler);
 	if (!error && *part != MPI_COMM_NULL)

@@ -62,6 +62,7 @@ struct oci_mpi_levels {
 	/* The rest: an element for each rank. */
 	uint32_t *place, *local; /* the number of its node; its rank there */
 	uint32_t *order;	 /* the ranks, in the order of the nodes */
+	uint32_t *leaders;	 /* the first of each node */
 	struct node node_of[];
 };
 

@@ -79,9 +79,12 @@ static bool is_leader(const struct oci_mpi_comm *self, const struct oci_mpi_leve
  * once all can make theirs. */
 static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l, struct oci_mpi_lane *lane)
 {
-	bool alone = l->node_of[l->mine].ranks == 1;
-	int of_node = oci_port_split(self, alone ? -1 : (int)l->mine, &lane->node_comm);
-	int of_leaders = oci_port_split(self, is_leader(self, l) ? 0 : -1, &lane->leaders);
+	const struct node *mine = &l->node_of[l->mine];
+	bool alone = mine->ranks == 1;
+	int of_node = oci_port_part(self, l->order + mine->start, alone ? 0 : mine->ranks,
+				    &lane->node_comm);
+	int of_leaders =
+		oci_port_part(self, l->leaders, is_leader(self, l) ? l->nodes : 0, &lane->leaders);
 	bool able = of_node == MPI_SUCCESS && of_leaders == MPI_SUCCESS;
 
 	if (able && !alone) {
@@ -157,8 +160,11 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 			l->most = node->ranks;
 	}
 	l->mine = l->place[self->rank];
-	for (uint32_t i = 1; i < l->nodes; i++)
-		l->node_of[i].start = l->node_of[i - 1].start + l->node_of[i - 1].ranks;
+	for (uint32_t i = 0; i < l->nodes; i++) {
+		l->leaders[i] = l->node_of[i].first;
+		if (i)
+			l->node_of[i].start = l->node_of[i - 1].start + l->node_of[i - 1].ranks;
+	}
 	for (uint32_t r = 0; r < self->size; r++)
 		l->order[l->node_of[l->place[r]].start + l->local[r]] = r;
 }
@@ -182,13 +188,14 @@ static struct oci_mpi_levels *levels_allocate(uint32_t size)
 		return NULL;
 	l->all = MPI_COMM_NULL;
 	l->lane = lane_allocate(size);
-	l->place = calloc(size, 3 * sizeof(l->place[0]));
+	l->place = calloc(size, 4 * sizeof(l->place[0]));
 	if (!l->lane || !l->place) {
 		levels_free(l);
 		return NULL;
 	}
 	l->local = l->place + size;
 	l->order = l->local + size;
+	l->leaders = l->order + size;
 	return l;
 }
 
@@ -277,7 +284,7 @@ bool oci_levels_messages(struct oci_mpi_comm *self)
 	if (OCI_LIKELY(l->all != MPI_COMM_NULL || l->all_refused))
 		return !l->all_refused;
 	self->making = true;
-	l->all_refused = !all_can(self, oci_port_split(self, 0, &l->all) == MPI_SUCCESS);
+	l->all_refused = !all_can(self, oci_port_part(self, NULL, 0, &l->all) == MPI_SUCCESS);
 	self->making = false;
 	return !l->all_refused;
 }
