@@ -4,9 +4,10 @@
  *
  * `mpirun -x ONECOPY=off`, `--mca coll ^onecopy`, a negative priority and an MPI that moves device
  * memory may hold for some ranks only. Then no communicator with such a rank may be served, and its
- * members must know that alike. So a process that takes part publishes where it is with its contact
- * information in MPI_Init (the modex), before which nobody's is asked for; absence means that it
- * does not take part.
+ * members must know that alike; where priorities differ neither, as a component of Open MPI's own
+ * may come before ours on one rank and behind it on another. So a process that takes part publishes
+ * its priority and where it is with its contact information in MPI_Init (the modex), before which
+ * nobody's is asked for; absence means that it does not take part.
  */
 #include "component.h"
 
@@ -22,20 +23,21 @@
 enum { UNKNOWN, PRESENT, ABSENT };
 struct presence {
 	int state;	       /* atomic, the last that is written */
+	int priority;	       /* oci_ompi_priority */
 	uint64_t node, levels; /* oc_node(), oc_levels() */
 };
 static struct presence *known;
 
 /* Its first number grows when processes of two versions of this component must not share a
  * communicator. */
-#define FORMAT "3 %" PRIx64 " %" PRIx64
+#define FORMAT "4 %d %" PRIx64 " %" PRIx64
 
 bool oci_ompi_modex_publish(void)
 {
 	int error = OPAL_ERR_NOT_AVAILABLE;
 	char text[64];
 
-	snprintf(text, sizeof(text), FORMAT, oc_node(), oc_levels());
+	snprintf(text, sizeof(text), FORMAT, oci_ompi_priority, oc_node(), oc_levels());
 	if (OCI_OMPI_CAN_PUBLISH)
 		OPAL_MODEX_SEND_VALUE(error, OCI_OMPI_GLOBAL, KEY, text, OCI_OMPI_STRING);
 	if (error != OPAL_SUCCESS)
@@ -58,7 +60,7 @@ static struct presence ask(opal_process_name_t name)
 
 	OPAL_MODEX_RECV_VALUE_IMMEDIATE(error, KEY, &name, &text, OCI_OMPI_STRING);
 	if (error == OPAL_SUCCESS && text &&
-	    sscanf(text, FORMAT, &presence.node, &presence.levels) == 2)
+	    sscanf(text, FORMAT, &presence.priority, &presence.node, &presence.levels) == 3)
 		presence.state = PRESENT;
 	free(text);
 	return presence;
@@ -76,6 +78,7 @@ static struct presence look(oci_ompi_comm *comm, int rank)
 		return *memory;
 	presence = ask(name);
 	if (memory) {
+		__atomic_store_n(&memory->priority, presence.priority, __ATOMIC_RELAXED);
 		__atomic_store_n(&memory->node, presence.node, __ATOMIC_RELAXED);
 		__atomic_store_n(&memory->levels, presence.levels, __ATOMIC_RELAXED);
 		__atomic_store_n(&memory->state, presence.state, __ATOMIC_RELEASE);
@@ -103,7 +106,7 @@ bool oci_ompi_modex_all(oci_ompi_comm *comm, bool spans)
 	for (int rank = 0; rank < ompi_comm_size(comm); rank++) {
 		struct presence presence = look(comm, rank);
 
-		if (presence.state != PRESENT)
+		if (presence.state != PRESENT || presence.priority != oci_ompi_priority)
 			return false;
 		if (spans && (!presence.node || presence.levels != levels))
 			return false;

@@ -41,9 +41,9 @@ static const char *refusal(oci_ompi_comm *comm, bool spans)
 		return "it joins processes of several jobs";
 	if (!oci_ompi_modex_all(comm, spans))
 		return spans ? "it spans nodes, and ONECOPY_LEVELS is off or onecopy is switched "
-			       "off or of another version in one of its processes" :
+			       "off or of another version or priority in one of its processes" :
 			       "onecopy is switched off in one of its processes, or of another "
-			       "version";
+			       "version or priority";
 	return NULL;
 }
 
