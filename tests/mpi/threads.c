@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* MPI_THREAD_MULTIPLE: threads that call different collectives, each on a communicator of its own.
+/*
+ * MPI_THREAD_MULTIPLE: threads that call different collectives, each on a communicator of its own;
+ * and a rank that always comes last, so that it never waits, keeps no requests.
  */
 #include "checked.h"
 
+#include <malloc.h>
 #include <pthread.h>
+#include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 60, MOST_INTS = 3000, AT_ONCE = 2 };
 
@@ -65,6 +69,26 @@ static void *run(void *context)
 	return NULL;
 }
 
+enum { LAST = 6000, KEPT = 1 << 20 };
+
+static void come_last(int rank)
+{
+	MPI_Request request;
+	size_t before = 0;
+
+	for (int i = 0; i <= LAST; i++) {
+		if (i == LAST / 2)
+			before = mallinfo2().uordblks;
+		if (rank == ranks - 1)
+			usleep(50);
+		MPI_Ibarrier(MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	if (mallinfo2().uordblks > before + KEPT)
+		case_fail("after %d nonblocking barriers %zu more bytes are allocated", LAST / 2,
+			  mallinfo2().uordblks - before);
+}
+
 int main(int argc, char **argv)
 {
 	static struct thread threads[THREADS];
@@ -74,6 +98,9 @@ int main(int argc, char **argv)
 	if (provided != MPI_THREAD_MULTIPLE)
 		case_fail("this test needs MPI_THREAD_MULTIPLE");
 	layouts_make();
+	checked_run(MPI_COMM_WORLD, &(struct checked_spec){ .collective = CASE_BARRIER },
+		    FORM_BLOCKING);
+	come_last(rank);
 	for (int i = 0; i < THREADS; i++) {
 		threads[i].number = i;
 		MPI_Comm_dup(MPI_COMM_WORLD, &threads[i].comm);
