@@ -93,7 +93,7 @@ TEST(parts_are_those_of_the_front_ends_and_add_up)
 
 TEST(pieces_of_a_bcast_are_on_the_nodes_while_the_next_ones_are_between)
 {
-	assert_int_equal(predict(OC_BCAST, 1 << 20, 4, 28, 0), 0);
+	assert_int_equal(predict(OC_BCAST, 4 << 20, 4, 28, 0), 0);
 	assert_int_equal(p.part[0].times, 8);
 	assert_true(p.s < 0.95 * sum());
 	assert_true(p.s >= p.part[0].s && p.s >= p.part[1].s);
