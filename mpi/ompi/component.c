@@ -275,6 +275,8 @@ __attribute__((visibility("default"))) const struct oci_ompi_memory *oci_ompi_me
 static int component_close(void)
 {
 	progress_stop();
+	/* With sessions of MPI-4 the MPI may begin again. */
+	oci_mpi_requests_stop();
 	oci_ompi_requests_drain();
 	if (initialized)
 		oc_stats_write((int)OMPI_PROC_MY_NAME->vpid);

@@ -6,13 +6,12 @@
 #include "common/levels/levels.h"
 
 /*
- * Each piece is a message of its own between the leaders, with what the MPI and the network take
- * for one. Two hosts of 2 ranks on the 2 CPUs of an EPYC, 2026-11-27, in pieces of 128 KiB from 256
- * KiB on and as it is: 256 KiB 0.74 and 1.47 times MPICH's own, 1 MiB 0.80 and 1.03, 4 MiB 0.69 and
- * 0.72; Open MPI 0.93 and 1.38, 1.09 and 1.20, 1.19 and 0.93. By the model of 64 nodes of 128 ranks
- * (onecopy model) 1 MiB 1.50 and 2.21, 4 MiB 1.11 and 1.75. On a Xeon with Open MPI pieces of 128
- * KiB took half of the whole's time (1 MiB, 2026-11-25).
+ * Each piece of a Bcast is a message of its own between the leaders, so pieces are large. With 128
+ * KiB, from 256 KiB on, one of 256 KiB or 1 MiB took 1.3 times MPICH's own time
+ * (docs/results/nodes.csv, two hosts on 2 CPUs; now nodes-bcast.csv), and on 64 nodes of 128 ranks
+ * one of 1 MiB gains 1.5 instead of 2.2 by the model (`onecopy model`).
  */
+
 static void barrier_on_node(struct plan *p)
 {
 	oci_levels_on_node(p, PART(BARRIER, barrier, ));
