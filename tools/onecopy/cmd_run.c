@@ -176,9 +176,10 @@ static const char *why_none(bool loaded)
 		if (!strcmp(enable, off[i]))
 			return "ONECOPY is off in the environment";
 	return "no process of the job left counters. Either no program of an MPI ran, the launcher "
-	       "failed or was killed, or the program ended without MPI_Finalize, uses neither Open MPI "
-	       "4.1 or 5.0 nor MPICH or one of its kin, uses an MPI that moves device memory (ONECOPY_LOG=info says so), has "
-	       "its MPI linked statically or is set-user-ID (the dynamic linker preloads nothing "
+	       "failed or was killed, or the program ended without MPI_Finalize, has sessions of "
+	       "MPI-4 alone under MPICH, uses neither Open MPI 4.1 or 5.0 nor MPICH or one of its "
+	       "kin, uses an MPI that moves device memory (ONECOPY_LOG=info says so), has its MPI "
+	       "linked statically or is set-user-ID (the dynamic linker preloads nothing "
 	       "then), or its ranks ran on other nodes, where the environment did not reach them";
 }
 
