@@ -9,8 +9,9 @@
  * and that for the others. So parts have numbers above those that programs come to, on which the
  * members agree by themselves.
  *
- * They are also above that of the communicator: MPI_Finalize, which frees what is left from the
- * lowest number on, frees the communicator first, and that its parts.
+ * Each has a reference from here, as MPI_Finalize takes what is left in the order of numbers, and
+ * the communicator may live on behind that: in a request that the program has freed and that waits
+ * for its end.
  */
 #include "component.h"
 
@@ -22,6 +23,14 @@
 #if OMPI_MAJOR_VERSION < 5
 
 enum { FIRST = 4096 };
+
+/* Alike on all ranks. Some networks have few numbers. */
+static long first_number(void)
+{
+	long half = (long)(mca_pml.pml_max_contextid / 2);
+
+	return half < FIRST ? half : FIRST;
+}
 
 static long next_free(long number)
 {
@@ -57,7 +66,7 @@ static int prepare(oci_ompi_comm *comm, ompi_group_t *group, int number, oci_omp
  * for it. OMPI_SUCCESS on all of them or on none. */
 static int make(struct oci_mpi_comm *comm, ompi_group_t *group, int error, oci_ompi_comm **made)
 {
-	long above = (long)comm->comm->c_contextid + 1, start = above > FIRST ? above : FIRST;
+	long above = (long)comm->comm->c_contextid + 1, start = first_number();
 	long own[2], least[2];
 	int failed;
 
@@ -68,7 +77,7 @@ static int make(struct oci_mpi_comm *comm, ompi_group_t *group, int error, oci_o
 		if (failed != OMPI_SUCCESS)
 			return failed;
 		start = -least[0];
-		if (!least[1] || start > (long)mca_pml.pml_max_contextid || start > INT32_MAX)
+		if (least[1] != 1 || start > (long)mca_pml.pml_max_contextid || start > INT32_MAX)
 			return OMPI_ERR_OUT_OF_RESOURCE;
 		if (group)
 			error = prepare(comm->comm, group, (int)start, made);
@@ -76,12 +85,12 @@ static int make(struct oci_mpi_comm *comm, ompi_group_t *group, int error, oci_o
 		own[1] = error == OMPI_SUCCESS || error == OMPI_EXISTS;
 		/* Behind this all are ready for what others send. */
 		failed = oci_port_least(comm, own, least);
-		if (failed == OMPI_SUCCESS && least[0])
+		if (failed == OMPI_SUCCESS && least[0] == 1)
 			return OMPI_SUCCESS;
 		if (*made != MPI_COMM_NULL)
 			OBJ_RELEASE(*made);
 		*made = MPI_COMM_NULL;
-		if (failed != OMPI_SUCCESS || !least[1])
+		if (failed != OMPI_SUCCESS || least[1] != 1)
 			return failed != OMPI_SUCCESS ? failed : OMPI_ERR_OUT_OF_RESOURCE;
 		/* Another thread that makes a part of another communicator may have been the first
 		 * here and the second elsewhere: each goes on with a number of its own. */
@@ -101,13 +110,28 @@ int oci_port_part(struct oci_mpi_comm *comm, const uint32_t *ranks, uint32_t cou
 	error = make(comm, group, error, part);
 	if (count && group)
 		OBJ_RELEASE(group);
-	if (error == OMPI_SUCCESS && *part != MPI_COMM_NULL)
-		error = mca_coll_base_comm_select(*part);
-	if (error != OMPI_SUCCESS && *part != MPI_COMM_NULL) {
+	if (error != OMPI_SUCCESS || *part == MPI_COMM_NULL)
+		return error;
+	error = mca_coll_base_comm_select(*part);
+	if (error == OMPI_SUCCESS) {
+		OBJ_RETAIN(*part);
+	} else {
 		OBJ_RELEASE(*part);
 		*part = MPI_COMM_NULL;
 	}
 	return error;
+}
+
+void oci_port_free(MPI_Comm *part)
+{
+	oci_ompi_comm *comm = *part;
+	int number = (int)comm->c_contextid;
+
+	ompi_comm_free(part);
+	/* Before MPI_Finalize has taken it, and so one of the two references. */
+	if (opal_pointer_array_get_item(&ompi_mpi_communicators, number) == comm)
+		OBJ_RELEASE(comm);
+	*part = MPI_COMM_NULL;
 }
 
 #else
@@ -122,10 +146,9 @@ int oci_port_part(struct oci_mpi_comm *comm, const uint32_t *ranks, uint32_t cou
 	return OMPI_ERR_NOT_SUPPORTED;
 }
 
-#endif
-
 void oci_port_free(MPI_Comm *part)
 {
-	ompi_comm_free(part);
 	*part = MPI_COMM_NULL;
 }
+
+#endif

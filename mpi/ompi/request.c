@@ -33,7 +33,7 @@ enum { REST = 64, ROUNDS = 3 };
 static opal_mutex_t lock = OPAL_MUTEX_STATIC_INIT;
 /* With the lock held. */
 static struct oci_ompi_request *resting, **resting_end = &resting;
-static unsigned int rested, made;
+static unsigned int rested, risen;
 
 static struct oci_ompi_request *of(struct oci_mpi_request *request)
 {
@@ -53,24 +53,21 @@ static void rest(struct oci_ompi_request *self)
 static struct oci_ompi_request *rise(void)
 {
 	struct oci_ompi_request *self = NULL;
-	bool round = false;
+	bool round;
 
 	OPAL_THREAD_LOCK(&lock);
 	if (rested > REST) {
 		self = resting;
 		resting = self->next;
 		rested--;
-	} else {
-		/* A rank that always comes last never waits, so nothing else lets go what it freed.
-		 * Rarely where there are threads: another one might be about to look once more. */
-		round = !opal_using_threads() || ++made % REST == 0;
 	}
+	/* A rank that always comes last never waits, so nothing else lets go what it freed. Rarely
+	 * where there are threads: another one might be about to look once more. */
+	round = !opal_using_threads() || ++risen % REST == 0;
 	OPAL_THREAD_UNLOCK(&lock);
-	if (self)
-		return self;
 	if (round)
 		oci_mpi_requests_let_go();
-	return OBJ_NEW(oci_ompi_request);
+	return self ? self : OBJ_NEW(oci_ompi_request);
 }
 
 void oci_ompi_requests_drain(void)

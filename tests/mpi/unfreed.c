@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Communicators over several nodes that are left to MPI_Finalize, behind ones that were freed
- * before they had a collective, so that what is made for them has lower numbers.
+ * before they had a collective, and with requests that are over.
  */
 #include "case.h"
 
@@ -10,6 +10,7 @@ enum { LEFT = 20 };
 int main(int argc, char **argv)
 {
 	MPI_Comm left[2 * LEFT];
+	MPI_Request request;
 	int rank, ranks, sum;
 
 	case_begin(&argc, &argv, &rank, &ranks);
@@ -17,10 +18,15 @@ int main(int argc, char **argv)
 		MPI_Comm_dup(MPI_COMM_WORLD, &left[i]);
 	for (int i = 0; i < 2 * LEFT; i += 2)
 		MPI_Comm_free(&left[i]);
-	for (int i = 2 * LEFT - 1; i > 0; i -= 2) {
+	/* The second time around nonblocking calls go in two levels. */
+	for (int k = 0; k < 2 * LEFT; k++) {
+		int i = 2 * (k % LEFT) + 1;
+
 		MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, left[i]);
 		if (sum != ranks * (ranks - 1) / 2)
 			case_fail("the sum on communicator %d is %d", i, sum);
+		MPI_Ibarrier(left[i], &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	}
 	case_report();
 	MPI_Finalize();
