@@ -13,7 +13,8 @@ shift
 [ -n "$words" ] || set -- sh -c "$*"
 while read -r name pid cpus; do
 	[ "$name" = "$host" ] || continue
-	exec taskset -c "$cpus" nsenter --net --uts --ipc --mount --wdns="$PWD" \
+	# --root: that of the host, where this one is not that of its namespace either.
+	exec taskset -c "$cpus" nsenter --net --uts --ipc --mount --root --wdns="$PWD" \
 		--target "$pid" "$@"
 done <<<"${OC_TEST_HOSTS-}"
 echo "agent.sh: there is no host $host" >&2
