@@ -59,11 +59,11 @@ void onecopy_region_put(struct onecopy_region *region)
 }
 
 /* Nobody finds it any more, and it hears of its memory no more. It leaves its file last: a file is
- * there as long as it has regions. May sleep. */
-static void end(struct onecopy_region *region)
+ * there as long as it has regions. May sleep. False: it has been ended before. */
+static bool end(struct onecopy_region *region)
 {
 	if (test_and_set_bit(ENDED, &region->state))
-		return;
+		return false;
 	spin_lock(&lock);
 	hash_del_rcu(&region->on_hash);
 	spin_unlock(&lock);
@@ -74,6 +74,7 @@ static void end(struct onecopy_region *region)
 	list_del(&region->on_file);
 	spin_unlock(&lock);
 	onecopy_region_put(region);
+	return true;
 }
 
 static unsigned long pages_of(const struct onecopy_span *span)
@@ -164,15 +165,14 @@ int onecopy_region_check(struct onecopy_region *region)
 	return test_bit(STALE, &region->state) ? -ESTALE : 0;
 }
 
-/* Memory that is gone is not kept by us. */
+/* Memory that is gone is not kept by us. It may be queued again while it runs, as mremap() changes
+ * memory at both places. Counted before its pages are let go, by the last reference. */
 static void end_work(struct work_struct *work)
 {
 	struct onecopy_region *region = container_of(work, struct onecopy_region, end);
 
-	if (onecopy_region_check(region)) {
+	if (onecopy_region_check(region) && end(region))
 		atomic64_inc(&onecopy_totals.regions_gone);
-		end(region);
-	}
 	onecopy_region_put(region);
 }
 
