@@ -442,10 +442,10 @@ OC_API void oc_count_handed_back(const char *collective, const char *reason);
  * Alike where oc_levels() is. NULL: it does; else the reason, a literal.
  */
 OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, int started);
-/* Bytes of a piece of such a Bcast, which goes in pieces from four of them on; and what a node's
- * ranks may send together in an Alltoall. */
+/* Bytes of a piece of such a Bcast, and from how many on it goes in pieces; what a node's ranks may
+ * send together in an Alltoall. */
 #define OC_LEVELS_PIECE ((size_t)512 << 10)
-#define OC_LEVELS_PIECES (4 * OC_LEVELS_PIECE)
+#define OC_LEVELS_IN_PIECES (4 * OC_LEVELS_PIECE)
 #define OC_LEVELS_ROWS ((size_t)4 << 20)
 /* Of a Gatherv or Scatterv: the mean bytes of a node's blocks up to which they travel together. */
 OC_API size_t oc_levels_together(enum oc_collective collective);

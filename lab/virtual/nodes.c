@@ -103,7 +103,7 @@ static double bcast(struct levels *l, size_t bytes)
 	uint32_t pieces = 1;
 	double above, below;
 
-	if (bytes >= OC_LEVELS_PIECES)
+	if (bytes >= OC_LEVELS_IN_PIECES)
 		pieces = (uint32_t)((bytes + OC_LEVELS_PIECE - 1) / OC_LEVELS_PIECE);
 	above = between(l, OC_BCAST, pieces > 1 ? OC_LEVELS_PIECE : bytes);
 	below = on_node(l, OC_BCAST, pieces > 1 ? OC_LEVELS_PIECE : bytes);

@@ -32,8 +32,7 @@
 
 struct node {
 	uint64_t id;
-	uint32_t first, ranks; /* its leader; its members */
-	uint32_t start;	       /* how many ranks are on the nodes before it */
+	uint32_t ranks, start; /* its members; how many ranks are on the nodes before it */
 };
 
 /* Memory between the parts of a call, kept for the next one. */
@@ -62,7 +61,7 @@ struct oci_mpi_levels {
 	/* The rest: an element for each rank. */
 	uint32_t *place, *local; /* the number of its node; its rank there */
 	uint32_t *order;	 /* the ranks, in the order of the nodes */
-	uint32_t *leaders;	 /* the first of each node */
+	uint32_t *leaders;	 /* of each node its first rank */
 	struct node node_of[];
 };
 

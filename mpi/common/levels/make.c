@@ -151,7 +151,7 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 		n = number_of(l, oci_port_node(self, r), n);
 		node = &l->node_of[n];
 		if (!node->ranks)
-			node->first = r;
+			l->leaders[n] = r;
 		else if (l->place[r - 1] != n)
 			l->in_order = false;
 		l->place[r] = n;
@@ -160,11 +160,8 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 			l->most = node->ranks;
 	}
 	l->mine = l->place[self->rank];
-	for (uint32_t i = 0; i < l->nodes; i++) {
-		l->leaders[i] = l->node_of[i].first;
-		if (i)
-			l->node_of[i].start = l->node_of[i - 1].start + l->node_of[i - 1].ranks;
-	}
+	for (uint32_t i = 1; i < l->nodes; i++)
+		l->node_of[i].start = l->node_of[i - 1].start + l->node_of[i - 1].ranks;
 	for (uint32_t r = 0; r < self->size; r++)
 		l->order[l->node_of[l->place[r]].start + l->local[r]] = r;
 }

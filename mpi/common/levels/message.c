@@ -45,7 +45,7 @@ static void bcast_on_node(struct plan *p, void *buffer, MPI_Count count, MPI_Dat
 
 size_t oci_levels_bcast_copy(size_t bytes)
 {
-	return bytes < OC_LEVELS_PIECES ? 0 : bytes;
+	return bytes < OC_LEVELS_IN_PIECES ? 0 : bytes;
 }
 
 /* Ranks may have other types, so pieces are of bytes, which lie in the buffer or in a copy. */
@@ -57,7 +57,7 @@ static void bcast_open(struct plan *p)
 	p->message = c->buffer;
 	p->type = c->type;
 	p->count = p->length = (size_t)c->count;
-	if (p->bytes < OC_LEVELS_PIECES)
+	if (p->bytes < OC_LEVELS_IN_PIECES)
 		return;
 	oci_port_type_get(c->type, &shape);
 	p->copied = !shape.dense;
