@@ -91,7 +91,7 @@ static void take_argument(void *choice, const char *text, struct argp_state *sta
 			      "'messages' takes openmpi or mpich, and pingpong, touch, stream, both, halo, "
 			      "ring, alltoall, and put, get or accumulate, each also with -allocated" :
 		      options->what == BENCH_PROGRAMS ?
-			      "'programs' takes openmpi or mpich" :
+			      "'programs' takes openmpi or mpich, and one program by --only" :
 			      "only 'algorithms', 'model', 'overlap' and 'collectives' take "
 			      "collectives");
 	else if (options->what)
