@@ -89,6 +89,7 @@ static void add_mpirun(struct job *job, int ranks, const char *program)
 	else
 		job_add(job, "mpirun", "--oversubscribe", "--bind-to", "none");
 	job_add(job, "-n", job_text("%d", ranks));
+	job->yields = job_is_mpich && ranks > sysconf(_SC_NPROCESSORS_ONLN);
 	if (program)
 		job_add_program(job, program);
 }
@@ -242,11 +243,20 @@ static bool read_rest(int fd, char **output, size_t *length)
  * With AddressSanitizer its library has to be in front of ours in LD_PRELOAD: mpirun and the shells
  * get ours too. Leaks are not looked for: both MPIs leave with memory that they never free.
  */
-static void sanitize(void)
+static void set_preload(const struct job *job)
 {
 #ifdef OC_TEST_ASAN
+	(void)job;
 	setenv("LD_PRELOAD", OC_TEST_ASAN, 1);
 	setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+#else
+	const char *others = getenv("LD_PRELOAD");
+
+	if (job->yields)
+		setenv("LD_PRELOAD",
+		       job_text("%s/liboc_mpich_yield.so%s%s", job_programs, others ? ":" : "",
+				others ? others : ""),
+		       1);
 #endif
 }
 
@@ -273,7 +283,7 @@ static void become(const struct job *job, char **argv, int fd)
 	setenv("OMPI_MCA_pml", "ob1", 0);
 	/* Jobs on one node that meet: Open MPI 5 does not find each network's way to itself. */
 	setenv("OMPI_MCA_btl_tcp_if_include", "lo", 0);
-	sanitize();
+	set_preload(job);
 	for (int i = 0; i < job->variables; i++)
 		putenv((char *)(uintptr_t)job->environment[i]);
 	execvp(argv[0], argv);

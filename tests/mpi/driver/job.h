@@ -16,6 +16,8 @@ struct job {
 	double silence_s; /* 0: as support/watch.h has it */
 	bool wants_stats;
 	bool leaves_nothing; /* whether it does is looked at */
+	bool yields; /* MPICH's idle ranks give their CPU away, as Open MPI's do by themselves;
+		      * otherwise they spin away the turns of those that they wait for */
 };
 
 struct job_result {
@@ -47,7 +49,7 @@ void job_set_variables(struct job *job, const char *const *names_are_values);
 struct job job_under_onecopy(void);
 /*
  * `onecopy run mpirun -n RANKS PROGRAM` (mpirun.mpich), with statistics. Ranks are not bound, as
- * there are more of them than cores. NULL: the caller adds the program.
+ * there are more of them than cores; then they yield. NULL: the caller adds the program.
  */
 struct job job_mpi(int ranks, const char *program);
 /* The same without onecopy. */

@@ -231,6 +231,7 @@ static int run_asked(int ranks, bool ours, struct asked asked[ASKED_MOST])
 	double seconds;
 	int count = 0;
 
+	job.yields = false;
 	job_run(&job, &result);
 	if (!verdict_ended_well(&result, ours ? "asked failed" : "asked failed without onecopy"))
 		return 0;
