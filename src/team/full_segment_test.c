@@ -482,6 +482,7 @@ TEST(memory_that_is_refused_while_peers_have_yet_to_read_is_an_error)
 
 int main(void)
 {
+	oci_slots_starved_ns = 1000000000;
 	/* The smallest segment; before anything reads the options. */
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
 	setenv("ONECOPY_LOG", "error", 1);

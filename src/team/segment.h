@@ -173,5 +173,8 @@ void oci_slots_forget(struct oci_team *team);
 
 /* All that were made. */
 size_t oci_slots_bytes(void);
+/* How long the kernel refuses memory before that is an error though peers have yet to read; tests
+ * make it short. */
+extern uint64_t oci_slots_starved_ns;
 
 #endif

@@ -272,11 +272,11 @@ static bool held_under_way(const struct pool *pool, const struct oci_team *team,
  * by operations that are over here? The peers that have yet to read them may compute, or wait
  * themselves for slots of this team.
  */
-#define OCI_STARVED_NS 10000000000u
+uint64_t oci_slots_starved_ns = 10000000000u;
 
 static bool starved(void)
 {
-	return kept.refused_ns && kept.refused_ns - kept.refused_since_ns >= OCI_STARVED_NS;
+	return kept.refused_ns && kept.refused_ns - kept.refused_since_ns >= oci_slots_starved_ns;
 }
 
 /* One of those that the team is guaranteed, when this operation is its oldest. NULL: it is not, or
