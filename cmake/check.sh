@@ -19,7 +19,8 @@ skips=
 parts=
 scratch=$(mktemp -d)
 log=$scratch/log
-trap 'rm -rf "$scratch"' EXIT
+groups=
+trap 'kill $groups 2>/dev/null; rm -rf "$scratch"' EXIT
 
 for part in $only; do
 	case $part in
@@ -69,7 +70,22 @@ build() {
 		cmake --build "build/$preset" -j "$jobs" "$@"
 }
 
-# In the background, as each takes one CPU and mostly waits for compilers that try one line.
+# keep NAME COMMAND...: what it says is for `show "$scratch/NAME"`.
+keep() {
+	local name=$1
+	shift
+	"$@" >"$scratch/$name" 2>&1 && touch "$scratch/$name.ok"
+}
+
+# In a process group of its own, which ends with this script.
+in_background() {
+	set -m
+	"$@" &
+	set +m
+	groups+=" -$!"
+}
+
+# At once, as each takes one CPU and mostly waits for compilers that try one line.
 configure_all() {
 	local part preset
 	for part in $only; do
@@ -83,20 +99,23 @@ configure_all() {
 			preset=check
 			;;
 		esac
-		{ cmake --preset "$preset" -D OC_WERROR=ON >"$scratch/configured-$preset" 2>&1 &&
-			touch "$scratch/configured-$preset.ok"; } &
+		in_background keep "configured-$preset" cmake --preset "$preset" -D OC_WERROR=ON
 	done
 }
 
-# run_tests NAME CTEST-ARGUMENTS...: adds ctest's counts. Ctest takes a skipped test for a passed
-# one, and keeps what such a test said for its log. RUN is put in front of ctest.
-run_tests() {
-	local name=$1 total bad test before=$skipped
+# tests NAME CTEST-ARGUMENTS...: of build/NAME. RUN is put in front.
+tests() {
+	local name=$1
 	shift
-	${run:-} ctest --output-on-failure --no-tests=error --test-dir "build/$name" "$@" 2>&1 |
-		tee "$log"
+	${run:-} ctest --output-on-failure --no-tests=error --test-dir "build/$name" "$@"
+}
+
+# count_tests NAME LOG: adds ctest's counts. Ctest takes a skipped test for a passed one, and keeps
+# what such a test said for its own log.
+count_tests() {
+	local name=$1 total bad test before=$skipped
 	read -r bad total < <(sed -nE \
-		's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' "$log")
+		's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' "$2")
 	if [ -z "${total:-}" ]; then
 		echo "FAILED  $name: ctest ran no test"
 		failed=$((failed + 1))
@@ -108,7 +127,7 @@ run_tests() {
 			here && sub(/^skipped: /, "") { print; found = 1; exit }
 			END { if (!found) print "it does not say why" }' \
 			"build/$name/Testing/Temporary/LastTest.log")"
-	done < <(sed -nE 's/^[[:space:]]*[0-9]+ - ([^ ]+) \(Skipped\).*/\1/p' "$log")
+	done < <(sed -nE 's/^[[:space:]]*[0-9]+ - ([^ ]+) \(Skipped\).*/\1/p' "$2")
 	# Parts of what passed, each reason once; whole ones are above.
 	parts+=$(whole=$skips awk -v build="$name" '
 		/^[0-9]+\/[0-9]+ Testing: / { test = $3 }
@@ -119,6 +138,12 @@ run_tests() {
 	parts=${parts%.} # $() would take the last newline
 	passed=$((passed + total - bad - (skipped - before)))
 	failed=$((failed + bad))
+}
+
+# run_tests NAME CTEST-ARGUMENTS...: shown while they run.
+run_tests() {
+	tests "$@" 2>&1 | tee "$log"
+	count_tests "$1" "$log"
 }
 
 # A tree without libopenmpi-dev has no such tests, and would pass without having run under an MPI.
@@ -139,6 +164,26 @@ find_tsan() {
 	$run "$scratch/probe"
 }
 
+# The guests of the short part of `make kmod-check`; their CPUs mostly wait.
+kmod_packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)
+find_guests() {
+	if [ "$(uname -m)" != x86_64 ]; then
+		skip "the kernel module" "its guest is one of x86-64"
+		return 1
+	fi
+	cmake/setup-debian.sh "${kmod_packages[@]}" >"$log" 2>&1 &&
+		kernel/guest/run.sh build/kmod fetch >"$log" 2>&1 && return
+	skip "the kernel module" "$(tail -n 1 "$log")"
+	return 1
+}
+
+guests() {
+	keep guest kernel/guest/run.sh build/kmod 2
+	keep guest-mpi kernel/guest/mpi.sh build/kmod build/check 3 \
+		src/kmod_test src/message_limits_test src/graph_module_test "bytes 2 kmod" \
+		"--mpich table 2 kmod" "! bytes 2 kmod+cma"
+}
+
 # All gates at once, beside the configuring; what each says is shown in its turn.
 configure_all
 if wanted lint; then
@@ -146,7 +191,7 @@ if wanted lint; then
 	for gate in tests/gates/*.sh; do
 		case $gate in */run-all.sh | */lib.sh) continue ;; esac
 		name=${gate#tests/}
-		{ "$gate" >"$scratch/${name##*/}" 2>&1 && touch "$scratch/${name##*/}.ok"; } &
+		in_background keep "${name##*/}" "$gate"
 		gates+=("$name")
 	done
 fi
@@ -167,44 +212,39 @@ if wanted release && one "build with gcc -Werror" build check; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" \
-	build asan; then
-	run_tests asan -L unit -j "$slots"
-	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
-	run_tests asan -L mpi -j 1
+
+# From here on nothing is about time, and what leaves a CPU idle has something beside.
+has_guests=
+if wanted kmod && find_guests &&
+	{ wanted release || one "build for the kernel module's guest" build check; }; then
+	has_guests=yes
+	in_background guests
 fi
-if wanted tsan && one "build with thread sanitizer" \
-	build tsan --target thread_tests; then
+has_tsan=
+if wanted tsan && one "build with thread sanitizer" build tsan --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
-		run_tests tsan -L thread -j "$slots"
+		has_tsan=yes
+		in_background keep tsan tests tsan -L thread -j "$jobs"
 	else
 		skip "tests with thread sanitizer" \
 			"an empty program does not run with it: $(tail -n 1 "$log")"
 	fi
 	run=
 fi
-# The short part of `make kmod-check`: two minutes, in which the guest's CPUs mostly wait. Clang runs
-# meanwhile.
-if wanted clang; then
-	{ build clang >"$scratch/clang" 2>&1 && touch "$scratch/clang.ok"; } &
+if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan; then
+	run_tests asan -L unit -j "$slots"
+	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
+	run_tests asan -L mpi -j 1
 fi
-kmod_packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)
-if ! wanted kmod; then
-	:
-elif [ "$(uname -m)" != x86_64 ]; then
-	skip "the kernel module" "its guest is one of x86-64"
-elif ! cmake/setup-debian.sh "${kmod_packages[@]}" >"$log" 2>&1 ||
-	! kernel/guest/run.sh build/kmod fetch >"$log" 2>&1; then
-	skip "the kernel module" "$(tail -n 1 "$log")"
-elif wanted release || one "build for the kernel module's guest" build check; then
-	one "the kernel module, in a guest" kernel/guest/run.sh build/kmod 2
-	one "collectives by the kernel module, in a guest" kernel/guest/mpi.sh build/kmod build/check 3 \
-		src/kmod_test src/message_limits_test src/graph_module_test "bytes 2 kmod" \
-		"--mpich table 2 kmod" "! bytes 2 kmod+cma"
-fi
+! wanted clang || one "warnings of clang, as errors" build clang
 wait
-if wanted clang; then
-	one "warnings of clang, as errors" show "$scratch/clang"
+if [ "$has_tsan" ]; then
+	cat "$scratch/tsan"
+	count_tests tsan "$scratch/tsan"
+fi
+if [ "$has_guests" ]; then
+	one "the kernel module, in a guest" show "$scratch/guest"
+	one "collectives by the kernel module, in a guest" show "$scratch/guest-mpi"
 fi
 
 printf '%s' "$skips$parts"
