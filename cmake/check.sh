@@ -103,19 +103,15 @@ configure_all() {
 	done
 }
 
-# tests NAME CTEST-ARGUMENTS...: of build/NAME. RUN is put in front.
-tests() {
-	local name=$1
-	shift
-	${run:-} ctest --output-on-failure --no-tests=error --test-dir "build/$name" "$@"
-}
-
-# count_tests NAME LOG: adds ctest's counts. Ctest takes a skipped test for a passed one, and keeps
-# what such a test said for its own log.
-count_tests() {
+# run_tests NAME CTEST-ARGUMENTS...: adds ctest's counts. Ctest takes a skipped test for a passed
+# one, and keeps what such a test said for its log. RUN is put in front of ctest.
+run_tests() {
 	local name=$1 total bad test before=$skipped
+	shift
+	${run:-} ctest --output-on-failure --no-tests=error --test-dir "build/$name" "$@" 2>&1 |
+		tee "$log"
 	read -r bad total < <(sed -nE \
-		's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' "$2")
+		's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' "$log")
 	if [ -z "${total:-}" ]; then
 		echo "FAILED  $name: ctest ran no test"
 		failed=$((failed + 1))
@@ -127,7 +123,7 @@ count_tests() {
 			here && sub(/^skipped: /, "") { print; found = 1; exit }
 			END { if (!found) print "it does not say why" }' \
 			"build/$name/Testing/Temporary/LastTest.log")"
-	done < <(sed -nE 's/^[[:space:]]*[0-9]+ - ([^ ]+) \(Skipped\).*/\1/p' "$2")
+	done < <(sed -nE 's/^[[:space:]]*[0-9]+ - ([^ ]+) \(Skipped\).*/\1/p' "$log")
 	# Parts of what passed, each reason once; whole ones are above.
 	parts+=$(whole=$skips awk -v build="$name" '
 		/^[0-9]+\/[0-9]+ Testing: / { test = $3 }
@@ -138,12 +134,6 @@ count_tests() {
 	parts=${parts%.} # $() would take the last newline
 	passed=$((passed + total - bad - (skipped - before)))
 	failed=$((failed + bad))
-}
-
-# run_tests NAME CTEST-ARGUMENTS...: shown while they run.
-run_tests() {
-	tests "$@" 2>&1 | tee "$log"
-	count_tests "$1" "$log"
 }
 
 # A tree without libopenmpi-dev has no such tests, and would pass without having run under an MPI.
@@ -213,38 +203,38 @@ if wanted release && one "build with gcc -Werror" build check; then
 	run_tests check -L "^time$" -j 1
 fi
 
-# From here on nothing is about time, and what leaves a CPU idle has something beside.
+# Beside compilers, which nothing keeps from their work; ranks that wait for each other would spin.
 has_guests=
 if wanted kmod && find_guests &&
 	{ wanted release || one "build for the kernel module's guest" build check; }; then
 	has_guests=yes
 	in_background guests
 fi
+! wanted clang || one "warnings of clang, as errors" build clang
+has_asan=
+! wanted asan ||
+	{ one "build with address and undefined-behaviour sanitizers" build asan && has_asan=yes; }
 has_tsan=
-if wanted tsan && one "build with thread sanitizer" build tsan --target thread_tests; then
-	if find_tsan >"$log" 2>&1; then
-		has_tsan=yes
-		in_background keep tsan tests tsan -L thread -j "$jobs"
-	else
-		skip "tests with thread sanitizer" \
-			"an empty program does not run with it: $(tail -n 1 "$log")"
-	fi
-	run=
+! wanted tsan ||
+	{ one "build with thread sanitizer" build tsan --target thread_tests && has_tsan=yes; }
+wait
+if [ "$has_guests" ]; then
+	one "the kernel module, in a guest" show "$scratch/guest"
+	one "collectives by the kernel module, in a guest" show "$scratch/guest-mpi"
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" build asan; then
+
+if [ "$has_asan" ]; then
 	run_tests asan -L unit -j "$slots"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
-! wanted clang || one "warnings of clang, as errors" build clang
-wait
 if [ "$has_tsan" ]; then
-	cat "$scratch/tsan"
-	count_tests tsan "$scratch/tsan"
-fi
-if [ "$has_guests" ]; then
-	one "the kernel module, in a guest" show "$scratch/guest"
-	one "collectives by the kernel module, in a guest" show "$scratch/guest-mpi"
+	if find_tsan >"$log" 2>&1; then
+		run_tests tsan -L thread -j "$slots"
+	else
+		skip "tests with thread sanitizer" \
+			"an empty program does not run with it: $(tail -n 1 "$log")"
+	fi
 fi
 
 printf '%s' "$skips$parts"
