@@ -19,8 +19,7 @@ skips=
 parts=
 scratch=$(mktemp -d)
 log=$scratch/log
-groups=
-trap 'kill $groups 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'rm -rf "$scratch"' EXIT
 
 for part in $only; do
 	case $part in
@@ -70,22 +69,7 @@ build() {
 		cmake --build "build/$preset" -j "$jobs" "$@"
 }
 
-# keep NAME COMMAND...: what it says is for `show "$scratch/NAME"`.
-keep() {
-	local name=$1
-	shift
-	"$@" >"$scratch/$name" 2>&1 && touch "$scratch/$name.ok"
-}
-
-# In a process group of its own, which ends with this script.
-in_background() {
-	set -m
-	"$@" &
-	set +m
-	groups+=" -$!"
-}
-
-# At once, as each takes one CPU and mostly waits for compilers that try one line.
+# In the background, as each takes one CPU and mostly waits for compilers that try one line.
 configure_all() {
 	local part preset
 	for part in $only; do
@@ -99,7 +83,8 @@ configure_all() {
 			preset=check
 			;;
 		esac
-		in_background keep "configured-$preset" cmake --preset "$preset" -D OC_WERROR=ON
+		{ cmake --preset "$preset" -D OC_WERROR=ON >"$scratch/configured-$preset" 2>&1 &&
+			touch "$scratch/configured-$preset.ok"; } &
 	done
 }
 
@@ -154,26 +139,6 @@ find_tsan() {
 	$run "$scratch/probe"
 }
 
-# The guests of the short part of `make kmod-check`; their CPUs mostly wait.
-kmod_packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)
-find_guests() {
-	if [ "$(uname -m)" != x86_64 ]; then
-		skip "the kernel module" "its guest is one of x86-64"
-		return 1
-	fi
-	cmake/setup-debian.sh "${kmod_packages[@]}" >"$log" 2>&1 &&
-		kernel/guest/run.sh build/kmod fetch >"$log" 2>&1 && return
-	skip "the kernel module" "$(tail -n 1 "$log")"
-	return 1
-}
-
-guests() {
-	keep guest kernel/guest/run.sh build/kmod 2
-	keep guest-mpi kernel/guest/mpi.sh build/kmod build/check 3 \
-		src/kmod_test src/message_limits_test src/graph_module_test "bytes 2 kmod" \
-		"--mpich table 2 kmod" "! bytes 2 kmod+cma"
-}
-
 # All gates at once, beside the configuring; what each says is shown in its turn.
 configure_all
 if wanted lint; then
@@ -181,7 +146,7 @@ if wanted lint; then
 	for gate in tests/gates/*.sh; do
 		case $gate in */run-all.sh | */lib.sh) continue ;; esac
 		name=${gate#tests/}
-		in_background keep "${name##*/}" "$gate"
+		{ "$gate" >"$scratch/${name##*/}" 2>&1 && touch "$scratch/${name##*/}.ok"; } &
 		gates+=("$name")
 	done
 fi
@@ -202,39 +167,44 @@ if wanted release && one "build with gcc -Werror" build check; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
-
-# Beside compilers, which nothing keeps from their work; ranks that wait for each other would spin.
-has_guests=
-if wanted kmod && find_guests &&
-	{ wanted release || one "build for the kernel module's guest" build check; }; then
-	has_guests=yes
-	in_background guests
-fi
-! wanted clang || one "warnings of clang, as errors" build clang
-has_asan=
-! wanted asan ||
-	{ one "build with address and undefined-behaviour sanitizers" build asan && has_asan=yes; }
-has_tsan=
-! wanted tsan ||
-	{ one "build with thread sanitizer" build tsan --target thread_tests && has_tsan=yes; }
-wait
-if [ "$has_guests" ]; then
-	one "the kernel module, in a guest" show "$scratch/guest"
-	one "collectives by the kernel module, in a guest" show "$scratch/guest-mpi"
-fi
-
-if [ "$has_asan" ]; then
+if wanted asan && one "build with address and undefined-behaviour sanitizers" \
+	build asan; then
 	run_tests asan -L unit -j "$slots"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
-if [ "$has_tsan" ]; then
+if wanted tsan && one "build with thread sanitizer" \
+	build tsan --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
 		run_tests tsan -L thread -j "$slots"
 	else
 		skip "tests with thread sanitizer" \
 			"an empty program does not run with it: $(tail -n 1 "$log")"
 	fi
+	run=
+fi
+# The short part of `make kmod-check`: two minutes, in which the guest's CPUs mostly wait. Clang runs
+# meanwhile.
+if wanted clang; then
+	{ build clang >"$scratch/clang" 2>&1 && touch "$scratch/clang.ok"; } &
+fi
+kmod_packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)
+if ! wanted kmod; then
+	:
+elif [ "$(uname -m)" != x86_64 ]; then
+	skip "the kernel module" "its guest is one of x86-64"
+elif ! cmake/setup-debian.sh "${kmod_packages[@]}" >"$log" 2>&1 ||
+	! kernel/guest/run.sh build/kmod fetch >"$log" 2>&1; then
+	skip "the kernel module" "$(tail -n 1 "$log")"
+elif wanted release || one "build for the kernel module's guest" build check; then
+	one "the kernel module, in a guest" kernel/guest/run.sh build/kmod 2
+	one "collectives by the kernel module, in a guest" kernel/guest/mpi.sh build/kmod build/check 3 \
+		src/kmod_test src/message_limits_test src/graph_module_test "bytes 2 kmod" \
+		"--mpich table 2 kmod" "! bytes 2 kmod+cma"
+fi
+wait
+if wanted clang; then
+	one "warnings of clang, as errors" show "$scratch/clang"
 fi
 
 printf '%s' "$skips$parts"
