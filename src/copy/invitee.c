@@ -137,6 +137,7 @@ static struct oci_invitee *near_of(pid_t pid)
 	if (!near)
 		return NULL;
 	near->pid = pid;
+	memset(near->word, OCI_LEARNED_SLOTS, sizeof(near->word));
 	near->next = *list;
 	*list = near;
 	return near;
@@ -165,7 +166,7 @@ static struct oci_invitee_way way_of(struct oci_invitee *near, size_t bytes)
 	unsigned int length = oci_learned_length(bytes);
 	struct oci_invitee_way way;
 
-	way.shared = oci_learned_way(&near->learned[length], &near->word[length],
+	way.shared = oci_learned_way(&near->learned[length], &near->word[length], length,
 				     near->reads[length]++, &way.tries);
 	return way;
 }
@@ -175,7 +176,7 @@ void oci_invitee_tell(struct oci_invitee *near, size_t bytes, bool shared, uint6
 	unsigned int length = oci_learned_length(bytes);
 
 	pthread_mutex_lock(&invite.lock);
-	oci_learned_tell(&near->learned[length], &near->word[length], shared, bytes, ns);
+	oci_learned_tell(&near->learned[length], &near->word[length], length, shared, bytes, ns);
 	pthread_mutex_unlock(&invite.lock);
 }
 

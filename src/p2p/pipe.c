@@ -114,7 +114,7 @@ static void begin_turn(struct oci_pipe_choice *c, const struct oci_message *m)
 	unsigned int l = oci_learned_length(m->wanted);
 
 	c->length = l;
-	c->piped = oci_learned_way(&c->learned[l], &c->word[l], c->turns[l]++, &c->tries);
+	c->piped = oci_learned_way(&c->learned[l], &c->word[l], l, c->turns[l]++, &c->tries);
 	c->piped &= !c->refused;
 	c->tries &= !c->refused;
 	c->open = true;
@@ -127,11 +127,7 @@ static void begin_turn(struct oci_pipe_choice *c, const struct oci_message *m)
 /* Whose first messages go through the ring, as a pipe loses where the sender rewrites them. */
 static struct oci_pipe_choice *choice_make(void)
 {
-	struct oci_pipe_choice *c = calloc(1, sizeof(*c));
-
-	if (c)
-		memset(c->word, OCI_LEARNED_AT_ONCE, sizeof(c->word));
-	return c;
+	return calloc(1, sizeof(struct oci_pipe_choice));
 }
 
 bool oci_pipe_choose(struct oci_inbound *in, struct oci_message *m)
@@ -172,8 +168,8 @@ void oci_pipe_came(struct oci_inbound *in, const struct oci_message *m)
 		return;
 	c->open = false;
 	if (c->tries)
-		oci_learned_tell(&c->learned[c->length], &c->word[c->length], c->piped, c->bytes,
-				 oci_clock_ns() - c->begun_ns);
+		oci_learned_tell(&c->learned[c->length], &c->word[c->length], c->length, c->piped,
+				 c->bytes, oci_clock_ns() - c->begun_ns);
 }
 
 bool oci_pipe_begin(struct oci_p2p *p2p, struct oci_message *m)

@@ -45,8 +45,8 @@ void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, siz
 	x->way.slots = x->way.tries = false;
 	if (!may_choose(x, peer, remote, bytes))
 		return;
-	x->way.slots =
-		oci_learned_way(&x->team->learned[index], word_at(x, index), x->seq, &x->way.tries);
+	x->way.slots = oci_learned_way(&x->team->learned[index], word_at(x, index),
+				       oci_learned_length_of(index), x->seq, &x->way.tries);
 	if (!x->way.tries)
 		return;
 	if (!x->way_tried) {
@@ -82,19 +82,21 @@ void oci_exec_way_end(struct oci_exec *x)
 void oci_exec_way_tell(struct oci_exec *x)
 {
 	uint8_t *word = word_at(x, x->way.index);
+	unsigned int length = oci_learned_length_of(x->way.index);
 
 	oci_exec_way_end(x);
 	/* Not of what was mapped in part. */
 	if (!(x->way.gone & ~(1u << OCI_MECH_SHM | 1u << OCI_MECH_CMA)))
-		oci_learned_tell(&x->team->learned[x->way.index], word,
-				 oci_learned_look(word, x->seq), x->way.bytes, x->way.ns);
+		oci_learned_tell(&x->team->learned[x->way.index], word, length,
+				 oci_learned_look(word, length, x->seq), x->way.bytes, x->way.ns);
 }
 
 bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes)
 {
 	unsigned int index = index_of(x, bytes);
 
-	return may_choose(x, peer, remote, bytes) && oci_learned_look(word_at(x, index), x->seq);
+	return may_choose(x, peer, remote, bytes) &&
+	       oci_learned_look(word_at(x, index), oci_learned_length_of(index), x->seq);
 }
 
 uint32_t oci_exec_way_patience(const struct oci_exec *x, size_t bytes)

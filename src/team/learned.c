@@ -7,26 +7,37 @@
 #define DECIDED ((unsigned int)OCI_LEARNED_AT_ONCE)
 #define LOOKED 4u
 _Static_assert(OCI_LEARNED_SLOTS == (DECIDED | SLOT), "what the header names is what is decided");
-/* Operations of each way: the first ones meet cold caches and new pages, and some are disturbed. */
-#define TRIES 12u
-/* So few will do where one way is clearly the quicker, by two fifths. */
-#define FEW_TRIES 5u
-/*
- * Copies before the first look, which go as the byte was set, and eight times as many
- * each time from one look to the next: earlier, caches, page tables and slots are met that nobody
- * has used before, and the look would err. Some 16 copies of each look go the slower way. After 63
- * looks their count begins anew.
- */
-#define FIRST_AFTER 32u
 #define AGAIN_MOST 4096u
 
-/*
- * A bit of each operation that is alike on all ranks, whatever the rhythm of the program. It stays
- * for some: only after a few copies lie the bytes in the caches where this way leaves them.
- */
-static bool coin(uint64_t seq)
+static const struct pace {
+	/*
+	 * Copies before the first look, which go as the byte was set, and eight times as many each
+	 * time from one look to the next: earlier, caches, page tables and slots are met that
+	 * nobody has used before, and the look would err. After 63 looks their count begins anew.
+	 */
+	unsigned int first_after;
+	/* Operations in a row that go one way while both are tried: only after a few copies lie the
+	 * bytes in the caches where this way leaves them. */
+	unsigned int stretch;
+	/* Operations of each way: the first ones meet new slots, and some are disturbed. */
+	unsigned int tries;
+	/* So few will do where slots are clearly the quicker, by two fifths. */
+	unsigned int few_tries;
+} paces[] = {
+	{ .first_after = 32, .stretch = 16, .tries = 12, .few_tries = 5 },
+	/* One copy empties the caches, and uses a slot many times. */
+	{ .first_after = 16, .stretch = 4, .tries = 3, .few_tries = 2 },
+};
+
+static const struct pace *pace_of(unsigned int length)
 {
-	return seq / OCI_LEARNED_STRETCH * 0x9e3779b97f4a7c15ULL >> 63;
+	return &paces[length >= OCI_LEARNED_EMPTIES];
+}
+
+/* A bit of each operation that is alike on all ranks, whatever the rhythm of the program. */
+static bool coin(uint64_t seq, const struct pace *pace)
+{
+	return seq / pace->stretch * 0x9e3779b97f4a7c15ULL >> 63;
 }
 
 static uint8_t load(const uint8_t *word)
@@ -54,17 +65,17 @@ static bool is_looked_at(uint8_t word)
 	return word >= LOOKED && !(word & DECIDED);
 }
 
-static bool way_by(uint8_t word, uint64_t seq)
+static bool way_by(uint8_t word, unsigned int length, uint64_t seq)
 {
-	return is_looked_at(word) ? coin(seq) : !word || word & SLOT;
+	return is_looked_at(word) ? coin(seq, pace_of(length)) : word & SLOT;
 }
 
 /* So many copies after a decision, or from the start. */
-static uint32_t next_look_after(uint8_t word)
+static uint32_t next_look_after(uint8_t word, const struct pace *pace)
 {
 	unsigned int looks = word / LOOKED;
 
-	return looks < 3 ? FIRST_AFTER << 3 * looks : AGAIN_MOST;
+	return looks < 3 ? pace->first_after << 3 * looks : AGAIN_MOST;
 }
 
 static uint8_t next_look(uint8_t word)
@@ -75,20 +86,21 @@ static uint8_t next_look(uint8_t word)
 }
 
 /* Relaxed throughout: the byte is a hint, and all else is this rank's. */
-bool oci_learned_look(const uint8_t *word, uint64_t seq)
+bool oci_learned_look(const uint8_t *word, unsigned int length, uint64_t seq)
 {
-	return way_by(load(word), seq);
+	return way_by(load(word), length, seq);
 }
 
-bool oci_learned_way(struct oci_learned *learned, uint8_t *word, uint64_t seq, bool *tries)
+bool oci_learned_way(struct oci_learned *learned, uint8_t *word, unsigned int length, uint64_t seq,
+		     bool *tries)
 {
 	uint8_t now = load(word);
 
 	*tries = is_looked_at(now);
 	if (!*tries && (now < LOOKED || (learned->decided && learned->word == now)) &&
-	    ++learned->copies == next_look_after(now))
+	    ++learned->copies == next_look_after(now, pace_of(length)))
 		exchange(word, now, next_look(now));
-	return way_by(now, seq);
+	return way_by(now, length, seq);
 }
 
 /* Two copies take more of the memory than one, so they are to be quicker by a fifth. */
@@ -97,19 +109,22 @@ static bool slots_win(const struct oci_learned *learned)
 	return (uint64_t)learned->best[true] * 5 < (uint64_t)learned->best[false] * 4;
 }
 
-static bool is_known(const struct oci_learned *learned)
+/* Slots that nobody has used before look slower than they are, so that they lose takes all tries.
+ */
+static bool is_known(const struct oci_learned *learned, const struct pace *pace)
 {
-	uint64_t at_once = learned->best[false], slots = learned->best[true];
 	const uint8_t *of = learned->operations;
 	unsigned int fewest = of[of[true] < of[false]];
 
-	return fewest >= TRIES ||
-	       (fewest >= FEW_TRIES && (at_once * 5 >= slots * 7 || slots * 5 >= at_once * 7));
+	return fewest >= pace->tries ||
+	       (fewest >= pace->few_tries &&
+		(uint64_t)learned->best[true] * 7 <= (uint64_t)learned->best[false] * 5);
 }
 
-void oci_learned_tell(struct oci_learned *learned, uint8_t *word, bool slot, size_t bytes,
-		      uint64_t ns)
+void oci_learned_tell(struct oci_learned *learned, uint8_t *word, unsigned int length, bool slot,
+		      size_t bytes, uint64_t ns)
 {
+	const struct pace *pace = pace_of(length);
 	uint8_t now = load(word), decision;
 	uint64_t ps = ns * 1000 / bytes;
 
@@ -119,9 +134,9 @@ void oci_learned_tell(struct oci_learned *learned, uint8_t *word, bool slot, siz
 		begin(learned, now);
 	if (ps < learned->best[slot])
 		learned->best[slot] = (uint32_t)ps;
-	if (learned->operations[slot] < TRIES)
+	if (learned->operations[slot] < pace->tries)
 		learned->operations[slot]++;
-	if (!is_known(learned))
+	if (!is_known(learned, pace))
 		return;
 	decision = (uint8_t)(now | DECIDED | (slots_win(learned) ? SLOT : 0));
 	/* Who comes second has measured as much, and goes with the first. */

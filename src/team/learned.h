@@ -5,8 +5,9 @@
  *
  * That is a matter of the machine: where ranks share a cache slots are up to twice as fast, where
  * they are far apart they may take three times as long, and how dear a page is to the kernel
- * differs, too. So after some calls of large blocks both are tried, and the team goes on with the
- * one that was quicker; after many copies it looks again, as ranks may be moved.
+ * differs, too. So large blocks are copied at once, as the MPIs do, after some calls both are
+ * tried, and the team goes on with the one that was quicker; after many copies it looks again, as
+ * ranks may be moved.
  *
  * All go the same way, as one that copies by itself keeps those waiting that want its help: who has
  * measured enough first decides for all, by a byte on rank 0's card. Right bytes come by either way
@@ -30,8 +31,11 @@
 enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = 2 * OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
 _Static_assert(OCI_LEARNED_WORDS <= 256, "an operation keeps the number of one in a byte");
 
-/* What such a byte may be set to before the first copy; 0 is as OCI_LEARNED_SLOTS. */
+/* What such a byte may be set to before the first copy; 0 is as OCI_LEARNED_AT_ONCE. */
 enum { OCI_LEARNED_AT_ONCE = 2, OCI_LEARNED_SLOTS = 3 };
+
+/* From this one on a copy is more than what most caches of one core hold. */
+enum { OCI_LEARNED_EMPTIES = 3 };
 
 /* Apart between the powers of two, near which lengths are that vary from call to call. */
 static inline unsigned int oci_learned_length(size_t bytes)
@@ -40,15 +44,18 @@ static inline unsigned int oci_learned_length(size_t bytes)
 	       (bytes > (size_t)1536 << 10) + (bytes > (size_t)6 << 20);
 }
 
+/* Of which length an index is. */
+static inline unsigned int oci_learned_length_of(unsigned int index)
+{
+	return index % OCI_LEARNED_LENGTHS;
+}
+
 static inline unsigned int oci_learned_index(enum oc_collective collective, size_t bytes,
 					     bool nonblocking)
 {
 	return (collective + nonblocking * OC_COLLECTIVES) * OCI_LEARNED_LENGTHS +
 	       oci_learned_length(bytes);
 }
-
-/* Operations in a row that go one way while both are tried. */
-enum { OCI_LEARNED_STRETCH = 16 };
 
 /* One thread at a time; zero at first. */
 struct oci_learned {
@@ -60,11 +67,12 @@ struct oci_learned {
 };
 
 /* Through slots, in operation `seq`? */
-bool oci_learned_look(const uint8_t *word, uint64_t seq);
+bool oci_learned_look(const uint8_t *word, unsigned int length, uint64_t seq);
 /* That, of one copy more. *tries: oci_learned_tell() is to be told how long the operation took. */
-bool oci_learned_way(struct oci_learned *learned, uint8_t *word, uint64_t seq, bool *tries);
-/* An operation that copied so many bytes. */
-void oci_learned_tell(struct oci_learned *learned, uint8_t *word, bool slot, size_t bytes,
-		      uint64_t ns);
+bool oci_learned_way(struct oci_learned *learned, uint8_t *word, unsigned int length, uint64_t seq,
+		     bool *tries);
+/* An operation of copies of that length, which copied so many bytes in all. */
+void oci_learned_tell(struct oci_learned *learned, uint8_t *word, unsigned int length, bool slot,
+		      size_t bytes, uint64_t ns);
 
 #endif
