@@ -124,18 +124,13 @@ static void begin_turn(struct oci_pipe_choice *c, const struct oci_message *m)
 	c->begun_ns = c->tries ? oci_clock_ns() : 0;
 }
 
-/* Whose first messages go through the ring, as a pipe loses where the sender rewrites them. */
-static struct oci_pipe_choice *choice_make(void)
-{
-	return calloc(1, sizeof(struct oci_pipe_choice));
-}
-
 bool oci_pipe_choose(struct oci_inbound *in, struct oci_message *m)
 {
 	if (!m->sender.pipe)
 		return false;
+	/* First messages go through the ring, as a pipe loses where the sender rewrites them. */
 	if (!in->choice)
-		in->choice = choice_make();
+		in->choice = calloc(1, sizeof(*in->choice));
 	if (!in->choice)
 		return false;
 	if (!in->choice->open)

@@ -109,8 +109,7 @@ static bool slots_win(const struct oci_learned *learned)
 	return (uint64_t)learned->best[true] * 5 < (uint64_t)learned->best[false] * 4;
 }
 
-/* Slots that nobody has used before look slower than they are, so that they lose takes all tries.
- */
+/* New slots look slower than they are: only after all tries are they known to lose. */
 static bool is_known(const struct oci_learned *learned, const struct pace *pace)
 {
 	const uint8_t *of = learned->operations;

@@ -108,8 +108,7 @@ TEST(doubtful_case_takes_more_copies)
 	assert_in_range(copies_until_decided(&doubtful, 16), few + 5, 112);
 }
 
-/* Of a benchmark's hundred calls of megabytes most go the quicker way; whatever the slower costs.
- */
+/* Of the first hundred copies of megabytes most go the quicker way. */
 TEST(large_copies_are_settled_within_few_calls)
 {
 	for (int slots = 0; slots < 2; slots++) {

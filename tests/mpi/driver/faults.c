@@ -144,6 +144,7 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 	struct job_result result;
 
 	job.leaves_nothing = true;
+	job.yields = false;
 	if (job_is_mpich) {
 		/* Its mpirun kills all when a process that it has started is killed, whatever it
 		 * is told: it has started shells. The victim's outlives the survivors' reports. */
@@ -260,6 +261,7 @@ SCENARIO(mismatch)
 	struct job_result result;
 	char line[256] = "";
 
+	job.yields = false;
 	if (verdict_run(&job, &result, "mismatch failed") && strstr(result.output, "WRONG"))
 		verdict_fail(&result, "a sentence is not as it should be");
 	verdict_word(&result, "mismatch:", line, sizeof(line));
