@@ -88,13 +88,18 @@ configure_all() {
 	done
 }
 
-# run_tests NAME CTEST-ARGUMENTS...: adds ctest's counts. Ctest takes a skipped test for a passed
-# one, and keeps what such a test said for its log. RUN is put in front of ctest.
+ctest=(ctest --output-on-failure --no-tests=error --test-dir)
+
+# run_tests NAME CTEST-ARGUMENTS...
 run_tests() {
+	"${ctest[@]}" "build/$1" "${@:2}" 2>&1 | tee "$log"
+	count_tests "$1"
+}
+
+# count_tests NAME: what ctest said of that build is in the log. Ctest takes a skipped test for a
+# passed one, and keeps what such a test said for its own log.
+count_tests() {
 	local name=$1 total bad test before=$skipped
-	shift
-	${run:-} ctest --output-on-failure --no-tests=error --test-dir "build/$name" "$@" 2>&1 |
-		tee "$log"
 	read -r bad total < <(sed -nE \
 		's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' "$log")
 	if [ -z "${total:-}" ]; then
@@ -157,6 +162,12 @@ if wanted lint; then
 	done
 fi
 
+# The kernel of the module's guests comes from the network meanwhile.
+if wanted kmod && [ "$(uname -m)" = x86_64 ]; then
+	{ cmake/setup-debian.sh linux-headers-amd64 qemu-system-x86 busybox-static xz-utils &&
+		kernel/guest/run.sh build/kmod fetch && touch "$scratch/kmod.ok"; } >"$scratch/kmod" 2>&1 &
+fi
+
 if wanted release && one "build with gcc -Werror" build check; then
 	one "tests under an MPI are there" has_mpi_tests
 	# Of tests of one thread that say the same in every build, that with sanitizers has more to say.
@@ -167,35 +178,40 @@ if wanted release && one "build with gcc -Werror" build check; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" \
-	build asan; then
-	run_tests asan -L unit -j "$slots"
-	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
-	run_tests asan -L mpi -j 1
-fi
+# Those of threads wait most of the time: they run beside the others.
+has_tsan=
 if wanted tsan && one "build with thread sanitizer" \
 	build tsan --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
-		run_tests tsan -L thread -j "$slots"
+		has_tsan=y
+		$run "${ctest[@]}" build/tsan -L thread -j 1 >"$scratch/tsan" 2>&1 &
 	else
 		skip "tests with thread sanitizer" \
 			"an empty program does not run with it: $(tail -n 1 "$log")"
 	fi
-	run=
+fi
+if wanted asan && one "build with address and undefined-behaviour sanitizers" \
+	build asan; then
+	run_tests asan -L unit -j "$jobs"
+	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
+	run_tests asan -L mpi -j 1
+fi
+wait
+if [ -n "$has_tsan" ]; then
+	tee "$log" <"$scratch/tsan"
+	count_tests tsan
 fi
 # The short part of `make kmod-check`: two minutes, in which the guest's CPUs mostly wait. Clang runs
 # meanwhile.
 if wanted clang; then
 	{ build clang >"$scratch/clang" 2>&1 && touch "$scratch/clang.ok"; } &
 fi
-kmod_packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)
 if ! wanted kmod; then
 	:
 elif [ "$(uname -m)" != x86_64 ]; then
 	skip "the kernel module" "its guest is one of x86-64"
-elif ! cmake/setup-debian.sh "${kmod_packages[@]}" >"$log" 2>&1 ||
-	! kernel/guest/run.sh build/kmod fetch >"$log" 2>&1; then
-	skip "the kernel module" "$(tail -n 1 "$log")"
+elif [ ! -e "$scratch/kmod.ok" ]; then
+	skip "the kernel module" "$(tail -n 1 "$scratch/kmod")"
 elif wanted release || one "build for the kernel module's guest" build check; then
 	one "the kernel module, in a guest" kernel/guest/run.sh build/kmod 2
 	one "collectives by the kernel module, in a guest" kernel/guest/mpi.sh build/kmod build/check 3 \

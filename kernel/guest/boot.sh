@@ -97,6 +97,10 @@ pack_root() {
 # A busy machine may leave a guest without a CPU, or stop it, for longer than kernels think possible.
 patient="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300"
 
+# Told that strings of bytes are quick, the kernel and the C library copy by instructions that QEMU
+# runs byte by byte: with these the guests of `make check` take 106 s, without 93.
+cpu=max,-erms,-fsrm
+
 # boot LOG SECONDS CPUS NODES MEGABYTES [QEMU-ARGUMENT...]: as many sockets as nodes; what the guest
 # says goes to LOG, too. Not longer than SECONDS.
 boot() {
@@ -111,7 +115,7 @@ boot() {
 	done
 	pack_root
 	echo "kmod-check: booting Linux $version, $cpus CPUs, $nodes nodes"
-	timeout "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max \
+	timeout "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu "$cpu" \
 		-m "${megabytes}M" -smp "$cpus,sockets=$nodes" "${numa[@]}" \
 		-kernel "$kernel" -initrd "$out/initramfs.gz" \
 		-append "console=ttyS0 quiet panic=-1 oops=panic kasan_multi_shot $patient" \

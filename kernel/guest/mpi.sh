@@ -108,6 +108,6 @@ INIT
 complaints >>"$root/init"
 sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g" "$root/init"
 # A processor that says it is none of a virtual machine is believed who shares a cache.
-boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" 8 4 4096 -cpu max,-hypervisor \
+boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" 8 4 4096 -cpu "$cpu,-hypervisor" \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
 count "$out/mpi.log"

@@ -429,7 +429,9 @@ static int choose(struct oci_tuning *t)
 	for (uint32_t i = 0; i < t->sizes.count; i++)
 		t->sizes.bytes[i] = kib[i] * KIB;
 	t->split = t->sizes.count;
-	t->turns = quick ? OCI_TUNING_TURNS / 2 : OCI_TUNING_TURNS;
+	t->turns = t->options->turns ? t->options->turns :
+		   quick	     ? OCI_TUNING_TURNS / 2 :
+				       OCI_TUNING_TURNS;
 	/* Processes that share a CPU do not meet at a lock. */
 	t->ranks = t->world.cpu_count;
 	if (t->options->ranks && t->options->ranks < t->ranks)

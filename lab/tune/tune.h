@@ -11,10 +11,12 @@
 #include "model/model.h"
 
 struct oci_tune_options {
-	uint32_t ranks; /* contention is measured up to so many, at most the CPUs that may be
-			 * used; 0: all of these */
-	bool quick;	/* some 15 seconds instead of about a minute */
-	double seconds; /* of each point; 0: by `quick` */
+	uint32_t ranks;	    /* contention is measured up to so many, at most the CPUs that may be
+			     * used; 0: all of these */
+	bool quick;	    /* some 15 seconds instead of about a minute */
+	double seconds;	    /* of each point; 0: by `quick` */
+	unsigned int turns; /* in which each point is measured, at most OCI_TUNING_TURNS; 0: by
+			       `quick` */
 };
 
 struct oci_tune_listener {

@@ -74,7 +74,10 @@ TEST(a_run_gives_every_term_of_this_machine)
 					      "memcpy.slot" };
 	static const char *const by_both[] = { "cma.gamma1", "cma.gamma_range", "domain",
 					       "domain.cache" };
-	const struct oci_tune_options options = { .ranks = 2, .quick = true, .seconds = 0.01 };
+	const struct oci_tune_options options = { .ranks = 2,
+						  .quick = true,
+						  .seconds = 0.01,
+						  .turns = 2 };
 	struct seen seen = { 0 };
 	const struct oci_tune_listener listener = { see_step, see_note, &seen };
 	static struct oci_model model, again;

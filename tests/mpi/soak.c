@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soak SEED SECONDS: random mixes of everything until the time is over. The seed says all that
- * happens, except when which rank comes.
+ * soak SEED LENGTH: random mixes of everything for so many seconds, or so many steps: "20000x". The
+ * seed says all that happens, except when which rank comes.
  *
  * Every collective, layout, form and size, up to 40 calls outstanding over eight communicators, one
  * of which comes and goes; large messages beside them; requests completed in all ways; ranks that
@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { WORLD, DUPLICATE, HALF, REVERSED, CART, GRAPH, GRANDCHILD, SHORT_LIVED, COMMS };
@@ -288,11 +289,13 @@ static void one_step(void)
 	}
 }
 
-/* Rank 0 has the clock. */
-static int time_is_over(double end)
+/* Of seconds rank 0 has the clock. */
+static int is_over(double end, unsigned long last_step)
 {
 	int over = case_seconds() > end;
 
+	if (last_step)
+		return steps >= last_step;
 	if (rank)
 		MPI_Recv(&over, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	for (int r = 1; !rank && r < ranks; r++)
@@ -313,17 +316,20 @@ static void choose_executor(const char *seed)
 
 int main(int argc, char **argv)
 {
+	unsigned long last_step = 0;
 	double end;
 
 	if (argc == 3)
 		choose_executor(argv[1]);
 	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc != 3)
-		case_fail("usage: soak SEED SECONDS");
+		case_fail("usage: soak SEED SECONDS, or SEED STEPSx");
 	state = strtoull(argv[1], NULL, 10);
+	if (strchr(argv[2], 'x'))
+		last_step = strtoul(argv[2], NULL, 10);
 	end = case_seconds() + atof(argv[2]);
 	if (!rank) {
-		printf("seed %s on %d ranks, %s s\n", argv[1], ranks, argv[2]);
+		printf("seed %s on %d ranks, %s\n", argv[1], ranks, argv[2]);
 		fflush(stdout);
 	}
 	layouts_make();
@@ -333,7 +339,7 @@ int main(int argc, char **argv)
 	do {
 		for (int i = 0; i < LOOK_EVERY; i++)
 			one_step();
-	} while (!time_is_over(end));
+	} while (!is_over(end, last_step));
 	flush_all();
 	for (int i = DUPLICATE; i < COMMS; i++)
 		MPI_Comm_free(&comm[i]);

@@ -32,6 +32,15 @@ static void take_ranks(void *options, const char *text)
 	((struct tune_choice *)options)->tune.ranks = ranks;
 }
 
+static void take_seconds(void *options, const char *text)
+{
+	const double least = 0.001, most = 60;
+
+	if (double_parse(text, least, most, &((struct tune_choice *)options)->tune.seconds))
+		usage("--seconds %s: expected for how long each point is measured; valid: %g to %g",
+		      text, least, most);
+}
+
 static void take_output(void *options, const char *text)
 {
 	if (!*text)
@@ -63,6 +72,9 @@ const struct option_set tune_options = {
 		(const struct option_row[]){
 			{ "quick", 0, NULL, "Some 15 seconds instead of about a minute; coarser",
 			  AT(tune.quick) },
+			{ "seconds", 0, "S",
+			  "Take samples of each point for so long (default: 1, with --quick 0.2)",
+			  .take = take_seconds },
 			{ "ranks", 0, "N",
 			  "Measure contention with up to N copiers (default: the CPUs that may be used)",
 			  .take = take_ranks },

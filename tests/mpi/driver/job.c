@@ -281,6 +281,9 @@ static void become(const struct job *job, char **argv, int fd)
 	/* What it takes on one machine anyway: to look for networks first takes a fifth of a
 	 * second. */
 	setenv("OMPI_MCA_pml", "ob1", 0);
+	/* Of a job that lost a rank mpirun ends the others, and then waits a second without
+	 * looking. */
+	setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
 	/* Jobs on one node that meet: Open MPI 5 does not find each network's way to itself. */
 	setenv("OMPI_MCA_btl_tcp_if_include", "lo", 0);
 	set_preload(job);

@@ -9,14 +9,15 @@
 #include <time.h>
 
 /*
- * soak RANKS SECONDS [SEED [map|kmod|stock]]: without a seed, another in every run; it is printed.
- * With map, the ranks have shared heaps; with kmod they copy by the kernel module; with stock there
- * is no onecopy: what the programs take for right is what the MPI by itself does.
+ * soak RANKS LENGTH [SEED [map|kmod|stock]]: for so many seconds, or steps, "20000x". Without a
+ * seed, another in every run; it is printed. With map, the ranks have shared heaps; with kmod they
+ * copy by the kernel module; with stock there is no onecopy: what the programs take for right is
+ * what the MPI by itself does.
  */
 SCENARIO(soak)
 {
 	int ranks = driver_ranks(words[0]);
-	const char *seconds = words[0] && words[1] ? words[1] : "20";
+	const char *length = words[0] && words[1] ? words[1] : "20";
 	const char *seed = words[0] && words[1] && words[2] ? words[2] :
 							      job_text("%ld", (long)time(NULL));
 	const char *with = words[0] && words[1] && words[2] && words[3] ? words[3] : "";
@@ -30,7 +31,7 @@ SCENARIO(soak)
 		job_set(&job, "OC_TEST_STOCK=1");
 	if (kmod)
 		job_set(&job, "ONECOPY_MECHANISM=kmod");
-	job_add(&job, seed, seconds);
+	job_add(&job, seed, length);
 	printf("soak: seed %s\n", seed);
 	if (verdict_run(&job, &result, "soak failed") && !stock) {
 		long served = verdict_served(&result, NULL, NULL, NULL), expected = 0;
@@ -50,8 +51,8 @@ SCENARIO(soak)
 			verdict_fail(&result, "of %ld calls only %ld were served", expected,
 				     served);
 	}
-	verdict_done("soak: seed %s, %d ranks, %s s: %ld calls served, every byte right\n", seed,
-		     ranks, seconds, verdict_served(&result, NULL, NULL, NULL));
+	verdict_done("soak: seed %s, %d ranks, %s: %ld calls served, every byte right\n", seed,
+		     ranks, length, verdict_served(&result, NULL, NULL, NULL));
 	job_free(&result);
 }
 
