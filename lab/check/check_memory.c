@@ -33,8 +33,7 @@ void oci_memory_garbage(struct oci_memory *r, uint64_t garbage)
 	r->room = 0;
 }
 
-/* The sanitizers would look at each of two halves of each cell: they look at all of them at once.
- */
+/* The sanitizers would look at each of two halves of each cell: there is room for all of them. */
 __attribute__((no_sanitize("address", "undefined"))) static void cells_garbage(
 	struct oci_symbol *cells, size_t count, uint64_t garbage)
 {
@@ -45,8 +44,6 @@ __attribute__((no_sanitize("address", "undefined"))) static void cells_garbage(
 /* Large regions (a slot) are rarely used to the end: cells come with the first access. */
 static int region_grow(struct oci_memory *r, size_t room)
 {
-	struct oci_symbol run[64];
-
 	if (room > r->capacity) {
 		size_t capacity = r->capacity * 2 > room ? r->capacity * 2 : room;
 		struct oci_symbol *cells = reallocarray(r->cells, capacity, sizeof(*cells));
@@ -56,12 +53,9 @@ static int region_grow(struct oci_memory *r, size_t room)
 		r->cells = cells;
 		r->capacity = capacity;
 	}
-	while (r->room < room) {
-		size_t count = room - r->room < 64 ? room - r->room : 64;
-
-		cells_garbage(run, count, oci_memory_left(r, r->room));
-		memcpy(r->cells + r->room, run, count * sizeof(*run));
-		r->room += count;
+	if (r->room < room) {
+		cells_garbage(r->cells + r->room, room - r->room, oci_memory_left(r, r->room));
+		r->room = room;
 	}
 	return 0;
 }

@@ -6,7 +6,8 @@
  * inside the call, and how long depends on the call before (the last rank of a Bcast of 20 us began
  * up to 12 us before its root). A call's value is from that time until its last rank's end, a
  * cell's the median over calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what all hosts
- * sent over eth0 in a call, by the kernel's counters, the meetings included.
+ * sent over eth0 in a call, by the kernel's counters, the meetings included, without what TCP sent
+ * again.
  */
 #include "meet.h"
 
@@ -40,11 +41,29 @@ static double begin_together(void)
 	return at;
 }
 
+/* What TCP of this host has sent again: whole segments. */
+static double sent_again(void)
+{
+	enum { SEGMENT = 1514 };
+	FILE *file = is_counter ? fopen("/proc/net/snmp", "r") : NULL;
+	double segments, again = 0;
+	char line[512];
+
+	/* A line of names, a line of numbers. */
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %lf",
+			   &segments) == 1)
+			again = segments * SEGMENT;
+	if (file)
+		fclose(file);
+	return again;
+}
+
 /* What this host has sent. */
 static double sent(void)
 {
 	FILE *file = is_counter ? fopen("/proc/net/dev", "r") : NULL;
-	double received, bytes, sum = 0;
+	double received, bytes, sum = -sent_again();
 	char line[512];
 
 	while (file && fgets(line, sizeof(line), file))

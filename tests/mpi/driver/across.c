@@ -256,8 +256,8 @@ SCENARIO(across_left)
  *
  * Two hosts of two ranks, root 0. Headers and acknowledgements come on top of what the algorithms
  * send, and to both the meeting before a call; of small messages they are all there is, so bytes
- * count messages there. TCP sends some segments again where a receiver is slow, up to a tenth on
- * busy CPUs; another algorithm sends half as much again, or more.
+ * count messages there. What TCP sends again where a receiver is slow is not counted, but each is
+ * acknowledged; another algorithm sends half as much again, or more.
  */
 
 struct sent {
