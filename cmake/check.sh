@@ -179,11 +179,9 @@ if wanted release && one "build with gcc -Werror" build check; then
 	run_tests check -L "^time$" -j 1
 fi
 # Those of threads wait most of the time: they run beside the others.
-has_tsan=
 if wanted tsan && one "build with thread sanitizer" \
 	build tsan --target thread_tests; then
 	if find_tsan >"$log" 2>&1; then
-		has_tsan=y
 		$run "${ctest[@]}" build/tsan -L thread -j 1 >"$scratch/tsan" 2>&1 &
 	else
 		skip "tests with thread sanitizer" \
@@ -197,12 +195,11 @@ if wanted asan && one "build with address and undefined-behaviour sanitizers" \
 	run_tests asan -L mpi -j 1
 fi
 wait
-if [ -n "$has_tsan" ]; then
+if [ -e "$scratch/tsan" ]; then
 	tee "$log" <"$scratch/tsan"
 	count_tests tsan
 fi
-# The short part of `make kmod-check`: two minutes, in which the guest's CPUs mostly wait. Clang runs
-# meanwhile.
+# The short part of `make kmod-check`, in which the guest's CPUs mostly wait. Clang runs meanwhile.
 if wanted clang; then
 	{ build clang >"$scratch/clang" 2>&1 && touch "$scratch/clang.ok"; } &
 fi

@@ -289,13 +289,11 @@ static void one_step(void)
 	}
 }
 
-/* Of seconds rank 0 has the clock. */
-static int is_over(double end, unsigned long last_step)
+/* Rank 0 has the clock. */
+static int time_is_over(double end)
 {
 	int over = case_seconds() > end;
 
-	if (last_step)
-		return steps >= last_step;
 	if (rank)
 		MPI_Recv(&over, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	for (int r = 1; !rank && r < ranks; r++)
@@ -316,20 +314,23 @@ static void choose_executor(const char *seed)
 
 int main(int argc, char **argv)
 {
-	unsigned long last_step = 0;
-	double end;
+	double length = 0, begin;
+	char *unit = NULL;
+	int in_steps;
 
 	if (argc == 3)
 		choose_executor(argv[1]);
 	case_begin(&argc, &argv, &rank, &ranks);
-	if (argc != 3)
+	if (argc == 3)
+		length = strtod(argv[2], &unit);
+	in_steps = unit && !strcmp(unit, "x");
+	if (!(length > 0) || (*unit && !in_steps))
 		case_fail("usage: soak SEED SECONDS, or SEED STEPSx");
 	state = strtoull(argv[1], NULL, 10);
-	if (strchr(argv[2], 'x'))
-		last_step = strtoul(argv[2], NULL, 10);
-	end = case_seconds() + atof(argv[2]);
+	begin = case_seconds();
 	if (!rank) {
-		printf("seed %s on %d ranks, %s\n", argv[1], ranks, argv[2]);
+		printf("seed %s on %d ranks, %g %s\n", argv[1], ranks, length,
+		       in_steps ? "steps" : "s");
 		fflush(stdout);
 	}
 	layouts_make();
@@ -339,7 +340,7 @@ int main(int argc, char **argv)
 	do {
 		for (int i = 0; i < LOOK_EVERY; i++)
 			one_step();
-	} while (!is_over(end, last_step));
+	} while (in_steps ? steps < length : !time_is_over(begin + length));
 	flush_all();
 	for (int i = DUPLICATE; i < COMMS; i++)
 		MPI_Comm_free(&comm[i]);

@@ -37,7 +37,8 @@ static void take_seconds(void *options, const char *text)
 	const double least = 0.001, most = 60;
 
 	if (double_parse(text, least, most, &((struct tune_choice *)options)->tune.seconds))
-		usage("--seconds %s: expected for how long each point is measured; valid: %g to %g",
+		usage("--seconds %s: expected for how long each point is measured; valid: %g to %g "
+		      "seconds",
 		      text, least, most);
 }
 
@@ -284,6 +285,10 @@ int tune_main(int argc, char **argv)
 	options_parse(&tune_options, argc, argv, &options);
 	if (options.mpirun && !options.network)
 		usage("--mpirun says how the hosts of --network are reached; valid: with it");
+	if (options.network &&
+	    (options.tune.quick || options.tune.ranks || options.tune.seconds > 0))
+		usage("--quick, --seconds and --ranks say how this machine is measured; valid: without "
+		      "--network");
 	find_output(&options, path, sizeof(path));
 	if (options.network && !strcmp(path, "-"))
 		usage("--network adds to a file; valid: --output FILE, or the file of this user's jobs");

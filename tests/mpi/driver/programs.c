@@ -51,8 +51,9 @@ SCENARIO(soak)
 			verdict_fail(&result, "of %ld calls only %ld were served", expected,
 				     served);
 	}
-	verdict_done("soak: seed %s, %d ranks, %s: %ld calls served, every byte right\n", seed,
-		     ranks, length, verdict_served(&result, NULL, NULL, NULL));
+	verdict_done("soak: seed %s, %d ranks, %s%s: %ld calls served, every byte right\n", seed,
+		     ranks, length, strchr(length, 'x') ? "" : " s",
+		     verdict_served(&result, NULL, NULL, NULL));
 	job_free(&result);
 }
 
