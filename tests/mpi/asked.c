@@ -14,10 +14,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { ASKS = 0, ASKED = 1, TAG = 7 };
-enum { ATOMICS = 500, MESSAGES = 16, MESSAGE = 1 << 20, CALLS = 6, ELEMENTS = 16 };
+enum { ATOMICS = 500, MESSAGES = 64, MESSAGE = 1 << 20, CALLS = 6, ELEMENTS = 16 };
 
 static int rank, ranks;
 static long *counter; /* in each rank's window, while there is one */
@@ -211,8 +212,10 @@ static void run(const struct kind *kind, enum form form)
 int main(int argc, char **argv)
 {
 	case_begin(&argc, &argv, &rank, &ranks);
-	for (int i = 0; i < MESSAGES; i++)
-		message[i] = calloc(1, MESSAGE);
+	for (int i = 0; i < MESSAGES && rank <= ASKED; i++) {
+		message[i] = malloc(MESSAGE);
+		memset(message[i], i, MESSAGE); /* no page of it is new to who times */
+	}
 	MPI_Comm_split(MPI_COMM_WORLD, rank > ASKED, 0, &pair);
 	/* It has a team then, so that its nonblocking calls are served. */
 	checked_run(pair, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
@@ -220,7 +223,7 @@ int main(int argc, char **argv)
 		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++)
 			run(&kinds[k], (enum form)form);
 	MPI_Comm_free(&pair);
-	for (int i = 0; i < MESSAGES; i++)
+	for (int i = 0; i < MESSAGES && rank <= ASKED; i++)
 		free(message[i]);
 	case_report();
 	MPI_Finalize();
