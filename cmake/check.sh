@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.." || exit 1
 
 only=${CHECK_ONLY:-lint release asan tsan clang kmod}
 jobs=$(nproc)
-# One more than there are CPUs: some tests mostly wait.
-slots=$((jobs + 1))
+# Two more than there are CPUs: some tests mostly wait.
+slots=$((jobs + 2))
 passed=0
 failed=0
 skipped=0
@@ -75,13 +75,8 @@ configure_all() {
 	for part in $only; do
 		preset=$part
 		case $part in
-		lint) continue ;;
+		lint | kmod) continue ;;
 		release) preset=check ;;
-		# In the same build.
-		kmod)
-			! wanted release || continue
-			preset=check
-			;;
 		esac
 		{ cmake --preset "$preset" -D OC_WERROR=ON >"$scratch/configured-$preset" 2>&1 &&
 			touch "$scratch/configured-$preset.ok"; } &
@@ -199,7 +194,7 @@ if [ -e "$scratch/tsan" ]; then
 	tee "$log" <"$scratch/tsan"
 	count_tests tsan
 fi
-# The short part of `make kmod-check`, in which the guest's CPUs mostly wait. Clang runs meanwhile.
+# The short part of `make kmod-check`, in which the guests' CPUs mostly wait. Clang runs meanwhile.
 if wanted clang; then
 	{ build clang >"$scratch/clang" 2>&1 && touch "$scratch/clang.ok"; } &
 fi
@@ -209,11 +204,11 @@ elif [ "$(uname -m)" != x86_64 ]; then
 	skip "the kernel module" "its guest is one of x86-64"
 elif [ ! -e "$scratch/kmod.ok" ]; then
 	skip "the kernel module" "$(tail -n 1 "$scratch/kmod")"
-elif wanted release || one "build for the kernel module's guest" build check; then
-	one "the kernel module, in a guest" kernel/guest/run.sh build/kmod 2
-	one "collectives by the kernel module, in a guest" kernel/guest/mpi.sh build/kmod build/check 3 \
-		src/kmod_test src/message_limits_test src/graph_module_test "bytes 2 kmod" \
-		"--mpich table 2 kmod" "! bytes 2 kmod+cma"
+else
+	tests="src/kmod_test;src/message_limits_test;src/graph_module_test"
+	tests+=";bytes 2 kmod;--mpich table 2 kmod;! bytes 2 kmod+cma"
+	KMOD_SECONDS=2 KMOD_TESTS=$tests \
+		one "the kernel module, in guests" kernel/guest/check.sh build/kmod guest mpi
 fi
 wait
 if wanted clang; then
