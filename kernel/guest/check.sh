@@ -5,7 +5,7 @@
 #   kernel  builds the kernel of static, debug and faults (debug-kernel.sh), once
 #   debug   the module's tests where KASAN, lockdep and kmemleak look on; random calls for 10 minutes
 #           of them (KMOD_DEBUG_SECONDS)
-#   mpi     MPI programs over it, in a guest of 8 CPUs and 4 nodes
+#   mpi     MPI programs over it, in a guest of KMOD_CPUS (8) CPUs, two a node
 #   faults  one seeded fault after the other, each of which the tests must find
 #   arm64   its tests over real DMA engines, on arm64
 #   guest   its tests in a guest with Debian's kernel

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-# Dual BSD/GPL. Tests in a guest of 8 CPUs and 4 nodes, with this machine's files, read-only:
-# "mpi.sh OUT BUILD REFUSE TEST...". BUILD: a build of the tree with its tests. A TEST is what
+# Dual BSD/GPL. Tests in a guest of KMOD_CPUS (8) CPUs, two a node, with this machine's files,
+# read-only: "mpi.sh OUT BUILD REFUSE TEST...". BUILD: a build of the tree with its tests. A TEST is what
 # tests/mpi/oc_mpi_driver of BUILD takes, "bytes 8 kmod", or a program of BUILD, "src/kmod_test". The
 # module may use four channels of driver/fake_engine.c; the guest's caches are said to be so small
 # that more than 256 KiB are asked of them. "+ TEST": more than a page is, and some must have been
@@ -11,6 +11,7 @@ set -eu
 . "$(dirname "$0")/boot.sh"
 build=$(cd "$2" && pwd)
 refuse=$3
+cpus=${KMOD_CPUS:-8}
 choose_kernel "$1" "${KDIR:-}"
 shift 3
 build_module
@@ -65,7 +66,7 @@ busybox mkdir -p /host/tmp/.config/onecopy
 cat >/engines.json <<TUNING
 { "onecopy": "tuning", "version": 1, "name": "engines", "calibrated": false,
   "machine": { "host": "*", "cpu": "$(busybox sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | busybox head -n 1)",
-    "cpus": 8, "page_bytes": 4096 },
+    "cpus": CPUS, "page_bytes": 4096 },
   "terms": { "kmod.dma_min": { "value": 4096, "unit": "B", "source": "for tests" } } }
 TUNING
 while read -r test; do
@@ -106,8 +107,8 @@ busybox grep -q 'DMA engines .* channels allowed; [1-9]' /said &&
 	echo "ok      engines were used" || echo "FAILED  engines were used"
 INIT
 complaints >>"$root/init"
-sed -i "s|REFUSE|$refuse|g; s|BUILD|$build|g" "$root/init"
+sed -i "s|REFUSE|$refuse|g; s|CPUS|$cpus|g; s|BUILD|$build|g" "$root/init"
 # A processor that says it is none of a virtual machine is believed who shares a cache.
-boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" 8 4 4096 -cpu "$cpu,-hypervisor" \
+boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" "$cpus" $((cpus / 2)) 4096 -cpu "$cpu,-hypervisor" \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
 count "$out/mpi.log"
