@@ -14,7 +14,8 @@ static bool gains_by_large(const struct oc_team *team, const struct oc_call *cal
 static int take_number(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)
 {
 	bool gains = gains_by_large(team, call);
-	int result = oci_operation_prepare(team, call, gains && team->team.large_slots, o);
+	enum oci_form form = gains && team->team.large_slots ? OCI_LARGE : OCI_BLOCKING;
+	int result = oci_operation_prepare(team, call, form, o);
 
 	if (gains && !result)
 		oci_near_count_large(&team->team);

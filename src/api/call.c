@@ -274,7 +274,8 @@ static void expose(const struct oc_team *team, const struct oc_call *call,
 						   bytes);
 }
 
-static struct oci_choice choose(struct oc_team *team, const struct oc_call *call, bool large)
+static struct oci_choice choose(struct oc_team *team, const struct oc_call *call,
+				enum oci_form form)
 {
 	struct oci_shape shape = {
 		.collective = call->collective,
@@ -288,7 +289,8 @@ static struct oci_choice choose(struct oc_team *team, const struct oc_call *call
 		.kmod = team->team.kmod,
 		.mapped = team->team.mapped,
 		.common = team->team.common,
-		.large_slots = large,
+		.large_slots = form == OCI_LARGE,
+		.nonblocking = form == OCI_NONBLOCKING,
 		.in_place = trades(call),
 	};
 
@@ -365,10 +367,10 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 }
 
 /* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
-static int decide(struct oc_team *team, const struct oc_call *call, bool large,
+static int decide(struct oc_team *team, const struct oc_call *call, enum oci_form form,
 		  struct oci_recent *recent)
 {
-	struct oci_choice choice = choose(team, call, large);
+	struct oci_choice choice = choose(team, call, form);
 	struct oci_plan_key key;
 	struct oci_cached *cached;
 	int error;
@@ -386,17 +388,17 @@ static int decide(struct oc_team *team, const struct oc_call *call, bool large,
 		oci_cache_put(recent->cached);
 	recent->cached = cached;
 	recent->counted = false;
-	recent->large = large;
+	recent->form = form;
 	make_ready(team, call, &recent->ready, cached->plan);
 	return 0;
 }
 
-static bool is_recent(const struct oci_recent *recent, const struct oc_call *call, bool large)
+static bool is_recent(const struct oci_recent *recent, const struct oc_call *call,
+		      enum oci_form form)
 {
 	const struct oci_exec *ready = &recent->ready;
 
-	if (!recent->cached || recent->large != large ||
-	    ready->plan->key.in_place != trades(call) ||
+	if (!recent->cached || recent->form != form || ready->plan->key.in_place != trades(call) ||
 	    (ready->params.bytes != call->bytes && !oci_is_v(call->collective)))
 		return false;
 	if (oci_is_reduction(call->collective) &&
@@ -406,14 +408,17 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 	return !oci_is_rooted(call->collective) || ready->params.root == call->root;
 }
 
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool large,
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_form form,
 			  struct oci_operation *o)
 {
 	struct oci_recent *recent = &team->recent[call->collective];
 	int error;
 
-	if (!is_recent(recent, call, large)) {
-		error = decide(team, call, large, recent);
+	/* Nothing else is decided by this. */
+	if (form == OCI_NONBLOCKING && !team->team.mapped)
+		form = OCI_BLOCKING;
+	if (!is_recent(recent, call, form)) {
+		error = decide(team, call, form, recent);
 		if (error)
 			return error;
 	}

@@ -35,6 +35,13 @@ struct oci_counts {
 	unsigned int used, room;
 };
 
+/* What else than a call's arguments decides about it, alike on all ranks. */
+enum oci_form {
+	OCI_BLOCKING,
+	OCI_LARGE, /* blocking, and it may put OCI_NEAR_SLOT_BYTES into a slot */
+	OCI_NONBLOCKING,
+};
+
 struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
@@ -48,7 +55,7 @@ struct oc_team {
 	 */
 	struct oci_recent {
 		struct oci_exec ready;
-		bool large;		   /* decided for calls that may use a large slot */
+		enum oci_form form;	   /* of the calls it was decided for */
 		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
 		/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
 		unsigned int count;
@@ -162,9 +169,8 @@ const struct oc_call *oci_call_inside(const struct oc_team *team, const struct o
 /* Checks such a call and waits for the team. 0: the engine serves it, unless the selector says
  * otherwise; OC_HAND_BACK, counted; or -errno. */
 int oci_call_enter(struct oc_team *team, const struct oc_call *call);
-/* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. `large`: it may
- * put OCI_NEAR_SLOT_BYTES into a slot. */
-int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, bool large,
+/* 0, OC_HAND_BACK (counted) or -errno. Takes the team's next operation number on 0. */
+int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_form form,
 			  struct oci_operation *operation);
 /* call->op must live as long as the operation. After the last run: counts it (result 1) and gives
  * back what prepare took. */

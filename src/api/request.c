@@ -233,7 +233,8 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 		r->op = *call->op;
 		r->call.op = &r->op;
 	}
-	result = team->team.error ?: oci_operation_prepare(team, &r->call, false, &r->operation);
+	result = team->team.error ?:
+			 oci_operation_prepare(team, &r->call, OCI_NONBLOCKING, &r->operation);
 	if (result) {
 		oci_request_free(&r->r);
 		oci_engine_unlock();

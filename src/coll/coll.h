@@ -28,6 +28,7 @@ struct oci_shape {
 	bool mapped;	  /* agreed: every rank of the team has a shared heap */
 	enum oci_topo_level common; /* agreed: the closest that all ranks share (team/near.c) */
 	bool large_slots;	    /* agreed: both ranks have one, and the call is blocking */
+	bool nonblocking;	    /* peers may compute when it would need them */
 	bool in_place;		    /* of an Alltoall(v), as in the plan's key */
 };
 

@@ -23,6 +23,14 @@ struct row {
 };
 
 #define ANY SIZE_MAX
+/*
+ * Up to here nonblocking calls do without heaps. What a rank has put into a slot its peers take
+ * when they come to it; its own memory they read and fill while it waits for them, and one that
+ * computes comes late: by heaps examples/train, with sums of 16 KiB, took 1.2 times as long
+ * (docs/results/train-heap-2.csv). Of larger blocks copies count more: an Allgather of 64 KiB on 4
+ * ranks and 2 CPUs took 28 us by heaps and 44 through slots.
+ */
+#define NONBLOCKING_BYTES 16384
 #define ROWS 6
 
 /* Short, for the tables. */
@@ -223,7 +231,8 @@ bool oci_near_decides(enum oc_collective collective, size_t bytes)
 struct oci_choice oci_by_rows(const struct oci_shape *shape)
 {
 	enum oci_team_kind kind = oci_team_kind(shape);
-	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name[0];
+	bool by_heap = shape->mapped && mapped[shape->collective][kind][0].name[0] &&
+		       (!shape->nonblocking || shape->bytes > NONBLOCKING_BYTES);
 	const struct row *row = (by_heap ? mapped : table)[shape->collective][kind], *end;
 	const struct near_row *by_slot = near_row(shape->collective, shape->bytes);
 	struct oci_choice near = { OCI_CHOICE_MPI, 0 };

@@ -24,6 +24,14 @@ TEST_WITH(shared_heaps_bring_single_copies_of_small_messages, dictated, NULL)
 			assert_true(decided == OCI_BY_MEASURED || decided == OCI_BY_RULE);
 			if (p == 2)
 				assert_false(oci_algorithm(all[i], without.algorithm)->single_copy);
+			/* Not of peers that may compute. */
+			without = oci_by_rows(&(struct oci_shape){ .collective = all[i],
+								   .bytes = 4096,
+								   .unit = shape.unit,
+								   .size = p });
+			shape.nonblocking = true;
+			with = oci_select(&shape, &model, NULL, NULL, NULL);
+			assert_int_equal(with.algorithm, without.algorithm);
 		}
 	}
 }
