@@ -500,7 +500,7 @@ int oci_call_enter(struct oc_team *team, const struct oc_call *call)
 int oc_team_serves(struct oc_team *team, const struct oc_call *call)
 {
 	return oci_team_state(&team->team) == OCI_TEAM_READY &&
-	       choose(team, call, false).algorithm != OCI_CHOICE_MPI;
+	       choose(team, call, OCI_BLOCKING).algorithm != OCI_CHOICE_MPI;
 }
 
 int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
@@ -509,7 +509,7 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 
 	if (result)
 		return result;
-	if (choose(team, call, false).algorithm == OCI_CHOICE_MPI) {
+	if (choose(team, call, OCI_BLOCKING).algorithm == OCI_CHOICE_MPI) {
 		oci_count_back(call->collective, OC_LEFT_TO_MPI);
 		return OC_HAND_BACK;
 	}

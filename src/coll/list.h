@@ -32,8 +32,8 @@
 	A(reduce_inline) A(reduce_cico) A(reduce_sliced) A(reduce_tree) \
 	A(reduce_hierarchical)
 #define OCI_ALGORITHMS_ALLREDUCE(A) \
-	A(allreduce_inline) A(allreduce_cico) A(allreduce_cico_sliced) A(allreduce_sliced) \
-	A(allreduce_tree) A(allreduce_hierarchical)
+	A(allreduce_inline) A(allreduce_cico) A(allreduce_cico_sliced) A(allreduce_direct_read) \
+	A(allreduce_sliced) A(allreduce_tree) A(allreduce_hierarchical)
 #define OCI_ALGORITHMS_SCATTERV(A) \
 	A(scatterv_throttled_read) A(scatterv_parallel_read) A(scatterv_sequential_write)
 #define OCI_ALGORITHMS_GATHERV(A) \

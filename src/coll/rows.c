@@ -77,7 +77,8 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	[OC_ALLREDUCE] = {
-		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "sliced", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { 32768, "direct-read", 0 },
+			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 65536, "cico-sliced", 0 },
 			   { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
