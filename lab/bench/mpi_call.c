@@ -32,19 +32,21 @@ static int make_neighbors(struct mpi_call *mpi)
 		all[rank] = rank;
 		all[ranks + rank] = 1; /* weights: not looked at */
 	}
-	MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, ranks, all, all + ranks, ranks, all,
-				       all + ranks, MPI_INFO_NULL, 0, &mpi->comm);
+	MPI_Dist_graph_create_adjacent(mpi->comm, ranks, all, all + ranks, ranks, all, all + ranks,
+				       MPI_INFO_NULL, 0, &mpi->comm);
+	mpi->own_comm = true;
 	free(all);
 	return 0;
 }
 
-int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form)
+int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form,
+		    MPI_Comm comm)
 {
 	int n = elements(call), rank;
 
 	*mpi = (struct mpi_call){ .call = call,
 				  .form = form,
-				  .comm = MPI_COMM_WORLD,
+				  .comm = comm,
 				  .kept = MPI_REQUEST_NULL };
 	if (!oci_has_counts(call->collective))
 		return 0;
@@ -67,7 +69,7 @@ void mpi_call_destroy(struct mpi_call *mpi)
 		MPI_Request_free(&mpi->kept);
 	free(mpi->counts);
 	free(mpi->displs);
-	if (mpi->comm != MPI_COMM_WORLD)
+	if (mpi->own_comm)
 		MPI_Comm_free(&mpi->comm);
 }
 

@@ -14,7 +14,8 @@ struct mpi_call {
 	int *displs; /* and where it begins */
 	enum mpi_form form;
 	MPI_Request kept; /* of FORM_PERSISTENT, made in the first call, whose buffers it keeps */
-	MPI_Comm comm;	  /* of the neighborhood, one where all are neighbors, in their order */
+	MPI_Comm comm;	  /* of the neighborhood, one where all are neighbors, in their order, */
+	bool own_comm;	  /* which the call made */
 };
 
 /*
@@ -22,7 +23,8 @@ struct mpi_call {
  * or -EOVERFLOW where MPI's ints cannot say where the last block begins. Undone by
  * mpi_call_destroy, also after a failure.
  */
-int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form);
+int mpi_call_create(struct mpi_call *mpi, const struct collective_call *call, enum mpi_form form,
+		    MPI_Comm comm);
 void mpi_call_destroy(struct mpi_call *mpi);
 
 /* The nonblocking form, whatever the call's is: begun. */

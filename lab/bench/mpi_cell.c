@@ -100,7 +100,7 @@ static void run_osu_call(const struct bench *b, struct cell_run *run, double *ti
 	start = now_us();
 	call_once(b, run, send, recv);
 	*time_us = now_us() - start;
-	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Barrier(b->comm);
 }
 
 /*
@@ -314,7 +314,7 @@ static void begin_cell(struct bench *b, struct cell_run *run, const struct bench
 		.checked = !b->options.no_check && !b->options.trusted[cell.way],
 		.times = shm_barrier_times(&b->barrier, b->rank),
 	};
-	err = mpi_call_create(&run->mpi, &run->call, way->form);
+	err = mpi_call_create(&run->mpi, &run->call, way->form, b->comm);
 	if (err == -EOVERFLOW) {
 		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
 		    err);

@@ -13,6 +13,7 @@ struct bench {
 	int ranks;
 	struct shm_barrier barrier;
 	int rank;
+	MPI_Comm comm;	/* of the way that is measured */
 	uint64_t calls; /* of the whole program: the seed, so that no two calls send the same */
 };
 

@@ -151,6 +151,17 @@ static void in_order(void *context, const void *in, void *inout, size_t count)
 		b[i] = (uint8_t)(3 * a[i] + b[i]);
 }
 
+/* Commutes. */
+static void in_any_order(void *context, const void *in, void *inout, size_t count)
+{
+	const uint8_t *a = in;
+	uint8_t *b = inout;
+
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		b[i] = (uint8_t)(5 * a[i] * b[i] + 3 * (a[i] ^ b[i]));
+}
+
 /* By the choice of near ranks and of any two: the same bits. Returns how many choices differ. */
 static int compare_bits(struct oc_team *team, struct oc_call *call, uint8_t *out[2])
 {
@@ -175,7 +186,10 @@ TEST_ON_RANKS(results_do_not_depend_on_it, 2)
 	static const enum oc_collective all[] = { OC_REDUCE, OC_ALLREDUCE, OC_SCAN, OC_EXSCAN };
 	static const size_t sizes[] = { 8,     600,   8192,  12000,  16384,
 					30000, 60000, 65536, 100000, 200000 };
-	const struct oc_op op = { .apply = in_order, .bytes = 1, .commutative = 1, .id = 1 };
+	const struct oc_op ops[] = {
+		{ .apply = in_order, .bytes = 1, .id = 1 },
+		{ .apply = in_any_order, .bytes = 1, .commutative = 1, .id = 2 }
+	};
 	uint8_t *in = malloc(200000), *out[2] = { malloc(200000), malloc(200000) };
 	int differ = 0, found = 0;
 
@@ -186,12 +200,12 @@ TEST_ON_RANKS(results_do_not_depend_on_it, 2)
 	for (size_t i = 0; i < 200000; i++)
 		in[i] = (uint8_t)(oct_mix(i) + team->team.rank * 77);
 	/* So often that large slots are among them. */
-	for (unsigned int i = 0; i < 4 * 10 * 8 && found >= 0; i++) {
+	for (unsigned int i = 0; i < 4 * 10 * 4 * 8 && found >= 0; i++) {
 		struct oc_call call = { .collective = all[i % 4],
 					.send = in,
 					.bytes = sizes[i / 4 % 10],
 					.root = i / 40 % 2,
-					.op = &op };
+					.op = &ops[i / 80 % 2] };
 
 		found = compare_bits(team, &call, out);
 		differ += found > 0;

@@ -71,7 +71,7 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OC_REDUCE] = {
-		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 65536, "tree", 2 },
+		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 16384, "tree", 2 },
 			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
@@ -166,10 +166,9 @@ static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
 };
 
 /*
- * What two near ranks take where PAIR takes something else (docs/results/near-slots-2.csv). Both
- * combine in the same order, so that results do not depend on where a job's ranks sit; a Reduce of
- * more than 64 KiB would not (the root combines all, or each rank a part), though it would gain 1.6
- * times.
+ * What two near ranks take where PAIR takes something else (docs/results/near-slots-2.csv). Of two
+ * operands an operation that commutes gives the same in either order, and one that does not keeps
+ * it: results do not depend on where a job's ranks sit.
  */
 static const struct near_row {
 	size_t above, up_to;
