@@ -151,7 +151,7 @@ static const struct row mapped[OC_COLLECTIVES][KINDS][ROWS] = {
 			    { ANY, "point-to-point", 0 } },
 	},
 	[OC_REDUCE] = {
-		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 65536, "tree", 2 },
+		[PAIR] = { { 496, "inline", 0 }, { 1024, "cico", 0 }, { 16384, "tree", 2 },
 			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 32768, "tree", 3 },
