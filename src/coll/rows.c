@@ -106,7 +106,7 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
 	},
 	[OC_EXSCAN] = {
-		[PAIR] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "chain", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
 	},
