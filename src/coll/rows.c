@@ -4,9 +4,9 @@
  * taken, for two ranks, for more, and for more than the CPUs hold.
  *
  * PAIR and CROWD are measured on a 2-core machine: docs/results.md has machine, date, figures and
- * commands. Bytes through a slot cross the way between two CPUs twice, so from 8 KiB on they win
+ * commands. Bytes through a slot cross the way between two CPUs twice, so above 8 KiB they win
  * where it is short (up to 1.7 times) and lose where it is long (up to 3 times). PAIR takes what
- * loses nowhere; of ranks that share a cache (team/near.c) slots serve larger messages. TEAM,
+ * loses least; of ranks that share a cache (team/near.c) slots serve larger messages. TEAM,
  * which that machine cannot run, is PAIR with what paper 002 found best for many readers of one
  * process: throttle factors of 4 to 10, a k-nomial tree, no cooperation with a root that all others
  * keep busy. The rows of Reduce_scatter(_block), Scan and Exscan are reasoned from those of Reduce
@@ -43,12 +43,12 @@ struct row {
 static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 	[OC_BARRIER] = { [PAIR] = { { ANY, "flat", 0 } } },
 	[OC_BCAST] = {
-		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 32768, "cico", 0 }, { ANY, "knomial", 4 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "direct-read", 0 } },
 	},
 	[OC_SCATTER] = {
-		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "cooperative", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "cooperative", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "throttled-read", 8 } },
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-read", 8 } },
 	},
@@ -61,17 +61,17 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 		[CROWD] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "throttled-write", 8 } },
 	},
 	[OC_ALLGATHER] = {
-		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "ring-source-read", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 	},
 	[OC_ALLTOALL] = {
-		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { ANY, "pairwise", 0 } },
+		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OC_REDUCE] = {
-		[PAIR] = { { 496, "inline", 0 }, { 4096, "cico", 0 }, { 16384, "tree", 2 },
+		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 16384, "tree", 2 },
 			   { ANY, "sliced", 0 } },
 		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
