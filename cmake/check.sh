@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.." || exit 1
 
 only=${CHECK_ONLY:-lint release asan tsan clang kmod}
 jobs=$(nproc)
-# Two more than there are CPUs: some tests mostly wait.
-slots=$((jobs + 2))
+# One more than there are CPUs: some tests mostly wait.
+slots=$((jobs + 1))
 passed=0
 failed=0
 skipped=0

@@ -32,6 +32,12 @@ TEST_WITH(shared_heaps_bring_single_copies_of_small_messages, dictated, NULL)
 			shape.nonblocking = true;
 			with = oci_select(&shape, &model, NULL, NULL, NULL);
 			assert_int_equal(with.algorithm, without.algorithm);
+			/* Of larger blocks the copies count more. */
+			shape.bytes = 65536;
+			with = oci_select(&shape, &model, NULL, NULL, NULL);
+			shape.nonblocking = false;
+			without = oci_select(&shape, &model, NULL, NULL, NULL);
+			assert_int_equal(with.algorithm, without.algorithm);
 		}
 	}
 }

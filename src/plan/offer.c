@@ -7,7 +7,8 @@
  * Above it a block is LARGE though it would fit: where a single copy takes over from copying in and
  * out, as the selector has it for Alltoall among more ranks than CPUs (coll/rows.c). Between two
  * ranks, in a loop of the same buffers, 16 KiB through a slot took up to 1.5 times as long as in
- * stock Open MPI (docs/results/v-pair-2.csv).
+ * stock Open MPI (docs/results/v-pair-2.csv). Two that share a cache would gain by slots for
+ * longer, as in coll/rows.c, but the number of cells does not tell.
  */
 #define SMALL_MOST 16384
 #define SMALL_MOST_OF_PAIR 8192

@@ -3,10 +3,10 @@
  * Every rank reads the others' operands, and when all have read its own it combines all of them
  * itself.
  *
- * Wins where ranks compute beside a nonblocking call of medium size: a rank needs nothing that
- * others do after they have begun, and by its next turn they have read what it has. Where all begin
- * at once, sliced copies as much and reduces a p-th.
- * Cost: T_allgather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_barrier + n memcpy
+ * Wins between few ranks for medium messages: sliced copies as much and reduces a p-th, but by
+ * twice as many system calls, and what a rank reads in the second half the others have to have
+ * made. Cost: T_allgather(address) + (p - 1) (alpha + n beta + l ceil(n / s)) + T_barrier + n
+ * memcpy
  *       + (p - 1) n reduced.
  *
  * All ranks associate alike, so their results are identical.
