@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every gate and every test, ending with exactly one line "N passed, N failed", to which
-# ", N skipped" is added when there are such; each is named with its reason above that line.
+# ", N skipped" is added when there are such. Above that line stand those that were skipped, with
+# their reasons, and those that failed.
 #
 # A gate, a build and a ctest test count as one each. What passes prints one line; what fails
 # prints its output. CHECK_ONLY="lint release" limits it to some of: lint release asan tsan clang kmod.
@@ -17,6 +18,7 @@ failed=0
 skipped=0
 skips=
 parts=
+failures=
 scratch=$(mktemp -d)
 log=$scratch/log
 trap 'rm -rf "$scratch"' EXIT
@@ -43,6 +45,10 @@ one() {
 		return 0
 	fi
 	failed=$((failed + 1))
+	failures+="FAILED  $name"$'\n'
+	# Of many tests those that failed, each with what it said last.
+	failures+=$(grep -B 2 '^FAILED ' "$log" | sed 's/^/        /'; echo .)
+	failures=${failures%.}
 	echo "FAILED  $name"
 	cat "$log"
 	return 1
@@ -102,6 +108,9 @@ count_tests() {
 		failed=$((failed + 1))
 		return
 	fi
+	while read -r test; do
+		failures+="FAILED  $name/$test"$'\n'
+	done < <(sed -n '/^The following tests FAILED:/,$ s|^[[:space:]]*[0-9]* - ||p' "$log")
 	while read -r test; do
 		skip "$test" "$(awk -v test="$test" '
 			/^[0-9]+\/[0-9]+ Testing: / { here = $3 == test }
@@ -215,7 +224,7 @@ if wanted clang; then
 	one "warnings of clang, as errors" show "$scratch/clang"
 fi
 
-printf '%s' "$skips$parts"
+printf '%s' "$skips$parts$failures"
 if [ $((passed + failed)) -eq 0 ]; then
 	echo "check.sh: nothing ran" >&2
 	failed=1

@@ -166,6 +166,10 @@ for ((turn = 1; ; turn++)); do
 	[ $((turn % 60)) -gt 0 ] || tell_progress "${running[@]}"
 	sleep 1
 done
+# Once more, as others have said much since, with what stood before.
+for part in "${parts[@]}"; do
+	grep -B 3 '^FAILED ' "$out/$part.log" | sed "s/^FAILED /FAILED  $part:/"
+done
 passed=0
 failed=0
 for part in "${parts[@]}"; do
