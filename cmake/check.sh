@@ -172,19 +172,36 @@ if wanted kmod && [ "$(uname -m)" = x86_64 ]; then
 		kernel/guest/run.sh build/kmod fetch && touch "$scratch/kmod.ok"; } >"$scratch/kmod" 2>&1 &
 fi
 
+# build_beside PRESET [BUILD-ARGUMENT...]: by what tests leave of the CPUs, to be called in the
+# background; for `show`.
+build_beside() {
+	renice -n 19 "$BASHPID" >"$scratch/renice"
+	build "$@" >"$scratch/built-$1" 2>&1 && touch "$scratch/built-$1.ok"
+}
+
+released=false
 if wanted release && one "build with gcc -Werror" build check; then
+	released=true
 	one "tests under an MPI are there" has_mpi_tests
+fi
+{
+	! wanted tsan || build_beside tsan --target thread_tests
+	! wanted asan || build_beside asan
+} &
+if $released; then
 	# Of tests of one thread that say the same in every build, that with sanitizers has more to say.
 	left_out="^time$"
 	! wanted asan || left_out="^(time|alike)$"
 	# Those of several ranks that are heavy run alone, by their property RUN_SERIAL.
 	run_tests check -LE "$left_out" -j "$slots"
+fi
+wait
+if $released; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
 # Those of threads wait most of the time: they run beside the others.
-if wanted tsan && one "build with thread sanitizer" \
-	build tsan --target thread_tests; then
+if wanted tsan && one "build with thread sanitizer" show "$scratch/built-tsan"; then
 	if find_tsan >"$log" 2>&1; then
 		$run "${ctest[@]}" build/tsan -L thread -j 1 >"$scratch/tsan" 2>&1 &
 	else
@@ -192,9 +209,12 @@ if wanted tsan && one "build with thread sanitizer" \
 			"an empty program does not run with it: $(tail -n 1 "$log")"
 	fi
 fi
-if wanted asan && one "build with address and undefined-behaviour sanitizers" \
-	build asan; then
+if wanted asan &&
+	one "build with address and undefined-behaviour sanitizers" show "$scratch/built-asan"; then
 	run_tests asan -L unit -j "$jobs"
+fi
+! wanted clang || build_beside clang &
+if [ -e "$scratch/built-asan.ok" ]; then
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
@@ -203,10 +223,7 @@ if [ -e "$scratch/tsan" ]; then
 	tee "$log" <"$scratch/tsan"
 	count_tests tsan
 fi
-# The short part of `make kmod-check`, in which the guests' CPUs mostly wait. Clang runs meanwhile.
-if wanted clang; then
-	{ build clang >"$scratch/clang" 2>&1 && touch "$scratch/clang.ok"; } &
-fi
+# The short part of `make kmod-check`, in which the guests' CPUs mostly wait.
 if ! wanted kmod; then
 	:
 elif [ "$(uname -m)" != x86_64 ]; then
@@ -219,9 +236,8 @@ else
 	KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_TESTS=$tests \
 		one "the kernel module, in guests" kernel/guest/check.sh build/kmod guest mpi
 fi
-wait
 if wanted clang; then
-	one "warnings of clang, as errors" show "$scratch/clang"
+	one "warnings of clang, as errors" show "$scratch/built-clang"
 fi
 
 printf '%s' "$skips$parts$failures"

@@ -32,6 +32,10 @@ function(unit_tests)
 		if(ranks)
 			set_tests_properties(${name} PROPERTIES PROCESSORS 2)
 		endif()
+		# They time copies (cmake/check.sh).
+		if(name MATCHES "^(near_choice|tune)_test$")
+			list(APPEND labels time)
+		endif()
 		# Of one thread, and the same in every build (cmake/check.sh).
 		if(name MATCHES "^(check|coll_bound|fuzz|graph_check|hierarchy|hierarchy_check|predict|rows|select|sysfs)_test$")
 			list(APPEND labels alike)
@@ -45,9 +49,9 @@ function(unit_tests)
 				ENVIRONMENT ASAN_OPTIONS=quarantine_size_mb=16)
 		endif()
 		set_tests_properties(${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77)
-		# One times copies; the others have dozens of ranks, or ranks that differ, who wait for each
+		# These time copies; the others have dozens of ranks, or ranks that differ, who wait for each
 		# other: with something beside they take many times as long.
-		if(name MATCHES "^(tune|hierarchical|differ|near_choice)_test$")
+		if(labels MATCHES "time" OR name MATCHES "^(hierarchical|differ)_test$")
 			set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
 		endif()
 	endforeach()
