@@ -209,12 +209,10 @@ if wanted tsan && one "build with thread sanitizer" show "$scratch/built-tsan"; 
 			"an empty program does not run with it: $(tail -n 1 "$log")"
 	fi
 fi
+! wanted clang || build_beside clang &
 if wanted asan &&
 	one "build with address and undefined-behaviour sanitizers" show "$scratch/built-asan"; then
-	run_tests asan -L unit -j "$jobs"
-fi
-! wanted clang || build_beside clang &
-if [ -e "$scratch/built-asan.ok" ]; then
+	run_tests asan -L unit -j "$slots"
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi

@@ -5,6 +5,7 @@
 # it. The last line reads "N passed, N failed". "run.sh OUT fetch" only fetches the kernel.
 set -eu
 . "$(dirname "$0")/boot.sh"
+: "${1:?"usage: run.sh OUT [SECONDS [KDIR [TEST...]]], or run.sh OUT fetch"}"
 seconds=${2:-5}
 case $seconds in
 fetch)

@@ -280,7 +280,7 @@ static void put_picture(const struct results *results, const struct figure *figu
 		fprintf(out,
 			"set title \"%s%s\\n%s, Linux %s, %s\" noenhanced\n"
 			"set key outside right noenhanced\n",
-			figure->title, predicted ? ": predicted (lines), measured (points)" : "",
+			figure->title, predicted ? "\\npredicted (lines), measured (points)" : "",
 			results->host.cpu, results->host.kernel, results->host.date);
 		put_x_axis(figure, figure->x_count, out);
 		put_y_axis(figure, out);
