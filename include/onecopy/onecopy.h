@@ -447,6 +447,8 @@ OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes
 #define OC_LEVELS_PIECE ((size_t)512 << 10)
 #define OC_LEVELS_IN_PIECES (4 * OC_LEVELS_PIECE)
 #define OC_LEVELS_ROWS ((size_t)4 << 20)
+/* From so many bytes on, each rank has a share of an Allreduce on nodes with as many ranks each. */
+#define OC_LEVELS_SHARED ((size_t)512 << 10)
 /* Of a Gatherv or Scatterv: the mean bytes of a node's blocks up to which they travel together. */
 OC_API size_t oc_levels_together(enum oc_collective collective);
 /* Counts a call that went so; what a node's team did in it counts as the team's, too. */

@@ -77,6 +77,20 @@ static double between(struct levels *l, enum oc_collective collective, size_t by
 	return part->s;
 }
 
+/* A node's card has the shares of all its ranks, each of which adds up its own. */
+static double between_in_shares(struct levels *l, enum oc_collective collective, size_t bytes)
+{
+	const struct oci_model *model = l->model;
+	struct oci_model of_each = *model;
+	double s;
+
+	of_each.reduce.value /= l->each;
+	l->model = &of_each;
+	s = between(l, collective, bytes);
+	l->model = model;
+	return s;
+}
+
 /* Messages of the root's with the leaders or, where blocks do not travel together, with all ranks.
  */
 static double messages(struct levels *l, enum oc_collective collective, bool together)
@@ -164,6 +178,19 @@ static double prefix(struct levels *l, enum oc_collective collective, size_t byt
 	return s + oci_model_reduce_s(l->model, bytes);
 }
 
+static double allreduce(struct levels *l, size_t bytes)
+{
+	bool shares = l->each > 1 && bytes >= OC_LEVELS_SHARED;
+	double s = on_node(l, shares ? OC_REDUCE_SCATTER : OC_REDUCE, bytes);
+
+	if (shares) {
+		s += between_in_shares(l, OC_ALLREDUCE, bytes);
+		return s + on_node(l, OC_ALLGATHERV, bytes / l->each);
+	}
+	s += between(l, OC_ALLREDUCE, bytes);
+	return s + on_node(l, OC_BCAST, bytes);
+}
+
 static double all_parts(struct levels *l, size_t bytes, size_t together)
 {
 	enum oc_collective collective = l->on_node->collective;
@@ -180,9 +207,7 @@ static double all_parts(struct levels *l, size_t bytes, size_t together)
 		s = on_node(l, OC_REDUCE, bytes);
 		return s + between(l, OC_REDUCE, bytes);
 	case OC_ALLREDUCE:
-		s = on_node(l, OC_REDUCE, bytes);
-		s += between(l, OC_ALLREDUCE, bytes);
-		return s + on_node(l, OC_BCAST, bytes);
+		return allreduce(l, bytes);
 	case OC_GATHER:
 	case OC_SCATTER:
 	case OC_GATHERV:

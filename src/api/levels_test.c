@@ -53,7 +53,9 @@ TEST(what_gains_nothing_on_several_nodes_is_the_mpis)
 	assert_non_null(oc_levels_refusal(OC_SCAN, 8, 0));
 	assert_non_null(oc_levels_refusal(OC_EXSCAN, 8, 0));
 	assert_null(oc_levels_refusal(OC_REDUCE_SCATTER, 1 << 20, 0));
-	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, 1));
+	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 18, 1));
+	assert_non_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, 1));
+	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, 0));
 	assert_null(oc_levels_refusal(OC_REDUCE, 4096, 1));
 	assert_non_null(oc_levels_refusal(OC_REDUCE, 1 << 20, 1));
 	assert_null(oc_levels_refusal(OC_REDUCE, 1 << 20, 0));

@@ -26,7 +26,7 @@ enum { IN_LEVELS = sizeof(in_levels) / sizeof(in_levels[0]) };
 
 /* Plain bytes of a message or block: what fits into a flag, a slot, and is copied singly. */
 static const int sizes[] = { 8, 1000, 70000 };
-enum { PIECES = 2200000 };
+enum { PIECES = 2200000, SHARES = 700001 };
 enum { PERSISTENT_EACH = 7 }; /* so many calls one is */
 /* Whether nonblocking and persistent calls go in two levels: MPICH's leaders would have to be in
  * the MPI (docs/adr/0029). */
@@ -182,6 +182,22 @@ static void run_pieces(MPI_Comm comm, const struct place *place, int ranks)
 			spec.layout = (int)(calls % 15);
 			spec.differ = 1;
 		}
+		run(comm, place, &spec);
+	}
+}
+
+/* An Allreduce of which each rank of a node has a share, where the nodes are even; shares differ.
+ */
+static void run_shares(MPI_Comm comm, const struct place *place)
+{
+	for (int i = 0; i < 4; i++) {
+		struct checked_spec spec = { .collective = CASE_ALLREDUCE,
+					     .in_place = i % 2,
+					     .plain = 1 + (int)(calls % PLAINS),
+					     .salt = calls,
+					     .stock = 1 };
+
+		spec.elements = SHARES / layout_plain[spec.plain - 1].extent;
 		run(comm, place, &spec);
 	}
 }
@@ -448,6 +464,8 @@ static void run_on(MPI_Comm comm, int number)
 		run_collective(comm, &place, ranks, (enum case_collective)c);
 		if (c == CASE_BCAST && number < 2)
 			run_pieces(comm, &place, ranks);
+		if (c == CASE_ALLREDUCE && number < 2)
+			run_shares(comm, &place);
 		run_nonblocking(comm, (enum case_collective)c);
 	}
 	if (number == 5)

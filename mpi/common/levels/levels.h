@@ -58,10 +58,12 @@ struct oci_mpi_levels {
 	uint32_t nodes, mine;			 /* mine: the number of this rank's node */
 	uint32_t most;				 /* members of a node */
 	bool in_order;				 /* the members of each node follow each other */
+	bool even;				 /* all nodes have as many */
 	/* The rest: an element for each rank. */
 	uint32_t *place, *local; /* the number of its node; its rank there */
 	uint32_t *order;	 /* the ranks, in the order of the nodes */
 	uint32_t *leaders;	 /* of each node its first rank */
+	uint32_t *peers;	 /* of even nodes, the ranks that have this one's place there */
 	struct node node_of[];
 };
 
@@ -129,10 +131,11 @@ struct plan {
 	bool alike;   /* each block has that many */
 	size_t together; /* a node's blocks of a Gather or Scatter that have so many, the mean */
 	bool leader;
-	uint32_t root_node;		   /* of those with a root */
-	int status;			   /* of the parts until now */
-	bool waits;			   /* each part is over when it returns; else it is begun */
-	bool on_node;			   /* lane->part is under way */
+	bool shared;	    /* each rank has a share of the message, which goes between its peers */
+	uint32_t root_node; /* of those with a root */
+	int status;	    /* of the parts until now */
+	bool waits;	    /* each part is over when it returns; else it is begun */
+	bool on_node;	    /* lane->part is under way */
 	MPI_Request node_request, request; /* the MPI's part on the node, between leaders */
 	size_t begun;			   /* messages under way */
 	/* What a collective keeps between its steps: */
@@ -150,8 +153,9 @@ struct plan {
 /* What one call at a time uses. Calls of one lane follow each other on all members alike, so their
  * parts meet; those of several lanes have nothing to do with each other. */
 struct oci_mpi_lane {
-	MPI_Comm node_comm, leaders; /* MPI_COMM_NULL: alone on its node; no leader */
-	struct oci_mpi_comm *node;   /* NULL: alone */
+	MPI_Comm node_comm; /* MPI_COMM_NULL: alone on its node */
+	MPI_Comm peers;	    /* of leaders; of even nodes all ranks are somebody's; else none */
+	struct oci_mpi_comm *node; /* NULL: alone */
 	struct scratch of_leaders, of_all;
 	/* Arrays with an element for each rank. */
 	oci_port_count *counts, *displs; /* of a part */
@@ -176,7 +180,8 @@ struct oci_mpi_lane {
 
 /* The node's part. After an error of an earlier one, its members are told. */
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part);
-/* The leaders' part. Of a call in pieces it is only begun. */
+/* The leaders' part; of a call with shares that of all peers. Of a call in pieces it is only begun.
+ */
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part);
 /* Elements of a predefined type. */
 int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type);
@@ -267,6 +272,8 @@ int oci_levels_close(const struct plan *p);
 /* ---- the collectives --------------------------------------------------------------------------
  */
 
+/* Whether an Allreduce goes in shares. */
+bool oci_levels_is_shared(const struct plan *p);
 /* What a Bcast's ranks may need for a copy. */
 size_t oci_levels_bcast_copy(size_t bytes);
 

@@ -34,8 +34,8 @@ void oci_levels_lane_free(struct oci_mpi_lane *lane)
 {
 	if (!lane)
 		return;
-	if (lane->leaders != MPI_COMM_NULL)
-		oci_port_free(&lane->leaders);
+	if (lane->peers != MPI_COMM_NULL)
+		oci_port_free(&lane->peers);
 	if (lane->node_comm != MPI_COMM_NULL)
 		oci_port_free(&lane->node_comm);
 	free(lane->of_leaders.bytes);
@@ -57,7 +57,7 @@ static struct oci_mpi_lane *lane_allocate(uint32_t size)
 	if (!lane)
 		return NULL;
 	slot = __atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED) < MOST;
-	lane->node_comm = lane->leaders = MPI_COMM_NULL;
+	lane->node_comm = lane->peers = MPI_COMM_NULL;
 	lane->counts = calloc(size, 2 * sizeof(lane->counts[0]));
 	lane->lengths = calloc(size, sizeof(lane->lengths[0]));
 	lane->places = calloc(size, sizeof(lane->places[0]));
@@ -83,9 +83,9 @@ static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l, struct o
 	bool alone = mine->ranks == 1;
 	int of_node = oci_port_part(self, l->order + mine->start, alone ? 0 : mine->ranks,
 				    &lane->node_comm);
-	int of_leaders =
-		oci_port_part(self, l->leaders, is_leader(self, l) ? l->nodes : 0, &lane->leaders);
-	bool able = of_node == MPI_SUCCESS && of_leaders == MPI_SUCCESS;
+	int of_peers = oci_port_part(self, l->peers, l->even || is_leader(self, l) ? l->nodes : 0,
+				     &lane->peers);
+	bool able = of_node == MPI_SUCCESS && of_peers == MPI_SUCCESS;
 
 	if (able && !alone) {
 		lane->node = oci_port_comm(lane->node_comm);
@@ -164,6 +164,10 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 		l->node_of[i].start = l->node_of[i - 1].start + l->node_of[i - 1].ranks;
 	for (uint32_t r = 0; r < self->size; r++)
 		l->order[l->node_of[l->place[r]].start + l->local[r]] = r;
+	l->even = l->most * l->nodes == self->size;
+	for (uint32_t i = 0; i < l->nodes; i++)
+		l->peers[i] = l->even ? l->order[l->node_of[i].start + l->local[self->rank]] :
+					l->leaders[i];
 }
 
 static void levels_free(struct oci_mpi_levels *l)
@@ -185,7 +189,7 @@ static struct oci_mpi_levels *levels_allocate(uint32_t size)
 		return NULL;
 	l->all = MPI_COMM_NULL;
 	l->lane = lane_allocate(size);
-	l->place = calloc(size, 4 * sizeof(l->place[0]));
+	l->place = calloc(size, 5 * sizeof(l->place[0]));
 	if (!l->lane || !l->place) {
 		levels_free(l);
 		return NULL;
@@ -193,6 +197,7 @@ static struct oci_mpi_levels *levels_allocate(uint32_t size)
 	l->local = l->place + size;
 	l->order = l->local + size;
 	l->leaders = l->order + size;
+	l->peers = l->leaders + size;
 	return l;
 }
 
@@ -312,6 +317,8 @@ void oci_levels_make_lanes(struct oci_mpi_comm *self)
 		return;
 	if (l->wanted_of_leaders < LANE_ROOM)
 		l->wanted_of_leaders = LANE_ROOM;
+	if (l->wanted_of_all < LANE_ROOM)
+		l->wanted_of_all = LANE_ROOM;
 	oci_levels_messages(self);
 	for (int i = 0; i < LANES && !l->lanes_refused; i++) {
 		struct oci_mpi_lane *lane = l->lanes[i];

@@ -193,13 +193,68 @@ const struct step oci_levels_reduce[] = {
 	{ .run = NULL },
 };
 
+/*
+ * An Allreduce of many bytes goes in shares, where all nodes have as many members: on its node each
+ * rank has its share reduced, and its peers, the ranks of that number on the other nodes, have the
+ * same one. So no leader adds up, sends and receives for all others.
+ */
+bool oci_levels_is_shared(const struct plan *p)
+{
+	return p->call->collective == OC_ALLREDUCE && p->l->even && p->bytes >= OC_LEVELS_SHARED;
+}
+
+static void cut_shares(struct plan *p)
+{
+	size_t ranks = p->l->most, all = (size_t)p->call->scount, end = 0;
+
+	for (size_t i = 0; i < ranks; i++) {
+		p->lane->displs[i] = (oci_port_count)end;
+		end += all / ranks + (i < all % ranks);
+		p->lane->counts[i] = (oci_port_count)end - p->lane->displs[i];
+	}
+}
+
+static MPI_Count own_share(const struct plan *p)
+{
+	return p->lane->counts[oci_levels_local(p)];
+}
+
+/* p->message: this rank's share, in its place in the result; where that is the operand, too, beside
+ * it. */
+static void share(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+	bool in_place = c->sbuf == MPI_IN_PLACE;
+
+	cut_shares(p);
+	p->message = in_place ?
+			     p->lane->of_all.bytes :
+			     oci_levels_at(c->rbuf, p->lane->displs[oci_levels_local(p)], c->stype);
+	oci_levels_on_node(p, PART(REDUCE_SCATTER, reduce_scatter,
+				   .sbuf = in_place ? c->rbuf : c->sbuf, .rbuf = p->message,
+				   .rcounts = p->lane->counts, .stype = c->stype, .op = c->op));
+}
+
+static void collect_shares(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+	bool in_place = c->sbuf == MPI_IN_PLACE;
+
+	oci_levels_on_node(
+		p, PART(ALLGATHERV, allgatherv, .sbuf = in_place ? p->message : MPI_IN_PLACE,
+			.scount = own_share(p), .stype = c->stype, .rbuf = c->rbuf,
+			.rcounts = p->lane->counts, .rdispls = p->lane->displs, .rtype = c->stype));
+}
+
 /* Between leaders it is in place on all or none, as MPI has it. */
 static void allreduce_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 
 	p->message = c->rbuf;
-	if (p->lane->node)
+	if (p->shared)
+		share(p);
+	else if (p->lane->node)
 		give_operands(p);
 	else if (c->sbuf != MPI_IN_PLACE)
 		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
@@ -209,13 +264,17 @@ static void allreduce_between(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 
-	oci_levels_between(p, PART(ALLREDUCE, allreduce, .sbuf = MPI_IN_PLACE, .rbuf = c->rbuf,
-				   .scount = c->scount, .stype = c->stype, .op = c->op));
+	oci_levels_between(p, PART(ALLREDUCE, allreduce, .sbuf = MPI_IN_PLACE, .rbuf = p->message,
+				   .scount = p->shared ? own_share(p) : c->scount,
+				   .stype = c->stype, .op = c->op));
 }
 
 static void allreduce_get(struct plan *p)
 {
-	bcast_on_node(p, p->call->rbuf, p->call->scount, p->call->stype, 0);
+	if (p->shared)
+		collect_shares(p);
+	else
+		bcast_on_node(p, p->call->rbuf, p->call->scount, p->call->stype, 0);
 }
 
 const struct step oci_levels_allreduce[] = {

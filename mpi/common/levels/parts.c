@@ -68,10 +68,10 @@ void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 {
-	if (!p->leader || p->status != MPI_SUCCESS)
+	if (!(p->leader || p->shared) || p->status != MPI_SUCCESS)
 		return;
-	p->status = p->piece || !p->waits ? oci_port_start(p->lane->leaders, part, &p->request) :
-					    oci_port_call(p->lane->leaders, part);
+	p->status = p->piece || !p->waits ? oci_port_start(p->lane->peers, part, &p->request) :
+					    oci_port_call(p->lane->peers, part);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------

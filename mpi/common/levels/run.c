@@ -87,6 +87,9 @@ const char *oci_levels_refusal(const struct plan *p)
 	return oc_levels_refusal(c->collective, bytes, !p->waits);
 }
 
+/* Of predefined types: a pair of a long double and an int, with its gap. */
+enum { LARGEST_ELEMENT = 64 };
+
 /* Predefined operations have elements of predefined types, which lie alike everywhere. */
 static size_t vector_bytes(const struct plan *p)
 {
@@ -120,6 +123,11 @@ struct need oci_levels_need(const struct plan *p)
 	case OC_SCAN:
 	case OC_EXSCAN:
 		need.of_all = 2 * vector_bytes(p);
+		break;
+	case OC_ALLREDUCE:
+		/* A share, of one element more than the mean. */
+		if (oci_levels_is_shared(p))
+			need.of_all = vector_bytes(p) / l->most + LARGEST_ELEMENT;
 		break;
 	case OC_ALLGATHER:
 		need.of_leaders = p->bytes * p->comm->size;
@@ -180,6 +188,7 @@ void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci
 	p->lane = lane;
 	p->l = p->comm->levels;
 	p->leader = !p->l->local[p->comm->rank];
+	p->shared = oci_levels_is_shared(p);
 	p->next = two_levels[call->function];
 	if (oci_is_rooted(call->collective))
 		p->root_node = p->l->place[call->root];
