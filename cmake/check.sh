@@ -212,7 +212,8 @@ fi
 ! wanted clang || build_beside clang &
 if wanted asan &&
 	one "build with address and undefined-behaviour sanitizers" show "$scratch/built-asan"; then
-	run_tests asan -L unit -j "$slots"
+	# Those of ranks count as two, and mostly wait.
+	run_tests asan -L unit -j $((2 * jobs))
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi

@@ -27,7 +27,7 @@ static struct oci_nodes_part *add(struct levels *l, enum oc_collective collectiv
 	return part;
 }
 
-/* By the MPI, on the node or between the leaders. */
+/* By the MPI, on the node or between the nodes. */
 static void by_mpi(struct levels *l, struct oci_nodes_part *part, uint32_t nodes, uint32_t each)
 {
 	struct oci_flat flat = { "", 0 };
@@ -77,7 +77,8 @@ static double between(struct levels *l, enum oc_collective collective, size_t by
 	return part->s;
 }
 
-/* A node's card has the shares of all its ranks, each of which adds up its own. */
+/* All ranks of a node have a message each at a time, which follow each other on the card: as one of
+ * all bytes, with the gaps of all. Each adds up its own. */
 static double between_in_shares(struct levels *l, enum oc_collective collective, size_t bytes)
 {
 	const struct oci_model *model = l->model;
@@ -85,6 +86,8 @@ static double between_in_shares(struct levels *l, enum oc_collective collective,
 	double s;
 
 	of_each.reduce.value /= l->each;
+	of_each.net_gap.value *= l->each;
+	of_each.net_eager.value *= l->each;
 	l->model = &of_each;
 	s = between(l, collective, bytes);
 	l->model = model;

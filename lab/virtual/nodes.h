@@ -2,7 +2,7 @@
 /*
  * A call of ranks on several nodes in two levels, predicted: what mpi/common/levels does, part by
  * part (docs/adr/0029). On a node the algorithm that jobs choose, by the plans of its ranks in
- * virtual time; between the nodes' leaders the quickest of the MPI's (flat.h). All nodes have as
+ * virtual time; between the nodes the quickest of the MPI's (flat.h). All nodes have as
  * many ranks, which follow each other, and rank 0 is the root. A part begins when the one before it
  * is over on all nodes; pieces of a Bcast are on the nodes while the next ones are between them.
  */
@@ -14,7 +14,7 @@
 
 struct oci_nodes_part {
 	enum oc_collective collective;
-	bool between; /* the leaders; else the ranks of a node */
+	bool between; /* the nodes; else on each of them */
 	size_t bytes; /* as of a call of it */
 	uint32_t times;
 	char algorithm[64];

@@ -24,8 +24,7 @@ int oci_ompi_underlying(struct oci_ompi_module *self, const struct oci_mpi_call 
 	return call_of(&self->underlying, self->comm.comm, c);
 }
 
-/* That of a communicator's leaders may have a module of ours, too, which would only hand it back.
- */
+/* That of peers on several nodes may have a module of ours, too, which would only hand it back. */
 int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *c)
 {
 	struct oci_ompi_module *ours = oci_ompi_module_of(comm);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collectives of a communicator that spans nodes: on each node by the team of its members there,
- * and between nodes by the MPI (docs/adr/0029). A node's leader is its first member.
+ * and between nodes by the MPI (docs/adr/0029). A node's leader is its first member. Peers are the
+ * leaders or, where all nodes have as many members, those with the same place on their nodes; they
+ * have a part of a large Allreduce alone, else parts between nodes are the leaders'.
  *
  *   make.c      the nodes, their communicators and memory: made, agreed on, freed
  *   parts.c     parts of a call: on a node, between leaders; messages; the steps of a call
@@ -62,8 +64,7 @@ struct oci_mpi_levels {
 	/* The rest: an element for each rank. */
 	uint32_t *place, *local; /* the number of its node; its rank there */
 	uint32_t *order;	 /* the ranks, in the order of the nodes */
-	uint32_t *leaders;	 /* of each node its first rank */
-	uint32_t *peers;	 /* of even nodes, the ranks that have this one's place there */
+	uint32_t *peers;	 /* of each node the leader; of even ones the rank with this one's place */
 	struct node node_of[];
 };
 

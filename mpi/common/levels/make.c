@@ -150,9 +150,7 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 
 		n = number_of(l, oci_port_node(self, r), n);
 		node = &l->node_of[n];
-		if (!node->ranks)
-			l->leaders[n] = r;
-		else if (l->place[r - 1] != n)
+		if (node->ranks && l->place[r - 1] != n)
 			l->in_order = false;
 		l->place[r] = n;
 		l->local[r] = node->ranks++;
@@ -164,10 +162,10 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 		l->node_of[i].start = l->node_of[i - 1].start + l->node_of[i - 1].ranks;
 	for (uint32_t r = 0; r < self->size; r++)
 		l->order[l->node_of[l->place[r]].start + l->local[r]] = r;
-	l->even = l->most * l->nodes == self->size;
+	l->even = (uint64_t)l->most * l->nodes == self->size;
 	for (uint32_t i = 0; i < l->nodes; i++)
-		l->peers[i] = l->even ? l->order[l->node_of[i].start + l->local[self->rank]] :
-					l->leaders[i];
+		l->peers[i] =
+			l->order[l->node_of[i].start + (l->even ? l->local[self->rank] : 0)];
 }
 
 static void levels_free(struct oci_mpi_levels *l)
@@ -189,15 +187,14 @@ static struct oci_mpi_levels *levels_allocate(uint32_t size)
 		return NULL;
 	l->all = MPI_COMM_NULL;
 	l->lane = lane_allocate(size);
-	l->place = calloc(size, 5 * sizeof(l->place[0]));
+	l->place = calloc(size, 4 * sizeof(l->place[0]));
 	if (!l->lane || !l->place) {
 		levels_free(l);
 		return NULL;
 	}
 	l->local = l->place + size;
 	l->order = l->local + size;
-	l->leaders = l->order + size;
-	l->peers = l->leaders + size;
+	l->peers = l->order + size;
 	return l;
 }
 
@@ -317,8 +314,6 @@ void oci_levels_make_lanes(struct oci_mpi_comm *self)
 		return;
 	if (l->wanted_of_leaders < LANE_ROOM)
 		l->wanted_of_leaders = LANE_ROOM;
-	if (l->wanted_of_all < LANE_ROOM)
-		l->wanted_of_all = LANE_ROOM;
 	oci_levels_messages(self);
 	for (int i = 0; i < LANES && !l->lanes_refused; i++) {
 		struct oci_mpi_lane *lane = l->lanes[i];
