@@ -64,7 +64,7 @@ struct oci_mpi_levels {
 	/* The rest: an element for each rank. */
 	uint32_t *place, *local; /* the number of its node; its rank there */
 	uint32_t *order;	 /* the ranks, in the order of the nodes */
-	uint32_t *peers;	 /* of each node the leader; of even ones the rank with this one's place */
+	uint32_t *peers; /* of each node the leader; of even ones the rank with this one's place */
 	struct node node_of[];
 };
 

@@ -164,8 +164,7 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 		l->order[l->node_of[l->place[r]].start + l->local[r]] = r;
 	l->even = (uint64_t)l->most * l->nodes == self->size;
 	for (uint32_t i = 0; i < l->nodes; i++)
-		l->peers[i] =
-			l->order[l->node_of[i].start + (l->even ? l->local[self->rank] : 0)];
+		l->peers[i] = l->order[l->node_of[i].start + (l->even ? l->local[self->rank] : 0)];
 }
 
 static void levels_free(struct oci_mpi_levels *l)

@@ -89,7 +89,8 @@ static void *first_of(const struct plan *p, const struct blocks *b)
 
 	if (all && !oci_levels_is_root(p))
 		return NULL;
-	return all ? oci_levels_at(b->buffer, (MPI_Count)p->l->order[oci_levels_node(p)->start] * b->count,
+	return all ? oci_levels_at(b->buffer,
+				   (MPI_Count)p->l->order[oci_levels_node(p)->start] * b->count,
 				   b->type) :
 		     b->buffer;
 }
