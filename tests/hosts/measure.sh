@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# measure.sh BUILD MPI HOSTS RANKS ROUNDS CELL_MS FILE [COLLECTIVE...]: these collectives, or all that
-# go in two levels, over HOSTS hosts of RANKS ranks each, the MPI (openmpi, mpich) alone and with
-# onecopy in turns, as rows of FILE (which gets the heading where it is new). "ibcast" and the like are
+# measure.sh BUILD MPI HOSTS RANKS ROUNDS CELL_MS FILE [COLLECTIVE... [BYTES...]]: these collectives, or
+# all that go in two levels, of these sizes, or of those that timing.c has, over HOSTS hosts of RANKS
+# ranks each, the MPI (openmpi, mpich) alone and with onecopy in turns, as rows of FILE (which gets the heading where it is new). "ibcast" and the like are
 # nonblocking ones, waited for at once. Stock runs twice a round: the second is the control. A value is
 # the median over rounds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 7 ] || {
-	echo "usage: measure.sh BUILD openmpi|mpich HOSTS RANKS ROUNDS CELL_MS FILE [COLLECTIVE...]" >&2
+	echo "usage: measure.sh BUILD openmpi|mpich HOSTS RANKS ROUNDS CELL_MS FILE [COLLECTIVE... [BYTES...]]" >&2
 	exit 2
 }
 build=$(realpath "$1") mpi=$2 hosts=$3 each=$4 rounds=$5 cell_ms=$6 file=$7

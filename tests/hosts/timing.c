@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * timing CELL_MS COLLECTIVE...: times collectives of ranks on several hosts of one machine, whose
- * clock is one. Before each call the ranks meet by messages and agree on a time, at which all of
- * them begin: where they begin as the meeting leaves them, who leaves it first waits for the others
- * inside the call, and how long depends on the call before (the last rank of a Bcast of 20 us began
- * up to 12 us before its root). A call's value is from that time until its last rank's end, a
- * cell's the median over calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what all hosts
- * sent over eth0 in a call, by the kernel's counters, the meetings included, without what TCP sent
- * again.
+ * timing CELL_MS WORD...: times collectives of ranks on several hosts of one machine, whose clock
+ * is one. A word is a collective, or a number of bytes, instead of the sizes below. Before each
+ * call the ranks meet by messages and agree on a time, at which all of them begin: where they begin
+ * as the meeting leaves them, who leaves it first waits for the others inside the call, and how
+ * long depends on the call before (the last rank of a Bcast of 20 us began up to 12 us before its
+ * root). A call's value is from that time until its last rank's end, a cell's the median over
+ * calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what all hosts sent over eth0 in a
+ * call, by the kernel's counters, the meetings included, without what TCP sent again.
  */
 #include "meet.h"
 
@@ -18,8 +18,9 @@
 
 enum { MOST_CALLS = 400, LEAST_CALLS = 5, MOST_RANKS = 64, MOST_AT_ONCE = 64 };
 
-static const int sizes[] = { 8, 1024, 4096, 16384, 65536, 262144, 1048576 };
-enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+enum { MOST_SIZES = 32 };
+static int sizes[MOST_SIZES] = { 8, 1024, 4096, 16384, 65536, 262144, 1048576 };
+static int size_count = 7, most = 1048576;
 
 static int is_counter;
 static char *one, *other;
@@ -124,7 +125,7 @@ static void call(const char *what, int bytes)
 	what += strspn(what, "0123456789");
 	many = many < 1 ? 1 : many > MOST_AT_ONCE ? MOST_AT_ONCE : many;
 	for (int i = 0; i < many; i++) {
-		size_t at = (size_t)i * (size_t)bytes % (size_t)sizes[SIZES - 1];
+		size_t at = (size_t)i * (size_t)bytes % (size_t)most;
 
 		requests[i] = call_one(what, bytes, one + at, other + at);
 	}
@@ -203,26 +204,54 @@ static void run_cell(const char *what, int bytes, double cell_ms)
 		printf("%s %d %.1f %.0f\n", what, bytes, us[calls / 2], tx / calls);
 }
 
+static int is_size(const char *word)
+{
+	return !word[strspn(word, "0123456789")];
+}
+
+static void take_sizes(char **words)
+{
+	int count = 0;
+
+	for (; *words; words++) {
+		if (!is_size(*words))
+			continue;
+		if (count == MOST_SIZES) {
+			fprintf(stderr, "timing: no more than %d sizes\n", MOST_SIZES);
+			MPI_Abort(MPI_COMM_WORLD, 2);
+		}
+		sizes[count++] = atoi(*words);
+	}
+	if (!count)
+		return;
+	size_count = count;
+	most = 1;
+	for (int i = 0; i < count; i++)
+		most = sizes[i] > most ? sizes[i] : most;
+}
+
 int main(int argc, char **argv)
 {
 	double cell_ms = argc > 1 ? atof(argv[1]) : 100;
-	size_t most = sizes[SIZES - 1];
 	MPI_Comm host;
 	int on_host;
 
 	MPI_Init(&argc, &argv);
+	if (argc > 2)
+		take_sizes(argv + 2);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
 	MPI_Comm_rank(host, &on_host);
 	MPI_Comm_free(&host);
 	is_counter = !on_host;
-	one = calloc(most, (size_t)ranks + 1);
-	other = calloc(most, (size_t)ranks + 1);
+	one = calloc((size_t)most, (size_t)ranks + 1);
+	other = calloc((size_t)most, (size_t)ranks + 1);
 	if (!one || !other || ranks > MOST_RANKS)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	for (int i = 2; i < argc; i++)
-		for (int s = 0; s < (strstr(argv[i], "barrier") ? 1 : SIZES); s++)
+		for (int s = 0;
+		     !is_size(argv[i]) && s < (strstr(argv[i], "barrier") ? 1 : size_count); s++)
 			run_cell(argv[i], sizes[s], cell_ms);
 	fflush(stdout);
 	MPI_Finalize();

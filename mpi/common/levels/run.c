@@ -87,7 +87,7 @@ const char *oci_levels_refusal(const struct plan *p)
 	return oc_levels_refusal(c->collective, bytes, !p->waits);
 }
 
-/* Of predefined types: a pair of a long double and an int, with its gap. */
+/* No predefined type is larger: a pair of a long double and an int has 32 bytes with its gap. */
 enum { LARGEST_ELEMENT = 64 };
 
 /* Predefined operations have elements of predefined types, which lie alike everywhere. */
