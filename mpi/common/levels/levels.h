@@ -279,7 +279,7 @@ bool oci_levels_is_shared(const struct plan *p);
 size_t oci_levels_bcast_copy(size_t bytes);
 
 extern const struct step oci_levels_barrier[], oci_levels_bcast[], oci_levels_reduce[],
-	oci_levels_allreduce[], oci_levels_scan[];
+	oci_levels_allreduce[], oci_levels_shares[], oci_levels_scan[];
 extern const struct step oci_levels_rooted[];
 extern const struct step oci_levels_allgather[], oci_levels_alltoall[], oci_levels_reduce_scatter[];
 

@@ -193,10 +193,43 @@ const struct step oci_levels_reduce[] = {
 	{ .run = NULL },
 };
 
-/*
- * An Allreduce of many bytes goes in shares, where all nodes have as many members: on its node each
- * rank has its share reduced, and its peers, the ranks of that number on the other nodes, have the
- * same one. So no leader adds up, sends and receives for all others.
+/* Between leaders it is in place on all or none, as MPI has it. */
+static void allreduce_give(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	p->message = c->rbuf;
+	if (p->lane->node)
+		give_operands(p);
+	else if (c->sbuf != MPI_IN_PLACE)
+		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
+}
+
+static void allreduce_between(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	oci_levels_between(p, PART(ALLREDUCE, allreduce, .sbuf = MPI_IN_PLACE, .rbuf = c->rbuf,
+				   .scount = c->scount, .stype = c->stype, .op = c->op));
+}
+
+static void allreduce_get(struct plan *p)
+{
+	bcast_on_node(p, p->call->rbuf, p->call->scount, p->call->stype, 0);
+}
+
+const struct step oci_levels_allreduce[] = {
+	{ .run = allreduce_give },
+	{ .run = allreduce_between },
+	{ .run = allreduce_get },
+	{ .run = NULL },
+};
+
+/* ---- Allreduce in shares ----------------------------------------------------------------------
+ *
+ * One of many bytes, where all nodes have as many members: on its node each rank has its share
+ * reduced, and its peers, the ranks of that number on the other nodes, have the same one. So no
+ * leader adds up, sends and receives for all others.
  */
 bool oci_levels_is_shared(const struct plan *p)
 {
@@ -221,7 +254,7 @@ static MPI_Count own_share(const struct plan *p)
 
 /* p->message: this rank's share, in its place in the result; where that is the operand, too, beside
  * it. */
-static void share(struct plan *p)
+static void shares_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 	bool in_place = c->sbuf == MPI_IN_PLACE;
@@ -235,7 +268,15 @@ static void share(struct plan *p)
 				   .rcounts = p->lane->counts, .stype = c->stype, .op = c->op));
 }
 
-static void collect_shares(struct plan *p)
+static void shares_between(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
+
+	oci_levels_between(p, PART(ALLREDUCE, allreduce, .sbuf = MPI_IN_PLACE, .rbuf = p->message,
+				   .scount = own_share(p), .stype = c->stype, .op = c->op));
+}
+
+static void shares_get(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 	bool in_place = c->sbuf == MPI_IN_PLACE;
@@ -246,41 +287,10 @@ static void collect_shares(struct plan *p)
 			.rcounts = p->lane->counts, .rdispls = p->lane->displs, .rtype = c->stype));
 }
 
-/* Between leaders it is in place on all or none, as MPI has it. */
-static void allreduce_give(struct plan *p)
-{
-	const struct oci_mpi_call *c = p->call;
-
-	p->message = c->rbuf;
-	if (p->shared)
-		share(p);
-	else if (p->lane->node)
-		give_operands(p);
-	else if (c->sbuf != MPI_IN_PLACE)
-		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
-}
-
-static void allreduce_between(struct plan *p)
-{
-	const struct oci_mpi_call *c = p->call;
-
-	oci_levels_between(p, PART(ALLREDUCE, allreduce, .sbuf = MPI_IN_PLACE, .rbuf = p->message,
-				   .scount = p->shared ? own_share(p) : c->scount,
-				   .stype = c->stype, .op = c->op));
-}
-
-static void allreduce_get(struct plan *p)
-{
-	if (p->shared)
-		collect_shares(p);
-	else
-		bcast_on_node(p, p->call->rbuf, p->call->scount, p->call->stype, 0);
-}
-
-const struct step oci_levels_allreduce[] = {
-	{ .run = allreduce_give },
-	{ .run = allreduce_between },
-	{ .run = allreduce_get },
+const struct step oci_levels_shares[] = {
+	{ .run = shares_give },
+	{ .run = shares_between },
+	{ .run = shares_get },
 	{ .run = NULL },
 };
 

@@ -189,7 +189,7 @@ void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci
 	p->l = p->comm->levels;
 	p->leader = !p->l->local[p->comm->rank];
 	p->shared = oci_levels_is_shared(p);
-	p->next = two_levels[call->function];
+	p->next = p->shared ? oci_levels_shares : two_levels[call->function];
 	if (oci_is_rooted(call->collective))
 		p->root_node = p->l->place[call->root];
 }
