@@ -37,7 +37,7 @@ function(unit_tests)
 			list(APPEND labels time)
 		endif()
 		# Of one thread, and the same in every build (cmake/check.sh).
-		if(name MATCHES "^(check|coll_bound|fuzz|graph_check|hierarchy|hierarchy_check|predict|rows|select|sysfs)_test$")
+		if(name MATCHES "^(check|coll_bound|coll_check|coll_grid|fuzz|graph_check|hierarchy|hierarchy_check|predict|rows|select|sysfs)_test$")
 			list(APPEND labels alike)
 		endif()
 		# One long thread each, or one that waits: what comes last would have a CPU for itself.

@@ -18,7 +18,7 @@
 #include <time.h>
 
 enum { ASKS = 0, ASKED = 1, TAG = 7 };
-enum { ATOMICS = 500, MESSAGES = 32, MESSAGE = 1 << 20, CALLS = 6, ELEMENTS = 16 };
+enum { ATOMICS = 250, MESSAGES = 16, MESSAGE = 1 << 20, CALLS = 6, ELEMENTS = 16 };
 
 static int rank, ranks;
 static long *counter; /* in each rank's window, while there is one */

@@ -36,14 +36,15 @@ if ! said=$("$watch" --silence 1 "$hang" slow 2>&1); then
 	exit 1
 fi
 
-# Some 10 ms of work, for which it gets no more than a CPU's leavings. Without the search for leaks:
-# there the program waits for a process of the sanitizer's to be given a CPU, after itself.
+# Some 10 ms of work, for which it gets no more than a CPU's leavings, on the CPU of one that never
+# waits. Without the search for leaks: there the program waits for a process of the sanitizer's to be
+# given a CPU, after itself.
 cpu=$(taskset -cp $$ | sed -E 's/.*: ([0-9]+).*/\1/')
 taskset -c "$cpu" sh -c 'while :; do :; done' &
 other=$!
 trap 'kill "$other"' EXIT
 if ! said=$(ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 "$watch" --silence 1 \
-	chrt --idle 0 taskset -c "$cpu" "$hang" work 2>&1); then
+	taskset -c "$cpu" "$hang" work 2>&1); then
 	echo "watch.sh: a process that waits for a CPU was ended:"
 	echo "$said"
 	exit 1

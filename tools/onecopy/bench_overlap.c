@@ -7,7 +7,7 @@
 #include "command.h"
 
 #define CELL_S 0.1
-#define CELL_QUICK_S 0.03
+#define CELL_QUICK_S 0.01
 
 static const struct variant variants[] = {
 	{ .name = "stock" },

@@ -372,7 +372,7 @@ static struct job one_of_three(const char *program, const char *name_is_value)
 	struct job job = job_mpi(3, NULL);
 
 	job_add_shell(&job, job_text("test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" != 2 || "
-				     "export '%s'; exec \"$0\"",
+				     "export '%s'; exec \"$0\" \"$@\"",
 				     name_is_value));
 	job_add_program(&job, program);
 	return job;
@@ -395,6 +395,7 @@ SCENARIO(switched_off)
 {
 	struct job job = one_of_three("threads", words[0]);
 
+	job_add(&job, "10");
 	expect_none_served(&job, words[0], NULL);
 	verdict_done("switched_off: %s for one rank of three: nothing served\n", words[0]);
 }
