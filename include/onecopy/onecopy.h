@@ -447,8 +447,12 @@ OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes
 #define OC_LEVELS_PIECE ((size_t)512 << 10)
 #define OC_LEVELS_IN_PIECES (4 * OC_LEVELS_PIECE)
 #define OC_LEVELS_ROWS ((size_t)4 << 20)
-/* From so many bytes on, each rank has a share of an Allreduce on nodes with as many ranks each. */
-#define OC_LEVELS_SHARED ((size_t)512 << 10)
+/*
+ * From how many bytes on each rank has a share of a Bcast, Reduce, Allreduce, Allgather(v) or
+ * Reduce_scatter(_block), where all nodes have so many ranks: of the message, or of the blocks of a
+ * node's ranks; SIZE_MAX: never. `started` is as above.
+ */
+OC_API size_t oc_levels_shared(enum oc_collective collective, uint32_t ranks, int started);
 /* Of a Gatherv or Scatterv: the mean bytes of a node's blocks up to which they travel together. */
 OC_API size_t oc_levels_together(enum oc_collective collective);
 /* Counts a call that went so; what a node's team did in it counts as the team's, too. */

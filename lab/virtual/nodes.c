@@ -77,6 +77,25 @@ static double between(struct levels *l, enum oc_collective collective, size_t by
 	return part->s;
 }
 
+/* By their bytes, on nodes that have as many ranks. */
+static bool in_shares(const struct levels *l, size_t bytes)
+{
+	return l->each > 1 && bytes >= oc_levels_shared(l->on_node->collective, l->each, 0);
+}
+
+/* A call for each node's blocks. */
+static double each_node(struct levels *l, enum oc_collective collective, size_t bytes)
+{
+	double s = on_node(l, collective, bytes);
+	struct oci_nodes_part *part = &l->to->part[l->to->parts - 1];
+
+	if (l->error)
+		return s;
+	part->times = l->nodes;
+	part->s *= l->nodes;
+	return part->s;
+}
+
 /* All ranks of a node have a message each at a time, which follow each other on the card: as one of
  * all bytes, with the gaps of all. Each adds up its own. */
 static double between_in_shares(struct levels *l, enum oc_collective collective, size_t bytes)
@@ -114,21 +133,28 @@ static double messages(struct levels *l, enum oc_collective collective, bool tog
 	return part->s;
 }
 
-/* A piece is on the nodes while the next one is between the leaders. */
+static double bcast_in_shares(struct levels *l, size_t bytes)
+{
+	double s = on_node(l, OC_SCATTERV, bytes / l->each);
+
+	s += between_in_shares(l, OC_BCAST, bytes);
+	return s + on_node(l, OC_ALLGATHERV, bytes / l->each);
+}
+
+/* Of nodes of one rank each, or few bytes. */
 static double bcast(struct levels *l, size_t bytes)
 {
 	uint32_t pieces = 1;
-	double above, below;
+	double s;
 
+	if (in_shares(l, bytes))
+		return bcast_in_shares(l, bytes);
 	if (bytes >= OC_LEVELS_IN_PIECES)
 		pieces = (uint32_t)((bytes + OC_LEVELS_PIECE - 1) / OC_LEVELS_PIECE);
-	above = between(l, OC_BCAST, pieces > 1 ? OC_LEVELS_PIECE : bytes);
-	below = on_node(l, OC_BCAST, pieces > 1 ? OC_LEVELS_PIECE : bytes);
-	for (unsigned int i = 0; i < l->to->parts; i++) {
-		l->to->part[i].times = pieces;
-		l->to->part[i].s *= pieces;
-	}
-	return above + (pieces - 1) * (above > below ? above : below) + below;
+	s = pieces * between(l, OC_BCAST, pieces > 1 ? OC_LEVELS_PIECE : bytes);
+	l->to->part[0].times = pieces;
+	l->to->part[0].s = s;
+	return s + on_node(l, OC_BCAST, bytes);
 }
 
 /* Small blocks by their leader, while the root's node has its own. */
@@ -163,12 +189,32 @@ static double alltoall(struct levels *l, size_t bytes)
 	return s + on_node(l, OC_SCATTER, row);
 }
 
+/* Of all blocks. In shares each node's are added up by a call of their own, as they lie. */
 static double reduce_scatter(struct levels *l, size_t all)
 {
-	double s = on_node(l, OC_REDUCE, all);
+	double s;
 
+	if (in_shares(l, all / l->nodes)) {
+		s = each_node(l, OC_REDUCE_SCATTER, all / l->nodes);
+		return s + between_in_shares(l, OC_REDUCE_SCATTER, all);
+	}
+	s = on_node(l, OC_REDUCE, all);
 	s += between(l, OC_REDUCE_SCATTER, all);
 	return s + on_node(l, OC_SCATTERV, all / l->ranks);
+}
+
+static double allgather(struct levels *l, size_t bytes)
+{
+	bool counts = l->on_node->collective == OC_ALLGATHERV;
+	double s;
+
+	if (in_shares(l, bytes * l->each)) {
+		s = between_in_shares(l, OC_ALLGATHERV, bytes * l->each);
+		return s + each_node(l, counts ? OC_ALLGATHERV : OC_ALLGATHER, bytes);
+	}
+	s = on_node(l, counts ? OC_GATHERV : OC_GATHER, bytes);
+	s += between(l, OC_ALLGATHERV, bytes * l->each);
+	return s + on_node(l, OC_BCAST, bytes * l->ranks);
 }
 
 static double prefix(struct levels *l, enum oc_collective collective, size_t bytes)
@@ -181,15 +227,29 @@ static double prefix(struct levels *l, enum oc_collective collective, size_t byt
 	return s + oci_model_reduce_s(l->model, bytes);
 }
 
+static double reduce(struct levels *l, size_t bytes)
+{
+	double s;
+
+	if (in_shares(l, bytes)) {
+		s = on_node(l, OC_REDUCE_SCATTER, bytes);
+		s += between_in_shares(l, OC_REDUCE, bytes);
+		return s + on_node(l, OC_GATHERV, bytes / l->each);
+	}
+	s = on_node(l, OC_REDUCE, bytes);
+	return s + between(l, OC_REDUCE, bytes);
+}
+
 static double allreduce(struct levels *l, size_t bytes)
 {
-	bool shares = l->each > 1 && bytes >= OC_LEVELS_SHARED;
-	double s = on_node(l, shares ? OC_REDUCE_SCATTER : OC_REDUCE, bytes);
+	double s;
 
-	if (shares) {
+	if (in_shares(l, bytes)) {
+		s = on_node(l, OC_REDUCE_SCATTER, bytes);
 		s += between_in_shares(l, OC_ALLREDUCE, bytes);
 		return s + on_node(l, OC_ALLGATHERV, bytes / l->each);
 	}
+	s = on_node(l, OC_REDUCE, bytes);
 	s += between(l, OC_ALLREDUCE, bytes);
 	return s + on_node(l, OC_BCAST, bytes);
 }
@@ -207,8 +267,7 @@ static double all_parts(struct levels *l, size_t bytes, size_t together)
 	case OC_BCAST:
 		return bcast(l, bytes);
 	case OC_REDUCE:
-		s = on_node(l, OC_REDUCE, bytes);
-		return s + between(l, OC_REDUCE, bytes);
+		return reduce(l, bytes);
 	case OC_ALLREDUCE:
 		return allreduce(l, bytes);
 	case OC_GATHER:
@@ -218,9 +277,7 @@ static double all_parts(struct levels *l, size_t bytes, size_t together)
 		return rooted(l, collective, bytes, together);
 	case OC_ALLGATHER:
 	case OC_ALLGATHERV:
-		s = on_node(l, collective == OC_ALLGATHER ? OC_GATHER : OC_GATHERV, bytes);
-		s += between(l, OC_ALLGATHERV, bytes * l->each);
-		return s + on_node(l, OC_BCAST, bytes * l->ranks);
+		return allgather(l, bytes);
 	case OC_ALLTOALL:
 		return alltoall(l, bytes);
 	case OC_REDUCE_SCATTER:

@@ -81,7 +81,7 @@ TEST(parts_are_those_of_the_front_ends_and_add_up)
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		assert_int_equal(predict(of[i].collective, 4096, 4, 28, 65536), 0);
+		assert_int_equal(predict(of[i].collective, 1024, 4, 28, 65536), 0);
 		are(of[i].parts);
 		/* A prefix is applied once more. */
 		if (oci_is_prefix(of[i].collective))
@@ -92,26 +92,52 @@ TEST(parts_are_those_of_the_front_ends_and_add_up)
 	assert_int_equal(predict(OC_ALLTOALLV, 4096, 4, 28, 0), -ENOTSUP);
 }
 
-TEST(pieces_of_a_bcast_are_on_the_nodes_while_the_next_ones_are_between)
+TEST(a_bcast_of_single_ranks_goes_in_pieces)
 {
-	assert_int_equal(predict(OC_BCAST, 4 << 20, 4, 28, 0), 0);
+	assert_int_equal(predict(OC_BCAST, 4 << 20, 4, 1, 0), 0);
+	are("BCAST");
 	assert_int_equal(p.part[0].times, 8);
-	assert_true(p.s < 0.95 * sum());
-	assert_true(p.s >= p.part[0].s && p.s >= p.part[1].s);
+	assert_true(fabs(p.s / sum() - 1) < 1e-9);
 }
 
-TEST(shares_of_an_allreduce_are_added_up_side_by_side)
+/* With fewer bytes by leaders, then in shares. */
+static void are_from(enum oc_collective collective, size_t bytes, const char *leaders,
+		     const char *shares)
+{
+	assert_int_equal(predict(collective, bytes - 8, 4, 32, 0), 0);
+	are(leaders);
+	assert_int_equal(predict(collective, bytes, 4, 32, 0), 0);
+	are(shares);
+	assert_true(fabs(p.s / sum() - 1) < 1e-9);
+}
+
+TEST(many_bytes_go_in_shares)
 {
 	double s;
+	size_t least = oc_levels_shared(OC_ALLREDUCE, 32, 0);
 
-	assert_int_equal(predict(OC_ALLREDUCE, OC_LEVELS_SHARED - 8, 4, 28, 0), 0);
-	are("reduce ALLREDUCE bcast");
+	assert_int_equal(predict(OC_ALLREDUCE, least - 8, 4, 32, 0), 0);
 	s = p.part[1].s;
-	assert_int_equal(predict(OC_ALLREDUCE, OC_LEVELS_SHARED, 4, 28, 0), 0);
-	are("reduce_scatter ALLREDUCE allgatherv");
-	assert_true(fabs(p.s / sum() - 1) < 1e-9);
+	are_from(OC_ALLREDUCE, least, "reduce ALLREDUCE bcast",
+		 "reduce_scatter ALLREDUCE allgatherv");
 	assert_true(p.part[1].s < s);
-	assert_int_equal(p.part[2].bytes, OC_LEVELS_SHARED / 28);
+	assert_int_equal(p.part[2].bytes, least / 32);
+	are_from(OC_REDUCE, oc_levels_shared(OC_REDUCE, 32, 0), "reduce REDUCE",
+		 "reduce_scatter REDUCE gatherv");
+	are_from(OC_BCAST, oc_levels_shared(OC_BCAST, 32, 0), "BCAST bcast",
+		 "scatterv BCAST allgatherv");
+	are_from(OC_ALLGATHER, oc_levels_shared(OC_ALLGATHER, 32, 0) / 32,
+		 "gather ALLGATHERV bcast", "ALLGATHERV allgather");
+	assert_int_equal(p.part[1].times, 4);
+	are_from(OC_REDUCE_SCATTER, 4 * oc_levels_shared(OC_REDUCE_SCATTER, 32, 0),
+		 "reduce REDUCE_SCATTER scatterv", "reduce_scatter REDUCE_SCATTER");
+	assert_int_equal(p.part[0].times, 4);
+}
+
+TEST(ranks_of_small_nodes_have_a_leader_for_longer)
+{
+	assert_int_equal(predict(OC_ALLREDUCE, oc_levels_shared(OC_ALLREDUCE, 32, 0), 4, 2, 0), 0);
+	are("reduce ALLREDUCE bcast");
 }
 
 TEST(blocks_that_do_not_travel_together_are_a_message_each)

@@ -101,8 +101,8 @@ int oci_port_allgather(struct oci_mpi_comm *comm, const void *send, size_t bytes
 void oci_port_turn(struct oci_mpi_comm *comm, uint32_t *turns);
 /* Where a member is: oc_node() of its process. */
 uint64_t oci_port_node(struct oci_mpi_comm *comm, uint32_t rank);
-/* A communicator of some members, by all: each says who is in its own, in the order of ranks; NULL:
- * all are; 0: it is in none. Errors of it return. Other communicators are being made meanwhile, by
+/* A communicator of some members, by all: each says who is in its own, in its order; NULL: all are;
+ * 0: it is in none. Errors of it return. Other communicators are being made meanwhile, by
  * members in any order. */
 int oci_port_part(struct oci_mpi_comm *comm, const uint32_t *ranks, uint32_t count, MPI_Comm *part);
 void oci_port_free(MPI_Comm *part);

@@ -362,8 +362,11 @@ int oci_port_part(struct oci_mpi_comm *comm, const uint32_t *ranks, uint32_t cou
 {
 	MPI_Errhandler handler = oci_pmpi_hush(comm->comm);
 	int color = !ranks ? 0 : count ? (int)ranks[0] : MPI_UNDEFINED;
-	int error = PMPI(Comm_split)(comm->comm, color, (int)comm->rank, part);
+	int place = ranks ? 0 : (int)comm->rank, error;
 
+	while ((uint32_t)place < count && ranks[place] != comm->rank)
+		place++;
+	error = PMPI(Comm_split)(comm->comm, color, place, part);
 	oci_pmpi_unhush(comm->comm, handler);
 	if (!error && *part != MPI_COMM_NULL)
 		error = PMPI(Comm_set_errhandler)(*part, MPI_ERRORS_RETURN);

@@ -37,6 +37,7 @@ TEST(ranks_that_decide_alike_may_work_in_two_levels)
 	assert_true(levels_with("ONECOPY_LOG", "error") == usual);
 	assert_true(levels_with("ONECOPY_BCAST", "direct-read") == usual);
 	assert_true(levels_with("ONECOPY_LEVELS", "on") != usual);
+	assert_true(levels_with("ONECOPY_LEVELS", "shares") != levels_with("ONECOPY_LEVELS", "on"));
 	assert_true(levels_with("ONECOPY_BCAST", "mpi") != usual);
 	assert_true(levels_with("ONECOPY_LEVELS", "off") == 0);
 }
@@ -64,4 +65,16 @@ TEST(what_gains_nothing_on_several_nodes_is_the_mpis)
 	assert_null(oc_levels_refusal(OC_GATHERV, 0, 0));
 	assert_int_equal(oc_levels_together(OC_SCATTERV), 0);
 	assert_true(oc_levels_together(OC_GATHERV) > 0);
+}
+
+TEST(shares_are_of_fewer_bytes_where_more_ranks_wait_for_a_leader)
+{
+	assert_true(oc_levels_shared(OC_ALLREDUCE, 2, 0) > oc_levels_shared(OC_ALLREDUCE, 4, 0));
+	assert_true(oc_levels_shared(OC_ALLREDUCE, 1000000, 0) ==
+		    oc_levels_shared(OC_REDUCE, 1000, 0));
+	assert_true(oc_levels_shared(OC_ALLREDUCE, 1000000, 0) > 0);
+	assert_true(oc_levels_shared(OC_BCAST, 2, 0) == oc_levels_shared(OC_BCAST, 128, 0));
+	assert_true(oc_levels_shared(OC_ALLGATHER, 8, 0) == SIZE_MAX);
+	assert_true(oc_levels_shared(OC_ALLREDUCE, 64, 1) == SIZE_MAX);
+	assert_true(oc_levels_shared(OC_ALLGATHERV, 64, 0) < SIZE_MAX);
 }

@@ -135,7 +135,7 @@ static const struct row table[] = {
 	/* clang-format on */
 	{ "ONECOPY_LEVELS", "auto",
 	  "collectives of ranks on several nodes by node (auto: where it was quicker)",
-	  "auto, on or off", parse_choice, 0, FIELD(levels), 0 },
+	  "auto, on, shares or off", parse_choice, 0, FIELD(levels), 0 },
 	{ "ONECOPY_ASYNC", "auto",
 	  "who runs outstanding collectives and graphs: who is in a call, a thread besides, or the kernel",
 	  "auto, caller, thread, uring or kmod", parse_choice, 0, FIELD(async), 0 },

@@ -39,7 +39,7 @@ enum oci_async {
 	OCI_ASYNC_KMOD
 };
 
-enum oci_levels { OCI_LEVELS_AUTO, OCI_LEVELS_ON, OCI_LEVELS_OFF };
+enum oci_levels { OCI_LEVELS_AUTO, OCI_LEVELS_ON, OCI_LEVELS_SHARES, OCI_LEVELS_OFF };
 
 struct oci_options {
 	bool enable;		/* ONECOPY */

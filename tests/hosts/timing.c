@@ -197,6 +197,8 @@ static void run_cell(const char *what, int bytes, double cell_ms)
 	}
 	meet();
 	tx += sent();
+	/* Before all have looked nobody may begin what comes next. */
+	meet();
 	to_root(us, calls, 0);
 	to_root(&tx, 1, 1);
 	qsort(us, (size_t)calls, sizeof(us[0]), by_value);

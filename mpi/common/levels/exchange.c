@@ -53,8 +53,7 @@ static void arrays_of_nodes(struct plan *p, const struct blocks *b, size_t size)
 /* ---- Allgather --------------------------------------------------------------------------------
  */
 
-/* This rank's block, also where it lies among the others already. */
-static struct blocks own_block(const struct plan *p, const struct blocks *all)
+struct blocks oci_levels_own(const struct plan *p, const struct blocks *all)
 {
 	const struct oci_mpi_call *c = p->call;
 
@@ -111,7 +110,7 @@ static void *bytes_of_leader(struct plan *p, const struct blocks *all)
 /* This node's blocks to its leader, among the others. */
 static void give_block(struct plan *p, const struct blocks *all)
 {
-	const struct blocks own = own_block(p, all);
+	const struct blocks own = oci_levels_own(p, all);
 	bool there = p->call->sbuf == MPI_IN_PLACE && p->leader && !p->copied;
 	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
@@ -344,11 +343,15 @@ static void to_order(const struct plan *p, const char *sum, char *to, size_t ext
 	}
 }
 
-/* Where each rank's part begins in the vector: displacements of the counts. */
-static void displs_of_parts(struct plan *p)
+/* Each begins behind the one before: displacements of the counts. */
+void oci_levels_cut_parts(struct plan *p)
 {
+	const struct oci_mpi_call *c = p->call;
 	MPI_Aint end = 0;
 
+	p->parts = (struct blocks){ .counts = c->rcounts,
+				    .long_counts = c->long_counts,
+				    .count = c->rcount };
 	if (!p->parts.counts)
 		return;
 	for (uint32_t r = 0; r < p->comm->size; r++) {
@@ -369,10 +372,7 @@ static void reduce_scatter_give(struct plan *p)
 	const struct oci_mpi_call *c = p->call;
 	MPI_Count all = 0;
 
-	p->parts = (struct blocks){ .counts = c->rcounts,
-				    .long_counts = c->long_counts,
-				    .count = c->rcount };
-	displs_of_parts(p);
+	oci_levels_cut_parts(p);
 	for (uint32_t n = 0; n < p->l->nodes; n++)
 		all += sum_of(&p->parts, p, &p->l->node_of[n]);
 	p->count = (size_t)all;

@@ -3,7 +3,7 @@
  * Collectives of a communicator that spans nodes: on each node by the team of its members there,
  * and between nodes by the MPI (docs/adr/0029). A node's leader is its first member. Peers are the
  * leaders or, where all nodes have as many members, those with the same place on their nodes; they
- * have a part of a large Allreduce alone, else parts between nodes are the leaders'.
+ * have parts of a call in shares alone, else parts between nodes are the leaders'.
  *
  *   make.c      the nodes, their communicators and memory: made, agreed on, freed
  *   parts.c     parts of a call: on a node, between leaders; messages; the steps of a call
@@ -11,6 +11,7 @@
  *   message.c   Barrier, Bcast, Reduce, Allreduce, Scan, Exscan
  *   rooted.c    Gather, Gatherv, Scatter, Scatterv
  *   exchange.c  Allgather, Allgatherv, Alltoall, Reduce_scatter, Reduce_scatter_block
+ *   shares.c    those of them of many bytes where no leader has all of it
  *   run.c       which calls go so; blocking ones
  *   start.c     nonblocking and persistent ones
  *
@@ -273,13 +274,19 @@ int oci_levels_close(const struct plan *p);
 /* ---- the collectives --------------------------------------------------------------------------
  */
 
-/* Whether an Allreduce goes in shares. */
-bool oci_levels_is_shared(const struct plan *p);
+/* Of a call that goes in shares; NULL: it does not. */
+const struct step *oci_levels_shares(const struct plan *p);
+/* The memory of each rank that it needs. */
+size_t oci_levels_shares_need(const struct plan *p);
+/* This rank's block of an Allgather, also where it lies among the others already. */
+struct blocks oci_levels_own(const struct plan *p, const struct blocks *all);
+/* The blocks of a Reduce_scatter's vector: p->parts. */
+void oci_levels_cut_parts(struct plan *p);
 /* What a Bcast's ranks may need for a copy. */
 size_t oci_levels_bcast_copy(size_t bytes);
 
 extern const struct step oci_levels_barrier[], oci_levels_bcast[], oci_levels_reduce[],
-	oci_levels_allreduce[], oci_levels_shares[], oci_levels_scan[];
+	oci_levels_allreduce[], oci_levels_scan[];
 extern const struct step oci_levels_rooted[];
 extern const struct step oci_levels_allgather[], oci_levels_alltoall[], oci_levels_reduce_scatter[];
 

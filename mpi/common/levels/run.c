@@ -87,9 +87,6 @@ const char *oci_levels_refusal(const struct plan *p)
 	return oc_levels_refusal(c->collective, bytes, !p->waits);
 }
 
-/* No predefined type is larger: a pair of a long double and an int has 32 bytes with its gap. */
-enum { LARGEST_ELEMENT = 64 };
-
 /* Predefined operations have elements of predefined types, which lie alike everywhere. */
 static size_t vector_bytes(const struct plan *p)
 {
@@ -106,6 +103,10 @@ struct need oci_levels_need(const struct plan *p)
 	const struct oci_mpi_levels *l = p->l;
 	struct need need = { 0 };
 
+	if (oci_levels_shares(p)) {
+		need.of_all = oci_levels_shares_need(p);
+		return need;
+	}
 	switch (p->call->collective) {
 	case OC_GATHER:
 	case OC_SCATTER:
@@ -123,11 +124,6 @@ struct need oci_levels_need(const struct plan *p)
 	case OC_SCAN:
 	case OC_EXSCAN:
 		need.of_all = 2 * vector_bytes(p);
-		break;
-	case OC_ALLREDUCE:
-		/* A share, of one element more than the mean. */
-		if (oci_levels_is_shared(p))
-			need.of_all = vector_bytes(p) / l->most + LARGEST_ELEMENT;
 		break;
 	case OC_ALLGATHER:
 		need.of_leaders = p->bytes * p->comm->size;
@@ -188,8 +184,10 @@ void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci
 	p->lane = lane;
 	p->l = p->comm->levels;
 	p->leader = !p->l->local[p->comm->rank];
-	p->shared = oci_levels_is_shared(p);
-	p->next = p->shared ? oci_levels_shares : two_levels[call->function];
+	p->next = oci_levels_shares(p);
+	p->shared = p->next != NULL;
+	if (!p->shared)
+		p->next = two_levels[call->function];
 	if (oci_is_rooted(call->collective))
 		p->root_node = p->l->place[call->root];
 }

@@ -128,26 +128,28 @@ static long chosen(const struct job_result *result)
 }
 
 /*
- * across SLOTS [turns] [node2] [VARIABLE=VALUE|cells]: ranks on hosts, "2:2" for two on each of
- * two, or by turns. All calls of the program that can go in two levels do, also with VARIABLE=VALUE
- * on node2 alone, and where a tuning file there leaves their parts to the MPI (cells); with that on
- * rank 1 none does, or, where it only keeps it from a team with rank 0
- * (ONECOPY_MECHANISM), those without that rank.
+ * across SLOTS [turns] [node2] [VARIABLE=VALUE|cells|shares]: ranks on hosts, "2:2" for two on each
+ * of two, or by turns. All calls of the program that can go in two levels do, in shares where these
+ * can (shares), also with VARIABLE=VALUE on node2 alone, and where a tuning file there leaves their
+ * parts to the MPI (cells); with that on rank 1 none does, or, where it only keeps it from a team
+ * with rank 0 (ONECOPY_MECHANISM), those without that rank.
  */
 SCENARIO(across)
 {
 	bool turns = words[1] && !strcmp(words[1], "turns");
 	bool host = words[1] && !strcmp(words[1], "node2");
 	const char *how = words[1] ? words[turns || host ? 2 : 1] : NULL;
-	bool cells = how && !strcmp(how, "cells");
+	bool cells = how && !strcmp(how, "cells"), shares = how && !strcmp(how, "shares");
 	struct job job = job_across(words[0], turns, "across");
 	bool refused = how && strstr(how, "MECHANISM") && !host;
-	bool off = how && !refused && !host;
+	bool off = how && !refused && !host && !shares;
 	const char *path = cells ? tuning_of_mpis() : NULL;
 	struct job_result result;
 	long sum = 0;
 
-	job_set(&job, "ONECOPY_LEVELS=on");
+	job_set(&job, shares ? "ONECOPY_LEVELS=shares" : "ONECOPY_LEVELS=on");
+	if (shares)
+		how = NULL;
 	if (how) {
 		job.word[--job.words] = NULL;
 		job_add_shell(&job, job_text("[ %s ] && export %s; exec \"$@\"",
@@ -178,13 +180,16 @@ SCENARIO(across)
 		if (cells && (!chosen(&result) || chosen(&result) > sum / 20))
 			verdict_fail(&result, "the MPI's algorithm was chosen for %ld calls",
 				     chosen(&result));
+		if (shares && verdict_served(&result, "allgatherv", NULL, NULL) < sum / 20)
+			verdict_fail(&result, "nodes had %ld Allgathervs, as of few shares",
+				     verdict_served(&result, "allgatherv", NULL, NULL));
 		if (!sum != off)
 			verdict_fail(&result, "%ld calls went in two levels", sum);
 	}
 	if (cells)
 		unlink(path);
-	verdict_done("across: %s%s%s%s: %ld calls in two levels, every byte right\n", words[0],
-		     turns ? " by turns" : "",
+	verdict_done("across: %s%s%s%s%s: %ld calls in two levels, every byte right\n", words[0],
+		     turns ? " by turns" : "", shares ? " in shares" : "",
 		     !how ? "" :
 		     host ? ", one host with " :
 			    ", one rank with ",
