@@ -227,31 +227,20 @@ static double prefix(struct levels *l, enum oc_collective collective, size_t byt
 	return s + oci_model_reduce_s(l->model, bytes);
 }
 
-static double reduce(struct levels *l, size_t bytes)
+/* To one or to all. */
+static double reduce(struct levels *l, enum oc_collective collective, size_t bytes)
 {
+	bool to_all = collective == OC_ALLREDUCE;
 	double s;
 
 	if (in_shares(l, bytes)) {
 		s = on_node(l, OC_REDUCE_SCATTER, bytes);
-		s += between_in_shares(l, OC_REDUCE, bytes);
-		return s + on_node(l, OC_GATHERV, bytes / l->each);
+		s += between_in_shares(l, collective, bytes);
+		return s + on_node(l, to_all ? OC_ALLGATHERV : OC_GATHERV, bytes / l->each);
 	}
 	s = on_node(l, OC_REDUCE, bytes);
-	return s + between(l, OC_REDUCE, bytes);
-}
-
-static double allreduce(struct levels *l, size_t bytes)
-{
-	double s;
-
-	if (in_shares(l, bytes)) {
-		s = on_node(l, OC_REDUCE_SCATTER, bytes);
-		s += between_in_shares(l, OC_ALLREDUCE, bytes);
-		return s + on_node(l, OC_ALLGATHERV, bytes / l->each);
-	}
-	s = on_node(l, OC_REDUCE, bytes);
-	s += between(l, OC_ALLREDUCE, bytes);
-	return s + on_node(l, OC_BCAST, bytes);
+	s += between(l, collective, bytes);
+	return to_all ? s + on_node(l, OC_BCAST, bytes) : s;
 }
 
 static double all_parts(struct levels *l, size_t bytes, size_t together)
@@ -267,9 +256,8 @@ static double all_parts(struct levels *l, size_t bytes, size_t together)
 	case OC_BCAST:
 		return bcast(l, bytes);
 	case OC_REDUCE:
-		return reduce(l, bytes);
 	case OC_ALLREDUCE:
-		return allreduce(l, bytes);
+		return reduce(l, collective, bytes);
 	case OC_GATHER:
 	case OC_SCATTER:
 	case OC_GATHERV:

@@ -4,7 +4,7 @@
  * part (docs/adr/0029). On a node the algorithm that jobs choose, by the plans of its ranks in
  * virtual time; between the nodes the quickest of the MPI's (flat.h). All nodes have as
  * many ranks, which follow each other, and rank 0 is the root. A part begins when the one before it
- * is over on all nodes; pieces of a Bcast are on the nodes while the next ones are between them.
+ * is over on all nodes.
  */
 #ifndef OC_VIRTUAL_NODES_H
 #define OC_VIRTUAL_NODES_H

@@ -362,11 +362,6 @@ void oci_levels_cut_parts(struct plan *p)
 	p->parts.long_displs = true;
 }
 
-static const void *parts_given(const struct plan *p)
-{
-	return p->call->sbuf == MPI_IN_PLACE ? p->call->rbuf : p->call->sbuf;
-}
-
 static void reduce_scatter_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
@@ -377,12 +372,12 @@ static void reduce_scatter_give(struct plan *p)
 		all += sum_of(&p->parts, p, &p->l->node_of[n]);
 	p->count = (size_t)all;
 	if (p->lane->node)
-		oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = parts_given(p),
+		oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = oci_levels_operand(p),
 					   .rbuf = p->lane->of_leaders.bytes, .scount = all,
 					   .stype = c->stype, .op = c->op, .root = 0));
 	else
-		p->status = oci_levels_copy(p->lane->of_leaders.bytes, parts_given(p), (size_t)all,
-					    c->stype);
+		p->status = oci_levels_copy(p->lane->of_leaders.bytes, oci_levels_operand(p),
+					    (size_t)all, c->stype);
 }
 
 /* p->message: what has come for this node, behind its sum or in its place. */

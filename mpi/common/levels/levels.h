@@ -215,6 +215,12 @@ static inline bool oci_levels_is_root(const struct plan *p)
 	return (uint32_t)p->call->root == p->comm->rank;
 }
 
+/* What this rank adds up. */
+static inline const void *oci_levels_operand(const struct plan *p)
+{
+	return p->call->sbuf == MPI_IN_PLACE ? p->call->rbuf : p->call->sbuf;
+}
+
 /* The root's rank on its own node; elsewhere the leader stands for it. */
 static inline int oci_levels_root_here(const struct plan *p)
 {
@@ -284,6 +290,10 @@ struct blocks oci_levels_own(const struct plan *p, const struct blocks *all);
 void oci_levels_cut_parts(struct plan *p);
 /* What a Bcast's ranks may need for a copy. */
 size_t oci_levels_bcast_copy(size_t bytes);
+/* As ranks may have other types, what is cut is of bytes, in the buffer or in a copy: p->message;
+ * and back. */
+void oci_levels_bcast_bytes(struct plan *p);
+void oci_levels_bcast_close(struct plan *p);
 
 extern const struct step oci_levels_barrier[], oci_levels_bcast[], oci_levels_reduce[],
 	oci_levels_allreduce[], oci_levels_scan[];

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What has one message or one vector: Barrier, Bcast, Reduce, Allreduce, Scan and Exscan. A large
- * Bcast goes in pieces, so that both levels work at once.
+ * What has one message or one vector, by leaders: Barrier, Bcast, Reduce, Allreduce, Scan and
+ * Exscan. A large Bcast goes in pieces, so that both levels work at once.
  */
 #include "common/levels/levels.h"
 
 /*
  * Each piece of a Bcast is a message of its own between the leaders, so pieces are large. With 128
  * KiB, from 256 KiB on, one of 256 KiB or 1 MiB took 1.3 times MPICH's own time
- * (docs/results/nodes.csv, two hosts on 2 CPUs; now nodes-bcast.csv), and on 64 nodes of 128 ranks
- * one of 1 MiB gains 1.5 instead of 2.2 by the model (`onecopy model`).
+ * (docs/results/nodes.csv, two hosts on 2 CPUs; now nodes-bcast.csv).
  */
 
 static void barrier_on_node(struct plan *p)
@@ -48,26 +47,32 @@ size_t oci_levels_bcast_copy(size_t bytes)
 	return bytes < OC_LEVELS_IN_PIECES ? 0 : bytes;
 }
 
-/* Ranks may have other types, so pieces are of bytes, which lie in the buffer or in a copy. */
-static void bcast_open(struct plan *p)
+void oci_levels_bcast_bytes(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 	struct oci_port_type shape;
+
+	oci_port_type_get(c->type, &shape);
+	p->copied = !shape.dense;
+	p->message = p->copied ? p->lane->of_all.bytes :
+				 (void *)((uintptr_t)c->buffer + (uintptr_t)shape.true_lb);
+	if (p->copied && oci_levels_is_root(p))
+		p->status = oci_port_pack(p->message, c->buffer, (size_t)c->count, c->type);
+}
+
+static void bcast_open(struct plan *p)
+{
+	const struct oci_mpi_call *c = p->call;
 
 	p->message = c->buffer;
 	p->type = c->type;
 	p->count = p->length = (size_t)c->count;
 	if (p->bytes < OC_LEVELS_IN_PIECES)
 		return;
-	oci_port_type_get(c->type, &shape);
-	p->copied = !shape.dense;
-	p->message = p->copied ? p->lane->of_all.bytes :
-				 (void *)((uintptr_t)c->buffer + (uintptr_t)shape.true_lb);
+	oci_levels_bcast_bytes(p);
 	p->type = MPI_BYTE;
 	p->count = p->bytes;
 	p->piece = p->length = OC_LEVELS_PIECE;
-	if (p->copied && oci_levels_is_root(p))
-		p->status = oci_port_pack(p->message, c->buffer, (size_t)c->count, c->type);
 }
 
 static void *elements_from(const struct plan *p, size_t first)
@@ -116,7 +121,7 @@ static void bcast_get(struct plan *p)
 	get(p, p->first, p->length);
 }
 
-static void bcast_close(struct plan *p)
+void oci_levels_bcast_close(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 
@@ -127,7 +132,7 @@ static void bcast_close(struct plan *p)
 const struct step oci_levels_bcast[] = {
 	{ .run = bcast_open },	  { .run = bcast_give, .beside = true },
 	{ .run = bcast_between }, { .run = bcast_get_before, .beside = true },
-	{ .run = bcast_get },	  { .run = bcast_close },
+	{ .run = bcast_get },	  { .run = oci_levels_bcast_close },
 	{ .run = NULL },
 };
 
@@ -140,10 +145,10 @@ const struct step oci_levels_bcast[] = {
 static void give_operands(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	const void *own = c->sbuf == MPI_IN_PLACE ? c->rbuf : c->sbuf;
 	bool in_place = c->sbuf == MPI_IN_PLACE && p->leader && p->message == c->rbuf;
 
-	oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = in_place ? MPI_IN_PLACE : own,
+	oci_levels_on_node(p, PART(REDUCE, reduce,
+				   .sbuf = in_place ? MPI_IN_PLACE : oci_levels_operand(p),
 				   .rbuf = p->message, .scount = c->scount, .stype = c->stype,
 				   .op = c->op, .root = 0));
 }
@@ -231,11 +236,6 @@ const struct step oci_levels_allreduce[] = {
  * the order of their ranks. p->message: the sum of this node, behind that of the nodes before.
  */
 
-static const void *operand(const struct plan *p)
-{
-	return p->call->sbuf == MPI_IN_PLACE ? p->call->rbuf : p->call->sbuf;
-}
-
 static void *sum_before(const struct plan *p)
 {
 	return p->lane->of_all.bytes;
@@ -246,15 +246,17 @@ static void scan_give(struct plan *p)
 	const struct oci_mpi_call *c = p->call;
 
 	p->message = oci_levels_at(sum_before(p), c->scount, c->stype);
-	oci_levels_on_node(p, PART(REDUCE, reduce, .sbuf = operand(p), .rbuf = p->message,
-				   .scount = c->scount, .stype = c->stype, .op = c->op, .root = 0));
+	oci_levels_on_node(p,
+			   PART(REDUCE, reduce, .sbuf = oci_levels_operand(p), .rbuf = p->message,
+				.scount = c->scount, .stype = c->stype, .op = c->op, .root = 0));
 }
 
 static void scan_between(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 
-	oci_levels_between(p, PART(EXSCAN, exscan, .sbuf = p->lane->node ? p->message : operand(p),
+	oci_levels_between(p, PART(EXSCAN, exscan,
+				   .sbuf = p->lane->node ? p->message : oci_levels_operand(p),
 				   .rbuf = sum_before(p), .scount = c->scount, .stype = c->stype,
 				   .op = c->op));
 }

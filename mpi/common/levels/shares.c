@@ -8,12 +8,6 @@
  */
 #include "common/levels/levels.h"
 
-/* As the MPI's own functions have it. */
-static const void *operand(const struct plan *p)
-{
-	return p->call->sbuf == MPI_IN_PLACE ? p->call->rbuf : p->call->sbuf;
-}
-
 static bool on_root_node(const struct plan *p)
 {
 	return p->l->mine == p->root_node;
@@ -66,16 +60,9 @@ enum { LINE = 64 };
 
 static void bcast_give(struct plan *p)
 {
-	const struct oci_mpi_call *c = p->call;
 	bool root = oci_levels_is_root(p);
-	struct oci_port_type shape;
 
-	oci_port_type_get(c->type, &shape);
-	p->copied = !shape.dense;
-	p->message = p->copied ? p->lane->of_all.bytes :
-				 (void *)((uintptr_t)c->buffer + (uintptr_t)shape.true_lb);
-	if (p->copied && root)
-		p->status = oci_port_pack(p->message, c->buffer, (size_t)c->count, c->type);
+	oci_levels_bcast_bytes(p);
 	cut_shares(p, p->bytes, LINE);
 	if (on_root_node(p))
 		oci_levels_on_node(
@@ -108,31 +95,26 @@ static void bcast_get(struct plan *p)
 					   .rtype = MPI_BYTE));
 }
 
-static void bcast_close(struct plan *p)
-{
-	const struct oci_mpi_call *c = p->call;
-
-	if (p->copied && !oci_levels_is_root(p) && p->status == MPI_SUCCESS)
-		p->status = oci_port_unpack(c->buffer, p->message, (size_t)c->count, c->type);
-}
-
 static const struct step bcast[] = {
-	{ .run = bcast_give },	{ .run = bcast_between }, { .run = bcast_get },
-	{ .run = bcast_close }, { .run = NULL },
+	{ .run = bcast_give }, { .run = bcast_between },
+	{ .run = bcast_get },  { .run = oci_levels_bcast_close },
+	{ .run = NULL },
 };
 
-/* ---- Reduce -----------------------------------------------------------------------------------
+/* ---- Reduce, Allreduce ------------------------------------------------------------------------
  *
- * p->message: this rank's share.
+ * p->message: this rank's share; of an Allreduce in its place in the result, where that is not the
+ * operand, too.
  */
 
 static void reduce_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
+	bool beside = c->collective == OC_REDUCE || c->sbuf == MPI_IN_PLACE;
 
 	cut_shares(p, (size_t)c->scount, 1);
-	p->message = p->lane->of_all.bytes;
-	oci_levels_on_node(p, PART(REDUCE_SCATTER, reduce_scatter, .sbuf = operand(p),
+	p->message = beside ? p->lane->of_all.bytes : own_place(p, c->rbuf, c->stype);
+	oci_levels_on_node(p, PART(REDUCE_SCATTER, reduce_scatter, .sbuf = oci_levels_operand(p),
 				   .rbuf = p->message, .rcounts = p->lane->counts,
 				   .stype = c->stype, .op = c->op));
 }
@@ -167,24 +149,6 @@ static const struct step reduce[] = {
 	{ .run = NULL },
 };
 
-/* ---- Allreduce --------------------------------------------------------------------------------
- *
- * p->message: this rank's share, in its place in the result; where that is the operand, too, beside
- * it.
- */
-
-static void allreduce_give(struct plan *p)
-{
-	const struct oci_mpi_call *c = p->call;
-
-	cut_shares(p, (size_t)c->scount, 1);
-	p->message = c->sbuf == MPI_IN_PLACE ? p->lane->of_all.bytes :
-					       own_place(p, c->rbuf, c->stype);
-	oci_levels_on_node(p, PART(REDUCE_SCATTER, reduce_scatter, .sbuf = operand(p),
-				   .rbuf = p->message, .rcounts = p->lane->counts,
-				   .stype = c->stype, .op = c->op));
-}
-
 static void allreduce_between(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
@@ -206,7 +170,7 @@ static void allreduce_get(struct plan *p)
 }
 
 static const struct step allreduce[] = {
-	{ .run = allreduce_give },
+	{ .run = reduce_give },
 	{ .run = allreduce_between },
 	{ .run = allreduce_get },
 	{ .run = NULL },
@@ -351,7 +315,8 @@ static void reduce_scatter_give(struct plan *p)
 	if (arrays_of_ranks(p, &p->parts))
 		oci_levels_on_node(
 			p, PART(REDUCE_SCATTER, reduce_scatter,
-				.sbuf = oci_levels_at(operand(p), p->lane->displs[0], c->stype),
+				.sbuf = oci_levels_at(oci_levels_operand(p), p->lane->displs[0],
+						      c->stype),
 				.rbuf = oci_levels_at(p->message, (MPI_Count)p->length, c->stype),
 				.rcounts = p->lane->counts, .stype = c->stype, .op = c->op));
 	next_node(p, own_of_node(p, &p->parts));
@@ -409,12 +374,12 @@ const struct step *oci_levels_shares(const struct plan *p)
 	return bytes >= oc_levels_shared(p->call->collective, p->l->most, !p->waits) ? steps : NULL;
 }
 
+/* No predefined type is larger: a pair of a long double and an int has 32 bytes with its gap. */
+enum { LARGEST_ELEMENT = 64 };
+
 size_t oci_levels_shares_need(const struct plan *p)
 {
 	struct blocks all = oci_levels_received(p->call);
-	enum {
-		LARGEST_ELEMENT = 64
-	}; /* a pair of a long double and an int has 32 bytes with its gap */
 	struct oci_port_type shape;
 
 	switch (p->call->collective) {
