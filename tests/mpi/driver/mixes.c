@@ -395,7 +395,7 @@ SCENARIO(switched_off)
 {
 	struct job job = one_of_three("threads", words[0]);
 
-	job_add(&job, "10");
+	job_add(&job, "4");
 	expect_none_served(&job, words[0], NULL);
 	verdict_done("switched_off: %s for one rank of three: nothing served\n", words[0]);
 }
