@@ -79,9 +79,11 @@ SCENARIO(lacking)
 	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
 
-	job_add_shell(&job,
-		      job_text("[ $PMI_RANK = %d ] && unset LD_PRELOAD; exec timeout 6 \"$@\"",
-			       ranks - 1));
+	/* It would turn until the others end. */
+	job_add_shell(&job, job_text("[ $PMI_RANK != %d ] && exec timeout 6 \"$@\"; "
+				     "unset LD_PRELOAD; \"$@\" & "
+				     "sleep 1; kill -STOP $!; sleep 5; kill -KILL $!; exit 1",
+				     ranks - 1));
 	job_add(&job, "sh");
 	job_add_program(&job, "bytes");
 	job_run(&job, &result);
