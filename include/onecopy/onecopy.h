@@ -354,10 +354,11 @@ OC_API int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct 
 OC_API int oc_progress(void);
 /*
  * For a loop that looks for several things, one of them oc_progress(): behind a turn in which none
- * had come. Gives the CPU away; for some 100 us where ranks outnumber CPUs and for 0.8 ms no turn
- * took more than 2 us, so moved anything. Any thread.
+ * had come. Gives the CPU away, unless this process is `needed`: others may ask something of the
+ * loop at any moment. Where ranks outnumber CPUs and for 0.8 ms no turn was so long that it can
+ * have moved anything, for some 100 us, needed or not. Any thread.
  */
-OC_API void oc_idle(void);
+OC_API void oc_idle(int needed);
 /*
  * Whether threads of this process may be inside onecopy at the same time; before the first team is
  * created. Without this call they may. 0: never, so nothing is locked (what MPI calls
@@ -370,10 +371,11 @@ OC_API void oc_set_threads(int many);
  * inside onecopy. Must not call a collective.
  *
  * It returns 0, or not 0 while others may need this process at any moment for something that is
- * done in there alone, such as remote atomics. Then a wait calls it again at once, neither sleeps
- * nor yields, and leaves it to the function to give up the CPU. Else, where ranks outnumber CPUs,
- * waits sleep between its calls, but not for a while after one that took longer than 2 us, which
- * has moved a message: so it must not yield then.
+ * done in there alone, such as remote atomics. Then a wait does not yield and leaves it to the
+ * function to give up the CPU. Where ranks outnumber CPUs, waits sleep between its calls, for an
+ * eighth of the time at most since one that took longer than 2 us, which has moved a message: so it
+ * must not yield when it returns 0. When it does not, for a hundredth of the time since three calls
+ * within 40 us took longer than 0.4 us each.
  */
 OC_API void oc_set_progress(int (*progress)(void));
 

@@ -271,10 +271,10 @@ int oci_pmpi_drive_from_engine(void)
  */
 void oci_pmpi_pause(uint32_t *turns)
 {
-	if (++*turns < 64 || __atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED))
+	if (++*turns < 64)
 		__builtin_ia32_pause();
 	else
-		oc_idle();
+		oc_idle(__atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) != 0);
 }
 
 int oci_port_test(MPI_Request *request, bool *over)

@@ -203,8 +203,9 @@ int oci_engine_drive(void)
 	return __atomic_load_n(&oci_engine.pending, __ATOMIC_RELAXED) != 0;
 }
 
-void oc_idle(void)
+void oc_idle(int needed)
 {
+	oci_wait_need(needed);
 	oci_wait_polled();
 }
 
