@@ -43,10 +43,9 @@
 /* A sleep is at most this part of the time since we were last asked for something: however slowly
  * they ask, we delay the askers by no more than that. */
 #define OCI_QUIET_PER_SLEEP 8
-/* Of those who ask for little, at once as long as this allows: 250 atomics at 1.4 us each took the
- * median 1.02 to 1.07 times as long as beside 3 ranks that wait in MPICH, with an eighth 1.4
- * (there).
- */
+/* Of those who ask for little, at once as long as this allows: of ranks of MPICH, 3 on 2 CPUs, 250
+ * atomics at 1.4 us each took 1.02 to 1.07 times as long as where the others wait in MPICH, with an
+ * eighth 1.4 times (there). */
 #define OCI_QUIET_PER_SLEEP_NEEDED 100
 /* By this part of it a sleep is longer than the one before, so no longer than the first one and
  * this part of the time that the wait has lasted: who asks for a first time is delayed by no more.
@@ -266,29 +265,25 @@ void oci_wait_need(bool is)
 
 /*
  * Who polls for several things sleeps for the first time's length alone: nobody wakes it, and its
- * operations go on in its turns only. With it, 16 messages
- * of 1 MiB to one of 3 ranks of MPICH that wait in nonblocking calls took 0.53 [0.44, 0.76] of the
- * MPI's own time, with yields alone 1.00 [0.62, 1.70] (means over 17 kinds of call, 9 rounds, EPYC
- * guest of 2 CPUs, 2026-11-26, oc_mpich_asked).
+ * operations go on in its turns only. With it, 16 messages of 1 MiB to one of 3 ranks of MPICH that
+ * wait in nonblocking calls took 0.53 [0.44, 0.76] of the MPI's own time, with yields alone 1.00
+ * [0.62, 1.70] (means over 17 kinds of call, 9 rounds, EPYC guest of 2 CPUs, 2026-11-26,
+ * oc_mpich_asked).
  */
 void oci_wait_polled(void)
 {
 	static _Thread_local uint64_t left_ns;
 	bool stays = __atomic_load_n(&needed, __ATOMIC_RELAXED);
-	uint64_t now, us;
+	uint64_t now;
 
 	if (__atomic_load_n(&crowded, __ATOMIC_RELAXED)) {
 		now = oci_clock_ns();
 		/* The caller's turn was such a look, or is its first. */
 		note_look(now - left_ns, now, stays);
-		us = most_sleep_us(now, stays);
-		if (us >= OCI_SLEEP_FIRST_US) {
-			if (!stays)
-				us = OCI_SLEEP_FIRST_US;
-			oci_os_sleep_us(us < OCI_SLEEP_LAST_US ? (uint32_t)us : OCI_SLEEP_LAST_US);
-		} else if (!stays) {
+		if (most_sleep_us(now, stays) >= OCI_SLEEP_FIRST_US)
+			oci_os_sleep_us(OCI_SLEEP_FIRST_US);
+		else if (!stays)
 			oci_os_yield();
-		}
 		left_ns = oci_clock_ns();
 	} else if (stays) {
 		oci_cpu_relax();
