@@ -137,7 +137,9 @@ static struct oci_invitee *near_of(pid_t pid)
 	if (!near)
 		return NULL;
 	near->pid = pid;
-	memset(near->word, OCI_LEARNED_SLOTS, sizeof(near->word));
+	for (unsigned int length = 0; length < OCI_LEARNED_LENGTHS; length++)
+		near->word[length] = length >= OCI_LEARNED_EMPTIES ? OCI_LEARNED_SLOTS :
+								     OCI_LEARNED_AT_ONCE;
 	near->next = *list;
 	*list = near;
 	return near;
@@ -160,7 +162,8 @@ static void let_go(struct oci_invitee *near)
 	near->gone = false;
 }
 
-/* With the lock held. The first reads are shared: programs of a few messages gain by it. */
+/* With the lock held. Of messages that caches do not hold the first reads are shared: programs of a
+ * few gain by it. Others may lose more by slots than they gain, by the machine. */
 static struct oci_invitee_way way_of(struct oci_invitee *near, size_t bytes)
 {
 	unsigned int length = oci_learned_length(bytes);
