@@ -354,9 +354,10 @@ OC_API int oc_iprobe(struct oc_team *team, uint32_t source, int32_t tag, struct 
 OC_API int oc_progress(void);
 /*
  * For a loop that looks for several things, one of them oc_progress(): behind a turn in which none
- * had come. Gives the CPU away, unless this process is `needed`: others may ask something of the
- * loop at any moment. Where ranks outnumber CPUs and for 0.8 ms no turn was so long that it can
- * have moved anything, for some 100 us, needed or not. Any thread.
+ * had come. Gives the CPU away; for some 100 us where ranks outnumber CPUs and for 0.8 ms no turn
+ * took more than 2 us, so moved anything. Where others may ask something of the loop at any moment
+ * (`needed`), not so: only where ranks outnumber CPUs and none has asked for 25 ms, for some 250
+ * us. Any thread.
  */
 OC_API void oc_idle(int needed);
 /*
@@ -374,8 +375,8 @@ OC_API void oc_set_threads(int many);
  * done in there alone, such as remote atomics. Then a wait does not yield and leaves it to the
  * function to give up the CPU. Where ranks outnumber CPUs, waits sleep between its calls, for an
  * eighth of the time at most since one that took longer than 2 us, which has moved a message: so it
- * must not yield when it returns 0. When it does not, for a hundredth of the time since three calls
- * within 40 us took longer than 0.4 us each.
+ * must not yield when it returns 0. Where it returns something else they sleep when for 25 ms no
+ * three calls within 40 us took longer than 0.4 us each.
  */
 OC_API void oc_set_progress(int (*progress)(void));
 

@@ -23,6 +23,17 @@ choose_kernel() {
 	image=${KMOD_IMAGES:-$out}/image-$version
 	kernel=$image/boot/vmlinux-$version
 	[ -e "$kernel" ] && return
+	[ -e "${kernel/vmlinux/vmlinuz}" ] || fetch_image
+	# One that is packed in another way is left to the guest.
+	if unpack_kernel "${kernel/vmlinux/vmlinuz}" >"$kernel.part"; then
+		mv "$kernel.part" "$kernel"
+	else
+		rm -f "$kernel.part"
+		kernel=${kernel/vmlinux/vmlinuz}
+	fi
+}
+
+fetch_image() {
 	echo "kmod-check: fetching linux-image-$version (70 MB)"
 	if ! (cd "${image%/*}" && apt-get -qq download "linux-image-$version") 2>"$out/download.log"; then
 		tail -n 5 "$out/download.log" >&2
@@ -30,9 +41,10 @@ choose_kernel() {
 			"above): is the network reachable, and 'apt-get update' recent?" >&2
 		exit 1
 	fi
-	dpkg -x "${image%/*}"/linux-image-"$version"_*.deb "$image"
+	rm -rf "$image" "$image.part"
+	dpkg -x "${image%/*}"/linux-image-"$version"_*.deb "$image.part"
+	mv "$image.part" "$image"
 	rm -f "${image%/*}"/linux-image-"$version"_*.deb
-	unpack_kernel "${kernel/vmlinux/vmlinuz}" >"$kernel.part" && mv "$kernel.part" "$kernel"
 }
 
 # unpack_kernel VMLINUZ: the kernel that it begins, which QEMU starts itself, by PVH: a guest takes 3 s

@@ -205,8 +205,7 @@ int oci_engine_drive(void)
 
 void oc_idle(int needed)
 {
-	oci_wait_need(needed);
-	oci_wait_polled();
+	oci_wait_polled(needed);
 }
 
 int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request **request)
@@ -288,7 +287,7 @@ int oc_wait(struct oc_request *r)
 	while ((result = oc_test(r)) == 0) {
 		if (team->oversubscribed || ++turns % 64 == 0) {
 			oci_wait_drive();
-			oci_wait_polled();
+			oci_wait_polled(false);
 		} else {
 			oci_cpu_relax();
 		}

@@ -14,9 +14,9 @@
 /* Blocked turns between two looks for peers' requests, when no pair copies by shm. */
 #define OCI_TURNS_PER_SERVE 64
 
-/* Fetched of the next slot: as much as two ranks move through one. With 4 KiB 8 KiB took 1.3 times
- * as long (docs/results/pair-8k-2.csv); with 16 Scan of 16 KiB would take 0.85 and Reduce_scatter
- * 1.05 times the time (Xeon of model 167, 2026-11-28, one-off). */
+/* Fetched of the next slot: what two ranks that share no cache move through one of most collectives
+ * (coll/rows.c); the rest of a larger piece is fetched while its front is copied. With 4 KiB 8 KiB
+ * took up to 1.3 times as long (docs/results/pair-8k-2.csv). */
 #define OCI_FETCH_BYTES 8192
 
 static uint64_t signature_of(const struct oci_record *r)

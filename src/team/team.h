@@ -245,15 +245,12 @@ struct oci_awaited {
 bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oci_awaited *awaited);
 /* A team of more ranks than CPUs is made. */
 void oci_wait_crowd(void);
-/* Whether others may ask this process for something at any moment: then who waits does not yield.
- */
-void oci_wait_need(bool is);
 /*
  * One unsuccessful turn of a loop that polls for several things and drives all of them in each
- * turn: gives the CPU away, unless others may ask; where there are more ranks than CPUs, and
- * nothing has moved for a while, for longer than a yield.
+ * turn: gives the CPU away, unless it `stays`, as others may ask something of it at any moment;
+ * where there are more ranks than CPUs, and nothing has moved for a while, for longer than a yield.
  */
-void oci_wait_polled(void);
+void oci_wait_polled(bool stays);
 /* Is it such a time? For polled operations, which do not wait here. */
 bool oci_wait_is_long(struct oci_wait *wait);
 /*

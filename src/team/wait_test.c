@@ -6,6 +6,8 @@
 
 /* As the first sleep, of each rank, and the growth of the later ones in wait.c. */
 enum { FIRST_US = 50, LAST_US = 1000, GROWTH = 16, LONG_US = 500 };
+/* Likewise of a rank that may be asked at any moment. */
+enum { NEEDED_US = 200, NEEDED_QUIET_NS = 25000000 };
 
 static uint64_t flag;
 static uint32_t sleepers, looks, looks_that_work;
@@ -96,18 +98,37 @@ TEST(a_rank_that_was_asked_stays_awake)
 	}
 }
 
-TEST(a_rank_that_may_be_asked_at_any_moment_looks_in_each_turn_and_never_sleeps)
+TEST(a_rank_that_may_be_asked_at_any_moment_looks_in_each_turn_and_stays_awake_while_others_ask)
 {
 	struct oci_wait wait = { 0 };
 
-	begin(1, 0);
+	begin(1, 3);
+	while (looks_that_work)
+		turn(&wait);
 	looks = 0;
-	for (uint32_t i = 1; i <= 1000; i++) {
+	for (uint32_t i = 1; !wait.sleep_us; i++) {
 		turn(&wait);
 		assert_int_equal(looks, i);
+		if (oci_clock_ns() - asked_ns < NEEDED_QUIET_NS)
+			assert_int_equal(wait.sleep_us, 0);
 	}
-	assert_int_equal(wait.sleep_us, 0);
+	assert_in_range(wait.sleep_us, NEEDED_US, NEEDED_US + NEEDED_US / GROWTH);
 	begin(0, 0);
-	while (!wait.sleep_us)
+}
+
+/* As interrupts make them. */
+TEST(single_long_looks_do_not_keep_it_awake)
+{
+	struct oci_wait wait = { 0 };
+	uint64_t last = 0;
+
+	begin(1, 0);
+	while (!wait.sleep_us) {
+		if (oci_clock_ns() - last > 1000000) {
+			looks_that_work = 1;
+			last = oci_clock_ns();
+		}
 		turn(&wait);
+	}
+	begin(0, 0);
 }

@@ -81,8 +81,9 @@ SCENARIO(lacking)
 
 	/* It would turn until the others end. */
 	job_add_shell(&job, job_text("[ $PMI_RANK != %d ] && exec timeout 6 \"$@\"; "
-				     "unset LD_PRELOAD; \"$@\" & "
-				     "sleep 1; kill -STOP $!; sleep 5; kill -KILL $!; exit 1",
+				     "unset LD_PRELOAD; \"$@\" & p=$!; "
+				     "trap 'kill -KILL $p' EXIT; trap 'exit 1' HUP INT TERM; "
+				     "sleep 1; kill -STOP $p; sleep 5 & wait $!; exit 1",
 				     ranks - 1));
 	job_add(&job, "sh");
 	job_add_program(&job, "bytes");
