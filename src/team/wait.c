@@ -42,10 +42,9 @@
 #define OCI_ANSWERS_NS 40000
 /*
  * There we sleep when nobody has asked so for longer than the scheduler takes for a few turns, and
- * not for long, as some ask more slowly. Ranks of MPICH, 3 on 2 CPUs (there): of 250 atomics behind
- * each other one took the median 1.06 to 1.19 times as long as where the others wait in MPICH, and
- * all together a third of the time; one each 100 us 40 to 110 us instead of 50 to 230, by sleeps of
- * 1 ms 360 to 580.
+ * not for long, as some ask more slowly. By oc_mpich_asked, 3 ranks on 2 CPUs (there), what others
+ * ask takes a fifth to a half of the time in all; an atomic operation each 100 us takes 20 to 120
+ * us in the mean, by who shares a CPU, and where the others wait in MPICH 3 to 520.
  */
 #define OCI_NEEDED_QUIET_NS 25000000
 #define OCI_SLEEP_NEEDED_US 200
