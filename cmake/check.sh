@@ -188,6 +188,7 @@ fi
 	! wanted tsan || build_beside tsan --target thread_tests
 	! wanted asan || build_beside asan
 } &
+! wanted clang || build_beside clang &
 if $released; then
 	# Of tests of one thread that say the same in every build, that with sanitizers has more to say.
 	left_out="^time$"
@@ -209,7 +210,6 @@ if wanted tsan && one "build with thread sanitizer" show "$scratch/built-tsan"; 
 			"an empty program does not run with it: $(tail -n 1 "$log")"
 	fi
 fi
-! wanted clang || build_beside clang &
 if wanted asan &&
 	one "build with address and undefined-behaviour sanitizers" show "$scratch/built-asan"; then
 	# Those of ranks count as two, and mostly wait.

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,4 +107,12 @@ void oci_os_sleep_us(uint32_t us)
 void oci_os_yield(void)
 {
 	sched_yield();
+}
+
+long oci_os_preemptions(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nivcsw;
 }

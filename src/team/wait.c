@@ -41,6 +41,13 @@
 #define OCI_ANSWER_NS 400
 #define OCI_ANSWERS_NS 40000
 /*
+ * A look as long as this may be one in which the thread lost its CPU, as it does all the time where
+ * ranks that spin share CPUs with those that sleep and wake; that is no answer. Taken for one, it
+ * kept ranks of MPICH from their sleep, 4 on 2 CPUs (there): two that ask each other for 250
+ * atomics took 1.9 s in 3 of 6 runs, since then 0.3 to 24 ms (7 runs).
+ */
+#define OCI_LOST_NS 5000
+/*
  * There we sleep when nobody has asked so for longer than the scheduler takes for a few turns, and
  * not for long, as some ask more slowly. By oc_mpich_asked, 3 ranks on 2 CPUs (there), what others
  * ask takes a fifth to a half of the time in all; an atomic operation each 100 us takes 20 to 120
@@ -65,6 +72,7 @@ static bool crowded;	  /* there is a team of more ranks than CPUs */
 static bool needed;	  /* what the hook said last: others may ask us at any moment */
 static uint64_t asked_ns; /* when others last asked us for something beside what we wait for */
 static _Thread_local uint64_t answered[2]; /* the last two looks that may have been answers */
+static _Thread_local long preemptions;	   /* until the last look that was long */
 
 bool oci_wait_drive(void)
 {
@@ -193,13 +201,24 @@ bool oci_wait_is_long(struct oci_wait *wait)
 	return due;
 }
 
+/* Did the thread lose its CPU in a look of so long? The kernel is asked where it matters alone. */
+static bool lost_the_cpu(uint64_t took_ns)
+{
+	long before = preemptions;
+
+	if (took_ns < OCI_LOST_NS)
+		return false;
+	preemptions = oci_os_preemptions();
+	return preemptions != before;
+}
+
 /* A look from `begin` to `now`: did it do something for others, who may ask for more? */
 static void note_look(uint64_t begin, uint64_t now, bool stays)
 {
 	bool asked = now - begin > OCI_LONG_LOOK_NS;
 
 	if (stays) {
-		bool answer = now - begin > OCI_ANSWER_NS;
+		bool answer = now - begin > OCI_ANSWER_NS && !lost_the_cpu(now - begin);
 
 		asked = answer && (int64_t)(begin - answered[1]) < OCI_ANSWERS_NS;
 		if (answer) {

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a rank of an oversubscribed team waits: who asks it for other things is not held up. */
 #include "base/clock.h"
+#include "os/os.h"
 #include "support/test.h"
 #include "team/team.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* As the first sleep, of each rank, and the growth of the later ones in wait.c. */
 enum { FIRST_US = 50, LAST_US = 1000, GROWTH = 16, LONG_US = 500 };
@@ -12,15 +18,20 @@ enum { NEEDED_US = 200, NEEDED_QUIET_NS = 25000000 };
 static uint64_t flag;
 static uint32_t sleepers, looks, looks_that_work;
 static int may_ask;
+static bool works_by_another; /* who has the CPU meanwhile */
 static uint64_t asked_ns;
 
 static int look(void)
 {
 	uint64_t begin = oci_clock_ns();
+	long preemptions = oci_os_preemptions();
 
 	looks++;
 	if (looks_that_work) {
 		looks_that_work--;
+		if (works_by_another)
+			while (oci_os_preemptions() == preemptions)
+				oci_os_yield();
 		while (oci_clock_ns() - begin < 20000)
 			;
 		asked_ns = oci_clock_ns();
@@ -101,10 +112,16 @@ TEST(a_rank_that_was_asked_stays_awake)
 TEST(a_rank_that_may_be_asked_at_any_moment_looks_in_each_turn_and_stays_awake_while_others_ask)
 {
 	struct oci_wait wait = { 0 };
+	long preemptions;
 
-	begin(1, 3);
-	while (looks_that_work)
-		turn(&wait);
+	/* Three, behind one that may be taken for one in which another thread had the CPU, as it
+	 * may have had before; again where one has now. */
+	do {
+		preemptions = oci_os_preemptions();
+		begin(1, 4);
+		while (looks_that_work)
+			turn(&wait);
+	} while (oci_os_preemptions() != preemptions);
 	looks = 0;
 	for (uint32_t i = 1; !wait.sleep_us; i++) {
 		turn(&wait);
@@ -113,6 +130,42 @@ TEST(a_rank_that_may_be_asked_at_any_moment_looks_in_each_turn_and_stays_awake_w
 			assert_int_equal(wait.sleep_us, 0);
 	}
 	assert_in_range(wait.sleep_us, NEEDED_US, NEEDED_US + NEEDED_US / GROWTH);
+	begin(0, 0);
+}
+
+/* Where another thread takes its CPU in three looks behind each other, it sleeps as soon as it may:
+ * before those that ask would let it. */
+TEST(looks_in_which_it_lost_its_cpu_do_not_keep_it_awake)
+{
+	struct oci_wait wait = { 0 };
+	cpu_set_t before, one;
+	uint64_t slept_ns;
+	pid_t other;
+	int cpu = sched_getcpu();
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	other = fork();
+	if (!other)
+		for (;;)
+			;
+	begin(1, 0);
+	while (!wait.sleep_us) /* nobody has asked for long */
+		turn(&wait);
+	wait.sleep_us = 0;
+	works_by_another = true;
+	for (looks_that_work = 3; looks_that_work;)
+		turn(&wait);
+	works_by_another = false;
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	while (!wait.sleep_us)
+		turn(&wait);
+	slept_ns = oci_clock_ns();
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_true(slept_ns - asked_ns < NEEDED_QUIET_NS);
 	begin(0, 0);
 }
 
