@@ -222,7 +222,11 @@ static void take_sizes(char **words)
 			fprintf(stderr, "timing: no more than %d sizes\n", MOST_SIZES);
 			MPI_Abort(MPI_COMM_WORLD, 2);
 		}
-		sizes[count++] = atoi(*words);
+		sizes[count] = atoi(*words);
+		if (sizes[count++] < 1) {
+			fprintf(stderr, "timing: a size is 1 byte or more, not '%s'\n", *words);
+			MPI_Abort(MPI_COMM_WORLD, 2);
+		}
 	}
 	if (!count)
 		return;
