@@ -204,21 +204,21 @@ if $released; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
-if wanted asan &&
-	one "build with address and undefined-behaviour sanitizers" show "$scratch/built-asan"; then
-	# Those of ranks count as two, and mostly wait.
-	run_tests asan -L unit -j $((2 * jobs))
-	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
-	run_tests asan -L mpi -j 1
-fi
-# The short part of `make kmod-check`, beside the tests of threads, as both mostly wait: but one guest
-# after the other, as the CPUs of two wait for each other's locks (CPU time 123 s instead of 148).
+# The short part of `make kmod-check`, beside tests that mostly wait, too; one guest after the other, as
+# the CPUs of two wait for each other's locks (CPU time 123 s instead of 148).
 if [ -e "$scratch/kmod.ok" ]; then
 	tests="src/kmod_test;src/message_limits_test;src/graph_module_test"
 	tests+=";bytes 2 kmod;--mpich table 2 kmod;! bytes 2 kmod+cma"
 	{ KMOD_JOBS=1 KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_TESTS=$tests \
 		kernel/guest/check.sh build/kmod guest mpi >"$scratch/guests" 2>&1 &&
 		touch "$scratch/guests.ok"; } &
+fi
+if wanted asan &&
+	one "build with address and undefined-behaviour sanitizers" show "$scratch/built-asan"; then
+	# Those of ranks count as two, and mostly wait.
+	run_tests asan -L unit -j $((2 * jobs))
+	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
+	run_tests asan -L mpi -j 1
 fi
 if wanted tsan && one "build with thread sanitizer" show "$scratch/built-tsan"; then
 	if find_tsan >"$log" 2>&1; then
