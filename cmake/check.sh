@@ -91,12 +91,9 @@ configure_all() {
 
 ctest=(ctest --output-on-failure --no-tests=error --test-dir)
 
-# What tests need in front of them.
-run=
-
 # run_tests NAME CTEST-ARGUMENTS...
 run_tests() {
-	$run "${ctest[@]}" "build/$1" "${@:2}" 2>&1 | tee "$log"
+	"${ctest[@]}" "build/$1" "${@:2}" 2>&1 | tee "$log"
 	count_tests "$1"
 }
 
@@ -204,14 +201,14 @@ if $released; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi
-# The short part of `make kmod-check`, beside tests that mostly wait, too; one guest after the other, as
-# the CPUs of two wait for each other's locks (CPU time 123 s instead of 148).
-if [ -e "$scratch/kmod.ok" ]; then
-	tests="src/kmod_test;src/message_limits_test;src/graph_module_test"
-	tests+=";bytes 2 kmod;--mpich table 2 kmod;! bytes 2 kmod+cma"
-	{ KMOD_JOBS=1 KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_TESTS=$tests \
-		kernel/guest/check.sh build/kmod guest mpi >"$scratch/guests" 2>&1 &&
-		touch "$scratch/guests.ok"; } &
+# Those of threads wait most of the time: they run beside the others.
+if wanted tsan && one "build with thread sanitizer" show "$scratch/built-tsan"; then
+	if find_tsan >"$log" 2>&1; then
+		$run "${ctest[@]}" build/tsan -L thread -j 1 >"$scratch/tsan" 2>&1 &
+	else
+		skip "tests with thread sanitizer" \
+			"an empty program does not run with it: $(tail -n 1 "$log")"
+	fi
 fi
 if wanted asan &&
 	one "build with address and undefined-behaviour sanitizers" show "$scratch/built-asan"; then
@@ -220,15 +217,12 @@ if wanted asan &&
 	# The front ends, in programs of both MPIs. Ranks share the cores, so one at a time.
 	run_tests asan -L mpi -j 1
 fi
-if wanted tsan && one "build with thread sanitizer" show "$scratch/built-tsan"; then
-	if find_tsan >"$log" 2>&1; then
-		run_tests tsan -L thread -j 1
-	else
-		skip "tests with thread sanitizer" \
-			"an empty program does not run with it: $(tail -n 1 "$log")"
-	fi
-fi
 wait
+if [ -e "$scratch/tsan" ]; then
+	tee "$log" <"$scratch/tsan"
+	count_tests tsan
+fi
+# The short part of `make kmod-check`, in which the guests' CPUs mostly wait.
 if ! wanted kmod; then
 	:
 elif [ "$(uname -m)" != x86_64 ]; then
@@ -236,7 +230,10 @@ elif [ "$(uname -m)" != x86_64 ]; then
 elif [ ! -e "$scratch/kmod.ok" ]; then
 	skip "the kernel module" "$(tail -n 1 "$scratch/kmod")"
 else
-	one "the kernel module, in guests" show "$scratch/guests"
+	tests="src/kmod_test;src/message_limits_test;src/graph_module_test"
+	tests+=";bytes 2 kmod;--mpich table 2 kmod;! bytes 2 kmod+cma"
+	KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_TESTS=$tests \
+		one "the kernel module, in guests" kernel/guest/check.sh build/kmod guest mpi
 fi
 if wanted clang; then
 	one "warnings of clang, as errors" show "$scratch/built-clang"
