@@ -131,7 +131,6 @@ struct plan {
 	const struct step *next;
 	size_t bytes; /* of the message or of a block; of a v-variant all, 0 where not all know */
 	bool alike;   /* each block has that many */
-	size_t together; /* a node's blocks of a Gather or Scatter that have so many, the mean */
 	bool leader;
 	bool shared;	    /* each rank has a share of the message, which goes between its peers */
 	uint32_t root_node; /* of those with a root */
@@ -286,6 +285,9 @@ const struct step *oci_levels_shares(const struct plan *p);
 size_t oci_levels_shares_need(const struct plan *p);
 /* This rank's block of an Allgather, also where it lies among the others already. */
 struct blocks oci_levels_own(const struct plan *p, const struct blocks *all);
+/* Up to how many bytes, in the mean, a node's blocks of a Gather or Scatter travel as one message.
+ */
+size_t oci_levels_together(const struct plan *p);
 /* The blocks of a Reduce_scatter's vector: p->parts. */
 void oci_levels_cut_parts(struct plan *p);
 /* What a Bcast's ranks may need for a copy. */

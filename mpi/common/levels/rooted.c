@@ -4,18 +4,25 @@
  * whichever rank it is: so no byte makes a hop on its node, and each crosses the network once. Its
  * own node's blocks are moved by the team.
  *
- * A node's small blocks travel together, one message for all of them. Larger ones go straight
- * between the root and their rank, as there two levels gain nothing. The root knows the sizes of
- * all blocks, and a node's members those of their own node, so both sides know which.
+ * A node's blocks travel together, one message for all of them, or go straight between the root and
+ * their rank, where that gains nothing. The root knows the sizes of all blocks, and a node's
+ * members those of their own node, so both sides know which.
  */
 #include "common/levels/levels.h"
+
+size_t oci_levels_together(const struct plan *p)
+{
+	return p->alike ? p->bytes : oc_levels_together(p->call->collective, p->l->most);
+}
 
 /* Of a node with several: the sum of its blocks is small enough. */
 static bool travel_together(const struct plan *p, uint32_t n, size_t bytes)
 {
 	const struct node *node = &p->l->node_of[n];
 
-	return node->ranks > 1 && p->together && bytes <= node->ranks * p->together;
+	size_t together = oci_levels_together(p);
+
+	return node->ranks > 1 && together && bytes <= node->ranks * together;
 }
 
 static bool gathers(const struct plan *p)
@@ -48,7 +55,7 @@ static void ask_sizes(struct plan *p)
 	for (uint32_t i = 0; i < ranks; i++)
 		places[i] = p->own_bytes;
 	/* Where none travel together, nobody needs the others'. */
-	if (!p->alike && p->together)
+	if (!p->alike && oci_levels_together(p))
 		oci_levels_on_node(p, PART(ALLGATHER, allgather, .sbuf = &p->own_bytes, .scount = 1,
 					   .stype = MPI_AINT, .rbuf = places, .rcount = 1,
 					   .rtype = MPI_AINT));

@@ -112,7 +112,7 @@ struct need oci_levels_need(const struct plan *p)
 	case OC_SCATTER:
 	case OC_GATHERV:
 	case OC_SCATTERV:
-		need.of_leaders = l->most * p->together;
+		need.of_leaders = l->most * oci_levels_together(p);
 		break;
 	case OC_REDUCE:
 		need.of_leaders = vector_bytes(p);
@@ -174,7 +174,6 @@ bool oci_levels_survey(struct plan *p, struct oci_mpi_comm *self, const struct o
 	if (!two_levels[call->function])
 		return true;
 	p->bytes = bytes_of(self, call);
-	p->together = p->alike ? p->bytes : oc_levels_together(call->collective);
 	return p->bytes || !oci_row_sends(call->collective) || has_own_sizes(call->collective);
 }
 
