@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ enum { NEEDED_US = 200, NEEDED_QUIET_NS = 25000000 };
 static uint64_t flag;
 static uint32_t sleepers, looks, looks_that_work;
 static int may_ask;
-static bool works_by_another; /* who has the CPU meanwhile */
+static bool loses_its_cpu; /* in the first of these, for a while */
 static uint64_t asked_ns;
 
 static int look(void)
@@ -29,9 +30,9 @@ static int look(void)
 	looks++;
 	if (looks_that_work) {
 		looks_that_work--;
-		if (works_by_another)
-			while (oci_os_preemptions() == preemptions)
-				oci_os_yield();
+		while (loses_its_cpu && oci_os_preemptions() == preemptions)
+			oci_os_yield();
+		loses_its_cpu = false;
 		while (oci_clock_ns() - begin < 20000)
 			;
 		asked_ns = oci_clock_ns();
@@ -133,40 +134,58 @@ TEST(a_rank_that_may_be_asked_at_any_moment_looks_in_each_turn_and_stays_awake_w
 	begin(0, 0);
 }
 
-/* Where another thread takes its CPU in three looks behind each other, it sleeps as soon as it may:
- * before those that ask would let it. */
-TEST(looks_in_which_it_lost_its_cpu_do_not_keep_it_awake)
+/* A process that takes its CPU from the caller's thread. */
+static pid_t compete(void)
 {
-	struct oci_wait wait = { 0 };
-	cpu_set_t before, one;
-	uint64_t slept_ns;
-	pid_t other;
-	int cpu = sched_getcpu();
+	pid_t other = fork();
 
-	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-	other = fork();
-	if (!other)
+	if (!other) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			;
+	}
+	return other;
+}
+
+/* How long after three long looks behind each other, in the first of which another one had its CPU,
+ * did it sleep again? */
+static uint64_t slept_ns_after_the_last(void)
+{
+	struct oci_wait wait = { 0 };
+	pid_t other = compete();
+	uint64_t took_ns;
+
 	begin(1, 0);
 	while (!wait.sleep_us) /* nobody has asked for long */
 		turn(&wait);
 	wait.sleep_us = 0;
-	works_by_another = true;
+	loses_its_cpu = true;
 	for (looks_that_work = 3; looks_that_work;)
 		turn(&wait);
-	works_by_another = false;
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
 	while (!wait.sleep_us)
 		turn(&wait);
-	slept_ns = oci_clock_ns();
-	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
-	assert_true(slept_ns - asked_ns < NEEDED_QUIET_NS);
+	took_ns = oci_clock_ns() - asked_ns;
 	begin(0, 0);
+	return took_ns;
+}
+
+/* It sleeps before those that ask would let it; again where a busy machine leaves it no CPU. */
+TEST(a_look_in_which_it_lost_its_cpu_is_no_answer)
+{
+	enum { TRIES = 5 };
+	cpu_set_t before, one;
+	int tries = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	while (slept_ns_after_the_last() >= NEEDED_QUIET_NS && ++tries < TRIES)
+		;
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_true(tries < TRIES);
 }
 
 /* As interrupts make them. */
