@@ -111,7 +111,7 @@ void oci_os_yield(void)
 
 long oci_os_preemptions(void)
 {
-	struct rusage usage;
+	struct rusage usage = { 0 };
 
 	getrusage(RUSAGE_THREAD, &usage);
 	return usage.ru_nivcsw;

@@ -7,6 +7,8 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,6 +145,10 @@ static pid_t compete(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			;
+	}
+	if (other < 0) {
+		perror("fork"); /* as a pid it would mean all processes */
+		abort();
 	}
 	return other;
 }

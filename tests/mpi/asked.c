@@ -58,10 +58,11 @@ static void ask_for_atomic(int i)
 static void ask_for_atomics(void)
 {
 	double begin = case_seconds();
-	int i;
+	int i = 0;
 
-	for (i = 0; i < ATOMICS && case_seconds() - begin < enough_s; i++)
-		ask_for_atomic(i);
+	do
+		ask_for_atomic(i++);
+	while (i < ATOMICS && case_seconds() - begin < enough_s);
 	of_all = (double)i / ATOMICS;
 }
 
