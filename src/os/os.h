@@ -189,7 +189,8 @@ double oci_os_cgroup_cpus(void);
 /* Does a hypervisor say so? Where the processor cannot tell, no. */
 bool oci_os_is_virtual(void);
 void oci_os_yield(void);
-/* How many times the calling thread lost its CPU to another one. */
+/* How many times the calling thread lost its CPU to another one while it could run, also by
+ * oci_os_yield(). */
 long oci_os_preemptions(void);
 /* Less than a second. */
 void oci_os_sleep_us(uint32_t us);

@@ -42,16 +42,16 @@
 #define OCI_ANSWERS_NS 40000
 /*
  * A look as long as this may be one in which the thread lost its CPU, as it does all the time where
- * ranks that spin share CPUs with those that sleep and wake; that is no answer. Taken for one, it
- * kept ranks of MPICH from their sleep, 4 on 2 CPUs (there): two that ask each other for 250
- * atomics took 1.9 s in 3 of 6 runs, since then 0.3 to 24 ms (7 runs).
+ * ranks that spin share CPUs with those that sleep and wake: no answer. Nor are looks that begin
+ * within OCI_ANSWERS_NS behind it or behind a sleep, which are slow as caches are cold. Taken for
+ * answers they kept ranks awake: of oc_mpich_asked, 4 ranks on 2 CPUs (there), 8 of 24 medians of
+ * nonblocking atomics were 1.9 s, since then all 24 at most 0.04, and an atomic operation each 100
+ * us took 0.2 to 5.2 ms in the mean, since then 0.01 to 0.5 (12 runs).
  */
 #define OCI_LOST_NS 5000
 /*
  * There we sleep when nobody has asked so for longer than the scheduler takes for a few turns, and
- * not for long, as some ask more slowly. By oc_mpich_asked, 3 ranks on 2 CPUs (there), what others
- * ask takes a fifth to a half of the time in all; an atomic operation each 100 us takes 20 to 120
- * us in the mean, by who shares a CPU, and where the others wait in MPICH 3 to 520.
+ * not for long, as some ask more slowly (oc_mpich_asked: docs/results/asked.csv).
  */
 #define OCI_NEEDED_QUIET_NS 25000000
 #define OCI_SLEEP_NEEDED_US 200
@@ -71,8 +71,9 @@ int (*oci_engine_hook)(void);
 static bool crowded;	  /* there is a team of more ranks than CPUs */
 static bool needed;	  /* what the hook said last: others may ask us at any moment */
 static uint64_t asked_ns; /* when others last asked us for something beside what we wait for */
-static _Thread_local uint64_t answered[2]; /* the last two looks that may have been answers */
-static _Thread_local long preemptions;	   /* until the last look that was long */
+static _Thread_local uint64_t answered[2];   /* the last two looks that may have been answers */
+static _Thread_local uint64_t cold_until_ns; /* the caches, as far as we know */
+static _Thread_local long preemptions;	     /* until the last look that was long */
 
 bool oci_wait_drive(void)
 {
@@ -201,7 +202,13 @@ bool oci_wait_is_long(struct oci_wait *wait)
 	return due;
 }
 
-/* Did the thread lose its CPU in a look of so long? The kernel is asked where it matters alone. */
+static void caches_are_cold(uint64_t now)
+{
+	cold_until_ns = now + OCI_ANSWERS_NS;
+}
+
+/* Did the thread lose its CPU in a look of so long, or since the last long one? The kernel is asked
+ * where it matters alone. */
 static bool lost_the_cpu(uint64_t took_ns)
 {
 	long before = preemptions;
@@ -218,11 +225,13 @@ static void note_look(uint64_t begin, uint64_t now, bool stays)
 	bool asked = now - begin > OCI_LONG_LOOK_NS;
 
 	if (stays) {
-		bool answer = now - begin > OCI_ANSWER_NS && !lost_the_cpu(now - begin);
+		bool slow = now - begin > OCI_ANSWER_NS, lost = slow && lost_the_cpu(now - begin);
 
-		asked = answer && (int64_t)(begin - answered[1]) < OCI_ANSWERS_NS;
-		if (answer) {
-			answered[1] = answered[0];
+		asked = slow && !lost && (int64_t)(begin - answered[1]) < OCI_ANSWERS_NS;
+		if (lost) {
+			caches_are_cold(now);
+		} else if (slow) {
+			answered[1] = answered[0] < cold_until_ns ? 0 : answered[0];
 			answered[0] = now;
 		}
 	}
@@ -277,10 +286,12 @@ static void turn_of_many(const struct oci_team *team, struct oci_wait *wait,
 	    polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
 		most_us = look_around(&stays);
 	first_us = first_sleep_us(team, stays);
-	if (polls >= OCI_YIELDS && awaited->waiters && most_us >= first_us)
+	if (polls >= OCI_YIELDS && awaited->waiters && most_us >= first_us) {
 		wait_sleep(wait, awaited, first_us, stays ? first_us : most_us);
-	else if (!stays)
+		caches_are_cold(oci_clock_ns());
+	} else if (!stays) {
 		oci_os_yield();
+	}
 }
 
 void oci_wait_crowd(void)
@@ -300,16 +311,20 @@ void oci_wait_polled(bool stays)
 	static _Thread_local uint64_t left_ns;
 	uint32_t us = stays ? OCI_SLEEP_NEEDED_US : OCI_SLEEP_FIRST_US;
 	uint64_t now;
+	bool sleeps;
 
 	if (__atomic_load_n(&crowded, __ATOMIC_RELAXED)) {
 		now = oci_clock_ns();
 		/* The caller's turn was such a look, or is its first. */
 		note_look(left_ns, now, stays);
-		if (most_sleep_us(now, stays) >= us)
+		sleeps = most_sleep_us(now, stays) >= us;
+		if (sleeps)
 			oci_os_sleep_us(us);
 		else if (!stays)
 			oci_os_yield();
 		left_ns = oci_clock_ns();
+		if (sleeps)
+			caches_are_cold(left_ns);
 	} else if (stays) {
 		oci_cpu_relax();
 	} else {

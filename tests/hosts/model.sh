@@ -24,6 +24,8 @@ predicted()
 {
 	local factor=1
 	[ "$3" = reduce_scatter ] && factor=$(($1 * $2))
+	# The others in two levels, whatever they gain; these go so, and otherwise where they must.
+	case $3 in gatherv | scatterv) local -x ONECOPY_LEVELS=auto ;; esac
 	"$onecopy" model "$3" --nodes "$1" --ranks "$2" --profile "$tuning" --json \
 		--bytes "$(awk -v f="$factor" '{ printf "%s%d", (NR > 1 ? "," : ""), $1 * f }' <<<"$4")" |
 		awk -v f="$factor" '

@@ -7,10 +7,10 @@
  *
  * Rank 0 prints the time that its asking took, for the driver to hold against that of the MPI
  * alone: "asked KIND-FORM-COLLECTIVE seconds" of each, and "usually KIND-FORM seconds", the median
- * of all collectives; of a question now and then, which takes either microseconds or a turn of the
- * scheduler, "altogether KIND-FORM seconds" alone, their sum. Where ranks that spin share CPUs,
- * some times are those of the scheduler, with and without us: milliseconds for what takes a tenth
- * of that.
+ * of all collectives; "seldom FORM seconds", the mean of a question now and then, which takes
+ * either microseconds or a turn of the scheduler; and at last "usually all seconds", the sum of
+ * all. Where ranks that spin share CPUs, some times are those of the scheduler, with and without
+ * us: milliseconds for what takes a tenth of that.
  */
 #include "checked.h"
 
@@ -221,7 +221,8 @@ static int compare_times(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static void run(const struct kind *kind, enum form form)
+/* The sum of what its asking took. */
+static double run(const struct kind *kind, enum form form)
 {
 	double took[CASE_COLLECTIVES], all = 0;
 	int seldom = kind->ask == ask_seldom, windowed = kind->ask == ask_for_atomics || seldom;
@@ -238,13 +239,18 @@ static void run(const struct kind *kind, enum form form)
 	if (windowed)
 		close_window();
 	qsort(took, CASE_COLLECTIVES, sizeof(took[0]), compare_times);
-	if (!rank)
-		printf("%s %s-%s %.9f\n", seldom ? "altogether" : "usually", kind->name,
-		       form_names[form], seldom ? all : took[CASE_COLLECTIVES / 2]);
+	if (!rank && seldom)
+		printf("seldom %s %.9f\n", form_names[form], all / CASE_COLLECTIVES / SELDOM);
+	else if (!rank)
+		printf("usually %s-%s %.9f\n", kind->name, form_names[form],
+		       took[CASE_COLLECTIVES / 2]);
+	return all;
 }
 
 int main(int argc, char **argv)
 {
+	double all = 0;
+
 	case_begin(&argc, &argv, &rank, &ranks);
 	for (int i = 0; i < MESSAGES && rank <= ASKED; i++) {
 		message[i] = malloc(MESSAGE);
@@ -255,7 +261,9 @@ int main(int argc, char **argv)
 	checked_run(pair, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
 	for (int k = 0; k < KINDS; k++)
 		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++)
-			run(&kinds[k], (enum form)form);
+			all += run(&kinds[k], (enum form)form);
+	if (!rank)
+		printf("usually all %.9f\n", all);
 	MPI_Comm_free(&pair);
 	for (int i = 0; i < MESSAGES && rank <= ASKED; i++)
 		free(message[i]);

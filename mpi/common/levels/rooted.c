@@ -19,7 +19,6 @@ size_t oci_levels_together(const struct plan *p)
 static bool travel_together(const struct plan *p, uint32_t n, size_t bytes)
 {
 	const struct node *node = &p->l->node_of[n];
-
 	size_t together = oci_levels_together(p);
 
 	return node->ranks > 1 && together && bytes <= node->ranks * together;
