@@ -26,16 +26,24 @@ static int may_ask;
 static bool loses_its_cpu; /* in the first of these, for a while */
 static uint64_t asked_ns;
 
+static void lose_the_cpu(void)
+{
+	long preemptions = oci_os_preemptions();
+
+	while (oci_os_preemptions() == preemptions)
+		oci_os_yield();
+}
+
+/* Idle ones make no system call, which some machines take 1 us for: as long as an answer takes. */
 static int look(void)
 {
 	uint64_t begin = oci_clock_ns();
-	long preemptions = oci_os_preemptions();
 
 	looks++;
 	if (looks_that_work) {
 		looks_that_work--;
-		while (loses_its_cpu && oci_os_preemptions() == preemptions)
-			oci_os_yield();
+		if (loses_its_cpu)
+			lose_the_cpu();
 		loses_its_cpu = false;
 		while (oci_clock_ns() - begin < WORK_NS)
 			;
