@@ -39,6 +39,7 @@ $(release)/build.ninja:
 		echo "onecopy: cmake and ninja are needed to build; run cmake/setup-debian.sh" \
 		     "(or 'make check', which does) to install them" >&2; exit 1; }
 	@cmake --preset release >$(release).log 2>&1 || { cat $(release).log >&2; exit 1; }
+	@sed -n 's/^-- \(.* left out: \)/onecopy: \1/p' $(release).log
 
 $(release)/build.ninja: | build
 build:

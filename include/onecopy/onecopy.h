@@ -140,7 +140,7 @@ OC_API int oc_team_serves(struct oc_team *team, const struct oc_call *call);
  * written or sent.
  */
 #define OC_HAND_BACK 2
-/* Its reason where it is none of the call's own, as oc_count_back() takes them. */
+/* Its reason where it is none of the call's own, as oc_count_handed_back() takes them. */
 #define OC_LEFT_TO_MPI "an option, or the tuning file for this size, leaves it to the MPI"
 
 /*

@@ -3,7 +3,7 @@
  * Sums, products, maxima and minima of numbers, with loops of our own.
  *
  * MPICH's MPI_Reduce_local() takes 0.1 us to begin with and 0.33 ns a float; here it is 0.14 ns
- * (docs/results.md, "Pieces, and sums"). The functions give the bits that MPICH's give:
+ * (docs/results/experiments.md, "Pieces, and sums"). The functions give the bits that MPICH's give:
  * the same operation on the same two elements (of two NaNs it may be the other one). What is not
  * here, and every operation of the program's own, is MPICH's affair.
  */

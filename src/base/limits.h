@@ -18,7 +18,7 @@
 /* A bounce buffer in shared memory: two turns of 32 KiB, which a level-1 cache holds. */
 #define OCI_SLOT_BYTES 65536
 /* That of two ranks that share a cache (team/near.c): 128 and 256 KiB gain by it too, 1 MiB does
- * not (docs/results.md, "How far two CPUs are"). */
+ * not (docs/results/experiments.md, "Slots of 1 MiB"). */
 #define OCI_NEAR_SLOT_BYTES 262144
 
 /*

@@ -110,7 +110,7 @@ static bool model_decides(const struct oci_shape *shape, const struct oci_model 
 	 * Mapped memory has terms, but copies there are so fast that what the closed forms leave
 	 * out decides: on 2 ranks of an AMD EPYC guest, tuned, 2026-11-22, the rows' choice was
 	 * within 10 % of the best in 31 of 35 cells and the model's in 20, which took 1.10 times as
-	 * long in the geometric mean (docs/results.md, "Mapped memory by the model").
+	 * long in the geometric mean (docs/results/experiments.md, "Mapped memory by the model").
 	 */
 	if (shape->mapped || kind == OCI_CROWD || shape->size < 2 ||
 	    (kind == OCI_PAIR && !model->calibrated))

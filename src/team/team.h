@@ -209,7 +209,7 @@ static inline bool oci_near_gains_by_large(const struct oci_team *team)
 void oci_near_count_large(struct oci_team *team);
 /*
  * A line comes to a near rank in less: 20 ns between two threads of a core, 120 where nothing is
- * shared (docs/results.md, "How far two CPUs are"). Who is near by mistake loses more than who is
+ * shared (docs/results/flag-distance.csv). Who is near by mistake loses more than who is
  * far by mistake, so it is nearer to the first.
  */
 #define OCI_NEAR_NS 60
