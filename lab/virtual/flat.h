@@ -10,9 +10,6 @@
 #include "lab/virtual/network.h"
 #include "plan/plan.h"
 
-/* Ranks in all that calls are predicted for: 1024 nodes of 1024. */
-#define OCI_FLAT_RANKS_MOST ((uint32_t)1 << 20)
-
 struct oci_flat {
 	const char *name; /* of the quickest */
 	double s;

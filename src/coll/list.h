@@ -34,14 +34,10 @@
 #define OCI_ALGORITHMS_ALLREDUCE(A) \
 	A(allreduce_inline) A(allreduce_cico) A(allreduce_cico_sliced) A(allreduce_direct_read) \
 	A(allreduce_sliced) A(allreduce_tree) A(allreduce_hierarchical)
-#define OCI_ALGORITHMS_SCATTERV(A) \
-	A(scatterv_throttled_read) A(scatterv_parallel_read) A(scatterv_sequential_write)
-#define OCI_ALGORITHMS_GATHERV(A) \
-	A(gatherv_throttled_write) A(gatherv_parallel_write) A(gatherv_sequential_read)
-#define OCI_ALGORITHMS_ALLGATHERV(A) \
-	A(allgatherv_ring_source_read) A(allgatherv_ring_neighbor) \
-	A(allgatherv_ring_source_write) A(allgatherv_gather_bcast)
-#define OCI_ALGORITHMS_ALLTOALLV(A) A(alltoallv_pairwise) A(alltoallv_point_to_point)
+#define OCI_ALGORITHMS_SCATTERV(A) A(scatterv_throttled_read)
+#define OCI_ALGORITHMS_GATHERV(A) A(gatherv_throttled_write)
+#define OCI_ALGORITHMS_ALLGATHERV(A) A(allgatherv_ring_source_read)
+#define OCI_ALGORITHMS_ALLTOALLV(A) A(alltoallv_pairwise)
 /* An Alltoallv waits for nobody who gives nothing. */
 #define OCI_ALGORITHMS_NEIGHBOR_ALLTOALLV(A) OCI_ALGORITHMS_ALLTOALLV(A)
 #define OCI_ALGORITHMS_REDUCE_SCATTER_BLOCK(A) \

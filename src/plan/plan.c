@@ -295,8 +295,7 @@ void oci_build_reduce(struct oci_builder *b, struct oci_range in, struct oci_ran
 static void append_offer(struct oci_builder *b, struct oci_range block, uint32_t cells,
 			 bool addresses, uint32_t limit)
 {
-	if (!oci_offer_fits(cells) ||
-	    (block.table ? cells != b->key.size - 1 && cells != b->key.size : cells != 1))
+	if (!oci_offer_fits(cells) || (block.table ? cells != b->key.size - 1 : cells != 1))
 		reject(b, -EINVAL);
 	append(b, (struct oci_op){ .code = OCI_OP_OFFER,
 				   .address = addresses,
@@ -319,15 +318,14 @@ void oci_build_offer_addresses(struct oci_builder *b, struct oci_range block, ui
 	append_offer(b, block, cells, true, limit);
 }
 
-/* With the cell that a peer's offer has for rank `whose`. */
+/* With the cell that a peer's offer has for this rank. */
 static void append_offered(struct oci_builder *b, enum oci_opcode code, struct oci_range local,
-			   uint32_t peer, uint32_t whose, uint32_t cells, enum oci_when when,
-			   uint32_t limit)
+			   uint32_t peer, uint32_t cells, enum oci_when when, uint32_t limit)
 {
 	uint32_t p = b->key.size;
-	uint32_t cell = cells > 1 ? (whose + 2 * p - peer - 1) % p : 0;
+	uint32_t cell = cells > 1 ? (b->key.v + 2 * p - peer - 1) % p : 0;
 
-	if (whose >= p || !oci_offer_fits(cells) || cell >= cells)
+	if (!oci_offer_fits(cells) || cell >= cells)
 		reject(b, -EINVAL);
 	append(b, (struct oci_op){ .code = code,
 				   .when = (uint8_t)when & 3,
@@ -341,31 +339,19 @@ static void append_offered(struct oci_builder *b, enum oci_opcode code, struct o
 void oci_build_take(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
 		    enum oci_when when)
 {
-	append_offered(b, OCI_OP_TAKE, local, peer, b->key.v, cells, when, oci_offer_most(cells));
-}
-
-void oci_build_take_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
-			  uint32_t whose, uint32_t cells, uint32_t limit)
-{
-	append_offered(b, OCI_OP_TAKE, local, peer, whose, cells, OCI_WHEN_LARGE, limit);
-}
-
-void oci_build_give_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
-			  uint32_t whose, uint32_t cells, uint32_t limit)
-{
-	append_offered(b, OCI_OP_GIVE, local, peer, whose, cells, OCI_WHEN_LARGE, limit);
+	append_offered(b, OCI_OP_TAKE, local, peer, cells, when, oci_offer_most(cells));
 }
 
 void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
 		    uint32_t limit)
 {
-	oci_build_give_block(b, local, peer, b->key.v, cells, limit);
+	append_offered(b, OCI_OP_GIVE, local, peer, cells, OCI_WHEN_LARGE, limit);
 }
 
 void oci_build_trade_offered(struct oci_builder *b, struct oci_range local, uint32_t peer,
 			     uint32_t cells, uint32_t limit)
 {
-	append_offered(b, OCI_OP_TRADE, local, peer, b->key.v, cells, OCI_WHEN_LARGE, limit);
+	append_offered(b, OCI_OP_TRADE, local, peer, cells, OCI_WHEN_LARGE, limit);
 }
 
 void oci_build_loop(struct oci_builder *b, struct oci_range over)

@@ -375,8 +375,8 @@ void oci_build_reduce(struct oci_builder *b, struct oci_range in, struct oci_ran
 void oci_build_reduce_from(struct oci_builder *b, uint32_t peer, struct oci_range remote,
 			   struct oci_range inout);
 /*
- * Offers. Rank u's cell in the offer of rank v is (u - v - 1) mod p: of p - 1 cells each is a
- * peer's, of p cells the last one its own. One cell for all is cell 0 of 1.
+ * Offers. Rank u's cell in the offer of rank v is (u - v - 1) mod p; one cell for all is cell 0 of
+ * 1.
  *
  * oci_build_offer: `block` of all peers (its number is that of the peer) or, with one cell, as it
  * is. oci_build_offer_addresses: for GIVE, of the blocks above `limit`; once the block is there it
@@ -390,11 +390,6 @@ void oci_build_take(struct oci_builder *b, struct oci_range local, uint32_t peer
 		    enum oci_when when);
 void oci_build_give(struct oci_builder *b, struct oci_range local, uint32_t peer, uint32_t cells,
 		    uint32_t limit);
-/* The same with the cell of rank `whose` in that offer, for any LARGE block. */
-void oci_build_take_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
-			  uint32_t whose, uint32_t cells, uint32_t limit);
-void oci_build_give_block(struct oci_builder *b, struct oci_range local, uint32_t peer,
-			  uint32_t whose, uint32_t cells, uint32_t limit);
 /* WAIT_POST or WAIT_ACK of those peers for whom `when` holds: for `block` of the number of the
  * peer, or (by_peer false) for `block` as it is. */
 void oci_build_wait_when(struct oci_builder *b, enum oci_opcode code, uint32_t peer, uint32_t peers,

@@ -31,8 +31,7 @@ static const struct collective {
 	{ OC_BCAST, "bcast", "direct-write", 1 },
 	{ OC_BCAST, "bcast", "cooperative", 1 },
 	{ OC_ALLGATHER, "allgather", "ring-source-write", 1 },
-	{ OC_GATHERV, "gatherv", "parallel-write", 0 },
-	{ OC_SCATTERV, "scatterv", "sequential-write", 1 },
+	{ OC_GATHERV, "gatherv", "throttled-write", 0 },
 }, reading[] = {
 	{ OC_BCAST, "bcast", "direct-read", 0 },
 	{ OC_BCAST, "bcast", "cooperative", 0 },
@@ -42,7 +41,8 @@ static const struct collective {
 	{ OC_ALLGATHER, "allgather", "ring-source-read", 1 },
 	{ OC_ALLTOALL, "alltoall", "pairwise", 1 },
 	{ OC_ALLREDUCE, "allreduce", "sliced", 1 },
-	{ OC_GATHERV, "gatherv", "sequential-read", 1 },
+	{ OC_SCATTERV, "scatterv", "throttled-read", 0 },
+	{ OC_ALLGATHERV, "allgatherv", "ring-source-read", 1 },
 };
 
 /* One rank's part of a call whose root is rank 0. */

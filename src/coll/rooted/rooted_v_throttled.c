@@ -2,14 +2,13 @@
 /*
  * Each block goes by its own size (plan.h, offers), and the ranks copy LARGE ones, at most k at a
  * time: rank v starts when v - k is through. Scatterv throttled-read and Gatherv throttled-write
- * (paper 002, IV-A3 and IV-B3). parallel-read and parallel-write (IV-A1 and IV-B1) are all at once.
+ * (paper 002, IV-A3 and IV-B3).
  *
  * Scatterv: the root offers the others' blocks, each takes its own. Gatherv: ranks offer their
  * block and the root takes those that are not LARGE; for the LARGE ones it offers addresses, to
  * which their owners write.
  *
- * Throttled wins always so far, parallel where few blocks are LARGE, or their copiers do not slow
- * each other down. Cost: that of Scatter or Gather inline, cico or the same name for each block.
+ * Wins always so far. Cost: that of Scatter or Gather inline, cico or the same name for each block.
  * Restriction: a cell for each peer must fit (oci_offer_fits).
  */
 #include "coll/rooted/rooted.h"
@@ -86,21 +85,5 @@ const struct oci_algorithm oci_gatherv_throttled_write = {
 	.fits = oci_fits_offer_others,
 	.parameter_default = 4,
 	.parameter_min = 1,
-	.single_copy = true,
-};
-
-const struct oci_algorithm oci_scatterv_parallel_read = {
-	.name = "parallel-read",
-	.idea = "ranks take their block from the root, in the way its size says, all at once",
-	.build = build,
-	.fits = oci_fits_offer_others,
-	.single_copy = true,
-};
-
-const struct oci_algorithm oci_gatherv_parallel_write = {
-	.name = "parallel-write",
-	.idea = "the root takes what is not large; large blocks are written all at once",
-	.build = build,
-	.fits = oci_fits_offer_others,
 	.single_copy = true,
 };
