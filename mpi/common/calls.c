@@ -93,7 +93,7 @@ int oci_mpi_outcome(struct oci_mpi_request *request, int result)
 					 oci_mpi_failure(request->team, result);
 }
 
-int oci_mpi_request_start(struct oci_mpi_request *request, int *error)
+static int start_operation(struct oci_mpi_request *request, int *error)
 {
 	struct oci_mpi_operation *o = &request->operation;
 	int result;
@@ -117,6 +117,18 @@ int oci_mpi_request_start(struct oci_mpi_request *request, int *error)
 		return result;
 	*error = oci_mpi_outcome(request, result);
 	return 1;
+}
+
+int oci_mpi_request_start(struct oci_mpi_request *request, int *error)
+{
+	int result = start_operation(request, error);
+
+	/* What the MPI is to do was decided when the request was made. */
+	if (result == OC_HAND_BACK) {
+		*error = oci_mpi_failure(request->team, -EPROTO);
+		result = 1;
+	}
+	return result;
 }
 
 /* The others must not wait for a rank without memory for a request. */
@@ -146,8 +158,7 @@ static int start(struct oci_mpi_comm *self, struct oci_mpi_request *request,
 		result = OC_HAND_BACK;
 		break;
 	case OCI_MPI_ENGINE:
-		result = request ? oci_mpi_request_start(request, error) :
-				   abandon(self, &o->call, error);
+		result = request ? start_operation(request, error) : abandon(self, &o->call, error);
 	}
 	if (!request)
 		oci_mpi_close(o);

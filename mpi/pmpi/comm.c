@@ -248,14 +248,22 @@ static struct oci_pmpi_comm *keep(MPI_Comm comm, struct oci_pmpi_comm *state)
 	return state;
 }
 
-static struct oci_pmpi_comm *create(MPI_Comm comm)
+/* As it is, or as one of the same members. */
+static struct oci_pmpi_comm *create(MPI_Comm comm, const struct oci_pmpi_comm *like)
 {
 	struct oci_pmpi_comm *state = state_allocate(), *kept;
 
 	if (!state)
 		return NULL;
 	state->mpi.comm = comm;
-	if (!evaluate(state)) {
+	if (like) {
+		state->inter = like->inter;
+		state->known = like->known;
+		state->reason = like->reason;
+		state->mpi.rank = like->mpi.rank;
+		state->mpi.size = like->mpi.size;
+		state->mpi.spans = like->mpi.spans;
+	} else if (!evaluate(state)) {
 		state_free(state);
 		return NULL;
 	}
@@ -306,12 +314,19 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	    PMPI(Comm_get_attr)(comm, key, &state, &found) != MPI_SUCCESS)
 		return NULL;
 	if (!found)
-		state = create(comm);
+		state = create(comm, NULL);
 	if (!state)
 		return NULL;
 	c = &oci_comm_cache[(handle ^ handle >> 26) % OCI_CACHE_SLOTS];
 	*c = (struct oci_comm_cache){ .comm = comm, .generation = generation, .state = state };
 	return state;
+}
+
+struct oci_pmpi_comm *oci_pmpi_comm_duplicate(MPI_Comm comm, MPI_Comm of)
+{
+	const struct oci_pmpi_comm *like = oci_pmpi_comm_get(of);
+
+	return like ? create(comm, like) : NULL;
 }
 
 static void begin_dying(struct dying *d, const MPI_Comm *comm)

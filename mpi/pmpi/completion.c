@@ -49,56 +49,21 @@ void oci_pmpi_unhush(MPI_Comm comm, MPI_Errhandler handler)
 	PMPI(Errhandler_free)(&handler);
 }
 
-/* Threads whose errors on MPI_COMM_WORLD return, and what the program has there. */
-static pthread_mutex_t hushed_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned int hushed;
-static MPI_Errhandler of_world;
-
-static bool has_handler(MPI_Comm comm, MPI_Errhandler wanted)
+static bool is_fatal_on(MPI_Comm comm)
 {
 	MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
-	bool has;
+	bool is;
 
 	PMPI(Comm_get_errhandler)(comm, &handler);
-	has = handler == wanted;
+	is = handler == MPI_ERRORS_ARE_FATAL;
 	PMPI(Errhandler_free)(&handler);
-	return has;
+	return is;
 }
 
-/* Errors on MPI_COMM_WORLD return from here on. False: they do so by the program's own will. */
-static bool hush_world(void)
+bool oci_pmpi_raises_elsewhere(MPI_Comm comm)
 {
-	bool does;
-
-	pthread_mutex_lock(&hushed_lock);
-	does = hushed || !has_handler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	if (does && !hushed++)
-		of_world = oci_pmpi_hush(MPI_COMM_WORLD);
-	pthread_mutex_unlock(&hushed_lock);
-	return does;
-}
-
-static void unhush_world(void)
-{
-	pthread_mutex_lock(&hushed_lock);
-	if (!--hushed)
-		oci_pmpi_unhush(MPI_COMM_WORLD, of_world);
-	pthread_mutex_unlock(&hushed_lock);
-}
-
-int oci_pmpi_await_on(MPI_Comm comm, MPI_Request *request, MPI_Status *status)
-{
-	bool hushes;
-	int error;
-
-	/* What is fatal may be so on whichever communicator. */
-	if (comm == MPI_COMM_WORLD || has_handler(comm, MPI_ERRORS_ARE_FATAL))
-		return oci_pmpi_await(request, status);
-	hushes = hush_world();
-	error = oci_pmpi_await(request, status);
-	if (hushes)
-		unhush_world();
-	return error ? oci_pmpi_raise(comm, error) : MPI_SUCCESS;
+	return comm != MPI_COMM_WORLD && comm != MPI_COMM_NULL &&
+	       !(is_fatal_on(comm) && is_fatal_on(MPI_COMM_WORLD));
 }
 
 void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code)

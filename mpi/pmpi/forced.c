@@ -8,20 +8,25 @@
 #include "pmpi.h"
 
 /* They are there from the communicator's first call on. */
-static int take_info(int error, const MPI_Comm *comm, MPI_Info info)
+static void take_words(struct oci_pmpi_comm *state, MPI_Info info)
 {
-	struct oci_pmpi_comm *state = error ? NULL : oci_pmpi_comm_get(*comm);
 	char words[MPI_MAX_INFO_VAL + 1];
 	int found;
 
-	if (!state || (state->reason && !state->mpi.spans) || info == MPI_INFO_NULL)
-		return error;
+	if (!state || (state->reason && !state->mpi.spans))
+		return;
 	for (int i = 0; i < OC_COLLECTIVES; i++) {
 		found = 0;
 		PMPI(Info_get)(info, oci_mpi_info_keys[i], MPI_MAX_INFO_VAL, words, &found);
 		if (found)
 			oci_mpi_force(&state->mpi, i, words);
 	}
+}
+
+static int take_info(int error, const MPI_Comm *comm, MPI_Info info)
+{
+	if (!error && info != MPI_INFO_NULL)
+		take_words(oci_pmpi_comm_get(*comm), info);
 	return error;
 }
 
@@ -36,11 +41,15 @@ int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MP
 			 info);
 }
 
-/* The MPI names the communicator at once, and its object needs nothing of what is still to be
- * agreed on. */
+/* The MPI names the communicator at once, but knows its members only when the request is over: who
+ * asks before keeps it from ever knowing them. They are those of the one that it was made from. */
 int oci_pmpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
 {
-	return take_info(PMPI(Comm_idup_with_info)(comm, info, made, request), made, info);
+	int error = PMPI(Comm_idup_with_info)(comm, info, made, request);
+
+	if (!error && info != MPI_INFO_NULL)
+		take_words(oci_pmpi_comm_duplicate(*made, comm), info);
+	return error;
 }
 
 int oci_pmpi_Comm_set_info(MPI_Comm comm, MPI_Info info)

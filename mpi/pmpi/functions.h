@@ -19,7 +19,7 @@
 #define OCI_ROW_PERSISTENT(X, ID, name, Name, ...) X(Name##_init)
 
 #define OCI_MESSAGES(X) \
-	X(Send) X(Ssend) X(Rsend) X(Recv) X(Sendrecv) X(Sendrecv_replace) X(Mrecv) X(Probe) X(Mprobe)
+	X(Send) X(Ssend) X(Rsend) X(Recv) X(Sendrecv) X(Sendrecv_replace) X(Probe) X(Mprobe)
 
 #define OCI_COMPLETION(X) \
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) \
@@ -29,7 +29,7 @@
 #define OCI_ROW_LARGE(X, ID, name, Name, ...) X(Name##_c) X(I##name##_c) X(Name##_init_c)
 #define OCI_LARGE(X) \
 	OC_FUNCTION_ROWS_WITH_COUNTS(OCI_ROW_LARGE, X) \
-	X(Send_c) X(Ssend_c) X(Rsend_c) X(Recv_c) X(Mrecv_c) X(Sendrecv_c) X(Sendrecv_replace_c)
+	X(Send_c) X(Ssend_c) X(Rsend_c) X(Recv_c) X(Sendrecv_c) X(Sendrecv_replace_c)
 
 /* After them something is to be done. */
 #define OCI_COMMUNICATORS(X) \
@@ -43,7 +43,7 @@
 /* ---- those that differ in nothing but their names (passed_on.c) ---- */
 
 /* They make or end something that is common to the ranks, synchronise windows, are collective on a
- * file, or wait until buffered messages have been taken. */
+ * file, receive a message that was found, or wait until buffered ones have been taken. */
 #define OCI_MAY_WAIT(X) \
 	X(Comm_dup) X(Comm_split) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
 	X(Intercomm_create) X(Intercomm_create_from_groups) X(Intercomm_merge) \
@@ -63,6 +63,7 @@
 	X(File_read_ordered_c) X(File_write_ordered_c) \
 	X(File_read_all_begin_c) X(File_write_all_begin_c) X(File_read_at_all_begin_c) \
 	X(File_write_at_all_begin_c) X(File_read_ordered_begin_c) X(File_write_ordered_begin_c) \
+	X(Mrecv) X(Mrecv_c) \
 	X(Buffer_detach) X(Buffer_detach_c) \
 	X(Buffer_flush) X(Comm_flush_buffer) X(Comm_detach_buffer) X(Comm_detach_buffer_c) \
 	X(Session_flush_buffer) X(Session_detach_buffer) X(Session_detach_buffer_c)
@@ -86,8 +87,8 @@
 
 /* Called, but not stood in front of. */
 #define OCI_CALLED(X) \
-	X(Isend) X(Issend) X(Irsend) X(Irecv) X(Isendrecv_replace) X(Imrecv) X(Recv_init) \
-	X(Isend_c) X(Issend_c) X(Irsend_c) X(Irecv_c) X(Isendrecv_replace_c) X(Imrecv_c) \
+	X(Isend) X(Issend) X(Irsend) X(Irecv) X(Recv_init) \
+	X(Isend_c) X(Issend_c) X(Irsend_c) X(Irecv_c) \
 	X(Query_thread) \
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \

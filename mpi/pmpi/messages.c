@@ -11,11 +11,6 @@
 
 #include <stdlib.h>
 
-static bool is_of_nobody(const MPI_Message *message)
-{
-	return message && *message == MPI_MESSAGE_NO_PROC;
-}
-
 #define OCI_COUNT int
 #define OCI_NAME(name) name
 #include "messages.h"

@@ -3,45 +3,51 @@
  * Sends and receives, with counts of OCI_COUNT and names as OCI_NAME makes them; included once for
  * each kind of count.
  */
-/* `nobody`: there is none to wait for; the nonblocking twin of a receive has no status then. */
-#define TWIN(name, parameters, arguments, nobody, begin, wait)       \
-	int OCI_OURS(name)(OCI_LIST parameters)                      \
-	{                                                            \
-		MPI_Request request;                                 \
-		int error;                                           \
-                                                                     \
-		if (!oci_pmpi_attention() || (nobody))               \
-			return OCI_THEIRS(name)(OCI_LIST arguments); \
-		error = begin;                                       \
-		return error ? error : (wait);                       \
+#define SEND(name, twin)                                                                     \
+	int OCI_OURS(name)(const void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, \
+			   int tag, MPI_Comm comm)                                           \
+	{                                                                                    \
+		MPI_Request request;                                                         \
+		int error;                                                                   \
+                                                                                             \
+		if (!oci_pmpi_attention() || peer == MPI_PROC_NULL)                          \
+			return OCI_THEIRS(name)(buffer, count, type, peer, tag, comm);       \
+		error = OCI_THEIRS(twin)(buffer, count, type, peer, tag, comm, &request);    \
+		return error ? error : oci_pmpi_await(&request, MPI_STATUS_IGNORE);          \
 	}
-#define SEND(name, twin)                                                                 \
-	TWIN(name,                                                                       \
-	     (const void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag, \
-	      MPI_Comm comm),                                                            \
-	     (buffer, count, type, peer, tag, comm), peer == MPI_PROC_NULL,              \
-	     OCI_THEIRS(twin)(buffer, count, type, peer, tag, comm, &request),           \
-	     oci_pmpi_await(&request, MPI_STATUS_IGNORE))
 
 SEND(Send, Isend)
 SEND(Ssend, Issend)
 SEND(Rsend, Irsend)
-TWIN(Recv,
-     (void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-      MPI_Status *status),
-     (buffer, count, type, peer, tag, comm, status), peer == MPI_PROC_NULL,
-     OCI_THEIRS(Irecv)(buffer, count, type, peer, tag, comm, &request),
-     oci_pmpi_await_on(comm, &request, status))
-TWIN(Mrecv,
-     (void *buffer, OCI_COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
-     (buffer, count, type, message, status), is_of_nobody(message),
-     OCI_THEIRS(Imrecv)(buffer, count, type, message, &request), oci_pmpi_await(&request, status))
+
+/* Where the error of a request would be raised on the wrong communicator, the call is the MPI's own
+ * once the message is there; a thread of ours drives, as another one may receive it before. */
+int OCI_OURS(Recv)(void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag,
+		   MPI_Comm comm, MPI_Status *status)
+{
+	MPI_Request request;
+	int error;
+
+	/* From nobody the nonblocking twin would have no status. */
+	if (!oci_pmpi_attention() || peer == MPI_PROC_NULL)
+		return OCI_THEIRS(Recv)(buffer, count, type, peer, tag, comm, status);
+	if (oci_pmpi_raises_elsewhere(comm)) {
+		error = oci_pmpi_Probe(peer, tag, comm, MPI_STATUS_IGNORE);
+		return error ? error :
+			       OCI_HELPED(OCI_THEIRS(Recv)(buffer, count, type, peer, tag, comm,
+							   status));
+	}
+	error = OCI_THEIRS(Irecv)(buffer, count, type, peer, tag, comm, &request);
+	return error ? error : oci_pmpi_await(&request, status);
+}
+
 /* One of two messages at a time where there is no peer for the other. */
 int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, int to, int stag,
 		       void *rbuf, OCI_COUNT rcount, MPI_Datatype rtype, int from, int rtag,
 		       MPI_Comm comm, MPI_Status *status)
 {
 	MPI_Request send, receive;
+	bool elsewhere;
 	int error, also;
 
 	if (!oci_pmpi_attention())
@@ -52,16 +58,20 @@ int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, i
 		return error ? error :
 			       OCI_THEIRS(Recv)(rbuf, rcount, rtype, from, rtag, comm, status);
 	}
-	error = OCI_THEIRS(Irecv)(rbuf, rcount, rtype, from, rtag, comm, &receive);
+	elsewhere = oci_pmpi_raises_elsewhere(comm);
+	error = elsewhere ? MPI_SUCCESS :
+			    OCI_THEIRS(Irecv)(rbuf, rcount, rtype, from, rtag, comm, &receive);
 	if (error)
 		return error;
 	error = OCI_THEIRS(Isend)(sbuf, scount, stype, to, stag, comm, &send);
-	if (error) {
+	if (error && !elsewhere) {
 		PMPI(Cancel)(&receive);
 		PMPI(Request_free)(&receive);
-		return error;
 	}
-	error = oci_pmpi_await_on(comm, &receive, status);
+	if (error)
+		return error;
+	error = elsewhere ? OCI_OURS(Recv)(rbuf, rcount, rtype, from, rtag, comm, status) :
+			    oci_pmpi_await(&receive, status);
 	also = oci_pmpi_await(&send, MPI_STATUS_IGNORE);
 	return error ? error : also;
 }
@@ -98,5 +108,4 @@ int OCI_OURS(Sendrecv_replace)(void *buffer, OCI_COUNT count, MPI_Datatype type,
 	return error;
 }
 
-#undef TWIN
 #undef SEND

@@ -50,7 +50,6 @@ OCI_PASSED_ON(OCI_DECLARE_ANY)
 #undef OCI_DECLARE_ANY
 
 /* Those that there are for each kind of count: OCI_NAME(Bcast) is Bcast or Bcast_c. */
-#define OCI_LIST(...) __VA_ARGS__
 #define OCI_PASTE(a, b) a##b
 #define OCI_OURS_OF(name) OCI_PASTE(oci_pmpi_, name)
 #define OCI_OURS(name) OCI_OURS_OF(OCI_NAME(name))
@@ -119,6 +118,8 @@ extern OCI_TLS struct oci_comm_cache oci_comm_cache[OCI_CACHE_SLOTS];
 extern uint32_t oci_comm_generation;
 
 struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm);
+/* Of a duplicate of `of` that may not be ready yet. */
+struct oci_pmpi_comm *oci_pmpi_comm_duplicate(MPI_Comm comm, MPI_Comm of);
 
 /* NULL: leave the communicator alone (before MPI_Init, after MPI_Finalize, not a communicator). */
 static inline struct oci_pmpi_comm *oci_pmpi_comm_get(MPI_Comm comm)
@@ -226,9 +227,8 @@ int oci_pmpi_raise(MPI_Comm comm, int code);
 /* Errors of the communicator return; then they are raised again by the program's handler. */
 MPI_Errhandler oci_pmpi_hush(MPI_Comm comm);
 void oci_pmpi_unhush(MPI_Comm comm, MPI_Errhandler handler);
-/* oci_pmpi_await() for a blocking call on `comm`, where its errors are raised: MPICH raises those
- * of requests on MPI_COMM_WORLD. */
-int oci_pmpi_await_on(MPI_Comm comm, MPI_Request *request, MPI_Status *status);
+/* MPICH raises the errors of requests on MPI_COMM_WORLD: is that another thing than on `comm`? */
+bool oci_pmpi_raises_elsewhere(MPI_Comm comm);
 /* An operation has failed; whoever completes its request is to be told. */
 void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code);
 void oci_pmpi_failure_comm_gone(MPI_Comm comm);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/engine.h"
+#include "model/model.h"
 #include "support/call.h"
 #include "support/fork_team.h"
 #include "support/test.h"
@@ -121,6 +122,58 @@ TEST(blocks_of_different_sizes_are_an_error_not_a_crash)
 	setenv("ONECOPY_MECHANISM", "auto", 1);
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(oct_fork_team(2, -1, disagree, (void *)cases[i]), 0);
+}
+
+/* By the whole of a Reduce_scatter, as the call itself is, not by a rank's own part. */
+static int serves(struct oc_team *team, void *arg)
+{
+	static const size_t parts[][2] = { { 10000, 70000 }, { 40000, 40000 }, { 100, 20000 } };
+	static const struct oc_op op = { .apply = oct_add, .bytes = 1, .commutative = 1 };
+	uint32_t me = oc_team_rank(team);
+	uint8_t *send = calloc(1, 80000), *recv = calloc(1, 80000);
+
+	(void)arg;
+	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const struct oc_block blocks[] = { { 0, parts[i][0] },
+						   { parts[i][0], parts[i][1] } };
+		const struct oc_call call = { .collective = OC_REDUCE_SCATTER,
+					      .send = send,
+					      .recv = recv,
+					      .bytes = parts[i][me],
+					      .recv_blocks = blocks,
+					      .op = &op };
+		bool left = parts[i][0] + parts[i][1] == 80000;
+
+		if (oc_team_serves(team, &call) == left ||
+		    oc_collective(team, &call) != (left ? OC_HAND_BACK : 0))
+			return 1;
+		if (left && oc_team_abandon(team, &call, -ENOMEM) != OC_HAND_BACK)
+			return 2;
+	}
+	free(send);
+	free(recv);
+	return 0;
+}
+
+TEST(what_a_tuning_file_leaves_to_the_mpi_is_known_before_the_call)
+{
+	char path[] = "/tmp/oc_blocks_XXXXXX";
+	struct oci_machine machine;
+	int fd = mkstemp(path);
+
+	oci_machine_self(&machine);
+	dprintf(fd,
+		"{\"onecopy\": \"tuning\", \"version\": 1, \"name\": \"cells\", \"machine\": "
+		"{\"host\": \"*\", \"cpu\": \"%s\", \"cpus\": %u, \"page_bytes\": %zu}, "
+		"\"terms\": {}, \"cells\": [{\"collective\": \"reduce_scatter\", "
+		"\"bytes\": [\"64K\", \"1M\"], \"algorithm\": \"mpi\"}]}\n",
+		machine.cpu, machine.cpus, machine.page_bytes);
+	close(fd);
+	setenv("ONECOPY_TUNING", path, 1);
+	setenv("ONECOPY_MECHANISM", "auto", 1);
+	assert_int_equal(oct_fork_team(2, -1, serves, NULL), 0);
+	unsetenv("ONECOPY_TUNING");
+	unlink(path);
 }
 
 TEST(calls_without_their_tables_are_refused)

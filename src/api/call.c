@@ -497,10 +497,18 @@ int oci_call_enter(struct oc_team *team, const struct oc_call *call)
 	return check(team, call) ?: await(team, call);
 }
 
+/* Does the choice leave this call, as the front end has it, to the MPI? */
+static bool left_to_mpi(struct oc_team *team, const struct oc_call *call)
+{
+	struct oc_call room;
+
+	return choose(team, oci_call_inside(team, call, &room), OCI_BLOCKING).algorithm ==
+	       OCI_CHOICE_MPI;
+}
+
 int oc_team_serves(struct oc_team *team, const struct oc_call *call)
 {
-	return oci_team_state(&team->team) == OCI_TEAM_READY &&
-	       choose(team, call, OCI_BLOCKING).algorithm != OCI_CHOICE_MPI;
+	return oci_team_state(&team->team) == OCI_TEAM_READY && !left_to_mpi(team, call);
 }
 
 int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
@@ -509,7 +517,7 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 
 	if (result)
 		return result;
-	if (choose(team, call, OCI_BLOCKING).algorithm == OCI_CHOICE_MPI) {
+	if (left_to_mpi(team, call)) {
 		oci_count_back(call->collective, OC_LEFT_TO_MPI);
 		return OC_HAND_BACK;
 	}

@@ -23,6 +23,37 @@ static void make(MPI_Info info, int nonblocking, MPI_Comm *comm)
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, comm);
 }
 
+/* Of some ranks of the world, the first one not among them, with a key of ours and without: the
+ * duplicate has their group, not that of what its handle was before. */
+static void duplicate_a_part(int rank)
+{
+#ifdef MPICH_VERSION
+	MPI_Comm part, duplicate;
+	MPI_Request request;
+	MPI_Info info;
+	int alike;
+
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "onecopy_bcast", "knomial:2");
+	MPI_Comm_split(MPI_COMM_WORLD, !rank, rank, &part);
+	for (int i = 0; i < 4; i++) {
+		MPI_Comm of = i % 2 ? MPI_COMM_WORLD : part;
+
+		MPI_Comm_idup_with_info(of, i < 2 ? MPI_INFO_NULL : info, &duplicate, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Comm_compare(of, duplicate, &alike);
+		if (alike != MPI_CONGRUENT)
+			case_fail("a duplicate that was made by MPI_Comm_idup_with_info has "
+				  "other members");
+		MPI_Barrier(duplicate);
+		MPI_Comm_free(&duplicate);
+	}
+	MPI_Comm_free(&part);
+	MPI_Info_free(&info);
+#endif
+	(void)rank;
+}
+
 static void run_forced(const char *words, int ranks, int *calls)
 {
 	size_t length = strcspn(words, "=");
@@ -56,5 +87,6 @@ int main(int argc, char **argv)
 	case_begin(&argc, &argv, &rank, &ranks);
 	for (int i = 1; i < argc; i++)
 		run_forced(argv[i], ranks, &calls);
+	duplicate_a_part(rank);
 	return case_end("forced: %d calls on %d ranks, every byte right\n", calls, ranks);
 }

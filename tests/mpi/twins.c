@@ -6,6 +6,7 @@
  */
 #include "case.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum { ROWS = 50, COLUMNS = 7, TAG = 5, ROUNDS = 3 };
@@ -103,7 +104,7 @@ static void cut_short(MPI_Comm returns)
 	}
 }
 
-/* The program's own is there again. */
+/* While another thread's receive waits, on whichever communicator, as well as before and after. */
 static void expect_handler(MPI_Errhandler wanted)
 {
 	MPI_Errhandler handler;
@@ -112,6 +113,33 @@ static void expect_handler(MPI_Errhandler wanted)
 	if (handler != wanted)
 		case_fail("%s: MPI_COMM_WORLD has another error handler", what);
 	MPI_Errhandler_free(&handler);
+}
+
+static MPI_Comm waits_on;
+static int token;
+
+static void *receive(void *unused)
+{
+	MPI_Recv(&token, 1, MPI_INT, before, TAG + 1, waits_on, MPI_STATUS_IGNORE);
+	return unused;
+}
+
+/* For as long as this rank looks, the one behind it sends nothing. */
+static void while_another_waits(MPI_Comm comm, MPI_Errhandler wanted)
+{
+	double begin = case_seconds();
+	pthread_t thread;
+
+	what = "a receive of another thread";
+	waits_on = comm;
+	pthread_create(&thread, NULL, receive, NULL);
+	do
+		expect_handler(wanted);
+	while (case_seconds() - begin < 0.02);
+	MPI_Send(&rank, 1, MPI_INT, next, TAG + 1, comm);
+	pthread_join(thread, NULL);
+	if (token != before)
+		case_fail("%s: it received %d", what, token);
 }
 
 static void from_nobody(void)
@@ -180,13 +208,14 @@ static void persistent(void)
 int main(int argc, char **argv)
 {
 	MPI_Datatype column;
-	MPI_Comm returns;
+	MPI_Comm returns, fatal;
 	int provided, sum;
 
 	case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
 	next = (rank + 1) % ranks;
 	before = (rank + ranks - 1) % ranks;
 	MPI_Comm_dup(MPI_COMM_WORLD, &returns);
+	MPI_Comm_dup(MPI_COMM_WORLD, &fatal);
 	MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
 	MPI_Type_vector(ROWS, 1, COLUMNS, MPI_INT, &column);
 	MPI_Type_commit(&column);
@@ -196,11 +225,18 @@ int main(int argc, char **argv)
 		replace(column);
 		cut_short(returns);
 		expect_handler(round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
+		if (provided == MPI_THREAD_MULTIPLE) {
+			while_another_waits(returns,
+					    round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
+			while_another_waits(fatal,
+					    round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
+		}
 		from_nobody();
 		persistent();
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	}
 	MPI_Type_free(&column);
 	MPI_Comm_free(&returns);
+	MPI_Comm_free(&fatal);
 	return case_end("twins: %d rounds of messages, thread level %d", ROUNDS, provided);
 }
