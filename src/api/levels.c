@@ -72,7 +72,7 @@ static bool gains_started(enum oc_collective collective, size_t bytes)
 	case OC_ALLGATHER:
 	case OC_ALLGATHERV:
 		return true;
-	case OC_ALLREDUCE: /* above it 1.12 to 1.16; on a Xeon (nodes-shares.csv) 0.52 to 1.23 */
+	case OC_ALLREDUCE: /* above it 1.03 to 1.23; on a Xeon (nodes-shares.csv) 0.52 to 1.23 */
 		return bytes <= 256 * KIB;
 	case OC_REDUCE:
 		return bytes <= 64 * KIB;
