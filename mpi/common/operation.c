@@ -291,6 +291,9 @@ enum oci_mpi_path oci_mpi_open(struct oci_mpi_operation *o, const struct oci_mpi
 	o->call.recv_layout = o->recv.laid_out ? &o->recv.layout : NULL;
 	o->call.send_blocks = o->send.blocks;
 	o->call.recv_blocks = o->parts ? o->parts : o->recv.blocks;
+	/* Its peers choose by the whole. */
+	if (o->status && oci_has_parts(call->collective) && !o->parts)
+		o->call.bytes = known;
 	return OCI_MPI_ENGINE;
 }
 

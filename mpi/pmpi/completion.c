@@ -49,21 +49,26 @@ void oci_pmpi_unhush(MPI_Comm comm, MPI_Errhandler handler)
 	PMPI(Errhandler_free)(&handler);
 }
 
-static bool is_fatal_on(MPI_Comm comm)
+/* To compare with what MPI defines. */
+static MPI_Errhandler handler_of(MPI_Comm comm)
 {
-	MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
-	bool is;
+	MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL, copy;
 
 	PMPI(Comm_get_errhandler)(comm, &handler);
-	is = handler == MPI_ERRORS_ARE_FATAL;
+	copy = handler;
 	PMPI(Errhandler_free)(&handler);
-	return is;
+	return copy;
 }
 
 bool oci_pmpi_raises_elsewhere(MPI_Comm comm)
 {
-	return comm != MPI_COMM_WORLD && comm != MPI_COMM_NULL &&
-	       !(is_fatal_on(comm) && is_fatal_on(MPI_COMM_WORLD));
+	MPI_Errhandler own;
+
+	if (comm == MPI_COMM_WORLD || comm == MPI_COMM_NULL)
+		return false;
+	own = handler_of(comm);
+	return (own != MPI_ERRORS_ARE_FATAL && own != MPI_ERRORS_RETURN) ||
+	       own != handler_of(MPI_COMM_WORLD);
 }
 
 void oci_pmpi_failed(MPI_Request request, MPI_Comm comm, int code)

@@ -20,6 +20,16 @@ SEND(Send, Isend)
 SEND(Ssend, Issend)
 SEND(Rsend, Irsend)
 
+/* What is wrong with a receive, before it waits: the MPI says so without a peer, too. */
+static int OCI_NAME(check_receive)(void *buffer, OCI_COUNT count, MPI_Datatype type, int peer,
+				   int tag, MPI_Comm comm)
+{
+	int found, error = OCI_THEIRS(Recv)(buffer, count, type, MPI_PROC_NULL, tag, comm,
+					    MPI_STATUS_IGNORE);
+
+	return error ? error : PMPI(Iprobe)(peer, tag, comm, &found, MPI_STATUS_IGNORE);
+}
+
 /* Where the error of a request would be raised on the wrong communicator, the call is the MPI's own
  * once the message is there; a thread of ours drives, as another one may receive it before. */
 int OCI_OURS(Recv)(void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, int tag,
@@ -32,7 +42,9 @@ int OCI_OURS(Recv)(void *buffer, OCI_COUNT count, MPI_Datatype type, int peer, i
 	if (!oci_pmpi_attention() || peer == MPI_PROC_NULL)
 		return OCI_THEIRS(Recv)(buffer, count, type, peer, tag, comm, status);
 	if (oci_pmpi_raises_elsewhere(comm)) {
-		error = oci_pmpi_Probe(peer, tag, comm, MPI_STATUS_IGNORE);
+		error = OCI_NAME(check_receive)(buffer, count, type, peer, tag, comm);
+		if (!error)
+			error = oci_pmpi_Probe(peer, tag, comm, MPI_STATUS_IGNORE);
 		return error ? error :
 			       OCI_HELPED(OCI_THEIRS(Recv)(buffer, count, type, peer, tag, comm,
 							   status));
@@ -59,7 +71,7 @@ int OCI_OURS(Sendrecv)(const void *sbuf, OCI_COUNT scount, MPI_Datatype stype, i
 			       OCI_THEIRS(Recv)(rbuf, rcount, rtype, from, rtag, comm, status);
 	}
 	elsewhere = oci_pmpi_raises_elsewhere(comm);
-	error = elsewhere ? MPI_SUCCESS :
+	error = elsewhere ? OCI_NAME(check_receive)(rbuf, rcount, rtype, from, rtag, comm) :
 			    OCI_THEIRS(Irecv)(rbuf, rcount, rtype, from, rtag, comm, &receive);
 	if (error)
 		return error;

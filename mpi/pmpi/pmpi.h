@@ -20,8 +20,8 @@
  *
  * Two rules keep programs from waiting for ever:
  *   - While an operation of ours is outstanding here (oci_pmpi_attention), it is driven in every
- *     call that may wait: messages, Wait and Test run as their nonblocking twins, in a loop that
- *     drives us; inside all others a helper thread drives.
+ *     call that may wait: most messages, Wait and Test run as their nonblocking twins, in a loop
+ *     that drives us; inside all others a helper thread drives.
  *   - Blocking and nonblocking collectives do not match each other in MPICH, so which of the two
  *     stands for a call is decided from what all members see alike, never from what is outstanding.
  */

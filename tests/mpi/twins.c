@@ -104,6 +104,23 @@ static void cut_short(MPI_Comm returns)
 	}
 }
 
+/* Nobody sends, so who waits for a message waits for ever. */
+static void wrong_receive(MPI_Comm returns)
+{
+	int value, class = MPI_SUCCESS, error;
+
+	what = "a receive of -1 elements";
+	error = MPI_Recv(&value, -1, MPI_INT, before, TAG, returns, MPI_STATUS_IGNORE);
+	MPI_Error_class(error, &class);
+	if (class != MPI_ERR_COUNT)
+		case_fail("%s: MPI_Recv returns error class %d", what, class);
+	error = MPI_Sendrecv(&rank, 1, MPI_INT, next, TAG, &value, -1, MPI_INT, before, TAG,
+			     returns, MPI_STATUS_IGNORE);
+	MPI_Error_class(error, &class);
+	if (class != MPI_ERR_COUNT)
+		case_fail("%s: MPI_Sendrecv returns error class %d", what, class);
+}
+
 /* While another thread's receive waits, on whichever communicator, as well as before and after. */
 static void expect_handler(MPI_Errhandler wanted)
 {
@@ -224,6 +241,7 @@ int main(int argc, char **argv)
 		case_count(CASE_ALLREDUCE, 1);
 		replace(column);
 		cut_short(returns);
+		wrong_receive(returns);
 		expect_handler(round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
 		if (provided == MPI_THREAD_MULTIPLE) {
 			while_another_waits(returns,

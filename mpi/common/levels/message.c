@@ -7,8 +7,8 @@
 
 /*
  * Each piece of a Bcast is a message of its own between the leaders, so pieces are large. With 128
- * KiB, from 256 KiB on, one of 256 KiB or 1 MiB took 1.3 times MPICH's own time on two hosts, with
- * 512 KiB 0.8 and 1.0 times (docs/results/nodes-bcast.csv).
+ * KiB, from 256 KiB on, one of 256 KiB or 1 MiB took 1.3 times MPICH's own time on two hosts
+ * (nodes.csv at 334df8e), with 512 KiB 0.8 and 1.0 times (docs/results/nodes-bcast.csv).
  */
 
 static void barrier_on_node(struct plan *p)
