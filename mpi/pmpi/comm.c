@@ -179,38 +179,39 @@ static bool look_at(MPI_Group group, struct oci_pmpi_comm *state, struct members
 	return true;
 }
 
-static bool look_at_members(struct oci_pmpi_comm *state, struct members *members)
+static bool look_at_members(MPI_Comm of, struct oci_pmpi_comm *state, struct members *members)
 {
 	MPI_Group group;
 	bool done;
 
 	state->known = members->here = members->levels = true;
-	if (PMPI(Comm_group)(state->mpi.comm, &group) != MPI_SUCCESS)
+	if (PMPI(Comm_group)(of, &group) != MPI_SUCCESS)
 		return false;
 	done = look_at(group, state, members);
 	PMPI(Group_free)(&group);
 	if (!done || !state->inter)
 		return done;
-	if (PMPI(Comm_remote_group)(state->mpi.comm, &group) != MPI_SUCCESS)
+	if (PMPI(Comm_remote_group)(of, &group) != MPI_SUCCESS)
 		return false;
 	done = look_at(group, state, members);
 	PMPI(Group_free)(&group);
 	return done;
 }
 
-/* Decided from what all members see alike. False: the MPI does not tell. */
-static bool evaluate(struct oci_pmpi_comm *state)
+/* Decided from what all members see alike, of a communicator of the same ones. False: the MPI does
+ * not tell. */
+static bool evaluate(struct oci_pmpi_comm *state, MPI_Comm of)
 {
 	int inter = 0, rank = 0, size = 0;
 	struct members members;
 
-	PMPI(Comm_test_inter)(state->mpi.comm, &inter);
-	PMPI(Comm_rank)(state->mpi.comm, &rank);
-	PMPI(Comm_size)(state->mpi.comm, &size);
+	PMPI(Comm_test_inter)(of, &inter);
+	PMPI(Comm_rank)(of, &rank);
+	PMPI(Comm_size)(of, &size);
 	state->inter = inter;
 	state->mpi.rank = (uint32_t)rank;
 	state->mpi.size = (uint32_t)size;
-	if (!look_at_members(state, &members))
+	if (!look_at_members(of, state, &members))
 		return false;
 	if (inter)
 		state->reason = "it is an intercommunicator";
@@ -248,22 +249,15 @@ static struct oci_pmpi_comm *keep(MPI_Comm comm, struct oci_pmpi_comm *state)
 	return state;
 }
 
-/* As it is, or as one of the same members. */
-static struct oci_pmpi_comm *create(MPI_Comm comm, const struct oci_pmpi_comm *like)
+/* `of`: itself, or what it is a duplicate of. */
+static struct oci_pmpi_comm *create(MPI_Comm comm, MPI_Comm of)
 {
 	struct oci_pmpi_comm *state = state_allocate(), *kept;
 
 	if (!state)
 		return NULL;
 	state->mpi.comm = comm;
-	if (like) {
-		state->inter = like->inter;
-		state->known = like->known;
-		state->reason = like->reason;
-		state->mpi.rank = like->mpi.rank;
-		state->mpi.size = like->mpi.size;
-		state->mpi.spans = like->mpi.spans;
-	} else if (!evaluate(state)) {
+	if (!evaluate(state, of)) {
 		state_free(state);
 		return NULL;
 	}
@@ -314,7 +308,7 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 	    PMPI(Comm_get_attr)(comm, key, &state, &found) != MPI_SUCCESS)
 		return NULL;
 	if (!found)
-		state = create(comm, NULL);
+		state = create(comm, comm);
 	if (!state)
 		return NULL;
 	c = &oci_comm_cache[(handle ^ handle >> 26) % OCI_CACHE_SLOTS];
@@ -324,9 +318,7 @@ struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm)
 
 struct oci_pmpi_comm *oci_pmpi_comm_duplicate(MPI_Comm comm, MPI_Comm of)
 {
-	const struct oci_pmpi_comm *like = oci_pmpi_comm_get(of);
-
-	return like ? create(comm, like) : NULL;
+	return oci_pmpi_job.active ? create(comm, of) : NULL;
 }
 
 static void begin_dying(struct dying *d, const MPI_Comm *comm)
