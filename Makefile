@@ -32,14 +32,17 @@ release := build/release
 
 .PHONY: all setup demo check check-debian13 kmod kmod-check coverage soak bench lint fmt install clean help
 all: $(release)/build.ninja
+	@! grep -q '^-- .* left out: ' $(release).log || $(configure)
 	@cmake --build $(release)
 	@sed -n 's/^-- \(.* left out: \)/onecopy: \1/p' $(release).log
 
+# Again where something was left out: what it needs may be here now.
+configure = cmake --preset release >$(release).log 2>&1 || { cat $(release).log >&2; exit 1; }
 $(release)/build.ninja:
 	@command -v cmake >/dev/null && command -v ninja >/dev/null || { \
 		echo "onecopy: cmake and ninja are needed to build; run cmake/setup-debian.sh" \
 		     "(or 'make check', which does) to install them" >&2; exit 1; }
-	@cmake --preset release >$(release).log 2>&1 || { cat $(release).log >&2; exit 1; }
+	@$(configure)
 
 $(release)/build.ninja: | build
 build:
