@@ -11,6 +11,9 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+/* That a thread takes one after the other. */
+#define JOBS_AT_ONCE 16
+
 /* A place in a region. */
 struct cursor {
 	const struct onecopy_region *region;
@@ -246,13 +249,19 @@ static struct job *next_job(struct onecopy_file *file)
 	return job;
 }
 
+/* Not all of them at once: threads are few, and other files' jobs wait. */
 static void run_jobs(struct work_struct *work)
 {
 	struct onecopy_file *file = container_of(work, struct onecopy_file, work);
-	struct job *job;
 
-	while ((job = next_job(file)))
+	for (unsigned int done = 0; done < JOBS_AT_ONCE; done++) {
+		struct job *job = next_job(file);
+
+		if (!job)
+			return;
 		run_job(file, job);
+	}
+	queue_work(onecopy_workers, work);
 }
 
 static void queue_job(struct onecopy_file *file, struct job *job)
@@ -291,7 +300,8 @@ void onecopy_jobs_end(struct onecopy_file *file)
 		leave(&job->to);
 		kfree(job);
 	}
-	flush_work(&file->work);
+	/* It may have queued itself again, with nothing left to do. */
+	cancel_work_sync(&file->work);
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */

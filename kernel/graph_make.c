@@ -134,6 +134,21 @@ static int take_sockets(struct onecopy_graph *graph, const struct onecopy_graph_
 	return error;
 }
 
+/*
+ * Where memory may be written it is pinned so, whatever is done with it: before 6.2 a page that was
+ * pinned to be read, the page of zeros or a private file's, was another after the program's first
+ * write beside what is sent.
+ */
+static struct onecopy_region *take_buffer(struct onecopy_graph *graph, u64 piece, u32 rights)
+{
+	struct onecopy_region *region =
+		onecopy_region_make(graph->file, piece, 1, rights | ONECOPY_REGION_WRITE, 0);
+
+	if (region == ERR_PTR(-EFAULT) && !(rights & ONECOPY_REGION_WRITE))
+		region = onecopy_region_make(graph->file, piece, 1, rights, 0);
+	return region;
+}
+
 /* What nodes do with the buffers; so much is asked of their memory, and no more. */
 static int take_buffers(struct onecopy_graph *graph, const struct onecopy_graph_create *call)
 {
@@ -154,9 +169,8 @@ static int take_buffers(struct onecopy_graph *graph, const struct onecopy_graph_
 
 		if (!rights[i])
 			continue;
-		region = onecopy_region_make(graph->file,
-					     call->buffers + i * sizeof(struct onecopy_piece), 1,
-					     rights[i], 0);
+		region = take_buffer(graph, call->buffers + i * sizeof(struct onecopy_piece),
+				     rights[i]);
 		if (IS_ERR(region))
 			return PTR_ERR(region);
 		graph->region[i] = region;

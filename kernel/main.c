@@ -34,13 +34,19 @@ bool onecopy_refuses(void)
 
 /* ---- status words ---------------------------------------------------------------------------- */
 
+/* With its lock. */
+static void signal_locked(struct onecopy_file *file)
+{
+	if (file->event)
+		compat_eventfd_signal(file->event);
+}
+
 static void signal_event(struct onecopy_file *file)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&file->event_lock, flags);
-	if (file->event)
-		compat_eventfd_signal(file->event);
+	signal_locked(file);
 	spin_unlock_irqrestore(&file->event_lock, flags);
 }
 
@@ -50,30 +56,44 @@ bool onecopy_status_has(struct onecopy_file *file, u32 word)
 	return word && word < smp_load_acquire(&file->words);
 }
 
+/* Of a copy's word its bit and its state change together, under the lock: it is not taken again
+ * between the two. */
 int onecopy_status_take(struct onecopy_file *file, u32 word)
 {
+	unsigned long flags;
+	bool taken;
+
 	if (!onecopy_status_has(file, word))
 		return -EINVAL;
-	if (test_and_set_bit(word, file->pending))
-		return -EBUSY;
-	WRITE_ONCE(file->status[word], ONECOPY_STATUS_PENDING);
-	return 0;
+	spin_lock_irqsave(&file->event_lock, flags);
+	taken = __test_and_set_bit(word, file->pending);
+	if (!taken)
+		WRITE_ONCE(file->status[word], ONECOPY_STATUS_PENDING);
+	spin_unlock_irqrestore(&file->event_lock, flags);
+	return taken ? -EBUSY : 0;
 }
 
 void onecopy_status_give_back(struct onecopy_file *file, u32 word)
 {
+	unsigned long flags;
+
+	spin_lock_irqsave(&file->event_lock, flags);
 	WRITE_ONCE(file->status[word], 0);
-	clear_bit_unlock(word, file->pending);
+	__clear_bit(word, file->pending);
+	spin_unlock_irqrestore(&file->event_lock, flags);
 }
 
 void onecopy_status_tell(struct onecopy_file *file, u32 word, int result)
 {
-	/* The word may be taken again as soon as its new state is seen. */
-	clear_bit_unlock(word, file->pending);
+	unsigned long flags;
+
+	spin_lock_irqsave(&file->event_lock, flags);
 	/* Release: the bytes come first. Pairs with the process's acquire. */
 	smp_store_release(&file->status[word],
 			  result ? ONECOPY_STATUS_FAILED | (u32)-result : ONECOPY_STATUS_DONE);
-	signal_event(file);
+	__clear_bit(word, file->pending);
+	signal_locked(file);
+	spin_unlock_irqrestore(&file->event_lock, flags);
 }
 
 u32 onecopy_status_read(struct onecopy_file *file, u32 word)

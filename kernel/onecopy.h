@@ -58,8 +58,7 @@ struct onecopy_region {
 	/* How often pages were taken out of the process's tables, and the number at which they were
 	 * last seen to be there again. */
 	atomic_t doubts;
-	int settled; /* atomic; changed under the lock */
-	struct mutex check;
+	int settled; /* atomic */
 	kuid_t uid;
 	kgid_t gid;
 	struct onecopy_file *file; /* NULL: of one copy; not looked at once it has ENDED */
@@ -89,7 +88,7 @@ struct onecopy_region *onecopy_region_make(struct onecopy_file *file, u64 pieces
 /* For the rights READ, WRITE; a reference. ERR_PTR(-errno). */
 struct onecopy_region *onecopy_region_find(u64 cookie, u32 rights);
 /* Before a copy, which goes on with the pages as they are then: -ESTALE: they are the process's no
- * more. */
+ * more; -EINTR, -ENOMEM: nobody can say now. Does not wait for the memory. */
 int onecopy_region_check(struct onecopy_region *region);
 /* Before a copy, for the one of a region that is for one: -ENOENT: another has it. Or not, after
  * all. */

@@ -95,78 +95,78 @@ static bool touches(const struct onecopy_region *region, unsigned long start, un
 	return false;
 }
 
-/* Whether the process still has these pages at these addresses. */
-static bool are_there(struct onecopy_region *region, const struct onecopy_span *span)
+/* 0: the process still has these pages at these addresses; -ESTALE: others, or none; -errno: that
+ * cannot be seen now, as the caller is being killed or memory is short. */
+static int are_there(struct onecopy_region *region, const struct onecopy_span *span)
 {
 	unsigned long addr = span->addr & PAGE_MASK, left = pages_of(span);
 	struct page **mine = region->pages + span->page, *theirs[CHECK_PAGES];
-	bool same = true;
 
-	while (left && same) {
+	while (left) {
 		long ask = min_t(unsigned long, left, CHECK_PAGES);
 		long got = compat_get_pages(region->mm, addr, ask, theirs);
+		bool same;
 
-		same = got == ask && !memcmp(mine, theirs, ask * sizeof(*mine));
+		if (got <= 0)
+			return got == -EINTR || got == -ENOMEM ? got : -ESTALE;
+		same = !memcmp(mine, theirs, got * sizeof(*mine));
 		for (long i = 0; i < got; i++)
 			put_page(theirs[i]);
-		mine += ask;
-		addr += (unsigned long)ask << PAGE_SHIFT;
-		left -= ask;
+		if (!same)
+			return -ESTALE;
+		/* Of fewer than were asked for the next turn tells why. */
+		mine += got;
+		addr += (unsigned long)got << PAGE_SHIFT;
+		left -= got;
 	}
-	return same;
+	return 0;
 }
 
-static bool is_there(struct onecopy_region *region)
+static int is_there(struct onecopy_region *region)
 {
-	bool same = true;
+	int error = 0;
 
 	if (!mmget_not_zero(region->mm))
-		return false;
+		return -ESTALE;
 	mmap_read_lock(region->mm);
-	for (unsigned int i = 0; i < region->span_count && same; i++)
-		same = are_there(region, &region->span[i]);
+	for (unsigned int i = 0; i < region->span_count && !error; i++)
+		error = are_there(region, &region->span[i]);
 	mmap_read_unlock(region->mm);
 	mmput(region->mm);
-	return same;
+	return error;
 }
 
-static void settle(struct onecopy_region *region)
+/* Several may look at once: none waits for another, whom its memory may keep. */
+int onecopy_region_check(struct onecopy_region *region)
 {
 	while (!test_bit(STALE, &region->state)) {
-		int doubts = atomic_read(&region->doubts);
+		/* Acquire: pairs with the release below, of whoever has looked. */
+		int settled = smp_load_acquire(&region->settled);
+		int doubts = atomic_read(&region->doubts), error;
 		unsigned long sequence;
 
-		if (doubts == region->settled)
-			return;
+		if (settled == doubts)
+			return 0;
 		/* Without its notifier nobody would tell of the next change. */
 		if (test_bit(ENDED, &region->state)) {
 			set_bit(STALE, &region->state);
-			return;
+			break;
 		}
 		sequence = mmu_interval_read_begin(&region->notifier);
-		if (!is_there(region))
+		error = is_there(region);
+		if (error == -ESTALE)
 			set_bit(STALE, &region->state);
+		else if (error)
+			return error;
 		else if (!mmu_interval_read_retry(&region->notifier, sequence))
-			/* Release: pairs with onecopy_region_check(). */
 			smp_store_release(&region->settled, doubts);
 	}
+	return -ESTALE;
 }
 
-int onecopy_region_check(struct onecopy_region *region)
-{
-	/* Acquire: pairs with settle(). */
-	int settled = smp_load_acquire(&region->settled);
-
-	if (settled != atomic_read(&region->doubts) && !test_bit(STALE, &region->state)) {
-		mutex_lock(&region->check);
-		settle(region);
-		mutex_unlock(&region->check);
-	}
-	return test_bit(STALE, &region->state) ? -ESTALE : 0;
-}
-
-/* Memory that is gone is not kept by us. It may be queued again while it runs, as mremap() changes
- * memory at both places. Counted before its pages are let go, by the last reference. */
+/* Memory that is gone, or of which that cannot be seen, is not kept by us. It may be queued again
+ * while it runs, as mremap() changes memory at both places. Counted before its pages are let go, by
+ * the last reference. */
 static void end_work(struct work_struct *work)
 {
 	struct onecopy_region *region = container_of(work, struct onecopy_region, end);
@@ -229,6 +229,8 @@ static int read_pieces(struct onecopy_region *region, u64 pieces, u32 count)
 			return -EINVAL;
 		if (!access_ok(u64_to_user_ptr(piece.addr), piece.len))
 			return -EFAULT;
+		/* As notifiers have it. */
+		piece.addr = untagged_addr(piece.addr);
 		*span = (struct onecopy_span){ piece.addr, piece.len, bytes, pages };
 		bytes += piece.len;
 		pages += pages_of(span);
@@ -255,6 +257,18 @@ static int account(struct onecopy_region *region)
 	return -ENOMEM;
 }
 
+/* What may not be written for long is as what may not be written. Pages of one copy are told to
+ * have been written right behind it. */
+static int check_pinned(const struct onecopy_region *region, unsigned long first)
+{
+	if (!region->file || !(region->flags & ONECOPY_REGION_WRITE))
+		return 0;
+	for (unsigned long i = first; i < region->page_count; i++)
+		if (compat_is_written_back(region->pages[i]))
+			return -EFAULT;
+	return 0;
+}
+
 static int pin_span(struct onecopy_region *region, const struct onecopy_span *span)
 {
 	unsigned int flags = FOLL_LONGTERM |
@@ -264,11 +278,15 @@ static int pin_span(struct onecopy_region *region, const struct onecopy_span *sp
 	while (left) {
 		int ask = min_t(unsigned long, left, PIN_PAGES);
 		int got = pin_user_pages_fast(addr, ask, flags, region->pages + region->page_count);
+		int error;
 
 		if (got <= 0)
 			return got ? got : -EFAULT;
 		region->page_count += got;
 		atomic64_add(got, &onecopy_totals.pages_pinned_now);
+		error = check_pinned(region, region->page_count - got);
+		if (error)
+			return error;
 		addr += (unsigned long)got << PAGE_SHIFT;
 		left -= got;
 		if (fatal_signal_pending(current))
@@ -330,7 +348,6 @@ static struct onecopy_region *make(struct onecopy_file *file, u64 pieces, u32 co
 	INIT_LIST_HEAD(&region->on_file);
 	INIT_HLIST_NODE(&region->on_hash);
 	INIT_WORK(&region->end, end_work);
-	mutex_init(&region->check);
 	region->file = file;
 	region->flags = flags;
 	region->word = word;

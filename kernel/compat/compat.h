@@ -3,8 +3,11 @@
 #ifndef ONECOPY_COMPAT_H
 #define ONECOPY_COMPAT_H
 
+#include <linux/backing-dev.h>
 #include <linux/eventfd.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/rcupdate.h>
 #include <linux/uio.h>
 #include <linux/version.h>
 
@@ -13,14 +16,35 @@
 #define ITER_DEST READ
 #endif
 
-/* As get_user_pages_remote(), to read, with the lock held. */
+/* As get_user_pages_remote(), to read, with the lock held; of pages that would have to be waited
+ * for, as for a disk or another process, there are none. */
 static inline long compat_get_pages(struct mm_struct *mm, unsigned long start, unsigned long count,
 				    struct page **pages)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-	return get_user_pages_remote(mm, start, count, 0, pages, NULL, NULL);
+	return get_user_pages_remote(mm, start, count, FOLL_NOWAIT, pages, NULL, NULL);
 #else
-	return get_user_pages_remote(mm, start, count, 0, pages, NULL);
+	return get_user_pages_remote(mm, start, count, FOLL_NOWAIT, pages, NULL);
+#endif
+}
+
+/* Is the page, which is pinned, one of a file that is written back to a disk? After that it counts
+ * as clean, and what is written to it by us would not be noticed. From 6.5 on the kernel pins no
+ * such page to write it for long. */
+static inline bool compat_is_written_back(struct page *page)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	struct address_space *mapping;
+	bool is;
+
+	/* So long its inode is there. */
+	rcu_read_lock();
+	mapping = PageAnon(page) ? NULL : page_mapping(page);
+	is = mapping && mapping_can_writeback(mapping);
+	rcu_read_unlock();
+	return is;
+#else
+	return false;
 #endif
 }
 

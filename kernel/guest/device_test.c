@@ -9,11 +9,13 @@
  */
 #include "calls.h"
 
+#include <linux/magic.h>
 #include <poll.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 int device;
@@ -400,6 +402,38 @@ static void words(void)
 	CHECK(!munmap(first, 3 * PAGE) && second[7] == 7);
 }
 
+/* A shared mapping of a file that is written to a disk: read alone, as the kernel would not notice
+ * what is written to its pages. A private one is memory. */
+static void files(void)
+{
+	struct statfs system;
+	uint8_t *own = memory(PAGE), *shared, *private;
+	struct onecopy_piece piece = { .len = 2 * PAGE };
+	struct onecopy_region_create call = { .size = sizeof(call),
+					      .flags = ONECOPY_REGION_READ | ONECOPY_REGION_WRITE,
+					      .pieces = (uintptr_t)&piece,
+					      .piece_count = 1 };
+	int fd;
+
+	if (statfs("/disk", &system) || system.f_type != EXT4_SUPER_MAGIC)
+		_exit(LEFT_OUT);
+	fd = open("/disk/file", O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && !ftruncate(fd, 2 * PAGE));
+	shared = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	private = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	CHECK(shared != MAP_FAILED && private != MAP_FAILED);
+	fill(shared, 2 * PAGE, 8);
+	piece.addr = (uintptr_t)shared;
+	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &call), EFAULT);
+	CHECK(!copy(create(shared, 2 * PAGE, ONECOPY_REGION_READ), 0, own, PAGE, 0));
+	CHECK(is_filled(own, PAGE, 8));
+	fill(own, PAGE, 9);
+	CHECK(!copy(create(private, 2 * PAGE, ONECOPY_REGION_WRITE), PAGE, own, PAGE,
+		    ONECOPY_COPY_WRITE));
+	CHECK(is_filled(private + PAGE, PAGE, 9) && !is_filled(shared + PAGE, PAGE, 9));
+	close(fd);
+}
+
 /* ---- asynchronous ---------------------------------------------------------------------------- */
 
 static void in_order(void)
@@ -469,6 +503,28 @@ static void a_word_is_taken(void)
 	CHECK(await_word(&word[3]) == ONECOPY_STATUS_DONE);
 	REFUSED(copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 3, &copied), ENOENT);
 	CHECK(!word[3]);
+}
+
+/* A word that is taken as soon as it may be tells of the copy that took it, not of the one before.
+ */
+static void a_word_is_taken_again(void)
+{
+	enum { BYTES = 8192, COPIES = 20000 };
+	volatile uint32_t *word = map_words();
+	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
+	uint64_t cookie = create(shared, BYTES, ONECOPY_REGION_READ), copied;
+	struct onecopy_piece piece = { (uintptr_t)own, BYTES };
+
+	for (uint32_t i = 0; i < COPIES; i++) {
+		memcpy(shared + BYTES - sizeof(i), &i, sizeof(i));
+		while (copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 3, &copied))
+			CHECK(errno == EBUSY);
+		if (i % 2) {
+			CHECK(await_word(&word[3]) == ONECOPY_STATUS_DONE);
+			CHECK(!memcmp(own + BYTES - sizeof(i), &i, sizeof(i)));
+		}
+	}
+	CHECK(await_word(&word[3]) == ONECOPY_STATUS_DONE);
 }
 
 /* Its file and its memory go while a copy is under way. */
@@ -916,8 +972,10 @@ static const struct test tests[] = {
 	TEST(structures),
 	TEST(nothing_else_is_returned),
 	TEST(words),
+	TEST(files),
 	TEST(in_order),
 	TEST(a_word_is_taken),
+	TEST(a_word_is_taken_again),
 	TEST(closed_in_the_middle),
 	TEST(gone_with_its_memory),
 	TEST(kept),

@@ -586,6 +586,34 @@ static void graph_memory_goes(void)
 	}
 }
 
+/* The program writes for the first time what lies beside the bytes that are sent: its memory is
+ * there all the same. */
+static void graph_written_beside(void)
+{
+	uint8_t *untouched =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(untouched != MAP_FAILED);
+	begin(2, PAGE, 1);
+	ranks[0].buffer[1] = (struct onecopy_piece){ (uintptr_t)untouched, 8 * PAGE };
+	move(&ranks[0].build, ONECOPY_GRAPH_SEND, 1, 1, 0, PAGE);
+	CHECK(!create_graph(&ranks[0]));
+	for (int again = 0; again < 2; again++) {
+		CHECK(!tell(&ranks[0], ONECOPY_GRAPH_ISSUE));
+		untouched[(5 + again) * PAGE] = 1;
+		usleep(20000);
+		CHECK(ranks[0].words[STATUS] == ONECOPY_STATUS_PENDING);
+		ranks[0].words[LANES] = ONECOPY_LANE_GRANTED;
+		CHECK(!tell(&ranks[0], ONECOPY_GRAPH_LOOK));
+		CHECK(status_of(&ranks[0]) == ONECOPY_STATUS_DONE);
+		CHECK(recv(ranks[1].sockets[0], bytes_of(1, 0), PAGE, MSG_WAITALL) ==
+		      (ssize_t)PAGE);
+		CHECK(!bytes_of(1, 0)[0]);
+		ranks[0].words[LANES] = 0;
+	}
+	finish(2);
+}
+
 /* ---- what it is not to do -------------------------------------------------------------------- */
 
 static int with_node(struct onecopy_graph_node node)
@@ -893,17 +921,11 @@ static void graph_killed(void)
 }
 
 const struct test graph_tests[] = {
-	TEST(graph_broadcasts),
-	TEST(graph_computes),
-	TEST(graph_random),
-	TEST(graph_crosses),
-	TEST(graph_lanes),
-	TEST(graph_peer_dies),
-	TEST(graph_cancelled),
-	TEST(graph_memory_goes),
-	TEST(graph_refused_nodes),
-	TEST(graph_refused_calls),
-	TEST(graph_killed),
-	TEST(graph_hostile),
-	NO_MORE_TESTS,
+	TEST(graph_broadcasts),	    TEST(graph_computes),
+	TEST(graph_random),	    TEST(graph_crosses),
+	TEST(graph_lanes),	    TEST(graph_peer_dies),
+	TEST(graph_cancelled),	    TEST(graph_memory_goes),
+	TEST(graph_written_beside), TEST(graph_refused_nodes),
+	TEST(graph_refused_calls),  TEST(graph_killed),
+	TEST(graph_hostile),	    NO_MORE_TESTS,
 };

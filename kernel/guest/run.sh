@@ -24,6 +24,7 @@ build_driver "$here/driver/fake_engine.c"
 build_program device_test "$here"/*_test.c
 begin_root
 cp "$out/device_test" "$driver/fake_engine.ko" "$root/"
+[ -z "$image" ] || add_modules loop crc16 crc32c_generic mbcache jbd2 ext4
 cat >>"$root/init" <<'INIT'
 # Files that a thread of the kernel's was the last to have are closed a little later.
 unload() {
@@ -33,6 +34,13 @@ unload() {
 	done
 	[ ! -e /sys/module/onecopy ] && busybox rmmod fake_engine
 }
+# A file system on a disk. A kernel that was built for the guest may have none.
+for module in /modules/*.ko; do
+	[ ! -e $module ] || busybox insmod $module
+done
+busybox mkdir /disk
+busybox dd if=/dev/zero of=/tmp/disk bs=1M count=8 2>/dev/null
+busybox mke2fs -F /tmp/disk >/dev/null && busybox mount -o loop -t ext2 /tmp/disk /disk
 busybox insmod /fake_engine.ko channels=40
 busybox insmod /onecopy.ko && /device_test WORDS
 # Loaded anew, as nothing of it is in use any more; with an engine that takes places of 64 bytes alone.

@@ -41,6 +41,15 @@ static void look_again(struct oc_graph_run *run)
 		set_seen(run, __atomic_load_n(run->watch.word, __ATOMIC_RELAXED) - 1);
 }
 
+/* Each oc_graph_test() looks. */
+static void watch_always(struct oc_graph_run *run)
+{
+	static const uint32_t always;
+
+	run->watch.word = &always;
+	set_seen(run, 1);
+}
+
 /*
  * By the program's calls, when they have looked. Nothing is to be done for a run of the thread's
  * until it is over, if none is the program's to drive, which may have its lane; and for one of the
@@ -50,10 +59,9 @@ static void look_again(struct oc_graph_run *run)
  */
 static void watch(struct oc_graph_run *run)
 {
-	static const uint32_t always;
 	uint32_t seen = 1;
 
-	run->watch.word = &always;
+	watch_always(run);
 	if (run->executor == OC_GRAPH_THREAD && !run->links->driven) {
 		run->watch.word = (const uint32_t *)(const void *)&run->status;
 		seen = OCI_GRAPH_ACTIVE;
@@ -402,6 +410,9 @@ int oc_graph_issue(struct oc_graph_run *run, enum oc_graph_executor executor)
 	err = links->error;
 	if (err)
 		goto unlock;
+	/* What it watched may go when it is prepared anew; others that pass it a lane look there.
+	 */
+	watch_always(run);
 	run->executor = executor = choose(run, executor);
 	rewind_run(run);
 	/* Relaxed: the thread sees the run under the lock, and the caller is this thread. */

@@ -28,7 +28,8 @@
  *   EBUSY	the status word has a copy under way; the file has a graph, or it is under way
  *   EEXIST	something lies where the region was to be mapped
  *   EFAULT	memory of the caller cannot be read or written; nothing was copied, unless it is the
- *		structure itself that cannot be written
+ *		structure itself that cannot be written. A region to be written does not take shared
+ *		mappings of files on disks
  *   EINTR	a fatal signal; nothing was copied
  *   EINVAL	a flag, a size, a count, a descriptor or a reserved field is not valid
  *   ENFILE	the system has no more open files, one of which each mapping takes
