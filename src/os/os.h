@@ -133,11 +133,12 @@ void oci_os_futex_wake(uint32_t *word, int count);
 ssize_t oci_os_read_file(const char *path, char *text, size_t bytes);
 /*
  * What tells a process from a later one with its number, and from the program that it may become by
- * exec: when it started, in clock ticks since boot, and a number made of where its program and its
- * stack lie (the kernel tells who may trace it). 0: not known.
+ * exec: when it started, in clock ticks since boot, as the time namespace `clock` of who looked has
+ * it; and a number made of where its program and its stack lie (the kernel tells who may trace it).
+ * 0: not known.
  */
 struct oci_os_image {
-	uint64_t start, program;
+	uint64_t start, clock, program;
 };
 struct oci_os_image oci_os_image(pid_t pid);
 /*

@@ -299,6 +299,9 @@ TEST(a_later_process_and_another_program_are_told_apart)
 	assert_true(image.start && image.program);
 	other.start++;
 	assert_true(oci_os_process_ended(pid, &other));
+	/* By another clock it says nothing. */
+	other.clock++;
+	assert_false(oci_os_process_ended(pid, &other));
 	other = image;
 	other.program += 16;
 	assert_true(oci_os_process_ended(pid, &other));
@@ -341,7 +344,7 @@ TEST(programs_are_told_apart_where_their_stacks_are_alike)
 
 	cat = image_of("/bin/cat", &ends[0], &cat_pid);
 	tee = image_of("/bin/tee", &ends[1], &tee_pid);
-	mixed = (struct oci_os_image){ tee.start, cat.program };
+	mixed = (struct oci_os_image){ tee.start, tee.clock, cat.program };
 	assert_true(cat.program && tee.program);
 	assert_true(oci_os_process_ended(tee_pid, &mixed));
 	assert_false(oci_os_process_ended(tee_pid, &tee));

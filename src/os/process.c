@@ -94,13 +94,23 @@ static uint64_t program_of(const char *text)
 	return mixed | 1;
 }
 
+/* 0: the kernel has but one. */
+static uint64_t time_namespace(void)
+{
+	struct stat space;
+
+	return stat("/proc/self/ns/time", &space) ? 0 : space.st_ino;
+}
+
 struct oci_os_image oci_os_image(pid_t pid)
 {
 	char text[1024];
 
 	if (!proc_is_ours() || !read_stat(pid, text, sizeof(text)))
 		return (struct oci_os_image){ 0 };
-	return (struct oci_os_image){ .start = stat_number(text, 22), .program = program_of(text) };
+	return (struct oci_os_image){ .start = stat_number(text, 22),
+				      .clock = time_namespace(),
+				      .program = program_of(text) };
 }
 
 /* By what /proc/PID/stat says. A main thread that has left by pthread_exit is a zombie, too, while
@@ -108,11 +118,12 @@ struct oci_os_image oci_os_image(pid_t pid)
 static bool stat_ended(const char *text, const struct oci_os_image *image)
 {
 	const char *state = stat_field(text, 3);
-	struct oci_os_image now = { stat_number(text, 22), program_of(text) };
+	struct oci_os_image now = { .start = stat_number(text, 22), .program = program_of(text) };
 
 	if (state && (*state == 'Z' || *state == 'X'))
 		return stat_number(text, 20) <= 1;
-	return (image->start && now.start && now.start != image->start) ||
+	return (image->start && now.start && now.start != image->start &&
+		image->clock == time_namespace()) ||
 	       (image->program && now.program && now.program != image->program);
 }
 

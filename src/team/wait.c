@@ -340,9 +340,9 @@ bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oc
 		turn_of_many(team, wait, awaited, polls);
 	} else if (polls < oci_options()->spins) {
 		oci_cpu_relax();
-		if (polls % OCI_POLLS_PER_DRIVE == OCI_POLLS_PER_DRIVE - 1)
-			oci_wait_drive();
-		return false;
+		if (polls % OCI_POLLS_PER_DRIVE != OCI_POLLS_PER_DRIVE - 1)
+			return false;
+		oci_wait_drive();
 	} else {
 		oci_wait_drive();
 		oci_os_yield();
