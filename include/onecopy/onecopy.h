@@ -463,9 +463,10 @@ OC_API size_t oc_levels_together(enum oc_collective collective, uint32_t ranks);
 OC_API void oc_count_levels(enum oc_collective collective, size_t bytes);
 /*
  * Writes this process's counters as JSON into ONECOPY_STATS_DIR (nothing when it is not set), as
- * NAME.HOST.PID.json. world_rank labels them. 0 or -errno. Called by front ends at the end.
+ * NAME.HOST.PID.json, with the process's rank in its job of so many. 0 or -errno; of a failure rank
+ * 0 warns, the others say it at ONECOPY_LOG=info. Called by front ends at the end.
  */
-OC_API int oc_stats_write(int world_rank);
+OC_API int oc_stats_write(int world_rank, int world_size);
 
 #ifdef __cplusplus
 }

@@ -125,6 +125,8 @@ static void add_file(json_t *sum, const json_t *file)
 	json_t *front = json_pack("[{s:s, s:i}]", "library", *library ? library : "?", "ranks", 1);
 
 	json_object_set_new(sum, "ranks", json_integer(json_number_at(sum, "ranks") + 1));
+	if (json_number_at(file, "job_ranks") > json_number_at(sum, "job_ranks"))
+		json_object_set(sum, "job_ranks", json_object_get(file, "job_ranks"));
 	add_entries(json_object_get(sum, "front_ends"), front, &front_form);
 	add_entries(json_object_get(sum, "collectives"), json_object_get(file, "collectives"),
 		    &served_form);
@@ -157,9 +159,10 @@ json_t *counters_collect(const char *dir)
 		say("the statistics in %s cannot be read: %s", dir, strerror(errno));
 		return NULL;
 	}
-	sum = json_pack("{s:s, s:i, s:[], s:[], s:[], s:[], s:{}, s:{}, s:{}, s:{}}", "onecopy",
-			OC_VERSION, "ranks", 0, "front_ends", "collectives", "two_levels",
-			"handed_back", "mapped", "messages", "heap", "kmod");
+	sum = json_pack("{s:s, s:i, s:i, s:[], s:[], s:[], s:[], s:{}, s:{}, s:{}, s:{}}",
+			"onecopy", OC_VERSION, "ranks", 0, "job_ranks", 0, "front_ends",
+			"collectives", "two_levels", "handed_back", "mapped", "messages", "heap",
+			"kmod");
 	/* Nothing yet: names the numbers, in this order. */
 	add_numbers(json_object_get(sum, "mapped"), NULL, &mapped_form);
 	add_numbers(json_object_get(sum, "messages"), NULL, &messages_form);

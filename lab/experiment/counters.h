@@ -3,7 +3,7 @@
  * The counters that the processes of a job leave in ONECOPY_STATS_DIR, added up.
  *
  * A process's file NAME.HOST.PID.json and the sum have one form:
- *   {"onecopy": VERSION, "ranks": N, "front_ends": [{"library", "ranks"}...],
+ *   {"onecopy": VERSION, "ranks": N, "job_ranks": N, "front_ends": [{"library", "ranks"}...],
  *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes", "recovered"}...],
  *    "two_levels": [{"collective", "calls", "bytes"}...],
  *    "handed_back": [{"collective", "reason", "calls"}...],
@@ -16,6 +16,7 @@
  *    "kmod": {"bytes", "missed_copies", "regions", "reused", "refused", "gone", "replaced"}}
  * where a process's file has "rank", "pid" and "host" instead of "ranks", and "library" (the file
  * that served it: the component for Open MPI, the preload library) instead of "front_ends".
+ * "job_ranks" are those of its MPI_COMM_WORLD, in the sum of the largest.
  */
 #ifndef EXPERIMENT_COUNTERS_H
 #define EXPERIMENT_COUNTERS_H

@@ -178,7 +178,7 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 	const json_t *handed = json_object_get(stats, "handed_back");
 	const json_t *levels = json_object_get(stats, "two_levels");
 	const json_t *mapped = json_object_get(stats, "mapped");
-	long long ranks = json_number_at(stats, "ranks");
+	long long ranks = json_number_at(stats, "ranks"), job = json_number_at(stats, "job_ranks");
 
 	if (!ranks) {
 		fprintf(stream, "onecopy: nothing was served: %s\n", why_none);
@@ -186,8 +186,12 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 	}
 	print_front_ends(json_object_get(stats, "front_ends"), stream);
 	if (json_array_size(served)) {
-		fprintf(stream, "onecopy: served, summed over %lld rank%s\n", ranks,
-			ranks == 1 ? "" : "s");
+		char of[32] = "";
+
+		if (ranks < job)
+			snprintf(of, sizeof(of), " of %lld", job);
+		fprintf(stream, "onecopy: served, summed over %lld%s rank%s\n", ranks, of,
+			ranks == 1 && !*of ? "" : "s");
 		print_rows(served, "collective\talgorithm\tmechanism\tcalls\tbytes", stream);
 	} else {
 		fprintf(stream, "onecopy: no collective was served%s\n",
@@ -210,4 +214,10 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 		fprintf(stream, "onecopy: handed back to the MPI\n");
 		print_rows(handed, "collective\tcalls\treason", stream);
 	}
+	if (ranks < job)
+		fprintf(stream,
+			"onecopy: %lld rank%s left no statistics: they ended without MPI_Finalize, or "
+			"are on nodes that do not share TMPDIR with this one, or to which Open MPI's "
+			"mpirun takes ONECOPY_STATS_DIR with -x alone\n",
+			job - ranks, job - ranks == 1 ? "" : "s");
 }

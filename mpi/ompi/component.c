@@ -279,7 +279,7 @@ static int component_close(void)
 	oci_mpi_requests_stop();
 	oci_ompi_requests_drain();
 	if (initialized)
-		oc_stats_write((int)OMPI_PROC_MY_NAME->vpid);
+		oc_stats_write((int)OMPI_PROC_MY_NAME->vpid, (int)OCI_OMPI_PROCESS.num_procs);
 	initialized = false;
 	return OMPI_SUCCESS;
 }

@@ -212,7 +212,7 @@ static void end(struct oci_pmpi_job *job)
 	oci_pmpi_mover_stop();
 	oci_pmpi_port_stop();
 	oc_set_progress(NULL);
-	oc_stats_write(job->rank);
+	oc_stats_write(job->rank, job->size);
 	job->begun = job->active = false;
 	oci_pmpi_attention_count = 0;
 	PMPI(Group_free)(&job->group);

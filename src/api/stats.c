@@ -298,7 +298,7 @@ static json_t *library_name(void)
 	return json ? json : json_string("?"); /* its name is no UTF-8 */
 }
 
-static json_t *stats_json(int world_rank, const char *host)
+static json_t *stats_json(int world_rank, int world_size, const char *host)
 {
 	json_t *served = json_array(), *back = json_array();
 	struct oci_counts all = { 0 };
@@ -318,11 +318,12 @@ static json_t *stats_json(int world_rank, const char *host)
 						      stats.back[i].reason, "calls",
 						      (json_int_t)stats.back[i].calls));
 	pthread_mutex_unlock(&stats.lock);
-	return json_pack("{s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "onecopy",
-			 OC_VERSION, "library", library_name(), "rank", world_rank, "pid",
-			 (int)getpid(), "host", host, "collectives", served, "two_levels",
-			 levels_json(), "handed_back", back, "mapped", mapped_json(), "messages",
-			 messages_json(), "heap", heap_json(), "kmod", kmod_json());
+	return json_pack("{s:s, s:o, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "onecopy", OC_VERSION, "library", library_name(), "rank", world_rank,
+			 "job_ranks", world_size, "pid", (int)getpid(), "host", host, "collectives",
+			 served, "two_levels", levels_json(), "handed_back", back, "mapped",
+			 mapped_json(), "messages", messages_json(), "heap", heap_json(), "kmod",
+			 kmod_json());
 }
 
 /*
@@ -360,7 +361,7 @@ static int write_whole(const json_t *json, const char *path)
 	return error;
 }
 
-int oc_stats_write(int world_rank)
+int oc_stats_write(int world_rank, int world_size)
 {
 	const char *directory = oci_options()->stats_dir;
 	char path[4096], host[256] = "?";
@@ -373,13 +374,16 @@ int oc_stats_write(int world_rank)
 	if (snprintf(path, sizeof(path), "%s/onecopy.%s.%d.json", directory, host, (int)getpid()) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
-	json = stats_json(world_rank, host);
+	json = stats_json(world_rank, world_size, host);
 	if (!json)
 		return -ENOMEM;
 	error = write_whole(json, path);
+	/* Where it is the same for all ranks, or for all of a node, one line is enough. */
 	if (error)
-		oci_warn("cannot write the statistics to %s: %s; check ONECOPY_STATS_DIR", path,
-			 strerror(-error));
+		oci_log(world_rank ? OCI_LOG_INFO : OCI_LOG_WARN,
+			"cannot write the statistics to %s: %s; ONECOPY_STATS_DIR has to be a folder "
+			"of each node (under `onecopy run`: set TMPDIR to one that they share)",
+			path, strerror(-error));
 	json_decref(json);
 	return error;
 }

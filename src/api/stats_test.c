@@ -65,9 +65,9 @@ static int written_rank(void)
 
 TEST(a_later_run_with_the_number_writes_anew)
 {
-	assert_int_equal(oc_stats_write(3), 0);
+	assert_int_equal(oc_stats_write(3, 8), 0);
 	assert_int_equal(written_rank(), 3);
-	assert_int_equal(oc_stats_write(4), 0);
+	assert_int_equal(oc_stats_write(4, 8), 0);
 	assert_int_equal(written_rank(), 4);
 	assert_int_equal(entries(), 1);
 }
@@ -83,7 +83,7 @@ TEST(a_link_in_its_place_is_not_written_through)
 	fclose(file);
 	unlink(own);
 	assert_int_equal(symlink(victim, own), 0);
-	assert_int_equal(oc_stats_write(5), 0);
+	assert_int_equal(oc_stats_write(5, 8), 0);
 	file = fopen(victim, "r");
 	assert_non_null(fgets(text, sizeof(text), file));
 	fclose(file);
@@ -100,9 +100,39 @@ TEST(what_cannot_be_replaced_is_an_error_and_leaves_nothing)
 	unlink(own);
 	assert_int_equal(mkdir(own, 0700), 0);
 	before = entries();
-	assert_int_equal(oc_stats_write(6), -EISDIR);
+	assert_int_equal(oc_stats_write(6, 8), -EISDIR);
 	assert_int_equal(entries(), before);
 	rmdir(own);
+}
+
+/* What is on standard error of a write with the rank, which fails. */
+static void said_of_failure(int rank, char *text, size_t room)
+{
+	int before = dup(STDERR_FILENO), ends[2];
+	ssize_t got;
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	dup2(ends[1], STDERR_FILENO);
+	assert_int_equal(oc_stats_write(rank, 8), -ENOENT);
+	dup2(before, STDERR_FILENO);
+	got = read(ends[0], text, room - 1);
+	text[got > 0 ? got : 0] = '\0';
+	close(before);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+TEST(a_folder_that_a_node_lacks_is_one_line_of_the_job)
+{
+	char text[1024], away[PATH_MAX];
+
+	snprintf(away, sizeof(away), "%s.away", directory);
+	assert_int_equal(rename(directory, away), 0);
+	said_of_failure(1, text, sizeof(text));
+	assert_string_equal(text, "");
+	said_of_failure(0, text, sizeof(text));
+	assert_non_null(strstr(text, "set TMPDIR"));
+	assert_int_equal(rename(away, directory), 0);
 }
 
 /* Run as `stats_test secure`: a set-uid program does not go where its caller's environment says. */
@@ -110,7 +140,7 @@ static int secure(void)
 {
 	if (!getauxval(AT_SECURE))
 		return 77;
-	return oc_stats_write(7);
+	return oc_stats_write(7, 8);
 }
 
 TEST(a_set_uid_program_does_not_go_by_the_environment)

@@ -422,7 +422,7 @@ SCENARIO(foreign_stats)
 		"cd $ONECOPY_STATS_DIR && echo '{\"onecopy\": \"0' >a.json && echo '[1]' >b.json && "
 		"echo '{\"onecopy\": \"1\", \"collectives\": [{\"calls\": \"x\"}], "
 		"\"handed_back\": []}' >c.json && echo 7 >not-json && "
-		"echo '{\"onecopy\": \"1\", \"rank\": 0, \"collectives\": [{\"collective\": \"bcast\", "
+		"echo '{\"onecopy\": \"1\", \"rank\": 0, \"job_ranks\": 3, \"collectives\": [{\"collective\": \"bcast\", "
 		"\"algorithm\": \"cico\", \"mechanism\": \"shm\", \"calls\": 3, \"bytes\": 12}], "
 		"\"handed_back\": []}' >d.json";
 	struct job job = { 0 };
@@ -432,8 +432,10 @@ SCENARIO(foreign_stats)
 	job_add_shell(&job, script);
 	job_run(&job, &result);
 	if (result.status || verdict_count(&result, "left out of the statistics") != 3 ||
-	    !strstr(result.output, "summed over 1 rank\n"))
-		verdict_fail(&result, "three files should have been left out, one counted");
+	    !strstr(result.output, "summed over 1 of 3 ranks\n") ||
+	    !strstr(result.output, "2 ranks left no statistics: "))
+		verdict_fail(&result,
+			     "three files should have been left out, one counted, two missing");
 	job_free(&result);
 	verdict_done("foreign_stats: 3 broken files named and left out, the good one counted\n");
 }
