@@ -81,6 +81,29 @@ static void every_function(void)
 	fclose(file);
 }
 
+/* Sizes that are powers of two, and beside them: allocators have ways of their own for these. */
+static void every_alignment(void)
+{
+	enum { EACH = 20 };
+	static void *block[3 * EACH];
+
+	for (size_t align = 16; align <= 65536; align *= 2)
+		for (size_t power = 8; power <= 65536; power *= 2)
+			for (int beside = -1; beside <= 1; beside++) {
+				size_t bytes = power + (size_t)beside;
+
+				for (int i = 0; i < EACH; i++) {
+					block[3 * i] = memalign(align, bytes);
+					block[3 * i + 1] = aligned_alloc(align, bytes);
+					CHECK(!posix_memalign(&block[3 * i + 2], align, bytes));
+				}
+				for (int i = 0; i < 3 * EACH; i++) {
+					CHECK(block[i] && !((uintptr_t)block[i] & (align - 1)));
+					free(keep(block[i], bytes));
+				}
+			}
+}
+
 static void refusals(void)
 {
 	/* Not constants: compilers refuse those. */
@@ -276,6 +299,7 @@ static void threads(void)
 
 const struct scenario family_scenarios[] = {
 	{ "every_function", every_function },
+	{ "every_alignment", every_alignment },
 	{ "refusals", refusals },
 	{ "as_the_c_library", as_the_c_library },
 	{ "given_back", given_back },

@@ -467,7 +467,8 @@ static void *alloc_in_pieces(size_t bytes, size_t align, unsigned int *count)
 		if (!thread_heaps[i])
 			thread_heaps[i] = mi_heap_new_in_arena(pieces[i]);
 		if (thread_heaps[i])
-			memory = mi_heap_malloc_aligned(thread_heaps[i], bytes, align);
+			memory = mi_heap_malloc_aligned(thread_heaps[i],
+							heap_aligned_bytes(align, bytes), align);
 	}
 	return memory;
 }
@@ -556,8 +557,9 @@ static void *arena_alloc(size_t bytes, size_t align)
 	memory = take_kept(bytes, align);
 	if (memory)
 		return memory;
-	memory = heap_replaces_malloc() && generation == 1 ? mi_malloc_aligned(bytes, align) :
-							     alloc_in_arena(bytes, align);
+	memory = heap_replaces_malloc() && generation == 1 ?
+			 mi_malloc_aligned(heap_aligned_bytes(align, bytes), align) :
+			 alloc_in_arena(bytes, align);
 	if (memory && !heap_has(memory, bytes)) {
 		mi_free(memory);
 		return NULL;

@@ -14,7 +14,8 @@
  *
  * Second, what changes mappings, in all objects that are loaded when the arena is made (open.c). If
  * these names were ours, hooks of UCX and Open MPI would be written over them, and would no more
- * hear of what the C library itself unmaps, as stacks of threads.
+ * hear of what the C library itself unmaps, as stacks of threads. Ours go on to whoever has the
+ * name: a library that was preloaded in front of us, too.
  */
 #include "dso.h"
 
@@ -47,26 +48,30 @@ bool heap_bind(bool *range)
 
 struct binding {
 	const struct oci_object_call *calls;
-	const void *behind;
+	void *const *others;
 };
 
-/* Not where the functions are, nor where ours are; and mimalloc's mprotect() is bound above. */
 static int bind_other(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
+	struct oci_object_call calls[HEAP_CALLS_MOST + 1] = { 0 };
 	const struct binding *binding = arg;
 	bool bound[HEAP_CALLS_MOST];
+	size_t count = 0;
 
 	(void)bytes;
-	if (!oci_object_holds(info, (uintptr_t)heap_madvise) &&
-	    !oci_object_holds(info, (uintptr_t)mi_malloc) &&
-	    !oci_object_holds(info, (uintptr_t)binding->behind))
-		oci_object_bind(info, binding->calls, bound);
+	if (oci_object_holds(info, (uintptr_t)heap_madvise) ||
+	    oci_object_holds(info, (uintptr_t)mi_malloc))
+		return 0;
+	for (size_t i = 0; binding->calls[i].name; i++)
+		if (!oci_object_holds(info, (uintptr_t)binding->others[i]))
+			calls[count++] = binding->calls[i];
+	oci_object_bind(info, calls, bound);
 	return 0;
 }
 
-void heap_bind_all(const struct oci_object_call *calls, const void *behind)
+void heap_bind_all(const struct oci_object_call *calls, void *const *others)
 {
-	struct binding binding = { calls, behind };
+	struct binding binding = { calls, others };
 
 	dl_iterate_phdr(bind_other, &binding);
 }

@@ -18,6 +18,13 @@
 #define OC_EXPORT __attribute__((visibility("default")))
 #define OC_COLD __attribute__((cold, noinline))
 
+/* What to ask mimalloc for, where so many bytes are to be aligned so. Of 256, 512 and 1024 bytes
+ * mimalloc 2.0 takes any block of its own to be aligned to its size, which it is not. */
+static inline size_t heap_aligned_bytes(size_t align, size_t bytes)
+{
+	return align > 128 && bytes <= 1024 ? bytes | 1 : bytes;
+}
+
 /*
  * Where the arena is now; base is NULL while there is none. Written under the lock of arena.c, or
  * in a child of fork() that has one thread; read at any time by madvise(), whose caller got the
@@ -107,6 +114,8 @@ enum heap_function { HEAP_FAMILY(HEAP_NUMBER) HEAP_FUNCTIONS };
 extern void *heap_next[HEAP_FUNCTIONS];
 /* Who has a name of ours behind us, or NULL. */
 void *heap_find_next(const char *name);
+/* Who would have it if we were not there, in front of us or behind, or NULL: nobody behind. */
+void *heap_find_other(const char *name);
 
 /* ---- fork.c ---------------------------------------------------------------------------------- */
 
@@ -170,6 +179,10 @@ void heap_opened(void *address, size_t bytes);
 void heap_closed(void *address, size_t bytes);
 /* Once, before the first arena: what changes mappings is ours from then on. */
 void heap_watch_pages(void);
+/* The program's munmap() and madvise() as they would be without us: who keeps memory registered
+ * with a network has its hooks there. */
+int heap_unmap_next(void *address, size_t bytes);
+int heap_advise_next(void *address, size_t bytes, int advice);
 /* Is this memory of ours certainly there, to be read and written? Only memory of the arena, the
  * program's own data and the stack of its main thread from `frame` on are known at all. */
 bool heap_is_there(const void *address, size_t bytes, const void *frame);
@@ -184,8 +197,9 @@ void heap_serve(const struct oci_vm_server *server);
  * both. *range: its mmap() and munmap() are heap_mmap() and heap_munmap(), too. */
 bool heap_bind(bool *range);
 enum { HEAP_CALLS_MOST = 8 };
-/* In all objects that are loaded, but mimalloc, ours, and the one that holds `behind`. */
-void heap_bind_all(const struct oci_object_call *calls, const void *behind);
+/* In all objects that are loaded, but mimalloc and ours; not in the one that holds others[i] the
+ * call calls[i], which goes on there. */
+void heap_bind_all(const struct oci_object_call *calls, void *const *others);
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 

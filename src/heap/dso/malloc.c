@@ -204,7 +204,7 @@ static inline void *align_to(size_t align, size_t bytes)
 	/* As the C library: no alignment is an error, the next power of two serves. */
 	while (power < align)
 		power *= 2;
-	return backed(given(mi_memalign(power, bytes)), bytes);
+	return backed(given(mi_memalign(power, heap_aligned_bytes(power, bytes))), bytes);
 }
 
 OC_EXPORT void *reallocarray(void *memory, size_t count, size_t bytes)
@@ -260,17 +260,17 @@ OC_EXPORT int malloc_trim(size_t pad)
 	{                                                                                       \
 		return ours() ? align_to(align, bytes) : NEXT(name, two_sizes *)(align, bytes); \
 	}
-#define POSIX_MEMALIGN(name)                                                 \
-	OC_EXPORT int name(void **memory, size_t align, size_t bytes)        \
-	{                                                                    \
-		int error;                                                   \
-                                                                             \
-		if (!ours())                                                 \
-			return NEXT(name, aligning *)(memory, align, bytes); \
-		error = mi_posix_memalign(memory, align, bytes);             \
-		if (!error)                                                  \
-			backed(*memory, bytes);                              \
-		return error;                                                \
+#define POSIX_MEMALIGN(name)                                                                \
+	OC_EXPORT int name(void **memory, size_t align, size_t bytes)                       \
+	{                                                                                   \
+		int error;                                                                  \
+                                                                                            \
+		if (!ours())                                                                \
+			return NEXT(name, aligning *)(memory, align, bytes);                \
+		error = mi_posix_memalign(memory, align, heap_aligned_bytes(align, bytes)); \
+		if (!error)                                                                 \
+			backed(*memory, bytes);                                             \
+		return error;                                                               \
 	}
 #define OF_ONE_SIZE(name, made_by)                                                     \
 	OC_EXPORT void *name(size_t bytes)                                             \

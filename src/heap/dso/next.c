@@ -29,8 +29,8 @@ static atomic_int whose;
 struct search {
 	const char *name;
 	void *function;
-	bool behind;   /* the objects that come now are searched after us */
-	bool in_front; /* one before us has it, too */
+	void *in_front; /* that of the first one before us */
+	bool behind;	/* the objects that come now are searched after us */
 	bool in_libc;
 };
 
@@ -51,7 +51,8 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *argument)
 	object = oci_object_read(info);
 	search->function = oci_object_function(info, &object, search->name);
 	if (!search->behind) {
-		search->in_front |= search->function != NULL;
+		if (!search->in_front)
+			search->in_front = search->function;
 		search->function = NULL;
 		return 0;
 	}
@@ -70,6 +71,13 @@ static struct search find(const char *name)
 void *heap_find_next(const char *name)
 {
 	return find(name).function;
+}
+
+void *heap_find_other(const char *name)
+{
+	struct search search = find(name);
+
+	return search.function && search.in_front ? search.in_front : search.function;
 }
 
 /* By the name under which the kernel started it: the C library's own comes later. */

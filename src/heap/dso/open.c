@@ -163,11 +163,34 @@ typedef int unmapping(void *address, size_t bytes);
 typedef void *mapping(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 typedef void *remapping(void *address, size_t bytes, size_t new_bytes, int flags, void *to);
 
+typedef int advising(void *address, size_t bytes, int advice);
+
 /* The functions that calls led to before; set before any call leads to ours. */
 static protecting *next_protect;
 static unmapping *next_unmap;
-static mapping *next_map;
+static mapping *next_map, *next_map64;
 static remapping *next_remap;
+
+int heap_unmap_next(void *address, size_t bytes)
+{
+	return next_unmap ? next_unmap(address, bytes) : raw_munmap(address, bytes);
+}
+
+/* The name is ours: it may be called before there is an arena. */
+int heap_advise_next(void *address, size_t bytes, int advice)
+{
+	static _Atomic(advising *) next;
+	static atomic_bool sought;
+	advising *function;
+
+	/* Release and acquire: who sees that it was sought sees what was found. */
+	if (!atomic_load_explicit(&sought, memory_order_acquire)) {
+		atomic_store_explicit(&next, heap_find_next("madvise"), memory_order_relaxed);
+		atomic_store_explicit(&sought, true, memory_order_release);
+	}
+	function = atomic_load_explicit(&next, memory_order_relaxed);
+	return function ? function(address, bytes, advice) : raw_madvise(address, bytes, advice);
+}
 
 /* Before the program changes what lies there: `gone`, or how it can be accessed. */
 static void before_change(const void *memory, size_t bytes, bool gone)
@@ -209,6 +232,13 @@ static void *map(void *address, size_t bytes, int protection, int flags, int fd,
 	return next_map(address, bytes, protection, flags, fd, offset);
 }
 
+static void *map64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	if (flags & MAP_FIXED)
+		before_change(address, bytes, true);
+	return next_map64(address, bytes, protection, flags, fd, offset);
+}
+
 /* With five arguments, where the header has four and more: the last one is there with some flags.
  */
 static void *remap(void *address, size_t bytes, size_t new_bytes, int flags, void *to)
@@ -224,11 +254,14 @@ void heap_watch_pages(void)
 {
 	static const struct oci_object_call calls[] = {
 		{ "mprotect", protect, false }, { "munmap", unmap, false }, { "mmap", map, false },
-		{ "mmap64", map, false },	{ "mremap", remap, false }, { 0 }
+		{ "mmap64", map64, false },	{ "mremap", remap, false }, { 0 }
 	};
+	enum { CALLS = sizeof(calls) / sizeof(calls[0]) - 1 };
 	extern void *__libc_stack_end;
+	void *other[CALLS];
+	bool all = true;
 
-	_Static_assert(sizeof(calls) / sizeof(calls[0]) <= HEAP_CALLS_MOST, "room in bind.c");
+	_Static_assert((int)CALLS <= (int)HEAP_CALLS_MOST, "room in bind.c");
 	if (main_thread)
 		return;
 	dl_iterate_phdr(look_at_program, NULL);
@@ -236,10 +269,16 @@ void heap_watch_pages(void)
 		stack_end = (uintptr_t)__libc_stack_end;
 		main_thread = __builtin_thread_pointer();
 	}
-	next_protect = heap_find_next("mprotect");
-	next_unmap = heap_find_next("munmap");
-	next_map = heap_find_next("mmap");
-	next_remap = heap_find_next("mremap");
-	if (next_protect && next_unmap && next_map && next_remap)
-		heap_bind_all(calls, (const void *)(uintptr_t)next_unmap);
+	for (int i = 0; i < CALLS; i++) {
+		other[i] = heap_find_other(calls[i].name);
+		all &= other[i] != NULL;
+	}
+	if (!all)
+		return;
+	next_protect = other[0];
+	next_unmap = other[1];
+	next_map = other[2];
+	next_map64 = other[3];
+	next_remap = other[4];
+	heap_bind_all(calls, other);
 }

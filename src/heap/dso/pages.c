@@ -56,12 +56,16 @@ void heap_count_large(size_t bytes)
 	atomic_fetch_add_explicit(&large, bytes, memory_order_relaxed);
 }
 
-/* 0 or -errno. The address, never the descriptor: that number may be another file's by now. */
+/* 0 or -errno. The address, never the descriptor: that number may be another file's by now. Whoever
+ * keeps memory registered hears of what goes as it would without us; of shared memory that takes
+ * away no byte, so that the hole is ours to make. */
 static int make_hole(void *address, size_t bytes)
 {
 	uint64_t before = look(), after;
-	int error = raw_madvise(address, bytes, MADV_REMOVE) ? -errno : 0;
+	int error;
 
+	heap_advise_next(address, bytes, MADV_DONTNEED);
+	error = raw_madvise(address, bytes, MADV_REMOVE) ? -errno : 0;
 	after = heap_used();
 	if (after < before)
 		atomic_fetch_add_explicit(&given_back, before - after, memory_order_relaxed);
@@ -89,7 +93,7 @@ OC_EXPORT int madvise(void *address, size_t bytes, int advice)
 	default:
 		break;
 	}
-	return raw_madvise(address, bytes, advice);
+	return heap_advise_next(address, bytes, advice);
 }
 
 /*

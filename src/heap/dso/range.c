@@ -166,7 +166,7 @@ int heap_munmap(void *address, size_t bytes)
 	int error = errno;
 
 	if (!range_has(address, bytes))
-		return raw_munmap(address, bytes);
+		return heap_unmap_next(address, bytes);
 	/* Of pages that are locked or were never open the kernel makes no hole. */
 	if (heap_punch(address, bytes) && !raw_mprotect(address, bytes, PROT_READ | PROT_WRITE)) {
 		raw_call(SYS_munlock, (long)address, (long)bytes, 0, 0, 0, 0);
