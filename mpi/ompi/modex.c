@@ -12,6 +12,7 @@
 #include "component.h"
 
 #include "ompi/proc/proc.h"
+#include "opal/mca/base/mca_base_var.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ enum { UNKNOWN, PRESENT, ABSENT };
 struct presence {
 	int state;	       /* atomic, the last that is written */
 	int priority;	       /* oci_ompi_priority */
-	uint64_t node, levels; /* oc_node(), oc_levels() */
+	uint64_t node, levels; /* oc_node(), levels_here() */
 };
 static struct presence *known;
 
@@ -32,12 +33,28 @@ static struct presence *known;
  * communicator. */
 #define FORMAT "4 %d %" PRIx64 " %" PRIx64
 
+/*
+ * As oc_levels(), and 0 where Open MPI's own two levels are switched on. Below ours they would,
+ * where they cannot serve a communicator, call its function in the belief that this is another
+ * module's: it is ours, which calls theirs again, without end.
+ */
+static uint64_t levels_here(void)
+{
+	int han = mca_base_var_find("ompi", "coll", "han", "priority");
+	const int *priority = NULL;
+
+	if (han >= 0 && mca_base_var_get_value(han, &priority, NULL, NULL) == OPAL_SUCCESS &&
+	    priority && *priority > 0)
+		return 0;
+	return oc_levels();
+}
+
 bool oci_ompi_modex_publish(void)
 {
 	int error = OPAL_ERR_NOT_AVAILABLE;
 	char text[64];
 
-	snprintf(text, sizeof(text), FORMAT, oci_ompi_priority, oc_node(), oc_levels());
+	snprintf(text, sizeof(text), FORMAT, oci_ompi_priority, oc_node(), levels_here());
 	if (OCI_OMPI_CAN_PUBLISH)
 		OPAL_MODEX_SEND_VALUE(error, OCI_OMPI_GLOBAL, KEY, text, OCI_OMPI_STRING);
 	if (error != OPAL_SUCCESS)
@@ -99,7 +116,7 @@ static bool spans_known(void)
 
 bool oci_ompi_modex_all(oci_ompi_comm *comm, bool spans)
 {
-	uint64_t levels = oc_levels();
+	uint64_t levels = levels_here();
 
 	if (spans && (!levels || !spans_known()))
 		return false;
