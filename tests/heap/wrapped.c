@@ -51,6 +51,8 @@ static void freed_and_closed(void)
 
 int main(void)
 {
+	/* There is an arena from the first block on. */
+	free(malloc(1));
 	own_mappings();
 	freed_and_closed();
 	return 0;

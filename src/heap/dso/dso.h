@@ -179,8 +179,8 @@ void heap_opened(void *address, size_t bytes);
 void heap_closed(void *address, size_t bytes);
 /* Once, before the first arena: what changes mappings is ours from then on. */
 void heap_watch_pages(void);
-/* The program's munmap() and madvise() as they would be without us: who keeps memory registered
- * with a network has its hooks there. */
+/* munmap() and madvise() of whoever is behind us: who keeps memory registered with a network has
+ * its hooks there. By the system call before there is an arena. */
 int heap_unmap_next(void *address, size_t bytes);
 int heap_advise_next(void *address, size_t bytes, int advice);
 /* Is this memory of ours certainly there, to be read and written? Only memory of the arena, the

@@ -171,25 +171,24 @@ static unmapping *next_unmap;
 static mapping *next_map, *next_map64;
 static remapping *next_remap;
 
+/* The C library's, with the hooks that are in it: what is not the program's own call does not go to
+ * who is in front of us. Not searched for here, inside of free(): a lock of the dynamic linker may
+ * be held by a thread that a child of fork() does not have. */
+static _Atomic(unmapping *) unmap_behind;
+static _Atomic(advising *) advise_behind;
+
 int heap_unmap_next(void *address, size_t bytes)
 {
-	return next_unmap ? next_unmap(address, bytes) : raw_munmap(address, bytes);
+	unmapping *next = atomic_load_explicit(&unmap_behind, memory_order_relaxed);
+
+	return next ? next(address, bytes) : raw_munmap(address, bytes);
 }
 
-/* The name is ours: it may be called before there is an arena. */
 int heap_advise_next(void *address, size_t bytes, int advice)
 {
-	static _Atomic(advising *) next;
-	static atomic_bool sought;
-	advising *function;
+	advising *next = atomic_load_explicit(&advise_behind, memory_order_relaxed);
 
-	/* Release and acquire: who sees that it was sought sees what was found. */
-	if (!atomic_load_explicit(&sought, memory_order_acquire)) {
-		atomic_store_explicit(&next, heap_find_next("madvise"), memory_order_relaxed);
-		atomic_store_explicit(&sought, true, memory_order_release);
-	}
-	function = atomic_load_explicit(&next, memory_order_relaxed);
-	return function ? function(address, bytes, advice) : raw_madvise(address, bytes, advice);
+	return next ? next(address, bytes, advice) : raw_madvise(address, bytes, advice);
 }
 
 /* Before the program changes what lies there: `gone`, or how it can be accessed. */
@@ -280,5 +279,7 @@ void heap_watch_pages(void)
 	next_map = other[2];
 	next_map64 = other[3];
 	next_remap = other[4];
+	atomic_store_explicit(&unmap_behind, heap_find_next("munmap"), memory_order_relaxed);
+	atomic_store_explicit(&advise_behind, heap_find_next("madvise"), memory_order_relaxed);
 	heap_bind_all(calls, other);
 }
