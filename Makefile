@@ -37,7 +37,8 @@ all: $(release)/build.ninja
 	@sed -n 's/^-- \(.* left out: \)/onecopy: \1/p' $(release).log
 
 # Again where something was left out: what it needs may be here now.
-configure = cmake --preset release >$(release).log 2>&1 || { cat $(release).log >&2; exit 1; }
+configure = { cmake --preset release >$(release).log.new 2>&1 && mv $(release).log.new $(release).log; } || \
+	    { cat $(release).log.new >&2; exit 1; }
 $(release)/build.ninja:
 	@command -v cmake >/dev/null && command -v ninja >/dev/null || { \
 		echo "onecopy: cmake and ninja are needed to build; run cmake/setup-debian.sh" \

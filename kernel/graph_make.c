@@ -149,7 +149,7 @@ static struct onecopy_region *take_buffer(struct onecopy_graph *graph, u64 piece
 	return region;
 }
 
-/* What nodes do with the buffers; so much is asked of their memory, and no more. */
+/* What nodes do with the buffers has to be allowed of their memory. */
 static int take_buffers(struct onecopy_graph *graph, const struct onecopy_graph_create *call)
 {
 	u8 rights[ONECOPY_GRAPH_BUFFERS_MOST] = { 0 };

@@ -88,7 +88,8 @@ struct onecopy_region *onecopy_region_make(struct onecopy_file *file, u64 pieces
 /* For the rights READ, WRITE; a reference. ERR_PTR(-errno). */
 struct onecopy_region *onecopy_region_find(u64 cookie, u32 rights);
 /* Before a copy, which goes on with the pages as they are then: -ESTALE: they are the process's no
- * more; -EINTR, -ENOMEM: nobody can say now. Does not wait for the memory. */
+ * more; -EINTR, -ENOMEM: nobody can say now. Waits for no file system and no other
+ * process, but for locks, 20 ms at most for those of a file's pages. */
 int onecopy_region_check(struct onecopy_region *region);
 /* Before a copy, for the one of a region that is for one: -ENOENT: another has it. Or not, after
  * all. */

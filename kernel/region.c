@@ -4,6 +4,7 @@
 #include "onecopy.h"
 
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/hashtable.h>
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -22,6 +23,8 @@ enum { STALE, ENDED, USED };
 #define PIN_PAGES 512
 /* That are looked up at once, to see whether they are still the same. */
 #define CHECK_PAGES 32
+/* So often it is looked whether a page that is locked is to be had, within some 20 ms. */
+#define LOOKS 20
 /* So often is a region made whose memory changes meanwhile, as when its pages are moved to be
  * pinned. */
 #define ATTEMPTS 4
@@ -96,7 +99,8 @@ static bool touches(const struct onecopy_region *region, unsigned long start, un
 }
 
 /* 0: the process still has these pages at these addresses; -ESTALE: others, or none; -errno: that
- * cannot be seen now, as the caller is being killed or memory is short. */
+ * cannot be seen now, as a page is locked (EAGAIN), the caller is being killed or memory is short.
+ */
 static int are_there(struct onecopy_region *region, const struct onecopy_span *span)
 {
 	unsigned long addr = span->addr & PAGE_MASK, left = pages_of(span);
@@ -107,7 +111,9 @@ static int are_there(struct onecopy_region *region, const struct onecopy_span *s
 		long got = compat_get_pages(region->mm, addr, ask, theirs);
 		bool same;
 
-		if (got <= 0)
+		if (!got)
+			return -EAGAIN;
+		if (got < 0)
 			return got == -EINTR || got == -ENOMEM ? got : -ESTALE;
 		same = !memcmp(mine, theirs, got * sizeof(*mine));
 		for (long i = 0; i < got; i++)
@@ -136,9 +142,15 @@ static int is_there(struct onecopy_region *region)
 	return error;
 }
 
-/* Several may look at once: none waits for another, whom its memory may keep. */
+/*
+ * Several may look at once: none waits for another, whom its memory may keep. Whoever tries to take
+ * a page of a file away, or to move it, has it locked for a moment; one that is still not to be had
+ * then is not ours.
+ */
 int onecopy_region_check(struct onecopy_region *region)
 {
+	unsigned int looks = 0;
+
 	while (!test_bit(STALE, &region->state)) {
 		/* Acquire: pairs with the release below, of whoever has looked. */
 		int settled = smp_load_acquire(&region->settled);
@@ -154,7 +166,9 @@ int onecopy_region_check(struct onecopy_region *region)
 		}
 		sequence = mmu_interval_read_begin(&region->notifier);
 		error = is_there(region);
-		if (error == -ESTALE)
+		if (error == -EAGAIN && ++looks < LOOKS)
+			usleep_range(500, 1000);
+		else if (error == -EAGAIN || error == -ESTALE)
 			set_bit(STALE, &region->state);
 		else if (error)
 			return error;
@@ -257,16 +271,18 @@ static int account(struct onecopy_region *region)
 	return -ENOMEM;
 }
 
-/* What may not be written for long is as what may not be written. Pages of one copy are told to
- * have been written right behind it. */
-static int check_pinned(const struct onecopy_region *region, unsigned long first)
+/* Before a page of it is touched. What is mapped instead after this is heard of. Pages of one copy
+ * are told to have been written right behind it. */
+static int check_files(const struct onecopy_region *region, const struct onecopy_span *span)
 {
+	bool has;
+
 	if (!region->file || !(region->flags & ONECOPY_REGION_WRITE))
 		return 0;
-	for (unsigned long i = first; i < region->page_count; i++)
-		if (compat_is_written_back(region->pages[i]))
-			return -EFAULT;
-	return 0;
+	mmap_read_lock(region->mm);
+	has = compat_has_files(region->mm, span->addr, span->addr + span->len);
+	mmap_read_unlock(region->mm);
+	return has ? -EFAULT : 0;
 }
 
 static int pin_span(struct onecopy_region *region, const struct onecopy_span *span)
@@ -274,19 +290,18 @@ static int pin_span(struct onecopy_region *region, const struct onecopy_span *sp
 	unsigned int flags = FOLL_LONGTERM |
 			     (region->flags & ONECOPY_REGION_WRITE ? FOLL_WRITE : 0);
 	unsigned long addr = span->addr & PAGE_MASK, left = pages_of(span);
+	int error = check_files(region, span);
 
+	if (error)
+		return error;
 	while (left) {
 		int ask = min_t(unsigned long, left, PIN_PAGES);
 		int got = pin_user_pages_fast(addr, ask, flags, region->pages + region->page_count);
-		int error;
 
 		if (got <= 0)
 			return got ? got : -EFAULT;
 		region->page_count += got;
 		atomic64_add(got, &onecopy_totals.pages_pinned_now);
-		error = check_pinned(region, region->page_count - got);
-		if (error)
-			return error;
 		addr += (unsigned long)got << PAGE_SHIFT;
 		left -= got;
 		if (fatal_signal_pending(current))

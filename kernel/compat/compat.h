@@ -6,8 +6,6 @@
 #include <linux/backing-dev.h>
 #include <linux/eventfd.h>
 #include <linux/mm.h>
-#include <linux/pagemap.h>
-#include <linux/rcupdate.h>
 #include <linux/uio.h>
 #include <linux/version.h>
 
@@ -16,8 +14,8 @@
 #define ITER_DEST READ
 #endif
 
-/* As get_user_pages_remote(), to read, with the lock held; of pages that would have to be waited
- * for, as for a disk or another process, there are none. */
+/* As get_user_pages_remote(), to read, with the lock held; 0: of pages
+ * that are locked, or that a disk or another process would have to give. */
 static inline long compat_get_pages(struct mm_struct *mm, unsigned long start, unsigned long count,
 				    struct page **pages)
 {
@@ -28,24 +26,21 @@ static inline long compat_get_pages(struct mm_struct *mm, unsigned long start, u
 #endif
 }
 
-/* Is the page, which is pinned, one of a file that is written back to a disk? After that it counts
- * as clean, and what is written to it by us would not be noticed. From 6.5 on the kernel pins no
- * such page to write it for long. */
-static inline bool compat_is_written_back(struct page *page)
+/* With the lock held: are there shared mappings of files that are written back to a disk? After
+ * that their pages count as clean, and what is written to them by us would not be noticed. From 6.5
+ * on the kernel pins none of them to be written for long. */
+static inline bool compat_has_files(struct mm_struct *mm, unsigned long start, unsigned long end)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-	struct address_space *mapping;
-	bool is;
+	struct vm_area_struct *area;
 
-	/* So long its inode is there. */
-	rcu_read_lock();
-	mapping = PageAnon(page) ? NULL : page_mapping(page);
-	is = mapping && mapping_can_writeback(mapping);
-	rcu_read_unlock();
-	return is;
-#else
-	return false;
+	for (area = find_vma(mm, start); area && area->vm_start < end;
+	     area = find_vma(mm, area->vm_end))
+		if (area->vm_flags & VM_SHARED && area->vm_file &&
+		    mapping_can_writeback(area->vm_file->f_mapping))
+			return true;
 #endif
+	return false;
 }
 
 static inline void compat_eventfd_signal(struct eventfd_ctx *context)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -407,6 +408,7 @@ static void words(void)
 static void files(void)
 {
 	struct statfs system;
+	struct stat status;
 	uint8_t *own = memory(PAGE), *shared, *private;
 	struct onecopy_piece piece = { .len = 2 * PAGE };
 	struct onecopy_region_create call = { .size = sizeof(call),
@@ -422,9 +424,11 @@ static void files(void)
 	shared = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	private = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	CHECK(shared != MAP_FAILED && private != MAP_FAILED);
-	fill(shared, 2 * PAGE, 8);
 	piece.addr = (uintptr_t)shared;
 	REFUSED(ioctl(device, ONECOPY_REGION_CREATE, &call), EFAULT);
+	/* The file is as it was: a hole. */
+	CHECK(!fstat(fd, &status) && !status.st_blocks);
+	fill(shared, 2 * PAGE, 8);
 	CHECK(!copy(create(shared, 2 * PAGE, ONECOPY_REGION_READ), 0, own, PAGE, 0));
 	CHECK(is_filled(own, PAGE, 8));
 	fill(own, PAGE, 9);

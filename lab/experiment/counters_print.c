@@ -216,8 +216,8 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 	}
 	if (ranks < job)
 		fprintf(stream,
-			"onecopy: %lld rank%s left no statistics: they ended without MPI_Finalize, or "
-			"are on nodes that do not share TMPDIR with this one, or to which Open MPI's "
+			"onecopy: %lld rank%s left no statistics: onecopy is off or not installed "
+			"there, they ended without MPI_Finalize, or are on nodes that do not share TMPDIR with this one, or to which Open MPI's "
 			"mpirun takes ONECOPY_STATS_DIR with -x alone\n",
 			job - ranks, job - ranks == 1 ? "" : "s");
 }

@@ -40,9 +40,10 @@ static const char *refusal(oci_ompi_comm *comm, bool spans)
 	if (!one_job(comm))
 		return "it joins processes of several jobs";
 	if (!oci_ompi_modex_all(comm, spans))
-		return spans ? "it spans nodes, and ONECOPY_LEVELS is off, Open MPI's HAN is switched "
-			       "on (coll_han_priority), or onecopy is switched off or of another "
-			       "version or priority in one of its processes" :
+		return spans ? "it spans nodes, and this is no Open MPI 4.1, ONECOPY_LEVELS is off, "
+			       "Open MPI's HAN is switched on (coll_han_priority), or onecopy is "
+			       "switched off or of another version or priority in one of its "
+			       "processes" :
 			       "onecopy is switched off in one of its processes, or of another "
 			       "version or priority";
 	return NULL;
