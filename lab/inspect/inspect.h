@@ -45,6 +45,7 @@ struct oc_predict_call {
 	bool mapped;	   /* all ranks have shared heaps, and all buffers lie there */
 	bool shared_cpus;  /* more ranks than CPUs */
 	bool near;	   /* all ranks share a cache */
+	bool nonblocking;  /* or persistent */
 	bool forced;	   /* heed ONECOPY_<COLLECTIVE> of this process */
 	bool virtual_time; /* run the plans of each algorithm, too, with its best parameter */
 	/* These alone, "knomial:4", of which those are listed that can run the call, each with its

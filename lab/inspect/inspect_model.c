@@ -62,8 +62,8 @@ static const char *sentence(enum oci_decided decided)
 	}
 }
 
-static void decide(const struct oc_predict_call *call, const struct oci_shape *shape,
-		   const struct oci_model *model, struct oc_predicted *predicted)
+static struct oci_choice decide(const struct oc_predict_call *call, const struct oci_shape *shape,
+				const struct oci_model *model, struct oc_predicted *predicted)
 {
 	const struct oci_forced *forced =
 		call->forced ? oci_forced_by_environment(shape->collective) : NULL;
@@ -77,6 +77,7 @@ static void decide(const struct oc_predict_call *call, const struct oci_shape *s
 	choice = oci_select(&known, model, forced, NULL, &decided);
 	oci_predict_name(shape->collective, choice, predicted->chosen, sizeof(predicted->chosen));
 	predicted->why = sentence(decided);
+	return choice;
 }
 
 static void tell_model(const struct oci_model *model, struct oc_predicted *predicted)
@@ -86,13 +87,33 @@ static void tell_model(const struct oci_model *model, struct oc_predicted *predi
 	predicted->calibrated = model->calibrated;
 }
 
+/* The chosen parameter may be none of those that the selector weighs. */
+static unsigned int with_chosen(const struct oci_shape *shape, const struct oci_model *model,
+				struct oci_choice chosen, struct oci_candidate *list,
+				unsigned int count)
+{
+	const struct oci_algorithm *a = oci_algorithm(shape->collective, chosen.algorithm);
+
+	if (!a || !a->cost || count == OC_PREDICTIONS_MOST)
+		return count;
+	for (unsigned int i = 0; i < count; i++)
+		if (list[i].choice.algorithm == chosen.algorithm &&
+		    list[i].choice.parameter == chosen.parameter)
+			return count;
+	list[count] =
+		(struct oci_candidate){ .choice = chosen,
+					.cost = oci_cost_of(a, model, shape, chosen.parameter) };
+	return count + 1;
+}
+
 /* All that can run the call: by rising cost, then those without a closed form, by their default. */
 static unsigned int candidates_of(const struct oci_shape *shape, const struct oci_model *model,
-				  struct oci_candidate *list)
+				  struct oci_choice chosen, struct oci_candidate *list)
 {
 	unsigned int count = oci_candidates(shape, model, list);
 	const struct oci_algorithm *a;
 
+	count = with_chosen(shape, model, chosen, list, count);
 	qsort(list, count, sizeof(*list), by_total);
 	for (uint8_t i = 0; (a = oci_algorithm(shape->collective, i)) != NULL; i++) {
 		if (!a->cost && (!a->fits || a->fits(shape, a->parameter_default)) &&
@@ -173,18 +194,19 @@ static int predict(const struct oc_predict_call *call, struct oci_shape *shape,
 		   struct oc_prediction *list, char *error, size_t n)
 {
 	struct oci_candidate *candidates = calloc(OC_PREDICTIONS_MOST, sizeof(*candidates));
+	struct oci_choice chosen;
 	int failed = 0;
 
 	if (!candidates) {
 		snprintf(error, n, "no memory");
 		return -ENOMEM;
 	}
-	decide(call, shape, model, predicted);
+	chosen = decide(call, shape, model, predicted);
 	if (call->algorithm_count)
 		failed = named_candidates(call, shape, model, candidates, &predicted->count, error,
 					  n);
 	else
-		predicted->count = candidates_of(shape, model, candidates);
+		predicted->count = candidates_of(shape, model, chosen, candidates);
 	for (unsigned int i = 0; !failed && i < predicted->count; i++) {
 		bool best = is_best(candidates, i);
 
@@ -231,7 +253,8 @@ static int begin(const struct oc_predict_call *call, struct predicting *p, char 
 		.mapped = call->mapped,
 		.common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE,
 		.large_slots = call->ranks == 2 && call->near && !call->mapped &&
-			       !call->shared_cpus,
+			       !call->shared_cpus && !call->nonblocking,
+		.nonblocking = call->nonblocking,
 	};
 	if ((unsigned int)call->collective >= OC_COLLECTIVES || !call->ranks) {
 		snprintf(error, n, "there is no such collective, or there are no ranks");

@@ -28,6 +28,8 @@ const struct option_set explain_options = {
 			  .take = take_bytes },
 			{ "shared-cpus", 0, NULL, "There are more ranks than CPUs",
 			  AT(common.call.shared_cpus) },
+			{ "nonblocking", 0, NULL, "The call is nonblocking or persistent",
+			  AT(common.call.nonblocking) },
 			{ "near", 0, NULL, "All ranks share a cache", AT(common.call.near) },
 			{ "all", 0, NULL, "Each parameter of an algorithm, not its best alone",
 			  AT(all) },
