@@ -116,10 +116,12 @@ static unsigned int candidates_of(const struct oci_shape *shape, const struct oc
 	count = with_chosen(shape, model, chosen, list, count);
 	qsort(list, count, sizeof(*list), by_total);
 	for (uint8_t i = 0; (a = oci_algorithm(shape->collective, i)) != NULL; i++) {
-		if (!a->cost && (!a->fits || a->fits(shape, a->parameter_default)) &&
+		uint32_t parameter = i == chosen.algorithm ? chosen.parameter :
+							     a->parameter_default;
+
+		if (!a->cost && (!a->fits || a->fits(shape, parameter)) &&
 		    count < OC_PREDICTIONS_MOST)
-			list[count++] =
-				(struct oci_candidate){ .choice = { i, a->parameter_default } };
+			list[count++] = (struct oci_candidate){ .choice = { i, parameter } };
 	}
 	return count;
 }

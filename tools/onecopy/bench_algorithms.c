@@ -66,21 +66,6 @@ static void want(const struct bench *bench, struct figure *figure, unsigned int 
 		cell->closed = 1e6 * p->total;
 }
 
-/* A cell of the selection may name a parameter that the model did not weigh. */
-static void want_chosen(struct figure *figure, unsigned int x, const char *chosen)
-{
-	struct figure_cell *cell;
-
-	for (unsigned int s = 0; s < figure->series_count; s++)
-		if (figure_cell(figure, s, x)->chosen)
-			return;
-	if (!strcmp(chosen, "mpi"))
-		return;
-	cell = figure_cell(figure, figure_series(figure, chosen), x);
-	snprintf(cell->label, sizeof(cell->label), "%s", chosen);
-	cell->wanted = cell->chosen = true;
-}
-
 static void plan_size(struct bench *bench, enum oc_collective collective, struct figure *figure,
 		      unsigned int x)
 {
@@ -108,7 +93,6 @@ static void plan_size(struct bench *bench, enum oc_collective collective, struct
 	bench->results.model = results_text(&bench->results, "%s", predict_model_text(&predicted));
 	for (unsigned int i = 0; i < predicted.count; i++)
 		want(bench, figure, x, &predicted, &list[i]);
-	want_chosen(figure, x, predicted.chosen);
 }
 
 static int measure_size(struct results *results, struct step *step, unsigned int round);
