@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/experiment/experiment.h"
+#include "lab/harness/child.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -119,6 +120,10 @@ static int run_round(struct results *results, unsigned int round)
 			failed = step->run(results, step, round);
 			if (failed)
 				return failed;
+			if (child_interrupted()) {
+				say("interrupted");
+				return -EINTR;
+			}
 		}
 	}
 	return 0;
@@ -128,6 +133,7 @@ int results_run(struct results *results)
 {
 	int failed = 0;
 
+	child_heed_signals(true);
 	while (results->complete < results->rounds && !failed && !time_is_up(results) &&
 	       !(results->enough && results->enough(results))) {
 		double begun_s = progress_seconds(&results->progress);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,19 +20,11 @@ struct reader {
 	char wrong[256]; /* a sample that has no place; "": none */
 };
 
-static void on_signal(int number)
-{
-	(void)number;
-	child_interrupt();
-}
-
 void run_begin(void)
 {
-	struct sigaction action = { .sa_handler = on_signal };
 	char dropped[1024];
 
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	child_heed_signals(false);
 	descendants_adopt();
 	if (stock_environment(dropped, sizeof(dropped)))
 		say("not passed on, as it would change what is measured: %s", dropped);

@@ -22,9 +22,28 @@ enum { POLL_MS = 500, KILL_AFTER_S = 5 };
 
 static volatile sig_atomic_t interrupted;
 
-void child_interrupt(void)
+static void on_signal(int number)
 {
+	(void)number;
 	interrupted = 1;
+}
+
+void child_heed_signals(bool once)
+{
+	static const int numbers[] = { SIGINT, SIGTERM };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = once ? SA_RESETHAND : 0 };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct sigaction now;
+
+		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler == SIG_DFL)
+			sigaction(numbers[i], &action, NULL);
+	}
+}
+
+bool child_interrupted(void)
+{
+	return interrupted;
 }
 
 void child_args_add(struct child_args *args, const char *text)

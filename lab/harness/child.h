@@ -43,7 +43,7 @@ const char *child_args_text(const struct child_args *args);
 void child_args_destroy(struct child_args *args);
 
 /*
- * Run it and wait; after @timeout_s, or once child_interrupt was called from a signal handler, end
+ * Run it and wait; after @timeout_s, or once it is interrupted, end
  * it: SIGTERM first, so that mpirun can stop its ranks, SIGKILL 5 s later.
  * What it leaves behind is killed then, too (after descendants_adopt(), ranks included).
  * Returns 0 if it ran and exited with status 0, -ETIMEDOUT, -EINTR, -ECHILD for another exit
@@ -51,6 +51,12 @@ void child_args_destroy(struct child_args *args);
  */
 int child_run(const struct child_args *args, long timeout_s, struct child_result *result);
 
-void child_interrupt(void);
+/*
+ * From now on SIGINT and SIGTERM interrupt instead of ending this process: with `once` the first of
+ * each alone, as nobody but the next one ends what is no child_run(). No change where it is so
+ * already, or where they are ignored.
+ */
+void child_heed_signals(bool once);
+bool child_interrupted(void);
 
 #endif
