@@ -962,6 +962,36 @@ static void killed(void)
 	CHECK(pinned_becomes(pinned));
 }
 
+/* Copiers that are killed while they look whether the region's pages are still there: what they
+ * cannot see then ends nobody's region. */
+static void killed_while_looking(void)
+{
+	enum { BYTES = 8 << 20, ROUNDS = 40 };
+	uint8_t *shared = memory(BYTES), *own = memory(PAGE);
+	uint64_t cookie;
+
+	if (moves(shared) < 0)
+		leave_out("the kernel moves no pages between nodes, or has one alone");
+	cookie = create(shared, BYTES, ONECOPY_REGION_READ);
+	for (int round = 0; round < ROUNDS; round++) {
+		pid_t copier = fork();
+
+		CHECK(copier >= 0);
+		if (!copier) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				CHECK(!copy(cookie, 0, own, 1, 0));
+		}
+		/* Each try to move a page has the next copy look at all of them. */
+		for (int try = 0; try < 20; try++)
+			moves(shared);
+		kill(copier, SIGKILL);
+		CHECK(waitpid(copier, NULL, 0) == copier);
+		CHECK(!copy(cookie, 0, own, 1, 0));
+	}
+	CHECK(!destroy(cookie));
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static const struct test tests[] = {
@@ -989,6 +1019,7 @@ static const struct test tests[] = {
 	TEST(pages_moved_meanwhile),
 	TEST(pinned_memory_is_counted),
 	TEST(killed),
+	TEST(killed_while_looking),
 	TEST(random_calls),
 	NO_MORE_TESTS,
 };
