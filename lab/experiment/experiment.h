@@ -122,6 +122,7 @@ struct results {
 	double seconds;
 	unsigned int least;
 	bool (*enough)(struct results *results);
+	bool lacks;   /* a run failed, and a note of its figure says why */
 	bool settled; /* of cells with too few rounds it is known that they are not lost */
 	struct figure **figures;
 	struct comparison **comparisons;

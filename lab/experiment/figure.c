@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab/experiment/experiment.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,6 +16,10 @@ struct figure *figure_new(struct results *results, const size_t *x, unsigned int
 	va_start(arguments, name);
 	vsnprintf(figure->name, sizeof(figure->name), name, arguments);
 	va_end(arguments);
+	/* It is a part of file names, and may hold a name that somebody has given a machine. */
+	for (char *c = figure->name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._-+", *c))
+			*c = '_';
 	figure->title = figure->about = figure->row = "";
 	figure->x = x;
 	figure->x_count = x_count;

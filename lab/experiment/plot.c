@@ -123,6 +123,26 @@ static int close_file(FILE *file, const char *path)
 	return 1;
 }
 
+/* As gnuplot reads it without looking into it: `ps` in double quotes it would run. */
+static void put_quoted(const char *text, FILE *out)
+{
+	fputc('\'', out);
+	for (; *text; text++)
+		fputs(*text == '\'' ? "''" : (char[]){ *text, '\0' }, out);
+	fputc('\'', out);
+}
+
+/* Two lines, of which the second says where and when. */
+static void put_title(const struct results *results, const char *title, const char *what, FILE *out)
+{
+	put_quoted(title, out);
+	fputc('.', out);
+	put_quoted(what, out);
+	fputs(".\"\\n\".", out);
+	put_quoted(results->host.cpu, out);
+	fprintf(out, ".', Linux %s, %s'", results->host.kernel, results->host.date);
+}
+
 static void put_numbers(FILE *out, unsigned int count, const double *numbers)
 {
 	for (unsigned int i = 0; i < count; i++)
@@ -261,8 +281,10 @@ static void put_curves(const struct figure *figure, bool predicted, bool titles,
 		else
 			put_bars(figure, s, figure->series_count, out);
 		put_style(s, out);
-		if (titles)
-			fprintf(out, " title '%s'", figure->series[s]);
+		if (titles) {
+			fputs(" title ", out);
+			put_quoted(figure->series[s], out);
+		}
 		if (!predicted)
 			continue;
 		fprintf(out, ", '' index %u using 1:2:3:4 with yerrorbars ", s);
@@ -277,11 +299,10 @@ static void put_picture(const struct results *results, const struct figure *figu
 {
 	for (int png = 0; png < 2; png++) {
 		begin(out, png, stem, 900, 560, 12);
-		fprintf(out,
-			"set title \"%s%s\\n%s, Linux %s, %s\" noenhanced\n"
-			"set key outside right noenhanced\n",
-			figure->title, predicted ? "\\npredicted (lines), measured (points)" : "",
-			results->host.cpu, results->host.kernel, results->host.date);
+		fputs("set title ", out);
+		put_title(results, figure->title,
+			  predicted ? ": predicted (lines), measured (points)" : "", out);
+		fputs(" noenhanced\nset key outside right noenhanced\n", out);
 		put_x_axis(figure, figure->x_count, out);
 		put_y_axis(figure, out);
 		put_curves(figure, predicted, true, out);
@@ -366,7 +387,8 @@ static void put_legend(const struct results *results, const struct comparison *f
 	for (; s < figure->series_count && !ratios; s++) {
 		fprintf(out, "%sNaN with linespoints ", s ? ", " : "");
 		put_style(s, out);
-		fprintf(out, " title '%s'", figure->series[s]);
+		fputs(" title ", out);
+		put_quoted(figure->series[s], out);
 	}
 	fputc('\n', out);
 }
@@ -387,15 +409,18 @@ static void put_panels(const struct results *results, const struct comparison *f
 		begin(out, png, stem, (int)columns * PANEL_WIDTH, height, 11);
 		fprintf(out,
 			"set multiplot layout %u,%u margins 0.055,0.985,%.3f,%.3f spacing "
-			"0.055,0.13 title \"%s: %s\\n%s, %s\" noenhanced\nunset key\n",
+			"0.055,0.13 title ",
 			rows, columns, (double)LABELS_HEIGHT / height,
-			1 - (double)TITLE_HEIGHT / height, first->title,
-			ratios ? "ratios, above 1 faster" : "times", results->host.cpu,
-			results->host.date);
+			1 - (double)TITLE_HEIGHT / height);
+		put_title(results, first->title, ratios ? ": ratios, above 1 faster" : ": times",
+			  out);
+		fputs(" noenhanced\nunset key\n", out);
 		while ((f = comparison_figure(results, first, f))) {
 			if (!is_drawn(f))
 				continue;
-			fprintf(out, "set title '%s' offset 0,-0.5 noenhanced\n", f->row);
+			fputs("set title ", out);
+			put_quoted(f->row, out);
+			fputs(" offset 0,-0.5 noenhanced\n", out);
 			put_x_axis(f, PANEL_TICS, out);
 			if (ratios) {
 				put_ratio_axis(results, first, out);

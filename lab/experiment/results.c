@@ -121,6 +121,7 @@ static int run_round(struct results *results, unsigned int round)
 			if (failed)
 				return failed;
 			if (child_interrupted()) {
+				progress_end(&results->progress);
 				say("interrupted");
 				return -EINTR;
 			}
@@ -143,6 +144,8 @@ int results_run(struct results *results)
 		results->last_s = progress_seconds(&results->progress) - begun_s;
 	}
 	progress_end(&results->progress);
+	/* What is shown and drawn is of the rounds before. */
+	child_forget_interrupt();
 	return failed;
 }
 

@@ -44,6 +44,12 @@ static void add_row(struct table *table, const struct figure *figure,
 		  median, low, high, more);
 }
 
+static void put_notes(const struct figure *figure, FILE *out)
+{
+	for (unsigned int i = 0; i < figure->note_count; i++)
+		put_text(figure->notes[i], out);
+}
+
 static void figure_print(const struct figure *figure, FILE *out)
 {
 	struct table table = { .align = figure->compared && figure->predicted ? "rlrrrrrr" :
@@ -66,8 +72,7 @@ static void figure_print(const struct figure *figure, FILE *out)
 		}
 	}
 	put_table(&table, out);
-	for (unsigned int i = 0; i < figure->note_count; i++)
-		put_text(figure->notes[i], out);
+	put_notes(figure, out);
 	free(order);
 }
 
@@ -210,9 +215,14 @@ void results_print(const struct results *results, FILE *out)
 	for (unsigned int f = 0; f < results->figure_count; f++) {
 		const struct figure *figure = results->figures[f];
 
-		if (figure->folded || (!figure->series_count && !figure->note_count))
+		if (figure->folded ? !figure->note_count :
+				     !figure->series_count && !figure->note_count)
 			continue;
 		fprintf(out, "\n%s\n", figure->title);
+		if (figure->folded) {
+			put_notes(figure, out);
+			continue;
+		}
 		put_text(figure->about, out);
 		figure_print(figure, out);
 	}

@@ -46,6 +46,11 @@ bool child_interrupted(void)
 	return interrupted;
 }
 
+void child_forget_interrupt(void)
+{
+	interrupted = 0;
+}
+
 void child_args_add(struct child_args *args, const char *text)
 {
 	char *copy = args->n < CHILD_MAX_ARGS ? strdup(text) : NULL;

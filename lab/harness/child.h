@@ -58,5 +58,7 @@ int child_run(const struct child_args *args, long timeout_s, struct child_result
  */
 void child_heed_signals(bool once);
 bool child_interrupted(void);
+/* What is run from now on is not ended by it. */
+void child_forget_interrupt(void);
 
 #endif

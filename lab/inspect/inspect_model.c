@@ -372,8 +372,9 @@ static int print_dot(int fd, const char *algorithm, struct oci_plan **plans, uin
 	int copy = dup(fd);
 	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
 
+	/* Where it is not open for writing, that is EINVAL. */
 	if (!out)
-		return -errno;
+		return copy < 0 || errno == EINVAL ? -EBADF : -errno;
 	oci_plan_dump_dot(out, algorithm, (const struct oci_plan *const *)plans, size);
 	return fclose(out) ? -errno : 0;
 }

@@ -371,6 +371,12 @@ static int copy_body(struct oci_tune_rank *me)
 	return me->rank ? be_owner(me, me->arg) : be_copier(me, me->arg);
 }
 
+double oci_measure_copies_need(size_t bytes)
+{
+	/* Of each of two ranks, and what they share. */
+	return 3. * (double)span_of(bytes);
+}
+
 int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,
 		       char *why, size_t n)

@@ -34,6 +34,8 @@ struct oci_measure_sizes {
 /* Of FILL: a slot holds no more. */
 #define OCI_MEASURE_SLOT_BYTES ((size_t)64 << 10)
 
+/* Memory that all ranks take together for a size. */
+double oci_measure_copies_need(size_t bytes);
 /* point[i] of sizes.bytes[i]. */
 int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,

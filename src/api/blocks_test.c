@@ -197,6 +197,43 @@ TEST(calls_without_their_tables_are_refused)
 	assert_int_equal(oc_team_destroy(team), 0);
 }
 
+/* What another rank than the root gives for the side that is the root's alone says nothing. */
+static int in_place_beside_the_root(struct oc_team *team, void *arg)
+{
+	uint32_t me = oc_team_rank(team);
+	struct oc_block blocks[2] = { { 0, 8 }, { 8, 8 } };
+	uint8_t all[16] = { 0 }, mine[8] = { 0 };
+	struct oc_call call = { .collective = OC_GATHERV, .send = mine, .bytes = 8 };
+
+	(void)arg;
+	memset(mine, (int)me + 1, 8);
+	call.recv = me ? OC_IN_PLACE : all;
+	call.recv_blocks = me ? NULL : blocks;
+	if (oc_collective(team, &call) || (!me && (all[7] != 1 || all[8] != 2)))
+		return 1;
+	call = (struct oc_call){ .collective = OC_SCATTERV, .recv = mine, .bytes = 8 };
+	call.send = me ? OC_IN_PLACE : all;
+	call.send_blocks = me ? NULL : blocks;
+	memset(mine, 0, 8);
+	return oc_collective(team, &call) || mine[7] != me + 1;
+}
+
+TEST(in_place_counts_for_the_root_alone)
+{
+	assert_int_equal(oct_fork_team(2, -1, in_place_beside_the_root, NULL), 0);
+}
+
+TEST(a_collective_that_does_not_exist_is_answered_with_those_that_do)
+{
+	struct oc_team *team;
+
+	assert_int_equal(oct_local_teams(1, &team), 0);
+	assert_int_equal(oc_team_force(team, "nonsense", "auto"), -EINVAL);
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++)
+		assert_non_null(strstr(oc_team_error(team), oci_collective_name(c)));
+	assert_int_equal(oc_team_destroy(team), 0);
+}
+
 /*
  * Ranks 0 and 1 are neighbors, and 2 is nobody's: they make as many calls as there are lanes before
  * it makes its first, and take what each other gives, whichever way the blocks go.

@@ -191,10 +191,10 @@ static void resolve_blocks(struct oc_team *team, const struct oc_call *call,
 			x->send = x->recv;
 			x->params.send_blocks = call->recv_blocks;
 		}
-	} else if (call->send == OC_IN_PLACE) {
+	} else if (call->send == OC_IN_PLACE && oci_sends(c, root)) {
 		mine = &call->recv_blocks[team->team.rank];
 		x->send = address_of(call->recv, mine);
-	} else if (call->recv == OC_IN_PLACE) {
+	} else if (call->recv == OC_IN_PLACE && oci_receives(c, root)) {
 		mine = &call->send_blocks[team->team.rank];
 		x->recv = address_of(call->send, mine);
 	}

@@ -157,6 +157,10 @@ void oci_team_await(struct oc_team *team);
 /* request.c: oc_progress(), as others that wait drive it. Not 0: something is outstanding, for
  * which peers may wait. */
 int oci_engine_drive(void);
+/* team.c: so that children of fork() begin afresh. */
+void oci_engine_watch_forks(void);
+/* memory.c */
+void oci_memory_fork_child(void);
 /* team.c: what ONECOPY_<COLLECTIVE> says in this process. */
 const struct oci_forced *oci_forced_by_environment(enum oc_collective collective);
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "api/engine.h"
 #include "base/log.h"
 #include "copy/map.h"
 #include "heap/heap.h"
@@ -30,6 +31,12 @@ static _Atomic(struct range *) ranges;
 
 /* The heap's, once it was asked for; where the arena is may change in a child of fork(). */
 static _Atomic(const struct oci_arena *) found;
+
+void oci_memory_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	oci_arena_self_fork_child();
+}
 
 static bool is_known(const void *memory)
 {
@@ -79,6 +86,8 @@ static const struct oci_arena *arena_of_heap(void)
 	 * known was made before, by the acquire in is_known(). */
 	if (arena && arena->base && is_known(arena->base))
 		return arena;
+	/* A child must not take this arena for its own. */
+	oci_engine_watch_forks();
 	arena = oci_arena_self(true);
 	if (arena && arena->base && !is_known(arena->base) && !remember(arena))
 		return NULL;

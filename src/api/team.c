@@ -90,6 +90,7 @@ static void fork_child(void)
 	oci_helper_fork_child();
 	oci_stats_fork_child();
 	oci_scratch_fork_child();
+	oci_memory_fork_child();
 	oci_invite_fork_child();
 	oci_team_fork_child();
 }
@@ -98,25 +99,30 @@ static void fork_child(void)
 static const struct oci_model *model;
 static uint64_t model_hash;
 
-static void watch_forks(void)
+static void add_handler(void)
 {
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+void oci_engine_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, add_handler);
+}
 
 void oc_serve_messages(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	/* Mappings are of the teams' kind. */
-	pthread_once(&forks_once, watch_forks);
+	oci_engine_watch_forks();
 	pthread_once(&once, oci_vm_serve);
 }
 
 int oc_share_messages(const char *library, uint32_t node_ranks)
 {
-	pthread_once(&forks_once, watch_forks);
+	oci_engine_watch_forks();
 	return oci_vm_share(library, node_ranks);
 }
 
@@ -139,7 +145,7 @@ static void prepare_process(void)
 		oci_kmod_engines_above((size_t)model->dma_min.value);
 	oci_forced_by_environment(OC_BARRIER);
 	oci_engine_hook = oci_engine_drive;
-	pthread_once(&forks_once, watch_forks);
+	oci_engine_watch_forks();
 }
 
 int oc_team_create(struct oc_team **created, const struct oc_bootstrap *bootstrap)
@@ -249,7 +255,7 @@ void oc_team_serve_all(struct oc_team *team)
 int oc_team_force(struct oc_team *team, const char *collective, const char *algorithm)
 {
 	const char *expected = "";
-	char valid[128] = "", why[256];
+	char valid[256] = "", why[256];
 	struct oci_forced forced;
 	int error;
 
@@ -291,6 +297,8 @@ void oc_set_progress(int (*progress)(void))
 
 int oc_peer_ended(void)
 {
+	/* Who was only read from has no team with this process. */
+	oci_invite_forget_dead();
 	return oci_peers_any_dead();
 }
 

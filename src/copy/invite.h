@@ -21,6 +21,8 @@
 void oci_invite_allow(uint32_t node_ranks);
 /* In a child of fork(2). */
 void oci_invite_fork_child(void);
+/* Lets go of processes that have ended, and of which nobody reads. */
+void oci_invite_forget_dead(void);
 
 /*
  * Reads `bytes`, at least one, from `from` of process pid to `to`, as process_vm_readv() does: how

@@ -380,6 +380,39 @@ static void refuse_writes(void)
 	refuse(SYS_process_vm_writev);
 }
 
+static pid_t start_and_read(void)
+{
+	pid_t pid = start(NULL);
+
+	wait_for_help(pid);
+	return pid;
+}
+
+/* That one lives is looked at once a tick. */
+static void stop_and_see(pid_t pid)
+{
+	stop(pid);
+	__atomic_store_n(area.stop, 0, __ATOMIC_RELAXED);
+	while (!oci_peers_any_dead())
+		usleep(1000);
+}
+
+TEST(senders_that_have_ended_are_forgotten)
+{
+	pid_t pid;
+
+	prepare();
+	oci_invite_allow(2);
+	stop_and_see(start_and_read());
+	oci_invite_forget_dead();
+	assert_false(oci_peers_any_dead());
+	/* Asking for another one does it, too. */
+	stop_and_see(start_and_read());
+	pid = start_and_read();
+	assert_false(oci_peers_any_dead());
+	stop(pid);
+}
+
 TEST(a_sender_that_may_not_write_to_others_copies_its_part)
 {
 	pid_t pid;

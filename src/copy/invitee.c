@@ -162,6 +162,31 @@ static void let_go(struct oci_invitee *near)
 	near->gone = false;
 }
 
+/* With the lock held: their memory is kept no longer than they live. */
+static void forget_dead(void)
+{
+	for (unsigned int i = 0; i < LISTS; i++) {
+		struct oci_invitee **at = &invite.list[i], *near;
+
+		while ((near = *at)) {
+			if (!near->peer || near->users || !oci_peer_dead(near->peer)) {
+				at = &near->next;
+				continue;
+			}
+			*at = near->next;
+			oci_peer_put(near->peer);
+			free(near);
+		}
+	}
+}
+
+void oci_invite_forget_dead(void)
+{
+	pthread_mutex_lock(&invite.lock);
+	forget_dead();
+	pthread_mutex_unlock(&invite.lock);
+}
+
 /* With the lock held. Of messages that caches do not hold the first reads are shared: programs of a
  * few gain by it. Others may lose more by slots than they gain, by the machine. */
 static struct oci_invitee_way way_of(struct oci_invitee *near, size_t bytes)
@@ -196,6 +221,7 @@ struct oci_invitee *oci_invitee_get(pid_t pid, size_t bytes, struct oci_invitee_
 		let_go(near);
 	}
 	if (near && !near->peer && now >= near->due_ns) {
+		forget_dead();
 		near->peer = find(pid);
 		if (!near->peer)
 			look_later(near, now);

@@ -74,6 +74,9 @@ static ssize_t copy(pid_t pid, bool push, const struct iovec *local, unsigned in
 	moved = oci_map_move(mapping, push ? OCI_PUSH : OCI_PULL, local, locals, remote, remotes,
 			     mine < theirs ? mine : theirs);
 	oci_found_put(found);
+	/* The owner has mapped over its heap just now. */
+	if (!moved)
+		return -1 - OCI_VM_OUTSIDE;
 	count(&mapped, moved);
 	return (ssize_t)moved;
 }

@@ -135,6 +135,11 @@ static void find_beside(void)
 			 self.dli_fname);
 }
 
+void oci_arena_self_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 const struct oci_arena *oci_arena_self(bool load)
 {
 	oci_arena_fn *found;

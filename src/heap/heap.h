@@ -16,6 +16,8 @@
  * us, once. A preloaded heap without an arena is said once at info, by the first rank as a warning.
  */
 const struct oci_arena *oci_arena_self(bool load);
+/* In a child: another thread may have been looking. */
+void oci_arena_self_fork_child(void);
 /* Which version of mimalloc it is by, and which ones are known. */
 void oci_arena_allocator(const struct oci_arena *arena, char *text, size_t bytes);
 

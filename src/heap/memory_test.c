@@ -167,6 +167,8 @@ static int in_child(uint8_t *block, uint8_t *large)
 	own = oc_alloc(3 * MIB);
 	if (!own || !in_arena(own, 3 * MIB) || in_arena(block, 1))
 		return 2;
+	if (!oc_is_shared(own) || oc_is_shared(block))
+		return 3;
 	memset(own, 3, 3 * MIB);
 	oc_free(block);
 	oc_free(large);

@@ -5,6 +5,7 @@
  */
 #include "bench.h"
 #include "command.h"
+#include "lab/experiment/json_text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -533,12 +534,14 @@ void bench_collectives_sum_up(struct bench *bench)
 	if (!o)
 		return;
 	list_lost();
-	json_object_update_new(
-		bench->results.settings,
-		json_pack("{s:s, s:s, s:s, s:b, s:I, s:s*, s:s*, s:b, s:I, s:I}", "mpi",
-			  launcher_info(compare.first)->word, "version", compare.mpi[compare.first],
-			  "buffers", buffer_mode_name(o->mode), "checked", !o->no_check,
-			  "iterations", (json_int_t)o->iterations, "with", o->with, "mpirun",
-			  o->mpirun, "service_verified", !compare.unverified, "calls_served",
-			  compare.served, "calls_handed_back", compare.handed_back));
+	json_object_update_new(bench->results.settings,
+			       json_pack("{s:s, s:s, s:s, s:b, s:I, s:o*, s:o*, s:b, s:I, s:I}",
+					 "mpi", launcher_info(compare.first)->word, "version",
+					 compare.mpi[compare.first], "buffers",
+					 buffer_mode_name(o->mode), "checked", !o->no_check,
+					 "iterations", (json_int_t)o->iterations, "with",
+					 o->with ? json_text(o->with) : NULL, "mpirun",
+					 o->mpirun ? json_text(o->mpirun) : NULL,
+					 "service_verified", !compare.unverified, "calls_served",
+					 compare.served, "calls_handed_back", compare.handed_back));
 }

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "lab/tune/measure.h"
 #include "lab/tune/tune.h"
+#include "measure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,6 +73,23 @@ static struct figure *new_figure(struct bench *bench, const char *name, const ch
 static int measure_kind(struct results *results, struct step *step, unsigned int round);
 static int measure_contention(struct results *results, struct step *step, unsigned int round);
 
+/* They are in order. */
+static unsigned int sizes_that_fit(const struct size_list *sizes)
+{
+	double left = (double)oci_tune_memory_left();
+	unsigned int count = sizes->count;
+	char error[128], at[32];
+
+	while (count && oci_measure_copies_need(sizes->at[count - 1]) > left) {
+		size_t bytes = sizes->at[--count];
+
+		measure_no_room(oci_measure_copies_need(bytes), left, 2, error, sizeof(error));
+		bytes_text(bytes, at, sizeof(at));
+		figure_note(copies.rates, "%s is left out: %s.", at, error);
+	}
+	return count;
+}
+
 static void plan_mechanisms(struct bench *bench)
 {
 	copies.rates = new_figure(
@@ -79,7 +97,7 @@ static void plan_mechanisms(struct bench *bench)
 		"One copier; the source has just been written by its owner, targets rotate through "
 		"more than the private caches hold. The time of a copy with its start and locks.");
 	copies.rates->x = bench->options.sizes.at;
-	copies.rates->x_count = bench->options.sizes.count;
+	copies.rates->x_count = sizes_that_fit(&bench->options.sizes);
 	copies.rates->x_name = "bytes";
 	copies.rates->x_is_bytes = true;
 	copies.rates->more_is_better = copies.rates->compared = true;

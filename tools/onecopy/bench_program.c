@@ -98,8 +98,10 @@ int bench_run(struct results *results, struct step *step, struct run *run, const
 		run_explain(run, err, why);
 		return err;
 	}
-	if (err)
+	if (err) {
+		results->lacks = true;
 		bench_leave_out(step, figure, run->variant->name, why);
+	}
 	return 0;
 }
 

@@ -237,7 +237,7 @@ static void say_mark(struct bench *bench, enum quantity q, unsigned int place, u
 
 	if (!ours || !stock || !ours->samples || !stock->samples)
 		return;
-	for (unsigned int round = 0; round < bench->options.rounds; round++)
+	for (unsigned int round = 0; round < bench->results.complete; round++)
 		if (!isnan(ours->samples[round] - stock->samples[round]))
 			differences[count++] = ours->samples[round] - stock->samples[round];
 	if (stats_estimate(differences, count, &more))
@@ -247,9 +247,10 @@ static void say_mark(struct bench *bench, enum quantity q, unsigned int place, u
 		    "%s.",
 		    variants[with].name, start.ranks[place], quantities[q].title, more.median / 1e3,
 		    more.low / 1e3, more.high / 1e3, target / 1e3,
-		    more.high <= target ? "shown" :
-		    more.low > target	? "missed" :
-					  "neither shown nor missed");
+		    more.coverage < 0.95 ? "too few rounds to tell" :
+		    more.high <= target	 ? "shown" :
+		    more.low > target	 ? "missed" :
+					   "neither shown nor missed");
 }
 
 void bench_start_sum_up(struct bench *bench)

@@ -498,10 +498,12 @@ int bench_main(int argc, char **argv)
 		lacks = results_write_folder(results, options->out, !options->no_plots);
 	/* Plots are asked for with the folder. */
 	failed |= lacks == 1 || (lacks && options->out != out);
+	failed |= results->lacks;
 	for (unsigned int f = 0; f < results->figure_count; f++)
 		failed |= results->figures[f]->note_count && !results->figures[f]->series_count;
 	for (unsigned int c = 0; c < results->comparison_count && options->gate; c++)
-		pass &= comparison_passes(results->comparisons[c], stdout);
+		pass &= comparison_passes(results->comparisons[c],
+					  only_json(options) ? stderr : stdout);
 	results_end(results);
 	return command_end(failed ? 1 : pass ? 0 : STATUS_GATE);
 }

@@ -261,6 +261,43 @@ static int measure_machine(const struct tune_choice *options, struct oci_model *
 	return error;
 }
 
+/* What measuring this machine says nothing of, and somebody has put into the file that is replaced.
+ */
+static void keep(struct oci_model *old, struct oci_model *model)
+{
+	const struct oci_term_info *info;
+	bool network = false;
+
+	for (unsigned int i = 0; (info = oci_term_info(i)) != NULL; i++) {
+		const struct oci_term *term = oci_term_in(old, info);
+
+		if (strncmp(info->name, "net.", 4) != 0 || !term->given)
+			continue;
+		*oci_term_of(model, info) = *term;
+		network = true;
+	}
+	model->cells = old->cells;
+	model->cell_count = old->cell_count;
+	if (model->cell_count)
+		say("kept from the file before, whatever is measured: %zu cell%s",
+		    model->cell_count, model->cell_count == 1 ? "" : "s");
+	if (network)
+		say("kept from the file before: the network's terms");
+}
+
+/* As jobs would read it; one that they would not take has nothing to keep. */
+static void keep_from(const char *path, struct oci_model *model)
+{
+	struct oci_model_error error;
+	struct oci_model old;
+	int failed = oci_model_read(path, OCI_MODEL_ANY_OWNER, NULL, &old, &error);
+
+	if (!failed)
+		keep(&old, model);
+	else if (failed != -ENOENT)
+		say("nothing is kept from the file before: %s", error.text);
+}
+
 /* The file that is there gets the network's terms; what it says of the machine stays. */
 static int measure_network(const struct tune_choice *options, const char *path,
 			   struct oci_model *model)
@@ -300,6 +337,8 @@ int tune_main(int argc, char **argv)
 	if (options.hosts)
 		snprintf(model.machine.host, sizeof(model.machine.host), "%s", options.hosts);
 	if (strcmp(path, "-")) {
+		if (!options.network)
+			keep_from(path, &model);
 		error = oci_model_write(&model, path);
 		if (error) {
 			say("%s cannot be written: %s; --output FILE writes elsewhere", path,

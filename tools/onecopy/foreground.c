@@ -28,8 +28,16 @@ static int explain(const char *name, int error)
 	return EXIT_CANNOT_RUN;
 }
 
+static void (*before)(int) = SIG_DFL;
+
+void foreground_heed_children(void)
+{
+	before = signal(SIGCHLD, SIG_DFL);
+}
+
 int foreground_become(char **argv)
 {
+	signal(SIGCHLD, before);
 	execvp(argv[0], argv);
 	return explain(argv[0], errno);
 }
@@ -44,6 +52,7 @@ static void run_in_child(char **argv, const sigset_t *mask, pid_t parent, int re
 	if (getppid() != parent)
 		_exit(1);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	signal(SIGCHLD, before);
 	execvp(argv[0], argv);
 	error = errno;
 	if (write(report, &error, sizeof(error)) != sizeof(error))

@@ -3,6 +3,10 @@
 #ifndef ONECOPY_FOREGROUND_H
 #define ONECOPY_FOREGROUND_H
 
+/* Before anything is run: whoever started us may ignore SIGCHLD, and then no end of a child is
+ * heard of. The command gets it as it was. */
+void foreground_heed_children(void);
+
 /* Becomes the command. Returns only on failure: says why, returns the exit status to end with. */
 int foreground_become(char **argv);
 

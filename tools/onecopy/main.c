@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "command.h"
+#include "foreground.h"
 #include "parts.h"
 
 #include <onecopy/onecopy.h>
@@ -91,6 +92,7 @@ int main(int argc, char **argv)
 	char name[64];
 
 	hold_streams();
+	foreground_heed_children();
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;

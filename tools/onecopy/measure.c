@@ -104,6 +104,12 @@ static double total(size_t bytes)
 	return (double)side.places * (double)side.stride;
 }
 
+void measure_no_room(double needed, double left, uint32_t ranks, char *error, size_t n)
+{
+	snprintf(error, n, "its buffers on %u ranks take %.1f GiB and %.1f GiB of memory are left",
+		 ranks, needed / (1 << 30), left / (1 << 30));
+}
+
 int measure_fits(const struct measure *m, char *error, size_t n)
 {
 	double root = total(side_sent(m, true)) + total(side_received(m, true));
@@ -112,8 +118,7 @@ int measure_fits(const struct measure *m, char *error, size_t n)
 
 	if (needed <= left)
 		return 0;
-	snprintf(error, n, "its buffers on %u ranks take %.1f GiB and %.1f GiB of memory are left",
-		 m->ranks, needed / (1 << 30), left / (1 << 30));
+	measure_no_room(needed, left, m->ranks, error, n);
 	return -ENOMEM;
 }
 

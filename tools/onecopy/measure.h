@@ -25,6 +25,8 @@ int measure_can(enum oc_collective collective);
 void measure_check_sizes(enum oc_collective collective, const struct size_list *sizes,
 			 size_t number_bytes);
 
+/* The sentence for that, without its full stop. */
+void measure_no_room(double needed, double left, uint32_t ranks, char *error, size_t n);
 /* 0, or -ENOMEM with a sentence in error[0..n) where memory lacks for all ranks' buffers. */
 int measure_fits(const struct measure *m, char *error, size_t n);
 
