@@ -101,7 +101,7 @@ int OCI_OURS(Sendrecv_replace)(void *buffer, OCI_COUNT count, MPI_Datatype type,
 	size_t length;
 	int error;
 
-	if (!oci_pmpi_attention() || count <= 0 || type == MPI_DATATYPE_NULL ||
+	if (!oci_pmpi_attention() || count < 0 || type == MPI_DATATYPE_NULL ||
 	    (to == MPI_PROC_NULL && from == MPI_PROC_NULL))
 		return OCI_THEIRS(Sendrecv_replace)(buffer, count, type, to, stag, from, rtag, comm,
 						    status);
@@ -110,7 +110,8 @@ int OCI_OURS(Sendrecv_replace)(void *buffer, OCI_COUNT count, MPI_Datatype type,
 		bytes = malloc(length + !length);
 	if (!bytes)
 		return oci_pmpi_raise(comm, MPI_ERR_NO_MEM);
-	error = oci_port_pack(bytes, buffer, (size_t)count, type);
+	/* Of no elements there may be no buffer either. */
+	error = count ? oci_port_pack(bytes, buffer, (size_t)count, type) : 0;
 	if (error)
 		error = oci_pmpi_raise(comm, error);
 	else

@@ -57,6 +57,14 @@ static void in_sendrecv_replace(int bytes)
 				     MPI_STATUS_IGNORE);
 }
 
+static void in_replace_of_nothing(int bytes)
+{
+	(void)bytes;
+	if (rank < 2)
+		MPI_Sendrecv_replace(in, 0, MPI_BYTE, !rank, TAG, !rank, TAG, other,
+				     MPI_STATUS_IGNORE);
+}
+
 static void in_probe(int bytes)
 {
 	if (!rank)
@@ -198,6 +206,7 @@ static const struct progress_blocking blocking[] = {
 	{ "MPI_Ssend", in_ssend, NULL },
 	{ "MPI_Sendrecv", in_sendrecv, NULL },
 	{ "MPI_Sendrecv_replace", in_sendrecv_replace, NULL },
+	{ "MPI_Sendrecv_replace of nothing", in_replace_of_nothing, NULL },
 	{ "MPI_Probe", in_probe, NULL },
 	{ "MPI_Mprobe", in_mprobe, NULL },
 	{ "MPI_Wait", in_wait, NULL },
