@@ -11,6 +11,7 @@
 
 #include "api/engine.h"
 #include "base/options.h"
+#include "coll/rows.h"
 #include "lab/inspect/dump.h"
 #include "lab/virtual/predict.h"
 #include "os/os.h"
@@ -245,6 +246,10 @@ static int begin(const struct oc_predict_call *call, struct predicting *p, char 
 {
 	int failed = 0;
 
+	if ((unsigned int)call->collective >= OC_COLLECTIVES || !call->ranks) {
+		snprintf(error, n, "there is no such collective, or there are no ranks");
+		return -EINVAL;
+	}
 	p->shape = (struct oci_shape){
 		.collective = call->collective,
 		.bytes = call->bytes,
@@ -254,14 +259,13 @@ static int begin(const struct oc_predict_call *call, struct predicting *p, char 
 		.single_copy = !call->shm || call->mapped,
 		.mapped = call->mapped,
 		.common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE,
+		/* As api/blocking.c has it. */
 		.large_slots = call->ranks == 2 && call->near && !call->mapped &&
-			       !call->shared_cpus && !call->nonblocking,
+			       !call->shared_cpus && !call->nonblocking &&
+			       call->bytes > OCI_SLOT_BYTES &&
+			       oci_near_decides(call->collective, call->bytes),
 		.nonblocking = call->nonblocking,
 	};
-	if ((unsigned int)call->collective >= OC_COLLECTIVES || !call->ranks) {
-		snprintf(error, n, "there is no such collective, or there are no ranks");
-		return -EINVAL;
-	}
 	p->model = &p->of_profile;
 	if (call->profile)
 		failed = load(call->profile, &p->of_profile, error, n);

@@ -151,7 +151,7 @@ static struct oci_choice weighed(const struct oci_shape *shape, const struct oci
 {
 	/* Sizes of one collective next to each other, so that none of a program's pushes another
 	 * out; those of other collectives elsewhere. */
-	uint32_t at = ((key >> 1 & 0xff) + (key & 1) * 64 + (key >> 16) * 37) % OCI_KEPT;
+	uint32_t at = ((key >> 1 & 0xff) + (key & 1) * 64 + (key >> 14) * 37) % OCI_KEPT;
 	struct oci_shape end = *shape;
 	struct oci_choice choice;
 
@@ -179,8 +179,10 @@ static bool by_class(const struct oci_shape *shape, const struct oci_model *mode
 	uint32_t class = class_of(shape->bytes, &end[0], &end[1]);
 
 	for (uint32_t i = 0; i < 2; i++) {
-		/* Not 0, which is that of an empty place. */
-		uint32_t key = ((uint32_t)shape->collective + 1) << 16 | class << 1 | i;
+		/* All that calls of one team differ in. Not 0, which is that of an empty place. */
+		uint32_t key = ((uint32_t)shape->collective + 1) << 16 |
+			       (uint32_t)shape->large_slots << 15 |
+			       (uint32_t)shape->in_place << 14 | class << 1 | i;
 
 		*choice = weighed(shape, model, end[i], kept, key);
 		if (choice->algorithm == OCI_CHOICE_MPI)

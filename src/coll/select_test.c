@@ -134,19 +134,27 @@ TEST_WITH(every_algorithm_with_a_closed_form_is_a_candidate, dictated, NULL)
 	}
 }
 
+/* Of a flat team, or of two ranks that share a cache. */
 TEST_WITH(what_was_asked_before_changes_nothing, dictated, NULL)
 {
-	struct oci_choices kept = { 0 };
+	struct oci_choices of[2] = { 0 };
 	uint64_t random = 1;
 
-	for (unsigned int i = 0; i < 20000; i++) {
+	model.calibrated = true;
+	for (unsigned int i = 0; i < 40000; i++) {
+		struct oci_choices *kept = &of[i % 2];
 		struct oci_shape shape;
 		struct oci_choice a, b;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		shape = shape_of((random >> 33) % OC_COLLECTIVES, 16,
+		shape = shape_of((random >> 33) % OC_COLLECTIVES, i % 2 ? 2 : 16,
 				 (random >> 20) >> (random >> 58));
-		a = oci_select(&shape, &model, NULL, &kept, NULL);
+		if (i % 2) {
+			shape.common = OCI_TOPO_L3;
+			shape.large_slots = random >> 10 & 1;
+		}
+		shape.in_place = random >> 11 & 1;
+		a = oci_select(&shape, &model, NULL, kept, NULL);
 		b = oci_select(&shape, &model, NULL, NULL, NULL);
 		assert_int_equal(a.algorithm, b.algorithm);
 		assert_int_equal(a.parameter, b.parameter);
