@@ -15,6 +15,8 @@
 
 #include <onecopy/onecopy.h>
 
+#include "support/call.h"
+#include "support/fork_team.h"
 #include "support/test.h"
 
 static char directory[] = "/tmp/onecopy-stats-XXXXXX";
@@ -103,6 +105,38 @@ TEST(what_cannot_be_replaced_is_an_error_and_leaves_nothing)
 	assert_int_equal(oc_stats_write(6, 8), -EISDIR);
 	assert_int_equal(entries(), before);
 	rmdir(own);
+}
+
+/* In a rank of a team: three Bcasts, as the file has them. */
+static int count_bytes(struct oc_team *team, void *arg)
+{
+	char path[sizeof(own)], host[256] = "?", buffer[1000] = "";
+	json_t *json, *row = NULL, *found = NULL;
+	size_t i;
+	bool right;
+
+	(void)arg;
+	gethostname(host, sizeof(host) - 1);
+	snprintf(path, sizeof(path), "%s/onecopy.%s.%d.json", directory, host, (int)getpid());
+	for (int call = 0; call < 3; call++)
+		if (oct_bcast(team, buffer, sizeof(buffer), 0))
+			return 1;
+	if (oc_stats_write((int)oc_team_rank(team), 2))
+		return 2;
+	json = json_load_file(path, 0, NULL);
+	json_array_foreach(json_object_get(json, "collectives"), i,
+			   row) if (!strcmp(json_string_value(json_object_get(row, "collective")),
+					    "bcast")) found = row;
+	right = json_integer_value(json_object_get(found, "calls")) == 3 &&
+		json_integer_value(json_object_get(found, "bytes")) == 3 * sizeof(buffer);
+	json_decref(json);
+	unlink(path);
+	return right ? 0 : 3;
+}
+
+TEST(calls_are_counted_with_their_bytes)
+{
+	assert_int_equal(oct_fork_team(2, -1, count_bytes, NULL), 0);
 }
 
 /* What is on standard error of a write with the rank, which fails. */

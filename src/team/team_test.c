@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams of real processes: death, disagreement, refusal, thousands of them, wrong arguments. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,36 +14,48 @@
 #include "support/process.h"
 #include "support/test.h"
 
+struct death {
+	double at, least; /* until it was heard of */
+};
+
 static int rank_1_dies(struct oc_team *team, void *arg)
 {
-	double *death = arg, late, waited;
+	struct death *death = arg;
+	double late, waited;
 
 	for (int i = 0; i < 100; i++) {
 		if (oct_barrier(team))
 			return 1;
 	}
 	if (oc_team_rank(team) == 1) {
-		*death = now_s();
+		death->at = now_s();
 		raise(SIGKILL);
 	}
 	waited = oct_waited_s();
 	if (oct_barrier(team) != -EOWNERDEAD || oc_team_dead_rank(team) != 1)
 		return 2;
-	late = now_s() - *death - (oct_waited_s() - waited);
-	/* 100 ms are promised; the dead rank too had to wait for a CPU, to die. */
+	late = now_s() - death->at - (oct_waited_s() - waited);
+	/* The dead rank too had to wait for a CPU, to die. */
 	if (late > 1.0)
 		return 3;
+	if (oc_team_rank(team) == 0 && late < death->least)
+		death->least = late;
 	/* Poisoned: the same error at once. */
 	return oct_barrier(team) == -EOWNERDEAD && strstr(oc_team_error(team), "rank 1") ? 0 : 4;
 }
 
 TEST(a_dead_rank_is_named_by_all_survivors)
 {
-	double *death = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct death *death = mmap(NULL, sizeof(*death), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	assert_int_equal(oct_fork_team(2, 1, rank_1_dies, death), 0);
+	death->least = INFINITY;
 	assert_int_equal(oct_fork_team(5, 1, rank_1_dies, death), 0);
-	munmap(death, 4096);
+	/* 100 ms are promised. A busy machine makes some later, not all of many. */
+	for (int i = 0; i < 3 || (i < 50 && death->least > 0.1); i++)
+		assert_int_equal(oct_fork_team(2, 1, rank_1_dies, death), 0);
+	assert_true(death->least <= 0.1);
+	munmap(death, sizeof(*death));
 }
 
 struct doomed {

@@ -73,6 +73,37 @@ static void begin(int needed, uint32_t work)
 		turn(&wait);
 }
 
+static const uint32_t *woken;
+static unsigned int wakes;
+
+void __wrap_oci_os_futex_wake(uint32_t *word, int count);
+void __wrap_oci_os_futex_wake(uint32_t *word, int count)
+{
+	(void)count;
+	woken = word;
+	wakes++;
+}
+
+TEST(who_sleeps_is_woken_and_nobody_else_is_called)
+{
+	struct oci_team alone = { .size = 2 };
+	uint64_t raised = 0;
+	uint32_t asleep = 0;
+
+	wakes = 0;
+	oci_team_raise(&team, &raised, &asleep, 1);
+	assert_int_equal(wakes, 0);
+	asleep = 1;
+	oci_team_raise(&team, &raised, &asleep, 2);
+	assert_int_equal(wakes, 1);
+	assert_true((const uint8_t *)woken >= (const uint8_t *)&raised &&
+		    (const uint8_t *)woken < (const uint8_t *)(&raised + 1));
+	/* With a CPU for each nobody sleeps. */
+	oci_team_raise(&alone, &raised, &asleep, 3);
+	assert_int_equal(wakes, 1);
+	assert_int_equal(raised, 3);
+}
+
 /* The k-th sleep begins when the ones before it are over: it is no longer than the first one and a
  * part of what they have taken, which is less than the time that the wait has lasted. */
 TEST(a_sleep_is_no_longer_than_a_part_of_the_wait)

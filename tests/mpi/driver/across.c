@@ -88,43 +88,12 @@ static const char *tuning_of_mpis(void)
 {
 	static const char *const parts[] = { "bcast",	 "gather", "scatter", "gatherv",
 					     "scatterv", "reduce", "barrier" };
-	static char path[] = "/tmp/oc_across_XXXXXX";
-	FILE *info = fopen("/proc/cpuinfo", "re");
-	char line[256], cpu[128] = "";
-	int fd = mkstemp(path);
+	const char *cells = "";
 
-	/* A file is taken on the machine alone that it names. */
-	while (info && !*cpu && fgets(line, sizeof(line), info))
-		sscanf(line, "model name : %127[^\n]", cpu);
-	if (info)
-		fclose(info);
-	dprintf(fd,
-		"{\"onecopy\": \"tuning\", \"version\": 1, \"name\": \"mpis\", \"machine\": {"
-		"\"host\": \"*\", \"cpu\": \"%s\", \"cpus\": %ld, \"page_bytes\": %ld}, "
-		"\"terms\": {}, \"cells\": [",
-		cpu, sysconf(_SC_NPROCESSORS_ONLN), sysconf(_SC_PAGESIZE));
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		dprintf(fd, "%s{\"collective\": \"%s\", \"algorithm\": \"mpi\"}", i ? ", " : "",
-			parts[i]);
-	dprintf(fd, "]}\n");
-	close(fd);
-	return path;
-}
-
-/* Calls that were handed back because a word or the file says so. */
-static long chosen(const struct job_result *result)
-{
-	long calls = 0;
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_object_get(result->stats, "handed_back"), i, row)
-	{
-		if (strstr(json_string_value(json_object_get(row, "reason")),
-			   "leaves it to the MPI"))
-			calls += (long)json_integer_value(json_object_get(row, "calls"));
-	}
-	return calls;
+		cells = job_text("%s%s{\"collective\": \"%s\", \"algorithm\": \"mpi\"}", cells,
+				 i ? ", " : "", parts[i]);
+	return job_tuning(cells);
 }
 
 /*
@@ -177,17 +146,16 @@ SCENARIO(across)
 					     expected, name, done);
 		}
 		/* On a node's own communicators, not in thousands of parts. */
-		if (cells && (!chosen(&result) || chosen(&result) > sum / 20))
+		if (cells &&
+		    (!verdict_left_to_mpi(&result) || verdict_left_to_mpi(&result) > sum / 20))
 			verdict_fail(&result, "the MPI's algorithm was chosen for %ld calls",
-				     chosen(&result));
+				     verdict_left_to_mpi(&result));
 		if (shares && verdict_served(&result, "allgatherv", NULL, NULL) < sum / 20)
 			verdict_fail(&result, "nodes had %ld Allgathervs, as of few shares",
 				     verdict_served(&result, "allgatherv", NULL, NULL));
 		if (!sum != off)
 			verdict_fail(&result, "%ld calls went in two levels", sum);
 	}
-	if (cells)
-		unlink(path);
 	verdict_done("across: %s%s%s%s%s: %ld calls in two levels, every byte right\n", words[0],
 		     turns ? " by turns" : "", shares ? " in shares" : "",
 		     !how ? "" :

@@ -135,11 +135,23 @@ static void check_shared_files(const struct job_result *result)
 		closedir(dir);
 }
 
+/* Of the survivors' words, in shared memory. */
+static const char *board_name(void)
+{
+	static const char *board;
+
+	if (!board) {
+		board = job_text("/onecopy-kill-%d", (int)getpid());
+		job_file(job_text("/dev/shm%s", board));
+	}
+	return board;
+}
+
 /* mpirun's status is its own affair then. `what`, `how`: see kill.c. */
 static void kill_one(int ranks, int victim, const char *what, const char *how)
 {
 	int said = verdict_failures;
-	const char *board = job_text("/onecopy-kill-%d", (int)getpid());
+	const char *board = board_name();
 	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
 
@@ -188,7 +200,7 @@ enum { FINALIZE_TRIES = 5 };
  */
 static bool survivors_end(struct job job, int victim, const char *behind, bool *came)
 {
-	const char *board = job_text("/onecopy-kill-%d", (int)getpid());
+	const char *board = board_name();
 	struct job_result result;
 	bool ended;
 

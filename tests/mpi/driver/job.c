@@ -53,6 +53,50 @@ const char *job_text(const char *format, ...)
 	return text;
 }
 
+static const char *files[32];
+static int file_count;
+
+static void remove_files(void)
+{
+	while (file_count)
+		remove(files[--file_count]);
+}
+
+const char *job_file(const char *path)
+{
+	if (file_count == sizeof(files) / sizeof(files[0])) {
+		errno = E2BIG;
+		die("too many files");
+	}
+	if (!file_count)
+		atexit(remove_files);
+	files[file_count++] = path;
+	return path;
+}
+
+const char *job_tuning(const char *cells)
+{
+	char *path = strdup("/tmp/onecopy-tuning-XXXXXX");
+	FILE *info = fopen("/proc/cpuinfo", "re");
+	char line[256], cpu[128] = "";
+	int fd = path ? mkstemp(path) : -1;
+
+	if (fd < 0)
+		die("a tuning file");
+	/* It is taken on the machine alone that it names. */
+	while (info && !*cpu && fgets(line, sizeof(line), info))
+		sscanf(line, "model name : %127[^\n]", cpu);
+	if (info)
+		fclose(info);
+	dprintf(fd,
+		"{\"onecopy\": \"tuning\", \"version\": 1, \"name\": \"cells\", \"machine\": {"
+		"\"host\": \"*\", \"cpu\": \"%s\", \"cpus\": %ld, \"page_bytes\": %ld}, "
+		"\"terms\": {}, \"cells\": [%s]}\n",
+		cpu, sysconf(_SC_NPROCESSORS_ONLN), sysconf(_SC_PAGESIZE), cells);
+	close(fd);
+	return job_file(path);
+}
+
 void job_add_words(struct job *job, const char *const *words)
 {
 	for (; *words; words++) {
@@ -171,7 +215,7 @@ static void release_endings(void)
 			signal(endings[i], SIG_DFL);
 	}
 	if (ended_by)
-		raise(ended_by); /* delivered when the mask is as before */
+		exit(128 + ended_by);
 	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 

@@ -57,6 +57,36 @@ SCENARIO(soak)
 	job_free(&result);
 }
 
+/*
+ * left RANKS: each collective in each form under a tuning file that leaves lengths of all of them
+ * to the MPI, not the others: a call goes there on all ranks, or is served on all.
+ */
+SCENARIO(left)
+{
+	int ranks = driver_ranks(words[0]);
+	struct job job = job_mpi(ranks, "growth");
+	struct job_result result;
+	const char *cells = "";
+
+	for (int c = 0; c < COLLECTIVES; c++)
+		cells = job_text("%s%s{\"collective\": \"%s\", \"bytes\": [\"256\", \"1M\"], "
+				 "\"algorithm\": \"mpi\"}",
+				 cells, c ? ", " : "", collective_names[c]);
+	job_set(&job, job_text("ONECOPY_TUNING=%s", job_tuning(cells)), "OC_TEST_STOCK=1");
+	job_add(&job, "left");
+	if (verdict_run(&job, &result, "a file leaves calls to the MPI")) {
+		if (!verdict_left_to_mpi(&result))
+			verdict_fail(&result, "nothing was left to the MPI by the file");
+		if (!verdict_served(&result, NULL, NULL, NULL))
+			verdict_fail(&result, "nothing was served");
+	}
+	verdict_done("left: %d ranks: %ld calls served and %ld left to the MPI by a file, every "
+		     "byte right\n",
+		     ranks, verdict_served(&result, NULL, NULL, NULL),
+		     verdict_left_to_mpi(&result));
+	job_free(&result);
+}
+
 /* Ends the test where the MPI by itself cannot do it. */
 static void need_foreign(int ranks, const char *program, const char *word)
 {

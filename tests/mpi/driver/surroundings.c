@@ -79,7 +79,7 @@ static struct job job_scripted(int ranks, const char *script)
 
 static void run_daemon(struct job *job, struct job_result *result)
 {
-	const char *file = job_text("/tmp/onecopy-test-daemon-%d", (int)getpid());
+	const char *file = job_file(job_text("/tmp/onecopy-test-daemon-%d", (int)getpid()));
 
 	job_add_program(job, "surroundings");
 	job_add(job, "daemon", file);
@@ -89,6 +89,51 @@ static void run_daemon(struct job *job, struct job_result *result)
 	if (!strstr(result->output, "the daemon outlived the job"))
 		verdict_fail(result, "the daemon did not do its work");
 	unlink(file);
+}
+
+static bool can_unshare(const char *options)
+{
+	return !system(job_text("unshare %s true 2>/dev/null", options));
+}
+
+/*
+ * namespaces: ranks in PID namespaces of their own, as containers may have them, know each other by
+ * no number: their calls are the MPI's. (Open MPI 4.1.4 by itself crashes there, as both are
+ * process 1.) In time namespaces of their own they are served.
+ */
+SCENARIO(namespaces)
+{
+	static const char *const pid = "-p -f --mount-proc", *const time = "-T -f --boottime 1000";
+	bool pids = job_is_mpich && can_unshare(pid), times = can_unshare(time);
+	struct job_result result;
+	struct job job;
+
+	(void)words;
+	if (!pids && !times) {
+		printf("skipped: no namespaces can be made here\n");
+		exit(TEST_SKIPPED);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (!(i ? times : pids))
+			continue;
+		job = job_mpi(2, NULL);
+		if (i)
+			job_add_shell(&job, "exec unshare -T -f --boottime "
+					    "$((${OMPI_COMM_WORLD_RANK-$PMI_RANK} * 100000)) "
+					    "\"$@\"");
+		else
+			job_add_shell(&job, job_text("exec unshare %s \"$@\"", pid));
+		job_add(&job, "sh");
+		job_add_program(&job, "surroundings");
+		job_add(&job, "plain");
+		job_set(&job, "OC_TEST_STOCK=1");
+		if (verdict_run(&job, &result,
+				i ? "ranks in time namespaces" : "ranks in PID namespaces"))
+			check_served(&result, i, "is in another PID namespace");
+		job_free(&result);
+	}
+	verdict_done("namespaces: right in those%s%s\n", pids ? " of PIDs" : "",
+		     times ? " of time" : "");
 }
 
 /* surroundings MODE RANKS [map]: see surroundings.c */
@@ -186,7 +231,7 @@ static const char *make_memory_group(int mib)
 		FILE *file = mkdir(path, 0755) ? NULL : fopen(name, "r+");
 
 		if (file && fprintf(file, "%d", mib << 20) > 0 && !fclose(file))
-			return path;
+			return job_file(path);
 		rmdir(path);
 	}
 	return NULL;

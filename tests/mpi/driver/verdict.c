@@ -273,3 +273,18 @@ void verdict_served_at_least(const struct job_result *result, const char *mechan
 	if (mechanism && !verdict_served(result, NULL, NULL, mechanism))
 		verdict_fail(result, "mechanism %s served nothing", mechanism);
 }
+
+long verdict_left_to_mpi(const struct job_result *result)
+{
+	long calls = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(result->stats, "handed_back"), i, row)
+	{
+		if (strstr(json_string_value(json_object_get(row, "reason")),
+			   "leaves it to the MPI"))
+			calls += (long)json_integer_value(json_object_get(row, "calls"));
+	}
+	return calls;
+}

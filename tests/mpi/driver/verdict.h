@@ -46,6 +46,8 @@ long verdict_served(const struct job_result *result, const char *collective, con
 long verdict_recovered(const struct job_result *result, const char *collective);
 /* Without those that the MPI made itself. */
 long verdict_handed_back(const struct job_result *result, const char *collective);
+/* Of them those that a word or a tuning file says so of. */
+long verdict_left_to_mpi(const struct job_result *result);
 /*
  * Fails where calls were handed back for another reason than one that has these words in it.
  */
