@@ -108,6 +108,8 @@ static int disagree(struct oc_team *team, void *arg)
 		if (recv[i] != 1)
 			return 3;
 	}
+	free(send);
+	free(recv);
 	if (!me && bytes[0] <= 16384)
 		return result == -EPROTO && strstr(oc_team_error(team), "mismatched gatherv") ? 0 :
 												1;

@@ -85,6 +85,10 @@ static int every_algorithm(struct oc_team *team, void *arg)
 	maps = where == EVERYBODY || (where == ODD_RANKS && rank % 2 == 0);
 	if ((oci_map_moved_bytes() > 0) != maps)
 		return complain(team, "", "mapped memory is used wrongly");
+	if (where == NOBODY || (where == ODD_RANKS && !is_odd)) {
+		free(memory.send);
+		free(memory.recv);
+	}
 	return 0;
 }
 

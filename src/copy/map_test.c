@@ -115,6 +115,7 @@ static int nothing_is_mapped(struct oc_team *team, void *arg)
 
 		if (most > ARENA_BYTES ? oct_limit_address_space(most) : oct_limit(RLIMIT_AS, most))
 			return 2;
+		oct_may_leak = true; /* there is no room to look */
 	}
 	if (round_of(team, buffer, 9, 0) || round_of(team, buffer, 10, 1))
 		return 3;
@@ -201,6 +202,8 @@ static int the_file_is_another(struct oc_team *team, void *arg)
 		if (r != oc_team_rank(team) &&
 		    oci_map_reach(&team->team, r, (uintptr_t)arena.base, 16))
 			return 4;
+	if (arg)
+		free(buffer);
 	return oci_map_moved_bytes() ? 5 : 0;
 }
 

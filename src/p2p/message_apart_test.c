@@ -169,6 +169,8 @@ static int rank_of(const struct oc_bootstrap *bootstrap, void *arg)
 	if (bootstrap->rank)
 		pair->had_pipe = held % 2;
 	pair->mapped_bytes += oci_map_moved_bytes();
+	if (!pair->in_heap)
+		free(buffer);
 	return 0;
 }
 

@@ -59,6 +59,8 @@ static int rank_of(const struct oc_bootstrap *bootstrap, void *arg)
 	seen->mapped[rank] = oci_map_moved_bytes();
 	if (rank)
 		seen->single_copy = team->team.member[0].mechanism != OCI_MECH_SHM;
+	if (!seen->in_heap)
+		free(buffer);
 	return 0;
 }
 

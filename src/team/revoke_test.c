@@ -228,10 +228,8 @@ TEST(a_failed_call_waits_for_who_writes)
 /* Rank 2 is killed in the middle of a copy into rank 0, as far as its words tell. */
 static int dies_writing(struct oc_team *team, void *arg)
 {
-	struct oc_call call = { .collective = OC_GATHER,
-				.send = calloc(1, BYTES),
-				.recv = calloc(3, BYTES),
-				.bytes = BYTES };
+	static uint8_t from[BYTES], to[3 * BYTES];
+	struct oc_call call = { .collective = OC_GATHER, .send = from, .recv = to, .bytes = BYTES };
 
 	(void)arg;
 	if (oc_collective(team, &call))
@@ -245,5 +243,6 @@ static int dies_writing(struct oc_team *team, void *arg)
 
 TEST(a_failed_call_does_not_wait_for_the_dead)
 {
+	oct_may_leak = true; /* what the tests before have left outstanding, in this process */
 	assert_int_equal(oct_fork_team(3, 2, dies_writing, NULL), 0);
 }
