@@ -103,6 +103,13 @@ static bool time_is_up(const struct results *results)
 	       progress_seconds(&results->progress) + results->last_s > results->seconds;
 }
 
+static int interrupted(struct results *results)
+{
+	progress_end(&results->progress);
+	say("interrupted");
+	return -EINTR;
+}
+
 static int run_round(struct results *results, unsigned int round)
 {
 
@@ -120,11 +127,8 @@ static int run_round(struct results *results, unsigned int round)
 			failed = step->run(results, step, round);
 			if (failed)
 				return failed;
-			if (child_interrupted()) {
-				progress_end(&results->progress);
-				say("interrupted");
-				return -EINTR;
-			}
+			if (child_interrupted() && first + i + 1 < results->step_count)
+				return interrupted(results);
 		}
 	}
 	return 0;
@@ -142,6 +146,8 @@ int results_run(struct results *results)
 		failed = run_round(results, results->complete);
 		results->complete += !failed;
 		results->last_s = progress_seconds(&results->progress) - begun_s;
+		if (!failed && child_interrupted())
+			failed = interrupted(results);
 	}
 	progress_end(&results->progress);
 	/* What is shown and drawn is of the rounds before. */

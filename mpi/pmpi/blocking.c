@@ -8,10 +8,9 @@
  * another operation of ours. What is outstanding differs from rank to rank, but a blocking and a
  * nonblocking collective do not match, so the members decide from what they know alike: on a
  * communicator with a team, a barrier of the team comes first, in which everything moves; who is
- * through it finds all members inside the call. On others, and with processes of another job, who
- * may not have this library, a helper drives. (The nonblocking form would stand for it, but MPICH
- * tells of no message there that was cut short.) In a job across nodes nothing is ever outstanding
- * (life.c), and the call goes through as it is.
+ * through it finds all members inside the call. On others, the nonblocking form stands for it. In a
+ * job across nodes nothing is ever outstanding (life.c), and the call goes through as it is; and so
+ * it does with processes of another job, who may not have this library, while a helper drives.
  */
 #include "pmpi.h"
 
@@ -172,25 +171,30 @@ bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 
 /* What is not served, alike on all members. */
 static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *state,
-		     oci_native_blocking *blocking)
+		     oci_native *native, oci_native_blocking *blocking)
 {
 	struct oc_call barrier = { .collective = OC_BARRIER };
 	MPI_Comm comm = state->mpi.comm;
+	MPI_Request request;
 	int status;
 
+	if (!state->known)
+		return OCI_HELPED(blocking(call, comm));
 	if (!oci_pmpi_job.together || (state->mpi.size == 1 && !state->inter))
 		return blocking(call, comm);
-	if (state->known && !state->reason && oci_mpi_team(&state->mpi)) {
+	if (!state->reason && oci_mpi_team(&state->mpi)) {
 		status = oci_mpi_run_engine(&state->mpi, &barrier, 0);
 		if (status == MPI_SUCCESS)
 			return blocking(call, comm);
 		if (status != OC_HAND_BACK)
 			return oci_pmpi_raise(comm, status);
 	}
-	return OCI_HELPED(blocking(call, comm));
+	status = native(call, comm, &request);
+	return status ? status : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
 }
 
-static int collective(const struct oci_mpi_call *call, oci_native_blocking *blocking, MPI_Comm comm)
+static int collective(const struct oci_mpi_call *call, oci_native *native,
+		      oci_native_blocking *blocking, MPI_Comm comm)
 {
 	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
 	int status;
@@ -207,7 +211,7 @@ static int collective(const struct oci_mpi_call *call, oci_native_blocking *bloc
 	} else if (state->mpi.size > 1 || state->inter) {
 		oci_mpi_count_back(call, state->reason);
 	}
-	return hand_back(call, state, blocking);
+	return hand_back(call, state, native, blocking);
 }
 
 /* ---- the functions ----------------------------------------------------------------------------
@@ -236,7 +240,7 @@ static int collective(const struct oci_mpi_call *call, oci_native_blocking *bloc
 	{ \
 		struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root); \
 \
-		return collective(&call, OCI_NAME(blocking_##name), comm); \
+		return collective(&call, OCI_NAME(native_##name), OCI_NAME(blocking_##name), comm); \
 	} \
 	int OCI_OURS(I##name)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Request *request) \
 	{ \

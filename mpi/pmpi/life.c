@@ -136,35 +136,12 @@ static int set_up(struct oci_pmpi_job *job)
 	return error;
 }
 
-static void end(struct oci_pmpi_job *job);
-
-static int ends(MPI_Comm comm, int key, void *value, void *job)
-{
-	(void)comm;
-	(void)value;
-	end(job);
-	return PMPI(Comm_free_keyval)(&key);
-}
-
-/*
- * Before anything else MPI_Finalize calls the delete functions of what the program has attached to
- * MPI_COMM_SELF, the last one first; the MPI is all there in them. Ours was attached before any.
- */
-static int attach_end(struct oci_pmpi_job *job)
-{
-	int key, error = PMPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, ends, &key, job);
-
-	return error ? error : PMPI(Comm_set_attr)(MPI_COMM_SELF, key, NULL);
-}
-
 /* After the MPI's own. A failure here is one of MPI_Init: the ranks could not agree otherwise. */
 static int begin(void)
 {
 	struct oci_pmpi_job *job = &oci_pmpi_job;
 	int error = set_up(job);
 
-	if (!error)
-		error = attach_end(job);
 	if (error)
 		return error;
 	if (!job->together && job->rank == 0)
@@ -246,5 +223,7 @@ static void end(struct oci_pmpi_job *job)
 
 int oci_pmpi_Finalize(void)
 {
+	if (oci_pmpi_job.begun)
+		end(&oci_pmpi_job);
 	return PMPI(Finalize)();
 }

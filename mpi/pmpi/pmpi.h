@@ -22,8 +22,8 @@
  *   - While an operation of ours is outstanding here (oci_pmpi_attention), it is driven in every
  *     call that may wait: most messages, Wait and Test run as their nonblocking twins, in a loop
  *     that drives us; inside all others a helper thread drives.
- *   - Blocking and nonblocking collectives do not match each other in MPICH, so what is not served
- *     keeps its form, whatever is outstanding.
+ *   - Blocking and nonblocking collectives do not match each other in MPICH, so which of the two
+ *     stands for a call is decided from what all members see alike, never from what is outstanding.
  */
 #ifndef OC_PMPI_PMPI_H
 #define OC_PMPI_PMPI_H

@@ -10,7 +10,7 @@
 /* Of a read whose sender reads itself: less gains nothing, or loses. */
 #define OCI_INVITE_LARGE ((size_t)1 << 20)
 
-/* A process that was read from, as long as it lives. */
+/* A process that was read from; an entry with a peer stays as long as that lives. */
 struct oci_invitee {
 	struct oci_invitee *next;
 	pid_t pid;

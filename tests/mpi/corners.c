@@ -434,36 +434,6 @@ static void extension(void)
 #endif
 }
 
-/* MPI_Finalize calls it first of all, when everything is still there: libraries clean up so. */
-static int clean_up(MPI_Comm self, int key, void *value, void *extra)
-{
-	MPI_Request *request = value;
-	int one = 1, sum = 0, *last_sum = extra;
-
-	(void)self;
-	(void)key;
-	MPI_Start(request);
-	MPI_Wait(request, MPI_STATUS_IGNORE);
-	MPI_Request_free(request);
-	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	if (sum != ranks || *last_sum != ranks)
-		case_fail("in MPI_Finalize the sums are %d and %d, not %d", *last_sum, sum, ranks);
-	return MPI_SUCCESS;
-}
-
-static void keep_for_the_end(void)
-{
-	static MPI_Request request;
-	static int one = 1, sum;
-	int key;
-
-	MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
-			   &request);
-	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, clean_up, &key, &sum);
-	MPI_Comm_set_attr(MPI_COMM_SELF, key, &request);
-	case_count(CASE_ALLREDUCE, 2);
-}
-
 int main(int argc, char **argv)
 {
 	struct case_call first = { .collective = CASE_ALLREDUCE, .bytes = 8 };
@@ -484,6 +454,5 @@ int main(int argc, char **argv)
 	intercommunicator();
 	extension();
 	refused();
-	keep_for_the_end();
 	return case_end("corners: all as it should be on %d ranks\n", ranks);
 }

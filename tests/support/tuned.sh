@@ -6,7 +6,7 @@ set -eu
 command=$1
 mkdir -p "$2"
 cd "$2"
-rm -rf tuned.json plots made
+rm -rf tuned.json* plots made
 
 "$command" tune --quick --seconds 0.01 --output tuned.json
 # shellcheck disable=SC2016
@@ -33,4 +33,8 @@ with open("tuned.json") as file:
 assert model["cells"] == [{"collective": "scatter", "algorithm": "mpi"}], model["cells"]
 assert model["terms"]["net.latency"]["source"] == "by hand"
 LOOK
+# What nobody can read is put aside.
+echo "mine" >tuned.json
+"$command" tune --quick --seconds 0.001 --output tuned.json --json >/dev/null
+[ "$(cat tuned.json.before)" = mine ]
 echo "kept"

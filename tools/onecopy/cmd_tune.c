@@ -285,17 +285,28 @@ static void keep(struct oci_model *old, struct oci_model *model)
 		say("kept from the file before: the network's terms");
 }
 
-/* As jobs would read it; one that they would not take has nothing to keep. */
-static void keep_from(const char *path, struct oci_model *model)
+/* As jobs would read it, here or, with --hosts, elsewhere; one that they would not take is put
+ * aside.
+ */
+static void keep_from(const char *path, bool any_machine, struct oci_model *model)
 {
+	char aside[sizeof(model->path) + 8];
 	struct oci_model_error error;
 	struct oci_model old;
-	int failed = oci_model_read(path, OCI_MODEL_ANY_OWNER, NULL, &old, &error);
+	int failed = oci_model_read(
+		path, OCI_MODEL_ANY_OWNER | (any_machine ? OCI_MODEL_ANY_MACHINE : 0u), NULL, &old,
+		&error);
 
-	if (!failed)
+	if (!failed) {
 		keep(&old, model);
-	else if (failed != -ENOENT)
-		say("nothing is kept from the file before: %s", error.text);
+	} else if (failed != -ENOENT) {
+		snprintf(aside, sizeof(aside), "%s.before", path);
+		say("%s", error.text);
+		if (rename(path, aside))
+			say("so nothing is kept from the file before");
+		else
+			say("so nothing is kept from the file before, which is now %s", aside);
+	}
 }
 
 /* The file that is there gets the network's terms; what it says of the machine stays. */
@@ -338,7 +349,7 @@ int tune_main(int argc, char **argv)
 		snprintf(model.machine.host, sizeof(model.machine.host), "%s", options.hosts);
 	if (strcmp(path, "-")) {
 		if (!options.network)
-			keep_from(path, &model);
+			keep_from(path, options.hosts, &model);
 		error = oci_model_write(&model, path);
 		if (error) {
 			say("%s cannot be written: %s; --output FILE writes elsewhere", path,

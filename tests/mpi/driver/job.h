@@ -43,7 +43,7 @@ void job_add_words(struct job *job, const char *const *words);
 void job_add_shell(struct job *job, const char *script);
 /* Kept until the process ends, like all words of a job. */
 const char *job_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* That path, which is removed when the driver ends, by a signal, too. */
+/* That path, which is removed when the driver ends, by a signal, too, while a job runs. */
 const char *job_file(const char *path);
 /* A tuning file for this machine, with these cells. */
 const char *job_tuning(const char *cells);
