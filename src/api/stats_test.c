@@ -124,9 +124,11 @@ static int count_bytes(struct oc_team *team, void *arg)
 	if (oc_stats_write((int)oc_team_rank(team), 2))
 		return 2;
 	json = json_load_file(path, 0, NULL);
-	json_array_foreach(json_object_get(json, "collectives"), i,
-			   row) if (!strcmp(json_string_value(json_object_get(row, "collective")),
-					    "bcast")) found = row;
+	json_array_foreach(json_object_get(json, "collectives"), i, row)
+	{
+		if (!strcmp(json_string_value(json_object_get(row, "collective")), "bcast"))
+			found = row;
+	}
 	right = json_integer_value(json_object_get(found, "calls")) == 3 &&
 		json_integer_value(json_object_get(found, "bytes")) == 3 * sizeof(buffer);
 	json_decref(json);

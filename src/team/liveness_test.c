@@ -140,12 +140,16 @@ static int no_descriptors(struct oc_team *team, void *arg)
 /* As on a kernel before 5.3, and with old seccomp profiles. */
 static int without_pidfds(void)
 {
-	return oct_refuse(SYS_pidfd_open, ENOSYS) ? oct_fork_team(3, -1, no_descriptors, NULL) : 0;
+	return oct_refuse(SYS_pidfd_open, ENOSYS) ? oct_fork_team(3, -1, no_descriptors, NULL) : 77;
 }
 
 TEST(without_pidfds_and_descriptors_ranks_live)
 {
-	assert_int_equal(oct_apart(without_pidfds), 0);
+	int status = oct_apart(without_pidfds);
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		oct_skip("no system call can be refused here");
+	assert_int_equal(status, 0);
 }
 
 /* ---- who does not ---------------------------------------------------------------------------- */
