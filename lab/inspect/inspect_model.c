@@ -259,11 +259,9 @@ static int begin(const struct oc_predict_call *call, struct predicting *p, char 
 		.single_copy = !call->shm || call->mapped,
 		.mapped = call->mapped,
 		.common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE,
-		/* As api/blocking.c has it. */
 		.large_slots = call->ranks == 2 && call->near && !call->mapped &&
 			       !call->shared_cpus && !call->nonblocking &&
-			       call->bytes > OCI_SLOT_BYTES &&
-			       oci_near_decides(call->collective, call->bytes),
+			       oci_large_slots_gain(call->collective, call->bytes),
 		.nonblocking = call->nonblocking,
 	};
 	p->model = &p->of_profile;

@@ -6,9 +6,8 @@
 /* Alike on both ranks: no blocking call meets a request. */
 static bool gains_by_large(const struct oc_team *team, const struct oc_call *call)
 {
-	return __builtin_expect(call->bytes > OCI_SLOT_BYTES, 0) &&
-	       oci_near_gains_by_large(&team->team) &&
-	       oci_near_decides(call->collective, call->bytes);
+	return oci_large_slots_gain(call->collective, call->bytes) &&
+	       oci_near_gains_by_large(&team->team);
 }
 
 static int take_number(struct oc_team *team, const struct oc_call *call, struct oci_operation *o)

@@ -14,5 +14,10 @@ bool oci_choice_fits(const struct oci_shape *shape, const struct oci_choice *cho
 struct oci_choice oci_by_rows(const struct oci_shape *shape);
 /* Does what is chosen for two ranks with such a block depend on shape->common, by the rows? */
 bool oci_near_decides(enum oc_collective collective, size_t bytes);
+/* Do two ranks that share a cache gain by larger slots in such a blocking call? */
+static inline bool oci_large_slots_gain(enum oc_collective collective, size_t bytes)
+{
+	return __builtin_expect(bytes > OCI_SLOT_BYTES, 0) && oci_near_decides(collective, bytes);
+}
 
 #endif

@@ -125,6 +125,24 @@ static struct oci_peer *find(pid_t pid)
 	return NULL;
 }
 
+/* With the lock held: their memory is kept no longer than they live. */
+static void forget_dead(void)
+{
+	for (unsigned int i = 0; i < LISTS; i++) {
+		struct oci_invitee **at = &invite.list[i], *near;
+
+		while ((near = *at)) {
+			if (!near->peer || near->users || !oci_peer_dead(near->peer)) {
+				at = &near->next;
+				continue;
+			}
+			*at = near->next;
+			oci_peer_put(near->peer);
+			free(near);
+		}
+	}
+}
+
 /* With the lock held. NULL: no memory. */
 static struct oci_invitee *near_of(pid_t pid)
 {
@@ -133,6 +151,8 @@ static struct oci_invitee *near_of(pid_t pid)
 	for (near = *list; near; near = near->next)
 		if (near->pid == pid)
 			return near;
+	/* They are looked for where there is one more. */
+	forget_dead();
 	near = calloc(1, sizeof(*near));
 	if (!near)
 		return NULL;
@@ -160,24 +180,6 @@ static void let_go(struct oci_invitee *near)
 	oci_peer_put(near->peer);
 	near->peer = NULL;
 	near->gone = false;
-}
-
-/* With the lock held: their memory is kept no longer than they live. */
-static void forget_dead(void)
-{
-	for (unsigned int i = 0; i < LISTS; i++) {
-		struct oci_invitee **at = &invite.list[i], *near;
-
-		while ((near = *at)) {
-			if (!near->peer || near->users || !oci_peer_dead(near->peer)) {
-				at = &near->next;
-				continue;
-			}
-			*at = near->next;
-			oci_peer_put(near->peer);
-			free(near);
-		}
-	}
 }
 
 void oci_invite_forget_dead(void)
@@ -221,7 +223,6 @@ struct oci_invitee *oci_invitee_get(pid_t pid, size_t bytes, struct oci_invitee_
 		let_go(near);
 	}
 	if (near && !near->peer && now >= near->due_ns) {
-		forget_dead();
 		near->peer = find(pid);
 		if (!near->peer)
 			look_later(near, now);

@@ -173,8 +173,8 @@ static remapping *next_remap;
 
 /* The C library's, with the hooks that are in it: what is not the program's own call does not go to
  * who is in front of us. Not searched for here, inside of free(): a lock of the dynamic linker may
- * be held by a thread that a child of fork() does not have. */
-/* Relaxed: the function itself has always been there. */
+ * be held by a thread that a child of fork() does not have. Relaxed: the function itself has always
+ * been there. */
 static _Atomic(unmapping *) unmap_behind;
 static _Atomic(advising *) advise_behind;
 
