@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* Dual BSD/GPL. Regions: their pages, their cookies, who may use them, when they end. */
+/*
+ * Dual BSD/GPL. Regions: their pages, their cookies, who may use them, when they end. More than 500
+ * lines, as what makes, checks and ends a region shares its state, which nobody else changes.
+ */
 #include "compat/compat.h"
 #include "onecopy.h"
 

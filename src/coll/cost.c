@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The terms that closed forms add up. More than 500 lines, as they are one language, of small
+ * words.
+ */
 #include "coll/cost.h"
 #include "base/least.h"
 #include "coll/build.h"

@@ -2,6 +2,7 @@
 /*
  * Copies by the kernel module where memory goes, is refused or is too much, on real processes.
  * Where there is no /dev/onecopy, what needs it is skipped: kernel/guest/mpi.sh runs it in a guest.
+ * More than 500 lines, as it is a list of small cases.
  */
 #include <errno.h>
 #include <linux/capability.h>

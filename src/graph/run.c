@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A graph bound to links and buffers: prepared, issued, asked, waited for. */
+/* A graph bound to links and buffers: prepared, issued, asked, waited for. More than 500 lines: the
+ * life of one object. */
 #include "base/options.h"
 #include "graph/graph.h"
 

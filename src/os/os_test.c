@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wrappers against the running kernel: two processes wherever two matter. */
+/* The wrappers against the running kernel: two processes wherever two matter. More than 500 lines,
+ * as it is a list of small cases. */
 #include "base/clock.h"
 #include "os/os.h"
 #include "support/test.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* onecopy bench: algorithms, mechanisms, contention and the model, measured on this machine. */
+/* onecopy bench: its options, of which most of these more than 500 lines are, and the order of its
+ * experiments. */
 #include "bench.h"
 #include "command.h"
 #include "lab/tune/tune.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs that mix collectives with other things; no algorithm is forced, except in `forced`. */
+/* Programs that mix collectives with other things; no algorithm is forced, except in `forced`.
+ * More than 500 lines, as it is a list of scenarios. */
 #include "driver.h"
 #include "verdict.h"
 
